@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/diag.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void um_diag_init(struct um_diag *d, const char *file)
+{
+	snprintf(d->file, sizeof d->file, "%s", file ? file : "-");
+	d->line = 0;
+	d->text[0] = '\0';
+}
+
+int um_diag_set(struct um_diag *d, int err, uint64_t line, const char *fmt, ...)
+{
+	if (d && !d->text[0]) {
+		va_list ap;
+
+		va_start(ap, fmt);
+		vsnprintf(d->text, sizeof d->text, fmt, ap);
+		va_end(ap);
+		d->line = line;
+	}
+	return -err;
+}
+
+void um_diag_line(const struct um_diag *d, char *buf, unsigned long size)
+{
+	if (d->line)
+		snprintf(buf, size, "%s:%" PRIu64 ": %s", d->file, d->line, d->text);
+	else
+		snprintf(buf, size, "%s: %s", d->file, d->text);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gpu.h - the table of device functions, and what is supported
+ *
+ * in    calls named and shaped as the CUDA runtime (13 form) or, where only the driver has them, the driver API names them
+ * out   CUDA error codes (0 is success; 600 not ready; 801 not supported)
+ * owns  nothing: a filler (sim, null, later cudart and driver) embeds struct um_gpu first in its own struct
+ *
+ * An entry may be NULL where the device below has no such call; caps tells what that means. Unless said otherwise a
+ * call may come from any thread. Times of events are device times.
+ *
+ * Streams and events are the device's own handles. Stream 0 is the app's default stream; the library makes its own
+ * (non-blocking) ones.
+ */
+#ifndef UM_GPU_GPU_H
+#define UM_GPU_GPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct um_gpu;
+typedef void *um_stream; /* cudaStream_t */
+typedef void *um_event_handle; /* cudaEvent_t */
+
+/* As struct cudaMemLocation: type first. */
+struct um_location {
+	int type; /* enum um_location_type */
+	int id; /* device ordinal, or NUMA node */
+};
+
+enum um_location_type { UM_LOC_DEVICE = 1, UM_LOC_HOST = 2, UM_LOC_HOST_NUMA = 3 };
+
+static inline struct um_location um_on_device(int id)
+{
+	return (struct um_location){UM_LOC_DEVICE, id};
+}
+
+static inline struct um_location um_on_host(void)
+{
+	return (struct um_location){UM_LOC_HOST, 0};
+}
+
+/* cudaMemoryAdvise */
+enum um_advice {
+	UM_ADV_SET_READ_MOSTLY = 1,
+	UM_ADV_UNSET_READ_MOSTLY,
+	UM_ADV_SET_PREFERRED,
+	UM_ADV_UNSET_PREFERRED,
+	UM_ADV_SET_ACCESSED_BY,
+	UM_ADV_UNSET_ACCESSED_BY
+};
+
+/* cudaError_t */
+enum um_cuda_error {
+	UM_CUDA_OK = 0,
+	UM_CUDA_INVALID_VALUE = 1,
+	UM_CUDA_NO_MEMORY = 2,
+	UM_CUDA_INVALID_DEVICE = 101,
+	UM_CUDA_NOT_READY = 600,
+	UM_CUDA_NOT_SUPPORTED = 801
+};
+
+#define UM_EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
+#define UM_STREAM_NON_BLOCKING 1u /* cudaStreamNonBlocking */
+#define UM_WAIT_VALUE_GEQ 0u /* CU_STREAM_WAIT_VALUE_GEQ: (int32_t)(*addr - value) >= 0 */
+
+struct um_gpu_caps {
+	int device; /* ordinal */
+	int concurrent_managed; /* attribute 89; 0: nothing but allocation works */
+	int pageable; /* attribute 88 */
+	int ats; /* attribute 100: hardware coherence */
+	int discard; /* discard calls present and working */
+	int prefetch_batch;
+	int stream_values; /* cuStreamWriteValue32 / WaitValue32 usable */
+	int virtual_time; /* time is simulated: workers are run by the device below, deterministic */
+	uint64_t capacity; /* bytes of device memory that managed data may use */
+	char name[64];
+	char why[160]; /* one clear reason where something is not supported, else empty */
+};
+
+/*
+ * A worker is a helper thread of the library: step() does at most one blocking device call and says what next.
+ * Where time is real the library runs it in a thread of its own; where it is virtual the device below runs it at the
+ * right simulated time (worker_start is then not NULL), calls made from step() taking the worker's own simulated time.
+ */
+enum um_step_kind { UM_STEP_AGAIN, UM_STEP_IDLE, UM_STEP_WAIT, UM_STEP_STOP };
+
+struct um_step {
+	enum um_step_kind kind;
+	um_event_handle event; /* UM_STEP_WAIT: step again once this event is complete */
+};
+
+struct um_worker {
+	struct um_step (*step)(void *arg);
+	void *arg;
+	const char *name;
+	void *impl; /* the runner's own */
+};
+
+struct um_gpu_api {
+	/* memory */
+	int (*cudaMallocManaged)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
+	int (*cudaFree)(struct um_gpu *gpu, void *ptr);
+	int (*cudaMalloc)(struct um_gpu *gpu, void **ptr, size_t bytes);
+	int (*cudaMemGetInfo)(struct um_gpu *gpu, size_t *free_bytes, size_t *total_bytes);
+
+	/* hints */
+	int (*cudaMemPrefetchAsync)(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to,
+	                            unsigned flags, um_stream stream);
+	int (*cudaMemAdvise)(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where);
+	int (*cudaMemPrefetchBatchAsync)(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count,
+	                                 struct um_location *locs, size_t *loc_idxs, size_t n_locs,
+	                                 unsigned long long flags, um_stream stream);
+	int (*cudaMemDiscardBatchAsync)(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count,
+	                                unsigned long long flags, um_stream stream);
+	int (*cudaMemDiscardAndPrefetchBatchAsync)(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count,
+	                                           struct um_location *locs, size_t *loc_idxs, size_t n_locs,
+	                                           unsigned long long flags, um_stream stream);
+
+	/* order */
+	int (*cudaStreamCreateWithFlags)(struct um_gpu *gpu, um_stream *stream, unsigned flags);
+	int (*cudaStreamDestroy)(struct um_gpu *gpu, um_stream stream);
+	int (*cudaStreamSynchronize)(struct um_gpu *gpu, um_stream stream);
+	int (*cudaStreamWaitEvent)(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
+	int (*cudaStreamIsCapturing)(struct um_gpu *gpu, um_stream stream, int *status); /* 0 not capturing */
+	int (*cuStreamWriteValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
+	int (*cuStreamWaitValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
+	int (*cudaHostAlloc)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags); /* pinned, for the values */
+	int (*cudaFreeHost)(struct um_gpu *gpu, void *ptr);
+	int (*cudaEventCreateWithFlags)(struct um_gpu *gpu, um_event_handle *event, unsigned flags);
+	int (*cudaEventDestroy)(struct um_gpu *gpu, um_event_handle event);
+	int (*cudaEventRecord)(struct um_gpu *gpu, um_event_handle event, um_stream stream);
+	int (*cudaEventQuery)(struct um_gpu *gpu, um_event_handle event); /* UM_CUDA_OK or UM_CUDA_NOT_READY */
+	int (*cudaEventSynchronize)(struct um_gpu *gpu, um_event_handle event);
+	int (*cudaEventElapsedTime)(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end);
+
+	/* helper threads where time is virtual; NULL elsewhere */
+	int (*worker_start)(struct um_gpu *gpu, struct um_worker *worker);
+	void (*worker_stop)(struct um_gpu *gpu, struct um_worker *worker);
+	void (*worker_poke)(struct um_gpu *gpu, struct um_worker *worker); /* there may be work: step it */
+
+	void (*close)(struct um_gpu *gpu); /* ends the device below; its memory is gone */
+};
+
+struct um_gpu {
+	const struct um_gpu_api *api;
+	struct um_gpu_caps caps;
+};
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sim.h - the simulated GPU: the table filled from a profile
+ *
+ * in    the calls of gpu.h, and um_sim_run() for a kernel
+ * out   residency, faults, migrations, and the time that all of it takes, in integer nanoseconds
+ * owns  the simulated device: memory, lists, engines, streams, events, host threads
+ *
+ * Deterministic: no wall clock, no randomness, ties broken by sequence number; the same calls give the same log, byte for
+ * byte. The app's thread (any thread that calls, under one internal lock) has one simulated clock: launches cost it nothing
+ * until a stream holds UM_SIM_QUEUE commands, then it waits for room as a real launch queue makes it. Calls that the
+ * driver serves on the calling thread (hints, frees) cost it their time. Library workers have a clock each.
+ */
+#ifndef UM_GPU_SIM_H
+#define UM_GPU_SIM_H
+
+#include "gpu/gpu.h"
+#include "model/profile.h"
+#include "model/tally.h"
+
+#define UM_SIM_QUEUE 1024
+
+/* How a kernel meets missing blocks: visits per block until it is whole, blocks per fault batch. */
+enum um_sim_pattern {
+	UM_SIM_LIBRARY, /* default: v = 3, p = 3 (matrix products, convolutions) */
+	UM_SIM_NARROW, /* streaming, one region at a time: v = 6, p = 1 */
+	UM_SIM_WIDE /* every thread block in a region of its own: v = 1, p = 8 */
+};
+
+struct um_sim_options {
+	const struct um_profile *profile; /* copied */
+	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
+	int in_core; /* every page counts as resident for ever: what cudaMalloc and enough memory would give */
+	int backed; /* managed memory is real host memory (programs compute on it); else reserved addresses only */
+	int poison; /* backed: discarded and evicted-dead content is overwritten with 0xdb, so that a wrong discard shows */
+	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
+	void *log_user;
+};
+
+/* One range that a kernel touches. Ranges outside managed memory are ignored. */
+struct um_sim_access {
+	const void *ptr;
+	uint64_t bytes;
+	uint64_t touched; /* scattered bytes really touched; 0 or >= bytes: all */
+	uint32_t access; /* enum um_access */
+};
+
+struct um_sim_kernel {
+	const char *name; /* copied into the log only; may be NULL */
+	uint64_t ns; /* compute time with everything resident */
+	const struct um_sim_access *access; /* copied */
+	uint32_t n_access;
+	enum um_sim_pattern pattern;
+	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL. Executes at a deterministic point: when
+	                          simulated time reaches it. Must not call back into the simulator */
+	void *arg;
+};
+
+/* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table. */
+int um_sim_open(struct um_gpu **out, const struct um_sim_options *options);
+
+/* Enqueues a kernel. CUDA error code. */
+int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel);
+
+/* The app's CPU code reads (or writes) a managed range: waits for nothing but its own faults. CUDA error code. */
+int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access);
+
+/* Lets simulated time pass until all enqueued work, workers included, has finished; the app's clock then stands there. */
+int um_sim_sync(struct um_gpu *gpu);
+
+/* The app's clock. */
+uint64_t um_sim_now(struct um_gpu *gpu);
+
+/* Marks a point in `stream`: when the device gets there, the sums so far are kept (peak since the mark before). The k-th
+ * mark to be reached is read back by um_sim_mark_at; -EAGAIN if it was not reached yet. */
+int um_sim_mark(struct um_gpu *gpu, um_stream stream);
+int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out);
+
+/* Sums now (after all that has been simulated so far). */
+void um_sim_tally(struct um_gpu *gpu, struct um_tally *out);
+
+/* State of one 2 MiB block, for tests and reports: which list it is on and masks over its 32 64 KiB pages. */
+enum um_sim_list { UM_SIM_NONE, UM_SIM_UNUSED, UM_SIM_DISCARDED, UM_SIM_USED };
+
+struct um_sim_block_state {
+	enum um_sim_list list;
+	int chunk; /* a GPU root chunk is attached */
+	int cpu_chunk; /* a CPU chunk is cached */
+	uint32_t gpu, cpu; /* resident, fully, by 64 KiB page */
+	uint32_t discarded;
+	uint32_t mapped; /* mapped on the GPU */
+	uint32_t remote; /* mapped on the GPU, resident on the host */
+};
+
+/* 0, or -ENOENT where there is no managed memory. */
+int um_sim_block(struct um_gpu *gpu, const void *ptr, struct um_sim_block_state *out);
+
+#endif

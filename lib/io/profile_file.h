@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * profile_file.h - profile files: `key = value` (doc/profiles.md)
+ */
+#ifndef UM_IO_PROFILE_FILE_H
+#define UM_IO_PROFILE_FILE_H
+
+#include "base/diag.h"
+#include "model/profile.h"
+
+/* Reads a profile. 0 or -errno with file, line and reason. */
+int um_profile_read(const char *path, struct um_profile *out, struct um_diag *diag);
+int um_profile_read_mem(const void *data, size_t bytes, const char *name, struct um_profile *out, struct um_diag *diag);
+
+/* Writes one (temporary, then rename). 0 or -errno. */
+int um_profile_write(const char *path, const struct um_profile *p, struct um_diag *diag);
+
+/* A built-in by name, else a file. */
+int um_profile_get(const char *name_or_path, struct um_profile *out, struct um_diag *diag);
+
+#endif

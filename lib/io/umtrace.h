@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * umtrace.h - umtrace files: a reader (file -> sink) and a writer (a sink)
+ *
+ * Format: doc/umtrace.md. Plain or gzip, told by content, not by name. "-" is standard input / output. Tensor ids in
+ * events are t + 1. The reader checks everything the format promises (ids unique, alive when used, ranges inside,
+ * iterations without a gap, finite numbers, no duplicate keys) and refuses with file, line and reason. Lines over
+ * UM_IO_LINE_MAX bytes are refused.
+ */
+#ifndef UM_IO_UMTRACE_H
+#define UM_IO_UMTRACE_H
+
+#include "base/diag.h"
+#include "model/sink.h"
+
+#define UM_IO_LINE_MAX (4u << 20)
+
+/* Header keys that are kept. Strings owned by the struct; um_umtrace_header_fini frees them. */
+struct um_umtrace_header {
+	char *source, *workload;
+};
+
+void um_umtrace_header_fini(struct um_umtrace_header *h);
+
+/* Reads a whole file into `sink`. `header` may be NULL, else is filled before the first event and owned by the caller.
+ * 0 or -errno (-EINVAL: refused, see diag; what the sink returned otherwise). */
+int um_umtrace_read(const char *path, struct um_sink *sink, struct um_umtrace_header *header, struct um_diag *diag);
+
+/* The same from memory (for fuzzing). */
+int um_umtrace_read_mem(const void *data, size_t bytes, struct um_sink *sink, struct um_umtrace_header *header,
+                        struct um_diag *diag);
+
+/* A writer is a sink. It writes to a temporary beside `path` (gzip if the name ends in .gz) and renames at close. */
+int um_umtrace_writer_open(struct um_sink **out, const char *path, const char *source, const char *workload,
+                           struct um_diag *diag);
+/* Ends the file: 0 and the file is there, or -errno and nothing is left behind. `keep` 0: throw it away. */
+int um_umtrace_writer_close(struct um_sink *writer, int keep);
+
+/* A whole trace in memory: what the player and `trace stat` work on. Owns copies of everything. */
+struct um_trace;
+
+int um_trace_load(struct um_trace **out, const char *path, struct um_diag *diag);
+int um_trace_load_mem(struct um_trace **out, const void *data, size_t bytes, struct um_diag *diag);
+void um_trace_free(struct um_trace *t);
+const struct um_umtrace_header *um_trace_header(const struct um_trace *t);
+size_t um_trace_length(const struct um_trace *t);
+/* The i-th event; everything it points to lives as long as the trace. */
+const struct um_event *um_trace_event(const struct um_trace *t, size_t i);
+uint64_t um_trace_peak_bytes(const struct um_trace *t); /* most bytes alive at once, sizes summed unrounded */
+uint64_t um_trace_iterations(const struct um_trace *t);
+/* The op that touches the most bytes of whole tensors: its event index (SIZE_MAX if there is none) and those bytes. */
+size_t um_trace_largest_op(const struct um_trace *t, uint64_t *bytes);
+
+#endif

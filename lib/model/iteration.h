@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iteration.h - what happened between two iteration marks
+ *
+ * Tensors are numbered in order of first appearance (birth, or first use in an op), so two iterations that do the same
+ * have the same numbers whatever the addresses. Everything but id, addr, born_iter and seen-before facts is compared.
+ * Positions are op indices: position i is "before op i", n_ops is "after the last".
+ */
+#ifndef UM_MODEL_ITERATION_H
+#define UM_MODEL_ITERATION_H
+
+#include "base/vec.h"
+#include "model/event.h"
+
+#define UM_NOWHERE (-1)
+
+struct um_iter_tensor {
+	struct um_tensor_id id;
+	uint64_t addr;
+	uint64_t bytes;
+	const char *name; /* owned by the iteration's strings; may be NULL */
+	enum um_role role;
+	unsigned flags; /* enum um_tensor_flag */
+	uint64_t born_iter; /* == the iteration's n if born here */
+	uint32_t born_ord;
+	int32_t birth; /* position of its birth, UM_NOWHERE if older */
+	int32_t death; /* position of its free, UM_NOWHERE if alive at the end */
+};
+
+struct um_iter_use {
+	uint32_t tensor; /* index into tensors */
+	uint32_t access; /* enum um_access */
+	uint64_t off, bytes, touched;
+	int dead_after; /* umadv_dead was called for the tensor between this use and its next one */
+};
+
+struct um_iter_op {
+	const char *name; /* owned by the iteration's strings */
+	uint64_t hash; /* of name, uses and sizes: address-free */
+	uint32_t first_use, n_uses;
+	struct um_cost cost;
+	int32_t stream;
+	char phase;
+	uint8_t relaunchable;
+	uint32_t first_relaunch, n_relaunch; /* into relaunch[] */
+};
+
+/* A tensor born in the iteration before and freed in this one without being used in it. */
+struct um_iter_free {
+	uint32_t born_ord;
+	uint64_t bytes;
+	int32_t pos;
+};
+
+struct um_iteration {
+	uint64_t n; /* number of the iteration, from 1 (0 is set-up) */
+	uint64_t signature; /* over births (bytes) and ops, in order */
+	UM_VEC(struct um_iter_tensor) tensors;
+	UM_VEC(struct um_iter_op) ops;
+	UM_VEC(struct um_iter_use) uses;
+	UM_VEC(uint32_t) relaunch; /* tensor indices */
+	UM_VEC(uint32_t) births; /* tensor indices in birth order */
+	UM_VEC(struct um_iter_free) late_frees; /* of tensors born in the iteration before, used here or not */
+	UM_VEC(char *) strings; /* owned */
+	int incomplete; /* an allocation failed while recording: learn nothing from it */
+};
+
+void um_iteration_init(struct um_iteration *it);
+void um_iteration_clear(struct um_iteration *it); /* empties it, keeps its memory */
+void um_iteration_fini(struct um_iteration *it);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * profile.h - a GPU and its link in numbers
+ *
+ * Times in ns, sizes in bytes, rates in bytes/s or FLOP/s. Driver costs carry the symbols of doc/simulator.md.
+ */
+#ifndef UM_MODEL_PROFILE_H
+#define UM_MODEL_PROFILE_H
+
+#include "model/event.h"
+
+struct um_profile {
+	char name[64];
+	uint64_t capacity;
+	double flops, mem_bandwidth;
+	uint64_t launch_ns;
+	double h2d, d2h; /* one direction alone */
+	double duplex; /* kappa: 1 both directions at full rate at once, 0 they share one */
+	double eta; /* share of the link rate that driver-queued 2 MiB copies reach */
+	int measured; /* written by calibration, not assumed */
+	/* driver costs, ns */
+	uint64_t c_batch, c_fault, c_blk, c_perm, c_unmap;
+	uint64_t c_dma, c_dma_4k; /* first DMA mapping of a block's host memory: one 2 MiB chunk / 4 KiB pages */
+	uint64_t c_hostpop, c_hostzero; /* allocate 2 MiB of host memory / zero it */
+	uint64_t c_evict, c_evict_unused, c_zero, c_api, c_pf, c_pf_res, c_pf_cpu;
+	uint64_t c_disc, c_disc_u, c_adv, c_adv_ab, c_cpuf;
+	uint64_t o_seg; /* fixed time per copy */
+	double b_remote; /* remote access, share of the link rate */
+};
+
+/* All optional keys at their defaults, required ones 0. */
+void um_profile_init(struct um_profile *p);
+
+/* Duration of an op: measured, else estimated from its cost: max(flops / p.flops, bytes / p.mem_bandwidth) + launch_ns,
+ * rounded to the nearest ns. */
+uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost);
+
+/* A profile that is built in, or NULL. The n-th one's name, or NULL past the last. */
+const struct um_profile *um_profile_find(const char *name);
+const char *um_profile_builtin(unsigned n);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * registry.h - which tensor lives at an address
+ *
+ * in    tensors that appear and disappear, addresses that operations touch
+ * out   live tensors
+ * owns  struct um_tensor from birth to death; not the memory they stand for
+ *
+ * Live tensors nest (a sub-range of an adopted allocation is a tensor of its own) but never overlap in part. An id is
+ * never used twice, so an id in an old event still means what it meant. Op path: O(log n), allocates nothing.
+ * Not thread-safe: the front desk holds the lock.
+ */
+#ifndef UM_RECORD_REGISTRY_H
+#define UM_RECORD_REGISTRY_H
+
+#include "model/tensor.h"
+
+struct um_registry {
+	struct um_tree live; /* by addr; of nested tensors that start together the inner one comes later in the key */
+	uint64_t next_id;
+	size_t n;
+};
+
+void um_registry_init(struct um_registry *r);
+void um_registry_fini(struct um_registry *r); /* frees what is still alive */
+
+/* A tensor is born. Outputs `*out` (owned by the registry). 0, -ENOMEM, -EINVAL (no bytes, or wraps around),
+ * -EEXIST (overlaps a live tensor in part, or the very same range is alive). */
+int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
+                    unsigned flags, struct um_tensor **out);
+
+/* The innermost live tensor that holds addr; NULL if none. */
+struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr);
+
+/* A tensor dies: freed here. Its sub-ranges must be dead already (n_children == 0), else -EBUSY. */
+int um_registry_remove(struct um_registry *r, struct um_tensor *t);
+
+#endif
