@@ -6,11 +6,13 @@ AC_DEFUN([UM_SANITIZE], [
 AC_ARG_ENABLE([sanitize],
 	[AS_HELP_STRING([--enable-sanitize=LIST], [build with -fsanitize=LIST (address,undefined; thread; ...)])],
 	[], [enable_sanitize=no])
+UM_SANITIZE_FLAGS=
 AS_CASE([$enable_sanitize],
-	[no], [UM_SANITIZE_FLAGS=],
-	[yes], [UM_SANITIZE_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"],
-	[UM_SANITIZE_FLAGS="-fsanitize=$(echo "$enable_sanitize" | sed 's/fuzzer$/fuzzer-no-link/; s/fuzzer,/fuzzer-no-link,/') dnl
--fno-omit-frame-pointer"
+	[no], [],
+	[yes], [enable_sanitize=address,undefined],
+	[enable_sanitize=$(echo "$enable_sanitize" | sed 's/fuzzer$/&-no-link/; s/fuzzer,/fuzzer-no-link,/')])
+AS_IF([test "x$enable_sanitize" != xno], [
+	UM_SANITIZE_FLAGS="-fsanitize=$enable_sanitize -fno-omit-frame-pointer"
 	AS_CASE([,$enable_sanitize,], [*,undefined,*],
 		[UM_SANITIZE_FLAGS="$UM_SANITIZE_FLAGS -fno-sanitize-recover=undefined"])])
 AS_IF([test -n "$UM_SANITIZE_FLAGS"], [

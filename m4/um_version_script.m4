@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# UM_VERSION_SCRIPT: conditional HAVE_VERSION_SCRIPT where the linker takes one; elsewhere libtool's symbol list must do.
+# UM_VERSION_SCRIPT: conditional HAVE_VERSION_SCRIPT where the linker takes one; elsewhere libtool's list must do.
 AC_DEFUN([UM_VERSION_SCRIPT], [
 AC_CACHE_CHECK([whether the linker takes --version-script], [um_cv_version_script], [
 	echo 'X { global: a; local: *; };' >conftest.map

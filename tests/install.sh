@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# install.sh - what is installed can be used: by pkg-config, shared and static, and by CMake
+
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${MAKE:=make}" "${SANITIZE=}"
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_srcdir/lib/api.c" ] || skip_all "no front desk yet"
+
+dest=$tmp/dest
+ok "make install DESTDIR=" "$MAKE" -s -C "$top_builddir" install DESTDIR="$dest" || { tap_done; }
+
+libdir=$(find "$dest" -name umadvise.pc -printf '%h\n' | head -n 1)
+libdir=${libdir%/pkgconfig}
+ok "a .pc file is there" test -n "$libdir"
+installed() { # PATTERN NAME
+	ok "$2 is there" test -n "$(find "$dest" -path "$1" | head -n 1)"
+}
+installed '*/include/umadvise.h' "the header"
+installed '*/cmake/umadvise/umadviseConfig.cmake' "the CMake package"
+installed '*/man/man7/umadvise.7' "the manual on concepts"
+installed '*/man/man3/umadvise.3' "the manual of the API"
+installed '*/man/man1/umadvise.1' "the manual of the tool"
+installed '*/bin/umadvise' "the tool"
+is "$(cd "$dest" && find . -name 'um_*' -o -name 'libum.*' -o -path '*/include/*/*')" "" "nothing private is installed"
+
+cat >"$tmp/use.c" <<'END'
+#include <stdio.h>
+#include <umadvise.h>
+
+int main(void)
+{
+	struct umadv_options o;
+	struct umadv *adv;
+	void *p;
+
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_SIM;
+	if (umadv_open(&adv, &o) || umadv_alloc(adv, &p, 1 << 20, "x", UMADV_OTHER))
+		return 1;
+	umadv_close(adv);
+	puts(umadv_version());
+	return 0;
+}
+END
+version=$(sed -n 's/^Version: //p' "$libdir/pkgconfig/umadvise.pc")
+# The prefix is moved below DESTDIR for ours alone; zlib and jansson are the system's.
+pc() {
+	PKG_CONFIG_PATH=$libdir/pkgconfig ${PKG_CONFIG:-pkg-config} --define-variable=prefix="$dest$prefix" "$@"
+}
+prefix=$(sed -n 's/^prefix=//p' "$libdir/pkgconfig/umadvise.pc")
+
+if ! command -v "${PKG_CONFIG:-pkg-config}" >/dev/null; then
+	skip 5 "no pkg-config"
+else
+	is "$(pc --modversion umadvise)" "$version" "pkg-config finds it"
+	# shellcheck disable=SC2046,SC2086 # lists of flags
+	shared() { $CC $SANITIZE -o "$tmp/shared" "$tmp/use.c" $(pc --cflags --libs umadvise); }
+	# shellcheck disable=SC2046,SC2086
+	static() {
+		$CC $SANITIZE -o "$tmp/static" "$tmp/use.c" \
+			$(pc --cflags --libs --static umadvise | sed 's/-lumadvise/-l:libumadvise.a/')
+	}
+	if [ -e "$libdir/libumadvise.so" ]; then
+		ok "a program builds against the shared library" shared
+		is "$(LD_LIBRARY_PATH=$libdir "$tmp/shared")" "$version" "and runs"
+	else
+		skip 2 "no shared library was built"
+	fi
+	if [ -e "$libdir/libumadvise.a" ]; then
+		ok "a program builds against the static library" static
+		is "$("$tmp/static")" "$version" "and runs"
+	else
+		skip 2 "no static library was built"
+	fi
+fi
+
+mkdir "$tmp/cmake"
+cat >"$tmp/cmake/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.10)
+project(use C)
+find_package(umadvise 0.1 REQUIRED)
+find_package(umadvise 7.0 QUIET)
+if(umadvise_FOUND)
+	message(FATAL_ERROR "asked for 7.0, got ${umadvise_VERSION}")
+endif()
+find_package(umadvise 0.1 REQUIRED)
+add_executable(use ../use.c)
+target_link_libraries(use PRIVATE umadvise::umadvise)
+END
+with_cmake() {
+	CC=${CC%% *} CFLAGS="$SANITIZE" cmake -S "$tmp/cmake" -B "$tmp/cmake/b" -Dumadvise_DIR="$libdir/cmake/umadvise" &&
+		cmake --build "$tmp/cmake/b"
+}
+if command -v cmake >/dev/null; then
+	ok "CMake finds it, refuses a wrong version, and builds" with_cmake
+	is "$(LD_LIBRARY_PATH=$libdir "$tmp/cmake/b/use")" "$version" "and it runs"
+else
+	skip 2 "no cmake"
+fi
+tap_done

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# symbols.sh - the shared library shows umadv_* and nothing else, and all that the header declares
+
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${NM:=nm}"
+. "$top_srcdir/tests/tap.sh"
+[ -e "$top_srcdir/lib/api.c" ] || skip_all "no front desk yet"
+
+so=$top_builddir/.libs/libumadvise.so
+[ -e "$so" ] || skip_all "no shared library was built"
+
+# The version's own name (UMADVISE_0, type A) is not a symbol of ours.
+$NM -D --defined-only "$so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort >"$tmp/has"
+is "$(grep -v '^umadv_' "$tmp/has")" "" "nothing but umadv_* is visible"
+
+sed -n 's/^UMADV_API .*[ *]\(umadv_[a-z0-9_]*\)(.*/\1/p' "$top_srcdir/include/umadvise.h" | LC_ALL=C sort >"$tmp/says"
+ok "the header declares functions" test -s "$tmp/says"
+is "$(LC_ALL=C comm -13 "$tmp/has" "$tmp/says")" "" "every function of the header is there"
+is "$(LC_ALL=C comm -23 "$tmp/has" "$tmp/says")" "" "every visible function is in the header"
+
+if $NM -D --with-symbol-versions "$so" >"$tmp/versions" 2>/dev/null && grep -q '@@' "$tmp/versions"; then
+	is "$(grep ' T ' "$tmp/versions" | grep -v '@@UMADVISE_0$')" "" "all carry the version UMADVISE_0"
+else
+	skip 1 "this linker or nm knows no symbol versions"
+fi
+tap_done
