@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# examples.sh - the examples compute the right thing, and hints do not change it
+
+: "${top_srcdir:=.}" "${top_builddir:=.}"
+. "$top_srcdir/tests/tap.sh"
+
+out=$("$top_builddir/examples/vector" 2>&1)
+is $? 0 "vector succeeds" || diag "$out"
+like "$out" '^0 wrong elements' "its numbers are right"
+like "$out" ' [1-9][0-9]* of 6 iterations hinted' "hints were given"
+
+out=$("$top_builddir/examples/cg" 2>&1)
+is $? 0 "cg succeeds" || diag "$out"
+like "$out" '^the results are the same' "with hints and without, the same to the last bit"
+times=$(printf '%s\n' "$out" | awk '/simulated/ { print $2 }' | tr '\n' ' ')
+ok "with hints it is faster ($times)" awk -v t="$times" 'BEGIN { split(t, a, " "); exit !(a[2] > 0 && a[2] < a[1]) }'
+tap_done
