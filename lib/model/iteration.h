@@ -18,7 +18,7 @@ struct um_iter_tensor {
 	struct um_tensor_id id;
 	uint64_t addr;
 	uint64_t bytes;
-	const char *name; /* owned by the iteration's strings; may be NULL */
+	const char *name; /* borrowed: of the recorder, or of the iteration's strings; may be NULL */
 	enum um_role role;
 	unsigned flags; /* enum um_tensor_flag */
 	uint64_t born_iter; /* == the iteration's n if born here */
@@ -35,8 +35,8 @@ struct um_iter_use {
 };
 
 struct um_iter_op {
-	const char *name; /* owned by the iteration's strings */
-	uint64_t hash; /* of name, uses and sizes: address-free */
+	const char *name; /* borrowed, as above */
+	uint64_t hash; /* of name, stream, uses and sizes: address-free */
 	uint32_t first_use, n_uses;
 	struct um_cost cost;
 	int32_t stream;
@@ -52,6 +52,13 @@ struct um_iter_free {
 	int32_t pos;
 };
 
+/* A tensor of this iteration lies inside another live one (one entry for each that it lies in, innermost first). */
+struct um_iter_nest {
+	uint32_t inner; /* index into tensors */
+	struct um_tensor_id outer; /* perhaps not a tensor of this iteration */
+	uint64_t off; /* of the inner one, from the outer one's start */
+};
+
 struct um_iteration {
 	uint64_t n; /* number of the iteration, from 1 (0 is set-up) */
 	uint64_t signature; /* over births (bytes) and ops, in order */
@@ -61,12 +68,20 @@ struct um_iteration {
 	UM_VEC(uint32_t) relaunch; /* tensor indices */
 	UM_VEC(uint32_t) births; /* tensor indices in birth order */
 	UM_VEC(struct um_iter_free) late_frees; /* of tensors born in the iteration before, used here or not */
-	UM_VEC(char *) strings; /* owned */
+	UM_VEC(struct um_iter_nest) nests;
+	UM_VEC(char *) strings; /* owned; empty in what the recorder makes */
 	int incomplete; /* an allocation failed while recording: learn nothing from it */
 };
 
 void um_iteration_init(struct um_iteration *it);
 void um_iteration_clear(struct um_iteration *it); /* empties it, keeps its memory */
 void um_iteration_fini(struct um_iteration *it);
+
+/* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, `tensor` being the tensor's
+ * number in the iteration. Of an iteration, from 0: each birth and each op, in order. Frees are no part of it. */
+uint64_t um_op_hash(uint64_t name_hash, int32_t stream);
+uint64_t um_op_hash_use(uint64_t h, uint32_t tensor, uint64_t tensor_bytes, const struct um_use *use);
+uint64_t um_signature_birth(uint64_t signature, uint64_t bytes);
+uint64_t um_signature_op(uint64_t signature, uint64_t op_hash);
 
 #endif

@@ -26,19 +26,24 @@ struct um_heap {
 	struct um_tree by_addr, by_size;
 	void *spare; /* recycled records */
 	UM_VEC(struct um_heap_region) regions; /* in the order given */
+	UM_VEC(uint64_t) starts; /* of the regions, ascending */
 	uint64_t live_bytes; /* given out, rounded to granules */
+	size_t n_live; /* ranges given out */
+	size_t n_records; /* in the trees and spare; never less than n_live + regions.n */
 };
 
 void um_heap_init(struct um_heap *h);
 void um_heap_fini(struct um_heap *h);
 
-/* Adds an arena (addr and bytes multiples of 2 MiB). Free ranges of two arenas never merge. 0 or -ENOMEM. */
+/* Adds an arena (addr and bytes multiples of 2 MiB, apart from all others). Free ranges of two arenas never merge. 0 or
+ * -ENOMEM. */
 int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
-/* Takes `bytes` (rounded up to granules). 0 and *addr, -ENOSPC (add a region and ask again), -ENOMEM. */
+/* Takes `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and ask again), -ENOMEM. */
 int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
-/* Takes exactly [addr, addr + bytes). 0, -EBUSY if part of it is taken or outside, -ENOMEM. */
+/* Takes exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is taken, outside, or addr is not a
+ * multiple of the granule, -ENOMEM. */
 int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Gives back a range that was taken (same addr and bytes). Never fails: the record needed was set aside by take. */

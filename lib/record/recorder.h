@@ -8,17 +8,27 @@
  *
  * Op path: O(uses), no allocation once an iteration of this length was recorded before. When an allocation fails the
  * iteration is marked incomplete and the host program goes on. Names are interned once. Not thread-safe.
+ *
+ * Set-up (before the first iter) is not kept, only who was born in it. An iteration that grows beyond UM_RECORD_OPS or
+ * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory.
+ * Writes into live tensors: born_iter and born_ord at birth; seen_iter and seen_at.
  */
 #ifndef UM_RECORD_RECORDER_H
 #define UM_RECORD_RECORDER_H
 
 #include "model/iteration.h"
 #include "model/sink.h"
+#include "record/names.h"
+
+#define UM_RECORD_OPS (4u << 20)
+#define UM_RECORD_USES (32u << 20)
 
 struct um_recorder {
 	struct um_sink sink;
 	struct um_iteration it; /* the current one; n == 0: set-up, before the first iter */
-	void *names; /* interned strings, alive as long as the recorder */
+	struct um_names names; /* alive as long as the recorder */
+	UM_VEC(uint32_t) last_use; /* by tensor of `it`: index of its last use, UINT32_MAX none */
+	uint32_t n_births; /* in this iteration, counted even where they could not be kept */
 };
 
 int um_recorder_init(struct um_recorder *r); /* 0 or -ENOMEM */

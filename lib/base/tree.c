@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An AVL tree with parent links: `balance` holds the height of the subtree (a leaf has 1), from which the skew of a node
+ * follows. After a change only the way up to the root is looked at, and only as far as heights change.
+ */
+#include "base/tree.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static int height(const struct um_tree_node *node)
+{
+	return node ? node->balance : 0;
+}
+
+static int key_cmp(uint64_t a, uint64_t b, const struct um_tree_node *node)
+{
+	if (a != node->a)
+		return a < node->a ? -1 : 1;
+	if (b != node->b)
+		return b < node->b ? -1 : 1;
+	return 0;
+}
+
+/* The link that points at `node`: in its parent, or the root. */
+static struct um_tree_node **link_to(struct um_tree *t, const struct um_tree_node *node)
+{
+	if (!node->parent)
+		return &t->root;
+	return &node->parent->child[node->parent->child[1] == node];
+}
+
+static void refresh(struct um_tree_node *node)
+{
+	int left = height(node->child[0]), right = height(node->child[1]);
+
+	node->balance = 1 + (left > right ? left : right);
+}
+
+/* `node` sinks to side `side`, its child on the other side takes its place and is returned. */
+static struct um_tree_node *rotate(struct um_tree *t, struct um_tree_node *node, int side)
+{
+	struct um_tree_node *up = node->child[!side], *across = up->child[side];
+
+	*link_to(t, node) = up;
+	up->parent = node->parent;
+	up->child[side] = node;
+	node->parent = up;
+	node->child[!side] = across;
+	if (across)
+		across->parent = node;
+	refresh(node);
+	refresh(up);
+	return up;
+}
+
+/* Restores heights and balance from `node` upwards. */
+static void mend(struct um_tree *t, struct um_tree_node *node)
+{
+	while (node) {
+		int before = node->balance;
+		int skew = height(node->child[1]) - height(node->child[0]);
+
+		if (skew < -1 || skew > 1) {
+			int heavy = skew > 0;
+			struct um_tree_node *c = node->child[heavy];
+
+			/* the heavy child must lean outwards, else one rotation only moves the skew */
+			if (height(c->child[!heavy]) > height(c->child[heavy]))
+				rotate(t, c, heavy);
+			node = rotate(t, node, !heavy);
+		} else {
+			refresh(node);
+		}
+		if (node->balance == before)
+			break; /* nobody above can tell the difference */
+		node = node->parent;
+	}
+}
+
+int um_tree_add(struct um_tree *t, struct um_tree_node *node)
+{
+	struct um_tree_node *parent = NULL, **link = &t->root;
+
+	while (*link) {
+		int c = key_cmp(node->a, node->b, *link);
+
+		if (c == 0)
+			return -EEXIST;
+		parent = *link;
+		link = &parent->child[c > 0];
+	}
+	node->child[0] = node->child[1] = NULL;
+	node->parent = parent;
+	node->balance = 1;
+	*link = node;
+	t->n++;
+	mend(t, parent);
+	return 0;
+}
+
+/* Puts `with` (may be NULL) where `node` hangs. */
+static void replace(struct um_tree *t, struct um_tree_node *node, struct um_tree_node *with)
+{
+	*link_to(t, node) = with;
+	if (with)
+		with->parent = node->parent;
+}
+
+void um_tree_remove(struct um_tree *t, struct um_tree_node *node)
+{
+	struct um_tree_node *from; /* where heights may have changed first */
+
+	assert(t->n > 0);
+	if (node->child[0] && node->child[1]) {
+		struct um_tree_node *heir = node->child[1];
+
+		while (heir->child[0])
+			heir = heir->child[0];
+		from = heir->parent == node ? heir : heir->parent;
+		replace(t, heir, heir->child[1]);
+		replace(t, node, heir);
+		for (int side = 0; side < 2; side++) {
+			heir->child[side] = node->child[side];
+			if (heir->child[side])
+				heir->child[side]->parent = heir;
+		}
+		heir->balance = node->balance;
+	} else {
+		from = node->parent;
+		replace(t, node, node->child[node->child[1] != NULL]);
+	}
+	t->n--;
+	node->child[0] = node->child[1] = node->parent = NULL;
+	mend(t, from);
+}
+
+struct um_tree_node *um_tree_floor(const struct um_tree *t, uint64_t a, uint64_t b)
+{
+	struct um_tree_node *best = NULL;
+
+	for (struct um_tree_node *n = t->root; n;) {
+		int c = key_cmp(a, b, n);
+
+		if (c >= 0)
+			best = n;
+		if (c == 0)
+			break;
+		n = n->child[c > 0];
+	}
+	return best;
+}
+
+struct um_tree_node *um_tree_ceil(const struct um_tree *t, uint64_t a, uint64_t b)
+{
+	struct um_tree_node *best = NULL;
+
+	for (struct um_tree_node *n = t->root; n;) {
+		int c = key_cmp(a, b, n);
+
+		if (c <= 0)
+			best = n;
+		if (c == 0)
+			break;
+		n = n->child[c > 0];
+	}
+	return best;
+}
+
+struct um_tree_node *um_tree_first(const struct um_tree *t)
+{
+	struct um_tree_node *n = t->root;
+
+	while (n && n->child[0])
+		n = n->child[0];
+	return n;
+}
+
+/* The neighbour on side `side`: the nearest below, else the first ancestor that is reached from its other side. */
+static struct um_tree_node *neighbour(const struct um_tree_node *node, int side)
+{
+	struct um_tree_node *n = node->child[side];
+
+	if (n) {
+		while (n->child[!side])
+			n = n->child[!side];
+		return n;
+	}
+	for (n = node->parent; n && n->child[side] == node; n = n->parent)
+		node = n;
+	return n;
+}
+
+struct um_tree_node *um_tree_next(const struct um_tree_node *node)
+{
+	return neighbour(node, 1);
+}
+
+struct um_tree_node *um_tree_prev(const struct um_tree_node *node)
+{
+	return neighbour(node, 0);
+}

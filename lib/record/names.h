@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * names.h - every name once
+ *
+ * in    strings that the caller may overwrite
+ * out   strings that stay, equal ones at the same address
+ * owns  the copies
+ *
+ * Op path: a name that was seen before allocates nothing. Nothing is ever dropped: programs have few different names.
+ * Not thread-safe.
+ */
+#ifndef UM_RECORD_NAMES_H
+#define UM_RECORD_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct um_name {
+	uint64_t hash;
+	char *text; /* owned; NULL: a free place */
+};
+
+struct um_names {
+	struct um_name *at; /* open addressing, at most half full */
+	size_t n, size; /* size: 0 or a power of two */
+};
+
+void um_names_init(struct um_names *names);
+void um_names_fini(struct um_names *names);
+
+/* The string that stays, and its um_hash_str(); NULL if there is no memory for it. `text` is not NULL. */
+const struct um_name *um_names_find(struct um_names *names, const char *text);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A live tensor remembers its number in the current iteration (seen_at, valid while seen_iter is the iteration's number),
+ * so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event is kept whole
+ * or not at all, and after the first that is not the iteration is incomplete and ops are no longer looked at.
+ */
+#include "record/recorder.h"
+
+#include "model/tensor.h"
+
+#include <assert.h>
+
+#define NO_USE UINT32_MAX
+
+/* Adds a tensor that appears for the first time. 0 or -ENOMEM. */
+static int number_new(struct um_recorder *r, struct um_tensor *t, int32_t birth)
+{
+	struct um_iteration *it = &r->it;
+	const struct um_name *name = NULL;
+	size_t n_nests = 0;
+
+	for (const struct um_tensor *outer = t->parent; outer; outer = outer->parent)
+		n_nests++;
+	if (um_vec_reserve(&it->tensors, 1) || um_vec_reserve(&r->last_use, 1) || um_vec_reserve(&it->nests, n_nests))
+		return -ENOMEM;
+	if (t->name) {
+		name = um_names_find(&r->names, t->name);
+		if (!name)
+			return -ENOMEM;
+	}
+	t->seen_iter = it->n;
+	t->seen_at = (uint32_t)it->tensors.n;
+	for (const struct um_tensor *outer = t->parent; outer; outer = outer->parent)
+		it->nests.at[it->nests.n++] = (struct um_iter_nest){t->seen_at, outer->id, t->addr - outer->addr};
+	r->last_use.at[r->last_use.n++] = NO_USE;
+	it->tensors.at[it->tensors.n++] = (struct um_iter_tensor){
+	        .id = t->id,
+	        .addr = t->addr,
+	        .bytes = t->bytes,
+	        .name = name ? name->text : NULL,
+	        .role = t->role,
+	        .flags = t->flags,
+	        .born_iter = t->born_iter,
+	        .born_ord = t->born_ord,
+	        .birth = birth,
+	        .death = UM_NOWHERE,
+	};
+	return 0;
+}
+
+static int seen(const struct um_recorder *r, const struct um_tensor *t)
+{
+	const struct um_iteration *it = &r->it;
+
+	/* the id settles it where the iteration was handed over and the next one has not begun */
+	return t->seen_iter == it->n && t->seen_at < it->tensors.n && it->tensors.at[t->seen_at].id.v == t->id.v;
+}
+
+static int32_t position(const struct um_recorder *r)
+{
+	return (int32_t)r->it.ops.n;
+}
+
+static int feed_alloc(struct um_recorder *r, struct um_tensor *t)
+{
+	struct um_iteration *it = &r->it;
+
+	t->born_iter = it->n;
+	t->born_ord = r->n_births++;
+	if (it->n == 0 || it->incomplete)
+		return 0;
+	if (um_vec_reserve(&it->births, 1) || number_new(r, t, position(r)))
+		return -ENOMEM;
+	it->births.at[it->births.n++] = t->seen_at;
+	it->signature = um_signature_birth(it->signature, t->bytes);
+	return 0;
+}
+
+static int feed_free(struct um_recorder *r, const struct um_tensor *t)
+{
+	struct um_iteration *it = &r->it;
+
+	if (it->n == 0 || it->incomplete)
+		return 0;
+	if (seen(r, t)) {
+		it->tensors.at[t->seen_at].death = position(r);
+		it->tensors.at[t->seen_at].flags = t->flags;
+	}
+	if (t->born_iter + 1 != it->n)
+		return 0;
+	return um_vec_push(&it->late_frees, ((struct um_iter_free){t->born_ord, t->bytes, position(r)}));
+}
+
+static void feed_dead(struct um_recorder *r, const struct um_tensor *t)
+{
+	uint32_t use;
+
+	if (r->it.n == 0 || r->it.incomplete || !seen(r, t))
+		return;
+	use = r->last_use.at[t->seen_at];
+	if (use != NO_USE)
+		r->it.uses.at[use].dead_after = 1;
+}
+
+/* Number of the tensor with this id among the uses of an op; UINT32_MAX if the op does not use it. */
+static uint32_t find_used(const struct um_op *op, struct um_tensor_id id)
+{
+	for (uint32_t i = 0; i < op->n_uses; i++)
+		if (op->uses[i].id.v == id.v)
+			return op->uses[i].tensor->seen_at;
+	return UINT32_MAX;
+}
+
+/* Appends the uses of an op, for which there is room; returns the op's hash. 0 in `*rc`, or -ENOMEM. */
+static uint64_t add_uses(struct um_recorder *r, const struct um_op *op, uint64_t hash, int *rc)
+{
+	struct um_iteration *it = &r->it;
+
+	for (uint32_t i = 0; i < op->n_uses; i++) {
+		const struct um_use *u = &op->uses[i];
+		struct um_tensor *t = u->tensor;
+
+		assert(t && u->bytes > 0 && u->off <= t->bytes && u->bytes <= t->bytes - u->off);
+		if (!seen(r, t)) {
+			*rc = number_new(r, t, UM_NOWHERE);
+			if (*rc)
+				return 0;
+		}
+		it->tensors.at[t->seen_at].flags = t->flags; /* may have been declared since the birth */
+		r->last_use.at[t->seen_at] = (uint32_t)it->uses.n;
+		it->uses.at[it->uses.n++] = (struct um_iter_use){
+		        .tensor = t->seen_at,
+		        .access = u->access,
+		        .off = u->off,
+		        .bytes = u->bytes,
+		        .touched = u->touched,
+		};
+		hash = um_op_hash_use(hash, t->seen_at, t->bytes, u);
+	}
+	*rc = 0;
+	return hash;
+}
+
+static int feed_op(struct um_recorder *r, const struct um_op *op)
+{
+	struct um_iteration *it = &r->it;
+	const struct um_name *name;
+	struct um_iter_op kept;
+	int rc;
+
+	if (it->n == 0 || it->incomplete)
+		return 0;
+	if (it->ops.n >= UM_RECORD_OPS || it->uses.n + op->n_uses > UM_RECORD_USES)
+		return -E2BIG;
+	if (um_vec_reserve(&it->ops, 1) || um_vec_reserve(&it->uses, op->n_uses) ||
+	    um_vec_reserve(&it->relaunch, op->n_relaunch))
+		return -ENOMEM;
+	name = um_names_find(&r->names, op->name);
+	if (!name)
+		return -ENOMEM;
+	kept = (struct um_iter_op){
+	        .name = name->text,
+	        .first_use = (uint32_t)it->uses.n,
+	        .n_uses = op->n_uses,
+	        .cost = op->cost,
+	        .stream = op->stream,
+	        .phase = op->phase,
+	        .relaunchable = op->relaunchable != 0,
+	        .first_relaunch = (uint32_t)it->relaunch.n,
+	};
+	kept.hash = add_uses(r, op, um_op_hash(name->hash, op->stream), &rc);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < op->n_relaunch; i++) {
+		uint32_t number = find_used(op, op->relaunch[i]);
+
+		if (number != UINT32_MAX)
+			it->relaunch.at[it->relaunch.n++] = number;
+	}
+	kept.n_relaunch = (uint32_t)it->relaunch.n - kept.first_relaunch;
+	it->ops.at[it->ops.n++] = kept;
+	it->signature = um_signature_op(it->signature, kept.hash);
+	return 0;
+}
+
+/* Empties the current iteration and gives it its number. */
+static void start(struct um_recorder *r, uint64_t n)
+{
+	um_iteration_clear(&r->it);
+	um_vec_clear(&r->last_use);
+	r->n_births = 0;
+	r->it.n = n;
+}
+
+static int feed(struct um_sink *sink, const struct um_event *event)
+{
+	struct um_recorder *r = (struct um_recorder *)sink;
+	int rc = 0;
+
+	switch (event->kind) {
+	case UM_EV_ALLOC:
+		rc = feed_alloc(r, event->alloc.tensor);
+		break;
+	case UM_EV_FREE:
+		rc = feed_free(r, event->free.tensor);
+		break;
+	case UM_EV_OP:
+		rc = feed_op(r, &event->op);
+		break;
+	case UM_EV_DEAD:
+		feed_dead(r, event->free.tensor);
+		break;
+	case UM_EV_ITER:
+		start(r, r->it.n + 1);
+		break;
+	}
+	if (rc)
+		r->it.incomplete = 1; /* our own trouble: the program that we watch must not stop for it */
+	return 0;
+}
+
+int um_recorder_init(struct um_recorder *r)
+{
+	memset(r, 0, sizeof *r);
+	r->sink.feed = feed;
+	um_names_init(&r->names);
+	um_iteration_init(&r->it);
+	return 0;
+}
+
+void um_recorder_fini(struct um_recorder *r)
+{
+	um_iteration_fini(&r->it);
+	um_vec_fini(&r->last_use);
+	um_names_fini(&r->names);
+}
+
+void um_recorder_take(struct um_recorder *r, struct um_iteration *out)
+{
+	struct um_iteration done = r->it;
+
+	r->it = *out;
+	*out = done;
+	start(r, done.n);
+}

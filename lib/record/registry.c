@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A tree keyed (addr, UINT64_MAX - bytes): of ranges that start together the inner one sorts later. Because live ranges
+ * nest or are apart, whatever holds an address is the last range that starts at or before it, or an ancestor of that one:
+ * a floor and a short climb find it.
+ */
+#include "record/registry.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct um_tensor *tensor_of(struct um_tree_node *node)
+{
+	return node ? um_tree_entry(node, struct um_tensor, node) : NULL;
+}
+
+static int holds(const struct um_tensor *t, uint64_t addr)
+{
+	return addr >= t->addr && addr - t->addr < t->bytes;
+}
+
+static uint64_t end_of(const struct um_tensor *t)
+{
+	return t->addr + t->bytes;
+}
+
+/* From the range at `node` outwards: the first that holds addr. */
+static struct um_tensor *climb(struct um_tree_node *node, uint64_t addr)
+{
+	struct um_tensor *t = tensor_of(node);
+
+	while (t && !holds(t, addr))
+		t = t->parent;
+	return t;
+}
+
+void um_registry_init(struct um_registry *r)
+{
+	memset(r, 0, sizeof *r);
+	r->next_id = 1;
+}
+
+static void tensor_free(struct um_tensor *t)
+{
+	free(t->name);
+	free(t);
+}
+
+void um_registry_fini(struct um_registry *r)
+{
+	struct um_tree_node *node;
+
+	while ((node = r->live.root) != NULL) {
+		um_tree_remove(&r->live, node);
+		tensor_free(tensor_of(node));
+	}
+	r->n = 0;
+}
+
+/* Which live tensor would the range be a part of (`*parent`, may be NULL)? -EEXIST if a live range and this one overlap in
+ * part or are the same. Live ranges inside it are fine: they become its parts. */
+static int find_place(const struct um_registry *r, uint64_t addr, uint64_t bytes, struct um_tensor **parent)
+{
+	uint64_t end = addr + bytes, b = UINT64_MAX - bytes;
+	struct um_tensor *outer = climb(um_tree_floor(&r->live, addr, b), addr);
+	struct um_tensor *t = tensor_of(um_tree_ceil(&r->live, addr, b));
+
+	if (outer && (end_of(outer) < end || (outer->addr == addr && outer->bytes == bytes)))
+		return -EEXIST;
+	for (; t && t->addr < end; t = tensor_of(um_tree_next(&t->node)))
+		if (end_of(t) > end)
+			return -EEXIST;
+	*parent = outer;
+	return 0;
+}
+
+/* Hands the outermost parts of `parent` that lie inside `t` over to it. */
+static void take_parts(struct um_tensor *t)
+{
+	struct um_tensor *part = tensor_of(um_tree_next(&t->node));
+
+	for (; part && part->addr < end_of(t); part = tensor_of(um_tree_next(&part->node))) {
+		if (part->parent != t->parent)
+			continue;
+		if (t->parent)
+			t->parent->n_children--;
+		part->parent = t;
+		t->n_children++;
+	}
+	if (t->parent)
+		t->parent->n_children++;
+}
+
+int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
+                    unsigned flags, struct um_tensor **out)
+{
+	struct um_tensor *t, *parent;
+	int rc;
+
+	if (bytes == 0 || bytes > UINT64_MAX - addr)
+		return -EINVAL;
+	rc = find_place(r, addr, bytes, &parent);
+	if (rc)
+		return rc;
+	t = calloc(1, sizeof *t);
+	if (!t)
+		return -ENOMEM;
+	if (name) {
+		t->name = strdup(name);
+		if (!t->name) {
+			free(t);
+			return -ENOMEM;
+		}
+	}
+	t->node.a = addr;
+	t->node.b = UINT64_MAX - bytes;
+	t->addr = addr;
+	t->bytes = bytes;
+	t->role = role;
+	t->flags = flags;
+	t->parent = parent;
+	t->seen_iter = UINT64_MAX;
+	rc = um_tree_add(&r->live, &t->node);
+	assert(rc == 0);
+	take_parts(t);
+	t->id.v = r->next_id++;
+	r->n++;
+	*out = t;
+	return 0;
+}
+
+struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr)
+{
+	return climb(um_tree_floor(&r->live, addr, UINT64_MAX), addr);
+}
+
+int um_registry_remove(struct um_registry *r, struct um_tensor *t)
+{
+	if (t->n_children)
+		return -EBUSY;
+	if (t->parent)
+		t->parent->n_children--;
+	um_tree_remove(&r->live, &t->node);
+	r->n--;
+	tensor_free(t);
+	return 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Best fit over arenas against a byte map of granules: nothing is given twice, what is given back is free again, records
+ * are always at hand.
+ */
+#include "record/heap.h"
+#include "model/event.h"
+#include "tap.h"
+
+#define G UM_HEAP_GRANULE
+#define BASE (64 * UM_BLOCK_BYTES)
+
+struct seen {
+	uint64_t bytes, last_end;
+	int n, ordered;
+	uint64_t addr[64], len[64];
+};
+
+static void see(void *user, uint64_t addr, uint64_t bytes)
+{
+	struct seen *s = user;
+
+	s->ordered &= s->n == 0 || addr >= s->last_end;
+	s->last_end = addr + bytes;
+	s->bytes += bytes;
+	if (s->n < 64) {
+		s->addr[s->n] = addr;
+		s->len[s->n] = bytes;
+	}
+	s->n++;
+}
+
+static struct seen look(const struct um_heap *h)
+{
+	struct seen s = {.ordered = 1};
+
+	um_heap_each_free(h, see, &s);
+	return s;
+}
+
+static uint64_t take(struct um_heap *h, uint64_t bytes)
+{
+	uint64_t addr = 1;
+
+	return um_heap_take(h, bytes, &addr) == 0 ? addr : 1;
+}
+
+static void fitting(void)
+{
+	struct um_heap h;
+	uint64_t a, b, c, d, addr = 77;
+
+	um_heap_init(&h);
+	is_int(um_heap_take(&h, 1, &addr), -ENOSPC, "no arena, no room");
+	is_u64(addr, 77, "the output is left alone");
+	is_int(um_heap_add_region(&h, BASE, UM_BLOCK_BYTES), 0, "an arena");
+	a = take(&h, 4 * G);
+	b = take(&h, 1);
+	c = take(&h, 2 * G);
+	d = take(&h, 5 * G);
+	is_u64(a, BASE, "lowest address first");
+	is_u64(b, BASE + 4 * G, "right behind");
+	is_u64(c, BASE + 5 * G, "one byte takes a granule");
+	is_u64(h.live_bytes, 12 * G, "live bytes are whole granules");
+	um_heap_give(&h, a, 4 * G);
+	um_heap_give(&h, c, 2 * G);
+	is_u64(take(&h, 2 * G), c, "the smallest hole that fits, not the first");
+	is_u64(take(&h, 0), a, "nothing is one granule too");
+	um_heap_give(&h, a, 0);
+	um_heap_give(&h, b, 1);
+	is_u64(take(&h, 5 * G), a, "neighbours given back are one hole");
+	is_int(um_heap_take(&h, UM_BLOCK_BYTES, &addr), -ENOSPC, "more than the largest hole");
+	is_int(um_heap_take(&h, UINT64_MAX - 3, &addr), -ENOMEM, "more than there can be");
+	um_heap_give(&h, c, 2 * G);
+	um_heap_give(&h, d, 5 * G);
+	um_heap_give(&h, a, 5 * G);
+	is_int(look(&h).n, 1, "all given back: one range");
+	is_u64(look(&h).bytes, UM_BLOCK_BYTES, "the whole arena");
+	um_heap_fini(&h);
+}
+
+static void exact_places(void)
+{
+	struct um_heap h;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
+	is_int(um_heap_take_at(&h, BASE + 3 * G, 2 * G), 0, "in the middle of a hole");
+	is_int(look(&h).n, 2, "leaves two");
+	is_int(um_heap_take_at(&h, BASE + 4 * G, G), -EBUSY, "taken already");
+	is_int(um_heap_take_at(&h, BASE + 2 * G, 2 * G), -EBUSY, "taken in part");
+	is_int(um_heap_take_at(&h, BASE - G, G), -EBUSY, "outside, below");
+	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, G), -EBUSY, "outside, above");
+	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES - G, 2 * G), -EBUSY, "over the end");
+	is_int(um_heap_take_at(&h, BASE + 10 * G + 8, G), -EBUSY, "not on a granule");
+	is_int(um_heap_take_at(&h, BASE, 3 * G), 0, "exactly the hole");
+	is_int(look(&h).n, 1, "one hole is left");
+	um_heap_fini(&h);
+}
+
+static void arenas(void)
+{
+	struct um_heap h;
+	struct seen s;
+	uint64_t a;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE + 2 * UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
+	um_heap_add_region(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	is_int(look(&h).n, 3, "three arenas side by side stay three ranges");
+	a = take(&h, UM_BLOCK_BYTES);
+	is_u64(a, BASE, "lowest address first, whatever the order they came in");
+	um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	um_heap_give(&h, a, UM_BLOCK_BYTES);
+	um_heap_give(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	s = look(&h);
+	is_int(s.n, 3, "and do not merge when given back");
+	ok(s.ordered && s.addr[0] == BASE && s.len[1] == UM_BLOCK_BYTES, "in address order");
+	a = 5;
+	is_int(um_heap_take(&h, UM_BLOCK_BYTES + G, &a), -ENOSPC, "a tensor never spans two arenas");
+	is_u64(h.regions.at[0].addr, BASE + 2 * UM_BLOCK_BYTES, "the regions are listed in the order given");
+	um_heap_fini(&h);
+}
+
+static uint32_t next_number(void)
+{
+	static uint64_t x = 7;
+
+	x = x * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(x >> 33);
+}
+
+#define LIVE 300
+#define MAP (2 * (int)(UM_BLOCK_BYTES / G))
+
+static struct {
+	uint64_t addr, bytes;
+} live[LIVE];
+static unsigned char map[MAP];
+
+/* Marks or clears granules; 0 if one was in that state before. */
+static int mark(uint64_t addr, uint64_t bytes, unsigned char to)
+{
+	int good = 1;
+
+	for (uint64_t g = (addr - BASE) / G; g < (addr - BASE + bytes + G - 1) / G; g++) {
+		good &= map[g] != to;
+		map[g] = to;
+	}
+	return good;
+}
+
+static void random_changes(void)
+{
+	struct um_heap h;
+	struct seen s;
+	uint64_t used;
+	int exact = 1, sums = 1, spare = 1, full = 0;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
+	um_heap_add_region(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	for (int step = 0; step < 20000; step++) {
+		int i = (int)(next_number() % LIVE);
+
+		if (live[i].bytes) {
+			um_heap_give(&h, live[i].addr, live[i].bytes);
+			exact &= mark(live[i].addr, live[i].bytes, 0);
+			live[i].bytes = 0;
+		} else {
+			uint64_t bytes = 1 + next_number() % (40 * G), addr = BASE + next_number() % MAP * G;
+
+			if (next_number() % 4 ? um_heap_take(&h, bytes, &addr) : um_heap_take_at(&h, addr, bytes)) {
+				full++;
+				continue;
+			}
+			exact &= mark(addr, bytes, 1);
+			live[i].addr = addr;
+			live[i].bytes = bytes;
+		}
+		s = look(&h);
+		used = 0;
+		for (int g = 0; g < MAP; g++)
+			used += map[g];
+		sums &= s.ordered && s.bytes + h.live_bytes == 2 * UM_BLOCK_BYTES && used * G == h.live_bytes;
+		spare &= h.n_records >= h.n_live + 2 && (size_t)s.n <= h.n_records;
+	}
+	ok(exact, "20000 changes: nothing given twice, everything given back was taken");
+	ok(sums, "free and live bytes always add up");
+	ok(spare, "there is always a record for the next give");
+	ok(full > 100, "and it was full at times");
+	for (int i = 0; i < LIVE; i++)
+		if (live[i].bytes)
+			um_heap_give(&h, live[i].addr, live[i].bytes);
+	is_int(look(&h).n, 2, "all given back: the two arenas");
+	um_heap_fini(&h);
+}
+
+int main(void)
+{
+	fitting();
+	exact_places();
+	arenas();
+	random_changes();
+	return tap_done();
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Addresses to tensors: nesting in every order of arrival, what is refused, ids.
+ */
+#include "record/registry.h"
+#include "tap.h"
+
+#include <errno.h>
+
+static struct um_tensor *add(struct um_registry *r, uint64_t addr, uint64_t bytes, const char *name)
+{
+	struct um_tensor *t = NULL;
+
+	return um_registry_add(r, addr, bytes, name, UM_ROLE_OTHER, 0, &t) == 0 ? t : NULL;
+}
+
+static int refused(struct um_registry *r, uint64_t addr, uint64_t bytes)
+{
+	struct um_tensor *t = NULL;
+	int rc = um_registry_add(r, addr, bytes, NULL, UM_ROLE_OTHER, 0, &t);
+
+	return t ? 1 : rc;
+}
+
+static const char *at(const struct um_registry *r, uint64_t addr)
+{
+	const struct um_tensor *t = um_registry_find(r, addr);
+
+	return t ? t->name : "nobody";
+}
+
+static void apart(void)
+{
+	struct um_registry r;
+	struct um_tensor *a, *b;
+
+	um_registry_init(&r);
+	is_str(at(&r, 5), "nobody", "an empty registry knows nobody");
+	a = add(&r, 0x1000, 0x1000, "a");
+	b = add(&r, 0x2000, 0x10, "b");
+	is_str(at(&r, 0x0fff), "nobody", "the byte before is outside");
+	is_str(at(&r, 0x1000), "a", "the first byte is inside");
+	is_str(at(&r, 0x1fff), "a", "the last byte is inside");
+	is_str(at(&r, 0x2000), "b", "a neighbour starts where the other ends");
+	is_str(at(&r, 0x2010), "nobody", "the byte behind is outside");
+	is_u64(a->id.v, 1, "ids start at 1");
+	is_u64(b->id.v, 2, "and count");
+	ok(a->seen_iter == UINT64_MAX, "nobody has seen a new tensor");
+	is_int(um_registry_remove(&r, a), 0, "a tensor goes");
+	is_str(at(&r, 0x1800), "nobody", "and is not found any more");
+	a = add(&r, 0x1000, 0x800, NULL);
+	is_u64(a->id.v, 3, "the same address is another life");
+	ok(a->name == NULL, "a name is not needed");
+	is_u64(r.n, 2, "two are alive");
+	um_registry_fini(&r);
+}
+
+static void refusals(void)
+{
+	struct um_registry r;
+
+	um_registry_init(&r);
+	add(&r, 0x1000, 0x1000, "a");
+	is_int(refused(&r, 0x1000, 0x1000), -EEXIST, "the same range twice");
+	is_int(refused(&r, 0x1800, 0x1000), -EEXIST, "overlap over the end");
+	is_int(refused(&r, 0x0800, 0x1000), -EEXIST, "overlap over the start");
+	is_int(refused(&r, 0x3000, 0), -EINVAL, "no bytes");
+	is_int(refused(&r, UINT64_MAX - 5, 10), -EINVAL, "past the end of the address space");
+	add(&r, 0x1400, 0x400, "inner");
+	is_int(refused(&r, 0x1500, 0x400), -EEXIST, "overlap in part with the inner one only");
+	is_int(refused(&r, 0x1200, 0x400), -EEXIST, "the same on the other side");
+	is_int(refused(&r, 0x1400, 0x400), -EEXIST, "the inner range twice");
+	is_u64(r.n, 2, "a refusal leaves nothing behind");
+	is_str(at(&r, 0x1500), "inner", "and changes nothing");
+	um_registry_fini(&r);
+}
+
+/* Five nested ranges, two of them starting together, in an order given by `order`. */
+static int nest(const int order[5])
+{
+	static const struct {
+		uint64_t addr, bytes;
+		const char *name;
+	} range[5] = {{0x1000, 0x1000, "outer"}, {0x1000, 0x800, "half"}, {0x1000, 0x100, "head"}, {0x1200, 0x80, "mid"},
+	              {0x1900, 0x700, "tail"}};
+	struct um_tensor *t[5];
+	struct um_registry r;
+	int good = 1;
+
+	um_registry_init(&r);
+	for (int i = 0; i < 5; i++) {
+		t[order[i]] = add(&r, range[order[i]].addr, range[order[i]].bytes, range[order[i]].name);
+		if (!t[order[i]])
+			return 0;
+	}
+	good &= !strcmp(at(&r, 0x1000), "head") && !strcmp(at(&r, 0x10ff), "head") && !strcmp(at(&r, 0x1100), "half");
+	good &= !strcmp(at(&r, 0x1200), "mid") && !strcmp(at(&r, 0x1280), "half") && !strcmp(at(&r, 0x1800), "outer");
+	good &= !strcmp(at(&r, 0x1fff), "tail") && !strcmp(at(&r, 0x2000), "nobody") && !strcmp(at(&r, 0x0fff), "nobody");
+	good &= t[0]->parent == NULL && t[1]->parent == t[0] && t[2]->parent == t[1] && t[3]->parent == t[1];
+	good &= t[4]->parent == t[0] && t[0]->n_children == 2 && t[1]->n_children == 2 && t[2]->n_children == 0;
+	good &= um_registry_remove(&r, t[1]) == -EBUSY && um_registry_remove(&r, t[0]) == -EBUSY;
+	good &= um_registry_remove(&r, t[2]) == 0 && um_registry_remove(&r, t[3]) == 0 && um_registry_remove(&r, t[1]) == 0;
+	good &= um_registry_remove(&r, t[4]) == 0 && um_registry_remove(&r, t[0]) == 0 && r.n == 0;
+	um_registry_fini(&r);
+	return good;
+}
+
+static void nesting(void)
+{
+	int order[5], good = 1, tried = 0;
+
+	for (int code = 0; code < 3125; code++) {
+		int seen = 0;
+
+		for (int i = 0, c = code; i < 5; i++, c /= 5) {
+			order[i] = c % 5;
+			seen |= 1 << order[i];
+		}
+		if (seen == 31) {
+			good &= nest(order);
+			tried++;
+		}
+	}
+	is_int(tried, 120, "all orders of five");
+	ok(good, "five nested ranges: innermost found, parents right, outer ones busy, in every order of arrival");
+}
+
+static void many(void)
+{
+	struct um_registry r;
+	int good = 1;
+
+	um_registry_init(&r);
+	add(&r, 0, 1 << 20, "all");
+	for (uint64_t i = 0; i < 1000; i++)
+		add(&r, i * 1000, 500, "part");
+	for (uint64_t i = 0; i < 1000; i++)
+		good &= !strcmp(at(&r, i * 1000 + 499), "part") && !strcmp(at(&r, i * 1000 + 500), "all");
+	ok(good, "a thousand parts of one allocation");
+	is_u64(um_registry_find(&r, 500)->n_children, 1000, "all of them counted");
+	um_registry_fini(&r);
+}
+
+int main(void)
+{
+	apart();
+	refusals();
+	nesting();
+	many();
+	return tap_done();
+}
