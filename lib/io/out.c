@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text gathers in a buffer that is flushed through deflate or straight to the file. The temporary lies in the folder of the
+ * target, since rename works only inside one file system.
+ */
+#include "io/out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "io/number.h"
+
+#define CHUNK (64u << 10)
+
+struct um_out {
+	int fd;
+	int err; /* first error, negative */
+	int gz;
+	z_stream z;
+	char *path, *temp; /* temp NULL: written in place */
+	size_t n;
+	unsigned char buf[CHUNK], packed[CHUNK];
+};
+
+static void write_raw(struct um_out *o, const unsigned char *data, size_t n)
+{
+	while (n && !o->err) {
+		ssize_t done = write(o->fd, data, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0) {
+			o->err = -errno;
+			break;
+		}
+		data += done;
+		n -= (size_t)done;
+	}
+}
+
+static void flush(struct um_out *o, int how)
+{
+	if (!o->gz) {
+		write_raw(o, o->buf, o->n);
+	} else {
+		o->z.next_in = o->buf;
+		o->z.avail_in = (uInt)o->n;
+		do {
+			o->z.next_out = o->packed;
+			o->z.avail_out = sizeof o->packed;
+			deflate(&o->z, how);
+			write_raw(o, o->packed, sizeof o->packed - o->z.avail_out);
+		} while (o->z.avail_out == 0 && !o->err);
+	}
+	o->n = 0;
+}
+
+/* Beside the target, under a name nobody has: the process id tells two processes apart, the count two files of one. */
+static int open_temp(struct um_out *o, size_t room)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(o->temp, room, "%s.%ld.%u.tmp", o->path, (long)getpid(), i);
+		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (o->fd >= 0)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+static int open_target(struct um_out *o, const char *path)
+{
+	size_t room = strlen(path) + 48;
+	struct stat st;
+
+	if (strcmp(path, "-") == 0) {
+		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+		return o->fd < 0 ? -errno : 0;
+	}
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		o->fd = open(path, O_WRONLY | O_CLOEXEC);
+		return o->fd < 0 ? -errno : 0;
+	}
+	/* A link stays a link: its target is what gets replaced. */
+	o->path = realpath(path, NULL);
+	if (!o->path)
+		o->path = errno == ENOENT ? strdup(path) : NULL;
+	else
+		room = strlen(o->path) + 48;
+	if (!o->path)
+		return -errno;
+	o->temp = malloc(room);
+	if (!o->temp)
+		return -ENOMEM;
+	return open_temp(o, room);
+}
+
+static void discard(struct um_out *o)
+{
+	if (o->fd >= 0)
+		close(o->fd);
+	if (o->gz)
+		deflateEnd(&o->z);
+	free(o->temp);
+	free(o->path);
+	free(o);
+}
+
+int um_out_open(struct um_out **out, const char *path, struct um_diag *diag)
+{
+	size_t len = strlen(path);
+	struct um_out *o = calloc(1, sizeof *o);
+	int rc = -ENOMEM;
+
+	if (diag)
+		um_diag_init(diag, path);
+	if (!o)
+		goto refuse;
+	o->fd = -1;
+	if (len > 3 && strcmp(path + len - 3, ".gz") == 0) {
+		/* no time stamp, no name in the header: equal content, equal file */
+		if (deflateInit2(&o->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+			goto end;
+		o->gz = 1;
+	}
+	rc = open_target(o, path);
+	if (rc)
+		goto end;
+	*out = o;
+	return 0;
+end:
+	discard(o);
+refuse:
+	return um_diag_set(diag, -rc, 0, "cannot write: %s", strerror(-rc));
+}
+
+void um_out_write(struct um_out *o, const void *data, size_t n)
+{
+	const unsigned char *p = data;
+
+	while (n && !o->err) {
+		size_t part = n < sizeof o->buf - o->n ? n : sizeof o->buf - o->n;
+
+		memcpy(o->buf + o->n, p, part);
+		o->n += part;
+		p += part;
+		n -= part;
+		if (o->n == sizeof o->buf)
+			flush(o, Z_NO_FLUSH);
+	}
+}
+
+void um_out_str(struct um_out *o, const char *s)
+{
+	um_out_write(o, s, strlen(s));
+}
+
+void um_out_u64(struct um_out *o, uint64_t x)
+{
+	char buf[24];
+
+	um_out_write(o, buf, (size_t)snprintf(buf, sizeof buf, "%" PRIu64, x));
+}
+
+void um_out_i64(struct um_out *o, int64_t x)
+{
+	char buf[24];
+
+	um_out_write(o, buf, (size_t)snprintf(buf, sizeof buf, "%" PRId64, x));
+}
+
+void um_out_double(struct um_out *o, double x)
+{
+	char buf[UM_NUMBER_MAX];
+
+	um_out_write(o, buf, um_number_print(buf, x));
+}
+
+/* Bytes of the well-formed UTF-8 sequence at s (shortest form, no surrogates, up to U+10FFFF), 0 if there is none. */
+static size_t utf8(const unsigned char *s)
+{
+	unsigned char c = s[0], low = 0x80, high = 0xbf;
+	size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+
+	if (c == 0xe0)
+		low = 0xa0;
+	else if (c == 0xed)
+		high = 0x9f;
+	else if (c == 0xf0)
+		low = 0x90;
+	else if (c == 0xf4)
+		high = 0x8f;
+	for (size_t i = 1; i < n; i++) {
+		if (s[i] < low || s[i] > high)
+			return 0;
+		low = 0x80;
+		high = 0xbf;
+	}
+	return n;
+}
+
+void um_out_json_str(struct um_out *o, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	char buf[8];
+
+	um_out_str(o, "\"");
+	while (*p) {
+		size_t n = utf8(p);
+
+		if (*p == '"' || *p == '\\') {
+			buf[0] = '\\';
+			buf[1] = (char)*p;
+			um_out_write(o, buf, 2);
+		} else if (*p < 0x20) {
+			um_out_write(o, buf, (size_t)snprintf(buf, sizeof buf, "\\u%04x", *p));
+		} else if (n == 0) {
+			um_out_str(o, "\xef\xbf\xbd");
+		} else {
+			um_out_write(o, p, n);
+		}
+		p += n ? n : 1;
+	}
+	um_out_str(o, "\"");
+}
+
+void um_out_fail(struct um_out *o, int err)
+{
+	if (!o->err)
+		o->err = err < 0 ? err : -err;
+}
+
+int um_out_error(const struct um_out *o)
+{
+	return o->err;
+}
+
+/* The data must be on the disk before the name is, or a power cut leaves an empty file under it. */
+static int commit(struct um_out *o)
+{
+	flush(o, Z_FINISH);
+	if (!o->err && o->temp && fsync(o->fd) && errno != EINVAL && errno != ENOSYS)
+		o->err = -errno;
+	if (close(o->fd) && !o->err && errno != EINTR)
+		o->err = -errno;
+	o->fd = -1;
+	if (!o->err && o->temp && rename(o->temp, o->path))
+		o->err = -errno;
+	return o->err;
+}
+
+int um_out_close(struct um_out *o, int keep, struct um_diag *diag)
+{
+	int rc = keep ? o->err : 0;
+
+	if (keep && !rc)
+		rc = commit(o);
+	if (o->temp && (rc || !keep))
+		unlink(o->temp);
+	discard(o);
+	return rc ? um_diag_set(diag, -rc, 0, "cannot write: %s", strerror(-rc)) : 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sink that keeps: events in one array, lists and strings in an arena that never moves, so that an event's pointers are
+ * right from the moment it is kept.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "io/arena.h"
+#include "io/id_map.h"
+#include "io/umtrace.h"
+
+struct um_trace {
+	struct um_sink sink; /* first */
+	struct um_umtrace_header header;
+	UM_VEC(struct um_event) events;
+	struct um_arena arena;
+	struct um_id_map sizes; /* id -> bytes, while loading */
+	UM_VEC(uint64_t) counted; /* ids of an op that count towards its size, while loading */
+	uint64_t live_bytes, peak_bytes, iterations, largest_bytes;
+	size_t largest; /* SIZE_MAX: no op */
+};
+
+static int keep_name(struct um_trace *t, const char **name)
+{
+	if (!*name)
+		return 0;
+	*name = um_arena_intern(&t->arena, *name);
+	return *name ? 0 : -ENOMEM;
+}
+
+/* A list of `n` elements; an empty list stays what it was: NULL or not says something of `relaunch`. */
+static int keep_list(struct um_trace *t, const void *list, size_t n, size_t size, const void **out)
+{
+	static const uint64_t nothing;
+
+	*out = n ? um_arena_copy(&t->arena, list, n * size) : list ? &nothing : NULL;
+	return n && !*out ? -ENOMEM : 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Bytes of the whole tensors that an op touches, each once. */
+static int op_bytes(struct um_trace *t, const struct um_op *op, uint64_t *bytes)
+{
+	uint64_t sum = 0;
+
+	um_vec_clear(&t->counted);
+	if (um_vec_reserve(&t->counted, op->n_uses))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < op->n_uses; i++)
+		t->counted.at[t->counted.n++] = op->uses[i].id.v;
+	if (op->n_uses)
+		qsort(t->counted.at, t->counted.n, sizeof *t->counted.at, compare_ids);
+	for (size_t i = 0; i < t->counted.n; i++)
+		if (i == 0 || t->counted.at[i] != t->counted.at[i - 1])
+			sum += *um_id_map_find(&t->sizes, t->counted.at[i]);
+	*bytes = sum;
+	return 0;
+}
+
+static int keep_op(struct um_trace *t, struct um_op *op)
+{
+	const void *uses, *relaunch, *ws;
+	uint64_t bytes;
+	int rc = op_bytes(t, op, &bytes);
+
+	if (!rc)
+		rc = keep_name(t, &op->name);
+	if (!rc)
+		rc = keep_list(t, op->uses, op->n_uses, sizeof *op->uses, &uses);
+	if (!rc)
+		rc = keep_list(t, op->relaunch, op->n_relaunch, sizeof *op->relaunch, &relaunch);
+	if (!rc)
+		rc = keep_list(t, op->ws, op->n_ws, sizeof *op->ws, &ws);
+	if (rc)
+		return rc;
+	op->uses = uses;
+	op->relaunch = relaunch;
+	op->ws = ws;
+	if (t->largest == SIZE_MAX || bytes > t->largest_bytes) {
+		t->largest = t->events.n;
+		t->largest_bytes = bytes;
+	}
+	return 0;
+}
+
+static int keep_alloc(struct um_trace *t, const struct um_event *ev)
+{
+	if (um_id_map_add(&t->sizes, ev->alloc.id.v, ev->alloc.bytes))
+		return -ENOMEM;
+	t->live_bytes += ev->alloc.bytes;
+	if (t->live_bytes > t->peak_bytes)
+		t->peak_bytes = t->live_bytes;
+	return 0;
+}
+
+static void keep_free(struct um_trace *t, const struct um_event *ev)
+{
+	t->live_bytes -= *um_id_map_find(&t->sizes, ev->free.id.v);
+	um_id_map_remove(&t->sizes, ev->free.id.v);
+}
+
+static int keep(struct um_sink *sink, const struct um_event *event)
+{
+	struct um_trace *t = (struct um_trace *)sink;
+	struct um_event ev = *event;
+	int rc = 0;
+
+	switch (ev.kind) {
+	case UM_EV_ALLOC:
+		rc = keep_name(t, &ev.alloc.name);
+		if (!rc)
+			rc = keep_alloc(t, &ev);
+		break;
+	case UM_EV_FREE:
+		keep_free(t, &ev);
+		break;
+	case UM_EV_OP:
+		rc = keep_op(t, &ev.op);
+		break;
+	case UM_EV_ITER:
+		rc = keep_name(t, &ev.iter.name);
+		t->iterations++;
+		break;
+	case UM_EV_DEAD: /* no line of a file says it */
+		break;
+	}
+	return rc ? rc : um_vec_push(&t->events, ev);
+}
+
+static struct um_trace *trace_new(struct um_diag *diag, const char *name)
+{
+	struct um_trace *t = calloc(1, sizeof *t);
+
+	if (!t) {
+		if (diag)
+			um_diag_init(diag, name);
+		um_diag_set(diag, ENOMEM, 0, "out of memory");
+		return NULL;
+	}
+	t->sink.feed = keep;
+	t->largest = SIZE_MAX;
+	return t;
+}
+
+static int trace_done(struct um_trace *t, int rc, struct um_trace **out)
+{
+	um_id_map_fini(&t->sizes);
+	um_vec_fini(&t->counted);
+	if (rc)
+		um_trace_free(t);
+	else
+		*out = t;
+	return rc;
+}
+
+int um_trace_load(struct um_trace **out, const char *path, struct um_diag *diag)
+{
+	struct um_trace *t = trace_new(diag, path);
+
+	return t ? trace_done(t, um_umtrace_read(path, &t->sink, &t->header, diag), out) : -ENOMEM;
+}
+
+int um_trace_load_mem(struct um_trace **out, const void *data, size_t bytes, struct um_diag *diag)
+{
+	struct um_trace *t = trace_new(diag, "memory");
+
+	return t ? trace_done(t, um_umtrace_read_mem(data, bytes, &t->sink, &t->header, diag), out) : -ENOMEM;
+}
+
+void um_trace_free(struct um_trace *t)
+{
+	if (!t)
+		return;
+	um_umtrace_header_fini(&t->header);
+	um_vec_fini(&t->events);
+	um_arena_fini(&t->arena);
+	um_id_map_fini(&t->sizes);
+	um_vec_fini(&t->counted);
+	free(t);
+}
+
+const struct um_umtrace_header *um_trace_header(const struct um_trace *t)
+{
+	return &t->header;
+}
+
+size_t um_trace_length(const struct um_trace *t)
+{
+	return t->events.n;
+}
+
+const struct um_event *um_trace_event(const struct um_trace *t, size_t i)
+{
+	assert(i < t->events.n);
+	return &t->events.at[i];
+}
+
+uint64_t um_trace_peak_bytes(const struct um_trace *t)
+{
+	return t->peak_bytes;
+}
+
+uint64_t um_trace_iterations(const struct um_trace *t)
+{
+	return t->iterations;
+}
+
+size_t um_trace_largest_op(const struct um_trace *t, uint64_t *bytes)
+{
+	*bytes = t->largest_bytes;
+	return t->largest;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/event.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The one list: names as umtrace spells them, by enum um_role. */
+static const char *const role_names[UM_ROLES] = {
+	[UM_ROLE_OTHER] = "other",
+	[UM_ROLE_PARAM] = "param",
+	[UM_ROLE_GRAD] = "grad",
+	[UM_ROLE_OPTIM] = "optim",
+	[UM_ROLE_ACT] = "act",
+	[UM_ROLE_INPUT] = "input",
+	[UM_ROLE_WORKSPACE] = "workspace",
+	[UM_ROLE_COMM] = "comm",
+};
+
+const char *um_role_name(enum um_role role)
+{
+	return (unsigned)role < UM_ROLES ? role_names[role] : role_names[UM_ROLE_OTHER];
+}
+
+int um_role_parse(const char *name)
+{
+	for (int i = 0; i < UM_ROLES; i++)
+		if (strcmp(name, role_names[i]) == 0)
+			return i;
+	return -EINVAL;
+}
