@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# docs.sh - the texts are well-formed, and say what the code says
+
+: "${top_srcdir:=.}"
+. "$top_srcdir/tests/tap.sh"
+cd "$top_srcdir" || exit 99
+
+lint() { # FILE: no warning from groff
+	local out
+	out=$(groff -man -ww -b -z -Tutf8 "$1" 2>&1)
+	printf '%s\n' "$out"
+	[ -z "$out" ]
+}
+for page in doc/umadvise.3 doc/umadvise.7 tools/umadvise.1; do
+	if command -v groff >/dev/null; then
+		ok "$page is well-formed" lint "$page"
+	else
+		skip 1 "no groff"
+	fi
+done
+
+# What is in $1 and not in $2, both sorted lists.
+only() { LC_ALL=C comm -23 <(LC_ALL=C sort -u "$1") <(LC_ALL=C sort -u "$2"); }
+
+sed -n 's/^UMADV_API .*[ *]\(umadv_[a-z0-9_]*\)(.*/\1/p' include/umadvise.h >"$tmp/api"
+grep -o 'umadv_[a-z_]*(' doc/umadvise.3 | tr -d '(' >"$tmp/man"
+ok "the header has functions" test -s "$tmp/api"
+is "$(only "$tmp/api" "$tmp/man")" "" "umadvise(3) has every function"
+is "$(grep -oh 'umadv_[a-z_]*' doc/umadvise.[37] | grep -v '^umadv_$' | sed 's/^umadv_\(options\|op_info\|use\|stats\|caps\|role\)$//' |
+	grep . >"$tmp/named"; only "$tmp/named" "$tmp/api")" "" "and the manuals name no other"
+
+grep -oh 'UMADVISE_[A-Z]\+' include/umadvise.h | grep -v '^UMADVISE_H$' >"$tmp/env"
+grep -oh 'getenv("UMADVISE_[A-Z]*' -r lib --include='*.c' | sed 's/.*"//' >"$tmp/read"
+sed -n '/^.SH ENVIRONMENT/,/^.SH SEE/s/^\.B \(UMADVISE_[A-Z]*\)$/\1/p' doc/umadvise.7 >"$tmp/man"
+is "$(only "$tmp/env" "$tmp/man")" "" "umadvise(7) has every variable of the header"
+is "$(only "$tmp/read" "$tmp/man")" "" "and every one that is read"
+is "$(only "$tmp/man" "$tmp/env")" "" "and no other"
+
+# Files that texts and comments point to.
+grep -rohE '\b(doc|examples|tests|tools|lib|include|bench)/[a-zA-Z0-9_/.-]+\.(md|c|h|sh|[137])\b' \
+	README.md CONTRIBUTING.md doc lib include --include='*.md' --include='*.[ch137]' >"$tmp/files"
+gone=$(LC_ALL=C sort -u "$tmp/files" | while read -r f; do [ -e "$f" ] || echo "$f"; done)
+is "$gone" "" "every file that is pointed to is there"
+
+version=$(sed -n 's/^AC_INIT(\[libumadvise\], \[\(.*\)\])$/\1/p' configure.ac)
+header=$(awk '/define UMADV_VERSION_(MAJOR|MINOR|PATCH)/ { v = v "." $3 } END { print substr(v, 2) }' include/umadvise.h)
+is "$header" "$version" "the header and configure agree on the version"
+like "$(head -n 1 NEWS)" "^$version" "NEWS begins with it"
+
+scripts() {
+	printf '%s\n' quickstart bootstrap .ci/run
+	find tests bench -name '*.sh'
+}
+if command -v shellcheck >/dev/null; then
+	# shellcheck disable=SC2046 # no blanks in our names
+	ok "shellcheck finds nothing" shellcheck -x $(scripts)
+else
+	skip 1 "no shellcheck"
+fi
+tap_done
