@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# harness.sh - tap.h and tap.sh report what fails, where, and with both values
+
+: "${top_srcdir:=.}" "${CC:=cc}"
+. "$top_srcdir/tests/tap.sh"
+
+cat >"$tmp/t.c" <<'END'
+#include "tap.h"
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		tap_plan(atoi(argv[1]));
+	ok(1, "holds # not a %s", "directive");
+	is_u64(3, 3, "equal");
+	skip(1, "no reason");
+	if (argc > 2) {
+		ok(0, "does not hold");
+		is_int(-1, 1, "numbers differ");
+		is_u64(UINT64_MAX, 0, "sizes differ");
+		is_str("a", NULL, "texts differ");
+	}
+	return tap_done();
+}
+END
+# shellcheck disable=SC2086 # CC is a list
+ok "tap.h compiles without a warning" $CC -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Werror \
+	-I"$top_srcdir/tests" -o "$tmp/t" "$tmp/t.c" || { tap_done; }
+
+out=$("$tmp/t")
+is $? 0 "what holds succeeds"
+is "$out" 'ok 1 - holds . not a directive
+ok 2 - equal
+ok 3 # SKIP no reason
+1..3' "and says so"
+
+out=$("$tmp/t" 7 x)
+is $? 1 "what fails does not"
+like "$out" '^not ok 4 - does not hold$' "the failure is said"
+like "$out" '^#   at .*t\.c:11$' "and where"
+like "$out" '^#   got -1, want 1$' "and both numbers"
+like "$out" '^#   got 18446744073709551615 \(0xf+\), want 0 \(0x0\)$' "and both sizes"
+like "$out" '^#   got  "a"$' "and the text that is"
+like "$out" '^#   want NULL$' "and the one that should be"
+
+"$tmp/t" 5 >/dev/null
+is $? 1 "a test that ends early fails"
+
+cat >"$tmp/t.sh" <<'END'
+. "$top_srcdir/tests/tap.sh"
+ok "true is true" true
+ok "false is not" false
+is a b "texts differ"
+like abc '^b' "no match"
+fails 3 "another status" sh -c 'exit 4'
+fails 4 "that status" sh -c 'exit 4'
+tap_done
+END
+out=$(top_srcdir=$top_srcdir bash "$tmp/t.sh")
+is $? 1 "a shell test with failures fails"
+is "$(printf '%s\n' "$out" | sed -n 's/^\(ok\|not ok\) .*/\1/p' | tr '\n' ,)" 'ok,not ok,not ok,not ok,not ok,ok,' "each is told"
+like "$out" 't\.sh:3$' "with the line"
+like "$out" 'status 4, want 3' "and the status"
+is "$(printf '. "$top_srcdir/tests/tap.sh"\ntap_done\n' | top_srcdir=$top_srcdir bash 2>&1; echo $?)" '1..0
+1' "no check at all is a failure"
+tap_done
