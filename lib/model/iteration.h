@@ -45,7 +45,7 @@ struct um_iter_op {
 	uint32_t first_relaunch, n_relaunch; /* into relaunch[] */
 };
 
-/* A tensor born in the iteration before and freed in this one without being used in it. */
+/* A tensor born in the iteration before (not in set-up) and freed in this one, used in it or not. */
 struct um_iter_free {
 	uint32_t born_ord;
 	uint64_t bytes;
@@ -67,7 +67,7 @@ struct um_iteration {
 	UM_VEC(struct um_iter_use) uses;
 	UM_VEC(uint32_t) relaunch; /* tensor indices */
 	UM_VEC(uint32_t) births; /* tensor indices in birth order */
-	UM_VEC(struct um_iter_free) late_frees; /* of tensors born in the iteration before, used here or not */
+	UM_VEC(struct um_iter_free) late_frees; /* in the order of freeing */
 	UM_VEC(struct um_iter_nest) nests;
 	UM_VEC(char *) strings; /* owned; empty in what the recorder makes */
 	int incomplete; /* an allocation failed while recording: learn nothing from it */

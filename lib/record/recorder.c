@@ -69,6 +69,8 @@ static int feed_alloc(struct um_recorder *r, struct um_tensor *t)
 	t->born_ord = r->n_births++;
 	if (it->n == 0 || it->incomplete)
 		return 0;
+	if (t->n_children)
+		return -ENOTSUP; /* its parts were numbered without it */
 	if (um_vec_reserve(&it->births, 1) || number_new(r, t, position(r)))
 		return -ENOMEM;
 	it->births.at[it->births.n++] = t->seen_at;
@@ -86,8 +88,8 @@ static int feed_free(struct um_recorder *r, const struct um_tensor *t)
 		it->tensors.at[t->seen_at].death = position(r);
 		it->tensors.at[t->seen_at].flags = t->flags;
 	}
-	if (t->born_iter + 1 != it->n)
-		return 0;
+	if (t->born_iter == 0 || t->born_iter + 1 != it->n)
+		return 0; /* of set-up the order of births says nothing */
 	return um_vec_push(&it->late_frees, ((struct um_iter_free){t->born_ord, t->bytes, position(r)}));
 }
 

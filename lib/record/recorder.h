@@ -10,7 +10,8 @@
  * iteration is marked incomplete and the host program goes on. Names are interned once. Not thread-safe.
  *
  * Set-up (before the first iter) is not kept, only who was born in it. An iteration that grows beyond UM_RECORD_OPS or
- * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory.
+ * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory. So is one in which a
+ * tensor is born around live ones.
  * Writes into live tensors: born_iter and born_ord at birth; seen_iter and seen_at.
  */
 #ifndef UM_RECORD_RECORDER_H

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two things are remembered: who had which number in the iteration before (past.h), and the schedule built last, as the
+ * words that decide whether a plan made for it still holds.
+ */
+#include "learn/learn.h"
+
+#include "learn/slots.h"
+
+struct words {
+	uint64_t *at;
+	size_t n, cap;
+};
+
+struct learner {
+	struct um_past past, now;
+	struct words last, words; /* the schedule built before and this one: what must not change, word by word */
+	int have_last;
+};
+
+int um_learner_init(struct um_learner *l)
+{
+	struct learner *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return -ENOMEM;
+	um_past_init(&m->past);
+	um_past_init(&m->now);
+	l->impl = m;
+	return 0;
+}
+
+void um_learner_fini(struct um_learner *l)
+{
+	struct learner *m = l->impl;
+
+	if (!m)
+		return;
+	um_past_fini(&m->past);
+	um_past_fini(&m->now);
+	um_vec_fini(&m->last);
+	um_vec_fini(&m->words);
+	free(m);
+	l->impl = NULL;
+}
+
+static void add_uses(const struct um_iteration *it, const struct um_nesting *nesting, const uint32_t *slot_of,
+                     struct um_schedule *out)
+{
+	for (size_t i = 0; i < it->uses.n; i++) {
+		const struct um_iter_use *u = &it->uses.at[i];
+		uint32_t host = nesting->host[u->tensor];
+
+		out->uses.at[out->uses.n++] = (struct um_sched_use){
+		        .slot = slot_of[host],
+		        .access = u->access,
+		        .off = u->off + nesting->off[u->tensor],
+		        .bytes = u->bytes,
+		        .touched = u->touched,
+		        /* that a part or a whole is dead says nothing of the other */
+		        .dead_after = u->dead_after && host == u->tensor && !nesting->whole[host],
+		};
+	}
+}
+
+/* Launching an op again makes whole slots again: not where an output is but a part of its slot. */
+static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter_op *op, const struct um_nesting *nesting)
+{
+	for (uint32_t i = 0; i < op->n_relaunch; i++) {
+		uint32_t number = it->relaunch.at[op->first_relaunch + i];
+
+		if (nesting->host[number] != number || nesting->whole[number])
+			return 0;
+	}
+	return 1;
+}
+
+static int add_ops(const struct um_iteration *it, const struct um_nesting *nesting, const uint32_t *slot_of,
+                   struct um_schedule *out)
+{
+	if (um_vec_reserve(&out->ops, it->ops.n) || um_vec_reserve(&out->uses, it->uses.n) ||
+	    um_vec_reserve(&out->relaunch, it->relaunch.n))
+		return -ENOMEM;
+	add_uses(it, nesting, slot_of, out);
+	for (size_t i = 0; i < it->relaunch.n; i++)
+		out->relaunch.at[out->relaunch.n++] = slot_of[it->relaunch.at[i]];
+	for (size_t i = 0; i < it->ops.n; i++) {
+		const struct um_iter_op *op = &it->ops.at[i];
+		int again = op->relaunchable && relaunch_is_whole(it, op, nesting);
+		char *name = strdup(op->name);
+
+		if (!name)
+			return -ENOMEM;
+		out->ops.at[out->ops.n++] = (struct um_sched_op){
+		        .name = name,
+		        .hash = op->hash,
+		        .first_use = op->first_use,
+		        .n_uses = op->n_uses,
+		        .ns = op->cost.ns,
+		        .cost = op->cost,
+		        .stream = op->stream,
+		        .phase = op->phase,
+		        .relaunchable = (uint8_t)again,
+		        .first_relaunch = op->first_relaunch,
+		        .n_relaunch = again ? op->n_relaunch : 0,
+		};
+	}
+	return 0;
+}
+
+static int build(const struct um_iteration *it, const struct um_past *past, const struct um_past *now,
+                 struct um_schedule *out)
+{
+	uint32_t *slot_of = malloc((it->tensors.n + 1) * sizeof *slot_of);
+	struct um_nesting nesting;
+	struct um_roles roles;
+	int rc = -ENOMEM;
+
+	if (!slot_of)
+		return rc;
+	rc = um_roles_init(&roles, it, past);
+	if (rc)
+		goto free_slot_of;
+	rc = um_nesting_init(&nesting, it, now);
+	if (rc)
+		goto fini_roles;
+	rc = um_slots_build(it, &roles, &nesting, out, slot_of);
+	if (!rc)
+		rc = add_ops(it, &nesting, slot_of, out);
+	out->signature = it->signature;
+	um_nesting_fini(&nesting);
+fini_roles:
+	um_roles_fini(&roles);
+free_slot_of:
+	free(slot_of);
+	return rc;
+}
+
+#define SLOT_WORDS 4
+#define USE_WORDS 4
+
+/* What a plan rests on: not who is bound, nor where it lies, nor what an op costs. */
+static int spell(struct learner *m, const struct um_schedule *s)
+{
+	uint64_t *w;
+
+	um_vec_clear(&m->words);
+	if (um_vec_reserve(&m->words, 4 + SLOT_WORDS * s->slots.n + USE_WORDS * s->uses.n + 3 * s->ops.n +
+	                                      s->births.n + s->relaunch.n))
+		return -ENOMEM;
+	w = m->words.at;
+	*w++ = s->signature;
+	*w++ = s->slots.n;
+	*w++ = s->ops.n;
+	*w++ = s->uses.n;
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *slot = &s->slots.at[i];
+
+		*w++ = slot->bytes;
+		*w++ = (uint64_t)(uint32_t)slot->birth << 32 | (uint32_t)slot->death;
+		*w++ = (uint64_t)slot->carry << 32 | slot->flags;
+		*w++ = slot->born_ord;
+	}
+	for (size_t i = 0; i < s->uses.n; i++) {
+		const struct um_sched_use *u = &s->uses.at[i];
+
+		*w++ = (uint64_t)u->slot << 32 | u->access << 1 | (u->dead_after != 0);
+		*w++ = u->off;
+		*w++ = u->bytes;
+		*w++ = u->touched;
+	}
+	for (size_t i = 0; i < s->ops.n; i++) {
+		const struct um_sched_op *op = &s->ops.at[i];
+
+		*w++ = op->hash;
+		*w++ = (uint64_t)op->first_use << 32 | op->first_relaunch;
+		*w++ = (uint64_t)op->relaunchable << 32 | op->n_relaunch;
+	}
+	for (size_t i = 0; i < s->births.n; i++)
+		*w++ = s->births.at[i];
+	for (size_t i = 0; i < s->relaunch.n; i++)
+		*w++ = s->relaunch.at[i];
+	m->words.n = (size_t)(w - m->words.at);
+	return 0;
+}
+
+/* The words of this schedule become those of the last one. Did they differ? */
+static int turn_page(struct learner *m)
+{
+	int changed = !m->have_last || m->last.n != m->words.n ||
+	              memcmp(m->last.at, m->words.at, m->words.n * sizeof *m->words.at) != 0;
+	struct words spare = m->last;
+
+	m->last = m->words;
+	m->words = spare;
+	m->have_last = 1;
+	return changed;
+}
+
+int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out, int *changed)
+{
+	struct learner *m = l->impl;
+	struct um_past was;
+	int rc = -ENODATA;
+
+	if (it->incomplete || it->ops.n == 0)
+		goto forget;
+	rc = um_past_fill(&m->now, it);
+	if (!rc)
+		rc = build(it, &m->past, &m->now, out);
+	if (!rc)
+		rc = spell(m, out);
+	if (rc)
+		goto undo;
+	*changed = turn_page(m);
+	was = m->past;
+	m->past = m->now;
+	m->now = was;
+	return 0;
+undo:
+	um_schedule_fini(out);
+	um_schedule_init(out);
+forget:
+	m->past.known = 0;
+	return rc;
+}

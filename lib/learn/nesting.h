@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nesting.h - parts of a tensor that is used as a whole too
+ *
+ * Two slots that are alive together must not overlap. Where an iteration uses a tensor and also parts of it that are
+ * tensors of their own, what it does to a part is therefore said of the whole, at the part's offset.
+ */
+#ifndef UM_LEARN_NESTING_H
+#define UM_LEARN_NESTING_H
+
+#include "learn/past.h"
+
+struct um_nesting {
+	uint32_t *host; /* by tensor: the outermost used tensor that it is a part of; itself if there is none */
+	uint64_t *off; /* by tensor: where it starts in its host */
+	unsigned char *whole; /* by tensor: it is a host of others */
+};
+
+/* `now` is the iteration as um_past_fill makes it. 0 or -ENOMEM. */
+int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const struct um_past *now);
+void um_nesting_fini(struct um_nesting *n);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two passes: lives first, in the order of the tensors' numbers, then carry, which may point at a later slot.
+ */
+#include "learn/slots.h"
+
+#include "model/tensor.h"
+
+#include <assert.h>
+
+struct build {
+	const struct um_iteration *it;
+	const struct um_roles *roles;
+	const struct um_nesting *nesting;
+	struct um_schedule *out;
+	uint32_t *slot_of;
+	int32_t end; /* position after the last op */
+};
+
+static unsigned slot_flags(const struct build *b, uint32_t number)
+{
+	const struct um_iter_tensor *t = &b->it->tensors.at[number];
+	unsigned flags = 0;
+
+	if (t->flags & UM_TENSOR_TRANSIENT)
+		flags |= UM_SLOT_TRANSIENT;
+	if ((t->flags & UM_TENSOR_UNMANAGED) || b->nesting->host[number] != number)
+		flags |= UM_SLOT_UNMANAGED;
+	return flags;
+}
+
+/* Appends a slot that looks like tensor `number` and lives from birth to death. Its index, or -ENOMEM. */
+static int64_t add_slot(struct build *b, uint32_t number, int32_t birth, int32_t death)
+{
+	const struct um_iter_tensor *t = &b->it->tensors.at[number];
+	struct um_slot s = {
+	        .bytes = t->bytes,
+	        .birth = birth,
+	        .death = death,
+	        .carry = UM_NO_SLOT,
+	        .flags = slot_flags(b, number),
+	        .role = t->role,
+	        .place = UINT64_MAX,
+	};
+
+	if (um_vec_reserve(&b->out->slots, 1))
+		return -ENOMEM;
+	if (t->name) {
+		s.name = strdup(t->name);
+		if (!s.name)
+			return -ENOMEM;
+	}
+	b->out->slots.at[b->out->slots.n++] = s;
+	return (int64_t)b->out->slots.n - 1;
+}
+
+static void settle(struct um_slot *s, uint64_t place)
+{
+	s->flags |= UM_SLOT_FIXED;
+	s->place = place;
+}
+
+/* When the next iteration begins the slot is this tensor, which is alive now. */
+static void bind(struct um_slot *s, const struct um_iter_tensor *t)
+{
+	s->bound = t->id;
+	settle(s, t->addr);
+}
+
+/* Is it certain that `older` is gone by the time `born` comes? Then both are one slot. */
+static int in_turn(const struct um_iter_tensor *older, const struct um_iter_tensor *born)
+{
+	return older->death != UM_NOWHERE && older->death <= born->birth;
+}
+
+/* Makes `slot`, born at p, also the one that was born an iteration ago and dies at q <= p in this one. */
+static void wrap(struct build *b, uint32_t slot, uint32_t born, int32_t q)
+{
+	struct um_slot *s = &b->out->slots.at[slot];
+
+	s->death = q;
+	s->carry = slot;
+	bind(s, &b->it->tensors.at[born]);
+}
+
+static int add_older(struct build *b, uint32_t a)
+{
+	const struct um_iter_tensor *t = &b->it->tensors.at[a];
+	uint32_t next = b->roles->next[a];
+	int64_t slot;
+
+	if (next != UM_NOBODY && b->it->tensors.at[next].birth != UM_NOWHERE && in_turn(t, &b->it->tensors.at[next])) {
+		unsigned both = slot_flags(b, next) & UM_SLOT_TRANSIENT; /* a promise only if made for both */
+
+		slot = add_slot(b, a, b->it->tensors.at[next].birth, t->death);
+		if (slot < 0)
+			return (int)slot;
+		b->out->slots.at[slot].flags &= both | ~(unsigned)UM_SLOT_TRANSIENT;
+		b->out->slots.at[slot].flags |= slot_flags(b, next) & UM_SLOT_UNMANAGED;
+		wrap(b, (uint32_t)slot, next, t->death);
+		assert(b->slot_of[next] == UM_NO_SLOT); /* it was used before its follower was born */
+		b->slot_of[next] = (uint32_t)slot;
+	} else {
+		slot = add_slot(b, a, UM_NOWHERE, t->death);
+		if (slot < 0)
+			return (int)slot;
+	}
+	b->slot_of[a] = (uint32_t)slot;
+	return 0;
+}
+
+/* Born and freed in this iteration. A life between two ops touches nothing, but needs its place among the births. */
+static int add_passing(struct build *b, uint32_t i)
+{
+	const struct um_iter_tensor *t = &b->it->tensors.at[i];
+	int32_t birth = t->birth, death = t->death;
+	int64_t slot;
+
+	if (birth == death && birth == b->end)
+		birth--;
+	else if (birth == death)
+		death++;
+	slot = add_slot(b, i, birth, death);
+	if (slot < 0)
+		return (int)slot;
+	if (t->birth == t->death)
+		b->out->slots.at[slot].flags |= UM_SLOT_UNMANAGED;
+	b->slot_of[i] = (uint32_t)slot;
+	return 0;
+}
+
+/* Born in this iteration and alive at its end. */
+static int add_kept(struct build *b, uint32_t i)
+{
+	const struct um_iter_tensor *t = &b->it->tensors.at[i];
+	int32_t late = b->roles->late[t->born_ord], birth = t->birth;
+	int follows = b->roles->heir_of[i] != UM_NOBODY;
+	int64_t slot, before;
+
+	if (follows && birth == b->end)
+		birth--;
+	slot = add_slot(b, i, birth, b->end);
+	if (slot < 0)
+		return (int)slot;
+	b->slot_of[i] = (uint32_t)slot;
+	if (follows)
+		return 0; /* the older one has its slot and will be carried by this one */
+	if (late == UM_NOWHERE) {
+		b->out->slots.at[slot].flags |= UM_SLOT_GUESSED;
+		if (birth == b->end)
+			wrap(b, (uint32_t)slot, i, b->end);
+		return 0;
+	}
+	if (late <= birth) {
+		wrap(b, (uint32_t)slot, i, late);
+		return 0;
+	}
+	/* what it will be for a while in the next iteration, when its own successor is there already */
+	before = add_slot(b, i, UM_NOWHERE, late);
+	if (before < 0)
+		return (int)before;
+	b->out->slots.at[before].carry = (uint32_t)slot;
+	b->out->slots.at[before].flags &= ~(unsigned)UM_SLOT_TRANSIENT;
+	bind(&b->out->slots.at[before], t);
+	return 0;
+}
+
+static int add_lives(struct build *b)
+{
+	for (uint32_t i = 0; i < b->it->tensors.n; i++) {
+		const struct um_iter_tensor *t = &b->it->tensors.at[i];
+		int rc;
+
+		if (b->slot_of[i] != UM_NO_SLOT)
+			continue;
+		if (t->birth == UM_NOWHERE)
+			rc = add_older(b, i);
+		else if (t->death != UM_NOWHERE)
+			rc = add_passing(b, i);
+		else
+			rc = add_kept(b, i);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* For slots that are alive when the iteration begins and do not wrap. */
+static void carry_older(struct build *b)
+{
+	for (uint32_t a = 0; a < b->it->tensors.n; a++) {
+		const struct um_iter_tensor *t = &b->it->tensors.at[a];
+		struct um_slot *s = &b->out->slots.at[b->slot_of[a]];
+		uint32_t next = b->roles->next[a];
+
+		if (t->birth != UM_NOWHERE || s->birth != UM_NOWHERE)
+			continue;
+		if (next == UM_NOBODY) {
+			s->flags |= UM_SLOT_GUESSED;
+			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT;
+			continue;
+		}
+		s->carry = b->slot_of[next];
+		if (next != a)
+			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT; /* it was promised of a tensor, not of the part it plays */
+		bind(s, &b->it->tensors.at[next]);
+	}
+}
+
+static int list_births(struct build *b)
+{
+	if (um_vec_reserve(&b->out->births, b->it->births.n))
+		return -ENOMEM;
+	for (uint32_t ord = 0; ord < b->it->births.n; ord++) {
+		uint32_t number = b->it->births.at[ord], slot = b->slot_of[number];
+		struct um_slot *s = &b->out->slots.at[slot];
+
+		s->born_ord = ord;
+		if (b->it->tensors.at[number].flags & UM_TENSOR_ADOPTED)
+			settle(s, b->it->tensors.at[number].addr);
+		b->out->births.at[b->out->births.n++] = slot;
+	}
+	return 0;
+}
+
+/* Parts carry promises of their own: what is said of the whole holds only if it holds for each. */
+static void join_promises(struct build *b)
+{
+	for (uint32_t i = 0; i < b->it->tensors.n; i++) {
+		uint32_t host = b->nesting->host[i];
+
+		if (host != i && !(b->it->tensors.at[i].flags & UM_TENSOR_TRANSIENT))
+			b->out->slots.at[b->slot_of[host]].flags &= ~(unsigned)UM_SLOT_TRANSIENT;
+	}
+}
+
+int um_slots_build(const struct um_iteration *it, const struct um_roles *roles, const struct um_nesting *nesting,
+                   struct um_schedule *out, uint32_t *slot_of)
+{
+	struct build b = {it, roles, nesting, out, slot_of, (int32_t)it->ops.n};
+	int rc;
+
+	for (size_t i = 0; i < it->tensors.n; i++)
+		slot_of[i] = UM_NO_SLOT;
+	rc = add_lives(&b);
+	if (rc)
+		return rc;
+	carry_older(&b);
+	join_promises(&b);
+	return list_births(&b);
+}
