@@ -159,17 +159,11 @@ static int check_touched(const struct um_op_line *op, const struct um_json *j, c
 	return rc ? rc : um_json_as_u64(j, v, what, 0, whole, &bytes);
 }
 
-/*
- * Where only a part is touched, what is not touched keeps its content: such a range is never taken as overwritten as a
- * whole, whatever the lists say. Nothing touched at all still counts as a byte: 0 means "all" to who plays the trace.
- */
+/* Nothing touched at all still counts as a byte: 0 means "all" to who plays the trace. */
 static void limit_use(struct um_use *u, uint64_t touched)
 {
-	if (touched >= u->bytes)
-		return;
-	u->touched = touched ? touched : 1;
-	if (u->touched < u->bytes && u->access == UM_WRITE)
-		u->access = UM_UPDATE;
+	if (touched < u->bytes)
+		u->touched = touched ? touched : 1;
 }
 
 static int read_touched(struct um_op_line *op, const struct um_json *j, const struct um_op_names *names)

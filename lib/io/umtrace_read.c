@@ -105,8 +105,14 @@ static int read_op(struct reader *r, const struct um_json *j)
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < op->uses.n; i++)
-		op->uses.at[i].id.v++;
+	for (size_t i = 0; i < op->uses.n; i++) {
+		struct um_use *u = &op->uses.at[i];
+
+		u->id.v++;
+		/* What is not touched keeps its content: such a range is not overwritten as a whole, whatever the lists say. */
+		if (u->touched < u->bytes)
+			u->access |= u->access == UM_WRITE ? UM_READ : 0;
+	}
 	for (size_t i = 0; i < op->relaunch.n; i++)
 		op->relaunch.at[i].v++;
 	ev.op = (struct um_op){
