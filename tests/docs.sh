@@ -38,6 +38,11 @@ is "$(only "$tmp/env" "$tmp/man")" "" "umadvise(7) has every variable of the hea
 is "$(only "$tmp/read" "$tmp/man")" "" "and every one that is read"
 is "$(only "$tmp/man" "$tmp/env")" "" "and no other"
 
+sed -n 's/^\tFIELD(\([a-z0-9_]*\),.*/`\1`/p' lib/io/profile_file.c >"$tmp/keys"
+ok "profiles have keys" test -s "$tmp/keys"
+grep -oh '`[a-z0-9_]*`' doc/profiles.md doc/simulator.md >"$tmp/man"
+is "$(only "$tmp/keys" "$tmp/man")" "" "and each is in doc/profiles.md or doc/simulator.md"
+
 # Files that texts and comments point to.
 grep -rohE '\b(doc|examples|tests|tools|lib|include|bench)/[a-zA-Z0-9_/.-]+\.(md|c|h|sh|[137])\b' \
 	README.md CONTRIBUTING.md doc lib include --include='*.md' --include='*.[ch137]' >"$tmp/files"
