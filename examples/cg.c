@@ -2,8 +2,8 @@
  *
  * cg.c - conjugate gradients on a matrix that does not fit, with hints and without
  *
- * Solves A x = b for the five-point Laplacian on a square grid, A kept as five diagonals: 72 MiB with the vectors, and a
- * budget of 48. One iteration of the solver is one iteration of the library. The product A p is launched in strips that
+ * Solves A x = b for the five-point Laplacian on a square grid, A kept as five diagonals: 72 MiB with the vectors, and
+ * a budget of 48. One iteration of the solver is one iteration of the library. The product A p is launched in strips that
  * say which part of each tensor they touch: an operation must fit into the budget by itself. Run twice, by the driver
  * alone and by plan: the time differs, the result does not, to the last bit.
  */
@@ -105,7 +105,8 @@ static void step(void *arg)
 /* --- the program ------------------------------------------------------------------------------------------------- */
 
 /* Announces an op and launches it. The cost is what a bandwidth-bound kernel moves: the bytes that it touches. */
-static void launch(struct cg *c, const char *name, const struct umadv_use *uses, size_t n, void (*fn)(void *), void *arg)
+static void launch(struct cg *c, const char *name, const struct umadv_use *uses, size_t n, void (*fn)(void *),
+                   void *arg)
 {
 	struct umadv_op_info info = {.struct_size = sizeof(info), .uses = uses, .n_uses = n};
 
@@ -129,7 +130,8 @@ static void iteration(struct cg *c)
 		launch(c, "product", uses, 7, product, s);
 	}
 	launch(c, "dot", UMADV_USES(UMADV_READ(c->p), UMADV_READ(c->q)), dot, c);
-	launch(c, "step", UMADV_USES(UMADV_UPDATE(c->x), UMADV_UPDATE(c->r), UMADV_UPDATE(c->p), UMADV_READ(c->q)), step, c);
+	launch(c, "step", UMADV_USES(UMADV_UPDATE(c->x), UMADV_UPDATE(c->r), UMADV_UPDATE(c->p), UMADV_READ(c->q)),
+	       step, c);
 }
 
 static void alloc(struct cg *c, double **v, const char *name, enum umadv_role role)

@@ -80,8 +80,10 @@ int main(void)
 	for (int step = 0; step < STEPS; step++) {
 		check(umadv_iter(adv, NULL), "iter");
 		for (int v = 0; v < VECTORS; v++) {
-			check(umadv_op(adv, NULL, "add", UMADV_USES(UMADV_READ(args[v].x), UMADV_UPDATE(args[v].y))), "op");
-			check(umadv_sim_run(adv, NULL, add, &args[v]), "run");
+			struct add *a = &args[v];
+
+			check(umadv_op(adv, NULL, "add", UMADV_USES(UMADV_READ(a->x), UMADV_UPDATE(a->y))), "op");
+			check(umadv_sim_run(adv, NULL, add, a), "run");
 		}
 	}
 	check(umadv_sim_sync(adv), "sync");
