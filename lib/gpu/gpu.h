@@ -138,6 +138,8 @@ struct um_gpu_api {
 	int (*worker_start)(struct um_gpu *gpu, struct um_worker *worker);
 	void (*worker_stop)(struct um_gpu *gpu, struct um_worker *worker);
 	void (*worker_poke)(struct um_gpu *gpu, struct um_worker *worker); /* there may be work: step it */
+	/* Lets time pass for the caller until done(arg) is true; UM_CUDA_NOT_READY if it cannot become true any more. */
+	int (*worker_wait)(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
 
 	void (*close)(struct um_gpu *gpu); /* ends the device below; its memory is gone */
 };

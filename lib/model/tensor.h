@@ -13,7 +13,8 @@
 enum um_tensor_flag {
 	UM_TENSOR_ADOPTED = 1, /* the memory is the app's: it does not move when the plan says so */
 	UM_TENSOR_TRANSIENT = 2, /* never read before it is written in an iteration */
-	UM_TENSOR_UNMANAGED = 4 /* role comm: outside managed memory, no hints */
+	UM_TENSOR_UNMANAGED = 4, /* role comm: outside managed memory, no hints */
+	UM_TENSOR_DEAD = 8 /* declared dead, and not used by an op since */
 };
 
 struct um_tensor {

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * advisor.h - learning or replaying: feeds each event to whoever listens, and hands values from room to room
+ *
+ * in    what happens (through api.c, which holds the lock)
+ * out   addresses, and hints issued behind the scenes
+ * owns  everything of a context
+ *
+ *     alloc, free, op --> recorder --(iter)--> learner --> planner --> program
+ *                    \--> cursor ("left the schedule") --> executor --> table
+ *
+ * Nothing here thinks: what is kept, learned, planned and issued are matters of the rooms. A failure of one of them is
+ * counted and means no hints.
+ */
+#ifndef UM_ADVISOR_H
+#define UM_ADVISOR_H
+
+#include "arena.h"
+#include "learn/learn.h"
+#include "model/plan.h"
+#include "model/profile.h"
+#include "options.h"
+#include "record/recorder.h"
+#include "record/registry.h"
+#include "replay/cursor.h"
+#include "replay/executor.h"
+#include "replay/program.h"
+
+#include <pthread.h>
+
+#define UM_MAX_REPLANS 3 /* of one schedule, as what is known of it grows */
+
+/* What was announced last on a stream, for the simulated GPU's kernels. */
+struct um_announced {
+	um_stream stream;
+	uint64_t ns;
+	UM_VEC(struct um_sim_access) access;
+};
+
+/* How to launch an op again; the argument is our copy. */
+struct um_closure {
+	void (*fn)(void *arg, void *stream); /* NULL: must not be launched again */
+	void *arg;
+	size_t bytes, cap;
+};
+
+enum um_warned { UM_WARN_POINTER = 1, UM_WARN_PLAN = 2, UM_WARN_MEMORY = 4, UM_WARN_TRACE = 8, UM_WARN_REFUSED = 16 };
+
+struct umadv {
+	pthread_mutex_t lock; /* guards everything below */
+	struct um_options options;
+	unsigned warned; /* enum um_warned: each cause is said once */
+
+	struct um_gpu *gpu;
+	int simulated;
+	struct um_profile profile;
+	uint64_t budget;
+
+	struct um_registry registry;
+	struct um_arena arena;
+	struct um_recorder recorder;
+	struct um_sink *writer; /* umtrace, or NULL */
+	struct um_iteration last; /* the finished iteration */
+	struct um_learner learner;
+
+	struct um_plan plan; /* the one followed; sched.ops.n == 0: none */
+	struct um_program program;
+	struct um_cursor cursor;
+	struct um_executor *executor; /* NULL: no hints */
+	int confirmed; /* the plan's schedule was followed to its end, or seen twice, or saved by an earlier run */
+	int adopt; /* take the program up at the first op of the iteration */
+	unsigned replans;
+	uint64_t last_signature;
+	uint64_t misplaced; /* births of this iteration that do not lie where planned */
+	struct um_plan warm; /* loaded, not yet bound to tensors; sched.ops.n == 0: none */
+
+	uint64_t iteration; /* number of iter events so far */
+	int hinted; /* hints were issued in this iteration */
+	uint64_t op_serial;
+	UM_VEC(struct um_use) uses; /* of the op at hand */
+	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the op at hand */
+	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
+	uint32_t iter_ops; /* ops announced in this iteration */
+	struct um_announced announced[UM_ARENA_STREAMS];
+	unsigned next_announced;
+
+	struct umadv_stats stats;
+};
+
+/* `gpu` is taken (closed at the end, also on failure); NULL: what the options say. 0, -ENOMEM, -EINVAL, -ENODEV. */
+int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu);
+void um_advisor_close(struct umadv *adv);
+
+int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);
+int um_advisor_free(struct umadv *adv, void *ptr);
+int um_advisor_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role);
+int um_advisor_disown(struct umadv *adv, void *ptr, uint64_t bytes);
+int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
+int um_advisor_iter(struct umadv *adv, const char *name);
+int um_advisor_dead(struct umadv *adv, void *ptr);
+int um_advisor_transient(struct umadv *adv, void *ptr);
+int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg);
+void um_advisor_stats(struct umadv *adv, struct umadv_stats *out);
+
+/* Takes a plan (read, checked) to start warm from. */
+int um_advisor_warm(struct umadv *adv, struct um_plan *plan);
+
+/* learning.c: an iteration ended; what is followed from now on? */
+void um_advisor_learn(struct umadv *adv);
+/* learning.c: the plan's first iteration is about to begin with tensors of a warm start. */
+void um_advisor_start_warm(struct umadv *adv);
+/* learning.c: the schedule was left. */
+void um_advisor_leave(struct umadv *adv);
+
+void um_advisor_log(struct umadv *adv, enum umadv_log_level level, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+/* The same, once per cause. */
+void um_advisor_warn(struct umadv *adv, enum um_warned cause, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+#endif

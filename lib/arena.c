@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arena.h"
+
+#include "model/event.h"
+
+void um_arena_init(struct um_arena *a, struct um_gpu *gpu)
+{
+	memset(a, 0, sizeof *a);
+	a->gpu = gpu;
+	um_heap_init(&a->heap);
+}
+
+static void drop_events(struct um_arena *a, struct um_arena_waiting *w)
+{
+	for (unsigned i = 0; i < UM_ARENA_STREAMS; i++)
+		if (w->events[i])
+			a->gpu->api->cudaEventDestroy(a->gpu, w->events[i]);
+}
+
+void um_arena_fini(struct um_arena *a)
+{
+	for (size_t i = 0; i < a->waiting.n; i++)
+		drop_events(a, &a->waiting.at[i]);
+	for (size_t i = 0; i < a->regions.n; i++)
+		a->gpu->api->cudaFree(a->gpu, (void *)(uintptr_t)a->regions.at[i].addr);
+	um_vec_fini(&a->waiting);
+	um_vec_fini(&a->regions);
+	um_heap_fini(&a->heap);
+}
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+int um_arena_grow(struct um_arena *a, uint64_t bytes)
+{
+	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least;
+	void *p = NULL;
+
+	if (want < UM_ARENA_FIRST)
+		want = UM_ARENA_FIRST;
+	if (want < a->total)
+		want = round_up(a->total, UM_BLOCK_BYTES); /* doubling keeps regions, and the seams between them, few */
+	if (um_vec_reserve(&a->regions, 1))
+		return -ENOMEM;
+	while (a->gpu->api->cudaMallocManaged(a->gpu, &p, want, 1)) {
+		if (want == least)
+			return -ENOMEM;
+		want = want / 2 > least ? round_up(want / 2, UM_BLOCK_BYTES) : least;
+	}
+	uint64_t addr = (uint64_t)(uintptr_t)p;
+
+	if (addr % UM_BLOCK_BYTES || um_heap_add_region(&a->heap, addr, want)) {
+		a->gpu->api->cudaFree(a->gpu, p);
+		return -ENOMEM;
+	}
+	size_t i = a->regions.n++;
+
+	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
+		a->regions.at[i] = a->regions.at[i - 1];
+	a->regions.at[i] = (struct um_arena_region){addr, want, addr};
+	a->total += want;
+	return 0;
+}
+
+static void note_use(struct um_arena *a, uint64_t addr, uint64_t bytes)
+{
+	for (size_t i = 0; i < a->regions.n; i++) {
+		struct um_arena_region *r = &a->regions.at[i];
+
+		if (addr >= r->addr && addr < r->addr + r->bytes && addr + bytes > r->used_hi)
+			r->used_hi = addr + bytes;
+	}
+}
+
+/* Gives the heap what no stream uses any more. */
+static void settle_waiting(struct um_arena *a)
+{
+	size_t done = 0;
+
+	for (; done < a->waiting.n; done++) {
+		struct um_arena_waiting *w = &a->waiting.at[done];
+
+		for (unsigned i = 0; i < UM_ARENA_STREAMS; i++)
+			if (w->events[i] && a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) == UM_CUDA_NOT_READY)
+				goto stop;
+		um_heap_give(&a->heap, w->addr, w->bytes);
+		drop_events(a, w);
+	}
+stop:
+	if (!done)
+		return;
+	memmove(a->waiting.at, a->waiting.at + done, (a->waiting.n - done) * sizeof *a->waiting.at);
+	a->waiting.n -= done;
+}
+
+int um_arena_take(struct um_arena *a, uint64_t bytes, uint64_t *addr)
+{
+	int err;
+
+	settle_waiting(a);
+	err = um_heap_take(&a->heap, bytes, addr);
+	if (err == -ENOSPC) {
+		err = um_arena_grow(a, bytes);
+		if (!err)
+			err = um_heap_take(&a->heap, bytes, addr);
+	}
+	if (!err)
+		note_use(a, *addr, bytes);
+	return err == -ENOSPC ? -ENOMEM : err;
+}
+
+int um_arena_take_at(struct um_arena *a, uint64_t place, uint64_t bytes)
+{
+	int err;
+
+	settle_waiting(a);
+	err = um_heap_take_at(&a->heap, place, bytes);
+	if (!err)
+		note_use(a, place, bytes);
+	return err;
+}
+
+void um_arena_give(struct um_arena *a, uint64_t addr, uint64_t bytes)
+{
+	struct um_arena_waiting w = {addr, bytes, {0}};
+
+	if (a->n_streams <= 1) {
+		um_heap_give(&a->heap, addr, bytes);
+		return;
+	}
+	int err = um_vec_reserve(&a->waiting, 1);
+
+	for (unsigned i = 0; i < a->n_streams && !err; i++)
+		err = a->gpu->api->cudaEventCreateWithFlags(a->gpu, &w.events[i], UM_EVENT_DISABLE_TIMING) ||
+		      a->gpu->api->cudaEventRecord(a->gpu, w.events[i], a->streams[i]);
+	if (err) {
+		/* Without an event the order must come from waiting here. */
+		for (unsigned i = 0; i < a->n_streams; i++)
+			a->gpu->api->cudaStreamSynchronize(a->gpu, a->streams[i]);
+		drop_events(a, &w);
+		um_heap_give(&a->heap, addr, bytes);
+		return;
+	}
+	a->waiting.at[a->waiting.n++] = w;
+}
+
+void um_arena_see_stream(struct um_arena *a, um_stream stream)
+{
+	for (unsigned i = 0; i < a->n_streams; i++)
+		if (a->streams[i] == stream)
+			return;
+	if (a->n_streams < UM_ARENA_STREAMS)
+		a->streams[a->n_streams++] = stream;
+	else /* more than are told apart: an op on a stream that is not recorded is waited for at once */
+		a->gpu->api->cudaStreamSynchronize(a->gpu, stream);
+}

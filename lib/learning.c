@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * learning.c - at the end of an iteration: schedule -> plan -> program, and which of them is followed from now on
+ */
+#include "advisor.h"
+
+#include "plan/planner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Behind every address that a device may return: where the planner may pretend that there is more memory. */
+#define GROW_AT (1ull << 56)
+
+static void drop_plan(struct umadv *adv)
+{
+	um_executor_leave(adv->executor);
+	um_cursor_drop(&adv->cursor);
+	um_program_fini(&adv->program);
+	um_plan_fini(&adv->plan);
+	adv->confirmed = 0;
+	adv->adopt = 0;
+	adv->replans = 0;
+}
+
+void um_advisor_leave(struct umadv *adv)
+{
+	if (!adv->executor || !adv->cursor.sched)
+		return;
+	adv->cursor.on = 0;
+	if (!um_executor_active(adv->executor))
+		return;
+	um_executor_leave(adv->executor);
+	adv->stats.divergences++;
+	um_advisor_log(adv, UMADV_LOG_INFO, "iteration %llu left the schedule at op %u of %zu: no hints for the rest of it",
+	               (unsigned long long)(adv->iteration - 1), adv->cursor.op, adv->cursor.sched->ops.n);
+}
+
+/* Durations for the planner: measured, said, or estimated from what is touched. */
+static void fill_times(const struct umadv *adv, struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->ops.n; i++) {
+		struct um_sched_op *op = &s->ops.at[i];
+		struct um_cost cost = op->cost;
+
+		if (op->ns)
+			continue;
+		if (!cost.ns && cost.flops <= 0 && cost.bytes <= 0)
+			for (uint32_t u = 0; u < op->n_uses; u++)
+				cost.bytes += (double)s->uses.at[op->first_use + u].touched;
+		op->ns = um_profile_op_ns(&adv->profile, &cost);
+	}
+}
+
+static int cmp_id(const void *a, const void *b)
+{
+	const struct um_tensor_id *x = a, *y = b;
+
+	return x->v < y->v ? -1 : x->v > y->v;
+}
+
+/* Tensors that are alive but no part of the iteration lie where they lie: slots that no op uses. */
+static int add_bystanders(struct umadv *adv, struct um_schedule *s)
+{
+	UM_VEC(struct um_tensor_id) known = {0};
+	int err = um_vec_reserve(&known, s->slots.n + 1);
+
+	for (size_t i = 0; i < s->slots.n && !err; i++)
+		if (s->slots.at[i].bound.v)
+			err = um_vec_push(&known, s->slots.at[i].bound);
+	if (known.n)
+		qsort(known.at, known.n, sizeof *known.at, cmp_id);
+	for (struct um_tree_node *n = um_tree_first(&adv->registry.live); n && !err; n = um_tree_next(n)) {
+		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+
+		if (t->flags & (UM_TENSOR_ADOPTED | UM_TENSOR_UNMANAGED) ||
+		    (known.n && bsearch(&t->id, known.at, known.n, sizeof t->id, cmp_id)))
+			continue;
+		struct um_slot slot = {.bytes = t->bytes, .birth = -1, .death = -1, .carry = (uint32_t)s->slots.n,
+		                       .flags = UM_SLOT_FIXED, .role = t->role, .place = t->addr, .bound = t->id};
+
+		err = um_vec_push(&s->slots, slot);
+	}
+	um_vec_fini(&known);
+	return err;
+}
+
+/* Plans, growing the arenas where the planner needs more room than there is. */
+static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
+{
+	struct um_plan_room *rooms = NULL;
+	uint64_t grow = 0;
+	int err = 0;
+
+	for (int tries = 0; tries < 3; tries++) {
+		size_t n = adv->arena.regions.n;
+		struct um_plan_room *r = realloc(rooms, (n + 1) * sizeof *rooms);
+
+		if (!r) {
+			err = -ENOMEM;
+			break;
+		}
+		rooms = r;
+		for (size_t i = 0; i < n; i++)
+			rooms[i] = (struct um_plan_room){adv->arena.regions.at[i].addr, adv->arena.regions.at[i].bytes};
+		struct um_plan_request req = {.sched = s, .profile = &adv->profile, .budget = adv->budget, .rooms = rooms,
+		                              .n_rooms = n, .grow_at = GROW_AT, .strategy = "lookahead"};
+
+		um_plan_fini(plan);
+		um_plan_init(plan);
+		err = um_plan_build(&req, plan, &grow, why, size);
+		if (err || !grow)
+			break;
+		err = um_arena_grow(&adv->arena, grow);
+		if (err)
+			break;
+	}
+	if (!err && grow) {
+		snprintf(why, size, "the plan finds no room in %zu arenas", adv->arena.regions.n);
+		err = -ENOSPC;
+	}
+	free(rooms);
+	return err;
+}
+
+/* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
+static void follow(struct umadv *adv, struct um_schedule *s)
+{
+	struct um_plan_figures figures;
+	struct um_plan plan;
+	char why[256] = "";
+	int err;
+
+	um_plan_init(&plan);
+	fill_times(adv, s);
+	err = add_bystanders(adv, s);
+	if (!err)
+		err = build_plan(adv, s, &plan, why, sizeof why);
+	if (!err)
+		err = um_plan_check(&plan, &figures, why, sizeof why);
+	drop_plan(adv);
+	if (err)
+		goto fail;
+	adv->plan = plan;
+	um_plan_init(&plan);
+	err = um_program_build(&adv->plan, adv->budget / UM_BLOCK_BYTES, &adv->program);
+	if (!err)
+		err = um_cursor_follow(&adv->cursor, &adv->plan.sched);
+	if (err)
+		goto fail;
+	adv->adopt = 1;
+	adv->stats.plan_peak_bytes = figures.peak_bytes;
+	um_advisor_log(adv, UMADV_LOG_INFO,
+	               "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
+	               adv->plan.sched.ops.n, adv->plan.hints.n, (double)adv->plan.predicted_ns / 1e6,
+	               (double)adv->plan.in_core_ns / 1e6, (unsigned long long)(figures.peak_bytes >> 20),
+	               (unsigned long long)(adv->budget >> 20));
+	return;
+fail:
+	drop_plan(adv);
+	um_plan_fini(&plan);
+	if (err == -ENOMEM)
+		adv->stats.errors++;
+	um_advisor_warn(adv, UM_WARN_PLAN, "no plan, no hints: %s", *why ? why : umadv_strerror(err));
+}
+
+/* The plan stays: from the next op 0 on if it was followed to the end, else taken up anew. */
+static void keep(struct umadv *adv, int followed)
+{
+	um_cursor_begin(&adv->cursor);
+	if (followed && um_executor_active(adv->executor)) {
+		um_executor_begin(adv->executor);
+		return;
+	}
+	um_executor_leave(adv->executor);
+	adv->adopt = 1;
+}
+
+void um_advisor_learn(struct umadv *adv)
+{
+	const struct um_cursor *c = &adv->cursor;
+	int have = adv->plan.sched.ops.n != 0;
+	int followed = have && c->on && c->op == c->sched->ops.n;
+	struct um_schedule s;
+	int changed = 0;
+
+	um_schedule_init(&s);
+	int err = um_learner_feed(&adv->learner, &adv->last, &s, &changed);
+	int repeated = adv->last.signature == adv->last_signature;
+
+	if (err == -ENOMEM)
+		adv->stats.errors++;
+	if (have && !followed && c->on)
+		um_advisor_leave(adv); /* the iteration stopped short */
+	adv->last_signature = adv->last.signature;
+	if (followed) {
+		adv->confirmed = 1;
+		if (err || (!changed && !adv->misplaced) || adv->replans >= UM_MAX_REPLANS) {
+			keep(adv, 1);
+		} else {
+			unsigned replans = adv->replans + 1;
+
+			follow(adv, &s);
+			adv->replans = replans;
+			adv->confirmed = 1;
+		}
+	} else if (have && (err || (adv->confirmed && !repeated))) {
+		keep(adv, 0);
+	} else if (!err) {
+		follow(adv, &s);
+	}
+	um_schedule_fini(&s);
+}
+
+/* Slots of a saved plan find their tensors by name and size. */
+void um_advisor_start_warm(struct umadv *adv)
+{
+	struct um_schedule *s = &adv->warm.sched;
+
+	for (size_t i = 0; i < s->slots.n; i++) {
+		struct um_slot *slot = &s->slots.at[i];
+
+		slot->flags &= ~(unsigned)UM_SLOT_FIXED;
+		slot->bound.v = 0;
+		slot->place = UINT64_MAX;
+		if (slot->birth >= 0 || !slot->name)
+			continue;
+		for (struct um_tree_node *n = um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
+			struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+
+			if (t->bytes != slot->bytes || !t->name || strcmp(t->name, slot->name) != 0 ||
+			    t->used_op == UINT64_MAX)
+				continue;
+			slot->bound = t->id;
+			slot->place = t->addr;
+			slot->flags |= UM_SLOT_FIXED;
+			t->used_op = UINT64_MAX; /* taken: equal names bind one after the other */
+			break;
+		}
+	}
+	for (struct um_tree_node *n = um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
+		struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+
+		if (t->used_op == UINT64_MAX)
+			t->used_op = 0;
+	}
+	follow(adv, s);
+	adv->confirmed = adv->plan.sched.ops.n != 0;
+	um_plan_fini(&adv->warm);
+}
+
+int um_advisor_warm(struct umadv *adv, struct um_plan *plan)
+{
+	if (!adv->executor) {
+		um_plan_fini(plan);
+		return 0;
+	}
+	um_plan_fini(&adv->warm);
+	adv->warm = *plan;
+	um_plan_init(plan);
+	if (adv->iteration)
+		um_advisor_start_warm(adv);
+	return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
+static const char *const devices[] = {"auto", "none", "sim"};
+static const char *const levels[] = {"error", "warn", "info", "debug"};
+
+#define COUNT(a) (int)(sizeof(a) / sizeof *(a))
+
+static int look_up(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -EINVAL;
+}
+
+const char *um_strategy_name(enum um_strategy s)
+{
+	return strategies[s];
+}
+
+int um_strategy_parse(const char *name)
+{
+	return look_up(strategies, COUNT(strategies), name);
+}
+
+/* The environment, into the public struct. What makes no sense there is noted in `problem` (which may be NULL). */
+static void from_environment(struct umadv_options *o, char *problem, size_t size)
+{
+	const char *v;
+	int k;
+
+	o->strategy = getenv("UMADVISE_STRATEGY");
+	o->profile = getenv("UMADVISE_PROFILE");
+	o->plan = getenv("UMADVISE_PLAN");
+	o->trace = getenv("UMADVISE_TRACE");
+	if ((v = getenv("UMADVISE_DEVICE"))) {
+		if ((k = look_up(devices, COUNT(devices), v)) >= 0)
+			o->device = (enum umadv_device)k;
+		else if (problem && !*problem)
+			snprintf(problem, size, "UMADVISE_DEVICE=%.64s: expected auto, none or sim", v);
+	}
+	if ((v = getenv("UMADVISE_LOG"))) {
+		if ((k = look_up(levels, COUNT(levels), v)) >= 0)
+			o->log_level = (enum umadv_log_level)k;
+		else if (problem && !*problem)
+			snprintf(problem, size, "UMADVISE_LOG=%.64s: expected error, warn, info or debug", v);
+	}
+	if ((v = getenv("UMADVISE_BUDGET")) && um_size_parse(v, &o->budget) && problem && !*problem)
+		snprintf(problem, size, "UMADVISE_BUDGET=%.64s: expected bytes, or a number with KiB, MiB or GiB", v);
+	if ((v = getenv("UMADVISE_CHECK")))
+		o->check = strcmp(v, "0") != 0;
+	if ((v = getenv("UMADVISE_DISABLE")) && strcmp(v, "0") != 0) {
+		o->device = UMADV_DEVICE_NONE;
+		o->strategy = "on-demand";
+	}
+}
+
+static void defaults(struct umadv_options *o, char *problem, size_t size)
+{
+	memset(o, 0, sizeof *o);
+	o->struct_size = sizeof *o;
+	o->log_level = UMADV_LOG_WARN;
+	from_environment(o, problem, size);
+}
+
+void umadv_options_init(struct umadv_options *options)
+{
+	defaults(options, NULL, 0);
+}
+
+static int copy_string(struct um_options *o, unsigned i, const char **s)
+{
+	if (!*s || !**s) {
+		*s = NULL;
+		return 0;
+	}
+	o->strings[i] = strdup(*s);
+	*s = o->strings[i];
+	return *s ? 0 : -ENOMEM;
+}
+
+int um_options_take(struct um_options *o, const struct umadv_options *given)
+{
+	int err, k;
+
+	memset(o, 0, sizeof *o);
+	defaults(&o->pub, given ? NULL : o->problem, sizeof o->problem);
+	if (given) {
+		if (given->struct_size < offsetof(struct umadv_options, budget) || given->struct_size > 4096) {
+			snprintf(o->problem, sizeof o->problem, "options: struct_size %zu: call umadv_options_init first",
+			         given->struct_size);
+			return -EINVAL;
+		}
+		size_t n = given->struct_size < sizeof o->pub ? given->struct_size : sizeof o->pub;
+
+		memcpy(&o->pub, given, n);
+		o->pub.struct_size = sizeof o->pub;
+	}
+	err = copy_string(o, 0, &o->pub.strategy);
+	if (!err)
+		err = copy_string(o, 1, &o->pub.profile);
+	if (!err)
+		err = copy_string(o, 2, &o->pub.plan);
+	if (!err)
+		err = copy_string(o, 3, &o->pub.trace);
+	if (err)
+		return err;
+	if (o->pub.strategy) {
+		k = um_strategy_parse(o->pub.strategy);
+		if (k < 0 && !*o->problem)
+			snprintf(o->problem, sizeof o->problem,
+			         "strategy '%.48s': expected lookahead, on-demand or prefetch-on-use", o->pub.strategy);
+		o->strategy = k < 0 ? UM_STRATEGY_LOOKAHEAD : (enum um_strategy)k;
+	}
+	if ((unsigned)o->pub.device > UMADV_DEVICE_SIM && !*o->problem)
+		snprintf(o->problem, sizeof o->problem, "device %d: expected UMADV_DEVICE_AUTO, _NONE or _SIM",
+		         (int)o->pub.device);
+	return *o->problem ? -EINVAL : 0;
+}
+
+void um_options_fini(struct um_options *o)
+{
+	for (size_t i = 0; i < sizeof o->strings / sizeof *o->strings; i++)
+		free(o->strings[i]);
+	memset(o->strings, 0, sizeof o->strings);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options.h - the options of a context: one table of names, environment and meanings
+ *
+ * Owned copies of what umadv_open was given, with the environment where nothing was given.
+ */
+#ifndef UM_OPTIONS_H
+#define UM_OPTIONS_H
+
+#include "umadvise.h"
+
+enum um_strategy { UM_STRATEGY_LOOKAHEAD, UM_STRATEGY_ON_DEMAND, UM_STRATEGY_PREFETCH_ON_USE };
+
+struct um_options {
+	struct umadv_options pub; /* its strings point at the copies below */
+	enum um_strategy strategy;
+	char *strings[4];
+	char problem[160]; /* the first value that made no sense, in words; empty if all did */
+};
+
+/* Takes `given` (NULL: defaults and environment). 0, -ENOMEM, -EINVAL (`problem` says which). */
+int um_options_take(struct um_options *o, const struct umadv_options *given);
+void um_options_fini(struct um_options *o);
+
+const char *um_strategy_name(enum um_strategy s);
+int um_strategy_parse(const char *name); /* or -EINVAL */
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "player.h"
+
+#include "advisor.h"
+#include "gpu/sim.h"
+#include "io/plan_file.h"
+#include "tail.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB(b) ((double)(b) / 1048576.0)
+
+static const char *const names[UM_PLAYS] = {"infinite", "on-demand", "prefetch-on-use", "lookahead"};
+
+const char *um_play_strategy_name(enum um_play_strategy s)
+{
+	return names[s];
+}
+
+int um_play_strategy_parse(const char *name)
+{
+	for (int i = 0; i < UM_PLAYS; i++)
+		if (strcmp(names[i], name) == 0)
+			return i;
+	return -EINVAL;
+}
+
+void um_play_result_fini(struct um_play_result *r)
+{
+	um_vec_fini(&r->iterations);
+}
+
+struct play {
+	const struct um_trace *trace;
+	const struct um_play_options *o;
+	struct um_play_result *out;
+	struct umadv *adv;
+	struct um_gpu *gpu;
+	struct um_tail tail;
+	void **ptr; /* by id: where the tensor lives now, NULL dead */
+	void **moved; /* room for the tail's moves */
+	size_t n_ids;
+	UM_VEC(struct umadv_use) uses;
+	UM_VEC(const void *) outs;
+	um_stream streams[8]; /* of the trace's numbers */
+	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
+	uint64_t in_core_ns; /* of this iteration */
+	UM_VEC(uint8_t) hinted;
+	uint64_t hinted_before;
+};
+
+/* A stand-in: traces tell that an op may be launched again, not how. */
+static void relaunch(void *arg, void *stream)
+{
+	(void)arg;
+	(void)stream;
+}
+
+static int play_alloc(struct play *p, const struct um_event *e)
+{
+	uint64_t id = e->alloc.id.v;
+
+	if (p->ptr[id]) {
+		int err = umadv_free(p->adv, p->ptr[id]);
+
+		p->ptr[id] = NULL;
+		if (err)
+			return err;
+	}
+	return umadv_alloc(p->adv, &p->ptr[id], e->alloc.bytes, e->alloc.name,
+	                   e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role);
+}
+
+static int play_free(struct play *p, const struct um_event *e)
+{
+	void *ptr = p->ptr[e->free.id.v];
+
+	p->ptr[e->free.id.v] = NULL;
+	return ptr ? umadv_free(p->adv, ptr) : 0;
+}
+
+static int stream_of(struct play *p, int32_t number, um_stream *out)
+{
+	unsigned i = (unsigned)number % (sizeof p->streams / sizeof *p->streams);
+
+	if (i && !p->streams[i] &&
+	    p->gpu->api->cudaStreamCreateWithFlags(p->gpu, &p->streams[i], UM_STREAM_NON_BLOCKING))
+		return -ENOMEM;
+	*out = p->streams[i];
+	return 0;
+}
+
+static int play_op(struct play *p, const struct um_op *op)
+{
+	struct umadv_op_info info = {.struct_size = sizeof info, .flops = op->cost.flops, .bytes = op->cost.bytes,
+	                             .ns = op->cost.ns, .phase = op->phase};
+	um_stream stream;
+	int err;
+
+	um_vec_clear(&p->uses);
+	um_vec_clear(&p->outs);
+	if (um_vec_reserve(&p->uses, op->n_uses) || um_vec_reserve(&p->outs, op->n_relaunch))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < op->n_uses; i++) {
+		const struct um_use *u = &op->uses[i];
+		char *base = p->ptr[u->id.v];
+
+		if (base)
+			p->uses.at[p->uses.n++] = (struct umadv_use){base + u->off, u->bytes, u->touched, u->access};
+	}
+	for (uint32_t i = 0; i < op->n_relaunch; i++)
+		p->outs.at[p->outs.n++] = p->ptr[op->relaunch[i].v];
+	info.uses = p->uses.at;
+	info.n_uses = p->uses.n;
+	if (op->relaunchable) {
+		info.relaunch = relaunch;
+		info.relaunch_outs = p->outs.at;
+		info.n_relaunch_outs = p->outs.n;
+	}
+	err = stream_of(p, op->stream, &stream);
+	if (!err)
+		err = umadv_op_ex(p->adv, stream, op->name, &info);
+	if (!err)
+		err = umadv_sim_run(p->adv, stream, NULL, NULL);
+	p->in_core_ns += um_profile_op_ns(p->o->profile, &op->cost);
+	return err;
+}
+
+static uint64_t hinted_so_far(struct play *p)
+{
+	struct umadv_stats s = {.struct_size = sizeof s};
+
+	return umadv_stats_get(p->adv, &s) ? 0 : s.hinted_iterations;
+}
+
+/* An iteration ends here (if one was being played). */
+static int end_iteration(struct play *p)
+{
+	uint64_t now = hinted_so_far(p);
+
+	if (p->iteration == UINT64_MAX)
+		return 0;
+	if (um_vec_push(&p->hinted, now > p->hinted_before))
+		return -ENOMEM;
+	p->hinted_before = now;
+	return 0;
+}
+
+static int play_iter(struct play *p, const char *name)
+{
+	int err = end_iteration(p);
+
+	if (err)
+		return err;
+	p->iteration = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
+	p->in_core_ns = 0;
+	if (um_sim_mark(p->gpu, NULL))
+		return -ENOMEM;
+	if (p->o->progress)
+		p->o->progress(p->o->user, p->iteration, p->o->iterations);
+	return umadv_iter(p->adv, name);
+}
+
+/* Plays events [from, to), stopping where the iteration after the last wanted one would begin. 1: stopped. */
+static int play_span(struct play *p, size_t from, size_t to)
+{
+	int err = 0;
+
+	for (size_t i = from; i < to && !err; i++) {
+		const struct um_event *e = um_trace_event(p->trace, i);
+
+		switch (e->kind) {
+		case UM_EV_ALLOC:
+			err = play_alloc(p, e);
+			break;
+		case UM_EV_FREE:
+			err = play_free(p, e);
+			break;
+		case UM_EV_OP:
+			err = play_op(p, &e->op);
+			break;
+		case UM_EV_ITER:
+			if (p->iteration != UINT64_MAX && p->iteration + 1 == p->o->iterations)
+				return 1;
+			err = play_iter(p, e->iter.name);
+			break;
+		case UM_EV_DEAD:
+			if (p->ptr[e->free.id.v])
+				err = umadv_dead(p->adv, p->ptr[e->free.id.v]);
+			break;
+		}
+		if (p->o->progress && i % 4096 == 0)
+			p->o->progress(p->o->user, p->iteration == UINT64_MAX ? 0 : p->iteration, p->o->iterations);
+	}
+	return err;
+}
+
+/* The round ends: each tensor takes the place that it has in the next one. */
+static int turn_round(struct play *p)
+{
+	const struct um_tail *t = &p->tail;
+	int err = 0;
+
+	for (size_t i = 0; i < t->moves.n; i++)
+		p->moved[i] = p->ptr[t->moves.at[i].from];
+	for (size_t i = 0; i < t->moves.n; i++)
+		p->ptr[t->moves.at[i].from] = NULL;
+	for (size_t i = 0; i < t->moves.n && !err; i++) {
+		void **to = &p->ptr[t->moves.at[i].to];
+
+		if (*to && p->moved[i])
+			err = umadv_free(p->adv, *to);
+		if (p->moved[i])
+			*to = p->moved[i];
+	}
+	return err;
+}
+
+static int play_all(struct play *p)
+{
+	size_t end = um_trace_length(p->trace);
+	int err = play_span(p, 0, end);
+
+	while (!err) {
+		err = turn_round(p);
+		if (!err)
+			err = play_span(p, p->tail.begin, end);
+	}
+	if (err < 0)
+		return err;
+	err = end_iteration(p);
+	if (!err && um_sim_mark(p->gpu, NULL))
+		err = -ENOMEM;
+	if (!err)
+		err = umadv_sim_sync(p->adv);
+	return err;
+}
+
+static int collect(struct play *p)
+{
+	struct um_play_result *r = p->out;
+	struct um_tally a, b;
+
+	for (unsigned k = 0; k < p->hinted.n; k++) {
+		if (um_sim_mark_at(p->gpu, k, &a) || um_sim_mark_at(p->gpu, k + 1, &b))
+			return -EIO;
+		struct um_play_iteration it = {
+		        .ns = b.ns - a.ns, .faults = b.faults - a.faults, .stall_ns = b.stall_ns - a.stall_ns,
+		        .h2d_bytes = b.h2d_bytes - a.h2d_bytes, .d2h_bytes = b.d2h_bytes - a.d2h_bytes,
+		        .hints = b.hints - a.hints, .peak_resident_bytes = b.peak_resident_bytes, .hinted = p->hinted.at[k]};
+
+		if (um_vec_push(&r->iterations, it))
+			return -ENOMEM;
+		if (it.peak_resident_bytes > r->peak_resident_bytes)
+			r->peak_resident_bytes = it.peak_resident_bytes;
+		if (it.hinted && r->first_hinted_iteration < 0)
+			r->first_hinted_iteration = k;
+	}
+	const struct um_play_iteration *last = &r->iterations.at[r->iterations.n - 1];
+
+	r->steady_ns = last->ns;
+	r->in_core_ns = p->in_core_ns;
+	r->faults = last->faults;
+	r->stall_ns = last->stall_ns;
+	r->h2d_bytes = last->h2d_bytes;
+	r->d2h_bytes = last->d2h_bytes;
+	r->hints = last->hints;
+	return 0;
+}
+
+static int set_string(char **to, const char *from)
+{
+	char *s = from ? strdup(from) : NULL;
+
+	if (from && !s)
+		return -ENOMEM;
+	free(*to);
+	*to = s;
+	return 0;
+}
+
+static int save(struct play *p)
+{
+	struct um_plan *plan = &p->adv->plan;
+	struct um_diag diag;
+	int err;
+
+	if (!plan->sched.ops.n) {
+		snprintf(p->out->why, sizeof p->out->why, "no plan after %llu iterations%s",
+		         (unsigned long long)p->o->iterations, p->o->iterations < 2 ? ": one more is needed" : "");
+		return -ENODATA;
+	}
+	err = set_string(&plan->workload, um_trace_header(p->trace)->workload);
+	if (!err)
+		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);
+	if (err)
+		return err;
+	um_diag_init(&diag, p->o->save_plan);
+	err = um_plan_write(p->o->save_plan, plan, &diag);
+	if (err)
+		um_diag_line(&diag, p->out->why, sizeof p->out->why);
+	return err;
+}
+
+static void on_log(void *user, enum umadv_log_level level, const char *line)
+{
+	const struct um_play_options *o = user;
+
+	(void)level;
+	if (o->log)
+		o->log(o->user, line);
+}
+
+static int start(struct play *p)
+{
+	const struct um_play_options *o = p->o;
+	int infinite = o->strategy == UM_PLAY_INFINITE;
+	struct um_sim_options so = {.profile = o->profile, .capacity = o->budget, .in_core = infinite};
+	struct umadv_options ao = {.struct_size = sizeof ao, .device = UMADV_DEVICE_SIM, .budget = o->budget,
+	                           .strategy = infinite ? "on-demand" : names[o->strategy], .log = on_log,
+	                           .log_user = (void *)(uintptr_t)o, .log_level = UMADV_LOG_WARN};
+	int err = um_sim_open(&p->gpu, &so);
+
+	if (!err)
+		err = um_advisor_open(&p->adv, &ao, p->gpu);
+	if (!err)
+		p->adv->profile = *o->profile; /* may come from a file, which the library would look for by name */
+	return err;
+}
+
+/* "op 12 'cat' alone needs 1560.3 MiB of a budget of 1524.1 MiB", or nothing. */
+static int too_big(const struct um_trace *t, uint64_t budget, char *why, size_t size)
+{
+	uint64_t bytes;
+	size_t i = um_trace_largest_op(t, &bytes), op = 0;
+
+	if (i == SIZE_MAX || bytes <= budget)
+		return 0;
+	for (size_t k = 0; k < i; k++)
+		op += um_trace_event(t, k)->kind == UM_EV_OP;
+	snprintf(why, size, "op %zu '%s' alone needs %.1f MiB of a budget of %.1f MiB", op, um_trace_event(t, i)->op.name,
+	         MIB(bytes), MIB(budget));
+	return -E2BIG;
+}
+
+int um_play(const struct um_trace *trace, const struct um_play_options *o, struct um_play_result *out)
+{
+	struct play p = {.trace = trace, .o = o, .out = out, .iteration = UINT64_MAX};
+	int err;
+
+	memset(out, 0, sizeof *out);
+	out->first_hinted_iteration = -1;
+	err = o->strategy == UM_PLAY_INFINITE ? 0 : too_big(trace, o->budget, out->why, sizeof out->why);
+	if (!err)
+		err = um_tail_find(trace, &p.tail);
+	if (err) {
+		if (err == -ENODATA)
+			snprintf(out->why, sizeof out->why, "the trace has no iterations");
+		return err;
+	}
+	for (size_t i = 0; i < um_trace_length(trace); i++) {
+		const struct um_event *e = um_trace_event(trace, i);
+
+		if (e->kind == UM_EV_ALLOC && e->alloc.id.v >= p.n_ids)
+			p.n_ids = (size_t)e->alloc.id.v + 1;
+	}
+	p.ptr = calloc(p.n_ids + 1, sizeof *p.ptr);
+	p.moved = calloc(p.tail.moves.n + 1, sizeof *p.moved);
+	err = p.ptr && p.moved ? start(&p) : -ENOMEM;
+	if (!err)
+		err = play_all(&p);
+	if (!err)
+		err = collect(&p);
+	if (!err && o->save_plan)
+		err = save(&p);
+	um_advisor_close(p.adv);
+	free(p.ptr);
+	free(p.moved);
+	um_vec_fini(&p.uses);
+	um_vec_fini(&p.outs);
+	um_vec_fini(&p.hinted);
+	um_tail_fini(&p.tail);
+	return err;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * player.h - plays a trace through the public API on a simulated GPU: it is an app
+ *
+ * in    a trace, a device profile, a budget, a strategy, how many iterations
+ * out   what each iteration cost
+ * owns  the context and the simulated device while it plays
+ *
+ * Past the recorded iterations the shortest repeating tail goes on; tensors find their counterparts by their place in the
+ * iteration, not by their number. Deterministic.
+ */
+#ifndef UM_PLAYER_H
+#define UM_PLAYER_H
+
+#include "io/umtrace.h"
+#include "model/plan.h"
+#include "model/profile.h"
+#include "model/tally.h"
+
+enum um_play_strategy { UM_PLAY_INFINITE, UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD, UM_PLAYS };
+
+const char *um_play_strategy_name(enum um_play_strategy s);
+int um_play_strategy_parse(const char *name); /* or -EINVAL */
+
+struct um_play_options {
+	const struct um_profile *profile;
+	uint64_t budget; /* bytes */
+	enum um_play_strategy strategy;
+	uint64_t iterations; /* played in all, at least 1 */
+	/* Called after each event batch; may be NULL. */
+	void (*progress)(void *user, uint64_t iteration, uint64_t iterations);
+	void (*log)(void *user, const char *line); /* what the library said; NULL: nothing */
+	void *user;
+	const char *save_plan; /* write the last plan here, or NULL */
+};
+
+struct um_play_iteration {
+	uint64_t ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
+	int hinted;
+};
+
+struct um_play_result {
+	UM_VEC(struct um_play_iteration) iterations;
+	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints; /* of the last iteration */
+	uint64_t peak_resident_bytes; /* over all iterations */
+	int64_t first_hinted_iteration; /* -1: none */
+	struct um_plan_figures plan; /* of the plan that was saved */
+	char why[256]; /* where it could not be played: one line */
+};
+
+void um_play_result_fini(struct um_play_result *r);
+
+/* Plays. 0; -E2BIG: an op alone exceeds the budget (`why` names it); -ENODATA: a plan was to be saved and there is none;
+ * -ENOMEM and others. */
+int um_play(const struct um_trace *trace, const struct um_play_options *o, struct um_play_result *out);
+
+#endif

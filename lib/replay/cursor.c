@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void um_cursor_init(struct um_cursor *c)
+{
+	memset(c, 0, sizeof *c);
+}
+
+void um_cursor_fini(struct um_cursor *c)
+{
+	free(c->slots);
+	free(c->next);
+	memset(c, 0, sizeof *c);
+}
+
+void um_cursor_drop(struct um_cursor *c)
+{
+	um_cursor_fini(c);
+}
+
+int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
+{
+	size_t n = sched->slots.n ? sched->slots.n : 1;
+	struct um_cursor_slot *slots = calloc(n, sizeof *slots);
+	struct um_cursor_slot *next = calloc(n, sizeof *next);
+
+	if (!slots || !next) {
+		free(slots);
+		free(next);
+		return -ENOMEM;
+	}
+	um_cursor_fini(c);
+	c->sched = sched;
+	c->slots = slots;
+	c->next = next;
+	for (size_t i = 0; i < sched->slots.n; i++) {
+		const struct um_slot *s = &sched->slots.at[i];
+
+		slots[i].id = s->bound;
+		slots[i].addr = s->bound.v ? s->place : UINT64_MAX;
+	}
+	c->serial = 1;
+	c->on = 1;
+	return 0;
+}
+
+int um_cursor_begin(struct um_cursor *c)
+{
+	const struct um_schedule *sched = c->sched;
+	int whole;
+
+	if (!sched)
+		return 1;
+	whole = c->op == 0 || (c->on && c->op == sched->ops.n);
+	if (c->op || c->birth) {
+		for (size_t i = 0; i < sched->slots.n; i++) {
+			uint32_t from = sched->slots.at[i].carry;
+
+			if (from != UM_NO_SLOT)
+				c->next[i] = c->slots[from];
+			else
+				c->next[i] = (struct um_cursor_slot){.addr = UINT64_MAX};
+		}
+		struct um_cursor_slot *was = c->slots;
+
+		c->slots = c->next;
+		c->next = was;
+	}
+	c->serial++;
+	c->op = 0;
+	c->birth = 0;
+	c->on = 1;
+	return whole;
+}
+
+uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes)
+{
+	if (!c->on || c->birth >= c->sched->births.n)
+		return UINT64_MAX;
+	const struct um_slot *s = &c->sched->slots.at[c->sched->births.at[c->birth]];
+
+	return s->bytes == bytes ? s->place : UINT64_MAX;
+}
+
+int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
+{
+	if (!c->on)
+		return 1;
+	if (c->birth >= c->sched->births.n ||
+	    c->sched->slots.at[c->sched->births.at[c->birth]].bytes != t->bytes) {
+		c->on = 0;
+		return 1;
+	}
+	struct um_cursor_slot *s = &c->slots[c->sched->births.at[c->birth++]];
+
+	s->id = t->id;
+	s->addr = t->addr;
+	s->used = c->serial;
+	return 0;
+}
+
+/* Is this use the one that the schedule has here? Binds the slot at its first use. */
+static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um_sched_use *su)
+{
+	struct um_cursor_slot *s = &c->slots[su->slot];
+
+	if (u->access != su->access || u->off != su->off || u->bytes != su->bytes)
+		return 0;
+	if (s->id.v == u->id.v) {
+		s->used = c->serial;
+		return 1;
+	}
+	if (s->used == c->serial || !u->tensor || u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
+		return 0;
+	s->id = u->id;
+	s->addr = u->tensor->addr;
+	s->used = c->serial;
+	c->rebound++;
+	return 1;
+}
+
+int um_cursor_op(struct um_cursor *c, const struct um_op *op)
+{
+	if (!c->on)
+		return 1;
+	if (c->op >= c->sched->ops.n)
+		goto left;
+
+	const struct um_sched_op *so = &c->sched->ops.at[c->op];
+
+	if (so->n_uses != op->n_uses || so->stream != op->stream ||
+	    (so->name != op->name && strcmp(so->name, op->name) != 0))
+		goto left;
+	for (uint32_t i = 0; i < op->n_uses; i++)
+		if (!use_fits(c, &op->uses[i], &c->sched->uses.at[so->first_use + i]))
+			goto left;
+	c->op++;
+	return 0;
+left:
+	c->on = 0;
+	return 1;
+}

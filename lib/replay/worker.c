@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/worker.h"
+
+#include <errno.h>
+#include <time.h>
+
+static void nap(void)
+{
+	struct timespec ts = {0, UM_WORKER_NAP_NS};
+
+	nanosleep(&ts, NULL);
+}
+
+static void *run(void *arg)
+{
+	struct um_runner *r = arg;
+
+	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
+		struct um_step s = r->worker.step(r->worker.arg);
+
+		if (s.kind == UM_STEP_STOP)
+			break;
+		if (s.kind == UM_STEP_WAIT) {
+			r->gpu->api->cudaEventSynchronize(r->gpu, s.event);
+		} else if (s.kind == UM_STEP_IDLE) {
+			pthread_mutex_lock(&r->lock);
+			while (r->asleep && !atomic_load_explicit(&r->stop, memory_order_acquire))
+				pthread_cond_wait(&r->cond, &r->lock);
+			pthread_mutex_unlock(&r->lock);
+			nap();
+		}
+	}
+	return NULL;
+}
+
+int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *), void *arg)
+{
+	int err;
+
+	r->gpu = gpu;
+	r->worker = (struct um_worker){.step = step, .arg = arg, .name = name};
+	r->asleep = 1;
+	r->started = 0;
+	atomic_init(&r->stop, 0);
+	if (gpu->api->worker_start) {
+		err = gpu->api->worker_start(gpu, &r->worker);
+		r->started = !err;
+		return err ? -ENOMEM : 0;
+	}
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_cond_init(&r->cond, NULL);
+	err = pthread_create(&r->thread, NULL, run, r);
+	if (err) {
+		pthread_cond_destroy(&r->cond);
+		pthread_mutex_destroy(&r->lock);
+		return -err;
+	}
+	r->started = 1;
+	return 0;
+}
+
+void um_runner_stop(struct um_runner *r)
+{
+	if (!r->started)
+		return;
+	r->started = 0;
+	atomic_store_explicit(&r->stop, 1, memory_order_release);
+	if (r->gpu->api->worker_start) {
+		r->gpu->api->worker_stop(r->gpu, &r->worker);
+		return;
+	}
+	um_runner_wake(r);
+	pthread_join(r->thread, NULL);
+	pthread_cond_destroy(&r->cond);
+	pthread_mutex_destroy(&r->lock);
+}
+
+static void set_asleep(struct um_runner *r, int asleep)
+{
+	if (r->gpu->api->worker_start)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->asleep = asleep;
+	pthread_cond_broadcast(&r->cond);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void um_runner_wake(struct um_runner *r)
+{
+	set_asleep(r, 0);
+}
+
+void um_runner_sleep(struct um_runner *r)
+{
+	set_asleep(r, 1);
+}
+
+int um_runner_until(struct um_runner *r, int (*done)(void *arg), void *arg)
+{
+	if (r->gpu->api->worker_wait)
+		return r->gpu->api->worker_wait(r->gpu, done, arg) ? -ETIMEDOUT : 0;
+	while (!done(arg))
+		nap();
+	return 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tool.h - what the verbs of the tool share
+ *
+ * Exit codes: 0 done; 1 a run could not be done (an op alone exceeds the budget); 2 usage; 3 an input is unreadable or was
+ * refused; 4 internal (no memory, no space). What is wrong goes to stderr, one line; results go to stdout or -o.
+ */
+#ifndef UM_TOOL_H
+#define UM_TOOL_H
+
+enum tool_exit { TOOL_DONE, TOOL_FAILED, TOOL_USAGE, TOOL_REFUSED, TOOL_INTERNAL };
+
+/* A file a verb: argv[0] is the verb. */
+int cmd_simulate(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+
+/* "umadvise VERB: ..." to stderr. */
+void tool_say(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What -errno means for the exit code. */
+int tool_exit_of(int err);
+
+#endif
