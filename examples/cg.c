@@ -3,9 +3,9 @@
  * cg.c - conjugate gradients on a matrix that does not fit, with hints and without
  *
  * Solves A x = b for the five-point Laplacian on a square grid, A kept as five diagonals: 72 MiB with the vectors, and
- * a budget of 48. One iteration of the solver is one iteration of the library. The product A p is launched in strips that
- * say which part of each tensor they touch: an operation must fit into the budget by itself. Run twice, by the driver
- * alone and by plan: the time differs, the result does not, to the last bit.
+ * a budget of 48. One iteration of the solver is one iteration of the library. The product A p is launched in strips
+ * that say which part of each tensor they touch: an operation must fit into the budget by itself. Run twice, by the
+ * driver alone and by plan: the time differs, the result does not, to the last bit.
  */
 #include <math.h>
 #include <stdio.h>

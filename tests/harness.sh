@@ -60,7 +60,8 @@ tap_done
 END
 out=$(top_srcdir=$top_srcdir bash "$tmp/t.sh")
 is $? 1 "a shell test with failures fails"
-is "$(printf '%s\n' "$out" | sed -n 's/^\(ok\|not ok\) .*/\1/p' | tr '\n' ,)" 'ok,not ok,not ok,not ok,not ok,ok,' "each is told"
+told=$(printf '%s\n' "$out" | sed -n 's/^\(ok\|not ok\) .*/\1/p' | tr '\n' ,)
+is "$told" 'ok,not ok,not ok,not ok,not ok,ok,' "each is told"
 like "$out" 't\.sh:3$' "with the line"
 like "$out" 'status 4, want 3' "and the status"
 is "$(printf '. "$top_srcdir/tests/tap.sh"\ntap_done\n' | top_srcdir=$top_srcdir bash 2>&1; echo $?)" '1..0

@@ -5,7 +5,7 @@
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${MAKE:=make}" "${SANITIZE=}"
 . "$top_srcdir/tests/tap.sh"
-nm "$top_builddir/libum.la" "$top_builddir/.libs/libum.a" 2>/dev/null | grep -q umadv_open || skip_all "no front desk yet"
+nm "$top_builddir/.libs/libum.a" 2>/dev/null | grep -q umadv_open || skip_all "no front desk yet"
 
 dest=$tmp/dest
 ok "make install DESTDIR=" "$MAKE" -s -C "$top_builddir" install DESTDIR="$dest" || { tap_done; }
@@ -89,7 +89,8 @@ add_executable(use ../use.c)
 target_link_libraries(use PRIVATE umadvise::umadvise)
 END
 with_cmake() {
-	CC=${CC%% *} CFLAGS="$SANITIZE" cmake -S "$tmp/cmake" -B "$tmp/cmake/b" -Dumadvise_DIR="$libdir/cmake/umadvise" &&
+	CC=${CC%% *} CFLAGS="$SANITIZE" cmake -S "$tmp/cmake" -B "$tmp/cmake/b" \
+		-Dumadvise_DIR="$libdir/cmake/umadvise" &&
 		cmake --build "$tmp/cmake/b"
 }
 if command -v cmake >/dev/null; then

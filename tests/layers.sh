@@ -68,7 +68,9 @@ violations() {
 		room != "" && to != room && !index(sees[room], " " to " ") { bad(room " may not see " name); next }
 		room == "" && to != "" && !private { bad("no such room: " name); next }
 		room == "" && to == "" && name != "umadvise.h" && !exists(place "/" name) &&
-			!(place == "tests" && exists("tools/" name)) && !exists("lib/" name) { bad("spell the room: " name) }
+			!(place == "tests" && exists("tools/" name)) && !exists("lib/" name) {
+			bad("spell the room: " name)
+		}
 		')
 }
 

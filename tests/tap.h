@@ -11,8 +11,8 @@
  *
  * Each check prints one line and goes on after a failure; the failing line is followed by file, line and both values.
  * Checks return whether they held. Either tap_plan(n) first (a test that ends early is then seen), or tap_done() alone,
- * which prints the count; with tap_plan, end with `return tap_done()` just the same. plan(n) is another name of tap_plan.
- * Messages are printf formats. Not thread-safe: check from one thread.
+ * which prints the count; with tap_plan, end with `return tap_done()` just the same. plan(n) is another name of
+ * tap_plan. Messages are printf formats. Not thread-safe: check from one thread.
  */
 #ifndef UM_TESTS_TAP_H
 #define UM_TESTS_TAP_H
