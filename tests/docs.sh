@@ -43,6 +43,19 @@ ok "profiles have keys" test -s "$tmp/keys"
 grep -oh '`[a-z0-9_]*`' doc/profiles.md doc/simulator.md >"$tmp/man"
 is "$(only "$tmp/keys" "$tmp/man")" "" "and each is in doc/profiles.md or doc/simulator.md"
 
+# The tool's own help against its manual, verb by verb.
+if [ -x "${UMADVISE:-}" ]; then
+	for verb in simulate plan trace; do
+		"$UMADVISE" "$verb" --help | grep -oE '(^|[ ,])--[a-z-]+' | tr -d ' ,'
+	done >"$tmp/help"
+	sed 's/\\-/-/g' tools/umadvise.1 | grep -oE -- '--[a-z-]+' >"$tmp/man"
+	echo --version >>"$tmp/help"
+	is "$(only "$tmp/help" "$tmp/man")" "" "umadvise(1) has every option"
+	is "$(only "$tmp/man" "$tmp/help")" "" "and no other"
+else
+	skip 2 "the tool was not built"
+fi
+
 # Files that texts and comments point to.
 grep -rohE '\b(doc|examples|tests|tools|lib|include|bench)/[a-zA-Z0-9_/.-]+\.(md|c|h|sh|[137])\b' \
 	README.md CONTRIBUTING.md doc lib include --include='*.md' --include='*.[ch137]' >"$tmp/files"
