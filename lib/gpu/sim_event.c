@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Events. Each record call has a number; the event remembers the last one that the device has reached, and when. A
+ * wait is for the number that was current when it was asked for.
+ */
+#include "gpu/sim_state.h"
+
+void um_sim_event_put(struct um_sim_event *e)
+{
+	if (--e->refs == 0)
+		free(e);
+}
+
+static int is_done(const struct um_sim_event *e, uint64_t t)
+{
+	return !e->serial || (e->done == e->serial && e->at <= t);
+}
+
+int um_sim_event_create(struct um_gpu *gpu, um_event_handle *event, unsigned flags)
+{
+	struct um_sim_event *e;
+
+	(void)gpu;
+	if (!event)
+		return UM_CUDA_INVALID_VALUE;
+	e = calloc(1, sizeof *e);
+	if (!e)
+		return UM_CUDA_NO_MEMORY;
+	e->refs = 1;
+	e->flags = flags;
+	*event = e;
+	return UM_CUDA_OK;
+}
+
+int um_sim_event_destroy(struct um_gpu *gpu, um_event_handle event)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	if (!event)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	um_sim_event_put(event);
+	return um_sim_leave(sim, UM_CUDA_OK);
+}
+
+int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream stream)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_event *e = event;
+	struct um_sim_stream *s;
+	int err;
+
+	if (!e)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	e->serial++;
+	e->refs++;
+	err = um_sim_stream_push(sim, s,
+	                         &(struct um_sim_cmd){.kind = UM_SIM_CMD_RECORD, .e.event = e, .e.serial = e->serial});
+	if (err) {
+		e->serial--;
+		e->refs--;
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_event_query(struct um_gpu *gpu, um_event_handle event)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	if (!event)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	return um_sim_leave(sim, is_done(event, *um_sim_clock(sim)) ? UM_CUDA_OK : UM_CUDA_NOT_READY);
+}
+
+int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_event *e = event;
+	int err = UM_CUDA_OK;
+
+	if (!e)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	if (sim->lane)
+		return um_sim_leave(sim, is_done(e, sim->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
+	while (e->serial && e->done != e->serial && !err)
+		if (!um_sim_turn(sim, UM_SIM_FOREVER))
+			err = um_sim_deadlock(sim, sim->streams);
+	sim->app = um_sim_later(sim->app, sim->now);
+	return um_sim_leave(sim, err ? err : sim->error);
+}
+
+int um_sim_event_elapsed(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	const struct um_sim_event *a = start, *b = end;
+
+	if (!ms || !a || !b || !a->serial || !b->serial || (a->flags | b->flags) & UM_EVENT_DISABLE_TIMING)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	if (!is_done(a, *um_sim_clock(sim)) || !is_done(b, *um_sim_clock(sim)))
+		return um_sim_leave(sim, UM_CUDA_NOT_READY);
+	*ms = (float)(((double)b->at - (double)a->at) / 1e6);
+	return um_sim_leave(sim, UM_CUDA_OK);
+}

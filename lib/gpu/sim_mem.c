@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Allocations. Managed memory begins at a 2 MiB boundary and has its blocks to itself; where it is not backed, only its
+ * addresses exist. A tail shorter than a block has fewer pages but counts as a full-size block, since how the real
+ * runtime packs small allocations is not known.
+ */
+#include "gpu/sim_state.h"
+
+#include <sys/mman.h>
+
+/* Index of the first allocation that begins after `addr`. */
+static size_t mem_after(const struct um_sim *sim, uint64_t addr)
+{
+	size_t lo = 0, hi = sim->mem.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (sim->mem.at[mid]->addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
+{
+	size_t i = mem_after(sim, addr);
+
+	if (!i || addr - sim->mem.at[i - 1]->addr >= sim->mem.at[i - 1]->bytes)
+		return NULL;
+	return sim->mem.at[i - 1];
+}
+
+/* A span of addresses that begins at a block boundary; with memory behind it or not. */
+static int span_map(struct um_sim_mem *m, size_t bytes, int backed)
+{
+	uint64_t at;
+	void *p;
+
+	if (bytes > SIZE_MAX - 2 * UM_BLOCK_BYTES)
+		return -ENOMEM;
+	m->span_bytes = (bytes + 2 * UM_BLOCK_BYTES - 1) & ~(size_t)(UM_BLOCK_BYTES - 1);
+	p = mmap(NULL, m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
+	         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	m->span = p;
+	at = (uint64_t)(uintptr_t)p;
+	m->addr = (at + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+	return 0;
+}
+
+static void mem_free(struct um_sim_mem *m)
+{
+	if (m->span)
+		munmap(m->span, m->span_bytes);
+	free(m->block);
+	free(m->odd);
+	free(m);
+}
+
+static int blocks_make(struct um_sim_mem *m)
+{
+	m->n = (uint32_t)((m->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES);
+	m->block = calloc(m->n, sizeof *m->block);
+	m->odd = calloc((m->n + 63) / 64, sizeof *m->odd);
+	if (!m->block || !m->odd)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->n; i++) {
+		m->block[i].mem = m;
+		m->block[i].all = um_sim_pages_out(m, i, 0, m->bytes);
+		um_sim_block_changed(&m->block[i]);
+	}
+	return 0;
+}
+
+static int mem_new(struct um_sim *sim, enum um_sim_mem_kind kind, uint64_t bytes, struct um_sim_mem **out)
+{
+	struct um_sim_mem *m = calloc(1, sizeof *m);
+	size_t i;
+
+	if (!m)
+		return UM_CUDA_NO_MEMORY;
+	m->kind = kind;
+	m->bytes = bytes;
+	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) ||
+	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed) || (kind == UM_SIM_MANAGED && blocks_make(m))) {
+		mem_free(m);
+		return UM_CUDA_NO_MEMORY;
+	}
+	m->serial = ++sim->mem_serial;
+	i = mem_after(sim, m->addr);
+	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
+	sim->mem.at[i] = m;
+	sim->mem.n++;
+	*out = m;
+	return UM_CUDA_OK;
+}
+
+void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
+{
+	size_t i = mem_after(sim, m->addr) - 1;
+
+	for (uint32_t k = 0; k < m->n; k++)
+		um_sim_block_drop(sim, &m->block[k]);
+	sim->chunks_free += m->chunks;
+	sim->mem.n--;
+	memmove(sim->mem.at + i, sim->mem.at + i + 1, (sim->mem.n - i) * sizeof *sim->mem.at);
+	mem_free(m);
+}
+
+uint32_t um_sim_pages_out(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes)
+{
+	uint64_t start = (uint64_t)i * UM_BLOCK_BYTES, from, to;
+
+	if (off >= m->bytes || !bytes)
+		return 0;
+	if (bytes > m->bytes - off)
+		bytes = m->bytes - off;
+	if (off + bytes <= start || off >= start + UM_BLOCK_BYTES)
+		return 0;
+	from = off > start ? (off - start) / UM_SIM_PAGE : 0;
+	to = (off + bytes - start + UM_SIM_PAGE - 1) / UM_SIM_PAGE;
+	if (to > UM_SIM_PAGES)
+		to = UM_SIM_PAGES;
+	return (UINT32_MAX >> (UM_SIM_PAGES - (to - from))) << from;
+}
+
+uint32_t um_sim_pages_in(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes)
+{
+	uint64_t end = off + bytes, first = (off + UM_SIM_PAGE - 1) / UM_SIM_PAGE * UM_SIM_PAGE;
+
+	if (end < m->bytes) /* the allocation's own end counts as a boundary */
+		end = end / UM_SIM_PAGE * UM_SIM_PAGE;
+	return end > first ? um_sim_pages_out(m, i, first, end - first) : 0;
+}
+
+int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err;
+
+	if (!ptr || !bytes || flags > 2)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	err = mem_new(sim, UM_SIM_MANAGED, bytes, &m);
+	if (!err) {
+		*um_sim_clock(sim) += sim->profile.c_api;
+		um_sim_log(sim, *um_sim_clock(sim), "alloc m%u %llu", m->serial, (unsigned long long)bytes);
+		*ptr = (void *)(uintptr_t)m->addr;
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m = NULL;
+	uint64_t need = (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, t, ready;
+	int err, clean;
+
+	if (!ptr || !bytes)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	t = um_sim_later(*um_sim_clock(sim), sim->writer_until) + sim->profile.c_api;
+	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
+	/* Each chunk is waited for: its copy to the host is over when the call returns. */
+	for (; !err && m->chunks < need; m->chunks++) {
+		err = um_sim_chunk_take(sim, &t, &ready, &clean);
+		t = um_sim_later(t, ready);
+		if (err)
+			break;
+	}
+	if (err && m)
+		um_sim_mem_release(sim, m);
+	*um_sim_clock(sim) = t;
+	if (!err) {
+		um_sim_log(sim, t, "device-alloc m%u %llu", m->serial, (unsigned long long)bytes);
+		*ptr = (void *)(uintptr_t)m->addr;
+	}
+	return um_sim_leave(sim, err);
+}
+
+/* Frees what begins at `ptr`: of kind `kind`, or any but pinned. */
+static int release(struct um_sim *sim, void *ptr, int pinned)
+{
+	struct um_sim_mem *m;
+	int err = 0;
+
+	if (!ptr)
+		return UM_CUDA_OK;
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || (m->kind == UM_SIM_PINNED) != pinned)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	if (!pinned)
+		err = um_sim_finish(sim);
+	if (!err) {
+		*um_sim_clock(sim) += sim->profile.c_api;
+		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
+		um_sim_mem_release(sim, m);
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_free(struct um_gpu *gpu, void *ptr)
+{
+	return release(um_sim_of(gpu), ptr, 0);
+}
+
+int um_sim_host_free(struct um_gpu *gpu, void *ptr)
+{
+	return release(um_sim_of(gpu), ptr, 1);
+}
+
+int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err;
+
+	(void)flags;
+	if (!ptr || !bytes)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	err = mem_new(sim, UM_SIM_PINNED, bytes, &m);
+	if (!err)
+		*ptr = (void *)(uintptr_t)m->addr;
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_mem_info(struct um_gpu *gpu, size_t *free_bytes, size_t *total_bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	um_sim_enter(sim);
+	*free_bytes = sim->chunks_free * UM_BLOCK_BYTES;
+	*total_bytes = sim->chunks * UM_BLOCK_BYTES;
+	return um_sim_leave(sim, UM_CUDA_OK);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams: queues of commands. All are non-blocking, the default stream too: it orders nothing but itself.
+ */
+#include "gpu/sim_state.h"
+
+struct um_sim_stream *um_sim_stream_of(struct um_sim *sim, um_stream stream)
+{
+	if ((uintptr_t)stream <= 2) /* default, legacy, per-thread */
+		return sim->streams;
+	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
+		if (s == stream && !s->gone)
+			return s;
+	return NULL;
+}
+
+struct um_sim_stream *um_sim_stream_new(struct um_sim *sim)
+{
+	struct um_sim_stream *s = calloc(1, sizeof *s), **at = &sim->streams;
+
+	if (!s)
+		return NULL;
+	s->serial = sim->stream_serial++;
+	while (*at)
+		at = &(*at)->next;
+	*at = s;
+	return s;
+}
+
+void um_sim_cmd_end(struct um_sim_cmd *c)
+{
+	switch (c->kind) {
+	case UM_SIM_CMD_KERNEL:
+		um_sim_walk_free(c->kernel);
+		break;
+	case UM_SIM_CMD_HINT:
+		um_sim_hint_free(c->hint);
+		break;
+	case UM_SIM_CMD_RECORD:
+	case UM_SIM_CMD_WAIT_EVENT:
+		um_sim_event_put(c->e.event);
+		break;
+	default:
+		break;
+	}
+}
+
+void um_sim_stream_end(struct um_sim_stream *s)
+{
+	for (size_t i = s->first; i < s->queue.n; i++)
+		um_sim_cmd_end(&s->queue.at[i]);
+	um_vec_fini(&s->queue);
+	free(s);
+}
+
+void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s)
+{
+	struct um_sim_stream **at = &sim->streams;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	um_sim_stream_end(s);
+}
+
+/* Commands that have not ended at the app's clock. */
+static size_t unfinished(const struct um_sim *sim, const struct um_sim_stream *s)
+{
+	return s->queue.n - s->first + (s->ready > sim->app);
+}
+
+int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_cmd *cmd)
+{
+	struct um_sim_cmd c = *cmd;
+
+	/* A full launch queue holds the app up; a worker's commands find room. */
+	while (!sim->lane && unfinished(sim, s) >= UM_SIM_QUEUE) {
+		if (!um_sim_turn(sim, UM_SIM_FOREVER))
+			return um_sim_deadlock(sim, s);
+		sim->app = um_sim_later(sim->app, sim->now);
+	}
+	c.seq = ++sim->seq;
+	c.at = *um_sim_clock(sim);
+	return um_vec_push(&s->queue, c) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
+}
+
+int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+
+	if (!stream || flags > UM_STREAM_NON_BLOCKING)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	s = um_sim_stream_new(sim);
+	if (s)
+		*stream = s;
+	return um_sim_leave(sim, s ? UM_CUDA_OK : UM_CUDA_NO_MEMORY);
+}
+
+int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s || s == sim->streams)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	s->gone = 1;
+	if (s->first == s->queue.n)
+		um_sim_stream_forget(sim, s);
+	return um_sim_leave(sim, UM_CUDA_OK);
+}
+
+int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	int err = UM_CUDA_OK;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	if (sim->lane) {
+		err = s->first < s->queue.n || s->ready > sim->lane->at ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK;
+		return um_sim_leave(sim, err);
+	}
+	while (s->first < s->queue.n && !err)
+		if (!um_sim_turn(sim, UM_SIM_FOREVER))
+			err = um_sim_deadlock(sim, s);
+	sim->app = um_sim_later(um_sim_later(sim->app, sim->now), s->ready);
+	return um_sim_leave(sim, err ? err : sim->error);
+}
+
+int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_event *e = event;
+	struct um_sim_stream *s;
+	int err = UM_CUDA_OK;
+
+	if (!e || flags)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s) {
+		err = UM_CUDA_INVALID_VALUE;
+	} else if (e->serial) { /* never recorded: nothing to wait for */
+		e->refs++;
+		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_WAIT_EVENT, .e.event = e,
+		                                                     .e.serial = e->serial});
+		if (err)
+			e->refs--;
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status)
+{
+	(void)gpu;
+	(void)stream;
+	*status = 0;
+	return UM_CUDA_OK;
+}
+
+static int value(struct um_gpu *gpu, um_stream stream, enum um_sim_cmd_kind kind, uint32_t *addr, uint32_t v)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	int err;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s || !addr || (uintptr_t)addr % sizeof *addr)
+		err = UM_CUDA_INVALID_VALUE;
+	else
+		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = kind, .v.addr = addr, .v.value = v});
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t v, unsigned flags)
+{
+	return flags ? UM_CUDA_INVALID_VALUE : value(gpu, stream, UM_SIM_CMD_WRITE_VALUE, addr, v);
+}
+
+int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t v, unsigned flags)
+{
+	return flags != UM_WAIT_VALUE_GEQ ? UM_CUDA_INVALID_VALUE : value(gpu, stream, UM_SIM_CMD_WAIT_VALUE, addr, v);
+}
