@@ -312,7 +312,7 @@ end:
 	return rc;
 }
 
-int um_plan_lives_check(const struct um_schedule *sched, const struct um_slot_line *from, struct um_diag *diag)
+int um_plan_carry_check(const struct um_schedule *sched, const struct um_slot_line *from, struct um_diag *diag)
 {
 	size_t n = sched->slots.n;
 	uint8_t *carried = calloc(n ? n : 1, 1);
@@ -331,13 +331,6 @@ int um_plan_lives_check(const struct um_schedule *sched, const struct um_slot_li
 		else if (carried[c]++)
 			rc = um_diag_set(diag, EINVAL, from[i].line, "slot %" PRIu32 " is carried twice: want it to go on as "
 			                 "one slot", c);
-	}
-	for (size_t i = 0; !rc && i < n; i++) {
-		const struct um_slot *s = &sched->slots.at[i];
-
-		if (s->birth >= 0 && s->death < 0 && !carried[i] && !(s->flags & UM_SLOT_GUESSED))
-			rc = um_diag_set(diag, EINVAL, from[i].line, "slot %zu is born in every iteration and never freed: want "
-			                 "a `death`", i);
 	}
 	free(carried);
 	return rc;

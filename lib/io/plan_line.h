@@ -27,8 +27,8 @@ struct um_slot_line {
 /* Fills sched->births by `ord`, or where a birth has none by place in the iteration and slot number. */
 int um_plan_births_build(struct um_schedule *sched, const struct um_slot_line *from, struct um_diag *diag);
 
-/* Nothing piles up from iteration to iteration, and nobody is carried twice or into another size. */
-int um_plan_lives_check(const struct um_schedule *sched, const struct um_slot_line *from, struct um_diag *diag);
+/* Nobody is carried twice, or into another size. */
+int um_plan_carry_check(const struct um_schedule *sched, const struct um_slot_line *from, struct um_diag *diag);
 
 const char *um_hint_kind_name(enum um_hint_kind kind);
 const char *um_advice_name(int advice); /* NULL for a number that is none */

@@ -147,6 +147,8 @@ static int read_slot(struct reader *r, const struct um_json *j)
 		rc = um_json_i32(j, "birth", UM_JSON_MUST, -1, (int32_t)r->n_ops, &s.birth);
 	if (!rc)
 		rc = um_json_i32(j, "death", UM_JSON_MUST, -1, (int32_t)r->n_ops, &s.death);
+	if (!rc && s.birth >= 0 && s.death < 0)
+		return um_json_refuse(j, "slot %zu is born in every iteration and never freed: want a `death`", n);
 	if (!rc)
 		rc = um_json_str(j, "name", UM_JSON_MAY, &name);
 	if (!rc)
@@ -230,7 +232,7 @@ static int check_whole(struct reader *r, uint64_t line)
 	if (sched->ops.n != r->n_ops)
 		return um_diag_set(r->diag, EINVAL, line, "%zu ops: want %" PRIu64 " as the header says", sched->ops.n, r->n_ops);
 	rc = um_plan_births_build(sched, r->lines.at, r->diag);
-	return rc ? rc : um_plan_lives_check(sched, r->lines.at, r->diag);
+	return rc ? rc : um_plan_carry_check(sched, r->lines.at, r->diag);
 }
 
 /* Takes `lines`. `out` is set on success only. */
