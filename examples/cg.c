@@ -2,10 +2,10 @@
  *
  * cg.c - conjugate gradients on a matrix that does not fit, with hints and without
  *
- * Solves A x = b for the five-point Laplacian on a square grid, A kept as five diagonals: 72 MiB with the vectors, and
- * a budget of 48. One iteration of the solver is one iteration of the library. The product A p is launched in strips
- * that say which part of each tensor they touch: an operation must fit into the budget by itself. Run twice, by the
- * driver alone and by plan: the time differs, the result does not, to the last bit.
+ * Solves A x = b, an implicit time step of the heat equation on a square grid, A kept as five diagonals: 72 MiB with
+ * the vectors, and a budget of 48. One iteration of the solver is one iteration of the library. The product A p is
+ * launched in strips that say which part of each tensor they touch: an operation must fit into the budget by itself.
+ * Run twice, by the driver alone and by plan: the time differs, the result does not, to the last bit.
  */
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void setup(void *arg)
 	for (int i = 0; i < N; i++) {
 		c->diag[0][i] = i >= SIDE ? -1 : 0;
 		c->diag[1][i] = i % SIDE ? -1 : 0;
-		c->diag[2][i] = 4;
+		c->diag[2][i] = 5;
 		c->diag[3][i] = (i + 1) % SIDE ? -1 : 0;
 		c->diag[4][i] = i < N - SIDE ? -1 : 0;
 	}
@@ -139,13 +139,12 @@ static void alloc(struct cg *c, double **v, const char *name, enum umadv_role ro
 	check(umadv_alloc(c->adv, (void **)v, N * sizeof(double), name, role), name);
 }
 
-/* Solves by one strategy. Copies the solution to `x`; returns the simulated ns. */
-static uint64_t solve(const char *strategy, double *x)
+/* Solves by one strategy and copies the solution to `x`. Returns the square of what is left of the residual. */
+static double solve(const char *strategy, double *x)
 {
 	static const char *const names[5] = {"A-south", "A-west", "A", "A-east", "A-north"};
 	struct umadv_options options;
 	struct cg c = {0};
-	uint64_t ns;
 
 	umadv_options_init(&options);
 	options.device = UMADV_DEVICE_SIM;
@@ -168,25 +167,24 @@ static uint64_t solve(const char *strategy, double *x)
 	for (int i = 0; i < STEPS; i++)
 		iteration(&c);
 	check(umadv_sim_sync(c.adv), "sync");
-	ns = umadv_sim_now(c.adv);
 	memcpy(x, c.x, N * sizeof(double));
-	printf("%-12s %9.3f ms simulated, |r| = %.6e\n", strategy, (double)ns / 1e6, sqrt(c.rr));
+	printf("%-12s %9.3f ms simulated, |r| = %.6e\n", strategy, (double)umadv_sim_now(c.adv) / 1e6, sqrt(c.rr));
 	umadv_close(c.adv);
-	return ns;
+	return c.rr;
 }
 
 int main(void)
 {
 	double *alone = malloc(N * sizeof(double)), *planned = malloc(N * sizeof(double));
-	int differ;
+	int differ, solved;
 
 	if (!alone || !planned)
 		return 1;
-	solve("on-demand", alone);
-	solve("lookahead", planned);
+	solved = solve("on-demand", alone) < 1e-3;
+	solved &= solve("lookahead", planned) < 1e-3;
 	differ = memcmp(alone, planned, N * sizeof(double));
-	puts(differ ? "the results differ" : "the results are the same");
+	puts(differ ? "the results differ" : solved ? "the results are the same" : "not solved");
 	free(alone);
 	free(planned);
-	return differ != 0;
+	return differ || !solved;
 }
