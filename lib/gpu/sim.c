@@ -69,6 +69,7 @@ static const struct um_gpu_api api = {
 	.worker_start = um_sim_worker_start,
 	.worker_stop = um_sim_worker_stop,
 	.worker_poke = um_sim_worker_poke,
+	.worker_wait = um_sim_worker_wait,
 	.close = sim_close,
 };
 

@@ -110,16 +110,17 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 
 static int serve_local(struct um_sim *sim, struct um_sim_block *b, uint32_t local, uint32_t write, uint64_t *t)
 {
-	uint32_t region = grow(b, local), come = region & ~b->gpu;
+	uint32_t region = grow(b, local), come = region & ~b->gpu, moved = come & b->cpu & ~b->read_mostly;
 	int attached = b->chunk, err;
 
 	*t += come ? sim->profile.c_blk : sim->profile.c_perm;
+	um_sim_log_block(sim, *t, "visit", b, (uint64_t)um_sim_count(come) * UM_SIM_PAGE);
 	err = um_sim_to_gpu(sim, b, come, UM_SIM_COHERENCE, t);
 	if (err)
 		return err;
 	map_local(sim, b, region, write, attached, *t);
-	if (come & ~b->read_mostly)
-		um_sim_thrash_moved(sim, b, come & ~b->read_mostly, 1, *t);
+	if (moved)
+		um_sim_thrash_moved(sim, b, moved, 1, *t);
 	return UM_CUDA_OK;
 }
 

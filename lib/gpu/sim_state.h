@@ -306,6 +306,7 @@ int um_sim_finish(struct um_sim *sim); /* all of it; the app's clock stands at t
 int um_sim_worker_start(struct um_gpu *gpu, struct um_worker *worker);
 void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker);
 void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker);
+int um_sim_worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
 
 /* sim_stream.c */
 struct um_sim_stream *um_sim_stream_of(struct um_sim *sim, um_stream stream); /* NULL: no such stream */
