@@ -55,8 +55,8 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes)
 	uint64_t end = addr + bytes;
 	int ours = 0;
 
-	for (size_t i = 0; i < adv->arena.regions.n && !ours; i++) {
-		const struct um_arena_region *r = &adv->arena.regions.at[i];
+	for (size_t i = 0; i < adv->pool.regions.n && !ours; i++) {
+		const struct um_pool_region *r = &adv->pool.regions.at[i];
 
 		ours = addr >= r->addr && end <= r->addr + r->bytes;
 	}
@@ -150,7 +150,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	err = open_device(adv, gpu);
 	if (err)
 		goto fail;
-	um_arena_init(&adv->arena, adv->gpu);
+	um_pool_init(&adv->pool, adv->gpu);
 	err = um_recorder_init(&adv->recorder);
 	if (!err)
 		err = um_learner_init(&adv->learner);
@@ -186,7 +186,7 @@ void um_advisor_close(struct umadv *adv)
 	if (adv->writer && um_umtrace_writer_close(adv->writer, 1))
 		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
 	if (adv->gpu) {
-		um_arena_fini(&adv->arena);
+		um_pool_fini(&adv->pool);
 		um_registry_fini(&adv->registry);
 		adv->gpu->api->close(adv->gpu);
 	}
@@ -202,7 +202,7 @@ void um_advisor_close(struct umadv *adv)
 	for (size_t i = 0; i < adv->closures.n; i++)
 		free(adv->closures.at[i].arg);
 	um_vec_fini(&adv->closures);
-	for (unsigned i = 0; i < UM_ARENA_STREAMS; i++)
+	for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
 		um_vec_fini(&adv->announced[i].access);
 	um_options_fini(&adv->options);
 	pthread_mutex_destroy(&adv->lock);
@@ -227,7 +227,7 @@ static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 {
 	uint64_t place = um_cursor_place(&adv->cursor, bytes);
 
-	if (place != UINT64_MAX && um_arena_take_at(&adv->arena, place, bytes) == 0) {
+	if (place != UINT64_MAX && um_pool_take_at(&adv->pool, place, bytes) == 0) {
 		*addr = place;
 		return 0;
 	}
@@ -236,7 +236,7 @@ static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 		um_executor_settle(adv->executor);
 		adv->misplaced++;
 	}
-	return um_arena_take(&adv->arena, bytes, addr);
+	return um_pool_take(&adv->pool, bytes, addr);
 }
 
 static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role, unsigned flags)
@@ -286,7 +286,7 @@ int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum u
 		if (unmanaged)
 			adv->gpu->api->cudaFree(adv->gpu, p);
 		else
-			um_arena_give(&adv->arena, addr, bytes);
+			um_pool_give(&adv->pool, addr, bytes);
 		return err;
 	}
 	*ptr = (void *)(uintptr_t)addr;
@@ -343,7 +343,7 @@ int um_advisor_free(struct umadv *adv, void *ptr)
 	if (unmanaged)
 		adv->gpu->api->cudaFree(adv->gpu, ptr);
 	else
-		um_arena_give(&adv->arena, addr, bytes);
+		um_pool_give(&adv->pool, addr, bytes);
 	return 0;
 }
 
@@ -460,7 +460,7 @@ static int32_t stream_number(const struct umadv *adv, um_stream stream)
 {
 	unsigned i = 0;
 
-	while (i < adv->arena.n_streams && adv->arena.streams[i] != stream)
+	while (i < adv->pool.n_streams && adv->pool.streams[i] != stream)
 		i++;
 	return (int32_t)i;
 }
@@ -470,11 +470,11 @@ static void announce(struct umadv *adv, um_stream stream, const struct um_cost *
 {
 	struct um_announced *a = NULL;
 
-	for (unsigned i = 0; i < UM_ARENA_STREAMS && !a; i++)
+	for (unsigned i = 0; i < UM_POOL_STREAMS && !a; i++)
 		if (adv->announced[i].access.cap && adv->announced[i].stream == stream)
 			a = &adv->announced[i];
 	if (!a)
-		a = &adv->announced[adv->next_announced++ % UM_ARENA_STREAMS];
+		a = &adv->announced[adv->next_announced++ % UM_POOL_STREAMS];
 	um_vec_clear(&a->access);
 	a->stream = stream;
 	a->ns = um_profile_op_ns(&adv->profile, cost);
@@ -512,7 +512,7 @@ static void prefetch_on_use(struct umadv *adv, um_stream stream)
 /* The first op of an iteration fits: from here on the program runs. */
 static void take_up(struct umadv *adv)
 {
-	const struct um_arena *a = &adv->arena;
+	const struct um_pool *a = &adv->pool;
 	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
 	size_t n = 0;
 
@@ -571,7 +571,7 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	}
 	if (err)
 		return err;
-	um_arena_see_stream(&adv->arena, stream);
+	um_pool_see_stream(&adv->pool, stream);
 	adv->op_serial++;
 	adv->iter_ops++;
 	e.op = (struct um_op){
@@ -606,7 +606,7 @@ int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void
 
 	if (!adv->simulated)
 		return -ENODEV;
-	for (unsigned i = 0; i < UM_ARENA_STREAMS; i++) {
+	for (unsigned i = 0; i < UM_POOL_STREAMS; i++) {
 		const struct um_announced *a = &adv->announced[i];
 
 		if (a->access.cap && a->stream == stream) {
@@ -643,6 +643,11 @@ int um_advisor_iter(struct umadv *adv, const char *name)
 	adv->iteration++;
 	adv->stats.iterations = adv->iteration;
 	return 0;
+}
+
+uint64_t um_advisor_hints(const struct umadv *adv)
+{
+	return adv->stats.hints_issued + (adv->executor ? um_executor_queued(adv->executor) : 0);
 }
 
 void um_advisor_stats(struct umadv *adv, struct umadv_stats *out)

@@ -15,7 +15,7 @@
 #ifndef UM_ADVISOR_H
 #define UM_ADVISOR_H
 
-#include "arena.h"
+#include "pool.h"
 #include "learn/learn.h"
 #include "model/plan.h"
 #include "model/profile.h"
@@ -57,7 +57,7 @@ struct umadv {
 	uint64_t budget;
 
 	struct um_registry registry;
-	struct um_arena arena;
+	struct um_pool pool;
 	struct um_recorder recorder;
 	struct um_sink *writer; /* umtrace, or NULL */
 	struct um_iteration last; /* the finished iteration */
@@ -81,7 +81,7 @@ struct umadv {
 	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the op at hand */
 	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
 	uint32_t iter_ops; /* ops announced in this iteration */
-	struct um_announced announced[UM_ARENA_STREAMS];
+	struct um_announced announced[UM_POOL_STREAMS];
 	unsigned next_announced;
 
 	struct umadv_stats stats;
@@ -101,6 +101,7 @@ int um_advisor_dead(struct umadv *adv, void *ptr);
 int um_advisor_transient(struct umadv *adv, void *ptr);
 int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg);
 void um_advisor_stats(struct umadv *adv, struct umadv_stats *out);
+uint64_t um_advisor_hints(const struct umadv *adv); /* asked for so far, issued or still queued */
 
 /* Takes a plan (read, checked) to start warm from. */
 int um_advisor_warm(struct umadv *adv, struct um_plan *plan);

@@ -95,7 +95,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 	int err = 0;
 
 	for (int tries = 0; tries < 3; tries++) {
-		size_t n = adv->arena.regions.n;
+		size_t n = adv->pool.regions.n;
 		struct um_plan_room *r = realloc(rooms, (n + 1) * sizeof *rooms);
 
 		if (!r) {
@@ -104,7 +104,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 		}
 		rooms = r;
 		for (size_t i = 0; i < n; i++)
-			rooms[i] = (struct um_plan_room){adv->arena.regions.at[i].addr, adv->arena.regions.at[i].bytes};
+			rooms[i] = (struct um_plan_room){adv->pool.regions.at[i].addr, adv->pool.regions.at[i].bytes};
 		struct um_plan_request req = {.sched = s, .profile = &adv->profile, .budget = adv->budget, .rooms = rooms,
 		                              .n_rooms = n, .grow_at = GROW_AT, .strategy = "lookahead"};
 
@@ -113,12 +113,12 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 		err = um_plan_build(&req, plan, &grow, why, size);
 		if (err || !grow)
 			break;
-		err = um_arena_grow(&adv->arena, grow);
+		err = um_pool_grow(&adv->pool, grow);
 		if (err)
 			break;
 	}
 	if (!err && grow) {
-		snprintf(why, size, "the plan finds no room in %zu arenas", adv->arena.regions.n);
+		snprintf(why, size, "the plan finds no room in %zu arenas", adv->pool.regions.n);
 		err = -ENOSPC;
 	}
 	free(rooms);

@@ -33,6 +33,11 @@ void um_play_result_fini(struct um_play_result *r)
 	um_vec_fini(&r->iterations);
 }
 
+/* What only the app's side knows of an iteration: the device is behind it. */
+struct host_side {
+	uint64_t in_core_ns, hinted, hints;
+};
+
 struct play {
 	const struct um_trace *trace;
 	const struct um_play_options *o;
@@ -48,8 +53,8 @@ struct play {
 	um_stream streams[8]; /* of the trace's numbers */
 	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
 	uint64_t in_core_ns; /* of this iteration */
-	UM_VEC(uint8_t) hinted;
-	uint64_t hinted_before;
+	UM_VEC(struct host_side) ended; /* by iteration */
+	struct host_side before;
 };
 
 /* A stand-in: traces tell that an op may be launched again, not how. */
@@ -129,23 +134,21 @@ static int play_op(struct play *p, const struct um_op *op)
 	return err;
 }
 
-static uint64_t hinted_so_far(struct play *p)
-{
-	struct umadv_stats s = {.struct_size = sizeof s};
-
-	return umadv_stats_get(p->adv, &s) ? 0 : s.hinted_iterations;
-}
-
 /* An iteration ends here (if one was being played). */
 static int end_iteration(struct play *p)
 {
-	uint64_t now = hinted_so_far(p);
+	struct umadv_stats st = {.struct_size = sizeof st};
 
 	if (p->iteration == UINT64_MAX)
 		return 0;
-	if (um_vec_push(&p->hinted, now > p->hinted_before))
+	if (umadv_stats_get(p->adv, &st))
+		return -EINVAL;
+	struct host_side now = {.hinted = st.hinted_iterations, .hints = um_advisor_hints(p->adv)};
+
+	if (um_vec_push(&p->ended, ((struct host_side){p->in_core_ns, now.hinted - p->before.hinted,
+	                                               now.hints - p->before.hints})))
 		return -ENOMEM;
-	p->hinted_before = now;
+	p->before = now;
 	return 0;
 }
 
@@ -244,14 +247,17 @@ static int collect(struct play *p)
 	struct um_play_result *r = p->out;
 	struct um_tally a, b;
 
-	for (unsigned k = 0; k < p->hinted.n; k++) {
+	for (unsigned k = 0; k < p->ended.n; k++) {
+		const struct host_side *h = &p->ended.at[k];
+
 		if (um_sim_mark_at(p->gpu, k, &a) || um_sim_mark_at(p->gpu, k + 1, &b))
 			return -EIO;
 		struct um_play_iteration it = {
-		        .ns = b.ns - a.ns, .faults = b.faults - a.faults, .stall_ns = b.stall_ns - a.stall_ns,
-		        .h2d_bytes = b.h2d_bytes - a.h2d_bytes, .d2h_bytes = b.d2h_bytes - a.d2h_bytes,
-		        .hints = b.hints - a.hints, .peak_resident_bytes = b.peak_resident_bytes, .hinted = p->hinted.at[k]};
+		        .ns = b.ns - a.ns, .faults = b.faults - a.faults, .h2d_bytes = b.h2d_bytes - a.h2d_bytes,
+		        .d2h_bytes = b.d2h_bytes - a.d2h_bytes, .peak_resident_bytes = b.peak_resident_bytes,
+		        .hints = h->hints, .hinted = h->hinted != 0};
 
+		it.stall_ns = it.ns > h->in_core_ns ? it.ns - h->in_core_ns : 0;
 		if (um_vec_push(&r->iterations, it))
 			return -ENOMEM;
 		if (it.peak_resident_bytes > r->peak_resident_bytes)
@@ -381,7 +387,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	free(p.moved);
 	um_vec_fini(&p.uses);
 	um_vec_fini(&p.outs);
-	um_vec_fini(&p.hinted);
+	um_vec_fini(&p.ended);
 	um_tail_fini(&p.tail);
 	return err;
 }

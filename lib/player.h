@@ -35,7 +35,12 @@ struct um_play_options {
 };
 
 struct um_play_iteration {
-	uint64_t ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
+	uint64_t ns; /* device time from its beginning to the next one's */
+	uint64_t faults;
+	uint64_t stall_ns; /* ns beyond what its ops take with everything resident */
+	uint64_t h2d_bytes, d2h_bytes;
+	uint64_t hints; /* prefetches, evictions and discards that it asked for */
+	uint64_t peak_resident_bytes;
 	int hinted;
 };
 

@@ -58,7 +58,7 @@ struct um_executor {
 	int any_discard;
 
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
-	uint64_t dropped;
+	uint64_t dropped, queued;
 };
 
 static int reached(uint32_t have, uint32_t want)
@@ -276,6 +276,7 @@ static void put(struct um_executor *ex, struct lane *l, const struct request *r)
 {
 	uint32_t k = atomic_load_explicit(&l->head, memory_order_relaxed);
 
+	ex->queued += r->bytes != 0;
 	l->ring[k & l->mask] = *r;
 	l->ring[k & l->mask].epoch = atomic_load_explicit(&ex->epoch, memory_order_relaxed);
 	if (r->kind == UM_ACTION_DISCARD) {
@@ -584,6 +585,11 @@ void um_executor_leave(struct um_executor *ex)
 int um_executor_active(const struct um_executor *ex)
 {
 	return ex->program != NULL;
+}
+
+uint64_t um_executor_queued(const struct um_executor *ex)
+{
+	return ex->queued;
 }
 
 void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out)

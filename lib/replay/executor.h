@@ -63,6 +63,7 @@ void um_executor_leave(struct um_executor *ex);
 void um_executor_settle(struct um_executor *ex);
 
 int um_executor_active(const struct um_executor *ex);
+uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever became of them */
 void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out);
 
 #endif

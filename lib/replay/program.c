@@ -284,8 +284,8 @@ static void block_out(struct build *b, struct block *bl, uint32_t at, uint32_t s
 	dead_remove(b, bl);
 }
 
-/* Discards the dead block that is needed last. */
-static void make_room(struct build *b, uint32_t at)
+/* Discards the dead block that is needed last. 0 if there is none. */
+static int make_room(struct build *b, uint32_t at)
 {
 	struct block *best = NULL;
 	uint32_t best_far = 0;
@@ -301,8 +301,7 @@ static void make_room(struct build *b, uint32_t at)
 	}
 	if (best)
 		block_out(b, best, at, UM_NO_SLOT);
-	else
-		b->out->over++;
+	return best != NULL;
 }
 
 /* Nothing in the block is wanted any more: what is alive in it leaves now, what is dead stays while room lasts. */
@@ -338,8 +337,9 @@ static void want(struct build *b, uint32_t slot, uint64_t off, uint64_t bytes, u
 		dead_remove(b, bl);
 		if (bl->resident)
 			continue;
-		if (b->resident >= b->capacity)
-			make_room(b, at);
+		while (b->resident >= b->capacity && make_room(b, at))
+			continue;
+		b->out->over += b->resident >= b->capacity;
 		emit(b, UM_ACTION_IN, at, slot, bl);
 		bl->resident = 1;
 		b->resident++;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "arena.h"
+#include "pool.h"
 
 #include "model/event.h"
 
-void um_arena_init(struct um_arena *a, struct um_gpu *gpu)
+void um_pool_init(struct um_pool *a, struct um_gpu *gpu)
 {
 	memset(a, 0, sizeof *a);
 	a->gpu = gpu;
 	um_heap_init(&a->heap);
 }
 
-static void drop_events(struct um_arena *a, struct um_arena_waiting *w)
+static void drop_events(struct um_pool *a, struct um_pool_waiting *w)
 {
-	for (unsigned i = 0; i < UM_ARENA_STREAMS; i++)
+	for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
 		if (w->events[i])
 			a->gpu->api->cudaEventDestroy(a->gpu, w->events[i]);
 }
 
-void um_arena_fini(struct um_arena *a)
+void um_pool_fini(struct um_pool *a)
 {
 	for (size_t i = 0; i < a->waiting.n; i++)
 		drop_events(a, &a->waiting.at[i]);
@@ -33,13 +33,13 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-int um_arena_grow(struct um_arena *a, uint64_t bytes)
+int um_pool_grow(struct um_pool *a, uint64_t bytes)
 {
 	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least;
 	void *p = NULL;
 
-	if (want < UM_ARENA_FIRST)
-		want = UM_ARENA_FIRST;
+	if (want < UM_POOL_FIRST)
+		want = UM_POOL_FIRST;
 	if (want < a->total)
 		want = round_up(a->total, UM_BLOCK_BYTES); /* doubling keeps regions, and the seams between them, few */
 	if (um_vec_reserve(&a->regions, 1))
@@ -59,15 +59,15 @@ int um_arena_grow(struct um_arena *a, uint64_t bytes)
 
 	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
 		a->regions.at[i] = a->regions.at[i - 1];
-	a->regions.at[i] = (struct um_arena_region){addr, want, addr};
+	a->regions.at[i] = (struct um_pool_region){addr, want, addr};
 	a->total += want;
 	return 0;
 }
 
-static void note_use(struct um_arena *a, uint64_t addr, uint64_t bytes)
+static void note_use(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
 	for (size_t i = 0; i < a->regions.n; i++) {
-		struct um_arena_region *r = &a->regions.at[i];
+		struct um_pool_region *r = &a->regions.at[i];
 
 		if (addr >= r->addr && addr < r->addr + r->bytes && addr + bytes > r->used_hi)
 			r->used_hi = addr + bytes;
@@ -75,14 +75,14 @@ static void note_use(struct um_arena *a, uint64_t addr, uint64_t bytes)
 }
 
 /* Gives the heap what no stream uses any more. */
-static void settle_waiting(struct um_arena *a)
+static void settle_waiting(struct um_pool *a)
 {
 	size_t done = 0;
 
 	for (; done < a->waiting.n; done++) {
-		struct um_arena_waiting *w = &a->waiting.at[done];
+		struct um_pool_waiting *w = &a->waiting.at[done];
 
-		for (unsigned i = 0; i < UM_ARENA_STREAMS; i++)
+		for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
 			if (w->events[i] && a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) == UM_CUDA_NOT_READY)
 				goto stop;
 		um_heap_give(&a->heap, w->addr, w->bytes);
@@ -95,14 +95,14 @@ stop:
 	a->waiting.n -= done;
 }
 
-int um_arena_take(struct um_arena *a, uint64_t bytes, uint64_t *addr)
+int um_pool_take(struct um_pool *a, uint64_t bytes, uint64_t *addr)
 {
 	int err;
 
 	settle_waiting(a);
 	err = um_heap_take(&a->heap, bytes, addr);
 	if (err == -ENOSPC) {
-		err = um_arena_grow(a, bytes);
+		err = um_pool_grow(a, bytes);
 		if (!err)
 			err = um_heap_take(&a->heap, bytes, addr);
 	}
@@ -111,7 +111,7 @@ int um_arena_take(struct um_arena *a, uint64_t bytes, uint64_t *addr)
 	return err == -ENOSPC ? -ENOMEM : err;
 }
 
-int um_arena_take_at(struct um_arena *a, uint64_t place, uint64_t bytes)
+int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes)
 {
 	int err;
 
@@ -122,9 +122,9 @@ int um_arena_take_at(struct um_arena *a, uint64_t place, uint64_t bytes)
 	return err;
 }
 
-void um_arena_give(struct um_arena *a, uint64_t addr, uint64_t bytes)
+void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
-	struct um_arena_waiting w = {addr, bytes, {0}};
+	struct um_pool_waiting w = {addr, bytes, {0}};
 
 	if (a->n_streams <= 1) {
 		um_heap_give(&a->heap, addr, bytes);
@@ -146,12 +146,12 @@ void um_arena_give(struct um_arena *a, uint64_t addr, uint64_t bytes)
 	a->waiting.at[a->waiting.n++] = w;
 }
 
-void um_arena_see_stream(struct um_arena *a, um_stream stream)
+void um_pool_see_stream(struct um_pool *a, um_stream stream)
 {
 	for (unsigned i = 0; i < a->n_streams; i++)
 		if (a->streams[i] == stream)
 			return;
-	if (a->n_streams < UM_ARENA_STREAMS)
+	if (a->n_streams < UM_POOL_STREAMS)
 		a->streams[a->n_streams++] = stream;
 	else /* more than are told apart: an op on a stream that is not recorded is waited for at once */
 		a->gpu->api->cudaStreamSynchronize(a->gpu, stream);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pool.h - managed memory from the device, given out in pieces
+ *
+ * in    sizes wanted, places planned
+ * out   addresses
+ * owns  the managed allocations (arenas) and the heap over them
+ *
+ * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back is
+ * taken again behind it. With several streams a piece waits until events recorded on all of them have passed.
+ * Not thread-safe: the front desk holds the lock.
+ */
+#ifndef UM_POOL_H
+#define UM_POOL_H
+
+#include "base/vec.h"
+#include "gpu/gpu.h"
+#include "record/heap.h"
+
+#define UM_POOL_STREAMS 4
+#define UM_POOL_FIRST (256ull << 20)
+
+struct um_pool_region {
+	uint64_t addr, bytes;
+	uint64_t used_hi; /* first address never given out */
+};
+
+struct um_pool_waiting {
+	uint64_t addr, bytes;
+	um_event_handle events[UM_POOL_STREAMS];
+};
+
+struct um_pool {
+	struct um_gpu *gpu;
+	struct um_heap heap;
+	UM_VEC(struct um_pool_region) regions; /* by address */
+	UM_VEC(struct um_pool_waiting) waiting;
+	um_stream streams[UM_POOL_STREAMS];
+	unsigned n_streams;
+	uint64_t total; /* bytes of all regions */
+};
+
+void um_pool_init(struct um_pool *a, struct um_gpu *gpu);
+void um_pool_fini(struct um_pool *a); /* frees the regions */
+
+/* Takes a piece, anywhere, or exactly at `place`. 0; -ENOMEM; um_pool_take_at also -EBUSY. */
+int um_pool_take(struct um_pool *a, uint64_t bytes, uint64_t *addr);
+int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes);
+void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes);
+
+/* At least `bytes` more in one region. 0 or -ENOMEM. */
+int um_pool_grow(struct um_pool *a, uint64_t bytes);
+
+/* An op is about to be launched on this stream. */
+void um_pool_see_stream(struct um_pool *a, um_stream stream);
+
+#endif

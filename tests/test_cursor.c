@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/cursor.h"
+
+#include "plan_make.h"
+
+#define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
+
+static struct um_tensor tensor(uint64_t id, uint64_t addr, uint64_t bytes)
+{
+	return (struct um_tensor){.id = {id}, .addr = addr, .bytes = bytes};
+}
+
+static int op(struct um_cursor *c, const char *name, struct um_tensor *t, uint32_t access)
+{
+	struct um_use u = {.id = t->id, .tensor = t, .bytes = t->bytes, .touched = t->bytes, .access = access};
+	struct um_op o = {.name = name, .uses = &u, .n_uses = 1};
+
+	return um_cursor_op(c, &o);
+}
+
+int main(void)
+{
+	struct um_plan p;
+	struct um_cursor c;
+	struct um_tensor a = tensor(1, 4096, 1024), b = tensor(2, 8192, 1024), born = tensor(3, 12288, 512),
+	                 other = tensor(9, 77824, 1024), small = tensor(10, 90112, 100);
+
+	um_plan_init(&p);
+	make_slot(&p, 4096, 1024, -1, -1);
+	make_slot(&p, 8192, 1024, -1, -1);
+	make_slot(&p, 12288, 512, 1, 2);
+	make_op(&p, "x", SLOTS(0), UM_READ);
+	make_op(&p, "y", SLOTS(2), UM_WRITE);
+	make_op(&p, "z", SLOTS(1), UM_UPDATE);
+	p.sched.slots.at[0].bound = a.id;
+	p.sched.slots.at[1].bound = b.id;
+
+	um_cursor_init(&c);
+	is_int(um_cursor_begin(&c), 1, "nothing to follow: an iteration begins all the same");
+	ok(um_cursor_follow(&c, &p.sched) == 0, "follows");
+	is_u64(um_cursor_place(&c, 512), 12288, "the next birth has a place");
+	is_u64(um_cursor_place(&c, 513), UINT64_MAX, "another size has none");
+	is_int(op(&c, "x", &a, UM_READ), 0, "first op fits");
+	is_int(um_cursor_alloc(&c, &born), 0, "birth fits");
+	is_u64(um_cursor_place(&c, 512), UINT64_MAX, "no birth is left");
+	is_int(op(&c, "y", &born, UM_WRITE), 0, "op on the newborn fits");
+	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
+	is_int(um_cursor_begin(&c), 1, "the iteration was whole");
+
+	is_int(op(&c, "x", &other, UM_READ), 0, "a slot may be another tensor of the same size at its first use");
+	is_u64(c.rebound, 1, "which is counted");
+	is_u64(c.slots[0].addr, other.addr, "and it lies where that one lies");
+	is_int(um_cursor_alloc(&c, &small), 1, "a birth of another size leaves the schedule");
+	is_int(op(&c, "y", &born, UM_WRITE), 1, "left is left");
+	is_int(um_cursor_begin(&c), 0, "the iteration stopped short");
+
+	is_int(op(&c, "x", &small, UM_READ), 1, "a use of another size leaves the schedule");
+	um_cursor_begin(&c);
+	is_int(op(&c, "q", &other, UM_READ), 1, "another op leaves it");
+	um_cursor_begin(&c);
+	is_int(op(&c, "x", &other, UM_UPDATE), 1, "another access leaves it");
+	um_cursor_begin(&c);
+	is_int(op(&c, "x", &other, UM_READ), 0, "and the next iteration may follow again");
+	um_cursor_alloc(&c, &born);
+	op(&c, "y", &born, UM_WRITE);
+	op(&c, "z", &b, UM_UPDATE);
+	is_int(op(&c, "z", &b, UM_UPDATE), 1, "an op too many leaves it");
+	um_cursor_fini(&c);
+
+	/* Two slots that swap every iteration. */
+	p.sched.slots.at[0].carry = 1;
+	p.sched.slots.at[1].carry = 0;
+	ok(um_cursor_follow(&c, &p.sched) == 0, "follows anew");
+	op(&c, "x", &a, UM_READ);
+	um_cursor_alloc(&c, &born);
+	op(&c, "y", &born, UM_WRITE);
+	op(&c, "z", &b, UM_UPDATE);
+	um_cursor_begin(&c);
+	is_u64(c.slots[0].id.v, b.id.v, "slots that swap are bound to each other's tensor");
+	is_u64(c.slots[1].addr, a.addr, "with its address");
+	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
+	is_int(op(&c, "x", &b, UM_READ), 0, "and the swapped use fits");
+	is_u64(c.rebound, 0, "without a surprise");
+	um_cursor_fini(&c);
+	um_plan_fini(&p);
+	return tap_done();
+}

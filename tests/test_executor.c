@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The executor over the null device: threads, queues, counts, refusals, leaving and taking up again.
+ */
+#include "gpu/null.h"
+#include "replay/executor.h"
+
+#include "plan_make.h"
+
+#include <time.h>
+
+#define BASE (16 * MIB2)
+#define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
+
+static int allow = 1;
+
+static int may_discard(void *user, uint64_t addr, uint64_t bytes)
+{
+	(void)user;
+	(void)addr;
+	(void)bytes;
+	return allow;
+}
+
+static void make_turns(struct um_plan *plan)
+{
+	um_plan_init(plan);
+	make_slot(plan, BASE, 2 * MIB2, -1, -1);
+	make_slot(plan, BASE + 2 * MIB2, 2 * MIB2, -1, -1);
+	plan->sched.slots.at[0].bound.v = 1;
+	plan->sched.slots.at[1].bound.v = 2;
+	make_op(plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(plan, "b", SLOTS(1), UM_UPDATE);
+	make_hint(plan, UM_HINT_EVICT, 0, 1, 0, 2 * MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
+	make_hint(plan, UM_HINT_DISCARD, 1, 0, 0, 2 * MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
+}
+
+static void run(unsigned fail_nth)
+{
+	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_range used = {BASE, 4 * MIB2};
+	struct um_executor_counts n;
+	struct um_null_counts c;
+	struct um_executor *ex;
+	struct um_program p;
+	struct um_cursor cur;
+	struct um_plan plan;
+	struct um_gpu *gpu;
+
+	make_turns(&plan);
+	um_program_init(&p);
+	um_cursor_init(&cur);
+	if (um_null_open(&gpu, 1ull << 30, fail_nth) || um_program_build(&plan, 2, &p) ||
+	    um_cursor_follow(&cur, &plan.sched))
+		tap_bail("set-up");
+	ok(um_executor_open(&ex, gpu, &host) == 0, "opens");
+	ok(!um_executor_active(ex), "follows nothing yet");
+	for (int round = 0; round < 2; round++) {
+		ok(um_executor_adopt(ex, &p, 2, &used, 1) == 0 && um_executor_active(ex), "takes a program up");
+		for (int i = 0; i < 100; i++) {
+			if (i)
+				um_executor_begin(ex);
+			if (um_executor_op(ex, 0, NULL, &cur) || um_executor_op(ex, 1, NULL, &cur))
+				tap_bail("queues full after a few requests");
+		}
+		um_executor_settle(ex);
+		um_executor_leave(ex);
+		ok(!um_executor_active(ex), "leaves it");
+	}
+	um_executor_close(ex);
+	ex = NULL;
+	um_null_counts(gpu, &c);
+	(void)n;
+	ok(c.prefetches <= 2 * 201 && c.prefetches > 0, "%llu prefetches, at most one per in and one to start with",
+	   (unsigned long long)c.prefetches);
+	if (allow)
+		ok(c.discards > 0, "what may be discarded is (%llu)", (unsigned long long)c.discards);
+	else
+		is_u64(c.discards, 0, "what may not be discarded is sent away with a copy");
+	ok(c.evicts > 0, "and evictions (%llu)", (unsigned long long)c.evicts);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cur);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* A slot that lies elsewhere than planned: an in covers its blocks, an out only whole ones. */
+static void moved(void)
+{
+	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_counts n;
+	struct um_executor *ex;
+	struct um_program p;
+	struct um_cursor cur;
+	struct um_plan plan;
+	struct um_gpu *gpu;
+
+	make_turns(&plan);
+	um_program_init(&p);
+	um_cursor_init(&cur);
+	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) ||
+	    um_executor_open(&ex, gpu, &host))
+		tap_bail("set-up");
+	cur.slots[0].addr = 64 * MIB2 + MIB2 / 2;
+	cur.slots[1].addr = UINT64_MAX; /* nobody */
+	um_executor_adopt(ex, &p, 1000, NULL, 0);
+	um_executor_op(ex, 0, NULL, &cur);
+	um_executor_op(ex, 1, NULL, &cur);
+	allow = 1;
+	um_executor_settle(ex);
+	for (int i = 0; i < 1000; i++) {
+		um_executor_counts(ex, &n);
+		if (n.prefetch_bytes == 2 * MIB2 + 3 * MIB2)
+			break;
+		struct timespec ts = {0, 1000000};
+
+		nanosleep(&ts, NULL);
+	}
+	is_u64(n.prefetch_bytes, 2 * MIB2 + 3 * MIB2, "in: the start's two blocks, then the three that the slot touches");
+	is_u64(n.discard_bytes, MIB2, "out: the one block that it covers as a whole");
+	is_u64(n.evict_bytes, 0, "a slot without a tensor has nothing to evict");
+	um_executor_close(ex);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cur);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+int main(void)
+{
+	run(0);
+	run(3);
+	allow = 0;
+	run(0);
+	allow = 1;
+	moved();
+	return tap_done();
+}
