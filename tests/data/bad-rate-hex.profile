@@ -1,0 +1,7 @@
+name = small card
+capacity = 8 GiB
+flops = 5e12
+mem_bandwidth = 300e9
+launch_ns = 5000
+h2d = 0x10
+d2h = 12e9

@@ -1,0 +1,35 @@
+# a comment
+
+name = small card
+capacity = 8192MiB # as well
+flops = 5000000000000.0
+mem_bandwidth = 300e9
+launch_ns = 5000
+h2d = 11e9
+d2h = 12e9
+duplex = 0.25
+eta=1
+measured = yes
+c_batch = 1
+c_fault = 2
+c_blk = 3
+c_perm = 4
+c_unmap = 5
+c_dma = 6
+c_dma_4k = 7
+c_hostpop = 8
+c_hostzero = 9
+c_evict = 10
+c_evict_unused = 11
+c_zero = 12
+c_api = 13
+c_pf = 14
+c_pf_res = 15
+c_pf_cpu = 16
+c_disc = 17
+c_disc_u = 18
+c_adv = 19
+c_adv_ab = 20
+c_cpuf = 21
+o_seg = 0
+b_remote = 0.5
