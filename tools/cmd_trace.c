@@ -36,9 +36,9 @@ static const char help[] =
 	"  -f, --format FORMAT   table (default), json or csv\n"
 	"  -h, --help            this text\n"
 	"\n"
-	"In a table, shape has a letter for each iteration: the same letter, the same ops on the same sizes in the same\n"
-	"pattern, allocations and frees included. Peak is the most bytes alive at once; largest op, the most bytes of whole tensors that one op touches;\n"
-	"GFLOP and GB moved are sums over the ops of the last iteration.\n"
+	"Shape has a letter for each iteration: the same letter, the same ops, allocations and frees, on the same sizes in\n"
+	"the same pattern. Peak is the most bytes alive at once; largest op, the most bytes of whole tensors that one op\n"
+	"touches; GFLOP and GB moved are sums over the ops of the last iteration.\n"
 	"\n"
 	"Exit status: 0 done, 2 usage, 3 a file was refused.\n"
 	"\n"
@@ -264,6 +264,14 @@ static char *format(const char *fmt, ...)
 	return n < 0 ? NULL : s;
 }
 
+/* What a name may hold must not break lines, nor reach the terminal. */
+static void make_printable(char *s)
+{
+	for (; *s; s++)
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			*s = '?';
+}
+
 static double mib(uint64_t bytes)
 {
 	return (double)bytes / (1 << 20);
@@ -304,9 +312,12 @@ static int fill_row(struct row *r, const struct stat *s, int plain)
 		*c++ = format("%.0f", last->flop / 1e9);
 		*c++ = format("%.1f", last->bytes / 1e9);
 	}
-	for (size_t i = 0; i < COLUMNS; i++)
+	for (size_t i = 0; i < COLUMNS; i++) {
 		if (!r->cell[i])
 			return -ENOMEM;
+		if (!plain)
+			make_printable(r->cell[i]);
+	}
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/number.h"
+
 int um_json_refuse(const struct um_json *j, const char *fmt, ...)
 {
 	char text[sizeof j->diag->text];
@@ -63,7 +65,9 @@ struct um_json_shown um_json_show(const json_t *v)
 		snprintf(s.text, sizeof s.text, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
 		break;
 	case JSON_REAL:
-		snprintf(s.text, sizeof s.text, "%.17g", json_real_value(v));
+		um_number_print(s.text, json_real_value(v));
+		if (!strpbrk(s.text, ".e"))
+			strcat(s.text, ".0"); /* 1.0 is refused where 1 is not: show why */
 		break;
 	case JSON_STRING:
 		text = json_string_value(v);

@@ -139,7 +139,7 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 	if (!rc && keep_uses(sched, op))
 		rc = no_memory(j);
 	if (!rc)
-		rc = mark_dead(sched->uses.at + so.first_use, so.n_uses, j, names);
+		rc = mark_dead(so.n_uses ? sched->uses.at + so.first_use : NULL, so.n_uses, j, names);
 	if (rc)
 		return rc;
 	if (!measured)

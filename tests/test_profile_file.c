@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Profiles: what is built in, files, and the estimate of an op's duration.
+ */
+#include "io/profile_file.h"
+#include "tap.h"
+
+#include <errno.h>
+#include <math.h>
+#include <unistd.h>
+
+static void check_builtin(void)
+{
+	static const char *const names[] = {"k40", "1080ti", "v100", "rtx4090", "a100", "h100", "h200", "gh200", NULL};
+	const struct um_profile *p = um_profile_find("a100");
+	unsigned n = 0;
+
+	for (; names[n]; n++)
+		is_str(um_profile_builtin(n), names[n], "profile %u", n);
+	ok(!um_profile_builtin(n), "and no more");
+	ok(!um_profile_find("a100 "), "a name is a whole name");
+	is_str(p->name, "a100", "found by name");
+	is_u64(p->capacity, 40ull << 30, "capacity");
+	ok(p->flops == 60e12 && p->mem_bandwidth == 1.3e12 && p->launch_ns == 4000, "speed");
+	ok(p->h2d == 24e9 && p->d2h == 24e9 && p->duplex == 0.5 && p->eta == 0.9, "link");
+	ok(um_profile_find("gh200")->d2h == 297e9 && um_profile_find("1080ti")->d2h == 13e9, "one direction may be slower");
+	is_u64(p->c_batch, 60000, "a driver cost");
+	is_u64(p->c_dma_4k, 300000, "another");
+	ok(!p->measured, "assumed, not measured");
+}
+
+static void check_estimate(void)
+{
+	struct um_profile p;
+	struct um_cost flops = {1e9, 0, 0}, bytes = {1e6, 3e6, 0}, ns = {1e15, 1e15, 42}, nothing = {0}, wild = {1e300, 0, 0};
+
+	um_profile_init(&p);
+	ok(p.flops == 0 && p.capacity == 0 && p.duplex == 1 && p.b_remote == 0.8, "required keys 0, the others at defaults");
+	p.flops = 1e12;
+	p.mem_bandwidth = 2e9;
+	p.launch_ns = 7;
+	is_u64(um_profile_op_ns(&p, &flops), 1000007, "by floating-point operations");
+	is_u64(um_profile_op_ns(&p, &bytes), 1500007, "by traffic");
+	is_u64(um_profile_op_ns(&p, &ns), 42, "as measured");
+	is_u64(um_profile_op_ns(&p, &nothing), 7, "a launch at least");
+	p.launch_ns = 0;
+	bytes.bytes = 1; /* half a ns */
+	bytes.flops = 0;
+	is_u64(um_profile_op_ns(&p, &bytes), 1, "rounded to the nearest ns");
+	ok(um_profile_op_ns(&p, &wild) <= 1000000000000000000ull, "what cannot be is bounded");
+	p.flops = 0;
+	is_u64(um_profile_op_ns(&p, &flops), 0, "an unknown rate adds nothing");
+}
+
+/* Around the padding behind `measured`. */
+static int same(const struct um_profile *p, const struct um_profile *q)
+{
+	const size_t costs = offsetof(struct um_profile, c_batch);
+
+	return memcmp(p, q, offsetof(struct um_profile, measured)) == 0 && p->measured == q->measured &&
+	       memcmp((const char *)p + costs, (const char *)q + costs, sizeof *p - costs) == 0;
+}
+
+static void check_round_trip(const char *path)
+{
+	struct um_profile p, q;
+	struct um_diag d;
+
+	for (unsigned i = 0; um_profile_builtin(i); i++) {
+		memcpy(&p, um_profile_find(um_profile_builtin(i)), sizeof p);
+		p.measured = i % 2;
+		p.h2d = nextafter(p.h2d, 0); /* needs all its digits */
+		memset(&q, 0, sizeof q);
+		is_int(um_profile_write(path, &p, &d), 0, "%s is written", p.name);
+		if (!is_int(um_profile_get(path, &q, &d), 0, "and read"))
+			diag("%" PRIu64 ": %s", d.line, d.text);
+		ok(same(&p, &q), "and the same");
+	}
+	is_int(um_profile_write("no/such/folder", &p, &d), -ENOENT, "no such folder");
+}
+
+static void check_files(void)
+{
+	static const char text[] = "name=x\ncapacity = 1.5 GiB # comment\nflops=1e12\nmem_bandwidth=1e9\n"
+	                           "launch_ns=0\nh2d=1.5e9\nd2h=2e9";
+	struct um_profile p = {.capacity = 77};
+	struct um_diag d;
+
+	is_int(um_profile_get("nobody", &p, &d), -ENOENT, "no such profile");
+	ok(strstr(d.text, "a100") && strstr(d.text, "gh200"), "the built-in ones are named");
+	is_u64(p.capacity, 77, "and nothing is set");
+	is_int(um_profile_read_mem("name = x\n", 9, "mine", &p, &d), -EINVAL, "a profile that lacks keys");
+	is_str(d.file, "mine", "is named");
+	is_u64(p.capacity, 77, "and nothing is set");
+	is_int(um_profile_read_mem("eta", 3, "mine", &p, NULL), -EINVAL, "diag may be absent");
+	is_int(um_profile_read_mem(text, strlen(text), "mine", &p, &d), 0, "a whole one");
+	is_u64(p.capacity, 3ull << 29, "a fraction of a unit");
+	ok(p.h2d == 1.5e9 && p.eta == 0.9 && p.c_api == 10000, "and the rest at its defaults");
+	is_int(um_profile_get("a100", &p, &d), 0, "a built-in one");
+	is_str(p.name, "a100", "by name");
+}
+
+int main(void)
+{
+	char path[] = "profile-XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		tap_bail("no file to write to");
+	close(fd);
+	check_builtin();
+	check_estimate();
+	check_round_trip(path);
+	check_files();
+	ok(unlink(path) == 0, "cleared up");
+	return tap_done();
+}
