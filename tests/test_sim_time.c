@@ -122,6 +122,7 @@ static void streams(void)
 
 	run(a, MS);
 	api->cudaEventRecord(gpu, e[3], a);
+	is_int(api->cudaEventQuery(gpu, e[3]), UM_CUDA_NOT_READY, "recorded again, it is no longer complete");
 	api->cudaStreamWaitEvent(gpu, b, e[3], 0);
 	for (int i = 0; i < 4; i++)
 		is_int(api->cudaEventDestroy(gpu, e[i]), UM_CUDA_OK, "an event may be destroyed while it is waited for");
@@ -245,6 +246,14 @@ static void callers(void)
 	um_sim_sync(gpu);
 	is_u64(tally().h2d_bytes, 5 * BLOCK, "both were done");
 	is_u64(um_sim_now(gpu) - t0, MS + profile.c_pf + copy, "by one worker, the first first");
+
+	run(a, MS);
+	run(b, MS);
+	t0 = um_sim_now(gpu);
+	api->cudaMemPrefetchAsync(gpu, p, 5 * BLOCK, um_on_device(0), 0, a);
+	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_device(0), 0, b);
+	um_sim_sync(gpu);
+	is_u64(um_sim_now(gpu) - t0, MS + 6 * profile.c_pf_res, "even where nothing is copied");
 
 	t0 = um_sim_now(gpu);
 	copy = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
@@ -402,6 +411,14 @@ static void content(void)
 	is_int(p[7], 42, "content is there until then");
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdb, "and poisoned afterwards");
+	um_sim_run(gpu, a, &(struct um_sim_kernel){
+	                           .access = &(struct um_sim_access){p, BLOCK, 0, UM_READ}, .n_access = 1, .fn = add_one, .arg = p + 7});
+	um_sim_sync(gpu);
+	is_int(p[7], 0xdc, "written by a kernel that said it would only read");
+	api->cudaMallocManaged(gpu, &at, 2 * BLOCK, 1);
+	touch(a, at, 2 * BLOCK, MS);
+	um_sim_sync(gpu);
+	is_int(p[7], 0xdb, "evicted, what was written is lost");
 	shut();
 }
 
@@ -468,13 +485,64 @@ static void refusals(void)
 	shut();
 }
 
+/* What faults cost: batches of `p` blocks, one fault worker, zeroing, stalls. */
+static void faults(void)
+{
+	uint64_t t0, one, d2h;
+	um_event_handle e;
+	struct um_tally t;
+	void *p;
+
+	open_sim(32);
+	api->cudaMallocManaged(gpu, &p, 64 * BLOCK, 1);
+	t0 = um_sim_now(gpu);
+	touch(a, p, 6 * BLOCK, MS); /* 2 groups of 3 blocks, 3 visits each, of 8 entries */
+	um_sim_sync(gpu);
+	t = tally();
+	one = 6 * (profile.c_batch + 3 * 8 * profile.c_fault + 3 * profile.c_blk);
+	is_u64(t.batches, 6, "6 blocks in groups of 3: 6 batches");
+	is_u64(t.faults, 6 * 24, "of 24 entries");
+	is_u64(um_sim_now(gpu) - t0, MS + one, "they take their time, then the kernel computes");
+	is_u64(t.stall_ns, one, "which is a stall");
+	is_u64(t.zeroed_bytes, 0, "memory never used need not be zeroed");
+
+	e = event();
+	t0 = um_sim_now(gpu);
+	touch(a, (char *)p + 8 * BLOCK, 6 * BLOCK, 0);
+	touch(b, (char *)p + 16 * BLOCK, 6 * BLOCK, 0);
+	um_sim_sync(gpu);
+	is_u64(um_sim_now(gpu) - t0, 2 * one, "two streams that fault share one fault worker");
+
+	api->cudaMemPrefetchAsync(gpu, p, 32 * BLOCK, um_on_device(0), 0, a); /* full */
+	um_sim_sync(gpu);
+	t0 = um_sim_now(gpu);
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = &(struct um_sim_access){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
+	                                           .n_access = 1, .pattern = UM_SIM_WIDE});
+	um_sim_sync(gpu);
+	d2h = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
+	is_u64(um_sim_now(gpu) - t0,
+	       profile.c_batch + 17 * profile.c_fault + profile.c_blk + profile.c_evict + profile.c_hostpop + profile.c_dma + d2h +
+	               profile.c_zero,
+	       "an eviction: host memory, its copy, then zeroing");
+	is_u64(tally().zeroed_bytes, BLOCK, "of what was won");
+	t0 = tally().batches;
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = &(struct um_sim_access){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
+	                                           .n_access = 1, .pattern = UM_SIM_WIDE});
+	um_sim_sync(gpu);
+	is_u64(tally().batches - t0, 2, "wide: 16 blocks in 2 batches");
+	api->cudaEventDestroy(gpu, e);
+	shut();
+}
+
 /* Two tensors in one block, two accesses at different speeds, partial and scattered ones. */
 static void walks(void)
 {
 	struct um_sim_access x[2];
 	struct um_sim_block_state s;
 	struct um_tally t;
+	uint64_t h2d;
 	char *p;
+	void *q;
 
 	open_sim(16);
 	p = written(8);
@@ -497,6 +565,29 @@ static void walks(void)
 	is_u64(tally().faults, t.faults, "the same ones again");
 	is_int(um_sim_block(gpu, p + 8 * BLOCK + 100, &s), -ENOENT, "where nothing is, there is no block");
 	shut();
+
+	open_sim(2);
+	p = written(5);
+	api->cudaMallocManaged(gpu, &q, 4 * BLOCK, 1);
+	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_device(0), 0, a);
+	um_sim_sync(gpu);
+	x[0] = (struct um_sim_access){p, BLOCK, 0, UM_READ};
+	x[1] = (struct um_sim_access){p + BLOCK, 4 * BLOCK, 0, UM_READ};
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_SIM_NARROW});
+	um_sim_sync(gpu);
+	is_u64(tally().h2d_bytes, 5 * BLOCK, "what had its turn does not come back when it is evicted");
+	um_sim_block(gpu, p, &s);
+	is_int(s.chunk, 0, "as it is");
+	api->cudaMemPrefetchAsync(gpu, p + BLOCK, BLOCK, um_on_device(0), 0, a);
+	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_host(), 0, a);
+	um_sim_sync(gpu);
+	h2d = tally().h2d_bytes;
+	x[0] = (struct um_sim_access){p, 2 * BLOCK, 0, UM_READ}; /* missing, resident */
+	x[1] = (struct um_sim_access){q, 4 * BLOCK, 0, UM_READ}; /* missing */
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_SIM_NARROW});
+	um_sim_sync(gpu);
+	is_u64(tally().h2d_bytes - h2d, 2 * BLOCK, "what is evicted before its turn does");
+	shut();
 }
 
 int main(void)
@@ -512,6 +603,7 @@ int main(void)
 	content();
 	in_core();
 	refusals();
+	faults();
 	walks();
 	return tap_done();
 }

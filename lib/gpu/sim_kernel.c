@@ -146,36 +146,32 @@ static uint32_t leg_odd(const struct leg *l)
 	return l->n;
 }
 
-/* The next block in the order of the walk that may need service; moves all accesses up to it. NULL at the end. */
+/* The next block in the order of the walk that may need service; moves all accesses up to it. NULL at the end. What is
+ * whole now and has its turn later may be gone by then, so no access moves further than that. */
 static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
 {
 	struct leg *best = NULL;
 
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct leg *l = &w->leg[i];
+		uint32_t odd = l->mem ? leg_odd(l) : l->n;
 
-		if (!l->mem || l->at >= l->n)
-			continue;
-		l->at = leg_odd(l);
-		if (l->at < l->n && (!best || (uint64_t)l->at * best->n < (uint64_t)best->at * l->n))
+		if (odd < l->n && (!best || (uint64_t)odd * best->n < (uint64_t)*k * l->n)) {
 			best = l;
+			*k = odd;
+		}
 	}
 	if (!best)
 		return NULL;
-	*k = best->at;
 	for (uint32_t i = 0; i < w->n; i++) {
 		struct leg *l = &w->leg[i];
-		uint64_t scaled;
+		uint64_t turn = (uint64_t)*k * l->n;
 
-		if (!l->mem || l == best)
-			continue;
-		/* What lies before this fraction has had its turn. */
-		scaled = (uint64_t)*k * l->n;
-		scaled = scaled / best->n + (scaled % best->n != 0 || l < best);
-		if (l->at < scaled)
-			l->at = (uint32_t)(scaled < l->n ? scaled : l->n);
+		/* The first block that does not lie before this fraction; at equal ones, earlier accesses go first. */
+		turn = turn / best->n + (turn % best->n != 0 || l <= best);
+		if (l->at < turn)
+			l->at = (uint32_t)(turn < l->n ? turn : l->n);
 	}
-	best->at++;
 	return best;
 }
 

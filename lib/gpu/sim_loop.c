@@ -241,8 +241,6 @@ int um_sim_finish(struct um_sim *sim)
 	}
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next)
 		end = um_sim_later(end, l->at);
-	for (int i = 0; i < UM_SIM_ENGINES; i++)
-		end = um_sim_later(end, sim->engine[i].free_at);
 	sim->now = sim->app = end;
 	return stuck ? um_sim_deadlock(sim, stuck) : sim->error;
 }
