@@ -45,6 +45,10 @@ struct um_plan_figures {
 	uint64_t peak_bytes; /* most bytes resident at once, <= budget */
 };
 
+/* Does the schedule make sense: lifetimes, ranges inside slots that are alive, a carry that loses nobody? 0, or -EINVAL and
+ * why not (as below), or -ENOMEM. */
+int um_schedule_check(const struct um_schedule *s, char *why, size_t size);
+
 /* Proves the plan sound or says why not: 0, -EINVAL with the first unsoundness in `why` (one line, at most `size` bytes;
  * may be NULL), -ENOMEM. `figures` may be NULL. Plan path: O((ops + uses + hints) log). */
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size);

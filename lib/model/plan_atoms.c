@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cuts are counted per group of slots, gathered, sorted group by group (most have two) and freed of doubles: linear in
+ * practice, where one sort over all cuts would dominate the whole proof.
+ */
+#include "model/plan_atoms.h"
+
+struct cuts {
+	uint32_t *lead; /* by slot: the slot that stands for its group */
+	size_t *first; /* by lead: its first cut; slots + 1 */
+	size_t *n; /* by lead: how many */
+	uint64_t *at;
+};
+
+static uint32_t lead_of(uint32_t *lead, uint32_t s)
+{
+	while (lead[s] != s)
+		s = lead[s] = lead[lead[s]];
+	return s;
+}
+
+static void group(struct cuts *c, const struct um_schedule *sched)
+{
+	for (uint32_t s = 0; s < sched->slots.n; s++)
+		c->lead[s] = s;
+	for (uint32_t s = 0; s < sched->slots.n; s++) {
+		uint32_t to = sched->slots.at[s].carry;
+
+		if (to < sched->slots.n) {
+			uint32_t a = lead_of(c->lead, s), b = lead_of(c->lead, to);
+
+			/* The lowest number leads, whatever the order. */
+			c->lead[a > b ? a : b] = a < b ? a : b;
+		}
+	}
+	for (uint32_t s = 0; s < sched->slots.n; s++)
+		c->lead[s] = lead_of(c->lead, s);
+}
+
+static int has_range(const struct um_hint *h)
+{
+	return h->kind == UM_HINT_PREFETCH || h->kind == UM_HINT_EVICT || h->kind == UM_HINT_DISCARD;
+}
+
+/* Two visits to the same ranges: the first counts, the second fills. */
+static void visit(struct cuts *c, const struct um_plan *p, uint32_t slot, uint64_t off, uint64_t bytes, int fill)
+{
+	uint32_t g = c->lead[slot];
+	uint64_t size = p->sched.slots.at[slot].bytes;
+
+	if (fill) {
+		uint64_t *at = c->at + c->first[g] + c->n[g];
+
+		if (off > 0)
+			*at++ = off, c->n[g]++;
+		if (off + bytes < size)
+			*at = off + bytes, c->n[g]++;
+	} else {
+		c->first[g + 1] += (off > 0) + (off + bytes < size);
+	}
+}
+
+static void visit_all(struct cuts *c, const struct um_plan *p, int fill)
+{
+	const struct um_schedule *s = &p->sched;
+
+	for (size_t i = 0; i < s->uses.n; i++)
+		visit(c, p, s->uses.at[i].slot, s->uses.at[i].off, s->uses.at[i].bytes, fill);
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		if (has_range(h))
+			visit(c, p, h->slot, h->off, h->bytes, fill);
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts each group's cuts and drops doubles. Hints come in order of time, so runs are often sorted already. */
+static void tidy(struct cuts *c, size_t slots)
+{
+	for (size_t g = 0; g < slots; g++) {
+		uint64_t *at = c->at + c->first[g];
+		size_t n = c->n[g], kept = 0;
+
+		if (n > 1)
+			qsort(at, n, sizeof *at, by_value);
+		for (size_t i = 0; i < n; i++)
+			if (!kept || at[kept - 1] != at[i])
+				at[kept++] = at[i];
+		c->n[g] = kept;
+	}
+}
+
+static int cuts_init(struct cuts *c, const struct um_plan *p)
+{
+	size_t slots = p->sched.slots.n;
+
+	c->lead = malloc((slots + 1) * sizeof *c->lead);
+	c->first = calloc(slots + 1, sizeof *c->first);
+	c->n = calloc(slots + 1, sizeof *c->n);
+	c->at = NULL;
+	if (!c->lead || !c->first || !c->n)
+		return -ENOMEM;
+	group(c, &p->sched);
+	visit_all(c, p, 0);
+	for (size_t s = 0; s < slots; s++)
+		c->first[s + 1] += c->first[s];
+	c->at = malloc((c->first[slots] + 1) * sizeof *c->at);
+	if (!c->at)
+		return -ENOMEM;
+	visit_all(c, p, 1);
+	tidy(c, slots);
+	return 0;
+}
+
+static void cuts_fini(struct cuts *c)
+{
+	free(c->lead);
+	free(c->first);
+	free(c->n);
+	free(c->at);
+}
+
+/* The first atom of the slot that starts at or behind `off`. */
+static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t slot, uint64_t off)
+{
+	uint32_t lo = a->first[slot], hi = a->first[slot + 1];
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (a->off[mid] < off)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct um_atom_range range_at(const struct um_plan_atoms *a, uint32_t slot, uint64_t off, uint64_t bytes)
+{
+	return (struct um_atom_range){atom_at(a, slot, off), atom_at(a, slot, off + bytes)};
+}
+
+static void fill_atoms(struct um_plan_atoms *a, const struct cuts *c, const struct um_schedule *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const uint64_t *cut = c->at + c->first[c->lead[i]];
+		uint64_t off = 0;
+
+		a->first[i] = n;
+		for (size_t k = 0; k <= c->n[c->lead[i]]; k++) {
+			uint64_t end = k < c->n[c->lead[i]] ? cut[k] : s->slots.at[i].bytes;
+
+			a->off[n] = off;
+			a->bytes[n++] = end - off;
+			off = end;
+		}
+	}
+	a->first[s->slots.n] = n;
+	a->n = n;
+}
+
+int um_plan_atoms_init(struct um_plan_atoms *a, const struct um_plan *p)
+{
+	const struct um_schedule *s = &p->sched;
+	struct cuts c;
+	size_t most = s->slots.n + 1;
+	int err = cuts_init(&c, p);
+
+	memset(a, 0, sizeof *a);
+	if (err)
+		goto out;
+	for (size_t i = 0; i < s->slots.n; i++)
+		most += c.n[c.lead[i]];
+	a->first = malloc((s->slots.n + 1) * sizeof *a->first);
+	a->off = malloc(most * sizeof *a->off);
+	a->bytes = malloc(most * sizeof *a->bytes);
+	a->use = malloc((s->uses.n + 1) * sizeof *a->use);
+	a->hint = malloc((p->hints.n + 1) * sizeof *a->hint);
+	err = a->first && a->off && a->bytes && a->use && a->hint ? 0 : -ENOMEM;
+	if (err)
+		goto out;
+	fill_atoms(a, &c, s);
+	for (size_t i = 0; i < s->uses.n; i++)
+		a->use[i] = range_at(a, s->uses.at[i].slot, s->uses.at[i].off, s->uses.at[i].bytes);
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		a->hint[i] = has_range(h) ? range_at(a, h->slot, h->off, h->bytes) : (struct um_atom_range){0, 0};
+	}
+out:
+	cuts_fini(&c);
+	if (err)
+		um_plan_atoms_fini(a);
+	return err;
+}
+
+void um_plan_atoms_fini(struct um_plan_atoms *a)
+{
+	free(a->first);
+	free(a->off);
+	free(a->bytes);
+	free(a->use);
+	free(a->hint);
+	memset(a, 0, sizeof *a);
+}

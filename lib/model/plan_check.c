@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * First the rules that can be seen without running: lifetimes, ranges, order. Then iterations are run from a cold start
+ * until one leaves everything as it found it; that one is the steady state, its figures and its first unsoundness the
+ * verdict. Rounding can keep the engines' lag from repeating to the nanosecond: two iterations that agree in all but
+ * that are accepted, and the longer one counts.
+ */
+#include "model/plan_run.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#define MOST_ITERATIONS 8
+
+static int __attribute__((format(printf, 3, 4))) refuse(char *why, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (why && size) {
+		va_start(ap, fmt);
+		vsnprintf(why, size, fmt, ap);
+		va_end(ap);
+	}
+	return -EINVAL;
+}
+
+/* Who is who when the next iteration begins must be a renaming: nobody lost, nobody twice. */
+static int check_carry(const struct um_schedule *s, char *why, size_t size)
+{
+	uint8_t *taken = calloc(s->slots.n + 1, 1);
+	int err = taken ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < s->slots.n; i++) {
+		uint32_t to = um_slot_heir(s, i);
+
+		if (!um_slot_stays(s, i))
+			continue;
+		if (s->slots.at[to].bytes != s->slots.at[i].bytes || !um_slot_alive_first(&s->slots.at[to]) || taken[to])
+			err = refuse(why, size, "slot %u cannot be slot %u of the next iteration", i, to);
+		taken[to] = 1;
+	}
+	free(taken);
+	return err;
+}
+
+static int check_slots(const struct um_schedule *s, char *why, size_t size)
+{
+	int32_t n = (int32_t)s->ops.n;
+
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *t = &s->slots.at[i];
+
+		if (!t->bytes || t->birth < -1 || t->birth > n || t->death < -1 || t->death > n ||
+		    (t->birth >= 0 && t->death < 0))
+			return refuse(why, size, "slot %zu: %" PRIu64 " bytes, birth %d, death %d of %d ops", i, t->bytes,
+			              t->birth, t->death, n);
+	}
+	return 0;
+}
+
+/* Alive when the host is at op `at`? */
+static int alive_at(const struct um_slot *t, int32_t at)
+{
+	if (t->birth < 0)
+		return t->death < 0 || at < t->death;
+	if (t->birth < t->death)
+		return at >= t->birth && at < t->death;
+	return at >= t->birth || at < t->death;
+}
+
+static int inside(const struct um_slot *t, uint64_t off, uint64_t bytes)
+{
+	return bytes > 0 && off <= t->bytes && bytes <= t->bytes - off;
+}
+
+static int check_uses(const struct um_schedule *s, char *why, size_t size)
+{
+	for (size_t i = 0; i < s->ops.n; i++) {
+		const struct um_sched_op *op = &s->ops.at[i];
+
+		if (op->first_use > s->uses.n || op->n_uses > s->uses.n - op->first_use)
+			return refuse(why, size, "op %zu '%s': its uses are not there", i, op->name);
+		for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+			const struct um_sched_use *use = &s->uses.at[u];
+
+			if (use->slot >= s->slots.n || !inside(&s->slots.at[use->slot], use->off, use->bytes))
+				return refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name, use->slot);
+			if (!alive_at(&s->slots.at[use->slot], (int32_t)i))
+				return refuse(why, size, "op %zu '%s' uses slot %u, which is not alive", i, op->name,
+				              use->slot);
+		}
+	}
+	return 0;
+}
+
+static int check_hints(const struct um_plan *p, char *why, size_t size)
+{
+	int32_t last = 0;
+
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+		const struct um_slot *t;
+
+		if (h->at < last || h->at >= (int32_t)p->sched.ops.n)
+			return refuse(why, size, "hint %zu: at %d, behind one at %d of %zu ops", i, h->at, last,
+			              p->sched.ops.n);
+		last = h->at;
+		if (h->after < -1 || h->after >= h->at)
+			return refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
+		if (h->kind == UM_HINT_ADVISE)
+			continue;
+		if (h->kind == UM_HINT_RECOMPUTE)
+			return refuse(why, size, "hint %zu at op %d: computing again cannot be proved", i, h->at);
+		if (h->slot >= p->sched.slots.n || !inside(&p->sched.slots.at[h->slot], h->off, h->bytes))
+			return refuse(why, size, "hint %zu at op %d: slot %u has no such range", i, h->at, h->slot);
+		t = &p->sched.slots.at[h->slot];
+		if (t->flags & UM_SLOT_UNMANAGED)
+			return refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at, h->slot);
+		/* What leaves while a predecessor of the same slot is alive would be the predecessor's. */
+		if (!alive_at(t, h->at) || (h->kind != UM_HINT_PREFETCH && t->birth >= 0 && t->death <= t->birth &&
+		                            h->at >= t->birth && h->after < t->death - 1))
+			return refuse(why, size, "hint %zu at op %d: slot %u is not alive", i, h->at, h->slot);
+	}
+	return 0;
+}
+
+int um_schedule_check(const struct um_schedule *s, char *why, size_t size)
+{
+	int err;
+
+	if (!s->ops.n || s->ops.n >= INT32_MAX / 4 || s->slots.n >= UM_NO_SLOT)
+		return refuse(why, size, "%zu ops, %zu slots", s->ops.n, s->slots.n);
+	err = check_slots(s, why, size);
+	if (!err)
+		err = check_uses(s, why, size);
+	return err ? err : check_carry(s, why, size);
+}
+
+/* Alike but for a nanosecond here and there. */
+static int settled(const struct um_plan_run *r, const struct um_plan_tally *last)
+{
+	uint64_t a = r->tally.ns, b = last->ns, d = a > b ? a - b : b - a;
+
+	return d <= a / 10000 && r->tally.h2d_bytes == last->h2d_bytes && r->tally.d2h_bytes == last->d2h_bytes &&
+	       !r->tally.unsound && !last->unsound && !memcmp(r->begun, r->state, r->atoms.n);
+}
+
+/* Runs to the steady state: 0 and its tally in r->tally, or -EINVAL. */
+static int steady(struct um_plan_run *r, char *why, size_t size)
+{
+	struct um_plan_tally last = {0};
+
+	for (int i = 0; i < MOST_ITERATIONS; i++) {
+		um_plan_run_iteration(r);
+		if (r->tally.stuck || (r->repeats && r->tally.unsound))
+			return refuse(why, size, "%s", r->tally.why);
+		if (r->repeats)
+			return 0;
+		if (i && settled(r, &last)) {
+			if (last.ns > r->tally.ns)
+				r->tally.ns = last.ns;
+			return 0;
+		}
+		last = r->tally;
+	}
+	if (r->tally.unsound)
+		return refuse(why, size, "%s", r->tally.why);
+	return refuse(why, size, "not steady after %d iterations", MOST_ITERATIONS);
+}
+
+int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
+{
+	struct um_plan_run r;
+	uint64_t compute = 0;
+	int err = um_schedule_check(&p->sched, why, size);
+
+	if (!err && (p->hints.n >= UINT32_MAX || !p->h2d || !p->d2h))
+		err = refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d, p->d2h);
+	if (!err)
+		err = check_hints(p, why, size);
+	if (err)
+		return err;
+	err = um_plan_run_init(&r, p);
+	if (err)
+		return err;
+	err = steady(&r, why, size);
+	for (size_t i = 0; i < p->sched.ops.n; i++)
+		compute += p->sched.ops.at[i].ns;
+	if (!err && figures)
+		*figures = (struct um_plan_figures){
+			.ns = r.tally.ns,
+			.stall_ns = r.tally.ns - compute,
+			.h2d_bytes = r.tally.h2d_bytes,
+			.d2h_bytes = r.tally.d2h_bytes,
+			.peak_bytes = r.tally.peak_bytes,
+		};
+	um_plan_run_fini(&r);
+	return err;
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whenever something ends, everything that can start is started: evictions, prefetches, then the op. A prefetch at the
+ * head of its queue that finds no room holds up those behind it (first in, first out), which is what the format says.
+ */
+#include "model/plan_run.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct um_slot *slot_at(const struct um_plan_run *r, uint32_t s)
+{
+	return &r->plan->sched.slots.at[s];
+}
+
+static void __attribute__((format(printf, 2, 3))) note(struct um_plan_run *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->tally.unsound++)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(r->tally.why, sizeof r->tally.why, fmt, ap);
+	va_end(ap);
+}
+
+/* Nanoseconds at `rate` bytes/s, to the nearest. */
+static uint64_t copy_ns(uint64_t bytes, uint64_t rate)
+{
+	return (uint64_t)((double)bytes * 1e9 / (double)rate + 0.5);
+}
+
+static void take(struct um_plan_run *r, uint64_t bytes)
+{
+	r->used += bytes;
+	if (r->used > r->tally.peak_bytes)
+		r->tally.peak_bytes = r->used;
+}
+
+/* The hint at an engine's head: its slot under the name that it has now, its atoms. */
+static struct um_atom_range locate(const struct um_plan_run *r, const struct um_plan_engine *e, uint32_t *slot)
+{
+	uint32_t h = e->queue[e->head], s = r->plan->hints.at[h].slot;
+	struct um_atom_range a = r->atoms.hint[h];
+	uint32_t base = r->atoms.first[s];
+
+	for (uint64_t i = e->iter; i < r->iter; i++)
+		s = um_slot_heir(&r->plan->sched, s);
+	*slot = s;
+	a.lo = a.lo - base + r->atoms.first[s];
+	a.hi = a.hi - base + r->atoms.first[s];
+	return a;
+}
+
+/* Has the tensor that this hint was meant for been freed meanwhile? */
+static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
+{
+	const struct um_hint *h = &r->plan->hints.at[e->queue[e->head]];
+	const struct um_slot *s = slot_at(r, h->slot);
+	uint64_t dies = e->iter;
+
+	if (s->death < 0 || (s->death >= (int32_t)r->plan->sched.ops.n && um_slot_stays(&r->plan->sched, h->slot)))
+		return 0;
+	if (s->birth >= s->death && h->at >= s->birth)
+		dies++;
+	return r->iter > dies || (r->iter == dies && r->pos >= s->death);
+}
+
+/* Something waits at the head, and the op that it waits for has finished. */
+static int due(const struct um_plan_run *r, const struct um_plan_engine *e)
+{
+	if (e->busy || e->head >= e->n)
+		return 0;
+	return e->iter < r->iter || r->after[e->queue[e->head]] < r->pos;
+}
+
+static void advance(const struct um_plan_run *r, struct um_plan_engine *e)
+{
+	e->busy = 0;
+	if (++e->head >= e->n && e->iter < r->iter) {
+		e->head = 0;
+		e->iter++;
+	}
+}
+
+/* --- device to host -------------------------------------------------------------------------------------------- */
+
+static int op_uses(const struct um_plan_run *r, struct um_atom_range a)
+{
+	const struct um_sched_op *op = &r->plan->sched.ops.at[r->pos];
+
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++)
+		if (r->atoms.use[u].lo < a.hi && a.lo < r->atoms.use[u].hi)
+			return 1;
+	return 0;
+}
+
+static void drop_atom(struct um_plan_run *r, uint32_t i)
+{
+	if (r->state[i] & (UM_ATOM_RESIDENT | UM_ATOM_COMING))
+		r->used -= r->atoms.bytes[i];
+	r->state[i] &= (uint8_t) ~(UM_ATOM_RESIDENT | UM_ATOM_COMING);
+}
+
+/* Clean bytes free their room now, stale ones once copied; returns how many those are. */
+static uint64_t leave(struct um_plan_run *r, struct um_atom_range a, int copy)
+{
+	uint64_t stale = 0;
+
+	for (uint32_t i = a.lo; i < a.hi; i++) {
+		if (!(r->state[i] & UM_ATOM_RESIDENT))
+			continue;
+		if ((r->state[i] & (UM_ATOM_LIVE | UM_ATOM_FRESH)) != UM_ATOM_LIVE) {
+			drop_atom(r, i);
+		} else if (copy) {
+			r->state[i] = (r->state[i] & (uint8_t)~UM_ATOM_RESIDENT) | UM_ATOM_LEAVING;
+			stale += r->atoms.bytes[i];
+		} else {
+			drop_atom(r, i);
+			r->state[i] = (r->state[i] & (uint8_t)~UM_ATOM_LIVE) | UM_ATOM_LOST;
+		}
+	}
+	return stale;
+}
+
+static int start_evict(struct um_plan_run *r)
+{
+	struct um_plan_engine *e = &r->d2h;
+	struct um_atom_range a;
+	uint32_t slot;
+	uint64_t stale;
+
+	if (!due(r, e))
+		return 0;
+	if (outlived(r, e)) {
+		advance(r, e);
+		return 1;
+	}
+	a = locate(r, e, &slot);
+	if (r->running && op_uses(r, a))
+		note(r, "op %d '%s': slot %u is evicted while the op uses it", r->pos,
+		     r->plan->sched.ops.at[r->pos].name, slot);
+	stale = leave(r, a, r->plan->hints.at[e->queue[e->head]].copy);
+	r->tally.d2h_bytes += stale;
+	if (!stale) {
+		advance(r, e);
+		return 1;
+	}
+	e->busy = 1;
+	e->end = r->now + copy_ns(stale, r->plan->d2h);
+	e->slot = slot;
+	e->lo = a.lo - r->atoms.first[slot];
+	e->hi = a.hi - r->atoms.first[slot];
+	return 1;
+}
+
+static void end_evict(struct um_plan_run *r)
+{
+	struct um_plan_engine *e = &r->d2h;
+	uint32_t base = r->atoms.first[e->slot];
+
+	for (uint32_t i = base + e->lo; i < base + e->hi; i++) {
+		if (!(r->state[i] & UM_ATOM_LEAVING))
+			continue;
+		r->used -= r->atoms.bytes[i];
+		r->state[i] &= (uint8_t)~UM_ATOM_LEAVING;
+		if (r->state[i] & UM_ATOM_LIVE)
+			r->state[i] |= UM_ATOM_FRESH;
+	}
+	advance(r, e);
+}
+
+/* --- host to device --------------------------------------------------------------------------------------------- */
+
+static int start_fetch(struct um_plan_run *r)
+{
+	struct um_plan_engine *e = &r->h2d;
+	struct um_atom_range a;
+	uint32_t slot;
+	uint64_t room = 0, moved = 0;
+
+	if (!due(r, e))
+		return 0;
+	if (outlived(r, e)) {
+		advance(r, e);
+		return 1;
+	}
+	a = locate(r, e, &slot);
+	for (uint32_t i = a.lo; i < a.hi; i++) {
+		if (r->state[i] & UM_ATOM_LEAVING)
+			return 0;
+		if (!(r->state[i] & UM_ATOM_RESIDENT)) {
+			room += r->atoms.bytes[i];
+			moved += r->state[i] & UM_ATOM_LIVE ? r->atoms.bytes[i] : 0;
+		}
+	}
+	if (room > r->plan->budget || r->used > r->plan->budget - room)
+		return 0;
+	take(r, room);
+	r->tally.h2d_bytes += moved;
+	for (uint32_t i = a.lo; i < a.hi; i++)
+		if (!(r->state[i] & UM_ATOM_RESIDENT))
+			r->state[i] |= moved ? UM_ATOM_COMING : UM_ATOM_RESIDENT;
+	if (!moved) {
+		advance(r, e);
+		return 1;
+	}
+	e->busy = 1;
+	e->end = r->now + copy_ns(moved, r->plan->h2d);
+	e->slot = slot;
+	e->lo = a.lo - r->atoms.first[slot];
+	e->hi = a.hi - r->atoms.first[slot];
+	return 1;
+}
+
+static void end_fetch(struct um_plan_run *r)
+{
+	struct um_plan_engine *e = &r->h2d;
+	uint32_t base = r->atoms.first[e->slot];
+
+	for (uint32_t i = base + e->lo; i < base + e->hi; i++)
+		if (r->state[i] & UM_ATOM_COMING)
+			r->state[i] = (r->state[i] & (uint8_t)~UM_ATOM_COMING) | UM_ATOM_RESIDENT;
+	advance(r, e);
+}
+
+/* --- ops --------------------------------------------------------------------------------------------------------- */
+
+/* Moves on over what is resident; 1 if all of the op's bytes are. Goes back over all of it before it says so. */
+static int all_there(struct um_plan_run *r, const struct um_sched_op *op)
+{
+	int whole = r->seen_use == 0 && r->seen_atom == 0;
+
+	for (;;) {
+		for (; r->seen_use < op->n_uses; r->seen_use++, r->seen_atom = 0) {
+			struct um_atom_range a = r->atoms.use[op->first_use + r->seen_use];
+
+			if (slot_at(r, r->plan->sched.uses.at[op->first_use + r->seen_use].slot)->flags &
+			    UM_SLOT_UNMANAGED)
+				continue;
+			for (; a.lo + r->seen_atom < a.hi; r->seen_atom++)
+				if (!(r->state[a.lo + r->seen_atom] & UM_ATOM_RESIDENT))
+					return 0;
+		}
+		r->seen_use = r->seen_atom = 0;
+		if (whole)
+			return 1;
+		whole = 1;
+	}
+}
+
+/* Bytes that nothing brings: said, and brought at once so that the run goes on. */
+static void fault(struct um_plan_run *r, const struct um_sched_op *op)
+{
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		const struct um_sched_use *use = &r->plan->sched.uses.at[u];
+		uint64_t bytes = 0;
+
+		if (slot_at(r, use->slot)->flags & UM_SLOT_UNMANAGED)
+			continue;
+		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++) {
+			if (r->state[i] & UM_ATOM_RESIDENT)
+				continue;
+			bytes += r->atoms.bytes[i];
+			if (!(r->state[i] & (UM_ATOM_COMING | UM_ATOM_LEAVING)))
+				take(r, r->atoms.bytes[i]);
+			r->state[i] &= (uint8_t) ~(UM_ATOM_COMING | UM_ATOM_LEAVING);
+			r->state[i] |= UM_ATOM_RESIDENT;
+		}
+		if (bytes)
+			note(r, "op %d '%s': %" PRIu64 " bytes of slot %u are absent and none are on their way",
+			     r->pos, op->name, bytes, use->slot);
+	}
+	r->seen_use = r->seen_atom = 0;
+}
+
+static void touch(struct um_plan_run *r, const struct um_sched_op *op)
+{
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		const struct um_sched_use *use = &r->plan->sched.uses.at[u];
+		uint64_t lost = 0;
+
+		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++) {
+			if (use->access & UM_READ && r->state[i] & UM_ATOM_LOST)
+				lost += r->atoms.bytes[i];
+		}
+		if (lost)
+			note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u whose content was thrown away", r->pos,
+			     op->name, lost, use->slot);
+	}
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		if (!(r->plan->sched.uses.at[u].access & UM_WRITE))
+			continue;
+		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++)
+			r->state[i] = (r->state[i] & (uint8_t) ~(UM_ATOM_FRESH | UM_ATOM_LOST)) | UM_ATOM_LIVE;
+	}
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		const struct um_sched_use *use = &r->plan->sched.uses.at[u];
+
+		/* By the app's word nobody will ask for it: neither live nor lost. */
+		for (uint32_t i = r->atoms.first[use->slot]; use->dead_after && i < r->atoms.first[use->slot + 1]; i++)
+			r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
+	}
+}
+
+static int start_op(struct um_plan_run *r)
+{
+	const struct um_sched_op *op;
+
+	if (r->running || r->pos >= (int32_t)r->plan->sched.ops.n)
+		return 0;
+	op = &r->plan->sched.ops.at[r->pos];
+	if (!all_there(r, op)) {
+		if (r->h2d.n && (r->h2d.iter < r->iter || r->h2d.head < r->due[r->pos]))
+			return 0;
+		fault(r, op);
+	}
+	r->seen_use = r->seen_atom = 0;
+	if (r->used > r->plan->budget)
+		note(r, "op %d '%s': %" PRIu64 " bytes resident, %" PRIu64 " allowed", r->pos, op->name, r->used,
+		     r->plan->budget);
+	touch(r, op);
+	r->running = 1;
+	r->op_end = r->now + op->ns;
+	return 1;
+}
+
+/* The point between op pos - 1 and op pos has been reached on the device: frees, and discards that waited for it. */
+static void arrive(struct um_plan_run *r)
+{
+	for (uint32_t k = r->frees.first[r->pos]; k < r->frees.first[r->pos + 1]; k++) {
+		uint32_t s = r->frees.item[k];
+
+		for (uint32_t i = r->atoms.first[s]; i < r->atoms.first[s + 1]; i++) {
+			drop_atom(r, i);
+			r->state[i] &= UM_ATOM_LEAVING;
+		}
+	}
+	for (uint32_t k = r->discards.first[r->pos]; k < r->discards.first[r->pos + 1]; k++) {
+		struct um_atom_range a = r->atoms.hint[r->discards.item[k]];
+
+		for (uint32_t i = a.lo; i < a.hi; i++) {
+			drop_atom(r, i);
+			if (r->state[i] & UM_ATOM_LIVE)
+				r->state[i] |= UM_ATOM_LOST;
+			r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH);
+		}
+	}
+}
+
+/* To the next end of something; 0 if there is none. */
+static int pass(struct um_plan_run *r)
+{
+	uint64_t t = UINT64_MAX;
+
+	if (r->running)
+		t = r->op_end;
+	if (r->h2d.busy && r->h2d.end < t)
+		t = r->h2d.end;
+	if (r->d2h.busy && r->d2h.end < t)
+		t = r->d2h.end;
+	if (t == UINT64_MAX)
+		return 0;
+	r->now = t;
+	if (r->d2h.busy && r->d2h.end == t)
+		end_evict(r);
+	if (r->h2d.busy && r->h2d.end == t)
+		end_fetch(r);
+	if (r->running && r->op_end == t) {
+		r->running = 0;
+		r->pos++;
+		arrive(r);
+	}
+	return 1;
+}
+
+/* What every tensor is called in the next iteration. */
+static void rename_slots(struct um_plan_run *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+	const uint32_t *first = r->atoms.first;
+
+	memcpy(r->spare, r->state, r->atoms.n);
+	for (uint32_t q = 0; q < s->slots.n; q++) {
+		uint32_t p = r->source[q], n = first[q + 1] - first[q];
+
+		if (p == UM_NO_SLOT) {
+			if (um_slot_alive_first(slot_at(r, q)))
+				memset(r->state + first[q], UM_ATOM_LIVE | UM_ATOM_FRESH, n);
+			else if (um_slot_stays(s, q))
+				memset(r->state + first[q], 0, n);
+		} else if (p != q) {
+			memcpy(r->state + first[q], r->spare + first[p], n);
+		}
+		if (slot_at(r, q)->flags & UM_SLOT_TRANSIENT)
+			for (uint32_t i = first[q]; i < first[q + 1]; i++)
+				r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
+
+		if (e->busy && um_slot_stays(s, e->slot))
+			e->slot = um_slot_heir(s, e->slot);
+	}
+}
+
+struct lag {
+	uint64_t iter, left;
+	uint32_t head;
+};
+
+/* How an engine stands to the iteration's begin. */
+static struct lag lag_of(const struct um_plan_run *r, const struct um_plan_engine *e)
+{
+	return (struct lag){r->iter - e->iter, e->busy ? e->end - r->now : 0, e->head};
+}
+
+static int same_lag(struct lag a, struct lag b)
+{
+	return a.iter == b.iter && a.left == b.left && a.head == b.head;
+}
+
+void um_plan_run_iteration(struct um_plan_run *r)
+{
+	struct lag h2d, d2h;
+	uint64_t begin = r->now;
+	int32_t n = (int32_t)r->plan->sched.ops.n;
+
+	memset(&r->tally, 0, sizeof r->tally);
+	r->tally.peak_bytes = r->used;
+	memcpy(r->begun, r->state, r->atoms.n);
+	h2d = lag_of(r, &r->h2d);
+	d2h = lag_of(r, &r->d2h);
+	r->pos = 0;
+	arrive(r);
+	while (r->running || r->pos < n) {
+		while (start_evict(r) || start_fetch(r) || start_op(r))
+			;
+		if (!pass(r)) {
+			note(r, "op %d '%s' waits for ever: %" PRIu64 " bytes resident of %" PRIu64, r->pos,
+			     r->plan->sched.ops.at[r->pos].name, r->used, r->plan->budget);
+			r->tally.stuck = 1;
+			return;
+		}
+	}
+	r->tally.ns = r->now - begin;
+	r->iter++;
+	rename_slots(r);
+	/* A queue that was done with starts with the next iteration's hints. */
+	for (int i = 0; i < 2; i++) {
+		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
+
+		if (e->head >= e->n && !e->busy)
+			e->head = 0, e->iter = r->iter;
+	}
+	r->repeats = same_lag(h2d, lag_of(r, &r->h2d)) && same_lag(d2h, lag_of(r, &r->d2h)) &&
+	             !memcmp(r->begun, r->state, r->atoms.n);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything that a run looks up by position is laid out here once, so that the run itself allocates nothing.
+ */
+#include "model/plan_run.h"
+
+static int bucket_init(struct um_plan_bucket *b, size_t positions, size_t items)
+{
+	b->first = calloc(positions + 2, sizeof *b->first);
+	b->item = malloc((items + 1) * sizeof *b->item);
+	return b->first && b->item ? 0 : -ENOMEM;
+}
+
+/* Counted one place up, then summed, so that filling leaves first[i] where position i begins. */
+static void bucket_sum(struct um_plan_bucket *b, size_t positions)
+{
+	for (size_t i = 0; i <= positions; i++)
+		b->first[i + 1] += b->first[i];
+}
+
+static int frees_init(struct um_plan_run *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+	size_t n = s->ops.n;
+
+	if (bucket_init(&r->frees, n + 1, s->slots.n))
+		return -ENOMEM;
+	for (int fill = 0; fill < 2; fill++) {
+		for (uint32_t i = 0; i < s->slots.n; i++) {
+			int32_t death = s->slots.at[i].death;
+
+			if (death < 0 || (death >= (int32_t)n && um_slot_stays(s, i)))
+				continue;
+			if (fill)
+				r->frees.item[r->frees.first[death + 1]++] = i;
+			else
+				r->frees.first[death + 2]++;
+		}
+		if (!fill)
+			bucket_sum(&r->frees, n + 1);
+	}
+	return 0;
+}
+
+/* A hint for a tensor that takes over from its own predecessor waits until that one is gone. */
+static int32_t wait_of(const struct um_plan *p, const struct um_hint *h)
+{
+	const struct um_slot *s = &p->sched.slots.at[h->slot];
+
+	if (s->birth >= 0 && s->death <= s->birth && h->at >= s->birth && s->death - 1 > h->after)
+		return s->death - 1;
+	return h->after;
+}
+
+static int hints_init(struct um_plan_run *r)
+{
+	const struct um_plan *p = r->plan;
+	size_t n = p->sched.ops.n, k = 0;
+
+	r->after = malloc((p->hints.n + 1) * sizeof *r->after);
+	r->due = calloc(n + 1, sizeof *r->due);
+	r->h2d.queue = malloc((p->hints.n + 1) * sizeof *r->h2d.queue);
+	r->d2h.queue = malloc((p->hints.n + 1) * sizeof *r->d2h.queue);
+	if (bucket_init(&r->discards, n + 1, p->hints.n) || !r->after || !r->due || !r->h2d.queue || !r->d2h.queue)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		for (; k < (size_t)h->at; k++)
+			r->due[k] = r->h2d.n;
+		if (h->kind == UM_HINT_PREFETCH || h->kind == UM_HINT_EVICT || h->kind == UM_HINT_DISCARD)
+			r->after[i] = wait_of(p, h);
+		if (h->kind == UM_HINT_PREFETCH)
+			r->h2d.queue[r->h2d.n++] = i;
+		else if (h->kind == UM_HINT_EVICT)
+			r->d2h.queue[r->d2h.n++] = i;
+		else if (h->kind == UM_HINT_DISCARD)
+			r->discards.first[r->after[i] + 3]++;
+	}
+	for (; k < n; k++)
+		r->due[k] = r->h2d.n;
+	bucket_sum(&r->discards, n + 1);
+	for (uint32_t i = 0; i < p->hints.n; i++)
+		if (p->hints.at[i].kind == UM_HINT_DISCARD)
+			r->discards.item[r->discards.first[r->after[i] + 2]++] = i;
+	return 0;
+}
+
+/* Cold: nothing on the device; what is alive when an iteration begins has its content on the host. */
+static int state_init(struct um_plan_run *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+
+	r->state = calloc(r->atoms.n + 1, 1);
+	r->spare = malloc(r->atoms.n + 1);
+	r->begun = malloc(r->atoms.n + 1);
+	r->source = malloc((s->slots.n + 1) * sizeof *r->source);
+	if (!r->state || !r->spare || !r->begun || !r->source)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->slots.n; i++)
+		r->source[i] = UM_NO_SLOT;
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		if (um_slot_stays(s, i))
+			r->source[um_slot_heir(s, i)] = i;
+		if (um_slot_alive_first(&s->slots.at[i]) && !(s->slots.at[i].flags & UM_SLOT_TRANSIENT))
+			memset(r->state + r->atoms.first[i], UM_ATOM_LIVE | UM_ATOM_FRESH,
+			       r->atoms.first[i + 1] - r->atoms.first[i]);
+	}
+	return 0;
+}
+
+int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
+{
+	int err;
+
+	memset(r, 0, sizeof *r);
+	r->plan = p;
+	err = um_plan_atoms_init(&r->atoms, p);
+	if (!err)
+		err = frees_init(r);
+	if (!err)
+		err = hints_init(r);
+	if (!err)
+		err = state_init(r);
+	if (err)
+		um_plan_run_fini(r);
+	return err;
+}
+
+void um_plan_run_fini(struct um_plan_run *r)
+{
+	um_plan_atoms_fini(&r->atoms);
+	free(r->state);
+	free(r->spare);
+	free(r->begun);
+	free(r->source);
+	free(r->after);
+	free(r->due);
+	free(r->frees.first);
+	free(r->frees.item);
+	free(r->discards.first);
+	free(r->discards.item);
+	free(r->h2d.queue);
+	free(r->d2h.queue);
+	memset(r, 0, sizeof *r);
+}

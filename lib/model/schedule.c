@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/schedule.h"
+
+void um_schedule_init(struct um_schedule *s)
+{
+	memset(s, 0, sizeof *s);
+}
+
+void um_schedule_fini(struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->slots.n; i++)
+		free(s->slots.at[i].name);
+	for (size_t i = 0; i < s->ops.n; i++)
+		free(s->ops.at[i].name);
+	um_vec_fini(&s->slots);
+	um_vec_fini(&s->ops);
+	um_vec_fini(&s->uses);
+	um_vec_fini(&s->relaunch);
+	um_vec_fini(&s->births);
+}
+
+/* NULL stays NULL: not a failure. */
+static int name_copy(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+#define copy_plain(to, from)                                                                                           \
+	(um_vec_reserve((to), (from)->n)                                                                               \
+	         ? -ENOMEM                                                                                             \
+	         : ((from)->n ? (void)memcpy((to)->at, (from)->at, (from)->n * sizeof *(to)->at) : (void)0,            \
+	            (to)->n = (from)->n, 0))
+
+int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from)
+{
+	struct um_schedule s;
+
+	um_schedule_init(&s);
+	if (um_vec_reserve(&s.slots, from->slots.n) || um_vec_reserve(&s.ops, from->ops.n) ||
+	    copy_plain(&s.uses, &from->uses) || copy_plain(&s.relaunch, &from->relaunch) ||
+	    copy_plain(&s.births, &from->births))
+		goto no_memory;
+	/* One by one, so that what is freed on failure is what was copied. */
+	for (size_t i = 0; i < from->slots.n; i++) {
+		s.slots.at[i] = from->slots.at[i];
+		s.slots.n = i + 1;
+		if (name_copy(&s.slots.at[i].name, from->slots.at[i].name))
+			goto no_memory;
+	}
+	for (size_t i = 0; i < from->ops.n; i++) {
+		s.ops.at[i] = from->ops.at[i];
+		s.ops.n = i + 1;
+		if (name_copy(&s.ops.at[i].name, from->ops.at[i].name))
+			goto no_memory;
+	}
+	s.signature = from->signature;
+	um_schedule_fini(to);
+	*to = s;
+	return 0;
+no_memory:
+	um_schedule_fini(&s);
+	return -ENOMEM;
+}
+
+int um_slot_alive_first(const struct um_slot *slot)
+{
+	return slot->birth < 0 || slot->death <= slot->birth;
+}
+
+int um_slot_stays(const struct um_schedule *s, uint32_t slot)
+{
+	const struct um_slot *t = &s->slots.at[slot];
+
+	if (t->birth < 0 ? t->death < 0 : t->death <= t->birth)
+		return 1;
+	return t->death >= (int32_t)s->ops.n && t->carry < s->slots.n;
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks are numbered along the addresses in use; touches are sorted into them by counting, since ops come in order.
+ * Then each touch is led to the next one of its part (through renaming at the iteration's end where there is some), and
+ * what the stretch between them means is added to all gaps that it spans, by differences: linear in touches.
+ */
+#include "plan/blocks.h"
+
+#include "plan/place.h"
+
+#define MOST_NAMES 64 /* that a tensor goes by, one iteration after the other, before it is touched again */
+
+struct build {
+	struct um_blocks *b;
+	const struct um_schedule *s;
+	uint8_t *wanders, *used; /* by slot */
+	uint32_t *block; /* by slot: its first */
+	uint32_t *last; /* by part: scratch */
+	int64_t *live, *parts; /* by visit: differences */
+};
+
+static uint64_t first_block(const struct um_slot *t)
+{
+	return t->place / UM_BLOCK_BYTES;
+}
+
+static uint64_t blocks_of(const struct um_slot *t)
+{
+	return (t->place + t->bytes - 1) / UM_BLOCK_BYTES - first_block(t) + 1;
+}
+
+struct by_place {
+	uint64_t place;
+	uint32_t slot;
+};
+
+static int compare_place(const void *a, const void *b)
+{
+	const struct by_place *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* Numbers the blocks that slots lie in: along the addresses, then those of wanderers. */
+static int number_blocks(struct build *w)
+{
+	const struct um_schedule *s = w->s;
+	struct by_place *order = malloc((s->slots.n + 1) * sizeof *order);
+	uint64_t n = 0, high = 0; /* blocks so far; the last one's address */
+	size_t m = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->slots.n; i++)
+		if (w->used[i] && !w->wanders[i])
+			order[m++] = (struct by_place){s->slots.at[i].place, i};
+	qsort(order, m, sizeof *order, compare_place);
+	for (size_t i = 0; i < m; i++) {
+		const struct um_slot *t = &s->slots.at[order[i].slot];
+		uint64_t lo = first_block(t), hi = lo + blocks_of(t) - 1;
+
+		if (!i || lo > high)
+			high = lo - 1;
+		w->block[order[i].slot] = (uint32_t)(n - 1 - (high - lo));
+		if (hi + 1 > high + 1) {
+			n += hi - high;
+			high = hi;
+		}
+	}
+	free(order);
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		if (w->used[i] && w->wanders[i]) {
+			w->block[i] = (uint32_t)n;
+			n += blocks_of(&s->slots.at[i]);
+		}
+	}
+	w->b->n_blocks = (uint32_t)n;
+	return n >= UINT32_MAX ? -E2BIG : 0;
+}
+
+static int find_used(struct build *w)
+{
+	const struct um_schedule *s = w->s;
+	uint64_t parts = 0;
+
+	w->wanders = um_place_wanderers(s);
+	w->used = calloc(s->slots.n + 1, 1);
+	w->block = malloc((s->slots.n + 1) * sizeof *w->block);
+	if (!w->wanders || !w->used || !w->block)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->uses.n; i++)
+		w->used[s->uses.at[i].slot] = !(s->slots.at[s->uses.at[i].slot].flags & UM_SLOT_UNMANAGED);
+	for (size_t i = 0; i < s->slots.n; i++)
+		parts += w->used[i] ? blocks_of(&s->slots.at[i]) : 0;
+	w->b->n_parts = (uint32_t)parts;
+	return parts >= UINT32_MAX ? -E2BIG : number_blocks(w);
+}
+
+static int make_parts(struct build *w)
+{
+	struct um_blocks *b = w->b;
+	uint32_t n = 0;
+
+	b->first_part = malloc((w->s->slots.n + 1) * sizeof *b->first_part);
+	b->part = malloc((b->n_parts + 1ull) * sizeof *b->part);
+	if (!b->first_part || !b->part)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < w->s->slots.n; i++) {
+		const struct um_slot *t = &w->s->slots.at[i];
+		uint64_t off = 0;
+
+		b->first_part[i] = n;
+		for (uint32_t k = 0; w->used[i] && off < t->bytes; k++) {
+			uint64_t end = (first_block(t) + k + 1) * UM_BLOCK_BYTES - t->place;
+
+			if (end > t->bytes)
+				end = t->bytes;
+			b->part[n++] = (struct um_part){i, w->block[i] + k, off, (uint32_t)(end - off), 0};
+			off = end;
+		}
+	}
+	b->first_part[w->s->slots.n] = n;
+	return 0;
+}
+
+/* The parts [*lo, *hi) under a use; none for memory that is not managed. */
+static void parts_under(const struct build *w, const struct um_sched_use *u, uint32_t *lo, uint32_t *hi)
+{
+	const struct um_slot *t = &w->s->slots.at[u->slot];
+	uint32_t first = w->b->first_part[u->slot];
+
+	*lo = *hi = first;
+	if (!w->used[u->slot])
+		return;
+	*lo += (uint32_t)((t->place + u->off) / UM_BLOCK_BYTES - first_block(t));
+	*hi += (uint32_t)((t->place + u->off + u->bytes - 1) / UM_BLOCK_BYTES - first_block(t) + 1);
+}
+
+static void add_touch(struct build *w, const struct um_sched_use *u, int32_t op, uint32_t p)
+{
+	struct um_blocks *b = w->b;
+	const struct um_part *part = &b->part[p];
+	int whole = u->off <= part->off && u->off + u->bytes >= part->off + part->bytes;
+	struct um_touch *t;
+
+	/* `last` holds the touch + 1, of this op or an older one. */
+	if (!w->last[p] || b->touch[w->last[p] - 1].op != op) {
+		uint32_t at = b->block[part->block].first_visit++;
+
+		b->touch[at] = (struct um_touch){.op = op, .part = p};
+		w->last[p] = at + 1;
+	}
+	t = &b->touch[w->last[p] - 1];
+	t->needs |= (u->access & UM_READ) || !whole;
+	t->writes |= (u->access & UM_WRITE) != 0;
+	t->dead_after |= u->dead_after != 0;
+}
+
+/* Counts touches per block (first_visit serves as the counter and then as the cursor), sums, fills. */
+static int make_touches(struct build *w)
+{
+	struct um_blocks *b = w->b;
+	const struct um_schedule *s = w->s;
+	uint64_t total = 0;
+	uint32_t lo, hi;
+
+	b->block = calloc(b->n_blocks + 1ull, sizeof *b->block);
+	w->last = calloc(b->n_parts + 1ull, sizeof *w->last);
+	if (!b->block || !w->last)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->ops.n; i++) {
+		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++) {
+			parts_under(w, &s->uses.at[u], &lo, &hi);
+			for (uint32_t p = lo; p < hi; p++) {
+				if (w->last[p] == i + 1)
+					continue;
+				w->last[p] = (uint32_t)i + 1;
+				b->block[b->part[p].block].first_visit++;
+				total++;
+			}
+		}
+	}
+	if (total >= UINT32_MAX)
+		return -E2BIG;
+	b->n_touches = (uint32_t)total;
+	b->touch = malloc((total + 1) * sizeof *b->touch);
+	if (!b->touch)
+		return -ENOMEM;
+	for (uint32_t i = 0, at = 0; i <= b->n_blocks; i++) {
+		uint32_t n = b->block[i].first_visit;
+
+		b->block[i].first_visit = at;
+		at += n;
+	}
+	memset(w->last, 0, b->n_parts * sizeof *w->last);
+	for (size_t i = 0; i < s->ops.n; i++) {
+		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++) {
+			parts_under(w, &s->uses.at[u], &lo, &hi);
+			for (uint32_t p = lo; p < hi; p++)
+				add_touch(w, &s->uses.at[u], (int32_t)i, p);
+		}
+	}
+	return 0;
+}
+
+/* first_visit is now where each block's touches end; becomes what it is called. */
+static int make_visits(struct build *w)
+{
+	struct um_blocks *b = w->b;
+	uint32_t n = 0, t = 0;
+
+	b->visit = malloc((b->n_touches + 1ull) * sizeof *b->visit);
+	if (!b->visit)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_blocks; i++) {
+		uint32_t end = b->block[i].first_visit, first = n;
+
+		for (; t < end; t++) {
+			if (n == first || b->visit[n - 1].op != b->touch[t].op)
+				b->visit[n++] = (struct um_visit){.op = b->touch[t].op, .block = i, .first_touch = t};
+			b->touch[t].visit = n - 1;
+		}
+		b->block[i].first_visit = first;
+	}
+	b->block[b->n_blocks].first_visit = n;
+	b->visit[n].first_touch = t;
+	b->n_visits = n;
+	return 0;
+}
+
+static int index_parts(struct build *w)
+{
+	struct um_blocks *b = w->b;
+
+	b->part_touch = malloc((b->n_touches + 1ull) * sizeof *b->part_touch);
+	b->block_part = malloc((b->n_parts + 1ull) * sizeof *b->block_part);
+	if (!b->part_touch || !b->block_part)
+		return -ENOMEM;
+	memset(w->last, 0, b->n_parts * sizeof *w->last);
+	for (uint32_t t = 0; t < b->n_touches; t++)
+		w->last[b->touch[t].part]++;
+	for (uint32_t p = 0, at = 0; p <= b->n_parts; p++) {
+		b->part[p].first_touch = at;
+		at += p < b->n_parts ? w->last[p] : 0;
+	}
+	memset(w->last, 0, b->n_parts * sizeof *w->last);
+	for (uint32_t t = 0; t < b->n_touches; t++) {
+		uint32_t p = b->touch[t].part;
+
+		b->part_touch[b->part[p].first_touch + w->last[p]++] = t;
+	}
+	for (uint32_t p = 0; p < b->n_parts; p++)
+		b->block[b->part[p].block + 1].first_part++;
+	for (uint32_t i = 0; i < b->n_blocks; i++)
+		b->block[i + 1].first_part += b->block[i].first_part;
+	memset(w->last, 0, b->n_parts * sizeof *w->last);
+	for (uint32_t i = 0, p = 0; p < b->n_parts; p++) {
+		i = b->part[p].block;
+		b->block_part[b->block[i].first_part + w->last[i]++] = p;
+	}
+	return 0;
+}
+
+/* --- from touch to touch ---------------------------------------------------------------------------------------- */
+
+/* Where the tensor that has this name at op `op` is freed in this iteration; INT32_MAX if it lives on. */
+static int32_t dies_at(const struct um_schedule *s, uint32_t slot, int32_t op)
+{
+	const struct um_slot *t = &s->slots.at[slot];
+
+	if (t->death < 0 || (t->death >= (int32_t)s->ops.n && um_slot_stays(s, slot)))
+		return INT32_MAX;
+	return t->birth >= t->death && op >= t->birth ? INT32_MAX : t->death;
+}
+
+/* Fills fate and until of one touch, and the touch that follows it. */
+static void follow(struct build *w, uint32_t part, uint32_t k)
+{
+	struct um_blocks *b = w->b;
+	uint32_t here = b->part_touch[k], slot = b->part[part].slot, j = part - b->first_part[slot];
+	struct um_touch *t = &b->touch[here];
+	int32_t from = t->op, base = 0, n = b->n_ops;
+
+	k++;
+	for (int name = 0; name < MOST_NAMES; name++) {
+		int32_t dies = dies_at(w->s, slot, from);
+		uint32_t p = b->first_part[slot] + j;
+		int there = p < b->first_part[slot + 1] && k < b->part[p + 1].first_touch;
+
+		if (there && b->touch[b->part_touch[k]].op < dies) {
+			const struct um_touch *u = &b->touch[b->part_touch[k]];
+			int dead = !u->needs || t->dead_after ||
+			           (name && w->s->slots.at[slot].flags & UM_SLOT_TRANSIENT);
+
+			b->to[here] = b->part_touch[k];
+			t->fate = dead ? UM_FATE_DEAD : UM_FATE_NEEDED;
+			t->until = base + u->op;
+			return;
+		}
+		if (dies != INT32_MAX) {
+			t->fate = UM_FATE_GONE;
+			t->until = base + dies;
+			return;
+		}
+		slot = um_slot_heir(w->s, slot);
+		if (b->first_part[slot] + j < b->first_part[slot + 1])
+			k = b->part[b->first_part[slot] + j].first_touch;
+		from = -1;
+		base += n;
+	}
+	/* Content, but no end of the gap in sight: never away. */
+	t->fate = UM_FATE_NEEDED;
+	t->until = base;
+}
+
+static int follow_all(struct build *w)
+{
+	struct um_blocks *b = w->b;
+
+	b->to = malloc((b->n_touches + 1ull) * sizeof *b->to);
+	if (!b->to)
+		return -ENOMEM;
+	memset(b->to, 0xff, b->n_touches * sizeof *b->to);
+	for (uint32_t t = 0; t < b->n_touches; t++)
+		b->touch[t].born = 1;
+	for (uint32_t p = 0; p < b->n_parts; p++)
+		for (uint32_t k = b->part[p].first_touch; k < b->part[p + 1].first_touch; k++)
+			follow(w, p, k);
+	for (uint32_t t = 0; t < b->n_touches; t++)
+		if (b->to[t] != UINT32_MAX)
+			b->touch[b->to[t]].born = 0;
+	return 0;
+}
+
+/* --- gaps --------------------------------------------------------------------------------------------------------- */
+
+/* Adds one part to the gaps behind visits [from, to); `to` UINT32_MAX: to the block's last. */
+static void span(struct build *w, uint32_t from, uint32_t to, int64_t bytes)
+{
+	w->parts[from]++;
+	w->live[from] += bytes;
+	if (to == UINT32_MAX)
+		return;
+	w->parts[to]--;
+	w->live[to] -= bytes;
+}
+
+/* The last visit of [lo, hi) at or before `op`; lo - 1 if none. */
+static uint32_t visit_before(const struct um_blocks *b, uint32_t lo, uint32_t hi, int32_t op)
+{
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (b->visit[mid].op <= op)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+static void span_touch(struct build *w, uint32_t t)
+{
+	struct um_blocks *b = w->b;
+	const struct um_touch *x = &b->touch[t];
+	const struct um_part *p = &b->part[x->part];
+	uint32_t lo = b->block[p->block].first_visit, hi = b->block[p->block + 1].first_visit;
+	int64_t bytes = x->fate == UM_FATE_NEEDED ? p->bytes : 0;
+	int around = x->until >= b->n_ops;
+	uint32_t last = b->to[t] != UINT32_MAX
+	                        ? b->touch[b->to[t]].visit
+	                        : visit_before(b, around ? lo : x->visit, hi, x->until - (around ? b->n_ops : 0));
+
+	if (around)
+		span(w, x->visit, UINT32_MAX, bytes);
+	/* `last` may be lo - 1: freed in the next iteration before anything there touches the block. */
+	if (last + 1 > lo)
+		span(w, around ? lo : x->visit, last, bytes);
+	if (b->to[t] == UINT32_MAX) {
+		int32_t until = x->until;
+
+		/* The gap in which it is freed: behind `last`, or the one around the end. */
+		if (last + 1 == lo) {
+			last = hi - 1;
+		} else if (around) {
+			until -= b->n_ops;
+		}
+		if (b->visit[last].held < until)
+			b->visit[last].held = until;
+	}
+}
+
+static void gaps_of_wanderer(struct build *w, uint32_t block)
+{
+	struct um_blocks *b = w->b;
+
+	for (uint32_t v = b->block[block].first_visit; v < b->block[block + 1].first_visit; v++) {
+		const struct um_touch *t = &b->touch[b->visit[v].first_touch];
+		uint32_t to = b->to[b->visit[v].first_touch];
+
+		b->visit[v].end = b->visit[v].held = t->until;
+		b->visit[v].live = t->fate == UM_FATE_NEEDED ? b->part[t->part].bytes : 0;
+		b->visit[v].parts = 1;
+		b->after[v] = to == UINT32_MAX ? UINT32_MAX : b->touch[to].visit;
+	}
+}
+
+static void gaps_of_block(struct build *w, uint32_t block)
+{
+	struct um_blocks *b = w->b;
+	uint32_t lo = b->block[block].first_visit, hi = b->block[block + 1].first_visit;
+	int64_t live = 0, parts = 0;
+
+	for (uint32_t t = b->visit[lo].first_touch; t < b->visit[hi].first_touch; t++)
+		span_touch(w, t);
+	for (uint32_t v = lo; v < hi; v++) {
+		struct um_visit *x = &b->visit[v];
+
+		live += w->live[v];
+		parts += w->parts[v];
+		b->after[v] = v + 1 < hi ? v + 1 : lo;
+		x->end = v + 1 < hi ? b->visit[v + 1].op : b->visit[lo].op + b->n_ops;
+		if (parts > 0 || x->held > x->end)
+			x->held = x->end;
+		else if (x->held <= x->op)
+			x->held = x->op + 1;
+		x->live = (uint32_t)live;
+		x->parts = (uint32_t)parts;
+	}
+}
+
+/* Visits by op: counted, summed, filled. */
+static int index_ops(struct um_blocks *b)
+{
+	b->first_of_op = calloc(b->n_ops + 2ull, sizeof *b->first_of_op);
+	b->of_op = malloc((b->n_visits + 1ull) * sizeof *b->of_op);
+	if (!b->first_of_op || !b->of_op)
+		return -ENOMEM;
+	for (uint32_t v = 0; v < b->n_visits; v++)
+		b->first_of_op[b->visit[v].op + 2]++;
+	for (int32_t i = 0; i <= b->n_ops; i++)
+		b->first_of_op[i + 1] += b->first_of_op[i];
+	for (uint32_t v = 0; v < b->n_visits; v++)
+		b->of_op[b->first_of_op[b->visit[v].op + 1]++] = v;
+	return 0;
+}
+
+static int make_gaps(struct build *w)
+{
+	struct um_blocks *b = w->b;
+	size_t n = b->n_visits + 1ull;
+
+	b->after = malloc(n * sizeof *b->after);
+	w->live = calloc(n, sizeof *w->live);
+	w->parts = calloc(n, sizeof *w->parts);
+	if (!b->after || !w->live || !w->parts)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_blocks; i++) {
+		if (b->block[i].first_visit == b->block[i + 1].first_visit)
+			continue;
+		b->block[i].wanders = w->wanders[b->part[b->block_part[b->block[i].first_part]].slot];
+		if (b->block[i].wanders)
+			gaps_of_wanderer(w, i);
+		else
+			gaps_of_block(w, i);
+	}
+	return 0;
+}
+
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s)
+{
+	struct build w = {.b = b, .s = s};
+	int err;
+
+	memset(b, 0, sizeof *b);
+	b->n_ops = (int32_t)s->ops.n;
+	err = find_used(&w);
+	if (!err)
+		err = make_parts(&w);
+	if (!err)
+		err = make_touches(&w);
+	if (!err)
+		err = make_visits(&w);
+	if (!err)
+		err = index_parts(&w);
+	if (!err)
+		err = follow_all(&w);
+	if (!err)
+		err = make_gaps(&w);
+	if (!err)
+		err = index_ops(b);
+	free(w.wanders);
+	free(w.used);
+	free(w.block);
+	free(w.last);
+	free(w.live);
+	free(w.parts);
+	if (err)
+		um_blocks_fini(b);
+	return err;
+}
+
+void um_blocks_fini(struct um_blocks *b)
+{
+	free(b->first_part);
+	free(b->part);
+	free(b->touch);
+	free(b->to);
+	free(b->part_touch);
+	free(b->visit);
+	free(b->block);
+	free(b->block_part);
+	free(b->after);
+	free(b->first_of_op);
+	free(b->of_op);
+	memset(b, 0, sizeof *b);
+}

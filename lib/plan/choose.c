@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One sweep around the circle, from the calmest op on: where an op sees too many blocks, the best of the gaps around it
+ * is given up as a whole. For the rule UM_CHOOSE_FURTHEST that is Belady's rule on a circle, optimal in blocks moved but
+ * for the first lap's beginning; what it gave up too much there is taken back afterwards, last given up first.
+ */
+#include "plan/choose.h"
+
+/* A gap that is too many hints for what it frees is given up last. */
+#define MANY_PARTS 16
+
+struct candidate {
+	int64_t key; /* larger goes first */
+	int64_t end; /* in ops from the sweep's start; of no use from here on */
+	uint32_t visit;
+};
+
+struct sweep {
+	struct um_choice *c;
+	const struct um_blocks *b;
+	enum um_choose_rule rule;
+	int32_t limit;
+	UM_VEC(struct candidate) heap;
+	UM_VEC(uint32_t) taken; /* in the order of being given up */
+};
+
+int um_choice_init(struct um_choice *c, const struct um_blocks *b)
+{
+	int32_t *d = calloc(b->n_ops + 1ull, sizeof *d), sum = 0, least = INT32_MAX;
+
+	memset(c, 0, sizeof *c);
+	c->away = calloc(b->n_visits + 1ull, 1);
+	if (!d || !c->away || um_load_init(&c->load, b->n_ops)) {
+		free(d);
+		free(c->away);
+		return -ENOMEM;
+	}
+	for (uint32_t v = 0; v < b->n_visits; v++) {
+		int32_t from = b->visit[v].op, to = b->visit[v].held;
+
+		/* Differences; whole laps (rare: wanderers) go to everybody. */
+		for (; to - from >= b->n_ops; to -= b->n_ops)
+			d[0]++;
+		d[from]++;
+		if (to > b->n_ops) {
+			d[0]++;
+			d[to - b->n_ops]--;
+		} else {
+			d[to]--;
+		}
+	}
+	for (int32_t i = 0; i < b->n_ops; i++) {
+		sum += d[i];
+		c->load.max[c->load.size + i] = sum;
+		if (sum < least) {
+			least = sum;
+			c->calm = i;
+		}
+	}
+	for (int32_t x = c->load.size - 1; x > 0; x--)
+		c->load.max[x] = c->load.max[2 * x] > c->load.max[2 * x + 1] ? c->load.max[2 * x] : c->load.max[2 * x + 1];
+	free(d);
+	return 0;
+}
+
+void um_choice_fini(struct um_choice *c)
+{
+	free(c->away);
+	um_load_fini(&c->load);
+	c->away = NULL;
+}
+
+/* --- a heap -------------------------------------------------------------------------------------------------------- */
+
+static int before(const struct candidate *a, const struct candidate *b)
+{
+	return a->key != b->key ? a->key > b->key : a->visit < b->visit;
+}
+
+static int heap_push(struct sweep *s, struct candidate x)
+{
+	size_t i = s->heap.n;
+
+	if (um_vec_push(&s->heap, x))
+		return -ENOMEM;
+	for (; i > 0 && before(&x, &s->heap.at[(i - 1) / 2]); i = (i - 1) / 2)
+		s->heap.at[i] = s->heap.at[(i - 1) / 2];
+	s->heap.at[i] = x;
+	return 0;
+}
+
+static void heap_pop(struct sweep *s)
+{
+	struct candidate x = s->heap.at[--s->heap.n];
+	size_t i = 0, k;
+
+	for (; (k = 2 * i + 1) < s->heap.n; i = k) {
+		if (k + 1 < s->heap.n && before(&s->heap.at[k + 1], &s->heap.at[k]))
+			k++;
+		if (!before(&s->heap.at[k], &x))
+			break;
+		s->heap.at[i] = s->heap.at[k];
+	}
+	if (s->heap.n)
+		s->heap.at[i] = x;
+}
+
+/* --- the sweep ------------------------------------------------------------------------------------------------------ */
+
+/* What the gap covers when it is kept: (op, held). Never away: nothing to win, or no return in sight. */
+static int can_leave(const struct um_blocks *b, uint32_t v)
+{
+	const struct um_visit *x = &b->visit[v];
+
+	return x->held > x->op + 1 && x->end < 2 * b->n_ops && !(x->live && b->after[v] == UINT32_MAX);
+}
+
+/* `behind`: ops from the sweep's start to the gap's visit, negative for those under way when it starts. */
+static int offer(struct sweep *s, uint32_t v, int64_t behind)
+{
+	const struct um_visit *x = &s->b->visit[v];
+	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
+	int64_t lap = s->b->n_ops;
+
+	if (!can_leave(s->b, v) || s->c->away[v])
+		return 0;
+	c.key = s->rule == UM_CHOOSE_LONGEST ? x->held - x->op : c.end;
+	if (!x->live)
+		c.key += 8 * lap;
+	else if (x->parts > MANY_PARTS)
+		c.key -= 8 * lap;
+	return heap_push(s, c);
+}
+
+static int give_up(struct sweep *s, uint32_t v)
+{
+	const struct um_visit *x = &s->b->visit[v];
+
+	if (um_vec_push(&s->taken, v))
+		return -ENOMEM;
+	s->c->away[v] = 1;
+	um_load_add(&s->c->load, x->op + 1, x->held, -1);
+	return 0;
+}
+
+static int sweep_op(struct sweep *s, int32_t step)
+{
+	int32_t op = (s->c->calm + step) % s->b->n_ops;
+	int32_t over = um_load_at(&s->c->load, op) - s->limit;
+
+	while (over > 0) {
+		struct candidate c;
+
+		if (!s->heap.n)
+			return -E2BIG;
+		c = s->heap.at[0];
+		heap_pop(s);
+		if (c.end <= step || s->c->away[c.visit])
+			continue;
+		if (give_up(s, c.visit))
+			return -ENOMEM;
+		over--;
+	}
+	return 0;
+}
+
+static int sweep(struct sweep *s)
+{
+	const struct um_blocks *b = s->b;
+	int32_t calm = s->c->calm;
+	int err = 0;
+
+	for (uint32_t v = 0; !err && v < b->n_visits; v++) {
+		const struct um_visit *x = &b->visit[v];
+
+		if (x->op < calm && x->held > calm)
+			err = offer(s, v, x->op - calm);
+		else if (x->op >= calm && x->held > b->n_ops + calm)
+			err = offer(s, v, x->op - calm - b->n_ops);
+	}
+	for (int32_t i = 0; !err && i < b->n_ops; i++) {
+		int32_t op = (calm + i) % b->n_ops;
+
+		err = sweep_op(s, i);
+		for (uint32_t k = b->first_of_op[op]; !err && k < b->first_of_op[op + 1]; k++)
+			err = offer(s, b->of_op[k], i);
+	}
+	return err;
+}
+
+/* Takes back what turns out not to be needed. */
+static void keep_spare(struct sweep *s)
+{
+	for (int live = 1; live >= 0; live--) {
+		for (size_t i = s->taken.n; i-- > 0;) {
+			const struct um_visit *x = &s->b->visit[s->taken.at[i]];
+
+			if (!s->c->away[s->taken.at[i]] || (x->live > 0) != live ||
+			    um_load_max(&s->c->load, x->op + 1, x->held) >= s->limit)
+				continue;
+			s->c->away[s->taken.at[i]] = 0;
+			um_load_add(&s->c->load, x->op + 1, x->held, 1);
+		}
+	}
+}
+
+int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, enum um_choose_rule rule)
+{
+	struct sweep s = {.c = c, .b = b, .rule = rule, .limit = limit};
+	int err = sweep(&s);
+
+	if (!err)
+		keep_spare(&s);
+	c->n_away = 0;
+	for (uint32_t v = 0; v < b->n_visits; v++)
+		c->n_away += c->away[v];
+	um_vec_fini(&s.heap);
+	um_vec_fini(&s.taken);
+	return err;
+}
+
+uint32_t *um_choice_next(const struct um_choice *c, const struct um_blocks *b)
+{
+	uint32_t *next = malloc((b->n_visits + 1ull) * sizeof *next);
+
+	for (uint32_t i = 0; next && i < b->n_blocks; i++) {
+		uint32_t lo = b->block[i].first_visit, last = UINT32_MAX;
+
+		for (uint32_t v = b->block[i + 1].first_visit; v-- > lo;)
+			next[v] = last = c->away[v] ? v : last;
+	}
+	return next;
+}
+
+uint32_t um_choice_first(const struct um_blocks *b, const uint32_t *next, uint32_t touch)
+{
+	const struct um_touch *t = &b->touch[touch];
+	uint32_t v = next[t->visit], block = b->part[t->part].block;
+	int32_t lap = 0;
+
+	if (v == UINT32_MAX && t->until > b->n_ops && !b->block[block].wanders) {
+		v = next[b->block[block].first_visit];
+		lap = b->n_ops;
+	}
+	return v != UINT32_MAX && b->visit[v].op + lap < t->until ? v : UINT32_MAX;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * choose.h - the gaps that blocks spend away from the device
+ *
+ * in    blocks with their gaps, how many may be resident
+ * out   a set of gaps such that at every op what is touched and what stays fits; steady, since the iteration is a circle
+ */
+#ifndef UM_PLAN_CHOOSE_H
+#define UM_PLAN_CHOOSE_H
+
+#include "plan/blocks.h"
+#include "plan/load.h"
+
+/* Which of the gaps around an op to give up first. What is dead always goes before what is alive. */
+enum um_choose_rule {
+	UM_CHOOSE_FURTHEST, /* whose block is needed last */
+	UM_CHOOSE_LONGEST, /* that has been and will be longest out of use */
+	UM_CHOOSE_RULES
+};
+
+struct um_choice {
+	uint8_t *away; /* by visit: the block leaves behind it */
+	struct um_load load; /* blocks resident by op, under this choice */
+	int32_t calm; /* an op where the load is least */
+	uint32_t n_away;
+};
+
+/* Everything kept: fills `load` and `calm`. 0 or -ENOMEM. */
+int um_choice_init(struct um_choice *c, const struct um_blocks *b);
+void um_choice_fini(struct um_choice *c);
+
+/* Gives up gaps until no op sees more than `limit` blocks. 0, -ENOMEM, -E2BIG (cannot be). */
+int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, enum um_choose_rule rule);
+
+/* By visit: the first one from it on in its block behind which the block is away, UINT32_MAX if none. To be freed; NULL if
+ * there is no memory. */
+uint32_t *um_choice_next(const struct um_choice *c, const struct um_blocks *b);
+
+/* With that: the first gap behind a touch, before the next touch of its part or its free, in which the block is away. */
+uint32_t um_choice_first(const struct um_blocks *b, const uint32_t *next, uint32_t touch);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Departures are sorted by op; returns and arrivals come in the engine's order, which becomes the order of the file: each
+ * is issued at the earliest op that keeps it. One that is issued in the iteration before goes to the file's end, under the
+ * name that its slot has there. Then both are merged by `at`.
+ */
+#include "plan/hints.h"
+
+struct piece {
+	uint32_t slot;
+	uint32_t bytes;
+	uint64_t off;
+	int32_t at, after;
+	enum um_hint_kind kind;
+};
+
+struct writer {
+	struct um_plan *out;
+	const struct um_blocks *b;
+	const struct um_choice *c;
+	uint32_t *next; /* um_choice_next */
+	uint32_t *first_back, *back; /* by visit behind which a block is away: touches of the parts that return */
+	UM_VEC(struct piece) leaving, coming; /* coming: one move at a time */
+	UM_VEC(struct um_hint) fetch[2]; /* prefetches issued in the iteration of the need, and in the one before */
+	uint64_t merge;
+};
+
+/* --- arrivals ------------------------------------------------------------------------------------------------------ */
+
+/* The touch for which a part arrives: itself if it is the first of a life; the next one if dead content was dropped. */
+static uint32_t arrival(const struct um_blocks *b, const uint32_t *next, uint32_t t)
+{
+	if (b->touch[t].fate != UM_FATE_DEAD || um_choice_first(b, next, t) == UINT32_MAX)
+		return UINT32_MAX;
+	return b->to[t];
+}
+
+int um_arrivals_build(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
+{
+	uint32_t *next = um_choice_next(c, b), to;
+
+	a->first = calloc(b->n_ops + 2ull, sizeof *a->first);
+	a->touch = malloc((2ull * b->n_touches + 1) * sizeof *a->touch);
+	a->any = calloc(b->n_ops + 1ull, 1);
+	if (!next || !a->first || !a->touch || !a->any) {
+		free(next);
+		um_arrivals_fini(a);
+		return -ENOMEM;
+	}
+	for (int fill = 0; fill < 2; fill++) {
+		for (uint32_t t = 0; t < b->n_touches; t++) {
+			for (int i = 0; i < 2; i++) {
+				to = i ? arrival(b, next, t) : b->touch[t].born ? t : UINT32_MAX;
+				if (to == UINT32_MAX)
+					continue;
+				if (fill)
+					a->touch[a->first[b->touch[to].op + 1]++] = to;
+				else
+					a->first[b->touch[to].op + 2]++;
+				a->any[b->touch[to].op] = 1;
+			}
+		}
+		for (int32_t i = 0; !fill && i <= b->n_ops; i++)
+			a->first[i + 1] += a->first[i];
+	}
+	free(next);
+	return 0;
+}
+
+void um_arrivals_fini(struct um_arrivals *a)
+{
+	free(a->first);
+	free(a->touch);
+	free(a->any);
+	memset(a, 0, sizeof *a);
+}
+
+/* --- departures ------------------------------------------------------------------------------------------------------ */
+
+/* Behind visit v, in time for the op after it; behind the last op that is in the next iteration, by the name used there. */
+static int leave(struct writer *w, uint32_t t, uint32_t v)
+{
+	const struct um_touch *x = &w->b->touch[t];
+	const struct um_part *p = &w->b->part[x->part];
+	int32_t op = w->b->visit[v].op;
+	struct piece e = {p->slot, p->bytes, p->off, op + 1, op, UM_HINT_EVICT};
+
+	if (x->fate != UM_FATE_NEEDED)
+		e.kind = UM_HINT_DISCARD;
+	if (op + 1 == w->b->n_ops) {
+		e.at = 0;
+		e.after = -1;
+		e.slot = um_slot_heir(&w->out->sched, p->slot);
+	}
+	return um_vec_push(&w->leaving, e);
+}
+
+/* All gaps behind a touch in which its part is away: it leaves in each, unless it is dead after the first. */
+static int leave_all(struct writer *w, uint32_t t, int count)
+{
+	const struct um_blocks *b = w->b;
+	const struct um_touch *x = &b->touch[t];
+	uint32_t v = um_choice_first(b, w->next, t), end;
+	int32_t lap = v != UINT32_MAX && b->visit[v].op < x->op ? b->n_ops : 0;
+
+	if (v == UINT32_MAX)
+		return 0;
+	if (x->fate != UM_FATE_NEEDED) {
+		/* Freed before anybody could notice. */
+		if (count || (x->fate == UM_FATE_GONE && x->until <= b->visit[v].op + lap + 1))
+			return 0;
+		return leave(w, t, v);
+	}
+	for (;;) {
+		if (count)
+			w->first_back[v + 2]++;
+		else if (leave(w, t, v))
+			return -ENOMEM;
+		else
+			w->back[w->first_back[v + 1]++] = t;
+		end = b->block[b->part[x->part].block + 1].first_visit;
+		v = v + 1 < end ? w->next[v + 1] : UINT32_MAX;
+		if (v == UINT32_MAX && !lap && x->until > b->n_ops && !b->block[b->part[x->part].block].wanders) {
+			v = w->next[b->block[b->part[x->part].block].first_visit];
+			lap = b->n_ops;
+		}
+		if (v == UINT32_MAX || b->visit[v].op + lap >= x->until)
+			return 0;
+	}
+}
+
+static int by_departure(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind > y->kind ? -1 : 1; /* discards first: they make room at once */
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static int find_departures(struct writer *w)
+{
+	const struct um_blocks *b = w->b;
+
+	w->next = um_choice_next(w->c, b);
+	w->first_back = calloc(b->n_visits + 3ull, sizeof *w->first_back);
+	if (!w->next || !w->first_back)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < b->n_touches; t++)
+		leave_all(w, t, 1);
+	for (uint32_t v = 0; v <= b->n_visits; v++)
+		w->first_back[v + 1] += w->first_back[v];
+	w->back = malloc((w->first_back[b->n_visits + 1] + 1ull) * sizeof *w->back);
+	if (!w->back)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < b->n_touches; t++)
+		if (leave_all(w, t, 0))
+			return -ENOMEM;
+	if (w->leaving.n)
+		qsort(w->leaving.at, w->leaving.n, sizeof *w->leaving.at, by_departure);
+	return 0;
+}
+
+/* --- hints ------------------------------------------------------------------------------------------------------------ */
+
+static struct um_hint hint_of(const struct piece *p)
+{
+	return (struct um_hint){.kind = p->kind, .at = p->at, .after = p->after, .slot = p->slot, .off = p->off,
+	                        .bytes = p->bytes, .copy = p->kind == UM_HINT_EVICT};
+}
+
+static int joins(const struct um_hint *h, const struct piece *p, uint64_t most)
+{
+	return h->kind == p->kind && h->at == p->at && h->after == p->after && h->slot == p->slot &&
+	       h->off + h->bytes == p->off && h->bytes + p->bytes <= most;
+}
+
+/* The engine's order is kept: pieces of one move are sorted among themselves only. */
+static int flush_coming(struct writer *w, int before)
+{
+	size_t first = w->fetch[before].n;
+
+	if (w->coming.n)
+		qsort(w->coming.at, w->coming.n, sizeof *w->coming.at, by_departure);
+	for (size_t i = 0; i < w->coming.n; i++) {
+		size_t n = w->fetch[before].n;
+
+		if (n > first && joins(&w->fetch[before].at[n - 1], &w->coming.at[i], UINT64_MAX))
+			w->fetch[before].at[n - 1].bytes += w->coming.at[i].bytes;
+		else if (um_vec_push(&w->fetch[before], hint_of(&w->coming.at[i])))
+			return -ENOMEM;
+	}
+	um_vec_clear(&w->coming);
+	return 0;
+}
+
+static int write_return(struct writer *w, const struct um_timeline *t, const struct um_move *m, int32_t at)
+{
+	int before = at < 0;
+	int32_t lap = before ? w->b->n_ops : 0;
+
+	for (uint32_t i = m->first; i < m->first + m->n; i++) {
+		uint32_t v = t->back[i];
+
+		for (uint32_t k = w->first_back[v]; k < w->first_back[v + 1]; k++) {
+			uint32_t touch = w->back[k], to = w->b->to[touch];
+			const struct um_part *p = &w->b->part[w->b->touch[before ? touch : to].part];
+			struct piece e = {p->slot, p->bytes, p->off, at + lap, m->after + lap, UM_HINT_PREFETCH};
+
+			/* Before the iteration's end, though it could start behind it. */
+			if (!before && e.after < -1)
+				e.after = -1;
+			if (um_vec_push(&w->coming, e))
+				return -ENOMEM;
+		}
+	}
+	return flush_coming(w, before);
+}
+
+static int write_arrivals(struct writer *w, const struct um_arrivals *a, const struct um_move *m)
+{
+	for (uint32_t k = a->first[m->need]; k < a->first[m->need + 1]; k++) {
+		const struct um_part *p = &w->b->part[w->b->touch[a->touch[k]].part];
+		const struct um_slot *s = &w->out->sched.slots.at[p->slot];
+		struct piece e = {p->slot, p->bytes, p->off, m->need, m->after < -1 ? -1 : m->after, UM_HINT_PREFETCH};
+
+		/* Not while the tensor of the iteration before has the same name. */
+		if (s->birth >= 0 && s->death <= s->birth && m->need >= s->birth && e.after < s->death - 1)
+			e.after = s->death - 1;
+		if (um_vec_push(&w->coming, e))
+			return -ENOMEM;
+	}
+	return flush_coming(w, 0);
+}
+
+static int write_moves(struct writer *w, const struct um_arrivals *a, const struct um_timeline *t)
+{
+	int32_t at = -w->b->n_ops;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < t->moves.n; i++) {
+		const struct um_move *m = &t->moves.at[i];
+
+		if (m->n) {
+			if (at < m->after + 1)
+				at = m->after + 1;
+			err = write_return(w, t, m, at < m->need ? at : m->need);
+		} else {
+			if (at < m->need)
+				at = m->need;
+			err = write_arrivals(w, a, m);
+		}
+	}
+	return err;
+}
+
+/* Departures, prefetches for this iteration, those for the next one: merged by `at`, in that order where it is equal. */
+static int merge_all(struct writer *w)
+{
+	struct um_plan *out = w->out;
+	size_t i = 0, j = 0, k = 0, total = w->leaving.n + w->fetch[0].n + w->fetch[1].n;
+
+	um_vec_clear(&out->hints);
+	if (um_vec_reserve(&out->hints, total))
+		return -ENOMEM;
+	while (i < w->leaving.n || j < w->fetch[0].n || k < w->fetch[1].n) {
+		int32_t a = i < w->leaving.n ? w->leaving.at[i].at : INT32_MAX;
+		int32_t b = j < w->fetch[0].n ? w->fetch[0].at[j].at : INT32_MAX;
+		int32_t c = k < w->fetch[1].n ? w->fetch[1].at[k].at : INT32_MAX;
+		struct um_hint *last = out->hints.n ? &out->hints.at[out->hints.n - 1] : NULL;
+
+		if (a <= b && a <= c) {
+			if (last && joins(last, &w->leaving.at[i], w->merge))
+				last->bytes += w->leaving.at[i].bytes;
+			else
+				out->hints.at[out->hints.n++] = hint_of(&w->leaving.at[i]);
+			i++;
+		} else if (b <= c) {
+			out->hints.at[out->hints.n++] = w->fetch[0].at[j++];
+		} else {
+			out->hints.at[out->hints.n++] = w->fetch[1].at[k++];
+		}
+	}
+	return 0;
+}
+
+int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
+                   const struct um_arrivals *a, const struct um_timeline *t, uint32_t merge)
+{
+	struct writer w = {.out = out, .b = b, .c = c, .merge = merge * UM_BLOCK_BYTES};
+	int err = find_departures(&w);
+
+	if (!err)
+		err = write_moves(&w, a, t);
+	if (!err)
+		err = merge_all(&w);
+	free(w.next);
+	free(w.first_back);
+	free(w.back);
+	um_vec_fini(&w.leaving);
+	um_vec_fini(&w.coming);
+	um_vec_fini(&w.fetch[1]);
+	um_vec_fini(&w.fetch[0]);
+	return err;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Largest first, each into the smallest hole between the slots placed before it whose lifetimes cross its own (SmartPool,
+ * Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one. What is placed
+ * is a list in address order, kept in runs of some entries: a search reads it front to back, an insertion moves one run.
+ * What lives for ever is merged with its neighbours. Time is quadratic in the number of slots, with a small constant.
+ */
+#include "plan/place.h"
+
+#define RUN 256
+
+/* [from, to) in ops, and [0, wrap) where it goes on into the next iteration. */
+struct arc {
+	int32_t from, to, wrap;
+};
+
+struct placed {
+	uint64_t addr, end;
+	struct arc arc;
+	int wall; /* not a slot: the end of a room */
+};
+
+struct run {
+	uint32_t n, next; /* next: 0 for none, since run 0 comes first */
+	struct placed at[RUN];
+};
+
+struct placing {
+	struct um_schedule *sched;
+	uint8_t *wanders;
+	int32_t *used_at; /* by slot: the first op that uses it */
+	UM_VEC(struct run) runs;
+};
+
+static const struct arc for_ever = {0, INT32_MAX, 0};
+
+static int cross(struct arc a, struct arc b)
+{
+	return (a.from < b.to && b.from < a.to) || a.wrap > b.from || b.wrap > a.from || (a.wrap && b.wrap);
+}
+
+static int is_for_ever(struct arc a)
+{
+	return a.to == INT32_MAX;
+}
+
+static struct arc arc_of(const struct placing *p, uint32_t slot)
+{
+	const struct um_slot *t = &p->sched->slots.at[slot];
+
+	if (p->wanders[slot] || (t->birth < 0 && t->death < 0))
+		return for_ever;
+	if (t->birth < 0)
+		return (struct arc){0, t->death, 0};
+	if (t->death > t->birth)
+		return (struct arc){t->birth, t->death, 0};
+	return (struct arc){t->birth, INT32_MAX - 1, t->death};
+}
+
+uint8_t *um_place_wanderers(const struct um_schedule *s)
+{
+	uint8_t *w = calloc(s->slots.n + 1, 1);
+
+	for (uint32_t i = 0; w && i < s->slots.n; i++)
+		if (um_slot_stays(s, i) && um_slot_heir(s, i) != i)
+			w[i] = w[um_slot_heir(s, i)] = 1;
+	return w;
+}
+
+/* --- the list ---------------------------------------------------------------------------------------------------- */
+
+static int list_init(struct placing *p)
+{
+	if (um_vec_reserve(&p->runs, 1))
+		return -ENOMEM;
+	p->runs.at[0].n = p->runs.at[0].next = 0;
+	p->runs.n = 1;
+	return 0;
+}
+
+static int run_split(struct placing *p, uint32_t at)
+{
+	struct run *a, *b;
+
+	if (um_vec_reserve(&p->runs, 1))
+		return -ENOMEM;
+	a = &p->runs.at[at];
+	b = &p->runs.at[p->runs.n];
+	b->n = a->n / 2;
+	a->n -= b->n;
+	memcpy(b->at, a->at + a->n, b->n * sizeof *b->at);
+	b->next = a->next;
+	a->next = (uint32_t)p->runs.n++;
+	return 0;
+}
+
+static int list_add(struct placing *p, uint64_t addr, uint64_t end, struct arc arc, int wall)
+{
+	uint32_t at = 0, i;
+	struct run *r;
+
+	while (p->runs.at[at].next && p->runs.at[p->runs.at[at].next].at[0].addr <= addr)
+		at = p->runs.at[at].next;
+	if (p->runs.at[at].n == RUN) {
+		if (run_split(p, at))
+			return -ENOMEM;
+		if (p->runs.at[p->runs.at[at].next].at[0].addr <= addr)
+			at = p->runs.at[at].next;
+	}
+	r = &p->runs.at[at];
+	for (i = r->n; i > 0 && r->at[i - 1].addr > addr; i--)
+		;
+	if (i > 0 && !wall && is_for_ever(arc) && is_for_ever(r->at[i - 1].arc) && !r->at[i - 1].wall &&
+	    r->at[i - 1].end == addr) {
+		r->at[i - 1].end = end;
+		return 0;
+	}
+	memmove(r->at + i + 1, r->at + i, (r->n - i) * sizeof *r->at);
+	r->at[i] = (struct placed){addr, end, arc, wall};
+	r->n++;
+	return 0;
+}
+
+struct search {
+	uint64_t bytes, align;
+	uint64_t best, best_size; /* the smallest hole that fits */
+	uint64_t open; /* the first place that fits above all that a room holds so far */
+};
+
+/* The hole [from, to); `top`: the end of what the room holds, whenever it lives. */
+static void try_hole(struct search *f, uint64_t from, uint64_t to, uint64_t top)
+{
+	from = (from + f->align - 1) / f->align * f->align;
+	if (from >= to || to - from < f->bytes)
+		return;
+	if (from + f->bytes > top) {
+		if (f->open == UINT64_MAX)
+			f->open = from;
+	} else if (to - from < f->best_size) {
+		f->best_size = to - from;
+		f->best = from;
+	}
+}
+
+/* Where `bytes` can lie for the time of `arc`; UINT64_MAX if nowhere. */
+static uint64_t list_find(const struct placing *p, uint64_t bytes, uint64_t align, struct arc arc)
+{
+	struct search f = {bytes, align, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	uint64_t from = 0, top = 0;
+	uint32_t at = 0;
+
+	do {
+		const struct run *r = &p->runs.at[at];
+
+		for (uint32_t i = 0; i < r->n; i++) {
+			const struct placed *e = &r->at[i];
+
+			if (e->wall || cross(e->arc, arc)) {
+				if (e->addr > from)
+					try_hole(&f, from, e->addr, top);
+				if (f.best_size == bytes)
+					return f.best;
+				if (e->end > from)
+					from = e->end;
+			}
+			if (e->end > top)
+				top = e->end;
+		}
+		at = r->next;
+	} while (at);
+	return f.best != UINT64_MAX ? f.best : f.open;
+}
+
+/* --- slots -------------------------------------------------------------------------------------------------------- */
+
+static int is_settled(const struct um_slot *t)
+{
+	return t->flags & UM_SLOT_FIXED && t->place != UINT64_MAX;
+}
+
+/* Everything between the rooms is a wall. */
+static int add_walls(struct placing *p, const struct um_plan_request *r)
+{
+	uint64_t from = 0;
+
+	for (size_t i = 0; i < r->n_rooms; i++) {
+		if (r->rooms[i].addr < from || r->rooms[i].bytes > UINT64_MAX - r->rooms[i].addr ||
+		    (r->rooms[i].addr | r->rooms[i].bytes) % UM_BLOCK_BYTES)
+			return -EINVAL;
+		if (list_add(p, from, r->rooms[i].addr, for_ever, 1))
+			return -ENOMEM;
+		from = r->rooms[i].addr + r->rooms[i].bytes;
+	}
+	if (r->grow_at < from || r->grow_at % UM_BLOCK_BYTES)
+		return -EINVAL;
+	if (list_add(p, from, r->grow_at, for_ever, 1))
+		return -ENOMEM;
+	return list_add(p, UINT64_MAX / UM_BLOCK_BYTES * UM_BLOCK_BYTES, UINT64_MAX, for_ever, 1);
+}
+
+static int add_settled(struct placing *p)
+{
+	for (uint32_t i = 0; i < p->sched->slots.n; i++) {
+		const struct um_slot *t = &p->sched->slots.at[i];
+
+		if (!is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
+			continue;
+		if (list_add(p, t->place, t->place + t->bytes, arc_of(p, i), 0))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct wish {
+	uint32_t slot;
+	int rank; /* wanderers, then what stays for ever, then the others */
+	int32_t at;
+	uint64_t bytes;
+};
+
+/* What stays lies in the order of use, so that blocks are shared by what is used together. The others: largest first. */
+static int by_turn(const void *a, const void *b)
+{
+	const struct wish *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank - y->rank;
+	if (x->rank == 1 && x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+static size_t list_wishes(const struct placing *p, struct wish *wish)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < p->sched->slots.n; i++) {
+		const struct um_slot *t = &p->sched->slots.at[i];
+		struct wish *w = &wish[n];
+
+		if (is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
+			continue;
+		w->slot = i;
+		w->rank = p->wanders[i] ? 0 : is_for_ever(arc_of(p, i)) ? 1 : 2;
+		w->at = w->rank == 2 ? t->birth : p->used_at[i];
+		w->bytes = (t->bytes + UM_PLACE_GRANULE - 1) / UM_PLACE_GRANULE * UM_PLACE_GRANULE;
+		n++;
+	}
+	qsort(wish, n, sizeof *wish, by_turn);
+	return n;
+}
+
+static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t *top)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t s = wish[i].slot;
+		uint64_t align = p->wanders[s] ? UM_BLOCK_BYTES : UM_PLACE_GRANULE;
+		uint64_t bytes = (wish[i].bytes + align - 1) / align * align;
+		uint64_t at = list_find(p, bytes, align, arc_of(p, s));
+
+		if (at == UINT64_MAX)
+			return -EINVAL;
+		if (list_add(p, at, at + bytes, arc_of(p, s), 0))
+			return -ENOMEM;
+		p->sched->slots.at[s].place = at;
+		if (at + bytes > *top)
+			*top = at + bytes;
+	}
+	return 0;
+}
+
+static int find_uses(struct placing *p)
+{
+	const struct um_schedule *s = p->sched;
+
+	p->wanders = um_place_wanderers(s);
+	p->used_at = malloc((s->slots.n + 1) * sizeof *p->used_at);
+	if (!p->wanders || !p->used_at)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++)
+		p->used_at[i] = INT32_MAX;
+	for (size_t i = s->ops.n; i-- > 0;)
+		for (uint32_t u = 0; u < s->ops.at[i].n_uses; u++)
+			p->used_at[s->uses.at[s->ops.at[i].first_use + u].slot] = (int32_t)i;
+	return 0;
+}
+
+int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint64_t *grow_bytes)
+{
+	struct placing p = {.sched = s};
+	struct wish *wish = malloc((s->slots.n + 1) * sizeof *wish);
+	uint64_t top = r->grow_at;
+	int err = wish ? find_uses(&p) : -ENOMEM;
+
+	if (!err)
+		err = list_init(&p);
+	if (!err)
+		err = add_walls(&p, r);
+	if (!err)
+		err = add_settled(&p);
+	if (!err)
+		err = grant(&p, wish, list_wishes(&p, wish), &top);
+	if (!err)
+		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+	free(wish);
+	free(p.wanders);
+	free(p.used_at);
+	um_vec_fini(&p.runs);
+	return err;
+}
