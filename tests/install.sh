@@ -5,7 +5,6 @@
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${MAKE:=make}" "${SANITIZE=}"
 . "$top_srcdir/tests/tap.sh"
-nm "$top_builddir/.libs/libum.a" 2>/dev/null | grep -q umadv_open || skip_all "no front desk yet"
 
 dest=$tmp/dest
 ok "make install DESTDIR=" "$MAKE" -s -C "$top_builddir" install DESTDIR="$dest" || { tap_done; }
@@ -79,7 +78,6 @@ mkdir "$tmp/cmake"
 cat >"$tmp/cmake/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.10)
 project(use C)
-find_package(umadvise 0.1 REQUIRED)
 find_package(umadvise 7.0 QUIET)
 if(umadvise_FOUND)
 	message(FATAL_ERROR "asked for 7.0, got ${umadvise_VERSION}")
@@ -90,7 +88,7 @@ target_link_libraries(use PRIVATE umadvise::umadvise)
 END
 with_cmake() {
 	CC=${CC%% *} CFLAGS="$SANITIZE" cmake -S "$tmp/cmake" -B "$tmp/cmake/b" \
-		-Dumadvise_DIR="$libdir/cmake/umadvise" &&
+		-DCMAKE_PREFIX_PATH="$dest$prefix" &&
 		cmake --build "$tmp/cmake/b"
 }
 if command -v cmake >/dev/null; then

@@ -32,7 +32,9 @@ violations() {
 		}
 		FNR == 1 {
 			n = split(FILENAME, part, "/")
-			place = part[1]                          # lib, tools, tests, examples, ...
+			place = part[1] # lib, tools, tests, examples, ...
+			dir = FILENAME
+			sub(/[^\/]*$/, "", dir)
 			room = place == "lib" && n > 2 ? part[2] : ""
 			if (room != "" && !(room in sees))
 				bad("no such room: " room)
@@ -67,7 +69,8 @@ violations() {
 		room != "" && to == "" { bad("spell the room: " name); next }
 		room != "" && to != room && !index(sees[room], " " to " ") { bad(room " may not see " name); next }
 		room == "" && to != "" && !private { bad("no such room: " name); next }
-		room == "" && to == "" && name != "umadvise.h" && !exists(place "/" name) &&
+		# A private header beside the file, or of the folder it belongs to.
+		room == "" && to == "" && name != "umadvise.h" && !exists(dir name) && !exists(place "/" name) &&
 			!(place == "tests" && exists("tools/" name)) && !exists("lib/" name) {
 			bad("spell the room: " name)
 		}
