@@ -2,15 +2,15 @@
  *
  * failmalloc.c - a preloaded library that makes the n-th allocation of a process fail
  *
- *     UM_FAIL_AT=n             the n-th malloc, calloc, realloc, ... (counted from 1, from the start of the process) fails
- *                              with ENOMEM; none if unset
+ *     UM_FAIL_AT=n             the n-th malloc, calloc, realloc, ... (counted from 1, from the start of the process)
+ *                              fails with ENOMEM; none if unset
  *     UM_FAIL_COUNT_FILE=path  at exit the number of allocations that were asked for is written there
  *
- * A program may ask failmalloc_live() (declared weak) how many allocations are alive: what it makes and does not free it
- * leaks. tests/failmalloc.sh runs a command once for every n.
+ * A program may ask failmalloc_live() (declared weak) how many allocations are alive: what it makes and does not free
+ * it leaks. tests/failmalloc.sh runs a command once for every n.
  *
- * The real functions are found by dlsym, which may itself allocate: until they are known memory comes from a small arena
- * that is never given back. A wrapper calls nothing but the real function, so no call comes back here.
+ * The real functions are found by dlsym, which may itself allocate: until they are known memory comes from a small
+ * arena that is never given back. A wrapper calls nothing but the real function, so no call comes back here.
  */
 #include <dlfcn.h>
 #include <errno.h>

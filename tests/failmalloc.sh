@@ -5,10 +5,10 @@
 #
 #     failmalloc.sh [-s STEP] [-f FIRST] [-x STATUS]... COMMAND [ARGUMENT]...
 #
-# First the command runs untouched: it must succeed, and its allocations are counted. Then for n = FIRST, FIRST + STEP, ...
-# up to that count it runs with its n-th allocation failing. It may then fail in its own way, with an exit status below 124;
-# it may not hang, die of a signal, or show what a sanitizer or the C library says of broken memory. -x names a status
-# that is refused as well. COMMAND is a program: of a script the allocations of its shell would count.
+# First the command runs untouched: it must succeed, and its allocations are counted. Then for n = FIRST, FIRST + STEP,
+# ... up to that count it runs with its n-th allocation failing. It may then fail in its own way, with an exit status
+# below 124; it may not hang, die of a signal, or show what a sanitizer or the C library says of broken memory. -x names
+# a status that is refused as well. COMMAND is a program: of a script the allocations of its shell would count.
 #
 # Exit status: 0 all is well, 1 something broke (said how, with the number to repeat it by), 77 nothing to preload here.
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Best fit over arenas against a byte map of granules: nothing is given twice, what is given back is free again, records
- * are always at hand.
+ * Best fit over arenas against a byte map of granules: nothing is given twice, what is given back is free again,
+ * records are always at hand.
  */
 #include "record/heap.h"
 #include "model/event.h"

@@ -31,8 +31,8 @@ static void sound(const struct world *w, const char *what)
 	is_str(world_flaw(&w->sched), NULL, "%s: well formed", what);
 }
 
-/* Gradients born in backward, used by the optimizer, freed at the start of the next iteration; optimizer state made in the
- * first one. Iterations are A B B. */
+/* Gradients born in backward, used by the optimizer, freed at the start of the next iteration; optimizer state made in
+ * the first one. Iterations are A B B. */
 static void training(void)
 {
 	struct world w;
@@ -74,7 +74,8 @@ static void training(void)
 	lives(named(&w, "act"), 0, 2, "an activation passes");
 	lives(named(&w, "state"), -1, -1, "state made in the first iteration has come to stay");
 	lives(named(&w, "p"), -1, -1, "a weight stays");
-	ok(named(&w, "grad")->bound.v == grad->id.v && named(&w, "grad")->place == grad->addr, "bound to the one alive now");
+	is_u64(named(&w, "grad")->bound.v, grad->id.v, "bound to the one that is alive now");
+	is_u64(named(&w, "grad")->place, grad->addr, "where it is");
 	is_int(named(&w, "grad")->flags, UM_SLOT_FIXED, "whose place is settled");
 	is_int(named(&w, "act")->flags, 0, "that of an activation is not");
 	is_int(named(&w, "act")->carry, UM_NO_SLOT, "nor is it carried");
@@ -86,8 +87,8 @@ static void training(void)
 	world_fini(&w);
 }
 
-/* A state that every iteration reads from the one before, and makes anew. `overlap`: the old one is freed only when the new
- * one is there. */
+/* A state that every iteration reads from the one before, and makes anew. `overlap`: the old one is freed only when the
+ * new one is there. */
 static void hidden_state(int overlap)
 {
 	struct world w;
@@ -103,6 +104,8 @@ static void hidden_state(int overlap)
 			sound(&w, overlap ? "state, overlapping" : "state");
 			is_int(w.changed, step == 2, "step %d: the schedule %s", step, step == 2 ? "is new" : "stays");
 		}
+		if (step == 4)
+			h->flags = UM_TENSOR_TRANSIENT;
 		tmp = world_alloc(&w, 32, "tmp");
 		OP(&w, "in", R(h), W(tmp));
 		if (!overlap)
@@ -132,6 +135,7 @@ static void hidden_state(int overlap)
 		is_int(w.sched.uses.at[0].slot, w.sched.uses.at[3].slot, "read and written: the same slot");
 		lives(&w.sched.slots.at[w.sched.uses.at[0].slot], 1, 1, "the state wraps");
 		is_u64(w.sched.slots.at[w.sched.uses.at[0].slot].bound.v, h->id.v, "bound to the new one");
+		is_int(w.sched.slots.at[w.sched.uses.at[0].slot].flags, UM_SLOT_FIXED, "promised for one of both");
 	}
 	world_fini(&w);
 }
@@ -162,6 +166,109 @@ static void swapping(void)
 		OP(&w, "step", R(a), W(b));
 		t = a, a = b, b = t;
 	}
+	world_fini(&w);
+}
+
+/* Three buffers take turns, two at a time: who comes next was not seen in the iteration before. */
+static void taking_turns(void)
+{
+	struct world w;
+	struct um_tensor *t[3];
+
+	world_init(&w);
+	for (int i = 0; i < 3; i++)
+		t[i] = world_alloc(&w, 64, "t");
+	for (int step = 0; step < 6; step++) {
+		world_iter(&w);
+		if (step >= 2) {
+			sound(&w, "taking turns");
+			ok(w.sched.slots.at[0].carry == 1 && w.sched.slots.at[0].bound.v == t[step % 3]->id.v,
+			   "step %d: the second is the first next", step);
+			ok(w.sched.slots.at[1].bound.v == 0 && w.sched.slots.at[1].flags == UM_SLOT_GUESSED,
+			   "and the second is somebody else");
+			is_int(w.changed, step == 2, "the schedule %s", step == 2 ? "is new" : "stays");
+		}
+		OP(&w, "step", R(t[step % 3]), W(t[(step + 1) % 3]));
+	}
+	world_fini(&w);
+}
+
+/* Nobody asked about the iteration in between: what was two iterations ago says nothing. */
+static void one_missed(void)
+{
+	struct world w;
+	struct um_tensor *t[3];
+	struct um_event event = {.kind = UM_EV_ITER};
+
+	world_init(&w);
+	for (int i = 0; i < 3; i++)
+		t[i] = world_alloc(&w, 64, "t");
+	world_iter(&w);
+	for (int step = 0; step < 3; step++) {
+		OP(&w, "step", R(t[step % 3]), R(t[(step + 1) % 3]), W(t[(step + 2) % 3]));
+		if (step == 1) {
+			um_recorder_take(&w.recorder, &w.it);
+			world_feed(&w, &event);
+		} else {
+			world_iter(&w);
+		}
+	}
+	is_int(w.sched.slots.at[0].carry, 0, "after a gap everybody stays");
+	is_int(w.changed, 0, "as after the first one");
+	world_fini(&w);
+}
+
+/* A weight is freed in the last iteration. */
+static void the_end(void)
+{
+	struct world w;
+	struct um_tensor *p, *q;
+
+	world_init(&w);
+	p = world_alloc(&w, 64, "p");
+	q = world_alloc(&w, 64, "q");
+	for (int step = 0; step < 3; step++) {
+		world_iter(&w);
+		OP(&w, "a", U(p), R(q));
+		if (step == 2)
+			world_free(&w, p);
+		OP(&w, "b", U(q));
+	}
+	world_iter(&w);
+	sound(&w, "the end");
+	lives(named(&w, "p"), -1, 1, "what is freed for good");
+	is_u64(named(&w, "p")->bound.v, 0, "nobody plays its part next");
+	ok(named(&w, "p")->flags & UM_SLOT_GUESSED, "as far as is known");
+	is_int(w.changed, 1, "the schedule is another");
+	world_fini(&w);
+}
+
+/* As the ring below, but each is made after the last op. */
+static void ring_at_the_end(void)
+{
+	struct world w;
+	struct um_tensor *t[3] = {NULL};
+	const struct um_slot *born;
+
+	world_init(&w);
+	t[1] = world_alloc(&w, 64, "t");
+	t[2] = world_alloc(&w, 64, "t");
+	for (int step = 0; step < 6; step++) {
+		world_iter(&w);
+		OP(&w, "step", R(t[1]), R(t[2]));
+		OP(&w, "tail", U(t[1]));
+		world_free(&w, t[2]);
+		t[2] = t[1];
+		t[1] = world_alloc(&w, 64, "t");
+	}
+	world_iter(&w);
+	sound(&w, "ring at the end");
+	is_int(w.changed, 0, "the schedule stays");
+	born = &w.sched.slots.at[w.sched.births.at[0]];
+	lives(born, 1, 2, "the young one is there at the end, and not all the time");
+	is_int(born->carry, UM_NO_SLOT, "nobody was the young one before");
+	is_int(w.sched.slots.at[0].carry, index_of(&w, born), "it becomes the middle one");
+	lives(&w.sched.slots.at[1], -1, 2, "the old one is freed after the last op");
 	world_fini(&w);
 }
 
@@ -250,13 +357,15 @@ static void nested(void)
 		world_dead(&w, half);
 		inner = world_add(&w, 1 << 20, 4096, "inner", UM_TENSOR_ADOPTED);
 		OP(&w, "inner", W(inner));
-		if (step == 2)
+		if (step == 2) {
+			all->flags |= UM_TENSOR_TRANSIENT;
 			OP(&w, "whole", R(all));
+		}
 		world_free(&w, inner);
 	}
 	is_int(w.changed, 0, "while the whole is not used, parts are slots");
 	u = w.sched.uses.at;
-	ok(u[0].slot == u[1].slot && u[0].off == 8192 && u[0].bytes == 4096, "a part of a used part counts as the latter");
+	ok(u[0].slot == u[1].slot && u[0].off == 8192 && u[0].bytes == 4096, "a part of a used part is the latter");
 	is_int(u[1].dead_after, 0, "and no promise is made for it");
 	is_int(w.sched.slots.at[u[0].slot].flags, UM_SLOT_FIXED, "adopted memory does not move");
 	is_int(named(&w, "part")->flags, UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED, "its own slot is idle");
@@ -265,11 +374,55 @@ static void nested(void)
 	world_iter(&w);
 	u = w.sched.uses.at;
 	sound(&w, "the whole and its parts");
-	ok(u[0].slot == u[1].slot && u[1].slot == u[2].slot && u[2].slot == u[3].slot, "the whole is used: all is one slot");
+	ok(u[0].slot == u[1].slot && u[1].slot == u[2].slot && u[2].slot == u[3].slot, "the whole is used: one slot");
 	ok(u[0].off == 40960 && u[1].off == 32768 && u[2].off == 0 && u[3].bytes == 65536, "each part at its offset");
 	is_str(w.sched.slots.at[u[0].slot].name, "all", "the whole's");
+	is_int(w.sched.slots.at[u[0].slot].flags, UM_SLOT_FIXED, "what is promised of it is not promised of each part");
 	is_int(w.sched.births.n, 1, "a birth inside it keeps a slot");
 	ok(named(&w, "inner")->flags & UM_SLOT_UNMANAGED, "that asks for nothing");
+
+	/* an allocation carved up within the iteration */
+	all = world_add(&w, 1 << 24, 65536, "fresh", UM_TENSOR_ADOPTED);
+	inner = world_add(&w, 1 << 24, 4096, "carved", UM_TENSOR_ADOPTED);
+	inner->flags |= UM_TENSOR_TRANSIENT;
+	OP(&w, "carved", W(inner));
+	world_free(&w, inner);
+	world_free(&w, all);
+	world_iter(&w);
+	u = w.sched.uses.at;
+	is_int(u[0].slot, index_of(&w, named(&w, "carved")), "a whole that is not used takes nothing from its parts");
+	ok(named(&w, "fresh")->flags & UM_SLOT_UNMANAGED, "and asks for nothing");
+	is_int(named(&w, "carved")->flags, UM_SLOT_FIXED | UM_SLOT_TRANSIENT, "a promise made after the birth counts");
+	world_fini(&w);
+}
+
+/* An op may be launched again if that makes whole slots again. */
+static void relaunching(int with_whole)
+{
+	struct world w;
+	struct um_tensor *all, *part;
+	struct um_event event = {.kind = UM_EV_OP};
+	struct um_use uses[1];
+
+	world_init(&w);
+	all = world_add(&w, 1 << 20, 8192, "all", UM_TENSOR_ADOPTED);
+	part = world_add(&w, 1 << 20, 4096, "part", UM_TENSOR_ADOPTED);
+	world_iter(&w);
+	uses[0] = W(part);
+	event.op.name = "make";
+	event.op.uses = uses;
+	event.op.n_uses = 1;
+	event.op.relaunchable = 1;
+	event.op.relaunch = &part->id;
+	event.op.n_relaunch = 1;
+	world_feed(&w, &event);
+	if (with_whole)
+		OP(&w, "use", R(all));
+	world_iter(&w);
+	is_int(w.sched.ops.at[0].relaunchable, !with_whole, with_whole ? "not if it makes a part" : "if it makes one");
+	is_int(w.sched.ops.at[0].n_relaunch, !with_whole, "and what it makes");
+	if (!with_whole)
+		is_int(w.sched.relaunch.at[0], w.sched.uses.at[0].slot, "in terms of slots");
 	world_fini(&w);
 }
 
@@ -326,7 +479,7 @@ static void death_moves(void)
 static void edges(void)
 {
 	struct world w;
-	struct um_tensor *p, *t, *batch = NULL, *kept = NULL, *spare;
+	struct um_tensor *p, *t, *batch = NULL, *kept = NULL, *same = NULL, *spare;
 
 	world_init(&w);
 	p = world_alloc(&w, 64, "p");
@@ -334,7 +487,7 @@ static void edges(void)
 		world_iter(&w);
 		if (step == 1) {
 			sound(&w, "edges, after one iteration");
-			lives(named(&w, "batch"), 2, 2, "made for the next iteration, nobody knows: there all the time");
+			lives(named(&w, "batch"), 2, 2, "made for the next iteration, perhaps: there all the time");
 			is_u64(named(&w, "batch")->bound.v, batch->id.v, "the one that is there");
 			ok(named(&w, "batch")->flags & UM_SLOT_GUESSED, "a guess");
 		}
@@ -345,8 +498,11 @@ static void edges(void)
 		t = world_alloc(&w, 64, "passing");
 		world_free(&w, t);
 		OP(&w, "a", U(p));
-		if (kept)
+		if (kept) {
 			world_free(&w, kept);
+			world_free(&w, same);
+		}
+		same = world_alloc(&w, 48, "same");
 		if (batch) {
 			OP(&w, "b", R(batch), U(p));
 			world_free(&w, batch);
@@ -364,10 +520,12 @@ static void edges(void)
 	lives(named(&w, "spare"), 1, 2, "after the last op too");
 	lives(named(&w, "batch"), 2, 2, "made after the last op, freed after the last op of the next: one slot");
 	lives(named(&w, "kept"), 2, 1, "never used, but it takes memory");
+	lives(named(&w, "same"), 1, 1, "freed and made again at the same place: one slot, there all the time");
 	world_fini(&w);
 }
 
-/* A new batch is there before the old one is freed: two at a time for a while, although the old one is not used any more. */
+/* A new batch is there before the old one is freed: two at a time for a while, although the old one is not used any
+ * more. */
 static void unused_overlap(void)
 {
 	struct world w;
@@ -425,7 +583,7 @@ static void nothing_to_learn(void)
 static void what_is_copied(void)
 {
 	struct world w;
-	struct um_tensor *p, *comm;
+	struct um_tensor *p, *comm, *late;
 
 	world_init(&w);
 	p = world_alloc(&w, 64, "p");
@@ -447,6 +605,11 @@ static void what_is_copied(void)
 	OP(&w, "a", world_use(p, UM_READ, 8, 16), W(comm));
 	world_iter(&w);
 	is_int(w.changed, 1, "a promise that is not made again is a change");
+	late = world_alloc(&w, 32, "late");
+	late->flags |= UM_TENSOR_TRANSIENT;
+	OP(&w, "a", W(late));
+	world_iter(&w);
+	is_int(named(&w, "late")->flags, UM_SLOT_TRANSIENT | UM_SLOT_GUESSED, "a promise made after the birth");
 	world_fini(&w);
 }
 
@@ -456,9 +619,15 @@ int main(void)
 	hidden_state(0);
 	hidden_state(1);
 	swapping();
+	taking_turns();
+	one_missed();
+	the_end();
+	ring_at_the_end();
 	ring();
 	replaced();
 	nested();
+	relaunching(0);
+	relaunching(1);
 	shapes_change();
 	death_moves();
 	edges();

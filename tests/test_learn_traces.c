@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recorded workloads: does what repeats become one schedule, and what does not repeat none? Each trace is played as it is,
- * and once more with its last iteration played several times over, as a long run would.
+ * Recorded workloads: does what repeats become one schedule, and what does not repeat none? Each trace is played as it
+ * is, and once more with its last iteration played several times over, as a long run would.
  */
 #include "io/umtrace.h"
 #include "tap.h"
@@ -75,8 +75,8 @@ static void play(struct world *w, struct cast *c, const struct um_event *ev)
 	}
 }
 
-/* What a name in the last iteration stands for when that iteration is played again: a tensor born in it under another id
- * that is alive at its start has the role of its counterpart. Births are matched by order. */
+/* What a name in the last iteration stands for when that iteration is played again: a tensor born in it under another
+ * id that is alive at its start has the role of its counterpart. Births are matched by order. */
 struct tail {
 	size_t first, last; /* events of the last iteration: (first, last) */
 	size_t before; /* the iter event before `first` */
@@ -160,8 +160,8 @@ static uint64_t bytes_planned(const struct um_schedule *s, int32_t op)
 	return bytes;
 }
 
-/* Does the schedule hold as much memory alive, op by op, as the workload did? What the iteration never touches is no slot,
- * so the two may differ, but always by the same. */
+/* Does the schedule hold as much memory alive, op by op, as the workload did? What the iteration never touches is no
+ * slot, so the two may differ, but always by the same. */
 static int same_memory(const struct outcome *o)
 {
 	size_t n = o->last.ops.n;
@@ -248,8 +248,8 @@ static unsigned count_wrapped(const struct um_schedule *s)
 	return n;
 }
 
-/* `want`: changed, iteration by iteration; of the last schedule: how many slots are `wrapped` over the iteration's end, how
- * many are `handed` on to another slot's tensor, and how many are `guessed` (then memory need not agree). */
+/* `want`: changed, iteration by iteration; of the last schedule: how many slots are `wrapped` over the iteration's end,
+ * how many are `handed` on to another slot's tensor, and how many are `guessed` (then memory need not agree). */
 static void trace_case(const char *name, const char *want, unsigned wrapped, unsigned handed, unsigned guessed)
 {
 	char path[4096];

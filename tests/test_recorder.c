@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an iteration looks like once it is over: numbers, positions, fingerprints, and what is kept from one to the next.
+ * What an iteration looks like once it is over: numbers, positions, fingerprints, and what is kept from one to the
+ * next.
  */
 #include "tap.h"
 #include "world.h"
@@ -64,7 +65,7 @@ static uint64_t signature_of(int variant)
 	if (variant == 1)
 		world_alloc(&w, 12345, "shifts addresses and ids");
 	x = world_alloc(&w, 512, "x");
-	y = world_alloc(&w, variant == 2 ? 513 : 512, "y");
+	y = world_alloc(&w, variant == 2 || variant == 15 ? 513 : 512, "y");
 	world_iter(&w);
 	t = world_alloc(&w, variant == 3 ? 65 : 64, "t");
 	OP(&w, variant == 4 ? "mul" : "add", R(x), W(t));
@@ -76,6 +77,8 @@ static uint64_t signature_of(int variant)
 		uses[0].off = 8, uses[0].bytes = 504;
 	if (variant == 9)
 		uses[0].bytes = 504;
+	if (variant == 15)
+		uses[0].bytes = 512;
 	if (variant == 10)
 		uses[0].touched = 8;
 	event.op.name = "next";
@@ -98,14 +101,17 @@ static void fingerprints(void)
 		int same;
 		const char *what;
 	} variant[] = {{1, "the same again"}, {1, "other addresses and ids"}, {0, "the size of a tensor"},
-	               {0, "the size of a birth"}, {0, "a name"}, {1, "where a tensor is freed"}, {0, "which tensor is used"},
-	               {0, "read or written"}, {0, "an offset"}, {0, "a length"}, {1, "how much of it is really touched"},
-	               {0, "one use less"}, {0, "the stream"}, {1, "the measured time"}, {0, "one birth more"}};
+	               {0, "the size of a birth"}, {0, "a name"}, {1, "where a tensor is freed"},
+	               {0, "which tensor is used"}, {0, "read or written"}, {0, "an offset"}, {0, "a length"},
+	               {1, "how much of it is really touched"},
+	               {0, "one use less"}, {0, "the stream"}, {1, "the measured time"}, {0, "one birth more"},
+	               {0, "the size of a tensor, used alike"}};
 	uint64_t base = signature_of(0);
 
 	for (int i = 0; i < (int)(sizeof variant / sizeof *variant); i++)
 		ok((signature_of(i) == base) == variant[i].same, "%s: %s", variant[i].what,
 		   variant[i].same ? "the same signature" : "another signature");
+	ok(signature_of(8) != signature_of(9), "another offset alone: another signature");
 }
 
 static void late_and_dead(void)
@@ -141,9 +147,16 @@ static void late_and_dead(void)
 	is_int(w.it.uses.at[1].dead_after, 0, "dead is said of the last use so far, not of an earlier one");
 	is_int(w.it.uses.at[2].dead_after, 1, "but of this one");
 	is_int(w.it.uses.at[3].dead_after, 0, "and not of a later one");
-	OP(&w, "e", R(p));
+	for (int i = 0; i < 2; i++) {
+		OP(&w, "e", R(p));
+		if (i == 0)
+			used = world_alloc(&w, 32, "used");
+		world_iter(&w);
+		is_int(w.it.late_frees.n, 0, "the next iterations start clean");
+	}
+	world_free(&w, used);
 	world_iter(&w);
-	is_int(w.it.late_frees.n, 0, "the next iteration starts clean");
+	is_int(w.it.late_frees.n, 0, "born two iterations ago: not late but old");
 	world_fini(&w);
 }
 
@@ -244,17 +257,20 @@ static void nested(void)
 static void between_take_and_mark(void)
 {
 	struct world w;
-	struct um_tensor *x;
+	struct um_tensor *x, *y;
 
 	world_init(&w);
 	x = world_alloc(&w, 64, "x");
+	y = world_alloc(&w, 64, "y");
 	world_iter(&w);
 	OP(&w, "a", U(x));
 	um_recorder_take(&w.recorder, &w.it);
 	is_int(w.it.ops.n, 1, "handed over");
-	OP(&w, "b", U(x));
 	world_dead(&w, x);
-	is_int(w.recorder.it.tensors.n, 1, "an event before the mark numbers its tensors anew");
+	OP(&w, "b", U(y));
+	OP(&w, "c", U(x));
+	is_int(w.recorder.it.tensors.n, 2, "events before the mark number their tensors anew");
+	is_int(w.recorder.it.uses.at[1].tensor, 1, "each for itself");
 	world_fini(&w);
 }
 

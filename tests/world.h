@@ -2,8 +2,8 @@
  *
  * world.h - a small program to learn from: registry, recorder and learner wired as the front desk does it
  *
- * Addresses are made up and never used twice, so that nothing can lean on them. What was learned of the iteration that just
- * ended is in rc, changed, sched and it.
+ * Addresses are made up and never used twice, so that nothing can lean on them. What was learned of the iteration that
+ * just ended is in rc, changed, sched and it.
  */
 #ifndef UM_TESTS_WORLD_H
 #define UM_TESTS_WORLD_H
@@ -51,7 +51,8 @@ static inline void world_feed(struct world *w, const struct um_event *event)
 		abort(); /* the recorder never fails its host */
 }
 
-static inline struct um_tensor *world_add(struct world *w, uint64_t addr, uint64_t bytes, const char *name, unsigned flags)
+static inline struct um_tensor *world_add(struct world *w, uint64_t addr, uint64_t bytes, const char *name,
+                                          unsigned flags)
 {
 	struct um_event event = {.kind = UM_EV_ALLOC};
 	struct um_tensor *t;
@@ -150,7 +151,8 @@ static inline const char *world_flaw(const struct um_schedule *s)
 			return "carried although not alive at the start";
 		if (slot->carry == UM_NO_SLOT && at_start && !(slot->flags & UM_SLOT_GUESSED))
 			return "alive at the start, carried by nobody";
-		if (slot->carry != UM_NO_SLOT && (slot->carry >= s->slots.n || s->slots.at[slot->carry].bytes != slot->bytes))
+		if (slot->carry != UM_NO_SLOT &&
+		    (slot->carry >= s->slots.n || s->slots.at[slot->carry].bytes != slot->bytes))
 			return "carried by a slot of another size";
 		if ((slot->carry == UM_NO_SLOT) != (slot->bound.v == 0))
 			return "bound and carry disagree";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An AVL tree with parent links: `balance` holds the height of the subtree (a leaf has 1), from which the skew of a node
- * follows. After a change only the way up to the root is looked at, and only as far as heights change.
+ * An AVL tree with parent links: `balance` holds the height of the subtree (a leaf has 1), from which the skew of a
+ * node follows. After a change only the way up to the root is looked at, and only as far as heights change.
  */
 #include "base/tree.h"
 

@@ -64,7 +64,8 @@ static void add_uses(const struct um_iteration *it, const struct um_nesting *nes
 }
 
 /* Launching an op again makes whole slots again: not where an output is but a part of its slot. */
-static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter_op *op, const struct um_nesting *nesting)
+static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter_op *op,
+                             const struct um_nesting *nesting)
 {
 	for (uint32_t i = 0; i < op->n_relaunch; i++) {
 		uint32_t number = it->relaunch.at[op->first_relaunch + i];
@@ -201,26 +202,23 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct 
 {
 	struct learner *m = l->impl;
 	struct um_past was;
-	int rc = -ENODATA;
+	int rc;
 
 	if (it->incomplete || it->ops.n == 0)
-		goto forget;
+		return -ENODATA;
 	rc = um_past_fill(&m->now, it);
 	if (!rc)
 		rc = build(it, &m->past, &m->now, out);
 	if (!rc)
 		rc = spell(m, out);
-	if (rc)
-		goto undo;
+	if (rc) {
+		um_schedule_fini(out);
+		um_schedule_init(out);
+		return rc;
+	}
 	*changed = turn_page(m);
 	was = m->past;
 	m->past = m->now;
 	m->now = was;
 	return 0;
-undo:
-	um_schedule_fini(out);
-	um_schedule_init(out);
-forget:
-	m->past.known = 0;
-	return rc;
 }

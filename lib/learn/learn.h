@@ -8,10 +8,10 @@
  *
  * Slots: a tensor is who it was at its first appearance: born in this iteration (birth order), born in the one before
  * (birth order there), or older. What is born in one iteration and freed in the next is one slot (birth >= 0, death <=
- * birth) where its two lives do not overlap, else two. `carry` and `bound` say who is who when the next iteration begins;
- * buffers that swap roles every iteration are learned from two iterations (the tensor bound to slot a now was bound to slot
- * b before: carry[a] = b). After one iteration the schedule is a guess (UM_SLOT_GUESSED where a birth was not freed).
- * Iteration path: O(n log n) at most.
+ * birth) where its two lives do not overlap, else two. `carry` and `bound` say who is who when the next iteration
+ * begins; buffers that swap roles every iteration are learned from two iterations (the tensor bound to slot a now was
+ * bound to slot b before: carry[a] = b). After one iteration the schedule is a guess (UM_SLOT_GUESSED where a birth was
+ * not freed). Iteration path: O(n log n) at most.
  */
 #ifndef UM_LEARN_LEARN_H
 #define UM_LEARN_LEARN_H
@@ -26,9 +26,9 @@ struct um_learner {
 int um_learner_init(struct um_learner *l); /* 0 or -ENOMEM */
 void um_learner_fini(struct um_learner *l);
 
-/* Builds the schedule that iteration it->n + 1 is expected to follow. `out` is initialised and empty. `*changed` is 0 if the
- * schedule is the same as the one built before (signature, slots' births, deaths, carry and flags), so that a plan made for
- * it still holds; bound may differ. 0, -ENOMEM, -ENODATA (the iteration is incomplete or has no ops). */
+/* Builds the schedule that iteration it->n + 1 is expected to follow. `out` is initialised and empty. `*changed` is 0
+ * if the schedule is the same as the one built before (signature, slots' births, deaths, carry and flags), so that a
+ * plan made for it still holds; bound may differ. 0, -ENOMEM, -ENODATA (the iteration is incomplete or has no ops). */
 int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out, int *changed);
 
 #endif

@@ -9,7 +9,8 @@ int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const s
 	n->host = malloc((count + 1) * sizeof *n->host);
 	n->off = calloc(count + 1, sizeof *n->off);
 	n->whole = calloc(count + 1, 1);
-	if (!used || !n->host || !n->off || !n->whole) {
+	n->hollow = calloc(count + 1, 1);
+	if (!used || !n->host || !n->off || !n->whole || !n->hollow) {
 		free(used);
 		um_nesting_fini(n);
 		return -ENOMEM;
@@ -23,8 +24,12 @@ int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const s
 		const struct um_iter_nest *nest = &it->nests.at[i];
 		uint32_t outer = um_past_find(now, nest->outer);
 
-		if (outer == UM_NOBODY || !used[outer])
+		if (outer == UM_NOBODY)
 			continue;
+		if (!used[outer]) {
+			n->hollow[outer] = 1;
+			continue;
+		}
 		n->host[nest->inner] = outer;
 		n->off[nest->inner] = nest->off;
 		n->whole[outer] = 1;
@@ -38,5 +43,6 @@ void um_nesting_fini(struct um_nesting *n)
 	free(n->host);
 	free(n->off);
 	free(n->whole);
+	free(n->hollow);
 	memset(n, 0, sizeof *n);
 }

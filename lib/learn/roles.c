@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was seen goes first (the same signature twice), then what birth order suggests, then that a tensor which is alive
- * stays who it is. Nobody gets two parts: a later suggestion yields to an earlier one.
+ * What was seen goes first (the same signature twice), then what birth order suggests, then that a tensor which is
+ * alive stays who it is. Nobody gets two parts: a later suggestion yields to an earlier one.
  */
 #include "learn/roles.h"
 
@@ -33,7 +33,8 @@ static uint32_t counterpart(const struct um_iteration *it, uint64_t ord, uint64_
 	return it->tensors.at[b].bytes == bytes ? b : UM_NOBODY;
 }
 
-static void by_number(struct um_roles *r, const struct um_iteration *it, const struct um_past *past, unsigned char *taken)
+static void by_number(struct um_roles *r, const struct um_iteration *it, const struct um_past *past,
+                      unsigned char *taken)
 {
 	for (uint32_t a = 0; a < it->tensors.n; a++) {
 		uint32_t b;

@@ -24,7 +24,7 @@ static unsigned slot_flags(const struct build *b, uint32_t number)
 
 	if (t->flags & UM_TENSOR_TRANSIENT)
 		flags |= UM_SLOT_TRANSIENT;
-	if ((t->flags & UM_TENSOR_UNMANAGED) || b->nesting->host[number] != number)
+	if ((t->flags & UM_TENSOR_UNMANAGED) || b->nesting->host[number] != number || b->nesting->hollow[number])
 		flags |= UM_SLOT_UNMANAGED;
 	return flags;
 }
@@ -202,7 +202,7 @@ static void carry_older(struct build *b)
 		}
 		s->carry = b->slot_of[next];
 		if (next != a)
-			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT; /* it was promised of a tensor, not of the part it plays */
+			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT; /* a promise about a tensor is none about its part */
 		bind(s, &b->it->tensors.at[next]);
 	}
 }

@@ -15,8 +15,8 @@
  *     born, follows one that stays     p, e
  *     born, nobody knows               p, e      guessed
  *
- * umplan reads death <= birth as "freed in the next iteration". A life that spans no op is therefore stretched over one,
- * and what is born after the last op and kept, its follower unknown, is taken to be there all the time.
+ * umplan reads death <= birth as "freed in the next iteration". A life that spans no op is therefore stretched over
+ * one, and what is born after the last op and kept, its follower unknown, is taken to be there all the time.
  */
 #ifndef UM_LEARN_SLOTS_H
 #define UM_LEARN_SLOTS_H

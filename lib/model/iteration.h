@@ -77,8 +77,9 @@ void um_iteration_init(struct um_iteration *it);
 void um_iteration_clear(struct um_iteration *it); /* empties it, keeps its memory */
 void um_iteration_fini(struct um_iteration *it);
 
-/* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, `tensor` being the tensor's
- * number in the iteration. Of an iteration, from 0: each birth and each op, in order. Frees are no part of it. */
+/* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, `tensor` being the
+ * tensor's number in the iteration. Of an iteration, from 0: each birth and each op, in order. Frees are no part of
+ * it. */
 uint64_t um_op_hash(uint64_t name_hash, int32_t stream);
 uint64_t um_op_hash_use(uint64_t h, uint32_t tensor, uint64_t tensor_bytes, const struct um_use *use);
 uint64_t um_signature_birth(uint64_t signature, uint64_t bytes);

@@ -7,8 +7,8 @@
  * owns  the map of free ranges; the caller gets and returns the memory itself
  *
  * Granule 512 bytes. Neighbours share 2 MiB blocks, so what is resident stays within a few per cent of what is alive
- * (measured on recorded workloads: bench/). Best fit, lowest address first; coalesces at once. Never touches the memory.
- * Alloc path: O(log n), one small allocation at most (a free-range record, recycled). Not thread-safe.
+ * (measured on recorded workloads: bench/). Best fit, lowest address first; coalesces at once. Never touches the
+ * memory. Alloc path: O(log n), one small allocation at most (a free-range record, recycled). Not thread-safe.
  */
 #ifndef UM_RECORD_HEAP_H
 #define UM_RECORD_HEAP_H
@@ -42,8 +42,8 @@ int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes);
 /* Takes `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and ask again), -ENOMEM. */
 int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
-/* Takes exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is taken, outside, or addr is not a
- * multiple of the granule, -ENOMEM. */
+/* Takes exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is taken, outside, or addr is not
+ * a multiple of the granule, -ENOMEM. */
 int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Gives back a range that was taken (same addr and bytes). Never fails: the record needed was set aside by take. */

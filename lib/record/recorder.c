@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A live tensor remembers its number in the current iteration (seen_at, valid while seen_iter is the iteration's number),
- * so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event is kept whole
- * or not at all, and after the first that is not the iteration is incomplete and ops are no longer looked at.
+ * A live tensor remembers its number in the current iteration (seen_at, valid while seen_iter is the iteration's
+ * number), so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event
+ * is kept whole or not at all, and after the first that is not the iteration is incomplete and ops are no longer looked
+ * at.
  */
 #include "record/recorder.h"
 

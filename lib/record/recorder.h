@@ -10,8 +10,8 @@
  * iteration is marked incomplete and the host program goes on. Names are interned once. Not thread-safe.
  *
  * Set-up (before the first iter) is not kept, only who was born in it. An iteration that grows beyond UM_RECORD_OPS or
- * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory. So is one in which a
- * tensor is born around live ones.
+ * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory. So is one in which
+ * a tensor is born around live ones.
  * Writes into live tensors: born_iter and born_ord at birth; seen_iter and seen_at.
  */
 #ifndef UM_RECORD_RECORDER_H
@@ -35,8 +35,8 @@ struct um_recorder {
 int um_recorder_init(struct um_recorder *r); /* 0 or -ENOMEM */
 void um_recorder_fini(struct um_recorder *r);
 
-/* At an iter event, before feeding it: hands the finished iteration over. Its strings stay valid while the recorder lives.
- * The memory of `*out` (initialised, perhaps of an earlier iteration) is taken in exchange and used again. */
+/* At an iter event, before feeding it: hands the finished iteration over. Its strings stay valid while the recorder
+ * lives. The memory of `*out` (initialised, perhaps of an earlier iteration) is taken in exchange and used again. */
 void um_recorder_take(struct um_recorder *r, struct um_iteration *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A tree keyed (addr, UINT64_MAX - bytes): of ranges that start together the inner one sorts later. Because live ranges
- * nest or are apart, whatever holds an address is the last range that starts at or before it, or an ancestor of that one:
- * a floor and a short climb find it.
+ * nest or are apart, whatever holds an address is the last range that starts at or before it, or an ancestor of that
+ * one: a floor and a short climb find it.
  */
 #include "record/registry.h"
 
@@ -59,8 +59,8 @@ void um_registry_fini(struct um_registry *r)
 	r->n = 0;
 }
 
-/* Which live tensor would the range be a part of (`*parent`, may be NULL)? -EEXIST if a live range and this one overlap in
- * part or are the same. Live ranges inside it are fine: they become its parts. */
+/* Which live tensor would the range be a part of (`*parent`, may be NULL)? -EEXIST if a live range and this one overlap
+ * in part or are the same. Live ranges inside it are fine: they become its parts. */
 static int find_place(const struct um_registry *r, uint64_t addr, uint64_t bytes, struct um_tensor **parent)
 {
 	uint64_t end = addr + bytes, b = UINT64_MAX - bytes;
