@@ -10,5 +10,6 @@ AC_CACHE_CHECK([whether the linker takes --version-script], [um_cv_version_scrip
 		[um_cv_version_script=yes], [um_cv_version_script=no])
 	LDFLAGS=$um_save_LDFLAGS
 	rm -f conftest.map])
+AC_SUBST([VERSION_SCRIPT], [$um_cv_version_script])
 AM_CONDITIONAL([HAVE_VERSION_SCRIPT], [test "x$um_cv_version_script" = xyes])
 ])
