@@ -25,20 +25,23 @@ static int __attribute__((format(printf, 3, 4))) refuse(char *why, size_t size, 
 	return -EINVAL;
 }
 
-/* Who is who when the next iteration begins must be a renaming: nobody lost, nobody twice. */
+/* Who is who when the next iteration begins must be a renaming of what is alive: nobody is two. */
 static int check_carry(const struct um_schedule *s, char *why, size_t size)
 {
 	uint8_t *taken = calloc(s->slots.n + 1, 1);
 	int err = taken ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; !err && i < s->slots.n; i++) {
-		uint32_t to = um_slot_heir(s, i);
+		uint32_t from = s->slots.at[i].carry;
 
-		if (!um_slot_stays(s, i))
+		if (from == UM_NO_SLOT)
 			continue;
-		if (s->slots.at[to].bytes != s->slots.at[i].bytes || !um_slot_alive_first(&s->slots.at[to]) || taken[to])
-			err = refuse(why, size, "slot %u cannot be slot %u of the next iteration", i, to);
-		taken[to] = 1;
+		if (from >= s->slots.n || taken[from] || s->slots.at[from].bytes != s->slots.at[i].bytes ||
+		    !um_slot_alive_first(&s->slots.at[i]) ||
+		    !um_slot_alive_last(&s->slots.at[from], (int32_t)s->ops.n))
+			err = refuse(why, size, "slot %u cannot be what slot %u was in the iteration before", i, from);
+		else
+			taken[from] = 1;
 	}
 	free(taken);
 	return err;

@@ -45,26 +45,34 @@ static struct um_atom_range locate(const struct um_plan_run *r, const struct um_
 	struct um_atom_range a = r->atoms.hint[h];
 	uint32_t base = r->atoms.first[s];
 
-	for (uint64_t i = e->iter; i < r->iter; i++)
-		s = um_slot_heir(&r->plan->sched, s);
+	for (uint64_t i = e->iter; i < r->iter && r->heir[s] != UM_NO_SLOT; i++)
+		s = r->heir[s];
 	*slot = s;
 	a.lo = a.lo - base + r->atoms.first[s];
 	a.hi = a.hi - base + r->atoms.first[s];
 	return a;
 }
 
-/* Has the tensor that this hint was meant for been freed meanwhile? */
+/* Has the tensor that this hint was meant for been freed meanwhile? Followed through its names since. */
 static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	const struct um_hint *h = &r->plan->hints.at[e->queue[e->head]];
-	const struct um_slot *s = slot_at(r, h->slot);
-	uint64_t dies = e->iter;
+	int32_t n = (int32_t)r->plan->sched.ops.n, from = h->at;
+	uint32_t s = h->slot;
 
-	if (s->death < 0 || (s->death >= (int32_t)r->plan->sched.ops.n && um_slot_stays(&r->plan->sched, h->slot)))
-		return 0;
-	if (s->birth >= s->death && h->at >= s->birth)
-		dies++;
-	return r->iter > dies || (r->iter == dies && r->pos >= s->death);
+	for (uint64_t i = e->iter; i <= r->iter; i++, from = -1) {
+		const struct um_slot *t = slot_at(r, s);
+		int older = t->birth < 0 || from < t->birth; /* alive since before this iteration */
+
+		if (t->death >= 0 && t->death < n && (older || t->birth < t->death))
+			return r->iter > i || r->pos >= t->death;
+		if (i == r->iter)
+			return 0;
+		s = r->heir[s];
+		if (s == UM_NO_SLOT)
+			return 1;
+	}
+	return 0;
 }
 
 /* Something waits at the head, and the op that it waits for has finished. */
@@ -383,25 +391,22 @@ static void rename_slots(struct um_plan_run *r)
 
 	memcpy(r->spare, r->state, r->atoms.n);
 	for (uint32_t q = 0; q < s->slots.n; q++) {
-		uint32_t p = r->source[q], n = first[q + 1] - first[q];
+		const struct um_slot *t = slot_at(r, q);
+		uint32_t p = t->carry, n = first[q + 1] - first[q];
 
-		if (p == UM_NO_SLOT) {
-			if (um_slot_alive_first(slot_at(r, q)))
-				memset(r->state + first[q], UM_ATOM_LIVE | UM_ATOM_FRESH, n);
-			else if (um_slot_stays(s, q))
-				memset(r->state + first[q], 0, n);
-		} else if (p != q) {
+		if (p != UM_NO_SLOT && p != q)
 			memcpy(r->state + first[q], r->spare + first[p], n);
-		}
-		if (slot_at(r, q)->flags & UM_SLOT_TRANSIENT)
+		else if (p == UM_NO_SLOT)
+			memset(r->state + first[q], um_slot_alive_first(t) ? UM_ATOM_LIVE | UM_ATOM_FRESH : 0, n);
+		if (t->flags & UM_SLOT_TRANSIENT)
 			for (uint32_t i = first[q]; i < first[q + 1]; i++)
 				r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
 	}
 	for (int i = 0; i < 2; i++) {
 		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
 
-		if (e->busy && um_slot_stays(s, e->slot))
-			e->slot = um_slot_heir(s, e->slot);
+		if (e->busy && r->heir[e->slot] != UM_NO_SLOT)
+			e->slot = r->heir[e->slot];
 	}
 }
 

@@ -52,7 +52,7 @@ struct um_plan_run {
 	const struct um_plan *plan;
 	struct um_plan_atoms atoms;
 	uint8_t *state, *spare, *begun; /* by atom: now; for renaming; when the iteration began */
-	uint32_t *source; /* by slot: whose tensor it is when an iteration begins; UM_NO_SLOT a new one or none */
+	uint32_t *heir; /* um_schedule_heirs */
 	int32_t *after; /* by hint: the op that must have finished */
 	uint32_t *due; /* by op: how many prefetches have been issued when it is launched */
 	struct um_plan_bucket frees, discards;

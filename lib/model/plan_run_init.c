@@ -18,23 +18,34 @@ static void bucket_sum(struct um_plan_bucket *b, size_t positions)
 		b->first[i + 1] += b->first[i];
 }
 
+static void add_free(struct um_plan_run *r, int32_t at, uint32_t slot, int fill)
+{
+	if (fill)
+		r->frees.item[r->frees.first[at + 1]++] = slot;
+	else
+		r->frees.first[at + 2]++;
+}
+
 static int frees_init(struct um_plan_run *r)
 {
 	const struct um_schedule *s = &r->plan->sched;
 	size_t n = s->ops.n;
 
-	if (bucket_init(&r->frees, n + 1, s->slots.n))
+	if (bucket_init(&r->frees, n + 1, 2 * s->slots.n))
 		return -ENOMEM;
 	for (int fill = 0; fill < 2; fill++) {
 		for (uint32_t i = 0; i < s->slots.n; i++) {
-			int32_t death = s->slots.at[i].death;
+			const struct um_slot *t = &s->slots.at[i];
+			int32_t death = t->death;
 
-			if (death < 0 || (death >= (int32_t)n && um_slot_stays(s, i)))
-				continue;
-			if (fill)
-				r->frees.item[r->frees.first[death + 1]++] = i;
-			else
-				r->frees.first[death + 2]++;
+			if (um_slot_alive_last(t, (int32_t)n)) {
+				/* Not heard of again: gone for us. And one of the iteration before may be freed. */
+				if (r->heir[i] == UM_NO_SLOT)
+					add_free(r, (int32_t)n, i, fill);
+				if (death < 0 || death >= (int32_t)n)
+					continue;
+			}
+			add_free(r, death, i, fill);
 		}
 		if (!fill)
 			bucket_sum(&r->frees, n + 1);
@@ -94,14 +105,9 @@ static int state_init(struct um_plan_run *r)
 	r->state = calloc(r->atoms.n + 1, 1);
 	r->spare = malloc(r->atoms.n + 1);
 	r->begun = malloc(r->atoms.n + 1);
-	r->source = malloc((s->slots.n + 1) * sizeof *r->source);
-	if (!r->state || !r->spare || !r->begun || !r->source)
+	if (!r->state || !r->spare || !r->begun)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->slots.n; i++)
-		r->source[i] = UM_NO_SLOT;
 	for (uint32_t i = 0; i < s->slots.n; i++) {
-		if (um_slot_stays(s, i))
-			r->source[um_slot_heir(s, i)] = i;
 		if (um_slot_alive_first(&s->slots.at[i]) && !(s->slots.at[i].flags & UM_SLOT_TRANSIENT))
 			memset(r->state + r->atoms.first[i], UM_ATOM_LIVE | UM_ATOM_FRESH,
 			       r->atoms.first[i + 1] - r->atoms.first[i]);
@@ -115,7 +121,8 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 
 	memset(r, 0, sizeof *r);
 	r->plan = p;
-	err = um_plan_atoms_init(&r->atoms, p);
+	r->heir = um_schedule_heirs(&p->sched);
+	err = r->heir ? um_plan_atoms_init(&r->atoms, p) : -ENOMEM;
 	if (!err)
 		err = frees_init(r);
 	if (!err)
@@ -133,7 +140,7 @@ void um_plan_run_fini(struct um_plan_run *r)
 	free(r->state);
 	free(r->spare);
 	free(r->begun);
-	free(r->source);
+	free(r->heir);
 	free(r->after);
 	free(r->due);
 	free(r->frees.first);

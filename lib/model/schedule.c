@@ -63,16 +63,27 @@ no_memory:
 	return -ENOMEM;
 }
 
+uint32_t *um_schedule_heirs(const struct um_schedule *s)
+{
+	uint32_t *heir = malloc((s->slots.n + 1) * sizeof *heir);
+
+	if (!heir)
+		return NULL;
+	for (size_t i = 0; i < s->slots.n; i++)
+		heir[i] = UM_NO_SLOT;
+	for (uint32_t i = 0; i < s->slots.n; i++)
+		if (s->slots.at[i].carry < s->slots.n)
+			heir[s->slots.at[i].carry] = i;
+	return heir;
+}
+
 int um_slot_alive_first(const struct um_slot *slot)
 {
 	return slot->birth < 0 || slot->death <= slot->birth;
 }
 
-int um_slot_stays(const struct um_schedule *s, uint32_t slot)
+int um_slot_alive_last(const struct um_slot *slot, int32_t n_ops)
 {
-	const struct um_slot *t = &s->slots.at[slot];
-
-	if (t->birth < 0 ? t->death < 0 : t->death <= t->birth)
-		return 1;
-	return t->death >= (int32_t)s->ops.n && t->carry < s->slots.n;
+	return slot->birth < 0 ? slot->death < 0 || slot->death >= n_ops
+	                       : slot->death <= slot->birth || slot->death >= n_ops;
 }

@@ -67,14 +67,12 @@ void um_schedule_init(struct um_schedule *s);
 void um_schedule_fini(struct um_schedule *s);
 int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from); /* `to` initialised; 0 or -ENOMEM */
 
-/* Is the slot's tensor alive when an iteration begins? When one ends, to go on in the next under this or another name? */
-int um_slot_alive_first(const struct um_slot *slot);
-int um_slot_stays(const struct um_schedule *s, uint32_t slot);
+/* By slot: the slot that its tensor is in the next iteration (the inverse of carry), UM_NO_SLOT if it is not heard of
+ * again. To be freed; NULL if there is no memory. */
+uint32_t *um_schedule_heirs(const struct um_schedule *s);
 
-/* The slot that a tensor alive at the end of an iteration is in the next. */
-static inline uint32_t um_slot_heir(const struct um_schedule *s, uint32_t slot)
-{
-	return s->slots.at[slot].carry < s->slots.n ? s->slots.at[slot].carry : slot;
-}
+/* Is a tensor of this name alive when an iteration begins? When one of `n_ops` ends? */
+int um_slot_alive_first(const struct um_slot *slot);
+int um_slot_alive_last(const struct um_slot *slot, int32_t n_ops);
 
 #endif

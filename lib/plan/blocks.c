@@ -265,14 +265,15 @@ static int index_parts(struct build *w)
 
 /* --- from touch to touch ---------------------------------------------------------------------------------------- */
 
-/* Where the tensor that has this name at op `op` is freed in this iteration; INT32_MAX if it lives on. */
-static int32_t dies_at(const struct um_schedule *s, uint32_t slot, int32_t op)
+/* Where the tensor that has this name behind op `op` is freed in this iteration; INT32_MAX if it lives on in the next. */
+static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, uint32_t slot, int32_t op)
 {
 	const struct um_slot *t = &s->slots.at[slot];
+	int older = t->birth < 0 || op < t->birth; /* alive since before this iteration */
 
-	if (t->death < 0 || (t->death >= (int32_t)s->ops.n && um_slot_stays(s, slot)))
-		return INT32_MAX;
-	return t->birth >= t->death && op >= t->birth ? INT32_MAX : t->death;
+	if (t->death >= 0 && t->death < b->n_ops && (older || t->birth < t->death))
+		return t->death;
+	return b->heir[slot] != UM_NO_SLOT ? INT32_MAX : b->n_ops;
 }
 
 /* Fills fate and until of one touch, and the touch that follows it. */
@@ -285,7 +286,7 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 
 	k++;
 	for (int name = 0; name < MOST_NAMES; name++) {
-		int32_t dies = dies_at(w->s, slot, from);
+		int32_t dies = dies_at(b, w->s, slot, from);
 		uint32_t p = b->first_part[slot] + j;
 		int there = p < b->first_part[slot + 1] && k < b->part[p + 1].first_touch;
 
@@ -304,7 +305,7 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 			t->until = base + dies;
 			return;
 		}
-		slot = um_slot_heir(w->s, slot);
+		slot = b->heir[slot];
 		if (b->first_part[slot] + j < b->first_part[slot + 1])
 			k = b->part[b->first_part[slot] + j].first_touch;
 		from = -1;
@@ -476,7 +477,8 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s)
 
 	memset(b, 0, sizeof *b);
 	b->n_ops = (int32_t)s->ops.n;
-	err = find_used(&w);
+	b->heir = um_schedule_heirs(s);
+	err = b->heir ? find_used(&w) : -ENOMEM;
 	if (!err)
 		err = make_parts(&w);
 	if (!err)
@@ -504,6 +506,7 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s)
 
 void um_blocks_fini(struct um_blocks *b)
 {
+	free(b->heir);
 	free(b->first_part);
 	free(b->part);
 	free(b->touch);

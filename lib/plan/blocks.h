@@ -60,6 +60,7 @@ struct um_block {
 struct um_blocks {
 	int32_t n_ops;
 	uint32_t n_parts, n_touches, n_visits, n_blocks;
+	uint32_t *heir; /* um_schedule_heirs */
 	uint32_t *first_part; /* by slot, into part; equal to the next slot's where no op touches it; slots + 1 */
 	struct um_part *part; /* by slot, then offset; one more */
 	struct um_touch *touch; /* by block, then op; one more */

@@ -90,7 +90,7 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	if (op + 1 == w->b->n_ops) {
 		e.at = 0;
 		e.after = -1;
-		e.slot = um_slot_heir(&w->out->sched, p->slot);
+		e.slot = w->b->heir[p->slot];
 	}
 	return um_vec_push(&w->leaving, e);
 }

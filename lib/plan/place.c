@@ -62,8 +62,8 @@ uint8_t *um_place_wanderers(const struct um_schedule *s)
 	uint8_t *w = calloc(s->slots.n + 1, 1);
 
 	for (uint32_t i = 0; w && i < s->slots.n; i++)
-		if (um_slot_stays(s, i) && um_slot_heir(s, i) != i)
-			w[i] = w[um_slot_heir(s, i)] = 1;
+		if (s->slots.at[i].carry < s->slots.n && s->slots.at[i].carry != i)
+			w[i] = w[s->slots.at[i].carry] = 1;
 	return w;
 }
 
