@@ -39,7 +39,8 @@ int main(void)
 	is_int(api->cudaMemPrefetchAsync(gpu, p, MIB, locs[1], 0, s), 0, "evict");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, ptrs, sizes, 3, locs, at, 2, 0, s), 0, "both in a batch");
 	is_int(api->cudaMemDiscardBatchAsync(gpu, ptrs, sizes, 3, 0, s), 0, "discard");
-	is_int(api->cudaMemDiscardAndPrefetchBatchAsync(gpu, ptrs, sizes, 1, locs, at, 1, 0, s), 0, "discard and prefetch");
+	is_int(api->cudaMemDiscardAndPrefetchBatchAsync(gpu, ptrs, sizes, 1, locs, at, 1, 0, s), 0,
+	       "discard and prefetch");
 	is_int(api->cudaMemAdvise(gpu, p, MIB, UM_ADV_SET_READ_MOSTLY, locs[0]), 0, "advise");
 	is_int(api->cudaEventCreateWithFlags(gpu, &e, 0), 0, "an event");
 	is_int(api->cudaEventRecord(gpu, e, s), 0, "recorded");
@@ -54,7 +55,8 @@ int main(void)
 	is_int(api->cudaStreamIsCapturing(gpu, s, &status) + status, 0, "nothing is captured");
 	is_int(api->cudaMemGetInfo(gpu, &is_free, &total), 0, "memory");
 	is_u64(total, 64 * MIB, "is what it was opened with");
-	is_int(api->cudaFree(gpu, p) + api->cudaFree(gpu, q) + api->cudaFree(gpu, NULL) + api->cudaFreeHost(gpu, v), 0, "frees");
+	is_int(api->cudaFree(gpu, p) + api->cudaFree(gpu, q) + api->cudaFree(gpu, NULL) + api->cudaFreeHost(gpu, v), 0,
+	       "frees");
 	um_null_counts(gpu, &c);
 	is_u64(c.allocs, 2, "counted: allocations");
 	is_u64(c.frees, 2, "frees");

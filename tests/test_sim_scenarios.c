@@ -612,7 +612,8 @@ static void discards(void)
 		discard(p, BLOCK, 0);
 		since();
 		kernel_as((enum um_sim_pattern)k, p, BLOCK, UM_WRITE);
-		is_u64(since().faults, 512, "T23 discarded, then written by faults (pattern %d): one for each 4 KiB", k);
+		is_u64(since().faults, 512, "T23 discarded, then written by faults (pattern %d): one for each 4 KiB",
+		       k);
 		ok(state(p).list == UM_SIM_DISCARDED, "T23 and among the discarded");
 		kernel_as((enum um_sim_pattern)k, p, BLOCK, UM_WRITE);
 		is_u64(since().faults, 0, "T23 written, it faults no more");
@@ -644,7 +645,8 @@ static void home_and_back(void)
 	since();
 	t0 = um_sim_now(gpu);
 	fetch_home(p, BLOCK);
-	ok(um_sim_now(gpu) - t0 >= um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0), "T24 the caller is blocked");
+	ok(um_sim_now(gpu) - t0 >= um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0),
+	   "T24 the caller is blocked");
 	t = since();
 	is_u64(t.d2h_bytes, BLOCK, "T24 prefetch to the host copies at once");
 	is_u64(t.evictions, 0, "T24 and is no eviction");
@@ -689,8 +691,11 @@ static void after_eviction(void)
 	t = since();
 	is_u64(t.remote_bytes + t.faults, 0, "T26 a prefetch brings it back");
 	/* Before the deferred mapping: the block is evicted and needed at once. */
-	um_sim_run(gpu, NULL, &(struct um_sim_kernel){.access = (struct um_sim_access[]){{q, BLOCK, 0, UM_READ}, {p, BLOCK, 0, UM_READ}},
-	                                              .n_access = 2, .pattern = UM_SIM_NARROW});
+	um_sim_run(gpu, NULL,
+	           &(struct um_sim_kernel){
+	                   .access = (struct um_sim_access[]){{q, BLOCK, 0, UM_READ}, {p, BLOCK, 0, UM_READ}},
+	                   .n_access = 2,
+	                   .pattern = UM_SIM_NARROW});
 	t = since();
 	is_u64(t.h2d_bytes, BLOCK, "T26 evicted in the middle of a kernel: it is not pulled back");
 	shut();
@@ -757,8 +762,9 @@ static void duplex(void)
 		t0 = um_sim_now(gpu);
 		prefetch(p + 50 * BLOCK, 50 * BLOCK);
 		um_sim_sync(gpu);
-		is_u64(um_sim_now(gpu) - t0, kappa ? 51 * one : 100 * one, "T29 prefetch with eviction, kappa %d: H2D at %s",
-		       kappa, kappa ? "the full rate" : "half the rate");
+		is_u64(um_sim_now(gpu) - t0, kappa ? 51 * one : 100 * one,
+		       "T29 prefetch with eviction, kappa %d: H2D at %s", kappa,
+		       kappa ? "the full rate" : "half the rate");
 		shut();
 	}
 	profile = keep;
@@ -852,7 +858,8 @@ static void advice_lock(void)
 	gpu->api->cudaMemPrefetchAsync(gpu, p, 100 * BLOCK, um_on_device(0), 0, a);
 	/* On another stream, a kernel that will fault half-way through the prefetch, on memory that needs no copy. */
 	um_sim_run(gpu, b, &(struct um_sim_kernel){.ns = 2000000});
-	um_sim_run(gpu, b, &(struct um_sim_kernel){.access = &(struct um_sim_access){q, 4096, 0, UM_READ}, .n_access = 1});
+	um_sim_run(gpu, b,
+	           &(struct um_sim_kernel){.access = &(struct um_sim_access){q, 4096, 0, UM_READ}, .n_access = 1});
 	gpu->api->cudaEventRecord(gpu, fault, b);
 	gpu->api->cudaEventSynchronize(gpu, end);
 	advise(p + 100 * BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
@@ -860,7 +867,8 @@ static void advice_lock(void)
 	is_u64(um_sim_now(gpu), t1, "T33 advice waits for the prefetch that runs, then does its work");
 	um_sim_sync(gpu);
 	gpu->api->cudaEventElapsedTime(gpu, &ms, start, fault);
-	is_u64((uint64_t)(ms * 1e6 + 0.5), t1 - t0 + profile.c_batch + profile.c_fault + profile.c_blk, "T33 a fault that arrives meanwhile waits behind it");
+	is_u64((uint64_t)(ms * 1e6 + 0.5), t1 - t0 + profile.c_batch + profile.c_fault + profile.c_blk,
+	       "T33 a fault that arrives meanwhile waits behind it");
 	gpu->api->cudaEventDestroy(gpu, start);
 	gpu->api->cudaEventDestroy(gpu, end);
 	gpu->api->cudaEventDestroy(gpu, fault);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Simulated time: streams, events, values, the launch queue, workers, marks, deadlocks, and what calls cost their caller.
+ * Simulated time: streams, events, values, the launch queue, workers, marks, deadlocks, and what calls cost their
+ * caller.
  */
 #include "gpu/sim_state.h"
 #include "tap.h"
@@ -125,7 +126,8 @@ static void streams(void)
 	is_int(api->cudaEventQuery(gpu, e[3]), UM_CUDA_NOT_READY, "recorded again, it is no longer complete");
 	api->cudaStreamWaitEvent(gpu, b, e[3], 0);
 	for (int i = 0; i < 4; i++)
-		is_int(api->cudaEventDestroy(gpu, e[i]), UM_CUDA_OK, "an event may be destroyed while it is waited for");
+		is_int(api->cudaEventDestroy(gpu, e[i]), UM_CUDA_OK,
+		       "an event may be destroyed while it is waited for");
 	is_int(api->cudaStreamDestroy(gpu, a), UM_CUDA_OK, "and a stream while it runs");
 	is_int(run(a, 1), UM_CUDA_INVALID_VALUE, "then it takes nothing any more");
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "but ends its work");
@@ -218,6 +220,8 @@ static void deadlocks(void)
 
 static void callers(void)
 {
+	struct um_tally before;
+	um_event_handle e;
 	uint64_t t0, copy;
 	char *p;
 
@@ -227,10 +231,26 @@ static void callers(void)
 	p = written(8);
 	t0 = um_sim_now(gpu);
 	api->cudaMemPrefetchAsync(gpu, p, 2 * BLOCK, um_on_device(0), 0, a);
-	is_u64(um_sim_now(gpu) - t0, profile.c_api + 2 * profile.c_pf, "prefetch on an idle stream: the caller does the work");
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + 2 * profile.c_pf,
+	       "prefetch on an idle stream: the caller does the work");
 	um_sim_sync(gpu);
 	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 2 * copy, "and does not wait for the copies");
 
+	t0 = um_sim_now(gpu);
+	api->cudaMemPrefetchAsync(gpu, p + 5 * BLOCK, 3 * BLOCK, um_on_device(0), 0, a);
+	before = tally();
+	touch(b, p + 7 * BLOCK, BLOCK, MS);
+	api->cudaStreamSynchronize(gpu, b);
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 3 * copy + MS,
+	       "a kernel on another stream waits for what is on its way");
+	is_u64(tally().faults - before.faults, 0, "nothing has to be served for it");
+	is_u64(tally().stall_ns - before.stall_ns, 3 * copy - 2 * profile.c_pf, "but it stalls");
+	touch(b, p + 7 * BLOCK, BLOCK, MS);
+	um_sim_sync(gpu);
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 3 * copy + 2 * MS, "once");
+	api->cudaMemPrefetchAsync(gpu, p + 5 * BLOCK, 3 * BLOCK, um_on_host(), 0, a);
+
+	um_sim_sync(gpu);
 	run(a, 5 * MS);
 	t0 = um_sim_now(gpu);
 	api->cudaMemPrefetchAsync(gpu, p + 2 * BLOCK, 2 * BLOCK, um_on_device(0), 0, a);
@@ -244,7 +264,7 @@ static void callers(void)
 	api->cudaMemPrefetchAsync(gpu, p + 4 * BLOCK, BLOCK, um_on_device(0), 0, a);
 	api->cudaMemPrefetchAsync(gpu, p, 4 * BLOCK, um_on_device(0), 0, b);
 	um_sim_sync(gpu);
-	is_u64(tally().h2d_bytes, 5 * BLOCK, "both were done");
+	is_u64(tally().h2d_bytes, 8 * BLOCK, "both were done");
 	is_u64(um_sim_now(gpu) - t0, MS + profile.c_pf + copy, "by one worker, the first first");
 
 	run(a, MS);
@@ -258,7 +278,28 @@ static void callers(void)
 	t0 = um_sim_now(gpu);
 	copy = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
 	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_host(), 0, a);
-	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + copy + profile.c_pf_cpu, "prefetch to the host blocks");
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + copy + profile.c_pf_cpu,
+	       "prefetch to the host blocks");
+
+	e = event();
+	run(a, MS);
+	api->cudaEventRecord(gpu, e, a);
+	api->cudaMemPrefetchAsync(gpu, p + BLOCK, BLOCK, um_on_host(), 0, a);
+	api->cudaEventSynchronize(gpu, e);
+	t0 = um_sim_now(gpu);
+	um_sim_host_touch(gpu, p + BLOCK, 4096, UM_READ);
+	is_u64(um_sim_now(gpu) - t0, profile.c_pf + copy, "deferred, who touches it meanwhile waits for the copy");
+	api->cudaMemAdvise(gpu, p + 2 * BLOCK, BLOCK, UM_ADV_SET_ACCESSED_BY, um_on_device(0));
+	um_sim_sync(gpu);
+	before = tally();
+	run(a, MS);
+	run(b, MS + 1);
+	api->cudaMemPrefetchAsync(gpu, p + 2 * BLOCK, BLOCK, um_on_host(), 0, a);
+	touch(b, p + 2 * BLOCK, 65536, 0);
+	um_sim_sync(gpu);
+	is_u64(tally().faults - before.faults, 1, "and the GPU faults, if only to map");
+	is_u64(tally().h2d_bytes - before.h2d_bytes, 0, "what it may reach over the link");
+	api->cudaEventDestroy(gpu, e);
 	shut();
 	profile = *um_profile_find("a100");
 }
@@ -287,6 +328,11 @@ static struct um_step act(void *arg)
 	return k < 8 ? s->step[k] : (struct um_step){UM_STEP_IDLE, NULL};
 }
 
+static int stepped_twice(void *arg)
+{
+	return ((struct script *)arg)->n == 2;
+}
+
 static void workers(void)
 {
 	struct script s = {.n = 0}, r = s;
@@ -302,7 +348,8 @@ static void workers(void)
 	e = event();
 	api->cudaMemPrefetchAsync(gpu, p, 4 * BLOCK, um_on_device(0), 0, a);
 	um_sim_sync(gpu);
-	home = profile.c_api + profile.c_pf + profile.c_pf_cpu + um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
+	home = profile.c_api + profile.c_pf + profile.c_pf_cpu +
+	       um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
 	t0 = um_sim_now(gpu);
 	run(a, 2 * MS);
 	api->cudaEventRecord(gpu, e, a);
@@ -351,6 +398,26 @@ static void workers(void)
 	api->worker_start(gpu, &w); /* left to close */
 	shut();
 	ok(!w.impl, "closing ends workers");
+
+	open_sim(8);
+	s.n = 0;
+	s.step[0].kind = UM_STEP_AGAIN;
+	s.step[1].kind = UM_STEP_AGAIN;
+	s.step[2].kind = UM_STEP_IDLE;
+	api->worker_start(gpu, &w);
+	e = event();
+	run(a, MS);
+	api->cudaEventRecord(gpu, e, a);
+	s.step[0] = (struct um_step){UM_STEP_WAIT, e};
+	is_int(api->worker_wait(gpu, stepped_twice, &s), UM_CUDA_OK, "the app may wait for what a worker does");
+	is_u64(um_sim_now(gpu), MS, "until it has");
+	api->cudaEventDestroy(gpu, e);
+	s.n = 0;
+	um_sim_sync(gpu);
+	s.n = 0;
+	is_int(api->worker_wait(gpu, stepped_twice, &s), UM_CUDA_NOT_READY, "unless it does not come");
+	api->worker_stop(gpu, &w);
+	shut();
 }
 
 /* --- marks, content, refusals ------------------------------------------------------------------------------------- */
@@ -411,8 +478,11 @@ static void content(void)
 	is_int(p[7], 42, "content is there until then");
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdb, "and poisoned afterwards");
-	um_sim_run(gpu, a, &(struct um_sim_kernel){
-	                           .access = &(struct um_sim_access){p, BLOCK, 0, UM_READ}, .n_access = 1, .fn = add_one, .arg = p + 7});
+	um_sim_run(gpu, a,
+	           &(struct um_sim_kernel){.access = &(struct um_sim_access){p, BLOCK, 0, UM_READ},
+	                                   .n_access = 1,
+	                                   .fn = add_one,
+	                                   .arg = p + 7});
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdc, "written by a kernel that said it would only read");
 	api->cudaMallocManaged(gpu, &at, 2 * BLOCK, 1);
@@ -446,7 +516,8 @@ static void refusals(void)
 	size_t bytes = BLOCK, odd = 100, zero = 0, one = 1;
 	void *p, *in, *d, *h;
 
-	is_int(um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .capacity = 100}), -EINVAL, "no block fits");
+	is_int(um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .capacity = 100}), -EINVAL,
+	       "no block fits");
 	is_int(um_sim_open(&gpu, &(struct um_sim_options){.profile = &(struct um_profile){.capacity = BLOCK}}), -EINVAL,
 	       "a profile without rates");
 	open_sim(2);
@@ -465,9 +536,11 @@ static void refusals(void)
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &one, 1, 0, a), UM_CUDA_INVALID_VALUE,
 	       "whose locations begin late");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, a), UM_CUDA_OK, "or in order");
-	is_int(api->cudaMemDiscardBatchAsync(gpu, &in, &odd, 1, 0, a), UM_CUDA_INVALID_VALUE, "discard: not whole pages");
+	is_int(api->cudaMemDiscardBatchAsync(gpu, &in, &odd, 1, 0, a), UM_CUDA_INVALID_VALUE,
+	       "discard: not whole pages");
 	is_int(api->cudaMemAdvise(gpu, p, BLOCK, 9, here), UM_CUDA_INVALID_VALUE, "advice: unknown");
-	is_int(api->cudaMemAdvise(gpu, p, BLOCK, UM_ADV_SET_PREFERRED, there), UM_CUDA_INVALID_DEVICE, "for another device");
+	is_int(api->cudaMemAdvise(gpu, p, BLOCK, UM_ADV_SET_PREFERRED, there), UM_CUDA_INVALID_DEVICE,
+	       "for another device");
 	is_u64(tally().refused, 11, "refused hints are counted");
 	is_u64(tally().hints, 1, "and accepted ones");
 	is_int(api->cudaFree(gpu, in), UM_CUDA_INVALID_VALUE, "freeing what is no beginning");
@@ -516,18 +589,24 @@ static void faults(void)
 	api->cudaMemPrefetchAsync(gpu, p, 32 * BLOCK, um_on_device(0), 0, a); /* full */
 	um_sim_sync(gpu);
 	t0 = um_sim_now(gpu);
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = &(struct um_sim_access){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
-	                                           .n_access = 1, .pattern = UM_SIM_WIDE});
+	um_sim_run(
+	        gpu, a,
+	        &(struct um_sim_kernel){.access = &(struct um_sim_access){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
+	                                .n_access = 1,
+	                                .pattern = UM_SIM_WIDE});
 	um_sim_sync(gpu);
 	d2h = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
 	is_u64(um_sim_now(gpu) - t0,
-	       profile.c_batch + 17 * profile.c_fault + profile.c_blk + profile.c_evict + profile.c_hostpop + profile.c_dma + d2h +
-	               profile.c_zero,
+	       profile.c_batch + 17 * profile.c_fault + profile.c_blk + profile.c_evict + profile.c_hostpop +
+	               profile.c_dma + d2h + profile.c_zero,
 	       "an eviction: host memory, its copy, then zeroing");
 	is_u64(tally().zeroed_bytes, BLOCK, "of what was won");
 	t0 = tally().batches;
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = &(struct um_sim_access){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
-	                                           .n_access = 1, .pattern = UM_SIM_WIDE});
+	um_sim_run(gpu, a,
+	           &(struct um_sim_kernel){
+	                   .access = &(struct um_sim_access){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
+	                   .n_access = 1,
+	                   .pattern = UM_SIM_WIDE});
 	um_sim_sync(gpu);
 	is_u64(tally().batches - t0, 2, "wide: 16 blocks in 2 batches");
 	api->cudaEventDestroy(gpu, e);

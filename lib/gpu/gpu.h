@@ -2,7 +2,7 @@
  *
  * gpu.h - the table of device functions, and what is supported
  *
- * in    calls named and shaped as the CUDA runtime (13 form) or, where only the driver has them, the driver API names them
+ * in    calls named and shaped as the CUDA runtime (13 form) names them, or the driver API where only that has them
  * out   CUDA error codes (0 is success; 600 not ready; 801 not supported)
  * owns  nothing: a filler (sim, null, later cudart and driver) embeds struct um_gpu first in its own struct
  *
@@ -125,8 +125,10 @@ struct um_gpu_api {
 	int (*cudaStreamSynchronize)(struct um_gpu *gpu, um_stream stream);
 	int (*cudaStreamWaitEvent)(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
 	int (*cudaStreamIsCapturing)(struct um_gpu *gpu, um_stream stream, int *status); /* 0 not capturing */
-	int (*cuStreamWriteValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
-	int (*cuStreamWaitValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
+	int (*cuStreamWriteValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
+	                            unsigned flags);
+	int (*cuStreamWaitValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
+	                           unsigned flags);
 	int (*cudaHostAlloc)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags); /* pinned, for the values */
 	int (*cudaFreeHost)(struct um_gpu *gpu, void *ptr);
 	int (*cudaEventCreateWithFlags)(struct um_gpu *gpu, um_event_handle *event, unsigned flags);
@@ -140,7 +142,7 @@ struct um_gpu_api {
 	int (*worker_start)(struct um_gpu *gpu, struct um_worker *worker);
 	void (*worker_stop)(struct um_gpu *gpu, struct um_worker *worker);
 	void (*worker_poke)(struct um_gpu *gpu, struct um_worker *worker); /* there may be work: step it */
-	/* Lets time pass for the caller until done(arg) is true; UM_CUDA_NOT_READY if it cannot become true any more. */
+	/* Lets time pass for the caller until done(arg) is true; UM_CUDA_NOT_READY if that cannot happen any more. */
 	int (*worker_wait)(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
 
 	void (*close)(struct um_gpu *gpu); /* ends the device below; its memory is gone */

@@ -16,8 +16,8 @@ struct null {
 	struct um_gpu gpu; /* first */
 	unsigned fail_nth;
 	atomic_uint_fast64_t hint_calls, streams;
-	atomic_uint_fast64_t allocs, frees, prefetches, prefetch_bytes, evicts, evict_bytes, discards, discard_bytes, advices,
-	        events, waits;
+	atomic_uint_fast64_t allocs, frees, prefetches, prefetch_bytes, evicts, evict_bytes, discards, discard_bytes,
+	        advices, events, waits;
 };
 
 /* Lies in the page before the memory given out. */
@@ -306,8 +306,12 @@ int um_null_open(struct um_gpu **out, uint64_t capacity, unsigned fail_nth)
 		return -ENOMEM;
 	n->fail_nth = fail_nth;
 	n->gpu.api = &api;
-	n->gpu.caps = (struct um_gpu_caps){
-	        .concurrent_managed = 1, .discard = 1, .prefetch_batch = 1, .stream_values = 1, .capacity = capacity, .name = "null"};
+	n->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,
+	                                   .discard = 1,
+	                                   .prefetch_batch = 1,
+	                                   .stream_values = 1,
+	                                   .capacity = capacity,
+	                                   .name = "null"};
 	*out = &n->gpu;
 	return 0;
 }

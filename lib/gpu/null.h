@@ -11,7 +11,8 @@
 #include "gpu/gpu.h"
 
 struct um_null_counts {
-	uint64_t allocs, frees, prefetches, prefetch_bytes, evicts, evict_bytes, discards, discard_bytes, advices, events, waits;
+	uint64_t allocs, frees, prefetches, prefetch_bytes, evicts, evict_bytes;
+	uint64_t discards, discard_bytes, advices, events, waits;
 };
 
 /* `fail_nth` > 0 makes the n-th hint call (prefetch, discard, advise) and every n-th after it fail with

@@ -76,8 +76,8 @@ static const struct um_gpu_api api = {
 /* Rates must divide, and the device must hold something. */
 static int sensible(const struct um_profile *p, uint64_t capacity)
 {
-	return capacity >= UM_BLOCK_BYTES && p->h2d > 0 && p->d2h > 0 && p->eta > 0 && p->b_remote > 0 && p->duplex >= 0 &&
-	       p->duplex <= 1;
+	return capacity >= UM_BLOCK_BYTES && p->h2d > 0 && p->d2h > 0 && p->eta > 0 && p->b_remote > 0 &&
+	       p->duplex >= 0 && p->duplex <= 1;
 }
 
 static int lock_init(pthread_mutex_t *lock)

@@ -6,10 +6,10 @@
  * out   residency, faults, migrations, and the time that all of it takes, in integer nanoseconds
  * owns  the simulated device: memory, lists, engines, streams, events, host threads
  *
- * Deterministic: no wall clock, no randomness, ties broken by sequence number; the same calls give the same log, byte for
- * byte. The app's thread (any thread that calls, under one internal lock) has one simulated clock: launches cost it nothing
- * until a stream holds UM_SIM_QUEUE commands, then it waits for room as a real launch queue makes it. Calls that the
- * driver serves on the calling thread (hints, frees) cost it their time. Library workers have a clock each.
+ * Deterministic: no wall clock, no randomness, ties broken by sequence number; the same calls give the same log, byte
+ * for byte. The app's thread (any thread that calls, under one internal lock) has one simulated clock: launches cost it
+ * nothing until a stream holds UM_SIM_QUEUE commands, then it waits for room as a real launch queue makes it. Calls
+ * that the driver serves on the calling thread (hints, frees) cost it their time. Library workers have a clock each.
  */
 #ifndef UM_GPU_SIM_H
 #define UM_GPU_SIM_H
@@ -32,7 +32,7 @@ struct um_sim_options {
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
 	int in_core; /* every page counts as resident for ever: what cudaMalloc and enough memory would give */
 	int backed; /* managed memory is real host memory (programs compute on it); else reserved addresses only */
-	int poison; /* backed: discarded and evicted-dead content is overwritten with 0xdb, so that a wrong discard shows */
+	int poison; /* backed: what is discarded, or evicted dead, is overwritten with 0xdb: a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
 };
@@ -51,8 +51,8 @@ struct um_sim_kernel {
 	const struct um_sim_access *access; /* copied */
 	uint32_t n_access;
 	enum um_sim_pattern pattern;
-	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL. Executes at a deterministic point: when
-	                          simulated time reaches it. Must not call back into the simulator */
+	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL: when simulated time has reached
+	                          it and its faults are served. Must not call back into the simulator */
 	void *arg;
 };
 
@@ -65,14 +65,15 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 /* The app's CPU code reads (or writes) a managed range: waits for nothing but its own faults. CUDA error code. */
 int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access);
 
-/* Lets simulated time pass until all enqueued work, workers included, has finished; the app's clock then stands there. */
+/* Lets simulated time pass until all enqueued work, workers included, has finished; the app's clock then stands
+ * there. CUDA error code: UM_CUDA_LAUNCH_TIMEOUT where a stream waits for a value that nobody will write. */
 int um_sim_sync(struct um_gpu *gpu);
 
 /* The app's clock. */
 uint64_t um_sim_now(struct um_gpu *gpu);
 
-/* Marks a point in `stream`: when the device gets there, the sums so far are kept (peak since the mark before). The k-th
- * mark to be reached is read back by um_sim_mark_at; -EAGAIN if it was not reached yet. */
+/* Marks a point in `stream`: when the device gets there, the sums so far are kept (peak since the mark before). The
+ * k-th mark to be reached is read back by um_sim_mark_at; -EAGAIN if it was not reached yet. */
 int um_sim_mark(struct um_gpu *gpu, um_stream stream);
 int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Both directions at once: a copy makes progress at the rate kappa (1: full, 0: none) while a copy that was booked before
- * it runs on the other engine. The one booked first is not slowed down, so that nothing booked ever changes; a pair of
- * equal copies takes max + (1 - kappa) * min all the same.
+ * Both directions at once: a copy makes progress at the rate kappa (1: full, 0: none) while a copy that was booked
+ * before it runs on the other engine. The one booked first is not slowed down, so that nothing booked ever changes; a
+ * pair of equal copies takes max + (1 - kappa) * min all the same.
  */
 #include "gpu/sim_state.h"
 
@@ -71,11 +71,13 @@ uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64
 	return end;
 }
 
-uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments, int pieces)
+uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
+                        int pieces)
 {
 	const struct um_profile *p = &sim->profile;
 	double rate = p->eta * (id == UM_SIM_H2D ? p->h2d : p->d2h);
 
 	/* A block that is not full-size is copied by 4 KiB pieces, pipelined: a third of the fixed time each. */
-	return (pieces ? bytes / 4096 * (p->o_seg / 3) : segments * p->o_seg) + (uint64_t)((double)bytes * 1e9 / rate + 0.5);
+	return (pieces ? bytes / 4096 * (p->o_seg / 3) : segments * p->o_seg) +
+	       (uint64_t)((double)bytes * 1e9 / rate + 0.5);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One visit of the fault handler to one block. Faults are grown to whole 64 KiB pages and, by the density of the block's
- * binary tree, to more. Fault entries: one for a page that becomes usable with its first fault; where each 4 KiB page must
- * fault for itself (writes to read-mostly or discarded pages, remote mapping of pages that the CPU has mapped),
- * UM_SIM_SUBPAGES of them.
+ * One visit of the fault handler to one block. Faults are grown to whole 64 KiB pages and, by the density of the
+ * block's binary tree, to more. Fault entries: one for a page that becomes usable with its first fault; where each
+ * 4 KiB page must fault for itself (writes to read-mostly or discarded pages, remote mapping of pages that the CPU has
+ * mapped), UM_SIM_SUBPAGES of them.
  */
 #include "gpu/sim_state.h"
 
@@ -87,11 +87,12 @@ static uint32_t grow(const struct um_sim_block *b, uint32_t local)
 }
 
 /* Maps what is now resident, as the driver would for a fault on `local`, of which `write` is written. */
-static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t region, uint32_t write, int attached, uint64_t t)
+static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t region, uint32_t write, int attached,
+                      uint64_t t)
 {
 	uint32_t dup = region & b->read_mostly, fresh = region & ~b->map, gone = write & dup & b->cpu;
 
-	b->map |= region;
+	um_sim_map(b, region);
 	b->rw |= region & ~dup & ~b->disc;
 	/* The read-duplicate path takes write permission from all it looks at, also from pages written just before. */
 	b->rw &= ~dup;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefetch, discard, advise. On an idle stream the calling thread does the work; on a busy one only the call itself, and
- * one worker thread of the driver does the work when the stream gets there.
+ * Prefetch, discard, advise. On an idle stream the calling thread does the work; on a busy one only the call itself,
+ * and one worker thread of the driver does the work when the stream gets there.
  *
  * A prefetch of several blocks makes two passes, as the driver does: the first moves, the second moves again what was
  * taken away meanwhile (by the first pass itself where the range exceeds the memory), and maps.
@@ -15,7 +15,7 @@ static void prefetch_map(struct um_sim *sim, struct um_sim_block *b, uint32_t pa
 {
 	uint32_t fresh = pages & b->gpu & ~b->map;
 
-	b->map |= fresh;
+	um_sim_map(b, pages);
 	b->rw |= fresh & ~(b->read_mostly & b->cmap);
 	b->disc &= ~pages;
 	um_sim_block_changed(b);

@@ -23,6 +23,8 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	uint32_t need;
 
 	um_sim_thrash_expire(sim, *t);
+	if (!b->gpu) /* perhaps still on its way home */
+		*t = um_sim_later(*t, b->tracker);
 	while ((need = pages & ~(b->cmap & ~(write ? b->gpu : 0)))) {
 		uint32_t page = need & -need, region, from_gpu;
 		uint64_t nap = um_sim_thrash_nap(sim, b, page, 2, *t);
@@ -37,10 +39,9 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
 		um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, t);
-		if (from_gpu) {
-			*t = um_sim_later(*t, b->tracker);
+		*t = um_sim_later(*t, b->tracker);
+		if (from_gpu)
 			um_sim_thrash_moved(sim, b, from_gpu, 2, *t);
-		}
 		b->cmap |= region;
 		if (write) { /* a written page has one copy */
 			um_sim_gpu_set(sim, b, b->gpu & ~page);
@@ -66,7 +67,8 @@ int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t ac
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	off = addr - m->addr;
 	t = *um_sim_clock(sim);
-	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES); i <= (off + bytes - 1) / UM_BLOCK_BYTES && !sim->opt.in_core; i++)
+	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES);
+	     i <= (off + bytes - 1) / UM_BLOCK_BYTES && !sim->opt.in_core; i++)
 		um_sim_cpu_touch(sim, &m->block[i], um_sim_pages_out(m, i, off, bytes), (access & UM_WRITE) != 0, &t);
 	*um_sim_clock(sim) = t;
 	return um_sim_leave(sim, UM_CUDA_OK);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A kernel walks its accesses: ascending in each, all accesses at the same fraction of their length at a time. What is
- * mapped costs nothing. What is not is gathered into groups of p blocks; a batch of faults visits each block of the group
- * once, until all of them are usable; then the walk goes on. When it has reached its end, the kernel computes. Each batch
- * is one event, so what others do in between is seen. A page is needed once, at its turn: if it is taken away later, the
- * kernel does not notice.
+ * mapped costs nothing. What is not is gathered into groups of p blocks; a batch of faults visits each block of the
+ * group once, until all of them are usable; then the walk goes on. When it has reached its end, the kernel computes.
+ * Each batch is one event, so what others do in between is seen. A page is needed once, at its turn: if it is taken
+ * away later, the kernel does not notice.
  */
 #include "gpu/sim_state.h"
 
@@ -211,9 +211,16 @@ static void gather(struct um_sim_walk *w, uint64_t t)
 			w->group[i].write |= write;
 			continue;
 		}
-		if (um_sim_need(b, want, write, t))
+		um_sim_arrive(b, t);
+		if (um_sim_need(b, want, write, t) || want & b->late)
 			w->group[w->n_group++] = (struct member){b, want, write, 0};
 	}
+}
+
+/* Data on its way: the GPU faults again and again, with nothing to serve, until it is there. 0: it is. */
+static uint64_t late_until(const struct member *m, uint64_t t)
+{
+	return m->want & m->block->late && m->block->late_until > t ? m->block->late_until : 0;
 }
 
 /* Serves one batch of faults for the group; returns when it is over, 0 if there is nothing left to serve. */
@@ -226,12 +233,12 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		struct member *m = &w->group[i];
 		unsigned n = 0;
 		uint32_t need = um_sim_need(m->block, m->want, m->write, start);
-		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0;
+		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0, late = late_until(m, start);
 
 		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n);
-		nap = um_sim_later(nap, until);
+		nap = um_sim_later(nap, um_sim_later(late, until));
 		entries += n;
-		if (need) /* a finished member drops out */
+		if (need || late) /* a finished member drops out */
 			w->group[left++] = *m;
 	}
 	w->n_group = left;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop: of all streams and workers, who has the earliest next event? Ties go to the lower sequence number, given when
- * the command was enqueued or the step scheduled. A command takes effect when it begins and says until when its stream is
- * busy; a kernel that faults has an event for each batch.
+ * The loop: of all streams and workers, who has the earliest next event? Ties go to the lower sequence number, given
+ * when the command was enqueued or the step scheduled. A command takes effect when it begins and says until when its
+ * stream is busy; a kernel that faults has an event for each batch.
  *
- * `now` never goes back. The app's clock is never behind it: every call lets happen what is due by that clock, before and
- * after it acts. Calls of a worker are made at `now` and do not run the loop.
+ * `now` never goes back. The app's clock is never behind it: every call lets happen what is due by that clock, before
+ * and after it acts. Calls of a worker are made at `now` and do not run the loop.
  */
 #include "gpu/sim_state.h"
 
@@ -133,7 +133,8 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 	switch (step.kind) {
 	case UM_STEP_AGAIN:
 		l->state = UM_SIM_READY;
-		l->at += l->at == t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
+		l->at += l->at ==
+		         t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
 		break;
 	case UM_STEP_IDLE:
 		l->state = l->poked ? UM_SIM_READY : UM_SIM_ASLEEP;
@@ -275,7 +276,8 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 		return;
 	um_sim_enter(sim);
 	/* It may wait for what never comes: then it is stopped as it is. */
-	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_STOPPED && um_sim_turn(sim, UM_SIM_FOREVER))
+	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_STOPPED &&
+	       um_sim_turn(sim, UM_SIM_FOREVER))
 		;
 	if (!sim->lane)
 		sim->app = um_sim_later(um_sim_later(sim->app, sim->now), l->at);

@@ -86,7 +86,8 @@ static int mem_new(struct um_sim *sim, enum um_sim_mem_kind kind, uint64_t bytes
 	m->kind = kind;
 	m->bytes = bytes;
 	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) ||
-	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed) || (kind == UM_SIM_MANAGED && blocks_make(m))) {
+	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed) ||
+	    (kind == UM_SIM_MANAGED && blocks_make(m))) {
 		mem_free(m);
 		return UM_CUDA_NO_MEMORY;
 	}

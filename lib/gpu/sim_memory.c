@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where pages are. Changes of state happen at once, at the CPU time of whoever makes them; what the device has to do for
- * them is booked on its engines, and the block's tracker says when it will be done. Whoever needs the block on the device
- * before that waits for the tracker.
+ * Where pages are. Changes of state happen at once, at the CPU time of whoever makes them; what the device has to do
+ * for them is booked on its engines, and the block's tracker says when it will be done. Whoever needs the block on the
+ * device before that waits for the tracker.
  *
  * Lists are the driver's: a chunk goes to the end of USED when it is allocated or a service with the GPU as destination
- * ends on its (full-size) block, and nothing else moves it there. Victims come from the head of UNUSED, DISCARDED, USED.
+ * ends on its (full-size) block, and nothing else moves it there. Victims come from the head of UNUSED, DISCARDED,
+ * USED.
  */
 #include "gpu/sim_state.h"
 
@@ -20,7 +21,8 @@ void um_sim_block_changed(struct um_sim_block *b)
 
 	assert((b->map & ~b->gpu) == 0 && (b->rw & ~b->map) == 0 && (b->remote & (b->gpu | ~b->cpu)) == 0);
 	assert((b->gpu & b->cpu & ~b->read_mostly) == 0 && (b->cmap & ~b->cpu) == 0);
-	if ((b->map & b->rw) == b->all)
+	b->late &= b->map;
+	if ((b->map & b->rw & ~b->late) == b->all)
 		b->mem->odd[i / 64] &= ~bit;
 	else
 		b->mem->odd[i / 64] |= bit;
@@ -48,6 +50,25 @@ void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages)
 	b->rw &= ~pages;
 	b->remote &= ~pages;
 	um_sim_block_changed(b);
+}
+
+void um_sim_map(struct um_sim_block *b, uint32_t pages)
+{
+	uint32_t fresh = pages & b->gpu & ~b->map;
+
+	b->map |= fresh;
+	if (fresh && b->tracker) {
+		b->late |= fresh;
+		b->late_until = b->tracker;
+	}
+}
+
+void um_sim_arrive(struct um_sim_block *b, uint64_t t)
+{
+	if (b->late && t >= b->late_until) {
+		b->late = 0;
+		um_sim_block_changed(b);
+	}
 }
 
 void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_list list)
@@ -225,7 +246,8 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	zero(sim, b, mig & ~moved, *t);
 	copy(sim, b, UM_SIM_H2D, moved, cause, t);
 	if (moved & b->read_mostly)
-		um_sim_log_block(sim, *t, "read-duplicate", b, (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
+		um_sim_log_block(sim, *t, "read-duplicate", b,
+		                 (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
 	b->cpu &= ~(mig & ~(moved & b->read_mostly));
 	b->cmap &= b->cpu;
 	b->remote &= ~mig;
@@ -246,7 +268,7 @@ void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, e
 	b->cpu |= come;
 	if (far) {
 		b->remote |= far & ~b->gpu;
-		b->remote_at = *t;
+		b->remote_at = um_sim_later(*t, b->tracker);
 	}
 	if (b->chunk && !b->gpu && !b->split)
 		um_sim_list_put(sim, b, UM_SIM_UNUSED);

@@ -3,11 +3,11 @@
  * sim_state.h - the simulated device inside: what the sim_*.c files share
  *
  * Memory is cut into blocks of 2 MiB with 32 pages of 64 KiB; page sets are 32-bit masks. A block has at most one root
- * chunk on the device. Time is a discrete-event loop: streams and workers are what has a next event (sim_loop.c); engines,
- * the fault worker, the prefetch worker and the VA-space lock are numbers that say until when they are busy.
+ * chunk on the device. Time is a discrete-event loop: streams and workers are what has a next event (sim_loop.c);
+ * engines, the fault worker, the prefetch worker and the VA-space lock are numbers: busy until then.
  *
  * What holds of every block, outside the functions that change it:
- *     map and rw are subsets of gpu, rw of map; remote is a subset of cpu and disjoint from gpu; cmap is a subset of cpu
+ *     map is a subset of gpu, rw and late of map; remote and cmap are subsets of cpu; remote is disjoint from gpu
  *     a page is in both gpu and cpu only if it is read-mostly
  *     gpu != 0 implies a chunk; list != NONE if and only if there is a chunk
  */
@@ -37,11 +37,13 @@ struct um_sim_block {
 	struct um_sim_thrash *thrash; /* NULL until two processors fought over it */
 	uint64_t tracker; /* ns: its last queued device work ends */
 	uint64_t remote_at; /* ns: from then on `remote` is in effect */
+	uint64_t late_until; /* ns: from then on the mapping of `late` pages is in effect */
 	uint64_t moved_at; /* ns: last migration by a fault */
 	uint32_t all; /* pages that the allocation has here */
 	uint32_t gpu, cpu; /* resident */
 	uint32_t map, rw; /* mapped on the GPU, writable there */
 	uint32_t remote; /* mapped on the GPU, resident on the host */
+	uint32_t late; /* of map: still on their way; cleared by who meets them later */
 	uint32_t cmap; /* mapped on the CPU */
 	uint32_t disc; /* discarded */
 	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */
@@ -66,7 +68,7 @@ struct um_sim_mem {
 	uint64_t chunks; /* DEVICE: root chunks taken */
 	uint32_t n; /* MANAGED: blocks */
 	struct um_sim_block *block;
-	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU */
+	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU, or late */
 };
 
 struct um_sim_ring { /* a list of chunks in order of last service */
@@ -221,7 +223,9 @@ static inline uint64_t *um_sim_clock(struct um_sim *sim)
 
 /* sim_engine.c: books a copy or memset; returns its end. */
 uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work);
-uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments, int pieces);
+/* How long a copy takes: of `segments` contiguous runs, or in pieces of 4 KiB. */
+uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
+                        int pieces);
 
 /* sim_log.c: one line; nothing without a listener. */
 void um_sim_log(struct um_sim *sim, uint64_t at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -257,16 +261,18 @@ void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages); /* local and remo
 /* The density prefetcher: pages of `all` to serve with `faulted`, given those resident at the destination. */
 uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted);
 uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages); /* pages under the same advice as the lowest one */
+void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is done */
+void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* it is time `t`: what was late may have come */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */
 uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write, uint64_t t);
-/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and how many fault entries they bring. */
+/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and the fault entries they bring. */
 uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries);
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
 
 /* sim_kernel.c */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
 void um_sim_walk_free(struct um_sim_walk *w);
-/* Goes on with a kernel at time `t`: begins it if it has not begun. Returns when its next step is; *done: it is over then. */
+/* Goes on with a kernel at time `t`; begins it if it has not begun. Returns when its next step is; *done: its end. */
 uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done);
 
 /* sim_hint.c */

@@ -149,8 +149,9 @@ int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle eve
 		err = UM_CUDA_INVALID_VALUE;
 	} else if (e->serial) { /* never recorded: nothing to wait for */
 		e->refs++;
-		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_WAIT_EVENT, .e.event = e,
-		                                                     .e.serial = e->serial});
+		err = um_sim_stream_push(
+		        sim, s,
+		        &(struct um_sim_cmd){.kind = UM_SIM_CMD_WAIT_EVENT, .e.event = e, .e.serial = e->serial});
 		if (err)
 			e->refs--;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thrashing detector: CPU and GPU fighting over a page. Evictions are none of its business, and moves by prefetch reset
- * it. The driver adapts the lapse; here it is constant.
+ * The thrashing detector: CPU and GPU fighting over a page. Evictions are none of its business, and moves by prefetch
+ * reset it. The driver adapts the lapse; here it is constant.
  */
 #include "gpu/sim_state.h"
 
