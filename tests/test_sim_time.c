@@ -411,12 +411,12 @@ static void workers(void)
 	api->worker_start(gpu, &w);
 	is_int(api->worker_wait(gpu, stepped_twice, &s), UM_CUDA_OK, "the app may wait for what a worker does");
 	is_u64(um_sim_now(gpu), MS, "until it has");
-	api->cudaEventDestroy(gpu, e);
 	s.n = 0;
 	um_sim_sync(gpu);
 	s.n = 0;
 	is_int(api->worker_wait(gpu, stepped_twice, &s), UM_CUDA_NOT_READY, "unless it does not come");
 	api->worker_stop(gpu, &w);
+	api->cudaEventDestroy(gpu, e);
 	shut();
 }
 
