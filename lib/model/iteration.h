@@ -9,6 +9,7 @@
 #ifndef UM_MODEL_ITERATION_H
 #define UM_MODEL_ITERATION_H
 
+#include "base/hash.h"
 #include "base/vec.h"
 #include "model/event.h"
 
@@ -78,11 +79,34 @@ void um_iteration_clear(struct um_iteration *it); /* empties it, keeps its memor
 void um_iteration_fini(struct um_iteration *it);
 
 /* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, `tensor` being the
- * tensor's number in the iteration. Of an iteration, from 0: each birth and each op, in order. Frees are no part of
- * it. */
-uint64_t um_op_hash(uint64_t name_hash, int32_t stream);
-uint64_t um_op_hash_use(uint64_t h, uint32_t tensor, uint64_t tensor_bytes, const struct um_use *use);
-uint64_t um_signature_birth(uint64_t signature, uint64_t bytes);
-uint64_t um_signature_op(uint64_t signature, uint64_t op_hash);
+ * tensor's number in the iteration; um_op_hash_end last. Of an iteration, from 0: each birth and each op, in order, told
+ * apart by the word that goes first. Frees are no part of it. Op path: inline. */
+static inline uint64_t um_op_hash(uint64_t name_hash, int32_t stream)
+{
+	return um_hash_fold(name_hash, (uint32_t)stream);
+}
+
+static inline uint64_t um_op_hash_use(uint64_t h, uint32_t tensor, uint64_t tensor_bytes, const struct um_use *use)
+{
+	h = um_hash_fold(h, (uint64_t)tensor << 8 | use->access);
+	h = um_hash_fold(h, tensor_bytes);
+	h = um_hash_fold(h, use->off);
+	return um_hash_fold(h, use->bytes);
+}
+
+static inline uint64_t um_op_hash_end(uint64_t h, uint32_t n_uses)
+{
+	return um_hash_u64(h, n_uses);
+}
+
+static inline uint64_t um_signature_birth(uint64_t signature, uint64_t bytes)
+{
+	return um_hash_u64(um_hash_fold(signature, 'b'), bytes);
+}
+
+static inline uint64_t um_signature_op(uint64_t signature, uint64_t op_hash)
+{
+	return um_hash_u64(um_hash_fold(signature, 'o'), op_hash);
+}
 
 #endif

@@ -50,7 +50,7 @@ static int grow(struct um_names *names)
 	return 0;
 }
 
-const struct um_name *um_names_find(struct um_names *names, const char *text)
+static const struct um_name *find(struct um_names *names, const char *text)
 {
 	uint64_t hash = um_hash_str(text);
 	struct um_name *place;
@@ -69,4 +69,18 @@ const struct um_name *um_names_find(struct um_names *names, const char *text)
 	place->hash = hash;
 	names->n++;
 	return place;
+}
+
+const struct um_name *um_names_find(struct um_names *names, const char *text)
+{
+	uintptr_t where = (uintptr_t)text;
+	struct um_name *recent = &names->recent[(where ^ where >> 8) % UM_NAMES_RECENT];
+	const struct um_name *name;
+
+	if (recent->text && strcmp(recent->text, text) == 0)
+		return recent;
+	name = find(names, text);
+	if (name)
+		*recent = *name;
+	return name;
 }

@@ -20,15 +20,20 @@ struct um_name {
 	char *text; /* owned; NULL: a free place */
 };
 
+#define UM_NAMES_RECENT 256
+
 struct um_names {
 	struct um_name *at; /* open addressing, at most half full */
 	size_t n, size; /* size: 0 or a power of two */
+	struct um_name recent[UM_NAMES_RECENT]; /* found last, by where the caller's string was: most callers pass a
+	                                           literal, and comparing is cheaper than hashing. Texts borrowed */
 };
 
 void um_names_init(struct um_names *names);
 void um_names_fini(struct um_names *names);
 
-/* The string that stays, and its um_hash_str(); NULL if there is no memory for it. `text` is not NULL. */
+/* The string that stays, and its um_hash_str(), valid until the next call; NULL if there is no memory for it. `text` is
+ * not NULL. */
 const struct um_name *um_names_find(struct um_names *names, const char *text);
 
 #endif

@@ -148,7 +148,8 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 {
 	struct um_iteration *it = &r->it;
 	const struct um_name *name;
-	struct um_iter_op kept;
+	struct um_iter_op *kept;
+	uint64_t hash;
 	int rc;
 
 	if (it->n == 0 || it->incomplete)
@@ -161,7 +162,8 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	name = um_names_find(&r->names, op->name);
 	if (!name)
 		return -ENOMEM;
-	kept = (struct um_iter_op){
+	kept = &it->ops.at[it->ops.n]; /* not counted before it is whole */
+	*kept = (struct um_iter_op){
 	        .name = name->text,
 	        .first_use = (uint32_t)it->uses.n,
 	        .n_uses = op->n_uses,
@@ -171,18 +173,19 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	        .relaunchable = op->relaunchable != 0,
 	        .first_relaunch = (uint32_t)it->relaunch.n,
 	};
-	kept.hash = add_uses(r, op, um_op_hash(name->hash, op->stream), &rc);
+	hash = add_uses(r, op, um_op_hash(name->hash, op->stream), &rc);
 	if (rc)
 		return rc;
+	kept->hash = um_op_hash_end(hash, op->n_uses);
 	for (uint32_t i = 0; i < op->n_relaunch; i++) {
 		uint32_t number = find_used(op, op->relaunch[i]);
 
 		if (number != UINT32_MAX)
 			it->relaunch.at[it->relaunch.n++] = number;
 	}
-	kept.n_relaunch = (uint32_t)it->relaunch.n - kept.first_relaunch;
-	it->ops.at[it->ops.n++] = kept;
-	it->signature = um_signature_op(it->signature, kept.hash);
+	kept->n_relaunch = (uint32_t)it->relaunch.n - kept->first_relaunch;
+	it->ops.n++;
+	it->signature = um_signature_op(it->signature, kept->hash);
 	return 0;
 }
 
