@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The heap under recorded workloads: how many 2 MiB blocks hold something alive, against the bytes that are alive. What is
- * resident is whole blocks, so this is what sharing them costs.
+ * The heap under recorded workloads: how many 2 MiB blocks hold something alive, against the bytes that are alive. What
+ * is resident is whole blocks, so this is what sharing them costs.
  */
 #include "io/umtrace.h"
 #include "record/heap.h"

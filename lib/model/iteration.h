@@ -79,8 +79,8 @@ void um_iteration_clear(struct um_iteration *it); /* empties it, keeps its memor
 void um_iteration_fini(struct um_iteration *it);
 
 /* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, `tensor` being the
- * tensor's number in the iteration; um_op_hash_end last. Of an iteration, from 0: each birth and each op, in order, told
- * apart by the word that goes first. Frees are no part of it. Op path: inline. */
+ * tensor's number in the iteration; um_op_hash_end last. Of an iteration, from 0: each birth and each op, in order,
+ * told apart by the word that goes first. Frees are no part of it. Op path: inline. */
 static inline uint64_t um_op_hash(uint64_t name_hash, int32_t stream)
 {
 	return um_hash_fold(name_hash, (uint32_t)stream);
