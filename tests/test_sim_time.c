@@ -293,7 +293,7 @@ static void callers(void)
 	um_sim_sync(gpu);
 	before = tally();
 	run(a, MS);
-	run(b, MS + 1);
+	run(b, MS + profile.c_pf + 1);
 	api->cudaMemPrefetchAsync(gpu, p + 2 * BLOCK, BLOCK, um_on_host(), 0, a);
 	touch(b, p + 2 * BLOCK, 65536, 0);
 	um_sim_sync(gpu);

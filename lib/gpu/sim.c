@@ -73,11 +73,13 @@ static const struct um_gpu_api api = {
 	.close = sim_close,
 };
 
-/* Rates must divide, and the device must hold something. */
+/* The device must hold something, and no rate may be so low that a time in ns overflows. */
 static int sensible(const struct um_profile *p, uint64_t capacity)
 {
-	return capacity >= UM_BLOCK_BYTES && p->h2d > 0 && p->d2h > 0 && p->eta > 0 && p->b_remote > 0 &&
-	       p->duplex >= 0 && p->duplex <= 1;
+	const double slowest = 1e6; /* bytes/s */
+
+	return capacity >= UM_BLOCK_BYTES && p->h2d * p->eta >= slowest && p->d2h * p->eta >= slowest &&
+	       p->h2d * p->b_remote >= slowest && p->duplex >= 0 && p->duplex <= 1;
 }
 
 static int lock_init(pthread_mutex_t *lock)

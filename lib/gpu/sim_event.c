@@ -100,9 +100,11 @@ int um_sim_event_elapsed(struct um_gpu *gpu, float *ms, um_event_handle start, u
 	struct um_sim *sim = um_sim_of(gpu);
 	const struct um_sim_event *a = start, *b = end;
 
-	if (!ms || !a || !b || !a->serial || !b->serial || (a->flags | b->flags) & UM_EVENT_DISABLE_TIMING)
+	if (!ms || !a || !b || (a->flags | b->flags) & UM_EVENT_DISABLE_TIMING)
 		return UM_CUDA_INVALID_VALUE;
 	um_sim_enter(sim);
+	if (!a->serial || !b->serial)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	if (!is_done(a, *um_sim_clock(sim)) || !is_done(b, *um_sim_clock(sim)))
 		return um_sim_leave(sim, UM_CUDA_NOT_READY);
 	*ms = (float)(((double)b->at - (double)a->at) / 1e6);

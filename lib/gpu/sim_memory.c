@@ -91,7 +91,8 @@ void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_lis
 
 void um_sim_used(struct um_sim *sim, struct um_sim_block *b)
 {
-	if (b->chunk && !b->split)
+	/* A block that was cut keeps the place it got when it was allocated. */
+	if (b->chunk && (!b->split || b->list != UM_SIM_USED))
 		um_sim_list_put(sim, b, UM_SIM_USED);
 }
 
