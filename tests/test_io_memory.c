@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Memory runs out somewhere in reading or writing: it is said, nothing is lost, no half file is left, and the next try
- * succeeds. By itself this test only runs the workload; tests/io_memory.sh runs it with each allocation failing in turn.
+ * succeeds. By itself this test only runs the workload; tests/io_memory.sh runs it with each allocation failing in
+ * turn.
  */
 #include "io/plan_file.h"
 #include "io/profile_file.h"
@@ -16,16 +17,17 @@
 
 long failmalloc_live(void) __attribute__((weak));
 
-static const char trace_text[] =
-	"{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"small\"}\n"
-	"{\"ev\":\"alloc\",\"t\":0,\"bytes\":64,\"name\":\"x\",\"role\":\"act\"}\n"
-	"{\"ev\":\"alloc\",\"t\":1,\"bytes\":64}\n"
-	"{\"ev\":\"iter\",\"n\":0,\"name\":\"train\"}\n"
-	"{\"ev\":\"op\",\"name\":\"a\",\"r\":[0],\"w\":[[1,0,8],1],\"touched\":{\"0\":5},\"relaunch\":[1],\"ws\":[[1,2]]}\n"
-	"{\"ev\":\"free\",\"t\":0}\n";
+static const char trace_text[] = "{\"umtrace\":1,\"source\":\"by hand\",\"workload\":\"small\"}\n"
+				 "{\"ev\":\"alloc\",\"t\":0,\"bytes\":64,\"name\":\"x\",\"role\":\"act\"}\n"
+				 "{\"ev\":\"alloc\",\"t\":1,\"bytes\":64}\n"
+				 "{\"ev\":\"iter\",\"n\":0,\"name\":\"train\"}\n"
+				 "{\"ev\":\"op\",\"name\":\"a\",\"r\":[0],\"w\":[[1,0,8],1],\"touched\":{\"0\":5},"
+				 "\"relaunch\":[1],\"ws\":[[1,2]]}\n"
+				 "{\"ev\":\"free\",\"t\":0}\n";
 
 static const char plan_text[] =
-	"{\"umplan\":1,\"source\":\"s\",\"signature\":\"ab\",\"ops\":1,\"slots\":2,\"budget\":99,\"h2d\":1e9,\"d2h\":1e9}\n"
+	"{\"umplan\":1,\"source\":\"s\",\"signature\":\"ab\",\"ops\":1,\"slots\":2,\"budget\":99,\"h2d\":1e9,\"d2h\":"
+	"1e9}\n"
 	"{\"ev\":\"slot\",\"s\":0,\"bytes\":64,\"birth\":-1,\"death\":-1,\"name\":\"x\"}\n"
 	"{\"ev\":\"slot\",\"s\":1,\"bytes\":64,\"birth\":0,\"death\":1}\n"
 	"{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0],\"w\":[1],\"order\":[1,0],\"ns\":5}\n"

@@ -27,8 +27,8 @@ static void check_number(double x, const char *want)
 
 static void check_numbers(void)
 {
-	static const char *const wrong[] = {"",    ".",    ".5",  "5.",  "1e",    "e5",    "+1",     "-1",
-	                                    "0x1", "1 ",   " 1",  "nan", "inf",   "1e+",   "1.5.5",  "1,5"};
+	static const char *const wrong[] = {"",    ".",  ".5", "5.",  "1e",  "e5",  "+1",    "-1",
+	                                    "0x1", "1 ", " 1", "nan", "inf", "1e+", "1.5.5", "1,5"};
 	uint64_t u = 9;
 	double x = 9;
 

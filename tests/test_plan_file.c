@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * umplan: what a file becomes, defaults of keys that may be missing, and that writing and reading again changes nothing.
+ * umplan: what a file becomes, defaults of keys that may be missing, and that writing and reading again changes
+ * nothing.
  */
 #include "io/plan_file.h"
 #include "tap.h"
@@ -10,11 +11,11 @@
 
 static char tmp[64];
 
-#define HEAD                                                                                                           \
-	"{\"umplan\":1,\"signature\":\"ab\",\"ops\":2,\"slots\":4,\"budget\":99,\"h2d\":1e9,\"d2h\":2e9}\n"            \
-	"{\"ev\":\"slot\",\"s\":0,\"bytes\":64,\"birth\":-1,\"death\":-1}\n"                                           \
-	"{\"ev\":\"slot\",\"s\":1,\"bytes\":64,\"birth\":1,\"death\":2}\n"                                             \
-	"{\"ev\":\"slot\",\"s\":2,\"bytes\":64,\"birth\":0,\"death\":0}\n"                                             \
+#define HEAD                                                                                                \
+	"{\"umplan\":1,\"signature\":\"ab\",\"ops\":2,\"slots\":4,\"budget\":99,\"h2d\":1e9,\"d2h\":2e9}\n" \
+	"{\"ev\":\"slot\",\"s\":0,\"bytes\":64,\"birth\":-1,\"death\":-1}\n"                                \
+	"{\"ev\":\"slot\",\"s\":1,\"bytes\":64,\"birth\":1,\"death\":2}\n"                                  \
+	"{\"ev\":\"slot\",\"s\":2,\"bytes\":64,\"birth\":0,\"death\":0}\n"                                  \
 	"{\"ev\":\"slot\",\"s\":3,\"bytes\":64,\"birth\":-1,\"death\":1}\n"
 
 #define TAIL "{\"ev\":\"op\",\"i\":1,\"name\":\"b\",\"r\":[],\"w\":[1],\"ns\":5}\n"
@@ -37,7 +38,8 @@ static void check_defaults(void)
 
 	load(&p, HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0],\"w\":[2],\"ns\":7}\n" TAIL
 	              "{\"ev\":\"hint\",\"at\":1,\"after\":0,\"kind\":\"evict\",\"s\":0,\"off\":8,\"bytes\":16}\n"
-	              "{\"ev\":\"hint\",\"at\":1,\"kind\":\"advise\",\"s\":0,\"off\":0,\"bytes\":1,\"advice\":\"accessed_by\"}\n");
+	              "{\"ev\":\"hint\",\"at\":1,\"kind\":\"advise\",\"s\":0,\"off\":0,\"bytes\":1,\"advice\":"
+	              "\"accessed_by\"}\n");
 	s = p.sched.slots.at;
 	is_u64(p.sched.signature, 0xab, "signature");
 	is_u64(p.d2h, 2000000000, "a rate");
@@ -62,7 +64,8 @@ static void check_extra_keys(void)
 	load(&p, HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0,3],\"w\":[3,[2,0,8],[2,8,8]],\"order\":[3,1,2,0],"
 	              "\"dead\":[[2,8,8],3],\"touched\":{\"0\":5},\"ns\":7,\"measured\":false,\"hash\":\"ff\"}\n" TAIL);
 	u = p.sched.uses.at;
-	ok(u[0].slot == 2 && u[0].off == 8 && u[0].access == UM_WRITE && u[0].dead_after, "first in the program's order");
+	ok(u[0].slot == 2 && u[0].off == 8 && u[0].access == UM_WRITE && u[0].dead_after,
+	   "first in the program's order");
 	ok(u[1].slot == 3 && u[1].access == UM_UPDATE && u[1].dead_after, "second");
 	ok(u[2].slot == 2 && u[2].off == 0 && !u[2].dead_after, "third");
 	ok(u[3].slot == 0 && u[3].touched == 5 && u[3].access == UM_READ, "last");
@@ -84,8 +87,8 @@ static int same_slots(const struct um_schedule *a, const struct um_schedule *b)
 		const struct um_slot *x = &a->slots.at[i], *y = &b->slots.at[i];
 
 		same = x->bytes == y->bytes && x->birth == y->birth && x->death == y->death && x->carry == y->carry &&
-		       x->born_ord == y->born_ord && x->flags == y->flags && x->role == y->role && x->place == y->place &&
-		       same_text(x->name, y->name);
+		       x->born_ord == y->born_ord && x->flags == y->flags && x->role == y->role &&
+		       x->place == y->place && same_text(x->name, y->name);
 	}
 	for (size_t i = 0; same && i < a->births.n; i++)
 		same = a->births.at[i] == b->births.at[i];
@@ -100,10 +103,10 @@ static int same_ops(const struct um_schedule *a, const struct um_schedule *b)
 		const struct um_sched_op *x = &a->ops.at[i], *y = &b->ops.at[i];
 
 		same = same_text(x->name, y->name) && x->hash == y->hash && x->first_use == y->first_use &&
-		       x->n_uses == y->n_uses && x->ns == y->ns && x->cost.ns == y->cost.ns && x->cost.flops == y->cost.flops &&
-		       x->cost.bytes == y->cost.bytes && x->stream == y->stream && x->phase == y->phase &&
-		       x->relaunchable == y->relaunchable && x->first_relaunch == y->first_relaunch &&
-		       x->n_relaunch == y->n_relaunch;
+		       x->n_uses == y->n_uses && x->ns == y->ns && x->cost.ns == y->cost.ns &&
+		       x->cost.flops == y->cost.flops && x->cost.bytes == y->cost.bytes && x->stream == y->stream &&
+		       x->phase == y->phase && x->relaunchable == y->relaunchable &&
+		       x->first_relaunch == y->first_relaunch && x->n_relaunch == y->n_relaunch;
 	}
 	for (size_t i = 0; same && i < a->uses.n; i++) {
 		const struct um_sched_use *x = &a->uses.at[i], *y = &b->uses.at[i];
@@ -123,8 +126,8 @@ static int same_hints(const struct um_plan *a, const struct um_plan *b)
 	for (size_t i = 0; same && i < a->hints.n; i++) {
 		const struct um_hint *x = &a->hints.at[i], *y = &b->hints.at[i];
 
-		same = x->kind == y->kind && x->at == y->at && x->after == y->after && x->slot == y->slot && x->off == y->off &&
-		       x->bytes == y->bytes && x->copy == y->copy && x->advice == y->advice;
+		same = x->kind == y->kind && x->at == y->at && x->after == y->after && x->slot == y->slot &&
+		       x->off == y->off && x->bytes == y->bytes && x->copy == y->copy && x->advice == y->advice;
 	}
 	return same;
 }
@@ -169,8 +172,10 @@ static void check_round_trips(void)
 		check_round_trip(NULL, from, to);
 	}
 	snprintf(to, sizeof to, "%s/again.umplan", tmp);
-	check_round_trip(HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0,3],\"w\":[3,[2,0,8],[2,8,8]],\"order\":[3,1,2,0],"
-	                      "\"dead\":[[2,8,8],3],\"touched\":{\"2\":5},\"ns\":7,\"measured\":false}\n" TAIL, NULL, to);
+	check_round_trip(
+		HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0,3],\"w\":[3,[2,0,8],[2,8,8]],\"order\":[3,1,2,0],"
+		     "\"dead\":[[2,8,8],3],\"touched\":{\"2\":5},\"ns\":7,\"measured\":false}\n" TAIL,
+		NULL, to);
 }
 
 static void check_failures(void)

@@ -23,7 +23,8 @@ static void check_builtin(void)
 	is_u64(p->capacity, 40ull << 30, "capacity");
 	ok(p->flops == 60e12 && p->mem_bandwidth == 1.3e12 && p->launch_ns == 4000, "speed");
 	ok(p->h2d == 24e9 && p->d2h == 24e9 && p->duplex == 0.5 && p->eta == 0.9, "link");
-	ok(um_profile_find("gh200")->d2h == 297e9 && um_profile_find("1080ti")->d2h == 13e9, "one direction may be slower");
+	ok(um_profile_find("gh200")->d2h == 297e9 && um_profile_find("1080ti")->d2h == 13e9,
+	   "one direction may be slower");
 	is_u64(p->c_batch, 60000, "a driver cost");
 	is_u64(p->c_dma_4k, 300000, "another");
 	ok(!p->measured, "assumed, not measured");
@@ -32,10 +33,12 @@ static void check_builtin(void)
 static void check_estimate(void)
 {
 	struct um_profile p;
-	struct um_cost flops = {1e9, 0, 0}, bytes = {1e6, 3e6, 0}, ns = {1e15, 1e15, 42}, nothing = {0}, wild = {1e300, 0, 0};
+	struct um_cost flops = {1e9, 0, 0}, bytes = {1e6, 3e6, 0}, ns = {1e15, 1e15, 42}, nothing = {0},
+		       wild = {1e300, 0, 0};
 
 	um_profile_init(&p);
-	ok(p.flops == 0 && p.capacity == 0 && p.duplex == 1 && p.b_remote == 0.8, "required keys 0, the others at defaults");
+	ok(p.flops == 0 && p.capacity == 0 && p.duplex == 1 && p.b_remote == 0.8,
+	   "required keys 0, the others at defaults");
 	p.flops = 1e12;
 	p.mem_bandwidth = 2e9;
 	p.launch_ns = 7;
@@ -82,7 +85,7 @@ static void check_round_trip(const char *path)
 static void check_files(void)
 {
 	static const char text[] = "name=x\ncapacity = 1.5 GiB # comment\nflops=1e12\nmem_bandwidth=1e9\n"
-	                           "launch_ns=0\nh2d=1.5e9\nd2h=2e9";
+				   "launch_ns=0\nh2d=1.5e9\nd2h=2e9";
 	struct um_profile p = {.capacity = 77};
 	struct um_diag d;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks tests/data: what is called good is taken, what is called bad or unsupported is refused, for the reason and on the line
- * that expect.tsv has. Files without such a name are recorded traces, and good.
+ * Walks tests/data: what is called good is taken, what is called bad or unsupported is refused, for the reason and on
+ * the line that expect.tsv has. Files without such a name are recorded traces, and good.
  */
 #include "io/plan_file.h"
 #include "io/profile_file.h"

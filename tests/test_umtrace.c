@@ -66,8 +66,8 @@ static int same_event(const struct um_event *a, const struct um_event *b)
 		return 0;
 	switch (a->kind) {
 	case UM_EV_ALLOC:
-		return a->alloc.id.v == b->alloc.id.v && a->alloc.bytes == b->alloc.bytes && a->alloc.role == b->alloc.role &&
-		       same_str(a->alloc.name, b->alloc.name);
+		return a->alloc.id.v == b->alloc.id.v && a->alloc.bytes == b->alloc.bytes &&
+		       a->alloc.role == b->alloc.role && same_str(a->alloc.name, b->alloc.name);
 	case UM_EV_OP:
 		return same_op(&a->op, &b->op);
 	case UM_EV_ITER:
@@ -120,9 +120,10 @@ static void check_round_trip(const char *from, const char *to)
 
 static void check_round_trips(void)
 {
-	static const char *const names[] = {"good-all-keys.umtrace", "good-all-keys.umtrace.gz", "good-members.umtrace.gz",
-	                                    "good-partly-touched-write.umtrace", "good-bare-header.umtrace",
-	                                    "resnet50.umtrace.gz", "cg_laplace3d.umtrace.gz", "lstm_lm.umtrace.gz"};
+	static const char *const names[] = {"good-all-keys.umtrace",    "good-all-keys.umtrace.gz",
+	                                    "good-members.umtrace.gz",  "good-partly-touched-write.umtrace",
+	                                    "good-bare-header.umtrace", "resnet50.umtrace.gz",
+	                                    "cg_laplace3d.umtrace.gz",  "lstm_lm.umtrace.gz"};
 	const char *top = getenv("top_srcdir");
 	char from[1024];
 
@@ -132,12 +133,15 @@ static void check_round_trips(void)
 	}
 }
 
-#define HEAD "{\"umtrace\":1}\n{\"ev\":\"alloc\",\"t\":0,\"bytes\":100}\n{\"ev\":\"alloc\",\"t\":1,\"bytes\":100,\"role\":\"grad\"}\n"
+#define HEAD                                                                                                           \
+	"{\"umtrace\":1}\n{\"ev\":\"alloc\",\"t\":0,\"bytes\":100}\n{\"ev\":\"alloc\",\"t\":1,\"bytes\":100,\"role\":" \
+	"\"grad\"}\n"
 
 static void check_events(void)
 {
-	struct um_trace *t = load(HEAD "{\"ev\":\"op\",\"name\":\"a\",\"r\":[0,1,[1,0,10],0],\"w\":[[1,0,10],[1,5,10],1],"
-	                               "\"touched\":{\"1\":7},\"relaunch\":[]}\n");
+	struct um_trace *t =
+		load(HEAD "{\"ev\":\"op\",\"name\":\"a\",\"r\":[0,1,[1,0,10],0],\"w\":[[1,0,10],[1,5,10],1],"
+	                  "\"touched\":{\"1\":7},\"relaunch\":[]}\n");
 	const struct um_op *op = &um_trace_event(t, 2)->op;
 
 	is_u64(um_trace_event(t, 0)->alloc.id.v, 1, "ids are t + 1");
@@ -148,7 +152,8 @@ static void check_events(void)
 	ok(op->uses[0].id.v == 1 && op->uses[0].access == UM_READ && op->uses[0].bytes == 100, "read, whole");
 	ok(op->uses[1].id.v == 2 && op->uses[1].access == UM_UPDATE && op->uses[1].bytes == 100, "in both: an update");
 	ok(op->uses[2].bytes == 10 && op->uses[2].access == UM_UPDATE, "and so for a part of it");
-	ok(op->uses[3].off == 5 && op->uses[3].access == UM_UPDATE, "written in part, scattered: what is not touched is kept");
+	ok(op->uses[3].off == 5 && op->uses[3].access == UM_UPDATE,
+	   "written in part, scattered: what is not touched is kept");
 	is_u64(op->uses[0].touched, 100, "touched whole");
 	is_u64(op->uses[1].touched, 7, "touched in part");
 	ok(op->relaunchable && op->n_relaunch == 0, "relaunch of nothing is said");
@@ -210,7 +215,8 @@ static void check_writing(void)
 	struct um_event dead = {.kind = UM_EV_DEAD, .free = {.id = {5}}};
 	struct um_event iter = {.kind = UM_EV_ITER, .iter = {.n = 17, .name = "train"}};
 	struct um_use use = {.id = {5}, .off = 0, .bytes = 8, .touched = 3, .access = UM_UPDATE};
-	struct um_event op = {.kind = UM_EV_OP, .op = {.name = "x", .uses = &use, .n_uses = 1, .cost = {0.1, 1e300, 0}}};
+	struct um_event op = {.kind = UM_EV_OP,
+	                      .op = {.name = "x", .uses = &use, .n_uses = 1, .cost = {0.1, 1e300, 0}}};
 	struct um_sink *w;
 	int n = entries(tmp);
 
@@ -225,7 +231,8 @@ static void check_writing(void)
 	       "{\"umtrace\":1,\"source\":\"us\"}\n"
 	       "{\"ev\":\"alloc\",\"t\":4,\"bytes\":8,\"name\":\"a\\\"\\\\\\u000a\xef\xbf\xbd\"}\n"
 	       "{\"ev\":\"iter\",\"n\":0,\"name\":\"train\"}\n"
-	       "{\"ev\":\"op\",\"name\":\"x\",\"r\":[4],\"w\":[4],\"touched\":{\"4\":3},\"flops\":0.1,\"bytes\":1e+300}\n",
+	       "{\"ev\":\"op\",\"name\":\"x\",\"r\":[4],\"w\":[4],\"touched\":{\"4\":3},\"flops\":0.1,\"bytes\":1e+300}"
+	       "\n",
 	       "what was written");
 	is_int(entries(tmp), n + 1, "and nothing beside it");
 }
@@ -310,12 +317,13 @@ static int stop_at_op(struct um_sink *sink, const struct um_event *ev)
 static void check_sink_errors(void)
 {
 	static const char text[] = "{\"umtrace\":1,\"source\":\"s\"}\n{\"ev\":\"iter\",\"n\":0}\n"
-	                           "{\"ev\":\"op\",\"name\":\"a\",\"r\":[],\"w\":[]}\n{\"ev\":\"nonsense\"}\n";
+				   "{\"ev\":\"op\",\"name\":\"a\",\"r\":[],\"w\":[]}\n{\"ev\":\"nonsense\"}\n";
 	struct um_sink sink = {stop_at_op};
 	struct um_umtrace_header h;
 	struct um_diag d;
 
-	is_int(um_umtrace_read_mem(text, strlen(text), &sink, &h, &d), -ENOSPC, "what the sink returns ends the reading");
+	is_int(um_umtrace_read_mem(text, strlen(text), &sink, &h, &d), -ENOSPC,
+	       "what the sink returns ends the reading");
 	is_u64(d.line, 3, "with the line");
 	ok(!h.source, "no header is left behind");
 	is_int(um_umtrace_read_mem(text, strlen(text), &sink, NULL, NULL), -ENOSPC, "header and diag may be absent");

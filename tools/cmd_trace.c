@@ -22,30 +22,31 @@
 #include "io/out.h"
 #include "io/umtrace.h"
 
-static const char usage[] =
-	"Usage: umadvise trace check FILE...\n"
-	"       umadvise trace stat [--format table|json|csv] FILE...\n";
+static const char usage[] = "Usage: umadvise trace check FILE...\n"
+			    "       umadvise trace stat [--format table|json|csv] FILE...\n";
 
-static const char help[] =
-	"\n"
-	"check   reads each umtrace and says whether it keeps to the format; else the first thing wrong, with its line\n"
-	"stat    counts what is in each\n"
-	"\n"
-	"Files are plain or gzip; - is standard input.\n"
-	"\n"
-	"  -f, --format FORMAT   table (default), json or csv\n"
-	"  -h, --help            this text\n"
-	"\n"
-	"Shape has a letter for each iteration: the same letter, the same ops, allocations and frees, on the same sizes in\n"
-	"the same pattern. Peak is the most bytes alive at once; largest op, the most bytes of whole tensors that one op\n"
-	"touches; GFLOP and GB moved are sums over the ops of the last iteration.\n"
-	"\n"
-	"Exit status: 0 done, 2 usage, 3 a file was refused.\n"
-	"\n"
-	"Examples:\n"
-	"  umadvise trace check *.umtrace.gz\n"
-	"  umadvise trace stat resnet50.umtrace.gz\n"
-	"  umadvise trace stat --format json - < resnet50.umtrace\n";
+static const char help[] = "\n"
+			   "check   reads each umtrace and says whether it keeps to the format; else the first thing "
+			   "wrong, with its line\n"
+			   "stat    counts what is in each\n"
+			   "\n"
+			   "Files are plain or gzip; - is standard input.\n"
+			   "\n"
+			   "  -f, --format FORMAT   table (default), json or csv\n"
+			   "  -h, --help            this text\n"
+			   "\n"
+			   "Shape has a letter for each iteration: the same letter, the same ops, allocations and "
+			   "frees, on the same sizes in\n"
+			   "the same pattern. Peak is the most bytes alive at once; largest op, the most bytes of "
+			   "whole tensors that one op\n"
+			   "touches; GFLOP and GB moved are sums over the ops of the last iteration.\n"
+			   "\n"
+			   "Exit status: 0 done, 2 usage, 3 a file was refused.\n"
+			   "\n"
+			   "Examples:\n"
+			   "  umadvise trace check *.umtrace.gz\n"
+			   "  umadvise trace stat resnet50.umtrace.gz\n"
+			   "  umadvise trace stat --format json - < resnet50.umtrace\n";
 
 /* --- what is counted -------------------------------------------------------------------------------------------- */
 
@@ -450,13 +451,15 @@ static int check(char **files)
 			status = worse(status, complain(rc, &diag));
 			continue;
 		}
-		printf("%s: ok (%zu events, %" PRIu64 " iterations)\n", *files, um_trace_length(t), um_trace_iterations(t));
+		printf("%s: ok (%zu events, %" PRIu64 " iterations)\n", *files, um_trace_length(t),
+		       um_trace_iterations(t));
 		um_trace_free(t);
 	}
 	return status;
 }
 
-static int write_rows(const struct row *rows, size_t n, void (*write)(struct um_out *o, const struct row *rows, size_t n))
+static int write_rows(const struct row *rows, size_t n,
+                      void (*write)(struct um_out *o, const struct row *rows, size_t n))
 {
 	struct um_diag diag;
 	struct um_out *o;
@@ -493,7 +496,10 @@ static int stat_files(char **files, size_t n_files, const char *form)
 			status = worse(status, complain(rc, &diag));
 	}
 	if (status != TOOL_INTERNAL)
-		status = worse(status, write_rows(rows, n, !plain ? write_table : *form == 'j' ? write_json : write_csv));
+		status = worse(status, write_rows(rows, n,
+		                                  !plain         ? write_table
+		                                  : *form == 'j' ? write_json
+		                                                 : write_csv));
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < COLUMNS; k++)
 			free(rows[i].cell[k]);

@@ -2,8 +2,8 @@
  *
  * id_map.h - numbers that a file gave to things, and one word for each
  *
- * Open addressing, linear probing, at most half full. Keys are below UINT64_MAX. The order of the numbers does not matter to
- * time, nor does anything depend on the order in the table. Expected O(1).
+ * Open addressing, linear probing, at most half full. Keys are below UINT64_MAX. The order of the numbers does not
+ * matter to time, nor does anything depend on the order in the table. Expected O(1).
  */
 #ifndef UM_IO_ID_MAP_H
 #define UM_IO_ID_MAP_H
@@ -15,7 +15,7 @@ struct um_id_map {
 	struct um_id_slot {
 		uint64_t key; /* UINT64_MAX: empty */
 		uint64_t value;
-	} *slots;
+	} * slots;
 	size_t n, cap; /* cap: 0 or a power of two */
 };
 

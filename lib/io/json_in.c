@@ -75,8 +75,11 @@ struct um_json_shown um_json_show(const json_t *v)
 		break;
 	default:
 		snprintf(s.text, sizeof s.text, "%s",
-		         json_is_object(v) ? "an object" : json_is_array(v) ? "an array" : json_is_null(v) ? "null" :
-		         json_is_true(v) ? "true" : "false");
+		         json_is_object(v)  ? "an object"
+		         : json_is_array(v) ? "an array"
+		         : json_is_null(v)  ? "null"
+		         : json_is_true(v)  ? "true"
+		                            : "false");
 	}
 	make_printable(s.text);
 	return s;
@@ -100,12 +103,14 @@ static int integer(const struct um_json *j, const json_t *v, const char *what, i
 		return 0;
 	}
 	if (max == INT64_MAX)
-		return um_json_refuse(j, "%s is %s: want an integer of at least %" PRId64, what, um_json_show(v).text, min);
+		return um_json_refuse(j, "%s is %s: want an integer of at least %" PRId64, what, um_json_show(v).text,
+		                      min);
 	return um_json_refuse(j, "%s is %s: want an integer from %" PRId64 " to %" PRId64, what, um_json_show(v).text,
 	                      min, max);
 }
 
-int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, uint64_t min, uint64_t max, uint64_t *out)
+int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, uint64_t min, uint64_t max,
+                   uint64_t *out)
 {
 	int64_t x;
 	int rc = integer(j, v, what, (int64_t)min, max > INT64_MAX ? INT64_MAX : (int64_t)max, &x);

@@ -35,12 +35,14 @@ int um_json_i32(const struct um_json *j, const char *key, enum um_json_need need
 int um_json_amount(const struct um_json *j, const char *key, double *out); /* may be missing; >= 0 */
 int um_json_str(const struct um_json *j, const char *key, enum um_json_need need, const char **out);
 int um_json_bool(const struct um_json *j, const char *key, int *out); /* may be missing */
-/* Hexadecimal digits in a string; of more than 16 the last 16 count (others fingerprint with longer sums than we do). */
+/* Hexadecimal digits in a string; of more than 16 the last 16 count (others fingerprint with longer sums than we do).
+ */
 int um_json_hex(const struct um_json *j, const char *key, enum um_json_need need, uint64_t *out);
 int um_json_array(const struct um_json *j, const char *key, enum um_json_need need, json_t **out);
 
 /* The same for a value inside an array; `what` names it in messages. */
-int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, uint64_t min, uint64_t max, uint64_t *out);
+int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, uint64_t min, uint64_t max,
+                   uint64_t *out);
 
 /* A value fit for a message: short, printable. */
 struct um_json_shown {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Three stages: raw bytes (refill), plain bytes appended to a buffer (unpack), lines found in the buffer (next). The buffer
- * keeps only what has not been given out, so a long file needs as much memory as its longest line.
+ * Three stages: raw bytes (refill), plain bytes appended to a buffer (unpack), lines found in the buffer (next). The
+ * buffer keeps only what has not been given out, so a long file needs as much memory as its longest line.
  */
 #include "io/lines.h"
 
@@ -215,7 +215,8 @@ static int make_room(struct um_lines *l)
 		l->start = 0;
 	}
 	if (used > UM_IO_LINE_MAX)
-		return um_diag_set(l->diag, EINVAL, l->number + 1, "line too long: want at most %u bytes", UM_IO_LINE_MAX);
+		return um_diag_set(l->diag, EINVAL, l->number + 1, "line too long: want at most %u bytes",
+		                   UM_IO_LINE_MAX);
 	if (used < l->cap)
 		return 0;
 	while (cap <= used)
@@ -244,7 +245,8 @@ static int more(struct um_lines *l)
 static int give(struct um_lines *l, size_t n, size_t skip, const char **text, size_t *out)
 {
 	if (n > UM_IO_LINE_MAX)
-		return um_diag_set(l->diag, EINVAL, l->number + 1, "line too long: want at most %u bytes", UM_IO_LINE_MAX);
+		return um_diag_set(l->diag, EINVAL, l->number + 1, "line too long: want at most %u bytes",
+		                   UM_IO_LINE_MAX);
 	*text = l->buf + l->start;
 	*out = n;
 	l->start += n + skip;

@@ -6,9 +6,9 @@
  * out   one line after the other, without its newline
  * owns  the file and its buffer; of a line at most UM_IO_LINE_MAX bytes (umtrace.h)
  *
- * Gzip is told by content. Members may follow each other as gzip allows; a file that ends inside one, a wrong checksum, or
- * anything else behind the last one is refused: a damaged trace must not pass as a shorter one. The last newline may be
- * missing. What a line holds is not looked at.
+ * Gzip is told by content. Members may follow each other as gzip allows; a file that ends inside one, a wrong checksum,
+ * or anything else behind the last one is refused: a damaged trace must not pass as a shorter one. The last newline may
+ * be missing. What a line holds is not looked at.
  */
 #ifndef UM_IO_LINES_H
 #define UM_IO_LINES_H

@@ -15,7 +15,8 @@
 /* The shortest text that reads back as exactly `x`, which must be finite. Valid JSON. Returns its length. */
 size_t um_number_print(char buf[UM_NUMBER_MAX], double x);
 
-/* Digits, perhaps with a fraction and an exponent, without a sign: the whole text or -EINVAL; -ERANGE beyond a double. */
+/* Digits, perhaps with a fraction and an exponent, without a sign: the whole text or -EINVAL; -ERANGE beyond a double.
+ */
 int um_number_parse(const char *text, size_t n, double *out);
 
 /* Digits only: -EINVAL, or -ERANGE beyond 2^63 - 1. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `r` and `w` meet in a hash table over (id, offset, bytes), so that a hostile line of a million entries costs no more than
- * a million steps. A second table over ids serves `touched` and `relaunch`, which speak of whole tensors.
+ * `r` and `w` meet in a hash table over (id, offset, bytes), so that a hostile line of a million entries costs no more
+ * than a million steps. A second table over ids serves `touched` and `relaunch`, which speak of whole tensors.
  */
 #include "io/op_read.h"
 
@@ -37,8 +37,8 @@ int um_op_range_read(const struct um_json *j, const json_t *v, const char *list,
 
 	snprintf(what, sizeof what, "%s of an element of `%s`", names->noun, list);
 	if (part && json_array_size(v) != 3)
-		return um_json_refuse(j, "an element of `%s` has %zu parts: want a %s number or [%s, offset, bytes]", list,
-		                      json_array_size(v), names->noun, names->noun);
+		return um_json_refuse(j, "an element of `%s` has %zu parts: want a %s number or [%s, offset, bytes]",
+		                      list, json_array_size(v), names->noun, names->noun);
 	rc = um_json_as_u64(j, part ? json_array_get(v, 0) : v, what, 0, INT64_MAX, &u.id.v);
 	if (rc)
 		return rc;
@@ -57,9 +57,10 @@ int um_op_range_read(const struct um_json *j, const json_t *v, const char *list,
 			return rc;
 	}
 	if (u.off > whole || u.bytes > whole - u.off)
-		return um_json_refuse(j, "`%s` reaches over the end of %s %" PRIu64 ": offset %" PRIu64 " + bytes %" PRIu64
-		                      ", want at most its %" PRIu64 " bytes", list, names->noun, u.id.v, u.off, u.bytes,
-		                      whole);
+		return um_json_refuse(j,
+		                      "`%s` reaches over the end of %s %" PRIu64 ": offset %" PRIu64 " + bytes %" PRIu64
+		                      ", want at most its %" PRIu64 " bytes",
+		                      list, names->noun, u.id.v, u.off, u.bytes, whole);
 	u.touched = u.bytes;
 	*out = u;
 	return 0;
@@ -174,8 +175,9 @@ static int read_touched(struct um_op_line *op, const struct um_json *j, const st
 	if (!touched)
 		return 0;
 	if (!json_is_object(touched))
-		return um_json_refuse(j, "`touched` is %s: want {\"%s\": bytes}", um_json_show(touched).text, names->noun);
-	json_object_foreach(touched, key, v) {
+		return um_json_refuse(j, "`touched` is %s: want {\"%s\": bytes}", um_json_show(touched).text,
+		                      names->noun);
+	json_object_foreach (touched, key, v) {
 		int rc = check_touched(op, j, names, key, v);
 
 		if (rc)
@@ -208,9 +210,11 @@ static int read_relaunch(struct um_op_line *op, const struct um_json *j, const s
 			break;
 		seen = um_id_map_find(&op->seen, id.v);
 		if (!seen || !(*seen & UM_WRITE))
-			return um_json_refuse(j, "`relaunch` names %s %" PRIu64 ": want only what is in `w`", names->noun, id.v);
+			return um_json_refuse(j, "`relaunch` names %s %" PRIu64 ": want only what is in `w`",
+			                      names->noun, id.v);
 		if (*seen & RELAUNCHED)
-			return um_json_refuse(j, "`relaunch` names %s %" PRIu64 " twice: want it once", names->noun, id.v);
+			return um_json_refuse(j, "`relaunch` names %s %" PRIu64 " twice: want it once", names->noun,
+			                      id.v);
 		*seen |= RELAUNCHED;
 		if (um_vec_push(&op->relaunch, id))
 			return no_memory(j);

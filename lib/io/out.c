@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text gathers in a buffer that is flushed through deflate or straight to the file. The temporary lies in the folder of the
- * target, since rename works only inside one file system.
+ * Text gathers in a buffer that is flushed through deflate or straight to the file. The temporary lies in the folder of
+ * the target, since rename works only inside one file system.
  */
 #include "io/out.h"
 

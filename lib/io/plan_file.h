@@ -3,8 +3,8 @@
  * plan_file.h - umplan files (doc/umplan.md): read and write
  *
  * Written plain, or gzip where the name ends in .gz; read either way. Keys beyond the format that we add and read back:
- * a slot's `place` (arena offset), `carry`, `flags`, `ord`. The reader checks ids, ranges, order and numbers; whether the
- * plan is sound is um_plan_check's matter.
+ * a slot's `place` (arena offset), `carry`, `flags`, `ord`. The reader checks ids, ranges, order and numbers; whether
+ * the plan is sound is um_plan_check's matter.
  */
 #ifndef UM_IO_PLAN_FILE_H
 #define UM_IO_PLAN_FILE_H

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 
 static const char *const kind_names[] = {
-	[UM_HINT_PREFETCH] = "prefetch", [UM_HINT_EVICT] = "evict",   [UM_HINT_DISCARD] = "discard",
-	[UM_HINT_RECOMPUTE] = "recompute", [UM_HINT_ADVISE] = "advise",
+	[UM_HINT_PREFETCH] = "prefetch",
+	[UM_HINT_EVICT] = "evict",
+	[UM_HINT_DISCARD] = "discard",
+	[UM_HINT_RECOMPUTE] = "recompute",
+	[UM_HINT_ADVISE] = "advise",
 };
 
 /* By the number that CUDA gives it (cudaMemoryAdvise). */
@@ -84,8 +87,11 @@ static int mark_dead(struct um_sched_use *uses, size_t n, const struct um_json *
 		while (k < n && (uses[k].slot != u.id.v || uses[k].off != u.off || uses[k].bytes != u.bytes))
 			k++;
 		if (k == n)
-			return um_json_refuse(j, "`dead` names a range of slot %" PRIu64 " that the op does not use, or out of "
-			                      "order: want those of `r` and `w`, in the order of the uses", u.id.v);
+			return um_json_refuse(j,
+			                      "`dead` names a range of slot %" PRIu64
+			                      " that the op does not use, or out of "
+			                      "order: want those of `r` and `w`, in the order of the uses",
+			                      u.id.v);
 		uses[k++].dead_after = 1;
 	}
 	return rc;
@@ -182,8 +188,9 @@ static int hint_advice(const struct um_json *j, int *out)
 			return 0;
 		}
 	}
-	return um_json_refuse(j, "unknown `advice` %s: want read_mostly, preferred_location, accessed_by, or unset_ and one of "
-	                      "these", um_json_show(json_object_get(j->root, "advice")).text);
+	return um_json_refuse(
+		j, "unknown `advice` %s: want read_mostly, preferred_location, accessed_by, or unset_ and one of these",
+		um_json_show(json_object_get(j->root, "advice")).text);
 }
 
 static int hint_recompute(const struct um_json *j, const struct um_plan *plan, struct um_hint *h)
@@ -194,7 +201,8 @@ static int hint_recompute(const struct um_json *j, const struct um_plan *plan, s
 	if (rc)
 		return rc;
 	if (op >= plan->sched.ops.n)
-		return um_json_refuse(j, "op %" PRIu64 " is not defined: want one of the %zu ops above", op, plan->sched.ops.n);
+		return um_json_refuse(j, "op %" PRIu64 " is not defined: want one of the %zu ops above", op,
+		                      plan->sched.ops.n);
 	if (!plan->sched.ops.at[op].relaunchable)
 		return um_json_refuse(j, "op %" PRIu64 " has no `relaunch`: want an op that may be launched again", op);
 	h->slot = (uint32_t)op;
@@ -215,8 +223,10 @@ static int hint_range(const struct um_json *j, const struct um_op_names *names, 
 	if (rc)
 		return rc;
 	if (h->off > whole || h->bytes > whole - h->off)
-		return um_json_refuse(j, "the range reaches over the end of slot %" PRIu64 ": offset %" PRIu64 " + bytes %" PRIu64
-		                      ", want at most its %" PRIu64 " bytes", slot, h->off, h->bytes, whole);
+		return um_json_refuse(j,
+		                      "the range reaches over the end of slot %" PRIu64 ": offset %" PRIu64
+		                      " + bytes %" PRIu64 ", want at most its %" PRIu64 " bytes",
+		                      slot, h->off, h->bytes, whole);
 	h->slot = (uint32_t)slot;
 	return 0;
 }
@@ -295,13 +305,17 @@ int um_plan_births_build(struct um_schedule *sched, const struct um_slot_line *f
 		const struct birth *b = &births.at[i];
 
 		if (given && b->ord != i) {
-			rc = um_diag_set(diag, EINVAL, from[b->slot].line, "`ord` of slot %" PRIu32 " is %" PRIu32 ": want the births numbered "
-			                 "from 0, each once", b->slot, b->ord);
+			rc = um_diag_set(diag, EINVAL, from[b->slot].line,
+			                 "`ord` of slot %" PRIu32 " is %" PRIu32
+			                 ": want the births numbered from 0, each once",
+			                 b->slot, b->ord);
 			goto end;
 		}
 		if (i && b->at < births.at[i - 1].at) {
-			rc = um_diag_set(diag, EINVAL, from[b->slot].line, "`ord` puts slot %" PRIu32 " behind slot %" PRIu32 ", `birth` before "
-			                 "it: want one order", b->slot, births.at[i - 1].slot);
+			rc = um_diag_set(diag, EINVAL, from[b->slot].line,
+			                 "`ord` puts slot %" PRIu32 " behind slot %" PRIu32
+			                 ", `birth` before it: want one order",
+			                 b->slot, births.at[i - 1].slot);
 			goto end;
 		}
 		sched->slots.at[b->slot].born_ord = (uint32_t)i;
@@ -326,11 +340,12 @@ int um_plan_carry_check(const struct um_schedule *sched, const struct um_slot_li
 		if (c == UM_NO_SLOT)
 			continue;
 		if (sched->slots.at[c].bytes != sched->slots.at[i].bytes)
-			rc = um_diag_set(diag, EINVAL, from[i].line, "slot %zu carries slot %" PRIu32 " of another size: want "
-			                 "the same bytes", i, c);
+			rc = um_diag_set(diag, EINVAL, from[i].line,
+			                 "slot %zu carries slot %" PRIu32 " of another size: want the same bytes", i,
+			                 c);
 		else if (carried[c]++)
-			rc = um_diag_set(diag, EINVAL, from[i].line, "slot %" PRIu32 " is carried twice: want it to go on as "
-			                 "one slot", c);
+			rc = um_diag_set(diag, EINVAL, from[i].line,
+			                 "slot %" PRIu32 " is carried twice: want it to go on as one slot", c);
 	}
 	free(carried);
 	return rc;

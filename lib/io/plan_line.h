@@ -2,7 +2,8 @@
  *
  * plan_line.h - parts of the umplan reader: op and hint lines, and what only shows when all slots are there
  *
- * All return 0, -EINVAL (refused, said in the diag) or -ENOMEM. The names of hint kinds and advice are here for the writer.
+ * All return 0, -EINVAL (refused, said in the diag) or -ENOMEM. The names of hint kinds and advice are here for the
+ * writer.
  */
 #ifndef UM_IO_PLAN_LINE_H
 #define UM_IO_PLAN_LINE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The header says how many slots and ops follow, so every number can be checked on the line that has it. Ops and hints
- * are taken apart in plan_line.c; what concerns the file as a whole (counts, births in order, who carries whom) is checked at its end.
+ * are taken apart in plan_line.c; what concerns the file as a whole (counts, births in order, who carries whom) is
+ * checked at its end.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -140,7 +141,8 @@ static int read_slot(struct reader *r, const struct um_json *j)
 	int rc = um_json_u64(j, "s", UM_JSON_MUST, 0, INT64_MAX, &number);
 
 	if (!rc && (number != n || number >= r->n_slots))
-		return um_json_refuse(j, "slot %" PRIu64 ": want slot %zu next, of the header's %" PRIu64, number, n, r->n_slots);
+		return um_json_refuse(j, "slot %" PRIu64 ": want slot %zu next, of the header's %" PRIu64, number, n,
+		                      r->n_slots);
 	if (!rc)
 		rc = um_json_u64(j, "bytes", UM_JSON_MUST, 1, INT64_MAX, &s.bytes);
 	if (!rc)
@@ -181,7 +183,8 @@ static int read_op(struct reader *r, const struct um_json *j)
 	int rc = um_json_u64(j, "i", UM_JSON_MUST, 0, INT64_MAX, &i);
 
 	if (!rc && (i != sched->ops.n || i >= r->n_ops))
-		return um_json_refuse(j, "op %" PRIu64 ": want op %zu next, of the header's %" PRIu64, i, sched->ops.n, r->n_ops);
+		return um_json_refuse(j, "op %" PRIu64 ": want op %zu next, of the header's %" PRIu64, i, sched->ops.n,
+		                      r->n_ops);
 	if (!rc)
 		rc = um_op_line_read(&r->op, j, &r->names);
 	return rc ? rc : um_plan_op_keep(sched, &r->op, j, &r->names);
@@ -227,10 +230,11 @@ static int check_whole(struct reader *r, uint64_t line)
 	if (line == 0)
 		return um_diag_set(r->diag, EINVAL, 0, "empty file: want a umplan header");
 	if (sched->slots.n != r->n_slots)
-		return um_diag_set(r->diag, EINVAL, line, "%zu slots: want %" PRIu64 " as the header says", sched->slots.n,
-		                   r->n_slots);
+		return um_diag_set(r->diag, EINVAL, line, "%zu slots: want %" PRIu64 " as the header says",
+		                   sched->slots.n, r->n_slots);
 	if (sched->ops.n != r->n_ops)
-		return um_diag_set(r->diag, EINVAL, line, "%zu ops: want %" PRIu64 " as the header says", sched->ops.n, r->n_ops);
+		return um_diag_set(r->diag, EINVAL, line, "%zu ops: want %" PRIu64 " as the header says", sched->ops.n,
+		                   r->n_ops);
 	rc = um_plan_births_build(sched, r->lines.at, r->diag);
 	return rc ? rc : um_plan_carry_check(sched, r->lines.at, r->diag);
 }

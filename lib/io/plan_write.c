@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a reader would assume anyway is not written: no carry of what stays itself, no order that is r, then w. What is read
- * back is the same plan, but for `bound`, which names tensors of this process.
+ * What a reader would assume anyway is not written: no carry of what stays itself, no order that is r, then w. What is
+ * read back is the same plan, but for `bound`, which names tensors of this process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -114,7 +114,7 @@ static int gather(struct writer *w, const struct um_sched_op *op)
 	return 0;
 }
 
-/* Where the program's order is not the file's (r, then w alone): the file's index of each use, in the program's order. */
+/* Where the program's order is not the file's (r, then w alone): each use's index in the file, in that order. */
 static void write_order(struct writer *w)
 {
 	uint32_t reads = 0, read = 0, written = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every key is a row of one table: what it is, where it lies in struct um_profile, and between what it makes sense. Reader
- * and writer both walk it.
+ * Every key is a row of one table: what it is, where it lies in struct um_profile, and between what it makes sense.
+ * Reader and writer both walk it.
  */
 #include "io/profile_file.h"
 
@@ -222,11 +222,13 @@ static int read_line(struct um_profile *p, const char *text, size_t n, uint64_t 
 	trim(&value, &value_n);
 	k = find_key(text, n);
 	if (k == N_KEYS)
-		return um_diag_set(diag, EINVAL, line, "unknown key \"%s\": want name, capacity, flops, mem_bandwidth, "
-		                   "launch_ns, h2d, d2h or another of doc/profiles.md", show(text, n).text);
+		return um_diag_set(diag, EINVAL, line,
+		                   "unknown key \"%s\": want name, capacity, flops, mem_bandwidth, "
+		                   "launch_ns, h2d, d2h or another of doc/profiles.md",
+		                   show(text, n).text);
 	if (seen[k])
-		return um_diag_set(diag, EINVAL, line, "`%s` again: line %" PRIu64 " has it, want it once", keys[k].name,
-		                   seen[k]);
+		return um_diag_set(diag, EINVAL, line, "`%s` again: line %" PRIu64 " has it, want it once",
+		                   keys[k].name, seen[k]);
 	seen[k] = line;
 	return set_value(p, &keys[k], value, value_n, line, diag);
 }

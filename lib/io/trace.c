@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sink that keeps: events in one array, lists and strings in an arena that never moves, so that an event's pointers are
- * right from the moment it is kept.
+ * A sink that keeps: events in one array, lists and strings in an arena that never moves, so that an event's pointers
+ * are right from the moment it is kept.
  */
 #include <assert.h>
 #include <stdlib.h>

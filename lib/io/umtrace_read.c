@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One line, one object, one event; the object is freed before the next line is read. Of the past only a map is kept: the
- * bytes of each tensor, 0 once it is dead (a size is never 0), since a number is used for one life only.
+ * One line, one object, one event; the object is freed before the next line is read. Of the past only a map is kept:
+ * the bytes of each tensor, 0 once it is dead (a size is never 0), since a number is used for one life only.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,8 +70,9 @@ static int read_alloc(struct reader *r, const struct um_json *j)
 	if (um_id_map_find(&r->tensors, t))
 		return um_json_refuse(j, "tensor %" PRIu64 " again: want a number that was never used", t);
 	if (bytes > (uint64_t)INT64_MAX - r->live_bytes)
-		return um_json_refuse(j, "tensor %" PRIu64 " of %" PRIu64 " bytes brings the live bytes over 2^63: want less",
-		                      t, bytes);
+		return um_json_refuse(
+			j, "tensor %" PRIu64 " of %" PRIu64 " bytes brings the live bytes over 2^63: want less", t,
+			bytes);
 	if (um_id_map_add(&r->tensors, t, bytes))
 		return um_diag_set(r->diag, ENOMEM, j->line, "out of memory");
 	r->live_bytes += bytes;
@@ -109,7 +110,8 @@ static int read_op(struct reader *r, const struct um_json *j)
 		struct um_use *u = &op->uses.at[i];
 
 		u->id.v++;
-		/* What is not touched keeps its content: such a range is not overwritten as a whole, whatever the lists say. */
+		/* what is not touched keeps its content: the range is not overwritten as a whole, in `w` alone or not
+		 */
 		if (u->touched < u->bytes)
 			u->access |= u->access == UM_WRITE ? UM_READ : 0;
 	}
@@ -213,7 +215,8 @@ static int read_lines(struct reader *r, struct um_lines *lines, struct um_umtrac
 }
 
 /* Takes `lines`. */
-static int read_all(struct um_lines *lines, struct um_sink *sink, struct um_umtrace_header *header, struct um_diag *diag)
+static int read_all(struct um_lines *lines, struct um_sink *sink, struct um_umtrace_header *header,
+                    struct um_diag *diag)
 {
 	struct reader r = {.names = {"tensor", bytes_of}, .sink = sink, .diag = diag};
 	int rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each event becomes its line at once. A whole tensor is written as its number alone, so the writer remembers the sizes of
- * those alive. `dead` has no line in the format: it is left out, which loses a permission, never content.
+ * Each event becomes its line at once. A whole tensor is written as its number alone, so the writer remembers the sizes
+ * of those alive. `dead` has no line in the format: it is left out, which loses a permission, never content.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
  *
  * fuzz.h - what a fuzz target is: any bytes go in, nothing may break
  *
- * `make fuzz` builds each target with libFuzzer and lets it run; in `make check` replay.c feeds it what was found before.
+ * `make fuzz` builds each target with libFuzzer and lets it run; in `make check` replay.c feeds it what was found
+ * before.
  */
 #ifndef UM_TESTS_FUZZ_H
 #define UM_TESTS_FUZZ_H
