@@ -66,4 +66,8 @@ like "$out" 't\.sh:3$' "with the line"
 like "$out" 'status 4, want 3' "and the status"
 is "$(printf '. "$top_srcdir/tests/tap.sh"\ntap_done\n' | top_srcdir=$top_srcdir bash 2>&1; echo $?)" '1..0
 1' "no check at all is a failure"
+
+quick=$top_srcdir/quickstart
+ok "quickstart --help" bash "$quick" --help
+fails 2 "quickstart refuses what it does not know" bash "$quick" everything
 tap_done
