@@ -50,8 +50,8 @@ last_flop,last_moved_bytes
 good-all-keys.umtrace,sample,12,2,AB,0,3,4,5243968,1048576,5243904,look up,0,0" "csv"
 is "$(trace stat -f json - <"$data/good-all-keys.umtrace")" '{"schema":"umtrace-stat/1","traces":[
 {"file":"-","workload":"sample","events":12,"iterations":2,"shape":"AB",'\
-'"ops_min":0,"ops_max":3,"tensors":4,"peak_bytes":5243968,"params_bytes":1048576,"largest_op_bytes":5243904,"largest_op":"look up",'\
-'"last_flop":0,"last_moved_bytes":0}
+'"ops_min":0,"ops_max":3,"tensors":4,"peak_bytes":5243968,"params_bytes":1048576,'\
+'"largest_op_bytes":5243904,"largest_op":"look up","last_flop":0,"last_moved_bytes":0}
 ]}' "json"
 
 printf '{"umtrace":1,"workload":"a,\\"b\\"\\n"}\n' >"$tmp/odd.umtrace"

@@ -178,6 +178,28 @@ static void check_round_trips(void)
 		NULL, to);
 }
 
+/* A file holds no address: places are counted from the lowest block. */
+static void check_places(void)
+{
+	const uint64_t base = 0x7f0000000000 + UM_BLOCK_BYTES;
+	struct um_plan p, q;
+	struct um_diag d;
+	char path[256];
+
+	um_plan_init(&q);
+	load(&p, HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[],\"w\":[],\"ns\":7}\n" TAIL);
+	p.sched.slots.at[1].place = base + 512;
+	p.sched.slots.at[2].place = base + 3 * UM_BLOCK_BYTES;
+	snprintf(path, sizeof path, "%s/places.umplan", tmp);
+	is_int(um_plan_write(path, &p, &d), 0, "a plan with addresses is written");
+	is_int(um_plan_read(path, &q, &d), 0, "and read");
+	is_u64(q.sched.slots.at[1].place, 512, "the lowest place");
+	is_u64(q.sched.slots.at[2].place, 3 * UM_BLOCK_BYTES, "another");
+	is_u64(q.sched.slots.at[0].place, UINT64_MAX, "none stays none");
+	um_plan_fini(&p);
+	um_plan_fini(&q);
+}
+
 static void check_failures(void)
 {
 	struct um_plan p;
@@ -204,6 +226,7 @@ int main(void)
 	check_defaults();
 	check_extra_keys();
 	check_round_trips();
+	check_places();
 	check_failures();
 	snprintf(command, sizeof command, "rm -rf '%s'", tmp);
 	ok(system(command) == 0, "cleared up");

@@ -4,6 +4,8 @@
  *
  * Getters return 0 or -EINVAL with file, line, what is there and what would be right. A key that may be missing leaves
  * the output as it was. null is a wrong type, not a missing key. Borrowed strings and arrays live until um_json_fini.
+ *
+ * An allocation that fails inside the JSON parser is told as -ENOMEM where the parser knows, else as a wrong text.
  */
 #ifndef UM_IO_JSON_IN_H
 #define UM_IO_JSON_IN_H

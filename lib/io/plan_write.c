@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a reader would assume anyway is not written: no carry of what stays itself, no order that is r, then w. What is
- * read back is the same plan, but for `bound`, which names tensors of this process.
+ * read back is the same plan, but for `bound`, which names tensors of this process, and for where places are counted
+ * from.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +16,20 @@
 struct writer {
 	struct um_out *out;
 	const struct um_plan *plan;
+	uint64_t base; /* places are written from here: a file holds offsets, no addresses */
 	UM_VEC(struct um_use) uses; /* of one op, as events have them */
 };
+
+/* The block in which the lowest place lies, so that what shares blocks in the plan shares them in the file. */
+static uint64_t lowest_block(const struct um_plan *p)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (size_t i = 0; i < p->sched.slots.n; i++)
+		if (p->sched.slots.at[i].place < lowest)
+			lowest = p->sched.slots.at[i].place;
+	return lowest == UINT64_MAX ? 0 : lowest / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+}
 
 static void key_str(struct um_out *o, const char *key, const char *value)
 {
@@ -66,8 +79,9 @@ static void write_header(struct um_out *o, const struct um_plan *p)
 	um_out_str(o, "}\n");
 }
 
-static void write_slot(struct um_out *o, const struct um_slot *s, size_t number)
+static void write_slot(const struct writer *w, const struct um_slot *s, size_t number)
 {
+	struct um_out *o = w->out;
 	int stays = s->birth < 0 ? s->death < 0 : s->death >= 0 && s->death <= s->birth;
 
 	key_u64(o, "{\"ev\":\"slot\",\"s\":", number);
@@ -78,7 +92,7 @@ static void write_slot(struct um_out *o, const struct um_slot *s, size_t number)
 	if (s->role != UM_ROLE_OTHER)
 		key_str(o, ",\"role\":", um_role_name(s->role));
 	if (s->place != UINT64_MAX)
-		key_u64(o, ",\"place\":", s->place);
+		key_u64(o, ",\"place\":", s->place - w->base);
 	if (s->carry == UM_NO_SLOT && stays)
 		um_out_str(o, ",\"carry\":null");
 	else if (s->carry != UM_NO_SLOT && !(stays && s->carry == number))
@@ -201,14 +215,14 @@ static void write_hint(struct um_out *o, const struct um_hint *h)
 
 int um_plan_write(const char *path, const struct um_plan *p, struct um_diag *diag)
 {
-	struct writer w = {.plan = p};
+	struct writer w = {.plan = p, .base = lowest_block(p)};
 	int rc = um_out_open(&w.out, path, diag);
 
 	if (rc)
 		return rc;
 	write_header(w.out, p);
 	for (size_t i = 0; i < p->sched.slots.n; i++)
-		write_slot(w.out, &p->sched.slots.at[i], i);
+		write_slot(&w, &p->sched.slots.at[i], i);
 	for (size_t i = 0; i < p->sched.ops.n; i++)
 		if (write_op(&w, &p->sched.ops.at[i], i))
 			um_out_fail(w.out, -ENOMEM);

@@ -8,7 +8,8 @@
 #include "base/diag.h"
 #include "model/profile.h"
 
-/* Reads a profile. 0 or -errno with file, line and reason. */
+/* Reads a profile. 0 or -errno with file, line and reason in `diag`, which is initialised here and may be NULL; then
+ * `out` stays as it was. */
 int um_profile_read(const char *path, struct um_profile *out, struct um_diag *diag);
 int um_profile_read_mem(const void *data, size_t bytes, const char *name, struct um_profile *out, struct um_diag *diag);
 

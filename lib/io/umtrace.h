@@ -6,6 +6,9 @@
  * events are t + 1. The reader checks everything the format promises (ids unique, alive when used, ranges inside,
  * iterations without a gap, finite numbers, no duplicate keys) and refuses with file, line and reason. Lines over
  * UM_IO_LINE_MAX bytes are refused.
+ *
+ * A diag is initialised by the function that takes it and may be NULL. Where only places of a range are touched it is
+ * never handed on as overwritten as a whole.
  */
 #ifndef UM_IO_UMTRACE_H
 #define UM_IO_UMTRACE_H
@@ -22,7 +25,8 @@ struct um_umtrace_header {
 
 void um_umtrace_header_fini(struct um_umtrace_header *h);
 
-/* Reads a whole file into `sink`. `header` may be NULL, else is filled before the first event and owned by the caller.
+/* Reads a whole file into `sink`. `header` may be NULL, else is filled before the first event and owned by the
+ * caller (emptied again on failure).
  * 0 or -errno (-EINVAL: refused, see diag; what the sink returned otherwise). */
 int um_umtrace_read(const char *path, struct um_sink *sink, struct um_umtrace_header *header, struct um_diag *diag);
 
