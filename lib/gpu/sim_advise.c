@@ -5,12 +5,14 @@
  */
 #include "gpu/sim_state.h"
 
+/* What is on the host and may be mapped from there, from now on. */
 static void map_remote(struct um_sim_block *b, uint32_t pages, uint64_t t)
 {
 	b->remote |= pages & b->cpu & ~b->gpu;
 	b->remote_at = t;
 }
 
+/* Copies nothing: duplicates are made by later reads. */
 static void set_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	b->rw &= ~pages;
@@ -33,6 +35,7 @@ static void unset_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32
 		um_sim_list_put(sim, b, UM_SIM_UNUSED);
 }
 
+/* One block. Location matters for preferred location and accessed-by only. */
 static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int advice, int host, uint64_t t)
 {
 	switch (advice) {

@@ -11,6 +11,7 @@ void um_sim_event_put(struct um_sim_event *e)
 		free(e);
 }
 
+/* Reached, for somebody whose clock says `t`: the device may be ahead of a worker. */
 static int is_done(const struct um_sim_event *e, uint64_t t)
 {
 	return !e->serial || (e->done == e->serial && e->at <= t);
@@ -56,6 +57,7 @@ int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	/* From now on, who waits for the event waits for this record. */
 	e->serial++;
 	e->refs++;
 	err = um_sim_stream_push(sim, s,
@@ -88,6 +90,7 @@ int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 	um_sim_enter(sim);
 	if (sim->lane)
 		return um_sim_leave(sim, is_done(e, sim->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
+	/* Other streams and workers go on meanwhile, in the order of time. */
 	while (e->serial && e->done != e->serial && !err)
 		if (!um_sim_turn(sim, UM_SIM_FOREVER))
 			err = um_sim_deadlock(sim, sim->streams);

@@ -110,6 +110,7 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 		memset((void *)(uintptr_t)r->addr, 0xdb, r->bytes);
 }
 
+/* Ranges one after the other. Content of addresses freed meanwhile is nobody's. */
 int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end)
 {
 	int err = UM_CUDA_OK;
@@ -188,6 +189,7 @@ static int check(struct um_sim *sim, const struct um_sim_hint *h)
 	return UM_CUDA_OK;
 }
 
+/* Now, on the caller's time, or later: which of them depends on the stream only, as the real runtime decides. */
 static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint *h)
 {
 	struct um_sim_stream *s;
@@ -224,6 +226,7 @@ static int location(struct um_sim *sim, struct um_location to, int *to_cpu)
 	return UM_CUDA_OK;
 }
 
+/* Refused before anything was looked at. */
 static int refuse(struct um_sim *sim, int err)
 {
 	um_sim_enter(sim);

@@ -49,6 +49,7 @@ struct um_sim_walk {
 	struct leg leg[];
 };
 
+/* All in one piece of memory, so that launching can fail in one place only. */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 {
 	struct um_sim_walk *w = calloc(1, sizeof *w + k->n_access * sizeof w->leg[0]);
@@ -233,7 +234,8 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		struct member *m = &w->group[i];
 		unsigned n = 0;
 		uint32_t need = um_sim_need(m->block, m->want, m->write, start);
-		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0, late = late_until(m, start);
+		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0;
+		uint64_t late = late_until(m, start);
 
 		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n);
 		nap = um_sim_later(nap, um_sim_later(late, until));
@@ -273,6 +275,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	return um_sim_later(end, nap);
 }
 
+/* All that is needed has had its turn: computing, or waiting for remote data, whichever takes longer. */
 static uint64_t compute(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 {
 	uint64_t far = 0;

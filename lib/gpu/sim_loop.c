@@ -23,6 +23,7 @@ static struct um_sim_cmd *head(const struct um_sim_stream *s)
 	return s->first < s->queue.n ? &s->queue.at[s->first] : NULL;
 }
 
+/* Compared in a circle, as the device does. */
 static int reached(const struct um_sim_cmd *c)
 {
 	uint32_t v = __atomic_load_n(c->v.addr, __ATOMIC_ACQUIRE);
@@ -51,6 +52,7 @@ static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream 
 	}
 }
 
+/* Asleep, stopped, or behind an event that was not reached: not as things stand. */
 static uint64_t lane_due(const struct um_sim_lane *l)
 {
 	if (l->state == UM_SIM_READY)
@@ -60,6 +62,7 @@ static uint64_t lane_due(const struct um_sim_lane *l)
 	return UM_SIM_FOREVER;
 }
 
+/* The stream's first command is over. */
 static void pop(struct um_sim *sim, struct um_sim_stream *s)
 {
 	um_sim_cmd_end(head(s));
@@ -76,6 +79,7 @@ static void pop(struct um_sim *sim, struct um_sim_stream *s)
 	}
 }
 
+/* The stream's first command begins at `t` (or a kernel goes on). */
 static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 {
 	struct um_sim_cmd *c = head(s);
@@ -115,6 +119,7 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		pop(sim, s);
 }
 
+/* Calls made from inside step() are charged to the lane: its clock then says when its next step can be. */
 static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 {
 	struct um_step step;
@@ -232,6 +237,7 @@ int um_sim_finish(struct um_sim *sim)
 				return UM_CUDA_NOT_SUPPORTED;
 		return sim->error;
 	}
+	/* Workers that are asleep stay so; who waits for what never comes is left waiting. */
 	while (um_sim_turn(sim, UM_SIM_FOREVER))
 		;
 	end = um_sim_later(sim->now, sim->app);

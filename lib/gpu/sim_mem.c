@@ -52,6 +52,7 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed)
 	return 0;
 }
 
+/* Also of one half made. */
 static void mem_free(struct um_sim_mem *m)
 {
 	if (m->span)
@@ -61,6 +62,7 @@ static void mem_free(struct um_sim_mem *m)
 	free(m);
 }
 
+/* All blocks at once: their lists are links between them, so they must not move. */
 static int blocks_make(struct um_sim_mem *m)
 {
 	m->n = (uint32_t)((m->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES);
@@ -76,6 +78,7 @@ static int blocks_make(struct um_sim_mem *m)
 	return 0;
 }
 
+/* Allocations are kept by address: who touches memory only knows a pointer. */
 static int mem_new(struct um_sim *sim, enum um_sim_mem_kind kind, uint64_t bytes, struct um_sim_mem **out)
 {
 	struct um_sim_mem *m = calloc(1, sizeof *m);
@@ -197,7 +200,7 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || (m->kind == UM_SIM_PINNED) != pinned)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	if (!pinned)
+	if (!pinned) /* the device may still use it: freeing waits for all of its work */
 		err = um_sim_finish(sim);
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;

@@ -14,6 +14,7 @@
 
 static const char *const cause_name[] = {"user", "coherence", "eviction"};
 
+/* Checks what holds of every block, and keeps the bit that lets kernels pass whole blocks by. */
 void um_sim_block_changed(struct um_sim_block *b)
 {
 	uint32_t i = (uint32_t)(b - b->mem->block);
@@ -28,6 +29,7 @@ void um_sim_block_changed(struct um_sim_block *b)
 		b->mem->odd[i / 64] |= bit;
 }
 
+/* What is not resident is not mapped either; counts the blocks that hold something. */
 void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	assert(!pages || b->chunk);
@@ -96,6 +98,7 @@ void um_sim_used(struct um_sim *sim, struct um_sim_block *b)
 		um_sim_list_put(sim, b, UM_SIM_USED);
 }
 
+/* Host memory for a block, 2 MiB at once; it stays until the app frees the memory. */
 void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t)
 {
 	if (b->cpu_chunk)
@@ -173,6 +176,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	}
 }
 
+/* A chunk won by eviction is not clean, and may not be written before its old content has left. */
 int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *clean)
 {
 	*ready = 0;
@@ -189,6 +193,7 @@ int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *cle
 	return UM_CUDA_NO_MEMORY;
 }
 
+/* A block keeps its chunk when its pages leave: then coming back needs no room. */
 static int chunk_attach(struct um_sim *sim, struct um_sim_block *b, uint64_t *t)
 {
 	uint64_t ready;
@@ -230,6 +235,7 @@ static void zero(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uin
 	sim->tally.zeroed_bytes += (uint64_t)um_sim_count(pages) * UM_SIM_PAGE;
 }
 
+/* Makes pages resident; the caller maps them. Discarded pages come without their content. */
 int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
 	uint32_t mig = pages & ~b->gpu, moved = mig & b->cpu & ~b->disc, unmap = mig & b->cmap;
@@ -256,6 +262,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	return UM_CUDA_OK;
 }
 
+/* Makes pages resident on the host. A chunk that holds nothing any more is the first to be taken. */
 void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
 	uint32_t come = pages & ~b->cpu, moved = come & b->gpu & ~b->disc, gone = pages & b->gpu & ~b->read_mostly;

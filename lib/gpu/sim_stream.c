@@ -27,6 +27,7 @@ struct um_sim_stream *um_sim_stream_new(struct um_sim *sim)
 	return s;
 }
 
+/* Releases what a command owns, done or not. */
 void um_sim_cmd_end(struct um_sim_cmd *c)
 {
 	switch (c->kind) {
@@ -84,6 +85,7 @@ int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct
 	return um_vec_push(&s->queue, c) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
 }
 
+/* Blocking and non-blocking streams are the same here. */
 int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
 {
 	struct um_sim *sim = um_sim_of(gpu);
@@ -107,7 +109,7 @@ int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream)
 	s = um_sim_stream_of(sim, stream);
 	if (!s || s == sim->streams)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	s->gone = 1;
+	s->gone = 1; /* as in CUDA: its work still ends */
 	if (s->first == s->queue.n)
 		um_sim_stream_forget(sim, s);
 	return um_sim_leave(sim, UM_CUDA_OK);
@@ -123,6 +125,7 @@ int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream)
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	/* A worker must not block here: it returns UM_STEP_WAIT instead. */
 	if (sim->lane) {
 		err = s->first < s->queue.n || s->ready > sim->lane->at ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK;
 		return um_sim_leave(sim, err);
@@ -166,6 +169,7 @@ int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status)
 	return UM_CUDA_OK;
 }
 
+/* Waiting and writing differ only in what happens when the device gets there. */
 static int value(struct um_gpu *gpu, um_stream stream, enum um_sim_cmd_kind kind, uint32_t *addr, uint32_t v)
 {
 	struct um_sim *sim = um_sim_of(gpu);

@@ -23,6 +23,8 @@ struct um_sim_thrash {
 	} page[UM_SIM_PAGES];
 };
 
+/* The block's first migration is only stamped; the second, by the other processor, makes the page state; from the
+ * third on they count. */
 void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t)
 {
 	struct um_sim_thrash *th = b->thrash;
@@ -74,6 +76,7 @@ void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b)
 	b->moved_by = 0;
 }
 
+/* The pages stay on the host, mapped remotely, until the release. */
 static void pin(struct um_sim *sim, struct um_sim_thrash *th, unsigned i, uint64_t t)
 {
 	if (!th->pinned) {
@@ -123,6 +126,7 @@ uint32_t um_sim_thrash_pages(const struct um_sim_block *b)
 	return b->thrash ? b->thrash->hot : 0;
 }
 
+/* Called by whoever is about to look at pages: no event of its own is needed. */
 void um_sim_thrash_expire(struct um_sim *sim, uint64_t t)
 {
 	struct um_sim_thrash *th = sim->pinned, *next;
