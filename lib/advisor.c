@@ -225,18 +225,18 @@ static void feed(struct umadv *adv, const struct um_event *e)
 /* Where the plan says, if it says and that is free; else where there is room. */
 static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 {
-	uint64_t place = um_cursor_place(&adv->cursor, bytes);
+	int planned = adv->executor && um_executor_active(adv->executor);
 
-	if (place != UINT64_MAX && um_pool_take_at(&adv->pool, place, bytes) == 0) {
-		*addr = place;
-		return 0;
+	for (int choice = 0; choice < 2; choice++) {
+		uint64_t place = um_cursor_place(&adv->cursor, bytes, choice);
+
+		if (place != UINT64_MAX && um_pool_take_at(&adv->pool, place, bytes) == 0) {
+			*addr = place;
+			return 0;
+		}
 	}
-	if (adv->executor && um_executor_active(adv->executor)) {
-		/* Memory that the program thinks dead is about to be used: no discard of it may be under way. */
-		um_executor_settle(adv->executor);
-		adv->misplaced++;
-	}
-	return um_pool_take(&adv->pool, bytes, addr);
+	adv->misplaced += (uint64_t)planned;
+	return um_pool_take(&adv->pool, bytes, planned, addr);
 }
 
 static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role, unsigned flags)

@@ -103,17 +103,21 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 			break;
 		}
 		rooms = r;
+		size_t n_rooms = 0;
+
 		for (size_t i = 0; i < n; i++)
-			rooms[i] = (struct um_plan_room){adv->pool.regions.at[i].addr, adv->pool.regions.at[i].bytes};
+			if (!adv->pool.regions.at[i].aside)
+				rooms[n_rooms++] =
+				        (struct um_plan_room){adv->pool.regions.at[i].addr, adv->pool.regions.at[i].bytes};
 		struct um_plan_request req = {.sched = s, .profile = &adv->profile, .budget = adv->budget, .rooms = rooms,
-		                              .n_rooms = n, .grow_at = GROW_AT, .strategy = "lookahead"};
+		                              .n_rooms = n_rooms, .grow_at = GROW_AT, .strategy = "lookahead"};
 
 		um_plan_fini(plan);
 		um_plan_init(plan);
 		err = um_plan_build(&req, plan, &grow, why, size);
 		if (err || !grow)
 			break;
-		err = um_pool_grow(&adv->pool, grow);
+		err = um_pool_grow(&adv->pool, grow, 0);
 		if (err)
 			break;
 	}
@@ -166,6 +170,20 @@ fail:
 	um_advisor_warn(adv, UM_WARN_PLAN, "no plan, no hints: %s", *why ? why : umadv_strerror(err));
 }
 
+/* Slots that take turns in two places move by whole blocks, so that hints fit both. The first plan finds one of them lying
+ * where it was allocated; the next one finds both where they were planned. */
+static int out_of_step(const struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->slots.n; i++) {
+		uint32_t c = s->slots.at[i].carry;
+
+		if (c < s->slots.n && c != i && s->slots.at[i].place != UINT64_MAX && s->slots.at[c].place != UINT64_MAX &&
+		    (s->slots.at[i].place - s->slots.at[c].place) % UM_BLOCK_BYTES)
+			return 1;
+	}
+	return 0;
+}
+
 /* The plan stays: from the next op 0 on if it was followed to the end, else taken up anew. */
 static void keep(struct umadv *adv, int followed)
 {
@@ -197,7 +215,8 @@ void um_advisor_learn(struct umadv *adv)
 	adv->last_signature = adv->last.signature;
 	if (followed) {
 		adv->confirmed = 1;
-		if (err || (!changed && !adv->misplaced) || adv->replans >= UM_MAX_REPLANS) {
+		if (err || adv->replans >= UM_MAX_REPLANS ||
+		    (!changed && !adv->misplaced && !out_of_step(&adv->plan.sched))) {
 			keep(adv, 1);
 		} else {
 			unsigned replans = adv->replans + 1;

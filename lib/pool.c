@@ -7,7 +7,8 @@ void um_pool_init(struct um_pool *a, struct um_gpu *gpu)
 {
 	memset(a, 0, sizeof *a);
 	a->gpu = gpu;
-	um_heap_init(&a->heap);
+	um_heap_init(&a->heap[0]);
+	um_heap_init(&a->heap[1]);
 }
 
 static void drop_events(struct um_pool *a, struct um_pool_waiting *w)
@@ -25,7 +26,8 @@ void um_pool_fini(struct um_pool *a)
 		a->gpu->api->cudaFree(a->gpu, (void *)(uintptr_t)a->regions.at[i].addr);
 	um_vec_fini(&a->waiting);
 	um_vec_fini(&a->regions);
-	um_heap_fini(&a->heap);
+	um_heap_fini(&a->heap[0]);
+	um_heap_fini(&a->heap[1]);
 }
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
@@ -33,15 +35,16 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-int um_pool_grow(struct um_pool *a, uint64_t bytes)
+int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
 {
 	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least;
 	void *p = NULL;
 
+	aside = aside != 0;
 	if (want < UM_POOL_FIRST)
 		want = UM_POOL_FIRST;
-	if (want < a->total)
-		want = round_up(a->total, UM_BLOCK_BYTES); /* doubling keeps regions, and the seams between them, few */
+	if (want < a->total[aside])
+		want = round_up(a->total[aside], UM_BLOCK_BYTES); /* doubling keeps regions, and their seams, few */
 	if (um_vec_reserve(&a->regions, 1))
 		return -ENOMEM;
 	while (a->gpu->api->cudaMallocManaged(a->gpu, &p, want, 1)) {
@@ -51,7 +54,7 @@ int um_pool_grow(struct um_pool *a, uint64_t bytes)
 	}
 	uint64_t addr = (uint64_t)(uintptr_t)p;
 
-	if (addr % UM_BLOCK_BYTES || um_heap_add_region(&a->heap, addr, want)) {
+	if (addr % UM_BLOCK_BYTES || um_heap_add_region(&a->heap[aside], addr, want)) {
 		a->gpu->api->cudaFree(a->gpu, p);
 		return -ENOMEM;
 	}
@@ -59,19 +62,31 @@ int um_pool_grow(struct um_pool *a, uint64_t bytes)
 
 	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
 		a->regions.at[i] = a->regions.at[i - 1];
-	a->regions.at[i] = (struct um_pool_region){addr, want, addr};
-	a->total += want;
+	a->regions.at[i] = (struct um_pool_region){addr, want, addr, aside};
+	a->total[aside] += want;
 	return 0;
+}
+
+static struct um_pool_region *region_of(struct um_pool *a, uint64_t addr)
+{
+	size_t i = 0;
+
+	while (i + 1 < a->regions.n && a->regions.at[i + 1].addr <= addr)
+		i++;
+	return &a->regions.at[i];
 }
 
 static void note_use(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
-	for (size_t i = 0; i < a->regions.n; i++) {
-		struct um_pool_region *r = &a->regions.at[i];
+	struct um_pool_region *r = region_of(a, addr);
 
-		if (addr >= r->addr && addr < r->addr + r->bytes && addr + bytes > r->used_hi)
-			r->used_hi = addr + bytes;
-	}
+	if (addr + bytes > r->used_hi)
+		r->used_hi = addr + bytes;
+}
+
+static void give_back(struct um_pool *a, uint64_t addr, uint64_t bytes)
+{
+	um_heap_give(&a->heap[region_of(a, addr)->aside], addr, bytes);
 }
 
 /* Gives the heap what no stream uses any more. */
@@ -85,7 +100,7 @@ static void settle_waiting(struct um_pool *a)
 		for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
 			if (w->events[i] && a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) == UM_CUDA_NOT_READY)
 				goto stop;
-		um_heap_give(&a->heap, w->addr, w->bytes);
+		give_back(a, w->addr, w->bytes);
 		drop_events(a, w);
 	}
 stop:
@@ -95,16 +110,17 @@ stop:
 	a->waiting.n -= done;
 }
 
-int um_pool_take(struct um_pool *a, uint64_t bytes, uint64_t *addr)
+int um_pool_take(struct um_pool *a, uint64_t bytes, int aside, uint64_t *addr)
 {
+	struct um_heap *h = &a->heap[aside != 0];
 	int err;
 
 	settle_waiting(a);
-	err = um_heap_take(&a->heap, bytes, addr);
+	err = um_heap_take(h, bytes, addr);
 	if (err == -ENOSPC) {
-		err = um_pool_grow(a, bytes);
+		err = um_pool_grow(a, bytes, aside);
 		if (!err)
-			err = um_heap_take(&a->heap, bytes, addr);
+			err = um_heap_take(h, bytes, addr);
 	}
 	if (!err)
 		note_use(a, *addr, bytes);
@@ -116,7 +132,7 @@ int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes)
 	int err;
 
 	settle_waiting(a);
-	err = um_heap_take_at(&a->heap, place, bytes);
+	err = um_heap_take_at(&a->heap[0], place, bytes);
 	if (!err)
 		note_use(a, place, bytes);
 	return err;
@@ -127,7 +143,7 @@ void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 	struct um_pool_waiting w = {addr, bytes, {0}};
 
 	if (a->n_streams <= 1) {
-		um_heap_give(&a->heap, addr, bytes);
+		give_back(a, addr, bytes);
 		return;
 	}
 	int err = um_vec_reserve(&a->waiting, 1);
@@ -140,7 +156,7 @@ void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 		for (unsigned i = 0; i < a->n_streams; i++)
 			a->gpu->api->cudaStreamSynchronize(a->gpu, a->streams[i]);
 		drop_events(a, &w);
-		um_heap_give(&a->heap, addr, bytes);
+		give_back(a, addr, bytes);
 		return;
 	}
 	a->waiting.at[a->waiting.n++] = w;

@@ -4,7 +4,10 @@
  *
  * in    sizes wanted, places planned
  * out   addresses
- * owns  the managed allocations (arenas) and the heap over them
+ * owns  the managed allocations (arenas) and the heaps over them
+ *
+ * There are two heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from the one
+ * aside, so that no stranger sits where a planned tensor is to be born.
  *
  * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back is
  * taken again behind it. With several streams a piece waits until events recorded on all of them have passed.
@@ -23,6 +26,7 @@
 struct um_pool_region {
 	uint64_t addr, bytes;
 	uint64_t used_hi; /* first address never given out */
+	int aside;
 };
 
 struct um_pool_waiting {
@@ -32,24 +36,25 @@ struct um_pool_waiting {
 
 struct um_pool {
 	struct um_gpu *gpu;
-	struct um_heap heap;
+	struct um_heap heap[2]; /* main, aside */
 	UM_VEC(struct um_pool_region) regions; /* by address */
 	UM_VEC(struct um_pool_waiting) waiting;
 	um_stream streams[UM_POOL_STREAMS];
 	unsigned n_streams;
-	uint64_t total; /* bytes of all regions */
+	uint64_t total[2]; /* bytes of each heap's regions */
 };
 
 void um_pool_init(struct um_pool *a, struct um_gpu *gpu);
 void um_pool_fini(struct um_pool *a); /* frees the regions */
 
-/* Takes a piece, anywhere, or exactly at `place`. 0; -ENOMEM; um_pool_take_at also -EBUSY. */
-int um_pool_take(struct um_pool *a, uint64_t bytes, uint64_t *addr);
+/* Takes a piece: of the main heap or aside, or, of the main heap, exactly at `place`. 0; -ENOMEM; um_pool_take_at also
+ * -EBUSY. */
+int um_pool_take(struct um_pool *a, uint64_t bytes, int aside, uint64_t *addr);
 int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes);
 void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes);
 
-/* At least `bytes` more in one region. 0 or -ENOMEM. */
-int um_pool_grow(struct um_pool *a, uint64_t bytes);
+/* At least `bytes` more in one region of a heap. 0 or -ENOMEM. */
+int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside);
 
 /* An op is about to be launched on this stream. */
 void um_pool_see_stream(struct um_pool *a, um_stream stream);

@@ -38,11 +38,12 @@ int main(void)
 	um_cursor_init(&c);
 	is_int(um_cursor_begin(&c), 1, "nothing to follow: an iteration begins all the same");
 	ok(um_cursor_follow(&c, &p.sched) == 0, "follows");
-	is_u64(um_cursor_place(&c, 512), 12288, "the next birth has a place");
-	is_u64(um_cursor_place(&c, 513), UINT64_MAX, "another size has none");
+	is_u64(um_cursor_place(&c, 512, 0), 12288, "the next birth has a place");
+	is_u64(um_cursor_place(&c, 513, 0), UINT64_MAX, "another size has none");
+	is_u64(um_cursor_place(&c, 512, 1), UINT64_MAX, "and no other one");
 	is_int(op(&c, "x", &a, UM_READ), 0, "first op fits");
 	is_int(um_cursor_alloc(&c, &born), 0, "birth fits");
-	is_u64(um_cursor_place(&c, 512), UINT64_MAX, "no birth is left");
+	is_u64(um_cursor_place(&c, 512, 0), UINT64_MAX, "no birth is left");
 	is_int(op(&c, "y", &born, UM_WRITE), 0, "op on the newborn fits");
 	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
 	is_int(um_cursor_begin(&c), 1, "the iteration was whole");
@@ -81,6 +82,14 @@ int main(void)
 	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
 	is_int(op(&c, "x", &b, UM_READ), 0, "and the swapped use fits");
 	is_u64(c.rebound, 0, "without a surprise");
+	um_cursor_fini(&c);
+
+	/* What is born is the next iteration's slot 0: its places are two. */
+	p.sched.slots.at[0].bytes = 512;
+	p.sched.slots.at[0].carry = 2;
+	ok(um_cursor_follow(&c, &p.sched) == 0, "follows anew");
+	is_u64(um_cursor_place(&c, 512, 0), 12288, "one place");
+	is_u64(um_cursor_place(&c, 512, 1), 4096, "and the one of the slot that it becomes");
 	um_cursor_fini(&c);
 	um_plan_fini(&p);
 	return tap_done();

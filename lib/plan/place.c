@@ -205,7 +205,12 @@ static int add_settled(struct placing *p)
 
 		if (!is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
 			continue;
-		if (list_add(p, t->place, t->place + t->bytes, arc_of(p, i), 0))
+		uint64_t end = t->place + t->bytes;
+
+		/* A wanderer that has whole blocks keeps them. */
+		if (p->wanders[i] && t->place % UM_BLOCK_BYTES == 0)
+			end = (end + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+		if (list_add(p, t->place, end, arc_of(p, i), 0))
 			return -ENOMEM;
 	}
 	return 0;

@@ -13,6 +13,7 @@ void um_cursor_fini(struct um_cursor *c)
 {
 	free(c->slots);
 	free(c->next);
+	free(c->from);
 	memset(c, 0, sizeof *c);
 }
 
@@ -26,16 +27,24 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	size_t n = sched->slots.n ? sched->slots.n : 1;
 	struct um_cursor_slot *slots = calloc(n, sizeof *slots);
 	struct um_cursor_slot *next = calloc(n, sizeof *next);
+	uint32_t *from = malloc(n * sizeof *from);
 
-	if (!slots || !next) {
+	if (!slots || !next || !from) {
 		free(slots);
 		free(next);
+		free(from);
 		return -ENOMEM;
 	}
 	um_cursor_fini(c);
 	c->sched = sched;
 	c->slots = slots;
 	c->next = next;
+	c->from = from;
+	for (size_t i = 0; i < n; i++)
+		from[i] = UM_NO_SLOT;
+	for (size_t i = 0; i < sched->slots.n; i++)
+		if (sched->slots.at[i].carry < sched->slots.n && sched->slots.at[i].carry != i)
+			from[sched->slots.at[i].carry] = (uint32_t)i;
 	for (size_t i = 0; i < sched->slots.n; i++) {
 		const struct um_slot *s = &sched->slots.at[i];
 
@@ -76,13 +85,17 @@ int um_cursor_begin(struct um_cursor *c)
 	return whole;
 }
 
-uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes)
+uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice)
 {
-	if (!c->on || c->birth >= c->sched->births.n)
+	if (!c->on || !c->sched || c->birth >= c->sched->births.n)
 		return UINT64_MAX;
-	const struct um_slot *s = &c->sched->slots.at[c->sched->births.at[c->birth]];
+	uint32_t slot = c->sched->births.at[c->birth];
 
-	return s->bytes == bytes ? s->place : UINT64_MAX;
+	if (c->sched->slots.at[slot].bytes != bytes)
+		return UINT64_MAX;
+	if (choice)
+		slot = c->from[slot];
+	return slot == UM_NO_SLOT || c->sched->slots.at[slot].bytes < bytes ? UINT64_MAX : c->sched->slots.at[slot].place;
 }
 
 int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)

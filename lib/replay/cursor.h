@@ -27,6 +27,7 @@ struct um_cursor {
 	const struct um_schedule *sched; /* NULL: nothing to follow */
 	struct um_cursor_slot *slots; /* this iteration's */
 	struct um_cursor_slot *next; /* room to compute the next one's */
+	uint32_t *from; /* by slot: another slot that its tensor was before (carry backwards), or UM_NO_SLOT */
 	uint32_t op; /* the next op to come */
 	uint32_t birth; /* the next birth to come */
 	uint32_t serial; /* of the iteration */
@@ -47,8 +48,9 @@ void um_cursor_drop(struct um_cursor *c);
  * its end (or nothing was expected of it), 0 if it stopped short. */
 int um_cursor_begin(struct um_cursor *c);
 
-/* Where the next birth, of `bytes`, is planned to lie; UINT64_MAX if it is not on the schedule. */
-uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes);
+/* Where the next birth, of `bytes`, is planned to lie: `choice` 0. Where its life overlaps that of the one before, the two
+ * take turns in two places: `choice` 1 is the other one. UINT64_MAX if it is not on the schedule or there is no such. */
+uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice);
 
 /* A tensor is born. 0 on the schedule, 1 left it just now (or before). */
 int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t);

@@ -286,10 +286,17 @@ static void put(struct um_executor *ex, struct lane *l, const struct request *r)
 	atomic_store_explicit(&l->head, k + 1, memory_order_release);
 }
 
-static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
+/* What may not be discarded leaves with a copy; unless nothing was thought to live there: then it is not ours to move. */
+static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, int dead)
 {
-	if (kind == UM_ACTION_DISCARD && (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes)))
-		kind = UM_ACTION_OUT;
+	if (bytes && kind == UM_ACTION_DISCARD) {
+		int may = ex->host.may_discard(ex->host.user, addr, bytes);
+
+		if (!may && dead)
+			bytes = 0;
+		if (!may || !ex->gpu->caps.discard)
+			kind = UM_ACTION_OUT;
+	}
 	put(ex, &ex->out, &(struct request){.kind = kind, .addr = addr, .bytes = bytes, .wait = ex->event});
 }
 
@@ -344,6 +351,10 @@ static void locate(const struct um_action *a, const struct um_cursor *c, uint64_
 
 	if (now == s->place)
 		return;
+	if (now != UINT64_MAX && (now - s->place) % UM_BLOCK_BYTES == 0) {
+		*addr += now - s->place; /* two places of one layout */
+		return;
+	}
 	*bytes = 0;
 	if (now == UINT64_MAX)
 		return;
@@ -430,7 +441,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 		if (!has_room(&ex->out) || (!marked && mark(ex)))
 			goto full;
 		marked = 1;
-		put_out(ex, a->kind, addr, bytes);
+		put_out(ex, a->kind, addr, bytes, a->slot == UM_NO_SLOT);
 	}
 	um_runner_poke(&ex->out.runner);
 	um_runner_poke(&ex->in.runner);
@@ -468,7 +479,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 
 			if (bytes && (!away || kind != run_kind || bytes == UM_RUN_BLOCKS * UM_BLOCK_BYTES)) {
 				if (has_room(&ex->out))
-					put_out(ex, run_kind, run, bytes);
+					put_out(ex, run_kind, run, bytes, 0);
 				bytes = 0;
 			}
 			if (!away)
@@ -479,14 +490,15 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 			bytes += UM_BLOCK_BYTES;
 		}
 		if (bytes && has_room(&ex->out))
-			put_out(ex, run_kind, run, bytes);
+			put_out(ex, run_kind, run, bytes, 0);
 	}
 }
 
-/* Brings what it does begin with, in order of need, in step with what is sent away. */
-static void bring_in(struct um_executor *ex, const struct um_program *p, uint32_t out_from)
+/* Brings what it does begin with, in order of need. What is on the device now is not known, so that nothing comes before
+ * everything else has left: a block that came too early would push out one that is to stay, and be missed ever after. */
+static void bring_in(struct um_executor *ex, const struct um_program *p)
 {
-	uint32_t outs = atomic_load_explicit(&ex->out.head, memory_order_relaxed) - out_from;
+	uint32_t outs = atomic_load_explicit(&ex->out.head, memory_order_relaxed);
 
 	for (size_t i = 0; i < p->start.n;) {
 		size_t n = 1;
@@ -495,8 +507,7 @@ static void bring_in(struct um_executor *ex, const struct um_program *p, uint32_
 		       p->start.at[i + n].addr == p->start.at[i].addr + n * UM_BLOCK_BYTES)
 			n++;
 		if (has_room(&ex->in))
-			put_in(ex, p->start.at[i].addr, n * UM_BLOCK_BYTES,
-			       out_from + (uint32_t)((i + n) * (uint64_t)outs / p->start.n));
+			put_in(ex, p->start.at[i].addr, n * UM_BLOCK_BYTES, outs);
 		for (size_t k = 0; k < n; k++)
 			ex->start_seq[i + k] = atomic_load_explicit(&ex->in.head, memory_order_relaxed);
 		i += n;
@@ -531,11 +542,9 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 		qsort(keep, n, sizeof *keep, cmp_addr);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	uint32_t out_from = atomic_load_explicit(&ex->out.head, memory_order_relaxed);
-
 	if (in_use > capacity_blocks && !mark(ex))
 		clear_out(ex, keep, n, used, n_used);
-	bring_in(ex, p, out_from);
+	bring_in(ex, p);
 	free(keep);
 	ex->in_base = atomic_load_explicit(&ex->in.head, memory_order_relaxed);
 	ex->out_base = atomic_load_explicit(&ex->out.head, memory_order_relaxed);

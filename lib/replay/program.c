@@ -21,6 +21,7 @@ struct block {
 	uint32_t away; /* parts that are alive, hold content and are not wanted */
 	int resident;
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
+	uint32_t dead_slot; /* where to look for the block: see um_action.slot */
 	uint32_t dead_prev, dead_next; /* in the list of resident blocks with nothing wanted */
 	int on_dead;
 	uint32_t first_touch, n_touch; /* into touches: ops that touch the block, ascending */
@@ -36,6 +37,8 @@ struct build {
 	struct block *blocks;
 	uint32_t n_blocks;
 	uint32_t *touches;
+	uint8_t *moves; /* by slot: its tensors take turns in several places */
+	uint32_t *heir; /* by slot: what its tensor is in the next iteration, UM_NO_SLOT if nothing else */
 	uint32_t *pos_head, *pos_next; /* deaths by position */
 	uint32_t dead_head;
 	uint64_t resident, capacity, start_resident;
@@ -213,13 +216,14 @@ static uint32_t next_touch(const struct build *b, const struct block *bl, uint32
 	return lo < bl->n_touch ? t[lo] - at : t[0] + n - at;
 }
 
-static void dead_add(struct build *b, struct block *bl)
+static void dead_add(struct build *b, struct block *bl, uint32_t slot)
 {
 	uint32_t k = (uint32_t)(bl - b->blocks);
 
 	if (bl->on_dead)
 		return;
 	bl->on_dead = 1;
+	bl->dead_slot = slot;
 	bl->dead_prev = NONE;
 	bl->dead_next = b->dead_head;
 	if (b->dead_head != NONE)
@@ -300,7 +304,7 @@ static int make_room(struct build *b, uint32_t at)
 		}
 	}
 	if (best)
-		block_out(b, best, at, UM_NO_SLOT);
+		block_out(b, best, at, best->dead_slot);
 	return best != NULL;
 }
 
@@ -312,7 +316,7 @@ static void block_unwanted(struct build *b, struct block *bl, uint32_t at, uint3
 	if (bl->away || told)
 		block_out(b, bl, at, slot);
 	else
-		dead_add(b, bl);
+		dead_add(b, bl, slot);
 }
 
 static void part_set(struct build *b, struct part *p, int wanted, int away)
@@ -371,7 +375,7 @@ static void die(struct build *b, uint32_t slot, uint32_t at)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
 		part_set(b, &b->parts[k], 0, 0);
-		block_unwanted(b, &b->blocks[b->parts[k].block], at, UM_NO_SLOT, 0);
+		block_unwanted(b, &b->blocks[b->parts[k].block], at, b->moves[slot] ? slot : UM_NO_SLOT, 0);
 	}
 }
 
@@ -426,6 +430,61 @@ static void walk(struct build *b)
 	}
 }
 
+/* Slots that take turns in places: who lies, when the next iteration begins, where `slot` was planned? The one that it is
+ * carried from; and what is to be born takes the place that the oldest one left. */
+static uint32_t turn_of(const struct build *b, uint32_t slot)
+{
+	const struct um_schedule *s = &b->plan->sched;
+
+	if (s->slots.at[slot].carry < s->slots.n)
+		return s->slots.at[slot].carry;
+	for (size_t hops = 0; b->heir[slot] != UM_NO_SLOT && hops < s->slots.n; hops++)
+		slot = b->heir[slot];
+	return slot;
+}
+
+/* The state of a slot's parts, and of their blocks, which are its own. */
+struct turn {
+	struct part part;
+	struct block block;
+};
+
+static int take_turns(struct build *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	struct turn *was = calloc(b->slot_part[s->slots.n] + 1ull, sizeof *was);
+
+	if (!was)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->slot_part[s->slots.n]; i++)
+		was[i] = (struct turn){b->parts[i], b->blocks[b->parts[i].block]};
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		uint32_t from = b->moves[i] ? turn_of(b, i) : i, n = b->slot_part[i + 1] - b->slot_part[i];
+
+		if (from == i || b->slot_part[from + 1] - b->slot_part[from] != n ||
+		    (s->slots.at[i].place - s->slots.at[from].place) % UM_BLOCK_BYTES)
+			continue;
+		for (uint32_t k = 0; k < n; k++) {
+			struct part *p = &b->parts[b->slot_part[i] + k];
+			struct block *bl = &b->blocks[p->block];
+			const struct turn *t = &was[b->slot_part[from] + k];
+
+			dead_remove(b, bl);
+			p->wanted = t->part.wanted;
+			p->away = t->part.away;
+			bl->wanted = t->block.wanted;
+			bl->away = t->block.away;
+			bl->resident = t->block.resident;
+			bl->last_in = t->block.last_in;
+			bl->last_out = t->block.last_out;
+			if (bl->resident && !bl->wanted && !bl->away)
+				dead_add(b, bl, i);
+		}
+	}
+	free(was);
+	return 0;
+}
+
 /* Turns the numbers of this walk into numbers of "the walk before". */
 static void next_walk(struct build *b)
 {
@@ -438,6 +497,8 @@ static void next_walk(struct build *b)
 		if (bl->last_out != INT32_MIN)
 			bl->last_out -= b->n_out;
 	}
+	if (take_turns(b))
+		b->err = -ENOMEM;
 }
 
 static int cmp_start(const void *a, const void *b)
@@ -509,9 +570,21 @@ static int list_deaths(struct build *b)
 	const struct um_schedule *s = &b->plan->sched;
 
 	b->pos_head = malloc((s->ops.n + 1) * sizeof *b->pos_head);
-	b->pos_next = malloc((s->slots.n ? s->slots.n : 1) * sizeof *b->pos_next);
-	if (!b->pos_head || !b->pos_next)
+	b->pos_next = malloc((s->slots.n + 1) * sizeof *b->pos_next);
+	b->moves = calloc(s->slots.n + 1, sizeof *b->moves);
+	b->heir = malloc((s->slots.n + 1) * sizeof *b->heir);
+	if (!b->pos_head || !b->pos_next || !b->moves || !b->heir)
 		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++)
+		b->heir[i] = UM_NO_SLOT;
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		uint32_t c = s->slots.at[i].carry;
+
+		if (c >= s->slots.n || c == i)
+			continue;
+		b->moves[i] = b->moves[c] = 1;
+		b->heir[c] = i;
+	}
 	for (size_t i = 0; i <= s->ops.n; i++)
 		b->pos_head[i] = NONE;
 	for (uint32_t i = 0; i < s->slots.n; i++) {
@@ -557,6 +630,8 @@ out:
 	free(b.touches);
 	free(b.pos_head);
 	free(b.pos_next);
+	free(b.moves);
+	free(b.heir);
 	if (err)
 		um_program_fini(out);
 	return err;

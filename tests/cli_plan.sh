@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise plan: what it writes is sound, by a second implementation that knows the format alone.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+data=$top_srcdir/tests/data
+
+for w in resnet50 vgg16 gpt2_small cg_laplace3d lstm_lm alexnet_b200 cifar_vgg16_b100; do
+	ok "$w: a plan at 1.5x" "$UMADVISE" plan "$data/$w.umtrace.gz" --oversubscribe 1.5 -o "$tmp/$w.umplan.gz"
+	ok "$w: is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/$w.umplan.gz"
+done
+for r in 0.9 1.25 2; do
+	ok "resnet50 at ${r}x" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --profile a100 --oversubscribe "$r" -o "$tmp/r.umplan"
+	ok "resnet50 at ${r}x: is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/r.umplan"
+done
+like "$(head -n 1 "$tmp/r.umplan")" '"workload":"resnet50"' "the header names the workload"
+like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "and the device"
+ok "to standard output" sh -c "'$UMADVISE' plan '$data/cg_laplace3d.umtrace.gz' --oversubscribe 1.5 -o - | head -n 1 | grep -q '^{\"umplan\":1,'"
+
+fails 2 "no output" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz"
+fails 2 "two traces" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" "$data/vgg16.umtrace.gz" -o "$tmp/x"
+fails 1 "an op that exceeds the budget" "$UMADVISE" plan "$data/lstm_lm.umtrace.gz" --oversubscribe 3 -o "$tmp/x"
+fails 1 "one iteration is too few" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --iterations 1 -o "$tmp/x"
+is "$(ls "$tmp"/x* 2>/dev/null)" "" "nothing is left behind"
+fails 3 "an output that cannot be" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" -o "$tmp/no/such/folder"
+ok "help" "$UMADVISE" plan --help
+tap_done

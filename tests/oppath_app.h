@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * oppath_app.h - a small training-like loop over the null device, for tests and the benchmark of the op path
+ *
+ * Layers of 4 MiB weights and activations; three tensors an op; a budget of a third, so that most ops have hints due.
+ */
+#ifndef UM_TESTS_OPPATH_APP_H
+#define UM_TESTS_OPPATH_APP_H
+
+#include "advisor.h"
+#include "gpu/null.h"
+
+#define APP_LAYERS 32
+#define APP_BYTES (4u << 20)
+
+struct app {
+	struct umadv *adv;
+	void *w[APP_LAYERS], *y[APP_LAYERS + 1];
+};
+
+static inline int app_open(struct app *a)
+{
+	struct umadv_options o;
+	struct um_gpu *gpu;
+	int err = um_null_open(&gpu, 1ull << 40, 0);
+
+	umadv_options_init(&o);
+	o.budget = (uint64_t)APP_LAYERS * APP_BYTES * 2 / 3;
+	o.profile = "v100";
+	if (!err)
+		err = um_advisor_open(&a->adv, &o, gpu);
+	for (int i = 0; i < APP_LAYERS && !err; i++)
+		err = umadv_alloc(a->adv, &a->w[i], APP_BYTES, "w", UMADV_PARAM);
+	for (int i = 0; i <= APP_LAYERS && !err; i++)
+		err = umadv_alloc(a->adv, &a->y[i], APP_BYTES, "y", UMADV_ACT);
+	return err;
+}
+
+/* All ops of an iteration: forward, then backward. */
+static inline int app_ops(struct app *a)
+{
+	int err = 0;
+
+	for (int i = 0; i < APP_LAYERS && !err; i++)
+		err = umadv_op(a->adv, NULL, "forward",
+		               UMADV_USES(UMADV_READ(a->y[i]), UMADV_READ(a->w[i]), UMADV_WRITE(a->y[i + 1])));
+	for (int i = APP_LAYERS; i-- > 0 && !err;)
+		err = umadv_op(a->adv, NULL, "backward",
+		               UMADV_USES(UMADV_READ(a->y[i + 1]), UMADV_UPDATE(a->w[i]), UMADV_READ(a->y[i])));
+	return err;
+}
+
+#endif

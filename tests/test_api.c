@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The public API on the simulated GPU: a loop that computes real results, with and without hints, under budgets; arguments
+ * that make no sense; names, ranges, adoption, statistics, plans saved and loaded.
+ */
+#include "umadvise.h"
+
+#include "tap.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define N (1u << 20) /* floats: 4 MiB */
+#define BUFS 12
+#define MIB (1ull << 20)
+
+static char last_log[512];
+static int n_logs;
+
+static void on_log(void *user, enum umadv_log_level level, const char *line)
+{
+	(void)user;
+	(void)level;
+	n_logs++;
+	snprintf(last_log, sizeof last_log, "%s", line);
+}
+
+static struct umadv *open_sim(uint64_t budget, const char *strategy, const char *plan)
+{
+	struct umadv_options o;
+	struct umadv *adv = NULL;
+
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_SIM;
+	o.budget = budget;
+	o.strategy = strategy;
+	o.plan = plan;
+	o.log = on_log;
+	o.check = 1;
+	int err = umadv_open(&adv, &o);
+
+	if (err)
+		diag("umadv_open: %s (%s)", umadv_strerror(err), last_log);
+	return adv;
+}
+
+struct step {
+	float *in, *out, *w;
+};
+
+/* out = in * w + 1, element by element: depends on all that went before. */
+static void layer(void *arg)
+{
+	struct step *s = arg;
+
+	for (unsigned i = 0; i < N; i += 97)
+		s->out[i] = s->in[i] * s->w[i] + 1;
+}
+
+static void update(void *arg)
+{
+	struct step *s = arg;
+
+	for (unsigned i = 0; i < N; i += 97)
+		s->w[i] = s->w[i] * 0.5f + s->out[i] * 0.25f;
+}
+
+struct result {
+	double sum;
+	uint64_t ns;
+	struct umadv_stats stats;
+};
+
+/* A chain of layers forward, weights updated backward; activations are allocated and freed in every iteration. */
+static int train(struct umadv *adv, int iterations, const char *save, struct result *r)
+{
+	static struct step steps[64][2 * BUFS];
+	float *w[BUFS], *x, *y[BUFS];
+	int err = umadv_alloc(adv, (void **)&x, N * sizeof *x, "x", UMADV_INPUT);
+
+	for (int i = 0; i < BUFS && !err; i++)
+		err = umadv_alloc(adv, (void **)&w[i], N * sizeof *x, "w", UMADV_PARAM);
+	if (err)
+		return err;
+	for (unsigned i = 0; i < N; i += 97) {
+		x[i] = 1 + (float)(i % 13);
+		for (int k = 0; k < BUFS; k++)
+			w[k][i] = (float)((i + (unsigned)k) % 7) / 8;
+	}
+	for (int it = 0; it < iterations && !err; it++) {
+		err = umadv_iter(adv, NULL);
+		for (int k = 0; k < BUFS && !err; k++) {
+			float *in = k ? y[k - 1] : x;
+
+			err = umadv_alloc(adv, (void **)&y[k], N * sizeof *x, "y", UMADV_ACT);
+			if (!err)
+				err = umadv_op(adv, NULL, "layer",
+				               UMADV_USES(UMADV_READ(in), UMADV_READ(w[k]), UMADV_WRITE(y[k])));
+			steps[it % 64][k] = (struct step){in, y[k], w[k]};
+			if (!err)
+				err = umadv_sim_run(adv, NULL, layer, &steps[it % 64][k]);
+		}
+		for (int k = BUFS; k-- > 0 && !err;) {
+			err = umadv_op(adv, NULL, "update", UMADV_USES(UMADV_READ(y[k]), UMADV_UPDATE(w[k])));
+			steps[it % 64][BUFS + k] = (struct step){x, y[k], w[k]};
+			if (!err)
+				err = umadv_sim_run(adv, NULL, update, &steps[it % 64][BUFS + k]);
+			if (!err)
+				err = umadv_free(adv, y[k]);
+		}
+	}
+	if (!err)
+		err = umadv_sim_sync(adv);
+	r->sum = 0;
+	for (int k = 0; k < BUFS && !err; k++)
+		for (unsigned i = 0; i < N; i += 97)
+			r->sum += w[k][i];
+	r->ns = umadv_sim_now(adv);
+	if (!err && save)
+		err = umadv_save_plan(adv, save);
+	r->stats.struct_size = sizeof r->stats;
+	if (!err)
+		err = umadv_stats_get(adv, &r->stats);
+	return err;
+}
+
+static void results(void)
+{
+	struct result plain, fits, small, warm;
+	char path[64];
+	struct umadv *adv = open_sim(1024 * MIB, "on-demand", NULL);
+
+	snprintf(path, sizeof path, "test_api.%ld.umplan.gz", (long)getpid());
+	ok(train(adv, 12, NULL, &plain) == 0, "a loop runs without hints");
+	is_u64(plain.stats.hints_issued, 0, "none were issued");
+	is_int(umadv_save_plan(adv, path), -ENODATA, "nothing was learned, no plan to save");
+	umadv_close(adv);
+
+	adv = open_sim(1024 * MIB, NULL, NULL);
+	ok(train(adv, 12, NULL, &fits) == 0 && fits.sum == plain.sum, "the same results where all fits (%g)", fits.sum);
+	is_u64(fits.stats.divergences, 0, "the loop is regular");
+	umadv_close(adv);
+
+	/* 25 tensors of 4 MiB; room for 15. */
+	adv = open_sim(60 * MIB, NULL, NULL);
+	ok(train(adv, 12, path, &small) == 0 && small.sum == plain.sum, "the same results in 60 %% of the memory");
+	ok(small.stats.hints_issued > 0 && small.stats.evict_bytes > 0, "with evictions");
+	is_u64(small.stats.first_hinted_iteration, 1, "hints from the second iteration on");
+	is_u64(small.stats.hints_refused, 0, "none refused");
+	ok(small.stats.plan_peak_bytes <= 60 * MIB, "the plan keeps to the budget");
+	umadv_close(adv);
+
+	struct result base;
+
+	adv = open_sim(60 * MIB, "on-demand", NULL);
+	ok(train(adv, 12, NULL, &base) == 0 && small.ns < base.ns, "faster than the driver alone (%.2f against %.2f ms)",
+	   (double)small.ns / 1e6, (double)base.ns / 1e6);
+	umadv_close(adv);
+
+	adv = open_sim(60 * MIB, NULL, path);
+	ok(train(adv, 12, NULL, &warm) == 0 && warm.sum == plain.sum, "the same results from a saved plan");
+	is_u64(warm.stats.first_hinted_iteration, 0, "with hints from the first iteration on");
+	umadv_close(adv);
+	remove(path);
+}
+
+static void arguments(void)
+{
+	struct umadv_options o;
+	struct umadv_stats s = {.struct_size = sizeof s};
+	struct umadv_caps c = {.struct_size = sizeof c};
+	struct umadv *adv = NULL, *none = NULL;
+	char *p, *q;
+
+	is_int(umadv_open(NULL, NULL), -EINVAL, "no place for the context");
+	umadv_options_init(&o);
+	o.log = on_log;
+	o.strategy = "belady";
+	is_int(umadv_open(&adv, &o), -EINVAL, "an unknown strategy");
+	ok(strstr(last_log, "belady") && strstr(last_log, "lookahead"), "is named, with what is known: %s", last_log);
+	o.strategy = NULL;
+	o.device = UMADV_DEVICE_SIM;
+	o.profile = "nonesuch";
+	ok(umadv_open(&adv, &o) < 0, "an unknown profile");
+	o.profile = NULL;
+	o.struct_size = 1;
+	is_int(umadv_open(&adv, &o), -EINVAL, "options that were not initialised");
+	ok(adv == NULL, "outputs are set only on success");
+	umadv_close(NULL);
+
+	adv = open_sim(64 * MIB, NULL, NULL);
+	is_int(umadv_alloc(adv, (void **)&p, 0, "p", UMADV_OTHER), -EINVAL, "no bytes");
+	is_int(umadv_alloc(adv, (void **)&p, 4096, "p", (enum umadv_role)99), -EINVAL, "no such role");
+	ok(umadv_alloc(adv, (void **)&p, 100000, "p", UMADV_OTHER) == 0 && (uintptr_t)p % 512 == 0, "512-byte aligned");
+	ok(umadv_alloc(adv, (void **)&q, 100000, NULL, UMADV_COMM) == 0, "role comm, no name");
+	is_int(umadv_free(adv, p + 512), -EINVAL, "free of an inner address");
+	is_int(umadv_adopt(adv, p + 99000, 2000, "x", UMADV_OTHER), -EEXIST, "adoption that overlaps in part");
+	ok(umadv_adopt(adv, p + 1000, 2000, "x", UMADV_OTHER) == 0, "a part of a tensor is a tensor");
+	is_int(umadv_free(adv, p), -EINVAL, "which must end first");
+	is_int(umadv_disown(adv, p + 1000, 1999), -EINVAL, "as the range that it is");
+	ok(umadv_disown(adv, p + 1000, 2000) == 0 && umadv_free(adv, p) == 0, "and then both end");
+	is_int(umadv_free(adv, p), -EINVAL, "once");
+	ok(umadv_free(adv, NULL) == 0 && umadv_free(adv, q) == 0, "NULL is nothing to free");
+
+	ok(umadv_alloc(adv, (void **)&p, 4096, "p", UMADV_OTHER) == 0 && umadv_iter(adv, "train") == 0, "an iteration");
+	is_int(umadv_op(adv, NULL, "op", NULL, 1), -EINVAL, "uses that are not there");
+	is_int(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ_RANGE(p, 4097))), -EINVAL, "a range past the tensor's end");
+	n_logs = 0;
+	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o), UMADV_READ(p))) == 0, "an unknown pointer is ignored");
+	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o))) == 0, "twice");
+	is_int(n_logs, 1, "and said once");
+	ok(umadv_op(adv, NULL, NULL, NULL, 0) == 0, "an op without a name or uses");
+	ok(umadv_stats_get(adv, &s) == 0, "statistics");
+	is_u64(s.unknown_pointers, 2, "count unknown pointers");
+	is_u64(s.ops, 3, "and ops");
+	is_u64(s.tensors_live, 1, "and tensors");
+	is_u64(s.bytes_live_peak, 200000, "and bytes");
+	s.struct_size = 0;
+	is_int(umadv_stats_get(adv, &s), -EINVAL, "statistics of no size");
+	ok(umadv_caps_get(adv, &c) == 0 && c.simulated && c.managed && c.capacity == 64 * MIB, "capabilities");
+	is_int(umadv_transient(adv, p + 1), -EINVAL, "transient: a tensor's start");
+	is_int(umadv_dead(adv, &o), -EINVAL, "dead: a tensor's start");
+	is_int(umadv_load_plan(adv, "/nonexistent/plan"), -ENOENT, "a plan that is not there");
+	umadv_close(adv);
+
+	umadv_options_init(&o);
+	o.log = on_log;
+	o.device = UMADV_DEVICE_NONE;
+	ok(umadv_open(&none, &o) == 0, "a context without a device");
+	ok(umadv_alloc(none, (void **)&p, 1000, "p", UMADV_OTHER) == 0, "allocates host memory");
+	memset(p, 1, 1000);
+	ok(umadv_iter(none, NULL) == 0 && umadv_op(none, NULL, "op", UMADV_USES(UMADV_UPDATE(p))) == 0, "and listens");
+	is_int(umadv_sim_run(none, NULL, NULL, NULL), -ENODEV, "but simulates nothing");
+	ok(umadv_caps_get(none, &c) == 0 && !c.managed && *c.why, "and says why it is quiet: %s", c.why);
+	umadv_close(none);
+	is_str(umadv_strerror(-ENOMEM), "out of memory", "errors in words");
+	is_str(umadv_version(), "0.1.0", "version");
+}
+
+int main(void)
+{
+	results();
+	arguments();
+	return tap_done();
+}
