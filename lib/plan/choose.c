@@ -24,15 +24,17 @@ struct sweep {
 	UM_VEC(uint32_t) taken; /* in the order of being given up */
 };
 
-int um_choice_init(struct um_choice *c, const struct um_blocks *b)
+int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinned)
 {
 	int32_t *d = calloc(b->n_ops + 1ull, sizeof *d), sum = 0, least = INT32_MAX;
 
 	memset(c, 0, sizeof *c);
+	c->pinned = pinned;
 	c->away = calloc(b->n_visits + 1ull, 1);
-	if (!d || !c->away || um_load_init(&c->load, b->n_ops)) {
+	c->next = malloc((b->n_visits + 1ull) * sizeof *c->next);
+	if (!d || !c->away || !c->next || um_load_init(&c->load, b->n_ops)) {
 		free(d);
-		free(c->away);
+		um_choice_fini(c);
 		return -ENOMEM;
 	}
 	for (uint32_t v = 0; v < b->n_visits; v++) {
@@ -66,8 +68,9 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b)
 void um_choice_fini(struct um_choice *c)
 {
 	free(c->away);
+	free(c->next);
 	um_load_fini(&c->load);
-	c->away = NULL;
+	memset(c, 0, sizeof *c);
 }
 
 /* --- a heap -------------------------------------------------------------------------------------------------------- */
@@ -107,12 +110,12 @@ static void heap_pop(struct sweep *s)
 
 /* --- the sweep ------------------------------------------------------------------------------------------------------ */
 
-/* What the gap covers when it is kept: (op, held). Never away: nothing to win, or no return in sight. */
+/* Kept, a gap covers (op, held). Never away: where that is nothing, and content without a return in sight. */
 static int can_leave(const struct um_blocks *b, uint32_t v)
 {
 	const struct um_visit *x = &b->visit[v];
 
-	return x->held > x->op + 1 && x->end < 2 * b->n_ops && !(x->live && b->after[v] == UINT32_MAX);
+	return x->held > x->op + 1 && !(x->live && b->after[v] == UINT32_MAX);
 }
 
 /* `behind`: ops from the sweep's start to the gap's visit, negative for those under way when it starts. */
@@ -122,7 +125,7 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
 	int64_t lap = s->b->n_ops;
 
-	if (!can_leave(s->b, v) || s->c->away[v])
+	if (!can_leave(s->b, v) || s->c->away[v] || s->c->pinned[v])
 		return 0;
 	c.key = s->rule == UM_CHOOSE_LONGEST ? x->held - x->op : c.end;
 	if (!x->live)
@@ -204,6 +207,19 @@ static void keep_spare(struct sweep *s)
 	}
 }
 
+static void index_away(struct um_choice *c, const struct um_blocks *b)
+{
+	c->n_away = 0;
+	for (uint32_t i = 0; i < b->n_blocks; i++) {
+		uint32_t lo = b->block[i].first_visit, last = UINT32_MAX;
+
+		for (uint32_t v = b->block[i + 1].first_visit; v-- > lo;) {
+			c->next[v] = last = c->away[v] ? v : last;
+			c->n_away += c->away[v];
+		}
+	}
+}
+
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, enum um_choose_rule rule)
 {
 	struct sweep s = {.c = c, .b = b, .rule = rule, .limit = limit};
@@ -211,35 +227,20 @@ int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limi
 
 	if (!err)
 		keep_spare(&s);
-	c->n_away = 0;
-	for (uint32_t v = 0; v < b->n_visits; v++)
-		c->n_away += c->away[v];
+	index_away(c, b);
 	um_vec_fini(&s.heap);
 	um_vec_fini(&s.taken);
 	return err;
 }
 
-uint32_t *um_choice_next(const struct um_choice *c, const struct um_blocks *b)
-{
-	uint32_t *next = malloc((b->n_visits + 1ull) * sizeof *next);
-
-	for (uint32_t i = 0; next && i < b->n_blocks; i++) {
-		uint32_t lo = b->block[i].first_visit, last = UINT32_MAX;
-
-		for (uint32_t v = b->block[i + 1].first_visit; v-- > lo;)
-			next[v] = last = c->away[v] ? v : last;
-	}
-	return next;
-}
-
-uint32_t um_choice_first(const struct um_blocks *b, const uint32_t *next, uint32_t touch)
+uint32_t um_choice_first(const struct um_choice *c, const struct um_blocks *b, uint32_t touch)
 {
 	const struct um_touch *t = &b->touch[touch];
-	uint32_t v = next[t->visit], block = b->part[t->part].block;
+	uint32_t v = c->next[t->visit], block = b->part[t->part].block;
 	int32_t lap = 0;
 
 	if (v == UINT32_MAX && t->until > b->n_ops && !b->block[block].wanders) {
-		v = next[b->block[block].first_visit];
+		v = c->next[b->block[block].first_visit];
 		lap = b->n_ops;
 	}
 	return v != UINT32_MAX && b->visit[v].op + lap < t->until ? v : UINT32_MAX;

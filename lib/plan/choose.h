@@ -23,20 +23,18 @@ struct um_choice {
 	struct um_load load; /* blocks resident by op, under this choice */
 	int32_t calm; /* an op where the load is least */
 	uint32_t n_away;
+	uint32_t *next; /* by visit: the first one from it on in its block behind which the block is away, UINT32_MAX if none */
+	uint8_t *pinned; /* by visit: must not leave behind it. Borrowed: outlives the choice */
 };
 
 /* Everything kept: fills `load` and `calm`. 0 or -ENOMEM. */
-int um_choice_init(struct um_choice *c, const struct um_blocks *b);
+int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinned);
 void um_choice_fini(struct um_choice *c);
 
 /* Gives up gaps until no op sees more than `limit` blocks. 0, -ENOMEM, -E2BIG (cannot be). */
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, enum um_choose_rule rule);
 
-/* By visit: the first one from it on in its block behind which the block is away, UINT32_MAX if none. To be freed; NULL if
- * there is no memory. */
-uint32_t *um_choice_next(const struct um_choice *c, const struct um_blocks *b);
-
-/* With that: the first gap behind a touch, before the next touch of its part or its free, in which the block is away. */
-uint32_t um_choice_first(const struct um_blocks *b, const uint32_t *next, uint32_t touch);
+/* The first gap behind a touch, before the next touch of its part or its free, in which the block is away. */
+uint32_t um_choice_first(const struct um_choice *c, const struct um_blocks *b, uint32_t touch);
 
 #endif

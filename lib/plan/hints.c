@@ -7,7 +7,7 @@
 #include "plan/hints.h"
 
 struct piece {
-	uint32_t slot;
+	uint32_t block, slot;
 	uint32_t bytes;
 	uint64_t off;
 	int32_t at, after;
@@ -18,62 +18,12 @@ struct writer {
 	struct um_plan *out;
 	const struct um_blocks *b;
 	const struct um_choice *c;
-	uint32_t *next; /* um_choice_next */
+	const struct um_returns *r;
 	uint32_t *first_back, *back; /* by visit behind which a block is away: touches of the parts that return */
 	UM_VEC(struct piece) leaving, coming; /* coming: one move at a time */
 	UM_VEC(struct um_hint) fetch[2]; /* prefetches issued in the iteration of the need, and in the one before */
 	uint64_t merge;
 };
-
-/* --- arrivals ------------------------------------------------------------------------------------------------------ */
-
-/* The touch for which a part arrives: itself if it is the first of a life; the next one if dead content was dropped. */
-static uint32_t arrival(const struct um_blocks *b, const uint32_t *next, uint32_t t)
-{
-	if (b->touch[t].fate != UM_FATE_DEAD || um_choice_first(b, next, t) == UINT32_MAX)
-		return UINT32_MAX;
-	return b->to[t];
-}
-
-int um_arrivals_build(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
-{
-	uint32_t *next = um_choice_next(c, b), to;
-
-	a->first = calloc(b->n_ops + 2ull, sizeof *a->first);
-	a->touch = malloc((2ull * b->n_touches + 1) * sizeof *a->touch);
-	a->any = calloc(b->n_ops + 1ull, 1);
-	if (!next || !a->first || !a->touch || !a->any) {
-		free(next);
-		um_arrivals_fini(a);
-		return -ENOMEM;
-	}
-	for (int fill = 0; fill < 2; fill++) {
-		for (uint32_t t = 0; t < b->n_touches; t++) {
-			for (int i = 0; i < 2; i++) {
-				to = i ? arrival(b, next, t) : b->touch[t].born ? t : UINT32_MAX;
-				if (to == UINT32_MAX)
-					continue;
-				if (fill)
-					a->touch[a->first[b->touch[to].op + 1]++] = to;
-				else
-					a->first[b->touch[to].op + 2]++;
-				a->any[b->touch[to].op] = 1;
-			}
-		}
-		for (int32_t i = 0; !fill && i <= b->n_ops; i++)
-			a->first[i + 1] += a->first[i];
-	}
-	free(next);
-	return 0;
-}
-
-void um_arrivals_fini(struct um_arrivals *a)
-{
-	free(a->first);
-	free(a->touch);
-	free(a->any);
-	memset(a, 0, sizeof *a);
-}
 
 /* --- departures ------------------------------------------------------------------------------------------------------ */
 
@@ -83,7 +33,7 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	const struct um_touch *x = &w->b->touch[t];
 	const struct um_part *p = &w->b->part[x->part];
 	int32_t op = w->b->visit[v].op;
-	struct piece e = {p->slot, p->bytes, p->off, op + 1, op, UM_HINT_EVICT};
+	struct piece e = {p->block, p->slot, p->bytes, p->off, op + 1, op, UM_HINT_EVICT};
 
 	if (x->fate != UM_FATE_NEEDED)
 		e.kind = UM_HINT_DISCARD;
@@ -100,7 +50,7 @@ static int leave_all(struct writer *w, uint32_t t, int count)
 {
 	const struct um_blocks *b = w->b;
 	const struct um_touch *x = &b->touch[t];
-	uint32_t v = um_choice_first(b, w->next, t), end;
+	uint32_t v = um_choice_first(w->c, b, t), end;
 	int32_t lap = v != UINT32_MAX && b->visit[v].op < x->op ? b->n_ops : 0;
 
 	if (v == UINT32_MAX)
@@ -119,9 +69,9 @@ static int leave_all(struct writer *w, uint32_t t, int count)
 		else
 			w->back[w->first_back[v + 1]++] = t;
 		end = b->block[b->part[x->part].block + 1].first_visit;
-		v = v + 1 < end ? w->next[v + 1] : UINT32_MAX;
+		v = v + 1 < end ? w->c->next[v + 1] : UINT32_MAX;
 		if (v == UINT32_MAX && !lap && x->until > b->n_ops && !b->block[b->part[x->part].block].wanders) {
-			v = w->next[b->block[b->part[x->part].block].first_visit];
+			v = w->c->next[b->block[b->part[x->part].block].first_visit];
 			lap = b->n_ops;
 		}
 		if (v == UINT32_MAX || b->visit[v].op + lap >= x->until)
@@ -129,6 +79,7 @@ static int leave_all(struct writer *w, uint32_t t, int count)
 	}
 }
 
+/* By time, then along the blocks, which is the order that the timeline took them in. */
 static int by_departure(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
@@ -137,6 +88,8 @@ static int by_departure(const void *a, const void *b)
 		return x->at < y->at ? -1 : 1;
 	if (x->kind != y->kind)
 		return x->kind > y->kind ? -1 : 1; /* discards first: they make room at once */
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
 	if (x->slot != y->slot)
 		return x->slot < y->slot ? -1 : 1;
 	return x->off < y->off ? -1 : x->off > y->off;
@@ -146,9 +99,8 @@ static int find_departures(struct writer *w)
 {
 	const struct um_blocks *b = w->b;
 
-	w->next = um_choice_next(w->c, b);
 	w->first_back = calloc(b->n_visits + 3ull, sizeof *w->first_back);
-	if (!w->next || !w->first_back)
+	if (!w->first_back)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < b->n_touches; t++)
 		leave_all(w, t, 1);
@@ -198,18 +150,18 @@ static int flush_coming(struct writer *w, int before)
 	return 0;
 }
 
-static int write_return(struct writer *w, const struct um_timeline *t, const struct um_move *m, int32_t at)
+static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 {
 	int before = at < 0;
 	int32_t lap = before ? w->b->n_ops : 0;
 
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
-		uint32_t v = t->back[i];
+		uint32_t v = w->r->back[i];
 
 		for (uint32_t k = w->first_back[v]; k < w->first_back[v + 1]; k++) {
 			uint32_t touch = w->back[k], to = w->b->to[touch];
 			const struct um_part *p = &w->b->part[w->b->touch[before ? touch : to].part];
-			struct piece e = {p->slot, p->bytes, p->off, at + lap, m->after + lap, UM_HINT_PREFETCH};
+			struct piece e = {p->block, p->slot, p->bytes, p->off, at + lap, m->after + lap, UM_HINT_PREFETCH};
 
 			/* Before the iteration's end, though it could start behind it. */
 			if (!before && e.after < -1)
@@ -226,7 +178,8 @@ static int write_arrivals(struct writer *w, const struct um_arrivals *a, const s
 	for (uint32_t k = a->first[m->need]; k < a->first[m->need + 1]; k++) {
 		const struct um_part *p = &w->b->part[w->b->touch[a->touch[k]].part];
 		const struct um_slot *s = &w->out->sched.slots.at[p->slot];
-		struct piece e = {p->slot, p->bytes, p->off, m->need, m->after < -1 ? -1 : m->after, UM_HINT_PREFETCH};
+		struct piece e = {p->block, p->slot, p->bytes, p->off, m->need, m->after < -1 ? -1 : m->after,
+		                  UM_HINT_PREFETCH};
 
 		/* Not while the tensor of the iteration before has the same name. */
 		if (s->birth >= 0 && s->death <= s->birth && m->need >= s->birth && e.after < s->death - 1)
@@ -248,7 +201,7 @@ static int write_moves(struct writer *w, const struct um_arrivals *a, const stru
 		if (m->n) {
 			if (at < m->after + 1)
 				at = m->after + 1;
-			err = write_return(w, t, m, at < m->need ? at : m->need);
+			err = write_return(w, m, at < m->need ? at : m->need);
 		} else {
 			if (at < m->need)
 				at = m->need;
@@ -289,16 +242,15 @@ static int merge_all(struct writer *w)
 }
 
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
-                   const struct um_arrivals *a, const struct um_timeline *t, uint32_t merge)
+                   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t, uint32_t merge)
 {
-	struct writer w = {.out = out, .b = b, .c = c, .merge = merge * UM_BLOCK_BYTES};
+	struct writer w = {.out = out, .b = b, .c = c, .r = r, .merge = merge * UM_BLOCK_BYTES};
 	int err = find_departures(&w);
 
 	if (!err)
 		err = write_moves(&w, a, t);
 	if (!err)
 		err = merge_all(&w);
-	free(w.next);
 	free(w.first_back);
 	free(w.back);
 	um_vec_fini(&w.leaving);

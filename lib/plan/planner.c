@@ -28,6 +28,9 @@ static const struct way ways[] = {
 	{20, UM_CHOOSE_LONGEST, 4, 1},  {80, UM_CHOOSE_FURTHEST, 4, 1},
 };
 
+/* Times that one way is gone, each without the gaps that turned out too short. */
+#define MOST_ROUNDS 6
+
 /* Touches that may be gone through in all, so that a plan takes bounded time. */
 #define MOST_TOUCHES 4000000u
 
@@ -105,32 +108,55 @@ static int find_largest(struct search *s, char *why, size_t size)
 	              2 * s->most, 2 * s->capacity);
 }
 
-/* Hints of one way, into out->hints. */
-static int go(struct search *s, const struct way *w)
+/* Hints of one way, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
+static int go_once(struct search *s, const struct way *w, int32_t limit, uint8_t *pinned, uint32_t *hasty)
 {
 	const struct um_blocks *b = &s->blocks;
-	struct um_timing timing = {s->out->h2d, s->out->d2h, w->merge, w->eager};
-	int32_t limit = s->capacity - (int32_t)((int64_t)s->capacity * w->reserve / 1000);
+	struct um_timing timing = {s->out->budget, s->out->h2d, s->out->d2h, w->eager};
 	struct um_arrivals arrivals = {0};
+	struct um_returns returns = {0};
 	struct um_timeline line = {0};
 	struct um_choice c;
-	int err;
+	int err = um_choice_init(&c, b, pinned);
 
-	if (limit < s->most)
-		limit = s->most;
-	err = um_choice_init(&c, b);
 	if (err)
 		return err;
 	err = um_choice_build(&c, b, limit, w->rule);
 	if (!err)
 		err = um_arrivals_build(&arrivals, b, &c);
 	if (!err)
-		err = um_timeline_build(&line, b, &s->out->sched, &c, limit, arrivals.any, &timing);
+		err = um_returns_build(&returns, b, &c, s->capacity, w->merge);
 	if (!err)
-		err = um_hints_build(s->out, b, &c, &arrivals, &line, w->merge);
+		err = um_timeline_build(&line, b, &s->out->sched, &c, &arrivals, &returns, &timing);
+	if (!err)
+		err = um_hints_build(s->out, b, &c, &arrivals, &returns, &line, w->merge);
+	if (!err)
+		*hasty = line.hasty;
 	um_arrivals_fini(&arrivals);
+	um_returns_fini(&returns);
 	um_timeline_fini(&line);
 	um_choice_fini(&c);
+	return err;
+}
+
+static int go(struct search *s, const struct way *w)
+{
+	int32_t limit = s->capacity - (int32_t)(((int64_t)s->capacity * w->reserve + 999) / 1000);
+	uint8_t *pinned = calloc(s->blocks.n_visits + 1ull, 1);
+	uint32_t hasty = 0;
+	int err = pinned ? 0 : -ENOMEM;
+
+	if (limit < s->most)
+		limit = s->most;
+	for (int i = 0; !err && (!i || hasty) && i < MOST_ROUNDS; i++) {
+		err = go_once(s, w, limit, pinned, &hasty);
+		/* Too much pinned: what was made before has to do. */
+		if (err == -E2BIG && i) {
+			err = 0;
+			break;
+		}
+	}
+	free(pinned);
 	return err;
 }
 
