@@ -260,7 +260,7 @@ static int wanders(const struct um_schedule *s)
 /* Every plan is proved here too (build); and the same request gives the same plan. */
 static void by_chance(void)
 {
-	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0;
+	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0, beaten = 0;
 
 	for (uint64_t seed = 1; seed <= 400; seed++) {
 		struct um_schedule s = {0};
@@ -277,6 +277,7 @@ static void by_chance(void)
 		unsound += err && err != -E2BIG;
 		if (err && err != -E2BIG)
 			diag("seed %d: %s", (int)seed, why);
+		beaten += !err && plan_.predicted_ns < plan_.bound_ns;
 		if (!err) {
 			um_plan_init(&again);
 			q = fx_request(&s, plan_.budget);
@@ -293,6 +294,7 @@ static void by_chance(void)
 	}
 	is_int(unsound, 0, "schedules by chance: every plan is sound");
 	is_int(differ, 0, "and made again, the same");
+	is_int(beaten, 0, "nor faster than can be");
 	is_int(blocks, 0, "and never has more blocks than the budget");
 	ok(n - large > 200, "%d of %d could be planned", n - large, n);
 }

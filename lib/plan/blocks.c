@@ -156,6 +156,8 @@ static void add_touch(struct build *w, const struct um_sched_use *u, int32_t op,
 	t->needs |= (u->access & UM_READ) || !whole;
 	t->writes |= (u->access & UM_WRITE) != 0;
 	t->dead_after |= u->dead_after != 0;
+	t->reads_all |= whole && u->access & UM_READ;
+	t->writes_all |= whole && u->access & UM_WRITE;
 }
 
 /* Counts touches per block (first_visit serves as the counter and then as the cursor), sums, fills. */

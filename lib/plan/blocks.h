@@ -36,6 +36,7 @@ struct um_touch {
 	int32_t op;
 	uint32_t part, visit;
 	uint8_t needs, writes, dead_after;
+	uint8_t reads_all, writes_all; /* one use does, of the whole part */
 	uint8_t born; /* the first touch in the tensor's life */
 	uint8_t fate; /* enum um_fate */
 	int32_t until; /* position of the next touch, or of the free */

@@ -6,6 +6,7 @@
 #include "plan/planner.h"
 
 #include "plan/blocks.h"
+#include "plan/bound.h"
 #include "plan/hints.h"
 #include "plan/place.h"
 
@@ -193,8 +194,8 @@ static int search(struct search *s, char *why, size_t size)
 		err = go(s, &ways[i]);
 		if (!err)
 			err = judge(s);
-		/* Nothing waits: no way can be better. */
-		if (s->best_ns && s->best_ns <= s->out->in_core_ns)
+		/* No way can be better by much. */
+		if (s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 200)
 			break;
 	}
 	if (err == -E2BIG)
@@ -231,6 +232,9 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 		s.capacity = r->budget / UM_BLOCK_BYTES < INT32_MAX ? (int32_t)(r->budget / UM_BLOCK_BYTES) : INT32_MAX;
 		err = find_largest(&s, why, size);
 	}
+	if (!err)
+		err = um_bound_build(&s.blocks, &out->sched, &(struct um_bound_link){out->budget, out->h2d, out->d2h},
+		                     &out->bound_ns);
 	if (!err)
 		err = search(&s, why, size);
 	um_blocks_fini(&s.blocks);
