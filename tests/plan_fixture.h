@@ -3,8 +3,8 @@
  * plan_fixture.h - schedules and plans for tests of the planner and of the proof
  *
  * By hand: fx_slot and fx_op build a schedule line by line, fx_hint a plan on top of it. From a file: fx_trace takes a
- * recorded workload through the registry, the recorder and the learner, as the front desk does. By chance: fx_random, the
- * same for the same seed everywhere. All of them end the test when there is no memory.
+ * recorded workload through the registry, the recorder and the learner, as the front desk does. By chance: fx_random,
+ * the same for the same seed everywhere. All of them end the test when there is no memory.
  */
 #ifndef UM_TESTS_PLAN_FIXTURE_H
 #define UM_TESTS_PLAN_FIXTURE_H

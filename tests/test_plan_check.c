@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The proof: figures worked by hand, and each way to be unsound. A byte is a nanosecond on the link, in both directions.
+ * The proof: figures worked by hand, and each way to be unsound. A byte is a nanosecond on the link, in both
+ * directions.
  */
 #include "plan_fixture.h"
 #include "tap.h"
@@ -311,7 +312,8 @@ static void rules(void)
 	refused("0 ops", "something to do");
 }
 
-/* Nothing is read behind a prefetch that is still on its way, and figures hold when copies run on into the next iteration. */
+/* Nothing is read behind a prefetch that is still on its way, and figures hold when copies run on into the next
+ * iteration. */
 static void around_the_end(void)
 {
 	begin(300);

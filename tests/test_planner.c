@@ -199,8 +199,9 @@ static int freed_before(const struct um_plan *p, uint32_t slot, int32_t op)
 	return t->death == op || (!op && t->death == (int32_t)p->sched.ops.n);
 }
 
-/* The most blocks that hold something which came and has not left: what the driver counts. Departures as soon as they may,
- * arrivals when they are issued; over two iterations. Only for plans without wanderers, whose blocks are named by slot. */
+/* The most blocks that hold something which came and has not left: what the driver counts. Departures as soon as
+ * they may, arrivals when they are issued; over two iterations. Only for plans without wanderers, whose blocks are
+ * named by slot. */
 static int most_blocks(const struct um_plan *p)
 {
 	int *held = calloc(grow / B + 1, sizeof *held), most = 0;

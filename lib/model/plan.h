@@ -2,9 +2,9 @@
  *
  * plan.h - a schedule and the hints that make it fit: umplan in memory
  *
- * Hints are over slots, in the order of issue: `at` never decreases. See doc/umplan.md for what each kind means, what it
- * waits for and when a plan is sound. Prefetching a range that holds no live content (just born, or discarded) moves no
- * bytes and takes no time. A value: owns its memory.
+ * Hints are over slots, in the order of issue: `at` never decreases. See doc/umplan.md for what each kind means, what
+ * it waits for and when a plan is sound. Prefetching a range that holds no live content (just born, or discarded)
+ * moves no bytes and takes no time. A value: owns its memory.
  */
 #ifndef UM_MODEL_PLAN_H
 #define UM_MODEL_PLAN_H
@@ -45,12 +45,12 @@ struct um_plan_figures {
 	uint64_t peak_bytes; /* most bytes resident at once, <= budget */
 };
 
-/* Does the schedule make sense: lifetimes, ranges inside slots that are alive, a carry that loses nobody? 0, or -EINVAL and
- * why not (as below), or -ENOMEM. */
+/* Does the schedule make sense: lifetimes, ranges inside slots that are alive, a carry that loses nobody? 0, or
+ * -EINVAL and why not (as below), or -ENOMEM. */
 int um_schedule_check(const struct um_schedule *s, char *why, size_t size);
 
-/* Proves the plan sound or says why not: 0, -EINVAL with the first unsoundness in `why` (one line, at most `size` bytes;
- * may be NULL), -ENOMEM. `figures` may be NULL. Plan path: O((ops + uses + hints) log). */
+/* Proves the plan sound or says why not: 0, -EINVAL with the first unsoundness in `why` (one line, at most `size`
+ * bytes; may be NULL), -ENOMEM. `figures` may be NULL. Plan path: O((ops + uses + hints) log). */
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size);
 
 #endif

@@ -3,11 +3,12 @@
  * plan_atoms.h - the pieces of slots that a plan ever tells apart
  *
  * in    a plan: ranges of uses and of hints
- * out   for each slot its atoms: the ranges between neighbouring ends of anything; each use and hint as a range of atoms
+ * out   for each slot its atoms: the ranges between neighbouring ends of anything; each use and hint as a range of
+ *       atoms
  * owns  the arrays
  *
- * Every byte of an atom has the same history, so a state per atom is exact. Slots that hand their tensor on to each other
- * from iteration to iteration (carry) are cut alike: the state of one can be copied to the next.
+ * Every byte of an atom has the same history, so a state per atom is exact. Slots that hand their tensor on to each
+ * other from iteration to iteration (carry) are cut alike: the state of one can be copied to the next.
  */
 #ifndef UM_MODEL_PLAN_ATOMS_H
 #define UM_MODEL_PLAN_ATOMS_H

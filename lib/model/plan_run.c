@@ -92,7 +92,7 @@ static void advance(const struct um_plan_run *r, struct um_plan_engine *e)
 	}
 }
 
-/* --- device to host -------------------------------------------------------------------------------------------- */
+/* --- device to host ----------------------------------------------------------------------------------------------- */
 
 static int op_uses(const struct um_plan_run *r, struct um_atom_range a)
 {
@@ -179,7 +179,7 @@ static void end_evict(struct um_plan_run *r)
 	advance(r, e);
 }
 
-/* --- host to device --------------------------------------------------------------------------------------------- */
+/* --- host to device ----------------------------------------------------------------------------------------------- */
 
 static int start_fetch(struct um_plan_run *r)
 {
@@ -233,7 +233,7 @@ static void end_fetch(struct um_plan_run *r)
 	advance(r, e);
 }
 
-/* --- ops --------------------------------------------------------------------------------------------------------- */
+/* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 /* Moves on over what is resident; 1 if all of the op's bytes are. Goes back over all of it before it says so. */
 static int all_there(struct um_plan_run *r, const struct um_sched_op *op)

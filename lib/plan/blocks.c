@@ -265,9 +265,10 @@ static int index_parts(struct build *w)
 	return 0;
 }
 
-/* --- from touch to touch ---------------------------------------------------------------------------------------- */
+/* --- from touch to touch ------------------------------------------------------------------------------------------ */
 
-/* Where the tensor that has this name behind op `op` is freed in this iteration; INT32_MAX if it lives on in the next. */
+/* Where the tensor that has this name behind op `op` is freed in this iteration; INT32_MAX if it lives on in the
+ * next. */
 static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, uint32_t slot, int32_t op)
 {
 	const struct um_slot *t = &s->slots.at[slot];

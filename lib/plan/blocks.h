@@ -6,12 +6,11 @@
  * out   blocks; their visits (ops that touch them) and the gap behind each visit, until the next one
  * owns  the arrays
  *
- * A block holds parts of slots. Between two touches of a part there is content to keep, unless the second overwrites the
- * part as a whole or the app declared it dead; what a gap has to move if its block is away is the sum over its parts.
- * Positions are ops; those behind the iteration's end (n + i: op i of the next one) stand for the wrap. A gap that no
- * visit ends (the tensor dies) has no return.
- * A wanderer (place.h) has blocks of its own, which are named by slot: the gap behind the last visit of one ends with the
- * first visit of its heir's.
+ * A block holds parts of slots. Between two touches of a part there is content to keep, unless the second overwrites
+ * the part as a whole or the app declared it dead; what a gap has to move if its block is away is the sum over its
+ * parts. Positions are ops; those behind the iteration's end (n + i: op i of the next one) stand for the wrap. A gap
+ * that no visit ends (the tensor dies) has no return. A wanderer (place.h) has blocks of its own, which are named by
+ * slot: the gap behind the last visit of one ends with the first visit of its heir's.
  */
 #ifndef UM_PLAN_BLOCKS_H
 #define UM_PLAN_BLOCKS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Only parts count that are read as a whole next and were written as a whole last, so that what is said of them holds to
- * the byte. Ops are tried in the order of what they have too much, MOST_TRIED of them, no two close to each other.
+ * Only parts count that are read as a whole next and were written as a whole last, so that what is said of them holds
+ * to the byte. Ops are tried in the order of what they have too much, MOST_TRIED of them, no two close to each other.
  */
 #include "plan/bound.h"
 
@@ -120,8 +120,8 @@ static uint64_t window(const struct bound *w, int32_t p, uint64_t over, const ui
 		beyond += by[i];
 	*length = 0;
 	for (int32_t i = 0; i < most; i++) {
-		/* Written at distance i: op p - i took part, and the copy runs in ops behind it. Needed at distance i: op
-		 * p + i waits, and the copy ran in ops before it. So the window is the i - 1 ops between. */
+		/* Written at distance i: op p - i took part, and the copy runs in ops behind it. Needed at distance
+		 * i: op p + i waits, and the copy ran in ops before it. So the window is the i - 1 ops between. */
 		beyond -= by[i];
 		if (i < 1 || beyond >= over)
 			continue;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One sweep around the circle, from the calmest op on: where an op sees too many blocks, the best of the gaps around it
- * is given up as a whole. For the rule UM_CHOOSE_FURTHEST that is Belady's rule on a circle, optimal in blocks moved but
- * for the first lap's beginning; what it gave up too much there is taken back afterwards, last given up first.
+ * is given up as a whole. For the plain rule (what ends last) that is Belady's rule on a circle, optimal in blocks
+ * moved but for the first lap's beginning; what it gave up too much there is taken back afterwards, last given up
+ * first.
  */
 #include "plan/choose.h"
 
@@ -18,7 +19,7 @@ struct candidate {
 struct sweep {
 	struct um_choice *c;
 	const struct um_blocks *b;
-	enum um_choose_rule rule;
+	const struct um_choose_rule *rule;
 	int32_t limit;
 	UM_VEC(struct candidate) heap;
 	UM_VEC(uint32_t) taken; /* in the order of being given up */
@@ -73,7 +74,7 @@ void um_choice_fini(struct um_choice *c)
 	memset(c, 0, sizeof *c);
 }
 
-/* --- a heap -------------------------------------------------------------------------------------------------------- */
+/* --- a heap ------------------------------------------------------------------------------------------------------- */
 
 static int before(const struct candidate *a, const struct candidate *b)
 {
@@ -108,7 +109,7 @@ static void heap_pop(struct sweep *s)
 		s->heap.at[i] = x;
 }
 
-/* --- the sweep ------------------------------------------------------------------------------------------------------ */
+/* --- the sweep ---------------------------------------------------------------------------------------------------- */
 
 /* Kept, a gap covers (op, held). Never away: where that is nothing, and content without a return in sight. */
 static int can_leave(const struct um_blocks *b, uint32_t v)
@@ -118,20 +119,39 @@ static int can_leave(const struct um_blocks *b, uint32_t v)
 	return x->held > x->op + 1 && !(x->live && b->after[v] == UINT32_MAX);
 }
 
+/* The time at a position, behind the iteration's end or before its begin as well. */
+static int64_t time_at(const struct sweep *s, int64_t op)
+{
+	int64_t n = s->b->n_ops, lap = op < 0 ? -((n - 1 - op) / n) : op / n;
+
+	return lap * (int64_t)s->rule->clock[n] + (int64_t)s->rule->clock[op - lap * n];
+}
+
+static int is_written(const struct um_blocks *b, uint32_t v)
+{
+	for (uint32_t t = b->visit[v].first_touch; t < b->visit[v + 1].first_touch; t++)
+		if (b->touch[t].writes)
+			return 1;
+	return 0;
+}
+
 /* `behind`: ops from the sweep's start to the gap's visit, negative for those under way when it starts. */
 static int offer(struct sweep *s, uint32_t v, int64_t behind)
 {
 	const struct um_visit *x = &s->b->visit[v];
 	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
-	int64_t lap = s->b->n_ops;
+	int64_t lap = (int64_t)s->rule->clock[s->b->n_ops], begin;
 
 	if (!can_leave(s->b, v) || s->c->away[v] || s->c->pinned[v])
 		return 0;
-	c.key = s->rule == UM_CHOOSE_LONGEST ? x->held - x->op : c.end;
+	begin = time_at(s, s->c->calm + behind);
+	c.key = time_at(s, s->c->calm + c.end) - begin / 16 * s->rule->begin;
+	if (s->rule->clean && !is_written(s->b, v))
+		c.key += lap / 16 * s->rule->clean;
 	if (!x->live)
-		c.key += 8 * lap;
+		c.key += 64 * lap;
 	else if (x->parts > MANY_PARTS)
-		c.key -= 8 * lap;
+		c.key -= 64 * lap;
 	return heap_push(s, c);
 }
 
@@ -220,7 +240,8 @@ static void index_away(struct um_choice *c, const struct um_blocks *b)
 	}
 }
 
-int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, enum um_choose_rule rule)
+int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit,
+                    const struct um_choose_rule *rule)
 {
 	struct sweep s = {.c = c, .b = b, .rule = rule, .limit = limit};
 	int err = sweep(&s);

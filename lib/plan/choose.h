@@ -3,7 +3,8 @@
  * choose.h - the gaps that blocks spend away from the device
  *
  * in    blocks with their gaps, how many may be resident
- * out   a set of gaps such that at every op what is touched and what stays fits; steady, since the iteration is a circle
+ * out   a set of gaps such that at every op what is touched and what stays fits; steady, since the iteration is a
+ *       circle
  */
 #ifndef UM_PLAN_CHOOSE_H
 #define UM_PLAN_CHOOSE_H
@@ -11,11 +12,14 @@
 #include "plan/blocks.h"
 #include "plan/load.h"
 
-/* Which of the gaps around an op to give up first. What is dead always goes before what is alive. */
-enum um_choose_rule {
-	UM_CHOOSE_FURTHEST, /* whose block is needed last */
-	UM_CHOOSE_LONGEST, /* that has been and will be longest out of use */
-	UM_CHOOSE_RULES
+/* Which of the gaps around an op to give up first: the one with the most of
+ *
+ *     when it ends - begin / 16 of when it began + clean / 16 of the iteration if its block was not written just before
+ *
+ * on the given clock. 0 and 0 is Belady's rule; 16 goes by length. What is dead always goes before what is alive. */
+struct um_choose_rule {
+	const uint64_t *clock; /* by op, when it starts; n_ops + 1. Borrowed */
+	int begin, clean;
 };
 
 struct um_choice {
@@ -32,7 +36,8 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinn
 void um_choice_fini(struct um_choice *c);
 
 /* Gives up gaps until no op sees more than `limit` blocks. 0, -ENOMEM, -E2BIG (cannot be). */
-int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, enum um_choose_rule rule);
+int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit,
+                    const struct um_choose_rule *rule);
 
 /* The first gap behind a touch, before the next touch of its part or its free, in which the block is away. */
 uint32_t um_choice_first(const struct um_choice *c, const struct um_blocks *b, uint32_t touch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Departures are sorted by op; returns and arrivals come in the engine's order, which becomes the order of the file: each
- * is issued at the earliest op that keeps it. One that is issued in the iteration before goes to the file's end, under the
- * name that its slot has there. Then both are merged by `at`.
+ * Departures are sorted by op; returns and arrivals come in the engine's order, which becomes the order of the file:
+ * each is issued at the earliest op that keeps it. One that is issued in the iteration before goes to the file's end,
+ * under the name that its slot has there. Then both are merged by `at`.
  */
 #include "plan/hints.h"
 
@@ -25,9 +25,10 @@ struct writer {
 	uint64_t merge;
 };
 
-/* --- departures ------------------------------------------------------------------------------------------------------ */
+/* --- departures --------------------------------------------------------------------------------------------------- */
 
-/* Behind visit v, in time for the op after it; behind the last op that is in the next iteration, by the name used there. */
+/* Behind visit v, in time for the op after it; behind the last op that is in the next iteration, by the name used
+ * there. */
 static int leave(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];
@@ -117,7 +118,7 @@ static int find_departures(struct writer *w)
 	return 0;
 }
 
-/* --- hints ------------------------------------------------------------------------------------------------------------ */
+/* --- hints -------------------------------------------------------------------------------------------------------- */
 
 static struct um_hint hint_of(const struct piece *p)
 {
@@ -211,7 +212,8 @@ static int write_moves(struct writer *w, const struct um_arrivals *a, const stru
 	return err;
 }
 
-/* Departures, prefetches for this iteration, those for the next one: merged by `at`, in that order where it is equal. */
+/* Departures, prefetches for this iteration, those for the next one: merged by `at`, in that order where it is
+ * equal. */
 static int merge_all(struct writer *w)
 {
 	struct um_plan *out = w->out;

@@ -6,7 +6,8 @@
  * out   hints, in the order of issue
  *
  * A block that leaves or returns is one hint for each slot that has content in it; neighbouring parts of one slot that
- * move together are one hint. A tensor just born needs a hint as well: its bytes must be resident, though none are moved.
+ * move together are one hint. A tensor just born needs a hint as well: its bytes must be resident, though none are
+ * moved.
  */
 #ifndef UM_PLAN_HINTS_H
 #define UM_PLAN_HINTS_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Largest first, each into the smallest hole between the slots placed before it whose lifetimes cross its own (SmartPool,
- * Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one. What is placed
- * is a list in address order, kept in runs of some entries: a search reads it front to back, an insertion moves one run.
- * What lives for ever is merged with its neighbours. Time is quadratic in the number of slots, with a small constant.
+ * Largest first, each into the smallest hole between the slots placed before it whose lifetimes cross its own
+ * (SmartPool, Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one.
+ * What is placed is a list in address order, kept in runs of some entries: a search reads it front to back, an
+ * insertion moves one run. What lives for ever is merged with its neighbours. Time is quadratic in the number of
+ * slots, with a small constant.
  */
 #include "plan/place.h"
 
@@ -67,7 +68,7 @@ uint8_t *um_place_wanderers(const struct um_schedule *s)
 	return w;
 }
 
-/* --- the list ---------------------------------------------------------------------------------------------------- */
+/* --- the list ----------------------------------------------------------------------------------------------------- */
 
 static int list_init(struct placing *p)
 {
@@ -223,7 +224,8 @@ struct wish {
 	uint64_t bytes;
 };
 
-/* What stays lies in the order of use, so that blocks are shared by what is used together. The others: largest first. */
+/* What stays lies in the order of use, so that blocks are shared by what is used together. The others: largest
+ * first. */
 static int by_turn(const void *a, const void *b)
 {
 	const struct wish *x = a, *y = b;

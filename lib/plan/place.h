@@ -20,8 +20,8 @@
 /* By slot: 1 if it is a wanderer. An array to be freed, NULL if there is no memory. */
 uint8_t *um_place_wanderers(const struct um_schedule *s);
 
-/* Sets `place` where a slot has none; `*grow_bytes` (a multiple of 2 MiB) is how much lies behind r->grow_at. 0, -ENOMEM,
- * -EINVAL (rooms out of order, or out of addresses). Plan path. */
+/* Sets `place` where a slot has none; `*grow_bytes` (a multiple of 2 MiB) is how much lies behind r->grow_at. 0,
+ * -ENOMEM, -EINVAL (rooms out of order, or out of addresses). Plan path. */
 int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint64_t *grow_bytes);
 
 #endif

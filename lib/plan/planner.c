@@ -17,16 +17,15 @@
 /* One way to go. */
 struct way {
 	uint32_t reserve; /* blocks of 1,000 kept free */
-	enum um_choose_rule rule;
+	int begin, clean; /* struct um_choose_rule */
 	uint32_t merge; /* blocks in one hint, at most */
 	int eager;
 };
 
 /* The likeliest first: on long iterations only some are tried. */
 static const struct way ways[] = {
-	{0, UM_CHOOSE_FURTHEST, 4, 1},  {20, UM_CHOOSE_FURTHEST, 4, 1}, {0, UM_CHOOSE_LONGEST, 4, 1},
-	{0, UM_CHOOSE_FURTHEST, 16, 0}, {10, UM_CHOOSE_FURTHEST, 1, 1}, {40, UM_CHOOSE_FURTHEST, 4, 1},
-	{20, UM_CHOOSE_LONGEST, 4, 1},  {80, UM_CHOOSE_FURTHEST, 4, 1},
+	{0, 0, 0, 4, 1},  {20, 0, 0, 4, 1}, {0, 16, 0, 4, 1},  {0, 0, 0, 16, 0},
+	{10, 0, 0, 1, 1}, {40, 0, 0, 4, 1}, {20, 16, 0, 4, 1}, {80, 0, 0, 4, 1},
 };
 
 /* Times that one way is gone, each without the gaps that turned out too short. */
@@ -43,6 +42,7 @@ struct search {
 	int32_t most; /* blocks that one op touches */
 	UM_VEC(struct um_hint) best;
 	uint64_t best_ns;
+	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
 	char why[200]; /* the last unsoundness */
 };
 
@@ -117,12 +117,13 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint8_t
 	struct um_arrivals arrivals = {0};
 	struct um_returns returns = {0};
 	struct um_timeline line = {0};
+	struct um_choose_rule rule = {s->clock, w->begin, w->clean};
 	struct um_choice c;
 	int err = um_choice_init(&c, b, pinned);
 
 	if (err)
 		return err;
-	err = um_choice_build(&c, b, limit, w->rule);
+	err = um_choice_build(&c, b, limit, &rule);
 	if (!err)
 		err = um_arrivals_build(&arrivals, b, &c);
 	if (!err)
@@ -182,6 +183,19 @@ static int judge(struct search *s)
 	return 0;
 }
 
+static int set_clock(struct search *s)
+{
+	const struct um_schedule *sched = &s->out->sched;
+
+	s->clock = malloc((sched->ops.n + 1) * sizeof *s->clock);
+	if (!s->clock)
+		return -ENOMEM;
+	s->clock[0] = 0;
+	for (size_t i = 0; i < sched->ops.n; i++)
+		s->clock[i + 1] = s->clock[i] + sched->ops.at[i].ns;
+	return 0;
+}
+
 static int search(struct search *s, char *why, size_t size)
 {
 	uint64_t work = 0;
@@ -236,9 +250,12 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 		err = um_bound_build(&s.blocks, &out->sched, &(struct um_bound_link){out->budget, out->h2d, out->d2h},
 		                     &out->bound_ns);
 	if (!err)
+		err = set_clock(&s);
+	if (!err)
 		err = search(&s, why, size);
 	um_blocks_fini(&s.blocks);
 	um_vec_fini(&s.best);
+	free(s.clock);
 	if (err) {
 		um_plan_fini(out);
 		um_plan_init(out);

@@ -5,9 +5,9 @@
  * in    a schedule (ops with ns, slots with sizes and lifetimes, some places settled), a budget, link rates
  * out   a plan: a place for every slot, and hints; sound by um_plan_check
  *
- * The passes: place (where slots lie, so that 2 MiB blocks are well shared), blocks (the touches of each block, the gaps
- * between them, which of them carry content), choose (which gaps a block spends away), timeline (when it leaves and
- * returns: both engines booked, prefetches at their earliest time that displaces nothing needed sooner), hints.
+ * The passes: place (where slots lie, so that 2 MiB blocks are well shared), blocks (the touches of each block, the
+ * gaps between them, which of them carry content), choose (which gaps a block spends away), timeline (when it leaves
+ * and returns: both engines booked, prefetches at their earliest time that displaces nothing needed sooner), hints.
  */
 #ifndef UM_PLAN_PLANNER_H
 #define UM_PLAN_PLANNER_H
@@ -30,9 +30,9 @@ struct um_plan_request {
 	const char *strategy; /* "lookahead" */
 };
 
-/* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` ("op 12 'cat' alone needs ... of ...") where an
- * op exceeds the budget; -EINVAL where the schedule makes no sense. `*grow_bytes`: how much behind grow_at is used.
- * Plan path: O((touches + hints) log). */
+/* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` ("op 12 'cat' alone needs ... of
+ * ...") where an op exceeds the budget; -EINVAL where the schedule makes no sense. `*grow_bytes`: how much behind
+ * grow_at is used. Plan path: O((touches + hints) log). */
 int um_plan_build(const struct um_plan_request *request, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size);
 
 #endif

@@ -29,8 +29,8 @@ static uint32_t list(struct ret *ret, const struct um_blocks *b, const struct um
 	return n;
 }
 
-/* The earliest start of each. Those needed first take room first, so the circle is cut at the calmest op: what would reach
- * back over it is extended only when all others have their place. */
+/* The earliest start of each. Those needed first take room first, so the circle is cut at the calmest op: what
+ * would reach back over it is extended only when all others have their place. */
 static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit)
 {
 	for (int lap = 0; lap < 2; lap++) {

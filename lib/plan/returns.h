@@ -5,8 +5,8 @@
  * in    blocks, the gaps they spend away
  * out   one move for neighbouring blocks that are needed together, in order of need, each with its earliest start
  *
- * A return may start as early as the load and all returns needed before it leave room until it is needed itself: nothing
- * needed sooner is displaced.
+ * A return may start as early as the load and all returns needed before it leave room until it is needed itself:
+ * nothing needed sooner is displaced.
  */
 #ifndef UM_PLAN_RETURNS_H
 #define UM_PLAN_RETURNS_H

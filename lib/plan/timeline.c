@@ -41,7 +41,7 @@ static uint64_t copy_ns(uint64_t bytes, uint64_t rate)
 	return (uint64_t)((double)bytes * 1e9 / (double)rate + 0.5);
 }
 
-/* --- what leaves ---------------------------------------------------------------------------------------------------- */
+/* --- what leaves -------------------------------------------------------------------------------------------------- */
 
 /* A part is copied out where it was written since it came or was copied last: two laps, the second counts. */
 static void find_dirty(struct lap *l)
@@ -69,7 +69,8 @@ static void find_dirty(struct lap *l)
 	}
 }
 
-/* Where a part is dropped or freed behind a touch without being copied: a position, INT32_MAX if it stays or is copied. */
+/* Where a part is dropped or freed behind a touch without being copied: a position, INT32_MAX if it stays or is
+ * copied. */
 static int32_t drops_at(const struct lap *l, uint32_t touch)
 {
 	const struct um_touch *t = &l->b->touch[touch];
@@ -134,7 +135,7 @@ static int send_out(struct lap *l, int32_t op, uint64_t time)
 	return 0;
 }
 
-/* --- what comes ------------------------------------------------------------------------------------------------------ */
+/* --- what comes --------------------------------------------------------------------------------------------------- */
 
 static void record(struct lap *l, int64_t need, int64_t after, const struct um_move *m)
 {
@@ -180,7 +181,8 @@ static void arrive(struct lap *l, int64_t op, int64_t after)
 	l->arrived = op + 1;
 }
 
-/* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: before it, with room. */
+/* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: before it, with
+ * room. */
 static void hoist(struct lap *l, int64_t op, uint64_t due, uint64_t start, uint64_t end, uint64_t bytes, int64_t need)
 {
 	int64_t last = (int64_t)LAPS * l->n;
