@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * oppath.c - one iteration of the op path, for callgrind: argument "learn" sets up and learns only, "replay N" replays N
- * more iterations. The difference of two runs' instruction counts is what the iterations cost.
+ * oppath.c - one iteration of the op path, for callgrind: argument "learn" sets up and learns only, "replay N" replays
+ * N more iterations. The difference of two runs' instruction counts is what the iterations cost.
  */
 #include "../tests/oppath_app.h"
 
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 
 	umadv_stats_get(a.adv, &s);
 	fprintf(stderr, "%d ops an iteration, %llu hints, %llu divergences\n", 2 * APP_LAYERS,
-	        (unsigned long long)s.hints_issued, (unsigned long long)s.divergences);
+		(unsigned long long)s.hints_issued, (unsigned long long)s.divergences);
 	umadv_close(a.adv);
 	return err != 0;
 }

@@ -2,9 +2,9 @@
  *
  * umadvise.h - let iterative CUDA programs outgrow GPU memory
  *
- * All tensors live in managed memory. Tell the library what is allocated, what each operation reads and writes, and where
- * an iteration begins; it learns one iteration, plans the next ones, and issues prefetch, eviction and discard hints so that
- * pages are on the device before an operation needs them. Hints never change results.
+ * All tensors live in managed memory. Tell the library what is allocated, what each operation reads and writes, and
+ * where an iteration begins; it learns one iteration, plans the next ones, and issues prefetch, eviction and discard
+ * hints so that pages are on the device before an operation needs them. Hints never change results.
  *
  *     struct umadv *adv;
  *     umadv_open(&adv, NULL);
@@ -16,12 +16,16 @@
  *     }
  *     umadv_close(adv);
  *
- * Errors: functions return 0 or a negative errno value and set outputs only on success; umadv_strerror() puts it in words.
- * A failure of the library itself (a hint refused, no memory to learn) is counted in the statistics, not returned: the
- * program runs on as with plain managed memory.
- * Threads: every function may be called from any thread; a context is guarded by one lock. Calls on one stream must come in
- * launch order. Sizes are bytes, times nanoseconds. Cost class *op path*: O(uses x log tensors), and once an iteration has
- * been learned no allocation and no system call on the calling thread.
+ * Errors: functions return 0 or a negative errno value and set outputs only on success; umadv_strerror() puts it in
+ * words. A failure of the library itself (a hint refused, no memory to learn) is counted in the statistics, not
+ * returned: the program runs on as with plain managed memory.
+ *
+ * Threads: every function may be called from any thread; a context is guarded by one lock. Calls on one stream must
+ * come in launch order.
+ *
+ * Units: sizes are bytes, times nanoseconds. Cost class *op path*: O(uses x log tensors), and once an iteration has been
+ * learned no allocation and no system call on the calling thread.
+ *
  * No CUDA header is needed: a stream is passed as the pointer that cudaStream_t is (NULL: the default stream).
  */
 #ifndef UMADVISE_H
@@ -76,7 +80,8 @@ typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char 
 struct umadv_options {
 	size_t struct_size;
 	enum umadv_device device; /* UMADVISE_DEVICE=auto|none|sim */
-	uint64_t budget; /* bytes of device memory to keep to; 0: what the device has. UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
+	uint64_t budget; /* bytes of device memory to keep to; 0: what the device has.
+			    UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
 	const char *strategy; /* "lookahead" (default), "on-demand", "prefetch-on-use". UMADVISE_STRATEGY */
 	const char *profile; /* device profile, a built-in name or a file. UMADVISE_PROFILE, default "v100" on `sim` */
 	const char *plan; /* a saved plan to start warm from, or NULL. UMADVISE_PLAN=FILE */
@@ -90,31 +95,35 @@ struct umadv_options {
 /* Defaults, then the environment. */
 UMADV_API void umadv_options_init(struct umadv_options *options);
 
-/* Opens a context for the current device. `options` NULL: defaults and environment (UMADVISE_DISABLE=1: as DEVICE_NONE, no
- * hints). 0; -EINVAL (an option makes no sense; logged); -ENODEV; -ENOMEM. */
+/* Opens a context for the current device. `options` NULL: defaults and environment (UMADVISE_DISABLE=1: as DEVICE_NONE,
+ * no hints). 0; -EINVAL (an option makes no sense; logged); -ENODEV; -ENOMEM. */
 UMADV_API int umadv_open(struct umadv **out, const struct umadv_options *options);
 
-/* Waits for the helper threads, frees what umadv_alloc gave and was not freed, and ends the context. NULL is allowed. */
+/* Waits for the helper threads, frees what umadv_alloc gave and was not freed, and ends the context. NULL is allowed.
+ */
 UMADV_API void umadv_close(struct umadv *adv);
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Allocates `bytes` of managed memory, 512-byte aligned, undefined content. `name` (copied, may be NULL) is what reports and
- * plans call it; equal names are fine. 0, -EINVAL, -ENOMEM. Cost O(log tensors), seldom a call into CUDA. */
+/* Allocates `bytes` of managed memory, 512-byte aligned, undefined content. `name` (copied, may be NULL) is what
+ * reports and plans call it; equal names are fine. 0, -EINVAL, -ENOMEM. Cost O(log tensors), seldom a call into CUDA.
+ */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
 /* Ends a tensor. Ops already announced that use it may still be running on their stream: the memory is used again only
- * behind them (in stream order). NULL is allowed. 0, or -EINVAL (not a tensor's start, or tensors inside it still live). */
+ * behind them (in stream order). NULL is allowed. 0, or -EINVAL (not a tensor's start, or tensors inside it still
+ * live). */
 UMADV_API int umadv_free(struct umadv *adv, void *ptr);
 
-/* Names memory that is the program's own (cudaMallocManaged), or a part of memory adopted before: frameworks carve tensors
- * out of one allocation. Part of the same memory must nest. 0, -EINVAL, -EEXIST (overlaps in part), -ENOMEM.
+/* Names memory that is the program's own (cudaMallocManaged), or a part of memory adopted before: frameworks carve
+ * tensors out of one allocation. Part of the same memory must nest. 0, -EINVAL, -EEXIST (overlaps in part), -ENOMEM.
  * umadv_disown before the memory is freed. */
 UMADV_API int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role);
 UMADV_API int umadv_disown(struct umadv *adv, void *ptr, size_t bytes);
 
-/* The content of this tensor is never read in an iteration before that iteration has written it (scratch, activations that
- * are kept allocated): between iterations it is dead and may be discarded. A promise: wrong, it changes results. */
+/* The content of this tensor is never read in an iteration before that iteration has written it (scratch, activations
+ * that are kept allocated): between iterations it is dead and may be discarded. A promise: wrong, it changes results.
+ */
 UMADV_API int umadv_transient(struct umadv *adv, void *ptr);
 
 /* The content of this tensor, as of the ops announced so far, will not be read again. A promise, as above. */
@@ -162,11 +171,11 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 #else
 #define UMADV_USES(...)                                                                                                \
 	(const struct umadv_use[]){__VA_ARGS__},                                                                       \
-	        (sizeof((const struct umadv_use[]){__VA_ARGS__}) / sizeof(struct umadv_use))
+		(sizeof((const struct umadv_use[]){__VA_ARGS__}) / sizeof(struct umadv_use))
 #endif
 
-/* "What I launch next on `stream` reads these and writes these." Call just before the launch. Op path. `uses` is borrowed
- * for the call. Pointers outside every known tensor are ignored and counted. 0 or -EINVAL. */
+/* "What I launch next on `stream` reads these and writes these." Call just before the launch. Op path. `uses` is
+ * borrowed for the call. Pointers outside every known tensor are ignored and counted. 0 or -EINVAL. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* The same with all that may be said. Zero is "not said". */
@@ -176,9 +185,9 @@ struct umadv_op_info {
 	size_t n_uses;
 	double flops, bytes; /* cost: floating-point operations, device-memory traffic */
 	uint64_t ns; /* cost: measured time */
-	/* Relaunch: calling fn(arg, stream) launches the op again: with the same content in what it reads it makes the same
-	 * content in `relaunch_outs` (pointers out of its writes) again and touches nothing else. `arg` is copied. Kept and
-	 * recorded; nothing is computed again yet. */
+	/* Relaunch: calling fn(arg, stream) launches the op again: with the same content in what it reads it makes the
+	 * same content in `relaunch_outs` (pointers out of its writes) again and touches nothing else. `arg` is copied.
+	 * Kept and recorded; nothing is computed again yet. */
 	void (*relaunch)(void *arg, void *stream);
 	const void *relaunch_arg;
 	size_t relaunch_arg_bytes;
@@ -189,7 +198,8 @@ struct umadv_op_info {
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
 
-/* An iteration begins. `name` (train, eval, a bucket) may be NULL. Iteration path: learning and planning happen here. */
+/* An iteration begins. `name` (train, eval, a bucket) may be NULL. Iteration path: learning and planning happen here.
+ */
 UMADV_API int umadv_iter(struct umadv *adv, const char *name);
 
 /* --- what it saw ------------------------------------------------------------------------------------------------ */
@@ -224,21 +234,24 @@ struct umadv_caps {
 
 UMADV_API int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps); /* set struct_size first */
 
-/* Writes the current plan as a umplan; -ENODATA if there is none yet. Reads one and starts warm: it is followed from the
- * first iteration that fits it. -EINVAL with a logged reason if the file is refused or the plan is not sound. */
+/* Writes the current plan as a umplan; -ENODATA if there is none yet. Reads one and starts warm: it is followed from
+ * the first iteration that fits it. -EINVAL with a logged reason if the file is refused or the plan is not sound. */
 UMADV_API int umadv_save_plan(struct umadv *adv, const char *path);
 UMADV_API int umadv_load_plan(struct umadv *adv, const char *path);
 
 UMADV_API const char *umadv_strerror(int err); /* static string; takes what functions return */
 UMADV_API const char *umadv_version(void); /* "0.1.0" */
 
-/* --- the simulated GPU (UMADV_DEVICE_SIM) -------------------------------------------------------------------------- */
+/* --- the simulated GPU (UMADV_DEVICE_SIM) --------------------------------------------------------------------------
+ */
 
 /* Stands for a kernel launch: fn(arg) is run on the host when simulated time reaches the kernel; what it touches, and
- * its cost, are those of the umadv_op call just before it on this stream. fn NULL: memory and time only. -ENODEV elsewhere. */
+ * its cost, are those of the umadv_op call just before it on this stream. fn NULL: memory and time only. -ENODEV
+ * elsewhere. */
 UMADV_API int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg);
 
-/* Waits for everything enqueued; the app's simulated clock then stands there. Content computed by kernels may be read. */
+/* Waits for everything enqueued; the app's simulated clock then stands there. Content computed by kernels may be read.
+ */
 UMADV_API int umadv_sim_sync(struct umadv *adv);
 UMADV_API uint64_t umadv_sim_now(struct umadv *adv);
 

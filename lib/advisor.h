@@ -106,6 +106,9 @@ uint64_t um_advisor_hints(const struct umadv *adv); /* asked for so far, issued 
 /* Takes a plan (read, checked) to start warm from. */
 int um_advisor_warm(struct umadv *adv, struct um_plan *plan);
 
+/* An event to whoever listens: the recorder, and the trace being written. */
+void um_advisor_feed(struct umadv *adv, const struct um_event *e);
+
 /* learning.c: an iteration ended; what is followed from now on? */
 void um_advisor_learn(struct umadv *adv);
 /* learning.c: the plan's first iteration is about to begin with tensors of a warm start. */
@@ -114,9 +117,9 @@ void um_advisor_start_warm(struct umadv *adv);
 void um_advisor_leave(struct umadv *adv);
 
 void um_advisor_log(struct umadv *adv, enum umadv_log_level level, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 /* The same, once per cause. */
 void um_advisor_warn(struct umadv *adv, enum um_warned cause, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 
 #endif

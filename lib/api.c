@@ -12,10 +12,10 @@
 #include <string.h>
 
 _Static_assert((int)UMADV_OTHER == (int)UM_ROLE_OTHER && (int)UMADV_PARAM == (int)UM_ROLE_PARAM &&
-                       (int)UMADV_GRAD == (int)UM_ROLE_GRAD && (int)UMADV_OPTIM == (int)UM_ROLE_OPTIM &&
-                       (int)UMADV_ACT == (int)UM_ROLE_ACT && (int)UMADV_INPUT == (int)UM_ROLE_INPUT &&
-                       (int)UMADV_WORKSPACE == (int)UM_ROLE_WORKSPACE && (int)UMADV_COMM == (int)UM_ROLE_COMM,
-               "roles have the same numbers outside and inside");
+		       (int)UMADV_GRAD == (int)UM_ROLE_GRAD && (int)UMADV_OPTIM == (int)UM_ROLE_OPTIM &&
+		       (int)UMADV_ACT == (int)UM_ROLE_ACT && (int)UMADV_INPUT == (int)UM_ROLE_INPUT &&
+		       (int)UMADV_WORKSPACE == (int)UM_ROLE_WORKSPACE && (int)UMADV_COMM == (int)UM_ROLE_COMM,
+	       "roles have the same numbers outside and inside");
 _Static_assert((int)UMADV_ACCESS_READ == (int)UM_READ && (int)UMADV_ACCESS_WRITE == (int)UM_WRITE, "so have accesses");
 
 static int load_plan(struct umadv *adv, const char *path)
@@ -174,8 +174,11 @@ int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps)
 	if (!adv || size < sizeof size || size > 4096)
 		return -EINVAL;
 	const struct um_gpu_caps *c = &adv->gpu->caps;
-	struct umadv_caps all = {.managed = c->concurrent_managed, .discard = c->discard, .gate = c->stream_values,
-	                         .simulated = adv->simulated, .capacity = c->capacity};
+	struct umadv_caps all = {.managed = c->concurrent_managed,
+				 .discard = c->discard,
+				 .gate = c->stream_values,
+				 .simulated = adv->simulated,
+				 .capacity = c->capacity};
 
 	memcpy(all.device, c->name, sizeof all.device);
 	memcpy(all.why, c->why, sizeof all.why);

@@ -34,8 +34,9 @@ void um_advisor_leave(struct umadv *adv)
 		return;
 	um_executor_leave(adv->executor);
 	adv->stats.divergences++;
-	um_advisor_log(adv, UMADV_LOG_INFO, "iteration %llu left the schedule at op %u of %zu: no hints for the rest of it",
-	               (unsigned long long)(adv->iteration - 1), adv->cursor.op, adv->cursor.sched->ops.n);
+	um_advisor_log(adv, UMADV_LOG_INFO,
+		       "iteration %llu left the schedule at op %u of %zu: no hints for the rest of it",
+		       (unsigned long long)(adv->iteration - 1), adv->cursor.op, adv->cursor.sched->ops.n);
 }
 
 /* Durations for the planner: measured, said, or estimated from what is touched. */
@@ -78,8 +79,14 @@ static int add_bystanders(struct umadv *adv, struct um_schedule *s)
 		if (t->flags & (UM_TENSOR_ADOPTED | UM_TENSOR_UNMANAGED) ||
 		    (known.n && bsearch(&t->id, known.at, known.n, sizeof t->id, cmp_id)))
 			continue;
-		struct um_slot slot = {.bytes = t->bytes, .birth = -1, .death = -1, .carry = (uint32_t)s->slots.n,
-		                       .flags = UM_SLOT_FIXED, .role = t->role, .place = t->addr, .bound = t->id};
+		struct um_slot slot = {.bytes = t->bytes,
+				       .birth = -1,
+				       .death = -1,
+				       .carry = (uint32_t)s->slots.n,
+				       .flags = UM_SLOT_FIXED,
+				       .role = t->role,
+				       .place = t->addr,
+				       .bound = t->id};
 
 		err = um_vec_push(&s->slots, slot);
 	}
@@ -107,10 +114,15 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 
 		for (size_t i = 0; i < n; i++)
 			if (!adv->pool.regions.at[i].aside)
-				rooms[n_rooms++] =
-				        (struct um_plan_room){adv->pool.regions.at[i].addr, adv->pool.regions.at[i].bytes};
-		struct um_plan_request req = {.sched = s, .profile = &adv->profile, .budget = adv->budget, .rooms = rooms,
-		                              .n_rooms = n_rooms, .grow_at = GROW_AT, .strategy = "lookahead"};
+				rooms[n_rooms++] = (struct um_plan_room){adv->pool.regions.at[i].addr,
+									 adv->pool.regions.at[i].bytes};
+		struct um_plan_request req = {.sched = s,
+					      .profile = &adv->profile,
+					      .budget = adv->budget,
+					      .rooms = rooms,
+					      .n_rooms = n_rooms,
+					      .grow_at = GROW_AT,
+					      .strategy = "lookahead"};
 
 		um_plan_fini(plan);
 		um_plan_init(plan);
@@ -157,10 +169,10 @@ static void follow(struct umadv *adv, struct um_schedule *s)
 	adv->adopt = 1;
 	adv->stats.plan_peak_bytes = figures.peak_bytes;
 	um_advisor_log(adv, UMADV_LOG_INFO,
-	               "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
-	               adv->plan.sched.ops.n, adv->plan.hints.n, (double)adv->plan.predicted_ns / 1e6,
-	               (double)adv->plan.in_core_ns / 1e6, (unsigned long long)(figures.peak_bytes >> 20),
-	               (unsigned long long)(adv->budget >> 20));
+		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
+		       adv->plan.sched.ops.n, adv->plan.hints.n, (double)adv->plan.predicted_ns / 1e6,
+		       (double)adv->plan.in_core_ns / 1e6, (unsigned long long)(figures.peak_bytes >> 20),
+		       (unsigned long long)(adv->budget >> 20));
 	return;
 fail:
 	drop_plan(adv);
@@ -170,14 +182,15 @@ fail:
 	um_advisor_warn(adv, UM_WARN_PLAN, "no plan, no hints: %s", *why ? why : umadv_strerror(err));
 }
 
-/* Slots that take turns in two places move by whole blocks, so that hints fit both. The first plan finds one of them lying
- * where it was allocated; the next one finds both where they were planned. */
+/* Slots that take turns in two places move by whole blocks, so that hints fit both. The first plan finds one of them
+ * lying where it was allocated; the next one finds both where they were planned. */
 static int out_of_step(const struct um_schedule *s)
 {
 	for (size_t i = 0; i < s->slots.n; i++) {
 		uint32_t c = s->slots.at[i].carry;
 
-		if (c < s->slots.n && c != i && s->slots.at[i].place != UINT64_MAX && s->slots.at[c].place != UINT64_MAX &&
+		if (c < s->slots.n && c != i && s->slots.at[i].place != UINT64_MAX &&
+		    s->slots.at[c].place != UINT64_MAX &&
 		    (s->slots.at[i].place - s->slots.at[c].place) % UM_BLOCK_BYTES)
 			return 1;
 	}

@@ -96,8 +96,8 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 	defaults(&o->pub, given ? NULL : o->problem, sizeof o->problem);
 	if (given) {
 		if (given->struct_size < offsetof(struct umadv_options, budget) || given->struct_size > 4096) {
-			snprintf(o->problem, sizeof o->problem, "options: struct_size %zu: call umadv_options_init first",
-			         given->struct_size);
+			snprintf(o->problem, sizeof o->problem,
+				 "options: struct_size %zu: call umadv_options_init first", given->struct_size);
 			return -EINVAL;
 		}
 		size_t n = given->struct_size < sizeof o->pub ? given->struct_size : sizeof o->pub;
@@ -118,12 +118,12 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 		k = um_strategy_parse(o->pub.strategy);
 		if (k < 0 && !*o->problem)
 			snprintf(o->problem, sizeof o->problem,
-			         "strategy '%.48s': expected lookahead, on-demand or prefetch-on-use", o->pub.strategy);
+				 "strategy '%.48s': expected lookahead, on-demand or prefetch-on-use", o->pub.strategy);
 		o->strategy = k < 0 ? UM_STRATEGY_LOOKAHEAD : (enum um_strategy)k;
 	}
 	if ((unsigned)o->pub.device > UMADV_DEVICE_SIM && !*o->problem)
 		snprintf(o->problem, sizeof o->problem, "device %d: expected UMADV_DEVICE_AUTO, _NONE or _SIM",
-		         (int)o->pub.device);
+			 (int)o->pub.device);
 	return *o->problem ? -EINVAL : 0;
 }
 

@@ -76,7 +76,7 @@ static int play_alloc(struct play *p, const struct um_event *e)
 			return err;
 	}
 	return umadv_alloc(p->adv, &p->ptr[id], e->alloc.bytes, e->alloc.name,
-	                   e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role);
+			   e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role);
 }
 
 static int play_free(struct play *p, const struct um_event *e)
@@ -100,8 +100,11 @@ static int stream_of(struct play *p, int32_t number, um_stream *out)
 
 static int play_op(struct play *p, const struct um_op *op)
 {
-	struct umadv_op_info info = {.struct_size = sizeof info, .flops = op->cost.flops, .bytes = op->cost.bytes,
-	                             .ns = op->cost.ns, .phase = op->phase};
+	struct umadv_op_info info = {.struct_size = sizeof info,
+				     .flops = op->cost.flops,
+				     .bytes = op->cost.bytes,
+				     .ns = op->cost.ns,
+				     .phase = op->phase};
 	um_stream stream;
 	int err;
 
@@ -146,7 +149,7 @@ static int end_iteration(struct play *p)
 	struct host_side now = {.hinted = st.hinted_iterations, .hints = um_advisor_hints(p->adv)};
 
 	if (um_vec_push(&p->ended, ((struct host_side){p->in_core_ns, now.hinted - p->before.hinted,
-	                                               now.hints - p->before.hints})))
+						       now.hints - p->before.hints})))
 		return -ENOMEM;
 	p->before = now;
 	return 0;
@@ -252,16 +255,17 @@ static int collect(struct play *p)
 
 		if (um_sim_mark_at(p->gpu, k, &a) || um_sim_mark_at(p->gpu, k + 1, &b))
 			return -EIO;
-		struct um_play_iteration it = {
-		        .ns = b.ns - a.ns, .faults = b.faults - a.faults, .h2d_bytes = b.h2d_bytes - a.h2d_bytes,
-		        .d2h_bytes = b.d2h_bytes - a.d2h_bytes, .peak_resident_bytes = b.peak_resident_bytes,
-		        .hints = h->hints, .hinted = h->hinted != 0};
+		struct um_play_iteration it = {.ns = b.ns - a.ns,
+					       .faults = b.faults - a.faults,
+					       .h2d_bytes = b.h2d_bytes - a.h2d_bytes,
+					       .d2h_bytes = b.d2h_bytes - a.d2h_bytes,
+					       .peak_resident_bytes = b.peak_resident_bytes,
+					       .hints = h->hints,
+					       .hinted = h->hinted != 0};
 
 		it.stall_ns = it.ns > h->in_core_ns ? it.ns - h->in_core_ns : 0;
 		if (um_vec_push(&r->iterations, it))
 			return -ENOMEM;
-		if (it.peak_resident_bytes > r->peak_resident_bytes)
-			r->peak_resident_bytes = it.peak_resident_bytes;
 		if (it.hinted && r->first_hinted_iteration < 0)
 			r->first_hinted_iteration = k;
 	}
@@ -274,6 +278,7 @@ static int collect(struct play *p)
 	r->h2d_bytes = last->h2d_bytes;
 	r->d2h_bytes = last->d2h_bytes;
 	r->hints = last->hints;
+	r->peak_resident_bytes = last->peak_resident_bytes;
 	return 0;
 }
 
@@ -296,7 +301,7 @@ static int save(struct play *p)
 
 	if (!plan->sched.ops.n) {
 		snprintf(p->out->why, sizeof p->out->why, "no plan after %llu iterations%s",
-		         (unsigned long long)p->o->iterations, p->o->iterations < 2 ? ": one more is needed" : "");
+			 (unsigned long long)p->o->iterations, p->o->iterations < 2 ? ": one more is needed" : "");
 		return -ENODATA;
 	}
 	err = set_string(&plan->workload, um_trace_header(p->trace)->workload);
@@ -325,9 +330,13 @@ static int start(struct play *p)
 	const struct um_play_options *o = p->o;
 	int infinite = o->strategy == UM_PLAY_INFINITE;
 	struct um_sim_options so = {.profile = o->profile, .capacity = o->budget, .in_core = infinite};
-	struct umadv_options ao = {.struct_size = sizeof ao, .device = UMADV_DEVICE_SIM, .budget = o->budget,
-	                           .strategy = infinite ? "on-demand" : names[o->strategy], .log = on_log,
-	                           .log_user = (void *)(uintptr_t)o, .log_level = UMADV_LOG_WARN};
+	struct umadv_options ao = {.struct_size = sizeof ao,
+				   .device = UMADV_DEVICE_SIM,
+				   .budget = o->budget,
+				   .strategy = infinite ? "on-demand" : names[o->strategy],
+				   .log = on_log,
+				   .log_user = (void *)(uintptr_t)o,
+				   .log_level = UMADV_LOG_WARN};
 	int err = um_sim_open(&p->gpu, &so);
 
 	if (!err)
@@ -347,8 +356,8 @@ static int too_big(const struct um_trace *t, uint64_t budget, char *why, size_t 
 		return 0;
 	for (size_t k = 0; k < i; k++)
 		op += um_trace_event(t, k)->kind == UM_EV_OP;
-	snprintf(why, size, "op %zu '%s' alone needs %.1f MiB of a budget of %.1f MiB", op, um_trace_event(t, i)->op.name,
-	         MIB(bytes), MIB(budget));
+	snprintf(why, size, "op %zu '%s' alone needs %.1f MiB of a budget of %.1f MiB", op,
+		 um_trace_event(t, i)->op.name, MIB(bytes), MIB(budget));
 	return -E2BIG;
 }
 

@@ -6,8 +6,8 @@
  * out   what each iteration cost
  * owns  the context and the simulated device while it plays
  *
- * Past the recorded iterations the shortest repeating tail goes on; tensors find their counterparts by their place in the
- * iteration, not by their number. Deterministic.
+ * Past the recorded iterations the shortest repeating tail goes on; tensors find their counterparts by their place in
+ * the iteration, not by their number. Deterministic.
  */
 #ifndef UM_PLAYER_H
 #define UM_PLAYER_H
@@ -46,8 +46,8 @@ struct um_play_iteration {
 
 struct um_play_result {
 	UM_VEC(struct um_play_iteration) iterations;
-	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints; /* of the last iteration */
-	uint64_t peak_resident_bytes; /* over all iterations */
+	/* Of the last iteration: */
+	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
 	int64_t first_hinted_iteration; /* -1: none */
 	struct um_plan_figures plan; /* of the plan that was saved */
 	char why[256]; /* where it could not be played: one line */
@@ -55,8 +55,8 @@ struct um_play_result {
 
 void um_play_result_fini(struct um_play_result *r);
 
-/* Plays. 0; -E2BIG: an op alone exceeds the budget (`why` names it); -ENODATA: a plan was to be saved and there is none;
- * -ENOMEM and others. */
+/* Plays. 0; -E2BIG: an op alone exceeds the budget (`why` names it); -ENODATA: a plan was to be saved and there is
+ * none; -ENOMEM and others. */
 int um_play(const struct um_trace *trace, const struct um_play_options *o, struct um_play_result *out);
 
 #endif

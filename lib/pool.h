@@ -6,12 +6,12 @@
  * out   addresses
  * owns  the managed allocations (arenas) and the heaps over them
  *
- * There are two heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from the one
- * aside, so that no stranger sits where a planned tensor is to be born.
+ * There are two heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from the
+ * one aside, so that no stranger sits where a planned tensor is to be born.
  *
- * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back is
- * taken again behind it. With several streams a piece waits until events recorded on all of them have passed.
- * Not thread-safe: the front desk holds the lock.
+ * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back
+ * is taken again behind it. With several streams a piece waits until events recorded on all of them have passed. Not
+ * thread-safe: the front desk holds the lock.
  */
 #ifndef UM_POOL_H
 #define UM_POOL_H

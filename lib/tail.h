@@ -5,9 +5,10 @@
  * in    the events of a trace
  * out   where the tail begins; for each tensor that is older than the tail, whose place it takes the next time round
  *
- * Tensors are numbered by first appearance in a round of the tail. An older tensor X, the a-th of the last round, that was
- * the b-th of the round before, is next time the tensor that is the b-th of this round: itself where it stays, the newborn
- * counterpart where it was freed (gradients), the other one where two swap. Where the tail was seen only once X is itself.
+ * Tensors are numbered by first appearance in a round of the tail. An older tensor X, the a-th of the last round, that
+ * was the b-th of the round before, is next time the tensor that is the b-th of this round: itself where it stays, the
+ * newborn counterpart where it was freed (gradients), the other one where two swap. Where the tail was seen only once X
+ * is itself.
  */
 #ifndef UM_TAIL_H
 #define UM_TAIL_H

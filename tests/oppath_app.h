@@ -43,10 +43,10 @@ static inline int app_ops(struct app *a)
 
 	for (int i = 0; i < APP_LAYERS && !err; i++)
 		err = umadv_op(a->adv, NULL, "forward",
-		               UMADV_USES(UMADV_READ(a->y[i]), UMADV_READ(a->w[i]), UMADV_WRITE(a->y[i + 1])));
+			       UMADV_USES(UMADV_READ(a->y[i]), UMADV_READ(a->w[i]), UMADV_WRITE(a->y[i + 1])));
 	for (int i = APP_LAYERS; i-- > 0 && !err;)
 		err = umadv_op(a->adv, NULL, "backward",
-		               UMADV_USES(UMADV_READ(a->y[i + 1]), UMADV_UPDATE(a->w[i]), UMADV_READ(a->y[i])));
+			       UMADV_USES(UMADV_READ(a->y[i + 1]), UMADV_UPDATE(a->w[i]), UMADV_READ(a->y[i])));
 	return err;
 }
 

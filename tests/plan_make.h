@@ -38,7 +38,8 @@ static inline void make_op(struct um_plan *p, const char *name, const int *slots
 
 static inline void make_hint(struct um_plan *p, enum um_hint_kind kind, int at, int slot, uint64_t off, uint64_t bytes)
 {
-	struct um_hint h = {.kind = kind, .at = at, .after = at - 1, .slot = (uint32_t)slot, .off = off, .bytes = bytes, .copy = 1};
+	struct um_hint h = {
+		.kind = kind, .at = at, .after = at - 1, .slot = (uint32_t)slot, .off = off, .bytes = bytes, .copy = 1};
 
 	if (um_vec_push(&p->hints, h))
 		tap_bail("no memory");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The public API on the simulated GPU: a loop that computes real results, with and without hints, under budgets; arguments
- * that make no sense; names, ranges, adoption, statistics, plans saved and loaded.
+ * The public API on the simulated GPU: a loop that computes real results, with and without hints, under budgets;
+ * arguments that make no sense; names, ranges, adoption, statistics, plans saved and loaded.
  */
 #include "umadvise.h"
 
@@ -95,7 +95,7 @@ static int train(struct umadv *adv, int iterations, const char *save, struct res
 			err = umadv_alloc(adv, (void **)&y[k], N * sizeof *x, "y", UMADV_ACT);
 			if (!err)
 				err = umadv_op(adv, NULL, "layer",
-				               UMADV_USES(UMADV_READ(in), UMADV_READ(w[k]), UMADV_WRITE(y[k])));
+					       UMADV_USES(UMADV_READ(in), UMADV_READ(w[k]), UMADV_WRITE(y[k])));
 			steps[it % 64][k] = (struct step){in, y[k], w[k]};
 			if (!err)
 				err = umadv_sim_run(adv, NULL, layer, &steps[it % 64][k]);
@@ -129,6 +129,7 @@ static void results(void)
 	struct result plain, fits, small, warm;
 	char path[64];
 	struct umadv *adv = open_sim(1024 * MIB, "on-demand", NULL);
+	int err;
 
 	snprintf(path, sizeof path, "test_api.%ld.umplan.gz", (long)getpid());
 	ok(train(adv, 12, NULL, &plain) == 0, "a loop runs without hints");
@@ -137,13 +138,15 @@ static void results(void)
 	umadv_close(adv);
 
 	adv = open_sim(1024 * MIB, NULL, NULL);
-	ok(train(adv, 12, NULL, &fits) == 0 && fits.sum == plain.sum, "the same results where all fits (%g)", fits.sum);
+	err = train(adv, 12, NULL, &fits);
+	ok(err == 0 && fits.sum == plain.sum, "the same results where all fits (%g)", fits.sum);
 	is_u64(fits.stats.divergences, 0, "the loop is regular");
 	umadv_close(adv);
 
 	/* 25 tensors of 4 MiB; room for 15. */
 	adv = open_sim(60 * MIB, NULL, NULL);
-	ok(train(adv, 12, path, &small) == 0 && small.sum == plain.sum, "the same results in 60 %% of the memory");
+	err = train(adv, 12, path, &small);
+	ok(err == 0 && small.sum == plain.sum, "the same results in 60 %% of the memory");
 	ok(small.stats.hints_issued > 0 && small.stats.evict_bytes > 0, "with evictions");
 	is_u64(small.stats.first_hinted_iteration, 1, "hints from the second iteration on");
 	is_u64(small.stats.hints_refused, 0, "none refused");
@@ -153,12 +156,14 @@ static void results(void)
 	struct result base;
 
 	adv = open_sim(60 * MIB, "on-demand", NULL);
-	ok(train(adv, 12, NULL, &base) == 0 && small.ns < base.ns, "faster than the driver alone (%.2f against %.2f ms)",
+	err = train(adv, 12, NULL, &base);
+	ok(err == 0 && small.ns < base.ns, "faster than the driver alone (%.2f against %.2f ms)",
 	   (double)small.ns / 1e6, (double)base.ns / 1e6);
 	umadv_close(adv);
 
 	adv = open_sim(60 * MIB, NULL, path);
-	ok(train(adv, 12, NULL, &warm) == 0 && warm.sum == plain.sum, "the same results from a saved plan");
+	err = train(adv, 12, NULL, &warm);
+	ok(err == 0 && warm.sum == plain.sum, "the same results from a saved plan");
 	is_u64(warm.stats.first_hinted_iteration, 0, "with hints from the first iteration on");
 	umadv_close(adv);
 	remove(path);
@@ -204,7 +209,8 @@ static void arguments(void)
 
 	ok(umadv_alloc(adv, (void **)&p, 4096, "p", UMADV_OTHER) == 0 && umadv_iter(adv, "train") == 0, "an iteration");
 	is_int(umadv_op(adv, NULL, "op", NULL, 1), -EINVAL, "uses that are not there");
-	is_int(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ_RANGE(p, 4097))), -EINVAL, "a range past the tensor's end");
+	is_int(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ_RANGE(p, 4097))), -EINVAL,
+	       "a range past the tensor's end");
 	n_logs = 0;
 	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o), UMADV_READ(p))) == 0, "an unknown pointer is ignored");
 	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o))) == 0, "twice");

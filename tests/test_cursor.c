@@ -23,7 +23,7 @@ int main(void)
 	struct um_plan p;
 	struct um_cursor c;
 	struct um_tensor a = tensor(1, 4096, 1024), b = tensor(2, 8192, 1024), born = tensor(3, 12288, 512),
-	                 other = tensor(9, 77824, 1024), small = tensor(10, 90112, 100);
+			 other = tensor(9, 77824, 1024), small = tensor(10, 90112, 100);
 
 	um_plan_init(&p);
 	make_slot(&p, 4096, 1024, -1, -1);

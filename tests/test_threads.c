@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two threads of an app on one context: on the null device, where helper threads are real, in step (a regular workload, with
- * hints) and free-running (an irregular one); and on the simulated GPU, computing results. Meant for TSan; the checks hold
- * anywhere.
+ * Two threads of an app on one context: on the null device, where helper threads are real, in step (a regular workload,
+ * with hints) and free-running (an irregular one); and on the simulated GPU, computing results. Meant for TSan; the
+ * checks hold anywhere.
  */
 #include "oppath_app.h"
 #include "tap.h"
@@ -41,7 +41,8 @@ static int one_op(struct worker *w, int i, int simulate)
 	int err = umadv_alloc(w->s->adv, &scratch, 3 << 20, "scratch", UMADV_WORKSPACE);
 
 	if (!err)
-		err = umadv_op(w->s->adv, w->stream, "op", UMADV_USES(UMADV_READ(b), UMADV_UPDATE(a), UMADV_WRITE(scratch)));
+		err = umadv_op(w->s->adv, w->stream, "op",
+			       UMADV_USES(UMADV_READ(b), UMADV_UPDATE(a), UMADV_WRITE(scratch)));
 	if (!err && simulate)
 		err = umadv_sim_run(w->s->adv, w->stream, add_one, a);
 	if (!err)
@@ -106,8 +107,8 @@ static void play(const char *what, struct um_gpu *gpu, int in_step, int streams)
 	umadv_stats_get(s.adv, &st);
 	is_u64(st.ops, 2 * ITERATIONS * OPS, "%s: every op was seen", what);
 	if (in_step)
-		ok(st.hinted_iterations >= ITERATIONS - 2, "%s: in step it is regular: %llu iterations with hints", what,
-		   (unsigned long long)st.hinted_iterations);
+		ok(st.hinted_iterations >= ITERATIONS - 2, "%s: in step it is regular: %llu iterations with hints",
+		   what, (unsigned long long)st.hinted_iterations);
 	if (s.adv->simulated && umadv_sim_sync(s.adv) == 0) {
 		uint64_t sum = 0;
 

@@ -8,17 +8,17 @@
 #include <stdio.h>
 
 static const char usage[] =
-        "Usage: umadvise plan TRACE [OPTION]... -o FILE\n\n"
-        "Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what each\n"
-        "iteration does, and the hints that make it fit.\n\n"
-        "  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
-        "  --oversubscribe R     keep to (most bytes alive at once) / R\n"
-        "  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
-        "  --iterations N        iterations to play (default 8)\n"
-        "  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
-        "  -h, --help            this text\n\n"
-        "Example:\n"
-        "  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n";
+	"Usage: umadvise plan TRACE [OPTION]... -o FILE\n\n"
+	"Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what each\n"
+	"iteration does, and the hints that make it fit.\n\n"
+	"  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
+	"  --oversubscribe R     keep to (most bytes alive at once) / R\n"
+	"  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
+	"  --iterations N        iterations to play (default 8)\n"
+	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
+	"  -h, --help            this text\n\n"
+	"Example:\n"
+	"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n";
 
 int cmd_plan(int argc, char **argv)
 {
@@ -30,16 +30,21 @@ int cmd_plan(int argc, char **argv)
 	if (code)
 		return code - 1;
 	if (!a.output || a.n_traces != 1) {
-		tool_say("plan", a.output ? "%d traces given: expected one" : "no output given: expected -o FILE", a.n_traces);
+		tool_say("plan", a.output ? "%d traces given: expected one" : "no output given: expected -o FILE",
+			 a.n_traces);
 		return TOOL_USAGE;
 	}
 	struct um_trace *t = play_args_trace(&a, a.traces[0], &code);
 
 	if (!t)
 		return code;
-	struct um_play_options o = {.profile = &a.profile, .budget = play_args_budget(&a, t), .strategy = UM_PLAY_LOOKAHEAD,
-	                            .iterations = a.iterations, .progress = play_progress_show, .user = &progress,
-	                            .save_plan = a.output};
+	struct um_play_options o = {.profile = &a.profile,
+				    .budget = play_args_budget(&a, t),
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = a.iterations,
+				    .progress = play_progress_show,
+				    .user = &progress,
+				    .save_plan = a.output};
 
 	play_progress_begin(&progress, a.traces[0], "lookahead");
 	int err = um_play(t, &o, &r);

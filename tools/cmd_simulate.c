@@ -11,23 +11,24 @@
 #include <string.h>
 
 static const char usage[] =
-        "Usage: umadvise simulate TRACE... [OPTION]...\n\n"
-        "Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady iteration\n"
-        "costs under each.\n\n"
-        "  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
-        "  --oversubscribe R     device memory is (most bytes alive at once) / R; below 1 leaves room\n"
-        "  --budget BYTES        device memory is so much; a number with KiB, MiB or GiB (default: the profile's)\n"
-        "  --strategy S,...      infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's tensors\n"
-        "                        just before it), lookahead (learned and planned); default: all four\n"
-        "  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
-        "                        goes on, and the figures are those of the last iteration\n"
-        "  --per-iteration       every iteration's figures too\n"
-        "  --format F            table (default), json or csv\n"
-        "  -o, --output FILE     write there instead of standard output\n"
-        "  -h, --help            this text\n\n"
-        "Examples:\n"
-        "  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.5\n"
-        "  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead --format csv\n";
+	"Usage: umadvise simulate TRACE... [OPTION]...\n\n"
+	"Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady iteration\n"
+	"costs under each.\n\n"
+	"  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
+	"  --oversubscribe R     device memory is (most bytes alive at once) / R; below 1 leaves room\n"
+	"  --budget BYTES        device memory is so much; a number with KiB, MiB or GiB (default: the profile's)\n"
+	"  --strategy S,...      infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's "
+	"tensors\n"
+	"                        just before it), lookahead (learned and planned); default: all four\n"
+	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
+	"                        goes on, and the figures are those of the last iteration\n"
+	"  --per-iteration       every iteration's figures too\n"
+	"  --format F            table (default), json or csv\n"
+	"  -o, --output FILE     write there instead of standard output\n"
+	"  -h, --help            this text\n\n"
+	"Examples:\n"
+	"  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.5\n"
+	"  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead --format csv\n";
 
 struct run {
 	const char *trace; /* the workload's name, else the file's */
@@ -52,30 +53,32 @@ static void print_table(struct output *out, const struct run *run)
 
 	if (out->heading != run->trace) {
 		fprintf(out->to,
-		        "%s%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx); %llu iterations, steady one:\n"
-		        "%-16s %11s %8s %9s %9s %9s %11s %8s %9s %6s\n",
-		        out->heading ? "\n" : "", run->trace, run->args->profile.name, (double)run->peak / 1048576.0,
-		        (double)run->budget / 1048576.0, run->oversubscribe, (unsigned long long)run->args->iterations,
-		        "strategy", "time ms", "x core", "faults", "in MiB", "out MiB", "stall ms", "hints", "peak MiB",
-		        "from");
+			"%s%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx); %llu iterations, "
+			"steady one:\n"
+			"%-16s %11s %8s %9s %9s %9s %11s %8s %9s %6s\n",
+			out->heading ? "\n" : "", run->trace, run->args->profile.name, (double)run->peak / 1048576.0,
+			(double)run->budget / 1048576.0, run->oversubscribe, (unsigned long long)run->args->iterations,
+			"strategy", "time ms", "x core", "faults", "in MiB", "out MiB", "stall ms", "hints", "peak MiB",
+			"from");
 		out->heading = run->trace;
 	}
 	if (r->first_hinted_iteration >= 0)
 		snprintf(first, sizeof first, "%lld", (long long)r->first_hinted_iteration);
 	fprintf(out->to, "%-16s %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s\n",
-	        um_play_strategy_name(run->strategy), (double)r->steady_ns / 1e6,
-	        r->in_core_ns ? (double)r->steady_ns / (double)r->in_core_ns : 0, (unsigned long long)r->faults,
-	        (double)r->h2d_bytes / 1048576.0, (double)r->d2h_bytes / 1048576.0, (double)r->stall_ns / 1e6,
-	        (unsigned long long)r->hints, (double)r->peak_resident_bytes / 1048576.0, first);
+		um_play_strategy_name(run->strategy), (double)r->steady_ns / 1e6,
+		r->in_core_ns ? (double)r->steady_ns / (double)r->in_core_ns : 0, (unsigned long long)r->faults,
+		(double)r->h2d_bytes / 1048576.0, (double)r->d2h_bytes / 1048576.0, (double)r->stall_ns / 1e6,
+		(unsigned long long)r->hints, (double)r->peak_resident_bytes / 1048576.0, first);
 	if (!run->args->per_iteration)
 		return;
 	for (size_t i = 0; i < r->iterations.n; i++) {
 		const struct um_play_iteration *it = &r->iterations.at[i];
 
-		fprintf(out->to, "  %-14zu %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s\n", i, (double)it->ns / 1e6,
-		        r->in_core_ns ? (double)it->ns / (double)r->in_core_ns : 0, (unsigned long long)it->faults,
-		        (double)it->h2d_bytes / 1048576.0, (double)it->d2h_bytes / 1048576.0, (double)it->stall_ns / 1e6,
-		        (unsigned long long)it->hints, (double)it->peak_resident_bytes / 1048576.0, it->hinted ? "yes" : "no");
+		fprintf(out->to, "  %-14zu %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s\n", i,
+			(double)it->ns / 1e6, r->in_core_ns ? (double)it->ns / (double)r->in_core_ns : 0,
+			(unsigned long long)it->faults, (double)it->h2d_bytes / 1048576.0,
+			(double)it->d2h_bytes / 1048576.0, (double)it->stall_ns / 1e6, (unsigned long long)it->hints,
+			(double)it->peak_resident_bytes / 1048576.0, it->hinted ? "yes" : "no");
 	}
 }
 
@@ -101,7 +104,7 @@ static void csv_key(struct output *out, const struct run *run)
 	fputc(',', out->to);
 	csv_text(out->to, run->args->profile.name);
 	fprintf(out->to, ",%.17g,%llu,%s", run->oversubscribe, (unsigned long long)run->budget,
-	        um_play_strategy_name(run->strategy));
+		um_play_strategy_name(run->strategy));
 }
 
 static void print_csv(struct output *out, const struct run *run)
@@ -111,24 +114,24 @@ static void print_csv(struct output *out, const struct run *run)
 
 	if (!out->csv_heading)
 		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s\r\n",
-		        each ? "n,ns,faults,stall_ns,hinted"
-		             : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
-		               "first_hinted_iteration");
+			each ? "n,ns,faults,stall_ns,hinted"
+			     : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
+			       "first_hinted_iteration");
 	out->csv_heading = 1;
 	for (size_t i = 0; each && i < r->iterations.n; i++) {
 		const struct um_play_iteration *it = &r->iterations.at[i];
 
 		csv_key(out, run);
-		fprintf(out->to, ",%zu,%llu,%llu,%llu,%d\r\n", i, (unsigned long long)it->ns, (unsigned long long)it->faults,
-		        (unsigned long long)it->stall_ns, it->hinted);
+		fprintf(out->to, ",%zu,%llu,%llu,%llu,%d\r\n", i, (unsigned long long)it->ns,
+			(unsigned long long)it->faults, (unsigned long long)it->stall_ns, it->hinted);
 	}
 	if (each)
 		return;
 	csv_key(out, run);
 	fprintf(out->to, ",%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,", (unsigned long long)r->steady_ns,
-	        (unsigned long long)r->in_core_ns, (unsigned long long)r->faults, (unsigned long long)r->h2d_bytes,
-	        (unsigned long long)r->d2h_bytes, (unsigned long long)r->stall_ns, (unsigned long long)r->hints,
-	        (unsigned long long)r->peak_resident_bytes);
+		(unsigned long long)r->in_core_ns, (unsigned long long)r->faults, (unsigned long long)r->h2d_bytes,
+		(unsigned long long)r->d2h_bytes, (unsigned long long)r->stall_ns, (unsigned long long)r->hints,
+		(unsigned long long)r->peak_resident_bytes);
 	if (r->first_hinted_iteration >= 0)
 		fprintf(out->to, "%lld", (long long)r->first_hinted_iteration);
 	fputs("\r\n", out->to);
@@ -144,8 +147,8 @@ static int add_iterations(json_t *o, const struct um_play_result *r)
 		const struct um_play_iteration *it = &r->iterations.at[i];
 
 		if (json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:I,s:b}", "n", (json_int_t)i, "ns",
-		                                          (json_int_t)it->ns, "faults", (json_int_t)it->faults, "stall_ns",
-		                                          (json_int_t)it->stall_ns, "hinted", it->hinted)))
+							  (json_int_t)it->ns, "faults", (json_int_t)it->faults,
+							  "stall_ns", (json_int_t)it->stall_ns, "hinted", it->hinted)))
 			return -1;
 	}
 	return 0;
@@ -155,18 +158,19 @@ static int add_json(struct output *out, const struct run *run)
 {
 	const struct um_play_result *r = &run->r;
 	json_t *o = json_pack("{s:s,s:s,s:f,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "trace", run->trace, "profile",
-	                      run->args->profile.name, "oversubscribe", run->oversubscribe, "budget_bytes",
-	                      (json_int_t)run->budget, "strategy", um_play_strategy_name(run->strategy), "steady_ns",
-	                      (json_int_t)r->steady_ns, "in_core_ns", (json_int_t)r->in_core_ns, "faults",
-	                      (json_int_t)r->faults, "h2d_bytes", (json_int_t)r->h2d_bytes, "d2h_bytes",
-	                      (json_int_t)r->d2h_bytes, "stall_ns", (json_int_t)r->stall_ns, "hints", (json_int_t)r->hints,
-	                      "peak_resident_bytes", (json_int_t)r->peak_resident_bytes);
+			      run->args->profile.name, "oversubscribe", run->oversubscribe, "budget_bytes",
+			      (json_int_t)run->budget, "strategy", um_play_strategy_name(run->strategy), "steady_ns",
+			      (json_int_t)r->steady_ns, "in_core_ns", (json_int_t)r->in_core_ns, "faults",
+			      (json_int_t)r->faults, "h2d_bytes", (json_int_t)r->h2d_bytes, "d2h_bytes",
+			      (json_int_t)r->d2h_bytes, "stall_ns", (json_int_t)r->stall_ns, "hints",
+			      (json_int_t)r->hints, "peak_resident_bytes", (json_int_t)r->peak_resident_bytes);
 	int err = !o;
 
 	if (!err)
 		err = json_object_set_new(o, "first_hinted_iteration",
-		                          r->first_hinted_iteration < 0 ? json_null()
-		                                                        : json_integer((json_int_t)r->first_hinted_iteration));
+					  r->first_hinted_iteration < 0
+						  ? json_null()
+						  : json_integer((json_int_t)r->first_hinted_iteration));
 	if (!err && run->args->per_iteration)
 		err = add_iterations(o, r);
 	if (err) {
@@ -211,12 +215,16 @@ static int simulate(const struct play_args *a, const char *path, struct output *
 	if (!run.trace || !*run.trace)
 		run.trace = base_name(path);
 	run.oversubscribe = a->oversubscribe > 0 ? a->oversubscribe
-	                    : run.budget         ? (double)run.peak / (double)run.budget
-	                                         : 0;
+			    : run.budget         ? (double)run.peak / (double)run.budget
+						 : 0;
 	for (unsigned i = 0; i < a->n_strategies; i++) {
 		struct play_progress progress;
-		struct um_play_options o = {.profile = &a->profile, .budget = run.budget, .strategy = a->strategies[i],
-		                            .iterations = a->iterations, .progress = play_progress_show, .user = &progress};
+		struct um_play_options o = {.profile = &a->profile,
+					    .budget = run.budget,
+					    .strategy = a->strategies[i],
+					    .iterations = a->iterations,
+					    .progress = play_progress_show,
+					    .user = &progress};
 
 		run.strategy = a->strategies[i];
 		play_progress_begin(&progress, run.trace, um_play_strategy_name(run.strategy));
@@ -244,7 +252,8 @@ static int simulate(const struct play_args *a, const char *path, struct output *
 static int write_json(struct output *out)
 {
 	json_t *doc = json_pack("{s:s,s:O}", "schema", "umsimulate/1", "runs", out->runs);
-	int err = !doc || json_dumpf(doc, out->to, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) || fputc('\n', out->to) == EOF;
+	int err = !doc || json_dumpf(doc, out->to, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) ||
+		  fputc('\n', out->to) == EOF;
 
 	json_decref(doc);
 	return err ? TOOL_INTERNAL : 0;

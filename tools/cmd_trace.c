@@ -194,7 +194,7 @@ static int draw_shape(struct stat *s)
 			run++;
 		if (run > SHORT)
 			len += (size_t)snprintf(s->shape + len, room - len, "%s%c x %zu%s", i ? " " : "", c, run,
-			                        i + run < s->its.n ? " " : "");
+						i + run < s->its.n ? " " : "");
 		for (size_t k = 0; run <= SHORT && k < run; k++)
 			len += (size_t)snprintf(s->shape + len, room - len, "%c", c);
 	}
@@ -459,7 +459,7 @@ static int check(char **files)
 }
 
 static int write_rows(const struct row *rows, size_t n,
-                      void (*write)(struct um_out *o, const struct row *rows, size_t n))
+		      void (*write)(struct um_out *o, const struct row *rows, size_t n))
 {
 	struct um_diag diag;
 	struct um_out *o;
@@ -497,9 +497,9 @@ static int stat_files(char **files, size_t n_files, const char *form)
 	}
 	if (status != TOOL_INTERNAL)
 		status = worse(status, write_rows(rows, n,
-		                                  !plain         ? write_table
-		                                  : *form == 'j' ? write_json
-		                                                 : write_csv));
+						  !plain         ? write_table
+						  : *form == 'j' ? write_json
+								 : write_csv));
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < COLUMNS; k++)
 			free(rows[i].cell[k]);

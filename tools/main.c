@@ -16,9 +16,9 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *what;
 } verbs[] = {
-        {"simulate", cmd_simulate, "play recorded workloads on a simulated GPU under strategies, and compare"},
-        {"plan", cmd_plan, "learn a recorded workload and write the plan for it (umplan)"},
-        {"trace", cmd_trace, "check recorded workloads (umtrace), or tell what is in them"},
+	{"simulate", cmd_simulate, "play recorded workloads on a simulated GPU under strategies, and compare"},
+	{"plan", cmd_plan, "learn a recorded workload and write the plan for it (umplan)"},
+	{"trace", cmd_trace, "check recorded workloads (umtrace), or tell what is in them"},
 };
 
 #define N_VERBS (sizeof verbs / sizeof *verbs)

@@ -131,15 +131,15 @@ static int read_option(struct play_args *a, int c, const char *usage)
 int play_args_read(struct play_args *a, int argc, char **argv, const char *usage)
 {
 	static const struct option options[] = {{"profile", required_argument, NULL, 'p'},
-	                                        {"oversubscribe", required_argument, NULL, 'r'},
-	                                        {"budget", required_argument, NULL, 'b'},
-	                                        {"strategy", required_argument, NULL, 's'},
-	                                        {"iterations", required_argument, NULL, 'n'},
-	                                        {"per-iteration", no_argument, NULL, 'i'},
-	                                        {"format", required_argument, NULL, 'f'},
-	                                        {"output", required_argument, NULL, 'o'},
-	                                        {"help", no_argument, NULL, 'h'},
-	                                        {NULL, 0, NULL, 0}};
+						{"oversubscribe", required_argument, NULL, 'r'},
+						{"budget", required_argument, NULL, 'b'},
+						{"strategy", required_argument, NULL, 's'},
+						{"iterations", required_argument, NULL, 'n'},
+						{"per-iteration", no_argument, NULL, 'i'},
+						{"format", required_argument, NULL, 'f'},
+						{"output", required_argument, NULL, 'o'},
+						{"help", no_argument, NULL, 'h'},
+						{NULL, 0, NULL, 0}};
 	int c, code = 0;
 
 	memset(a, 0, sizeof *a);
@@ -211,8 +211,8 @@ void play_progress_show(void *user, uint64_t iteration, uint64_t iterations)
 
 	if (!p->terminal || now_ms() - p->begun_ms < 2000)
 		return;
-	fprintf(stderr, "\r\033[K%s, %s: iteration %llu of %llu", p->trace, p->strategy, (unsigned long long)iteration + 1,
-	        (unsigned long long)iterations);
+	fprintf(stderr, "\r\033[K%s, %s: iteration %llu of %llu", p->trace, p->strategy,
+		(unsigned long long)iteration + 1, (unsigned long long)iterations);
 	p->shown = 1;
 }
 

@@ -10,7 +10,12 @@ int um_size_parse(const char *text, uint64_t *bytes)
 	static const struct {
 		const char *name;
 		double factor;
-	} units[] = {{"", 1}, {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+	} units[] = {{"", 1},
+		     {"B", 1},
+		     {"KiB", 1024.0},
+		     {"MiB", 1048576.0},
+		     {"GiB", 1073741824.0},
+		     {"TiB", 1099511627776.0}};
 	char *end;
 
 	if (*text < '0' || *text > '9')

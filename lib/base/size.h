@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* Reads a size in bytes: a number >= 0 (a fraction only with a unit), then nothing, B, KiB, MiB, GiB or TiB. The whole text
- * must fit. 0, or -EINVAL (not a size), -ERANGE (2^63 or more). */
+/* Reads a size in bytes: a number >= 0 (a fraction only with a unit), then nothing, B, KiB, MiB, GiB or TiB. The whole
+ * text must fit. 0, or -EINVAL (not a size), -ERANGE (2^63 or more). */
 int um_size_parse(const char *text, uint64_t *bytes);
 
 #endif

@@ -24,14 +24,14 @@ enum um_slot_flag {
 struct um_slot {
 	uint64_t bytes;
 	int32_t birth, death;
-	uint32_t carry; /* the slot whose tensor of this iteration is this slot's tensor when the next one begins; itself
-	                   for what stays; UM_NO_SLOT for slots that are not alive when an iteration begins */
+	uint32_t carry; /* the slot whose tensor of this iteration is this slot's tensor when the next one begins;
+			   itself for what stays; UM_NO_SLOT for slots that are not alive when an iteration begins */
 	uint32_t born_ord; /* for slots with a birth: its number among the births */
 	unsigned flags; /* enum um_slot_flag */
 	enum um_role role;
 	char *name; /* owned; may be NULL */
-	uint64_t place; /* address (or arena offset, in a file) where it lies or shall lie; UINT64_MAX unknown. Two slots
-	                   that are alive at the same time never overlap; slots share 2 MiB blocks */
+	uint64_t place; /* address (or arena offset, in a file) where it lies or shall lie; UINT64_MAX unknown. Two
+			   slots that are alive at the same time never overlap; slots share 2 MiB blocks */
 	struct um_tensor_id bound; /* who it is when the next iteration begins; 0 where that is to be born */
 };
 

@@ -20,7 +20,8 @@ struct um_tally {
 	uint64_t stall_ns; /* compute streams: time that kernels waited for memory (gates and faults), not computing */
 	uint64_t hints; /* prefetch, discard and advise calls accepted */
 	uint64_t refused; /* the same, refused */
-	uint64_t resident_bytes; /* device memory in use by managed data: root chunks that hold a resident page, x 2 MiB */
+	uint64_t resident_bytes; /* device memory in use by managed data: root chunks that hold a resident page, x 2 MiB
+				  */
 	uint64_t peak_resident_bytes; /* the most since the tally before */
 	uint64_t host_bytes; /* cached CPU chunks */
 };

@@ -95,15 +95,15 @@ uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice)
 		return UINT64_MAX;
 	if (choice)
 		slot = c->from[slot];
-	return slot == UM_NO_SLOT || c->sched->slots.at[slot].bytes < bytes ? UINT64_MAX : c->sched->slots.at[slot].place;
+	return slot == UM_NO_SLOT || c->sched->slots.at[slot].bytes < bytes ? UINT64_MAX
+									    : c->sched->slots.at[slot].place;
 }
 
 int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 {
 	if (!c->on)
 		return 1;
-	if (c->birth >= c->sched->births.n ||
-	    c->sched->slots.at[c->sched->births.at[c->birth]].bytes != t->bytes) {
+	if (c->birth >= c->sched->births.n || c->sched->slots.at[c->sched->births.at[c->birth]].bytes != t->bytes) {
 		c->on = 0;
 		return 1;
 	}
@@ -115,18 +115,22 @@ int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 	return 0;
 }
 
-/* Is this use the one that the schedule has here? Binds the slot at its first use. */
+/* Is this use the one that the schedule has here? Binds the slot at its first use. A use of a part of adopted memory
+ * may stand in the schedule as a range of the whole: then the addresses tell. */
 static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um_sched_use *su)
 {
 	struct um_cursor_slot *s = &c->slots[su->slot];
 
-	if (u->access != su->access || u->off != su->off || u->bytes != su->bytes)
+	if (u->access != su->access || u->bytes != su->bytes)
 		return 0;
-	if (s->id.v == u->id.v) {
+	if (s->id.v == u->id.v && u->off == su->off) {
 		s->used = c->serial;
 		return 1;
 	}
-	if (s->used == c->serial || !u->tensor || u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
+	if (s->id.v && u->tensor && s->addr + su->off == u->tensor->addr + u->off)
+		return 1;
+	if (s->used == c->serial || u->off != su->off || !u->tensor ||
+	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
 	s->id = u->id;
 	s->addr = u->tensor->addr;

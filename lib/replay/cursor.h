@@ -6,10 +6,10 @@
  * out   one fact: followed, or left
  * owns  who each slot is in this iteration
  *
- * Births are compared by size and order, ops by name, stream and uses: every use must hit the tensor that its slot is bound
- * to. A slot used for the first time may turn out to be another tensor of the same size (buffers that swap, a tensor that
- * was replaced): it is bound anew, which is counted but is no divergence. Frees are not compared.
- * Op path: O(uses), no allocation. Not thread-safe: the front desk holds the lock.
+ * Births are compared by size and order, ops by name, stream and uses: every use must hit the tensor that its slot is
+ * bound to. A slot used for the first time may turn out to be another tensor of the same size (buffers that swap, a
+ * tensor that was replaced): it is bound anew, which is counted but is no divergence. Frees are not compared. Op path:
+ * O(uses), no allocation. Not thread-safe: the front desk holds the lock.
  */
 #ifndef UM_REPLAY_CURSOR_H
 #define UM_REPLAY_CURSOR_H
@@ -44,12 +44,13 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched);
 /* Follows nothing. */
 void um_cursor_drop(struct um_cursor *c);
 
-/* An iteration begins; slots that carry over are bound to who they carry. Returns 1 if the iteration before was followed to
- * its end (or nothing was expected of it), 0 if it stopped short. */
+/* An iteration begins; slots that carry over are bound to who they carry. Returns 1 if the iteration before was
+ * followed to its end (or nothing was expected of it), 0 if it stopped short. */
 int um_cursor_begin(struct um_cursor *c);
 
-/* Where the next birth, of `bytes`, is planned to lie: `choice` 0. Where its life overlaps that of the one before, the two
- * take turns in two places: `choice` 1 is the other one. UINT64_MAX if it is not on the schedule or there is no such. */
+/* Where the next birth, of `bytes`, is planned to lie: `choice` 0. Where its life overlaps that of the one before, the
+ * two take turns in two places: `choice` 1 is the other one. UINT64_MAX if it is not on the schedule or there is no
+ * such. */
 uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice);
 
 /* A tensor is born. 0 on the schedule, 1 left it just now (or before). */

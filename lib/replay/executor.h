@@ -4,15 +4,15 @@
  *
  * in    the program, the op that is about to be launched, where slots lie now
  * out   prefetches, evictions, discards; and ops that wait, on the device, for what they need
- * owns  two workers (in, out), their queues, streams and events
+ * owns  the lanes (workers, queues, streams and events: lanes.h)
  *
- * The app's thread writes what is due into two queues and records an event; it makes no hint call itself. The out worker
- * waits for that event and takes blocks away (a prefetch to the host blocks its caller, which is why it has a thread of its
- * own); the in worker waits until there is room and brings blocks. Each arrival raises a number in pinned memory, and an op
- * whose blocks are still on their way waits for that number on its stream (cuStreamWaitValue32) instead of faulting.
- * Op path: O(actions due), no allocation, no system call. Whatever fails is counted; waiting ops are always released.
- * Content is only ever discarded after may_discard() said that nothing alive needs it, on the app's thread, at the time of
- * issue. Not thread-safe: the front desk holds the lock (the workers do not need it).
+ * The app's thread writes what is due into two queues and records an event; it makes no hint call itself. The out
+ * worker waits for that event and takes blocks away (a prefetch to the host blocks its caller, which is why it has a
+ * thread of its own); the in worker waits until there is room and brings blocks. Each arrival raises a number in pinned
+ * memory, and an op whose blocks are still on their way waits for that number on its stream (cuStreamWaitValue32)
+ * instead of faulting. Op path: O(actions due), no allocation, no system call. Whatever fails is counted; waiting ops
+ * are always released. Content is only ever discarded after may_discard() said that nothing alive needs it, on the
+ * app's thread, at the time of issue. Not thread-safe: the front desk holds the lock (the workers do not need it).
  */
 #ifndef UM_REPLAY_EXECUTOR_H
 #define UM_REPLAY_EXECUTOR_H
@@ -27,6 +27,7 @@ struct um_executor_host {
 	/* May the content of [addr, addr + bytes) be thrown away now? */
 	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes);
 	void *user;
+	uint64_t evict_ns, link_ns; /* to take one block away: the driver's work on the calling thread, and the copy */
 };
 
 struct um_executor_counts {
@@ -47,7 +48,7 @@ void um_executor_close(struct um_executor *ex);
  * first op is announced: sends away what the steady iteration does not begin with, brings what it does. 0 or -errno and
  * nothing is issued. */
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
-                      const struct um_executor_range *used, size_t n_used);
+		      const struct um_executor_range *used, size_t n_used);
 
 /* The next iteration begins and the program goes on. */
 void um_executor_begin(struct um_executor *ex);
@@ -55,8 +56,8 @@ void um_executor_begin(struct um_executor *ex);
 /* Op number `op` is about to be launched on `stream`. 0, or -EAGAIN: the queues are full, the program was left. */
 int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor);
 
-/* The program is left: what is queued and not begun is dropped, ops that wait are released. Returns when no discard of ours
- * is under way any more. */
+/* The program is left: what is queued and not begun is dropped, ops that wait are released. Returns when no discard of
+ * ours is under way any more. */
 void um_executor_leave(struct um_executor *ex);
 
 /* Waits until every discard issued so far is done: before memory is used in a way that the program does not know of. */

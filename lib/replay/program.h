@@ -5,9 +5,9 @@
  * in    a plan (hints over slots, slots with places), the number of blocks that the budget holds
  * out   actions in the order of issue, what each op waits for, what is resident when a steady iteration begins
  *
- * Slots share blocks, so a hint on a slot becomes an action only when the block as a whole changes: it comes in with the
- * first part that is wanted, it leaves when no part of it is wanted any more. Memory of freed slots costs nothing while room
- * lasts; when a block is to come in and there is none, the dead block that is needed last is discarded.
+ * Slots share blocks, so a hint on a slot becomes an action only when the block as a whole changes: it comes in with
+ * the first part that is wanted, it leaves when no part of it is wanted any more. Memory of freed slots costs nothing
+ * while room lasts; when a block is to come in and there is none, the dead block that is needed last is discarded.
  * Actions of a lane run in order: `in` brings blocks to the device, `out` takes them away. An `in` waits until so many
  * `out`s are done that there is room. Counting is within one iteration; numbers below zero are the iteration before.
  * A value. Iteration path: O((uses + hints) x blocks of each).
@@ -18,16 +18,21 @@
 #include "base/vec.h"
 #include "model/plan.h"
 
-#define UM_RUN_BLOCKS 16 /* most blocks in one action: 32 MiB */
+/* Most blocks in one action: long enough to spread the cost of a call, short enough that the other lane need not wait
+ * long for the room or the content that it brings, and that several workers share what is to leave. */
+#define UM_RUN_IN 16
+#define UM_RUN_OUT 16
 
 enum um_action_kind { UM_ACTION_IN, UM_ACTION_OUT, UM_ACTION_DISCARD };
 
 struct um_action {
 	enum um_action_kind kind;
 	uint32_t at; /* issued just before this op is launched; n_ops of the program: never */
-	uint32_t slot; /* the block lies where this slot lies now; UM_NO_SLOT: where it was planned (nothing lives there) */
+	uint32_t slot; /* the block lies where this slot lies now; UM_NO_SLOT: where it was planned (nothing lives
+			  there) */
 	uint64_t addr, bytes; /* as planned: whole blocks */
-	int32_t room; /* IN: number of outs of this iteration that must be done before it; <= 0 reaches back */
+	int32_t room; /* actions of the other lane in this iteration that must be done before it; <= 0 reaches back,
+			 INT32_MIN none. In: so that there is room. Out: so that what is to leave has come */
 };
 
 /* A block that is resident when a steady iteration begins. */
@@ -39,11 +44,11 @@ struct um_start_block {
 struct um_program {
 	UM_VEC(struct um_action) actions; /* by at */
 	uint32_t *first; /* [n_ops + 1]: the first action with at >= op */
-	int32_t *gate; /* [n_ops]: number of ins of this iteration that must have arrived before the op; <= 0: of the one before,
-	                  INT32_MIN nothing */
+	int32_t *gate; /* [n_ops]: number of ins of this iteration that must have arrived before the op; <= 0: of the
+			  one before, INT32_MIN nothing */
 	uint32_t n_ops, n_in, n_out; /* actions per iteration in each lane */
 	UM_VEC(struct um_start_block) start; /* by first_op */
-	uint64_t lo, hi; /* the planned blocks lie in [lo, hi) */
+	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
 
 	uint64_t over; /* ins for which there was no room by this count: the driver will evict */
 };

@@ -33,7 +33,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *), void *arg)
+int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *),
+		    void *arg)
 {
 	int err;
 

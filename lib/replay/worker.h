@@ -27,7 +27,8 @@ struct um_runner {
 };
 
 /* Starts a worker, asleep. 0 or -errno. `name` must stay. */
-int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *), void *arg);
+int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *),
+		    void *arg);
 void um_runner_stop(struct um_runner *r); /* waits for it; allowed if it was never started */
 void um_runner_wake(struct um_runner *r);
 void um_runner_sleep(struct um_runner *r);

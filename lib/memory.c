@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * memory.c - tensors appear and disappear: where they lie, who hears of it
+ */
+#include "advisor.h"
+
+#include <errno.h>
+
+/* Where the plan says, if it says and that is free; else where there is room. */
+static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
+{
+	int planned = adv->executor && um_executor_active(adv->executor);
+
+	for (int choice = 0; choice < 2; choice++) {
+		uint64_t place = um_cursor_place(&adv->cursor, bytes, choice);
+
+		if (place != UINT64_MAX && um_pool_take_at(&adv->pool, place, bytes) == 0) {
+			*addr = place;
+			return 0;
+		}
+	}
+	adv->misplaced += (uint64_t)planned;
+	return um_pool_take(&adv->pool, bytes, planned, addr);
+}
+
+static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
+		      unsigned flags)
+{
+	struct um_event e = {.kind = UM_EV_ALLOC};
+	struct um_tensor *t;
+	int err = um_registry_add(&adv->registry, addr, bytes, name, role, flags, &t);
+
+	if (err)
+		return err;
+	t->born_iter = adv->iteration;
+	e.alloc.id = t->id;
+	e.alloc.tensor = t;
+	e.alloc.bytes = bytes;
+	e.alloc.name = t->name;
+	e.alloc.role = role;
+	um_advisor_feed(adv, &e);
+	if (adv->cursor.on && adv->cursor.sched && um_cursor_alloc(&adv->cursor, t))
+		um_advisor_leave(adv);
+	adv->stats.tensors_live++;
+	if (!t->parent) {
+		adv->stats.bytes_live += bytes;
+		if (adv->stats.bytes_live > adv->stats.bytes_live_peak)
+			adv->stats.bytes_live_peak = adv->stats.bytes_live;
+	}
+	return 0;
+}
+
+int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr)
+{
+	int unmanaged = role == UM_ROLE_COMM;
+	uint64_t addr;
+	void *p = NULL;
+	int err;
+
+	if (unmanaged) {
+		if (!adv->gpu->api->cudaMalloc || adv->gpu->api->cudaMalloc(adv->gpu, &p, bytes))
+			return -ENOMEM;
+		addr = (uint64_t)(uintptr_t)p;
+	} else {
+		err = take_place(adv, bytes, &addr);
+		if (err)
+			return err;
+	}
+	err = add_tensor(adv, addr, bytes, name, role, unmanaged ? UM_TENSOR_UNMANAGED : 0);
+	if (err) {
+		if (unmanaged)
+			adv->gpu->api->cudaFree(adv->gpu, p);
+		else
+			um_pool_give(&adv->pool, addr, bytes);
+		return err;
+	}
+	*ptr = (void *)(uintptr_t)addr;
+	return 0;
+}
+
+int um_advisor_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role)
+{
+	return add_tensor(adv, (uint64_t)(uintptr_t)ptr, bytes, name, role, UM_TENSOR_ADOPTED);
+}
+
+static int remove_tensor(struct umadv *adv, struct um_tensor *t)
+{
+	struct um_event e = {.kind = UM_EV_FREE};
+	uint64_t bytes = t->bytes;
+	int inner = t->parent != NULL;
+
+	if (t->n_children)
+		return -EINVAL;
+	e.free.id = t->id;
+	e.free.tensor = t;
+	um_advisor_feed(adv, &e);
+	um_registry_remove(&adv->registry, t);
+	adv->stats.tensors_live--;
+	if (!inner)
+		adv->stats.bytes_live -= bytes;
+	return 0;
+}
+
+/* The live tensor that starts at ptr (of `bytes`, if not 0). */
+static struct um_tensor *starts_at(struct umadv *adv, const void *ptr, uint64_t bytes)
+{
+	struct um_tensor *t = um_registry_find(&adv->registry, (uint64_t)(uintptr_t)ptr);
+
+	while (t && bytes && t->bytes != bytes)
+		t = t->parent;
+	return t && t->addr == (uint64_t)(uintptr_t)ptr ? t : NULL;
+}
+
+int um_advisor_free(struct umadv *adv, void *ptr)
+{
+	struct um_tensor *t = starts_at(adv, ptr, 0);
+
+	while (t && t->flags & UM_TENSOR_ADOPTED)
+		t = t->parent;
+	if (!t || t->addr != (uint64_t)(uintptr_t)ptr)
+		return -EINVAL;
+	uint64_t addr = t->addr, bytes = t->bytes;
+	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
+	int err = remove_tensor(adv, t);
+
+	if (err)
+		return err;
+	if (unmanaged)
+		adv->gpu->api->cudaFree(adv->gpu, ptr);
+	else
+		um_pool_give(&adv->pool, addr, bytes);
+	return 0;
+}
+
+int um_advisor_disown(struct umadv *adv, void *ptr, uint64_t bytes)
+{
+	struct um_tensor *t = starts_at(adv, ptr, bytes);
+
+	if (!t || !(t->flags & UM_TENSOR_ADOPTED))
+		return -EINVAL;
+	return remove_tensor(adv, t);
+}
+
+int um_advisor_transient(struct umadv *adv, void *ptr)
+{
+	struct um_tensor *t = starts_at(adv, ptr, 0);
+
+	if (!t)
+		return -EINVAL;
+	t->flags |= UM_TENSOR_TRANSIENT;
+	return 0;
+}
+
+int um_advisor_dead(struct umadv *adv, void *ptr)
+{
+	struct um_event e = {.kind = UM_EV_DEAD};
+	struct um_tensor *t = starts_at(adv, ptr, 0);
+
+	if (!t)
+		return -EINVAL;
+	t->flags |= UM_TENSOR_DEAD;
+	e.free.id = t->id;
+	e.free.tensor = t;
+	um_advisor_feed(adv, &e);
+	return 0;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ops.c - an op is announced: ranges become tensors, who listens hears of it, hints that are due go out
+ */
+#include "advisor.h"
+
+#include "gpu/sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Resolves the app's ranges to tensors, into adv->uses; the same range named twice is one use. */
+static int resolve(struct umadv *adv, const struct umadv_use *uses, size_t n)
+{
+	um_vec_clear(&adv->uses);
+	if (um_vec_reserve(&adv->uses, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t addr = (uint64_t)(uintptr_t)uses[i].ptr;
+		struct um_tensor *t = um_registry_find(&adv->registry, addr);
+
+		while (t && uses[i].bytes > t->bytes - (addr - t->addr) && t->parent)
+			t = t->parent;
+		if (!t) {
+			adv->stats.unknown_pointers++;
+			um_advisor_warn(adv, UM_WARN_POINTER,
+					"op uses %p, which is no known tensor: ignored, as all such uses", uses[i].ptr);
+			continue;
+		}
+		struct um_use u = {
+			.id = t->id, .tensor = t, .off = addr - t->addr, .access = uses[i].access & UM_UPDATE};
+
+		u.bytes = uses[i].bytes ? uses[i].bytes : t->bytes - u.off;
+		u.touched = uses[i].touched && uses[i].touched < u.bytes ? uses[i].touched : u.bytes;
+		if (!u.access || u.bytes > t->bytes - u.off)
+			return -EINVAL;
+		size_t k = 0;
+
+		while (k < adv->uses.n && (adv->uses.at[k].id.v != u.id.v || adv->uses.at[k].off != u.off ||
+					   adv->uses.at[k].bytes != u.bytes))
+			k++;
+		if (k < adv->uses.n)
+			adv->uses.at[k].access |= u.access;
+		else
+			adv->uses.at[adv->uses.n++] = u;
+	}
+	return 0;
+}
+
+static int resolve_outs(struct umadv *adv, const struct umadv_op_info *info)
+{
+	um_vec_clear(&adv->outs);
+	for (size_t i = 0; i < info->n_relaunch_outs; i++) {
+		struct um_tensor *t = um_registry_find(&adv->registry, (uint64_t)(uintptr_t)info->relaunch_outs[i]);
+
+		if (t && um_vec_push(&adv->outs, t->id))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Keeps the closure of op number `i` of the iteration, in the memory of the one that stood there before. */
+static int keep_closure(struct umadv *adv, uint32_t i, const struct umadv_op_info *info)
+{
+	if (i == adv->closures.n && um_vec_push(&adv->closures, (struct um_closure){0}))
+		return -ENOMEM;
+	struct um_closure *c = &adv->closures.at[i];
+
+	c->fn = NULL;
+	if (!info->relaunch)
+		return 0;
+	if (info->relaunch_arg_bytes > c->cap) {
+		void *p = realloc(c->arg, info->relaunch_arg_bytes);
+
+		if (!p)
+			return -ENOMEM;
+		c->arg = p;
+		c->cap = info->relaunch_arg_bytes;
+	}
+	if (info->relaunch_arg_bytes)
+		memcpy(c->arg, info->relaunch_arg, info->relaunch_arg_bytes);
+	c->bytes = info->relaunch_arg_bytes;
+	c->fn = info->relaunch;
+	return 0;
+}
+
+static int32_t stream_number(const struct umadv *adv, um_stream stream)
+{
+	unsigned i = 0;
+
+	while (i < adv->pool.n_streams && adv->pool.streams[i] != stream)
+		i++;
+	return (int32_t)i;
+}
+
+/* What the simulated kernel that follows will touch. */
+static void announce(struct umadv *adv, um_stream stream, const struct um_cost *cost)
+{
+	struct um_announced *a = NULL;
+
+	for (unsigned i = 0; i < UM_POOL_STREAMS && !a; i++)
+		if (adv->announced[i].access.cap && adv->announced[i].stream == stream)
+			a = &adv->announced[i];
+	if (!a)
+		a = &adv->announced[adv->next_announced++ % UM_POOL_STREAMS];
+	um_vec_clear(&a->access);
+	a->stream = stream;
+	a->ns = um_profile_op_ns(&adv->profile, cost);
+	if (um_vec_reserve(&a->access, adv->uses.n + 1)) {
+		adv->stats.errors++;
+		return;
+	}
+	for (size_t i = 0; i < adv->uses.n; i++) {
+		const struct um_use *u = &adv->uses.at[i];
+
+		a->access.at[a->access.n++] =
+			(struct um_sim_access){.ptr = (void *)(uintptr_t)(u->tensor->addr + u->off),
+					       .bytes = u->bytes,
+					       .touched = u->touched,
+					       .access = u->access};
+	}
+}
+
+static void prefetch_on_use(struct umadv *adv, um_stream stream)
+{
+	for (size_t i = 0; i < adv->uses.n; i++) {
+		const struct um_use *u = &adv->uses.at[i];
+
+		if (u->tensor->flags & UM_TENSOR_UNMANAGED)
+			continue;
+		if (adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)(u->tensor->addr + u->off),
+							u->bytes, um_on_device(adv->gpu->caps.device), 0, stream)) {
+			adv->stats.hints_refused++;
+			continue;
+		}
+		adv->stats.hints_issued++;
+		adv->stats.prefetch_bytes += u->bytes;
+		adv->hinted = 1;
+	}
+}
+
+/* The first op of an iteration fits: from here on the program runs. */
+static void take_up(struct umadv *adv)
+{
+	const struct um_pool *a = &adv->pool;
+	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
+	size_t n = 0;
+
+	adv->adopt = 0;
+	if (!used) {
+		adv->stats.errors++;
+		return;
+	}
+	for (size_t i = 0; i < a->regions.n; i++) {
+		uint64_t bytes = a->regions.at[i].used_hi - a->regions.at[i].addr;
+
+		used[n++] = (struct um_executor_range){a->regions.at[i].addr,
+						       (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES};
+	}
+	if (um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n))
+		adv->stats.errors++;
+	else
+		adv->stats.plans++;
+	free(used);
+}
+
+static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
+{
+	struct um_cursor *c = &adv->cursor;
+
+	if (!c->on || !c->sched)
+		return;
+	if (um_cursor_op(c, op)) {
+		um_advisor_leave(adv);
+		return;
+	}
+	if (adv->adopt && c->op == 1)
+		take_up(adv);
+	if (!um_executor_active(adv->executor))
+		return;
+	adv->hinted = 1;
+	if (um_executor_op(adv->executor, c->op - 1, stream, c))
+		um_advisor_leave(adv);
+}
+
+int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
+{
+	struct um_event e = {.kind = UM_EV_OP};
+	int err = resolve(adv, info->uses, info->n_uses);
+
+	if (!err && info->relaunch)
+		err = resolve_outs(adv, info);
+	if (!err)
+		err = keep_closure(adv, adv->iter_ops, info);
+	if (err == -ENOMEM) {
+		/* The op is not seen: what is learned of this iteration is worth nothing. */
+		adv->stats.errors++;
+		adv->recorder.it.incomplete = 1;
+		um_advisor_leave(adv);
+		return 0;
+	}
+	if (err)
+		return err;
+	um_pool_see_stream(&adv->pool, stream);
+	adv->op_serial++;
+	adv->iter_ops++;
+	e.op = (struct um_op){
+		.name = name ? name : "op",
+		.uses = adv->uses.at,
+		.n_uses = (uint32_t)adv->uses.n,
+		.cost = {info->flops, info->bytes, info->ns},
+		.stream = stream_number(adv, stream),
+		.phase = info->phase,
+		.relaunch = adv->outs.at,
+		.n_relaunch = info->relaunch ? (uint32_t)adv->outs.n : 0,
+		.relaunchable = info->relaunch != NULL,
+	};
+	if (adv->simulated)
+		announce(adv, stream, &e.op.cost);
+	um_advisor_feed(adv, &e);
+	if (adv->executor)
+		replay(adv, &e.op, stream);
+	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
+		prefetch_on_use(adv, stream);
+	for (size_t i = 0; i < adv->uses.n; i++) {
+		adv->uses.at[i].tensor->used_op = adv->op_serial;
+		adv->uses.at[i].tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	}
+	adv->stats.ops++;
+	return 0;
+}
+
+int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg)
+{
+	struct um_sim_kernel k = {.fn = fn, .arg = arg};
+
+	if (!adv->simulated)
+		return -ENODEV;
+	for (unsigned i = 0; i < UM_POOL_STREAMS; i++) {
+		const struct um_announced *a = &adv->announced[i];
+
+		if (a->access.cap && a->stream == stream) {
+			k.ns = a->ns;
+			k.access = a->access.at;
+			k.n_access = (uint32_t)a->access.n;
+		}
+	}
+	return um_sim_run(adv->gpu, stream, &k) ? -EIO : 0;
+}

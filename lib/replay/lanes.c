@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/lanes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOT(k) ((k) % UM_LANES_QUEUE)
+
+static int reached(uint32_t have, uint32_t want)
+{
+	return (int32_t)(have - want) >= 0;
+}
+
+static void count(_Atomic uint64_t *c, uint64_t n)
+{
+	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint64_t n)
+{
+	count(code ? &l->refused : &l->issued, 1);
+	if (!code)
+		count(bytes, n);
+}
+
+/* All outs below this number are done. */
+static uint32_t outs_done(const struct um_lanes *l)
+{
+	uint32_t least = atomic_load_explicit(&l->out[0].next, memory_order_acquire);
+
+	for (unsigned i = 1; i < l->n_out; i++) {
+		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
+
+		if (!reached(next, least))
+			least = next;
+	}
+	return least;
+}
+
+static int current(const struct um_lanes *l, const struct um_request *r)
+{
+	return r->bytes && r->epoch == atomic_load_explicit(&l->epoch, memory_order_acquire);
+}
+
+/* --- workers ---------------------------------------------------------------------------------------------------- */
+
+static void poke_outs(struct um_lanes *l)
+{
+	for (unsigned i = 0; i < l->n_out; i++)
+		um_runner_poke(&l->out[i].runner);
+}
+
+static struct um_step step_in(void *arg)
+{
+	struct um_lanes *l = arg;
+	struct um_gpu *gpu = l->gpu;
+	uint32_t k = atomic_load_explicit(&l->in_done, memory_order_relaxed);
+
+	if (k == atomic_load_explicit(&l->in_head, memory_order_acquire))
+		return (struct um_step){.kind = UM_STEP_IDLE};
+
+	const struct um_request *r = &l->in_ring[SLOT(k)];
+	um_stream s = l->in_stream[k % UM_LANES_IN_STREAMS];
+
+	if (current(l, r)) {
+		if (!reached(outs_done(l), r->wait))
+			return (struct um_step){.kind = UM_STEP_IDLE};
+		counted(l,
+			gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
+						       um_on_device(gpu->caps.device), 0, s),
+			&l->prefetch_bytes, r->bytes);
+	}
+	if (gpu->caps.stream_values &&
+	    gpu->api->cuStreamWriteValue32(gpu, s, &l->arrived[k % UM_LANES_IN_STREAMS], k + 1, 0))
+		count(&l->refused, 1);
+	atomic_store_explicit(&l->in_done, k + 1, memory_order_release);
+	poke_outs(l);
+	return (struct um_step){.kind = UM_STEP_AGAIN};
+}
+
+/* The first event of this mark that is not complete, or NULL. */
+static um_event_handle not_ready(struct um_lanes *l, uint32_t serial)
+{
+	for (unsigned i = 0; i < UM_LANES_STREAMS; i++) {
+		um_event_handle e = l->events[serial % UM_LANES_EVENTS][i];
+
+		if (e && l->gpu->api->cudaEventQuery(l->gpu, e) == UM_CUDA_NOT_READY)
+			return e;
+	}
+	return NULL;
+}
+
+static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
+{
+	atomic_store_explicit(&o->next, k + o->lanes->n_out, memory_order_release);
+	um_runner_poke(&o->lanes->in_runner);
+	return (struct um_step){.kind = UM_STEP_AGAIN};
+}
+
+static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
+{
+	struct um_gpu *gpu = o->lanes->gpu;
+	void *ptr = (void *)(uintptr_t)r->addr;
+	size_t bytes = r->bytes;
+
+	counted(o->lanes, gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream),
+		&o->lanes->discard_bytes, bytes);
+	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
+	return o->discarding ? (struct um_step){.kind = UM_STEP_AGAIN} : out_done(o, k);
+}
+
+static struct um_step step_out(void *arg)
+{
+	struct um_lanes_out *o = arg;
+	struct um_lanes *l = o->lanes;
+	struct um_gpu *gpu = l->gpu;
+	uint32_t k = atomic_load_explicit(&o->next, memory_order_relaxed);
+	um_event_handle e;
+
+	if (reached(k, atomic_load_explicit(&l->out_head, memory_order_acquire)))
+		return (struct um_step){.kind = UM_STEP_IDLE};
+
+	const struct um_request *r = &l->out_ring[SLOT(k)];
+
+	if (o->discarding) {
+		if (gpu->api->cudaEventQuery(gpu, o->discarded) == UM_CUDA_NOT_READY)
+			return (struct um_step){.kind = UM_STEP_WAIT, .event = o->discarded};
+		o->discarding = 0;
+		return out_done(o, k);
+	}
+	if (!current(l, r))
+		return out_done(o, k);
+	if (!reached(atomic_load_explicit(&l->in_done, memory_order_acquire), r->wait))
+		return (struct um_step){.kind = UM_STEP_IDLE};
+	e = not_ready(l, r->event);
+	if (e)
+		return (struct um_step){.kind = UM_STEP_WAIT, .event = e};
+	if (r->kind == UM_ACTION_DISCARD)
+		return discard(o, k, r);
+	counted(l,
+		gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0, o->stream),
+		&l->evict_bytes, r->bytes);
+	return out_done(o, k);
+}
+
+/* --- open, close ------------------------------------------------------------------------------------------------ */
+
+static int open_out(struct um_lanes *l, unsigned i)
+{
+	struct um_lanes_out *o = &l->out[i];
+
+	o->lanes = l;
+	o->first = i;
+	atomic_init(&o->next, i);
+	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
+	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, UM_EVENT_DISABLE_TIMING))
+		return -ENOMEM;
+	return um_runner_start(&o->runner, l->gpu, "umadvise-out", step_out, o);
+}
+
+int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
+{
+	void *p = NULL;
+	int err = 0;
+
+	memset(l, 0, sizeof *l);
+	l->gpu = gpu;
+	l->n_out = n_out < 1 ? 1 : n_out > UM_LANES_OUT_MOST ? UM_LANES_OUT_MOST : n_out;
+	l->in_ring = calloc(UM_LANES_QUEUE, sizeof *l->in_ring);
+	l->out_ring = calloc(UM_LANES_QUEUE, sizeof *l->out_ring);
+	if (!l->in_ring || !l->out_ring ||
+	    gpu->api->cudaHostAlloc(gpu, &p, UM_LANES_IN_STREAMS * sizeof *l->arrived, 0))
+		err = -ENOMEM;
+	l->arrived = p;
+	if (!err)
+		memset(l->arrived, 0, UM_LANES_IN_STREAMS * sizeof *l->arrived);
+	for (unsigned i = 0; i < UM_LANES_IN_STREAMS && !err; i++)
+		if (gpu->api->cudaStreamCreateWithFlags(gpu, &l->in_stream[i], UM_STREAM_NON_BLOCKING))
+			err = -ENOMEM;
+	for (unsigned i = 0; i < UM_LANES_EVENTS && !err; i++)
+		if (gpu->api->cudaEventCreateWithFlags(gpu, &l->events[i][0], UM_EVENT_DISABLE_TIMING))
+			err = -ENOMEM;
+	if (!err)
+		err = um_runner_start(&l->in_runner, gpu, "umadvise-in", step_in, l);
+	for (unsigned i = 0; i < l->n_out && !err; i++)
+		err = open_out(l, i);
+	if (err)
+		um_lanes_close(l);
+	return err;
+}
+
+void um_lanes_close(struct um_lanes *l)
+{
+	struct um_gpu *gpu = l->gpu;
+
+	for (unsigned i = 0; i < l->n_out; i++)
+		um_runner_stop(&l->out[i].runner);
+	um_runner_stop(&l->in_runner);
+	for (unsigned i = 0; i < l->n_out; i++) {
+		if (l->out[i].stream)
+			gpu->api->cudaStreamDestroy(gpu, l->out[i].stream);
+		if (l->out[i].discarded)
+			gpu->api->cudaEventDestroy(gpu, l->out[i].discarded);
+	}
+	for (unsigned i = 0; i < UM_LANES_IN_STREAMS; i++)
+		if (l->in_stream[i])
+			gpu->api->cudaStreamDestroy(gpu, l->in_stream[i]);
+	for (unsigned i = 0; i < UM_LANES_EVENTS; i++)
+		for (unsigned j = 0; j < UM_LANES_STREAMS; j++)
+			if (l->events[i][j])
+				gpu->api->cudaEventDestroy(gpu, l->events[i][j]);
+	if (l->arrived)
+		gpu->api->cudaFreeHost(gpu, l->arrived);
+	free(l->in_ring);
+	free(l->out_ring);
+	l->in_ring = l->out_ring = NULL;
+}
+
+void um_lanes_wake(struct um_lanes *l)
+{
+	um_runner_wake(&l->in_runner);
+	for (unsigned i = 0; i < l->n_out; i++)
+		um_runner_wake(&l->out[i].runner);
+}
+
+void um_lanes_poke(struct um_lanes *l)
+{
+	poke_outs(l);
+	um_runner_poke(&l->in_runner);
+}
+
+/* --- the app's side --------------------------------------------------------------------------------------------- */
+
+uint32_t um_lanes_in_put(const struct um_lanes *l)
+{
+	return atomic_load_explicit(&l->in_head, memory_order_relaxed);
+}
+
+uint32_t um_lanes_out_put(const struct um_lanes *l)
+{
+	return atomic_load_explicit(&l->out_head, memory_order_relaxed);
+}
+
+int um_lanes_room(const struct um_lanes *l)
+{
+	return um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_acquire) < UM_LANES_QUEUE &&
+	       !reached(um_lanes_out_put(l), outs_done(l) + UM_LANES_QUEUE);
+}
+
+static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
+{
+	uint32_t k = atomic_load_explicit(head, memory_order_relaxed);
+
+	r.epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
+	ring[SLOT(k)] = r;
+	l->queued += r.bytes != 0;
+	atomic_store_explicit(head, k + 1, memory_order_release);
+}
+
+void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t wait)
+{
+	put(l, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, wait, 0, 0});
+}
+
+void um_lanes_out(struct um_lanes *l, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait)
+{
+	put(l, l->out_ring, &l->out_head, (struct um_request){kind, addr, bytes, wait, l->event, 0});
+	if (kind == UM_ACTION_DISCARD) {
+		l->discard = um_lanes_out_put(l);
+		l->any_discard = 1;
+	}
+}
+
+int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
+{
+	struct um_gpu *gpu = l->gpu;
+	uint32_t done = outs_done(l);
+
+	/* The oldest request that is not done holds its event, and all after it. */
+	if (!reached(done, um_lanes_out_put(l)) && l->event + 1 - l->out_ring[SLOT(done)].event >= UM_LANES_EVENTS)
+		return -EAGAIN;
+	l->event++;
+	for (unsigned i = 0; i < n; i++) {
+		um_event_handle *e = &l->events[l->event % UM_LANES_EVENTS][i];
+
+		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_EVENT_DISABLE_TIMING))
+			return -EAGAIN;
+		if (gpu->api->cudaEventRecord(gpu, *e, streams[i]))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+void um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
+{
+	struct um_gpu *gpu = l->gpu;
+
+	if (!gpu->caps.stream_values)
+		return;
+	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
+		uint32_t last = seq - i; /* the latest on each stream: request k raises its stream's number to k + 1 */
+		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
+
+		if (last == 0 || reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
+			continue;
+		if (gpu->api->cuStreamWaitValue32(gpu, stream, at, last, UM_WAIT_VALUE_GEQ))
+			count(&l->refused, 1);
+	}
+}
+
+static int discards_done(void *arg)
+{
+	struct um_lanes *l = arg;
+
+	return reached(outs_done(l), l->discard);
+}
+
+void um_lanes_settle(struct um_lanes *l)
+{
+	if (!l->any_discard)
+		return;
+	um_lanes_poke(l);
+	um_runner_until(&l->out[0].runner, discards_done, l);
+	l->any_discard = 0;
+}
+
+void um_lanes_drop(struct um_lanes *l)
+{
+	l->dropped += um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_relaxed);
+	l->dropped += um_lanes_out_put(l) - outs_done(l);
+	atomic_fetch_add_explicit(&l->epoch, 1, memory_order_acq_rel);
+	um_lanes_poke(l);
+	um_lanes_settle(l);
+	um_runner_sleep(&l->in_runner);
+	for (unsigned i = 0; i < l->n_out; i++)
+		um_runner_sleep(&l->out[i].runner);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lanes.h - two queues of hint calls and the workers that make them
+ *
+ * in    requests from the app's thread, numbered per lane from 0 (numbers wrap around, compared by difference)
+ * out   prefetches, evictions, discards; and arrivals, on which ops wait
+ * owns  the queues, the workers, their streams and events
+ *
+ * Lane `in` brings blocks to the device: one worker, two streams in turn. (A prefetch on an idle stream is worked off
+ * by its caller at once, on a busy one only when the stream gets there: with one stream the driver's work on one range
+ * and the copy of the range before would not overlap.) Each stream raises a number in pinned memory when a range has
+ * arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and costs so much CPU time per block
+ * that several workers are needed to fill a fast link; request k is worker k % n_out's. A request waits until so many
+ * of the other lane are done, and an out also for an event. Requests of an old epoch are not worked off, only counted
+ * as done, so that whoever waits for them is released. Putting a request: no allocation, no system call. Not
+ * thread-safe on the app's side.
+ */
+#ifndef UM_REPLAY_LANES_H
+#define UM_REPLAY_LANES_H
+
+#include "replay/program.h"
+#include "replay/worker.h"
+
+#define UM_LANES_IN_STREAMS 2
+#define UM_LANES_OUT_MOST 4
+#define UM_LANES_STREAMS 4 /* of the app, that are told apart */
+#define UM_LANES_EVENTS 2048
+#define UM_LANES_QUEUE (1u << 15)
+
+struct um_request {
+	enum um_action_kind kind;
+	uint64_t addr, bytes; /* no bytes: nothing to do */
+	uint32_t wait; /* requests of the other lane that must be done before it */
+	uint32_t event; /* out: serial of the mark behind which it may start */
+	uint32_t epoch;
+};
+
+struct um_lanes;
+
+struct um_lanes_out {
+	struct um_lanes *lanes;
+	struct um_runner runner;
+	um_stream stream;
+	um_event_handle discarded; /* behind a discard under way */
+	int discarding;
+	uint32_t first; /* the number of its first request */
+	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
+};
+
+struct um_lanes {
+	struct um_gpu *gpu;
+	struct um_request *in_ring, *out_ring;
+	_Atomic uint32_t in_head, out_head; /* requests put */
+	_Atomic uint32_t in_done;
+	struct um_runner in_runner;
+	um_stream in_stream[UM_LANES_IN_STREAMS];
+	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
+	struct um_lanes_out out[UM_LANES_OUT_MOST];
+	unsigned n_out;
+	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
+	uint32_t event; /* serial of the latest mark */
+	_Atomic uint32_t epoch;
+	uint32_t discard; /* number behind the last discard put */
+	int any_discard;
+	uint64_t queued, dropped;
+	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
+};
+
+/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers take blocks away. */
+int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
+void um_lanes_close(struct um_lanes *l);
+
+void um_lanes_wake(struct um_lanes *l); /* requests will come */
+void um_lanes_poke(struct um_lanes *l); /* requests have come */
+
+/* Room for one more request in each lane? */
+int um_lanes_room(const struct um_lanes *l);
+uint32_t um_lanes_in_put(const struct um_lanes *l); /* requests put so far */
+uint32_t um_lanes_out_put(const struct um_lanes *l);
+void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t wait);
+void um_lanes_out(struct um_lanes *l, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait);
+
+/* Records where the app's streams are; outs put from now on wait for it. 0, or -EAGAIN (no event is free). */
+int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n);
+
+/* What is launched next on `stream` waits until the first `seq` ins have arrived. */
+void um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream);
+
+/* Begins a new epoch: nothing that was put and not begun is worked off. */
+void um_lanes_drop(struct um_lanes *l);
+
+/* Returns when no discard put so far is under way or to come. */
+void um_lanes_settle(struct um_lanes *l);
+
+#endif

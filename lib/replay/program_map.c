@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/program_map.h"
+
+#include <errno.h>
+
+static int has_place(const struct um_slot *s)
+{
+	return s->place != UINT64_MAX && !(s->flags & UM_SLOT_UNMANAGED);
+}
+
+static uint64_t block_of(uint64_t addr)
+{
+	return addr / UM_BLOCK_BYTES;
+}
+
+static int cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t block)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (sorted[mid] < block)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Numbers the blocks and lays out the parts of each slot. */
+static int number_blocks(struct um_program_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	UM_VEC(uint64_t) all = {0};
+	uint32_t n_parts = 0;
+	int err = -ENOMEM;
+
+	b->slot_part = calloc(s->slots.n + 1, sizeof *b->slot_part);
+	if (!b->slot_part)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *sl = &s->slots.at[i];
+
+		b->slot_part[i] = n_parts;
+		if (!has_place(sl))
+			continue;
+		for (uint64_t k = block_of(sl->place); k <= block_of(sl->place + sl->bytes - 1); k++, n_parts++)
+			if (um_vec_push(&all, k))
+				goto out;
+	}
+	b->slot_part[s->slots.n] = n_parts;
+	b->parts = calloc(n_parts ? n_parts : 1, sizeof *b->parts);
+	if (!b->parts)
+		goto out;
+	if (all.n)
+		qsort(all.at, all.n, sizeof *all.at, cmp_u64);
+	size_t n = 0;
+	for (size_t i = 0; i < all.n; i++)
+		if (!n || all.at[n - 1] != all.at[i])
+			all.at[n++] = all.at[i];
+	b->n_blocks = (uint32_t)n;
+	b->blocks = calloc(n ? n : 1, sizeof *b->blocks);
+	if (!b->blocks)
+		goto out;
+	for (size_t i = 0; i < n; i++)
+		b->blocks[i] = (struct um_program_block){
+			.addr = all.at[i] * UM_BLOCK_BYTES, .last_in = INT32_MIN, .last_out = INT32_MIN};
+	for (size_t i = 0; i < s->slots.n; i++) {
+		if (b->slot_part[i] == b->slot_part[i + 1])
+			continue;
+		uint32_t first = find_block(all.at, b->n_blocks, block_of(s->slots.at[i].place));
+
+		for (uint32_t k = b->slot_part[i]; k < b->slot_part[i + 1]; k++)
+			b->parts[k].block = first + (k - b->slot_part[i]);
+	}
+	err = um_vec_reserve(&b->out->blocks, n + 1);
+	for (size_t i = 0; i < n && !err; i++)
+		b->out->blocks.at[b->out->blocks.n++] = b->blocks[i].addr;
+out:
+	um_vec_fini(&all);
+	return err;
+}
+
+void um_program_parts(const struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t *from,
+		      uint32_t *to)
+{
+	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
+
+	if (b->slot_part[slot] == b->slot_part[slot + 1] || !bytes) {
+		*from = *to = 0;
+		return;
+	}
+	uint64_t base = block_of(sl->place);
+
+	*from = b->slot_part[slot] + (uint32_t)(block_of(sl->place + off) - base);
+	*to = b->slot_part[slot] + (uint32_t)(block_of(sl->place + off + bytes - 1) - base) + 1;
+}
+
+/* Ops that touch each block, ascending: to find the dead block that is needed last. */
+static int list_touches(struct um_program_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	size_t total = 0;
+
+	for (int fill = 0; fill < 2; fill++) {
+		for (size_t i = 0; i < s->ops.n; i++)
+			for (uint32_t u = 0; u < s->ops.at[i].n_uses; u++) {
+				const struct um_sched_use *su = &s->uses.at[s->ops.at[i].first_use + u];
+				uint32_t from, to;
+
+				um_program_parts(b, su->slot, su->off, su->bytes, &from, &to);
+				for (uint32_t k = from; k < to; k++) {
+					struct um_program_block *bl = &b->blocks[b->parts[k].block];
+
+					if (fill)
+						b->touches[bl->first_touch + bl->n_touch] = (uint32_t)i;
+					bl->n_touch++;
+				}
+			}
+		if (fill)
+			break;
+		for (uint32_t k = 0; k < b->n_blocks; k++) {
+			b->blocks[k].first_touch = (uint32_t)total;
+			total += b->blocks[k].n_touch;
+			b->blocks[k].n_touch = 0;
+		}
+		b->touches = malloc((total ? total : 1) * sizeof *b->touches);
+		if (!b->touches)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+uint32_t um_program_next_touch(const struct um_program_walk *b, const struct um_program_block *bl, uint32_t at)
+{
+	const uint32_t *t = b->touches + bl->first_touch;
+	uint32_t lo = 0, hi = bl->n_touch, n = (uint32_t)b->plan->sched.ops.n;
+
+	if (!hi)
+		return UINT32_MAX;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (t[mid] < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < bl->n_touch ? t[lo] - at : t[0] + n - at;
+}
+
+static int list_deaths(struct um_program_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+
+	b->pos_head = malloc((s->ops.n + 1) * sizeof *b->pos_head);
+	b->pos_next = malloc((s->slots.n + 1) * sizeof *b->pos_next);
+	b->moves = calloc(s->slots.n + 1, sizeof *b->moves);
+	b->heir = malloc((s->slots.n + 1) * sizeof *b->heir);
+	if (!b->pos_head || !b->pos_next || !b->moves || !b->heir)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++)
+		b->heir[i] = UM_NO_SLOT;
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		uint32_t c = s->slots.at[i].carry;
+
+		if (c >= s->slots.n || c == i)
+			continue;
+		b->moves[i] = b->moves[c] = 1;
+		b->heir[c] = i;
+	}
+	for (size_t i = 0; i <= s->ops.n; i++)
+		b->pos_head[i] = UM_NONE;
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		int32_t death = s->slots.at[i].death;
+
+		if (death < 0)
+			continue;
+		if ((size_t)death == s->ops.n)
+			death = 0; /* what is freed after the last op is noticed when the next iteration begins */
+		b->pos_next[i] = b->pos_head[death];
+		b->pos_head[death] = i;
+	}
+	return 0;
+}
+
+int um_program_map(struct um_program_walk *b)
+{
+	int err = number_blocks(b);
+
+	if (!err)
+		err = list_touches(b);
+	return err ? err : list_deaths(b);
+}
+
+void um_program_unmap(struct um_program_walk *b)
+{
+	free(b->slot_part);
+	free(b->parts);
+	free(b->blocks);
+	free(b->touches);
+	free(b->pos_head);
+	free(b->pos_next);
+	free(b->moves);
+	free(b->heir);
+}

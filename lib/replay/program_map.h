@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * program_map.h - what lies in which block (private to program)
+ *
+ * in    a schedule with places
+ * out   numbered blocks, each slot's parts in them, the ops that touch each block, deaths by position
+ */
+#ifndef UM_REPLAY_PROGRAM_MAP_H
+#define UM_REPLAY_PROGRAM_MAP_H
+
+#include "base/tree.h"
+#include "replay/program.h"
+
+/* A slot's share in a block. */
+struct um_program_part {
+	uint32_t block;
+	uint8_t wanted, away;
+};
+
+struct um_program_block {
+	uint64_t addr;
+	uint32_t wanted; /* parts that are alive and wanted */
+	uint32_t away; /* parts that are alive, hold content and are not wanted */
+	int resident;
+	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
+	struct um_tree_node dead; /* resident with nothing in it that counts: in the tree, by next need */
+	uint32_t dead_slot; /* where to look for the block: see um_action.slot */
+	int is_dead;
+	uint32_t first_touch, n_touch; /* into touches: ops that touch the block, ascending */
+};
+
+#define UM_NONE UINT32_MAX
+
+/* A program being built: the map, and the state of a walk over the iteration. */
+struct um_program_walk {
+	const struct um_plan *plan;
+	struct um_program *out;
+	struct um_program_part *parts;
+	uint32_t *slot_part; /* [slots + 1] */
+	struct um_program_block *blocks;
+	uint32_t n_blocks;
+	uint32_t *touches;
+	uint8_t *moves; /* by slot: its tensors take turns in several places */
+	uint32_t *heir; /* by slot: what its tensor is in the next iteration, UM_NO_SLOT if nothing else */
+	uint32_t *pos_head, *pos_next; /* deaths by position */
+	struct um_tree dead;
+	uint64_t resident, capacity, start_resident;
+	int32_t n_in, n_out; /* actions of this walk */
+	size_t latest[2]; /* by lane: the action put last, SIZE_MAX none */
+	int32_t outs_need; /* most ins that an out put since the latest in waits for */
+	uint64_t lap; /* ops of the walks before */
+	int err;
+};
+
+/* Fills the map. 0 or -ENOMEM; um_program_unmap in any case. */
+int um_program_map(struct um_program_walk *b);
+void um_program_unmap(struct um_program_walk *b);
+
+/* The parts under a range of a slot: [*from, *to). */
+void um_program_parts(const struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t *from,
+		      uint32_t *to);
+
+/* Distance in ops from `at` to the next op that touches the block, around the iteration's end; UINT32_MAX: none. */
+uint32_t um_program_next_touch(const struct um_program_walk *b, const struct um_program_block *bl, uint32_t at);
+
+#endif
