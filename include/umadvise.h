@@ -23,8 +23,8 @@
  * Threads: every function may be called from any thread; a context is guarded by one lock. Calls on one stream must
  * come in launch order.
  *
- * Units: sizes are bytes, times nanoseconds. Cost class *op path*: O(uses x log tensors), and once an iteration has been
- * learned no allocation and no system call on the calling thread.
+ * Units: sizes are bytes, times nanoseconds. Cost class *op path*: O(uses x log tensors), and once an iteration has
+ * been learned no allocation and no system call on the calling thread.
  *
  * No CUDA header is needed: a stream is passed as the pointer that cudaStream_t is (NULL: the default stream).
  */

@@ -11,12 +11,14 @@ for w in resnet50 vgg16 gpt2_small cg_laplace3d lstm_lm alexnet_b200 cifar_vgg16
 	ok "$w: is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/$w.umplan.gz"
 done
 for r in 0.9 1.25 2; do
-	ok "resnet50 at ${r}x" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --profile a100 --oversubscribe "$r" -o "$tmp/r.umplan"
+	ok "resnet50 at ${r}x" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --profile a100 --oversubscribe "$r" \
+		-o "$tmp/r.umplan"
 	ok "resnet50 at ${r}x: is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/r.umplan"
 done
 like "$(head -n 1 "$tmp/r.umplan")" '"workload":"resnet50"' "the header names the workload"
 like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "and the device"
-ok "to standard output" sh -c "'$UMADVISE' plan '$data/cg_laplace3d.umtrace.gz' --oversubscribe 1.5 -o - | head -n 1 | grep -q '^{\"umplan\":1,'"
+like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
+	"to standard output"
 
 fails 2 "no output" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz"
 fails 2 "two traces" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" "$data/vgg16.umtrace.gz" -o "$tmp/x"

@@ -49,7 +49,8 @@ int32_t fx_op(struct um_schedule *s, const char *name, uint64_t ns, const char *
 void fx_hint_part(struct um_plan *p, enum um_hint_kind kind, int32_t at, int32_t after, uint32_t slot, uint64_t off,
                   uint64_t bytes)
 {
-	struct um_hint h = {.kind = kind, .at = at, .after = after, .slot = slot, .off = off, .bytes = bytes, .copy = 1};
+	struct um_hint h = {
+		.kind = kind, .at = at, .after = after, .slot = slot, .off = off, .bytes = bytes, .copy = 1};
 
 	must(um_vec_push(&p->hints, h));
 }

@@ -37,7 +37,8 @@ static int overlaps(const struct um_schedule *s, uint64_t *blocks)
 
 		for (size_t i = 0; i < s->slots.n; i++)
 			if (alive(&s->slots.at[i], op))
-				r[n++] = (struct range){s->slots.at[i].place, s->slots.at[i].place + s->slots.at[i].bytes};
+				r[n++] = (struct range){s->slots.at[i].place,
+							s->slots.at[i].place + s->slots.at[i].bytes};
 		qsort(r, n, sizeof *r, by_from);
 		for (size_t i = 0; i < n; i++) {
 			uint64_t lo = r[i].from / UM_BLOCK_BYTES, hi = (r[i].to - 1) / UM_BLOCK_BYTES;
@@ -158,8 +159,8 @@ static void recorded(const char *name)
 	is_int(um_place_build(&r, &s, &grow), 0, "%s", name);
 	peak = fx_peak(&s);
 	is_int(overlaps(&s, &blocks), 0, "%s: no overlap", name);
-	ok(blocks * UM_BLOCK_BYTES <= peak + peak / 50 + 16 * UM_BLOCK_BYTES, "%s: %d MiB of blocks for %d MiB alive", name,
-	   (int)(2 * blocks), (int)(peak / FX_MIB));
+	ok(blocks * UM_BLOCK_BYTES <= peak + peak / 50 + 16 * UM_BLOCK_BYTES, "%s: %d MiB of blocks for %d MiB alive",
+	   name, (int)(2 * blocks), (int)(peak / FX_MIB));
 	um_schedule_fini(&s);
 }
 

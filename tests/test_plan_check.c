@@ -78,7 +78,8 @@ static void copies(void)
 	is_u64(f.ns, 100 + 10 + 100 + 100 + 20, "its copy out comes before the other one's copy in");
 	is_u64(f.d2h_bytes, 100, "what was written is copied out");
 	p.hints.at[2].copy = 0;
-	refused("op 0 'a' reads 100 bytes of slot 0 whose content was thrown away", "a promise that nothing is stale, broken");
+	refused("op 0 'a' reads 100 bytes of slot 0 whose content was thrown away",
+		"a promise that nothing is stale, broken");
 }
 
 /* With room for both, the copy out of one and the copy in of the other overlap, and both overlap the op between. */
