@@ -56,8 +56,8 @@ static int check_slots(const struct um_schedule *s, char *why, size_t size)
 
 		if (!t->bytes || t->birth < -1 || t->birth > n || t->death < -1 || t->death > n ||
 		    (t->birth >= 0 && t->death < 0))
-			return refuse(why, size, "slot %zu: %" PRIu64 " bytes, birth %d, death %d of %d ops", i, t->bytes,
-			              t->birth, t->death, n);
+			return refuse(why, size, "slot %zu: %" PRIu64 " bytes, birth %d, death %d of %d ops", i,
+			              t->bytes, t->birth, t->death, n);
 	}
 	return 0;
 }
@@ -88,7 +88,8 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 			const struct um_sched_use *use = &s->uses.at[u];
 
 			if (use->slot >= s->slots.n || !inside(&s->slots.at[use->slot], use->off, use->bytes))
-				return refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name, use->slot);
+				return refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name,
+				              use->slot);
 			if (!alive_at(&s->slots.at[use->slot], (int32_t)i))
 				return refuse(why, size, "op %zu '%s' uses slot %u, which is not alive", i, op->name,
 				              use->slot);

@@ -73,7 +73,8 @@ struct um_blocks {
 	uint32_t *first_of_op, *of_op; /* by op: its visits, block by block */
 };
 
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s); /* 0, -ENOMEM, -E2BIG (more than 2^32 of a kind) */
+/* 0, -ENOMEM, -E2BIG (2^32 of a kind or more). */
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s);
 void um_blocks_fini(struct um_blocks *b);
 
 #endif

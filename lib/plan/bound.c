@@ -15,7 +15,8 @@ struct bound {
 	uint64_t *alive; /* by op: bytes that it touches or that are needed around it */
 	uint64_t *sum; /* by op: ns of all ops before it; 2 n + 1, for windows that go around the end */
 	int32_t *written; /* by touch: when its part's content was written last, INT32_MIN if nobody knows */
-	uint64_t *old, *late; /* by distance from the op in question, 0 .. n: bytes written so far before it, needed so far behind */
+	/* By distance from the op in question, 0 .. n: bytes written so far before it, needed so far behind. */
+	uint64_t *old, *late;
 };
 
 /* Is the content that a touch leaves read as a whole by the next one? */
@@ -165,7 +166,8 @@ static int prepare(struct bound *w)
 	return 0;
 }
 
-int um_bound_build(const struct um_blocks *b, const struct um_schedule *s, const struct um_bound_link *link, uint64_t *ns)
+int um_bound_build(const struct um_blocks *b, const struct um_schedule *s, const struct um_bound_link *link,
+                   uint64_t *ns)
 {
 	struct bound w = {.b = b, .s = s, .link = link, .n = b->n_ops};
 	int err = prepare(&w);

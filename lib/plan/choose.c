@@ -60,8 +60,7 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinn
 			c->calm = i;
 		}
 	}
-	for (int32_t x = c->load.size - 1; x > 0; x--)
-		c->load.max[x] = c->load.max[2 * x] > c->load.max[2 * x + 1] ? c->load.max[2 * x] : c->load.max[2 * x + 1];
+	um_load_fill(&c->load);
 	free(d);
 	return 0;
 }
@@ -148,6 +147,7 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 	c.key = time_at(s, s->c->calm + c.end) - begin / 16 * s->rule->begin;
 	if (s->rule->clean && !is_written(s->b, v))
 		c.key += lap / 16 * s->rule->clean;
+	c.key -= s->rule->malus[v];
 	if (!x->live)
 		c.key += 64 * lap;
 	else if (x->parts > MANY_PARTS)

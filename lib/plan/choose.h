@@ -19,6 +19,7 @@
  * on the given clock. 0 and 0 is Belady's rule; 16 goes by length. What is dead always goes before what is alive. */
 struct um_choose_rule {
 	const uint64_t *clock; /* by op, when it starts; n_ops + 1. Borrowed */
+	const int64_t *malus; /* by visit, how much less. Borrowed */
 	int begin, clean;
 };
 
@@ -27,7 +28,7 @@ struct um_choice {
 	struct um_load load; /* blocks resident by op, under this choice */
 	int32_t calm; /* an op where the load is least */
 	uint32_t n_away;
-	uint32_t *next; /* by visit: the first one from it on in its block behind which the block is away, UINT32_MAX if none */
+	uint32_t *next; /* by visit: the first from it on in its block behind which that is away; UINT32_MAX if none */
 	uint8_t *pinned; /* by visit: must not leave behind it. Borrowed: outlives the choice */
 };
 

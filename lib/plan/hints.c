@@ -162,7 +162,8 @@ static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 		for (uint32_t k = w->first_back[v]; k < w->first_back[v + 1]; k++) {
 			uint32_t touch = w->back[k], to = w->b->to[touch];
 			const struct um_part *p = &w->b->part[w->b->touch[before ? touch : to].part];
-			struct piece e = {p->block, p->slot, p->bytes, p->off, at + lap, m->after + lap, UM_HINT_PREFETCH};
+			struct piece e = {p->block, p->slot, p->bytes, p->off, at + lap, m->after + lap,
+			                  UM_HINT_PREFETCH};
 
 			/* Before the iteration's end, though it could start behind it. */
 			if (!before && e.after < -1)
@@ -244,7 +245,8 @@ static int merge_all(struct writer *w)
 }
 
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
-                   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t, uint32_t merge)
+                   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t,
+                   uint32_t merge)
 {
 	struct writer w = {.out = out, .b = b, .c = c, .r = r, .merge = merge * UM_BLOCK_BYTES};
 	int err = find_departures(&w);

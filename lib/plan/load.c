@@ -28,6 +28,12 @@ void um_load_fini(struct um_load *l)
 	memset(l, 0, sizeof *l);
 }
 
+void um_load_fill(struct um_load *l)
+{
+	for (int32_t x = l->size - 1; x > 0; x--)
+		l->max[x] = l->max[2 * x] > l->max[2 * x + 1] ? l->max[2 * x] : l->max[2 * x + 1];
+}
+
 /* Leaves [from, to] both inclusive, from the bottom up: nodes that cover the range, then their ancestors. */
 static void add_flat(struct um_load *l, int32_t from, int32_t to, int32_t delta)
 {

@@ -20,6 +20,9 @@ struct um_load {
 int um_load_init(struct um_load *l, int32_t n); /* all 0; 0 or -ENOMEM */
 void um_load_fini(struct um_load *l);
 
+/* Once the leaves (max[size + op]) are set by hand: the nodes above them. */
+void um_load_fill(struct um_load *l);
+
 void um_load_add(struct um_load *l, int64_t from, int64_t to, int32_t delta);
 int32_t um_load_at(const struct um_load *l, int32_t op);
 int32_t um_load_max(const struct um_load *l, int64_t from, int64_t to); /* INT32_MIN of an empty range */

@@ -33,6 +33,7 @@ struct um_plan_request {
 /* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` ("op 12 'cat' alone needs ... of
  * ...") where an op exceeds the budget; -EINVAL where the schedule makes no sense. `*grow_bytes`: how much behind
  * grow_at is used. Plan path: O((touches + hints) log). */
-int um_plan_build(const struct um_plan_request *request, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size);
+int um_plan_build(const struct um_plan_request *request, struct um_plan *out, uint64_t *grow_bytes, char *why,
+                  size_t size);
 
 #endif

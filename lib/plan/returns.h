@@ -28,7 +28,8 @@ struct um_returns {
 };
 
 /* `limit`: blocks; `merge`: blocks in one move, at most. Adds the returns to c->load. 0 or -ENOMEM. */
-int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t merge);
+int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit,
+                     uint32_t merge);
 void um_returns_fini(struct um_returns *r);
 
 #endif

@@ -11,6 +11,7 @@
 struct out { /* room that is free once something has been copied out */
 	uint64_t at;
 	uint64_t bytes;
+	uint32_t visit;
 };
 
 struct lap {
@@ -111,7 +112,8 @@ static int prepare(struct lap *l)
 	l->left = calloc(b->n_visits + 1ull, sizeof *l->left);
 	l->goes = calloc(l->n + 1ull, sizeof *l->goes);
 	l->done = calloc((size_t)LAPS * (size_t)l->n + 1, sizeof *l->done);
-	if (!l->dirty || !l->left || !l->goes || !l->done)
+	l->t->blame = calloc(b->n_visits + 1ull, sizeof *l->t->blame);
+	if (!l->dirty || !l->left || !l->goes || !l->done || !l->t->blame)
 		return -ENOMEM;
 	find_dirty(l);
 	find_drops(l);
@@ -129,7 +131,7 @@ static int send_out(struct lap *l, int32_t op, uint64_t time)
 			l->d2h = time;
 		l->left[v] = l->d2h;
 		l->d2h += copy_ns(l->dirty[v], l->timing->d2h);
-		if (um_vec_push(&l->outs, ((struct out){l->d2h, l->b->visit[v].live})))
+		if (um_vec_push(&l->outs, ((struct out){l->d2h, l->b->visit[v].live, v})))
 			return -ENOMEM;
 	}
 	return 0;
@@ -148,6 +150,20 @@ static void record(struct lap *l, int64_t need, int64_t after, const struct um_m
 	x.after = (int32_t)(after - base);
 	if (um_vec_push(&l->t->moves, x))
 		l->failed = 1;
+}
+
+/* Whoever was copied out between two times is why an op waited. Early laps count as well: they settle the same way. */
+static void blame_out(struct lap *l, uint64_t from, uint64_t to)
+{
+	for (size_t i = l->out_head; i < l->outs.n && l->outs.at[i].at <= to; i++)
+		if (l->outs.at[i].at > from)
+			l->t->blame[l->outs.at[i].visit] += to - from;
+}
+
+static void blame_move(struct lap *l, const struct um_move *m, uint64_t ns)
+{
+	for (uint32_t i = m->first; i < m->first + m->n; i++)
+		l->t->blame[l->r->back[i]] += ns;
 }
 
 /* What is copied out by `time` has left. */
@@ -217,7 +233,8 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 {
 	while (l->r->n_moves && l->next < (uint64_t)LAPS * l->r->n_moves) {
 		const struct um_move *m = &l->r->move[l->next % l->r->n_moves];
-		int64_t base = (int64_t)(l->next / l->r->n_moves) * l->n, need = base + m->need, after = base + m->after;
+		int64_t base = (int64_t)(l->next / l->r->n_moves) * l->n;
+		int64_t need = base + m->need, after = base + m->after;
 		int must = reached && need <= op;
 		uint64_t start, ready;
 
@@ -233,6 +250,8 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 		}
 		if (start == UINT64_MAX)
 			start = l->h2d > time ? l->h2d : time;
+		if (must && start > time)
+			blame_out(l, time, start);
 		settle(l, start);
 		if (l->timing->eager && !must)
 			hoist(l, op, time, start, start + copy_ns(m->bytes, l->timing->h2d), m->bytes, need);
@@ -242,8 +261,10 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 		l->resident += m->bytes;
 		l->h2d = start + copy_ns(m->bytes, l->timing->h2d);
 		l->next++;
-		if (must && l->h2d > time)
+		if (must && l->h2d > time) {
+			blame_move(l, m, l->h2d - time);
 			time = l->h2d;
+		}
 	}
 	return time;
 }
@@ -258,8 +279,10 @@ static uint64_t wait_to_arrive(struct lap *l, int64_t op, uint64_t time)
 	if (time < l->h2d)
 		time = l->h2d;
 	room = room_at(l, time, l->a->bytes[op % l->n]);
-	if (room != UINT64_MAX)
+	if (room != UINT64_MAX) {
+		blame_out(l, time, room);
 		time = room;
+	}
 	settle(l, time);
 	l->h2d = time;
 	return time;
@@ -311,5 +334,6 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 void um_timeline_fini(struct um_timeline *t)
 {
 	um_vec_fini(&t->moves);
+	free(t->blame);
 	memset(t, 0, sizeof *t);
 }

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Learning: the timeline says how long something waited for each block to leave or to return. Gaps behind the same
+ * use of a slot can stand for each other, so they share the blame, as a malus in the rule of choice, in the measure
+ * of the longest wait: all alike in odd rounds, rising along the group in even ones, which gives up a part of it. A
+ * malus that does not help is kept all the same, since the next wait is another one; the best plan so far is what
+ * counts.
+ */
+#include "plan/search.h"
+
+#include "plan/hints.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* One way to go. */
+struct way {
+	int reserve; /* blocks of 1,000 kept free */
+	int begin, clean; /* struct um_choose_rule */
+	uint32_t merge; /* blocks in one hint, at most */
+	int eager; /* struct um_timing */
+};
+
+static const struct way ways[] = {
+        {0, 0, 0, 4, 1}, {0, 0, 0, 16, 0}, {0, 0, 4, 4, 1}, {10, 0, 0, 4, 1}, {0, 16, 0, 4, 1},
+};
+
+#define N_WAYS (sizeof ways / sizeof *ways)
+
+/* Times that one way is gone, each without the gaps that turned out too short. */
+#define MOST_ROUNDS 4
+
+/* Rounds of learning, and touches gone through in all: about 50 ms for 2,000 ops, half a second for 20,000. */
+#define MOST_LESSONS 48
+#define WORK_AT_LEAST 200000u
+#define WORK_PER_OP 100u
+
+struct search {
+	const struct um_blocks *b;
+	struct um_plan *out;
+	int32_t capacity, most; /* blocks: in the budget; touched by one op */
+	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
+	uint32_t *group, *rank; /* by visit: the use that it belongs to, its number among those of this use */
+	uint32_t *size; /* by use: visits */
+	int64_t *malus; /* by visit, for the next choice */
+	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
+	uint8_t *pinned; /* by visit: turned out too short */
+	uint64_t work, work_most; /* touches */
+	UM_VEC(struct um_hint) best;
+	uint64_t best_ns; /* 0: nothing sound yet */
+	uint64_t estimate; /* of the last way */
+	char why[200]; /* the last unsoundness */
+};
+
+/* Hints of one way, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
+static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_t *hasty)
+{
+	struct um_choose_rule rule = {s->clock, s->malus, w->begin, w->clean};
+	struct um_timing timing = {s->out->budget, s->out->h2d, s->out->d2h, w->eager};
+	struct um_arrivals arrivals = {0};
+	struct um_returns returns = {0};
+	struct um_timeline line = {0};
+	struct um_choice c;
+	int err = um_choice_init(&c, s->b, s->pinned);
+
+	if (err)
+		return err;
+	err = um_choice_build(&c, s->b, limit, &rule);
+	if (!err)
+		err = um_arrivals_build(&arrivals, s->b, &c);
+	if (!err)
+		err = um_returns_build(&returns, s->b, &c, s->capacity, w->merge);
+	if (!err)
+		err = um_timeline_build(&line, s->b, &s->out->sched, &c, &arrivals, &returns, &timing);
+	if (!err)
+		err = um_hints_build(s->out, s->b, &c, &arrivals, &returns, &line, w->merge);
+	if (!err) {
+		*hasty = line.hasty;
+		s->estimate = line.ns;
+		memset(s->blame, 0, (s->out->sched.uses.n + 1) * sizeof *s->blame);
+		for (uint32_t v = 0; v < s->b->n_visits; v++)
+			s->blame[s->group[v]] += (int64_t)line.blame[v];
+	}
+	s->work += s->b->n_touches + s->out->sched.uses.n;
+	um_arrivals_fini(&arrivals);
+	um_returns_fini(&returns);
+	um_timeline_fini(&line);
+	um_choice_fini(&c);
+	return err;
+}
+
+static int go(struct search *s, const struct way *w)
+{
+	int32_t limit = s->capacity - (int32_t)(((int64_t)s->capacity * w->reserve + 999) / 1000);
+	uint32_t hasty = 0;
+	int err = 0;
+
+	if (limit < s->most)
+		limit = s->most;
+	memset(s->pinned, 0, s->b->n_visits);
+	for (int i = 0; !err && (!i || hasty) && i < MOST_ROUNDS; i++) {
+		err = go_once(s, w, limit, &hasty);
+		/* Too much pinned: what was made before has to do. */
+		if (err == -E2BIG && i)
+			return 0;
+	}
+	return err;
+}
+
+/* Proves what `go` made and keeps it if it is the best so far. Not sound: not kept, no error. */
+static int judge(struct search *s)
+{
+	struct um_plan_figures f;
+	struct um_plan *out = s->out;
+	int err = um_plan_check(out, &f, s->why, sizeof s->why);
+
+	if (err == -EINVAL)
+		return 0;
+	if (err || (s->best_ns && f.ns >= s->best_ns))
+		return err;
+	um_vec_clear(&s->best);
+	if (um_vec_reserve(&s->best, out->hints.n))
+		return -ENOMEM;
+	if (out->hints.n)
+		memcpy(s->best.at, out->hints.at, out->hints.n * sizeof *s->best.at);
+	s->best.n = out->hints.n;
+	s->best_ns = f.ns;
+	return 0;
+}
+
+/* Nothing could be better by much, or there has been enough work. */
+static int is_enough(const struct search *s)
+{
+	return s->best_ns && (s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400 || s->work > s->work_most);
+}
+
+/* What was waited for last counts against it from now on. 0 if nothing was. */
+static int learn(struct search *s, int round)
+{
+	size_t uses = s->out->sched.uses.n;
+	int64_t most = 0, lap = (int64_t)s->clock[s->b->n_ops];
+
+	for (size_t u = 0; u < uses; u++)
+		most = s->blame[u] > most ? s->blame[u] : most;
+	if (!most)
+		return 0;
+	for (size_t u = 0; u < uses; u++)
+		s->guilt[u] += (int64_t)((double)lap / 16 * (double)s->blame[u] / (double)most);
+	for (uint32_t v = 0; v < s->b->n_visits; v++) {
+		uint32_t u = s->group[v];
+
+		s->malus[v] = s->guilt[u];
+		if (round % 2)
+			s->malus[v] = s->guilt[u] * (int64_t)(2 * s->rank[v] + 1) / (int64_t)s->size[u];
+	}
+	return 1;
+}
+
+/* Estimates are good to a per cent or so: what is clearly behind need not be proved. */
+static int try_way(struct search *s, const struct way *w)
+{
+	int err = go(s, w);
+
+	if (!err && (!s->best_ns || s->estimate < s->best_ns + s->best_ns / 64))
+		err = judge(s);
+	return err;
+}
+
+static int run(struct search *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < N_WAYS && !is_enough(s); i++)
+		err = try_way(s, &ways[i]);
+	if (!err && !is_enough(s))
+		err = go(s, &ways[0]);
+	for (int i = 0; !err && i < MOST_LESSONS && !is_enough(s) && learn(s, i); i++)
+		err = try_way(s, &ways[0]);
+	/* A way that finds no place is no harm while there is another. */
+	return err == -E2BIG && s->best_ns ? 0 : err;
+}
+
+/* Groups: the use of a visit's first part. */
+static void set_groups(struct search *s)
+{
+	const struct um_blocks *b = s->b;
+	const struct um_schedule *sched = &s->out->sched;
+
+	for (uint32_t v = 0; v < b->n_visits; v++) {
+		uint32_t slot = b->part[b->touch[b->visit[v].first_touch].part].slot;
+		uint32_t u = sched->ops.at[b->visit[v].op].first_use;
+
+		while (sched->uses.at[u].slot != slot)
+			u++;
+		s->group[v] = u;
+		s->rank[v] = s->size[u]++;
+	}
+}
+
+static int prepare(struct search *s)
+{
+	const struct um_blocks *b = s->b;
+	const struct um_schedule *sched = &s->out->sched;
+	size_t uses = sched->uses.n + 1, visits = b->n_visits + 1ull;
+
+	s->clock = malloc((sched->ops.n + 1) * sizeof *s->clock);
+	s->group = malloc(visits * sizeof *s->group);
+	s->rank = malloc(visits * sizeof *s->rank);
+	s->size = calloc(uses, sizeof *s->size);
+	s->malus = calloc(visits, sizeof *s->malus);
+	s->blame = calloc(uses, sizeof *s->blame);
+	s->guilt = calloc(uses, sizeof *s->guilt);
+	s->pinned = calloc(visits, 1);
+	if (!s->clock || !s->group || !s->rank || !s->size || !s->malus || !s->blame || !s->guilt || !s->pinned)
+		return -ENOMEM;
+	s->clock[0] = 0;
+	for (size_t i = 0; i < sched->ops.n; i++) {
+		int32_t n = (int32_t)(b->first_of_op[i + 1] - b->first_of_op[i]);
+
+		s->clock[i + 1] = s->clock[i] + sched->ops.at[i].ns;
+		s->most = n > s->most ? n : s->most;
+	}
+	s->capacity = INT32_MAX;
+	if (s->out->budget / UM_BLOCK_BYTES < INT32_MAX)
+		s->capacity = (int32_t)(s->out->budget / UM_BLOCK_BYTES);
+	s->work_most = WORK_AT_LEAST + (uint64_t)WORK_PER_OP * sched->ops.n;
+	set_groups(s);
+	return 0;
+}
+
+static int __attribute__((format(printf, 4, 5))) refuse(char *why, size_t size, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (why && size) {
+		va_start(ap, fmt);
+		vsnprintf(why, size, fmt, ap);
+		va_end(ap);
+	}
+	return -err;
+}
+
+/* The best hints become the plan's. */
+static int hand_over(struct search *s, char *why, size_t size)
+{
+	struct um_plan *out = s->out;
+
+	if (!s->best_ns)
+		return refuse(why, size, EINVAL, "no sound plan found: %s", s->why);
+	um_vec_clear(&out->hints);
+	if (um_vec_reserve(&out->hints, s->best.n))
+		return -ENOMEM;
+	if (s->best.n)
+		memcpy(out->hints.at, s->best.at, s->best.n * sizeof *s->best.at);
+	out->hints.n = s->best.n;
+	out->predicted_ns = s->best_ns;
+	return 0;
+}
+
+int um_search_run(const struct um_blocks *b, struct um_plan *out, char *why, size_t size)
+{
+	struct search s = {.b = b, .out = out};
+	int err = prepare(&s);
+
+	if (!err)
+		err = run(&s);
+	if (!err)
+		err = hand_over(&s, why, size);
+	if (err == -E2BIG)
+		refuse(why, size, E2BIG, "%d MiB cannot hold what is in use around one op", 2 * s.capacity);
+	free(s.clock);
+	free(s.group);
+	free(s.rank);
+	free(s.size);
+	free(s.malus);
+	free(s.blame);
+	free(s.guilt);
+	free(s.pinned);
+	um_vec_fini(&s.best);
+	return err;
+}
