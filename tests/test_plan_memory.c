@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory runs out somewhere in planning or proving: it is said, nothing is lost. By itself this test only runs the plans;
+ * tests/plan_memory.sh runs it with each allocation failing in turn, and refuses status 3.
+ */
+#include "plan_fixture.h"
+#include "tap.h"
+
+long failmalloc_live(void) __attribute__((weak));
+
+static long live(void)
+{
+	return failmalloc_live ? failmalloc_live() : 0;
+}
+
+static int wrong, evictions;
+
+static void try_plan(uint64_t seed)
+{
+	struct um_schedule s = {0};
+	struct um_plan p;
+	struct um_plan_request r;
+	struct um_plan_figures f;
+	uint64_t grow;
+	char why[200];
+	long before;
+	int err;
+
+	fx_random(&s, seed);
+	r = fx_request(&s, fx_peak(&s) / 2 + 8 * FX_MIB);
+	before = live();
+	um_plan_init(&p);
+	err = um_plan_build(&r, &p, &grow, why, sizeof why);
+	wrong |= err && err != -ENOMEM;
+	if (!err) {
+		err = um_plan_check(&p, &f, why, sizeof why);
+		wrong |= err && err != -ENOMEM;
+		for (size_t i = 0; i < p.hints.n; i++)
+			evictions += p.hints.at[i].kind == UM_HINT_EVICT;
+	} else {
+		/* Nothing half made. */
+		wrong |= p.hints.n || p.sched.ops.n || p.strategy;
+	}
+	um_plan_fini(&p);
+	wrong |= live() != before;
+	um_schedule_fini(&s);
+}
+
+int main(void)
+{
+	/* With pairs that swap, ranges, lives through the end: see fx_random. */
+	try_plan(20);
+	try_plan(24);
+	if (!getenv("UM_FAIL_AT"))
+		ok(evictions > 0, "plans that have something to do");
+	ok(!wrong, "memory runs out and is found again");
+	tap_done();
+	return wrong ? 3 : 0;
+}
