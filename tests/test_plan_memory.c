@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory runs out somewhere in planning or proving: it is said, nothing is lost. By itself this test only runs the plans;
- * tests/plan_memory.sh runs it with each allocation failing in turn, and refuses status 3.
+ * Memory runs out somewhere in planning or proving: it is said, nothing is lost. By itself this test only runs the
+ * plans; tests/plan_memory.sh runs it with each allocation failing in turn, and refuses status 3.
  */
 #include "plan_fixture.h"
 #include "tap.h"

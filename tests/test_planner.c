@@ -302,6 +302,28 @@ static void by_chance(void)
 	ok(n - large > 200, "%d of %d could be planned", n - large, n);
 }
 
+/* As it comes from a heap, older tensors where they lie. `most`: of the time in core, in hundredths. */
+static void recorded(const char *name, double ratio, uint64_t most)
+{
+	struct um_schedule s = {0};
+	const char *dir = getenv("top_srcdir");
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", dir ? dir : ".", name);
+	if (fx_trace(&s, path)) {
+		ok(0, "%s is read", name);
+		return;
+	}
+	/* 24 bytes/ns, and ops as fast as ops on such a device are. */
+	for (size_t i = 0; i < s.ops.n; i++)
+		s.ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s.ops.at[i].cost) * 24;
+	is_int(build(&s, (uint64_t)((double)fx_peak(&s) / ratio)), 0, "%s at %.2f is planned", name, ratio);
+	ok(f.ns <= plan_.in_core_ns / 100 * most, "in %.2f of its time in core, at least %.2f",
+	   (double)f.ns / (double)plan_.in_core_ns, (double)plan_.bound_ns / (double)plan_.in_core_ns);
+	ok(f.ns >= plan_.bound_ns, "which no plan can beat");
+	um_schedule_fini(&s);
+}
+
 int main(void)
 {
 	um_plan_init(&plan_);
@@ -313,6 +335,10 @@ int main(void)
 	too_large();
 	unmanaged();
 	by_chance();
+	recorded("resnet50", 1.25, 145);
+	recorded("vgg16", 1.5, 210);
+	recorded("gpt2_small", 2, 340);
+	recorded("cg_laplace3d", 1.25, 680);
 	um_plan_fini(&plan_);
 	return tap_done();
 }

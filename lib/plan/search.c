@@ -30,10 +30,10 @@ static const struct way ways[] = {
 /* Times that one way is gone, each without the gaps that turned out too short. */
 #define MOST_ROUNDS 4
 
-/* Rounds of learning, and touches gone through in all: about 50 ms for 2,000 ops, half a second for 20,000. */
+/* Rounds of learning, and touches gone through in all: some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 48
-#define WORK_AT_LEAST 200000u
-#define WORK_PER_OP 100u
+#define WORK_AT_LEAST 400000u
+#define WORK_PER_OP 120u
 
 struct search {
 	const struct um_blocks *b;
@@ -223,7 +223,9 @@ static int prepare(struct search *s)
 	s->capacity = INT32_MAX;
 	if (s->out->budget / UM_BLOCK_BYTES < INT32_MAX)
 		s->capacity = (int32_t)(s->out->budget / UM_BLOCK_BYTES);
-	s->work_most = WORK_AT_LEAST + (uint64_t)WORK_PER_OP * sched->ops.n;
+	s->work_most = (uint64_t)WORK_PER_OP * sched->ops.n;
+	if (s->work_most < WORK_AT_LEAST)
+		s->work_most = WORK_AT_LEAST;
 	set_groups(s);
 	return 0;
 }

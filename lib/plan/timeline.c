@@ -214,16 +214,38 @@ static void hoist(struct lap *l, int64_t op, uint64_t due, uint64_t start, uint6
 	}
 }
 
-/* A block that is asked back before it has begun to leave would not be fetched, and then leave. */
-static void find_hasty(struct lap *l, const struct um_move *m, uint64_t start)
+/* The op after which a return may start, `after` or a later one below `known`: when its blocks have surely begun to
+ * leave. One that is asked back before would not be fetched, and leave then. INT64_MAX if they have not by then. */
+static int64_t gone_by(const struct lap *l, const struct um_move *m, int64_t after, int64_t known)
+{
+	uint64_t left = 0;
+
+	for (uint32_t i = m->first; i < m->first + m->n; i++)
+		left = l->left[l->r->back[i]] > left ? l->left[l->r->back[i]] : left;
+	if (!left)
+		return after;
+	left += copy_ns(UM_BLOCK_BYTES, l->timing->d2h);
+	if (known < 1 || l->done[known] < left)
+		return INT64_MAX;
+	for (int64_t lo = after < 0 ? -1 : after, hi = known - 1;;) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (lo >= hi)
+			return hi;
+		if (l->done[mid + 1] < left)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+}
+
+static void pin(struct lap *l, const struct um_move *m)
 {
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
 		uint32_t v = l->r->back[i];
 
-		if (l->left[v] < start || l->c->pinned[v])
-			continue;
+		l->t->hasty += !l->c->pinned[v];
 		l->c->pinned[v] = 1;
-		l->t->hasty++;
 	}
 }
 
@@ -234,12 +256,19 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 	while (l->r->n_moves && l->next < (uint64_t)LAPS * l->r->n_moves) {
 		const struct um_move *m = &l->r->move[l->next % l->r->n_moves];
 		int64_t base = (int64_t)(l->next / l->r->n_moves) * l->n;
-		int64_t need = base + m->need, after = base + m->after;
+		int64_t need = base + m->need, after = base + m->after, known = reached ? op : op - 1, gone;
 		int must = reached && need <= op;
 		uint64_t start, ready;
 
-		if (after >= (reached ? op : op - 1))
+		if (after >= known)
 			break;
+		gone = gone_by(l, m, after, known);
+		if (gone == INT64_MAX && !must)
+			break;
+		if (gone == INT64_MAX)
+			pin(l, m);
+		else
+			after = gone;
 		ready = after < 0 ? 0 : l->done[after + 1];
 		start = room_at(l, l->h2d > ready ? l->h2d : ready, m->bytes);
 		if (!must && start >= time) {
@@ -255,8 +284,6 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 		settle(l, start);
 		if (l->timing->eager && !must)
 			hoist(l, op, time, start, start + copy_ns(m->bytes, l->timing->h2d), m->bytes, need);
-		if (base)
-			find_hasty(l, m, start);
 		record(l, need, after, m);
 		l->resident += m->bytes;
 		l->h2d = start + copy_ns(m->bytes, l->timing->h2d);

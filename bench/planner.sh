@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Plans over recorded workloads: time of a steady iteration over that in core, over the proven lower bound, MiB copied
+# in and out, hints, and how long planning took (ms, the least of three).
+# Usage: bench/planner.sh BUILD-FOLDER TRACE...
+# PROFILES and RATIOS may be set; the geometric mean and the worst of the second figure come last.
+set -eu
+build=${1:?usage: bench/planner.sh BUILD-FOLDER TRACE...}
+shift
+src=$(cd "$(dirname "$0")/.." && pwd)
+make -s -C "$build" libum.la
+"$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE \
+	-I"$src/lib" -I"$src/include" -I"$src/tests" -o "$build/bench-planner" \
+	"$src/bench/planner.c" "$src/tests/plan_fixture.c" "$build/libum.la" -lm
+printf '%-28s %-8s %5s %9s %9s %8s %8s %7s %9s\n' \
+	workload profile ratio "x core" "x bound" "in MiB" "out MiB" hints "plan ms"
+for profile in ${PROFILES:-v100 a100 h100}; do
+	for trace; do
+		"$build/bench-planner" "$trace" "$profile" ${RATIOS:-1.25 1.5 2 3}
+	done
+done | tee "$build/bench-planner.out"
+awk 'NF == 9 { s += log($5); n++; if ($5 > worst) worst = $5 }
+	END { if (n) printf "%d plans: x bound %.3f in the geometric mean, %.3f at worst\n", n, exp(s / n), worst }' \
+	"$build/bench-planner.out"
