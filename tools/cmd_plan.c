@@ -4,6 +4,7 @@
  */
 #include "play_args.h"
 #include "tool.h"
+#include "umadvise.h"
 
 #include <stdio.h>
 
@@ -51,7 +52,7 @@ int cmd_plan(int argc, char **argv)
 
 	play_progress_end(&progress);
 	if (err) {
-		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : "could not be played");
+		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : umadv_strerror(err));
 	} else if (a.output[0] != '-' || a.output[1]) {
 		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB\n", a.output,
 		       (double)r.plan.ns / 1e6, (double)(r.plan.ns - r.plan.stall_ns) / 1e6,
@@ -59,5 +60,5 @@ int cmd_plan(int argc, char **argv)
 	}
 	um_play_result_fini(&r);
 	um_trace_free(t);
-	return tool_exit_of(err);
+	return play_exit_of(err);
 }

@@ -4,6 +4,7 @@
  */
 #include "play_args.h"
 #include "tool.h"
+#include "umadvise.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -234,11 +235,11 @@ static int simulate(const struct play_args *a, const char *path, struct output *
 		if (err) {
 			/* What holds for every strategy is said once. */
 			if (strcmp(run.r.why, why) != 0 || !*said)
-				tool_say("simulate", "%s: %s", path, *run.r.why ? run.r.why : strerror(-err));
+				tool_say("simulate", "%s: %s", path, *run.r.why ? run.r.why : umadv_strerror(err));
 			said = "yes";
 			memcpy(why, run.r.why, sizeof why);
-			if (tool_exit_of(err) > code)
-				code = tool_exit_of(err);
+			if (play_exit_of(err) > code)
+				code = play_exit_of(err);
 		} else if (print_run(out, &run)) {
 			code = TOOL_INTERNAL;
 		}

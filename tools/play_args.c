@@ -192,6 +192,11 @@ struct um_trace *play_args_trace(const struct play_args *a, const char *path, in
 	return NULL;
 }
 
+int play_exit_of(int err)
+{
+	return err == -EIO ? TOOL_INTERNAL : tool_exit_of(err);
+}
+
 static long long now_ms(void)
 {
 	struct timespec ts;

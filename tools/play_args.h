@@ -33,6 +33,9 @@ uint64_t play_args_budget(const struct play_args *a, const struct um_trace *t);
 /* Reads a trace; says why it cannot. */
 struct um_trace *play_args_trace(const struct play_args *a, const char *path, int *exit_code);
 
+/* The exit code for what um_play returned: a simulated device that gave up is no fault of an input. */
+int play_exit_of(int err);
+
 /* A line on stderr, where that is a terminal, while a run takes longer than two seconds. */
 struct play_progress {
 	const char *trace, *strategy;

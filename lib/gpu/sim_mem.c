@@ -192,7 +192,7 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 static int release(struct um_sim *sim, void *ptr, int pinned)
 {
 	struct um_sim_mem *m;
-	int err = 0;
+	int err;
 
 	if (!ptr)
 		return UM_CUDA_OK;
@@ -200,8 +200,7 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || (m->kind == UM_SIM_PINNED) != pinned)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	if (!pinned) /* the device may still use it: freeing waits for all of its work */
-		err = um_sim_finish(sim);
+	err = um_sim_finish(sim); /* the device may still use it: freeing waits for all of its work */
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);

@@ -37,7 +37,8 @@ int um_json_parse(struct um_json *j, const char *text, size_t n, uint64_t line, 
 	*j = (struct um_json){.line = line, .diag = diag};
 	j->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
 	if (!j->root) {
-		if (json_error_code(&e) == json_error_out_of_memory)
+		/* Where memory runs out before the parser has begun to read, it has no message. */
+		if (json_error_code(&e) == json_error_out_of_memory || !*e.text)
 			return um_diag_set(diag, ENOMEM, line, "out of memory");
 		make_printable(e.text);
 		return um_json_refuse(j, "%s (column %d): want one JSON object", e.text, e.column);
