@@ -48,7 +48,8 @@ ok "reading is counted" test "$read" -gt 100
 each() { # NAME STEP ARGUMENT...
 	local name=$1 by=$2
 	shift 2
-	ok "$name" "$BASH" "$top_srcdir/tests/failmalloc.sh" -f "$((read + 10))" -s "$by" -x 1 -x 2 -x 3 "$UMADVISE" "$@"
+	ok "$name" "$BASH" "$top_srcdir/tests/failmalloc.sh" -f "$((read + 10))" -s "$by" -x 1 -x 2 -x 3 \
+		"$UMADVISE" "$@"
 }
 each "simulate, all strategies" "$step" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4
 each "simulate, as JSON into a file" "$((step * 5))" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 \
