@@ -17,6 +17,7 @@ printf '%-28s %-8s %5s %9s %9s %8s %8s %7s %9s\n' \
 	workload profile ratio "x core" "x bound" "in MiB" "out MiB" hints "plan ms"
 for profile in ${PROFILES:-v100 a100 h100}; do
 	for trace; do
+		# shellcheck disable=SC2086 # a list of words
 		"$build/bench-planner" "$trace" "$profile" ${RATIOS:-1.25 1.5 2 3}
 	done
 done | tee "$build/bench-planner.out"
