@@ -164,11 +164,43 @@ static void recorded(const char *name)
 	um_schedule_fini(&s);
 }
 
+/* More slots than are searched for: they are placed as they are born. */
+static void as_a_stream(void)
+{
+	struct um_schedule s = {0};
+	struct um_plan_request r = fx_request(&s, 1ull << 40);
+	uint64_t grow, blocks, seed = 3, peak;
+	int32_t n = 300;
+
+	for (int i = 0; i < 41000; i++) {
+		int32_t birth = (int32_t)fx_draw(&seed, (uint64_t)n);
+		int32_t long_lived = fx_draw(&seed, 8) == 0;
+
+		fx_slot(&s, 1 + fx_draw(&seed, 1 << 16), birth,
+		        birth + 1 + (int32_t)fx_draw(&seed, long_lived ? (uint64_t)(n - birth) : 2) % (n - birth));
+	}
+	for (int i = 0; i < 100; i++)
+		fx_slot(&s, 1 + fx_draw(&seed, 1 << 20), i, i / 2);
+	fx_slot(&s, 1 << 20, -1, -1);
+	s.slots.at[0].flags = UM_SLOT_FIXED;
+	s.slots.at[0].place = r.grow_at + 4096;
+	for (int32_t i = 0; i < n; i++)
+		fx_op(&s, "op", 1, "");
+	is_int(um_place_build(&r, &s, &grow), 0, "more than can be searched for");
+	is_int(overlaps(&s, &blocks), 0, "without overlap");
+	is_u64(s.slots.at[0].place, r.grow_at + 4096, "what is settled stays");
+	peak = fx_peak(&s);
+	ok(blocks * UM_BLOCK_BYTES <= peak + peak / 8, "%d MiB of blocks for %d MiB alive", (int)(2 * blocks),
+	   (int)(peak / FX_MIB));
+	um_schedule_fini(&s);
+}
+
 int main(void)
 {
 	by_hand();
 	around_the_end();
 	by_chance();
+	as_a_stream();
 	recorded("resnet50");
 	recorded("vgg16");
 	recorded("gpt2_small");

@@ -3,6 +3,7 @@
  * The planner: small schedules whose best plan is known, then schedules by chance, each plan proved. A byte is a
  * nanosecond on the link; slots are 2 MiB, one block each, unless said.
  */
+#include "io/plan_file.h"
 #include "plan_fixture.h"
 #include "tap.h"
 
@@ -259,6 +260,19 @@ static int wanders(const struct um_schedule *s)
 	return 0;
 }
 
+/* With PLAN_DIR set: for tests/plan_replay.sh. */
+static void leave_file(uint64_t seed)
+{
+	const char *dir = getenv("PLAN_DIR");
+	char path[4096];
+
+	if (!dir || (seed % 4 && seed > 40))
+		return;
+	snprintf(path, sizeof path, "%s/%d.umplan", dir, (int)seed);
+	if (um_plan_write(path, &plan_, NULL))
+		tap_bail("a plan cannot be written");
+}
+
 /* Every plan is proved here too (build); and the same request gives the same plan. */
 static void by_chance(void)
 {
@@ -281,6 +295,7 @@ static void by_chance(void)
 			diag("seed %d: %s", (int)seed, why);
 		beaten += !err && plan_.predicted_ns < plan_.bound_ns;
 		if (!err) {
+			leave_file(seed);
 			um_plan_init(&again);
 			q = fx_request(&s, plan_.budget);
 			um_plan_build(&q, &again, &grow, NULL, 0);

@@ -4,11 +4,14 @@
  * (SmartPool, Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one.
  * What is placed is a list in address order, kept in runs of some entries: a search reads it front to back, an
  * insertion moves one run. What lives for ever is merged with its neighbours. Time is quadratic in the number of
- * slots, with a small constant.
+ * slots, with a small constant; long schedules go to place_stream.c.
  */
 #include "plan/place.h"
 
+#include "plan/place_stream.h"
+
 #define RUN 256
+#define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond, they are placed as a stream */
 
 /* [from, to) in ops, and [0, wrap) where it goes on into the next iteration. */
 struct arc {
@@ -31,6 +34,7 @@ struct placing {
 	uint8_t *wanders;
 	int32_t *used_at; /* by slot: the first op that uses it */
 	UM_VEC(struct run) runs;
+	int through_end_for_ever;
 };
 
 static const struct arc for_ever = {0, INT32_MAX, 0};
@@ -50,6 +54,8 @@ static struct arc arc_of(const struct placing *p, uint32_t slot)
 	const struct um_slot *t = &p->sched->slots.at[slot];
 
 	if (p->wanders[slot] || (t->birth < 0 && t->death < 0))
+		return for_ever;
+	if (p->through_end_for_ever && um_slot_alive_first(t))
 		return for_ever;
 	if (t->birth < 0)
 		return (struct arc){0, t->death, 0};
@@ -280,6 +286,76 @@ static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t 
 	return 0;
 }
 
+/* Places for slots of the last rank in the holes that are left for ever. Settled slots block theirs for ever. */
+static int grant_stream(struct placing *p, const struct wish *wish, size_t n, uint64_t *top)
+{
+	struct um_place_life *life = malloc((n + 1) * sizeof *life);
+	UM_VEC(struct um_place_hole) holes = {0};
+	uint64_t from = 0;
+	uint32_t at = 0;
+	int err = life ? 0 : -ENOMEM;
+
+	do {
+		const struct run *r = &p->runs.at[at];
+
+		for (uint32_t i = 0; !err && i < r->n; i++) {
+			if (r->at[i].addr > from)
+				err = um_vec_push(&holes, ((struct um_place_hole){from, r->at[i].addr}));
+			from = r->at[i].end > from ? r->at[i].end : from;
+		}
+		at = r->next;
+	} while (at);
+	for (size_t i = 0; !err && i < n; i++)
+		life[i] = (struct um_place_life){wish[i].slot, wish[i].at, p->sched->slots.at[wish[i].slot].death,
+		                                 wish[i].bytes, 0};
+	if (!err)
+		err = um_place_stream(holes.at, holes.n, life, n, (int32_t)p->sched->ops.n);
+	for (size_t i = 0; !err && i < n; i++) {
+		p->sched->slots.at[life[i].slot].place = life[i].place;
+		if (life[i].place + life[i].bytes > *top)
+			*top = life[i].place + life[i].bytes;
+	}
+	um_vec_fini(&holes);
+	free(life);
+	return err;
+}
+
+static int by_birth(const void *a, const void *b)
+{
+	const struct wish *x = a, *y = b;
+
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->slot < y->slot ? -1 : x->slot > y->slot;
+}
+
+/* All of them: searched for if they are few, else what has a beginning and an end within the iteration as a stream. */
+static int grant_all(struct placing *p, struct wish *wish, size_t n, uint64_t *top)
+{
+	size_t first = 0, kept = 0;
+	int err;
+
+	while (first < n && wish[first].rank < 2)
+		first++;
+	if (n - first <= MOST_SEARCHED)
+		return grant(p, wish, n, top);
+	for (size_t i = first; i < n; i++) {
+		const struct um_slot *t = &p->sched->slots.at[wish[i].slot];
+		struct wish w = wish[i];
+
+		if (t->birth >= 0 && t->birth < t->death)
+			continue;
+		wish[i] = wish[first + kept];
+		wish[first + kept++] = w;
+	}
+	/* What lives through the end lies apart for ever: addresses are cheap, and blocks that hold nothing are
+	 * free. */
+	p->through_end_for_ever = 1;
+	err = grant(p, wish, first + kept, top);
+	qsort(wish + first + kept, n - first - kept, sizeof *wish, by_birth);
+	return err ? err : grant_stream(p, wish + first + kept, n - first - kept, top);
+}
+
 static int find_uses(struct placing *p)
 {
 	const struct um_schedule *s = p->sched;
@@ -310,7 +386,7 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 	if (!err)
 		err = add_settled(&p);
 	if (!err)
-		err = grant(&p, wish, list_wishes(&p, wish), &top);
+		err = grant_all(&p, wish, list_wishes(&p, wish), &top);
 	if (!err)
 		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 	free(wish);
