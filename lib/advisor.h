@@ -69,6 +69,7 @@ struct umadv {
 	struct um_executor *executor; /* NULL: no hints */
 	int confirmed; /* the plan's schedule was followed to its end, or seen twice, or saved by an earlier run */
 	int adopt; /* take the program up at the first op of the iteration */
+	int fresh; /* the plan has not been followed to its end yet */
 	unsigned replans;
 	uint64_t last_signature;
 	uint64_t misplaced; /* births of this iteration that do not lie where planned */
@@ -108,6 +109,9 @@ int um_advisor_warm(struct umadv *adv, struct um_plan *plan);
 
 /* An event to whoever listens: the recorder, and the trace being written. */
 void um_advisor_feed(struct umadv *adv, const struct um_event *e);
+
+/* Managed memory that was ever given out, in whole blocks: an array to be freed (NULL: no memory) and its length. */
+size_t um_advisor_used(const struct umadv *adv, struct um_executor_range **out);
 
 /* learning.c: an iteration ended; what is followed from now on? */
 void um_advisor_learn(struct umadv *adv);

@@ -14,9 +14,13 @@
 /* Behind every address that a device may return: where the planner may pretend that there is more memory. */
 #define GROW_AT (1ull << 56)
 
-static void drop_plan(struct umadv *adv)
+/* The plan ends: left in the middle, or followed to the end of the iteration. */
+static void drop_plan(struct umadv *adv, int followed)
 {
-	um_executor_leave(adv->executor);
+	if (followed)
+		um_executor_end(adv->executor);
+	else
+		um_executor_leave(adv->executor);
 	um_cursor_drop(&adv->cursor);
 	um_program_fini(&adv->program);
 	um_plan_fini(&adv->plan);
@@ -55,6 +59,21 @@ static void fill_times(const struct umadv *adv, struct um_schedule *s)
 	}
 }
 
+/* Where the tensors lie now that the slots are bound to. What is freed and born again in every iteration need not stay
+ * there: it is placed anew, and lies so from its next birth on. */
+static void settle_places(struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->slots.n; i++) {
+		struct um_slot *t = &s->slots.at[i];
+
+		t->bound_addr = t->place;
+		if (!t->bound.v || t->birth < 0 || t->death > t->birth)
+			continue;
+		t->flags &= ~(unsigned)UM_SLOT_FIXED;
+		t->place = UINT64_MAX;
+	}
+}
+
 static int cmp_id(const void *a, const void *b)
 {
 	const struct um_tensor_id *x = a, *y = b;
@@ -86,7 +105,8 @@ static int add_bystanders(struct umadv *adv, struct um_schedule *s)
 				       .flags = UM_SLOT_FIXED,
 				       .role = t->role,
 				       .place = t->addr,
-				       .bound = t->id};
+				       .bound = t->id,
+				       .bound_addr = t->addr};
 
 		err = um_vec_push(&s->slots, slot);
 	}
@@ -142,7 +162,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 }
 
 /* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
-static void follow(struct umadv *adv, struct um_schedule *s)
+static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 {
 	struct um_plan_figures figures;
 	struct um_plan plan;
@@ -151,12 +171,13 @@ static void follow(struct umadv *adv, struct um_schedule *s)
 
 	um_plan_init(&plan);
 	fill_times(adv, s);
+	settle_places(s);
 	err = add_bystanders(adv, s);
 	if (!err)
 		err = build_plan(adv, s, &plan, why, sizeof why);
 	if (!err)
 		err = um_plan_check(&plan, &figures, why, sizeof why);
-	drop_plan(adv);
+	drop_plan(adv, followed);
 	if (err)
 		goto fail;
 	adv->plan = plan;
@@ -167,6 +188,7 @@ static void follow(struct umadv *adv, struct um_schedule *s)
 	if (err)
 		goto fail;
 	adv->adopt = 1;
+	adv->fresh = 1;
 	adv->stats.plan_peak_bytes = figures.peak_bytes;
 	um_advisor_log(adv, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
@@ -175,7 +197,7 @@ static void follow(struct umadv *adv, struct um_schedule *s)
 		       (unsigned long long)(adv->budget >> 20));
 	return;
 fail:
-	drop_plan(adv);
+	drop_plan(adv, 0);
 	um_plan_fini(&plan);
 	if (err == -ENOMEM)
 		adv->stats.errors++;
@@ -197,12 +219,31 @@ static int out_of_step(const struct um_schedule *s)
 	return 0;
 }
 
+size_t um_advisor_used(const struct umadv *adv, struct um_executor_range **out)
+{
+	const struct um_pool *a = &adv->pool;
+	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
+
+	for (size_t i = 0; i < a->regions.n && used; i++) {
+		const struct um_pool_region *r = &a->regions.at[i];
+		uint64_t blocks = (r->used_hi - r->addr + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
+
+		used[i] = (struct um_executor_range){r->addr, blocks * UM_BLOCK_BYTES};
+	}
+	*out = used;
+	return a->regions.n;
+}
+
 /* The plan stays: from the next op 0 on if it was followed to the end, else taken up anew. */
 static void keep(struct umadv *adv, int followed)
 {
 	um_cursor_begin(&adv->cursor);
 	if (followed && um_executor_active(adv->executor)) {
-		um_executor_begin(adv->executor);
+		struct um_executor_range *used;
+		size_t n = um_advisor_used(adv, &used);
+
+		um_executor_begin(adv->executor, used, used ? n : 0);
+		free(used);
 		return;
 	}
 	um_executor_leave(adv->executor);
@@ -214,6 +255,7 @@ void um_advisor_learn(struct umadv *adv)
 	const struct um_cursor *c = &adv->cursor;
 	int have = adv->plan.sched.ops.n != 0;
 	int followed = have && c->on && c->op == c->sched->ops.n;
+	int first = adv->fresh; /* what was placed before the plan may have been in the way */
 	struct um_schedule s;
 	int changed = 0;
 
@@ -226,22 +268,23 @@ void um_advisor_learn(struct umadv *adv)
 	if (have && !followed && c->on)
 		um_advisor_leave(adv); /* the iteration stopped short */
 	adv->last_signature = adv->last.signature;
+	adv->fresh = 0;
 	if (followed) {
 		adv->confirmed = 1;
 		if (err || adv->replans >= UM_MAX_REPLANS ||
-		    (!changed && !adv->misplaced && !out_of_step(&adv->plan.sched))) {
+		    (!changed && (!adv->misplaced || first) && !out_of_step(&adv->plan.sched))) {
 			keep(adv, 1);
 		} else {
 			unsigned replans = adv->replans + 1;
 
-			follow(adv, &s);
+			follow(adv, &s, 1);
 			adv->replans = replans;
 			adv->confirmed = 1;
 		}
 	} else if (have && (err || (adv->confirmed && !repeated))) {
 		keep(adv, 0);
 	} else if (!err) {
-		follow(adv, &s);
+		follow(adv, &s, 0);
 	}
 	um_schedule_fini(&s);
 }
@@ -278,7 +321,7 @@ void um_advisor_start_warm(struct umadv *adv)
 		if (t->used_op == UINT64_MAX)
 			t->used_op = 0;
 	}
-	follow(adv, s);
+	follow(adv, s, 0);
 	adv->confirmed = adv->plan.sched.ops.n != 0;
 	um_plan_fini(&adv->warm);
 }

@@ -9,7 +9,7 @@
 /* Where the plan says, if it says and that is free; else where there is room. */
 static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 {
-	int planned = adv->executor && um_executor_active(adv->executor);
+	int planned = adv->executor && adv->cursor.on && (adv->adopt || um_executor_active(adv->executor));
 
 	for (int choice = 0; choice < 2; choice++) {
 		uint64_t place = um_cursor_place(&adv->cursor, bytes, choice);

@@ -143,22 +143,11 @@ static void prefetch_on_use(struct umadv *adv, um_stream stream)
 /* The first op of an iteration fits: from here on the program runs. */
 static void take_up(struct umadv *adv)
 {
-	const struct um_pool *a = &adv->pool;
-	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
-	size_t n = 0;
+	struct um_executor_range *used;
+	size_t n = um_advisor_used(adv, &used);
 
 	adv->adopt = 0;
-	if (!used) {
-		adv->stats.errors++;
-		return;
-	}
-	for (size_t i = 0; i < a->regions.n; i++) {
-		uint64_t bytes = a->regions.at[i].used_hi - a->regions.at[i].addr;
-
-		used[n++] = (struct um_executor_range){a->regions.at[i].addr,
-						       (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES};
-	}
-	if (um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n))
+	if (!used || um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n))
 		adv->stats.errors++;
 	else
 		adv->stats.plans++;

@@ -33,7 +33,9 @@ int main(void)
 	make_op(&p, "y", SLOTS(2), UM_WRITE);
 	make_op(&p, "z", SLOTS(1), UM_UPDATE);
 	p.sched.slots.at[0].bound = a.id;
+	p.sched.slots.at[0].bound_addr = a.addr;
 	p.sched.slots.at[1].bound = b.id;
+	p.sched.slots.at[1].bound_addr = b.addr;
 
 	um_cursor_init(&c);
 	is_int(um_cursor_begin(&c), 1, "nothing to follow: an iteration begins all the same");

@@ -41,6 +41,8 @@ static void make_turns(struct um_plan *plan)
 	make_slot(plan, BASE + 2 * MIB2, 2 * MIB2, -1, -1);
 	plan->sched.slots.at[0].bound.v = 1;
 	plan->sched.slots.at[1].bound.v = 2;
+	for (int i = 0; i < 2; i++)
+		plan->sched.slots.at[i].bound_addr = plan->sched.slots.at[i].place;
 	make_op(plan, "a", SLOTS(0), UM_UPDATE);
 	make_op(plan, "b", SLOTS(1), UM_UPDATE);
 	make_hint(plan, UM_HINT_EVICT, 0, 1, 0, 2 * MIB2);
@@ -72,7 +74,7 @@ static void run(unsigned fail_nth)
 		ok(um_executor_adopt(ex, &p, 2, &used, 1) == 0 && um_executor_active(ex), "takes a program up");
 		for (int i = 0; i < 100; i++) {
 			if (i)
-				um_executor_begin(ex);
+				um_executor_begin(ex, &used, 1);
 			if (um_executor_op(ex, 0, NULL, &cur) || um_executor_op(ex, 1, NULL, &cur))
 				tap_bail("queues full after a few requests");
 		}

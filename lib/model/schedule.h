@@ -33,6 +33,7 @@ struct um_slot {
 	uint64_t place; /* address (or arena offset, in a file) where it lies or shall lie; UINT64_MAX unknown. Two
 			   slots that are alive at the same time never overlap; slots share 2 MiB blocks */
 	struct um_tensor_id bound; /* who it is when the next iteration begins; 0 where that is to be born */
+	uint64_t bound_addr; /* where that tensor lies */
 };
 
 struct um_sched_use {

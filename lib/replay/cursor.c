@@ -49,7 +49,7 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 		const struct um_slot *s = &sched->slots.at[i];
 
 		slots[i].id = s->bound;
-		slots[i].addr = s->bound.v ? s->place : UINT64_MAX;
+		slots[i].addr = s->bound.v ? s->bound_addr : UINT64_MAX;
 	}
 	c->serial = 1;
 	c->on = 1;

@@ -294,11 +294,21 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	return 0;
 }
 
-void um_executor_begin(struct um_executor *ex)
+void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used)
 {
-	ex->first = 0;
+	const struct um_program *p = ex->program;
+	size_t n = ex->first ? n_used : 0;
+
 	ex->in_base = um_lanes_in_put(&ex->lanes);
+	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
+		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
+	ex->first = 0;
 	ex->out_base = um_lanes_out_put(&ex->lanes);
+}
+
+void um_executor_end(struct um_executor *ex)
+{
+	ex->program = NULL;
 }
 
 void um_executor_settle(struct um_executor *ex)

@@ -50,8 +50,12 @@ void um_executor_close(struct um_executor *ex);
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used);
 
-/* The next iteration begins and the program goes on. */
-void um_executor_begin(struct um_executor *ex);
+/* The next iteration begins and the program goes on. After the first one, memory outside the program that has died
+ * since is sent away. */
+void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used);
+
+/* The program ends with the iteration that was just announced: what it asked for is still done. */
+void um_executor_end(struct um_executor *ex);
 
 /* Op number `op` is about to be launched on `stream`. 0, or -EAGAIN: the queues are full, the program was left. */
 int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor);

@@ -345,13 +345,13 @@ static int cmp_start(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* What is resident now is what the steady iteration begins with. Dead blocks need not be brought. */
+/* What is resident now is what the steady iteration begins with; dead blocks too: what is born in them expects them. */
 static int list_start(struct um_program_walk *b)
 {
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		const struct um_program_block *bl = &b->blocks[k];
 
-		if (bl->resident && bl->wanted) {
+		if (bl->resident) {
 			struct um_start_block s = {bl->addr, bl->n_touch ? b->touches[bl->first_touch] : UINT32_MAX};
 
 			if (um_vec_push(&b->out->start, s))
