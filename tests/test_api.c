@@ -48,13 +48,13 @@ struct step {
 	float *in, *out, *w;
 };
 
-/* out = in * w + 1, element by element: depends on all that went before. */
+/* Element by element; depends on all that went before, and stays small. */
 static void layer(void *arg)
 {
 	struct step *s = arg;
 
 	for (unsigned i = 0; i < N; i += 97)
-		s->out[i] = s->in[i] * s->w[i] + 1;
+		s->out[i] = s->in[i] * s->w[i] * 0.25f + 1;
 }
 
 static void update(void *arg)
@@ -62,7 +62,7 @@ static void update(void *arg)
 	struct step *s = arg;
 
 	for (unsigned i = 0; i < N; i += 97)
-		s->w[i] = s->w[i] * 0.5f + s->out[i] * 0.25f;
+		s->w[i] = s->w[i] * 0.5f + s->out[i] * 0.03125f;
 }
 
 struct result {
@@ -169,6 +169,148 @@ static void results(void)
 	remove(path);
 }
 
+/* Iterations that are not alike: every third one has fewer layers, every fifth one ends early, tensors are born in
+ * another order. What was planned for the others must not show in the results. */
+static int wander(struct umadv *adv, struct result *r)
+{
+	static struct step steps[40][2 * BUFS];
+	float *w[BUFS], *x, *y[BUFS];
+	int err = umadv_alloc(adv, (void **)&x, N * sizeof *x, "x", UMADV_INPUT);
+
+	for (int i = 0; i < BUFS && !err; i++)
+		err = umadv_alloc(adv, (void **)&w[i], N * sizeof *x, "w", UMADV_PARAM);
+	for (unsigned i = 0; i < N && !err; i += 97) {
+		x[i] = 1 + (float)(i % 11);
+		for (int k = 0; k < BUFS; k++)
+			w[k][i] = (float)((i + (unsigned)k) % 5) / 8;
+	}
+	for (int it = 0; it < 40 && !err; it++) {
+		int layers = it % 7 == 3 ? BUFS - 4 : BUFS, updates = it % 11 == 5 ? layers / 2 : layers;
+
+		err = umadv_iter(adv, NULL);
+		for (int k = 0; k < layers && !err; k++) {
+			size_t extra = it % 13 == 7 ? 4096 : 0;
+
+			err = umadv_alloc(adv, (void **)&y[k], N * sizeof *x + extra, "y", UMADV_ACT);
+			if (!err)
+				err = umadv_op(adv, NULL, "layer",
+					       UMADV_USES(UMADV_READ(k ? y[k - 1] : x), UMADV_READ(w[k]),
+							  UMADV_WRITE_RANGE(y[k], N * sizeof *x)));
+			steps[it][k] = (struct step){k ? y[k - 1] : x, y[k], w[k]};
+			if (!err)
+				err = umadv_sim_run(adv, NULL, layer, &steps[it][k]);
+		}
+		for (int k = layers; k-- > 0 && !err;) {
+			if (k < updates) {
+				err = umadv_op(adv, NULL, "update", UMADV_USES(UMADV_READ(y[k]), UMADV_UPDATE(w[k])));
+				steps[it][BUFS + k] = (struct step){x, y[k], w[k]};
+				if (!err)
+					err = umadv_sim_run(adv, NULL, update, &steps[it][BUFS + k]);
+			}
+			if (!err)
+				err = umadv_free(adv, y[k]);
+		}
+	}
+	if (!err)
+		err = umadv_sim_sync(adv);
+	r->sum = 0;
+	for (int k = 0; k < BUFS && !err; k++)
+		for (unsigned i = 0; i < N; i += 97)
+			r->sum += w[k][i];
+	r->stats.struct_size = sizeof r->stats;
+	return err ? err : umadv_stats_get(adv, &r->stats);
+}
+
+static void irregular(void)
+{
+	struct result plain, hinted;
+	struct umadv *adv = open_sim(60 * MIB, "on-demand", NULL);
+	int err = wander(adv, &plain);
+
+	umadv_close(adv);
+	ok(err == 0, "iterations that are not alike");
+	adv = open_sim(60 * MIB, NULL, NULL);
+	err = wander(adv, &hinted);
+	umadv_close(adv);
+	ok(err == 0 && hinted.sum == plain.sum, "have the same results with hints (%g, %g)", hinted.sum, plain.sum);
+	ok(hinted.stats.divergences > 2, "though the schedule is left (%llu times)",
+	   (unsigned long long)hinted.stats.divergences);
+	ok(hinted.stats.hinted_iterations > 20 && hinted.stats.discard_bytes > 0, "and taken up again (%llu of 40)",
+	   (unsigned long long)hinted.stats.hinted_iterations);
+}
+
+enum promise { NONE, TRANSIENT, DEAD };
+
+/* Scratch buffers that are written, read by the next op, and not needed after it, in room for half of them. */
+static int scratch(enum promise promise, struct result *r)
+{
+	static struct step steps[64][2 * BUFS];
+	struct umadv *adv = open_sim(32 * MIB, NULL, NULL);
+	float *buf[BUFS], *sum;
+	int err = umadv_alloc(adv, (void **)&sum, N * sizeof *sum, "sum", UMADV_PARAM);
+
+	for (int k = 0; k < BUFS && !err; k++) {
+		err = umadv_alloc(adv, (void **)&buf[k], N * sizeof *sum, "scratch", UMADV_WORKSPACE);
+		if (!err && promise == TRANSIENT)
+			err = umadv_transient(adv, buf[k]);
+	}
+	for (unsigned i = 0; i < N && !err; i += 97)
+		sum[i] = (float)(i % 5);
+	for (int it = 0; it < 14 && !err; it++) {
+		err = umadv_iter(adv, NULL);
+		for (int k = 0; k < BUFS && !err; k++) {
+			float *in = k ? buf[k - 1] : sum;
+
+			err = umadv_op(adv, NULL, "fill",
+				       UMADV_USES(UMADV_READ(in), UMADV_READ(sum), UMADV_WRITE(buf[k])));
+			steps[it][k] = (struct step){in, buf[k], sum};
+			if (!err)
+				err = umadv_sim_run(adv, NULL, layer, &steps[it][k]);
+			if (!err && promise == DEAD && k)
+				err = umadv_dead(adv, buf[k - 1]);
+		}
+		if (!err)
+			err = umadv_op(adv, NULL, "fold", UMADV_USES(UMADV_READ(buf[BUFS - 1]), UMADV_UPDATE(sum)));
+		steps[it][BUFS] = (struct step){sum, buf[BUFS - 1], sum};
+		if (!err)
+			err = umadv_sim_run(adv, NULL, update, &steps[it][BUFS]);
+		if (!err && promise == DEAD)
+			err = umadv_dead(adv, buf[BUFS - 1]);
+	}
+	if (!err)
+		err = umadv_sim_sync(adv);
+	r->sum = 0;
+	for (unsigned i = 0; i < N && !err; i += 97)
+		r->sum += sum[i];
+	r->stats.struct_size = sizeof r->stats;
+	if (!err)
+		err = umadv_stats_get(adv, &r->stats);
+	umadv_close(adv);
+	return err;
+}
+
+static void promises(void)
+{
+	struct result none, transient, dead;
+	int err = scratch(NONE, &none);
+
+	ok(!err && none.stats.hinted_iterations > 8, "scratch without a promise");
+	is_u64(none.stats.discard_bytes, 0, "is never thrown away");
+	ok(none.stats.evict_bytes > 0, "but copied to the host");
+	err = scratch(TRANSIENT, &transient);
+	ok(!err && transient.sum == none.sum, "transient scratch: the same results");
+	ok(transient.stats.evict_bytes + transient.stats.discard_bytes > 0 &&
+		   transient.stats.evict_bytes <= none.stats.evict_bytes,
+	   "and no more copies (%llu discarded, %llu copied)", (unsigned long long)transient.stats.discard_bytes,
+	   (unsigned long long)transient.stats.evict_bytes);
+	err = scratch(DEAD, &dead);
+	ok(!err && dead.sum == none.sum, "scratch declared dead: the same results, poisoned as it is");
+	ok(dead.stats.discard_bytes > 0 && dead.stats.evict_bytes < none.stats.evict_bytes,
+	   "thrown away instead of copied (%llu discarded, %llu copied of %llu)",
+	   (unsigned long long)dead.stats.discard_bytes, (unsigned long long)dead.stats.evict_bytes,
+	   (unsigned long long)none.stats.evict_bytes);
+}
+
 static void arguments(void)
 {
 	struct umadv_options o;
@@ -246,6 +388,8 @@ static void arguments(void)
 int main(void)
 {
 	results();
+	irregular();
+	promises();
 	arguments();
 	return tap_done();
 }
