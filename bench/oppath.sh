@@ -9,7 +9,8 @@ build=${1:?usage: bench/oppath.sh BUILD-FOLDER}
 src=$(cd "$(dirname "$0")/.." && pwd)
 make -s -C "$build" libum.la
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -pthread \
-	-I"$src/lib" -I"$src/include" -I"$src/tests" -o "$build/bench-oppath" "$src/bench/oppath.c" "$build/libum.la" -lm
+	-I"$src/lib" -I"$src/include" -I"$src/tests" -o "$build/bench-oppath" "$src/bench/oppath.c" \
+	"$build/libum.la" -lm
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -17,7 +18,7 @@ trap 'rm -rf "$tmp"' EXIT
 count() {
 	valgrind --tool=callgrind --separate-threads=yes --toggle-collect=umadv_op --callgrind-out-file="$tmp/out.$1" \
 		"$build/bench-oppath" "$1" >"$tmp/log" 2>&1 || { cat "$tmp/log" >&2; exit 1; }
-	cat "$tmp/out.$1-01" 2>/dev/null | sed -n 's/^\(summary\|totals\): *//p' | head -n 1
+	sed -n 's/^\(summary\|totals\): *//p' "$tmp/out.$1-01" 2>/dev/null | head -n 1
 }
 
 few=$(count 10)
