@@ -106,8 +106,9 @@ UMADV_API void umadv_close(struct umadv *adv);
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
 /* Allocates `bytes` of managed memory, 512-byte aligned, undefined content. `name` (copied, may be NULL) is what
- * reports and plans call it; equal names are fine. 0, -EINVAL, -ENOMEM. Cost O(log tensors), seldom a call into CUDA.
- */
+ * reports and plans call it; equal names are fine. The memory may be that of a tensor freed before, in stream order:
+ * ops may use it at once, the CPU after the ops announced so far have finished. 0, -EINVAL, -ENOMEM. Cost O(log
+ * tensors), seldom a call into CUDA; may wait for a hint on that memory that is still under way. */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
 /* Ends a tensor. Ops already announced that use it may still be running on their stream: the memory is used again only
@@ -123,10 +124,11 @@ UMADV_API int umadv_disown(struct umadv *adv, void *ptr, size_t bytes);
 
 /* The content of this tensor is never read in an iteration before that iteration has written it (scratch, activations
  * that are kept allocated): between iterations it is dead and may be discarded. A promise: wrong, it changes results.
- */
+ * Only ops write it, not the CPU. */
 UMADV_API int umadv_transient(struct umadv *adv, void *ptr);
 
-/* The content of this tensor, as of the ops announced so far, will not be read again. A promise, as above. */
+/* The content of this tensor, as of the ops announced so far, will not be read again. A promise, as above; the next to
+ * write it is an op. */
 UMADV_API int umadv_dead(struct umadv *adv, void *ptr);
 
 /* --- what runs -------------------------------------------------------------------------------------------------- */

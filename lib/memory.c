@@ -7,7 +7,7 @@
 #include <errno.h>
 
 /* Where the plan says, if it says and that is free; else where there is room. */
-static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
+static int find_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 {
 	int planned = adv->executor && adv->cursor.on && (adv->adopt || um_executor_active(adv->executor));
 
@@ -21,6 +21,15 @@ static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 	}
 	adv->misplaced += (uint64_t)planned;
 	return um_pool_take(&adv->pool, bytes, planned, addr);
+}
+
+static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
+{
+	int err = find_place(adv, bytes, addr);
+
+	if (!err && adv->executor)
+		um_executor_claim(adv->executor, *addr, bytes);
+	return err;
 }
 
 static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,

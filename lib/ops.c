@@ -158,6 +158,7 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
 {
 	struct um_cursor *c = &adv->cursor;
 
+	um_executor_see(adv->executor, stream);
 	if (!c->on || !c->sched)
 		return;
 	if (um_cursor_op(c, op)) {

@@ -73,13 +73,14 @@ static void run(unsigned fail_nth)
 	for (int round = 0; round < 2; round++) {
 		ok(um_executor_adopt(ex, &p, 2, &used, 1) == 0 && um_executor_active(ex), "takes a program up");
 		for (int i = 0; i < 100; i++) {
+			um_executor_see(ex, NULL);
 			if (i)
 				um_executor_begin(ex, &used, 1);
 			if (um_executor_op(ex, 0, NULL, &cur) || um_executor_op(ex, 1, NULL, &cur))
 				tap_bail("queues full after a few requests");
 		}
 		wait_for_calls(ex);
-		um_executor_settle(ex);
+		um_executor_claim(ex, BASE, 4 * MIB2);
 		um_executor_leave(ex);
 		ok(!um_executor_active(ex), "leaves it");
 	}
@@ -122,7 +123,7 @@ static void moved(void)
 	um_executor_op(ex, 0, NULL, &cur);
 	um_executor_op(ex, 1, NULL, &cur);
 	allow = 1;
-	um_executor_settle(ex);
+	um_executor_claim(ex, BASE, 4 * MIB2);
 	wait_for_calls(ex);
 	um_executor_counts(ex, &n);
 	is_u64(n.prefetch_bytes, 2 * MIB2 + 3 * MIB2,

@@ -15,6 +15,7 @@ struct um_executor {
 	const struct um_program *program; /* NULL: none */
 	um_stream streams[UM_LANES_STREAMS]; /* the app's, in order of appearance */
 	unsigned n_streams;
+	int crowded; /* there are more streams than are told apart: no hints */
 	uint32_t in_base, out_base; /* numbers at the beginning of this iteration */
 	int first; /* the iteration that took the program up */
 	size_t start_next; /* first: start blocks whose op has been passed */
@@ -60,15 +61,15 @@ void um_executor_close(struct um_executor *ex)
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
 
-static int see_stream(struct um_executor *ex, um_stream stream)
+void um_executor_see(struct um_executor *ex, um_stream stream)
 {
 	for (unsigned i = 0; i < ex->n_streams; i++)
 		if (ex->streams[i] == stream)
-			return 0;
+			return;
 	if (ex->n_streams == UM_LANES_STREAMS)
-		return -EAGAIN;
-	ex->streams[ex->n_streams++] = stream;
-	return 0;
+		ex->crowded = 1;
+	else
+		ex->streams[ex->n_streams++] = stream;
 }
 
 /* What may not be thrown away leaves with a copy. */
@@ -162,7 +163,8 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 
 	if (!p)
 		return 0;
-	if (see_stream(ex, stream))
+	um_executor_see(ex, stream);
+	if (ex->crowded)
 		goto full;
 	for (uint32_t i = p->first[op]; i < p->actions.n && p->actions.at[i].at == op; i++) {
 		const struct um_action *a = &p->actions.at[i];
@@ -263,10 +265,10 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	uint32_t *seq = malloc((n ? n : 1) * sizeof *seq);
 	uint64_t in_use = 0;
 
-	if (!keep || !seq) {
+	if (ex->crowded || !keep || !seq) {
 		free(keep);
 		free(seq);
-		return -ENOMEM;
+		return ex->crowded ? -EAGAIN : -ENOMEM;
 	}
 	um_executor_leave(ex);
 	free(ex->start_seq);
@@ -311,9 +313,10 @@ void um_executor_end(struct um_executor *ex)
 	ex->program = NULL;
 }
 
-void um_executor_settle(struct um_executor *ex)
+void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
-	um_lanes_settle(&ex->lanes);
+	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1),
+		       (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
 }
 
 void um_executor_leave(struct um_executor *ex)

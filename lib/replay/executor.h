@@ -44,6 +44,10 @@ struct um_executor_range {
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host);
 void um_executor_close(struct um_executor *ex);
 
+/* An op is about to be launched on `stream`, whether a program is followed or not: nothing is taken away before the ops
+ * that are announced so far. Op path. */
+void um_executor_see(struct um_executor *ex, um_stream stream);
+
 /* Takes up a program (borrowed until the next adopt, leave or close) at the beginning of an iteration, just before its
  * first op is announced: sends away what the steady iteration does not begin with, brings what it does. 0 or -errno and
  * nothing is issued. */
@@ -64,8 +68,9 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
  * ours is under way any more. */
 void um_executor_leave(struct um_executor *ex);
 
-/* Waits until every discard issued so far is done: before memory is used in a way that the program does not know of. */
-void um_executor_settle(struct um_executor *ex);
+/* Memory is about to have a new owner: returns when no discard that was asked for while it was dead is under way or to
+ * come. Cost: the requests that are pending. */
+void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 int um_executor_active(const struct um_executor *ex);
 uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever became of them */

@@ -325,6 +325,24 @@ void um_lanes_settle(struct um_lanes *l)
 	l->any_discard = 0;
 }
 
+void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
+{
+	uint32_t done = outs_done(l), last = l->discard, k = l->any_discard ? last : done;
+
+	for (; !reached(done, k); k--) {
+		const struct um_request *r = &l->out_ring[SLOT(k - 1)];
+
+		if (r->kind == UM_ACTION_DISCARD && r->addr < end && r->addr + r->bytes > addr)
+			break;
+	}
+	if (reached(done, k))
+		return;
+	l->discard = k;
+	um_lanes_poke(l);
+	um_runner_until(&l->out[0].runner, discards_done, l);
+	l->discard = last;
+}
+
 void um_lanes_drop(struct um_lanes *l)
 {
 	l->dropped += um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_relaxed);

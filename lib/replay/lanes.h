@@ -60,7 +60,7 @@ struct um_lanes {
 	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
 	uint32_t event; /* serial of the latest mark */
 	_Atomic uint32_t epoch;
-	uint32_t discard; /* number behind the last discard put */
+	uint32_t discard; /* number behind the last discard put, or behind the one that is waited for */
 	int any_discard;
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
@@ -89,7 +89,8 @@ void um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream);
 /* Begins a new epoch: nothing that was put and not begun is worked off. */
 void um_lanes_drop(struct um_lanes *l);
 
-/* Returns when no discard put so far is under way or to come. */
+/* Returns when no discard put so far is under way or to come: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);
+void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
 
 #endif
