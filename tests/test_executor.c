@@ -3,6 +3,7 @@
  * The executor over the null device: threads, queues, counts, refusals, leaving and taking up again.
  */
 #include "gpu/null.h"
+#include "gpu/sim.h"
 #include "replay/executor.h"
 
 #include "plan_make.h"
@@ -137,6 +138,51 @@ static void moved(void)
 	um_plan_fini(&plan);
 }
 
+/* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
+ */
+static void claims(void)
+{
+	struct um_sim_options so = {.profile = um_profile_find("v100"), .capacity = 64 * MIB2};
+	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_sim_kernel kernel = {.ns = 5000000};
+	struct um_executor_counts n;
+	struct um_executor *ex;
+	struct um_program p;
+	struct um_cursor cur;
+	struct um_plan plan;
+	struct um_gpu *gpu;
+
+	void *mem;
+
+	make_turns(&plan);
+	um_program_init(&p);
+	um_cursor_init(&cur);
+	if (um_sim_open(&gpu, &so) || gpu->api->cudaMallocManaged(gpu, &mem, 4 * MIB2, 1))
+		tap_bail("set-up");
+	for (uint64_t i = 0; i < 2; i++)
+		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
+	if (um_program_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+		tap_bail("set-up");
+	um_executor_see(ex, NULL);
+	um_executor_adopt(ex, &p, 1000, NULL, 0);
+	um_executor_op(ex, 0, NULL, &cur);
+	um_sim_run(gpu, NULL, &kernel);
+	um_executor_op(ex, 1, NULL, &cur); /* slot 0 is discarded once the kernel has run */
+	um_executor_claim(ex, (uintptr_t)mem + 2 * MIB2, 2 * MIB2);
+	um_executor_counts(ex, &n);
+	is_u64(n.discard_bytes, 0, "memory that nothing was asked for changes hands at once");
+	ok(um_sim_now(gpu) < kernel.ns, "the app stays ahead");
+	um_executor_claim(ex, (uintptr_t)mem + MIB2 + 512, 512);
+	um_executor_counts(ex, &n);
+	is_u64(n.discard_bytes, 2 * MIB2, "memory that is to be discarded changes hands behind that");
+	ok(um_sim_now(gpu) >= kernel.ns, "which is behind the kernel");
+	um_executor_close(ex);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cur);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 int main(void)
 {
 	run(0);
@@ -145,5 +191,6 @@ int main(void)
 	run(0);
 	allow = 1;
 	moved();
+	claims();
 	return tap_done();
 }
