@@ -236,5 +236,7 @@ int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void
 			k.n_access = (uint32_t)a->access.n;
 		}
 	}
-	return um_sim_run(adv->gpu, stream, &k) ? -EIO : 0;
+	int code = um_sim_run(adv->gpu, stream, &k);
+
+	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;
 }

@@ -142,6 +142,8 @@ void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
 	struct um_pool_waiting w = {addr, bytes, {0}};
 
+	if (a->crowded)
+		return;
 	if (a->n_streams <= 1) {
 		give_back(a, addr, bytes);
 		return;
@@ -169,6 +171,6 @@ void um_pool_see_stream(struct um_pool *a, um_stream stream)
 			return;
 	if (a->n_streams < UM_POOL_STREAMS)
 		a->streams[a->n_streams++] = stream;
-	else /* more than are told apart: an op on a stream that is not recorded is waited for at once */
-		a->gpu->api->cudaStreamSynchronize(a->gpu, stream);
+	else
+		a->crowded = 1;
 }

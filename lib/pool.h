@@ -20,7 +20,7 @@
 #include "gpu/gpu.h"
 #include "record/heap.h"
 
-#define UM_POOL_STREAMS 4
+#define UM_POOL_STREAMS 16 /* that are told apart; with more, what is given back is not used again */
 #define UM_POOL_FIRST (256ull << 20)
 
 struct um_pool_region {
@@ -41,6 +41,7 @@ struct um_pool {
 	UM_VEC(struct um_pool_waiting) waiting;
 	um_stream streams[UM_POOL_STREAMS];
 	unsigned n_streams;
+	int crowded; /* there are more */
 	uint64_t total[2]; /* bytes of each heap's regions */
 };
 

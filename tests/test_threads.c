@@ -120,6 +120,34 @@ static void play(const char *what, struct um_gpu *gpu, int in_step, int streams)
 	umadv_close(s.adv);
 }
 
+/* With more streams than are told apart memory is not used again, so that no stream writes what another still reads. */
+static void crowd(void)
+{
+	struct umadv_options o;
+	struct umadv *adv;
+	void *stream[UM_POOL_STREAMS + 1], *a, *b;
+	int apart = 1;
+
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_SIM;
+	o.log_level = UMADV_LOG_ERROR;
+	if (umadv_open(&adv, &o))
+		tap_bail("open");
+	for (int i = 0; i <= UM_POOL_STREAMS; i++) {
+		if (adv->gpu->api->cudaStreamCreateWithFlags(adv->gpu, &stream[i], 1) ||
+		    umadv_alloc(adv, &a, 1 << 20, "a", UMADV_OTHER) ||
+		    umadv_op(adv, stream[i], "op", UMADV_USES(UMADV_WRITE(a))) || umadv_free(adv, a))
+			tap_bail("crowd");
+	}
+	for (int i = 0; i < 8; i++) {
+		if (umadv_alloc(adv, &b, 1 << 20, "b", UMADV_OTHER))
+			tap_bail("alloc");
+		apart &= b != a;
+	}
+	ok(apart, "a crowd of streams: memory is not used again");
+	umadv_close(adv);
+}
+
 static struct um_gpu *null_gpu(unsigned fail_nth)
 {
 	struct um_gpu *gpu;
@@ -137,5 +165,6 @@ int main(void)
 	play("null, every third hint refused", null_gpu(3), 1, 1);
 	play("simulated, in step", NULL, 1, 2);
 	play("simulated, free-running", NULL, 0, 2);
+	crowd();
 	return tap_done();
 }
