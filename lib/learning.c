@@ -115,7 +115,8 @@ static int add_bystanders(struct umadv *adv, struct um_schedule *s)
 }
 
 /* Plans, growing the arenas where the planner needs more room than there is. */
-static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
+static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t budget, struct um_plan *plan, char *why,
+		      size_t size)
 {
 	struct um_plan_room *rooms = NULL;
 	uint64_t grow = 0;
@@ -138,7 +139,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 									 adv->pool.regions.at[i].bytes};
 		struct um_plan_request req = {.sched = s,
 					      .profile = &adv->profile,
-					      .budget = adv->budget,
+					      .budget = budget,
 					      .rooms = rooms,
 					      .n_rooms = n_rooms,
 					      .grow_at = GROW_AT,
@@ -161,6 +162,17 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, struct um_
 	return err;
 }
 
+/* A plan for the whole budget; where the planner finds none that it can prove, one for less. */
+static int find_plan(struct umadv *adv, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
+{
+	static const unsigned parts[] = {100, 95, 85, 70};
+	int err = -EINVAL;
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && err == -EINVAL; i++)
+		err = build_plan(adv, s, adv->budget / 100 * parts[i] + (i ? 0 : adv->budget % 100), plan, why, size);
+	return err;
+}
+
 /* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
 static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 {
@@ -174,7 +186,7 @@ static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 	settle_places(s);
 	err = add_bystanders(adv, s);
 	if (!err)
-		err = build_plan(adv, s, &plan, why, sizeof why);
+		err = find_plan(adv, s, &plan, why, sizeof why);
 	if (!err)
 		err = um_plan_check(&plan, &figures, why, sizeof why);
 	drop_plan(adv, followed);
