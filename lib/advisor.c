@@ -78,16 +78,19 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes)
 	return 1;
 }
 
-static int open_device(struct umadv *adv, struct um_gpu *gpu)
+static int open_device(struct umadv *adv, struct um_gpu *gpu, const struct um_profile *profile)
 {
 	const struct umadv_options *o = &adv->options.pub;
 	const char *name = o->profile ? o->profile : "v100";
 	struct um_diag diag;
 	char line[800];
-	int err;
+	int err = 0;
 
 	um_diag_init(&diag, name);
-	err = um_profile_get(name, &adv->profile, &diag);
+	if (profile)
+		adv->profile = *profile;
+	else
+		err = um_profile_get(name, &adv->profile, &diag);
 	if (err) {
 		um_diag_line(&diag, line, sizeof line);
 		um_advisor_log(adv, UMADV_LOG_ERROR, "profile %s", line);
@@ -117,7 +120,8 @@ static int open_device(struct umadv *adv, struct um_gpu *gpu)
 	return 0;
 }
 
-int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu)
+int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu,
+		    const struct um_profile *profile)
 {
 	struct umadv *adv = calloc(1, sizeof *adv);
 	struct um_executor_host host = {.may_discard = may_discard};
@@ -148,7 +152,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 			gpu->api->close(gpu);
 		goto fail;
 	}
-	err = open_device(adv, gpu);
+	err = open_device(adv, gpu, profile);
 	if (err)
 		goto fail;
 	um_pool_init(&adv->pool, adv->gpu);
@@ -159,7 +163,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 		goto fail;
 	if (adv->options.strategy == UM_STRATEGY_LOOKAHEAD && adv->gpu->caps.concurrent_managed) {
 		host.evict_ns = adv->profile.c_pf + adv->profile.c_pf_cpu;
-		host.link_ns = (uint64_t)((double)UM_BLOCK_BYTES / (adv->profile.d2h * adv->profile.eta));
+		host.link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (adv->profile.d2h * adv->profile.eta));
 		err = um_executor_open(&adv->executor, adv->gpu, &host);
 		if (err == -ENOMEM)
 			goto fail;

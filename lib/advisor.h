@@ -88,8 +88,10 @@ struct umadv {
 	struct umadv_stats stats;
 };
 
-/* `gpu` is taken (closed at the end, also on failure); NULL: what the options say. 0, -ENOMEM, -EINVAL, -ENODEV. */
-int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu);
+/* `gpu` is taken (closed at the end, also on failure); NULL: what the options say. `profile`: of the
+ * device, NULL likewise. 0, -ENOMEM, -EINVAL, -ENODEV. */
+int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu,
+		    const struct um_profile *profile);
 void um_advisor_close(struct umadv *adv);
 
 int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);

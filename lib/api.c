@@ -51,7 +51,7 @@ int umadv_open(struct umadv **out, const struct umadv_options *options)
 
 	if (!out)
 		return -EINVAL;
-	err = um_advisor_open(&adv, options, NULL);
+	err = um_advisor_open(&adv, options, NULL, NULL);
 	if (err)
 		return err;
 	if (adv->options.pub.plan) {

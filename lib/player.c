@@ -340,9 +340,7 @@ static int start(struct play *p)
 	int err = um_sim_open(&p->gpu, &so);
 
 	if (!err)
-		err = um_advisor_open(&p->adv, &ao, p->gpu);
-	if (!err)
-		p->adv->profile = *o->profile; /* may come from a file, which the library would look for by name */
+		err = um_advisor_open(&p->adv, &ao, p->gpu, o->profile);
 	return err;
 }
 

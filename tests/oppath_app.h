@@ -28,7 +28,7 @@ static inline int app_open(struct app *a)
 	o.budget = (uint64_t)APP_LAYERS * APP_BYTES * 2 / 3;
 	o.profile = "v100";
 	if (!err)
-		err = um_advisor_open(&a->adv, &o, gpu);
+		err = um_advisor_open(&a->adv, &o, gpu, NULL);
 	for (int i = 0; i < APP_LAYERS && !err; i++)
 		err = umadv_alloc(a->adv, &a->w[i], APP_BYTES, "w", UMADV_PARAM);
 	for (int i = 0; i <= APP_LAYERS && !err; i++)

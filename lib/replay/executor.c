@@ -22,10 +22,11 @@ struct um_executor {
 	uint32_t *start_seq; /* first: ins that have arrived when each start block has */
 };
 
-/* How many workers keep the link to the host full: what a block costs the driver over what it costs the link. */
+/* How many workers keep the link to the host full. A call's work and its copy do not overlap where it is for one block:
+ * while one worker's block is copied, the others must be through with theirs. */
 static unsigned out_workers(const struct um_executor_host *host)
 {
-	return 1 + (unsigned)(host->link_ns ? (host->evict_ns - 1) / host->link_ns : 0);
+	return 1 + (unsigned)(host->link_ns ? (host->evict_ns + host->link_ns - 1) / host->link_ns : 0);
 }
 
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host)

@@ -20,8 +20,8 @@
 
 /* Most blocks in one action: long enough to spread the cost of a call, short enough that the other lane need not wait
  * long for the room or the content that it brings, and that several workers share what is to leave. */
-#define UM_RUN_IN 16
-#define UM_RUN_OUT 16
+#define UM_RUN_IN 8
+#define UM_RUN_OUT 4
 
 enum um_action_kind { UM_ACTION_IN, UM_ACTION_OUT, UM_ACTION_DISCARD };
 
