@@ -7,12 +7,14 @@
  * owns  the lanes (workers, queues, streams and events: lanes.h)
  *
  * The app's thread writes what is due into two queues and records an event; it makes no hint call itself. The out
- * worker waits for that event and takes blocks away (a prefetch to the host blocks its caller, which is why it has a
- * thread of its own); the in worker waits until there is room and brings blocks. Each arrival raises a number in pinned
- * memory, and an op whose blocks are still on their way waits for that number on its stream (cuStreamWaitValue32)
- * instead of faulting. Op path: O(actions due), no allocation, no system call. Whatever fails is counted; waiting ops
- * are always released. Content is only ever discarded after may_discard() said that nothing alive needs it, on the
- * app's thread, at the time of issue. Not thread-safe: the front desk holds the lock (the workers do not need it).
+ * workers wait for that event and take blocks away (a prefetch to the host blocks its caller, which is why they have
+ * threads of their own); the in worker waits until there is room and brings blocks. Each arrival raises a number in
+ * pinned memory, and an op whose blocks are still on their way waits for that number on its stream
+ * (cuStreamWaitValue32) instead of faulting.
+ *
+ * Whatever fails is counted; waiting ops are always released. Content is only ever discarded after may_discard() said
+ * that nothing alive needs it, on the app's thread, at the time of issue. Op path: O(actions due), no allocation, no
+ * system call. Not thread-safe: the front desk holds the lock (the workers do not need it).
  */
 #ifndef UM_REPLAY_EXECUTOR_H
 #define UM_REPLAY_EXECUTOR_H
