@@ -44,7 +44,7 @@ struct um_closure {
 	size_t bytes, cap;
 };
 
-enum um_warned { UM_WARN_POINTER = 1, UM_WARN_PLAN = 2, UM_WARN_MEMORY = 4, UM_WARN_TRACE = 8, UM_WARN_REFUSED = 16 };
+enum um_warned { UM_WARN_POINTER = 1, UM_WARN_PLAN = 2, UM_WARN_TRACE = 4 };
 
 struct umadv {
 	pthread_mutex_t lock; /* guards everything below */

@@ -63,6 +63,8 @@ static int resolve_outs(struct umadv *adv, const struct umadv_op_info *info)
 /* Keeps the closure of op number `i` of the iteration, in the memory of the one that stood there before. */
 static int keep_closure(struct umadv *adv, uint32_t i, const struct umadv_op_info *info)
 {
+	if (!adv->iteration)
+		return 0; /* set-up is never launched again, and a program that marks no iterations has no end of it */
 	if (i == adv->closures.n && um_vec_push(&adv->closures, (struct um_closure){0}))
 		return -ENOMEM;
 	struct um_closure *c = &adv->closures.at[i];

@@ -151,7 +151,6 @@ static int open_out(struct um_lanes *l, unsigned i)
 	struct um_lanes_out *o = &l->out[i];
 
 	o->lanes = l;
-	o->first = i;
 	atomic_init(&o->next, i);
 	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
 	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, UM_EVENT_DISABLE_TIMING))

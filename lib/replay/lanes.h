@@ -43,7 +43,6 @@ struct um_lanes_out {
 	um_stream stream;
 	um_event_handle discarded; /* behind a discard under way */
 	int discarding;
-	uint32_t first; /* the number of its first request */
 	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
 };
 
