@@ -209,8 +209,7 @@ void um_advisor_close(struct umadv *adv)
 	for (size_t i = 0; i < adv->closures.n; i++)
 		free(adv->closures.at[i].arg);
 	um_vec_fini(&adv->closures);
-	for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
-		um_vec_fini(&adv->announced[i].access);
+	um_vec_fini(&adv->touches);
 	um_options_fini(&adv->options);
 	pthread_mutex_destroy(&adv->lock);
 	free(adv);

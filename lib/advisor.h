@@ -30,13 +30,6 @@
 
 #define UM_MAX_REPLANS 3 /* of one schedule, as what is known of it grows */
 
-/* What was announced last on a stream, for the simulated GPU's kernels. */
-struct um_announced {
-	um_stream stream;
-	uint64_t ns;
-	UM_VEC(struct um_sim_access) access;
-};
-
 /* How to launch an op again; the argument is our copy. */
 struct um_closure {
 	void (*fn)(void *arg, void *stream); /* NULL: must not be launched again */
@@ -82,8 +75,7 @@ struct umadv {
 	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the op at hand */
 	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
 	uint32_t iter_ops; /* ops announced in this iteration */
-	struct um_announced announced[UM_POOL_STREAMS];
-	unsigned next_announced;
+	UM_VEC(struct um_touch) touches; /* of the op at hand, for a simulated device */
 
 	struct umadv_stats stats;
 };

@@ -96,32 +96,29 @@ static int32_t stream_number(const struct umadv *adv, um_stream stream)
 	return (int32_t)i;
 }
 
-/* What the simulated kernel that follows will touch. */
+/* A simulated device is told what the kernel that follows will touch. */
 static void announce(struct umadv *adv, um_stream stream, const struct um_cost *cost)
 {
-	struct um_announced *a = NULL;
+	struct um_announcement next = {.ns = um_profile_op_ns(&adv->profile, cost)};
 
-	for (unsigned i = 0; i < UM_POOL_STREAMS && !a; i++)
-		if (adv->announced[i].access.cap && adv->announced[i].stream == stream)
-			a = &adv->announced[i];
-	if (!a)
-		a = &adv->announced[adv->next_announced++ % UM_POOL_STREAMS];
-	um_vec_clear(&a->access);
-	a->stream = stream;
-	a->ns = um_profile_op_ns(&adv->profile, cost);
-	if (um_vec_reserve(&a->access, adv->uses.n + 1)) {
+	um_vec_clear(&adv->touches);
+	if (um_vec_reserve(&adv->touches, adv->uses.n + 1)) {
 		adv->stats.errors++;
 		return;
 	}
 	for (size_t i = 0; i < adv->uses.n; i++) {
 		const struct um_use *u = &adv->uses.at[i];
 
-		a->access.at[a->access.n++] =
-			(struct um_sim_access){.ptr = (void *)(uintptr_t)(u->tensor->addr + u->off),
-					       .bytes = u->bytes,
-					       .touched = u->touched,
-					       .access = u->access};
+		adv->touches.at[adv->touches.n++] =
+			(struct um_touch){.ptr = (void *)(uintptr_t)(u->tensor->addr + u->off),
+					  .bytes = u->bytes,
+					  .touched = u->touched,
+					  .access = u->access};
 	}
+	next.touch = adv->touches.at;
+	next.n = (uint32_t)adv->touches.n;
+	if (adv->gpu->api->announce(adv->gpu, stream, &next))
+		adv->stats.errors++;
 }
 
 static void prefetch_on_use(struct umadv *adv, um_stream stream)
@@ -208,7 +205,7 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 		.n_relaunch = info->relaunch ? (uint32_t)adv->outs.n : 0,
 		.relaunchable = info->relaunch != NULL,
 	};
-	if (adv->simulated)
+	if (adv->gpu->api->announce)
 		announce(adv, stream, &e.op.cost);
 	um_advisor_feed(adv, &e);
 	if (adv->executor)
@@ -225,19 +222,10 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 
 int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg)
 {
-	struct um_sim_kernel k = {.fn = fn, .arg = arg};
+	struct um_sim_kernel k = {.announced = 1, .fn = fn, .arg = arg};
 
 	if (!adv->simulated)
 		return -ENODEV;
-	for (unsigned i = 0; i < UM_POOL_STREAMS; i++) {
-		const struct um_announced *a = &adv->announced[i];
-
-		if (a->access.cap && a->stream == stream) {
-			k.ns = a->ns;
-			k.access = a->access.at;
-			k.n_access = (uint32_t)a->access.n;
-		}
-	}
 	int code = um_sim_run(adv->gpu, stream, &k);
 
 	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;

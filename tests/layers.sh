@@ -18,8 +18,9 @@ violations() {
 			n = split("gpu io record learn plan report", r, " ")
 			for (i = 1; i <= n; i++)
 				sees[r[i]] = " base model "
-			sees["replay"] = " base model gpu "
-			all = " base model gpu io record learn plan report replay "
+			sees["replay"] = sees["probe"] = " base model gpu "
+			sees["standin"] = " base model gpu io "
+			all = " base model gpu io record learn plan report replay probe standin "
 			# Libraries that only one door opens.
 			door["jansson.h"] = door["zlib.h"] = "io"
 			door["dlfcn.h"] = "gpu"

@@ -70,9 +70,9 @@ static char *written(unsigned blocks)
 	return p;
 }
 
-static void kernel_as(enum um_sim_pattern pattern, const char *p, uint64_t bytes, unsigned access)
+static void kernel_as(enum um_pattern pattern, const char *p, uint64_t bytes, unsigned access)
 {
-	struct um_sim_access a = {.ptr = p, .bytes = bytes, .access = access};
+	struct um_touch a = {.ptr = p, .bytes = bytes, .access = access};
 
 	if (um_sim_run(gpu, NULL, &(struct um_sim_kernel){.ns = 1000, .access = &a, .n_access = 1, .pattern = pattern}))
 		tap_bail("cannot run");
@@ -80,7 +80,7 @@ static void kernel_as(enum um_sim_pattern pattern, const char *p, uint64_t bytes
 
 static void kernel(const char *p, uint64_t bytes, unsigned access)
 {
-	kernel_as(UM_SIM_LIBRARY, p, bytes, access);
+	kernel_as(UM_PATTERN_LIBRARY, p, bytes, access);
 	um_sim_sync(gpu);
 }
 
@@ -196,7 +196,7 @@ static void first_touch(void)
 
 	open_sim(4);
 	p = managed(1);
-	kernel_as(UM_SIM_NARROW, p, BLOCK, UM_READ);
+	kernel_as(UM_PATTERN_NARROW, p, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.visits, 6, "T1 first touch, one fault at a time: 6 visits");
 	is_str(tails(" visit ", 0), growth, "T1 they grow");
@@ -208,7 +208,7 @@ static void first_touch(void)
 	p = written(1);
 	since();
 	clear();
-	kernel_as(UM_SIM_NARROW, p, BLOCK, UM_READ);
+	kernel_as(UM_PATTERN_NARROW, p, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.visits, 6, "T2 initialised by the CPU: the same visits");
 	is_str(tails("migrate h2d", 0), growth, "T2 each copies what it brings");
@@ -224,8 +224,8 @@ static void density(void)
 
 	open_sim(8);
 	p = managed(4);
-	kernel_as(UM_SIM_WIDE, p, 17 * KIB64, UM_READ);
-	kernel_as(UM_SIM_WIDE, p + BLOCK, 16 * KIB64, UM_READ);
+	kernel_as(UM_PATTERN_WIDE, p, 17 * KIB64, UM_READ);
+	kernel_as(UM_PATTERN_WIDE, p + BLOCK, 16 * KIB64, UM_READ);
 	um_sim_sync(gpu);
 	is_u64(state(p).gpu, UINT32_MAX, "T3 17 pages in one batch bring the block");
 	is_u64(state(p + BLOCK).gpu, 0xffff, "T3 16 bring half of it");
@@ -235,12 +235,12 @@ static void density(void)
 	is_u64(um_sim_density(UINT32_MAX, 0, 0xaaaaaaaa | 2 | 1), UINT32_MAX, "T3 any 17 pages bring the block");
 	since();
 	for (unsigned i = 0; i < 16; i++)
-		kernel_as(UM_SIM_NARROW, p + 2 * BLOCK + i * 2 * KIB64, 4096, UM_READ);
+		kernel_as(UM_PATTERN_NARROW, p + 2 * BLOCK + i * 2 * KIB64, 4096, UM_READ);
 	is_u64(since().visits, 16, "T4 a stride of 128 KiB: 16 visits");
 	is_u64(state(p + 2 * BLOCK).gpu, 0x55555555, "T4 1 MiB resident");
 	is_u64(before.resident_bytes, 3 * BLOCK, "T4 2 MiB of device memory used");
 	advise(p + 3 * BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
-	kernel_as(UM_SIM_NARROW, p + 3 * BLOCK, 4096, UM_READ);
+	kernel_as(UM_PATTERN_NARROW, p + 3 * BLOCK, 4096, UM_READ);
 	is_u64(since().visits, 1, "T5 preferred: one visit");
 	is_u64(state(p + 3 * BLOCK).gpu, UINT32_MAX, "T5 brings the whole block");
 	shut();
@@ -335,7 +335,7 @@ static void sweep(char *p, int n, int step, int by_prefetch)
 	for (int i = step > 0 ? 0 : n - 1; i >= 0 && i < n; i += step) {
 		if (by_prefetch)
 			prefetch(p + i * BLOCK, BLOCK);
-		kernel_as(UM_SIM_LIBRARY, p + i * BLOCK, BLOCK, UM_READ);
+		kernel_as(UM_PATTERN_LIBRARY, p + i * BLOCK, BLOCK, UM_READ);
 	}
 }
 
@@ -404,7 +404,7 @@ static void optimal(void)
 			}
 			in[i] = 1;
 			prefetch(p + i * BLOCK, BLOCK);
-			kernel_as(UM_SIM_LIBRARY, p + i * BLOCK, BLOCK, UM_READ);
+			kernel_as(UM_PATTERN_LIBRARY, p + i * BLOCK, BLOCK, UM_READ);
 		}
 	}
 	t = since();
@@ -499,12 +499,12 @@ static void what_moves(void)
 	shut();
 
 	open_sim(4);
-	for (int k = 0; k <= UM_SIM_WIDE; k++) {
+	for (int k = 0; k <= UM_PATTERN_WIDE; k++) {
 		p = written(1);
 		advise(p, BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_device(0));
-		kernel_as((enum um_sim_pattern)k, p, BLOCK, UM_UPDATE);
+		kernel_as((enum um_pattern)k, p, BLOCK, UM_UPDATE);
 		since();
-		kernel_as((enum um_sim_pattern)k, p, BLOCK, UM_UPDATE);
+		kernel_as((enum um_pattern)k, p, BLOCK, UM_UPDATE);
 		t = since();
 		is_u64(t.faults, 512, "T19 read-mostly and written (pattern %d): a fault for each 4 KiB page", k);
 		is_u64(t.h2d_bytes + t.d2h_bytes, 0, "T19 and no byte moves");
@@ -605,17 +605,17 @@ static void discards(void)
 	is_str(tails("evict ", 1), "m1+1 m1+0", "T22 and it was the most recent");
 	shut();
 
-	for (int k = 0; k <= UM_SIM_WIDE; k++) {
+	for (int k = 0; k <= UM_PATTERN_WIDE; k++) {
 		open_sim(4);
 		p = managed(1);
 		kernel(p, BLOCK, UM_WRITE);
 		discard(p, BLOCK, 0);
 		since();
-		kernel_as((enum um_sim_pattern)k, p, BLOCK, UM_WRITE);
+		kernel_as((enum um_pattern)k, p, BLOCK, UM_WRITE);
 		is_u64(since().faults, 512, "T23 discarded, then written by faults (pattern %d): one for each 4 KiB",
 		       k);
 		ok(state(p).list == UM_SIM_DISCARDED, "T23 and among the discarded");
-		kernel_as((enum um_sim_pattern)k, p, BLOCK, UM_WRITE);
+		kernel_as((enum um_pattern)k, p, BLOCK, UM_WRITE);
 		is_u64(since().faults, 0, "T23 written, it faults no more");
 		kernel(managed(4), 4 * BLOCK, UM_WRITE);
 		is_u64(since().d2h_bytes, BLOCK, "T23 and what was written is copied");
@@ -693,9 +693,9 @@ static void after_eviction(void)
 	/* Before the deferred mapping: the block is evicted and needed at once. */
 	um_sim_run(gpu, NULL,
 	           &(struct um_sim_kernel){
-	                   .access = (struct um_sim_access[]){{q, BLOCK, 0, UM_READ}, {p, BLOCK, 0, UM_READ}},
+	                   .access = (struct um_touch[]){{q, BLOCK, 0, UM_READ}, {p, BLOCK, 0, UM_READ}},
 	                   .n_access = 2,
-	                   .pattern = UM_SIM_NARROW});
+	                   .pattern = UM_PATTERN_NARROW});
 	t = since();
 	is_u64(t.h2d_bytes, BLOCK, "T26 evicted in the middle of a kernel: it is not pulled back");
 	shut();
@@ -790,7 +790,7 @@ static void ping_pong(void)
 		if (i % 2)
 			um_sim_host_touch(gpu, q, 4096, UM_WRITE);
 		else
-			kernel_as(UM_SIM_NARROW, q, 4096, UM_WRITE);
+			kernel_as(UM_PATTERN_NARROW, q, 4096, UM_WRITE);
 		um_sim_sync(gpu);
 		if (!at && count("thrashing"))
 			at = i + 1;
@@ -798,15 +798,15 @@ static void ping_pong(void)
 	is_int(at, 5, "T31 CPU and GPU write one page: thrashing from the fifth migration");
 	is_u64(count("throttle"), 10, "T31 throttled ten times");
 	is_u64(count(" pin "), 1, "T31 then pinned");
-	kernel_as(UM_SIM_NARROW, q, 4096, UM_WRITE);
+	kernel_as(UM_PATTERN_NARROW, q, 4096, UM_WRITE);
 	um_sim_sync(gpu);
 	ok(state(q).remote & 1 && state(q).cpu & 1, "T31 to the host");
 	since();
 	um_sim_host_touch(gpu, q, 4096, UM_WRITE);
-	kernel_as(UM_SIM_NARROW, q, 4096, UM_WRITE);
+	kernel_as(UM_PATTERN_NARROW, q, 4096, UM_WRITE);
 	is_u64(since().faults, 0, "T31 and both may write");
 	um_sim_run(gpu, NULL, &(struct um_sim_kernel){.ns = 151000000});
-	kernel_as(UM_SIM_NARROW, q, 4096, UM_WRITE);
+	kernel_as(UM_PATTERN_NARROW, q, 4096, UM_WRITE);
 	is_u64(since().faults, 1, "T31 150 ms later it is released");
 	ok(count("unpin") == 1 && state(q).gpu & 1, "T31 and migrates again");
 	shut();
@@ -859,7 +859,7 @@ static void advice_lock(void)
 	/* On another stream, a kernel that will fault half-way through the prefetch, on memory that needs no copy. */
 	um_sim_run(gpu, b, &(struct um_sim_kernel){.ns = 2000000});
 	um_sim_run(gpu, b,
-	           &(struct um_sim_kernel){.access = &(struct um_sim_access){q, 4096, 0, UM_READ}, .n_access = 1});
+	           &(struct um_sim_kernel){.access = &(struct um_touch){q, 4096, 0, UM_READ}, .n_access = 1});
 	gpu->api->cudaEventRecord(gpu, fault, b);
 	gpu->api->cudaEventSynchronize(gpu, end);
 	advise(p + 100 * BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
@@ -919,7 +919,7 @@ static void play(void)
 	q = managed(15);
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
 	for (int i = 0; i < 10; i++) {
-		struct um_sim_access a[] = {{p + i * BLOCK, 5 * BLOCK + 5000, 0, UM_READ},
+		struct um_touch a[] = {{p + i * BLOCK, 5 * BLOCK + 5000, 0, UM_READ},
 		                            {q + i % 3 * BLOCK, 7 * BLOCK, 3 * MIB, UM_UPDATE}};
 
 		um_sim_run(gpu, NULL, &(struct um_sim_kernel){.name = "k", .ns = 12345, .access = a, .n_access = 2});

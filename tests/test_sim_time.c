@@ -51,7 +51,7 @@ static int run(um_stream s, uint64_t ns)
 
 static int touch(um_stream s, const void *p, uint64_t bytes, uint64_t ns)
 {
-	struct um_sim_access x = {p, bytes, 0, UM_UPDATE};
+	struct um_touch x = {p, bytes, 0, UM_UPDATE};
 
 	return um_sim_run(gpu, s, &(struct um_sim_kernel){.ns = ns, .access = &x, .n_access = 1});
 }
@@ -479,7 +479,7 @@ static void content(void)
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdb, "and poisoned afterwards");
 	um_sim_run(gpu, a,
-	           &(struct um_sim_kernel){.access = &(struct um_sim_access){p, BLOCK, 0, UM_READ},
+	           &(struct um_sim_kernel){.access = &(struct um_touch){p, BLOCK, 0, UM_READ},
 	                                   .n_access = 1,
 	                                   .fn = add_one,
 	                                   .arg = p + 7});
@@ -591,9 +591,9 @@ static void faults(void)
 	t0 = um_sim_now(gpu);
 	um_sim_run(
 	        gpu, a,
-	        &(struct um_sim_kernel){.access = &(struct um_sim_access){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
+	        &(struct um_sim_kernel){.access = &(struct um_touch){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
 	                                .n_access = 1,
-	                                .pattern = UM_SIM_WIDE});
+	                                .pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
 	d2h = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
 	is_u64(um_sim_now(gpu) - t0,
@@ -604,9 +604,9 @@ static void faults(void)
 	t0 = tally().batches;
 	um_sim_run(gpu, a,
 	           &(struct um_sim_kernel){
-	                   .access = &(struct um_sim_access){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
+	                   .access = &(struct um_touch){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
 	                   .n_access = 1,
-	                   .pattern = UM_SIM_WIDE});
+	                   .pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
 	is_u64(tally().batches - t0, 2, "wide: 16 blocks in 2 batches");
 	api->cudaEventDestroy(gpu, e);
@@ -616,7 +616,7 @@ static void faults(void)
 /* Two tensors in one block, two accesses at different speeds, partial and scattered ones. */
 static void walks(void)
 {
-	struct um_sim_access x[2];
+	struct um_touch x[2];
 	struct um_sim_block_state s;
 	struct um_tally t;
 	uint64_t h2d;
@@ -625,21 +625,21 @@ static void walks(void)
 
 	open_sim(16);
 	p = written(8);
-	x[0] = (struct um_sim_access){p + BLOCK - 4096, 4096, 0, UM_READ};
-	x[1] = (struct um_sim_access){p + BLOCK / 2, 65536, 0, UM_UPDATE};
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_SIM_WIDE});
+	x[0] = (struct um_touch){p + BLOCK - 4096, 4096, 0, UM_READ};
+	x[1] = (struct um_touch){p + BLOCK / 2, 65536, 0, UM_UPDATE};
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
 	um_sim_block(gpu, p, &s);
 	is_u64(s.gpu, 1u << 31 | 1u << 16, "two tensors in one block: each one's pages");
 	is_u64(tally().batches, 1, "in one batch");
-	x[0] = (struct um_sim_access){p + BLOCK, 4 * BLOCK, 8 * 4096, UM_READ};
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_SIM_NARROW});
+	x[0] = (struct um_touch){p + BLOCK, 4 * BLOCK, 8 * 4096, UM_READ};
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
 	t = tally();
 	is_u64(t.faults, 2 + 8, "scattered: 8 rows of 4 KiB over 4 blocks");
 	um_sim_block(gpu, p + BLOCK, &s);
 	is_u64(s.gpu, 1u << 16 | 1, "evenly spread");
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_SIM_NARROW});
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
 	is_u64(tally().faults, t.faults, "the same ones again");
 	is_int(um_sim_block(gpu, p + 8 * BLOCK + 100, &s), -ENOENT, "where nothing is, there is no block");
@@ -650,9 +650,9 @@ static void walks(void)
 	api->cudaMallocManaged(gpu, &q, 4 * BLOCK, 1);
 	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_device(0), 0, a);
 	um_sim_sync(gpu);
-	x[0] = (struct um_sim_access){p, BLOCK, 0, UM_READ};
-	x[1] = (struct um_sim_access){p + BLOCK, 4 * BLOCK, 0, UM_READ};
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_SIM_NARROW});
+	x[0] = (struct um_touch){p, BLOCK, 0, UM_READ};
+	x[1] = (struct um_touch){p + BLOCK, 4 * BLOCK, 0, UM_READ};
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
 	is_u64(tally().h2d_bytes, 5 * BLOCK, "what had its turn does not come back when it is evicted");
 	um_sim_block(gpu, p, &s);
@@ -661,9 +661,9 @@ static void walks(void)
 	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_host(), 0, a);
 	um_sim_sync(gpu);
 	h2d = tally().h2d_bytes;
-	x[0] = (struct um_sim_access){p, 2 * BLOCK, 0, UM_READ}; /* missing, resident */
-	x[1] = (struct um_sim_access){q, 4 * BLOCK, 0, UM_READ}; /* missing */
-	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_SIM_NARROW});
+	x[0] = (struct um_touch){p, 2 * BLOCK, 0, UM_READ}; /* missing, resident */
+	x[1] = (struct um_touch){q, 4 * BLOCK, 0, UM_READ}; /* missing */
+	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
 	is_u64(tally().h2d_bytes - h2d, 2 * BLOCK, "what is evicted before its turn does");
 	shut();

@@ -99,6 +99,29 @@ struct um_worker {
 	void *impl; /* the runner's own */
 };
 
+/* One range that a kernel touches. Ranges outside managed memory are ignored. */
+struct um_touch {
+	const void *ptr;
+	uint64_t bytes;
+	uint64_t touched; /* scattered bytes really touched; 0 or >= bytes: all */
+	uint32_t access; /* enum um_access */
+};
+
+/* How a kernel meets missing blocks: visits per block until it is whole, blocks per fault batch. */
+enum um_pattern {
+	UM_PATTERN_LIBRARY, /* default: v = 3, p = 3 (matrix products, convolutions) */
+	UM_PATTERN_NARROW, /* streaming, one region at a time: v = 6, p = 1 */
+	UM_PATTERN_WIDE /* every thread block in a region of its own: v = 1, p = 8 */
+};
+
+/* What is launched next on a stream does this; borrowed for the call. */
+struct um_announcement {
+	const struct um_touch *touch;
+	uint32_t n;
+	uint64_t ns; /* compute time with everything resident */
+	enum um_pattern pattern;
+};
+
 struct um_gpu_api {
 	/* memory */
 	int (*cudaMallocManaged)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
@@ -137,6 +160,12 @@ struct um_gpu_api {
 	int (*cudaEventQuery)(struct um_gpu *gpu, um_event_handle event); /* UM_CUDA_OK or UM_CUDA_NOT_READY */
 	int (*cudaEventSynchronize)(struct um_gpu *gpu, um_event_handle event);
 	int (*cudaEventElapsedTime)(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end);
+
+	/* Where time is virtual; NULL elsewhere. A real device sees for itself what a kernel touches, a simulated one is
+	 * told. That holds for the kernels on `stream` up to the next announcement; the first of them takes the time,
+	 * the others (an op may be several) touch the same and take none. CUDA error code. `now`: the caller's clock, ns. */
+	int (*announce)(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
+	uint64_t (*now)(struct um_gpu *gpu);
 
 	/* helper threads where time is virtual; NULL elsewhere */
 	int (*worker_start)(struct um_gpu *gpu, struct um_worker *worker);

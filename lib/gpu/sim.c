@@ -66,6 +66,8 @@ static const struct um_gpu_api api = {
 	.cudaEventQuery = um_sim_event_query,
 	.cudaEventSynchronize = um_sim_event_sync,
 	.cudaEventElapsedTime = um_sim_event_elapsed,
+	.announce = um_sim_announce,
+	.now = um_sim_now,
 	.worker_start = um_sim_worker_start,
 	.worker_stop = um_sim_worker_stop,
 	.worker_poke = um_sim_worker_poke,
@@ -136,6 +138,7 @@ free_sim:
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel)
 {
 	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_kernel told;
 	struct um_sim_stream *s;
 	struct um_sim_walk *w;
 	int err;
@@ -146,7 +149,15 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 	s = um_sim_stream_of(sim, stream);
 	if (!s || sim->error)
 		return um_sim_leave(sim, s ? sim->error : UM_CUDA_INVALID_VALUE);
-	w = um_sim_walk_new(kernel);
+	told = *kernel;
+	if (kernel->announced && s->announced) {
+		told.ns = s->told_ns;
+		told.access = s->told.at;
+		told.n_access = (uint32_t)s->told.n;
+		told.pattern = s->told_pattern;
+		s->told_ns = 0;
+	}
+	w = um_sim_walk_new(&told);
 	if (!w)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_KERNEL, .kernel = w});

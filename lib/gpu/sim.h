@@ -20,13 +20,6 @@
 
 #define UM_SIM_QUEUE 1024
 
-/* How a kernel meets missing blocks: visits per block until it is whole, blocks per fault batch. */
-enum um_sim_pattern {
-	UM_SIM_LIBRARY, /* default: v = 3, p = 3 (matrix products, convolutions) */
-	UM_SIM_NARROW, /* streaming, one region at a time: v = 6, p = 1 */
-	UM_SIM_WIDE /* every thread block in a region of its own: v = 1, p = 8 */
-};
-
 struct um_sim_options {
 	const struct um_profile *profile; /* copied */
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
@@ -37,20 +30,13 @@ struct um_sim_options {
 	void *log_user;
 };
 
-/* One range that a kernel touches. Ranges outside managed memory are ignored. */
-struct um_sim_access {
-	const void *ptr;
-	uint64_t bytes;
-	uint64_t touched; /* scattered bytes really touched; 0 or >= bytes: all */
-	uint32_t access; /* enum um_access */
-};
-
 struct um_sim_kernel {
 	const char *name; /* copied into the log only; may be NULL */
 	uint64_t ns; /* compute time with everything resident */
-	const struct um_sim_access *access; /* copied */
+	const struct um_touch *access; /* copied */
 	uint32_t n_access;
-	enum um_sim_pattern pattern;
+	enum um_pattern pattern;
+	int announced; /* where something was announced on the stream, that counts instead of ns, access and pattern */
 	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL: when simulated time has reached
 	                          it and its faults are served. Must not call back into the simulator */
 	void *arg;

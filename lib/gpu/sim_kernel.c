@@ -14,9 +14,9 @@ static const struct pattern {
 	unsigned pages; /* faulting 64 KiB pages a visit, ascending: by the density rule 8 make 3 visits, 1 makes 6 */
 	unsigned blocks; /* a batch */
 } pattern[] = {
-	[UM_SIM_LIBRARY] = {8, 3},
-	[UM_SIM_NARROW] = {1, 1},
-	[UM_SIM_WIDE] = {17, 8},
+	[UM_PATTERN_LIBRARY] = {8, 3},
+	[UM_PATTERN_NARROW] = {1, 1},
+	[UM_PATTERN_WIDE] = {17, 8},
 };
 
 /* One access on its way. */
@@ -66,7 +66,7 @@ struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 	w->ns = k->ns;
 	w->fn = k->fn;
 	w->arg = k->arg;
-	w->pattern = &pattern[(unsigned)k->pattern <= UM_SIM_WIDE ? k->pattern : UM_SIM_LIBRARY];
+	w->pattern = &pattern[(unsigned)k->pattern <= UM_PATTERN_WIDE ? k->pattern : UM_PATTERN_LIBRARY];
 	w->n = k->n_access;
 	for (uint32_t i = 0; i < k->n_access; i++) {
 		w->leg[i].off = (uint64_t)(uintptr_t)k->access[i].ptr; /* an address until the kernel begins */

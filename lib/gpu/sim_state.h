@@ -132,6 +132,10 @@ struct um_sim_stream {
 	size_t first; /* of the queue */
 	uint64_t ready; /* ns: the last command begun ends */
 	uint64_t gate_ns; /* waited for values since the last kernel */
+	UM_VEC(struct um_touch) told; /* announced; see gpu.h */
+	uint64_t told_ns; /* for the next kernel */
+	enum um_pattern told_pattern;
+	int announced;
 	uint32_t serial;
 	int gone; /* destroyed, ends when its queue is empty */
 };
@@ -325,6 +329,7 @@ int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags);
 int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream);
 int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream);
 int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
+int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
 int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status);
 int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
 int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);

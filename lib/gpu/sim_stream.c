@@ -51,6 +51,7 @@ void um_sim_stream_end(struct um_sim_stream *s)
 	for (size_t i = s->first; i < s->queue.n; i++)
 		um_sim_cmd_end(&s->queue.at[i]);
 	um_vec_fini(&s->queue);
+	um_vec_fini(&s->told);
 	free(s);
 }
 
@@ -167,6 +168,31 @@ int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status)
 	(void)stream;
 	*status = 0;
 	return UM_CUDA_OK;
+}
+
+int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	int err = UM_CUDA_OK;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	s->announced = 0; /* never what was said before */
+	um_vec_clear(&s->told);
+	if (um_vec_reserve(&s->told, next->n + 1)) {
+		err = UM_CUDA_NO_MEMORY;
+	} else {
+		if (next->n)
+			memcpy(s->told.at, next->touch, next->n * sizeof *next->touch);
+		s->told.n = next->n;
+		s->told_ns = next->ns;
+		s->told_pattern = next->pattern;
+		s->announced = 1;
+	}
+	return um_sim_leave(sim, err);
 }
 
 /* Waiting and writing differ only in what happens when the device gets there. */

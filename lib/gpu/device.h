@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device.h - the CUDA device of the process: the table filled from the CUDA runtime or from the driver
+ *
+ * in    a shared runtime (libcudart.so.13 or .12) that the process has loaded, else libcuda.so.1
+ * out   the table of gpu.h, and what the device below can do
+ * owns  handles of the libraries, a reference to the device's primary context
+ *
+ * No link-time dependency and no CUDA header: everything is looked up when a context is opened, never earlier. Every
+ * call leaves the calling thread's current device or context, and the program's last error, as it found them. Once a
+ * call has returned a sticky error, after a fork (in the child) and while the process ends, every call returns
+ * UM_CUDA_LOST at once and reaches no library.
+ *
+ * Under the stand-in driver (standin_table.h) the table's announce, now and worker_* are its own and time is virtual.
+ *
+ * Thread-safe, as gpu.h says.
+ */
+#ifndef UM_GPU_DEVICE_H
+#define UM_GPU_DEVICE_H
+
+#include "gpu/gpu.h"
+#include "model/profile.h"
+#include "model/tally.h"
+
+enum um_device_via {
+	UM_VIA_ANY, /* the runtime if the process has a shared one, else the driver */
+	UM_VIA_RUNTIME,
+	UM_VIA_DRIVER
+};
+
+struct um_device_options {
+	enum um_device_via via;
+	int ordinal; /* -1: the device that is current on this thread, or 0 */
+	int real_threads; /* under the stand-in, too, workers are threads of the library: as on a real device */
+};
+
+/* 0; -ENODEV: there is no device that can be used, `why` says it in one line; -ENOMEM. The caller closes it through its
+ * table. A device without concurrent managed access opens, and caps.why says what that means. */
+int um_device_open(struct um_gpu **out, const struct um_device_options *options, char *why, size_t size);
+
+/* The sticky error that was seen, or 0. */
+int um_device_lost(const struct um_gpu *gpu);
+
+struct um_device_info {
+	enum um_device_via via;
+	int driver_version, runtime_version; /* 13000 is 13.0; 0: none */
+	int standin; /* the driver is the stand-in */
+	int sms; /* multiprocessors */
+	int cc_major, cc_minor;
+};
+void um_device_info(const struct um_gpu *gpu, struct um_device_info *out);
+
+/* The stand-in's own profile. 0, or -ENODEV where the device is real. */
+int um_device_standin_profile(struct um_gpu *gpu, struct um_profile *out);
+
+/* The stand-in's sums so far. 0, or -ENODEV. */
+int um_device_standin_tally(struct um_gpu *gpu, struct um_tally *out);
+
+/* --- kernels of our own, by the driver API: for probes; CUDA error codes ------------------------------------------ */
+
+int um_device_module_load(struct um_gpu *gpu, const char *ptx, void **module);
+int um_device_module_unload(struct um_gpu *gpu, void *module);
+int um_device_function(struct um_gpu *gpu, void *module, const char *name, void **function);
+int um_device_launch(struct um_gpu *gpu, void *function, unsigned blocks, unsigned threads, um_stream stream,
+                     void **args);
+/* An async copy by the driver API between any two addresses. */
+int um_device_copy(struct um_gpu *gpu, void *to, const void *from, size_t bytes, um_stream stream);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * standin_table.h - what the stand-in driver offers besides CUDA's calls
+ *
+ * The stand-in libcuda.so.1 (lib/standin) hands this table out through cuGetProcAddress under UM_STANDIN_NAME; a real
+ * driver does not know the name. Both sides are of one version or do not speak: `version` and `size` must match.
+ * Streams are driver handles (CUstream); errors are CUDA error codes.
+ */
+#ifndef UM_GPU_STANDIN_TABLE_H
+#define UM_GPU_STANDIN_TABLE_H
+
+#include "gpu/gpu.h"
+#include "model/profile.h"
+#include "model/tally.h"
+
+#define UM_STANDIN_NAME "umStandinTable"
+#define UM_STANDIN_VERSION 1u
+
+struct um_standin_table {
+	unsigned version;
+	size_t size;
+	const struct um_profile *(*profile)(void); /* of the device; NULL before cuInit */
+	void (*tally)(struct um_tally *out);
+	uint64_t (*now)(void); /* the caller's clock, ns */
+	int (*announce)(um_stream stream, const struct um_announcement *next);
+	/* as in struct um_gpu_api */
+	int (*worker_start)(struct um_worker *worker);
+	void (*worker_stop)(struct um_worker *worker);
+	void (*worker_poke)(struct um_worker *worker);
+	int (*worker_wait)(int (*done)(void *arg), void *arg);
+	/* Host code that stands for a kernel (a CUfunction or CUkernel): run when the kernel executes, with copies of its
+	 * parameters. Must not call CUDA. */
+	int (*register_kernel)(void *function, void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
+};
+
+#endif

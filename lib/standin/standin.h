@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * standin.h - a libcuda.so.1 over the simulated GPU: what its files share
+ *
+ * in    calls of the CUDA driver API, made by a program or by the CUDA runtime inside it
+ * out   the same calls on the simulated device (gpu/sim.h), whose memory is host memory
+ * owns  the one simulated device of the process; contexts, modules, launches, captures and graphs
+ *
+ *     entry.c     which names there are, in which version; what is unknown answers "not supported" by name
+ *     state.c     opening, settings from the environment, the report at the end
+ *     device.c    devices, attributes, contexts
+ *     export.c    the hidden tables that the runtime asks for
+ *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
+ *     module.c    modules, libraries, functions, globals
+ *     launch.c    a launch: copies of its parameters, what it touches, host code that stands for it
+ *     memory.c    allocations, copies, memsets, hints, attributes of pointers
+ *     stream.c    streams, events, values, host functions
+ *     graph.c     capture, graphs
+ *
+ * Settings come from the environment, as `umadvise dryrun` sets it:
+ *     UMADVISE_DRYRUN_PROFILE   built-in name or file (default v100)
+ *     UMADVISE_DRYRUN_MEMORY    bytes of device memory (default: the profile's)
+ *     UMADVISE_DRYRUN_CUDA      driver version to imitate: 12.4 or 13.0 (default)
+ *     UMADVISE_DRYRUN_OUT       file that the report (json) is written to when the process ends
+ *     UMADVISE_DRYRUN_LOG       file for the event log
+ *     UMADVISE_DRYRUN_FAIL      NAME:N[:CODE],...: the N-th call of NAME (0: every one) returns CODE (default 1)
+ *     UMADVISE_DRYRUN_MISSING   NAME,...: functions that this driver does not have
+ *     UMADVISE_DRYRUN_CPU       off: accesses of the CPU to managed memory are not followed
+ *
+ * Errors are CUresult codes, the same numbers as cudaError_t in gpu.h. The simulator has its own lock; what else is
+ * shared between threads is guarded by um_standin_lock(), which is never held during a call that lets time pass.
+ */
+#ifndef UM_STANDIN_STANDIN_H
+#define UM_STANDIN_STANDIN_H
+
+#include "base/vec.h"
+#include "gpu/sim.h"
+
+#define UM_EXPORT __attribute__((visibility("default")))
+
+struct um_standin {
+	struct um_gpu *gpu; /* the simulated device */
+	struct um_profile profile;
+	int version; /* 12040, 13000 */
+};
+
+/* The process's device; NULL before cuInit has succeeded. */
+struct um_standin *um_standin(void);
+int um_standin_open(void); /* cuInit: CUDA error code */
+
+void um_standin_lock(void); /* recursive */
+void um_standin_unlock(void);
+
+/* --- entry.c -------------------------------------------------------------------------------------------------------- */
+
+/* One form of a driver function, as cuGetProcAddress knows it. A name may have several rows: the one with the highest
+ * `since` that is neither above the version asked for nor above the driver's is meant. */
+struct um_entry {
+	const char *name; /* base name: "cuMemPrefetchAsync" */
+	int since; /* 2000, 12020, ... */
+	void *fn;
+	void *ptsz; /* for per-thread default streams, or NULL: the same function */
+};
+
+/* Tables end with a row without a name. */
+extern const struct um_entry um_device_entries[], um_module_entries[], um_launch_entries[], um_memory_entries[],
+        um_stream_entries[], um_graph_entries[];
+
+/* Injected faults: called first by every entry that may be made to fail; 0 or the code to return. `name` is the
+ * exported symbol. */
+int um_standin_fail(const char *name);
+
+/* Says once per text, on stderr, that something is beyond the stand-in. Returns 801. */
+int um_standin_unsupported(const char *what);
+
+/* --- work on streams (stream.c, graph.c) ----------------------------------------------------------------------------- */
+
+struct um_launch; /* launch.c: one kernel launch with copies of its parameters; counted references */
+
+enum um_work_kind { UM_WORK_KERNEL, UM_WORK_COPY, UM_WORK_SET, UM_WORK_HOST, UM_WORK_RECORD, UM_WORK_WAIT };
+
+/* What a stream is asked to do, as a value: captured into a graph, or done. */
+struct um_work {
+	enum um_work_kind kind;
+	union {
+		struct um_launch *launch; /* KERNEL: a reference */
+		struct {
+			void *to;
+			const void *from;
+			size_t to_pitch, from_pitch; /* bytes from row to row */
+			size_t bytes, rows; /* of a row */
+		} copy;
+		struct {
+			void *at;
+			size_t pitch, width, rows; /* width: elements in a row */
+			unsigned value, size; /* 1, 2 or 4 bytes each */
+		} set;
+		struct {
+			void (*fn)(void *arg);
+			void *arg;
+		} host;
+		void *event; /* RECORD, WAIT */
+	};
+};
+
+/* A driver stream handle (NULL, 1, 2 or one of ours). Captures it, or hands it to the simulator. CUDA error code. The
+ * reference to a launch is taken, also on failure. */
+int um_work_submit(void *stream, const struct um_work *work);
+
+/* The simulator's stream for a handle, or NULL: there is no such stream. */
+um_stream um_standin_stream(void *stream, int *ok);
+
+/* --- launches (launch.c) ------------------------------------------------------------------------------------------ */
+
+/* Puts the launch on a stream of the simulator. CUDA error code. */
+int um_launch_run(struct um_launch *launch, um_stream stream);
+struct um_launch *um_launch_get(struct um_launch *launch); /* one more reference */
+void um_launch_put(struct um_launch *launch);
+
+#endif
