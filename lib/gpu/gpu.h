@@ -161,9 +161,10 @@ struct um_gpu_api {
 	int (*cudaEventSynchronize)(struct um_gpu *gpu, um_event_handle event);
 	int (*cudaEventElapsedTime)(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end);
 
-	/* Where time is virtual; NULL elsewhere. A real device sees for itself what a kernel touches, a simulated one is
-	 * told. That holds for the kernels on `stream` up to the next announcement; the first of them takes the time,
-	 * the others (an op may be several) touch the same and take none. CUDA error code. `now`: the caller's clock, ns. */
+	/* Where time is virtual; NULL elsewhere. A real device sees for itself what a kernel touches, a simulated one
+	 * is told. That holds for the kernels on `stream` up to the next announcement; the first of them takes the
+	 * time, the others (an op may be several) touch the same and take none. CUDA error code. `now`: the caller's
+	 * clock, ns. */
 	int (*announce)(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
 	uint64_t (*now)(struct um_gpu *gpu);
 

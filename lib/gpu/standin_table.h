@@ -28,9 +28,10 @@ struct um_standin_table {
 	void (*worker_stop)(struct um_worker *worker);
 	void (*worker_poke)(struct um_worker *worker);
 	int (*worker_wait)(int (*done)(void *arg), void *arg);
-	/* Host code that stands for a kernel (a CUfunction or CUkernel): run when the kernel executes, with copies of its
-	 * parameters. Must not call CUDA. */
-	int (*register_kernel)(void *function, void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
+	/* Host code that stands for a kernel (a CUfunction or CUkernel): run when the kernel executes, with copies of
+	 * its parameters. Must not call CUDA. */
+	int (*register_kernel)(void *function,
+	                       void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
 };
 
 #endif

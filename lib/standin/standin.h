@@ -51,7 +51,7 @@ int um_standin_open(void); /* cuInit: CUDA error code */
 void um_standin_lock(void); /* recursive */
 void um_standin_unlock(void);
 
-/* --- entry.c -------------------------------------------------------------------------------------------------------- */
+/* --- entry.c ---------------------------------------------------------------------------------------------------- */
 
 /* One form of a driver function, as cuGetProcAddress knows it. A name may have several rows: the one with the highest
  * `since` that is neither above the version asked for nor above the driver's is meant. */
@@ -73,7 +73,7 @@ int um_standin_fail(const char *name);
 /* Says once per text, on stderr, that something is beyond the stand-in. Returns 801. */
 int um_standin_unsupported(const char *what);
 
-/* --- work on streams (stream.c, graph.c) ----------------------------------------------------------------------------- */
+/* --- work on streams (stream.c, graph.c) ------------------------------------------------------------------------- */
 
 struct um_launch; /* launch.c: one kernel launch with copies of its parameters; counted references */
 
