@@ -56,8 +56,11 @@ enum um_cuda_error {
 	UM_CUDA_INVALID_VALUE = 1,
 	UM_CUDA_NO_MEMORY = 2,
 	UM_CUDA_INVALID_DEVICE = 101,
+	UM_CUDA_INVALID_HANDLE = 400,
 	UM_CUDA_NOT_READY = 600,
 	UM_CUDA_LAUNCH_TIMEOUT = 702, /* simulated: a stream waits for what nobody will do */
+	UM_CUDA_ALREADY_REGISTERED = 712,
+	UM_CUDA_NOT_REGISTERED = 713,
 	UM_CUDA_LAUNCH_FAILURE = 719, /* simulated: a fault that no memory could be found for; sticky */
 	UM_CUDA_NOT_SUPPORTED = 801
 };

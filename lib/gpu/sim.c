@@ -37,6 +37,7 @@ static void sim_close(struct um_gpu *gpu)
 	um_vec_fini(&sim->marks);
 	for (int i = 0; i < UM_SIM_ENGINES; i++)
 		um_vec_fini(&sim->engine[i].busy);
+	pthread_cond_destroy(&sim->news);
 	pthread_mutex_destroy(&sim->lock);
 	free(sim);
 }
@@ -110,8 +111,10 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 		return -ENOMEM;
 	if (lock_init(&sim->lock))
 		goto free_sim;
-	if (!um_sim_stream_new(sim)) /* the default stream */
+	if (pthread_cond_init(&sim->news, NULL))
 		goto destroy_lock;
+	if (!um_sim_stream_new(sim)) /* the default stream */
+		goto destroy_cond;
 	sim->profile = *p;
 	sim->opt = *options;
 	sim->opt.profile = &sim->profile;
@@ -128,6 +131,8 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	*out = &sim->gpu;
 	return 0;
 
+destroy_cond:
+	pthread_cond_destroy(&sim->news);
 destroy_lock:
 	pthread_mutex_destroy(&sim->lock);
 free_sim:

@@ -28,6 +28,9 @@ struct um_sim_options {
 	int poison; /* backed: what is discarded, or evicted dead, is overwritten with 0xdb: a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
+	unsigned patience_ms; /* how long, in real time, a blocking call that nothing enqueued will ever end waits for
+	                         other threads to enqueue more; 0: it ends at once, with UM_CUDA_LAUNCH_TIMEOUT */
+	uint64_t query_ns; /* what a query that finds something not ready costs its caller: who polls sees time pass */
 };
 
 struct um_sim_kernel {
@@ -47,6 +50,53 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options);
 
 /* Enqueues a kernel. CUDA error code. */
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel);
+
+/* --- what whole programs need besides ------------------------------------------------------------------------------ */
+
+struct um_sim_copy {
+	void *to;
+	const void *from;
+	uint64_t to_pitch, from_pitch; /* bytes from row to row */
+	uint64_t bytes, rows; /* of a row */
+};
+
+/* Enqueues a copy between any two places; data moves when it executes. Managed memory is met from the device's side: a
+ * copy engine faults, one block after the other. The call blocks as CUDA documents for pageable host memory; with
+ * `wait`, as the calls without Async do. CUDA error code. */
+int um_sim_copy(struct um_gpu *gpu, um_stream stream, const struct um_sim_copy *copy, int wait);
+
+struct um_sim_set {
+	void *at;
+	uint64_t pitch, width, rows; /* width: elements in a row */
+	uint32_t value;
+	unsigned size; /* bytes of an element: 1, 2, 4 */
+};
+
+/* Enqueues a fill. CUDA error code. */
+int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *set);
+
+/* Enqueues a call of host code, run when simulated time has reached it. It must not call back into the simulator. */
+int um_sim_call(struct um_gpu *gpu, um_stream stream, void (*fn)(void *arg), void *arg);
+
+/* UM_CUDA_OK if all work of the stream is over, UM_CUDA_NOT_READY. */
+int um_sim_stream_query(struct um_gpu *gpu, um_stream stream);
+
+/* Frees device or managed memory when the stream gets there. */
+int um_sim_free_async(struct um_gpu *gpu, um_stream stream, void *ptr);
+
+/* The program's own memory becomes pinned, and is no longer. */
+int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes);
+int um_sim_host_unregister(struct um_gpu *gpu, void *ptr);
+
+enum um_sim_kind { UM_SIM_MANAGED, UM_SIM_DEVICE, UM_SIM_PINNED, UM_SIM_REGISTERED };
+
+struct um_sim_memory {
+	enum um_sim_kind kind;
+	uint64_t addr, bytes; /* of the allocation */
+};
+
+/* What memory an address belongs to: 0, or -ENOENT where it is none of the device's. */
+int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out);
 
 /* The app's CPU code reads (or writes) a managed range: waits for nothing but its own faults. CUDA error code. */
 int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access);

@@ -76,13 +76,17 @@ int um_sim_event_query(struct um_gpu *gpu, um_event_handle event)
 	if (!event)
 		return UM_CUDA_INVALID_VALUE;
 	um_sim_enter(sim);
-	return um_sim_leave(sim, is_done(event, *um_sim_clock(sim)) ? UM_CUDA_OK : UM_CUDA_NOT_READY);
+	if (is_done(event, *um_sim_clock(sim)))
+		return um_sim_leave(sim, UM_CUDA_OK);
+	*um_sim_clock(sim) += sim->opt.query_ns;
+	return um_sim_leave(sim, UM_CUDA_NOT_READY);
 }
 
 int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_event *e = event;
+	uint64_t serial;
 	int err = UM_CUDA_OK;
 
 	if (!e)
@@ -91,9 +95,12 @@ int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 	if (sim->lane)
 		return um_sim_leave(sim, is_done(e, sim->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
 	/* Other streams and workers go on meanwhile, in the order of time. */
-	while (e->serial && e->done != e->serial && !err)
-		if (!um_sim_turn(sim, UM_SIM_FOREVER))
+	serial = e->serial;
+	e->refs++;
+	while (e->done < serial && !err)
+		if (!um_sim_progress(sim))
 			err = um_sim_deadlock(sim, sim->streams);
+	um_sim_event_put(e);
 	sim->app = um_sim_later(sim->app, sim->now);
 	return um_sim_leave(sim, err ? err : sim->error);
 }

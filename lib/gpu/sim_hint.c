@@ -202,7 +202,7 @@ static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint 
 	err = s ? check(sim, h) : UM_CUDA_INVALID_VALUE;
 	if (!err) {
 		um_sim_settle(sim, s, *clock);
-		busy = s->queue.n > s->first || s->ready > *clock;
+		busy = um_sim_busy(sim, s, *clock);
 		*clock += sim->profile.c_api;
 		if (busy) {
 			err = defer(sim, s, h);

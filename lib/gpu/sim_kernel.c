@@ -41,6 +41,7 @@ struct um_sim_walk {
 	uint64_t ns;
 	void (*fn)(void *arg);
 	void *arg;
+	struct um_sim_xfer *xfer; /* a copy or a fill, no kernel; owned */
 	const struct pattern *pattern;
 	uint64_t remote; /* bytes read over the link so far */
 	unsigned n_group;
@@ -79,9 +80,29 @@ struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 
 void um_sim_walk_free(struct um_sim_walk *w)
 {
-	if (w)
+	if (w) {
 		free(w->name);
+		free(w->xfer);
+	}
 	free(w);
+}
+
+void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x)
+{
+	w->xfer = x;
+}
+
+void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m)
+{
+	unsigned left = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->leg[i].mem == m)
+			w->leg[i].mem = NULL;
+	for (unsigned i = 0; i < w->n_group; i++)
+		if (w->group[i].block->mem != m)
+			w->group[left++] = w->group[i];
+	w->n_group = left;
 }
 
 /* Addresses become places. */
@@ -284,6 +305,8 @@ static uint64_t compute(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		far = (uint64_t)((double)w->remote * 1e9 / (sim->profile.b_remote * sim->profile.h2d) + 0.5);
 		sim->tally.remote_bytes += w->remote;
 	}
+	if (w->xfer)
+		return um_sim_xfer_run(sim, w->xfer, t, far);
 	um_sim_log(sim, t, "kernel %s %llu", w->name ? w->name : "-", (unsigned long long)w->ns);
 	if (w->fn)
 		w->fn(w->arg);

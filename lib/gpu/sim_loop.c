@@ -18,11 +18,6 @@ struct next {
 	uint64_t at, seq;
 };
 
-static struct um_sim_cmd *head(const struct um_sim_stream *s)
-{
-	return s->first < s->queue.n ? &s->queue.at[s->first] : NULL;
-}
-
 /* Compared in a circle, as the device does. */
 static int reached(const struct um_sim_cmd *c)
 {
@@ -34,12 +29,15 @@ static int reached(const struct um_sim_cmd *c)
 /* When the stream's next command can begin; UM_SIM_FOREVER: not as things stand. */
 static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream *s)
 {
-	const struct um_sim_cmd *c = head(s);
+	const struct um_sim_cmd *c = um_sim_head(s);
 	uint64_t start;
 
 	if (!c)
 		return UM_SIM_FOREVER;
-	start = um_sim_later(s->ready, c->at);
+	start = um_sim_order_due(sim, s, c);
+	if (start == UM_SIM_FOREVER)
+		return start;
+	start = um_sim_later(start, um_sim_later(s->ready, c->at));
 	switch (c->kind) {
 	case UM_SIM_CMD_HINT:
 		return um_sim_later(start, um_sim_later(sim->worker_free, sim->writer_until));
@@ -65,12 +63,13 @@ static uint64_t lane_due(const struct um_sim_lane *l)
 /* The stream's first command is over. */
 static void pop(struct um_sim *sim, struct um_sim_stream *s)
 {
-	um_sim_cmd_end(head(s));
+	s->popped = um_sim_head(s)->seq;
+	um_sim_cmd_end(um_sim_head(s));
 	s->first++;
 	if (s->first == s->queue.n) {
 		s->first = 0;
 		um_vec_clear(&s->queue);
-		if (s->gone)
+		if (s->gone && !s->waiters)
 			um_sim_stream_forget(sim, s);
 	} else if (s->first >= UM_SIM_QUEUE) { /* keep the array small */
 		s->queue.n -= s->first;
@@ -82,7 +81,7 @@ static void pop(struct um_sim *sim, struct um_sim_stream *s)
 /* The stream's first command begins at `t` (or a kernel goes on). */
 static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 {
-	struct um_sim_cmd *c = head(s);
+	struct um_sim_cmd *c = um_sim_head(s);
 	uint64_t start = um_sim_later(s->ready, c->at), cpu;
 	int done = 1;
 
@@ -113,6 +112,12 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		um_sim_tally_at(sim, t, &sim->marks.at[sim->marks.n++]);
 		sim->marks_due--;
 		sim->peak = sim->resident;
+		break;
+	case UM_SIM_CMD_CALL:
+		c->call.fn(c->call.arg);
+		break;
+	case UM_SIM_CMD_FREE:
+		um_sim_free_now(sim, c->addr);
 		break;
 	}
 	if (done)
@@ -166,8 +171,8 @@ int um_sim_turn(struct um_sim *sim, uint64_t limit)
 	for (struct um_sim_stream *s = sim->streams; s; s = s->next) {
 		uint64_t at = stream_due(sim, s);
 
-		if (at < best.at || (at == best.at && at != UM_SIM_FOREVER && head(s)->seq < best.seq))
-			best = (struct next){s, NULL, at, head(s)->seq};
+		if (at < best.at || (at == best.at && at != UM_SIM_FOREVER && um_sim_head(s)->seq < best.seq))
+			best = (struct next){s, NULL, at, um_sim_head(s)->seq};
 	}
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next) {
 		uint64_t at = lane_due(l);
@@ -178,6 +183,7 @@ int um_sim_turn(struct um_sim *sim, uint64_t limit)
 	if (best.at == UM_SIM_FOREVER || best.at > limit)
 		return 0;
 	sim->now = um_sim_later(sim->now, best.at);
+	sim->changes++;
 	if (best.stream)
 		stream_step(sim, best.stream, best.at);
 	else
@@ -196,7 +202,8 @@ void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 {
 	const struct um_sim_cmd *c;
 
-	while ((c = head(s)) && c->kind != UM_SIM_CMD_KERNEL && c->kind != UM_SIM_CMD_HINT) {
+	while ((c = um_sim_head(s)) && c->kind != UM_SIM_CMD_KERNEL && c->kind != UM_SIM_CMD_HINT &&
+	       c->kind != UM_SIM_CMD_CALL && c->kind != UM_SIM_CMD_FREE) {
 		uint64_t at = stream_due(sim, s);
 
 		if (at == UM_SIM_FOREVER || at > t)
@@ -216,6 +223,7 @@ int um_sim_leave(struct um_sim *sim, int error)
 {
 	if (!sim->lane)
 		um_sim_run_until(sim, sim->app);
+	um_sim_news(sim);
 	pthread_mutex_unlock(&sim->lock);
 	return error;
 }
@@ -233,19 +241,21 @@ int um_sim_finish(struct um_sim *sim)
 
 	if (sim->lane) { /* a worker cannot wait: only what is over already is over */
 		for (struct um_sim_stream *s = sim->streams; s; s = s->next)
-			if (head(s) || s->ready > sim->lane->at)
+			if (um_sim_head(s) || s->ready > sim->lane->at)
 				return UM_CUDA_NOT_SUPPORTED;
 		return sim->error;
 	}
 	/* Workers that are asleep stay so; who waits for what never comes is left waiting. */
-	while (um_sim_turn(sim, UM_SIM_FOREVER))
-		;
-	end = um_sim_later(sim->now, sim->app);
-	for (struct um_sim_stream *s = sim->streams; s; s = s->next) {
+	do {
+		while (um_sim_turn(sim, UM_SIM_FOREVER))
+			;
+		stuck = NULL;
+		for (struct um_sim_stream *s = sim->streams; s && !stuck; s = s->next)
+			stuck = um_sim_head(s) ? s : NULL;
+	} while (stuck && um_sim_progress(sim));
+	end = um_sim_later(um_sim_later(sim->now, sim->app), sim->gone_until);
+	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
 		end = um_sim_later(end, s->ready);
-		if (head(s) && !stuck)
-			stuck = s;
-	}
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next)
 		end = um_sim_later(end, l->at);
 	sim->now = sim->app = end;
@@ -310,5 +320,7 @@ void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 	} else if (l && l->state == UM_SIM_STEPPING) {
 		l->poked = 1;
 	}
+	sim->changes++;
+	um_sim_news(sim);
 	pthread_mutex_unlock(&sim->lock);
 }

@@ -78,11 +78,20 @@ static int blocks_make(struct um_sim_mem *m)
 	return 0;
 }
 
-/* Allocations are kept by address: who touches memory only knows a pointer. */
-static int mem_new(struct um_sim *sim, enum um_sim_mem_kind kind, uint64_t bytes, struct um_sim_mem **out)
+/* Allocations are kept by address: who touches memory only knows a pointer. There is room. */
+static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
+{
+	size_t i = mem_after(sim, m->addr);
+
+	m->serial = ++sim->mem_serial;
+	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
+	sim->mem.at[i] = m;
+	sim->mem.n++;
+}
+
+static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, struct um_sim_mem **out)
 {
 	struct um_sim_mem *m = calloc(1, sizeof *m);
-	size_t i;
 
 	if (!m)
 		return UM_CUDA_NO_MEMORY;
@@ -94,11 +103,7 @@ static int mem_new(struct um_sim *sim, enum um_sim_mem_kind kind, uint64_t bytes
 		mem_free(m);
 		return UM_CUDA_NO_MEMORY;
 	}
-	m->serial = ++sim->mem_serial;
-	i = mem_after(sim, m->addr);
-	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
-	sim->mem.at[i] = m;
-	sim->mem.n++;
+	mem_add(sim, m);
 	*out = m;
 	return UM_CUDA_OK;
 }
@@ -188,7 +193,12 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 	return um_sim_leave(sim, err);
 }
 
-/* Frees what begins at `ptr`: of kind `kind`, or any but pinned. */
+static int is_host(const struct um_sim_mem *m)
+{
+	return m->kind == UM_SIM_PINNED || m->kind == UM_SIM_REGISTERED;
+}
+
+/* Frees what begins at `ptr`: pinned memory, or any other but the program's own. */
 static int release(struct um_sim *sim, void *ptr, int pinned)
 {
 	struct um_sim_mem *m;
@@ -198,7 +208,7 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 		return UM_CUDA_OK;
 	um_sim_enter(sim);
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
-	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || (m->kind == UM_SIM_PINNED) != pinned)
+	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || is_host(m) != pinned || !m->span)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	err = um_sim_finish(sim); /* the device may still use it: freeing waits for all of its work */
 	if (!err) {
@@ -217,6 +227,89 @@ int um_sim_free(struct um_gpu *gpu, void *ptr)
 int um_sim_host_free(struct um_gpu *gpu, void *ptr)
 {
 	return release(um_sim_of(gpu), ptr, 1);
+}
+
+/* Device or managed memory that begins at `addr`: who still works on it goes on without. */
+void um_sim_free_now(struct um_sim *sim, uint64_t addr)
+{
+	struct um_sim_mem *m = um_sim_mem_find(sim, addr);
+
+	if (!m || m->addr != addr || is_host(m))
+		return;
+	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
+		for (size_t i = s->first; i < s->queue.n; i++)
+			if (s->queue.at[i].running)
+				um_sim_walk_forget(s->queue.at[i].kernel, m);
+	um_sim_log(sim, sim->now, "free m%u", m->serial);
+	um_sim_mem_release(sim, m);
+}
+
+int um_sim_free_async(struct um_gpu *gpu, um_stream stream, void *ptr)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	struct um_sim_mem *m;
+	int err = UM_CUDA_INVALID_VALUE;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (s && m && m->addr == (uint64_t)(uintptr_t)ptr && !is_host(m))
+		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_FREE, .addr = m->addr});
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t addr = (uint64_t)(uintptr_t)ptr;
+	struct um_sim_mem *m;
+	size_t i;
+
+	if (!ptr || !bytes || bytes > UINT64_MAX - addr)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	i = mem_after(sim, addr);
+	if (um_sim_mem_find(sim, addr) || (i < sim->mem.n && sim->mem.at[i]->addr < addr + bytes))
+		return um_sim_leave(sim, UM_CUDA_ALREADY_REGISTERED);
+	m = calloc(1, sizeof *m);
+	if (!m || um_vec_reserve(&sim->mem, 1)) {
+		free(m);
+		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
+	}
+	m->kind = UM_SIM_REGISTERED;
+	m->addr = addr;
+	m->bytes = bytes;
+	mem_add(sim, m);
+	return um_sim_leave(sim, UM_CUDA_OK);
+}
+
+int um_sim_host_unregister(struct um_gpu *gpu, void *ptr)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err;
+
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || m->kind != UM_SIM_REGISTERED)
+		return um_sim_leave(sim, UM_CUDA_NOT_REGISTERED);
+	err = um_sim_finish(sim);
+	if (!err)
+		um_sim_mem_release(sim, m);
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	const struct um_sim_mem *m;
+
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (m)
+		*out = (struct um_sim_memory){m->kind, m->addr, m->bytes};
+	return um_sim_leave(sim, m ? 0 : -ENOENT);
 }
 
 int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)

@@ -57,13 +57,11 @@ struct um_sim_block {
 	uint8_t moved_by; /* last migration by a fault: 0 none, 1 GPU, 2 CPU */
 };
 
-enum um_sim_mem_kind { UM_SIM_MANAGED, UM_SIM_DEVICE, UM_SIM_PINNED };
-
 struct um_sim_mem {
-	enum um_sim_mem_kind kind;
+	enum um_sim_kind kind;
 	uint32_t serial; /* its name in the log */
 	uint64_t addr, bytes; /* as given to the app */
-	void *span; /* what was mapped */
+	void *span; /* what was mapped; NULL: the program's own */
 	size_t span_bytes;
 	uint64_t chunks; /* DEVICE: root chunks taken */
 	uint32_t n; /* MANAGED: blocks */
@@ -98,13 +96,15 @@ struct um_sim_event {
 };
 
 enum um_sim_cmd_kind {
-	UM_SIM_CMD_KERNEL,
+	UM_SIM_CMD_KERNEL, /* copies and fills, too */
 	UM_SIM_CMD_HINT,
 	UM_SIM_CMD_RECORD,
 	UM_SIM_CMD_WAIT_EVENT,
 	UM_SIM_CMD_WRITE_VALUE,
 	UM_SIM_CMD_WAIT_VALUE,
-	UM_SIM_CMD_MARK
+	UM_SIM_CMD_MARK,
+	UM_SIM_CMD_CALL,
+	UM_SIM_CMD_FREE
 };
 
 struct um_sim_cmd {
@@ -123,6 +123,11 @@ struct um_sim_cmd {
 			uint32_t *addr;
 			uint32_t value;
 		} v;
+		struct {
+			void (*fn)(void *arg);
+			void *arg;
+		} call;
+		uint64_t addr; /* FREE */
 	};
 };
 
@@ -131,12 +136,16 @@ struct um_sim_stream {
 	UM_VEC(struct um_sim_cmd) queue;
 	size_t first; /* of the queue */
 	uint64_t ready; /* ns: the last command begun ends */
+	uint64_t popped; /* sequence number of the last command that is over */
+	uint64_t thread; /* whose default stream it is; 0: nobody's */
+	unsigned waiters; /* threads that hold a pointer to it while others run */
 	uint64_t gate_ns; /* waited for values since the last kernel */
 	UM_VEC(struct um_touch) told; /* announced; see gpu.h */
 	uint64_t told_ns; /* for the next kernel */
 	enum um_pattern told_pattern;
 	int announced;
 	uint32_t serial;
+	int alone; /* non-blocking: not ordered with the default stream */
 	int gone; /* destroyed, ends when its queue is empty */
 };
 
@@ -174,6 +183,9 @@ struct um_sim_hint {
 struct um_sim {
 	struct um_gpu gpu; /* first */
 	pthread_mutex_t lock; /* recursive: workers call from inside the loop */
+	pthread_cond_t news; /* something was enqueued, or happened */
+	unsigned waiting; /* threads that wait for news */
+	uint64_t changes; /* counts what is news */
 	struct um_profile profile;
 	struct um_sim_options opt;
 	uint64_t kappa; /* millionths */
@@ -184,6 +196,8 @@ struct um_sim {
 	struct um_sim_lane *lane; /* whose step() is running; NULL: the app calls */
 	struct um_sim_lane *lanes;
 	struct um_sim_stream *streams; /* the first is the default stream */
+	uint64_t gone_until; /* ns: work of destroyed streams ends */
+	uint64_t gone_order; /* the same, of those that the default stream is ordered with */
 	uint32_t stream_serial;
 	int error; /* sticky CUDA error */
 
@@ -219,6 +233,12 @@ static inline unsigned um_sim_count(uint32_t pages)
 	return (unsigned)__builtin_popcount(pages);
 }
 
+/* The stream's next command, or NULL. */
+static inline struct um_sim_cmd *um_sim_head(const struct um_sim_stream *s)
+{
+	return s->first < s->queue.n ? &s->queue.at[s->first] : NULL;
+}
+
 /* The clock of whoever calls. */
 static inline uint64_t *um_sim_clock(struct um_sim *sim)
 {
@@ -241,6 +261,7 @@ void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m);
 int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
 int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes);
 int um_sim_free(struct um_gpu *gpu, void *ptr);
+void um_sim_free_now(struct um_sim *sim, uint64_t addr);
 int um_sim_mem_info(struct um_gpu *gpu, size_t *free_bytes, size_t *total_bytes);
 int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
 int um_sim_host_free(struct um_gpu *gpu, void *ptr);
@@ -273,8 +294,30 @@ uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write
 uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries);
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
 
+/* sim_xfer.c: what a walk does at its end if it is a copy or a fill; returns when that is over. */
+struct um_sim_xfer;
+uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far);
+
+/* sim_order.c */
+/* When the streams that the command is ordered with let it begin; UM_SIM_FOREVER: not as things stand. */
+uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_cmd *c);
+/* At time `t`, is there work in the stream, or in one that it is ordered with? */
+int um_sim_busy(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t t);
+/* Is anything up to sequence number `seq` still to do there? Until when is what has begun? */
+int um_sim_behind(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t seq);
+uint64_t um_sim_order_ready(const struct um_sim *sim, const struct um_sim_stream *s);
+struct um_sim_stream *um_sim_thread_stream(struct um_sim *sim); /* the calling thread's default stream, or NULL */
+
+/* sim_wait.c: something happens, if need be because another thread calls: 1; 0: nothing will. Its caller holds no
+ * pointer that another thread may free. */
+int um_sim_progress(struct um_sim *sim);
+void um_sim_news(struct um_sim *sim);
+
 /* sim_kernel.c */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
+void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x); /* taken */
+/* The memory is going away under it. */
+void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m);
 void um_sim_walk_free(struct um_sim_walk *w);
 /* Goes on with a kernel at time `t`; begins it if it has not begun. Returns when its next step is; *done: its end. */
 uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done);
@@ -328,6 +371,7 @@ void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s);
 int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags);
 int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream);
 int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream);
+int um_sim_stream_await(struct um_sim *sim, struct um_sim_stream *s, uint64_t seq);
 int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
 int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
 int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: queues of commands. All are non-blocking, the default stream too: it orders nothing but itself.
+ * Streams: queues of commands.
  */
 #include "gpu/sim_state.h"
 
 struct um_sim_stream *um_sim_stream_of(struct um_sim *sim, um_stream stream)
 {
-	if ((uintptr_t)stream <= 2) /* default, legacy, per-thread */
+	if ((uintptr_t)stream <= 1) /* default, legacy */
 		return sim->streams;
+	if ((uintptr_t)stream == 2)
+		return um_sim_thread_stream(sim);
 	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
-		if (s == stream && !s->gone)
+		if (s == stream && !s->gone && !s->thread)
 			return s;
 	return NULL;
 }
@@ -62,6 +64,9 @@ void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
+	sim->gone_until = um_sim_later(sim->gone_until, s->ready);
+	if (!s->alone)
+		sim->gone_order = um_sim_later(sim->gone_order, s->ready);
 	um_sim_stream_end(s);
 }
 
@@ -74,19 +79,21 @@ static size_t unfinished(const struct um_sim *sim, const struct um_sim_stream *s
 int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_cmd *cmd)
 {
 	struct um_sim_cmd c = *cmd;
+	int can = 1;
 
 	/* A full launch queue holds the app up; a worker's commands find room. */
-	while (!sim->lane && unfinished(sim, s) >= UM_SIM_QUEUE) {
-		if (!um_sim_turn(sim, UM_SIM_FOREVER))
-			return um_sim_deadlock(sim, s);
+	s->waiters++;
+	while (!sim->lane && unfinished(sim, s) >= UM_SIM_QUEUE && (can = um_sim_progress(sim)))
 		sim->app = um_sim_later(sim->app, sim->now);
-	}
+	s->waiters--;
+	if (!can)
+		return um_sim_deadlock(sim, s);
 	c.seq = ++sim->seq;
 	c.at = *um_sim_clock(sim);
+	sim->changes++;
 	return um_vec_push(&s->queue, c) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
 }
 
-/* Blocking and non-blocking streams are the same here. */
 int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
 {
 	struct um_sim *sim = um_sim_of(gpu);
@@ -96,8 +103,10 @@ int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
 		return UM_CUDA_INVALID_VALUE;
 	um_sim_enter(sim);
 	s = um_sim_stream_new(sim);
-	if (s)
+	if (s) {
+		s->alone = (flags & UM_STREAM_NON_BLOCKING) != 0;
 		*stream = s;
+	}
 	return um_sim_leave(sim, s ? UM_CUDA_OK : UM_CUDA_NO_MEMORY);
 }
 
@@ -108,34 +117,74 @@ int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream)
 
 	um_sim_enter(sim);
 	s = um_sim_stream_of(sim, stream);
-	if (!s || s == sim->streams)
+	if (!s || s == sim->streams || s->thread)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	s->gone = 1; /* as in CUDA: its work still ends */
-	if (s->first == s->queue.n)
+	if (s->first == s->queue.n && !s->waiters)
 		um_sim_stream_forget(sim, s);
 	return um_sim_leave(sim, UM_CUDA_OK);
+}
+
+/* Waits until `seq` of the stream is over; of the default stream, until those that it is ordered with are, too. */
+int um_sim_stream_await(struct um_sim *sim, struct um_sim_stream *s, uint64_t seq)
+{
+	int err = UM_CUDA_OK;
+
+	s->waiters++;
+	while (um_sim_behind(sim, s, seq) && !err)
+		if (!um_sim_progress(sim))
+			err = um_sim_deadlock(sim, s);
+	s->waiters--;
+	sim->app = um_sim_later(um_sim_later(sim->app, sim->now), um_sim_order_ready(sim, s));
+	if (s->gone && !um_sim_head(s) && !s->waiters)
+		um_sim_stream_forget(sim, s);
+	return err ? err : sim->error;
 }
 
 int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_stream *s;
-	int err = UM_CUDA_OK;
 
 	um_sim_enter(sim);
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	/* A worker must not block here: it returns UM_STEP_WAIT instead. */
-	if (sim->lane) {
-		err = s->first < s->queue.n || s->ready > sim->lane->at ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK;
-		return um_sim_leave(sim, err);
+	if (sim->lane)
+		return um_sim_leave(sim, um_sim_busy(sim, s, sim->lane->at) ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK);
+	return um_sim_leave(sim, um_sim_stream_await(sim, s, sim->seq));
+}
+
+int um_sim_stream_query(struct um_gpu *gpu, um_stream stream)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	int err = UM_CUDA_INVALID_VALUE;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (s && um_sim_busy(sim, s, *um_sim_clock(sim))) {
+		err = UM_CUDA_NOT_READY;
+		*um_sim_clock(sim) += sim->opt.query_ns;
+	} else if (s) {
+		err = sim->error;
 	}
-	while (s->first < s->queue.n && !err)
-		if (!um_sim_turn(sim, UM_SIM_FOREVER))
-			err = um_sim_deadlock(sim, s);
-	sim->app = um_sim_later(um_sim_later(sim->app, sim->now), s->ready);
-	return um_sim_leave(sim, err ? err : sim->error);
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_call(struct um_gpu *gpu, um_stream stream, void (*fn)(void *arg), void *arg)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	int err = UM_CUDA_INVALID_VALUE;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (s && fn)
+		err = um_sim_stream_push(
+		        sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_CALL, .call.fn = fn, .call.arg = arg});
+	return um_sim_leave(sim, err);
 }
 
 int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags)

@@ -24,6 +24,7 @@ struct um_tally {
 				  */
 	uint64_t peak_resident_bytes; /* the most since the tally before */
 	uint64_t host_bytes; /* cached CPU chunks */
+	uint64_t copied_h2d, copied_d2h; /* bytes of the program's own copies */
 };
 
 #endif
