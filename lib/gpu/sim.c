@@ -34,6 +34,7 @@ static void sim_close(struct um_gpu *gpu)
 	while (sim->mem.n)
 		um_sim_mem_release(sim, sim->mem.at[sim->mem.n - 1]);
 	um_vec_fini(&sim->mem);
+	um_vec_fini(&sim->mem_order);
 	um_vec_fini(&sim->marks);
 	for (int i = 0; i < UM_SIM_ENGINES; i++)
 		um_vec_fini(&sim->engine[i].busy);
@@ -118,6 +119,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->profile = *p;
 	sim->opt = *options;
 	sim->opt.profile = &sim->profile;
+	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_touch_can();
 	sim->kappa = (uint64_t)llround(p->duplex * 1e6);
 	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
 	sim->gpu.api = &api;
@@ -219,6 +221,11 @@ int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out)
 		err = 0;
 	}
 	return um_sim_leave(sim, err);
+}
+
+int um_sim_follows(struct um_gpu *gpu)
+{
+	return um_sim_of(gpu)->follow;
 }
 
 void um_sim_tally(struct um_gpu *gpu, struct um_tally *out)

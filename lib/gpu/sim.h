@@ -25,6 +25,7 @@ struct um_sim_options {
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
 	int in_core; /* every page counts as resident for ever: what cudaMalloc and enough memory would give */
 	int backed; /* managed memory is real host memory (programs compute on it); else reserved addresses only */
+	int follow_cpu; /* backed: what the app's CPU code touches is noticed, at its next call (um_sim_follows) */
 	int poison; /* backed: what is discarded, or evicted dead, is overwritten with 0xdb: a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
@@ -100,6 +101,9 @@ int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out
 
 /* The app's CPU code reads (or writes) a managed range: waits for nothing but its own faults. CUDA error code. */
 int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access);
+
+/* Is the CPU followed? Not where the system keeps a process's page tables from it. */
+int um_sim_follows(struct um_gpu *gpu);
 
 /* Lets simulated time pass until all enqueued work, workers included, has finished; the app's clock then stands
  * there. CUDA error code: UM_CUDA_LAUNCH_TIMEOUT where a stream waits for a value that nobody will write. */

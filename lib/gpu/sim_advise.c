@@ -28,7 +28,7 @@ static void unset_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32
 	uint32_t twice = pages & b->read_mostly & b->gpu & b->cpu, stay = twice & b->pref_gpu;
 
 	b->cpu &= ~stay;
-	b->cmap &= b->cpu;
+	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->read_mostly &= ~pages;
 	um_sim_gpu_set(sim, b, b->gpu & ~(twice & ~stay));
 	if (b->chunk && !b->gpu && !b->split)

@@ -99,7 +99,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 	if (gone)
 		um_sim_log_block(sim, t, "read-duplicate-invalidate", b, (uint64_t)um_sim_count(gone) * UM_SIM_PAGE);
 	b->cpu &= ~(write & dup);
-	b->cmap &= b->cpu;
+	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->rw |= write;
 	um_sim_used(sim, b);
 	/* Mapping comes after the list touch, clearing the discard after mapping. */

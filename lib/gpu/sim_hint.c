@@ -93,7 +93,7 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 			continue;
 		b->disc |= pages;
 		b->cpu &= ~(pages & (unmap ? UINT32_MAX : b->gpu)); /* duplicates collapse */
-		b->cmap &= b->cpu;
+		um_sim_cpu_unmap(sim, b, ~b->cpu);
 		b->remote &= b->cpu;
 		if (unmap) {
 			/* Waits for what is queued for the block, and for the unmapping. */
@@ -106,8 +106,10 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 			um_sim_list_put(sim, b, b->gpu || b->cpu ? UM_SIM_DISCARDED : UM_SIM_UNUSED);
 		um_sim_block_changed(b);
 	}
-	if (sim->opt.backed && sim->opt.poison)
+	if (sim->opt.backed && sim->opt.poison) {
 		memset((void *)(uintptr_t)r->addr, 0xdb, r->bytes);
+		sim->follow_ran = 1;
+	}
 }
 
 /* Ranges one after the other. Content of addresses freed meanwhile is nobody's. */

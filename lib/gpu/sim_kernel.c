@@ -308,8 +308,10 @@ static uint64_t compute(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	if (w->xfer)
 		return um_sim_xfer_run(sim, w->xfer, t, far);
 	um_sim_log(sim, t, "kernel %s %llu", w->name ? w->name : "-", (unsigned long long)w->ns);
-	if (w->fn)
+	if (w->fn) {
 		w->fn(w->arg);
+		sim->follow_ran = 1;
+	}
 	return t + um_sim_later(w->ns, far);
 }
 

@@ -114,7 +114,9 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		sim->peak = sim->resident;
 		break;
 	case UM_SIM_CMD_CALL:
+		um_sim_touch_forget(sim);
 		c->call.fn(c->call.arg);
+		um_sim_touch_look(sim, &s->ready);
 		break;
 	case UM_SIM_CMD_FREE:
 		um_sim_free_now(sim, c->addr);
@@ -215,14 +217,18 @@ void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 void um_sim_enter(struct um_sim *sim)
 {
 	pthread_mutex_lock(&sim->lock);
-	if (!sim->lane)
+	if (!sim->lane) {
+		um_sim_touch_look(sim, &sim->app);
 		um_sim_run_until(sim, sim->app);
+	}
 }
 
 int um_sim_leave(struct um_sim *sim, int error)
 {
-	if (!sim->lane)
+	if (!sim->lane) {
 		um_sim_run_until(sim, sim->app);
+		um_sim_touch_forget(sim);
+	}
 	um_sim_news(sim);
 	pthread_mutex_unlock(&sim->lock);
 	return error;

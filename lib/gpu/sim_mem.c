@@ -34,7 +34,7 @@ struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
 }
 
 /* A span of addresses that begins at a block boundary; with memory behind it or not. */
-static int span_map(struct um_sim_mem *m, size_t bytes, int backed)
+static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int follow)
 {
 	uint64_t at;
 	void *p;
@@ -43,10 +43,12 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed)
 		return -ENOMEM;
 	m->span_bytes = (bytes + 2 * UM_BLOCK_BYTES - 1) & ~(size_t)(UM_BLOCK_BYTES - 1);
 	p = mmap(NULL, m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
-	         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	         (follow ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	m->span = p;
+	if (follow)
+		um_sim_touch_prepare(p, m->span_bytes);
 	at = (uint64_t)(uintptr_t)p;
 	m->addr = (at + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 	return 0;
@@ -84,6 +86,7 @@ static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
 	size_t i = mem_after(sim, m->addr);
 
 	m->serial = ++sim->mem_serial;
+	sim->mem_order.at[sim->mem_order.n++] = m;
 	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
 	sim->mem.at[i] = m;
 	sim->mem.n++;
@@ -97,8 +100,8 @@ static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, st
 		return UM_CUDA_NO_MEMORY;
 	m->kind = kind;
 	m->bytes = bytes;
-	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) ||
-	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed) ||
+	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1) ||
+	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed, kind == UM_SIM_MANAGED && sim->follow) ||
 	    (kind == UM_SIM_MANAGED && blocks_make(m))) {
 		mem_free(m);
 		return UM_CUDA_NO_MEMORY;
@@ -108,15 +111,30 @@ static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, st
 	return UM_CUDA_OK;
 }
 
+/* Serials only grow. */
+static size_t order_of(const struct um_sim *sim, const struct um_sim_mem *m)
+{
+	size_t lo = 0, hi = sim->mem_order.n;
+
+	while (lo + 1 < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		*(sim->mem_order.at[mid]->serial <= m->serial ? &lo : &hi) = mid;
+	}
+	return lo;
+}
+
 void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
 {
-	size_t i = mem_after(sim, m->addr) - 1;
+	size_t i = mem_after(sim, m->addr) - 1, k = order_of(sim, m);
 
-	for (uint32_t k = 0; k < m->n; k++)
-		um_sim_block_drop(sim, &m->block[k]);
+	for (uint32_t j = 0; j < m->n; j++)
+		um_sim_block_drop(sim, &m->block[j]);
 	sim->chunks_free += m->chunks;
 	sim->mem.n--;
 	memmove(sim->mem.at + i, sim->mem.at + i + 1, (sim->mem.n - i) * sizeof *sim->mem.at);
+	sim->mem_order.n--;
+	memmove(sim->mem_order.at + k, sim->mem_order.at + k + 1, (sim->mem_order.n - k) * sizeof *sim->mem_order.at);
 	mem_free(m);
 }
 
@@ -273,7 +291,7 @@ int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes)
 	if (um_sim_mem_find(sim, addr) || (i < sim->mem.n && sim->mem.at[i]->addr < addr + bytes))
 		return um_sim_leave(sim, UM_CUDA_ALREADY_REGISTERED);
 	m = calloc(1, sizeof *m);
-	if (!m || um_vec_reserve(&sim->mem, 1)) {
+	if (!m || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1)) {
 		free(m);
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
 	}

@@ -46,6 +46,14 @@ void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 	um_sim_block_changed(b);
 }
 
+/* The page tables of the process follow when the call ends. */
+void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
+{
+	b->stale |= b->cmap & pages;
+	sim->follow_stale |= b->stale != 0;
+	b->cmap &= ~pages;
+}
+
 void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages)
 {
 	b->map &= ~pages;
@@ -141,6 +149,7 @@ static void poison(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 
 	if (!sim->opt.backed || !sim->opt.poison)
 		return;
+	sim->follow_ran = 1;
 	for (unsigned i = 0; i < UM_SIM_PAGES; i++)
 		if (pages & (1u << i)) {
 			uint64_t off = (uint64_t)(base - (char *)b->mem->addr) + i * (uint64_t)UM_SIM_PAGE;
@@ -248,7 +257,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 		return err;
 	if (unmap) { /* read-mostly pages keep their CPU mapping, read-only */
 		*t += sim->profile.c_unmap;
-		b->cmap &= ~(unmap & ~b->read_mostly);
+		um_sim_cpu_unmap(sim, b, unmap & ~b->read_mostly);
 	}
 	zero(sim, b, mig & ~moved, *t);
 	copy(sim, b, UM_SIM_H2D, moved, cause, t);
@@ -256,7 +265,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 		um_sim_log_block(sim, *t, "read-duplicate", b,
 		                 (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
 	b->cpu &= ~(mig & ~(moved & b->read_mostly));
-	b->cmap &= b->cpu;
+	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->remote &= ~mig;
 	um_sim_gpu_set(sim, b, b->gpu | mig);
 	return UM_CUDA_OK;

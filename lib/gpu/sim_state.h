@@ -45,6 +45,7 @@ struct um_sim_block {
 	uint32_t remote; /* mapped on the GPU, resident on the host */
 	uint32_t late; /* of map: still on their way; cleared by who meets them later */
 	uint32_t cmap; /* mapped on the CPU */
+	uint32_t stale; /* lost its CPU mapping; the process's page tables do not know yet (sim_touch.c) */
 	uint32_t disc; /* discarded */
 	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */
 	uint8_t list; /* enum um_sim_list */
@@ -202,6 +203,7 @@ struct um_sim {
 	int error; /* sticky CUDA error */
 
 	UM_VEC(struct um_sim_mem *) mem; /* by address */
+	UM_VEC(struct um_sim_mem *) mem_order; /* by serial */
 	uint32_t mem_serial;
 	uint64_t chunks, chunks_free; /* root chunks in all, and not in use */
 	struct um_sim_ring list[UM_SIM_USED + 1];
@@ -211,6 +213,11 @@ struct um_sim {
 	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */
 	uint64_t readers_until, writer_until; /* ns: the VA-space lock is held for reading, for writing */
 	struct um_sim_thrash *pinned; /* those with pinned pages */
+
+	int follow; /* the app's CPU code is followed: sim_touch.c */
+	int follow_stale; /* some block has stale pages */
+	int follow_ran; /* content of managed memory was touched in the device's name */
+	uint64_t follow_faults; /* page faults of the process when that was last looked at */
 
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak; /* blocks, since the last mark */
@@ -280,6 +287,7 @@ void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b); /* memory is
 int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
 void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
 void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t);
+void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages); /* local and remote mappings */
 
 /* sim_fault.c */
@@ -348,8 +356,14 @@ void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 /* sim_host.c: the CPU touches. */
 void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int write, uint64_t *t);
 
+/* sim_touch.c: what the app's CPU code touches, without its help. */
+int um_sim_touch_can(void); /* does this system tell? */
+void um_sim_touch_prepare(void *span, size_t bytes); /* backed memory just made */
+void um_sim_touch_look(struct um_sim *sim, uint64_t *t); /* serves what was touched since the last call: `*t` moves on */
+void um_sim_touch_forget(struct um_sim *sim); /* makes what the CPU has not mapped noticed again */
+
 /* sim_loop.c */
-void um_sim_enter(struct um_sim *sim); /* lock; what is due by the app's clock happens */
+void um_sim_enter(struct um_sim *sim); /* lock; what the CPU touched, and what is due by the app's clock happens */
 int um_sim_leave(struct um_sim *sim, int error); /* the same, and unlock; returns `error` */
 int um_sim_turn(struct um_sim *sim, uint64_t limit); /* one event at or before `limit`: 1, or 0 if there is none */
 void um_sim_run_until(struct um_sim *sim, uint64_t t);

@@ -196,6 +196,7 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 	const struct um_profile *p = &sim->profile;
 	uint64_t bytes = x->copy.bytes * x->copy.rows, work = p->o_seg;
 
+	sim->follow_ran |= x->real;
 	if (x->real && x->size)
 		fill(x);
 	else if (x->real)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the app's CPU code does to backed memory, read off the process's page tables. A page that the simulated CPU has
+ * not mapped has no page-table entry either: dropping the entries of shared memory keeps its content, and the kernel
+ * puts one back, unnoticed by the program, when anything (also a system call) touches the page. So nothing is ever
+ * protected, nothing traps, and results cannot change; the next call of the app finds the entries, and its faults are
+ * served before anything else happens, in order of allocation and upward.
+ *
+ * The kernel's own count of page faults tells whether there is anything to look for.
+ */
+#include "gpu/sim_state.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define AT_ONCE 8u /* blocks of which entries are read in one call */
+#define OS_PAGE_MIN 4096u
+#define PRESENT (1ull << 63)
+
+static uint64_t os_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Page faults of the process so far. */
+static uint64_t faults_so_far(void)
+{
+	struct rusage u;
+
+	if (getrusage(RUSAGE_SELF, &u))
+		return 0;
+	return (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
+}
+
+/* Opened anew each time: a program may close descriptors that it does not know. */
+static int entries_open(void)
+{
+	return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+static int entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n)
+{
+	size_t bytes = n * sizeof *entry;
+
+	return pread(fd, entry, bytes, (off_t)(addr / os_page() * sizeof *entry)) == (ssize_t)bytes ? 0 : -EIO;
+}
+
+/* For each of `n` blocks, the pages of which at least one entry is there. */
+static int present(int fd, uint64_t addr, uint32_t n, uint32_t *out)
+{
+	uint64_t entry[AT_ONCE * UM_BLOCK_BYTES / OS_PAGE_MIN];
+	size_t in_page = UM_SIM_PAGE / os_page(), in_block = in_page * UM_SIM_PAGES;
+	int err = entries_read(fd, addr, entry, n * in_block);
+
+	for (size_t i = 0; !err && i < n * in_block; i++) {
+		if (i % in_block == 0)
+			out[i / in_block] = 0;
+		if (entry[i] & PRESENT)
+			out[i / in_block] |= 1u << (i % in_block / in_page);
+	}
+	return err;
+}
+
+int um_sim_touch_can(void)
+{
+	uint64_t here = 0;
+	int fd, can;
+
+	if (os_page() < OS_PAGE_MIN || os_page() > UM_SIM_PAGE)
+		return 0;
+	fd = entries_open();
+	if (fd < 0)
+		return 0;
+	can = !entries_read(fd, (uint64_t)(uintptr_t)&here, &here, 1) && here & PRESENT;
+	close(fd);
+	return can;
+}
+
+/* Duplicates stay readable on the CPU: only there a touch is taken for a read. */
+static void serve(struct um_sim *sim, struct um_sim_block *b, uint32_t touched, uint64_t *t)
+{
+	uint32_t read = touched & b->read_mostly, write = touched & ~b->read_mostly;
+
+	if (write)
+		um_sim_cpu_touch(sim, b, write, 1, t);
+	if (read)
+		um_sim_cpu_touch(sim, b, read, 0, t);
+}
+
+static uint32_t away(const struct um_sim_block *b)
+{
+	return b->all & ~b->cmap;
+}
+
+static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t)
+{
+	uint32_t found[AT_ONCE];
+
+	for (uint32_t i = 0, n; i < m->n; i += n) {
+		for (n = 0; n < AT_ONCE && i + n < m->n && away(&m->block[i + n]); n++)
+			;
+		if (!n) {
+			n = 1;
+			continue;
+		}
+		if (present(fd, m->addr + (uint64_t)i * UM_BLOCK_BYTES, n, found))
+			return -EIO;
+		for (uint32_t k = 0; k < n; k++)
+			serve(sim, &m->block[i + k], found[k] & away(&m->block[i + k]), t);
+	}
+	return 0;
+}
+
+void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
+{
+	int fd;
+
+	if (!sim->follow)
+		return;
+	um_sim_touch_forget(sim); /* another thread's call that is not over yet */
+	if (faults_so_far() == sim->follow_faults)
+		return;
+	fd = entries_open();
+	for (size_t i = 0; fd >= 0 && i < sim->mem_order.n; i++)
+		if (sim->mem_order.at[i]->kind == UM_SIM_MANAGED && look_at(sim, sim->mem_order.at[i], fd, t))
+			break;
+	if (fd >= 0)
+		close(fd);
+	sim->follow_faults = faults_so_far();
+}
+
+/* A run of pages that ends: nothing is lost by it, and where the kernel refuses, a touch is seen that was none. */
+static void drop(uint64_t *from, uint64_t *to)
+{
+	if (*to > *from)
+		madvise((void *)(uintptr_t)*from, *to - *from, MADV_DONTNEED);
+	*from = *to = 0;
+}
+
+static void forget_in(struct um_sim_mem *m, int all)
+{
+	uint64_t from = 0, to = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		struct um_sim_block *b = &m->block[i];
+		uint32_t gone = away(b) & (all ? UINT32_MAX : b->stale);
+		uint64_t base = m->addr + (uint64_t)i * UM_BLOCK_BYTES;
+
+		b->stale = 0;
+		while (gone) {
+			unsigned first = (unsigned)__builtin_ctz(gone), n;
+			uint32_t rest = ~(gone >> first);
+
+			n = rest ? (unsigned)__builtin_ctz(rest) : UM_SIM_PAGES;
+			if (base + first * (uint64_t)UM_SIM_PAGE != to) {
+				drop(&from, &to);
+				from = base + first * (uint64_t)UM_SIM_PAGE;
+			}
+			to = base + (first + n) * (uint64_t)UM_SIM_PAGE;
+			gone &= n == UM_SIM_PAGES ? 0 : ~(((1u << n) - 1) << first);
+		}
+	}
+	drop(&from, &to);
+}
+
+void um_sim_touch_forget(struct um_sim *sim)
+{
+	int all;
+
+	if (!sim->follow)
+		return;
+	/* Host code that stands for a kernel faults like any other; what it did is the device's doing. */
+	all = sim->follow_ran && faults_so_far() != sim->follow_faults;
+	for (size_t i = 0; (all || sim->follow_stale) && i < sim->mem.n; i++)
+		if (sim->mem.at[i]->kind == UM_SIM_MANAGED)
+			forget_in(sim->mem.at[i], all);
+	if (all || sim->follow_stale)
+		sim->follow_faults = faults_so_far();
+	sim->follow_ran = sim->follow_stale = 0;
+}
+
+void um_sim_touch_prepare(void *span, size_t bytes)
+{
+	/* Neither huge pages, which would make one touch many, nor a child that writes what is the parent's: as under
+	 * CUDA, managed memory is not there after fork. */
+	madvise(span, bytes, MADV_NOHUGEPAGE);
+	madvise(span, bytes, MADV_DONTFORK);
+}
