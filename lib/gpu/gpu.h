@@ -4,7 +4,7 @@
  *
  * in    calls named and shaped as the CUDA runtime (13 form) names them, or the driver API where only that has them
  * out   CUDA error codes (0 is success; 600 not ready; 801 not supported)
- * owns  nothing: a filler (sim, null, later cudart and driver) embeds struct um_gpu first in its own struct
+ * owns  nothing: a filler (sim, null, device) embeds struct um_gpu first in its own struct
  *
  * An entry may be NULL where the device below has no such call; caps tells what that means. Unless said otherwise a
  * call may come from any thread. Times of events are device times.
@@ -62,7 +62,10 @@ enum um_cuda_error {
 	UM_CUDA_ALREADY_REGISTERED = 712,
 	UM_CUDA_NOT_REGISTERED = 713,
 	UM_CUDA_LAUNCH_FAILURE = 719, /* simulated: a fault that no memory could be found for; sticky */
-	UM_CUDA_NOT_SUPPORTED = 801
+	UM_CUDA_NOT_SUPPORTED = 801,
+	UM_CUDA_CAPTURING = 900, /* the stream captures: nothing was called */
+	UM_CUDA_CAPTURE_IMPLICIT = 906, /* the NULL stream, while another one captures */
+	UM_CUDA_LOST = -1 /* not CUDA's: after a sticky error, a fork, or while the process ends, nothing is called */
 };
 
 #define UM_EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening: the driver always (the runtime needs it too, and only it has contexts and stream values), then the runtime
+ * that the process has, then device and context, then what they can do.
+ */
+#include "gpu/device_state.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT_MANAGED 83 /* CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY */
+
+int um_device_refuse(struct um_device *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(d->gpu.caps.why, sizeof d->gpu.caps.why, fmt, ap);
+	va_end(ap);
+	return -ENODEV;
+}
+
+/* Nothing is unloaded: the driver has threads of its own, and the runtime is the program's. */
+static void device_close(struct um_gpu *gpu)
+{
+	struct um_device *d = um_device_of(gpu);
+
+	if (!um_device_gone(d))
+		um_driver_leave(d);
+	free(d);
+}
+
+static int wants_threads(const struct um_device_options *options)
+{
+	const char *env = getenv("UMADVISE_DRYRUN_THREADS");
+
+	return options->real_threads || (env && !strcmp(env, "real"));
+}
+
+static int open_device(struct um_device *d, const struct um_device_options *options)
+{
+	int managed = 0, err;
+
+	if (um_process_gone())
+		return um_device_refuse(d, "this process was forked from one that used CUDA, or it ends");
+	d->info.via = UM_VIA_DRIVER;
+	err = um_driver_open(d);
+	if (err)
+		return err;
+	um_process_watch();
+	if (options->via != UM_VIA_DRIVER)
+		err = um_runtime_open(d, options->via == UM_VIA_RUNTIME);
+	if (!err)
+		err = um_driver_use(d, options->ordinal);
+	if (err)
+		return err;
+	if (d->cu.device_attribute(&managed, AT_MANAGED, d->device) || !managed) {
+		um_driver_leave(d);
+		return um_device_refuse(d, "device %d has no managed memory", d->gpu.caps.device);
+	}
+	d->gpu.caps.virtual_time = d->standin && !wants_threads(options);
+	d->api.close = device_close;
+	um_device_table(d);
+	d->gpu.api = &d->api;
+	um_device_probe(d);
+	return 0;
+}
+
+int um_device_open(struct um_gpu **out, const struct um_device_options *options, char *why, size_t size)
+{
+	static const struct um_device_options defaults = {UM_VIA_ANY, -1, 0};
+	struct um_device *d = calloc(1, sizeof *d);
+	int err;
+
+	if (!d) {
+		snprintf(why, size, "out of memory");
+		return -ENOMEM;
+	}
+	err = open_device(d, options ? options : &defaults);
+	if (err) {
+		snprintf(why, size, "%s", err == -ENOMEM ? "the device is out of memory" : d->gpu.caps.why);
+		free(d);
+		return err;
+	}
+	*out = &d->gpu;
+	return 0;
+}
+
+int um_device_lost(const struct um_gpu *gpu)
+{
+	return atomic_load_explicit(&((const struct um_device *)gpu)->lost, memory_order_relaxed);
+}
+
+void um_device_info(const struct um_gpu *gpu, struct um_device_info *out)
+{
+	*out = ((const struct um_device *)gpu)->info;
+}
+
+int um_device_standin_profile(struct um_gpu *gpu, struct um_profile *out)
+{
+	const struct um_standin_table *t = um_device_of(gpu)->standin;
+	const struct um_profile *p = t && !um_process_gone() ? t->profile() : NULL;
+
+	if (!p)
+		return -ENODEV;
+	*out = *p;
+	return 0;
+}
+
+int um_device_standin_tally(struct um_gpu *gpu, struct um_tally *out)
+{
+	const struct um_standin_table *t = um_device_of(gpu)->standin;
+
+	if (!t || um_process_gone())
+		return -ENODEV;
+	t->tally(out);
+	return 0;
+}

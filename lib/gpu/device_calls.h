@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_calls.h - the functions of CUDA that the library calls: names, versions and our declarations of them
+ *
+ * Lists, so that what is looked up, what is declared and what tests/device_abi.sh compares with CUDA's own headers
+ * cannot differ. A function of the runtime and its twin in the driver agree in everything but the name: handles, flags
+ * and error codes are the same, addresses go in the same register.
+ *
+ * The version of a driver function is the one in which this form of it came: cuGetProcAddress gives the latest form
+ * that is not later.
+ */
+#ifndef UM_GPU_DEVICE_CALLS_H
+#define UM_GPU_DEVICE_CALLS_H
+
+#include "gpu/gpu.h"
+
+/* field, of the runtime, of the driver, version, arguments: in both, in every version */
+#define UM_CALLS_BOTH(X) \
+	X(malloc_managed, cudaMallocManaged, cuMemAllocManaged, 6000, (void **, size_t, unsigned)) \
+	X(memory_free, cudaFree, cuMemFree, 3020, (void *)) \
+	X(malloc_device, cudaMalloc, cuMemAlloc, 3020, (void **, size_t)) \
+	X(memory_info, cudaMemGetInfo, cuMemGetInfo, 3020, (size_t *, size_t *)) \
+	X(stream_create, cudaStreamCreateWithFlags, cuStreamCreate, 2000, (um_stream *, unsigned)) \
+	X(stream_destroy, cudaStreamDestroy, cuStreamDestroy, 4000, (um_stream)) \
+	X(stream_sync, cudaStreamSynchronize, cuStreamSynchronize, 2000, (um_stream)) \
+	X(stream_wait, cudaStreamWaitEvent, cuStreamWaitEvent, 3020, (um_stream, um_event_handle, unsigned)) \
+	X(stream_capturing, cudaStreamIsCapturing, cuStreamIsCapturing, 10000, (um_stream, int *)) \
+	X(host_alloc, cudaHostAlloc, cuMemHostAlloc, 2020, (void **, size_t, unsigned)) \
+	X(host_free, cudaFreeHost, cuMemFreeHost, 2000, (void *)) \
+	X(event_create, cudaEventCreateWithFlags, cuEventCreate, 2000, (um_event_handle *, unsigned)) \
+	X(event_destroy, cudaEventDestroy, cuEventDestroy, 4000, (um_event_handle)) \
+	X(event_record, cudaEventRecord, cuEventRecord, 2000, (um_event_handle, um_stream)) \
+	X(event_query, cudaEventQuery, cuEventQuery, 2000, (um_event_handle)) \
+	X(event_sync, cudaEventSynchronize, cuEventSynchronize, 2000, (um_event_handle)) \
+	X(event_elapsed, cudaEventElapsedTime, cuEventElapsedTime, 2000, (float *, um_event_handle, um_event_handle))
+
+/* Hints in their two forms. In runtime 12 the plain names are the old form and the new one is called *_v2; in runtime
+ * 13 the plain names are the new form. */
+#define UM_CALLS_NEW(X) \
+	X(prefetch, cudaMemPrefetchAsync, cuMemPrefetchAsync, 12020, \
+	  (const void *, size_t, struct um_location, unsigned, um_stream)) \
+	X(advise, cudaMemAdvise, cuMemAdvise, 12020, (const void *, size_t, int, struct um_location))
+
+#define UM_CALLS_OLD(X) \
+	X(prefetch_old, cudaMemPrefetchAsync, cuMemPrefetchAsync, 8000, (const void *, size_t, int, um_stream)) \
+	X(advise_old, cudaMemAdvise, cuMemAdvise, 8000, (const void *, size_t, int, int))
+
+#define UM_CALLS_BATCH(X) \
+	X(prefetch_batch, cudaMemPrefetchBatchAsync, cuMemPrefetchBatchAsync, 13000, \
+	  (void **, size_t *, size_t, struct um_location *, size_t *, size_t, unsigned long long, um_stream)) \
+	X(discard_batch, cudaMemDiscardBatchAsync, cuMemDiscardBatchAsync, 13000, \
+	  (void **, size_t *, size_t, unsigned long long, um_stream)) \
+	X(renew_batch, cudaMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync, 13000, \
+	  (void **, size_t *, size_t, struct um_location *, size_t *, size_t, unsigned long long, um_stream))
+
+#define UM_CALL_FIELD(field, rt, cu, version, args) int(*field) args;
+/* Of one library. prefetch or prefetch_old is there, advise or advise_old is; the batch calls may be NULL. */
+struct um_calls {
+	UM_CALLS_BOTH(UM_CALL_FIELD)
+	UM_CALLS_NEW(UM_CALL_FIELD)
+	UM_CALLS_OLD(UM_CALL_FIELD)
+	UM_CALLS_BATCH(UM_CALL_FIELD)
+};
+
+/* Of the runtime alone. */
+#define UM_RUNTIME_ONLY(X) \
+	X(version, cudaRuntimeGetVersion, (int *)) \
+	X(get_device, cudaGetDevice, (int *)) \
+	X(last_error, cudaGetLastError, (void)) \
+	X(peek_error, cudaPeekAtLastError, (void))
+
+/* Of the driver alone; contexts, modules and functions are pointers, devices are int. */
+#define UM_DRIVER_ONLY(X) \
+	X(init, cuInit, 2000, (unsigned)) \
+	X(version, cuDriverGetVersion, 2020, (int *)) \
+	X(device_count, cuDeviceGetCount, 2000, (int *)) \
+	X(device_get, cuDeviceGet, 2000, (int *, int)) \
+	X(device_name, cuDeviceGetName, 2000, (char *, int, int)) \
+	X(device_attribute, cuDeviceGetAttribute, 2000, (int *, int, int)) \
+	X(primary_retain, cuDevicePrimaryCtxRetain, 7000, (void **, int)) \
+	X(primary_release, cuDevicePrimaryCtxRelease, 11000, (int)) \
+	X(primary_state, cuDevicePrimaryCtxGetState, 7000, (int, unsigned *, int *)) \
+	X(ctx_current, cuCtxGetCurrent, 4000, (void **)) \
+	X(ctx_push, cuCtxPushCurrent, 4000, (void *)) \
+	X(ctx_pop, cuCtxPopCurrent, 4000, (void **)) \
+	X(ctx_device, cuCtxGetDevice, 2000, (int *))
+
+#define UM_DRIVER_OPTIONAL(X) \
+	X(capture_mode, cuThreadExchangeStreamCaptureMode, 10010, (int *)) \
+	X(write_value, cuStreamWriteValue32, 11070, (um_stream, uint64_t, uint32_t, unsigned)) \
+	X(wait_value, cuStreamWaitValue32, 11070, (um_stream, uint64_t, uint32_t, unsigned)) \
+	X(module_load, cuModuleLoadData, 2000, (void **, const void *)) \
+	X(module_unload, cuModuleUnload, 2000, (void *)) \
+	X(module_function, cuModuleGetFunction, 2000, (void **, void *, const char *)) \
+	X(launch, cuLaunchKernel, 4000, \
+	  (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, um_stream, void **, void **)) \
+	X(copy, cuMemcpyAsync, 4000, (uint64_t, uint64_t, size_t, um_stream))
+
+#define UM_RUNTIME_FIELD(field, name, args) int(*field) args;
+struct um_runtime_calls {
+	UM_RUNTIME_ONLY(UM_RUNTIME_FIELD)
+};
+
+#define UM_DRIVER_FIELD(field, name, version, args) int(*field) args;
+struct um_driver_calls {
+	UM_DRIVER_ONLY(UM_DRIVER_FIELD)
+	UM_DRIVER_OPTIONAL(UM_DRIVER_FIELD)
+};
+
+/* The one function that is found by its name in the library. */
+#define UM_PROC_ADDRESS "cuGetProcAddress_v2"
+typedef int (*um_proc_address)(const char *name, void **fn, int version, uint64_t flags, int *status);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the device can do: attributes, then the two kinds of calls that are announced by nothing reliable are tried
+ * once, on scratch memory. The stand-in is not tried: what it has it can do, and a trial would be seen in its log.
+ */
+#include "gpu/device_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* CUdevice_attribute */
+enum attribute {
+	AT_SMS = 16,
+	AT_MAJOR = 75,
+	AT_MINOR = 76,
+	AT_PAGEABLE = 88,
+	AT_CONCURRENT = 89,
+	AT_ATS = 100
+};
+
+#define SCRATCH ((size_t)2 << 20) /* a block of its own */
+
+static int attribute(struct um_device *d, enum attribute which, int device)
+{
+	int value = 0;
+
+	return d->cu.device_attribute(&value, which, device) ? 0 : value;
+}
+
+/* Batch calls refuse to work while any device in sight has no concurrent managed access. The first such one, or -1. */
+static int hinders(struct um_device *d)
+{
+	int n = 0, device;
+
+	if (d->cu.device_count(&n))
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (!d->cu.device_get(&device, i) && !attribute(d, AT_CONCURRENT, device))
+			return i;
+	return -1;
+}
+
+static int try_discard(struct um_device *d)
+{
+	struct um_gpu *gpu = &d->gpu;
+	size_t bytes = SCRATCH;
+	um_stream stream;
+	void *p;
+	int err = d->api.cudaStreamCreateWithFlags(gpu, &stream, UM_STREAM_NON_BLOCKING);
+
+	if (err)
+		return err;
+	err = d->api.cudaMallocManaged(gpu, &p, bytes, 1);
+	if (!err) {
+		err = d->api.cudaMemDiscardBatchAsync(gpu, &p, &bytes, 1, 0, stream);
+		if (!err)
+			err = d->api.cudaStreamSynchronize(gpu, stream);
+		d->api.cudaFree(gpu, p);
+	}
+	d->api.cudaStreamDestroy(gpu, stream);
+	return err;
+}
+
+/* The value is written before it is waited for, on one stream: this cannot hang. */
+static int try_values(struct um_device *d)
+{
+	struct um_gpu *gpu = &d->gpu;
+	um_stream stream;
+	uint32_t *at;
+	void *p;
+	int err = d->api.cudaStreamCreateWithFlags(gpu, &stream, UM_STREAM_NON_BLOCKING);
+
+	if (err)
+		return err;
+	err = d->api.cudaHostAlloc(gpu, &p, sizeof *at, 0);
+	if (!err) {
+		at = p;
+		*at = 0;
+		err = d->api.cuStreamWriteValue32(gpu, stream, at, 1, 0);
+		if (!err)
+			err = d->api.cuStreamWaitValue32(gpu, stream, at, 1, UM_WAIT_VALUE_GEQ);
+		if (!err)
+			err = d->api.cudaStreamSynchronize(gpu, stream);
+		if (!err && __atomic_load_n(at, __ATOMIC_ACQUIRE) != 1)
+			err = UM_CUDA_NOT_SUPPORTED;
+		d->api.cudaFreeHost(gpu, p);
+	}
+	d->api.cudaStreamDestroy(gpu, stream);
+	return err;
+}
+
+static void probe_discard(struct um_device *d)
+{
+	int blocker = hinders(d), err;
+
+	if (!d->api.cudaMemDiscardBatchAsync) {
+		um_device_refuse(d, "no discards: they need a driver of CUDA 13.0, this one is %d.%d",
+		                 d->info.driver_version / 1000, d->info.driver_version % 1000 / 10);
+		return;
+	}
+	if (blocker >= 0) {
+		um_device_refuse(d, "no discards: device %d, also in sight, has no concurrent managed access", blocker);
+		return;
+	}
+	err = d->standin ? UM_CUDA_OK : try_discard(d);
+	if (err)
+		um_device_refuse(d, "no discards: this driver refuses them with CUDA error %d", err);
+	d->gpu.caps.discard = !err;
+	d->gpu.caps.prefetch_batch = d->api.cudaMemPrefetchBatchAsync != NULL;
+}
+
+static void probe_values(struct um_device *d)
+{
+	int err = UM_CUDA_OK;
+
+	if (!d->api.cuStreamWriteValue32) {
+		um_device_refuse(d, "operations cannot wait for their data: the driver has no cuStreamWaitValue32");
+		return;
+	}
+	err = d->standin ? UM_CUDA_OK : try_values(d);
+	if (err)
+		um_device_refuse(d, "operations cannot wait for their data: stream values: CUDA error %d", err);
+	d->gpu.caps.stream_values = !err;
+}
+
+static void set_capacity(struct um_device *d)
+{
+	size_t free_bytes = 0, total = 0;
+
+	if (!d->api.cudaMemGetInfo(&d->gpu, &free_bytes, &total))
+		d->gpu.caps.capacity = free_bytes;
+}
+
+/* The reasons are written from the least to the most important: the last one stays. */
+void um_device_probe(struct um_device *d)
+{
+	struct um_gpu_caps *caps = &d->gpu.caps;
+
+	caps->concurrent_managed = attribute(d, AT_CONCURRENT, d->device);
+	caps->pageable = attribute(d, AT_PAGEABLE, d->device);
+	caps->ats = attribute(d, AT_ATS, d->device);
+	d->info.sms = attribute(d, AT_SMS, d->device);
+	d->info.cc_major = attribute(d, AT_MAJOR, d->device);
+	d->info.cc_minor = attribute(d, AT_MINOR, d->device);
+	set_capacity(d);
+	if (!caps->concurrent_managed) {
+		um_device_refuse(d, "no hints: here managed memory moves as a whole at every launch, without faults "
+		                    "(concurrentManagedAccess is 0, as on Windows and WSL)");
+		return;
+	}
+	probe_discard(d);
+	probe_values(d);
+}

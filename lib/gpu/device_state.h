@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * device_state.h - a CUDA device of the process: what the device_*.c files share
+ *
+ * in    a table call of any thread
+ * out   a visit: the context is current, the program's last error is safe, or the device is lost
+ * owns  the looked up functions, and the rules of device.h about what a call leaves behind
+ *
+ *     device.c          opening, closing, what is told about it
+ *     device_driver.c   libcuda.so.1, its functions, the context
+ *     device_runtime.c  the shared runtime, its functions
+ *     device_visit.c    what goes before and after every call; fork, exit, sticky errors
+ *     device_table.c    the table
+ *     device_probe.c    what the device can do, and one reason why not
+ *     device_kernel.c   kernels of our own
+ */
+#ifndef UM_GPU_DEVICE_STATE_H
+#define UM_GPU_DEVICE_STATE_H
+
+#include "gpu/device.h"
+#include "gpu/device_calls.h"
+#include "gpu/standin_table.h"
+
+#include <stdatomic.h>
+
+struct um_device {
+	struct um_gpu gpu; /* first */
+	struct um_gpu_api api; /* ours, less what this device has not */
+	struct um_driver_calls cu;
+	struct um_calls driver; /* always whole */
+	struct um_calls runtime; /* where info.via is UM_VIA_RUNTIME */
+	struct um_runtime_calls rt; /* the same */
+	const struct um_standin_table *standin; /* NULL: a real driver */
+	um_proc_address find;
+	int device; /* CUdevice */
+	void *context;
+	int retained; /* the context is the primary one, and a reference to it is ours */
+	atomic_int lost; /* the first sticky error, or 0 */
+	struct um_device_info info;
+};
+
+static inline struct um_device *um_device_of(struct um_gpu *gpu)
+{
+	return (struct um_device *)gpu;
+}
+
+/* Writes caps.why. Returns -ENODEV. */
+int um_device_refuse(struct um_device *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* 0, -ENODEV (caps.why), -ENOMEM. */
+int um_driver_open(struct um_device *d); /* functions and versions; cuInit */
+int um_driver_use(struct um_device *d, int ordinal); /* device and context; ordinal -1: the current one */
+void um_driver_leave(struct um_device *d); /* the context */
+int um_runtime_open(struct um_device *d, int asked); /* 0 also without a runtime, unless it was asked for */
+
+void um_device_probe(struct um_device *d); /* caps */
+void um_device_table(struct um_device *d); /* api, of what is there */
+
+/* --- visits ------------------------------------------------------------------------------------------------------- */
+
+enum um_visit_kind {
+	UM_VISIT_PLAIN, /* calls that are ordered by a stream, or only look */
+	UM_VISIT_UNSAFE /* calls that CUDA forbids to every thread while one of them captures, unless that thread says
+	                   that it knows */
+};
+
+struct um_visit {
+	struct um_device *device;
+	const struct um_calls *calls; /* those to call */
+	int pushed, capture_mode; /* -1: as it was */
+};
+
+/* Begins a visit. 0; else the error to return, and there is none. Op path: three cheap calls at most. */
+int um_visit_begin(struct um_visit *v, struct um_gpu *gpu, enum um_visit_kind kind);
+
+/* The same for a call that enqueues on `stream`: UM_CUDA_CAPTURING where that captures. */
+int um_visit_stream(struct um_visit *v, struct um_gpu *gpu, um_stream stream, enum um_visit_kind kind);
+
+/* Ends it. Returns `err`, that of the call. */
+int um_visit_end(struct um_visit *v, int err);
+
+/* After a fork (in the child) and while the process ends: nothing may be called. */
+int um_process_gone(void);
+void um_process_watch(void); /* once cuInit has succeeded */
+
+/* UM_CUDA_LOST where nothing may be called any more, else 0. */
+int um_device_gone(struct um_device *d);
+
+#endif
