@@ -40,6 +40,7 @@ static void sim_close(struct um_gpu *gpu)
 		um_vec_fini(&sim->engine[i].busy);
 	pthread_cond_destroy(&sim->news);
 	pthread_mutex_destroy(&sim->lock);
+	um_sim_ledger_free(sim->ledger);
 	free(sim);
 }
 
@@ -114,8 +115,13 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 		goto free_sim;
 	if (pthread_cond_init(&sim->news, NULL))
 		goto destroy_lock;
+	if (options->ledger) {
+		sim->ledger = um_sim_ledger_new();
+		if (!sim->ledger)
+			goto destroy_cond;
+	}
 	if (!um_sim_stream_new(sim)) /* the default stream */
-		goto destroy_cond;
+		goto free_ledger;
 	sim->profile = *p;
 	sim->opt = *options;
 	sim->opt.profile = &sim->profile;
@@ -133,6 +139,8 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	*out = &sim->gpu;
 	return 0;
 
+free_ledger:
+	um_sim_ledger_free(sim->ledger);
 destroy_cond:
 	pthread_cond_destroy(&sim->news);
 destroy_lock:

@@ -26,7 +26,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	if (!b->gpu) /* perhaps still on its way home */
 		*t = um_sim_later(*t, b->tracker);
 	while ((need = pages & ~(b->cmap & ~(write ? b->gpu : 0)))) {
-		uint32_t page = need & -need, region, from_gpu;
+		uint32_t page = need & -need, region, from_gpu, faults;
 		uint64_t nap = um_sim_thrash_nap(sim, b, page, 2, *t);
 
 		if (nap) {
@@ -34,7 +34,9 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 			continue;
 		}
 		*t = um_sim_later(*t, sim->writer_until) + sim->profile.c_cpuf;
-		sim->tally.cpu_faults += page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
+		faults = page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
+		sim->tally.cpu_faults += faults;
+		um_sim_ledger_cpu_fault(sim, b->mem, faults);
 		region = grow(b, page);
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));

@@ -34,6 +34,7 @@ struct member {
 	struct um_sim_block *block;
 	uint32_t want, write; /* pages still to be had; of them, to be written */
 	uint32_t faulted; /* in this batch */
+	unsigned entries; /* of it */
 };
 
 struct um_sim_walk {
@@ -235,7 +236,7 @@ static void gather(struct um_sim_walk *w, uint64_t t)
 		}
 		um_sim_arrive(b, t);
 		if (um_sim_need(b, want, write, t) || want & b->late)
-			w->group[w->n_group++] = (struct member){b, want, write, 0};
+			w->group[w->n_group++] = (struct member){b, want, write, 0, 0};
 	}
 }
 
@@ -243,6 +244,17 @@ static void gather(struct um_sim_walk *w, uint64_t t)
 static uint64_t late_until(const struct member *m, uint64_t t)
 {
 	return m->want & m->block->late && m->block->late_until > t ? m->block->late_until : 0;
+}
+
+/* Who the kernel waited for: each by its share of the faults, or all alike where there was none. */
+static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned entries, uint64_t ns)
+{
+	for (unsigned i = 0; i < w->n_group; i++) {
+		const struct member *m = &w->group[i];
+		uint64_t share = entries ? ns / entries * m->entries : ns / w->n_group;
+
+		um_sim_ledger_faulted(sim, m->block->mem, m->entries, share);
+	}
 }
 
 /* Serves one batch of faults for the group; returns when it is over, 0 if there is nothing left to serve. */
@@ -260,6 +272,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 
 		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n);
 		nap = um_sim_later(nap, um_sim_later(late, until));
+		m->entries = n;
 		entries += n;
 		if (need || late) /* a finished member drops out */
 			w->group[left++] = *m;
@@ -293,7 +306,9 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	sim->readers_until = um_sim_later(sim->readers_until, cpu);
 	end = um_sim_later(end, cpu);
 	sim->fault_free = um_sim_later(sim->fault_free, end);
-	return um_sim_later(end, nap);
+	end = um_sim_later(end, nap);
+	account(sim, w, entries, end - t);
+	return end;
 }
 
 /* All that is needed has had its turn: computing, or waiting for remote data, whichever takes longer. */
@@ -315,7 +330,7 @@ static uint64_t compute(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	return t + um_sim_later(w->ns, far);
 }
 
-uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done)
+static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done)
 {
 	struct um_sim_walk *w = c->kernel;
 	uint64_t end = 0;
@@ -339,5 +354,21 @@ uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um
 		end = batch(sim, w, t);
 	} while (!end);
 	sim->tally.stall_ns += end - t;
+	return end;
+}
+
+uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done)
+{
+	const struct um_sim_walk *w = c->kernel;
+	struct um_sim_ledger_entry entry;
+	struct um_tally before;
+	uint64_t end;
+
+	if (!sim->ledger)
+		return step(sim, s, c, t, done);
+	entry = (struct um_sim_ledger_entry){w->name ? w->name : "(unnamed)", !!w->xfer, !c->running, !!w->fn};
+	before = sim->tally;
+	end = step(sim, s, c, t, done);
+	um_sim_ledger_step(sim, &entry, &before, end - t);
 	return end;
 }

@@ -114,6 +114,7 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		sim->peak = sim->resident;
 		break;
 	case UM_SIM_CMD_CALL:
+		um_sim_ledger_call(sim);
 		um_sim_touch_forget(sim);
 		c->call.fn(c->call.arg);
 		um_sim_touch_look(sim, &s->ready);

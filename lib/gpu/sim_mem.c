@@ -90,6 +90,7 @@ static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
 	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
 	sim->mem.at[i] = m;
 	sim->mem.n++;
+	um_sim_ledger_born(sim, m);
 }
 
 static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, struct um_sim_mem **out)
@@ -130,6 +131,7 @@ void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
 
 	for (uint32_t j = 0; j < m->n; j++)
 		um_sim_block_drop(sim, &m->block[j]);
+	um_sim_ledger_gone(sim, m);
 	sim->chunks_free += m->chunks;
 	sim->mem.n--;
 	memmove(sim->mem.at + i, sim->mem.at + i + 1, (sim->mem.n - i) * sizeof *sim->mem.at);

@@ -137,6 +137,7 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 	b->tracker = um_sim_engine_book(sim, id, um_sim_later(*t, b->tracker),
 	                                um_sim_copy_ns(sim, id, bytes, runs(pages), b->split));
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;
+	um_sim_ledger_moved(sim, b->mem, id == UM_SIM_H2D, bytes);
 	if (sim->opt.log)
 		um_sim_log(sim, *t, "migrate %s %s m%u+%u %llu", id == UM_SIM_H2D ? "h2d" : "d2h", cause_name[cause],
 		           b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
@@ -167,6 +168,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	*t += v->list == UM_SIM_UNUSED ? sim->profile.c_evict_unused : sim->profile.c_evict;
 	um_sim_log_block(sim, *t, "evict", v, (uint64_t)um_sim_count(v->gpu) * UM_SIM_PAGE);
 	sim->tally.evictions++;
+	um_sim_ledger_evicted(sim, v->mem);
 	if (place)
 		um_sim_host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
 	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, t);

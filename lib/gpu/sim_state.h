@@ -27,6 +27,7 @@
 struct um_sim;
 struct um_sim_mem;
 struct um_sim_thrash; /* sim_thrash.c */
+struct um_ledger; /* sim_ledger.h */
 
 /* Why pages moved, in the driver's words. */
 enum um_sim_cause { UM_SIM_USER, UM_SIM_COHERENCE, UM_SIM_EVICTION };
@@ -65,6 +66,7 @@ struct um_sim_mem {
 	void *span; /* what was mapped; NULL: the program's own */
 	size_t span_bytes;
 	uint64_t chunks; /* DEVICE: root chunks taken */
+	uint32_t row; /* of the ledger */
 	uint32_t n; /* MANAGED: blocks */
 	struct um_sim_block *block;
 	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU, or late */
@@ -219,6 +221,7 @@ struct um_sim {
 	int follow_ran; /* content of managed memory was touched in the device's name */
 	uint64_t follow_faults; /* page faults of the process when that was last looked at */
 
+	struct um_ledger *ledger; /* or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak; /* blocks, since the last mark */
 	UM_VEC(struct um_tally) marks;
@@ -356,10 +359,29 @@ void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 /* sim_host.c: the CPU touches. */
 void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int write, uint64_t *t);
 
+/* sim_ledger.c: each does nothing where there is no ledger, but the first, the second, and the step. */
+struct um_ledger *um_sim_ledger_new(void);
+void um_sim_ledger_free(struct um_ledger *l);
+struct um_sim_ledger_entry {
+	const char *name;
+	int xfer, begun, computes;
+};
+/* A kernel took `ns` for a step, and made this difference to the sums. */
+void um_sim_ledger_step(struct um_sim *sim, const struct um_sim_ledger_entry *e, const struct um_tally *before,
+                        uint64_t ns);
+void um_sim_ledger_call(struct um_sim *sim);
+void um_sim_ledger_born(struct um_sim *sim, struct um_sim_mem *m);
+void um_sim_ledger_gone(struct um_sim *sim, const struct um_sim_mem *m);
+void um_sim_ledger_moved(struct um_sim *sim, const struct um_sim_mem *m, int to_device, uint64_t bytes);
+void um_sim_ledger_evicted(struct um_sim *sim, const struct um_sim_mem *m);
+void um_sim_ledger_faulted(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults, uint64_t stall_ns);
+void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults);
+
 /* sim_touch.c: what the app's CPU code touches, without its help. */
 int um_sim_touch_can(void); /* does this system tell? */
 void um_sim_touch_prepare(void *span, size_t bytes); /* backed memory just made */
-void um_sim_touch_look(struct um_sim *sim, uint64_t *t); /* serves what was touched since the last call: `*t` moves on */
+/* Serves what was touched since the last call; `*t` moves on. */
+void um_sim_touch_look(struct um_sim *sim, uint64_t *t);
 void um_sim_touch_forget(struct um_sim *sim); /* makes what the CPU has not mapped noticed again */
 
 /* sim_loop.c */

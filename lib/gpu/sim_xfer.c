@@ -51,7 +51,10 @@ static int push(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_xfer 
                 uint32_t n, uint64_t *seq)
 {
 	struct um_sim_walk *w = um_sim_walk_new(
-	        &(struct um_sim_kernel){.access = touch, .n_access = n, .pattern = UM_PATTERN_NARROW});
+	        &(struct um_sim_kernel){.name = x->size ? "(fill)" : "(copy)",
+	                                .access = touch,
+	                                .n_access = n,
+	                                .pattern = UM_PATTERN_NARROW});
 	int err;
 
 	if (!w) {

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums per kernel and per allocation: each adds up to the device's own.
+ */
+#include "gpu/sim_ledger.h"
+#include "tap.h"
+
+#define BLOCK UM_BLOCK_BYTES
+
+static struct um_gpu *gpu;
+
+static char *managed(unsigned blocks)
+{
+	void *p;
+
+	if (gpu->api->cudaMallocManaged(gpu, &p, blocks * BLOCK, 1))
+		tap_bail("cannot allocate");
+	return p;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void kernel(const char *name, char *p, unsigned blocks, int computes)
+{
+	struct um_touch a = {.ptr = p, .bytes = blocks * BLOCK, .access = UM_UPDATE};
+	struct um_sim_kernel k = {
+	        .name = name, .ns = 1000, .access = &a, .n_access = 1, .fn = computes ? nothing : NULL};
+
+	if (um_sim_run(gpu, NULL, &k))
+		tap_bail("cannot run");
+}
+
+static struct um_ledger_kernel kernels[8];
+static struct um_ledger_memory memories[8];
+static size_t n_kernels, n_memories;
+static struct um_ledger_kind kinds[4];
+static uint64_t calls;
+
+static void show(void *user, const struct um_ledger *l)
+{
+	(void)user;
+	n_kernels = l->kernel.n;
+	n_memories = l->memory.n;
+	for (size_t i = 0; i < 8 && i < n_kernels; i++)
+		kernels[i] = l->kernel.at[i];
+	for (size_t i = 0; i < 8 && i < n_memories; i++)
+		memories[i] = l->memory.at[i];
+	memcpy(kinds, l->kind, sizeof kinds);
+	calls = l->calls;
+}
+
+#define SUM(list, n, field)                                                                                            \
+	({                                                                                                             \
+		uint64_t sum_ = 0;                                                                                     \
+		for (size_t i_ = 0; i_ < (n); i_++)                                                                    \
+			sum_ += (list)[i_].field;                                                                      \
+		sum_;                                                                                                  \
+	})
+
+static void test_sums(void)
+{
+	char *a = managed(3), *b = managed(2), host[100];
+	struct um_tally t;
+
+	um_sim_host_touch(gpu, a, 3 * BLOCK, UM_WRITE);
+	for (int i = 0; i < 3; i++) {
+		kernel("first", a, 3, 0);
+		kernel("second", b, 2, i == 1);
+	}
+	um_sim_copy(gpu, NULL, &(struct um_sim_copy){host, b, 100, 100, 100, 1}, 1);
+	um_sim_call(gpu, NULL, nothing, NULL);
+	um_sim_sync(gpu);
+	um_sim_host_touch(gpu, a, 1, UM_READ);
+	gpu->api->cudaFree(gpu, b);
+	um_sim_tally(gpu, &t);
+	um_sim_ledger_show(gpu, show, NULL);
+
+	is_u64(n_kernels, 4, "three names and the others");
+	is_str(kernels[1].name, "first", "in order of launch");
+	is_u64(kernels[1].launches, 3, "launches");
+	is_u64(kernels[1].computed, 0, "not computed");
+	is_u64(kernels[2].computed, 1, "computed once");
+	is_str(kernels[3].name, "(copy)", "a copy");
+	ok(kernels[3].xfer && !kernels[1].xfer, "is told from kernels");
+	ok(t.evictions > 5, "there were evictions");
+	is_u64(SUM(kernels, n_kernels, stall_ns), t.stall_ns, "stall of kernels");
+	is_u64(SUM(kernels, n_kernels, faults), t.faults, "faults of kernels");
+	is_u64(SUM(memories, n_memories, faults), t.faults, "faults of allocations");
+	is_u64(SUM(memories, n_memories, cpu_faults), t.cpu_faults, "CPU faults of allocations");
+	is_u64(SUM(memories, n_memories, h2d_bytes), t.h2d_bytes, "bytes in");
+	is_u64(SUM(memories, n_memories, d2h_bytes), t.d2h_bytes, "bytes out");
+	is_u64(SUM(memories, n_memories, evictions), t.evictions, "evictions of allocations");
+	is_u64(SUM(kernels, n_kernels, evictions), t.evictions, "evictions for kernels");
+	ok(SUM(memories, n_memories, stall_ns) <= t.stall_ns &&
+	           SUM(memories, n_memories, stall_ns) > t.stall_ns - t.stall_ns / 100,
+	   "stall of allocations, but for rounding");
+	is_u64(kernels[1].ns - kernels[1].stall_ns, 3000, "what is no stall is computing");
+	is_u64(kinds[UM_SIM_MANAGED].peak_bytes, 5 * BLOCK, "most managed bytes");
+	is_u64(kinds[UM_SIM_MANAGED].bytes, 3 * BLOCK, "managed bytes now");
+	ok(!memories[2].alive && memories[1].alive, "freed, and not");
+	is_u64(calls, 1, "host functions");
+}
+
+static void test_many(void)
+{
+	char *p = managed(1), name[24];
+
+	for (int i = 0; i < 5000; i++) {
+		snprintf(name, sizeof name, "k%d", i);
+		kernel(name, p, 1, 0);
+	}
+	um_sim_sync(gpu);
+	um_sim_ledger_show(gpu, show, NULL);
+	ok(n_kernels <= 4200 && n_kernels > 4000, "names are counted up to a limit: %zu", n_kernels);
+	is_u64(kernels[0].launches, 5000 + 3 - (n_kernels - 1), "and the others together");
+}
+
+int main(void)
+{
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100"),
+	                                               .capacity = 4 * BLOCK,
+	                                               .backed = 1,
+	                                               .ledger = 1}))
+		tap_bail("cannot open");
+	test_sums();
+	test_many();
+	gpu->api->close(gpu);
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100")}))
+		tap_bail("cannot open");
+	n_kernels = 77;
+	um_sim_ledger_show(gpu, show, NULL);
+	is_u64(n_kernels, 77, "no ledger unless asked for");
+	gpu->api->close(gpu);
+	return tap_done();
+}
