@@ -82,17 +82,10 @@ static int sim_launch(struct um_launcher *l, um_stream stream, const struct um_k
 	                                          .pattern = told.pattern});
 }
 
-/* The simulator knows no copies but the driver's: a kernel that takes as long as the link does. */
 static int sim_copy(struct um_launcher *l, um_stream stream, void *to, const void *from, size_t bytes, int to_device)
 {
-	struct sim_launcher *s = (struct sim_launcher *)l;
-	double rate = to_device ? s->profile.h2d : s->profile.d2h;
-
-	(void)to;
-	(void)from;
-	return um_sim_run(
-	        l->gpu, stream,
-	        &(struct um_sim_kernel){.name = "copy", .ns = (uint64_t)((double)bytes / rate * 1e9 + 0.5)});
+	(void)to_device;
+	return um_sim_copy(l->gpu, stream, &(struct um_sim_copy){to, from, bytes, bytes, bytes, 1}, 0);
 }
 
 static int sim_host_touch(struct um_launcher *l, void *at, uint64_t bytes)

@@ -101,8 +101,12 @@ static int afford(struct um_bench *b, uint64_t budget)
 int um_probe_run(unsigned n, const struct um_probe_setup *setup, struct um_observed *out, char *why, size_t size)
 {
 	struct um_gpu *gpu = setup->gpu;
-	struct um_bench b = {
-		.gpu = gpu, .launcher = setup->launcher, .out = out, .rounds = gpu->api->now ? 2 : 11, .why = why, .size = size};
+	struct um_bench b = {.gpu = gpu,
+	                     .launcher = setup->launcher,
+	                     .out = out,
+	                     .rounds = gpu->api->now ? 2 : 11,
+	                     .why = why,
+	                     .size = size};
 
 	why[0] = '\0';
 	if (!gpu->caps.concurrent_managed) {

@@ -89,8 +89,8 @@ struct um_probe_setup {
 const char *um_probe_name(unsigned n);
 int um_probe_find(const char *name); /* its number, or -ENOENT */
 
-/* Runs it; sets what it observes in `out` and leaves the rest. 0; -EPERM: not without more memory (guard.h); -EIO: a call
- * failed. `why` says it in one line. */
+/* Runs it; sets what it observes in `out` and leaves the rest. 0; -EPERM: not without more memory (guard.h); -EIO: a
+ * call failed. `why` says it in one line. */
 int um_probe_run(unsigned n, const struct um_probe_setup *setup, struct um_observed *out, char *why, size_t size);
 
 #endif
