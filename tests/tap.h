@@ -56,7 +56,7 @@ static inline int tap_done(void)
 }
 
 /* The rest of the plan cannot go on. */
-static inline _Noreturn TAP_UNUSED void tap_bail(const char *why)
+static inline __attribute__((noreturn)) TAP_UNUSED void tap_bail(const char *why)
 {
 	printf("Bail out! %s\n", why);
 	fflush(stdout);
@@ -64,7 +64,7 @@ static inline _Noreturn TAP_UNUSED void tap_bail(const char *why)
 }
 
 /* The whole test does not apply here; only before the first check. */
-static inline _Noreturn TAP_UNUSED void tap_skip_all(const char *why)
+static inline __attribute__((noreturn)) TAP_UNUSED void tap_skip_all(const char *why)
 {
 	printf("1..0 # SKIP %s\n", why);
 	fflush(stdout);

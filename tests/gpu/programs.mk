@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# programs.mk - builds what runs on a GPU, with nvcc and a C compiler alone
+#
+#     make -f tests/gpu/programs.mk SRC=. OUT=DIR [NVCC=nvcc] [ARCH=-arch=sm_90] [LIBUM=.../libum.a] [DEPS=DIR] all
+#
+# LIBUM: the library with all rooms, as configure and make leave it in .libs; without it the sources are compiled here. DEPS:
+# a folder with include/ and lib/ of jansson and zlib, where the system has none. Every program comes with the runtime
+# linked statically and shared (PROGRAM-static, PROGRAM-shared).
+
+SRC ?= .
+OUT ?= build/gpu
+NVCC ?= nvcc
+CC ?= cc
+ARCH ?=
+SANITIZE ?=
+CFLAGS ?= -O2
+NVCCFLAGS ?= -O2
+LIBUM ?=
+DEPS ?=
+
+deps_include = $(if $(DEPS),-I$(DEPS)/include)
+libs = $(if $(DEPS),-L$(DEPS)/lib) -ljansson -lz
+inc = -I$(SRC)/lib -I$(SRC)/include -I$(SRC)/tests -I$(SRC)/tests/gpu -I$(SRC)/examples
+comma = ,
+host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
+
+tests = correct special same speed
+examples = cg stencil train
+programs = $(tests) $(examples)
+headers = $(wildcard $(SRC)/tests/gpu/*.h $(SRC)/examples/*.h $(SRC)/include/*.h)
+
+all: $(foreach p,$(programs),$(OUT)/$(p)-static $(OUT)/$(p)-shared)
+.PHONY: all library
+.SECONDARY:
+
+# --- the library, without configure ----------------------------------------------------------------------------------
+
+ifeq ($(LIBUM),)
+sources := $(shell cd $(SRC) && find lib -name '*.c' ! -path 'lib/standin/*' | LC_ALL=C sort)
+um = $(OUT)/libum.a
+
+$(OUT)/obj/%.o: $(SRC)/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -pthread -I$(SRC)/lib -I$(SRC)/include $(deps_include) -c -o $@ $<
+
+$(um): $(sources:%.c=$(OUT)/obj/%.o)
+	$(AR) rc $@ $^
+else
+um = $(LIBUM)
+endif
+
+library: $(um)
+
+# --- programs --------------------------------------------------------------------------------------------------------
+
+$(OUT)/%.o: $(SRC)/tests/gpu/%.cu $(headers)
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 $(NVCCFLAGS) $(ARCH) $(inc) -D_GNU_SOURCE -Xcompiler $(host) -c -o $@ $<
+
+$(OUT)/%.o: $(SRC)/examples/%.cu $(headers)
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 $(NVCCFLAGS) $(ARCH) $(inc) -Xcompiler $(host) -c -o $@ $<
+
+link = $(NVCC) $(ARCH) $(if $(SANITIZE),-Xcompiler $(SANITIZE)) -o $@ $< $(um) $(libs) -lpthread -ldl
+
+$(OUT)/%-static: $(OUT)/%.o $(um)
+	$(link) -cudart static
+
+$(OUT)/%-shared: $(OUT)/%.o $(um)
+	$(link) -cudart shared

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * same_sim_tally.c - looks into a context; the headers behind it are C
+ */
+#include "advisor.h"
+#include "gpu/sim.h"
+
+void same_sim_tally(struct umadv *adv, struct um_tally *out);
+
+void same_sim_tally(struct umadv *adv, struct um_tally *out)
+{
+	um_sim_tally(adv->gpu, out);
+}
