@@ -2,9 +2,9 @@
  *
  * cg.cu - conjugate gradients in three dimensions, with a matrix that need not fit
  *
- * Solves A x = b for the Laplacian of a cube with `size` points a side, A kept as a sparse matrix in slices: every slice
- * holds its rows' seven values and columns one after the other, so an operation on a slice is one range of each. Sums
- * are folded in a fixed order, without atomics: the result is the same in every run, to the last bit.
+ * Solves A x = b for the Laplacian of a cube of `size` points a side, A a sparse matrix in slices: a slice holds seven
+ * values and columns for each of its rows, one after the other, so an operation on it takes one range of each. Sums are
+ * folded in a fixed order, without atomics: the result is the same in every run, to the last bit.
  *
  *     cg [--size 192] [--iterations 30] [--budget MIB] [--plain]
  */
@@ -17,9 +17,8 @@ enum { SLICES = 8, WIDTH = 7, PARTS = 1 << 14, FEWER = 256 };
 struct cg {
 	struct dual d;
 	long n, rows; /* unknowns, and those of a slice */
-	double *value;
 	int *column;
-	double *x, *r, *p, *q;
+	double *value, *x, *r, *p, *q;
 	double *part, *fewer; /* sums over parts of the slices; in the same tensor sums of those, */
 	double *rr[2], *pq; /* r.r now and next, p.q */
 };
@@ -196,6 +195,5 @@ int main(int argc, char **argv)
 	for (int i = 0; i < c.d.iterations; i++)
 		iteration(&c, c.rr[i % 2], c.rr[1 - i % 2]);
 	check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-	dual_close(&c.d, dual_checksum(c.x, c.n * sizeof(double)), sqrt(*c.rr[c.d.iterations % 2]));
-	return 0;
+	return dual_close(&c.d, dual_checksum(c.x, c.n * sizeof(double)), sqrt(*c.rr[c.d.iterations % 2]));
 }

@@ -2,9 +2,9 @@
  *
  * stencil.cu - heat in a cube, two buffers that swap, and neither need fit
  *
- * Every step reads the old temperatures, six neighbours and the point itself, and writes the new ones. The cube is worked
- * through in slabs of planes, so that an operation needs a slab of each buffer and no more. A third array says how
- * well each point conducts and is only read.
+ * Every step reads the old temperatures, six neighbours and the point itself, and writes the new ones. The cube is
+ * worked through in slabs of planes, so that an operation needs a slab of each buffer and no more. A third array says
+ * how well each point conducts and is only read.
  *
  *     stencil [--size 256] [--iterations 20] [--budget MIB] [--plain]
  */
@@ -85,6 +85,5 @@ int main(int argc, char **argv)
 	result = heat[d.iterations % 2];
 	for (long i = 0; i < slab * SLABS; i++)
 		sum += result[i];
-	dual_close(&d, dual_checksum(result, slab * SLABS * sizeof(float)), sum / (double)(slab * SLABS));
-	return 0;
+	return dual_close(&d, dual_checksum(result, slab * SLABS * sizeof(float)), sum / (double)(slab * SLABS));
 }

@@ -3,9 +3,9 @@
  * train.cu - a small training loop: a network of equal layers, gradients, SGD with momentum
  *
  * Learns to give back a shuffled version of its input. Weights, momentum, gradients and activations are tensors of
- * their own, as in a framework. Gradients and activations are written before they are read in every step, so the program
- * says that they are transient: between steps they may be dropped instead of copied. Every output element is one sum in
- * a fixed order: the same result in every run, to the last bit.
+ * their own, as in a framework. Gradients and activations are written before they are read in every step, so the
+ * program says that they are transient: between steps they may be dropped instead of copied. Every output element is
+ * one sum in a fixed order: the same result in every run, to the last bit.
  *
  *     train [--size 1024] [--iterations 10] [--budget MIB] [--plain]        size: neurons in a layer
  */
@@ -182,6 +182,5 @@ int main(int argc, char **argv)
 		checksum = checksum * 31 + dual_checksum(layer[l].weight, n * n * sizeof(float));
 	for (long i = 0; i < BATCH * n; i++)
 		error += (double)layer[LAYERS - 1].delta[i] * layer[LAYERS - 1].delta[i];
-	dual_close(&d, checksum, error);
-	return 0;
+	return dual_close(&d, checksum, error);
 }

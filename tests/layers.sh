@@ -72,7 +72,8 @@ violations() {
 		room == "" && to != "" && !private { bad("no such room: " name); next }
 		# A private header beside the file, or of the folder it belongs to.
 		room == "" && to == "" && name != "umadvise.h" && !exists(dir name) && !exists(place "/" name) &&
-			!(place == "tests" && exists("tools/" name)) && !exists("lib/" name) {
+			!(place == "tests" && (exists("tools/" name) || exists("examples/" name))) &&
+			!exists("lib/" name) {
 			bad("spell the room: " name)
 		}
 		')

@@ -4,9 +4,9 @@
  *
  *     correct [--size MIB] [--expect-refused]
  *
- * The plain run is managed memory and the driver alone, in the same process. --expect-refused: hints are made to fail from
- * outside (UMADVISE_DRYRUN_FAIL), which must change no number and must be counted. special.cu has what is not a plain
- * loop.
+ * The plain run is managed memory and the driver alone, in the same process. --expect-refused: hints are made to fail
+ * from outside (UMADVISE_DRYRUN_FAIL), which must change no number and must be counted. What is not a plain loop is in
+ * special.cu.
  */
 #include "ask.h"
 #include "run.h"
@@ -69,8 +69,8 @@ static void advised(struct work *w, double ratio, const std::vector<std::string>
 	must(umadv_caps_get(r.adv, &caps), "umadv_caps_get");
 	if (!caps.managed)
 		diag("%s", caps.why);
-	ok(s.hinted_iterations > 0 || !caps.managed || expect_refused, "%s: hints were given (%llu, %llu refused)", name,
-	   (unsigned long long)s.hints_issued, (unsigned long long)s.hints_refused);
+	ok(s.hinted_iterations > 0 || !caps.managed || expect_refused, "%s: hints were given (%llu, %llu refused)",
+	   name, (unsigned long long)s.hints_issued, (unsigned long long)s.hints_refused);
 	ok(expect_refused ? s.hints_refused > 0 || s.errors > 0 : !s.hints_refused, "%s: %s", name,
 	   expect_refused ? "what failed was counted" : "none was refused");
 	ok(s.plan_peak_bytes <= budget, "%s: the plan keeps to the budget", name);

@@ -4,9 +4,9 @@
 #
 #     make -f tests/gpu/programs.mk SRC=. OUT=DIR [NVCC=nvcc] [ARCH=-arch=sm_90] [LIBUM=.../libum.a] [DEPS=DIR] all
 #
-# LIBUM: the library with all rooms, as configure and make leave it in .libs; without it the sources are compiled here. DEPS:
-# a folder with include/ and lib/ of jansson and zlib, where the system has none. Every program comes with the runtime
-# linked statically and shared (PROGRAM-static, PROGRAM-shared).
+# LIBUM: the library with all rooms, as configure and make leave it in .libs; without it the sources are compiled here.
+# DEPS: a folder with include/ and lib/ of jansson and zlib, where the system has none. Every program comes with the
+# runtime linked statically and shared (PROGRAM-static, PROGRAM-shared).
 
 SRC ?= .
 OUT ?= build/gpu
@@ -25,7 +25,7 @@ inc = -I$(SRC)/lib -I$(SRC)/include -I$(SRC)/tests -I$(SRC)/tests/gpu -I$(SRC)/e
 comma = ,
 host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
 
-tests = correct special same speed
+tests = correct special same
 examples = cg stencil train
 programs = $(tests) $(examples)
 headers = $(wildcard $(SRC)/tests/gpu/*.h $(SRC)/examples/*.h $(SRC)/include/*.h)

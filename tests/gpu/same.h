@@ -2,8 +2,8 @@
  *
  * same.h - what same.cu does, whichever world it is compiled for
  *
- * Every workload in a context of its own; prints what came out, what the library asked for and what the device's memory did.
- * The output must be the same to the byte on the simulated GPU in the process and under the stand-in driver.
+ * Every workload in a context of its own; prints what came out, what the library asked for and what the device's memory
+ * did. The output must be the same to the byte on the simulated GPU in the process and under the stand-in driver.
  */
 #ifndef SAME_H
 #define SAME_H

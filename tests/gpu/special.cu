@@ -4,8 +4,9 @@
  *
  *     special [--size MIB]
  *
- * Every scenario runs twice, on plain managed memory and with the library under half of what it needs; the numbers must be
- * the same to the last bit. What a scenario needs of the library it says through `adv`, which is NULL in the plain run.
+ * Every scenario runs twice, on plain managed memory and with the library under half of what it needs; the
+ * numbers must be the same to the last bit. What a scenario needs of the library it says through `adv`, which is NULL
+ * in the plain run.
  */
 #include "ask.h"
 #include "run.h"
@@ -27,20 +28,21 @@ static void dying(const struct runner *r)
 	long n = (long)(r->w->tensors[0].bytes / sizeof(float));
 	struct work mine = *r->w;
 	struct runner with = {&mine, r->adv, r->stream};
-	int kept = mine.add("kept", n * sizeof(float), UMADV_ACT), brief = mine.add("brief", n * sizeof(float), UMADV_ACT);
+	int kept = mine.add("kept", n * sizeof(float), UMADV_ACT);
+	int brief = mine.add("brief", n * sizeof(float), UMADV_ACT);
+	const char *const names[2] = {"kept", "brief"};
 	void **place[2] = {&mine.tensors[kept].at, &mine.tensors[brief].at};
 
 	for (int t = 0; t < 2; t++)
 		if (r->adv)
-			must(umadv_alloc(r->adv, place[t], n * sizeof(float), t ? "brief" : "kept", UMADV_ACT), "alloc");
+			must(umadv_alloc(r->adv, place[t], n * sizeof(float), names[t], UMADV_ACT), "alloc");
 		else
 			check_cuda(cudaMallocManaged(place[t], n * sizeof(float)), "alloc");
 	for (int k = 0; k < ITERATIONS; k++) {
 		if (r->adv)
 			must(umadv_iter(r->adv, NULL), "umadv_iter");
-		if (r->adv && k) {
+		if (r->adv && k)
 			must(umadv_alloc(r->adv, place[1], n * sizeof(float), "brief", UMADV_ACT), "alloc");
-		}
 		for (int v = 0; v + 1 < VECTORS; v++) {
 			const int scratch = v % 2 ? kept : brief;
 			struct op fill = {"write", {{scratch, W}}, 0, [=](const struct work &w, stream_t s) {

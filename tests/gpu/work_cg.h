@@ -2,8 +2,8 @@
  *
  * work_cg.h - conjugate gradients on the Laplacian of a cube, the matrix in slices
  *
- * As examples/cg.cu, but with a tensor for each slice of the matrix and of the vectors that are used slice by slice. Sums
- * are folded in a fixed order.
+ * As examples/cg.cu, but with a tensor for each slice of the matrix and of the vectors that are used slice by slice.
+ * Sums are folded in a fixed order.
  */
 #ifndef WORK_CG_H
 #define WORK_CG_H

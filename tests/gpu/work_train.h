@@ -3,8 +3,8 @@
  * work_train.h - a training loop of matrix products: forward, loss, backward, SGD with momentum
  *
  * Layers are n x n, the batch has `batch` rows. With nvcc a product is a kernel with tiles in shared memory, of which a
- * thread does four by four elements; under the stand-in driver and without nvcc the same sums are done by loops, in the same
- * order of k. Every element is one sum in a fixed order.
+ * thread does four by four elements; under the stand-in driver and without nvcc the same sums are done by loops, in the
+ * same order of k. Every element is one sum in a fixed order.
  */
 #ifndef WORK_TRAIN_H
 #define WORK_TRAIN_H
@@ -153,14 +153,16 @@ static inline void train_forward(struct work *w, const struct train_tensors &t)
 
 		w->step[0].push_back({"forward", {{in, R}, {weight, R}, {out, W}}, 2.0 * batch * n * n,
 				      [=](const struct work &k, stream_t s) {
-			multiply(s, {k.at<float>(in), k.at<float>(weight), NULL, k.at<float>(out), batch, n, n, 0, 0, relu});
+			multiply(s, {k.at<float>(in), k.at<float>(weight), NULL, k.at<float>(out), batch, n, n, 0, 0,
+				     relu});
 		}});
 	}
 	const int last = t.out[layers - 1], input = t.input, delta = t.delta[layers - 1];
 
 	w->step[0].push_back({"loss", {{last, R}, {input, R}, {delta, W}}, 2.0 * batch * n,
 			      [=](const struct work &k, stream_t s) {
-		each(s, batch * n, (struct train_loss){k.at<float>(last), k.at<float>(input), k.at<float>(delta), n, batch});
+		each(s, batch * n, (struct train_loss){k.at<float>(last), k.at<float>(input), k.at<float>(delta), n,
+						       batch});
 	}});
 }
 
@@ -174,13 +176,14 @@ static inline void train_backward(struct work *w, const struct train_tensors &t)
 
 		w->step[0].push_back({"gradient", {{in, R}, {delta, R}, {gradient, W}}, 2.0 * batch * n * n,
 				      [=](const struct work &k, stream_t s) {
-			multiply(s, {k.at<float>(in), k.at<float>(delta), NULL, k.at<float>(gradient), n, batch, n, 1, 0, 0});
+			multiply(s, {k.at<float>(in), k.at<float>(delta), NULL, k.at<float>(gradient), n, batch, n, 1,
+				     0, 0});
 		}});
 		if (below >= 0)
 			w->step[0].push_back({"backward", {{delta, R}, {weight, R}, {in, R}, {below, W}},
 					      2.0 * batch * n * n, [=](const struct work &k, stream_t s) {
-				multiply(s, {k.at<float>(delta), k.at<float>(weight), k.at<float>(in), k.at<float>(below),
-					     batch, n, n, 0, 1, 0});
+				multiply(s, {k.at<float>(delta), k.at<float>(weight), k.at<float>(in),
+					     k.at<float>(below), batch, n, n, 0, 1, 0});
 			}});
 	}
 	for (size_t l = 0; l < t.weight.size(); l++) {
