@@ -53,7 +53,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options);
 /* Enqueues a kernel. CUDA error code. */
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel);
 
-/* --- what whole programs need besides ------------------------------------------------------------------------------ */
+/* --- what whole programs need besides ---------------------------------------------------------------------------- */
 
 struct um_sim_copy {
 	void *to;
@@ -94,11 +94,21 @@ enum um_sim_kind { UM_SIM_MANAGED, UM_SIM_DEVICE, UM_SIM_PINNED, UM_SIM_REGISTER
 
 struct um_sim_memory {
 	enum um_sim_kind kind;
+	uint32_t serial; /* different for each */
 	uint64_t addr, bytes; /* of the allocation */
 };
 
 /* What memory an address belongs to: 0, or -ENOENT where it is none of the device's. */
 int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out);
+
+/* What the program has said about a managed range. Places: 0 the device, -1 the host, -2 none or not one for all. */
+struct um_sim_told {
+	int read_mostly, accessed_gpu, accessed_cpu; /* all of it */
+	int preferred, prefetched;
+};
+
+/* CUDA error code. */
+int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_sim_told *out);
 
 /* The app's CPU code reads (or writes) a managed range: waits for nothing but its own faults. CUDA error code. */
 int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access);

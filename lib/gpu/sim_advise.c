@@ -56,14 +56,15 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 		b->pref_gpu &= ~pages;
 		break;
 	case UM_ADV_SET_ACCESSED_BY:
-		if (host)
-			break; /* the host cannot reach device memory here */
+		if (host) { /* the host cannot reach device memory here */
+			b->accessed_cpu |= pages;
+			break;
+		}
 		b->accessed_by |= pages;
 		map_remote(b, pages & ~b->read_mostly, t);
 		break;
 	default:
-		if (!host)
-			b->accessed_by &= ~pages;
+		*(host ? &b->accessed_cpu : &b->accessed_by) &= ~pages;
 		break;
 	}
 	um_sim_block_changed(b);

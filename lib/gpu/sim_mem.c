@@ -328,7 +328,7 @@ int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out
 	um_sim_enter(sim);
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (m)
-		*out = (struct um_sim_memory){m->kind, m->addr, m->bytes};
+		*out = (struct um_sim_memory){m->kind, m->serial, m->addr, m->bytes};
 	return um_sim_leave(sim, m ? 0 : -ENOENT);
 }
 

@@ -49,6 +49,7 @@ struct um_sim_block {
 	uint32_t stale; /* lost its CPU mapping; the process's page tables do not know yet (sim_touch.c) */
 	uint32_t disc; /* discarded */
 	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */
+	uint32_t accessed_cpu, sent_gpu, sent_cpu; /* said, and without effect: see sim_told.c */
 	uint8_t list; /* enum um_sim_list */
 	uint8_t chunk; /* a root chunk is attached */
 	uint8_t cpu_chunk; /* a host chunk is cached: until the memory is freed */
@@ -346,6 +347,9 @@ int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 /* Does the per-block work of a hint from time `t`; `*cpu`: when its thread is done, `*end`: when its stream is. */
 int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end);
 void um_sim_hint_free(struct um_sim_hint *h);
+
+/* sim_told.c: a managed range was prefetched. */
+void um_sim_sent(struct um_sim *sim, const struct um_sim_range *r);
 
 /* sim_thrash.c: the detector. `by`: 1 GPU, 2 CPU. */
 void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);

@@ -13,9 +13,13 @@
  *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
  *     module.c    modules, libraries, functions, globals
  *     launch.c    a launch: copies of its parameters, what it touches, host code that stands for it
- *     memory.c    allocations, copies, memsets, hints, attributes of pointers
- *     stream.c    streams, events, values, host functions
- *     graph.c     capture, graphs
+ *     memory.c    allocations, pools, pinned memory; attributes of pointers
+ *     copy.c      copies, memsets
+ *     hint.c      prefetch, advise, discard; attributes of ranges
+ *     stream.c    streams, values, host functions
+ *     event.c     events
+ *     capture.c   capture
+ *     graph.c     graphs
  *
  * Settings come from the environment, as `umadvise dryrun` sets it:
  *     UMADVISE_DRYRUN_PROFILE   built-in name or file (default v100)
@@ -37,6 +41,19 @@
 #include "gpu/sim.h"
 
 #define UM_EXPORT __attribute__((visibility("default")))
+
+/* A function that programs see, declared and begun. */
+#define UM_CALL(name, ...)                                                                                             \
+	UM_EXPORT int name(__VA_ARGS__);                                                                               \
+	int name(__VA_ARGS__)
+
+/* One that does what another does: the form for per-thread default streams, an older name. */
+#define UM_FORWARD(name, params, call)                                                                                 \
+	UM_EXPORT int name params;                                                                                     \
+	int name params                                                                                                \
+	{                                                                                                              \
+		return call;                                                                                           \
+	}
 
 struct um_standin {
 	struct um_gpu *gpu; /* the simulated device */
@@ -64,7 +81,8 @@ struct um_entry {
 
 /* Tables end with a row without a name. */
 extern const struct um_entry um_device_entries[], um_module_entries[], um_launch_entries[], um_memory_entries[],
-        um_stream_entries[], um_graph_entries[];
+        um_copy_entries[], um_hint_entries[], um_stream_entries[], um_event_entries[], um_capture_entries[],
+        um_graph_entries[];
 
 /* Injected faults: called first by every entry that may be made to fail; 0 or the code to return. `name` is the
  * exported symbol. */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * work.h - streams, events, captures and graphs of the stand-in driver
+ *
+ * in    handles that programs hold
+ * out   what stands behind them; work, done or captured
+ * owns  the list of streams; captures, graphs and events count who refers to them
+ *
+ * All of it is guarded by um_standin_lock(), which is given back before simulated time may pass.
+ */
+#ifndef UM_STANDIN_WORK_H
+#define UM_STANDIN_WORK_H
+
+#include "standin/standin.h"
+
+/* CUresult codes beyond those of gpu.h. */
+enum um_driver_error {
+	UM_DRIVER_NOT_INITIALIZED = 3,
+	UM_DRIVER_NO_CONTEXT = 201,
+	UM_DRIVER_CAPTURE_UNSUPPORTED = 900,
+	UM_DRIVER_CAPTURE_INVALIDATED = 901,
+	UM_DRIVER_CAPTURE_MERGE = 902,
+	UM_DRIVER_CAPTURE_UNMATCHED = 903,
+	UM_DRIVER_CAPTURE_UNJOINED = 904,
+	UM_DRIVER_CAPTURE_ISOLATION = 905,
+	UM_DRIVER_CAPTURE_IMPLICIT = 906,
+	UM_DRIVER_CAPTURED_EVENT = 907,
+	UM_DRIVER_CAPTURE_WRONG_THREAD = 908
+};
+
+#define UM_LEGACY_STREAM ((void *)1)
+#define UM_THREAD_STREAM ((void *)2)
+
+/* For the _ptsz forms: the default stream is the thread's own. */
+static inline void *um_ptsz(void *stream)
+{
+	return stream ? stream : UM_THREAD_STREAM;
+}
+
+struct um_capture; /* capture.c */
+struct um_node; /* graph.c */
+
+struct um_stream_handle {
+	um_stream sim;
+	unsigned flags;
+	int priority;
+	uint64_t id;
+	struct um_capture *capture; /* it is part of, or was of one that has ended; a reference */
+	UM_VEC(struct um_node *) last; /* capturing: what its next node comes after */
+};
+
+struct um_cuda_event {
+	um_event_handle sim;
+	unsigned refs; /* the program's, and works that name it */
+	struct um_capture *capture; /* last recorded in it; a reference */
+	UM_VEC(struct um_node *) last; /* what came before it there */
+};
+
+/* First in every entry: an injected error, or that there is no device yet. CUDA error code. */
+int um_standin_enter(const char *name);
+
+/* stream.c: the stream of a handle, or NULL. Locked. */
+struct um_stream_handle *um_stream_find(void *handle);
+/* Every stream: `each` is called with it. Locked. */
+void um_streams_each(void (*each)(struct um_stream_handle *s, void *arg), void *arg);
+/* Does it on a stream of the simulator. Takes the work's references, also on failure. `wait`: of copies only, as the
+ * calls without Async do. */
+int um_work_run(um_stream stream, const struct um_work *work, int wait);
+/* The same on a driver stream, captured if that captures. */
+int um_work_do(void *stream, const struct um_work *work, int wait);
+void um_work_keep(const struct um_work *work); /* one more reference */
+void um_work_drop(const struct um_work *work);
+
+/* event.c */
+void um_cuda_event_put(struct um_cuda_event *e); /* locked */
+
+/* capture.c. Locked. */
+/* The capture that a stream is part of, or NULL. */
+struct um_capture *um_capture_of(struct um_stream_handle *s);
+void um_capture_put(struct um_capture *c);
+/* 0: go on; else the error to return: work on `s` would break a capture under way, and has done so. */
+int um_capture_guard(struct um_stream_handle *s);
+/* The same for calls that concern all of the device: synchronizing, allocating. */
+int um_capture_unsafe(void);
+/* `s` captures: its work becomes a node, takes the references; or an error. */
+int um_capture_add(struct um_stream_handle *s, const struct um_work *work);
+/* What `s` captures is broken: returns the error to say. */
+int um_capture_break(struct um_stream_handle *s);
+
+#endif
