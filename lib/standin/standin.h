@@ -9,10 +9,11 @@
  *     entry.c     which names there are, in which version; what is unknown answers "not supported" by name
  *     state.c     opening, settings from the environment, the report at the end
  *     device.c    devices, attributes, contexts
- *     export.c    the hidden tables that the runtime asks for
+ *     export.c    why NVIDIA's own runtime does not start on this driver
  *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
  *     module.c    modules, libraries, functions, globals
  *     launch.c    a launch: copies of its parameters, what it touches, host code that stands for it
+ *     function.c  attributes and names of functions, occupancy
  *     memory.c    allocations, pools, pinned memory; attributes of pointers
  *     copy.c      copies, memsets
  *     hint.c      prefetch, advise, discard; attributes of ranges
@@ -61,6 +62,20 @@ struct um_standin {
 	int version; /* 12040, 13000 */
 };
 
+/* CUresult, where gpu.h has no name for it. */
+enum um_standin_error {
+	UM_CU_NOT_INITIALIZED = 3,
+	UM_CU_NO_DEVICE = 100,
+	UM_CU_INVALID_IMAGE = 200,
+	UM_CU_INVALID_CONTEXT = 201,
+	UM_CU_FILE_NOT_FOUND = 301,
+	UM_CU_INVALID_HANDLE = 400,
+	UM_CU_NOT_FOUND = 500
+};
+
+/* The driver version to imitate: known before cuInit. */
+int um_standin_version(void);
+
 /* The process's device; NULL before cuInit has succeeded. */
 struct um_standin *um_standin(void);
 int um_standin_open(void); /* cuInit: CUDA error code */
@@ -80,9 +95,13 @@ struct um_entry {
 };
 
 /* Tables end with a row without a name. */
-extern const struct um_entry um_device_entries[], um_module_entries[], um_launch_entries[], um_memory_entries[],
-        um_copy_entries[], um_hint_entries[], um_stream_entries[], um_event_entries[], um_capture_entries[],
-        um_graph_entries[];
+extern const struct um_entry um_device_entries[], um_export_entries[], um_module_entries[], um_function_entries[],
+        um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[], um_stream_entries[],
+        um_event_entries[], um_capture_entries[], um_graph_entries[];
+
+/* A row of a table: the exported function, under its base name; with a form for per-thread default streams. */
+#define UM_ENTRY(base, since, fn) {#base, since, (void *)fn, NULL}
+#define UM_ENTRY_PTSZ(base, since, fn) {#base, since, (void *)fn, (void *)fn##_ptsz}
 
 /* Injected faults: called first by every entry that may be made to fail; 0 or the code to return. `name` is the
  * exported symbol. */
@@ -90,6 +109,20 @@ int um_standin_fail(const char *name);
 
 /* Says once per text, on stderr, that something is beyond the stand-in. Returns 801. */
 int um_standin_unsupported(const char *what);
+
+/* --- device.c, module.c ------------------------------------------------------------------------------------------- */
+
+int um_standin_sm(void); /* compute capability: 90 */
+
+/* A kernel: CUfunction and CUkernel alike. */
+struct um_image_kernel; /* standin/image.h */
+struct um_function {
+	const struct um_image_kernel *kernel; /* name and parameters; the module's */
+	struct um_module *module;
+	uint32_t bytes; /* of all parameters */
+	int shared; /* bytes of dynamic shared memory allowed */
+	void (*host)(void **args, const unsigned grid[3], const unsigned block[3]); /* stands for it, or NULL */
+};
 
 /* --- work on streams (stream.c, graph.c) ------------------------------------------------------------------------- */
 
@@ -132,6 +165,9 @@ um_stream um_standin_stream(void *stream, int *ok);
 
 /* Puts the launch on a stream of the simulator. CUDA error code. */
 int um_launch_run(struct um_launch *launch, um_stream stream);
+/* CUDA error code. */
+int um_launch_new(struct um_launch **out, void *function, const unsigned grid[3], const unsigned block[3],
+                  void **params, void **extra);
 struct um_launch *um_launch_get(struct um_launch *launch); /* one more reference */
 void um_launch_put(struct um_launch *launch);
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables without a public name. NVIDIA's own runtime asks for several of them when it starts, and through one of them
+ * has the driver prove that it is NVIDIA's (else error 103, "integrity checks failed"). That is an authentication
+ * mechanism; the licence of the toolkit forbids to get around such, and this driver does not try: it has no hidden
+ * tables, and says so.
+ */
+#include "standin/standin.h"
+
+#include <stdio.h>
+
+UM_EXPORT int cuGetExportTable(const void **table, const unsigned char *uuid);
+
+int cuGetExportTable(const void **table, const unsigned char *uuid)
+{
+	static const unsigned char start[4] = {0x6b, 0xd5, 0xfb, 0x6c}; /* of what no runtime starts without */
+
+	if (!table || !uuid)
+		return UM_CUDA_INVALID_VALUE;
+	*table = NULL;
+	if (memcmp(uuid, start, sizeof start))
+		return UM_CU_NOT_FOUND;
+	return um_standin_unsupported("NVIDIA's CUDA runtime, which starts on NVIDIA's own driver only");
+}
+
+const struct um_entry um_export_entries[] = {
+        UM_ENTRY(cuGetExportTable, 3000, cuGetExportTable),
+        {NULL, 0, NULL, NULL},
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A fat binary is a header and parts behind it, each with a header of its own: PTX or ELF, for one capability, packed
+ * with zstd (since CUDA 12.8), LZ4 or not at all.
+ */
+#include "standin/image.h"
+
+#include <lz4.h>
+#include <zstd.h>
+
+#define FAT_MAGIC 0xba55ed50u
+#define PART_HEAD 64u /* bytes of a part's header that are read */
+#define PART_PTX 1
+#define PART_ELF 2
+#define FLAG_LZ4 0x2000u
+#define FLAG_ZSTD 0x8000u
+#define UNPACKED_MAX (1ull << 31) /* what is said to be larger is taken for damage */
+
+struct fat_head {
+	uint32_t magic;
+	uint16_t version, head;
+	uint64_t bytes; /* behind the header */
+};
+
+struct fat_part {
+	uint16_t kind, version;
+	uint32_t head;
+	uint64_t room; /* bytes behind the header, padding included */
+	uint32_t packed; /* of them in use, where packed */
+	uint32_t unused[2];
+	uint32_t sm;
+	uint32_t bits, unused2;
+	uint64_t flags;
+	uint64_t unused3;
+	uint64_t unpacked;
+};
+
+_Static_assert(sizeof(struct fat_part) == PART_HEAD, "as in the file");
+
+static int is_elf(const void *data, size_t bytes)
+{
+	return bytes >= 4 && !memcmp(data, "\177ELF", 4);
+}
+
+static int is_fat(const void *data, size_t bytes)
+{
+	uint32_t magic;
+
+	if (bytes < sizeof(struct fat_head))
+		return 0;
+	memcpy(&magic, data, sizeof magic);
+	return magic == FAT_MAGIC;
+}
+
+/* The ends of the tables that an ELF header names: nothing in such a file lies behind its section table. */
+static size_t elf_bytes(const unsigned char *data)
+{
+	uint64_t sections, segments;
+	uint16_t n, size, n_seg, seg_size;
+	uint64_t end;
+
+	memcpy(&segments, data + 32, 8);
+	memcpy(&sections, data + 40, 8);
+	memcpy(&seg_size, data + 54, 2);
+	memcpy(&n_seg, data + 56, 2);
+	memcpy(&size, data + 58, 2);
+	memcpy(&n, data + 60, 2);
+	end = sections + (uint64_t)n * size;
+	if (segments + (uint64_t)n_seg * seg_size > end)
+		end = segments + (uint64_t)n_seg * seg_size;
+	return end;
+}
+
+size_t um_image_bytes(const void *data)
+{
+	struct fat_head h;
+
+	if (!memcmp(data, "\177ELF", 4))
+		return elf_bytes(data);
+	memcpy(&h.magic, data, sizeof h.magic);
+	if (h.magic == FAT_MAGIC) {
+		memcpy(&h, data, sizeof h);
+		return h.bytes < SIZE_MAX - h.head ? h.head + h.bytes : 0;
+	}
+	return strlen(data);
+}
+
+/* Gives the bytes of a part, unpacked: *owned must be freed. */
+static int part_open(const struct fat_part *p, const unsigned char *at, const unsigned char **data, size_t *bytes,
+                     unsigned char **owned)
+{
+	unsigned char *to;
+	size_t n = p->unpacked;
+
+	*owned = NULL;
+	if (!(p->flags & (FLAG_LZ4 | FLAG_ZSTD))) {
+		*data = at;
+		*bytes = p->room;
+		return 0;
+	}
+	if (!p->packed || p->packed > p->room || !n || n > UNPACKED_MAX)
+		return -EINVAL;
+	to = malloc(n);
+	if (!to)
+		return -ENOMEM;
+	if (p->flags & FLAG_ZSTD) {
+		n = ZSTD_decompress(to, n, at, p->packed);
+		if (ZSTD_isError(n))
+			goto bad;
+	} else {
+		int got = LZ4_decompress_safe((const char *)at, (char *)to, (int)p->packed, (int)n);
+
+		if (got < 0)
+			goto bad;
+		n = (size_t)got;
+	}
+	*data = *owned = to;
+	*bytes = n;
+	return 0;
+bad:
+	free(to);
+	return -EINVAL;
+}
+
+static int part_read(struct um_image *out, const struct fat_part *p, const unsigned char *at)
+{
+	const unsigned char *data;
+	unsigned char *owned;
+	size_t bytes;
+	int err = part_open(p, at, &data, &bytes, &owned);
+
+	if (err)
+		return err;
+	err = p->kind == PART_ELF ? um_image_elf(out, data, bytes)
+	                          : um_image_ptx(out, (const char *)data, strnlen((const char *)data, bytes));
+	free(owned);
+	if (!err)
+		out->sm = (int)p->sm;
+	return err;
+}
+
+/* How well a part suits: higher is better, 0 not at all. */
+static int part_rank(const struct fat_part *p, int sm)
+{
+	int fits = (int)p->sm <= sm;
+
+	if (p->kind == PART_ELF)
+		return (int)p->sm / 10 == sm / 10 && fits ? 3000 + (int)(p->sm % 1000) : 1 + (int)(p->sm % 1000);
+	return p->kind == PART_PTX ? (fits ? 2000 : 1000) + (int)(p->sm % 1000) : 0;
+}
+
+static int fat_read(struct um_image *out, const unsigned char *data, size_t bytes, int sm)
+{
+	struct fat_head h;
+	struct fat_part best = {0};
+	const unsigned char *best_at = NULL;
+	int best_rank = 0;
+	size_t at, end;
+
+	memcpy(&h, data, sizeof h);
+	if (h.head < sizeof h || h.head > bytes || h.bytes > bytes - h.head)
+		return -EINVAL;
+	end = h.head + h.bytes;
+	for (at = h.head; end - at >= PART_HEAD;) {
+		struct fat_part p;
+		int rank;
+
+		memcpy(&p, data + at, sizeof p);
+		if (p.head < PART_HEAD || p.head > end - at || p.room > end - at - p.head)
+			return -EINVAL;
+		rank = part_rank(&p, sm);
+		if (rank > best_rank) {
+			best = p;
+			best_rank = rank;
+			best_at = data + at + p.head;
+		}
+		at += p.head + p.room;
+	}
+	return best_rank ? part_read(out, &best, best_at) : -ENOTSUP;
+}
+
+int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm)
+{
+	struct um_image image = {0};
+	int err;
+
+	if (is_fat(data, bytes))
+		err = fat_read(&image, data, bytes, sm);
+	else if (is_elf(data, bytes))
+		err = um_image_elf(&image, data, bytes);
+	else
+		err = um_image_ptx(&image, data, strnlen(data, bytes));
+	if (err)
+		um_image_fini(&image);
+	else
+		*out = image;
+	return err;
+}
+
+void um_image_fini(struct um_image *image)
+{
+	for (size_t i = 0; i < image->kernels.n; i++) {
+		free(image->kernels.at[i].name);
+		um_vec_fini(&image->kernels.at[i].params);
+	}
+	for (size_t i = 0; i < image->vars.n; i++) {
+		free(image->vars.at[i].name);
+		free(image->vars.at[i].init);
+	}
+	um_vec_fini(&image->kernels);
+	um_vec_fini(&image->vars);
+}
+
+const struct um_image_kernel *um_image_kernel_find(const struct um_image *image, const char *name)
+{
+	for (size_t i = 0; i < image->kernels.n; i++)
+		if (!strcmp(image->kernels.at[i].name, name))
+			return &image->kernels.at[i];
+	return NULL;
+}

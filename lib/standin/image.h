@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * image.h - what a device image says of itself: kernels with their parameters, variables
+ *
+ * in    bytes that came from a file or out of a program: a fat binary, an ELF image or the text of a PTX module
+ * out   names, sizes and offsets; no code is looked at
+ * owns  copies of all of it
+ *
+ * Images are not trusted: whatever the bytes are, nothing outside of them is read.
+ */
+#ifndef UM_STANDIN_IMAGE_H
+#define UM_STANDIN_IMAGE_H
+
+#include "base/vec.h"
+
+struct um_image_param {
+	uint32_t offset, bytes;
+};
+
+struct um_image_kernel {
+	char *name;
+	UM_VEC(struct um_image_param) params; /* in the order of the signature, ascending and disjoint */
+};
+
+struct um_image_var {
+	char *name;
+	uint64_t bytes;
+	int managed; /* declared __managed__ */
+	unsigned char *init; /* `bytes` of them, or NULL: zero */
+};
+
+struct um_image {
+	UM_VEC(struct um_image_kernel) kernels;
+	UM_VEC(struct um_image_var) vars;
+	int sm; /* compute capability the part that was read is for: 90; 0: not said */
+};
+
+/*
+ * Reads the image at `data`, whose size is `bytes`. Of a fat binary the part that suits a device of capability `sm`
+ * best is read: ELF of the same major version, else PTX, else any. 0; -EINVAL: this is no image or a damaged one;
+ * -ENOTSUP: it is packed in a way that is not known here; -ENOMEM.
+ */
+int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm);
+void um_image_fini(struct um_image *image);
+
+/* Bytes of an image in memory, as its own header tells them; 0: it is none. Where the header lies, so does this. */
+size_t um_image_bytes(const void *data);
+
+/* The kernel of that name, or NULL. */
+const struct um_image_kernel *um_image_kernel_find(const struct um_image *image, const char *name);
+
+/* --- parts, each from bytes that are one (image_elf.c, image_ptx.c) ----------------------------------------------- */
+
+int um_image_elf(struct um_image *out, const unsigned char *data, size_t bytes);
+int um_image_ptx(struct um_image *out, const char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text of a PTX module. Read are its entries with their parameters, and its variables; bodies are skipped.
+ */
+#include "standin/image.h"
+
+#include <ctype.h>
+
+struct text {
+	const char *at, *end;
+};
+
+/* What a line says of a parameter or variable before its name. */
+struct decl {
+	unsigned align, size; /* of an element */
+	int managed;
+	char name[512];
+	uint64_t n; /* elements */
+};
+
+static void space_skip(struct text *t)
+{
+	for (;;) {
+		while (t->at < t->end && isspace((unsigned char)*t->at))
+			t->at++;
+		if (t->end - t->at < 2 || t->at[0] != '/')
+			return;
+		if (t->at[1] == '/') {
+			while (t->at < t->end && *t->at != '\n')
+				t->at++;
+		} else if (t->at[1] == '*') {
+			for (t->at += 2; t->end - t->at >= 2 && (t->at[0] != '*' || t->at[1] != '/'); t->at++)
+				;
+			t->at = t->end - t->at >= 2 ? t->at + 2 : t->end;
+		} else {
+			return;
+		}
+	}
+}
+
+static int is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%';
+}
+
+/* The next word, or one other character; 0 at the end. What does not fit is cut. */
+static int token(struct text *t, char *out, size_t size)
+{
+	size_t n = 0;
+
+	space_skip(t);
+	if (t->at == t->end)
+		return 0;
+	do {
+		if (n < size - 1)
+			out[n++] = *t->at;
+		t->at++;
+	} while (is_word(out[0]) && t->at < t->end && is_word(*t->at));
+	out[n] = 0;
+	return 1;
+}
+
+static unsigned type_bytes(const char *s)
+{
+	static const struct {
+		const char *name;
+		unsigned bytes;
+	} wide[] = {{".b128", 16}, {".f16x2", 4}, {".bf16x2", 4}, {".texref", 8}, {".samplerref", 8}, {".surfref", 8}};
+	unsigned bits;
+
+	for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+		if (!strcmp(s, wide[i].name))
+			return wide[i].bytes;
+	if (s[0] != '.' || !s[1] || !strchr("busf", s[1]))
+		return 0;
+	bits = (unsigned)strtoul(s + (s[1] == 'b' && s[2] == 'f' ? 3 : 2), NULL, 10);
+	return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
+}
+
+/* From behind .param or .global up to what ends it, which is given: , ) ; = or 0 at the end. */
+static char decl_read(struct text *t, struct decl *d)
+{
+	char s[512];
+
+	*d = (struct decl){.n = 1};
+	while (token(t, s, sizeof s)) {
+		if (!strcmp(s, ".align") && token(t, s, sizeof s)) {
+			d->align = (unsigned)strtoul(s, NULL, 10);
+		} else if (!strcmp(s, ".attribute")) {
+			while (token(t, s, sizeof s) && s[0] != ')')
+				d->managed |= !strcmp(s, ".managed");
+		} else if (!strcmp(s, ".v2") || !strcmp(s, ".v4")) {
+			d->n *= (unsigned)(s[2] - '0');
+		} else if (s[0] == '.' && type_bytes(s)) {
+			d->size = type_bytes(s);
+		} else if (s[0] == '[') {
+			if (!token(t, s, sizeof s))
+				break;
+			d->n = s[0] == ']' || d->n > UINT32_MAX ? 0 : d->n * strtoul(s, NULL, 10);
+		} else if (strchr(",);={", s[0])) {
+			return s[0];
+		} else if (isalpha((unsigned char)s[0]) || strchr("_$%", s[0])) {
+			memcpy(d->name, s, sizeof s); /* the last word: others may stand before it */
+		}
+	}
+	return 0;
+}
+
+static int param_add(struct um_image_kernel *k, const struct decl *d, uint64_t *end)
+{
+	uint64_t bytes = (uint64_t)d->size * d->n, align = d->align ? d->align : d->size, at;
+
+	if (!bytes || !align || align > 4096 || bytes > UINT16_MAX)
+		return -EINVAL;
+	at = (*end + align - 1) / align * align;
+	*end = at + bytes;
+	return um_vec_push(&k->params, ((struct um_image_param){(uint32_t)at, (uint32_t)bytes}));
+}
+
+static int entry_read(struct um_image *out, struct text *t)
+{
+	struct um_image_kernel k = {0};
+	struct text ahead;
+	uint64_t end = 0;
+	char s[512];
+	int err = 0;
+
+	if (!token(t, s, sizeof s) || !is_word(s[0]))
+		return -EINVAL;
+	k.name = strdup(s);
+	if (!k.name || um_vec_push(&out->kernels, k)) {
+		free(k.name);
+		return -ENOMEM;
+	}
+	ahead = *t;
+	if (!token(&ahead, s, sizeof s) || s[0] != '(')
+		return 0; /* no list: no parameters */
+	*t = ahead;
+	while (!err && token(t, s, sizeof s) && !strcmp(s, ".param")) {
+		struct decl d;
+		char stop = decl_read(t, &d);
+
+		err = stop == ',' || stop == ')' ? param_add(&out->kernels.at[out->kernels.n - 1], &d, &end) : -EINVAL;
+		if (stop == ')')
+			break;
+	}
+	return err;
+}
+
+static int var_add(struct um_image *out, const struct decl *d)
+{
+	struct um_image_var v = {NULL, (uint64_t)d->size * d->n, d->managed, NULL};
+
+	if (!v.bytes || !d->name[0])
+		return 0; /* external, or of a kind that holds nothing */
+	v.name = strdup(d->name);
+	if (!v.name || um_vec_push(&out->vars, v)) {
+		free(v.name);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The values behind the sign of equality: bytes as they are written for arrays, or one number. */
+static int init_read(struct um_image_var *v, const struct decl *d, struct text *t)
+{
+	char s[512];
+	uint64_t at = 0;
+
+	v->init = calloc(1, v->bytes);
+	if (!v->init)
+		return -ENOMEM;
+	while (token(t, s, sizeof s) && s[0] != ';') {
+		int bits = s[0] == '0' && s[1] && strchr("fFdD", s[1]); /* of a floating-point number */
+		unsigned long long x;
+
+		if (!isdigit((unsigned char)s[0]) || at + d->size > v->bytes || d->size > sizeof x)
+			continue;
+		x = bits ? strtoull(s + 2, NULL, 16) : strtoull(s, NULL, 0);
+		memcpy(v->init + at, &x, d->size);
+		at += d->size;
+	}
+	return 0;
+}
+
+static int global_read(struct um_image *out, struct text *t)
+{
+	size_t before = out->vars.n;
+	struct decl d;
+	char stop = decl_read(t, &d);
+	int err = var_add(out, &d);
+
+	if (err || stop != '=' || out->vars.n == before)
+		return err;
+	if (out->vars.at[before].bytes > (uint64_t)(t->end - t->at))
+		return 0; /* more than a list in this text could fill: left zero */
+	return init_read(&out->vars.at[before], &d, t);
+}
+
+static void body_skip(struct text *t)
+{
+	int depth = 1;
+
+	for (; depth && t->at < t->end; t->at++)
+		depth += (*t->at == '{') - (*t->at == '}');
+}
+
+int um_image_ptx(struct um_image *out, const char *text, size_t bytes)
+{
+	struct text t = {text, text + bytes};
+	char s[512];
+	int version = 0, err = 0;
+
+	while (!err && token(&t, s, sizeof s)) {
+		if (!version && strcmp(s, ".version"))
+			return -EINVAL; /* the first word of every module */
+		version = 1;
+		if (!strcmp(s, ".target") && token(&t, s, sizeof s))
+			out->sm = !strncmp(s, "sm_", 3) ? atoi(s + 3) : 0;
+		else if (!strcmp(s, ".entry"))
+			err = entry_read(out, &t);
+		else if (!strcmp(s, ".global") || !strcmp(s, ".const"))
+			err = global_read(out, &t);
+		else if (s[0] == '{')
+			body_skip(&t);
+	}
+	return err ? err : version ? 0 : -EINVAL;
+}

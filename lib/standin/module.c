@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Modules and libraries are one thing here: an image that was read, its kernels, and memory for its variables. All
+ * handles of one are the same address, so is a kernel's as a CUkernel and as a CUfunction.
+ */
+#include "standin/module.h"
+
+#include <stdio.h>
+
+static struct um_module *modules; /* under lock */
+
+/* --- loading ------------------------------------------------------------------------------------------------------ */
+
+static void module_free(struct um_module *m)
+{
+	struct um_gpu *gpu = um_standin()->gpu;
+
+	for (size_t i = 0; i < m->n_vars; i++)
+		if (m->var[i])
+			gpu->api->cudaFree(gpu, m->var[i]);
+	um_image_fini(&m->image);
+	free(m->var);
+	free(m->function);
+	free(m);
+}
+
+/* Memory of the device for a variable, or managed memory, with its first value. */
+static int var_make(const struct um_image_var *v, void **at)
+{
+	struct um_gpu *gpu = um_standin()->gpu;
+	int err;
+
+	*at = NULL;
+	err = v->managed ? gpu->api->cudaMallocManaged(gpu, at, v->bytes, 1) : gpu->api->cudaMalloc(gpu, at, v->bytes);
+	if (!err && v->init)
+		memcpy(*at, v->init, v->bytes);
+	return err;
+}
+
+static int module_fill(struct um_module *m)
+{
+	size_t n = m->image.kernels.n;
+	int err = UM_CUDA_OK;
+
+	m->function = calloc(n + 1, sizeof *m->function);
+	m->var = calloc(m->image.vars.n + 1, sizeof *m->var);
+	if (!m->function || !m->var)
+		return UM_CUDA_NO_MEMORY;
+	m->n_functions = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct um_image_kernel *k = &m->image.kernels.at[i];
+		const struct um_image_param *last = k->params.n ? &k->params.at[k->params.n - 1] : NULL;
+
+		m->function[i] = (struct um_function){.kernel = k, .module = m, .shared = 49152};
+		m->function[i].bytes = last ? last->offset + last->bytes : 0;
+	}
+	for (; m->n_vars < m->image.vars.n && !err; m->n_vars++)
+		err = var_make(&m->image.vars.at[m->n_vars], &m->var[m->n_vars]);
+	return err;
+}
+
+int um_module_load(const void *data, size_t bytes, struct um_module **out)
+{
+	struct um_module *m;
+	int err;
+
+	if (!um_standin())
+		return UM_CU_NOT_INITIALIZED;
+	m = calloc(1, sizeof *m);
+	if (!m)
+		return UM_CUDA_NO_MEMORY;
+	err = um_image_read(&m->image, data, bytes, um_standin_sm());
+	if (err) {
+		free(m);
+		return err == -ENOMEM ? UM_CUDA_NO_MEMORY : UM_CU_INVALID_IMAGE;
+	}
+	err = module_fill(m);
+	if (err) {
+		module_free(m);
+		return err;
+	}
+	um_standin_lock();
+	m->next = modules;
+	modules = m;
+	um_standin_unlock();
+	*out = m;
+	return UM_CUDA_OK;
+}
+
+/* A program's image: as it is, or with the small header that nvcc puts in front of a pointer to it. */
+static int load(const void *image, struct um_module **out)
+{
+	struct {
+		uint32_t magic, version;
+		const void *data;
+	} wrapped;
+
+	if (!image || !out)
+		return UM_CUDA_INVALID_VALUE;
+	memcpy(&wrapped.magic, image, sizeof wrapped.magic);
+	if (wrapped.magic == UM_FAT_WRAPPER) {
+		memcpy(&wrapped, image, sizeof wrapped);
+		image = wrapped.data;
+	}
+	return um_module_load(image, um_image_bytes(image), out);
+}
+
+static int load_file(const char *path, struct um_module **out)
+{
+	UM_VEC(char) text = {0};
+	FILE *f = path ? fopen(path, "rbe") : NULL;
+	int err = f ? UM_CUDA_OK : UM_CU_FILE_NOT_FOUND;
+	size_t got;
+
+	while (!err) {
+		if (um_vec_reserve(&text, 1 << 16)) {
+			err = UM_CUDA_NO_MEMORY;
+			break;
+		}
+		got = fread(text.at + text.n, 1, 1 << 16, f);
+		if (!got)
+			break;
+		text.n += got;
+	}
+	if (f)
+		fclose(f);
+	if (!err)
+		err = um_module_load(text.at, text.n, out);
+	um_vec_fini(&text);
+	return err;
+}
+
+/* NULL unless it is loaded. */
+static struct um_module *module_at(void *handle)
+{
+	struct um_module *m;
+
+	um_standin_lock();
+	for (m = modules; m && m != handle; m = m->next)
+		;
+	um_standin_unlock();
+	return m;
+}
+
+static int unload(void *handle)
+{
+	struct um_module **at;
+	int err;
+
+	if (!module_at(handle))
+		return UM_CU_INVALID_HANDLE;
+	err = um_sim_sync(um_standin()->gpu); /* kernels of it may still run */
+	um_standin_lock();
+	for (at = &modules; *at && *at != handle; at = &(*at)->next)
+		;
+	if (*at)
+		*at = (*at)->next;
+	um_standin_unlock();
+	module_free(handle);
+	return err;
+}
+
+UM_EXPORT int cuModuleLoadData(void **module, const void *image);
+int cuModuleLoadData(void **module, const void *image)
+{
+	int err = um_standin_fail("cuModuleLoadData");
+
+	return err ? err : load(image, (struct um_module **)module);
+}
+
+/* Options are for a compiler that is not there. */
+UM_EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values);
+int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values)
+{
+	(void)n;
+	(void)options;
+	(void)values;
+	return cuModuleLoadData(module, image);
+}
+
+UM_EXPORT int cuModuleLoadFatBinary(void **module, const void *image);
+int cuModuleLoadFatBinary(void **module, const void *image)
+{
+	return cuModuleLoadData(module, image);
+}
+
+UM_EXPORT int cuModuleLoad(void **module, const char *path);
+int cuModuleLoad(void **module, const char *path)
+{
+	return module ? load_file(path, (struct um_module **)module) : UM_CUDA_INVALID_VALUE;
+}
+
+UM_EXPORT int cuModuleUnload(void *module);
+int cuModuleUnload(void *module)
+{
+	return unload(module);
+}
+
+UM_EXPORT int cuModuleGetLoadingMode(int *mode);
+int cuModuleGetLoadingMode(int *mode)
+{
+	const char *s = getenv("CUDA_MODULE_LOADING");
+
+	if (!mode)
+		return UM_CUDA_INVALID_VALUE;
+	*mode = s && !strcmp(s, "EAGER") ? 1 : 2; /* lazy; here only in name */
+	return UM_CUDA_OK;
+}
+
+UM_EXPORT int cuLibraryLoadData(void **library, const void *image, int *jit, void **jit_values, unsigned n_jit,
+                                int *options, void **values, unsigned n);
+int cuLibraryLoadData(void **library, const void *image, int *jit, void **jit_values, unsigned n_jit, int *options,
+                      void **values, unsigned n)
+{
+	int err = um_standin_fail("cuLibraryLoadData");
+
+	(void)jit;
+	(void)jit_values;
+	(void)n_jit;
+	(void)options;
+	(void)values;
+	(void)n;
+	return err ? err : load(image, (struct um_module **)library);
+}
+
+UM_EXPORT int cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned n_jit,
+                                    int *options, void **values, unsigned n);
+int cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned n_jit, int *options,
+                          void **values, unsigned n)
+{
+	(void)jit;
+	(void)jit_values;
+	(void)n_jit;
+	(void)options;
+	(void)values;
+	(void)n;
+	return library ? load_file(path, (struct um_module **)library) : UM_CUDA_INVALID_VALUE;
+}
+
+UM_EXPORT int cuLibraryUnload(void *library);
+int cuLibraryUnload(void *library)
+{
+	return unload(library);
+}
+
+UM_EXPORT int cuLibraryGetModule(void **module, void *library);
+int cuLibraryGetModule(void **module, void *library)
+{
+	if (!module_at(library) || !module)
+		return UM_CU_INVALID_HANDLE;
+	*module = library;
+	return UM_CUDA_OK;
+}
+
+/* --- what is in one ----------------------------------------------------------------------------------------------- */
+
+static int function_find(void **out, void *module, const char *name)
+{
+	struct um_module *m = module_at(module);
+
+	if (!m)
+		return UM_CU_INVALID_HANDLE;
+	if (!out || !name || !*name)
+		return UM_CUDA_INVALID_VALUE;
+	for (size_t i = 0; i < m->n_functions; i++)
+		if (!strcmp(m->function[i].kernel->name, name)) {
+			*out = &m->function[i];
+			return UM_CUDA_OK;
+		}
+	return UM_CU_NOT_FOUND;
+}
+
+static int var_find(void **at, size_t *bytes, void *module, const char *name, int managed)
+{
+	struct um_module *m = module_at(module);
+
+	if (!m)
+		return UM_CU_INVALID_HANDLE;
+	if (!name)
+		return UM_CUDA_INVALID_VALUE;
+	for (size_t i = 0; i < m->n_vars; i++) {
+		const struct um_image_var *v = &m->image.vars.at[i];
+
+		if (strcmp(v->name, name) || (managed && !v->managed))
+			continue;
+		if (at)
+			*at = m->var[i];
+		if (bytes)
+			*bytes = v->bytes;
+		return UM_CUDA_OK;
+	}
+	return UM_CU_NOT_FOUND;
+}
+
+UM_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name);
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+	int err = um_standin_fail("cuModuleGetFunction");
+
+	return err ? err : function_find(function, module, name);
+}
+
+UM_EXPORT int cuModuleGetFunctionCount(unsigned *count, void *module);
+int cuModuleGetFunctionCount(unsigned *count, void *module)
+{
+	struct um_module *m = module_at(module);
+
+	if (!m || !count)
+		return UM_CU_INVALID_HANDLE;
+	*count = (unsigned)m->n_functions;
+	return UM_CUDA_OK;
+}
+
+UM_EXPORT int cuModuleEnumerateFunctions(void **functions, unsigned n, void *module);
+int cuModuleEnumerateFunctions(void **functions, unsigned n, void *module)
+{
+	struct um_module *m = module_at(module);
+
+	if (!m || !functions)
+		return UM_CU_INVALID_HANDLE;
+	for (unsigned i = 0; i < n && i < m->n_functions; i++)
+		functions[i] = &m->function[i];
+	return UM_CUDA_OK;
+}
+
+UM_EXPORT int cuModuleGetGlobal_v2(void **at, size_t *bytes, void *module, const char *name);
+int cuModuleGetGlobal_v2(void **at, size_t *bytes, void *module, const char *name)
+{
+	return var_find(at, bytes, module, name, 0);
+}
+
+UM_EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name);
+int cuLibraryGetKernel(void **kernel, void *library, const char *name)
+{
+	int err = um_standin_fail("cuLibraryGetKernel");
+
+	return err ? err : function_find(kernel, library, name);
+}
+
+UM_EXPORT int cuLibraryGetGlobal(void **at, size_t *bytes, void *library, const char *name);
+int cuLibraryGetGlobal(void **at, size_t *bytes, void *library, const char *name)
+{
+	return var_find(at, bytes, library, name, 0);
+}
+
+UM_EXPORT int cuLibraryGetManaged(void **at, size_t *bytes, void *library, const char *name);
+int cuLibraryGetManaged(void **at, size_t *bytes, void *library, const char *name)
+{
+	return var_find(at, bytes, library, name, 1);
+}
+
+const struct um_entry um_module_entries[] = {
+        UM_ENTRY(cuModuleLoad, 2000, cuModuleLoad),
+        UM_ENTRY(cuModuleLoadData, 2000, cuModuleLoadData),
+        UM_ENTRY(cuModuleLoadDataEx, 2010, cuModuleLoadDataEx),
+        UM_ENTRY(cuModuleLoadFatBinary, 2000, cuModuleLoadFatBinary),
+        UM_ENTRY(cuModuleUnload, 2000, cuModuleUnload),
+        UM_ENTRY(cuModuleGetLoadingMode, 11070, cuModuleGetLoadingMode),
+        UM_ENTRY(cuModuleGetFunction, 2000, cuModuleGetFunction),
+        UM_ENTRY(cuModuleGetFunctionCount, 12040, cuModuleGetFunctionCount),
+        UM_ENTRY(cuModuleEnumerateFunctions, 12040, cuModuleEnumerateFunctions),
+        UM_ENTRY(cuModuleGetGlobal, 3020, cuModuleGetGlobal_v2),
+        UM_ENTRY(cuLibraryLoadData, 12000, cuLibraryLoadData),
+        UM_ENTRY(cuLibraryLoadFromFile, 12000, cuLibraryLoadFromFile),
+        UM_ENTRY(cuLibraryUnload, 12000, cuLibraryUnload),
+        UM_ENTRY(cuLibraryGetModule, 12000, cuLibraryGetModule),
+        UM_ENTRY(cuLibraryGetKernel, 12000, cuLibraryGetKernel),
+        UM_ENTRY(cuLibraryGetKernelCount, 12040, cuModuleGetFunctionCount),
+        UM_ENTRY(cuLibraryEnumerateKernels, 12040, cuModuleEnumerateFunctions),
+        UM_ENTRY(cuLibraryGetGlobal, 12000, cuLibraryGetGlobal),
+        UM_ENTRY(cuLibraryGetManaged, 12000, cuLibraryGetManaged),
+        {NULL, 0, NULL, NULL},
+};

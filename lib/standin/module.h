@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * module.h - a device image that was loaded
+ *
+ * in    an image
+ * out   functions, and memory for variables
+ * owns  both
+ *
+ * A struct um_function lives as long as its module; launches keep a copy of what they need of it.
+ */
+#ifndef UM_STANDIN_MODULE_H
+#define UM_STANDIN_MODULE_H
+
+#include "standin/image.h"
+#include "standin/standin.h"
+
+#define UM_FAT_WRAPPER 0x466243b1u /* magic, version, and a pointer to a fat binary: what nvcc registers */
+
+struct um_module {
+	struct um_module *next;
+	struct um_image image;
+	struct um_function *function; /* a kernel each */
+	size_t n_functions;
+	void **var; /* memory of each variable */
+	size_t n_vars; /* of them made */
+};
+
+/* CUDA error code. */
+int um_module_load(const void *data, size_t bytes, struct um_module **out);
+
+#endif

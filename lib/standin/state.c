@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The device is opened once in a process and stays until its end. Settings are read when they are first asked for.
+ */
+#include "standin/standin.h"
+
+#include "io/profile_file.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+static struct um_standin state;
+static int opened; /* under lock: state is valid */
+static pthread_mutex_t lock;
+static pthread_once_t lock_once = PTHREAD_ONCE_INIT;
+
+static void lock_init(void)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+void um_standin_lock(void)
+{
+	pthread_once(&lock_once, lock_init);
+	pthread_mutex_lock(&lock);
+}
+
+void um_standin_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+int um_standin_version(void)
+{
+	const char *s = getenv("UMADVISE_DRYRUN_CUDA");
+
+	return s && !strcmp(s, "12.4") ? 12040 : 13000;
+}
+
+struct um_standin *um_standin(void)
+{
+	struct um_standin *s;
+
+	um_standin_lock();
+	s = opened ? &state : NULL;
+	um_standin_unlock();
+	return s;
+}
+
+static void log_line(void *user, const char *line)
+{
+	fprintf(user, "%s\n", line);
+}
+
+/* A log that cannot be written is said and left out. */
+static FILE *log_open(void)
+{
+	const char *path = getenv("UMADVISE_DRYRUN_LOG");
+	FILE *f = path && *path ? fopen(path, "we") : NULL;
+
+	if (path && *path && !f)
+		fprintf(stderr, "umadvise: %s: %s\n", path, strerror(errno));
+	return f;
+}
+
+static int open_locked(void)
+{
+	const char *name = getenv("UMADVISE_DRYRUN_PROFILE"), *memory = getenv("UMADVISE_DRYRUN_MEMORY");
+	struct um_sim_options options = {.profile = &state.profile, .backed = 1, .poison = 1};
+	struct um_diag diag;
+
+	if (um_profile_get(name && *name ? name : "v100", &state.profile, &diag)) {
+		fprintf(stderr, "umadvise: %s: %s\n", name ? name : "v100", diag.text);
+		return UM_CU_NO_DEVICE;
+	}
+	if (memory && *memory)
+		options.capacity = strtoull(memory, NULL, 10);
+	options.log_user = log_open();
+	options.log = options.log_user ? log_line : NULL;
+	if (um_sim_open(&state.gpu, &options))
+		return UM_CUDA_NO_MEMORY;
+	state.version = um_standin_version();
+	opened = 1;
+	return UM_CUDA_OK;
+}
+
+int um_standin_open(void)
+{
+	int err = UM_CUDA_OK;
+
+	um_standin_lock();
+	if (!opened)
+		err = open_locked();
+	um_standin_unlock();
+	return err;
+}
