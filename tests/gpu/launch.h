@@ -10,6 +10,11 @@
 
 #ifdef __CUDACC__
 
+/* Whether, under the stand-in driver, kernels compute. Where only times are wanted they need not. */
+static bool launch_computes = true;
+
+#include <umadvise_dryrun.h>
+#define umadv_dryrun_kernel(kernel, host) (launch_computes ? umadv_dryrun_kernel(kernel, host) : 0)
 #include "dual.h"
 
 #define BODY __host__ __device__

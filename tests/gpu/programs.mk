@@ -25,7 +25,7 @@ inc = -I$(SRC)/lib -I$(SRC)/include -I$(SRC)/tests -I$(SRC)/tests/gpu -I$(SRC)/e
 comma = ,
 host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
 
-tests = correct special same
+tests = correct special same speed
 examples = cg stencil train
 programs = $(tests) $(examples)
 headers = $(wildcard $(SRC)/tests/gpu/*.h $(SRC)/examples/*.h $(SRC)/include/*.h)
