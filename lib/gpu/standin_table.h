@@ -15,6 +15,7 @@
 
 #define UM_STANDIN_NAME "umStandinTable"
 #define UM_STANDIN_VERSION 1u
+#define UM_STANDIN_KERNEL "umStandinKernel" /* register_kernel alone: for include/umadvise_dryrun.h */
 
 struct um_standin_table {
 	unsigned version;

@@ -281,6 +281,8 @@ int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigned long 
 		return UM_CUDA_INVALID_VALUE;
 	if (!strcmp(name, UM_STANDIN_NAME))
 		*fn = (void *)&standin_table;
+	else if (!strcmp(name, UM_STANDIN_KERNEL))
+		*fn = (void *)table_register;
 	else
 		found = find(name, version, flags == 2, fn);
 	if (status)
