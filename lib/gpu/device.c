@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_MANAGED 83 /* CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY */
-
 int um_device_refuse(struct um_device *d, const char *fmt, ...)
 {
 	va_list ap;
@@ -57,7 +55,7 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 		err = um_driver_use(d, options->ordinal);
 	if (err)
 		return err;
-	if (d->cu.device_attribute(&managed, AT_MANAGED, d->device) || !managed) {
+	if (d->cu.device_attribute(&managed, UM_AT_MANAGED_MEMORY, d->device) || !managed) {
 		um_driver_leave(d);
 		return um_device_refuse(d, "device %d has no managed memory", d->gpu.caps.device);
 	}

@@ -14,6 +14,51 @@
 
 #include "gpu/gpu.h"
 
+/* --- numbers ------------------------------------------------------------------------------------------------------ */
+
+/* CUdevice_attribute, without its prefix */
+#define UM_ATTRIBUTES(X) \
+	X(MULTIPROCESSOR_COUNT, 16) \
+	X(COMPUTE_CAPABILITY_MAJOR, 75) \
+	X(COMPUTE_CAPABILITY_MINOR, 76) \
+	X(MANAGED_MEMORY, 83) \
+	X(PAGEABLE_MEMORY_ACCESS, 88) \
+	X(CONCURRENT_MANAGED_ACCESS, 89) \
+	X(PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, 100)
+
+#define UM_ATTRIBUTE_VALUE(name, number) UM_AT_##name = number,
+enum um_attribute { UM_ATTRIBUTES(UM_ATTRIBUTE_VALUE) };
+
+/* CUresult, without its prefix, and the same numbers of cudaError_t: codes after which nothing works any more. The
+ * driver, the context or the device is at its end. */
+#define UM_END_CODES(X) \
+	X(NOT_INITIALIZED, 3) \
+	X(DEINITIALIZED, 4) \
+	X(INVALID_CONTEXT, 201) \
+	X(ECC_UNCORRECTABLE, 214) \
+	X(NVLINK_UNCORRECTABLE, 220) \
+	X(ILLEGAL_ADDRESS, 700) \
+	X(LAUNCH_TIMEOUT, 702) \
+	X(CONTEXT_IS_DESTROYED, 709) \
+	X(ASSERT, 710) \
+	X(HARDWARE_STACK_ERROR, 714) \
+	X(ILLEGAL_INSTRUCTION, 715) \
+	X(MISALIGNED_ADDRESS, 716) \
+	X(INVALID_ADDRESS_SPACE, 717) \
+	X(INVALID_PC, 718) \
+	X(LAUNCH_FAILED, 719) \
+	X(MPS_CLIENT_TERMINATED, 810) \
+	X(EXTERNAL_DEVICE, 911)
+/* These came after 12.4. */
+#define UM_END_CODES_13(X) \
+	X(CONTAINED, 226) \
+	X(TENSOR_MEMORY_LEAK, 721)
+
+#define UM_CAPTURE_RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
+#define UM_ATTACH_GLOBAL 1 /* cudaMemAttachGlobal */
+
+/* --- functions ---------------------------------------------------------------------------------------------------- */
+
 /* field, of the runtime, of the driver, version, arguments: in both, in every version */
 #define UM_CALLS_BOTH(X) \
 	X(malloc_managed, cudaMallocManaged, cuMemAllocManaged, 6000, (void **, size_t, unsigned)) \

@@ -8,19 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUdevice_attribute */
-enum attribute {
-	AT_SMS = 16,
-	AT_MAJOR = 75,
-	AT_MINOR = 76,
-	AT_PAGEABLE = 88,
-	AT_CONCURRENT = 89,
-	AT_ATS = 100
-};
-
 #define SCRATCH ((size_t)2 << 20) /* a block of its own */
 
-static int attribute(struct um_device *d, enum attribute which, int device)
+static int attribute(struct um_device *d, enum um_attribute which, int device)
 {
 	int value = 0;
 
@@ -35,7 +25,7 @@ static int hinders(struct um_device *d)
 	if (d->cu.device_count(&n))
 		return -1;
 	for (int i = 0; i < n; i++)
-		if (!d->cu.device_get(&device, i) && !attribute(d, AT_CONCURRENT, device))
+		if (!d->cu.device_get(&device, i) && !attribute(d, UM_AT_CONCURRENT_MANAGED_ACCESS, device))
 			return i;
 	return -1;
 }
@@ -50,7 +40,7 @@ static int try_discard(struct um_device *d)
 
 	if (err)
 		return err;
-	err = d->api.cudaMallocManaged(gpu, &p, bytes, 1);
+	err = d->api.cudaMallocManaged(gpu, &p, bytes, UM_ATTACH_GLOBAL);
 	if (!err) {
 		err = d->api.cudaMemDiscardBatchAsync(gpu, &p, &bytes, 1, 0, stream);
 		if (!err)
@@ -136,12 +126,12 @@ void um_device_probe(struct um_device *d)
 {
 	struct um_gpu_caps *caps = &d->gpu.caps;
 
-	caps->concurrent_managed = attribute(d, AT_CONCURRENT, d->device);
-	caps->pageable = attribute(d, AT_PAGEABLE, d->device);
-	caps->ats = attribute(d, AT_ATS, d->device);
-	d->info.sms = attribute(d, AT_SMS, d->device);
-	d->info.cc_major = attribute(d, AT_MAJOR, d->device);
-	d->info.cc_minor = attribute(d, AT_MINOR, d->device);
+	caps->concurrent_managed = attribute(d, UM_AT_CONCURRENT_MANAGED_ACCESS, d->device);
+	caps->pageable = attribute(d, UM_AT_PAGEABLE_MEMORY_ACCESS, d->device);
+	caps->ats = attribute(d, UM_AT_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, d->device);
+	d->info.sms = attribute(d, UM_AT_MULTIPROCESSOR_COUNT, d->device);
+	d->info.cc_major = attribute(d, UM_AT_COMPUTE_CAPABILITY_MAJOR, d->device);
+	d->info.cc_minor = attribute(d, UM_AT_COMPUTE_CAPABILITY_MINOR, d->device);
 	set_capacity(d);
 	if (!caps->concurrent_managed) {
 		um_device_refuse(d, "no hints: here managed memory moves as a whole at every launch, without faults "

@@ -12,8 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define CAPTURE_RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED */
-
 static atomic_int process_gone;
 
 static void process_ends(void)
@@ -41,13 +39,13 @@ int um_process_gone(void)
 	return atomic_load_explicit(&process_gone, memory_order_relaxed);
 }
 
-/* Codes after which nothing works any more: the driver, the context or the device is at its end. Below DEVICE_ERRORS
- * they say so only as the answer to a call of ours: pending, they may be of some other context. */
-#define DEVICE_ERRORS 214
+/* Below it a code says that only as the answer to a call of ours: pending, it may be of some other context. */
+#define DEVICE_CODES 214
+
+#define CODE(name, number) number,
 static int is_sticky(int err)
 {
-	static const short codes[] = {3,   4,   201, 214, 220, 226, 700, 702, 709,
-	                              710, 714, 715, 716, 717, 718, 719, 721, 911};
+	static const short codes[] = {UM_END_CODES(CODE) UM_END_CODES_13(CODE)};
 
 	if (!err || err == UM_CUDA_NOT_READY)
 		return 0;
@@ -99,7 +97,7 @@ int um_visit_begin(struct um_visit *v, struct um_gpu *gpu, enum um_visit_kind ki
 	}
 	if (d->info.via == UM_VIA_RUNTIME) {
 		pending = d->rt.peek_error();
-		if (pending >= DEVICE_ERRORS && is_sticky(pending)) {
+		if (pending >= DEVICE_CODES && is_sticky(pending)) {
 			note(d, pending);
 			return um_visit_end(v, UM_CUDA_LOST);
 		}
@@ -107,7 +105,7 @@ int um_visit_begin(struct um_visit *v, struct um_gpu *gpu, enum um_visit_kind ki
 			v->calls = &d->runtime;
 	}
 	if (kind == UM_VISIT_UNSAFE && d->cu.capture_mode) {
-		v->capture_mode = CAPTURE_RELAXED;
+		v->capture_mode = UM_CAPTURE_RELAXED;
 		if (d->cu.capture_mode(&v->capture_mode))
 			v->capture_mode = -1;
 	}
