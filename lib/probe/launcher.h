@@ -23,7 +23,7 @@ enum um_kernel_kind {
 	UM_KERNEL_READ, /* `bytes` from `from` */
 	UM_KERNEL_WRITE, /* `bytes` at `at` */
 	UM_KERNEL_COPY, /* `bytes` from `from` to `at` */
-	UM_KERNEL_FMA /* `rounds` of multiply and add, in registers */
+	UM_KERNEL_FMA /* `rounds` of multiply and add, in registers, by `n` thread blocks */
 };
 
 struct um_kernel {
@@ -31,13 +31,15 @@ struct um_kernel {
 	const void *from;
 	void *at;
 	uint64_t bytes, stride, ns, rounds;
-	unsigned n, rows; /* n <= UM_PLACES_MAX, rows <= 16 */
+	unsigned n, rows; /* TOUCH: n <= UM_PLACES_MAX, rows <= 16 */
 	int serial; /* TOUCH: one place after the other, not all at once */
 	int write; /* TOUCH: written, not only read */
 	enum um_pattern pattern; /* READ, WRITE: in which order */
 };
 
-/* What a round of UM_KERNEL_FMA computes. */
+#define UM_FMA_THREADS 256u /* in a thread block */
+
+/* What UM_KERNEL_FMA computes. */
 double um_kernel_flops(const struct um_kernel *k);
 
 /* What a simulated device with profile `p` is told of it. `touch` has room for UM_PLACES_MAX and lives as long as
@@ -53,6 +55,7 @@ struct um_launcher {
 	int (*host_touch)(struct um_launcher *l, void *at, uint64_t bytes);
 	void (*close)(struct um_launcher *l);
 	struct um_gpu *gpu; /* borrowed */
+	unsigned units; /* multiprocessors */
 };
 
 /* Over a device from um_sim_open; `p` is its profile. 0 or -ENOMEM. */

@@ -9,8 +9,7 @@
 
 #include "gpu/sim.h"
 
-#define FMA_THREADS (264.0 * 256) /* as launched on a device */
-#define FMA_EACH 64.0 /* multiplications and additions of a thread in a round */
+#define FMA_EACH 64.0 /* multiplications, each with an addition, of a thread in a round */
 
 struct sim_launcher {
 	struct um_launcher l; /* first */
@@ -19,7 +18,7 @@ struct sim_launcher {
 
 double um_kernel_flops(const struct um_kernel *k)
 {
-	return (double)k->rounds * FMA_THREADS * FMA_EACH * 2;
+	return (double)k->rounds * k->n * UM_FMA_THREADS * FMA_EACH * 2;
 }
 
 static unsigned places(const struct um_kernel *k, struct um_touch *touch)
@@ -108,7 +107,8 @@ int um_launcher_sim(struct um_launcher **out, struct um_gpu *gpu, const struct u
 	                                 .copy = sim_copy,
 	                                 .host_touch = sim_host_touch,
 	                                 .close = sim_close,
-	                                 .gpu = gpu},
+	                                 .gpu = gpu,
+	                                 .units = 100},
 	                           .profile = *p};
 	*out = &s->l;
 	return 0;

@@ -52,7 +52,7 @@ static void memory(struct um_bench *b)
 static void arithmetic(struct um_bench *b)
 {
 	struct um_series s = {.sizes = 4, .x = {500, 1000, 1500, 2000}};
-	struct um_kernel k = {.kind = UM_KERNEL_FMA, .rounds = 1};
+	struct um_kernel k = {.kind = UM_KERNEL_FMA, .rounds = 1, .n = 2 * b->launcher->units};
 	double each = um_kernel_flops(&k);
 
 	for (unsigned r = 0; r <= b->rounds && !b->err; r++)
