@@ -18,6 +18,7 @@ static const struct {
 } verbs[] = {
 	{"simulate", cmd_simulate, "play recorded workloads on a simulated GPU under strategies, and compare"},
 	{"plan", cmd_plan, "learn a recorded workload and write the plan for it (umplan)"},
+	{"calibrate", cmd_calibrate, "measure this machine's GPU and its link, and write a profile"},
 	{"trace", cmd_trace, "check recorded workloads (umtrace), or tell what is in them"},
 };
 

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_calibrate.c - umadvise calibrate: measure this machine's device, write its profile
+ */
+#include "calibrate_child.h"
+#include "tool.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/size.h"
+#include "io/profile_file.h"
+#include "probe/derive.h"
+
+static const char usage[] =
+	"Usage: umadvise calibrate [OPTION]...\n\n"
+	"Measures this machine's GPU, its link and what its driver's work costs, and writes them as a profile. Takes a\n"
+	"few seconds, and at most an eighth of the memory that is free; nothing is ever oversubscribed. Each probe runs\n"
+	"in a process of its own.\n\n"
+	"  -o, --output FILE     where to write the profile (default: only show)\n"
+	"  --json FILE           all that was observed, too; - for standard output, instead of the table\n"
+	"  --device N            which GPU (default 0)\n"
+	"  --budget BYTES        use so much managed memory at most; a number with KiB, MiB or GiB\n"
+	"  --time SECONDS        kill a probe that takes longer (default 30)\n"
+	"  -h, --help            this text\n\n"
+	"Example:\n"
+	"  umadvise calibrate -o this.profile && umadvise simulate resnet50.umtrace.gz --profile this.profile\n";
+
+struct calibration {
+	const char *output, *json;
+	struct calibrate_job job;
+	struct calibrate_device device;
+	struct um_observed seen;
+	struct um_profile assumed, profile;
+	struct um_derived derived;
+	unsigned failed; /* probes */
+};
+
+/* --- the command line -------------------------------------------------------------------------------------------- */
+
+static int number(const char *what, const char *text, double least, double most, double *out)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (!*text || *end || !(*out >= least && *out <= most)) {
+		tool_say("calibrate", "%s '%s': expected a number from %g to %g", what, text, least, most);
+		return TOOL_USAGE;
+	}
+	return TOOL_DONE;
+}
+
+static int read_option(struct calibration *c, int option)
+{
+	double x;
+	int code;
+
+	switch (option) {
+	case 'o':
+		c->output = optarg;
+		return TOOL_DONE;
+	case 'j':
+		c->json = optarg;
+		return TOOL_DONE;
+	case 'd':
+		code = number("--device", optarg, 0, 1000, &x);
+		c->job.device = (int)x;
+		return code;
+	case 'b':
+		if (!um_size_parse(optarg, &c->job.budget) && c->job.budget)
+			return TOOL_DONE;
+		tool_say("calibrate", "--budget '%s': expected a size such as 512MiB", optarg);
+		return TOOL_USAGE;
+	case 't':
+		return number("--time", optarg, 0.01, 3600, &c->job.seconds);
+	default:
+		return TOOL_USAGE;
+	}
+}
+
+/* 0: go on; else the exit code, plus 1. */
+static int read_arguments(struct calibration *c, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"output", required_argument, NULL, 'o'}, {"json", required_argument, NULL, 'j'},
+		{"device", required_argument, NULL, 'd'}, {"budget", required_argument, NULL, 'b'},
+		{"time", required_argument, NULL, 't'},   {"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option, code;
+
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "o:h", options, NULL)) >= 0) {
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return TOOL_DONE + 1;
+		}
+		code = read_option(c, option);
+		if (code)
+			return code + 1;
+	}
+	if (optind < argc) {
+		tool_say("calibrate", "'%s': expected options only", argv[optind]);
+		return TOOL_USAGE + 1;
+	}
+	return 0;
+}
+
+/* --- measuring --------------------------------------------------------------------------------------------------- */
+
+/* The built-in device whose name is the longest in that of this one, for what cannot be measured. */
+static const struct um_profile *nearest(const char *name)
+{
+	const struct um_profile *best = um_profile_find("v100");
+	char plain[64];
+	size_t n = 0, longest = 0;
+
+	for (; *name && n < sizeof plain - 1; name++)
+		if (!isspace((unsigned char)*name))
+			plain[n++] = (char)tolower((unsigned char)*name);
+	plain[n] = '\0';
+	for (unsigned i = 0; um_profile_builtin(i); i++)
+		if (strstr(plain, um_profile_builtin(i)) && strlen(um_profile_builtin(i)) > longest) {
+			best = um_profile_find(um_profile_builtin(i));
+			longest = strlen(best->name);
+		}
+	return best;
+}
+
+static void run_probes(struct calibration *c)
+{
+	int terminal = isatty(STDERR_FILENO);
+	char why[256];
+
+	for (unsigned i = 0; um_probe_name(i); i++) {
+		int rc;
+
+		c->job.probe = um_probe_name(i);
+		if (terminal)
+			fprintf(stderr, "\r\033[Kmeasuring: %s", c->job.probe);
+		rc = calibrate_child_run(&c->job, &c->device, &c->seen, why, sizeof why);
+		if (terminal)
+			fputs("\r\033[K", stderr);
+		if (!rc)
+			continue;
+		c->failed++;
+		tool_say("calibrate", "probe %s: %s; what it measures stays assumed", c->job.probe, why);
+		if (rc == -EBUSY) {
+			tool_say("calibrate", "the device does not answer: no more probes are started");
+			break;
+		}
+	}
+}
+
+static void derive(struct calibration *c)
+{
+	c->assumed = *nearest(c->device.name);
+	c->profile = c->assumed;
+	snprintf(c->profile.name, sizeof c->profile.name, "%s", c->device.name);
+	c->profile.capacity = c->device.capacity;
+	c->profile.measured = 1;
+	um_derive(&c->seen, &c->profile, &c->derived);
+}
+
+/* --- telling ----------------------------------------------------------------------------------------------------- */
+
+static void print_table(const struct calibration *c)
+{
+	printf("%s: %.1f MiB for managed data; driver %d.%d%s\n%-15s %-8s %12s %12s %12s\n", c->device.name,
+	       (double)c->device.capacity / 1048576, c->device.driver_version / 1000,
+	       c->device.driver_version % 1000 / 10, c->device.standin ? " (the stand-in)" : "", "constant", "unit",
+	       "measured", "spread", "assumed");
+	for (int i = 0; i < UM_CONST_N; i++) {
+		enum um_constant k = (enum um_constant)i;
+		const struct um_figure *f = &c->derived.at[i];
+
+		printf("%-15s %-8s ", um_constant_name(k), um_constant_unit(k));
+		if (f->n)
+			printf("%12.6g %12.3g %12.6g\n", f->value, f->spread, um_constant_get(&c->assumed, k));
+		else
+			printf("%12s %12s %12.6g\n", "-", "-", um_constant_get(&c->assumed, k));
+	}
+}
+
+/* jansson refuses what is no number, and NULL, and says so: asked once, at the end. */
+static json_t *figures(const struct calibration *c)
+{
+	json_t *constants = json_object(), *seen = json_object(), *root;
+	int bad = 0;
+
+	for (int i = 0; i < UM_CONST_N; i++) {
+		enum um_constant k = (enum um_constant)i;
+		const struct um_figure *f = &c->derived.at[i];
+
+		bad |= json_object_set_new(constants, um_constant_name(k),
+					   json_pack("{s:s, s:b, s:f, s:f, s:f}", "unit", um_constant_unit(k), "measured",
+						     f->n != 0, "value", um_constant_get(&c->profile, k), "spread",
+						     f->spread, "assumed", um_constant_get(&c->assumed, k)));
+	}
+	for (int i = 0; i < UM_OBS_N; i++) {
+		enum um_observation o = (enum um_observation)i;
+		const struct um_figure *f = &c->seen.at[i];
+
+		if (f->n)
+			bad |= json_object_set_new(
+				seen, um_observation_name(o),
+				json_pack("{s:s, s:f, s:f, s:i, s:s}", "unit", um_observation_unit(o), "value",
+					  f->value, "spread", f->spread, "n", (int)f->n, "what",
+					  um_observation_text(o)));
+	}
+	root = json_pack("{s:s, s:s, s:I, s:i, s:b, s:i, s:o, s:o}", "schema", "umcalibrate/1", "device", c->device.name,
+			 "capacity_bytes", (json_int_t)c->profile.capacity, "driver_version", c->device.driver_version,
+			 "standin", c->device.standin, "failed_probes", (int)c->failed, "constants", constants, "seen",
+			 seen);
+	if (bad) {
+		json_decref(root);
+		return NULL;
+	}
+	return root;
+}
+
+static int write_json(const struct calibration *c)
+{
+	int plain = strcmp(c->json, "-") == 0, rc;
+	json_t *root = figures(c);
+
+	if (!root) {
+		tool_say("calibrate", "out of memory");
+		return TOOL_INTERNAL;
+	}
+	rc = plain ? json_dumpf(root, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER)
+		   : json_dump_file(root, c->json, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	json_decref(root);
+	if (plain)
+		putchar('\n');
+	if (rc) {
+		tool_say("calibrate", "%s: cannot be written", c->json);
+		return TOOL_REFUSED;
+	}
+	return TOOL_DONE;
+}
+
+/* Behind each key: that it was not measured. */
+static const char *note(void *user, const char *key)
+{
+	const struct calibration *c = user;
+	static char text[160];
+
+	for (int i = 0; i < UM_CONST_N; i++) {
+		if (strcmp(key, um_constant_name((enum um_constant)i)) != 0 || c->derived.at[i].n)
+			continue;
+		snprintf(text, sizeof text, "assumed: %s", um_constant_why((enum um_constant)i));
+		return text;
+	}
+	return NULL;
+}
+
+static int write_profile(struct calibration *c)
+{
+	char top[160], line[800];
+	struct um_profile_notes notes = {top, note, c};
+	struct um_diag diag;
+	int rc;
+
+	snprintf(top, sizeof top, "Measured by umadvise calibrate, driver %d.%d%s.", c->device.driver_version / 1000,
+		 c->device.driver_version % 1000 / 10, c->device.standin ? ", a simulated device" : "");
+	rc = um_profile_write_notes(c->output, &c->profile, &notes, &diag);
+	if (!rc)
+		return TOOL_DONE;
+	um_diag_line(&diag, line, sizeof line);
+	tool_say("calibrate", "%s", line);
+	return tool_exit_of(rc);
+}
+
+static int highest(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+int cmd_calibrate(int argc, char **argv)
+{
+	struct calibration c = {.job = {.probe = "", .seconds = 30}};
+	unsigned measured = 0;
+	char why[256];
+	int code;
+
+	if (argc > 2 && strcmp(argv[1], "--run-probe") == 0)
+		return calibrate_child_main(argc - 2, argv + 2);
+	code = read_arguments(&c, argc, argv);
+	if (code)
+		return code - 1;
+	if (calibrate_child_run(&c.job, &c.device, &c.seen, why, sizeof why)) {
+		tool_say("calibrate", "no device to measure: %s", why);
+		return TOOL_REFUSED;
+	}
+	if (c.job.budget > c.device.allowance) {
+		tool_say("calibrate", "--budget: more than the %.1f MiB that may be used, an eighth of what is free",
+			 (double)c.device.allowance / 1048576);
+		return TOOL_REFUSED;
+	}
+	run_probes(&c);
+	derive(&c);
+	for (int i = 0; i < UM_CONST_N; i++)
+		measured += c.derived.at[i].n != 0;
+	if (!measured) {
+		tool_say("calibrate", "nothing was measured: nothing is written");
+		return TOOL_FAILED;
+	}
+	code = c.failed ? TOOL_FAILED : TOOL_DONE;
+	if (!c.json || strcmp(c.json, "-") != 0)
+		print_table(&c);
+	if (c.json)
+		code = highest(code, write_json(&c));
+	return c.output ? highest(code, write_profile(&c)) : code;
+}
