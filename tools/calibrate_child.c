@@ -212,7 +212,8 @@ static void read_device(const char *line, struct calibrate_device *d)
 	unsigned long long capacity, allowance;
 	int at = 0;
 
-	if (sscanf(line, "device %llu %llu %d %d %n", &capacity, &allowance, &d->driver_version, &d->standin, &at) != 4 ||
+	if (sscanf(line, "device %llu %llu %d %d %n", &capacity, &allowance, &d->driver_version, &d->standin, &at) <
+		    4 ||
 	    !at)
 		return;
 	d->capacity = capacity;

@@ -20,9 +20,9 @@
 
 static const char usage[] =
 	"Usage: umadvise calibrate [OPTION]...\n\n"
-	"Measures this machine's GPU, its link and what its driver's work costs, and writes them as a profile. Takes a\n"
-	"few seconds, and at most an eighth of the memory that is free; nothing is ever oversubscribed. Each probe runs\n"
-	"in a process of its own.\n\n"
+	"Measures this machine's GPU, its link and what its driver's work costs, and writes them as a profile.\n"
+	"Takes a few seconds, and at most an eighth of the memory that is free; nothing is ever oversubscribed.\n"
+	"Each probe runs in a process of its own.\n\n"
 	"  -o, --output FILE     where to write the profile (default: only show)\n"
 	"  --json FILE           all that was observed, too; - for standard output, instead of the table\n"
 	"  --device N            which GPU (default 0)\n"
@@ -198,10 +198,11 @@ static json_t *figures(const struct calibration *c)
 		enum um_constant k = (enum um_constant)i;
 		const struct um_figure *f = &c->derived.at[i];
 
-		bad |= json_object_set_new(constants, um_constant_name(k),
-					   json_pack("{s:s, s:b, s:f, s:f, s:f}", "unit", um_constant_unit(k), "measured",
-						     f->n != 0, "value", um_constant_get(&c->profile, k), "spread",
-						     f->spread, "assumed", um_constant_get(&c->assumed, k)));
+		bad |= json_object_set_new(
+			constants, um_constant_name(k),
+			json_pack("{s:s, s:b, s:f, s:f, s:f}", "unit", um_constant_unit(k), "measured", f->n != 0,
+				  "value", um_constant_get(&c->profile, k), "spread", f->spread, "assumed",
+				  um_constant_get(&c->assumed, k)));
 	}
 	for (int i = 0; i < UM_OBS_N; i++) {
 		enum um_observation o = (enum um_observation)i;
@@ -214,10 +215,10 @@ static json_t *figures(const struct calibration *c)
 					  f->value, "spread", f->spread, "n", (int)f->n, "what",
 					  um_observation_text(o)));
 	}
-	root = json_pack("{s:s, s:s, s:I, s:i, s:b, s:i, s:o, s:o}", "schema", "umcalibrate/1", "device", c->device.name,
-			 "capacity_bytes", (json_int_t)c->profile.capacity, "driver_version", c->device.driver_version,
-			 "standin", c->device.standin, "failed_probes", (int)c->failed, "constants", constants, "seen",
-			 seen);
+	root = json_pack("{s:s, s:s, s:I, s:i, s:b, s:i, s:o, s:o}", "schema", "umcalibrate/1", "device",
+			 c->device.name, "capacity_bytes", (json_int_t)c->profile.capacity, "driver_version",
+			 c->device.driver_version, "standin", c->device.standin, "failed_probes", (int)c->failed,
+			 "constants", constants, "seen", seen);
 	if (bad) {
 		json_decref(root);
 		return NULL;

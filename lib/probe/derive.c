@@ -73,77 +73,6 @@ const char *um_constant_why(enum um_constant c)
 	}
 }
 
-static struct um_figure scaled(struct um_figure f, double k)
-{
-	return (struct um_figure){f.value * k, f.spread * k, f.n};
-}
-
-static struct um_figure less(struct um_figure a, struct um_figure b)
-{
-	return um_figure_add(a, -1, b);
-}
-
-/* Driver work: sums and differences. */
-static void costs(const struct um_figure *o, struct um_figure *c)
-{
-	c[UM_CONST_launch_ns] = o[UM_OBS_LAUNCH];
-	c[UM_CONST_c_api] = o[UM_OBS_PF_RES_CALL];
-	c[UM_CONST_c_pf_res] = o[UM_OBS_PF_RES_BLOCK];
-	c[UM_CONST_c_pf] = o[UM_OBS_PF_NEW_BLOCK];
-	c[UM_CONST_c_unmap] = less(o[UM_OBS_PF_AGAIN_BLOCK], o[UM_OBS_PF_NEW_BLOCK]);
-	c[UM_CONST_c_dma] = less(o[UM_OBS_PF_FIRST_BLOCK], o[UM_OBS_PF_AGAIN_BLOCK]);
-	c[UM_CONST_c_dma_4k] = less(o[UM_OBS_PF_SPLIT_BLOCK], o[UM_OBS_PF_AGAIN_BLOCK]);
-	c[UM_CONST_c_pf_cpu] = less(less(o[UM_OBS_MAP_BLOCK], o[UM_OBS_PF_RES_CALL]), o[UM_OBS_PF_RES_BLOCK]);
-	c[UM_CONST_c_hostpop] = less(less(o[UM_OBS_D2H_BLOCK_FIRST], o[UM_OBS_D2H_BLOCK]), c[UM_CONST_c_dma]);
-	c[UM_CONST_c_hostzero] = less(less(o[UM_OBS_CPU_FIRST], o[UM_OBS_CPU_FAULT]), c[UM_CONST_c_hostpop]);
-	c[UM_CONST_c_cpuf] = o[UM_OBS_CPU_FAULT];
-	c[UM_CONST_c_fault] = o[UM_OBS_FAULT_ENTRY];
-	c[UM_CONST_c_blk] = less(o[UM_OBS_FAULT_PLACE], o[UM_OBS_FAULT_ENTRY]);
-	c[UM_CONST_c_batch] = less(o[UM_OBS_FAULT_SERIAL], o[UM_OBS_FAULT_PLACE]);
-	c[UM_CONST_c_perm] =
-	        um_figure_add(less(o[UM_OBS_FAULT_PERM], c[UM_CONST_c_batch]), -16, o[UM_OBS_FAULT_ENTRY]);
-	c[UM_CONST_c_disc] = less(o[UM_OBS_RENEW_BLOCK], o[UM_OBS_PF_RES_BLOCK]);
-	if (o[UM_OBS_DISCARD_FAULTS].n && o[UM_OBS_DISCARD_FAULTS].value > 0)
-		c[UM_CONST_c_disc_u] = o[UM_OBS_DISCARD_BLOCK];
-	c[UM_CONST_c_adv] = o[UM_OBS_ADVISE_BLOCK];
-	c[UM_CONST_c_adv_ab] = o[UM_OBS_ADVISE_AB_BLOCK];
-	c[UM_CONST_o_seg] = o[UM_OBS_H2D_RUN];
-}
-
-/* Bytes per second from the time of a page. */
-static struct um_figure rate_of(struct um_figure page)
-{
-	double rate;
-
-	if (!page.n || page.value <= 0)
-		return (struct um_figure){0};
-	rate = UM_PLACE_BYTES * 1e9 / page.value;
-	return (struct um_figure){rate, rate * page.spread / page.value, page.n};
-}
-
-/* The driver's copies reach a share of the link. The share is one number for both directions, and what planning counts
- * on is the product: so that is kept exact, and the rates are what it leaves. */
-static void link_rates(const struct um_figure *o, struct um_figure *c)
-{
-	struct um_figure to = rate_of(o[UM_OBS_H2D_PAGE]), home = rate_of(less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]));
-	double eta;
-
-	c[UM_CONST_duplex] = o[UM_OBS_DUPLEX];
-	if (!to.n || !home.n || !o[UM_OBS_LINK_H2D].n || !o[UM_OBS_LINK_D2H].n)
-		return;
-	/* Calls over many blocks reach less than the copies in them can, never more. */
-	to.value = fmax(to.value, o[UM_OBS_RATE_H2D].value);
-	home.value = fmax(home.value, o[UM_OBS_RATE_D2H].value);
-	eta = sqrt(to.value / o[UM_OBS_LINK_H2D].value * (home.value / o[UM_OBS_LINK_D2H].value));
-	eta = eta > 1 ? 1 : eta;
-	c[UM_CONST_eta] =
-	        (struct um_figure){eta, eta * hypot(to.spread / to.value, home.spread / home.value) / 2, to.n};
-	c[UM_CONST_h2d] = scaled(to, 1 / eta);
-	c[UM_CONST_d2h] = scaled(home, 1 / eta);
-	if (o[UM_OBS_REMOTE].n)
-		c[UM_CONST_b_remote] = scaled(o[UM_OBS_REMOTE], 1 / c[UM_CONST_h2d].value);
-}
-
 /* What no profile may hold is no measurement. */
 static int usable(enum um_constant c, struct um_figure *f)
 {
@@ -164,17 +93,91 @@ static int usable(enum um_constant c, struct um_figure *f)
 	}
 }
 
+/* Kept if it is one. What is made of it later is none either, if not. */
+static void keep(struct um_figure *constant, enum um_constant c, struct um_figure f)
+{
+	constant[c] = usable(c, &f) ? f : (struct um_figure){0};
+}
+
+static struct um_figure scaled(struct um_figure f, double k)
+{
+	return (struct um_figure){f.value * k, f.spread * k, f.n};
+}
+
+static struct um_figure less(struct um_figure a, struct um_figure b)
+{
+	return um_figure_add(a, -1, b);
+}
+
+/* Driver work: sums and differences. */
+static void costs(const struct um_figure *o, struct um_figure *c)
+{
+	keep(c, UM_CONST_launch_ns, o[UM_OBS_LAUNCH]);
+	keep(c, UM_CONST_c_api, o[UM_OBS_PF_RES_CALL]);
+	keep(c, UM_CONST_c_pf_res, o[UM_OBS_PF_RES_BLOCK]);
+	keep(c, UM_CONST_c_pf, o[UM_OBS_PF_NEW_BLOCK]);
+	keep(c, UM_CONST_c_unmap, less(o[UM_OBS_PF_AGAIN_BLOCK], o[UM_OBS_PF_NEW_BLOCK]));
+	keep(c, UM_CONST_c_dma, less(o[UM_OBS_PF_FIRST_BLOCK], o[UM_OBS_PF_AGAIN_BLOCK]));
+	keep(c, UM_CONST_c_dma_4k, less(o[UM_OBS_PF_SPLIT_BLOCK], o[UM_OBS_PF_AGAIN_BLOCK]));
+	keep(c, UM_CONST_c_pf_cpu, less(less(o[UM_OBS_MAP_BLOCK], o[UM_OBS_PF_RES_CALL]), o[UM_OBS_PF_RES_BLOCK]));
+	keep(c, UM_CONST_c_hostpop, less(less(o[UM_OBS_D2H_BLOCK_FIRST], o[UM_OBS_D2H_BLOCK]), c[UM_CONST_c_dma]));
+	keep(c, UM_CONST_c_hostzero, less(less(o[UM_OBS_CPU_FIRST], o[UM_OBS_CPU_FAULT]), c[UM_CONST_c_hostpop]));
+	keep(c, UM_CONST_c_cpuf, o[UM_OBS_CPU_FAULT]);
+	keep(c, UM_CONST_c_fault, o[UM_OBS_FAULT_ENTRY]);
+	keep(c, UM_CONST_c_blk, less(o[UM_OBS_FAULT_PLACE], o[UM_OBS_FAULT_ENTRY]));
+	keep(c, UM_CONST_c_batch, less(o[UM_OBS_FAULT_SERIAL], o[UM_OBS_FAULT_PLACE]));
+	keep(c, UM_CONST_c_perm,
+	     um_figure_add(less(o[UM_OBS_FAULT_PERM], c[UM_CONST_c_batch]), -16, o[UM_OBS_FAULT_ENTRY]));
+	keep(c, UM_CONST_c_disc, less(o[UM_OBS_RENEW_BLOCK], o[UM_OBS_PF_RES_BLOCK]));
+	if (o[UM_OBS_DISCARD_FAULTS].n && o[UM_OBS_DISCARD_FAULTS].value > 0)
+		keep(c, UM_CONST_c_disc_u, o[UM_OBS_DISCARD_BLOCK]);
+	keep(c, UM_CONST_c_adv, o[UM_OBS_ADVISE_BLOCK]);
+	keep(c, UM_CONST_c_adv_ab, o[UM_OBS_ADVISE_AB_BLOCK]);
+	keep(c, UM_CONST_o_seg, o[UM_OBS_H2D_RUN]);
+}
+
+/* Bytes per second from the time of a page. */
+static struct um_figure rate_of(struct um_figure page)
+{
+	double rate;
+
+	if (!page.n || page.value <= 0)
+		return (struct um_figure){0};
+	rate = UM_PLACE_BYTES * 1e9 / page.value;
+	return (struct um_figure){rate, rate * page.spread / page.value, page.n};
+}
+
+/* The driver's copies reach a share of the link. The share is one number for both directions, and what planning counts
+ * on is the product: so that is kept exact, and the rates are what it leaves. */
+static void link_rates(const struct um_figure *o, struct um_figure *c)
+{
+	struct um_figure to = rate_of(o[UM_OBS_H2D_PAGE]), home = rate_of(less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]));
+	double eta;
+
+	keep(c, UM_CONST_duplex, o[UM_OBS_DUPLEX]);
+	if (!to.n || !home.n || !o[UM_OBS_LINK_H2D].n || !o[UM_OBS_LINK_D2H].n)
+		return;
+	/* Calls over many blocks reach less than the copies in them can, never more. */
+	to.value = fmax(to.value, o[UM_OBS_RATE_H2D].value);
+	home.value = fmax(home.value, o[UM_OBS_RATE_D2H].value);
+	eta = sqrt(to.value / o[UM_OBS_LINK_H2D].value * (home.value / o[UM_OBS_LINK_D2H].value));
+	eta = eta > 1 ? 1 : eta;
+	keep(c, UM_CONST_eta,
+	     (struct um_figure){eta, eta * hypot(to.spread / to.value, home.spread / home.value) / 2, to.n});
+	keep(c, UM_CONST_h2d, scaled(to, 1 / eta));
+	keep(c, UM_CONST_d2h, scaled(home, 1 / eta));
+	if (o[UM_OBS_REMOTE].n && c[UM_CONST_h2d].n)
+		keep(c, UM_CONST_b_remote, scaled(o[UM_OBS_REMOTE], 1 / c[UM_CONST_h2d].value));
+}
+
 void um_derive(const struct um_observed *seen, struct um_profile *p, struct um_derived *out)
 {
 	*out = (struct um_derived){0};
-	out->at[UM_CONST_flops] = seen->at[UM_OBS_FLOPS];
-	out->at[UM_CONST_mem_bandwidth] = seen->at[UM_OBS_MEMORY];
+	keep(out->at, UM_CONST_flops, seen->at[UM_OBS_FLOPS]);
+	keep(out->at, UM_CONST_mem_bandwidth, seen->at[UM_OBS_MEMORY]);
 	costs(seen->at, out->at);
 	link_rates(seen->at, out->at);
-	for (int c = 0; c < UM_CONST_N; c++) {
-		if (usable((enum um_constant)c, &out->at[c]))
+	for (int c = 0; c < UM_CONST_N; c++)
+		if (out->at[c].n)
 			um_constant_set(p, (enum um_constant)c, out->at[c].value);
-		else
-			out->at[c] = (struct um_figure){0};
-	}
 }

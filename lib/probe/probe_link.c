@@ -172,7 +172,8 @@ void um_probe_duplex(struct um_bench *b)
 			um_bench_touch(b, many.at, n * UM_BLOCK_BYTES);
 			um_bench_move(b, one.at, UM_BLOCK_BYTES, 0);
 			um_bench_move(b, one.at, UM_BLOCK_BYTES, 1);
-			um_bench_move(b, many.at, n * UM_BLOCK_BYTES, 0);
+			for (int home = 0; home <= 2; home++) /* all memory that they will need exists */
+				um_bench_move(b, many.at, n * UM_BLOCK_BYTES, home & 1);
 			copy = copy_ns(b, &one);
 			alone = against(b, &one, &many, 0);
 			both = against(b, &one, &many, n);

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cli_calibrate.sh - umadvise calibrate: on the stand-in it finds what the device was made of, and it survives what
+# devices do
+
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${UMADVISE:=$top_builddir/tools/umadvise}"
+. "$top_srcdir/tests/tap.sh"
+
+ok "help" "$UMADVISE" calibrate --help
+fails 2 "an unknown option" "$UMADVISE" calibrate --nonsense
+fails 2 "an argument" "$UMADVISE" calibrate file
+fails 2 "no such size" "$UMADVISE" calibrate --budget many
+fails 2 "no budget at all" "$UMADVISE" calibrate --budget 0
+fails 2 "no time" "$UMADVISE" calibrate --time 0
+fails 2 "no such probe" "$UMADVISE" calibrate --run-probe nonsense 0 0
+
+# Without a driver, or with one that is none.
+mkdir "$tmp/none"
+: >"$tmp/none/libcuda.so.1"
+fails 3 "no device" env LD_LIBRARY_PATH="$tmp/none" "$UMADVISE" calibrate -o "$tmp/x"
+is "$(ls "$tmp"/x* 2>/dev/null)" "" "and no profile"
+
+standin=$top_builddir/standin
+if [ ! -e "$standin/libcuda.so.1" ] || [ -n "${SANITIZE:-}" ]; then
+	skip 1 "no stand-in driver was built for a plain tool"
+	tap_done
+fi
+
+calibrate() { # PROFILE ARGUMENT...
+	local profile=$1
+	shift
+	env LD_LIBRARY_PATH="$standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" UMADVISE_DRYRUN_PROFILE="$profile" \
+		"$UMADVISE" calibrate "$@"
+}
+
+# Constants of $2 that are not within 5 % of those in $1. What no probe can see must be said to be assumed.
+differ() {
+	awk -F ' *[=#] *' '
+		/^(#|name|capacity|measured)/ { next }
+		FNR == NR { want[$1] = $2; next }
+		$1 ~ /^(c_evict|c_evict_unused|c_zero)$/ {
+			if ($3 !~ /^assumed/)
+				print $1 " is not said to be assumed"
+			next
+		}
+		$3 != "" { print $1 ": " $3; next }
+		{
+			d = $2 - want[$1]
+			if (!($1 in want) || (d < 0 ? -d : d) > 0.05 * want[$1])
+				print $1 ": got " $2 ", want " want[$1]
+		}
+	' "$1" "$2"
+}
+
+# Every constant of a built-in device, and of the same one bent: each constant times a factor of its own.
+ok "a v100" calibrate v100 -o "$tmp/v100" --json "$tmp/v100.json"
+like "$(cat "$tmp/v100")" '^measured = yes$' "its profile says that it was measured"
+ok "which is a profile" "$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --profile "$tmp/v100" \
+	--strategy infinite
+awk -F ' = ' -v OFS=' = ' '
+	/^#/ { next }
+	{ sub(/ #.*/, "", $2) }
+	$1 ~ /^(name|capacity|measured)$/ { print; next }
+	{
+		f = 0.67 + 0.043 * (NR * 7 % 17)
+		x = $2 * f
+		if ($1 ~ /^(duplex|eta|b_remote)$/ && x > 1)
+			x = 1
+		printf "%s = " ($1 ~ /^(c_|o_|launch)/ ? "%d" : "%.9g") "\n", $1, x
+	}
+' "$tmp/v100" >"$tmp/bent"
+if grep -q 'c_cpuf.*assumed' "$tmp/v100"; then
+	skip 4 "the CPU is not followed here"
+else
+	printf '%s\n' 'flops = 13e12' 'mem_bandwidth = 800e9' 'launch_ns = 5000' 'h2d = 12e9' 'd2h = 12e9' \
+		'duplex = 0.8' 'eta = 0.9' 'b_remote = 0.8' 'o_seg = 400' >"$tmp/known"
+	sed -n 's/^| `\(c_[a-z0-9_]*\)`, `\(c_[a-z0-9_]*\)` .* | \([0-9]*\), \([0-9]*\) |$/\1 = \3\n\2 = \4/p
+		s/^| `\(c_[a-z0-9_]*\)` .* | \([0-9]*\) |$/\1 = \2/p
+		s/^| `\(c_[a-z0-9_]*\)`, `\(c_[a-z0-9_]*\)`.*| \([0-9]*\), \([0-9]*\) |$/\1 = \3\n\2 = \4/p' \
+		"$top_srcdir/doc/simulator.md" >>"$tmp/known"
+	is "$(differ "$tmp/known" "$tmp/v100")" "" "every constant is found"
+	ok "the same one bent" calibrate "$tmp/bent" -o "$tmp/found"
+	is "$(differ "$tmp/bent" "$tmp/found")" "" "every constant is found again"
+	calibrate v100 -o "$tmp/again"
+	is "$(cat "$tmp/again")" "$(cat "$tmp/v100")" "the same device gives the same file"
+fi
+
+# JSON: of the file, and instead of the table.
+like "$(cat "$tmp/v100.json")" '"schema": "umcalibrate/1"' "JSON has a schema"
+calibrate v100 --json - >"$tmp/stdout" 2>"$tmp/stderr"
+is "$(cat "$tmp/stdout")" "$(cat "$tmp/v100.json")" "and is the same on standard output, with nothing else"
+is "$(cat "$tmp/stderr")" "" "and nothing is said besides"
+
+# Little memory: less is measured, or nothing, and nothing is oversubscribed.
+ok "a budget" calibrate v100 --budget 24MiB -o "$tmp/budget"
+fails 1 "a budget too small" calibrate v100 --budget 4MiB -o "$tmp/x"
+fails 3 "a budget beyond an eighth of what is free" calibrate v100 --budget 4097MiB -o "$tmp/x"
+fails 1 "a device with too little memory" env UMADVISE_DRYRUN_MEMORY=$((64 << 20)) LD_LIBRARY_PATH="$standin" \
+	"$UMADVISE" calibrate -o "$tmp/x"
+fails 3 "no such device" calibrate v100 --device 7 -o "$tmp/x"
+is "$(ls "$tmp"/x* 2>/dev/null)" "" "each without a profile"
+fails 3 "a profile that cannot be written" calibrate v100 -o "$tmp/no/such/folder"
+fails 3 "JSON that cannot be written" calibrate v100 --json "$tmp/no/such/folder"
+
+# A probe that hangs is killed, one that crashes is buried; what they measure stays assumed, the rest is measured.
+UMADVISE_CALIBRATE_FAULT=remote:hang fails 1 "a probe that hangs" calibrate v100 --time 2 -o "$tmp/hang"
+like "$(cat "$tmp/.tap")" 'probe remote: took longer than 2 s, and was killed' "is killed, and that is said"
+like "$(cat "$tmp/hang")" '^b_remote = .* # assumed: ' "what it measures is said to be assumed"
+like "$(cat "$tmp/hang")" '^c_pf = [0-9]+$' "the rest is measured"
+UMADVISE_CALIBRATE_FAULT=hints:crash fails 1 "a probe that crashes" calibrate v100 -o "$tmp/crash"
+like "$(cat "$tmp/.tap")" 'probe hints: died of signal 11' "is reported"
+like "$(cat "$tmp/crash")" '^c_adv = .* # assumed: ' "what it measures is said to be assumed, too"
+
+# A driver that has less, or fails.
+UMADVISE_DRYRUN_CUDA=12.4 ok "a driver without discards" calibrate v100 -o "$tmp/old"
+like "$(cat "$tmp/old")" '^c_disc_u = 15000 # assumed: ' "discards are not measured there"
+UMADVISE_DRYRUN_FAIL=cuMemAdvise_v2:0 fails 1 "a driver that refuses advice" calibrate v100 -o "$tmp/refused"
+like "$(cat "$tmp/.tap")" 'probe hints: cudaMemAdvise returned CUDA error' "the call is named"
+tap_done
