@@ -12,6 +12,7 @@
 #include "probe/guard.h"
 
 #define BLOCKS_MAX 32u /* more tell nothing new */
+#define BLOCKS_MAX_VIRTUAL 16u /* simulated time has no noise */
 
 static const struct {
 	const char *name, *unit, *text;
@@ -84,6 +85,7 @@ int um_probe_find(const char *name)
 static int afford(struct um_bench *b, uint64_t budget)
 {
 	uint64_t most = um_probe_allowance(b->gpu);
+	unsigned useful = b->gpu->api->now ? BLOCKS_MAX_VIRTUAL : BLOCKS_MAX;
 
 	if (budget && um_probe_guard(b->gpu, budget, 0, b->why, b->size))
 		return -EPERM;
@@ -93,8 +95,7 @@ static int afford(struct um_bench *b, uint64_t budget)
 		         (double)b->budget / 1048576, (double)UM_PROBE_LEAST / 1048576);
 		return -EPERM;
 	}
-	b->blocks = b->budget / UM_BLOCK_BYTES > BLOCKS_MAX ? BLOCKS_MAX
-	                                                    : (unsigned)(b->budget / UM_BLOCK_BYTES) - 1;
+	b->blocks = b->budget / UM_BLOCK_BYTES > useful ? useful : (unsigned)(b->budget / UM_BLOCK_BYTES) - 1;
 	return 0;
 }
 
