@@ -166,21 +166,6 @@ static int table_announce(um_stream stream, const struct um_announcement *next)
 	return um_standin()->gpu->api->announce(um_standin()->gpu, s, next);
 }
 
-static int table_worker_start(struct um_worker *worker)
-{
-	return um_standin() ? um_standin()->gpu->api->worker_start(um_standin()->gpu, worker) : UM_CU_NOT_INITIALIZED;
-}
-
-static void table_worker_stop(struct um_worker *worker)
-{
-	um_standin()->gpu->api->worker_stop(um_standin()->gpu, worker);
-}
-
-static void table_worker_poke(struct um_worker *worker)
-{
-	um_standin()->gpu->api->worker_poke(um_standin()->gpu, worker);
-}
-
 static int table_worker_wait(int (*done)(void *arg), void *arg)
 {
 	return um_standin()->gpu->api->worker_wait(um_standin()->gpu, done, arg);
@@ -203,9 +188,9 @@ static const struct um_standin_table standin_table = {
         .tally = table_tally,
         .now = table_now,
         .announce = table_announce,
-        .worker_start = table_worker_start,
-        .worker_stop = table_worker_stop,
-        .worker_poke = table_worker_poke,
+        .worker_start = um_standin_worker_start,
+        .worker_stop = um_standin_worker_stop,
+        .worker_poke = um_standin_worker_poke,
         .worker_wait = table_worker_wait,
         .register_kernel = table_register,
 };

@@ -35,6 +35,18 @@ static struct um_cuda_event *event_get(void *handle)
 	return e;
 }
 
+um_event_handle um_standin_event(void *handle)
+{
+	um_event_handle sim = NULL;
+
+	um_standin_lock();
+	for (size_t i = 0; i < events.n && !sim; i++)
+		if (events.at[i] == handle)
+			sim = events.at[i]->sim;
+	um_standin_unlock();
+	return sim;
+}
+
 static void event_done(struct um_cuda_event *e)
 {
 	um_standin_lock();

@@ -21,6 +21,7 @@
  *     event.c     events
  *     capture.c   capture
  *     graph.c     graphs
+ *     worker.c    helper threads of the program, run in simulated time
  *
  * Settings come from the environment, as `umadvise dryrun` sets it:
  *     UMADVISE_DRYRUN_PROFILE   built-in name or file (default v100)
@@ -123,6 +124,12 @@ struct um_function {
 	int shared; /* bytes of dynamic shared memory allowed */
 	void (*host)(void **args, const unsigned grid[3], const unsigned block[3]); /* stands for it, or NULL */
 };
+
+/* --- workers of the program (worker.c): as in standin_table.h ----------------------------------------------------- */
+
+int um_standin_worker_start(struct um_worker *worker);
+void um_standin_worker_stop(struct um_worker *worker);
+void um_standin_worker_poke(struct um_worker *worker);
 
 /* --- work on streams (stream.c, graph.c) ------------------------------------------------------------------------- */
 

@@ -73,6 +73,7 @@ void um_work_drop(const struct um_work *work);
 
 /* event.c */
 void um_cuda_event_put(struct um_cuda_event *e); /* locked */
+um_event_handle um_standin_event(void *handle); /* the simulator's, or NULL */
 
 /* capture.c. Locked. */
 /* The capture that a stream is part of, or NULL. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Workers of the program, run by the simulator: the event that one waits for is a handle of this driver's.
+ */
+#include "standin/work.h"
+
+struct proxy {
+	struct um_worker sim; /* what the simulator runs */
+	struct um_worker *worker;
+};
+
+/* Waiting for what is no event would never end: such a worker waits to be poked. */
+static struct um_step step(void *arg)
+{
+	struct proxy *p = arg;
+	struct um_step s = p->worker->step(p->worker->arg);
+
+	if (s.kind == UM_STEP_WAIT) {
+		s.event = um_standin_event(s.event);
+		s.kind = s.event ? UM_STEP_WAIT : UM_STEP_IDLE;
+	}
+	return s;
+}
+
+int um_standin_worker_start(struct um_worker *worker)
+{
+	struct um_gpu *gpu;
+	struct proxy *p;
+	int err;
+
+	if (!um_standin())
+		return UM_CU_NOT_INITIALIZED;
+	gpu = um_standin()->gpu;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return UM_CUDA_NO_MEMORY;
+	p->worker = worker;
+	p->sim = (struct um_worker){.step = step, .arg = p, .name = worker->name};
+	worker->impl = p;
+	err = gpu->api->worker_start(gpu, &p->sim);
+	if (err) {
+		worker->impl = NULL;
+		free(p);
+	}
+	return err;
+}
+
+void um_standin_worker_stop(struct um_worker *worker)
+{
+	struct um_gpu *gpu = um_standin()->gpu;
+	struct proxy *p = worker->impl;
+
+	worker->impl = NULL;
+	gpu->api->worker_stop(gpu, &p->sim);
+	free(p);
+}
+
+void um_standin_worker_poke(struct um_worker *worker)
+{
+	struct um_gpu *gpu = um_standin()->gpu;
+	struct proxy *p = worker->impl;
+
+	gpu->api->worker_poke(gpu, &p->sim);
+}
