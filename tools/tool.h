@@ -15,6 +15,7 @@ int cmd_calibrate(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_dryrun(int argc, char **argv);
 
 /* "umadvise VERB: ..." to stderr. */
 void tool_say(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

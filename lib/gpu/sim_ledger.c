@@ -8,9 +8,12 @@
 #include "base/hash.h"
 #include "gpu/sim_state.h"
 
+#include <time.h>
+
 #define KERNELS_MAX 4096
 #define MEMORY_MAX 65536
 #define SLOTS_MIN 64
+#define PATIENCE_S 2
 
 struct um_ledger *um_sim_ledger_new(void)
 {
@@ -164,12 +167,28 @@ void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uin
 		row_of(sim, m)->cpu_faults += faults;
 }
 
-void um_sim_ledger_show(struct um_gpu *gpu, void (*fn)(void *user, const struct um_ledger *ledger), void *user)
+int um_sim_ledger_show(struct um_gpu *gpu,
+                       void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger), void *user)
 {
 	struct um_sim *sim = um_sim_of(gpu);
+	struct um_tally tally;
+	struct timespec until;
+	int inside;
 
-	um_sim_enter(sim);
-	if (sim->ledger)
-		fn(user, sim->ledger);
-	um_sim_leave(sim, UM_CUDA_OK);
+	if (!sim->ledger)
+		return -ENOENT;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += PATIENCE_S;
+	if (pthread_mutex_timedlock(&sim->lock, &until))
+		return -EBUSY;
+	/* A program may end inside the host code of a kernel: then nothing more happens. */
+	inside = sim->stepping || sim->lane;
+	if (!inside)
+		um_sim_enter(sim);
+	um_sim_tally_at(sim, sim->now, &tally);
+	fn(user, &tally, sim->ledger);
+	if (!inside)
+		um_sim_leave(sim, UM_CUDA_OK);
+	pthread_mutex_unlock(&sim->lock);
+	return 0;
 }

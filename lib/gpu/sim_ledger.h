@@ -6,8 +6,8 @@
  * out   sums per kernel name and per managed allocation, for a report
  * owns  its rows and copies of the names
  *
- * Row 0 of both lists takes what has no row of its own: because there are too many, or memory ran out. Rows are in order
- * of first launch, and of allocation. Cost: an access to a hash table for each launch; nothing where it is off.
+ * Row 0 of both lists takes what has no row of its own: there are too many, or memory ran out. Rows are in order of
+ * first launch, and of allocation. Cost: an access to a hash table for each launch; nothing where it is off.
  */
 #ifndef UM_GPU_SIM_LEDGER_H
 #define UM_GPU_SIM_LEDGER_H
@@ -46,7 +46,10 @@ struct um_ledger {
 	UM_VEC(uint32_t) slot; /* hash table: rows of `kernel`, 0 is free; n is a power of two */
 };
 
-/* Calls `fn` with the ledger as it is now; it must not call the device. Nothing without a ledger. */
-void um_sim_ledger_show(struct um_gpu *gpu, void (*fn)(void *user, const struct um_ledger *ledger), void *user);
+/* Calls `fn` with the sums as they are now; it must not call the device. May itself be called from anywhere, also while
+ * a kernel's host code runs: 0; -ENOENT without a ledger; -EBUSY where another thread is inside the device for seconds. */
+int um_sim_ledger_show(struct um_gpu *gpu,
+                       void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger),
+                       void *user);
 
 #endif

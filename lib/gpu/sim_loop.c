@@ -187,10 +187,13 @@ int um_sim_turn(struct um_sim *sim, uint64_t limit)
 		return 0;
 	sim->now = um_sim_later(sim->now, best.at);
 	sim->changes++;
-	if (best.stream)
+	if (best.stream) {
+		sim->stepping++;
 		stream_step(sim, best.stream, best.at);
-	else
+		sim->stepping--;
+	} else {
 		lane_step(sim, best.lane, best.at);
+	}
 	return 1;
 }
 

@@ -203,6 +203,7 @@ struct um_sim {
 	uint64_t gone_until; /* ns: work of destroyed streams ends */
 	uint64_t gone_order; /* the same, of those that the default stream is ordered with */
 	uint32_t stream_serial;
+	int stepping; /* a stream's command takes effect: host code may run */
 	int error; /* sticky CUDA error */
 
 	UM_VEC(struct um_sim_mem *) mem; /* by address */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dryrun.h - umadvise dryrun: what its files share
+ *
+ *     cmd_dryrun.c    options, and the order of things
+ *     dryrun_run.c    the program under the stand-in driver: folder, environment, signals, status
+ *     dryrun_elf.c    why a program may not find it
+ *     dryrun_show.c   its reports as a table, JSON or CSV
+ */
+#ifndef UM_TOOLS_DRYRUN_H
+#define UM_TOOLS_DRYRUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "play_args.h"
+
+/* Exit codes of a program that could not be run, as env(1) and the shells have them. */
+enum { DRYRUN_FAILED = 125, DRYRUN_NO_EXEC = 126, DRYRUN_NO_PROGRAM = 127 };
+
+struct dryrun {
+	const char *profile; /* as given */
+	const char *cuda; /* "12.4", "13.0" */
+	const char *cpu; /* "on", "off" */
+	const char *log; /* or NULL */
+	const char *output; /* or NULL: standard error */
+	uint64_t memory; /* bytes; 0: the profile's */
+	enum play_format format;
+	char **program; /* its arguments, NULL at the end */
+	char path[4096]; /* of the program */
+	char driver[4096]; /* of the stand-in */
+	char folder[64]; /* ours, or empty */
+};
+
+/* Finds the program as execvp would. 0 or an exit code; said. */
+int dryrun_find_program(struct dryrun *d);
+
+/* Finds the stand-in. 0 or an exit code; said. */
+int dryrun_find_driver(struct dryrun *d);
+
+/* Makes the folder, and holds signals from then on; removes it with all that is in it. */
+int dryrun_folder_make(struct dryrun *d);
+void dryrun_folder_remove(struct dryrun *d);
+
+/* Lets signals through again and runs the program to its end. Its exit status, 128 + n for a signal. */
+int dryrun_run(struct dryrun *d);
+
+/* Will the loader keep the program from the stand-in? 1 and why, or 0. */
+int dryrun_cut_off(const char *program, char *why, size_t size);
+
+/* Reads what the processes left in the folder and writes it to `to`. How many there were, or -1: an error, said.
+ * `opened`: processes that loaded the stand-in. */
+int dryrun_show(const struct dryrun *d, FILE *to, int *opened);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The program runs as our child with a folder of ours first in LD_LIBRARY_PATH; in it, libcuda.so.1 is a link to the
+ * stand-in. Signals that somebody sends to us are sent on; those of the terminal reach the program by themselves.
+ */
+#include "dryrun.h"
+
+#include "tool.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef UM_PKGLIBDIR
+#define UM_PKGLIBDIR "/usr/local/lib/libumadvise"
+#endif
+
+static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
+
+#define N_PASSED (sizeof passed_on / sizeof *passed_on)
+
+static volatile sig_atomic_t child;
+static sigset_t mask; /* before the folder was there */
+
+static int is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Privileges make the loader ignore LD_LIBRARY_PATH. */
+static int privileged(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID);
+}
+
+static int found(struct dryrun *d)
+{
+	if (access(d->path, X_OK)) {
+		tool_say("dryrun", "%s: %s", d->path, strerror(errno));
+		return DRYRUN_NO_EXEC;
+	}
+	if (privileged(d->path)) {
+		tool_say("dryrun", "%s is set-uid or set-gid: such a program loads no library of ours", d->path);
+		return DRYRUN_NO_EXEC;
+	}
+	return 0;
+}
+
+int dryrun_find_program(struct dryrun *d)
+{
+	const char *name = d->program[0], *path = getenv("PATH"), *end;
+
+	if (strchr(name, '/')) {
+		snprintf(d->path, sizeof d->path, "%s", name);
+		if (is_program(d->path))
+			return found(d);
+	}
+	for (path = path ? path : "/usr/bin:/bin"; !strchr(name, '/') && *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, ':');
+		snprintf(d->path, sizeof d->path, "%.*s/%s", end > path ? (int)(end - path) : 1,
+			 end > path ? path : ".", name);
+		if (is_program(d->path) && access(d->path, X_OK) == 0)
+			return found(d);
+	}
+	tool_say("dryrun", "%s: %s", name, strchr(name, '/') ? "no such program" : "no such program in PATH");
+	return DRYRUN_NO_PROGRAM;
+}
+
+/* Beside the tool in the build tree, beside it where it was installed, where it was to be installed. */
+int dryrun_find_driver(struct dryrun *d)
+{
+	static const char *const places[] = {"%s/../standin/libcuda.so.1", "%s/../../standin/libcuda.so.1",
+					     "%s/../lib/libumadvise/libumadvise-standin.so"};
+	char here[PATH_MAX], try[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", here, sizeof here - 1);
+
+	if (n > 0) {
+		here[n] = 0;
+		*strrchr(here, '/') = 0;
+		for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+			snprintf(try, sizeof try, places[i], here);
+			if (realpath(try, d->driver))
+				return 0;
+		}
+	}
+	if (realpath(UM_PKGLIBDIR "/libumadvise-standin.so", d->driver))
+		return 0;
+	tool_say("dryrun", "the stand-in driver is not installed (%s)", UM_PKGLIBDIR "/libumadvise-standin.so");
+	return DRYRUN_FAILED;
+}
+
+static void signals(sigset_t *out)
+{
+	sigemptyset(out);
+	for (size_t i = 0; i < N_PASSED; i++)
+		sigaddset(out, passed_on[i]);
+}
+
+int dryrun_folder_make(struct dryrun *d)
+{
+	/* Not all of them: a program that asks for another name asks for what is not there. */
+	static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
+	const char *where = getenv("TMPDIR");
+	char link[sizeof d->folder + 16];
+	sigset_t held;
+	int n = snprintf(d->folder, sizeof d->folder, "%s/umadvise-dryrun-XXXXXX", where && *where ? where : "/tmp");
+
+	if (n < 0 || (size_t)n >= sizeof d->folder)
+		snprintf(d->folder, sizeof d->folder, "/tmp/umadvise-dryrun-XXXXXX");
+	signals(&held);
+	sigprocmask(SIG_BLOCK, &held, &mask);
+	if (!mkdtemp(d->folder)) {
+		tool_say("dryrun", "%s: %s", d->folder, strerror(errno));
+		d->folder[0] = 0;
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		return DRYRUN_FAILED;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(link, sizeof link, "%s/%s", d->folder, names[i]);
+		if (symlink(d->driver, link)) {
+			tool_say("dryrun", "%s: %s", link, strerror(errno));
+			dryrun_folder_remove(d);
+			sigprocmask(SIG_SETMASK, &mask, NULL);
+			return DRYRUN_FAILED;
+		}
+	}
+	return 0;
+}
+
+void dryrun_folder_remove(struct dryrun *d)
+{
+	DIR *dir = d->folder[0] ? opendir(d->folder) : NULL;
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir)))
+		unlinkat(dirfd(dir), e->d_name, 0);
+	if (dir)
+		closedir(dir);
+	if (d->folder[0])
+		rmdir(d->folder);
+	d->folder[0] = 0;
+}
+
+static int set_number(const char *name, uint64_t x)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%llu", (unsigned long long)x);
+	return setenv(name, text, 1);
+}
+
+/* In the child only. */
+static int environment(const struct dryrun *d)
+{
+	const char *old = getenv("LD_LIBRARY_PATH");
+	char *path = NULL, out[sizeof d->folder + 32];
+	int bad = asprintf(&path, "%s%s%s", d->folder, old && *old ? ":" : "", old ? old : "") < 0;
+
+	snprintf(out, sizeof out, "%s/report.%%p.json", d->folder);
+	bad = bad || setenv("LD_LIBRARY_PATH", path, 1) || setenv("UMADVISE_DRYRUN_OUT", out, 1);
+	bad = bad || setenv("UMADVISE_DRYRUN_PROFILE", d->profile, 1) || setenv("UMADVISE_DRYRUN_CUDA", d->cuda, 1);
+	bad = bad || setenv("UMADVISE_DRYRUN_CPU", d->cpu, 1);
+	if (d->memory)
+		bad = bad || set_number("UMADVISE_DRYRUN_MEMORY", d->memory);
+	if (d->log)
+		bad = bad || setenv("UMADVISE_DRYRUN_LOG", d->log, 1);
+	free(path);
+	return bad ? -ENOMEM : 0;
+}
+
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	int keep = errno;
+
+	(void)context;
+	/* The kernel sends the terminal's signals to the whole group. */
+	if (child > 0 && info->si_code <= 0)
+		kill((pid_t)child, sig);
+	errno = keep;
+}
+
+static _Noreturn void become(const struct dryrun *d, const struct sigaction *before)
+{
+	for (size_t i = 0; i < N_PASSED; i++)
+		sigaction(passed_on[i], &before[i], NULL);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (!environment(d))
+		execv(d->path, d->program);
+	/* A script without its first line is the shell's, as everywhere. */
+	if (errno == ENOEXEC)
+		execvp(d->path, d->program);
+	tool_say("dryrun", "%s: %s", d->path, strerror(errno));
+	_exit(errno == ENOENT ? DRYRUN_NO_PROGRAM : DRYRUN_NO_EXEC);
+}
+
+int dryrun_run(struct dryrun *d)
+{
+	struct sigaction before[N_PASSED], act = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+	int status = 0;
+	pid_t pid, got;
+
+	fflush(NULL);
+	for (size_t i = 0; i < N_PASSED; i++)
+		sigaction(passed_on[i], &act, &before[i]);
+	pid = fork();
+	if (pid == 0)
+		become(d, before);
+	child = pid;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	if (pid < 0) {
+		tool_say("dryrun", "cannot start a process: %s", strerror(errno));
+		return DRYRUN_FAILED;
+	}
+	do
+		got = waitpid(pid, &status, 0);
+	while (got < 0 && errno == EINTR);
+	child = 0; /* the handlers stay: from here on, signals do not interrupt the tidying up */
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
