@@ -3,6 +3,7 @@
  * One device, named for its profile, with the attributes of a recent GPU. Contexts carry no state but their flags: all
  * are over the same device, and a thread has a stack of them.
  */
+#include "standin/report.h"
 #include "standin/standin.h"
 
 #include <stdio.h>
@@ -248,7 +249,7 @@ int cuDevicePrimaryCtxReset_v2(int device)
 {
 	int err = device_ok(device);
 
-	return err ? err : um_sim_sync(um_standin()->gpu);
+	return err ? err : um_report_sync(um_sim_sync(um_standin()->gpu));
 }
 
 UM_EXPORT int cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags);
@@ -412,7 +413,7 @@ int cuCtxSynchronize(void)
 
 	if (!err)
 		err = um_standin_fail("cuCtxSynchronize");
-	return err ? err : um_sim_sync(um_standin()->gpu);
+	return err ? err : um_report_sync(um_sim_sync(um_standin()->gpu));
 }
 
 UM_EXPORT int cuCtxSynchronize_v2(void *ctx);

@@ -2,6 +2,7 @@
  *
  * Events. One that was last recorded on a capturing stream stands for a place in that capture and for nothing else.
  */
+#include "standin/report.h"
 #include "standin/work.h"
 
 static UM_VEC(struct um_cuda_event *) events;
@@ -162,7 +163,7 @@ UM_CALL(cuEventSynchronize, void *event)
 {
 	int err = um_standin_enter(__func__);
 
-	return err ? err : ask(event, um_standin()->gpu->api->cudaEventSynchronize);
+	return err ? err : um_report_sync(ask(event, um_standin()->gpu->api->cudaEventSynchronize));
 }
 
 UM_CALL(cuEventElapsedTime, float *ms, void *start, void *end)

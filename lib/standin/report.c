@@ -227,7 +227,7 @@ void um_report_open(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void um_report_sync(void)
+int um_report_sync(int err)
 {
 	pthread_mutex_lock(&lock);
 	if (wanted() && ++waits > next_wait) {
@@ -235,6 +235,7 @@ void um_report_sync(void)
 		write_report(0);
 	}
 	pthread_mutex_unlock(&lock);
+	return err;
 }
 
 /* Which name is ours, with the id in the place of %p. */

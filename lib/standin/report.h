@@ -15,6 +15,6 @@
 #define UM_STANDIN_REPORT_H
 
 void um_report_open(void); /* the device is there */
-void um_report_sync(void); /* the program has waited for it */
+int um_report_sync(int err); /* the program has waited for it; returns `err` */
 
 #endif

@@ -27,7 +27,7 @@
  *     UMADVISE_DRYRUN_PROFILE   built-in name or file (default v100)
  *     UMADVISE_DRYRUN_MEMORY    bytes of device memory (default: the profile's)
  *     UMADVISE_DRYRUN_CUDA      driver version to imitate: 12.4 or 13.0 (default)
- *     UMADVISE_DRYRUN_OUT       file that the report (json) is written to when the process ends
+ *     UMADVISE_DRYRUN_OUT       file for the report (json); %p in it becomes the process's id: report.h
  *     UMADVISE_DRYRUN_LOG       file for the event log
  *     UMADVISE_DRYRUN_FAIL      NAME:N[:CODE],...: the N-th call of NAME (0: every one) returns CODE (default 1)
  *     UMADVISE_DRYRUN_MISSING   NAME,...: functions that this driver does not have

@@ -2,6 +2,7 @@
  *
  * The device is opened once in a process and stays until its end. Settings are read when they are first asked for.
  */
+#include "standin/report.h"
 #include "standin/standin.h"
 
 #include "io/profile_file.h"
@@ -71,7 +72,12 @@ static FILE *log_open(void)
 static int open_locked(void)
 {
 	const char *name = getenv("UMADVISE_DRYRUN_PROFILE"), *memory = getenv("UMADVISE_DRYRUN_MEMORY");
-	struct um_sim_options options = {.profile = &state.profile, .backed = 1, .poison = 1};
+	const char *cpu = getenv("UMADVISE_DRYRUN_CPU");
+	struct um_sim_options options = {.profile = &state.profile,
+	                                 .backed = 1,
+	                                 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
+	                                 .ledger = 1,
+	                                 .poison = 1};
 	struct um_diag diag;
 
 	if (um_profile_get(name && *name ? name : "v100", &state.profile, &diag)) {
@@ -91,11 +97,15 @@ static int open_locked(void)
 
 int um_standin_open(void)
 {
-	int err = UM_CUDA_OK;
+	int err = UM_CUDA_OK, new = 0;
 
 	um_standin_lock();
-	if (!opened)
+	if (!opened) {
 		err = open_locked();
+		new = !err;
+	}
 	um_standin_unlock();
+	if (new)
+		um_report_open();
 	return err;
 }

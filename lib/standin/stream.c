@@ -3,6 +3,7 @@
  * Streams: a handle stands for a stream of the simulator. The legacy default stream and each thread's own have a handle
  * without being created.
  */
+#include "standin/report.h"
 #include "standin/work.h"
 
 static UM_VEC(struct um_stream_handle *) streams;
@@ -330,7 +331,9 @@ UM_CALL(cuStreamSynchronize, void *stream)
 	um_stream sim;
 
 	err = err ? err : quiet(stream, &sim);
-	return err ? err : um_standin()->gpu->api->cudaStreamSynchronize(um_standin()->gpu, sim);
+	if (!err)
+		err = um_standin()->gpu->api->cudaStreamSynchronize(um_standin()->gpu, sim);
+	return um_report_sync(err);
 }
 UM_FORWARD(cuStreamSynchronize_ptsz, (void *s), cuStreamSynchronize(um_ptsz(s)))
 
