@@ -32,11 +32,16 @@ grep -oh 'umadv_[a-z_]*' doc/umadvise.[37] | grep -vxE 'umadv_(options|op_info|u
 is "$(only "$tmp/named" "$tmp/api")" "" "and the manuals name no other"
 
 grep -oh 'UMADVISE_[A-Z]\+' include/umadvise.h | grep -v '^UMADVISE_H$' >"$tmp/env"
-grep -oh 'getenv("UMADVISE_[A-Z]*' -r lib --include='*.c' | sed 's/.*"//' >"$tmp/read"
+grep -oh 'getenv("UMADVISE_[A-Z_]*' -r lib --include='*.c' | sed 's/.*"//' >"$tmp/all"
+grep -v '^UMADVISE_DRYRUN_' "$tmp/all" >"$tmp/read"
 sed -n '/^.SH ENVIRONMENT/,/^.SH SEE/s/^\.B \(UMADVISE_[A-Z]*\)$/\1/p' doc/umadvise.7 >"$tmp/man"
 is "$(only "$tmp/env" "$tmp/man")" "" "umadvise(7) has every variable of the header"
 is "$(only "$tmp/read" "$tmp/man")" "" "and every one that is read"
 is "$(only "$tmp/man" "$tmp/env")" "" "and no other"
+grep '^UMADVISE_DRYRUN_' "$tmp/all" >"$tmp/read"
+grep -oh 'UMADVISE_DRYRUN_[A-Z]*' doc/dryrun.md >"$tmp/man"
+is "$(only "$tmp/read" "$tmp/man")" "" "doc/dryrun.md has every variable of the stand-in"
+is "$(only "$tmp/man" "$tmp/read")" "" "and no other"
 
 sed -n 's/^\tFIELD(\([a-z0-9_]*\),.*/`\1`/p' lib/io/profile_file.c >"$tmp/keys"
 ok "profiles have keys" test -s "$tmp/keys"
@@ -45,7 +50,7 @@ is "$(only "$tmp/keys" "$tmp/man")" "" "and each is in doc/profiles.md or doc/si
 
 # The tool's own help against its manual, verb by verb.
 if [ -x "${UMADVISE:-}" ]; then
-	for verb in simulate plan calibrate trace; do
+	for verb in simulate plan calibrate dryrun trace; do
 		"$UMADVISE" "$verb" --help | grep -oE '(^|[ ,])--[a-z-]+' | tr -d ' ,'
 	done >"$tmp/help"
 	sed 's/\\-/-/g' tools/umadvise.1 | grep -oE -- '--[a-z-]+' >"$tmp/man"

@@ -29,8 +29,8 @@ static const char usage[] =
 	"  --format F            table (default), json or csv\n"
 	"  -o, --output FILE     write the table there\n"
 	"  -h, --help            this text\n\n"
-	"Exit status: the program's; 128 + n if signal n ended it; 125 if it could not be run, 126 if it is no program,\n"
-	"127 if it was not found.\n\n"
+	"Exit status: the program's; 128 + n if signal n ended it; 125 if it could not be run, 126 if it is no\n"
+	"program, 127 if it was not found.\n\n"
 	"Examples:\n"
 	"  umadvise dryrun -- ./conjugateGradientUM\n"
 	"  umadvise dryrun --profile a100 --memory 256MiB --format json -o out.json -- ./solver -n 100\n";

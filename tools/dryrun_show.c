@@ -137,8 +137,8 @@ static void table_sums(FILE *to, const json_t *o)
 	     ms(o, "stall_ns"));
 	line(to, "work", "%llu kernels, %llu computed by host functions; %llu copies and fills; %llu host functions",
 	     LLU(o, "kernels"), LLU(o, "kernels_computed"), LLU(o, "copies"), LLU(o, "host_functions"));
-	line(to, "allocated at peak", "%.1f MiB managed, %.1f MiB device, %.1f MiB pinned", mib(o, "managed_peak_bytes"),
-	     mib(o, "device_peak_bytes"), mib(o, "pinned_peak_bytes"));
+	line(to, "allocated at peak", "%.1f MiB managed, %.1f MiB device, %.1f MiB pinned",
+	     mib(o, "managed_peak_bytes"), mib(o, "device_peak_bytes"), mib(o, "pinned_peak_bytes"));
 	line(to, "resident at peak", "%.1f MiB of managed memory", mib(o, "resident_peak_bytes"));
 	line(to, "GPU faults", "%llu in %llu batches", LLU(o, "faults"), LLU(o, "batches"));
 	line(to, "CPU faults", "%llu%s", LLU(o, "cpu_faults"),
@@ -193,7 +193,7 @@ static void table(FILE *to, const struct reports *r)
 	}
 }
 
-/* --- JSON, CSV ------------------------------------------------------------------------------------------------------ */
+/* --- JSON, CSV --------------------------------------------------------------------------------------------------- */
 
 static int write_json(FILE *to, const struct reports *r)
 {

@@ -47,7 +47,8 @@ struct um_ledger {
 };
 
 /* Calls `fn` with the sums as they are now; it must not call the device. May itself be called from anywhere, also while
- * a kernel's host code runs: 0; -ENOENT without a ledger; -EBUSY where another thread is inside the device for seconds. */
+ * a kernel's host code runs. 0; -ENOENT: there is no ledger; -EBUSY: another thread is inside the device for seconds.
+ */
 int um_sim_ledger_show(struct um_gpu *gpu,
                        void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger),
                        void *user);

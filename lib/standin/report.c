@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables show the rows that cost most, by stall, then faults, then bytes, then order. Everything about a kernel that
- * has no row of its own, or an allocation that has none, is in the sums.
+ * The tables show the rows that cost most: by stall, then faults, then bytes, then order. What is in row 0 of the
+ * ledger is in the sums only.
  */
 #include "standin/report.h"
 

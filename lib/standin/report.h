@@ -6,9 +6,9 @@
  * out   UMADVISE_DRYRUN_OUT: one JSON object, schema "umdryrun/1" (doc/dryrun.md); %p in the name is the process's id
  * owns  that file
  *
- * The file is written when the library is loaded (empty), when the device is opened, when the program has waited for the
- * device, and when the process ends; always as a whole, under another name first. So a process that is killed leaves
- * what it had done when it last waited: of the first 64 waits exactly, later on within a sixty-fourth. A child of fork
+ * The file is written when the library is loaded (empty), when the device is opened, when the program has waited for
+ * it, and when the process ends; always as a whole, under another name first. So a process that is killed leaves what
+ * it had done when it last waited: of the first 64 waits exactly, later on within a sixty-fourth. A child of fork
  * writes nothing.
  */
 #ifndef UM_STANDIN_REPORT_H
