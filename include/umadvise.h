@@ -219,6 +219,8 @@ struct umadv_stats {
 	uint64_t plan_ns; /* predicted steady iteration, 0 without a plan */
 	uint64_t in_core_ns; /* the same with unlimited memory */
 	uint64_t budget_bytes, plan_peak_bytes;
+	uint64_t captured; /* ops announced on a stream that was being captured: ignored */
+	uint64_t measured; /* ops of the current plan whose times were measured on the device */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "advisor.h"
 
+#include "process.h"
+
+#include "gpu/device.h"
 #include "gpu/null.h"
 #include "gpu/sim.h"
 #include "io/profile_file.h"
-#include "io/umtrace.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -78,45 +80,91 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes)
 	return 1;
 }
 
-static int open_device(struct umadv *adv, struct um_gpu *gpu, const struct um_profile *profile)
+/* A context without a device: allocations are host memory. */
+static int open_none(struct umadv *adv, const char *why)
 {
-	const struct umadv_options *o = &adv->options.pub;
-	const char *name = o->profile ? o->profile : "v100";
+	int err = um_null_open(&adv->gpu, UINT64_MAX / 2, 0);
+
+	if (err)
+		return err;
+	adv->gpu->caps.concurrent_managed = 0;
+	snprintf(adv->gpu->caps.name, sizeof adv->gpu->caps.name, "none");
+	snprintf(adv->gpu->caps.why, sizeof adv->gpu->caps.why, "%s", why);
+	return 0;
+}
+
+/* The CUDA device of the process. What else is allocated on it needs room, too: some of what is free is left. */
+static int open_cuda(struct umadv *adv)
+{
+	struct um_device_options options = {.ordinal = -1};
+	char why[160] = "";
+	int err = um_device_open(&adv->gpu, &options, why, sizeof why);
+
+	if (err == -ENODEV) {
+		um_advisor_log(adv, UMADV_LOG_WARN, "%s: no hints are issued", why);
+		return open_none(adv, why);
+	}
+	if (err)
+		return err;
+	adv->cuda = 1;
+	if (*adv->gpu->caps.why)
+		um_advisor_log(adv, UMADV_LOG_WARN, "%s: %s", adv->gpu->caps.name, adv->gpu->caps.why);
+	return 0;
+}
+
+/* How the device does things: as the user says, as the stand-in says, or as a device of this name is assumed to. */
+static int find_profile(struct umadv *adv)
+{
+	const char *name = adv->options.pub.profile;
+	const struct um_profile *assumed;
 	struct um_diag diag;
 	char line[800];
-	int err = 0;
+	int err;
 
-	um_diag_init(&diag, name);
-	if (profile)
-		adv->profile = *profile;
-	else
-		err = um_profile_get(name, &adv->profile, &diag);
+	if (!name && adv->cuda && !um_device_standin_profile(adv->gpu, &adv->profile))
+		return 0;
+	if (!name && adv->cuda && (assumed = um_profile_of_device(adv->gpu->caps.name))) {
+		adv->profile = *assumed;
+		return 0;
+	}
+	um_diag_init(&diag, name ? name : "v100");
+	err = um_profile_get(name ? name : "v100", &adv->profile, &diag);
 	if (err) {
 		um_diag_line(&diag, line, sizeof line);
 		um_advisor_log(adv, UMADV_LOG_ERROR, "profile %s", line);
-		if (gpu)
-			gpu->api->close(gpu);
-		return err;
+	} else if (!name && adv->cuda) {
+		um_advisor_log(adv, UMADV_LOG_INFO, "no profile of %s: taken for a v100; umadvise calibrate makes one",
+			       adv->gpu->caps.name);
 	}
-	if (gpu) {
-		adv->gpu = gpu;
-	} else if (o->device == UMADV_DEVICE_SIM) {
+	return err;
+}
+
+static int open_device(struct umadv *adv, const struct um_profile *profile)
+{
+	const struct umadv_options *o = &adv->options.pub;
+	int err = 0;
+
+	if (!adv->gpu && o->device == UMADV_DEVICE_AUTO)
+		err = open_cuda(adv);
+	else if (!adv->gpu && o->device == UMADV_DEVICE_NONE)
+		err = open_none(adv, "no device was asked for");
+	if (profile)
+		adv->profile = *profile;
+	else if (!err)
+		err = find_profile(adv);
+	if (!err && !adv->gpu) {
 		struct um_sim_options so = {
 			.profile = &adv->profile, .capacity = o->budget, .backed = 1, .poison = o->check};
 
 		err = um_sim_open(&adv->gpu, &so);
-	} else {
-		err = um_null_open(&adv->gpu, UINT64_MAX / 2, 0);
-		if (!err) {
-			adv->gpu->caps.concurrent_managed = 0;
-			snprintf(adv->gpu->caps.why, sizeof adv->gpu->caps.why,
-				 "this version drives the simulated GPU only: no hints are issued");
-		}
+		adv->simulated = !err;
 	}
 	if (err)
 		return err;
-	adv->simulated = adv->gpu->caps.virtual_time;
+	adv->real = adv->gpu->caps.concurrent_managed && !adv->gpu->caps.virtual_time;
 	adv->budget = o->budget ? o->budget : adv->gpu->caps.capacity;
+	if (!o->budget && adv->real)
+		adv->budget -= adv->budget / 20; /* others allocate there, too */
 	return 0;
 }
 
@@ -135,6 +183,8 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 		return -ENOMEM;
 	}
 	pthread_mutex_init(&adv->lock, NULL);
+	adv->gpu = gpu;
+	adv->simulated = gpu && gpu->caps.virtual_time;
 	host.user = adv;
 	um_registry_init(&adv->registry);
 	um_iteration_init(&adv->last);
@@ -147,15 +197,12 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	err = um_options_take(&adv->options, options);
 	if (err == -EINVAL)
 		um_advisor_log(adv, UMADV_LOG_ERROR, "%s", adv->options.problem);
-	if (err) {
-		if (gpu)
-			gpu->api->close(gpu);
-		goto fail;
-	}
-	err = open_device(adv, gpu, profile);
+	if (!err)
+		err = open_device(adv, profile);
+	um_pool_init(&adv->pool, adv->gpu);
+	um_stopwatch_init(&adv->stopwatch, adv->gpu);
 	if (err)
 		goto fail;
-	um_pool_init(&adv->pool, adv->gpu);
 	err = um_recorder_init(&adv->recorder);
 	if (!err)
 		err = um_learner_init(&adv->learner);
@@ -170,14 +217,14 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	}
 	if (adv->options.pub.trace) {
 		um_diag_init(&diag, adv->options.pub.trace);
-		if (um_umtrace_writer_open(&adv->writer, adv->options.pub.trace, "libumadvise", "program", &diag)) {
+		if (um_tracing_open(&adv->tracing, adv->options.pub.trace, adv->real ? adv->gpu : NULL, &diag)) {
 			um_diag_line(&diag, line, sizeof line);
 			um_advisor_warn(adv, UM_WARN_TRACE, "no trace is written: %s", line);
-			adv->writer = NULL;
 		}
 	}
 	um_advisor_log(adv, UMADV_LOG_INFO, "%s, budget %llu MiB, strategy %s", adv->gpu->caps.name,
 		       (unsigned long long)(adv->budget >> 20), um_strategy_name(adv->options.strategy));
+	um_process_add(adv);
 	*out = adv;
 	return 0;
 fail:
@@ -185,14 +232,22 @@ fail:
 	return err;
 }
 
+void um_advisor_quiesce(struct umadv *adv)
+{
+	um_executor_close(adv->executor);
+	adv->executor = NULL;
+	if (um_tracing_close(&adv->tracing))
+		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
+}
+
 void um_advisor_close(struct umadv *adv)
 {
-	if (!adv)
+	if (!adv || adv->generation != um_process_generation)
 		return;
-	um_executor_close(adv->executor);
-	if (adv->writer && um_umtrace_writer_close(adv->writer, 1))
-		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
+	um_process_remove(adv);
+	um_advisor_quiesce(adv);
 	if (adv->gpu) {
+		um_stopwatch_fini(&adv->stopwatch);
 		um_pool_fini(&adv->pool);
 		um_registry_fini(&adv->registry);
 		adv->gpu->api->close(adv->gpu);
@@ -217,15 +272,28 @@ void um_advisor_close(struct umadv *adv)
 
 /* --- events, iterations, figures ---------------------------------------------------------------------------------- */
 
-void um_advisor_feed(struct umadv *adv, const struct um_event *e)
+void um_advisor_feed(struct umadv *adv, const struct um_event *e, um_stream stream)
 {
 	if (um_sink_feed(&adv->recorder.sink, e))
 		adv->stats.errors++;
-	if (adv->writer && um_sink_feed(adv->writer, e)) {
-		um_umtrace_writer_close(adv->writer, 0);
-		adv->writer = NULL;
+	if (um_tracing_feed(&adv->tracing, e, stream))
 		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
+}
+
+/* A device that was lost takes no more hints: the error is the program's own, and it will hear of it. */
+static void look_after_device(struct umadv *adv)
+{
+	int code = adv->cuda ? um_device_lost(adv->gpu) : 0;
+
+	if (code && adv->executor) {
+		um_advisor_warn(adv, UM_WARN_LOST, "the device reported error %d: no more hints", code);
+		um_executor_close(adv->executor);
+		adv->executor = NULL;
 	}
+	if (adv->executor && um_executor_stuck(adv->executor))
+		um_advisor_warn(adv, UM_WARN_GATES,
+				"hints and ops share a hardware queue: ops do not wait for hints any more. "
+				"CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
 }
 
 int um_advisor_iter(struct umadv *adv, const char *name)
@@ -238,10 +306,11 @@ int um_advisor_iter(struct umadv *adv, const char *name)
 			adv->stats.first_hinted_iteration = adv->iteration - 1;
 	}
 	adv->hinted = 0;
+	look_after_device(adv);
 	um_recorder_take(&adv->recorder, &adv->last);
 	e.iter.n = adv->iteration;
 	e.iter.name = name;
-	um_advisor_feed(adv, &e);
+	um_advisor_feed(adv, &e, NULL);
 	if (adv->executor) {
 		if (adv->iteration)
 			um_advisor_learn(adv);

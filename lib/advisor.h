@@ -25,6 +25,8 @@
 #include "replay/cursor.h"
 #include "replay/executor.h"
 #include "replay/program.h"
+#include "stopwatch.h"
+#include "tracing.h"
 
 #include <pthread.h>
 
@@ -37,22 +39,37 @@ struct um_closure {
 	size_t bytes, cap;
 };
 
-enum um_warned { UM_WARN_POINTER = 1, UM_WARN_PLAN = 2, UM_WARN_TRACE = 4 };
+enum um_warned {
+	UM_WARN_POINTER = 1,
+	UM_WARN_PLAN = 2,
+	UM_WARN_TRACE = 4,
+	UM_WARN_LOST = 8,
+	UM_WARN_CAPTURE = 16,
+	UM_WARN_GATES = 32
+};
 
 struct umadv {
 	pthread_mutex_t lock; /* guards everything below */
 	struct um_options options;
 	unsigned warned; /* enum um_warned: each cause is said once */
 
+	struct umadv *next_context; /* process.c */
+	unsigned generation;
+
 	struct um_gpu *gpu;
-	int simulated;
+	int simulated; /* the simulated GPU of this process: what umadv_sim_* work on */
+	int real; /* time is real: ops are measured */
+	int cuda; /* opened by um_device_open: errors may be sticky */
 	struct um_profile profile;
 	uint64_t budget;
 
 	struct um_registry registry;
 	struct um_pool pool;
 	struct um_recorder recorder;
-	struct um_sink *writer; /* umtrace, or NULL */
+	struct um_tracing tracing; /* the umtrace that is written */
+	struct um_stopwatch stopwatch; /* of the plan's ops, on a real device */
+	uint64_t stopwatch_signature; /* whose ops it measures, or has measured */
+	int timed; /* the plan was made from measured times, or they are as was assumed */
 	struct um_iteration last; /* the finished iteration */
 	struct um_learner learner;
 
@@ -101,8 +118,11 @@ uint64_t um_advisor_hints(const struct umadv *adv); /* asked for so far, issued 
 /* Takes a plan (read, checked) to start warm from. */
 int um_advisor_warm(struct umadv *adv, struct um_plan *plan);
 
-/* An event to whoever listens: the recorder, and the trace being written. */
-void um_advisor_feed(struct umadv *adv, const struct um_event *e);
+/* Ends all that works behind the scenes: helper threads, hints, the trace. The context goes on without them. */
+void um_advisor_quiesce(struct umadv *adv);
+
+/* An event to whoever listens: the recorder, and the trace being written. `stream`: of an op. */
+void um_advisor_feed(struct umadv *adv, const struct um_event *e, um_stream stream);
 
 /* Managed memory that was ever given out, in whole blocks: an array to be freed (NULL: no memory) and its length. */
 size_t um_advisor_used(const struct umadv *adv, struct um_executor_range **out);

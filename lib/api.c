@@ -3,6 +3,7 @@
  * api.c - the public functions: checks, the one lock, hand-over
  */
 #include "advisor.h"
+#include "process.h"
 
 #include "gpu/sim.h"
 #include "io/plan_file.h"
@@ -70,9 +71,12 @@ void umadv_close(struct umadv *adv)
 	um_advisor_close(adv);
 }
 
-#define LOCKED(adv, expr)                                                                                              \
+/* `dead`: what a context that was open before a fork returns in the child. */
+#define LOCKED(adv, dead, expr)                                                                                        \
 	do {                                                                                                           \
 		int locked_err;                                                                                        \
+		if ((adv)->generation != um_process_generation)                                                        \
+			return (dead);                                                                                 \
 		pthread_mutex_lock(&(adv)->lock);                                                                      \
 		locked_err = (expr);                                                                                   \
 		pthread_mutex_unlock(&(adv)->lock);                                                                    \
@@ -83,7 +87,7 @@ int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, e
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_alloc(adv, bytes, name, (enum um_role)role, ptr));
+	LOCKED(adv, -ENODEV, um_advisor_alloc(adv, bytes, name, (enum um_role)role, ptr));
 }
 
 int umadv_free(struct umadv *adv, void *ptr)
@@ -92,35 +96,35 @@ int umadv_free(struct umadv *adv, void *ptr)
 		return -EINVAL;
 	if (!ptr)
 		return 0;
-	LOCKED(adv, um_advisor_free(adv, ptr));
+	LOCKED(adv, 0, um_advisor_free(adv, ptr));
 }
 
 int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role)
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_adopt(adv, ptr, bytes, name, (enum um_role)role));
+	LOCKED(adv, 0, um_advisor_adopt(adv, ptr, bytes, name, (enum um_role)role));
 }
 
 int umadv_disown(struct umadv *adv, void *ptr, size_t bytes)
 {
 	if (!adv || !ptr || !bytes)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_disown(adv, ptr, bytes));
+	LOCKED(adv, 0, um_advisor_disown(adv, ptr, bytes));
 }
 
 int umadv_transient(struct umadv *adv, void *ptr)
 {
 	if (!adv || !ptr)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_transient(adv, ptr));
+	LOCKED(adv, 0, um_advisor_transient(adv, ptr));
 }
 
 int umadv_dead(struct umadv *adv, void *ptr)
 {
 	if (!adv || !ptr)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_dead(adv, ptr));
+	LOCKED(adv, 0, um_advisor_dead(adv, ptr));
 }
 
 int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses)
@@ -129,7 +133,7 @@ int umadv_op(struct umadv *adv, void *stream, const char *name, const struct uma
 
 	if (!adv || (n_uses && !uses))
 		return -EINVAL;
-	LOCKED(adv, um_advisor_op(adv, stream, name, &info));
+	LOCKED(adv, 0, um_advisor_op(adv, stream, name, &info));
 }
 
 int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *given)
@@ -142,14 +146,14 @@ int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct 
 	if ((info.n_uses && !info.uses) || (info.n_relaunch_outs && !info.relaunch_outs) ||
 	    (info.relaunch_arg_bytes && !info.relaunch_arg) || !(info.flops >= 0) || !(info.bytes >= 0))
 		return -EINVAL;
-	LOCKED(adv, um_advisor_op(adv, stream, name, &info));
+	LOCKED(adv, 0, um_advisor_op(adv, stream, name, &info));
 }
 
 int umadv_iter(struct umadv *adv, const char *name)
 {
 	if (!adv)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_iter(adv, name));
+	LOCKED(adv, 0, um_advisor_iter(adv, name));
 }
 
 int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)
@@ -159,6 +163,8 @@ int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)
 
 	if (!adv || size < sizeof size || size > 4096)
 		return -EINVAL;
+	if (adv->generation != um_process_generation)
+		return -ENODEV;
 	pthread_mutex_lock(&adv->lock);
 	um_advisor_stats(adv, &all);
 	pthread_mutex_unlock(&adv->lock);
@@ -177,7 +183,7 @@ int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps)
 	struct umadv_caps all = {.managed = c->concurrent_managed,
 				 .discard = c->discard,
 				 .gate = c->stream_values,
-				 .simulated = adv->simulated,
+				 .simulated = c->virtual_time,
 				 .capacity = c->capacity};
 
 	memcpy(all.device, c->name, sizeof all.device);
@@ -208,14 +214,14 @@ int umadv_save_plan(struct umadv *adv, const char *path)
 {
 	if (!adv || !path)
 		return -EINVAL;
-	LOCKED(adv, save_plan(adv, path));
+	LOCKED(adv, -ENODEV, save_plan(adv, path));
 }
 
 int umadv_load_plan(struct umadv *adv, const char *path)
 {
 	if (!adv || !path)
 		return -EINVAL;
-	LOCKED(adv, load_plan(adv, path));
+	LOCKED(adv, -ENODEV, load_plan(adv, path));
 }
 
 const char *umadv_strerror(int err)
@@ -262,21 +268,21 @@ int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *
 {
 	if (!adv)
 		return -EINVAL;
-	LOCKED(adv, um_advisor_run(adv, stream, fn, arg));
+	LOCKED(adv, -ENODEV, um_advisor_run(adv, stream, fn, arg));
 }
 
 int umadv_sim_sync(struct umadv *adv)
 {
 	if (!adv)
 		return -EINVAL;
-	LOCKED(adv, !adv->simulated ? -ENODEV : um_sim_sync(adv->gpu) ? -EIO : 0);
+	LOCKED(adv, -ENODEV, !adv->simulated ? -ENODEV : um_sim_sync(adv->gpu) ? -EIO : 0);
 }
 
 uint64_t umadv_sim_now(struct umadv *adv)
 {
 	uint64_t now = 0;
 
-	if (!adv)
+	if (!adv || adv->generation != um_process_generation)
 		return 0;
 	pthread_mutex_lock(&adv->lock);
 	if (adv->simulated)

@@ -7,12 +7,16 @@
 #include "plan/planner.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Behind every address that a device may return: where the planner may pretend that there is more memory. */
 #define GROW_AT (1ull << 56)
+
+/* Measured times that differ from those planned with by this share of the iteration make a new plan. */
+#define TIMES_DIFFER 0.03
 
 /* The plan ends: left in the middle, or followed to the end of the iteration. */
 static void drop_plan(struct umadv *adv, int followed)
@@ -43,9 +47,46 @@ void um_advisor_leave(struct umadv *adv)
 		       (unsigned long long)(adv->iteration - 1), adv->cursor.op, adv->cursor.sched->ops.n);
 }
 
+/* The stopwatch has measured the ops of this schedule. */
+static int has_times(const struct umadv *adv, const struct um_schedule *s)
+{
+	return adv->stopwatch.state == UM_STOPWATCH_DONE && adv->stopwatch_signature == s->signature &&
+	       adv->stopwatch.ns.n == s->ops.n;
+}
+
+/* Are measured times so different from those planned with that a new plan may be worth it? */
+static int times_differ(const struct umadv *adv)
+{
+	const struct um_schedule *s = &adv->plan.sched;
+	double sum = 0, off = 0;
+
+	for (size_t i = 0; i < s->ops.n; i++) {
+		double planned = (double)s->ops.at[i].ns, ns = (double)adv->stopwatch.ns.at[i];
+
+		sum += planned;
+		off += ns ? fabs(ns - planned) : 0;
+	}
+	return off > sum * TIMES_DIFFER;
+}
+
+/* Measures the next iterations, if the device is real and the plan's times are not measured yet. */
+static void measure(struct umadv *adv)
+{
+	const struct um_schedule *s = &adv->plan.sched;
+
+	adv->timed = has_times(adv, s);
+	if (!adv->real || adv->timed)
+		return;
+	adv->stopwatch_signature = s->signature;
+	if (um_stopwatch_begin(&adv->stopwatch, (uint32_t)s->ops.n))
+		um_stopwatch_off(&adv->stopwatch);
+}
+
 /* Durations for the planner: measured, said, or estimated from what is touched. */
 static void fill_times(const struct umadv *adv, struct um_schedule *s)
 {
+	for (size_t i = 0; i < s->ops.n && has_times(adv, s); i++)
+		s->ops.at[i].ns = adv->stopwatch.ns.at[i];
 	for (size_t i = 0; i < s->ops.n; i++) {
 		struct um_sched_op *op = &s->ops.at[i];
 		struct um_cost cost = op->cost;
@@ -201,6 +242,8 @@ static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 		goto fail;
 	adv->adopt = 1;
 	adv->fresh = 1;
+	measure(adv);
+	adv->stats.measured = adv->timed ? adv->plan.sched.ops.n : 0;
 	adv->stats.plan_peak_bytes = figures.peak_bytes;
 	um_advisor_log(adv, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
@@ -267,6 +310,8 @@ void um_advisor_learn(struct umadv *adv)
 	const struct um_cursor *c = &adv->cursor;
 	int have = adv->plan.sched.ops.n != 0;
 	int followed = have && c->on && c->op == c->sched->ops.n;
+	int measured = adv->real && um_stopwatch_end(&adv->stopwatch, followed) && have && !adv->timed &&
+		       has_times(adv, &adv->plan.sched);
 	int first = adv->fresh; /* what was placed before the plan may have been in the way */
 	struct um_schedule s;
 	int changed = 0;
@@ -281,7 +326,15 @@ void um_advisor_learn(struct umadv *adv)
 		um_advisor_leave(adv); /* the iteration stopped short */
 	adv->last_signature = adv->last.signature;
 	adv->fresh = 0;
-	if (followed) {
+	if (measured) {
+		adv->timed = 1;
+		adv->stats.measured = adv->plan.sched.ops.n;
+		measured = times_differ(adv);
+	}
+	if (followed && measured && !err) {
+		follow(adv, &s, 1);
+		adv->confirmed = 1;
+	} else if (followed) {
 		adv->confirmed = 1;
 		if (err || adv->replans >= UM_MAX_REPLANS ||
 		    (!changed && (!adv->misplaced || first) && !out_of_step(&adv->plan.sched))) {

@@ -47,7 +47,7 @@ static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const ch
 	e.alloc.bytes = bytes;
 	e.alloc.name = t->name;
 	e.alloc.role = role;
-	um_advisor_feed(adv, &e);
+	um_advisor_feed(adv, &e, NULL);
 	if (adv->cursor.on && adv->cursor.sched && um_cursor_alloc(&adv->cursor, t))
 		um_advisor_leave(adv);
 	adv->stats.tensors_live++;
@@ -102,7 +102,7 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 		return -EINVAL;
 	e.free.id = t->id;
 	e.free.tensor = t;
-	um_advisor_feed(adv, &e);
+	um_advisor_feed(adv, &e, NULL);
 	um_registry_remove(&adv->registry, t);
 	adv->stats.tensors_live--;
 	if (!inner)
@@ -170,6 +170,6 @@ int um_advisor_dead(struct umadv *adv, void *ptr)
 	t->flags |= UM_TENSOR_DEAD;
 	e.free.id = t->id;
 	e.free.tensor = t;
-	um_advisor_feed(adv, &e);
+	um_advisor_feed(adv, &e, NULL);
 	return 0;
 }

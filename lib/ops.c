@@ -173,11 +173,27 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
 		um_advisor_leave(adv);
 }
 
+/* What is captured does not run now, and a call on a capturing stream would become part of the graph, or spoil it. */
+static int capturing(struct umadv *adv, um_stream stream)
+{
+	int status = 0, code = adv->gpu->api->cudaStreamIsCapturing(adv->gpu, stream, &status);
+
+	if (code ? code != UM_CUDA_CAPTURING && code != UM_CUDA_CAPTURE_IMPLICIT : !status)
+		return 0;
+	adv->stats.captured++;
+	um_advisor_warn(adv, UM_WARN_CAPTURE,
+			"ops are announced on a stream that is being captured: ignored. Announce the launch of the graph");
+	return 1;
+}
+
 int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
 {
 	struct um_event e = {.kind = UM_EV_OP};
-	int err = resolve(adv, info->uses, info->n_uses);
+	int err;
 
+	if (capturing(adv, stream))
+		return 0;
+	err = resolve(adv, info->uses, info->n_uses);
 	if (!err && info->relaunch)
 		err = resolve_outs(adv, info);
 	if (!err)
@@ -207,7 +223,8 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	};
 	if (adv->gpu->api->announce)
 		announce(adv, stream, &e.op.cost);
-	um_advisor_feed(adv, &e);
+	um_advisor_feed(adv, &e, stream);
+	um_stopwatch_stop_op(&adv->stopwatch, stream);
 	if (adv->executor)
 		replay(adv, &e.op, stream);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
@@ -217,6 +234,9 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 		adv->uses.at[i].tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	}
 	adv->stats.ops++;
+	if (adv->stopwatch.state == UM_STOPWATCH_RUNS && adv->cursor.on)
+		um_stopwatch_start_op(&adv->stopwatch, stream, adv->cursor.op - 1);
+	um_tracing_launch(&adv->tracing);
 	return 0;
 }
 

@@ -89,6 +89,22 @@ static void give_back(struct um_pool *a, uint64_t addr, uint64_t bytes)
 	um_heap_give(&a->heap[region_of(a, addr)->aside], addr, bytes);
 }
 
+/* Records on the streams that have no event yet. */
+static void record_missing(struct um_pool *a, struct um_pool_waiting *w)
+{
+	for (unsigned i = 0; i < a->n_streams; i++) {
+		if (!(w->missing & 1u << i))
+			continue;
+		if (!w->events[i] &&
+		    a->gpu->api->cudaEventCreateWithFlags(a->gpu, &w->events[i], UM_EVENT_DISABLE_TIMING)) {
+			w->events[i] = NULL;
+			continue;
+		}
+		if (!a->gpu->api->cudaEventRecord(a->gpu, w->events[i], a->streams[i]))
+			w->missing &= ~(1u << i);
+	}
+}
+
 /* Gives the heap what no stream uses any more. */
 static void settle_waiting(struct um_pool *a)
 {
@@ -97,6 +113,10 @@ static void settle_waiting(struct um_pool *a)
 	for (; done < a->waiting.n; done++) {
 		struct um_pool_waiting *w = &a->waiting.at[done];
 
+		if (w->missing)
+			record_missing(a, w);
+		if (w->missing)
+			goto stop;
 		for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
 			if (w->events[i] && a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) == UM_CUDA_NOT_READY)
 				goto stop;
@@ -140,7 +160,7 @@ int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes)
 
 void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
-	struct um_pool_waiting w = {addr, bytes, {0}};
+	struct um_pool_waiting w = {.addr = addr, .bytes = bytes};
 
 	if (a->crowded)
 		return;
@@ -148,19 +168,16 @@ void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 		give_back(a, addr, bytes);
 		return;
 	}
-	int err = um_vec_reserve(&a->waiting, 1);
-
-	for (unsigned i = 0; i < a->n_streams && !err; i++)
-		err = a->gpu->api->cudaEventCreateWithFlags(a->gpu, &w.events[i], UM_EVENT_DISABLE_TIMING) ||
-		      a->gpu->api->cudaEventRecord(a->gpu, w.events[i], a->streams[i]);
-	if (err) {
-		/* Without an event the order must come from waiting here. */
+	if (um_vec_reserve(&a->waiting, 1)) {
+		/* Without a place in the list the order must come from waiting here. */
 		for (unsigned i = 0; i < a->n_streams; i++)
-			a->gpu->api->cudaStreamSynchronize(a->gpu, a->streams[i]);
-		drop_events(a, &w);
+			if (a->gpu->api->cudaStreamSynchronize(a->gpu, a->streams[i]))
+				return; /* never used again: nobody can tell when it may be */
 		give_back(a, addr, bytes);
 		return;
 	}
+	w.missing = (1u << a->n_streams) - 1;
+	record_missing(a, &w);
 	a->waiting.at[a->waiting.n++] = w;
 }
 

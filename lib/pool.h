@@ -32,6 +32,7 @@ struct um_pool_region {
 struct um_pool_waiting {
 	uint64_t addr, bytes;
 	um_event_handle events[UM_POOL_STREAMS];
+	unsigned missing; /* bit i: stream i could take no event (it is being captured): to be tried again */
 };
 
 struct um_pool {

@@ -68,6 +68,7 @@ enum um_cuda_error {
 	UM_CUDA_LOST = -1 /* not CUDA's: after a sticky error, a fork, or while the process ends, nothing is called */
 };
 
+#define UM_EVENT_BLOCKING_SYNC 1u /* cudaEventBlockingSync: who waits for it sleeps */
 #define UM_EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 #define UM_STREAM_NON_BLOCKING 1u /* cudaStreamNonBlocking */
 #define UM_WAIT_VALUE_GEQ 0u /* CU_STREAM_WAIT_VALUE_GEQ: (int32_t)(*addr - value) >= 0 */
@@ -91,7 +92,13 @@ struct um_gpu_caps {
  * Where time is real the library runs it in a thread of its own; where it is virtual the device below runs it at the
  * right simulated time (worker_start is then not NULL), calls made from step() taking the worker's own simulated time.
  */
-enum um_step_kind { UM_STEP_AGAIN, UM_STEP_IDLE, UM_STEP_WAIT, UM_STEP_STOP };
+enum um_step_kind {
+	UM_STEP_AGAIN,
+	UM_STEP_IDLE, /* nothing to do until something new is put */
+	UM_STEP_POLL, /* real time only: nothing to do now, but the world must be watched */
+	UM_STEP_WAIT,
+	UM_STEP_STOP
+};
 
 struct um_step {
 	enum um_step_kind kind;

@@ -150,6 +150,7 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 		         t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
 		break;
 	case UM_STEP_IDLE:
+	case UM_STEP_POLL:
 		l->state = l->poked ? UM_SIM_READY : UM_SIM_ASLEEP;
 		break;
 	case UM_STEP_WAIT:

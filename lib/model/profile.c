@@ -68,6 +68,20 @@ const struct um_profile *um_profile_find(const char *name)
 	return NULL;
 }
 
+const struct um_profile *um_profile_of_device(const char *device)
+{
+	/* Before a name, those that contain it. */
+	static const char *const names[][2] = {
+		{"GH200", "gh200"}, {"H200", "h200"}, {"H100", "h100"}, {"A100", "a100"}, {"V100", "v100"},
+		{"RTX 4090", "rtx4090"}, {"GTX 1080 Ti", "1080ti"}, {"K40", "k40"},
+	};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strstr(device, names[i][0]))
+			return um_profile_find(names[i][1]);
+	return NULL;
+}
+
 const char *um_profile_builtin(unsigned n)
 {
 	return n < N_BUILTIN ? builtin[n].name : NULL;

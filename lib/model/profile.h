@@ -39,4 +39,7 @@ uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost
 const struct um_profile *um_profile_find(const char *name);
 const char *um_profile_builtin(unsigned n);
 
+/* The built-in profile of what CUDA calls a device of this name ("NVIDIA H100 80GB HBM3"), or NULL. */
+const struct um_profile *um_profile_of_device(const char *device);
+
 #endif

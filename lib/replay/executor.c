@@ -333,6 +333,11 @@ int um_executor_active(const struct um_executor *ex)
 	return ex->program != NULL;
 }
 
+int um_executor_stuck(const struct um_executor *ex)
+{
+	return atomic_load_explicit(&ex->lanes.stuck, memory_order_relaxed) >= UM_LANES_STUCK_MOST;
+}
+
 uint64_t um_executor_queued(const struct um_executor *ex)
 {
 	return ex->lanes.queued;

@@ -74,6 +74,7 @@ void um_executor_leave(struct um_executor *ex);
  * come. Cost: the requests that are pending. */
 void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
+int um_executor_stuck(const struct um_executor *ex); /* ops do not wait any more: see lanes.h */
 int um_executor_active(const struct um_executor *ex);
 uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever became of them */
 void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out);

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#define EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
 
 static int reached(uint32_t have, uint32_t want)
@@ -51,6 +53,57 @@ static void poke_outs(struct um_lanes *l)
 		um_runner_poke(&l->out[i].runner);
 }
 
+/* What stream `i` will raise its number to when all that was asked for has arrived. */
+static uint32_t expected(uint32_t in_done, uint32_t i)
+{
+	return in_done - (in_done - 1 - i) % UM_LANES_IN_STREAMS;
+}
+
+/* Nothing to ask for: has everything arrived that was? */
+static struct um_step watch(struct um_lanes *l, uint32_t in_done)
+{
+	int missing = 0, moved = !l->seen_ns;
+	struct timespec ts;
+	uint64_t now;
+
+	if (l->gpu->caps.virtual_time || !l->gpu->caps.stream_values)
+		return (struct um_step){.kind = UM_STEP_IDLE};
+	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
+		uint32_t have = __atomic_load_n(&l->arrived[i], __ATOMIC_ACQUIRE);
+
+		missing |= !reached(have, expected(in_done, i));
+		moved |= have != l->seen[i];
+		l->seen[i] = have;
+	}
+	if (!missing) {
+		l->seen_ns = 0;
+		return (struct um_step){.kind = UM_STEP_IDLE};
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	if (moved)
+		l->seen_ns = now;
+	if (now - l->seen_ns > UM_LANES_STUCK_NS) {
+		for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++)
+			__atomic_store_n(&l->arrived[i], expected(in_done, i), __ATOMIC_RELEASE);
+		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
+	}
+	return (struct um_step){.kind = UM_STEP_POLL};
+}
+
+/* The device raises the stream's number behind the prefetch; if it cannot, the host does when the stream is through. */
+static void arrive(struct um_lanes *l, uint32_t k)
+{
+	um_stream s = l->in_stream[k % UM_LANES_IN_STREAMS];
+	uint32_t *at = &l->arrived[k % UM_LANES_IN_STREAMS];
+
+	if (!l->gpu->caps.stream_values || !l->gpu->api->cuStreamWriteValue32(l->gpu, s, at, k + 1, 0))
+		return;
+	count(&l->refused, 1);
+	l->gpu->api->cudaStreamSynchronize(l->gpu, s);
+	__atomic_store_n(at, k + 1, __ATOMIC_RELEASE);
+}
+
 static struct um_step step_in(void *arg)
 {
 	struct um_lanes *l = arg;
@@ -58,22 +111,21 @@ static struct um_step step_in(void *arg)
 	uint32_t k = atomic_load_explicit(&l->in_done, memory_order_relaxed);
 
 	if (k == atomic_load_explicit(&l->in_head, memory_order_acquire))
-		return (struct um_step){.kind = UM_STEP_IDLE};
+		return watch(l, k);
 
 	const struct um_request *r = &l->in_ring[SLOT(k)];
-	um_stream s = l->in_stream[k % UM_LANES_IN_STREAMS];
 
 	if (current(l, r)) {
 		if (!reached(outs_done(l), r->wait))
-			return (struct um_step){.kind = UM_STEP_IDLE};
+			return watch(l, k);
 		counted(l,
 			gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
-						       um_on_device(gpu->caps.device), 0, s),
+						       um_on_device(gpu->caps.device), 0,
+						       l->in_stream[k % UM_LANES_IN_STREAMS]),
 			&l->prefetch_bytes, r->bytes);
 	}
-	if (gpu->caps.stream_values &&
-	    gpu->api->cuStreamWriteValue32(gpu, s, &l->arrived[k % UM_LANES_IN_STREAMS], k + 1, 0))
-		count(&l->refused, 1);
+	l->seen_ns = 0;
+	arrive(l, k);
 	atomic_store_explicit(&l->in_done, k + 1, memory_order_release);
 	poke_outs(l);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
@@ -153,7 +205,7 @@ static int open_out(struct um_lanes *l, unsigned i)
 	o->lanes = l;
 	atomic_init(&o->next, i);
 	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
-	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, UM_EVENT_DISABLE_TIMING))
+	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, EVENT_FLAGS))
 		return -ENOMEM;
 	return um_runner_start(&o->runner, l->gpu, "umadvise-out", step_out, o);
 }
@@ -178,7 +230,7 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 		if (gpu->api->cudaStreamCreateWithFlags(gpu, &l->in_stream[i], UM_STREAM_NON_BLOCKING))
 			err = -ENOMEM;
 	for (unsigned i = 0; i < UM_LANES_EVENTS && !err; i++)
-		if (gpu->api->cudaEventCreateWithFlags(gpu, &l->events[i][0], UM_EVENT_DISABLE_TIMING))
+		if (gpu->api->cudaEventCreateWithFlags(gpu, &l->events[i][0], EVENT_FLAGS))
 			err = -ENOMEM;
 	if (!err)
 		err = um_runner_start(&l->in_runner, gpu, "umadvise-in", step_in, l);
@@ -283,7 +335,7 @@ int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		um_event_handle *e = &l->events[l->event % UM_LANES_EVENTS][i];
 
-		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_EVENT_DISABLE_TIMING))
+		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, EVENT_FLAGS))
 			return -EAGAIN;
 		if (gpu->api->cudaEventRecord(gpu, *e, streams[i]))
 			return -EAGAIN;
@@ -295,7 +347,7 @@ void um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
 {
 	struct um_gpu *gpu = l->gpu;
 
-	if (!gpu->caps.stream_values)
+	if (!gpu->caps.stream_values || atomic_load_explicit(&l->stuck, memory_order_relaxed) >= UM_LANES_STUCK_MOST)
 		return;
 	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
 		uint32_t last = seq - i; /* the latest on each stream: request k raises its stream's number to k + 1 */

@@ -14,6 +14,11 @@
  * of the other lane are done, and an out also for an event. Requests of an old epoch are not worked off, only counted
  * as done, so that whoever waits for them is released. Putting a request: no allocation, no system call. Not
  * thread-safe on the app's side.
+ *
+ * CUDA does not see the order that waiting for a number makes: where streams share a hardware queue, the arrival that
+ * an op waits for may stand behind that very op. So on a real device the in worker watches: numbers that have not moved
+ * for UM_LANES_STUCK_NS though everything was asked for are raised by the host (an op may then fault, no more than
+ * that), and after UM_LANES_STUCK_MOST times ops do not wait any more.
  */
 #ifndef UM_REPLAY_LANES_H
 #define UM_REPLAY_LANES_H
@@ -26,6 +31,8 @@
 #define UM_LANES_STREAMS 4 /* of the app, that are told apart */
 #define UM_LANES_EVENTS 2048
 #define UM_LANES_QUEUE (1u << 15)
+#define UM_LANES_STUCK_NS 200000000u
+#define UM_LANES_STUCK_MOST 3
 
 struct um_request {
 	enum um_action_kind kind;
@@ -54,6 +61,9 @@ struct um_lanes {
 	struct um_runner in_runner;
 	um_stream in_stream[UM_LANES_IN_STREAMS];
 	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
+	uint32_t seen[UM_LANES_IN_STREAMS]; /* in worker: what had arrived when it was last watched, */
+	uint64_t seen_ns; /* and since when (0: all has) */
+	_Atomic unsigned stuck; /* how often numbers were raised by the host */
 	struct um_lanes_out out[UM_LANES_OUT_MOST];
 	unsigned n_out;
 	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];

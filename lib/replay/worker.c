@@ -4,30 +4,42 @@
 #include <errno.h>
 #include <time.h>
 
-static void nap(void)
+static void nap(long ns)
 {
-	struct timespec ts = {0, UM_WORKER_NAP_NS};
+	struct timespec ts = {0, ns};
 
 	nanosleep(&ts, NULL);
+}
+
+static void sleep_until_woken(struct um_runner *r)
+{
+	pthread_mutex_lock(&r->lock);
+	while (atomic_load(&r->asleep) && !atomic_load(&r->stop))
+		pthread_cond_wait(&r->cond, &r->lock);
+	pthread_mutex_unlock(&r->lock);
 }
 
 static void *run(void *arg)
 {
 	struct um_runner *r = arg;
+	long ns = UM_WORKER_NAP_NS;
 
 	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
+		int may_sleep = atomic_load_explicit(&r->asleep, memory_order_acquire);
 		struct um_step s = r->worker.step(r->worker.arg);
 
 		if (s.kind == UM_STEP_STOP)
 			break;
-		if (s.kind == UM_STEP_WAIT) {
+		if (s.kind == UM_STEP_WAIT)
 			r->gpu->api->cudaEventSynchronize(r->gpu, s.event);
-		} else if (s.kind == UM_STEP_IDLE) {
-			pthread_mutex_lock(&r->lock);
-			while (r->asleep && !atomic_load_explicit(&r->stop, memory_order_acquire))
-				pthread_cond_wait(&r->cond, &r->lock);
-			pthread_mutex_unlock(&r->lock);
-			nap();
+		if (s.kind == UM_STEP_AGAIN || s.kind == UM_STEP_WAIT) {
+			ns = UM_WORKER_NAP_NS;
+		} else if (may_sleep && s.kind == UM_STEP_IDLE) {
+			sleep_until_woken(r);
+			ns = UM_WORKER_NAP_NS;
+		} else {
+			nap(ns);
+			ns = ns < UM_WORKER_NAP_MOST_NS ? ns * 2 : ns;
 		}
 	}
 	return NULL;
@@ -40,7 +52,7 @@ int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, s
 
 	r->gpu = gpu;
 	r->worker = (struct um_worker){.step = step, .arg = arg, .name = name};
-	r->asleep = 1;
+	atomic_init(&r->asleep, 1);
 	r->started = 0;
 	atomic_init(&r->stop, 0);
 	if (gpu->api->worker_start) {
@@ -81,7 +93,7 @@ static void set_asleep(struct um_runner *r, int asleep)
 	if (r->gpu->api->worker_start)
 		return;
 	pthread_mutex_lock(&r->lock);
-	r->asleep = asleep;
+	atomic_store(&r->asleep, asleep);
 	pthread_cond_broadcast(&r->cond);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -101,6 +113,6 @@ int um_runner_until(struct um_runner *r, int (*done)(void *arg), void *arg)
 	if (r->gpu->api->worker_wait)
 		return r->gpu->api->worker_wait(r->gpu, done, arg) ? -ETIMEDOUT : 0;
 	while (!done(arg))
-		nap();
+		nap(UM_WORKER_NAP_NS);
 	return 0;
 }

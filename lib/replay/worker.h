@@ -2,8 +2,9 @@
  *
  * worker.h - runs a worker: in a thread of its own, or where time is simulated, by the device below
  *
- * A worker that has nothing to do is polled (every UM_WORKER_NAP_NS) while it is awake, so that giving it work needs no
- * system call; asleep it costs nothing.
+ * A worker that has nothing to do is polled while it is awake, so that giving it work needs no system call: after
+ * UM_WORKER_NAP_NS, then less and less often, down to every UM_WORKER_NAP_MOST_NS. Asleep it costs nothing. It falls
+ * asleep only when a step begun after it was asked to has found nothing to do, so that what was put before is done.
  */
 #ifndef UM_REPLAY_WORKER_H
 #define UM_REPLAY_WORKER_H
@@ -14,14 +15,15 @@
 #include <stdatomic.h>
 
 #define UM_WORKER_NAP_NS 20000
+#define UM_WORKER_NAP_MOST_NS 160000
 
 struct um_runner {
 	struct um_gpu *gpu;
 	struct um_worker worker;
 	pthread_t thread;
-	pthread_mutex_t lock; /* guards asleep and cond only */
+	pthread_mutex_t lock; /* so that no wake is missed */
 	pthread_cond_t cond;
-	int asleep; /* asked to sleep */
+	atomic_int asleep; /* asked to sleep; set under the lock */
 	atomic_int stop;
 	int started;
 };

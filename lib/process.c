@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process.h"
+
+#include "advisor.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+unsigned um_process_generation;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below; taken before a context's */
+static struct umadv *contexts;
+static int registered;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
+{
+	um_process_generation++;
+	contexts = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A thread that is inside the library while the process ends is waited for, but not for ever. */
+static void at_exit(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct umadv *adv = contexts; adv; adv = adv->next_context) {
+		struct timespec until;
+
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 2;
+		if (pthread_mutex_timedlock(&adv->lock, &until))
+			continue;
+		um_advisor_quiesce(adv);
+		pthread_mutex_unlock(&adv->lock);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void um_process_add(struct umadv *adv)
+{
+	pthread_mutex_lock(&lock);
+	adv->generation = um_process_generation;
+	adv->next_context = contexts;
+	contexts = adv;
+	if (!registered) {
+		registered = 1;
+		pthread_atfork(before_fork, in_parent, in_child);
+		atexit(at_exit);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void um_process_remove(struct umadv *adv)
+{
+	struct umadv **at = &contexts;
+
+	pthread_mutex_lock(&lock);
+	while (*at && *at != adv)
+		at = &(*at)->next_context;
+	if (*at)
+		*at = adv->next_context;
+	pthread_mutex_unlock(&lock);
+}

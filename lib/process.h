@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * process.h - fork and exit: what becomes of contexts that are open then
+ *
+ * A forked child cannot use CUDA: contexts of its parent are dead there, and every function on them returns at once.
+ * When the process ends, helper threads of contexts that were left open are stopped before CUDA is torn down (exit
+ * handlers run in reverse order, and ours is registered after CUDA was loaded); the contexts stay usable, without hints.
+ */
+#ifndef UM_PROCESS_H
+#define UM_PROCESS_H
+
+struct umadv;
+
+/* Counts forks between the process that was started and this one. A context of another generation is dead. */
+extern unsigned um_process_generation;
+
+void um_process_add(struct umadv *adv);
+void um_process_remove(struct umadv *adv);
+
+#endif
