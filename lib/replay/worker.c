@@ -11,10 +11,11 @@ static void nap(long ns)
 	nanosleep(&ts, NULL);
 }
 
-static void sleep_until_woken(struct um_runner *r)
+/* Unless it was woken since `wakes` was read. */
+static void sleep_until_woken(struct um_runner *r, unsigned wakes)
 {
 	pthread_mutex_lock(&r->lock);
-	while (atomic_load(&r->asleep) && !atomic_load(&r->stop))
+	while (atomic_load(&r->asleep) && atomic_load(&r->wakes) == wakes && !atomic_load(&r->stop))
 		pthread_cond_wait(&r->cond, &r->lock);
 	pthread_mutex_unlock(&r->lock);
 }
@@ -25,6 +26,7 @@ static void *run(void *arg)
 	long ns = UM_WORKER_NAP_NS;
 
 	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
+		unsigned wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
 		int may_sleep = atomic_load_explicit(&r->asleep, memory_order_acquire);
 		struct um_step s = r->worker.step(r->worker.arg);
 
@@ -35,7 +37,7 @@ static void *run(void *arg)
 		if (s.kind == UM_STEP_AGAIN || s.kind == UM_STEP_WAIT) {
 			ns = UM_WORKER_NAP_NS;
 		} else if (may_sleep && s.kind == UM_STEP_IDLE) {
-			sleep_until_woken(r);
+			sleep_until_woken(r, wakes);
 			ns = UM_WORKER_NAP_NS;
 		} else {
 			nap(ns);
@@ -53,6 +55,7 @@ int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, s
 	r->gpu = gpu;
 	r->worker = (struct um_worker){.step = step, .arg = arg, .name = name};
 	atomic_init(&r->asleep, 1);
+	atomic_init(&r->wakes, 0);
 	r->started = 0;
 	atomic_init(&r->stop, 0);
 	if (gpu->api->worker_start) {
@@ -94,6 +97,8 @@ static void set_asleep(struct um_runner *r, int asleep)
 		return;
 	pthread_mutex_lock(&r->lock);
 	atomic_store(&r->asleep, asleep);
+	if (!asleep)
+		atomic_fetch_add(&r->wakes, 1);
 	pthread_cond_broadcast(&r->cond);
 	pthread_mutex_unlock(&r->lock);
 }

@@ -24,6 +24,7 @@ struct um_runner {
 	pthread_mutex_t lock; /* so that no wake is missed */
 	pthread_cond_t cond;
 	atomic_int asleep; /* asked to sleep; set under the lock */
+	atomic_uint wakes; /* set under the lock; a wake counts even if sleep is asked for before it was seen */
 	atomic_int stop;
 	int started;
 };
