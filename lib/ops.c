@@ -182,7 +182,8 @@ static int capturing(struct umadv *adv, um_stream stream)
 		return 0;
 	adv->stats.captured++;
 	um_advisor_warn(adv, UM_WARN_CAPTURE,
-			"ops are announced on a stream that is being captured: ignored. Announce the launch of the graph");
+			"ops are announced on a stream that is being captured: ignored. "
+			"Announce the launch of the graph");
 	return 1;
 }
 

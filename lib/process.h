@@ -4,12 +4,13 @@
  *
  * A forked child cannot use CUDA: contexts of its parent are dead there, and every function on them returns at once.
  * When the process ends, helper threads of contexts that were left open are stopped before CUDA is torn down (exit
- * handlers run in reverse order, and ours is registered after CUDA was loaded); the contexts stay usable, without hints.
+ * handlers run in reverse order, and ours is registered after CUDA was loaded); the contexts stay usable, without
+ * hints.
  */
 #ifndef UM_PROCESS_H
 #define UM_PROCESS_H
 
-struct umadv;
+#include "umadvise.h"
 
 /* Counts forks between the process that was started and this one. A context of another generation is dead. */
 extern unsigned um_process_generation;
