@@ -87,8 +87,204 @@ static struct um_profile perturbed(const char *name, unsigned seed)
 	return p;
 }
 
-int main(void)
+
+/* --- medians and lines ------------------------------------------------------------------------------------------- */
+
+static void check_stats(void)
 {
+	double odd[] = {5, 1, 100}, even[] = {4, 1, 2, 1000};
+	struct um_series s = {.sizes = 3, .rounds = 3, .x = {1, 2, 4}};
+	struct um_figure f, none = {0};
+	struct um_line l;
+
+	ok(um_median(odd, 3) == 5 && um_median(even, 4) == 3, "the median is in the middle");
+	f = um_figure_of((double[]){10, 11, 12, 13, 900}, 5);
+	ok(f.value == 12 && f.spread == 1 && f.n == 5, "one late answer changes neither median nor spread");
+	for (unsigned r = 0; r < 3; r++)
+		for (unsigned i = 0; i < 3; i++)
+			s.y[r][i] = 7 + 3 * s.x[i];
+	s.y[1][2] = 1000;
+	l = um_series_line(&s);
+	ok(fabs(l.slope.value - 3) < 1e-9 && fabs(l.fixed.value - 7) < 1e-9, "nor a line");
+	f = um_figure_add((struct um_figure){5, 3, 4}, -2, (struct um_figure){1, 2, 9});
+	ok(f.value == 3 && f.spread == 5 && f.n == 4, "figures add up, and so do their spreads");
+	ok(!um_figure_add(f, 1, none).n && !um_figure_add(none, 1, f).n, "with nothing, to nothing");
+}
+
+/* --- what observations are worth --------------------------------------------------------------------------------- */
+
+static void check_derive(void)
+{
+	struct um_profile p = *um_profile_find("v100"), before = p;
+	struct um_observed seen = {0};
+	struct um_derived d;
+
+	um_derive(&seen, &p, &d);
+	ok(memcmp(&p, &before, sizeof p) == 0, "nothing observed: nothing changed");
+	seen.at[UM_OBS_PF_NEW_BLOCK] = (struct um_figure){20000, 100, 9};
+	seen.at[UM_OBS_PF_AGAIN_BLOCK] = (struct um_figure){19900, 100, 9};
+	seen.at[UM_OBS_PF_FIRST_BLOCK] = (struct um_figure){9900, 10, 9};
+	seen.at[UM_OBS_D2H_BLOCK] = (struct um_figure){200000, 10, 9};
+	seen.at[UM_OBS_D2H_BLOCK_FIRST] = (struct um_figure){300000, 10, 9};
+	um_derive(&seen, &p, &d);
+	ok(d.at[UM_CONST_c_unmap].n && p.c_unmap == 0, "less than nothing, within the noise, is nothing");
+	ok(!d.at[UM_CONST_c_dma].n && p.c_dma == before.c_dma, "beyond it, it is no measurement");
+	ok(!d.at[UM_CONST_c_hostpop].n && p.c_hostpop == before.c_hostpop, "and what rests on it is none either");
+	seen.at[UM_OBS_FLOPS] = (struct um_figure){NAN, 0, 9};
+	seen.at[UM_OBS_DUPLEX] = (struct um_figure){1.3, 0, 9};
+	um_derive(&seen, &p, &d);
+	ok(!d.at[UM_CONST_flops].n && p.flops == before.flops, "what is no number is no measurement");
+	ok(p.duplex == 1, "a share is a whole at most");
+	seen.at[UM_OBS_DISCARD_BLOCK] = (struct um_figure){12345, 0, 9};
+	um_derive(&seen, &p, &d);
+	ok(!d.at[UM_CONST_c_disc_u].n, "a discard after which writes do not fault is of the other kind");
+	seen.at[UM_OBS_DISCARD_FAULTS] = (struct um_figure){1, 0, 9};
+	um_derive(&seen, &p, &d);
+	is_u64(p.c_disc_u, 12345, "and one after which they do takes mappings away");
+	for (int c = 0; c < UM_CONST_N; c++)
+		if (!*um_constant_name((enum um_constant)c) || !*um_constant_why((enum um_constant)c))
+			ok(0, "constant %d has no name", c);
+	for (int o = 0; o < UM_OBS_N; o++)
+		if (um_observation_find(um_observation_name((enum um_observation)o)) != o)
+			ok(0, "observation %d is not found", o);
+	is_int(um_observation_find("nonsense"), -ENOENT, "no such observation");
+	is_int(um_probe_find("nonsense"), -ENOENT, "no such probe");
+}
+
+/* --- the guard --------------------------------------------------------------------------------------------------- */
+
+static void check_guard(void)
+{
+	struct um_launcher *l;
+	struct um_gpu *gpu = open_sim(um_profile_find("k40"), &l); /* 12 GiB */
+	char why[160] = "";
+	void *p;
+
+	is_u64(um_probe_allowance(gpu), 1536 * MIB, "an eighth of what is free");
+	is_int(um_probe_guard(gpu, 1536 * MIB, 0, why, sizeof why), 0, "may be had");
+	is_int(um_probe_guard(gpu, 1536 * MIB, 1536 * MIB, why, sizeof why), 0, "with a budget as large");
+	is_str(why, "", "and nothing is said");
+	is_int(um_probe_guard(gpu, 1536 * MIB + 1, 0, why, sizeof why), -EPERM, "a byte more is refused");
+	ok(strstr(why, "1/8") != NULL, "with the reason: %s", why);
+	is_int(um_probe_guard(gpu, MIB, 1537 * MIB, why, sizeof why), -EPERM, "a larger budget, too");
+	ok(!gpu->api->cudaMalloc(gpu, &p, 8ull << 30), "somebody takes 8 GiB");
+	is_int(um_probe_guard(gpu, 1024 * MIB, 0, why, sizeof why), -EPERM, "then less is free, and less may be had");
+	is_int(um_probe_guard(gpu, 512 * MIB, 0, why, sizeof why), 0, "an eighth of the rest");
+	l->close(l);
+	gpu->api->close(gpu);
+}
+
+/* --- devices that fail ------------------------------------------------------------------------------------------- */
+
+static struct um_gpu_api weak;
+static const struct um_gpu_api *strong;
+static int calls_left;
+
+static int weak_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
+                         um_stream stream)
+{
+	return calls_left-- > 0 ? strong->cudaMemPrefetchAsync(gpu, ptr, bytes, to, flags, stream) : 46;
+}
+
+static int mute_info(struct um_gpu *gpu, size_t *left, size_t *total)
+{
+	(void)gpu;
+	*left = *total = 0;
+	return 46;
+}
+
+/* A probe gives back what it took, also when a call of its fails. */
+static void check_failures(void)
+{
+	struct um_launcher *l;
+	struct um_gpu *gpu = open_sim(um_profile_find("a100"), &l);
+	const struct um_probe_setup setup = {.gpu = gpu, .launcher = l};
+	uint64_t free_before = um_probe_allowance(gpu);
+	struct um_observed seen = {0};
+	char why[160];
+	unsigned failed = 0;
+
+	strong = gpu->api;
+	weak = *strong;
+	weak.cudaMemPrefetchAsync = weak_prefetch;
+	gpu->api = &weak;
+	for (unsigned i = 0; um_probe_name(i); i++)
+		for (int n = 0; n < 40; n += 13) {
+			int rc;
+
+			calls_left = n;
+			rc = um_probe_run(i, &setup, &seen, why, sizeof why);
+			failed += rc != 0;
+			if (rc && (rc != -EIO || strcmp(why, "cudaMemPrefetchAsync returned CUDA error 46") != 0))
+				ok(0, "probe %s: %d: %s", um_probe_name(i), rc, why);
+			if (um_probe_allowance(gpu) != free_before)
+				ok(0, "probe %s keeps memory", um_probe_name(i));
+		}
+	ok(failed > 20, "a call that fails ends its probe, says so, and leaves nothing behind");
+	weak.cudaMemGetInfo = mute_info;
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "who does not know what is free asks for nothing");
+	is_int(um_probe_guard(gpu, 1, 0, why, sizeof why), -EIO, "not for a byte");
+	gpu->api = strong;
+	gpu->caps.concurrent_managed = 0;
+	snprintf(gpu->caps.why, sizeof gpu->caps.why, "no hints here");
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EIO, "without concurrent managed access: no probe");
+	is_str(why, "no hints here", "and why");
+	l->close(l);
+	gpu->api->close(gpu);
+}
+
+/* Too little memory for a probe, and memory that others have. */
+static void check_budgets(void)
+{
+	struct um_profile p = *um_profile_find("v100");
+	struct um_probe_setup setup = {0};
+	struct um_observed seen = {0};
+	char why[160];
+
+	p.capacity = 128 * MIB;
+	setup.gpu = open_sim(&p, &setup.launcher);
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), 0, "16 MiB are enough");
+	setup.budget = 16 * MIB;
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), 0, "also as a budget");
+	setup.budget++;
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "a byte more is refused");
+	setup.budget = UM_PROBE_LEAST - 1;
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "too little is too little");
+	setup.launcher->close(setup.launcher);
+	setup.gpu->api->close(setup.gpu);
+}
+
+/* For runs in which allocations fail: 0 if all was measured, 3 if some was not. */
+static int once(void)
+{
+	struct um_probe_setup setup = {0};
+	struct um_observed seen = {0};
+	char why[160];
+	int bad = 0;
+
+	if (um_sim_open(&setup.gpu, &(struct um_sim_options){.profile = um_profile_find("v100")}))
+		return 3;
+	if (um_launcher_sim(&setup.launcher, setup.gpu, um_profile_find("v100"))) {
+		setup.gpu->api->close(setup.gpu);
+		return 3;
+	}
+	setup.budget = UM_PROBE_LEAST;
+	for (unsigned i = 0; um_probe_name(i); i++)
+		bad |= um_probe_run(i, &setup, &seen, why, sizeof why) != 0;
+	setup.launcher->close(setup.launcher);
+	setup.gpu->api->close(setup.gpu);
+	return bad ? 3 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "once") == 0)
+		return once();
+	check_stats();
+	check_derive();
+	check_guard();
+	check_failures();
+	check_budgets();
 	for (unsigned i = 0; um_profile_builtin(i); i++)
 		recovers(um_profile_find(um_profile_builtin(i)), 0);
 	for (unsigned seed = 1; seed <= 8; seed++)
