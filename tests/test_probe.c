@@ -222,7 +222,7 @@ static void check_failures(void)
 		}
 	ok(failed > 20, "a call that fails ends its probe, says so, and leaves nothing behind");
 	weak.cudaMemGetInfo = mute_info;
-	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "who does not know what is free asks for nothing");
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "who does not know what is free, asks not");
 	is_int(um_probe_guard(gpu, 1, 0, why, sizeof why), -EIO, "not for a byte");
 	gpu->api = strong;
 	gpu->caps.concurrent_managed = 0;

@@ -17,6 +17,7 @@
 #include "base/size.h"
 #include "io/profile_file.h"
 #include "probe/derive.h"
+#include "probe/guard.h"
 
 static const char usage[] =
 	"Usage: umadvise calibrate [OPTION]...\n\n"
@@ -284,6 +285,25 @@ static int highest(int a, int b)
 	return a > b ? a : b;
 }
 
+/* Asked before any probe starts; each asks again. */
+static int affordable(const struct calibration *c)
+{
+	uint64_t most = c->job.budget ? c->job.budget : c->device.allowance;
+
+	if (most > c->device.allowance) {
+		tool_say("calibrate", "--budget: more than the %.1f MiB that may be used, an eighth of what is free",
+			 (double)c->device.allowance / 1048576);
+		return 0;
+	}
+	if (most < UM_PROBE_LEAST) {
+		tool_say("calibrate", "%.1f MiB are too little: %llu MiB of managed memory are needed, and %d times as "
+				      "much free",
+			 (double)most / 1048576, UM_PROBE_LEAST >> 20, UM_GUARD_SHARE);
+		return 0;
+	}
+	return 1;
+}
+
 int cmd_calibrate(int argc, char **argv)
 {
 	struct calibration c = {.job = {.probe = "", .seconds = 30}};
@@ -300,11 +320,8 @@ int cmd_calibrate(int argc, char **argv)
 		tool_say("calibrate", "no device to measure: %s", why);
 		return TOOL_REFUSED;
 	}
-	if (c.job.budget > c.device.allowance) {
-		tool_say("calibrate", "--budget: more than the %.1f MiB that may be used, an eighth of what is free",
-			 (double)c.device.allowance / 1048576);
+	if (!affordable(&c))
 		return TOOL_REFUSED;
-	}
 	run_probes(&c);
 	derive(&c);
 	for (int i = 0; i < UM_CONST_N; i++)
