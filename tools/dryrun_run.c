@@ -107,12 +107,43 @@ static void signals(sigset_t *out)
 		sigaddset(out, passed_on[i]);
 }
 
-int dryrun_folder_make(struct dryrun *d)
+/* The runtime for the stand-in that is beside the driver, where it was installed and in the build tree. */
+static int runtime_find(const struct dryrun *d, int major, char out[PATH_MAX])
 {
+	static const char *const places[] = {"%.*s/libumadvise-standin-rt%d.so", "%.*s/../rt%d/.libs/libcudart.so.%d"};
+	int dir = (int)(strrchr(d->driver, '/') - d->driver);
+	char try[PATH_MAX + 64];
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		snprintf(try, sizeof try, places[i], dir, d->driver, major, major);
+		if (realpath(try, out))
+			return 1;
+	}
+	return 0;
+}
+
+/* 0 or -1 with errno. A runtime that was not built is left out: the program finds another, and is told why it fails. */
+static int folder_fill(const struct dryrun *d)
+{
+	static const int majors[] = {12, 13};
 	/* Not all of them: a program that asks for another name asks for what is not there. */
 	static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
+	char link[sizeof d->folder + 32], to[PATH_MAX];
+
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(link, sizeof link, "%s/%s", d->folder, names[i]);
+		if (symlink(d->driver, link))
+			return -1;
+		snprintf(link, sizeof link, "%s/libcudart.so.%d", d->folder, majors[i]);
+		if (runtime_find(d, majors[i], to) && symlink(to, link))
+			return -1;
+	}
+	return 0;
+}
+
+int dryrun_folder_make(struct dryrun *d)
+{
 	const char *where = getenv("TMPDIR");
-	char link[sizeof d->folder + 16];
 	sigset_t held;
 	int n = snprintf(d->folder, sizeof d->folder, "%s/umadvise-dryrun-XXXXXX", where && *where ? where : "/tmp");
 
@@ -126,14 +157,11 @@ int dryrun_folder_make(struct dryrun *d)
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		return DRYRUN_FAILED;
 	}
-	for (size_t i = 0; i < 2; i++) {
-		snprintf(link, sizeof link, "%s/%s", d->folder, names[i]);
-		if (symlink(d->driver, link)) {
-			tool_say("dryrun", "%s: %s", link, strerror(errno));
-			dryrun_folder_remove(d);
-			sigprocmask(SIG_SETMASK, &mask, NULL);
-			return DRYRUN_FAILED;
-		}
+	if (folder_fill(d)) {
+		tool_say("dryrun", "%s: %s", d->folder, strerror(errno));
+		dryrun_folder_remove(d);
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		return DRYRUN_FAILED;
 	}
 	return 0;
 }

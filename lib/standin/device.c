@@ -3,6 +3,7 @@
  * One device, named for its profile, with the attributes of a recent GPU. Contexts carry no state but their flags: all
  * are over the same device, and a thread has a stack of them.
  */
+#include "standin/errors.h"
 #include "standin/report.h"
 #include "standin/standin.h"
 
@@ -80,6 +81,41 @@ int cuDriverGetVersion(int *version)
 	if (!version)
 		return UM_CUDA_INVALID_VALUE;
 	*version = um_standin_version();
+	return UM_CUDA_OK;
+}
+
+UM_EXPORT int cuGetErrorName(int error, const char **name);
+int cuGetErrorName(int error, const char **name)
+{
+	const struct um_error_text *t = um_error_text(error);
+
+	if (!name)
+		return UM_CUDA_INVALID_VALUE;
+	*name = t ? t->driver : NULL;
+	return t ? UM_CUDA_OK : UM_CUDA_INVALID_VALUE;
+}
+
+UM_EXPORT int cuGetErrorString(int error, const char **text);
+int cuGetErrorString(int error, const char **text)
+{
+	const struct um_error_text *t = um_error_text(error);
+
+	if (!text)
+		return UM_CUDA_INVALID_VALUE;
+	*text = t ? t->text : NULL;
+	return t ? UM_CUDA_OK : UM_CUDA_INVALID_VALUE;
+}
+
+/* There is nothing to profile: a range that a tool would look at is let pass. */
+UM_EXPORT int cuProfilerStart(void);
+int cuProfilerStart(void)
+{
+	return UM_CUDA_OK;
+}
+
+UM_EXPORT int cuProfilerStop(void);
+int cuProfilerStop(void)
+{
 	return UM_CUDA_OK;
 }
 
@@ -474,6 +510,10 @@ int cuCtxDestroy_v2(void *ctx)
 const struct um_entry um_device_entries[] = {
         UM_ENTRY(cuInit, 2000, cuInit),
         UM_ENTRY(cuDriverGetVersion, 2020, cuDriverGetVersion),
+        UM_ENTRY(cuGetErrorName, 6000, cuGetErrorName),
+        UM_ENTRY(cuGetErrorString, 6000, cuGetErrorString),
+        UM_ENTRY(cuProfilerStart, 4000, cuProfilerStart),
+        UM_ENTRY(cuProfilerStop, 4000, cuProfilerStop),
         UM_ENTRY(cuDeviceGetCount, 2000, cuDeviceGetCount),
         UM_ENTRY(cuDeviceGet, 2000, cuDeviceGet),
         UM_ENTRY(cuDeviceGetName, 2000, cuDeviceGetName),
