@@ -93,7 +93,9 @@ int um_work_run(um_stream stream, const struct um_work *w, int wait)
 
 	switch (w->kind) {
 	case UM_WORK_KERNEL:
-		return um_launch_run(w->launch, stream);
+		err = um_launch_run(w->launch, stream);
+		um_launch_put(w->launch);
+		return err;
 	case UM_WORK_COPY:
 		return copy_run(gpu, stream, w, wait);
 	case UM_WORK_SET:
