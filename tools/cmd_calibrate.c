@@ -216,10 +216,10 @@ static json_t *figures(const struct calibration *c)
 					  f->value, "spread", f->spread, "n", (int)f->n, "what",
 					  um_observation_text(o)));
 	}
-	root = json_pack("{s:s, s:s, s:I, s:i, s:b, s:i, s:o, s:o}", "schema", "umcalibrate/1", "device",
+	root = json_pack("{s:s, s:s, s:I, s:i, s:b, s:i, s:f, s:o, s:o}", "schema", "umcalibrate/1", "device",
 			 c->device.name, "capacity_bytes", (json_int_t)c->profile.capacity, "driver_version",
 			 c->device.driver_version, "standin", c->device.standin, "failed_probes", (int)c->failed,
-			 "constants", constants, "seen", seen);
+			 "visits_per_block", c->derived.visits.value, "constants", constants, "seen", seen);
 	if (bad) {
 		json_decref(root);
 		return NULL;

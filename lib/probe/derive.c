@@ -119,7 +119,7 @@ static void costs(const struct um_figure *o, struct um_figure *c)
 	keep(c, UM_CONST_c_unmap, less(o[UM_OBS_PF_AGAIN_BLOCK], o[UM_OBS_PF_NEW_BLOCK]));
 	keep(c, UM_CONST_c_dma, less(o[UM_OBS_PF_FIRST_BLOCK], o[UM_OBS_PF_AGAIN_BLOCK]));
 	keep(c, UM_CONST_c_dma_4k, less(o[UM_OBS_PF_SPLIT_BLOCK], o[UM_OBS_PF_AGAIN_BLOCK]));
-	keep(c, UM_CONST_c_pf_cpu, less(less(o[UM_OBS_MAP_BLOCK], o[UM_OBS_PF_RES_CALL]), o[UM_OBS_PF_RES_BLOCK]));
+	keep(c, UM_CONST_c_pf_cpu, less(o[UM_OBS_MAP_BLOCK], o[UM_OBS_MAP_NOTHING]));
 	keep(c, UM_CONST_c_hostpop, less(less(o[UM_OBS_D2H_BLOCK_FIRST], o[UM_OBS_D2H_BLOCK]), c[UM_CONST_c_dma]));
 	keep(c, UM_CONST_c_hostzero, less(less(o[UM_OBS_CPU_FIRST], o[UM_OBS_CPU_FAULT]), c[UM_CONST_c_hostpop]));
 	keep(c, UM_CONST_c_cpuf, o[UM_OBS_CPU_FAULT]);
@@ -134,6 +134,20 @@ static void costs(const struct um_figure *o, struct um_figure *c)
 	keep(c, UM_CONST_c_adv, o[UM_OBS_ADVISE_BLOCK]);
 	keep(c, UM_CONST_c_adv_ab, o[UM_OBS_ADVISE_AB_BLOCK]);
 	keep(c, UM_CONST_o_seg, o[UM_OBS_H2D_RUN]);
+}
+
+/* How often the driver looks at a block that faults fill narrowly, until it is whole: each time a batch of one fault,
+ * and mappings to take from the CPU. No constant, but what the simulator assumes is 6. */
+static struct um_figure visits(const struct um_figure *o, const struct um_figure *c)
+{
+	struct um_figure each = um_figure_add(o[UM_OBS_FAULT_SERIAL], 1, c[UM_CONST_c_unmap]), all;
+
+	if (!each.n || each.value <= 0 || !o[UM_OBS_FAULT_NARROW].n)
+		return (struct um_figure){0};
+	all = (struct um_figure){UM_BLOCK_BYTES * 1e9 / o[UM_OBS_FAULT_NARROW].value, 0, o[UM_OBS_FAULT_NARROW].n};
+	all = um_figure_add(less(all, c[UM_CONST_c_dma]), -32, o[UM_OBS_H2D_PAGE]);
+	all.value /= each.value;
+	return all;
 }
 
 /* Bytes per second from the time of a page. */
@@ -177,6 +191,7 @@ void um_derive(const struct um_observed *seen, struct um_profile *p, struct um_d
 	keep(out->at, UM_CONST_mem_bandwidth, seen->at[UM_OBS_MEMORY]);
 	costs(seen->at, out->at);
 	link_rates(seen->at, out->at);
+	out->visits = visits(seen->at, out->at);
 	for (int c = 0; c < UM_CONST_N; c++)
 		if (out->at[c].n)
 			um_constant_set(p, (enum um_constant)c, out->at[c].value);

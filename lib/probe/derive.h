@@ -34,6 +34,7 @@ void um_constant_set(struct um_profile *p, enum um_constant c, double value);
 
 struct um_derived {
 	struct um_figure at[UM_CONST_N]; /* n 0: not measured */
+	struct um_figure visits; /* of the fault handler to a block, in a narrow walk */
 };
 
 /* Sets in `p` what `seen` tells. */

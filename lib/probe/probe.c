@@ -12,7 +12,9 @@
 #include "probe/guard.h"
 
 #define BLOCKS_MAX 32u /* more tell nothing new */
-#define BLOCKS_MAX_VIRTUAL 16u /* simulated time has no noise */
+#define BLOCKS_MAX_EXACT 16u /* where there is no noise */
+#define ROUNDS 11u
+#define ROUNDS_EXACT 2u
 
 static const struct {
 	const char *name, *unit, *text;
@@ -85,7 +87,7 @@ int um_probe_find(const char *name)
 static int afford(struct um_bench *b, uint64_t budget)
 {
 	uint64_t most = um_probe_allowance(b->gpu);
-	unsigned useful = b->gpu->api->now ? BLOCKS_MAX_VIRTUAL : BLOCKS_MAX;
+	unsigned useful = b->rounds > ROUNDS_EXACT ? BLOCKS_MAX : BLOCKS_MAX_EXACT;
 
 	if (budget && um_probe_guard(b->gpu, budget, 0, b->why, b->size))
 		return -EPERM;
@@ -105,7 +107,9 @@ int um_probe_run(unsigned n, const struct um_probe_setup *setup, struct um_obser
 	struct um_bench b = {.gpu = gpu,
 	                     .launcher = setup->launcher,
 	                     .out = out,
-	                     .rounds = gpu->api->now ? 2 : 11,
+	                     .rounds = setup->rounds   ? setup->rounds
+	                               : gpu->api->now ? ROUNDS_EXACT
+	                                               : ROUNDS,
 	                     .why = why,
 	                     .size = size};
 

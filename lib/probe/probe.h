@@ -35,6 +35,7 @@
 	X(D2H_BLOCK_FIRST, "d2h_block_first", "ns", "the same, never before on the host")                           \
 	X(MAP_PAGE, "map_page", "ns", "prefetch to the host of what is there, unmapped: each 64 KiB")               \
 	X(MAP_BLOCK, "map_block", "ns", "the same for a block, call and all")                                       \
+	X(MAP_NOTHING, "map_nothing", "ns", "the same call again, with nothing left to do")                          \
 	X(DUPLEX, "duplex", "", "rate to the device while the other direction is busy, share of the rate alone")    \
 	X(LINK_H2D, "link_h2d", "bytes/s", "pinned copy to the device")                                             \
 	X(LINK_D2H, "link_d2h", "bytes/s", "pinned copy to the host")                                               \
@@ -81,6 +82,7 @@ struct um_probe_setup {
 	struct um_gpu *gpu; /* borrowed */
 	struct um_launcher *launcher; /* borrowed */
 	uint64_t budget; /* managed bytes at most; 0: what the guard allows, and no more than is useful */
+	unsigned rounds; /* repetitions, UM_ROUNDS_MAX at most; 0: 11, or 2 where time is simulated and has no noise */
 };
 
 #define UM_PROBE_LEAST (5 * UM_BLOCK_BYTES) /* of managed memory: less tells nothing */

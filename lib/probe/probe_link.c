@@ -7,7 +7,6 @@
 
 #define PAGES 32u /* of 64 KiB in a block */
 #define STEPS 4u
-#define AGAINST 8u /* blocks that go home at the same time, at least */
 
 static const double steps[STEPS] = {4, 12, 22, 32}; /* pages */
 
@@ -68,11 +67,12 @@ void um_probe_pages(struct um_bench *b)
 }
 
 /* What coming home costs besides the copy: host memory, which a block gets once, and the CPU's mappings. Those alone
- * are left to do for what the device has put on the host: with a preferred location there, its first touch does. */
+ * are left to do for what the device has put on the host: with a preferred location there, its first touch does (a
+ * read: for an atomic access the driver would move it). */
 void um_probe_home(struct um_bench *b)
 {
 	struct um_series map = {.sizes = STEPS};
-	double first[UM_ROUNDS_MAX];
+	double first[UM_ROUNDS_MAX], nothing[UM_ROUNDS_MAX];
 
 	for (unsigned i = 0; i < STEPS; i++)
 		map.x[i] = steps[i];
@@ -90,9 +90,9 @@ void um_probe_home(struct um_bench *b)
 			                                       .n = 1,
 			                                       .rows = 1,
 			                                       .stride = UM_BLOCK_BYTES,
-			                                       .serial = 1,
-			                                       .write = 1});
+			                                       .serial = 1});
 			um_bench_put(&map, r, i, um_bench_move(b, p.at, (uint64_t)steps[i] * UM_PLACE_BYTES, 1));
+			nothing[r ? r - 1 : 0] = um_bench_move(b, p.at, (uint64_t)steps[i] * UM_PLACE_BYTES, 1);
 			um_bench_free(b, &p);
 		}
 	}
@@ -100,93 +100,8 @@ void um_probe_home(struct um_bench *b)
 	if (b->err)
 		return;
 	um_bench_set(b, UM_OBS_MAP_BLOCK, um_series_at(&map, STEPS - 1));
+	um_bench_set(b, UM_OBS_MAP_NOTHING, um_figure_of(nothing, b->rounds));
 	um_bench_set(b, UM_OBS_D2H_BLOCK_FIRST, um_figure_of(first, b->rounds));
-}
-
-/* One block to the device, alone or while many go home: those were begun first, behind a kernel, so that somebody else
- * waits for them. Returns ns; 0: the caller was held, so nothing went on at the same time. */
-static double against(struct um_bench *b, struct um_piece *one, struct um_piece *many, unsigned n)
-{
-	const struct um_kernel spin = {.kind = UM_KERNEL_SPIN, .ns = 2000000};
-	um_event_handle begun = NULL;
-	double held = 0, ns;
-	uint64_t t;
-
-	if (b->err)
-		return 0;
-	if (n && um_bench_check(b, b->gpu->api->cudaEventCreateWithFlags(b->gpu, &begun, UM_EVENT_DISABLE_TIMING),
-	                        "cudaEventCreateWithFlags")) {
-		um_bench_launch(b, b->a, &spin);
-		um_bench_check(b, b->gpu->api->cudaEventRecord(b->gpu, begun, b->a), "cudaEventRecord");
-		held = um_bench_prefetch(b, many->at, n * UM_BLOCK_BYTES, 1, b->a);
-		um_bench_check(b, b->gpu->api->cudaEventSynchronize(b->gpu, begun), "cudaEventSynchronize");
-	}
-	t = um_bench_now(b);
-	um_bench_prefetch(b, one->at, UM_BLOCK_BYTES, 0, b->b);
-	um_bench_sync(b, b->b);
-	ns = (double)(um_bench_now(b) - t);
-	um_bench_sync(b, b->a);
-	if (begun)
-		b->gpu->api->cudaEventDestroy(b->gpu, begun);
-	um_bench_move(b, one->at, UM_BLOCK_BYTES, 1);
-	if (n)
-		um_bench_move(b, many->at, n * UM_BLOCK_BYTES, 0);
-	return held > (double)spin.ns / 2 ? 0 : ns;
-}
-
-/* How long the copy of one block takes: two halves of it, each with all that is not the copy, are that much longer. */
-static double copy_ns(struct um_bench *b, struct um_piece *p)
-{
-	double half, whole;
-
-	half = um_bench_move(b, p->at, UM_BLOCK_BYTES / 2, 0);
-	um_bench_move(b, p->at, UM_BLOCK_BYTES, 1);
-	whole = um_bench_move(b, p->at, UM_BLOCK_BYTES, 0);
-	um_bench_move(b, p->at, UM_BLOCK_BYTES, 1);
-	return 2 * (whole - half);
-}
-
-/* With whole blocks, and with blocks cut by advice: they are copied in small pieces, which keeps the link busy where
- * the driver is slower than whole copies are. Gaps hide the other direction: the lower figure counts. */
-void um_probe_duplex(struct um_bench *b)
-{
-	unsigned n = b->blocks - 3;
-	double share[UM_ROUNDS_MAX];
-	int held = 0;
-
-	if (n < AGAINST) /* over before the other has begun */
-		return;
-	for (unsigned r = 0; r <= b->rounds && !b->err; r++) {
-		double least = 1, copy;
-
-		for (int cut = 0; cut <= 1 && !b->err; cut++) {
-			struct um_piece one = um_bench_alloc(b, 1), many = um_bench_alloc(b, n);
-			double alone, both;
-
-			for (unsigned i = 0; cut && i < n && many.at; i++)
-				um_bench_advise(b, many.at + i * UM_BLOCK_BYTES + UM_PLACE_BYTES,
-				                UM_BLOCK_BYTES - UM_PLACE_BYTES, UM_ADV_SET_PREFERRED, 0);
-			if (cut)
-				um_bench_advise(b, many.at, n * UM_BLOCK_BYTES, UM_ADV_UNSET_PREFERRED, 0);
-			um_bench_touch(b, one.at, UM_BLOCK_BYTES);
-			um_bench_touch(b, many.at, n * UM_BLOCK_BYTES);
-			um_bench_move(b, one.at, UM_BLOCK_BYTES, 0);
-			um_bench_move(b, one.at, UM_BLOCK_BYTES, 1);
-			for (int home = 0; home <= 2; home++) /* all memory that they will need exists */
-				um_bench_move(b, many.at, n * UM_BLOCK_BYTES, home & 1);
-			copy = copy_ns(b, &one);
-			alone = against(b, &one, &many, 0);
-			both = against(b, &one, &many, n);
-			held |= !both;
-			if (both > alone && copy > 0 && copy / (copy + both - alone) < least)
-				least = copy / (copy + both - alone);
-			um_bench_free(b, &one);
-			um_bench_free(b, &many);
-		}
-		share[r ? r - 1 : 0] = least;
-	}
-	if (!b->err && !held)
-		um_bench_set(b, UM_OBS_DUPLEX, um_figure_of(share, b->rounds));
 }
 
 /* Copies between pinned and device memory, for comparison. */
