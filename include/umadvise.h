@@ -20,6 +20,8 @@
  * words. A failure of the library itself (a hint refused, no memory to learn) is counted in the statistics, not
  * returned: the program runs on as with plain managed memory.
  *
+ * Fork, exit, stream capture, errors of CUDA: umadvise(7), "CUDA".
+ *
  * Threads: every function may be called from any thread; a context is guarded by one lock. Calls on one stream must
  * come in launch order.
  *
@@ -66,7 +68,7 @@ enum umadv_role {
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
 enum umadv_device {
-	UMADV_DEVICE_AUTO, /* the CUDA device of the process; where there is none: none */
+	UMADV_DEVICE_AUTO, /* the current CUDA device of the process; where there is none: none */
 	UMADV_DEVICE_NONE, /* succeeds and does nothing: allocations are host memory */
 	UMADV_DEVICE_SIM /* the simulated GPU of `profile` */
 };
@@ -80,7 +82,8 @@ typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char 
 struct umadv_options {
 	size_t struct_size;
 	enum umadv_device device; /* UMADVISE_DEVICE=auto|none|sim */
-	uint64_t budget; /* bytes of device memory to keep to; 0: what the device has.
+	uint64_t budget; /* bytes of device memory to keep to; 0: what the device has (of a CUDA device, 95 % of what is
+			    free when the context is opened).
 			    UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
 	const char *strategy; /* "lookahead" (default), "on-demand", "prefetch-on-use". UMADVISE_STRATEGY */
 	const char *profile; /* device profile, a built-in name or a file. UMADVISE_PROFILE, default "v100" on `sim` */
