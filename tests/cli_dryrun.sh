@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # umadvise dryrun: a program's figures, its status and signals, and what is said where there is nothing to tell.
-: "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${SANITIZE=}"
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${NVCC=}" "${SANITIZE=}"
 . "$top_srcdir/tests/tap.sh"
 
 [ -e "$top_builddir/standin/libcuda.so.1" ] || skip_all "the stand-in driver was not built"
@@ -76,6 +76,28 @@ is "$(figures ended kernels)" "false 1" "too"
 dryrun "$app" start alloc launch sync raise=9 2>"$tmp/e"
 like "$(cat "$tmp/e")" 'was ended before it could tell' "and the table says so"
 fails 134 "SIGABRT" json "$app" start alloc raise=6
+
+cuda_build() { "$NVCC" -I"$top_srcdir/include" "$@" "$top_srcdir/tests/dryrun_app.cu" >"$tmp/e" 2>&1; }
+# What nvcc compiles, with the runtime as a library and linked in. 8 MiB are four blocks: 24 CPU faults a pass.
+if [ -z "$NVCC" ] || [ -n "$SANITIZE" ]; then
+	skip 6 "no nvcc, or a sanitizer that it does not know"
+elif ! cuda_build -cudart shared -o "$tmp/shared" || ! cuda_build -cudart static -o "$tmp/linked"; then
+	skip 6 "nvcc builds no program: $(head -n 1 "$tmp/e")"
+else
+	yes AAABCDE | head -c 8388608 >"$tmp/data"
+	is "$(dryrun --format json -o "$tmp/r.json" "$tmp/shared" "$tmp/data")" \
+		"$(dryrun --cpu off "$tmp/shared" "$tmp/data" 2>/dev/null)" \
+		"followed or not, the results are the same"
+	is "$(figures program kernels kernels_computed managed_peak_bytes)" "shared 3 3 8388608" "a program of nvcc's"
+	if [ "$(figure cpu)" = on ]; then
+		is "$(figures cpu_faults h2d_bytes d2h_bytes)" "96 25165824 25165824" "its figures"
+	else
+		skip 1 "this system does not show a process its page tables"
+	fi
+	ok "with less memory" json --memory 4MiB "$tmp/shared" "$tmp/data"
+	fails 1 "the runtime linked in" dryrun "$tmp/linked" "$tmp/data"
+	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" "does not support NVIDIA's CUDA runtime" "is told"
+fi
 
 wait_for() { # FILE: has a line
 	local i

@@ -6,7 +6,8 @@
  * protected, nothing traps, and results cannot change; the next call of the app finds the entries, and its faults are
  * served before anything else happens, in order of allocation and upward.
  *
- * The kernel's own count of page faults tells whether there is anything to look for.
+ * The kernel's own count of page faults tells whether there is anything to look for. Those that a thread makes inside the
+ * simulator are taken off.
  */
 #include "gpu/sim_state.h"
 
@@ -24,14 +25,26 @@ static uint64_t os_page(void)
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Page faults of the process so far. */
-static uint64_t faults_so_far(void)
+static _Thread_local uint64_t mine; /* page faults of this thread that are accounted for */
+
+/* Page faults so far: of the process (RUSAGE_SELF) or of this thread. */
+static uint64_t faults(int who)
 {
 	struct rusage u;
 
-	if (getrusage(RUSAGE_SELF, &u))
+	if (getrusage(who, &u))
 		return 0;
 	return (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
+}
+
+/* What this thread has faulted since is none of the app's. How much that was. */
+static uint64_t disown(struct um_sim *sim)
+{
+	uint64_t now = faults(RUSAGE_THREAD), n = now - mine;
+
+	sim->follow_faults += n;
+	mine = now;
+	return n;
 }
 
 /* Opened anew each time: a program may close descriptors that it does not know. */
@@ -113,24 +126,6 @@ static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t
 	return 0;
 }
 
-void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
-{
-	int fd;
-
-	if (!sim->follow)
-		return;
-	um_sim_touch_forget(sim); /* another thread's call that is not over yet */
-	if (faults_so_far() == sim->follow_faults)
-		return;
-	fd = entries_open();
-	for (size_t i = 0; fd >= 0 && i < sim->mem_order.n; i++)
-		if (sim->mem_order.at[i]->kind == UM_SIM_MANAGED && look_at(sim, sim->mem_order.at[i], fd, t))
-			break;
-	if (fd >= 0)
-		close(fd);
-	sim->follow_faults = faults_so_far();
-}
-
 /* A run of pages that ends: nothing is lost by it, and where the kernel refuses, a touch is seen that was none. */
 static void drop(uint64_t *from, uint64_t *to)
 {
@@ -165,19 +160,47 @@ static void forget_in(struct um_sim_mem *m, int all)
 	drop(&from, &to);
 }
 
+static void forget(struct um_sim *sim, int all)
+{
+	for (size_t i = 0; i < sim->mem.n; i++)
+		if (sim->mem.at[i]->kind == UM_SIM_MANAGED)
+			forget_in(sim->mem.at[i], all);
+}
+
+void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
+{
+	uint64_t total;
+	int fd;
+
+	if (!sim->follow)
+		return;
+	if (sim->follow_ran || sim->follow_stale) /* another thread's call that is not over yet */
+		forget(sim, sim->follow_ran);
+	sim->follow_ran = sim->follow_stale = 0;
+	total = faults(RUSAGE_SELF);
+	mine = faults(RUSAGE_THREAD);
+	if (total == sim->follow_faults)
+		return;
+	sim->follow_faults = total;
+	fd = entries_open();
+	for (size_t i = 0; fd >= 0 && i < sim->mem_order.n; i++)
+		if (sim->mem_order.at[i]->kind == UM_SIM_MANAGED && look_at(sim, sim->mem_order.at[i], fd, t))
+			break;
+	if (fd >= 0)
+		close(fd);
+	disown(sim);
+}
+
 void um_sim_touch_forget(struct um_sim *sim)
 {
-	int all;
+	uint64_t own;
 
 	if (!sim->follow)
 		return;
 	/* Host code that stands for a kernel faults like any other; what it did is the device's doing. */
-	all = sim->follow_ran && faults_so_far() != sim->follow_faults;
-	for (size_t i = 0; (all || sim->follow_stale) && i < sim->mem.n; i++)
-		if (sim->mem.at[i]->kind == UM_SIM_MANAGED)
-			forget_in(sim->mem.at[i], all);
-	if (all || sim->follow_stale)
-		sim->follow_faults = faults_so_far();
+	own = disown(sim);
+	if (sim->follow_stale || (sim->follow_ran && own))
+		forget(sim, sim->follow_ran && own);
 	sim->follow_ran = sim->follow_stale = 0;
 }
 
