@@ -23,7 +23,7 @@ void um_pool_fini(struct um_pool *a)
 	for (size_t i = 0; i < a->waiting.n; i++)
 		drop_events(a, &a->waiting.at[i]);
 	for (size_t i = 0; i < a->regions.n; i++)
-		a->gpu->api->cudaFree(a->gpu, (void *)(uintptr_t)a->regions.at[i].addr);
+		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].given);
 	um_vec_fini(&a->waiting);
 	um_vec_fini(&a->regions);
 	um_heap_fini(&a->heap[0]);
@@ -35,10 +35,27 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
+/* Managed memory that begins at a block boundary: CUDA was not seen to give other where so much is asked for, but does
+ * not promise it. NULL: there is not so much. */
+static void *get_blocks(struct um_pool *a, uint64_t bytes, uint64_t *addr)
+{
+	void *p = NULL;
+
+	if (a->gpu->api->cudaMallocManaged(a->gpu, &p, bytes, 1))
+		return NULL;
+	if ((uintptr_t)p % UM_BLOCK_BYTES) {
+		a->gpu->api->cudaFree(a->gpu, p);
+		if (a->gpu->api->cudaMallocManaged(a->gpu, &p, bytes + UM_BLOCK_BYTES, 1))
+			return NULL;
+	}
+	*addr = round_up((uintptr_t)p, UM_BLOCK_BYTES);
+	return p;
+}
+
 int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
 {
-	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least;
-	void *p = NULL;
+	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least, addr;
+	void *p;
 
 	aside = aside != 0;
 	if (want < UM_POOL_FIRST)
@@ -47,14 +64,12 @@ int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
 		want = round_up(a->total[aside], UM_BLOCK_BYTES); /* doubling keeps regions, and their seams, few */
 	if (um_vec_reserve(&a->regions, 1))
 		return -ENOMEM;
-	while (a->gpu->api->cudaMallocManaged(a->gpu, &p, want, 1)) {
+	while (!(p = get_blocks(a, want, &addr))) {
 		if (want == least)
 			return -ENOMEM;
 		want = want / 2 > least ? round_up(want / 2, UM_BLOCK_BYTES) : least;
 	}
-	uint64_t addr = (uint64_t)(uintptr_t)p;
-
-	if (addr % UM_BLOCK_BYTES || um_heap_add_region(&a->heap[aside], addr, want)) {
+	if (um_heap_add_region(&a->heap[aside], addr, want)) {
 		a->gpu->api->cudaFree(a->gpu, p);
 		return -ENOMEM;
 	}
@@ -62,7 +77,7 @@ int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
 
 	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
 		a->regions.at[i] = a->regions.at[i - 1];
-	a->regions.at[i] = (struct um_pool_region){addr, want, addr, aside};
+	a->regions.at[i] = (struct um_pool_region){p, addr, want, addr, aside};
 	a->total[aside] += want;
 	return 0;
 }

@@ -24,7 +24,8 @@
 #define UM_POOL_FIRST (256ull << 20)
 
 struct um_pool_region {
-	uint64_t addr, bytes;
+	void *given; /* by the device: what is to be freed */
+	uint64_t addr, bytes; /* whole blocks of it */
 	uint64_t used_hi; /* first address never given out */
 	int aside;
 };
