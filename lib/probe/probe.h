@@ -57,6 +57,8 @@
 	X(CALL_PF_BUSY, "call_pf_busy", "ns", "a prefetch call on a busy stream")                                   \
 	X(CALL_PF_HOST_BUSY, "call_pf_host_busy", "ns", "the same to the host")                                     \
 	X(CALL_DISCARD_BUSY, "call_discard_busy", "ns", "a discard call on a busy stream")                          \
+	X(CALL_RENEW_BUSY, "call_renew_busy", "ns", "discard and prefetch on a busy stream")                        \
+	X(CALL_ADVISE_BUSY, "call_advise_busy", "ns", "advice while the device computes")                           \
 	X(HOST_BLOCKS, "host_blocks", "", "share of a prefetch to the host that its caller is held for")            \
 	X(PACK_4K, "pack_4k", "bytes", "distance of allocations of 4 KiB")                                          \
 	X(PACK_64K, "pack_64k", "bytes", "distance of allocations of 64 KiB")                                       \

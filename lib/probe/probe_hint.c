@@ -142,12 +142,18 @@ void um_probe_discard(struct um_bench *b)
 	um_bench_set(b, UM_OBS_DISCARD_FAULTS, (struct um_figure){cold > 1.5 * warm + 20000, 0, b->rounds});
 }
 
-/* Calls on a stream that is still computing: is the work left to somebody else, and is the caller held? */
+/* Calls on a stream that is still computing: is the work left to somebody else, and is the caller held? Advice knows no
+ * stream. */
 void um_probe_calls(struct um_bench *b)
 {
-	double call[4][UM_ROUNDS_MAX];
+	enum { PREFETCH, HOME, RENEW, DISCARD, ADVISE, CALLS };
+	static const enum um_observation seen[CALLS] = {UM_OBS_CALL_PF_BUSY, UM_OBS_CALL_PF_HOST_BUSY,
+	                                                UM_OBS_CALL_RENEW_BUSY, UM_OBS_CALL_DISCARD_BUSY,
+	                                                UM_OBS_CALL_ADVISE_BUSY};
 	const struct um_kernel spin = {.kind = UM_KERNEL_SPIN, .ns = 5000000};
+	int discards = b->gpu->caps.discard && b->gpu->api->cudaMemDiscardBatchAsync != NULL;
 	uint64_t bytes = b->blocks * UM_BLOCK_BYTES;
+	double call[CALLS][UM_ROUNDS_MAX], blocks[UM_ROUNDS_MAX];
 
 	for (unsigned r = 0; r <= b->rounds && !b->err; r++) {
 		struct um_piece p = um_bench_alloc(b, b->blocks);
@@ -159,20 +165,20 @@ void um_probe_calls(struct um_bench *b)
 		t = um_bench_now(b);
 		held = um_bench_prefetch(b, p.at, bytes, 1, b->a);
 		um_bench_sync(b, b->a);
-		call[3][k] = held / ((double)(um_bench_now(b) - t) + 1);
+		blocks[k] = held / ((double)(um_bench_now(b) - t) + 1);
 		um_bench_launch(b, b->a, &spin);
-		call[0][k] = um_bench_prefetch(b, p.at, bytes, 0, b->a);
-		call[1][k] = um_bench_prefetch(b, p.at, bytes, 1, b->a);
-		if (b->gpu->caps.discard && b->gpu->api->cudaMemDiscardBatchAsync)
-			call[2][k] = um_bench_discard(b, p.at, bytes, b->a);
+		call[PREFETCH][k] = um_bench_prefetch(b, p.at, bytes, 0, b->a);
+		call[HOME][k] = um_bench_prefetch(b, p.at, bytes, 1, b->a);
+		call[RENEW][k] = discards ? um_bench_renew(b, p.at, bytes, b->a) : 0;
+		call[DISCARD][k] = discards ? um_bench_discard(b, p.at, bytes, b->a) : 0;
+		call[ADVISE][k] = um_bench_advise(b, p.at, bytes, UM_ADV_SET_PREFERRED, 0);
 		um_bench_sync(b, b->a);
 		um_bench_free(b, &p);
 	}
 	if (b->err)
 		return;
-	um_bench_set(b, UM_OBS_CALL_PF_BUSY, um_figure_of(call[0], b->rounds));
-	um_bench_set(b, UM_OBS_CALL_PF_HOST_BUSY, um_figure_of(call[1], b->rounds));
-	if (b->gpu->caps.discard && b->gpu->api->cudaMemDiscardBatchAsync)
-		um_bench_set(b, UM_OBS_CALL_DISCARD_BUSY, um_figure_of(call[2], b->rounds));
-	um_bench_set(b, UM_OBS_HOST_BLOCKS, um_figure_of(call[3], b->rounds));
+	um_bench_set(b, UM_OBS_HOST_BLOCKS, um_figure_of(blocks, b->rounds));
+	for (int i = 0; i < CALLS; i++)
+		if (discards || (i != RENEW && i != DISCARD))
+			um_bench_set(b, seen[i], um_figure_of(call[i], b->rounds));
 }
