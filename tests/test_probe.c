@@ -5,6 +5,7 @@
 #include "gpu/sim.h"
 #include "probe/derive.h"
 #include "probe/guard.h"
+#include "probe/ptx.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -308,6 +309,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "once") == 0)
 		return once();
+	if (argc == 2 && strcmp(argv[1], "ptx") == 0)
+		return fputs(um_probe_ptx, stdout) < 0;
 	check_stats();
 	check_derive();
 	check_guard();
