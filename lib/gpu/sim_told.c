@@ -38,13 +38,15 @@ int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_s
 	struct um_sim *sim = um_sim_of(gpu);
 	uint64_t addr = (uint64_t)(uintptr_t)ptr, off;
 	const struct um_sim_mem *m;
+	uint32_t first;
 
 	um_sim_enter(sim);
 	m = um_sim_mem_find(sim, addr);
 	if (!m || m->kind != UM_SIM_MANAGED || !bytes || bytes > m->bytes - (addr - m->addr))
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	off = addr - m->addr;
-	for (uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), i = first; i <= (off + bytes - 1) / UM_BLOCK_BYTES; i++) {
+	first = (uint32_t)(off / UM_BLOCK_BYTES);
+	for (uint32_t i = first; i <= (off + bytes - 1) / UM_BLOCK_BYTES; i++) {
 		const struct um_sim_block *b = &m->block[i];
 		uint32_t pages = um_sim_pages_out(m, i, off, bytes);
 		struct um_sim_told t = {.read_mostly = !(pages & ~b->read_mostly),

@@ -2,7 +2,7 @@
  *
  * Copies and memsets: every form becomes rows to copy or to fill. A copy of three dimensions is one for each plane.
  */
-#include "standin/work.h"
+#include "standin/graph.h"
 
 /* What a side of a copy must be. */
 enum side { HOST, DEVICE, ANY };
@@ -16,7 +16,8 @@ static int is_side(const void *ptr, enum side side)
 	return um_sim_memory(um_standin()->gpu, ptr, &m) == 0;
 }
 
-static int copy(void *to, enum side to_side, const void *from, enum side from_side, size_t bytes, void *stream, int wait)
+static int copy(void *to, enum side to_side, const void *from, enum side from_side, size_t bytes, void *stream,
+                int wait)
 {
 	const struct um_work w = {.kind = UM_WORK_COPY,
 	                          .copy = {.to = to,
@@ -61,7 +62,8 @@ COPY(to_host, _v2, cuMemcpyDtoH, cuMemcpyDtoHAsync, void *, uint64_t, t, HOST, p
 COPY(in_device, _v2, cuMemcpyDtoD, cuMemcpyDtoDAsync, uint64_t, uint64_t, ptr(t), DEVICE, ptr(f), DEVICE)
 
 /* There is one device: its peer is itself. */
-UM_FORWARD(cuMemcpyPeer, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n), ((void)tc, (void)fc, cuMemcpy(t, f, n)))
+UM_FORWARD(cuMemcpyPeer, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
+           ((void)tc, (void)fc, cuMemcpy(t, f, n)))
 UM_FORWARD(cuMemcpyPeer_ptds, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
            ((void)tc, (void)fc, cuMemcpy_ptds(t, f, n)))
 UM_FORWARD(cuMemcpyPeerAsync, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n, void *s),
@@ -119,8 +121,9 @@ static int type_known(int type)
 	return type == TYPE_HOST || type == TYPE_DEVICE || type == TYPE_UNIFIED;
 }
 
-static int planes(const struct copy_3d *c, void *stream, int wait)
+int um_copy_planes(const void *params, int (*each)(void *arg, const struct um_work *work), void *arg)
 {
+	const struct copy_3d *c = params;
 	size_t from_pitch = c->from_pitch ? c->from_pitch : c->width, to_pitch = c->to_pitch ? c->to_pitch : c->width;
 	int err = UM_CUDA_OK;
 
@@ -143,16 +146,28 @@ static int planes(const struct copy_3d *c, void *stream, int wait)
 		if (!is_side(w.copy.to, c->to_type == TYPE_DEVICE ? DEVICE : ANY) ||
 		    !is_side(w.copy.from, c->from_type == TYPE_DEVICE ? DEVICE : ANY))
 			return UM_CUDA_INVALID_VALUE;
-		err = um_work_do(stream, &w, wait);
+		err = each(arg, &w);
 	}
 	return err;
+}
+
+struct on {
+	void *stream;
+	int wait;
+};
+
+static int plane_do(void *arg, const struct um_work *w)
+{
+	const struct on *on = arg;
+
+	return um_work_do(on->stream, w, on->wait);
 }
 
 static int copy_3d(const char *name, const struct copy_3d *c, void *stream, int wait)
 {
 	int err = um_standin_enter(name);
 
-	return err ? err : c ? planes(c, stream, wait) : UM_CUDA_INVALID_VALUE;
+	return err ? err : c ? um_copy_planes(c, plane_do, &(struct on){stream, wait}) : UM_CUDA_INVALID_VALUE;
 }
 
 static int copy_2d(const char *name, const struct copy_2d *c, void *stream, int wait)
@@ -177,7 +192,7 @@ static int copy_2d(const char *name, const struct copy_2d *c, void *stream, int 
 	                     .width = c->width,
 	                     .height = c->height,
 	                     .depth = 1};
-	return planes(&d, stream, wait);
+	return um_copy_planes(&d, plane_do, &(struct on){stream, wait});
 }
 
 UM_FORWARD(cuMemcpy2D_v2, (const struct copy_2d *c), copy_2d(__func__, c, NULL, 1))

@@ -21,8 +21,7 @@ void um_cuda_event_put(struct um_cuda_event *e)
 	free(e);
 }
 
-/* The event of a handle with one more reference, or NULL. */
-static struct um_cuda_event *event_get(void *handle)
+struct um_cuda_event *um_event_get(void *handle)
 {
 	struct um_cuda_event *e = NULL;
 
@@ -103,7 +102,7 @@ UM_CALL(cuEventDestroy_v2, void *event)
 
 static int put_on(void *stream, void *event, enum um_work_kind kind)
 {
-	struct um_cuda_event *e = event_get(event);
+	struct um_cuda_event *e = um_event_get(event);
 
 	if (!e)
 		return UM_CUDA_INVALID_HANDLE;
@@ -142,7 +141,7 @@ UM_FORWARD(cuStreamWaitEvent_ptsz, (void *s, void *event, unsigned flags), cuStr
 /* One call about an event that is not part of a capture. */
 static int ask(void *event, int (*call)(struct um_gpu *gpu, um_event_handle event))
 {
-	struct um_cuda_event *e = event_get(event);
+	struct um_cuda_event *e = um_event_get(event);
 	int err;
 
 	if (!e)
@@ -173,8 +172,8 @@ UM_CALL(cuEventElapsedTime, float *ms, void *start, void *end)
 
 	if (err)
 		return err;
-	a = event_get(start);
-	b = event_get(end);
+	a = um_event_get(start);
+	b = um_event_get(end);
 	if (!a || !b)
 		err = UM_CUDA_INVALID_HANDLE;
 	else if (a->capture || b->capture)

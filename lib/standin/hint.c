@@ -146,7 +146,8 @@ UM_CALL(cuMemDiscardAndPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n
 	if (err)
 		return err;
 	gpu = um_standin()->gpu;
-	return gpu->api->cudaMemDiscardAndPrefetchBatchAsync(gpu, (void **)at, bytes, n, to, to_index, n_to, flags, sim);
+	return gpu->api->cudaMemDiscardAndPrefetchBatchAsync(gpu, (void **)at, bytes, n, to, to_index, n_to, flags,
+	                                                     sim);
 }
 UM_FORWARD(cuMemDiscardAndPrefetchBatchAsync_ptsz,
            (uint64_t *at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index, size_t n_to,
@@ -249,7 +250,8 @@ UM_CALL(cuMemRangeGetAttribute, void *data, size_t bytes, int attribute, uint64_
 	return err ? err : range_attribute(data, bytes, attribute, at, n);
 }
 
-UM_CALL(cuMemRangeGetAttributes, void **data, size_t *bytes, int *attributes, size_t n_attributes, uint64_t at, size_t n)
+UM_CALL(cuMemRangeGetAttributes, void **data, size_t *bytes, int *attributes, size_t n_attributes, uint64_t at,
+        size_t n)
 {
 	int err = um_standin_enter(__func__);
 

@@ -9,7 +9,7 @@
 static UM_VEC(struct um_stream_handle *) streams;
 static uint64_t last_id = 2; /* 1 and 2 are the default streams */
 static struct um_stream_handle legacy = {.sim = UM_LEGACY_STREAM, .id = 1};
-static _Thread_local struct um_stream_handle own = {.sim = UM_THREAD_STREAM, .id = 2};
+static _Thread_local struct um_stream_handle *own; /* made when first used; in `streams`, for ever */
 
 int um_standin_enter(const char *name)
 {
@@ -18,14 +18,27 @@ int um_standin_enter(const char *name)
 	return err ? err : um_standin() ? UM_CUDA_OK : UM_DRIVER_NOT_INITIALIZED;
 }
 
+static struct um_stream_handle *own_make(void)
+{
+	struct um_stream_handle *s = calloc(1, sizeof *s);
+
+	if (!s || um_vec_push(&streams, s)) {
+		free(s);
+		return NULL;
+	}
+	s->sim = UM_THREAD_STREAM;
+	s->id = 2;
+	return own = s;
+}
+
 struct um_stream_handle *um_stream_find(void *handle)
 {
 	if (!handle || handle == UM_LEGACY_STREAM)
 		return &legacy;
 	if (handle == UM_THREAD_STREAM)
-		return &own;
+		return own ? own : own_make();
 	for (size_t i = 0; i < streams.n; i++)
-		if (streams.at[i] == handle)
+		if (streams.at[i] == handle && streams.at[i]->sim != UM_THREAD_STREAM)
 			return streams.at[i];
 	return NULL;
 }
@@ -129,8 +142,14 @@ int um_work_do(void *stream, const struct um_work *w, int wait)
 	} else if (um_capture_of(s)) {
 		captured = 1;
 		err = um_capture_add(s, w);
+	} else if (w->kind == UM_WORK_WAIT && ((struct um_cuda_event *)w->event)->capture) {
+		captured = 1;
+		err = um_capture_wait(s, w->event);
+		um_work_drop(w);
 	} else {
 		sim = s->sim;
+		if (w->kind == UM_WORK_RECORD)
+			um_capture_mark(w->event, NULL);
 	}
 	um_standin_unlock();
 	return err || captured ? err : um_work_run(sim, w, wait);
@@ -198,15 +217,13 @@ UM_CALL(cuStreamDestroy_v2, void *stream)
 		return err;
 	um_standin_lock();
 	for (size_t i = 0; i < streams.n; i++)
-		if (streams.at[i] == stream) {
+		if (streams.at[i] == stream && streams.at[i]->sim != UM_THREAD_STREAM) {
 			s = streams.at[i];
 			streams.at[i] = streams.at[--streams.n];
 			break;
 		}
-	if (s && um_capture_of(s))
-		um_capture_break(s);
-	if (s && s->capture)
-		um_capture_put(s->capture);
+	if (s)
+		um_capture_leave(s);
 	um_standin_unlock();
 	if (!s)
 		return UM_CUDA_INVALID_HANDLE;
@@ -298,7 +315,8 @@ UM_CALL(cuStreamGetCtx_v2, void *stream, void **context, void **green)
 		*green = NULL;
 	return cuStreamGetCtx(stream, context);
 }
-UM_FORWARD(cuStreamGetCtx_v2_ptsz, (void *s, void **context, void **green), cuStreamGetCtx_v2(um_ptsz(s), context, green))
+UM_FORWARD(cuStreamGetCtx_v2_ptsz, (void *s, void **context, void **green),
+           cuStreamGetCtx_v2(um_ptsz(s), context, green))
 
 /* --- waiting ---------------------------------------------------------------------------------------------------- */
 

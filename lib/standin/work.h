@@ -38,7 +38,8 @@ static inline void *um_ptsz(void *stream)
 }
 
 struct um_capture; /* capture.c */
-struct um_node; /* graph.c */
+struct um_graph; /* graph.h */
+struct um_node;
 
 struct um_stream_handle {
 	um_stream sim;
@@ -61,8 +62,6 @@ int um_standin_enter(const char *name);
 
 /* stream.c: the stream of a handle, or NULL. Locked. */
 struct um_stream_handle *um_stream_find(void *handle);
-/* Every stream: `each` is called with it. Locked. */
-void um_streams_each(void (*each)(struct um_stream_handle *s, void *arg), void *arg);
 /* Does it on a stream of the simulator. Takes the work's references, also on failure. `wait`: of copies only, as the
  * calls without Async do. */
 int um_work_run(um_stream stream, const struct um_work *work, int wait);
@@ -71,8 +70,9 @@ int um_work_do(void *stream, const struct um_work *work, int wait);
 void um_work_keep(const struct um_work *work); /* one more reference */
 void um_work_drop(const struct um_work *work);
 
-/* event.c */
-void um_cuda_event_put(struct um_cuda_event *e); /* locked */
+/* event.c. Locked. */
+struct um_cuda_event *um_event_get(void *handle); /* one more reference, or NULL */
+void um_cuda_event_put(struct um_cuda_event *e);
 um_event_handle um_standin_event(void *handle); /* the simulator's, or NULL */
 
 /* capture.c. Locked. */
@@ -87,5 +87,10 @@ int um_capture_unsafe(void);
 int um_capture_add(struct um_stream_handle *s, const struct um_work *work);
 /* What `s` captures is broken: returns the error to say. */
 int um_capture_break(struct um_stream_handle *s);
+int um_capture_any(void); /* breaks all captures under way: 0 if there is none, else the error to say */
+void um_capture_leave(struct um_stream_handle *s); /* the stream is destroyed */
+void um_capture_mark(struct um_cuda_event *e, struct um_stream_handle *s); /* recorded on `s`, or outside (NULL) */
+int um_capture_wait(struct um_stream_handle *s, struct um_cuda_event *e); /* `s` joins the event's capture */
+int um_capture_child(struct um_stream_handle *s, const struct um_graph *g); /* a graph launched on `s` */
 
 #endif

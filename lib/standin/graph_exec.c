@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs that run. Instantiated, a graph is a list of items in an order that its dependencies allow, child graphs among
+ * them unrolled. Items are dealt out to lanes: one that comes after the last item of a lane goes on there, others open a
+ * lane. The first lane is the stream that the graph is launched on, the others are streams of the graph's own; events
+ * order items of different lanes.
+ */
+#include "standin/graph.h"
+
+#define LANES_MAX 16u
+#define UPDATE_FAILURE 910
+
+struct item {
+	const struct um_node *origin; /* in the graph that was instantiated; an identity */
+	UM_VEC(struct um_work) work; /* references */
+	UM_VEC(uint32_t) after; /* items */
+	uint32_t lane;
+	int waited; /* from another lane, or the last of its own */
+	um_event_handle event; /* if waited for */
+};
+
+struct exec {
+	struct um_graph *graph; /* a copy: what is captured if the launch is */
+	UM_VEC(struct item) item;
+	uint32_t lanes;
+	uint32_t last[LANES_MAX]; /* items */
+	um_stream stream[LANES_MAX]; /* but the first */
+	um_event_handle begun, done; /* of a launch */
+	unsigned long long flags;
+};
+
+static struct um_gpu *gpu(void)
+{
+	return um_standin()->gpu;
+}
+
+static void item_clear(struct item *it)
+{
+	for (size_t i = 0; i < it->work.n; i++)
+		um_work_drop(&it->work.at[i]);
+	um_vec_clear(&it->work);
+}
+
+static void exec_free(struct exec *x)
+{
+	const struct um_gpu_api *api = gpu()->api;
+
+	if (!x)
+		return;
+	for (size_t i = 0; i < x->item.n; i++) {
+		item_clear(&x->item.at[i]);
+		um_vec_fini(&x->item.at[i].work);
+		um_vec_fini(&x->item.at[i].after);
+		if (x->item.at[i].event)
+			api->cudaEventDestroy(gpu(), x->item.at[i].event);
+	}
+	um_vec_fini(&x->item);
+	for (uint32_t i = 1; i < x->lanes; i++)
+		if (x->stream[i])
+			api->cudaStreamDestroy(gpu(), x->stream[i]);
+	if (x->begun)
+		api->cudaEventDestroy(gpu(), x->begun);
+	if (x->done)
+		api->cudaEventDestroy(gpu(), x->done);
+	um_graph_free(x->graph);
+	free(x);
+}
+
+/* --- making one --------------------------------------------------------------------------------------------------- */
+
+typedef UM_VEC(uint32_t) indices;
+
+static int item_after(struct item *it, uint32_t i)
+{
+	for (size_t k = 0; k < it->after.n; k++)
+		if (it->after.at[k] == i)
+			return 0;
+	return um_vec_push(&it->after, i);
+}
+
+static int item_add(struct exec *x, const struct um_node *n, const indices *before)
+{
+	struct item it = {.origin = n->origin};
+	int err = um_vec_reserve(&x->item, 1);
+
+	for (size_t i = 0; i < before->n && !err; i++)
+		err = item_after(&it, before->at[i]);
+	for (size_t i = 0; i < n->work.n && !err; i++) {
+		err = um_vec_push(&it.work, n->work.at[i]);
+		if (!err)
+			um_work_keep(&n->work.at[i]);
+	}
+	if (err) {
+		item_clear(&it);
+		um_vec_fini(&it.work);
+		um_vec_fini(&it.after);
+		return err;
+	}
+	x->item.at[x->item.n++] = it;
+	return 0;
+}
+
+/* Unrolls `g` behind the items `before`; `*ends`: the items that stand for its end. */
+static int unroll(struct exec *x, struct um_graph *g, const indices *before, indices *ends)
+{
+	struct um_node **order;
+	indices *end, mine = {0};
+	int err = um_graph_order(g, &order);
+
+	if (err)
+		return err;
+	end = calloc(g->node.n + 1, sizeof *end); /* of each node */
+	err = end ? 0 : -ENOMEM;
+	for (size_t i = 0; i < g->node.n && !err; i++) {
+		const struct um_node *n = order[i];
+
+		um_vec_clear(&mine);
+		for (size_t k = 0; k < n->after.n && !err; k++)
+			for (size_t j = 0; j < end[n->after.at[k]->index].n && !err; j++)
+				err = um_vec_push(&mine, end[n->after.at[k]->index].at[j]);
+		for (size_t j = 0; j < before->n && !n->after.n && !err; j++)
+			err = um_vec_push(&mine, before->at[j]);
+		if (err)
+			break;
+		if (n->child && n->child->node.n) {
+			struct um_node *kept = order[i]; /* the child's order uses its own nodes' indices only */
+
+			err = unroll(x, kept->child, &mine, &end[kept->index]);
+			continue;
+		}
+		err = item_add(x, n, &mine);
+		err = err ? err : um_vec_push(&end[n->index], (uint32_t)(x->item.n - 1));
+	}
+	for (size_t i = 0; i < g->node.n && !err; i++) {
+		int followed = 0;
+
+		for (size_t k = 0; k < g->node.n && !followed; k++)
+			for (size_t j = 0; j < g->node.at[k]->after.n; j++)
+				followed |= g->node.at[k]->after.at[j] == order[i];
+		for (size_t j = 0; j < end[order[i]->index].n && !followed && !err; j++)
+			err = um_vec_push(ends, end[order[i]->index].at[j]);
+	}
+	for (size_t i = 0; end && i <= g->node.n; i++)
+		um_vec_fini(&end[i]);
+	um_vec_fini(&mine);
+	free(end);
+	free(order);
+	return err;
+}
+
+/* Who comes after the last item of a lane goes on there; who does not opens one, or with all of them open shares. */
+static void deal(struct exec *x)
+{
+	for (uint32_t i = 0; i < x->item.n; i++) {
+		struct item *it = &x->item.at[i];
+		uint32_t lane = x->lanes;
+
+		for (uint32_t l = 0; l < x->lanes && lane == x->lanes; l++)
+			for (size_t k = 0; k < it->after.n; k++)
+				if (it->after.at[k] == x->last[l])
+					lane = l;
+		if (lane == LANES_MAX)
+			lane = i % LANES_MAX;
+		if (lane == x->lanes)
+			x->lanes++;
+		it->lane = lane;
+		x->last[lane] = i;
+	}
+	for (uint32_t i = 0; i < x->item.n; i++)
+		for (size_t k = 0; k < x->item.at[i].after.n; k++) {
+			struct item *before = &x->item.at[x->item.at[i].after.at[k]];
+
+			before->waited |= before->lane != x->item.at[i].lane;
+		}
+	for (uint32_t l = 1; l < x->lanes; l++)
+		x->item.at[x->last[l]].waited = 1;
+}
+
+static int equip(struct exec *x)
+{
+	const struct um_gpu_api *api = gpu()->api;
+	int err = api->cudaEventCreateWithFlags(gpu(), &x->begun, UM_EVENT_DISABLE_TIMING);
+
+	err = err ? err : api->cudaEventCreateWithFlags(gpu(), &x->done, UM_EVENT_DISABLE_TIMING);
+	for (uint32_t l = 1; l < x->lanes && !err; l++)
+		err = api->cudaStreamCreateWithFlags(gpu(), &x->stream[l], UM_STREAM_NON_BLOCKING);
+	for (size_t i = 0; i < x->item.n && !err; i++)
+		if (x->item.at[i].waited)
+			err = api->cudaEventCreateWithFlags(gpu(), &x->item.at[i].event, UM_EVENT_DISABLE_TIMING);
+	return err;
+}
+
+static int exec_new(struct exec **out, const struct um_graph *g, unsigned long long flags)
+{
+	struct exec *x = calloc(1, sizeof *x);
+	indices none = {0}, ends = {0};
+	int err = x ? 0 : -ENOMEM;
+
+	if (x)
+		x->graph = um_graph_copy(g);
+	if (!err && !x->graph)
+		err = -ENOMEM;
+	err = err ? err : unroll(x, x->graph, &none, &ends);
+	um_vec_fini(&ends);
+	if (err) {
+		exec_free(x);
+		return err == -ENOMEM ? UM_CUDA_NO_MEMORY : UM_CUDA_INVALID_VALUE;
+	}
+	x->flags = flags;
+	deal(x);
+	err = equip(x);
+	if (err)
+		exec_free(x);
+	else
+		*out = x;
+	return err;
+}
+
+static int instantiate(const char *name, void **out, const struct um_graph *g, unsigned long long flags)
+{
+	int err = um_standin_enter(name);
+	struct exec *x;
+
+	if (err || !out || !g)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	um_standin_lock();
+	err = exec_new(&x, g, flags);
+	um_standin_unlock();
+	if (!err)
+		*out = x;
+	return err;
+}
+
+UM_FORWARD(cuGraphInstantiateWithFlags, (void **out, const void *g, unsigned long long flags),
+           instantiate(__func__, out, g, flags))
+
+UM_CALL(cuGraphInstantiate_v2, void **out, const void *g, void **node, char *log, size_t bytes)
+{
+	if (node)
+		*node = NULL;
+	if (log && bytes)
+		*log = '\0';
+	return instantiate(__func__, out, g, 0);
+}
+UM_FORWARD(cuGraphInstantiate, (void **out, const void *g, void **node, char *log, size_t bytes),
+           cuGraphInstantiate_v2(out, g, node, log, bytes))
+
+struct instantiate_params { /* CUDA_GRAPH_INSTANTIATE_PARAMS */
+	unsigned long long flags;
+	void *upload_stream, *error_node;
+	int result; /* 0 success, 1 error */
+};
+
+UM_CALL(cuGraphInstantiateWithParams, void **out, const void *g, struct instantiate_params *p)
+{
+	int err = p ? instantiate(__func__, out, g, p->flags) : UM_CUDA_INVALID_VALUE;
+
+	if (p) {
+		p->error_node = NULL;
+		p->result = err != 0;
+	}
+	return err;
+}
+
+UM_CALL(cuGraphExecGetFlags, const struct exec *x, unsigned long long *flags)
+{
+	int err = um_standin_enter(__func__);
+
+	if (err || !x || !flags)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	*flags = x->flags;
+	return UM_CUDA_OK;
+}
+
+/* Work under way keeps what it needs: events and streams of the simulator end when they are done. */
+UM_CALL(cuGraphExecDestroy, struct exec *x)
+{
+	int err = um_standin_enter(__func__);
+
+	if (err || !x)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	um_standin_lock();
+	exec_free(x);
+	um_standin_unlock();
+	return UM_CUDA_OK;
+}
+
+/* --- launching ---------------------------------------------------------------------------------------------------- */
+
+static int item_run(const struct exec *x, uint32_t i, um_stream stream)
+{
+	const struct item *it = &x->item.at[i];
+	const struct um_gpu_api *api = gpu()->api;
+	int err = UM_CUDA_OK;
+
+	for (size_t k = 0; k < it->after.n && !err; k++) {
+		const struct item *before = &x->item.at[it->after.at[k]];
+
+		if (before->lane != it->lane)
+			err = api->cudaStreamWaitEvent(gpu(), stream, before->event, 0);
+	}
+	for (size_t k = 0; k < it->work.n && !err; k++) {
+		um_standin_lock();
+		um_work_keep(&it->work.at[k]);
+		um_standin_unlock();
+		err = um_work_run(stream, &it->work.at[k], 0);
+	}
+	if (it->event && !err)
+		err = api->cudaEventRecord(gpu(), it->event, stream);
+	return err;
+}
+
+/* One launch of a graph begins when the one before it is over. */
+static int launch(const struct exec *x, um_stream stream)
+{
+	const struct um_gpu_api *api = gpu()->api;
+	int err = api->cudaStreamWaitEvent(gpu(), stream, x->done, 0);
+
+	err = err ? err : api->cudaEventRecord(gpu(), x->begun, stream);
+	for (uint32_t l = 1; l < x->lanes && !err; l++)
+		err = api->cudaStreamWaitEvent(gpu(), x->stream[l], x->begun, 0);
+	for (uint32_t i = 0; i < x->item.n && !err; i++)
+		err = item_run(x, i, x->item.at[i].lane ? x->stream[x->item.at[i].lane] : stream);
+	for (uint32_t l = 1; l < x->lanes && !err; l++)
+		err = api->cudaStreamWaitEvent(gpu(), stream, x->item.at[x->last[l]].event, 0);
+	return err ? err : api->cudaEventRecord(gpu(), x->done, stream);
+}
+
+UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
+{
+	int err = um_standin_enter(__func__), captured = 0;
+	struct um_stream_handle *s;
+	um_stream sim = NULL;
+
+	if (err || !x)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	um_standin_lock();
+	s = um_stream_find(stream);
+	err = s ? um_capture_guard(s) : UM_CUDA_INVALID_HANDLE;
+	if (!err && um_capture_of(s)) {
+		captured = 1;
+		err = um_capture_child(s, x->graph);
+	} else if (!err) {
+		sim = s->sim;
+	}
+	um_standin_unlock();
+	return err || captured ? err : launch(x, sim);
+}
+UM_FORWARD(cuGraphLaunch_ptsz, (const struct exec *x, void *s), cuGraphLaunch(x, um_ptsz(s)))
+
+/* It needs no preparation. */
+UM_CALL(cuGraphUpload, const struct exec *x, void *stream)
+{
+	int err = um_standin_enter(__func__), ok;
+
+	if (err || !x)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	um_standin_stream(stream, &ok);
+	return ok ? UM_CUDA_OK : UM_CUDA_INVALID_HANDLE;
+}
+UM_FORWARD(cuGraphUpload_ptsz, (const struct exec *x, void *s), cuGraphUpload(x, um_ptsz(s)))
+UM_FORWARD(cuGraphInstantiateWithParams_ptsz, (void **out, const void *g, struct instantiate_params *p),
+           cuGraphInstantiateWithParams(out, g, p))
+
+/* --- changing ------------------------------------------------------------------------------------------------------ */
+
+/* Other work for the item that stands for `n`: set on the node of the copy, from which the item takes it. */
+static int exec_change(const char *name, struct exec *x, const struct um_node *n,
+                       int (*set)(struct um_node *n, const void *params), const void *params)
+{
+	int err = um_standin_enter(name);
+	struct um_node *mine = NULL;
+	struct item *it = NULL;
+
+	if (err || !x || !n)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	um_standin_lock();
+	for (size_t i = 0; i < x->graph->node.n; i++)
+		if (x->graph->node.at[i]->origin == n)
+			mine = x->graph->node.at[i];
+	for (size_t i = 0; i < x->item.n; i++)
+		if (x->item.at[i].origin == n)
+			it = &x->item.at[i];
+	err = mine && it ? set(mine, params) : UM_CUDA_INVALID_VALUE;
+	if (!err) {
+		item_clear(it);
+		err = um_vec_reserve(&it->work, mine->work.n) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
+	}
+	for (size_t i = 0; !err && i < mine->work.n; i++) {
+		um_work_keep(&mine->work.at[i]);
+		it->work.at[it->work.n++] = mine->work.at[i];
+	}
+	um_standin_unlock();
+	return err;
+}
+
+#define CHANGE struct exec *x, const struct um_node *n, const void *p
+
+UM_FORWARD(cuGraphExecKernelNodeSetParams, (CHANGE), exec_change(__func__, x, n, um_kernel_node_set_1, p))
+UM_FORWARD(cuGraphExecKernelNodeSetParams_v2, (CHANGE), exec_change(__func__, x, n, um_kernel_node_set_2, p))
+UM_FORWARD(cuGraphExecMemcpyNodeSetParams, (CHANGE, void *context),
+           ((void)context, exec_change(__func__, x, n, um_copy_node_set, p)))
+UM_FORWARD(cuGraphExecMemsetNodeSetParams, (CHANGE, void *context),
+           ((void)context, exec_change(__func__, x, n, um_set_node_set, p)))
+UM_FORWARD(cuGraphExecHostNodeSetParams, (CHANGE), exec_change(__func__, x, n, um_host_node_set, p))
+
+struct update_result { /* CUgraphExecUpdateResultInfo */
+	int result; /* 0 success, 2 topology changed, 3 type of a node changed */
+	void *node, *from;
+};
+
+/* As many nodes, of the same types, after the same ones. */
+static int alike(const struct um_graph *a, struct um_graph *b)
+{
+	if (a->node.n != b->node.n)
+		return 2;
+	for (size_t i = 0; i < b->node.n; i++) {
+		a->node.at[i]->index = i;
+		b->node.at[i]->index = i;
+	}
+	for (size_t i = 0; i < a->node.n; i++) {
+		const struct um_node *p = a->node.at[i], *q = b->node.at[i];
+
+		if (p->type != q->type)
+			return 3;
+		if (p->after.n != q->after.n)
+			return 2;
+		for (size_t k = 0; k < p->after.n; k++)
+			if (p->after.at[k]->index != q->after.at[k]->index)
+				return 2;
+	}
+	return 0;
+}
+
+UM_CALL(cuGraphExecUpdate_v2, struct exec *x, struct um_graph *g, struct update_result *result)
+{
+	int err = um_standin_enter(__func__), why;
+	struct exec *fresh, old;
+
+	if (err || !x || !g || !result)
+		return err ? err : UM_CUDA_INVALID_VALUE;
+	um_standin_lock();
+	why = alike(x->graph, g);
+	err = why ? UPDATE_FAILURE : exec_new(&fresh, g, x->flags);
+	if (!err) {
+		old = *x;
+		*x = *fresh;
+		*fresh = old;
+		exec_free(fresh);
+	}
+	um_standin_unlock();
+	*result = (struct update_result){why, NULL, NULL};
+	return err;
+}
+
+UM_CALL(cuGraphExecUpdate, struct exec *x, struct um_graph *g, void **node, int *result)
+{
+	struct update_result r = {1, NULL, NULL};
+	int err = cuGraphExecUpdate_v2(x, g, &r);
+
+	if (node)
+		*node = r.node;
+	if (result)
+		*result = r.result;
+	return err;
+}
+
+const struct um_entry um_exec_entries[] = {
+        {"cuGraphInstantiate", 10000, cuGraphInstantiate, NULL},
+        {"cuGraphInstantiate", 11000, cuGraphInstantiate_v2, NULL},
+        {"cuGraphInstantiate", 12000, cuGraphInstantiateWithFlags, NULL},
+        {"cuGraphInstantiateWithFlags", 11040, cuGraphInstantiateWithFlags, NULL},
+        {"cuGraphInstantiateWithParams", 12000, cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz},
+        {"cuGraphExecGetFlags", 12000, cuGraphExecGetFlags, NULL},
+        {"cuGraphExecDestroy", 10000, cuGraphExecDestroy, NULL},
+        {"cuGraphLaunch", 10000, cuGraphLaunch, cuGraphLaunch_ptsz},
+        {"cuGraphUpload", 11010, cuGraphUpload, cuGraphUpload_ptsz},
+        {"cuGraphExecKernelNodeSetParams", 10010, cuGraphExecKernelNodeSetParams, NULL},
+        {"cuGraphExecKernelNodeSetParams", 12000, cuGraphExecKernelNodeSetParams_v2, NULL},
+        {"cuGraphExecMemcpyNodeSetParams", 10020, cuGraphExecMemcpyNodeSetParams, NULL},
+        {"cuGraphExecMemsetNodeSetParams", 10020, cuGraphExecMemsetNodeSetParams, NULL},
+        {"cuGraphExecHostNodeSetParams", 10020, cuGraphExecHostNodeSetParams, NULL},
+        {"cuGraphExecUpdate", 10020, cuGraphExecUpdate, NULL},
+        {"cuGraphExecUpdate", 12000, cuGraphExecUpdate_v2, NULL},
+        {0},
+};
