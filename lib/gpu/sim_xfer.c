@@ -19,6 +19,7 @@ struct um_sim_xfer {
 	int staged;
 	int host; /* between two places on the host */
 	int real; /* there is memory to move */
+	int to_ours, from_ours; /* the device's memory, or pinned: it may be freed before its time */
 	char aside[];
 };
 
@@ -87,6 +88,8 @@ static struct um_sim_xfer *copy_make(const struct um_sim_copy *c, const struct e
 	x->host = !to->on_device && !from->on_device;
 	x->staged = pageable && !aside && !x->host;
 	x->real = to->real && from->real;
+	x->to_ours = to->mem != NULL;
+	x->from_ours = from->mem != NULL;
 	if (aside) {
 		rows_copy(x->aside, c->bytes, c->from, c->from_pitch, c->bytes, c->rows);
 		x->copy.from = x->aside;
@@ -167,6 +170,7 @@ int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *se
 	x->size = set->size;
 	x->engine = at.on_device ? -1 : UM_SIM_D2H;
 	x->real = at.real;
+	x->to_ours = 1;
 	touch = (struct um_touch){set->at, at.bytes, bytes * set->rows, UM_WRITE};
 	err = push(sim, s, x, &touch, at.mem->kind == UM_SIM_MANAGED, &seq);
 	return um_sim_leave(sim, err);
@@ -189,6 +193,13 @@ static void fill(const struct um_sim_xfer *x)
 	}
 }
 
+/* The program has freed what it copies. */
+static int lost(struct um_sim *sim, const struct um_sim_xfer *x)
+{
+	return (x->to_ours && !um_sim_mem_find(sim, (uint64_t)(uintptr_t)x->copy.to)) ||
+	       (x->from_ours && !um_sim_mem_find(sim, (uint64_t)(uintptr_t)x->copy.from));
+}
+
 static uint64_t at_rate(uint64_t bytes, double rate)
 {
 	return rate > 0 ? (uint64_t)((double)bytes * 1e9 / rate + 0.5) : 0;
@@ -199,6 +210,11 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 	const struct um_profile *p = &sim->profile;
 	uint64_t bytes = x->copy.bytes * x->copy.rows, work = p->o_seg;
 
+	if (lost(sim, x)) {
+		um_sim_log(sim, t, "illegal-address");
+		sim->error = UM_CUDA_ILLEGAL_ADDRESS;
+		return t;
+	}
 	sim->follow_ran |= x->real;
 	if (x->real && x->size)
 		fill(x);

@@ -6,8 +6,6 @@
  */
 #include "standin/graph.h"
 
-#define ILLEGAL_STATE 401
-
 enum mode { MODE_GLOBAL, MODE_THREAD_LOCAL, MODE_RELAXED };
 enum status { NOT_CAPTURING, CAPTURING, BROKEN };
 
@@ -60,14 +58,14 @@ struct um_capture *um_capture_of(struct um_stream_handle *s)
 static int broken(struct um_capture *c, int why)
 {
 	if (c->broken)
-		return UM_DRIVER_CAPTURE_INVALIDATED;
+		return UM_CU_CAPTURE_INVALIDATED;
 	c->broken = 1;
 	return why;
 }
 
 int um_capture_break(struct um_stream_handle *s)
 {
-	return broken(s->capture, UM_DRIVER_CAPTURE_UNSUPPORTED);
+	return broken(s->capture, UM_CU_CAPTURE_UNSUPPORTED);
 }
 
 int um_capture_guard(struct um_stream_handle *s)
@@ -79,7 +77,7 @@ int um_capture_guard(struct um_stream_handle *s)
 	for (size_t i = 0; i < active.n; i++)
 		if (active.at[i]->blocking) {
 			broken(active.at[i], 0);
-			err = UM_DRIVER_CAPTURE_IMPLICIT;
+			err = UM_CU_CAPTURE_IMPLICIT;
 		}
 	return err;
 }
@@ -103,7 +101,7 @@ int um_capture_unsafe(void)
 	for (size_t i = 0; i < active.n; i++)
 		if (forbids(active.at[i])) {
 			broken(active.at[i], 0);
-			err = UM_DRIVER_CAPTURE_UNSUPPORTED;
+			err = UM_CU_CAPTURE_UNSUPPORTED;
 		}
 	return err;
 }
@@ -112,7 +110,7 @@ int um_capture_any(void)
 {
 	for (size_t i = 0; i < active.n; i++)
 		broken(active.at[i], 0);
-	return active.n ? UM_DRIVER_CAPTURE_UNSUPPORTED : UM_CUDA_OK;
+	return active.n ? UM_CU_CAPTURE_UNSUPPORTED : UM_CUDA_OK;
 }
 
 /* --- what streams are part of it ---------------------------------------------------------------------------------- */
@@ -187,17 +185,17 @@ int um_capture_wait(struct um_stream_handle *s, struct um_cuda_event *e)
 	int err = UM_CUDA_OK;
 
 	if (!e->capture)
-		return broken(c, UM_DRIVER_CAPTURE_ISOLATION);
+		return broken(c, UM_CU_CAPTURE_ISOLATION);
 	if (e->capture->ended)
-		return c ? broken(c, UM_DRIVER_CAPTURED_EVENT) : UM_DRIVER_CAPTURED_EVENT;
+		return c ? broken(c, UM_CU_CAPTURED_EVENT) : UM_CU_CAPTURED_EVENT;
 	if (e->capture->broken)
-		return UM_DRIVER_CAPTURE_INVALIDATED;
+		return UM_CU_CAPTURE_INVALIDATED;
 	if (c && c != e->capture) {
 		broken(e->capture, 0);
-		return broken(c, UM_DRIVER_CAPTURE_MERGE);
+		return broken(c, UM_CU_CAPTURE_MERGE);
 	}
 	if (!c && s->sim == UM_LEGACY_STREAM)
-		return broken(e->capture, UM_DRIVER_CAPTURE_IMPLICIT);
+		return broken(e->capture, UM_CU_CAPTURE_IMPLICIT);
 	if (!c)
 		err = join(e->capture, s);
 	for (size_t i = 0; i < e->last.n && !err; i++)
@@ -223,7 +221,7 @@ int um_capture_add(struct um_stream_handle *s, const struct um_work *w)
 {
 	struct um_capture *c = s->capture;
 	struct um_node *n;
-	int err = c->broken ? UM_DRIVER_CAPTURE_INVALIDATED : UM_CUDA_OK;
+	int err = c->broken ? UM_CU_CAPTURE_INVALIDATED : UM_CUDA_OK;
 
 	if (err || w->kind == UM_WORK_RECORD || w->kind == UM_WORK_WAIT) {
 		if (!err)
@@ -246,7 +244,7 @@ int um_capture_child(struct um_stream_handle *s, const struct um_graph *g)
 	struct um_node *n;
 
 	if (c->broken)
-		return UM_DRIVER_CAPTURE_INVALIDATED;
+		return UM_CU_CAPTURE_INVALIDATED;
 	copy = um_graph_copy(g);
 	n = copy ? um_node_add(c->graph, UM_NODE_GRAPH, s->last.at, s->last.n) : NULL;
 	if (!n) {
@@ -265,9 +263,9 @@ static int start(struct um_stream_handle *s, int mode)
 	int err;
 
 	if (s->sim == UM_LEGACY_STREAM)
-		return UM_DRIVER_CAPTURE_UNSUPPORTED;
+		return UM_CU_CAPTURE_UNSUPPORTED;
 	if (um_capture_of(s))
-		return ILLEGAL_STATE;
+		return UM_CU_ILLEGAL_STATE;
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return UM_CUDA_NO_MEMORY;
@@ -293,7 +291,7 @@ UM_CALL(cuStreamBeginCapture_v2, void *stream, int mode)
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = s ? start(s, mode) : UM_CUDA_INVALID_HANDLE;
+	err = s ? start(s, mode) : UM_CU_INVALID_HANDLE;
 	um_standin_unlock();
 	return err;
 }
@@ -330,15 +328,15 @@ static int finish(struct um_stream_handle *s, void **graph)
 	int err = UM_CUDA_OK;
 
 	if (!c)
-		return ILLEGAL_STATE;
+		return UM_CU_ILLEGAL_STATE;
 	if (c->origin != s)
-		return broken(c, UM_DRIVER_CAPTURE_UNMATCHED);
+		return broken(c, UM_CU_CAPTURE_UNMATCHED);
 	if (c->mode != MODE_RELAXED && c->thread != this_thread())
-		return broken(c, UM_DRIVER_CAPTURE_WRONG_THREAD);
+		return broken(c, UM_CU_CAPTURE_WRONG_THREAD);
 	if (c->broken)
-		err = UM_DRIVER_CAPTURE_INVALIDATED;
+		err = UM_CU_CAPTURE_INVALIDATED;
 	else if (!joined(c))
-		err = UM_DRIVER_CAPTURE_UNJOINED;
+		err = UM_CU_CAPTURE_UNJOINED;
 	for (size_t i = 0; i < active.n; i++)
 		if (active.at[i] == c)
 			active.at[i] = active.at[--active.n];
@@ -361,7 +359,7 @@ UM_CALL(cuStreamEndCapture, void *stream, void **graph)
 	*graph = NULL;
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = s ? finish(s, graph) : UM_CUDA_INVALID_HANDLE;
+	err = s ? finish(s, graph) : UM_CU_INVALID_HANDLE;
 	um_standin_unlock();
 	return err;
 }
@@ -399,7 +397,7 @@ static int look(void *stream, struct info *out)
 	*out = (struct info){NOT_CAPTURING, 0, NULL, NULL, 0};
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = s ? um_capture_guard(s) : UM_CUDA_INVALID_HANDLE;
+	err = s ? um_capture_guard(s) : UM_CU_INVALID_HANDLE;
 	c = err ? NULL : um_capture_of(s);
 	if (c)
 		*out = (struct info){c->broken ? BROKEN : CAPTURING, c->id, c->graph, s->last.at, s->last.n};
@@ -468,7 +466,7 @@ UM_CALL(cuStreamUpdateCaptureDependencies, void *stream, struct um_node **after,
 	um_standin_lock();
 	s = um_stream_find(stream);
 	if (!s || !um_capture_of(s))
-		err = s ? ILLEGAL_STATE : UM_CUDA_INVALID_HANDLE;
+		err = s ? UM_CU_ILLEGAL_STATE : UM_CU_INVALID_HANDLE;
 	else if (flags)
 		um_vec_clear(&s->last);
 	for (size_t i = 0; i < n && !err; i++)

@@ -449,7 +449,7 @@ int cuCtxSynchronize(void)
 
 	if (!err)
 		err = um_standin_fail("cuCtxSynchronize");
-	return err ? err : um_report_sync(um_sim_sync(um_standin()->gpu));
+	return err ? err : um_report_sync(um_context_sync());
 }
 
 UM_EXPORT int cuCtxSynchronize_v2(void *ctx);
@@ -457,7 +457,7 @@ int cuCtxSynchronize_v2(void *ctx)
 {
 	int err = context_ok(ctx ? ctx : current());
 
-	return err ? err : um_sim_sync(um_standin()->gpu);
+	return err ? err : um_context_sync();
 }
 
 static int context_new(void **ctx, unsigned flags, int device)

@@ -97,7 +97,7 @@ UM_CALL(cuEventDestroy_v2, void *event)
 	if (found)
 		um_cuda_event_put(event);
 	um_standin_unlock();
-	return found ? UM_CUDA_OK : UM_CUDA_INVALID_HANDLE;
+	return found ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
 
 static int put_on(void *stream, void *event, enum um_work_kind kind)
@@ -105,7 +105,7 @@ static int put_on(void *stream, void *event, enum um_work_kind kind)
 	struct um_cuda_event *e = um_event_get(event);
 
 	if (!e)
-		return UM_CUDA_INVALID_HANDLE;
+		return UM_CU_INVALID_HANDLE;
 	return um_work_do(stream, &(struct um_work){.kind = kind, .event = e}, 0);
 }
 
@@ -145,8 +145,8 @@ static int ask(void *event, int (*call)(struct um_gpu *gpu, um_event_handle even
 	int err;
 
 	if (!e)
-		return UM_CUDA_INVALID_HANDLE;
-	err = e->capture ? UM_DRIVER_CAPTURED_EVENT : call(um_standin()->gpu, e->sim);
+		return UM_CU_INVALID_HANDLE;
+	err = e->capture ? UM_CU_CAPTURED_EVENT : call(um_standin()->gpu, e->sim);
 	event_done(e);
 	return err;
 }
@@ -175,14 +175,14 @@ UM_CALL(cuEventElapsedTime, float *ms, void *start, void *end)
 	a = um_event_get(start);
 	b = um_event_get(end);
 	if (!a || !b)
-		err = UM_CUDA_INVALID_HANDLE;
+		err = UM_CU_INVALID_HANDLE;
 	else if (a->capture || b->capture)
-		err = UM_DRIVER_CAPTURED_EVENT;
+		err = UM_CU_CAPTURED_EVENT;
 	else
 		err = um_standin()->gpu->api->cudaEventElapsedTime(um_standin()->gpu, ms, a->sim, b->sim);
 	/* Never recorded, or without times: the handle is to blame. */
 	if (err == UM_CUDA_INVALID_VALUE && ms)
-		err = UM_CUDA_INVALID_HANDLE;
+		err = UM_CU_INVALID_HANDLE;
 	if (a)
 		event_done(a);
 	if (b)

@@ -8,7 +8,6 @@
 #include "standin/graph.h"
 
 #define LANES_MAX 16u
-#define UPDATE_FAILURE 910
 
 struct item {
 	const struct um_node *origin; /* in the graph that was instantiated; an identity */
@@ -336,7 +335,7 @@ UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = s ? um_capture_guard(s) : UM_CUDA_INVALID_HANDLE;
+	err = s ? um_capture_guard(s) : UM_CU_INVALID_HANDLE;
 	if (!err && um_capture_of(s)) {
 		captured = 1;
 		err = um_capture_child(s, x->graph);
@@ -356,7 +355,7 @@ UM_CALL(cuGraphUpload, const struct exec *x, void *stream)
 	if (err || !x)
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	um_standin_stream(stream, &ok);
-	return ok ? UM_CUDA_OK : UM_CUDA_INVALID_HANDLE;
+	return ok ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
 UM_FORWARD(cuGraphUpload_ptsz, (const struct exec *x, void *s), cuGraphUpload(x, um_ptsz(s)))
 UM_FORWARD(cuGraphInstantiateWithParams_ptsz, (void **out, const void *g, struct instantiate_params *p),
@@ -441,7 +440,7 @@ UM_CALL(cuGraphExecUpdate_v2, struct exec *x, struct um_graph *g, struct update_
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	um_standin_lock();
 	why = alike(x->graph, g);
-	err = why ? UPDATE_FAILURE : exec_new(&fresh, g, x->flags);
+	err = why ? UM_CU_GRAPH_UPDATE_FAILURE : exec_new(&fresh, g, x->flags);
 	if (!err) {
 		old = *x;
 		*x = *fresh;

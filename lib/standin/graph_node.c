@@ -100,7 +100,7 @@ static int event_set(struct um_node *n, const void *event)
 	                    .event = um_event_get((void *)(uintptr_t)event)};
 
 	if (!w.event)
-		return UM_CUDA_INVALID_HANDLE;
+		return UM_CU_INVALID_HANDLE;
 	return um_node_work(n, &w) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
 }
 

@@ -33,7 +33,7 @@ static int open_stream(void *stream, um_stream *sim)
 
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = !s ? UM_CUDA_INVALID_HANDLE : um_capture_of(s) ? um_capture_break(s) : um_capture_guard(s);
+	err = !s ? UM_CU_INVALID_HANDLE : um_capture_of(s) ? um_capture_break(s) : um_capture_guard(s);
 	if (!err)
 		*sim = s->sim;
 	um_standin_unlock();

@@ -105,7 +105,7 @@ UM_CALL(cuMemGetAddressRange_v2, uint64_t *base, size_t *bytes, uint64_t at)
 	if (err)
 		return err;
 	if (um_sim_memory(um_standin()->gpu, (void *)(uintptr_t)at, &m))
-		return 500; /* not found */
+		return UM_CU_NOT_FOUND;
 	if (base)
 		*base = m.addr;
 	if (bytes)
@@ -214,7 +214,7 @@ static int stream_ok(void *stream)
 
 	um_standin_stream(stream, &ok);
 	if (!ok)
-		return UM_CUDA_INVALID_HANDLE;
+		return UM_CU_INVALID_HANDLE;
 	um_standin_lock();
 	err = um_capture_of(um_stream_find(stream)) ? um_standin_unsupported("allocation nodes in graphs") : 0;
 	um_standin_unlock();

@@ -20,7 +20,7 @@
  *     stream.c    streams, values, host functions
  *     event.c     events
  *     capture.c   capture
- *     graph.c     graphs
+ *     graph.c     graphs: nodes, an order; graph_node.c builds and shows them, graph_exec.c runs them
  *     worker.c    helper threads of the program, run in simulated time
  *
  * Settings come from the environment, as `umadvise dryrun` sets it:
@@ -71,7 +71,18 @@ enum um_standin_error {
 	UM_CU_INVALID_CONTEXT = 201,
 	UM_CU_FILE_NOT_FOUND = 301,
 	UM_CU_INVALID_HANDLE = 400,
-	UM_CU_NOT_FOUND = 500
+	UM_CU_ILLEGAL_STATE = 401,
+	UM_CU_NOT_FOUND = 500,
+	UM_CU_CAPTURE_UNSUPPORTED = 900,
+	UM_CU_CAPTURE_INVALIDATED = 901,
+	UM_CU_CAPTURE_MERGE = 902,
+	UM_CU_CAPTURE_UNMATCHED = 903,
+	UM_CU_CAPTURE_UNJOINED = 904,
+	UM_CU_CAPTURE_ISOLATION = 905,
+	UM_CU_CAPTURE_IMPLICIT = 906,
+	UM_CU_CAPTURED_EVENT = 907,
+	UM_CU_CAPTURE_WRONG_THREAD = 908,
+	UM_CU_GRAPH_UPDATE_FAILURE = 910
 };
 
 /* The driver version to imitate: known before cuInit. */
@@ -98,7 +109,7 @@ struct um_entry {
 /* Tables end with a row without a name. */
 extern const struct um_entry um_device_entries[], um_export_entries[], um_module_entries[], um_function_entries[],
         um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[], um_stream_entries[],
-        um_event_entries[], um_capture_entries[], um_graph_entries[];
+        um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[];
 
 /* A row of a table: the exported function, under its base name; with a form for per-thread default streams. */
 #define UM_ENTRY(base, since, fn) {#base, since, (void *)fn, NULL}
@@ -164,6 +175,9 @@ struct um_work {
 /* A driver stream handle (NULL, 1, 2 or one of ours). Captures it, or hands it to the simulator. CUDA error code. The
  * reference to a launch is taken, also on failure. */
 int um_work_submit(void *stream, const struct um_work *work);
+
+/* Waits for all work of the device; breaks captures under way. CUDA error code. */
+int um_context_sync(void);
 
 /* The simulator's stream for a handle, or NULL: there is no such stream. */
 um_stream um_standin_stream(void *stream, int *ok);

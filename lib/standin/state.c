@@ -77,7 +77,9 @@ static int open_locked(void)
 	                                 .backed = 1,
 	                                 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
 	                                 .ledger = 1,
-	                                 .poison = 1};
+	                                 .poison = 1,
+	                                 .patience_ms = 5000,
+	                                 .query_ns = 1000};
 	struct um_diag diag;
 
 	if (um_profile_get(name && *name ? name : "v100", &state.profile, &diag)) {

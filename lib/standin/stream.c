@@ -15,7 +15,7 @@ int um_standin_enter(const char *name)
 {
 	int err = um_standin_fail(name);
 
-	return err ? err : um_standin() ? UM_CUDA_OK : UM_DRIVER_NOT_INITIALIZED;
+	return err ? err : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;
 }
 
 static struct um_stream_handle *own_make(void)
@@ -136,7 +136,7 @@ int um_work_do(void *stream, const struct um_work *w, int wait)
 
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = s ? um_capture_guard(s) : UM_CUDA_INVALID_HANDLE;
+	err = s ? um_capture_guard(s) : UM_CU_INVALID_HANDLE;
 	if (err) {
 		um_work_drop(w);
 	} else if (um_capture_of(s)) {
@@ -226,7 +226,7 @@ UM_CALL(cuStreamDestroy_v2, void *stream)
 		um_capture_leave(s);
 	um_standin_unlock();
 	if (!s)
-		return UM_CUDA_INVALID_HANDLE;
+		return UM_CU_INVALID_HANDLE;
 	sim = s->sim;
 	um_vec_fini(&s->last);
 	free(s);
@@ -245,7 +245,7 @@ static int fact(void *stream, enum fact which, uint64_t *out)
 	if (s)
 		*out = which == FLAGS ? s->flags : which == ID ? s->id : (uint64_t)(int64_t)s->priority;
 	um_standin_unlock();
-	return s ? UM_CUDA_OK : UM_CUDA_INVALID_HANDLE;
+	return s ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
 
 UM_CALL(cuStreamGetFlags, void *stream, unsigned *flags)
@@ -328,7 +328,7 @@ static int quiet(void *stream, um_stream *sim)
 
 	um_standin_lock();
 	s = um_stream_find(stream);
-	err = !s ? UM_CUDA_INVALID_HANDLE : um_capture_of(s) ? um_capture_break(s) : um_capture_guard(s);
+	err = !s ? UM_CU_INVALID_HANDLE : um_capture_of(s) ? um_capture_break(s) : um_capture_guard(s);
 	if (!err)
 		*sim = s->sim;
 	um_standin_unlock();
@@ -356,6 +356,16 @@ UM_CALL(cuStreamSynchronize, void *stream)
 	return um_report_sync(err);
 }
 UM_FORWARD(cuStreamSynchronize_ptsz, (void *s), cuStreamSynchronize(um_ptsz(s)))
+
+int um_context_sync(void)
+{
+	int err;
+
+	um_standin_lock();
+	err = um_capture_any();
+	um_standin_unlock();
+	return err ? err : um_sim_sync(um_standin()->gpu);
+}
 
 /* --- host functions --------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory, copies, streams, events, captures and graphs of the stand-in driver, by its bare functions.
+ */
+#include "standin_calls.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MIB (1u << 20)
+#define LEGACY ((void *)1)
+#define THREAD ((void *)2)
+
+static int *host, *pinned;
+static uint64_t device, managed;
+static void *stream, *other;
+
+static int to_device(uint64_t to, const void *from, size_t n)
+{
+	return CALL(cuMemcpyHtoD, 3020, uint64_t, const void *, size_t)(to, from, n);
+}
+
+static int to_host(void *to, uint64_t from, size_t n)
+{
+	return CALL(cuMemcpyDtoH, 3020, void *, uint64_t, size_t)(to, from, n);
+}
+
+static int synchronize(void *s)
+{
+	return CALL(cuStreamSynchronize, 2000, void *)(s);
+}
+
+static int query(void *s)
+{
+	return CALL(cuStreamQuery, 2000, void *)(s);
+}
+
+static int set_async(uint64_t at, unsigned v, size_t n, void *s)
+{
+	return CALL(cuMemsetD32Async, 3020, uint64_t, unsigned, size_t, void *)(at, v, n, s);
+}
+
+static int record(void *event, void *s)
+{
+	return CALL(cuEventRecord, 2000, void *, void *)(event, s);
+}
+
+static int wait_for(void *s, void *event)
+{
+	return CALL(cuStreamWaitEvent, 3020, void *, void *, unsigned)(s, event, 0);
+}
+
+static int prefetch(uint64_t at, size_t n, void *s)
+{
+	const struct um_location here = {UM_LOC_DEVICE, 0};
+
+	return CALL(cuMemPrefetchAsync, 12020, uint64_t, size_t, struct um_location, unsigned, void *)(at, n, here, 0, s);
+}
+
+static void *event_new(unsigned flags)
+{
+	void *e = NULL;
+
+	if (CALL(cuEventCreate, 2000, void **, unsigned)(&e, flags))
+		tap_bail("no event");
+	return e;
+}
+
+static void *stream_new(unsigned flags)
+{
+	void *s = NULL;
+
+	if (CALL(cuStreamCreate, 2000, void **, unsigned)(&s, flags))
+		tap_bail("no stream");
+	return s;
+}
+
+static void allocations(void)
+{
+	size_t free_bytes, total, after, pitch = 0, bytes;
+	uint64_t p, base;
+	void *h;
+
+	CALL(cuMemGetInfo, 3020, size_t *, size_t *)(&free_bytes, &total);
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&device, 8 * MIB), 0, "device memory");
+	CALL(cuMemGetInfo, 3020, size_t *, size_t *)(&after, &total);
+	is_u64(free_bytes - after, 8 * MIB, "is taken from what is free");
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, 0), 1, "of no bytes is none");
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, total + 1), 2, "nor is more than there is");
+	is_int(CALL(cuMemAllocManaged, 6000, uint64_t *, size_t, unsigned)(&managed, 8 * MIB, 1), 0, "managed memory");
+	is_int(CALL(cuMemAllocManaged, 6000, uint64_t *, size_t, unsigned)(&p, MIB, 3), 1, "knows its flags");
+	is_int(CALL(cuMemAllocHost, 3020, void **, size_t)((void **)&pinned, 8 * MIB), 0, "pinned memory");
+	is_int(CALL(cuMemHostAlloc, 2020, void **, size_t, unsigned)(&h, MIB, 7), 0, "in the other form");
+	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, h, 0), 0, "has an address there");
+	is_u64(p, (uintptr_t)h, "which is its own");
+	is_int(CALL(cuMemFreeHost, 2000, void *)(h), 0, "and goes");
+	host = malloc(8 * MIB);
+	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, host, 0), 1, "other memory has none");
+	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host, MIB, 0), 0, "until it is registered");
+	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host + 8, 16, 0), 712, "which is done once");
+	is_int(CALL(cuMemFreeHost, 2000, void *)(host), 1, "that is not an allocation");
+	is_int(CALL(cuMemHostUnregister, 4000, void *)(host), 0, "and undone");
+	is_int(CALL(cuMemHostUnregister, 4000, void *)(host), 713, "once");
+	is_int(CALL(cuMemAllocPitch, 3020, uint64_t *, size_t *, size_t, size_t, unsigned)(&p, &pitch, 100, 10, 4), 0,
+	       "rows");
+	is_u64(pitch, 512, "at a distance");
+	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p + 700), 0, "a place in them");
+	ok(base == p && bytes == 5120, "belongs to them");
+	is_int(CALL(cuMemFree, 3020, uint64_t)(p + 512), 1, "what is freed is a whole allocation");
+	is_int(CALL(cuMemFree, 3020, uint64_t)(p), 0, "freed");
+	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p), 500, "it is not found");
+	is_int(CALL(cuMemFree, 3020, uint64_t)(0), 0, "nothing is freed, too");
+}
+
+
+static void copies(void)
+{
+	const size_t n = MIB;
+	struct {
+		size_t fx, fy;
+		int ft;
+		const void *fh;
+		uint64_t fd;
+		void *fa;
+		size_t fp, tx, ty;
+		int tt;
+		void *th;
+		uint64_t td;
+		void *ta;
+		size_t tp, w, h;
+	} c = {.ft = 2, .fd = 0, .fp = 4096, .tt = 1, .tp = 40, .w = 40, .h = 10, .fx = 8, .fy = 1};
+
+	for (size_t i = 0; i < n; i++)
+		host[i] = (int)i;
+	is_int(to_device(device, host, n * 4), 0, "to the device");
+	memset(host, 0, n * 4);
+	is_int(CALL(cuMemcpyDtoD, 3020, uint64_t, uint64_t, size_t)(managed, device, n * 4), 0, "to managed memory");
+	is_int(to_host(host, managed, n * 4), 0, "and back");
+	ok(host[0] == 0 && host[77] == 77 && host[n - 1] == (int)n - 1, "is what it was");
+	c.fd = device;
+	c.th = host + n;
+	is_int(CALL(cuMemcpy2D, 3020, const void *)(&c), 0, "rows out of the middle");
+	ok(host[n] == 1026 && host[n + 10] == 2050 && host[n + 99] == 1035 + 9 * 1024, "come as rows");
+	c.ft = 3;
+	is_int(CALL(cuMemcpy2D, 3020, const void *)(&c), 801, "arrays are not known");
+	is_int(to_device(device, host, 8 * MIB + 1), 1, "not past the end");
+	is_int(to_device((uintptr_t)host, host, 4), 1, "nor to memory that is not the device's");
+	is_int(CALL(cuMemcpy, 4000, uint64_t, uint64_t, size_t)((uintptr_t)host, (uintptr_t)(host + n), 400), 0,
+	       "on the host, too");
+	is_int(host[0], 1026, "one can copy");
+	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device, 7, n), 0, "words are set");
+	is_int(CALL(cuMemsetD8, 3020, uint64_t, unsigned char, size_t)(device, 1, 4), 0, "and bytes");
+	is_int(CALL(cuMemsetD2D16, 3020, uint64_t, size_t, unsigned short, size_t, size_t)(device + 4096, 4096, 3, 2, 2), 0,
+	       "and rows");
+	to_host(host, device, n * 4);
+	ok(host[0] == 0x01010101 && host[1] == 7 && host[1024] == 0x30003 && host[1025] == 7 && host[2048] == 0x30003 &&
+	           host[3072] == 7,
+	   "as they were told");
+	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device + 2, 7, 1), 1, "words lie where words can");
+}
+
+static void order(void)
+{
+	void *begin = event_new(0), *end = event_new(0), *untimed = event_new(2);
+	float ms = 0;
+	unsigned flags = 9;
+	int priority = 9;
+
+	stream = stream_new(0);
+	other = stream_new(1);
+	CALL(cuStreamGetFlags, 5050, void *, unsigned *)(other, &flags);
+	is_u64(flags, 1, "a stream's flags");
+	CALL(cuStreamGetPriority, 5050, void *, int *)(other, &priority);
+	is_int(priority, 0, "and priority");
+	is_int(query(stream), 0, "an idle stream");
+	record(begin, stream);
+	for (int i = 1; i <= 64; i++)
+		set_async(device, (unsigned)i, 2 * MIB, stream);
+	record(end, stream);
+	is_int(query(stream), 600, "a busy one");
+	is_int(CALL(cuEventQuery, 2000, void *)(end), 600, "its event is to come");
+	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 600, "and has no time");
+	wait_for(other, end);
+	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, device, 64, other);
+	is_int(query(other), 600, "another stream waits for it");
+	is_int(synchronize(other), 0, "both are done");
+	is_int(pinned[3], 64, "in order");
+	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 0, "then it has a time");
+	ok(ms > 0.1f && ms < 100, "of its own");
+	record(untimed, stream);
+	synchronize(stream);
+	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, untimed), 400, "if it keeps times");
+	for (int i = 0; i < 64; i++)
+		set_async(device, 5, 2 * MIB, stream);
+	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, device, 64, NULL);
+	is_int(query(other), 0, "a non-blocking stream does not wait for the default one");
+	synchronize(NULL);
+	is_int(pinned[3], 5, "which waits for the blocking ones");
+	while (query(stream) == 600)
+		;
+	is_int(CALL(cuEventDestroy, 4000, void *)(untimed), 0, "an event goes");
+	is_int(record(untimed, stream), 400, "once");
+	CALL(cuEventDestroy, 4000, void *)(begin);
+	CALL(cuEventDestroy, 4000, void *)(end);
+	is_int(query((void *)&ms), 400, "a stream that is none");
+}
+
+static void add_one(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void callback(void *s, int status, void *arg)
+{
+	*(int *)arg += s == stream && status == 0 ? 10 : 1000;
+}
+
+static void host_functions(void)
+{
+	uint32_t *word = (uint32_t *)pinned;
+	uint64_t p;
+	int n = 0;
+
+	set_async(device, 1, 2 * MIB, stream);
+	CALL(cuLaunchHostFunc, 10000, void *, void (*)(void *), void *)(stream, add_one, &n);
+	is_int(n, 0, "a host function waits for its turn");
+	synchronize(stream);
+	is_int(n, 1, "and is called");
+	CALL(cuStreamAddCallback, 5000, void *, void (*)(void *, int, void *), void *, unsigned)(stream, callback, &n, 0);
+	synchronize(stream);
+	is_int(n, 11, "as is a callback, with its stream");
+
+	*word = 0;
+	CALL(cuStreamWaitValue32, 8000, void *, uint64_t, uint32_t, unsigned)(stream, (uintptr_t)word, 3, 0);
+	CALL(cuLaunchHostFunc, 10000, void *, void (*)(void *), void *)(stream, add_one, &n);
+	is_int(query(stream), 600, "a stream waits for a value");
+	CALL(cuStreamWriteValue32, 8000, void *, uint64_t, uint32_t, unsigned)(other, (uintptr_t)word, 3, 0);
+	synchronize(stream);
+	is_int(n, 12, "until another writes it");
+
+	is_int(CALL(cuMemAllocAsync, 11020, uint64_t *, size_t, void *)(&p, 4 * MIB, stream), 0, "memory in stream order");
+	set_async(p, 9, MIB, stream);
+	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, p, 64, stream);
+	is_int(CALL(cuMemFreeAsync, 11020, uint64_t, void *)(p, stream), 0, "is freed in that order");
+	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(NULL, NULL, p), 0, "and there until then");
+	synchronize(stream);
+	is_int(pinned[5], 9, "having been used");
+	is_int(to_host(host, p, 4), 1, "then it is gone");
+}
+
+static void hints(void)
+{
+	const struct um_location there = {UM_LOC_HOST, 0};
+	struct um_location here = {UM_LOC_DEVICE, 0};
+	uint64_t at[2] = {managed, managed + 4 * MIB};
+	size_t bytes[2] = {2 * MIB, 2 * MIB}, index = 0;
+	int v[3], attribute[2] = {1, 4};
+	void *out[2] = {&v[0], &v[1]};
+	size_t sizes[2] = {4, 4};
+
+	is_int(prefetch(managed, 8 * MIB, stream), 0, "prefetch");
+	is_int(prefetch(device, MIB, stream), 1, "of managed memory only");
+	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, -1, stream), 0, "the old form");
+	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, 1, stream), 101,
+	       "knows one device");
+	is_int(CALL(cuMemAdvise, 12020, uint64_t, size_t, int, struct um_location)(managed, 2 * MIB, 1, there), 0, "advise");
+	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 3, -1), 0, "and its old form");
+	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 5, -1), 0, "for the host, too");
+	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 1, managed, 2 * MIB);
+	is_int(v[0], 1, "is remembered");
+	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 1, managed, 4 * MIB);
+	is_int(v[0], 0, "where it holds for all");
+	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 2, managed, 2 * MIB);
+	is_int(v[0], -1, "as is the preferred place");
+	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 12, 3, managed, 2 * MIB);
+	ok(v[0] == -1 && v[1] == -2 && v[2] == -2, "and who has access");
+	is_int(CALL(cuMemRangeGetAttributes, 8000, void **, size_t *, int *, size_t, uint64_t, size_t)(
+	               out, sizes, attribute, 2, managed + MIB, MIB),
+	       0, "several at once");
+	ok(v[0] == 1 && v[1] == 0, "where it was sent last");
+	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 2, 0);
+	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 4, 0);
+
+#define BATCH uint64_t *, size_t *, size_t, struct um_location *, size_t *, size_t, unsigned long long, void *
+	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0, "a batch");
+	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, NULL), 1,
+	       "not on the default stream");
+	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, LEGACY), 1, "by any name");
+	is_int(CALL_PTSZ(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, NULL), 0,
+	       "but on the thread's own");
+	is_int(CALL(cuMemDiscardAndPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0, "renew");
+	is_int(CALL(cuMemDiscardBatchAsync, 13000, uint64_t *, size_t *, size_t, unsigned long long, void *)(at, bytes, 1, 0,
+	                                                                                                     stream),
+	       0, "discard");
+	is_int(CALL(cuCtxSynchronize, 2000, void)(), 0, "all done");
+	is_int(*(int *)(uintptr_t)(managed + 64), (int)0xdbdbdbdb, "what was discarded is worthless");
+}
+
+static void pointers(void)
+{
+	int attributes[3] = {2, 8, 9}, type = 9, is_managed = 9, ordinal = 9;
+	void *out[3] = {&type, &is_managed, &ordinal};
+	uint64_t base = 0;
+
+	CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, managed + 99);
+	ok(type == 2 && is_managed == 1 && ordinal == 0, "what a managed pointer is");
+	CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, (uintptr_t)pinned);
+	ok(type == 1 && is_managed == 0 && ordinal == 0, "a pinned one");
+	is_int(CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, (uintptr_t)host), 0,
+	       "an unknown one is no error");
+	ok(type == 0 && is_managed == 0 && ordinal == -2, "and nothing");
+	is_int(CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&type, 2, (uintptr_t)host), 1, "but asked for one");
+	CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&base, 11, managed + 99);
+	is_u64(base, managed, "where it begins");
+}
+
+static void *signal_late(void *arg)
+{
+	struct timespec nap = {0, 50000000};
+
+	nanosleep(&nap, NULL);
+	CALL(cuStreamWriteValue32, 8000, void *, uint64_t, uint32_t, unsigned)(other, (uintptr_t)arg, 4, 0);
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t t;
+
+	pinned[0] = 0;
+	CALL(cuStreamWaitValue32, 8000, void *, uint64_t, uint32_t, unsigned)(stream, (uintptr_t)pinned, 4, 0);
+	pthread_create(&t, NULL, signal_late, pinned);
+	is_int(synchronize(stream), 0, "what another thread is still to enqueue is waited for");
+	pthread_join(t, NULL);
+}
+
+int main(void)
+{
+	calls_open("13.0");
+	allocations();
+	copies();
+	order();
+	host_functions();
+	hints();
+	pointers();
+	threads();
+	return tap_done();
+}
