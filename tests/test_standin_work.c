@@ -54,7 +54,8 @@ static int prefetch(uint64_t at, size_t n, void *s)
 {
 	const struct um_location here = {UM_LOC_DEVICE, 0};
 
-	return CALL(cuMemPrefetchAsync, 12020, uint64_t, size_t, struct um_location, unsigned, void *)(at, n, here, 0, s);
+	return CALL(cuMemPrefetchAsync, 12020, uint64_t, size_t, struct um_location, unsigned, void *)(at, n, here, 0,
+	                                                                                               s);
 }
 
 static void *event_new(unsigned flags)
@@ -91,11 +92,13 @@ static void allocations(void)
 	is_int(CALL(cuMemAllocManaged, 6000, uint64_t *, size_t, unsigned)(&p, MIB, 3), 1, "knows its flags");
 	is_int(CALL(cuMemAllocHost, 3020, void **, size_t)((void **)&pinned, 8 * MIB), 0, "pinned memory");
 	is_int(CALL(cuMemHostAlloc, 2020, void **, size_t, unsigned)(&h, MIB, 7), 0, "in the other form");
-	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, h, 0), 0, "has an address there");
+	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, h, 0), 0,
+	       "has an address there");
 	is_u64(p, (uintptr_t)h, "which is its own");
 	is_int(CALL(cuMemFreeHost, 2000, void *)(h), 0, "and goes");
 	host = malloc(8 * MIB);
-	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, host, 0), 1, "other memory has none");
+	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, host, 0), 1,
+	       "other memory has none");
 	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host, MIB, 0), 0, "until it is registered");
 	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host + 8, 16, 0), 712, "which is done once");
 	is_int(CALL(cuMemFreeHost, 2000, void *)(host), 1, "that is not an allocation");
@@ -104,14 +107,15 @@ static void allocations(void)
 	is_int(CALL(cuMemAllocPitch, 3020, uint64_t *, size_t *, size_t, size_t, unsigned)(&p, &pitch, 100, 10, 4), 0,
 	       "rows");
 	is_u64(pitch, 512, "at a distance");
-	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p + 700), 0, "a place in them");
+	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p + 700), 0,
+	       "a place in them");
 	ok(base == p && bytes == 5120, "belongs to them");
 	is_int(CALL(cuMemFree, 3020, uint64_t)(p + 512), 1, "what is freed is a whole allocation");
 	is_int(CALL(cuMemFree, 3020, uint64_t)(p), 0, "freed");
-	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p), 500, "it is not found");
+	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p), 500,
+	       "it is not found");
 	is_int(CALL(cuMemFree, 3020, uint64_t)(0), 0, "nothing is freed, too");
 }
-
 
 static void copies(void)
 {
@@ -150,8 +154,9 @@ static void copies(void)
 	is_int(host[0], 1026, "one can copy");
 	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device, 7, n), 0, "words are set");
 	is_int(CALL(cuMemsetD8, 3020, uint64_t, unsigned char, size_t)(device, 1, 4), 0, "and bytes");
-	is_int(CALL(cuMemsetD2D16, 3020, uint64_t, size_t, unsigned short, size_t, size_t)(device + 4096, 4096, 3, 2, 2), 0,
-	       "and rows");
+	is_int(CALL(cuMemsetD2D16, 3020, uint64_t, size_t, unsigned short, size_t, size_t)(device + 4096, 4096, 3, 2,
+	                                                                                   2),
+	       0, "and rows");
 	to_host(host, device, n * 4);
 	ok(host[0] == 0x01010101 && host[1] == 7 && host[1024] == 0x30003 && host[1025] == 7 && host[2048] == 0x30003 &&
 	           host[3072] == 7,
@@ -226,7 +231,8 @@ static void host_functions(void)
 	is_int(n, 0, "a host function waits for its turn");
 	synchronize(stream);
 	is_int(n, 1, "and is called");
-	CALL(cuStreamAddCallback, 5000, void *, void (*)(void *, int, void *), void *, unsigned)(stream, callback, &n, 0);
+	CALL(cuStreamAddCallback, 5000, void *, void (*)(void *, int, void *), void *, unsigned)
+	(stream, callback, &n, 0);
 	synchronize(stream);
 	is_int(n, 11, "as is a callback, with its stream");
 
@@ -238,11 +244,13 @@ static void host_functions(void)
 	synchronize(stream);
 	is_int(n, 12, "until another writes it");
 
-	is_int(CALL(cuMemAllocAsync, 11020, uint64_t *, size_t, void *)(&p, 4 * MIB, stream), 0, "memory in stream order");
+	is_int(CALL(cuMemAllocAsync, 11020, uint64_t *, size_t, void *)(&p, 4 * MIB, stream), 0,
+	       "memory in stream order");
 	set_async(p, 9, MIB, stream);
 	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, p, 64, stream);
 	is_int(CALL(cuMemFreeAsync, 11020, uint64_t, void *)(p, stream), 0, "is freed in that order");
-	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(NULL, NULL, p), 0, "and there until then");
+	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(NULL, NULL, p), 0,
+	       "and there until then");
 	synchronize(stream);
 	is_int(pinned[5], 9, "having been used");
 	is_int(to_host(host, p, 4), 1, "then it is gone");
@@ -260,10 +268,12 @@ static void hints(void)
 
 	is_int(prefetch(managed, 8 * MIB, stream), 0, "prefetch");
 	is_int(prefetch(device, MIB, stream), 1, "of managed memory only");
-	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, -1, stream), 0, "the old form");
+	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, -1, stream), 0,
+	       "the old form");
 	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, 1, stream), 101,
 	       "knows one device");
-	is_int(CALL(cuMemAdvise, 12020, uint64_t, size_t, int, struct um_location)(managed, 2 * MIB, 1, there), 0, "advise");
+	is_int(CALL(cuMemAdvise, 12020, uint64_t, size_t, int, struct um_location)(managed, 2 * MIB, 1, there), 0,
+	       "advise");
 	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 3, -1), 0, "and its old form");
 	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 5, -1), 0, "for the host, too");
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 1, managed, 2 * MIB);
@@ -274,8 +284,8 @@ static void hints(void)
 	is_int(v[0], -1, "as is the preferred place");
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 12, 3, managed, 2 * MIB);
 	ok(v[0] == -1 && v[1] == -2 && v[2] == -2, "and who has access");
-	is_int(CALL(cuMemRangeGetAttributes, 8000, void **, size_t *, int *, size_t, uint64_t, size_t)(
-	               out, sizes, attribute, 2, managed + MIB, MIB),
+	is_int(CALL(cuMemRangeGetAttributes, 8000, void **, size_t *, int *, size_t, uint64_t,
+	            size_t)(out, sizes, attribute, 2, managed + MIB, MIB),
 	       0, "several at once");
 	ok(v[0] == 1 && v[1] == 0, "where it was sent last");
 	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 2, 0);
@@ -285,12 +295,14 @@ static void hints(void)
 	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0, "a batch");
 	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, NULL), 1,
 	       "not on the default stream");
-	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, LEGACY), 1, "by any name");
+	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, LEGACY), 1,
+	       "by any name");
 	is_int(CALL_PTSZ(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, NULL), 0,
 	       "but on the thread's own");
-	is_int(CALL(cuMemDiscardAndPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0, "renew");
-	is_int(CALL(cuMemDiscardBatchAsync, 13000, uint64_t *, size_t *, size_t, unsigned long long, void *)(at, bytes, 1, 0,
-	                                                                                                     stream),
+	is_int(CALL(cuMemDiscardAndPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0,
+	       "renew");
+	is_int(CALL(cuMemDiscardBatchAsync, 13000, uint64_t *, size_t *, size_t, unsigned long long,
+	            void *)(at, bytes, 1, 0, stream),
 	       0, "discard");
 	is_int(CALL(cuCtxSynchronize, 2000, void)(), 0, "all done");
 	is_int(*(int *)(uintptr_t)(managed + 64), (int)0xdbdbdbdb, "what was discarded is worthless");
@@ -306,10 +318,12 @@ static void pointers(void)
 	ok(type == 2 && is_managed == 1 && ordinal == 0, "what a managed pointer is");
 	CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, (uintptr_t)pinned);
 	ok(type == 1 && is_managed == 0 && ordinal == 0, "a pinned one");
-	is_int(CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, (uintptr_t)host), 0,
-	       "an unknown one is no error");
+	is_int(CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out,
+	                                                                              (uintptr_t)host),
+	       0, "an unknown one is no error");
 	ok(type == 0 && is_managed == 0 && ordinal == -2, "and nothing");
-	is_int(CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&type, 2, (uintptr_t)host), 1, "but asked for one");
+	is_int(CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&type, 2, (uintptr_t)host), 1,
+	       "but asked for one");
 	CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&base, 11, managed + 99);
 	is_u64(base, managed, "where it begins");
 }

@@ -143,8 +143,7 @@ int um_copy_planes(const void *params, int (*each)(void *arg, const struct um_wo
 		w.copy.from_pitch = from_pitch;
 		w.copy.bytes = c->width;
 		w.copy.rows = c->height;
-		if (!is_side(w.copy.to, c->to_type == TYPE_DEVICE ? DEVICE : ANY) ||
-		    !is_side(w.copy.from, c->from_type == TYPE_DEVICE ? DEVICE : ANY))
+		if (!w.copy.to || !w.copy.from)
 			return UM_CUDA_INVALID_VALUE;
 		err = each(arg, &w);
 	}
@@ -163,11 +162,20 @@ static int plane_do(void *arg, const struct um_work *w)
 	return um_work_do(on->stream, w, on->wait);
 }
 
+static int planes_do(const struct copy_3d *c, void *stream, int wait)
+{
+	if (c->to_type == TYPE_DEVICE && c->to_device && !is_side(ptr(c->to_device), DEVICE))
+		return UM_CUDA_INVALID_VALUE;
+	if (c->from_type == TYPE_DEVICE && c->from_device && !is_side(ptr(c->from_device), DEVICE))
+		return UM_CUDA_INVALID_VALUE;
+	return um_copy_planes(c, plane_do, &(struct on){stream, wait});
+}
+
 static int copy_3d(const char *name, const struct copy_3d *c, void *stream, int wait)
 {
 	int err = um_standin_enter(name);
 
-	return err ? err : c ? um_copy_planes(c, plane_do, &(struct on){stream, wait}) : UM_CUDA_INVALID_VALUE;
+	return err ? err : c ? planes_do(c, stream, wait) : UM_CUDA_INVALID_VALUE;
 }
 
 static int copy_2d(const char *name, const struct copy_2d *c, void *stream, int wait)
@@ -192,7 +200,7 @@ static int copy_2d(const char *name, const struct copy_2d *c, void *stream, int 
 	                     .width = c->width,
 	                     .height = c->height,
 	                     .depth = 1};
-	return um_copy_planes(&d, plane_do, &(struct on){stream, wait});
+	return planes_do(&d, stream, wait);
 }
 
 UM_FORWARD(cuMemcpy2D_v2, (const struct copy_2d *c), copy_2d(__func__, c, NULL, 1))

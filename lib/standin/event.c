@@ -10,15 +10,32 @@ static UM_VEC(struct um_cuda_event *) events;
 #define FLAG_DISABLE_TIMING 2u
 #define FLAGS_ALL 7u /* blocking synchronization, no timing, interprocess */
 
+static struct um_cuda_event *dead;
+
 void um_cuda_event_put(struct um_cuda_event *e)
 {
 	if (--e->refs)
 		return;
-	um_standin()->gpu->api->cudaEventDestroy(um_standin()->gpu, e->sim);
 	if (e->capture)
 		um_capture_put(e->capture);
 	um_vec_fini(&e->last);
-	free(e);
+	e->next = dead;
+	dead = e;
+}
+
+void um_events_reap(void)
+{
+	struct um_cuda_event *e, *next;
+
+	um_standin_lock();
+	e = dead;
+	dead = NULL;
+	um_standin_unlock();
+	for (; e; e = next) {
+		next = e->next;
+		um_standin()->gpu->api->cudaEventDestroy(um_standin()->gpu, e->sim);
+		free(e);
+	}
 }
 
 struct um_cuda_event *um_event_get(void *handle)
@@ -77,6 +94,7 @@ UM_CALL(cuEventCreate, void **out, unsigned flags)
 	if (err)
 		um_cuda_event_put(e);
 	um_standin_unlock();
+	um_events_reap();
 	if (!err)
 		*out = e;
 	return err;
@@ -97,6 +115,7 @@ UM_CALL(cuEventDestroy_v2, void *event)
 	if (found)
 		um_cuda_event_put(event);
 	um_standin_unlock();
+	um_events_reap();
 	return found ? UM_CUDA_OK : UM_CU_INVALID_HANDLE;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Graphs that run. Instantiated, a graph is a list of items in an order that its dependencies allow, child graphs among
- * them unrolled. Items are dealt out to lanes: one that comes after the last item of a lane goes on there, others open a
- * lane. The first lane is the stream that the graph is launched on, the others are streams of the graph's own; events
+ * them unrolled. Items are dealt out to lanes: one that comes after the last item of a lane goes on there, others open
+ * a lane. The first lane is the stream that the graph is launched on, the others are streams of the graph's own; events
  * order items of different lanes.
  */
 #include "standin/graph.h"
@@ -40,14 +40,20 @@ static void item_clear(struct item *it)
 	um_vec_clear(&it->work);
 }
 
+/* Not locked. */
 static void exec_free(struct exec *x)
 {
 	const struct um_gpu_api *api = gpu()->api;
 
 	if (!x)
 		return;
-	for (size_t i = 0; i < x->item.n; i++) {
+	um_standin_lock();
+	for (size_t i = 0; i < x->item.n; i++)
 		item_clear(&x->item.at[i]);
+	um_graph_free(x->graph);
+	um_standin_unlock();
+	um_events_reap();
+	for (size_t i = 0; i < x->item.n; i++) {
 		um_vec_fini(&x->item.at[i].work);
 		um_vec_fini(&x->item.at[i].after);
 		if (x->item.at[i].event)
@@ -61,7 +67,6 @@ static void exec_free(struct exec *x)
 		api->cudaEventDestroy(gpu(), x->begun);
 	if (x->done)
 		api->cudaEventDestroy(gpu(), x->done);
-	um_graph_free(x->graph);
 	free(x);
 }
 
@@ -189,17 +194,19 @@ static int equip(struct exec *x)
 	return err;
 }
 
+/* Not locked. */
 static int exec_new(struct exec **out, const struct um_graph *g, unsigned long long flags)
 {
 	struct exec *x = calloc(1, sizeof *x);
 	indices none = {0}, ends = {0};
-	int err = x ? 0 : -ENOMEM;
+	int err;
 
-	if (x)
-		x->graph = um_graph_copy(g);
-	if (!err && !x->graph)
-		err = -ENOMEM;
-	err = err ? err : unroll(x, x->graph, &none, &ends);
+	if (!x)
+		return UM_CUDA_NO_MEMORY;
+	um_standin_lock();
+	x->graph = um_graph_copy(g);
+	err = x->graph ? unroll(x, x->graph, &none, &ends) : -ENOMEM;
+	um_standin_unlock();
 	um_vec_fini(&ends);
 	if (err) {
 		exec_free(x);
@@ -222,9 +229,7 @@ static int instantiate(const char *name, void **out, const struct um_graph *g, u
 
 	if (err || !out || !g)
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	um_standin_lock();
 	err = exec_new(&x, g, flags);
-	um_standin_unlock();
 	if (!err)
 		*out = x;
 	return err;
@@ -278,9 +283,7 @@ UM_CALL(cuGraphExecDestroy, struct exec *x)
 
 	if (err || !x)
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	um_standin_lock();
 	exec_free(x);
-	um_standin_unlock();
 	return UM_CUDA_OK;
 }
 
@@ -361,7 +364,7 @@ UM_FORWARD(cuGraphUpload_ptsz, (const struct exec *x, void *s), cuGraphUpload(x,
 UM_FORWARD(cuGraphInstantiateWithParams_ptsz, (void **out, const void *g, struct instantiate_params *p),
            cuGraphInstantiateWithParams(out, g, p))
 
-/* --- changing ------------------------------------------------------------------------------------------------------ */
+/* --- changing ----------------------------------------------------------------------------------------------------- */
 
 /* Other work for the item that stands for `n`: set on the node of the copy, from which the item takes it. */
 static int exec_change(const char *name, struct exec *x, const struct um_node *n,
@@ -440,6 +443,7 @@ UM_CALL(cuGraphExecUpdate_v2, struct exec *x, struct um_graph *g, struct update_
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	um_standin_lock();
 	why = alike(x->graph, g);
+	um_standin_unlock();
 	err = why ? UM_CU_GRAPH_UPDATE_FAILURE : exec_new(&fresh, g, x->flags);
 	if (!err) {
 		old = *x;
@@ -447,7 +451,6 @@ UM_CALL(cuGraphExecUpdate_v2, struct exec *x, struct um_graph *g, struct update_
 		*fresh = old;
 		exec_free(fresh);
 	}
-	um_standin_unlock();
 	*result = (struct update_result){why, NULL, NULL};
 	return err;
 }

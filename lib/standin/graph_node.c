@@ -170,11 +170,13 @@ static int change(const char *name, struct um_node *n, int (*set)(struct um_node
 	return err;
 }
 
-UM_FORWARD(cuGraphKernelNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_kernel_node_set_1, p))
-UM_FORWARD(cuGraphKernelNodeSetParams_v2, (struct um_node * n, const void *p), change(__func__, n, um_kernel_node_set_2, p))
-UM_FORWARD(cuGraphMemcpyNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_copy_node_set, p))
-UM_FORWARD(cuGraphMemsetNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_set_node_set, p))
-UM_FORWARD(cuGraphHostNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_host_node_set, p))
+UM_FORWARD(cuGraphKernelNodeSetParams, (struct um_node *n, const void *p),
+           change(__func__, n, um_kernel_node_set_1, p))
+UM_FORWARD(cuGraphKernelNodeSetParams_v2, (struct um_node *n, const void *p),
+           change(__func__, n, um_kernel_node_set_2, p))
+UM_FORWARD(cuGraphMemcpyNodeSetParams, (struct um_node *n, const void *p), change(__func__, n, um_copy_node_set, p))
+UM_FORWARD(cuGraphMemsetNodeSetParams, (struct um_node *n, const void *p), change(__func__, n, um_set_node_set, p))
+UM_FORWARD(cuGraphHostNodeSetParams, (struct um_node *n, const void *p), change(__func__, n, um_host_node_set, p))
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
@@ -282,8 +284,8 @@ static int nodes(const char *name, struct um_graph *g, void **out, size_t *n, in
 	return said(&a, n);
 }
 
-UM_FORWARD(cuGraphGetNodes, (struct um_graph * g, void **out, size_t *n), nodes(__func__, g, out, n, 0))
-UM_FORWARD(cuGraphGetRootNodes, (struct um_graph * g, void **out, size_t *n), nodes(__func__, g, out, n, 1))
+UM_FORWARD(cuGraphGetNodes, (struct um_graph *g, void **out, size_t *n), nodes(__func__, g, out, n, 0))
+UM_FORWARD(cuGraphGetRootNodes, (struct um_graph *g, void **out, size_t *n), nodes(__func__, g, out, n, 1))
 
 UM_CALL(cuGraphNodeGetDependencies, struct um_node *node, void **out, size_t *n)
 {
@@ -385,11 +387,11 @@ UM_FORWARD(cuGraphAddDependencies_v2, (EDGES, const void *data, size_t n),
 UM_FORWARD(cuGraphRemoveDependencies, (EDGES, size_t n), edges(__func__, g, from, to, n, 0))
 UM_FORWARD(cuGraphRemoveDependencies_v2, (EDGES, const void *data, size_t n),
            ((void)data, edges(__func__, g, from, to, n, 0)))
-UM_FORWARD(cuGraphGetEdges_v2, (struct um_graph * g, void **from, void **to, void *data, size_t *n),
+UM_FORWARD(cuGraphGetEdges_v2, (struct um_graph *g, void **from, void **to, void *data, size_t *n),
            ((void)data, cuGraphGetEdges(g, from, to, n)))
-UM_FORWARD(cuGraphNodeGetDependencies_v2, (struct um_node * node, void **out, void *data, size_t *n),
+UM_FORWARD(cuGraphNodeGetDependencies_v2, (struct um_node *node, void **out, void *data, size_t *n),
            ((void)data, cuGraphNodeGetDependencies(node, out, n)))
-UM_FORWARD(cuGraphNodeGetDependentNodes_v2, (struct um_node * node, void **out, void *data, size_t *n),
+UM_FORWARD(cuGraphNodeGetDependentNodes_v2, (struct um_node *node, void **out, void *data, size_t *n),
            ((void)data, cuGraphNodeGetDependentNodes(node, out, n)))
 
 const struct um_entry um_graph_entries[] = {

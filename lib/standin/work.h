@@ -6,7 +6,8 @@
  * out   what stands behind them; work, done or captured
  * owns  the list of streams; captures, graphs and events count who refers to them
  *
- * All of it is guarded by um_standin_lock(), which is given back before simulated time may pass.
+ * All of it is guarded by um_standin_lock(). Under it nothing of the simulator is called: helper threads run inside the
+ * simulator, with its lock held, and take this one.
  */
 #ifndef UM_STANDIN_WORK_H
 #define UM_STANDIN_WORK_H
@@ -36,6 +37,7 @@ struct um_stream_handle {
 };
 
 struct um_cuda_event {
+	struct um_cuda_event *next; /* dead: nobody refers to it */
 	um_event_handle sim;
 	unsigned refs; /* the program's, and works that name it */
 	struct um_capture *capture; /* last recorded in it; a reference */
@@ -58,6 +60,7 @@ void um_work_drop(const struct um_work *work);
 /* event.c. Locked. */
 struct um_cuda_event *um_event_get(void *handle); /* one more reference, or NULL */
 void um_cuda_event_put(struct um_cuda_event *e);
+void um_events_reap(void); /* not locked: frees those that nobody refers to */
 um_event_handle um_standin_event(void *handle); /* the simulator's, or NULL */
 
 /* capture.c. Locked. */
