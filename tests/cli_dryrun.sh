@@ -66,6 +66,8 @@ is "$(wc -l <"$tmp/r.csv")" 2 "a heading and a row"
 is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" '"app",1,"v100"' "of the same"
 ok "a log" dryrun --log "$tmp/log" -o "$tmp/r" "$app" start alloc launch sync
 like "$(cat "$tmp/log")" ' kernel twice ' "of events"
+fails 137 "a log of a process that is killed" dryrun --log "$tmp/log2" "$app" start alloc launch sync raise=9
+ok "has all that happened" cmp "$tmp/log2" "$tmp/log"
 
 fails 5 "an exit status" json "$app" start alloc exit=5
 is "$(figure ended)" true "is an end"

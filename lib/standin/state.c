@@ -66,6 +66,8 @@ static FILE *log_open(void)
 
 	if (path && *path && !f)
 		fprintf(stderr, "umadvise: %s: %s\n", path, strerror(errno));
+	if (f)
+		setvbuf(f, NULL, _IOLBF, BUFSIZ); /* a program that is killed leaves all of it */
 	return f;
 }
 
