@@ -137,12 +137,13 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 	um_stream s = NULL;
 	size_t n = 4096, x, y, at = 0;
 	float ms;
-	int status;
+	int status, err;
 
 	each("stream_create", a->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING));
 	each("malloc_managed", a->cudaMallocManaged(gpu, &p, n, UM_ATTACH_GLOBAL));
 	each("malloc", a->cudaMalloc(gpu, &dev, n));
-	each("host_alloc", a->cudaHostAlloc(gpu, &host, 64, 0));
+	err = a->cudaHostAlloc(gpu, &host, 64, 0);
+	each("host_alloc", err);
 	each("memory_info", a->cudaMemGetInfo(gpu, &x, &y));
 	each("event_create", a->cudaEventCreateWithFlags(gpu, &e, 0));
 	each("event_create", a->cudaEventCreateWithFlags(gpu, &f, UM_EVENT_DISABLE_TIMING));
@@ -157,7 +158,7 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 		each("discard_batch", a->cudaMemDiscardBatchAsync(gpu, &p, &n, 1, 0, s));
 	if (a->cudaMemDiscardAndPrefetchBatchAsync)
 		each("renew_batch", a->cudaMemDiscardAndPrefetchBatchAsync(gpu, &p, &n, 1, &here, &at, 1, 0, s));
-	if (a->cuStreamWriteValue32 && (host || um_device_lost(gpu))) {
+	if (a->cuStreamWriteValue32 && (host || err == UM_CUDA_LOST)) {
 		each("write_value", a->cuStreamWriteValue32(gpu, s, host, 1, 0));
 		each("wait_value", a->cuStreamWaitValue32(gpu, s, host, 1, UM_WAIT_VALUE_GEQ));
 	}
@@ -716,11 +717,24 @@ static void forked(void)
 }
 
 static struct um_gpu *at_exit_gpu;
+static pthread_t helper_id;
+
+/* Calls until it is told to stop. */
+static void *helper(void *gpu)
+{
+	struct um_gpu *g = gpu;
+
+	while (g->api->cudaEventQuery(g, why) != UM_CUDA_LOST)
+		;
+	return NULL;
+}
 
 static void at_exit(void)
 {
-	int calls = fake->calls;
+	int calls;
 
+	pthread_join(helper_id, NULL);
+	calls = fake->calls;
 	every(at_exit_gpu, each_lost);
 	at_exit_gpu->api->close(at_exit_gpu);
 	CHECK(fake->calls == calls);
@@ -728,19 +742,9 @@ static void at_exit(void)
 	_exit(failed ? 1 : 42);
 }
 
-static void *helper(void *gpu)
-{
-	struct um_gpu *g = gpu;
-
-	for (;;)
-		g->api->cudaEventQuery(g, why);
-	return NULL;
-}
-
 /* What the program does after our handler ran, with a helper still at work. */
 static void ending(void)
 {
-	pthread_t thread_id;
 	int status;
 	pid_t pid;
 
@@ -750,7 +754,7 @@ static void ending(void)
 		driver();
 		atexit(at_exit);
 		at_exit_gpu = open_any();
-		if (pthread_create(&thread_id, NULL, helper, at_exit_gpu))
+		if (pthread_create(&helper_id, NULL, helper, at_exit_gpu))
 			_exit(1);
 		exit(1);
 	}
