@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order of streams that nobody asked for: the default stream's, and that of threads.
+ */
+#include "gpu/sim_state.h"
+#include "tap.h"
+
+#include <pthread.h>
+
+#define MS 1000000ull
+#define LEGACY ((um_stream)1)
+#define THREAD ((um_stream)2)
+
+static struct um_profile profile;
+static struct um_gpu *gpu;
+static const struct um_gpu_api *api;
+static um_stream a, b, alone;
+
+static void open_sim(unsigned patience_ms)
+{
+	profile = *um_profile_find("a100");
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .patience_ms = patience_ms}))
+		tap_bail("cannot open");
+	api = gpu->api;
+	if (api->cudaStreamCreateWithFlags(gpu, &a, 0) || api->cudaStreamCreateWithFlags(gpu, &b, 0) ||
+	    api->cudaStreamCreateWithFlags(gpu, &alone, UM_STREAM_NON_BLOCKING))
+		tap_bail("no streams");
+}
+
+static void run(um_stream s, uint64_t ms)
+{
+	if (um_sim_run(gpu, s, &(struct um_sim_kernel){.ns = ms * MS}))
+		tap_bail("not run");
+}
+
+static uint64_t end(um_stream s)
+{
+	api->cudaStreamSynchronize(gpu, s);
+	return um_sim_now(gpu) / MS;
+}
+
+static void default_stream(void)
+{
+	open_sim(0);
+	run(a, 3);
+	run(b, 5);
+	run(NULL, 1);
+	run(a, 2);
+	run(alone, 4);
+	run(b, 7);
+	is_u64(end(alone), 4, "a non-blocking stream waits for nobody");
+	is_u64(end(a), 8, "a blocking one for the default stream, which waits for all blocking ones");
+	is_u64(end(b), 13, "and not for others");
+	run(a, 1);
+	is_u64(end(LEGACY), 14, "waiting for the default stream is waiting for them");
+	run(LEGACY, 1);
+	is_int(um_sim_stream_query(gpu, a), UM_CUDA_NOT_READY, "a stream behind it is not ready");
+	is_int(um_sim_stream_query(gpu, alone), UM_CUDA_OK, "another is");
+	is_u64(end(NULL), 15, "its other name");
+	run(a, 2);
+	api->cudaStreamDestroy(gpu, a);
+	run(NULL, 1);
+	is_u64(end(NULL), 18, "also for streams that are gone");
+	run(alone, 2);
+	api->cudaStreamDestroy(gpu, alone);
+	um_sim_sync(gpu);
+	is_u64(um_sim_now(gpu) / MS, 20, "and the device for all of those");
+	api->close(gpu);
+}
+
+static void with_events(void)
+{
+	um_event_handle e;
+	uint32_t *word;
+
+	open_sim(0);
+	api->cudaEventCreateWithFlags(gpu, &e, 0);
+	api->cudaHostAlloc(gpu, (void **)&word, 4, 0);
+	run(a, 3);
+	api->cudaEventRecord(gpu, e, NULL);
+	api->cudaStreamWaitEvent(gpu, alone, e, 0);
+	run(alone, 1);
+	is_u64(end(alone), 4, "an event of the default stream stands for all blocking streams");
+	*word = 0;
+	api->cuStreamWaitValue32(gpu, a, word, 1, UM_WAIT_VALUE_GEQ);
+	run(NULL, 1);
+	run(b, 1);
+	is_int(api->cudaStreamSynchronize(gpu, b), UM_CUDA_LAUNCH_TIMEOUT, "who waits for ever holds up all of them");
+	api->cuStreamWriteValue32(gpu, alone, word, 1, 0);
+	is_u64(end(b), 6, "until it is let go");
+	api->cudaEventDestroy(gpu, e);
+	api->close(gpu);
+}
+
+static void *on_thread(void *arg)
+{
+	run(THREAD, 2);
+	*(uint64_t *)arg = end(THREAD);
+	return NULL;
+}
+
+static void thread_streams(void)
+{
+	uint64_t other = 0;
+	pthread_t t;
+
+	open_sim(0);
+	run(THREAD, 5);
+	pthread_create(&t, NULL, on_thread, &other);
+	pthread_join(t, NULL);
+	is_u64(other, 2, "each thread has a default stream of its own");
+	run(NULL, 1);
+	is_u64(end(NULL), 6, "a blocking one");
+	is_int(api->cudaStreamDestroy(gpu, THREAD), UM_CUDA_INVALID_VALUE, "that stays");
+	api->close(gpu);
+}
+
+/* --- several threads ---------------------------------------------------------------------------------------------- */
+
+static uint32_t *flag;
+static um_event_handle event;
+
+static void *let_go(void *arg)
+{
+	const struct timespec nap = {0, 20000000};
+
+	nanosleep(&nap, NULL);
+	api->cuStreamWriteValue32(gpu, alone, flag, 1, 0);
+	return arg;
+}
+
+static void *store(void *arg)
+{
+	const struct timespec nap = {0, 20000000};
+
+	nanosleep(&nap, NULL);
+	__atomic_store_n(flag, 2, __ATOMIC_RELEASE);
+	return arg;
+}
+
+static void *wait_event(void *arg)
+{
+	*(int *)arg = api->cudaEventSynchronize(gpu, event);
+	return NULL;
+}
+
+static void patience(void)
+{
+	int got[3] = {-1, -1, -1};
+	pthread_t t[4];
+
+	open_sim(60000);
+	api->cudaHostAlloc(gpu, (void **)&flag, 4, 0);
+	api->cudaEventCreateWithFlags(gpu, &event, 0);
+	*flag = 0;
+	api->cuStreamWaitValue32(gpu, a, flag, 1, UM_WAIT_VALUE_GEQ);
+	api->cudaEventRecord(gpu, event, a);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, wait_event, &got[i]);
+	pthread_create(&t[3], NULL, let_go, NULL);
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "waiting for what another thread will enqueue");
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	ok(!got[0] && !got[1] && !got[2], "from several threads at once");
+
+	api->cuStreamWaitValue32(gpu, a, flag, 2, UM_WAIT_VALUE_GEQ);
+	pthread_create(&t[0], NULL, store, NULL);
+	is_int(um_sim_sync(gpu), UM_CUDA_OK, "or for what it stores");
+	pthread_join(t[0], NULL);
+	api->cudaEventDestroy(gpu, event);
+	api->close(gpu);
+
+	open_sim(1);
+	api->cudaHostAlloc(gpu, (void **)&flag, 4, 0);
+	*flag = 0;
+	api->cuStreamWaitValue32(gpu, a, flag, 1, UM_WAIT_VALUE_GEQ);
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT, "but not for ever");
+	api->close(gpu);
+}
+
+int main(void)
+{
+	default_stream();
+	with_events();
+	thread_streams();
+	patience();
+	return tap_done();
+}
