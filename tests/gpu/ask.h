@@ -2,8 +2,8 @@
  *
  * ask.h - asks the guard about the device at hand, and ends the program where it says no
  *
- * Before a program allocates: how much managed memory it is about to have in all, and the budget that stands for a small
- * card. The rule is lib/probe/guard.h's.
+ * Before a program allocates: how much managed memory it is about to have in all, and the budget that stands for a
+ * small card. The rule is lib/probe/guard.h's.
  */
 #ifndef ASK_H
 #define ASK_H

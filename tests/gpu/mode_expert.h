@@ -4,8 +4,8 @@
  *
  * The sequence of operations is known in advance. A tensor that is missing is copied in from its pinned buffer, as soon
  * as the tensor that gives its place has been used for the last time and, where it was changed, saved; the one that is
- * used again the latest gives place. What the last operations used is spared, so that copies run beside them. What will be
- * overwritten before it is read is never copied.
+ * used again the latest gives place. What the last operations used is spared, so that copies run beside them. What will
+ * be overwritten before it is read is never copied.
  */
 #ifndef MODE_EXPERT_H
 #define MODE_EXPERT_H
@@ -133,7 +133,8 @@ struct mode_expert : mode {
 
 		for (size_t t = 0; t < place.size(); t++)
 			if (place[t].offset >= 0)
-				taken[place[t].offset] = place[t].offset + (int64_t)((w->tensors[t].bytes + 511) & ~511ull);
+				taken[place[t].offset] = place[t].offset +
+							 (int64_t)((w->tensors[t].bytes + 511) & ~511ull);
 		for (const auto &range : taken) {
 			if (range.first - at >= need)
 				return at;

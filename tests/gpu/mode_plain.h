@@ -4,8 +4,8 @@
  *
  * Nothing may be oversubscribed on a real GPU, so what the driver would have evicted is evicted by hand: before an
  * operation, blocks of 2 MiB that it will fault in are given room by prefetching others to the host, in the driver's
- * order, which is that of their last service and not of their last use (doc/simulator.md). The operation then faults on what is
- * missing. What this leaves out: a driver evicts while it serves faults, this does it before the operation; so an
+ * order, which is that of their last service and not of their last use (doc/simulator.md). The operation then faults
+ * on what is missing. What this leaves out: a driver evicts while it serves faults, this does it before the operation; so an
  * operation's own blocks are spared where others are left.
  */
 #ifndef MODE_PLAIN_H

@@ -6,7 +6,8 @@
 #
 # LIBUM: the library with all rooms, as configure and make leave it in .libs; without it the sources are compiled here.
 # DEPS: a folder with include/ and lib/ of jansson and zlib, where the system has none. Every program comes with the
-# runtime linked statically and shared (PROGRAM-static, PROGRAM-shared).
+# runtime linked statically and shared (PROGRAM-static, PROGRAM-shared). TOOL: `umadvise`; without it, it is
+# built. KINDS and PROGRAMS: which.
 
 SRC ?= .
 OUT ?= build/gpu
@@ -18,6 +19,8 @@ CFLAGS ?= -O2
 NVCCFLAGS ?= -O2
 LIBUM ?=
 DEPS ?=
+TOOL ?=
+KINDS ?= static shared
 
 deps_include = $(if $(DEPS),-I$(DEPS)/include)
 libs = $(if $(DEPS),-L$(DEPS)/lib) -ljansson -lz
@@ -25,32 +28,35 @@ inc = -I$(SRC)/lib -I$(SRC)/include -I$(SRC)/tests -I$(SRC)/tests/gpu -I$(SRC)/e
 comma = ,
 host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
 
-tests = correct special same speed
+tests = correct facts same special speed
 examples = cg stencil train
-programs = $(tests) $(examples)
+PROGRAMS ?= $(tests) $(examples)
 headers = $(wildcard $(SRC)/tests/gpu/*.h $(SRC)/examples/*.h $(SRC)/include/*.h)
 
-all: $(foreach p,$(programs),$(OUT)/$(p)-static $(OUT)/$(p)-shared)
-.PHONY: all library
+all: $(foreach k,$(KINDS),$(PROGRAMS:%=$(OUT)/%-$(k))) $(if $(TOOL),,$(OUT)/umadvise)
+.PHONY: all
 .SECONDARY:
 
-# --- the library, without configure ----------------------------------------------------------------------------------
+# --- the library and the tool, without configure ----------------------------------------------------------------------
 
-ifeq ($(LIBUM),)
-sources := $(shell cd $(SRC) && find lib -name '*.c' ! -path 'lib/standin/*' | LC_ALL=C sort)
-um = $(OUT)/libum.a
+find = $(shell cd $(SRC) && find $(1) -name '*.c' ! -path 'lib/standin/*' | LC_ALL=C sort)
+objects = $(patsubst %.c,$(OUT)/obj/%.o,$(call find,$(1)))
 
 $(OUT)/obj/%.o: $(SRC)/%.c
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -pthread -I$(SRC)/lib -I$(SRC)/include $(deps_include) -c -o $@ $<
 
-$(um): $(sources:%.c=$(OUT)/obj/%.o)
+ifeq ($(LIBUM),)
+um = $(OUT)/libum.a
+
+$(um): $(call objects,lib)
 	$(AR) rc $@ $^
 else
 um = $(LIBUM)
 endif
 
-library: $(um)
+$(OUT)/umadvise: $(call objects,tools) $(um)
+	$(CC) -o $@ $^ $(libs) -lpthread -ldl -lm
 
 # --- programs --------------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,8 @@ void same_tally(struct umadv *adv, struct um_tally *out); /* since the context w
 
 static inline void same_run(struct work w, double ratio)
 {
-	struct umadv *adv = same_open((uint64_t)((double)w.bytes() / ratio));
+	uint64_t budget = (uint64_t)((double)w.bytes() / ratio);
+	struct umadv *adv = same_open(budget);
 	struct runner r = {&w, adv, 0};
 	struct umadv_stats s = {};
 	struct um_tally t;
@@ -36,7 +37,8 @@ static inline void same_run(struct work w, double ratio)
 	s.struct_size = sizeof(s);
 	must(umadv_stats_get(adv, &s), "umadv_stats_get");
 	same_tally(adv, &t);
-	printf("%s %.1f: checksum %016llx\n", w.name.c_str(), ratio, (unsigned long long)run_checksum(&r));
+	printf("%s, budget %llu: checksum %016llx\n", w.name.c_str(), (unsigned long long)budget,
+	       (unsigned long long)run_checksum(&r));
 	printf("  hinted %llu of %llu, plans %llu, divergences %llu, hints %llu, refused %llu, dropped %llu\n",
 	       (unsigned long long)s.hinted_iterations, (unsigned long long)s.iterations, (unsigned long long)s.plans,
 	       (unsigned long long)s.divergences, (unsigned long long)s.hints_issued,

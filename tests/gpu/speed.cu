@@ -7,8 +7,8 @@
  *
  * In every round each mode runs once, from allocation to free, the order rotating; a mode's figures are over the
  * steady iterations of all rounds, timed by events on the stream. --out appends a line of JSON for each mode. --trace
- * records one more run of the library, not timed, to be simulated. --check: kernels compute under the stand-in driver, too,
- * so that all modes can be seen to come to the same numbers.
+ * records one more run of the library, not timed, to be simulated. --check: kernels compute under the stand-in
+ * driver, too, so that all modes can be seen to come to the same numbers.
  */
 #include "ask.h"
 #include "mode_expert.h"

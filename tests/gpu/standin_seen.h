@@ -5,7 +5,9 @@
 #ifndef STANDIN_SEEN_H
 #define STANDIN_SEEN_H
 
+extern "C" {
 #include "gpu/standin_table.h"
+}
 
 #include <dlfcn.h>
 

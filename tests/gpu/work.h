@@ -11,6 +11,7 @@
 
 #include "launch.h"
 
+#include <algorithm>
 #include <functional>
 #include <stdint.h>
 #include <string>
@@ -68,13 +69,14 @@ struct work {
 			sum += tensors[u.tensor].bytes;
 		return sum;
 	}
-	uint64_t largest() const /* what one operation needs at most */
+	/* What one operation of an iteration may need, in blocks of 2 MiB: a tensor may begin and end within one. */
+	uint64_t largest() const
 	{
 		uint64_t most = 0;
 
-		for (const std::vector<struct op> *list : {&setup, &step[0], &step[1]})
-			for (const struct op &o : *list)
-				most = bytes_of(o) > most ? bytes_of(o) : most;
+		for (const std::vector<struct op> &list : step)
+			for (const struct op &o : list)
+				most = std::max<uint64_t>(most, bytes_of(o) + o.uses.size() * (2u << 20));
 		return most;
 	}
 };
