@@ -69,6 +69,7 @@ static int run(void)
 {
 	static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 				  ".visible .entry set(.param .u64 at, .param .u32 n) { ret; }\n";
+	static const char damaged[64] = "\177ELF no more"; /* as long as the header that says how long it is */
 	void *module = NULL, *function = NULL, *at = NULL, *extra[5];
 	int n = 5, err;
 	size_t bytes = 12, offset = 0, size = 0;
@@ -112,7 +113,7 @@ static int run(void)
 	printf("no blocks %d\n", LAUNCH(function, 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	printf("unload %d\n", CALL("cuModuleUnload", 2000, (void *))(module));
 	printf("unload again %d\n", CALL("cuModuleUnload", 2000, (void *))(module));
-	printf("damaged %d\n", CALL("cuModuleLoadData", 2000, (void **, const void *))(&module, "\177ELF no more"));
+	printf("damaged %d\n", CALL("cuModuleLoadData", 2000, (void **, const void *))(&module, damaged));
 	return 0;
 }
 

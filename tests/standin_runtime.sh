@@ -115,6 +115,11 @@ images "a fat binary" -fatbin -gencode "arch=compute_$arch,code=[sm_$arch,comput
 images "a fat binary, not packed" -fatbin -arch="sm_$arch" -compress-mode=none
 images "a fat binary, packed small" -fatbin -arch="sm_$arch" -compress-mode=size
 
+if [ -n "$SANITIZE" ]; then
+	skip 1 "a program of nvcc has no sanitizer, and one must come first"
+	tap_done
+	exit
+fi
 if ! nvcc "$tmp/shared" -arch="sm_$arch" -cudart shared >"$tmp/log" 2>&1; then
 	skip 1 "nvcc links no program: $(head -n 1 "$tmp/log")"
 	tap_done
