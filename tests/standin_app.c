@@ -93,7 +93,8 @@ static int run(void)
 	printf("stands for it %d\n", umadv_dryrun_function(function, host));
 #define LAUNCH CALL("cuLaunchKernel", 4000, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
 					     unsigned, void *, void **, void **))
-	err = LAUNCH(function, 10, 1, 1, 32, 1, 1, 0, NULL, params, NULL);
+	err = LAUNCH(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL); /* the next one has to wait */
+	err = err ? err : LAUNCH(function, 10, 1, 1, 32, 1, 1, 0, NULL, params, NULL);
 	n = 77; /* the launch has its own copy */
 	printf("launch %d sync %d\n", err, CALL("cuCtxSynchronize", 2000, (void))());
 	printf("computed %d\n", *(int *)at);

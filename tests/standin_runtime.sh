@@ -70,8 +70,8 @@ is "$(app run)" "$run" "a kernel runs, as its parameters were"
 is "$(UMADVISE_DRYRUN_CUDA=12.4 UMADVISE_DRYRUN_PROFILE=h100 app run)" "$run" "in 12.4 just the same"
 is "$(UMADVISE_DRYRUN_FAIL=cuMemAllocManaged:1:2,cuInit:2 app run | sed -n 5p)" "alloc 2" "a call that is made to fail"
 is "$(UMADVISE_DRYRUN_FAIL=cuInit:0:100 app run)" "begin 100" "at every call"
-is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:2:700 app run | grep buffer)" "in a buffer 700 computed 325" \
-	"at the second one"
+is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:3:700 app run | grep buffer)" "in a buffer 700 computed 325" \
+	"at the third one"
 is "$(UMADVISE_DRYRUN_PROFILE=nobody app run)" "begin 100" "a profile that is not there: no device"
 like "$(cat "$tmp/err")" nobody "and why"
 
