@@ -22,8 +22,13 @@ fails 3 "no device" env LD_LIBRARY_PATH="$tmp/none" "$UMADVISE" calibrate -o "$t
 is "$(ls "$tmp"/x* 2>/dev/null)" "" "and no profile"
 
 standin=$top_builddir/standin
-if [ ! -e "$standin/libcuda.so.1" ] || [ -n "${SANITIZE:-}" ]; then
-	skip 1 "no stand-in driver was built for a plain tool"
+why=
+case ${SANITIZE:-} in
+*thread*) why="a tool under this sanitizer takes no driver that was built with it" ;;
+*) [ -e "$standin/libcuda.so.1" ] || why="no stand-in driver was built" ;;
+esac
+if [ -n "$why" ]; then
+	skip 1 "$why"
 	tap_done
 fi
 
@@ -89,7 +94,7 @@ like "$(cat "$tmp/v100.json")" '"schema": "umcalibrate/1"' "JSON has a schema"
 calibrate v100 -o "$tmp/again" --json - >"$tmp/stdout" 2>"$tmp/stderr"
 is "$(cat "$tmp/stdout")" "$(cat "$tmp/v100.json")" "it is the same on standard output, with nothing else"
 is "$(cat "$tmp/again")" "$(cat "$tmp/v100")" "and so is the profile"
-is "$(grep -v "does not support" "$tmp/stderr")" "" "and nothing is said besides"
+is "$(cat "$tmp/stderr")" "" "and nothing is said besides"
 
 # Too little memory; nothing is oversubscribed. No such device.
 fails 3 "a budget too small" calibrate v100 --budget 4MiB -o "$tmp/x"
@@ -112,7 +117,7 @@ like "$(cat "$tmp/hang")" '^c_pf = [0-9]+$' "the rest is measured"
 UMADVISE_CALIBRATE_FAULT=faults:crash UMADVISE_DRYRUN_FAIL=cuMemAdvise_v2:0 \
 	fails 3 "a probe that dies, and a profile that cannot be written" calibrate v100 -o "$tmp/no/such/folder"
 cp "$tmp/.tap" "$tmp/said"
-like "$(cat "$tmp/said")" 'probe faults: died of signal 11' "the one is reported"
+like "$(cat "$tmp/said")" 'probe faults: died of signal 6' "the one is reported"
 like "$(cat "$tmp/said")" "$tmp/no/such/folder: " "and the other"
 like "$(cat "$tmp/said")" 'probe hints: cudaMemAdvise returned CUDA error 1;' "a call that fails is named"
 like "$(cat "$tmp/said")" '^c_pf +ns +[0-9]' "what was measured is shown"

@@ -47,7 +47,7 @@ static void misbehave(const char *probe)
 	if (!fault || !n || strncmp(fault, probe, n) != 0 || fault[n] != ':')
 		return;
 	if (strcmp(fault + n + 1, "crash") == 0)
-		raise(SIGSEGV);
+		abort();
 	while (strcmp(fault + n + 1, "hang") == 0)
 		pause();
 }

@@ -30,7 +30,8 @@ static const char *item_find(const char *list, const char *name)
 		if (!strncmp(list, name, n) && (!list[n] || list[n] == ',' || list[n] == ':'))
 			return list + n;
 		list = strchr(list, ',');
-		list += !!list;
+		if (list)
+			list++;
 	}
 	return NULL;
 }
