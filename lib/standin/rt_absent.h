@@ -107,7 +107,7 @@
 
 #if UM_RT_MAJOR == 12
 #define UM_RT_ABSENT_HERE(X) \
-	X(cudaGraphAddDependencies_v2) X(cudaGraphAddNode_v2) X(cudaGraphGetEdges_v2) \
+	X(cudaGetDeviceProperties) X(cudaGraphAddDependencies_v2) X(cudaGraphAddNode_v2) X(cudaGraphGetEdges_v2) \
 	X(cudaGraphNodeGetDependencies_v2) X(cudaGraphNodeGetDependentNodes_v2) \
 	X(cudaGraphRemoveDependencies_v2) X(cudaLaunchCooperativeKernelMultiDevice) \
 	X(cudaSetDoubleForDevice) X(cudaSetDoubleForHost) X(cudaSignalExternalSemaphoresAsync_v2) \
