@@ -107,25 +107,25 @@ static void signals(sigset_t *out)
 		sigaddset(out, passed_on[i]);
 }
 
-/* The runtime for the stand-in that is beside the driver, where it was installed and in the build tree. */
-static int runtime_find(const struct dryrun *d, int major, char out[PATH_MAX])
+/* A library for the stand-in: "cudart", 13 is beside the driver where it was installed, or in the build tree. */
+static int library_find(const struct dryrun *d, const char *name, int major, char out[PATH_MAX])
 {
-	static const char *const places[] = {"%.*s/libumadvise-standin-rt%d.so", "%.*s/../rt%d/.libs/libcudart.so.%d"};
-	int dir = (int)(strrchr(d->driver, '/') - d->driver);
+	int dir = (int)(strrchr(d->driver, '/') - d->driver), runtime = !strcmp(name, "cudart");
 	char try[PATH_MAX + 64];
 
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		snprintf(try, sizeof try, places[i], dir, d->driver, major, major);
-		if (realpath(try, out))
-			return 1;
-	}
-	return 0;
+	snprintf(try, sizeof try, "%.*s/libumadvise-standin-%s%d.so", dir, d->driver, runtime ? "rt" : name, major);
+	if (realpath(try, out))
+		return 1;
+	snprintf(try, sizeof try, "%.*s/../%s%d/.libs/lib%s.so.%d", dir, d->driver, runtime ? "rt" : "libs", major,
+		 name, major);
+	return realpath(try, out) != NULL;
 }
 
-/* 0 or -1 with errno. A runtime that was not built is left out: the program finds another, and is told why it fails. */
+/* 0 or -1 with errno. A library that was not built is left out: the program finds another one, and is told why that
+ * fails. */
 static int folder_fill(const struct dryrun *d)
 {
-	static const int majors[] = {12, 13};
+	static const char *const libraries[] = {"cudart", "cublas", "cublasLt", "cusparse"};
 	/* Not all of them: a program that asks for another name asks for what is not there. */
 	static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
 	char link[sizeof d->folder + 32], to[PATH_MAX];
@@ -134,10 +134,13 @@ static int folder_fill(const struct dryrun *d)
 		snprintf(link, sizeof link, "%s/%s", d->folder, names[i]);
 		if (symlink(d->driver, link))
 			return -1;
-		snprintf(link, sizeof link, "%s/libcudart.so.%d", d->folder, majors[i]);
-		if (runtime_find(d, majors[i], to) && symlink(to, link))
-			return -1;
 	}
+	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+		for (int major = 12; major <= 13; major++) {
+			snprintf(link, sizeof link, "%s/lib%s.so.%d", d->folder, libraries[i], major);
+			if (library_find(d, libraries[i], major, to) && symlink(to, link))
+				return -1;
+		}
 	return 0;
 }
 

@@ -33,6 +33,11 @@ struct um_standin_table {
 	 * its parameters. Must not call CUDA. */
 	int (*register_kernel)(void *function,
 	                       void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
+	/* A kernel that has no device code at all, as those of the stand-ins for CUDA's libraries: `fn(arg)` is called
+	 * when it executes (may be often, in a graph), `free_arg(arg)` when it will not be any more, also on failure.
+	 * Either may be NULL. `what` is copied; what was announced on the stream counts instead. */
+	int (*launch_host)(um_stream stream, const char *name, const struct um_announcement *what,
+	                   void (*fn)(void *arg), void *arg, void (*free_arg)(void *arg));
 };
 
 #endif

@@ -194,6 +194,7 @@ static const struct um_standin_table standin_table = {
         .worker_poke = um_standin_worker_poke,
         .worker_wait = table_worker_wait,
         .register_kernel = table_register,
+        .launch_host = um_launch_host,
 };
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */

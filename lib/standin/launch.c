@@ -2,7 +2,8 @@
  *
  * A launch is a value: the kernel and copies of its parameters, so that it can be captured and done many times. What a
  * kernel touches is what was announced on the stream. Where nothing was, it is found among the parameters: each 8-byte
- * word that is an address of managed memory stands for everything from there to the end of its allocation.
+ * word that is an address of managed memory stands for everything from there to the end of its allocation. A library's
+ * kernel has no device code: what it touches and how long it takes came with it.
  */
 #include "standin/module.h"
 
@@ -14,9 +15,19 @@
 #define PARAM_SIZE ((void *)2)
 #define PARAM_MAX 32764u /* bytes: CUDA's limit */
 
+/* A library's. */
+struct host_code {
+	char *name;
+	struct um_announcement what; /* touch: a copy */
+	void (*fn)(void *arg);
+	void *arg;
+	void (*free_arg)(void *arg);
+};
+
 struct um_launch {
 	atomic_uint refs;
-	struct um_function *function;
+	struct um_function *function; /* NULL: `code` */
+	struct host_code code;
 	unsigned grid[3], block[3];
 	uint32_t bytes;
 	uint32_t n_args;
@@ -38,8 +49,11 @@ struct um_launch *um_launch_get(struct um_launch *launch)
 
 void um_launch_put(struct um_launch *launch)
 {
-	if (launch && atomic_fetch_sub(&launch->refs, 1) == 1)
-		free(launch);
+	if (!launch || atomic_fetch_sub(&launch->refs, 1) != 1)
+		return;
+	if (launch->code.free_arg)
+		launch->code.free_arg(launch->code.arg);
+	free(launch);
 }
 
 /* --- making one --------------------------------------------------------------------------------------------------- */
@@ -118,7 +132,9 @@ static void run_host(void *arg)
 {
 	struct um_launch *l = arg;
 
-	if (l->function->host)
+	if (!l->function)
+		l->code.fn(l->code.arg);
+	else if (l->function->host)
 		l->function->host(l->args, l->grid, l->block);
 	um_launch_put(l);
 }
@@ -150,14 +166,38 @@ static int touch_add(touches *t, uint64_t *traffic, void *ptr)
 	return um_vec_push(t, ((struct um_touch){ptr, bytes, 0, UM_UPDATE}));
 }
 
+static int run_code(struct um_launch *launch, um_stream stream)
+{
+	const struct host_code *c = &launch->code;
+	struct um_sim_kernel k = {.name = c->name,
+	                          .ns = c->what.ns,
+	                          .access = c->what.touch,
+	                          .n_access = c->what.n,
+	                          .pattern = c->what.pattern,
+	                          .announced = 1};
+	int err;
+
+	if (c->fn) {
+		k.fn = run_host;
+		k.arg = um_launch_get(launch);
+	}
+	err = um_sim_run(um_standin()->gpu, stream, &k);
+	if (err && k.fn)
+		um_launch_put(launch);
+	return err;
+}
+
 int um_launch_run(struct um_launch *launch, um_stream stream)
 {
 	const struct um_profile *p = &um_standin()->profile;
-	struct um_sim_kernel k = {.name = launch->function->kernel->name, .announced = 1};
+	struct um_sim_kernel k = {.announced = 1};
 	touches t = {0};
 	uint64_t traffic = 0;
 	int err = UM_CUDA_OK;
 
+	if (!launch->function)
+		return run_code(launch, stream);
+	k.name = launch->function->kernel->name;
 	for (uint32_t at = 0; at + sizeof(void *) <= launch->bytes && !err; at += sizeof(void *)) {
 		void *word;
 
@@ -188,6 +228,27 @@ static int launch(const char *name, const struct config *c, void *function, void
 	if (!err)
 		err = um_launch_new(&work.launch, function, c->grid, c->block, params, extra);
 	return err ? err : um_work_submit(c->stream, &work);
+}
+
+int um_launch_host(um_stream stream, const char *name, const struct um_announcement *what, void (*fn)(void *arg),
+                   void *arg, void (*free_arg)(void *arg))
+{
+	struct um_work work = {.kind = UM_WORK_KERNEL};
+	int err = um_standin() ? um_standin_fail(name) : UM_CU_NOT_INITIALIZED;
+	size_t bytes = what->n * sizeof *what->touch;
+	struct um_launch *l = err ? NULL : calloc(1, sizeof *l + bytes + strlen(name) + 1);
+
+	if (!l) {
+		if (free_arg)
+			free_arg(arg);
+		return err ? err : UM_CUDA_NO_MEMORY;
+	}
+	l->refs = 1;
+	l->code = (struct host_code){(char *)l->param + bytes, *what, fn, arg, free_arg};
+	l->code.what.touch = memcpy(l->param, what->touch, bytes);
+	strcpy(l->code.name, name);
+	work.launch = l;
+	return um_work_submit(stream, &work);
 }
 
 /* --- entries ------------------------------------------------------------------------------------------------------ */

@@ -191,5 +191,8 @@ int um_launch_new(struct um_launch **out, void *function, const unsigned grid[3]
                   void **params, void **extra);
 struct um_launch *um_launch_get(struct um_launch *launch); /* one more reference */
 void um_launch_put(struct um_launch *launch);
+/* As in standin_table.h. */
+int um_launch_host(um_stream stream, const char *name, const struct um_announcement *what, void (*fn)(void *arg),
+                   void *arg, void (*free_arg)(void *arg));
 
 #endif

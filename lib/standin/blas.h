@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * blas.h - the stand-in for cuBLAS: handles, codes, and the real type that a file is compiled for
+ *
+ * in    calls of cublas_v2.h
+ * out   kernels (libs.h)
+ * owns  handles
+ *
+ * Matrices lie by column. UM_BLAS_DOUBLE: 0 or 1; files of typed functions are compiled for each.
+ */
+#ifndef UM_STANDIN_BLAS_H
+#define UM_STANDIN_BLAS_H
+
+#include "standin/libs.h"
+
+enum um_blas_status { /* cublasStatus_t */
+	UM_BLAS_OK = 0,
+	UM_BLAS_NOT_INITIALIZED = 1,
+	UM_BLAS_ALLOC_FAILED = 3,
+	UM_BLAS_INVALID_VALUE = 7,
+	UM_BLAS_EXECUTION_FAILED = 13,
+	UM_BLAS_NOT_SUPPORTED = 15
+};
+
+enum um_blas_op { UM_OP_N, UM_OP_T, UM_OP_C }; /* cublasOperation_t; C is T for real types */
+enum um_blas_side { UM_LEFT, UM_RIGHT };
+enum um_blas_fill { UM_LOWER, UM_UPPER };
+enum um_blas_diag { UM_NON_UNIT, UM_UNIT };
+
+struct um_blas { /* what a cublasHandle_t points to */
+	void *stream;
+	int device_scalars; /* cublasPointerMode_t */
+	int math, atomics, sm_count;
+};
+
+static inline int um_blas_status(int cuda)
+{
+	return !cuda ? UM_BLAS_OK : cuda == UM_CUDA_NO_MEMORY ? UM_BLAS_ALLOC_FAILED : UM_BLAS_EXECUTION_FAILED;
+}
+
+const char *um_blas_status_name(int status);
+const char *um_blas_status_text(int status);
+
+#ifndef UM_BLAS_DOUBLE
+#define UM_BLAS_DOUBLE 0
+#endif
+
+#if UM_BLAS_DOUBLE
+typedef double um_real;
+#define UM_REAL_TYPE UM_F64
+#define UM_S(name) cublasD##name
+#define UM_I(name) cublasId##name
+#define UM_IN(name) um_d##name
+#define UM_NAME(name) "cublasD" name
+#define UM_I_NAME(name) "cublasId" name
+#else
+typedef float um_real;
+#define UM_REAL_TYPE UM_F32
+#define UM_S(name) cublasS##name
+#define UM_I(name) cublasIs##name
+#define UM_IN(name) um_s##name
+#define UM_NAME(name) "cublasS" name
+#define UM_I_NAME(name) "cublasIs" name
+#endif
+
+/* --- products (blas_gemm.c) --------------------------------------------------------------------------------------- */
+
+/* C = alpha op(A) op(B) + beta C; m and n are C's, k what is summed over. For other files of the library: float um_s*,
+ * double um_d*. Safe to call on any thread. */
+#define UM_PRODUCT_SHAPE                                                                                               \
+	int transpose_a, transpose_b;                                                                                  \
+	int64_t m, n, k, lda, ldb, ldc
+
+struct um_sproduct {
+	UM_PRODUCT_SHAPE;
+	float alpha, beta;
+	const float *a, *b;
+	float *c;
+};
+
+struct um_dproduct {
+	UM_PRODUCT_SHAPE;
+	double alpha, beta;
+	const double *a, *b;
+	double *c;
+};
+
+void um_sproduct(const struct um_sproduct *p);
+void um_dproduct(const struct um_dproduct *p);
+
+/* As a kernel: `batch` products, `stride` elements apart. cublasStatus_t. */
+struct um_blas_gemm {
+	UM_PRODUCT_SHAPE;
+	struct um_factor alpha, beta;
+	const void *a, *b; /* batches by address: arrays of addresses */
+	void *c;
+	int64_t stride_a, stride_b, stride_c, batch;
+	int by_address;
+};
+
+/* The arguments of a call, checked and entered. `size`: bytes of an element. */
+int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
+                       const void *beta);
+void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size);
+int um_sgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
+int um_dgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
+
+#endif

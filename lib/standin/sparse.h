@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sparse.h - the stand-in for cuSPARSE: what stands behind its handles
+ *
+ * in    calls of cusparse.h's generic API
+ * out   kernels (libs.h)
+ * owns  handles and descriptors; never what they point to
+ */
+#ifndef UM_STANDIN_SPARSE_H
+#define UM_STANDIN_SPARSE_H
+
+#include "standin/libs.h"
+
+enum um_sparse_status { /* cusparseStatus_t */
+	UM_SPARSE_OK = 0,
+	UM_SPARSE_NOT_INITIALIZED = 1,
+	UM_SPARSE_ALLOC_FAILED = 2,
+	UM_SPARSE_INVALID_VALUE = 3,
+	UM_SPARSE_EXECUTION_FAILED = 6,
+	UM_SPARSE_NOT_SUPPORTED = 10
+};
+
+enum um_sparse_format { UM_CSR = 1, UM_CSC = 2, UM_COO = 3 }; /* cusparseFormat_t */
+enum um_sparse_index { UM_INDEX_32 = 2, UM_INDEX_64 = 3 }; /* cusparseIndexType_t */
+enum um_sparse_order { UM_BY_COLUMN = 1, UM_BY_ROW = 2 }; /* cusparseOrder_t */
+enum um_sparse_op { UM_SPARSE_N, UM_SPARSE_T, UM_SPARSE_C }; /* cusparseOperation_t */
+
+struct um_sparse { /* cusparseHandle_t */
+	void *stream;
+	int device_scalars;
+};
+
+struct um_sparse_matrix { /* cusparseSpMatDescr_t */
+	enum um_sparse_format format;
+	int64_t rows, cols, n; /* n: entries */
+	void *major; /* CSR: offsets of rows; CSC: of columns; COO: the row of each entry */
+	void *minor; /* CSR, COO: the column of each entry; CSC: its row */
+	void *values;
+	int major_type, minor_type, base, type; /* indices, first index, values */
+	int fill, diag; /* attributes */
+};
+
+struct um_dense_vector { /* cusparseDnVecDescr_t */
+	int64_t n;
+	void *values;
+	int type;
+};
+
+struct um_dense_matrix { /* cusparseDnMatDescr_t */
+	int64_t rows, cols, ld;
+	void *values;
+	int type, order;
+};
+
+static inline int um_sparse_status(int cuda)
+{
+	return !cuda                       ? UM_SPARSE_OK
+	       : cuda == UM_CUDA_NO_MEMORY ? UM_SPARSE_ALLOC_FAILED
+	                                   : UM_SPARSE_EXECUTION_FAILED;
+}
+
+#endif
