@@ -17,6 +17,7 @@
 #include "gpu/sim.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,13 +248,14 @@ static void launch(struct um_gpu *gpu, void *function, um_stream s, void *p, voi
 
 static void sums(struct um_gpu *gpu, const struct um_tally *t)
 {
-	printf("now %llu ns %llu faults %llu batches %llu in %llu out %llu evictions %llu stall %llu hints %llu refused %llu "
-	       "resident %llu peak %llu\n",
-	       (unsigned long long)gpu->api->now(gpu), (unsigned long long)t->ns, (unsigned long long)t->faults,
-	       (unsigned long long)t->batches, (unsigned long long)t->h2d_bytes, (unsigned long long)t->d2h_bytes,
-	       (unsigned long long)t->evictions, (unsigned long long)t->stall_ns, (unsigned long long)t->hints,
-	       (unsigned long long)t->refused, (unsigned long long)t->resident_bytes,
-	       (unsigned long long)t->peak_resident_bytes);
+	const uint64_t v[] = {gpu->api->now(gpu), t->ns, t->faults, t->batches, t->h2d_bytes, t->d2h_bytes,
+	                      t->evictions, t->stall_ns, t->hints, t->refused, t->resident_bytes,
+	                      t->peak_resident_bytes};
+	static const char *const names[] = {"now", "ns", "faults", "batches", "in", "out", "evictions", "stall",
+	                                    "hints", "refused", "resident", "peak"};
+
+	for (size_t i = 0; i < sizeof v / sizeof *v; i++)
+		printf("%s %" PRIu64 "%s", names[i], v[i], i + 1 < sizeof v / sizeof *v ? " " : "\n");
 }
 
 static void do_work(struct um_gpu *gpu, void *function)
@@ -289,6 +291,8 @@ static void do_work(struct um_gpu *gpu, void *function)
 	say("sync", a->cudaStreamSynchronize(gpu, l.stream));
 	for (int i = 0; i < 3; i++)
 		say("free", a->cudaFree(gpu, l.range[i]));
+	say("end", a->cudaFreeHost(gpu, value) || a->cudaEventDestroy(gpu, l.event) ||
+	                   a->cudaStreamDestroy(gpu, s) || a->cudaStreamDestroy(gpu, l.stream));
 }
 
 static void print_line(void *user, const char *line)
@@ -317,13 +321,15 @@ static int same(const char *on)
 		if (um_device_standin_profile(gpu, &p) || strcmp(p.name, o.profile->name))
 			return 1;
 	}
-	printf("capacity %llu\n", (unsigned long long)gpu->caps.capacity);
+	printf("capacity %" PRIu64 "\n", gpu->caps.capacity);
 	do_work(gpu, function);
 	if (function)
 		um_device_standin_tally(gpu, &t);
 	else
 		um_sim_tally(gpu, &t);
 	sums(gpu, &t);
+	if (module)
+		um_device_module_unload(gpu, module);
 	gpu->api->close(gpu);
 	if (o.log_user)
 		fclose(o.log_user);
@@ -348,7 +354,7 @@ static int capture(void)
 {
 	struct um_gpu *gpu = open_device();
 	const struct um_gpu_api *a = gpu->api;
-	int (*begin)(um_stream, int), (*end)(um_stream, void **);
+	int (*begin)(um_stream, int), (*end)(um_stream, void **), (*destroy)(void *);
 	void *fn, *graph = NULL, *args[1] = {&graph};
 	um_event_handle e;
 	um_stream s;
@@ -358,7 +364,9 @@ static int capture(void)
 	memcpy(&begin, &fn, sizeof fn);
 	fn = driver_function("cuStreamEndCapture", 10000);
 	memcpy(&end, &fn, sizeof fn);
-	if (!begin || !end)
+	fn = driver_function("cuGraphDestroy", 10000);
+	memcpy(&destroy, &fn, sizeof fn);
+	if (!begin || !end || !destroy)
 		return 1;
 	a->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
 	a->cudaEventCreateWithFlags(gpu, &e, 0);
@@ -372,6 +380,8 @@ static int capture(void)
 	every(gpu, say);
 	say("end", end(s, &graph));
 	say("graph", graph != NULL);
+	if (graph)
+		say("destroy", destroy(graph));
 	a->cudaStreamDestroy(gpu, s);
 	gpu->api->close(gpu);
 	return 0;
@@ -443,6 +453,7 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	alarm(120); /* rather an end than a test that hangs */
 	have_runtime();
 	if (!strcmp(what, "info"))
 		return info();

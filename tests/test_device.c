@@ -751,6 +751,7 @@ static void ending(void)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
+		alarm(120);
 		driver();
 		atexit(at_exit);
 		at_exit_gpu = open_any();
@@ -858,6 +859,7 @@ static int run(void (*fn)(void))
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
+		alarm(120); /* rather an end than a test that hangs */
 		fn();
 		fflush(stdout);
 		_exit(failed);
