@@ -75,6 +75,13 @@ static inline int umadv_dryrun_kernel(const void *kernel, umadv_dryrun_host *hos
 	}
 	return umadv_dryrun_function((void *)function, host);
 }
+
+#ifdef __cplusplus
+template <typename... Args> static inline int umadv_dryrun_kernel(void (*kernel)(Args...), umadv_dryrun_host *host)
+{
+	return umadv_dryrun_kernel((const void *)kernel, host);
+}
+#endif
 #endif
 
 #endif

@@ -170,6 +170,12 @@ case $("$NVCC" --version) in
 	skip 7 "nvcc is not of version 13"
 	;;
 esac
+if nvcc "$tmp/linked" -arch="sm_$arch" -L"$here/rt13/.libs" >"$tmp/log" 2>&1; then
+	is "$(UMADVISE_DRYRUN_PROFILE=a100 UMADVISE_DRYRUN_MEMORY=67108864 under "$tmp/linked" 2>"$tmp/err")" "$want" \
+		"a program with the stand-in's runtime linked in"
+else
+	skip 1 "nvcc links no runtime in"
+fi
 if nvcc "$tmp/static" -arch="sm_$arch" -cudart static >"$tmp/log" 2>&1; then
 	is "$(under "$tmp/static" 2>"$tmp/err")" "count: cudaErrorNotSupported" "NVIDIA's own runtime does not start"
 	like "$(cat "$tmp/err")" "link the shared one" "and it is said what would"
