@@ -6,8 +6,8 @@
  * protected, nothing traps, and results cannot change; the next call of the app finds the entries, and its faults are
  * served before anything else happens, in order of allocation and upward.
  *
- * The kernel's own count of page faults tells whether there is anything to look for. Those that a thread makes inside the
- * simulator are taken off.
+ * The kernel's own count of page faults tells whether there is anything to look for. Those that a thread makes inside
+ * the simulator are taken off.
  */
 #include "gpu/sim_state.h"
 
