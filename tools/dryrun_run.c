@@ -237,7 +237,7 @@ static _Noreturn void become(const struct dryrun *d, const struct sigaction *bef
 
 int dryrun_run(struct dryrun *d)
 {
-	struct sigaction before[N_PASSED], act = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction before[N_PASSED], act = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
 	int status = 0;
 	pid_t pid, got;
 
@@ -256,6 +256,8 @@ int dryrun_run(struct dryrun *d)
 	do
 		got = waitpid(pid, &status, 0);
 	while (got < 0 && errno == EINTR);
-	child = 0; /* the handlers stay: from here on, signals do not interrupt the tidying up */
+	child = 0;
+	for (size_t i = 0; i < N_PASSED; i++) /* tidying up is short, and is not to be interrupted */
+		signal(passed_on[i], SIG_IGN);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
