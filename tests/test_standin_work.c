@@ -196,11 +196,11 @@ static void order(void)
 	synchronize(stream);
 	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, untimed), 400, "if it keeps times");
 	for (int i = 0; i < 64; i++)
-		set_async(device, 5, 2 * MIB, stream);
+		set_async(device, 100 + (unsigned)i, 2 * MIB, stream);
 	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, device, 64, NULL);
 	is_int(query(other), 0, "a non-blocking stream does not wait for the default one");
 	synchronize(NULL);
-	is_int(pinned[3], 5, "which waits for the blocking ones");
+	is_int(pinned[3], 163, "which waits for the blocking ones");
 	while (query(stream) == 600)
 		;
 	is_int(CALL(cuEventDestroy, 4000, void *)(untimed), 0, "an event goes");
