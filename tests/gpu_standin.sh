@@ -39,7 +39,6 @@ for name in cuMemPrefetchAsync_v2,cuMemPrefetchBatchAsync cuMemDiscardBatchAsync
 		--only train --expect-refused
 	UMADVISE_DRYRUN_MISSING=$name passes "hints are missing: $name" "$bin/correct-shared" --size 24 --only train
 done
-UMADVISE_DRYRUN_CUDA=12.4 passes "a driver of CUDA 12.4" "$bin/correct-shared" --size 24 --only vector
 UMADVISE_DRYRUN_MEMORY=$((160 << 20)) fails 3 "the guard: not on so small a device" "$bin/correct-shared" --size 24
 
 # The same program on the simulated GPU in the process: results, hints and what memory did, to the byte.

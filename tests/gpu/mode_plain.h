@@ -5,8 +5,11 @@
  * Nothing may be oversubscribed on a real GPU, so what the driver would have evicted is evicted by hand: before an
  * operation, blocks of 2 MiB that it will fault in are given room by prefetching others to the host, in the driver's
  * order, which is that of their last service and not of their last use (doc/simulator.md). The operation then faults
- * on what is missing. What this leaves out: a driver evicts while it serves faults, this does it before the operation; so an
- * operation's own blocks are spared where others are left.
+ * on what is missing. What this leaves out: a driver evicts while it serves faults, this does it before the operation;
+ * so an operation's own blocks are spared where others are left.
+ *
+ * mode_on_use: the same card, and the tensors of each operation are prefetched just before it, as programs do that know no
+ * more than that. A prefetch is a service: what was used last is then evicted last.
  */
 #ifndef MODE_PLAIN_H
 #define MODE_PLAIN_H
@@ -51,13 +54,17 @@ struct mode_plain : mode {
 
 		start = std::max(start, (uint64_t)from << 21);
 		end = std::min(end, (uint64_t)to << 21);
-#if CUDART_VERSION >= 13000
-		struct cudaMemLocation host = {cudaMemLocationTypeHost, 0};
+		prefetch((void *)start, end - start, true);
+	}
 
-		check_cuda(cudaMemPrefetchAsync((void *)start, end - start, host, 0, stream), "prefetch to the host");
+	void prefetch(void *at, uint64_t bytes, bool home)
+	{
+#if CUDART_VERSION >= 13000
+		struct cudaMemLocation where = {home ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice, 0};
+
+		check_cuda(cudaMemPrefetchAsync(at, bytes, where, 0, stream), "cudaMemPrefetchAsync");
 #else
-		check_cuda(cudaMemPrefetchAsync((void *)start, end - start, cudaCpuDeviceId, stream),
-			   "prefetch to the host");
+		check_cuda(cudaMemPrefetchAsync(at, bytes, home ? cudaCpuDeviceId : 0, stream), "cudaMemPrefetchAsync");
 #endif
 	}
 
@@ -89,7 +96,8 @@ struct mode_plain : mode {
 			send_home(first.tensor, first.at, last.at + 1);
 	}
 
-	void run(const struct op &o) override
+	/* The operation's blocks that are not there; what is there is served again where `touch`. */
+	std::vector<struct block> missing_of(const struct op &o, bool touch)
 	{
 		std::vector<struct block> missing;
 
@@ -100,11 +108,36 @@ struct mode_plain : mode {
 			for (int64_t at = mode_block((uint64_t)t.at); at <= to; at++)
 				if (!resident.count({u.tensor, at}))
 					missing.push_back({u.tensor, at});
+				else if (touch)
+					order.splice(order.end(), order, resident[{u.tensor, at}]);
 		}
+		return missing;
+	}
+
+	void make_room(const struct op &o, bool touch)
+	{
+		std::vector<struct block> missing = missing_of(o, touch);
+
 		if (!missing.empty())
 			evict(missing.size(), o);
 		for (const struct block &b : missing)
 			resident[b] = order.insert(order.end(), b);
+	}
+
+	void run(const struct op &o) override
+	{
+		make_room(o, false);
+		mode_announce(*this, o);
+		o.launch(*w, stream);
+	}
+};
+
+struct mode_on_use : mode_plain {
+	void run(const struct op &o) override
+	{
+		make_room(o, true);
+		for (const struct use &u : o.uses)
+			prefetch(w->tensors[u.tensor].at, w->tensors[u.tensor].bytes, false);
 		mode_announce(*this, o);
 		o.launch(*w, stream);
 	}

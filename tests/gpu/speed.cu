@@ -149,6 +149,9 @@ static void write_line(FILE *to, const struct settings &s, const struct work &w,
 		quantile(f.ms, 0.5), quantile(f.ms, 0), quantile(f.ms, 1), f.ms.size());
 	if (f.faults >= 0)
 		fprintf(to, "\"faults\": %.1f, ", f.faults);
+	if (f.stats.iterations)
+		fprintf(to, "\"iterations\": %llu, \"hinted\": %llu, ", (unsigned long long)f.stats.iterations,
+			(unsigned long long)f.stats.hinted_iterations);
 	fprintf(to, "\"plan_ms\": %.4f, \"hints_refused\": %llu, \"hints_dropped\": %llu, \"sample\": \"%016llx\"}\n",
 		(double)f.stats.plan_ns / 1e6, (unsigned long long)f.stats.hints_refused,
 		(unsigned long long)f.stats.hints_dropped, (unsigned long long)f.sample);
@@ -174,7 +177,8 @@ static int compare(const struct settings &s)
 	struct mode_core core;
 	struct mode_plain plain;
 	struct mode_expert expert;
-	struct mode_advised on_use("prefetch-on-use"), ours("lookahead");
+	struct mode_on_use on_use;
+	struct mode_advised ours("lookahead");
 	struct mode *const all[] = {&core, &plain, &on_use, &expert, &ours};
 	const char *const names[] = {"in-core", "plain", "prefetch-on-use", "expert", "umadvise"};
 	std::vector<struct figures> figures(5);

@@ -66,6 +66,7 @@ def speed(out):
     lines = [json.loads(line) for line in read(os.path.join(out, "speed.jsonl")).splitlines() if line.strip()]
     core = {line["work"]: line["median_ms"] for line in lines if line["mode"] == "in-core"}
     for line in lines:
+        line["unplanned"] = line.get("hinted") == 0
         line["x_core"] = line["median_ms"] / core[line["work"]] if core.get(line["work"]) else None
         runs = (load(os.path.join(out, "simulate-%s.json" % line["work"])) or {}).get("runs", [])
         for run in runs:
@@ -87,17 +88,17 @@ def print_table(results):
         print("%-40s %-20s %s" % (check["name"], state, count))
     if results["speed"]:
         print()
-        print("%-9s %-16s %10s %8s %10s %10s %8s" % ("work", "mode", "ms", "x core", "faults", "simulated", "error"))
+        print("%-9s %-18s %10s %8s %10s %10s %8s" % ("work", "mode", "ms", "x core", "faults", "simulated", "error"))
     for work in dict.fromkeys(line["work"] for line in results["speed"]):
         lines = {line["mode"]: line for line in results["speed"] if line["work"] == work}
         for mode in MODES:
             line = lines.get(mode)
             if line:
                 print(
-                    "%-9s %-16s %10.3f %8s %10s %10s %8s"
+                    "%-9s %-18s %10.3f %8s %10s %10s %8s"
                     % (
                         work,
-                        mode,
+                        mode + (" (no plan)" if line["unplanned"] else ""),
                         line["median_ms"],
                         number(line["x_core"], "%.2f"),
                         number(line.get("faults"), "%.0f"),
