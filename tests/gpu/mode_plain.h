@@ -8,8 +8,8 @@
  * on what is missing. What this leaves out: a driver evicts while it serves faults, this does it before the operation;
  * so an operation's own blocks are spared where others are left.
  *
- * mode_on_use: the same card, and the tensors of each operation are prefetched just before it, as programs do that know no
- * more than that. A prefetch is a service: what was used last is then evicted last.
+ * mode_on_use: the same card, and the tensors of each operation are prefetched just before it, as programs do that
+ * know no more than that. A prefetch is a service: what was used last is then evicted last.
  */
 #ifndef MODE_PLAIN_H
 #define MODE_PLAIN_H

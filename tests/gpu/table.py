@@ -66,7 +66,7 @@ def speed(out):
     lines = [json.loads(line) for line in read(os.path.join(out, "speed.jsonl")).splitlines() if line.strip()]
     core = {line["work"]: line["median_ms"] for line in lines if line["mode"] == "in-core"}
     for line in lines:
-        line["unplanned"] = line.get("hinted") == 0
+        line["unplanned"] = 2 * line.get("hinted", 0) < line.get("iterations", 0)
         line["x_core"] = line["median_ms"] / core[line["work"]] if core.get(line["work"]) else None
         runs = (load(os.path.join(out, "simulate-%s.json" % line["work"])) or {}).get("runs", [])
         for run in runs:
