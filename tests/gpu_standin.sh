@@ -15,8 +15,8 @@ bin=$tmp/bin
 lib=$top_builddir/.libs/libum.a
 build() {
 	"$MAKE" -s -j2 -f "$top_srcdir/tests/gpu/programs.mk" SRC="$top_srcdir" OUT="$bin" NVCC="$NVCC" LIBUM="$lib" \
-		TOOL="$UMADVISE" NVCCFLAGS=-O1 KINDS=shared \
-		PROGRAMS="correct same special speed cg stencil train" all
+		STANDIN="$standin" TOOL="$UMADVISE" NVCCFLAGS=-O1 KINDS=shared \
+		PROGRAMS="correct same special speed cg stencil train" all "$bin/correct-static" "$bin/special-static"
 }
 ok "the programs build" build || tap_done
 
@@ -34,6 +34,8 @@ passes() { # NAME COMMAND...
 }
 passes "four workloads under three budgets" "$bin/correct-shared" --size 32
 passes "what is not a plain loop" "$bin/special-shared" --size 32
+passes "the same with a static runtime" "$bin/correct-static" --size 24 --only train
+passes "and what is not a plain loop" "$bin/special-static" --size 32
 for name in cuMemPrefetchAsync_v2,cuMemPrefetchBatchAsync cuMemDiscardBatchAsync,cuMemDiscardAndPrefetchBatchAsync; do
 	UMADVISE_DRYRUN_FAIL=${name//,/:0:1,}:0:1 passes "hints fail: $name" "$bin/correct-shared" --size 24 \
 		--only train --expect-refused

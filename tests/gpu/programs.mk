@@ -7,7 +7,8 @@
 # LIBUM: the library with all rooms, as configure and make leave it in .libs; without it the sources are compiled here.
 # DEPS: a folder with include/ and lib/ of jansson and zlib, where the system has none. Every program comes with the
 # runtime linked statically and shared (PROGRAM-static, PROGRAM-shared). TOOL: `umadvise`; without it, it is
-# built. KINDS and PROGRAMS: which.
+# built. KINDS and PROGRAMS: which. STANDIN: the
+# folder of the stand-in driver, whose static runtime is then linked in.
 
 SRC ?= .
 OUT ?= build/gpu
@@ -20,6 +21,7 @@ NVCCFLAGS ?= -O2
 LIBUM ?=
 DEPS ?=
 TOOL ?=
+STANDIN ?=
 KINDS ?= static shared
 
 deps_include = $(if $(DEPS),-I$(DEPS)/include)
@@ -71,7 +73,7 @@ $(OUT)/%.o: $(SRC)/examples/%.cu $(headers)
 link = $(NVCC) $(ARCH) $(if $(SANITIZE),-Xcompiler $(SANITIZE)) -o $@ $< $(um) $(libs) -lpthread -ldl
 
 $(OUT)/%-static: $(OUT)/%.o $(um)
-	$(link) -cudart static
+	$(link) -cudart static $(if $(STANDIN),-L$(STANDIN)/rt13/.libs)
 
 $(OUT)/%-shared: $(OUT)/%.o $(um)
 	$(link) -cudart shared
