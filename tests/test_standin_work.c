@@ -348,6 +348,19 @@ static void threads(void)
 	pthread_join(t, NULL);
 }
 
+static void versions(void)
+{
+	ok(call_find("cuMemAdvise", 12010, 0) != call_find("cuMemAdvise", 12020, 0),
+	   "a name stands for what it was then");
+	ok(call_find("cuMemcpyAsync", 13000, 0) != call_find("cuMemcpyAsync", 13000, 2),
+	   "or for the thread's own stream");
+	setenv("UMADVISE_DRYRUN_CUDA", "12.4", 1);
+	ok(!call_find("cuMemDiscardBatchAsync", 13000, 0) && !call_find("cuMemPrefetchBatchAsync", 13000, 0) &&
+	           !call_find("cuMemGetMemPool", 13000, 0),
+	   "a driver of 12.4 has no batches");
+	ok(call_find("cuMemPrefetchAsync", 12020, 0) && call_find("cuGraphLaunch", 12000, 0), "but the rest");
+}
+
 int main(void)
 {
 	calls_open("13.0");
@@ -358,5 +371,6 @@ int main(void)
 	hints();
 	pointers();
 	threads();
+	versions();
 	return tap_done();
 }
