@@ -15,32 +15,52 @@ static void module_free(struct um_module *m)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
 
-	for (size_t i = 0; i < m->n_vars; i++)
-		if (m->var[i])
-			gpu->api->cudaFree(gpu, m->var[i]);
+	for (int managed = 0; managed < 2; managed++)
+		if (m->room[managed])
+			gpu->api->cudaFree(gpu, m->room[managed]);
 	um_image_fini(&m->image);
 	free(m->var);
 	free(m->function);
 	free(m);
 }
 
-/* Memory of the device for a variable, or managed memory, with its first value. */
-static int var_make(const struct um_image_var *v, void **at)
+#define VAR_ALIGN 256u
+
+/* Variables of one kind lie together, with their first values: alone, each would take a whole block of the device. */
+static int vars_make(struct um_module *m, int managed)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
+	uint64_t bytes = 0;
+	char *at;
 	int err;
 
-	*at = NULL;
-	err = v->managed ? gpu->api->cudaMallocManaged(gpu, at, v->bytes, 1) : gpu->api->cudaMalloc(gpu, at, v->bytes);
-	if (!err && v->init)
-		memcpy(*at, v->init, v->bytes);
-	return err;
+	for (size_t i = 0; i < m->n_vars; i++)
+		if (m->image.vars.at[i].managed == managed)
+			bytes += (m->image.vars.at[i].bytes + VAR_ALIGN - 1) / VAR_ALIGN * VAR_ALIGN;
+	if (!bytes)
+		return UM_CUDA_OK;
+	err = managed ? gpu->api->cudaMallocManaged(gpu, &m->room[1], bytes, 1)
+	              : gpu->api->cudaMalloc(gpu, &m->room[0], bytes);
+	if (err)
+		return err;
+	at = m->room[managed];
+	for (size_t i = 0; i < m->n_vars; i++) {
+		const struct um_image_var *v = &m->image.vars.at[i];
+
+		if (v->managed != managed)
+			continue;
+		m->var[i] = at;
+		if (v->init)
+			memcpy(at, v->init, v->bytes);
+		at += (v->bytes + VAR_ALIGN - 1) / VAR_ALIGN * VAR_ALIGN;
+	}
+	return UM_CUDA_OK;
 }
 
 static int module_fill(struct um_module *m)
 {
 	size_t n = m->image.kernels.n;
-	int err = UM_CUDA_OK;
+	int err;
 
 	m->function = calloc(n + 1, sizeof *m->function);
 	m->var = calloc(m->image.vars.n + 1, sizeof *m->var);
@@ -54,9 +74,9 @@ static int module_fill(struct um_module *m)
 		m->function[i] = (struct um_function){.kernel = k, .module = m, .shared = 49152};
 		m->function[i].bytes = last ? last->offset + last->bytes : 0;
 	}
-	for (; m->n_vars < m->image.vars.n && !err; m->n_vars++)
-		err = var_make(&m->image.vars.at[m->n_vars], &m->var[m->n_vars]);
-	return err;
+	m->n_vars = m->image.vars.n;
+	err = vars_make(m, 0);
+	return err ? err : vars_make(m, 1);
 }
 
 int um_module_load(const void *data, size_t bytes, struct um_module **out)

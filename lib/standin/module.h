@@ -21,8 +21,9 @@ struct um_module {
 	struct um_image image;
 	struct um_function *function; /* a kernel each */
 	size_t n_functions;
-	void **var; /* memory of each variable */
-	size_t n_vars; /* of them made */
+	void **var; /* where each variable is: in room */
+	size_t n_vars;
+	void *room[2]; /* device memory, managed memory; NULL: no such variable */
 };
 
 /* CUDA error code. */
