@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_plan.c - umadvise plan: learn a recorded workload, write the plan
+ * cmd_plan.c - umadvise plan: learn a recorded workload, write the plan; or look at plans
  */
+#include "plan_view.h"
 #include "play_args.h"
 #include "tool.h"
 #include "umadvise.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char usage[] =
-	"Usage: umadvise plan TRACE [OPTION]... -o FILE\n\n"
+	"Usage: umadvise plan TRACE [OPTION]... -o FILE\n"
+	"       umadvise plan --show FILE [--svg FILE]\n"
+	"       umadvise plan --diff FILE FILE\n\n"
 	"Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what each\n"
 	"iteration does, and the hints that make it fit.\n\n"
 	"  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
@@ -17,22 +21,53 @@ static const char usage[] =
 	"  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
 	"  --iterations N        iterations to play (default 8)\n"
 	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
+	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
+	"  --show FILE           a plan that was written: its figures, carried out again; the tensors that cost most;\n"
+	"                        what leaves, when it returns, and why\n"
+	"  --diff FILE FILE      two plans for the same iteration: what leaves in one and not in the other\n"
 	"  -h, --help            this text\n\n"
-	"Example:\n"
-	"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n";
+	"Examples:\n"
+	"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
+	"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n";
+
+static int looks_at_plans(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--show") == 0 || strcmp(argv[i], "--diff") == 0)
+			return 1;
+	return 0;
+}
+
+static int draw(const struct play_args *a)
+{
+	struct plan_view v;
+	int code = plan_view_open(&v, a->output);
+
+	if (!code)
+		code = plan_svg_write(&v, a->svg);
+	plan_view_close(&v);
+	return code;
+}
 
 int cmd_plan(int argc, char **argv)
 {
 	struct play_args a;
 	struct play_progress progress;
 	struct um_play_result r;
-	int code = play_args_read(&a, argc, argv, usage);
+	int code;
 
+	if (looks_at_plans(argc, argv))
+		return plan_tools_main(argc, argv, usage);
+	code = play_args_read(&a, argc, argv, usage);
 	if (code)
 		return code - 1;
 	if (!a.output || a.n_traces != 1) {
 		tool_say("plan", a.output ? "%d traces given: expected one" : "no output given: expected -o FILE",
 			 a.n_traces);
+		return TOOL_USAGE;
+	}
+	if (a.svg && strcmp(a.output, "-") == 0) {
+		tool_say("plan", "--svg needs a plan in a file: expected -o FILE");
 		return TOOL_USAGE;
 	}
 	struct um_trace *t = play_args_trace(&a, a.traces[0], &code);
@@ -60,5 +95,5 @@ int cmd_plan(int argc, char **argv)
 	}
 	um_play_result_fini(&r);
 	um_trace_free(t);
-	return play_exit_of(err);
+	return !err && a.svg ? draw(&a) : play_exit_of(err);
 }

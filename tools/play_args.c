@@ -119,6 +119,12 @@ static int read_option(struct play_args *a, int c, const char *usage)
 	case 'o':
 		a->output = optarg;
 		return 0;
+	case 'v':
+		a->svg = optarg;
+		if (strcmp(a->verb, "plan") == 0)
+			return 0;
+		tool_say(a->verb, "--svg: only a plan is drawn");
+		return TOOL_USAGE + 1;
 	case 'h':
 		fputs(usage, stdout);
 		return TOOL_DONE + 1;
@@ -138,6 +144,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"per-iteration", no_argument, NULL, 'i'},
 						{"format", required_argument, NULL, 'f'},
 						{"output", required_argument, NULL, 'o'},
+						{"svg", required_argument, NULL, 'v'},
 						{"help", no_argument, NULL, 'h'},
 						{NULL, 0, NULL, 0}};
 	int c, code = 0;

@@ -20,6 +20,7 @@ struct play_args {
 	int per_iteration;
 	enum play_format format;
 	const char *output; /* -o, or NULL */
+	const char *svg; /* plan: where to draw, or NULL */
 	char **traces;
 	int n_traces;
 };

@@ -442,6 +442,8 @@ void um_plan_run_iteration(struct um_plan_run *r)
 	while (r->running || r->pos < n) {
 		while (start_evict(r) || start_fetch(r) || start_op(r))
 			;
+		if (r->watch)
+			r->watch(r->watch_user, r);
 		if (!pass(r)) {
 			note(r, "op %d '%s' waits for ever: %" PRIu64 " bytes resident of %" PRIu64, r->pos,
 			     r->plan->sched.ops.at[r->pos].name, r->used, r->plan->budget);

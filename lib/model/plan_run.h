@@ -65,6 +65,9 @@ struct um_plan_run {
 	uint32_t seen_use, seen_atom; /* of op `pos`, what was found resident already */
 	struct um_plan_tally tally;
 	int repeats; /* the iteration ended in the state in which it began */
+	/* Called whenever all that can start has started, before time moves on; may be NULL. For who shows a plan. */
+	void (*watch)(void *user, const struct um_plan_run *r);
+	void *watch_user;
 };
 
 int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p); /* 0 or -ENOMEM */

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise plan --show, --diff, --svg: a plan whose every figure can be worked out by hand, and recorded workloads.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+data=$top_srcdir/tests/data
+
+plan() { "$UMADVISE" plan "$@"; }
+
+# Three tensors of 4 MiB, room for two; 4 MiB take 4 ms on the link, each op 1 ms. $1: the hint that makes room for b
+# and the one that takes it back.
+small() {
+	printf '{"umplan":1,"source":"x","workload":"small","signature":"ab","ops":3,"slots":3,"budget":8388608,'
+	printf '"profile":"toy","h2d":1048576000,"d2h":1048576000,"strategy":"hand","predicted_ns":11000000}\n'
+	cat <<-EOF
+		{"ev":"slot","s":0,"bytes":4194304,"birth":-1,"death":-1,"name":"w","role":"param"}
+		{"ev":"slot","s":1,"bytes":4194304,"birth":0,"death":3,"name":"<a>","role":"act"}
+		{"ev":"slot","s":2,"bytes":4194304,"birth":1,"death":2,"role":"act"}
+		{"ev":"op","i":0,"name":"make","r":[0],"w":[1],"ns":1000000}
+		{"ev":"op","i":1,"name":"side","r":[],"w":[2],"ns":1000000}
+		{"ev":"op","i":2,"name":"use","r":[0,1],"w":[],"ns":1000000}
+		{"ev":"hint","at":0,"after":-1,"kind":"prefetch","s":0,"off":0,"bytes":4194304}
+		{"ev":"hint","at":0,"after":-1,"kind":"prefetch","s":1,"off":0,"bytes":4194304}
+		{"ev":"hint","at":1,"after":0,"kind":"evict","s":$1,"off":0,"bytes":4194304}
+		{"ev":"hint","at":1,"after":0,"kind":"prefetch","s":2,"off":0,"bytes":4194304}
+		{"ev":"hint","at":2,"after":1,"kind":"prefetch","s":$1,"off":0,"bytes":4194304}
+	EOF
+}
+small 1 >"$tmp/a.umplan"
+small 0 >"$tmp/w.umplan"
+
+# make 0-1, a out 1-5, side 5-6, a in 6-10, use 10-11.
+is "$(cd "$tmp" && plan --show a.umplan)" "a.umplan: small on toy, by hand
+schedule   3 ops, 3 slots, 5 hints, signature 00000000000000ab
+memory     8.0 MiB budget, 8.0 MiB resident at most, 12.0 MiB alive at most (1.50x) at op 1 'side'
+link       1.05 GB/s in, 1.05 GB/s out; copied 4.0 MiB in, 4.0 MiB out
+time       11.000 ms carried out, 11.000 ms predicted; in core 3.000 ms (x 3.667), stalls 8.000 ms
+
+most of the link's time takes
+     link ms     in MiB    out MiB   size MiB  role      tensor
+       8.000        4.0        4.0        4.0  act       <a>
+
+what leaves, behind which op; before which one it is asked for again; which one uses it (+: of the next iteration);
+and why: the ops between that have more alive than the budget
+leaves MiB    out MiB     in MiB  behind   asked    used  tensor (role): why
+       4.0        4.0        4.0       0       2       2  <a> (act): 1 ops over, by 4.0 MiB at op 1 'side'" \
+	"a plan by hand is shown"
+
+# The weight is not written: it leaves without a copy. make 0-1, side 1-2, w in 2-6, use 6-7.
+is "$(cd "$tmp" && plan --diff a.umplan w.umplan)" \
+	"       time ms   predicted    in MiB   out MiB  peak MiB budget MiB   hints  file
+ A      11.000      11.000       4.0       4.0       8.0        8.0       5  a.umplan (hand on toy)
+ B       7.000      11.000       4.0       0.0       8.0        8.0       5  w.umplan (hand on toy)
+
+what does not leave alike
+     A MiB      B MiB  tensor (role)
+       0.0        4.0  w (param): behind op 0, until op 2
+       4.0        0.0  <a> (act): behind op 0, until op 2
+1 leave in A only, 1 in B only, 0 in both but not as many bytes, 0 alike" "and compared with another one"
+like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 leave in A only, 0 in B only, 0 in both .*, 1 alike" \
+	"with itself"
+
+sed 's/"at":2\(.*\)"s":1/"at":2\1"s":2/' "$tmp/a.umplan" >"$tmp/dead.umplan"
+fails 1 "an unsound plan" plan --show "$tmp/dead.umplan"
+like "$(plan --show "$tmp/dead.umplan" 2>&1)" "^umadvise plan: .*: not sound: hint 4 at op 2: slot 2 is not alive" \
+	"the reason is said"
+is "$(plan --show "$tmp/dead.umplan" 2>/dev/null)" "" "and nothing else"
+grep -v '"at":2' "$tmp/a.umplan" >"$tmp/absent.umplan"
+like "$(plan --show "$tmp/absent.umplan" 2>&1)" "not sound: op 2 'use': 4194304 bytes of slot 1 are absent" \
+	"a byte that nobody brings"
+fails 1 "an unsound plan in a comparison" plan --diff "$tmp/a.umplan" "$tmp/absent.umplan"
+
+# --- the drawing ---
+
+# Its root, then bands, bars and titles, by a real parser; what is counted must hold of a drawing of any plan.
+svg() {
+	python3 - "$1" "$2" <<-'EOF'
+		import re, sys, xml.etree.ElementTree as E
+		root = E.parse(sys.argv[1]).getroot()
+		ns = "{http://www.w3.org/2000/svg}"
+		titles = [t.text for t in root.iter(ns + "title")]
+		raw = open(sys.argv[1]).read()
+		exec(sys.argv[2])
+	EOF
+}
+ok "shown and drawn" plan --show "$tmp/a.umplan" --svg "$tmp/a.svg"
+is "$(svg "$tmp/a.svg" 'print("\n".join(sorted(titles)))')" "<a>, 4.0 MiB: 1.000 to 5.000 ms
+<a>, 4.0 MiB: 6.000 to 10.000 ms
+act: 4.0 MiB resident at most
+alive: 12.0 MiB at most, at op 1
+budget: 8.0 MiB
+op 0 make: 0.000 to 1.000 ms
+op 1 side: 5.000 to 6.000 ms
+op 2 use: 10.000 to 11.000 ms
+param: 4.0 MiB resident at most" "each band, op and copy has its title"
+is "$(svg "$tmp/a.svg" 'print(root.tag == ns + "svg", "script" in raw, re.findall("(?:href|src|url)", raw),
+    len(re.findall("http", raw)))')" "True False [] 1" "no script, nothing from elsewhere"
+plan --show "$tmp/a.umplan" --svg - >"$tmp/b.svg"
+ok "to standard output, and nothing else" cmp "$tmp/a.svg" "$tmp/b.svg"
+
+ok "a recorded workload is planned and drawn" plan "$data/resnet50.umtrace.gz" --oversubscribe 1.5 \
+	-o "$tmp/r.umplan.gz" --svg "$tmp/r.svg"
+is "$(svg "$tmp/r.svg" 'print(sum("resident at most" in t for t in titles) >= 4, len(titles) > 100,
+    len(raw) < 500000)')" \
+	"True True True" "with several roles, and of a size that a browser takes"
+plan --show "$tmp/r.umplan.gz" >"$tmp/r.txt"
+is "$(sed -n '/^ *link ms/,/^$/p' "$tmp/r.txt" | wc -l)" 12 "the ten that cost most"
+# Bytes copied are those of the departures, and those of the header.
+is "$(python3 - "$tmp/r.txt" <<-'EOF'
+	import re, sys
+	text = open(sys.argv[1]).read()
+	into, out = map(float, re.search(r"copied ([\d.]+) MiB in, ([\d.]+) MiB out", text).groups())
+	rows = [l.split() for l in text.split("leaves MiB")[1].splitlines()[1:]]
+	print(abs(sum(float(r[1]) for r in rows) - out) < 1 + 0.05 * len(rows), len(rows) > 20,
+	      abs(sum(float(r[2]) for r in rows) - into) < 1 + 0.05 * len(rows))
+EOF
+)" "True True True" "what leaves adds up to what is copied"
+ok "a plan at 2x" plan "$data/resnet50.umtrace.gz" --oversubscribe 2 -o "$tmp/r2.umplan.gz"
+like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ leave in A only, [0-9]+ in B only" "two budgets"
+fails 1 "plans of different schedules" plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan"
+like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan" 2>&1)" "different schedules: expected as many ops \(1000 ops" \
+	"are said to be"
+
+fails 2 "no file" plan --show
+fails 2 "two files" plan --show "$tmp/a.umplan" "$tmp/w.umplan"
+fails 2 "one file to compare" plan --diff "$tmp/a.umplan"
+fails 2 "a comparison drawn" plan --diff "$tmp/a.umplan" "$tmp/w.umplan" --svg "$tmp/x.svg"
+fails 2 "shown and compared" plan --show "$tmp/a.umplan" --diff "$tmp/w.umplan"
+fails 2 "an unknown option" plan --show "$tmp/a.umplan" --nonesuch
+fails 2 "drawn from standard output" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - --svg "$tmp/x.svg"
+fails 2 "a simulation drawn" "$UMADVISE" simulate "$data/cg_laplace3d.umtrace.gz" --svg "$tmp/x.svg"
+fails 3 "a file that is not there" plan --show "$tmp/none"
+fails 3 "a file that is none" plan --show "$data/resnet50.umtrace.gz"
+fails 3 "a drawing that cannot be" plan --show "$tmp/a.umplan" --svg "$tmp/no/such/folder.svg"
+fails 4 "a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' >/dev/full"
+fails 4 "a drawing to a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' --svg - >/dev/full"
+is "$(ls "$tmp"/x* "$tmp"/*.tmp 2>/dev/null)" "" "nothing is left behind"
+ok "help" plan --show --help
+tap_done

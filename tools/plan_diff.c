@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Departures of both plans, by the tensor and the use that ends them.
+ */
+#include "plan_view.h"
+#include "tool.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB(b) ((double)(b) / 1048576.0)
+
+/* Why the two are not of one schedule, or NULL. Times may differ: that is another plan for the same iteration. */
+static const char *other_schedule(const struct um_schedule *a, const struct um_schedule *b)
+{
+	if (a->ops.n != b->ops.n)
+		return "as many ops";
+	if (a->slots.n != b->slots.n)
+		return "as many slots";
+	if (a->signature != b->signature)
+		return "the same signature";
+	for (size_t i = 0; i < a->slots.n; i++)
+		if (a->slots.at[i].bytes != b->slots.at[i].bytes || a->slots.at[i].birth != b->slots.at[i].birth ||
+		    a->slots.at[i].death != b->slots.at[i].death)
+			return "the same slots";
+	for (size_t i = 0; i < a->ops.n; i++)
+		if (strcmp(a->ops.at[i].name, b->ops.at[i].name) != 0)
+			return "the same ops";
+	return NULL;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct plan_leave *x = a, *y = b;
+
+	if (x->next != y->next)
+		return x->next < y->next ? -1 : 1;
+	if (x->need != y->need)
+		return x->need < y->need ? -1 : 1;
+	return 0;
+}
+
+static struct plan_leave *sorted(const struct plan_view *v)
+{
+	struct plan_leave *l = malloc((v->leaves.n + 1) * sizeof *l);
+
+	if (!l)
+		return NULL;
+	if (v->leaves.n)
+		memcpy(l, v->leaves.at, v->leaves.n * sizeof *l);
+	qsort(l, v->leaves.n, sizeof *l, by_key);
+	return l;
+}
+
+static void head(const struct plan_view *a, const struct plan_view *b, FILE *to)
+{
+	const struct plan_view *both[] = {a, b};
+
+	fprintf(to, "%2s %11s %11s %9s %9s %9s %10s %7s  %s\n", "", "time ms", "predicted", "in MiB", "out MiB",
+	        "peak MiB", "budget MiB", "hints", "file");
+	for (int i = 0; i < 2; i++) {
+		const struct plan_view *v = both[i];
+
+		fprintf(to, "%2c %11.3f %11.3f %9.1f %9.1f %9.1f %10.1f %7zu  %s (%s on %s)\n", "AB"[i],
+		        (double)v->figures.ns / 1e6, (double)v->plan.predicted_ns / 1e6, MIB(v->figures.h2d_bytes),
+		        MIB(v->figures.d2h_bytes), MIB(v->figures.peak_bytes), MIB(v->plan.budget), v->plan.hints.n,
+		        v->path, v->plan.strategy ? v->plan.strategy : "?", v->plan.profile ? v->plan.profile : "?");
+	}
+}
+
+static void row(const struct plan_view *v, const struct plan_leave *x, const struct plan_leave *y, FILE *to)
+{
+	const struct plan_leave *l = x ? x : y;
+	int32_t n = (int32_t)v->plan.sched.ops.n, after = l->after < -1 ? l->after + n : l->after;
+	char room[PLAN_SLOT_NAME], need[64] = "not used again";
+
+	if (l->need != PLAN_LEAVE_NEVER)
+		snprintf(need, sizeof need, "until op %d%s", l->need, l->after < -1 ? " of the next iteration" : "");
+	fprintf(to, "%10.1f %10.1f  %s (%s): behind op %d, %s\n", MIB(x ? x->bytes : 0), MIB(y ? y->bytes : 0),
+	        plan_slot_name(v, l->slot, room, sizeof room), um_role_name(v->plan.sched.slots.at[l->slot].role),
+	        after, need);
+}
+
+static void rows(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
+                 const struct plan_leave *y, FILE *to)
+{
+	size_t i = 0, j = 0, same = 0, only_a = 0, only_b = 0, both = 0;
+
+	fprintf(to, "\nwhat does not leave alike\n%10s %10s  %s\n", "A MiB", "B MiB", "tensor (role)");
+	while (i < a->leaves.n || j < b->leaves.n) {
+		int c = i == a->leaves.n ? 1 : j == b->leaves.n ? -1 : by_key(&x[i], &y[j]);
+
+		if (c)
+			row(c < 0 ? a : b, c < 0 ? &x[i] : NULL, c < 0 ? NULL : &y[j], to);
+		else if (x[i].bytes != y[j].bytes)
+			row(a, &x[i], &y[j], to), both++;
+		else
+			same++;
+		only_a += c < 0;
+		only_b += c > 0;
+		i += c <= 0;
+		j += c >= 0;
+	}
+	fprintf(to, "%zu leave in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n", only_a,
+	        only_b, both, same);
+}
+
+int plan_diff(const struct plan_view *a, const struct plan_view *b, FILE *to)
+{
+	const char *why = other_schedule(&a->plan.sched, &b->plan.sched);
+	struct plan_leave *x, *y;
+
+	if (why) {
+		tool_say("plan",
+		         "%s and %s are of different schedules: expected %s (%zu ops, %zu slots, signature %016" PRIx64
+		         "; %zu ops, %zu slots, signature %016" PRIx64 ")",
+		         a->path, b->path, why, a->plan.sched.ops.n, a->plan.sched.slots.n, a->plan.sched.signature,
+		         b->plan.sched.ops.n, b->plan.sched.slots.n, b->plan.sched.signature);
+		return TOOL_FAILED;
+	}
+	x = sorted(a);
+	y = sorted(b);
+	if (x && y) {
+		head(a, b, to);
+		rows(a, b, x, y, to);
+	}
+	free(x);
+	free(y);
+	return x && y ? TOOL_DONE : TOOL_INTERNAL;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A hint belongs to the gap before the next use of its tensor; that use is its key, whatever the tensor is called by
+ * then. So what leaves in one iteration and what returns in the next one meet.
+ */
+#include "plan_view.h"
+
+#define NOBODY UINT32_MAX
+
+struct finder {
+	struct plan_view *v;
+	const uint64_t *copied; /* by hint */
+	const int32_t *after; /* by hint */
+	uint32_t *heir; /* by slot */
+	uint32_t *first; /* by slot, into use_op; one more */
+	int32_t *use_op; /* ascending, each op once */
+	uint32_t *leave; /* by index of use_op; then by slot, for what is not used again */
+};
+
+/* A use to come: of which slot, where in use_op, and how many iterations later. */
+struct coming {
+	uint32_t slot, use; /* use NOBODY: none */
+	int later;
+};
+
+static int uses_build(struct finder *f)
+{
+	const struct um_schedule *s = &f->v->plan.sched;
+	size_t n = s->slots.n;
+
+	f->heir = um_schedule_heirs(s);
+	f->first = calloc(n + 2, sizeof *f->first);
+	f->use_op = malloc((s->uses.n + 1) * sizeof *f->use_op);
+	f->leave = malloc((s->uses.n + n + 1) * sizeof *f->leave);
+	if (!f->heir || !f->first || !f->use_op || !f->leave)
+		return -ENOMEM;
+	for (size_t u = 0; u < s->uses.n + n; u++)
+		f->leave[u] = NOBODY;
+	for (size_t u = 0; u < s->uses.n; u++)
+		f->first[s->uses.at[u].slot + 2]++;
+	for (size_t i = 0; i < n; i++)
+		f->first[i + 2] += f->first[i + 1];
+	for (size_t i = 0; i < s->ops.n; i++)
+		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++)
+			f->use_op[f->first[s->uses.at[u].slot + 1]++] = (int32_t)i;
+	return 0;
+}
+
+/* Before op `from` (>= 0) of an iteration: who uses this slot's tensor next? */
+static struct coming next_use(const struct finder *f, uint32_t slot, int32_t from)
+{
+	const struct um_schedule *s = &f->v->plan.sched;
+	int32_t n = (int32_t)s->ops.n;
+	struct coming c = {slot, NOBODY, 0};
+
+	for (int turn = 0; turn < 2; turn++, from = 0) {
+		const struct um_slot *t = &s->slots.at[c.slot];
+		int older = t->birth >= 0 && t->death <= t->birth && from < t->death; /* born an iteration ago */
+		int32_t end = t->death >= 0 && (older || t->birth < t->death) ? t->death : n;
+
+		c.later = turn;
+		for (uint32_t u = f->first[c.slot]; u < f->first[c.slot + 1]; u++)
+			if (f->use_op[u] >= from && f->use_op[u] < end) {
+				c.use = u;
+				return c;
+			}
+		if (end < n || turn || f->heir[c.slot] == NOBODY)
+			break;
+		c.slot = f->heir[c.slot];
+	}
+	return (struct coming){slot, NOBODY, 0};
+}
+
+static struct plan_leave *leave_at(struct finder *f, uint32_t slot, const struct coming *c, int32_t after)
+{
+	uint32_t *at = &f->leave[c->use == NOBODY ? f->v->plan.sched.uses.n + slot : c->use];
+	struct plan_leave new = {.slot = slot,
+	                         .next = c->slot,
+	                         .after = after,
+	                         .back = INT32_MAX,
+	                         .need = c->use == NOBODY ? PLAN_LEAVE_NEVER : f->use_op[c->use],
+	                         .worst = -1};
+
+	if (*at == NOBODY) {
+		*at = (uint32_t)f->v->leaves.n;
+		if (um_vec_push(&f->v->leaves, new)) {
+			*at = NOBODY;
+			return NULL;
+		}
+	}
+	return &f->v->leaves.at[*at];
+}
+
+static int add_departure(struct finder *f, uint32_t i)
+{
+	const struct um_hint *h = &f->v->plan.hints.at[i];
+	struct coming c = next_use(f, h->slot, f->after[i] + 1);
+	int32_t after = f->after[i] - (c.later ? (int32_t)f->v->plan.sched.ops.n : 0);
+	struct plan_leave *l = leave_at(f, h->slot, &c, after);
+
+	if (!l)
+		return -ENOMEM;
+	if (after < l->after)
+		l->after = after;
+	l->bytes += h->bytes;
+	l->dropped += h->kind == UM_HINT_DISCARD ? h->bytes : 0;
+	l->copied_out += f->copied[i];
+	return 0;
+}
+
+static void add_return(struct finder *f, uint32_t i)
+{
+	const struct um_hint *h = &f->v->plan.hints.at[i];
+	struct coming c = next_use(f, h->slot, h->at);
+	struct plan_leave *l;
+	int32_t back;
+
+	if (c.use == NOBODY || f->leave[c.use] == NOBODY)
+		return; /* it comes, but did not leave: it is born */
+	l = &f->v->leaves.at[f->leave[c.use]];
+	back = h->at - (c.later ? (int32_t)f->v->plan.sched.ops.n : 0);
+	if (back < l->back)
+		l->back = back;
+	l->returned += h->bytes;
+	l->copied_in += f->copied[i];
+}
+
+/* What its room was needed for. */
+static void find_reason(const struct plan_view *v, struct plan_leave *l)
+{
+	int32_t n = (int32_t)v->plan.sched.ops.n, end = l->need == PLAN_LEAVE_NEVER ? n : l->need;
+
+	for (int32_t p = l->after + 1; p < end; p++) {
+		int32_t op = p < 0 ? p + n : p;
+
+		l->over += v->alive[op] > v->plan.budget;
+		if (l->worst < 0 || v->alive[op] > v->alive[l->worst])
+			l->worst = op;
+	}
+}
+
+int plan_leave_find(struct plan_view *v, const uint64_t *copied, const int32_t *after)
+{
+	struct finder f = {.v = v, .copied = copied, .after = after};
+	int err = uses_build(&f);
+
+	for (uint32_t i = 0; i < v->plan.hints.n && !err; i++)
+		if (v->plan.hints.at[i].kind == UM_HINT_EVICT || v->plan.hints.at[i].kind == UM_HINT_DISCARD)
+			err = add_departure(&f, i);
+	for (uint32_t i = 0; i < v->plan.hints.n && !err; i++)
+		if (v->plan.hints.at[i].kind == UM_HINT_PREFETCH)
+			add_return(&f, i);
+	for (size_t i = 0; i < v->leaves.n && !err; i++)
+		find_reason(v, &v->leaves.at[i]);
+	free(f.heir);
+	free(f.first);
+	free(f.use_op);
+	free(f.leave);
+	return err;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Time goes from left to right. What would be narrower than half a pixel is drawn together with what follows, so that
+ * the drawing of a long iteration stays of a size that a browser shows.
+ */
+#include "plan_view.h"
+#include "tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB(b) ((double)(b) / 1048576.0)
+#define LEFT 80.0
+#define WIDE 1100.0
+#define TOP 84.0
+#define HIGH 280.0
+#define THIN 0.5 /* pixels */
+#define FAR_APART 4.0 /* pixels between lines of ops */
+
+enum { LANE_OPS = 376, LANE_IN = 412, LANE_OUT = 448, LANE_HIGH = 26, AXIS = 486, PAGE_WIDE = 1200, PAGE_HIGH = 520 };
+
+static const char *const colours[UM_ROLES] = {
+	[UM_ROLE_OTHER] = "#9aa0a6",  [UM_ROLE_PARAM] = "#3366cc", [UM_ROLE_GRAD] = "#e67300",
+	[UM_ROLE_OPTIM] = "#109618",  [UM_ROLE_ACT] = "#8e5ac8",   [UM_ROLE_INPUT] = "#0099c6",
+	[UM_ROLE_WORKSPACE] = "#c9a400", [UM_ROLE_COMM] = "#b82e2e",
+};
+
+struct drawing {
+	const struct plan_view *v;
+	FILE *to;
+	uint64_t most; /* bytes: the top of the chart */
+};
+
+static double x_of(const struct drawing *d, uint64_t ns)
+{
+	uint64_t all = d->v->figures.ns;
+
+	return LEFT + (all ? WIDE * (double)(ns > all ? all : ns) / (double)all : 0);
+}
+
+static double y_of(const struct drawing *d, uint64_t bytes)
+{
+	return TOP + HIGH - (d->most ? HIGH * (double)bytes / (double)d->most : 0);
+}
+
+/* What XML does not take as it is. */
+static void text(FILE *to, const char *s)
+{
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '&')
+			fputs("&amp;", to);
+		else if (c == '<')
+			fputs("&lt;", to);
+		else if (c == '>')
+			fputs("&gt;", to);
+		else
+			fputc(c < ' ' ? ' ' : c, to);
+	}
+}
+
+static void draw_head(const struct drawing *d)
+{
+	const struct um_plan *p = &d->v->plan;
+	const struct um_plan_figures *f = &d->v->figures;
+
+	fprintf(d->to,
+	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+	        "font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
+	        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%g\" y=\"24\" font-size=\"16\">",
+	        PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, LEFT);
+	text(d->to, p->workload && *p->workload ? p->workload : "an iteration");
+	if (p->profile) {
+		fputs(" on ", d->to);
+		text(d->to, p->profile);
+	}
+	if (p->strategy) {
+		fputs(", ", d->to);
+		text(d->to, p->strategy);
+	}
+	fprintf(d->to,
+	        "</text>\n<text x=\"%g\" y=\"44\">steady iteration %.3f ms, in core %.3f ms; %.1f MiB in, %.1f MiB "
+	        "out; %.1f of %.1f MiB resident at most, %.1f MiB alive</text>\n",
+	        LEFT, (double)f->ns / 1e6, (double)(f->ns - f->stall_ns) / 1e6, MIB(f->h2d_bytes), MIB(f->d2h_bytes),
+	        MIB(f->peak_bytes), MIB(p->budget), MIB(d->v->alive[d->v->fullest]));
+}
+
+/* --- residency --------------------------------------------------------------------------------------------------- */
+
+static uint64_t below(const struct plan_sample *s, int role)
+{
+	uint64_t sum = 0;
+
+	for (int r = 0; r < role; r++)
+		sum += s->bytes[r];
+	return sum;
+}
+
+/* Between what is stacked below it and its own top: there along the top, back along the bottom. */
+static void draw_band(const struct drawing *d, int role)
+{
+	const struct plan_view *v = d->v;
+	uint64_t most = 0;
+	double y = -1;
+
+	for (size_t i = 0; i < v->samples.n; i++)
+		if (v->samples.at[i].bytes[role] > most)
+			most = v->samples.at[i].bytes[role];
+	if (!most)
+		return;
+	fprintf(d->to, "<path fill=\"%s\" d=\"M%.1f %.1f", colours[role], LEFT, y_of(d, 0));
+	for (size_t i = 0; i < v->samples.n; i++) {
+		double next = y_of(d, below(&v->samples.at[i], role + 1));
+
+		if (next != y)
+			fprintf(d->to, "H%.1fV%.1f", x_of(d, v->samples.at[i].at), next);
+		y = next;
+	}
+	fprintf(d->to, "H%.1f", x_of(d, v->figures.ns));
+	for (size_t i = v->samples.n; i-- > 0;) {
+		double next = y_of(d, below(&v->samples.at[i], role));
+
+		if (next != y)
+			fprintf(d->to, "V%.1f", next);
+		if (!i || below(&v->samples.at[i - 1], role) != below(&v->samples.at[i], role))
+			fprintf(d->to, "H%.1f", x_of(d, v->samples.at[i].at));
+		y = next;
+	}
+	fprintf(d->to, "Z\"><title>%s: %.1f MiB resident at most</title></path>\n", um_role_name((enum um_role)role),
+	        MIB(most));
+}
+
+static void draw_legend(const struct drawing *d)
+{
+	double x = LEFT;
+
+	for (int role = 0; role < UM_ROLES; role++) {
+		int any = 0;
+
+		for (size_t i = 0; i < d->v->plan.sched.slots.n && !any; i++)
+			any = (int)d->v->plan.sched.slots.at[i].role == role;
+		if (!any)
+			continue;
+		fprintf(d->to,
+		        "<rect x=\"%g\" y=\"58\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+		        "<text x=\"%g\" y=\"68\">%s</text>\n", x, colours[role], x + 16, um_role_name((enum um_role)role));
+		x += 100;
+	}
+	fprintf(d->to,
+	        "<path d=\"M%g 64h20\" stroke=\"#d00\" stroke-width=\"2\"/><text x=\"%g\" y=\"68\">budget</text>\n"
+	        "<path d=\"M%g 64h20\" stroke=\"#555\" stroke-dasharray=\"3 2\"/>"
+	        "<text x=\"%g\" y=\"68\">alive</text>\n",
+	        x, x + 24, x + 100, x + 124);
+}
+
+static void draw_lines(const struct drawing *d)
+{
+	const struct plan_view *v = d->v;
+	size_t n = v->plan.sched.ops.n;
+	double y = y_of(d, v->plan.budget), last = -1;
+
+	fputs("<path fill=\"none\" stroke=\"#555\" stroke-dasharray=\"3 2\" d=\"", d->to);
+	for (size_t i = 0; i < n; i++)
+		if (!i || v->alive[i] != v->alive[i - 1]) {
+			double x = x_of(d, v->op_begin[i]);
+
+			if (i && x - last < THIN && i + 1 < n)
+				continue;
+			fprintf(d->to, i ? "H%.1fV%.1f" : "M%.1f %.1f", i ? x : LEFT, y_of(d, v->alive[i]));
+			last = x;
+		}
+	fprintf(d->to,
+	        "H%.1f\"><title>alive: %.1f MiB at most, at op %zu</title></path>\n"
+	        "<path stroke=\"#d00\" stroke-width=\"2\" d=\"M%.1f %.1fH%.1f\"><title>budget: %.1f MiB</title>"
+	        "</path>\n",
+	        x_of(d, v->figures.ns), MIB(v->alive[v->fullest]), v->fullest, LEFT, y, LEFT + WIDE,
+	        MIB(v->plan.budget));
+}
+
+/* A number of 1, 2 or 5 times a power of ten, so that at most `n` of them make `all`. */
+static double round_step(double all, int n)
+{
+	double step = 1e-6;
+
+	while (step * n < all)
+		step *= step * n * 2 >= all ? 2 : step * n * 5 >= all ? 5 : 10;
+	return step;
+}
+
+static void draw_axes(const struct drawing *d)
+{
+	double ms = (double)d->v->figures.ns / 1e6, mib = MIB(d->most);
+	double dt = round_step(ms, 12), db = round_step(mib, 7);
+
+	for (int i = 0; mib > 0 && i * db <= mib; i++) {
+		double y = TOP + HIGH - HIGH * i * db / mib;
+
+		fprintf(d->to, "<path d=\"M%g %.1fH%g\" stroke=\"#ddd\"/><text x=\"%g\" y=\"%.1f\" "
+		        "text-anchor=\"end\">%g MiB</text>\n", LEFT, y, LEFT + WIDE, LEFT - 6, y + 4, i * db);
+	}
+	for (int i = 0; ms > 0 && i * dt <= ms; i++) {
+		double x = LEFT + WIDE * i * dt / ms;
+
+		fprintf(d->to, "<path d=\"M%.1f %dv6\" stroke=\"#333\"/><text x=\"%.1f\" y=\"%d\" "
+		        "text-anchor=\"middle\">%g ms</text>\n", x, AXIS, x, AXIS + 20, i * dt);
+	}
+	fprintf(d->to, "<path d=\"M%g %dH%g\" stroke=\"#333\"/>\n", LEFT, AXIS, LEFT + WIDE);
+}
+
+/* --- lanes ------------------------------------------------------------------------------------------------------- */
+
+/* A bar that may still grow; n == 0: none. */
+struct bar {
+	double from, to;
+	const char *colour;
+	uint64_t begin, end, bytes; /* ns, ns */
+	uint32_t what, last, n; /* the first slot or op, the last one, how many */
+};
+
+static void draw_bar(const struct drawing *d, const struct bar *b, int y, int ops)
+{
+	const struct plan_view *v = d->v;
+	double wide = b->to - b->from;
+	char room[PLAN_SLOT_NAME];
+
+	if (!b->n)
+		return;
+	fprintf(d->to, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>", b->from, y,
+	        wide > 0.2 ? wide : 0.2, LANE_HIGH, b->colour);
+	if (ops)
+		fprintf(d->to, b->n > 1 ? "ops %u to %u, from " : "op %u ", b->what, b->last);
+	text(d->to, ops ? v->plan.sched.ops.at[b->what].name : plan_slot_name(v, b->what, room, sizeof room));
+	if (!ops && b->what != b->last)
+		fputs(" and others", d->to);
+	if (!ops)
+		fprintf(d->to, ", %.1f MiB", MIB(b->bytes));
+	fprintf(d->to, ": %.3f to %.3f ms</title></rect>\n", (double)b->begin / 1e6, (double)b->end / 1e6);
+}
+
+/* Grows the bar if the next one is too thin to stand alone, or goes on where it ends and is of the same. */
+static void put_bar(const struct drawing *d, struct bar *b, const struct bar *next, int y, int ops)
+{
+	int same = !ops && b->n && b->last == next->what && b->what == b->last && next->from - b->to < THIN;
+
+	if (b->n && (same || next->to - b->from < THIN)) {
+		b->to = next->to;
+		b->end = next->end;
+		b->bytes += next->bytes;
+		b->last = next->what;
+		b->n++;
+		return;
+	}
+	draw_bar(d, b, y, ops);
+	*b = *next;
+}
+
+static void draw_copies(const struct drawing *d, int out)
+{
+	const struct plan_view *v = d->v;
+	int y = out ? LANE_OUT : LANE_IN;
+	struct bar b = {0};
+
+	for (size_t i = 0; i < v->copies.n; i++) {
+		const struct plan_copy *c = &v->copies.at[i];
+		struct bar next = {x_of(d, c->begin), x_of(d, c->end), colours[v->plan.sched.slots.at[c->slot].role],
+		                   c->begin, c->end, c->bytes, c->slot, c->slot, 1};
+
+		if (c->out == out)
+			put_bar(d, &b, &next, y, 0);
+	}
+	draw_bar(d, &b, y, 0);
+}
+
+static void draw_ops(const struct drawing *d)
+{
+	static const char *const shades[2] = {"#7a8793", "#a9b4be"};
+	const struct plan_view *v = d->v;
+	double last = -FAR_APART;
+	struct bar b = {0};
+
+	for (uint32_t i = 0; i < v->plan.sched.ops.n; i++) {
+		uint64_t from = v->op_begin[i], to = from + v->plan.sched.ops.at[i].ns;
+		struct bar next = {x_of(d, from), x_of(d, to), shades[i % 2], from, to, 0, i, i, 1};
+
+		if (next.from - last >= FAR_APART) {
+			fprintf(d->to, "<path d=\"M%.1f %gV%d\" stroke=\"#000\" stroke-opacity=\".12\"/>\n", next.from,
+			        TOP, AXIS);
+			last = next.from;
+		}
+		put_bar(d, &b, &next, LANE_OPS, 1);
+	}
+	draw_bar(d, &b, LANE_OPS, 1);
+}
+
+static void draw(const struct drawing *d)
+{
+	draw_head(d);
+	draw_axes(d);
+	for (int role = 0; role < UM_ROLES; role++)
+		draw_band(d, role);
+	draw_ops(d);
+	draw_lines(d);
+	draw_legend(d);
+	draw_copies(d, 0);
+	draw_copies(d, 1);
+	fprintf(d->to,
+	        "<g text-anchor=\"end\"><text x=\"%g\" y=\"%d\">ops</text><text x=\"%g\" y=\"%d\">to device</text>"
+	        "<text x=\"%g\" y=\"%d\">to host</text></g>\n</svg>\n",
+	        LEFT - 6, LANE_OPS + 17, LEFT - 6, LANE_IN + 17, LEFT - 6, LANE_OUT + 17);
+}
+
+int plan_svg_write(const struct plan_view *v, const char *path)
+{
+	struct drawing d = {.v = v, .to = stdout};
+	char *temporary = NULL;
+	int bad;
+
+	d.most = v->alive[v->fullest] > v->plan.budget ? v->alive[v->fullest] : v->plan.budget;
+	d.most += d.most / 20;
+	if (strcmp(path, "-") != 0) {
+		d.to = asprintf(&temporary, "%s.tmp", path) < 0 ? NULL : fopen(temporary, "w");
+		if (!d.to) {
+			tool_say("plan", "%s: %s", path, strerror(errno));
+			free(temporary);
+			return TOOL_REFUSED;
+		}
+	}
+	draw(&d);
+	bad = fflush(d.to) || ferror(d.to);
+	if (temporary) {
+		bad |= fclose(d.to) != 0;
+		if (bad || rename(temporary, path)) {
+			bad = 1;
+			remove(temporary);
+		}
+		free(temporary);
+	}
+	if (bad)
+		tool_say("plan", "%s: could not be written", path);
+	return bad ? TOOL_INTERNAL : TOOL_DONE;
+}
