@@ -145,7 +145,8 @@ static void draw_legend(const struct drawing *d)
 			continue;
 		fprintf(d->to,
 		        "<rect x=\"%g\" y=\"58\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-		        "<text x=\"%g\" y=\"68\">%s</text>\n", x, colours[role], x + 16, um_role_name((enum um_role)role));
+		        "<text x=\"%g\" y=\"68\">%s</text>\n",
+		        x, colours[role], x + 16, um_role_name((enum um_role)role));
 		x += 100;
 	}
 	fprintf(d->to,
