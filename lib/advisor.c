@@ -68,7 +68,7 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes)
 
 	for (n = n ? n : um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
 		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
-		uint64_t serial_of_iter = adv->op_serial - adv->cursor.op;
+		uint64_t serial_of_iter = adv->op_serial - adv->iter_ops;
 
 		if (t->addr >= end)
 			break;
@@ -348,7 +348,7 @@ void um_advisor_stats(struct umadv *adv, struct umadv_stats *out)
 		if (out->first_hinted_iteration == UINT64_MAX && adv->iteration)
 			out->first_hinted_iteration = adv->iteration - 1;
 	}
-	out->plan_ns = adv->plan.predicted_ns;
-	out->in_core_ns = adv->plan.in_core_ns;
+	out->plan_ns = adv->plan.predicted_ns / (adv->laps ? adv->laps : 1);
+	out->in_core_ns = adv->plan.in_core_ns / (adv->laps ? adv->laps : 1);
 	out->budget_bytes = adv->budget;
 }

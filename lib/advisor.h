@@ -77,6 +77,7 @@ struct umadv {
 	struct um_program program;
 	struct um_cursor cursor;
 	struct um_executor *executor; /* NULL: no hints */
+	uint32_t laps, lap; /* iterations that the plan's schedule holds; and how many of them are over */
 	int confirmed; /* the plan's schedule was followed to its end, or seen twice, or saved by an earlier run */
 	int adopt; /* take the program up at the first op of the iteration */
 	int fresh; /* the plan has not been followed to its end yet */

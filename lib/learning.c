@@ -4,6 +4,7 @@
  */
 #include "advisor.h"
 
+#include "learn/unroll.h"
 #include "plan/planner.h"
 
 #include <errno.h>
@@ -28,6 +29,8 @@ static void drop_plan(struct umadv *adv, int followed)
 	um_cursor_drop(&adv->cursor);
 	um_program_fini(&adv->program);
 	um_plan_fini(&adv->plan);
+	adv->laps = 1;
+	adv->lap = 0;
 	adv->confirmed = 0;
 	adv->adopt = 0;
 	adv->replans = 0;
@@ -214,18 +217,40 @@ static int find_plan(struct umadv *adv, const struct um_schedule *s, struct um_p
 	return err;
 }
 
+/* Where buffers take turns in places that are not alike, several iterations become one. 0 or -ENOMEM. */
+static int unroll(struct um_schedule *s, uint32_t *laps)
+{
+	struct um_schedule all;
+	int err;
+
+	*laps = um_unroll_laps(s);
+	if (*laps == 1)
+		return 0;
+	um_schedule_init(&all);
+	err = um_unroll_build(s, *laps, &all);
+	if (err)
+		return err;
+	um_schedule_fini(s);
+	*s = all;
+	return 0;
+}
+
 /* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
 static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 {
 	struct um_plan_figures figures;
 	struct um_plan plan;
 	char why[256] = "";
+	uint32_t laps = 1;
 	int err;
 
 	um_plan_init(&plan);
-	fill_times(adv, s);
 	settle_places(s);
-	err = add_bystanders(adv, s);
+	err = unroll(s, &laps);
+	if (!err) {
+		fill_times(adv, s);
+		err = add_bystanders(adv, s);
+	}
 	if (!err)
 		err = find_plan(adv, s, &plan, why, sizeof why);
 	if (!err)
@@ -240,10 +265,11 @@ static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 		err = um_cursor_follow(&adv->cursor, &adv->plan.sched);
 	if (err)
 		goto fail;
+	adv->laps = laps;
 	adv->adopt = 1;
 	adv->fresh = 1;
 	measure(adv);
-	adv->stats.measured = adv->timed ? adv->plan.sched.ops.n : 0;
+	adv->stats.measured = adv->timed ? adv->plan.sched.ops.n / laps : 0;
 	adv->stats.plan_peak_bytes = figures.peak_bytes;
 	um_advisor_log(adv, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
@@ -309,8 +335,9 @@ void um_advisor_learn(struct umadv *adv)
 {
 	const struct um_cursor *c = &adv->cursor;
 	int have = adv->plan.sched.ops.n != 0;
-	int followed = have && c->on && c->op == c->sched->ops.n;
-	int measured = adv->real && um_stopwatch_end(&adv->stopwatch, followed) && have && !adv->timed &&
+	int followed = have && c->on && c->op == c->sched->ops.n / adv->laps * (adv->lap + 1);
+	int within = followed && adv->lap + 1 < adv->laps; /* the schedule goes on */
+	int measured = adv->real && !within && um_stopwatch_end(&adv->stopwatch, followed) && have && !adv->timed &&
 		       has_times(adv, &adv->plan.sched);
 	int first = adv->fresh; /* what was placed before the plan may have been in the way */
 	struct um_schedule s;
@@ -325,10 +352,16 @@ void um_advisor_learn(struct umadv *adv)
 	if (have && !followed && c->on)
 		um_advisor_leave(adv); /* the iteration stopped short */
 	adv->last_signature = adv->last.signature;
+	if (within) {
+		adv->lap++;
+		um_schedule_fini(&s);
+		return;
+	}
+	adv->lap = 0;
 	adv->fresh = 0;
 	if (measured) {
 		adv->timed = 1;
-		adv->stats.measured = adv->plan.sched.ops.n;
+		adv->stats.measured = adv->plan.sched.ops.n / adv->laps;
 		measured = times_differ(adv);
 	}
 	if (followed && measured && !err) {
@@ -346,8 +379,8 @@ void um_advisor_learn(struct umadv *adv)
 			adv->replans = replans;
 			adv->confirmed = 1;
 		}
-	} else if (have && (err || (adv->confirmed && !repeated))) {
-		keep(adv, 0);
+	} else if (have && (err || (adv->confirmed && !repeated && adv->laps == 1))) {
+		keep(adv, 0); /* not where buffers take turns: whose turn it will be is learned anew */
 	} else if (!err) {
 		follow(adv, &s, 0);
 	}
