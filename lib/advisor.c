@@ -50,19 +50,33 @@ void um_advisor_warn(struct umadv *adv, enum um_warned cause, const char *fmt, .
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
+/* Memory that we have allocated: whole blocks. */
+static int in_pool(const struct umadv *adv, uint64_t addr, uint64_t bytes)
+{
+	for (size_t i = 0; i < adv->pool.regions.n; i++) {
+		const struct um_pool_region *r = &adv->pool.regions.at[i];
+
+		if (addr >= r->addr && addr + bytes <= r->addr + r->bytes)
+			return 1;
+	}
+	return 0;
+}
+
+static void clip(void *user, uint64_t *addr, uint64_t *bytes)
+{
+	const struct umadv *adv = user;
+
+	if (!in_pool(adv, *addr, *bytes))
+		um_registry_clip(&adv->registry, addr, bytes);
+}
+
 /* Nothing alive needs what is in this range of our own memory. */
 static int may_discard(void *user, uint64_t addr, uint64_t bytes)
 {
 	struct umadv *adv = user;
 	uint64_t end = addr + bytes;
-	int ours = 0;
 
-	for (size_t i = 0; i < adv->pool.regions.n && !ours; i++) {
-		const struct um_pool_region *r = &adv->pool.regions.at[i];
-
-		ours = addr >= r->addr && end <= r->addr + r->bytes;
-	}
-	if (!ours)
+	if (!in_pool(adv, addr, bytes))
 		return 0;
 	struct um_tree_node *n = um_tree_floor(&adv->registry.live, addr, UINT64_MAX);
 
@@ -172,7 +186,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 		    const struct um_profile *profile)
 {
 	struct umadv *adv = calloc(1, sizeof *adv);
-	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_host host = {.may_discard = may_discard, .clip = clip};
 	struct um_diag diag;
 	char line[800];
 	int err;

@@ -138,6 +138,50 @@ static void moved(void)
 	um_plan_fini(&plan);
 }
 
+/* The slot is adopted memory that ends in the middle of its last block. */
+static void cut(void *user, uint64_t *addr, uint64_t *bytes)
+{
+	uint64_t end = *(uint64_t *)user;
+
+	if (*addr + *bytes > end)
+		*bytes = end > *addr ? end - *addr : 0;
+}
+
+static void ends(void)
+{
+	uint64_t end = BASE + 3 * MIB2 + MIB2 / 2;
+	struct um_executor_host host = {.may_discard = may_discard, .clip = cut, .user = &end};
+	struct um_executor_range used = {BASE, 4 * MIB2};
+	struct um_executor_counts n;
+	struct um_executor *ex;
+	struct um_program p;
+	struct um_cursor cur;
+	struct um_plan plan;
+	struct um_gpu *gpu;
+
+	make_turns(&plan);
+	um_program_init(&p);
+	um_cursor_init(&cur);
+	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) ||
+	    um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+		tap_bail("set-up");
+	allow = 0;
+	um_executor_adopt(ex, &p, 2, &used, 1);
+	um_executor_op(ex, 0, NULL, &cur);
+	um_executor_op(ex, 1, NULL, &cur);
+	wait_for_calls(ex);
+	um_executor_counts(ex, &n);
+	allow = 1;
+	is_u64(n.prefetch_bytes, 6 * MIB2 - 2 * MIB2 / 2, "in: twice the last block, as far as the memory goes");
+	is_u64(n.evict_bytes, 6 * MIB2 - MIB2 / 2, "out: once");
+	is_u64(n.refused, 0, "nothing is refused");
+	um_executor_close(ex);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cur);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
  */
 static void claims(void)
@@ -191,6 +235,7 @@ int main(void)
 	run(0);
 	allow = 1;
 	moved();
+	ends();
 	claims();
 	return tap_done();
 }

@@ -146,8 +146,43 @@ static void many(void)
 	um_registry_fini(&r);
 }
 
+/* The range that is left, as "from+bytes". */
+static const char *clipped(const struct um_registry *r, uint64_t addr, uint64_t bytes)
+{
+	static char text[64];
+
+	um_registry_clip(r, &addr, &bytes);
+	snprintf(text, sizeof text, bytes ? "%llu+%llu" : "nothing", (unsigned long long)addr, (unsigned long long)bytes);
+	return text;
+}
+
+static void clips(void)
+{
+	struct um_registry r;
+
+	um_registry_init(&r);
+	is_str(clipped(&r, 0, 100), "nothing", "an empty registry leaves nothing");
+	add(&r, 100, 50, "a");
+	add(&r, 110, 10, "part of a");
+	add(&r, 200, 50, "b");
+	add(&r, 210, 20, "part of b");
+	add(&r, 220, 10, "part of that");
+	is_str(clipped(&r, 110, 10), "110+10", "what is inside stays as it is");
+	is_str(clipped(&r, 0, 1000), "100+150", "the ends are cut off, gaps between stay");
+	is_str(clipped(&r, 0, 120), "100+20", "one end");
+	is_str(clipped(&r, 240, 60), "240+10", "the other, where parts end before");
+	is_str(clipped(&r, 150, 50), "nothing", "a gap is nothing");
+	is_str(clipped(&r, 0, 100), "nothing", "nor is what lies before");
+	is_str(clipped(&r, 250, 100), "nothing", "or behind");
+	is_str(clipped(&r, 150, 51), "200+1", "a byte");
+	is_str(clipped(&r, 149, 2), "149+1", "a byte");
+	is_str(clipped(&r, 120, 0), "nothing", "no bytes stay none");
+	um_registry_fini(&r);
+}
+
 int main(void)
 {
+	clips();
 	apart();
 	refusals();
 	nesting();

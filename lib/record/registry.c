@@ -136,6 +136,25 @@ struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr)
 	return climb(um_tree_floor(&r->live, addr, UINT64_MAX), addr);
 }
 
+void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *bytes)
+{
+	uint64_t lo = *addr, hi = *addr + *bytes;
+	struct um_tensor *t;
+
+	if (*bytes && !um_registry_find(r, lo)) {
+		t = tensor_of(um_tree_ceil(&r->live, lo, 0));
+		lo = t && t->addr < hi ? t->addr : hi;
+	}
+	if (lo < hi && !um_registry_find(r, hi - 1)) {
+		t = tensor_of(um_tree_floor(&r->live, hi - 1, UINT64_MAX));
+		while (t->parent) /* the outermost ends last */
+			t = t->parent;
+		hi = end_of(t);
+	}
+	*addr = lo;
+	*bytes = hi - lo;
+}
+
 int um_registry_remove(struct um_registry *r, struct um_tensor *t)
 {
 	if (t->n_children)

@@ -73,9 +73,22 @@ void um_executor_see(struct um_executor *ex, um_stream stream)
 		ex->streams[ex->n_streams++] = stream;
 }
 
+static void clip(struct um_executor *ex, uint64_t *addr, uint64_t *bytes)
+{
+	if (*bytes && ex->host.clip)
+		ex->host.clip(ex->host.user, addr, bytes);
+}
+
+static void put_in(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t wait)
+{
+	clip(ex, &addr, &bytes);
+	um_lanes_in(&ex->lanes, addr, bytes, wait);
+}
+
 /* What may not be thrown away leaves with a copy. */
 static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait)
 {
+	clip(ex, &addr, &bytes);
 	if (bytes && kind == UM_ACTION_DISCARD &&
 	    (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes)))
 		kind = UM_ACTION_OUT;
@@ -175,7 +188,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 			goto full;
 		locate(a, cursor, &addr, &bytes);
 		if (a->kind == UM_ACTION_IN) {
-			um_lanes_in(l, addr, bytes, number(ex, a->room, ex->out_base, p->n_out));
+			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, p->n_out));
 			continue;
 		}
 		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
@@ -251,7 +264,7 @@ static void bring_in(struct um_executor *ex, const struct um_program *p)
 		       p->start.at[i + n].addr == p->start.at[i].addr + n * UM_BLOCK_BYTES)
 			n++;
 		if (um_lanes_room(l))
-			um_lanes_in(l, p->start.at[i].addr, n * UM_BLOCK_BYTES, outs);
+			put_in(ex, p->start.at[i].addr, n * UM_BLOCK_BYTES, outs);
 		for (size_t k = 0; k < n; k++)
 			ex->start_seq[i + k] = um_lanes_in_put(l);
 		i += n;

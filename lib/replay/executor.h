@@ -28,6 +28,9 @@ struct um_executor;
 struct um_executor_host {
 	/* May the content of [addr, addr + bytes) be thrown away now? */
 	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes);
+	/* Cuts off the ends of a range that are not known to be the program's managed memory: a block at the end of an
+	 * allocation is there in part, and CUDA refuses a hint that reaches beyond. NULL: all of it is. */
+	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes);
 	void *user;
 	uint64_t evict_ns, link_ns; /* to take one block away: the driver's work on the calling thread, and the copy */
 };
