@@ -152,7 +152,8 @@ static const char *clipped(const struct um_registry *r, uint64_t addr, uint64_t 
 	static char text[64];
 
 	um_registry_clip(r, &addr, &bytes);
-	snprintf(text, sizeof text, bytes ? "%llu+%llu" : "nothing", (unsigned long long)addr, (unsigned long long)bytes);
+	snprintf(text, sizeof text, bytes ? "%llu+%llu" : "nothing", (unsigned long long)addr,
+	         (unsigned long long)bytes);
 	return text;
 }
 

@@ -32,8 +32,8 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 /* The innermost live tensor that holds addr; NULL if none. */
 struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr);
 
-/* Cuts off what lies before the first and behind the last byte of the range that belongs to a live tensor; 0 bytes: none
- * does. */
+/* Cuts off what lies before the first and behind the last byte of the range that belongs to a live tensor; 0 bytes:
+ * none does. */
 void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *bytes);
 
 /* A tensor dies: freed here. Its sub-ranges must be dead already (n_children == 0), else -EBUSY. */
