@@ -532,6 +532,104 @@ template <class R, class I> static void sparse(cusparseIndexBase_t base)
 	cusparseDestroy(h);
 }
 
+/* A band matrix of halves with 1, 2, 4 on its diagonal: what is solved comes out exactly. Its incomplete LU is complete,
+ * since nothing is filled in: L U is the matrix again. */
+template <class R> static void sparse_triangles(cusparseIndexBase_t base)
+{
+	const cudaDataType type = sizeof(R) == 8 ? CUDA_R_64F : CUDA_R_32F;
+	const int n = 24;
+	const R two = 2;
+	std::vector<R> full((size_t)(n * n));
+	memory<int> off((size_t)n + 1), other((size_t)(3 * n));
+	memory<R> values((size_t)(3 * n)), turned((size_t)(3 * n)), x((size_t)n), y((size_t)n);
+	cusparseHandle_t h;
+	int e = 0;
+
+	for (int i = 0; i < n; i++) {
+		off.at[i] = e + (int)base;
+		for (int j = i ? i - 1 : 0; j < n && j <= i + 1; j++) {
+			full[(size_t)(i + j * n)] = i == j ? (R)(1 << i % 3) : (R)(j < i ? 0.5 : -0.5);
+			other.at[e] = j + (int)base;
+			values.at[e] = full[(size_t)(i + j * n)];
+			turned.at[e++] = i == j ? (R)(1 << i % 3) : (R)(j < i ? -0.5 : 0.5); /* by column */
+		}
+	}
+	off.at[n] = e + (int)base;
+	check(!cusparseCreate(&h) && !cusparseSetStream(h, stream), "cusparseCreate");
+	for (int k = 0; k < 16; k++) {
+		auto fill = k & 1 ? CUSPARSE_FILL_MODE_UPPER : CUSPARSE_FILL_MODE_LOWER;
+		auto diag = k & 2 ? CUSPARSE_DIAG_TYPE_UNIT : CUSPARSE_DIAG_TYPE_NON_UNIT;
+		auto op = k & 4 ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+		std::vector<R> triangle(full), want((size_t)n), right((size_t)n);
+		cusparseSpMatDescr_t a;
+		cusparseDnVecDescr_t vx, vy;
+		cusparseSpSVDescr_t s;
+		size_t bytes = 0;
+
+		for (int i = 0; i < n; i++)
+			for (int j = 0; j < n; j++) {
+				R &v = triangle[(size_t)(i + j * n)];
+
+				v = i == j ? (diag ? 1 : v) : (fill ? j > i : j < i) ? v : 0;
+			}
+		for (int i = 0; i < n; i++)
+			want[(size_t)i] = number<R>((size_t)(i + k));
+		product<R>(right, op, 0, n, 1, n, (R)0.5, triangle, n, want, n, (R)0, n);
+		std::memcpy(x.at, right.data(), (size_t)n * sizeof(R));
+		if (k & 8)
+			cusparseCreateCsc(&a, n, n, e, off, other, turned, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base,
+			                  type);
+		else
+			cusparseCreateCsr(&a, n, n, e, off, other, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, base,
+			                  type);
+		cusparseSpMatSetAttribute(a, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof fill);
+		cusparseSpMatSetAttribute(a, CUSPARSE_SPMAT_DIAG_TYPE, &diag, sizeof diag);
+		cusparseCreateDnVec(&vx, n, x, type);
+		cusparseCreateDnVec(&vy, n, y, type);
+		cusparseSpSV_createDescr(&s);
+		check(!cusparseSpSV_bufferSize(h, op, &two, a, vx, vy, type, CUSPARSE_SPSV_ALG_DEFAULT, s, &bytes) &&
+		          bytes &&
+		          !cusparseSpSV_analysis(h, op, &two, a, vx, vy, type, CUSPARSE_SPSV_ALG_DEFAULT, s, nullptr) &&
+		          !cusparseSpSV_solve(h, op, &two, a, vx, vy, type, CUSPARSE_SPSV_ALG_DEFAULT, s) && y.is(want),
+		      "SpSV");
+		cusparseSpSV_destroyDescr(s);
+		cusparseDestroyDnVec(vx);
+		cusparseDestroyDnVec(vy);
+		cusparseDestroySpMat(a);
+	}
+
+	cusparseMatDescr_t d;
+	csrilu02Info_t info;
+	int bytes = 0, zero = 0;
+	cusparseCreateMatDescr(&d);
+	cusparseSetMatIndexBase(d, base);
+	cusparseCreateCsrilu02Info(&info);
+	if constexpr (sizeof(R) == 8)
+		check(!cusparseDcsrilu02_bufferSize(h, n, e, d, values, off, other, info, &bytes) &&
+		          !cusparseDcsrilu02(h, n, e, d, values, off, other, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, nullptr),
+		      "csrilu02");
+	else
+		check(!cusparseScsrilu02_bufferSize(h, n, e, d, values, off, other, info, &bytes) &&
+		          !cusparseScsrilu02(h, n, e, d, values, off, other, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, nullptr),
+		      "csrilu02");
+	check(!cusparseXcsrilu02_zeroPivot(h, info, &zero) && zero == -1 && bytes > 0, "no pivot is zero");
+	std::vector<R> lower((size_t)(n * n)), upper((size_t)(n * n)), again((size_t)(n * n));
+	for (int i = 0; i < n; i++) {
+		lower[(size_t)(i + i * n)] = 1;
+		for (int k = off.at[i] - (int)base; k < off.at[i + 1] - (int)base; k++) {
+			int j = other.at[k] - (int)base;
+
+			(j < i ? lower : upper)[(size_t)(i + j * n)] = values.at[k];
+		}
+	}
+	product<R>(again, 0, 0, n, n, n, (R)1, lower, n, upper, n, (R)0, n);
+	for (size_t i = 0; i < again.size(); i++)
+		check(std::fabs(again[i] - full[i]) < (R)1e-5, "L U is the matrix");
+	cusparseDestroyCsrilu02Info(info);
+	cusparseDestroyMatDescr(d);
+	cusparseDestroy(h);
+}
+
 int main()
 {
 	int version = 0;
@@ -561,6 +659,8 @@ int main()
 	light();
 	sparse<float, int>(CUSPARSE_INDEX_BASE_ZERO);
 	sparse<double, int64_t>(CUSPARSE_INDEX_BASE_ONE);
+	sparse_triangles<float>(CUSPARSE_INDEX_BASE_ONE);
+	sparse_triangles<double>(CUSPARSE_INDEX_BASE_ZERO);
 	check(!cublasDestroy(blas), "cublasDestroy");
 	std::printf("%s\n", failed ? "not all is right" : "all is right");
 	return failed;

@@ -18,6 +18,7 @@
  *     blas_lt.c       cuBLASLt
  *     sparse.c        cuSPARSE: handles, matrices, vectors
  *     sparse_product.c  its products
+ *     sparse_solve.c  its triangular solvers, and incomplete LU
  *
  * UMADVISE_DRYRUN_COMPUTE=off: kernels of libraries move memory and take time, but compute nothing.
  */

@@ -119,31 +119,27 @@ UM_CALL(cusparseGetPointerMode, const struct um_sparse *h, int *mode)
 
 /* --- the old description of a matrix: kept for who asks back ------------------------------------------------------ */
 
-struct description {
-	int type, fill, diag, base;
-};
-
 UM_CALL(cusparseCreateMatDescr, void **out)
 {
-	const struct description d = {0};
+	const struct um_sparse_description d = {0};
 
 	return create(out, &d, sizeof d);
 }
 
-UM_CALL(cusparseDestroyMatDescr, struct description *d)
+UM_CALL(cusparseDestroyMatDescr, struct um_sparse_description *d)
 {
 	return destroy(d);
 }
 
 #define PROPERTY(name, field)                                                                                          \
-	UM_CALL(cusparseSet##name, struct description *d, int value)                                                   \
+	UM_CALL(cusparseSet##name, struct um_sparse_description *d, int value)                                         \
 	{                                                                                                              \
 		if (!d)                                                                                                \
 			return UM_SPARSE_INVALID_VALUE;                                                                \
 		d->field = value;                                                                                      \
 		return UM_SPARSE_OK;                                                                                   \
 	}                                                                                                              \
-	UM_CALL(cusparseGet##name, const struct description *d)                                                        \
+	UM_CALL(cusparseGet##name, const struct um_sparse_description *d)                                              \
 	{                                                                                                              \
 		return d ? d->field : 0;                                                                               \
 	}
@@ -275,7 +271,7 @@ VALUES(SpMat, um_sparse_matrix)
 VALUES(DnVec, um_dense_vector)
 VALUES(DnMat, um_dense_matrix)
 
-/* 0 fill mode, 1 kind of diagonal: kept; nothing here solves triangles. */
+/* Of a triangle: 0 which one it is, 1 its diagonal. */
 UM_CALL(cusparseSpMatSetAttribute, struct um_sparse_matrix *m, int attribute, const void *data, size_t bytes)
 {
 	if (!m || !data || bytes != sizeof(int) || attribute < 0 || attribute > 1)

@@ -17,6 +17,7 @@ enum um_sparse_status { /* cusparseStatus_t */
 	UM_SPARSE_ALLOC_FAILED = 2,
 	UM_SPARSE_INVALID_VALUE = 3,
 	UM_SPARSE_EXECUTION_FAILED = 6,
+	UM_SPARSE_ZERO_PIVOT = 9,
 	UM_SPARSE_NOT_SUPPORTED = 10
 };
 
@@ -40,6 +41,10 @@ struct um_sparse_matrix { /* cusparseSpMatDescr_t */
 	int fill, diag; /* attributes */
 };
 
+struct um_sparse_description { /* cusparseMatDescr_t: how the old functions are told of a matrix */
+	int type, fill, diag, base;
+};
+
 struct um_dense_vector { /* cusparseDnVecDescr_t */
 	int64_t n;
 	void *values;
@@ -51,6 +56,33 @@ struct um_dense_matrix { /* cusparseDnMatDescr_t */
 	void *values;
 	int type, order;
 };
+
+/* Elements whose type is in a field. */
+static inline int64_t um_index_at(const void *p, int type, int64_t i)
+{
+	return type == UM_INDEX_64 ? ((const int64_t *)p)[i] : ((const int32_t *)p)[i];
+}
+
+static inline double um_value_at(const void *p, int type, int64_t i)
+{
+	return type == UM_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+static inline void um_value_set(void *p, int type, int64_t i, double v)
+{
+	if (type == UM_F64)
+		((double *)p)[i] = v;
+	else
+		((float *)p)[i] = (float)v;
+}
+
+static inline size_t um_value_size(int type)
+{
+	return type == UM_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* sparse_product.c: its indices are read, its values accessed so. */
+void um_sparse_touch(struct um_libs_kernel *k, const struct um_sparse_matrix *a, uint32_t values);
 
 static inline int um_sparse_status(int cuda)
 {

@@ -17,29 +17,12 @@ struct call {
 	int transpose, type;
 };
 
-/* --- access to what has its type in a field ----------------------------------------------------------------------- */
-
-static int64_t index_at(const void *p, int type, int64_t i)
-{
-	return type == UM_INDEX_64 ? ((const int64_t *)p)[i] : ((const int32_t *)p)[i];
-}
-
-static double value_at(const void *p, int type, int64_t i)
-{
-	return type == UM_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-
 static void add(const struct call *c, int64_t i, double v)
 {
 	if (c->type == UM_F64)
 		((double *)c->y)[i] += v;
 	else
 		((float *)c->y)[i] += (float)v;
-}
-
-static size_t size_of(int type)
-{
-	return type == UM_F64 ? sizeof(double) : sizeof(float);
 }
 
 static size_t index_size(int type)
@@ -69,21 +52,21 @@ static void compressed(const struct call *c, double alpha, int across)
 	int64_t majors = a->format == UM_CSR ? a->rows : a->cols;
 
 	for (int64_t i = 0; i < majors; i++) {
-		int64_t from = index_at(a->major, a->major_type, i) - a->base;
-		int64_t to = index_at(a->major, a->major_type, i + 1) - a->base;
+		int64_t from = um_index_at(a->major, a->major_type, i) - a->base;
+		int64_t to = um_index_at(a->major, a->major_type, i + 1) - a->base;
 
 		for (int64_t j = 0; j < c->n; j++) {
 			double sum = 0;
 
 			for (int64_t e = from; e < to; e++) {
-				int64_t k = index_at(a->minor, a->minor_type, e) - a->base;
-				double v = value_at(a->values, a->type, e);
+				int64_t k = um_index_at(a->minor, a->minor_type, e) - a->base;
+				double v = um_value_at(a->values, a->type, e);
 
 				if (across)
 					add(c, k * c->y_row + j * c->y_col,
-					    alpha * v * value_at(c->x, c->type, i * c->x_row + j * c->x_col));
+					    alpha * v * um_value_at(c->x, c->type, i * c->x_row + j * c->x_col));
 				else
-					sum += v * value_at(c->x, c->type, k * c->x_row + j * c->x_col);
+					sum += v * um_value_at(c->x, c->type, k * c->x_row + j * c->x_col);
 			}
 			if (!across)
 				add(c, i * c->y_row + j * c->y_col, alpha * sum);
@@ -96,13 +79,13 @@ static void coordinates(const struct call *c, double alpha)
 	const struct um_sparse_matrix *a = &c->a;
 
 	for (int64_t e = 0; e < a->n; e++) {
-		int64_t row = index_at(a->major, a->major_type, e) - a->base;
-		int64_t col = index_at(a->minor, a->minor_type, e) - a->base;
-		double v = alpha * value_at(a->values, a->type, e);
+		int64_t row = um_index_at(a->major, a->major_type, e) - a->base;
+		int64_t col = um_index_at(a->minor, a->minor_type, e) - a->base;
+		double v = alpha * um_value_at(a->values, a->type, e);
 
 		for (int64_t j = 0; j < c->n; j++)
 			add(c, (c->transpose ? col : row) * c->y_row + j * c->y_col,
-			    v * value_at(c->x, c->type, (c->transpose ? row : col) * c->x_row + j * c->x_col));
+			    v * um_value_at(c->x, c->type, (c->transpose ? row : col) * c->x_row + j * c->x_col));
 	}
 }
 
@@ -118,13 +101,13 @@ static void run(void *arg)
 		compressed(c, alpha, (c->a.format == UM_CSC) != c->transpose);
 }
 
-static void touch_sparse(struct um_libs_kernel *k, const struct um_sparse_matrix *a)
+void um_sparse_touch(struct um_libs_kernel *k, const struct um_sparse_matrix *a, uint32_t values)
 {
 	int64_t majors = a->format == UM_COO ? a->n : (a->format == UM_CSR ? a->rows : a->cols) + 1;
 
 	um_libs_touch_vector(k, a->major, majors, 1, index_size(a->major_type), UM_READ);
 	um_libs_touch_vector(k, a->minor, a->n, 1, index_size(a->minor_type), UM_READ);
-	um_libs_touch_vector(k, a->values, a->n, 1, size_of(a->type), UM_READ);
+	um_libs_touch_vector(k, a->values, a->n, 1, um_value_size(a->type), values);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
@@ -194,9 +177,10 @@ UM_CALL(cusparseSpMV, const struct um_sparse *h, int op, const void *alpha, cons
 	c = (struct call){.a = *a, .alpha = um_factor_take(&k, alpha, type, h->device_scalars),
 	                  .beta = um_factor_take(&k, beta, type, h->device_scalars), .x = x->values, .y = y->values,
 	                  .n = 1, .x_row = 1, .y_row = 1, .transpose = op != UM_SPARSE_N, .type = type};
-	touch_sparse(&k, a);
-	um_libs_touch_vector(&k, x->values, x->n, 1, size_of(type), UM_READ);
-	um_libs_touch_vector(&k, y->values, y->n, 1, size_of(type), um_factor_is_zero(&c.beta) ? UM_WRITE : UM_UPDATE);
+	um_sparse_touch(&k, a, UM_READ);
+	um_libs_touch_vector(&k, x->values, x->n, 1, um_value_size(type), UM_READ);
+	um_libs_touch_vector(&k, y->values, y->n, 1, um_value_size(type),
+	                     um_factor_is_zero(&c.beta) ? UM_WRITE : UM_UPDATE);
 	return um_sparse_status(um_libs_run(h->stream, &k, run, &c, sizeof c));
 }
 
@@ -245,7 +229,7 @@ static void touch_dense(struct um_libs_kernel *k, const struct um_dense_matrix *
 	int by_row = m->order == UM_BY_ROW;
 
 	um_libs_touch_matrix(k, m->values, by_row ? m->cols : m->rows, by_row ? m->rows : m->cols, m->ld,
-	                     size_of(m->type), access);
+	                     um_value_size(m->type), access);
 }
 
 UM_CALL(cusparseSpMM, const struct um_sparse *h, int op, int op_b, const void *alpha, const struct um_sparse_matrix *a,
@@ -269,7 +253,7 @@ UM_CALL(cusparseSpMM, const struct um_sparse *h, int op, int op_b, const void *a
 	                  .n = c->cols, .x_row = flip ? b->ld : 1, .x_col = flip ? 1 : b->ld,
 	                  .y_row = c->order == UM_BY_ROW ? c->ld : 1, .y_col = c->order == UM_BY_ROW ? 1 : c->ld,
 	                  .transpose = op != UM_SPARSE_N, .type = type};
-	touch_sparse(&k, a);
+	um_sparse_touch(&k, a, UM_READ);
 	touch_dense(&k, b, UM_READ);
 	touch_dense(&k, c, um_factor_is_zero(&g.beta) ? UM_WRITE : UM_UPDATE);
 	return um_sparse_status(um_libs_run(h->stream, &k, run, &g, sizeof g));
