@@ -15,7 +15,8 @@ for f in include/cublas_v2.h include/cublasLt.h include/cusparse.h lib64/libcubl
 done
 # shellcheck disable=SC2086 # CXX and flags are lists
 $CXX $SANITIZE -std=c++17 -Wno-deprecated-declarations -isystem "$CUDA_HOME/include" -o "$tmp/app" \
-	"$top_srcdir/tests/libs_app.cpp" -L"$CUDA_HOME/lib64" -lcublas -lcublasLt -lcusparse -lcudart || skip_all "no program can be built"
+	"$top_srcdir/tests/libs_app.cpp" -L"$CUDA_HOME/lib64" -lcublas -lcublasLt -lcusparse -lcudart ||
+	skip_all "no program can be built"
 
 dryrun() { "$UMADVISE" dryrun --format json -o "$tmp/r.json" "$@"; }
 figure() { sed -n "s/^ \{1,3\}\"$1\": \"\\{0,1\\}\\([^\",]*\\)\"\\{0,1\\},\\{0,1\\}\$/\\1/p" "$tmp/r.json"; }
