@@ -119,6 +119,30 @@ static void test_many(void)
 	is_u64(kernels[0].launches, 5000 + 3 - (n_kernels - 1), "and the others together");
 }
 
+/* What a kernel waits for before it begins is stall, and part of its time. */
+static void test_gate(void)
+{
+	uint32_t *at;
+	um_stream s;
+	size_t i;
+
+	if (gpu->api->cudaHostAlloc(gpu, (void **)&at, 4, 0) || gpu->api->cudaStreamCreateWithFlags(gpu, &s, 1))
+		tap_bail("set-up");
+	*at = 0;
+	gpu->api->cuStreamWaitValue32(gpu, NULL, at, 1, UM_WAIT_VALUE_GEQ);
+	kernel("gated", NULL, 0, 0);
+	um_sim_run(gpu, s, &(struct um_sim_kernel){.name = "long", .ns = 1000000});
+	gpu->api->cuStreamWriteValue32(gpu, s, at, 1, 0);
+	um_sim_sync(gpu);
+	is_int(um_sim_ledger_show(gpu, show, NULL), 0, "shown");
+	for (i = 0; i + 1 < n_kernels && strcmp(kernels[i].name ? kernels[i].name : "", "gated"); i++)
+		;
+	ok(kernels[i].stall_ns >= 900000, "a kernel waits at a gate");
+	is_u64(kernels[i].ns, kernels[i].stall_ns + 1000, "and that is part of its time");
+	gpu->api->cudaStreamDestroy(gpu, s);
+	gpu->api->cudaFreeHost(gpu, at);
+}
+
 int main(void)
 {
 	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100"),
@@ -128,6 +152,10 @@ int main(void)
 		tap_bail("cannot open");
 	test_sums();
 	test_many();
+	gpu->api->close(gpu);
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100"), .backed = 1, .ledger = 1}))
+		tap_bail("cannot open");
+	test_gate();
 	gpu->api->close(gpu);
 	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100")}))
 		tap_bail("cannot open");

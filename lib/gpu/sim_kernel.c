@@ -361,14 +361,14 @@ uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um
 {
 	const struct um_sim_walk *w = c->kernel;
 	struct um_sim_ledger_entry entry;
+	uint64_t end, gate = s->gate_ns; /* waited for a prefetch: stall, and so part of its time */
 	struct um_tally before;
-	uint64_t end;
 
 	if (!sim->ledger)
 		return step(sim, s, c, t, done);
 	entry = (struct um_sim_ledger_entry){w->name ? w->name : "(unnamed)", !!w->xfer, !c->running, !!w->fn};
 	before = sim->tally;
 	end = step(sim, s, c, t, done);
-	um_sim_ledger_step(sim, &entry, &before, end - t);
+	um_sim_ledger_step(sim, &entry, &before, end - t + gate);
 	return end;
 }
