@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/plan_file.h"
+#include "plan_play.h"
+
 static const char usage[] =
 	"Usage: umadvise simulate TRACE... [OPTION]...\n\n"
 	"Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady iteration\n"
@@ -21,6 +24,8 @@ static const char usage[] =
 	"  --strategy S,...      infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's "
 	"tensors\n"
 	"                        just before it), lookahead (learned and planned); default: all four\n"
+	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan'; the\n"
+	"                        default budget is then the plan's\n"
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
 	"                        goes on, and the figures are those of the last iteration\n"
 	"  --per-iteration       every iteration's figures too\n"
@@ -36,7 +41,7 @@ struct run {
 	const struct play_args *args;
 	double oversubscribe;
 	uint64_t budget, peak;
-	enum um_play_strategy strategy;
+	const char *strategy;
 	struct um_play_result r;
 };
 
@@ -66,7 +71,7 @@ static void print_table(struct output *out, const struct run *run)
 	if (r->first_hinted_iteration >= 0)
 		snprintf(first, sizeof first, "%lld", (long long)r->first_hinted_iteration);
 	fprintf(out->to, "%-16s %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s\n",
-		um_play_strategy_name(run->strategy), (double)r->steady_ns / 1e6,
+		run->strategy, (double)r->steady_ns / 1e6,
 		r->in_core_ns ? (double)r->steady_ns / (double)r->in_core_ns : 0, (unsigned long long)r->faults,
 		(double)r->h2d_bytes / 1048576.0, (double)r->d2h_bytes / 1048576.0, (double)r->stall_ns / 1e6,
 		(unsigned long long)r->hints, (double)r->peak_resident_bytes / 1048576.0, first);
@@ -105,7 +110,7 @@ static void csv_key(struct output *out, const struct run *run)
 	fputc(',', out->to);
 	csv_text(out->to, run->args->profile.name);
 	fprintf(out->to, ",%.17g,%llu,%s", run->oversubscribe, (unsigned long long)run->budget,
-		um_play_strategy_name(run->strategy));
+		run->strategy);
 }
 
 static void print_csv(struct output *out, const struct run *run)
@@ -160,7 +165,7 @@ static int add_json(struct output *out, const struct run *run)
 	const struct um_play_result *r = &run->r;
 	json_t *o = json_pack("{s:s,s:s,s:f,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "trace", run->trace, "profile",
 			      run->args->profile.name, "oversubscribe", run->oversubscribe, "budget_bytes",
-			      (json_int_t)run->budget, "strategy", um_play_strategy_name(run->strategy), "steady_ns",
+			      (json_int_t)run->budget, "strategy", run->strategy, "steady_ns",
 			      (json_int_t)r->steady_ns, "in_core_ns", (json_int_t)r->in_core_ns, "faults",
 			      (json_int_t)r->faults, "h2d_bytes", (json_int_t)r->h2d_bytes, "d2h_bytes",
 			      (json_int_t)r->d2h_bytes, "stall_ns", (json_int_t)r->stall_ns, "hints",
@@ -200,54 +205,94 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* All strategies on one trace. Goes on after a run that could not be done. */
-static int simulate(const struct play_args *a, const char *path, struct output *out)
+/* What a simulation of one trace needs. */
+struct simulation {
+	const struct play_args *args;
+	const char *path;
+	const struct um_trace *trace;
+	struct output *out;
+	struct run run;
+	char why[sizeof ((struct um_play_result *)0)->why]; /* said last: what holds for every strategy is said once */
+	int said;
+};
+
+/* One row: a strategy, or the plan. */
+static int simulate_one(struct simulation *s, enum um_play_strategy strategy, const struct um_plan *plan)
 {
+	struct play_progress progress;
+	struct run *run = &s->run;
+	struct um_play_options o = {.profile = &s->args->profile,
+	                            .budget = run->budget,
+	                            .strategy = strategy,
+	                            .iterations = s->args->iterations,
+	                            .progress = play_progress_show,
+	                            .user = &progress};
+	int err, code;
+
+	run->strategy = plan ? "plan" : um_play_strategy_name(strategy);
+	play_progress_begin(&progress, run->trace, run->strategy);
+	err = plan ? um_plan_play(s->trace, plan, &o, &run->r) : um_play(s->trace, &o, &run->r);
+	play_progress_end(&progress);
+	if (err) {
+		if (strcmp(run->r.why, s->why) != 0 || !s->said)
+			tool_say("simulate", "%s: %s", s->path, *run->r.why ? run->r.why : umadv_strerror(err));
+		s->said = 1;
+		memcpy(s->why, run->r.why, sizeof s->why);
+		code = play_exit_of(err);
+	} else {
+		code = print_run(s->out, run) ? TOOL_INTERNAL : TOOL_DONE;
+	}
+	if (!err && plan && s->args->format == FORMAT_TABLE)
+		fprintf(s->out->to, "%-16s %11.3f predicted: %+.1f %%\n", "", (double)plan->predicted_ns / 1e6,
+		        plan->predicted_ns ? ((double)run->r.steady_ns / (double)plan->predicted_ns - 1) * 100 : 0);
+	um_play_result_fini(&run->r);
+	return code;
+}
+
+/* All strategies on one trace. Goes on after a run that could not be done. */
+static int simulate(const struct play_args *a, const char *path, const struct um_plan *plan, struct output *out)
+{
+	struct simulation s = {.args = a, .path = path, .out = out};
+	struct run *run = &s.run;
 	int code = 0;
 	struct um_trace *t = play_args_trace(a, path, &code);
 
 	if (!t)
 		return code;
-	struct run run = {.args = a, .budget = play_args_budget(a, t), .peak = um_trace_peak_bytes(t)};
-	const char *said = "";
-	char why[sizeof run.r.why] = "";
+	s.trace = t;
+	run->args = a;
+	run->budget = plan && !a->budget && a->oversubscribe <= 0 ? plan->budget : play_args_budget(a, t);
+	run->peak = um_trace_peak_bytes(t);
+	run->trace = um_trace_header(t)->workload;
+	if (!run->trace || !*run->trace)
+		run->trace = base_name(path);
+	run->oversubscribe = a->oversubscribe > 0 ? a->oversubscribe
+			     : run->budget         ? (double)run->peak / (double)run->budget
+						  : 0;
+	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {
+		int one = simulate_one(&s, i < a->n_strategies ? a->strategies[i] : UM_PLAYS,
+		                       i < a->n_strategies ? NULL : plan);
 
-	run.trace = um_trace_header(t)->workload;
-	if (!run.trace || !*run.trace)
-		run.trace = base_name(path);
-	run.oversubscribe = a->oversubscribe > 0 ? a->oversubscribe
-			    : run.budget         ? (double)run.peak / (double)run.budget
-						 : 0;
-	for (unsigned i = 0; i < a->n_strategies; i++) {
-		struct play_progress progress;
-		struct um_play_options o = {.profile = &a->profile,
-					    .budget = run.budget,
-					    .strategy = a->strategies[i],
-					    .iterations = a->iterations,
-					    .progress = play_progress_show,
-					    .user = &progress};
-
-		run.strategy = a->strategies[i];
-		play_progress_begin(&progress, run.trace, um_play_strategy_name(run.strategy));
-		int err = um_play(t, &o, &run.r);
-
-		play_progress_end(&progress);
-		if (err) {
-			/* What holds for every strategy is said once. */
-			if (strcmp(run.r.why, why) != 0 || !*said)
-				tool_say("simulate", "%s: %s", path, *run.r.why ? run.r.why : umadv_strerror(err));
-			said = "yes";
-			memcpy(why, run.r.why, sizeof why);
-			if (play_exit_of(err) > code)
-				code = play_exit_of(err);
-		} else if (print_run(out, &run)) {
-			code = TOOL_INTERNAL;
-		}
-		um_play_result_fini(&run.r);
+		if (one > code)
+			code = one;
 	}
 	um_trace_free(t);
 	out->heading = out->heading ? "" : NULL; /* the next trace has its own */
 	return code;
+}
+
+/* 0, or an exit code. `plan` initialised. */
+static int read_plan(const struct play_args *a, struct um_plan *plan)
+{
+	struct um_diag diag;
+	char line[800];
+	int err = a->plan ? um_plan_read(a->plan, plan, &diag) : 0;
+
+	if (!err)
+		return 0;
+	um_diag_line(&diag, line, sizeof line);
+	tool_say("simulate", "%s", line);
+	return tool_exit_of(err);
 }
 
 static int write_json(struct output *out)
@@ -294,11 +339,16 @@ int cmd_simulate(int argc, char **argv)
 {
 	struct play_args a;
 	struct output out = {0};
+	struct um_plan plan;
 	char *temporary;
 	int code = play_args_read(&a, argc, argv, usage);
 
 	if (code)
 		return code - 1;
+	um_plan_init(&plan);
+	code = read_plan(&a, &plan);
+	if (code)
+		return code;
 	out.to = open_output(&a, &temporary);
 	out.runs = a.format == FORMAT_JSON ? json_array() : NULL;
 	if (!out.to || (a.format == FORMAT_JSON && !out.runs)) {
@@ -309,10 +359,11 @@ int cmd_simulate(int argc, char **argv)
 		}
 		free(temporary);
 		json_decref(out.runs);
+		um_plan_fini(&plan);
 		return TOOL_INTERNAL;
 	}
 	for (int i = 0; i < a.n_traces; i++) {
-		int one = simulate(&a, a.traces[i], &out);
+		int one = simulate(&a, a.traces[i], a.plan ? &plan : NULL, &out);
 
 		if (one > code)
 			code = one;
@@ -320,5 +371,6 @@ int cmd_simulate(int argc, char **argv)
 	if (out.runs && code != TOOL_INTERNAL && write_json(&out))
 		code = TOOL_INTERNAL;
 	json_decref(out.runs);
+	um_plan_fini(&plan);
 	return close_output(&a, out.to, temporary, code);
 }

@@ -89,7 +89,7 @@ static void see_memory(struct watcher *w, const struct um_plan_run *r)
 		w->err = -ENOMEM;
 }
 
-static void watch(void *user, const struct um_plan_run *r)
+static void see(void *user, struct um_plan_run *r)
 {
 	struct watcher *w = user;
 
@@ -117,14 +117,14 @@ static int carry_out(struct plan_view *v)
 {
 	const struct um_schedule *s = &v->plan.sched;
 	struct watcher w = {.v = v, .step = v->figures.ns / PLAN_VIEW_COLUMNS};
+	struct um_plan_watch watch = {.pass = see, .user = &w};
 	struct um_plan_run r;
 	int err = um_plan_run_init(&r, &v->plan);
 
 	if (err)
 		return err;
 	w.copied = calloc(v->plan.hints.n + 1, sizeof *w.copied);
-	r.watch = watch;
-	r.watch_user = &w;
+	r.watch = &watch;
 	err = w.copied ? 0 : -ENOMEM;
 	for (int i = 0; i < MOST_ITERATIONS && !err; i++) {
 		w.begin = r.now;

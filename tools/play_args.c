@@ -119,6 +119,12 @@ static int read_option(struct play_args *a, int c, const char *usage)
 	case 'o':
 		a->output = optarg;
 		return 0;
+	case 'P':
+		a->plan = optarg;
+		if (strcmp(a->verb, "simulate") == 0)
+			return 0;
+		tool_say(a->verb, "--plan: only simulate plays a plan");
+		return TOOL_USAGE + 1;
 	case 'v':
 		a->svg = optarg;
 		if (strcmp(a->verb, "plan") == 0)
@@ -145,6 +151,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"format", required_argument, NULL, 'f'},
 						{"output", required_argument, NULL, 'o'},
 						{"svg", required_argument, NULL, 'v'},
+						{"plan", required_argument, NULL, 'P'},
 						{"help", no_argument, NULL, 'h'},
 						{NULL, 0, NULL, 0}};
 	int c, code = 0;

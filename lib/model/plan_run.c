@@ -38,6 +38,12 @@ static void take(struct um_plan_run *r, uint64_t bytes)
 		r->tally.peak_bytes = r->used;
 }
 
+static void tell(const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range a)
+{
+	if (r->watch && r->watch->hint)
+		r->watch->hint(r->watch->user, r, hint, slot, a);
+}
+
 /* The hint at an engine's head: its slot under the name that it has now, its atoms. */
 static struct um_atom_range locate(const struct um_plan_run *r, const struct um_plan_engine *e, uint32_t *slot)
 {
@@ -149,6 +155,7 @@ static int start_evict(struct um_plan_run *r)
 	if (r->running && op_uses(r, a))
 		note(r, "op %d '%s': slot %u is evicted while the op uses it", r->pos,
 		     r->plan->sched.ops.at[r->pos].name, slot);
+	tell(r, e->queue[e->head], slot, a);
 	stale = leave(r, a, r->plan->hints.at[e->queue[e->head]].copy);
 	r->tally.d2h_bytes += stale;
 	if (!stale) {
@@ -205,6 +212,7 @@ static int start_fetch(struct um_plan_run *r)
 	}
 	if (room > r->plan->budget || r->used > r->plan->budget - room)
 		return 0;
+	tell(r, e->queue[e->head], slot, a);
 	take(r, room);
 	r->tally.h2d_bytes += moved;
 	for (uint32_t i = a.lo; i < a.hi; i++)
@@ -346,8 +354,10 @@ static void arrive(struct um_plan_run *r)
 		}
 	}
 	for (uint32_t k = r->discards.first[r->pos]; k < r->discards.first[r->pos + 1]; k++) {
-		struct um_atom_range a = r->atoms.hint[r->discards.item[k]];
+		uint32_t hint = r->discards.item[k];
+		struct um_atom_range a = r->atoms.hint[hint];
 
+		tell(r, hint, r->plan->hints.at[hint].slot, a);
 		for (uint32_t i = a.lo; i < a.hi; i++) {
 			drop_atom(r, i);
 			if (r->state[i] & UM_ATOM_LIVE)
@@ -443,7 +453,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 		while (start_evict(r) || start_fetch(r) || start_op(r))
 			;
 		if (r->watch)
-			r->watch(r->watch_user, r);
+			r->watch->pass(r->watch->user, r);
 		if (!pass(r)) {
 			note(r, "op %d '%s' waits for ever: %" PRIu64 " bytes resident of %" PRIu64, r->pos,
 			     r->plan->sched.ops.at[r->pos].name, r->used, r->plan->budget);

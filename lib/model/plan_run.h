@@ -65,9 +65,17 @@ struct um_plan_run {
 	uint32_t seen_use, seen_atom; /* of op `pos`, what was found resident already */
 	struct um_plan_tally tally;
 	int repeats; /* the iteration ended in the state in which it began */
-	/* Called whenever all that can start has started, before time moves on; may be NULL. For who shows a plan. */
-	void (*watch)(void *user, const struct um_plan_run *r);
-	void *watch_user;
+	const struct um_plan_watch *watch; /* borrowed; NULL: nobody watches */
+};
+
+/* Who looks on, to show a plan or to carry it out on a device. */
+struct um_plan_watch {
+	/* An eviction, prefetch or discard starts now, on atoms of a slot as it is called now; states are those before
+	 * it. May be NULL. */
+	void (*hint)(void *user, const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range atoms);
+	/* All that can start has started, and time is about to move on. May say when what is under way ends. */
+	void (*pass)(void *user, struct um_plan_run *r);
+	void *user;
 };
 
 int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p); /* 0 or -ENOMEM */
