@@ -358,6 +358,7 @@ static int play_all(struct play *p, const struct um_play_options *o, struct um_p
 		out->hints = last->hints;
 		out->peak_resident_bytes = last->peak_resident_bytes;
 		out->first_hinted_iteration = 0;
+		out->predicted_ns = p->plan->predicted_ns / p->turns;
 	}
 	um_plan_run_fini(&r);
 	return err;

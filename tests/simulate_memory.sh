@@ -57,4 +57,13 @@ each "simulate, as JSON into a file" "$((step * 5))" simulate "$tmp/chain.umtrac
 is "$(ls "$tmp"/out.json.*tmp* 2>/dev/null)" "" "no half file is left behind"
 each "plan" "$((step * 5))" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
 is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "nor of a plan"
+ok "a plan" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"
+each "simulate, a plan" "$((step * 5))" simulate "$tmp/chain.umtrace" --plan "$tmp/chain.umplan" --iterations 3 \
+	--strategy infinite
+# Not behind the reading of a trace: from the first allocation on. The parser may say no to the text (status 3).
+ok "plan --show and --svg" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
+	--show "$tmp/chain.umplan" --svg "$tmp/out.svg"
+is "$(ls "$tmp"/out.svg?* 2>/dev/null)" "" "nor of a drawing"
+ok "plan --diff" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
+	--diff "$tmp/chain.umplan" "$tmp/chain.umplan"
 tap_done

@@ -24,8 +24,8 @@ static const char usage[] =
 	"  --strategy S,...      infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's "
 	"tensors\n"
 	"                        just before it), lookahead (learned and planned); default: all four\n"
-	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan'; the\n"
-	"                        default budget is then the plan's\n"
+	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan';\n"
+	"                        the default budget is then the plan's\n"
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
 	"                        goes on, and the figures are those of the last iteration\n"
 	"  --per-iteration       every iteration's figures too\n"
@@ -75,6 +75,10 @@ static void print_table(struct output *out, const struct run *run)
 		r->in_core_ns ? (double)r->steady_ns / (double)r->in_core_ns : 0, (unsigned long long)r->faults,
 		(double)r->h2d_bytes / 1048576.0, (double)r->d2h_bytes / 1048576.0, (double)r->stall_ns / 1e6,
 		(unsigned long long)r->hints, (double)r->peak_resident_bytes / 1048576.0, first);
+	if (r->predicted_ns)
+		fprintf(out->to, "  %-14s %11.3f (the play is %+.1f %% off)\n", "as predicted",
+		        (double)r->predicted_ns / 1e6,
+		        ((double)r->steady_ns / (double)r->predicted_ns - 1) * 100);
 	if (!run->args->per_iteration)
 		return;
 	for (size_t i = 0; i < r->iterations.n; i++) {
@@ -177,6 +181,8 @@ static int add_json(struct output *out, const struct run *run)
 					  r->first_hinted_iteration < 0
 						  ? json_null()
 						  : json_integer((json_int_t)r->first_hinted_iteration));
+	if (!err && r->predicted_ns)
+		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
 	if (!err && run->args->per_iteration)
 		err = add_iterations(o, r);
 	if (err) {
@@ -242,9 +248,6 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	} else {
 		code = print_run(s->out, run) ? TOOL_INTERNAL : TOOL_DONE;
 	}
-	if (!err && plan && s->args->format == FORMAT_TABLE)
-		fprintf(s->out->to, "%-16s %11.3f predicted: %+.1f %%\n", "", (double)plan->predicted_ns / 1e6,
-		        plan->predicted_ns ? ((double)run->r.steady_ns / (double)plan->predicted_ns - 1) * 100 : 0);
 	um_play_result_fini(&run->r);
 	return code;
 }
