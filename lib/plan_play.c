@@ -487,6 +487,10 @@ static void stop(struct play *p)
 	for (int i = 0; i < LANES; i++) {
 		if (p->lane[i].started)
 			p->gpu->api->worker_stop(p->gpu, &p->lane[i].worker);
+		if (p->lane[i].event)
+			p->gpu->api->cudaEventDestroy(p->gpu, p->lane[i].event);
+		if (p->lane[i].stream)
+			p->gpu->api->cudaStreamDestroy(p->gpu, p->lane[i].stream);
 		um_vec_fini(&p->lane[i].jobs);
 	}
 	if (p->gpu)
