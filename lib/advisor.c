@@ -222,7 +222,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 		err = um_learner_init(&adv->learner);
 	if (err)
 		goto fail;
-	if (adv->options.strategy == UM_STRATEGY_LOOKAHEAD && adv->gpu->caps.concurrent_managed) {
+	if (um_strategy_plans(adv->options.strategy) && adv->gpu->caps.concurrent_managed) {
 		host.evict_ns = adv->profile.c_pf + adv->profile.c_pf_cpu;
 		host.link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (adv->profile.d2h * adv->profile.eta));
 		err = um_executor_open(&adv->executor, adv->gpu, &host);

@@ -187,7 +187,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 					      .rooms = rooms,
 					      .n_rooms = n_rooms,
 					      .grow_at = GROW_AT,
-					      .strategy = "lookahead"};
+					      .strategy = um_strategy_name(adv->options.strategy)};
 
 		um_plan_fini(plan);
 		um_plan_init(plan);

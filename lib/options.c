@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include "base/size.h"
+#include "plan/planner.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,12 +25,21 @@ static int look_up(const char *const *names, int n, const char *name)
 
 const char *um_strategy_name(enum um_strategy s)
 {
-	return strategies[s];
+	return s < UM_STRATEGY_SCHEME ? strategies[s] : um_plan_scheme_name((unsigned)(s - UM_STRATEGY_SCHEME));
 }
 
 int um_strategy_parse(const char *name)
 {
+	int scheme = um_plan_scheme_parse(name);
+
+	if (scheme >= 0)
+		return UM_STRATEGY_SCHEME + scheme;
 	return look_up(strategies, COUNT(strategies), name);
+}
+
+int um_strategy_plans(enum um_strategy s)
+{
+	return s == UM_STRATEGY_LOOKAHEAD || s >= UM_STRATEGY_SCHEME;
 }
 
 /* The environment, into the public struct. What makes no sense there is noted in `problem` (which may be NULL). */
@@ -118,7 +128,9 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 		k = um_strategy_parse(o->pub.strategy);
 		if (k < 0 && !*o->problem)
 			snprintf(o->problem, sizeof o->problem,
-				 "strategy '%.48s': expected lookahead, on-demand or prefetch-on-use", o->pub.strategy);
+				 "strategy '%.48s': expected lookahead, on-demand, prefetch-on-use or another of "
+				 "umadvise(7)",
+				 o->pub.strategy);
 		o->strategy = k < 0 ? UM_STRATEGY_LOOKAHEAD : (enum um_strategy)k;
 	}
 	if ((unsigned)o->pub.device > UMADV_DEVICE_SIM && !*o->problem)

@@ -9,7 +9,8 @@
 
 #include "umadvise.h"
 
-enum um_strategy { UM_STRATEGY_LOOKAHEAD, UM_STRATEGY_ON_DEMAND, UM_STRATEGY_PREFETCH_ON_USE };
+/* From UM_STRATEGY_SCHEME on: published schemes by number (plan/planner.h). */
+enum um_strategy { UM_STRATEGY_LOOKAHEAD, UM_STRATEGY_ON_DEMAND, UM_STRATEGY_PREFETCH_ON_USE, UM_STRATEGY_SCHEME };
 
 struct um_options {
 	struct umadv_options pub; /* its strings point at the copies below */
@@ -24,5 +25,6 @@ void um_options_fini(struct um_options *o);
 
 const char *um_strategy_name(enum um_strategy s);
 int um_strategy_parse(const char *name); /* or -EINVAL */
+int um_strategy_plans(enum um_strategy s); /* does it learn and plan? */
 
 #endif

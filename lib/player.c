@@ -4,6 +4,7 @@
 #include "advisor.h"
 #include "gpu/sim.h"
 #include "io/plan_file.h"
+#include "plan/planner.h"
 #include "tail.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static const char *const names[UM_PLAYS] = {"infinite", "on-demand", "prefetch-o
 
 const char *um_play_strategy_name(enum um_play_strategy s)
 {
-	return names[s];
+	return s < UM_PLAYS ? names[s] : um_plan_scheme_name((unsigned)(s - UM_PLAYS));
 }
 
 int um_play_strategy_parse(const char *name)
@@ -25,7 +26,9 @@ int um_play_strategy_parse(const char *name)
 	for (int i = 0; i < UM_PLAYS; i++)
 		if (strcmp(names[i], name) == 0)
 			return i;
-	return -EINVAL;
+	int scheme = um_plan_scheme_parse(name);
+
+	return scheme < 0 ? scheme : UM_PLAYS + scheme;
 }
 
 void um_play_result_fini(struct um_play_result *r)
@@ -333,7 +336,7 @@ static int start(struct play *p)
 	struct umadv_options ao = {.struct_size = sizeof ao,
 				   .device = UMADV_DEVICE_SIM,
 				   .budget = o->budget,
-				   .strategy = infinite ? "on-demand" : names[o->strategy],
+				   .strategy = infinite ? "on-demand" : um_play_strategy_name(o->strategy),
 				   .log = on_log,
 				   .log_user = (void *)(uintptr_t)o,
 				   .log_level = UMADV_LOG_WARN};

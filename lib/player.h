@@ -17,6 +17,7 @@
 #include "model/profile.h"
 #include "model/tally.h"
 
+/* From UM_PLAYS on: published schemes by number (plan/planner.h). */
 enum um_play_strategy { UM_PLAY_INFINITE, UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD, UM_PLAYS };
 
 const char *um_play_strategy_name(enum um_play_strategy s);

@@ -23,7 +23,9 @@ static const char usage[] =
 	"  --budget BYTES        device memory is so much; a number with KiB, MiB or GiB (default: the profile's)\n"
 	"  --strategy S,...      infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's "
 	"tensors\n"
-	"                        just before it), lookahead (learned and planned); default: all four\n"
+	"                        just before it), lookahead (learned and planned); default: these four; or autoswap,\n"
+	"                        autoswap-doa, -aoa, -wdoa, -swdoa, -no-overhead, superneurons, appobmem (published\n"
+	"                        schemes: umadvise(7))\n"
 	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan';\n"
 	"                        the default budget is then the plan's\n"
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
@@ -211,6 +213,15 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* Why a published scheme makes no plan. */
+static void say_why(void *user, const char *line)
+{
+	struct play_progress *progress = user;
+
+	play_progress_end(progress);
+	tool_say("simulate", "%s, %s: %s", progress->trace, progress->strategy, line);
+}
+
 /* What a simulation of one trace needs. */
 struct simulation {
 	const struct play_args *args;
@@ -232,6 +243,7 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	                            .strategy = strategy,
 	                            .iterations = s->args->iterations,
 	                            .progress = play_progress_show,
+	                            .log = plan || strategy < UM_PLAYS ? NULL : say_why,
 	                            .user = &progress};
 	int err, code;
 

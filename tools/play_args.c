@@ -31,14 +31,15 @@ static int read_strategies(struct play_args *a, const char *list)
 		unsigned k = 0;
 
 		if (s < 0) {
-			int code = bad(a, "--strategy", word, "infinite, on-demand, prefetch-on-use or lookahead");
+			int code = bad(a, "--strategy", word,
+				       "infinite, on-demand, prefetch-on-use, lookahead or a scheme of umadvise(7)");
 
 			free(copy);
 			return code;
 		}
 		while (k < a->n_strategies && a->strategies[k] != (enum um_play_strategy)s)
 			k++;
-		if (k == a->n_strategies)
+		if (k == a->n_strategies && k < PLAY_STRATEGIES)
 			a->strategies[a->n_strategies++] = (enum um_play_strategy)s;
 	}
 	free(copy);

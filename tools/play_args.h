@@ -7,6 +7,8 @@
 
 #include "player.h"
 
+#define PLAY_STRATEGIES 32 /* in one command, at most */
+
 enum play_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
 struct play_args {
@@ -14,7 +16,7 @@ struct play_args {
 	struct um_profile profile;
 	double oversubscribe; /* 0: not given */
 	uint64_t budget; /* bytes; 0: not given */
-	enum um_play_strategy strategies[UM_PLAYS];
+	enum um_play_strategy strategies[PLAY_STRATEGIES];
 	unsigned n_strategies;
 	uint64_t iterations;
 	int per_iteration;

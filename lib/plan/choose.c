@@ -110,14 +110,6 @@ static void heap_pop(struct sweep *s)
 
 /* --- the sweep ---------------------------------------------------------------------------------------------------- */
 
-/* Kept, a gap covers (op, held). Never away: where that is nothing, and content without a return in sight. */
-static int can_leave(const struct um_blocks *b, uint32_t v)
-{
-	const struct um_visit *x = &b->visit[v];
-
-	return x->held > x->op + 1 && !(x->live && b->after[v] == UINT32_MAX);
-}
-
 /* The time at a position, behind the iteration's end or before its begin as well. */
 static int64_t time_at(const struct sweep *s, int64_t op)
 {
@@ -141,7 +133,7 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
 	int64_t lap = (int64_t)s->rule->clock[s->b->n_ops], begin;
 
-	if (!can_leave(s->b, v) || s->c->away[v] || s->c->pinned[v])
+	if (!um_choice_can_leave(s->b, v) || s->c->away[v] || s->c->pinned[v])
 		return 0;
 	begin = time_at(s, s->c->calm + behind);
 	c.key = time_at(s, s->c->calm + c.end) - begin / 16 * s->rule->begin;
@@ -227,7 +219,7 @@ static void keep_spare(struct sweep *s)
 	}
 }
 
-static void index_away(struct um_choice *c, const struct um_blocks *b)
+void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 {
 	c->n_away = 0;
 	for (uint32_t i = 0; i < b->n_blocks; i++) {
@@ -248,7 +240,7 @@ int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limi
 
 	if (!err)
 		keep_spare(&s);
-	index_away(c, b);
+	um_choice_settle(c, b);
 	um_vec_fini(&s.heap);
 	um_vec_fini(&s.taken);
 	return err;

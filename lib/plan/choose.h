@@ -40,6 +40,15 @@ void um_choice_fini(struct um_choice *c);
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit,
                     const struct um_choose_rule *rule);
 
+/* Can the block be away behind visit v? Not where that frees nothing, nor with content that has no return in sight. */
+static inline int um_choice_can_leave(const struct um_blocks *b, uint32_t v)
+{
+	return b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
+}
+
+/* Fills n_away and next from `away`, for who sets that himself (and takes it off the load). */
+void um_choice_settle(struct um_choice *c, const struct um_blocks *b);
+
 /* The first gap behind a touch, before the next touch of its part or its free, in which the block is away. */
 uint32_t um_choice_first(const struct um_choice *c, const struct um_blocks *b, uint32_t touch);
 

@@ -7,6 +7,7 @@
 #include "plan/blocks.h"
 #include "plan/bound.h"
 #include "plan/place.h"
+#include "plan/scheme.h"
 #include "plan/search.h"
 
 #include <inttypes.h>
@@ -66,11 +67,26 @@ static int check_ops(const struct um_blocks *b, const struct um_plan *out, char 
 	return -E2BIG;
 }
 
+const char *um_plan_scheme_name(unsigned i)
+{
+	const struct um_scheme *scheme = um_scheme_at(i);
+
+	return scheme ? scheme->name : NULL;
+}
+
+int um_plan_scheme_parse(const char *name)
+{
+	const struct um_scheme *scheme = um_scheme_find(name);
+
+	return scheme ? (int)(scheme - um_scheme_at(0)) : -EINVAL;
+}
+
 int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)
 {
 	struct um_bound_link link;
 	struct um_blocks blocks = {0};
 	uint64_t grow = 0;
+	const struct um_scheme *scheme = r->strategy ? um_scheme_find(r->strategy) : NULL;
 	int err = um_schedule_copy(&out->sched, r->sched);
 
 	if (!err)
@@ -87,7 +103,8 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 	if (!err)
 		err = um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
 	if (!err)
-		err = um_search_run(&blocks, out, why, size);
+		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
+		             : um_search_run(&blocks, out, why, size);
 	um_blocks_fini(&blocks);
 	if (err) {
 		um_plan_fini(out);

@@ -27,8 +27,12 @@ struct um_plan_request {
 	const struct um_plan_room *rooms; /* arenas; slots that fit in none go behind `grow_at` */
 	size_t n_rooms;
 	uint64_t grow_at; /* address from which new arenas may be assumed (multiple of 2 MiB) */
-	const char *strategy; /* "lookahead" */
+	const char *strategy; /* "lookahead", or the name of a scheme */
 };
+
+/* The published schemes: the i-th one's name, NULL past the last; a name's number, or -EINVAL. */
+const char *um_plan_scheme_name(unsigned i);
+int um_plan_scheme_parse(const char *name);
 
 /* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` ("op 12 'cat' alone needs ... of
  * ...") where an op exceeds the budget; -EINVAL where the schedule makes no sense. `*grow_bytes`: how much behind

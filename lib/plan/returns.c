@@ -31,7 +31,8 @@ static uint32_t list(struct ret *ret, const struct um_blocks *b, const struct um
 
 /* The earliest start of each. Those needed first take room first, so the circle is cut at the calmest op: what
  * would reach back over it is extended only when all others have their place. */
-static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit)
+static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit,
+                  const int32_t *not_before)
 {
 	for (int lap = 0; lap < 2; lap++) {
 		for (uint32_t i = 0; i < n; i++) {
@@ -41,6 +42,8 @@ static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct
 			int64_t from = x->op + 1 > base - b->n_ops ? x->op + 1 : base;
 			int64_t cut = x->end - ret[i].need, to = lap ? cut : x->end;
 
+			if (not_before && from < not_before[ret[i].visit])
+				from = not_before[ret[i].visit];
 			if (lap && (from >= cut || ret[i].after > cut - 1 - base))
 				continue;
 			if (!lap && from < cut)
@@ -73,7 +76,8 @@ static void merge(struct um_returns *r, const struct ret *ret, uint32_t n, const
 	r->n_back = n;
 }
 
-int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t most)
+int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t most,
+                     const int32_t *not_before)
 {
 	struct ret *ret = malloc((c->n_away + 1ull) * sizeof *ret);
 	uint32_t n;
@@ -87,7 +91,7 @@ int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_
 		return -ENOMEM;
 	}
 	n = list(ret, b, c);
-	place(ret, n, b, c, limit);
+	place(ret, n, b, c, limit, not_before);
 	merge(r, ret, n, b, most);
 	free(ret);
 	return 0;

@@ -8,7 +8,7 @@
  */
 #include "plan/search.h"
 
-#include "plan/hints.h"
+#include "plan/carry.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,9 +56,7 @@ struct search {
 static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_t *hasty)
 {
 	struct um_choose_rule rule = {s->clock, s->malus, w->begin, w->clean};
-	struct um_timing timing = {s->out->budget, s->out->h2d, s->out->d2h, w->eager};
-	struct um_arrivals arrivals = {0};
-	struct um_returns returns = {0};
+	struct um_carry carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
 	struct um_timeline line = {0};
 	struct um_choice c;
 	int err = um_choice_init(&c, s->b, s->pinned);
@@ -67,13 +65,7 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_
 		return err;
 	err = um_choice_build(&c, s->b, limit, &rule);
 	if (!err)
-		err = um_arrivals_build(&arrivals, s->b, &c);
-	if (!err)
-		err = um_returns_build(&returns, s->b, &c, s->capacity, w->merge);
-	if (!err)
-		err = um_timeline_build(&line, s->b, &s->out->sched, &c, &arrivals, &returns, &timing);
-	if (!err)
-		err = um_hints_build(s->out, s->b, &c, &arrivals, &returns, &line, w->merge);
+		err = um_carry_out(s->b, &s->out->sched, &c, &carry, &line, s->out);
 	if (!err) {
 		*hasty = line.hasty;
 		s->estimate = line.ns;
@@ -82,8 +74,6 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_
 			s->blame[s->group[v]] += (int64_t)line.blame[v];
 	}
 	s->work += s->b->n_touches + s->out->sched.uses.n;
-	um_arrivals_fini(&arrivals);
-	um_returns_fini(&returns);
 	um_timeline_fini(&line);
 	um_choice_fini(&c);
 	return err;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/booking.h"
+
+/* One direction of the link. */
+struct track {
+	uint64_t *left; /* by op: ns not booked */
+	int32_t *skip; /* by op: how many ops to go on by where nothing is left */
+	int32_t n;
+};
+
+struct taken {
+	const struct um_swap *swap;
+	int64_t from, to; /* gone for ops [from, to) */
+};
+
+static int track_init(struct track *t, const struct um_scheme_case *s)
+{
+	t->n = s->b->n_ops;
+	t->left = malloc((size_t)t->n * sizeof *t->left);
+	t->skip = malloc((size_t)t->n * sizeof *t->skip);
+	if (!t->left || !t->skip)
+		return -ENOMEM;
+	for (int32_t i = 0; i < t->n; i++) {
+		t->left[i] = s->clock[i + 1] - s->clock[i];
+		t->skip[i] = 1;
+	}
+	return 0;
+}
+
+static void track_fini(struct track *t)
+{
+	free(t->left);
+	free(t->skip);
+}
+
+/* The op in which a copy ends that begins at position `from` and goes on by `step` (1 or -1), `to` if it does not end
+ * before that. Books it if `book`. */
+static int64_t go(struct track *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
+{
+	int64_t at = from;
+
+	while (ns && (to - at) * step > 0) {
+		int32_t op = (int32_t)(at % t->n);
+		uint64_t part = t->left[op] < ns ? t->left[op] : ns;
+
+		if (!t->left[op]) {
+			/* Full ops side by side are passed in one step the next time. */
+			int32_t far = (int32_t)((at + step * (int64_t)t->skip[op] + t->n) % t->n);
+
+			if (!t->left[far] && t->skip[op] + t->skip[far] < t->n)
+				t->skip[op] += t->skip[far];
+			at += step * (int64_t)t->skip[op];
+			continue;
+		}
+		ns -= part;
+		if (book)
+			t->left[op] -= part;
+		if (!ns)
+			return at;
+		at += step;
+	}
+	return ns ? to : from - step;
+}
+
+static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_answer *a)
+{
+	for (uint32_t k = x->first; k < x->first + x->n; k++) {
+		a->choice.away[w->visit[k]] = 1;
+		a->not_before[w->visit[k]] = (int32_t)position;
+	}
+}
+
+int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, const uint32_t *order, int32_t limit,
+                      struct um_scheme_answer *a, int32_t *most)
+{
+	struct um_load *load = &a->choice.load;
+	struct track out = {0}, in = {0};
+	UM_VEC(struct taken) taken = {0};
+	int err = track_init(&out, s);
+
+	if (!err)
+		err = track_init(&in, s);
+	for (uint32_t i = 0; !err && i < w->n; i++) {
+		const struct um_swap *x = &w->at[order[i]];
+		int64_t from, to;
+
+		if (um_load_max(load, x->from, x->to) <= limit)
+			continue;
+		from = go(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
+		to = go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
+		if (from >= to || um_load_max(load, from, to) <= limit)
+			continue;
+		go(&out, x->from, x->to, 1, x->out_ns, 1);
+		go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
+		wish(w, x, to, a);
+		um_load_add(load, from, to, -(int32_t)x->n);
+		err = um_vec_push(&taken, ((struct taken){x, from, to}));
+	}
+	if (!err)
+		*most = um_load_max(load, 0, load->n);
+	/* An answer's load has no copies in it. */
+	for (size_t i = 0; !err && i < taken.n; i++) {
+		um_load_add(load, taken.at[i].swap->from, taken.at[i].from, -(int32_t)taken.at[i].swap->n);
+		um_load_add(load, taken.at[i].to, taken.at[i].swap->to, -(int32_t)taken.at[i].swap->n);
+	}
+	um_vec_fini(&taken);
+	track_fini(&out);
+	track_fini(&in);
+	return err;
+}

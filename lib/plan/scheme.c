@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/scheme.h"
+
+#include <stdio.h>
+
+/* Times that a scheme is asked, each without the gaps that turned out too short to leave in. */
+#define MOST_ROUNDS 6
+
+/* Weights tried; the paper's settle after some 30. */
+#define TRIES 34
+#define FEW_TRIES 12
+#define MANY_TOUCHES 400000u /* from here on few */
+
+#define MERGE 4 /* blocks in one hint, at most */
+
+static const struct um_scheme schemes[] = {
+	{"autoswap", UM_AUTOSWAP_COMBINED, 1, um_scheme_autoswap},
+	{"autoswap-doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap},
+	{"autoswap-aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
+	{"autoswap-wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},
+	{"autoswap-swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap},
+	{"autoswap-no-overhead", UM_AUTOSWAP_NO_OVERHEAD, 1, um_scheme_autoswap},
+	{"superneurons", 0, 0, um_scheme_superneurons},
+	{"appobmem", 0, 0, um_scheme_appobmem},
+};
+
+const struct um_scheme *um_scheme_at(unsigned i)
+{
+	return i < sizeof schemes / sizeof *schemes ? &schemes[i] : NULL;
+}
+
+const struct um_scheme *um_scheme_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+		if (strcmp(schemes[i].name, name) == 0)
+			return &schemes[i];
+	return NULL;
+}
+
+int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *pinned)
+{
+	memset(a, 0, sizeof *a);
+	a->not_before = calloc(b->n_visits + 1ull, sizeof *a->not_before);
+	if (a->not_before && !um_choice_init(&a->choice, b, pinned))
+		return 0;
+	free(a->not_before);
+	a->not_before = NULL;
+	return -ENOMEM;
+}
+
+void um_scheme_answer_fini(struct um_scheme_answer *a)
+{
+	um_choice_fini(&a->choice);
+	free(a->not_before);
+	a->not_before = NULL;
+}
+
+struct run {
+	const struct um_scheme *scheme;
+	struct um_scheme_case s;
+	struct um_plan *out;
+	uint8_t *pinned; /* by visit: turned out too short to be away in */
+};
+
+/* One round, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
+static int ask(struct run *r, uint32_t *hasty)
+{
+	struct um_scheme_answer a;
+	struct um_carry carry = r->s.carry;
+	struct um_timeline line = {0};
+	int err = um_scheme_answer_init(&a, r->s.b, r->pinned);
+
+	if (err)
+		return err;
+	err = r->scheme->choose(&r->s, r->scheme->mode, &a);
+	um_choice_settle(&a.choice, r->s.b);
+	carry.not_before = a.not_before;
+	if (!err)
+		err = um_carry_out(r->s.b, r->s.sched, &a.choice, &carry, &line, r->out);
+	*hasty = line.hasty;
+	um_timeline_fini(&line);
+	um_scheme_answer_fini(&a);
+	return err;
+}
+
+static int ask_all(struct run *r)
+{
+	uint32_t hasty = 1;
+	int err = 0;
+
+	memset(r->pinned, 0, r->s.b->n_visits);
+	for (int i = 0; !err && hasty && i < MOST_ROUNDS; i++) {
+		err = ask(r, &hasty);
+		/* Too much pinned: what was made before has to do. */
+		if (err == -E2BIG && i)
+			return 0;
+	}
+	return err;
+}
+
+/* A whole plan, proved. 0, -ENOMEM, or no plan: -E2BIG, -EINVAL. */
+static int plan(struct run *r)
+{
+	struct um_plan_figures f;
+	char reason[240] = "";
+	int err;
+
+	r->s.value = -1;
+	err = ask_all(r);
+	if (err)
+		return err;
+	err = um_plan_check(r->out, &f, reason, sizeof reason);
+	if (!err)
+		r->out->predicted_ns = f.ns;
+	else if (r->s.why)
+		snprintf(r->s.why, r->s.why_size, "%s: no sound plan found: %s", r->scheme->name, reason);
+	return err;
+}
+
+/* Weights into r->s.weight. What makes no plan is as bad as can be, unless the scheme sees a difference. */
+static int tune(struct run *r)
+{
+	int most = r->s.b->n_touches > MANY_TOUCHES ? FEW_TRIES : TRIES;
+	struct um_bayes y = {.n = 0};
+
+	for (int i = 0; i < most; i++) {
+		double weight[UM_BAYES_DIMS] = {0}, worst = 0;
+		int err;
+
+		if (i < UM_BAYES_DIMS)
+			weight[i] = 1;
+		else
+			um_bayes_next(&y, weight);
+		memcpy(r->s.weight, weight, sizeof weight);
+		err = plan(r);
+		if (err && err != -E2BIG && err != -EINVAL)
+			return err;
+		for (int k = 0; k < y.n; k++)
+			worst = y.value[k] > worst ? y.value[k] : worst;
+		if (r->s.value < 0)
+			r->s.value = err ? worst + (double)r->s.clock[r->s.b->n_ops] : (double)r->out->predicted_ns;
+		um_bayes_tell(&y, weight, r->s.value);
+	}
+	memcpy(r->s.weight, y.at[um_bayes_best(&y)], sizeof r->s.weight);
+	return 0;
+}
+
+static int fits(const struct run *r)
+{
+	struct um_choice c;
+	int err = um_choice_init(&c, r->s.b, r->pinned);
+
+	if (err)
+		return err;
+	err = um_load_max(&c.load, 0, r->s.b->n_ops) <= r->s.carry.capacity;
+	um_choice_fini(&c);
+	return err;
+}
+
+int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, const struct um_profile *profile,
+                  struct um_plan *out, char *why, size_t size)
+{
+	uint64_t blocks = out->budget / UM_BLOCK_BYTES, *clock = calloc(out->sched.ops.n + 1, sizeof *clock);
+	struct run r = {.scheme = scheme, .out = out, .pinned = calloc(b->n_visits + 1ull, 1)};
+	int err = clock && r.pinned ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < out->sched.ops.n; i++)
+		clock[i + 1] = clock[i] + out->sched.ops.at[i].ns;
+	r.s = (struct um_scheme_case){
+		.b = b,
+		.sched = &out->sched,
+		.clock = clock,
+		.carry = {{out->budget, out->h2d, out->d2h, 1}, INT32_MAX, MERGE, NULL},
+		.fixed_ns = profile->o_seg,
+		.why = why,
+		.why_size = why ? size : 0,
+	};
+	if (blocks < INT32_MAX)
+		r.s.carry.capacity = (int32_t)blocks;
+	/* Where nothing has to leave there is nothing to be tuned. */
+	if (!err && scheme->tuned && !(err = fits(&r)))
+		err = tune(&r);
+	if (err >= 0)
+		err = plan(&r);
+	free(clock);
+	free(r.pinned);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scores.h - what makes a swap worth while (Zhang et al. 2019)
+ *
+ * in    swaps, the load before any is made
+ * out   four scores for each; larger is better
+ *
+ *     DOA    the absence less the time of both copies, in ns
+ *     AOA    bytes x DOA; where that is negative, DOA / bytes
+ *     WDOA   the area under the load during the absence, in blocks x ns
+ *     SWDOA  the same under the load that is left once all better ones have been taken off it
+ */
+#ifndef UM_PLAN_SCORES_H
+#define UM_PLAN_SCORES_H
+
+#include "plan/swaps.h"
+
+enum um_score { UM_SCORE_DOA, UM_SCORE_AOA, UM_SCORE_WDOA, UM_SCORE_SWDOA, UM_SCORES };
+
+struct um_scores {
+	double *of[UM_SCORES]; /* by swap */
+};
+
+/* 0 or -ENOMEM. O((swaps + ops) log), and more where many absences cover each other. */
+int um_scores_build(struct um_scores *c, const struct um_swaps *w, const struct um_scheme_case *s,
+                    const struct um_load *load);
+void um_scores_fini(struct um_scores *c);
+
+/* Each set of scores with mean 0 and deviation 1; all 0 if they are equal. */
+void um_scores_standardise(struct um_scores *c, uint32_t n);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheme_case.h"
+
+#include "plan/place.h"
+
+void scheme_case_init(struct scheme_case *x, const struct um_schedule *s, int32_t capacity)
+{
+	struct um_plan_request r = fx_request(s, (uint64_t)capacity * B);
+	uint64_t grow;
+
+	memset(x, 0, sizeof *x);
+	if (um_schedule_copy(&x->sched, s) || um_place_build(&r, &x->sched, &grow) ||
+	    um_blocks_build(&x->blocks, &x->sched))
+		tap_bail("no memory");
+	x->pinned = calloc(x->blocks.n_visits + 1ull, 1);
+	x->clock = calloc(s->ops.n + 1, sizeof *x->clock);
+	if (!x->pinned || !x->clock || um_scheme_answer_init(&x->a, &x->blocks, x->pinned))
+		tap_bail("no memory");
+	for (size_t i = 0; i < s->ops.n; i++)
+		x->clock[i + 1] = x->clock[i] + s->ops.at[i].ns;
+	x->s = (struct um_scheme_case){.b = &x->blocks,
+	                               .sched = &x->sched,
+	                               .clock = x->clock,
+	                               .carry = {{r.budget, 1000000000, 1000000000, 1}, capacity, 4, NULL}};
+}
+
+void scheme_case_fini(struct scheme_case *x)
+{
+	um_scheme_answer_fini(&x->a);
+	um_blocks_fini(&x->blocks);
+	um_schedule_fini(&x->sched);
+	free(x->pinned);
+	free(x->clock);
+}
+
+int scheme_plan(struct scheme_plan *p, const struct um_schedule *s, const char *scheme, uint64_t budget)
+{
+	struct um_plan_request r = fx_request(s, budget);
+	uint64_t grow;
+	int err;
+
+	memset(p, 0, sizeof *p);
+	um_plan_init(&p->plan);
+	r.strategy = scheme;
+	err = um_plan_build(&r, &p->plan, &grow, p->why, sizeof p->why);
+	if (!err && um_plan_check(&p->plan, &p->f, p->why, sizeof p->why))
+		err = -1;
+	if (err)
+		diag("%s", p->why);
+	return err;
+}
+
+void scheme_plan_fini(struct scheme_plan *p)
+{
+	um_plan_fini(&p->plan);
+}
+
+int scheme_leaves(const struct scheme_plan *p, uint32_t slot)
+{
+	for (size_t i = 0; i < p->plan.hints.n; i++)
+		if (p->plan.hints.at[i].kind == UM_HINT_EVICT && p->plan.hints.at[i].slot == slot)
+			return 1;
+	return 0;
+}
+
+int32_t scheme_returns_after(const struct scheme_plan *p, uint32_t slot)
+{
+	int32_t after = -2;
+
+	for (size_t i = 0; i < p->plan.hints.n; i++)
+		if (p->plan.hints.at[i].kind == UM_HINT_PREFETCH && p->plan.hints.at[i].slot == slot)
+			after = p->plan.hints.at[i].after;
+	return after;
+}
+
+static void recorded(const char *scheme, const char *name)
+{
+	struct um_schedule s = {0};
+	struct scheme_plan p;
+	const char *dir = getenv("top_srcdir");
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", dir ? dir : ".", name);
+	if (fx_trace(&s, path)) {
+		ok(0, "%s is read", name);
+		return;
+	}
+	for (size_t i = 0; i < s.ops.n; i++)
+		s.ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s.ops.at[i].cost) * 24;
+	is_int(scheme_plan(&p, &s, scheme, fx_peak(&s) / 3 * 2), 0, "%s: %s", scheme, name);
+	ok(p.f.ns >= p.plan.bound_ns && p.f.h2d_bytes, "sound, %.2f of its time in core, at least %.2f",
+	   (double)p.f.ns / (double)p.plan.in_core_ns, (double)p.plan.bound_ns / (double)p.plan.in_core_ns);
+	is_str(p.plan.strategy, scheme, "by its name");
+	scheme_plan_fini(&p);
+	um_schedule_fini(&s);
+}
+
+void scheme_recorded(const char *scheme)
+{
+	recorded(scheme, "alexnet_b200");
+	recorded(scheme, "cifar_vgg16_b100");
+	recorded(scheme, "resnet50");
+	recorded(scheme, "vgg16");
+	recorded(scheme, "gpt2_small");
+	recorded(scheme, "cg_laplace3d");
+}
