@@ -85,7 +85,7 @@ struct umadv_options {
 	uint64_t budget; /* bytes of device memory to keep to; 0: what the device has (of a CUDA device, 95 % of what is
 			    free when the context is opened).
 			    UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
-	const char *strategy; /* "lookahead" (default), "on-demand", "prefetch-on-use". UMADVISE_STRATEGY */
+	const char *strategy; /* "lookahead" (default), or another of umadvise(7). UMADVISE_STRATEGY */
 	const char *profile; /* device profile, a built-in name or a file. UMADVISE_PROFILE, default "v100" on `sim` */
 	const char *plan; /* a saved plan to start warm from, or NULL. UMADVISE_PLAN=FILE */
 	const char *trace; /* write what happens as a umtrace, or NULL. UMADVISE_TRACE=FILE */

@@ -7,7 +7,8 @@
  *
  * The passes: place (where slots lie, so that 2 MiB blocks are well shared), blocks (the touches of each block, the
  * gaps between them, which of them carry content), choose (which gaps a block spends away), timeline (when it leaves
- * and returns: both engines booked, prefetches at their earliest time that displaces nothing needed sooner), hints.
+ * and returns: both engines booked, prefetches at their earliest time that displaces nothing needed sooner), hints. A
+ * published scheme (scheme.h) takes the place of choose, and has a say in when blocks return.
  */
 #ifndef UM_PLAN_PLANNER_H
 #define UM_PLAN_PLANNER_H

@@ -7,9 +7,9 @@
  * is said there, and all that could be had.
  *
  * Ours, as a reading of it: extremal means that the accesses of a block crowd at the two ends of its life, with one
- * long gap in between. So each tensor has one candidate, its longest gap, and by the linear model (fixed + bytes / rate,
- * both ways) that gap is worth while if it is longer than its copies take. Of those around the peak of the load, the
- * one with the most bytes goes first, and of equal ones the one with the longest gap; those that are too short come
+ * long gap in between. So each tensor has one candidate, its longest gap, and by the linear model (fixed + bytes /
+ * rate, both ways) that gap is worth while if it is longer than its copies take. Of those around the peak of the load,
+ * the one with the most bytes goes first, and of equal ones the one with the longest gap; those that are too short come
  * last of all. Copies back are one behind the other, as late as is early enough. */
 #include "plan/swaps.h"
 

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#define LAPS 3
 #define NONE UINT32_MAX
 
 /* What the cache holds: a swap's tensor from its use on. Doubly linked in the order of use, oldest first. */
@@ -26,11 +27,11 @@ struct cache {
 	struct um_scheme_case *s;
 	const struct um_swaps *swaps;
 	uint32_t *newer, *older; /* by swap */
-	uint8_t *in, *out; /* by swap: in the list; thrown out */
+	uint8_t *in, *out, *left; /* by swap: in the list; away now; thrown out in this lap, or away when it began */
 	uint32_t *ending, *first_ending; /* by op: swaps whose gap ends there */
 	uint32_t *first_starting; /* by op: swaps from it on; they are in that order */
 	uint32_t oldest, newest;
-	int32_t room, stuck;
+	int32_t room, absent, stuck; /* blocks, blocks, op */
 };
 
 static void unlink_swap(struct cache *c, uint32_t i)
@@ -61,10 +62,12 @@ static int cache_init(struct cache *c)
 	c->older = malloc((w->n + 1ull) * sizeof *c->older);
 	c->in = calloc(w->n + 1ull, 1);
 	c->out = calloc(w->n + 1ull, 1);
+	c->left = calloc(w->n + 1ull, 1);
 	c->ending = malloc((w->n + 1ull) * sizeof *c->ending);
 	c->first_ending = calloc(n + 2ull, sizeof *c->first_ending);
 	c->first_starting = calloc(n + 2ull, sizeof *c->first_starting);
-	if (!c->newer || !c->older || !c->in || !c->out || !c->ending || !c->first_ending || !c->first_starting)
+	if (!c->newer || !c->older || !c->in || !c->out || !c->left || !c->ending ||
+	    !c->first_ending || !c->first_starting)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++) {
 		c->first_ending[w->at[i].to % n + 2]++;
@@ -85,6 +88,7 @@ static void cache_fini(struct cache *c)
 	free(c->older);
 	free(c->in);
 	free(c->out);
+	free(c->left);
 	free(c->ending);
 	free(c->first_ending);
 	free(c->first_starting);
@@ -92,14 +96,20 @@ static void cache_fini(struct cache *c)
 
 /* An op: gaps that end with it, room for it, gaps that begin behind it. What lies through it and is in no list (it must
  * not leave) is in its load, as are its operands. */
-static int step(struct cache *c, int32_t op, struct um_scheme_answer *a)
+static int step(struct cache *c, int32_t op, const struct um_load *load)
 {
 	const struct um_swaps *w = c->swaps;
 
-	for (uint32_t k = c->first_ending[op]; k < c->first_ending[op + 1]; k++)
-		if (c->in[c->ending[k]])
-			unlink_swap(c, c->ending[k]);
-	while (um_load_at(&a->choice.load, op) > c->room) {
+	for (uint32_t k = c->first_ending[op]; k < c->first_ending[op + 1]; k++) {
+		uint32_t i = c->ending[k];
+
+		if (c->in[i])
+			unlink_swap(c, i);
+		if (c->out[i])
+			c->absent -= (int32_t)w->at[i].n;
+		c->out[i] = 0;
+	}
+	while (um_load_at(load, op) - c->absent > c->room) {
 		uint32_t i = c->oldest;
 
 		if (i == NONE) {
@@ -107,16 +117,17 @@ static int step(struct cache *c, int32_t op, struct um_scheme_answer *a)
 			return -E2BIG;
 		}
 		unlink_swap(c, i);
-		c->out[i] = 1;
-		um_swaps_take(w, i, a);
+		c->out[i] = c->left[i] = 1;
+		c->absent += (int32_t)w->at[i].n;
 	}
 	for (uint32_t i = c->first_starting[op]; i < c->first_starting[op + 1]; i++)
-		if (!c->out[i] && !c->in[i])
+		if (!c->in[i])
 			link_newest(c, i);
 	return 0;
 }
 
-/* One lap, from what was used in the iteration before. */
+/* The first lap begins with all that the iteration before used, in that order; by the last one it is what the room
+ * allows. What leaves in that one, or is out when it begins, is the answer. */
 static int throw_out(struct cache *c, struct um_scheme_answer *a)
 {
 	int32_t n = c->s->b->n_ops;
@@ -125,8 +136,14 @@ static int throw_out(struct cache *c, struct um_scheme_answer *a)
 	for (uint32_t i = 0; i < c->swaps->n; i++)
 		if (c->swaps->at[i].to > n)
 			link_newest(c, i);
-	for (int32_t op = 0; !err && op < n; op++)
-		err = step(c, op, a);
+	for (int lap = 0; !err && lap < LAPS; lap++) {
+		memcpy(c->left, c->out, c->swaps->n);
+		for (int32_t op = 0; !err && op < n; op++)
+			err = step(c, op, &a->choice.load);
+	}
+	for (uint32_t i = 0; !err && i < c->swaps->n; i++)
+		if (c->left[i])
+			um_swaps_take(c->swaps, i, a);
 	return err;
 }
 
