@@ -312,6 +312,10 @@ static int save(struct play *p)
 		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);
 	if (err)
 		return err;
+	if (p->o->planned)
+		err = p->o->planned(p->o->planned_user, plan);
+	if (err || !p->o->save_plan)
+		return err;
 	um_diag_init(&diag, p->o->save_plan);
 	err = um_plan_write(p->o->save_plan, plan, &diag);
 	if (err)
@@ -390,7 +394,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		err = play_all(&p);
 	if (!err)
 		err = collect(&p);
-	if (!err && o->save_plan)
+	if (!err && (o->save_plan || o->planned))
 		err = save(&p);
 	um_advisor_close(p.adv);
 	free(p.ptr);

@@ -33,6 +33,9 @@ struct um_play_options {
 	void (*log)(void *user, const char *line); /* what the library said; NULL: nothing */
 	void *user;
 	const char *save_plan; /* write the last plan here, or NULL */
+	/* Called with the last plan before that; may be NULL. 0 or -errno. */
+	int (*planned)(void *user, struct um_plan *plan);
+	void *planned_user;
 };
 
 struct um_play_iteration {

@@ -2,6 +2,7 @@
  *
  * cmd_plan.c - umadvise plan: learn a recorded workload, write the plan; or look at plans
  */
+#include "bound.h"
 #include "plan_view.h"
 #include "play_args.h"
 #include "tool.h"
@@ -20,6 +21,7 @@ static const char usage[] =
 	"  --oversubscribe R     keep to (most bytes alive at once) / R\n"
 	"  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
 	"  --iterations N        iterations to play (default 8)\n"
+	"  --bound               prove a lower bound too: into the plan's header, and how far from it the plan is\n"
 	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
 	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
 	"  --show FILE           a plan that was written: its figures, carried out again; the tensors that cost most;\n"
@@ -29,6 +31,16 @@ static const char usage[] =
 	"Examples:\n"
 	"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
 	"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n";
+
+/* The plan's two engines do not know of each other, so neither does its bound. */
+static int add_bound(void *user, struct um_plan *plan)
+{
+	uint64_t *bound = user;
+	int err = bound_plan(plan, 1, "plan");
+
+	*bound = plan->bound_ns;
+	return err;
+}
 
 static int looks_at_plans(int argc, char **argv)
 {
@@ -54,6 +66,7 @@ int cmd_plan(int argc, char **argv)
 	struct play_args a;
 	struct play_progress progress;
 	struct um_play_result r;
+	uint64_t bound = 0;
 	int code;
 
 	if (looks_at_plans(argc, argv))
@@ -80,7 +93,9 @@ int cmd_plan(int argc, char **argv)
 				    .iterations = a.iterations,
 				    .progress = play_progress_show,
 				    .user = &progress,
-				    .save_plan = a.output};
+				    .save_plan = a.output,
+				    .planned = a.bound ? add_bound : NULL,
+				    .planned_user = &bound};
 
 	play_progress_begin(&progress, a.traces[0], "lookahead");
 	int err = um_play(t, &o, &r);
@@ -89,9 +104,12 @@ int cmd_plan(int argc, char **argv)
 	if (err) {
 		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : umadv_strerror(err));
 	} else if (a.output[0] != '-' || a.output[1]) {
-		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB\n", a.output,
+		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", a.output,
 		       (double)r.plan.ns / 1e6, (double)(r.plan.ns - r.plan.stall_ns) / 1e6,
 		       (double)r.plan.peak_bytes / 1048576.0, (double)o.budget / 1048576.0);
+		if (bound)
+			printf(", bound %.3f ms, x bound %.3f", (double)bound / 1e6, (double)r.plan.ns / (double)bound);
+		putchar('\n');
 	}
 	um_play_result_fini(&r);
 	um_trace_free(t);

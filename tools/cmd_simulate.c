@@ -2,6 +2,7 @@
  *
  * cmd_simulate.c - umadvise simulate: traces x strategies on one device, as a table, JSON or CSV
  */
+#include "bound.h"
 #include "play_args.h"
 #include "tool.h"
 #include "umadvise.h"
@@ -30,6 +31,7 @@ static const char usage[] =
 	"                        the default budget is then the plan's\n"
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
 	"                        goes on, and the figures are those of the last iteration\n"
+	"  --bound               prove a lower bound too (of plans without computing again), and show time / bound\n"
 	"  --per-iteration       every iteration's figures too\n"
 	"  --format F            table (default), json or csv\n"
 	"  -o, --output FILE     write there instead of standard output\n"
@@ -43,6 +45,7 @@ struct run {
 	const struct play_args *args;
 	double oversubscribe;
 	uint64_t budget, peak;
+	uint64_t bound_ns; /* with --bound; 0: none known */
 	const char *strategy;
 	struct um_play_result r;
 };
@@ -63,20 +66,27 @@ static void print_table(struct output *out, const struct run *run)
 		fprintf(out->to,
 			"%s%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx); %llu iterations, "
 			"steady one:\n"
-			"%-16s %11s %8s %9s %9s %9s %11s %8s %9s %6s\n",
+			"%-16s %11s %8s %9s %9s %9s %11s %8s %9s %6s%s\n",
 			out->heading ? "\n" : "", run->trace, run->args->profile.name, (double)run->peak / 1048576.0,
 			(double)run->budget / 1048576.0, run->oversubscribe, (unsigned long long)run->args->iterations,
 			"strategy", "time ms", "x core", "faults", "in MiB", "out MiB", "stall ms", "hints", "peak MiB",
-			"from");
+			"from", run->args->bound ? "    bound ms  x bound" : "");
 		out->heading = run->trace;
 	}
 	if (r->first_hinted_iteration >= 0)
 		snprintf(first, sizeof first, "%lld", (long long)r->first_hinted_iteration);
-	fprintf(out->to, "%-16s %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s\n",
+	fprintf(out->to, "%-16s %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s",
 		run->strategy, (double)r->steady_ns / 1e6,
 		r->in_core_ns ? (double)r->steady_ns / (double)r->in_core_ns : 0, (unsigned long long)r->faults,
 		(double)r->h2d_bytes / 1048576.0, (double)r->d2h_bytes / 1048576.0, (double)r->stall_ns / 1e6,
 		(unsigned long long)r->hints, (double)r->peak_resident_bytes / 1048576.0, first);
+	/* Endless memory is not held to it. */
+	if (run->args->bound && run->bound_ns && strcmp(run->strategy, "infinite") != 0)
+		fprintf(out->to, " %11.3f %8.3f", (double)run->bound_ns / 1e6,
+			(double)r->steady_ns / (double)run->bound_ns);
+	else if (run->args->bound)
+		fprintf(out->to, " %11s %8s", "-", "-");
+	fputc('\n', out->to);
 	if (r->predicted_ns)
 		fprintf(out->to, "  %-14s %11.3f (the play is %+.1f %% off)\n", "as predicted",
 		        (double)r->predicted_ns / 1e6,
@@ -125,10 +135,11 @@ static void print_csv(struct output *out, const struct run *run)
 	int each = run->args->per_iteration;
 
 	if (!out->csv_heading)
-		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s\r\n",
+		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s%s\r\n",
 			each ? "n,ns,faults,stall_ns,hinted"
 			     : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
-			       "first_hinted_iteration");
+			       "first_hinted_iteration",
+			!each && run->args->bound ? ",bound_ns" : "");
 	out->csv_heading = 1;
 	for (size_t i = 0; each && i < r->iterations.n; i++) {
 		const struct um_play_iteration *it = &r->iterations.at[i];
@@ -146,6 +157,10 @@ static void print_csv(struct output *out, const struct run *run)
 		(unsigned long long)r->peak_resident_bytes);
 	if (r->first_hinted_iteration >= 0)
 		fprintf(out->to, "%lld", (long long)r->first_hinted_iteration);
+	if (run->args->bound && run->bound_ns)
+		fprintf(out->to, ",%llu", (unsigned long long)run->bound_ns);
+	else if (run->args->bound)
+		fputc(',', out->to);
 	fputs("\r\n", out->to);
 }
 
@@ -183,6 +198,9 @@ static int add_json(struct output *out, const struct run *run)
 					  r->first_hinted_iteration < 0
 						  ? json_null()
 						  : json_integer((json_int_t)r->first_hinted_iteration));
+	if (!err && run->args->bound)
+		err = json_object_set_new(o, "bound_ns",
+					  run->bound_ns ? json_integer((json_int_t)run->bound_ns) : json_null());
 	if (!err && r->predicted_ns)
 		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
 	if (!err && run->args->per_iteration)
@@ -220,6 +238,34 @@ static void say_why(void *user, const char *line)
 
 	play_progress_end(progress);
 	tool_say("simulate", "%s, %s: %s", progress->trace, progress->strategy, line);
+}
+
+static int add_bound(void *user, struct um_plan *plan)
+{
+	struct run *run = user;
+	int err = bound_plan(plan, run->args->profile.duplex, "simulate");
+
+	run->bound_ns = plan->bound_ns;
+	return err;
+}
+
+/* A play of its own learns what every iteration does. What cannot be planned has no bound. */
+static void find_bound(struct run *run, const struct um_trace *t)
+{
+	struct play_progress progress;
+	struct um_play_options o = {.profile = &run->args->profile,
+				    .budget = run->budget,
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = run->args->iterations < 3 ? 3 : run->args->iterations,
+				    .progress = play_progress_show,
+				    .user = &progress,
+				    .planned = add_bound,
+				    .planned_user = run};
+
+	play_progress_begin(&progress, run->trace, "bound");
+	um_play(t, &o, &run->r);
+	play_progress_end(&progress);
+	um_play_result_fini(&run->r);
 }
 
 /* What a simulation of one trace needs. */
@@ -284,6 +330,8 @@ static int simulate(const struct play_args *a, const char *path, const struct um
 	run->oversubscribe = a->oversubscribe > 0 ? a->oversubscribe
 			     : run->budget         ? (double)run->peak / (double)run->budget
 						  : 0;
+	if (a->bound)
+		find_bound(run, t);
 	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {
 		int one = simulate_one(&s, i < a->n_strategies ? a->strategies[i] : UM_PLAYS,
 		                       i < a->n_strategies ? NULL : plan);

@@ -112,6 +112,9 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return read_strategies(a, optarg);
 	case 'n':
 		return read_count(a, optarg, &a->iterations);
+	case 'B':
+		a->bound = 1;
+		return 0;
 	case 'i':
 		a->per_iteration = 1;
 		return 0;
@@ -148,6 +151,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"budget", required_argument, NULL, 'b'},
 						{"strategy", required_argument, NULL, 's'},
 						{"iterations", required_argument, NULL, 'n'},
+						{"bound", no_argument, NULL, 'B'},
 						{"per-iteration", no_argument, NULL, 'i'},
 						{"format", required_argument, NULL, 'f'},
 						{"output", required_argument, NULL, 'o'},

@@ -20,6 +20,7 @@ struct play_args {
 	unsigned n_strategies;
 	uint64_t iterations;
 	int per_iteration;
+	int bound; /* --bound */
 	enum play_format format;
 	const char *output; /* -o, or NULL */
 	const char *svg; /* plan: where to draw, or NULL */

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise plan --bound, simulate --bound: the figure is in the header and in the tables, and no plan is below it.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+data=$top_srcdir/tests/data
+number() { sed -n "1s/.*\"$1\":\([0-9]*\).*/\1/p" "$2"; }
+
+for w in resnet50 gpt2_small cg_laplace3d alexnet_b200 lstm_lm; do
+	for r in 1.25 1.5; do
+		"$UMADVISE" plan "$data/$w.umtrace.gz" --oversubscribe "$r" -o "$tmp/a.umplan" >/dev/null
+		said=$("$UMADVISE" plan "$data/$w.umtrace.gz" --oversubscribe "$r" --bound -o "$tmp/b.umplan" \
+			2>/dev/null)
+		like "$said" ', bound [0-9.]+ ms, x bound [0-9.]+$' "$w at ${r}x: is said"
+		bound=$(number bound_ns "$tmp/b.umplan")
+		ok "$w at ${r}x: no less than what the planner knows" test "$bound" -ge \
+			"$(number bound_ns "$tmp/a.umplan")"
+		ok "$w at ${r}x: no less than the ops take" test "$bound" -ge "$(number in_core_ns "$tmp/b.umplan")"
+		ok "$w at ${r}x: no more than the plan takes" test "$bound" -le \
+			"$(number predicted_ns "$tmp/b.umplan")"
+		is "$(sed 's/"bound_ns":[0-9]*//' "$tmp/b.umplan")" "$(sed 's/"bound_ns":[0-9]*//' "$tmp/a.umplan")" \
+			"$w at ${r}x: the plan itself is the same"
+	done
+done
+
+run=("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy infinite,lookahead)
+table=$("${run[@]}" --bound 2>/dev/null)
+like "$table" 'from +bound ms +x bound$' "a table has the columns"
+like "$table" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above it"
+like "$table" '^infinite.* - +-$' "endless memory is not held to it"
+like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,}.$' "csv has it last"
+like "$("${run[@]}" --bound --format json 2>/dev/null)" '"bound_ns": [0-9]{7,}' "json has it"
+is "$("${run[@]}" | grep -c bound)" 0 "not asked for, not shown"
+tap_done

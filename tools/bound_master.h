@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bound_master.h - the linear program over given cuts
+ *
+ * in    chains, moments at which the iteration is cut, budget, rates
+ * out   the bound, and what room and link cost at each cut
+ *
+ * See bound_master.c for the program, and for why it is a bound.
+ */
+#ifndef UM_TOOL_BOUND_MASTER_H
+#define UM_TOOL_BOUND_MASTER_H
+
+#include "bound.h"
+
+/* Per MiB at each cut (room) and in the segment behind it (in, out), in ms. */
+struct bound_prices {
+	double *room, *in, *out; /* one allocation, at room */
+};
+
+int bound_prices_init(struct bound_prices *p, int n); /* all 0; 0 or -ENOMEM */
+void bound_prices_fini(struct bound_prices *p);
+
+struct bound_cuts {
+	int n;
+	int64_t *moment; /* ascending, in [0, 2 n_ops) */
+};
+
+/* A tensor's day: of a group of bytes with the same gaps between cuts, what is away when. */
+struct bound_group {
+	double mib;
+	uint32_t key, gaps; /* into keys: the segment from which on it may be copied out (or INT32_MIN), then for each
+			       gap its first and last cut */
+};
+
+struct bound_groups {
+	UM_VEC(struct bound_group) at;
+	UM_VEC(int32_t) keys;
+};
+
+/* Puts together what cannot be told apart at these cuts. 0 or -ENOMEM. */
+int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c);
+void bound_groups_fini(struct bound_groups *g);
+
+/* What one byte of a group does in an iteration. */
+struct bound_day {
+	double worth; /* at the prices, a MiB; >= 0 */
+	int32_t out; /* copied out in this segment; INT32_MIN not */
+	uint32_t n; /* stays away, the first of them */
+	struct {
+		int32_t from, to; /* cuts; it returns in the segment behind `to` */
+	} away[64];
+};
+
+/* The best day at these prices. */
+void bound_day_find(struct bound_day *d, const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p);
+
+/* Solves. `prices`: in, where to begin; out, those of the bound. 0, -ENOMEM, -EIO, -E2BIG. */
+int bound_master_solve(const struct bound_request *r, const struct bound_work *w, const struct bound_cuts *c,
+                       struct bound_prices *prices, double *bound_ms);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bound.h"
+#include "tool.h"
+
+int bound_plan(struct um_plan *p, double duplex, const char *verb)
+{
+#ifdef HAVE_LP
+	struct bound_request r = {.sched = &p->sched,
+				  .budget = p->budget,
+				  .h2d = (double)p->h2d,
+				  .d2h = (double)p->d2h,
+				  .duplex = duplex};
+	struct bound_result out;
+	int err = bound_find(&r, &out);
+
+	if (err)
+		tool_say(verb, "the linear program of the bound failed: the planner's weaker bound stands instead");
+	else if (out.ns > p->bound_ns)
+		p->bound_ns = out.ns;
+	return err == -ENOMEM ? err : 0;
+#else
+	(void)p;
+	(void)duplex;
+	tool_say(verb, "built without an LP solver (Clp): the planner's weaker bound stands for the bound");
+	return 0;
+#endif
+}
