@@ -24,7 +24,7 @@ for w in resnet50 gpt2_small cg_laplace3d alexnet_b200 lstm_lm; do
 	done
 done
 
-run=("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy infinite,lookahead)
+run=("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "infinite,lookahead")
 table=$("${run[@]}" --bound 2>/dev/null)
 like "$table" 'from +bound ms +x bound$' "a table has the columns"
 like "$table" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above it"

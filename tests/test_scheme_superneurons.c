@@ -70,6 +70,7 @@ static void locked(void)
 	fx_op(&s, "others", U, "r2 r3");
 	fx_op(&s, "one of each", U, "r1 r2");
 	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "two operands in the room of two");
+	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "superneurons", B), -E2BIG, "no room for both");
 	ok(strstr(p.why, "alone needs 4 MiB of 2 MiB") != NULL, "which is said");
 	scheme_plan_fini(&p);

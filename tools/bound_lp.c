@@ -1,16 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The solver is Clp, which goes on from the last basis when columns were added.
+ * The solver is Clp, which goes on from the last basis when columns were added. It is loaded when the first bound is
+ * asked for: what comes with it (LAPACK, a Fortran runtime) ends the process when memory runs out at its start, and is no
+ * burden for other verbs.
  */
 #include "bound_lp.h"
 
 #include <coin/Clp_C_Interface.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define FUNCTIONS(F)                                                                                                   \
+	F(newModel) F(deleteModel) F(setLogLevel) F(resize) F(chgRowLower) F(addColumns) F(primal) F(status)           \
+	F(objectiveValue) F(dualRowSolution)
+
+#define FIELD(name) __typeof__(Clp_##name) *name;
+static struct {
+	FUNCTIONS(FIELD)
+} clp;
+
+static int find(void *lib, const char *name, void *fn)
+{
+	void *p = dlsym(lib, name);
+
+	memcpy(fn, &p, sizeof p);
+	return p != NULL;
+}
+
+int bound_lp_load(void)
+{
+	static int loaded;
+	void *lib;
+
+	if (loaded)
+		return 0;
+	lib = dlopen("libClp.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return -ENOENT;
+#define FIND(name) &&find(lib, "Clp_" #name, &clp.name)
+	loaded = 1 FUNCTIONS(FIND);
+	return loaded ? 0 : -ENOENT;
+}
 
 struct bound_lp {
-	Clp_Simplex *clp;
+	Clp_Simplex *model;
 	int rows;
 	int *index;
 	double *value;
@@ -22,17 +58,17 @@ struct bound_lp *bound_lp_new(int rows, const double *low)
 
 	if (!lp)
 		return NULL;
-	lp->clp = Clp_newModel();
+	lp->model = clp.newModel();
 	lp->index = malloc(((size_t)rows + 1) * sizeof *lp->index);
 	lp->value = malloc(((size_t)rows + 1) * sizeof *lp->value);
 	lp->rows = rows;
-	if (!lp->clp || !lp->index || !lp->value) {
+	if (!lp->model || !lp->index || !lp->value) {
 		bound_lp_free(lp);
 		return NULL;
 	}
-	Clp_setLogLevel(lp->clp, 0);
-	Clp_resize(lp->clp, rows, 0);
-	Clp_chgRowLower(lp->clp, low);
+	clp.setLogLevel(lp->model, 0);
+	clp.resize(lp->model, rows, 0);
+	clp.chgRowLower(lp->model, low);
 	return lp;
 }
 
@@ -40,8 +76,8 @@ void bound_lp_free(struct bound_lp *lp)
 {
 	if (!lp)
 		return;
-	if (lp->clp)
-		Clp_deleteModel(lp->clp);
+	if (lp->model)
+		clp.deleteModel(lp->model);
 	free(lp->index);
 	free(lp->value);
 	free(lp);
@@ -57,7 +93,7 @@ int bound_lp_add(struct bound_lp *lp, double cost, double low, double high, int 
 	}
 	if (high < low)
 		high = DBL_MAX;
-	Clp_addColumns(lp->clp, 1, &low, &high, &cost, starts, lp->index, lp->value);
+	clp.addColumns(lp->model, 1, &low, &high, &cost, starts, lp->index, lp->value);
 	return 0;
 }
 
@@ -66,10 +102,10 @@ int bound_lp_solve(struct bound_lp *lp, double *objective, double *price)
 	const double *dual;
 
 	/* Columns were added since: the old basis is still primal feasible. */
-	if (Clp_primal(lp->clp, 0) < 0 || Clp_status(lp->clp) != 0)
+	if (clp.primal(lp->model, 0) < 0 || clp.status(lp->model) != 0)
 		return -EIO;
-	*objective = Clp_objectiveValue(lp->clp);
-	dual = Clp_dualRowSolution(lp->clp);
+	*objective = clp.objectiveValue(lp->model);
+	dual = clp.dualRowSolution(lp->model);
 	for (int i = 0; i < lp->rows; i++)
 		price[i] = dual[i];
 	return 0;

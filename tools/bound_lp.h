@@ -15,6 +15,9 @@ struct bound_lp_entry {
 	double value;
 };
 
+/* Before all else: loads the solver. 0, or -ENOENT where it is not installed. */
+int bound_lp_load(void);
+
 /* Rows: the sum is at least low[i]. NULL: no memory. */
 struct bound_lp *bound_lp_new(int rows, const double *low);
 void bound_lp_free(struct bound_lp *lp);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bound.h"
+#include "bound_lp.h"
 #include "tool.h"
 
 int bound_plan(struct um_plan *p, double duplex, const char *verb)
@@ -11,8 +12,13 @@ int bound_plan(struct um_plan *p, double duplex, const char *verb)
 				  .d2h = (double)p->d2h,
 				  .duplex = duplex};
 	struct bound_result out;
-	int err = bound_find(&r, &out);
+	int err = bound_lp_load();
 
+	if (err) {
+		tool_say(verb, "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands for the bound");
+		return 0;
+	}
+	err = bound_find(&r, &out);
 	if (err)
 		tool_say(verb, "the linear program of the bound failed: the planner's weaker bound stands instead");
 	else if (out.ns > p->bound_ns)

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# bound.sh - how far plans are from the lower bound
+#
+#     bench/bound.sh [TRACE...] >table.md
+#
+# Each trace (default: those of tests/data) on v100, a100 and h100 with duplex 1 and eta 1, at 1.25, 1.5, 2 and 3 times
+# the memory that there is: the predicted steady time of lookahead's plan over the bound of the linear program. Where an
+# operation does not fit there is no row. UMADVISE names the tool (default: build/plain/tools/umadvise).
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+tool=${UMADVISE:-$top/build/plain/tools/umadvise}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+[ -x "$tool" ] || { echo "bound.sh: no tool: $tool" >&2; exit 1; }
+data=$top/tests/data
+[ $# -gt 0 ] ||
+	set -- "$data"/{alexnet_b200,cg_laplace3d,cifar_vgg16_b100,gpt2_small,lstm_lm,resnet50,vgg16}.umtrace.gz
+
+profile() { # NAME CAPACITY FLOPS BANDWIDTH LAUNCH LINK
+	printf '%s\n' "name = $1" "capacity = $2" "flops = $3" "mem_bandwidth = $4" "launch_ns = $5" \
+		"h2d = $6" "d2h = $6" 'duplex = 1' 'eta = 1' >"$tmp/$1.profile"
+}
+profile v100 '32 GiB' 13e12 800e9 5000 12e9
+profile a100 '40 GiB' 60e12 1.3e12 4000 24e9
+profile h100 '80 GiB' 250e12 2.8e12 3000 52e9
+
+echo '| trace | profile | x | plan ms | bound ms | x bound |'
+echo '| --- | --- | --- | --- | --- | --- |'
+for trace in "$@"; do
+	for card in v100 a100 h100; do
+		for ratio in 1.25 1.5 2 3; do
+			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" $card $ratio >&2
+			"$tool" plan "$trace" --profile "$tmp/$card.profile" --oversubscribe $ratio --bound \
+				-o "$tmp/plan.umplan" >/dev/null 2>"$tmp/err" || continue
+			figures=$(head -n 1 "$tmp/plan.umplan" |
+				sed 's/.*"predicted_ns":\([0-9]*\).*"bound_ns":\([0-9]*\).*/\1 \2/')
+			awk -v t="$(basename "$trace" .umtrace.gz)" -v c=$card -v r=$ratio '{
+				printf "| %s | %s | %s | %.3f | %.3f | %.3f |\n", t, c, r, $1 / 1e6, $2 / 1e6, $1 / $2
+			}' <<<"$figures"
+		done
+	done
+done | tee "$tmp/rows"
+[ ! -t 2 ] || echo >&2
+awk -F'|' 'NF > 6 { n++; s += log($7); w = $7 > w ? $7 : w }
+	END { if (n) printf "\n%d cases: geometric mean %.3f, worst %.3f.\n", n, exp(s / n), w }' "$tmp/rows"
