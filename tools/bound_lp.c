@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The solver is Clp, which goes on from the last basis when columns were added. It is loaded when the first bound is
- * asked for: what comes with it (LAPACK, a Fortran runtime) ends the process when memory runs out at its start, and is no
- * burden for other verbs.
+ * asked for: what comes with it (LAPACK, a Fortran runtime) ends the process when memory runs out at its start, and is
+ * no burden for other verbs.
  */
 #include "bound_lp.h"
 

@@ -15,7 +15,7 @@ int bound_plan(struct um_plan *p, double duplex, const char *verb)
 	int err = bound_lp_load();
 
 	if (err) {
-		tool_say(verb, "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands for the bound");
+		tool_say(verb, "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");
 		return 0;
 	}
 	err = bound_find(&r, &out);
