@@ -510,6 +510,7 @@ static void sticky_pending(void)
 	calls = fake->calls;
 	every(gpu, each_lost);
 	CHECK(fake->calls == calls);
+	gpu->api->close(gpu);
 }
 
 static void passing(void)
@@ -624,6 +625,7 @@ static void context_gone(void)
 	calls = fake->calls;
 	every(gpu, each_lost);
 	CHECK(fake->calls == calls);
+	gpu->api->close(gpu);
 }
 
 /* --- capture ------------------------------------------------------------------------------------------------------ */

@@ -124,7 +124,10 @@ static void test_fork(void)
 			int rc = umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(x[0])));
 
 			umadv_close(adv);
-			_exit(rc != 0);
+			/* Another program: what the thread that is not here held would count as lost. */
+			if (!rc)
+				execl("/bin/sh", "sh", "-c", "exit 0", (char *)NULL);
+			_exit(1);
 		}
 		bad += outcome(pid) != 0;
 	}
