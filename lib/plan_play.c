@@ -57,7 +57,7 @@ struct play {
 	struct lane lane[LANES];
 	struct home *home;
 	uint32_t *at, *next; /* by slot: its home, now and in the next iteration */
-	uint64_t *ns; /* by op, of the trace */
+	uint64_t *ns, *now; /* by op: of the trace, in this iteration */
 	struct um_touch *touch; /* room for those of one op */
 	uint64_t in_begin, end[LANES]; /* the jobs of what is under way: from, behind */
 	unsigned taker; /* who takes the next piece */
@@ -72,7 +72,7 @@ static int launch(struct play *p, uint32_t op, um_stream stream)
 {
 	const struct um_schedule *s = &p->plan->sched;
 	const struct um_sched_op *o = &s->ops.at[op];
-	struct um_sim_kernel k = {.name = o->name, .ns = p->ns[op], .access = p->touch};
+	struct um_sim_kernel k = {.name = o->name, .ns = p->now[op], .access = p->touch};
 
 	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses; u++) {
 		const struct um_sched_use *use = &s->uses.at[u];
@@ -323,6 +323,16 @@ static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_
 	return err;
 }
 
+/* What the ops take in the plan's iteration that begins with the trace's `iteration`. */
+static void take_times(struct play *p, const struct um_play_options *o, uint64_t iteration)
+{
+	size_t each = p->plan->sched.ops.n / p->turns;
+
+	memcpy(p->now, p->ns, p->plan->sched.ops.n * sizeof *p->ns);
+	for (uint64_t k = 0; k < p->turns; k++)
+		um_jitter_apply(&o->jitter, iteration + k, p->now + k * each, each);
+}
+
 static int play_all(struct play *p, const struct um_play_options *o, struct um_play_result *out)
 {
 	struct um_plan_watch watch = {on_hint, on_pass, p};
@@ -340,6 +350,7 @@ static int play_all(struct play *p, const struct um_play_options *o, struct um_p
 	r.watch = &watch;
 	r.now = um_sim_now(p->gpu);
 	for (uint64_t i = 0; i < o->iterations && !err; i += p->turns) {
+		take_times(p, o, i);
 		if (o->progress)
 			o->progress(o->user, i, o->iterations);
 		um_plan_run_iteration(&r);
@@ -347,16 +358,8 @@ static int play_all(struct play *p, const struct um_play_options *o, struct um_p
 		rename_homes(p, r.heir);
 	}
 	if (!err) {
-		const struct um_play_iteration *last = &out->iterations.at[out->iterations.n - 1];
-
-		out->steady_ns = last->ns;
+		um_play_result_settle(out, o->means);
 		out->in_core_ns = in_core;
-		out->faults = last->faults;
-		out->stall_ns = last->stall_ns;
-		out->h2d_bytes = last->h2d_bytes;
-		out->d2h_bytes = last->d2h_bytes;
-		out->hints = last->hints;
-		out->peak_resident_bytes = last->peak_resident_bytes;
 		out->first_hinted_iteration = 0;
 		out->predicted_ns = p->plan->predicted_ns / p->turns;
 	}
@@ -499,6 +502,7 @@ static void stop(struct play *p)
 	free(p->at);
 	free(p->next);
 	free(p->ns);
+	free(p->now);
 	free(p->touch);
 }
 
@@ -520,8 +524,9 @@ int um_plan_play(const struct um_trace *trace, const struct um_plan *plan, const
 	p.at = calloc(slots + 1, sizeof *p.at);
 	p.next = calloc(slots + 1, sizeof *p.next);
 	p.ns = calloc(plan->sched.ops.n + 1, sizeof *p.ns);
+	p.now = calloc(plan->sched.ops.n + 1, sizeof *p.now);
 	p.touch = calloc(most + 1, sizeof *p.touch);
-	if (!err && (!p.home || !p.at || !p.next || !p.ns || !p.touch))
+	if (!err && (!p.home || !p.at || !p.next || !p.ns || !p.now || !p.touch))
 		err = -ENOMEM;
 	if (!err)
 		err = match(&p, trace, out->why, sizeof out->why);

@@ -36,6 +36,30 @@ void um_play_result_fini(struct um_play_result *r)
 	um_vec_fini(&r->iterations);
 }
 
+void um_play_result_settle(struct um_play_result *r, int means)
+{
+	size_t n = r->iterations.n, first = means ? n / 2 : n - 1;
+
+	for (size_t i = first; i < n; i++) {
+		const struct um_play_iteration *it = &r->iterations.at[i];
+
+		r->steady_ns += it->ns;
+		r->faults += it->faults;
+		r->stall_ns += it->stall_ns;
+		r->h2d_bytes += it->h2d_bytes;
+		r->d2h_bytes += it->d2h_bytes;
+		r->hints += it->hints;
+		if (it->peak_resident_bytes > r->peak_resident_bytes)
+			r->peak_resident_bytes = it->peak_resident_bytes;
+	}
+	r->steady_ns /= n - first;
+	r->faults /= n - first;
+	r->stall_ns /= n - first;
+	r->h2d_bytes /= n - first;
+	r->d2h_bytes /= n - first;
+	r->hints /= n - first;
+}
+
 /* What only the app's side knows of an iteration: the device is behind it. */
 struct host_side {
 	uint64_t in_core_ns, hinted, hints;
@@ -56,6 +80,8 @@ struct play {
 	um_stream streams[8]; /* of the trace's numbers */
 	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
 	uint64_t in_core_ns; /* of this iteration */
+	UM_VEC(uint64_t) times; /* what this iteration's ops take */
+	size_t op; /* the one to come */
 	UM_VEC(struct host_side) ended; /* by iteration */
 	struct host_side before;
 };
@@ -101,6 +127,18 @@ static int stream_of(struct play *p, int32_t number, um_stream *out)
 	return 0;
 }
 
+/* The kernel that was just announced; before the first iteration it takes as long as was said. */
+static int run(struct play *p, um_stream stream)
+{
+	struct um_sim_kernel k = {.announced = 1};
+
+	if (p->op < p->times.n) {
+		k.timed = 1;
+		k.ns = p->times.at[p->op++];
+	}
+	return um_sim_run(p->gpu, stream, &k) ? -EIO : 0;
+}
+
 static int play_op(struct play *p, const struct um_op *op)
 {
 	struct umadv_op_info info = {.struct_size = sizeof info,
@@ -135,9 +173,26 @@ static int play_op(struct play *p, const struct um_op *op)
 	if (!err)
 		err = umadv_op_ex(p->adv, stream, op->name, &info);
 	if (!err)
-		err = umadv_sim_run(p->adv, stream, NULL, NULL);
+		err = run(p, stream);
 	p->in_core_ns += um_profile_op_ns(p->o->profile, &op->cost);
 	return err;
+}
+
+/* What the ops of the iteration that begins with event `i` take. */
+static int take_times(struct play *p, size_t i)
+{
+	uint64_t n = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
+
+	um_vec_clear(&p->times);
+	p->op = 0;
+	for (i++; i < um_trace_length(p->trace) && um_trace_event(p->trace, i)->kind != UM_EV_ITER; i++) {
+		const struct um_event *e = um_trace_event(p->trace, i);
+
+		if (e->kind == UM_EV_OP && um_vec_push(&p->times, um_profile_op_ns(p->o->profile, &e->op.cost)))
+			return -ENOMEM;
+	}
+	um_jitter_apply(&p->o->jitter, n, p->times.at, p->times.n);
+	return 0;
 }
 
 /* An iteration ends here (if one was being played). */
@@ -194,7 +249,9 @@ static int play_span(struct play *p, size_t from, size_t to)
 		case UM_EV_ITER:
 			if (p->iteration != UINT64_MAX && p->iteration + 1 == p->o->iterations)
 				return 1;
-			err = play_iter(p, e->iter.name);
+			err = take_times(p, i);
+			if (!err)
+				err = play_iter(p, e->iter.name);
 			break;
 		case UM_EV_DEAD:
 			if (p->ptr[e->free.id.v])
@@ -272,16 +329,8 @@ static int collect(struct play *p)
 		if (it.hinted && r->first_hinted_iteration < 0)
 			r->first_hinted_iteration = k;
 	}
-	const struct um_play_iteration *last = &r->iterations.at[r->iterations.n - 1];
-
-	r->steady_ns = last->ns;
 	r->in_core_ns = p->in_core_ns;
-	r->faults = last->faults;
-	r->stall_ns = last->stall_ns;
-	r->h2d_bytes = last->h2d_bytes;
-	r->d2h_bytes = last->d2h_bytes;
-	r->hints = last->hints;
-	r->peak_resident_bytes = last->peak_resident_bytes;
+	um_play_result_settle(r, p->o->means);
 	return 0;
 }
 
@@ -402,6 +451,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	um_vec_fini(&p.uses);
 	um_vec_fini(&p.outs);
 	um_vec_fini(&p.ended);
+	um_vec_fini(&p.times);
 	um_tail_fini(&p.tail);
 	return err;
 }

@@ -13,6 +13,7 @@
 #define UM_PLAYER_H
 
 #include "io/umtrace.h"
+#include "jitter.h"
 #include "model/plan.h"
 #include "model/profile.h"
 #include "model/tally.h"
@@ -28,6 +29,8 @@ struct um_play_options {
 	uint64_t budget; /* bytes */
 	enum um_play_strategy strategy;
 	uint64_t iterations; /* played in all, at least 1 */
+	struct um_jitter jitter; /* how far the kernels' times are off what the library is told; 0: not at all */
+	int means; /* the figures are the means over the second half of the iterations, not those of the last */
 	/* Called after each event batch; may be NULL. */
 	void (*progress)(void *user, uint64_t iteration, uint64_t iterations);
 	void (*log)(void *user, const char *line); /* what the library said; NULL: nothing */
@@ -50,7 +53,7 @@ struct um_play_iteration {
 
 struct um_play_result {
 	UM_VEC(struct um_play_iteration) iterations;
-	/* Of the last iteration: */
+	/* Of the last iteration, or means: */
 	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
 	int64_t first_hinted_iteration; /* -1: none */
 	struct um_plan_figures plan; /* of the plan that was saved */
@@ -59,6 +62,9 @@ struct um_play_result {
 };
 
 void um_play_result_fini(struct um_play_result *r);
+
+/* Sums the iterations (at least one) up. */
+void um_play_result_settle(struct um_play_result *r, int means);
 
 /* Plays. 0; -E2BIG: an op alone exceeds the budget (`why` names it); -ENODATA: a plan was to be saved and there is
  * none; -ENOMEM and others. */

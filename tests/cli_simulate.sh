@@ -65,6 +65,29 @@ is "$(query "$tmp/v.json" 'print([a["n"] for a, b in zip(R[1]["iterations"], R[0
 is "$(query "$tmp/v.json" 'print(" ".join(sorted(R[0]["iterations"][0])), len(R[0]["iterations"]))')" \
 	"faults hinted n ns stall_ns 16" "the keys of an iteration"
 
+for percent in 0 25; do
+	ok "kernels off by $percent %" simulate "${five[@]}" --oversubscribe 1.5 --strategy infinite,lookahead \
+		--jitter $percent --iterations 12 --per-iteration --format json -o "$tmp/j$percent.json"
+done
+is "$(query "$tmp/j25.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
+    abs(r["steady_ns"] / r["in_core_ns"] - 1) > 1e-3])')" "[]" "the sum of the kernels stays"
+is "$(query "$tmp/j0.json" 'calm, off = d["runs"], json.load(open(sys.argv[1].replace("j0", "j25")))["runs"]
+loss = [b["steady_ns"] / a["steady_ns"] for a, b in zip(calm, off) if a["strategy"] == "lookahead"]
+print(len(loss), sum(x != 1 for x in loss), max(loss) < 1.03, sum(r["faults"] for r in off))')" "5 5 True 0" \
+	"lookahead: less than 3 % slower, no fault"
+is "$(query "$tmp/j25.json" 'print(all(len({i["ns"] for i in r["iterations"][6:]}) > 3 for r in R
+    if r["strategy"]=="lookahead"))')" True "each iteration has kernels of its own"
+is "$(query "$tmp/j25.json" 'print(all(r["steady_ns"] == sum(i["ns"] for i in r["iterations"][6:]) // 6
+    for r in R))')" True "the figures are means"
+jitter() { simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.1 --strategy lookahead --jitter 25 "$@"; }
+is "$(jitter --seed 0)" "$(jitter)" "the same seed: the same kernels"
+ok "another seed: others" test "$(jitter --seed 1)" != "$(jitter)"
+fails 2 "jitter of 100 %" jitter --jitter 100
+fails 2 "jitter below nothing" jitter --jitter -1
+fails 2 "a seed that is none" jitter --seed x
+is "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --jitter 5 -o "$tmp/p" 2>&1)" \
+	"umadvise plan: --jitter: only simulate plays kernels that are off" "a plan has none"
+
 fails 1 "an op that exceeds the budget" simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3
 is "$(simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3 --strategy on-demand,lookahead 2>&1 >/dev/null | wc -l)" 1 \
 	"is one line"

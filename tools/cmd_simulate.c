@@ -31,6 +31,12 @@ static const char usage[] =
 	"                        the default budget is then the plan's\n"
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
 	"                        goes on, and the figures are those of the last iteration\n"
+	"  --jitter PERCENT      each kernel takes up to so much shorter or longer than the library is told, "
+	"anew in\n"
+	"                        each iteration, the sum of them as before; the figures are then means over the "
+	"second\n"
+	"                        half of the iterations (with 0 too, to compare with)\n"
+	"  --seed N              other kernels are off (default 0)\n"
 	"  --bound               prove a lower bound too (of plans without computing again), and show time / bound\n"
 	"  --per-iteration       every iteration's figures too\n"
 	"  --format F            table (default), json or csv\n"
@@ -288,6 +294,8 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	                            .budget = run->budget,
 	                            .strategy = strategy,
 	                            .iterations = s->args->iterations,
+	                            .jitter = s->args->jitter,
+	                            .means = s->args->jittered,
 	                            .progress = play_progress_show,
 	                            .log = plan || strategy < UM_PLAYS ? NULL : say_why,
 	                            .user = &progress};

@@ -74,6 +74,37 @@ static int read_count(const struct play_args *a, const char *text, uint64_t *out
 	return 0;
 }
 
+static int simulate_only(const struct play_args *a, const char *option, const char *does)
+{
+	if (strcmp(a->verb, "simulate") == 0)
+		return 0;
+	tool_say(a->verb, "%s: only simulate %s", option, does);
+	return TOOL_USAGE + 1;
+}
+
+static int read_jitter(struct play_args *a, const char *text)
+{
+	char *end;
+	double percent = strtod(text, &end);
+
+	if (*text < '0' || *text > '9' || *end || !(percent >= 0 && percent < 100))
+		return bad(a, "--jitter", text, "per cent, from 0 to less than 100");
+	a->jitter.share = percent / 100;
+	a->jittered = 1;
+	return simulate_only(a, "--jitter", "plays kernels that are off");
+}
+
+static int read_seed(struct play_args *a, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	a->jitter.seed = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno)
+		return bad(a, "--seed", text, "a number");
+	return simulate_only(a, "--seed", "plays kernels that are off");
+}
+
 static int read_ratio(const struct play_args *a, const char *text, double *out)
 {
 	char *end;
@@ -125,10 +156,11 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return 0;
 	case 'P':
 		a->plan = optarg;
-		if (strcmp(a->verb, "simulate") == 0)
-			return 0;
-		tool_say(a->verb, "--plan: only simulate plays a plan");
-		return TOOL_USAGE + 1;
+		return simulate_only(a, "--plan", "plays a plan");
+	case 'j':
+		return read_jitter(a, optarg);
+	case 'S':
+		return read_seed(a, optarg);
 	case 'v':
 		a->svg = optarg;
 		if (strcmp(a->verb, "plan") == 0)
@@ -151,6 +183,8 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"budget", required_argument, NULL, 'b'},
 						{"strategy", required_argument, NULL, 's'},
 						{"iterations", required_argument, NULL, 'n'},
+						{"jitter", required_argument, NULL, 'j'},
+						{"seed", required_argument, NULL, 'S'},
 						{"bound", no_argument, NULL, 'B'},
 						{"per-iteration", no_argument, NULL, 'i'},
 						{"format", required_argument, NULL, 'f'},

@@ -19,6 +19,8 @@ struct play_args {
 	enum um_play_strategy strategies[PLAY_STRATEGIES];
 	unsigned n_strategies;
 	uint64_t iterations;
+	struct um_jitter jitter;
+	int jittered; /* --jitter given, be it 0 */
 	int per_iteration;
 	int bound; /* --bound */
 	enum play_format format;

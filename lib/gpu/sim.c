@@ -166,7 +166,8 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 		return um_sim_leave(sim, s ? sim->error : UM_CUDA_INVALID_VALUE);
 	told = *kernel;
 	if (kernel->announced && s->announced) {
-		told.ns = s->told_ns;
+		if (!kernel->timed)
+			told.ns = s->told_ns;
 		told.access = s->told.at;
 		told.n_access = (uint32_t)s->told.n;
 		told.pattern = s->told_pattern;

@@ -42,6 +42,7 @@ struct um_sim_kernel {
 	uint32_t n_access;
 	enum um_pattern pattern;
 	int announced; /* where something was announced on the stream, that counts instead of ns, access and pattern */
+	int timed; /* ns counts all the same: it takes longer or shorter than was said */
 	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL: when simulated time has reached
 	                          it and its faults are served. Must not call back into the simulator */
 	void *arg;
