@@ -443,6 +443,8 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		err = play_all(&p);
 	if (!err)
 		err = collect(&p);
+	if (!err && p.adv->plan.sched.ops.n)
+		out->planned_ns = p.adv->plan.predicted_ns;
 	if (!err && (o->save_plan || o->planned))
 		err = save(&p);
 	um_advisor_close(p.adv);

@@ -56,6 +56,7 @@ struct um_play_result {
 	/* Of the last iteration, or means: */
 	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
 	int64_t first_hinted_iteration; /* -1: none */
+	uint64_t planned_ns; /* an iteration of the plan that was followed last; 0: there was none */
 	struct um_plan_figures plan; /* of the plan that was saved */
 	uint64_t predicted_ns; /* of an iteration, by the plan that was played (plan_play.h); else 0 */
 	char why[256]; /* where it could not be played: one line */

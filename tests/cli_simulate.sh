@@ -25,7 +25,7 @@ ok "five workloads at 1.5x on v100" simulate "${five[@]}" --profile v100 --overs
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
 	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints in_core_ns oversubscribe \
-		peak_resident_bytes profile stall_ns steady_ns strategy)trace" "the keys of a run"
+		peak_resident_bytes planned_ns profile stall_ns steady_ns strategy)trace" "the keys of a run"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["faults"]])')" "[]" \
 	"lookahead: no fault in a steady iteration"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
@@ -111,12 +111,19 @@ fails 3 "a profile that is not there" simulate "$data/cg_laplace3d.umtrace.gz" -
 fails 4 "an output that cannot be" simulate "$data/cg_laplace3d.umtrace.gz" --strategy infinite -o "$tmp/no/such/folder"
 fails 4 "a full device" sh -c "'$UMADVISE' simulate '$data/cg_laplace3d.umtrace.gz' --strategy infinite >/dev/full"
 
+is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if (r["strategy"] == "lookahead") !=
+    bool(r["planned_ns"] and r["in_core_ns"] <= r["planned_ns"] < r["steady_ns"] * 1.1)])')" "[]" \
+	"what was planned is told of lookahead, and of no other"
+
 ok "help" simulate --help
+simulate --list-strategies >"$tmp/names"
+is "$(head -n 4 "$tmp/names" | tr '\n' ' ')" "infinite on-demand prefetch-on-use lookahead " "names of strategies"
+ok "each of them is one" simulate "$data/cg_laplace3d.umtrace.gz" --strategy "$(paste -sd, "$tmp/names")"
 simulate "$data/cg_laplace3d.umtrace.gz" --budget 776MiB --strategy on-demand,lookahead --format csv >"$tmp/c.csv"
 is "$(wc -l <"$tmp/c.csv")" 3 "csv: a heading and a row per run"
 is "$(head -n 1 "$tmp/c.csv" | tr -d '\r')" \
 	"$(printf '%s,' trace profile oversubscribe budget_bytes strategy steady_ns in_core_ns faults h2d_bytes \
-		d2h_bytes stall_ns hints peak_resident_bytes)first_hinted_iteration" "csv: its columns"
+		d2h_bytes stall_ns hints peak_resident_bytes first_hinted_iteration)planned_ns" "csv: its columns"
 like "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5)" "^lookahead +[0-9.]+ +[0-9.]+ +0 " "the table"
 cat >"$tmp/my.profile" <<-EOF
 	name = my-card

@@ -27,6 +27,7 @@ static const char usage[] =
 	"                        just before it), lookahead (learned and planned); default: these four; or autoswap,\n"
 	"                        autoswap-doa, -aoa, -wdoa, -swdoa, -no-overhead, superneurons, appobmem (published\n"
 	"                        schemes: umadvise(7))\n"
+	"  --list-strategies     all their names, one a line\n"
 	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan';\n"
 	"                        the default budget is then the plan's\n"
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
@@ -144,7 +145,7 @@ static void print_csv(struct output *out, const struct run *run)
 		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s%s\r\n",
 			each ? "n,ns,faults,stall_ns,hinted"
 			     : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
-			       "first_hinted_iteration",
+			       "first_hinted_iteration,planned_ns",
 			!each && run->args->bound ? ",bound_ns" : "");
 	out->csv_heading = 1;
 	for (size_t i = 0; each && i < r->iterations.n; i++) {
@@ -163,6 +164,9 @@ static void print_csv(struct output *out, const struct run *run)
 		(unsigned long long)r->peak_resident_bytes);
 	if (r->first_hinted_iteration >= 0)
 		fprintf(out->to, "%lld", (long long)r->first_hinted_iteration);
+	fputc(',', out->to);
+	if (r->planned_ns)
+		fprintf(out->to, "%llu", (unsigned long long)r->planned_ns);
 	if (run->args->bound && run->bound_ns)
 		fprintf(out->to, ",%llu", (unsigned long long)run->bound_ns);
 	else if (run->args->bound)
@@ -207,6 +211,9 @@ static int add_json(struct output *out, const struct run *run)
 	if (!err && run->args->bound)
 		err = json_object_set_new(o, "bound_ns",
 					  run->bound_ns ? json_integer((json_int_t)run->bound_ns) : json_null());
+	if (!err)
+		err = json_object_set_new(o, "planned_ns",
+					  r->planned_ns ? json_integer((json_int_t)r->planned_ns) : json_null());
 	if (!err && r->predicted_ns)
 		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
 	if (!err && run->args->per_iteration)

@@ -141,6 +141,10 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return 0;
 	case 's':
 		return read_strategies(a, optarg);
+	case 'l':
+		for (int i = 0; um_play_strategy_name((enum um_play_strategy)i); i++)
+			puts(um_play_strategy_name((enum um_play_strategy)i));
+		return TOOL_DONE + 1;
 	case 'n':
 		return read_count(a, optarg, &a->iterations);
 	case 'B':
@@ -182,6 +186,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"oversubscribe", required_argument, NULL, 'r'},
 						{"budget", required_argument, NULL, 'b'},
 						{"strategy", required_argument, NULL, 's'},
+						{"list-strategies", no_argument, NULL, 'l'},
 						{"iterations", required_argument, NULL, 'n'},
 						{"jitter", required_argument, NULL, 'j'},
 						{"seed", required_argument, NULL, 'S'},
