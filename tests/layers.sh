@@ -20,7 +20,8 @@ violations() {
 				sees[r[i]] = " base model "
 			sees["replay"] = sees["probe"] = " base model gpu "
 			sees["standin"] = " base model gpu io "
-			all = " base model gpu io record learn plan report replay probe standin "
+			sees["peers"] = " base model gpu plan "
+			all = " base model gpu io record learn plan report replay probe standin peers "
 			# Libraries that only one door opens.
 			door["jansson.h"] = door["zlib.h"] = "io"
 			door["dlfcn.h"] = "gpu standin"
@@ -97,6 +98,7 @@ planted "gpu includes io" lib/gpu/a.c '#include "io/umtrace.h"'
 planted "record includes learn" lib/record/a.c '#include "learn/learn.h"'
 planted "plan includes gpu" lib/plan/a.c '  # include "gpu/gpu.h"'
 planted "replay includes plan" lib/replay/a.c '#include "plan/planner.h"'
+planted "plan includes peers" lib/plan/a.c '#include "peers/peers.h"'
 planted "a room not spelled" lib/plan/a.c '#include "planner.h"'
 planted "a room in angle brackets" lib/plan/a.c '#include <model/plan.h>'
 planted "a way out of the room" lib/plan/a.c '#include "../model/plan.h"'

@@ -6,6 +6,8 @@
 
 #include "umadvise.h"
 
+#include "peers/peers.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,6 +67,7 @@ static void help(FILE *to)
 
 int main(int argc, char **argv)
 {
+	um_peers_add();
 	if (argc < 2) {
 		help(stderr);
 		return TOOL_USAGE;

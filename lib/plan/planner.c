@@ -76,9 +76,12 @@ const char *um_plan_scheme_name(unsigned i)
 
 int um_plan_scheme_parse(const char *name)
 {
-	const struct um_scheme *scheme = um_scheme_find(name);
+	const struct um_scheme *scheme;
 
-	return scheme ? (int)(scheme - um_scheme_at(0)) : -EINVAL;
+	for (unsigned i = 0; (scheme = um_scheme_at(i)); i++)
+		if (strcmp(scheme->name, name) == 0)
+			return (int)i;
+	return -EINVAL;
 }
 
 int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)

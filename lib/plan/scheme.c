@@ -2,6 +2,7 @@
 #include "plan/scheme.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 /* Times that a scheme is asked, each without the gaps that turned out too short to leave in. */
 #define MOST_ROUNDS 20
@@ -24,17 +25,43 @@ static const struct um_scheme schemes[] = {
 	{"appobmem", 0, 0, um_scheme_appobmem},
 };
 
+#define OWN (unsigned)(sizeof schemes / sizeof *schemes)
+
+static const struct um_scheme *further;
+static unsigned n_further;
+
+void um_scheme_add(const struct um_scheme *more, unsigned n)
+{
+	further = more;
+	n_further = n;
+}
+
 const struct um_scheme *um_scheme_at(unsigned i)
 {
-	return i < sizeof schemes / sizeof *schemes ? &schemes[i] : NULL;
+	if (i < OWN)
+		return &schemes[i];
+	return i - OWN < n_further ? &further[i - OWN] : NULL;
 }
 
 const struct um_scheme *um_scheme_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-		if (strcmp(schemes[i].name, name) == 0)
-			return &schemes[i];
+	const struct um_scheme *scheme;
+
+	for (unsigned i = 0; (scheme = um_scheme_at(i)); i++)
+		if (strcmp(scheme->name, name) == 0)
+			return scheme;
 	return NULL;
+}
+
+int um_scheme_is_product(const char *name)
+{
+	static const char *const words[] = {"conv", "mm", "matmul", "linear", "mv"};
+
+	for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
+		for (const char *p = name; *p; p++)
+			if (strncasecmp(p, words[i], strlen(words[i])) == 0)
+				return 1;
+	return 0;
 }
 
 int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *pinned)

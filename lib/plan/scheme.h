@@ -44,6 +44,9 @@ struct um_scheme {
 	int (*choose)(struct um_scheme_case *s, int mode, struct um_scheme_answer *a); /* 0, -ENOMEM, -E2BIG */
 };
 
+/* More of them, behind our own: for a program that compares, once, before anything is planned. Borrowed. */
+void um_scheme_add(const struct um_scheme *more, unsigned n);
+
 /* By name or by number; NULL if there is none. */
 const struct um_scheme *um_scheme_find(const char *name);
 const struct um_scheme *um_scheme_at(unsigned i);
@@ -52,10 +55,13 @@ const struct um_scheme *um_scheme_at(unsigned i);
 int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, const struct um_profile *profile,
                   struct um_plan *out, char *why, size_t size);
 
+/* Is an op of this name a convolution, or another product of matrices, which stands in its place in other nets? */
+int um_scheme_is_product(const char *name);
+
 int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *pinned); /* 0 or -ENOMEM */
 void um_scheme_answer_fini(struct um_scheme_answer *a);
 
-/* The schemes. */
+/* The schemes of the library. */
 enum um_autoswap_mode {
 	UM_AUTOSWAP_DOA,
 	UM_AUTOSWAP_AOA,

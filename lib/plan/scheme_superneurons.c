@@ -17,7 +17,6 @@
 #include "plan/swaps.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 #define LAPS 3
 #define NONE UINT32_MAX
@@ -147,17 +146,6 @@ static int throw_out(struct cache *c, struct um_scheme_answer *a)
 	return err;
 }
 
-static int is_checkpoint(const char *name)
-{
-	static const char *const words[] = {"conv", "mm", "matmul", "linear", "mv"};
-
-	for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
-		for (const char *p = name; *p; p++)
-			if (strncasecmp(p, words[i], strlen(words[i])) == 0)
-				return 1;
-	return 0;
-}
-
 /* By op: the last checkpoint but one at or before it, as ops back; the op itself where there is none in an iteration.
  * What an op needs is asked for as that one starts. */
 static void find_checkpoints(const struct um_schedule *s, int32_t n, int32_t *back)
@@ -167,7 +155,7 @@ static void find_checkpoints(const struct um_schedule *s, int32_t n, int32_t *ba
 	for (int64_t i = 0; i < 2 * (int64_t)n; i++) {
 		int32_t op = (int32_t)(i % n);
 
-		if (is_checkpoint(s->ops.at[op].name)) {
+		if (um_scheme_is_product(s->ops.at[op].name)) {
 			one_before = last;
 			last = i;
 		}

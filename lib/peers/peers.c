@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "peers/peers.h"
+
+static const struct um_scheme peers[] = {
+	{"vdnn", UM_VDNN_AS_NEEDED, 0, um_scheme_vdnn},
+	{"vdnn-all", UM_VDNN_ALL, 0, um_scheme_vdnn},
+	{"vdnn-conv", UM_VDNN_CONV, 0, um_scheme_vdnn},
+};
+
+void um_peers_add(void)
+{
+	um_scheme_add(peers, sizeof peers / sizeof *peers);
+}
