@@ -10,6 +10,7 @@
 #include <string.h>
 
 static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
+static const char *const compared[] = {"vdnn", "vdnn-all", "vdnn-conv"}; /* lib/peers: no program runs under them */
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
 
@@ -126,6 +127,11 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 		return err;
 	if (o->pub.strategy) {
 		k = um_strategy_parse(o->pub.strategy);
+		if (k < 0 && !*o->problem && look_up(compared, COUNT(compared), o->pub.strategy) >= 0)
+			snprintf(o->problem, sizeof o->problem,
+				 "strategy '%s' is there to be compared with, in umadvise simulate only: no program "
+				 "runs under it",
+				 o->pub.strategy);
 		if (k < 0 && !*o->problem)
 			snprintf(o->problem, sizeof o->problem,
 				 "strategy '%.48s': expected lookahead, on-demand, prefetch-on-use or another of "

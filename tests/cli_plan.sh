@@ -20,6 +20,17 @@ like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "and the device"
 like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
 	"to standard output"
 
+for s in vdnn autoswap; do
+	ok "resnet50: a plan by $s" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "$s" \
+		-o "$tmp/$s.umplan"
+	ok "$s: is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/$s.umplan"
+	like "$(head -n 1 "$tmp/$s.umplan")" "\"strategy\":\"$s\"" "the header names it"
+done
+is "$("$UMADVISE" plan "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --strategy vdnn -o "$tmp/x" 2>&1 |
+	sed 's/.*umtrace.gz: //; s/ at op .*//')" "no plan, no hints: vdnn: feature maps alone make no room" \
+	"no plan within the budget: why, in one line"
+fails 2 "a strategy that plans nothing" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy on-demand -o "$tmp/x"
+fails 2 "two strategies" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy vdnn,lookahead -o "$tmp/x"
 fails 2 "no output" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz"
 fails 2 "two traces" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" "$data/vgg16.umtrace.gz" -o "$tmp/x"
 fails 1 "an op that exceeds the budget" "$UMADVISE" plan "$data/lstm_lm.umtrace.gz" --oversubscribe 3 -o "$tmp/x"

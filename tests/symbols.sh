@@ -24,4 +24,12 @@ if [ "${VERSION_SCRIPT:-yes}" = yes ]; then
 else
 	skip 1 "this linker knows no symbol versions"
 fi
+
+# Schemes that are only compared with (lib/peers) are in the tool, and not in the library.
+peers() { $NM "$1" | grep -oE ' um_(peers|deepum|scheme_(vdnn|capuchin|g10|swapadvisor)).*'; }
+tool=$top_builddir/tools/.libs/umadvise
+[ -x "$tool" ] || tool=$top_builddir/tools/umadvise
+ok "the tool has schemes to compare with" test -n "$(peers "$tool")"
+is "$(peers "$so")" "" "the library has none of them"
+ok "but those of its own" grep -q um_scheme_autoswap <($NM "$so")
 tap_done

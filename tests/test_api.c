@@ -325,6 +325,9 @@ static void arguments(void)
 	o.strategy = "belady";
 	is_int(umadv_open(&adv, &o), -EINVAL, "an unknown strategy");
 	ok(strstr(last_log, "belady") && strstr(last_log, "lookahead"), "is named, with what is known: %s", last_log);
+	o.strategy = "vdnn";
+	is_int(umadv_open(&adv, &o), -EINVAL, "a strategy that is only compared with");
+	ok(strstr(last_log, "'vdnn'") && strstr(last_log, "umadvise simulate only"), "is refused: %s", last_log);
 	o.strategy = NULL;
 	o.device = UMADV_DEVICE_SIM;
 	o.profile = "nonesuch";

@@ -3,6 +3,7 @@
  * Memory runs out somewhere in planning or proving: it is said, nothing is lost. By itself this test only runs the
  * plans; tests/plan_memory.sh runs it with each allocation failing in turn, and refuses status 3.
  */
+#include "peers/peers.h"
 #include "plan_fixture.h"
 #include "tap.h"
 
@@ -28,6 +29,9 @@ static void try_plan(uint64_t seed, const char *scheme)
 	int err;
 
 	fx_random(&s, seed);
+	/* A net, for those who plan for nets. */
+	for (size_t i = 0; i < s.ops.n; i++)
+		s.ops.at[i].phase = i < s.ops.n / 2 ? 'f' : 'b';
 	r = fx_request(&s, fx_peak(&s) / 2 + 8 * FX_MIB);
 	r.strategy = scheme;
 	before = live();
@@ -50,12 +54,14 @@ static void try_plan(uint64_t seed, const char *scheme)
 
 int main(void)
 {
+	um_peers_add();
 	/* With pairs that swap, ranges, lives through the end: see fx_random. */
 	try_plan(20, NULL);
 	try_plan(24, NULL);
 	try_plan(20, "autoswap-swdoa");
 	try_plan(20, "superneurons");
 	try_plan(20, "appobmem");
+	try_plan(20, "vdnn-all");
 	if (!getenv("UM_FAIL_AT"))
 		ok(evictions > 0, "plans that have something to do");
 	ok(!wrong, "memory runs out and is found again");

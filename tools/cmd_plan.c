@@ -8,6 +8,7 @@
 #include "tool.h"
 #include "umadvise.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static const char usage[] =
 	"  --oversubscribe R     keep to (most bytes alive at once) / R\n"
 	"  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
 	"  --iterations N        iterations to play (default 8)\n"
+	"  --strategy S          who plans: lookahead (default) or a scheme; umadvise simulate --help names them\n"
 	"  --bound               prove a lower bound too: into the plan's header, and how far from it the plan is\n"
 	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
 	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
@@ -40,6 +42,36 @@ static int add_bound(void *user, struct um_plan *plan)
 
 	*bound = plan->bound_ns;
 	return err;
+}
+
+/* Why a scheme makes no plan: what the library says last. */
+struct plan_progress {
+	struct play_progress shown;
+	char why[300];
+};
+
+static void show_progress(void *user, uint64_t iteration, uint64_t iterations)
+{
+	play_progress_show(&((struct plan_progress *)user)->shown, iteration, iterations);
+}
+
+static void keep_why(void *user, const char *line)
+{
+	struct plan_progress *p = user;
+
+	snprintf(p->why, sizeof p->why, "%s", line);
+}
+
+/* Who plans; negative: nobody does. */
+static int who_plans(const struct play_args *a)
+{
+	if (!a->chosen)
+		return UM_PLAY_LOOKAHEAD;
+	if (a->n_strategies != 1 || a->strategies[0] < UM_PLAY_LOOKAHEAD) {
+		tool_say("plan", "--strategy: expected one that plans: lookahead or a scheme");
+		return -1;
+	}
+	return (int)a->strategies[0];
 }
 
 static int looks_at_plans(int argc, char **argv)
@@ -64,10 +96,10 @@ static int draw(const struct play_args *a)
 int cmd_plan(int argc, char **argv)
 {
 	struct play_args a;
-	struct play_progress progress;
+	struct plan_progress progress = {0};
 	struct um_play_result r;
 	uint64_t bound = 0;
-	int code;
+	int code, strategy;
 
 	if (looks_at_plans(argc, argv))
 		return plan_tools_main(argc, argv, usage);
@@ -83,25 +115,31 @@ int cmd_plan(int argc, char **argv)
 		tool_say("plan", "--svg needs a plan in a file: expected -o FILE");
 		return TOOL_USAGE;
 	}
+	strategy = who_plans(&a);
+	if (strategy < 0)
+		return TOOL_USAGE;
 	struct um_trace *t = play_args_trace(&a, a.traces[0], &code);
 
 	if (!t)
 		return code;
 	struct um_play_options o = {.profile = &a.profile,
 				    .budget = play_args_budget(&a, t),
-				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .strategy = (enum um_play_strategy)strategy,
 				    .iterations = a.iterations,
-				    .progress = play_progress_show,
+				    .progress = show_progress,
+				    .log = strategy < UM_PLAYS ? NULL : keep_why,
 				    .user = &progress,
 				    .save_plan = a.output,
 				    .planned = a.bound ? add_bound : NULL,
 				    .planned_user = &bound};
 
-	play_progress_begin(&progress, a.traces[0], "lookahead");
+	play_progress_begin(&progress.shown, a.traces[0], um_play_strategy_name(o.strategy));
 	int err = um_play(t, &o, &r);
 
-	play_progress_end(&progress);
-	if (err) {
+	play_progress_end(&progress.shown);
+	if (err == -ENODATA && *progress.why) {
+		tool_say("plan", "%s: %s", a.traces[0], progress.why);
+	} else if (err) {
 		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : umadv_strerror(err));
 	} else if (a.output[0] != '-' || a.output[1]) {
 		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", a.output,

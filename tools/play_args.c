@@ -26,6 +26,7 @@ static int read_strategies(struct play_args *a, const char *list)
 	if (!copy)
 		return TOOL_INTERNAL + 1;
 	a->n_strategies = 0;
+	a->chosen = 1;
 	while ((word = strsep(&rest, ","))) {
 		int s = um_play_strategy_parse(word);
 		unsigned k = 0;

@@ -18,6 +18,7 @@ struct play_args {
 	uint64_t budget; /* bytes; 0: not given */
 	enum um_play_strategy strategies[PLAY_STRATEGIES];
 	unsigned n_strategies;
+	int chosen; /* --strategy */
 	uint64_t iterations;
 	struct um_jitter jitter;
 	int jittered; /* --jitter given, be it 0 */

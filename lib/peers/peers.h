@@ -2,8 +2,8 @@
  *
  * peers.h - published schemes that are there to be compared with, in simulation only
  *
- * Strategies like those of plan/scheme.h, which whoever links this library adds to them. No part of the shipped library:
- * no program runs under them.
+ * Strategies like those of plan/scheme.h, which whoever links this room adds to them. It is no part of the shipped
+ * library: no program runs under them.
  */
 #ifndef UM_PEERS_PEERS_H
 #define UM_PEERS_PEERS_H

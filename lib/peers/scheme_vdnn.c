@@ -13,9 +13,10 @@
  * Weights, gradients and the optimizer's state never leave: where feature maps alone make no room there is no plan.
  *
  * Ours: a layer is an op, and its kind is read off the op's name, with other products of matrices in the place of
- * convolutions; forward and backward are the phases that the program said. The paper waits for an offload at the end of
- * its layer; here it goes on behind it, and who needs the room waits. Content that is dead already goes where there is no
- * room without that: a framework would have freed it. */
+ * convolutions; forward and backward are the phases that the program said; a tensor whose role it did not say is a
+ * feature map if it is born in the iteration. The paper waits for an offload at the end of its layer; here it goes on
+ * behind it, and who needs the room waits. Content that is dead goes where there is no room without that: a framework
+ * would have freed it. */
 #include "peers/peers.h"
 
 #include "plan/swaps.h"
@@ -40,9 +41,10 @@ static const struct um_sched_op *op_at(const struct vdnn *x, int32_t position)
 /* Left behind by a forward op, and used next by a backward one of the same iteration. */
 static int is_map(const struct vdnn *x, const struct um_swap *w)
 {
-	enum um_role role = x->s->sched->slots.at[w->slot].role;
+	const struct um_slot *slot = &x->s->sched->slots.at[w->slot];
+	int data = slot->role == UM_ROLE_ACT || slot->role == UM_ROLE_INPUT;
 
-	return w->live && (role == UM_ROLE_ACT || role == UM_ROLE_INPUT) && w->to < x->s->b->n_ops &&
+	return w->live && (data || (slot->role == UM_ROLE_OTHER && slot->birth >= 0)) && w->to < x->s->b->n_ops &&
 	       op_at(x, w->from - 1)->phase == 'f' && op_at(x, w->to)->phase == 'b';
 }
 

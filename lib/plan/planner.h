@@ -31,7 +31,8 @@ struct um_plan_request {
 	const char *strategy; /* "lookahead", or the name of a scheme */
 };
 
-/* The published schemes that are there (scheme.h): the i-th one's name, NULL past the last; a name's number, or -EINVAL. */
+/* The published schemes that are there (scheme.h): the i-th one's name, NULL past the last; a name's number, or
+ * -EINVAL. */
 const char *um_plan_scheme_name(unsigned i);
 int um_plan_scheme_parse(const char *name);
 
