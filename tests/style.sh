@@ -12,7 +12,7 @@ sources() { # TREE: what is written by hand here
 	(cd "$1" && {
 		find lib include tools tests examples bench inject doc m4 -type f \
 			\( -name '*.[ch]' -o -name '*.sh' -o -name '*.inc' -o -name '*.m4' -o -name '*.map' \
-			-o -name '*.cmake*' \) \
+			-o -name '*.cmake*' -o -path 'bench/*.py' -o -path bench/papers -o -path bench/strategies \) \
 			! -path 'tests/data/*' ! -name 'libtool.m4' ! -name 'lt*.m4' 2>/dev/null
 		for f in configure.ac Makefile.am bootstrap quickstart .ci/run; do
 			[ ! -e "$f" ] || echo "$f"
