@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
-static const char *const compared[] = {"vdnn", "vdnn-all", "vdnn-conv"}; /* lib/peers: no program runs under them */
+/* In lib/peers: no program runs under them. */
+static const char *const compared[] = {"capuchin", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
 

@@ -15,5 +15,8 @@ void um_peers_add(void);
 
 enum um_vdnn_mode { UM_VDNN_AS_NEEDED, UM_VDNN_ALL, UM_VDNN_CONV };
 int um_scheme_vdnn(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
+int um_scheme_capuchin(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
+int um_scheme_g10(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
+int um_scheme_swapadvisor(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
 
 #endif

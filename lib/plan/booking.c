@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/booking.h"
 
-/* One direction of the link. */
-struct track {
-	uint64_t *left; /* by op: ns not booked */
-	int32_t *skip; /* by op: how many ops to go on by where nothing is left */
-	int32_t n;
-};
-
 struct taken {
 	const struct um_swap *swap;
 	int64_t from, to; /* gone for ops [from, to) */
 };
 
-static int track_init(struct track *t, const struct um_scheme_case *s)
+int um_track_init(struct um_track *t, const struct um_scheme_case *s)
 {
 	t->n = s->b->n_ops;
 	t->left = malloc((size_t)t->n * sizeof *t->left);
@@ -27,15 +20,13 @@ static int track_init(struct track *t, const struct um_scheme_case *s)
 	return 0;
 }
 
-static void track_fini(struct track *t)
+void um_track_fini(struct um_track *t)
 {
 	free(t->left);
 	free(t->skip);
 }
 
-/* The op in which a copy ends that begins at position `from` and goes on by `step` (1 or -1), `to` if it does not end
- * before that. Books it if `book`. */
-static int64_t go(struct track *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
+int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
 {
 	int64_t at = from;
 
@@ -74,24 +65,24 @@ int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, 
                       struct um_scheme_answer *a, int32_t *most)
 {
 	struct um_load *load = &a->choice.load;
-	struct track out = {0}, in = {0};
+	struct um_track out = {0}, in = {0};
 	UM_VEC(struct taken) taken = {0};
-	int err = track_init(&out, s);
+	int err = um_track_init(&out, s);
 
 	if (!err)
-		err = track_init(&in, s);
+		err = um_track_init(&in, s);
 	for (uint32_t i = 0; !err && i < w->n; i++) {
 		const struct um_swap *x = &w->at[order[i]];
 		int64_t from, to;
 
 		if (um_load_max(load, x->from, x->to) <= limit)
 			continue;
-		from = go(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
-		to = go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
+		from = um_track_go(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
+		to = um_track_go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
 		if (from >= to || um_load_max(load, from, to) <= limit)
 			continue;
-		go(&out, x->from, x->to, 1, x->out_ns, 1);
-		go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
+		um_track_go(&out, x->from, x->to, 1, x->out_ns, 1);
+		um_track_go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
 		wish(w, x, to, a);
 		um_load_add(load, from, to, -(int32_t)x->n);
 		err = um_vec_push(&taken, ((struct taken){x, from, to}));
@@ -104,7 +95,7 @@ int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, 
 		um_load_add(load, taken.at[i].to, taken.at[i].swap->to, -(int32_t)taken.at[i].swap->n);
 	}
 	um_vec_fini(&taken);
-	track_fini(&out);
-	track_fini(&in);
+	um_track_fini(&out);
+	um_track_fini(&in);
 	return err;
 }

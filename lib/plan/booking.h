@@ -10,6 +10,20 @@
 
 #include "plan/swaps.h"
 
+/* One direction of the link. */
+struct um_track {
+	uint64_t *left; /* by op: ns not booked */
+	int32_t *skip; /* by op: how many ops to go on by where nothing is left */
+	int32_t n;
+};
+
+int um_track_init(struct um_track *t, const struct um_scheme_case *s); /* 0 or -ENOMEM */
+void um_track_fini(struct um_track *t);
+
+/* The op in which a copy ends that begins at position `from` and goes on by `step` (1 or -1), `to` if it does not end
+ * before that. Books it if `book`. */
+int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint64_t ns, int book);
+
 /* Takes swaps where the load is above `limit`, in order, each copied out as early and back as late as the link is
  * free, from op to op in the time that ops take by themselves; passes over what does not fit. A swap frees its room
  * only between its copies. Sets not_before. `*most`: the highest load then. 0 or -ENOMEM. */
