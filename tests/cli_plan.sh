@@ -20,7 +20,7 @@ like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "and the device"
 like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
 	"to standard output"
 
-for s in vdnn autoswap; do
+for s in vdnn capuchin g10 swapadvisor; do
 	ok "resnet50: a plan by $s" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "$s" \
 		-o "$tmp/$s.umplan"
 	ok "$s: is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/$s.umplan"

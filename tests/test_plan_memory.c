@@ -62,6 +62,9 @@ int main(void)
 	try_plan(20, "superneurons");
 	try_plan(20, "appobmem");
 	try_plan(20, "vdnn-all");
+	try_plan(20, "capuchin");
+	try_plan(20, "g10");
+	try_plan(20, "swapadvisor");
 	if (!getenv("UM_FAIL_AT"))
 		ok(evictions > 0, "plans that have something to do");
 	ok(!wrong, "memory runs out and is found again");

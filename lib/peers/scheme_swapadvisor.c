@@ -8,9 +8,9 @@
  *                (Belady), but none whose last use is so recent that its copy out could not have ended; only if there
  *                is no other
  *   double pass  the first pass begins with no weights resident, which is what lives from one iteration into the next;
- *                what of them is resident when it ends is there when the second one begins. Where that one finds no room
- *                that the first had found, such weights go that wait for their first use, and are not there when an
- *                iteration begins: the plan that it ends with suits every iteration
+ *                what of them is resident when it ends is there when the second one begins. A victim of the second pass
+ *                that waits for its first use is taken out of that set: it is not there when an iteration begins, and
+ *                the plan suits every iteration
  *   swap-in      as early as a victim's departure makes room for it: that is what the common part does
  *
  * Ours: the threshold of recency is the time of the victim's own copy out. */
