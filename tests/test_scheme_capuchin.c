@@ -24,7 +24,7 @@ static void free_time(void)
 	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "nothing moves");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "capuchin", 2 * B), 0, "room for two of three");
-	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the one with most free time leaves");
+	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "most free time leaves");
 	is_int(scheme_returns_after(&p, 0), 3, "it is asked for one op ahead");
 	is_u64(p.f.stall_ns, 0, "and nobody waits");
 	scheme_plan_fini(&p);

@@ -21,8 +21,8 @@ static void in_turn(struct um_schedule *s, int n, uint64_t ns)
 }
 
 /* Four weights in turn, room for three. The first pass begins with none of them; op 3 finds no room. The furthest next
- * use is that of 2, but that was used just now: 1 goes. The second begins with 0, 2 and 3; for op 1, 0 was used just now
- * and 3 is further than 2, so 3 is not there when an iteration begins; for op 3, 1 goes again. */
+ * use is that of 2, but that was used just now: 1 goes. The second begins with 0, 2 and 3; for op 1, 0 was used just
+ * now and 3 is further than 2, so 3 is not there when an iteration begins; for op 3, 1 goes again. */
 static void double_pass(void)
 {
 	struct um_schedule s = {0};

@@ -4,14 +4,14 @@
  * ASPLOS 2020), the part that swaps.
  *
  *   SwapTime    bytes / bandwidth
- *   FT          back access - SwapTime - (evicted access + SwapTime): the free time of a pair of accesses. Pairs around
- *               the peak are taken by descending FT, so those whose copies cost nothing go first
- *   in-trigger  the last access of any tensor before the back access less SwapTime: there the copy back is asked for
+ *   FT          back access - SwapTime - (evicted access + SwapTime): the free time of a pair of accesses. Pairs
+ *               around the peak are taken by descending FT, so those whose copies cost nothing go first
+ *   in-trigger  the last access of any tensor before the back access less SwapTime: the copy back is asked for there
  *   feedback    who is still on its way at the back access is asked for earlier by 5 % of its SwapTime, from then on
  *
  * The paper measures one iteration and then corrects triggers from one to the next. Here iterations are carried out on
- * paper, as far as the link delays them, until ROUNDS of them are over or PATIENCE in a row were no faster; the triggers
- * of the fastest one count. Where no pair is free the paper weighs swapping against computing again; without that, the
+ * paper, as far as the link delays them, until ROUNDS are over or PATIENCE in a row were no faster; the triggers of the
+ * fastest one count. Where no pair is free the paper weighs swapping against computing again; without that, the
  * pair that costs least is swapped. That a trigger must not lie inside the peak is seen to by the common part: nothing
  * comes back before there is room.
  *

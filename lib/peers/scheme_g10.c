@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * G10 (Zhang, Zhou, Wang, Zhou, Huang: G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with Smart
- * Tensor Migrations, MICRO 2023), with the host as the only destination.
+ * G10 (Zhang, Zhou, Wang, Zhou, Huang: G10: Enabling An Efficient Unified GPU Memory and Storage Architecture with
+ * Smart Tensor Migrations, MICRO 2023), with the host as the only destination.
  *
  *   periods    of inactivity, of every tensor, around the end of the iteration as well
  *   benefit    size x the time that the load is above the capacity between the end of the copy out and the begin of the
@@ -10,8 +10,8 @@
  *   cost       the time of both copies
  *   choice     the period with the largest benefit / cost, is booked and taken off the load; then all are looked at
  *              again, until the load is nowhere above the capacity. Of equal ones, the one with the larger size x time
- *   prefetch   latest safe time first; then, in that order, each as early as memory allows: that is what the common part
- *              does
+ *   prefetch   latest safe time first; then, in that order, each as early as memory allows: that is what the common
+ *              part does
  *
  * The published code sorts by the benefit alone and stops at 99 % of the capacity; this is the paper's. What remains
  * above the capacity when no period is left that could hide its copies is the fault handler's there. A plan here must

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SwapAdvisor (Huang, Jin, Li: SwapAdvisor: Pushing Deep Learning Beyond the GPU Memory Limit via Smart Swapping, ASPLOS
- * 2020): its swap planner. The genetic search over the order of ops and the classes of its pool is not here: the order is
- * the program's, and blocks of one size are all the pool there is.
+ * SwapAdvisor (Huang, Jin, Li: SwapAdvisor: Pushing Deep Learning Beyond the GPU Memory Limit via Smart Swapping,
+ * ASPLOS 2020): its swap planner. The genetic search over the order of ops and the classes of its pool is not here: the
+ * order is the program's, and blocks of one size are all the pool there is.
  *
  *   victims      where an op finds no room, of what it does not use itself the tensor whose next use is furthest goes
  *                (Belady), but none whose last use is so recent that its copy out could not have ended; only if there
