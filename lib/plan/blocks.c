@@ -377,11 +377,15 @@ static void span_touch(struct build *w, uint32_t t)
 	                        ? b->touch[b->to[t]].visit
 	                        : visit_before(b, around ? lo : x->visit, hi, x->until - (around ? b->n_ops : 0));
 
-	if (around)
-		span(w, x->visit, UINT32_MAX, bytes);
-	/* `last` may be lo - 1: freed in the next iteration before anything there touches the block. */
-	if (last + 1 > lo)
+	/* `last` may be lo - 1: freed in the next iteration before anything there touches the block, so behind its last
+	 * visit, and not through to the next. */
+	if (last + 1 == lo) {
+		span(w, x->visit, hi - 1, bytes);
+	} else {
+		if (around)
+			span(w, x->visit, UINT32_MAX, bytes);
 		span(w, around ? lo : x->visit, last, bytes);
+	}
 	if (b->to[t] == UINT32_MAX) {
 		int32_t until = x->until;
 
