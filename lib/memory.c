@@ -6,8 +6,15 @@
 
 #include <errno.h>
 
+/* What was made before the first op, or says so, has most likely come to stay. Between things that come and go it would
+ * leave ends of blocks that nothing else can use. */
+static int stays(const struct umadv *adv, enum um_role role)
+{
+	return role == UM_ROLE_PARAM || role == UM_ROLE_OPTIM || !adv->stats.ops;
+}
+
 /* Where the plan says, if it says and that is free; else where there is room. */
-static int find_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
+static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
 {
 	int planned = adv->executor && adv->cursor.on && (adv->adopt || um_executor_active(adv->executor));
 
@@ -20,12 +27,12 @@ static int find_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
 		}
 	}
 	adv->misplaced += (uint64_t)planned;
-	return um_pool_take(&adv->pool, bytes, planned, addr);
+	return um_pool_take(&adv->pool, bytes, planned || stays(adv, role), addr);
 }
 
-static int take_place(struct umadv *adv, uint64_t bytes, uint64_t *addr)
+static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
 {
-	int err = find_place(adv, bytes, addr);
+	int err = find_place(adv, bytes, role, addr);
 
 	if (!err && adv->executor)
 		um_executor_claim(adv->executor, *addr, bytes);
@@ -71,7 +78,7 @@ int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum u
 			return -ENOMEM;
 		addr = (uint64_t)(uintptr_t)p;
 	} else {
-		err = take_place(adv, bytes, &addr);
+		err = take_place(adv, bytes, role, &addr);
 		if (err)
 			return err;
 	}

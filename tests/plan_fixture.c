@@ -99,11 +99,13 @@ uint64_t fx_peak(const struct um_schedule *s)
 /* --- from a file -------------------------------------------------------------------------------------------------- */
 
 #define HEAP_AT (1ull << 44)
+#define KEPT_AT (1ull << 43)
 
 struct player {
 	struct um_sink sink;
 	struct world world;
-	struct um_heap heap;
+	struct um_heap heap, kept;
+	int begun; /* an iteration has */
 	struct um_tensor **cast; /* by trace id */
 	size_t n;
 	UM_VEC(struct um_use) uses;
@@ -118,7 +120,9 @@ static void play_alloc(struct player *p, const struct um_event *e)
 		must(!p->cast);
 		p->n = 2 * (id + 1);
 	}
-	must(um_heap_take(&p->heap, e->alloc.bytes, &addr));
+	int kept = !p->begun || e->alloc.role == UM_ROLE_PARAM || e->alloc.role == UM_ROLE_OPTIM;
+
+	must(um_heap_take(kept ? &p->kept : &p->heap, e->alloc.bytes, &addr));
 	p->cast[id] = world_add(&p->world, addr, e->alloc.bytes, e->alloc.name, 0);
 }
 
@@ -134,7 +138,7 @@ static int play_event(struct um_sink *sink, const struct um_event *e)
 		break;
 	case UM_EV_FREE:
 		t = p->cast[e->free.id.v];
-		um_heap_give(&p->heap, t->addr, t->bytes);
+		um_heap_give(t->addr < HEAP_AT ? &p->kept : &p->heap, t->addr, t->bytes);
 		world_free(&p->world, t);
 		break;
 	case UM_EV_OP:
@@ -153,12 +157,27 @@ static int play_event(struct um_sink *sink, const struct um_event *e)
 		world_feed(&p->world, &mine);
 		break;
 	case UM_EV_ITER:
+		p->begun = 1;
 		world_iter(&p->world);
 		break;
 	default:
 		break;
 	}
 	return 0;
+}
+
+/* As the front desk does it: what is born in every iteration is placed anew. */
+static void settle(struct um_schedule *s, const struct um_schedule *from)
+{
+	must(um_schedule_copy(s, from));
+	for (size_t i = 0; i < s->slots.n; i++) {
+		struct um_slot *t = &s->slots.at[i];
+
+		if (t->birth < 0 || t->death > t->birth)
+			continue;
+		t->flags &= ~(unsigned)UM_SLOT_FIXED;
+		t->place = UINT64_MAX;
+	}
 }
 
 int fx_trace(struct um_schedule *s, const char *path)
@@ -171,16 +190,19 @@ int fx_trace(struct um_schedule *s, const char *path)
 	world_init(&p.world);
 	um_heap_init(&p.heap);
 	must(um_heap_add_region(&p.heap, HEAP_AT, 1ull << 42));
+	um_heap_init(&p.kept);
+	must(um_heap_add_region(&p.kept, KEPT_AT, 1ull << 42));
 	err = um_umtrace_read(path, &p.sink, NULL, &diag);
 	if (!err)
 		world_iter(&p.world);
 	if (!err && !p.world.rc)
-		must(um_schedule_copy(s, &p.world.sched));
+		settle(s, &p.world.sched);
 	else
 		tap_diag_("%s: %s", path, diag.text);
 	err = err || p.world.rc ? -1 : 0;
 	world_fini(&p.world);
 	um_heap_fini(&p.heap);
+	um_heap_fini(&p.kept);
 	free(p.cast);
 	um_vec_fini(&p.uses);
 	return err;
