@@ -66,7 +66,7 @@ def table(rows):
           '| MiB in | MiB out |'
     yield '| --- ' * 12 + '|'
     for row in rows:
-        if row['status'] == 'does not fit':
+        if row['status'] in ('does not fit', 'not run'):
             continue
         head = f'| {row["trace"]} | {row["profile"]} | {row["ratio"]} | {row["strategy"]} '
         if row['status'] != 'ok':

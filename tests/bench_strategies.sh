@@ -74,6 +74,12 @@ ok "where a play is missing" bench "${few[@]}"
 is "$(calls)" 2 "that one is played"
 ok "and all is as before" cmp <(sort "$out/strategies.csv") <(sort "$tmp/first/strategies.csv")
 
+ok "what is to be played again" bench "${few[@]}" --again bound,lookahead
+is "$(calls)" 3 "is, and no more"
+ok "with no time for it" bench "${few[@]}" --again all --total-time 1e-9
+is "$(calls)" 1 "nothing is"
+like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on v100 1.5x$' "and is said not to have run"
+
 # Devices written out with an ideal link are those of the tool.
 ideal=$tmp/ideal
 ok "an ideal link" bench "$work" --link-ideal --profiles k40,1080ti,v100,rtx4090,a100,h100,h200,gh200 --ratios 2 \
@@ -120,6 +126,7 @@ one_line "no such trace" "$tmp/none.umtrace"
 one_line "what is no trace" "$data/README.md" --ratios 2
 one_line "a ratio of nothing" "$work" --ratios 0
 one_line "two of one name" "$work" "$work"
+one_line "an unknown strategy again" "$work" --again belady
 ok "help" bench --help
 ok "and that of the other" python3 "$top_srcdir/bench/papers" --help
 tap_done
