@@ -78,7 +78,8 @@ ok "what is to be played again" bench "${few[@]}" --again bound,lookahead
 is "$(calls)" 3 "is, and no more"
 ok "with no time for it" bench "${few[@]}" --again all --total-time 1e-9
 is "$(calls)" 1 "nothing is"
-like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on v100 1.5x$' "and is said not to have run"
+like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on v100 1.5x$' \
+	"and is said not to have run"
 
 # Devices written out with an ideal link are those of the tool.
 ideal=$tmp/ideal
