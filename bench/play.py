@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,10 +59,11 @@ class Tool:
         try:
             out, err = child.communicate(timeout=self.limit)
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.communicate()
             raise TimeLimit from None
         finally:
+            if child.poll() is None:
+                child.kill()
+                child.communicate()
             with self.lock:
                 self.running.discard(child)
         return child.returncode, out, err
@@ -186,8 +188,13 @@ def bound(tool, trace, args):
             'note': f"the planner's own: the linear program takes over {tool.limit:g} s" if own else ''}
 
 
+def interrupt(_signal, _frame):
+    raise KeyboardInterrupt
+
+
 def guarded(name, main):
-    """Exit status of main(); what the user did wrong is one line."""
+    """Exit status of main(); what the user did wrong is one line. To be told to end is to be interrupted."""
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         main()
     except (Refused, OSError) as e:
