@@ -56,9 +56,9 @@ def by_case(rows):
     return out
 
 
-def best_peer(case):
-    peers = [row for name, row in case.items() if name not in NOT_PEERS]
-    return min(peers, key=lambda row: row['steady_ns']) if peers else None
+def best_peer(case, figure='steady_ns'):
+    peers = [row for name, row in case.items() if name not in NOT_PEERS and row[figure]]
+    return min(peers, key=lambda row: row[figure]) if peers else None
 
 
 def table(rows):
@@ -132,24 +132,37 @@ def behind(cases):
         yield from found
 
 
+def faulting(cases):
+    """Where lookahead faults; a regular iteration should not."""
+    some = [f'{say(key)} ({case[OURS]["faults"]})' for key, case in cases.items()
+            if OURS in case and case[OURS]['faults']]
+    if some:
+        yield ''
+        yield f'{OURS} faults in a steady iteration: ' + '; '.join(some) + '.'
+
+
 def against_best(cases, chosen):
     """Lookahead against the best of the others there, and the most that anyone could have over them."""
-    gains, most, n_bound = [], [], 0
+    gains, most, planned = [], [], []
     for key, case in cases.items():
-        peer = best_peer(case)
+        peer, plan = best_peer(case), best_peer(case, 'planned_ns')
         if key[2] not in chosen or OURS not in case or not peer:
             continue
         gains.append(peer['steady_ns'] / case[OURS]['steady_ns'])
         if peer['bound_ns']:
-            n_bound += 1
             most.append(peer['steady_ns'] / peer['bound_ns'])
+        if plan and case[OURS]['planned_ns']:
+            planned.append(plan['planned_ns'] / case[OURS]['planned_ns'])
     if not gains:
         return
     yield (f'At {" and ".join(r + "x" for r in chosen)} the best of the others takes {geomean(gains):.3f} times as '
            f'long as {OURS} (geometric mean of {len(gains)} cases, from {min(gains):.3f} to {max(gains):.3f}).')
     if most:
         yield (f'A plan at the bound, which the driver\'s own costs are no part of, would have {geomean(most):.3f} '
-               f'({n_bound} cases with a bound).')
+               f'({len(most)} cases with a bound).')
+    if planned:
+        yield (f'By plans alone the best of the others takes {geomean(planned):.3f} times as long as {OURS} '
+               f'({len(planned)} cases, from {min(planned):.3f} to {max(planned):.3f}).')
 
 
 def against_peers(names, cases):
@@ -212,7 +225,7 @@ def document(rows, names, command, args):
     out += list(table(rows)) + ['', '## Summary', '', 'Geometric means over the cases that were played:', '']
     out += list(overview(rows, names, cases)) + list(notes_on_bounds(cases))
     if OURS in names and len(names) > 1:
-        out += [''] + list(behind(cases))
+        out += [''] + list(behind(cases)) + list(faulting(cases))
         # What it must be best at is oversubscription by a half and by two; with other ratios, all of them.
         chosen = [r for r in args.ratios if r in ('1.5', '2')] or args.ratios
         best = list(against_best(cases, chosen))
