@@ -82,6 +82,7 @@ struct play {
 	uint64_t in_core_ns; /* of this iteration */
 	UM_VEC(uint64_t) times; /* what this iteration's ops take */
 	size_t op; /* the one to come */
+	uint64_t begun_ns; /* the app's clock when it began */
 	UM_VEC(struct host_side) ended; /* by iteration */
 	struct host_side before;
 };
@@ -128,9 +129,9 @@ static int stream_of(struct play *p, int32_t number, um_stream *out)
 }
 
 /* The kernel that was just announced; before the first iteration it takes as long as was said. */
-static int run(struct play *p, um_stream stream)
+static int run(struct play *p, um_stream stream, const char *name)
 {
-	struct um_sim_kernel k = {.announced = 1};
+	struct um_sim_kernel k = {.name = name, .announced = 1};
 
 	if (p->op < p->times.n) {
 		k.timed = 1;
@@ -173,7 +174,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	if (!err)
 		err = umadv_op_ex(p->adv, stream, op->name, &info);
 	if (!err)
-		err = run(p, stream);
+		err = run(p, stream, op->name);
 	p->in_core_ns += um_profile_op_ns(p->o->profile, &op->cost);
 	return err;
 }
@@ -195,6 +196,23 @@ static int take_times(struct play *p, size_t i)
 	return 0;
 }
 
+static int watch_iteration(const struct play *p)
+{
+	struct um_activity a = {.kind = UM_ACT_RANGE,
+				.begin = (int64_t)p->begun_ns,
+				.end = (int64_t)um_sim_now(p->gpu),
+				.process = 1,
+				.thread = 1,
+				.device = -1,
+				.stream = -1,
+				.domain = UM_PLAY_DOMAIN};
+	char name[64];
+
+	snprintf(name, sizeof name, UM_PLAY_RANGE, (unsigned long long)p->iteration);
+	a.name = name;
+	return p->o->watch ? um_activity_feed(p->o->watch, &a) : 0;
+}
+
 /* An iteration ends here (if one was being played). */
 static int end_iteration(struct play *p)
 {
@@ -210,7 +228,7 @@ static int end_iteration(struct play *p)
 						       now.hints - p->before.hints})))
 		return -ENOMEM;
 	p->before = now;
-	return 0;
+	return watch_iteration(p);
 }
 
 static int play_iter(struct play *p, const char *name)
@@ -221,6 +239,7 @@ static int play_iter(struct play *p, const char *name)
 		return err;
 	p->iteration = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
 	p->in_core_ns = 0;
+	p->begun_ns = um_sim_now(p->gpu);
 	if (um_sim_mark(p->gpu, NULL))
 		return -ENOMEM;
 	if (p->o->progress)
@@ -385,7 +404,11 @@ static int start(struct play *p)
 {
 	const struct um_play_options *o = p->o;
 	int infinite = o->strategy == UM_PLAY_INFINITE;
-	struct um_sim_options so = {.profile = o->profile, .capacity = o->budget, .in_core = infinite};
+	struct um_sim_options so = {.profile = o->profile,
+				    .capacity = o->budget,
+				    .in_core = infinite,
+				    .ledger = o->opened != NULL,
+				    .watch = o->watch};
 	struct umadv_options ao = {.struct_size = sizeof ao,
 				   .device = UMADV_DEVICE_SIM,
 				   .budget = o->budget,
@@ -395,6 +418,8 @@ static int start(struct play *p)
 				   .log_level = UMADV_LOG_WARN};
 	int err = um_sim_open(&p->gpu, &so);
 
+	if (!err && o->opened)
+		o->opened(o->opened_user, p->gpu);
 	if (!err)
 		err = um_advisor_open(&p->adv, &ao, p->gpu, o->profile);
 	return err;

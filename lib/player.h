@@ -14,9 +14,15 @@
 
 #include "io/umtrace.h"
 #include "jitter.h"
+#include "model/activity.h"
 #include "model/plan.h"
 #include "model/profile.h"
 #include "model/tally.h"
+
+#define UM_PLAY_DOMAIN "umadvise"
+#define UM_PLAY_RANGE "iteration %llu"
+
+struct um_gpu;
 
 /* From UM_PLAYS on: published schemes by number (plan/planner.h). */
 enum um_play_strategy { UM_PLAY_INFINITE, UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD, UM_PLAYS };
@@ -39,6 +45,12 @@ struct um_play_options {
 	/* Called with the last plan before that; may be NULL. 0 or -errno. */
 	int (*planned)(void *user, struct um_plan *plan);
 	void *planned_user;
+	/* Told what a profiler would record, and each iteration as a range UM_PLAY_RANGE of the domain UM_PLAY_DOMAIN;
+	 * not in order of time. NULL: nobody. */
+	struct um_activity_sink *watch;
+	/* Called with the simulated device, which then keeps a ledger, before anything is played; may be NULL. */
+	void (*opened)(void *user, struct um_gpu *gpu);
+	void *opened_user;
 };
 
 struct um_play_iteration {

@@ -32,4 +32,8 @@ tool=$top_builddir/tools/.libs/umadvise
 ok "the tool has schemes to compare with" test -n "$(peers "$tool")"
 is "$(peers "$so")" "" "the library has none of them"
 ok "but those of its own" grep -q um_scheme_autoswap <($NM "$so")
+
+# SQLite is the tool's matter.
+ok "the tool has SQLite" grep -q sqlite3_open <($NM -D "$tool")
+is "$($NM -D "$so" | grep sqlite3)" "" "the library has not"
 tap_done

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/nsys.h"
 #include "io/plan_file.h"
 #include "plan_play.h"
 
@@ -41,6 +42,8 @@ static const char usage[] =
 	"  --seed N              other kernels are off (default 0)\n"
 	"  --bound               prove a lower bound too (of plans without computing again), and show time / bound\n"
 	"  --per-iteration       every iteration's figures too\n"
+	"  --export FILE         write the run there as Nsight Systems would export it (SQLite), for umadvise report;\n"
+	"                        with one trace and one strategy\n"
 	"  --format F            table (default), json or csv\n"
 	"  -o, --output FILE     write there instead of standard output\n"
 	"  -h, --help            this text\n\n"
@@ -293,6 +296,33 @@ struct simulation {
 	int said;
 };
 
+/* Plays, and writes what it showed where that was asked for. 0 or -errno; `why` of the run says more. */
+static int play(struct simulation *s, const struct um_plan *plan, struct um_play_options *o)
+{
+	struct um_play_result *r = &s->run.r;
+	struct um_nsys_writer *w;
+	struct um_diag diag;
+	int err, closed;
+
+	if (plan)
+		return um_plan_play(s->trace, plan, o, r);
+	if (!s->args->export)
+		return um_play(s->trace, o, r);
+	memset(r, 0, sizeof *r);
+	err = um_nsys_create(&w, s->args->export, o->profile, &diag);
+	if (!err) {
+		o->watch = um_nsys_sink(w);
+		err = um_play(s->trace, o, r);
+		closed = um_nsys_close(w, !err, &diag);
+		if (err)
+			return err;
+		err = closed;
+	}
+	if (err)
+		um_diag_line(&diag, r->why, sizeof r->why);
+	return err;
+}
+
 /* One row: a strategy, or the plan. */
 static int simulate_one(struct simulation *s, enum um_play_strategy strategy, const struct um_plan *plan)
 {
@@ -311,7 +341,7 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 
 	run->strategy = plan ? "plan" : um_play_strategy_name(strategy);
 	play_progress_begin(&progress, run->trace, run->strategy);
-	err = plan ? um_plan_play(s->trace, plan, &o, &run->r) : um_play(s->trace, &o, &run->r);
+	err = play(s, plan, &o);
 	play_progress_end(&progress);
 	if (err) {
 		if (strcmp(run->r.why, s->why) != 0 || !s->said)

@@ -166,6 +166,9 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return read_jitter(a, optarg);
 	case 'S':
 		return read_seed(a, optarg);
+	case 'x':
+		a->export = optarg;
+		return simulate_only(a, "--export", "writes what it showed");
 	case 'v':
 		a->svg = optarg;
 		if (strcmp(a->verb, "plan") == 0)
@@ -197,6 +200,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"output", required_argument, NULL, 'o'},
 						{"svg", required_argument, NULL, 'v'},
 						{"plan", required_argument, NULL, 'P'},
+						{"export", required_argument, NULL, 'x'},
 						{"help", no_argument, NULL, 'h'},
 						{NULL, 0, NULL, 0}};
 	int c, code = 0;
@@ -220,6 +224,10 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 	}
 	if (a->budget && a->oversubscribe > 0) {
 		tool_say(a->verb, "--budget and --oversubscribe both given: expected one of them");
+		return TOOL_USAGE + 1;
+	}
+	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->plan)) {
+		tool_say(a->verb, "--export: expected one trace and one --strategy, and no --plan");
 		return TOOL_USAGE + 1;
 	}
 	return 0;

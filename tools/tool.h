@@ -13,6 +13,7 @@ enum tool_exit { TOOL_DONE, TOOL_FAILED, TOOL_USAGE, TOOL_REFUSED, TOOL_INTERNAL
 /* A file a verb: argv[0] is the verb. */
 int cmd_calibrate(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_dryrun(int argc, char **argv);

@@ -176,6 +176,7 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 	w = um_sim_walk_new(&told);
 	if (!w)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
+	um_sim_walk_called(w, um_sim_watch_call(sim, "cudaLaunchKernel_v7000", *um_sim_clock(sim)));
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_KERNEL, .kernel = w});
 	if (err)
 		um_sim_walk_free(w);

@@ -192,14 +192,15 @@ static int check(struct um_sim *sim, const struct um_sim_hint *h)
 }
 
 /* Now, on the caller's time, or later: which of them depends on the stream only, as the real runtime decides. */
-static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint *h)
+static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint *h, const char *call)
 {
 	struct um_sim_stream *s;
-	uint64_t *clock, cpu, end;
+	uint64_t *clock, begin, cpu, end;
 	int err, busy;
 
 	um_sim_enter(sim);
 	clock = um_sim_clock(sim);
+	begin = *clock;
 	s = um_sim_stream_of(sim, stream);
 	err = s ? check(sim, h) : UM_CUDA_INVALID_VALUE;
 	if (!err) {
@@ -216,6 +217,7 @@ static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint 
 	}
 	for (size_t i = 0; i < h->n && !err && h->kind & UM_SIM_PREFETCH; i++)
 		um_sim_sent(sim, &h->range[i]);
+	um_sim_watch_call(sim, call, begin);
 	(*(err ? &sim->tally.refused : &sim->tally.hints))++;
 	return um_sim_leave(sim, err);
 }
@@ -247,13 +249,16 @@ int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 
 	if (err)
 		return refuse(sim, err);
-	return issue(sim, stream, &(struct um_sim_hint){UM_SIM_PREFETCH, 1, &r});
+	return issue(sim, stream, &(struct um_sim_hint){UM_SIM_PREFETCH, 1, &r}, "cudaMemPrefetchAsync_v8000");
 }
 
 /* What the three batch calls have in common. Their stream must not be the default one. */
 static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, size_t *sizes, size_t count,
                  struct um_location *locs, size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
+	static const char *const calls[] = {[UM_SIM_PREFETCH] = "cudaMemPrefetchBatchAsync_v13000",
+	                                    [UM_SIM_DISCARD] = "cudaMemDiscardBatchAsync_v13000",
+	                                    [UM_SIM_RENEW] = "cudaMemDiscardAndPrefetchBatchAsync_v13000"};
 	struct um_sim_range *range;
 	size_t at = 0;
 	int err = UM_CUDA_OK;
@@ -278,7 +283,7 @@ static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, si
 	}
 	if (!err && n_locs && at + 1 < n_locs)
 		err = UM_CUDA_INVALID_VALUE; /* beyond count */
-	err = err ? refuse(sim, err) : issue(sim, stream, &(struct um_sim_hint){kind, count, range});
+	err = err ? refuse(sim, err) : issue(sim, stream, &(struct um_sim_hint){kind, count, range}, calls[kind]);
 	free(range);
 	return err;
 }

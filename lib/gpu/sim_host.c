@@ -37,6 +37,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		faults = page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
 		sim->tally.cpu_faults += faults;
 		um_sim_ledger_cpu_fault(sim, b->mem, faults);
+		um_sim_watch_cpu_faults(sim, b, page, faults, *t - sim->profile.c_cpuf);
 		region = grow(b, page);
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));

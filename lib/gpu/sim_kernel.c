@@ -33,7 +33,7 @@ struct leg {
 struct member {
 	struct um_sim_block *block;
 	uint32_t want, write; /* pages still to be had; of them, to be written */
-	uint32_t faulted; /* in this batch */
+	uint32_t faulted, written; /* in this batch; of them, by a write */
 	unsigned entries; /* of it */
 };
 
@@ -43,6 +43,8 @@ struct um_sim_walk {
 	void (*fn)(void *arg);
 	void *arg;
 	struct um_sim_xfer *xfer; /* a copy or a fill, no kernel; owned */
+	uint64_t correlation; /* of the call that enqueued it; 0: nobody watches */
+	uint64_t begun; /* ns */
 	const struct pattern *pattern;
 	uint64_t remote; /* bytes read over the link so far */
 	unsigned n_group;
@@ -91,6 +93,11 @@ void um_sim_walk_free(struct um_sim_walk *w)
 void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x)
 {
 	w->xfer = x;
+}
+
+void um_sim_walk_called(struct um_sim_walk *w, uint64_t correlation)
+{
+	w->correlation = correlation;
 }
 
 void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m)
@@ -236,7 +243,7 @@ static void gather(struct um_sim_walk *w, uint64_t t)
 		}
 		um_sim_arrive(b, t);
 		if (um_sim_need(b, want, write, t) || want & b->late)
-			w->group[w->n_group++] = (struct member){b, want, write, 0, 0};
+			w->group[w->n_group++] = (struct member){.block = b, .want = want, .write = write};
 	}
 }
 
@@ -257,6 +264,16 @@ static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned en
 	}
 }
 
+/* As long as the driver is at it; waiting for data on their way is no fault. */
+static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
+{
+	for (unsigned i = 0; i < w->n_group; i++) {
+		const struct member *m = &w->group[i];
+
+		um_sim_watch_faults(sim, m->block, m->faulted, m->written, m->entries, begin, end);
+	}
+}
+
 /* Serves one batch of faults for the group; returns when it is over, 0 if there is nothing left to serve. */
 static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 {
@@ -272,6 +289,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 
 		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n);
 		nap = um_sim_later(nap, um_sim_later(late, until));
+		m->written = m->faulted & m->write;
 		m->entries = n;
 		entries += n;
 		if (need || late) /* a finished member drops out */
@@ -294,6 +312,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		if (um_sim_visit(sim, m->block, m->faulted, m->write & m->faulted, &cpu)) {
 			um_sim_log(sim, cpu, "fatal-fault m%u", m->block->mem->serial);
 			sim->error = UM_CUDA_LAUNCH_FAILURE;
+			watch(sim, w, start, cpu);
 			w->n_group = 0;
 			return cpu;
 		}
@@ -305,6 +324,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	}
 	sim->readers_until = um_sim_later(sim->readers_until, cpu);
 	end = um_sim_later(end, cpu);
+	watch(sim, w, start, end);
 	sim->fault_free = um_sim_later(sim->fault_free, end);
 	end = um_sim_later(end, nap);
 	account(sim, w, entries, end - t);
@@ -312,22 +332,27 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 }
 
 /* All that is needed has had its turn: computing, or waiting for remote data, whichever takes longer. */
-static uint64_t compute(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
+static uint64_t compute(struct um_sim *sim, const struct um_sim_stream *s, struct um_sim_walk *w, uint64_t t)
 {
-	uint64_t far = 0;
+	uint64_t far = 0, end;
 
 	if (w->remote) {
 		far = (uint64_t)((double)w->remote * 1e9 / (sim->profile.b_remote * sim->profile.h2d) + 0.5);
 		sim->tally.remote_bytes += w->remote;
 	}
-	if (w->xfer)
-		return um_sim_xfer_run(sim, w->xfer, t, far);
+	if (w->xfer) {
+		end = um_sim_xfer_run(sim, w->xfer, t, far);
+		um_sim_xfer_watch(sim, s, w->xfer, w->correlation, t, end);
+		return end;
+	}
 	um_sim_log(sim, t, "kernel %s %llu", w->name ? w->name : "-", (unsigned long long)w->ns);
 	if (w->fn) {
 		w->fn(w->arg);
 		sim->follow_ran = 1;
 	}
-	return t + um_sim_later(w->ns, far);
+	end = t + um_sim_later(w->ns, far);
+	um_sim_watch_kernel(sim, s, w->name ? w->name : "(unnamed)", w->correlation, w->begun, end);
+	return end;
 }
 
 static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done)
@@ -338,6 +363,7 @@ static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_
 	*done = 0;
 	if (!c->running) {
 		c->running = 1;
+		w->begun = t;
 		sim->tally.stall_ns += s->gate_ns;
 		s->gate_ns = 0;
 		if (!sim->opt.in_core && !sim->error)
@@ -349,7 +375,7 @@ static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_
 			gather(w, t);
 		if (!w->n_group || sim->error) {
 			*done = 1;
-			return compute(sim, w, t);
+			return compute(sim, s, w, t);
 		}
 		end = batch(sim, w, t);
 	} while (!end);

@@ -179,6 +179,8 @@ int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "alloc m%u %llu", m->serial, (unsigned long long)bytes);
+		um_sim_watch_call(sim, "cudaMallocManaged_v6000", *um_sim_clock(sim) - sim->profile.c_api);
+		um_sim_watch_memory(sim, m, 1, *um_sim_clock(sim));
 		*ptr = (void *)(uintptr_t)m->addr;
 	}
 	return um_sim_leave(sim, err);
@@ -188,13 +190,14 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_mem *m = NULL;
-	uint64_t need = (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, t, ready;
+	uint64_t need = (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, begin, t, ready;
 	int err, clean;
 
 	if (!ptr || !bytes)
 		return UM_CUDA_INVALID_VALUE;
 	um_sim_enter(sim);
-	t = um_sim_later(*um_sim_clock(sim), sim->writer_until) + sim->profile.c_api;
+	begin = *um_sim_clock(sim);
+	t = um_sim_later(begin, sim->writer_until) + sim->profile.c_api;
 	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
 	/* Each chunk is waited for: its copy to the host is over when the call returns. */
 	for (; !err && m->chunks < need; m->chunks++) {
@@ -208,6 +211,8 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 	*um_sim_clock(sim) = t;
 	if (!err) {
 		um_sim_log(sim, t, "device-alloc m%u %llu", m->serial, (unsigned long long)bytes);
+		um_sim_watch_call(sim, "cudaMalloc_v3020", begin);
+		um_sim_watch_memory(sim, m, 1, t);
 		*ptr = (void *)(uintptr_t)m->addr;
 	}
 	return um_sim_leave(sim, err);
@@ -234,6 +239,9 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
+		um_sim_watch_call(sim, pinned ? "cudaFreeHost_v3020" : "cudaFree_v3020",
+		                  *um_sim_clock(sim) - sim->profile.c_api);
+		um_sim_watch_memory(sim, m, 0, *um_sim_clock(sim));
 		um_sim_mem_release(sim, m);
 	}
 	return um_sim_leave(sim, err);
@@ -261,6 +269,7 @@ void um_sim_free_now(struct um_sim *sim, uint64_t addr)
 			if (s->queue.at[i].running)
 				um_sim_walk_forget(s->queue.at[i].kernel, m);
 	um_sim_log(sim, sim->now, "free m%u", m->serial);
+	um_sim_watch_memory(sim, m, 0, sim->now);
 	um_sim_mem_release(sim, m);
 }
 

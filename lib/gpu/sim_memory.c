@@ -126,7 +126,7 @@ static unsigned runs(uint32_t pages)
 static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_id id, uint32_t pages,
                  enum um_sim_cause cause, uint64_t *t)
 {
-	uint64_t bytes = (uint64_t)um_sim_count(pages) * UM_SIM_PAGE;
+	uint64_t bytes = (uint64_t)um_sim_count(pages) * UM_SIM_PAGE, begin;
 
 	if (!pages)
 		return;
@@ -134,10 +134,12 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 		*t += b->split ? sim->profile.c_dma_4k : sim->profile.c_dma;
 		b->dma = 1;
 	}
-	b->tracker = um_sim_engine_book(sim, id, um_sim_later(*t, b->tracker),
+	begin = um_sim_later(um_sim_later(*t, b->tracker), sim->engine[id].free_at);
+	b->tracker = um_sim_engine_book(sim, id, begin,
 	                                um_sim_copy_ns(sim, id, bytes, runs(pages), b->split));
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;
 	um_sim_ledger_moved(sim, b->mem, id == UM_SIM_H2D, bytes);
+	um_sim_watch_moved(sim, b, pages, id == UM_SIM_H2D, cause, begin, b->tracker);
 	if (sim->opt.log)
 		um_sim_log(sim, *t, "migrate %s %s m%u+%u %llu", id == UM_SIM_H2D ? "h2d" : "d2h", cause_name[cause],
 		           b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);

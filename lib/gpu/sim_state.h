@@ -68,6 +68,7 @@ struct um_sim_mem {
 	size_t span_bytes;
 	uint64_t chunks; /* DEVICE: root chunks taken */
 	uint32_t row; /* of the ledger */
+	uint64_t told; /* the address that a watcher is told: the same in every run */
 	uint32_t n; /* MANAGED: blocks */
 	struct um_sim_block *block;
 	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU, or late */
@@ -224,6 +225,8 @@ struct um_sim {
 	uint64_t follow_faults; /* page faults of the process when that was last looked at */
 
 	struct um_ledger *ledger; /* or NULL */
+	uint64_t correlation; /* of the last call that a watcher was told of */
+	uint64_t told_end; /* addresses told to a watcher lie below */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak; /* blocks, since the last mark */
 	UM_VEC(struct um_tally) marks;
@@ -310,6 +313,8 @@ int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, u
 /* sim_xfer.c: what a walk does at its end if it is a copy or a fill; returns when that is over. */
 struct um_sim_xfer;
 uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far);
+void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
+                       uint64_t correlation, uint64_t begin, uint64_t end);
 
 /* sim_order.c */
 /* When the streams that the command is ordered with let it begin; UM_SIM_FOREVER: not as things stand. */
@@ -329,6 +334,7 @@ void um_sim_news(struct um_sim *sim);
 /* sim_kernel.c */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
 void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x); /* taken */
+void um_sim_walk_called(struct um_sim_walk *w, uint64_t correlation);
 /* The memory is going away under it. */
 void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m);
 void um_sim_walk_free(struct um_sim_walk *w);
@@ -381,6 +387,20 @@ void um_sim_ledger_moved(struct um_sim *sim, const struct um_sim_mem *m, int to_
 void um_sim_ledger_evicted(struct um_sim *sim, const struct um_sim_mem *m);
 void um_sim_ledger_faulted(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults, uint64_t stall_ns);
 void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults);
+
+/* sim_watch.c: each does nothing where nobody watches. Times in ns. */
+/* A call that is over by the caller's clock, which moves on a little. Its correlation. */
+uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin);
+void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
+                         uint64_t begin, uint64_t end);
+void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
+                       enum um_activity_way way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
+void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
+                        enum um_sim_cause cause, uint64_t begin, uint64_t end);
+void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, uint32_t write,
+                         unsigned entries, uint64_t begin, uint64_t end);
+void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, unsigned n, uint64_t at);
+void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at);
 
 /* sim_touch.c: what the app's CPU code touches, without its help. */
 int um_sim_touch_can(void); /* does this system tell? */

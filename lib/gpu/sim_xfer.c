@@ -63,6 +63,8 @@ static int push(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_xfer 
 		return UM_CUDA_NO_MEMORY;
 	}
 	um_sim_walk_xfer(w, x);
+	um_sim_walk_called(w, um_sim_watch_call(sim, x->size ? "cudaMemsetAsync_v3020" : "cudaMemcpyAsync_v3020",
+	                                        *um_sim_clock(sim)));
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_KERNEL, .kernel = w});
 	if (err)
 		um_sim_walk_free(w);
@@ -233,4 +235,16 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 	work += at_rate(bytes, x->engine == UM_SIM_H2D ? p->h2d : p->d2h) * (x->staged ? STAGED : 1);
 	*(x->engine == UM_SIM_H2D ? &sim->tally.copied_h2d : &sim->tally.copied_d2h) += bytes;
 	return um_sim_later(um_sim_engine_book(sim, (enum um_sim_engine_id)x->engine, t, work), t + far);
+}
+
+void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
+                       uint64_t correlation, uint64_t begin, uint64_t end)
+{
+	enum um_activity_way way = x->engine == UM_SIM_H2D   ? UM_WAY_H2D
+	                           : x->engine == UM_SIM_D2H ? UM_WAY_D2H
+	                           : x->host                 ? UM_WAY_OTHER
+	                                                     : UM_WAY_D2D;
+
+	um_sim_watch_copy(sim, s, x->size ? UM_ACT_FILL : UM_ACT_COPY, way, x->copy.bytes * x->copy.rows, correlation,
+	                  begin, end);
 }

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows are gathered in temporary tables, which SQLite keeps in a file of its own once they are large, and go over in
+ * order of time at the end: exports have them so, and a simulation does not know its events in that order. Tables
+ * without rows are not made, as nsys makes none.
+ */
+#include "io/nsys.h"
+
+#include "io/nsys_schema.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+struct um_nsys_writer {
+	struct um_activity_sink sink; /* first */
+	sqlite3 *db;
+	char *path, *temporary;
+	sqlite3_stmt *insert[UM_NSYS_TABLES], *name_add, *name_find;
+	uint64_t rows[UM_NSYS_TABLES];
+	int64_t end; /* ns: the last thing seen */
+	UM_VEC(char *) domains; /* numbered from 1 */
+	struct um_profile device;
+	int err; /* the first failure: -errno */
+};
+
+static int errno_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+	case SQLITE_PERM:
+		return -EACCES;
+	default:
+		return -EIO;
+	}
+}
+
+static void failed(struct um_nsys_writer *w, int err)
+{
+	if (!w->err)
+		w->err = err;
+}
+
+static void run(struct um_nsys_writer *w, const char *sql)
+{
+	int code = w->err ? SQLITE_OK : sqlite3_exec(w->db, sql, NULL, NULL, NULL);
+
+	if (code != SQLITE_OK)
+		failed(w, errno_of(code));
+}
+
+static void __attribute__((format(printf, 2, 3))) run_f(struct um_nsys_writer *w, const char *fmt, ...)
+{
+	va_list ap;
+	char *sql;
+
+	va_start(ap, fmt);
+	sql = sqlite3_vmprintf(fmt, ap);
+	va_end(ap);
+	if (sql)
+		run(w, sql);
+	else
+		failed(w, -ENOMEM);
+	sqlite3_free(sql);
+}
+
+static sqlite3_stmt *prepare(struct um_nsys_writer *w, const char *sql)
+{
+	sqlite3_stmt *s = NULL;
+	int code = w->err ? SQLITE_OK : sqlite3_prepare_v2(w->db, sql, -1, &s, NULL);
+
+	if (code != SQLITE_OK)
+		failed(w, errno_of(code));
+	return s;
+}
+
+/* "INSERT INTO temp.T (set, fixed) VALUES (?, ..., values)" */
+static void prepare_insert(struct um_nsys_writer *w, enum um_nsys_id id)
+{
+	const struct um_nsys_table *t = &um_nsys_tables[id];
+	char marks[64] = "?", *sql;
+	size_t n = 1;
+
+	for (const char *c = t->set; *c; c++)
+		if (*c == ',') {
+			memcpy(marks + n, ", ?", 4);
+			n += 3;
+		}
+	run_f(w, "CREATE TABLE temp.%s (%s)", t->name, t->columns);
+	sql = sqlite3_mprintf("INSERT INTO temp.%s (%s%s%s) VALUES (%s%s%s)", t->name, t->set, *t->fixed ? ", " : "",
+	                      t->fixed, marks, *t->fixed ? ", " : "", t->values);
+	if (sql)
+		w->insert[id] = prepare(w, sql);
+	else
+		failed(w, -ENOMEM);
+	sqlite3_free(sql);
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static void step(struct um_nsys_writer *w, sqlite3_stmt *s)
+{
+	int code = sqlite3_step(s);
+
+	if (code != SQLITE_DONE && code != SQLITE_ROW)
+		failed(w, errno_of(code));
+}
+
+/* The number of a text, given when it is first met. */
+static int64_t name_id(struct um_nsys_writer *w, const char *text)
+{
+	int64_t id = 0;
+
+	if (w->err)
+		return 0;
+	for (int turn = 0; turn < 2 && !id && !w->err; turn++) {
+		sqlite3_bind_text(w->name_find, 1, text, -1, SQLITE_STATIC);
+		if (sqlite3_step(w->name_find) == SQLITE_ROW)
+			id = sqlite3_column_int64(w->name_find, 0);
+		sqlite3_reset(w->name_find);
+		if (id || turn)
+			break;
+		sqlite3_bind_text(w->name_add, 1, text, -1, SQLITE_STATIC);
+		step(w, w->name_add);
+		sqlite3_reset(w->name_add);
+	}
+	return id;
+}
+
+/* Numbers into a row, in the order of its columns. */
+static void put(struct um_nsys_writer *w, enum um_nsys_id id, const int64_t *values, int n)
+{
+	if (w->err)
+		return;
+	for (int i = 0; i < n; i++)
+		sqlite3_bind_int64(w->insert[id], i + 1, values[i]);
+	step(w, w->insert[id]);
+	sqlite3_reset(w->insert[id]);
+	w->rows[id]++;
+}
+
+#define PUT(w, id, ...)                                                                                                \
+	do {                                                                                                           \
+		const int64_t values_[] = {__VA_ARGS__};                                                               \
+		put((w), (id), values_, (int)(sizeof values_ / sizeof *values_));                                      \
+	} while (0)
+
+static void put_range(struct um_nsys_writer *w, const struct um_activity *a, int type, const char *text, int64_t domain)
+{
+	sqlite3_stmt *s = w->insert[UM_NSYS_RANGE];
+
+	if (w->err)
+		return;
+	sqlite3_bind_int64(s, 1, a->begin);
+	if (type == UM_NVTX_DOMAIN)
+		sqlite3_bind_null(s, 2);
+	else
+		sqlite3_bind_int64(s, 2, a->end);
+	sqlite3_bind_int64(s, 3, type);
+	sqlite3_bind_text(s, 4, text, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 5, (int64_t)UM_NSYS_GLOBAL(a->process, a->thread));
+	sqlite3_bind_int64(s, 6, domain);
+	step(w, s);
+	sqlite3_reset(s);
+	w->rows[UM_NSYS_RANGE]++;
+}
+
+/* The domain's number; a new one is told of by a row of its own. */
+static int64_t domain_id(struct um_nsys_writer *w, const struct um_activity *a)
+{
+	char *copy;
+
+	if (!a->domain)
+		return 0;
+	for (size_t i = 0; i < w->domains.n; i++)
+		if (strcmp(w->domains.at[i], a->domain) == 0)
+			return (int64_t)i + 1;
+	copy = strdup(a->domain);
+	if (!copy || um_vec_push(&w->domains, copy)) {
+		free(copy);
+		failed(w, -ENOMEM);
+		return 0;
+	}
+	put_range(w, a, UM_NVTX_DOMAIN, a->domain, (int64_t)w->domains.n);
+	return (int64_t)w->domains.n;
+}
+
+static int64_t copy_kind(const struct um_activity *a)
+{
+	static const int64_t kinds[] = {[UM_WAY_OTHER] = UM_COPY_H2H,
+	                                [UM_WAY_H2D] = UM_COPY_H2D,
+	                                [UM_WAY_D2H] = UM_COPY_D2H,
+	                                [UM_WAY_D2D] = UM_COPY_D2D};
+	static const int64_t unified[] = {[UM_WAY_OTHER] = UM_COPY_UM_D2D,
+	                                  [UM_WAY_H2D] = UM_COPY_UM_H2D,
+	                                  [UM_WAY_D2H] = UM_COPY_UM_D2H,
+	                                  [UM_WAY_D2D] = UM_COPY_UM_D2D};
+
+	return a->kind == UM_ACT_MIGRATION ? unified[a->way] : kinds[a->way];
+}
+
+static void put_copy(struct um_nsys_writer *w, const struct um_activity *a, int64_t pid)
+{
+	int unified = a->kind == UM_ACT_MIGRATION;
+	sqlite3_stmt *s = w->insert[UM_NSYS_COPY];
+
+	if (!unified) { /* PUT knows numbers only */
+		sqlite3_bind_null(s, 10);
+		sqlite3_bind_null(s, 11);
+		const int64_t values[] = {a->begin, a->end, a->device, 1, a->stream, (int64_t)a->correlation,
+		                          pid, (int64_t)a->bytes, copy_kind(a)};
+
+		put(w, UM_NSYS_COPY, values, 9);
+		return;
+	}
+	PUT(w, UM_NSYS_COPY, a->begin, a->end, a->device, 0, 0, 0, pid, (int64_t)a->bytes, copy_kind(a), a->cause,
+	    (int64_t)a->address);
+}
+
+static int feed(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	struct um_nsys_writer *w = (struct um_nsys_writer *)sink;
+	int64_t pid = (int64_t)UM_NSYS_GLOBAL(a->process, 0), tid = (int64_t)UM_NSYS_GLOBAL(a->process, a->thread), id;
+
+	if (a->end > w->end)
+		w->end = a->end;
+	switch (a->kind) {
+	case UM_ACT_ALLOC:
+	case UM_ACT_FREE:
+		PUT(w, UM_NSYS_ALLOC, a->begin, pid, a->device, (int64_t)a->address, (int64_t)a->bytes,
+		    a->managed ? UM_MEM_MANAGED : UM_MEM_DEVICE, a->kind == UM_ACT_FREE);
+		break;
+	case UM_ACT_RANGE:
+		id = domain_id(w, a);
+		put_range(w, a, UM_NVTX_PUSH_POP, a->name, id);
+		break;
+	case UM_ACT_CALL:
+		PUT(w, UM_NSYS_CALL, a->begin, a->end, tid, (int64_t)a->correlation, name_id(w, a->name));
+		break;
+	case UM_ACT_KERNEL:
+		id = name_id(w, a->name);
+		PUT(w, UM_NSYS_KERNEL, a->begin, a->end, a->device, a->stream, (int64_t)a->correlation, pid, id, id);
+		break;
+	case UM_ACT_FILL:
+		PUT(w, UM_NSYS_FILL, a->begin, a->end, a->device, a->stream, (int64_t)a->correlation, pid,
+		    (int64_t)a->bytes);
+		break;
+	case UM_ACT_COPY:
+	case UM_ACT_MIGRATION:
+		put_copy(w, a, pid);
+		break;
+	case UM_ACT_GPU_FAULT:
+		PUT(w, UM_NSYS_GPU_FAULT, a->begin, a->end, pid, a->device, (int64_t)a->address, (int64_t)a->faults,
+		    a->access);
+		break;
+	case UM_ACT_CPU_FAULT:
+		for (uint64_t i = 0; i < a->faults; i++)
+			PUT(w, UM_NSYS_CPU_FAULT, a->begin, pid, (int64_t)a->address, name_id(w, "(unknown)"),
+			    name_id(w, "(unknown)"));
+		break;
+	case UM_ACT_KINDS:
+		break;
+	}
+	return w->err;
+}
+
+struct um_activity_sink *um_nsys_sink(struct um_nsys_writer *w)
+{
+	return &w->sink;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+static void writer_free(struct um_nsys_writer *w)
+{
+	for (int i = 0; i < UM_NSYS_TABLES; i++)
+		sqlite3_finalize(w->insert[i]);
+	sqlite3_finalize(w->name_add);
+	sqlite3_finalize(w->name_find);
+	sqlite3_close(w->db);
+	for (size_t i = 0; i < w->domains.n; i++)
+		free(w->domains.at[i]);
+	um_vec_fini(&w->domains);
+	free(w->path);
+	free(w->temporary);
+	free(w);
+}
+
+/* A journal would protect a file that nobody sees before it is whole. */
+static void open_db(struct um_nsys_writer *w)
+{
+	int code = sqlite3_open_v2(w->temporary, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+	                           NULL);
+
+	if (code != SQLITE_OK)
+		failed(w, errno_of(code));
+	run(w, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; BEGIN");
+	run(w, um_nsys_frame);
+	for (int i = 0; i < UM_NSYS_TABLES; i++)
+		prepare_insert(w, (enum um_nsys_id)i);
+	run(w, "CREATE TABLE temp.names (id INTEGER PRIMARY KEY, value TEXT NOT NULL UNIQUE)");
+	w->name_add = prepare(w, "INSERT INTO temp.names (value) VALUES (?)");
+	w->name_find = prepare(w, "SELECT id FROM temp.names WHERE value = ?");
+}
+
+int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct um_profile *device, struct um_diag *diag)
+{
+	struct um_nsys_writer *w = calloc(1, sizeof *w);
+	int err;
+
+	um_diag_init(diag, path);
+	if (!w)
+		return um_diag_set(diag, ENOMEM, 0, "no memory");
+	w->sink.feed = feed;
+	w->device = *device;
+	w->path = strdup(path);
+	if (!w->path || asprintf(&w->temporary, "%s.tmp", path) < 0) {
+		w->temporary = NULL;
+		failed(w, -ENOMEM);
+	} else {
+		remove(w->temporary);
+		open_db(w);
+	}
+	err = w->err;
+	if (err) {
+		um_nsys_close(w, 1, diag);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+static void finish(struct um_nsys_writer *w)
+{
+	char *device = sqlite3_mprintf("%q", w->device.name);
+
+	for (int i = 0; i < UM_NSYS_TABLES; i++) {
+		const struct um_nsys_table *t = &um_nsys_tables[i];
+
+		if (!w->rows[i])
+			continue;
+		run_f(w, "CREATE TABLE main.%s (%s)", t->name, t->columns);
+		run_f(w, "INSERT INTO main.%s SELECT * FROM temp.%s ORDER BY start, rowid", t->name, t->name);
+	}
+	run(w, "INSERT INTO main.StringIds SELECT id, value FROM temp.names ORDER BY id");
+	run_f(w, "INSERT INTO ANALYSIS_DETAILS VALUES (%lld, %lld, 0, %lld)", 1ll << 48, (long long)w->end + 1,
+	      (long long)w->end + 1);
+	run_f(w, "INSERT INTO PROCESSES VALUES (%lld, 1, 'simulated')", (long long)UM_NSYS_GLOBAL(1, 0));
+	if (device)
+		run_f(w, "INSERT INTO TARGET_INFO_GPU VALUES (0, 0, '%s', NULL, 1, %lld, %lld, 0)", device,
+		      (long long)w->device.capacity, (long long)w->device.mem_bandwidth);
+	else
+		failed(w, -ENOMEM);
+	sqlite3_free(device);
+	run(w, "COMMIT");
+}
+
+int um_nsys_close(struct um_nsys_writer *w, int keep, struct um_diag *diag)
+{
+	int err;
+
+	if (!w)
+		return 0;
+	um_diag_init(diag, w->path ? w->path : "");
+	if (keep)
+		finish(w);
+	err = w->err;
+	if (err)
+		um_diag_set(diag, -err, 0, "cannot be written: %s", w->db ? sqlite3_errmsg(w->db) : strerror(-err));
+	if (!keep || err) {
+		if (w->temporary)
+			remove(w->temporary);
+		writer_free(w);
+		return keep ? err : 0;
+	}
+	char *path = w->path, *temporary = w->temporary;
+
+	w->path = w->temporary = NULL;
+	writer_free(w);
+	if (rename(temporary, path)) {
+		err = um_diag_set(diag, errno, 0, "cannot be written: %s", strerror(errno));
+		remove(temporary);
+	}
+	free(path);
+	free(temporary);
+	return err;
+}

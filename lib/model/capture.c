@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/capture.h"
+
+void um_capture_init(struct um_capture *c)
+{
+	memset(c, 0, sizeof *c);
+}
+
+void um_capture_fini(struct um_capture *c)
+{
+	for (size_t i = 0; i < c->processes.n; i++)
+		free(c->processes.at[i].name);
+	for (size_t i = 0; i < c->devices.n; i++)
+		free(c->devices.at[i].name);
+	for (size_t i = 0; i < c->notes.n; i++)
+		free(c->notes.at[i]);
+	um_vec_fini(&c->processes);
+	um_vec_fini(&c->devices);
+	um_vec_fini(&c->missing);
+	um_vec_fini(&c->notes);
+}
+
+int um_capture_note(struct um_capture *c, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (copy && !um_vec_push(&c->notes, copy))
+		return 0;
+	free(copy);
+	return -ENOMEM;
+}
+
+int um_capture_process(struct um_capture *c, uint64_t process, uint64_t pid, const char *name)
+{
+	struct um_capture_process p = {process, pid, strdup(name)};
+
+	if (p.name && !um_vec_push(&c->processes, p))
+		return 0;
+	free(p.name);
+	return -ENOMEM;
+}
+
+int um_capture_device(struct um_capture *c, int32_t device, const char *name, uint64_t memory_bytes)
+{
+	struct um_capture_device d = {device, strdup(name), memory_bytes};
+
+	if (d.name && !um_vec_push(&c->devices, d))
+		return 0;
+	free(d.name);
+	return -ENOMEM;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * index.h - where in an array a key is: open addressing over row numbers
+ *
+ * in    the key's hash, and a function that says whether a row has that key
+ * out   the row, or none
+ * owns  the places; the rows are the caller's
+ */
+#ifndef UM_REPORT_INDEX_H
+#define UM_REPORT_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct um_index {
+	uint32_t *at; /* row + 1; 0: free */
+	size_t n, size; /* size: 0 or a power of two, at least 2 n */
+};
+
+#define UM_INDEX_NONE UINT32_MAX
+
+void um_index_fini(struct um_index *x); /* one of zeroes is empty */
+
+uint32_t um_index_find(const struct um_index *x, uint64_t hash, int (*same)(const void *user, uint32_t row),
+                       const void *user);
+
+/* Adds a row that is not there. `hash_of` says the hash of the rows that are, when places run out. 0 or -ENOMEM. */
+int um_index_add(struct um_index *x, uint64_t hash, uint32_t row, uint64_t (*hash_of)(const void *user, uint32_t row),
+                 const void *user);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/report_state.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+
+uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_way way)
+{
+	uint64_t bytes = 0;
+
+	for (int c = 0; c < UM_CAUSES; c++)
+		bytes += s->moves[way][c].bytes;
+	return bytes;
+}
+
+/* The process's row, or UM_REPORT_NONE: no memory. */
+static uint32_t process_of(struct um_report *r, uint64_t process)
+{
+	struct um_report_process fresh = {.process = process};
+
+	if (r->last_process < r->processes.n && r->processes.at[r->last_process].process == process)
+		return r->last_process;
+	for (uint32_t i = 0; i < r->processes.n; i++)
+		if (r->processes.at[i].process == process)
+			return r->last_process = i;
+	if (um_vec_push(&r->processes, fresh))
+		return UM_REPORT_NONE;
+	return r->last_process = (uint32_t)(r->processes.n - 1);
+}
+
+/* Is it left out? A range that opens the window is in it. */
+static int filtered(struct um_report *r, const struct um_activity *a)
+{
+	if ((r->o.from || r->o.to) && (a->begin < r->o.from || a->begin >= r->o.to))
+		return 1;
+	if (!r->o.within)
+		return 0;
+	if (a->kind == UM_ACT_RANGE && a->end > r->window_end) {
+		char both[512];
+
+		snprintf(both, sizeof both, "%s:%s", a->domain ? a->domain : "", a->name);
+		if (fnmatch(r->o.within, a->name, 0) == 0 || fnmatch(r->o.within, both, 0) == 0)
+			r->window_end = a->end;
+	}
+	return a->begin >= r->window_end;
+}
+
+static void on_memory(struct um_report_process *p, const struct um_activity *a)
+{
+	if (!a->managed)
+		return;
+	if (a->kind == UM_ACT_FREE) {
+		p->managed_bytes -= a->bytes < p->managed_bytes ? a->bytes : p->managed_bytes;
+		return;
+	}
+	p->managed_allocs++;
+	p->managed_bytes += a->bytes;
+	if (p->managed_bytes > p->managed_peak_bytes)
+		p->managed_peak_bytes = p->managed_bytes;
+}
+
+static int feed(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	struct um_report *r = (struct um_report *)sink;
+	uint32_t p;
+
+	if (filtered(r, a))
+		return 0;
+	p = process_of(r, a->process);
+	if (p == UM_REPORT_NONE)
+		return -ENOMEM;
+	if (!r->activities++ || a->begin < r->first_ns)
+		r->first_ns = a->begin;
+	if (r->activities == 1 || a->end > r->last_ns)
+		r->last_ns = a->end;
+	switch (a->kind) {
+	case UM_ACT_ALLOC:
+	case UM_ACT_FREE:
+		on_memory(&r->processes.at[p], a);
+		return 0;
+	case UM_ACT_RANGE:
+		return um_report_on_range(r, p, a);
+	case UM_ACT_CALL:
+		um_report_on_call(r, p, a);
+		return 0;
+	case UM_ACT_KERNEL:
+	case UM_ACT_FILL:
+	case UM_ACT_COPY:
+		return um_report_on_work(r, p, a);
+	case UM_ACT_GPU_FAULT:
+		return um_report_on_fault(r, p, a);
+	case UM_ACT_CPU_FAULT:
+		r->all.cpu_faults += a->faults;
+		um_report_sums_of(r, um_report_iteration_at(r, p, a->begin))->cpu_faults += a->faults;
+		return 0;
+	case UM_ACT_MIGRATION:
+		return um_report_on_migration(r, p, a);
+	case UM_ACT_KINDS:
+		break;
+	}
+	return -EINVAL;
+}
+
+void um_report_init(struct um_report *r, const struct um_report_options *options)
+{
+	memset(r, 0, sizeof *r);
+	r->sink.feed = feed;
+	r->o = *options;
+	r->window_end = INT64_MIN;
+}
+
+void um_report_fini(struct um_report *r)
+{
+	for (size_t i = 0; i < r->ops.n; i++)
+		free(r->ops.at[i].name);
+	for (size_t i = 0; i < r->iterations.n; i++)
+		free(r->iterations.at[i].name);
+	for (size_t i = 0; i < r->ranges.n; i++) {
+		free(r->ranges.at[i].name);
+		free(r->ranges.at[i].domain);
+	}
+	for (size_t i = 0; i < r->processes.n; i++)
+		um_vec_fini(&r->processes.at[i].iterations);
+	for (size_t i = 0; i < r->lanes.n; i++)
+		um_vec_fini(&r->lanes.at[i].running);
+	um_vec_fini(&r->ops);
+	um_vec_fini(&r->iterations);
+	um_vec_fini(&r->cells);
+	um_vec_fini(&r->ranges);
+	um_vec_fini(&r->processes);
+	um_vec_fini(&r->lanes);
+	um_vec_fini(&r->by_cost);
+	um_index_fini(&r->op_index);
+	um_index_fini(&r->cell_index);
+	um_index_fini(&r->range_index);
+}
+
+void um_report_reset(struct um_report *r)
+{
+	struct um_report_options o = r->o;
+
+	um_report_fini(r);
+	um_report_init(r, &o);
+}
+
+/* Those that waited longest for faults first, then those that ran longest, then by name. */
+static int dearer(const void *a, const void *b, void *user)
+{
+	const struct um_report *r = user;
+	const struct um_report_op *x = &r->ops.at[*(const uint32_t *)a], *y = &r->ops.at[*(const uint32_t *)b];
+
+	if (x->work.fault_ns != y->work.fault_ns)
+		return x->work.fault_ns < y->work.fault_ns ? 1 : -1;
+	if (x->work.ns != y->work.ns)
+		return x->work.ns < y->work.ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+int um_report_finish(struct um_report *r)
+{
+	um_report_settle(r);
+	if (um_vec_reserve(&r->by_cost, r->ops.n + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < r->ops.n; i++)
+		r->by_cost.at[i] = i;
+	r->by_cost.n = r->ops.n;
+	qsort_r(r->by_cost.at, r->by_cost.n, sizeof *r->by_cost.at, dearer, r);
+	return um_report_compare(r);
+}

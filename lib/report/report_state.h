@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_state.h - the report while it is made: private to report.c, iterations.c and work.c
+ */
+#ifndef UM_REPORT_REPORT_STATE_H
+#define UM_REPORT_REPORT_STATE_H
+
+#include "report/report.h"
+
+#define UM_REPORT_OPS_MAX 65536u /* different names; then one row takes the rest */
+#define UM_REPORT_ITERATIONS_MAX 262144u
+#define UM_REPORT_CELLS_MAX 1048576u
+#define UM_REPORT_RANGES_MAX 8192u
+
+struct um_report_running {
+	int64_t end;
+	uint32_t op, iteration, cell;
+};
+
+/* A device, as one process uses it. */
+struct um_report_lane {
+	uint32_t process;
+	int32_t device;
+	UM_VEC(struct um_report_running) running; /* in order of their beginning; those over are dropped in time */
+	int64_t serving_until; /* faults */
+	struct um_report_sums pending; /* since the last work ended: belongs to the next one's iteration */
+};
+
+/* iterations.c */
+int um_report_on_range(struct um_report *r, uint32_t process, const struct um_activity *a);
+void um_report_on_call(struct um_report *r, uint32_t process, const struct um_activity *a);
+/* The iteration that the process's CPU is in at time `t`; that enqueued the work. UM_REPORT_NONE: none. */
+uint32_t um_report_iteration_at(const struct um_report *r, uint32_t process, int64_t t);
+uint32_t um_report_iteration_of(struct um_report *r, uint32_t process, const struct um_activity *work);
+int um_report_compare(struct um_report *r);
+
+/* work.c */
+int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a);
+int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a);
+int um_report_on_migration(struct um_report *r, uint32_t process, const struct um_activity *a);
+void um_report_settle(struct um_report *r); /* what pends belongs to no iteration */
+void um_report_add(struct um_report_sums *to, const struct um_report_sums *from);
+
+static inline struct um_report_sums *um_report_sums_of(struct um_report *r, uint32_t iteration)
+{
+	return iteration == UM_REPORT_NONE ? &r->outside : &r->iterations.at[iteration].sums;
+}
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/tables.h"
+
+#define COUNT_OF(a) ((unsigned)(sizeof(a) / sizeof *(a)))
+
+static struct um_value number(uint64_t n)
+{
+	return (struct um_value){.number = n < INT64_MAX ? (int64_t)n : INT64_MAX};
+}
+
+static struct um_value at(int64_t ns)
+{
+	return (struct um_value){.number = ns};
+}
+
+static struct um_value text(const char *s)
+{
+	return (struct um_value){.none = !s, .text = s};
+}
+
+static struct um_value none(void)
+{
+	return (struct um_value){.none = 1};
+}
+
+/* By cause and way, as sums have it. */
+static struct um_value moved(const struct um_report_sums *s, enum um_activity_way way, enum um_activity_cause cause)
+{
+	return number(s->moves[way][cause].bytes);
+}
+
+/* On demand: what the driver did for faults. */
+static struct um_value on_demand(const struct um_report_sums *s)
+{
+	return number(s->moves[UM_WAY_H2D][UM_CAUSE_DEMAND].bytes + s->moves[UM_WAY_H2D][UM_CAUSE_SPECULATIVE].bytes);
+}
+
+static const struct um_capture_process *process_found(const struct um_findings *f, uint64_t process)
+{
+	for (size_t i = 0; i < f->capture->processes.n; i++)
+		if (f->capture->processes.at[i].process == process)
+			return &f->capture->processes.at[i];
+	return NULL;
+}
+
+static struct um_value pid_of(const struct um_findings *f, uint64_t process)
+{
+	const struct um_capture_process *p = process_found(f, process);
+
+	return number(p ? p->pid : process & 0xffffff);
+}
+
+/* --- summary ------------------------------------------------------------------------------------------------------ */
+
+static const struct um_column summary_columns[] = {
+	{"gpu_page_faults", "GPU page faults", UM_COLUMN_COUNT},
+	{"cpu_page_faults", "CPU page faults", UM_COLUMN_COUNT},
+	{"um_h2d_bytes", "migrated to the device", UM_COLUMN_BYTES},
+	{"um_d2h_bytes", "migrated to the host", UM_COLUMN_BYTES},
+	{"um_d2d_bytes", "migrated between devices", UM_COLUMN_BYTES},
+	{"gpu_fault_groups", "groups of GPU page faults", UM_COLUMN_COUNT},
+	{"fault_ns", "kernels while faults were served", UM_COLUMN_NS},
+	{"kernels", "kernels", UM_COLUMN_COUNT},
+	{"kernel_ns", "kernels took", UM_COLUMN_NS},
+	{"copy_h2d_bytes", "copied to the device by the program", UM_COLUMN_BYTES},
+	{"copy_d2h_bytes", "copied to the host by the program", UM_COLUMN_BYTES},
+	{"copy_d2d_bytes", "copied on devices by the program", UM_COLUMN_BYTES},
+	{"iterations", "iterations", UM_COLUMN_COUNT},
+	{"iteration_median_ns", "an iteration (median)", UM_COLUMN_NS},
+	{"iteration_mad_ns", "their spread (MAD)", UM_COLUMN_NS},
+	{"processes", "processes", UM_COLUMN_COUNT},
+	{"duration_ns", "from the first to the last of it", UM_COLUMN_NS},
+};
+
+static size_t one_row(const struct um_findings *f)
+{
+	(void)f;
+	return 1;
+}
+
+static struct um_value summary_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report *r = f->report;
+
+	(void)row;
+	switch (column) {
+	case 0:
+		return number(r->all.work.faults);
+	case 1:
+		return number(r->all.cpu_faults);
+	case 2:
+		return number(um_report_moved(&r->all, UM_WAY_H2D));
+	case 3:
+		return number(um_report_moved(&r->all, UM_WAY_D2H));
+	case 4:
+		return number(um_report_moved(&r->all, UM_WAY_D2D));
+	case 5:
+		return number(r->all.fault_groups);
+	case 6:
+		return number(r->all.work.fault_ns);
+	case 7:
+		return number(r->all.work.launches);
+	case 8:
+		return number(r->all.work.ns);
+	case 9:
+		return number(r->copies[UM_WAY_H2D]);
+	case 10:
+		return number(r->copies[UM_WAY_D2H]);
+	case 11:
+		return number(r->copies[UM_WAY_D2D]);
+	case 12:
+		return number(r->iterations.n);
+	case 13:
+		return r->iterations.n ? number(r->median_ns) : none();
+	case 14:
+		return r->iterations.n ? number(r->mad_ns) : none();
+	case 15:
+		return number(r->processes.n);
+	default:
+		return number((uint64_t)r->last_ns - (uint64_t)r->first_ns);
+	}
+}
+
+/* --- causes: a row for each way and cause that something moved for ------------------------------------------------ */
+
+static const char *const way_names[] = {"other", "to device", "to host", "between devices"};
+static const char *const cause_names[] = {"unknown", "prefetch", "demand", "speculative", "eviction", "access counters"};
+
+static const struct um_column cause_columns[] = {
+	{"direction", "direction", UM_COLUMN_TEXT}, {"cause", "cause", UM_COLUMN_TEXT},
+	{"bytes", "moved", UM_COLUMN_BYTES},        {"migrations", "migrations", UM_COLUMN_COUNT},
+	{"copy_ns", "copying", UM_COLUMN_NS},
+};
+
+static size_t cause_rows(const struct um_findings *f)
+{
+	size_t n = 0;
+
+	for (int k = 0; k < (UM_WAY_D2D + 1) * UM_CAUSES; k++)
+		n += f->report->all.moves[k / UM_CAUSES][k % UM_CAUSES].n != 0;
+	return n;
+}
+
+static struct um_value cause_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report_moves *m = NULL;
+	int k = -1;
+
+	do {
+		k++;
+		m = &f->report->all.moves[k / UM_CAUSES][k % UM_CAUSES];
+	} while (!m->n || row--);
+	switch (column) {
+	case 0:
+		return text(way_names[k / UM_CAUSES]);
+	case 1:
+		return text(cause_names[k % UM_CAUSES]);
+	case 2:
+		return number(m->bytes);
+	case 3:
+		return number(m->n);
+	default:
+		return number(m->ns);
+	}
+}
+
+/* --- iterations --------------------------------------------------------------------------------------------------- */
+
+static const char *const mark_names[] = {NULL, "cold", "odd", "unfinished"};
+
+static const struct um_column iteration_columns[] = {
+	{"pid", "pid", UM_COLUMN_COUNT},
+	{"n", "n", UM_COLUMN_COUNT},
+	{"name", "name", UM_COLUMN_TEXT},
+	{"mark", "mark", UM_COLUMN_TEXT},
+	{"ns", "took", UM_COLUMN_NS},
+	{"begin_ns", "begin", UM_COLUMN_AT},
+	{"kernels", "kernels", UM_COLUMN_COUNT},
+	{"kernel_ns", "kernels took", UM_COLUMN_NS},
+	{"gpu_page_faults", "faults", UM_COLUMN_COUNT},
+	{"fault_ns", "faulting", UM_COLUMN_NS},
+	{"cpu_page_faults", "CPU faults", UM_COLUMN_COUNT},
+	{"um_h2d_bytes", "in", UM_COLUMN_BYTES},
+	{"um_h2d_demand_bytes", "in, demand", UM_COLUMN_BYTES},
+	{"um_h2d_prefetch_bytes", "in, prefetch", UM_COLUMN_BYTES},
+	{"um_d2h_bytes", "out", UM_COLUMN_BYTES},
+	{"um_d2h_eviction_bytes", "out, eviction", UM_COLUMN_BYTES},
+	{"um_d2h_prefetch_bytes", "out, prefetch", UM_COLUMN_BYTES},
+};
+
+static size_t iteration_rows(const struct um_findings *f)
+{
+	return f->report->iterations.n;
+}
+
+static struct um_value iteration_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report_iteration *it = &f->report->iterations.at[row];
+	const struct um_report_sums *s = &it->sums;
+
+	switch (column) {
+	case 0:
+		return pid_of(f, f->report->processes.at[it->process].process);
+	case 1:
+		return number(it->n);
+	case 2:
+		return text(it->name);
+	case 3:
+		return text(mark_names[it->mark]);
+	case 4:
+		return number(it->ns);
+	case 5:
+		return at(it->has_gpu ? it->gpu_begin : it->begin);
+	case 6:
+		return number(s->work.launches);
+	case 7:
+		return number(s->work.ns);
+	case 8:
+		return number(s->work.faults);
+	case 9:
+		return number(s->work.fault_ns);
+	case 10:
+		return number(s->cpu_faults);
+	case 11:
+		return number(um_report_moved(s, UM_WAY_H2D));
+	case 12:
+		return on_demand(s);
+	case 13:
+		return moved(s, UM_WAY_H2D, UM_CAUSE_PREFETCH);
+	case 14:
+		return number(um_report_moved(s, UM_WAY_D2H));
+	case 15:
+		return moved(s, UM_WAY_D2H, UM_CAUSE_EVICTION);
+	default:
+		return moved(s, UM_WAY_D2H, UM_CAUSE_PREFETCH);
+	}
+}
+
+/* --- ops, and ops in iterations ----------------------------------------------------------------------------------- */
+
+#define WORK_COLUMNS \
+	{"launches", "launches", UM_COLUMN_COUNT}, {"ns", "took", UM_COLUMN_NS}, \
+		{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS}, \
+		{"um_h2d_bytes", "brought by its faults", UM_COLUMN_BYTES}, \
+		{"um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES}
+
+static const struct um_column op_columns[] = {{"name", "name", UM_COLUMN_TEXT}, WORK_COLUMNS};
+static const struct um_column cell_columns[] = {{"name", "name", UM_COLUMN_TEXT},
+                                                {"pid", "pid", UM_COLUMN_COUNT},
+                                                {"n", "n", UM_COLUMN_COUNT},
+                                                WORK_COLUMNS};
+
+static struct um_value work_cell(const struct um_report_work *w, unsigned column)
+{
+	const uint64_t values[] = {w->launches, w->ns, w->faults, w->fault_ns, w->h2d_bytes, w->d2h_bytes};
+
+	return number(values[column]);
+}
+
+static size_t op_rows(const struct um_findings *f)
+{
+	return f->report->by_cost.n;
+}
+
+static struct um_value op_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report_op *op = &f->report->ops.at[f->report->by_cost.at[row]];
+
+	return column ? work_cell(&op->work, column - 1) : text(op->name);
+}
+
+static size_t cell_rows(const struct um_findings *f)
+{
+	return f->report->cells.n;
+}
+
+static struct um_value cell_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report_cell *c = &f->report->cells.at[row];
+	const struct um_report_iteration *it =
+		c->iteration == UM_REPORT_NONE ? NULL : &f->report->iterations.at[c->iteration];
+
+	switch (column) {
+	case 0:
+		return text(f->report->ops.at[c->op].name);
+	case 1:
+		return it ? pid_of(f, f->report->processes.at[it->process].process) : none();
+	case 2:
+		return it ? number(it->n) : none();
+	default:
+		return work_cell(&c->work, column - 3);
+	}
+}
+
+/* --- the others --------------------------------------------------------------------------------------------------- */
+
+static const struct um_column range_columns[] = {
+	{"name", "name", UM_COLUMN_TEXT},
+	{"domain", "domain", UM_COLUMN_TEXT},
+	{"ranges", "ranges", UM_COLUMN_COUNT},
+	{"total_ns", "together", UM_COLUMN_NS},
+	{"unfinished", "unfinished", UM_COLUMN_COUNT},
+};
+
+static size_t range_rows(const struct um_findings *f)
+{
+	return f->report->ranges.n;
+}
+
+static struct um_value range_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report_range *x = &f->report->ranges.at[row];
+
+	switch (column) {
+	case 0:
+		return text(x->name);
+	case 1:
+		return text(x->domain);
+	case 2:
+		return number(x->n);
+	case 3:
+		return number(x->ns);
+	default:
+		return number(x->unfinished);
+	}
+}
+
+static const struct um_column process_columns[] = {
+	{"pid", "pid", UM_COLUMN_COUNT},
+	{"name", "name", UM_COLUMN_TEXT},
+	{"kernels", "kernels", UM_COLUMN_COUNT},
+	{"iterations", "iterations", UM_COLUMN_COUNT},
+	{"iteration_median_ns", "median", UM_COLUMN_NS},
+	{"iteration_mad_ns", "MAD", UM_COLUMN_NS},
+	{"managed_allocations", "managed allocations", UM_COLUMN_COUNT},
+	{"managed_peak_bytes", "managed at most", UM_COLUMN_BYTES},
+};
+
+static size_t process_rows(const struct um_findings *f)
+{
+	return f->report->processes.n;
+}
+
+static struct um_value process_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_report_process *p = &f->report->processes.at[row];
+	const struct um_capture_process *known = process_found(f, p->process);
+
+	switch (column) {
+	case 0:
+		return pid_of(f, p->process);
+	case 1:
+		return text(known ? known->name : NULL);
+	case 2:
+		return number(p->kernels);
+	case 3:
+		return number(p->iterations.n);
+	case 4:
+		return p->iterations.n ? number(p->median_ns) : none();
+	case 5:
+		return p->iterations.n ? number(p->mad_ns) : none();
+	case 6:
+		return number(p->managed_allocs);
+	default:
+		return number(p->managed_peak_bytes);
+	}
+}
+
+static const struct um_column device_columns[] = {
+	{"device", "device", UM_COLUMN_COUNT},
+	{"name", "name", UM_COLUMN_TEXT},
+	{"memory_bytes", "memory", UM_COLUMN_BYTES},
+};
+
+static size_t device_rows(const struct um_findings *f)
+{
+	return f->capture->devices.n;
+}
+
+static struct um_value device_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_capture_device *d = &f->capture->devices.at[row];
+
+	switch (column) {
+	case 0:
+		return at(d->device);
+	case 1:
+		return text(d->name);
+	default:
+		return d->memory_bytes ? number(d->memory_bytes) : none();
+	}
+}
+
+static const struct um_column missing_columns[] = {
+	{"table", "table", UM_COLUMN_TEXT},
+	{"what", "what it has", UM_COLUMN_TEXT},
+	{"state", "because", UM_COLUMN_TEXT},
+	{"option", "nsys profile", UM_COLUMN_TEXT},
+};
+
+const char *um_absence_word(enum um_absence_state state)
+{
+	static const char *const words[] = {"unknown", "not recorded", "none happened"};
+
+	return words[state];
+}
+
+static size_t missing_rows(const struct um_findings *f)
+{
+	return f->capture->missing.n;
+}
+
+static struct um_value missing_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_absence *a = &f->capture->missing.at[row];
+	const char *const texts[] = {a->table, a->what, um_absence_word(a->state), a->option};
+
+	return text(texts[column]);
+}
+
+#define TABLE(name, about, columns, single, rows, cell) {name, about, columns, COUNT_OF(columns), single, rows, cell}
+
+const struct um_table um_tables[UM_TABLES] = {
+	TABLE("summary", "sums over the file", summary_columns, 1, one_row, summary_cell),
+	TABLE("causes", "migrations by direction and cause", cause_columns, 0, cause_rows, cause_cell),
+	TABLE("iterations", "what each iteration took, faulted and moved", iteration_columns, 0, iteration_rows,
+	      iteration_cell),
+	TABLE("ops", "kernels by name, those that faulted longest first", op_columns, 0, op_rows, op_cell),
+	TABLE("op-iterations", "kernels by name and iteration", cell_columns, 0, cell_rows, cell_cell),
+	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows, range_cell),
+	TABLE("processes", "processes", process_columns, 0, process_rows, process_cell),
+	TABLE("devices", "devices", device_columns, 0, device_rows, device_cell),
+	TABLE("missing", "what the file does not have, and what would have recorded it", missing_columns, 0, missing_rows,
+	      missing_cell),
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tables.h - a report as tables: one definition of rows and columns for every form that shows them
+ *
+ * in    a finished report, and what the recording says of itself
+ * out   for each table its columns and the value of each cell
+ * owns  nothing: texts are borrowed from the report
+ *
+ * Keys are a contract (doc/report.md): columns are added, never changed.
+ */
+#ifndef UM_REPORT_TABLES_H
+#define UM_REPORT_TABLES_H
+
+#include "report/report.h"
+
+enum um_column_kind {
+	UM_COLUMN_TEXT,
+	UM_COLUMN_COUNT,
+	UM_COLUMN_BYTES,
+	UM_COLUMN_NS, /* how long; its key ends in _ns */
+	UM_COLUMN_AT /* ns: when, may be negative */
+};
+
+struct um_column {
+	const char *key; /* with its unit */
+	const char *title; /* without: whoever shows it adds the one that it shows */
+	enum um_column_kind kind;
+};
+
+struct um_value {
+	int none; /* there is none */
+	const char *text; /* UM_COLUMN_TEXT */
+	int64_t number; /* the others; what is larger is cut there */
+};
+
+/* What a report is made of. */
+struct um_findings {
+	const struct um_report *report;
+	const struct um_capture *capture;
+};
+
+struct um_table {
+	const char *name;
+	const char *about; /* one line */
+	const struct um_column *columns;
+	unsigned n_columns;
+	int single; /* one row: shown as a list of keys and values */
+	size_t (*rows)(const struct um_findings *f);
+	struct um_value (*cell)(const struct um_findings *f, size_t row, unsigned column);
+};
+
+enum um_table_id {
+	UM_TABLE_SUMMARY,
+	UM_TABLE_CAUSES,
+	UM_TABLE_ITERATIONS,
+	UM_TABLE_OPS,
+	UM_TABLE_OP_ITERATIONS,
+	UM_TABLE_RANGES,
+	UM_TABLE_PROCESSES,
+	UM_TABLE_DEVICES,
+	UM_TABLE_MISSING,
+	UM_TABLES
+};
+
+extern const struct um_table um_tables[UM_TABLES];
+
+/* Why a table is missing: "not recorded", "none happened", "unknown" (one of the two). */
+const char *um_absence_word(enum um_absence_state state);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report_form.h"
+
+#include "tool.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 20 /* of a table in a terminal */
+
+static const char usage[] =
+	"Usage: umadvise report FILE... [OPTION]...\n\n"
+	"Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type sqlite): page\n"
+	"faults and migrations by kernel, by iteration and by cause.\n\n"
+	"  --iteration PATTERN   NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME (default: all\n"
+	"                        of the domain umadvise)\n"
+	"  --report T[:rows=N],...\n"
+	"                        the tables to show, and how many rows (--help-reports lists them)\n"
+	"  --help-reports        the tables\n"
+	"  --format F            table (default), csv (one table) or json (schema umreport/1)\n"
+	"  -o, --output FILE     write there; - is standard output\n"
+	"  --force-overwrite     even if FILE is there already\n"
+	"  --timeunit U          of the table form: ns, us, ms (default) or s\n"
+	"  --no-header           no titles of columns\n"
+	"  --filter-time A/B     only what begins at A or later, and before B: ns, or with us, ms, s; either may be left\n"
+	"                        out\n"
+	"  --filter-nvtx PATTERN only what begins in such a range\n"
+	"  -q, --quiet           no progress, no notes\n"
+	"  -h, --help            this text\n\n"
+	"Examples:\n"
+	"  umadvise report run.sqlite --iteration 'Train step *'\n"
+	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n";
+
+static int bad(const char *option, const char *value, const char *expected)
+{
+	tool_say("report", "%s '%s': expected %s", option, value, expected);
+	return TOOL_USAGE + 1;
+}
+
+static const struct {
+	const char *name;
+	double ns;
+} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+static int unit_of(const char *text, double *ns)
+{
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strcmp(units[i].name, text) == 0) {
+			*ns = units[i].ns;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* "3", "1.5s"; an empty text leaves the value alone. */
+static int read_time(char *text, int64_t *out)
+{
+	double n, ns = 1;
+	char *end;
+
+	if (!*text)
+		return 0;
+	n = strtod(text, &end);
+	if (end == text || (*end && unit_of(end, &ns)) || !(n * ns > -9e18 && n * ns < 9e18))
+		return -EINVAL;
+	*out = (int64_t)(n * ns);
+	return 0;
+}
+
+static int read_window(struct report_args *a, const char *text)
+{
+	char copy[128], *slash;
+
+	snprintf(copy, sizeof copy, "%s", text);
+	slash = strchr(copy, '/');
+	a->o.from = INT64_MIN;
+	a->o.to = INT64_MAX;
+	if (slash)
+		*slash = '\0';
+	if (!slash || strlen(text) >= sizeof copy || read_time(copy, &a->o.from) || read_time(slash + 1, &a->o.to))
+		return bad("--filter-time", text, "BEGIN/END, in ns or with us, ms, s");
+	return 0;
+}
+
+/* "ops:rows=10" */
+static int read_table(struct report_args *a, char *word)
+{
+	struct report_choice choice = {NULL, a->format == REPORT_TABLE ? ROWS : 0};
+	char *colon = strchr(word, ':'), *end;
+
+	if (colon)
+		*colon = '\0';
+	for (int i = 0; i < UM_TABLES; i++)
+		if (strcmp(um_tables[i].name, word) == 0)
+			choice.table = &um_tables[i];
+	if (!choice.table)
+		return bad("--report", word, "a table of --help-reports");
+	if (colon) {
+		int digit = strncmp(colon + 1, "rows=", 5) == 0 && colon[6] >= '0' && colon[6] <= '9';
+
+		choice.rows = digit ? strtoull(colon + 6, &end, 10) : 0;
+		if (!digit || *end)
+			return bad("--report", colon + 1, "rows=N, where 0 is all");
+	}
+	for (unsigned i = 0; i < a->n_tables; i++)
+		if (a->tables[i].table == choice.table)
+			return bad("--report", word, "each table once");
+	a->tables[a->n_tables++] = choice;
+	return 0;
+}
+
+/* Read when the format is known: it says how many rows are shown where nothing else is said. */
+static int read_tables(struct report_args *a, const char *list)
+{
+	static const char *const defaults[] = {"summary,causes,iterations,ops,missing", "summary",
+	                                       "summary,causes,iterations,ops,ranges,processes,devices"};
+	char *copy = strdup(list ? list : defaults[a->format]), *rest = copy, *word;
+	int code = copy ? 0 : TOOL_INTERNAL + 1;
+
+	a->chosen = list != NULL;
+	while (!code && (word = strsep(&rest, ",")))
+		code = read_table(a, word);
+	free(copy);
+	if (!code && a->format == REPORT_CSV && (a->n_tables > 1 || a->n_files > 1)) {
+		tool_say("report", "--format csv: expected one FILE and one --report");
+		code = TOOL_USAGE + 1;
+	}
+	return code;
+}
+
+static int read_format(struct report_args *a, const char *text)
+{
+	static const char *const formats[] = {"table", "csv", "json"};
+
+	for (int i = 0; i < 3; i++)
+		if (strcmp(formats[i], text) == 0) {
+			a->format = (enum report_format)i;
+			return 0;
+		}
+	return bad("--format", text, "table, csv or json");
+}
+
+static int list_tables(void)
+{
+	for (int i = 0; i < UM_TABLES; i++)
+		printf("%-14s %s\n", um_tables[i].name, um_tables[i].about);
+	return TOOL_DONE + 1;
+}
+
+static int read_option(struct report_args *a, int c)
+{
+	switch (c) {
+	case 'i':
+		a->o.iteration = optarg;
+		return 0;
+	case 'H':
+		return list_tables();
+	case 'f':
+		return read_format(a, optarg);
+	case 'o':
+		a->output = optarg;
+		return 0;
+	case 'F':
+		a->force = 1;
+		return 0;
+	case 'u':
+		a->unit = optarg;
+		return unit_of(optarg, &a->unit_ns) ? bad("--timeunit", optarg, "ns, us, ms or s") : 0;
+	case 'N':
+		a->header = 0;
+		return 0;
+	case 't':
+		return read_window(a, optarg);
+	case 'n':
+		a->o.within = optarg;
+		return 0;
+	case 'q':
+		a->quiet = 1;
+		return 0;
+	case 'h':
+		fputs(usage, stdout);
+		return TOOL_DONE + 1;
+	default:
+		tool_say("report", "'umadvise report --help' tells the options");
+		return TOOL_USAGE + 1;
+	}
+}
+
+int report_args_read(struct report_args *a, int argc, char **argv)
+{
+	static const struct option options[] = {{"iteration", required_argument, NULL, 'i'},
+	                                        {"report", required_argument, NULL, 'r'},
+	                                        {"help-reports", no_argument, NULL, 'H'},
+	                                        {"format", required_argument, NULL, 'f'},
+	                                        {"output", required_argument, NULL, 'o'},
+	                                        {"force-overwrite", no_argument, NULL, 'F'},
+	                                        {"timeunit", required_argument, NULL, 'u'},
+	                                        {"no-header", no_argument, NULL, 'N'},
+	                                        {"filter-time", required_argument, NULL, 't'},
+	                                        {"filter-nvtx", required_argument, NULL, 'n'},
+	                                        {"quiet", no_argument, NULL, 'q'},
+	                                        {"help", no_argument, NULL, 'h'},
+	                                        {NULL, 0, NULL, 0}};
+	const char *tables = NULL;
+	int c, code = 0;
+
+	*a = (struct report_args){.unit = "ms", .unit_ns = 1e6, .header = 1};
+	optind = 1;
+	while (!code && (c = getopt_long(argc, argv, "o:qh", options, NULL)) != -1) {
+		if (c == 'r')
+			tables = optarg;
+		else
+			code = read_option(a, c);
+	}
+	if (code)
+		return code;
+	a->files = argv + optind;
+	a->n_files = argc - optind;
+	if (!a->n_files) {
+		tool_say("report", "no file given: expected what 'nsys export --type sqlite' writes");
+		return TOOL_USAGE + 1;
+	}
+	return read_tables(a, tables);
+}

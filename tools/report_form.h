@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report_form.h - the forms in which a report is shown
+ *
+ *     report_args.c  the command line
+ *     report_text.c  for a terminal: a table below the other
+ *     report_csv.c   one table, RFC 4180
+ *     report_json.c  one document, "umreport/1": doc/report.md
+ */
+#ifndef UM_TOOLS_REPORT_FORM_H
+#define UM_TOOLS_REPORT_FORM_H
+
+#include "io/out.h"
+#include "report/tables.h"
+
+enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
+
+struct report_choice {
+	const struct um_table *table;
+	size_t rows; /* at most; 0: all */
+};
+
+struct report_args {
+	struct um_report_options o;
+	struct report_choice tables[UM_TABLES];
+	unsigned n_tables;
+	int chosen; /* --report was given */
+	enum report_format format;
+	const char *unit; /* of times in the table form; NULL: ms */
+	double unit_ns;
+	const char *output; /* or NULL */
+	int header, force, quiet;
+	char **files;
+	int n_files;
+};
+
+/* 0: go on; else the exit code, plus 1. */
+int report_args_read(struct report_args *a, int argc, char **argv);
+
+#define REPORT_NOTES 8
+
+struct report_view {
+	const char *file;
+	struct um_findings findings;
+	char notes[REPORT_NOTES][600]; /* ours, behind those of the capture */
+	unsigned n_notes;
+};
+
+void report_text(struct um_out *out, const struct report_args *a, const struct report_view *v);
+void report_csv(struct um_out *out, const struct report_args *a, const struct report_view *v);
+void report_json(struct um_out *out, const struct report_args *a, const struct report_view *v);
+
+#endif
