@@ -81,8 +81,9 @@ static void add_notes(struct report_view *v, const struct report_args *a)
 
 	if (best)
 		note(v, "no iterations: no NVTX range %s%s; perhaps --iteration '%s%s%s' (%llu ranges)?",
-		     a->o.iteration ? "is called " : "of the domain ", a->o.iteration ? a->o.iteration : UM_REPORT_DOMAIN,
-		     best->domain ? best->domain : "", best->domain ? ":" : "", best->name, (unsigned long long)best->n);
+		     a->o.iteration ? "is called " : "of the domain ",
+		     a->o.iteration ? a->o.iteration : UM_REPORT_DOMAIN, best->domain ? best->domain : "",
+		     best->domain ? ":" : "", best->name, (unsigned long long)best->n);
 	else if (!r->iterations.n && a->o.iteration)
 		note(v, "no iterations: no NVTX range is called %s", a->o.iteration);
 	if (r->ranges_skipped)

@@ -31,8 +31,8 @@ struct um_sim_options {
 	int poison; /* backed: what is discarded, or evicted dead, is overwritten with 0xdb: a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
-	struct um_activity_sink *watch; /* told what a profiler would record, as soon as it is known when each thing ends:
-	                                   not in order of time; kept; must not call the device. NULL: nobody */
+	struct um_activity_sink *watch; /* told what a profiler would record, once it is known when a thing ends, so not
+	                                   in order of time; kept; must not call the device. NULL: nobody */
 	unsigned patience_ms; /* how long, in real time, a blocking call that nothing enqueued will ever end waits for
 	                         other threads to enqueue more; 0: it ends at once, with UM_CUDA_LAUNCH_TIMEOUT */
 	uint64_t query_ns; /* what a query that finds something not ready costs its caller: who polls sees time pass */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a profiler would see of the simulated device. Calls are the app's, or of the helper thread whose step runs. A
- * copy of pages that do not lie side by side is several migrations, as the driver's are: each has its share of the time.
+ * copy of pages that do not lie side by side is several migrations, as the driver's are: each has its share of the
+ * time.
  */
 #include "gpu/sim_state.h"
 
@@ -134,7 +135,8 @@ void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, u
 	for (unsigned i = 0; i < n; i++) {
 		struct um_activity a = activity(UM_ACT_CPU_FAULT, at, at);
 
-		a.address = address_of(b, (unsigned)__builtin_ctz(page)) + i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
+		a.address = address_of(b, (unsigned)__builtin_ctz(page));
+		a.address += i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
 		a.faults = 1;
 		tell(sim, &a);
 	}

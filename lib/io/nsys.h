@@ -37,7 +37,7 @@ struct um_nsys_writer;
 int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct um_profile *device,
                    struct um_diag *diag);
 
-/* What is fed here is written; the first failure sticks, and is told at the end. Borrowed, lives as long as the writer. */
+/* What is fed here is written; the first failure sticks, and is told at the end. Borrowed; the writer's own. */
 struct um_activity_sink *um_nsys_sink(struct um_nsys_writer *w);
 
 /* Ends it: 0 and the file is there as a whole, or -errno and nothing is left behind. keep 0 throws it away. */

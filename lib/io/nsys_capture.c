@@ -122,8 +122,8 @@ static int versions(struct um_nsys_file *f, struct um_capture *c)
 	if (!err)
 		err = each(f, "META_DATA_EXPORT", columns, "", on_version, c);
 	if (!err && atoi(c->schema) > UM_NSYS_MAJOR)
-		err = um_diag_set(f->diag, EINVAL, 0, "has schema %s, which is newer than this version knows (%d.x)", c->schema,
-		                  UM_NSYS_MAJOR);
+		err = um_diag_set(f->diag, EINVAL, 0, "has schema %s, which is newer than this version knows (%d.x)",
+		                  c->schema, UM_NSYS_MAJOR);
 	return err;
 }
 

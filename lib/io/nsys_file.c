@@ -59,7 +59,8 @@ static int check_header(const char *path, const unsigned char *h, size_t n, uint
 	if (n == HEADER && memcmp(h, "SQLite format 3", 16) == 0)
 		return check_length(h, bytes, diag);
 	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep"))
-		return um_diag_set(diag, EINVAL, 0, "is a report, not an export: run 'nsys export --type sqlite' on it");
+		return um_diag_set(diag, EINVAL, 0,
+		                   "is a report, not an export: run 'nsys export --type sqlite' on it");
 	if (n > 1 && h[0] == 0x1f && h[1] == 0x8b)
 		return um_diag_set(diag, EINVAL, 0, "is compressed: unpack it first");
 	return um_diag_set(diag, EINVAL, 0,
@@ -160,8 +161,9 @@ int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *c
 		if (has < 0)
 			return has;
 		if (!has && columns[i][0] == '!')
-			return um_diag_set(f->diag, EINVAL, 0, "table %s has no column %s: not an export that this version knows",
-			                   table, name);
+			return um_diag_set(f->diag, EINVAL, 0,
+			                   "table %s has no column %s: not an export that this version knows", table,
+			                   name);
 		n += (size_t)snprintf(sql + n, sizeof sql - n, has ? "%s\"%s\"" : "%sNULL", i ? ", " : "", name);
 	}
 	snprintf(sql + n, sizeof sql - n, " FROM main.\"%s\" %s", table, tail);

@@ -180,9 +180,14 @@ static const char *kernel_name(struct reader *r, sqlite3_stmt *s)
 static int activity_of(struct reader *r, enum um_nsys_id id, sqlite3_stmt *s, struct um_activity *a)
 {
 	static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
-		[UM_NSYS_ALLOC] = UM_ACT_ALLOC,         [UM_NSYS_RANGE] = UM_ACT_RANGE, [UM_NSYS_CALL] = UM_ACT_CALL,
-		[UM_NSYS_KERNEL] = UM_ACT_KERNEL,       [UM_NSYS_FILL] = UM_ACT_FILL,   [UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
-		[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT, [UM_NSYS_COPY] = UM_ACT_COPY,
+		[UM_NSYS_ALLOC] = UM_ACT_ALLOC,
+		[UM_NSYS_RANGE] = UM_ACT_RANGE,
+		[UM_NSYS_CALL] = UM_ACT_CALL,
+		[UM_NSYS_KERNEL] = UM_ACT_KERNEL,
+		[UM_NSYS_FILL] = UM_ACT_FILL,
+		[UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
+		[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT,
+		[UM_NSYS_COPY] = UM_ACT_COPY,
 	};
 	int on_gpu = id == UM_NSYS_KERNEL || id == UM_NSYS_FILL || id == UM_NSYS_COPY;
 	int nowhere = id == UM_NSYS_RANGE || id == UM_NSYS_CALL || id == UM_NSYS_CPU_FAULT;
@@ -249,7 +254,8 @@ static int advance(struct reader *r, enum um_nsys_id id)
 			return got;
 		}
 		if (++c->rows > r->file.rows_max)
-			return um_diag_set(r->file.diag, EINVAL, 0, "damaged: table %s has more rows than the file has room for",
+			return um_diag_set(r->file.diag, EINVAL, 0,
+			                   "damaged: table %s has more rows than the file has room for",
 			                   um_nsys_tables[id].name);
 		if (++r->rows % PROGRESS_ROWS == 0 && r->o->progress &&
 		    r->o->progress(r->o->user, r->rows, r->rows_guess))
@@ -261,7 +267,8 @@ static int advance(struct reader *r, enum um_nsys_id id)
 	if (c->next.begin >= before)
 		return 0;
 	if (c->sort)
-		return um_diag_set(r->file.diag, EINVAL, 0, "damaged: table %s cannot be sorted", um_nsys_tables[id].name);
+		return um_diag_set(r->file.diag, EINVAL, 0, "damaged: table %s cannot be sorted",
+		                   um_nsys_tables[id].name);
 	c->sort = 1;
 	return -EAGAIN;
 }

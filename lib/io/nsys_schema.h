@@ -38,14 +38,26 @@ extern const struct um_nsys_table um_nsys_tables[UM_NSYS_TABLES];
 extern const char um_nsys_frame[];
 
 /* NVTX_EVENTS.eventType */
-enum { UM_NVTX_PUSH_POP = 59, UM_NVTX_START_END = 60, UM_NVTX_TEXT_PUSH_POP = 70, UM_NVTX_TEXT_START_END = 71,
-       UM_NVTX_DOMAIN = 75 };
+enum {
+	UM_NVTX_PUSH_POP = 59,
+	UM_NVTX_START_END = 60,
+	UM_NVTX_TEXT_PUSH_POP = 70,
+	UM_NVTX_TEXT_START_END = 71,
+	UM_NVTX_DOMAIN = 75
+};
 
 /* CUPTI_ACTIVITY_KIND_MEMCPY.copyKind */
-enum { UM_COPY_H2D = 1, UM_COPY_D2H = 2, UM_COPY_D2D = 8, UM_COPY_H2H = 9, UM_COPY_UM_H2D = 11, UM_COPY_UM_D2H = 12,
-       UM_COPY_UM_D2D = 13 };
+enum {
+	UM_COPY_H2D = 1,
+	UM_COPY_D2H = 2,
+	UM_COPY_D2D = 8,
+	UM_COPY_H2H = 9,
+	UM_COPY_UM_H2D = 11,
+	UM_COPY_UM_D2H = 12,
+	UM_COPY_UM_D2D = 13
+};
 
-enum { UM_MEM_DEVICE = 2, UM_MEM_MANAGED = 4, UM_MEM_MANAGED_STATIC = 6, UM_MEM_UNKNOWN = 7 }; /* memKind */
+enum { UM_MEM_DEVICE = 2, UM_MEM_MANAGED = 4, UM_MEM_MANAGED_STATIC = 6 }; /* memKind */
 
 /* globalPid and globalTid: thread and process in 24 bits each. */
 #define UM_NSYS_PROCESS(global) ((uint64_t)(global) >> 24)

@@ -124,7 +124,8 @@ static struct um_value summary_cell(const struct um_findings *f, size_t row, uns
 /* --- causes: a row for each way and cause that something moved for ------------------------------------------------ */
 
 static const char *const way_names[] = {"other", "to device", "to host", "between devices"};
-static const char *const cause_names[] = {"unknown", "prefetch", "demand", "speculative", "eviction", "access counters"};
+static const char *const cause_names[] = {"unknown",     "prefetch", "demand",
+                                          "speculative", "eviction", "access counters"};
 
 static const struct um_column cause_columns[] = {
 	{"direction", "direction", UM_COLUMN_TEXT}, {"cause", "cause", UM_COLUMN_TEXT},
@@ -427,9 +428,10 @@ const struct um_table um_tables[UM_TABLES] = {
 	      iteration_cell),
 	TABLE("ops", "kernels by name, those that faulted longest first", op_columns, 0, op_rows, op_cell),
 	TABLE("op-iterations", "kernels by name and iteration", cell_columns, 0, cell_rows, cell_cell),
-	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows, range_cell),
+	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows,
+	      range_cell),
 	TABLE("processes", "processes", process_columns, 0, process_rows, process_cell),
 	TABLE("devices", "devices", device_columns, 0, device_rows, device_cell),
-	TABLE("missing", "what the file does not have, and what would have recorded it", missing_columns, 0, missing_rows,
-	      missing_cell),
+	TABLE("missing", "what the file does not have, and what would have recorded it", missing_columns, 0,
+	      missing_rows, missing_cell),
 };

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# report_memory.sh - memory runs out while an export is written, read and told: each fifth allocation fails in turn,
+# each one where UM_TEST_EVERY is set
+
+: "${top_srcdir:=.}" "${top_builddir:=.}"
+. "$top_srcdir/tests/tap.sh"
+export top_builddir
+
+module=$top_builddir/tests/.libs/failmalloc.so
+[ -r "$module" ] || skip_all "no $module"
+[ -z "${SANITIZE-}" ] || skip_all "a sanitizer has its own allocator"
+step=5
+[ -z "${UM_TEST_EVERY-}" ] || step=1
+
+cat >"$tmp/few.umtrace" <<'END'
+{"umtrace":1,"source":"by hand","workload":"few"}
+{"ev":"alloc","t":0,"bytes":4194304,"name":"x","role":"param"}
+{"ev":"iter","n":0}
+{"ev":"op","name":"a","r":[0],"w":[0],"ns":1000}
+{"ev":"iter","n":1}
+{"ev":"op","name":"a","r":[0],"w":[0],"ns":1000}
+END
+ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
+
+# Which of SQLite's allocations fail decides what it says: that there is no memory (4), or that it could not (3).
+ok "report" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
+ok "report, as JSON into a file" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report \
+	"$tmp/few.sqlite" --format json --force-overwrite -o "$tmp/out.json"
+ok "simulate --export" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" simulate \
+	"$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.sqlite"
+is "$(ls "$tmp"/x.sqlite?* "$tmp"/out.json?* 2>/dev/null)" "" "no half file is left behind"
+tap_done
