@@ -7,9 +7,12 @@
 #include "bound_master.h"
 
 #include <math.h>
+#include <time.h>
 
 #define FIRST_CUTS 12
-#define MOST_CUTS 160
+#define MOST_CUTS 1000
+#define FEW_CUTS 200 /* not settled before */
+#define MOST_ROUNDS (BOUND_ROUNDS - 1) /* and one more */
 #define SETTLED 1e-4 /* two rounds in a row that gain less are the last */
 
 static int by_moment(const void *a, const void *b)
@@ -149,58 +152,95 @@ out:
 	return err;
 }
 
+static double seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct finder {
+	const struct bound_request *r;
+	struct bound_result *out;
+	struct bound_work w;
+	struct bound_cuts c;
+	struct bound_prices p;
+	double begun, took; /* seconds: at the start, by the last round */
+};
+
+/* One round at the present cuts. *more: it came to its end, and there is time for another. */
+static int go_round(struct finder *f, int fine, int *more)
+{
+	struct bound_problem b = {f->r, &f->w, &f->c, fine};
+	double from = seconds_now(), left = f->r->seconds - (from - f->begun), ms = 0;
+	unsigned round = f->out->rounds;
+	int done, err = bound_master_solve(&b, f->r->seconds > 0 ? (left > 0.01 ? left : 0.01) : 0, &f->p, &ms, &done);
+
+	if (err)
+		return err;
+	f->took = seconds_now() - from;
+	/* What a solver that was stopped leaves need not be a number. */
+	if (ms > 0 && ms * 1e6 < 1e18 && (uint64_t)(ms * 1e6) > f->out->ns)
+		f->out->ns = (uint64_t)(ms * 1e6);
+	f->out->by_round[round] = f->out->ns;
+	f->out->rounds = round + 1;
+	f->out->cuts = (unsigned)f->c.n;
+	f->out->cut_short = !done || (f->r->seconds > 0 && seconds_now() - f->begun + 2 * f->took > f->r->seconds);
+	*more = !f->out->cut_short;
+	return 0;
+}
+
+static int go_rounds(struct finder *f)
+{
+	int idle = 0, more = 1, err = 0;
+
+	while (!err && more && f->out->rounds < MOST_ROUNDS) {
+		int before = f->c.n;
+		uint64_t last = f->out->ns;
+
+		err = go_round(f, f->r->all, &more);
+		if (err || !more || f->r->all || f->out->rounds == f->r->rounds)
+			return err;
+		idle = (double)(f->out->ns - last) <= SETTLED * (double)last ? idle + 1 : 0;
+		if ((before >= FEW_CUTS && idle > 1) || before >= MOST_CUTS)
+			break;
+		err = refine(&f->c, &f->w, &f->p, f->r->budget);
+		if (f->c.n == before)
+			break;
+	}
+	return !err && more ? go_round(f, 1, &more) : err;
+}
+
 int bound_find(const struct bound_request *r, struct bound_result *out)
 {
-	struct bound_work w;
-	struct bound_cuts c = {0};
-	struct bound_prices p = {0};
-	double ms, best = 0;
-	int idle = 0;
-	int err = bound_work_init(&w, r->sched);
+	struct finder f = {.r = r, .out = out, .begun = seconds_now()};
+	int err = bound_work_init(&f.w, r->sched);
 
 	memset(out, 0, sizeof *out);
 	if (err)
 		return err;
-	for (int32_t i = 0; i < w.n_ops; i++)
-		if (w.uses[i] > (int64_t)r->budget)
+	for (int32_t i = 0; i < f.w.n_ops; i++)
+		if (f.w.uses[i] > (int64_t)r->budget)
 			err = -E2BIG;
-	c.moment = malloc((2 * (size_t)w.n_ops + 2 * MOST_CUTS + 2 * FIRST_CUTS) * sizeof *c.moment);
-	if (!err && !c.moment)
+	f.c.moment = malloc((2 * (size_t)f.w.n_ops + 2 * MOST_CUTS + 2 * FIRST_CUTS) * sizeof *f.c.moment);
+	if (!err && !f.c.moment)
 		err = -ENOMEM;
 	if (err)
 		goto out;
-	out->ns = w.before[w.n_ops];
+	out->ns = f.w.before[f.w.n_ops];
 	if (r->all) {
-		for (c.n = 0; c.n < 2 * w.n_ops; c.n++)
-			c.moment[c.n] = c.n;
+		for (f.c.n = 0; f.c.n < 2 * f.w.n_ops; f.c.n++)
+			f.c.moment[f.c.n] = f.c.n;
 	} else {
-		cut_first(&c, &w);
+		cut_first(&f.c, &f.w);
 	}
-	err = bound_prices_init(&p, c.n);
-	for (int round = 0; !err && round < 16; round++) {
-		int before = c.n;
-		uint64_t last = out->ns;
-
-		err = bound_master_solve(r, &w, &c, &p, &ms);
-		if (err)
-			break;
-		best = ms > best ? ms : best;
-		out->ns = (uint64_t)(best * 1e6);
-		out->by_round[round] = out->ns;
-		out->rounds = (unsigned)round + 1;
-		out->cuts = (unsigned)c.n;
-		if (r->all || (r->rounds && round + 1 >= r->rounds) || c.n >= MOST_CUTS)
-			break;
-		idle = (double)(out->ns - last) <= SETTLED * (double)last ? idle + 1 : 0;
-		if (round > 2 && idle > 1)
-			break;
-		err = refine(&c, &w, &p, r->budget);
-		if (c.n == before)
-			break;
-	}
+	err = bound_prices_init(&f.p, f.c.n);
+	if (!err)
+		err = go_rounds(&f);
 out:
-	bound_prices_fini(&p);
-	bound_work_fini(&w);
-	free(c.moment);
+	bound_prices_fini(&f.p);
+	bound_work_fini(&f.w);
+	free(f.c.moment);
 	return err;
 }

@@ -7,7 +7,8 @@
  *
  * Bytes are those of tensors, so the bound holds for plans by blocks too: a block takes at least the room of what is in
  * it. It is a bound on umplan's steady iteration (doc/umplan.md): ops run one after the other, each with every byte
- * that it names resident. Deterministic: how far it refines is a matter of the schedule alone.
+ * that it names resident. Deterministic where no time limit cuts it short: how far it refines is a matter of the
+ * schedule alone.
  */
 #ifndef UM_TOOL_BOUND_H
 #define UM_TOOL_BOUND_H
@@ -20,22 +21,32 @@ struct bound_request {
 	uint64_t budget; /* bytes */
 	double h2d, d2h; /* bytes/s */
 	double duplex; /* as in a profile; 1: the directions do not know of each other */
-	int rounds; /* refinements at most; 0: until it settles */
+	double seconds; /* stop by then with what is proved; 0: no limit */
+	unsigned rounds; /* refinements at most; 0: until it settles */
 	int all; /* no refinement: every begin and end of an op at once. For small schedules */
 };
+
+#define BOUND_ROUNDS 16
 
 struct bound_result {
 	uint64_t ns; /* the bound, at least the sum of the ops' times */
 	unsigned rounds, cuts; /* refinements, and moments that the last one told apart */
-	uint64_t by_round[16]; /* what each was good for */
+	uint64_t by_round[BOUND_ROUNDS]; /* the best up to each */
+	int cut_short; /* stopped for want of time */
 };
 
-/* 0; -ENOMEM; -E2BIG: what one op uses exceeds the budget; -EIO: the solver failed */
+/* 0; -ENOMEM; -E2BIG: what one op uses exceeds the budget */
 int bound_find(const struct bound_request *r, struct bound_result *out);
 
-/* For the tool: raises p->bound_ns to the bound. Without a solver it stays what the planner knows, which is said on
- * stderr. 0 or -ENOMEM. */
-int bound_plan(struct um_plan *p, double duplex, const char *verb);
+/* For the tool. */
+struct bound_wish {
+	const char *verb; /* borrowed; who says what is to be said */
+	double duplex, seconds; /* as above */
+};
+
+/* Raises p->bound_ns to the bound. Without a solver it stays what the planner knows, which is said on stderr. 0 or
+ * -ENOMEM. */
+int bound_plan(struct um_plan *p, const struct bound_wish *wish);
 
 /* --- its parts ---------------------------------------------------------------------------------------------------- */
 

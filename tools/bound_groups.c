@@ -131,39 +131,31 @@ static int wrap(int32_t i, int n)
 }
 
 /* The best stay away within cuts [lo, hi]: its worth, 0 if none is worth it. */
-static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p, int32_t *from, int32_t *to)
+static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p)
 {
 	double best = 0, open = 0;
-	int32_t end = hi;
 
-	*from = *to = hi;
 	for (int32_t i = hi; i >= lo; i--) {
 		int k = wrap(i, n);
 
-		if (i == hi || open < -p->in[k]) {
+		if (i == hi || open < -p->in[k])
 			open = -p->in[k];
-			end = i;
-		}
 		open += p->room[k];
-		if (open > best) {
-			best = open;
-			*from = i;
-			*to = end;
-		}
+		best = open > best ? open : best;
 	}
 	return best;
 }
 
-/* When best to copy out: all stays behind that are free then. INT32_MIN: never. */
-static int32_t when_out(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p)
+/* The best time to copy out: all stays behind it are free then. */
+static double copied_once(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p)
 {
-	int32_t i = key[2 * gaps], when = INT32_MIN;
 	double later = 0, here = 0, open = 0, best = 0;
 	uint32_t g = gaps;
 
 	/* From the last cut back; `here`: the best stay of the gap that i is in, as far as seen. */
-	for (; i > key[0]; i--) {
+	for (int32_t i = key[2 * gaps]; i > key[0]; i--) {
 		int k = wrap(i, n);
+		double worth;
 
 		while (g && i < key[2 * g - 1]) {
 			later += here;
@@ -176,35 +168,19 @@ static int32_t when_out(const int32_t *key, uint32_t gaps, int n, const struct b
 			open += p->room[k];
 			here = open > here ? open : here;
 		}
-		if (later + here - p->out[wrap(i - 1, n)] > best) {
-			best = later + here - p->out[wrap(i - 1, n)];
-			when = i - 1;
-		}
+		worth = later + here - p->out[wrap(i - 1, n)];
+		best = worth > best ? worth : best;
 	}
-	return when;
+	return best;
 }
 
-void bound_day_find(struct bound_day *d, const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p)
+double bound_day_worth(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p)
 {
-	d->worth = 0;
-	d->n = 0;
-	d->out = INT32_MIN;
-	if (key[0] != INT32_MIN) {
-		d->out = when_out(key, gaps, n, p);
-		if (d->out == INT32_MIN)
-			return;
-		d->worth = -p->out[wrap(d->out, n)];
-	}
-	for (uint32_t g = 0; g < gaps; g++) {
-		int32_t lo = key[2 * g + 1], hi = key[2 * g + 2], from, to;
-		double worth;
+	double sum = 0;
 
-		lo = lo > d->out ? lo : d->out + 1;
-		worth = lo <= hi ? stay(lo, hi, n, p, &from, &to) : 0;
-		d->worth += worth;
-		if (worth > 0 && d->n < sizeof d->away / sizeof *d->away) {
-			d->away[d->n].from = from;
-			d->away[d->n++].to = to;
-		}
-	}
+	if (key[0] != INT32_MIN)
+		return copied_once(key, gaps, n, p);
+	for (uint32_t g = 0; g < gaps; g++)
+		sum += stay(key[2 * g + 1], key[2 * g + 2], n, p);
+	return sum;
 }

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The solver is Clp, which goes on from the last basis when columns were added. It is loaded when the first bound is
- * asked for: what comes with it (LAPACK, a Fortran runtime) ends the process when memory runs out at its start, and is
- * no burden for other verbs.
+ * The solver is Clp. It is loaded when the first bound is asked for: what comes with it (LAPACK, a Fortran runtime)
+ * ends the process when memory runs out at its start, and is no burden for other verbs.
  */
 #include "bound_lp.h"
 
+#include "base/vec.h"
+
 #include <coin/Clp_C_Interface.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <float.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define FUNCTIONS(F)                                                                                                   \
-	F(newModel) F(deleteModel) F(setLogLevel) F(resize) F(chgRowLower) F(addColumns) F(primal) F(status)           \
-	F(objectiveValue) F(dualRowSolution)
+	F(newModel) F(deleteModel) F(setLogLevel) F(loadProblem) F(setMaximumSeconds) F(initialSolve) F(status)        \
+	F(dualRowSolution)
 
 #define FIELD(name) __typeof__(Clp_##name) *name;
 static struct {
@@ -47,28 +45,26 @@ int bound_lp_load(void)
 
 struct bound_lp {
 	Clp_Simplex *model;
-	int rows;
-	int *index;
-	double *value;
+	int failed;
+	UM_VEC(double) row_low, row_high;
+	UM_VEC(double) low, high, cost; /* by column */
+	UM_VEC(CoinBigIndex) start; /* by column */
+	UM_VEC(int) row; /* entries */
+	UM_VEC(double) value;
 };
 
-struct bound_lp *bound_lp_new(int rows, const double *low)
+struct bound_lp *bound_lp_new(void)
 {
 	struct bound_lp *lp = calloc(1, sizeof *lp);
 
 	if (!lp)
 		return NULL;
 	lp->model = clp.newModel();
-	lp->index = malloc(((size_t)rows + 1) * sizeof *lp->index);
-	lp->value = malloc(((size_t)rows + 1) * sizeof *lp->value);
-	lp->rows = rows;
-	if (!lp->model || !lp->index || !lp->value) {
-		bound_lp_free(lp);
+	if (!lp->model) {
+		free(lp);
 		return NULL;
 	}
 	clp.setLogLevel(lp->model, 0);
-	clp.resize(lp->model, rows, 0);
-	clp.chgRowLower(lp->model, low);
 	return lp;
 }
 
@@ -76,37 +72,63 @@ void bound_lp_free(struct bound_lp *lp)
 {
 	if (!lp)
 		return;
-	if (lp->model)
-		clp.deleteModel(lp->model);
-	free(lp->index);
-	free(lp->value);
+	clp.deleteModel(lp->model);
+	um_vec_fini(&lp->row_low);
+	um_vec_fini(&lp->row_high);
+	um_vec_fini(&lp->low);
+	um_vec_fini(&lp->high);
+	um_vec_fini(&lp->cost);
+	um_vec_fini(&lp->start);
+	um_vec_fini(&lp->row);
+	um_vec_fini(&lp->value);
 	free(lp);
 }
 
-int bound_lp_add(struct bound_lp *lp, double cost, double low, double high, int n, const struct bound_lp_entry *e)
+static double limit(double x)
 {
-	CoinBigIndex starts[2] = {0, n};
+	return x >= BOUND_LP_FREE ? DBL_MAX : x <= -BOUND_LP_FREE ? -DBL_MAX : x;
+}
 
-	for (int i = 0; i < n; i++) {
-		lp->index[i] = e[i].row;
-		lp->value[i] = e[i].value;
-	}
-	if (high < low)
-		high = DBL_MAX;
-	clp.addColumns(lp->model, 1, &low, &high, &cost, starts, lp->index, lp->value);
+int bound_lp_row(struct bound_lp *lp, double low, double high)
+{
+	lp->failed |= um_vec_push(&lp->row_low, limit(low)) || um_vec_push(&lp->row_high, limit(high));
+	return (int)lp->row_high.n - 1;
+}
+
+int bound_lp_column(struct bound_lp *lp, double cost, double low, double high)
+{
+	lp->failed |= um_vec_push(&lp->cost, cost) || um_vec_push(&lp->low, limit(low)) ||
+	              um_vec_push(&lp->high, limit(high)) || um_vec_push(&lp->start, (CoinBigIndex)lp->row.n);
+	return (int)lp->start.n - 1;
+}
+
+void bound_lp_put(struct bound_lp *lp, int row, double value)
+{
+	if (lp->failed)
+		return;
+	for (size_t i = (size_t)lp->start.at[lp->start.n - 1]; i < lp->row.n; i++)
+		if (lp->row.at[i] == row) {
+			lp->value.at[i] += value;
+			return;
+		}
+	lp->failed |= um_vec_push(&lp->row, row) || um_vec_push(&lp->value, value);
+}
+
+int bound_lp_solve(struct bound_lp *lp, double seconds, int *done)
+{
+	if (lp->failed || um_vec_push(&lp->start, (CoinBigIndex)lp->row.n))
+		return -ENOMEM;
+	clp.loadProblem(lp->model, (int)lp->cost.n, (int)lp->row_low.n, lp->start.at, lp->row.at, lp->value.at,
+			lp->low.at, lp->high.at, lp->cost.at, lp->row_low.at, lp->row_high.at);
+	lp->start.n--;
+	if (seconds > 0)
+		clp.setMaximumSeconds(lp->model, seconds);
+	clp.initialSolve(lp->model);
+	*done = clp.status(lp->model) == 0;
 	return 0;
 }
 
-int bound_lp_solve(struct bound_lp *lp, double *objective, double *price)
+double bound_lp_price(const struct bound_lp *lp, int row)
 {
-	const double *dual;
-
-	/* Columns were added since: the old basis is still primal feasible. */
-	if (clp.primal(lp->model, 0) < 0 || clp.status(lp->model) != 0)
-		return -EIO;
-	*objective = clp.objectiveValue(lp->model);
-	dual = clp.dualRowSolution(lp->model);
-	for (int i = 0; i < lp->rows; i++)
-		price[i] = dual[i];
-	return 0;
+	return clp.dualRowSolution(lp->model)[row];
 }

@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bound_lp.h - a linear program that grows: minimise cost over columns, rows from below
+ * bound_lp.h - a linear program: minimise cost over columns within limits, rows within limits
  *
- * The one file that knows the solver is bound_lp.c. Rows are given first, columns may be added between two solves,
- * which then go on from where the last one ended.
+ * The one file that knows the solver is bound_lp.c. Rows first, then columns with what they add to rows. Memory that
+ * runs out on the way is said by bound_lp_solve.
  */
 #ifndef UM_TOOL_BOUND_LP_H
 #define UM_TOOL_BOUND_LP_H
 
-struct bound_lp;
+#define BOUND_LP_FREE 1e300 /* no limit above */
 
-struct bound_lp_entry {
-	int row;
-	double value;
-};
+struct bound_lp;
 
 /* Before all else: loads the solver. 0, or -ENOENT where it is not installed. */
 int bound_lp_load(void);
 
-/* Rows: the sum is at least low[i]. NULL: no memory. */
-struct bound_lp *bound_lp_new(int rows, const double *low);
+struct bound_lp *bound_lp_new(void); /* NULL: no memory */
 void bound_lp_free(struct bound_lp *lp);
 
-/* A column in [low, high] (high < low: no limit). Each row at most once. */
-int bound_lp_add(struct bound_lp *lp, double cost, double low, double high, int n, const struct bound_lp_entry *e);
+/* A row in [low, high]; its number, from 0. */
+int bound_lp_row(struct bound_lp *lp, double low, double high);
 
-/* 0 or -EIO. `price`: by row, what its lower side costs (>= 0 but for rounding). */
-int bound_lp_solve(struct bound_lp *lp, double *objective, double *price);
+/* A column in [low, high]; its number, from 0. What it adds to rows follows, a row once or more. */
+int bound_lp_column(struct bound_lp *lp, double cost, double low, double high);
+void bound_lp_put(struct bound_lp *lp, int row, double value);
+
+/* 0 or -ENOMEM. After `seconds` (0: never) it stops where it is (*done: 0). */
+int bound_lp_solve(struct bound_lp *lp, double seconds, int *done);
+
+/* What a row's limit costs, as far as it was solved: >= 0 for a lower one, <= 0 for an upper one, but for rounding. */
+double bound_lp_price(const struct bound_lp *lp, int row);
 
 #endif

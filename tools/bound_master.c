@@ -3,14 +3,13 @@
  * The program. The iteration is cut at some moments; segment k is what lies between cut k and the next, its length T_k
  * is unknown. Each byte is away at some of the cuts in its gaps; for that it is copied out in a segment before the
  * first of them, if the host's copy is stale and for the first time since it became so, and copied in in the segment
- * behind the last of them. All of what a byte does in an iteration is its day; how many bytes have which day is what
- * the program chooses.
+ * behind the last of them. All of what a byte does in an iteration is its day.
  *
  *     minimise the sum of T_k so that
  *         at each cut      bytes away >= bytes needed or in use there - budget
  *         in each segment  bytes in <= h2d T_k, bytes out <= d2h T_k, and with duplex < 1 both together
  *         in each segment  T_k >= the times of the ops that begin and end in it (equal, if it is one op)
- *         for each group   its days are as many as its bytes
+ *         each byte        has a day
  *
  * Why this is a bound. Take any plan that um_plan_check accepts, in its steady state, and its times as T_k. Ops run one
  * after the other and each for its own time, which gives the third line. A byte in a gap (written or on the host
@@ -24,21 +23,26 @@
  * With duplex below 1, of two copies at once the one booked first runs at full rate and the other at `duplex` of it: in
  * any time T, bytes in / h2d + bytes out / d2h <= (1 + duplex) T.
  *
- * Days are added as they are found to pay (column generation). What is handed out is not the solver's objective but
- * the value of its prices, computed here: for any prices >= 0 whose segments cost no more than 1 a ms,
+ * What the solver is given is smaller: days of single bytes would be endless. How much of each gap is away is a column;
+ * all of that together passes through three stores (to be copied out, away, back before its time), which know when
+ * bytes may come in and must have gone, but not whose they are. Any choice of days is a solution of it, so it is a
+ * bound already, and in the recorded workloads the same one, but for bytes with several gaps: the largest groups of
+ * those have stores of their own in the last round.
+ *
+ * What is handed out is not the solver's objective but the value of its prices for the program of days, computed here:
+ * for any prices >= 0 whose segments cost no more than 1 a ms,
  *
  *     sum of T's least value * (1 - cost) + sum of room prices * excess
  *         - sum over groups of bytes * worth of the best day
  *
- * is no more than the program's minimum (weak duality). So neither the solver's tolerances nor an early stop make the
- * bound wrong, only weaker. Finer cuts only add conditions.
+ * is no more than the program's minimum (weak duality). So neither the solver's tolerances nor a solver that was
+ * stopped make the bound wrong, only weaker. Finer cuts only add conditions.
  */
 #include "bound_master.h"
 
 #include "bound_lp.h"
 
-#define MOST_PASSES 60
-#define CLOSE 2e-5 /* stop when what is proved is as near to the program's minimum */
+#define OWN_STORES 6 /* times the common ones, at most */
 #define SURE 1e-9 /* of a bound, for what doubles lose */
 
 struct master {
@@ -52,22 +56,41 @@ struct master {
 	double *excess; /* by cut: MiB over the budget, or 0 */
 	double *least; /* by segment: ms */
 	uint8_t *fixed; /* by segment: it is one op */
-	double *value; /* by row: scratch, all 0 */
-	double *price; /* by row */
-	double *mark; /* by group: the worth of a day that the program knows of */
-	struct bound_lp_entry *entry;
+	int fine; /* as in struct bound_problem */
 };
 
-enum { ROW_ROOM, ROW_IN, ROW_OUT, ROW_BOTH };
+/* Rows, a block of each kind, one for each cut or the segment behind it. */
+enum { ROW_ROOM, ROW_IN, ROW_OUT, ROW_BOTH, ROW_KINDS };
 
-static int row(const struct master *m, int kind, int32_t i)
+/* What is chosen passes from one store to the next: it waits to be copied out, is away, is back before its time. What
+ * is copied out before its gap begins waits, and is then kept, in stores of its own. */
+enum { WAIT, AWAY, BACK, EARLY, KEPT, STORES };
+
+/* Stores from segment `from` on, `n` of them: a row each, by kind. Or the common ones, around the circle. */
+struct stores {
+	int row, circle;
+	int64_t from, n;
+};
+
+static int wrap(int64_t i, int n)
 {
-	return kind * m->n + ((i % m->n) + m->n) % m->n;
+	return (int)(((i % n) + n) % n);
 }
 
-static int group_row(const struct master *m, size_t g)
+static int row(const struct master *m, int kind, int64_t i)
 {
-	return (3 + m->joint) * m->n + (int)g;
+	return kind * m->n + wrap(i, m->n);
+}
+
+static int store_row(const struct stores *s, int kind, int64_t i)
+{
+	return s->row + kind * (int)s->n + (s->circle ? wrap(i, (int)s->n) : (int)(i - s->from));
+}
+
+/* All that is chosen and all that is copied out early, at cut 0: a circle of stores needs to be told what is in it. */
+static int row_all(const struct stores *s, int kind)
+{
+	return s->row + STORES * (int)s->n + (kind >= EARLY);
 }
 
 int bound_prices_init(struct bound_prices *p, int n)
@@ -101,85 +124,201 @@ static void find_least(struct master *m, int k)
 	m->fixed[k] = to == from + 1 && from % 2 == 0;
 }
 
-static int add_times(struct master *m)
+/* A store at cut k: what it holds, then and behind the segment. */
+static void add_store(struct master *m, const struct stores *s, int kind, int64_t k)
 {
+	bound_lp_column(m->lp, 0, 0, BOUND_LP_FREE);
+	bound_lp_put(m->lp, store_row(s, kind, k), 1);
+	bound_lp_put(m->lp, store_row(s, kind, k - 1), -1);
+	if (kind == AWAY && m->excess[wrap(k, m->n)] > 0)
+		bound_lp_put(m->lp, row(m, ROW_ROOM, k), 1);
+	if (s->circle && k == 0)
+		bound_lp_put(m->lp, row_all(s, kind), 1);
+}
+
+/* A copy in segment k, from a store to the next. */
+static void add_copy(struct master *m, const struct stores *s, int64_t k, int link, double rate, int from, int to)
+{
+	bound_lp_column(m->lp, 0, 0, BOUND_LP_FREE);
+	bound_lp_put(m->lp, row(m, link, k), -1);
+	if (m->joint)
+		bound_lp_put(m->lp, row(m, ROW_BOTH, k), -1 / rate);
+	bound_lp_put(m->lp, store_row(s, from, k), -1);
+	bound_lp_put(m->lp, store_row(s, to, k), 1);
+}
+
+/* The store at cut k plus what comes in segment k less what goes is the store at cut k + 1. */
+static void add_stores(struct master *m, struct stores *s, int64_t from, int64_t n, int circle)
+{
+	*s = (struct stores){.circle = circle, .from = from, .n = n};
+	for (int64_t i = 0; i < STORES * n + 2 * circle; i++) {
+		int r = bound_lp_row(m->lp, 0, 0);
+
+		s->row = i ? s->row : r;
+	}
+	for (int64_t k = from; k < from + n; k++) {
+		for (int kind = 0; kind < STORES && (circle || k > from); kind++)
+			add_store(m, s, kind, k);
+		add_copy(m, s, k, ROW_OUT, m->d2h, WAIT, AWAY);
+		add_copy(m, s, k, ROW_OUT, m->d2h, EARLY, KEPT);
+		add_copy(m, s, k, ROW_IN, m->h2d, AWAY, BACK);
+	}
+}
+
+static void add_times(struct master *m)
+{
+	for (int kind = 0; kind < ROW_KINDS; kind++)
+		for (int k = 0; k < m->n; k++)
+			bound_lp_row(m->lp, kind == ROW_ROOM ? m->excess[k] : 0, BOUND_LP_FREE);
 	for (int k = 0; k < m->n; k++) {
-		struct bound_lp_entry e[3] = {{row(m, ROW_IN, k), m->h2d}, {row(m, ROW_OUT, k), m->d2h}};
-		double high = m->fixed[k] ? m->least[k] : -1;
-
+		bound_lp_column(m->lp, 1, m->least[k], m->fixed[k] ? m->least[k] : BOUND_LP_FREE);
+		bound_lp_put(m->lp, row(m, ROW_IN, k), m->h2d);
+		bound_lp_put(m->lp, row(m, ROW_OUT, k), m->d2h);
 		if (m->joint)
-			e[2] = (struct bound_lp_entry){row(m, ROW_BOTH, k), m->both};
-		if (bound_lp_add(m->lp, 1, m->least[k], high, 2 + m->joint, e))
-			return -ENOMEM;
+			bound_lp_put(m->lp, row(m, ROW_BOTH, k), m->both);
 	}
-	return 0;
 }
 
-static void put(struct master *m, int *n, int at, double value)
+/* How many of [lo, hi] are cut 0. */
+static int laps(const struct master *m, int64_t lo, int64_t hi)
 {
-	if (m->value[at] == 0)
-		m->entry[(*n)++].row = at;
-	m->value[at] += value;
+	int64_t n = m->n, below = lo - 1;
+
+	return (int)((hi - wrap(hi, m->n)) / n - (below - wrap(below, m->n)) / n);
 }
 
-/* A column for a day of group g. */
-static int add_day(struct master *m, size_t g, const struct bound_day *d)
+/* A column of bytes that are put into a store in segment `from`, and must have come to the last one by the end of
+ * segment `to`. */
+static void add_share(struct master *m, const struct stores *s, int into, int64_t from, int last, int64_t to)
 {
-	int n = 0;
+	int n = laps(m, from + 1, to);
 
-	for (uint32_t i = 0; i < d->n; i++) {
-		for (int32_t k = d->away[i].from; k <= d->away[i].to; k++)
-			if (m->excess[row(m, ROW_ROOM, k)] > 0)
-				put(m, &n, row(m, ROW_ROOM, k), 1);
-		put(m, &n, row(m, ROW_IN, d->away[i].to), -1);
-		if (m->joint)
-			put(m, &n, row(m, ROW_BOTH, d->away[i].to), -1 / m->h2d);
-	}
-	if (d->out != INT32_MIN) {
-		put(m, &n, row(m, ROW_OUT, d->out), -1);
-		if (m->joint)
-			put(m, &n, row(m, ROW_BOTH, d->out), -1 / m->d2h);
-	}
-	put(m, &n, group_row(m, g), -1);
-	for (int i = 0; i < n; i++) {
-		m->entry[i].value = m->value[m->entry[i].row];
-		m->value[m->entry[i].row] = 0;
-	}
-	return bound_lp_add(m->lp, 0, 0, -1, n, m->entry);
+	bound_lp_put(m->lp, store_row(s, into, from), 1);
+	bound_lp_put(m->lp, store_row(s, last, to), -1);
+	if (s->circle && n)
+		bound_lp_put(m->lp, row_all(s, into), -n);
 }
 
-/* Days that make the program solvable: everything away all the time. And the best ones at the prices given. */
-static int add_first_days(struct master *m, const struct bound_prices *p)
+static void add_chosen(struct master *m, const struct stores *s, double most, int into, int64_t lo, int64_t hi)
 {
-	for (size_t g = 0; g < m->groups.at.n; g++) {
-		const struct bound_group *x = &m->groups.at.at[g];
-		const int32_t *key = m->groups.keys.at + x->key;
-		struct bound_day d = {.out = key[0]};
-		int err;
+	bound_lp_column(m->lp, 0, 0, most);
+	add_share(m, s, into, lo - 1, BACK, hi);
+}
 
-		for (uint32_t i = 0; i < x->gaps && d.n < sizeof d.away / sizeof *d.away; i++, d.n++) {
-			d.away[i].from = key[2 * i + 1];
-			d.away[i].to = key[2 * i + 2];
+/* Bytes that nothing makes stale: away for nothing in each gap by itself. */
+static void add_clean(struct master *m, const struct stores *s, const struct bound_group *x)
+{
+	const int32_t *key = m->groups.keys.at + x->key;
+
+	for (uint32_t g = 0; g < x->gaps; g++)
+		add_chosen(m, s, x->mib, AWAY, key[2 * g + 1], key[2 * g + 2]);
+}
+
+/* Bytes to be copied out once: before or in the first of the gaps that they are away in. Those copied out by the end
+ * of gap g are its sum; so many may be away in later gaps for nothing. */
+static void add_stale(struct master *m, const struct stores *s, const struct bound_group *x)
+{
+	const int32_t *key = m->groups.keys.at + x->key;
+	int sum = -1, last;
+
+	for (uint32_t g = 0; g < x->gaps; g++) {
+		int64_t lo = key[2 * g + 1], hi = key[2 * g + 2];
+
+		last = sum;
+		sum = bound_lp_row(m->lp, 0, 0);
+		if (g > 0) {
+			int again = bound_lp_row(m->lp, 0, BOUND_LP_FREE);
+
+			bound_lp_column(m->lp, 0, 0, x->mib);
+			bound_lp_put(m->lp, last, 1);
+			bound_lp_put(m->lp, sum, -1);
+			bound_lp_put(m->lp, again, 1);
+			add_chosen(m, s, x->mib, AWAY, lo, hi);
+			bound_lp_put(m->lp, again, -1);
 		}
-		err = add_day(m, g, &d);
-		if (!err) {
-			bound_day_find(&d, key, x->gaps, m->n, p);
-			if (d.worth > 0)
-				err = add_day(m, g, &d);
-		}
-		if (err)
-			return err;
+		add_chosen(m, s, x->mib, WAIT, lo, hi);
+		bound_lp_put(m->lp, sum, -1);
+		if (lo - 2 < key[0])
+			continue;
+		bound_lp_column(m->lp, 0, 0, x->mib);
+		add_share(m, s, EARLY, key[0], KEPT, lo - 2);
+		add_share(m, s, AWAY, lo - 1, BACK, hi);
+		bound_lp_put(m->lp, sum, -1);
 	}
-	return 0;
+	bound_lp_column(m->lp, 0, 0, x->mib);
+	bound_lp_put(m->lp, sum, 1);
+}
+
+/* Stores of its own for who is `alone`. */
+static void add_group(struct master *m, const struct stores *common, const struct bound_group *x, int alone)
+{
+	const int32_t *key = m->groups.keys.at + x->key;
+	int64_t from = key[0] == INT32_MIN ? key[1] - 1 : key[0];
+	struct stores own;
+	const struct stores *s = common;
+
+	if (alone) {
+		add_stores(m, &own, from, key[2 * x->gaps] + 1 - from, 0);
+		s = &own;
+	}
+	if (key[0] == INT32_MIN)
+		add_clean(m, s, x);
+	else
+		add_stale(m, s, x);
+}
+
+struct candidate {
+	double mib;
+	size_t group;
+};
+
+static int by_mib(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->mib != y->mib)
+		return x->mib < y->mib ? 1 : -1;
+	return x->group < y->group ? -1 : x->group > y->group;
+}
+
+/* The largest groups of several gaps have stores of their own, as far as that makes the program at most some times as
+ * long. In common ones the copy of one group could pass for that of another. */
+static int add_groups(struct master *m, const struct stores *common)
+{
+	size_t n = m->groups.at.n, many = 0;
+	struct candidate *c = malloc((n + 1) * sizeof *c);
+	uint8_t *alone = calloc(n + 1, 1);
+	int64_t left = (int64_t)OWN_STORES * m->n;
+	int err;
+
+	for (size_t g = 0; c && g < n; g++)
+		if (m->groups.at.at[g].gaps > 1)
+			c[many++] = (struct candidate){m->groups.at.at[g].mib, g};
+	if (c)
+		qsort(c, many, sizeof *c, by_mib);
+	for (size_t i = 0; c && alone && m->fine && i < many && left > 0; i++) {
+		const int32_t *key = m->groups.keys.at + m->groups.at.at[c[i].group].key;
+
+		left -= key[2 * m->groups.at.at[c[i].group].gaps] + 1 - key[0];
+		alone[c[i].group] = left > 0 && key[0] != INT32_MIN;
+	}
+	for (size_t g = 0; c && alone && g < n; g++)
+		add_group(m, common, &m->groups.at.at[g], alone[g]);
+	err = c && alone ? 0 : -ENOMEM;
+	free(alone);
+	free(c);
+	return err;
 }
 
 /* The solver's prices, made such that they prove something; what copies cost where both directions count. */
-static void take_prices(struct master *m, struct bound_prices *p, double *sum)
+static double take_prices(struct master *m, struct bound_prices *p)
 {
-	*sum = 0;
+	double sum = 0;
+
 	for (int k = 0; k < m->n; k++) {
-		double room = m->price[row(m, ROW_ROOM, k)], in = m->price[row(m, ROW_IN, k)];
-		double out = m->price[row(m, ROW_OUT, k)], both = m->joint ? m->price[row(m, ROW_BOTH, k)] : 0, cost;
+		double room = bound_lp_price(m->lp, row(m, ROW_ROOM, k)), in = bound_lp_price(m->lp, row(m, ROW_IN, k));
+		double out = bound_lp_price(m->lp, row(m, ROW_OUT, k)), cost;
+		double both = m->joint ? bound_lp_price(m->lp, row(m, ROW_BOTH, k)) : 0;
 
 		room = room > 0 && m->excess[k] > 0 ? room : 0;
 		in = in > 0 ? in : 0;
@@ -195,35 +334,14 @@ static void take_prices(struct master *m, struct bound_prices *p, double *sum)
 		p->room[k] = room;
 		p->in[k] = in + both / m->h2d;
 		p->out[k] = out + both / m->d2h;
-		*sum += m->least[k] * (1 - cost) + room * m->excess[k];
+		sum += m->least[k] * (1 - cost) + room * m->excess[k];
 	}
-}
-
-/* Adds days that pay. *added: how many; returns what the prices prove, in ms. */
-static int improve(struct master *m, struct bound_prices *p, double *proved, int *added)
-{
-	*added = 0;
-	take_prices(m, p, proved);
-	for (size_t g = 0; g < m->groups.at.n; g++) {
-		const struct bound_group *x = &m->groups.at.at[g];
-		struct bound_day d;
-
-		bound_day_find(&d, m->groups.keys.at + x->key, x->gaps, m->n, p);
-		*proved -= d.worth * x->mib;
-		/* The group's price is the worth of the best day that the program has. */
-		if (d.worth > m->price[group_row(m, g)] + 1e-9 * (1 + d.worth)) {
-			if (add_day(m, g, &d))
-				return -ENOMEM;
-			++*added;
-		}
-	}
-	return 0;
+	return sum;
 }
 
 static int init(struct master *m)
 {
-	int rows;
-	double most = 0;
+	struct stores common;
 
 	if (bound_groups_init(&m->groups, m->w, m->c))
 		return -ENOMEM;
@@ -233,67 +351,50 @@ static int init(struct master *m)
 	/* Each copy takes a whole number of ns: as if the link were a little faster. */
 	m->h2d = m->r->h2d / 1048576e3 / 0.9999;
 	m->d2h = m->r->d2h / 1048576e3 / 0.9999;
-	rows = group_row(m, m->groups.at.n);
 	m->excess = calloc((size_t)m->n + 1, sizeof *m->excess);
 	m->least = calloc((size_t)m->n + 1, sizeof *m->least);
 	m->fixed = calloc((size_t)m->n + 1, 1);
-	m->value = calloc((size_t)rows + 1, sizeof *m->value);
-	m->price = calloc((size_t)rows + 1, sizeof *m->price);
-	m->entry = malloc(((size_t)rows + 1) * sizeof *m->entry);
-	if (!m->excess || !m->least || !m->fixed || !m->value || !m->price || !m->entry)
+	m->lp = bound_lp_new();
+	if (!m->excess || !m->least || !m->fixed || !m->lp)
 		return -ENOMEM;
 	for (int k = 0; k < m->n; k++) {
 		int64_t over = m->w->need[m->c->moment[k] / 2] - (int64_t)m->r->budget;
 
 		m->excess[k] = over > 0 ? (double)over / 1048576.0 : 0;
-		most = m->excess[k] > most ? m->excess[k] : most;
 		find_least(m, k);
-		m->price[k] = m->excess[k];
 	}
-	for (size_t g = 0; g < m->groups.at.n; g++)
-		m->price[group_row(m, g)] = -m->groups.at.at[g].mib;
-	m->lp = bound_lp_new(rows, m->price);
-	return m->lp ? add_times(m) : -ENOMEM;
+	add_times(m);
+	add_stores(m, &common, 0, m->n, 1);
+	return add_groups(m, &common);
 }
 
-static void fini(struct master *m)
+/* What the solver's prices prove. */
+static double prove(struct master *m, struct bound_prices *p)
 {
-	bound_groups_fini(&m->groups);
-	bound_lp_free(m->lp);
-	free(m->excess);
-	free(m->least);
-	free(m->fixed);
-	free(m->value);
-	free(m->price);
-	free(m->entry);
+	double proved = take_prices(m, p);
+
+	for (size_t g = 0; g < m->groups.at.n; g++) {
+		const struct bound_group *x = &m->groups.at.at[g];
+
+		proved -= x->mib * bound_day_worth(m->groups.keys.at + x->key, x->gaps, m->n, p);
+	}
+	return proved * (1 - SURE);
 }
 
-int bound_master_solve(const struct bound_request *r, const struct bound_work *w, const struct bound_cuts *c,
-                       struct bound_prices *prices, double *bound_ms)
+int bound_master_solve(const struct bound_problem *b, double seconds, struct bound_prices *prices, double *bound_ms,
+                       int *done)
 {
-	struct master m = {.r = r, .w = w, .c = c};
-	struct bound_prices p = {0};
-	double best = (double)w->before[w->n_ops] / 1e6, proved = 0, objective = 0;
-	int err = init(&m), added = 1;
+	struct master m = {.r = b->r, .w = b->w, .c = b->c, .fine = b->fine};
+	int err = init(&m);
 
 	if (!err)
-		err = bound_prices_init(&p, m.n);
+		err = bound_lp_solve(m.lp, seconds, done);
 	if (!err)
-		err = add_first_days(&m, prices);
-	for (int pass = 0; !err && added && pass < MOST_PASSES; pass++) {
-		err = bound_lp_solve(m.lp, &objective, m.price);
-		if (!err)
-			err = improve(&m, &p, &proved, &added);
-		if (!err && proved * (1 - SURE) >= best) {
-			best = proved * (1 - SURE);
-			memcpy(prices->room, p.room, 3 * (size_t)m.n * sizeof *p.room);
-		}
-		if (!err && objective - best <= CLOSE * objective)
-			break;
-	}
-	if (!err)
-		*bound_ms = best;
-	bound_prices_fini(&p);
-	fini(&m);
+		*bound_ms = prove(&m, prices);
+	bound_groups_fini(&m.groups);
+	bound_lp_free(m.lp);
+	free(m.excess);
+	free(m.least);
+	free(m.fixed);
 	return err;
 }

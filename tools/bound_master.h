@@ -41,21 +41,19 @@ struct bound_groups {
 int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c);
 void bound_groups_fini(struct bound_groups *g);
 
-/* What one byte of a group does in an iteration. */
-struct bound_day {
-	double worth; /* at the prices, a MiB; >= 0 */
-	int32_t out; /* copied out in this segment; INT32_MIN not */
-	uint32_t n; /* stays away, the first of them */
-	struct {
-		int32_t from, to; /* cuts; it returns in the segment behind `to` */
-	} away[64];
+/* What one MiB of a group is worth on its best day at these prices; >= 0. */
+double bound_day_worth(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p);
+
+struct bound_problem { /* all borrowed */
+	const struct bound_request *r;
+	const struct bound_work *w;
+	const struct bound_cuts *c;
+	int fine; /* better and slower: large chains of gaps each by themselves */
 };
 
-/* The best day at these prices. */
-void bound_day_find(struct bound_day *d, const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p);
-
-/* Solves. `prices`: in, where to begin; out, those of the bound. 0, -ENOMEM, -EIO, -E2BIG. */
-int bound_master_solve(const struct bound_request *r, const struct bound_work *w, const struct bound_cuts *c,
-                       struct bound_prices *prices, double *bound_ms);
+/* Solves, for so many seconds (0: as long as it takes). `prices` (of c->n cuts) and *bound_ms: a bound and what proves
+ * it, *done or not. 0, -ENOMEM. */
+int bound_master_solve(const struct bound_problem *b, double seconds, struct bound_prices *prices, double *bound_ms,
+                       int *done);
 
 #endif

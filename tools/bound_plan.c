@@ -3,31 +3,33 @@
 #include "bound_lp.h"
 #include "tool.h"
 
-int bound_plan(struct um_plan *p, double duplex, const char *verb)
+int bound_plan(struct um_plan *p, const struct bound_wish *wish)
 {
 #ifdef HAVE_LP
 	struct bound_request r = {.sched = &p->sched,
 				  .budget = p->budget,
 				  .h2d = (double)p->h2d,
 				  .d2h = (double)p->d2h,
-				  .duplex = duplex};
+				  .duplex = wish->duplex,
+				  .seconds = wish->seconds};
 	struct bound_result out;
 	int err = bound_lp_load();
 
 	if (err) {
-		tool_say(verb, "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");
+		tool_say(wish->verb, "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");
 		return 0;
 	}
 	err = bound_find(&r, &out);
 	if (err)
-		tool_say(verb, "the linear program of the bound failed: the planner's weaker bound stands instead");
-	else if (out.ns > p->bound_ns)
+		tool_say(wish->verb, "the linear program of the bound failed: the planner's weaker bound stands instead");
+	else if (out.cut_short)
+		tool_say(wish->verb, "the bound was cut short; with a longer --bound-time it could be higher");
+	if (!err && out.ns > p->bound_ns)
 		p->bound_ns = out.ns;
 	return err == -ENOMEM ? err : 0;
 #else
 	(void)p;
-	(void)duplex;
-	tool_say(verb, "built without an LP solver (Clp): the planner's weaker bound stands for the bound");
+	tool_say(wish->verb, "built without an LP solver (Clp): the planner's weaker bound stands for the bound");
 	return 0;
 #endif
 }
