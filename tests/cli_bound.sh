@@ -28,11 +28,19 @@ for w in "${workloads[@]}"; do
 done
 
 run=("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "infinite,lookahead")
-table=$("${run[@]}" --bound 2>/dev/null)
+table=$("${run[@]}" --bound --no-recompute 2>/dev/null)
 like "$table" 'from +bound ms +x bound$' "a table has the columns"
 like "$table" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above it"
 like "$table" '^infinite.* - +-$' "endless memory is not held to it"
 like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,}.$' "csv has it last"
 like "$("${run[@]}" --bound --format json 2>/dev/null)" '"bound_ns": [0-9]{7,}' "json has it"
 is "$("${run[@]}" | grep -c bound)" 0 "not asked for, not shown"
+
+cut=$("${run[@]}" --bound --bound-time 1e-6 2>&1)
+like "$cut" 'simulate: the bound was cut short' "no time for it: is said"
+like "$cut" '^lookahead.* [0-9.]+ +[1-9][0-9.]+$' "what is proved by then stands"
+for bad in 0 -1 soon 1e9 ''; do
+	fails 2 "--bound-time '$bad'" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --bound-time "$bad" \
+		-o "$tmp/c.umplan"
+done
 tap_done

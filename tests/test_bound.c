@@ -15,12 +15,22 @@
 
 static struct bound_result out;
 
-static uint64_t find(const struct um_schedule *s, uint64_t budget, double duplex, int all)
+static uint64_t find_in(const struct um_schedule *s, uint64_t budget, double duplex, int all, double seconds)
 {
-	struct bound_request r = {
-		.sched = s, .budget = budget, .h2d = 1e9, .d2h = 1e9, .duplex = duplex, .all = all};
+	struct bound_request r = {.sched = s,
+	                          .budget = budget,
+	                          .h2d = 1e9,
+	                          .d2h = 1e9,
+	                          .duplex = duplex,
+	                          .all = all,
+	                          .seconds = seconds};
 
 	return bound_find(&r, &out) ? 0 : out.ns;
+}
+
+static uint64_t find(const struct um_schedule *s, uint64_t budget, double duplex, int all)
+{
+	return find_in(s, budget, duplex, all, 0);
 }
 
 /* As near as the bound promises: below by a ten-thousandth of the copies, never above. */
@@ -113,13 +123,13 @@ static void both_ways(void)
 
 static void by_chance(void)
 {
-	int above = 0, below = 0, down = 0, tried = 0;
+	int above = 0, below = 0, down = 0, lost = 0, tried = 0;
 
 	for (uint64_t seed = 1; seed <= 150; seed++) {
 		struct um_schedule s = {0};
 		struct um_plan p;
 		struct um_plan_figures f;
-		uint64_t r = seed, fine, coarse, quick, grow;
+		uint64_t r = seed, fine, coarse, hurry, quick, grow;
 
 		fx_random(&s, seed);
 		uint64_t budget = fx_peak(&s) * (4 + fx_draw(&r, 6)) / 10;
@@ -136,6 +146,9 @@ static void by_chance(void)
 			down += coarse > fine + fine / 10000;
 			for (unsigned i = 1; i < out.rounds; i++)
 				down += out.by_round[i] < out.by_round[i - 1];
+			/* With no time to solve: what an unsolved program proves. */
+			hurry = find_in(&p.sched, budget, 1, 0, 1e-9);
+			lost += hurry < p.in_core_ns || hurry > f.ns || !out.cut_short;
 			if (fine > f.ns || fine + 1 < quick || coarse > fine + fine / 10000)
 				diag("seed %llu: %llu, coarse %llu, planner's %llu, a plan takes %llu, core %llu",
 				     (unsigned long long)seed, (unsigned long long)fine, (unsigned long long)coarse,
@@ -149,6 +162,7 @@ static void by_chance(void)
 	is_int(above, 0, "never above what a plan takes");
 	is_int(below, 0, "with all cuts never below the planner's own bound");
 	is_int(down, 0, "finer cuts never lower it");
+	is_int(lost, 0, "cut short, between what ops take and what a plan takes");
 }
 
 int main(void)

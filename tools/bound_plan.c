@@ -16,12 +16,14 @@ int bound_plan(struct um_plan *p, const struct bound_wish *wish)
 	int err = bound_lp_load();
 
 	if (err) {
-		tool_say(wish->verb, "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");
+		tool_say(wish->verb,
+			 "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");
 		return 0;
 	}
 	err = bound_find(&r, &out);
 	if (err)
-		tool_say(wish->verb, "the linear program of the bound failed: the planner's weaker bound stands instead");
+		tool_say(wish->verb,
+			 "the linear program of the bound failed: the planner's weaker bound stands instead");
 	else if (out.cut_short)
 		tool_say(wish->verb, "the bound was cut short; with a longer --bound-time it could be higher");
 	if (!err && out.ns > p->bound_ns)

@@ -24,6 +24,8 @@ static const char usage[] =
 	"  --iterations N        iterations to play (default 8)\n"
 	"  --strategy S          who plans: lookahead (default) or a scheme; umadvise simulate --help names them\n"
 	"  --bound               prove a lower bound too: into the plan's header, and how far from it the plan is\n"
+	"  --bound-time SECONDS  for the bound at most (default 30); what is proved by then counts\n"
+	"  --no-recompute        nothing is computed again: so far the only way\n"
 	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
 	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
 	"  --show FILE           a plan that was written: its figures, carried out again; the tensors that cost most;\n"
@@ -34,13 +36,17 @@ static const char usage[] =
 	"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
 	"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n";
 
-/* The plan's two engines do not know of each other, so neither does its bound. */
+struct bounding {
+	struct bound_wish wish;
+	uint64_t ns; /* 0: none */
+};
+
 static int add_bound(void *user, struct um_plan *plan)
 {
-	uint64_t *bound = user;
-	int err = bound_plan(plan, 1, "plan");
+	struct bounding *b = user;
+	int err = bound_plan(plan, &b->wish);
 
-	*bound = plan->bound_ns;
+	b->ns = plan->bound_ns;
 	return err;
 }
 
@@ -98,7 +104,6 @@ int cmd_plan(int argc, char **argv)
 	struct play_args a;
 	struct plan_progress progress = {0};
 	struct um_play_result r;
-	uint64_t bound = 0;
 	int code, strategy;
 
 	if (looks_at_plans(argc, argv))
@@ -122,6 +127,8 @@ int cmd_plan(int argc, char **argv)
 
 	if (!t)
 		return code;
+	/* The plan's two engines do not know of each other, so neither does its bound. */
+	struct bounding bound = {.wish = {"plan", 1, a.bound_time}};
 	struct um_play_options o = {.profile = &a.profile,
 				    .budget = play_args_budget(&a, t),
 				    .strategy = (enum um_play_strategy)strategy,
@@ -145,8 +152,9 @@ int cmd_plan(int argc, char **argv)
 		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", a.output,
 		       (double)r.plan.ns / 1e6, (double)(r.plan.ns - r.plan.stall_ns) / 1e6,
 		       (double)r.plan.peak_bytes / 1048576.0, (double)o.budget / 1048576.0);
-		if (bound)
-			printf(", bound %.3f ms, x bound %.3f", (double)bound / 1e6, (double)r.plan.ns / (double)bound);
+		if (bound.ns)
+			printf(", bound %.3f ms, x bound %.3f", (double)bound.ns / 1e6,
+			       (double)r.plan.ns / (double)bound.ns);
 		putchar('\n');
 	}
 	um_play_result_fini(&r);

@@ -117,6 +117,17 @@ static int read_ratio(const struct play_args *a, const char *text, double *out)
 	return 0;
 }
 
+static int read_seconds(const struct play_args *a, const char *text, double *out)
+{
+	char *end;
+	double x = strtod(text, &end);
+
+	if (*end || end == text || !(x > 0 && x <= 1e6))
+		return bad(a, "--bound-time", text, "seconds, above 0 and at most 1000000");
+	*out = x;
+	return 0;
+}
+
 static int read_format(struct play_args *a, const char *text)
 {
 	static const char *const formats[] = {"table", "json", "csv"};
@@ -150,6 +161,10 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return read_count(a, optarg, &a->iterations);
 	case 'B':
 		a->bound = 1;
+		return 0;
+	case 'T':
+		return read_seconds(a, optarg, &a->bound_time);
+	case 'N':
 		return 0;
 	case 'i':
 		a->per_iteration = 1;
@@ -195,6 +210,8 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"jitter", required_argument, NULL, 'j'},
 						{"seed", required_argument, NULL, 'S'},
 						{"bound", no_argument, NULL, 'B'},
+						{"bound-time", required_argument, NULL, 'T'},
+						{"no-recompute", no_argument, NULL, 'N'},
 						{"per-iteration", no_argument, NULL, 'i'},
 						{"format", required_argument, NULL, 'f'},
 						{"output", required_argument, NULL, 'o'},
@@ -208,6 +225,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 	memset(a, 0, sizeof *a);
 	a->verb = argv[0];
 	a->iterations = 8;
+	a->bound_time = 30;
 	a->profile = *um_profile_find("v100");
 	for (int i = 0; i < UM_PLAYS; i++)
 		a->strategies[a->n_strategies++] = (enum um_play_strategy)i;

@@ -24,6 +24,7 @@ struct play_args {
 	int jittered; /* --jitter given, be it 0 */
 	int per_iteration;
 	int bound; /* --bound */
+	double bound_time; /* seconds for it, at most */
 	enum play_format format;
 	const char *output; /* -o, or NULL */
 	const char *svg; /* plan: where to draw, or NULL */
