@@ -157,6 +157,8 @@ def simulate(tool, trace, args, strategy, more=()):
     said = [line for line in err.splitlines() if f', {strategy}: ' in line and 'no plan' in line]
     row['status'] = 'no plan' if said and not row['hints'] else 'ok'
     row['note'] = said[-1].split(f', {strategy}: ', 1)[1] if said and not row['hints'] else ''
+    if '--bound' in more and ' bound' in err:  # that it is not what it could be
+        row['note'] = last_line(err).split(': ', 1)[-1]
     return row
 
 
@@ -185,7 +187,7 @@ def bound(tool, trace, args):
     if not row['bound_ns']:
         return failed('time limit' if own else 'no plan', f'{tool.limit:g} s' if own else 'nothing is planned')
     return {'status': 'ok', 'steady_ns': row['bound_ns'],
-            'note': f"the planner's own: the linear program takes over {tool.limit:g} s" if own else ''}
+            'note': f"the planner's own bound: the linear program takes over {tool.limit:g} s" if own else row['note']}
 
 
 def interrupt(_signal, _frame):

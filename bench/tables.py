@@ -211,6 +211,14 @@ def notes_on_bounds(cases):
     if low:
         yield ''
         yield 'Below the bound, which can not be: ' + '; '.join(low) + '.'
+    weak = {}
+    for case in cases.values():
+        row = next(iter(case.values()))
+        if row['bound_note']:
+            weak.setdefault(row['bound_note'], []).append(row)
+    for note, some in weak.items():
+        yield ''
+        yield f'Bounds, {note} ({len(some)}): ' + '; '.join(f'{t} on {d}' for t, d in grouped(some)) + '.'
 
 
 def document(rows, names, command, args):

@@ -99,7 +99,8 @@ cat >"$tmp/fake" <<-'EOF'
 	head=$head,h2d_bytes,d2h_bytes,stall_ns,hints
 	case "$*" in
 	*--list-strategies*) printf '%s\n' infinite on-demand lookahead nap new huge ;;
-	*--bound*) echo "$head,bound_ns"; echo a,b,2,1,infinite,100,100,0,0,0,0,0,200 ;;
+	*--bound*) echo "$head,bound_ns"; echo a,b,2,1,infinite,100,100,0,0,0,0,0,200
+		echo 'umadvise simulate: the bound was cut short' >&2 ;;
 	*nap*) exec sleep 600 ;;
 	*new*) echo "umadvise simulate: a, new: it broke" >&2; exit 4 ;;
 	*) echo "$head"; echo a,b,2,1,s,400,100,0,0,0,0,1 ;;
@@ -112,6 +113,7 @@ fake() {
 fails 2 "a play that fails is told of" fake --time-limit 5 --jobs 2
 table=$(cat "$tmp/f/strategies.md")
 like "$table" '^\| cg_laplace3d \| a \| 2 \| huge \| 0.000 \| 2.000 ' "a strategy that nobody here knows has its row"
+like "$table" '^Bounds, the bound was cut short \(1\): cg_laplace3d on a 2x\.$' "what the tool says of a bound is told"
 like "$table" '^- nap, time limit \(1\): cg_laplace3d on a 2x: 5 s$' "what takes too long is named"
 like "$table" '^- new, failed \(1\): cg_laplace3d on a 2x: it broke$' "as is what fails"
 
