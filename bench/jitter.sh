@@ -51,4 +51,5 @@ awk -F'|' 'NF > 9 {
 		b += log(1 + $11 / 100); v = $11 > v ? $11 : v
 	}
 	END { if (n) printf "\n%d cases: the library loses %.2f %% in the geometric mean, %.2f %% at worst; " \
-		"plans as written %.2f %%, %.2f %%.\n", n, (exp(a / n) - 1) * 100, w, (exp(b / n) - 1) * 100, v }' "$tmp/rows"
+		"plans as written %.2f %%, %.2f %%.\n", n, (exp(a / n) - 1) * 100, w, (exp(b / n) - 1) * 100, v
+	}' "$tmp/rows"
