@@ -315,6 +315,24 @@ size_t um_advisor_used(const struct umadv *adv, struct um_executor_range **out)
 	return a->regions.n;
 }
 
+/* The program begins with tensors where they lie now. Without memory for that there are no hints any more. */
+static void begin_anew(struct umadv *adv)
+{
+	struct um_schedule *s = &adv->plan.sched;
+
+	um_executor_leave(adv->executor);
+	um_program_fini(&adv->program);
+	for (size_t i = 0; i < s->slots.n; i++) {
+		s->slots.at[i].bound = adv->cursor.slots[i].id;
+		s->slots.at[i].bound_addr = adv->cursor.slots[i].addr;
+	}
+	adv->adopt = 1;
+	if (!um_program_build(&adv->plan, adv->budget / UM_BLOCK_BYTES, &adv->program))
+		return;
+	drop_plan(adv, 0);
+	adv->stats.errors++;
+}
+
 /* The plan stays: from the next op 0 on if it was followed to the end, else taken up anew. */
 static void keep(struct umadv *adv, int followed)
 {
@@ -327,8 +345,7 @@ static void keep(struct umadv *adv, int followed)
 		free(used);
 		return;
 	}
-	um_executor_leave(adv->executor);
-	adv->adopt = 1;
+	begin_anew(adv);
 }
 
 void um_advisor_learn(struct umadv *adv)

@@ -146,7 +146,8 @@ static void take_up(struct umadv *adv)
 	size_t n = um_advisor_used(adv, &used);
 
 	adv->adopt = 0;
-	if (!used || um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n))
+	if (!used || um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n,
+					&adv->cursor))
 		adv->stats.errors++;
 	else
 		adv->stats.plans++;

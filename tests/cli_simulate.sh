@@ -75,6 +75,10 @@ is "$(query "$tmp/j0.json" 'calm, off = d["runs"], json.load(open(sys.argv[1].re
 loss = [b["steady_ns"] / a["steady_ns"] for a, b in zip(calm, off) if a["strategy"] == "lookahead"]
 print(len(loss), sum(x != 1 for x in loss), max(loss) < 1.03, sum(r["faults"] for r in off))')" "5 5 True 0" \
 	"lookahead: less than 3 % slower, no fault"
+is "$(query "$tmp/j0.json" 'print([(r["trace"], r["iterations"][:3]) for r in R if r["strategy"]=="lookahead" and
+    (sum(i["faults"] for i in r["iterations"][2:]) > r["iterations"][0]["faults"] / 100 or
+     r["iterations"][2]["ns"] > 2 * r["steady_ns"])])')" "[]" \
+	"lookahead: hardly a fault once a plan fits, and less than twice the steady time in its first iteration"
 is "$(query "$tmp/j25.json" 'print(all(len({i["ns"] for i in r["iterations"][6:]}) > 3 for r in R
     if r["strategy"]=="lookahead"))')" True "each iteration has kernels of its own"
 is "$(query "$tmp/j25.json" 'print(all(r["steady_ns"] == sum(i["ns"] for i in r["iterations"][6:]) // 6

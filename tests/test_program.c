@@ -7,6 +7,7 @@
 #include "plan_make.h"
 
 #define BASE (16 * MIB2)
+#define STEADY p.lap[UM_PROGRAM_STEADY]
 
 #define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
 
@@ -14,16 +15,16 @@ static unsigned count(const struct um_program *p, enum um_action_kind kind)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < p->actions.n; i++)
-		n += p->actions.at[i].kind == kind;
+	for (size_t i = 0; i < p->lap[UM_PROGRAM_STEADY].actions.n; i++)
+		n += p->lap[UM_PROGRAM_STEADY].actions.at[i].kind == kind;
 	return n;
 }
 
 static const struct um_action *nth(const struct um_program *p, enum um_action_kind kind, unsigned n)
 {
-	for (size_t i = 0; i < p->actions.n; i++)
-		if (p->actions.at[i].kind == kind && n-- == 0)
-			return &p->actions.at[i];
+	for (size_t i = 0; i < p->lap[UM_PROGRAM_STEADY].actions.n; i++)
+		if (p->lap[UM_PROGRAM_STEADY].actions.at[i].kind == kind && n-- == 0)
+			return &p->lap[UM_PROGRAM_STEADY].actions.at[i];
 	tap_bail("no such action");
 }
 
@@ -44,17 +45,19 @@ static void turns(void)
 	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 2 * MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
 	ok(um_program_build(&plan, 2, &p) == 0, "turns: builds");
-	is_u64(p.n_in, 2, "turns: two ins, the blocks of a slot in one run");
-	is_u64(p.n_out, 2, "turns: two outs");
+	is_u64(STEADY.n_in, 2, "turns: two ins, the blocks of a slot in one run");
+	is_u64(STEADY.n_out, 2, "turns: two outs");
 	is_u64(count(&p, UM_ACTION_DISCARD), 0, "turns: nothing is discarded");
 	is_u64(nth(&p, UM_ACTION_IN, 0)->addr, BASE, "turns: slot 0 comes first");
 	is_u64(nth(&p, UM_ACTION_IN, 0)->bytes, 2 * MIB2, "turns: whole");
 	is_int(nth(&p, UM_ACTION_IN, 0)->room, 1, "turns: it waits for the first out of this iteration");
 	is_int(nth(&p, UM_ACTION_IN, 1)->room, 2, "turns: the other for the second");
-	is_int(p.gate[0], 1, "turns: op 0 waits for the first in");
-	is_int(p.gate[1], 2, "turns: op 1 for the second");
-	is_u64(p.start.n, 2, "turns: an iteration begins with two blocks");
-	is_u64(p.start.at[0].addr, BASE + 2 * MIB2, "turns: those of slot 1");
+	is_int(STEADY.gate[0], 1, "turns: op 0 waits for the first in");
+	is_int(STEADY.gate[1], 2, "turns: op 1 for the second");
+	is_u64(p.lap[0].actions.n, 4, "turns: the first iteration is like all others");
+	is_u64(p.stays.n, 2, "turns: but slot 1 may stay until it does");
+	is_u64(p.stays.at[0].addr, BASE + 2 * MIB2, "turns: both blocks of it");
+	ok(p.settled, "turns: the second is like all others");
 	is_u64(p.over, 0, "turns: there is always room");
 	um_program_fini(&p);
 	um_plan_fini(&plan);
@@ -82,9 +85,9 @@ static void shared(void)
 	make_hint(&plan, UM_HINT_EVICT, 2, 1, 0, MIB2 / 4);
 	make_hint(&plan, UM_HINT_PREFETCH, 3, 0, 0, MIB2 / 4);
 	ok(um_program_build(&plan, 4, &p) == 0, "shared: builds");
-	is_u64(p.n_out, 1, "shared: the block leaves once");
+	is_u64(STEADY.n_out, 1, "shared: the block leaves once");
 	is_u64(nth(&p, UM_ACTION_OUT, 0)->at, 3, "shared: when what was born in it has died");
-	is_u64(p.n_in, 1, "shared: and returns once");
+	is_u64(STEADY.n_in, 1, "shared: and returns once");
 	is_u64(nth(&p, UM_ACTION_IN, 0)->at, 3, "shared: for the op that needs it");
 	is_int(nth(&p, UM_ACTION_IN, 0)->room, 1, "shared: after it has left");
 	um_program_fini(&p);
@@ -108,13 +111,13 @@ static void trims(void)
 	for (int i = 0; i < 3; i++)
 		make_hint(&plan, UM_HINT_PREFETCH, i, i, 0, MIB2);
 	ok(um_program_build(&plan, 3, &p) == 0, "trims: builds with room for all");
-	is_u64(p.n_in + p.n_out, 0, "trims: what stays resident needs nothing");
+	is_u64(STEADY.n_in + STEADY.n_out, 0, "trims: what stays resident needs nothing");
 	um_program_fini(&p);
 	um_program_init(&p);
 	ok(um_program_build(&plan, 2, &p) == 0, "trims: builds with room for two");
-	ok(p.n_out > 0 && count(&p, UM_ACTION_DISCARD) == p.n_out, "trims: only discards, no copies");
+	ok(STEADY.n_out > 0 && count(&p, UM_ACTION_DISCARD) == STEADY.n_out, "trims: only discards, no copies");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, UM_NO_SLOT, "trims: of memory in which nothing lives");
-	is_u64(p.n_in, p.n_out, "trims: as many come in as leave");
+	is_u64(STEADY.n_in, STEADY.n_out, "trims: as many come in as leave");
 	is_u64(p.over, 0, "trims: there is always room");
 	um_program_fini(&p);
 	um_program_init(&p);
@@ -137,15 +140,88 @@ static void partial(void)
 	make_hint(&plan, UM_HINT_EVICT, 1, 0, MIB2 / 2, 2 * MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, MIB2 / 2, 2 * MIB2);
 	ok(um_program_build(&plan, 3, &p) == 0, "partial: builds");
-	is_u64(p.n_out, 1, "partial: one block is covered as a whole");
+	is_u64(STEADY.n_out, 1, "partial: one block is covered as a whole");
 	is_u64(nth(&p, UM_ACTION_OUT, 0)->addr, BASE + MIB2, "partial: the middle one");
 	is_u64(nth(&p, UM_ACTION_OUT, 0)->bytes, MIB2, "partial: alone");
 	um_program_fini(&p);
 	um_plan_fini(&plan);
 }
 
+static void act_is(const struct um_program_lap *lap, unsigned n, enum um_action_kind kind, uint32_t at, uint64_t block,
+                   int32_t room, const char *what)
+{
+	const struct um_action *a = &lap->actions.at[n];
+
+	ok(n < lap->actions.n && a->kind == kind && a->at == at && a->addr == BASE + block * MIB2 && a->room == room,
+	   "%s", what);
+	if (n < lap->actions.n)
+		tap_diag_("kind %d, before op %u, block %d, room %d", a->kind, a->at, (int)((a->addr - BASE) / MIB2),
+		         a->room);
+}
+
+/* What stays for ever has no hint; the first iteration finds none of it on the device. */
+static void cold(uint64_t capacity)
+{
+	struct um_plan plan;
+	struct um_program p;
+
+	um_plan_init(&plan);
+	um_program_init(&p);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + 8 * MIB2, MIB2, -1, -1);
+	make_slot(&plan, BASE + 4 * MIB2, MIB2, 0, 2);
+	make_op(&plan, "make", SLOTS(2), UM_WRITE);
+	make_op(&plan, "use", SLOTS(1, 2), UM_READ);
+	make_op(&plan, "last", SLOTS(0), UM_READ);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 2, 0, MIB2);
+	ok(um_program_build(&plan, capacity, &p) == 0, "cold: builds for %d blocks", (int)capacity);
+	act_is(&p.lap[0], 0, UM_ACTION_IN, 0, 8, 0, "cold: first comes what is used first");
+	if (capacity > 2) {
+		act_is(&p.lap[0], 1, UM_ACTION_IN, 0, 0, 0, "cold: then, at once, what is used last");
+		act_is(&p.lap[0], 2, UM_ACTION_IN, 0, 4, 0, "cold: then what hints ask for");
+		is_int(p.lap[0].gate[2], 2, "cold: the last op waits for what came for it");
+		is_u64(p.lap[0].n_out, 0, "cold: nothing leaves");
+	} else {
+		act_is(&p.lap[0], 1, UM_ACTION_IN, 0, 4, 0, "cold: then what hints ask for");
+		act_is(&p.lap[0], 2, UM_ACTION_DISCARD, 2, 4, 2, "cold: no room before something has died");
+		act_is(&p.lap[0], 3, UM_ACTION_IN, 2, 0, 1, "cold: then what is used last comes");
+	}
+	is_u64(p.over, 0, "cold: there is always room");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* A tensor of the iteration before lies elsewhere than the next one of its name will. */
+static void elsewhere(void)
+{
+	struct um_plan plan;
+	struct um_program p;
+
+	um_plan_init(&plan);
+	um_program_init(&p);
+	make_slot(&plan, BASE, MIB2, 1, 1);
+	plan.sched.slots.at[0].carry = 0;
+	plan.sched.slots.at[0].bound.v = 7;
+	plan.sched.slots.at[0].bound_addr = BASE + 5 * MIB2;
+	make_op(&plan, "read", SLOTS(0), UM_READ);
+	make_op(&plan, "make", SLOTS(0), UM_WRITE);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, 0, MIB2);
+	ok(um_program_build(&plan, 4, &p) == 0, "elsewhere: builds");
+	act_is(&p.lap[0], 0, UM_ACTION_IN, 0, 5, 0, "elsewhere: it is read where it lies");
+	is_u64(p.lap[0].actions.at[0].slot, UM_NO_SLOT, "elsewhere: whatever the slot's place is then");
+	act_is(&p.lap[0], 1, UM_ACTION_IN, 1, 0, 0, "elsewhere: the next one is made where it is planned");
+	is_u64(p.lap[1].actions.n, 1, "elsewhere: in the second iteration");
+	act_is(&p.lap[1], 0, UM_ACTION_DISCARD, 0, 5, -1, "elsewhere: what it lay in is given up");
+	is_u64(STEADY.actions.n, 0, "elsewhere: then there is nothing to do");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 int main(void)
 {
+	cold(3);
+	cold(2);
+	elsewhere();
 	turns();
 	shared();
 	trims();

@@ -17,9 +17,8 @@ struct um_executor {
 	unsigned n_streams;
 	int crowded; /* there are more streams than are told apart: no hints */
 	uint32_t in_base, out_base; /* numbers at the beginning of this iteration */
-	int first; /* the iteration that took the program up */
-	size_t start_next; /* first: start blocks whose op has been passed */
-	uint32_t *start_seq; /* first: ins that have arrived when each start block has */
+	const struct um_program_lap *lap; /* of the program: this iteration's, */
+	uint64_t turn; /* which is number so many since the program was taken up */
 };
 
 /* How many workers keep the link to the host full. A call's work and its copy do not overlap where it is for one block:
@@ -56,7 +55,6 @@ void um_executor_close(struct um_executor *ex)
 		return;
 	um_executor_leave(ex);
 	um_lanes_close(&ex->lanes);
-	free(ex->start_seq);
 	free(ex);
 }
 
@@ -138,45 +136,26 @@ static void locate(const struct um_action *a, const struct um_cursor *c, uint64_
 	}
 }
 
-/* How many ins must have arrived before the op; 0 in *any: none. */
-static uint32_t gate_of(struct um_executor *ex, uint32_t op, int *any)
-{
-	int32_t g = ex->program->gate[op];
-	uint32_t seq = ex->in_base + (uint32_t)g;
-
-	*any = g != INT32_MIN && (g > 0 || !ex->first);
-	if (!ex->first)
-		return seq;
-	while (ex->start_next < ex->program->start.n && ex->program->start.at[ex->start_next].first_op <= op)
-		ex->start_next++;
-	if (ex->start_next) {
-		uint32_t started = ex->start_seq[ex->start_next - 1];
-
-		if (!*any || (int32_t)(started - seq) > 0)
-			seq = started;
-		*any = 1;
-	}
-	return seq;
-}
-
-/* The number that a program's count stands for; what reaches back further than the program itself is over. */
-static uint32_t number(const struct um_executor *ex, int32_t count, uint32_t base, uint32_t per_iteration)
+/* The number that a program's count stands for; what reaches back further than the iteration before is over. Nothing
+ * does in the first one; and where the one before was not yet like the others, all of it counts. */
+static uint32_t number(const struct um_executor *ex, int32_t count, uint32_t base, uint32_t before)
 {
 	if (count >= 0)
 		return base + (uint32_t)count;
-	if (ex->first)
-		return base; /* the iteration before is what taking up has put */
-	return base - ((uint64_t) - (int64_t)count < per_iteration ? (uint32_t)-count : per_iteration);
+	if (ex->turn == 0 || (ex->turn == UM_PROGRAM_STEADY && !ex->program->settled))
+		return base;
+	return base - ((uint64_t) - (int64_t)count < before ? (uint32_t)-count : before);
 }
 
 int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor)
 {
-	const struct um_program *p = ex->program;
+	const struct um_program_lap *p = ex->lap, *before;
 	struct um_lanes *l = &ex->lanes;
-	int marked = 0, any;
+	int marked = 0;
 
-	if (!p)
+	if (!ex->program)
 		return 0;
+	before = ex->turn > UM_PROGRAM_STEADY || !ex->turn ? p : p - 1;
 	um_executor_see(ex, stream);
 	if (ex->crowded)
 		goto full;
@@ -188,19 +167,17 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 			goto full;
 		locate(a, cursor, &addr, &bytes);
 		if (a->kind == UM_ACTION_IN) {
-			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, p->n_out));
+			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out));
 			continue;
 		}
 		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
 			goto full;
 		marked = 1;
-		put_out(ex, a->kind, addr, bytes, number(ex, a->room, ex->in_base, p->n_in));
+		put_out(ex, a->kind, addr, bytes, number(ex, a->room, ex->in_base, before->n_in));
 	}
 	um_lanes_poke(l);
-	uint32_t seq = gate_of(ex, op, &any);
-
-	if (any)
-		um_lanes_gate(l, seq, stream);
+	if (p->gate[op] != INT32_MIN)
+		um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], stream);
 	return 0;
 full:
 	um_executor_leave(ex);
@@ -208,6 +185,11 @@ full:
 }
 
 /* --- taking a program up ---------------------------------------------------------------------------------------- */
+
+struct um_kept {
+	uint64_t *at;
+	size_t n, cap;
+};
 
 static int cmp_addr(const void *a, const void *b)
 {
@@ -249,62 +231,57 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 	clear_run(ex, run_kind, run, bytes);
 }
 
-/* Brings what it does begin with, in order of need. What is on the device now is not known, so that nothing comes
- * before everything else has left: a block that came too early would push out one that is to stay, and be missed ever
- * after. */
-static void bring_in(struct um_executor *ex, const struct um_program *p)
+static int add_kept(struct um_kept *kept, const struct um_action *a, const struct um_cursor *c)
 {
-	struct um_lanes *l = &ex->lanes;
-	uint32_t outs = um_lanes_out_put(l);
+	uint64_t addr, bytes;
 
-	for (size_t i = 0; i < p->start.n;) {
-		size_t n = 1;
+	locate(a, c, &addr, &bytes);
+	for (; bytes; addr += UM_BLOCK_BYTES, bytes -= UM_BLOCK_BYTES)
+		if (um_vec_push(kept, addr))
+			return -ENOMEM;
+	return 0;
+}
 
-		while (n < UM_RUN_IN && i + n < p->start.n &&
-		       p->start.at[i + n].addr == p->start.at[i].addr + n * UM_BLOCK_BYTES)
-			n++;
-		if (um_lanes_room(l))
-			put_in(ex, p->start.at[i].addr, n * UM_BLOCK_BYTES, outs);
-		for (size_t k = 0; k < n; k++)
-			ex->start_seq[i + k] = um_lanes_in_put(l);
-		i += n;
-	}
+/* What the first iteration may find on the device, ascending: what it asks for at once, and what may stay. */
+static int find_kept(const struct um_program *p, const struct um_cursor *c, struct um_kept *kept)
+{
+	const struct um_program_lap *lap = &p->lap[0];
+	int err = 0;
+
+	for (uint32_t i = 0; i < lap->actions.n && lap->actions.at[i].at == 0 && !err; i++)
+		if (lap->actions.at[i].kind == UM_ACTION_IN && lap->actions.at[i].room <= 0)
+			err = add_kept(kept, &lap->actions.at[i], c);
+	for (size_t i = 0; i < p->stays.n && !err; i++)
+		err = add_kept(kept, &p->stays.at[i], c);
+	if (kept->n)
+		qsort(kept->at, kept->n, sizeof *kept->at, cmp_addr);
+	return err;
 }
 
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
-		      const struct um_executor_range *used, size_t n_used)
+		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
-	size_t n = p->start.n;
-	uint64_t *keep = malloc((n ? n : 1) * sizeof *keep);
-	uint32_t *seq = malloc((n ? n : 1) * sizeof *seq);
+	struct um_kept kept = {0};
 	uint64_t in_use = 0;
 
-	if (ex->crowded || !keep || !seq) {
-		free(keep);
-		free(seq);
+	if (ex->crowded || find_kept(p, cursor, &kept)) {
+		um_vec_fini(&kept);
 		return ex->crowded ? -EAGAIN : -ENOMEM;
 	}
 	um_executor_leave(ex);
-	free(ex->start_seq);
-	ex->start_seq = seq;
-	ex->start_next = 0;
-	ex->first = 1;
+	ex->turn = 0;
 	ex->program = p;
+	ex->lap = &p->lap[0];
 	um_lanes_wake(&ex->lanes);
-	for (size_t i = 0; i < n; i++)
-		keep[i] = p->start.at[i].addr;
-	if (n)
-		qsort(keep, n, sizeof *keep, cmp_addr);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	for (size_t i = 0; i < n_used && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++) {
 		if (in_use > capacity_blocks)
-			clear_out(ex, keep, n, &used[i], 0);
+			clear_out(ex, kept.at, kept.n, &used[i], 0);
 		else
 			clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	}
-	bring_in(ex, p);
-	free(keep);
+	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	ex->out_base = um_lanes_out_put(&ex->lanes);
 	return 0;
@@ -313,12 +290,12 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used)
 {
 	const struct um_program *p = ex->program;
-	size_t n = ex->first ? n_used : 0;
+	size_t n = ex->turn ? 0 : n_used;
 
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
-	ex->first = 0;
+	ex->lap = &p->lap[++ex->turn < UM_PROGRAM_STEADY ? ex->turn : UM_PROGRAM_STEADY];
 	ex->out_base = um_lanes_out_put(&ex->lanes);
 }
 

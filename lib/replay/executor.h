@@ -54,10 +54,9 @@ void um_executor_close(struct um_executor *ex);
 void um_executor_see(struct um_executor *ex, um_stream stream);
 
 /* Takes up a program (borrowed until the next adopt, leave or close) at the beginning of an iteration, just before its
- * first op is announced: sends away what the steady iteration does not begin with, brings what it does. 0 or -errno and
- * nothing is issued. */
+ * first op is announced: sends away what that does not ask for at once. 0 or -errno and nothing is issued. */
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
-		      const struct um_executor_range *used, size_t n_used);
+		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor);
 
 /* The next iteration begins and the program goes on. After the first one, memory outside the program that has died
  * since is sent away. */

@@ -2,7 +2,8 @@
  *
  * Method. The blocks under the slots get numbers. A walk over the iteration keeps, for each block, which slot parts in
  * it are alive and which of them are wanted on the device, and writes actions. Three walks, each started with what the
- * one before left; the last one is the steady iteration, and only its actions are kept.
+ * one before left; the last one is the steady iteration. The first is made twice: what came in it for no better reason
+ * than that an op touched it is brought ahead the second time.
  */
 #include "replay/program.h"
 
@@ -18,11 +19,13 @@ void um_program_init(struct um_program *p)
 
 void um_program_fini(struct um_program *p)
 {
-	um_vec_fini(&p->actions);
-	um_vec_fini(&p->start);
+	for (int i = 0; i <= UM_PROGRAM_STEADY; i++) {
+		um_vec_fini(&p->lap[i].actions);
+		free(p->lap[i].first);
+		free(p->lap[i].gate);
+	}
+	um_vec_fini(&p->stays);
 	um_vec_fini(&p->blocks);
-	free(p->first);
-	free(p->gate);
 	memset(p, 0, sizeof *p);
 }
 
@@ -50,9 +53,9 @@ static void dead_remove(struct um_program_walk *b, struct um_program_block *bl)
  * outs that make room for it, but not past one that waits for it. */
 static int merge(struct um_program_walk *b, const struct um_action *a, int lane)
 {
-	if (b->latest[lane] >= b->out->actions.n)
+	if (b->latest[lane] >= b->to->actions.n)
 		return 0;
-	struct um_action *was = &b->out->actions.at[b->latest[lane]];
+	struct um_action *was = &b->to->actions.at[b->latest[lane]];
 
 	if (was->kind != a->kind || was->at != a->at || was->slot != a->slot ||
 	    was->bytes + a->bytes > (lane ? UM_RUN_OUT : UM_RUN_IN) * UM_BLOCK_BYTES ||
@@ -71,12 +74,14 @@ static int merge(struct um_program_walk *b, const struct um_action *a, int lane)
 static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t at, uint32_t slot,
 		 struct um_program_block *bl)
 {
-	struct um_program *p = b->out;
+	struct um_program_lap *p = b->to;
 	struct um_action a = {.kind = kind, .at = at, .slot = slot, .addr = bl->addr, .bytes = UM_BLOCK_BYTES};
 	int lane = kind != UM_ACTION_IN;
 	int32_t *count = lane ? &b->n_out : &b->n_in, *last = lane ? &bl->last_out : &bl->last_in;
 	int32_t other = lane ? bl->last_in : bl->last_out;
 
+	if (slot >= b->n_slots)
+		a.slot = UM_NO_SLOT; /* a twin lies where it lies */
 	/* A block must have left before it returns, and come before it leaves; room is added when the walk is complete.
 	 */
 	a.room = other == INT32_MIN ? INT32_MIN : other + 1;
@@ -99,7 +104,7 @@ static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t a
 static void block_out(struct um_program_walk *b, struct um_program_block *bl, uint32_t at, uint32_t slot)
 {
 	emit(b, bl->away ? UM_ACTION_OUT : UM_ACTION_DISCARD, at, slot, bl);
-	bl->resident = 0;
+	bl->resident = bl->unsure = 0;
 	b->resident--;
 	dead_remove(b, bl);
 }
@@ -128,6 +133,18 @@ static void block_unwanted(struct um_program_walk *b, struct um_program_block *b
 		dead_add(b, bl, slot, at);
 }
 
+/* Scouting: what becomes of a block before anything brought it. */
+static void foresee(struct um_program_walk *b, uint32_t block, uint32_t slot, uint32_t at, int stays)
+{
+	const struct um_program_block *bl = &b->blocks[block];
+
+	if (!b->scouting || bl->resident || bl->last_in != INT32_MIN ||
+	    (stays && !um_slot_alive_first(&b->plan->sched.slots.at[slot])))
+		return;
+	if (um_vec_push(&b->ahead, ((struct um_program_ahead){block, slot, at, stays})))
+		b->err = -ENOMEM;
+}
+
 static void part_set(struct um_program_walk *b, struct um_program_part *p, int wanted, int away)
 {
 	struct um_program_block *bl = &b->blocks[p->block];
@@ -138,7 +155,8 @@ static void part_set(struct um_program_walk *b, struct um_program_part *p, int w
 	p->away = (uint8_t)away;
 }
 
-static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t at)
+/* `touched`: no hint asked for it. What is only taken to be there is asked for all the same. */
+static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t at, int touched)
 {
 	uint32_t from, to;
 
@@ -150,14 +168,19 @@ static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_
 	for (uint32_t k = from; k < to; k++) {
 		struct um_program_block *bl = &b->blocks[b->parts[k].block];
 
-		if (bl->resident)
+		if (bl->resident && !bl->unsure)
 			continue;
-		while (b->resident >= b->capacity && make_room(b, at))
-			continue;
-		b->out->over += b->resident >= b->capacity;
+		if (touched)
+			foresee(b, b->parts[k].block, slot, at, 0);
+		if (!bl->unsure) {
+			while (b->resident >= b->capacity && make_room(b, at))
+				continue;
+			b->out->over += b->resident >= b->capacity;
+			b->resident++;
+		}
 		emit(b, UM_ACTION_IN, at, slot, bl);
 		bl->resident = 1;
-		b->resident++;
+		bl->unsure = 0;
 	}
 }
 
@@ -177,10 +200,10 @@ static void be_born(struct um_program_walk *b, uint32_t slot)
 /* A hint sends a range away; a part that is covered only in part stays. */
 static void unwant(struct um_program_walk *b, const struct um_hint *h)
 {
-	const struct um_slot *sl = &b->plan->sched.slots.at[h->slot];
-	uint32_t from, to;
+	uint32_t from, to, slot = um_program_who(b, h->slot, (uint32_t)h->at);
+	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
 
-	um_program_parts(b, h->slot, h->off, h->bytes, &from, &to);
+	um_program_parts(b, slot, h->off, h->bytes, &from, &to);
 	for (uint32_t k = from; k < to; k++) {
 		struct um_program_block *bl = &b->blocks[b->parts[k].block];
 		uint64_t lo = bl->addr > sl->place ? bl->addr - sl->place : 0;
@@ -190,14 +213,16 @@ static void unwant(struct um_program_walk *b, const struct um_hint *h)
 			hi = sl->bytes;
 		if (h->off > lo || h->off + h->bytes < hi)
 			continue;
+		foresee(b, b->parts[k].block, slot, (uint32_t)h->at, 1);
 		part_set(b, &b->parts[k], 0, h->kind == UM_HINT_EVICT);
-		block_unwanted(b, bl, (uint32_t)h->at, h->slot, 1);
+		block_unwanted(b, bl, (uint32_t)h->at, slot, 1);
 	}
 }
 
 static void die(struct um_program_walk *b, uint32_t slot, uint32_t at)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
+		foresee(b, b->parts[k].block, slot, at, 1);
 		part_set(b, &b->parts[k], 0, 0);
 		block_unwanted(b, &b->blocks[b->parts[k].block], at, b->moves[slot] ? slot : UM_NO_SLOT, 0);
 	}
@@ -212,19 +237,53 @@ static void touch(struct um_program_walk *b, uint32_t op)
 
 	for (uint32_t u = 0; u < so->n_uses; u++) {
 		const struct um_sched_use *su = &b->plan->sched.uses.at[so->first_use + u];
-		uint32_t from, to;
+		uint32_t from, to, slot = um_program_who(b, su->slot, op);
 
-		um_program_parts(b, su->slot, su->off, su->bytes, &from, &to);
+		um_program_parts(b, slot, su->off, su->bytes, &from, &to);
 		for (uint32_t k = from; k < to; k++) {
 			struct um_program_block *bl = &b->blocks[b->parts[k].block];
 
-			if (!bl->resident || !b->parts[k].wanted)
-				want(b, su->slot, su->off, su->bytes, op);
+			if (!bl->resident || bl->unsure || !b->parts[k].wanted)
+				want(b, slot, su->off, su->bytes, op, 1);
 			if (bl->last_in != INT32_MIN && bl->last_in + 1 > gate)
 				gate = bl->last_in + 1;
 		}
 	}
-	b->out->gate[op] = gate;
+	b->to->gate[op] = gate;
+}
+
+/* First of all in the first walk: what may stay counts as there, what it is known by now to miss is brought. */
+static void bring_ahead(struct um_program_walk *b)
+{
+	for (size_t i = 0; i < 2 * b->ahead.n && !b->scouting && !b->lap; i++) {
+		const struct um_program_ahead *x = &b->ahead.at[i % b->ahead.n];
+		struct um_program_block *bl = &b->blocks[x->block];
+
+		if (x->stays != (i < b->ahead.n))
+			continue;
+		if (!x->stays)
+			emit(b, UM_ACTION_IN, 0, x->slot, bl);
+		else if (um_vec_push(&b->out->stays, ((struct um_action){UM_ACTION_IN, 0,
+		                     x->slot < b->n_slots ? x->slot : UM_NO_SLOT, bl->addr, UM_BLOCK_BYTES, 0})))
+			b->err = -ENOMEM;
+		bl->resident = 1;
+		bl->unsure = x->stays;
+		b->resident++;
+		b->start_resident += (uint64_t)x->stays;
+	}
+}
+
+/* In the second walk, memory that only tensors lay in that lie elsewhere now. */
+static void forget_twins(struct um_program_walk *b)
+{
+	if (b->lap != b->plan->sched.ops.n)
+		return;
+	for (uint32_t k = b->slot_part[b->n_slots]; k < b->slot_part[b->plan->sched.slots.n]; k++) {
+		struct um_program_block *bl = &b->blocks[b->parts[k].block];
+
+		if (bl->is_dead && !bl->n_touch)
+			block_out(b, bl, 0, UM_NO_SLOT);
+	}
 }
 
 static void walk(struct um_program_walk *b)
@@ -233,18 +292,21 @@ static void walk(struct um_program_walk *b)
 	uint32_t n_ops = (uint32_t)plan->sched.ops.n;
 	size_t h = 0, born = 0;
 
-	um_vec_clear(&b->out->actions);
+	um_vec_clear(&b->to->actions);
 	b->out->over = 0;
 	b->n_in = b->n_out = 0;
 	b->latest[0] = b->latest[1] = SIZE_MAX;
 	b->outs_need = INT32_MIN;
 	b->start_resident = b->resident;
+	bring_ahead(b);
+	forget_twins(b);
 	for (uint32_t op = 0; op <= n_ops; op++) {
-		b->out->first[op] = (uint32_t)b->out->actions.n;
+		b->to->first[op] = op ? (uint32_t)b->to->actions.n : 0;
 		if (op == n_ops)
 			break;
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
-			die(b, s, op);
+			if (s < b->n_slots || !b->lap)
+				die(b, s, op);
 		for (; born < plan->sched.births.n; born++) {
 			uint32_t s = plan->sched.births.at[born];
 
@@ -256,11 +318,13 @@ static void walk(struct um_program_walk *b)
 			const struct um_hint *hint = &plan->hints.at[h];
 
 			if (hint->kind == UM_HINT_PREFETCH)
-				want(b, hint->slot, hint->off, hint->bytes, op);
+				want(b, um_program_who(b, hint->slot, op), hint->off, hint->bytes, op, 0);
 			else if (hint->kind == UM_HINT_EVICT || hint->kind == UM_HINT_DISCARD)
 				unwant(b, hint);
 		}
 		touch(b, op);
+		if (b->scouting)
+			b->level[op] = b->resident - b->dead.n;
 	}
 }
 
@@ -309,6 +373,7 @@ static int take_turns(struct um_program_walk *b)
 			bl->wanted = t->block.wanted;
 			bl->away = t->block.away;
 			bl->resident = t->block.resident;
+			bl->unsure = t->block.unsure;
 			bl->last_in = t->block.last_in;
 			bl->last_out = t->block.last_out;
 			if (bl->resident && !bl->wanted && !bl->away)
@@ -322,7 +387,6 @@ static int take_turns(struct um_program_walk *b)
 /* Turns the numbers of this walk into numbers of "the walk before". */
 static void next_walk(struct um_program_walk *b)
 {
-	um_vec_clear(&b->out->start);
 	b->lap += b->plan->sched.ops.n;
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_program_block *bl = &b->blocks[k];
@@ -336,50 +400,80 @@ static void next_walk(struct um_program_walk *b)
 		b->err = -ENOMEM;
 }
 
-static int cmp_start(const void *a, const void *b)
+/* Of what was seen missing keeps that for which there is room from the iteration's beginning on until it is touched or
+ * leaves; in that order. */
+static void choose_ahead(struct um_program_walk *b)
 {
-	const struct um_start_block *x = a, *y = b;
+	int64_t most = INT64_MIN; /* resident at an op so far, less what came ahead and had been touched by then */
+	size_t n = 0;
+	uint32_t op = 0;
 
-	if (x->first_op != y->first_op)
-		return x->first_op < y->first_op ? -1 : 1;
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
+	for (size_t i = 0; i < b->ahead.n; i++) {
+		struct um_program_ahead x = b->ahead.at[i];
+
+		for (; op < x.op; op++)
+			if ((int64_t)b->level[op] - (int64_t)n > most)
+				most = (int64_t)b->level[op] - (int64_t)n;
+		if (b->blocks[x.block].unsure || (x.op && (int64_t)n + most >= (int64_t)b->capacity))
+			continue;
+		b->blocks[x.block].unsure = 1; /* once each */
+		b->ahead.at[n++] = x;
+	}
+	b->ahead.n = n;
 }
 
-/* What is resident now is what the steady iteration begins with; dead blocks too: what is born in them expects them. */
-static int list_start(struct um_program_walk *b)
+/* A walk from nothing, to see what is missed in it; then all is as it was before. */
+static int scout(struct um_program_walk *b)
 {
+	b->level = calloc(b->plan->sched.ops.n + 1, sizeof *b->level);
+	if (!b->level)
+		return -ENOMEM;
+	b->scouting = 1;
+	walk(b);
+	b->scouting = 0;
+	choose_ahead(b);
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
-		const struct um_program_block *bl = &b->blocks[k];
+		struct um_program_block *bl = &b->blocks[k];
 
-		if (bl->resident) {
-			struct um_start_block s = {bl->addr, bl->n_touch ? b->touches[bl->first_touch] : UINT32_MAX};
-
-			if (um_vec_push(&b->out->start, s))
-				return -ENOMEM;
-		}
+		dead_remove(b, bl);
+		bl->wanted = bl->away = 0;
+		bl->resident = bl->unsure = 0;
+		bl->last_in = bl->last_out = INT32_MIN;
 	}
-	if (b->out->start.n)
-		qsort(b->out->start.at, b->out->start.n, sizeof *b->out->start.at, cmp_start);
-	return 0;
+	for (uint32_t k = 0; k < b->slot_part[b->plan->sched.slots.n]; k++)
+		b->parts[k].wanted = b->parts[k].away = 0;
+	b->resident = 0;
+	return b->err;
+}
+
+/* Blocks freed by the first k outs of a lap. */
+struct freed {
+	int64_t *at;
+	size_t n, cap;
+};
+
+static int find_freed(struct freed *f, const struct um_program_lap *lap)
+{
+	int64_t sum = 0;
+	int err = um_vec_push(f, 0);
+
+	for (size_t i = 0; i < lap->actions.n && !err; i++)
+		if (lap->actions.at[i].kind != UM_ACTION_IN)
+			err = um_vec_push(f, sum += (int64_t)(lap->actions.at[i].bytes / UM_BLOCK_BYTES));
+	return err;
 }
 
 /* How many outs each in waits for: the fewest that leave room for it and for all ins before it. Outs of the iteration
- * before may still be on their way if there is room without them (numbers <= 0). */
-static int add_room(struct um_program_walk *b)
+ * before, if there is one, may still be on their way if there is room without them (numbers <= 0). */
+static void set_room(const struct um_program_walk *b, const struct freed *now, const struct freed *before)
 {
-	struct um_program *p = b->out;
-	UM_VEC(int64_t) freed = {0}; /* blocks freed by the first k outs */
-	int64_t sum = 0, in = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
-	int err = um_vec_push(&freed, 0);
-
-	for (size_t i = 0; i < p->actions.n && !err; i++)
-		if (p->actions.at[i].kind != UM_ACTION_IN)
-			err = um_vec_push(&freed, sum += (int64_t)(p->actions.at[i].bytes / UM_BLOCK_BYTES));
-	int64_t m = 1 - (int64_t)freed.n; /* all outs of the iteration before pending, at most */
+	struct um_program_lap *p = b->to;
+	int64_t in = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
+	int64_t m = before ? 1 - (int64_t)before->n : 0; /* all outs of the iteration before pending, at most */
 	int64_t seen = 0; /* outs issued no later than this in */
 	size_t next = 0;
 
-	for (size_t i = 0; i < p->actions.n && !err; i++) {
+	for (size_t i = 0; i < p->actions.n; i++) {
 		struct um_action *a = &p->actions.at[i];
 
 		for (; next < p->actions.n && p->actions.at[next].at <= a->at; next++)
@@ -389,7 +483,8 @@ static int add_room(struct um_program_walk *b)
 		in += (int64_t)(a->bytes / UM_BLOCK_BYTES);
 		for (; m < seen; m++) {
 			/* Freed by outs up to m, relative to the beginning of this iteration. */
-			int64_t got = m >= 0 ? freed.at[m] : freed.at[m + (int64_t)freed.n - 1] - sum;
+			int64_t got = m >= 0 ? now->at[m] : before->at[m + (int64_t)before->n - 1] -
+			                                            before->at[before->n - 1];
 
 			if (in <= room + got)
 				break;
@@ -397,34 +492,66 @@ static int add_room(struct um_program_walk *b)
 		if (a->room < m)
 			a->room = (int32_t)m;
 	}
-	um_vec_fini(&freed);
+}
+
+/* Do the two laps free the same? */
+static int frees_alike(const struct freed *a, const struct freed *b)
+{
+	return a->n == b->n && memcmp(a->at, b->at, a->n * sizeof *a->at) == 0;
+}
+
+static int add_room(struct um_program_walk *b)
+{
+	struct um_program *p = b->out;
+	struct freed now = {0}, before = {0};
+	int err = find_freed(&now, b->to);
+
+	if (!err && b->to != p->lap)
+		err = find_freed(&before, b->to - 1);
+	if (err)
+		goto out;
+	if (b->to == &p->lap[UM_PROGRAM_STEADY]) {
+		p->settled = frees_alike(&now, &before);
+		set_room(b, &now, &now);
+	} else {
+		set_room(b, &now, b->to == p->lap ? NULL : &before);
+	}
+out:
+	um_vec_fini(&now);
+	um_vec_fini(&before);
 	return err;
+}
+
+static int build_lap(struct um_program_walk *b, struct um_program_lap *lap)
+{
+	size_t n_ops = b->plan->sched.ops.n;
+	int err;
+
+	b->to = lap;
+	lap->first = calloc(n_ops + 2, sizeof *lap->first);
+	lap->gate = calloc(n_ops + 1, sizeof *lap->gate);
+	if (!lap->first || !lap->gate)
+		return -ENOMEM;
+	err = b->lap ? 0 : scout(b);
+	if (err)
+		return err;
+	walk(b);
+	lap->n_in = (uint32_t)b->n_in;
+	lap->n_out = (uint32_t)b->n_out;
+	return b->err ? b->err : add_room(b);
 }
 
 int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out)
 {
-	size_t n_ops = plan->sched.ops.n;
-	struct um_program_walk b = {.plan = plan, .out = out, .capacity = capacity_blocks};
-	int err = -ENOMEM;
+	struct um_program_walk b = {.out = out, .capacity = capacity_blocks};
+	int err = plan->sched.ops.n ? um_program_map(&b, plan) : -ENOMEM;
 
-	out->n_ops = (uint32_t)n_ops;
-	out->first = calloc(n_ops + 2, sizeof *out->first);
-	out->gate = calloc(n_ops + 1, sizeof *out->gate);
-	if (!out->first || !out->gate || !n_ops)
-		goto out;
-	if (um_program_map(&b))
-		goto out;
-	walk(&b);
-	next_walk(&b);
-	walk(&b);
-	next_walk(&b);
-	if (b.err || list_start(&b))
-		goto out;
-	walk(&b);
-	out->n_in = (uint32_t)b.n_in;
-	out->n_out = (uint32_t)b.n_out;
-	err = b.err ? b.err : add_room(&b);
-out:
+	out->n_ops = (uint32_t)plan->sched.ops.n;
+	for (int i = 0; i <= UM_PROGRAM_STEADY && !err; i++) {
+		if (i)
+			next_walk(&b);
+		err = b.err ? b.err : build_lap(&b, &out->lap[i]);
+	}
 	um_program_unmap(&b);
 	if (err)
 		um_program_fini(out);

@@ -3,13 +3,18 @@
  * program.h - a plan in the driver's units: whole 2 MiB blocks, two lanes, what waits for what
  *
  * in    a plan (hints over slots, slots with places), the number of blocks that the budget holds
- * out   actions in the order of issue, what each op waits for, what is resident when a steady iteration begins
+ * out   actions in the order of issue and what each op waits for: of the first two iterations after it is taken up, and
+ *       of all that follow
  *
  * Slots share blocks, so a hint on a slot becomes an action only when the block as a whole changes: it comes in with
  * the first part that is wanted, it leaves when no part of it is wanted any more. Memory of freed slots costs nothing
  * while room lasts; when a block is to come in and there is none, the dead block that is needed last is discarded.
  * Actions of a lane run in order: `in` brings blocks to the device, `out` takes them away. An `in` waits until so many
  * `out`s are done that there is room. Counting is within one iteration; numbers below zero are the iteration before.
+ *
+ * The first iteration takes nothing to be on the device: what a steady one finds there is brought ahead, in the order
+ * of first use, as far as there is room until it is used. Tensors that are alive when it is compiled and lie elsewhere
+ * than their slots (bound_addr) are met where they lie until they are freed.
  * A value. Iteration path: O((uses + hints) x blocks of each).
  */
 #ifndef UM_REPLAY_PROGRAM_H
@@ -35,19 +40,22 @@ struct um_action {
 			 INT32_MIN none. In: so that there is room. Out: so that what is to leave has come */
 };
 
-/* A block that is resident when a steady iteration begins. */
-struct um_start_block {
-	uint64_t addr;
-	uint32_t first_op; /* that touches it */
-};
-
-struct um_program {
+/* One iteration. */
+struct um_program_lap {
 	UM_VEC(struct um_action) actions; /* by at */
 	uint32_t *first; /* [n_ops + 1]: the first action with at >= op */
 	int32_t *gate; /* [n_ops]: number of ins of this iteration that must have arrived before the op; <= 0: of the
 			  one before, INT32_MIN nothing */
-	uint32_t n_ops, n_in, n_out; /* actions per iteration in each lane */
-	UM_VEC(struct um_start_block) start; /* by first_op */
+	uint32_t n_in, n_out; /* actions in each lane */
+};
+
+#define UM_PROGRAM_STEADY 2
+
+struct um_program {
+	struct um_program_lap lap[UM_PROGRAM_STEADY + 1]; /* the first, the second, and all other iterations */
+	uint32_t n_ops;
+	UM_VEC(struct um_action) stays; /* blocks that need not leave before the first iteration says so */
+	int settled; /* the second iteration's outs are those of all others */
 	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
 
 	uint64_t over; /* ins for which there was no room by this count: the driver will evict */

@@ -192,10 +192,56 @@ static int list_deaths(struct um_program_walk *b)
 	return 0;
 }
 
-int um_program_map(struct um_program_walk *b)
+/* A tensor that was born in one iteration and is freed in the next lies, the first time, where it happens to lie. */
+static int has_twin(const struct um_slot *s, size_t i, size_t n_ops)
 {
-	int err = number_blocks(b);
+	return has_place(s) && s->carry == i && s->birth >= 0 && s->death <= s->birth && (size_t)s->death < n_ops &&
+	       s->bound.v && s->bound_addr != s->place && s->bound_addr < UINT64_MAX - s->bytes;
+}
 
+static int add_twins(struct um_program_walk *b, const struct um_plan *plan)
+{
+	const struct um_schedule *s = &plan->sched;
+	struct um_slot *slots = malloc((2 * s->slots.n + 1) * sizeof *slots);
+	size_t n = s->slots.n;
+
+	b->seen = *plan;
+	b->seen.sched.slots.at = slots;
+	b->plan = &b->seen;
+	b->n_slots = (uint32_t)n;
+	b->twin = malloc((n + 1) * sizeof *b->twin);
+	if (!slots || !b->twin)
+		return -ENOMEM;
+	if (n)
+		memcpy(slots, s->slots.at, n * sizeof *slots);
+	for (size_t i = 0; i < s->slots.n; i++) {
+		b->twin[i] = UM_NONE;
+		if (!has_twin(&slots[i], i, s->ops.n))
+			continue;
+		b->twin[i] = (uint32_t)n;
+		slots[n++] = (struct um_slot){.bytes = slots[i].bytes,
+		                              .birth = -1,
+		                              .death = slots[i].death,
+		                              .carry = UM_NO_SLOT,
+		                              .place = slots[i].bound_addr};
+	}
+	b->seen.sched.slots.n = n;
+	return 0;
+}
+
+uint32_t um_program_who(const struct um_program_walk *b, uint32_t slot, uint32_t at)
+{
+	uint32_t twin = b->lap ? UM_NONE : b->twin[slot];
+
+	return twin != UM_NONE && (int32_t)at < b->plan->sched.slots.at[slot].birth ? twin : slot;
+}
+
+int um_program_map(struct um_program_walk *b, const struct um_plan *plan)
+{
+	int err = add_twins(b, plan);
+
+	if (!err)
+		err = number_blocks(b);
 	if (!err)
 		err = list_touches(b);
 	return err ? err : list_deaths(b);
@@ -211,4 +257,8 @@ void um_program_unmap(struct um_program_walk *b)
 	free(b->pos_next);
 	free(b->moves);
 	free(b->heir);
+	free(b->seen.sched.slots.at);
+	free(b->twin);
+	free(b->level);
+	um_vec_fini(&b->ahead);
 }

@@ -22,6 +22,7 @@ struct um_program_block {
 	uint32_t wanted; /* parts that are alive and wanted */
 	uint32_t away; /* parts that are alive, hold content and are not wanted */
 	int resident;
+	int unsure; /* counted as resident, but none of our ins brought it */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
 	struct um_tree_node dead; /* resident with nothing in it that counts: in the tree, by next need */
 	uint32_t dead_slot; /* where to look for the block: see um_action.slot */
@@ -29,12 +30,22 @@ struct um_program_block {
 	uint32_t first_touch, n_touch; /* into touches: ops that touch the block, ascending */
 };
 
+/* A block that no hint brings before an op touches it, or that leaves or dies before anything touches it. */
+struct um_program_ahead {
+	uint32_t block, slot, op;
+	int stays; /* not touched: it may stay until then, but need not come */
+};
+
 #define UM_NONE UINT32_MAX
 
 /* A program being built: the map, and the state of a walk over the iteration. */
 struct um_program_walk {
-	const struct um_plan *plan;
+	const struct um_plan *plan; /* &seen */
+	struct um_plan seen; /* the plan; behind its slots their twins: where tensors lie that lie elsewhere later */
+	uint32_t n_slots; /* without twins */
+	uint32_t *twin; /* by slot, UM_NONE: it has none */
 	struct um_program *out;
+	struct um_program_lap *to; /* of it: this walk's */
 	struct um_program_part *parts;
 	uint32_t *slot_part; /* [slots + 1] */
 	struct um_program_block *blocks;
@@ -49,12 +60,18 @@ struct um_program_walk {
 	size_t latest[2]; /* by lane: the action put last, SIZE_MAX none */
 	int32_t outs_need; /* most ins that an out put since the latest in waits for */
 	uint64_t lap; /* ops of the walks before */
+	int scouting; /* this walk is made to see what is missed */
+	uint64_t *level; /* by op: blocks resident then */
+	UM_VEC(struct um_program_ahead) ahead; /* by op */
 	int err;
 };
 
 /* Fills the map. 0 or -ENOMEM; um_program_unmap in any case. */
-int um_program_map(struct um_program_walk *b);
+int um_program_map(struct um_program_walk *b, const struct um_plan *plan);
 void um_program_unmap(struct um_program_walk *b);
+
+/* What a slot is before op `at`: itself, or its twin. */
+uint32_t um_program_who(const struct um_program_walk *b, uint32_t slot, uint32_t at);
 
 /* The parts under a range of a slot: [*from, *to). */
 void um_program_parts(const struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t *from,
