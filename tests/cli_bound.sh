@@ -36,6 +36,11 @@ like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,}.$
 like "$("${run[@]}" --bound --format json 2>/dev/null)" '"bound_ns": [0-9]{7,}' "json has it"
 is "$("${run[@]}" | grep -c bound)" 0 "not asked for, not shown"
 
+ms() { awk '$1 == "lookahead" { print $(NF - 1) }' <<<"$1"; }
+again=$("${run[@]}" --bound --recompute 2>/dev/null)
+ok "computing again lowers the bound" awk -v a="$(ms "$again")" -v b="$(ms "$table")" 'BEGIN { exit !(a > 0 && a < b) }'
+fails 2 "--recompute without --bound" "${run[@]}" --recompute
+
 cut=$("${run[@]}" --bound --bound-time 1e-6 2>&1)
 like "$cut" 'simulate: the bound was cut short' "no time for it: is said"
 like "$cut" '^lookahead.* [0-9.]+ +[1-9][0-9.]+$' "what is proved by then stands"

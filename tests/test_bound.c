@@ -15,9 +15,12 @@
 
 static struct bound_result out;
 
+static int recompute;
+
 static uint64_t find_in(const struct um_schedule *s, uint64_t budget, double duplex, int all, double seconds)
 {
 	struct bound_request r = {.sched = s,
+	                          .recompute = recompute,
 	                          .budget = budget,
 	                          .h2d = 1e9,
 	                          .d2h = 1e9,
@@ -121,15 +124,57 @@ static void both_ways(void)
 	um_schedule_fini(&s);
 }
 
+static int relaunch(struct um_schedule *s, uint32_t op, uint32_t slot)
+{
+	s->ops.at[op].relaunchable = 1;
+	s->ops.at[op].first_relaunch = (uint32_t)s->relaunch.n;
+	s->ops.at[op].n_relaunch = 1;
+	return um_vec_push(&s->relaunch, slot);
+}
+
+/* In place of two copies the writer's time once more, if it may run again. */
+static void computed_again(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, 4 * B, 0, 5);
+	fx_slot(&s, 8 * B, 1, 2);
+	fx_slot(&s, 8 * B, 3, 4);
+	fx_op(&s, "write", 100000, "w0");
+	fx_op(&s, "big", 100000, "w1");
+	fx_op(&s, "read", 10, "r0");
+	fx_op(&s, "rest", 10, "");
+	fx_op(&s, "rest", 10, "");
+	recompute = 1;
+	near(find(&s, 8 * B, 1, 1), 200030 + 8 * B, "an op that may not run again: copies");
+	is_int(relaunch(&s, 0, 0), 0, "now it may");
+	near(find(&s, 8 * B, 1, 1), 300030, "its time instead");
+	near(find(&s, 8 * B, 1, 0), 300030, "with few cuts as well");
+	near(find(&s, 10 * B, 1, 1), 250030, "half of it, where half of it fits");
+	s.ops.at[0].ns = 20 * B;
+	near(find(&s, 8 * B, 1, 1), (20 * B + 100030) + 4 * B * 5 / 3,
+	     "slow: a sixth, while the rest is copied in");
+	s.ops.at[0].ns = 1000;
+	fx_op(&s, "big", 100, "w2");
+	s.slots.at[0].death = 7;
+	s.slots.at[2].birth = 5;
+	s.slots.at[2].death = 6;
+	fx_op(&s, "read", 10, "r0");
+	near(find(&s, 8 * B, 1, 1), 103140, "in two gaps: twice");
+	recompute = 0;
+	near(find(&s, 8 * B, 1, 1), 101140 + 12 * B, "not asked for: out once, in twice");
+	um_schedule_fini(&s);
+}
+
 static void by_chance(void)
 {
-	int above = 0, below = 0, down = 0, lost = 0, tried = 0;
+	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0;
 
 	for (uint64_t seed = 1; seed <= 150; seed++) {
 		struct um_schedule s = {0};
 		struct um_plan p;
 		struct um_plan_figures f;
-		uint64_t r = seed, fine, coarse, hurry, quick, grow;
+		uint64_t r = seed, fine, coarse, hurry, again, quick, grow;
 
 		fx_random(&s, seed);
 		uint64_t budget = fx_peak(&s) * (4 + fx_draw(&r, 6)) / 10;
@@ -149,6 +194,20 @@ static void by_chance(void)
 			/* With no time to solve: what an unsolved program proves. */
 			hurry = find_in(&p.sched, budget, 1, 0, 1e-9);
 			lost += hurry < p.in_core_ns || hurry > f.ns || !out.cut_short;
+			/* All that is overwritten may be computed again. */
+			for (uint32_t i = 0; i < p.sched.ops.n; i++)
+				for (uint32_t u = 0; u < p.sched.ops.at[i].n_uses; u++) {
+					const struct um_sched_use *x =
+						&p.sched.uses.at[p.sched.ops.at[i].first_use + u];
+
+					if (x->access == UM_WRITE && relaunch(&p.sched, i, x->slot))
+						lost++;
+				}
+			recompute = 1;
+			again = find(&p.sched, budget, 1, 1);
+			recompute = 0;
+			fewer += again < fine;
+			more += again > fine + fine / 10000 || again < p.in_core_ns;
 			if (fine > f.ns || fine + 1 < quick || coarse > fine + fine / 10000)
 				diag("seed %llu: %llu, coarse %llu, planner's %llu, a plan takes %llu, core %llu",
 				     (unsigned long long)seed, (unsigned long long)fine, (unsigned long long)coarse,
@@ -162,6 +221,8 @@ static void by_chance(void)
 	is_int(above, 0, "never above what a plan takes");
 	is_int(below, 0, "with all cuts never below the planner's own bound");
 	is_int(down, 0, "finer cuts never lower it");
+	is_int(more, 0, "computing again never raises it, nor takes it below what ops take");
+	ok(fewer > 0, "and lowers it %d times", fewer);
 	is_int(lost, 0, "cut short, between what ops take and what a plan takes");
 }
 
@@ -173,6 +234,7 @@ int main(void)
 	clean();
 	once_out();
 	both_ways();
+	computed_again();
 	by_chance();
 	return tap_done();
 }

@@ -96,7 +96,7 @@ static int by_score(const void *a, const void *b)
 	return x->k - y->k;
 }
 
-/* Cuts the segments that count most; carries their prices over. */
+/* Cuts the segments that count most. */
 static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound_prices *p, uint64_t budget)
 {
 	struct candidate *x = malloc(((size_t)c->n + 1) * sizeof *x);
@@ -111,15 +111,14 @@ static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound
 	memcpy(old, c->moment, (size_t)n * sizeof *old);
 	for (int k = 0; k < n; k++) {
 		int64_t from = c->moment[k], to = k + 1 < n ? c->moment[k + 1] : c->moment[0] + lap;
-		double ns = 0;
+		int l = k ? k - 1 : n - 1, h = k + 1 < n ? k + 1 : 0;
+		double ns = 0, step;
 
 		for (int64_t m = from; m < to; m++)
 			ns += m % 2 == 0 ? (double)(w->before[m % lap / 2 + 1] - w->before[m % lap / 2]) : 0;
-		int l = k ? k - 1 : n - 1, h = k + 1 < n ? k + 1 : 0;
 		/* Where prices change from segment to segment the program would like to tell more apart. */
-		double step = fabs(p->in[k] - p->in[l]) + fabs(p->in[k] - p->in[h]) + fabs(p->out[k] - p->out[l]) +
-			      fabs(p->out[k] - p->out[h]) + p->room[k] + p->room[h];
-
+		step = fabs(p->in[k] - p->in[l]) + fabs(p->in[k] - p->in[h]) + fabs(p->out[k] - p->out[l]) +
+		       fabs(p->out[k] - p->out[h]) + p->room[k] + p->room[h];
 		x[k] = (struct candidate){ns * (0.02 + 10 * step), k};
 	}
 	qsort(x, (size_t)n, sizeof *x, by_score);
@@ -131,22 +130,9 @@ static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound
 			c->moment[c->n++] = m;
 	}
 	tidy(c);
-	for (int k = 0, j = n - 1; k < c->n; k++) {
-		if (j + 1 < n && old[j + 1] == c->moment[k])
-			j++;
-		if (k == 0)
-			j = old[0] == c->moment[0] ? 0 : n - 1;
-		else if (j == n - 1 && old[0] <= c->moment[k] && (n == 1 || c->moment[k] < old[1]))
-			j = 0;
-		q.in[k] = p->in[j];
-		q.out[k] = p->out[j];
-		q.room[k] = old[j] == c->moment[k] ? p->room[j] : 0;
-	}
 	bound_prices_fini(p);
 	*p = q;
-	q = (struct bound_prices){0};
 out:
-	bound_prices_fini(&q);
 	free(x);
 	free(old);
 	return err;
@@ -215,7 +201,7 @@ static int go_rounds(struct finder *f)
 int bound_find(const struct bound_request *r, struct bound_result *out)
 {
 	struct finder f = {.r = r, .out = out, .begun = seconds_now()};
-	int err = bound_work_init(&f.w, r->sched);
+	int err = bound_work_init(&f.w, r->sched, r->recompute);
 
 	memset(out, 0, sizeof *out);
 	if (err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bound.h - a time that no plan without computing again can beat, by a linear program
+ * bound.h - a time that no plan can beat, by a linear program
  *
  * in    a schedule, a budget, link rates
  * out   nanoseconds of a steady iteration, rounded down
@@ -23,6 +23,8 @@ struct bound_request {
 	double duplex; /* as in a profile; 1: the directions do not know of each other */
 	double seconds; /* stop by then with what is proved; 0: no limit */
 	unsigned rounds; /* refinements at most; 0: until it settles */
+	int recompute; /* bytes that an op may be launched again for can be had in its time, too. Optimistic: what it
+			  reads is taken to be there */
 	int all; /* no refinement: every begin and end of an op at once. For small schedules */
 };
 
@@ -42,6 +44,7 @@ int bound_find(const struct bound_request *r, struct bound_result *out);
 struct bound_wish {
 	const char *verb; /* borrowed; who says what is to be said */
 	double duplex, seconds; /* as above */
+	int recompute;
 };
 
 /* Raises p->bound_ns to the bound. Without a solver it stays what the planner knows, which is said on stderr. 0 or
@@ -65,7 +68,10 @@ struct bound_chain {
 	uint64_t bytes;
 	int64_t written; /* the host's copy is stale from this moment on; BOUND_CLEAN: it is not */
 	uint32_t first, n; /* gaps */
+	double again; /* ms a MiB, to compute it again; BOUND_NEVER: cannot be */
 };
+
+#define BOUND_NEVER (-1.0)
 
 struct bound_work {
 	int32_t n_ops;
@@ -76,7 +82,7 @@ struct bound_work {
 	UM_VEC(struct bound_chain) chains;
 };
 
-int bound_work_init(struct bound_work *w, const struct um_schedule *s); /* 0 or -ENOMEM */
+int bound_work_init(struct bound_work *w, const struct um_schedule *s, int recompute); /* 0 or -ENOMEM */
 void bound_work_fini(struct bound_work *w);
 
 #endif

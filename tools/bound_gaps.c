@@ -27,6 +27,7 @@ struct builder {
 	struct bound_work *w;
 	const struct um_schedule *s;
 	struct um_plan_atoms atoms;
+	int recompute;
 	uint32_t *heir, *slot_of; /* slot_of: by atom */
 	uint32_t *first; /* by atom: its first touch; atoms + 1 */
 	struct touch *touch; /* by atom, then op */
@@ -168,6 +169,22 @@ static void follow(struct builder *b, uint32_t k)
 
 enum content { CONTENT_NONE, CONTENT_STALE, CONTENT_CLEAN };
 
+/* What a touch writes, had once more: the op's time by what it can be launched again for. */
+static double again_ms(const struct builder *b, const struct touch *t)
+{
+	const struct um_sched_op *op = &b->s->ops.at[t->op];
+	uint64_t bytes = 0;
+	int mine = 0;
+
+	for (uint32_t i = op->first_relaunch; op->relaunchable && i < op->first_relaunch + op->n_relaunch; i++) {
+		uint32_t slot = b->s->relaunch.at[i];
+
+		bytes += managed(b->s, slot) ? b->s->slots.at[slot].bytes : 0;
+		mine |= slot == b->slot_of[t->atom];
+	}
+	return mine && bytes ? (double)op->ns / 1e6 / ((double)bytes / 1048576.0) : BOUND_NEVER;
+}
+
 /* Walks the gaps behind touch `k`, which leaves such content, until that is lost, overwritten or written to. */
 static int add_chain(struct builder *b, uint32_t k, enum content what)
 {
@@ -175,6 +192,7 @@ static int add_chain(struct builder *b, uint32_t k, enum content what)
 	struct bound_chain c = {.bytes = b->atoms.bytes[b->touch[k].atom], .first = (uint32_t)w->gaps.n};
 	int64_t at = b->touch[k].op;
 
+	c.again = what == CONTENT_STALE && b->recompute ? again_ms(b, &b->touch[k]) : BOUND_NEVER;
 	c.written = what == CONTENT_STALE ? 2 * at + 1 : BOUND_CLEAN;
 	b->touch[k].seen = 1;
 	for (;;) {
@@ -282,9 +300,9 @@ static int build(struct builder *b)
 	return err;
 }
 
-int bound_work_init(struct bound_work *w, const struct um_schedule *s)
+int bound_work_init(struct bound_work *w, const struct um_schedule *s, int recompute)
 {
-	struct builder b = {.w = w, .s = s};
+	struct builder b = {.w = w, .s = s, .recompute = recompute};
 	int err;
 
 	memset(w, 0, sizeof *w);

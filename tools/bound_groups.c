@@ -52,34 +52,35 @@ static int push_key(struct bound_groups *g, const struct bound_work *w, const st
 	return 0;
 }
 
-static int find(const struct bound_groups *g, const uint32_t *table, size_t mask, uint32_t key, uint32_t gaps,
+static int find(const struct bound_groups *g, const uint32_t *table, size_t mask, const struct bound_group *like,
                 size_t *slot)
 {
-	size_t bytes = (2ull * gaps + 1) * sizeof *g->keys.at;
-	uint64_t h = gaps;
+	size_t bytes = (2ull * like->gaps + 1) * sizeof *g->keys.at;
+	uint64_t h = like->gaps;
 
-	for (uint32_t i = 0; i <= 2 * gaps; i++)
-		h = um_hash_u64(h, (uint32_t)g->keys.at[key + i]);
+	for (uint32_t i = 0; i <= 2 * like->gaps; i++)
+		h = um_hash_u64(h, (uint32_t)g->keys.at[like->key + i]);
 	for (*slot = h & mask; table[*slot]; *slot = (*slot + 1) & mask) {
 		const struct bound_group *x = &g->at.at[table[*slot] - 1];
 
-		if (x->gaps == gaps && !memcmp(g->keys.at + x->key, g->keys.at + key, bytes))
+		if (x->gaps == like->gaps && !(x->again < like->again) && !(x->again > like->again) &&
+		    !memcmp(g->keys.at + x->key, g->keys.at + like->key, bytes))
 			return 1;
 	}
 	return 0;
 }
 
-static int add(struct bound_groups *g, uint32_t *table, size_t mask, uint32_t key, uint32_t gaps, uint64_t bytes)
+static int add(struct bound_groups *g, uint32_t *table, size_t mask, const struct bound_group *x)
 {
 	size_t slot;
 
-	if (find(g, table, mask, key, gaps, &slot)) {
-		g->at.at[table[slot] - 1].mib += (double)bytes / 1048576.0;
-		g->keys.n = key;
+	if (find(g, table, mask, x, &slot)) {
+		g->at.at[table[slot] - 1].mib += x->mib;
+		g->keys.n = x->key;
 		return 0;
 	}
 	table[slot] = (uint32_t)g->at.n + 1;
-	return um_vec_push(&g->at, ((struct bound_group){(double)bytes / 1048576.0, key, gaps}));
+	return um_vec_push(&g->at, *x);
 }
 
 int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c)
@@ -102,13 +103,13 @@ int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const 
 
 		/* What is clean anyway has gaps that do not know of each other. */
 		for (x.n = x.written == BOUND_CLEAN ? 1 : x.n; left && !err; x.first += x.n, left -= x.n) {
-			uint32_t key = (uint32_t)g->keys.n, gaps;
+			struct bound_group y = {(double)x.bytes / 1048576.0, x.again, (uint32_t)g->keys.n, 0};
 
-			err = push_key(g, w, c, &x, &gaps);
-			if (!err && gaps)
-				err = add(g, table, size - 1, key, gaps, x.bytes);
+			err = push_key(g, w, c, &x, &y.gaps);
+			if (!err && y.gaps)
+				err = add(g, table, size - 1, &y);
 			else
-				g->keys.n = key;
+				g->keys.n = y.key;
 		}
 	}
 	free(table);
@@ -130,30 +131,52 @@ static int wrap(int32_t i, int n)
 	return (int)(((i % n) + n) % n);
 }
 
+/* What a MiB costs that comes back in a segment: copied, or computed `again`. */
+static double back(const struct bound_prices *p, int k, double again)
+{
+	return again < 0 ? p->in[k] : again * p->time[k];
+}
+
 /* The best stay away within cuts [lo, hi]: its worth, 0 if none is worth it. */
-static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p)
+static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p, double again)
 {
 	double best = 0, open = 0;
 
 	for (int32_t i = hi; i >= lo; i--) {
 		int k = wrap(i, n);
+		double cost = back(p, k, again);
 
-		if (i == hi || open < -p->in[k])
-			open = -p->in[k];
+		if (i == hi || open < -cost)
+			open = -cost;
 		open += p->room[k];
 		best = open > best ? open : best;
 	}
 	return best;
 }
 
-/* The best time to copy out: all stays behind it are free then. */
-static double copied_once(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p)
+/* What a gap is worth without a copy out. */
+static double anew(const struct bound_groups *g, const struct bound_group *x, uint32_t gap, int n,
+                   const struct bound_prices *p)
 {
-	double later = 0, here = 0, open = 0, best = 0;
-	uint32_t g = gaps;
+	const int32_t *key = g->keys.at + x->key + 2 * gap;
 
-	/* From the last cut back; `here`: the best stay of the gap that i is in, as far as seen. */
-	for (int32_t i = key[2 * gaps]; i > key[0]; i--) {
+	return x->again < 0 ? 0 : stay(key[1], key[2], n, p, x->again);
+}
+
+/* The best time to copy out, or none: all stays behind it are free then. */
+static double copied_once(const struct bound_groups *groups, const struct bound_group *x, int n,
+                          const struct bound_prices *p)
+{
+	const int32_t *key = groups->keys.at + x->key;
+	double later = 0, here = 0, open = 0, earlier = 0, best;
+	uint32_t g = x->gaps;
+
+	for (uint32_t i = 0; i < g; i++)
+		earlier += anew(groups, x, i, n, p);
+	best = earlier;
+	/* From the last cut back; `here`: the best stay of the gap that i is in, as far as seen; `earlier`: of those
+	 * before it. */
+	for (int32_t i = key[2 * g]; i > key[0]; i--) {
 		int k = wrap(i, n);
 		double worth;
 
@@ -163,24 +186,29 @@ static double copied_once(const int32_t *key, uint32_t gaps, int n, const struct
 			g--;
 		}
 		if (g && i <= key[2 * g]) {
+			if (i == key[2 * g]) {
+				here = anew(groups, x, g - 1, n, p);
+				earlier -= here;
+			}
 			if (i == key[2 * g] || open < -p->in[k])
 				open = -p->in[k];
 			open += p->room[k];
 			here = open > here ? open : here;
 		}
-		worth = later + here - p->out[wrap(i - 1, n)];
+		worth = earlier + later + here - p->out[wrap(i - 1, n)];
 		best = worth > best ? worth : best;
 	}
 	return best;
 }
 
-double bound_day_worth(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p)
+double bound_day_worth(const struct bound_groups *g, const struct bound_group *x, int n, const struct bound_prices *p)
 {
+	const int32_t *key = g->keys.at + x->key;
 	double sum = 0;
 
 	if (key[0] != INT32_MIN)
-		return copied_once(key, gaps, n, p);
-	for (uint32_t g = 0; g < gaps; g++)
-		sum += stay(key[2 * g + 1], key[2 * g + 2], n, p);
+		return copied_once(g, x, n, p);
+	for (uint32_t i = 0; i < x->gaps; i++)
+		sum += stay(key[2 * i + 1], key[2 * i + 2], n, p, BOUND_NEVER);
 	return sum;
 }

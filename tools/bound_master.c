@@ -23,6 +23,10 @@
  * With duplex below 1, of two copies at once the one booked first runs at full rate and the other at `duplex` of it: in
  * any time T, bytes in / h2d + bytes out / d2h <= (1 + duplex) T.
  *
+ * Computing again (--recompute). A share of a gap may also be away without any copy, for the time of the op that wrote
+ * it in a segment that the gap reaches into, in proportion to the bytes that this op may be launched again for. That is
+ * optimistic, and so still a bound: in a plan the op runs as a whole, and what it reads has to be there.
+ *
  * What the solver is given is smaller: days of single bytes would be endless. How much of each gap is away is a column;
  * all of that together passes through three stores (to be copied out, away, back before its time), which know when
  * bytes may come in and must have gone, but not whose they are. Any choice of days is a solution of it, so it is a
@@ -43,7 +47,24 @@
 #include "bound_lp.h"
 
 #define OWN_STORES 6 /* times the common ones, at most */
+#define NEVER 1e9 /* a price that nobody pays */
 #define SURE 1e-9 /* of a bound, for what doubles lose */
+
+/* Rows, a block of each kind, one for each cut or the segment behind it. */
+enum { ROW_ROOM, ROW_IN, ROW_OUT, ROW_BOTH, ROW_TIME, ROW_KINDS };
+
+/* What is chosen passes from one store to the next: it waits to be copied out, is away, is back before its time. What
+ * is copied out before its gap begins waits, and is then kept, in stores of its own. */
+enum { WAIT, AWAY, BACK, EARLY, KEPT, STORES };
+
+/* What is to be computed again, in ms: to be done, and done before its time. */
+enum { TO_DO, DONE, WORKS };
+
+/* Stores from segment `from` on, `n` of them: a row each, by kind. Or the common ones, around the circle. */
+struct stores {
+	int row, circle, kinds;
+	int64_t from, n;
+};
 
 struct master {
 	const struct bound_request *r;
@@ -57,19 +78,7 @@ struct master {
 	double *least; /* by segment: ms */
 	uint8_t *fixed; /* by segment: it is one op */
 	int fine; /* as in struct bound_problem */
-};
-
-/* Rows, a block of each kind, one for each cut or the segment behind it. */
-enum { ROW_ROOM, ROW_IN, ROW_OUT, ROW_BOTH, ROW_KINDS };
-
-/* What is chosen passes from one store to the next: it waits to be copied out, is away, is back before its time. What
- * is copied out before its gap begins waits, and is then kept, in stores of its own. */
-enum { WAIT, AWAY, BACK, EARLY, KEPT, STORES };
-
-/* Stores from segment `from` on, `n` of them: a row each, by kind. Or the common ones, around the circle. */
-struct stores {
-	int row, circle;
-	int64_t from, n;
+	struct stores works;
 };
 
 static int wrap(int64_t i, int n)
@@ -90,14 +99,15 @@ static int store_row(const struct stores *s, int kind, int64_t i)
 /* All that is chosen and all that is copied out early, at cut 0: a circle of stores needs to be told what is in it. */
 static int row_all(const struct stores *s, int kind)
 {
-	return s->row + STORES * (int)s->n + (kind >= EARLY);
+	return s->row + s->kinds * (int)s->n + (kind >= EARLY);
 }
 
 int bound_prices_init(struct bound_prices *p, int n)
 {
-	p->room = calloc(3 * (size_t)n + 1, sizeof *p->room);
+	p->room = calloc(4 * (size_t)n + 1, sizeof *p->room);
 	p->in = p->room ? p->room + n : NULL;
 	p->out = p->room ? p->in + n : NULL;
+	p->time = p->room ? p->out + n : NULL;
 	return p->room ? 0 : -ENOMEM;
 }
 
@@ -130,7 +140,7 @@ static void add_store(struct master *m, const struct stores *s, int kind, int64_
 	bound_lp_column(m->lp, 0, 0, BOUND_LP_FREE);
 	bound_lp_put(m->lp, store_row(s, kind, k), 1);
 	bound_lp_put(m->lp, store_row(s, kind, k - 1), -1);
-	if (kind == AWAY && m->excess[wrap(k, m->n)] > 0)
+	if (s->kinds == STORES && kind == AWAY && m->excess[wrap(k, m->n)] > 0)
 		bound_lp_put(m->lp, row(m, ROW_ROOM, k), 1);
 	if (s->circle && k == 0)
 		bound_lp_put(m->lp, row_all(s, kind), 1);
@@ -148,14 +158,19 @@ static void add_copy(struct master *m, const struct stores *s, int64_t k, int li
 }
 
 /* The store at cut k plus what comes in segment k less what goes is the store at cut k + 1. */
-static void add_stores(struct master *m, struct stores *s, int64_t from, int64_t n, int circle)
+static void add_store_rows(struct master *m, struct stores *s)
 {
-	*s = (struct stores){.circle = circle, .from = from, .n = n};
-	for (int64_t i = 0; i < STORES * n + 2 * circle; i++) {
+	for (int64_t i = 0; i < s->kinds * s->n + 2 * s->circle; i++) {
 		int r = bound_lp_row(m->lp, 0, 0);
 
 		s->row = i ? s->row : r;
 	}
+}
+
+static void add_stores(struct master *m, struct stores *s, int64_t from, int64_t n, int circle)
+{
+	*s = (struct stores){.circle = circle, .kinds = STORES, .from = from, .n = n};
+	add_store_rows(m, s);
 	for (int64_t k = from; k < from + n; k++) {
 		for (int kind = 0; kind < STORES && (circle || k > from); kind++)
 			add_store(m, s, kind, k);
@@ -165,15 +180,39 @@ static void add_stores(struct master *m, struct stores *s, int64_t from, int64_t
 	}
 }
 
+/* Time to compute again is added to that of the ops, between them: a segment that is one op has none. */
+static void add_works(struct master *m)
+{
+	struct stores *s = &m->works;
+
+	*s = (struct stores){.circle = 1, .kinds = WORKS, .n = m->n};
+	add_store_rows(m, s);
+	for (int k = 0; k < m->n; k++) {
+		add_store(m, s, TO_DO, k);
+		add_store(m, s, DONE, k);
+		if (m->fixed[k])
+			continue;
+		bound_lp_column(m->lp, 0, 0, BOUND_LP_FREE);
+		bound_lp_put(m->lp, row(m, ROW_TIME, k), -1);
+		bound_lp_put(m->lp, store_row(s, TO_DO, k), -1);
+		bound_lp_put(m->lp, store_row(s, DONE, k), 1);
+	}
+}
+
 static void add_times(struct master *m)
 {
 	for (int kind = 0; kind < ROW_KINDS; kind++)
 		for (int k = 0; k < m->n; k++)
-			bound_lp_row(m->lp, kind == ROW_ROOM ? m->excess[k] : 0, BOUND_LP_FREE);
+			bound_lp_row(m->lp,
+				     kind == ROW_ROOM   ? m->excess[k]
+				     : kind == ROW_TIME ? m->least[k]
+				                        : 0,
+				     BOUND_LP_FREE);
 	for (int k = 0; k < m->n; k++) {
 		bound_lp_column(m->lp, 1, m->least[k], m->fixed[k] ? m->least[k] : BOUND_LP_FREE);
 		bound_lp_put(m->lp, row(m, ROW_IN, k), m->h2d);
 		bound_lp_put(m->lp, row(m, ROW_OUT, k), m->d2h);
+		bound_lp_put(m->lp, row(m, ROW_TIME, k), 1);
 		if (m->joint)
 			bound_lp_put(m->lp, row(m, ROW_BOTH, k), m->both);
 	}
@@ -189,20 +228,21 @@ static int laps(const struct master *m, int64_t lo, int64_t hi)
 
 /* A column of bytes that are put into a store in segment `from`, and must have come to the last one by the end of
  * segment `to`. */
-static void add_share(struct master *m, const struct stores *s, int into, int64_t from, int last, int64_t to)
+static void add_share(struct master *m, const struct stores *s, int into, int64_t from, int last, int64_t to,
+                      double size)
 {
 	int n = laps(m, from + 1, to);
 
-	bound_lp_put(m->lp, store_row(s, into, from), 1);
-	bound_lp_put(m->lp, store_row(s, last, to), -1);
+	bound_lp_put(m->lp, store_row(s, into, from), size);
+	bound_lp_put(m->lp, store_row(s, last, to), -size);
 	if (s->circle && n)
-		bound_lp_put(m->lp, row_all(s, into), -n);
+		bound_lp_put(m->lp, row_all(s, into), -n * size);
 }
 
 static void add_chosen(struct master *m, const struct stores *s, double most, int into, int64_t lo, int64_t hi)
 {
 	bound_lp_column(m->lp, 0, 0, most);
-	add_share(m, s, into, lo - 1, BACK, hi);
+	add_share(m, s, into, lo - 1, BACK, hi, 1);
 }
 
 /* Bytes that nothing makes stale: away for nothing in each gap by itself. */
@@ -214,18 +254,38 @@ static void add_clean(struct master *m, const struct stores *s, const struct bou
 		add_chosen(m, s, x->mib, AWAY, key[2 * g + 1], key[2 * g + 2]);
 }
 
+/* Bytes that are away all through a gap, and computed again behind any of its cuts. `full`: the row of what is away. */
+static void add_anew(struct master *m, const struct stores *s, const struct bound_group *x, int64_t lo, int64_t hi,
+                     int full)
+{
+	bound_lp_column(m->lp, 0, 0, x->mib);
+	add_share(m, s, AWAY, lo - 1, AWAY, hi, 1);
+	add_share(m, &m->works, TO_DO, lo, DONE, hi, x->again);
+	bound_lp_put(m->lp, full, 1);
+}
+
+static void put_full(struct master *m, int full)
+{
+	if (full >= 0)
+		bound_lp_put(m->lp, full, 1);
+}
+
 /* Bytes to be copied out once: before or in the first of the gaps that they are away in. Those copied out by the end
  * of gap g are its sum; so many may be away in later gaps for nothing. */
 static void add_stale(struct master *m, const struct stores *s, const struct bound_group *x)
 {
 	const int32_t *key = m->groups.keys.at + x->key;
-	int sum = -1, last;
+	int sum = -1, last, full = -1;
 
 	for (uint32_t g = 0; g < x->gaps; g++) {
 		int64_t lo = key[2 * g + 1], hi = key[2 * g + 2];
 
 		last = sum;
 		sum = bound_lp_row(m->lp, 0, 0);
+		if (x->again >= 0) {
+			full = bound_lp_row(m->lp, 0, x->mib);
+			add_anew(m, s, x, lo, hi, full);
+		}
 		if (g > 0) {
 			int again = bound_lp_row(m->lp, 0, BOUND_LP_FREE);
 
@@ -235,15 +295,18 @@ static void add_stale(struct master *m, const struct stores *s, const struct bou
 			bound_lp_put(m->lp, again, 1);
 			add_chosen(m, s, x->mib, AWAY, lo, hi);
 			bound_lp_put(m->lp, again, -1);
+			put_full(m, full);
 		}
 		add_chosen(m, s, x->mib, WAIT, lo, hi);
 		bound_lp_put(m->lp, sum, -1);
+		put_full(m, full);
 		if (lo - 2 < key[0])
 			continue;
 		bound_lp_column(m->lp, 0, 0, x->mib);
-		add_share(m, s, EARLY, key[0], KEPT, lo - 2);
-		add_share(m, s, AWAY, lo - 1, BACK, hi);
+		add_share(m, s, EARLY, key[0], KEPT, lo - 2, 1);
+		add_share(m, s, AWAY, lo - 1, BACK, hi, 1);
 		bound_lp_put(m->lp, sum, -1);
+		put_full(m, full);
 	}
 	bound_lp_column(m->lp, 0, 0, x->mib);
 	bound_lp_put(m->lp, sum, 1);
@@ -334,6 +397,7 @@ static double take_prices(struct master *m, struct bound_prices *p)
 		p->room[k] = room;
 		p->in[k] = in + both / m->h2d;
 		p->out[k] = out + both / m->d2h;
+		p->time[k] = m->fixed[k] ? NEVER : 1 - cost;
 		sum += m->least[k] * (1 - cost) + room * m->excess[k];
 	}
 	return sum;
@@ -364,6 +428,8 @@ static int init(struct master *m)
 		find_least(m, k);
 	}
 	add_times(m);
+	if (m->r->recompute)
+		add_works(m);
 	add_stores(m, &common, 0, m->n, 1);
 	return add_groups(m, &common);
 }
@@ -376,7 +442,7 @@ static double prove(struct master *m, struct bound_prices *p)
 	for (size_t g = 0; g < m->groups.at.n; g++) {
 		const struct bound_group *x = &m->groups.at.at[g];
 
-		proved -= x->mib * bound_day_worth(m->groups.keys.at + x->key, x->gaps, m->n, p);
+		proved -= x->mib * bound_day_worth(&m->groups, x, m->n, p);
 	}
 	return proved * (1 - SURE);
 }

@@ -12,9 +12,9 @@
 
 #include "bound.h"
 
-/* Per MiB at each cut (room) and in the segment behind it (in, out), in ms. */
+/* Per MiB at each cut (room) and in the segment behind it (in, out), in ms; per ms of it (time). */
 struct bound_prices {
-	double *room, *in, *out; /* one allocation, at room */
+	double *room, *in, *out, *time; /* one allocation, at room */
 };
 
 int bound_prices_init(struct bound_prices *p, int n); /* all 0; 0 or -ENOMEM */
@@ -28,6 +28,7 @@ struct bound_cuts {
 /* A tensor's day: of a group of bytes with the same gaps between cuts, what is away when. */
 struct bound_group {
 	double mib;
+	double again; /* ms a MiB, or BOUND_NEVER */
 	uint32_t key, gaps; /* into keys: the segment from which on it may be copied out (or INT32_MIN), then for each
 			       gap its first and last cut */
 };
@@ -42,7 +43,7 @@ int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const 
 void bound_groups_fini(struct bound_groups *g);
 
 /* What one MiB of a group is worth on its best day at these prices; >= 0. */
-double bound_day_worth(const int32_t *key, uint32_t gaps, int n, const struct bound_prices *p);
+double bound_day_worth(const struct bound_groups *g, const struct bound_group *x, int n, const struct bound_prices *p);
 
 struct bound_problem { /* all borrowed */
 	const struct bound_request *r;

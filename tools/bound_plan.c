@@ -11,10 +11,14 @@ int bound_plan(struct um_plan *p, const struct bound_wish *wish)
 				  .h2d = (double)p->h2d,
 				  .d2h = (double)p->d2h,
 				  .duplex = wish->duplex,
-				  .seconds = wish->seconds};
+				  .seconds = wish->seconds,
+				  .recompute = wish->recompute};
 	struct bound_result out;
 	int err = bound_lp_load();
 
+	/* The planner's knows of copies alone. */
+	if (wish->recompute)
+		p->bound_ns = p->in_core_ns;
 	if (err) {
 		tool_say(wish->verb,
 			 "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");

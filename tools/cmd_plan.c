@@ -25,7 +25,9 @@ static const char usage[] =
 	"  --strategy S          who plans: lookahead (default) or a scheme; umadvise simulate --help names them\n"
 	"  --bound               prove a lower bound too: into the plan's header, and how far from it the plan is\n"
 	"  --bound-time SECONDS  for the bound at most (default 30); what is proved by then counts\n"
-	"  --no-recompute        nothing is computed again: so far the only way\n"
+	"  --recompute           the bound is one of plans that may launch ops again (where the trace allows it), and\n"
+	"                        optimistic; plans themselves do not yet\n"
+	"  --no-recompute        nothing is computed again (default)\n"
 	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
 	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
 	"  --show FILE           a plan that was written: its figures, carried out again; the tensors that cost most;\n"
@@ -128,7 +130,7 @@ int cmd_plan(int argc, char **argv)
 	if (!t)
 		return code;
 	/* The plan's two engines do not know of each other, so neither does its bound. */
-	struct bounding bound = {.wish = {"plan", 1, a.bound_time}};
+	struct bounding bound = {.wish = {"plan", 1, a.bound_time, a.recompute}};
 	struct um_play_options o = {.profile = &a.profile,
 				    .budget = play_args_budget(&a, t),
 				    .strategy = (enum um_play_strategy)strategy,

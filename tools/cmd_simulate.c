@@ -42,7 +42,9 @@ static const char usage[] =
 	"  --seed N              other kernels are off (default 0)\n"
 	"  --bound               prove a lower bound too (of plans without computing again), and show time / bound\n"
 	"  --bound-time SECONDS  for the bound at most (default 30); what is proved by then counts\n"
-	"  --no-recompute        nothing is computed again: so far the only way\n"
+	"  --recompute           the bound is one of plans that may launch ops again (where the trace allows it), and\n"
+	"                        optimistic; plans themselves do not yet\n"
+	"  --no-recompute        nothing is computed again (default)\n"
 	"  --per-iteration       every iteration's figures too\n"
 	"  --export FILE         write the run there as Nsight Systems would export it (SQLite), for umadvise report;\n"
 	"                        with one trace and one strategy\n"
@@ -262,7 +264,8 @@ static void say_why(void *user, const char *line)
 static int add_bound(void *user, struct um_plan *plan)
 {
 	struct run *run = user;
-	struct bound_wish wish = {"simulate", run->args->profile.duplex, run->args->bound_time};
+	struct bound_wish wish = {"simulate", run->args->profile.duplex, run->args->bound_time,
+	                          run->args->recompute};
 	int err = bound_plan(plan, &wish);
 
 	run->bound_ns = plan->bound_ns;

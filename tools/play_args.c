@@ -164,7 +164,9 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return 0;
 	case 'T':
 		return read_seconds(a, optarg, &a->bound_time);
+	case 'R':
 	case 'N':
+		a->recompute = c == 'R';
 		return 0;
 	case 'i':
 		a->per_iteration = 1;
@@ -211,6 +213,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"seed", required_argument, NULL, 'S'},
 						{"bound", no_argument, NULL, 'B'},
 						{"bound-time", required_argument, NULL, 'T'},
+						{"recompute", no_argument, NULL, 'R'},
 						{"no-recompute", no_argument, NULL, 'N'},
 						{"per-iteration", no_argument, NULL, 'i'},
 						{"format", required_argument, NULL, 'f'},
@@ -238,6 +241,10 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 	a->n_traces = argc - optind;
 	if (!a->n_traces) {
 		tool_say(a->verb, "no trace given: expected umtrace files");
+		return TOOL_USAGE + 1;
+	}
+	if (a->recompute && !a->bound) {
+		tool_say(a->verb, "--recompute: plans compute nothing again yet, only a bound does: expected --bound");
 		return TOOL_USAGE + 1;
 	}
 	if (a->budget && a->oversubscribe > 0) {

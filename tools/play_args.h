@@ -24,6 +24,7 @@ struct play_args {
 	int jittered; /* --jitter given, be it 0 */
 	int per_iteration;
 	int bound; /* --bound */
+	int recompute; /* --recompute: the bound may */
 	double bound_time; /* seconds for it, at most */
 	enum play_format format;
 	const char *output; /* -o, or NULL */
