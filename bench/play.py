@@ -176,9 +176,9 @@ def own_bound(tool, trace, args):
             return json.loads(f.readline()).get('bound_ns')
 
 
-def bound(tool, trace, args):
+def bound(tool, trace, args, more=()):
     """A row whose steady_ns is the bound."""
-    row = simulate(tool, trace, args, 'infinite', ['--bound'])
+    row = simulate(tool, trace, args, 'infinite', ['--bound', *more])
     own = row['status'] == 'time limit'
     if own:
         row = {'status': 'ok', 'bound_ns': own_bound(tool, trace, args)}

@@ -13,7 +13,7 @@ real=$UMADVISE
 # Counts the calls of the tool.
 cat >"$tmp/counting" <<-EOF
 	#!/bin/sh
-	echo x >>"$tmp/calls"
+	echo "\$*" >>"$tmp/calls"
 	exec "$real" "\$@"
 EOF
 chmod +x "$tmp/counting"
@@ -74,8 +74,9 @@ ok "where a play is missing" bench "${few[@]}"
 is "$(calls)" 2 "that one is played"
 ok "and all is as before" cmp <(sort "$out/strategies.csv") <(sort "$tmp/first/strategies.csv")
 
-ok "what is to be played again" bench "${few[@]}" --again bound,lookahead
+ok "what is to be played again" bench "${few[@]}" --again bound,lookahead --bound-time 7
 is "$(calls)" 3 "is, and no more"
+is "$(grep -c -- '--bound-time 7 ' "$tmp/calls")" 1 "the bound within its time"
 ok "with no time for it" bench "${few[@]}" --again all --total-time 1e-9
 is "$(calls)" 1 "nothing is"
 like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on v100 1.5x$' \
