@@ -11,7 +11,7 @@
 
 static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
 /* In lib/peers: no program runs under them. */
-static const char *const compared[] = {"capuchin", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
+static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
 

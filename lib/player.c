@@ -16,19 +16,47 @@
 
 static const char *const names[UM_PLAYS] = {"infinite", "on-demand", "prefetch-on-use", "lookahead"};
 
+static const struct um_sim_driver *drivers;
+static unsigned n_drivers;
+
+void um_play_drivers(const struct um_sim_driver *list, unsigned n)
+{
+	drivers = list;
+	n_drivers = n;
+}
+
+/* NULL: it is no driver. */
+static const struct um_sim_driver *driver_of(enum um_play_strategy s)
+{
+	unsigned first = UM_PLAYS;
+
+	while (um_plan_scheme_name(first - UM_PLAYS))
+		first++;
+	return s >= first && s - first < n_drivers ? &drivers[s - first] : NULL;
+}
+
 const char *um_play_strategy_name(enum um_play_strategy s)
 {
+	const struct um_sim_driver *driver = driver_of(s);
+
+	if (driver)
+		return driver->name;
 	return s < UM_PLAYS ? names[s] : um_plan_scheme_name((unsigned)(s - UM_PLAYS));
 }
 
 int um_play_strategy_parse(const char *name)
 {
-	for (int i = 0; i < UM_PLAYS; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	int scheme = um_plan_scheme_parse(name);
+	const char *is;
 
-	return scheme < 0 ? scheme : UM_PLAYS + scheme;
+	for (int i = 0; (is = um_play_strategy_name((enum um_play_strategy)i)); i++)
+		if (strcmp(is, name) == 0)
+			return i;
+	return -EINVAL;
+}
+
+int um_play_strategy_plans(enum um_play_strategy s)
+{
+	return s >= UM_PLAY_LOOKAHEAD && !driver_of(s);
 }
 
 void um_play_result_fini(struct um_play_result *r)
@@ -71,6 +99,9 @@ struct play {
 	struct um_play_result *out;
 	struct umadv *adv;
 	struct um_gpu *gpu;
+	const struct um_sim_driver *driver; /* NULL: the plain one */
+	void *driving; /* its own; NULL: not open */
+	uint64_t kernels; /* launched */
 	struct um_tail tail;
 	void **ptr; /* by id: where the tensor lives now, NULL dead */
 	void **moved; /* room for the tail's moves */
@@ -94,19 +125,33 @@ static void relaunch(void *arg, void *stream)
 	(void)stream;
 }
 
+/* The driver hears what an allocator knows: which memory holds a tensor. */
+static int tell(struct play *p, const void *ptr, uint64_t bytes, int there)
+{
+	return p->driver ? p->driver->tensor(p->driving, p->kernels, ptr, bytes, there) : 0;
+}
+
+static int give(struct play *p, void *ptr)
+{
+	struct um_tensor *t = p->driver ? um_registry_find(&p->adv->registry, (uint64_t)(uintptr_t)ptr) : NULL;
+	int err = t ? tell(p, ptr, t->bytes, 0) : 0;
+
+	return err ? err : umadv_free(p->adv, ptr);
+}
+
 static int play_alloc(struct play *p, const struct um_event *e)
 {
 	uint64_t id = e->alloc.id.v;
+	int err = 0;
 
 	if (p->ptr[id]) {
-		int err = umadv_free(p->adv, p->ptr[id]);
-
+		err = give(p, p->ptr[id]);
 		p->ptr[id] = NULL;
-		if (err)
-			return err;
 	}
-	return umadv_alloc(p->adv, &p->ptr[id], e->alloc.bytes, e->alloc.name,
-			   e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role);
+	if (!err)
+		err = umadv_alloc(p->adv, &p->ptr[id], e->alloc.bytes, e->alloc.name,
+				  e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role);
+	return err ? err : tell(p, p->ptr[id], e->alloc.bytes, 1);
 }
 
 static int play_free(struct play *p, const struct um_event *e)
@@ -114,7 +159,7 @@ static int play_free(struct play *p, const struct um_event *e)
 	void *ptr = p->ptr[e->free.id.v];
 
 	p->ptr[e->free.id.v] = NULL;
-	return ptr ? umadv_free(p->adv, ptr) : 0;
+	return ptr ? give(p, ptr) : 0;
 }
 
 static int stream_of(struct play *p, int32_t number, um_stream *out)
@@ -137,6 +182,7 @@ static int run(struct play *p, um_stream stream, const char *name)
 		k.timed = 1;
 		k.ns = p->times.at[p->op++];
 	}
+	p->kernels++;
 	return um_sim_run(p->gpu, stream, &k) ? -EIO : 0;
 }
 
@@ -297,7 +343,7 @@ static int turn_round(struct play *p)
 		void **to = &p->ptr[t->moves.at[i].to];
 
 		if (*to && p->moved[i])
-			err = umadv_free(p->adv, *to);
+			err = give(p, *to);
 		if (p->moved[i])
 			*to = p->moved[i];
 	}
@@ -412,7 +458,7 @@ static int start(struct play *p)
 	struct umadv_options ao = {.struct_size = sizeof ao,
 				   .device = UMADV_DEVICE_SIM,
 				   .budget = o->budget,
-				   .strategy = infinite ? "on-demand" : um_play_strategy_name(o->strategy),
+				   .strategy = infinite || p->driver ? "on-demand" : um_play_strategy_name(o->strategy),
 				   .log = on_log,
 				   .log_user = (void *)(uintptr_t)o,
 				   .log_level = UMADV_LOG_WARN};
@@ -422,6 +468,8 @@ static int start(struct play *p)
 		o->opened(o->opened_user, p->gpu);
 	if (!err)
 		err = um_advisor_open(&p->adv, &ao, p->gpu, o->profile);
+	if (!err && p->driver)
+		err = p->driver->open(&p->driving, p->gpu);
 	return err;
 }
 
@@ -442,7 +490,7 @@ static int too_big(const struct um_trace *t, uint64_t budget, char *why, size_t 
 
 int um_play(const struct um_trace *trace, const struct um_play_options *o, struct um_play_result *out)
 {
-	struct play p = {.trace = trace, .o = o, .out = out, .iteration = UINT64_MAX};
+	struct play p = {.trace = trace, .o = o, .out = out, .iteration = UINT64_MAX, .driver = driver_of(o->strategy)};
 	int err;
 
 	memset(out, 0, sizeof *out);
@@ -472,6 +520,8 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		out->planned_ns = p.adv->plan.predicted_ns;
 	if (!err && (o->save_plan || o->planned))
 		err = save(&p);
+	if (p.driving)
+		p.driver->close(p.driving);
 	um_advisor_close(p.adv);
 	free(p.ptr);
 	free(p.moved);

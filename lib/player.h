@@ -24,11 +24,16 @@
 
 struct um_gpu;
 
-/* From UM_PLAYS on: published schemes by number (plan/planner.h). */
+/* From UM_PLAYS on: published schemes by number (plan/planner.h), and behind them drivers (um_play_drivers). */
 enum um_play_strategy { UM_PLAY_INFINITE, UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD, UM_PLAYS };
 
 const char *um_play_strategy_name(enum um_play_strategy s);
 int um_play_strategy_parse(const char *name); /* or -EINVAL */
+int um_play_strategy_plans(enum um_play_strategy s); /* does it learn and plan? */
+
+/* Drivers that can be played under, besides: for a program that compares, once, at its start. Borrowed. */
+struct um_sim_driver;
+void um_play_drivers(const struct um_sim_driver *list, unsigned n);
 
 struct um_play_options {
 	const struct um_profile *profile;

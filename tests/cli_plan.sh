@@ -30,6 +30,7 @@ is "$("$UMADVISE" plan "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --strategy v
 	sed 's/.*umtrace.gz: //; s/ at op .*//')" "no plan, no hints: vdnn: feature maps alone make no room" \
 	"no plan within the budget: why, in one line"
 fails 2 "a strategy that plans nothing" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy on-demand -o "$tmp/x"
+fails 2 "a driver plans nothing" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy deepum -o "$tmp/x"
 fails 2 "two strategies" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy vdnn,lookahead -o "$tmp/x"
 fails 2 "no output" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz"
 fails 2 "two traces" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" "$data/vgg16.umtrace.gz" -o "$tmp/x"

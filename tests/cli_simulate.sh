@@ -119,6 +119,13 @@ is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if (r["strategy"] == "lo
     bool(r["planned_ns"] and r["in_core_ns"] <= r["planned_ns"] < r["steady_ns"] * 1.1)])')" "[]" \
 	"what was planned is told of lookahead, and of no other"
 
+deepum=(simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "on-demand,deepum")
+"${deepum[@]}" >"$tmp/deepum"
+is "$(awk '/^on-demand/ { ns = $2; faults = $4 }
+	/^deepum/ { print $4 * 4 < faults && $2 * 2 < ns }' "$tmp/deepum")" 1 \
+	"deepum: less than a quarter of the driver's own faults, and less than half of its time"
+is "$("${deepum[@]}")" "$(cat "$tmp/deepum")" "and the same each time"
+
 ok "help" simulate --help
 simulate --list-strategies >"$tmp/names"
 is "$(head -n 4 "$tmp/names" | tr '\n' ' ')" "infinite on-demand prefetch-on-use lookahead " "names of strategies"

@@ -55,6 +55,8 @@ each "simulate, all strategies" "$step" simulate "$tmp/chain.umtrace" --oversubs
 each "simulate, as JSON into a file" "$((step * 5))" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 \
 	--strategy lookahead --per-iteration --format json -o "$tmp/out.json"
 is "$(ls "$tmp"/out.json.*tmp* 2>/dev/null)" "" "no half file is left behind"
+each "simulate, a driver that learns" "$((step * 5))" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
+	--iterations 3 --strategy deepum
 each "plan" "$((step * 5))" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
 is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "nor of a plan"
 ok "a plan" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"

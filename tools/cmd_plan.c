@@ -75,7 +75,7 @@ static int who_plans(const struct play_args *a)
 {
 	if (!a->chosen)
 		return UM_PLAY_LOOKAHEAD;
-	if (a->n_strategies != 1 || a->strategies[0] < UM_PLAY_LOOKAHEAD) {
+	if (a->n_strategies != 1 || !um_play_strategy_plans(a->strategies[0])) {
 		tool_say("plan", "--strategy: expected one that plans: lookahead or a scheme");
 		return -1;
 	}

@@ -28,7 +28,7 @@ static const char usage[] =
 	"                        just before it), lookahead (learned and planned); default: these four; or autoswap,\n"
 	"                        autoswap-doa, -aoa, -wdoa, -swdoa, -no-overhead, superneurons, appobmem (published\n"
 	"                        schemes: umadvise(7)); for comparison, in simulation only: vdnn, vdnn-all,\n"
-	"                        vdnn-conv, capuchin, g10, swapadvisor (umadvise(1))\n"
+	"                        vdnn-conv, capuchin, g10, swapadvisor, deepum (umadvise(1))\n"
 	"  --list-strategies     all their names, one a line\n"
 	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan';\n"
 	"                        the default budget is then the plan's\n"

@@ -6,7 +6,9 @@
 
 #include "umadvise.h"
 
+#include "peers/deepum.h"
 #include "peers/peers.h"
+#include "player.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -69,6 +71,7 @@ static void help(FILE *to)
 int main(int argc, char **argv)
 {
 	um_peers_add();
+	um_play_drivers(&um_deepum_driver, 1);
 	if (argc < 2) {
 		help(stderr);
 		return TOOL_USAGE;

@@ -135,6 +135,40 @@ int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out);
 /* Sums now (after all that has been simulated so far). */
 void um_sim_tally(struct um_gpu *gpu, struct um_tally *out);
 
+/* --- a driver that does more than the real one, to compare with --------------------------------------------------- */
+
+/* Who listens inside the driver: called at simulated time with the simulator locked, may poke a worker and must not
+ * call anything else. */
+struct um_sim_listener {
+	void (*kernel)(void *user, uint64_t id); /* begins; the same name and operands give the same id */
+	void (*fault)(void *user, uint64_t addr); /* the handler visits this block */
+	void *user;
+};
+
+void um_sim_listen(struct um_gpu *gpu, const struct um_sim_listener *listener); /* borrowed; NULL: nobody */
+
+/* Blocks that can be had without taking anything away. */
+uint64_t um_sim_room(struct um_gpu *gpu);
+
+/* For a worker: the driver fetches the block around an address, at the cost of a prefetch, when time has reached
+ * `after`. `*end`: when it is there. 0; -ENOENT: no such memory; -EALREADY: it is there; -ENOMEM: no room, and nothing
+ * to evict. */
+int um_sim_pull(struct um_gpu *gpu, uint64_t addr, uint64_t after, uint64_t *end);
+
+/* For a worker: evicts the block whose last service is longest ago among those that `may` go; without a copy what is
+ * dead. Does not wait for the copy. 0, or -ENOENT: none. */
+enum um_sim_verdict { UM_SIM_STAYS, UM_SIM_GOES, UM_SIM_IS_DEAD };
+int um_sim_evict(struct um_gpu *gpu, enum um_sim_verdict (*may)(void *user, uint64_t addr), void *user);
+
+/* One that can be opened on a simulated device, and closed before that is. */
+struct um_sim_driver {
+	const char *name;
+	int (*open)(void **driver, struct um_gpu *gpu); /* 0 or -ENOMEM */
+	/* A tensor is there from now on (`there`), or no more, once so many kernels have run. 0 or -ENOMEM. */
+	int (*tensor)(void *driver, uint64_t kernels, const void *ptr, uint64_t bytes, int there);
+	void (*close)(void *driver);
+};
+
 /* State of one 2 MiB block, for tests and reports: which list it is on and masks over its 32 64 KiB pages. */
 enum um_sim_list { UM_SIM_NONE, UM_SIM_UNUSED, UM_SIM_DISCARDED, UM_SIM_USED };
 

@@ -8,6 +8,8 @@
  */
 #include "gpu/sim_state.h"
 
+#include "base/hash.h"
+
 #define GROUP_MAX 8
 
 static const struct pattern {
@@ -274,6 +276,21 @@ static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begi
 	}
 }
 
+static uint64_t block_addr(const struct um_sim_block *b)
+{
+	return b->mem->addr + (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES;
+}
+
+/* What stands for a kernel's name and its arguments. */
+static uint64_t identity(const struct um_sim_walk *w)
+{
+	uint64_t h = um_hash_str(w->name);
+
+	for (uint32_t i = 0; i < w->n; i++)
+		h = um_hash_fold(um_hash_fold(um_hash_fold(h, w->leg[i].off), w->leg[i].bytes), w->leg[i].access);
+	return um_hash_u64(h, w->n);
+}
+
 /* Serves one batch of faults for the group; returns when it is over, 0 if there is nothing left to serve. */
 static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 {
@@ -309,6 +326,8 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 
 		if (!m->faulted)
 			continue;
+		if (sim->listener)
+			sim->listener->fault(sim->listener->user, block_addr(m->block));
 		if (um_sim_visit(sim, m->block, m->faulted, m->write & m->faulted, &cpu)) {
 			um_sim_log(sim, cpu, "fatal-fault m%u", m->block->mem->serial);
 			sim->error = UM_CUDA_LAUNCH_FAILURE;
@@ -366,6 +385,8 @@ static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_
 		w->begun = t;
 		sim->tally.stall_ns += s->gate_ns;
 		s->gate_ns = 0;
+		if (sim->listener && !sim->opt.in_core)
+			sim->listener->kernel(sim->listener->user, identity(w));
 		if (!sim->opt.in_core && !sim->error)
 			resolve(sim, w);
 	}

@@ -326,7 +326,8 @@ void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 	pthread_mutex_lock(&sim->lock);
 	if (l && l->state == UM_SIM_ASLEEP) {
 		l->state = UM_SIM_READY;
-		l->at = um_sim_later(l->at, *um_sim_clock(sim));
+		/* Who is told of something by the device pokes at the device's time. */
+		l->at = um_sim_later(l->at, sim->stepping ? sim->now : *um_sim_clock(sim));
 		l->seq = ++sim->seq;
 	} else if (l && l->state == UM_SIM_STEPPING) {
 		l->poked = 1;

@@ -227,6 +227,7 @@ struct um_sim {
 	struct um_ledger *ledger; /* or NULL */
 	uint64_t correlation; /* of the last call that a watcher was told of */
 	uint64_t told_end; /* addresses told to a watcher lie below */
+	const struct um_sim_listener *listener; /* or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak; /* blocks, since the last mark */
 	UM_VEC(struct um_tally) marks;
