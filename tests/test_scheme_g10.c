@@ -81,6 +81,10 @@ int main(void)
 	above_the_line();
 	profit();
 	crossing();
-	scheme_recorded("g10");
+	scheme_recorded_one("g10", "alexnet_b200");
+	scheme_recorded_one("g10", "cifar_vgg16_b100");
+	scheme_recorded_one("g10", "vgg16");
+	scheme_recorded_one("g10", "gpt2_small");
+	scheme_recorded_one("g10", "cg_laplace3d");
 	return tap_done();
 }
