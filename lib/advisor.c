@@ -70,8 +70,27 @@ static void clip(void *user, uint64_t *addr, uint64_t *bytes)
 		um_registry_clip(&adv->registry, addr, bytes);
 }
 
+/* The op at hand writes all of the tensor's part in [addr, end) and reads none of it. */
+static int overwritten(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end)
+{
+	uint64_t lo = addr > t->addr ? addr : t->addr, hi = end < t->addr + t->bytes ? end : t->addr + t->bytes;
+	int whole = 0;
+
+	for (size_t i = 0; i < adv->uses.n; i++) {
+		const struct um_use *u = &adv->uses.at[i];
+		uint64_t from = u->tensor->addr + u->off;
+
+		if (from >= hi || from + u->bytes <= lo)
+			continue;
+		if (u->access & UM_READ)
+			return 0;
+		whole |= u->access & UM_WRITE && from <= lo && from + u->bytes >= hi;
+	}
+	return whole;
+}
+
 /* Nothing alive needs what is in this range of our own memory. */
-static int may_discard(void *user, uint64_t addr, uint64_t bytes)
+static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
 {
 	struct umadv *adv = user;
 	uint64_t end = addr + bytes;
@@ -87,6 +106,8 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes)
 		if (t->addr >= end)
 			break;
 		if (t->addr + t->bytes <= addr || t->flags & UM_TENSOR_DEAD)
+			continue;
+		if (ahead && overwritten(adv, t, addr, end))
 			continue;
 		if (!(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > serial_of_iter)
 			return 0;

@@ -239,7 +239,7 @@ static void irregular(void)
 	   (unsigned long long)hinted.stats.hinted_iterations);
 }
 
-enum promise { NONE, TRANSIENT, DEAD };
+enum promise { NOTHING, NONE, TRANSIENT, DEAD }; /* nothing: not even that all of a buffer is written */
 
 /* Scratch buffers that are written, read by the next op, and not needed after it, in room for half of them. */
 static int scratch(enum promise promise, struct result *r)
@@ -262,7 +262,8 @@ static int scratch(enum promise promise, struct result *r)
 			float *in = k ? buf[k - 1] : sum;
 
 			err = umadv_op(adv, NULL, "fill",
-				       UMADV_USES(UMADV_READ(in), UMADV_READ(sum), UMADV_WRITE(buf[k])));
+				       UMADV_USES(UMADV_READ(in), UMADV_READ(sum),
+						  promise ? UMADV_WRITE(buf[k]) : UMADV_UPDATE(buf[k])));
 			steps[it][k] = (struct step){in, buf[k], sum};
 			if (!err)
 				err = umadv_sim_run(adv, NULL, layer, &steps[it][k]);
@@ -291,12 +292,17 @@ static int scratch(enum promise promise, struct result *r)
 
 static void promises(void)
 {
-	struct result none, transient, dead;
-	int err = scratch(NONE, &none);
+	struct result nothing, none, transient, dead;
+	int err = scratch(NOTHING, &nothing);
 
-	ok(!err && none.stats.hinted_iterations > 8, "scratch without a promise");
-	is_u64(none.stats.discard_bytes, 0, "is never thrown away");
-	ok(none.stats.evict_bytes > 0, "but copied to the host");
+	ok(!err && nothing.stats.hinted_iterations > 8, "scratch without a promise");
+	is_u64(nothing.stats.discard_bytes, 0, "is never thrown away");
+	ok(nothing.stats.evict_bytes > 0, "but copied to the host");
+	err = scratch(NONE, &none);
+	ok(!err && none.sum == nothing.sum, "scratch that is overwritten as a whole: the same results, poisoned as it is");
+	ok(none.stats.discard_bytes > 0 && none.stats.evict_bytes > none.stats.discard_bytes,
+	   "copied to the host, and not back (%llu copied, %llu discarded)", (unsigned long long)none.stats.evict_bytes,
+	   (unsigned long long)none.stats.discard_bytes);
 	err = scratch(TRANSIENT, &transient);
 	ok(!err && transient.sum == none.sum, "transient scratch: the same results");
 	ok(transient.stats.evict_bytes + transient.stats.discard_bytes > 0 &&

@@ -15,8 +15,9 @@
 
 static int allow = 1;
 
-static int may_discard(void *user, uint64_t addr, uint64_t bytes)
+static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
 {
+	(void)ahead;
 	(void)user;
 	(void)addr;
 	(void)bytes;
@@ -46,6 +47,7 @@ static void make_turns(struct um_plan *plan)
 		plan->sched.slots.at[i].bound_addr = plan->sched.slots.at[i].place;
 	make_op(plan, "a", SLOTS(0), UM_UPDATE);
 	make_op(plan, "b", SLOTS(1), UM_UPDATE);
+	plan->sched.uses.at[0].dead_after = 1;
 	make_hint(plan, UM_HINT_EVICT, 0, 1, 0, 2 * MIB2);
 	make_hint(plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
 	make_hint(plan, UM_HINT_DISCARD, 1, 0, 0, 2 * MIB2);

@@ -111,13 +111,16 @@ static void trims(void)
 	for (int i = 0; i < 3; i++)
 		make_hint(&plan, UM_HINT_PREFETCH, i, i, 0, MIB2);
 	ok(um_program_build(&plan, 3, &p) == 0, "trims: builds with room for all");
-	is_u64(STEADY.n_in + STEADY.n_out, 0, "trims: what stays resident needs nothing");
+	is_u64(STEADY.n_in + STEADY.n_out + STEADY.n_drop, 0, "trims: what stays resident needs nothing");
 	um_program_fini(&p);
 	um_program_init(&p);
 	ok(um_program_build(&plan, 2, &p) == 0, "trims: builds with room for two");
-	ok(STEADY.n_out > 0 && count(&p, UM_ACTION_DISCARD) == STEADY.n_out, "trims: only discards, no copies");
+	ok(STEADY.n_drop > 0 && count(&p, UM_ACTION_DISCARD) == STEADY.n_drop, "trims: there are discards");
+	is_u64(STEADY.n_out, 0, "trims: and no copies");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, UM_NO_SLOT, "trims: of memory in which nothing lives");
-	is_u64(STEADY.n_in, STEADY.n_out, "trims: as many come in as leave");
+	is_u64(STEADY.n_in, STEADY.n_drop, "trims: as many come in as leave");
+	for (unsigned i = 0; i < STEADY.n_in; i++)
+		ok(nth(&p, UM_ACTION_IN, i)->drops > 0, "trims: in %u waits for room", i);
 	is_u64(p.over, 0, "trims: there is always room");
 	um_program_fini(&p);
 	um_program_init(&p);
@@ -184,7 +187,8 @@ static void cold(uint64_t capacity)
 	} else {
 		act_is(&p.lap[0], 1, UM_ACTION_IN, 0, 4, 0, "cold: then what hints ask for");
 		act_is(&p.lap[0], 2, UM_ACTION_DISCARD, 2, 4, 2, "cold: no room before something has died");
-		act_is(&p.lap[0], 3, UM_ACTION_IN, 2, 0, 1, "cold: then what is used last comes");
+		act_is(&p.lap[0], 3, UM_ACTION_IN, 2, 0, 0, "cold: then what is used last comes");
+		is_u64(p.lap[0].actions.at[3].drops, 1, "cold: behind that");
 	}
 	is_u64(p.over, 0, "cold: there is always room");
 	um_program_fini(&p);
@@ -217,8 +221,72 @@ static void elsewhere(void)
 	um_plan_fini(&plan);
 }
 
+/* A dead block goes as soon as it is dead, though room is wanted only later, and rather than that a copy is waited for
+ * which has just begun. */
+static void early(void)
+{
+	struct um_plan plan;
+	struct um_program p;
+
+	um_plan_init(&plan);
+	um_program_init(&p);
+	make_slot(&plan, BASE, MIB2, 0, 1);
+	make_slot(&plan, BASE + MIB2, MIB2, -1, -1);
+	make_slot(&plan, BASE + 2 * MIB2, MIB2, 3, 4);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	make_op(&plan, "c", SLOTS(1), UM_UPDATE);
+	make_op(&plan, "d", SLOTS(2), UM_WRITE);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
+	make_hint(&plan, UM_HINT_EVICT, 3, 1, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 3, 2, 0, MIB2);
+	plan.d2h = 1; /* a byte a second: the copy is not over in time */
+	ok(um_program_build(&plan, 2, &p) == 0, "early: builds");
+	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->addr, BASE, "early: what died makes room");
+	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->at, 1, "early: from when on it is dead");
+	is_u64(nth(&p, UM_ACTION_IN, STEADY.n_in - 1)->at, 3, "early: for the last in");
+	ok(nth(&p, UM_ACTION_IN, STEADY.n_in - 1)->room <= 0, "early: which waits for no copy of this iteration");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* What the plan has no use for leaves with a copy, since the program has not said that it has none. But it does not
+ * come back: it is discarded where it is overwritten, or freed. */
+static void waste(int declared)
+{
+	struct um_plan plan;
+	struct um_program p;
+
+	um_plan_init(&plan);
+	um_program_init(&p);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + MIB2, MIB2, 0, 3);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(1), UM_WRITE);
+	make_op(&plan, "c", SLOTS(0), UM_READ);
+	make_op(&plan, "d", SLOTS(0), UM_READ);
+	plan.sched.uses.at[3].dead_after = declared;
+	make_hint(&plan, UM_HINT_DISCARD, 0, 0, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
+	make_hint(&plan, UM_HINT_DISCARD, 2, 1, 0, MIB2);
+	ok(um_program_build(&plan, 2, &p) == 0, "waste: builds");
+	is_u64(STEADY.n_out, declared ? 1 : 2, "waste: %s", declared ? "a tensor" : "two tensors, of which nothing is said");
+	is_u64(STEADY.n_in, 2, "waste: two return");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->at, 0, "waste: one is overwritten, which is waited for");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, 0, "waste: that one");
+	is_u64(nth(&p, UM_ACTION_IN, 0)->drops, 1, "waste: before it comes");
+	is_u64(STEADY.n_drop, 2, "waste: the other one has been freed");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 int main(void)
 {
+	early();
+	waste(0);
+	waste(1);
 	cold(3);
 	cold(2);
 	elsewhere();

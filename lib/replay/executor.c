@@ -16,7 +16,7 @@ struct um_executor {
 	um_stream streams[UM_LANES_STREAMS]; /* the app's, in order of appearance */
 	unsigned n_streams;
 	int crowded; /* there are more streams than are told apart: no hints */
-	uint32_t in_base, out_base; /* numbers at the beginning of this iteration */
+	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	const struct um_program_lap *lap; /* of the program: this iteration's, */
 	uint64_t turn; /* which is number so many since the program was taken up */
 };
@@ -77,20 +77,23 @@ static void clip(struct um_executor *ex, uint64_t *addr, uint64_t *bytes)
 		ex->host.clip(ex->host.user, addr, bytes);
 }
 
-static void put_in(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t wait)
+static void put_in(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
 	clip(ex, &addr, &bytes);
-	um_lanes_in(&ex->lanes, addr, bytes, wait);
+	um_lanes_in(&ex->lanes, addr, bytes, outs, drops);
 }
 
-/* What may not be thrown away leaves with a copy. */
-static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait)
+/* What may not be thrown away leaves with a copy. `ahead`: it is for a program, whose op waits for what comes after. */
+static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait,
+		    int ahead)
 {
+	enum um_away lane = kind == UM_ACTION_DISCARD ? UM_AWAY_DROP : UM_AWAY_OUT;
+
 	clip(ex, &addr, &bytes);
 	if (bytes && kind == UM_ACTION_DISCARD &&
-	    (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes)))
+	    (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes, ahead)))
 		kind = UM_ACTION_OUT;
-	um_lanes_out(&ex->lanes, kind, addr, bytes, wait);
+	um_lanes_away(&ex->lanes, lane, kind, addr, bytes, wait);
 }
 
 /* Where the action's blocks are now: as planned, or, where the slot's tensor lies elsewhere, the blocks under the same
@@ -167,17 +170,19 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 			goto full;
 		locate(a, cursor, &addr, &bytes);
 		if (a->kind == UM_ACTION_IN) {
-			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out));
+			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out),
+			       ex->drop_base + a->drops);
 			continue;
 		}
 		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
 			goto full;
 		marked = 1;
-		put_out(ex, a->kind, addr, bytes, number(ex, a->room, ex->in_base, before->n_in));
+		put_out(ex, a->kind, addr, bytes, number(ex, a->room, ex->in_base, before->n_in),
+			um_lanes_gates(l) && ex->turn);
 	}
 	um_lanes_poke(l);
-	if (p->gate[op] != INT32_MIN)
-		um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], stream);
+	if (p->gate[op] != INT32_MIN && um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], stream))
+		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
 	return 0;
 full:
 	um_executor_leave(ex);
@@ -201,7 +206,7 @@ static int cmp_addr(const void *a, const void *b)
 static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
 	if (bytes && um_lanes_room(&ex->lanes))
-		put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes));
+		put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
 }
 
 /* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
@@ -213,7 +218,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 	enum um_action_kind run_kind = UM_ACTION_OUT;
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
-		int dead = ex->host.may_discard(ex->host.user, a, UM_BLOCK_BYTES);
+		int dead = ex->host.may_discard(ex->host.user, a, UM_BLOCK_BYTES, 0);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : UM_ACTION_OUT;
 
@@ -283,7 +288,8 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	}
 	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_put(&ex->lanes);
-	ex->out_base = um_lanes_out_put(&ex->lanes);
+	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
+	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
 	return 0;
 }
 
@@ -296,7 +302,8 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	ex->lap = &p->lap[++ex->turn < UM_PROGRAM_STEADY ? ex->turn : UM_PROGRAM_STEADY];
-	ex->out_base = um_lanes_out_put(&ex->lanes);
+	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
+	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
 }
 
 void um_executor_end(struct um_executor *ex)

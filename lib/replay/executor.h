@@ -26,8 +26,9 @@
 struct um_executor;
 
 struct um_executor_host {
-	/* May the content of [addr, addr + bytes) be thrown away now? */
-	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes);
+	/* May the content of [addr, addr + bytes) be thrown away now? With `ahead`: the op at hand will wait until that
+	 * has been done, so that what it overwrites as a whole counts as dead. */
+	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes, int ahead);
 	/* Cuts off the ends of a range that are not known to be the program's managed memory: a block at the end of an
 	 * allocation is there in part, and CUDA refuses a hint that reaches beyond. NULL: all of it is. */
 	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes);

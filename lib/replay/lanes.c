@@ -26,12 +26,13 @@ static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint6
 		count(bytes, n);
 }
 
-/* All outs below this number are done. */
-static uint32_t outs_done(const struct um_lanes *l)
+/* All requests of the lane below this number are done. */
+static uint32_t away_done(const struct um_lanes *l, enum um_away lane)
 {
-	uint32_t least = atomic_load_explicit(&l->out[0].next, memory_order_acquire);
+	const struct um_lanes_away *a = &l->away[lane];
+	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
 
-	for (unsigned i = 1; i < l->n_out; i++) {
+	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
 		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
 
 		if (!reached(next, least))
@@ -115,8 +116,10 @@ static struct um_step step_in(void *arg)
 
 	const struct um_request *r = &l->in_ring[SLOT(k)];
 
+	if (!reached(away_done(l, UM_AWAY_DROP), r->drops))
+		return watch(l, k);
 	if (current(l, r)) {
-		if (!reached(outs_done(l), r->wait))
+		if (!reached(away_done(l, UM_AWAY_OUT), r->wait))
 			return watch(l, k);
 		counted(l,
 			gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
@@ -145,7 +148,7 @@ static um_event_handle not_ready(struct um_lanes *l, uint32_t serial)
 
 static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 {
-	atomic_store_explicit(&o->next, k + o->lanes->n_out, memory_order_release);
+	atomic_store_explicit(&o->next, k + o->away->n, memory_order_release);
 	um_runner_poke(&o->lanes->in_runner);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
@@ -170,10 +173,10 @@ static struct um_step step_out(void *arg)
 	uint32_t k = atomic_load_explicit(&o->next, memory_order_relaxed);
 	um_event_handle e;
 
-	if (reached(k, atomic_load_explicit(&l->out_head, memory_order_acquire)))
+	if (reached(k, atomic_load_explicit(&o->away->head, memory_order_acquire)))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 
-	const struct um_request *r = &l->out_ring[SLOT(k)];
+	const struct um_request *r = &o->away->ring[SLOT(k)];
 
 	if (o->discarding) {
 		if (gpu->api->cudaEventQuery(gpu, o->discarded) == UM_CUDA_NOT_READY)
@@ -198,16 +201,18 @@ static struct um_step step_out(void *arg)
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
-static int open_out(struct um_lanes *l, unsigned i)
+static int open_out(struct um_lanes *l, struct um_lanes_away *away, unsigned i)
 {
 	struct um_lanes_out *o = &l->out[i];
 
 	o->lanes = l;
-	atomic_init(&o->next, i);
+	o->away = away;
+	atomic_init(&o->next, i - away->first);
 	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
 	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, EVENT_FLAGS))
 		return -ENOMEM;
-	return um_runner_start(&o->runner, l->gpu, "umadvise-out", step_out, o);
+	return um_runner_start(&o->runner, l->gpu, away == &l->away[UM_AWAY_OUT] ? "umadvise-out" : "umadvise-drop",
+			       step_out, o);
 }
 
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
@@ -217,10 +222,15 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 
 	memset(l, 0, sizeof *l);
 	l->gpu = gpu;
-	l->n_out = n_out < 1 ? 1 : n_out > UM_LANES_OUT_MOST ? UM_LANES_OUT_MOST : n_out;
+	n_out = n_out < 1 ? 1 : n_out > UM_LANES_OUT_MOST ? UM_LANES_OUT_MOST : n_out;
+	l->n_out = n_out + UM_LANES_DROP;
 	l->in_ring = calloc(UM_LANES_QUEUE, sizeof *l->in_ring);
-	l->out_ring = calloc(UM_LANES_QUEUE, sizeof *l->out_ring);
-	if (!l->in_ring || !l->out_ring ||
+	for (int i = 0; i < UM_AWAYS; i++) {
+		l->away[i].ring = calloc(UM_LANES_QUEUE, sizeof *l->away[i].ring);
+		l->away[i].first = i == UM_AWAY_OUT ? 0 : n_out;
+		l->away[i].n = i == UM_AWAY_OUT ? n_out : UM_LANES_DROP;
+	}
+	if (!l->in_ring || !l->away[UM_AWAY_OUT].ring || !l->away[UM_AWAY_DROP].ring ||
 	    gpu->api->cudaHostAlloc(gpu, &p, UM_LANES_IN_STREAMS * sizeof *l->arrived, 0))
 		err = -ENOMEM;
 	l->arrived = p;
@@ -235,7 +245,7 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	if (!err)
 		err = um_runner_start(&l->in_runner, gpu, "umadvise-in", step_in, l);
 	for (unsigned i = 0; i < l->n_out && !err; i++)
-		err = open_out(l, i);
+		err = open_out(l, &l->away[i < n_out ? UM_AWAY_OUT : UM_AWAY_DROP], i);
 	if (err)
 		um_lanes_close(l);
 	return err;
@@ -264,8 +274,11 @@ void um_lanes_close(struct um_lanes *l)
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
 	free(l->in_ring);
-	free(l->out_ring);
-	l->in_ring = l->out_ring = NULL;
+	l->in_ring = NULL;
+	for (int i = 0; i < UM_AWAYS; i++) {
+		free(l->away[i].ring);
+		l->away[i].ring = NULL;
+	}
 }
 
 void um_lanes_wake(struct um_lanes *l)
@@ -288,15 +301,17 @@ uint32_t um_lanes_in_put(const struct um_lanes *l)
 	return atomic_load_explicit(&l->in_head, memory_order_relaxed);
 }
 
-uint32_t um_lanes_out_put(const struct um_lanes *l)
+uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away lane)
 {
-	return atomic_load_explicit(&l->out_head, memory_order_relaxed);
+	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
 }
 
 int um_lanes_room(const struct um_lanes *l)
 {
-	return um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_acquire) < UM_LANES_QUEUE &&
-	       !reached(um_lanes_out_put(l), outs_done(l) + UM_LANES_QUEUE);
+	for (int i = 0; i < UM_AWAYS; i++)
+		if (reached(um_lanes_away_put(l, (enum um_away)i), away_done(l, (enum um_away)i) + UM_LANES_QUEUE))
+			return 0;
+	return um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_acquire) < UM_LANES_QUEUE;
 }
 
 static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
@@ -309,16 +324,17 @@ static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *h
 	atomic_store_explicit(head, k + 1, memory_order_release);
 }
 
-void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t wait)
+void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
-	put(l, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, wait, 0, 0});
+	put(l, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, outs, drops, 0, 0});
 }
 
-void um_lanes_out(struct um_lanes *l, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait)
+void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
+		   uint32_t ins)
 {
-	put(l, l->out_ring, &l->out_head, (struct um_request){kind, addr, bytes, wait, l->event, 0});
+	put(l, l->away[lane].ring, &l->away[lane].head, (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
 	if (kind == UM_ACTION_DISCARD) {
-		l->discard = um_lanes_out_put(l);
+		l->discard = um_lanes_away_put(l, lane);
 		l->any_discard = 1;
 	}
 }
@@ -326,11 +342,15 @@ void um_lanes_out(struct um_lanes *l, enum um_action_kind kind, uint64_t addr, u
 int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
 {
 	struct um_gpu *gpu = l->gpu;
-	uint32_t done = outs_done(l);
 
 	/* The oldest request that is not done holds its event, and all after it. */
-	if (!reached(done, um_lanes_out_put(l)) && l->event + 1 - l->out_ring[SLOT(done)].event >= UM_LANES_EVENTS)
-		return -EAGAIN;
+	for (int i = 0; i < UM_AWAYS; i++) {
+		uint32_t done = away_done(l, (enum um_away)i);
+
+		if (!reached(done, um_lanes_away_put(l, (enum um_away)i)) &&
+		    l->event + 1 - l->away[i].ring[SLOT(done)].event >= UM_LANES_EVENTS)
+			return -EAGAIN;
+	}
 	l->event++;
 	for (unsigned i = 0; i < n; i++) {
 		um_event_handle *e = &l->events[l->event % UM_LANES_EVENTS][i];
@@ -343,28 +363,38 @@ int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
 	return 0;
 }
 
-void um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
+int um_lanes_gates(const struct um_lanes *l)
+{
+	return l->gpu->caps.stream_values &&
+	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
+}
+
+int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
 {
 	struct um_gpu *gpu = l->gpu;
+	int err = 0;
 
-	if (!gpu->caps.stream_values || atomic_load_explicit(&l->stuck, memory_order_relaxed) >= UM_LANES_STUCK_MOST)
-		return;
+	if (!um_lanes_gates(l))
+		return 0; /* nothing was put that an op must wait for */
 	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
 		uint32_t last = seq - i; /* the latest on each stream: request k raises its stream's number to k + 1 */
 		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
 
 		if (last == 0 || reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
 			continue;
-		if (gpu->api->cuStreamWaitValue32(gpu, stream, at, last, UM_WAIT_VALUE_GEQ))
+		if (gpu->api->cuStreamWaitValue32(gpu, stream, at, last, UM_WAIT_VALUE_GEQ)) {
 			count(&l->refused, 1);
+			err = -EIO;
+		}
 	}
+	return err;
 }
 
 static int discards_done(void *arg)
 {
 	struct um_lanes *l = arg;
 
-	return reached(outs_done(l), l->discard);
+	return reached(away_done(l, UM_AWAY_DROP), l->discard);
 }
 
 void um_lanes_settle(struct um_lanes *l)
@@ -372,16 +402,16 @@ void um_lanes_settle(struct um_lanes *l)
 	if (!l->any_discard)
 		return;
 	um_lanes_poke(l);
-	um_runner_until(&l->out[0].runner, discards_done, l);
+	um_runner_until(&l->out[l->away[UM_AWAY_DROP].first].runner, discards_done, l);
 	l->any_discard = 0;
 }
 
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 {
-	uint32_t done = outs_done(l), last = l->discard, k = l->any_discard ? last : done;
+	uint32_t done = away_done(l, UM_AWAY_DROP), last = l->discard, k = l->any_discard ? last : done;
 
 	for (; !reached(done, k); k--) {
-		const struct um_request *r = &l->out_ring[SLOT(k - 1)];
+		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[SLOT(k - 1)];
 
 		if (r->kind == UM_ACTION_DISCARD && r->addr < end && r->addr + r->bytes > addr)
 			break;
@@ -390,14 +420,15 @@ void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 		return;
 	l->discard = k;
 	um_lanes_poke(l);
-	um_runner_until(&l->out[0].runner, discards_done, l);
+	um_runner_until(&l->out[l->away[UM_AWAY_DROP].first].runner, discards_done, l);
 	l->discard = last;
 }
 
 void um_lanes_drop(struct um_lanes *l)
 {
 	l->dropped += um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_relaxed);
-	l->dropped += um_lanes_out_put(l) - outs_done(l);
+	for (int i = 0; i < UM_AWAYS; i++)
+		l->dropped += um_lanes_away_put(l, (enum um_away)i) - away_done(l, (enum um_away)i);
 	atomic_fetch_add_explicit(&l->epoch, 1, memory_order_acq_rel);
 	um_lanes_poke(l);
 	um_lanes_settle(l);

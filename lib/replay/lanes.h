@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes.h - two queues of hint calls and the workers that make them
+ * lanes.h - three queues of hint calls and the workers that make them
  *
  * in    requests from the app's thread, numbered per lane from 0 (numbers wrap around, compared by difference)
  * out   prefetches, evictions, discards; and arrivals, on which ops wait
@@ -10,9 +10,11 @@
  * by its caller at once, on a busy one only when the stream gets there: with one stream the driver's work on one range
  * and the copy of the range before would not overlap.) Each stream raises a number in pinned memory when a range has
  * arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and costs so much CPU time per block
- * that several workers are needed to fill a fast link; request k is worker k % n_out's. A request waits until so many
- * of the other lane are done, and an out also for an event. Requests of an old epoch are not worked off, only counted
- * as done, so that whoever waits for them is released. Putting a request: no allocation, no system call. Not
+ * that several workers are needed to fill a fast link; request k is worker k % n's. Lane `drop` has workers of its own
+ * for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
+ * are done; those wait until so many ins are, and for an event. Requests of an old epoch are not worked off, only
+ * counted as done, so that whoever waits for them is released - but not before the drops that an in waits for are over:
+ * one may be under way on what the released op is about to write. Putting a request: no allocation, no system call. Not
  * thread-safe on the app's side.
  *
  * CUDA does not see the order that waiting for a number makes: where streams share a hardware queue, the arrival that
@@ -28,6 +30,7 @@
 
 #define UM_LANES_IN_STREAMS 2
 #define UM_LANES_OUT_MOST 4
+#define UM_LANES_DROP 2 /* workers */
 #define UM_LANES_STREAMS 4 /* of the app, that are told apart */
 #define UM_LANES_EVENTS 2048
 #define UM_LANES_QUEUE (1u << 15)
@@ -37,15 +40,26 @@
 struct um_request {
 	enum um_action_kind kind;
 	uint64_t addr, bytes; /* no bytes: nothing to do */
-	uint32_t wait; /* requests of the other lane that must be done before it */
-	uint32_t event; /* out: serial of the mark behind which it may start */
+	uint32_t wait; /* in: outs that must be done before it; else: ins */
+	uint32_t drops; /* in: drops likewise */
+	uint32_t event; /* out, drop: serial of the mark behind which it may start */
 	uint32_t epoch;
 };
 
 struct um_lanes;
 
+enum um_away { UM_AWAY_OUT, UM_AWAY_DROP, UM_AWAYS };
+
+/* A lane that takes blocks away. */
+struct um_lanes_away {
+	struct um_request *ring;
+	_Atomic uint32_t head; /* requests put */
+	unsigned first, n; /* its workers */
+};
+
 struct um_lanes_out {
 	struct um_lanes *lanes;
+	struct um_lanes_away *away; /* whose worker it is */
 	struct um_runner runner;
 	um_stream stream;
 	um_event_handle discarded; /* behind a discard under way */
@@ -55,8 +69,9 @@ struct um_lanes_out {
 
 struct um_lanes {
 	struct um_gpu *gpu;
-	struct um_request *in_ring, *out_ring;
-	_Atomic uint32_t in_head, out_head; /* requests put */
+	struct um_request *in_ring;
+	struct um_lanes_away away[UM_AWAYS];
+	_Atomic uint32_t in_head; /* requests put */
 	_Atomic uint32_t in_done;
 	struct um_runner in_runner;
 	um_stream in_stream[UM_LANES_IN_STREAMS];
@@ -64,18 +79,18 @@ struct um_lanes {
 	uint32_t seen[UM_LANES_IN_STREAMS]; /* in worker: what had arrived when it was last watched, */
 	uint64_t seen_ns; /* and since when (0: all has) */
 	_Atomic unsigned stuck; /* how often numbers were raised by the host */
-	struct um_lanes_out out[UM_LANES_OUT_MOST];
-	unsigned n_out;
+	struct um_lanes_out out[UM_LANES_OUT_MOST + UM_LANES_DROP];
+	unsigned n_out; /* workers of both lanes */
 	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
 	uint32_t event; /* serial of the latest mark */
 	_Atomic uint32_t epoch;
-	uint32_t discard; /* number behind the last discard put, or behind the one that is waited for */
+	uint32_t discard; /* number behind the last drop put, or behind the one that is waited for */
 	int any_discard;
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
 };
 
-/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers take blocks away. */
+/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers copy blocks away. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
 void um_lanes_close(struct um_lanes *l);
 
@@ -85,15 +100,19 @@ void um_lanes_poke(struct um_lanes *l); /* requests have come */
 /* Room for one more request in each lane? */
 int um_lanes_room(const struct um_lanes *l);
 uint32_t um_lanes_in_put(const struct um_lanes *l); /* requests put so far */
-uint32_t um_lanes_out_put(const struct um_lanes *l);
-void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t wait);
-void um_lanes_out(struct um_lanes *l, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait);
+uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away lane);
+void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops);
+/* `kind`: a drop may turn out to need a copy. */
+void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
+		   uint32_t ins);
 
-/* Records where the app's streams are; outs put from now on wait for it. 0, or -EAGAIN (no event is free). */
+/* Records where the app's streams are; what is put from now on to be taken away waits for it. 0, or -EAGAIN (no event
+ * is free). */
 int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n);
 
-/* What is launched next on `stream` waits until the first `seq` ins have arrived. */
-void um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream);
+/* What is launched next on `stream` waits until the first `seq` ins have arrived. 0, or -EIO: it does not. */
+int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream);
+int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
 
 /* Begins a new epoch: nothing that was put and not begun is worked off. */
 void um_lanes_drop(struct um_lanes *l);

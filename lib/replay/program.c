@@ -36,6 +36,7 @@ static void dead_add(struct um_program_walk *b, struct um_program_block *bl, uin
 	if (bl->is_dead)
 		return;
 	bl->is_dead = 1;
+	bl->since = at;
 	bl->dead_slot = slot;
 	bl->dead.a = far == UINT32_MAX ? UINT64_MAX : b->lap + at + far;
 	bl->dead.b = (uint64_t)(bl - b->blocks);
@@ -47,6 +48,25 @@ static void dead_remove(struct um_program_walk *b, struct um_program_block *bl)
 	if (bl->is_dead)
 		um_tree_remove(&b->dead, &bl->dead);
 	bl->is_dead = 0;
+}
+
+/* A block begins to be copied out before op `at`, behind those under way. */
+static void start_out(struct um_program_walk *b, uint32_t at)
+{
+	double begin = b->clock[at], ns = b->plan->d2h ? (double)UM_BLOCK_BYTES * 1e9 / (double)b->plan->d2h : 0;
+
+	if (b->leaving.n && b->leaving.at[b->leaving.n - 1] > begin)
+		begin = b->leaving.at[b->leaving.n - 1];
+	if (um_vec_push(&b->leaving, begin + ns))
+		b->err = -ENOMEM;
+}
+
+/* Blocks that still are being copied out when op `at` is launched. */
+static uint64_t leaving_at(struct um_program_walk *b, uint32_t at)
+{
+	while (b->gone < b->leaving.n && b->leaving.at[b->gone] <= b->clock[at])
+		b->gone++;
+	return b->leaving.n - b->gone;
 }
 
 /* Extends the lane's latest action, of the same op, where that makes one longer run of blocks. An in may run on past
@@ -66,16 +86,33 @@ static int merge(struct um_program_walk *b, const struct um_action *a, int lane)
 	else if (was->addr + was->bytes != a->addr)
 		return 0;
 	was->bytes += a->bytes;
+	was->drops = a->drops;
 	if (a->room > was->room)
 		was->room = a->room;
 	return 1;
+}
+
+static void drop(struct um_program_walk *b, struct um_action a, int frees)
+{
+	struct um_program_drop d = {a, (uint32_t)b->drops.n, frees};
+
+	d.action.drops = (uint32_t)b->n_in;
+	if (a.room > b->outs_need)
+		b->outs_need = a.room;
+	if (um_vec_push(&b->drops, d))
+		b->err = -ENOMEM;
 }
 
 static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t at, uint32_t slot,
 		 struct um_program_block *bl)
 {
 	struct um_program_lap *p = b->to;
-	struct um_action a = {.kind = kind, .at = at, .slot = slot, .addr = bl->addr, .bytes = UM_BLOCK_BYTES};
+	struct um_action a = {.kind = kind,
+			      .at = at,
+			      .slot = slot,
+			      .addr = bl->addr,
+			      .bytes = UM_BLOCK_BYTES,
+			      .drops = (uint32_t)b->drops.n};
 	int lane = kind != UM_ACTION_IN;
 	int32_t *count = lane ? &b->n_out : &b->n_in, *last = lane ? &bl->last_out : &bl->last_in;
 	int32_t other = lane ? bl->last_in : bl->last_out;
@@ -85,6 +122,10 @@ static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t a
 	/* A block must have left before it returns, and come before it leaves; room is added when the walk is complete.
 	 */
 	a.room = other == INT32_MIN ? INT32_MIN : other + 1;
+	if (kind == UM_ACTION_DISCARD) {
+		drop(b, a, bl->resident);
+		return;
+	}
 	if (!merge(b, &a, lane)) {
 		b->latest[lane] = p->actions.n;
 		if (um_vec_push(&p->actions, a)) {
@@ -100,17 +141,19 @@ static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t a
 	*last = *count - 1;
 }
 
-/* The block leaves: with a copy if anything alive in it holds content. */
+/* The block leaves: with a copy if anything alive in it holds content; else from `at` on, perhaps in the past. */
 static void block_out(struct um_program_walk *b, struct um_program_block *bl, uint32_t at, uint32_t slot)
 {
 	emit(b, bl->away ? UM_ACTION_OUT : UM_ACTION_DISCARD, at, slot, bl);
+	if (bl->away)
+		start_out(b, at);
 	bl->resident = bl->unsure = 0;
 	b->resident--;
 	dead_remove(b, bl);
 }
 
-/* Discards the dead block that is needed last. 0 if there is none. */
-static int make_room(struct um_program_walk *b, uint32_t at)
+/* Discards the dead block that is needed last, as soon as it is dead. 0 if there is none. */
+static int make_room(struct um_program_walk *b)
 {
 	struct um_tree_node *last = um_tree_floor(&b->dead, UINT64_MAX, UINT64_MAX);
 
@@ -118,7 +161,7 @@ static int make_room(struct um_program_walk *b, uint32_t at)
 		return 0;
 	struct um_program_block *bl = um_tree_entry(last, struct um_program_block, dead);
 
-	block_out(b, bl, at, bl->dead_slot);
+	block_out(b, bl, bl->since, bl->dead_slot);
 	return 1;
 }
 
@@ -153,15 +196,41 @@ static void part_set(struct um_program_walk *b, struct um_program_part *p, int w
 	bl->away += (uint32_t)away - p->away;
 	p->wanted = (uint8_t)wanted;
 	p->away = (uint8_t)away;
+	p->waste = 0;
 }
 
-/* `touched`: no hint asked for it. What is only taken to be there is asked for all the same. */
+/* The part's content on the host, if there is any, is wanted back or of no use any more. */
+static void leave_host(struct um_program_walk *b, const struct um_program_part *p, uint32_t at, int wanted)
+{
+	struct um_program_block *bl = &b->blocks[p->block];
+
+	if (bl->resident || !p->away)
+		return;
+	if (wanted && !p->waste) {
+		bl->fetch = 1;
+	} else {
+		bl->junk = 1;
+		bl->since = at;
+	}
+}
+
+/* Before a block comes in: if all that the host has of it is of no use, that is discarded and need not be copied. */
+static void drop_junk(struct um_program_walk *b, struct um_program_block *bl, uint32_t slot)
+{
+	if (bl->junk && !bl->fetch && !bl->away)
+		emit(b, UM_ACTION_DISCARD, bl->since, slot, bl);
+	bl->junk = bl->fetch = 0;
+}
+
+/* `touched`: no hint asked for it. What is only taken to be there is asked for all the same. What is dead makes room
+ * rather than what is still being copied out. */
 static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t at, int touched)
 {
 	uint32_t from, to;
 
 	um_program_parts(b, slot, off, bytes, &from, &to);
 	for (uint32_t k = from; k < to; k++) { /* first, so that none of them makes room for another */
+		leave_host(b, &b->parts[k], at, 1);
 		part_set(b, &b->parts[k], 1, 0);
 		dead_remove(b, &b->blocks[b->parts[k].block]);
 	}
@@ -173,11 +242,12 @@ static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_
 		if (touched)
 			foresee(b, b->parts[k].block, slot, at, 0);
 		if (!bl->unsure) {
-			while (b->resident >= b->capacity && make_room(b, at))
+			while (b->resident + leaving_at(b, at) >= b->capacity && make_room(b))
 				continue;
 			b->out->over += b->resident >= b->capacity;
 			b->resident++;
 		}
+		drop_junk(b, bl, bl->since < at && !b->moves[slot] ? UM_NO_SLOT : slot);
 		emit(b, UM_ACTION_IN, at, slot, bl);
 		bl->resident = 1;
 		bl->unsure = 0;
@@ -197,11 +267,15 @@ static void be_born(struct um_program_walk *b, uint32_t slot)
 	}
 }
 
-/* A hint sends a range away; a part that is covered only in part stays. */
+/* A hint sends a range away; a part that is covered only in part stays. What the plan has no use for and the program
+ * has not declared dead is copied out all the same: only when it is overwritten or freed is it of no use for sure. */
 static void unwant(struct um_program_walk *b, const struct um_hint *h)
 {
 	uint32_t from, to, slot = um_program_who(b, h->slot, (uint32_t)h->at);
 	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
+	int declared = b->told[slot] & UM_TOLD_DEAD ||
+		       (sl->flags & UM_SLOT_TRANSIENT && !(b->told[slot] & UM_TOLD_USED));
+	int waste = h->kind == UM_HINT_DISCARD && !declared;
 
 	um_program_parts(b, slot, h->off, h->bytes, &from, &to);
 	for (uint32_t k = from; k < to; k++) {
@@ -214,7 +288,8 @@ static void unwant(struct um_program_walk *b, const struct um_hint *h)
 		if (h->off > lo || h->off + h->bytes < hi)
 			continue;
 		foresee(b, b->parts[k].block, slot, (uint32_t)h->at, 1);
-		part_set(b, &b->parts[k], 0, h->kind == UM_HINT_EVICT);
+		part_set(b, &b->parts[k], 0, waste || h->kind == UM_HINT_EVICT);
+		b->parts[k].waste = (uint8_t)waste;
 		block_unwanted(b, bl, (uint32_t)h->at, slot, 1);
 	}
 }
@@ -223,6 +298,7 @@ static void die(struct um_program_walk *b, uint32_t slot, uint32_t at)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
 		foresee(b, b->parts[k].block, slot, at, 1);
+		leave_host(b, &b->parts[k], at, 0);
 		part_set(b, &b->parts[k], 0, 0);
 		block_unwanted(b, &b->blocks[b->parts[k].block], at, b->moves[slot] ? slot : UM_NO_SLOT, 0);
 	}
@@ -240,6 +316,7 @@ static void touch(struct um_program_walk *b, uint32_t op)
 		uint32_t from, to, slot = um_program_who(b, su->slot, op);
 
 		um_program_parts(b, slot, su->off, su->bytes, &from, &to);
+		b->told[slot] = UM_TOLD_USED;
 		for (uint32_t k = from; k < to; k++) {
 			struct um_program_block *bl = &b->blocks[b->parts[k].block];
 
@@ -250,6 +327,9 @@ static void touch(struct um_program_walk *b, uint32_t op)
 		}
 	}
 	b->to->gate[op] = gate;
+	for (uint32_t u = so->first_use; u < so->first_use + so->n_uses; u++)
+		if (b->plan->sched.uses.at[u].dead_after)
+			b->told[um_program_who(b, b->plan->sched.uses.at[u].slot, op)] |= UM_TOLD_DEAD;
 }
 
 /* First of all in the first walk: what may stay counts as there, what it is known by now to miss is brought. */
@@ -264,7 +344,7 @@ static void bring_ahead(struct um_program_walk *b)
 		if (!x->stays)
 			emit(b, UM_ACTION_IN, 0, x->slot, bl);
 		else if (um_vec_push(&b->out->stays, ((struct um_action){UM_ACTION_IN, 0,
-		                     x->slot < b->n_slots ? x->slot : UM_NO_SLOT, bl->addr, UM_BLOCK_BYTES, 0})))
+		                     x->slot < b->n_slots ? x->slot : UM_NO_SLOT, bl->addr, UM_BLOCK_BYTES, 0, 0})))
 			b->err = -ENOMEM;
 		bl->resident = 1;
 		bl->unsure = x->stays;
@@ -293,6 +373,7 @@ static void walk(struct um_program_walk *b)
 	size_t h = 0, born = 0;
 
 	um_vec_clear(&b->to->actions);
+	um_vec_clear(&b->drops);
 	b->out->over = 0;
 	b->n_in = b->n_out = 0;
 	b->latest[0] = b->latest[1] = SIZE_MAX;
@@ -300,10 +381,7 @@ static void walk(struct um_program_walk *b)
 	b->start_resident = b->resident;
 	bring_ahead(b);
 	forget_twins(b);
-	for (uint32_t op = 0; op <= n_ops; op++) {
-		b->to->first[op] = op ? (uint32_t)b->to->actions.n : 0;
-		if (op == n_ops)
-			break;
+	for (uint32_t op = 0; op < n_ops; op++) {
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
 			if (s < b->n_slots || !b->lap)
 				die(b, s, op);
@@ -370,10 +448,12 @@ static int take_turns(struct um_program_walk *b)
 			dead_remove(b, bl);
 			p->wanted = t->part.wanted;
 			p->away = t->part.away;
+			p->waste = t->part.waste;
 			bl->wanted = t->block.wanted;
 			bl->away = t->block.away;
 			bl->resident = t->block.resident;
 			bl->unsure = t->block.unsure;
+			bl->junk = t->block.junk;
 			bl->last_in = t->block.last_in;
 			bl->last_out = t->block.last_out;
 			if (bl->resident && !bl->wanted && !bl->away)
@@ -387,6 +467,14 @@ static int take_turns(struct um_program_walk *b)
 /* Turns the numbers of this walk into numbers of "the walk before". */
 static void next_walk(struct um_program_walk *b)
 {
+	size_t n = 0;
+
+	for (size_t i = b->gone; i < b->leaving.n; i++)
+		b->leaving.at[n++] = b->leaving.at[i] - b->clock[b->plan->sched.ops.n];
+	b->leaving.n = n;
+	b->gone = 0;
+	for (size_t i = 0; i < b->plan->sched.slots.n; i++)
+		b->told[i] = b->plan->sched.slots.at[i].carry == i ? b->told[i] & UM_TOLD_DEAD : 0;
 	b->lap += b->plan->sched.ops.n;
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_program_block *bl = &b->blocks[k];
@@ -395,6 +483,7 @@ static void next_walk(struct um_program_walk *b)
 			bl->last_in -= b->n_in;
 		if (bl->last_out != INT32_MIN)
 			bl->last_out -= b->n_out;
+		bl->since = 0; /* perhaps at the very end; there is no going back */
 	}
 	if (take_turns(b))
 		b->err = -ENOMEM;
@@ -437,89 +526,32 @@ static int scout(struct um_program_walk *b)
 
 		dead_remove(b, bl);
 		bl->wanted = bl->away = 0;
-		bl->resident = bl->unsure = 0;
+		bl->resident = bl->unsure = bl->junk = bl->fetch = 0;
 		bl->last_in = bl->last_out = INT32_MIN;
 	}
 	for (uint32_t k = 0; k < b->slot_part[b->plan->sched.slots.n]; k++)
-		b->parts[k].wanted = b->parts[k].away = 0;
+		b->parts[k].wanted = b->parts[k].away = b->parts[k].waste = 0;
+	memset(b->told, 0, b->plan->sched.slots.n);
+	b->leaving.n = b->gone = 0;
 	b->resident = 0;
 	return b->err;
 }
 
-/* Blocks freed by the first k outs of a lap. */
-struct freed {
-	int64_t *at;
-	size_t n, cap;
-};
-
-static int find_freed(struct freed *f, const struct um_program_lap *lap)
+/* Ops take their time and a share of what the plan waits. */
+static int set_clock(struct um_program_walk *b)
 {
-	int64_t sum = 0;
-	int err = um_vec_push(f, 0);
+	const struct um_schedule *s = &b->plan->sched;
+	double stretch = 1;
 
-	for (size_t i = 0; i < lap->actions.n && !err; i++)
-		if (lap->actions.at[i].kind != UM_ACTION_IN)
-			err = um_vec_push(f, sum += (int64_t)(lap->actions.at[i].bytes / UM_BLOCK_BYTES));
-	return err;
-}
-
-/* How many outs each in waits for: the fewest that leave room for it and for all ins before it. Outs of the iteration
- * before, if there is one, may still be on their way if there is room without them (numbers <= 0). */
-static void set_room(const struct um_program_walk *b, const struct freed *now, const struct freed *before)
-{
-	struct um_program_lap *p = b->to;
-	int64_t in = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
-	int64_t m = before ? 1 - (int64_t)before->n : 0; /* all outs of the iteration before pending, at most */
-	int64_t seen = 0; /* outs issued no later than this in */
-	size_t next = 0;
-
-	for (size_t i = 0; i < p->actions.n; i++) {
-		struct um_action *a = &p->actions.at[i];
-
-		for (; next < p->actions.n && p->actions.at[next].at <= a->at; next++)
-			seen += p->actions.at[next].kind != UM_ACTION_IN;
-		if (a->kind != UM_ACTION_IN)
-			continue;
-		in += (int64_t)(a->bytes / UM_BLOCK_BYTES);
-		for (; m < seen; m++) {
-			/* Freed by outs up to m, relative to the beginning of this iteration. */
-			int64_t got = m >= 0 ? now->at[m] : before->at[m + (int64_t)before->n - 1] -
-			                                            before->at[before->n - 1];
-
-			if (in <= room + got)
-				break;
-		}
-		if (a->room < m)
-			a->room = (int32_t)m;
-	}
-}
-
-/* Do the two laps free the same? */
-static int frees_alike(const struct freed *a, const struct freed *b)
-{
-	return a->n == b->n && memcmp(a->at, b->at, a->n * sizeof *a->at) == 0;
-}
-
-static int add_room(struct um_program_walk *b)
-{
-	struct um_program *p = b->out;
-	struct freed now = {0}, before = {0};
-	int err = find_freed(&now, b->to);
-
-	if (!err && b->to != p->lap)
-		err = find_freed(&before, b->to - 1);
-	if (err)
-		goto out;
-	if (b->to == &p->lap[UM_PROGRAM_STEADY]) {
-		p->settled = frees_alike(&now, &before);
-		set_room(b, &now, &now);
-	} else {
-		set_room(b, &now, b->to == p->lap ? NULL : &before);
-	}
-out:
-	um_vec_fini(&now);
-	um_vec_fini(&before);
-	return err;
+	b->clock = malloc((s->ops.n + 1) * sizeof *b->clock);
+	if (!b->clock)
+		return -ENOMEM;
+	if (b->plan->in_core_ns && b->plan->predicted_ns > b->plan->in_core_ns)
+		stretch = (double)b->plan->predicted_ns / (double)b->plan->in_core_ns;
+	b->clock[0] = 0;
+	for (size_t i = 0; i < s->ops.n; i++)
+		b->clock[i + 1] = b->clock[i] + stretch * (double)s->ops.at[i].ns;
+	return 0;
 }
 
 static int build_lap(struct um_program_walk *b, struct um_program_lap *lap)
@@ -538,7 +570,7 @@ static int build_lap(struct um_program_walk *b, struct um_program_lap *lap)
 	walk(b);
 	lap->n_in = (uint32_t)b->n_in;
 	lap->n_out = (uint32_t)b->n_out;
-	return b->err ? b->err : add_room(b);
+	return b->err ? b->err : um_program_order(b);
 }
 
 int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out)
@@ -546,6 +578,8 @@ int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struc
 	struct um_program_walk b = {.out = out, .capacity = capacity_blocks};
 	int err = plan->sched.ops.n ? um_program_map(&b, plan) : -ENOMEM;
 
+	if (!err)
+		err = set_clock(&b);
 	out->n_ops = (uint32_t)plan->sched.ops.n;
 	for (int i = 0; i <= UM_PROGRAM_STEADY && !err; i++) {
 		if (i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * program.h - a plan in the driver's units: whole 2 MiB blocks, two lanes, what waits for what
+ * program.h - a plan in the driver's units: whole 2 MiB blocks, three lanes, what waits for what
  *
  * in    a plan (hints over slots, slots with places), the number of blocks that the budget holds
  * out   actions in the order of issue and what each op waits for: of the first two iterations after it is taken up, and
@@ -8,9 +8,11 @@
  *
  * Slots share blocks, so a hint on a slot becomes an action only when the block as a whole changes: it comes in with
  * the first part that is wanted, it leaves when no part of it is wanted any more. Memory of freed slots costs nothing
- * while room lasts; when a block is to come in and there is none, the dead block that is needed last is discarded.
- * Actions of a lane run in order: `in` brings blocks to the device, `out` takes them away. An `in` waits until so many
- * `out`s are done that there is room. Counting is within one iteration; numbers below zero are the iteration before.
+ * while room lasts; when a block is to come in and there is none, the dead block that is needed last is discarded - as
+ * soon as it is dead, not when its room is wanted. Actions of a lane run in order: `in` brings blocks to the device,
+ * `out` takes them away with a copy, `drop` without: what needs no copy does not stand behind copies. An `in` waits
+ * until so many of the others are done that there is room. Counting is within one iteration; numbers below zero are the
+ * iteration before.
  *
  * The first iteration takes nothing to be on the device: what a steady one finds there is brought ahead, in the order
  * of first use, as far as there is room until it is used. Tensors that are alive when it is compiled and lie elsewhere
@@ -25,8 +27,9 @@
 
 /* Most blocks in one action: long enough to spread the cost of a call, short enough that the other lane need not wait
  * long for the room or the content that it brings, and that several workers share what is to leave. */
-#define UM_RUN_IN 8
-#define UM_RUN_OUT 4
+#define UM_RUN_IN 4
+#define UM_RUN_OUT 2
+#define UM_RUN_DROP 8
 
 enum um_action_kind { UM_ACTION_IN, UM_ACTION_OUT, UM_ACTION_DISCARD };
 
@@ -36,8 +39,9 @@ struct um_action {
 	uint32_t slot; /* the block lies where this slot lies now; UM_NO_SLOT: where it was planned (nothing lives
 			  there) */
 	uint64_t addr, bytes; /* as planned: whole blocks */
-	int32_t room; /* actions of the other lane in this iteration that must be done before it; <= 0 reaches back,
-			 INT32_MIN none. In: so that there is room. Out: so that what is to leave has come */
+	int32_t room; /* in: outs of this iteration that must be done before it, so that there is room; else: ins, so
+			 that what is to leave has come. <= 0 reaches back, INT32_MIN none */
+	uint32_t drops; /* in: drops of this iteration, and all of the one before, that must be done before it */
 };
 
 /* One iteration. */
@@ -46,7 +50,7 @@ struct um_program_lap {
 	uint32_t *first; /* [n_ops + 1]: the first action with at >= op */
 	int32_t *gate; /* [n_ops]: number of ins of this iteration that must have arrived before the op; <= 0: of the
 			  one before, INT32_MIN nothing */
-	uint32_t n_in, n_out; /* actions in each lane */
+	uint32_t n_in, n_out, n_drop; /* actions in each lane */
 };
 
 #define UM_PROGRAM_STEADY 2

@@ -165,7 +165,8 @@ static int list_deaths(struct um_program_walk *b)
 	b->pos_next = malloc((s->slots.n + 1) * sizeof *b->pos_next);
 	b->moves = calloc(s->slots.n + 1, sizeof *b->moves);
 	b->heir = malloc((s->slots.n + 1) * sizeof *b->heir);
-	if (!b->pos_head || !b->pos_next || !b->moves || !b->heir)
+	b->told = calloc(s->slots.n + 1, sizeof *b->told);
+	if (!b->pos_head || !b->pos_next || !b->moves || !b->heir || !b->told)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->slots.n; i++)
 		b->heir[i] = UM_NO_SLOT;
@@ -257,6 +258,10 @@ void um_program_unmap(struct um_program_walk *b)
 	free(b->pos_next);
 	free(b->moves);
 	free(b->heir);
+	free(b->told);
+	free(b->clock);
+	um_vec_fini(&b->drops);
+	um_vec_fini(&b->leaving);
 	free(b->seen.sched.slots.at);
 	free(b->twin);
 	free(b->level);

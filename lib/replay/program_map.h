@@ -15,6 +15,7 @@
 struct um_program_part {
 	uint32_t block;
 	uint8_t wanted, away;
+	uint8_t waste; /* away with content that only the program's word is missing for to drop it */
 };
 
 struct um_program_block {
@@ -24,6 +25,8 @@ struct um_program_block {
 	int resident;
 	int unsure; /* counted as resident, but none of our ins brought it */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
+	uint32_t since; /* dead: from this op of the walk on */
+	int junk, fetch; /* away: the host has content that died there, content that is wanted back */
 	struct um_tree_node dead; /* resident with nothing in it that counts: in the tree, by next need */
 	uint32_t dead_slot; /* where to look for the block: see um_action.slot */
 	int is_dead;
@@ -37,6 +40,19 @@ struct um_program_ahead {
 };
 
 #define UM_NONE UINT32_MAX
+
+/* What the program has said of a tensor by an op of the walk. */
+enum um_program_told {
+	UM_TOLD_USED = 1, /* used in this iteration */
+	UM_TOLD_DEAD = 2 /* dead, since its latest use */
+};
+
+/* A discard of one block. */
+struct um_program_drop {
+	struct um_action action;
+	uint32_t number; /* in the order in which room was wanted */
+	int frees; /* the block is on the device */
+};
 
 /* A program being built: the map, and the state of a walk over the iteration. */
 struct um_program_walk {
@@ -53,10 +69,15 @@ struct um_program_walk {
 	uint32_t *touches;
 	uint8_t *moves; /* by slot: its tensors take turns in several places */
 	uint32_t *heir; /* by slot: what its tensor is in the next iteration, UM_NO_SLOT if nothing else */
+	uint8_t *told; /* by slot: enum um_program_told */
 	uint32_t *pos_head, *pos_next; /* deaths by position */
 	struct um_tree dead;
 	uint64_t resident, capacity, start_resident;
 	int32_t n_in, n_out; /* actions of this walk */
+	UM_VEC(struct um_program_drop) drops; /* of this walk, by number */
+	UM_VEC(double) leaving; /* ns of the walk at which each block that is copied out will be gone, ascending */
+	size_t gone; /* so many of them are by now */
+	double *clock; /* by op: ns of the walk at which it starts, as far as the plan foresees; one more */
 	size_t latest[2]; /* by lane: the action put last, SIZE_MAX none */
 	int32_t outs_need; /* most ins that an out put since the latest in waits for */
 	uint64_t lap; /* ops of the walks before */
@@ -79,5 +100,8 @@ void um_program_parts(const struct um_program_walk *b, uint32_t slot, uint64_t o
 
 /* Distance in ops from `at` to the next op that touches the block, around the iteration's end; UINT32_MAX: none. */
 uint32_t um_program_next_touch(const struct um_program_walk *b, const struct um_program_block *bl, uint32_t at);
+
+/* Of a walk that is complete: what its actions wait for, and their order, into b->out. 0 or -ENOMEM. */
+int um_program_order(struct um_program_walk *b);
 
 #endif
