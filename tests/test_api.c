@@ -299,7 +299,8 @@ static void promises(void)
 	is_u64(nothing.stats.discard_bytes, 0, "is never thrown away");
 	ok(nothing.stats.evict_bytes > 0, "but copied to the host");
 	err = scratch(NONE, &none);
-	ok(!err && none.sum == nothing.sum, "scratch that is overwritten as a whole: the same results, poisoned as it is");
+	ok(!err && none.sum == nothing.sum,
+	   "scratch that is overwritten as a whole: the same results, poisoned as it is");
 	ok(none.stats.discard_bytes > 0 && none.stats.evict_bytes > none.stats.discard_bytes,
 	   "copied to the host, and not back (%llu copied, %llu discarded)", (unsigned long long)none.stats.evict_bytes,
 	   (unsigned long long)none.stats.discard_bytes);

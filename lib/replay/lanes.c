@@ -117,7 +117,8 @@ static struct um_step step_in(void *arg)
 	const struct um_request *r = &l->in_ring[SLOT(k)];
 
 	if (!reached(away_done(l, UM_AWAY_DROP), r->drops))
-		return watch(l, k);
+		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
+		return current(l, r) || gpu->caps.virtual_time ? watch(l, k) : (struct um_step){.kind = UM_STEP_POLL};
 	if (current(l, r)) {
 		if (!reached(away_done(l, UM_AWAY_OUT), r->wait))
 			return watch(l, k);
