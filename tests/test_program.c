@@ -272,7 +272,8 @@ static void waste(int declared)
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
 	make_hint(&plan, UM_HINT_DISCARD, 2, 1, 0, MIB2);
 	ok(um_program_build(&plan, 2, &p) == 0, "waste: builds");
-	is_u64(STEADY.n_out, declared ? 1 : 2, "waste: %s", declared ? "a tensor" : "two tensors, of which nothing is said");
+	is_u64(STEADY.n_out, declared ? 1 : 2, "waste: %s leaves with a copy",
+	       declared ? "a tensor" : "each of two tensors");
 	is_u64(STEADY.n_in, 2, "waste: two return");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->at, 0, "waste: one is overwritten, which is waited for");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, 0, "waste: that one");
