@@ -4,7 +4,8 @@
  * (SmartPool, Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one.
  * What is placed is a list in address order, kept in runs of some entries: a search reads it front to back, an
  * insertion moves one run. What lives for ever is merged with its neighbours. Time is quadratic in the number of
- * slots, with a small constant; long schedules go to place_stream.c.
+ * slots, with a small constant: of a run, lifetimes lie together and are compared several at once, before anything is
+ * asked about places. Long schedules go to place_stream.c.
  */
 #include "plan/place.h"
 
@@ -18,15 +19,11 @@ struct arc {
 	int32_t from, to, wrap;
 };
 
-struct placed {
-	uint64_t addr, end;
-	struct arc arc;
-	int wall; /* not a slot: the end of a room */
-};
-
 struct run {
 	uint32_t n, next; /* next: 0 for none, since run 0 comes first */
-	struct placed at[RUN];
+	int32_t from[RUN], to[RUN], wrap[RUN]; /* arcs */
+	uint64_t addr[RUN], end[RUN];
+	uint64_t top[RUN]; /* the highest end so far in this run */
 };
 
 struct placing {
@@ -38,11 +35,7 @@ struct placing {
 };
 
 static const struct arc for_ever = {0, INT32_MAX, 0};
-
-static int cross(struct arc a, struct arc b)
-{
-	return (a.from < b.to && b.from < a.to) || a.wrap > b.from || b.wrap > a.from || (a.wrap && b.wrap);
-}
+static const struct arc wall = {-1, INT32_MAX, 0}; /* not a slot: the end of a room. Crosses all */
 
 static int is_for_ever(struct arc a)
 {
@@ -80,9 +73,25 @@ static int list_init(struct placing *p)
 {
 	if (um_vec_reserve(&p->runs, 1))
 		return -ENOMEM;
-	p->runs.at[0].n = p->runs.at[0].next = 0;
+	memset(&p->runs.at[0], 0, sizeof p->runs.at[0]);
 	p->runs.n = 1;
 	return 0;
+}
+
+static void find_tops(struct run *r, uint32_t from)
+{
+	for (uint32_t i = from; i < r->n; i++)
+		r->top[i] = i && r->top[i - 1] > r->end[i] ? r->top[i - 1] : r->end[i];
+}
+
+/* `n` entries of a run go to where `to` begins in another, or in the same one. */
+static void run_move(struct run *r, uint32_t to, const struct run *s, uint32_t from, uint32_t n)
+{
+	memmove(r->from + to, s->from + from, n * sizeof *s->from);
+	memmove(r->to + to, s->to + from, n * sizeof *s->to);
+	memmove(r->wrap + to, s->wrap + from, n * sizeof *s->wrap);
+	memmove(r->addr + to, s->addr + from, n * sizeof *s->addr);
+	memmove(r->end + to, s->end + from, n * sizeof *s->end);
 }
 
 static int run_split(struct placing *p, uint32_t at)
@@ -93,43 +102,62 @@ static int run_split(struct placing *p, uint32_t at)
 		return -ENOMEM;
 	a = &p->runs.at[at];
 	b = &p->runs.at[p->runs.n];
+	memset(b, 0, sizeof *b);
 	b->n = a->n / 2;
 	a->n -= b->n;
-	memcpy(b->at, a->at + a->n, b->n * sizeof *b->at);
+	run_move(b, 0, a, a->n, b->n);
+	find_tops(b, 0);
 	b->next = a->next;
 	a->next = (uint32_t)p->runs.n++;
 	return 0;
 }
 
-static int list_add(struct placing *p, uint64_t addr, uint64_t end, struct arc arc, int wall)
+static int list_add(struct placing *p, uint64_t addr, uint64_t end, struct arc arc)
 {
 	uint32_t at = 0, i;
 	struct run *r;
 
-	while (p->runs.at[at].next && p->runs.at[p->runs.at[at].next].at[0].addr <= addr)
+	while (p->runs.at[at].next && p->runs.at[p->runs.at[at].next].addr[0] <= addr)
 		at = p->runs.at[at].next;
 	if (p->runs.at[at].n == RUN) {
 		if (run_split(p, at))
 			return -ENOMEM;
-		if (p->runs.at[p->runs.at[at].next].at[0].addr <= addr)
+		if (p->runs.at[p->runs.at[at].next].addr[0] <= addr)
 			at = p->runs.at[at].next;
 	}
 	r = &p->runs.at[at];
-	for (i = r->n; i > 0 && r->at[i - 1].addr > addr; i--)
+	for (i = r->n; i > 0 && r->addr[i - 1] > addr; i--)
 		;
-	if (i > 0 && !wall && is_for_ever(arc) && is_for_ever(r->at[i - 1].arc) && !r->at[i - 1].wall &&
-	    r->at[i - 1].end == addr) {
-		r->at[i - 1].end = end;
+	if (i > 0 && !arc.from && is_for_ever(arc) && !r->from[i - 1] && r->to[i - 1] == INT32_MAX &&
+	    r->end[i - 1] == addr) {
+		r->end[i - 1] = end;
+		find_tops(r, i - 1);
 		return 0;
 	}
-	memmove(r->at + i + 1, r->at + i, (r->n - i) * sizeof *r->at);
-	r->at[i] = (struct placed){addr, end, arc, wall};
+	run_move(r, i + 1, r, i, r->n - i);
+	r->from[i] = arc.from;
+	r->to[i] = arc.to;
+	r->wrap[i] = arc.wrap;
+	r->addr[i] = addr;
+	r->end[i] = end;
 	r->n++;
+	find_tops(r, i);
 	return 0;
 }
 
+/* By entry of the run: does its arc cross this one? A fixed count and nothing else, so that compilers do several at
+ * once. */
+static void find_crossing(const struct run *r, struct arc arc, uint8_t *hit)
+{
+	int32_t wraps = arc.wrap ? 0 : INT32_MAX; /* a wrap beyond this one crosses */
+
+	for (int i = 0; i < RUN; i++)
+		hit[i] = (uint8_t)(((r->from[i] < arc.to) & (arc.from < r->to[i])) | (r->wrap[i] > arc.from) |
+		                   (arc.wrap > r->from[i]) | (r->wrap[i] > wraps));
+}
+
 struct search {
-	uint64_t bytes, align;
+	uint64_t bytes, align; /* a power of two */
 	uint64_t best, best_size; /* the smallest hole that fits */
 	uint64_t open; /* the first place that fits above all that a room holds so far */
 };
@@ -137,7 +165,7 @@ struct search {
 /* The hole [from, to); `top`: the end of what the room holds, whenever it lives. */
 static void try_hole(struct search *f, uint64_t from, uint64_t to, uint64_t top)
 {
-	from = (from + f->align - 1) / f->align * f->align;
+	from = (from + f->align - 1) & ~(f->align - 1);
 	if (from >= to || to - from < f->bytes)
 		return;
 	if (from + f->bytes > top) {
@@ -149,30 +177,44 @@ static void try_hole(struct search *f, uint64_t from, uint64_t to, uint64_t top)
 	}
 }
 
+static int none_of_eight(const uint8_t *hit)
+{
+	uint64_t all;
+
+	memcpy(&all, hit, sizeof all);
+	return !all;
+}
+
 /* Where `bytes` can lie for the time of `arc`; UINT64_MAX if nowhere. */
 static uint64_t list_find(const struct placing *p, uint64_t bytes, uint64_t align, struct arc arc)
 {
 	struct search f = {bytes, align, UINT64_MAX, UINT64_MAX, UINT64_MAX};
-	uint64_t from = 0, top = 0;
+	uint64_t from = 0, top = 0, before;
+	uint8_t hit[RUN];
 	uint32_t at = 0;
 
 	do {
 		const struct run *r = &p->runs.at[at];
 
+		find_crossing(r, arc, hit);
 		for (uint32_t i = 0; i < r->n; i++) {
-			const struct placed *e = &r->at[i];
-
-			if (e->wall || cross(e->arc, arc)) {
-				if (e->addr > from)
-					try_hole(&f, from, e->addr, top);
+			if (i % 8 == 0 && none_of_eight(hit + i)) {
+				i += 7;
+				continue;
+			}
+			if (!hit[i])
+				continue;
+			if (r->addr[i] > from && r->addr[i] - from >= bytes) {
+				before = i && r->top[i - 1] > top ? r->top[i - 1] : top;
+				try_hole(&f, from, r->addr[i], before);
 				if (f.best_size == bytes)
 					return f.best;
-				if (e->end > from)
-					from = e->end;
 			}
-			if (e->end > top)
-				top = e->end;
+			if (r->end[i] > from)
+				from = r->end[i];
 		}
+		if (r->n && r->top[r->n - 1] > top)
+			top = r->top[r->n - 1];
 		at = r->next;
 	} while (at);
 	return f.best != UINT64_MAX ? f.best : f.open;
@@ -194,15 +236,15 @@ static int add_walls(struct placing *p, const struct um_plan_request *r)
 		if (r->rooms[i].addr < from || r->rooms[i].bytes > UINT64_MAX - r->rooms[i].addr ||
 		    (r->rooms[i].addr | r->rooms[i].bytes) % UM_BLOCK_BYTES)
 			return -EINVAL;
-		if (list_add(p, from, r->rooms[i].addr, for_ever, 1))
+		if (list_add(p, from, r->rooms[i].addr, wall))
 			return -ENOMEM;
 		from = r->rooms[i].addr + r->rooms[i].bytes;
 	}
 	if (r->grow_at < from || r->grow_at % UM_BLOCK_BYTES)
 		return -EINVAL;
-	if (list_add(p, from, r->grow_at, for_ever, 1))
+	if (list_add(p, from, r->grow_at, wall))
 		return -ENOMEM;
-	return list_add(p, UINT64_MAX / UM_BLOCK_BYTES * UM_BLOCK_BYTES, UINT64_MAX, for_ever, 1);
+	return list_add(p, UINT64_MAX / UM_BLOCK_BYTES * UM_BLOCK_BYTES, UINT64_MAX, wall);
 }
 
 static int add_settled(struct placing *p)
@@ -217,7 +259,7 @@ static int add_settled(struct placing *p)
 		/* A wanderer that has whole blocks keeps them. */
 		if (p->wanders[i] && t->place % UM_BLOCK_BYTES == 0)
 			end = (end + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
-		if (list_add(p, t->place, end, arc_of(p, i), 0))
+		if (list_add(p, t->place, end, arc_of(p, i)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -277,7 +319,7 @@ static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t 
 
 		if (at == UINT64_MAX)
 			return -EINVAL;
-		if (list_add(p, at, at + bytes, arc_of(p, s), 0))
+		if (list_add(p, at, at + bytes, arc_of(p, s)))
 			return -ENOMEM;
 		p->sched->slots.at[s].place = at;
 		if (at + bytes > *top)
@@ -299,9 +341,9 @@ static int grant_stream(struct placing *p, const struct wish *wish, size_t n, ui
 		const struct run *r = &p->runs.at[at];
 
 		for (uint32_t i = 0; !err && i < r->n; i++) {
-			if (r->at[i].addr > from)
-				err = um_vec_push(&holes, ((struct um_place_hole){from, r->at[i].addr}));
-			from = r->at[i].end > from ? r->at[i].end : from;
+			if (r->addr[i] > from)
+				err = um_vec_push(&holes, ((struct um_place_hole){from, r->addr[i]}));
+			from = r->end[i] > from ? r->end[i] : from;
 		}
 		at = r->next;
 	} while (at);
