@@ -3,6 +3,7 @@
 
 #include "advisor.h"
 #include "gpu/sim.h"
+#include "habit.h"
 #include "io/plan_file.h"
 #include "plan/planner.h"
 #include "tail.h"
@@ -101,6 +102,7 @@ struct play {
 	struct um_gpu *gpu;
 	const struct um_sim_driver *driver; /* NULL: the plain one */
 	void *driving; /* its own; NULL: not open */
+	struct um_habit habit; /* under a driver: where tensors lie */
 	uint64_t kernels; /* launched */
 	struct um_tail tail;
 	void **ptr; /* by id: where the tensor lives now, NULL dead */
@@ -134,9 +136,32 @@ static int tell(struct play *p, const void *ptr, uint64_t bytes, int there)
 static int give(struct play *p, void *ptr)
 {
 	struct um_tensor *t = p->driver ? um_registry_find(&p->adv->registry, (uint64_t)(uintptr_t)ptr) : NULL;
-	int err = t ? tell(p, ptr, t->bytes, 0) : 0;
+	uint64_t bytes = t ? t->bytes : 0;
+	int err = t ? tell(p, ptr, bytes, 0) : 0;
 
-	return err ? err : umadv_free(p->adv, ptr);
+	if (err || !t || !(t->flags & UM_TENSOR_ADOPTED))
+		return err ? err : umadv_free(p->adv, ptr);
+	um_habit_give(&p->habit, (uint64_t)(uintptr_t)ptr, bytes);
+	return umadv_disown(p->adv, ptr, bytes);
+}
+
+/* A driver learns by addresses: under it tensors lie where they lay. */
+static int take(struct play *p, const struct um_event *e, void **ptr)
+{
+	enum umadv_role role = e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role;
+	uint64_t addr;
+	int err;
+
+	if (!p->driver)
+		return umadv_alloc(p->adv, ptr, e->alloc.bytes, e->alloc.name, role);
+	err = um_habit_take(&p->habit, e->alloc.bytes, &addr);
+	if (err)
+		return err;
+	err = umadv_adopt(p->adv, (void *)(uintptr_t)addr, e->alloc.bytes, e->alloc.name, role);
+	if (err)
+		return err;
+	*ptr = (void *)(uintptr_t)addr;
+	return tell(p, *ptr, e->alloc.bytes, 1);
 }
 
 static int play_alloc(struct play *p, const struct um_event *e)
@@ -148,10 +173,7 @@ static int play_alloc(struct play *p, const struct um_event *e)
 		err = give(p, p->ptr[id]);
 		p->ptr[id] = NULL;
 	}
-	if (!err)
-		err = umadv_alloc(p->adv, &p->ptr[id], e->alloc.bytes, e->alloc.name,
-				  e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role);
-	return err ? err : tell(p, p->ptr[id], e->alloc.bytes, 1);
+	return err ? err : take(p, e, &p->ptr[id]);
 }
 
 static int play_free(struct play *p, const struct um_event *e)
@@ -285,6 +307,7 @@ static int play_iter(struct play *p, const char *name)
 		return err;
 	p->iteration = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
 	p->in_core_ns = 0;
+	um_habit_iter(&p->habit);
 	p->begun_ns = um_sim_now(p->gpu);
 	if (um_sim_mark(p->gpu, NULL))
 		return -ENOMEM;
@@ -468,8 +491,10 @@ static int start(struct play *p)
 		o->opened(o->opened_user, p->gpu);
 	if (!err)
 		err = um_advisor_open(&p->adv, &ao, p->gpu, o->profile);
-	if (!err && p->driver)
+	if (!err && p->driver) {
+		um_habit_init(&p->habit, p->gpu);
 		err = p->driver->open(&p->driving, p->gpu);
+	}
 	return err;
 }
 
@@ -523,6 +548,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 	if (p.driving)
 		p.driver->close(p.driving);
 	um_advisor_close(p.adv);
+	um_habit_fini(&p.habit);
 	free(p.ptr);
 	free(p.moved);
 	um_vec_fini(&p.uses);

@@ -81,10 +81,6 @@ int main(void)
 	above_the_line();
 	profit();
 	crossing();
-	scheme_recorded_one("g10", "alexnet_b200");
-	scheme_recorded_one("g10", "cifar_vgg16_b100");
-	scheme_recorded_one("g10", "vgg16");
-	scheme_recorded_one("g10", "gpt2_small");
-	scheme_recorded_one("g10", "cg_laplace3d");
+	scheme_recorded("g10");
 	return tap_done();
 }

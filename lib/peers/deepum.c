@@ -14,11 +14,12 @@
  * One worker migrates, at what the simulated driver charges for a prefetch and for an eviction, with two copies under
  * way so that the link has no gaps; the fault handler does not wait for it. Walking the tables costs nothing here.
  *
- * Ours: a fault is counted once a kernel and block, as the driver visits a block several times until it is whole. How
- * much is evicted ahead is not said: RESERVE blocks are kept free. Where all that is resident is expected, prefetching
- * waits for the next kernel. A chain that the device has overtaken goes on with the kernel that runs. The block that
- * the faults of a kernel begin with is kept once it is known, and a first fault on another one is taken to follow it:
- * otherwise a block that came late would hide those that did not. */
+ * Ours: tensors lie where they lay in the iteration before (habit.h), since the ids and all that is learned are of
+ * addresses. A fault is counted once a kernel and block, as the driver visits a block several times until it is whole.
+ * How much is evicted ahead is not said: RESERVE blocks are kept free. Where all that is resident is expected,
+ * prefetching waits for the next kernel. A chain that the device has overtaken goes on with the kernel that runs. The
+ * block that the faults of a kernel begin with is kept once it is known, and a first fault on another one is taken to
+ * follow it: otherwise a block that came late would hide those that did not. */
 #include "peers/deepum.h"
 
 #include "peers/deepum_tables.h"
