@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define ROUNDS 400
+#define PAGE 4096 /* bytes: SQLite's own choice */
 
 static uint64_t seed = 20261121;
 
@@ -83,7 +84,7 @@ static void spill(const char *path, const uint8_t *data, size_t size)
 /* One damage, of the kinds that disks and hands make; half of them where a page begins. */
 static void hurt(uint8_t *data, size_t size)
 {
-	size_t page = data[16] << 8 | data[17], at = draw(2) ? draw(size) : draw(size / page) * page + draw(64);
+	size_t at = draw(2) ? draw(size) : draw(size / PAGE) * PAGE + draw(64);
 	size_t n = 1 + draw(draw(4) ? 8 : 2000);
 
 	at = at < size ? at : size - 1;

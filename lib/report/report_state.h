@@ -24,6 +24,7 @@ struct um_report_lane {
 	UM_VEC(struct um_report_running) running; /* in order of their beginning; those over are dropped in time */
 	int64_t serving_until; /* faults */
 	struct um_report_sums pending; /* since the last work ended: belongs to the next one's iteration */
+	int pends; /* something does */
 };
 
 /* iterations.c */

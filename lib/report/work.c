@@ -16,17 +16,21 @@ static void work_add(struct um_report_work *to, const struct um_report_work *w)
 	to->d2h_bytes += w->d2h_bytes;
 }
 
+static void moves_add(struct um_report_moves *to, const struct um_report_moves *m)
+{
+	to->bytes += m->bytes;
+	to->n += m->n;
+	to->ns += m->ns;
+}
+
 void um_report_add(struct um_report_sums *to, const struct um_report_sums *from)
 {
 	work_add(&to->work, &from->work);
 	to->fault_groups += from->fault_groups;
 	to->cpu_faults += from->cpu_faults;
 	for (int w = 0; w <= UM_WAY_D2D; w++)
-		for (int c = 0; c < UM_CAUSES; c++) {
-			to->moves[w][c].bytes += from->moves[w][c].bytes;
-			to->moves[w][c].n += from->moves[w][c].n;
-			to->moves[w][c].ns += from->moves[w][c].ns;
-		}
+		for (int c = 0; c < UM_CAUSES; c++)
+			moves_add(&to->moves[w][c], &from->moves[w][c]);
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -167,6 +171,15 @@ static void charge(struct um_report *r, const struct um_report_running *k, const
 	work_add(&r->all.work, w);
 }
 
+static void settle(struct um_report_lane *l, struct um_report_sums *to)
+{
+	if (!l->pends)
+		return;
+	um_report_add(to, &l->pending);
+	memset(&l->pending, 0, sizeof l->pending);
+	l->pends = 0;
+}
+
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_report_running k = {.end = a->end, .iteration = um_report_iteration_of(r, process, a)};
@@ -174,8 +187,7 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 
 	if (!l)
 		return -ENOMEM;
-	um_report_add(um_report_sums_of(r, k.iteration), &l->pending);
-	memset(&l->pending, 0, sizeof l->pending);
+	settle(l, um_report_sums_of(r, k.iteration));
 	if (k.iteration != UM_REPORT_NONE) {
 		struct um_report_iteration *it = &r->iterations.at[k.iteration];
 
@@ -209,6 +221,7 @@ int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_ac
 		return -ENOMEM;
 	r->all.fault_groups++;
 	if (!k) {
+		l->pends = 1;
 		l->pending.fault_groups++;
 		l->pending.work.faults += a->faults;
 		r->all.work.faults += a->faults;
@@ -228,14 +241,13 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 {
 	struct um_report_lane *l = lane_of(r, process, a->device);
 	const struct um_report_running *k = l ? running_at(l, a->begin) : NULL;
-	struct um_report_sums moved = {0};
+	struct um_report_moves moved = {a->bytes, 1, (uint64_t)a->end - (uint64_t)a->begin};
 
 	if (!l)
 		return -ENOMEM;
-	moved.moves[a->way][a->cause] =
-		(struct um_report_moves){a->bytes, 1, (uint64_t)a->end - (uint64_t)a->begin};
-	um_report_add(&r->all, &moved);
-	um_report_add(k ? um_report_sums_of(r, k->iteration) : &l->pending, &moved);
+	moves_add(&r->all.moves[a->way][a->cause], &moved);
+	moves_add(&(k ? um_report_sums_of(r, k->iteration) : &l->pending)->moves[a->way][a->cause], &moved);
+	l->pends |= !k;
 	if (k && a->way == UM_WAY_H2D && (a->cause == UM_CAUSE_DEMAND || a->cause == UM_CAUSE_SPECULATIVE))
 		charge(r, k, &(struct um_report_work){.h2d_bytes = a->bytes});
 	if (k && a->way == UM_WAY_D2H && a->cause == UM_CAUSE_EVICTION && a->begin < l->serving_until)
@@ -245,8 +257,6 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 
 void um_report_settle(struct um_report *r)
 {
-	for (size_t i = 0; i < r->lanes.n; i++) {
-		um_report_add(&r->outside, &r->lanes.at[i].pending);
-		memset(&r->lanes.at[i].pending, 0, sizeof r->lanes.at[i].pending);
-	}
+	for (size_t i = 0; i < r->lanes.n; i++)
+		settle(&r->lanes.at[i], &r->outside);
 }
