@@ -15,8 +15,9 @@ int um_nsys_file_error(struct um_nsys_file *f, int code)
 {
 	const char *text = f->db ? sqlite3_errmsg(f->db) : sqlite3_errstr(code);
 
+	/* A damaged row may say that it is larger than all memory; SQLite does not tell the two apart. */
 	if ((code & 0xff) == SQLITE_NOMEM)
-		return um_diag_set(f->diag, ENOMEM, 0, "no memory");
+		return um_diag_set(f->diag, ENOMEM, 0, "no memory for what is in it; perhaps it is damaged");
 	if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB)
 		return um_diag_set(f->diag, EINVAL, 0, "damaged: %s", text);
 	return um_diag_set(f->diag, EINVAL, 0, "cannot be read: %s", text);
