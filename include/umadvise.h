@@ -93,6 +93,8 @@ struct umadv_options {
 	void *log_user;
 	enum umadv_log_level log_level; /* default WARN. UMADVISE_LOG=error|warn|info|debug */
 	int check; /* poison discarded content on the simulated GPU. UMADVISE_CHECK=1 */
+	unsigned plan_ms; /* go on looking for a better plan for so long, in umadv_iter; 0: the usual effort, some 50 ms
+			     for 2,000 ops, the same plan for the same program each time. UMADVISE_PLAN_TIME */
 };
 
 /* Defaults, then the environment. */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Behind every address that a device may return: where the planner may pretend that there is more memory. */
 #define GROW_AT (1ull << 56)
@@ -158,12 +159,26 @@ static int add_bystanders(struct umadv *adv, struct um_schedule *s)
 	return err;
 }
 
+static uint64_t wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int is_early(void *user)
+{
+	return wall_ms() < *(const uint64_t *)user;
+}
+
 /* Plans, growing the arenas where the planner needs more room than there is. */
 static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t budget, struct um_plan *plan, char *why,
 		      size_t size)
 {
 	struct um_plan_room *rooms = NULL;
-	uint64_t grow = 0;
+	uint64_t grow = 0, end = wall_ms() + adv->options.pub.plan_ms;
+	struct um_plan_effort effort = {is_early, &end};
 	int err = 0;
 
 	for (int tries = 0; tries < 3; tries++) {
@@ -187,7 +202,8 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 					      .rooms = rooms,
 					      .n_rooms = n_rooms,
 					      .grow_at = GROW_AT,
-					      .strategy = um_strategy_name(adv->options.strategy)};
+					      .strategy = um_strategy_name(adv->options.strategy),
+					      .effort = adv->options.pub.plan_ms ? &effort : NULL};
 
 		um_plan_fini(plan);
 		um_plan_init(plan);

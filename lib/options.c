@@ -44,6 +44,17 @@ int um_strategy_plans(enum um_strategy s)
 	return s == UM_STRATEGY_LOOKAHEAD || s >= UM_STRATEGY_SCHEME;
 }
 
+static int read_ms(const char *text, unsigned *out)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || n > 3600000)
+		return -EINVAL;
+	*out = (unsigned)n;
+	return 0;
+}
+
 /* The environment, into the public struct. What makes no sense there is noted in `problem` (which may be NULL). */
 static void from_environment(struct umadv_options *o, char *problem, size_t size)
 {
@@ -68,6 +79,8 @@ static void from_environment(struct umadv_options *o, char *problem, size_t size
 	}
 	if ((v = getenv("UMADVISE_BUDGET")) && um_size_parse(v, &o->budget) && problem && !*problem)
 		snprintf(problem, size, "UMADVISE_BUDGET=%.64s: expected bytes, or a number with KiB, MiB or GiB", v);
+	if ((v = getenv("UMADVISE_PLAN_TIME")) && read_ms(v, &o->plan_ms) && problem && !*problem)
+		snprintf(problem, size, "UMADVISE_PLAN_TIME=%.64s: expected milliseconds, at most 3600000", v);
 	if ((v = getenv("UMADVISE_CHECK")))
 		o->check = strcmp(v, "0") != 0;
 	if ((v = getenv("UMADVISE_DISABLE")) && strcmp(v, "0") != 0) {

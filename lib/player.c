@@ -484,7 +484,8 @@ static int start(struct play *p)
 				   .strategy = infinite || p->driver ? "on-demand" : um_play_strategy_name(o->strategy),
 				   .log = on_log,
 				   .log_user = (void *)(uintptr_t)o,
-				   .log_level = UMADV_LOG_WARN};
+				   .log_level = UMADV_LOG_WARN,
+				   .plan_ms = o->plan_ms};
 	int err = um_sim_open(&p->gpu, &so);
 
 	if (!err && o->opened)

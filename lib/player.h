@@ -40,6 +40,7 @@ struct um_play_options {
 	uint64_t budget; /* bytes */
 	enum um_play_strategy strategy;
 	uint64_t iterations; /* played in all, at least 1 */
+	unsigned plan_ms; /* struct umadv_options */
 	struct um_jitter jitter; /* how far the kernels' times are off what the library is told; 0: not at all */
 	int means; /* the figures are the means over the second half of the iterations, not those of the last */
 	/* Called after each event batch; may be NULL. */

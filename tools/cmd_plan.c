@@ -22,6 +22,8 @@ static const char usage[] =
 	"  --oversubscribe R     keep to (most bytes alive at once) / R\n"
 	"  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
 	"  --iterations N        iterations to play (default 8)\n"
+	"  --plan-time MS        go on looking for a better plan for so long, each time that one is made (default: a fixed\n"
+	"                        effort, some 50 ms for 2,000 ops)\n"
 	"  --strategy S          who plans: lookahead (default) or a scheme; umadvise simulate --help names them\n"
 	"  --bound               prove a lower bound too: into the plan's header, and how far from it the plan is\n"
 	"  --bound-time SECONDS  for the bound at most (default 30); what is proved by then counts\n"
@@ -135,6 +137,7 @@ int cmd_plan(int argc, char **argv)
 				    .budget = play_args_budget(&a, t),
 				    .strategy = (enum um_play_strategy)strategy,
 				    .iterations = a.iterations,
+				    .plan_ms = (unsigned)a.plan_ms,
 				    .progress = show_progress,
 				    .log = strategy < UM_PLAYS ? NULL : keep_why,
 				    .user = &progress,

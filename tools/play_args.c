@@ -62,15 +62,16 @@ static int read_profile(struct play_args *a, const char *name)
 	return tool_exit_of(err) + 1;
 }
 
-static int read_count(const struct play_args *a, const char *text, uint64_t *out)
+static int read_count(const struct play_args *a, const char *option, const char *text, const char *wanted, uint64_t most,
+		      uint64_t *out)
 {
 	char *end;
 
 	errno = 0;
 	unsigned long long n = strtoull(text, &end, 10);
 
-	if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > 1000000)
-		return bad(a, "--iterations", text, "a number from 1 to 1000000");
+	if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > most)
+		return bad(a, option, text, wanted);
 	*out = n;
 	return 0;
 }
@@ -158,7 +159,9 @@ static int read_option(struct play_args *a, int c, const char *usage)
 			puts(um_play_strategy_name((enum um_play_strategy)i));
 		return TOOL_DONE + 1;
 	case 'n':
-		return read_count(a, optarg, &a->iterations);
+		return read_count(a, "--iterations", optarg, "a number from 1 to 1000000", 1000000, &a->iterations);
+	case 'M':
+		return read_count(a, "--plan-time", optarg, "milliseconds from 1 to 3600000", 3600000, &a->plan_ms);
 	case 'B':
 		a->bound = 1;
 		return 0;
@@ -209,6 +212,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"strategy", required_argument, NULL, 's'},
 						{"list-strategies", no_argument, NULL, 'l'},
 						{"iterations", required_argument, NULL, 'n'},
+						{"plan-time", required_argument, NULL, 'M'},
 						{"jitter", required_argument, NULL, 'j'},
 						{"seed", required_argument, NULL, 'S'},
 						{"bound", no_argument, NULL, 'B'},

@@ -20,6 +20,7 @@ struct play_args {
 	unsigned n_strategies;
 	int chosen; /* --strategy */
 	uint64_t iterations;
+	uint64_t plan_ms; /* --plan-time */
 	struct um_jitter jitter;
 	int jittered; /* --jitter given, be it 0 */
 	int per_iteration;

@@ -107,7 +107,7 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 		err = um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
 	if (!err)
 		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
-		             : um_search_run(&blocks, out, why, size);
+		             : um_search_run(&blocks, r->effort, out, why, size);
 	um_blocks_fini(&blocks);
 	if (err) {
 		um_plan_fini(out);

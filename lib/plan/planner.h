@@ -21,6 +21,12 @@ struct um_plan_room {
 	uint64_t addr, bytes; /* multiples of 2 MiB, ascending, not overlapping */
 };
 
+/* Who has more time than the usual effort takes. */
+struct um_plan_effort {
+	int (*more)(void *user); /* asked before each further round, some ms apart: 1 to go on */
+	void *user;
+};
+
 struct um_plan_request {
 	const struct um_schedule *sched; /* borrowed */
 	const struct um_profile *profile; /* borrowed: link rates, costs of hints, op estimates where ns is 0 */
@@ -29,6 +35,7 @@ struct um_plan_request {
 	size_t n_rooms;
 	uint64_t grow_at; /* address from which new arenas may be assumed (multiple of 2 MiB) */
 	const char *strategy; /* "lookahead", or the name of a scheme */
+	const struct um_plan_effort *effort; /* of lookahead; borrowed, may be NULL */
 };
 
 /* The published schemes that are there (scheme.h): the i-th one's name, NULL past the last; a name's number, or

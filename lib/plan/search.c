@@ -5,9 +5,13 @@
  * of the longest wait: all alike in odd rounds, rising along the group in even ones, which gives up a part of it. A
  * malus that does not help is kept all the same, since the next wait is another one; the best plan so far is what
  * counts.
+ *
+ * Wandering: from the best on, parts of a group are made more or less eligible at random, and what is no worse is kept.
+ * It goes on as long as it is given time; the first rounds are worth most.
  */
 #include "plan/search.h"
 
+#include "base/hash.h"
 #include "plan/carry.h"
 
 #include <stdarg.h>
@@ -22,7 +26,7 @@ struct way {
 };
 
 static const struct way ways[] = {
-        {0, 0, 0, 4, 1}, {0, 0, 0, 16, 0}, {0, 0, 4, 4, 1}, {10, 0, 0, 4, 1}, {0, 16, 0, 4, 1},
+        {0, 0, 0, 1, 1}, {0, 0, 0, 16, 0}, {0, 0, 4, 1, 1}, {10, 0, 0, 1, 1}, {0, 16, 0, 1, 1},
 };
 
 #define N_WAYS (sizeof ways / sizeof *ways)
@@ -31,12 +35,15 @@ static const struct way ways[] = {
 #define MOST_ROUNDS 4
 
 /* Rounds of learning, and touches gone through in all: some 50 ms for 2,000 ops, half a second for 20,000. */
-#define MOST_LESSONS 48
+#define MOST_LESSONS 24
+#define MOST_STEPS 160
+#define MOST_VAIN_STEPS 60 /* in a row */
 #define WORK_AT_LEAST 400000u
 #define WORK_PER_OP 120u
 
 struct search {
 	const struct um_blocks *b;
+	const struct um_plan_effort *effort;
 	struct um_plan *out;
 	int32_t capacity, most; /* blocks: in the budget; touched by one op */
 	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
@@ -48,6 +55,9 @@ struct search {
 	uint64_t work, work_most; /* touches */
 	UM_VEC(struct um_hint) best;
 	uint64_t best_ns; /* 0: nothing sound yet */
+	const struct way *best_way;
+	int64_t *best_malus;
+	uint8_t *away; /* by visit: chosen in the last round */
 	uint64_t estimate; /* of the last way */
 	char why[200]; /* the last unsoundness */
 };
@@ -69,6 +79,7 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_
 	if (!err) {
 		*hasty = line.hasty;
 		s->estimate = line.ns;
+		memcpy(s->away, c.away, s->b->n_visits);
 		memset(s->blame, 0, (s->out->sched.uses.n + 1) * sizeof *s->blame);
 		for (uint32_t v = 0; v < s->b->n_visits; v++)
 			s->blame[s->group[v]] += (int64_t)line.blame[v];
@@ -98,7 +109,7 @@ static int go(struct search *s, const struct way *w)
 }
 
 /* Proves what `go` made and keeps it if it is the best so far. Not sound: not kept, no error. */
-static int judge(struct search *s)
+static int judge(struct search *s, const struct way *w)
 {
 	struct um_plan_figures f;
 	struct um_plan *out = s->out;
@@ -115,13 +126,22 @@ static int judge(struct search *s)
 		memcpy(s->best.at, out->hints.at, out->hints.n * sizeof *s->best.at);
 	s->best.n = out->hints.n;
 	s->best_ns = f.ns;
+	s->best_way = w;
+	memcpy(s->best_malus, s->malus, s->b->n_visits * sizeof *s->malus);
 	return 0;
+}
+
+static int has_more(const struct search *s)
+{
+	return s->effort && s->effort->more(s->effort->user);
 }
 
 /* Nothing could be better by much, or there has been enough work. */
 static int is_enough(const struct search *s)
 {
-	return s->best_ns && (s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400 || s->work > s->work_most);
+	if (!s->best_ns || s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400)
+		return s->best_ns != 0;
+	return s->work > s->work_most && !has_more(s);
 }
 
 /* What was waited for last counts against it from now on. 0 if nothing was. */
@@ -152,7 +172,117 @@ static int try_way(struct search *s, const struct way *w)
 	int err = go(s, w);
 
 	if (!err && (!s->best_ns || s->estimate < s->best_ns + s->best_ns / 64))
-		err = judge(s);
+		err = judge(s, w);
+	return err;
+}
+
+/* --- wandering ---------------------------------------------------------------------------------------------------- */
+
+struct wander {
+	uint32_t *first, *gap; /* by use: gaps that may be spent away, gap[first[use]] .. gap[first[use + 1]] */
+	uint8_t *away; /* by visit, where it stands */
+	int64_t *malus; /* likewise */
+	uint64_t random;
+};
+
+static uint32_t draw(struct wander *w, uint32_t below)
+{
+	w->random = um_hash_u64(w->random, below);
+	return (uint32_t)((w->random >> 32) * below >> 32);
+}
+
+static int wander_init(struct wander *w, const struct search *s)
+{
+	size_t uses = s->out->sched.uses.n;
+
+	w->first = calloc(uses + 2, sizeof *w->first);
+	w->gap = malloc((s->b->n_visits + 1ull) * sizeof *w->gap);
+	w->away = malloc(s->b->n_visits + 1ull);
+	w->malus = malloc((s->b->n_visits + 1ull) * sizeof *w->malus);
+	if (!w->first || !w->gap || !w->away || !w->malus)
+		return -ENOMEM;
+	for (int fill = 0; fill < 2; fill++) {
+		for (uint32_t v = 0; v < s->b->n_visits; v++) {
+			if (!s->b->visit[v].live || !um_choice_can_leave(s->b, v))
+				continue;
+			if (fill)
+				w->gap[w->first[s->group[v] + 1]++] = v;
+			else
+				w->first[s->group[v] + 2]++;
+		}
+		for (size_t u = 0; !fill && u < uses; u++)
+			w->first[u + 2] += w->first[u + 1];
+	}
+	return 0;
+}
+
+static void wander_fini(struct wander *w)
+{
+	free(w->first);
+	free(w->gap);
+	free(w->away);
+	free(w->malus);
+}
+
+/* Keeps some of what leaves, or has some leave that stays: a gap drawn by chance, and neighbours of its group. */
+static void step(struct wander *w, struct search *s)
+{
+	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(w, 5) < 3, v = 0;
+	int64_t lap = (int64_t)s->clock[s->b->n_ops], malus;
+
+	for (int i = 0; i < 200; i++) {
+		v = w->gap[draw(w, n)];
+		if (w->away[v] == keep)
+			break;
+	}
+	uint32_t lo = w->first[s->group[v]], hi = w->first[s->group[v] + 1];
+
+	if (draw(w, 3)) {
+		lo += draw(w, hi - lo);
+		hi = lo + 1 + draw(w, hi - lo);
+	}
+	malus = lap / 512 * draw(w, 1024);
+	if (!draw(w, 7))
+		malus = 0;
+	for (; lo < hi; lo++)
+		s->malus[w->gap[lo]] = keep ? malus : -malus;
+}
+
+/* From the best plan on, as long as there is time. */
+static int wander(struct search *s)
+{
+	struct wander w = {.random = s->b->n_visits};
+	size_t bytes = s->b->n_visits * sizeof *s->malus;
+	uint64_t at;
+	int steps = 0, vain = 0;
+	int err = wander_init(&w, s);
+
+	if (!err) {
+		memcpy(s->malus, s->best_malus, bytes);
+		err = go(s, s->best_way);
+	}
+	at = s->estimate;
+	while (!err && w.first[s->out->sched.uses.n] && !is_enough(s)) {
+		if ((++steps > MOST_STEPS || ++vain > MOST_VAIN_STEPS) && !has_more(s))
+			break;
+		memcpy(w.away, s->away, s->b->n_visits);
+		memcpy(w.malus, s->malus, bytes);
+		for (uint32_t i = 1 + draw(&w, 3); i > 0; i--)
+			step(&w, s);
+		err = go(s, s->best_way);
+		if (!err && s->estimate < at) {
+			err = judge(s, s->best_way);
+			vain = 0;
+		}
+		if (!err && s->estimate <= at) {
+			at = s->estimate;
+			continue;
+		}
+		memcpy(s->malus, w.malus, bytes);
+		memcpy(s->away, w.away, s->b->n_visits);
+		err = err == -E2BIG ? 0 : err;
+	}
+	wander_fini(&w);
 	return err;
 }
 
@@ -166,6 +296,8 @@ static int run(struct search *s)
 		err = go(s, &ways[0]);
 	for (int i = 0; !err && i < MOST_LESSONS && !is_enough(s) && learn(s, i); i++)
 		err = try_way(s, &ways[0]);
+	if (!err && s->best_ns && !is_enough(s))
+		err = wander(s);
 	/* A way that finds no place is no harm while there is another. */
 	return err == -E2BIG && s->best_ns ? 0 : err;
 }
@@ -201,7 +333,10 @@ static int prepare(struct search *s)
 	s->blame = calloc(uses, sizeof *s->blame);
 	s->guilt = calloc(uses, sizeof *s->guilt);
 	s->pinned = calloc(visits, 1);
-	if (!s->clock || !s->group || !s->rank || !s->size || !s->malus || !s->blame || !s->guilt || !s->pinned)
+	s->away = calloc(visits, 1);
+	s->best_malus = calloc(visits, sizeof *s->best_malus);
+	if (!s->clock || !s->group || !s->rank || !s->size || !s->malus || !s->blame || !s->guilt || !s->pinned ||
+	    !s->away || !s->best_malus)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -249,9 +384,10 @@ static int hand_over(struct search *s, char *why, size_t size)
 	return 0;
 }
 
-int um_search_run(const struct um_blocks *b, struct um_plan *out, char *why, size_t size)
+int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort, struct um_plan *out, char *why,
+                  size_t size)
 {
-	struct search s = {.b = b, .out = out};
+	struct search s = {.b = b, .effort = effort, .out = out};
 	int err = prepare(&s);
 
 	if (!err)
@@ -268,6 +404,8 @@ int um_search_run(const struct um_blocks *b, struct um_plan *out, char *why, siz
 	free(s.blame);
 	free(s.guilt);
 	free(s.pinned);
+	free(s.away);
+	free(s.best_malus);
 	um_vec_fini(&s.best);
 	return err;
 }

@@ -6,17 +6,20 @@
  * out   the plan's hints, sound by um_plan_check, and predicted_ns
  *
  * Some ways of choosing what leaves are carried through to hints and proved; then the best is learned from: what an op
- * waited for is chosen less in the next round. What is kept is never an estimate. The number of rounds is a matter of
- * the schedule's size alone, so that equal requests give equal plans.
+ * waited for is chosen less in the next round; then it is varied at random. What is kept is never an estimate. Unless
+ * more effort is asked for, the number of rounds is a matter of the schedule's size alone, so that equal requests give
+ * equal plans.
  */
 #ifndef UM_PLAN_SEARCH_H
 #define UM_PLAN_SEARCH_H
 
 #include "model/plan.h"
 #include "plan/blocks.h"
+#include "plan/planner.h"
 
 /* 0; -ENOMEM; -E2BIG (what is in use around one op does not fit) or -EINVAL (nothing sound found) with one line in
  * `why`. */
-int um_search_run(const struct um_blocks *b, struct um_plan *out, char *why, size_t size);
+int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort, struct um_plan *out, char *why,
+                  size_t size);
 
 #endif
