@@ -20,6 +20,14 @@ like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "and the device"
 like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
 	"to standard output"
 
+predicted() { sed -n '1s/.*"predicted_ns":\([0-9]*\).*/\1/p' "$1"; }
+"$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 -o "$tmp/usual.umplan" >/dev/null
+ok "more time to plan" "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 --plan-time 300 \
+	-o "$tmp/longer.umplan"
+ok "is sound" python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/longer.umplan"
+ok "and no worse" test "$(predicted "$tmp/longer.umplan")" -le "$(predicted "$tmp/usual.umplan")"
+fails 2 "no time to plan" "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --plan-time 0 -o "$tmp/x"
+
 for s in vdnn capuchin g10 swapadvisor; do
 	ok "resnet50: a plan by $s" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "$s" \
 		-o "$tmp/$s.umplan"

@@ -62,8 +62,8 @@ static int read_profile(struct play_args *a, const char *name)
 	return tool_exit_of(err) + 1;
 }
 
-static int read_count(const struct play_args *a, const char *option, const char *text, const char *wanted, uint64_t most,
-		      uint64_t *out)
+static int read_count(const struct play_args *a, const char *option, const char *text, const char *wanted,
+		      uint64_t most, uint64_t *out)
 {
 	char *end;
 
