@@ -30,8 +30,8 @@
  * What the solver is given is smaller: days of single bytes would be endless. How much of each gap is away is a column;
  * all of that together passes through three stores (to be copied out, away, back before its time), which know when
  * bytes may come in and must have gone, but not whose they are. Any choice of days is a solution of it, so it is a
- * bound already, and in the recorded workloads the same one, but for bytes with several gaps: the largest groups of
- * those have stores of their own in the last round.
+ * bound already, lower by less than a per cent where both were solved. What it loses, it loses most with bytes of
+ * several gaps: the largest groups of those have stores of their own in the last round.
  *
  * What is handed out is not the solver's objective but the value of its prices for the program of days, computed here:
  * for any prices >= 0 whose segments cost no more than 1 a ms,
