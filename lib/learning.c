@@ -193,7 +193,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 		size_t n_rooms = 0;
 
 		for (size_t i = 0; i < n; i++)
-			if (!adv->pool.regions.at[i].aside)
+			if (adv->pool.regions.at[i].heap == UM_POOL_MAIN)
 				rooms[n_rooms++] = (struct um_plan_room){adv->pool.regions.at[i].addr,
 									 adv->pool.regions.at[i].bytes};
 		struct um_plan_request req = {.sched = s,
@@ -210,7 +210,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 		err = um_plan_build(&req, plan, &grow, why, size);
 		if (err || !grow)
 			break;
-		err = um_pool_grow(&adv->pool, grow, 0);
+		err = um_pool_grow(&adv->pool, grow, UM_POOL_MAIN);
 		if (err)
 			break;
 	}

@@ -27,7 +27,8 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 		}
 	}
 	adv->misplaced += (uint64_t)planned;
-	return um_pool_take(&adv->pool, bytes, planned || stays(adv, role), addr);
+	return um_pool_take(&adv->pool, bytes,
+			    planned ? UM_POOL_ASIDE : stays(adv, role) ? UM_POOL_KEPT : UM_POOL_MAIN, addr);
 }
 
 static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)

@@ -7,8 +7,8 @@ void um_pool_init(struct um_pool *a, struct um_gpu *gpu)
 {
 	memset(a, 0, sizeof *a);
 	a->gpu = gpu;
-	um_heap_init(&a->heap[0]);
-	um_heap_init(&a->heap[1]);
+	for (int i = 0; i < UM_POOL_HEAPS; i++)
+		um_heap_init(&a->heap[i]);
 }
 
 static void drop_events(struct um_pool *a, struct um_pool_waiting *w)
@@ -26,8 +26,8 @@ void um_pool_fini(struct um_pool *a)
 		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].given);
 	um_vec_fini(&a->waiting);
 	um_vec_fini(&a->regions);
-	um_heap_fini(&a->heap[0]);
-	um_heap_fini(&a->heap[1]);
+	for (int i = 0; i < UM_POOL_HEAPS; i++)
+		um_heap_fini(&a->heap[i]);
 }
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
@@ -52,16 +52,15 @@ static void *get_blocks(struct um_pool *a, uint64_t bytes, uint64_t *addr)
 	return p;
 }
 
-int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
+int um_pool_grow(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap)
 {
 	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least, addr;
 	void *p;
 
-	aside = aside != 0;
 	if (want < UM_POOL_FIRST)
 		want = UM_POOL_FIRST;
-	if (want < a->total[aside])
-		want = round_up(a->total[aside], UM_BLOCK_BYTES); /* doubling keeps regions, and their seams, few */
+	if (want < a->total[heap])
+		want = round_up(a->total[heap], UM_BLOCK_BYTES); /* doubling keeps regions, and their seams, few */
 	if (um_vec_reserve(&a->regions, 1))
 		return -ENOMEM;
 	while (!(p = get_blocks(a, want, &addr))) {
@@ -69,7 +68,7 @@ int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
 			return -ENOMEM;
 		want = want / 2 > least ? round_up(want / 2, UM_BLOCK_BYTES) : least;
 	}
-	if (um_heap_add_region(&a->heap[aside], addr, want)) {
+	if (um_heap_add_region(&a->heap[heap], addr, want)) {
 		a->gpu->api->cudaFree(a->gpu, p);
 		return -ENOMEM;
 	}
@@ -77,8 +76,8 @@ int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside)
 
 	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
 		a->regions.at[i] = a->regions.at[i - 1];
-	a->regions.at[i] = (struct um_pool_region){p, addr, want, addr, aside};
-	a->total[aside] += want;
+	a->regions.at[i] = (struct um_pool_region){p, addr, want, addr, heap};
+	a->total[heap] += want;
 	return 0;
 }
 
@@ -101,7 +100,7 @@ static void note_use(struct um_pool *a, uint64_t addr, uint64_t bytes)
 
 static void give_back(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
-	um_heap_give(&a->heap[region_of(a, addr)->aside], addr, bytes);
+	um_heap_give(&a->heap[region_of(a, addr)->heap], addr, bytes);
 }
 
 /* Records on the streams that have no event yet. */
@@ -145,15 +144,15 @@ stop:
 	a->waiting.n -= done;
 }
 
-int um_pool_take(struct um_pool *a, uint64_t bytes, int aside, uint64_t *addr)
+int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint64_t *addr)
 {
-	struct um_heap *h = &a->heap[aside != 0];
+	struct um_heap *h = &a->heap[heap];
 	int err;
 
 	settle_waiting(a);
 	err = um_heap_take(h, bytes, addr);
 	if (err == -ENOSPC) {
-		err = um_pool_grow(a, bytes, aside);
+		err = um_pool_grow(a, bytes, heap);
 		if (!err)
 			err = um_heap_take(h, bytes, addr);
 	}
@@ -167,7 +166,7 @@ int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes)
 	int err;
 
 	settle_waiting(a);
-	err = um_heap_take_at(&a->heap[0], place, bytes);
+	err = um_heap_take_at(&a->heap[UM_POOL_MAIN], place, bytes);
 	if (!err)
 		note_use(a, place, bytes);
 	return err;

@@ -6,8 +6,8 @@
  * out   addresses
  * owns  the managed allocations (arenas) and the heaps over them
  *
- * There are two heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from the
- * one aside, so that no stranger sits where a planned tensor is to be born.
+ * There are three heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from the
+ * one aside, so that no stranger sits where a planned tensor is to be born; what has come to stay has one of its own.
  *
  * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back
  * is taken again behind it. With several streams a piece waits until events recorded on all of them have passed. Not
@@ -23,11 +23,13 @@
 #define UM_POOL_STREAMS 16 /* that are told apart; with more, what is given back is not used again */
 #define UM_POOL_FIRST (256ull << 20)
 
+enum um_pool_heap { UM_POOL_MAIN, UM_POOL_ASIDE, UM_POOL_KEPT, UM_POOL_HEAPS };
+
 struct um_pool_region {
 	void *given; /* by the device: what is to be freed */
 	uint64_t addr, bytes; /* whole blocks of it */
 	uint64_t used_hi; /* first address never given out */
-	int aside;
+	enum um_pool_heap heap;
 };
 
 struct um_pool_waiting {
@@ -38,26 +40,25 @@ struct um_pool_waiting {
 
 struct um_pool {
 	struct um_gpu *gpu;
-	struct um_heap heap[2]; /* main, aside */
+	struct um_heap heap[UM_POOL_HEAPS];
 	UM_VEC(struct um_pool_region) regions; /* by address */
 	UM_VEC(struct um_pool_waiting) waiting;
 	um_stream streams[UM_POOL_STREAMS];
 	unsigned n_streams;
 	int crowded; /* there are more */
-	uint64_t total[2]; /* bytes of each heap's regions */
+	uint64_t total[UM_POOL_HEAPS]; /* bytes of each heap's regions */
 };
 
 void um_pool_init(struct um_pool *a, struct um_gpu *gpu);
 void um_pool_fini(struct um_pool *a); /* frees the regions */
 
-/* Takes a piece: of the main heap or aside, or, of the main heap, exactly at `place`. 0; -ENOMEM; um_pool_take_at also
- * -EBUSY. */
-int um_pool_take(struct um_pool *a, uint64_t bytes, int aside, uint64_t *addr);
+/* Takes a piece: of a heap, or, of the main one, exactly at `place`. 0; -ENOMEM; um_pool_take_at also -EBUSY. */
+int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint64_t *addr);
 int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes);
 void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes);
 
 /* At least `bytes` more in one region of a heap. 0 or -ENOMEM. */
-int um_pool_grow(struct um_pool *a, uint64_t bytes, int aside);
+int um_pool_grow(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap);
 
 /* An op is about to be launched on this stream. */
 void um_pool_see_stream(struct um_pool *a, um_stream stream);

@@ -58,7 +58,7 @@ static void test_alignment(void)
 
 	setup(&a);
 	shift = 4096;
-	is_int(um_pool_take(&a, 3 * MIB, 0, &addr), 0, "memory that begins anywhere is good enough");
+	is_int(um_pool_take(&a, 3 * MIB, UM_POOL_MAIN, &addr), 0, "memory that begins anywhere is good enough");
 	is_u64(a.regions.at[0].addr % UM_BLOCK_BYTES, 0, "what is used of it begins at a block");
 	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "and is whole blocks");
 	ok(addr >= a.regions.at[0].addr && addr + 3 * MIB <= a.regions.at[0].addr + a.regions.at[0].bytes,
@@ -75,9 +75,9 @@ static void test_little(void)
 
 	setup(&a);
 	most = 20 * MIB;
-	is_int(um_pool_take(&a, 3 * MIB, 0, &addr), 0, "where there is little, less is asked for");
+	is_int(um_pool_take(&a, 3 * MIB, UM_POOL_MAIN, &addr), 0, "where there is little, less is asked for");
 	ok(a.regions.at[0].bytes <= most, "no more than there is");
-	is_int(um_pool_take(&a, 30 * MIB, 0, &addr), -ENOMEM, "more than there is: said so");
+	is_int(um_pool_take(&a, 30 * MIB, UM_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
 	um_pool_fini(&a);
 	is_int(live + frees_wrong, 0, "all is given back");
 }
@@ -93,13 +93,13 @@ static void test_waiting(void)
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], 0);
 	um_pool_see_stream(&a, s[0]);
 	um_pool_see_stream(&a, s[1]);
-	um_pool_take(&a, 4 * MIB, 0, &first);
+	um_pool_take(&a, 4 * MIB, UM_POOL_MAIN, &first);
 	deaf = s[1];
 	um_pool_give(&a, first, 4 * MIB);
-	um_pool_take(&a, 4 * MIB, 0, &next);
+	um_pool_take(&a, 4 * MIB, UM_POOL_MAIN, &next);
 	ok(next != first, "not used again while a stream could take no event");
 	deaf = NULL;
-	um_pool_take(&a, 4 * MIB, 0, &again);
+	um_pool_take(&a, 4 * MIB, UM_POOL_MAIN, &again);
 	is_u64(again, first, "but as soon as it has passed one");
 	um_pool_fini(&a);
 }
