@@ -16,7 +16,8 @@ static int stays(const struct umadv *adv, enum um_role role)
 /* Where the plan says, if it says and that is free; else where there is room. */
 static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
 {
-	int planned = adv->executor && adv->cursor.on && (adv->adopt || um_executor_active(adv->executor));
+	int hinting = adv->executor && adv->cursor.on && um_executor_active(adv->executor);
+	int planned = hinting || (adv->executor && adv->cursor.on && adv->adopt);
 
 	for (int choice = 0; choice < 2; choice++) {
 		uint64_t place = um_cursor_place(&adv->cursor, bytes, choice);
@@ -27,8 +28,10 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 		}
 	}
 	adv->misplaced += (uint64_t)planned;
+	/* Not aside as long as nothing follows the plan: where shapes change all the time that is for ever, and what is
+	 * aside and what is not would take turns to be evicted. */
 	return um_pool_take(&adv->pool, bytes,
-			    planned ? UM_POOL_ASIDE : stays(adv, role) ? UM_POOL_KEPT : UM_POOL_MAIN, addr);
+			    hinting ? UM_POOL_ASIDE : stays(adv, role) ? UM_POOL_KEPT : UM_POOL_MAIN, addr);
 }
 
 static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)

@@ -6,8 +6,9 @@
  * out   addresses
  * owns  the managed allocations (arenas) and the heaps over them
  *
- * There are three heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from the
- * one aside, so that no stranger sits where a planned tensor is to be born; what has come to stay has one of its own.
+ * There are three heaps. Plans place tensors in the main one; what comes in between and was not planned is taken from
+ * the one aside, so that no stranger sits where a planned tensor is to be born; what has come to stay has one of its
+ * own.
  *
  * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back
  * is taken again behind it. With several streams a piece waits until events recorded on all of them have passed. Not

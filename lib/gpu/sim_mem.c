@@ -6,6 +6,7 @@
  */
 #include "gpu/sim_state.h"
 
+#include <stdatomic.h>
 #include <sys/mman.h>
 
 /* Index of the first allocation that begins after `addr`. */
@@ -33,6 +34,23 @@ struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
 	return sim->mem.at[i - 1];
 }
 
+/* Addresses are asked for one after the other, far from where the system puts things by chance: plans depend on where
+ * arenas lie, and the same program shall have the same plan. Where something is already, or a sanitizer wants none,
+ * they are the system's choice. */
+#define ADDRESSES 0x200000000000u
+#define ADDRESSES_END 0x500000000000u
+
+static void *next_address(size_t bytes)
+{
+	static _Atomic uint64_t next = ADDRESSES;
+	uint64_t at = atomic_fetch_add(&next, bytes);
+
+	if (at + bytes < ADDRESSES_END)
+		return (void *)(uintptr_t)at;
+	atomic_store(&next, ADDRESSES);
+	return NULL;
+}
+
 /* A span of addresses that begins at a block boundary; with memory behind it or not. */
 static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int follow)
 {
@@ -42,7 +60,7 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int follow)
 	if (bytes > SIZE_MAX - 2 * UM_BLOCK_BYTES)
 		return -ENOMEM;
 	m->span_bytes = (bytes + 2 * UM_BLOCK_BYTES - 1) & ~(size_t)(UM_BLOCK_BYTES - 1);
-	p = mmap(NULL, m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
+	p = mmap(next_address(m->span_bytes), m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
 	         (follow ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return -ENOMEM;
