@@ -12,7 +12,7 @@
 #include "plan/search.h"
 
 #include "base/hash.h"
-#include "plan/carry.h"
+#include "plan/scheme.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const struct way ways[] = {
 #define MOST_LESSONS 24
 #define MOST_STEPS 160
 #define MOST_VAIN_STEPS 60 /* in a row */
-#define WORK_AT_LEAST 400000u
+#define WORK_AT_LEAST 250000u
 #define WORK_PER_OP 120u
 
 struct search {
@@ -55,6 +55,7 @@ struct search {
 	uint64_t work, work_most; /* touches */
 	UM_VEC(struct um_hint) best;
 	uint64_t best_ns; /* 0: nothing sound yet */
+	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
 	const struct way *best_way;
 	int64_t *best_malus;
 	uint8_t *away; /* by visit: chosen in the last round */
@@ -108,7 +109,8 @@ static int go(struct search *s, const struct way *w)
 	return err;
 }
 
-/* Proves what `go` made and keeps it if it is the best so far. Not sound: not kept, no error. */
+/* Proves what `go`, by way w, or a scheme (NULL) made and keeps it if it is the best so far. Not sound: not kept, no
+ * error. */
 static int judge(struct search *s, const struct way *w)
 {
 	struct um_plan_figures f;
@@ -117,6 +119,11 @@ static int judge(struct search *s, const struct way *w)
 
 	if (err == -EINVAL)
 		return 0;
+	if (!err && w && (!s->own_ns || f.ns < s->own_ns)) {
+		s->own_ns = f.ns;
+		s->best_way = w;
+		memcpy(s->best_malus, s->malus, s->b->n_visits * sizeof *s->malus);
+	}
 	if (err || (s->best_ns && f.ns >= s->best_ns))
 		return err;
 	um_vec_clear(&s->best);
@@ -126,8 +133,6 @@ static int judge(struct search *s, const struct way *w)
 		memcpy(s->best.at, out->hints.at, out->hints.n * sizeof *s->best.at);
 	s->best.n = out->hints.n;
 	s->best_ns = f.ns;
-	s->best_way = w;
-	memcpy(s->best_malus, s->malus, s->b->n_visits * sizeof *s->malus);
 	return 0;
 }
 
@@ -174,6 +179,64 @@ static int try_way(struct search *s, const struct way *w)
 	if (!err && (!s->best_ns || s->estimate < s->best_ns + s->best_ns / 64))
 		err = judge(s, w);
 	return err;
+}
+
+/* --- what others choose ------------------------------------------------------------------------------------------- */
+
+/* Scores of AutoSwap (Zhang et al. 2019) that cost little to ask for. Each is ahead of the others somewhere. */
+static const char *const others[] = {"autoswap-doa", "autoswap-aoa", "autoswap-wdoa", "autoswap-swdoa"};
+
+#define N_OTHERS (sizeof others / sizeof *others)
+#define MOST_ASKED_OPS 8000 /* their time is quadratic */
+
+/* As go_once, by a scheme. -E2BIG: it finds nothing. */
+static int ask(struct search *s, const struct um_scheme *scheme, uint32_t *hasty)
+{
+	struct um_scheme_case c = {.b = s->b,
+	                           .sched = &s->out->sched,
+	                           .clock = s->clock,
+	                           .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, 1, NULL},
+	                           .value = -1};
+	struct um_scheme_answer a;
+	struct um_timeline line = {0};
+	int err = um_scheme_answer_init(&a, s->b, s->pinned);
+
+	if (err)
+		return err;
+	err = scheme->choose(&c, scheme->mode, &a);
+	um_choice_settle(&a.choice, s->b);
+	c.carry.not_before = a.not_before;
+	if (!err)
+		err = um_carry_out(s->b, c.sched, &a.choice, &c.carry, &line, s->out);
+	*hasty = line.hasty;
+	s->estimate = line.ns;
+	memcpy(s->away, a.choice.away, s->b->n_visits);
+	s->work += 2ull * (s->b->n_touches + s->out->sched.uses.n);
+	um_timeline_fini(&line);
+	um_scheme_answer_fini(&a);
+	return err;
+}
+
+/* Its plan, and one of our own that begins with the same choice. */
+static int borrow(struct search *s, const struct um_scheme *scheme)
+{
+	int64_t lap = (int64_t)s->clock[s->b->n_ops];
+	uint32_t hasty = 1;
+	int err = 0;
+
+	memset(s->pinned, 0, s->b->n_visits);
+	for (int i = 0; !err && hasty && i < MOST_ROUNDS; i++)
+		err = ask(s, scheme, &hasty);
+	if (err)
+		return err == -E2BIG ? 0 : err;
+	for (uint32_t v = 0; v < s->b->n_visits; v++)
+		s->malus[v] = s->away[v] ? -2 * lap : 0;
+	if (s->estimate < s->best_ns + s->best_ns / 64)
+		err = judge(s, NULL);
+	if (!err)
+		err = try_way(s, &ways[0]);
+	memset(s->malus, 0, s->b->n_visits * sizeof *s->malus);
+	return err == -E2BIG ? 0 : err;
 }
 
 /* --- wandering ---------------------------------------------------------------------------------------------------- */
@@ -292,11 +355,14 @@ static int run(struct search *s)
 
 	for (size_t i = 0; !err && i < N_WAYS && !is_enough(s); i++)
 		err = try_way(s, &ways[i]);
+	for (size_t i = 0; !err && s->own_ns && i < N_OTHERS && s->b->n_ops <= MOST_ASKED_OPS; i++)
+		if (!is_enough(s))
+			err = borrow(s, um_scheme_find(others[i]));
 	if (!err && !is_enough(s))
 		err = go(s, &ways[0]);
 	for (int i = 0; !err && i < MOST_LESSONS && !is_enough(s) && learn(s, i); i++)
 		err = try_way(s, &ways[0]);
-	if (!err && s->best_ns && !is_enough(s))
+	if (!err && s->own_ns && !is_enough(s))
 		err = wander(s);
 	/* A way that finds no place is no harm while there is another. */
 	return err == -E2BIG && s->best_ns ? 0 : err;

@@ -5,10 +5,10 @@
  * in    blocks, a plan without hints (schedule, budget, rates)
  * out   the plan's hints, sound by um_plan_check, and predicted_ns
  *
- * Some ways of choosing what leaves are carried through to hints and proved; then the best is learned from: what an op
- * waited for is chosen less in the next round; then it is varied at random. What is kept is never an estimate. Unless
- * more effort is asked for, the number of rounds is a matter of the schedule's size alone, so that equal requests give
- * equal plans.
+ * Some ways of choosing what leaves, our own and those of others, are carried through to hints and proved. Then the
+ * best is learned from: what an op waited for is chosen less in the next round; and varied at random. What is kept is
+ * never an estimate. Unless more effort is asked for, the number of rounds is a matter of the schedule's size alone, so
+ * that equal requests give equal plans.
  */
 #ifndef UM_PLAN_SEARCH_H
 #define UM_PLAN_SEARCH_H
