@@ -37,7 +37,8 @@ passes "what is not a plain loop" "$bin/special-shared" --size 32
 passes "the same with a static runtime" "$bin/correct-static" --size 24 --only train
 passes "and what is not a plain loop" "$bin/special-static" --size 32
 for name in cuMemPrefetchAsync_v2,cuMemPrefetchBatchAsync cuMemDiscardBatchAsync,cuMemDiscardAndPrefetchBatchAsync; do
-	UMADVISE_DRYRUN_FAIL=${name//,/:0:1,}:0:1 passes "hints fail: $name" "$bin/correct-shared" --size 24 \
+	# Large enough that something dead is in the way.
+	UMADVISE_DRYRUN_FAIL=${name//,/:0:1,}:0:1 passes "hints fail: $name" "$bin/correct-shared" --size 48 \
 		--only train --expect-refused
 	UMADVISE_DRYRUN_MISSING=$name passes "hints are missing: $name" "$bin/correct-shared" --size 24 --only train
 done

@@ -13,7 +13,7 @@ static void in_turn(struct um_schedule *s, int n, uint64_t ns)
 	for (int i = 0; i < n; i++)
 		fx_slot(s, B, -1, -1);
 	for (int i = 0; i < n; i++) {
-		char use[8];
+		char use[16];
 
 		snprintf(use, sizeof use, "r%d", i);
 		fx_op(s, "op", ns, use);
