@@ -38,8 +38,8 @@ static const struct way ways[] = {
 #define MOST_LESSONS 24
 #define MOST_STEPS 160
 #define MOST_VAIN_STEPS 60 /* in a row */
-#define WORK_AT_LEAST 250000u
-#define WORK_PER_OP 120u
+#define WORK_AT_LEAST 160000u
+#define WORK_PER_OP 85u
 
 struct search {
 	const struct um_blocks *b;
