@@ -262,6 +262,11 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 			PUT(w, UM_NSYS_CPU_FAULT, a->begin, pid, (int64_t)a->address, name_id(w, "(unknown)"),
 			    name_id(w, "(unknown)"));
 		break;
+	case UM_ACT_TENSOR_END:
+	case UM_ACT_TENSOR:
+	case UM_ACT_OP:
+	case UM_ACT_USE:
+	case UM_ACT_HINT:
 	case UM_ACT_KINDS:
 		break;
 	}

@@ -95,6 +95,12 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		return 0;
 	case UM_ACT_MIGRATION:
 		return um_report_on_migration(r, p, a);
+	case UM_ACT_TENSOR_END:
+	case UM_ACT_TENSOR:
+	case UM_ACT_OP:
+	case UM_ACT_USE:
+	case UM_ACT_HINT:
+		return 0;
 	case UM_ACT_KINDS:
 		break;
 	}
