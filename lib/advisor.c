@@ -236,6 +236,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 		err = open_device(adv, profile);
 	um_pool_init(&adv->pool, adv->gpu);
 	um_stopwatch_init(&adv->stopwatch, adv->gpu);
+	um_telling_init(&adv->telling, adv->gpu);
 	if (err)
 		goto fail;
 	err = um_recorder_init(&adv->recorder);
@@ -267,10 +268,25 @@ fail:
 	return err;
 }
 
+static void hear(void *user, const struct um_hint_given *hint)
+{
+	struct umadv *adv = user;
+
+	um_telling_hint(&adv->telling, hint);
+}
+
+int um_advisor_watch(struct umadv *adv, struct um_activity_sink *sink)
+{
+	int err = adv->executor ? um_executor_listen(adv->executor, hear, adv) : 0;
+
+	return err ? err : um_telling_add(&adv->telling, sink, 0, 1);
+}
+
 void um_advisor_quiesce(struct umadv *adv)
 {
 	um_executor_close(adv->executor);
 	adv->executor = NULL;
+	um_telling_fini(&adv->telling);
 	if (um_tracing_close(&adv->tracing))
 		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
 }
@@ -331,6 +347,13 @@ static void look_after_device(struct umadv *adv)
 				"CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
 }
 
+static void tell_iteration(struct umadv *adv)
+{
+	if (adv->executor)
+		um_executor_tell(adv->executor);
+	um_telling_iter(&adv->telling, adv->iteration);
+}
+
 int um_advisor_iter(struct umadv *adv, const char *name)
 {
 	struct um_event e = {.kind = UM_EV_ITER};
@@ -342,6 +365,8 @@ int um_advisor_iter(struct umadv *adv, const char *name)
 	}
 	adv->hinted = 0;
 	look_after_device(adv);
+	if (um_telling_on(&adv->telling))
+		tell_iteration(adv);
 	um_recorder_take(&adv->recorder, &adv->last);
 	e.iter.n = adv->iteration;
 	e.iter.name = name;

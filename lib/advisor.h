@@ -26,6 +26,7 @@
 #include "replay/executor.h"
 #include "replay/program.h"
 #include "stopwatch.h"
+#include "telling.h"
 #include "tracing.h"
 
 #include <pthread.h>
@@ -67,6 +68,7 @@ struct umadv {
 	struct um_pool pool;
 	struct um_recorder recorder;
 	struct um_tracing tracing; /* the umtrace that is written */
+	struct um_telling telling; /* who else listens */
 	struct um_stopwatch stopwatch; /* of the plan's ops, on a real device */
 	uint64_t stopwatch_signature; /* whose ops it measures, or has measured */
 	int timed; /* the plan was made from measured times, or they are as was assumed */
@@ -103,6 +105,10 @@ struct umadv {
 int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu,
 		    const struct um_profile *profile);
 void um_advisor_close(struct umadv *adv);
+
+/* `sink` (borrowed) is told from now on of tensors, ops, uses and hints: it is the watcher of the simulated device
+ * below. Just after opening. 0 or -ENOMEM. */
+int um_advisor_watch(struct umadv *adv, struct um_activity_sink *sink);
 
 int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);
 int um_advisor_free(struct umadv *adv, void *ptr);

@@ -59,6 +59,8 @@ static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const ch
 	e.alloc.name = t->name;
 	e.alloc.role = role;
 	um_advisor_feed(adv, &e, NULL);
+	if (um_telling_on(&adv->telling))
+		um_telling_tensor(&adv->telling, t);
 	if (adv->cursor.on && adv->cursor.sched && um_cursor_alloc(&adv->cursor, t))
 		um_advisor_leave(adv);
 	adv->stats.tensors_live++;
@@ -114,6 +116,8 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 	e.free.id = t->id;
 	e.free.tensor = t;
 	um_advisor_feed(adv, &e, NULL);
+	if (um_telling_on(&adv->telling))
+		um_telling_tensor_end(&adv->telling, t);
 	um_registry_remove(&adv->registry, t);
 	adv->stats.tensors_live--;
 	if (!inner)

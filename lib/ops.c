@@ -123,13 +123,26 @@ static void announce(struct umadv *adv, um_stream stream, const struct um_cost *
 
 static void prefetch_on_use(struct umadv *adv, um_stream stream)
 {
+	int telling = um_telling_on(&adv->telling);
+
 	for (size_t i = 0; i < adv->uses.n; i++) {
 		const struct um_use *u = &adv->uses.at[i];
 
 		if (u->tensor->flags & UM_TENSOR_UNMANAGED)
 			continue;
-		if (adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)(u->tensor->addr + u->off),
-							u->bytes, um_on_device(adv->gpu->caps.device), 0, stream)) {
+		struct um_hint_given h = {.kind = UM_ACTION_IN,
+					  .addr = u->tensor->addr + u->off,
+					  .bytes = u->bytes,
+					  .op = adv->op_serial - 1,
+					  .begin = telling ? um_telling_now(&adv->telling) : 0};
+
+		h.code = adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)h.addr, h.bytes,
+							     um_on_device(adv->gpu->caps.device), 0, stream);
+		if (telling) {
+			h.end = um_telling_now(&adv->telling);
+			um_telling_hint(&adv->telling, &h);
+		}
+		if (h.code) {
 			adv->stats.hints_refused++;
 			continue;
 		}
@@ -188,6 +201,13 @@ static int capturing(struct umadv *adv, um_stream stream)
 	return 1;
 }
 
+static void tell(struct umadv *adv, const struct um_op *op)
+{
+	um_telling_op(&adv->telling, adv->op_serial - 1, op);
+	if (adv->executor)
+		um_executor_number(adv->executor, adv->op_serial - 1);
+}
+
 int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
 {
 	struct um_event e = {.kind = UM_EV_OP};
@@ -226,6 +246,8 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	if (adv->gpu->api->announce)
 		announce(adv, stream, &e.op.cost);
 	um_advisor_feed(adv, &e, stream);
+	if (um_telling_on(&adv->telling))
+		tell(adv, &e.op);
 	um_stopwatch_stop_op(&adv->stopwatch, stream);
 	if (adv->executor)
 		replay(adv, &e.op, stream);

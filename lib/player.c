@@ -492,6 +492,8 @@ static int start(struct play *p)
 		o->opened(o->opened_user, p->gpu);
 	if (!err)
 		err = um_advisor_open(&p->adv, &ao, p->gpu, o->profile);
+	if (!err && o->watch)
+		err = um_advisor_watch(p->adv, o->watch);
 	if (!err && p->driver) {
 		um_habit_init(&p->habit, p->gpu);
 		err = p->driver->open(&p->driving, p->gpu);

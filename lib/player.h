@@ -51,8 +51,8 @@ struct um_play_options {
 	/* Called with the last plan before that; may be NULL. 0 or -errno. */
 	int (*planned)(void *user, struct um_plan *plan);
 	void *planned_user;
-	/* Told what a profiler would record, and each iteration as a range UM_PLAY_RANGE of the domain UM_PLAY_DOMAIN;
-	 * not in order of time. NULL: nobody. */
+	/* Told what a profiler would record, each iteration as a range UM_PLAY_RANGE of the domain UM_PLAY_DOMAIN, and
+	 * tensors, ops and hints; not in order of time. NULL: nobody. */
 	struct um_activity_sink *watch;
 	/* Called with the simulated device, which then keeps a ledger, before anything is played; may be NULL. */
 	void (*opened)(void *user, struct um_gpu *gpu);

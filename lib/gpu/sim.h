@@ -127,6 +127,11 @@ int um_sim_sync(struct um_gpu *gpu);
 /* The app's clock. */
 uint64_t um_sim_now(struct um_gpu *gpu);
 
+/* For what the watcher is told besides: the app's clock, which then goes on by 1 ns, so that what is told in turn can
+ * be told apart; and the address by which the watcher is told of this one, or 0 where no memory of the device is. */
+uint64_t um_sim_watch_tick(struct um_gpu *gpu);
+uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr);
+
 /* Marks a point in `stream`: when the device gets there, the sums so far are kept (peak since the mark before). The
  * k-th mark to be reached is read back by um_sim_mark_at; -EAGAIN if it was not reached yet. */
 int um_sim_mark(struct um_gpu *gpu, um_stream stream);

@@ -158,3 +158,28 @@ void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uin
 	a.managed = m->kind == UM_SIM_MANAGED;
 	tell(sim, &a);
 }
+
+uint64_t um_sim_watch_tick(struct um_gpu *gpu)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t t;
+
+	pthread_mutex_lock(&sim->lock);
+	t = (*um_sim_clock(sim))++;
+	pthread_mutex_unlock(&sim->lock);
+	return t;
+}
+
+uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	const struct um_sim_mem *m;
+	uint64_t told = 0;
+
+	pthread_mutex_lock(&sim->lock);
+	m = um_sim_mem_find(sim, addr);
+	if (m && (m->kind == UM_SIM_MANAGED || m->kind == UM_SIM_DEVICE))
+		told = m->told + (addr - m->addr);
+	pthread_mutex_unlock(&sim->lock);
+	return told;
+}

@@ -19,6 +19,9 @@ struct um_executor {
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	const struct um_program_lap *lap; /* of the program: this iteration's, */
 	uint64_t turn; /* which is number so many since the program was taken up */
+
+	uint64_t number; /* of the op at hand, where somebody listens */
+	uint32_t *targets[UM_PROGRAM_STEADY + 1]; /* by lap and action, likewise; NULL: no memory for that */
 };
 
 /* How many workers keep the link to the host full. A call's work and its copy do not overlap where it is for one block:
@@ -49,12 +52,21 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 	return 0;
 }
 
+static void forget_targets(struct um_executor *ex)
+{
+	for (int i = 0; i <= UM_PROGRAM_STEADY; i++) {
+		free(ex->targets[i]);
+		ex->targets[i] = NULL;
+	}
+}
+
 void um_executor_close(struct um_executor *ex)
 {
 	if (!ex)
 		return;
 	um_executor_leave(ex);
 	um_lanes_close(&ex->lanes);
+	forget_targets(ex);
 	free(ex);
 }
 
@@ -150,6 +162,15 @@ static uint32_t number(const struct um_executor *ex, int32_t count, uint32_t bas
 	return base - ((uint64_t) - (int64_t)count < before ? (uint32_t)-count : before);
 }
 
+/* What is put next is for which op? */
+static void name_target(struct um_executor *ex, uint32_t op, uint32_t action)
+{
+	const uint32_t *targets = ex->targets[ex->lap - ex->program->lap];
+	uint32_t target = targets ? targets[action] : UINT32_MAX;
+
+	ex->lanes.outcomes.op = target == UINT32_MAX ? UM_OUTCOMES_NO_OP : ex->number - op + target;
+}
+
 int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor)
 {
 	const struct um_program_lap *p = ex->lap, *before;
@@ -169,6 +190,8 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 		if (!um_lanes_room(l))
 			goto full;
 		locate(a, cursor, &addr, &bytes);
+		if (l->outcomes.hear)
+			name_target(ex, op, i);
 		if (a->kind == UM_ACTION_IN) {
 			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out),
 			       ex->drop_base + a->drops);
@@ -263,6 +286,14 @@ static int find_kept(const struct um_program *p, const struct um_cursor *c, stru
 	return err;
 }
 
+static void find_targets(struct um_executor *ex, const struct um_schedule *s)
+{
+	forget_targets(ex);
+	ex->lanes.outcomes.op = UM_OUTCOMES_NO_OP;
+	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->lanes.outcomes.hear; i++)
+		ex->targets[i] = um_outcomes_targets(ex->program, &ex->program->lap[i], s);
+}
+
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
@@ -278,6 +309,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	ex->program = p;
 	ex->lap = &p->lap[0];
 	um_lanes_wake(&ex->lanes);
+	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	for (size_t i = 0; i < n_used && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++) {
@@ -298,6 +330,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	const struct um_program *p = ex->program;
 	size_t n = ex->turn ? 0 : n_used;
 
+	ex->lanes.outcomes.op = UM_OUTCOMES_NO_OP;
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
@@ -323,6 +356,21 @@ void um_executor_leave(struct um_executor *ex)
 		return;
 	ex->program = NULL;
 	um_lanes_drop(&ex->lanes);
+}
+
+int um_executor_listen(struct um_executor *ex, void (*hear)(void *user, const struct um_hint_given *hint), void *user)
+{
+	return um_lanes_listen(&ex->lanes, hear, user);
+}
+
+void um_executor_tell(struct um_executor *ex)
+{
+	um_lanes_tell(&ex->lanes);
+}
+
+void um_executor_number(struct um_executor *ex, uint64_t op)
+{
+	ex->number = op;
 }
 
 int um_executor_active(const struct um_executor *ex)

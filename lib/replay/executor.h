@@ -21,6 +21,7 @@
 
 #include "gpu/gpu.h"
 #include "replay/cursor.h"
+#include "replay/outcomes.h"
 #include "replay/program.h"
 
 struct um_executor;
@@ -76,6 +77,13 @@ void um_executor_leave(struct um_executor *ex);
 /* Memory is about to have a new owner: returns when no discard that was asked for while it was dead is under way or to
  * come. Cost: the requests that are pending. */
 void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+
+/* From now on `hear` is told of the hints that the driver is given: on the app's thread, by um_executor_tell, by the
+ * end of the executor, or where very many wait to be told. Before the first program. 0 or -ENOMEM. */
+int um_executor_listen(struct um_executor *ex, void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+void um_executor_tell(struct um_executor *ex);
+/* The op that is about to be announced has this number. Only where somebody listens. */
+void um_executor_number(struct um_executor *ex, uint64_t op);
 
 int um_executor_stuck(const struct um_executor *ex); /* ops do not wait any more: see lanes.h */
 int um_executor_active(const struct um_executor *ex);

@@ -9,6 +9,10 @@
 #define EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
 
+/* Of outcomes. */
+#define LANE_IN 0
+#define LANE_AWAY 1 /* and enum um_away */
+
 static int reached(uint32_t have, uint32_t want)
 {
 	return (int32_t)(have - want) >= 0;
@@ -122,11 +126,13 @@ static struct um_step step_in(void *arg)
 	if (current(l, r)) {
 		if (!reached(away_done(l, UM_AWAY_OUT), r->wait))
 			return watch(l, k);
-		counted(l,
-			gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
-						       um_on_device(gpu->caps.device), 0,
-						       l->in_stream[k % UM_LANES_IN_STREAMS]),
-			&l->prefetch_bytes, r->bytes);
+		uint64_t begin = um_outcomes_begin(&l->outcomes);
+		int code = gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
+							  um_on_device(gpu->caps.device), 0,
+							  l->in_stream[k % UM_LANES_IN_STREAMS]);
+
+		um_outcomes_end(&l->outcomes, LANE_IN, SLOT(k), begin, code);
+		counted(l, code, &l->prefetch_bytes, r->bytes);
 	}
 	l->seen_ns = 0;
 	arrive(l, k);
@@ -154,16 +160,34 @@ static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
+static int lane_of(const struct um_lanes_out *o)
+{
+	return LANE_AWAY + (int)(o->away - o->lanes->away);
+}
+
 static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
 {
 	struct um_gpu *gpu = o->lanes->gpu;
 	void *ptr = (void *)(uintptr_t)r->addr;
 	size_t bytes = r->bytes;
+	uint64_t begin = um_outcomes_begin(&o->lanes->outcomes);
+	int code = gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream);
 
-	counted(o->lanes, gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream),
-		&o->lanes->discard_bytes, bytes);
+	um_outcomes_end(&o->lanes->outcomes, lane_of(o), SLOT(k), begin, code);
+	counted(o->lanes, code, &o->lanes->discard_bytes, bytes);
 	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
 	return o->discarding ? (struct um_step){.kind = UM_STEP_AGAIN} : out_done(o, k);
+}
+
+static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
+{
+	struct um_lanes *l = o->lanes;
+	uint64_t begin = um_outcomes_begin(&l->outcomes);
+	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0,
+						     o->stream);
+
+	um_outcomes_end(&l->outcomes, lane_of(o), SLOT(k), begin, code);
+	counted(l, code, &l->evict_bytes, r->bytes);
 }
 
 static struct um_step step_out(void *arg)
@@ -194,9 +218,7 @@ static struct um_step step_out(void *arg)
 		return (struct um_step){.kind = UM_STEP_WAIT, .event = e};
 	if (r->kind == UM_ACTION_DISCARD)
 		return discard(o, k, r);
-	counted(l,
-		gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0, o->stream),
-		&l->evict_bytes, r->bytes);
+	evict(o, k, r);
 	return out_done(o, k);
 }
 
@@ -274,6 +296,8 @@ void um_lanes_close(struct um_lanes *l)
 				gpu->api->cudaEventDestroy(gpu, l->events[i][j]);
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
+	um_lanes_tell(l);
+	um_outcomes_close(&l->outcomes);
 	free(l->in_ring);
 	l->in_ring = NULL;
 	for (int i = 0; i < UM_AWAYS; i++) {
@@ -315,10 +339,15 @@ int um_lanes_room(const struct um_lanes *l)
 	return um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_acquire) < UM_LANES_QUEUE;
 }
 
-static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
+static void put(struct um_lanes *l, int lane, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
 {
 	uint32_t k = atomic_load_explicit(head, memory_order_relaxed);
 
+	if (l->outcomes.hear) {
+		if (k - l->outcomes.told[lane] >= UM_LANES_QUEUE / 2)
+			um_lanes_tell(l);
+		um_outcomes_put(&l->outcomes, lane, SLOT(k));
+	}
 	r.epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
 	ring[SLOT(k)] = r;
 	l->queued += r.bytes != 0;
@@ -327,13 +356,14 @@ static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *h
 
 void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
-	put(l, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, outs, drops, 0, 0});
+	put(l, LANE_IN, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, outs, drops, 0, 0});
 }
 
 void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
 		   uint32_t ins)
 {
-	put(l, l->away[lane].ring, &l->away[lane].head, (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
+	put(l, LANE_AWAY + (int)lane, l->away[lane].ring, &l->away[lane].head,
+	    (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
 	if (kind == UM_ACTION_DISCARD) {
 		l->discard = um_lanes_away_put(l, lane);
 		l->any_discard = 1;
@@ -389,6 +419,41 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
 		}
 	}
 	return err;
+}
+
+/* --- what became of it ------------------------------------------------------------------------------------------- */
+
+static uint32_t put_by(const struct um_lanes *l, int lane)
+{
+	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
+}
+
+int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user)
+{
+	const uint32_t put[] = {put_by(l, 0), put_by(l, 1), put_by(l, 2)};
+
+	return um_outcomes_open(&l->outcomes, l->gpu, UM_LANES_QUEUE, put, hear, user);
+}
+
+void um_lanes_tell(struct um_lanes *l)
+{
+	struct um_outcomes *o = &l->outcomes;
+
+	for (int lane = 0; lane < UM_OUTCOMES_LANES && o->hear; lane++) {
+		enum um_away away = (enum um_away)(lane - LANE_AWAY);
+		const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[away].ring;
+		uint32_t done = lane == LANE_IN ? atomic_load_explicit(&l->in_done, memory_order_acquire)
+						: away_done(l, away);
+
+		for (; !reached(o->told[lane], done); o->told[lane]++) {
+			const struct um_outcome *is = &o->at[lane][SLOT(o->told[lane])];
+			const struct um_request *r = &ring[SLOT(o->told[lane])];
+			struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
+
+			if (is->made)
+				o->hear(o->user, &h);
+		}
+	}
 }
 
 static int discards_done(void *arg)

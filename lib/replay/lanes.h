@@ -25,6 +25,7 @@
 #ifndef UM_REPLAY_LANES_H
 #define UM_REPLAY_LANES_H
 
+#include "replay/outcomes.h"
 #include "replay/program.h"
 #include "replay/worker.h"
 
@@ -88,6 +89,7 @@ struct um_lanes {
 	int any_discard;
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
+	struct um_outcomes outcomes;
 };
 
 /* 0, -ENOMEM. The struct is zeroed here. `n_out` workers copy blocks away. */
@@ -116,6 +118,10 @@ int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
 
 /* Begins a new epoch: nothing that was put and not begun is worked off. */
 void um_lanes_drop(struct um_lanes *l);
+
+/* Somebody listens from now on, to what is put from now on: call it before the workers are woken. 0 or -ENOMEM. */
+int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are done by now, and nobody heard of */
 
 /* Returns when no discard put so far is under way or to come: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);

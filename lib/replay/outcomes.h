@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * outcomes.h - what became of each hint call, for whoever wants to hear of it
+ *
+ * in    what is put into the lanes (app's thread), what each call returned (workers)
+ * out   hints given to the driver, on the app's thread, lane by lane
+ * owns  an outcome for each place of the lanes' queues
+ *
+ * No lock: an outcome belongs to whoever has the request, and is handed on with it. Where nobody listens (`hear` NULL)
+ * it costs a branch where a request is put, and two where it is worked off. Op path, but for what says otherwise.
+ */
+#ifndef UM_REPLAY_OUTCOMES_H
+#define UM_REPLAY_OUTCOMES_H
+
+#include "gpu/gpu.h"
+#include "replay/program.h"
+
+#define UM_OUTCOMES_LANES 3
+#define UM_OUTCOMES_NO_OP UINT64_MAX
+
+/* A hint that was given to the driver. */
+struct um_hint_given {
+	enum um_action_kind kind;
+	uint64_t addr, bytes;
+	uint64_t op; /* the number of the op that it is for, or UM_OUTCOMES_NO_OP */
+	uint64_t begin, end; /* of the call: ns of the simulated clock, or of CLOCK_MONOTONIC */
+	int code; /* what it returned */
+};
+
+struct um_outcome {
+	uint64_t op, begin, end;
+	int made, code; /* made: the call was */
+};
+
+struct um_outcomes {
+	struct um_gpu *gpu;
+	void (*hear)(void *user, const struct um_hint_given *hint); /* NULL: nobody listens */
+	void *user;
+	uint64_t op; /* that what is put next is for */
+	struct um_outcome *at[UM_OUTCOMES_LANES]; /* by lane and place in its queue */
+	uint32_t told[UM_OUTCOMES_LANES]; /* requests of the lane so far that are no matter any more */
+};
+
+/* Begins to listen; the queues have `places` places, and what was put so far (by lane) is not told. 0 or -ENOMEM, and
+ * nobody listens. */
+int um_outcomes_open(struct um_outcomes *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
+		     void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+void um_outcomes_close(struct um_outcomes *o);
+
+uint64_t um_outcomes_now(const struct um_outcomes *o);
+
+/* App's thread: a request takes this place. Only where somebody listens. */
+static inline void um_outcomes_put(struct um_outcomes *o, int lane, uint32_t place)
+{
+	o->at[lane][place] = (struct um_outcome){.op = o->op};
+}
+
+/* Worker, around the call. */
+static inline uint64_t um_outcomes_begin(const struct um_outcomes *o)
+{
+	return o->hear ? um_outcomes_now(o) : 0;
+}
+
+static inline void um_outcomes_end(struct um_outcomes *o, int lane, uint32_t place, uint64_t begin, int code)
+{
+	if (o->hear)
+		o->at[lane][place] = (struct um_outcome){o->at[lane][place].op, begin, um_outcomes_now(o), 1, code};
+}
+
+/* By action of the lap: the op that what it brings is for, counted from the iteration's first op, so that from n_ops on
+ * it is the next iteration's; UINT32_MAX: none. To be freed; NULL: no memory. Iteration path: O((uses + actions) x
+ * blocks of each). */
+uint32_t *um_outcomes_targets(const struct um_program *p, const struct um_program_lap *lap,
+			      const struct um_schedule *s);
+
+#endif
