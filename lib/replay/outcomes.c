@@ -46,7 +46,7 @@ uint64_t um_outcomes_now(const struct um_outcomes *o)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* --- what a hint is for -------------------------------------------------------------------------------------------- */
+/* --- what a hint is for ------------------------------------------------------------------------------------------ */
 
 /* Walks the iteration backwards, twice: by block, the op behind that touches it first. */
 struct walk {
