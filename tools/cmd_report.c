@@ -92,8 +92,14 @@ static void add_notes(struct report_view *v, const struct report_args *a)
 	if (r->by_time)
 		note(v, "%llu kernels and copies are assigned to iterations by time: which calls enqueued them was not "
 		     "recorded", (unsigned long long)r->by_time);
+	if (v->findings.capture->marks_damaged)
+		note(v, "%llu marks of the domain " UM_REPORT_DOMAIN " are not understood",
+		     (unsigned long long)v->findings.capture->marks_damaged);
 	if (r->cells_skipped)
 		note(v, "op-iterations: too many, %llu launches are in no row", (unsigned long long)r->cells_skipped);
+	if (r->tensors.cells_skipped)
+		note(v, "tensor-iterations: too many, %llu faults and migrations are in no row",
+		     (unsigned long long)r->tensors.cells_skipped);
 }
 
 /* Was anything of unified memory looked at? Else, in a line, what would have to be recorded. */

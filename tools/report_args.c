@@ -14,7 +14,7 @@
 static const char usage[] =
 	"Usage: umadvise report FILE... [OPTION]...\n\n"
 	"Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type sqlite): page\n"
-	"faults and migrations by kernel, by iteration and by cause.\n\n"
+	"faults and migrations by tensor, by kernel, by iteration and by cause.\n\n"
 	"  --iteration PATTERN   NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME (default:\n"
 	"                        all of the domain umadvise)\n"
 	"  --report T[:rows=N],...\n"
@@ -115,8 +115,8 @@ static int read_table(struct report_args *a, char *word)
 /* Read when the format is known: it says how many rows are shown where nothing else is said. */
 static int read_tables(struct report_args *a, const char *list)
 {
-	static const char *const defaults[] = {"summary,causes,iterations,ops,missing", "summary",
-	                                       "summary,causes,iterations,ops,ranges,processes,devices"};
+	static const char *const defaults[] = {"summary,causes,iterations,tensors,ops,missing", "summary",
+	                                       "summary,causes,iterations,tensors,ops,ranges,processes,devices"};
 	char *copy = strdup(list ? list : defaults[a->format]), *rest = copy, *word;
 	int code = copy ? 0 : TOOL_INTERNAL + 1;
 
@@ -146,7 +146,7 @@ static int read_format(struct report_args *a, const char *text)
 static int list_tables(void)
 {
 	for (int i = 0; i < UM_TABLES; i++)
-		printf("%-14s %s\n", um_tables[i].name, um_tables[i].about);
+		printf("%-17s %s\n", um_tables[i].name, um_tables[i].about);
 	return TOOL_DONE + 1;
 }
 

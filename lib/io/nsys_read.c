@@ -7,6 +7,7 @@
 #include "io/nsys.h"
 
 #include "io/nsys_file.h"
+#include "io/nsys_mark.h"
 
 #include <limits.h>
 
@@ -38,7 +39,7 @@ struct domain {
 
 /* What is read of each table, and where in its rows it then is. */
 enum { START, END, GLOBAL, DEVICE }; /* of all of them */
-enum { ALLOC_ADDRESS = 4, ALLOC_BYTES, ALLOC_KIND, ALLOC_OPERATION };
+enum { ALLOC_ADDRESS = 4, ALLOC_BYTES, ALLOC_KIND, ALLOC_OPERATION, ALLOC_NAME };
 enum { RANGE_TYPE = 4, RANGE_TEXT, RANGE_TEXT_ID, RANGE_DOMAIN };
 enum { GPU_STREAM = 4, GPU_CORRELATION, GPU_REST };
 enum { CALL_CORRELATION = 4, CALL_NAME };
@@ -46,7 +47,7 @@ enum { FAULT_ADDRESS = 4, FAULT_COUNT, FAULT_ACCESS };
 
 static const char *const columns[UM_NSYS_TABLES][UM_NSYS_COLUMNS + 1] = {
 	[UM_NSYS_ALLOC] = {"!start", "start", "globalPid", "deviceId", "address", "!bytes", "memKind",
-                           "!memoryOperationType"},
+                           "!memoryOperationType", "name"},
 	[UM_NSYS_RANGE] = {"!start", "!end", "globalTid", "start", "!eventType", "text", "textId", "domainId"},
 	[UM_NSYS_CALL] = {"!start", "!end", "globalTid", "start", "correlationId", "nameId"},
 	[UM_NSYS_KERNEL] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "shortName",
@@ -149,12 +150,29 @@ static int copy_of(sqlite3_stmt *s, struct um_activity *a)
 	return 1;
 }
 
-/* Marks, categories and names of threads are no ranges: 0. */
+/* Of what libumadvise, or whoever marks as it does, marks: 0 where it says nothing. */
+static int mark_of(struct reader *r, sqlite3_stmt *s, struct um_activity *a)
+{
+	const char *domain = domain_of(r, a->process, number(s, RANGE_DOMAIN)), *text;
+
+	if (!domain || strcmp(domain, UM_NSYS_MARKS) != 0)
+		return 0;
+	text = um_nsys_file_text(&r->file, s, has(s, RANGE_TEXT) ? RANGE_TEXT : RANGE_TEXT_ID);
+	a->end = a->begin;
+	if (text && um_nsys_mark_read(text, a))
+		return 1;
+	r->capture->marks_damaged++;
+	return 0;
+}
+
+/* Other marks, categories and names of threads are no ranges: 0. */
 static int range_of(struct reader *r, sqlite3_stmt *s, struct um_activity *a)
 {
 	int64_t type = number(s, RANGE_TYPE);
 	const char *text;
 
+	if (type == UM_NVTX_MARK)
+		return mark_of(r, s, a);
 	if (type != UM_NVTX_PUSH_POP && type != UM_NVTX_START_END && type != UM_NVTX_TEXT_PUSH_POP &&
 	    type != UM_NVTX_TEXT_START_END)
 		return 0;
@@ -207,6 +225,7 @@ static int activity_of(struct reader *r, enum um_nsys_id id, sqlite3_stmt *s, st
 		a->address = (uint64_t)number(s, ALLOC_ADDRESS);
 		a->bytes = count(s, ALLOC_BYTES);
 		a->managed = number(s, ALLOC_KIND) == UM_MEM_MANAGED || number(s, ALLOC_KIND) == UM_MEM_MANAGED_STATIC;
+		a->name = um_nsys_file_text(&r->file, s, ALLOC_NAME);
 		return 1;
 	case UM_NSYS_RANGE:
 		return range_of(r, s, a);
@@ -287,6 +306,7 @@ static int cursors_open(struct reader *r)
 	int err = 0;
 
 	r->rows = 0;
+	r->capture->marks_damaged = 0;
 	for (int i = 0; i < UM_NSYS_TABLES && !err; i++) {
 		if (!r->file.has[i])
 			continue;

@@ -119,5 +119,6 @@ const char um_nsys_frame[] =
 	"(3, 'CUDA_UNIFIED_MEMORY_ACCESS_TYPE_ATOMIC', 'Atomic'), "
 	"(4, 'CUDA_UNIFIED_MEMORY_ACCESS_TYPE_PREFETCH', 'Prefetch');"
 	ENUM("NSYS_EVENT_TYPE")
-	"(59, 'NvtxPushPopRange', 'NvtxPushPopRange'), (60, 'NvtxStartEndRange', 'NvtxStartEndRange'), "
+	"(34, 'NvtxMark', 'NvtxMark'), (59, 'NvtxPushPopRange', 'NvtxPushPopRange'), "
+	"(60, 'NvtxStartEndRange', 'NvtxStartEndRange'), "
 	"(75, 'NvtxDomainCreate', 'NvtxDomainCreate');";

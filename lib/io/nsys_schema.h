@@ -39,6 +39,7 @@ extern const char um_nsys_frame[];
 
 /* NVTX_EVENTS.eventType */
 enum {
+	UM_NVTX_MARK = 34,
 	UM_NVTX_PUSH_POP = 59,
 	UM_NVTX_START_END = 60,
 	UM_NVTX_TEXT_PUSH_POP = 70,

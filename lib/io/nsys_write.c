@@ -6,6 +6,7 @@
  */
 #include "io/nsys.h"
 
+#include "io/nsys_mark.h"
 #include "io/nsys_schema.h"
 
 #include <sqlite3.h>
@@ -156,7 +157,7 @@ static void put_range(struct um_nsys_writer *w, const struct um_activity *a, int
 	if (w->err)
 		return;
 	sqlite3_bind_int64(s, 1, a->begin);
-	if (type == UM_NVTX_DOMAIN)
+	if (type == UM_NVTX_DOMAIN || type == UM_NVTX_MARK)
 		sqlite3_bind_null(s, 2);
 	else
 		sqlite3_bind_int64(s, 2, a->end);
@@ -170,23 +171,35 @@ static void put_range(struct um_nsys_writer *w, const struct um_activity *a, int
 }
 
 /* The domain's number; a new one is told of by a row of its own. */
-static int64_t domain_id(struct um_nsys_writer *w, const struct um_activity *a)
+static int64_t domain_id(struct um_nsys_writer *w, const struct um_activity *a, const char *domain)
 {
 	char *copy;
 
-	if (!a->domain)
+	if (!domain)
 		return 0;
 	for (size_t i = 0; i < w->domains.n; i++)
-		if (strcmp(w->domains.at[i], a->domain) == 0)
+		if (strcmp(w->domains.at[i], domain) == 0)
 			return (int64_t)i + 1;
-	copy = strdup(a->domain);
+	copy = strdup(domain);
 	if (!copy || um_vec_push(&w->domains, copy)) {
 		free(copy);
 		failed(w, -ENOMEM);
 		return 0;
 	}
-	put_range(w, a, UM_NVTX_DOMAIN, a->domain, (int64_t)w->domains.n);
+	put_range(w, a, UM_NVTX_DOMAIN, domain, (int64_t)w->domains.n);
 	return (int64_t)w->domains.n;
+}
+
+static void put_mark(struct um_nsys_writer *w, const struct um_activity *a)
+{
+	int64_t id = domain_id(w, a, UM_NSYS_MARKS);
+	char *text;
+
+	if (um_nsys_mark_write(a, &text))
+		failed(w, -ENOMEM);
+	if (text)
+		put_range(w, a, UM_NVTX_MARK, text, id);
+	free(text);
 }
 
 static int64_t copy_kind(const struct um_activity *a)
@@ -235,7 +248,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		    a->managed ? UM_MEM_MANAGED : UM_MEM_DEVICE, a->kind == UM_ACT_FREE);
 		break;
 	case UM_ACT_RANGE:
-		id = domain_id(w, a);
+		id = domain_id(w, a, a->domain);
 		put_range(w, a, UM_NVTX_PUSH_POP, a->name, id);
 		break;
 	case UM_ACT_CALL:
@@ -267,6 +280,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_OP:
 	case UM_ACT_USE:
 	case UM_ACT_HINT:
+		put_mark(w, a);
+		break;
 	case UM_ACT_KINDS:
 		break;
 	}
@@ -341,6 +356,8 @@ int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct u
 
 static void finish(struct um_nsys_writer *w)
 {
+	/* What begins at one time, as model/activity.h has it: tensors, ranges, what is said in them. */
+	static const char in_order[] = "eventType = 34 AND text NOT LIKE 'tensor%', eventType <> 34, ";
 	char *device = sqlite3_mprintf("%q", w->device.name);
 
 	for (int i = 0; i < UM_NSYS_TABLES; i++) {
@@ -349,7 +366,8 @@ static void finish(struct um_nsys_writer *w)
 		if (!w->rows[i])
 			continue;
 		run_f(w, "CREATE TABLE main.%s (%s)", t->name, t->columns);
-		run_f(w, "INSERT INTO main.%s SELECT * FROM temp.%s ORDER BY start, rowid", t->name, t->name);
+		run_f(w, "INSERT INTO main.%s SELECT * FROM temp.%s ORDER BY start, %srowid", t->name, t->name,
+		      i == UM_NSYS_RANGE ? in_order : "");
 	}
 	run(w, "INSERT INTO main.StringIds SELECT id, value FROM temp.names ORDER BY id");
 	run_f(w, "INSERT INTO ANALYSIS_DETAILS VALUES (%lld, %lld, 0, %lld)", 1ll << 48, (long long)w->end + 1,

@@ -66,7 +66,7 @@ struct um_activity {
 	uint64_t thread; /* of CALL, RANGE, OP: equal for the same thread only */
 	int32_t device, stream; /* -1: none, or not said */
 	uint64_t correlation; /* CALL and what it enqueued, within a process; 0: none */
-	const char *name; /* KERNEL, CALL, RANGE, TENSOR, OP: borrowed, never NULL there */
+	const char *name; /* KERNEL, CALL, RANGE, TENSOR, OP: borrowed, never NULL there; ALLOC: or NULL */
 	const char *domain; /* RANGE: borrowed; NULL: the default one */
 	uint64_t address, bytes;
 	uint64_t faults; /* GPU_FAULT, CPU_FAULT */

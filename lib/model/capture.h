@@ -40,6 +40,7 @@ struct um_capture {
 	char product[64], schema[64]; /* versions; empty: not said */
 	int64_t end_ns; /* of the recording; 0: not said */
 	uint64_t rows; /* read */
+	uint64_t marks_damaged; /* marks of libumadvise's domain that say nothing */
 	UM_VEC(struct um_capture_process) processes;
 	UM_VEC(struct um_capture_device) devices;
 	UM_VEC(struct um_absence) missing;

@@ -13,16 +13,25 @@ uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_way wa
 	return bytes;
 }
 
-/* The process's row, or UM_REPORT_NONE: no memory. */
-static uint32_t process_of(struct um_report *r, uint64_t process)
+/* The process's row, or UM_REPORT_NONE: it has none. */
+static uint32_t process_found(struct um_report *r, uint64_t process)
 {
-	struct um_report_process fresh = {.process = process};
-
 	if (r->last_process < r->processes.n && r->processes.at[r->last_process].process == process)
 		return r->last_process;
 	for (uint32_t i = 0; i < r->processes.n; i++)
 		if (r->processes.at[i].process == process)
 			return r->last_process = i;
+	return UM_REPORT_NONE;
+}
+
+/* It has one from now on; UM_REPORT_NONE: no memory. */
+static uint32_t process_of(struct um_report *r, uint64_t process)
+{
+	struct um_report_process fresh = {.process = process};
+	uint32_t row = process_found(r, process);
+
+	if (row != UM_REPORT_NONE)
+		return row;
 	if (um_vec_push(&r->processes, fresh))
 		return UM_REPORT_NONE;
 	return r->last_process = (uint32_t)(r->processes.n - 1);
@@ -62,10 +71,11 @@ static void on_memory(struct um_report_process *p, const struct um_activity *a)
 static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 {
 	struct um_report *r = (struct um_report *)sink;
-	uint32_t p;
+	uint32_t p, iteration;
+	int err = um_report_tensors_hear(r, process_found(r, a->process), a);
 
-	if (filtered(r, a))
-		return 0;
+	if (err || filtered(r, a))
+		return err;
 	p = process_of(r, a->process);
 	if (p == UM_REPORT_NONE)
 		return -ENOMEM;
@@ -90,9 +100,10 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_GPU_FAULT:
 		return um_report_on_fault(r, p, a);
 	case UM_ACT_CPU_FAULT:
+		iteration = um_report_iteration_at(r, p, a->begin);
 		r->all.cpu_faults += a->faults;
-		um_report_sums_of(r, um_report_iteration_at(r, p, a->begin))->cpu_faults += a->faults;
-		return 0;
+		um_report_sums_of(r, iteration)->cpu_faults += a->faults;
+		return um_report_tensors_cpu_fault(r, a->process, iteration, a);
 	case UM_ACT_MIGRATION:
 		return um_report_on_migration(r, p, a);
 	case UM_ACT_TENSOR_END:
@@ -127,8 +138,11 @@ void um_report_fini(struct um_report *r)
 	}
 	for (size_t i = 0; i < r->processes.n; i++)
 		um_vec_fini(&r->processes.at[i].iterations);
-	for (size_t i = 0; i < r->lanes.n; i++)
+	for (size_t i = 0; i < r->lanes.n; i++) {
 		um_vec_fini(&r->lanes.at[i].running);
+		um_vec_fini(&r->lanes.at[i].waiting);
+	}
+	um_report_tensors_fini(&r->tensors);
 	um_vec_fini(&r->ops);
 	um_vec_fini(&r->iterations);
 	um_vec_fini(&r->cells);
@@ -164,7 +178,8 @@ static int dearer(const void *a, const void *b, void *user)
 
 int um_report_finish(struct um_report *r)
 {
-	um_report_settle(r);
+	if (um_report_tensors_last(r) || um_report_settle(r) || um_report_tensors_sort(r))
+		return -ENOMEM;
 	if (um_vec_reserve(&r->by_cost, r->ops.n + 1))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->ops.n; i++)

@@ -14,6 +14,8 @@
  *     of migrations, a kernel is charged with what its faults brought (demand, speculative), and with evictions that
  *     begin while faults are being served
  *     faults of the CPU belong to the iteration that the CPU is in
+ *     what happens on the GPU to an address belongs to the tensor that lay there when that kernel was launched; faults
+ *     of the CPU to the one that lies there (report/tensors.h)
  * So each sum over iterations, with what is outside of all, is the sum over the activities.
  */
 #ifndef UM_REPORT_REPORT_H
@@ -23,6 +25,7 @@
 #include "model/activity.h"
 #include "model/capture.h"
 #include "report/index.h"
+#include "report/tensors.h"
 
 #define UM_REPORT_DOMAIN "umadvise" /* ranges of this domain are iterations unless something else is asked for */
 #define UM_REPORT_NONE UINT32_MAX
@@ -110,6 +113,7 @@ struct um_report {
 	UM_VEC(struct um_report_lane) lanes;
 	UM_VEC(uint32_t) by_cost; /* rows of ops, the most expensive first; after um_report_finish */
 	struct um_index op_index, cell_index, range_index;
+	struct um_report_tensors tensors;
 	uint64_t median_ns, mad_ns; /* of all finished iterations */
 	uint64_t ranges_skipped; /* asked for as iterations, but inside one, on another thread, or too many */
 	uint64_t cells_skipped, by_time; /* cells: launches that none was kept for; by_time: work assigned by time */

@@ -11,6 +11,9 @@
 #define UM_REPORT_ITERATIONS_MAX 262144u
 #define UM_REPORT_CELLS_MAX 1048576u
 #define UM_REPORT_RANGES_MAX 8192u
+#define UM_REPORT_TENSORS_MAX 65536u /* different names; then one row takes the rest */
+#define UM_REPORT_TENSOR_CELLS_MAX 524288u
+#define UM_REPORT_WAITING_MAX 262144u /* events between kernels; more are charged to no iteration */
 
 struct um_report_running {
 	int64_t end;
@@ -25,6 +28,7 @@ struct um_report_lane {
 	int64_t serving_until; /* faults */
 	struct um_report_sums pending; /* since the last work ended: belongs to the next one's iteration */
 	int pends; /* something does */
+	UM_VEC(struct um_report_event) waiting; /* the same, by address */
 };
 
 /* iterations.c */
@@ -39,7 +43,7 @@ int um_report_compare(struct um_report *r);
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_migration(struct um_report *r, uint32_t process, const struct um_activity *a);
-void um_report_settle(struct um_report *r); /* what pends belongs to no iteration */
+int um_report_settle(struct um_report *r); /* what pends belongs to no iteration */
 void um_report_add(struct um_report_sums *to, const struct um_report_sums *from);
 
 static inline struct um_report_sums *um_report_sums_of(struct um_report *r, uint32_t iteration)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/tables.h"
+#include "report/tables_tensors.h"
 
 #define COUNT_OF(a) ((unsigned)(sizeof(a) / sizeof *(a)))
 
@@ -43,7 +43,7 @@ static const struct um_capture_process *process_found(const struct um_findings *
 	return NULL;
 }
 
-static struct um_value pid_of(const struct um_findings *f, uint64_t process)
+struct um_value um_table_pid(const struct um_findings *f, uint64_t process)
 {
 	const struct um_capture_process *p = process_found(f, process);
 
@@ -201,7 +201,7 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 
 	switch (column) {
 	case 0:
-		return pid_of(f, f->report->processes.at[it->process].process);
+		return um_table_pid(f, f->report->processes.at[it->process].process);
 	case 1:
 		return number(it->n);
 	case 2:
@@ -285,7 +285,7 @@ static struct um_value cell_cell(const struct um_findings *f, size_t row, unsign
 	case 0:
 		return text(f->report->ops.at[c->op].name);
 	case 1:
-		return it ? pid_of(f, f->report->processes.at[it->process].process) : none();
+		return it ? um_table_pid(f, f->report->processes.at[it->process].process) : none();
 	case 2:
 		return it ? number(it->n) : none();
 	default:
@@ -349,7 +349,7 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 
 	switch (column) {
 	case 0:
-		return pid_of(f, p->process);
+		return um_table_pid(f, p->process);
 	case 1:
 		return text(known ? known->name : NULL);
 	case 2:
@@ -428,6 +428,10 @@ const struct um_table um_tables[UM_TABLES] = {
 	      iteration_cell),
 	TABLE("ops", "kernels by name, those that faulted longest first", op_columns, 0, op_rows, op_cell),
 	TABLE("op-iterations", "kernels by name and iteration", cell_columns, 0, cell_rows, cell_cell),
+	TABLE("tensors", "tensors, those whose faults took longest first", um_tensor_columns, 0, um_tensor_rows,
+	      um_tensor_cell),
+	TABLE("tensor-iterations", "tensors by iteration", um_tensor_iteration_columns, 0, um_tensor_iteration_rows,
+	      um_tensor_iteration_cell),
 	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows,
 	      range_cell),
 	TABLE("processes", "processes", process_columns, 0, process_rows, process_cell),

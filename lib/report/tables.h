@@ -55,6 +55,8 @@ enum um_table_id {
 	UM_TABLE_ITERATIONS,
 	UM_TABLE_OPS,
 	UM_TABLE_OP_ITERATIONS,
+	UM_TABLE_TENSORS,
+	UM_TABLE_TENSOR_ITERATIONS,
 	UM_TABLE_RANGES,
 	UM_TABLE_PROCESSES,
 	UM_TABLE_DEVICES,
@@ -63,6 +65,9 @@ enum um_table_id {
 };
 
 extern const struct um_table um_tables[UM_TABLES];
+
+/* The number that the system gave the process. */
+struct um_value um_table_pid(const struct um_findings *f, uint64_t process);
 
 /* Why a table is missing: "not recorded", "none happened", "unknown" (one of the two). */
 const char *um_absence_word(enum um_absence_state state);

@@ -171,13 +171,31 @@ static void charge(struct um_report *r, const struct um_report_running *k, const
 	work_add(&r->all.work, w);
 }
 
-static void settle(struct um_report_lane *l, struct um_report_sums *to)
+static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iteration)
 {
+	uint64_t process = r->processes.at[l->process].process;
+
 	if (!l->pends)
-		return;
-	um_report_add(to, &l->pending);
+		return 0;
+	um_report_add(um_report_sums_of(r, iteration), &l->pending);
 	memset(&l->pending, 0, sizeof l->pending);
 	l->pends = 0;
+	for (size_t i = 0; i < l->waiting.n; i++)
+		if (um_report_tensors_charge(r, process, iteration, &l->waiting.at[i]))
+			return -ENOMEM;
+	um_vec_clear(&l->waiting);
+	return 0;
+}
+
+/* Charges the tensors: with the kernel, or once it is known what runs next. */
+static int charge_tensors(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
+                          const struct um_report_event *e)
+{
+	uint64_t process = r->processes.at[l->process].process;
+
+	if (!k && l->waiting.n < UM_REPORT_WAITING_MAX)
+		return um_vec_push(&l->waiting, *e);
+	return um_report_tensors_charge(r, process, k ? k->iteration : UM_REPORT_NONE, e);
 }
 
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a)
@@ -187,7 +205,8 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 
 	if (!l)
 		return -ENOMEM;
-	settle(l, um_report_sums_of(r, k.iteration));
+	if (um_report_tensors_begin(r, a->process, a->correlation) || settle(r, l, k.iteration))
+		return -ENOMEM;
 	if (k.iteration != UM_REPORT_NONE) {
 		struct um_report_iteration *it = &r->iterations.at[k.iteration];
 
@@ -234,7 +253,9 @@ int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_ac
 	}
 	if (a->end > l->serving_until)
 		l->serving_until = a->end;
-	return 0;
+	return charge_tensors(r, l, k,
+	                      &(struct um_report_event){
+				      .address = a->address, .faults = a->faults, .fault_ns = w.fault_ns});
 }
 
 int um_report_on_migration(struct um_report *r, uint32_t process, const struct um_activity *a)
@@ -252,11 +273,16 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 		charge(r, k, &(struct um_report_work){.h2d_bytes = a->bytes});
 	if (k && a->way == UM_WAY_D2H && a->cause == UM_CAUSE_EVICTION && a->begin < l->serving_until)
 		charge(r, k, &(struct um_report_work){.d2h_bytes = a->bytes});
-	return 0;
+	return charge_tensors(
+		r, l, k,
+		&(struct um_report_event){.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause});
 }
 
-void um_report_settle(struct um_report *r)
+int um_report_settle(struct um_report *r)
 {
-	for (size_t i = 0; i < r->lanes.n; i++)
-		settle(&r->lanes.at[i], &r->outside);
+	int err = 0;
+
+	for (size_t i = 0; i < r->lanes.n && !err; i++)
+		err = settle(r, &r->lanes.at[i], UM_REPORT_NONE);
+	return err;
 }

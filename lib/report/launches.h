@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launches.h - which announced op a kernel is
+ *
+ * in    ops as threads announce them, and the calls of those threads
+ * out   the op's number for the correlation of a launch
+ * owns  the launches of a process that may still begin: the latest million at most
+ *
+ * An op names what its thread launches from then on, until the thread announces the next one. O(1) a call, and nothing
+ * where no op was announced.
+ */
+#ifndef UM_REPORT_LAUNCHES_H
+#define UM_REPORT_LAUNCHES_H
+
+#include "base/vec.h"
+#include "model/activity.h"
+
+struct um_launch {
+	uint64_t correlation, op;
+};
+
+struct um_announced {
+	uint64_t thread, op;
+};
+
+struct um_launches {
+	UM_VEC(struct um_announced) threads;
+	UM_VEC(struct um_launch) queue; /* by correlation */
+	size_t first; /* of the queue: those before it are forgotten */
+};
+
+void um_launches_fini(struct um_launches *l); /* one of zeroes is empty */
+
+/* An OP, or a CALL. 0 or -ENOMEM. */
+int um_launches_announce(struct um_launches *l, const struct um_activity *op);
+int um_launches_call(struct um_launches *l, const struct um_activity *call);
+
+/* UM_ACT_NO_OP: none was announced. */
+uint64_t um_launches_find(const struct um_launches *l, uint64_t correlation);
+
+/* That has begun: what was launched long before it will not be asked for. */
+void um_launches_begun(struct um_launches *l, uint64_t correlation);
+
+#endif

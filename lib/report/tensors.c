@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/tensors.h"
+
+#include "base/hash.h"
+#include "report/launches.h"
+#include "report/report_state.h"
+
+#include <stdio.h>
+
+#define CHANGES_MAX 262144u /* that the GPU may be behind */
+
+enum change { TENSOR_BEGINS, TENSOR_ENDS, ALLOCATION_BEGINS, ALLOCATION_ENDS };
+
+struct changed {
+	uint64_t after; /* the call by that correlation */
+	uint64_t address, bytes;
+	uint32_t row;
+	enum change change;
+};
+
+struct um_report_space {
+	uint64_t process;
+	struct um_places now, gpu;
+	UM_VEC(struct changed) changes;
+	size_t first; /* of the changes: those before it have come to the GPU */
+	uint64_t correlation; /* of the latest call */
+	uint32_t iteration; /* in which `births` are counted */
+	uint64_t births[UM_PLACE_KINDS], births_outside[UM_PLACE_KINDS]; /* without a name */
+	struct um_launches launches;
+};
+
+/* --- rows and cells ----------------------------------------------------------------------------------------------- */
+
+struct key {
+	const struct um_report_tensors *t;
+	const char *name;
+	uint32_t tensor, iteration;
+};
+
+static int same_row(const void *user, uint32_t row)
+{
+	const struct key *k = user;
+
+	return strcmp(k->t->rows.at[row].name, k->name) == 0;
+}
+
+static uint64_t hash_row(const void *user, uint32_t row)
+{
+	const struct key *k = user;
+
+	return um_hash_str(k->t->rows.at[row].name);
+}
+
+/* The row of a name; past the most of them, the last one. UM_REPORT_NONE: no memory. */
+static uint32_t row_of(struct um_report_tensors *t, const char *name)
+{
+	struct key k = {.t = t, .name = name};
+	uint32_t row = um_index_find(&t->row_index, um_hash_str(name), same_row, &k);
+	struct um_report_tensor fresh = {.iteration = UM_REPORT_NONE, .cell = UM_REPORT_NONE};
+
+	if (row != UM_INDEX_NONE)
+		return row;
+	if (t->rows.n > UM_REPORT_TENSORS_MAX)
+		return UM_REPORT_TENSORS_MAX;
+	if (t->rows.n == UM_REPORT_TENSORS_MAX)
+		name = "(others)";
+	fresh.name = strdup(name);
+	row = (uint32_t)t->rows.n;
+	if (!fresh.name || um_vec_reserve(&t->rows, 1) ||
+	    um_index_add(&t->row_index, um_hash_str(name), row, hash_row, &k)) {
+		free(fresh.name);
+		return UM_REPORT_NONE;
+	}
+	t->rows.at[t->rows.n++] = fresh;
+	return row;
+}
+
+static int same_cell(const void *user, uint32_t row)
+{
+	const struct key *k = user;
+
+	return k->t->cells.at[row].tensor == k->tensor && k->t->cells.at[row].iteration == k->iteration;
+}
+
+static uint64_t hash_cell(const void *user, uint32_t row)
+{
+	const struct key *k = user;
+
+	return um_hash_u64(k->t->cells.at[row].tensor, k->t->cells.at[row].iteration);
+}
+
+/* The sums of a tensor in an iteration; NULL: there are too many. 0 or -ENOMEM. */
+static int cell_of(struct um_report_tensors *t, uint32_t tensor, uint32_t iteration, struct um_report_tensor_sums **out)
+{
+	struct um_report_tensor *row = &t->rows.at[tensor];
+	struct key k = {.t = t, .tensor = tensor, .iteration = iteration};
+	uint64_t hash = um_hash_u64(tensor, iteration);
+	uint32_t cell = row->cell;
+
+	*out = NULL;
+	if (cell == UM_REPORT_NONE || row->iteration != iteration)
+		cell = um_index_find(&t->cell_index, hash, same_cell, &k);
+	if (cell == UM_INDEX_NONE) {
+		struct um_report_tensor_cell fresh = {.tensor = tensor, .iteration = iteration};
+
+		if (t->cells.n >= UM_REPORT_TENSOR_CELLS_MAX) {
+			t->cells_skipped++;
+			return 0;
+		}
+		cell = (uint32_t)t->cells.n;
+		if (um_vec_reserve(&t->cells, 1) || um_index_add(&t->cell_index, hash, cell, hash_cell, &k))
+			return -ENOMEM;
+		t->cells.at[t->cells.n++] = fresh;
+	}
+	row->iteration = iteration;
+	row->cell = cell;
+	*out = &t->cells.at[cell].sums;
+	return 0;
+}
+
+/* --- what lies where ---------------------------------------------------------------------------------------------- */
+
+static struct um_report_space *space_of(struct um_report_tensors *t, uint64_t process)
+{
+	struct um_report_space *s;
+
+	if (t->last_space < t->spaces.n && t->spaces.at[t->last_space]->process == process)
+		return t->spaces.at[t->last_space];
+	for (uint32_t i = 0; i < t->spaces.n; i++)
+		if (t->spaces.at[i]->process == process) {
+			t->last_space = i;
+			return t->spaces.at[i];
+		}
+	s = calloc(1, sizeof *s);
+	if (!s || um_vec_push(&t->spaces, s)) {
+		free(s);
+		return NULL;
+	}
+	s->process = process;
+	s->iteration = UM_REPORT_NONE;
+	t->last_space = (uint32_t)(t->spaces.n - 1);
+	return s;
+}
+
+static int apply(struct um_places *p, const struct changed *c)
+{
+	switch (c->change) {
+	case TENSOR_BEGINS:
+		return um_places_add(p, UM_PLACE_TENSOR, c->address, c->bytes, c->row);
+	case ALLOCATION_BEGINS:
+		return um_places_add(p, UM_PLACE_ALLOCATION, c->address, c->bytes, c->row);
+	case TENSOR_ENDS:
+		um_places_remove(p, UM_PLACE_TENSOR, c->address, c->bytes);
+		return 0;
+	case ALLOCATION_ENDS:
+		um_places_remove(p, UM_PLACE_ALLOCATION, c->address, c->bytes);
+		return 0;
+	}
+	return 0;
+}
+
+static int change(struct um_report_space *s, struct changed c)
+{
+	int err = 0;
+
+	c.after = s->correlation;
+	if (s->changes.n - s->first >= CHANGES_MAX)
+		err = apply(&s->gpu, &s->changes.at[s->first++]);
+	if (s->first && s->first >= s->changes.n / 2) {
+		s->changes.n -= s->first;
+		memmove(s->changes.at, s->changes.at + s->first, s->changes.n * sizeof c);
+		s->first = 0;
+	}
+	if (!err)
+		err = um_vec_push(&s->changes, c);
+	return err ? err : apply(&s->now, &c);
+}
+
+int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t correlation)
+{
+	struct um_report_space *s = space_of(&r->tensors, process);
+	int err = s ? 0 : -ENOMEM;
+
+	while (!err && s->first < s->changes.n && (!correlation || s->changes.at[s->first].after < correlation))
+		err = apply(&s->gpu, &s->changes.at[s->first++]);
+	if (!err && correlation)
+		um_launches_begun(&s->launches, correlation);
+	return err;
+}
+
+/* What the GPU has not come to: where something lay last. */
+int um_report_tensors_last(struct um_report *r)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->tensors.spaces.n; i++) {
+		struct um_report_space *s = r->tensors.spaces.at[i];
+
+		for (; !err && s->first < s->changes.n; s->first++) {
+			const struct changed *c = &s->changes.at[s->first];
+
+			if (c->change == TENSOR_BEGINS || c->change == ALLOCATION_BEGINS)
+				err = apply(&s->gpu, c);
+		}
+	}
+	return err;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static void made_up(struct um_report_space *s, enum um_place_kind kind, uint64_t bytes, uint32_t iteration, char *to,
+                    size_t size)
+{
+	static const char *const words[UM_PLACE_KINDS] = {"tensor", "allocation"};
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	double n = (double)bytes;
+	unsigned unit = 0;
+	uint64_t number;
+
+	if (iteration != UM_REPORT_NONE && s->iteration != iteration)
+		memset(s->births, 0, sizeof s->births);
+	if (iteration != UM_REPORT_NONE)
+		s->iteration = iteration;
+	number = iteration == UM_REPORT_NONE ? s->births_outside[kind]++ : s->births[kind]++;
+	for (; n >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+		n /= 1024;
+	snprintf(to, size, "%s #%llu%s (%.4g %s)", words[kind], (unsigned long long)number,
+	         iteration == UM_REPORT_NONE ? "" : " of an iteration", n, units[unit]);
+}
+
+static int begins(struct um_report *r, struct um_report_space *s, uint32_t process, const struct um_activity *a)
+{
+	struct um_report_tensors *t = &r->tensors;
+	enum um_place_kind kind = a->kind == UM_ACT_TENSOR ? UM_PLACE_TENSOR : UM_PLACE_ALLOCATION;
+	uint32_t iteration = process == UM_REPORT_NONE ? process : um_report_iteration_at(r, process, a->begin);
+	int named = a->name && *a->name;
+	struct changed c = {.address = a->address,
+	                    .bytes = a->bytes,
+	                    .change = kind == UM_PLACE_TENSOR ? TENSOR_BEGINS : ALLOCATION_BEGINS};
+	struct um_report_tensor *row;
+	char name[96];
+
+	if (!named)
+		made_up(s, kind, a->bytes, iteration, name, sizeof name);
+	c.row = row_of(t, named ? a->name : name);
+	if (c.row == UM_REPORT_NONE)
+		return -ENOMEM;
+	row = &t->rows.at[c.row];
+	row->lives++;
+	row->named |= named || kind == UM_PLACE_TENSOR;
+	row->bytes = a->bytes > row->bytes ? a->bytes : row->bytes;
+	return change(s, c);
+}
+
+int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct um_activity *a)
+{
+	struct um_report_space *s;
+	int memory = a->kind == UM_ACT_ALLOC || a->kind == UM_ACT_FREE;
+
+	if (a->kind != UM_ACT_CALL && a->kind != UM_ACT_TENSOR && a->kind != UM_ACT_TENSOR_END &&
+	    a->kind != UM_ACT_OP && !(memory && a->managed))
+		return 0;
+	s = space_of(&r->tensors, a->process);
+	if (!s)
+		return -ENOMEM;
+	switch (a->kind) {
+	case UM_ACT_ALLOC:
+	case UM_ACT_TENSOR:
+		return begins(r, s, process, a);
+	case UM_ACT_FREE:
+		return change(s, (struct changed){.address = a->address, .bytes = a->bytes, .change = ALLOCATION_ENDS});
+	case UM_ACT_TENSOR_END:
+		return change(s, (struct changed){.address = a->address, .bytes = a->bytes, .change = TENSOR_ENDS});
+	case UM_ACT_OP:
+		return um_launches_announce(&s->launches, a);
+	default:
+		if (a->correlation > s->correlation)
+			s->correlation = a->correlation;
+		return um_launches_call(&s->launches, a);
+	}
+}
+
+uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation)
+{
+	const struct um_report_tensors *t = &r->tensors;
+
+	for (size_t i = 0; i < t->spaces.n && correlation; i++)
+		if (t->spaces.at[i]->process == process)
+			return um_launches_find(&t->spaces.at[i]->launches, correlation);
+	return UM_ACT_NO_OP;
+}
+
+/* --- charging ----------------------------------------------------------------------------------------------------- */
+
+static void add(struct um_report_tensor_sums *to, const struct um_report_event *e, uint64_t bytes)
+{
+	to->faults += e->faults;
+	to->fault_ns += e->fault_ns;
+	if (!bytes)
+		return;
+	if (e->way == UM_WAY_H2D)
+		to->h2d_bytes[e->cause] += bytes;
+	else if (e->way == UM_WAY_D2H)
+		to->d2h_bytes[e->cause] += bytes;
+	else
+		to->d2d_bytes += bytes;
+	to->evictions += e->way == UM_WAY_D2H && e->cause == UM_CAUSE_EVICTION;
+}
+
+/* The row there; where the GPU's map has none, that of now. UM_REPORT_NONE: no memory. */
+static uint32_t find(struct um_report *r, const struct um_report_space *s, uint64_t address, uint64_t *until)
+{
+	uint32_t row = um_places_find(&s->gpu, address, until);
+	uint64_t now_until;
+
+	if (row != UM_PLACE_NONE)
+		return row;
+	row = um_places_find(&s->now, address, &now_until);
+	*until = now_until < *until ? now_until : *until;
+	return row == UM_PLACE_NONE ? row_of(&r->tensors, "(unknown)") : row;
+}
+
+int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_report_event *e)
+{
+	struct um_report_space *s = space_of(&r->tensors, process);
+	uint64_t at = e->address, end = e->bytes < UINT64_MAX - at ? at + e->bytes : UINT64_MAX, until;
+
+	if (!s)
+		return -ENOMEM;
+	do {
+		uint32_t row = find(r, s, at, &until);
+		struct um_report_tensor_sums *cell;
+
+		if (row == UM_REPORT_NONE || cell_of(&r->tensors, row, iteration, &cell))
+			return -ENOMEM;
+		until = until < end ? until : end;
+		add(&r->tensors.rows.at[row].sums, e, until - at);
+		if (cell)
+			add(cell, e, until - at);
+		at = until;
+	} while (at < end);
+	return 0;
+}
+
+int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_activity *a)
+{
+	struct um_report_space *s = space_of(&r->tensors, process);
+	struct um_report_tensor_sums *cell;
+	uint64_t until;
+	uint32_t row;
+
+	if (!s)
+		return -ENOMEM;
+	row = um_places_find(&s->now, a->address, &until);
+	if (row == UM_PLACE_NONE)
+		row = row_of(&r->tensors, "(unknown)");
+	if (row == UM_REPORT_NONE || cell_of(&r->tensors, row, iteration, &cell))
+		return -ENOMEM;
+	r->tensors.rows.at[row].sums.cpu_faults += a->faults;
+	if (cell)
+		cell->cpu_faults += a->faults;
+	return 0;
+}
+
+/* --- after the last one ------------------------------------------------------------------------------------------- */
+
+uint64_t um_report_tensor_moved(const uint64_t *bytes)
+{
+	uint64_t sum = 0;
+
+	for (int c = 0; c < UM_CAUSES; c++)
+		sum += bytes[c];
+	return sum;
+}
+
+static int any(const struct um_report_tensor_sums *s)
+{
+	return s->faults || s->cpu_faults || s->d2d_bytes || um_report_tensor_moved(s->h2d_bytes) ||
+	       um_report_tensor_moved(s->d2h_bytes);
+}
+
+/* Those whose faults took longest first, then those that moved most, then by name. */
+static int dearer(const void *a, const void *b, void *user)
+{
+	const struct um_report_tensors *t = user;
+	const struct um_report_tensor *x = &t->rows.at[*(const uint32_t *)a], *y = &t->rows.at[*(const uint32_t *)b];
+	uint64_t mx = um_report_tensor_moved(x->sums.h2d_bytes) + um_report_tensor_moved(x->sums.d2h_bytes);
+	uint64_t my = um_report_tensor_moved(y->sums.h2d_bytes) + um_report_tensor_moved(y->sums.d2h_bytes);
+
+	if (x->sums.fault_ns != y->sums.fault_ns)
+		return x->sums.fault_ns < y->sums.fault_ns ? 1 : -1;
+	if (mx != my)
+		return mx < my ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+int um_report_tensors_sort(struct um_report *r)
+{
+	struct um_report_tensors *t = &r->tensors;
+
+	if (um_vec_reserve(&t->by_cost, t->rows.n + 1))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->rows.n; i++)
+		if (t->rows.at[i].named || any(&t->rows.at[i].sums))
+			t->by_cost.at[t->by_cost.n++] = i;
+	qsort_r(t->by_cost.at, t->by_cost.n, sizeof *t->by_cost.at, dearer, t);
+	return 0;
+}
+
+void um_report_tensors_fini(struct um_report_tensors *t)
+{
+	for (size_t i = 0; i < t->rows.n; i++)
+		free(t->rows.at[i].name);
+	for (size_t i = 0; i < t->spaces.n; i++) {
+		um_places_fini(&t->spaces.at[i]->now);
+		um_places_fini(&t->spaces.at[i]->gpu);
+		um_vec_fini(&t->spaces.at[i]->changes);
+		um_launches_fini(&t->spaces.at[i]->launches);
+		free(t->spaces.at[i]);
+	}
+	um_vec_fini(&t->rows);
+	um_vec_fini(&t->cells);
+	um_vec_fini(&t->by_cost);
+	um_vec_fini(&t->spaces);
+	um_index_fini(&t->row_index);
+	um_index_fini(&t->cell_index);
+}

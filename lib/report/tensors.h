@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tensors.h - what each tensor cost, in all and by iteration; and what was announced for which kernel
+ *
+ * in    tensors and allocations as they come and go, faults and migrations with the iteration that they belong to
+ * out   a row for each tensor, and one for each of its iterations
+ * owns  its rows and names; part of a report (report.h)
+ *
+ * A row is a name. Tensors that come again under their name, be it in every iteration, are one row. Those without a
+ * name are called after their bytes and the order in which they come: in their iteration, or outside of iterations in
+ * the run. So are allocations, which stand for what no tensor has taken there.
+ *
+ * The GPU is behind the CPU, which may long since have given an address to another tensor. So the GPU has a map of its
+ * own: a change in it comes with the first kernel whose launch was after it.
+ */
+#ifndef UM_REPORT_TENSORS_H
+#define UM_REPORT_TENSORS_H
+
+#include "base/vec.h"
+#include "model/activity.h"
+#include "report/index.h"
+#include "report/places.h"
+
+struct um_report;
+
+struct um_report_tensor_sums {
+	uint64_t faults, cpu_faults;
+	uint64_t fault_ns; /* kernels' time in which its faults were served */
+	uint64_t evictions; /* migrations for room, with a part of it */
+	uint64_t h2d_bytes[UM_CAUSES], d2h_bytes[UM_CAUSES];
+	uint64_t d2d_bytes;
+};
+
+struct um_report_tensor {
+	char *name;
+	uint64_t bytes; /* the most that one of this name had */
+	uint64_t lives; /* how often one began */
+	int named; /* the program said so; else it is made up */
+	uint32_t iteration, cell; /* looked up last */
+	struct um_report_tensor_sums sums;
+};
+
+struct um_report_tensor_cell { /* a tensor in an iteration */
+	uint32_t tensor, iteration; /* rows; UM_REPORT_NONE: outside of all */
+	struct um_report_tensor_sums sums;
+};
+
+/* Something that happened to addresses, of which the iteration is not known yet. */
+struct um_report_event {
+	uint64_t address, bytes;
+	uint64_t faults, fault_ns;
+	enum um_activity_way way; /* bytes */
+	enum um_activity_cause cause;
+};
+
+/* A process: what lies where. */
+struct um_report_space;
+
+struct um_report_tensors {
+	UM_VEC(struct um_report_tensor) rows;
+	UM_VEC(struct um_report_tensor_cell) cells;
+	UM_VEC(uint32_t) by_cost; /* rows, the most expensive first; after um_report_finish */
+	struct um_index row_index, cell_index;
+	UM_VEC(struct um_report_space *) spaces;
+	uint32_t last_space;
+	uint64_t cells_skipped; /* things that there was no cell for */
+};
+
+/* Hears of every activity that says what lies where, or is called; also of those that are filtered out. `process`: its
+ * row, or UM_REPORT_NONE where it has none yet. 0 or -ENOMEM. */
+int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct um_activity *a);
+
+/* The GPU begins what was enqueued by that call. */
+int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t correlation);
+
+/* Charges what an event says, on the GPU's map, or, for a fault of the CPU, on the CPU's. 0 or -ENOMEM. */
+int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration,
+                             const struct um_report_event *e);
+int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration,
+                                const struct um_activity *a);
+
+/* The number of the op that was announced for what the call launched; UM_ACT_NO_OP: none was. */
+uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation);
+
+/* Once nothing more comes: what no kernel begins after; and, when all is charged, the order. 0 or -ENOMEM. */
+int um_report_tensors_last(struct um_report *r);
+int um_report_tensors_sort(struct um_report *r);
+void um_report_tensors_fini(struct um_report_tensors *t);
+
+/* Of h2d_bytes or d2h_bytes, whatever the cause. */
+uint64_t um_report_tensor_moved(const uint64_t *bytes);
+
+#endif
