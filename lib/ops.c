@@ -172,6 +172,12 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
 	struct um_cursor *c = &adv->cursor;
 
 	um_executor_see(adv->executor, stream);
+	for (size_t i = 0; i < adv->uses.n; i++) {
+		const struct um_use *u = &adv->uses.at[i];
+
+		if (u->access & UM_WRITE)
+			um_executor_write(adv->executor, u->tensor->addr + u->off, u->bytes);
+	}
 	if (!c->on || !c->sched)
 		return;
 	if (um_cursor_op(c, op)) {

@@ -82,6 +82,23 @@ static void copies(void)
 		"a promise that nothing is stale, broken");
 }
 
+static void read_mostly(void)
+{
+	turns(UM_READ);
+	fx_hint(&p, UM_HINT_ADVISE, 1, -1, 0);
+	p.hints.at[4].advice = UM_ADVICE_READ_MOSTLY;
+	is_int(check(), 0, "read mostly, and only read");
+	is_u64(f.ns, 100 + 10 + 100 + 20, "takes as long: clean leaves without a copy as it is");
+	turns(UM_UPDATE);
+	fx_hint(&p, UM_HINT_ADVISE, 1, -1, 0);
+	p.hints.at[4].advice = UM_ADVICE_READ_MOSTLY;
+	refused("slot 0 is said to be read mostly, and is written", "read mostly, and written");
+	p.hints.at[4].slot = 1;
+	is_int(check(), 0, "another one is");
+	p.hints.at[4].bytes = 101;
+	refused("slot 1 has no such range", "advice for more than there is");
+}
+
 /* With room for both, the copy out of one and the copy in of the other overlap, and both overlap the op between. */
 static void overlap(void)
 {
@@ -338,6 +355,7 @@ int main(void)
 	um_plan_init(&p);
 	everything_fits();
 	copies();
+	read_mostly();
 	overlap();
 	births();
 	born_and_freed_later();

@@ -25,7 +25,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	um_sim_thrash_expire(sim, *t);
 	if (!b->gpu) /* perhaps still on its way home */
 		*t = um_sim_later(*t, b->tracker);
-	while ((need = pages & ~(b->cmap & ~(write ? b->gpu : 0)))) {
+	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro : 0)))) {
 		uint32_t page = need & -need, region, from_gpu, faults;
 		uint64_t nap = um_sim_thrash_nap(sim, b, page, 2, *t);
 
@@ -48,6 +48,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		b->cmap |= region;
 		if (write) { /* a written page has one copy */
 			um_sim_gpu_set(sim, b, b->gpu & ~page);
+			b->cro &= ~page;
 			b->disc &= ~page;
 			if (b->chunk && !b->gpu && !b->split)
 				um_sim_list_put(sim, b, UM_SIM_UNUSED);

@@ -52,6 +52,7 @@ void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	b->stale |= b->cmap & pages;
 	sim->follow_stale |= b->stale != 0;
 	b->cmap &= ~pages;
+	b->cro &= ~pages;
 }
 
 void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages)
@@ -251,7 +252,7 @@ static void zero(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uin
 /* Makes pages resident; the caller maps them. Discarded pages come without their content. */
 int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
-	uint32_t mig = pages & ~b->gpu, moved = mig & b->cpu & ~b->disc, unmap = mig & b->cmap;
+	uint32_t mig = pages & ~b->gpu, moved = mig & b->cpu & ~b->disc, unmap = mig & b->cmap & ~b->cro;
 	int err;
 
 	if (!mig)
@@ -259,9 +260,10 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	err = chunk_attach(sim, b, t);
 	if (err)
 		return err;
-	if (unmap) { /* read-mostly pages keep their CPU mapping, read-only */
+	if (unmap) { /* read-mostly pages keep their CPU mapping, read-only; what is that already costs nothing */
 		*t += sim->profile.c_unmap;
 		um_sim_cpu_unmap(sim, b, unmap & ~b->read_mostly);
+		b->cro |= unmap & b->read_mostly;
 	}
 	zero(sim, b, mig & ~moved, *t);
 	copy(sim, b, UM_SIM_H2D, moved, cause, t);

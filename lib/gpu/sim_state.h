@@ -45,7 +45,7 @@ struct um_sim_block {
 	uint32_t map, rw; /* mapped on the GPU, writable there */
 	uint32_t remote; /* mapped on the GPU, resident on the host */
 	uint32_t late; /* of map: still on their way; cleared by who meets them later */
-	uint32_t cmap; /* mapped on the CPU */
+	uint32_t cmap, cro; /* mapped on the CPU; of these, read-only since they were duplicated */
 	uint32_t stale; /* lost its CPU mapping; the process's page tables do not know yet (sim_touch.c) */
 	uint32_t disc; /* discarded */
 	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */

@@ -13,6 +13,13 @@
 
 enum um_hint_kind { UM_HINT_PREFETCH, UM_HINT_EVICT, UM_HINT_DISCARD, UM_HINT_RECOMPUTE, UM_HINT_ADVISE };
 
+/* Of an advise: what CUDA calls cudaMemoryAdvise. */
+enum um_hint_advice {
+	UM_ADVICE_READ_MOSTLY = 1,
+	UM_ADVICE_PREFERRED = 3,
+	UM_ADVICE_ACCESSED_BY = 5
+};
+
 struct um_hint {
 	enum um_hint_kind kind;
 	int32_t at; /* issued by the host just before it launches this op */
@@ -20,7 +27,7 @@ struct um_hint {
 	uint32_t slot; /* recompute: the op */
 	uint64_t off, bytes;
 	int copy; /* evict: 0 promises that nothing is copied, 1 copied where the host's copy is stale */
-	int advice; /* advise: the CUDA number */
+	int advice; /* advise: enum um_hint_advice, or one more: that is unset */
 };
 
 struct um_plan {

@@ -98,6 +98,53 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 	return 0;
 }
 
+/* Is a use one that writes what is said to be read mostly? `next`: by hint, one more; the next one on the same slot. */
+static int breaks(const struct um_plan *p, const size_t *next, size_t first, const struct um_sched_use *u)
+{
+	for (size_t i = first; i < p->hints.n; i = next[i]) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		if (u->off < h->off + h->bytes && h->off < u->off + u->bytes)
+			return 1;
+	}
+	return 0;
+}
+
+/* Read-mostly is a promise that no op writes: one that does faults on every page. */
+static int check_read_mostly(const struct um_plan *p, char *why, size_t size)
+{
+	size_t n = p->hints.n, any = 0, *first, *next;
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++)
+		any += p->hints.at[i].kind == UM_HINT_ADVISE && p->hints.at[i].advice == UM_ADVICE_READ_MOSTLY;
+	if (!any)
+		return 0;
+	first = malloc((p->sched.slots.n + 1) * sizeof *first);
+	next = malloc((n + 1) * sizeof *next);
+	if (!first || !next)
+		err = -ENOMEM;
+	for (size_t s = 0; !err && s < p->sched.slots.n; s++)
+		first[s] = n;
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		if (h->kind != UM_HINT_ADVISE || h->advice != UM_ADVICE_READ_MOSTLY)
+			continue;
+		next[i] = first[h->slot];
+		first[h->slot] = i;
+	}
+	for (size_t i = 0; !err && i < p->sched.uses.n; i++) {
+		const struct um_sched_use *u = &p->sched.uses.at[i];
+
+		if (u->access & UM_WRITE && breaks(p, next, first[u->slot], u))
+			err = refuse(why, size, "slot %u is said to be read mostly, and is written", u->slot);
+	}
+	free(first);
+	free(next);
+	return err;
+}
+
 static int check_hints(const struct um_plan *p, char *why, size_t size)
 {
 	int32_t last = 0;
@@ -112,12 +159,12 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 		last = h->at;
 		if (h->after < -1 || h->after >= h->at)
 			return refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
-		if (h->kind == UM_HINT_ADVISE)
-			continue;
 		if (h->kind == UM_HINT_RECOMPUTE)
 			return refuse(why, size, "hint %zu at op %d: computing again cannot be proved", i, h->at);
 		if (h->slot >= p->sched.slots.n || !inside(&p->sched.slots.at[h->slot], h->off, h->bytes))
 			return refuse(why, size, "hint %zu at op %d: slot %u has no such range", i, h->at, h->slot);
+		if (h->kind == UM_HINT_ADVISE)
+			continue;
 		t = &p->sched.slots.at[h->slot];
 		if (t->flags & UM_SLOT_UNMANAGED)
 			return refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at, h->slot);
@@ -183,6 +230,8 @@ int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char
 		err = refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d, p->d2h);
 	if (!err)
 		err = check_hints(p, why, size);
+	if (!err)
+		err = check_read_mostly(p, why, size);
 	if (err)
 		return err;
 	err = um_plan_run_init(&r, p);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places, blocks and the bound are made once; search.c makes the hints.
+ * Places, blocks and the bound are made once; search.c makes the hints. Advice is none of the published schemes' ideas:
+ * only our own strategy gives it.
  */
 #include "plan/planner.h"
 
+#include "plan/advice.h"
 #include "plan/blocks.h"
 #include "plan/bound.h"
 #include "plan/place.h"
@@ -108,6 +110,8 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 	if (!err)
 		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
 		             : um_search_run(&blocks, r->effort, out, why, size);
+	if (!err && !scheme)
+		err = um_advice_add(out);
 	um_blocks_fini(&blocks);
 	if (err) {
 		um_plan_fini(out);

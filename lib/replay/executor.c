@@ -2,6 +2,7 @@
 #include "replay/executor.h"
 
 #include "replay/lanes.h"
+#include "replay/mostly.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +12,7 @@ struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
 	struct um_lanes lanes;
+	struct um_mostly mostly;
 
 	const struct um_program *program; /* NULL: none */
 	um_stream streams[UM_LANES_STREAMS]; /* the app's, in order of appearance */
@@ -65,7 +67,10 @@ void um_executor_close(struct um_executor *ex)
 	if (!ex)
 		return;
 	um_executor_leave(ex);
+	um_lanes_settle(&ex->lanes);
+	um_mostly_set(&ex->mostly, ex->gpu, NULL, 0);
 	um_lanes_close(&ex->lanes);
+	um_mostly_fini(&ex->mostly);
 	forget_targets(ex);
 	free(ex);
 }
@@ -99,12 +104,14 @@ static void put_in(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32
 static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait,
 		    int ahead)
 {
-	enum um_away lane = kind == UM_ACTION_DISCARD ? UM_AWAY_DROP : UM_AWAY_OUT;
+	enum um_away lane = kind == UM_ACTION_OUT ? UM_AWAY_OUT : UM_AWAY_DROP;
 
 	clip(ex, &addr, &bytes);
 	if (bytes && kind == UM_ACTION_DISCARD &&
 	    (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes, ahead)))
 		kind = UM_ACTION_OUT;
+	if (bytes && kind == UM_ACTION_LET)
+		kind = !um_mostly_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
 	um_lanes_away(&ex->lanes, lane, kind, addr, bytes, wait);
 }
 
@@ -226,6 +233,13 @@ static int cmp_addr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int cmp_run(const void *a, const void *b)
+{
+	const struct um_program_run *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
 static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
 	if (bytes && um_lanes_room(&ex->lanes))
@@ -242,8 +256,9 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = ex->host.may_discard(ex->host.user, a, UM_BLOCK_BYTES, 0);
+		int let = !dead && um_mostly_has(&ex->mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
-		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : UM_ACTION_OUT;
+		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_LET : UM_ACTION_OUT;
 
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			clear_run(ex, run_kind, run, bytes);
@@ -294,6 +309,36 @@ static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 		ex->targets[i] = um_outcomes_targets(ex->program, &ex->program->lap[i], s);
 }
 
+/* The program's runs, as far as they lie in memory of ours. */
+static int set_mostly(struct um_executor *ex, const struct um_program *p, const struct um_executor_range *used,
+		      size_t n_used)
+{
+	UM_VEC(struct um_program_run) runs = {0};
+	int err = 0;
+
+	if (!p->mostly.n && !ex->mostly.runs.n)
+		return 0;
+	for (size_t i = 0; i < p->mostly.n; i++) {
+		const struct um_program_run *r = &p->mostly.at[i];
+
+		for (size_t k = 0; k < n_used && !err; k++) {
+			uint64_t lo = r->addr > used[k].addr ? r->addr : used[k].addr;
+			uint64_t hi = r->addr + r->bytes, end = used[k].addr + used[k].bytes;
+
+			hi = hi < end ? hi : end;
+			if (lo < hi)
+				err = um_vec_push(&runs, ((struct um_program_run){lo, hi - lo}));
+		}
+	}
+	if (runs.n)
+		qsort(runs.at, runs.n, sizeof *runs.at, cmp_run);
+	um_lanes_settle(&ex->lanes);
+	if (!err)
+		err = um_mostly_set(&ex->mostly, ex->gpu, runs.at, runs.n);
+	um_vec_fini(&runs);
+	return err;
+}
+
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
@@ -305,6 +350,10 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 		return ex->crowded ? -EAGAIN : -ENOMEM;
 	}
 	um_executor_leave(ex);
+	if (set_mostly(ex, p, used, n_used)) {
+		um_vec_fini(&kept);
+		return -ENOMEM;
+	}
 	ex->turn = 0;
 	ex->program = p;
 	ex->lap = &p->lap[0];
@@ -348,6 +397,13 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1),
 		       (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
+	um_mostly_clear(&ex->mostly, ex->gpu, addr, bytes);
+}
+
+void um_executor_write(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+{
+	if (ex->mostly.runs.n && um_mostly_touches(&ex->mostly, addr, bytes))
+		um_executor_claim(ex, addr, bytes);
 }
 
 void um_executor_leave(struct um_executor *ex)
@@ -393,7 +449,7 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 	const struct um_lanes *l = &ex->lanes;
 
 	out->issued = atomic_load_explicit(&l->issued, memory_order_relaxed);
-	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed);
+	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed) + ex->mostly.refused;
 	out->prefetch_bytes = atomic_load_explicit(&l->prefetch_bytes, memory_order_relaxed);
 	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
 	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);

@@ -190,6 +190,25 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 	counted(l, code, &l->evict_bytes, r->bytes);
 }
 
+/* Takes copies away from the device of which the host has the content. A prefetch to the host would leave them: it is
+ * the end of being duplicates that drops the device's. What is none is copied by the prefetch then. */
+static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
+{
+	struct um_lanes *l = o->lanes;
+	struct um_gpu *gpu = l->gpu;
+	struct um_location here = um_on_device(gpu->caps.device);
+	void *ptr = (void *)(uintptr_t)r->addr;
+	uint64_t begin = um_outcomes_begin(&l->outcomes);
+	int code = gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_UNSET_READ_MOSTLY, here);
+
+	if (r->kind == UM_ACTION_HOME)
+		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream),
+			&l->evict_bytes, 0);
+	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), &l->evict_bytes, 0);
+	um_outcomes_end(&l->outcomes, lane_of(o), SLOT(k), begin, code);
+	counted(l, code, &l->evict_bytes, r->bytes);
+}
+
 static struct um_step step_out(void *arg)
 {
 	struct um_lanes_out *o = arg;
@@ -218,7 +237,10 @@ static struct um_step step_out(void *arg)
 		return (struct um_step){.kind = UM_STEP_WAIT, .event = e};
 	if (r->kind == UM_ACTION_DISCARD)
 		return discard(o, k, r);
-	evict(o, k, r);
+	if (r->kind == UM_ACTION_OUT)
+		evict(o, k, r);
+	else
+		let_go(o, k, r);
 	return out_done(o, k);
 }
 
@@ -364,7 +386,7 @@ void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind ki
 {
 	put(l, LANE_AWAY + (int)lane, l->away[lane].ring, &l->away[lane].head,
 	    (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
-	if (kind == UM_ACTION_DISCARD) {
+	if (kind != UM_ACTION_OUT) {
 		l->discard = um_lanes_away_put(l, lane);
 		l->any_discard = 1;
 	}
@@ -479,7 +501,7 @@ void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 	for (; !reached(done, k); k--) {
 		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[SLOT(k - 1)];
 
-		if (r->kind == UM_ACTION_DISCARD && r->addr < end && r->addr + r->bytes > addr)
+		if (r->kind != UM_ACTION_OUT && r->addr < end && r->addr + r->bytes > addr)
 			break;
 	}
 	if (reached(done, k))

@@ -3,7 +3,7 @@
  * lanes.h - three queues of hint calls and the workers that make them
  *
  * in    requests from the app's thread, numbered per lane from 0 (numbers wrap around, compared by difference)
- * out   prefetches, evictions, discards; and arrivals, on which ops wait
+ * out   prefetches, evictions, discards, advice; and arrivals, on which ops wait
  * owns  the queues, the workers, their streams and events
  *
  * Lane `in` brings blocks to the device: one worker, two streams in turn. (A prefetch on an idle stream is worked off
@@ -123,7 +123,7 @@ void um_lanes_drop(struct um_lanes *l);
 int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user);
 void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are done by now, and nobody heard of */
 
-/* Returns when no discard put so far is under way or to come: none at all, or none that touches [addr, end). */
+/* Returns when no drop put so far is under way or to come: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
 

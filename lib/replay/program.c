@@ -26,6 +26,7 @@ void um_program_fini(struct um_program *p)
 	}
 	um_vec_fini(&p->stays);
 	um_vec_fini(&p->blocks);
+	um_vec_fini(&p->mostly);
 	memset(p, 0, sizeof *p);
 }
 
@@ -122,7 +123,7 @@ static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t a
 	/* A block must have left before it returns, and come before it leaves; room is added when the walk is complete.
 	 */
 	a.room = other == INT32_MIN ? INT32_MIN : other + 1;
-	if (kind == UM_ACTION_DISCARD) {
+	if (lane && kind != UM_ACTION_OUT) {
 		drop(b, a, bl->resident);
 		return;
 	}
@@ -144,8 +145,12 @@ static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t a
 /* The block leaves: with a copy if anything alive in it holds content; else from `at` on, perhaps in the past. */
 static void block_out(struct um_program_walk *b, struct um_program_block *bl, uint32_t at, uint32_t slot)
 {
-	emit(b, bl->away ? UM_ACTION_OUT : UM_ACTION_DISCARD, at, slot, bl);
-	if (bl->away)
+	enum um_action_kind kind = bl->away ? UM_ACTION_OUT : UM_ACTION_DISCARD;
+
+	if (bl->away && bl->mostly)
+		kind = UM_ACTION_LET;
+	emit(b, kind, at, slot, bl);
+	if (kind == UM_ACTION_OUT)
 		start_out(b, at);
 	bl->resident = bl->unsure = 0;
 	b->resident--;

@@ -31,7 +31,9 @@
 #define UM_RUN_OUT 2
 #define UM_RUN_DROP 8
 
-enum um_action_kind { UM_ACTION_IN, UM_ACTION_OUT, UM_ACTION_DISCARD };
+/* LET goes as a drop does, without a copy: of blocks that are read mostly, since the host has their content still.
+ * HOME the same of blocks that may have been on the device before they were read mostly: copied if so. */
+enum um_action_kind { UM_ACTION_IN, UM_ACTION_OUT, UM_ACTION_DISCARD, UM_ACTION_LET, UM_ACTION_HOME };
 
 struct um_action {
 	enum um_action_kind kind;
@@ -53,6 +55,11 @@ struct um_program_lap {
 	uint32_t n_in, n_out, n_drop; /* actions in each lane */
 };
 
+/* Whole blocks. */
+struct um_program_run {
+	uint64_t addr, bytes;
+};
+
 #define UM_PROGRAM_STEADY 2
 
 struct um_program {
@@ -61,6 +68,7 @@ struct um_program {
 	UM_VEC(struct um_action) stays; /* blocks that need not leave before the first iteration says so */
 	int settled; /* the second iteration's outs are those of all others */
 	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
+	UM_VEC(struct um_program_run) mostly; /* to be advised as read mostly, ascending */
 
 	uint64_t over; /* ins for which there was no room by this count: the driver will evict */
 };

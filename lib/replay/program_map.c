@@ -245,6 +245,8 @@ int um_program_map(struct um_program_walk *b, const struct um_plan *plan)
 		err = number_blocks(b);
 	if (!err)
 		err = list_touches(b);
+	if (!err)
+		err = um_program_advice(b);
 	return err ? err : list_deaths(b);
 }
 

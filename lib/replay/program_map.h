@@ -23,6 +23,7 @@ struct um_program_block {
 	uint32_t wanted; /* parts that are alive and wanted */
 	uint32_t away; /* parts that are alive, hold content and are not wanted */
 	int resident;
+	int mostly; /* all that lies in it is read mostly */
 	int unsure; /* counted as resident, but none of our ins brought it */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
 	uint32_t since; /* dead: from this op of the walk on */
@@ -90,6 +91,9 @@ struct um_program_walk {
 /* Fills the map. 0 or -ENOMEM; um_program_unmap in any case. */
 int um_program_map(struct um_program_walk *b, const struct um_plan *plan);
 void um_program_unmap(struct um_program_walk *b);
+
+/* Finds the blocks in which nothing lies but what the plan's advice says is read mostly. 0 or -ENOMEM. */
+int um_program_advice(struct um_program_walk *b);
 
 /* What a slot is before op `at`: itself, or its twin. */
 uint32_t um_program_who(const struct um_program_walk *b, uint32_t slot, uint32_t at);

@@ -98,8 +98,8 @@ static int cmp_drop(const void *a, const void *b)
 /* Extends a drop by the one behind it. Not where that must wait for an in that may be waiting for this one. */
 static int merge_drop(struct um_action *was, const struct um_action *a)
 {
-	if (was->at != a->at || was->slot != a->slot || was->bytes >= UM_RUN_DROP * UM_BLOCK_BYTES ||
-	    a->room > (int64_t)was->drops)
+	if (was->kind != a->kind || was->at != a->at || was->slot != a->slot ||
+	    was->bytes >= UM_RUN_DROP * UM_BLOCK_BYTES || a->room > (int64_t)was->drops)
 		return 0;
 	if (a->addr + a->bytes == was->addr)
 		was->addr = a->addr;

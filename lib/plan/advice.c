@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/advice.h"
+
+/* By slot: its content is the same in all iterations, as far as ops decide. */
+static uint8_t *find_constant(const struct um_schedule *s)
+{
+	uint8_t *constant = malloc(s->slots.n + 1);
+
+	if (!constant)
+		return NULL;
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *t = &s->slots.at[i];
+
+		constant[i] = t->birth < 0 && t->death < 0 && t->carry == i &&
+		              !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
+	}
+	for (size_t i = 0; i < s->uses.n; i++)
+		if (s->uses.at[i].access & UM_WRITE || s->uses.at[i].dead_after)
+			constant[s->uses.at[i].slot] = 0;
+	return constant;
+}
+
+static int by_range(const void *a, const void *b)
+{
+	const struct um_hint *x = a, *y = b;
+
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+/* Ranges that touch become one. */
+static size_t join(struct um_hint *h, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct um_hint *last = kept ? &h[kept - 1] : NULL;
+		uint64_t end = h[i].off + h[i].bytes;
+
+		if (!last || last->slot != h[i].slot || last->off + last->bytes < h[i].off)
+			h[kept++] = h[i];
+		else if (end > last->off + last->bytes)
+			last->bytes = end - last->off;
+	}
+	return kept;
+}
+
+int um_advice_add(struct um_plan *p)
+{
+	uint8_t *constant = find_constant(&p->sched);
+	UM_VEC(struct um_hint) advice = {0};
+	int err = constant ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < p->hints.n; i++) {
+		struct um_hint h = p->hints.at[i];
+
+		if (h.kind != UM_HINT_EVICT || !constant[h.slot])
+			continue;
+		err = um_vec_push(&advice, ((struct um_hint){.kind = UM_HINT_ADVISE, .after = -1, .slot = h.slot,
+		                                             .off = h.off, .bytes = h.bytes, .copy = 1,
+		                                             .advice = UM_ADVICE_READ_MOSTLY}));
+	}
+	if (!err && advice.n) {
+		qsort(advice.at, advice.n, sizeof *advice.at, by_range);
+		advice.n = join(advice.at, advice.n);
+		err = um_vec_reserve(&p->hints, advice.n);
+	}
+	if (!err && advice.n) {
+		memmove(p->hints.at + advice.n, p->hints.at, p->hints.n * sizeof *p->hints.at);
+		memcpy(p->hints.at, advice.at, advice.n * sizeof *advice.at);
+		p->hints.n += advice.n;
+	}
+	um_vec_fini(&advice);
+	free(constant);
+	return err;
+}
