@@ -125,7 +125,7 @@ void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint)
 	static const enum um_hint_kind kinds[] = {[UM_ACTION_IN] = UM_HINT_PREFETCH,
 						  [UM_ACTION_OUT] = UM_HINT_EVICT,
 						  [UM_ACTION_DISCARD] = UM_HINT_DISCARD,
-						  [UM_ACTION_LET] = UM_HINT_EVICT,
+						  [UM_ACTION_LET] = UM_HINT_ADVISE,
 						  [UM_ACTION_HOME] = UM_HINT_EVICT};
 	struct um_activity a = activity(t, UM_ACT_HINT, (int64_t)hint->begin, (int64_t)hint->end);
 

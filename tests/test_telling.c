@@ -137,13 +137,13 @@ static int serves(const struct um_activity *h)
 
 static void check_hints(const char *what, int expected)
 {
-	uint64_t n[3] = {0}, aimed = 0, unknown = 0, refused = 0;
+	uint64_t n[UM_HINT_ADVISE + 1] = {0}, aimed = 0, unknown = 0, refused = 0;
 	unsigned wrong = 0;
 
 	for (size_t i = 0; i < heard.hints.n; i++) {
 		const struct um_activity *h = &heard.hints.at[i];
 
-		if (h->hint > UM_HINT_DISCARD || h->end < h->begin)
+		if (h->hint > UM_HINT_ADVISE || h->end < h->begin)
 			wrong++;
 		else
 			n[h->hint]++;

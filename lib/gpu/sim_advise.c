@@ -108,8 +108,10 @@ int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 	int located = advice >= UM_ADV_SET_PREFERRED && advice != UM_ADV_UNSET_PREFERRED;
 	int host = where.type == UM_LOC_HOST || where.type == UM_LOC_HOST_NUMA, err = UM_CUDA_OK;
 	struct um_sim_mem *m;
+	uint64_t begin;
 
 	um_sim_enter(sim);
+	begin = *um_sim_clock(sim);
 	m = um_sim_mem_find(sim, addr);
 	if (!m || m->kind != UM_SIM_MANAGED || !bytes || bytes > m->bytes - (addr - m->addr))
 		err = UM_CUDA_INVALID_VALUE;
@@ -123,6 +125,7 @@ int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 		*um_sim_clock(sim) += sim->profile.c_api;
 	else
 		err = range_advise(sim, m, addr - m->addr, bytes, advice, host);
+	um_sim_watch_call(sim, "cudaMemAdvise_v8000", begin);
 	(*(err ? &sim->tally.refused : &sim->tally.hints))++;
 	return um_sim_leave(sim, err);
 }
