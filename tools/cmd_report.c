@@ -135,6 +135,8 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 		report_json(out, a, v);
 	else if (a->format == REPORT_CSV)
 		report_csv(out, a, v);
+	else if (a->format == REPORT_HTML)
+		report_html(out, a, v);
 	else
 		report_text(out, a, v);
 }

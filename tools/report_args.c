@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define ROWS 20 /* of a table in a terminal */
+#define PAGE_ROWS 200 /* of a table in a page */
 
 static const char usage[] =
 	"Usage: umadvise report FILE... [OPTION]...\n\n"
@@ -20,10 +21,11 @@ static const char usage[] =
 	"  --report T[:rows=N],...\n"
 	"                        the tables to show, and how many rows (--help-reports lists them)\n"
 	"  --help-reports        the tables\n"
-	"  --format F            table (default), csv (one table) or json (schema umreport/1)\n"
+	"  --format F            table (default), csv (one table), json (schema umreport/1) or html (a\n"
+	"                        page of its own: drawings, findings, tables)\n"
 	"  -o, --output FILE     write there; - is standard output\n"
 	"  --force-overwrite     even if FILE is there already\n"
-	"  --timeunit U          of the table form: ns, us, ms (default) or s\n"
+	"  --timeunit U          of tables in a terminal and in a page: ns, us, ms (default) or s\n"
 	"  --no-header           no titles of columns\n"
 	"  --filter-time A/B     only what begins at A or later, and before B: ns, or with us, ms, s; either may be\n"
 	"                        left out\n"
@@ -32,7 +34,8 @@ static const char usage[] =
 	"  -h, --help            this text\n\n"
 	"Examples:\n"
 	"  umadvise report run.sqlite --iteration 'Train step *'\n"
-	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n";
+	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
+	"  umadvise report run.sqlite --format html -o report.html\n";
 
 static int bad(const char *option, const char *value, const char *expected)
 {
@@ -112,15 +115,34 @@ static int read_table(struct report_args *a, char *word)
 	return 0;
 }
 
+static void every_table(struct report_args *a)
+{
+	for (int i = 0; i < UM_TABLES; i++)
+		a->tables[a->n_tables++] = (struct report_choice){&um_tables[i], PAGE_ROWS};
+}
+
+static int one_page(const struct report_args *a)
+{
+	if (a->format != REPORT_HTML || a->n_files == 1)
+		return 0;
+	tool_say("report", "--format html: expected one FILE");
+	return TOOL_USAGE + 1;
+}
+
 /* Read when the format is known: it says how many rows are shown where nothing else is said. */
 static int read_tables(struct report_args *a, const char *list)
 {
 	static const char *const defaults[] = {"summary,causes,iterations,tensors,ops,missing", "summary",
-	                                       "summary,causes,iterations,tensors,ops,ranges,processes,devices"};
-	char *copy = strdup(list ? list : defaults[a->format]), *rest = copy, *word;
-	int code = copy ? 0 : TOOL_INTERNAL + 1;
+	                                       "summary,causes,iterations,tensors,ops,ranges,processes,devices", NULL};
+	char *copy, *rest, *word;
+	int code;
 
 	a->chosen = list != NULL;
+	a->o.views = a->format == REPORT_HTML;
+	if (!list && !defaults[a->format])
+		return every_table(a), one_page(a);
+	rest = copy = strdup(list ? list : defaults[a->format]);
+	code = copy ? 0 : TOOL_INTERNAL + 1;
 	while (!code && (word = strsep(&rest, ",")))
 		code = read_table(a, word);
 	free(copy);
@@ -128,19 +150,19 @@ static int read_tables(struct report_args *a, const char *list)
 		tool_say("report", "--format csv: expected one FILE and one --report");
 		code = TOOL_USAGE + 1;
 	}
-	return code;
+	return code ? code : one_page(a);
 }
 
 static int read_format(struct report_args *a, const char *text)
 {
-	static const char *const formats[] = {"table", "csv", "json"};
+	static const char *const formats[] = {"table", "csv", "json", "html"};
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (strcmp(formats[i], text) == 0) {
 			a->format = (enum report_format)i;
 			return 0;
 		}
-	return bad("--format", text, "table, csv or json");
+	return bad("--format", text, "table, csv, json or html");
 }
 
 static int list_tables(void)

@@ -6,6 +6,7 @@
  *     report_text.c  for a terminal: a table below the other
  *     report_csv.c   one table, RFC 4180
  *     report_json.c  one document, "umreport/1": doc/report.md
+ *     report_html.h  a page of its own
  */
 #ifndef UM_TOOLS_REPORT_FORM_H
 #define UM_TOOLS_REPORT_FORM_H
@@ -13,7 +14,7 @@
 #include "io/out.h"
 #include "report/tables.h"
 
-enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON };
+enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML };
 
 struct report_choice {
 	const struct um_table *table;
@@ -49,5 +50,6 @@ struct report_view {
 void report_text(struct um_out *out, const struct report_args *a, const struct report_view *v);
 void report_csv(struct um_out *out, const struct report_args *a, const struct report_view *v);
 void report_json(struct um_out *out, const struct report_args *a, const struct report_view *v);
+void report_html(struct um_out *out, const struct report_args *a, const struct report_view *v);
 
 #endif

@@ -232,6 +232,51 @@ void um_out_json_str(struct um_out *o, const char *s)
 	um_out_str(o, "\"");
 }
 
+/* What stands for the character of n bytes at p (0: none there), or NULL: itself. */
+static const char *html_for(const unsigned char *p, size_t n)
+{
+	switch (*p) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	case '\t':
+	case '\n':
+	case '\r':
+		return " ";
+	default:
+		/* C0, DEL, C1; and those which would turn around what comes behind them, or look like nothing */
+		if (n == 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0) ||
+		    (*p == 0xe2 && ((p[1] == 0x80 && p[2] >= 0x8b && p[2] <= 0xae && (p[2] < 0x90 || p[2] >= 0xa8)) ||
+		                    (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf))))
+			return "\xef\xbf\xbd";
+		return NULL;
+	}
+}
+
+size_t um_out_html(struct um_out *o, const char *s, size_t most)
+{
+	const unsigned char *p = (const unsigned char *)s;
+
+	while (*p && most--) {
+		size_t n = utf8(p);
+		const char *other = html_for(p, n);
+
+		if (other)
+			um_out_str(o, other);
+		else
+			um_out_write(o, p, n);
+		p += n ? n : 1;
+	}
+	return (size_t)(p - (const unsigned char *)s);
+}
+
 void um_out_fail(struct um_out *o, int err)
 {
 	if (!o->err)

@@ -28,6 +28,10 @@ void um_out_i64(struct um_out *o, int64_t x);
 void um_out_double(struct um_out *o, double x); /* finite, in the fewest digits that read back the same */
 void um_out_json_str(struct um_out *o, const char *s); /* in quotes; what is no UTF-8 becomes U+FFFD */
 
+/* Text of HTML, or of a value in quotes there: at most so many characters of it. What is no UTF-8, or no character that
+ * is shown, becomes U+FFFD; line breaks and tabs, blanks. Returns the bytes of `s` that were written. */
+size_t um_out_html(struct um_out *o, const char *s, size_t most);
+
 /* An error of the caller's own: the file will not be. */
 void um_out_fail(struct um_out *o, int err);
 int um_out_error(const struct um_out *o); /* 0 or -errno */

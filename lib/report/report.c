@@ -87,7 +87,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:
 		on_memory(&r->processes.at[p], a);
-		return 0;
+		return a->managed && a->kind == UM_ACT_FREE ? um_views_free(r, p, a) : 0;
 	case UM_ACT_RANGE:
 		return um_report_on_range(r, p, a);
 	case UM_ACT_CALL:
@@ -103,6 +103,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		iteration = um_report_iteration_at(r, p, a->begin);
 		r->all.cpu_faults += a->faults;
 		um_report_sums_of(r, iteration)->cpu_faults += a->faults;
+		if (um_views_cpu_fault(r, p, iteration, a))
+			return -ENOMEM;
 		return um_report_tensors_cpu_fault(r, a->process, iteration, a);
 	case UM_ACT_MIGRATION:
 		return um_report_on_migration(r, p, a);
@@ -123,6 +125,7 @@ void um_report_init(struct um_report *r, const struct um_report_options *options
 	memset(r, 0, sizeof *r);
 	r->sink.feed = feed;
 	r->o = *options;
+	r->views.on = options->views;
 	r->window_end = INT64_MIN;
 }
 
@@ -150,6 +153,7 @@ void um_report_fini(struct um_report *r)
 	um_vec_fini(&r->processes);
 	um_vec_fini(&r->lanes);
 	um_vec_fini(&r->by_cost);
+	um_views_fini(&r->views);
 	um_index_fini(&r->op_index);
 	um_index_fini(&r->cell_index);
 	um_index_fini(&r->range_index);

@@ -26,6 +26,7 @@
 #include "model/capture.h"
 #include "report/index.h"
 #include "report/tensors.h"
+#include "report/views.h"
 
 #define UM_REPORT_DOMAIN "umadvise" /* ranges of this domain are iterations unless something else is asked for */
 #define UM_REPORT_NONE UINT32_MAX
@@ -94,6 +95,7 @@ struct um_report_options {
 	const char *iteration; /* shell pattern over NAME and DOMAIN:NAME; NULL: all of UM_REPORT_DOMAIN. Borrowed */
 	int64_t from, to; /* ns: what begins at or after `to`, or before `from`, is left out; both 0: nothing is */
 	const char *within; /* shell pattern: only what begins in such a range counts; NULL: all. Borrowed */
+	int views; /* the course over time is wanted, too */
 };
 
 struct um_report_lane;
@@ -118,6 +120,7 @@ struct um_report {
 	uint64_t ranges_skipped; /* asked for as iterations, but inside one, on another thread, or too many */
 	uint64_t cells_skipped, by_time; /* cells: launches that none was kept for; by_time: work assigned by time */
 	int has_calls;
+	struct um_views views; /* where it was asked for */
 	int64_t window_end; /* of `within` */
 	uint32_t last_process, last_lane; /* looked up last */
 };

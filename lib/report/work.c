@@ -205,7 +205,8 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 
 	if (!l)
 		return -ENOMEM;
-	if (um_report_tensors_begin(r, a->process, a->correlation) || settle(r, l, k.iteration))
+	if (um_report_tensors_begin(r, a->process, a->correlation) || settle(r, l, k.iteration) ||
+	    um_views_work(r, (uint32_t)(l - r->lanes.at), k.iteration, a))
 		return -ENOMEM;
 	if (k.iteration != UM_REPORT_NONE) {
 		struct um_report_iteration *it = &r->iterations.at[k.iteration];
@@ -253,6 +254,8 @@ int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_ac
 	}
 	if (a->end > l->serving_until)
 		l->serving_until = a->end;
+	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a))
+		return -ENOMEM;
 	return charge_tensors(r, l, k,
 	                      &(struct um_report_event){
 				      .address = a->address, .faults = a->faults, .fault_ns = w.fault_ns});
@@ -273,6 +276,8 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 		charge(r, k, &(struct um_report_work){.h2d_bytes = a->bytes});
 	if (k && a->way == UM_WAY_D2H && a->cause == UM_CAUSE_EVICTION && a->begin < l->serving_until)
 		charge(r, k, &(struct um_report_work){.d2h_bytes = a->bytes});
+	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a))
+		return -ENOMEM;
 	return charge_tensors(
 		r, l, k,
 		&(struct um_report_event){.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause});

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Iterations side by side, the heat map, and what moved for which reason.
+ */
+#include "report_html.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BARS 160 /* at most: then several iterations share one */
+#define ROWS 24
+#define COLUMNS 60
+
+/* --- iterations --------------------------------------------------------------------------------------------------- */
+
+struct bar {
+	size_t first, n;          /* iterations */
+	uint64_t ns, fault_ns;    /* of the slowest */
+	enum um_report_mark mark; /* of the slowest */
+};
+
+static struct bar bar_of(const struct um_report *r, size_t first, size_t each)
+{
+	struct bar b = {.first = first};
+
+	for (size_t i = first; i < r->iterations.n && i < first + each; i++) {
+		const struct um_report_iteration *it = &r->iterations.at[i];
+
+		b.n++;
+		if (it->ns < b.ns)
+			continue;
+		b.ns = it->ns;
+		b.fault_ns = it->sums.work.fault_ns < it->ns ? it->sums.work.fault_ns : it->ns;
+		b.mark = it->mark;
+	}
+	return b;
+}
+
+static void bar(const struct html *h, const struct bar *b, size_t at, double most)
+{
+	static const char *const marks[] = {"", ", cold", ", odd", ", unfinished"};
+	double high = 100 * (double)b->ns / most, faults = 100 * (double)b->fault_ns / most;
+	char ns[HTML_ROOM], fault_ns[HTML_ROOM], names[96];
+
+	if (b->n > 1)
+		snprintf(names, sizeof names, "%zu to %zu, the slowest", b->first, b->first + b->n - 1);
+	else
+		snprintf(names, sizeof names, "%zu", b->first);
+	html_f(h,
+	       "<g><title>%s: %s, %s of it faults being served%s</title>"
+	       "<path class=\"bar\" d=\"M%zu 100V%.4gh8V100Z\"/>",
+	       names, html_ns(ns, b->ns), html_ns(fault_ns, b->fault_ns), marks[b->mark], 10 * at + 1, 100 - high);
+	if (b->fault_ns)
+		html_f(h, "<path class=\"demand\" d=\"M%zu 100V%.4gh8V100Z\"/>", 10 * at + 1, 100 - faults);
+	um_out_str(h->out, "</g>\n");
+}
+
+/* Their numbers, and below them what is odd of them. */
+static void bar_names(const struct html *h, const struct um_report *r, size_t n, size_t each)
+{
+	static const char *const marks[] = {"", "cold", "odd", "unfinished"};
+	size_t step = n > 16 ? (size_t)html_round_up((double)n / 12) : 1;
+
+	um_out_str(h->out, "<div class=\"marks\">");
+	for (size_t i = 0; i < n; i += step)
+		html_f(h, "<span style=\"left:%.2f%%\">%zu</span>", 100 * ((double)i + 0.5) / (double)n, i * each);
+	um_out_str(h->out, "</div>\n<div class=\"marks\">");
+	for (size_t i = 0; i < n; i++) {
+		struct bar b = bar_of(r, i * each, each);
+
+		if (b.mark != UM_MARK_NONE)
+			html_f(h, "<span class=\"%s\" style=\"left:%.2f%%\">%s</span>", marks[b.mark],
+			       100 * ((double)i + 0.5) / (double)n, n <= 16 ? marks[b.mark] : "&#9650;");
+	}
+	um_out_str(h->out, "</div>\n");
+}
+
+void html_iterations(const struct html *h)
+{
+	const struct um_report *r = h->v->findings.report;
+	size_t each = (r->iterations.n + BARS - 1) / BARS, n = each ? (r->iterations.n + each - 1) / each : 0;
+	char a[HTML_ROOM], b[HTML_ROOM], up[HTML_ROOM];
+	uint64_t most = 1;
+
+	if (r->iterations.n < 2)
+		return;
+	for (size_t i = 0; i < r->iterations.n; i++)
+		most = r->iterations.at[i].ns > most ? r->iterations.at[i].ns : most;
+	html_heading(h, "Iterations compared",
+		     "How long each took on the device. Cold and odd ones are far from the median.");
+	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
+			   "faults being served</li><li>dashed: median</li></ul>\n");
+	html_f(h,
+	       "<figure class=\"lane\"><figcaption><b>Time</b><span>median %s, &plusmn;&nbsp;%s</span></figcaption>"
+	       "<div class=\"plot tall\"><svg viewBox=\"0 0 %zu 100\" preserveAspectRatio=\"none\" role=\"img\" "
+	       "aria-label=\"time of each iteration\">\n",
+	       html_ns(a, r->median_ns), html_ns(b, r->mad_ns), 10 * n);
+	for (size_t i = 0; i < n; i++) {
+		struct bar one = bar_of(r, i * each, each);
+
+		bar(h, &one, i, 1.08 * (double)most);
+	}
+	snprintf(up, sizeof up, "slowest %s", html_ns(a, most));
+	html_f(h, "<path class=\"median\" d=\"M0 %.4gH%zu\"/></svg><span class=\"up\">%s</span></div></figure>\n",
+	       100 - 100 * (double)r->median_ns / (1.08 * (double)most), 10 * n, up);
+	bar_names(h, r, n, each);
+}
+
+/* --- heat map ----------------------------------------------------------------------------------------------------- */
+
+/* Values by row and column, and what they are called. Columns are groups of iterations. */
+struct heat {
+	size_t n_rows, n_columns, each; /* each: iterations in a column */
+	uint64_t *value;                /* by row, then column */
+	uint64_t *sum;                  /* by row */
+	size_t *order;                  /* rows, the largest first */
+	uint64_t most;                  /* of a value */
+	const char *(*name)(const struct html *h, size_t row);
+	const char *(*words)(char *to, uint64_t value);
+};
+
+static int heat_init(struct heat *m, size_t rows, size_t iterations)
+{
+	m->n_rows = rows;
+	m->each = (iterations + COLUMNS - 1) / COLUMNS;
+	m->n_columns = m->each ? (iterations + m->each - 1) / m->each : 0;
+	m->value = calloc(rows * m->n_columns + 1, sizeof *m->value);
+	m->sum = calloc(rows + 1, sizeof *m->sum);
+	m->order = calloc(rows + 1, sizeof *m->order);
+	return m->value && m->sum && m->order ? 0 : -ENOMEM;
+}
+
+static void heat_fini(struct heat *m)
+{
+	free(m->value);
+	free(m->sum);
+	free(m->order);
+}
+
+static void heat_add(struct heat *m, size_t row, size_t iteration, uint64_t value)
+{
+	m->value[row * m->n_columns + iteration / m->each] += value;
+	m->sum[row] += value;
+}
+
+static int larger(const void *a, const void *b, void *user)
+{
+	const uint64_t *sum = user;
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+	return sum[x] != sum[y] ? sum[x] < sum[y] ? 1 : -1 : x > y ? 1 : -1;
+}
+
+/* Rows that have something, the largest first, and no more than fit. */
+static void heat_sort(struct heat *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_rows; i++)
+		if (m->sum[i])
+			m->order[n++] = i;
+	qsort_r(m->order, n, sizeof *m->order, larger, m->sum);
+	m->n_rows = n < ROWS ? n : ROWS;
+	for (size_t i = 0; i < m->n_rows * m->n_columns; i++) {
+		uint64_t x = m->value[m->order[i / m->n_columns] * m->n_columns + i % m->n_columns];
+
+		m->most = x > m->most ? x : m->most;
+	}
+}
+
+static void heat_cells(const struct html *h, const struct heat *m)
+{
+	char words[HTML_ROOM];
+
+	html_f(h,
+	       "<div class=\"cells\"><svg viewBox=\"0 0 %zu %zu\" preserveAspectRatio=\"none\" role=\"img\" "
+	       "aria-label=\"heat map\">\n",
+	       10 * m->n_columns, 10 * m->n_rows);
+	for (size_t i = 0; i < m->n_rows; i++) {
+		html_f(h, "<path class=\"none\" d=\"M0 %zu.5h%zuv9H0z\"/>", 10 * i, 10 * m->n_columns);
+		for (size_t k = 0; k < m->n_columns; k++) {
+			uint64_t x = m->value[m->order[i] * m->n_columns + k];
+			int shade = x ? 1 + (int)(5.999 * (double)x / (double)m->most) : 0;
+
+			if (!x)
+				continue;
+			html_f(h,
+			       "<path class=\"c%d\" d=\"M%zu %zu.5h10v9h-10z\"><title>iteration %zu: %s</title></path>",
+			       shade > 6 ? 6 : shade, 10 * k, 10 * i, k * m->each, m->words(words, x));
+		}
+		um_out_str(h->out, "\n");
+	}
+	um_out_str(h->out, "</svg></div>\n");
+}
+
+static void heat_draw(const struct html *h, const struct heat *m)
+{
+	size_t step = m->n_columns > 16 ? (size_t)html_round_up((double)m->n_columns / 12) : 1;
+	char words[HTML_ROOM];
+
+	html_f(h, "<p class=\"about key\">none <span class=\"ramp\"></span> %s%s</p>\n", m->words(words, m->most),
+	       m->each > 1 ? ", several iterations in a column" : "");
+	um_out_str(h->out, "<div class=\"heat\"><ol>\n");
+	for (size_t i = 0; i < m->n_rows; i++) {
+		um_out_str(h->out, "<li>");
+		html_name(h, m->name(h, m->order[i]), 44);
+		um_out_str(h->out, "</li>\n");
+	}
+	um_out_str(h->out, "</ol>");
+	heat_cells(h, m);
+	um_out_str(h->out, "<ol class=\"sums\">");
+	for (size_t i = 0; i < m->n_rows; i++)
+		html_f(h, "<li>%s</li>", m->words(words, m->sum[m->order[i]]));
+	um_out_str(h->out, "</ol><div class=\"axis\" aria-hidden=\"true\">");
+	for (size_t k = 0; k < m->n_columns; k += step)
+		html_f(h, "<span style=\"left:%.2f%%\">%zu</span>", 100 * ((double)k + 0.5) / (double)m->n_columns,
+		       k * m->each);
+	um_out_str(h->out, "</div></div>\n");
+}
+
+static const char *op_name(const struct html *h, size_t row)
+{
+	return h->v->findings.report->ops.at[row].name;
+}
+
+void html_heat(const struct html *h)
+{
+	const struct um_report *r = h->v->findings.report;
+	struct heat m = {.name = op_name, .words = html_ns};
+
+	if (r->iterations.n < 2)
+		return;
+	if (heat_init(&m, r->ops.n, r->iterations.n)) {
+		um_out_fail(h->out, -ENOMEM);
+		goto end;
+	}
+	for (size_t i = 0; i < r->cells.n; i++)
+		if (r->cells.at[i].iteration != UM_REPORT_NONE)
+			heat_add(&m, r->cells.at[i].op, r->cells.at[i].iteration, r->cells.at[i].work.fault_ns);
+	heat_sort(&m);
+	if (!m.n_rows)
+		goto end;
+	html_heading(h, "Kernels by iteration",
+		     "Time that kernels waited while their page faults were served; at the "
+		     "right, all iterations together.");
+	heat_draw(h, &m);
+end:
+	heat_fini(&m);
+}
+
+/* --- causes ------------------------------------------------------------------------------------------------------- */
+
+static void share(const struct html *h, const char *title, const struct um_report_moves *moves, uint64_t most)
+{
+	static const struct {
+		const char *class, *name;
+		enum um_activity_cause cause[2];
+	} parts[] = {{"demand", "on demand", {UM_CAUSE_DEMAND, UM_CAUSE_SPECULATIVE}},
+		     {"prefetch", "prefetched", {UM_CAUSE_PREFETCH, UM_CAUSE_PREFETCH}},
+		     {"evict", "evicted", {UM_CAUSE_EVICTION, UM_CAUSE_EVICTION}},
+		     {"other", "other", {UM_CAUSE_UNKNOWN, UM_CAUSE_COUNTERS}}};
+	double at = 0;
+	uint64_t sum = 0;
+	char a[HTML_ROOM];
+
+	html_f(h,
+	       "<span>%s</span>"
+	       "<svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">"
+	       "<path class=\"room\" d=\"M0 0h1000v10H0z\"/>",
+	       title, title);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		uint64_t bytes = moves[parts[i].cause[0]].bytes;
+		double wide;
+
+		if (parts[i].cause[1] != parts[i].cause[0])
+			bytes += moves[parts[i].cause[1]].bytes;
+		wide = most ? 1000 * (double)bytes / (double)most : 0;
+		if (bytes)
+			html_f(h, "<path class=\"%s\" d=\"M%.4g 0h%.4gv10h-%.4gz\"><title>%s: %s</title></path>",
+			       parts[i].class, at, wide, wide, parts[i].name, html_bytes(a, bytes));
+		at += wide;
+		sum += bytes;
+	}
+	html_f(h, "</svg><span>%s</span>\n", html_bytes(a, sum));
+}
+
+void html_causes(const struct html *h)
+{
+	const struct um_report_sums *s = &h->v->findings.report->all;
+	uint64_t in = um_report_moved(s, UM_WAY_H2D), out = um_report_moved(s, UM_WAY_D2H), between;
+
+	between = um_report_moved(s, UM_WAY_D2D);
+	if (!in && !out && !between)
+		return;
+	html_heading(h, "Why memory moved", NULL);
+	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"demand\"></i>on demand: page faults</li>"
+			   "<li><i class=\"prefetch\"></i>prefetched</li><li><i class=\"evict\"></i>evicted to make "
+			   "room</li><li><i class=\"other\"></i>other</li></ul>\n<div class=\"share\">\n");
+	in = in > out ? in : out;
+	in = in > between ? in : between;
+	share(h, "to the device", s->moves[UM_WAY_H2D], in);
+	share(h, "to the host", s->moves[UM_WAY_D2H], in);
+	if (between)
+		share(h, "between devices", s->moves[UM_WAY_D2D], in);
+	um_out_str(h->out, "</div>\n");
+}

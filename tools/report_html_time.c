@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The course of the whole run, and of three iterations that share their scales: what is in use on the device, what
+ * moves, faults, kernels. x goes from 0 to 1000, y from 0 to 100, whatever the size of a drawing.
+ */
+#include "report_html.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TURNS 64 /* beginnings of iterations that are drawn, at most */
+
+/* Why something moved, as colours tell it. */
+enum reason { DEMAND, PREFETCH, EVICT, OTHER, REASONS };
+
+static const char *const reason_class[] = {"demand", "prefetch", "evict", "other"};
+
+static enum reason reason_of(int cause)
+{
+	switch (cause) {
+	case UM_CAUSE_PREFETCH:
+		return PREFETCH;
+	case UM_CAUSE_DEMAND:
+	case UM_CAUSE_SPECULATIVE:
+		return DEMAND;
+	case UM_CAUSE_EVICTION:
+		return EVICT;
+	default:
+		return OTHER;
+	}
+}
+
+struct course {
+	const struct um_bins *s;
+	int64_t begin, end;
+	uint64_t level; /* when it begins */
+};
+
+/* The most of each, over all that share a scale. */
+struct scales {
+	double level, moved, faults; /* bytes; bytes/ns; 1/ms */
+};
+
+static double width_of(const struct um_bins *s)
+{
+	return (double)(1ull << (s->shift < 63 ? s->shift : 63));
+}
+
+static double moved_in(const struct um_bin *b, enum um_activity_way way, int reason)
+{
+	uint64_t bytes = 0;
+
+	for (int cause = 0; cause < UM_CAUSES; cause++)
+		if (reason == REASONS || (int)reason_of(cause) == reason)
+			bytes += b->sum[UM_BINS_MOVED(way, cause)];
+	return (double)bytes;
+}
+
+static void measure(struct scales *m, const struct course *c)
+{
+	double width = width_of(c->s);
+
+	if (m->level < (double)c->level)
+		m->level = (double)c->level;
+	for (unsigned i = 0; i < c->s->n; i++) {
+		const struct um_bin *b = &c->s->at[i];
+		double in = moved_in(b, UM_WAY_H2D, REASONS) / width, out = moved_in(b, UM_WAY_D2H, REASONS) / width;
+		double faults = (double)b->sum[UM_BINS_FAULTS] / width * 1e6;
+
+		m->moved = in > m->moved ? in : m->moved;
+		m->moved = out > m->moved ? out : m->moved;
+		m->faults = faults > m->faults ? faults : m->faults;
+		m->level = b->has_level && (double)b->most > m->level ? (double)b->most : m->level;
+	}
+}
+
+/* --- drawing ------------------------------------------------------------------------------------------------------ */
+
+static double x_at(const struct course *c, int64_t t)
+{
+	double x = 1000 * ((double)t - (double)c->begin) / ((double)c->end - (double)c->begin);
+
+	return x < 0 ? 0 : x > 1000 ? 1000 : x;
+}
+
+/* Steps from `base`, `full` for what is as large as `most`. `edge`: their upper line alone. */
+static void steps(const struct html *h, const struct course *c, const char *class, const double *v, double most,
+		  double base, double full, int edge)
+{
+	double last = 0;
+
+	html_f(h, "<path class=\"%s\" d=\"M0 %g", class, base);
+	for (unsigned i = 0; i < c->s->n; i++) {
+		double y = most > 0 ? v[i] / most : 0;
+
+		if (y == last)
+			continue;
+		html_f(h, "H%.4gV%.4g", x_at(c, um_bins_at(c->s, i)), base + full * y);
+		last = y;
+	}
+	html_f(h, edge ? "H1000\"/>" : "H1000V%gZ\"/>", base);
+}
+
+static void open_lane(const struct html *h, const char *title, const char *figure, const char *size)
+{
+	html_f(h,
+	       "<figure class=\"lane\"><figcaption><b>%s</b><span>%s</span></figcaption><div class=\"plot %s\">"
+	       "<svg viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s: %s\">",
+	       title, figure, size, title, figure);
+}
+
+/* Where iterations begin, too. */
+static void close_lane(const struct html *h, const struct course *c, int turns, const char *up, const char *down)
+{
+	const struct um_report *r = h->v->findings.report;
+	size_t each = (r->iterations.n + TURNS - 1) / TURNS;
+
+	for (size_t i = 0; turns && i < r->iterations.n; i += each)
+		if (r->iterations.at[i].has_gpu)
+			html_f(h, "<path class=\"turn\" d=\"M%.5g 0V100\"/>", x_at(c, r->iterations.at[i].gpu_begin));
+	um_out_str(h->out, "</svg>");
+	if (up)
+		html_f(h, "<span class=\"up\">%s</span>", up);
+	if (down)
+		html_f(h, "<span class=\"down\">%s</span>", down);
+	um_out_str(h->out, "</div></figure>\n");
+}
+
+static void level_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
+{
+	const struct um_capture *capture = h->v->findings.capture;
+	uint64_t memory = 0, most = c->level, now = c->level;
+	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM];
+	double v[UM_VIEWS_BINS], full = m->level;
+
+	for (size_t i = 0; i < capture->devices.n; i++)
+		memory += capture->devices.at[i].memory_bytes;
+	for (unsigned i = 0; i < c->s->n; i++) {
+		const struct um_bin *bin = &c->s->at[i];
+
+		v[i] = (double)(bin->has_level ? bin->most : now);
+		now = bin->has_level ? bin->last : now;
+		most = bin->has_level && bin->most > most ? bin->most : most;
+	}
+	/* A device that is far from full is not drawn to its top. */
+	full = (double)memory > full && (double)memory < 4 * full ? (double)memory : full;
+	full *= 1.06;
+	snprintf(figure, sizeof figure, memory ? "at most %s of %s" : "at most %s", html_bytes(a, most),
+		 html_bytes(b, memory));
+	open_lane(h, "Memory in use", figure, "");
+	steps(h, c, "level", v, full, 100, -100, 0);
+	steps(h, c, "edge", v, full, 100, -100, 1);
+	if (memory && (double)memory <= full)
+		html_f(h, "<path class=\"cap\" d=\"M0 %.4gH1000\"/>", 100 - 100 * (double)memory / full);
+	close_lane(h, c, turns, NULL, NULL);
+}
+
+/* To the device upwards, to the host downwards, one reason on the other. */
+static void moved_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
+{
+	double v[UM_VIEWS_BINS], most = html_round_up(m->moved), width = width_of(c->s);
+	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM], up[HTML_ROOM], down[HTML_ROOM];
+	uint64_t bytes[2] = {0};
+
+	for (int way = 0; way < 2; way++)
+		for (int cause = 0; cause < UM_CAUSES; cause++)
+			bytes[way] += um_bins_total(c->s, UM_BINS_MOVED(way ? UM_WAY_D2H : UM_WAY_H2D, cause));
+	snprintf(figure, sizeof figure, "%s in, %s out", html_bytes(a, bytes[0]), html_bytes(b, bytes[1]));
+	open_lane(h, "Migration", figure, "both");
+	for (int way = 0; way < 2; way++)
+		for (int top = REASONS; top > 0; top--) {
+			double sum = 0;
+
+			for (unsigned i = 0; i < c->s->n; i++) {
+				v[i] = 0;
+				for (int k = 0; k < top; k++)
+					v[i] += moved_in(&c->s->at[i], way ? UM_WAY_D2H : UM_WAY_H2D, k) / width;
+				sum += moved_in(&c->s->at[i], way ? UM_WAY_D2H : UM_WAY_H2D, top - 1);
+			}
+			if (sum > 0)
+				steps(h, c, reason_class[top - 1], v, most, 50, way ? 50 : -50, 0);
+		}
+	um_out_str(h->out, "<path class=\"zero\" d=\"M0 50H1000\"/>");
+	snprintf(up, sizeof up, "%g GB/s to the device", most);
+	snprintf(down, sizeof down, "%g GB/s to the host", most);
+	close_lane(h, c, turns, up, down);
+}
+
+static void fault_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
+{
+	double v[UM_VIEWS_BINS], most = html_round_up(m->faults), width = width_of(c->s);
+	char a[HTML_ROOM], up[HTML_ROOM];
+
+	for (unsigned i = 0; i < c->s->n; i++)
+		v[i] = (double)c->s->at[i].sum[UM_BINS_FAULTS] / width * 1e6;
+	open_lane(h, "GPU page faults", html_count(a, um_bins_total(c->s, UM_BINS_FAULTS)), "");
+	steps(h, c, "demand", v, most, 100, -100, 0);
+	snprintf(up, sizeof up, "%g per ms", most);
+	close_lane(h, c, turns, up, NULL);
+}
+
+static void busy_lane(const struct html *h, const struct course *c, int turns)
+{
+	double v[UM_VIEWS_BINS], width = width_of(c->s), all = (double)c->end - (double)c->begin;
+	double busy = (double)um_bins_total(c->s, UM_BINS_BUSY);
+	size_t lanes = h->v->findings.report->lanes.n;
+	char figure[HTML_ROOM];
+
+	for (unsigned i = 0; i < c->s->n; i++)
+		v[i] = (double)c->s->at[i].sum[UM_BINS_BUSY] / width / (double)(turns && lanes ? lanes : 1);
+	snprintf(figure, sizeof figure, "%.0f&nbsp;%% of the time",
+		 100 * busy / all / (double)(turns && lanes ? lanes : 1));
+	open_lane(h, "Kernels running", figure, "low");
+	steps(h, c, "busy", v, 1, 100, -100, 0);
+	close_lane(h, c, turns, NULL, NULL);
+}
+
+static void axis(const struct html *h, const struct course *c)
+{
+	double all = (double)c->end - (double)c->begin, step = html_round_up(all / 5);
+	char a[HTML_ROOM];
+
+	um_out_str(h->out, "<div class=\"axis\" aria-hidden=\"true\"><span class=\"edge\">0</span>");
+	for (double t = step; t < 0.95 * all; t += step)
+		html_f(h, "<span style=\"left:%.2f%%\">%s</span>", 100 * t / all, html_ns(a, (uint64_t)(t + 0.5)));
+	um_out_str(h->out, "</div>\n");
+}
+
+static void lanes(const struct html *h, const struct course *c, const struct scales *m, int whole)
+{
+	if (!h->v->findings.report->views.resident.lost && m->level > 0)
+		level_lane(h, c, m, whole);
+	if (m->moved > 0)
+		moved_lane(h, c, m, whole);
+	if (m->faults > 0)
+		fault_lane(h, c, m, whole);
+	busy_lane(h, c, whole);
+	axis(h, c);
+}
+
+/* --- what is drawn ------------------------------------------------------------------------------------------------ */
+
+static void legend(const struct html *h)
+{
+	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"demand\"></i>on demand: page faults</li>"
+			   "<li><i class=\"prefetch\"></i>prefetched</li><li><i class=\"evict\"></i>evicted to make "
+			   "room</li><li><i class=\"other\"></i>other</li></ul>\n");
+}
+
+static void iteration(const struct html *h, const struct um_view *view, enum um_view_role role, const struct scales *m)
+{
+	static const char *const roles[] = {"the first", "the one nearest to the median", "the slowest of the others"};
+	const struct um_report *r = h->v->findings.report;
+	const struct um_report_iteration *it = &r->iterations.at[view->iteration];
+	const struct course c = {&view->series, um_bins_at(&view->series, 0), it->gpu_end, view->level};
+	char a[HTML_ROOM];
+
+	if (!view->series.n || c.end <= c.begin)
+		return;
+	html_f(h, "<div class=\"panel\"><h3>Iteration %u</h3>\n<p class=\"about\">%s: %s%s</p>\n", (unsigned)it->n,
+	       roles[role], html_ns(a, it->ns),
+	       it->mark == UM_MARK_COLD  ? ", cold"
+	       : it->mark == UM_MARK_ODD ? ", odd"
+					 : "");
+	lanes(h, &c, m, 0);
+	um_out_str(h->out, "</div>\n");
+}
+
+void html_time(const struct html *h)
+{
+	const struct um_report *r = h->v->findings.report;
+	const struct um_bins *s = &r->views.all;
+	const struct course all = {s, s->n ? um_bins_at(s, 0) : 0, s->n ? um_bins_at(s, s->n) : 0, 0};
+	const struct um_view *chosen[UM_VIEW_ROLES];
+	enum um_view_role roles[UM_VIEW_ROLES];
+	unsigned n = um_views_choose(r, chosen, roles);
+	struct scales m = {0}, shared = {0};
+
+	if (!s->n)
+		return;
+	measure(&m, &all);
+	html_heading(h, "The whole run", r->iterations.n ? "Thin lines: iterations begin on the device." : NULL);
+	legend(h);
+	um_out_str(h->out, "<div class=\"panel\">\n");
+	lanes(h, &all, &m, 1);
+	um_out_str(h->out, "</div>\n");
+	for (unsigned i = 0; i < n; i++)
+		measure(&shared, &(struct course){.s = &chosen[i]->series, .level = chosen[i]->level});
+	if (n) {
+		html_heading(h, n > 1 ? "Iterations up close" : "An iteration up close",
+			     n > 1 ? "Heights share one scale; each is as wide as there is room." : NULL);
+		um_out_str(h->out, "<div class=\"panels\">\n");
+		for (unsigned i = 0; i < n; i++)
+			iteration(h, chosen[i], roles[i], &shared);
+		um_out_str(h->out, "</div>\n");
+	}
+}
