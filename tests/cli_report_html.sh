@@ -75,10 +75,13 @@ probe = """<script>document.title = document.documentElement.scrollWidth - docum
 open(sys.argv[2], "w", encoding="utf-8").write(text.replace("</body>", probe))
 END
 	# A window of a headless browser is no narrower than 500 pixels: a frame is.
-	printf '<iframe src="probe.html" style="width:%dpx;height:2000px;border:0" onload="%s"></iframe><p id="t"></p>' \
-		"$2" "document.getElementById('t').textContent = 'says ' + this.contentDocument.title" >"$tmp/frame.html"
+	cat >"$tmp/frame.html" <<END
+<iframe src="probe.html" style="width:${2}px;height:2000px;border:0"
+	onload="document.getElementById('t').textContent = 'says ' + this.contentDocument.title"></iframe><p id="t"></p>
+END
 	"$chromium" --headless --no-sandbox --disable-gpu --allow-file-access-from-files \
-		--user-data-dir="$tmp/profile" --virtual-time-budget=5000 --window-size=1400,2100 --dump-dom "file://$tmp/frame.html" 2>/dev/null |
+		--user-data-dir="$tmp/profile" --virtual-time-budget=5000 --window-size=1400,2100 \
+		--dump-dom "file://$tmp/frame.html" 2>/dev/null |
 		sed -n 's/.*says \([-0-9 ]*\).*/\1/p'
 }
 looks() { # NAME FILE
