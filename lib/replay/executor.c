@@ -26,13 +26,6 @@ struct um_executor {
 	uint32_t *targets[UM_PROGRAM_STEADY + 1]; /* by lap and action, likewise; NULL: no memory for that */
 };
 
-/* How many workers keep the link to the host full. A call's work and its copy do not overlap where it is for one block:
- * while one worker's block is copied, the others must be through with theirs. */
-static unsigned out_workers(const struct um_executor_host *host)
-{
-	return 1 + (unsigned)(host->link_ns ? (host->evict_ns + host->link_ns - 1) / host->link_ns : 0);
-}
-
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host)
 {
 	struct um_executor *ex;
@@ -45,7 +38,7 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 		return -ENOMEM;
 	ex->gpu = gpu;
 	ex->host = *host;
-	err = um_lanes_open(&ex->lanes, gpu, out_workers(host));
+	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
 	if (err) {
 		free(ex);
 		return err;

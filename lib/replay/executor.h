@@ -8,7 +8,7 @@
  *
  * The app's thread writes what is due into two queues and records an event; it makes no hint call itself. The out
  * workers wait for that event and take blocks away (a prefetch to the host blocks its caller, which is why they have
- * threads of their own); the in worker waits until there is room and brings blocks. Each arrival raises a number in
+ * threads of their own); the in workers wait until there is room and bring blocks. Each arrival raises a number in
  * pinned memory, and an op whose blocks are still on their way waits for that number on its stream
  * (cuStreamWaitValue32) instead of faulting.
  *

@@ -45,6 +45,19 @@ static uint32_t away_done(const struct um_lanes *l, enum um_away lane)
 	return least;
 }
 
+static uint32_t in_done(const struct um_lanes *l)
+{
+	uint32_t least = atomic_load_explicit(&l->in[0].next, memory_order_acquire);
+
+	for (unsigned i = 1; i < UM_LANES_IN; i++) {
+		uint32_t next = atomic_load_explicit(&l->in[i].next, memory_order_acquire);
+
+		if (!reached(next, least))
+			least = next;
+	}
+	return least;
+}
+
 static int current(const struct um_lanes *l, const struct um_request *r)
 {
 	return r->bytes && r->epoch == atomic_load_explicit(&l->epoch, memory_order_acquire);
@@ -58,25 +71,33 @@ static void poke_outs(struct um_lanes *l)
 		um_runner_poke(&l->out[i].runner);
 }
 
-/* What stream `i` will raise its number to when all that was asked for has arrived. */
-static uint32_t expected(uint32_t in_done, uint32_t i)
+static void poke_ins(struct um_lanes *l)
 {
-	return in_done - (in_done - 1 - i) % UM_LANES_IN_STREAMS;
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		um_runner_poke(&l->in[i].runner);
+}
+
+/* What stream `i` will raise its number to when all that was asked for has arrived. */
+static uint32_t expected(uint32_t done, uint32_t i)
+{
+	return done - (done - 1 - i) % UM_LANES_IN_STREAMS;
 }
 
 /* Nothing to ask for: has everything arrived that was? */
-static struct um_step watch(struct um_lanes *l, uint32_t in_done)
+static struct um_step watch(struct um_lanes_in *in)
 {
+	struct um_lanes *l = in->lanes;
+	uint32_t done = in_done(l);
 	int missing = 0, moved = !l->seen_ns;
 	struct timespec ts;
 	uint64_t now;
 
-	if (l->gpu->caps.virtual_time || !l->gpu->caps.stream_values)
+	if (in != l->in || l->gpu->caps.virtual_time || !l->gpu->caps.stream_values)
 		return (struct um_step){.kind = UM_STEP_IDLE};
 	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
 		uint32_t have = __atomic_load_n(&l->arrived[i], __ATOMIC_ACQUIRE);
 
-		missing |= !reached(have, expected(in_done, i));
+		missing |= !reached(have, expected(done, i));
 		moved |= have != l->seen[i];
 		l->seen[i] = have;
 	}
@@ -90,7 +111,8 @@ static struct um_step watch(struct um_lanes *l, uint32_t in_done)
 		l->seen_ns = now;
 	if (now - l->seen_ns > UM_LANES_STUCK_NS) {
 		for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++)
-			__atomic_store_n(&l->arrived[i], expected(in_done, i), __ATOMIC_RELEASE);
+			if (!reached(l->seen[i], expected(done, i)))
+				__atomic_store_n(&l->arrived[i], expected(done, i), __ATOMIC_RELEASE);
 		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
 	}
 	return (struct um_step){.kind = UM_STEP_POLL};
@@ -111,21 +133,22 @@ static void arrive(struct um_lanes *l, uint32_t k)
 
 static struct um_step step_in(void *arg)
 {
-	struct um_lanes *l = arg;
+	struct um_lanes_in *in = arg;
+	struct um_lanes *l = in->lanes;
 	struct um_gpu *gpu = l->gpu;
-	uint32_t k = atomic_load_explicit(&l->in_done, memory_order_relaxed);
+	uint32_t k = atomic_load_explicit(&in->next, memory_order_relaxed);
 
-	if (k == atomic_load_explicit(&l->in_head, memory_order_acquire))
-		return watch(l, k);
+	if (reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)))
+		return watch(in);
 
 	const struct um_request *r = &l->in_ring[SLOT(k)];
 
 	if (!reached(away_done(l, UM_AWAY_DROP), r->drops))
 		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
-		return current(l, r) || gpu->caps.virtual_time ? watch(l, k) : (struct um_step){.kind = UM_STEP_POLL};
+		return current(l, r) || gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
 	if (current(l, r)) {
 		if (!reached(away_done(l, UM_AWAY_OUT), r->wait))
-			return watch(l, k);
+			return watch(in);
 		uint64_t begin = um_outcomes_begin(&l->outcomes);
 		int code = gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
 							  um_on_device(gpu->caps.device), 0,
@@ -134,9 +157,10 @@ static struct um_step step_in(void *arg)
 		um_outcomes_end(&l->outcomes, LANE_IN, SLOT(k), begin, code);
 		counted(l, code, &l->prefetch_bytes, r->bytes);
 	}
-	l->seen_ns = 0;
+	if (in == l->in)
+		l->seen_ns = 0;
 	arrive(l, k);
-	atomic_store_explicit(&l->in_done, k + 1, memory_order_release);
+	atomic_store_explicit(&in->next, k + UM_LANES_IN, memory_order_release);
 	poke_outs(l);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
@@ -156,7 +180,7 @@ static um_event_handle not_ready(struct um_lanes *l, uint32_t serial)
 static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 {
 	atomic_store_explicit(&o->next, k + o->away->n, memory_order_release);
-	um_runner_poke(&o->lanes->in_runner);
+	poke_ins(o->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
@@ -230,7 +254,7 @@ static struct um_step step_out(void *arg)
 	}
 	if (!current(l, r))
 		return out_done(o, k);
-	if (!reached(atomic_load_explicit(&l->in_done, memory_order_acquire), r->wait))
+	if (!reached(in_done(l), r->wait))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 	e = not_ready(l, r->event);
 	if (e)
@@ -260,6 +284,15 @@ static int open_out(struct um_lanes *l, struct um_lanes_away *away, unsigned i)
 			       step_out, o);
 }
 
+/* A call's work and its copy do not overlap where it is for one block: while one worker's block is copied, the others
+ * must be through with theirs. */
+unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns)
+{
+	uint64_t n = 1 + (link_ns ? (work_ns + link_ns - 1) / link_ns : 0);
+
+	return n < UM_LANES_OUT_MOST ? (unsigned)n : UM_LANES_OUT_MOST;
+}
+
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 {
 	void *p = NULL;
@@ -267,7 +300,6 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 
 	memset(l, 0, sizeof *l);
 	l->gpu = gpu;
-	n_out = n_out < 1 ? 1 : n_out > UM_LANES_OUT_MOST ? UM_LANES_OUT_MOST : n_out;
 	l->n_out = n_out + UM_LANES_DROP;
 	l->in_ring = calloc(UM_LANES_QUEUE, sizeof *l->in_ring);
 	for (int i = 0; i < UM_AWAYS; i++) {
@@ -287,8 +319,11 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	for (unsigned i = 0; i < UM_LANES_EVENTS && !err; i++)
 		if (gpu->api->cudaEventCreateWithFlags(gpu, &l->events[i][0], EVENT_FLAGS))
 			err = -ENOMEM;
-	if (!err)
-		err = um_runner_start(&l->in_runner, gpu, "umadvise-in", step_in, l);
+	for (unsigned i = 0; i < UM_LANES_IN && !err; i++) {
+		l->in[i].lanes = l;
+		atomic_init(&l->in[i].next, i);
+		err = um_runner_start(&l->in[i].runner, gpu, "umadvise-in", step_in, &l->in[i]);
+	}
 	for (unsigned i = 0; i < l->n_out && !err; i++)
 		err = open_out(l, &l->away[i < n_out ? UM_AWAY_OUT : UM_AWAY_DROP], i);
 	if (err)
@@ -302,7 +337,8 @@ void um_lanes_close(struct um_lanes *l)
 
 	for (unsigned i = 0; i < l->n_out; i++)
 		um_runner_stop(&l->out[i].runner);
-	um_runner_stop(&l->in_runner);
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		um_runner_stop(&l->in[i].runner);
 	for (unsigned i = 0; i < l->n_out; i++) {
 		if (l->out[i].stream)
 			gpu->api->cudaStreamDestroy(gpu, l->out[i].stream);
@@ -330,7 +366,8 @@ void um_lanes_close(struct um_lanes *l)
 
 void um_lanes_wake(struct um_lanes *l)
 {
-	um_runner_wake(&l->in_runner);
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		um_runner_wake(&l->in[i].runner);
 	for (unsigned i = 0; i < l->n_out; i++)
 		um_runner_wake(&l->out[i].runner);
 }
@@ -338,7 +375,7 @@ void um_lanes_wake(struct um_lanes *l)
 void um_lanes_poke(struct um_lanes *l)
 {
 	poke_outs(l);
-	um_runner_poke(&l->in_runner);
+	poke_ins(l);
 }
 
 /* --- the app's side --------------------------------------------------------------------------------------------- */
@@ -358,7 +395,7 @@ int um_lanes_room(const struct um_lanes *l)
 	for (int i = 0; i < UM_AWAYS; i++)
 		if (reached(um_lanes_away_put(l, (enum um_away)i), away_done(l, (enum um_away)i) + UM_LANES_QUEUE))
 			return 0;
-	return um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_acquire) < UM_LANES_QUEUE;
+	return !reached(um_lanes_in_put(l), in_done(l) + UM_LANES_QUEUE);
 }
 
 static void put(struct um_lanes *l, int lane, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
@@ -464,8 +501,7 @@ void um_lanes_tell(struct um_lanes *l)
 	for (int lane = 0; lane < UM_OUTCOMES_LANES && o->hear; lane++) {
 		enum um_away away = (enum um_away)(lane - LANE_AWAY);
 		const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[away].ring;
-		uint32_t done = lane == LANE_IN ? atomic_load_explicit(&l->in_done, memory_order_acquire)
-						: away_done(l, away);
+		uint32_t done = lane == LANE_IN ? in_done(l) : away_done(l, away);
 
 		for (; !reached(o->told[lane], done); o->told[lane]++) {
 			const struct um_outcome *is = &o->at[lane][SLOT(o->told[lane])];
@@ -514,13 +550,14 @@ void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 
 void um_lanes_drop(struct um_lanes *l)
 {
-	l->dropped += um_lanes_in_put(l) - atomic_load_explicit(&l->in_done, memory_order_relaxed);
+	l->dropped += um_lanes_in_put(l) - in_done(l);
 	for (int i = 0; i < UM_AWAYS; i++)
 		l->dropped += um_lanes_away_put(l, (enum um_away)i) - away_done(l, (enum um_away)i);
 	atomic_fetch_add_explicit(&l->epoch, 1, memory_order_acq_rel);
 	um_lanes_poke(l);
 	um_lanes_settle(l);
-	um_runner_sleep(&l->in_runner);
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		um_runner_sleep(&l->in[i].runner);
 	for (unsigned i = 0; i < l->n_out; i++)
 		um_runner_sleep(&l->out[i].runner);
 }

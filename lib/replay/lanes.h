@@ -6,19 +6,20 @@
  * out   prefetches, evictions, discards, advice; and arrivals, on which ops wait
  * owns  the queues, the workers, their streams and events
  *
- * Lane `in` brings blocks to the device: one worker, two streams in turn. (A prefetch on an idle stream is worked off
- * by its caller at once, on a busy one only when the stream gets there: with one stream the driver's work on one range
- * and the copy of the range before would not overlap.) Each stream raises a number in pinned memory when a range has
- * arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and costs so much CPU time per block
- * that several workers are needed to fill a fast link; request k is worker k % n's. Lane `drop` has workers of its own
- * for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
+ * Lane `in` brings blocks to the device: request k is worker k % n's, on stream k % m. (A prefetch on an idle stream is
+ * worked off by its caller at once, on a busy one only when the stream gets there: with one stream the driver's work on
+ * one range and the copy of the range before would not overlap. And where nothing is copied, because the content is
+ * dead or yet to be written, the driver's work is all there is: workers share it.) Each stream raises a number in
+ * pinned memory when a range has arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and
+ * costs so much CPU time per block that several workers are needed to fill a fast link. Lane `drop` has workers of its
+ * own for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
  * are done; those wait until so many ins are, and for an event. Requests of an old epoch are not worked off, only
  * counted as done, so that whoever waits for them is released - but not before the drops that an in waits for are over:
  * one may be under way on what the released op is about to write. Putting a request: no allocation, no system call. Not
  * thread-safe on the app's side.
  *
  * CUDA does not see the order that waiting for a number makes: where streams share a hardware queue, the arrival that
- * an op waits for may stand behind that very op. So on a real device the in worker watches: numbers that have not moved
+ * an op waits for may stand behind that very op. So on a real device an in worker watches: numbers that have not moved
  * for UM_LANES_STUCK_NS though everything was asked for are raised by the host (an op may then fault, no more than
  * that), and after UM_LANES_STUCK_MOST times ops do not wait any more.
  */
@@ -29,9 +30,10 @@
 #include "replay/program.h"
 #include "replay/worker.h"
 
-#define UM_LANES_IN_STREAMS 2
+#define UM_LANES_IN 2 /* workers */
+#define UM_LANES_IN_STREAMS 4 /* a multiple of that; with more, more of them share a hardware queue with the app's */
 #define UM_LANES_OUT_MOST 4
-#define UM_LANES_DROP 2 /* workers */
+#define UM_LANES_DROP 3 /* workers */
 #define UM_LANES_STREAMS 4 /* of the app, that are told apart */
 #define UM_LANES_EVENTS 2048
 #define UM_LANES_QUEUE (1u << 15)
@@ -58,6 +60,12 @@ struct um_lanes_away {
 	unsigned first, n; /* its workers */
 };
 
+struct um_lanes_in {
+	struct um_lanes *lanes;
+	struct um_runner runner;
+	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
+};
+
 struct um_lanes_out {
 	struct um_lanes *lanes;
 	struct um_lanes_away *away; /* whose worker it is */
@@ -73,11 +81,10 @@ struct um_lanes {
 	struct um_request *in_ring;
 	struct um_lanes_away away[UM_AWAYS];
 	_Atomic uint32_t in_head; /* requests put */
-	_Atomic uint32_t in_done;
-	struct um_runner in_runner;
+	struct um_lanes_in in[UM_LANES_IN];
 	um_stream in_stream[UM_LANES_IN_STREAMS];
 	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
-	uint32_t seen[UM_LANES_IN_STREAMS]; /* in worker: what had arrived when it was last watched, */
+	uint32_t seen[UM_LANES_IN_STREAMS]; /* first in worker: what had arrived when it was last watched, */
 	uint64_t seen_ns; /* and since when (0: all has) */
 	_Atomic unsigned stuck; /* how often numbers were raised by the host */
 	struct um_lanes_out out[UM_LANES_OUT_MOST + UM_LANES_DROP];
@@ -92,7 +99,11 @@ struct um_lanes {
 	struct um_outcomes outcomes;
 };
 
-/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers copy blocks away. */
+/* How many workers keep the link to the host full, by what one block takes: the driver's work on the calling thread,
+ * and the copy. */
+unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns);
+
+/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, copy blocks away. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
 void um_lanes_close(struct um_lanes *l);
 
