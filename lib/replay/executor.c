@@ -162,13 +162,14 @@ static uint32_t number(const struct um_executor *ex, int32_t count, uint32_t bas
 	return base - ((uint64_t) - (int64_t)count < before ? (uint32_t)-count : before);
 }
 
-/* What is put next is for which op? */
-static void name_target(struct um_executor *ex, uint32_t op, uint32_t action)
+/* This action's request is put next. */
+static void expect(struct um_executor *ex, uint32_t op, uint32_t action)
 {
 	const uint32_t *targets = ex->targets[ex->lap - ex->program->lap];
 	uint32_t target = targets ? targets[action] : UINT32_MAX;
 
-	ex->lanes.outcomes.op = target == UINT32_MAX ? UM_OUTCOMES_NO_OP : ex->number - op + target;
+	um_lanes_expect(&ex->lanes, ex->lap->actions.at[action].kind,
+			target == UINT32_MAX ? UM_OUTCOMES_NO_OP : ex->number - op + target);
 }
 
 int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor)
@@ -191,7 +192,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 			goto full;
 		locate(a, cursor, &addr, &bytes);
 		if (l->outcomes.hear)
-			name_target(ex, op, i);
+			expect(ex, op, i);
 		if (a->kind == UM_ACTION_IN) {
 			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out),
 			       ex->drop_base + a->drops);
@@ -235,8 +236,11 @@ static int cmp_run(const void *a, const void *b)
 
 static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
-	if (bytes && um_lanes_room(&ex->lanes))
-		put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
+	if (!bytes || !um_lanes_room(&ex->lanes))
+		return;
+	if (ex->lanes.outcomes.hear)
+		um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP);
+	put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
 }
 
 /* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
@@ -297,7 +301,6 @@ static int find_kept(const struct um_program *p, const struct um_cursor *c, stru
 static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 {
 	forget_targets(ex);
-	ex->lanes.outcomes.op = UM_OUTCOMES_NO_OP;
 	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->lanes.outcomes.hear; i++)
 		ex->targets[i] = um_outcomes_targets(ex->program, &ex->program->lap[i], s);
 }
@@ -372,7 +375,6 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	const struct um_program *p = ex->program;
 	size_t n = ex->turn ? 0 : n_used;
 
-	ex->lanes.outcomes.op = UM_OUTCOMES_NO_OP;
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);

@@ -398,15 +398,10 @@ int um_lanes_room(const struct um_lanes *l)
 	return !reached(um_lanes_in_put(l), in_done(l) + UM_LANES_QUEUE);
 }
 
-static void put(struct um_lanes *l, int lane, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
+static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
 {
 	uint32_t k = atomic_load_explicit(head, memory_order_relaxed);
 
-	if (l->outcomes.hear) {
-		if (k - l->outcomes.told[lane] >= UM_LANES_QUEUE / 2)
-			um_lanes_tell(l);
-		um_outcomes_put(&l->outcomes, lane, SLOT(k));
-	}
 	r.epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
 	ring[SLOT(k)] = r;
 	l->queued += r.bytes != 0;
@@ -415,14 +410,13 @@ static void put(struct um_lanes *l, int lane, struct um_request *ring, _Atomic u
 
 void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
-	put(l, LANE_IN, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, outs, drops, 0, 0});
+	put(l, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, outs, drops, 0, 0});
 }
 
 void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
 		   uint32_t ins)
 {
-	put(l, LANE_AWAY + (int)lane, l->away[lane].ring, &l->away[lane].head,
-	    (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
+	put(l, l->away[lane].ring, &l->away[lane].head, (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
 	if (kind != UM_ACTION_OUT) {
 		l->discard = um_lanes_away_put(l, lane);
 		l->any_discard = 1;
@@ -512,6 +506,17 @@ void um_lanes_tell(struct um_lanes *l)
 				o->hear(o->user, &h);
 		}
 	}
+}
+
+void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
+{
+	enum um_away away = kind == UM_ACTION_OUT ? UM_AWAY_OUT : UM_AWAY_DROP;
+	int lane = kind == UM_ACTION_IN ? LANE_IN : LANE_AWAY + (int)away;
+	uint32_t k = put_by(l, lane);
+
+	if (k - l->outcomes.told[lane] >= UM_LANES_QUEUE / 2)
+		um_lanes_tell(l);
+	um_outcomes_put(&l->outcomes, lane, SLOT(k), op);
 }
 
 static int discards_done(void *arg)

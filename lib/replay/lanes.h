@@ -132,6 +132,8 @@ void um_lanes_drop(struct um_lanes *l);
 
 /* Somebody listens from now on, to what is put from now on: call it before the workers are woken. 0 or -ENOMEM. */
 int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+/* What is put next is of this kind, for the op of this number. Before each put; only where somebody listens. */
+void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
 void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are done by now, and nobody heard of */
 
 /* Returns when no drop put so far is under way or to come: none at all, or none that touches [addr, end). */

@@ -21,7 +21,6 @@ int um_outcomes_open(struct um_outcomes *o, struct um_gpu *gpu, uint32_t places,
 		return err;
 	}
 	o->gpu = gpu;
-	o->op = UM_OUTCOMES_NO_OP;
 	o->user = user;
 	o->hear = hear;
 	return 0;

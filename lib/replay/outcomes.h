@@ -36,7 +36,6 @@ struct um_outcomes {
 	struct um_gpu *gpu;
 	void (*hear)(void *user, const struct um_hint_given *hint); /* NULL: nobody listens */
 	void *user;
-	uint64_t op; /* that what is put next is for */
 	struct um_outcome *at[UM_OUTCOMES_LANES]; /* by lane and place in its queue */
 	uint32_t told[UM_OUTCOMES_LANES]; /* requests of the lane so far that are no matter any more */
 };
@@ -49,10 +48,10 @@ void um_outcomes_close(struct um_outcomes *o);
 
 uint64_t um_outcomes_now(const struct um_outcomes *o);
 
-/* App's thread: a request takes this place. Only where somebody listens. */
-static inline void um_outcomes_put(struct um_outcomes *o, int lane, uint32_t place)
+/* App's thread: a request for this op takes this place. Only where somebody listens. */
+static inline void um_outcomes_put(struct um_outcomes *o, int lane, uint32_t place, uint64_t op)
 {
-	o->at[lane][place] = (struct um_outcome){.op = o->op};
+	o->at[lane][place] = (struct um_outcome){.op = op};
 }
 
 /* Worker, around the call. */
