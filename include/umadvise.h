@@ -95,6 +95,9 @@ struct umadv_options {
 	int check; /* poison discarded content on the simulated GPU. UMADVISE_CHECK=1 */
 	unsigned plan_ms; /* go on looking for a better plan for so long, in umadv_iter; 0: the usual effort, some 50 ms
 			     for 2,000 ops, the same plan for the same program each time. UMADVISE_PLAN_TIME */
+	const char *report; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's
+			       number. UMADVISE_REPORT=FILE */
+	uint64_t report_bytes; /* which that file keeps below; 0: 64 MiB. UMADVISE_REPORT_SIZE=BYTES[KiB|MiB|GiB] */
 };
 
 /* Defaults, then the environment. */

@@ -258,6 +258,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 			um_advisor_warn(adv, UM_WARN_TRACE, "no trace is written: %s", line);
 		}
 	}
+	um_reporting_open(adv);
 	um_advisor_log(adv, UMADV_LOG_INFO, "%s, budget %llu MiB, strategy %s", adv->gpu->caps.name,
 		       (unsigned long long)(adv->budget >> 20), um_strategy_name(adv->options.strategy));
 	um_process_add(adv);
@@ -268,6 +269,19 @@ fail:
 	return err;
 }
 
+static void add_counts(const struct umadv *adv, struct umadv_stats *to)
+{
+	struct um_executor_counts c;
+
+	um_executor_counts(adv->executor, &c);
+	to->hints_issued += c.issued;
+	to->hints_refused += c.refused;
+	to->hints_dropped += c.dropped;
+	to->prefetch_bytes += c.prefetch_bytes;
+	to->evict_bytes += c.evict_bytes;
+	to->discard_bytes += c.discard_bytes;
+}
+
 static void hear(void *user, const struct um_hint_given *hint)
 {
 	struct umadv *adv = user;
@@ -275,17 +289,36 @@ static void hear(void *user, const struct um_hint_given *hint)
 	um_telling_hint(&adv->telling, hint);
 }
 
+static int add_listener(struct umadv *adv, struct um_activity_sink *sink, int watcher)
+{
+	int err = adv->executor && !um_telling_on(&adv->telling) ? um_executor_listen(adv->executor, hear, adv) : 0;
+
+	return err ? err : um_telling_add(&adv->telling, sink, watcher);
+}
+
 int um_advisor_watch(struct umadv *adv, struct um_activity_sink *sink)
 {
-	int err = adv->executor ? um_executor_listen(adv->executor, hear, adv) : 0;
+	return add_listener(adv, sink, 1);
+}
 
-	return err ? err : um_telling_add(&adv->telling, sink, 0, 1);
+int um_advisor_listen(struct umadv *adv, struct um_activity_sink *sink)
+{
+	return add_listener(adv, sink, 0);
+}
+
+/* What it did stays counted. */
+static void close_executor(struct umadv *adv)
+{
+	if (adv->executor)
+		add_counts(adv, &adv->stats);
+	um_executor_close(adv->executor);
+	adv->executor = NULL;
 }
 
 void um_advisor_quiesce(struct umadv *adv)
 {
-	um_executor_close(adv->executor);
-	adv->executor = NULL;
+	close_executor(adv);
+	um_reporting_close(adv);
 	um_telling_fini(&adv->telling);
 	if (um_tracing_close(&adv->tracing))
 		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
@@ -338,8 +371,7 @@ static void look_after_device(struct umadv *adv)
 
 	if (code && adv->executor) {
 		um_advisor_warn(adv, UM_WARN_LOST, "the device reported error %d: no more hints", code);
-		um_executor_close(adv->executor);
-		adv->executor = NULL;
+		close_executor(adv);
 	}
 	if (adv->executor && um_executor_stuck(adv->executor))
 		um_advisor_warn(adv, UM_WARN_GATES,
@@ -347,11 +379,11 @@ static void look_after_device(struct umadv *adv)
 				"CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
 }
 
-static void tell_iteration(struct umadv *adv)
+static void tell_iteration(struct umadv *adv, const char *name)
 {
 	if (adv->executor)
 		um_executor_tell(adv->executor);
-	um_telling_iter(&adv->telling, adv->iteration);
+	um_reporting_iter(adv, adv->iteration, name);
 }
 
 int um_advisor_iter(struct umadv *adv, const char *name)
@@ -366,7 +398,7 @@ int um_advisor_iter(struct umadv *adv, const char *name)
 	adv->hinted = 0;
 	look_after_device(adv);
 	if (um_telling_on(&adv->telling))
-		tell_iteration(adv);
+		tell_iteration(adv, name);
 	um_recorder_take(&adv->recorder, &adv->last);
 	e.iter.n = adv->iteration;
 	e.iter.name = name;
@@ -392,17 +424,8 @@ uint64_t um_advisor_hints(const struct umadv *adv)
 void um_advisor_stats(struct umadv *adv, struct umadv_stats *out)
 {
 	*out = adv->stats;
-	if (adv->executor) {
-		struct um_executor_counts c;
-
-		um_executor_counts(adv->executor, &c);
-		out->hints_issued += c.issued;
-		out->hints_refused += c.refused;
-		out->hints_dropped += c.dropped;
-		out->prefetch_bytes += c.prefetch_bytes;
-		out->evict_bytes += c.evict_bytes;
-		out->discard_bytes += c.discard_bytes;
-	}
+	if (adv->executor)
+		add_counts(adv, out);
 	if (adv->hinted) {
 		out->hinted_iterations++;
 		if (out->first_hinted_iteration == UINT64_MAX && adv->iteration)

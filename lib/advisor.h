@@ -25,6 +25,7 @@
 #include "replay/cursor.h"
 #include "replay/executor.h"
 #include "replay/program.h"
+#include "reporting.h"
 #include "stopwatch.h"
 #include "telling.h"
 #include "tracing.h"
@@ -46,7 +47,8 @@ enum um_warned {
 	UM_WARN_TRACE = 4,
 	UM_WARN_LOST = 8,
 	UM_WARN_CAPTURE = 16,
-	UM_WARN_GATES = 32
+	UM_WARN_GATES = 32,
+	UM_WARN_REPORT = 64
 };
 
 struct umadv {
@@ -69,6 +71,7 @@ struct umadv {
 	struct um_recorder recorder;
 	struct um_tracing tracing; /* the umtrace that is written */
 	struct um_telling telling; /* who else listens */
+	struct um_reporting reporting; /* the own log */
 	struct um_stopwatch stopwatch; /* of the plan's ops, on a real device */
 	uint64_t stopwatch_signature; /* whose ops it measures, or has measured */
 	int timed; /* the plan was made from measured times, or they are as was assumed */
@@ -109,6 +112,8 @@ void um_advisor_close(struct umadv *adv);
 /* `sink` (borrowed) is told from now on of tensors, ops, uses and hints: it is the watcher of the simulated device
  * below. Just after opening. 0 or -ENOMEM. */
 int um_advisor_watch(struct umadv *adv, struct um_activity_sink *sink);
+/* The same, of anyone else. */
+int um_advisor_listen(struct umadv *adv, struct um_activity_sink *sink);
 
 int um_advisor_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);
 int um_advisor_free(struct umadv *adv, void *ptr);

@@ -65,6 +65,7 @@ static void from_environment(struct umadv_options *o, char *problem, size_t size
 	o->profile = getenv("UMADVISE_PROFILE");
 	o->plan = getenv("UMADVISE_PLAN");
 	o->trace = getenv("UMADVISE_TRACE");
+	o->report = getenv("UMADVISE_REPORT");
 	if ((v = getenv("UMADVISE_DEVICE"))) {
 		if ((k = look_up(devices, COUNT(devices), v)) >= 0)
 			o->device = (enum umadv_device)k;
@@ -81,6 +82,9 @@ static void from_environment(struct umadv_options *o, char *problem, size_t size
 		snprintf(problem, size, "UMADVISE_BUDGET=%.64s: expected bytes, or a number with KiB, MiB or GiB", v);
 	if ((v = getenv("UMADVISE_PLAN_TIME")) && read_ms(v, &o->plan_ms) && problem && !*problem)
 		snprintf(problem, size, "UMADVISE_PLAN_TIME=%.64s: expected milliseconds, at most 3600000", v);
+	if ((v = getenv("UMADVISE_REPORT_SIZE")) && um_size_parse(v, &o->report_bytes) && problem && !*problem)
+		snprintf(problem, size, "UMADVISE_REPORT_SIZE=%.64s: expected bytes, or a number with KiB, MiB or GiB",
+			 v);
 	if ((v = getenv("UMADVISE_CHECK")))
 		o->check = strcmp(v, "0") != 0;
 	if ((v = getenv("UMADVISE_DISABLE")) && strcmp(v, "0") != 0) {
@@ -137,6 +141,8 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 		err = copy_string(o, 2, &o->pub.plan);
 	if (!err)
 		err = copy_string(o, 3, &o->pub.trace);
+	if (!err)
+		err = copy_string(o, 4, &o->pub.report);
 	if (err)
 		return err;
 	if (o->pub.strategy) {

@@ -15,7 +15,7 @@ enum um_strategy { UM_STRATEGY_LOOKAHEAD, UM_STRATEGY_ON_DEMAND, UM_STRATEGY_PRE
 struct um_options {
 	struct umadv_options pub; /* its strings point at the copies below */
 	enum um_strategy strategy;
-	char *strings[4];
+	char *strings[5];
 	char problem[160]; /* the first value that made no sense, in words; empty if all did */
 };
 

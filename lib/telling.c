@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,11 +15,11 @@ void um_telling_init(struct um_telling *t, struct um_gpu *gpu)
 	t->process = (uint64_t)getpid();
 }
 
-int um_telling_add(struct um_telling *t, struct um_activity_sink *sink, int ranges, int watched)
+int um_telling_add(struct um_telling *t, struct um_activity_sink *sink, int watched)
 {
 	if (t->n == UM_TELLING_MOST)
 		return -ENOSPC;
-	t->to[t->n++] = (struct um_listener){sink, ranges};
+	t->to[t->n++] = sink;
 	if (watched) {
 		t->watched = 1;
 		t->process = t->thread = 1;
@@ -63,8 +62,7 @@ static uint64_t address(const struct um_telling *t, uint64_t addr)
 static void feed(struct um_telling *t, const struct um_activity *a)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		if (a->kind != UM_ACT_RANGE || t->to[i].ranges)
-			um_activity_feed(t->to[i].sink, a);
+		um_activity_feed(t->to[i], a);
 }
 
 static struct um_activity activity(const struct um_telling *t, enum um_activity_kind kind, int64_t begin, int64_t end)
@@ -135,26 +133,4 @@ void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint)
 	a.op = hint->op;
 	a.error = hint->code;
 	feed(t, &a);
-}
-
-void um_telling_end(struct um_telling *t)
-{
-	struct um_activity a = activity(t, UM_ACT_RANGE, t->begun, (int64_t)um_telling_now(t));
-	char name[64];
-
-	if (!t->in_iteration)
-		return;
-	t->in_iteration = 0;
-	snprintf(name, sizeof name, UM_TELLING_RANGE, (unsigned long long)t->iteration);
-	a.name = name;
-	a.domain = UM_TELLING_DOMAIN;
-	feed(t, &a);
-}
-
-void um_telling_iter(struct um_telling *t, uint64_t n)
-{
-	um_telling_end(t);
-	t->iteration = n;
-	t->in_iteration = 1;
-	t->begun = (int64_t)um_telling_now(t);
 }

@@ -2,9 +2,8 @@
  *
  * telling.h - what the library is told and does, as activities, to whoever listens
  *
- * in    tensors, ops with their uses, hints that the driver was given, iterations
- * out   activities (model/activity.h): TENSOR, TENSOR_END, OP, USE, HINT, and RANGE for iterations; hints come late, so
- *       not all in order of time
+ * in    tensors, ops with their uses, hints that the driver was given
+ * out   activities (model/activity.h): TENSOR, TENSOR_END, OP, USE, HINT; hints come late, so not all in order of time
  * owns  nothing; listeners are borrowed until um_telling_fini
  *
  * On a simulated device that is watched, times and addresses are those that the watcher is told; else times are those
@@ -18,31 +17,21 @@
 #include "model/tensor.h"
 #include "replay/outcomes.h"
 
-#define UM_TELLING_DOMAIN "umadvise" /* of the iterations' ranges */
-#define UM_TELLING_RANGE "iteration %llu"
 #define UM_TELLING_MOST 2
-
-struct um_listener {
-	struct um_activity_sink *sink;
-	int ranges; /* is told of iterations, too */
-};
 
 struct um_telling {
 	unsigned n; /* who listen */
-	struct um_listener to[UM_TELLING_MOST];
+	struct um_activity_sink *to[UM_TELLING_MOST];
 	struct um_gpu *gpu;
 	int watched; /* by a watcher of the simulated device */
 	uint64_t process, thread;
 	int64_t last; /* told */
-	int64_t begun; /* the iteration at hand */
-	uint64_t iteration;
-	int in_iteration;
 };
 
 void um_telling_init(struct um_telling *t, struct um_gpu *gpu);
 
 /* One more listens. `watched`: it is the watcher of the simulated device. -ENOSPC: there are too many. */
-int um_telling_add(struct um_telling *t, struct um_activity_sink *sink, int ranges, int watched);
+int um_telling_add(struct um_telling *t, struct um_activity_sink *sink, int watched);
 void um_telling_fini(struct um_telling *t); /* nobody listens any more */
 
 static inline int um_telling_on(const struct um_telling *t)
@@ -55,8 +44,6 @@ void um_telling_tensor(struct um_telling *t, const struct um_tensor *tensor);
 void um_telling_tensor_end(struct um_telling *t, const struct um_tensor *tensor);
 void um_telling_op(struct um_telling *t, uint64_t number, const struct um_op *op);
 void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint);
-void um_telling_iter(struct um_telling *t, uint64_t n); /* number n begins, and the one before ends */
-void um_telling_end(struct um_telling *t); /* the last one ends */
 uint64_t um_telling_now(const struct um_telling *t);
 
 #endif

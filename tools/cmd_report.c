@@ -5,6 +5,7 @@
 #include "report_form.h"
 #include "tool.h"
 
+#include "io/log.h"
 #include "io/nsys.h"
 
 #include <errno.h>
@@ -110,6 +111,8 @@ static int has_data(const struct report_view *v)
 	char options[256] = "";
 	size_t n = 0;
 
+	if (c->library.is)
+		return 1; /* it never has any, and says so */
 	if (um_report_moved(&r->all, UM_WAY_H2D) || um_report_moved(&r->all, UM_WAY_D2H) ||
 	    um_report_moved(&r->all, UM_WAY_D2D) || r->all.fault_groups || r->all.cpu_faults)
 		return 1;
@@ -145,6 +148,7 @@ static int report_file(const struct report_args *a, const char *file, struct um_
 {
 	struct reading r = {.file = file, .begun = now_s(), .terminal = !a->quiet && isatty(2)};
 	struct um_nsys_read_options ro = {show_progress, read_again, &r};
+	struct um_log_read_options lo = {show_progress, &r};
 	struct report_view v = {.file = file};
 	struct um_capture capture;
 	struct um_diag diag;
@@ -152,7 +156,10 @@ static int report_file(const struct report_args *a, const char *file, struct um_
 	int err, code = TOOL_DONE;
 
 	um_report_init(&r.report, &a->o);
-	err = um_nsys_read(file, &ro, &r.report.sink, &capture, &diag);
+	if (um_log_is(file))
+		err = um_log_read(file, &lo, &r.report.sink, &capture, &diag);
+	else
+		err = um_nsys_read(file, &ro, &r.report.sink, &capture, &diag);
 	if (r.shown)
 		fputs("\r\033[K", stderr);
 	if (!err)

@@ -24,11 +24,17 @@ struct um_lines {
 	int gz; /* -1: not known yet */
 	int in_member; /* gz: inside a member, whose end must come */
 	int done; /* no more plain bytes */
+	int cut; /* see um_lines_cut */
 	z_stream z; /* next_in, avail_in: raw bytes not used yet, gzip or not */
 	char *buf;
 	size_t start, scan, end, cap; /* given out | no newline up to here | filled | size */
 	unsigned char raw[CHUNK];
 };
+
+int um_lines_cut(const struct um_lines *l)
+{
+	return l->cut;
+}
 
 static int refuse(const struct um_lines *l, int err, const char *what)
 {
@@ -170,6 +176,7 @@ static int member_ends(struct um_lines *l)
 		inflateReset(&l->z);
 		l->in_member = 1;
 	} else if (l->z.avail_in) {
+		l->cut = l->eof && l->z.avail_in == 1 && l->z.next_in[0] == 0x1f;
 		return refuse(l, EINVAL, "bytes behind the end of the gzip data: want nothing there");
 	} else {
 		l->done = 1;
@@ -182,7 +189,8 @@ static int unpack_gzip(struct um_lines *l)
 	size_t room = l->cap - l->end;
 	int rc;
 
-	if (l->z.avail_in == 0 && l->eof)
+	l->cut = l->z.avail_in == 0 && l->eof;
+	if (l->cut)
 		return refuse(l, EINVAL, "the gzip data ends too early: want the whole file");
 	l->z.next_out = (unsigned char *)l->buf + l->end;
 	l->z.avail_out = (uInt)room;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/vec.h"
 #include "io/number.h"
 
 #define CHUNK (64u << 10)
@@ -25,12 +26,23 @@ struct um_out {
 	int gz;
 	z_stream z;
 	char *path, *temp; /* temp NULL: written in place */
+	int to_mem; /* there is no file: */
+	UM_VEC(unsigned char) mem;
 	size_t n;
 	unsigned char buf[CHUNK], packed[CHUNK];
 };
 
 static void write_raw(struct um_out *o, const unsigned char *data, size_t n)
 {
+	if (o->to_mem) {
+		if (!o->err && um_vec_reserve(&o->mem, n + 1)) {
+			o->err = -ENOMEM;
+		} else if (!o->err) {
+			memcpy(o->mem.at + o->mem.n, data, n);
+			o->mem.n += n;
+		}
+		return;
+	}
 	while (n && !o->err) {
 		ssize_t done = write(o->fd, data, n);
 
@@ -109,6 +121,7 @@ static void discard(struct um_out *o)
 		close(o->fd);
 	if (o->gz)
 		deflateEnd(&o->z);
+	um_vec_fini(&o->mem);
 	free(o->temp);
 	free(o->path);
 	free(o);
@@ -140,6 +153,38 @@ end:
 	discard(o);
 refuse:
 	return um_diag_set(diag, -rc, 0, "cannot write: %s", strerror(-rc));
+}
+
+int um_out_open_mem(struct um_out **out, int gz)
+{
+	struct um_out *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return -ENOMEM;
+	o->fd = -1;
+	o->to_mem = 1;
+	if (gz && deflateInit2(&o->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(o);
+		return -ENOMEM;
+	}
+	o->gz = gz;
+	*out = o;
+	return 0;
+}
+
+int um_out_take(struct um_out *o, void **data, size_t *bytes)
+{
+	int err;
+
+	flush(o, Z_FINISH);
+	err = o->err;
+	if (!err) {
+		*data = o->mem.at;
+		*bytes = o->mem.n;
+		o->mem.at = NULL;
+	}
+	discard(o);
+	return err;
 }
 
 void um_out_write(struct um_out *o, const void *data, size_t n)

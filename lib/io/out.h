@@ -21,6 +21,11 @@ struct um_out;
 
 int um_out_open(struct um_out **out, const char *path, struct um_diag *diag); /* diag is initialised; may be NULL */
 
+/* The same to memory, gzip with `gz`. */
+int um_out_open_mem(struct um_out **out, int gz);
+/* Ends it: 0 and the bytes, to be freed, or -errno. */
+int um_out_take(struct um_out *o, void **data, size_t *bytes);
+
 void um_out_write(struct um_out *o, const void *data, size_t n);
 void um_out_str(struct um_out *o, const char *s);
 void um_out_u64(struct um_out *o, uint64_t x);

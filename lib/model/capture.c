@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/capture.h"
 
+const char *const um_library_count_keys[UM_LIBRARY_COUNTS] = {
+	"ops",           "hints_issued",  "hints_refused",    "hints_dropped", "prefetch_bytes", "evict_bytes",
+	"discard_bytes", "plans_adopted", "left_schedule", "unknown_uses",  "captured_ops",   "errors"};
+const char *const um_library_level_keys[UM_LIBRARY_LEVELS] = {
+	"plan_ns",    "in_core_ns",      "plan_peak_bytes", "tensors_live",
+	"live_bytes", "live_peak_bytes", "measured_ops"};
+
 void um_capture_init(struct um_capture *c)
 {
 	memset(c, 0, sizeof *c);

@@ -36,6 +36,47 @@ struct um_capture_device {
 	uint64_t memory_bytes; /* 0: not said */
 };
 
+/* What libumadvise counted while it ran, and what held when it ended: in its own log. */
+enum um_library_count {
+	UM_LIBRARY_OPS,
+	UM_LIBRARY_ISSUED, /* hints */
+	UM_LIBRARY_REFUSED,
+	UM_LIBRARY_DROPPED,
+	UM_LIBRARY_PREFETCH, /* bytes asked for */
+	UM_LIBRARY_EVICT,
+	UM_LIBRARY_DISCARD,
+	UM_LIBRARY_PLANS, /* adopted */
+	UM_LIBRARY_LEFT, /* iterations that left the schedule */
+	UM_LIBRARY_UNKNOWN, /* uses of no known tensor */
+	UM_LIBRARY_CAPTURED, /* ops on a stream that was being captured */
+	UM_LIBRARY_ERRORS,
+	UM_LIBRARY_COUNTS
+};
+
+enum um_library_level {
+	UM_LIBRARY_PLAN_NS, /* an iteration of the plan that is followed; 0: there is none */
+	UM_LIBRARY_IN_CORE_NS, /* the same with unlimited memory */
+	UM_LIBRARY_PLAN_PEAK, /* bytes */
+	UM_LIBRARY_TENSORS,
+	UM_LIBRARY_LIVE, /* bytes */
+	UM_LIBRARY_LIVE_PEAK,
+	UM_LIBRARY_MEASURED, /* ops of the plan whose times were measured */
+	UM_LIBRARY_LEVELS
+};
+
+extern const char *const um_library_count_keys[UM_LIBRARY_COUNTS];
+extern const char *const um_library_level_keys[UM_LIBRARY_LEVELS];
+
+struct um_capture_library {
+	int is; /* the recording is such a log */
+	char version[32], device[64], why[160], strategy[32]; /* why: hints do nothing there; empty: they do */
+	int simulated; /* times are */
+	uint64_t pid, capacity_bytes, budget_bytes;
+	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
+	uint64_t iterations, kept; /* begun; and of them, those that the log has, not only in sums */
+	uint64_t left_out; /* events and hints that it does not have, though it has their iterations */
+};
+
 struct um_capture {
 	char product[64], schema[64]; /* versions; empty: not said */
 	int64_t end_ns; /* of the recording; 0: not said */
@@ -46,6 +87,7 @@ struct um_capture {
 	UM_VEC(struct um_absence) missing;
 	UM_VEC(char *) notes; /* what the profiler itself warned of */
 	int has_cuda; /* some table of CUDA's activities is there */
+	struct um_capture_library library;
 };
 
 void um_capture_init(struct um_capture *c);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reporting.h"
+
+#include "advisor.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void give_up(struct umadv *adv, int err)
+{
+	adv->stats.errors++;
+	um_advisor_warn(adv, UM_WARN_REPORT, "the report's log could not be written: %s", strerror(-err));
+}
+
+void um_reporting_open(struct umadv *adv)
+{
+	struct um_capture_library l = {.simulated = adv->gpu->caps.virtual_time,
+				       .pid = (uint64_t)getpid(),
+				       .capacity_bytes = adv->gpu->caps.capacity,
+				       .budget_bytes = adv->budget};
+	struct um_reporting *r = &adv->reporting;
+	struct um_diag diag;
+	char line[800];
+
+	if (!adv->options.pub.report)
+		return;
+	snprintf(l.version, sizeof l.version, "libumadvise %s", umadv_version());
+	snprintf(l.device, sizeof l.device, "%s", adv->gpu->caps.name);
+	snprintf(l.why, sizeof l.why, "%s", adv->gpu->caps.why);
+	snprintf(l.strategy, sizeof l.strategy, "%s", um_strategy_name(adv->options.strategy));
+	if (um_log_open(&r->log, adv->options.pub.report, &l, adv->options.pub.report_bytes,
+			(int64_t)um_telling_now(&adv->telling), &diag)) {
+		r->log = NULL;
+		adv->stats.errors++;
+		um_diag_line(&diag, line, sizeof line);
+		um_advisor_warn(adv, UM_WARN_REPORT, "no report is written: %s", line);
+	} else if (um_advisor_listen(adv, um_log_sink(r->log))) {
+		give_up(adv, -ENOMEM);
+	}
+	um_advisor_stats(adv, &r->before);
+}
+
+static void look(struct umadv *adv, uint64_t *counts, uint64_t *levels)
+{
+	struct umadv_stats *b = &adv->reporting.before, s;
+
+	um_advisor_stats(adv, &s);
+	const uint64_t grown[UM_LIBRARY_COUNTS] = {
+		[UM_LIBRARY_OPS] = s.ops - b->ops,
+		[UM_LIBRARY_ISSUED] = s.hints_issued - b->hints_issued,
+		[UM_LIBRARY_REFUSED] = s.hints_refused - b->hints_refused,
+		[UM_LIBRARY_DROPPED] = s.hints_dropped - b->hints_dropped,
+		[UM_LIBRARY_PREFETCH] = s.prefetch_bytes - b->prefetch_bytes,
+		[UM_LIBRARY_EVICT] = s.evict_bytes - b->evict_bytes,
+		[UM_LIBRARY_DISCARD] = s.discard_bytes - b->discard_bytes,
+		[UM_LIBRARY_PLANS] = s.plans - b->plans,
+		[UM_LIBRARY_LEFT] = s.divergences - b->divergences,
+		[UM_LIBRARY_UNKNOWN] = s.unknown_pointers - b->unknown_pointers,
+		[UM_LIBRARY_CAPTURED] = s.captured - b->captured,
+		[UM_LIBRARY_ERRORS] = s.errors - b->errors,
+	};
+	const uint64_t held[UM_LIBRARY_LEVELS] = {
+		[UM_LIBRARY_PLAN_NS] = s.plan_ns,
+		[UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
+		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes,
+		[UM_LIBRARY_TENSORS] = s.tensors_live,
+		[UM_LIBRARY_LIVE] = s.bytes_live,
+		[UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
+		[UM_LIBRARY_MEASURED] = s.measured,
+	};
+
+	memcpy(counts, grown, sizeof grown);
+	memcpy(levels, held, sizeof held);
+	*b = s;
+}
+
+void um_reporting_iter(struct umadv *adv, uint64_t n, const char *name)
+{
+	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
+	int err;
+
+	if (!adv->reporting.log)
+		return;
+	look(adv, counts, levels);
+	err = um_log_turn(adv->reporting.log, (int64_t)um_telling_now(&adv->telling), counts, levels, n, name);
+	if (err)
+		give_up(adv, err);
+}
+
+void um_reporting_close(struct umadv *adv)
+{
+	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
+	int err;
+
+	if (!adv->reporting.log)
+		return;
+	look(adv, counts, levels);
+	err = um_log_close(adv->reporting.log, (int64_t)um_telling_now(&adv->telling), counts, levels);
+	adv->reporting.log = NULL;
+	if (err)
+		give_up(adv, err);
+}
