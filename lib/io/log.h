@@ -24,10 +24,10 @@
 
 struct um_log;
 
-/* Begins a file; where another process or context writes that one, `path`.2 and so on. In `path`, %p becomes the
- * process's number. `limit` is in bytes; 0: UM_LOG_LIMIT. `library` is borrowed for the call: its names, budget and capacity are written. `now`: when the
- * set-up begins. 0, -EINVAL (no regular file), -ENOMEM and others; `diag` is initialised, its file name may be `path`.
- */
+/* Begins a file of at most `limit` bytes (0: UM_LOG_LIMIT); where another process or context writes that one, `path`.2
+ * and so on. In `path`, %p becomes the process's number. Of `library` (borrowed for the call) the names, budget and
+ * capacity are written. `now`: when the set-up begins. 0, -EINVAL (no regular file), -ENOMEM and others; `diag` is
+ * initialised, its file name may be `path`. */
 int um_log_open(struct um_log **out, const char *path, const struct um_capture_library *library, uint64_t limit,
 		int64_t now, struct um_diag *diag);
 
