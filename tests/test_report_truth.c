@@ -11,6 +11,7 @@
 #include "player.h"
 #include "report/report.h"
 #include "tap.h"
+#include "truth_tensors.h"
 
 #include <unistd.h>
 
@@ -76,6 +77,7 @@ static int listen(struct um_activity_sink *sink, const struct um_activity *a)
 {
 	(void)sink;
 	truth.tally = truth.sim->tally;
+	truth_tensors_listen(a);
 	if (a->kind == UM_ACT_RANGE)
 		truth.ended++;
 	if (a->kind == UM_ACT_CALL) {
@@ -96,6 +98,7 @@ static void opened(void *user, struct um_gpu *gpu)
 {
 	(void)user;
 	truth.sim = um_sim_of(gpu);
+	truth_tensors_opened(um_sim_of(gpu));
 }
 
 static uint64_t ops_before_first(const struct um_trace *t)
@@ -166,6 +169,7 @@ static void check(const struct um_report *r, int helpers, const char *what)
 	           um_report_moved(&sum, UM_WAY_D2H) == um_report_moved(&r->all, UM_WAY_D2H),
 	   "%s: iterations and what is outside of them are all", what);
 	is_u64(differences(r, helpers), 0, "%s: each kernel in each iteration", what);
+	is_u64(truth_tensors_compare(r), 0, "%s: each tensor in each iteration, by cause", what);
 }
 
 static void play(const struct um_trace *t, enum um_play_strategy strategy, const char *path, const char *what)
@@ -191,6 +195,7 @@ static void play(const struct um_trace *t, enum um_play_strategy strategy, const
 	truth.launched = 0;
 	truth.ended = 0;
 	truth.before_first = ops_before_first(t);
+	truth_tensors_begin(t);
 	if (um_nsys_create(&w, path, o.profile, &d))
 		tap_bail(d.text);
 	truth.writer = um_nsys_sink(w);
@@ -207,32 +212,44 @@ static void play(const struct um_trace *t, enum um_play_strategy strategy, const
 	um_capture_fini(&capture);
 }
 
-int main(void)
+static void play_all(const char *path, const char *name, const char *file)
+{
+	const enum um_play_strategy strategies[] = {UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD};
+	const char *few = getenv("SANITIZE");
+	struct um_trace *t;
+	struct um_diag d;
+	char what[128];
+
+	if (um_trace_load(&t, path, &d))
+		tap_bail(d.text);
+	/* The large ones show nothing more to a sanitizer. */
+	for (int s = 0; s < 3 && !(few && *few && um_trace_length(t) > 4000); s++) {
+		snprintf(what, sizeof what, "%s, %s", name, um_play_strategy_name(strategies[s]));
+		play(t, strategies[s], file, what);
+	}
+	um_trace_free(t);
+}
+
+/* Other traces may be given. */
+int main(int argc, char **argv)
 {
 	static const char *const traces[] = {"alexnet_b200", "cg_laplace3d", "cifar_vgg16_b100",
 	                                     "gpt2_small",   "lstm_lm",      "resnet50",
 	                                     "stencil_slabs", "transformer_varlen", "vgg16"};
-	const enum um_play_strategy strategies[] = {UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD};
-	const char *top = getenv("top_srcdir"), *few = getenv("SANITIZE");
-	char path[512], file[64], what[128];
-	struct um_trace *t;
-	struct um_diag d;
+	const char *top = getenv("top_srcdir");
+	char path[512], file[64];
 
 	snprintf(file, sizeof file, "/tmp/um-truth-%ld.sqlite", (long)getpid());
-	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+	for (int i = 1; i < argc; i++)
+		play_all(argv[i], argv[i], file);
+	for (size_t i = 0; i < sizeof traces / sizeof *traces && argc < 2; i++) {
 		snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", top ? top : ".", traces[i]);
-		if (um_trace_load(&t, path, &d))
-			tap_bail(d.text);
-		/* The large ones show nothing more to a sanitizer. */
-		for (int s = 0; s < 3 && !(few && *few && um_trace_length(t) > 4000); s++) {
-			snprintf(what, sizeof what, "%s, %s", traces[i], um_play_strategy_name(strategies[s]));
-			play(t, strategies[s], file, what);
-		}
-		um_trace_free(t);
+		play_all(path, traces[i], file);
 	}
 	remove(file);
 	um_vec_fini(&truth.iteration);
 	um_vec_fini(&truth.cells);
 	um_vec_fini(&truth.seen);
+	truth_tensors_fini();
 	return tap_done();
 }

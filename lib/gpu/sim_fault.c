@@ -55,14 +55,16 @@ uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write
 	return (want & ~(b->map | remote)) | (want & write & ~(b->rw | remote));
 }
 
-uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries)
+uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
+                            uint32_t *each)
 {
-	uint32_t each = (write & (b->disc | b->read_mostly)) | (stay_away(b, need) & b->cmap), take = 0;
+	uint32_t take = 0;
 	unsigned n = 0;
 
+	*each = (write & (b->disc | b->read_mostly)) | (stay_away(b, need) & b->cmap);
 	for (; need && k; need &= need - 1, k--) {
 		uint32_t page = need & -need;
-		unsigned more = page & each ? UM_SIM_SUBPAGES : 1;
+		unsigned more = page & *each ? UM_SIM_SUBPAGES : 1;
 
 		if (n + more > ENTRIES_MAX)
 			break;

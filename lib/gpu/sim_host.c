@@ -18,7 +18,7 @@ static uint32_t grow(const struct um_sim_block *b, uint32_t page)
 	return page | (region & alike & ~um_sim_thrash_pages(b) & ~(b->cpu & b->cmap));
 }
 
-void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int write, uint64_t *t)
+void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write, uint64_t *t)
 {
 	uint32_t need;
 
@@ -37,7 +37,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		faults = page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
 		sim->tally.cpu_faults += faults;
 		um_sim_ledger_cpu_fault(sim, b->mem, faults);
-		um_sim_watch_cpu_faults(sim, b, page, faults, *t - sim->profile.c_cpuf);
+		um_sim_watch_cpu_faults(sim, b, page, from, faults, *t - sim->profile.c_cpuf);
 		region = grow(b, page);
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
@@ -73,7 +73,8 @@ int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t ac
 	t = *um_sim_clock(sim);
 	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES);
 	     i <= (off + bytes - 1) / UM_BLOCK_BYTES && !sim->opt.in_core; i++)
-		um_sim_cpu_touch(sim, &m->block[i], um_sim_pages_out(m, i, off, bytes), (access & UM_WRITE) != 0, &t);
+		um_sim_cpu_touch(sim, &m->block[i], um_sim_pages_out(m, i, off, bytes), off, (access & UM_WRITE) != 0,
+		                 &t);
 	*um_sim_clock(sim) = t;
 	return um_sim_leave(sim, UM_CUDA_OK);
 }

@@ -36,7 +36,9 @@ struct member {
 	struct um_sim_block *block;
 	uint32_t want, write; /* pages still to be had; of them, to be written */
 	uint32_t faulted, written; /* in this batch; of them, by a write */
+	uint32_t each; /* of them, each 4 KiB for itself */
 	unsigned entries; /* of it */
+	uint32_t leg[UM_SIM_PAGES]; /* which access wants the page; where nobody watches, not filled */
 };
 
 struct um_sim_walk {
@@ -224,8 +226,15 @@ static uint64_t leg_bytes(const struct leg *l, uint32_t k, uint32_t pages)
 	return sum;
 }
 
+/* Who watches will want to know whose fault it is. */
+static void claim(struct member *m, uint32_t pages, uint32_t leg)
+{
+	for (; pages; pages &= pages - 1)
+		m->leg[__builtin_ctz(pages)] = leg;
+}
+
 /* Fills the group with the next blocks that need service. A block that is in it already ends it. */
-static void gather(struct um_sim_walk *w, uint64_t t)
+static void gather(struct um_sim_walk *w, uint64_t t, int watched)
 {
 	struct leg *l;
 	uint32_t k;
@@ -239,13 +248,21 @@ static void gather(struct um_sim_walk *w, uint64_t t)
 		for (i = 0; i < w->n_group && w->group[i].block != b; i++)
 			;
 		if (i < w->n_group) { /* two tensors in one block */
+			if (watched)
+				claim(&w->group[i], want & ~w->group[i].want, (uint32_t)(l - w->leg));
 			w->group[i].want |= want;
 			w->group[i].write |= write;
 			continue;
 		}
 		um_sim_arrive(b, t);
-		if (um_sim_need(b, want, write, t) || want & b->late)
-			w->group[w->n_group++] = (struct member){.block = b, .want = want, .write = write};
+		if (!um_sim_need(b, want, write, t) && !(want & b->late))
+			continue;
+		w->group[w->n_group].block = b;
+		w->group[w->n_group].want = want;
+		w->group[w->n_group].write = write;
+		if (watched)
+			claim(&w->group[w->n_group], want, (uint32_t)(l - w->leg));
+		w->n_group++;
 	}
 }
 
@@ -266,13 +283,27 @@ static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned en
 	}
 }
 
-/* As long as the driver is at it; waiting for data on their way is no fault. */
+/* As long as the driver is at it; waiting for data on their way is no fault. Each access has groups of its own, at its
+ * own addresses: what shares a page with another tensor is not taken for it. */
 static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
 {
-	for (unsigned i = 0; i < w->n_group; i++) {
+	for (unsigned i = 0; i < w->n_group && sim->opt.watch; i++) {
 		const struct member *m = &w->group[i];
+		uint64_t start = (uint64_t)(m->block - m->block->mem->block) * UM_BLOCK_BYTES;
 
-		um_sim_watch_faults(sim, m->block, m->faulted, m->written, m->entries, begin, end);
+		for (uint32_t rest = m->faulted; rest;) {
+			unsigned first = (unsigned)__builtin_ctz(rest), entries = 0;
+			const struct leg *l = &w->leg[m->leg[first]];
+			uint32_t written = 0;
+
+			for (; rest && m->leg[__builtin_ctz(rest)] == m->leg[first]; rest &= rest - 1) {
+				entries += m->each & rest & -rest ? UM_SIM_SUBPAGES : 1;
+				written |= m->written & rest & -rest;
+			}
+			um_sim_watch_faults(sim, m->block->mem,
+			                    um_sim_later(start + first * (uint64_t)UM_SIM_PAGE, l->off), written != 0,
+			                    entries, begin, end);
+		}
 	}
 }
 
@@ -304,13 +335,16 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0;
 		uint64_t late = late_until(m, start);
 
-		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n);
+		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n, &m->each);
 		nap = um_sim_later(nap, um_sim_later(late, until));
 		m->written = m->faulted & m->write;
 		m->entries = n;
 		entries += n;
-		if (need || late) /* a finished member drops out */
-			w->group[left++] = *m;
+		if (!need && !late) /* a finished member drops out */
+			continue;
+		if (m != &w->group[left])
+			w->group[left] = *m;
+		left++;
 	}
 	w->n_group = left;
 	if (!left)
@@ -326,6 +360,8 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 
 		if (!m->faulted)
 			continue;
+		um_sim_log(sim, start, "fault m%u+%u %x %x", m->block->mem->serial,
+		           (unsigned)(m->block - m->block->mem->block), m->faulted, m->faulted & m->each);
 		if (sim->listener)
 			sim->listener->fault(sim->listener->user, block_addr(m->block));
 		if (um_sim_visit(sim, m->block, m->faulted, m->write & m->faulted, &cpu)) {
@@ -393,7 +429,7 @@ static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_
 	um_sim_thrash_expire(sim, t);
 	do {
 		if (!w->n_group && !sim->error)
-			gather(w, t);
+			gather(w, t, sim->opt.watch != NULL);
 		if (!w->n_group || sim->error) {
 			*done = 1;
 			return compute(sim, s, w, t);

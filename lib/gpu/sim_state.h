@@ -307,8 +307,10 @@ void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the b
 void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* it is time `t`: what was late may have come */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */
 uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write, uint64_t t);
-/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and the fault entries they bring. */
-uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries);
+/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and the fault entries they bring: one
+ * for a page, for those in `each` UM_SIM_SUBPAGES. */
+uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
+                            uint32_t *each);
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
 
 /* sim_xfer.c: what a walk does at its end if it is a copy or a fill; returns when that is over. */
@@ -368,8 +370,9 @@ uint32_t um_sim_thrash_pinned(const struct um_sim_block *b);
 uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* out of the density prefetcher's reach */
 void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 
-/* sim_host.c: the CPU touches. */
-void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int write, uint64_t *t);
+/* sim_host.c: the CPU touches pages, in the first of them from that offset of the memory on. */
+void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write,
+                      uint64_t *t);
 
 /* sim_ledger.c: each does nothing where there is no ledger, but the first, the second, and the step. */
 struct um_ledger *um_sim_ledger_new(void);
@@ -398,9 +401,12 @@ void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum u
                        enum um_activity_way way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
 void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
                         enum um_sim_cause cause, uint64_t begin, uint64_t end);
-void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, uint32_t write,
-                         unsigned entries, uint64_t begin, uint64_t end);
-void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, unsigned n, uint64_t at);
+/* A group of faults: pages of a block, the first at that offset of the memory. */
+void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
+                         uint64_t begin, uint64_t end);
+/* Faults on a page, one for it or for each of its 4 KiB, not below that offset. */
+void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
+                             uint64_t at);
 void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at);
 
 /* sim_touch.c: what the app's CPU code touches, without its help. */

@@ -97,9 +97,9 @@ static void serve(struct um_sim *sim, struct um_sim_block *b, uint32_t touched, 
 	uint32_t read = touched & b->read_mostly, write = touched & ~b->read_mostly;
 
 	if (write)
-		um_sim_cpu_touch(sim, b, write, 1, t);
+		um_sim_cpu_touch(sim, b, write, 0, 1, t);
 	if (read)
-		um_sim_cpu_touch(sim, b, read, 0, t);
+		um_sim_cpu_touch(sim, b, read, 0, 0, t);
 }
 
 static uint32_t away(const struct um_sim_block *b)

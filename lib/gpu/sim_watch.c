@@ -114,21 +114,22 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 	}
 }
 
-void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, uint32_t write,
-                         unsigned entries, uint64_t begin, uint64_t end)
+void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
+                         uint64_t begin, uint64_t end)
 {
 	struct um_activity a;
 
-	if (!sim->opt.watch || !pages || !entries)
+	if (!sim->opt.watch || !entries)
 		return;
 	a = activity(UM_ACT_GPU_FAULT, begin, end);
-	a.address = address_of(b, (unsigned)__builtin_ctz(pages));
+	a.address = m->told + off;
 	a.faults = entries;
-	a.access = pages & write ? UM_ACCESS_WRITE : UM_ACCESS_READ;
+	a.access = write ? UM_ACCESS_WRITE : UM_ACCESS_READ;
 	tell(sim, &a);
 }
 
-void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, unsigned n, uint64_t at)
+void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
+                             uint64_t at)
 {
 	if (!sim->opt.watch)
 		return;
@@ -137,6 +138,7 @@ void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, u
 
 		a.address = address_of(b, (unsigned)__builtin_ctz(page));
 		a.address += i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
+		a.address = um_sim_later(a.address, b->mem->told + from);
 		a.faults = 1;
 		tell(sim, &a);
 	}

@@ -19,9 +19,9 @@
 enum um_activity_kind {
 	UM_ACT_ALLOC,
 	UM_ACT_FREE,
+	UM_ACT_RANGE, /* the program marked it: NVTX */
 	UM_ACT_TENSOR_END, /* what began at `address` is no tensor any more */
 	UM_ACT_TENSOR, /* from here on, these addresses are called so; part of another: the innermost one counts */
-	UM_ACT_RANGE, /* the program marked it: NVTX */
 	UM_ACT_OP, /* announced: the next launches of its thread are this op's */
 	UM_ACT_USE, /* of the op announced last by that number */
 	UM_ACT_HINT, /* given to the driver */
