@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report_html.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static void header(const struct html *h)
 	if (r->processes.n > 1)
 		html_f(h, "<span>%zu processes</span>", r->processes.n);
 	if (*c->product) {
-		um_out_str(h->out, "<span>Nsight Systems ");
+		um_out_str(h->out, isdigit((unsigned char)*c->product) ? "<span>Nsight Systems " : "<span>");
 		um_out_html(h->out, c->product, 64);
 		um_out_str(h->out, "</span>");
 	}

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define BARS 160 /* at most: then several iterations share one */
-#define ROWS 24
-#define COLUMNS 60
+#define ROWS 16
+#define COLUMNS 40
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
@@ -93,19 +93,21 @@ void html_iterations(const struct html *h)
 	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
 			   "faults being served</li><li>dashed: median</li></ul>\n");
 	html_f(h,
-	       "<figure class=\"lane\"><figcaption><b>Time</b><span>median %s, &plusmn;&nbsp;%s</span></figcaption>"
+	       "<div style=\"max-width:%zurem\"><figure class=\"lane\"><figcaption><b>Time</b>"
+	       "<span>median %s, &plusmn;&nbsp;%s</span></figcaption>"
 	       "<div class=\"plot tall\"><svg viewBox=\"0 0 %zu 100\" preserveAspectRatio=\"none\" role=\"img\" "
 	       "aria-label=\"time of each iteration\">\n",
-	       html_ns(a, r->median_ns), html_ns(b, r->mad_ns), 10 * n);
+	       n < 4 ? 18 : 9 * n / 2, html_ns(a, r->median_ns), html_ns(b, r->mad_ns), 10 * n);
 	for (size_t i = 0; i < n; i++) {
 		struct bar one = bar_of(r, i * each, each);
 
-		bar(h, &one, i, 1.08 * (double)most);
+		bar(h, &one, i, 1.15 * (double)most);
 	}
 	snprintf(up, sizeof up, "slowest %s", html_ns(a, most));
 	html_f(h, "<path class=\"median\" d=\"M0 %.4gH%zu\"/></svg><span class=\"up\">%s</span></div></figure>\n",
-	       100 - 100 * (double)r->median_ns / (1.08 * (double)most), 10 * n, up);
+	       100 - 100 * (double)r->median_ns / (1.15 * (double)most), 10 * n, up);
 	bar_names(h, r, n, each);
+	um_out_str(h->out, "</div>\n");
 }
 
 /* --- heat map ----------------------------------------------------------------------------------------------------- */
@@ -141,6 +143,8 @@ static void heat_fini(struct heat *m)
 
 static void heat_add(struct heat *m, size_t row, size_t iteration, uint64_t value)
 {
+	if (iteration == UM_REPORT_NONE)
+		return;
 	m->value[row * m->n_columns + iteration / m->each] += value;
 	m->sum[row] += value;
 }
@@ -220,34 +224,88 @@ static void heat_draw(const struct html *h, const struct heat *m)
 	um_out_str(h->out, "</div></div>\n");
 }
 
+/* What a map shows: its rows, and how they are filled. */
+struct heat_of {
+	const char *title, *about;
+	const char *(*name)(const struct html *h, size_t row);
+	const char *(*words)(char *to, uint64_t value);
+	void (*fill)(const struct um_report *r, struct heat *m);
+};
+
 static const char *op_name(const struct html *h, size_t row)
 {
 	return h->v->findings.report->ops.at[row].name;
 }
 
-void html_heat(const struct html *h)
+static const char *tensor_name(const struct html *h, size_t row)
+{
+	return h->v->findings.report->tensors.rows.at[row].name;
+}
+
+static void fill_ops(const struct um_report *r, struct heat *m)
+{
+	for (size_t i = 0; i < r->cells.n; i++)
+		heat_add(m, r->cells.at[i].op, r->cells.at[i].iteration, r->cells.at[i].work.fault_ns);
+}
+
+static void fill_waits(const struct um_report *r, struct heat *m)
+{
+	for (size_t i = 0; i < r->tensors.cells.n; i++) {
+		const struct um_report_tensor_cell *c = &r->tensors.cells.at[i];
+
+		heat_add(m, c->tensor, c->iteration, c->sums.fault_ns);
+	}
+}
+
+static void fill_moves(const struct um_report *r, struct heat *m)
+{
+	for (size_t i = 0; i < r->tensors.cells.n; i++) {
+		const struct um_report_tensor_cell *c = &r->tensors.cells.at[i];
+
+		heat_add(m, c->tensor, c->iteration,
+		         um_report_tensor_moved(c->sums.h2d_bytes) + um_report_tensor_moved(c->sums.d2h_bytes));
+	}
+}
+
+static void heat(const struct html *h, const struct heat_of *of, size_t rows)
 {
 	const struct um_report *r = h->v->findings.report;
-	struct heat m = {.name = op_name, .words = html_ns};
+	struct heat m = {.name = of->name, .words = of->words};
+	int any = 0;
 
-	if (r->iterations.n < 2)
-		return;
-	if (heat_init(&m, r->ops.n, r->iterations.n)) {
+	if (heat_init(&m, rows, r->iterations.n)) {
 		um_out_fail(h->out, -ENOMEM);
-		goto end;
+	} else {
+		of->fill(r, &m);
+		heat_sort(&m);
+		any = m.n_rows > 0;
 	}
-	for (size_t i = 0; i < r->cells.n; i++)
-		if (r->cells.at[i].iteration != UM_REPORT_NONE)
-			heat_add(&m, r->cells.at[i].op, r->cells.at[i].iteration, r->cells.at[i].work.fault_ns);
-	heat_sort(&m);
-	if (!m.n_rows)
-		goto end;
-	html_heading(h, "Kernels by iteration",
-		     "Time that kernels waited while their page faults were served; at the "
-		     "right, all iterations together.");
-	heat_draw(h, &m);
-end:
+	if (any) {
+		html_f(h, "<div class=\"panel\"><h3>%s</h3>\n<p class=\"about\">%s</p>\n", of->title, of->about);
+		heat_draw(h, &m);
+		um_out_str(h->out, "</div>\n");
+	}
 	heat_fini(&m);
+}
+
+void html_heat(const struct html *h)
+{
+	static const struct heat_of maps[] = {
+		{"Tensors that were waited for", "Kernels' time in which faults on them were served.", tensor_name,
+	         html_ns, fill_waits},
+		{"Tensors that moved", "To the device and back, whatever the reason.", tensor_name, html_bytes, fill_moves},
+		{"Kernels that waited", "Their time in which their faults were served.", op_name, html_ns, fill_ops},
+	};
+	const struct um_report *r = h->v->findings.report;
+
+	if (r->iterations.n < 2 || !r->ops.n)
+		return;
+	html_heading(h, "Iteration by iteration",
+	             "A row each, the largest first; a column is an iteration, and at the right are all together.");
+	um_out_str(h->out, "<div class=\"maps\">\n");
+	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+		heat(h, &maps[i], maps[i].name == op_name ? r->ops.n : r->tensors.rows.n);
+	um_out_str(h->out, "</div>\n");
 }
 
 /* --- causes ------------------------------------------------------------------------------------------------------- */

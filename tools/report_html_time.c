@@ -89,7 +89,9 @@ static void steps(const struct html *h, const struct course *c, const char *clas
 {
 	double last = 0;
 
-	html_f(h, "<path class=\"%s\" d=\"M0 %g", class, base);
+	if (edge && c->s->n && most > 0)
+		last = v[0] / most;
+	html_f(h, "<path class=\"%s\" d=\"M0 %.4g", class, base + full * last);
 	for (unsigned i = 0; i < c->s->n; i++) {
 		double y = most > 0 ? v[i] / most : 0;
 
@@ -131,7 +133,7 @@ static void level_lane(const struct html *h, const struct course *c, const struc
 	const struct um_capture *capture = h->v->findings.capture;
 	uint64_t memory = 0, most = c->level, now = c->level;
 	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM];
-	double v[UM_VIEWS_BINS], full = m->level;
+	double v[UM_VIEWS_BINS] = {0}, full = m->level;
 
 	for (size_t i = 0; i < capture->devices.n; i++)
 		memory += capture->devices.at[i].memory_bytes;
@@ -155,11 +157,11 @@ static void level_lane(const struct html *h, const struct course *c, const struc
 	close_lane(h, c, turns, NULL, NULL);
 }
 
-/* To the device upwards, to the host downwards, one reason on the other. */
+/* To the device upwards, to the host downwards, one reason on the other; room for a line of text above and below. */
 static void moved_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
 {
-	double v[UM_VIEWS_BINS], most = html_round_up(m->moved), width = width_of(c->s);
-	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM], up[HTML_ROOM], down[HTML_ROOM];
+	double v[UM_VIEWS_BINS] = {0}, width = width_of(c->s), peak[2] = {0};
+	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM], label[2][HTML_ROOM];
 	uint64_t bytes[2] = {0};
 
 	for (int way = 0; way < 2; way++)
@@ -167,41 +169,46 @@ static void moved_lane(const struct html *h, const struct course *c, const struc
 			bytes[way] += um_bins_total(c->s, UM_BINS_MOVED(way ? UM_WAY_D2H : UM_WAY_H2D, cause));
 	snprintf(figure, sizeof figure, "%s in, %s out", html_bytes(a, bytes[0]), html_bytes(b, bytes[1]));
 	open_lane(h, "Migration", figure, "both");
-	for (int way = 0; way < 2; way++)
+	for (int way = 0; way < 2; way++) {
+		enum um_activity_way which = way ? UM_WAY_D2H : UM_WAY_H2D;
+
 		for (int top = REASONS; top > 0; top--) {
 			double sum = 0;
 
 			for (unsigned i = 0; i < c->s->n; i++) {
 				v[i] = 0;
 				for (int k = 0; k < top; k++)
-					v[i] += moved_in(&c->s->at[i], way ? UM_WAY_D2H : UM_WAY_H2D, k) / width;
-				sum += moved_in(&c->s->at[i], way ? UM_WAY_D2H : UM_WAY_H2D, top - 1);
+					v[i] += moved_in(&c->s->at[i], which, k) / width;
+				sum += moved_in(&c->s->at[i], which, top - 1);
+				peak[way] = v[i] > peak[way] ? v[i] : peak[way];
 			}
 			if (sum > 0)
-				steps(h, c, reason_class[top - 1], v, most, 50, way ? 50 : -50, 0);
+				steps(h, c, reason_class[top - 1], v, 1.3 * m->moved, 50, way ? 50 : -50, 0);
 		}
+		snprintf(label[way], sizeof label[way], "to the %s, peak %.3g GB/s", way ? "host" : "device", peak[way]);
+	}
 	um_out_str(h->out, "<path class=\"zero\" d=\"M0 50H1000\"/>");
-	snprintf(up, sizeof up, "%g GB/s to the device", most);
-	snprintf(down, sizeof down, "%g GB/s to the host", most);
-	close_lane(h, c, turns, up, down);
+	close_lane(h, c, turns, label[0], label[1]);
 }
 
 static void fault_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
 {
-	double v[UM_VIEWS_BINS], most = html_round_up(m->faults), width = width_of(c->s);
+	double v[UM_VIEWS_BINS] = {0}, width = width_of(c->s), peak = 0;
 	char a[HTML_ROOM], up[HTML_ROOM];
 
-	for (unsigned i = 0; i < c->s->n; i++)
+	for (unsigned i = 0; i < c->s->n; i++) {
 		v[i] = (double)c->s->at[i].sum[UM_BINS_FAULTS] / width * 1e6;
+		peak = v[i] > peak ? v[i] : peak;
+	}
 	open_lane(h, "GPU page faults", html_count(a, um_bins_total(c->s, UM_BINS_FAULTS)), "");
-	steps(h, c, "demand", v, most, 100, -100, 0);
-	snprintf(up, sizeof up, "%g per ms", most);
-	close_lane(h, c, turns, up, NULL);
+	steps(h, c, "demand", v, 1.3 * m->faults, 100, -100, 0);
+	snprintf(up, sizeof up, "peak %.3g per ms", peak);
+	close_lane(h, c, turns, peak > 0 ? up : NULL, NULL);
 }
 
 static void busy_lane(const struct html *h, const struct course *c, int turns)
 {
-	double v[UM_VIEWS_BINS], width = width_of(c->s), all = (double)c->end - (double)c->begin;
+	double v[UM_VIEWS_BINS] = {0}, width = width_of(c->s), all = (double)c->end - (double)c->begin;
 	double busy = (double)um_bins_total(c->s, UM_BINS_BUSY);
 	size_t lanes = h->v->findings.report->lanes.n;
 	char figure[HTML_ROOM];
