@@ -38,6 +38,7 @@ void html_name(const struct html *h, const char *name, size_t most);
 const char *html_bytes(char *to, uint64_t bytes);
 const char *html_ns(char *to, uint64_t ns);
 const char *html_count(char *to, uint64_t n);
+const char *html_scaled(char *to, double x, const char *unit); /* with three digits that count */
 
 /* 1, 2 or 5 times a power of ten, the least that is not below x. */
 double html_round_up(double x);

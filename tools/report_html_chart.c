@@ -263,7 +263,7 @@ static void fill_moves(const struct um_report *r, struct heat *m)
 		const struct um_report_tensor_cell *c = &r->tensors.cells.at[i];
 
 		heat_add(m, c->tensor, c->iteration,
-		         um_report_tensor_moved(c->sums.h2d_bytes) + um_report_tensor_moved(c->sums.d2h_bytes));
+			 um_report_tensor_moved(c->sums.h2d_bytes) + um_report_tensor_moved(c->sums.d2h_bytes));
 	}
 }
 
@@ -292,8 +292,9 @@ void html_heat(const struct html *h)
 {
 	static const struct heat_of maps[] = {
 		{"Tensors that were waited for", "Kernels' time in which faults on them were served.", tensor_name,
-	         html_ns, fill_waits},
-		{"Tensors that moved", "To the device and back, whatever the reason.", tensor_name, html_bytes, fill_moves},
+		 html_ns, fill_waits},
+		{"Tensors that moved", "To the device and back, whatever the reason.", tensor_name, html_bytes,
+		 fill_moves},
 		{"Kernels that waited", "Their time in which their faults were served.", op_name, html_ns, fill_ops},
 	};
 	const struct um_report *r = h->v->findings.report;
@@ -301,7 +302,7 @@ void html_heat(const struct html *h)
 	if (r->iterations.n < 2 || !r->ops.n)
 		return;
 	html_heading(h, "Iteration by iteration",
-	             "A row each, the largest first; a column is an iteration, and at the right are all together.");
+		     "A row each, the largest first; a column is an iteration, and at the right are all together.");
 	um_out_str(h->out, "<div class=\"maps\">\n");
 	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
 		heat(h, &maps[i], maps[i].name == op_name ? r->ops.n : r->tensors.rows.n);

@@ -58,8 +58,7 @@ void html_name(const struct html *h, const char *name, size_t most)
 	um_out_str(h->out, "</bdi>");
 }
 
-/* Three digits that count. */
-static const char *scaled(char *to, double x, const char *unit)
+const char *html_scaled(char *to, double x, const char *unit)
 {
 	snprintf(to, HTML_ROOM,
 		 x < 9.995   ? "%.2f" NARROW "%s"
@@ -81,7 +80,7 @@ const char *html_bytes(char *to, uint64_t bytes)
 	}
 	for (; x >= 999.5 && unit < 5; unit++)
 		x /= 1024;
-	return scaled(to, x, units[unit]);
+	return html_scaled(to, x, units[unit]);
 }
 
 const char *html_ns(char *to, uint64_t ns)
@@ -96,7 +95,7 @@ const char *html_ns(char *to, uint64_t ns)
 	}
 	for (; x >= 999.5 && unit < 2; unit++)
 		x /= 1000;
-	return scaled(to, x, units[unit]);
+	return html_scaled(to, x, units[unit]);
 }
 
 const char *html_count(char *to, uint64_t n)

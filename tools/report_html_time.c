@@ -185,7 +185,8 @@ static void moved_lane(const struct html *h, const struct course *c, const struc
 			if (sum > 0)
 				steps(h, c, reason_class[top - 1], v, 1.3 * m->moved, 50, way ? 50 : -50, 0);
 		}
-		snprintf(label[way], sizeof label[way], "to the %s, peak %.3g GB/s", way ? "host" : "device", peak[way]);
+		snprintf(label[way], sizeof label[way], "to the %s, peak %s", way ? "host" : "device",
+			 html_scaled(a, peak[way], "GB/s"));
 	}
 	um_out_str(h->out, "<path class=\"zero\" d=\"M0 50H1000\"/>");
 	close_lane(h, c, turns, label[0], label[1]);
@@ -202,7 +203,7 @@ static void fault_lane(const struct html *h, const struct course *c, const struc
 	}
 	open_lane(h, "GPU page faults", html_count(a, um_bins_total(c->s, UM_BINS_FAULTS)), "");
 	steps(h, c, "demand", v, 1.3 * m->faults, 100, -100, 0);
-	snprintf(up, sizeof up, "peak %.3g per ms", peak);
+	snprintf(up, sizeof up, "peak %s", html_scaled(a, peak, "per ms"));
 	close_lane(h, c, turns, peak > 0 ? up : NULL, NULL);
 }
 
