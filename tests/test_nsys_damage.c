@@ -108,10 +108,10 @@ static void hurt(uint8_t *data, size_t size)
 	}
 }
 
-/* 0 or the refusal; bad: it did not say what it should. */
-static int read_one(const char *path, int *bad)
+/* 0 or the refusal; bad: it did not say what it should. thread_rows: tables of so many are read on threads. */
+static int read_one(const char *path, uint64_t thread_rows, int *bad)
 {
-	struct um_nsys_read_options o = {0};
+	struct um_nsys_read_options o = {.thread_rows = thread_rows};
 	struct um_report r;
 	struct um_capture c;
 	struct um_diag d;
@@ -143,7 +143,8 @@ int main(void)
 	snprintf(sample, sizeof sample, "/tmp/um-damage-%ld.sqlite", (long)getpid());
 	snprintf(path, sizeof path, "/tmp/um-damage-%ld-x.sqlite", (long)getpid());
 	write_sample(sample);
-	is_int(read_one(sample, &bad), 0, "the sample is read");
+	is_int(read_one(sample, 0, &bad), 0, "the sample is read");
+	is_int(read_one(sample, 1, &bad), 0, "and with a thread for each table");
 	whole = slurp(sample, &size);
 	data = malloc(size);
 	ok(data && size > 20000, "and is large enough to be hurt: %zu", size);
@@ -152,7 +153,7 @@ int main(void)
 		for (uint64_t k = 1 + draw(3); k > 0; k--)
 			hurt(data, size);
 		spill(path, data, size);
-		*(read_one(path, &bad) ? &refused : &fine) += 1;
+		*(read_one(path, i % 2, &bad) ? &refused : &fine) += 1;
 		if (bad)
 			break;
 	}
@@ -160,7 +161,7 @@ int main(void)
 	ok(refused > rounds / 10 && fine > rounds / 10, "damage is neither always seen nor never");
 	for (size_t n = 0; n < size; n += size / 40, cuts++) {
 		spill(path, whole, n);
-		bad |= read_one(path, &bad) != -EINVAL;
+		bad |= read_one(path, 0, &bad) != -EINVAL;
 	}
 	ok(!bad, "%zu files that were cut off: each refused", cuts);
 	free(whole);

@@ -147,7 +147,7 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 static int report_file(const struct report_args *a, const char *file, struct um_out *out, int *shown)
 {
 	struct reading r = {.file = file, .begun = now_s(), .terminal = !a->quiet && isatty(2)};
-	struct um_nsys_read_options ro = {show_progress, read_again, &r};
+	struct um_nsys_read_options ro = {.progress = show_progress, .again = read_again, .user = &r};
 	struct um_log_read_options lo = {show_progress, &r};
 	struct report_view v = {.file = file};
 	struct um_capture capture;

@@ -9,7 +9,6 @@
 #define HEADER 100 /* bytes at the beginning of every SQLite file */
 #define ROW_MIN 4 /* bytes that a row takes at least */
 #define LENGTH_MAX (16 << 20) /* bytes of a text */
-#define STRINGS_MAX 65536u /* kept */
 
 int um_nsys_file_error(struct um_nsys_file *f, int code)
 {
@@ -149,11 +148,10 @@ int um_nsys_file_has(struct um_nsys_file *f, const char *table)
 	return finds(f, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? AND rootpage > 0", table, NULL);
 }
 
-int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
-                        sqlite3_stmt **out)
+/* "SELECT the columns AS c0, c1, ... FROM the table": those that it has. */
+static int select_text(struct um_nsys_file *f, const char *table, const char *const *columns, char *sql, size_t size)
 {
-	char sql[1024] = "SELECT ";
-	size_t n = strlen(sql);
+	size_t n = (size_t)snprintf(sql, size, "SELECT ");
 
 	for (int i = 0; columns[i]; i++) {
 		const char *name = columns[i] + (columns[i][0] == '!');
@@ -165,10 +163,31 @@ int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *c
 			return um_diag_set(f->diag, EINVAL, 0,
 			                   "table %s has no column %s: not an export that this version knows", table,
 			                   name);
-		n += (size_t)snprintf(sql + n, sizeof sql - n, has ? "%s\"%s\"" : "%sNULL", i ? ", " : "", name);
+		n += (size_t)snprintf(sql + n, size - n, "%s%s%s%s AS c%d", i ? ", " : "", has ? "\"" : "",
+		                      has ? name : "NULL", has ? "\"" : "", i);
 	}
-	snprintf(sql + n, sizeof sql - n, " FROM main.\"%s\" %s", table, tail);
-	return prepare(f, sql, out);
+	snprintf(sql + n, size - n, " FROM main.\"%s\"", table);
+	return 0;
+}
+
+int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
+                        sqlite3_stmt **out)
+{
+	char text[1024], sql[2048];
+	int err = select_text(f, table, columns, text, sizeof text);
+
+	snprintf(sql, sizeof sql, "%s %s", text, tail);
+	return err ? err : prepare(f, sql, out);
+}
+
+int um_nsys_file_select_where(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
+                              const char *condition, sqlite3_stmt **out)
+{
+	char text[1024], sql[2048];
+	int err = select_text(f, table, columns, text, sizeof text);
+
+	snprintf(sql, sizeof sql, "SELECT 1 FROM (%s %s) WHERE %s", text, tail, condition);
+	return err ? err : prepare(f, sql, out);
 }
 
 uint64_t um_nsys_file_rows(struct um_nsys_file *f, const char *table)
@@ -188,50 +207,72 @@ uint64_t um_nsys_file_rows(struct um_nsys_file *f, const char *table)
 
 static struct um_nsys_string *place_of(const struct um_nsys_file *f, int64_t id)
 {
-	size_t mask = f->strings.n - 1, i = (size_t)((uint64_t)id * 0x9e3779b97f4a7c15ull >> 32) & mask;
+	size_t mask = UM_NSYS_STRINGS - 1, i = (size_t)((uint64_t)id * 0x9e3779b97f4a7c15ull >> 32) & mask;
 
-	while (f->strings.at[i].text && f->strings.at[i].id != id)
+	while (f->strings[i].text && f->strings[i].id != id)
 		i = (i + 1) & mask;
-	return &f->strings.at[i];
+	return &f->strings[i];
 }
 
-static void strings_clear(struct um_nsys_file *f)
+void um_nsys_room_fini(struct um_nsys_room *room)
 {
-	for (size_t i = 0; i < f->strings.n; i++)
-		free(f->strings.at[i].text);
-	if (f->strings.at)
-		memset(f->strings.at, 0, f->strings.n * sizeof *f->strings.at);
-	f->n_strings = 0;
-	f->forgot++;
+	um_arena_fini(&room->arena);
+	room->bytes = 0;
 }
 
-const char *um_nsys_file_text(struct um_nsys_file *f, sqlite3_stmt *s, int column)
+const char *um_nsys_file_keep(struct um_nsys_file *f, const char *text, struct um_nsys_room *room)
 {
-	int type = sqlite3_column_type(s, column);
+	size_t bytes = strlen(text) + 1;
+	const char *copy = um_arena_copy(&room->arena, text, bytes);
+
+	room->bytes += bytes;
+	if (!copy)
+		f->err = -ENOMEM;
+	return copy;
+}
+
+/* Those met first are kept; in a file of very many, the others are looked up each time. */
+const char *um_nsys_file_string(struct um_nsys_file *f, int64_t id, struct um_nsys_room *room)
+{
 	struct um_nsys_string *at;
 	const char *text;
-	int64_t id;
+	int keep = f->n_strings < UM_NSYS_STRINGS / 2;
 
-	if (type == SQLITE_TEXT)
-		return (const char *)sqlite3_column_text(s, column);
-	if (type != SQLITE_INTEGER || !f->find_string)
+	if (!f->find_string)
 		return NULL;
-	id = sqlite3_column_int64(s, column);
+	if (!f->strings)
+		f->strings = calloc(UM_NSYS_STRINGS, sizeof *f->strings);
+	if (!f->strings) {
+		f->err = -ENOMEM;
+		return NULL;
+	}
 	at = place_of(f, id);
 	if (at->text)
 		return at->text;
-	if (f->n_strings >= STRINGS_MAX)
-		strings_clear(f);
-	at = place_of(f, id);
-	sqlite3_reset(f->find_string);
 	sqlite3_bind_int64(f->find_string, 1, id);
-	if (sqlite3_step(f->find_string) != SQLITE_ROW)
+	text = sqlite3_step(f->find_string) == SQLITE_ROW ? (const char *)sqlite3_column_text(f->find_string, 0) : NULL;
+	text = text ? um_nsys_file_keep(f, text, keep ? &f->names : room) : NULL;
+	sqlite3_reset(f->find_string);
+	if (text && keep) {
+		*at = (struct um_nsys_string){id, text};
+		f->n_strings++;
+	}
+	return text;
+}
+
+const char *um_nsys_file_text(struct um_nsys_file *f, sqlite3_value *v, struct um_nsys_room *room)
+{
+	const char *text;
+
+	switch (sqlite3_value_type(v)) {
+	case SQLITE_TEXT:
+		text = (const char *)sqlite3_value_text(v);
+		return text ? um_nsys_file_keep(f, text, room) : NULL;
+	case SQLITE_INTEGER:
+		return um_nsys_file_string(f, sqlite3_value_int64(v), room);
+	default:
 		return NULL;
-	text = (const char *)sqlite3_column_text(f->find_string, 0);
-	at->text = text ? strdup(text) : NULL;
-	at->id = id;
-	f->n_strings += at->text != NULL;
-	return at->text;
+	}
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -275,12 +316,8 @@ int um_nsys_file_open(struct um_nsys_file *f, const char *path, struct um_diag *
 		return err;
 	f->rows_max = bytes / ROW_MIN;
 	uri = uri_of(path);
-	if (!uri || um_vec_reserve(&f->strings, 2 * STRINGS_MAX)) {
-		free(uri);
+	if (!uri)
 		return um_diag_set(diag, ENOMEM, 0, "no memory");
-	}
-	f->strings.n = 2 * STRINGS_MAX;
-	memset(f->strings.at, 0, f->strings.n * sizeof *f->strings.at);
 	code = sqlite3_open_v2(uri, &f->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 	free(uri);
 	if (code != SQLITE_OK)
@@ -297,6 +334,6 @@ void um_nsys_file_close(struct um_nsys_file *f)
 {
 	sqlite3_finalize(f->find_string);
 	sqlite3_close(f->db);
-	strings_clear(f);
-	um_vec_fini(&f->strings);
+	um_nsys_room_fini(&f->names);
+	free(f->strings);
 }

@@ -11,14 +11,22 @@
 #include <sqlite3.h>
 
 #include "base/diag.h"
+#include "io/arena.h"
 #include "io/nsys_schema.h"
 #include "model/capture.h"
 
 #define UM_NSYS_COLUMNS 12 /* of a table that are read, at most */
+#define UM_NSYS_STRINGS 131072u /* a power of two */
 
 struct um_nsys_string {
 	int64_t id;
-	char *text; /* owned; NULL: a free place */
+	const char *text; /* in `names`; NULL: a free place */
+};
+
+/* Copies of texts, given back all at once. */
+struct um_nsys_room {
+	struct um_arena arena;
+	size_t bytes;
 };
 
 struct um_nsys_file {
@@ -27,9 +35,10 @@ struct um_nsys_file {
 	struct um_diag *diag; /* borrowed */
 	int has[UM_NSYS_TABLES];
 	sqlite3_stmt *find_string; /* NULL: the file has none */
-	UM_VEC(struct um_nsys_string) strings; /* met so far; open addressing, n is a power of two */
+	struct um_nsys_string *strings; /* met so far, at most half of UM_NSYS_STRINGS; open addressing */
 	size_t n_strings;
-	uint64_t forgot; /* how often all of them were dropped: what was borrowed before is gone */
+	struct um_nsys_room names;
+	int err; /* a text that there was no memory for: -ENOMEM */
 };
 
 /* 0; -EINVAL: refused; -ENOMEM. What is wrong is in the diag. Close it in every case. */
@@ -44,6 +53,10 @@ int um_nsys_file_capture(struct um_nsys_file *f, struct um_capture *c);
 int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
                         sqlite3_stmt **out);
 
+/* Of rows that meet a condition on the columns, which are called c0, c1, ... there. Nothing but 1 is selected. */
+int um_nsys_file_select_where(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
+                              const char *condition, sqlite3_stmt **out);
+
 int um_nsys_file_has(struct um_nsys_file *f, const char *table); /* 1, 0, or as above */
 
 /* How many rows a table has at most, as far as their numbers tell; 0: they do not. */
@@ -52,9 +65,14 @@ uint64_t um_nsys_file_rows(struct um_nsys_file *f, const char *table);
 /* A row: 1, the end: 0, or as above. */
 int um_nsys_file_step(struct um_nsys_file *f, sqlite3_stmt *s);
 
-/* The text of a column that holds it, or its number in StringIds; NULL: none. Valid until the statement's next step, or
- * until f->forgot changes. */
-const char *um_nsys_file_text(struct um_nsys_file *f, sqlite3_stmt *s, int column);
+/* A value that is a text, or its number in StringIds; NULL: none, or f->err is set. It stays as long as the room, or as
+ * the file. */
+const char *um_nsys_file_text(struct um_nsys_file *f, sqlite3_value *v, struct um_nsys_room *room);
+const char *um_nsys_file_string(struct um_nsys_file *f, int64_t id, struct um_nsys_room *room);
+
+/* A copy of a text; NULL: f->err is set. */
+const char *um_nsys_file_keep(struct um_nsys_file *f, const char *text, struct um_nsys_room *room);
+void um_nsys_room_fini(struct um_nsys_room *room);
 
 /* What SQLite said, in a line. */
 int um_nsys_file_error(struct um_nsys_file *f, int code);

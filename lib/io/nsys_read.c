@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A cursor on each table, and always the earliest row of them all next. Tables are taken as they lie, which in all
- * exports seen is in order of time; one that turns out otherwise is sorted by SQLite (which does so in a file once it
- * is large) when all of it is read again.
+ * The rows of each table (nsys_rows.h), and always the earliest of them all next. Tables are taken as they lie, which
+ * in all exports seen is in order of time; one that turns out otherwise is sorted by SQLite (which does so in a file
+ * once it is large) when all of it is read again.
  */
 #include "io/nsys.h"
 
-#include "io/nsys_file.h"
 #include "io/nsys_mark.h"
+#include "io/nsys_rows.h"
 
 #include <limits.h>
 
 #define PROGRESS_ROWS 65536u
+#define THREAD_ROWS 65536u /* a table of fewer is read along the way */
 
 struct reader {
 	struct um_nsys_file file;
+	const char *path;
 	const struct um_nsys_read_options *o;
 	struct um_capture *capture;
 	struct um_activity_sink *sink;
-	struct cursor {
-		sqlite3_stmt *s; /* NULL: no such table, or its end */
-		struct um_activity next;
-		uint64_t forgot; /* of the file, when `next` was made */
-		uint64_t rows;
-		int sort;
-	} cursor[UM_NSYS_TABLES];
+	struct um_nsys_rows rows[UM_NSYS_TABLES];
+	const struct um_nsys_batch *batch[UM_NSYS_TABLES]; /* NULL: no such table, or its end */
+	unsigned at[UM_NSYS_TABLES]; /* in the batch */
+	int sort[UM_NSYS_TABLES];
 	UM_VEC(struct domain) domains;
-	uint64_t rows, rows_guess;
+	struct um_nsys_room names; /* of domains */
+	uint64_t n_rows, rows_guess;
 };
 
 struct domain {
 	uint64_t process;
 	int64_t id;
-	char *name;
+	const char *name;
 };
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
@@ -60,32 +60,48 @@ static const char *const columns[UM_NSYS_TABLES][UM_NSYS_COLUMNS + 1] = {
                           "migrationCause", "virtualAddress"},
 };
 
-static int64_t number(sqlite3_stmt *s, int column)
+static int64_t number(const struct um_nsys_row *row, int column)
 {
-	return sqlite3_column_int64(s, column);
+	return sqlite3_value_int64(row->values[column]);
 }
 
 /* What cannot be negative. */
-static uint64_t count(sqlite3_stmt *s, int column)
+static uint64_t count(const struct um_nsys_row *row, int column)
 {
-	int64_t n = number(s, column);
+	int64_t n = number(row, column);
 
 	return n > 0 ? (uint64_t)n : 0;
 }
 
-static int has(sqlite3_stmt *s, int column)
+static int has(const struct um_nsys_row *row, int column)
 {
-	return sqlite3_column_type(s, column) != SQLITE_NULL;
+	return sqlite3_value_type(row->values[column]) != SQLITE_NULL;
 }
 
-static int32_t small(sqlite3_stmt *s, int column)
+static int32_t small(const struct um_nsys_row *row, int column)
 {
-	int64_t n = has(s, column) ? number(s, column) : -1;
+	int64_t n = has(row, column) ? number(row, column) : -1;
 
 	return n >= 0 && n <= INT32_MAX ? (int32_t)n : -1;
 }
 
+static const char *text_of(const struct um_nsys_row *row, int column)
+{
+	return um_nsys_file_text(row->file, row->values[column], row->room);
+}
+
 /* --- domains ------------------------------------------------------------------------------------------------------ */
+
+static int domain_add(struct reader *r, sqlite3_stmt *s)
+{
+	const char *text = (const char *)sqlite3_column_text(s, 2);
+	struct domain d = {UM_NSYS_PROCESS(sqlite3_column_int64(s, 0)), sqlite3_column_int64(s, 1), NULL};
+
+	if (!text)
+		text = um_nsys_file_string(&r->file, sqlite3_column_int64(s, 3), &r->names);
+	d.name = um_nsys_file_keep(&r->file, text ? text : "", &r->names);
+	return d.name && um_vec_push(&r->domains, d) == 0 ? 0 : um_diag_set(r->file.diag, ENOMEM, 0, "no memory");
+}
 
 static int domains_read(struct reader *r)
 {
@@ -96,16 +112,8 @@ static int domains_read(struct reader *r)
 	if (!r->file.has[UM_NSYS_RANGE])
 		return 0;
 	got = um_nsys_file_select(&r->file, "NVTX_EVENTS", wanted, "WHERE eventType = 75 LIMIT 8192", &s);
-	while (!got && (got = um_nsys_file_step(&r->file, s)) > 0) {
-		const char *text = um_nsys_file_text(&r->file, s, has(s, 2) ? 2 : 3);
-		struct domain d = {UM_NSYS_PROCESS(number(s, 0)), number(s, 1), strdup(text ? text : "")};
-
-		got = 0;
-		if (!d.name || um_vec_push(&r->domains, d)) {
-			free(d.name);
-			got = um_diag_set(r->file.diag, ENOMEM, 0, "no memory");
-		}
-	}
+	while (!got && (got = um_nsys_file_step(&r->file, s)) > 0)
+		got = domain_add(r, s);
 	sqlite3_finalize(s);
 	return got;
 }
@@ -120,7 +128,7 @@ static const char *domain_of(const struct reader *r, uint64_t process, int64_t i
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-static int copy_of(sqlite3_stmt *s, struct um_activity *a)
+static int copy_of(const struct um_nsys_row *s, struct um_activity *a)
 {
 	switch (number(s, GPU_REST + 1)) {
 	case UM_COPY_UM_H2D:
@@ -151,13 +159,13 @@ static int copy_of(sqlite3_stmt *s, struct um_activity *a)
 }
 
 /* Of what libumadvise, or whoever marks as it does, marks: 0 where it says nothing. */
-static int mark_of(struct reader *r, sqlite3_stmt *s, struct um_activity *a)
+static int mark_of(const struct reader *r, const struct um_nsys_row *s, struct um_activity *a)
 {
 	const char *domain = domain_of(r, a->process, number(s, RANGE_DOMAIN)), *text;
 
 	if (!domain || strcmp(domain, UM_NSYS_MARKS) != 0)
 		return 0;
-	text = um_nsys_file_text(&r->file, s, has(s, RANGE_TEXT) ? RANGE_TEXT : RANGE_TEXT_ID);
+	text = text_of(s, has(s, RANGE_TEXT) ? RANGE_TEXT : RANGE_TEXT_ID);
 	a->end = a->begin;
 	if (text && um_nsys_mark_read(text, a))
 		return 1;
@@ -166,7 +174,7 @@ static int mark_of(struct reader *r, sqlite3_stmt *s, struct um_activity *a)
 }
 
 /* Other marks, categories and names of threads are no ranges: 0. */
-static int range_of(struct reader *r, sqlite3_stmt *s, struct um_activity *a)
+static int range_of(const struct reader *r, const struct um_nsys_row *s, struct um_activity *a)
 {
 	int64_t type = number(s, RANGE_TYPE);
 	const char *text;
@@ -180,22 +188,22 @@ static int range_of(struct reader *r, sqlite3_stmt *s, struct um_activity *a)
 		a->end = r->capture->end_ns;
 	a->end = a->end < a->begin ? a->begin : a->end;
 	a->unfinished = !has(s, END) || (r->capture->end_ns && a->end >= r->capture->end_ns);
-	text = um_nsys_file_text(&r->file, s, has(s, RANGE_TEXT) ? RANGE_TEXT : RANGE_TEXT_ID);
+	text = text_of(s, has(s, RANGE_TEXT) ? RANGE_TEXT : RANGE_TEXT_ID);
 	a->name = text ? text : "";
 	a->domain = domain_of(r, a->process, number(s, RANGE_DOMAIN));
 	return 1;
 }
 
-static const char *kernel_name(struct reader *r, sqlite3_stmt *s)
+static const char *kernel_name(const struct um_nsys_row *s)
 {
-	const char *text = um_nsys_file_text(&r->file, s, GPU_REST);
+	const char *text = text_of(s, GPU_REST);
 
-	text = text ? text : um_nsys_file_text(&r->file, s, GPU_REST + 1);
+	text = text ? text : text_of(s, GPU_REST + 1);
 	return text ? text : "(no name)";
 }
 
 /* A row as an activity: 1; 0: it is none. */
-static int activity_of(struct reader *r, enum um_nsys_id id, sqlite3_stmt *s, struct um_activity *a)
+static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsys_row *s, struct um_activity *a)
 {
 	static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
 		[UM_NSYS_ALLOC] = UM_ACT_ALLOC,
@@ -207,6 +215,7 @@ static int activity_of(struct reader *r, enum um_nsys_id id, sqlite3_stmt *s, st
 		[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT,
 		[UM_NSYS_COPY] = UM_ACT_COPY,
 	};
+	const struct reader *r = user;
 	int on_gpu = id == UM_NSYS_KERNEL || id == UM_NSYS_FILL || id == UM_NSYS_COPY;
 	int nowhere = id == UM_NSYS_RANGE || id == UM_NSYS_CALL || id == UM_NSYS_CPU_FAULT;
 
@@ -225,17 +234,17 @@ static int activity_of(struct reader *r, enum um_nsys_id id, sqlite3_stmt *s, st
 		a->address = (uint64_t)number(s, ALLOC_ADDRESS);
 		a->bytes = count(s, ALLOC_BYTES);
 		a->managed = number(s, ALLOC_KIND) == UM_MEM_MANAGED || number(s, ALLOC_KIND) == UM_MEM_MANAGED_STATIC;
-		a->name = um_nsys_file_text(&r->file, s, ALLOC_NAME);
+		a->name = text_of(s, ALLOC_NAME);
 		return 1;
 	case UM_NSYS_RANGE:
 		return range_of(r, s, a);
 	case UM_NSYS_CALL:
 		a->correlation = count(s, CALL_CORRELATION);
-		a->name = um_nsys_file_text(&r->file, s, CALL_NAME);
+		a->name = text_of(s, CALL_NAME);
 		a->name = a->name ? a->name : "";
 		return 1;
 	case UM_NSYS_KERNEL:
-		a->name = kernel_name(r, s);
+		a->name = kernel_name(s);
 		return 1;
 	case UM_NSYS_FILL:
 		a->bytes = count(s, GPU_REST);
@@ -258,100 +267,102 @@ static int activity_of(struct reader *r, enum um_nsys_id id, sqlite3_stmt *s, st
 
 /* --- in order ----------------------------------------------------------------------------------------------------- */
 
-/* The cursor's next activity. 0, -EAGAIN (not in order), or -errno. */
+/* The next batch that has something, or none. 0, -EAGAIN (not in order), or -errno. */
 static int advance(struct reader *r, enum um_nsys_id id)
 {
-	struct cursor *c = &r->cursor[id];
-	int64_t before = c->rows ? c->next.begin : INT64_MIN;
+	const struct um_nsys_batch *b = r->batch[id];
 
-	for (;;) {
-		int got = um_nsys_file_step(&r->file, c->s);
+	r->at[id] = 0;
+	do {
+		uint64_t before = r->n_rows;
 
-		if (got <= 0) {
-			sqlite3_finalize(c->s);
-			c->s = NULL;
-			return got;
+		if (b && b->end) {
+			r->batch[id] = NULL;
+			r->sort[id] |= b->end == -EAGAIN;
+			return b->end < 0 ? b->end : 0;
 		}
-		if (++c->rows > r->file.rows_max)
-			return um_diag_set(r->file.diag, EINVAL, 0,
-			                   "damaged: table %s has more rows than the file has room for",
-			                   um_nsys_tables[id].name);
-		if (++r->rows % PROGRESS_ROWS == 0 && r->o->progress &&
-		    r->o->progress(r->o->user, r->rows, r->rows_guess))
+		r->batch[id] = b = um_nsys_rows_next(&r->rows[id], r->file.diag);
+		r->n_rows += b->rows;
+		if (r->n_rows / PROGRESS_ROWS != before / PROGRESS_ROWS && r->o->progress &&
+		    r->o->progress(r->o->user, r->n_rows, r->rows_guess))
 			return -ECANCELED;
-		if (activity_of(r, id, c->s, &c->next))
-			break;
-	}
-	c->forgot = r->file.forgot;
-	if (c->next.begin >= before)
-		return 0;
-	if (c->sort)
-		return um_diag_set(r->file.diag, EINVAL, 0, "damaged: table %s cannot be sorted",
-		                   um_nsys_tables[id].name);
-	c->sort = 1;
-	return -EAGAIN;
+	} while (!b->n);
+	return 0;
 }
 
-static void cursors_close(struct reader *r)
+static void tables_close(struct reader *r)
 {
 	for (int i = 0; i < UM_NSYS_TABLES; i++) {
-		sqlite3_finalize(r->cursor[i].s);
-		r->cursor[i].s = NULL;
-		r->cursor[i].rows = 0;
+		um_nsys_rows_close(&r->rows[i]);
+		r->batch[i] = NULL;
 	}
 }
 
-static int cursors_open(struct reader *r)
+static int tables_open(struct reader *r)
 {
+	uint64_t from = r->o->thread_rows ? r->o->thread_rows : THREAD_ROWS;
 	int err = 0;
 
-	r->rows = 0;
+	r->n_rows = 0;
 	r->capture->marks_damaged = 0;
 	for (int i = 0; i < UM_NSYS_TABLES && !err; i++) {
+		int large = um_nsys_file_rows(&r->file, um_nsys_tables[i].name) >= from;
+
 		if (!r->file.has[i])
 			continue;
-		err = um_nsys_file_select(&r->file, um_nsys_tables[i].name, columns[i],
-		                          r->cursor[i].sort ? "ORDER BY start" : "", &r->cursor[i].s);
-		if (!err)
-			err = advance(r, (enum um_nsys_id)i);
+		r->rows[i] = (struct um_nsys_rows){
+			.id = (enum um_nsys_id)i, .activity_of = activity_of, .user = r, .sort = r->sort[i]};
+		err = um_nsys_rows_open(&r->rows[i], &r->file, r->path, columns[i], large);
 	}
+	for (int i = 0; i < UM_NSYS_TABLES && !err; i++)
+		if (r->file.has[i])
+			err = advance(r, (enum um_nsys_id)i);
 	return err;
 }
 
-/* What its name was borrowed from may have been dropped since, for another table's names. */
-static void renew_name(struct reader *r, enum um_nsys_id id)
+static int64_t next_of(const struct reader *r, int id)
 {
-	struct cursor *c = &r->cursor[id];
+	return r->batch[id]->at[r->at[id]].begin;
+}
 
-	if (c->forgot != r->file.forgot && c->next.name)
-		activity_of(r, id, c->s, &c->next);
+/* The table with the earliest; of equal ones, the first. -1: none. `until`: it stays so up to here. */
+static int earliest(const struct reader *r, int64_t *until)
+{
+	int first = -1;
+
+	*until = INT64_MAX;
+	for (int i = 0; i < UM_NSYS_TABLES; i++) {
+		if (!r->batch[i])
+			continue;
+		if (first < 0 || next_of(r, i) < next_of(r, first)) {
+			*until = first < 0 ? INT64_MAX : next_of(r, first) - 1;
+			first = i;
+		} else if (next_of(r, i) < *until) {
+			*until = next_of(r, i);
+		}
+	}
+	return first;
 }
 
 static int merge(struct reader *r)
 {
-	int err = cursors_open(r);
+	int err = tables_open(r), first;
+	int64_t until;
 
-	while (!err) {
-		int first = -1;
-
-		for (int i = 0; i < UM_NSYS_TABLES; i++)
-			if (r->cursor[i].s && (first < 0 || r->cursor[i].next.begin < r->cursor[first].next.begin))
-				first = i;
-		if (first < 0)
-			break;
-		renew_name(r, (enum um_nsys_id)first);
-		err = um_activity_feed(r->sink, &r->cursor[first].next);
-		if (!err)
-			err = advance(r, (enum um_nsys_id)first);
-	}
-	cursors_close(r);
+	while (!err && (first = earliest(r, &until)) >= 0)
+		do {
+			err = um_activity_feed(r->sink, &r->batch[first]->at[r->at[first]]);
+			if (!err && ++r->at[first] == r->batch[first]->n)
+				err = advance(r, (enum um_nsys_id)first);
+		} while (!err && r->batch[first] && next_of(r, first) <= until);
+	tables_close(r);
 	return err;
 }
 
 int um_nsys_read(const char *path, const struct um_nsys_read_options *options, struct um_activity_sink *sink,
                  struct um_capture *capture, struct um_diag *diag)
 {
-	struct reader r = {.o = options, .capture = capture, .sink = sink};
+	struct reader r = {.path = path, .o = options, .capture = capture, .sink = sink};
 	int err;
 
 	um_diag_init(diag, path);
@@ -367,11 +378,9 @@ int um_nsys_read(const char *path, const struct um_nsys_read_options *options, s
 		if (options->again)
 			options->again(options->user);
 		err = 0;
-		continue;
 	}
-	capture->rows = r.rows;
-	for (size_t i = 0; i < r.domains.n; i++)
-		free(r.domains.at[i].name);
+	capture->rows = r.n_rows;
+	um_nsys_room_fini(&r.names);
 	um_vec_fini(&r.domains);
 	um_nsys_file_close(&r.file);
 	return err;
