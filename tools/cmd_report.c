@@ -17,6 +17,7 @@
 
 struct reading {
 	struct um_report report;
+	struct report_trace *trace; /* or NULL */
 	const char *file;
 	time_t begun; /* s */
 	int terminal, shown;
@@ -49,6 +50,8 @@ static void read_again(void *user)
 	struct reading *r = user;
 
 	um_report_reset(&r->report);
+	if (r->trace)
+		report_trace_again(r->trace);
 }
 
 /* --- what a reader should know before trusting it ----------------------------------------------------------------- */
@@ -144,39 +147,62 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 		report_text(out, a, v);
 }
 
+static int say_why(const struct um_diag *diag, int code)
+{
+	char line[800];
+
+	um_diag_line(diag, line, sizeof line);
+	tool_say("report", "%s", line);
+	return code;
+}
+
 static int report_file(const struct report_args *a, const char *file, struct um_out *out, int *shown)
 {
 	struct reading r = {.file = file, .begun = now_s(), .terminal = !a->quiet && isatty(2)};
 	struct um_nsys_read_options ro = {.progress = show_progress, .again = read_again, .user = &r};
 	struct um_log_read_options lo = {show_progress, &r};
 	struct report_view v = {.file = file};
+	struct um_activity_sink *sink = &r.report.sink;
+	struct report_trace trace;
 	struct um_capture capture;
 	struct um_diag diag;
-	char line[800];
 	int err, code = TOOL_DONE;
 
 	um_report_init(&r.report, &a->o);
+	um_capture_init(&capture);
+	if (a->format == REPORT_TRACE) {
+		err = report_trace_open(&trace, a, &r.report, &capture, &diag);
+		if (err)
+			return say_why(&diag, TOOL_INTERNAL);
+		r.trace = &trace;
+		sink = &trace.sink;
+	}
 	if (um_log_is(file))
-		err = um_log_read(file, &lo, &r.report.sink, &capture, &diag);
+		err = um_log_read(file, &lo, sink, &capture, &diag);
 	else
-		err = um_nsys_read(file, &ro, &r.report.sink, &capture, &diag);
+		err = um_nsys_read(file, &ro, sink, &capture, &diag);
 	if (r.shown)
 		fputs("\r\033[K", stderr);
 	if (!err)
 		err = um_report_finish(&r.report);
 	if (err == -ENOMEM)
 		um_diag_set(&diag, ENOMEM, 0, "no memory");
+	if (err == -ESPIPE)
+		um_diag_set(&diag, ESPIPE, 0, "its rows are in no order of time: expected -o FILE");
+	else if (err)
+		um_diag_set(&diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
 	if (err) {
-		um_diag_line(&diag, line, sizeof line);
-		tool_say("report", "%s", line);
-		code = tool_exit_of(err);
+		code = say_why(&diag, tool_exit_of(err));
 	} else {
 		v.findings = (struct um_findings){&r.report, &capture};
 		add_notes(&v, a);
-		show(out, a, &v);
+		if (!r.trace)
+			show(out, a, &v);
 		*shown = 1;
 		code = has_data(&v) ? TOOL_DONE : TOOL_REFUSED;
 	}
+	if (r.trace && report_trace_close(&trace, !err, &diag))
+		code = say_why(&diag, TOOL_INTERNAL);
 	um_capture_fini(&capture);
 	um_report_fini(&r.report);
 	return code;
@@ -188,7 +214,6 @@ int cmd_report(int argc, char **argv)
 	struct um_out *out;
 	struct um_diag diag;
 	struct stat st;
-	char line[800];
 	int code = report_args_read(&a, argc, argv), err, shown = 0;
 
 	if (code)
@@ -197,6 +222,8 @@ int cmd_report(int argc, char **argv)
 		tool_say("report", "%s is there already: --force-overwrite writes over it", a.output);
 		return TOOL_USAGE;
 	}
+	if (a.format == REPORT_TRACE)
+		return report_file(&a, a.files[0], NULL, &shown);
 	err = um_out_open(&out, a.output ? a.output : "-", &diag);
 	for (int i = 0; i < a.n_files && !err; i++) {
 		int one = report_file(&a, a.files[i], out, &shown);
@@ -207,9 +234,5 @@ int cmd_report(int argc, char **argv)
 	}
 	if (!err)
 		err = um_out_close(out, shown, &diag);
-	if (!err)
-		return code;
-	um_diag_line(&diag, line, sizeof line);
-	tool_say("report", "%s", line);
-	return TOOL_INTERNAL;
+	return err ? say_why(&diag, TOOL_INTERNAL) : code;
 }

@@ -21,9 +21,10 @@ static const char usage[] =
 	"  --report T[:rows=N],...\n"
 	"                        the tables to show, and how many rows (--help-reports lists them)\n"
 	"  --help-reports        the tables\n"
-	"  --format F            table (default), csv (one table), json (schema umreport/1) or html (a\n"
-	"                        page of its own: drawings, findings, tables)\n"
-	"  -o, --output FILE     write there; - is standard output\n"
+	"  --format F            table (default), csv (one table), json (schema umreport/1), html (a page of its\n"
+	"                        own: drawings, findings, tables) or trace (the run over time, for Perfetto and\n"
+	"                        chrome://tracing)\n"
+	"  -o, --output FILE     write there; - is standard output; a trace is gzip if the name ends in .gz\n"
 	"  --force-overwrite     even if FILE is there already\n"
 	"  --timeunit U          of tables in a terminal and in a page: ns, us, ms (default) or s\n"
 	"  --no-header           no titles of columns\n"
@@ -35,7 +36,8 @@ static const char usage[] =
 	"Examples:\n"
 	"  umadvise report run.sqlite --iteration 'Train step *'\n"
 	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
-	"  umadvise report run.sqlite --format html -o report.html\n";
+	"  umadvise report run.sqlite --format html -o report.html\n"
+	"  umadvise report run.sqlite --format trace -o run.json.gz\n";
 
 static int bad(const char *option, const char *value, const char *expected)
 {
@@ -133,7 +135,8 @@ static int one_page(const struct report_args *a)
 static int read_tables(struct report_args *a, const char *list)
 {
 	static const char *const defaults[] = {"summary,causes,iterations,tensors,ops,missing", "summary",
-	                                       "summary,causes,iterations,tensors,ops,ranges,processes,devices", NULL};
+	                                       "summary,causes,iterations,tensors,ops,ranges,processes,devices", NULL,
+	                                       "summary"};
 	char *copy, *rest, *word;
 	int code;
 
@@ -150,19 +153,23 @@ static int read_tables(struct report_args *a, const char *list)
 		tool_say("report", "--format csv: expected one FILE and one --report");
 		code = TOOL_USAGE + 1;
 	}
+	if (!code && a->format == REPORT_TRACE && (list || a->n_files > 1 || !a->output)) {
+		tool_say("report", "--format trace: expected one FILE, -o FILE and no --report");
+		code = TOOL_USAGE + 1;
+	}
 	return code ? code : one_page(a);
 }
 
 static int read_format(struct report_args *a, const char *text)
 {
-	static const char *const formats[] = {"table", "csv", "json", "html"};
+	static const char *const formats[] = {"table", "csv", "json", "html", "trace"};
 
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 5; i++)
 		if (strcmp(formats[i], text) == 0) {
 			a->format = (enum report_format)i;
 			return 0;
 		}
-	return bad("--format", text, "table, csv, json or html");
+	return bad("--format", text, "table, csv, json, html or trace");
 }
 
 static int list_tables(void)

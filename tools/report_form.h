@@ -7,14 +7,16 @@
  *     report_csv.c   one table, RFC 4180
  *     report_json.c  one document, "umreport/1": doc/report.md
  *     report_html.h  a page of its own
+ *     report_trace.c over time, for Perfetto: written while the file is read
  */
 #ifndef UM_TOOLS_REPORT_FORM_H
 #define UM_TOOLS_REPORT_FORM_H
 
 #include "io/out.h"
+#include "io/perfetto.h"
 #include "report/tables.h"
 
-enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML };
+enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML, REPORT_TRACE };
 
 struct report_choice {
 	const struct um_table *table;
@@ -51,5 +53,21 @@ void report_text(struct um_out *out, const struct report_args *a, const struct r
 void report_csv(struct um_out *out, const struct report_args *a, const struct report_view *v);
 void report_json(struct um_out *out, const struct report_args *a, const struct report_view *v);
 void report_html(struct um_out *out, const struct report_args *a, const struct report_view *v);
+
+/* Feeds the report, and draws what it takes. */
+struct report_trace {
+	struct um_activity_sink sink; /* first */
+	struct um_report *report;
+	const struct um_capture *capture;
+	const char *path;
+	struct um_perfetto *file;
+	int err; /* it could not be begun anew */
+};
+
+/* 0 or -errno; `report` and `capture` are borrowed until it is closed. */
+int report_trace_open(struct report_trace *t, const struct report_args *a, struct um_report *report,
+                      const struct um_capture *capture, struct um_diag *diag);
+void report_trace_again(struct report_trace *t);
+int report_trace_close(struct report_trace *t, int keep, struct um_diag *diag);
 
 #endif

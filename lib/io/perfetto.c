@@ -14,9 +14,10 @@ static int is_before(const struct um_perfetto *w, const struct um_activity *a)
 
 static int on_range(struct um_perfetto *w, const struct um_activity *a)
 {
-	int64_t lane = um_pf_lane(w, a->process, UM_PF_PROGRAM, UM_PF_THREAD, a->thread), ops;
+	int64_t lane = um_pf_lane(w, a->process, UM_PF_PROGRAM, UM_PF_THREAD, a->thread);
 	struct um_pf_slice s = {.begin = um_pf_time(w, a->begin), .end = um_pf_time(w, a->end)};
 	int fits = lane < 0 ? (int)lane : um_pf_place(w, (uint32_t)lane, &s), first = 1;
+	uint32_t ops;
 
 	if (fits < 0)
 		return fits;
@@ -27,8 +28,8 @@ static int on_range(struct um_perfetto *w, const struct um_activity *a)
 		um_pf_key_str(w, &first, "unfinished", "still open when recording ended");
 	um_out_str(w->out, "}}");
 	/* What comes now is no part of the operation before. */
-	ops = um_pf_lane(w, a->process, UM_PF_PROGRAM, UM_PF_OPS, a->thread);
-	return ops < 0 ? (int)ops : um_pf_op_over(w, (uint32_t)ops, s.begin);
+	ops = um_pf_lane_find(w, a->process, UM_PF_PROGRAM, UM_PF_OPS, a->thread);
+	return ops == UM_PF_NONE ? 0 : um_pf_op_over(w, ops, s.begin);
 }
 
 static int on_call(struct um_perfetto *w, const struct um_activity *a)
@@ -43,7 +44,8 @@ static int on_call(struct um_perfetto *w, const struct um_activity *a)
 	if (a->correlation)
 		um_pf_key_u64(w, &first, "correlation", a->correlation);
 	um_out_str(w->out, "}}");
-	return um_pf_on_call(w, a);
+	um_pf_on_call(w, a);
+	return 0;
 }
 
 static int on_cpu_fault(struct um_perfetto *w, const struct um_activity *a)
@@ -73,9 +75,7 @@ static int on_memory(struct um_perfetto *w, const struct um_activity *a)
 		return (int)group;
 	um_pf_count_add(w, (uint32_t)group, UM_PF_MANAGED, um_pf_time(w, a->begin),
 	                a->kind == UM_ACT_ALLOC ? (int64_t)a->bytes : -(int64_t)a->bytes);
-	if (a->kind == UM_ACT_FREE)
-		um_pf_count_free(w, a);
-	return 0;
+	return a->kind == UM_ACT_FREE ? um_pf_count_free(w, a) : 0;
 }
 
 /* --- on the device ------------------------------------------------------------------------------------------------ */

@@ -116,12 +116,13 @@ static void free_in(struct um_perfetto *w, struct um_pf_group *g, uint64_t at, u
 
 	for (uint64_t b = from / BLOCK; b <= (to - 1) / BLOCK; b++) {
 		uint64_t lo = b * BLOCK > from ? b * BLOCK : from, hi = (b + 1) * BLOCK < to ? (b + 1) * BLOCK : to;
-		uint64_t *value = um_id_map_find(&g->blocks, b), keep = BLOCK - (hi - lo);
+		uint64_t *value = um_id_map_find(&g->blocks, b), most = hi - lo;
 
-		if (!value || *value <= keep)
+		if (!value)
 			continue;
-		gone += *value - keep;
-		block_set(g, b, keep); /* of one that is there: needs no memory */
+		most = most < *value ? most : *value;
+		gone += most;
+		block_set(g, b, *value - most); /* of one that is there: needs no memory */
 	}
 	change(w, g, p, UM_PF_RESIDENT, at, 0, added(p->value[0], -(int64_t)gone));
 }
@@ -194,18 +195,22 @@ int um_pf_count_move(struct um_perfetto *w, uint32_t group, const struct um_acti
 	return heap_add(g, &m);
 }
 
-void um_pf_count_free(struct um_perfetto *w, const struct um_activity *a)
+int um_pf_count_free(struct um_perfetto *w, const struct um_activity *a)
 {
-	uint64_t from = a->address, to = from + a->bytes;
+	uint64_t from = a->address, to = from + a->bytes, now = um_pf_time(w, a->begin);
+	int err = 0;
 
 	if (a->bytes > MOST || to <= from || to > UINT64_MAX - BLOCK)
-		return;
-	for (size_t i = 0; i < w->groups.n; i++) {
+		return 0;
+	for (size_t i = 0; i < w->groups.n && !err; i++) {
 		struct um_pf_group *g = &w->groups.at[i];
 
-		if (g->process == a->process && g->device != UM_PF_PROGRAM && g->blocks.n)
-			free_in(w, g, um_pf_time(w, a->begin), from, to);
+		if (g->process != a->process || g->device == UM_PF_PROGRAM)
+			continue;
+		err = settle(w, g, now);
+		free_in(w, g, now, from, to);
 	}
+	return err;
 }
 
 void um_pf_count_end(struct um_perfetto *w, uint32_t group)

@@ -140,6 +140,15 @@ int64_t um_pf_lane(struct um_perfetto *w, uint64_t process, int32_t device, enum
 	return um_id_map_add(&w->lane_of, key, (uint64_t)lane) ? -ENOMEM : lane;
 }
 
+uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind,
+                         uint64_t number)
+{
+	uint64_t *group = um_id_map_find(&w->group_of, key_of(process, (uint32_t)device, 0));
+	uint64_t *lane = group ? um_id_map_find(&w->lane_of, key_of(*group, kind, number)) : NULL;
+
+	return lane ? (uint32_t)*lane : UM_PF_NONE;
+}
+
 static int fits(struct um_pf_lane *l, const struct um_pf_slice *s)
 {
 	while (l->open.n && l->open.at[l->open.n - 1] <= s->begin)

@@ -221,19 +221,15 @@ int um_pf_on_op(struct um_perfetto *w, const struct um_activity *a)
 	return 0;
 }
 
-int um_pf_on_call(struct um_perfetto *w, const struct um_activity *a)
+void um_pf_on_call(struct um_perfetto *w, const struct um_activity *a)
 {
-	int64_t lane = um_pf_lane(w, a->process, UM_PF_PROGRAM, UM_PF_OPS, a->thread);
-	struct um_pf_announced *o;
+	uint32_t lane = um_pf_lane_find(w, a->process, UM_PF_PROGRAM, UM_PF_OPS, a->thread);
+	struct um_pf_announced *o = lane == UM_PF_NONE ? NULL : &w->lanes.at[lane].announced;
 
-	if (lane < 0)
-		return (int)lane;
-	o = &w->lanes.at[lane].announced;
-	if (!o->name || !a->correlation)
-		return 0;
+	if (!o || !o->name || !a->correlation)
+		return;
 	o->calls = 1;
 	w->calls[place_of(a->process, a->correlation)] = (struct um_pf_call){a->process, a->correlation, o->op};
-	return 0;
 }
 
 struct um_pf_op *um_pf_op_of(const struct um_perfetto *w, const struct um_activity *kernel)

@@ -125,6 +125,9 @@ void um_pf_meta(struct um_perfetto *w, const char *what, uint32_t pid, uint32_t 
 int64_t um_pf_group(struct um_perfetto *w, uint64_t process, int32_t device);
 int64_t um_pf_lane(struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind, uint64_t number);
 
+uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind,
+                         uint64_t number); /* its row, or UM_PF_NONE */
+
 /* Where among the lanes beside `lane` the slice goes: sets s->lane. 1: it fits there; 0: it is in the way of others, and
  * may only be shown as an instant; or -errno. */
 int um_pf_place(struct um_perfetto *w, uint32_t lane, struct um_pf_slice *s);
@@ -132,7 +135,7 @@ int um_pf_place(struct um_perfetto *w, uint32_t lane, struct um_pf_slice *s);
 /* --- perfetto_ops.c: operations, and the arrows to them ----------------------------------------------------------- */
 
 int um_pf_on_op(struct um_perfetto *w, const struct um_activity *a);
-int um_pf_on_call(struct um_perfetto *w, const struct um_activity *a);
+void um_pf_on_call(struct um_perfetto *w, const struct um_activity *a);
 int um_pf_on_hint(struct um_perfetto *w, const struct um_activity *a);
 /* The op that a kernel is of; NULL: it is not known. */
 struct um_pf_op *um_pf_op_of(const struct um_perfetto *w, const struct um_activity *kernel);
@@ -146,7 +149,7 @@ void um_pf_ops_fini(struct um_perfetto *w);
 
 int um_pf_count_move(struct um_perfetto *w, uint32_t group, const struct um_activity *a);
 void um_pf_count_add(struct um_perfetto *w, uint32_t group, enum um_pf_counter c, uint64_t at, int64_t by);
-void um_pf_count_free(struct um_perfetto *w, const struct um_activity *a); /* memory was freed */
+int um_pf_count_free(struct um_perfetto *w, const struct um_activity *a); /* memory was freed */
 void um_pf_count_end(struct um_perfetto *w, uint32_t group);
 
 static inline uint64_t um_pf_time(const struct um_perfetto *w, int64_t t)
