@@ -171,7 +171,7 @@ static int report_file(const struct report_args *a, const char *file, struct um_
 	um_report_init(&r.report, &a->o);
 	um_capture_init(&capture);
 	if (a->format == REPORT_TRACE) {
-		err = report_trace_open(&trace, a, &r.report, &capture, &diag);
+		err = report_trace_open(&trace, a->output, &r.report, &capture, &diag);
 		if (err)
 			return say_why(&diag, TOOL_INTERNAL);
 		r.trace = &trace;

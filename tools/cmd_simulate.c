@@ -4,6 +4,7 @@
  */
 #include "bound.h"
 #include "play_args.h"
+#include "play_export.h"
 #include "tool.h"
 #include "umadvise.h"
 
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/nsys.h"
 #include "io/plan_file.h"
 #include "plan_play.h"
 
@@ -47,8 +47,9 @@ static const char usage[] =
 	"                        optimistic; plans themselves do not yet\n"
 	"  --no-recompute        nothing is computed again (default)\n"
 	"  --per-iteration       every iteration's figures too\n"
-	"  --export FILE         write the run there as Nsight Systems would export it (SQLite), for umadvise report;\n"
-	"                        with one trace and one strategy\n"
+	"  --export FILE         write the run there as Nsight Systems would export it (SQLite), for umadvise report,\n"
+	"                        or if the name ends in .json or .json.gz over time, for Perfetto and\n"
+	"                        chrome://tracing; with one trace and one strategy\n"
 	"  --format F            table (default), json or csv\n"
 	"  -o, --output FILE     write there instead of standard output\n"
 	"  -h, --help            this text\n\n"
@@ -308,7 +309,7 @@ struct simulation {
 static int play(struct simulation *s, const struct um_plan *plan, struct um_play_options *o)
 {
 	struct um_play_result *r = &s->run.r;
-	struct um_nsys_writer *w;
+	struct play_export export;
 	struct um_diag diag;
 	int err, closed;
 
@@ -317,11 +318,10 @@ static int play(struct simulation *s, const struct um_plan *plan, struct um_play
 	if (!s->args->export)
 		return um_play(s->trace, o, r);
 	memset(r, 0, sizeof *r);
-	err = um_nsys_create(&w, s->args->export, o->profile, &diag);
+	err = play_export_open(&export, s->args->export, o->profile, o->user, &o->watch, &diag);
 	if (!err) {
-		o->watch = um_nsys_sink(w);
 		err = um_play(s->trace, o, r);
-		closed = um_nsys_close(w, !err, &diag);
+		closed = play_export_close(&export, !err, &diag);
 		if (err)
 			return err;
 		err = closed;

@@ -317,6 +317,15 @@ void play_progress_show(void *user, uint64_t iteration, uint64_t iterations)
 	p->shown = 1;
 }
 
+void play_progress_written(struct play_progress *p, uint64_t rows, uint64_t of)
+{
+	if (!p->terminal || now_ms() - p->begun_ms < 2000 || !of)
+		return;
+	fprintf(stderr, "\r\033[K%s, %s: %d %% written", p->trace, p->strategy,
+		(int)(100.0 * (double)rows / (double)of));
+	p->shown = 1;
+}
+
 void play_progress_end(struct play_progress *p)
 {
 	if (p->shown)

@@ -57,6 +57,7 @@ struct play_progress {
 
 void play_progress_begin(struct play_progress *p, const char *trace, const char *strategy);
 void play_progress_show(void *user, uint64_t iteration, uint64_t iterations); /* um_play_options.progress */
+void play_progress_written(struct play_progress *p, uint64_t rows, uint64_t of);
 void play_progress_end(struct play_progress *p);
 
 #endif

@@ -5,7 +5,10 @@
  */
 #include "report_form.h"
 
+#include "io/nsys.h"
+
 #include <errno.h>
+#include <stdio.h>
 
 static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 {
@@ -18,17 +21,27 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	return t->err ? t->err : um_activity_feed(um_perfetto_sink(t->file), a);
 }
 
+/* What the driver brings because the CPU asked lies where the CPU says. */
+static const char *tensor(void *user, const struct um_activity *a)
+{
+	struct report_trace *t = user;
+	int asked = a->kind == UM_ACT_HINT || a->kind == UM_ACT_CPU_FAULT ||
+	            (a->kind == UM_ACT_MIGRATION && a->cause == UM_CAUSE_PREFETCH);
+
+	return um_report_tensor_at(t->report, a->process, a->address, !asked);
+}
+
 static int begin(struct report_trace *t, struct um_diag *diag)
 {
-	struct um_perfetto_options o = {.capture = t->capture};
+	struct um_perfetto_options o = {.capture = t->capture, .tensor = tensor, .user = t};
 
 	return um_perfetto_open(&t->file, t->path, &o, diag);
 }
 
-int report_trace_open(struct report_trace *t, const struct report_args *a, struct um_report *report,
+int report_trace_open(struct report_trace *t, const char *path, struct um_report *report,
                       const struct um_capture *capture, struct um_diag *diag)
 {
-	*t = (struct report_trace){.sink = {feed}, .report = report, .capture = capture, .path = a->output};
+	*t = (struct report_trace){.sink = {feed}, .report = report, .capture = capture, .path = path};
 	return begin(t, diag);
 }
 
@@ -42,4 +55,29 @@ void report_trace_again(struct report_trace *t)
 int report_trace_close(struct report_trace *t, int keep, struct um_diag *diag)
 {
 	return um_perfetto_close(t->file, keep, diag);
+}
+
+int report_trace_convert(const char *from, const char *to, int (*progress)(void *user, uint64_t rows, uint64_t of),
+                         void *user, struct um_diag *diag)
+{
+	struct um_nsys_read_options ro = {.progress = progress, .user = user};
+	struct um_report_options o = {0};
+	struct um_report report;
+	struct um_capture capture;
+	struct report_trace t;
+	int err;
+
+	um_report_init(&report, &o);
+	um_capture_init(&capture);
+	err = report_trace_open(&t, to, &report, &capture, diag);
+	if (!err) {
+		err = um_nsys_read(from, &ro, &t.sink, &capture, diag);
+		if (err)
+			um_diag_set(diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
+		if (report_trace_close(&t, !err, diag) && !err)
+			err = -EIO;
+	}
+	um_capture_fini(&capture);
+	um_report_fini(&report);
+	return err;
 }

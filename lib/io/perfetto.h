@@ -3,8 +3,8 @@
  * perfetto.h - activities as a picture over time: trace JSON for Perfetto and chrome://tracing (doc/report.md)
  *
  * in    activities in order of `begin`
- * out   the file, gzip where its name ends in .gz: slices by thread, stream, direction and fault, counters, and an arrow
- *       from each hint to the operation that it is for
+ * out   the file, gzip where its name ends in .gz: slices by thread, stream, direction and fault, counters, and an
+ *       arrow from each hint to the operation that it is for
  * owns  what is open at the moment, and so much of operations and launches that arrows find their ends
  *
  * Memory does not grow with the activities, but for addresses: 16 bytes for each 2 MiB that was ever migrated and not
@@ -20,10 +20,10 @@
 struct um_perfetto;
 
 struct um_perfetto_options {
-	const struct um_capture *capture; /* names of processes and devices, needed from the first activity on: borrowed;
-					     NULL: none */
-	/* What lies at the address of a migration, fault or hint: borrowed until the next call; NULL: that is not known.
-	 * May be NULL. */
+	const struct um_capture *capture; /* names of processes and devices, looked up from the first activity on:
+					     borrowed; NULL: none */
+	/* What lies at the address of a migration, fault or hint: borrowed until the next call; NULL: that is not
+	 * known. May be NULL. */
 	const char *(*tensor)(void *user, const struct um_activity *a);
 	void *user;
 	int own_residency; /* no counter of what is resident is made from migrations: the caller has better */

@@ -320,6 +320,17 @@ static uint32_t find(struct um_report *r, const struct um_report_space *s, uint6
 	return row == UM_PLACE_NONE ? row_of(&r->tensors, "(unknown)") : row;
 }
 
+const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t address, int on_gpu)
+{
+	const struct um_report_space *s = space_of(&r->tensors, process);
+	uint64_t until;
+	uint32_t row = s && on_gpu ? um_places_find(&s->gpu, address, &until) : UM_PLACE_NONE;
+
+	if (s && row == UM_PLACE_NONE)
+		row = um_places_find(&s->now, address, &until);
+	return row == UM_PLACE_NONE ? NULL : r->tensors.rows.at[row].name;
+}
+
 int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_report_event *e)
 {
 	struct um_report_space *s = space_of(&r->tensors, process);

@@ -79,6 +79,9 @@ int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t ite
 int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration,
                                 const struct um_activity *a);
 
+/* The name of what lies at an address: on the GPU's map, or on the CPU's. NULL: that is not known. */
+const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t address, int on_gpu);
+
 /* The number of the op that was announced for what the call launched; UM_ACT_NO_OP: none was. */
 uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation);
 
