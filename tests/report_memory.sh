@@ -34,5 +34,6 @@ ok "simulate --export, as a trace" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s 
 	simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.json"
 ok "simulate --export" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" simulate \
 	"$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.sqlite"
-is "$(ls "$tmp"/x.sqlite?* "$tmp"/x.json?* "$tmp"/out.json?* "$tmp"/trace.json?* 2>/dev/null)" "" "no half file is left behind"
+is "$(ls "$tmp"/x.sqlite?* "$tmp"/x.json?* "$tmp"/out.json?* "$tmp"/trace.json?* 2>/dev/null)" "" \
+	"no half file is left behind"
 tap_done
