@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the program does: it allocates, touches memory, and gives hints.
+ */
+#include "report/causes_state.h"
+
+/* --- hints -------------------------------------------------------------------------------------------------------- */
+
+void um_causes_hint_over(struct um_causes *c, struct um_page_block *b)
+{
+	if (b->hint == UM_PAGES_NONE)
+		return;
+	um_hints_release(&c->hints, b->hint);
+	b->hint = UM_PAGES_NONE;
+	b->hint_pages = 0;
+}
+
+void um_causes_hint_late(struct um_causes *c, struct um_page_block *b, uint32_t pages, uint64_t kernel)
+{
+	struct um_hint_open *o = b->hint == UM_PAGES_NONE ? NULL : &c->hints.open.at[b->hint];
+
+	if (o && b->hint_pages & pages && (!o->used || o->kernel == kernel)) {
+		o->late = 1;
+		um_causes_hint_over(c, b);
+	}
+}
+
+void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t pages)
+{
+	struct um_hint_open *o = b->hint == UM_PAGES_NONE ? NULL : &c->hints.open.at[b->hint];
+
+	if (o && b->hint_pages & pages && !o->used) {
+		o->early = 1;
+		um_causes_hint_over(c, b);
+	}
+}
+
+/* What a hint finds. */
+struct found {
+	uint32_t blocks;
+	uint64_t pages, there;
+	int late; /* the op that it is for has faulted on some of it */
+};
+
+static int look_at(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a,
+                   struct found *f)
+{
+	struct um_cause_part part;
+	uint64_t last = UINT64_MAX;
+
+	*f = (struct found){0};
+	for (uint64_t done = 0; done < a->bytes; done += part.bytes) {
+		struct um_page_block *b;
+		int err = um_causes_part(c, site, a->address + done, a->bytes - done, &part);
+
+		if (err)
+			return err;
+		b = part.block;
+		if (!b)
+			continue;
+		f->blocks += b->number != last;
+		last = b->number;
+		f->pages += (uint64_t)__builtin_popcount(part.pages);
+		f->there += (uint64_t)__builtin_popcount(part.pages & (b->on | b->use | b->fault_pages));
+		if (a->hint == UM_HINT_PREFETCH && b->fault_pages & part.pages && a->op != UM_ACT_NO_OP &&
+		    b->fault_op == a->op) {
+			f->late = 1;
+			if (um_causes_turn(c, b, UM_REASON_LATE))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* From now on, each of its blocks may tell what the prefetch was good for. */
+static int await(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, uint32_t row,
+                 uint32_t blocks)
+{
+	struct um_cause_part part;
+	uint32_t open;
+	int err = um_hints_open(&c->hints, row, blocks, &open);
+
+	for (uint64_t done = 0; done < a->bytes && !err; done += part.bytes) {
+		struct um_page_block *b;
+
+		err = um_causes_part(c, site, a->address + done, a->bytes - done, &part);
+		b = err ? NULL : part.block;
+		if (!b)
+			continue;
+		if (b->hint != open)
+			um_causes_hint_over(c, b);
+		b->hint = open;
+		b->hint_pages |= part.pages;
+		b->dropped &= ~part.pages;
+	}
+	return err;
+}
+
+static int drop(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
+{
+	struct um_cause_part part;
+
+	for (uint64_t done = 0; done < a->bytes; done += part.bytes) {
+		int err = um_causes_part(c, site, a->address + done, a->bytes - done, &part);
+
+		if (err)
+			return err;
+		if (!part.block)
+			continue;
+		part.block->on &= ~part.pages;
+		part.block->use &= ~part.pages;
+		part.block->fault_pages &= ~part.pages;
+		part.block->evicted &= ~part.pages;
+		part.block->wasted &= ~part.pages;
+		part.block->dropped |= part.pages;
+	}
+	return 0;
+}
+
+static int on_hint(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
+{
+	struct um_cause_row row = {.op = UM_CAUSES_NONE, .n = 1, .ns = (uint64_t)(a->end - a->begin)};
+	uint64_t until = a->address + 1;
+	struct um_hint_row *h;
+	struct found f;
+	uint32_t at;
+
+	row.tensor = c->tensor_at(c->user, site->process, 0, a->address, &until);
+	if (um_hints_row(&c->hints, a->hint, row.tensor, &at))
+		return -ENOMEM;
+	h = &c->hints.rows.at[at];
+	h->issued++;
+	h->bytes += a->bytes;
+	if (a->error) {
+		h->refused++;
+		row.reason = UM_REASON_REFUSED;
+		if (um_hints_refused(&c->hints, um_hint_kind_name(a->hint), row.tensor, a->error))
+			return -ENOMEM;
+		return um_causes_add(c, site, row, NULL);
+	}
+	if (a->hint == UM_HINT_DISCARD)
+		return drop(c, site, a);
+	if (a->hint != UM_HINT_PREFETCH && a->hint != UM_HINT_EVICT)
+		return 0;
+	if (look_at(c, site, a, &f))
+		return -ENOMEM;
+	h = &c->hints.rows.at[at];
+	if (f.late) {
+		h->late++;
+		return 0;
+	}
+	if (f.pages && a->hint == UM_HINT_PREFETCH && f.there == f.pages) {
+		h->redundant++;
+		row.reason = UM_REASON_REDUNDANT;
+		row.bytes = a->bytes;
+		return um_causes_add(c, site, row, NULL);
+	}
+	return a->hint == UM_HINT_PREFETCH && f.blocks ? await(c, site, a, at, f.blocks) : 0;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+static void on_memory(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
+{
+	uint64_t bytes;
+
+	for (uint64_t done = 0; done < a->bytes; done += bytes) {
+		struct um_page_block *b = um_pages_find(&c->pages, site->process, a->address + done);
+		uint32_t pages;
+
+		bytes = um_pages_in_block(a->address + done, a->bytes - done);
+		if (!b)
+			continue;
+		pages = um_pages_mask(a->address + done, bytes);
+		b->gpu &= ~pages;
+		b->on &= ~pages;
+		b->wasted &= ~pages;
+		b->for_cpu &= ~pages;
+		b->dragged &= ~pages;
+		b->evicted &= ~pages;
+		b->dropped &= ~pages;
+		b->use &= ~pages;
+		b->fault_pages &= ~pages;
+		b->fresh &= ~pages;
+	}
+}
+
+static int on_alloc(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
+{
+	uint64_t bytes;
+
+	if (!a->managed)
+		return 0;
+	on_memory(c, site, a);
+	if (a->kind == UM_ACT_FREE || site->iteration == UM_CAUSES_NONE)
+		return 0;
+	for (uint64_t done = 0; done < a->bytes; done += bytes) {
+		struct um_page_block *b;
+
+		bytes = um_pages_in_block(a->address + done, a->bytes - done);
+		if (um_pages_at(&c->pages, site->process, a->address + done, &b))
+			return -ENOMEM;
+		if (!b)
+			break;
+		b->fresh |= um_pages_mask(a->address + done, bytes);
+	}
+	return 0;
+}
+
+/* The function's row; UM_CAUSES_NONE: not known, or there are too many. */
+static int caller_of(struct um_causes *c, const char *name, uint32_t *out)
+{
+	char *copy;
+
+	*out = UM_CAUSES_NONE;
+	if (!name || !*name)
+		return 0;
+	for (size_t i = 0; i < c->callers.n; i++)
+		if (strcmp(c->callers.at[i], name) == 0) {
+			*out = (uint32_t)i;
+			return 0;
+		}
+	if (c->callers.n >= UM_CAUSES_CALLERS)
+		return 0;
+	copy = strdup(name);
+	if (!copy || um_vec_push(&c->callers, copy)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	*out = (uint32_t)(c->callers.n - 1);
+	return 0;
+}
+
+/* Only what the GPU has had: before that the CPU fills its memory. */
+static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
+{
+	struct um_page_block *b = um_pages_find(&c->pages, site->process, a->address);
+	struct um_cause_row row = {.reason = UM_REASON_CPU, .n = 1, .faults = a->faults};
+	uint32_t page = um_pages_mask(a->address, 1);
+	uint64_t until = a->address + 1;
+
+	if (!b)
+		return 0;
+	row.tensor = c->tensor_at(c->user, site->process, 0, a->address, &until);
+	b->cpu_tensor = row.tensor;
+	if (!(page & (b->gpu | b->use | b->fault_pages)))
+		return 0;
+	if (b->iteration == site->iteration && b->trips[__builtin_ctz(page)])
+		row.reason = UM_REASON_PING_PONG;
+	if (caller_of(c, a->name, &row.op))
+		return -ENOMEM;
+	return um_causes_add(c, site, row, NULL);
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+static int begins(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* What the library says of its own hints is not counted again as the call that it made. */
+static int on_call(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
+{
+	int prefetch = begins(a->name, "cudaMemPrefetch") || begins(a->name, "cuMemPrefetch");
+	int other = begins(a->name, "cudaMemAdvise") || begins(a->name, "cuMemAdvise") ||
+	            begins(a->name, "cudaMemDiscard") || begins(a->name, "cuMemDiscard");
+	struct um_cause_row row = {UM_REASON_REFUSED, UM_CAUSES_NONE, 0, UM_CAUSES_NONE, 1, 0, 0, 0};
+
+	if (prefetch) {
+		c->hints.calls++;
+		c->hints.call_ns += (uint64_t)(a->end - a->begin);
+	}
+	if (!a->error || !(prefetch || other) || c->hints.rows.n)
+		return 0;
+	if (um_hints_refused(&c->hints, a->name, UM_CAUSES_NONE, a->error))
+		return -ENOMEM;
+	return um_causes_add(c, site, row, NULL);
+}
+
+int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration, const struct um_activity *a)
+{
+	const struct um_cause_site site = {.process = process,
+	                                   .op = UM_CAUSES_NONE,
+	                                   .iteration = iteration,
+	                                   .lane = UM_CAUSES_NONE,
+	                                   .said = UM_ACT_NO_OP};
+
+	switch (a->kind) {
+	case UM_ACT_ALLOC:
+	case UM_ACT_FREE:
+		return on_alloc(c, &site, a);
+	case UM_ACT_OP:
+		return um_said_on_op(&c->said, process, a);
+	case UM_ACT_USE:
+		um_said_on_use(&c->said, process, a);
+		return 0;
+	case UM_ACT_HINT:
+		return on_hint(c, &site, a);
+	case UM_ACT_CALL:
+		return on_call(c, &site, a);
+	case UM_ACT_CPU_FAULT:
+		return on_cpu_fault(c, &site, a);
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * causes_state.h - private to causes.c, causes_host.c and causes_move.c
+ */
+#ifndef UM_REPORT_CAUSES_STATE_H
+#define UM_REPORT_CAUSES_STATE_H
+
+#include "report/causes.h"
+
+struct um_cause_pending {
+	uint32_t lane;
+	struct um_cause_row row;
+};
+
+/* Adds to a row of sums, `row->iteration` being the site's. The row's number, or UM_CAUSES_NONE, goes to `*at` (may be
+ * NULL). 0 or -ENOMEM. */
+int um_causes_add(struct um_causes *c, const struct um_cause_site *site, struct um_cause_row row, uint32_t *at);
+
+/* Part of a range that has one tensor and lies in one block. */
+struct um_cause_part {
+	uint64_t address, bytes;
+	uint32_t tensor, pages;
+	struct um_page_block *block;
+};
+
+/* The first part of [address, address + bytes); its block is NULL where there are too many. 0 or -ENOMEM. */
+int um_causes_part(struct um_causes *c, const struct um_cause_site *site, uint64_t address, uint64_t bytes,
+                   struct um_cause_part *out);
+
+/* Of a part's bytes, those on some of its pages. */
+uint64_t um_causes_bytes_on(const struct um_cause_part *part, uint32_t pages);
+
+/* What was counted for faults of the running kernel on a block has another reason. 0 or -ENOMEM. */
+int um_causes_turn(struct um_causes *c, struct um_page_block *b, enum um_reason reason);
+
+/* A prefetch that covers some pages of the block is judged late, or evicted early. */
+void um_causes_hint_late(struct um_causes *c, struct um_page_block *b, uint32_t pages, uint64_t kernel);
+void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t pages);
+
+/* Another prefetch takes its place on the block. */
+void um_causes_hint_over(struct um_causes *c, struct um_page_block *b);
+
+#endif

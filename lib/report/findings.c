@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/findings.h"
+
+#include "report/report.h"
+
+#define LINK_BYTES (4ull << 20) /* fewer do not tell a rate */
+
+const char *um_severity_name(enum um_severity severity)
+{
+	static const char *const names[] = {"info", "warning", "error"};
+
+	return names[severity];
+}
+
+void um_findings_fini(struct um_finding_list *f)
+{
+	for (size_t i = 0; i < f->list.n; i++) {
+		free(f->list.at[i].evidence);
+		free(f->list.at[i].estimate);
+		free(f->list.at[i].advice);
+	}
+	um_vec_fini(&f->list);
+	*f = (struct um_finding_list){0};
+}
+
+double um_report_ns_per_byte(const struct um_report *r, enum um_activity_way way)
+{
+	const struct um_report_moves *m = r->all.moves[way];
+	uint64_t bytes = m[UM_CAUSE_PREFETCH].bytes, ns = m[UM_CAUSE_PREFETCH].ns;
+
+	for (int c = 0; c < UM_CAUSES && m[UM_CAUSE_PREFETCH].bytes < LINK_BYTES; c++) {
+		bytes += c == UM_CAUSE_PREFETCH ? 0 : m[c].bytes;
+		ns += c == UM_CAUSE_PREFETCH ? 0 : m[c].ns;
+	}
+	return bytes >= LINK_BYTES ? (double)ns / (double)bytes : 0;
+}
+
+/* --- the steady part ---------------------------------------------------------------------------------------------- */
+
+struct builder {
+	const struct um_report *r;
+	struct um_finding_list *out;
+	char *steady; /* by iteration */
+	struct um_cause_row *rows; /* of the steady part, by reason, tensor, op */
+	size_t n;
+	double in, home; /* ns a byte */
+};
+
+static void find_steady(struct builder *b)
+{
+	const struct um_report *r = b->r;
+	uint64_t ns = 0;
+
+	for (size_t p = 0; p < r->processes.n; p++) {
+		const struct um_report_process *q = &r->processes.at[p];
+		size_t n = 0, from;
+
+		for (size_t i = 0; i < q->iterations.n; i++)
+			n += r->iterations.at[q->iterations.at[i]].mark != UM_MARK_UNFINISHED;
+		from = n > 1 ? (n + 1) / 2 : 0;
+		n = 0;
+		for (size_t i = 0; i < q->iterations.n; i++) {
+			const struct um_report_iteration *it = &r->iterations.at[q->iterations.at[i]];
+
+			if (it->mark == UM_MARK_UNFINISHED || n++ < from)
+				continue;
+			b->steady[q->iterations.at[i]] = 1;
+			b->out->iterations++;
+			ns += it->ns;
+		}
+	}
+	b->out->iteration_ns = b->out->iterations ? ns / b->out->iterations : (uint64_t)(r->last_ns - r->first_ns);
+}
+
+static int order(const void *x, const void *y)
+{
+	const struct um_cause_row *a = x, *b = y;
+
+	if (a->reason != b->reason)
+		return a->reason < b->reason ? -1 : 1;
+	if (a->tensor != b->tensor)
+		return a->tensor < b->tensor ? -1 : 1;
+	return a->op != b->op ? a->op < b->op ? -1 : 1 : 0;
+}
+
+static int is_bad(enum um_reason reason)
+{
+	return reason != UM_REASON_PREFETCH && reason != UM_REASON_EVICTION && reason != UM_REASON_SENT &&
+	       reason != UM_REASON_REFUSED;
+}
+
+/* What the CPU took once in an iteration is part of what it took over and over. */
+static int join_ping_pong(struct builder *b)
+{
+	uint32_t most = 0;
+	char *has;
+
+	for (size_t i = 0; i < b->n; i++)
+		if (b->rows[i].tensor != UM_CAUSES_NONE && b->rows[i].tensor >= most)
+			most = b->rows[i].tensor + 1;
+	has = calloc((size_t)most + 1, 1); /* the last one: of no tensor */
+	if (!has)
+		return -ENOMEM;
+	for (int turn = 0; turn < 2; turn++)
+		for (size_t i = 0; i < b->n; i++) {
+			uint32_t t = b->rows[i].tensor < most ? b->rows[i].tensor : most;
+
+			if (!turn)
+				has[t] |= b->rows[i].reason == UM_REASON_PING_PONG;
+			else if (has[t] && b->rows[i].reason == UM_REASON_CPU)
+				b->rows[i].reason = UM_REASON_PING_PONG;
+		}
+	free(has);
+	return 0;
+}
+
+static int gather(struct builder *b)
+{
+	const struct um_causes *c = &b->r->causes;
+
+	for (size_t i = 0; i < c->rows.n; i++) {
+		const struct um_cause_row *row = &c->rows.at[i];
+
+		if (is_bad(row->reason) && row->n && (!b->out->iterations ||
+		    (row->iteration != UM_CAUSES_NONE && b->steady[row->iteration])))
+			b->rows[b->n++] = *row;
+	}
+	if (join_ping_pong(b))
+		return -ENOMEM;
+	qsort(b->rows, b->n, sizeof *b->rows, order);
+	return 0;
+}
+
+/* --- one tensor and reason ---------------------------------------------------------------------------------------- */
+
+static void add_row(struct builder *b, struct um_finding *f, const struct um_cause_row *row)
+{
+	const struct um_report_iteration *it =
+		row->iteration == UM_CAUSES_NONE ? NULL : &b->r->iterations.at[row->iteration];
+
+	f->n += row->n;
+	f->bytes += row->bytes;
+	f->faults += row->faults;
+	f->ns += row->ns;
+	if (!it)
+		return;
+	f->first = !f->iterations || it->n < f->first ? it->n : f->first;
+	f->last = it->n > f->last ? it->n : f->last;
+	f->iterations = f->last - f->first + 1;
+}
+
+/* Of rows from `i` on, those of the same reason and tensor. How many. */
+static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
+{
+	const struct um_cause_row *first = &b->rows[i];
+	uint64_t most = 0, here = 0;
+	size_t n = 0;
+
+	*f = (struct um_finding){.reason = first->reason,
+	                         .tensor = first->tensor,
+	                         .op = UM_CAUSES_NONE,
+	                         .caller = UM_CAUSES_NONE,
+	                         .tensors = 1};
+	for (; i + n < b->n && b->rows[i + n].reason == first->reason && b->rows[i + n].tensor == first->tensor; n++) {
+		const struct um_cause_row *row = &b->rows[i + n];
+		int by_cpu = row->faults && !row->ns && (row->reason == UM_REASON_CPU || row->reason == UM_REASON_PING_PONG);
+
+		here = n && b->rows[i + n - 1].op == row->op ? here : 0;
+		here += row->ns + row->bytes / 1024 + row->faults;
+		if (row->op != UM_CAUSES_NONE && by_cpu) {
+			f->caller = row->op;
+		} else if (row->op != UM_CAUSES_NONE && here >= most) {
+			most = here;
+			f->op = row->op;
+		}
+		add_row(b, f, row);
+	}
+	return n;
+}
+
+/* ns an iteration, of what was counted in all of them. */
+static uint64_t saving(const struct builder *b, const struct um_finding *f)
+{
+	const struct um_hints *h = &b->r->causes.hints;
+	double ns = (double)f->ns, bytes = (double)f->bytes;
+
+	switch (f->reason) {
+	case UM_REASON_DEMAND:
+	case UM_REASON_LATE:
+	case UM_REASON_DISCARDED:
+	case UM_REASON_FRESH:
+	case UM_REASON_COLLAPSE:
+		ns -= bytes * b->in;
+		break;
+	case UM_REASON_EARLY:
+		ns = ns > bytes * (b->in + b->home) ? ns : bytes * (b->in + b->home);
+		break;
+	case UM_REASON_OVERSHOOT:
+		ns += bytes * b->in;
+		break;
+	case UM_REASON_DEAD:
+		ns = bytes * b->home;
+		break;
+	case UM_REASON_REDUNDANT:
+		if (!f->ns && h->calls)
+			ns = (double)f->n * ((double)h->call_ns / (double)h->calls);
+		break;
+	default:
+		break;
+	}
+	ns /= b->out->iterations ? (double)b->out->iterations : 1;
+	return ns > 0 ? (uint64_t)ns : 0;
+}
+
+static void add_group(struct um_finding *to, const struct um_finding *f)
+{
+	if (!to->tensors++) /* the dearest comes first */
+		to->op = f->op;
+	to->reason = f->reason;
+	to->bytes += f->bytes;
+	to->faults += f->faults;
+	to->ns += f->ns;
+	to->n += f->n;
+	to->saving_ns += f->saving_ns;
+	if (!f->iterations)
+		return;
+	to->first = !to->iterations || f->first < to->first ? f->first : to->first;
+	to->last = f->last > to->last ? f->last : to->last;
+	to->iterations = to->last - to->first + 1;
+}
+
+static int push(struct builder *b, struct um_finding *f, const struct um_hint_refusal *refusal)
+{
+	uint64_t n = b->out->iterations ? b->out->iterations : 1;
+
+	f->share = b->out->iteration_ns ? (double)f->saving_ns / (double)b->out->iteration_ns : 0;
+	if (f->share < UM_FINDING_INFO && !refusal)
+		return 0;
+	f->severity = f->share >= UM_FINDING_ERROR     ? UM_SEVERITY_ERROR
+	              : f->share >= UM_FINDING_WARNING ? UM_SEVERITY_WARNING
+	                                               : UM_SEVERITY_INFO;
+	if (refusal)
+		f->severity = UM_SEVERITY_WARNING;
+	else if (f->reason == UM_REASON_CLEAN && b->r->causes.doubtful)
+		f->severity = UM_SEVERITY_INFO;
+	f->bytes /= n;
+	f->faults /= n;
+	f->ns /= n;
+	f->n = (f->n + n - 1) / n;
+	if (um_vec_reserve(&b->out->list, 1) || um_finding_tell(f, b->r, refusal))
+		return -ENOMEM;
+	b->out->list.at[b->out->list.n++] = *f;
+	return 0;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+static int dearer(const void *x, const void *y)
+{
+	const struct um_finding *a = x, *b = y;
+
+	if (a->saving_ns != b->saving_ns)
+		return a->saving_ns < b->saving_ns ? 1 : -1;
+	if (a->reason != b->reason)
+		return a->reason < b->reason ? -1 : 1;
+	return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
+}
+
+/* The reason's findings: the dearest tensors each, the others together. */
+static int add_reason(struct builder *b, struct um_finding *all, size_t n)
+{
+	struct um_finding rest = {.tensor = UM_CAUSES_NONE, .op = UM_CAUSES_NONE, .caller = UM_CAUSES_NONE};
+	int err = 0;
+
+	qsort(all, n, sizeof *all, dearer);
+	for (size_t i = 0; i < n && !err; i++) {
+		double share = b->out->iteration_ns ? (double)all[i].saving_ns / (double)b->out->iteration_ns : 0;
+
+		if (n == 1 || (i < UM_FINDINGS_EACH && share >= UM_FINDING_INFO))
+			err = push(b, &all[i], NULL);
+		else if (all[i].saving_ns)
+			add_group(&rest, &all[i]);
+	}
+	return err || !rest.tensors ? err : push(b, &rest, NULL);
+}
+
+static int find(struct builder *b)
+{
+	struct um_finding *all = malloc((b->n + 1) * sizeof *all);
+	size_t n = 0;
+	int err = all ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < b->n && !err;) {
+		i += read_group(b, i, &all[n]);
+		all[n].saving_ns = saving(b, &all[n]);
+		n++;
+		if (i < b->n && b->rows[i].reason == all[0].reason)
+			continue;
+		err = add_reason(b, all, n);
+		n = 0;
+	}
+	free(all);
+	return err;
+}
+
+int um_findings_build(struct um_finding_list *f, const struct um_report *r)
+{
+	struct builder b = {.r = r, .out = f};
+	int err = -ENOMEM;
+
+	b.steady = calloc(r->iterations.n + 1, 1);
+	b.rows = malloc((r->causes.rows.n + 1) * sizeof *b.rows);
+	if (!b.steady || !b.rows)
+		goto out;
+	b.in = um_report_ns_per_byte(r, UM_WAY_H2D);
+	b.home = um_report_ns_per_byte(r, UM_WAY_D2H);
+	find_steady(&b);
+	err = gather(&b);
+	err = err ? err : find(&b);
+	for (size_t i = 0; i < r->causes.hints.refusals.n && !err; i++) {
+		const struct um_hint_refusal *refusal = &r->causes.hints.refusals.at[i];
+		struct um_finding one = {.reason = UM_REASON_REFUSED,
+		                         .tensor = refusal->tensor,
+		                         .op = UM_CAUSES_NONE,
+		                         .caller = UM_CAUSES_NONE,
+		                         .tensors = 1,
+		                         .n = refusal->n};
+
+		err = push(&b, &one, refusal);
+	}
+	if (f->list.n)
+		qsort(f->list.at, f->list.n, sizeof *f->list.at, dearer);
+out:
+	free(b.steady);
+	free(b.rows);
+	return err;
+}
