@@ -199,7 +199,7 @@ static int report_file(const struct report_args *a, const char *file, struct um_
 		if (!r.trace)
 			show(out, a, &v);
 		*shown = 1;
-		code = has_data(&v) ? TOOL_DONE : TOOL_REFUSED;
+		code = !has_data(&v) ? TOOL_REFUSED : report_fails(a, &r.report) ? TOOL_FAILED : TOOL_DONE;
 	}
 	if (r.trace && report_trace_close(&trace, !err, &diag))
 		code = say_why(&diag, TOOL_INTERNAL);

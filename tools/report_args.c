@@ -31,11 +31,13 @@ static const char usage[] =
 	"  --filter-time A/B     only what begins at A or later, and before B: ns, or with us, ms, s; either may be\n"
 	"                        left out\n"
 	"  --filter-nvtx PATTERN only what begins in such a range\n"
+	"  --fail-on LEVEL       exit with 1 where there is a finding as severe as this or more: info, warning, error\n"
 	"  -q, --quiet           no progress, no notes\n"
 	"  -h, --help            this text\n\n"
 	"Examples:\n"
 	"  umadvise report run.sqlite --iteration 'Train step *'\n"
 	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
+	"  umadvise report run.sqlite --fail-on warning >/dev/null || echo unified memory costs time\n"
 	"  umadvise report run.sqlite --format html -o report.html\n"
 	"  umadvise report run.sqlite --format trace -o run.json.gz\n";
 
@@ -134,9 +136,9 @@ static int one_page(const struct report_args *a)
 /* Read when the format is known: it says how many rows are shown where nothing else is said. */
 static int read_tables(struct report_args *a, const char *list)
 {
-	static const char *const defaults[] = {"summary,causes,iterations,tensors,ops,missing", "summary",
-	                                       "summary,causes,iterations,tensors,ops,ranges,processes,devices", NULL,
-	                                       "summary"};
+	static const char *const defaults[] = {
+		"findings,summary,causes,iterations,tensors,ops,missing", "summary",
+		"findings,summary,causes,iterations,tensors,ops,hints,ranges,processes,devices", NULL, "summary"};
 	char *copy, *rest, *word;
 	int code;
 
@@ -170,6 +172,16 @@ static int read_format(struct report_args *a, const char *text)
 			return 0;
 		}
 	return bad("--format", text, "table, csv, json, html or trace");
+}
+
+static int read_level(struct report_args *a, const char *text)
+{
+	for (int i = 0; i < UM_SEVERITIES; i++)
+		if (strcmp(um_severity_name((enum um_severity)i), text) == 0) {
+			a->fail_on = i;
+			return 0;
+		}
+	return bad("--fail-on", text, "info, warning or error");
 }
 
 static int list_tables(void)
@@ -206,6 +218,8 @@ static int read_option(struct report_args *a, int c)
 	case 'n':
 		a->o.within = optarg;
 		return 0;
+	case 'l':
+		return read_level(a, optarg);
 	case 'q':
 		a->quiet = 1;
 		return 0;
@@ -230,13 +244,14 @@ int report_args_read(struct report_args *a, int argc, char **argv)
 	                                        {"no-header", no_argument, NULL, 'N'},
 	                                        {"filter-time", required_argument, NULL, 't'},
 	                                        {"filter-nvtx", required_argument, NULL, 'n'},
+	                                        {"fail-on", required_argument, NULL, 'l'},
 	                                        {"quiet", no_argument, NULL, 'q'},
 	                                        {"help", no_argument, NULL, 'h'},
 	                                        {NULL, 0, NULL, 0}};
 	const char *tables = NULL;
 	int c, code = 0;
 
-	*a = (struct report_args){.unit = "ms", .unit_ns = 1e6, .header = 1};
+	*a = (struct report_args){.unit = "ms", .unit_ns = 1e6, .header = 1, .fail_on = -1};
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv, "o:qh", options, NULL)) != -1) {
 		if (c == 'r')

@@ -4,6 +4,7 @@
  *
  *     report_args.c  the command line
  *     report_text.c  for a terminal: a table below the other
+ *     report_findings.c  for a terminal, too
  *     report_csv.c   one table, RFC 4180
  *     report_json.c  one document, "umreport/1": doc/report.md
  *     report_html.h  a page of its own
@@ -33,6 +34,7 @@ struct report_args {
 	double unit_ns;
 	const char *output; /* or NULL */
 	int header, force, quiet;
+	int fail_on; /* enum um_severity; -1: nothing fails */
 	char **files;
 	int n_files;
 };
@@ -48,6 +50,12 @@ struct report_view {
 	char notes[REPORT_NOTES][600]; /* ours, behind those of the capture */
 	unsigned n_notes;
 };
+
+void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
+                     const struct report_view *v);
+
+/* Is there a finding that --fail-on asks for? */
+int report_fails(const struct report_args *a, const struct um_report *r);
 
 void report_text(struct um_out *out, const struct report_args *a, const struct report_view *v);
 void report_csv(struct um_out *out, const struct report_args *a, const struct report_view *v);

@@ -111,6 +111,10 @@ static void show_table(struct um_out *out, const struct report_args *a, const st
 	size_t rows = t->rows(&v->findings), shown = choice->rows && choice->rows < rows ? choice->rows : rows;
 	char line[160];
 
+	if (t == &um_tables[UM_TABLE_FINDINGS]) {
+		report_findings(out, a, choice, v);
+		return;
+	}
 	if (!rows && !a->chosen)
 		return;
 	um_out_str(out, "\n");

@@ -2,7 +2,8 @@
  *
  * tool.h - what the verbs of the tool share
  *
- * Exit codes: 0 done; 1 a run could not be done (an op alone exceeds the budget); 2 usage; 3 an input is unreadable or
+ * Exit codes: 0 done; 1 a run could not be done (an op alone exceeds the budget), or a report has
+ * findings that --fail-on asks for; 2 usage; 3 an input is unreadable or
  * was refused; 4 internal (no memory, no space). What is wrong goes to stderr, one line; results go to stdout or -o.
  */
 #ifndef UM_TOOL_H

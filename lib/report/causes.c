@@ -30,7 +30,7 @@ const char *um_reason_name(enum um_reason reason)
 
 void um_causes_init(struct um_causes *c, um_causes_tensor_at *tensor_at, const void *user)
 {
-	*c = (struct um_causes){.tensor_at = tensor_at, .user = user};
+	*c = (struct um_causes){.tensor_at = tensor_at, .user = user, .call = {.row = UM_CAUSES_NONE}};
 }
 
 void um_causes_fini(struct um_causes *c)
@@ -56,7 +56,8 @@ struct key {
 
 static int alike(const struct um_cause_row *a, const struct um_cause_row *b)
 {
-	return a->reason == b->reason && a->tensor == b->tensor && a->op == b->op && a->iteration == b->iteration;
+	return a->reason == b->reason && a->tensor == b->tensor && a->op == b->op && a->by_cpu == b->by_cpu &&
+	       a->iteration == b->iteration;
 }
 
 static uint64_t hash_row(const struct um_cause_row *r)

@@ -47,7 +47,8 @@ enum um_reason {
 struct um_cause_row {
 	enum um_reason reason;
 	uint32_t tensor, iteration; /* rows of the report */
-	uint32_t op; /* of UM_REASON_CPU: of callers */
+	uint32_t op; /* of what the CPU faulted on: of callers */
+	int by_cpu;
 	uint64_t n, bytes, faults;
 	uint64_t ns; /* faults: kernels waited; write-backs: copied while faults were served; hints: calls took */
 };
@@ -63,8 +64,8 @@ struct um_cause_site {
 
 struct um_cause_pending;
 
-/* Which tensor lies at an address, as the device (`gpu`) or the CPU sees it, and up to where that holds; UM_CAUSES_NONE:
- * none is known. */
+/* Which tensor lies at an address, as the device (`gpu`) or the CPU sees it, and up to where that holds;
+ * UM_CAUSES_NONE: none is known. */
 typedef uint32_t um_causes_tensor_at(const void *user, uint32_t process, int gpu, uint64_t address, uint64_t *until);
 
 struct um_causes {
@@ -79,6 +80,10 @@ struct um_causes {
 	UM_VEC(uint32_t) neighbour; /* by tensor: the last that it was moved for */
 	struct um_index row_index;
 	uint32_t last_row;
+	struct { /* the row of a redundant prefetch whose call comes next, and when; its time is counted there */
+		uint32_t row, process;
+		int64_t begin;
+	} call;
 	uint64_t kernels, blind; /* that have begun; those of which nobody said what they use */
 	int doubtful; /* what was written back unchanged is a guess from the kinds of faults */
 };

@@ -134,7 +134,7 @@ static int on_hint(struct um_causes *c, const struct um_cause_site *site, const 
 	if (a->error) {
 		h->refused++;
 		row.reason = UM_REASON_REFUSED;
-		if (um_hints_refused(&c->hints, um_hint_kind_name(a->hint), row.tensor, a->error))
+		if (um_hints_refused(&c->hints, um_hint_word(a->hint), row.tensor, a->error))
 			return -ENOMEM;
 		return um_causes_add(c, site, row, NULL);
 	}
@@ -153,7 +153,9 @@ static int on_hint(struct um_causes *c, const struct um_cause_site *site, const 
 		h->redundant++;
 		row.reason = UM_REASON_REDUNDANT;
 		row.bytes = a->bytes;
-		return um_causes_add(c, site, row, NULL);
+		c->call.process = site->process;
+		c->call.begin = a->begin;
+		return um_causes_add(c, site, row, &c->call.row);
 	}
 	return a->hint == UM_HINT_PREFETCH && f.blocks ? await(c, site, a, at, f.blocks) : 0;
 }
@@ -235,7 +237,7 @@ static int caller_of(struct um_causes *c, const char *name, uint32_t *out)
 static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
 	struct um_page_block *b = um_pages_find(&c->pages, site->process, a->address);
-	struct um_cause_row row = {.reason = UM_REASON_CPU, .n = 1, .faults = a->faults};
+	struct um_cause_row row = {.reason = UM_REASON_CPU, .by_cpu = 1, .n = 1, .faults = a->faults};
 	uint32_t page = um_pages_mask(a->address, 1);
 	uint64_t until = a->address + 1;
 
@@ -254,24 +256,25 @@ static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, c
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-static int begins(const char *name, const char *with)
-{
-	return strncmp(name, with, strlen(with)) == 0;
-}
-
 /* What the library says of its own hints is not counted again as the call that it made. */
 static int on_call(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
-	int prefetch = begins(a->name, "cudaMemPrefetch") || begins(a->name, "cuMemPrefetch");
-	int other = begins(a->name, "cudaMemAdvise") || begins(a->name, "cuMemAdvise") ||
-	            begins(a->name, "cudaMemDiscard") || begins(a->name, "cuMemDiscard");
-	struct um_cause_row row = {UM_REASON_REFUSED, UM_CAUSES_NONE, 0, UM_CAUSES_NONE, 1, 0, 0, 0};
+	static const char *const hints[] = {"cudaMemPrefetch", "cuMemPrefetch", "cudaMemAdvise",
+	                                    "cuMemAdvise",     "cudaMemDiscard", "cuMemDiscard"};
+	struct um_cause_row row = {
+		.reason = UM_REASON_REFUSED, .tensor = UM_CAUSES_NONE, .op = UM_CAUSES_NONE, .n = 1};
+	int delays = um_hints_on_call(&c->hints, site->process, a);
+	size_t i = 0;
 
-	if (prefetch) {
-		c->hints.calls++;
-		c->hints.call_ns += (uint64_t)(a->end - a->begin);
+	if (c->call.row != UM_CAUSES_NONE && c->call.process == site->process && c->call.begin == a->begin && delays) {
+		c->rows.at[c->call.row].ns += c->hints.call_ns;
+		c->call.row = UM_CAUSES_NONE;
 	}
-	if (!a->error || !(prefetch || other) || c->hints.rows.n)
+	if (!a->error || c->hints.rows.n)
+		return 0;
+	while (i < sizeof hints / sizeof *hints && strncmp(a->name, hints[i], strlen(hints[i])) != 0)
+		i++;
+	if (i == sizeof hints / sizeof *hints)
 		return 0;
 	if (um_hints_refused(&c->hints, a->name, UM_CAUSES_NONE, a->error))
 		return -ENOMEM;

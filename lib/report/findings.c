@@ -41,9 +41,12 @@ struct builder {
 	const struct um_report *r;
 	struct um_finding_list *out;
 	char *steady; /* by iteration */
+	uint32_t *met; /* by iteration: the last group that happened in it */
+	uint32_t group;
 	struct um_cause_row *rows; /* of the steady part, by reason, tensor, op */
 	size_t n;
 	double in, home; /* ns a byte */
+	int named; /* the program names tensors */
 };
 
 static void find_steady(struct builder *b)
@@ -80,6 +83,8 @@ static int order(const void *x, const void *y)
 		return a->reason < b->reason ? -1 : 1;
 	if (a->tensor != b->tensor)
 		return a->tensor < b->tensor ? -1 : 1;
+	if (a->by_cpu != b->by_cpu)
+		return a->by_cpu - b->by_cpu;
 	return a->op != b->op ? a->op < b->op ? -1 : 1 : 0;
 }
 
@@ -114,16 +119,28 @@ static int join_ping_pong(struct builder *b)
 	return 0;
 }
 
+/* A program that names tensors has none there: what is written back is dead. */
+static int is_free_memory(const struct builder *b, uint32_t tensor)
+{
+	return b->named && tensor != UM_CAUSES_NONE && !b->r->tensors.rows.at[tensor].named;
+}
+
 static int gather(struct builder *b)
 {
 	const struct um_causes *c = &b->r->causes;
 
+	for (size_t i = 0; i < b->r->tensors.rows.n; i++)
+		b->named |= b->r->tensors.rows.at[i].named;
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct um_cause_row *row = &c->rows.at[i];
 
-		if (is_bad(row->reason) && row->n && (!b->out->iterations ||
-		    (row->iteration != UM_CAUSES_NONE && b->steady[row->iteration])))
-			b->rows[b->n++] = *row;
+		if (!is_bad(row->reason) || !row->n ||
+		    (b->out->iterations && (row->iteration == UM_CAUSES_NONE || !b->steady[row->iteration])))
+			continue;
+		b->rows[b->n] = *row;
+		if (row->reason == UM_REASON_CLEAN && is_free_memory(b, row->tensor))
+			b->rows[b->n].reason = UM_REASON_DEAD;
+		b->n++;
 	}
 	if (join_ping_pong(b))
 		return -ENOMEM;
@@ -146,7 +163,8 @@ static void add_row(struct builder *b, struct um_finding *f, const struct um_cau
 		return;
 	f->first = !f->iterations || it->n < f->first ? it->n : f->first;
 	f->last = it->n > f->last ? it->n : f->last;
-	f->iterations = f->last - f->first + 1;
+	f->iterations += b->met[row->iteration] != b->group;
+	b->met[row->iteration] = b->group;
 }
 
 /* Of rows from `i` on, those of the same reason and tensor. How many. */
@@ -163,11 +181,10 @@ static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 	                         .tensors = 1};
 	for (; i + n < b->n && b->rows[i + n].reason == first->reason && b->rows[i + n].tensor == first->tensor; n++) {
 		const struct um_cause_row *row = &b->rows[i + n];
-		int by_cpu = row->faults && !row->ns && (row->reason == UM_REASON_CPU || row->reason == UM_REASON_PING_PONG);
 
 		here = n && b->rows[i + n - 1].op == row->op ? here : 0;
 		here += row->ns + row->bytes / 1024 + row->faults;
-		if (row->op != UM_CAUSES_NONE && by_cpu) {
+		if (row->op != UM_CAUSES_NONE && row->by_cpu) {
 			f->caller = row->op;
 		} else if (row->op != UM_CAUSES_NONE && here >= most) {
 			most = here;
@@ -181,7 +198,6 @@ static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 /* ns an iteration, of what was counted in all of them. */
 static uint64_t saving(const struct builder *b, const struct um_finding *f)
 {
-	const struct um_hints *h = &b->r->causes.hints;
 	double ns = (double)f->ns, bytes = (double)f->bytes;
 
 	switch (f->reason) {
@@ -200,10 +216,6 @@ static uint64_t saving(const struct builder *b, const struct um_finding *f)
 		break;
 	case UM_REASON_DEAD:
 		ns = bytes * b->home;
-		break;
-	case UM_REASON_REDUNDANT:
-		if (!f->ns && h->calls)
-			ns = (double)f->n * ((double)h->call_ns / (double)h->calls);
 		break;
 	default:
 		break;
@@ -226,7 +238,7 @@ static void add_group(struct um_finding *to, const struct um_finding *f)
 		return;
 	to->first = !to->iterations || f->first < to->first ? f->first : to->first;
 	to->last = f->last > to->last ? f->last : to->last;
-	to->iterations = to->last - to->first + 1;
+	to->iterations = f->iterations > to->iterations ? f->iterations : to->iterations;
 }
 
 static int push(struct builder *b, struct um_finding *f, const struct um_hint_refusal *refusal)
@@ -291,8 +303,9 @@ static int find(struct builder *b)
 	int err = all ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < b->n && !err;) {
+		b->group++;
 		i += read_group(b, i, &all[n]);
-		all[n].saving_ns = saving(b, &all[n]);
+		all[n].saving_ns = 2 * all[n].iterations >= b->out->iterations ? saving(b, &all[n]) : 0;
 		n++;
 		if (i < b->n && b->rows[i].reason == all[0].reason)
 			continue;
@@ -309,8 +322,9 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 	int err = -ENOMEM;
 
 	b.steady = calloc(r->iterations.n + 1, 1);
+	b.met = calloc(r->iterations.n + 1, sizeof *b.met);
 	b.rows = malloc((r->causes.rows.n + 1) * sizeof *b.rows);
-	if (!b.steady || !b.rows)
+	if (!b.steady || !b.met || !b.rows)
 		goto out;
 	b.in = um_report_ns_per_byte(r, UM_WAY_H2D);
 	b.home = um_report_ns_per_byte(r, UM_WAY_D2H);
@@ -332,6 +346,7 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 		qsort(f->list.at, f->list.n, sizeof *f->list.at, dearer);
 out:
 	free(b.steady);
+	free(b.met);
 	free(b.rows);
 	return err;
 }

@@ -81,6 +81,37 @@ void um_hints_release(struct um_hints *h, uint32_t open)
 	h->free = open + 1;
 }
 
+static int launches(struct um_hints *h, uint32_t process, uint64_t thread)
+{
+	for (unsigned i = 0; i < h->n_launchers; i++)
+		if (h->launcher[i].thread == thread && h->launcher[i].process == process)
+			return 1;
+	return 0;
+}
+
+static int begins(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+int um_hints_on_call(struct um_hints *h, uint32_t process, const struct um_activity *call)
+{
+	uint64_t ns = (uint64_t)(call->end - call->begin);
+
+	if (begins(call->name, "cudaLaunch") || begins(call->name, "cuLaunch") || begins(call->name, "__cudaLaunch")) {
+		if (h->n_launchers < UM_HINT_LAUNCHERS && !launches(h, process, call->thread)) {
+			h->launcher[h->n_launchers].thread = call->thread;
+			h->launcher[h->n_launchers++].process = process;
+		}
+		return 0;
+	}
+	if (!begins(call->name, "cudaMemPrefetch") && !begins(call->name, "cuMemPrefetch"))
+		return 0;
+	if (!h->call_ns || ns < h->call_ns)
+		h->call_ns = ns;
+	return launches(h, process, call->thread);
+}
+
 int um_hints_refused(struct um_hints *h, const char *name, uint32_t tensor, int error)
 {
 	struct um_hint_refusal r = {.tensor = tensor, .error = error, .n = 1};
@@ -97,7 +128,7 @@ int um_hints_refused(struct um_hints *h, const char *name, uint32_t tensor, int 
 	return um_vec_push(&h->refusals, r);
 }
 
-const char *um_hint_kind_name(enum um_hint_kind kind)
+const char *um_hint_word(enum um_hint_kind kind)
 {
 	static const char *const names[] = {"prefetch", "evict", "discard", "recompute", "advise"};
 

@@ -12,8 +12,7 @@
  *     late       where a kernel faulted on some of them before they had come
  *     early      where some of them were evicted before they were used
  *     useful     where it was none of these and a kernel used them
- * and not judged where no kernel is known to have used them. Other hints are refused or not, and redundant where nothing
- * was there to evict.
+ * and not judged where no kernel is known to have used them. Other hints are refused or not.
  */
 #ifndef UM_REPORT_HINTS_H
 #define UM_REPORT_HINTS_H
@@ -45,6 +44,7 @@ struct um_hint_refusal {
 };
 
 #define UM_HINT_REFUSALS 64u
+#define UM_HINT_LAUNCHERS 32u
 
 struct um_hints {
 	UM_VEC(struct um_hint_row) rows;
@@ -52,7 +52,12 @@ struct um_hints {
 	UM_VEC(struct um_hint_refusal) refusals;
 	uint32_t free; /* + 1; 0: none */
 	struct um_index index;
-	uint64_t calls, call_ns; /* that prefetch, in a recording of calls */
+	uint64_t call_ns; /* the shortest call that prefetches, in a recording of calls: longer ones wait for a queue */
+	struct {
+		uint64_t thread;
+		uint32_t process;
+	} launcher[UM_HINT_LAUNCHERS]; /* threads that launch kernels: what they call delays those */
+	unsigned n_launchers;
 };
 
 void um_hints_fini(struct um_hints *h); /* one of zeroes is empty */
@@ -66,9 +71,12 @@ int um_hints_open(struct um_hints *h, uint32_t row, uint32_t blocks, uint32_t *o
 /* One of its blocks will tell no more. */
 void um_hints_release(struct um_hints *h, uint32_t open);
 
+/* A call of the program: does it prefetch, on a thread that launches kernels? */
+int um_hints_on_call(struct um_hints *h, uint32_t process, const struct um_activity *call);
+
 /* 0 or -ENOMEM. */
 int um_hints_refused(struct um_hints *h, const char *name, uint32_t tensor, int error);
 
-const char *um_hint_kind_name(enum um_hint_kind kind);
+const char *um_hint_word(enum um_hint_kind kind);
 
 #endif

@@ -67,8 +67,8 @@ void um_pages_fini(struct um_pages *p); /* one of zeroes is empty */
 /* The block that has an address, or NULL: nothing was seen of it. */
 struct um_page_block *um_pages_find(struct um_pages *p, uint32_t process, uint64_t address);
 
-/* The same, made where it is not there; NULL with 0: there are too many. Valid until the next one is made. 0 or -ENOMEM.
- */
+/* The same, made where it is not there; NULL with 0: there are too many. Valid until the next one is made. 0 or
+ * -ENOMEM. */
 int um_pages_at(struct um_pages *p, uint32_t process, uint64_t address, struct um_page_block **out);
 
 /* The pages of its block that a range touches, which does not go beyond it. */

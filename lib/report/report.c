@@ -87,12 +87,14 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:
 		on_memory(&r->processes.at[p], a);
-		return a->managed && a->kind == UM_ACT_FREE ? um_views_free(r, p, a) : 0;
+		if (a->managed && a->kind == UM_ACT_FREE && um_views_free(r, p, a))
+			return -ENOMEM;
+		return um_report_site_host(r, p, a);
 	case UM_ACT_RANGE:
 		return um_report_on_range(r, p, a);
 	case UM_ACT_CALL:
 		um_report_on_call(r, p, a);
-		return 0;
+		return um_report_site_host(r, p, a);
 	case UM_ACT_KERNEL:
 	case UM_ACT_FILL:
 	case UM_ACT_COPY:
@@ -103,16 +105,17 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		iteration = um_report_iteration_at(r, p, a->begin);
 		r->all.cpu_faults += a->faults;
 		um_report_sums_of(r, iteration)->cpu_faults += a->faults;
-		if (um_views_cpu_fault(r, p, iteration, a))
+		if (um_views_cpu_fault(r, p, iteration, a) || um_report_tensors_cpu_fault(r, a->process, iteration, a))
 			return -ENOMEM;
-		return um_report_tensors_cpu_fault(r, a->process, iteration, a);
+		return um_report_site_host(r, p, a);
 	case UM_ACT_MIGRATION:
 		return um_report_on_migration(r, p, a);
-	case UM_ACT_TENSOR_END:
-	case UM_ACT_TENSOR:
 	case UM_ACT_OP:
 	case UM_ACT_USE:
 	case UM_ACT_HINT:
+		return um_report_site_host(r, p, a);
+	case UM_ACT_TENSOR_END:
+	case UM_ACT_TENSOR:
 		return 0;
 	case UM_ACT_KINDS:
 		break;
@@ -127,6 +130,7 @@ void um_report_init(struct um_report *r, const struct um_report_options *options
 	r->o = *options;
 	r->views.on = options->views;
 	r->window_end = INT64_MIN;
+	um_causes_init(&r->causes, um_report_tensor_row_at, r);
 }
 
 void um_report_fini(struct um_report *r)
@@ -146,6 +150,8 @@ void um_report_fini(struct um_report *r)
 		um_vec_fini(&r->lanes.at[i].waiting);
 	}
 	um_report_tensors_fini(&r->tensors);
+	um_causes_fini(&r->causes);
+	um_findings_fini(&r->findings);
 	um_vec_fini(&r->ops);
 	um_vec_fini(&r->iterations);
 	um_vec_fini(&r->cells);
@@ -190,5 +196,7 @@ int um_report_finish(struct um_report *r)
 		r->by_cost.at[i] = i;
 	r->by_cost.n = r->ops.n;
 	qsort_r(r->by_cost.at, r->by_cost.n, sizeof *r->by_cost.at, dearer, r);
-	return um_report_compare(r);
+	if (um_report_compare(r) || um_causes_finish(&r->causes))
+		return -ENOMEM;
+	return um_findings_build(&r->findings, r);
 }

@@ -24,6 +24,8 @@
 #include "base/vec.h"
 #include "model/activity.h"
 #include "model/capture.h"
+#include "report/causes.h"
+#include "report/findings.h"
 #include "report/index.h"
 #include "report/tensors.h"
 #include "report/views.h"
@@ -116,6 +118,8 @@ struct um_report {
 	UM_VEC(uint32_t) by_cost; /* rows of ops, the most expensive first; after um_report_finish */
 	struct um_index op_index, cell_index, range_index;
 	struct um_report_tensors tensors;
+	struct um_causes causes;
+	struct um_finding_list findings; /* after um_report_finish */
 	uint64_t median_ns, mad_ns; /* of all finished iterations */
 	uint64_t ranges_skipped; /* asked for as iterations, but inside one, on another thread, or too many */
 	uint64_t cells_skipped, by_time; /* cells: launches that none was kept for; by_time: work assigned by time */

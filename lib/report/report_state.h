@@ -18,6 +18,8 @@
 struct um_report_running {
 	int64_t end;
 	uint32_t op, iteration, cell;
+	uint64_t serial, said; /* report/causes.h: kernel, said, known */
+	int known;
 };
 
 /* A device, as one process uses it. */
@@ -38,6 +40,14 @@ void um_report_on_call(struct um_report *r, uint32_t process, const struct um_ac
 uint32_t um_report_iteration_at(const struct um_report *r, uint32_t process, int64_t t);
 uint32_t um_report_iteration_of(struct um_report *r, uint32_t process, const struct um_activity *work);
 int um_report_compare(struct um_report *r);
+
+/* site.c: causes are told where in the run something happens. 0 or -ENOMEM */
+int um_report_site_host(struct um_report *r, uint32_t process, const struct um_activity *a);
+int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, struct um_report_running *k,
+                         const struct um_activity *a);
+int um_report_site_event(struct um_report *r, const struct um_report_lane *l, const struct um_report_running *k,
+                         const struct um_activity *a, uint64_t fault_ns);
+int um_report_site_settle(struct um_report *r, const struct um_report_lane *l, uint32_t iteration);
 
 /* work.c */
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "report/tables_causes.h"
 #include "report/tables_tensors.h"
 
 #define COUNT_OF(a) ((unsigned)(sizeof(a) / sizeof *(a)))
@@ -422,6 +423,8 @@ static struct um_value missing_cell(const struct um_findings *f, size_t row, uns
 #define TABLE(name, about, columns, single, rows, cell) {name, about, columns, COUNT_OF(columns), single, rows, cell}
 
 const struct um_table um_tables[UM_TABLES] = {
+	TABLE("findings", "what costs time, and what to do", um_finding_columns, 0,
+	      um_finding_rows, um_finding_cell),
 	TABLE("summary", "sums over the file", summary_columns, 1, one_row, summary_cell),
 	TABLE("causes", "migrations by direction and cause", cause_columns, 0, cause_rows, cause_cell),
 	TABLE("iterations", "what each iteration took, faulted and moved", iteration_columns, 0, iteration_rows,
@@ -432,6 +435,9 @@ const struct um_table um_tables[UM_TABLES] = {
 	      um_tensor_cell),
 	TABLE("tensor-iterations", "tensors by iteration", um_tensor_iteration_columns, 0, um_tensor_iteration_rows,
 	      um_tensor_iteration_cell),
+	TABLE("reasons", "why pages moved and kernels faulted, by tensor, kernel and iteration", um_reason_columns, 0,
+	      um_reason_rows, um_reason_cell),
+	TABLE("hints", "what became of hints, by kind and tensor", um_hint_columns, 0, um_hint_rows, um_hint_cell),
 	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows,
 	      range_cell),
 	TABLE("processes", "processes", process_columns, 0, process_rows, process_cell),

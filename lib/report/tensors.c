@@ -290,6 +290,33 @@ uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t c
 	return UM_ACT_NO_OP;
 }
 
+uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, uint64_t address, uint64_t *until)
+{
+	const struct um_report *r = report;
+	const struct um_report_tensors *t = &r->tensors;
+	uint64_t id = r->processes.at[process].process, now_until;
+	const struct um_report_space *s = t->last_space < t->spaces.n ? t->spaces.at[t->last_space] : NULL;
+	uint32_t row = UM_PLACE_NONE;
+
+	for (size_t i = 0; i < t->spaces.n && (!s || s->process != id); i++)
+		s = t->spaces.at[i];
+	*until = UINT64_MAX;
+	if (!s || s->process != id)
+		return UM_REPORT_NONE;
+	if (gpu)
+		row = um_places_find(&s->gpu, address, until);
+	if (row != UM_PLACE_NONE)
+		return row;
+	row = um_places_find(&s->now, address, &now_until);
+	*until = now_until < *until ? now_until : *until;
+	return row == UM_PLACE_NONE ? UM_REPORT_NONE : row;
+}
+
+const char *um_report_tensor_name(const struct um_report *r, uint32_t row)
+{
+	return row < r->tensors.rows.n ? r->tensors.rows.at[row].name : "(unknown)";
+}
+
 /* --- charging ----------------------------------------------------------------------------------------------------- */
 
 static void add(struct um_report_tensor_sums *to, const struct um_report_event *e, uint64_t bytes)

@@ -82,6 +82,12 @@ int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t 
 /* The name of what lies at an address: on the GPU's map, or on the CPU's. NULL: that is not known. */
 const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t address, int on_gpu);
 
+/* The row of the tensor at an address, as the GPU or the CPU has it, and up to where; UM_REPORT_NONE: none is known.
+ * `report`: a struct um_report. */
+uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, uint64_t address,
+                                 uint64_t *until);
+const char *um_report_tensor_name(const struct um_report *r, uint32_t row); /* of UM_REPORT_NONE: "(unknown)" */
+
 /* The number of the op that was announced for what the call launched; UM_ACT_NO_OP: none was. */
 uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation);
 

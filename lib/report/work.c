@@ -184,7 +184,7 @@ static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iterat
 		if (um_report_tensors_charge(r, process, iteration, &l->waiting.at[i]))
 			return -ENOMEM;
 	um_vec_clear(&l->waiting);
-	return 0;
+	return um_report_site_settle(r, l, iteration);
 }
 
 /* Charges the tensors: with the kernel, or once it is known what runs next. */
@@ -222,7 +222,8 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 	if (a->kind != UM_ACT_KERNEL)
 		return 0;
 	k.op = op_of(r, a->name);
-	if (k.op == UM_REPORT_NONE || cell_of(r, k.op, k.iteration, &k.cell) || run(l, a->begin, &k))
+	if (k.op == UM_REPORT_NONE || cell_of(r, k.op, k.iteration, &k.cell) || um_report_site_begin(r, l, &k, a) ||
+	    run(l, a->begin, &k))
 		return -ENOMEM;
 	r->processes.at[process].kernels++;
 	charge(r, &k, &(struct um_report_work){.launches = 1, .ns = (uint64_t)a->end - (uint64_t)a->begin});
@@ -254,7 +255,8 @@ int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_ac
 	}
 	if (a->end > l->serving_until)
 		l->serving_until = a->end;
-	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a))
+	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a) ||
+	    um_report_site_event(r, l, k, a, w.fault_ns))
 		return -ENOMEM;
 	return charge_tensors(r, l, k,
 	                      &(struct um_report_event){
@@ -276,7 +278,8 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 		charge(r, k, &(struct um_report_work){.h2d_bytes = a->bytes});
 	if (k && a->way == UM_WAY_D2H && a->cause == UM_CAUSE_EVICTION && a->begin < l->serving_until)
 		charge(r, k, &(struct um_report_work){.d2h_bytes = a->bytes});
-	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a))
+	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a) ||
+	    um_report_site_event(r, l, k, a, 0))
 		return -ENOMEM;
 	return charge_tensors(
 		r, l, k,

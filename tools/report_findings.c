@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Findings as a terminal shows them: a line that says what it is, and below it what was seen and what to do.
+ */
+#include "report_form.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH 118 /* columns: texts are broken there, between words */
+#define INDENT "             "
+
+/* Names come from anywhere: nothing that a terminal would obey gets through. */
+static void put(struct um_out *out, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		um_out_write(out, (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? "?" : &s[i], 1);
+}
+
+static void paragraph(struct um_out *out, const char *label, const char *text)
+{
+	size_t column = strlen(INDENT);
+	char first[32];
+
+	snprintf(first, sizeof first, "  %-*s", (int)strlen(INDENT) - 2, label);
+	um_out_str(out, first);
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (column > strlen(INDENT) && column + 1 + n > WIDTH) {
+			um_out_str(out, "\n" INDENT);
+			column = strlen(INDENT);
+		} else if (column > strlen(INDENT)) {
+			um_out_str(out, " ");
+			column++;
+		}
+		put(out, text, n);
+		column += n;
+		text += n + (text[n] == ' ');
+	}
+	um_out_str(out, "\n");
+}
+
+static void show(struct um_out *out, const struct report_args *a, const struct um_report *r, const struct um_finding *f)
+{
+	char label[16], line[400], saves[96] = "", where[128] = "";
+
+	if (f->saving_ns)
+		snprintf(saves, sizeof saves, ": would save %.3f %s%s (%.1f "
+		                              "%%)", (double)f->saving_ns / a->unit_ns, a->unit,
+		         r->findings.iterations ? " an iteration" : "", 100 * f->share);
+	if (f->iterations)
+		snprintf(where, sizeof where, ", iterations %llu to %llu", (unsigned long long)f->first,
+		         (unsigned long long)f->last);
+	if (f->tensors > 1)
+		snprintf(line, sizeof line, "%s: %llu tensors%s%s", um_reason_name(f->reason),
+		         (unsigned long long)f->tensors, where, saves);
+	else
+		snprintf(line, sizeof line, "%s%s%.80s%s%.80s%s%s", um_reason_name(f->reason),
+		         f->tensor == UM_CAUSES_NONE ? "" : ": ",
+		         f->tensor == UM_CAUSES_NONE ? "" : um_report_tensor_name(r, f->tensor),
+		         f->op == UM_CAUSES_NONE ? "" : " in "
+		                                   "", f->op == UM_CAUSES_NONE ? "" : r->ops.at[f->op].name, where,
+		         saves);
+	snprintf(label, sizeof label, "%s", um_severity_name(f->severity));
+	paragraph(out, label, line);
+	paragraph(out, "", f->evidence);
+	paragraph(out, "do", f->advice);
+	paragraph(out, "estimated", f->estimate);
+}
+
+void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
+                     const struct report_view *v)
+{
+	const struct um_report *r = v->findings.report;
+	const struct um_finding_list *f = &r->findings;
+	size_t n = f->list.n, shown = choice->rows && choice->rows < n ? choice->rows : n;
+	char line[160];
+
+	if (f->iterations)
+		snprintf(line, sizeof line, "\nfindings: %s in the later half of the iterations (%llu)\n",
+		         n ? choice->table->about : "none", (unsigned long long)f->iterations);
+	else
+		snprintf(line, sizeof line, "\nfindings: %s in all of the recording: it has no iterations\n",
+		         n ? choice->table->about : "none");
+	um_out_str(out, line);
+	for (size_t i = 0; i < shown; i++)
+		show(out, a, r, &f->list.at[i]);
+	if (shown < n) {
+		snprintf(line, sizeof line, "  and %zu more: --report findings:rows=%zu\n", n - shown, n);
+		um_out_str(out, line);
+	}
+}
+
+int report_fails(const struct report_args *a, const struct um_report *r)
+{
+	for (size_t i = 0; i < r->findings.list.n && a->fail_on >= 0; i++)
+		if ((int)r->findings.list.at[i].severity >= a->fail_on)
+			return 1;
+	return 0;
+}
