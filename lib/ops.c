@@ -175,8 +175,8 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
 	for (size_t i = 0; i < adv->uses.n; i++) {
 		const struct um_use *u = &adv->uses.at[i];
 
-		if (u->access & UM_WRITE)
-			um_executor_write(adv->executor, u->tensor->addr + u->off, u->bytes);
+		um_executor_use(adv->executor, u->tensor->addr + u->off, u->bytes, (u->access & UM_WRITE) != 0,
+				u->touched >= u->bytes);
 	}
 	if (!c->on || !c->sched)
 		return;

@@ -66,6 +66,7 @@ const struct um_profile *fx_profile(void)
 
 	p.h2d = p.d2h = 1e9;
 	p.eta = p.duplex = 1;
+	p.b_remote = 0.5;
 	p.flops = p.mem_bandwidth = 1e9;
 	memcpy(p.name, "slow", 5);
 	return &p;
@@ -310,5 +311,18 @@ void fx_random(struct um_schedule *s, uint64_t seed)
 		fx_op(s, "op", fx_draw(&r, 4) ? fx_draw(&r, 10000000) : 1, "");
 		for (uint64_t k = fx_draw(&r, 5); k > 0; k--)
 			draw_use(s, &r, op);
+	}
+}
+
+void fx_thin(struct um_schedule *s, uint64_t seed)
+{
+	uint64_t r = seed;
+
+	for (size_t slot = 0; slot < s->slots.n; slot++) {
+		uint64_t part = fx_draw(&r, 2) ? 1 : 4 + fx_draw(&r, 100);
+
+		for (size_t u = 0; u < s->uses.n; u++)
+			if (s->uses.at[u].slot == slot && s->uses.at[u].bytes >= 2 * part)
+				s->uses.at[u].touched = s->uses.at[u].bytes / part;
 	}
 }

@@ -38,6 +38,7 @@ int fx_trace(struct um_schedule *s, const char *path);
 
 /* A schedule of some ops over slots of all kinds of lifetimes, small and large, and ranges. */
 void fx_random(struct um_schedule *s, uint64_t seed);
+void fx_thin(struct um_schedule *s, uint64_t seed); /* ops only look up a little in some of its slots */
 uint64_t fx_draw(uint64_t *state, uint64_t below);
 
 #endif

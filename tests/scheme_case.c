@@ -10,7 +10,7 @@ void scheme_case_init(struct scheme_case *x, const struct um_schedule *s, int32_
 
 	memset(x, 0, sizeof *x);
 	if (um_schedule_copy(&x->sched, s) || um_place_build(&r, &x->sched, &grow) ||
-	    um_blocks_build(&x->blocks, &x->sched))
+	    um_blocks_build(&x->blocks, &x->sched, NULL))
 		tap_bail("no memory");
 	x->pinned = calloc(x->blocks.n_visits + 1ull, 1);
 	x->clock = calloc(s->ops.n + 1, sizeof *x->clock);

@@ -177,6 +177,8 @@ static void by_chance(void)
 		uint64_t r = seed, fine, coarse, hurry, again, quick, grow;
 
 		fx_random(&s, seed);
+		if (seed % 2 == 0)
+			fx_thin(&s, seed);
 		uint64_t budget = fx_peak(&s) * (4 + fx_draw(&r, 6)) / 10;
 		struct um_plan_request q = fx_request(&s, budget);
 

@@ -99,6 +99,60 @@ static void read_mostly(void)
 	refused("slot 1 has no such range", "advice for more than there is");
 }
 
+static void advise(uint32_t slot, int advice)
+{
+	fx_hint(&p, UM_HINT_ADVISE, (int32_t)p.sched.ops.n - 1, -1, slot);
+	p.hints.at[p.hints.n - 1].advice = advice;
+}
+
+/* A table of 1,000 bytes, of which two ops look up 50 each, beside something that takes all of the budget. */
+static void far(int update)
+{
+	begin(100);
+	fx_slot(&p.sched, 1000, -1, -1);
+	fx_slot(&p.sched, 100, -1, -1);
+	fx_op(&p.sched, "look up", 10, "r0 r1");
+	fx_op(&p.sched, "again", 150, update ? "u0 u1" : "r0 r1");
+	p.sched.uses.at[0].touched = p.sched.uses.at[2].touched = 50;
+	p.remote = 500000000;
+	advise(0, UM_ADVICE_PREFERRED);
+	advise(0, UM_ADVICE_ACCESSED_BY);
+}
+
+static void on_the_host(void)
+{
+	far(0);
+	is_int(check(), 0, "a table stays on the host");
+	is_u64(f.ns, 100 + 150, "an op takes what the link does for what it looks up, or its own time");
+	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves");
+	is_u64(f.peak_bytes, 100, "and it takes no room");
+	far(1);
+	is_int(check(), 0, "it may be written there");
+	p.hints.at[0].off = 200;
+	p.hints.at[0].bytes = 800;
+	p.budget = 300;
+	is_int(check(), 0, "all but the first 200 bytes");
+	is_u64(f.peak_bytes, 300, "these take room");
+	is_u64(f.ns, 80 + 150, "and are not reached over the link");
+	far(0);
+	p.hints.n--;
+	refused("1100 bytes resident, 100 allowed", "preferred on the host alone does not do");
+	far(0);
+	p.remote = 0;
+	refused("1100 bytes resident, 100 allowed", "nor without a rate");
+	far(0);
+	p.sched.uses.at[0].touched = 1000;
+	refused("slot 0 is to stay on the host, and is used as a whole", "what an op goes all through");
+	far(0);
+	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 0, 10, 10);
+	refused("hint 2 at op 1: slot 0 is to stay on the host", "and is brought");
+	far(0);
+	p.sched.slots.at[0].birth = 0;
+	p.sched.slots.at[0].death = 2;
+	p.sched.slots.at[0].carry = UM_NO_SLOT;
+	refused("slot 0 is to stay on the host, but does not stay", "and is freed");
+}
+
 /* With room for both, the copy out of one and the copy in of the other overlap, and both overlap the op between. */
 static void overlap(void)
 {
@@ -356,6 +410,7 @@ int main(void)
 	everything_fits();
 	copies();
 	read_mostly();
+	on_the_host();
 	overlap();
 	births();
 	born_and_freed_later();

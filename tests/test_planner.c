@@ -276,7 +276,7 @@ static void leave_file(uint64_t seed)
 /* Every plan is proved here too (build); and the same request gives the same plan. */
 static void by_chance(void)
 {
-	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0, beaten = 0;
+	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0, beaten = 0, far = 0;
 
 	for (uint64_t seed = 1; seed <= 400; seed++) {
 		struct um_schedule s = {0};
@@ -286,6 +286,8 @@ static void by_chance(void)
 		int err;
 
 		fx_random(&s, seed);
+		if (seed % 2 == 0)
+			fx_thin(&s, seed);
 		peak = fx_peak(&s);
 		err = build(&s, peak / 4 * (1 + fx_draw(&r, 4)) + 2 * B * fx_draw(&r, 3));
 		n++;
@@ -293,6 +295,7 @@ static void by_chance(void)
 		unsound += err && err != -E2BIG;
 		if (err && err != -E2BIG)
 			diag("seed %d: %s", (int)seed, why);
+		far += !err && plan_.remote;
 		beaten += !err && plan_.predicted_ns < plan_.bound_ns;
 		if (!err) {
 			leave_file(seed);
@@ -315,6 +318,7 @@ static void by_chance(void)
 	is_int(beaten, 0, "nor faster than can be");
 	is_int(blocks, 0, "and never has more blocks than the budget");
 	ok(n - large > 200, "%d of %d could be planned", n - large, n);
+	ok(far > 8, "something stays on the host in %d of them", far);
 }
 
 /* A tensor that the next iteration frees is gone then, though nothing else comes to where it lay. */

@@ -95,8 +95,23 @@ def uses_of(op, slots):
     return out
 
 
+def far_of(head, hints):
+    """{slot: (lo, hi)} of what stays on the host and is reached from there."""
+    said = {"preferred_location": {}, "accessed_by": {}}
+    for h in hints:
+        if h["kind"] == "advise" and h["advice"] in said:
+            said[h["advice"]][h["s"]] = (h["off"], h["off"] + h["bytes"])
+    out = {}
+    for s, (lo, hi) in said["accessed_by"].items():
+        a, b = said["preferred_location"].get(s, (0, 0))
+        if head.get("remote") and max(lo, a) < min(hi, b):
+            out[s] = (max(lo, a), min(hi, b))
+    return out
+
+
 class Replay:
     def __init__(self, head, slots, ops, hints):
+        self.far, self.remote = far_of(head, hints), head.get("remote")
         self.budget, self.h2d, self.d2h = head["budget"], head["h2d"], head["d2h"]
         self.slots, self.ops, self.n = slots, ops, len(ops)
         self.uses = [uses_of(o, slots) for o in ops]
@@ -141,6 +156,7 @@ class Replay:
             if not -1 <= after < at:
                 raise Unsound(f"hint {i}: after {after}, at {at}")
             if h["kind"] == "advise":
+                self.check_advice(h)
                 continue
             if h["kind"] not in ("prefetch", "evict", "discard"):
                 raise Unsound(f"hint {i}: kind {h['kind']}")
@@ -155,6 +171,33 @@ class Replay:
                 if h["kind"] != "prefetch":
                     raise Unsound(f"hint {i}: slot {h['s']} is not alive")
                 h["wait"] = s["death"] - 1
+
+    def check_advice(self, h):
+        for op, uses in zip(self.ops, self.uses):
+            for (s, lo, hi), (_, writes) in uses.items():
+                if s != h["s"] or lo >= h["off"] + h["bytes"] or h["off"] >= hi:
+                    continue
+                if h["advice"] == "read_mostly" and writes:
+                    raise Unsound(f"slot {s} is read mostly, and written")
+                if s in self.far and self.looked(op, s, lo, hi) >= hi - lo and self.common(s, lo, hi):
+                    raise Unsound(f"slot {s} stays on the host, and is used as a whole")
+
+    def common(self, s, lo, hi):
+        a, b = self.far.get(s, (0, 0))
+        return max(0, min(hi, b) - max(lo, a))
+
+    def near(self, s, lo, hi):
+        """The parts of a range that must be on the device."""
+        a, b = self.far.get(s, (hi, hi))
+        return [(x, y) for x, y in ((lo, min(hi, a)), (max(lo, b), hi)) if x < y]
+
+    @staticmethod
+    def looked(op, s, lo, hi):
+        return min(op.get("touched", {}).get(str(s), hi - lo), hi - lo)
+
+    def duration(self, op, uses):
+        there = sum(self.looked(op, s, lo, hi) * self.common(s, lo, hi) / (hi - lo) for s, lo, hi in uses)
+        return max(op["ns"], int(there * 1e9 / self.remote + 0.5)) if there else op["ns"]
 
     # --- hints ---
 
@@ -260,9 +303,10 @@ class Replay:
         out = []
         for s, lo, hi in self.uses[self.pos]:
             if not self.slots[s]["flags"] & UNMANAGED:
-                n = sum(n for _, n, v in self.mem[s].each(lo, hi) if v[0] != HERE)
-                if n:
-                    out.append((s, lo, hi, n))
+                for a, b in self.near(s, lo, hi):
+                    n = sum(n for _, n, v in self.mem[s].each(a, b) if v[0] != HERE)
+                    if n:
+                        out.append((s, a, b, n))
         return out
 
     def try_op(self):
@@ -289,7 +333,8 @@ class Replay:
                     self.mem[s].vals[k] = (v[0], LIVE, False)
         for s in self.dead[self.pos]:
             self.forget(s)
-        self.running, self.op_end = True, self.now + self.ops[self.pos]["ns"]
+        self.running = True
+        self.op_end = self.now + self.duration(self.ops[self.pos], self.uses[self.pos])
         return True
 
     def forget(self, s):

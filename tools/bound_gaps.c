@@ -4,7 +4,10 @@
  * history. Written from the format's definition and without lib/plan/blocks.c: each is a check of the other.
  *
  * Only what is certain counts. Content that nothing wrote, that was declared dead or that is overwritten as a whole
- * next moves no bytes; neither does what no op uses again.
+ * next moves no bytes; neither does what no op uses again. Bytes that ops only look up a little in (each use of them
+ * says that it touches less than its range) do not count at all: a sound plan may leave them on the host and have ops
+ * reach them over the link (model/far.h), where they need no room and are not brought; the time that this takes an op
+ * is left out, so that the bound holds for plans that bring them, too.
  */
 #include "bound.h"
 
@@ -32,6 +35,7 @@ struct builder {
 	uint32_t *first; /* by atom: its first touch; atoms + 1 */
 	struct touch *touch; /* by atom, then op */
 	uint32_t n;
+	uint8_t *dense; /* by atom: an op uses it as a whole */
 	uint32_t *first_dead; /* by slot, into dead_op; slots + 1 */
 	int32_t *dead_op; /* ops after which the slot was declared dead, ascending */
 };
@@ -52,6 +56,8 @@ static void add_op(struct builder *b, uint32_t i, uint32_t *last, int fill)
 		if (!managed(b->s, use->slot))
 			continue;
 		for (uint32_t a = b->atoms.use[u].lo; a < b->atoms.use[u].hi; a++) {
+			if (!b->dense[a])
+				continue;
 			if (last[a] != i + 1) {
 				last[a] = i + 1;
 				if (fill) {
@@ -70,15 +76,24 @@ static void add_op(struct builder *b, uint32_t i, uint32_t *last, int fill)
 	}
 }
 
+static void find_dense(struct builder *b)
+{
+	for (size_t u = 0; u < b->s->uses.n; u++)
+		if (b->s->uses.at[u].touched >= b->s->uses.at[u].bytes)
+			memset(b->dense + b->atoms.use[u].lo, 1, b->atoms.use[u].hi - b->atoms.use[u].lo);
+}
+
 static int find_touches(struct builder *b)
 {
 	uint32_t *last = calloc(b->atoms.n + 1ull, sizeof *last);
 
 	b->first = calloc(b->atoms.n + 2ull, sizeof *b->first);
-	if (!last || !b->first) {
+	b->dense = calloc(b->atoms.n + 1ull, 1);
+	if (!last || !b->first || !b->dense) {
 		free(last);
 		return -ENOMEM;
 	}
+	find_dense(b);
 	for (uint32_t i = 0; i < b->s->ops.n; i++)
 		add_op(b, i, last, 0);
 	for (uint32_t a = 0; a < b->atoms.n; a++)
@@ -312,6 +327,7 @@ int bound_work_init(struct bound_work *w, const struct um_schedule *s, int recom
 	free(b.heir);
 	free(b.slot_of);
 	free(b.first);
+	free(b.dense);
 	free(b.touch);
 	free(b.first_dead);
 	free(b.dead_op);

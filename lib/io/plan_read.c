@@ -76,6 +76,7 @@ static int read_header(struct reader *r, const struct um_json *j)
 		{"predicted_ns", UM_JSON_MAY, INT64_MAX, &p->predicted_ns},
 		{"in_core_ns", UM_JSON_MAY, INT64_MAX, &p->in_core_ns},
 		{"bound_ns", UM_JSON_MAY, INT64_MAX, &p->bound_ns},
+		{"remote", UM_JSON_MAY, 1000000000000000000, &p->remote},
 	};
 	int rc = 0;
 

@@ -71,6 +71,8 @@ static void write_header(struct um_out *o, const struct um_plan *p)
 	key_str(o, ",\"profile\":", p->profile);
 	key_u64(o, ",\"h2d\":", p->h2d);
 	key_u64(o, ",\"d2h\":", p->d2h);
+	if (p->remote)
+		key_u64(o, ",\"remote\":", p->remote);
 	key_str(o, ",\"strategy\":", p->strategy);
 	key_u64(o, ",\"predicted_ns\":", p->predicted_ns);
 	key_u64(o, ",\"in_core_ns\":", p->in_core_ns);

@@ -35,6 +35,7 @@ struct um_plan {
 	char *source, *workload, *profile, *strategy; /* owned; may be NULL */
 	uint64_t budget; /* bytes of device memory the hints keep to */
 	uint64_t h2d, d2h; /* bytes/s that the plan counts on */
+	uint64_t remote; /* likewise, of what ops reach over the link; 0: they do not */
 	uint64_t predicted_ns; /* steady iteration under these hints */
 	uint64_t in_core_ns; /* with unlimited device memory: the sum of the ops' ns */
 	uint64_t bound_ns; /* proven lower bound, 0 absent */

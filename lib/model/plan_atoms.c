@@ -39,7 +39,7 @@ static void group(struct cuts *c, const struct um_schedule *sched)
 
 static int has_range(const struct um_hint *h)
 {
-	return h->kind == UM_HINT_PREFETCH || h->kind == UM_HINT_EVICT || h->kind == UM_HINT_DISCARD;
+	return h->kind != UM_HINT_RECOMPUTE;
 }
 
 /* Two visits to the same ranges: the first counts, the second fills. */
@@ -143,7 +143,7 @@ static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t slot, uint64_t o
 	return lo;
 }
 
-static struct um_atom_range range_at(const struct um_plan_atoms *a, uint32_t slot, uint64_t off, uint64_t bytes)
+struct um_atom_range um_plan_atoms_range(const struct um_plan_atoms *a, uint32_t slot, uint64_t off, uint64_t bytes)
 {
 	return (struct um_atom_range){atom_at(a, slot, off), atom_at(a, slot, off + bytes)};
 }
@@ -191,11 +191,13 @@ int um_plan_atoms_init(struct um_plan_atoms *a, const struct um_plan *p)
 		goto out;
 	fill_atoms(a, &c, s);
 	for (size_t i = 0; i < s->uses.n; i++)
-		a->use[i] = range_at(a, s->uses.at[i].slot, s->uses.at[i].off, s->uses.at[i].bytes);
+		a->use[i] = um_plan_atoms_range(a, s->uses.at[i].slot, s->uses.at[i].off, s->uses.at[i].bytes);
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
 
-		a->hint[i] = has_range(h) ? range_at(a, h->slot, h->off, h->bytes) : (struct um_atom_range){0, 0};
+		a->hint[i] = (struct um_atom_range){0, 0};
+		if (has_range(h))
+			a->hint[i] = um_plan_atoms_range(a, h->slot, h->off, h->bytes);
 	}
 out:
 	cuts_fini(&c);

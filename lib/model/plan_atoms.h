@@ -29,6 +29,9 @@ struct um_plan_atoms {
 
 /* The plan's ranges must lie inside their slots. 0 or -ENOMEM. */
 int um_plan_atoms_init(struct um_plan_atoms *a, const struct um_plan *p);
+/* Those that start in a range of a slot. */
+struct um_atom_range um_plan_atoms_range(const struct um_plan_atoms *a, uint32_t slot, uint64_t off, uint64_t bytes);
+
 void um_plan_atoms_fini(struct um_plan_atoms *a);
 
 #endif

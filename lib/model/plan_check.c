@@ -237,7 +237,10 @@ int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char
 	err = um_plan_run_init(&r, p);
 	if (err)
 		return err;
-	err = steady(&r, why, size);
+	if (r.far)
+		err = um_far_check(p, r.far, why, size);
+	if (!err)
+		err = steady(&r, why, size);
 	for (size_t i = 0; i < p->sched.ops.n; i++)
 		compute += p->sched.ops.at[i].ns;
 	if (!err && figures)

@@ -243,6 +243,12 @@ static void end_fetch(struct um_plan_run *r)
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
+/* An atom of a slot that is reached where it is. */
+static int is_far(const struct um_plan_run *r, uint32_t slot, uint32_t atom)
+{
+	return r->far && atom >= r->far_atoms[slot].lo && atom < r->far_atoms[slot].hi;
+}
+
 /* Moves on over what is resident; 1 if all of the op's bytes are. Goes back over all of it before it says so. */
 static int all_there(struct um_plan_run *r, const struct um_sched_op *op)
 {
@@ -251,12 +257,13 @@ static int all_there(struct um_plan_run *r, const struct um_sched_op *op)
 	for (;;) {
 		for (; r->seen_use < op->n_uses; r->seen_use++, r->seen_atom = 0) {
 			struct um_atom_range a = r->atoms.use[op->first_use + r->seen_use];
+			uint32_t slot = r->plan->sched.uses.at[op->first_use + r->seen_use].slot;
 
-			if (slot_at(r, r->plan->sched.uses.at[op->first_use + r->seen_use].slot)->flags &
-			    UM_SLOT_UNMANAGED)
+			if (slot_at(r, slot)->flags & UM_SLOT_UNMANAGED)
 				continue;
 			for (; a.lo + r->seen_atom < a.hi; r->seen_atom++)
-				if (!(r->state[a.lo + r->seen_atom] & UM_ATOM_RESIDENT))
+				if (!(r->state[a.lo + r->seen_atom] & UM_ATOM_RESIDENT) &&
+				    !is_far(r, slot, a.lo + r->seen_atom))
 					return 0;
 		}
 		r->seen_use = r->seen_atom = 0;
@@ -276,7 +283,7 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 		if (slot_at(r, use->slot)->flags & UM_SLOT_UNMANAGED)
 			continue;
 		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++) {
-			if (r->state[i] & UM_ATOM_RESIDENT)
+			if (r->state[i] & UM_ATOM_RESIDENT || is_far(r, use->slot, i))
 				continue;
 			bytes += r->atoms.bytes[i];
 			if (!(r->state[i] & (UM_ATOM_COMING | UM_ATOM_LEAVING)))
@@ -323,6 +330,7 @@ static void touch(struct um_plan_run *r, const struct um_sched_op *op)
 static int start_op(struct um_plan_run *r)
 {
 	const struct um_sched_op *op;
+	uint64_t ns;
 
 	if (r->running || r->pos >= (int32_t)r->plan->sched.ops.n)
 		return 0;
@@ -338,7 +346,8 @@ static int start_op(struct um_plan_run *r)
 		     r->plan->budget);
 	touch(r, op);
 	r->running = 1;
-	r->op_end = r->now + op->ns;
+	ns = r->far ? um_far_ns(&r->plan->sched, op, r->far, r->plan->remote) : 0;
+	r->op_end = r->now + (ns > op->ns ? ns : op->ns);
 	return 1;
 }
 

@@ -14,6 +14,7 @@
 #ifndef UM_MODEL_PLAN_RUN_H
 #define UM_MODEL_PLAN_RUN_H
 
+#include "model/far.h"
 #include "model/plan_atoms.h"
 
 /* What a byte is, by atom. */
@@ -53,6 +54,8 @@ struct um_plan_run {
 	struct um_plan_atoms atoms;
 	uint8_t *state, *spare, *begun; /* by atom: now; for renaming; when the iteration began */
 	uint32_t *heir; /* um_schedule_heirs */
+	struct um_far *far; /* by slot; NULL: nothing is */
+	struct um_atom_range *far_atoms; /* likewise */
 	int32_t *after; /* by hint: the op that must have finished */
 	uint32_t *due; /* by op: how many prefetches have been issued when it is launched */
 	struct um_plan_bucket frees, discards;

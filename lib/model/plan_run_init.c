@@ -115,6 +115,19 @@ static int state_init(struct um_plan_run *r)
 	return 0;
 }
 
+static int far_init(struct um_plan_run *r)
+{
+	const struct um_plan *p = r->plan;
+	int err = um_far_find(p, &r->far);
+
+	if (err || !r->far)
+		return err;
+	r->far_atoms = calloc(p->sched.slots.n + 1, sizeof *r->far_atoms);
+	for (uint32_t s = 0; r->far_atoms && s < p->sched.slots.n; s++)
+		r->far_atoms[s] = um_plan_atoms_range(&r->atoms, s, r->far[s].off, r->far[s].bytes);
+	return r->far_atoms ? 0 : -ENOMEM;
+}
+
 int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 {
 	int err;
@@ -123,6 +136,8 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 	r->plan = p;
 	r->heir = um_schedule_heirs(&p->sched);
 	err = r->heir ? um_plan_atoms_init(&r->atoms, p) : -ENOMEM;
+	if (!err)
+		err = far_init(r);
 	if (!err)
 		err = frees_init(r);
 	if (!err)
@@ -141,6 +156,8 @@ void um_plan_run_fini(struct um_plan_run *r)
 	free(r->spare);
 	free(r->begun);
 	free(r->heir);
+	free(r->far);
+	free(r->far_atoms);
 	free(r->after);
 	free(r->due);
 	free(r->frees.first);

@@ -75,3 +75,54 @@ int um_advice_add(struct um_plan *p)
 	free(constant);
 	return err;
 }
+
+/* The whole blocks of a slot, as a range of it. */
+static struct um_far inner_blocks(const struct um_slot *s)
+{
+	uint64_t lo = (s->place + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+	uint64_t hi = (s->place + s->bytes) & ~(UM_BLOCK_BYTES - 1);
+
+	return lo < hi ? (struct um_far){lo - s->place, hi - lo} : (struct um_far){0, 0};
+}
+
+int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_far **out)
+{
+	const struct um_schedule *s = &p->sched;
+	struct um_far *far = calloc(s->slots.n + 1, sizeof *far);
+	double *looked = calloc(s->slots.n + 1, sizeof *looked); /* bytes of the range that ops touch */
+	size_t any = 0;
+
+	*out = NULL;
+	if (!far || !looked) {
+		free(far);
+		free(looked);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *t = &s->slots.at[i];
+
+		if (t->birth < 0 && t->death < 0 && t->carry == i && t->place != UINT64_MAX &&
+		    !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED)))
+			far[i] = inner_blocks(t);
+	}
+	for (size_t i = 0; i < s->uses.n; i++) {
+		const struct um_sched_use *u = &s->uses.at[i];
+		uint64_t over = um_far_overlap(u, &far[u->slot]);
+
+		if (over && u->touched >= u->bytes)
+			far[u->slot].bytes = 0;
+		else if (over)
+			looked[u->slot] += (double)u->touched * (double)over / (double)u->bytes;
+	}
+	for (size_t i = 0; i < s->slots.n; i++) {
+		if (looked[i] <= 0 || looked[i] * (double)p->h2d >= (double)far[i].bytes * (double)remote)
+			far[i].bytes = 0;
+		any += far[i].bytes != 0;
+	}
+	free(looked);
+	if (any)
+		*out = far;
+	else
+		free(far);
+	return 0;
+}

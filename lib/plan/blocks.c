@@ -138,6 +138,15 @@ static void parts_under(const struct build *w, const struct um_sched_use *u, uin
 	*hi += (uint32_t)((t->place + u->off + u->bytes - 1) / UM_BLOCK_BYTES - first_block(t) + 1);
 }
 
+/* Of a slot, is this part on the host for good? */
+static int is_far(const struct build *w, uint32_t slot, uint32_t p)
+{
+	const struct um_far *far = w->b->far ? &w->b->far[slot] : NULL;
+	const struct um_part *part = &w->b->part[p];
+
+	return far && part->off >= far->off && part->off + part->bytes <= far->off + far->bytes;
+}
+
 static void add_touch(struct build *w, const struct um_sched_use *u, int32_t op, uint32_t p)
 {
 	struct um_blocks *b = w->b;
@@ -156,6 +165,7 @@ static void add_touch(struct build *w, const struct um_sched_use *u, int32_t op,
 	t->needs |= (u->access & UM_READ) || !whole;
 	t->writes |= (u->access & UM_WRITE) != 0;
 	t->dead_after |= u->dead_after != 0;
+	t->dense |= u->touched >= u->bytes;
 	t->reads_all |= whole && u->access & UM_READ;
 	t->writes_all |= whole && u->access & UM_WRITE;
 }
@@ -176,7 +186,7 @@ static int make_touches(struct build *w)
 		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++) {
 			parts_under(w, &s->uses.at[u], &lo, &hi);
 			for (uint32_t p = lo; p < hi; p++) {
-				if (w->last[p] == i + 1)
+				if (w->last[p] == i + 1 || is_far(w, s->uses.at[u].slot, p))
 					continue;
 				w->last[p] = (uint32_t)i + 1;
 				b->block[b->part[p].block].first_visit++;
@@ -201,7 +211,8 @@ static int make_touches(struct build *w)
 		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++) {
 			parts_under(w, &s->uses.at[u], &lo, &hi);
 			for (uint32_t p = lo; p < hi; p++)
-				add_touch(w, &s->uses.at[u], (int32_t)i, p);
+				if (!is_far(w, s->uses.at[u].slot, p))
+					add_touch(w, &s->uses.at[u], (int32_t)i, p);
 		}
 	}
 	return 0;
@@ -477,13 +488,14 @@ static int make_gaps(struct build *w)
 	return 0;
 }
 
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s)
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_far *far)
 {
 	struct build w = {.b = b, .s = s};
 	int err;
 
 	memset(b, 0, sizeof *b);
 	b->n_ops = (int32_t)s->ops.n;
+	b->far = far;
 	b->heir = um_schedule_heirs(s);
 	err = b->heir ? find_used(&w) : -ENOMEM;
 	if (!err)

@@ -2,7 +2,7 @@
  *
  * blocks.h - an iteration seen by 2 MiB blocks
  *
- * in    a schedule whose slots have places
+ * in    a schedule whose slots have places; what of them stays on the host (model/far.h)
  * out   blocks; their visits (ops that touch them) and the gap behind each visit, until the next one
  * owns  the arrays
  *
@@ -15,7 +15,7 @@
 #ifndef UM_PLAN_BLOCKS_H
 #define UM_PLAN_BLOCKS_H
 
-#include "model/schedule.h"
+#include "model/far.h"
 
 /* What becomes of a part behind one of its touches. */
 enum um_fate {
@@ -36,6 +36,7 @@ struct um_touch {
 	uint32_t part, visit;
 	uint8_t needs, writes, dead_after;
 	uint8_t reads_all, writes_all; /* one use does, of the whole part */
+	uint8_t dense; /* one use does not only look up a little in its range */
 	uint8_t born; /* the first touch in the tensor's life */
 	uint8_t fate; /* enum um_fate */
 	int32_t until; /* position of the next touch, or of the free */
@@ -60,6 +61,7 @@ struct um_block {
 struct um_blocks {
 	int32_t n_ops;
 	uint32_t n_parts, n_touches, n_visits, n_blocks;
+	const struct um_far *far; /* by slot, whole blocks that no touch is told of; NULL: none. Borrowed */
 	uint32_t *heir; /* um_schedule_heirs */
 	uint32_t *first_part; /* by slot, into part; equal to the next slot's where no op touches it; slots + 1 */
 	struct um_part *part; /* by slot, then offset; one more */
@@ -74,7 +76,7 @@ struct um_blocks {
 };
 
 /* 0, -ENOMEM, -E2BIG (2^32 of a kind or more). */
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s);
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_far *far);
 void um_blocks_fini(struct um_blocks *b);
 
 #endif

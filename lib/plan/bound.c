@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Only parts count that are read as a whole next and were written as a whole last, so that what is said of them holds
- * to the byte. Ops are tried in the order of what they have too much, MOST_TRIED of them, no two close to each other.
+ * to the byte; and only parts that some op uses densely: a sound plan may leave the others on the host and have ops
+ * reach them there (model/far.h), which takes no room and, at best, no time. Ops are tried in the order of what they
+ * have too much, MOST_TRIED of them, no two close to each other.
  */
 #include "plan/bound.h"
 
@@ -14,6 +16,7 @@ struct bound {
 	int32_t n;
 	uint64_t *alive; /* by op: bytes that it touches or that are needed around it */
 	uint64_t *sum; /* by op: ns of all ops before it; 2 n + 1, for windows that go around the end */
+	uint8_t *dense; /* by part: must be on the device at some time */
 	int32_t *written; /* by touch: when its part's content was written last, INT32_MIN if nobody knows */
 	/* By distance from the op in question, 0 .. n: bytes written so far before it, needed so far behind. */
 	uint64_t *old, *late;
@@ -24,7 +27,8 @@ static int counts(const struct bound *w, uint32_t t)
 {
 	const struct um_touch *x = &w->b->touch[t];
 
-	return x->fate == UM_FATE_NEEDED && w->b->to[t] != UINT32_MAX && w->b->touch[w->b->to[t]].reads_all;
+	return w->dense[x->part] && x->fate == UM_FATE_NEEDED &&
+	       w->b->to[t] != UINT32_MAX && w->b->touch[w->b->to[t]].reads_all;
 }
 
 static void find_written(struct bound *w)
@@ -58,7 +62,7 @@ static void find_alive(struct bound *w)
 		uint64_t bytes = b->part[x->part].bytes;
 		int32_t from = x->op + 1, to = x->until;
 
-		if (x->reads_all || x->writes_all) {
+		if (w->dense[x->part] && (x->reads_all || x->writes_all)) {
 			w->alive[x->op] += bytes;
 			w->alive[x->op + 1] -= bytes;
 		}
@@ -154,11 +158,14 @@ static int prepare(struct bound *w)
 {
 	w->alive = calloc(w->n + 2ull, sizeof *w->alive);
 	w->sum = calloc(2ull * (size_t)w->n + 2, sizeof *w->sum);
+	w->dense = calloc(w->b->n_parts + 1ull, 1);
 	w->written = malloc((w->b->n_touches + 1ull) * sizeof *w->written);
 	w->old = malloc((w->n + 1ull) * sizeof *w->old);
 	w->late = malloc((w->n + 1ull) * sizeof *w->late);
-	if (!w->alive || !w->sum || !w->written || !w->old || !w->late)
+	if (!w->alive || !w->sum || !w->written || !w->old || !w->late || !w->dense)
 		return -ENOMEM;
+	for (uint32_t t = 0; t < w->b->n_touches; t++)
+		w->dense[w->b->touch[t].part] |= w->b->touch[t].dense;
 	for (int32_t i = 0; i <= 2 * w->n; i++)
 		w->sum[i + 1] = w->sum[i] + w->s->ops.at[i % w->n].ns;
 	find_written(w);
@@ -191,6 +198,7 @@ int um_bound_build(const struct um_blocks *b, const struct um_schedule *s, const
 		*ns = w.sum[w.n] + best;
 	free(w.alive);
 	free(w.sum);
+	free(w.dense);
 	free(w.written);
 	free(w.old);
 	free(w.late);

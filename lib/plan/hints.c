@@ -213,6 +213,23 @@ static int write_moves(struct writer *w, const struct um_arrivals *a, const stru
 	return err;
 }
 
+/* What is not touched by anything because it is told to stay on the host. */
+static int write_advice(struct writer *w)
+{
+	static const int both[] = {UM_ADVICE_PREFERRED, UM_ADVICE_ACCESSED_BY};
+
+	for (uint32_t s = 0; w->b->far && s < w->out->sched.slots.n; s++) {
+		const struct um_far *far = &w->b->far[s];
+
+		for (int i = 0; far->bytes && i < 2; i++)
+			if (um_vec_push(&w->out->hints, ((struct um_hint){.kind = UM_HINT_ADVISE, .after = -1,
+			                                 .slot = s, .off = far->off, .bytes = far->bytes,
+			                                 .copy = 1, .advice = both[i]})))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Departures, prefetches for this iteration, those for the next one: merged by `at`, in that order where it is
  * equal. */
 static int merge_all(struct writer *w)
@@ -221,7 +238,7 @@ static int merge_all(struct writer *w)
 	size_t i = 0, j = 0, k = 0, total = w->leaving.n + w->fetch[0].n + w->fetch[1].n;
 
 	um_vec_clear(&out->hints);
-	if (um_vec_reserve(&out->hints, total))
+	if (write_advice(w) || um_vec_reserve(&out->hints, total))
 		return -ENOMEM;
 	while (i < w->leaving.n || j < w->fetch[0].n || k < w->fetch[1].n) {
 		int32_t a = i < w->leaving.n ? w->leaving.at[i].at : INT32_MAX;

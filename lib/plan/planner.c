@@ -86,10 +86,88 @@ int um_plan_scheme_parse(const char *name)
 	return -EINVAL;
 }
 
+/* Places are settled: the hints. */
+static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme, const struct um_far *far,
+                       struct um_plan *out, char *why, size_t size)
+{
+	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
+	struct um_blocks blocks = {0};
+	int err = um_blocks_build(&blocks, &out->sched, far);
+
+	if (!err && !far)
+		err = um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
+	if (!err)
+		err = check_ops(&blocks, out, why, size);
+	if (!err)
+		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
+		             : um_search_run(&blocks, r->effort, out, why, size);
+	um_blocks_fini(&blocks);
+	return err;
+}
+
+/* Ops that reach for something far take longer; given back by a second call. `ns`: room for one number an op. */
+static void swap_times(struct um_schedule *s, uint64_t *ns)
+{
+	for (size_t i = 0; i < s->ops.n; i++) {
+		uint64_t was = s->ops.at[i].ns;
+
+		s->ops.at[i].ns = ns[i];
+		ns[i] = was;
+	}
+}
+
+/* The same with something far, which is kept if it is better than `out`, or if there was nothing (`had` is the error).
+ * 0, -ENOMEM, or `had`. */
+static int build_far(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
+{
+	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);
+	uint64_t remote = (uint64_t)(r->profile->b_remote * r->profile->h2d);
+	struct um_plan near = *out;
+	struct um_far *far = NULL;
+	char line[240];
+	int err = ns ? 0 : -ENOMEM;
+
+	if (!err && remote)
+		err = um_advice_far(out, remote, &far);
+	if (err || !far)
+		goto out;
+	memset(&out->hints, 0, sizeof out->hints);
+	for (size_t i = 0; i < out->sched.ops.n; i++) {
+		uint64_t slow = um_far_ns(&out->sched, &out->sched.ops.at[i], far, remote);
+
+		ns[i] = slow > out->sched.ops.at[i].ns ? slow : out->sched.ops.at[i].ns;
+	}
+	out->remote = remote;
+	swap_times(&out->sched, ns);
+	err = build_hints(r, NULL, far, out, had ? why : line, had ? size : sizeof line);
+	swap_times(&out->sched, ns);
+	if (err || (!had && out->predicted_ns >= near.predicted_ns)) {
+		um_vec_fini(&out->hints);
+		memcpy(&out->hints, &near.hints, sizeof out->hints);
+		out->predicted_ns = near.predicted_ns;
+		out->remote = 0;
+	} else {
+		um_vec_fini(&near.hints);
+		had = 0;
+	}
+out:
+	free(far);
+	free(ns);
+	return err == -ENOMEM ? err : had;
+}
+
+/* By our own strategy, with advice. */
+static int build_own(const struct um_plan_request *r, struct um_plan *out, char *why, size_t size)
+{
+	int err = build_hints(r, NULL, NULL, out, why, size);
+
+	if (err == -E2BIG || err == -EINVAL || (!err && out->predicted_ns > out->in_core_ns))
+		err = build_far(r, out, err, why, size);
+	return err ? err : um_advice_add(out);
+}
+
 int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)
 {
-	struct um_bound_link link;
-	struct um_blocks blocks = {0};
 	uint64_t grow = 0;
 	const struct um_scheme *scheme = r->strategy ? um_scheme_find(r->strategy) : NULL;
 	int err = um_schedule_copy(&out->sched, r->sched);
@@ -101,18 +179,7 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 	if (!err)
 		err = um_place_build(r, &out->sched, &grow);
 	if (!err)
-		err = um_blocks_build(&blocks, &out->sched);
-	if (!err)
-		err = check_ops(&blocks, out, why, size);
-	link = (struct um_bound_link){out->budget, out->h2d, out->d2h};
-	if (!err)
-		err = um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
-	if (!err)
-		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
-		             : um_search_run(&blocks, r->effort, out, why, size);
-	if (!err && !scheme)
-		err = um_advice_add(out);
-	um_blocks_fini(&blocks);
+		err = scheme ? build_hints(r, scheme, NULL, out, why, size) : build_own(r, out, why, size);
 	if (err) {
 		um_plan_fini(out);
 		um_plan_init(out);

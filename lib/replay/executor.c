@@ -2,7 +2,7 @@
 #include "replay/executor.h"
 
 #include "replay/lanes.h"
-#include "replay/mostly.h"
+#include "replay/advised.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +12,7 @@ struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
 	struct um_lanes lanes;
-	struct um_mostly mostly;
+	struct um_advised mostly, far;
 
 	const struct um_program *program; /* NULL: none */
 	um_stream streams[UM_LANES_STREAMS]; /* the app's, in order of appearance */
@@ -38,6 +38,7 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 		return -ENOMEM;
 	ex->gpu = gpu;
 	ex->host = *host;
+	ex->far.far = 1;
 	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
 	if (err) {
 		free(ex);
@@ -61,9 +62,11 @@ void um_executor_close(struct um_executor *ex)
 		return;
 	um_executor_leave(ex);
 	um_lanes_settle(&ex->lanes);
-	um_mostly_set(&ex->mostly, ex->gpu, NULL, 0);
+	um_advised_set(&ex->mostly, ex->gpu, NULL, 0);
+	um_advised_set(&ex->far, ex->gpu, NULL, 0);
 	um_lanes_close(&ex->lanes);
-	um_mostly_fini(&ex->mostly);
+	um_advised_fini(&ex->mostly);
+	um_advised_fini(&ex->far);
 	forget_targets(ex);
 	free(ex);
 }
@@ -104,7 +107,7 @@ static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t a
 	    (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes, ahead)))
 		kind = UM_ACTION_OUT;
 	if (bytes && kind == UM_ACTION_LET)
-		kind = !um_mostly_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
+		kind = !um_advised_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
 	um_lanes_away(&ex->lanes, lane, kind, addr, bytes, wait);
 }
 
@@ -253,7 +256,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = ex->host.may_discard(ex->host.user, a, UM_BLOCK_BYTES, 0);
-		int let = !dead && um_mostly_has(&ex->mostly, a, UM_BLOCK_BYTES);
+		int let = !dead && um_advised_has(&ex->mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_LET : UM_ACTION_OUT;
 
@@ -305,15 +308,13 @@ static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 		ex->targets[i] = um_outcomes_targets(ex->program, &ex->program->lap[i], s);
 }
 
-/* The program's runs, as far as they lie in memory of ours. */
+/* What is read mostly, as far as it lies in memory of ours: elsewhere something else may begin in the last block. */
 static int set_mostly(struct um_executor *ex, const struct um_program *p, const struct um_executor_range *used,
 		      size_t n_used)
 {
 	UM_VEC(struct um_program_run) runs = {0};
 	int err = 0;
 
-	if (!p->mostly.n && !ex->mostly.runs.n)
-		return 0;
 	for (size_t i = 0; i < p->mostly.n; i++) {
 		const struct um_program_run *r = &p->mostly.at[i];
 
@@ -328,11 +329,25 @@ static int set_mostly(struct um_executor *ex, const struct um_program *p, const 
 	}
 	if (runs.n)
 		qsort(runs.at, runs.n, sizeof *runs.at, cmp_run);
-	um_lanes_settle(&ex->lanes);
 	if (!err)
-		err = um_mostly_set(&ex->mostly, ex->gpu, runs.at, runs.n);
+		err = um_advised_set(&ex->mostly, ex->gpu, runs.at, runs.n);
 	um_vec_fini(&runs);
 	return err;
+}
+
+/* Without being read mostly blocks leave with a copy; but what is to be far and is not would not come at all. */
+static int set_advice(struct um_executor *ex, const struct um_program *p, const struct um_executor_range *used,
+		      size_t n_used)
+{
+	int err = 0;
+
+	if (!p->mostly.n && !p->far.n && !ex->mostly.runs.n && !ex->far.runs.n)
+		return 0;
+	um_lanes_settle(&ex->lanes);
+	err = set_mostly(ex, p, used, n_used);
+	if (!err)
+		err = um_advised_set(&ex->far, ex->gpu, p->far.at, p->far.n);
+	return err ? err : ex->far.runs.n < p->far.n ? -ENOTSUP : 0;
 }
 
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
@@ -340,15 +355,17 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 {
 	struct um_kept kept = {0};
 	uint64_t in_use = 0;
+	int err;
 
 	if (ex->crowded || find_kept(p, cursor, &kept)) {
 		um_vec_fini(&kept);
 		return ex->crowded ? -EAGAIN : -ENOMEM;
 	}
 	um_executor_leave(ex);
-	if (set_mostly(ex, p, used, n_used)) {
+	err = set_advice(ex, p, used, n_used);
+	if (err) {
 		um_vec_fini(&kept);
-		return -ENOMEM;
+		return err;
 	}
 	ex->turn = 0;
 	ex->program = p;
@@ -392,12 +409,14 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1),
 		       (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
-	um_mostly_clear(&ex->mostly, ex->gpu, addr, bytes);
+	um_advised_clear(&ex->mostly, ex->gpu, addr, bytes);
+	um_advised_clear(&ex->far, ex->gpu, addr, bytes);
 }
 
-void um_executor_write(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+void um_executor_use(struct um_executor *ex, uint64_t addr, uint64_t bytes, int writes, int whole)
 {
-	if (ex->mostly.runs.n && um_mostly_touches(&ex->mostly, addr, bytes))
+	if ((writes && ex->mostly.runs.n && um_advised_touches(&ex->mostly, addr, bytes)) ||
+	    (whole && ex->far.runs.n && um_advised_touches(&ex->far, addr, bytes)))
 		um_executor_claim(ex, addr, bytes);
 }
 
@@ -444,7 +463,8 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 	const struct um_lanes *l = &ex->lanes;
 
 	out->issued = atomic_load_explicit(&l->issued, memory_order_relaxed);
-	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed) + ex->mostly.refused;
+	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed) +
+		       ex->mostly.refused + ex->far.refused;
 	out->prefetch_bytes = atomic_load_explicit(&l->prefetch_bytes, memory_order_relaxed);
 	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
 	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);

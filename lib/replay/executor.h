@@ -75,11 +75,12 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 void um_executor_leave(struct um_executor *ex);
 
 /* Memory is about to have a new owner: returns when no discard that was asked for while it was dead is under way or to
- * come, and the driver takes it for read mostly no more. Cost: the requests that are pending. */
+ * come, and no advice of ours holds for it. Cost: the requests that are pending. */
 void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
-/* An op is about to write here: no longer read mostly. Op path, but for the first time. */
-void um_executor_write(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+/* An op is about to use a range: what it writes is no longer read mostly, what it does not only look up a little in is
+ * brought again. Op path, but for the first time. */
+void um_executor_use(struct um_executor *ex, uint64_t addr, uint64_t bytes, int writes, int whole);
 
 /* From now on `hear` is told of the hints that the driver is given: on the app's thread, by um_executor_tell, by the
  * end of the executor, or where very many wait to be told. Before the first program. 0 or -ENOMEM. */

@@ -27,6 +27,7 @@ void um_program_fini(struct um_program *p)
 	um_vec_fini(&p->stays);
 	um_vec_fini(&p->blocks);
 	um_vec_fini(&p->mostly);
+	um_vec_fini(&p->far);
 	memset(p, 0, sizeof *p);
 }
 
@@ -145,12 +146,8 @@ static void emit(struct um_program_walk *b, enum um_action_kind kind, uint32_t a
 /* The block leaves: with a copy if anything alive in it holds content; else from `at` on, perhaps in the past. */
 static void block_out(struct um_program_walk *b, struct um_program_block *bl, uint32_t at, uint32_t slot)
 {
-	enum um_action_kind kind = bl->away ? UM_ACTION_OUT : UM_ACTION_DISCARD;
-
-	if (bl->away && bl->mostly)
-		kind = UM_ACTION_LET;
-	emit(b, kind, at, slot, bl);
-	if (kind == UM_ACTION_OUT)
+	emit(b, !bl->away ? UM_ACTION_DISCARD : bl->mostly ? UM_ACTION_LET : UM_ACTION_OUT, at, slot, bl);
+	if (bl->away && !bl->mostly)
 		start_out(b, at);
 	bl->resident = bl->unsure = 0;
 	b->resident--;
@@ -235,6 +232,8 @@ static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_
 
 	um_program_parts(b, slot, off, bytes, &from, &to);
 	for (uint32_t k = from; k < to; k++) { /* first, so that none of them makes room for another */
+		if (b->blocks[b->parts[k].block].far)
+			continue;
 		leave_host(b, &b->parts[k], at, 1);
 		part_set(b, &b->parts[k], 1, 0);
 		dead_remove(b, &b->blocks[b->parts[k].block]);
@@ -242,7 +241,7 @@ static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_
 	for (uint32_t k = from; k < to; k++) {
 		struct um_program_block *bl = &b->blocks[b->parts[k].block];
 
-		if (bl->resident && !bl->unsure)
+		if (bl->far || (bl->resident && !bl->unsure))
 			continue;
 		if (touched)
 			foresee(b, b->parts[k].block, slot, at, 0);
@@ -325,6 +324,8 @@ static void touch(struct um_program_walk *b, uint32_t op)
 		for (uint32_t k = from; k < to; k++) {
 			struct um_program_block *bl = &b->blocks[b->parts[k].block];
 
+			if (bl->far)
+				continue;
 			if (!bl->resident || bl->unsure || !b->parts[k].wanted)
 				want(b, slot, su->off, su->bytes, op, 1);
 			if (bl->last_in != INT32_MIN && bl->last_in + 1 > gate)

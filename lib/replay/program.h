@@ -68,7 +68,7 @@ struct um_program {
 	UM_VEC(struct um_action) stays; /* blocks that need not leave before the first iteration says so */
 	int settled; /* the second iteration's outs are those of all others */
 	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
-	UM_VEC(struct um_program_run) mostly; /* to be advised as read mostly, ascending */
+	UM_VEC(struct um_program_run) mostly, far; /* to be advised as read mostly; as far; ascending */
 
 	uint64_t over; /* ins for which there was no room by this count: the driver will evict */
 };

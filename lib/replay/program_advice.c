@@ -5,6 +5,8 @@
  */
 #include "replay/program_map.h"
 
+#include "model/far.h"
+
 #include <errno.h>
 
 /* Counts, by block, the parts that a hint covers. */
@@ -23,29 +25,60 @@ static void count_advised(const struct um_program_walk *b, const struct um_hint 
 	}
 }
 
-int um_program_advice(struct um_program_walk *b)
+static int find_mostly(struct um_program_walk *b)
 {
 	const struct um_plan *p = b->plan;
 	uint32_t *parts = calloc(2ull * b->n_blocks + 1, sizeof *parts), *advised = parts + b->n_blocks;
-	int err = parts ? 0 : -ENOMEM;
 
-	for (uint32_t k = 0; !err && k < b->slot_part[p->sched.slots.n]; k++)
+	if (!parts)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < b->slot_part[p->sched.slots.n]; k++)
 		parts[b->parts[k].block]++;
-	for (size_t i = 0; !err && i < p->hints.n; i++)
+	for (size_t i = 0; i < p->hints.n; i++)
 		if (p->hints.at[i].kind == UM_HINT_ADVISE && p->hints.at[i].advice == UM_ADVICE_READ_MOSTLY)
 			count_advised(b, &p->hints.at[i], advised);
-	for (uint32_t k = 0; !err && k < b->n_blocks; k++) {
-		struct um_program_block *bl = &b->blocks[k];
-		struct um_program_run *last = b->out->mostly.n ? &b->out->mostly.at[b->out->mostly.n - 1] : NULL;
-
-		if (!advised[k] || advised[k] != parts[k])
-			continue;
-		bl->mostly = 1;
-		if (last && last->addr + last->bytes == bl->addr)
-			last->bytes += UM_BLOCK_BYTES;
-		else
-			err = um_vec_push(&b->out->mostly, ((struct um_program_run){bl->addr, UM_BLOCK_BYTES}));
-	}
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		b->blocks[k].mostly = advised[k] && advised[k] == parts[k];
 	free(parts);
+	return 0;
+}
+
+static int find_far(struct um_program_walk *b)
+{
+	struct um_far *far;
+	int err = um_far_find(b->plan, &far);
+
+	for (uint32_t s = 0; !err && far && s < b->n_slots; s++) {
+		uint64_t lo = b->plan->sched.slots.at[s].place + far[s].off, hi = lo + far[s].bytes;
+		uint32_t from, to;
+
+		um_program_parts(b, s, far[s].off, far[s].bytes, &from, &to);
+		for (uint32_t k = from; k < to; k++) {
+			struct um_program_block *bl = &b->blocks[b->parts[k].block];
+
+			bl->far = bl->addr >= lo && bl->addr + UM_BLOCK_BYTES <= hi;
+		}
+	}
+	free(far);
+	return err;
+}
+
+#define ADD(runs, bl)                                                                                                  \
+	((runs).n && (runs).at[(runs).n - 1].addr + (runs).at[(runs).n - 1].bytes == (bl)->addr                        \
+	         ? ((runs).at[(runs).n - 1].bytes += UM_BLOCK_BYTES, 0)                                                \
+	         : um_vec_push(&(runs), ((struct um_program_run){(bl)->addr, UM_BLOCK_BYTES})))
+
+int um_program_advice(struct um_program_walk *b)
+{
+	int err = find_mostly(b);
+
+	if (!err)
+		err = find_far(b);
+	for (uint32_t k = 0; k < b->n_blocks && !err; k++) {
+		if (b->blocks[k].mostly)
+			err = ADD(b->out->mostly, &b->blocks[k]);
+		else if (b->blocks[k].far)
+			err = ADD(b->out->far, &b->blocks[k]);
+	}
 	return err;
 }

@@ -23,7 +23,7 @@ struct um_program_block {
 	uint32_t wanted; /* parts that are alive and wanted */
 	uint32_t away; /* parts that are alive, hold content and are not wanted */
 	int resident;
-	int mostly; /* all that lies in it is read mostly */
+	int mostly, far; /* all that lies in it is read mostly; stays on the host and is reached from there */
 	int unsure; /* counted as resident, but none of our ins brought it */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
 	uint32_t since; /* dead: from this op of the walk on */
@@ -92,7 +92,7 @@ struct um_program_walk {
 int um_program_map(struct um_program_walk *b, const struct um_plan *plan);
 void um_program_unmap(struct um_program_walk *b);
 
-/* Finds the blocks in which nothing lies but what the plan's advice says is read mostly. 0 or -ENOMEM. */
+/* Finds the blocks in which nothing lies but what the plan's advice says is read mostly, or far. 0 or -ENOMEM. */
 int um_program_advice(struct um_program_walk *b);
 
 /* What a slot is before op `at`: itself, or its twin. */

@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "replay/mostly.h"
+#include "replay/advised.h"
 
-static int advise(struct um_mostly *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes, enum um_advice advice)
+static int call(struct um_advised *m, struct um_gpu *gpu, const struct um_program_run *r, int advice,
+                struct um_location where)
 {
 	int code = UM_CUDA_NOT_SUPPORTED;
 
 	if (gpu->api->cudaMemAdvise)
-		code = gpu->api->cudaMemAdvise(gpu, (void *)(uintptr_t)addr, bytes, advice,
-		                               um_on_device(gpu->caps.device));
+		code = gpu->api->cudaMemAdvise(gpu, (void *)(uintptr_t)r->addr, r->bytes, advice, where);
 	m->refused += code != UM_CUDA_OK;
 	return code;
+}
+
+static int set(struct um_advised *m, struct um_gpu *gpu, const struct um_program_run *r)
+{
+	struct um_location here = um_on_device(gpu->caps.device);
+	int code;
+
+	if (!m->far)
+		return call(m, gpu, r, UM_ADV_SET_READ_MOSTLY, here);
+	code = call(m, gpu, r, UM_ADV_SET_PREFERRED, um_on_host());
+	return code ? code : call(m, gpu, r, UM_ADV_SET_ACCESSED_BY, here);
+}
+
+/* That it is not to be reached any more leaves the mappings by which it is: they go where it becomes preferred on the
+ * device. */
+static void unset(struct um_advised *m, struct um_gpu *gpu, const struct um_program_run *r)
+{
+	struct um_location here = um_on_device(gpu->caps.device);
+
+	if (!m->far) {
+		call(m, gpu, r, UM_ADV_UNSET_READ_MOSTLY, here);
+		return;
+	}
+	call(m, gpu, r, UM_ADV_UNSET_ACCESSED_BY, here);
+	call(m, gpu, r, UM_ADV_SET_PREFERRED, here);
+	call(m, gpu, r, UM_ADV_UNSET_PREFERRED, here);
 }
 
 /* The first run that ends behind `addr`. */
@@ -35,17 +61,17 @@ static int is_among(const struct um_program_run *at, size_t n, const struct um_p
 	return i < n && at[i].addr == run->addr && at[i].bytes == run->bytes;
 }
 
-int um_mostly_set(struct um_mostly *m, struct um_gpu *gpu, const struct um_program_run *runs, size_t n)
+int um_advised_set(struct um_advised *m, struct um_gpu *gpu, const struct um_program_run *runs, size_t n)
 {
 	UM_VEC(struct um_program_run) next = {0};
 	int err = um_vec_reserve(&next, n);
 
 	for (size_t i = 0; i < m->runs.n; i++)
 		if (err || !is_among(runs, n, &m->runs.at[i]))
-			advise(m, gpu, m->runs.at[i].addr, m->runs.at[i].bytes, UM_ADV_UNSET_READ_MOSTLY);
+			unset(m, gpu, &m->runs.at[i]);
 	for (size_t i = 0; i < n && !err; i++)
 		if (is_among(m->runs.at, m->runs.n, &runs[i]) ||
-		    !advise(m, gpu, runs[i].addr, runs[i].bytes, UM_ADV_SET_READ_MOSTLY))
+		    !set(m, gpu, &runs[i]))
 			next.at[next.n++] = runs[i];
 	um_vec_fini(&m->runs);
 	m->runs.at = next.at;
@@ -56,7 +82,7 @@ int um_mostly_set(struct um_mostly *m, struct um_gpu *gpu, const struct um_progr
 
 /* Run `i` without [addr, end): nothing, one piece, or two where there is room for another. Returns the number of runs
  * that are left of it. */
-static size_t cut(struct um_mostly *m, struct um_gpu *gpu, size_t i, uint64_t addr, uint64_t end)
+static size_t cut(struct um_advised *m, struct um_gpu *gpu, size_t i, uint64_t addr, uint64_t end)
 {
 	struct um_program_run *r = &m->runs.at[i], was = *r;
 	uint64_t lo = addr > was.addr ? addr : was.addr, hi = end < was.addr + was.bytes ? end : was.addr + was.bytes;
@@ -68,7 +94,7 @@ static size_t cut(struct um_mostly *m, struct um_gpu *gpu, size_t i, uint64_t ad
 		hi = was.addr + was.bytes;
 		before = behind = 0;
 	}
-	advise(m, gpu, lo, hi - lo, UM_ADV_UNSET_READ_MOSTLY);
+	unset(m, gpu, &(struct um_program_run){lo, hi - lo});
 	left = (size_t)(before + behind);
 	r = &m->runs.at[i];
 	memmove(r + left, r + 1, (m->runs.n - i - 1) * sizeof *r);
@@ -80,7 +106,7 @@ static size_t cut(struct um_mostly *m, struct um_gpu *gpu, size_t i, uint64_t ad
 	return left;
 }
 
-void um_mostly_clear(struct um_mostly *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes)
+void um_advised_clear(struct um_advised *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes)
 {
 	uint64_t end = (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 
@@ -89,14 +115,14 @@ void um_mostly_clear(struct um_mostly *m, struct um_gpu *gpu, uint64_t addr, uin
 		i += cut(m, gpu, i, addr, end);
 }
 
-int um_mostly_touches(const struct um_mostly *m, uint64_t addr, uint64_t bytes)
+int um_advised_touches(const struct um_advised *m, uint64_t addr, uint64_t bytes)
 {
 	size_t i = run_behind(m->runs.at, m->runs.n, addr);
 
 	return i < m->runs.n && m->runs.at[i].addr < addr + bytes;
 }
 
-int um_mostly_has(const struct um_mostly *m, uint64_t addr, uint64_t bytes)
+int um_advised_has(const struct um_advised *m, uint64_t addr, uint64_t bytes)
 {
 	size_t i = run_behind(m->runs.at, m->runs.n, addr);
 
@@ -104,7 +130,7 @@ int um_mostly_has(const struct um_mostly *m, uint64_t addr, uint64_t bytes)
 	       addr + bytes <= m->runs.at[i].addr + m->runs.at[i].bytes;
 }
 
-void um_mostly_fini(struct um_mostly *m)
+void um_advised_fini(struct um_advised *m)
 {
 	um_vec_fini(&m->runs);
 }

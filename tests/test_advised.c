@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Read-mostly, from the plan's advice to the device: which blocks are, how they leave, and who ends it. A program that
- * only reads its weights (inference) and has room for half of them copies nothing to the host.
+ * Advice, from the plan to the device: which blocks it is given for, how those that are read mostly leave, and who ends
+ * it. A program that only reads its weights (inference) and has room for half of them copies nothing to the host; one
+ * that looks up a little in large tables leaves them there.
  */
 #include "advisor.h"
 #include "gpu/sim.h"
-#include "replay/mostly.h"
+#include "io/umtrace.h"
+#include "player.h"
+#include "replay/advised.h"
 
 #include "plan_make.h"
 
@@ -51,31 +54,52 @@ static void runs(void)
 	struct um_gpu gpu = {.api = &api};
 	const struct um_program_run one[] = {{4 * MIB2, 4 * MIB2}};
 	const struct um_program_run two[] = {{4 * MIB2, 4 * MIB2}, {16 * MIB2, 2 * MIB2}};
-	struct um_mostly m = {0};
+	struct um_advised m = {0};
 
-	is_int(um_mostly_set(&m, &gpu, one, 1), 0, "runs: one");
+	is_int(um_advised_set(&m, &gpu, one, 1), 0, "runs: one");
 	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 4, 4), "runs: advised in one call");
-	is_int(um_mostly_set(&m, &gpu, two, 2), 0, "runs: another");
+	is_int(um_advised_set(&m, &gpu, two, 2), 0, "runs: another");
 	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 16, 2), "runs: what was said is not said again");
-	ok(um_mostly_has(&m, 5 * MIB2, 3 * MIB2) && !um_mostly_has(&m, 5 * MIB2, 4 * MIB2), "runs: all of a range");
-	ok(um_mostly_touches(&m, 7 * MIB2 + 1, MIB2) && !um_mostly_touches(&m, 8 * MIB2, MIB2), "runs: any of it");
-	um_mostly_clear(&m, &gpu, 8 * MIB2, 8 * MIB2);
+	ok(um_advised_has(&m, 5 * MIB2, 3 * MIB2) && !um_advised_has(&m, 5 * MIB2, 4 * MIB2), "runs: all of a range");
+	ok(um_advised_touches(&m, 7 * MIB2 + 1, MIB2) && !um_advised_touches(&m, 8 * MIB2, MIB2), "runs: any of it");
+	um_advised_clear(&m, &gpu, 8 * MIB2, 8 * MIB2);
 	ok(was_told(0, 0, 0, 0), "runs: a write beside them");
-	um_mostly_clear(&m, &gpu, 5 * MIB2 + 100, 8);
+	um_advised_clear(&m, &gpu, 5 * MIB2 + 100, 8);
 	ok(was_told(1, UM_ADV_UNSET_READ_MOSTLY, 5, 1), "runs: a write in the middle: its block");
-	ok(um_mostly_has(&m, 4 * MIB2, MIB2) && um_mostly_has(&m, 6 * MIB2, 2 * MIB2) && m.runs.n == 3,
+	ok(um_advised_has(&m, 4 * MIB2, MIB2) && um_advised_has(&m, 6 * MIB2, 2 * MIB2) && m.runs.n == 3,
 	   "runs: what is before and behind it stays");
-	um_mostly_clear(&m, &gpu, 7 * MIB2, 10 * MIB2);
+	um_advised_clear(&m, &gpu, 7 * MIB2, 10 * MIB2);
 	ok(was_told(2, UM_ADV_UNSET_READ_MOSTLY, 16, 1) && m.runs.n == 3, "runs: the ends of two");
-	is_int(um_mostly_set(&m, &gpu, NULL, 0), 0, "runs: none");
+	is_int(um_advised_set(&m, &gpu, NULL, 0), 0, "runs: none");
 	ok(was_told(3, UM_ADV_UNSET_READ_MOSTLY, 17, 1) && m.runs.n == 0, "runs: all that was left is taken back");
 	told.code = UM_CUDA_NOT_SUPPORTED;
-	is_int(um_mostly_set(&m, &gpu, two, 2), 0, "runs: refused");
+	is_int(um_advised_set(&m, &gpu, two, 2), 0, "runs: refused");
 	ok(m.runs.n == 0 && m.refused == 2, "runs: they are not, and that is counted");
 	gpu.api = &nothing;
-	is_int(um_mostly_set(&m, &gpu, two, 2), 0, "runs: a device that takes no advice");
+	is_int(um_advised_set(&m, &gpu, two, 2), 0, "runs: a device that takes no advice");
 	is_u64(m.runs.n, 0, "runs: has none");
-	um_mostly_fini(&m);
+	um_advised_fini(&m);
+}
+
+static void far_runs(void)
+{
+	const struct um_gpu_api api = {.cudaMemAdvise = advise};
+	struct um_gpu gpu = {.api = &api};
+	const struct um_program_run one = {4 * MIB2, 4 * MIB2};
+	struct um_advised m = {.far = 1};
+
+	told.code = 0;
+	told.n = 0;
+	is_int(um_advised_set(&m, &gpu, &one, 1), 0, "far: one");
+	ok(was_told(2, UM_ADV_SET_ACCESSED_BY, 4, 4), "far: two calls, so that nothing faults in between");
+	um_advised_clear(&m, &gpu, 7 * MIB2, 8);
+	ok(was_told(3, UM_ADV_UNSET_PREFERRED, 7, 1), "far: taken back");
+	ok(um_advised_has(&m, 4 * MIB2, 3 * MIB2) && !um_advised_has(&m, 7 * MIB2, 1), "far: for one block");
+	told.code = UM_CUDA_NOT_SUPPORTED;
+	um_advised_set(&m, &gpu, NULL, 0);
+	is_int(um_advised_set(&m, &gpu, &one, 1), 0, "far: refused");
+	is_u64(m.runs.n, 0, "far: it is not");
+	um_advised_fini(&m);
 }
 
 /* --- program ----------------------------------------------------------------------------------------------------- */
@@ -123,6 +147,34 @@ static void program(uint32_t access_of_other, unsigned lets, unsigned outs, uint
 	um_plan_fini(&plan);
 }
 
+/* A table that begins and ends in the middle of a block. */
+static void far_program(void)
+{
+	struct um_plan plan;
+	struct um_program p;
+
+	um_plan_init(&plan);
+	um_program_init(&p);
+	make_slot(&plan, BASE + MIB2 / 2, 3 * MIB2, -1, -1);
+	make_slot(&plan, BASE + 8 * MIB2, MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0, 1), UM_READ);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	plan.sched.uses.at[0].touched = 4096;
+	plan.remote = 1000000000;
+	for (int i = 0; i < 2; i++) {
+		make_hint(&plan, UM_HINT_ADVISE, 0, 0, MIB2 / 2, 2 * MIB2);
+		plan.hints.at[i].advice = i ? UM_ADVICE_PREFERRED : UM_ADVICE_ACCESSED_BY;
+	}
+	ok(um_program_build(&plan, 3, &p) == 0, "far: builds");
+	is_u64(p.far.n, 1, "far: a run");
+	is_u64(p.far.n ? p.far.at[0].addr - BASE : 0, MIB2, "far: without the block that the table begins in");
+	is_u64(p.far.n ? p.far.at[0].bytes : 0, 2 * MIB2, "far: nor the one that it ends in");
+	is_u64(p.lap[0].n_in, 3, "far: these two are brought, and the other slot");
+	is_u64(p.over, 0, "far: there is room");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* --- a whole program ---------------------------------------------------------------------------------------------- */
 
 static struct um_gpu *gpu;
@@ -161,14 +213,20 @@ static void start(int advice)
 		um_sim_host_touch(gpu, weight[i], WEIGHT, UM_WRITE);
 }
 
-static void op(const char *name, void *w, uint32_t access, int i)
+static void launch(const char *name, const struct umadv_use *use, size_t n)
 {
-	struct umadv_use use[] = {{w, 0, 0, access}, {x[i % 2], 0, 0, UM_READ}, {x[(i + 1) % 2], 0, 0, UM_WRITE}};
-	struct umadv_op_info info = {.struct_size = sizeof info, .uses = use, .n_uses = 3, .ns = 20000};
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = use, .n_uses = n, .ns = 20000};
 	struct um_sim_kernel k = {.name = name, .announced = 1};
 
 	if (umadv_op_ex(adv, stream, name, &info) || um_sim_run(gpu, stream, &k))
 		tap_bail("no op");
+}
+
+static void op(const char *name, void *w, uint32_t access, int i)
+{
+	struct umadv_use use[] = {{w, 0, 0, access}, {x[i % 2], 0, 0, UM_READ}, {x[(i + 1) % 2], 0, 0, UM_WRITE}};
+
+	launch(name, use, 3);
 }
 
 /* Plays `n` iterations; `*last`: what the last one cost. Returns its time. */
@@ -232,11 +290,90 @@ static void inference(void)
 	umadv_close(adv);
 }
 
+/* What lookahead makes of a trace, in half of the memory that it needs. */
+static void look(const char *name, double b_remote, struct um_play_result *out)
+{
+	const char *top = getenv("top_srcdir");
+	struct um_profile profile = *um_profile_find("v100");
+	struct um_trace *t;
+	struct um_diag d;
+	char path[512];
+
+	profile.b_remote = b_remote;
+	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", top ? top : ".", name);
+	if (um_trace_load(&t, path, &d))
+		tap_bail(d.text);
+
+	struct um_play_options o = {.profile = &profile,
+	                            .budget = um_trace_peak_bytes(t) / 2,
+	                            .strategy = UM_PLAY_LOOKAHEAD,
+	                            .iterations = 6};
+
+	if (um_play(t, &o, out))
+		tap_bail("not played");
+	um_trace_free(t);
+}
+
+static void look_ups(void)
+{
+	struct um_play_result with, without;
+
+	look("dlrm", 0.8, &with);
+	look("dlrm", 0.001, &without);
+	is_u64(with.faults, 0, "look-ups: no fault");
+	is_u64(with.h2d_bytes + with.d2h_bytes, 0, "look-ups: all tables stay where they are");
+	ok(without.h2d_bytes, "look-ups: where the link is too slow for that, they come");
+	ok(with.steady_ns * 3 / 2 < without.steady_ns, "look-ups: which takes half as long again");
+	ok(with.steady_ns <= with.planned_ns + with.planned_ns / 100, "look-ups: as fast as was planned");
+	um_play_result_fini(&with);
+	um_play_result_fini(&without);
+}
+
+/* An op goes all through a table that stays on the host by the plan. */
+static void all_through(void)
+{
+	struct um_tally t;
+	struct umadv_use use = {0};
+	void *table;
+
+	start(1);
+	if (umadv_alloc(adv, &table, 96 * MIB, "table", UMADV_PARAM))
+		tap_bail("no table");
+	um_sim_host_touch(gpu, table, 96 * MIB, UM_WRITE);
+	for (int k = 0; k < 6; k++) {
+		um_sim_sync(gpu);
+		um_sim_tally(gpu, &before);
+		umadv_iter(adv, NULL);
+		for (int i = 0; i < 4; i++) {
+			use = (struct umadv_use){table, 0, MIB, UM_READ};
+			launch("look up", &use, 1);
+			op("layer", weight[i], UM_UPDATE, i);
+		}
+	}
+	um_sim_sync(gpu);
+	um_sim_tally(gpu, &t);
+	is_u64(t.remote_bytes - before.remote_bytes, 4 * MIB, "what is looked up comes over the link");
+	is_u64(t.faults - before.faults, 0, "without a fault");
+	before = t;
+	umadv_iter(adv, NULL);
+	use.touched = 0;
+	launch("all of it", &use, 1);
+	um_sim_sync(gpu);
+	um_sim_tally(gpu, &t);
+	is_u64(t.remote_bytes - before.remote_bytes, 0, "an op that goes all through it");
+	ok(t.h2d_bytes - before.h2d_bytes >= 96 * MIB, "has it brought");
+	umadv_close(adv);
+}
+
 int main(void)
 {
 	runs();
+	far_runs();
+	far_program();
 	program(UM_READ, 2, 2, 3, "both read");
 	program(UM_UPDATE, 1, 3, 2, "the other one written");
 	inference();
+	look_ups();
+	all_through();
 	return tap_done();
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/far.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct um_far both(const struct um_far *a, const struct um_far *b)
+{
+	uint64_t lo = a->off > b->off ? a->off : b->off;
+	uint64_t hi = a->off + a->bytes < b->off + b->bytes ? a->off + a->bytes : b->off + b->bytes;
+
+	return lo < hi ? (struct um_far){lo, hi - lo} : (struct um_far){0, 0};
+}
+
+int um_far_find(const struct um_plan *p, struct um_far **out)
+{
+	struct um_far *far, *home;
+	size_t any = 0;
+
+	*out = NULL;
+	for (size_t i = 0; i < p->hints.n; i++)
+		any += p->hints.at[i].kind == UM_HINT_ADVISE && p->hints.at[i].advice == UM_ADVICE_ACCESSED_BY;
+	if (!any || !p->remote)
+		return 0;
+	far = calloc(2 * p->sched.slots.n + 1, sizeof *far);
+	if (!far)
+		return -ENOMEM;
+	home = far + p->sched.slots.n;
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		if (h->kind == UM_HINT_ADVISE && h->advice == UM_ADVICE_PREFERRED)
+			home[h->slot] = (struct um_far){h->off, h->bytes};
+		else if (h->kind == UM_HINT_ADVISE && h->advice == UM_ADVICE_ACCESSED_BY)
+			far[h->slot] = (struct um_far){h->off, h->bytes};
+	}
+	for (size_t s = 0; s < p->sched.slots.n; s++)
+		far[s] = both(&far[s], &home[s]);
+	*out = far;
+	return 0;
+}
+
+uint64_t um_far_overlap(const struct um_sched_use *use, const struct um_far *far)
+{
+	struct um_far u = {use->off, use->bytes};
+
+	return both(&u, far).bytes;
+}
+
+uint64_t um_far_ns(const struct um_schedule *s, const struct um_sched_op *op, const struct um_far *far, uint64_t rate)
+{
+	double bytes = 0;
+
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		const struct um_sched_use *use = &s->uses.at[u];
+		uint64_t over = um_far_overlap(use, &far[use->slot]);
+
+		bytes += over ? (double)use->touched * (double)over / (double)use->bytes : 0;
+	}
+	return (uint64_t)(bytes * 1e9 / (double)rate + 0.5);
+}
+
+static int __attribute__((format(printf, 3, 4))) refuse(char *why, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (why && size) {
+		va_start(ap, fmt);
+		vsnprintf(why, size, fmt, ap);
+		va_end(ap);
+	}
+	return -EINVAL;
+}
+
+int um_far_check(const struct um_plan *p, const struct um_far *far, char *why, size_t size)
+{
+	for (uint32_t i = 0; i < p->sched.slots.n; i++) {
+		const struct um_slot *s = &p->sched.slots.at[i];
+
+		if (far[i].bytes && (s->birth >= 0 || s->death >= 0 || s->carry != i || s->flags & UM_SLOT_UNMANAGED))
+			return refuse(why, size, "slot %u is to stay on the host, but does not stay", i);
+	}
+	for (size_t i = 0; i < p->sched.uses.n; i++) {
+		const struct um_sched_use *u = &p->sched.uses.at[i];
+
+		if (u->touched >= u->bytes && um_far_overlap(u, &far[u->slot]))
+			return refuse(why, size, "slot %u is to stay on the host, and is used as a whole", u->slot);
+	}
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+		struct um_sched_use range = {.off = h->off, .bytes = h->bytes};
+
+		if (h->kind != UM_HINT_ADVISE && h->kind != UM_HINT_RECOMPUTE &&
+		    um_far_overlap(&range, &far[h->slot]))
+			return refuse(why, size, "hint %zu at op %d: slot %u is to stay on the host", i, h->at,
+			              h->slot);
+	}
+	return 0;
+}

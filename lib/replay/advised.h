@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * advised.h - what the driver has been told of memory
+ *
+ * in    runs of blocks that shall be read mostly, or far (model/far.h), from now on; who uses them otherwise
+ * out   advice
+ * owns  the runs that are
+ *
+ * Advice holds the caller until hints under way are over, and keeps others waiting: it is given when a plan is taken
+ * up, and taken back where what it says is not so any more. Plan path, but for um_advised_touches and um_advised_has,
+ * which search among the runs. Not thread-safe; who calls sees to it that no worker is at these blocks.
+ */
+#ifndef UM_REPLAY_ADVISED_H
+#define UM_REPLAY_ADVISED_H
+
+#include "gpu/gpu.h"
+#include "replay/program.h"
+
+struct um_advised {
+	UM_VEC(struct um_program_run) runs; /* ascending, apart */
+	int far; /* reached from the device and preferred on the host; else: read mostly */
+	uint64_t refused; /* calls */
+};
+
+/* Just these runs (ascending, apart) are so from now on, but for what the device refuses. 0; -ENOMEM: none are. */
+int um_advised_set(struct um_advised *m, struct um_gpu *gpu, const struct um_program_run *runs, size_t n);
+
+/* Takes it back for the blocks that [addr, addr + bytes) touches. */
+void um_advised_clear(struct um_advised *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
+
+int um_advised_touches(const struct um_advised *m, uint64_t addr, uint64_t bytes); /* any of it */
+int um_advised_has(const struct um_advised *m, uint64_t addr, uint64_t bytes); /* all of it */
+
+void um_advised_fini(struct um_advised *m); /* gives no advice */
+
+#endif
