@@ -172,11 +172,10 @@ static int member_ends(struct um_lines *l)
 	l->in_member = 0;
 	if (rc)
 		return rc;
-	if (yes) {
+	if (yes || (l->z.avail_in == 1 && *l->z.next_in == 0x1f)) { /* the first byte of one that was cut */
 		inflateReset(&l->z);
 		l->in_member = 1;
 	} else if (l->z.avail_in) {
-		l->cut = l->eof && l->z.avail_in == 1 && l->z.next_in[0] == 0x1f;
 		return refuse(l, EINVAL, "bytes behind the end of the gzip data: want nothing there");
 	} else {
 		l->done = 1;

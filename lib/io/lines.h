@@ -30,7 +30,7 @@ int um_lines_next(struct um_lines *l, const char **text, size_t *n);
 /* The number of the line given last, from 1; 0 before the first. */
 uint64_t um_lines_number(const struct um_lines *l);
 
-/* After -EINVAL: the data ended inside a gzip member, or where one would begin; there was no other harm. */
+/* After -EINVAL: the data ended inside a gzip member; there was no other harm. */
 int um_lines_cut(const struct um_lines *l);
 
 void um_lines_close(struct um_lines *l); /* NULL is allowed */

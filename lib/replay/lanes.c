@@ -331,6 +331,27 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	return err;
 }
 
+static uint32_t put_by(const struct um_lanes *l, int lane)
+{
+	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
+}
+
+/* Of the lane's requests below this number, what was not told yet. */
+static void tell(struct um_lanes *l, int lane, uint32_t until)
+{
+	const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[lane - LANE_AWAY].ring;
+	struct um_outcomes *o = &l->outcomes;
+
+	for (; !reached(o->told[lane], until); o->told[lane]++) {
+		const struct um_outcome *is = &o->at[lane][SLOT(o->told[lane])];
+		const struct um_request *r = &ring[SLOT(o->told[lane])];
+		struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
+
+		if (is->made)
+			o->hear(o->user, &h);
+	}
+}
+
 void um_lanes_close(struct um_lanes *l)
 {
 	struct um_gpu *gpu = l->gpu;
@@ -354,7 +375,8 @@ void um_lanes_close(struct um_lanes *l)
 				gpu->api->cudaEventDestroy(gpu, l->events[i][j]);
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
-	um_lanes_tell(l);
+	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.hear; lane++)
+		tell(l, lane, put_by(l, lane)); /* one that was not worked off may have others behind it */
 	um_outcomes_close(&l->outcomes);
 	free(l->in_ring);
 	l->in_ring = NULL;
@@ -476,11 +498,6 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
 
-static uint32_t put_by(const struct um_lanes *l, int lane)
-{
-	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
-}
-
 int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user)
 {
 	const uint32_t put[] = {put_by(l, 0), put_by(l, 1), put_by(l, 2)};
@@ -490,22 +507,8 @@ int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um
 
 void um_lanes_tell(struct um_lanes *l)
 {
-	struct um_outcomes *o = &l->outcomes;
-
-	for (int lane = 0; lane < UM_OUTCOMES_LANES && o->hear; lane++) {
-		enum um_away away = (enum um_away)(lane - LANE_AWAY);
-		const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[away].ring;
-		uint32_t done = lane == LANE_IN ? in_done(l) : away_done(l, away);
-
-		for (; !reached(o->told[lane], done); o->told[lane]++) {
-			const struct um_outcome *is = &o->at[lane][SLOT(o->told[lane])];
-			const struct um_request *r = &ring[SLOT(o->told[lane])];
-			struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
-
-			if (is->made)
-				o->hear(o->user, &h);
-		}
-	}
+	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.hear; lane++)
+		tell(l, lane, lane == LANE_IN ? in_done(l) : away_done(l, (enum um_away)(lane - LANE_AWAY)));
 }
 
 void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
