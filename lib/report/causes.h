@@ -84,6 +84,7 @@ struct um_causes {
 		uint32_t row, process;
 		int64_t begin;
 	} call;
+	int64_t busy_until; /* a kernel runs, of all that have begun */
 	uint64_t kernels, blind; /* that have begun; those of which nobody said what they use */
 	int doubtful; /* what was written back unchanged is a guess from the kinds of faults */
 };
@@ -96,8 +97,8 @@ void um_causes_fini(struct um_causes *c);
 /* ALLOC, FREE, OP, USE, HINT, CALL, CPU_FAULT. `iteration`: that the CPU is in. */
 int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration, const struct um_activity *a);
 
-/* A kernel begins, of the op `site->said`: fills the site's kernel and known. */
-int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site);
+/* A kernel begins, of the op `site->said`, and ends then: fills the site's kernel and known. */
+int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, int64_t end);
 
 /* `ns`: of the kernel's time, these faults were being served. */
 int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, uint64_t ns);

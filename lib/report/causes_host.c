@@ -42,6 +42,20 @@ struct found {
 	int late; /* the op that it is for has faulted on some of it */
 };
 
+/* What is there already is asked for once more: to have been used is to be used from now on. */
+static void ask_anew(struct um_causes *c, struct um_page_block *b, uint32_t pages, int64_t now)
+{
+	if (now >= c->busy_until)
+		um_causes_look(b, 0);
+	pages &= b->on;
+	b->asked |= pages;
+	b->used &= ~pages;
+	b->use &= ~pages;
+	b->written |= b->use_write & pages;
+	b->extra &= ~pages;
+	b->alien &= ~pages;
+}
+
 static int look_at(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a,
                    struct found *f)
 {
@@ -60,6 +74,8 @@ static int look_at(struct um_causes *c, const struct um_cause_site *site, const 
 			continue;
 		f->blocks += b->number != last;
 		last = b->number;
+		if (a->hint == UM_HINT_PREFETCH)
+			ask_anew(c, b, part.pages, a->begin);
 		f->pages += (uint64_t)__builtin_popcount(part.pages);
 		f->there += (uint64_t)__builtin_popcount(part.pages & (b->on | b->use | b->fault_pages));
 		if (a->hint == UM_HINT_PREFETCH && b->fault_pages & part.pages && a->op != UM_ACT_NO_OP &&

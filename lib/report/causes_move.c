@@ -7,8 +7,7 @@
  */
 #include "report/causes_state.h"
 
-/* What a kernel that ran before has faulted on or used is its device's. */
-static void look(struct um_page_block *b, uint64_t kernel)
+void um_causes_look(struct um_page_block *b, uint64_t kernel)
 {
 	uint32_t mine = 0;
 
@@ -31,7 +30,7 @@ static void look(struct um_page_block *b, uint64_t kernel)
 
 static void new_iteration(struct um_page_block *b, uint32_t iteration)
 {
-	if (b->iteration == iteration)
+	if (b->iteration == iteration || iteration == UM_CAUSES_NONE) /* between kernels: still the last one's */
 		return;
 	b->iteration = iteration;
 	memset(b->trips, 0, sizeof b->trips);
@@ -79,7 +78,7 @@ static int use(struct um_causes *c, const struct um_cause_site *site, const stru
 		b = part.block;
 		if (!b)
 			continue;
-		look(b, site->kernel);
+		um_causes_look(b, site->kernel);
 		if (u->access == UM_ACCESS_WRITE && b->evicted & part.pages && dead(c, site, &part))
 			return -ENOMEM;
 		b->evicted &= ~part.pages;
@@ -99,11 +98,12 @@ static int use(struct um_causes *c, const struct um_cause_site *site, const stru
 	return 0;
 }
 
-int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site)
+int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, int64_t end)
 {
 	uint64_t first = 0;
 	uint32_t n = um_said_uses(&c->said, site->process, site->said, &first);
 
+	c->busy_until = end > c->busy_until ? end : c->busy_until;
 	site->kernel = ++c->kernels;
 	site->known = n > 0;
 	if (!n)
@@ -133,7 +133,7 @@ static enum um_reason reason_of(const struct um_page_block *b, uint32_t page, co
 	if (b->dragged & page)
 		return UM_REASON_SHARED;
 	if (b->for_cpu & page)
-		return trips(b, page) ? UM_REASON_PING_PONG : UM_REASON_CPU;
+		return trips(b, page) > 1 ? UM_REASON_PING_PONG : UM_REASON_CPU;
 	if (b->fresh & page)
 		return UM_REASON_FRESH;
 	if (b->hint != UM_PAGES_NONE && b->hint_pages & page)
@@ -174,7 +174,7 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 	row.reason = UM_REASON_DEMAND;
 	if (!b)
 		return um_causes_add(c, site, row, NULL);
-	look(b, site->kernel);
+	um_causes_look(b, site->kernel);
 	new_iteration(b, site->iteration);
 	row.reason = reason_of(b, part.pages, site, a);
 	if (row.reason == UM_REASON_LATE)
@@ -235,8 +235,6 @@ static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages
 	int on_demand = a->cause != UM_CAUSE_PREFETCH, uses = site->known && b->use_kernel == site->kernel;
 	uint32_t came = pages & ~b->on, mine = uses ? b->use : 0;
 
-	for (uint32_t p = came & b->for_cpu; p; p &= p - 1)
-		b->trips[__builtin_ctz(p)] += b->trips[__builtin_ctz(p)] < UINT8_MAX;
 	b->wasted &= ~came;
 	b->for_cpu &= ~came;
 	b->dragged &= ~came;
@@ -262,7 +260,7 @@ static int come(struct um_causes *c, const struct um_cause_site *site, struct um
 	uint32_t early;
 	int err = 0;
 
-	look(b, site->kernel);
+	um_causes_look(b, site->kernel);
 	new_iteration(b, site->iteration);
 	if (b->fault_kernel == site->kernel && b->fault_row != UM_PAGES_NONE &&
 	    c->rows.at[b->fault_row].reason == UM_REASON_COLLAPSE && part->pages & b->fault_pages) {
@@ -337,8 +335,10 @@ static int taken(struct um_causes *c, const struct um_cause_site *site, struct u
 		return count(c, site, part, part->pages, UM_REASON_SHARED, ns);
 	}
 	b->for_cpu |= part->pages;
+	for (uint32_t p = part->pages; p; p &= p - 1)
+		b->trips[__builtin_ctz(p)] += b->trips[__builtin_ctz(p)] < UINT8_MAX;
 	return count(c, site, part, part->pages,
-	             trips(b, part->pages) ? UM_REASON_PING_PONG : UM_REASON_CPU, ns);
+	             trips(b, part->pages) > 1 ? UM_REASON_PING_PONG : UM_REASON_CPU, ns);
 }
 
 static int go(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part,
@@ -348,7 +348,7 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 	uint64_t ns = (uint64_t)(a->end - a->begin);
 	int err;
 
-	look(b, site->kernel);
+	um_causes_look(b, site->kernel);
 	new_iteration(b, site->iteration);
 	/* A row may hold more pages than this part: its time is shared by bytes. */
 	ns = a->bytes ? (uint64_t)((double)ns * ((double)part->bytes / (double)a->bytes)) : 0;

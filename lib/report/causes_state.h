@@ -30,6 +30,9 @@ int um_causes_part(struct um_causes *c, const struct um_cause_site *site, uint64
 /* Of a part's bytes, those on some of its pages. */
 uint64_t um_causes_bytes_on(const struct um_cause_part *part, uint32_t pages);
 
+/* What another kernel than this has faulted on or used is its device's. */
+void um_causes_look(struct um_page_block *b, uint64_t kernel);
+
 /* What was counted for faults of the running kernel on a block has another reason. 0 or -ENOMEM. */
 int um_causes_turn(struct um_causes *c, struct um_page_block *b, enum um_reason reason);
 

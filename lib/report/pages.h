@@ -49,7 +49,7 @@ struct um_page_block {
 	uint64_t fault_n, fault_faults, fault_ns, fault_bytes;
 	uint32_t cpu_tensor; /* that the CPU touched last */
 	uint32_t iteration; /* that `trips` are counted in */
-	uint8_t trips[UM_PAGES_OF_BLOCK]; /* times that a page left for the CPU and was fetched back */
+	uint8_t trips[UM_PAGES_OF_BLOCK]; /* times that a page left because the CPU touched it */
 	uint32_t hint, hint_pages; /* prefetch that is not judged yet (report/hints.h) */
 };
 

@@ -35,7 +35,7 @@ int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, st
 	int err;
 
 	site.said = um_report_op_of(r, a->process, a->correlation);
-	err = um_causes_on_kernel(&r->causes, &site);
+	err = um_causes_on_kernel(&r->causes, &site, a->end);
 	k->serial = site.kernel;
 	k->said = site.said;
 	k->known = site.known;
