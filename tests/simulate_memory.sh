@@ -63,6 +63,9 @@ ok "a plan" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iteratio
 # Behind the reading of the trace there is that of the plan: the parser may say no to the text (status 3).
 ok "simulate, a plan" "$BASH" "$top_srcdir/tests/failmalloc.sh" -f "$((read + 10))" -s "$((step * 5))" -x 1 -x 2 \
 	"$UMADVISE" simulate "$tmp/chain.umtrace" --plan "$tmp/chain.umplan" --iterations 3 --strategy infinite
+ok "plan --show and --timeline" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
+	--show "$tmp/chain.umplan" --timeline "$tmp/out.json"
+is "$(ls "$tmp"/out.json?* 2>/dev/null)" "" "nor of a trace"
 ok "plan --show and --svg" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
 	--show "$tmp/chain.umplan" --svg "$tmp/out.svg"
 is "$(ls "$tmp"/out.svg?* 2>/dev/null)" "" "nor of a drawing"

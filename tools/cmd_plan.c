@@ -14,7 +14,7 @@
 
 static const char usage[] =
 	"Usage: umadvise plan TRACE [OPTION]... -o FILE\n"
-	"       umadvise plan --show FILE [--svg FILE]\n"
+	"       umadvise plan --show FILE [--svg FILE] [--timeline FILE]\n"
 	"       umadvise plan --diff FILE FILE\n\n"
 	"Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what each\n"
 	"iteration does, and the hints that make it fit.\n\n"
@@ -32,6 +32,8 @@ static const char usage[] =
 	"  --no-recompute        nothing is computed again (default)\n"
 	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
 	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
+	"  --timeline FILE       write the plan over time, too: two steady iterations for Perfetto and\n"
+	"                        chrome://tracing (JSON; gzip if the name ends in .gz)\n"
 	"  --show FILE           a plan that was written: its figures, carried out again; the tensors that cost most;\n"
 	"                        what leaves, when it returns, and why\n"
 	"  --diff FILE FILE      two plans for the same iteration: what leaves in one and not in the other\n"
@@ -97,8 +99,10 @@ static int draw(const struct play_args *a)
 	struct plan_view v;
 	int code = plan_view_open(&v, a->output);
 
-	if (!code)
+	if (!code && a->svg)
 		code = plan_svg_write(&v, a->svg);
+	if (!code && a->timeline)
+		code = plan_timeline_write(&v, a->timeline);
 	plan_view_close(&v);
 	return code;
 }
@@ -120,8 +124,8 @@ int cmd_plan(int argc, char **argv)
 			 a.n_traces);
 		return TOOL_USAGE;
 	}
-	if (a.svg && strcmp(a.output, "-") == 0) {
-		tool_say("plan", "--svg needs a plan in a file: expected -o FILE");
+	if ((a.svg || a.timeline) && strcmp(a.output, "-") == 0) {
+		tool_say("plan", "%s needs a plan in a file: expected -o FILE", a.svg ? "--svg" : "--timeline");
 		return TOOL_USAGE;
 	}
 	strategy = who_plans(&a);
@@ -164,5 +168,5 @@ int cmd_plan(int argc, char **argv)
 	}
 	um_play_result_fini(&r);
 	um_trace_free(t);
-	return !err && a.svg ? draw(&a) : play_exit_of(err);
+	return !err && (a.svg || a.timeline) ? draw(&a) : play_exit_of(err);
 }

@@ -18,15 +18,22 @@ static int finish(int code)
 }
 
 /* Where the drawing goes to standard output, the text does not. */
-static int show(const char *path, const char *svg)
+static int is_output(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+static int show(const char *path, const char *svg, const char *timeline)
 {
 	struct plan_view v;
 	int code = plan_view_open(&v, path);
 
-	if (!code && !(svg && strcmp(svg, "-") == 0) && plan_show(&v, stdout))
+	if (!code && !is_output(svg) && !is_output(timeline) && plan_show(&v, stdout))
 		code = TOOL_INTERNAL;
 	if (!code && svg)
 		code = plan_svg_write(&v, svg);
+	if (!code && timeline)
+		code = plan_timeline_write(&v, timeline);
 	plan_view_close(&v);
 	return code;
 }
@@ -50,9 +57,10 @@ int plan_tools_main(int argc, char **argv, const char *usage)
 	static const struct option options[] = {{"show", no_argument, NULL, 's'},
 	                                        {"diff", no_argument, NULL, 'd'},
 	                                        {"svg", required_argument, NULL, 'v'},
+	                                        {"timeline", required_argument, NULL, 't'},
 	                                        {"help", no_argument, NULL, 'h'},
 	                                        {NULL, 0, NULL, 0}};
-	const char *svg = NULL;
+	const char *svg = NULL, *timeline = NULL;
 	int c, showing = 0, diffing = 0, n;
 
 	optind = 1;
@@ -67,13 +75,15 @@ int plan_tools_main(int argc, char **argv, const char *usage)
 		}
 		if (c == 'v')
 			svg = optarg;
+		if (c == 't')
+			timeline = optarg;
 		showing |= c == 's';
 		diffing |= c == 'd';
 	}
 	n = argc - optind;
-	if (showing == diffing || n != (diffing ? 2 : 1) || (diffing && svg)) {
-		tool_say("plan", "expected --show FILE [--svg FILE], or --diff FILE FILE");
+	if (showing == diffing || n != (diffing ? 2 : 1) || (diffing && (svg || timeline))) {
+		tool_say("plan", "expected --show FILE [--svg FILE] [--timeline FILE], or --diff FILE FILE");
 		return TOOL_USAGE;
 	}
-	return finish(diffing ? diff(argv[optind], argv[optind + 1]) : show(argv[optind], svg));
+	return finish(diffing ? diff(argv[optind], argv[optind + 1]) : show(argv[optind], svg, timeline));
 }

@@ -103,6 +103,16 @@ static void see(void *user, struct um_plan_run *r)
 	w->fresh = 0;
 }
 
+static void see_hint(void *user, const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range atoms)
+{
+	struct watcher *w = user;
+	struct plan_start s = {r->now - w->begin, hint, slot};
+
+	(void)atoms;
+	if (um_vec_push(&w->v->starts, s))
+		w->err = -ENOMEM;
+}
+
 /* The iteration that was proved, within the rounding that the proof allows. */
 static int is_steady(const struct plan_view *v, const struct um_plan_run *r)
 {
@@ -117,7 +127,7 @@ static int carry_out(struct plan_view *v)
 {
 	const struct um_schedule *s = &v->plan.sched;
 	struct watcher w = {.v = v, .step = v->figures.ns / PLAN_VIEW_COLUMNS};
-	struct um_plan_watch watch = {.pass = see, .user = &w};
+	struct um_plan_watch watch = {.hint = see_hint, .pass = see, .user = &w};
 	struct um_plan_run r;
 	int err = um_plan_run_init(&r, &v->plan);
 
@@ -136,6 +146,7 @@ static int carry_out(struct plan_view *v)
 		memset(v->out, 0, s->slots.n * sizeof *v->out);
 		um_vec_clear(&v->copies);
 		um_vec_clear(&v->samples);
+		um_vec_clear(&v->starts);
 		um_plan_run_iteration(&r);
 		err = w.err;
 		if (is_steady(v, &r))
@@ -207,6 +218,8 @@ int plan_view_open(struct plan_view *v, const char *path)
 		err = -ENOMEM;
 	if (!err) {
 		sum_alive(v);
+		for (size_t i = 0; i < s->slots.n; i++)
+			v->roles |= 1u << s->slots.at[i].role;
 		err = carry_out(v);
 	}
 	if (err)
@@ -223,5 +236,6 @@ void plan_view_close(struct plan_view *v)
 	free(v->out);
 	um_vec_fini(&v->copies);
 	um_vec_fini(&v->samples);
+	um_vec_fini(&v->starts);
 	um_vec_fini(&v->leaves);
 }

@@ -12,6 +12,7 @@
  *     plan_show.c    all of it as text
  *     plan_diff.c    two of them beside each other
  *     plan_svg.c     as a drawing
+ *     plan_timeline.c  over time, for Perfetto
  *
  * Positions of a departure are ops, counted in the iteration in which the tensor is needed again: negative ones are of
  * the iteration before.
@@ -32,6 +33,12 @@ struct plan_copy {
 	uint32_t slot, hint;
 	int out; /* to the host */
 	int carried; /* begun in the iteration before, where it counts */
+};
+
+/* A hint starts. */
+struct plan_start {
+	uint64_t at; /* ns from the iteration's beginning */
+	uint32_t hint, slot; /* slot: as it is called then */
 };
 
 struct plan_sample {
@@ -61,7 +68,9 @@ struct plan_view {
 	uint64_t *in, *out; /* by slot: bytes copied */
 	size_t fullest; /* the op with the most alive */
 	UM_VEC(struct plan_copy) copies; /* those to the device, and those to the host: each in order of time */
+	UM_VEC(struct plan_start) starts; /* in order of time */
 	UM_VEC(struct plan_sample) samples;
+	unsigned roles; /* bits: of which there are slots */
 	UM_VEC(struct plan_leave) leaves; /* in the order of the file */
 };
 
@@ -83,6 +92,7 @@ double plan_copy_ns(uint64_t bytes, uint64_t rate);
 int plan_show(const struct plan_view *v, FILE *to); /* 0 or -ENOMEM */
 int plan_diff(const struct plan_view *a, const struct plan_view *b, FILE *to); /* exit code */
 int plan_svg_write(const struct plan_view *v, const char *path); /* exit code; "-": standard output */
+int plan_timeline_write(const struct plan_view *v, const char *path); /* the same */
 
 /* "umadvise plan" with --show or --diff: the exit code. */
 int plan_tools_main(int argc, char **argv, const char *usage);

@@ -195,6 +195,12 @@ static int read_option(struct play_args *a, int c, const char *usage)
 			return 0;
 		tool_say(a->verb, "--svg: only a plan is drawn");
 		return TOOL_USAGE + 1;
+	case 't':
+		a->timeline = optarg;
+		if (strcmp(a->verb, "plan") == 0)
+			return 0;
+		tool_say(a->verb, "--timeline: of a plan alone; a run is exported, --export FILE.json");
+		return TOOL_USAGE + 1;
 	case 'h':
 		fputs(usage, stdout);
 		return TOOL_DONE + 1;
@@ -223,6 +229,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"format", required_argument, NULL, 'f'},
 						{"output", required_argument, NULL, 'o'},
 						{"svg", required_argument, NULL, 'v'},
+						{"timeline", required_argument, NULL, 't'},
 						{"plan", required_argument, NULL, 'P'},
 						{"export", required_argument, NULL, 'x'},
 						{"help", no_argument, NULL, 'h'},

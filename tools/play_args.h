@@ -30,6 +30,7 @@ struct play_args {
 	enum play_format format;
 	const char *output; /* -o, or NULL */
 	const char *svg; /* plan: where to draw, or NULL */
+	const char *timeline; /* plan: where to write a trace of it, or NULL */
 	const char *export; /* simulate: where to write the run as an export of nsys, or NULL */
 	const char *plan; /* simulate: a plan to play as it is written, or NULL */
 	char **traces;

@@ -28,7 +28,7 @@ static const char *tensor(void *user, const struct um_activity *a)
 	int asked = a->kind == UM_ACT_HINT || a->kind == UM_ACT_CPU_FAULT ||
 	            (a->kind == UM_ACT_MIGRATION && a->cause == UM_CAUSE_PREFETCH);
 
-	return um_report_tensor_at(t->report, a->process, a->address, !asked);
+	return !a->address ? NULL : um_report_tensor_at(t->report, a->process, a->address, !asked);
 }
 
 static int begin(struct report_trace *t, struct um_diag *diag)

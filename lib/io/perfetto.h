@@ -26,6 +26,7 @@ struct um_perfetto_options {
 	 * known. May be NULL. */
 	const char *(*tensor)(void *user, const struct um_activity *a);
 	void *user;
+	int kernels_say_op; /* KERNEL has `op`, or UM_ACT_NO_OP: they are not found by calls */
 	int own_residency; /* no counter of what is resident is made from migrations: the caller has better */
 };
 
@@ -36,8 +37,7 @@ int um_perfetto_open(struct um_perfetto **out, const char *path, const struct um
 /* Takes activities; -EINVAL: not in order of time. Borrowed; the writer's own. */
 struct um_activity_sink *um_perfetto_sink(struct um_perfetto *w);
 
-/* A point of a counter of a device, at a time not before any activity that was fed: several series, one above the
- * other. 0 or -ENOMEM. */
+/* A point of a counter of a device: several series, one above the other. 0 or -ENOMEM. */
 int um_perfetto_count(struct um_perfetto *w, uint64_t process, int32_t device, int64_t at, const char *name, unsigned n,
                       const char *const *series, const uint64_t *values);
 

@@ -232,10 +232,12 @@ void um_pf_on_call(struct um_perfetto *w, const struct um_activity *a)
 	w->calls[place_of(a->process, a->correlation)] = (struct um_pf_call){a->process, a->correlation, o->op};
 }
 
-struct um_pf_op *um_pf_op_of(const struct um_perfetto *w, const struct um_activity *kernel)
+struct um_pf_op *um_pf_op_of(struct um_perfetto *w, const struct um_activity *kernel)
 {
 	const struct um_pf_call *c = &w->calls[place_of(kernel->process, kernel->correlation)];
 
+	if (w->o.kernels_say_op)
+		return kernel->op == UM_ACT_NO_OP ? NULL : op_at(w, kernel->process, kernel->op);
 	if (!kernel->correlation || c->correlation != kernel->correlation || c->process != kernel->process)
 		return NULL;
 	return op_find(w, kernel->process, c->op);

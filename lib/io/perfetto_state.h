@@ -138,7 +138,7 @@ int um_pf_on_op(struct um_perfetto *w, const struct um_activity *a);
 void um_pf_on_call(struct um_perfetto *w, const struct um_activity *a);
 int um_pf_on_hint(struct um_perfetto *w, const struct um_activity *a);
 /* The op that a kernel is of; NULL: it is not known. */
-struct um_pf_op *um_pf_op_of(const struct um_perfetto *w, const struct um_activity *kernel);
+struct um_pf_op *um_pf_op_of(struct um_perfetto *w, const struct um_activity *kernel);
 /* The op's slice: arrows go there, unless it has one already. */
 void um_pf_op_meet(struct um_perfetto *w, struct um_pf_op *op, const struct um_pf_slice *s);
 /* The thread goes on to something else: what it announced is written. */
@@ -159,7 +159,7 @@ static inline uint64_t um_pf_time(const struct um_perfetto *w, int64_t t)
 
 static inline const char *um_pf_tensor(const struct um_perfetto *w, const struct um_activity *a)
 {
-	return w->o.tensor && a->address ? w->o.tensor(w->o.user, a) : NULL;
+	return w->o.tensor ? w->o.tensor(w->o.user, a) : NULL;
 }
 
 #endif
