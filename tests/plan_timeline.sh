@@ -13,9 +13,10 @@ t = json.load(sys.stdin)
 exec(sys.argv[1])' "$2"; }
 
 # Two tensors of 4 MiB have room. <a> makes room for the third, 4 ms to the host, and comes back for use.
-printf '{"umplan":1,"source":"x","workload":"small","signature":"ab","ops":3,"slots":3,"budget":8388608,' >"$tmp/a.umplan"
-cat >>"$tmp/a.umplan" <<'END'
-"profile":"toy","h2d":1048576000,"d2h":1048576000,"strategy":"hand","predicted_ns":11000000}
+{
+	printf '{"umplan":1,"source":"x","workload":"small","signature":"ab","ops":3,"slots":3,"budget":8388608,'
+	printf '"profile":"toy","h2d":1048576000,"d2h":1048576000,"strategy":"hand","predicted_ns":11000000}\n'
+	cat <<'END'
 {"ev":"slot","s":0,"bytes":4194304,"birth":-1,"death":-1,"name":"w","role":"param"}
 {"ev":"slot","s":1,"bytes":4194304,"birth":0,"death":3,"name":"<a>","role":"act"}
 {"ev":"slot","s":2,"bytes":4194304,"birth":1,"death":2,"role":"act"}
@@ -28,6 +29,7 @@ cat >>"$tmp/a.umplan" <<'END'
 {"ev":"hint","at":1,"after":0,"kind":"prefetch","s":2,"off":0,"bytes":4194304}
 {"ev":"hint","at":2,"after":1,"kind":"prefetch","s":1,"off":0,"bytes":4194304}
 END
+} >"$tmp/a.umplan"
 ok "a plan by hand" plan --show "$tmp/a.umplan" --timeline "$tmp/a.json"
 is "$(query "$tmp/a.json" 'print(t["slices"]["kernel"], t["slices"]["hint"], t["moved"])
 print(*t["arrows"][::2], sep="\n")')" "6 10 {'migration to the host': 8388608, 'migration to the device': 8388608}
