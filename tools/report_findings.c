@@ -77,12 +77,13 @@ void report_findings(struct um_out *out, const struct report_args *a, const stru
 	size_t n = f->list.n, shown = choice->rows && choice->rows < n ? choice->rows : n;
 	char line[160];
 
+	snprintf(line, sizeof line, "\nfindings: %s%s", n ? "what costs time" : "none", f->iterations ? " in " : "");
+	um_out_str(out, line);
 	if (f->iterations)
-		snprintf(line, sizeof line, "\nfindings: %s in the later half of the iterations (%llu)\n",
-		         n ? choice->table->about : "none", (unsigned long long)f->iterations);
+		snprintf(line, sizeof line, "the later half of the iterations (%llu)%s\n", (unsigned long long)f->iterations,
+		         n ? ", and what to do" : "");
 	else
-		snprintf(line, sizeof line, "\nfindings: %s in all of the recording: it has no iterations\n",
-		         n ? choice->table->about : "none");
+		snprintf(line, sizeof line, ", over all of the recording: it has no iterations\n");
 	um_out_str(out, line);
 	for (size_t i = 0; i < shown; i++)
 		show(out, a, r, &f->list.at[i]);

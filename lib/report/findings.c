@@ -41,8 +41,9 @@ struct builder {
 	const struct um_report *r;
 	struct um_finding_list *out;
 	char *steady; /* by iteration */
-	uint32_t *met; /* by iteration: the last group that happened in it */
+	uint32_t *met, *met_reason; /* by iteration: the last group, and one more than the last reason, that it had */
 	uint32_t group;
+	uint64_t reason_iterations; /* that had this reason, whichever the tensor */
 	struct um_cause_row *rows; /* of the steady part, by reason, tensor, op */
 	size_t n;
 	double in, home; /* ns a byte */
@@ -137,6 +138,8 @@ static int gather(struct builder *b)
 		if (!is_bad(row->reason) || !row->n ||
 		    (b->out->iterations && (row->iteration == UM_CAUSES_NONE || !b->steady[row->iteration])))
 			continue;
+		if (row->reason == UM_REASON_EARLY && is_free_memory(b, row->tensor))
+			continue; /* it lies in a block of which something else was asked for */
 		b->rows[b->n] = *row;
 		if (row->reason == UM_REASON_CLEAN && is_free_memory(b, row->tensor))
 			b->rows[b->n].reason = UM_REASON_DEAD;
@@ -165,6 +168,8 @@ static void add_row(struct builder *b, struct um_finding *f, const struct um_cau
 	f->last = it->n > f->last ? it->n : f->last;
 	f->iterations += b->met[row->iteration] != b->group;
 	b->met[row->iteration] = b->group;
+	b->reason_iterations += b->met_reason[row->iteration] != row->reason + 1u;
+	b->met_reason[row->iteration] = row->reason + 1u;
 }
 
 /* Of rows from `i` on, those of the same reason and tensor. How many. */
@@ -278,22 +283,36 @@ static int dearer(const void *x, const void *y)
 	return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
 }
 
+static int often(const struct builder *b, uint64_t iterations)
+{
+	return 2 * iterations >= b->out->iterations;
+}
+
 /* The reason's findings: the dearest tensors each, the others together. */
 static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 {
 	struct um_finding rest = {.tensor = UM_CAUSES_NONE, .op = UM_CAUSES_NONE, .caller = UM_CAUSES_NONE};
+	unsigned own = 0;
+	uint32_t last = UM_CAUSES_NONE;
 	int err = 0;
 
 	qsort(all, n, sizeof *all, dearer);
 	for (size_t i = 0; i < n && !err; i++) {
 		double share = b->out->iteration_ns ? (double)all[i].saving_ns / (double)b->out->iteration_ns : 0;
 
-		if (n == 1 || (i < UM_FINDINGS_EACH && share >= UM_FINDING_INFO))
+		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_INFO && often(b, all[i].iterations)) {
 			err = push(b, &all[i], NULL);
-		else if (all[i].saving_ns)
+			own++;
+		} else if (all[i].saving_ns) {
 			add_group(&rest, &all[i]);
+			last = all[i].tensor;
+		}
 	}
-	return err || !rest.tensors ? err : push(b, &rest, NULL);
+	if (err || !rest.tensors || !often(b, b->reason_iterations))
+		return err;
+	if (rest.tensors == 1)
+		rest.tensor = last;
+	return push(b, &rest, NULL);
 }
 
 static int find(struct builder *b)
@@ -305,11 +324,12 @@ static int find(struct builder *b)
 	for (size_t i = 0; i < b->n && !err;) {
 		b->group++;
 		i += read_group(b, i, &all[n]);
-		all[n].saving_ns = 2 * all[n].iterations >= b->out->iterations ? saving(b, &all[n]) : 0;
+		all[n].saving_ns = saving(b, &all[n]);
 		n++;
 		if (i < b->n && b->rows[i].reason == all[0].reason)
 			continue;
 		err = add_reason(b, all, n);
+		b->reason_iterations = 0;
 		n = 0;
 	}
 	free(all);
@@ -323,8 +343,9 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 
 	b.steady = calloc(r->iterations.n + 1, 1);
 	b.met = calloc(r->iterations.n + 1, sizeof *b.met);
+	b.met_reason = calloc(r->iterations.n + 1, sizeof *b.met_reason);
 	b.rows = malloc((r->causes.rows.n + 1) * sizeof *b.rows);
-	if (!b.steady || !b.met || !b.rows)
+	if (!b.steady || !b.met || !b.met_reason || !b.rows)
 		goto out;
 	b.in = um_report_ns_per_byte(r, UM_WAY_H2D);
 	b.home = um_report_ns_per_byte(r, UM_WAY_D2H);
@@ -347,6 +368,7 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 out:
 	free(b.steady);
 	free(b.met);
+	free(b.met_reason);
 	free(b.rows);
 	return err;
 }
