@@ -168,6 +168,38 @@ shape "allocations" "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, g
 	'print([(p["managed_allocations"], p["managed_peak_bytes"]) for p in d["processes"]], S["missing"])' \
 	"[(1, 1000), (1, 1000)] []"
 
+shape "names of allocations" "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS (start INTEGER, globalPid INTEGER,
+	deviceId INTEGER, address INTEGER, bytes INTEGER, memKind INTEGER, memoryOperationType INTEGER, name TEXT);
+	INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS SELECT 10, globalPid, 0, 4096, 65536, 6, 0, 'grid' FROM PROCESSES
+	WHERE pid = 10; INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS SELECT 10, globalPid, 0, 1 << 20, 1 << 20, 4, 0, NULL
+	FROM PROCESSES" \
+	'print([(t["name"], t["lives"], t["gpu_page_faults"], t["cpu_page_faults"], t["um_h2d_bytes"],
+	t["um_d2h_bytes"]) for t in d["tensors"]])' \
+	"[('grid', 1, 8, 2, 65536, 0), ('(unknown)', 0, 0, 2, 8192, 69632), ('allocation #0 (1 MiB)', 2, 0, 0, 0,\
+ 65536)]"
+
+# Marks: as texts and registered strings, of the one domain; the program's own marks and damaged ones are none.
+marks="UPDATE NVTX_EVENTS SET text = 'umadvise' WHERE text = 'mine'; INSERT INTO StringIds VALUES
+	(9, 'tensor 0x2000 61440 inner'); INSERT INTO NVTX_EVENTS SELECT 20, NULL, 34,
+	'tensor 0x1000 65536 outer one', globalTid, NULL, 1 FROM NVTX_EVENTS WHERE text = 'umadvise';
+	INSERT INTO NVTX_EVENTS SELECT 30, NULL, 34, NULL, globalTid, 9, 1 FROM NVTX_EVENTS WHERE text = 'umadvise';
+	INSERT INTO NVTX_EVENTS SELECT 220, NULL, 34, 'tensor-end 0x2000', globalTid, NULL, 1 FROM NVTX_EVENTS
+	WHERE text = 'umadvise';"
+shape "tensors that are marked" "$marks" \
+	'print([(t["name"], t["bytes"], t["lives"], t["gpu_page_faults"], t["fault_ns"], t["cpu_page_faults"],
+	t["um_h2d_bytes"]) for t in d["tensors"] if t["lives"]])' \
+	"[('outer one', 65536, 1, 6, 300, 2, 4096), ('inner', 61440, 1, 2, 200, 0, 61440)]"
+is "$(query "$tmp/s.sqlite" 'print([(t["n"], t["gpu_page_faults"], t["um_h2d_demand_bytes"])
+	for t in d["tensor_iterations"] if t["name"] == "outer one"])' --report tensor-iterations)" \
+	"[(0, 5, 4096), (1, 1, 0)]" "by iteration"
+shape "marks that say nothing, and of others" "$marks INSERT INTO NVTX_EVENTS SELECT 40, NULL, 34, 'tensor 1 x y',
+	globalTid, NULL, 1 FROM NVTX_EVENTS WHERE text = 'umadvise'; INSERT INTO NVTX_EVENTS SELECT 50, NULL, 34,
+	'tensor 0x1000 65536 theirs', globalTid, NULL, 1 FROM NVTX_EVENTS WHERE text = 'yours';
+	INSERT INTO NVTX_EVENTS SELECT 60, NULL, 34, 'tensor 0x1000 65536 nobody', globalTid, NULL, 0 FROM NVTX_EVENTS
+	WHERE text = 'umadvise'" \
+	'print([t["name"] for t in d["tensors"] if t["lives"]], [n for n in d["notes"] if "mark" in n])' \
+	"['outer one', 'inner'] ['1 marks of the domain umadvise are not understood']"
+
 # What is refused, in one line, with status 3.
 refused() { # NAME FILE PATTERN
 	local out rc=0

@@ -148,6 +148,7 @@ void um_report_fini(struct um_report *r)
 	for (size_t i = 0; i < r->lanes.n; i++) {
 		um_vec_fini(&r->lanes.at[i].running);
 		um_vec_fini(&r->lanes.at[i].waiting);
+		um_vec_fini(&r->lanes.at[i].served);
 	}
 	um_report_tensors_fini(&r->tensors);
 	um_causes_fini(&r->causes);

@@ -13,6 +13,7 @@
 #define UM_REPORT_RANGES_MAX 8192u
 #define UM_REPORT_TENSORS_MAX 65536u /* different names; then one row takes the rest */
 #define UM_REPORT_TENSOR_CELLS_MAX 524288u
+#define UM_REPORT_SERVED_MAX 4096u /* groups of faults at one moment; with more, time is shared by so many */
 #define UM_REPORT_WAITING_MAX 262144u /* events between kernels; more are charged to no iteration */
 
 struct um_report_running {
@@ -31,6 +32,9 @@ struct um_report_lane {
 	struct um_report_sums pending; /* since the last work ended: belongs to the next one's iteration */
 	int pends; /* something does */
 	UM_VEC(struct um_report_event) waiting; /* the same, by address */
+	UM_VEC(struct um_report_served) served; /* faults that began to be served at `served_at` */
+	int64_t served_at;
+	uint64_t served_ns; /* kernels waited for them */
 };
 
 /* iterations.c */

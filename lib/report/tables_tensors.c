@@ -14,7 +14,8 @@
 const struct um_column um_tensor_columns[] = {{"name", "name", UM_COLUMN_TEXT},
                                               {"bytes", "size", UM_COLUMN_BYTES},
                                               {"lives", "lives", UM_COLUMN_COUNT},
-                                              SUM_COLUMNS};
+                                              SUM_COLUMNS,
+                                              {"first_op", "first used by", UM_COLUMN_TEXT}};
 const struct um_column um_tensor_iteration_columns[] = {{"name", "name", UM_COLUMN_TEXT},
                                                         {"pid", "pid", UM_COLUMN_COUNT},
                                                         {"n", "n", UM_COLUMN_COUNT},
@@ -62,6 +63,8 @@ struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned
 		return x->lives ? number(x->bytes) : (struct um_value){.none = 1};
 	case 2:
 		return number(x->lives);
+	case 3 + UM_TENSOR_SUMS:
+		return (struct um_value){.none = !x->first_op, .text = x->first_op};
 	default:
 		return sum_cell(&x->sums, column - 3);
 	}

@@ -27,6 +27,7 @@ struct um_report_space {
 	uint32_t iteration; /* in which `births` are counted */
 	uint64_t births[UM_PLACE_KINDS], births_outside[UM_PLACE_KINDS]; /* without a name */
 	struct um_launches launches;
+	char op[96]; /* announced last */
 };
 
 /* --- rows and cells ----------------------------------------------------------------------------------------------- */
@@ -252,13 +253,46 @@ static int begins(struct um_report *r, struct um_report_space *s, uint32_t proce
 	return change(s, c);
 }
 
+static int announced(struct um_report_space *s, const struct um_activity *a)
+{
+	snprintf(s->op, sizeof s->op, "%s", a->name);
+	return um_launches_announce(&s->launches, a);
+}
+
+/* What has no name is best known by who used it first. */
+static int used(struct um_report_tensors *t, const struct um_report_space *s, const struct um_activity *a)
+{
+	uint64_t until;
+	uint32_t row = um_places_find(&s->now, a->address, &until);
+
+	if (row == UM_PLACE_NONE || t->rows.at[row].first_op || !*s->op)
+		return 0;
+	t->rows.at[row].first_op = strdup(s->op);
+	return t->rows.at[row].first_op ? 0 : -ENOMEM;
+}
+
+static int heard(const struct um_activity *a)
+{
+	switch (a->kind) {
+	case UM_ACT_ALLOC:
+	case UM_ACT_FREE:
+		return a->managed;
+	case UM_ACT_TENSOR_END:
+	case UM_ACT_TENSOR:
+	case UM_ACT_OP:
+	case UM_ACT_USE:
+	case UM_ACT_CALL:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_report_space *s;
-	int memory = a->kind == UM_ACT_ALLOC || a->kind == UM_ACT_FREE;
 
-	if (a->kind != UM_ACT_CALL && a->kind != UM_ACT_TENSOR && a->kind != UM_ACT_TENSOR_END &&
-	    a->kind != UM_ACT_OP && !(memory && a->managed))
+	if (!heard(a))
 		return 0;
 	s = space_of(&r->tensors, a->process);
 	if (!s)
@@ -272,7 +306,9 @@ int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct u
 	case UM_ACT_TENSOR_END:
 		return change(s, (struct changed){.address = a->address, .bytes = a->bytes, .change = TENSOR_ENDS});
 	case UM_ACT_OP:
-		return um_launches_announce(&s->launches, a);
+		return announced(s, a);
+	case UM_ACT_USE:
+		return used(&r->tensors, s, a);
 	default:
 		if (a->correlation > s->correlation)
 			s->correlation = a->correlation;
@@ -322,7 +358,6 @@ const char *um_report_tensor_name(const struct um_report *r, uint32_t row)
 static void add(struct um_report_tensor_sums *to, const struct um_report_event *e, uint64_t bytes)
 {
 	to->faults += e->faults;
-	to->fault_ns += e->fault_ns;
 	if (!bytes)
 		return;
 	if (e->way == UM_WAY_H2D)
@@ -358,7 +393,8 @@ const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t 
 	return row == UM_PLACE_NONE ? NULL : r->tensors.rows.at[row].name;
 }
 
-int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_report_event *e)
+int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_report_event *e,
+                             uint32_t *row)
 {
 	struct um_report_space *s = space_of(&r->tensors, process);
 	uint64_t at = e->address, end = e->bytes < UINT64_MAX - at ? at + e->bytes : UINT64_MAX, until;
@@ -366,17 +402,43 @@ int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t ite
 	if (!s)
 		return -ENOMEM;
 	do {
-		uint32_t row = find(r, s, at, &until);
+		uint32_t one = find(r, s, at, &until);
 		struct um_report_tensor_sums *cell;
 
-		if (row == UM_REPORT_NONE || cell_of(&r->tensors, row, iteration, &cell))
+		if (one == UM_REPORT_NONE || cell_of(&r->tensors, one, iteration, &cell))
 			return -ENOMEM;
+		if (row && at == e->address)
+			*row = one;
 		until = until < end ? until : end;
-		add(&r->tensors.rows.at[row].sums, e, until - at);
+		add(&r->tensors.rows.at[one].sums, e, until - at);
 		if (cell)
 			add(cell, e, until - at);
 		at = until;
 	} while (at < end);
+	return 0;
+}
+
+int um_report_tensors_waited(struct um_report *r, const struct um_report_served *served, size_t n, uint64_t ns)
+{
+	uint64_t all = 0, so_far = 0, given = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += served[i].faults;
+	for (size_t i = 0; i < n && ns; i++) {
+		struct um_report_tensor_sums *cell;
+		uint64_t to = ns;
+
+		so_far += served[i].faults;
+		if (i + 1 < n)
+			to = all ? (uint64_t)((double)ns * ((double)so_far / (double)all)) : ns / n * (i + 1);
+		to = to > ns ? ns : to < given ? given : to;
+		if (cell_of(&r->tensors, served[i].tensor, served[i].iteration, &cell))
+			return -ENOMEM;
+		r->tensors.rows.at[served[i].tensor].sums.fault_ns += to - given;
+		if (cell)
+			cell->fault_ns += to - given;
+		given = to;
+	}
 	return 0;
 }
 
@@ -447,8 +509,10 @@ int um_report_tensors_sort(struct um_report *r)
 
 void um_report_tensors_fini(struct um_report_tensors *t)
 {
-	for (size_t i = 0; i < t->rows.n; i++)
+	for (size_t i = 0; i < t->rows.n; i++) {
 		free(t->rows.at[i].name);
+		free(t->rows.at[i].first_op);
+	}
 	for (size_t i = 0; i < t->spaces.n; i++) {
 		um_places_fini(&t->spaces.at[i]->now);
 		um_places_fini(&t->spaces.at[i]->gpu);

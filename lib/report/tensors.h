@@ -33,6 +33,7 @@ struct um_report_tensor_sums {
 
 struct um_report_tensor {
 	char *name;
+	char *first_op; /* that used it, where uses are told; or NULL */
 	uint64_t bytes; /* the most that one of this name had */
 	uint64_t lives; /* how often one began */
 	int named; /* the program said so; else it is made up */
@@ -48,9 +49,15 @@ struct um_report_tensor_cell { /* a tensor in an iteration */
 /* Something that happened to addresses, of which the iteration is not known yet. */
 struct um_report_event {
 	uint64_t address, bytes;
-	uint64_t faults, fault_ns;
-	enum um_activity_way way; /* bytes */
+	uint64_t faults;
+	enum um_activity_way way; /* of the bytes */
 	enum um_activity_cause cause;
+};
+
+/* Faults that the driver began to serve at one moment, and how long that took. */
+struct um_report_served {
+	uint32_t tensor, iteration;
+	uint64_t faults;
 };
 
 /* A process: what lies where. */
@@ -73,9 +80,10 @@ int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct u
 /* The GPU begins what was enqueued by that call. */
 int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t correlation);
 
-/* Charges what an event says, on the GPU's map, or, for a fault of the CPU, on the CPU's. 0 or -ENOMEM. */
+/* Charges what an event says, on the GPU's map, or, for a fault of the CPU, on the CPU's. `row`: of its address; may be
+ * NULL. 0 or -ENOMEM. */
 int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration,
-                             const struct um_report_event *e);
+                             const struct um_report_event *e, uint32_t *row);
 int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration,
                                 const struct um_activity *a);
 
@@ -87,6 +95,9 @@ const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t 
 uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, uint64_t address,
                                  uint64_t *until);
 const char *um_report_tensor_name(const struct um_report *r, uint32_t row); /* of UM_REPORT_NONE: "(unknown)" */
+
+/* Kernels waited so long for all of these: each has its share by its faults. 0 or -ENOMEM. */
+int um_report_tensors_waited(struct um_report *r, const struct um_report_served *served, size_t n, uint64_t ns);
 
 /* The number of the op that was announced for what the call launched; UM_ACT_NO_OP: none was. */
 uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation);

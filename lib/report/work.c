@@ -181,7 +181,7 @@ static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iterat
 	memset(&l->pending, 0, sizeof l->pending);
 	l->pends = 0;
 	for (size_t i = 0; i < l->waiting.n; i++)
-		if (um_report_tensors_charge(r, process, iteration, &l->waiting.at[i]))
+		if (um_report_tensors_charge(r, process, iteration, &l->waiting.at[i], NULL))
 			return -ENOMEM;
 	um_vec_clear(&l->waiting);
 	return um_report_site_settle(r, l, iteration);
@@ -189,13 +189,38 @@ static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iterat
 
 /* Charges the tensors: with the kernel, or once it is known what runs next. */
 static int charge_tensors(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
-                          const struct um_report_event *e)
+                          const struct um_report_event *e, uint32_t *row)
 {
 	uint64_t process = r->processes.at[l->process].process;
 
 	if (!k && l->waiting.n < UM_REPORT_WAITING_MAX)
 		return um_vec_push(&l->waiting, *e);
-	return um_report_tensors_charge(r, process, k ? k->iteration : UM_REPORT_NONE, e);
+	return um_report_tensors_charge(r, process, k ? k->iteration : UM_REPORT_NONE, e, row);
+}
+
+static int share(struct um_report *r, struct um_report_lane *l)
+{
+	int err = um_report_tensors_waited(r, l->served.at, l->served.n, l->served_ns);
+
+	um_vec_clear(&l->served);
+	l->served_ns = 0;
+	return err;
+}
+
+/* Of what is served at once, groups follow each other, and the first would seem to have taken all the time. */
+static int charge_fault(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
+                        const struct um_activity *a, uint64_t ns)
+{
+	struct um_report_event e = {.address = a->address, .faults = a->faults};
+	struct um_report_served one = {.iteration = k ? k->iteration : UM_REPORT_NONE, .faults = a->faults};
+
+	if ((l->served_at != a->begin || l->served.n >= UM_REPORT_SERVED_MAX) && share(r, l))
+		return -ENOMEM;
+	if (charge_tensors(r, l, k, &e, &one.tensor))
+		return -ENOMEM;
+	l->served_at = a->begin;
+	l->served_ns += ns;
+	return k ? um_vec_push(&l->served, one) : 0;
 }
 
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a)
@@ -205,7 +230,9 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 
 	if (!l)
 		return -ENOMEM;
-	if (um_report_tensors_begin(r, a->process, a->correlation) || settle(r, l, k.iteration) ||
+	/* A copy has a stream of its own, and may be far ahead of the kernels. */
+	if ((a->kind == UM_ACT_KERNEL && um_report_tensors_begin(r, a->process, a->correlation)) ||
+	    settle(r, l, k.iteration) ||
 	    um_views_work(r, (uint32_t)(l - r->lanes.at), k.iteration, a))
 		return -ENOMEM;
 	if (k.iteration != UM_REPORT_NONE) {
@@ -258,9 +285,7 @@ int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_ac
 	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a) ||
 	    um_report_site_event(r, l, k, a, w.fault_ns))
 		return -ENOMEM;
-	return charge_tensors(r, l, k,
-	                      &(struct um_report_event){
-				      .address = a->address, .faults = a->faults, .fault_ns = w.fault_ns});
+	return charge_fault(r, l, k, a, w.fault_ns);
 }
 
 int um_report_on_migration(struct um_report *r, uint32_t process, const struct um_activity *a)
@@ -283,14 +308,18 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 		return -ENOMEM;
 	return charge_tensors(
 		r, l, k,
-		&(struct um_report_event){.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause});
+		&(struct um_report_event){.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause},
+		NULL);
 }
 
 int um_report_settle(struct um_report *r)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < r->lanes.n && !err; i++)
+	for (size_t i = 0; i < r->lanes.n && !err; i++) {
 		err = settle(r, &r->lanes.at[i], UM_REPORT_NONE);
+		if (!err)
+			err = share(r, &r->lanes.at[i]);
+	}
 	return err;
 }
