@@ -15,7 +15,8 @@
 static const char usage[] =
 	"Usage: umadvise report FILE... [OPTION]...\n\n"
 	"Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type sqlite): page\n"
-	"faults and migrations by tensor, by kernel, by iteration and by cause.\n\n"
+	"faults and migrations by tensor, by kernel, by iteration and by cause. Of the library's own log\n"
+	"(UMADVISE_REPORT=FILE) it says what that has: iterations, tensors, operations and hints.\n\n"
 	"  --iteration PATTERN   NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME (default:\n"
 	"                        all of the domain umadvise)\n"
 	"  --report T[:rows=N],...\n"
@@ -137,8 +138,9 @@ static int one_page(const struct report_args *a)
 static int read_tables(struct report_args *a, const char *list)
 {
 	static const char *const defaults[] = {
-		"findings,summary,causes,iterations,tensors,ops,missing", "summary",
-		"findings,summary,causes,iterations,tensors,ops,hints,ranges,processes,devices", NULL, "summary"};
+		"findings,summary,library,causes,iterations,tensors,ops,announced,hints,missing", "summary",
+		"findings,summary,library,causes,iterations,tensors,ops,announced,hints,ranges,processes,"
+		"devices", NULL, "summary"};
 	char *copy, *rest, *word;
 	int code;
 

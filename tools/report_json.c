@@ -94,6 +94,11 @@ void report_json(struct um_out *out, const struct report_args *a, const struct r
 	um_out_json_str(out, v->findings.capture->schema);
 	um_out_str(out, ",\n");
 	summary(out, v);
+	if (v->findings.capture->library.is) {
+		um_out_str(out, ",\n \"library\": {");
+		row(out, &um_tables[UM_TABLE_LIBRARY], v, 0);
+		um_out_str(out, "}");
+	}
 	table(out, &missing, v);
 	notes(out, v);
 	for (unsigned i = 0; i < a->n_tables; i++)

@@ -104,6 +104,18 @@ static void show_rows(struct um_out *out, const struct report_args *a, const str
 		}
 }
 
+/* Where nothing was asked for: what is of the library's own log only, or of other recordings only. */
+static int fits(const struct um_table *t, const struct report_view *v)
+{
+	int log = v->findings.capture->library.is;
+
+	if (t == &um_tables[UM_TABLE_LIBRARY] || t == &um_tables[UM_TABLE_ANNOUNCED] || t == &um_tables[UM_TABLE_HINTS])
+		return log;
+	if (t == &um_tables[UM_TABLE_FINDINGS])
+		return !log || t->rows(&v->findings);
+	return !log || t != &um_tables[UM_TABLE_SUMMARY];
+}
+
 static void show_table(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
                        const struct report_view *v)
 {
@@ -144,7 +156,7 @@ void report_text(struct um_out *out, const struct report_args *a, const struct r
 
 	um_out_str(out, v->file);
 	if (*c->product) {
-		um_out_str(out, ": Nsight Systems ");
+		um_out_str(out, c->library.is ? ": " : ": Nsight Systems ");
 		um_out_str(out, c->product);
 	}
 	if (*c->schema) {
@@ -156,6 +168,9 @@ void report_text(struct um_out *out, const struct report_args *a, const struct r
 		show_note(out, c->notes.at[i]);
 	for (unsigned i = 0; i < v->n_notes && !a->quiet; i++)
 		show_note(out, v->notes[i]);
-	for (unsigned i = 0; i < a->n_tables; i++)
+	for (unsigned i = 0; i < a->n_tables; i++) {
+		if (!a->chosen && !fits(a->tables[i].table, v))
+			continue;
 		show_table(out, a, &a->tables[i], v);
+	}
 }

@@ -110,10 +110,16 @@ static int absences(struct um_log_reader *r)
 
 static int notes(struct um_log_reader *r, int cut)
 {
+	const struct um_capture_library *l = &r->capture->library;
 	char text[256];
-	int err = 0;
+	int err = um_capture_note(r->capture, "the library's own log: an iteration's time is from one umadv_iter to the next; "
+					      "kernels, faults and migrations are not in it");
 
-	if (cut)
+	if (!err && *l->why) {
+		snprintf(text, sizeof text, "hints do nothing there: %s", l->why);
+		err = um_capture_note(r->capture, text);
+	}
+	if (!err && cut)
 		err = um_capture_note(r->capture, "the file ends inside a part: the program has ended without closing "
 						  "its log, or is still running");
 	if (!err && r->sums) {
@@ -121,9 +127,9 @@ static int notes(struct um_log_reader *r, int cut)
 			 r->sums);
 		err = um_capture_note(r->capture, text);
 	}
-	if (!err && r->capture->library.left_out) {
+	if (!err && l->left_out) {
 		snprintf(text, sizeof text, "%" PRIu64 " events and hints were too many for the log",
-			 r->capture->library.left_out);
+			 l->left_out);
 		err = um_capture_note(r->capture, text);
 	}
 	return err ? um_log_no_memory(r) : 0;

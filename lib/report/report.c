@@ -113,6 +113,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_OP:
 	case UM_ACT_USE:
 	case UM_ACT_HINT:
+		if (um_announced_feed(&r->announced, a))
+			return -ENOMEM;
 		return um_report_site_host(r, p, a);
 	case UM_ACT_TENSOR_END:
 	case UM_ACT_TENSOR:
@@ -151,6 +153,7 @@ void um_report_fini(struct um_report *r)
 		um_vec_fini(&r->lanes.at[i].served);
 	}
 	um_report_tensors_fini(&r->tensors);
+	um_announced_fini(&r->announced);
 	um_causes_fini(&r->causes);
 	um_findings_fini(&r->findings);
 	um_vec_fini(&r->ops);

@@ -24,6 +24,7 @@
 #include "base/vec.h"
 #include "model/activity.h"
 #include "model/capture.h"
+#include "report/announced.h"
 #include "report/causes.h"
 #include "report/findings.h"
 #include "report/index.h"
@@ -118,6 +119,7 @@ struct um_report {
 	UM_VEC(uint32_t) by_cost; /* rows of ops, the most expensive first; after um_report_finish */
 	struct um_index op_index, cell_index, range_index;
 	struct um_report_tensors tensors;
+	struct um_announced_ops announced;
 	struct um_causes causes;
 	struct um_finding_list findings; /* after um_report_finish */
 	uint64_t median_ns, mad_ns; /* of all finished iterations */

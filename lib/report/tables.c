@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/tables_causes.h"
+#include "report/tables_library.h"
 #include "report/tables_tensors.h"
 
 #define COUNT_OF(a) ((unsigned)(sizeof(a) / sizeof *(a)))
@@ -200,6 +201,8 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 	const struct um_report_iteration *it = &f->report->iterations.at[row];
 	const struct um_report_sums *s = &it->sums;
 
+	if (column >= 6 && f->capture->library.is)
+		return none(); /* nobody looked */
 	switch (column) {
 	case 0:
 		return um_table_pid(f, f->report->processes.at[it->process].process);
@@ -438,6 +441,10 @@ const struct um_table um_tables[UM_TABLES] = {
 	TABLE("reasons", "why pages moved and kernels faulted, by tensor, kernel and iteration", um_reason_columns, 0,
 	      um_reason_rows, um_reason_cell),
 	TABLE("hints", "what became of hints, by kind and tensor", um_hint_columns, 0, um_hint_rows, um_hint_cell),
+	TABLE("announced", "operations, as the program announced them", um_announced_columns, 0, um_announced_rows,
+	      um_announced_cell),
+	TABLE("library", "what the library counted: in its own log", um_library_columns, 1, um_library_rows,
+	      um_library_cell),
 	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows,
 	      range_cell),
 	TABLE("processes", "processes", process_columns, 0, process_rows, process_cell),

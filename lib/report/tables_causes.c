@@ -154,6 +154,8 @@ struct um_value um_hint_cell(const struct um_findings *f, size_t row, unsigned c
 {
 	const struct um_hint_row *x = &f->report->causes.hints.rows.at[row];
 
+	if (column >= 4 && column <= 7 && f->capture->library.is)
+		return none(); /* what became of them nobody saw */
 	switch (column) {
 	case 0:
 		return text(um_hint_word(x->kind));

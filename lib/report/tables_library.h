@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tables_library.h - the tables of what libumadvise says of itself, and of what a program announced: private to the
+ * tables*.c files
+ */
+#ifndef UM_REPORT_TABLES_LIBRARY_H
+#define UM_REPORT_TABLES_LIBRARY_H
+
+#include "report/tables.h"
+
+#define UM_LIBRARY_COLUMNS 27
+#define UM_ANNOUNCED_COLUMNS 5
+
+extern const struct um_column um_library_columns[UM_LIBRARY_COLUMNS];
+size_t um_library_rows(const struct um_findings *f);
+struct um_value um_library_cell(const struct um_findings *f, size_t row, unsigned column);
+
+extern const struct um_column um_announced_columns[UM_ANNOUNCED_COLUMNS];
+size_t um_announced_rows(const struct um_findings *f);
+struct um_value um_announced_cell(const struct um_findings *f, size_t row, unsigned column);
+
+#endif

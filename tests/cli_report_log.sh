@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise report of the library's own log: what it has and what it does not, a log that was cut, what is no log; the
+# variable that makes one.
+: "${top_srcdir:=.}" "${top_builddir:=.}"
+. "$top_srcdir/tests/tap.sh"
+
+example=$top_builddir/examples/cg # two contexts, one after the other: the log is the second one's
+export UMADVISE_REPORT=$tmp/a.umlog
+ok "a program runs with UMADVISE_REPORT" "$example"
+unset UMADVISE_REPORT
+report() { "$UMADVISE" report "$@"; }
+
+out=$(report "$tmp/a.umlog")
+is $? 0 "its log is read"
+like "$out" '^note: .*kernels, faults and migrations are not in it' "it says what a log does not have"
+like "$out" 'hints issued +[1-9]' "what the library counted"
+like "$out" ' iteration 19 ' "iterations"
+like "$out" '  A-north +8\.0 +1 +- ' "tensors; nobody saw what became of their pages"
+like "$out" '  product +80 +560 +1440\.0 +160\.0' "operations as they were announced"
+like "$out" '  prefetch  A-east +[1-9]' "hints"
+like "$out" '  faults .*not recorded +--cuda-um-gpu-page-faults=true' "and what would have recorded the rest"
+unlike() { if [[ $1 =~ $2 ]]; then ok "$3" false; else ok "$3" true; fi; }
+unlike "$out" 'summary:|Nsight Systems' "no sums of nothing"
+
+if python3 -c 'import json' 2>/dev/null; then
+	is "$(report "$tmp/a.umlog" --format json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+L = d["library"]
+print(d["schema"], d["schema_version"], L["ops"], L["iterations"], L["strategy"], L["why_no_hints"], L["errors"],
+      len(d["iterations"]), d["iterations"][3]["gpu_page_faults"], sum(a["announced"] for a in d["announced"]),
+      d["summary"]["missing"])')" \
+		"umreport/1 umlog/1 122 20 lookahead None 0 20 None 122 ['kernels', 'migrations', 'faults']" "as JSON"
+fi
+is "$(report "$tmp/a.umlog" --report announced --format csv | tail -n 2)" \
+	"$(printf 'dot,20,40,335544320,0\r\nstep,20,80,671088640,503316480\r')" "as CSV"
+ok "as a page" report "$tmp/a.umlog" --format html -o "$tmp/a.html"
+
+head -c "$(($(wc -c <"$tmp/a.umlog") - 5))" "$tmp/a.umlog" >"$tmp/cut.umlog"
+out=$(report "$tmp/cut.umlog")
+is $? 0 "one that was cut is read as far as it goes"
+like "$out" '^note: the file ends inside a part' "and says so"
+
+refused() { # NAME FILE PATTERN
+	local out
+	out=$(report "$2" 2>&1)
+	is $? 3 "$1: refused"
+	is "$(printf '%s\n' "$out" | wc -l)" 1 "in one line"
+	like "$out" "$3" "that says why"
+}
+gzip -c "$top_srcdir/README.md" >"$tmp/text.gz"
+refused "any gzip" "$tmp/text.gz" 'text\.gz:1: '
+refused "a umtrace" "$top_srcdir/tests/data/resnet50.umtrace.gz" 'not a umlog'
+printf '{"umlog":2}\n' >"$tmp/newer"
+refused "a newer version" "$tmp/newer" 'version 2: this tool reads version 1'
+{
+	head -c 200 "$tmp/a.umlog"
+	printf 'XXXXXXXXXXXXXXXX'
+	tail -c +217 "$tmp/a.umlog"
+} >"$tmp/damaged"
+refused "a damaged one" "$tmp/damaged" 'damaged:'
+
+out=$(UMADVISE_REPORT=/nonexistent/b "$top_builddir/examples/vector" 2>&1)
+is $? 0 "a log that can not be written is no matter to the program"
+like "$out" 'no report is written: /nonexistent/b: cannot write' "it is said"
+ok "a name with the process's number" env UMADVISE_REPORT="$tmp/%p.log" "$top_builddir/examples/vector"
+is "$(find "$tmp" -name '[0-9]*.log' | wc -l)" 1 "is there"
+tap_done
