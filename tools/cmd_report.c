@@ -3,56 +3,12 @@
  * cmd_report.c - umadvise report: what unified memory did in a recorded run
  */
 #include "report_form.h"
+#include "report_load.h"
 #include "tool.h"
 
-#include "io/log.h"
-#include "io/nsys.h"
-
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-struct reading {
-	struct um_report report;
-	struct report_trace *trace; /* or NULL */
-	const char *file;
-	time_t begun; /* s */
-	int terminal, shown;
-};
-
-static time_t now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
-static int show_progress(void *user, uint64_t rows, uint64_t of)
-{
-	struct reading *r = user;
-
-	if (!r->terminal || now_s() - r->begun < 2)
-		return 0;
-	if (of)
-		fprintf(stderr, "\r\033[K%s: %d %%", r->file, (int)(100.0 * (double)rows / (double)of));
-	else
-		fprintf(stderr, "\r\033[K%s: %llu rows", r->file, (unsigned long long)rows);
-	r->shown = 1;
-	return 0;
-}
-
-static void read_again(void *user)
-{
-	struct reading *r = user;
-
-	um_report_reset(&r->report);
-	if (r->trace)
-		report_trace_again(r->trace);
-}
 
 /* --- what a reader should know before trusting it ----------------------------------------------------------------- */
 
@@ -156,55 +112,43 @@ static int say_why(const struct um_diag *diag, int code)
 	return code;
 }
 
+static void trace_again(void *user)
+{
+	report_trace_again(user);
+}
+
 static int report_file(const struct report_args *a, const char *file, struct um_out *out, int *shown)
 {
-	struct reading r = {.file = file, .begun = now_s(), .terminal = !a->quiet && isatty(2)};
-	struct um_nsys_read_options ro = {.progress = show_progress, .again = read_again, .user = &r};
-	struct um_log_read_options lo = {show_progress, &r};
+	struct report_source source = {.verb = "report", .file = file, .nsys = a->nsys, .quiet = a->quiet};
 	struct report_view v = {.file = file};
-	struct um_activity_sink *sink = &r.report.sink;
+	struct report_loaded l;
 	struct report_trace trace;
-	struct um_capture capture;
 	struct um_diag diag;
-	int err, code = TOOL_DONE;
+	int traced = a->format == REPORT_TRACE, code, done;
 
-	um_report_init(&r.report, &a->o);
-	um_capture_init(&capture);
-	if (a->format == REPORT_TRACE) {
-		err = report_trace_open(&trace, a->output, &r.report, &capture, &diag);
-		if (err)
-			return say_why(&diag, TOOL_INTERNAL);
-		r.trace = &trace;
-		sink = &trace.sink;
+	report_load_init(&l, &a->o);
+	if (traced && report_trace_open(&trace, a->output, &l.report, &l.capture, &diag)) {
+		report_unload(&l);
+		return say_why(&diag, TOOL_INTERNAL);
 	}
-	if (um_log_is(file))
-		err = um_log_read(file, &lo, sink, &capture, &diag);
-	else
-		err = um_nsys_read(file, &ro, sink, &capture, &diag);
-	if (r.shown)
-		fputs("\r\033[K", stderr);
-	if (!err)
-		err = um_report_finish(&r.report);
-	if (err == -ENOMEM)
-		um_diag_set(&diag, ENOMEM, 0, "no memory");
-	if (err == -ESPIPE)
-		um_diag_set(&diag, ESPIPE, 0, "its rows are in no order of time: expected -o FILE");
-	else if (err)
-		um_diag_set(&diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
-	if (err) {
-		code = say_why(&diag, tool_exit_of(err));
-	} else {
-		v.findings = (struct um_findings){&r.report, &capture};
+	if (traced) {
+		source.sink = &trace.sink;
+		source.again = trace_again;
+		source.user = &trace;
+	}
+	code = report_load(&l, &source);
+	done = !code;
+	if (done) {
+		v.findings = (struct um_findings){&l.report, &l.capture};
 		add_notes(&v, a);
-		if (!r.trace)
+		if (!traced)
 			show(out, a, &v);
 		*shown = 1;
-		code = !has_data(&v) ? TOOL_REFUSED : report_fails(a, &r.report) ? TOOL_FAILED : TOOL_DONE;
+		code = !has_data(&v) ? TOOL_REFUSED : report_fails(a, &l.report) ? TOOL_FAILED : TOOL_DONE;
 	}
-	if (r.trace && report_trace_close(&trace, !err, &diag))
+	if (traced && report_trace_close(&trace, done, &diag))
 		code = say_why(&diag, TOOL_INTERNAL);
-	um_capture_fini(&capture);
-	um_report_fini(&r.report);
+	report_unload(&l);
 	return code;
 }
 

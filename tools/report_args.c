@@ -33,6 +33,7 @@ static const char usage[] =
 	"                        left out\n"
 	"  --filter-nvtx PATTERN only what begins in such a range\n"
 	"  --fail-on LEVEL       exit with 1 where there is a finding as severe as this or more: info, warning, error\n"
+	"  --nsys PROGRAM        exports FILEs that are reports (.nsys-rep) (default: nsys, from PATH)\n"
 	"  -q, --quiet           no progress, no notes\n"
 	"  -h, --help            this text\n\n"
 	"Examples:\n"
@@ -222,6 +223,9 @@ static int read_option(struct report_args *a, int c)
 		return 0;
 	case 'l':
 		return read_level(a, optarg);
+	case 'e':
+		a->nsys = optarg;
+		return 0;
 	case 'q':
 		a->quiet = 1;
 		return 0;
@@ -247,6 +251,7 @@ int report_args_read(struct report_args *a, int argc, char **argv)
 	                                        {"filter-time", required_argument, NULL, 't'},
 	                                        {"filter-nvtx", required_argument, NULL, 'n'},
 	                                        {"fail-on", required_argument, NULL, 'l'},
+	                                        {"nsys", required_argument, NULL, 'e'},
 	                                        {"quiet", no_argument, NULL, 'q'},
 	                                        {"help", no_argument, NULL, 'h'},
 	                                        {NULL, 0, NULL, 0}};

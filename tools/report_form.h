@@ -33,6 +33,7 @@ struct report_args {
 	const char *unit; /* of times in the table form; NULL: ms */
 	double unit_ns;
 	const char *output; /* or NULL */
+	const char *nsys; /* to export with; NULL: from PATH */
 	int header, force, quiet;
 	int fail_on; /* enum um_severity; -1: nothing fails */
 	char **files;

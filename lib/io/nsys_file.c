@@ -61,6 +61,10 @@ static int check_header(const char *path, const unsigned char *h, size_t n, uint
 	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep"))
 		return um_diag_set(diag, EINVAL, 0,
 		                   "is a report, not an export: run 'nsys export --type sqlite' on it");
+	if (ends_with(path, ".qdstrm"))
+		return um_diag_set(diag, EINVAL, 0,
+		                   "is a raw recording that nsys could not import: QdstrmImporter makes a report of "
+		                   "it, 'nsys export --type sqlite' an export");
 	if (n > 1 && h[0] == 0x1f && h[1] == 0x8b)
 		return um_diag_set(diag, EINVAL, 0, "is compressed: unpack it first");
 	return um_diag_set(diag, EINVAL, 0,

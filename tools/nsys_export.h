@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nsys_export.h - the export of a report of Nsight Systems, made by nsys in a folder of its own
+ *
+ * One at a time. Until it is removed, SIGINT, SIGTERM and SIGHUP remove it, too, before they end the process.
+ */
+#ifndef UM_TOOLS_NSYS_EXPORT_H
+#define UM_TOOLS_NSYS_EXPORT_H
+
+/* Is it a report that nsys would have to export? By its name. */
+int nsys_export_needed(const char *file);
+
+/* Runs `nsys` (a path, or NULL: from PATH). `verb` is for messages; `quiet`: no progress. 0 and the path of the export
+ * (static), or the exit code, after a line that says why. */
+int nsys_export_make(const char *verb, const char *nsys, const char *file, int quiet, const char **path);
+void nsys_export_remove(void);
+
+#endif
