@@ -28,12 +28,14 @@ ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --exp
 ok "report" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
 ok "report, as JSON into a file" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format json --force-overwrite -o "$tmp/out.json"
+ok "report, as a page" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" report \
+	"$tmp/few.sqlite" --format html --force-overwrite -o "$tmp/out.html"
 ok "report, as a trace" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format trace --force-overwrite -o "$tmp/trace.json"
 ok "simulate --export, as a trace" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 80))" -x 1 -x 2 "$UMADVISE" \
 	simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.json"
 ok "simulate --export" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" simulate \
 	"$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.sqlite"
-is "$(ls "$tmp"/x.sqlite?* "$tmp"/x.json?* "$tmp"/out.json?* "$tmp"/trace.json?* 2>/dev/null)" "" \
+is "$(ls "$tmp"/x.sqlite?* "$tmp"/x.json?* "$tmp"/out.json?* "$tmp"/out.html?* "$tmp"/trace.json?* 2>/dev/null)" "" \
 	"no half file is left behind"
 tap_done
