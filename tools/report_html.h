@@ -5,7 +5,8 @@
  *     report_html.c        the page, from its head to its foot
  *     report_html_time.c   the course of the run and of three iterations
  *     report_html_chart.c  iterations side by side, the heat map, causes
- *     report_html_table.c  findings and tables
+ *     report_html_findings.c  findings
+ *     report_html_table.c  tables
  *     report_html_text.c   names and numbers as people read them
  *     html/                style and script, which the build makes into C
  *

@@ -130,11 +130,13 @@ void html_tables(const struct html *h)
 		size_t n = t->rows(&h->v->findings), most = h->a->tables[i].rows;
 		size_t shown = most && most < n ? most : n;
 
-		if (!n && !h->a->chosen)
+		/* Findings have a form of their own, ahead of all. */
+		if ((!n && !h->a->chosen) || t == &um_tables[UM_TABLE_FINDINGS])
 			continue;
 		html_f(h, "<details id=\"%s\"%s><summary>%s <span>%s", t->name, is_open(t->name) ? " open" : "",
 		       t->name, n ? t->about : "none");
-		html_f(h, n && !t->single ? " (%zu)" : "", n);
+		if (n && !t->single)
+			html_f(h, " (%zu)", n);
 		um_out_str(h->out, "</span></summary>\n");
 		if (n && t->single)
 			single(h, t);
@@ -145,71 +147,4 @@ void html_tables(const struct html *h)
 			       t->name, n);
 		um_out_str(h->out, "</details>\n");
 	}
-}
-
-/* --- findings ----------------------------------------------------------------------------------------------------- */
-
-static const struct um_table *table_named(const char *name)
-{
-	for (int i = 0; i < UM_TABLES; i++)
-		if (strcmp(um_tables[i].name, name) == 0)
-			return &um_tables[i];
-	return NULL;
-}
-
-static struct um_value text_of(const struct html *h, const struct um_table *t, size_t row, const char *key)
-{
-	for (unsigned c = 0; c < t->n_columns; c++)
-		if (strcmp(t->columns[c].key, key) == 0 && t->columns[c].kind == UM_COLUMN_TEXT)
-			return t->cell(&h->v->findings, row, c);
-	return (struct um_value){.none = 1};
-}
-
-/* Texts below each other, the first of them as the heading; then the numbers. */
-static void finding(const struct html *h, const struct um_table *t, size_t row)
-{
-	struct um_value severity = text_of(h, t, row, "severity");
-	int texts = 0, numbers = 0;
-
-	um_out_str(h->out, "<article class=\"finding ");
-	um_out_html(h->out, severity.none ? "" : severity.text, 16);
-	um_out_str(h->out, "\">\n");
-	for (unsigned c = 0; c < t->n_columns; c++) {
-		struct um_value x = t->cell(&h->v->findings, row, c);
-
-		numbers += !x.none && t->columns[c].kind != UM_COLUMN_TEXT;
-		if (x.none || t->columns[c].kind != UM_COLUMN_TEXT || strcmp(t->columns[c].key, "severity") == 0)
-			continue;
-		um_out_str(h->out, texts ? "<p>" : "<h3>");
-		if (!texts && !severity.none) {
-			um_out_str(h->out, "<span class=\"badge\">");
-			um_out_html(h->out, severity.text, 16);
-			um_out_str(h->out, "</span>");
-		}
-		html_name(h, x.text, 400);
-		um_out_str(h->out, texts++ ? "</p>\n" : "</h3>\n");
-	}
-	um_out_str(h->out, numbers ? "<dl>" : "");
-	for (unsigned c = 0; c < t->n_columns; c++) {
-		struct um_value x = t->cell(&h->v->findings, row, c);
-
-		if (x.none || t->columns[c].kind == UM_COLUMN_TEXT)
-			continue;
-		html_f(h, "<div><dt>%s</dt><dd>", t->columns[c].title);
-		value_alone(h, &t->columns[c], x);
-		um_out_str(h->out, "</dd></div>");
-	}
-	um_out_str(h->out, numbers ? "</dl>\n</article>\n" : "</article>\n");
-}
-
-void html_findings(const struct html *h)
-{
-	const struct um_table *t = table_named("findings");
-	size_t n = t ? t->rows(&h->v->findings) : 0;
-
-	if (!t)
-		return;
-	html_heading(h, "Findings", n ? NULL : "None.");
-	for (size_t i = 0; i < n && i < 50; i++)
-		finding(h, t, i);
 }

@@ -93,13 +93,25 @@ static int walk(struct um_resident *r, uint32_t lane, uint64_t address, uint64_t
 	return err;
 }
 
+static int lane_at(struct um_resident *r, uint32_t lane)
+{
+	while (r->used.n <= lane)
+		if (um_vec_push(&r->used, 0))
+			return -ENOMEM;
+	return 0;
+}
+
+int um_resident_use(struct um_resident *r, uint32_t lane, uint64_t address, uint64_t bytes)
+{
+	return r->lost ? 0 : lane_at(r, lane) ? -ENOMEM : walk(r, lane, address, bytes, 1, 0);
+}
+
 int um_resident_feed(struct um_resident *r, uint32_t lane, const struct um_activity *a)
 {
 	struct um_resident_block *b;
 
-	while (r->used.n <= lane)
-		if (um_vec_push(&r->used, 0))
-			return -ENOMEM;
+	if (lane_at(r, lane))
+		return -ENOMEM;
 	if (!a->address)
 		r->lost = 1;
 	if (r->lost)
@@ -111,10 +123,10 @@ int um_resident_feed(struct um_resident *r, uint32_t lane, const struct um_activ
 	return walk(r, lane, a->address, a->bytes, a->way != UM_WAY_D2H, a->cause == UM_CAUSE_EVICTION);
 }
 
-void um_resident_free(struct um_resident *r, uint32_t lane, const struct um_activity *a)
+void um_resident_leave(struct um_resident *r, uint32_t lane, const struct um_activity *a)
 {
 	if (lane < r->used.n && !r->lost)
-		walk(r, lane, a->address, a->bytes, 0, 1);
+		walk(r, lane, a->address, a->bytes, 0, a->kind == UM_ACT_FREE);
 }
 
 uint64_t um_resident_bytes(const struct um_resident *r, uint32_t lane)

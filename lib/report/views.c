@@ -177,6 +177,27 @@ static int all_of(struct um_views *v)
 	return v->all.at ? 0 : um_bins_init(&v->all, UM_VIEWS_BINS);
 }
 
+/* What the kernel is said to use is there while it runs. */
+static int on_uses(struct um_report *r, uint32_t lane, struct um_bins *s, const struct um_activity *a)
+{
+	struct um_views *v = &r->views;
+	uint32_t process = v->lanes.at[lane].process;
+	uint64_t op = um_report_op_of(r, a->process, a->correlation), first = 0;
+	uint32_t n = op == UM_ACT_NO_OP ? 0 : um_said_uses(&r->causes.said, process, op, &first);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct um_said_use *use = um_said_at(&r->causes.said, first + i);
+
+		if (um_resident_use(&v->resident, lane, use->address, use->bytes))
+			return -ENOMEM;
+	}
+	if (n)
+		um_bins_level(&v->all, a->begin, level(v, UM_REPORT_NONE));
+	if (n && s)
+		um_bins_level(s, a->begin, level(v, process));
+	return 0;
+}
+
 int um_views_work(struct um_report *r, uint32_t lane, uint32_t iteration, const struct um_activity *a)
 {
 	struct um_views_lane *l;
@@ -193,6 +214,8 @@ int um_views_work(struct um_report *r, uint32_t lane, uint32_t iteration, const 
 	um_bins_clear(&l->pending);
 	if (a->kind != UM_ACT_KERNEL)
 		return 0;
+	if (on_uses(r, lane, s, a))
+		return -ENOMEM;
 	from = a->begin > l->busy_until ? a->begin : l->busy_until;
 	if (from >= a->end)
 		return 0;
@@ -245,17 +268,18 @@ int um_views_cpu_fault(struct um_report *r, uint32_t process, uint32_t iteration
 	return 0;
 }
 
-int um_views_free(struct um_report *r, uint32_t process, const struct um_activity *a)
+int um_views_leave(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_views *v = &r->views;
+	int dropped = a->kind == UM_ACT_HINT && !a->error && a->hint == UM_HINT_DISCARD;
 
-	if (!v->on)
+	if (!v->on || (a->kind != UM_ACT_FREE && !dropped))
 		return 0;
 	if (all_of(v))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < v->lanes.n; i++)
 		if (v->lanes.at[i].process == process)
-			um_resident_free(&v->resident, i, a);
+			um_resident_leave(&v->resident, i, a);
 	um_bins_level(&v->all, a->begin, level(v, UM_REPORT_NONE));
 	return 0;
 }

@@ -55,7 +55,7 @@ void um_views_fini(struct um_views *v); /* one of zeroes, too */
 int um_views_work(struct um_report *r, uint32_t lane, uint32_t iteration, const struct um_activity *a);
 int um_views_memory(struct um_report *r, uint32_t lane, uint32_t iteration, int belongs, const struct um_activity *a);
 int um_views_cpu_fault(struct um_report *r, uint32_t process, uint32_t iteration, const struct um_activity *a);
-int um_views_free(struct um_report *r, uint32_t process, const struct um_activity *a);
+int um_views_leave(struct um_report *r, uint32_t process, const struct um_activity *a); /* FREE, HINT */
 
 /* The iteration's view, or NULL. */
 const struct um_view *um_views_find(const struct um_views *v, uint32_t iteration);
