@@ -3,6 +3,7 @@
  * Tensors in the report, activity by activity: rows, whose a fault and a byte are when the GPU is behind, shares of
  * time, which op a launch is; and the marks that say it.
  */
+#include "gpu/sim.h"
 #include "io/nsys_mark.h"
 #include "report/launches.h"
 #include "report/report.h"
@@ -222,6 +223,8 @@ static void iterations(void)
 	           r.tensors.cells.at[1].sums.d2h_bytes[UM_CAUSE_EVICTION] == 8192,
 	   "between kernels, in the next one's");
 	is_u64(r.tensors.cells.at[2].sums.d2h_bytes[UM_CAUSE_EVICTION], 512, "after the last, in none");
+	ok(r.tensors.cell_order.at[0] == 2 && r.tensors.cell_order.at[1] == 0 && r.tensors.cell_order.at[2] == 1,
+	   "which is shown first");
 	end();
 }
 
@@ -292,6 +295,67 @@ static void many(void)
 	is_u64(r.tensors.rows.n, 65537, "not more rows than there are for");
 	is_str(row("(others)"), "4464: 4464 0 0 0 0", "the last takes the rest");
 	end();
+}
+
+/* --- on the simulated device -------------------------------------------------------------------------------------- */
+
+static UM_VEC(struct um_activity) told;
+
+static int keep(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	(void)sink;
+	if (um_vec_push(&told, *a))
+		tap_bail("no memory");
+	return 0;
+}
+
+static int in_order(const void *a, const void *b)
+{
+	const struct um_activity *x = a, *y = b;
+
+	return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1) : (int)x->kind - (int)y->kind;
+}
+
+/* Three tensors on one page, and one that reaches over two: each has its faults, and its bytes. */
+static void one_page(void)
+{
+	struct um_activity_sink sink = {keep};
+	struct um_sim_options o = {.profile = um_profile_find("v100"), .watch = &sink};
+	struct um_touch touch[2] = {{.bytes = 4096, .access = UM_READ}, {.bytes = 8192, .access = UM_WRITE}};
+	struct um_gpu *gpu;
+	void *p = NULL;
+	uint64_t base;
+
+	if (um_sim_open(&gpu, &o) || gpu->api->cudaMallocManaged(gpu, &p, 4 * MIB, 1))
+		tap_bail("no device");
+	um_sim_host_touch(gpu, p, 4 * MIB, UM_WRITE);
+	touch[0].ptr = (char *)p + 8192;
+	touch[1].ptr = (char *)p + 65536 - 4096;
+	um_sim_run(gpu, NULL, &(struct um_sim_kernel){.name = "k", .ns = 100000, .access = touch, .n_access = 2});
+	um_sim_sync(gpu);
+	um_sim_host_touch(gpu, (char *)p + 4096, 100, UM_READ);
+	base = um_sim_watch_address(gpu, (uint64_t)(uintptr_t)p);
+	start(NULL);
+	tensor("unused", base, 4096);
+	tensor("host", base + 4096, 4096);
+	tensor("read", base + 8192, 4096);
+	tensor("written", base + 65536 - 4096, 8192);
+	qsort(told.at, told.n, sizeof *told.at, in_order);
+	for (size_t i = 0; i < told.n; i++) {
+		struct um_activity a = told.at[i];
+
+		a.process = 7;
+		if (um_activity_feed(&r.sink, &a))
+			tap_bail("no memory");
+	}
+	finish();
+	ok(strncmp(row("read"), "1: 1 0 4096 4096 ", 17) == 0, "who reads a page that others share: a fault");
+	ok(strncmp(row("written"), "1: 1 1 8192 8192 ", 17) == 0, "who writes of it, and of the next: the other's");
+	is_str(row("host"), "1: 0 1 4096 4096 0", "whom the CPU reads there: a fault of the CPU");
+	is_str(row("unused"), "1: 0 1 4096 4096 0", "who lies where the page begins: that of the CPU's first touch");
+	end();
+	um_vec_fini(&told);
+	gpu->api->close(gpu);
 }
 
 /* --- marks -------------------------------------------------------------------------------------------------------- */
@@ -379,6 +443,7 @@ int main(void)
 	shares();
 	ops();
 	many();
+	one_page();
 	marks();
 	return tap_done();
 }

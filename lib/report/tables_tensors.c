@@ -74,13 +74,13 @@ struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned
 
 size_t um_tensor_iteration_rows(const struct um_findings *f)
 {
-	return f->report->tensors.cells.n;
+	return f->report->tensors.cell_order.n;
 }
 
 struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row, unsigned column)
 {
 	const struct um_report *r = f->report;
-	const struct um_report_tensor_cell *c = &r->tensors.cells.at[row];
+	const struct um_report_tensor_cell *c = &r->tensors.cells.at[r->tensors.cell_order.at[row]];
 	const struct um_report_iteration *it =
 		c->iteration == UM_REPORT_NONE ? NULL : &r->iterations.at[c->iteration];
 

@@ -494,16 +494,33 @@ static int dearer(const void *a, const void *b, void *user)
 	return strcmp(x->name, y->name);
 }
 
+static int by_row(const void *a, const void *b, void *user)
+{
+	const struct um_report_tensors *t = user;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct um_report_tensor_cell *x = &t->cells.at[i], *y = &t->cells.at[k];
+
+	if (x->tensor != y->tensor)
+		return t->rows.at[x->tensor].rank < t->rows.at[y->tensor].rank ? -1 : 1;
+	/* Outside of iterations comes before them. */
+	return x->iteration + 1 < y->iteration + 1 ? -1 : x->iteration != y->iteration;
+}
+
 int um_report_tensors_sort(struct um_report *r)
 {
 	struct um_report_tensors *t = &r->tensors;
 
-	if (um_vec_reserve(&t->by_cost, t->rows.n + 1))
+	if (um_vec_reserve(&t->by_cost, t->rows.n + 1) || um_vec_reserve(&t->cell_order, t->cells.n + 1))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->rows.n; i++)
 		if (t->rows.at[i].named || any(&t->rows.at[i].sums))
 			t->by_cost.at[t->by_cost.n++] = i;
 	qsort_r(t->by_cost.at, t->by_cost.n, sizeof *t->by_cost.at, dearer, t);
+	for (uint32_t i = 0; i < t->by_cost.n; i++)
+		t->rows.at[t->by_cost.at[i]].rank = i;
+	for (uint32_t i = 0; i < t->cells.n; i++)
+		t->cell_order.at[t->cell_order.n++] = i;
+	qsort_r(t->cell_order.at, t->cell_order.n, sizeof *t->cell_order.at, by_row, t);
 	return 0;
 }
 
@@ -523,6 +540,7 @@ void um_report_tensors_fini(struct um_report_tensors *t)
 	um_vec_fini(&t->rows);
 	um_vec_fini(&t->cells);
 	um_vec_fini(&t->by_cost);
+	um_vec_fini(&t->cell_order);
 	um_vec_fini(&t->spaces);
 	um_index_fini(&t->row_index);
 	um_index_fini(&t->cell_index);

@@ -38,6 +38,7 @@ struct um_report_tensor {
 	uint64_t lives; /* how often one began */
 	int named; /* the program said so; else it is made up */
 	uint32_t iteration, cell; /* looked up last */
+	uint32_t rank; /* place in by_cost */
 	struct um_report_tensor_sums sums;
 };
 
@@ -66,7 +67,9 @@ struct um_report_space;
 struct um_report_tensors {
 	UM_VEC(struct um_report_tensor) rows;
 	UM_VEC(struct um_report_tensor_cell) cells;
-	UM_VEC(uint32_t) by_cost; /* rows, the most expensive first; after um_report_finish */
+	/* After um_report_finish: rows, the most expensive first; cells, in the order of their rows. */
+	UM_VEC(uint32_t) by_cost;
+	UM_VEC(uint32_t) cell_order;
 	struct um_index row_index, cell_index;
 	UM_VEC(struct um_report_space *) spaces;
 	uint32_t last_space;
