@@ -42,6 +42,13 @@ static int listen(struct um_activity_sink *sink, const struct um_activity *a)
 	(void)sink;
 	if (a->kind == UM_ACT_ALLOC)
 		p.allocated = a->address;
+	if (a->kind == UM_ACT_CPU_FAULT) {
+		struct um_activity known = *a;
+
+		known.name = "checkpoint";
+		known.domain = "app";
+		return um_activity_feed(p.writer, &known);
+	}
 	return um_activity_feed(p.writer, a);
 }
 
@@ -477,6 +484,9 @@ static void planted(void)
 		ok(f && (f->saving_ns || plants[i].reason == UM_REASON_REFUSED) && *f->evidence && *f->advice &&
 		           *f->estimate,
 		   "%s: with its figures and what to do", um_reason_name(plants[i].reason));
+		if (f && (f->reason == UM_REASON_CPU || f->reason == UM_REASON_PING_PONG))
+			ok(strstr(f->evidence, "checkpoint of app") != NULL, "%s: with the CPU's function",
+			   um_reason_name(f->reason));
 		forget();
 	}
 }
@@ -486,6 +496,55 @@ static void none_found(const char *what)
 	if (!is_u64(report.findings.list.n, 0, "none: %s", what))
 		say();
 	forget();
+}
+
+/* A call that failed, in a program that says nothing. */
+static void mute_refused(void)
+{
+	const struct um_activity call = {.kind = UM_ACT_CALL,
+	                                 .begin = (int64_t)um_sim_now(p.gpu),
+	                                 .end = (int64_t)um_sim_now(p.gpu) + 1000,
+	                                 .process = 1,
+	                                 .thread = 1,
+	                                 .correlation = 1u << 30,
+	                                 .name = "cudaMemPrefetchAsync_v8000",
+	                                 .error = 101};
+
+	um_activity_feed(p.writer, &call);
+	kernel("first", a, 3);
+}
+
+/* Programs that have never heard of us: no tensors, ops and hints in the export. */
+static void mute(void)
+{
+	static const struct {
+		enum um_reason reason;
+		void (*setup)(void), (*iteration)(void);
+	} plants[] = {
+		{UM_REASON_DEMAND, two, demand},
+		{UM_REASON_CPU, one_with_other, cpu_touch},
+		{UM_REASON_PING_PONG, one_with_other, ping_pong},
+		{UM_REASON_COLLAPSE, read_mostly_setup, collapse},
+		{UM_REASON_FRESH, none_setup, fresh},
+		{UM_REASON_REFUSED, one_with_other, mute_refused},
+	};
+
+	p.speechless = 1;
+	for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
+		int there = 0;
+
+		play(64 * MIB, plants[i].setup, plants[i].iteration);
+		for (size_t k = 0; k < report.findings.list.n; k++)
+			there |= report.findings.list.at[k].reason == plants[i].reason;
+		if (!ok(there, "in a program that says nothing: %s", um_reason_name(plants[i].reason)))
+			say();
+		forget();
+	}
+	play(64 * MIB, one_with_other, in_core);
+	none_found("all fits, in a program that says nothing");
+	play(64 * MIB, orderly_setup, orderly);
+	none_found("asked for in time, in a program that says nothing");
+	p.speechless = 0;
 }
 
 /* A workload played by the library. */
@@ -517,6 +576,7 @@ int main(void)
 {
 	snprintf(file, sizeof file, "/tmp/um-planted-%ld.sqlite", (long)getpid());
 	planted();
+	mute();
 	play(64 * MIB, one_with_other, in_core);
 	none_found("all fits");
 	play(64 * MIB, orderly_setup, orderly);

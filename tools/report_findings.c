@@ -80,8 +80,8 @@ void report_findings(struct um_out *out, const struct report_args *a, const stru
 	snprintf(line, sizeof line, "\nfindings: %s%s", n ? "what costs time" : "none", f->iterations ? " in " : "");
 	um_out_str(out, line);
 	if (f->iterations)
-		snprintf(line, sizeof line, "the later half of the iterations (%llu)%s\n", (unsigned long long)f->iterations,
-		         n ? ", and what to do" : "");
+		snprintf(line, sizeof line, "the later half of the iterations (%llu)%s\n",
+		         (unsigned long long)f->iterations, n ? ", and what to do" : "");
 	else
 		snprintf(line, sizeof line, ", over all of the recording: it has no iterations\n");
 	um_out_str(out, line);

@@ -42,20 +42,22 @@ enum { START, END, GLOBAL, DEVICE }; /* of all of them */
 enum { ALLOC_ADDRESS = 4, ALLOC_BYTES, ALLOC_KIND, ALLOC_OPERATION, ALLOC_NAME };
 enum { RANGE_TYPE = 4, RANGE_TEXT, RANGE_TEXT_ID, RANGE_DOMAIN };
 enum { GPU_STREAM = 4, GPU_CORRELATION, GPU_REST };
-enum { CALL_CORRELATION = 4, CALL_NAME };
+enum { CALL_CORRELATION = 4, CALL_NAME, CALL_ERROR };
 enum { FAULT_ADDRESS = 4, FAULT_COUNT, FAULT_ACCESS };
+enum { CPU_FAULT_CODE = 5, CPU_FAULT_MODULE };
 
 static const char *const columns[UM_NSYS_TABLES][UM_NSYS_COLUMNS + 1] = {
 	[UM_NSYS_ALLOC] = {"!start", "start", "globalPid", "deviceId", "address", "!bytes", "memKind",
                            "!memoryOperationType", "name"},
 	[UM_NSYS_RANGE] = {"!start", "!end", "globalTid", "start", "!eventType", "text", "textId", "domainId"},
-	[UM_NSYS_CALL] = {"!start", "!end", "globalTid", "start", "correlationId", "nameId"},
+	[UM_NSYS_CALL] = {"!start", "!end", "globalTid", "start", "correlationId", "nameId", "returnValue"},
 	[UM_NSYS_KERNEL] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "shortName",
                             "demangledName"},
 	[UM_NSYS_FILL] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "bytes"},
 	[UM_NSYS_GPU_FAULT] = {"!start", "end", "globalPid", "deviceId", "address", "!numberOfPageFaults",
                                "faultAccessType"},
-	[UM_NSYS_CPU_FAULT] = {"!start", "start", "globalPid", "start", "address"},
+	[UM_NSYS_CPU_FAULT] = {"!start", "start", "globalPid", "start", "address", "CpuInstruction",
+                               "module"},
 	[UM_NSYS_COPY] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "!bytes", "!copyKind",
                           "migrationCause", "virtualAddress"},
 };
@@ -202,6 +204,12 @@ static const char *kernel_name(const struct um_nsys_row *s)
 	return text ? text : "(no name)";
 }
 
+/* What stands for a name that is not known is none. */
+static const char *known(const char *text)
+{
+	return !text || !*text || *text == '(' || *text == '[' ? NULL : text;
+}
+
 /* A row as an activity: 1; 0: it is none. */
 static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsys_row *s, struct um_activity *a)
 {
@@ -242,6 +250,7 @@ static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsy
 		a->correlation = count(s, CALL_CORRELATION);
 		a->name = text_of(s, CALL_NAME);
 		a->name = a->name ? a->name : "";
+		a->error = (int)number(s, CALL_ERROR);
 		return 1;
 	case UM_NSYS_KERNEL:
 		a->name = kernel_name(s);
@@ -259,6 +268,8 @@ static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsy
 	case UM_NSYS_CPU_FAULT:
 		a->faults = 1;
 		a->address = (uint64_t)number(s, FAULT_ADDRESS);
+		a->name = known(text_of(s, CPU_FAULT_CODE));
+		a->domain = known(text_of(s, CPU_FAULT_MODULE));
 		return 1;
 	default:
 		return copy_of(s, a);

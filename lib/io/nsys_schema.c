@@ -27,7 +27,7 @@ const struct um_nsys_table um_nsys_tables[UM_NSYS_TABLES] = {
 	[UM_NSYS_CALL] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
                           SPAN "eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, "
                                "nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER",
-                          "start, \"end\", globalTid, correlationId, nameId", "eventClass, returnValue", "0, 0"},
+                          "start, \"end\", globalTid, correlationId, nameId, returnValue", "eventClass", "0"},
 	[UM_NSYS_KERNEL] = {"CUPTI_ACTIVITY_KIND_KERNEL",
                             SPAN WHERE_ON_GPU
                             "demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER, "

@@ -252,7 +252,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		put_range(w, a, UM_NVTX_PUSH_POP, a->name, id);
 		break;
 	case UM_ACT_CALL:
-		PUT(w, UM_NSYS_CALL, a->begin, a->end, tid, (int64_t)a->correlation, name_id(w, a->name));
+		PUT(w, UM_NSYS_CALL, a->begin, a->end, tid, (int64_t)a->correlation, name_id(w, a->name), a->error);
 		break;
 	case UM_ACT_KERNEL:
 		id = name_id(w, a->name);
@@ -272,8 +272,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		break;
 	case UM_ACT_CPU_FAULT:
 		for (uint64_t i = 0; i < a->faults; i++)
-			PUT(w, UM_NSYS_CPU_FAULT, a->begin, pid, (int64_t)a->address, name_id(w, "(unknown)"),
-			    name_id(w, "(unknown)"));
+			PUT(w, UM_NSYS_CPU_FAULT, a->begin, pid, (int64_t)a->address, name_id(w, a->name ? a->name : "(unknown)"),
+			    name_id(w, a->domain ? a->domain : "(unknown)"));
 		break;
 	case UM_ACT_TENSOR_END:
 	case UM_ACT_TENSOR:

@@ -30,7 +30,10 @@ const char *um_reason_name(enum um_reason reason)
 
 void um_causes_init(struct um_causes *c, um_causes_tensor_at *tensor_at, const void *user)
 {
-	*c = (struct um_causes){.tensor_at = tensor_at, .user = user, .call = {.row = UM_CAUSES_NONE}, .busy_until = INT64_MIN};
+	*c = (struct um_causes){.tensor_at = tensor_at,
+	                        .user = user,
+	                        .call = {.row = UM_CAUSES_NONE},
+	                        .busy_until = INT64_MIN};
 }
 
 void um_causes_fini(struct um_causes *c)

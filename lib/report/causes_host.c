@@ -4,6 +4,8 @@
  */
 #include "report/causes_state.h"
 
+#include <stdio.h>
+
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
 void um_causes_hint_over(struct um_causes *c, struct um_page_block *b)
@@ -226,13 +228,15 @@ static int on_alloc(struct um_causes *c, const struct um_cause_site *site, const
 }
 
 /* The function's row; UM_CAUSES_NONE: not known, or there are too many. */
-static int caller_of(struct um_causes *c, const char *name, uint32_t *out)
+static int caller_of(struct um_causes *c, const struct um_activity *a, uint32_t *out)
 {
-	char *copy;
+	char name[256], *copy;
 
 	*out = UM_CAUSES_NONE;
-	if (!name || !*name)
+	if (!a->name && !a->domain)
 		return 0;
+	snprintf(name, sizeof name, "%s%s%s", a->name ? a->name : "", a->name && a->domain ? " of " : "",
+	         a->domain ? a->domain : "");
 	for (size_t i = 0; i < c->callers.n; i++)
 		if (strcmp(c->callers.at[i], name) == 0) {
 			*out = (uint32_t)i;
@@ -265,7 +269,7 @@ static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, c
 		return 0;
 	if (b->iteration == site->iteration && b->trips[__builtin_ctz(page)])
 		row.reason = UM_REASON_PING_PONG;
-	if (caller_of(c, a->name, &row.op))
+	if (caller_of(c, a, &row.op))
 		return -ENOMEM;
 	return um_causes_add(c, site, row, NULL);
 }

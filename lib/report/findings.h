@@ -8,9 +8,9 @@
  *
  * The steady part is the later half of each process's finished iterations: what happens in the first ones alone is
  * warming up. Without iterations it is all of the recording, and "an iteration" is that.
- * A finding is of what happens in at least half of its iterations, to this tensor or to any, and is reported where it would save
- * UM_FINDING_INFO of an iteration; hints that were refused always. What is saved is estimated, and each finding says
- * how. Estimates do not add up: one wait may have several causes.
+ * A finding is of what happens in at least half of its iterations, to this tensor or to any, and is reported where it
+ * would save UM_FINDING_INFO of an iteration; hints that were refused always. What is saved is estimated, and each
+ * finding says how. Estimates do not add up: one wait may have several causes.
  */
 #ifndef UM_REPORT_FINDINGS_H
 #define UM_REPORT_FINDINGS_H
