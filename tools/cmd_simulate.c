@@ -309,6 +309,7 @@ struct simulation {
 static int play(struct simulation *s, const struct um_plan *plan, struct um_play_options *o)
 {
 	struct um_play_result *r = &s->run.r;
+	struct um_profile device = *o->profile;
 	struct play_export export;
 	struct um_diag diag;
 	int err, closed;
@@ -318,7 +319,10 @@ static int play(struct simulation *s, const struct um_plan *plan, struct um_play
 	if (!s->args->export)
 		return um_play(s->trace, o, r);
 	memset(r, 0, sizeof *r);
-	err = play_export_open(&export, s->args->export, o->profile, o->user, &o->watch, &diag);
+	/* The device that was played on has no more memory than that. */
+	if (o->strategy != UM_PLAY_INFINITE && o->budget < device.capacity)
+		device.capacity = o->budget;
+	err = play_export_open(&export, s->args->export, &device, o->user, &o->watch, &diag);
 	if (!err) {
 		err = um_play(s->trace, o, r);
 		closed = play_export_close(&export, !err, &diag);

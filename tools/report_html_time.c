@@ -144,8 +144,12 @@ static void level_lane(const struct html *h, const struct course *c, const struc
 		now = bin->has_level ? bin->last : now;
 		most = bin->has_level && bin->most > most ? bin->most : most;
 	}
+	/* What is estimated is no more than there is. */
+	for (unsigned i = 0; i < c->s->n && memory; i++)
+		v[i] = v[i] < (double)memory ? v[i] : (double)memory;
+	most = memory && most > memory ? memory : most;
 	/* A device that is far from full is not drawn to its top. */
-	full = (double)memory > full && (double)memory < 4 * full ? (double)memory : full;
+	full = memory && (double)memory < 4 * full ? (double)memory : full;
 	full *= 1.06;
 	snprintf(figure, sizeof figure, memory ? "at most %s of %s" : "at most %s", html_bytes(a, most),
 		 html_bytes(b, memory));
