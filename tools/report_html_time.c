@@ -189,8 +189,8 @@ static void moved_lane(const struct html *h, const struct course *c, const struc
 			if (sum > 0)
 				steps(h, c, reason_class[top - 1], v, 1.3 * m->moved, 50, way ? 50 : -50, 0);
 		}
-		snprintf(label[way], sizeof label[way], "to the %s, peak %s", way ? "host" : "device",
-			 html_scaled(a, peak[way], "GB/s"));
+		snprintf(label[way], sizeof label[way], peak[way] > 0 ? "to the %s, peak %s" : "to the %s",
+			 way ? "host" : "device", html_scaled(a, peak[way], "GB/s"));
 	}
 	um_out_str(h->out, "<path class=\"zero\" d=\"M0 50H1000\"/>");
 	close_lane(h, c, turns, label[0], label[1]);
