@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# refreshes.py - if nobody took blocks away but the driver, which takes what was served longest ago: how many blocks that
-# are to stay would have to be refreshed (prefetched where they are) for each that leaves?
+# refreshes.py - if nobody took blocks away but the driver, which takes what was served longest ago: how many blocks
+# that are to stay would have to be refreshed (prefetched where they are) for each that leaves?
 #
 #     umadvise plan TRACE --profile h100 -o x.umplan && bench/refreshes.py x.umplan
 #
-# Walks a plan's hints with the driver's list beside them, four times round; the last counts. Blocks are counted from each
-# slot's beginning; what is freed or discarded leaves the list at once.
+# Walks a plan's hints with the driver's list beside them, four times round; the last counts. Blocks are counted from
+# each slot's beginning; what is freed or discarded leaves the list at once.
 
 import gzip
 import json

@@ -4,7 +4,7 @@
  * away, as the library's do: the driver works so long on a block that goes home that one alone leaves the link idle.
  * Each job ends with an event, so its end has a time. um_plan_run decides what starts; when something is under way it
  * is told here when that ends. What takes no time in a plan may take some on the device: then whatever needs it waits
- * for it there.
+ * for it there. Advice is given before the first iteration; what it is given for has blocks of its own here.
  */
 #include "plan_play.h"
 
@@ -23,7 +23,7 @@
 
 enum lane_id { LAUNCH, IN, OUT, LANES = OUT + TAKERS };
 
-enum job_kind { JOB_OP, JOB_BRING, JOB_RENEW, JOB_TAKE, JOB_DISCARD };
+enum job_kind { JOB_OP, JOB_BRING, JOB_RENEW, JOB_TAKE, JOB_LET, JOB_DISCARD };
 
 struct job {
 	enum job_kind kind;
@@ -57,6 +57,7 @@ struct play {
 	struct lane lane[LANES];
 	struct home *home;
 	uint32_t *at, *next; /* by slot: its home, now and in the next iteration */
+	uint8_t *mostly; /* by slot: what leaves of it is read mostly */
 	uint64_t *ns, *now; /* by op: of the trace, in this iteration */
 	struct um_touch *touch; /* room for those of one op */
 	uint64_t in_begin, end[LANES]; /* the jobs of what is under way: from, behind */
@@ -100,6 +101,9 @@ static int issue(struct play *p, const struct job *j, um_stream stream)
 		return api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
 	case JOB_RENEW:
 		return api->cudaMemDiscardAndPrefetchBatchAsync(p->gpu, &ptr, &bytes, 1, &here, &first, 1, 0, stream);
+	case JOB_LET: /* a duplicate: that ends, and the host's copy stays */
+		return api->cudaMemAdvise(p->gpu, ptr, bytes, UM_ADV_UNSET_READ_MOSTLY, here) ||
+		       api->cudaMemAdvise(p->gpu, ptr, bytes, UM_ADV_SET_READ_MOSTLY, here);
 	case JOB_TAKE:
 		return api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, um_on_host(), 0, stream);
 	default:
@@ -172,6 +176,18 @@ static void round_out(struct job *j, int last)
 	j->bytes = end - j->addr;
 }
 
+/* Advice is given to whole blocks, where the tensor does not go on. */
+static void round_advice(struct job *j, const struct um_hint *h, const struct um_slot *s)
+{
+	uint64_t end = j->addr + j->bytes;
+
+	if (!h->off)
+		j->addr &= ~(UM_BLOCK_BYTES - 1);
+	if (h->off + h->bytes == s->bytes)
+		end = (end + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+	j->bytes = end - j->addr;
+}
+
 /* In as many pieces as there are workers, cut where blocks end. */
 static void put_out(struct play *p, struct job j)
 {
@@ -206,6 +222,10 @@ static void on_hint(void *user, const struct um_plan_run *r, uint32_t hint, uint
 		if (kind < 0)
 			continue;
 		j.kind = (enum job_kind)kind;
+		if (kind == JOB_TAKE && p->mostly[h->slot]) {
+			j.kind = JOB_LET;
+			round_advice(&j, h, &p->plan->sched.slots.at[h->slot]);
+		}
 		memcpy(j.need, home->last, sizeof j.need); /* one after the other, whoever does them */
 		if (kind == JOB_DISCARD || kind == JOB_RENEW)
 			round_out(&j, end == r->atoms.first[slot + 1]);
@@ -426,18 +446,31 @@ static int settle(struct play *p, uint64_t *bytes)
 {
 	const struct um_schedule *s = &p->plan->sched;
 	struct order *o = malloc((s->slots.n + 1) * sizeof *o);
+	uint8_t *advised = calloc(s->slots.n + 1, 1);
 
-	if (!o)
+	if (!o || !advised) {
+		free(o);
+		free(advised);
 		return -ENOMEM;
+	}
 	*bytes = 0;
+	for (size_t i = 0; i < p->plan->hints.n; i++)
+		if (p->plan->hints.at[i].kind == UM_HINT_ADVISE)
+			advised[p->plan->hints.at[i].slot] = 1;
 	for (uint32_t i = 0; i < s->slots.n; i++)
 		o[i] = (struct order){s->slots.at[i].place, i};
 	qsort(o, s->slots.n, sizeof *o, by_place);
 	for (uint32_t i = 0; i < s->slots.n; i++) {
+		uint64_t whole = advised[o[i].slot] ? UM_BLOCK_BYTES : PAGE;
+
+		/* Blocks of its own, which begin where they were planned to. */
+		if (advised[o[i].slot])
+			*bytes = (*bytes + whole - 1) / whole * whole + o[i].place % whole;
 		p->home[o[i].slot].addr = *bytes;
 		p->at[o[i].slot] = o[i].slot;
-		*bytes += (s->slots.at[o[i].slot].bytes + PAGE - 1) / PAGE * PAGE;
+		*bytes = (*bytes + s->slots.at[o[i].slot].bytes + whole - 1) / whole * whole;
 	}
+	free(advised);
 	free(o);
 	return 0;
 }
@@ -458,6 +491,26 @@ static int fill(struct play *p, char *base)
 	return 0;
 }
 
+/* Read-mostly, and what makes a range far; other advice is none of the plan's business. */
+static int advise(struct play *p)
+{
+	for (size_t i = 0; i < p->plan->hints.n; i++) {
+		const struct um_hint *h = &p->plan->hints.at[i];
+		struct job j = {.addr = p->home[h->slot].addr + h->off, .bytes = h->bytes};
+		int mostly = h->advice == UM_ADVICE_READ_MOSTLY, host = h->advice == UM_ADVICE_PREFERRED;
+
+		if (h->kind != UM_HINT_ADVISE || h->advice % 2 == 0 || (!mostly && !p->plan->remote))
+			continue;
+		if (mostly)
+			round_advice(&j, h, &p->plan->sched.slots.at[h->slot]);
+		p->mostly[h->slot] |= (uint8_t)mostly;
+		if (p->gpu->api->cudaMemAdvise(p->gpu, (void *)(uintptr_t)j.addr, j.bytes, h->advice,
+		                               host ? um_on_host() : um_on_device(p->gpu->caps.device)))
+			return -EIO;
+	}
+	return 0;
+}
+
 static int start(struct play *p)
 {
 	uint64_t bytes = 0;
@@ -471,6 +524,8 @@ static int start(struct play *p)
 		err = -ENOMEM;
 	if (!err)
 		err = fill(p, base);
+	if (!err)
+		err = advise(p);
 	for (int i = 0; i < LANES && !err; i++) {
 		struct lane *l = &p->lane[i];
 
@@ -499,6 +554,7 @@ static void stop(struct play *p)
 	if (p->gpu)
 		p->gpu->api->close(p->gpu);
 	free(p->home);
+	free(p->mostly);
 	free(p->at);
 	free(p->next);
 	free(p->ns);
@@ -521,12 +577,13 @@ int um_plan_play(const struct um_trace *trace, const struct um_plan *plan, const
 	for (size_t i = 0; i < plan->sched.ops.n && !err; i++)
 		most = plan->sched.ops.at[i].n_uses > most ? plan->sched.ops.at[i].n_uses : most;
 	p.home = calloc(slots + 1, sizeof *p.home);
+	p.mostly = calloc(slots + 1, 1);
 	p.at = calloc(slots + 1, sizeof *p.at);
 	p.next = calloc(slots + 1, sizeof *p.next);
 	p.ns = calloc(plan->sched.ops.n + 1, sizeof *p.ns);
 	p.now = calloc(plan->sched.ops.n + 1, sizeof *p.now);
 	p.touch = calloc(most + 1, sizeof *p.touch);
-	if (!err && (!p.home || !p.at || !p.next || !p.ns || !p.now || !p.touch))
+	if (!err && (!p.home || !p.mostly || !p.at || !p.next || !p.ns || !p.now || !p.touch))
 		err = -ENOMEM;
 	if (!err)
 		err = match(&p, trace, out->why, sizeof out->why);

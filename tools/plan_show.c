@@ -6,6 +6,26 @@
 #define MIB(b) ((double)(b) / 1048576.0)
 #define MOST_COSTLY 10
 
+/* What is told once, when the plan is taken up. */
+static void show_advice(FILE *to, const struct um_plan *p)
+{
+	uint64_t mostly = 0, far = 0;
+
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		if (h->kind != UM_HINT_ADVISE)
+			continue;
+		mostly += h->advice == UM_ADVICE_READ_MOSTLY ? h->bytes : 0;
+		far += h->advice == UM_ADVICE_ACCESSED_BY && p->remote ? h->bytes : 0;
+	}
+	if (mostly)
+		fprintf(to, "advice     %.1f MiB are read mostly: what leaves of them is not copied\n", MIB(mostly));
+	if (far)
+		fprintf(to, "advice     %.1f MiB stay on the host and are reached over the link, %.2f GB/s\n", MIB(far),
+		        (double)p->remote / 1e9);
+}
+
 static void show_header(const struct plan_view *v, FILE *to)
 {
 	const struct um_plan *p = &v->plan;
@@ -23,6 +43,7 @@ static void show_header(const struct plan_view *v, FILE *to)
 	        p->sched.ops.at[v->fullest].name);
 	fprintf(to, "link       %.2f GB/s in, %.2f GB/s out; copied %.1f MiB in, %.1f MiB out\n", (double)p->h2d / 1e9,
 	        (double)p->d2h / 1e9, MIB(f->h2d_bytes), MIB(f->d2h_bytes));
+	show_advice(to, p);
 	fprintf(to, "time       %.3f ms carried out, %.3f ms predicted; in core %.3f ms (x %.3f), stalls %.3f ms\n",
 	        (double)f->ns / 1e6, (double)p->predicted_ns / 1e6, (double)core / 1e6,
 	        core ? (double)f->ns / (double)core : 0, (double)f->stall_ns / 1e6);
