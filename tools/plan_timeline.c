@@ -149,7 +149,10 @@ static int put_counters(struct timeline *t, unsigned k)
 		if (!i || v->alive[i] != v->alive[i - 1])
 			err = um_perfetto_count(t->file, PROCESS, 0, (int64_t)(from + v->op_begin[i]), "alive", 1,
 			                        &alive, &v->alive[i]);
-	return err ? err : um_perfetto_count(t->file, PROCESS, 0, (int64_t)from, "budget", 1, &alive, &v->plan.budget);
+	for (unsigned end = 0; end < 2 && !err; end++)
+		err = um_perfetto_count(t->file, PROCESS, 0, (int64_t)(from + end * (v->figures.ns - !!v->figures.ns)),
+		                        "budget", 1, &alive, &v->plan.budget);
+	return err;
 }
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #define FIRST_TID 1000u /* no number of a lane is one of a group */
 #define BESIDE_MAX 32u
 #define DEPTH_MAX 128u
+#define APART 1000u /* ns */
 
 static uint64_t key_of(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -149,8 +150,21 @@ uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t 
 	return lane ? (uint32_t)*lane : UM_PF_NONE;
 }
 
-static int fits(struct um_pf_lane *l, const struct um_pf_slice *s)
+/* Arrows begin and end in slices that last, and a moment may have many hints and announcements. */
+static void spread(const struct um_pf_lane *l, struct um_pf_slice *s)
 {
+	uint64_t end = l->open.n ? l->open.at[l->open.n - 1] : 0;
+
+	if (end > s->begin && end - s->begin <= APART)
+		s->begin = end;
+	if (s->end <= s->begin)
+		s->end = s->begin + 1;
+}
+
+static int fits(struct um_pf_lane *l, struct um_pf_slice *s)
+{
+	if (l->kind == UM_PF_HINTS || l->kind == UM_PF_OPS)
+		spread(l, s);
 	while (l->open.n && l->open.at[l->open.n - 1] <= s->begin)
 		l->open.n--;
 	if (!l->open.n)

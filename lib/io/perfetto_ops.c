@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #define HINTS_MAX (1u << 20) /* that wait for their ops */
-#define APART 1000u /* ns: hints of one moment are drawn one behind the other so far at most */
 
 /* --- who is remembered -------------------------------------------------------------------------------------------- */
 
@@ -112,29 +111,6 @@ static int hint_keep(struct um_perfetto *w, struct um_pf_op *op, const struct um
 	return 0;
 }
 
-/* Where it is drawn: an arrow needs a slice that lasts, and a moment may have many hints. */
-static int hint_place(struct um_perfetto *w, const struct um_activity *a, struct um_pf_slice *s)
-{
-	int64_t lane = um_pf_lane(w, a->process, UM_PF_PROGRAM, UM_PF_HINTS, 0);
-
-	if (lane < 0)
-		return (int)lane;
-	*s = (struct um_pf_slice){.begin = um_pf_time(w, a->begin), .end = um_pf_time(w, a->end)};
-	for (uint32_t l = (uint32_t)lane; l != UM_PF_NONE; l = w->lanes.at[l].next) {
-		const struct um_pf_lane *at = &w->lanes.at[l];
-		uint64_t end = at->open.n ? at->open.at[at->open.n - 1] : 0;
-
-		if (end > s->begin && end - s->begin <= APART) {
-			s->begin = end;
-			break;
-		}
-		if (end <= s->begin)
-			break;
-	}
-	s->end = s->end > s->begin ? s->end : s->begin + 1;
-	return um_pf_place(w, (uint32_t)lane, s);
-}
-
 static void hint_write(struct um_perfetto *w, const struct um_activity *a, const struct um_pf_slice *s, int fits)
 {
 	const char *tensor = um_pf_tensor(w, a), *kind = um_hint_kind_name(a->hint);
@@ -160,9 +136,10 @@ static void hint_write(struct um_perfetto *w, const struct um_activity *a, const
 
 int um_pf_on_hint(struct um_perfetto *w, const struct um_activity *a)
 {
-	struct um_pf_hint h = {.kind = a->hint};
+	int64_t lane = um_pf_lane(w, a->process, UM_PF_PROGRAM, UM_PF_HINTS, 0);
+	struct um_pf_hint h = {{.begin = um_pf_time(w, a->begin), .end = um_pf_time(w, a->end)}, a->hint, UM_PF_NONE};
 	struct um_pf_op *op;
-	int fits = hint_place(w, a, &h.from);
+	int fits = lane < 0 ? (int)lane : um_pf_place(w, (uint32_t)lane, &h.from);
 
 	if (fits < 0)
 		return fits;
@@ -181,7 +158,7 @@ int um_pf_on_hint(struct um_perfetto *w, const struct um_activity *a)
 int um_pf_op_over(struct um_perfetto *w, uint32_t lane, uint64_t at)
 {
 	struct um_pf_announced o = w->lanes.at[lane].announced;
-	struct um_pf_slice s = {.begin = o.begin, .end = at > o.begin ? at : o.begin + 1};
+	struct um_pf_slice s = {.begin = o.begin, .end = at > o.begin ? at : o.begin};
 	struct um_pf_op *known;
 	int fits, first = 1;
 
