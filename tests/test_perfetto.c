@@ -228,7 +228,7 @@ static void test_programs(void)
 		kernel(w, (int64_t)i * 10 + 5, (int64_t)i * 10 + 9, i != 3 ? i + 1 : 0, "k");
 	}
 	text = end_trace(w);
-	is_u64(count(text, "\"ph\":\"f\""), 1, "a hint for an op far ahead is forgotten, one for an op that is near not");
+	is_u64(count(text, "\"ph\":\"f\""), 1, "a hint for an op far ahead is forgotten, for a near one not");
 	free(text);
 }
 
