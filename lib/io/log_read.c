@@ -112,8 +112,8 @@ static int notes(struct um_log_reader *r, int cut)
 {
 	const struct um_capture_library *l = &r->capture->library;
 	char text[256];
-	int err = um_capture_note(r->capture, "the library's own log: an iteration's time is from one umadv_iter to the next; "
-					      "kernels, faults and migrations are not in it");
+	int err = um_capture_note(r->capture, "the library's own log: an iteration's time is from one umadv_iter to the "
+					      "next; kernels, faults and migrations are not in it");
 
 	if (!err && *l->why) {
 		snprintf(text, sizeof text, "hints do nothing there: %s", l->why);

@@ -56,7 +56,7 @@ struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned
 	const struct um_report_tensors *t = &f->report->tensors;
 	const struct um_report_tensor *x = &t->rows.at[t->by_cost.at[row]];
 
-	if (column >= 3 && f->capture->library.is)
+	if (column >= 3 && column < 3 + UM_TENSOR_SUMS && f->capture->library.is)
 		return (struct um_value){.none = 1}; /* nobody looked */
 	switch (column) {
 	case 0:
