@@ -110,10 +110,11 @@ static int absences(struct um_log_reader *r)
 
 static int notes(struct um_log_reader *r, int cut)
 {
+	static const char about[] = "the library's own log: an iteration's time is from one umadv_iter to the next; "
+				    "kernels, faults and migrations are not in it";
 	const struct um_capture_library *l = &r->capture->library;
 	char text[256];
-	int err = um_capture_note(r->capture, "the library's own log: an iteration's time is from one umadv_iter to the "
-					      "next; kernels, faults and migrations are not in it");
+	int err = um_capture_note(r->capture, about);
 
 	if (!err && *l->why) {
 		snprintf(text, sizeof text, "hints do nothing there: %s", l->why);
