@@ -23,13 +23,6 @@ static int same(const void *user, uint32_t row)
 	return strcmp(l->o->rows.at[row].name, l->name) == 0;
 }
 
-static uint64_t hash_of(const void *user, uint32_t row)
-{
-	const struct um_announced_ops *o = user;
-
-	return um_hash_u64(0, um_hash_str(o->rows.at[row].name));
-}
-
 static int find(struct um_announced_ops *o, const char *name, uint32_t *row)
 {
 	struct looked_for l = {o, o->rows.n < UM_ANNOUNCED_MOST ? name : "(others)"};
@@ -41,7 +34,7 @@ static int find(struct um_announced_ops *o, const char *name, uint32_t *row)
 		return 0;
 	fresh.name = strdup(l.name);
 	if (!fresh.name || um_vec_reserve(&o->rows, 1) ||
-	    um_index_add(&o->index, hash, (uint32_t)o->rows.n, hash_of, o)) {
+	    um_index_add(&o->index, hash, (uint32_t)o->rows.n)) {
 		free(fresh.name);
 		return -ENOMEM;
 	}

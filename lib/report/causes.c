@@ -75,11 +75,6 @@ static int same(const void *user, uint32_t row)
 	return alike(&k->c->rows.at[row], k->row);
 }
 
-static uint64_t hash_of(const void *user, uint32_t row)
-{
-	return hash_row(&((const struct key *)user)->c->rows.at[row]);
-}
-
 static void sum(struct um_cause_row *to, const struct um_cause_row *row)
 {
 	to->n += row->n;
@@ -106,7 +101,7 @@ static int add(struct um_causes *c, struct um_cause_row row, uint32_t *at)
 		found = (uint32_t)c->rows.n;
 		if (um_vec_push(&c->rows, fresh))
 			return -ENOMEM;
-		if (um_index_add(&c->row_index, hash_row(&row), found, hash_of, &k)) {
+		if (um_index_add(&c->row_index, hash_row(&row), found)) {
 			c->rows.n--;
 			return -ENOMEM;
 		}

@@ -18,13 +18,6 @@ static int same(const void *user, uint32_t row)
 	return k->h->rows.at[row].kind == k->kind && k->h->rows.at[row].tensor == k->tensor;
 }
 
-static uint64_t hash_of(const void *user, uint32_t row)
-{
-	const struct um_hint_row *r = &((const struct key *)user)->h->rows.at[row];
-
-	return um_hash_u64(r->kind, r->tensor);
-}
-
 void um_hints_fini(struct um_hints *h)
 {
 	um_vec_fini(&h->rows);
@@ -44,7 +37,7 @@ int um_hints_row(struct um_hints *h, enum um_hint_kind kind, uint32_t tensor, ui
 	if (um_vec_push(&h->rows, ((struct um_hint_row){.kind = kind, .tensor = tensor})))
 		return -ENOMEM;
 	*row = (uint32_t)(h->rows.n - 1);
-	if (!um_index_add(&h->index, hash, *row, hash_of, &k))
+	if (!um_index_add(&h->index, hash, *row))
 		return 0;
 	h->rows.n--;
 	return -ENOMEM;

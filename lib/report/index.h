@@ -12,8 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct um_index_place {
+	uint32_t row; /* + 1; 0: free */
+	uint32_t hash; /* the lower half: most that have another key are told apart without a look at their row */
+};
+
 struct um_index {
-	uint32_t *at; /* row + 1; 0: free */
+	struct um_index_place *at;
 	size_t n, size; /* size: 0 or a power of two, at least 2 n */
 };
 
@@ -24,8 +29,7 @@ void um_index_fini(struct um_index *x); /* one of zeroes is empty */
 uint32_t um_index_find(const struct um_index *x, uint64_t hash, int (*same)(const void *user, uint32_t row),
                        const void *user);
 
-/* Adds a row that is not there. `hash_of` says the hash of the rows that are, when places run out. 0 or -ENOMEM. */
-int um_index_add(struct um_index *x, uint64_t hash, uint32_t row, uint64_t (*hash_of)(const void *user, uint32_t row),
-                 const void *user);
+/* Adds a row that is not there. 0 or -ENOMEM. */
+int um_index_add(struct um_index *x, uint64_t hash, uint32_t row);
 
 #endif

@@ -54,20 +54,12 @@ static int same_range(const void *user, uint32_t row)
 	       strcmp(range->domain ? range->domain : "", k->domain ? k->domain : "") == 0;
 }
 
-static uint64_t hash_range(const void *user, uint32_t row)
-{
-	const struct key *k = user;
-
-	return hash_name(k->r->ranges.at[row].name, k->r->ranges.at[row].domain);
-}
-
 static int range_add(struct um_report *r, const char *name, const struct um_activity *a, uint32_t *row)
 {
 	struct um_report_range range = {.name = strdup(name), .domain = a->domain ? strdup(a->domain) : NULL};
-	struct key k = {r, name, a->domain};
 
 	if (!range.name || (a->domain && !range.domain) || um_vec_reserve(&r->ranges, 1) ||
-	    um_index_add(&r->range_index, hash_name(name, a->domain), (uint32_t)r->ranges.n, hash_range, &k)) {
+	    um_index_add(&r->range_index, hash_name(name, a->domain), (uint32_t)r->ranges.n)) {
 		free(range.name);
 		free(range.domain);
 		return -ENOMEM;

@@ -17,13 +17,6 @@ static int same(const void *user, uint32_t row)
 	return b->number == k->number && b->process == k->process;
 }
 
-static uint64_t hash_of(const void *user, uint32_t row)
-{
-	const struct um_page_block *b = &((const struct key *)user)->p->blocks.at[row];
-
-	return um_hash_u64(b->process, b->number);
-}
-
 void um_pages_fini(struct um_pages *p)
 {
 	um_vec_fini(&p->blocks);
@@ -52,7 +45,6 @@ int um_pages_at(struct um_pages *p, uint32_t process, uint64_t address, struct u
 	                              .cpu_tensor = UM_PAGES_NONE,
 	                              .iteration = UM_PAGES_NONE,
 	                              .hint = UM_PAGES_NONE};
-	struct key k = {p, fresh.number, process};
 
 	*out = um_pages_find(p, process, address);
 	if (*out)
@@ -63,7 +55,7 @@ int um_pages_at(struct um_pages *p, uint32_t process, uint64_t address, struct u
 	}
 	if (um_vec_push(&p->blocks, fresh))
 		return -ENOMEM;
-	if (um_index_add(&p->index, um_hash_u64(process, fresh.number), (uint32_t)(p->blocks.n - 1), hash_of, &k)) {
+	if (um_index_add(&p->index, um_hash_u64(process, fresh.number), (uint32_t)(p->blocks.n - 1))) {
 		p->blocks.n--;
 		return -ENOMEM;
 	}

@@ -13,13 +13,6 @@ static int same(const void *user, uint32_t row)
 	return k[1][row].block == k[0]->block && k[1][row].lane == k[0]->lane;
 }
 
-static uint64_t hash_of(const void *user, uint32_t row)
-{
-	const struct um_resident_block *const *k = user;
-
-	return um_hash_u64(k[1][row].block, k[1][row].lane);
-}
-
 static struct um_resident_block *find(const struct um_resident *r, uint32_t lane, uint64_t block)
 {
 	const struct um_resident_block key = {block, lane, 0};
@@ -39,17 +32,14 @@ void um_resident_fini(struct um_resident *r)
 static int come(struct um_resident *r, uint32_t lane, uint64_t block, uint32_t bytes)
 {
 	struct um_resident_block *b = find(r, lane, block), fresh = {block, lane, 0};
-	const struct um_resident_block *k[] = {&fresh, NULL};
 
 	if (!b && r->blocks.n >= BLOCKS_MAX) {
 		r->lost = 1;
 		return 0;
 	}
 	if (!b) {
-		if (um_vec_reserve(&r->blocks, 1))
-			return -ENOMEM;
-		k[1] = r->blocks.at;
-		if (um_index_add(&r->index, um_hash_u64(block, lane), (uint32_t)r->blocks.n, hash_of, k))
+		if (um_vec_reserve(&r->blocks, 1) ||
+		    um_index_add(&r->index, um_hash_u64(block, lane), (uint32_t)r->blocks.n))
 			return -ENOMEM;
 		b = &r->blocks.at[r->blocks.n++];
 		*b = fresh;

@@ -45,13 +45,6 @@ static int same_row(const void *user, uint32_t row)
 	return strcmp(k->t->rows.at[row].name, k->name) == 0;
 }
 
-static uint64_t hash_row(const void *user, uint32_t row)
-{
-	const struct key *k = user;
-
-	return um_hash_str(k->t->rows.at[row].name);
-}
-
 /* The row of a name; past the most of them, the last one. UM_REPORT_NONE: no memory. */
 static uint32_t row_of(struct um_report_tensors *t, const char *name)
 {
@@ -68,7 +61,7 @@ static uint32_t row_of(struct um_report_tensors *t, const char *name)
 	fresh.name = strdup(name);
 	row = (uint32_t)t->rows.n;
 	if (!fresh.name || um_vec_reserve(&t->rows, 1) ||
-	    um_index_add(&t->row_index, um_hash_str(name), row, hash_row, &k)) {
+	    um_index_add(&t->row_index, um_hash_str(name), row)) {
 		free(fresh.name);
 		return UM_REPORT_NONE;
 	}
@@ -81,13 +74,6 @@ static int same_cell(const void *user, uint32_t row)
 	const struct key *k = user;
 
 	return k->t->cells.at[row].tensor == k->tensor && k->t->cells.at[row].iteration == k->iteration;
-}
-
-static uint64_t hash_cell(const void *user, uint32_t row)
-{
-	const struct key *k = user;
-
-	return um_hash_u64(k->t->cells.at[row].tensor, k->t->cells.at[row].iteration);
 }
 
 /* The sums of a tensor in an iteration; NULL: there are too many. 0 or -ENOMEM. */
@@ -109,7 +95,7 @@ static int cell_of(struct um_report_tensors *t, uint32_t tensor, uint32_t iterat
 			return 0;
 		}
 		cell = (uint32_t)t->cells.n;
-		if (um_vec_reserve(&t->cells, 1) || um_index_add(&t->cell_index, hash, cell, hash_cell, &k))
+		if (um_vec_reserve(&t->cells, 1) || um_index_add(&t->cell_index, hash, cell))
 			return -ENOMEM;
 		t->cells.at[t->cells.n++] = fresh;
 	}

@@ -48,13 +48,6 @@ static int same_op(const void *user, uint32_t row)
 	return strcmp(k->r->ops.at[row].name, k->name) == 0;
 }
 
-static uint64_t hash_op(const void *user, uint32_t row)
-{
-	const struct key *k = user;
-
-	return um_hash_str(k->r->ops.at[row].name);
-}
-
 /* The op's row; past the most of them, the last one. UM_REPORT_NONE: no memory. */
 static uint32_t op_of(struct um_report *r, const char *name)
 {
@@ -73,7 +66,7 @@ static uint32_t op_of(struct um_report *r, const char *name)
 		return UM_REPORT_NONE;
 	}
 	row = (uint32_t)(r->ops.n - 1);
-	if (um_index_add(&r->op_index, um_hash_str(k.name), row, hash_op, &k)) {
+	if (um_index_add(&r->op_index, um_hash_str(k.name), row)) {
 		free(r->ops.at[--r->ops.n].name);
 		return UM_REPORT_NONE;
 	}
@@ -92,13 +85,6 @@ static int same_cell(const void *user, uint32_t row)
 	return k->r->cells.at[row].op == k->op && k->r->cells.at[row].iteration == k->iteration;
 }
 
-static uint64_t hash_cell(const void *user, uint32_t row)
-{
-	const struct key *k = user;
-
-	return cell_hash(k->r->cells.at[row].op, k->r->cells.at[row].iteration);
-}
-
 /* The cell's row, or UM_REPORT_NONE: there are too many. 0 or -ENOMEM. */
 static int cell_of(struct um_report *r, uint32_t op, uint32_t iteration, uint32_t *out)
 {
@@ -115,7 +101,7 @@ static int cell_of(struct um_report *r, uint32_t op, uint32_t iteration, uint32_
 		return 0;
 	}
 	if (um_vec_push(&r->cells, cell) ||
-	    um_index_add(&r->cell_index, hash, (uint32_t)(r->cells.n - 1), hash_cell, &k))
+	    um_index_add(&r->cell_index, hash, (uint32_t)(r->cells.n - 1)))
 		return -ENOMEM;
 	*out = (uint32_t)(r->cells.n - 1);
 	return 0;
