@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series in bins: whatever is added is there, to the byte, however often bins were joined; and the views of a report
- * have the sums of its iterations.
+ * Series in bins: whatever is added is there, to the byte, however often bins were joined; the views of a report have
+ * the sums of its iterations; which blocks are in use.
  */
 #include "report/bins.h"
 
@@ -181,6 +181,60 @@ static void test_views(unsigned n)
 	um_report_fini(&r);
 }
 
+/* --- memory in use ------------------------------------------------------------------------------------------------ */
+
+#define BLOCK ((uint64_t)UM_RESIDENT_BLOCK)
+
+static uint64_t after(struct um_resident *r, struct um_activity a)
+{
+	int err = a.kind == UM_ACT_FREE || a.kind == UM_ACT_HINT ? (um_resident_leave(r, 0, &a), 0)
+								 : um_resident_feed(r, 0, &a);
+
+	if (err)
+		tap_bail("no memory");
+	return um_resident_bytes(r, 0) / BLOCK;
+}
+
+static struct um_activity move(enum um_activity_way way, enum um_activity_cause cause, uint64_t address, uint64_t bytes)
+{
+	return (struct um_activity){
+		.kind = UM_ACT_MIGRATION, .way = way, .cause = cause, .address = address, .bytes = bytes};
+}
+
+static void test_resident(void)
+{
+	struct um_resident r = {0};
+	const uint64_t at = 16 * BLOCK;
+
+	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_GPU_FAULT, .address = at + 5, .faults = 1}), 1,
+	       "what is touched takes a block");
+	is_u64(after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, at, 65536)), 1, "which its pages come into");
+	is_u64(after(&r, move(UM_WAY_H2D, UM_CAUSE_PREFETCH, at + BLOCK / 2, 2 * BLOCK)), 3,
+	       "a range takes all it is in");
+	is_u64(after(&r, move(UM_WAY_D2H, UM_CAUSE_DEMAND, at + BLOCK, 65536)), 3,
+	       "what the CPU takes leaves the rest");
+	is_u64(after(&r, move(UM_WAY_D2H, UM_CAUSE_EVICTION, at + BLOCK, 65536)), 2, "what is evicted goes as a whole");
+	is_u64(after(&r, move(UM_WAY_D2H, UM_CAUSE_PREFETCH, at + 2 * BLOCK, BLOCK / 2)), 1,
+	       "and what has gone back in parts");
+	if (um_resident_use(&r, 0, at + 3 * BLOCK, 4 * BLOCK))
+		tap_bail("no memory");
+	is_u64(um_resident_bytes(&r, 0) / BLOCK, 5, "what a kernel uses is there");
+	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_HINT, .address = at + 3 * BLOCK, .bytes = BLOCK}), 4,
+	       "until it is dropped");
+	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_FREE, .address = at + 4 * BLOCK, .bytes = 2 * BLOCK + 1}),
+	       1, "or freed");
+	is_u64(um_resident_bytes(&r, 1), 0, "each lane for itself");
+	is_u64(after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, UINT64_MAX - 5, 100)), 2, "to the end of all addresses");
+	ok(!r.lost, "and all of it is known");
+	after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, at, UINT64_MAX / 2));
+	ok(r.lost, "but not where sizes cannot be");
+	um_resident_fini(&r);
+	r = (struct um_resident){0};
+	after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, 0, 4096));
+	ok(r.lost, "nor without addresses");
+	um_resident_fini(&r);
+}
+
 int main(void)
 {
 	test_sums(2, 1000);
@@ -188,6 +242,7 @@ int main(void)
 	test_sums(1024, 1ll << 55);
 	test_ends();
 	test_levels();
+	test_resident();
 	test_views(9);
 	test_views(700);
 	return tap_done();
