@@ -56,7 +56,7 @@ if re.search(r"url\(|@import|@font-face", "".join(style)):
     p.bad.append("style fetches")
 if re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", raw):
     p.bad.append("control characters")
-for number in re.findall(r'(?: d|viewBox|left)="([^"]*)"', raw):
+for number in re.findall(r'(?: d|viewBox|left|data-(?:level|in|out|faults|first|width|span))="([^"]*)"', raw):
     if re.search("nan|inf|e\\+|%!", number):
         p.bad.append("a drawing with %s" % number[:80])
 text = " ".join(p.texts)

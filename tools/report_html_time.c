@@ -128,30 +128,44 @@ static void close_lane(const struct html *h, const struct course *c, int turns, 
 	um_out_str(h->out, "</div></figure>\n");
 }
 
+/* Of all devices; 0: not known. */
+static uint64_t memory_of(const struct html *h)
+{
+	const struct um_capture *c = h->v->findings.capture;
+	uint64_t memory = 0;
+
+	for (size_t i = 0; i < c->devices.n; i++)
+		memory += c->devices.at[i].memory_bytes;
+	return memory;
+}
+
+/* By bin. What is estimated is no more than there is. */
+static void levels(const struct course *c, uint64_t memory, double *v)
+{
+	uint64_t now = c->level;
+
+	for (unsigned i = 0; i < c->s->n; i++) {
+		const struct um_bin *b = &c->s->at[i];
+		uint64_t level = b->has_level ? b->most : now;
+
+		v[i] = (double)(memory && level > memory ? memory : level);
+		now = b->has_level ? b->last : now;
+	}
+}
+
 static void level_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
 {
-	const struct um_capture *capture = h->v->findings.capture;
-	uint64_t memory = 0, most = c->level, now = c->level;
+	uint64_t memory = memory_of(h);
 	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM];
-	double v[UM_VIEWS_BINS] = {0}, full = m->level;
+	double v[UM_VIEWS_BINS] = {0}, full = m->level, most = 0;
 
-	for (size_t i = 0; i < capture->devices.n; i++)
-		memory += capture->devices.at[i].memory_bytes;
-	for (unsigned i = 0; i < c->s->n; i++) {
-		const struct um_bin *bin = &c->s->at[i];
-
-		v[i] = (double)(bin->has_level ? bin->most : now);
-		now = bin->has_level ? bin->last : now;
-		most = bin->has_level && bin->most > most ? bin->most : most;
-	}
-	/* What is estimated is no more than there is. */
-	for (unsigned i = 0; i < c->s->n && memory; i++)
-		v[i] = v[i] < (double)memory ? v[i] : (double)memory;
-	most = memory && most > memory ? memory : most;
+	levels(c, memory, v);
+	for (unsigned i = 0; i < c->s->n; i++)
+		most = v[i] > most ? v[i] : most;
 	/* A device that is far from full is not drawn to its top. */
 	full = memory && (double)memory < 4 * full ? (double)memory : full;
 	full *= 1.06;
-	snprintf(figure, sizeof figure, memory ? "at most %s of %s" : "at most %s", html_bytes(a, most),
+	snprintf(figure, sizeof figure, memory ? "at most %s of %s" : "at most %s", html_bytes(a, (uint64_t)most),
 		 html_bytes(b, memory));
 	open_lane(h, "Memory in use", figure, "");
 	steps(h, c, "level", v, full, 100, -100, 0);
@@ -250,6 +264,33 @@ static void lanes(const struct html *h, const struct course *c, const struct sca
 	axis(h, c);
 }
 
+/* What a script can tell of the moment that is pointed at: by bin MiB, GB/s in and out, faults per ms; 0 left out. */
+static void open_panel(const struct html *h, const struct course *c)
+{
+	static const char *const names[] = {"level", "in", "out", "faults"};
+	double width = width_of(c->s), level[UM_VIEWS_BINS];
+
+	html_f(h, "<div class=\"panel\" data-first=\"%.0f\" data-width=\"%.0f\" data-span=\"%.0f\"",
+	       (double)um_bins_at(c->s, 0) - (double)c->begin, width, (double)c->end - (double)c->begin);
+	levels(c, memory_of(h), level);
+	for (int k = h->v->findings.report->views.resident.lost; k < 4; k++) {
+		html_f(h, " data-%s=\"", names[k]);
+		for (unsigned i = 0; i < c->s->n; i++) {
+			const struct um_bin *b = &c->s->at[i];
+			double x = k == 0   ? level[i] / 1048576
+				   : k == 1 ? moved_in(b, UM_WAY_H2D, REASONS) / width
+				   : k == 2 ? moved_in(b, UM_WAY_D2H, REASONS) / width
+					    : (double)b->sum[UM_BINS_FAULTS] / width * 1e6;
+
+			um_out_str(h->out, i ? "," : "");
+			if (x > 0)
+				html_f(h, x < 99.5 ? "%.3g" : "%.0f", x);
+		}
+		um_out_str(h->out, "\"");
+	}
+	um_out_str(h->out, ">\n");
+}
+
 /* --- what is drawn ------------------------------------------------------------------------------------------------ */
 
 static void legend(const struct html *h)
@@ -269,8 +310,9 @@ static void iteration(const struct html *h, const struct um_view *view, enum um_
 
 	if (!view->series.n || c.end <= c.begin)
 		return;
-	html_f(h, "<div class=\"panel\"><h3>Iteration %u</h3>\n<p class=\"about\">%s: %s%s</p>\n", (unsigned)it->n,
-	       roles[role], html_ns(a, it->ns),
+	open_panel(h, &c);
+	html_f(h, "<h3>Iteration %u</h3>\n<p class=\"about\">%s: %s%s</p>\n", (unsigned)it->n, roles[role],
+	       html_ns(a, it->ns),
 	       it->mark == UM_MARK_COLD  ? ", cold"
 	       : it->mark == UM_MARK_ODD ? ", odd"
 					 : "");
@@ -293,7 +335,7 @@ void html_time(const struct html *h)
 	measure(&m, &all);
 	html_heading(h, "The whole run", r->iterations.n ? "Thin lines: iterations begin on the device." : NULL);
 	legend(h);
-	um_out_str(h->out, "<div class=\"panel\">\n");
+	open_panel(h, &all);
 	lanes(h, &all, &m, 1);
 	um_out_str(h->out, "</div>\n");
 	for (unsigned i = 0; i < n; i++)
