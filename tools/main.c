@@ -23,6 +23,7 @@ static const struct {
 	{"simulate", cmd_simulate, "play recorded workloads on a simulated GPU under strategies, and compare"},
 	{"plan", cmd_plan, "learn a recorded workload and write the plan for it (umplan)"},
 	{"report", cmd_report, "say what unified memory did in a recorded run (an export of Nsight Systems)"},
+	{"diff", cmd_diff, "compare two recorded runs: is the second slower, and what changed"},
 	{"calibrate", cmd_calibrate, "measure this machine's GPU and its link, and write a profile"},
 	{"dryrun", cmd_dryrun, "run a CUDA program on a simulated GPU, and tell what its memory did"},
 	{"trace", cmd_trace, "check recorded workloads (umtrace), or tell what is in them"},

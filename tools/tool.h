@@ -15,6 +15,7 @@ enum tool_exit { TOOL_DONE, TOOL_FAILED, TOOL_USAGE, TOOL_REFUSED, TOOL_INTERNAL
 int cmd_calibrate(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_dryrun(int argc, char **argv);
