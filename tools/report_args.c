@@ -25,7 +25,7 @@ static const char usage[] =
 	"  --format F            table (default), csv (one table), json (schema umreport/1), html (a page of its\n"
 	"                        own: drawings, findings, tables) or trace (the run over time, for Perfetto and\n"
 	"                        chrome://tracing)\n"
-	"  -o, --output FILE     write there; - is standard output; a trace is gzip if the name ends in .gz\n"
+	"  -o, --output FILE     write there, gzip if the name ends in .gz; - is standard output\n"
 	"  --force-overwrite     even if FILE is there already\n"
 	"  --timeunit U          of tables in a terminal and in a page: ns, us, ms (default) or s\n"
 	"  --no-header           no titles of columns\n"
