@@ -21,6 +21,7 @@ installed '*/man/man7/umadvise.7' "the manual on concepts"
 installed '*/man/man3/umadvise.3' "the manual of the API"
 installed '*/man/man1/umadvise.1' "the manual of the tool"
 installed '*/bin/umadvise' "the tool"
+installed '*/umadvise/nsys/umadvise.py' "the report for nsys stats"
 is "$(cd "$dest" && find . -name 'um_*' -o -name 'libum.*' -o -path '*/include/*/*')" "" "nothing private is installed"
 
 cat >"$tmp/use.c" <<'END'
