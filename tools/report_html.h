@@ -46,6 +46,8 @@ double html_round_up(double x);
 
 void html_heading(const struct html *h, const char *title, const char *about); /* h2, and a line below */
 
+void html_legend(const struct html *h); /* of reasons for which something moved */
+
 void html_time(const struct html *h);
 void html_iterations(const struct html *h);
 void html_heat(const struct html *h);

@@ -157,11 +157,16 @@ static int larger(const void *a, const void *b, void *user)
 	return sum[x] != sum[y] ? sum[x] < sum[y] ? 1 : -1 : x > y ? 1 : -1;
 }
 
-/* Rows that have something, the largest first, and no more than fit. */
-static void heat_sort(struct heat *m)
+/* Rows that have something, the largest first, and no more than fit; of several iterations the mean. */
+static void heat_sort(struct heat *m, size_t iterations)
 {
 	size_t n = 0;
 
+	for (size_t i = 0; i < m->n_rows * m->n_columns; i++) {
+		size_t first = i % m->n_columns * m->each, left = iterations - first;
+
+		m->value[i] /= left < m->each ? left : m->each;
+	}
 	for (size_t i = 0; i < m->n_rows; i++)
 		if (m->sum[i])
 			m->order[n++] = i;
@@ -190,9 +195,9 @@ static void heat_cells(const struct html *h, const struct heat *m)
 
 			if (!x)
 				continue;
-			html_f(h,
-			       "<path class=\"c%d\" d=\"M%zu %zu.5h10v9h-10z\"><title>iteration %zu: %s</title></path>",
-			       shade > 6 ? 6 : shade, 10 * k, 10 * i, k * m->each, m->words(words, x));
+			html_f(h, "<path class=\"c%d\" d=\"M%zu %zu.5h10v9h-10z\"><title>%s %zu: %s</title></path>",
+			       shade > 6 ? 6 : shade, 10 * k, 10 * i, m->each > 1 ? "iterations from" : "iteration",
+			       k * m->each, m->words(words, x));
 		}
 		um_out_str(h->out, "\n");
 	}
@@ -205,7 +210,7 @@ static void heat_draw(const struct html *h, const struct heat *m)
 	char words[HTML_ROOM];
 
 	html_f(h, "<p class=\"about key\">none <span class=\"ramp\"></span> %s%s</p>\n", m->words(words, m->most),
-	       m->each > 1 ? ", several iterations in a column" : "");
+	       m->each > 1 ? "; a column is the mean of several iterations" : "");
 	um_out_str(h->out, "<div class=\"heat\"><ol>\n");
 	for (size_t i = 0; i < m->n_rows; i++) {
 		um_out_str(h->out, "<li>");
@@ -277,7 +282,7 @@ static void heat(const struct html *h, const struct heat_of *of, size_t rows)
 		um_out_fail(h->out, -ENOMEM);
 	} else {
 		of->fill(r, &m);
-		heat_sort(&m);
+		heat_sort(&m, r->iterations.n);
 		any = m.n_rows > 0;
 	}
 	if (any) {
@@ -345,6 +350,29 @@ static void share(const struct html *h, const char *title, const struct um_repor
 	html_f(h, "</svg><span>%s</span>\n", html_bytes(a, sum));
 }
 
+void html_legend(const struct html *h)
+{
+	static const struct {
+		const char *class, *name;
+		unsigned causes; /* bits */
+	} parts[] = {{"demand", "on demand: page faults", 1u << UM_CAUSE_DEMAND | 1u << UM_CAUSE_SPECULATIVE},
+		     {"prefetch", "prefetched", 1u << UM_CAUSE_PREFETCH},
+		     {"evict", "evicted to make room", 1u << UM_CAUSE_EVICTION},
+		     {"other", "other", 1u << UM_CAUSE_UNKNOWN | 1u << UM_CAUSE_COUNTERS}};
+	const struct um_report_sums *s = &h->v->findings.report->all;
+
+	um_out_str(h->out, "<ul class=\"legend\">");
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		uint64_t n = 0;
+
+		for (int k = 0; k < (UM_WAY_D2D + 1) * UM_CAUSES; k++)
+			n += parts[i].causes >> k % UM_CAUSES & 1 ? s->moves[k / UM_CAUSES][k % UM_CAUSES].n : 0;
+		if (n)
+			html_f(h, "<li><i class=\"%s\"></i>%s</li>", parts[i].class, parts[i].name);
+	}
+	um_out_str(h->out, "</ul>\n");
+}
+
 void html_causes(const struct html *h)
 {
 	const struct um_report_sums *s = &h->v->findings.report->all;
@@ -354,9 +382,8 @@ void html_causes(const struct html *h)
 	if (!in && !out && !between)
 		return;
 	html_heading(h, "Why memory moved", NULL);
-	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"demand\"></i>on demand: page faults</li>"
-			   "<li><i class=\"prefetch\"></i>prefetched</li><li><i class=\"evict\"></i>evicted to make "
-			   "room</li><li><i class=\"other\"></i>other</li></ul>\n<div class=\"share\">\n");
+	html_legend(h);
+	um_out_str(h->out, "<div class=\"share\">\n");
 	in = in > out ? in : out;
 	in = in > between ? in : between;
 	share(h, "to the device", s->moves[UM_WAY_H2D], in);

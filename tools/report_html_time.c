@@ -293,16 +293,9 @@ static void open_panel(const struct html *h, const struct course *c)
 
 /* --- what is drawn ------------------------------------------------------------------------------------------------ */
 
-static void legend(const struct html *h)
-{
-	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"demand\"></i>on demand: page faults</li>"
-			   "<li><i class=\"prefetch\"></i>prefetched</li><li><i class=\"evict\"></i>evicted to make "
-			   "room</li><li><i class=\"other\"></i>other</li></ul>\n");
-}
-
 static void iteration(const struct html *h, const struct um_view *view, enum um_view_role role, const struct scales *m)
 {
-	static const char *const roles[] = {"the first", "the one nearest to the median", "the slowest of the others"};
+	static const char *const roles[] = {"the first", "near the median", "the slowest of the others"};
 	const struct um_report *r = h->v->findings.report;
 	const struct um_report_iteration *it = &r->iterations.at[view->iteration];
 	const struct course c = {&view->series, um_bins_at(&view->series, 0), it->gpu_end, view->level};
@@ -328,13 +321,17 @@ void html_time(const struct html *h)
 	const struct um_view *chosen[UM_VIEW_ROLES];
 	enum um_view_role roles[UM_VIEW_ROLES];
 	unsigned n = um_views_choose(r, chosen, roles);
+	char about[96] = "Thin lines: iterations begin on the device.";
 	struct scales m = {0}, shared = {0};
 
 	if (!s->n)
 		return;
 	measure(&m, &all);
-	html_heading(h, "The whole run", r->iterations.n ? "Thin lines: iterations begin on the device." : NULL);
-	legend(h);
+	if (r->iterations.n > TURNS)
+		snprintf(about, sizeof about, "Thin lines: one in %zu iterations begins on the device.",
+			 (r->iterations.n + TURNS - 1) / TURNS);
+	html_heading(h, "The whole run", r->iterations.n ? about : NULL);
+	html_legend(h);
 	open_panel(h, &all);
 	lanes(h, &all, &m, 1);
 	um_out_str(h->out, "</div>\n");
