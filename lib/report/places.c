@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define NEAR (2u << 20) /* bytes */
 
 struct place {
 	struct um_tree_node node; /* (beginning, ~end) */
@@ -74,6 +77,12 @@ static void drop_crossing(struct um_tree *t, uint64_t begin, uint64_t end)
 		drop(t, p);
 }
 
+/* What was found may be otherwise now. */
+static void forget(struct um_places *p)
+{
+	memset(p->found, 0, sizeof p->found);
+}
+
 int um_places_add(struct um_places *p, enum um_place_kind kind, uint64_t address, uint64_t bytes, uint32_t row)
 {
 	struct um_tree *t = &p->ranges[kind];
@@ -82,6 +91,7 @@ int um_places_add(struct um_places *p, enum um_place_kind kind, uint64_t address
 
 	if (end <= address)
 		return 0;
+	forget(p);
 	drop_crossing(t, address, end);
 	if (t->n >= UM_PLACES_MAX)
 		return 0;
@@ -125,31 +135,44 @@ void um_places_remove(struct um_places *p, enum um_place_kind kind, uint64_t add
 	}
 	if (!best)
 		return;
+	forget(p);
 	end = end_of(best);
 	drop(t, best);
 	if (kind == UM_PLACE_ALLOCATION)
 		drop_within(&p->ranges[UM_PLACE_TENSOR], address, end);
 }
 
-uint32_t um_places_find(const struct um_places *p, uint64_t address, uint64_t *until)
+/* The row at an address, and the addresses around it for which that is known. */
+static struct um_place_found look(const struct um_places *p, uint64_t address)
 {
-	*until = UINT64_MAX;
-	for (int kind = 0; kind < UM_PLACE_KINDS; kind++) {
+	struct um_place_found f = {0, UINT64_MAX, UM_PLACE_NONE};
+
+	for (int kind = 0; kind < UM_PLACE_KINDS && f.row == UM_PLACE_NONE; kind++) {
 		const struct um_tree *t = &p->ranges[kind];
 		struct place *x = last_at(t, address);
 		const struct place *next = place_of(x ? um_tree_next(&x->node) : um_tree_first(t));
 
-		if (next && begin_of(next) < *until)
-			*until = begin_of(next);
-		while (x && end_of(x) <= address)
-			x = x->holder;
+		if (next && begin_of(next) < f.until)
+			f.until = begin_of(next);
+		for (; x && end_of(x) <= address; x = x->holder)
+			f.from = end_of(x) > f.from ? end_of(x) : f.from;
 		if (!x)
 			continue;
-		if (end_of(x) < *until)
-			*until = end_of(x);
-		return x->row;
+		f.from = begin_of(x) > f.from ? begin_of(x) : f.from;
+		f.until = end_of(x) < f.until ? end_of(x) : f.until;
+		f.row = x->row;
 	}
-	return UM_PLACE_NONE;
+	return f;
+}
+
+uint32_t um_places_find(struct um_places *p, uint64_t address, uint64_t *until)
+{
+	struct um_place_found *f = &p->found[address / NEAR % UM_PLACES_FOUND];
+
+	if (address < f->from || address >= f->until)
+		*f = look(p, address);
+	*until = f->until;
+	return f->row;
 }
 
 void um_places_fini(struct um_places *p)

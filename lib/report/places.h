@@ -20,9 +20,15 @@ enum um_place_kind { UM_PLACE_TENSOR, UM_PLACE_ALLOCATION, UM_PLACE_KINDS };
 #define UM_PLACE_NONE UINT32_MAX
 #define UM_PLACES_MAX 1048576u /* of a kind at a time: what is more is left out */
 
+#define UM_PLACES_FOUND 8 /* a power of two */
+
 struct um_places {
 	struct um_tree ranges[UM_PLACE_KINDS];
 	uint64_t begun; /* ranges so far */
+	struct um_place_found {
+		uint64_t from, until; /* until 0: nothing */
+		uint32_t row;
+	} found[UM_PLACES_FOUND]; /* lately: what moves lies side by side */
 };
 
 void um_places_fini(struct um_places *p); /* one of zeroes is empty */
@@ -34,6 +40,6 @@ int um_places_add(struct um_places *p, enum um_place_kind kind, uint64_t address
 void um_places_remove(struct um_places *p, enum um_place_kind kind, uint64_t address, uint64_t bytes);
 
 /* The row at an address, or UM_PLACE_NONE. It is the same up to `*until`, which lies behind the address. */
-uint32_t um_places_find(const struct um_places *p, uint64_t address, uint64_t *until);
+uint32_t um_places_find(struct um_places *p, uint64_t address, uint64_t *until);
 
 #endif

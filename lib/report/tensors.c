@@ -246,7 +246,7 @@ static int announced(struct um_report_space *s, const struct um_activity *a)
 }
 
 /* What has no name is best known by who used it first. */
-static int used(struct um_report_tensors *t, const struct um_report_space *s, const struct um_activity *a)
+static int used(struct um_report_tensors *t, struct um_report_space *s, const struct um_activity *a)
 {
 	uint64_t until;
 	uint32_t row = um_places_find(&s->now, a->address, &until);
@@ -317,7 +317,7 @@ uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, 
 	const struct um_report *r = report;
 	const struct um_report_tensors *t = &r->tensors;
 	uint64_t id = r->processes.at[process].process, now_until;
-	const struct um_report_space *s = t->last_space < t->spaces.n ? t->spaces.at[t->last_space] : NULL;
+	struct um_report_space *s = t->last_space < t->spaces.n ? t->spaces.at[t->last_space] : NULL;
 	uint32_t row = UM_PLACE_NONE;
 
 	for (size_t i = 0; i < t->spaces.n && (!s || s->process != id); i++)
@@ -356,7 +356,7 @@ static void add(struct um_report_tensor_sums *to, const struct um_report_event *
 }
 
 /* The row there; where the GPU's map has none, that of now. UM_REPORT_NONE: no memory. */
-static uint32_t find(struct um_report *r, const struct um_report_space *s, uint64_t address, uint64_t *until)
+static uint32_t find(struct um_report *r, struct um_report_space *s, uint64_t address, uint64_t *until)
 {
 	uint32_t row = um_places_find(&s->gpu, address, until);
 	uint64_t now_until;
@@ -370,7 +370,7 @@ static uint32_t find(struct um_report *r, const struct um_report_space *s, uint6
 
 const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t address, int on_gpu)
 {
-	const struct um_report_space *s = space_of(&r->tensors, process);
+	struct um_report_space *s = space_of(&r->tensors, process);
 	uint64_t until;
 	uint32_t row = s && on_gpu ? um_places_find(&s->gpu, address, &until) : UM_PLACE_NONE;
 
