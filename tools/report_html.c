@@ -59,6 +59,20 @@ static void header(const struct html *h)
 	um_out_str(h->out, "</p>\n");
 }
 
+/* Why there is nothing of a table though something may have been: "not recorded", "unknown"; NULL: it is known. */
+static const char *unseen(const struct html *h, const char *table)
+{
+	const struct um_capture *c = h->v->findings.capture;
+
+	for (size_t i = 0; i < c->missing.n; i++)
+		if (strcmp(c->missing.at[i].table, table) == 0 && c->missing.at[i].state != UM_ABSENT_NONE)
+			return um_absence_word(c->missing.at[i].state);
+	return NULL;
+}
+
+#define GPU_FAULTS "CUDA_UM_GPU_PAGE_FAULT_EVENTS"
+#define CPU_FAULTS "CUDA_UM_CPU_PAGE_FAULT_EVENTS"
+
 /* In one sentence: how bad is it? */
 static void in_short(const struct html *h)
 {
@@ -73,13 +87,24 @@ static void in_short(const struct html *h)
 		html_f(h, "Kernels ran for %s, and for %.3g&nbsp;%% of that page faults were being served. ",
 		       html_ns(a, s->work.ns), 100 * (double)s->work.fault_ns / (double)s->work.ns);
 	else if (s->work.launches)
-		html_f(h, "Kernels ran for %s; no page fault was seen to hold one up. ", html_ns(a, s->work.ns));
+		html_f(h, "Kernels ran for %s; %s. ", html_ns(a, s->work.ns),
+		       unseen(h, GPU_FAULTS) ? "page faults were not recorded"
+					     : "no page fault was seen to hold one up");
 	if (in || out)
 		html_f(h, "%s of managed memory came to the device, %s of it on demand, and %s went back.",
 		       html_bytes(a, in), html_bytes(b, demand), html_bytes(c, out));
 	else
 		um_out_str(h->out, "No managed memory was seen to move.");
 	um_out_str(h->out, "</p>\n");
+}
+
+static void library_in_short(const struct html *h, const struct um_capture_library *l)
+{
+	char a[HTML_ROOM], b[HTML_ROOM], c[HTML_ROOM];
+
+	html_f(h, "<p class=\"short\">In %s iterations %s operations were announced, and %s hints given.</p>\n",
+	       html_count(a, l->iterations), html_count(b, l->counts[UM_LIBRARY_OPS]),
+	       html_count(c, l->counts[UM_LIBRARY_ISSUED]));
 }
 
 static void notes(const struct html *h)
@@ -106,24 +131,45 @@ static void tile(const struct html *h, const char *title, const char *value, uin
 	       (unsigned long long)exact, unit, value, below);
 }
 
-static void tiles(const struct html *h)
+static void iteration_tile(const struct html *h)
 {
 	const struct um_report *r = h->v->findings.report;
-	const struct um_report_sums *s = &r->all;
+	char a[HTML_ROOM], b[HTML_ROOM], below[3 * HTML_ROOM];
+
+	if (!r->iterations.n)
+		return;
+	snprintf(below, sizeof below, "median of %zu, &plusmn;&nbsp;%s", r->iterations.n, html_ns(b, r->mad_ns));
+	tile(h, "An iteration", html_ns(a, r->median_ns), r->median_ns, " ns", below);
+}
+
+/* A number of faults, unless nobody looked. */
+static void fault_tile(const struct html *h, const char *title, const char *table, uint64_t n, const char *below)
+{
+	const char *why = unseen(h, table);
+	char a[HTML_ROOM];
+
+	if (why && !n)
+		html_f(h, "<li><span>%s</span><b>&ndash;</b><small>%s</small></li>\n", title, why);
+	else
+		tile(h, title, html_count(a, n), n, "", below);
+}
+
+static void tiles(const struct html *h)
+{
+	const struct um_report_sums *s = &h->v->findings.report->all;
 	const struct um_report_moves *in = s->moves[UM_WAY_H2D], *out = s->moves[UM_WAY_D2H];
 	char a[HTML_ROOM], b[HTML_ROOM], below[3 * HTML_ROOM];
 
 	um_out_str(h->out, "<ul class=\"tiles\">\n");
-	if (r->iterations.n) {
-		snprintf(below, sizeof below, "median of %zu, &plusmn;&nbsp;%s", r->iterations.n,
-			 html_ns(b, r->mad_ns));
-		tile(h, "An iteration", html_ns(a, r->median_ns), r->median_ns, " ns", below);
-	}
+	iteration_tile(h);
 	snprintf(below, sizeof below, "of %s in kernels", html_ns(b, s->work.ns));
-	tile(h, "Faults being served", html_ns(a, s->work.fault_ns), s->work.fault_ns, " ns", below);
+	if (s->work.fault_ns || !unseen(h, GPU_FAULTS))
+		tile(h, "Faults being served", html_ns(a, s->work.fault_ns), s->work.fault_ns, " ns", below);
+	else
+		tile(h, "In kernels", html_ns(a, s->work.ns), s->work.ns, " ns", "");
 	snprintf(below, sizeof below, "in %s groups", html_count(b, s->fault_groups));
-	tile(h, "GPU page faults", html_count(a, s->work.faults), s->work.faults, "", below);
-	tile(h, "CPU page faults", html_count(a, s->cpu_faults), s->cpu_faults, "", "");
+	fault_tile(h, "GPU page faults", GPU_FAULTS, s->work.faults, below);
+	fault_tile(h, "CPU page faults", CPU_FAULTS, s->cpu_faults, "");
 	snprintf(below, sizeof below, "%s prefetched", html_bytes(b, in[UM_CAUSE_PREFETCH].bytes));
 	tile(h, "To the device", html_bytes(a, um_report_moved(s, UM_WAY_H2D)), um_report_moved(s, UM_WAY_H2D),
 	     " bytes", below);
@@ -133,17 +179,45 @@ static void tiles(const struct html *h)
 	um_out_str(h->out, "</ul>\n");
 }
 
+/* What the library counted itself. */
+static void library_tiles(const struct html *h, const struct um_capture_library *l)
+{
+	const uint64_t *n = l->counts;
+	char a[HTML_ROOM], b[HTML_ROOM], below[3 * HTML_ROOM];
+
+	um_out_str(h->out, "<ul class=\"tiles\">\n");
+	iteration_tile(h);
+	snprintf(below, sizeof below, "of %s iterations", html_count(b, l->iterations));
+	tile(h, "Left the schedule", html_count(a, n[UM_LIBRARY_LEFT]), n[UM_LIBRARY_LEFT], "", below);
+	snprintf(below, sizeof below, "%s refused", html_count(b, n[UM_LIBRARY_REFUSED]));
+	tile(h, "Hints given", html_count(a, n[UM_LIBRARY_ISSUED]), n[UM_LIBRARY_ISSUED], "", below);
+	tile(h, "Asked to the device", html_bytes(a, n[UM_LIBRARY_PREFETCH]), n[UM_LIBRARY_PREFETCH], " bytes", "");
+	snprintf(below, sizeof below, "%s dropped", html_bytes(b, n[UM_LIBRARY_DISCARD]));
+	tile(h, "Asked to the host", html_bytes(a, n[UM_LIBRARY_EVICT]), n[UM_LIBRARY_EVICT], " bytes", below);
+	snprintf(below, sizeof below, "budget %s", html_bytes(b, l->budget_bytes));
+	tile(h, "Alive at most", html_bytes(a, l->levels[UM_LIBRARY_LIVE_PEAK]), l->levels[UM_LIBRARY_LIVE_PEAK],
+	     " bytes", below);
+	um_out_str(h->out, "</ul>\n");
+}
+
 void report_html(struct um_out *out, const struct report_args *a, const struct report_view *v)
 {
+	const struct um_capture_library *l = &v->findings.capture->library;
 	const struct html h = {out, a, v};
 
 	head(&h);
 	header(&h);
-	in_short(&h);
+	if (l->is)
+		library_in_short(&h, l);
+	else
+		in_short(&h);
 	notes(&h);
 	um_out_str(out, "</header>\n<main>\n");
 	html_findings(&h);
-	tiles(&h);
+	if (l->is)
+		library_tiles(&h, l);
+	else
+		tiles(&h);
 	html_time(&h);
 	html_iterations(&h);
 	html_heat(&h);

@@ -89,7 +89,7 @@ void html_iterations(const struct html *h)
 	for (size_t i = 0; i < r->iterations.n; i++)
 		most = r->iterations.at[i].ns > most ? r->iterations.at[i].ns : most;
 	html_heading(h, "Iterations compared",
-		     "How long each took on the device. Cold and odd ones are far from the median.");
+		     "How long each took. Cold and odd ones are far from the median.");
 	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
 			   "faults being served</li><li>dashed: median</li></ul>\n");
 	html_f(h,

@@ -31,7 +31,8 @@ static void value(const struct html *h, const struct um_column *c, struct um_val
 		html_f(h, unit_ns(h) > 1 ? "%.3f" : "%.0f", (double)x.number / unit_ns(h));
 		break;
 	default:
-		if (x.number < 0)
+		/* Numbers that only name something are not grouped. */
+		if (x.number < 0 || strcmp(c->key, "pid") == 0 || strcmp(c->key, "n") == 0)
 			html_f(h, "%lld", (long long)x.number);
 		else
 			um_out_str(h->out, html_count(text, (uint64_t)x.number));
