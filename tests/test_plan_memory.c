@@ -14,10 +14,10 @@ static long live(void)
 	return failmalloc_live ? failmalloc_live() : 0;
 }
 
-static int wrong, evictions;
+static int wrong, evictions, advice;
 
-/* `scheme`: NULL is lookahead; others may have no plan. */
-static void try_plan(uint64_t seed, const char *scheme)
+/* `scheme`: NULL is lookahead; others may have no plan. `thin`: fx_thin. */
+static void try_plan(uint64_t seed, const char *scheme, int thin)
 {
 	struct um_schedule s = {0};
 	struct um_plan p;
@@ -29,6 +29,8 @@ static void try_plan(uint64_t seed, const char *scheme)
 	int err;
 
 	fx_random(&s, seed);
+	if (thin)
+		fx_thin(&s, seed);
 	/* A net, for those who plan for nets. */
 	for (size_t i = 0; i < s.ops.n; i++)
 		s.ops.at[i].phase = i < s.ops.n / 2 ? 'f' : 'b';
@@ -41,8 +43,12 @@ static void try_plan(uint64_t seed, const char *scheme)
 	if (!err) {
 		err = um_plan_check(&p, &f, why, sizeof why);
 		wrong |= err && err != -ENOMEM;
-		for (size_t i = 0; i < p.hints.n; i++)
-			evictions += p.hints.at[i].kind == UM_HINT_EVICT;
+		for (size_t i = 0; i < p.hints.n; i++) {
+			const struct um_hint *h = &p.hints.at[i];
+
+			evictions += h->kind == UM_HINT_EVICT;
+			advice |= h->kind == UM_HINT_ADVISE ? 1 << h->advice : 0;
+		}
 	} else {
 		/* Nothing half made. */
 		wrong |= p.hints.n || p.sched.ops.n || p.strategy;
@@ -56,17 +62,21 @@ int main(void)
 {
 	um_peers_add();
 	/* With pairs that swap, ranges, lives through the end: see fx_random. */
-	try_plan(20, NULL);
-	try_plan(24, NULL);
-	try_plan(20, "autoswap-swdoa");
-	try_plan(20, "superneurons");
-	try_plan(20, "appobmem");
-	try_plan(20, "vdnn-all");
-	try_plan(20, "capuchin");
-	try_plan(20, "g10");
-	try_plan(20, "swapadvisor");
-	if (!getenv("UM_FAIL_AT"))
+	try_plan(20, NULL, 0);
+	try_plan(24, NULL, 0);
+	try_plan(98, NULL, 1);
+	try_plan(20, "autoswap-swdoa", 0);
+	try_plan(20, "superneurons", 0);
+	try_plan(20, "appobmem", 0);
+	try_plan(20, "vdnn-all", 0);
+	try_plan(20, "capuchin", 0);
+	try_plan(20, "g10", 0);
+	try_plan(20, "swapadvisor", 0);
+	if (!getenv("UM_FAIL_AT")) {
 		ok(evictions > 0, "plans that have something to do");
+		ok(advice == (1 << UM_ADVICE_READ_MOSTLY | 1 << UM_ADVICE_PREFERRED | 1 << UM_ADVICE_ACCESSED_BY),
+		   "and all kinds of advice");
+	}
 	ok(!wrong, "memory runs out and is found again");
 	tap_done();
 	return wrong ? 3 : 0;
