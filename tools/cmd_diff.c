@@ -19,8 +19,8 @@
 static const char usage[] =
 	"Usage: umadvise diff A B [OPTION]...\n\n"
 	"Compares two runs: whether iterations of B are slower than those of A, beyond their noise and a threshold,\n"
-	"and what changed, by kernel, cause and tensor. A and B are whatever 'umadvise report' reads, or what it wrote\n"
-	"with --format json.\n\n"
+	"and what changed, by kernel, cause and tensor. A and B are whatever 'umadvise report' reads, or what it\n"
+	"wrote with --format json.\n\n"
 	"  --threshold PERCENT   what changes by no more is the same (default: 5)\n"
 	"  --fail-on worse       exit with 1 where B is slower, with 3 where that cannot be said\n"
 	"  --iteration PATTERN   NVTX ranges that are iterations, as for 'umadvise report'\n"

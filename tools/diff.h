@@ -17,7 +17,8 @@
 
 /* What of a report's table is compared. Rows with equal keys are added up. */
 struct diff_table {
-	const char *name, *keys[DIFF_KEYS + 1], *measures[DIFF_MEASURES + 1]; /* the first one says whether it is more */
+	const char *name, *keys[DIFF_KEYS + 1];
+	const char *measures[DIFF_MEASURES + 1]; /* the first that changed says whether it is more */
 };
 
 extern const struct diff_table diff_tables[];
