@@ -279,6 +279,55 @@ static void limited(uint64_t n, uint64_t change, const char *what)
 	forget(&h);
 }
 
+/* Iterations that are alike but for what became of their hint. */
+static void alike(void)
+{
+	struct um_log *l = begin(0);
+	uint64_t n = 100, refused = 0, expected = 0;
+	struct um_capture c;
+	struct um_diag d;
+	struct heard h;
+
+	for (uint64_t i = 0; i < n; i++) {
+		expected += i % 7 == 3;
+		if (iterate(l, i, 0, 6))
+			tap_bail("cannot write");
+	}
+	finish(l, n);
+	ok(read_log(&h, &c, &d) == 0, "alike: read %s", d.text);
+	for (size_t i = 0; i < h.at.n; i++)
+		refused += h.at.at[i].kind == UM_ACT_HINT && h.at.at[i].error == 1;
+	is_u64(h.n[UM_ACT_HINT], n, "alike: a hint in each");
+	is_u64(refused, expected, "alike: with what became of it");
+	is_u64(h.n[UM_ACT_USE], 6 * n, "alike: and its uses");
+	ok(size_of(file) < n * 250, "alike: %" PRIu64 " bytes", size_of(file));
+	um_capture_fini(&c);
+	forget(&h);
+}
+
+/* What nothing in the file refers to any more may still come again. */
+static void again(void)
+{
+	struct um_log *l = begin(1);
+	struct um_capture c;
+	struct um_diag d;
+	struct heard h;
+	uint64_t i = 0;
+	int err = 0;
+
+	for (; i < 1500 && !err; i++)
+		err = iterate(l, i, i + 10, 6);
+	err = err ? err : iterate(l, i++, 1, 6);
+	for (; i < 6000 && !err; i++)
+		err = iterate(l, i, 2, 6);
+	err = err ? err : iterate(l, i++, 1, 6);
+	is_int(err, 0, "again: written");
+	finish(l, i);
+	ok(read_log(&h, &c, &d) == 0, "again: read %s", d.text);
+	um_capture_fini(&c);
+	forget(&h);
+}
+
 static unsigned char *load(size_t *n)
 {
 	int fd = open(file, O_RDONLY);
@@ -417,6 +466,8 @@ int main(void)
 	limited(9000, UINT64_MAX, "two kinds of iterations");
 	limited(6000, 9, "one in nine of its own kind");
 	limited(4000, 1, "all different");
+	alike();
+	again();
 	cut();
 	others();
 	names();

@@ -181,16 +181,16 @@ static void add_sums(struct um_log_sums *to, const struct um_log_sums *s)
 
 static int append(struct um_log_file *f, const struct um_log_member *m, const void *data)
 {
-	struct um_log_member *before = f->members.n ? &f->members.at[f->members.n - 1] : NULL;
-	struct um_log_member added = *m;
+	struct um_log_member added = *m, *before;
 	int err = um_vec_reserve(&f->members, 1);
 
 	if (!err)
 		err = write_all(f->fd, data, m->bytes, f->bytes);
 	if (err)
 		return err;
+	before = f->members.n ? &f->members.at[f->members.n - 1] : NULL;
 	if (before && before->kind == UM_LOG_DEFS && m->kind == UM_LOG_DEFS) {
-		f->members.at[f->members.n - 1].bytes += m->bytes;
+		before->bytes += m->bytes;
 	} else {
 		added.offset = f->bytes;
 		f->members.at[f->members.n++] = added;
