@@ -272,7 +272,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		break;
 	case UM_ACT_CPU_FAULT:
 		for (uint64_t i = 0; i < a->faults; i++)
-			PUT(w, UM_NSYS_CPU_FAULT, a->begin, pid, (int64_t)a->address, name_id(w, a->name ? a->name : "(unknown)"),
+			PUT(w, UM_NSYS_CPU_FAULT, a->begin, pid, (int64_t)a->address,
+			    name_id(w, a->name ? a->name : "(unknown)"),
 			    name_id(w, a->domain ? a->domain : "(unknown)"));
 		break;
 	case UM_ACT_TENSOR_END:

@@ -66,8 +66,7 @@ struct um_activity {
 	uint64_t thread; /* of CALL, RANGE, OP: equal for the same thread only */
 	int32_t device, stream; /* -1: none, or not said */
 	uint64_t correlation; /* CALL and what it enqueued, within a process; 0: none */
-	const char *name; /* KERNEL, CALL, RANGE, TENSOR, OP: borrowed, never NULL there; ALLOC, CPU_FAULT (the code that
-	                     faulted): or NULL */
+	const char *name; /* KERNEL, CALL, RANGE, TENSOR, OP: borrowed, never NULL there; ALLOC, CPU_FAULT: or NULL */
 	const char *domain; /* RANGE: borrowed; NULL: the default one; CPU_FAULT: the module of that code, or NULL */
 	uint64_t address, bytes;
 	uint64_t faults; /* GPU_FAULT, CPU_FAULT */
