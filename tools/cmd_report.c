@@ -4,6 +4,7 @@
  */
 #include "report_form.h"
 #include "report_load.h"
+#include "report_verdict.h"
 #include "tool.h"
 
 #include <stdarg.h>
@@ -117,10 +118,12 @@ static void trace_again(void *user)
 	report_trace_again(user);
 }
 
-static int report_file(const struct report_args *a, const char *file, struct um_out *out, int *shown)
+static int report_file(const struct report_args *a, const char *file, const struct um_verdict *verdict,
+                       struct um_out *out, int *shown)
 {
 	struct report_source source = {.verb = "report", .file = file, .nsys = a->nsys, .quiet = a->quiet};
 	struct report_view v = {.file = file};
+	struct um_verdict near;
 	struct report_loaded l;
 	struct report_trace trace;
 	struct um_diag diag;
@@ -139,7 +142,9 @@ static int report_file(const struct report_args *a, const char *file, struct um_
 	code = report_load(&l, &source);
 	done = !code;
 	if (done) {
-		v.findings = (struct um_findings){&l.report, &l.capture};
+		near = *verdict;
+		near.iteration_ns = l.report.findings.iterations ? l.report.findings.iteration_ns : 0;
+		v.findings = (struct um_findings){&l.report, &l.capture, a->trace ? &near : NULL};
 		add_notes(&v, a);
 		if (!traced)
 			show(out, a, &v);
@@ -155,6 +160,7 @@ static int report_file(const struct report_args *a, const char *file, struct um_
 int cmd_report(int argc, char **argv)
 {
 	struct report_args a;
+	struct um_verdict verdict = {0};
 	struct um_out *out;
 	struct um_diag diag;
 	struct stat st;
@@ -166,11 +172,15 @@ int cmd_report(int argc, char **argv)
 		tool_say("report", "%s is there already: --force-overwrite writes over it", a.output);
 		return TOOL_USAGE;
 	}
+	if (a.trace)
+		code = report_verdict_find(&a, &verdict);
+	if (code)
+		return code;
 	if (a.format == REPORT_TRACE)
-		return report_file(&a, a.files[0], NULL, &shown);
+		return report_file(&a, a.files[0], &verdict, NULL, &shown);
 	err = um_out_open(&out, a.output ? a.output : "-", &diag);
 	for (int i = 0; i < a.n_files && !err; i++) {
-		int one = report_file(&a, a.files[i], out, &shown);
+		int one = report_file(&a, a.files[i], &verdict, out, &shown);
 
 		code = one > code ? one : code;
 		if (i + 1 < a.n_files && a.format == REPORT_TABLE)

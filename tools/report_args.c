@@ -3,6 +3,8 @@
 
 #include "tool.h"
 
+#include "base/size.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -32,6 +34,9 @@ static const char usage[] =
 	"  --filter-time A/B     only what begins at A or later, and before B: ns, or with us, ms, s; either may be\n"
 	"                        left out\n"
 	"  --filter-nvtx PATTERN only what begins in such a range\n"
+	"  --trace FILE          the workload that ran (umtrace): says how far it is from what no plan can beat, on\n"
+	"  --profile NAME|FILE   this device (default: v100), with\n"
+	"  --budget BYTES        so much memory; a number with KiB, MiB or GiB (default: the device's)\n"
 	"  --fail-on LEVEL       exit with 1 where there is a finding as severe as this or more: info, warning, error\n"
 	"  --nsys PROGRAM        exports FILEs that are reports (.nsys-rep) (default: nsys, from PATH)\n"
 	"  -q, --quiet           no progress, no notes\n"
@@ -221,6 +226,16 @@ static int read_option(struct report_args *a, int c)
 	case 'n':
 		a->o.within = optarg;
 		return 0;
+	case 'T':
+		a->trace = optarg;
+		return 0;
+	case 'p':
+		a->profile = optarg;
+		return 0;
+	case 'b':
+		if (um_size_parse(optarg, &a->budget) || !a->budget)
+			return bad("--budget", optarg, "bytes: a number with KiB, MiB or GiB");
+		return 0;
 	case 'l':
 		return read_level(a, optarg);
 	case 'e':
@@ -250,6 +265,9 @@ int report_args_read(struct report_args *a, int argc, char **argv)
 	                                        {"no-header", no_argument, NULL, 'N'},
 	                                        {"filter-time", required_argument, NULL, 't'},
 	                                        {"filter-nvtx", required_argument, NULL, 'n'},
+	                                        {"trace", required_argument, NULL, 'T'},
+	                                        {"profile", required_argument, NULL, 'p'},
+	                                        {"budget", required_argument, NULL, 'b'},
 	                                        {"fail-on", required_argument, NULL, 'l'},
 	                                        {"nsys", required_argument, NULL, 'e'},
 	                                        {"quiet", no_argument, NULL, 'q'},
@@ -258,7 +276,7 @@ int report_args_read(struct report_args *a, int argc, char **argv)
 	const char *tables = NULL;
 	int c, code = 0;
 
-	*a = (struct report_args){.unit = "ms", .unit_ns = 1e6, .header = 1, .fail_on = -1};
+	*a = (struct report_args){.unit = "ms", .unit_ns = 1e6, .header = 1, .profile = "v100", .fail_on = -1};
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv, "o:qh", options, NULL)) != -1) {
 		if (c == 'r')

@@ -35,6 +35,8 @@ struct report_args {
 	const char *output; /* or NULL */
 	const char *nsys; /* to export with; NULL: from PATH */
 	int header, force, quiet;
+	const char *trace, *profile; /* the workload that ran, or NULL; the device, a name or a file */
+	uint64_t budget; /* bytes that it had; 0: the device's capacity */
 	int fail_on; /* enum um_severity; -1: nothing fails */
 	char **files;
 	int n_files;

@@ -99,6 +99,11 @@ void report_json(struct um_out *out, const struct report_args *a, const struct r
 		row(out, &um_tables[UM_TABLE_LIBRARY], v, 0);
 		um_out_str(out, "}");
 	}
+	if (v->findings.verdict) {
+		um_out_str(out, ",\n \"verdict\": {");
+		row(out, &um_tables[UM_TABLE_VERDICT], v, 0);
+		um_out_str(out, "}");
+	}
 	table(out, &missing, v);
 	notes(out, v);
 	for (unsigned i = 0; i < a->n_tables; i++)

@@ -3,6 +3,7 @@
  * Columns are as wide as what is in them; texts to the left, numbers to the right.
  */
 #include "report_form.h"
+#include "report_verdict.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -168,6 +169,7 @@ void report_text(struct um_out *out, const struct report_args *a, const struct r
 		show_note(out, c->notes.at[i]);
 	for (unsigned i = 0; i < v->n_notes && !a->quiet; i++)
 		show_note(out, v->notes[i]);
+	report_verdict_show(out, a, v->findings.verdict);
 	for (unsigned i = 0; i < a->n_tables; i++) {
 		if (!a->chosen && !fits(a->tables[i].table, v))
 			continue;

@@ -33,10 +33,19 @@ struct um_value {
 	int64_t number; /* the others; what is larger is cut there */
 };
 
+/* How far the run is from what can be had. */
+struct um_verdict {
+	char device[64];
+	uint64_t budget_bytes; /* that were planned with */
+	uint64_t iteration_ns; /* of the later half of the run */
+	uint64_t plan_ns, bound_ns; /* of an iteration: as the library plans it; that no plan can beat */
+};
+
 /* What a report is made of. */
 struct um_findings {
 	const struct um_report *report;
 	const struct um_capture *capture;
+	const struct um_verdict *verdict; /* or NULL */
 };
 
 struct um_table {
@@ -51,6 +60,7 @@ struct um_table {
 
 enum um_table_id {
 	UM_TABLE_FINDINGS,
+	UM_TABLE_VERDICT,
 	UM_TABLE_SUMMARY,
 	UM_TABLE_CAUSES,
 	UM_TABLE_ITERATIONS,

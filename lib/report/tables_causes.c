@@ -92,6 +92,38 @@ struct um_value um_finding_cell(const struct um_findings *f, size_t row, unsigne
 	}
 }
 
+/* --- verdict ------------------------------------------------------------------------------------------------------ */
+
+const struct um_column um_verdict_columns[UM_VERDICT_COLUMNS] = {
+	{"device", "device", UM_COLUMN_TEXT},       {"budget_bytes", "memory", UM_COLUMN_BYTES},
+	{"iteration_ns", "an iteration takes", UM_COLUMN_NS}, {"plan_ns", "the library plans", UM_COLUMN_NS},
+	{"bound_ns", "no plan can beat", UM_COLUMN_NS},
+};
+
+size_t um_verdict_rows(const struct um_findings *f)
+{
+	return f->verdict != NULL;
+}
+
+struct um_value um_verdict_cell(const struct um_findings *f, size_t row, unsigned column)
+{
+	const struct um_verdict *v = f->verdict;
+
+	(void)row;
+	switch (column) {
+	case 0:
+		return text(v->device);
+	case 1:
+		return number(v->budget_bytes);
+	case 2:
+		return f->report->findings.iterations ? number(v->iteration_ns) : none();
+	case 3:
+		return number(v->plan_ns);
+	default:
+		return number(v->bound_ns);
+	}
+}
+
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 
 const struct um_column um_reason_columns[UM_REASON_COLUMNS] = {

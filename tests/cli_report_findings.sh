@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise report: findings first, --fail-on for scripts, and the verdict on the distance to the bound.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+trace=$top_srcdir/tests/data/alexnet_b200.umtrace.gz
+report() { "$UMADVISE" report "$@"; }
+
+"$UMADVISE" simulate "$trace" --budget 1GiB --strategy on-demand --iterations 4 --export "$tmp/slow.sqlite" >"$tmp/out"
+"$UMADVISE" simulate "$trace" --budget 8GiB --strategy on-demand --iterations 4 --export "$tmp/well.sqlite" >"$tmp/out"
+
+ok "findings alone fail nothing" report "$tmp/slow.sqlite" -o "$tmp/slow.txt"
+out=$(<"$tmp/slow.txt")
+is "$(sed -n 3p <<<"$out")" "findings: what costs time in the later half of the iterations (2), and what to do" \
+	"they come first"
+like "$out" "  error      demand: .*would save [0-9.]* ms" "the dearest one"
+like "$out" "  do         prefetch each" "with what to do"
+like "$out" "  estimated  kernels' time" "and how its saving is estimated"
+like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
+
+for level in info warning error; do
+	fails 1 "--fail-on $level" report "$tmp/slow.sqlite" --fail-on "$level"
+	ok "--fail-on $level, and all is well" report "$tmp/well.sqlite" --fail-on "$level"
+done
+fails 2 "an unknown level" report "$tmp/slow.sqlite" --fail-on much
+like "$(report "$tmp/slow.sqlite" --fail-on much 2>&1)" \
+	"^umadvise report: --fail-on 'much': expected info, warning or error" "and what there is"
+
+report "$tmp/slow.sqlite" --report findings --format csv >"$tmp/f.csv"
+like "$(head -1 "$tmp/f.csv")" "^severity,kind,tensor,tensors,op,caller,first_iteration," "findings as csv"
+like "$(sed -n 2p "$tmp/f.csv")" "^error,demand," "the dearest one in it"
+
+# Names may have commas: from the end.
+came=$(report "$tmp/slow.sqlite" --report causes --format csv |
+	awk -F, '$1 == "to device" { b += $3 } END { printf "%d", b }')
+is "$(report "$tmp/slow.sqlite" --report reasons --format csv |
+	awk -F, '/^(demand|late prefetch|evicted before use|prefetched),/ { b += $(NF - 2) } END { printf "%d", b }')" \
+	"$came" "reasons: each byte that came has one"
+
+report "$tmp/slow.sqlite" --trace "$trace" --budget 1GiB --report summary >"$tmp/v.txt"
+like "$(<"$tmp/v.txt")" "verdict: an iteration takes [0-9.]* ms, [1-9][0-9]*\.[0-9]* times the [0-9.]* ms that no" \
+	"how far from the bound"
+like "$(report "$tmp/slow.sqlite" --trace "$trace" --budget 1GiB --format json)" \
+	'"verdict": {"device": "v100", "budget_bytes": 1073741824, "iteration_ns": [0-9]*, "plan_ns": [0-9]*, "bound' \
+	"as json"
+fails 3 "a workload that is not there" report "$tmp/slow.sqlite" --trace "$tmp/none.umtrace"
+fails 2 "a budget of nothing" report "$tmp/slow.sqlite" --trace "$trace" --budget 0
+fails 3 "a device that is not known" report "$tmp/slow.sqlite" --trace "$trace" --profile nothing-like-it
+tap_done

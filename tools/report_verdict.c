@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How far a run is from what can be had: its workload, recorded as a umtrace, is planned for the device that it ran on.
+ */
+#include "report_verdict.h"
+
+#include "bound.h"
+#include "io/profile_file.h"
+#include "play_args.h"
+#include "tool.h"
+#include "umadvise.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ITERATIONS 8 /* that the workload is played, to be learned */
+#define SECONDS 30 /* for the bound */
+
+static int keep(void *user, struct um_plan *plan)
+{
+	const struct bound_wish wish = {.verb = "report", .duplex = 1, .seconds = SECONDS};
+	struct um_verdict *v = user;
+	int err = bound_plan(plan, &wish);
+
+	v->plan_ns = plan->predicted_ns;
+	v->bound_ns = plan->bound_ns;
+	return err;
+}
+
+int report_verdict_find(const struct report_args *a, struct um_verdict *out)
+{
+	struct play_args p = {.verb = "report", .budget = a->budget};
+	struct um_play_options o = {.profile = &p.profile,
+	                            .strategy = UM_PLAY_LOOKAHEAD,
+	                            .iterations = ITERATIONS,
+	                            .planned = keep,
+	                            .planned_user = out};
+	struct um_play_result r;
+	struct um_trace *t;
+	struct um_diag diag;
+	char line[800];
+	int code = TOOL_DONE, err;
+
+	*out = (struct um_verdict){0};
+	um_diag_init(&diag, a->profile);
+	err = um_profile_get(a->profile, &p.profile, &diag);
+	if (err) {
+		um_diag_line(&diag, line, sizeof line);
+		tool_say("report", "%s", line);
+		return tool_exit_of(err);
+	}
+	t = play_args_trace(&p, a->trace, &code);
+	if (!t)
+		return code;
+	snprintf(out->device, sizeof out->device, "%s", p.profile.name);
+	out->budget_bytes = o.budget = play_args_budget(&p, t);
+	err = um_play(t, &o, &r);
+	if (err == -ENODATA && r.steady_ns) { /* no plan: it fits */
+		out->bound_ns = out->plan_ns = r.in_core_ns;
+		err = 0;
+	}
+	if (err)
+		tool_say("report", "%s: %s", a->trace, *r.why ? r.why : umadv_strerror(err));
+	um_play_result_fini(&r);
+	um_trace_free(t);
+	return play_exit_of(err);
+}
+
+void report_verdict_show(struct um_out *out, const struct report_args *a, const struct um_verdict *v)
+{
+	char line[400];
+
+	if (!v || !v->iteration_ns || !v->bound_ns)
+		return;
+	snprintf(line, sizeof line,
+	         "verdict: an iteration takes %.3f %s, %.2f times the %.3f %s that no plan can beat on %s with %.1f "
+	         "MiB\n"
+	         "         (without computing again); the library plans %.3f %s\n",
+	         (double)v->iteration_ns / a->unit_ns, a->unit, (double)v->iteration_ns / (double)v->bound_ns,
+	         (double)v->bound_ns / a->unit_ns, a->unit, v->device, (double)v->budget_bytes / 1048576.0,
+	         (double)v->plan_ns / a->unit_ns, a->unit);
+	um_out_str(out, line);
+}
