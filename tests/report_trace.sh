@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # report_trace.sh - runs over time: traces of reports and simulations are well-formed and say what the report says
-: "${top_srcdir:=.}"
+: "${top_srcdir:=.}" "${top_builddir:=.}"
 . "$top_srcdir/tests/tap.sh"
 
 python3 -c 'import sqlite3' 2>/dev/null || skip_all "no Python with SQLite"
@@ -43,6 +43,7 @@ is "$(query "$tmp/lookahead.json.gz" '
 A = t["arrows"]
 print(len(A) > 100, all(a[0].startswith("prefetch ") for a in A), max(a[2] for a in A) > 1000000)')" "True True True" \
 	"arrows from prefetches to kernels, ahead of them"
+is "$(query "$tmp/lookahead.json.gz" 'print(t["slices"]["kernel"] - t["named"])')" 0 "each kernel knows its operation"
 is "$(query "$tmp/on-demand.json.gz" 'print(t["arrows"], t["slices"]["hint"], t["slices"]["range"])')" "[] 0 3" \
 	"no hints, no arrows"
 
@@ -57,6 +58,18 @@ ok "standard output" cmp "$tmp/out.json" "$tmp/lookahead.report.json"
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace -o "$tmp/part.json" --filter-nvtx 'iteration 2'
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format json -o "$tmp/part.report" --filter-nvtx 'iteration 2'
 is "$(query "$tmp/part.json" "$sums" "$tmp/part.report")" "$all_true" "what is filtered out is not drawn"
+
+# The library's own log: no kernels, and so no more than what was announced.
+vector=$top_builddir/examples/vector
+if [ -x "$vector" ]; then
+	UMADVISE_REPORT=$tmp/own.umlog UMADVISE_BUDGET=4MiB "$vector" >/dev/null
+	ok "a log" "$UMADVISE" report "$tmp/own.umlog" --format trace -o "$tmp/own.json"
+	is "$(query "$tmp/own.json" 'C = t["slices"]
+print(C["range"], C["op"] > 100, C["hint"] > 100, C["kernel"], any(n.startswith("hints") for n in t["names"]))')" \
+		"6 True True 0 True" "has iterations, operations and hints"
+else
+	skip 2 "the example was not built"
+fi
 
 # Rows in no order of time.
 cp "$tmp/on-demand.sqlite" "$tmp/mixed.sqlite"

@@ -3,7 +3,7 @@
 
 Checked by the rules of the trace event format, and by what viewers do with what breaks them: an event has its keys,
 slices of a lane nest or lie apart (else they are dropped), the two ends of an arrow lie in slices and point ahead,
-every process and lane has a name, counters are numbers."""
+to the operation that the hint names, every process and lane has a name, counters are numbers."""
 import bisect
 import gzip
 import json
@@ -89,7 +89,9 @@ def check_arrows(arrows, lanes):
         s, f = ends["s"], ends["f"]
         need(f["bp"] == "e" and s["name"] == f["name"] and s["cat"] == f["cat"], "an arrow's ends differ", f)
         need(ns(s["ts"]) <= ns(f["ts"]), "an arrow points back", f)
-        yield inside(s), inside(f), ns(f["ts"]) - ns(s["ts"])
+        hint, op = inside(s), inside(f)
+        need(hint["args"]["op"] == op["args"]["op"], "an arrow to another operation", op)
+        yield hint, op, ns(f["ts"]) - ns(s["ts"])
 
 
 def main():
@@ -126,6 +128,7 @@ def main():
                    ("range", "call", "op", "hint", "kernel", "copy", "fault", "migration")},
         "faults": sum(e["args"]["faults"] for e in events if e.get("cat") == "fault" and e["ph"] == "X"),
         "cpu_faults": sum(e["args"]["faults"] for e in events if e.get("cat") == "fault" and e["ph"] == "i"),
+        "named": sum(e["args"].get("op_name") == e["name"] for e in events if e.get("cat") == "kernel"),
         "moved": moved, "names": sorted(set(names.values())),
         "arrows": sorted([s["name"], f["name"], lead] for s, f, lead in drawn),
         "counters": {n: {"last": sorted(p)[-1][1], "most": max(v for _, v in p), "points": len(p)}
