@@ -329,15 +329,19 @@ static void look_ups(void)
 	um_play_result_fini(&without);
 }
 
-/* An op goes all through a table that stays on the host by the plan. */
-static void all_through(void)
+/* An op goes all through a table that stays on the host by the plan. With `own` it is the program's own memory, which
+ * it takes back instead. */
+static void all_through(int own)
 {
 	struct um_tally t;
+	struct um_sim_told said;
 	struct umadv_use use = {0};
 	void *table;
 
 	start(1);
-	if (umadv_alloc(adv, &table, 96 * MIB, "table", UMADV_PARAM))
+	if (own ? gpu->api->cudaMallocManaged(gpu, &table, 96 * MIB, 1) ||
+	                  umadv_adopt(adv, table, 96 * MIB, "table", UMADV_PARAM)
+	        : umadv_alloc(adv, &table, 96 * MIB, "table", UMADV_PARAM))
 		tap_bail("no table");
 	um_sim_host_touch(gpu, table, 96 * MIB, UM_WRITE);
 	for (int k = 0; k < 6; k++) {
@@ -352,8 +356,19 @@ static void all_through(void)
 	}
 	um_sim_sync(gpu);
 	um_sim_tally(gpu, &t);
-	is_u64(t.remote_bytes - before.remote_bytes, 4 * MIB, "what is looked up comes over the link");
+	/* What the program's own memory has on the device when the plan is taken up goes when its room is wanted. */
+	ok(own ? t.remote_bytes > before.remote_bytes : t.remote_bytes - before.remote_bytes == 4 * MIB,
+	   "what is looked up comes over the link");
 	is_u64(t.faults - before.faults, 0, "without a fault");
+	um_sim_told(gpu, table, 96 * MIB, &said);
+	ok(said.accessed_gpu && said.preferred == -1, "since the driver was told so");
+	if (own) {
+		is_int(umadv_disown(adv, table, 96 * MIB), 0, "the program takes it back");
+		um_sim_told(gpu, table, 96 * MIB, &said);
+		ok(!said.accessed_gpu && said.preferred == -2, "and so is the advice");
+		umadv_close(adv);
+		return;
+	}
 	before = t;
 	umadv_iter(adv, NULL);
 	use.touched = 0;
@@ -374,6 +389,7 @@ int main(void)
 	program(UM_UPDATE, 1, 3, 2, "the other one written");
 	inference();
 	look_ups();
-	all_through();
+	all_through(0);
+	all_through(1);
 	return tap_done();
 }
