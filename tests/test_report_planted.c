@@ -221,6 +221,8 @@ static void early(void)
 	prefetch(b);
 	kernel("second", b, 3);
 	kernel("first", a, 3);
+	send_home(a);
+	send_home(b);
 }
 
 static void one(void)
@@ -450,6 +452,33 @@ static void play(uint64_t capacity, void (*setup)(void), void (*iteration)(void)
 	read_back();
 }
 
+/* What became of the prefetches of a tensor. */
+static struct um_hint_row hints_of(const char *tensor_name)
+{
+	const struct um_hints *h = &report.causes.hints;
+
+	for (size_t i = 0; i < h->rows.n; i++)
+		if (h->rows.at[i].kind == UM_HINT_PREFETCH &&
+		    strcmp(um_report_tensor_name(&report, h->rows.at[i].tensor), tensor_name) == 0)
+			return h->rows.at[i];
+	return (struct um_hint_row){0};
+}
+
+/* Hints of a plant are judged as what was planted. */
+static void judged(enum um_reason reason)
+{
+	struct um_hint_row h = hints_of("weights");
+
+	if (reason == UM_REASON_LATE)
+		ok(h.issued == ITERATIONS && h.late == ITERATIONS, "each prefetch was late");
+	else if (reason == UM_REASON_EARLY)
+		is_u64(h.early, ITERATIONS, "each prefetch was evicted before use");
+	else if (reason == UM_REASON_REDUNDANT)
+		ok(h.redundant == ITERATIONS - 1, "each prefetch but the first was redundant");
+	else if (reason == UM_REASON_REFUSED)
+		ok(h.refused == ITERATIONS && h.issued == ITERATIONS, "each prefetch was refused");
+}
+
 static void planted(void)
 {
 	static const struct {
@@ -487,6 +516,7 @@ static void planted(void)
 		if (f && (f->reason == UM_REASON_CPU || f->reason == UM_REASON_PING_PONG))
 			ok(strstr(f->evidence, "checkpoint of app") != NULL, "%s: with the CPU's function",
 			   um_reason_name(f->reason));
+		judged(plants[i].reason);
 		forget();
 	}
 }
@@ -580,6 +610,8 @@ int main(void)
 	play(64 * MIB, one_with_other, in_core);
 	none_found("all fits");
 	play(64 * MIB, orderly_setup, orderly);
+	ok(hints_of("weights").useful == ITERATIONS && hints_of("third").useful == ITERATIONS,
+	   "each prefetch was useful");
 	none_found("asked for in time");
 	workload("alexnet_b200", UM_PLAY_ON_DEMAND, 0.5);
 	workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 0.5);

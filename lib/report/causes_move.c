@@ -360,6 +360,9 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 	} else {
 		err = taken(c, site, part, ns);
 	}
+	b->hint_pages &= ~(part->pages & b->on); /* it had brought them */
+	if (!b->hint_pages)
+		um_causes_hint_over(c, b);
 	b->on &= ~part->pages;
 	b->use &= ~part->pages;
 	b->fault_pages &= ~part->pages;
