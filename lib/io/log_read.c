@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define ROWS 4096 /* between two looks at progress */
 
@@ -169,15 +170,22 @@ static int read_lines(struct um_log_reader *r)
 	return err ? err : notes(r, cut || r->in_part);
 }
 
+/* What is compressed may be anything: it is looked into, and what cannot be unpacked is left to the reader. */
 int um_log_is(const char *path)
 {
-	unsigned char first[2];
-	int fd = open(path, O_RDONLY | O_CLOEXEC), yes;
+	unsigned char first[2] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), yes;
+	gzFile z;
 
 	if (fd < 0)
 		return 0;
-	yes = read(fd, first, 2) == 2 && ((first[0] == 0x1f && first[1] == 0x8b) || first[0] == '{');
-	close(fd);
+	yes = read(fd, first, 2) == 2 && first[0] == '{';
+	if (first[0] != 0x1f || first[1] != 0x8b || lseek(fd, 0, SEEK_SET) || !(z = gzdopen(fd, "rb"))) {
+		close(fd);
+		return yes;
+	}
+	yes = gzread(z, first, 1) != 1 || first[0] == '{';
+	gzclose(z);
 	return yes;
 }
 
