@@ -107,6 +107,21 @@ static void library_in_short(const struct html *h, const struct um_capture_libra
 	       html_count(c, l->counts[UM_LIBRARY_ISSUED]));
 }
 
+/* How far from what no plan can beat, where that is known. */
+static void verdict(const struct html *h)
+{
+	const struct um_verdict *v = h->v->findings.verdict;
+	char a[HTML_ROOM], b[HTML_ROOM], c[HTML_ROOM], d[HTML_ROOM];
+
+	if (!v || !v->iteration_ns || !v->bound_ns)
+		return;
+	html_f(h,
+	       "<p class=\"short\">An iteration takes %s, <b>%.2f times</b> the %s that no plan can beat with %s "
+	       "(without computing again); the library plans %s.</p>\n",
+	       html_ns(a, v->iteration_ns), (double)v->iteration_ns / (double)v->bound_ns, html_ns(b, v->bound_ns),
+	       html_bytes(c, v->budget_bytes), html_ns(d, v->plan_ns));
+}
+
 static void notes(const struct html *h)
 {
 	const struct um_capture *c = h->v->findings.capture;
@@ -211,6 +226,7 @@ void report_html(struct um_out *out, const struct report_args *a, const struct r
 		library_in_short(&h, l);
 	else
 		in_short(&h);
+	verdict(&h);
 	notes(&h);
 	um_out_str(out, "</header>\n<main>\n");
 	html_findings(&h);
