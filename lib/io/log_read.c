@@ -170,10 +170,11 @@ static int read_lines(struct um_log_reader *r)
 	return err ? err : notes(r, cut || r->in_part);
 }
 
-/* What is compressed may be anything: it is looked into, and what cannot be unpacked is left to the reader. */
+/* An export that is compressed is no log; what else is wrong with what is compressed is left to the reader. */
 int um_log_is(const char *path)
 {
-	unsigned char first[2] = {0};
+	static const char export[] = "SQLite format 3";
+	unsigned char first[sizeof export] = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), yes;
 	gzFile z;
 
@@ -184,7 +185,7 @@ int um_log_is(const char *path)
 		close(fd);
 		return yes;
 	}
-	yes = gzread(z, first, 1) != 1 || first[0] == '{';
+	yes = gzread(z, first, sizeof first) != (int)sizeof first || memcmp(first, export, sizeof first) != 0;
 	gzclose(z);
 	return yes;
 }
