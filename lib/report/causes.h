@@ -86,6 +86,7 @@ struct um_causes {
 	} call;
 	int64_t busy_until; /* a kernel runs, of all that have begun */
 	uint64_t kernels, blind; /* that have begun; those of which nobody said what they use */
+	int saw_faults; /* of the GPU. Else what kernels waited is not known: at least the copies on demand count */
 	int doubtful; /* what was written back unchanged is a guess from the kinds of faults */
 };
 

@@ -170,6 +170,7 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 
 	if (err)
 		return err;
+	c->saw_faults = 1;
 	row.tensor = part.tensor;
 	row.reason = UM_REASON_DEMAND;
 	if (!b)
@@ -211,8 +212,10 @@ static int count(struct um_causes *c, const struct um_cause_site *site, const st
 }
 
 /* Counts pages reason by reason, as each was faulted on. */
-static int count_demand(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part)
+static int count_demand(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part,
+                        const struct um_activity *a)
 {
+	double copy = site->kernel && !c->saw_faults && a->bytes ? (double)(a->end - a->begin) / (double)a->bytes : 0;
 	uint32_t rest = part->pages;
 
 	while (rest) {
@@ -222,7 +225,7 @@ static int count_demand(struct um_causes *c, const struct um_cause_site *site, c
 		for (uint32_t p = rest; p; p &= p - 1)
 			if (reason_of(part->block, p & -p, site, NULL) == reason)
 				alike |= p & -p;
-		if (count(c, site, part, alike, reason, 0))
+		if (count(c, site, part, alike, reason, (uint64_t)(copy * (double)um_causes_bytes_on(part, alike))))
 			return -ENOMEM;
 		rest &= ~alike;
 	}
@@ -270,7 +273,7 @@ static int come(struct um_causes *c, const struct um_cause_site *site, struct um
 	if (err) {
 		return err;
 	} else if (a->cause != UM_CAUSE_PREFETCH) {
-		err = count_demand(c, site, part);
+		err = count_demand(c, site, part, a);
 	} else if (site->kernel && b->fault_kernel == site->kernel) {
 		err = um_causes_turn(c, b, UM_REASON_LATE);
 		um_causes_hint_late(c, b, b->hint_pages, site->kernel);

@@ -211,7 +211,7 @@ static uint64_t saving(const struct builder *b, const struct um_finding *f)
 	case UM_REASON_DISCARDED:
 	case UM_REASON_FRESH:
 	case UM_REASON_COLLAPSE:
-		ns -= bytes * b->in;
+		ns -= b->r->causes.saw_faults ? bytes * b->in : 0;
 		break;
 	case UM_REASON_EARLY:
 		ns = ns > bytes * (b->in + b->home) ? ns : bytes * (b->in + b->home);

@@ -32,7 +32,8 @@ static void words_init(struct words *w, const struct um_finding *f, const struct
 	if (f->tensors > 1)
 		snprintf(w->tensor, sizeof w->tensor, "%llu tensors", (unsigned long long)f->tensors);
 	else
-		cut(w->tensor, sizeof w->tensor, "", um_report_tensor_name(r, f->tensor));
+		cut(w->tensor, sizeof w->tensor, "",
+		    f->tensor == UM_CAUSES_NONE ? "what it uses" : um_report_tensor_name(r, f->tensor));
 	cut(w->op, sizeof w->op, "", f->op == UM_CAUSES_NONE ? "its kernel" : r->ops.at[f->op].name);
 	cut(w->caller, sizeof w->caller, "", f->caller == UM_CAUSES_NONE ? "" : c->callers.at[f->caller]);
 	cut(w->neighbour, sizeof w->neighbour, "", near == UM_CAUSES_NONE ? "another tensor"
@@ -94,6 +95,9 @@ static int estimate(const struct words *w, char **out)
 
 	if (in > 0)
 		snprintf(rate, sizeof rate, "the %.1f GB/s that this recording shows", 1 / in);
+	if (!w->r->causes.saw_faults && w->f->reason <= UM_REASON_LATE)
+		return asprintf(out, "the copies alone, while kernels ran: page faults were not recorded "
+		                     "(--cuda-um-gpu-page-faults=true), and cost more");
 	switch (w->f->reason) {
 	case UM_REASON_DEMAND:
 	case UM_REASON_LATE:
