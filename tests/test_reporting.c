@@ -220,7 +220,7 @@ static void refused(void)
 	umadv_close(a.adv);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	ok(s.errors > 0 && s.iterations == 80, "the disk is full: counted, and the program goes on");
-	ok(look(&f, file) == 0 && f.capture.library.iterations > 3, "what was written before can be read");
+	ok(look(&f, file) == 0 && f.capture.library.iterations >= 1, "what was written before can be read");
 	um_capture_fini(&f.capture);
 }
 
