@@ -6,6 +6,7 @@
 
 #include "learn/unroll.h"
 #include "plan/planner.h"
+#include "replay/rehearsal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -172,6 +173,21 @@ static int is_early(void *user)
 	return wall_ms() < *(const uint64_t *)user;
 }
 
+/* What the plan's program takes with the driver's work on top. */
+static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
+{
+	const struct umadv *adv = user;
+	struct um_program program;
+	int err;
+
+	um_program_init(&program);
+	err = um_program_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
+	if (!err)
+		err = um_rehearse(&program, &plan->sched, &adv->profile, ns);
+	um_program_fini(&program);
+	return err;
+}
+
 /* Plans, growing the arenas where the planner needs more room than there is. */
 static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t budget, struct um_plan *plan, char *why,
 		      size_t size)
@@ -179,6 +195,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 	struct um_plan_room *rooms = NULL;
 	uint64_t grow = 0, end = wall_ms() + adv->options.pub.plan_ms;
 	struct um_plan_effort effort = {is_early, &end};
+	struct um_plan_rehearsal rehearsal = {rehearse, adv};
 	int err = 0;
 
 	for (int tries = 0; tries < 3; tries++) {
@@ -203,7 +220,8 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 					      .n_rooms = n_rooms,
 					      .grow_at = GROW_AT,
 					      .strategy = um_strategy_name(adv->options.strategy),
-					      .effort = adv->options.pub.plan_ms ? &effort : NULL};
+					      .effort = adv->options.pub.plan_ms ? &effort : NULL,
+					      .rehearsal = &rehearsal};
 
 		um_plan_fini(plan);
 		um_plan_init(plan);

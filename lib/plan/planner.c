@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places, blocks and the bound are made once; search.c makes the hints. Advice is none of the published schemes' ideas:
- * only our own strategy gives it.
+ * Places, blocks and the bound are made once; search.c makes the hints. What may stay on the host is tried without and
+ * with. Advice is none of the published schemes' ideas: only our own strategy gives it.
  */
 #include "plan/planner.h"
 
@@ -100,7 +100,7 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 		err = check_ops(&blocks, out, why, size);
 	if (!err)
 		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
-		             : um_search_run(&blocks, r->effort, out, why, size);
+		             : um_search_run(&blocks, r->effort, r->rehearsal, out, why, size);
 	um_blocks_fini(&blocks);
 	return err;
 }
@@ -163,7 +163,7 @@ static int build_own(const struct um_plan_request *r, struct um_plan *out, char 
 
 	if (err == -E2BIG || err == -EINVAL || (!err && out->predicted_ns > out->in_core_ns))
 		err = build_far(r, out, err, why, size);
-	return err ? err : um_advice_add(out);
+	return err;
 }
 
 int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)

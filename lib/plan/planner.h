@@ -7,8 +7,8 @@
  *
  * The passes: place (where slots lie, so that 2 MiB blocks are well shared), blocks (the touches of each block, the
  * gaps between them, which of them carry content), choose (which gaps a block spends away), timeline (when it leaves
- * and returns: both engines booked, prefetches at their earliest time that displaces nothing needed sooner), hints. A
- * published scheme (scheme.h) takes the place of choose, and has a say in when blocks return.
+ * and returns: both engines booked, prefetches at their earliest time that displaces nothing needed sooner, or just in
+ * time), hints. A published scheme (scheme.h) takes the place of choose, and has a say in when blocks return.
  */
 #ifndef UM_PLAN_PLANNER_H
 #define UM_PLAN_PLANNER_H
@@ -27,6 +27,12 @@ struct um_plan_effort {
 	void *user;
 };
 
+/* Who knows better than the link alone how long an iteration under a sound plan will take. */
+struct um_plan_rehearsal {
+	int (*ns)(void *user, const struct um_plan *plan, uint64_t *ns); /* 0 or -ENOMEM */
+	void *user;
+};
+
 struct um_plan_request {
 	const struct um_schedule *sched; /* borrowed */
 	const struct um_profile *profile; /* borrowed: link rates, costs of hints, op estimates where ns is 0 */
@@ -36,6 +42,7 @@ struct um_plan_request {
 	uint64_t grow_at; /* address from which new arenas may be assumed (multiple of 2 MiB) */
 	const char *strategy; /* "lookahead", or the name of a scheme */
 	const struct um_plan_effort *effort; /* of lookahead; borrowed, may be NULL */
+	const struct um_plan_rehearsal *rehearsal; /* likewise: the plan that does best there is chosen */
 };
 
 /* The published schemes that are there (scheme.h): the i-th one's name, NULL past the last; a name's number, or

@@ -8,11 +8,18 @@
  *
  * Wandering: from the best on, parts of a group are made more or less eligible at random, and what is no worse is kept.
  * It goes on as long as it is given time; the first rounds are worth most.
+ *
+ * Rehearsing: what a plan predicts is the link's time alone. Plans that differ in kind are rehearsed with the driver's
+ * work on top, as far as they do not predict much more than the best. What is found later differs from what was
+ * rehearsed too little; the best of it is rehearsed in the end.
  */
 #include "plan/search.h"
 
 #include "base/hash.h"
+#include "plan/advice.h"
+#include "plan/late.h"
 #include "plan/scheme.h"
+#include "plan/spare.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,27 +30,45 @@ struct way {
 	int begin, clean; /* struct um_choose_rule */
 	uint32_t merge; /* blocks in one hint, at most */
 	int eager; /* struct um_timing */
+	int late; /* returns just in time (late.h); else as early as there is room */
 };
 
 static const struct way ways[] = {
-        {0, 0, 0, 1, 1}, {0, 0, 0, 16, 0}, {0, 0, 4, 1, 1}, {10, 0, 0, 1, 1}, {0, 16, 0, 1, 1},
+        {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
+        {10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
 };
 
 #define N_WAYS (sizeof ways / sizeof *ways)
+#define N_FIRST_WAYS 2 /* gone before others are asked */
 
 /* Times that one way is gone, each without the gaps that turned out too short. */
 #define MOST_ROUNDS 4
 
-/* Rounds of learning, and touches gone through in all: some 50 ms for 2,000 ops, half a second for 20,000. */
+/* Whose rehearsal goes better is chosen although it predicts more: by a tenth at most, and no more than so much above
+ * the bound; or by an eightieth. */
+#define NEAR_BOUND 1.14
+#define MOST_REHEARSED_OPS 30000
+#define MOST_KNOWN 32
+
+/* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
 #define MOST_STEPS 160
 #define MOST_VAIN_STEPS 60 /* in a row */
-#define WORK_AT_LEAST 160000u
-#define WORK_PER_OP 85u
+#define WORK_AT_LEAST 480000u
+#define WORK_PER_OP 300u
+
+/* A plan that is sound. */
+struct kept {
+	UM_VEC(struct um_hint) hints;
+	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
+};
+
+enum { BEST_PREDICTED, BEST_REHEARSED, KEPT };
 
 struct search {
 	const struct um_blocks *b;
 	const struct um_plan_effort *effort;
+	const struct um_plan_rehearsal *rehearsal; /* NULL: what the plan predicts is what counts */
 	struct um_plan *out;
 	int32_t capacity, most; /* blocks: in the budget; touched by one op */
 	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
@@ -53,15 +78,27 @@ struct search {
 	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
 	uint8_t *pinned; /* by visit: turned out too short */
 	uint64_t work, work_most; /* touches */
-	UM_VEC(struct um_hint) best;
-	uint64_t best_ns; /* 0: nothing sound yet */
+	struct kept kept[KEPT];
+	uint64_t known[MOST_KNOWN]; /* hashes of plans that were rehearsed */
+	unsigned n_known;
+	int closing; /* what comes now differs too little from what was rehearsed */
+	uint64_t best_ns; /* predicted; 0: nothing sound yet */
 	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
 	const struct way *best_way;
 	int64_t *best_malus;
 	uint8_t *away; /* by visit: chosen in the last round */
 	uint64_t estimate; /* of the last way */
+	uint64_t *start; /* by op: when it starts, under the last way; one more */
+	int32_t *not_before; /* by visit */
+	int started; /* `start` is filled */
 	char why[200]; /* the last unsoundness */
 };
+
+/* What a round costs, of any kind. */
+static uint64_t round_work(const struct search *s)
+{
+	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
+}
 
 /* Hints of one way, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
 static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_t *hasty)
@@ -75,17 +112,23 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_
 	if (err)
 		return err;
 	err = um_choice_build(&c, s->b, limit, &rule);
+	if (!err && w->late && s->started) {
+		err = um_late_build(s->b, &c, s->start, s->out->h2d, s->not_before);
+		carry.not_before = s->not_before;
+	}
 	if (!err)
 		err = um_carry_out(s->b, &s->out->sched, &c, &carry, &line, s->out);
 	if (!err) {
 		*hasty = line.hasty;
 		s->estimate = line.ns;
 		memcpy(s->away, c.away, s->b->n_visits);
+		memcpy(s->start, line.start, (s->out->sched.ops.n + 1) * sizeof *s->start);
+		s->started = 1;
 		memset(s->blame, 0, (s->out->sched.uses.n + 1) * sizeof *s->blame);
 		for (uint32_t v = 0; v < s->b->n_visits; v++)
 			s->blame[s->group[v]] += (int64_t)line.blame[v];
 	}
-	s->work += s->b->n_touches + s->out->sched.uses.n;
+	s->work += round_work(s);
 	um_timeline_fini(&line);
 	um_choice_fini(&c);
 	return err;
@@ -109,31 +152,93 @@ static int go(struct search *s, const struct way *w)
 	return err;
 }
 
-/* Proves what `go`, by way w, or a scheme (NULL) made and keeps it if it is the best so far. Not sound: not kept, no
- * error. */
+static int is_eligible(const struct search *s, uint64_t plan_ns)
+{
+	uint64_t near = (uint64_t)(NEAR_BOUND * (double)s->out->bound_ns);
+
+	return plan_ns <= s->best_ns + s->best_ns / 80 || (plan_ns <= near && plan_ns <= s->best_ns + s->best_ns / 10);
+}
+
+/* Was such a plan rehearsed before? Different rounds often make the same. */
+static int is_known(struct search *s)
+{
+	const struct um_plan *p = s->out;
+	uint64_t hash = um_hash_u64(p->hints.n, p->predicted_ns);
+
+	for (size_t i = 0; i < p->hints.n; i++) {
+		const struct um_hint *h = &p->hints.at[i];
+
+		hash = um_hash_u64(hash, (uint64_t)h->kind << 32 | (uint32_t)h->at);
+		hash = um_hash_u64(hash, (uint64_t)h->slot << 32 | (uint32_t)h->after);
+		hash = um_hash_u64(hash, h->off);
+	}
+	for (unsigned i = 0; i < s->n_known; i++)
+		if (s->known[i] == hash)
+			return 1;
+	if (s->n_known < MOST_KNOWN)
+		s->known[s->n_known++] = hash;
+	return 0;
+}
+
+static int keep(struct kept *to, const struct um_plan *p, uint64_t plan_ns, uint64_t ns)
+{
+	um_vec_clear(&to->hints);
+	if (um_vec_reserve(&to->hints, p->hints.n))
+		return -ENOMEM;
+	if (p->hints.n)
+		memcpy(to->hints.at, p->hints.at, p->hints.n * sizeof *p->hints.at);
+	to->hints.n = p->hints.n;
+	to->plan_ns = plan_ns;
+	to->ns = ns;
+	return 0;
+}
+
+/* What is lost by prediction must be gained twice in the rehearsal. */
+static int is_better(const struct kept *k, uint64_t plan_ns, uint64_t ns)
+{
+	double gain = (double)k->ns / (double)ns;
+
+	return gain * gain * (double)k->plan_ns > (double)plan_ns;
+}
+
+/* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes better. */
+static int rehearse(struct search *s, uint64_t plan_ns)
+{
+	struct kept *to = &s->kept[BEST_REHEARSED];
+	uint64_t ns;
+
+	if (!s->rehearsal || !is_eligible(s, plan_ns) || is_known(s))
+		return 0;
+	s->work += round_work(s);
+	if (s->rehearsal->ns(s->rehearsal->user, s->out, &ns))
+		return -ENOMEM;
+	if (to->plan_ns && is_eligible(s, to->plan_ns) && !is_better(to, plan_ns, ns))
+		return 0;
+	return keep(to, s->out, plan_ns, ns);
+}
+
+/* Proves what `go`, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no error. */
 static int judge(struct search *s, const struct way *w)
 {
 	struct um_plan_figures f;
 	struct um_plan *out = s->out;
-	int err = um_plan_check(out, &f, s->why, sizeof s->why);
+	int err = um_advice_add(out);
 
-	if (err == -EINVAL)
-		return 0;
-	if (!err && w && (!s->own_ns || f.ns < s->own_ns)) {
+	if (!err)
+		err = um_plan_check(out, &f, s->why, sizeof s->why);
+	if (err)
+		return err == -EINVAL ? 0 : err;
+	out->predicted_ns = f.ns;
+	if (w && (!s->own_ns || f.ns < s->own_ns)) {
 		s->own_ns = f.ns;
 		s->best_way = w;
 		memcpy(s->best_malus, s->malus, s->b->n_visits * sizeof *s->malus);
 	}
-	if (err || (s->best_ns && f.ns >= s->best_ns))
-		return err;
-	um_vec_clear(&s->best);
-	if (um_vec_reserve(&s->best, out->hints.n))
-		return -ENOMEM;
-	if (out->hints.n)
-		memcpy(s->best.at, out->hints.at, out->hints.n * sizeof *s->best.at);
-	s->best.n = out->hints.n;
-	s->best_ns = f.ns;
-	return 0;
+	if (!s->best_ns || f.ns < s->best_ns) {
+		s->best_ns = f.ns;
+		err = keep(&s->kept[BEST_PREDICTED], out, f.ns, 0);
+	}
+	return err || s->closing ? err : rehearse(s, f.ns);
 }
 
 static int has_more(const struct search *s)
@@ -141,12 +246,21 @@ static int has_more(const struct search *s)
 	return s->effort && s->effort->more(s->effort->user);
 }
 
+static int is_spent(const struct search *s)
+{
+	return s->best_ns && s->work > s->work_most && !has_more(s);
+}
+
 /* Nothing could be better by much, or there has been enough work. */
 static int is_enough(const struct search *s)
 {
-	if (!s->best_ns || s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400)
-		return s->best_ns != 0;
-	return s->work > s->work_most && !has_more(s);
+	return (s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400) || is_spent(s);
+}
+
+/* Are there plans to be found yet that might do better in the rehearsal? */
+static int is_settled(const struct search *s)
+{
+	return s->rehearsal ? is_spent(s) : is_enough(s);
 }
 
 /* What was waited for last counts against it from now on. 0 if nothing was. */
@@ -176,15 +290,21 @@ static int try_way(struct search *s, const struct way *w)
 {
 	int err = go(s, w);
 
-	if (!err && (!s->best_ns || s->estimate < s->best_ns + s->best_ns / 64))
+	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256)))
 		err = judge(s, w);
 	return err;
 }
 
 /* --- what others choose ------------------------------------------------------------------------------------------- */
 
-/* Scores of AutoSwap (Zhang et al. 2019) that cost little to ask for. Each is ahead of the others somewhere. */
-static const char *const others[] = {"autoswap-doa", "autoswap-aoa", "autoswap-wdoa", "autoswap-swdoa"};
+/* Scores of AutoSwap (Zhang et al. 2019) that cost little to ask for, and what is longest away. Each is ahead of the
+ * others somewhere. */
+static const struct um_scheme others[] = {
+        {"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},
+        {"spare", 0, 0, um_spare_choose},
+        {"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap},
+        {"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
+};
 
 #define N_OTHERS (sizeof others / sizeof *others)
 #define MOST_ASKED_OPS 8000 /* their time is quadratic */
@@ -206,12 +326,14 @@ static int ask(struct search *s, const struct um_scheme *scheme, uint32_t *hasty
 	err = scheme->choose(&c, scheme->mode, &a);
 	um_choice_settle(&a.choice, s->b);
 	c.carry.not_before = a.not_before;
+	if (!err && scheme->choose == um_spare_choose)
+		err = um_late_build(s->b, &a.choice, s->start, s->out->h2d, a.not_before);
 	if (!err)
 		err = um_carry_out(s->b, c.sched, &a.choice, &c.carry, &line, s->out);
 	*hasty = line.hasty;
 	s->estimate = line.ns;
 	memcpy(s->away, a.choice.away, s->b->n_visits);
-	s->work += 2ull * (s->b->n_touches + s->out->sched.uses.n);
+	s->work += 2 * round_work(s);
 	um_timeline_fini(&line);
 	um_scheme_answer_fini(&a);
 	return err;
@@ -231,9 +353,9 @@ static int borrow(struct search *s, const struct um_scheme *scheme)
 		return err == -E2BIG ? 0 : err;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		s->malus[v] = s->away[v] ? -2 * lap : 0;
-	if (s->estimate < s->best_ns + s->best_ns / 64)
+	if (is_eligible(s, s->estimate - s->estimate / 256))
 		err = judge(s, NULL);
-	if (!err)
+	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
 		err = try_way(s, &ways[0]);
 	memset(s->malus, 0, s->b->n_visits * sizeof *s->malus);
 	return err == -E2BIG ? 0 : err;
@@ -353,15 +475,18 @@ static int run(struct search *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < N_WAYS && !is_enough(s); i++)
+	for (size_t i = 0; !err && i < N_FIRST_WAYS && !is_settled(s); i++)
 		err = try_way(s, &ways[i]);
 	for (size_t i = 0; !err && s->own_ns && i < N_OTHERS && s->b->n_ops <= MOST_ASKED_OPS; i++)
-		if (!is_enough(s))
-			err = borrow(s, um_scheme_find(others[i]));
+		if (!is_settled(s))
+			err = borrow(s, &others[i]);
+	for (size_t i = N_FIRST_WAYS; !err && i < N_WAYS && !is_settled(s); i++)
+		err = try_way(s, &ways[i]);
+	s->closing = 1;
 	if (!err && !is_enough(s))
-		err = go(s, &ways[0]);
+		err = go(s, &ways[1]);
 	for (int i = 0; !err && i < MOST_LESSONS && !is_enough(s) && learn(s, i); i++)
-		err = try_way(s, &ways[0]);
+		err = try_way(s, &ways[1]);
 	if (!err && s->own_ns && !is_enough(s))
 		err = wander(s);
 	/* A way that finds no place is no harm while there is another. */
@@ -401,8 +526,10 @@ static int prepare(struct search *s)
 	s->pinned = calloc(visits, 1);
 	s->away = calloc(visits, 1);
 	s->best_malus = calloc(visits, sizeof *s->best_malus);
+	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
+	s->not_before = calloc(visits, sizeof *s->not_before);
 	if (!s->clock || !s->group || !s->rank || !s->size || !s->malus || !s->blame || !s->guilt || !s->pinned ||
-	    !s->away || !s->best_malus)
+	    !s->away || !s->best_malus || !s->start || !s->not_before)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -433,28 +560,40 @@ static int __attribute__((format(printf, 4, 5))) refuse(char *why, size_t size, 
 	return -err;
 }
 
-/* The best hints become the plan's. */
-static int hand_over(struct search *s, char *why, size_t size)
+static int take(struct um_plan *out, const struct kept *k)
 {
-	struct um_plan *out = s->out;
-
-	if (!s->best_ns)
-		return refuse(why, size, EINVAL, "no sound plan found: %s", s->why);
 	um_vec_clear(&out->hints);
-	if (um_vec_reserve(&out->hints, s->best.n))
+	if (um_vec_reserve(&out->hints, k->hints.n))
 		return -ENOMEM;
-	if (s->best.n)
-		memcpy(out->hints.at, s->best.at, s->best.n * sizeof *s->best.at);
-	out->hints.n = s->best.n;
-	out->predicted_ns = s->best_ns;
+	if (k->hints.n)
+		memcpy(out->hints.at, k->hints.at, k->hints.n * sizeof *k->hints.at);
+	out->hints.n = k->hints.n;
+	out->predicted_ns = k->plan_ns;
 	return 0;
 }
 
-int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort, struct um_plan *out, char *why,
-                  size_t size)
+/* The best hints become the plan's. */
+static int hand_over(struct search *s, char *why, size_t size)
+{
+	const struct kept *rehearsed = &s->kept[BEST_REHEARSED];
+	int err;
+
+	if (!s->best_ns)
+		return refuse(why, size, EINVAL, "no sound plan found: %s", s->why);
+	err = take(s->out, &s->kept[BEST_PREDICTED]);
+	if (!err)
+		err = rehearse(s, s->best_ns);
+	return err || !s->rehearsal ? err : take(s->out, rehearsed);
+}
+
+int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
+                  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
 {
 	struct search s = {.b = b, .effort = effort, .out = out};
 	int err = prepare(&s);
+
+	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
+		s.rehearsal = rehearsal;
 
 	if (!err)
 		err = run(&s);
@@ -472,6 +611,9 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	free(s.pinned);
 	free(s.away);
 	free(s.best_malus);
-	um_vec_fini(&s.best);
+	free(s.start);
+	free(s.not_before);
+	for (unsigned i = 0; i < KEPT; i++)
+		um_vec_fini(&s.kept[i].hints);
 	return err;
 }

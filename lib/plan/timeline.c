@@ -113,7 +113,8 @@ static int prepare(struct lap *l)
 	l->goes = calloc(l->n + 1ull, sizeof *l->goes);
 	l->done = calloc((size_t)LAPS * (size_t)l->n + 1, sizeof *l->done);
 	l->t->blame = calloc(b->n_visits + 1ull, sizeof *l->t->blame);
-	if (!l->dirty || !l->left || !l->goes || !l->done || !l->t->blame)
+	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
+	if (!l->dirty || !l->left || !l->goes || !l->done || !l->t->blame || !l->t->start)
 		return -ENOMEM;
 	find_dirty(l);
 	find_drops(l);
@@ -334,6 +335,8 @@ static int run(struct lap *l)
 		l->done[i + 1] = time + l->s->ops.at[op].ns;
 	}
 	l->t->ns = l->done[(int64_t)LAPS * l->n] - l->done[(int64_t)(LAPS - 1) * l->n];
+	for (int32_t op = 0; op <= l->n; op++)
+		l->t->start[op] = l->done[(int64_t)(LAPS - 1) * l->n + op] - l->done[(int64_t)(LAPS - 1) * l->n];
 	return l->failed ? -ENOMEM : 0;
 }
 
@@ -362,5 +365,6 @@ void um_timeline_fini(struct um_timeline *t)
 {
 	um_vec_fini(&t->moves);
 	free(t->blame);
+	free(t->start);
 	memset(t, 0, sizeof *t);
 }

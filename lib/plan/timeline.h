@@ -24,6 +24,7 @@ struct um_timeline {
 	UM_VEC(struct um_move) moves; /* in the engine's order; n == 0: the arrivals of op `need` */
 	uint64_t ns; /* estimate of the steady iteration */
 	uint32_t hasty; /* gaps that end before their block has begun to leave: marked in c->pinned */
+	uint64_t *start; /* by op: when it starts, in the steady iteration; one more */
 	uint64_t *blame; /* by visit: ns that something waited for its block to leave or to return */
 };
 

@@ -560,7 +560,7 @@ static int set_clock(struct um_program_walk *b)
 	return 0;
 }
 
-static int build_lap(struct um_program_walk *b, struct um_program_lap *lap)
+static int build_lap(struct um_program_walk *b, struct um_program_lap *lap, int scouts)
 {
 	size_t n_ops = b->plan->sched.ops.n;
 	int err;
@@ -570,7 +570,7 @@ static int build_lap(struct um_program_walk *b, struct um_program_lap *lap)
 	lap->gate = calloc(n_ops + 1, sizeof *lap->gate);
 	if (!lap->first || !lap->gate)
 		return -ENOMEM;
-	err = b->lap ? 0 : scout(b);
+	err = scouts ? scout(b) : 0;
 	if (err)
 		return err;
 	walk(b);
@@ -579,7 +579,8 @@ static int build_lap(struct um_program_walk *b, struct um_program_lap *lap)
 	return b->err ? b->err : um_program_order(b);
 }
 
-int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out)
+/* Laps from `first` on. */
+static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first, struct um_program *out)
 {
 	struct um_program_walk b = {.out = out, .capacity = capacity_blocks};
 	int err = plan->sched.ops.n ? um_program_map(&b, plan) : -ENOMEM;
@@ -587,13 +588,23 @@ int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struc
 	if (!err)
 		err = set_clock(&b);
 	out->n_ops = (uint32_t)plan->sched.ops.n;
-	for (int i = 0; i <= UM_PROGRAM_STEADY && !err; i++) {
-		if (i)
+	for (int i = first; i <= UM_PROGRAM_STEADY && !err; i++) {
+		if (i > first)
 			next_walk(&b);
-		err = b.err ? b.err : build_lap(&b, &out->lap[i]);
+		err = b.err ? b.err : build_lap(&b, &out->lap[i], !i);
 	}
 	um_program_unmap(&b);
 	if (err)
 		um_program_fini(out);
 	return err;
+}
+
+int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out)
+{
+	return build(plan, capacity_blocks, 0, out);
+}
+
+int um_program_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out)
+{
+	return build(plan, capacity_blocks, UM_PROGRAM_STEADY - 1, out);
 }

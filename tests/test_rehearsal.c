@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long an iteration will take with the driver's work: a case worked by hand, and recorded workloads beside what the
+ * simulated driver makes of them.
+ */
+#include "replay/rehearsal.h"
+
+#include "plan_make.h"
+#include "player.h"
+
+#include <unistd.h>
+
+#define BASE (16 * MIB2)
+#define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
+
+/* A block takes 1,000 ns on the link; the driver costs nothing. */
+static struct um_profile link_alone(void)
+{
+	struct um_profile p = {.h2d = (double)MIB2 * 1e6, .d2h = (double)MIB2 * 1e6, .duplex = 1, .eta = 1};
+
+	return p;
+}
+
+static uint64_t rehearsed(const struct um_plan *plan, uint64_t blocks, const struct um_profile *profile)
+{
+	struct um_program p;
+	uint64_t ns = 0;
+
+	um_program_init(&p);
+	if (um_program_build_steady(plan, blocks, &p) || um_rehearse(&p, &plan->sched, profile, &ns))
+		tap_bail("no memory");
+	um_program_fini(&p);
+	return ns;
+}
+
+/* Two slots of two blocks that take turns in two blocks: out, in, op, out, in, op. An op takes 1,000 ns. */
+static void turns(void)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, 2 * MIB2, -1, -1);
+	make_slot(&plan, BASE + 2 * MIB2, 2 * MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	make_hint(&plan, UM_HINT_EVICT, 0, 1, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
+	is_u64(rehearsed(&plan, 2, &p), 10000, "turns: two copies out, two in, an op; twice");
+	is_u64(rehearsed(&plan, 4, &p), 5000, "with room for both each waits for itself alone: op, out, in");
+	p.c_api = 10;
+	is_u64(rehearsed(&plan, 2, &p), 10040, "four calls");
+	p.c_pf = 100;
+	is_u64(rehearsed(&plan, 2, &p), 10440, "the work on a range's first block comes before its copy");
+	p.c_pf_cpu = 70;
+	is_u64(rehearsed(&plan, 2, &p), 10580, "the mapping of its last block on the host behind it");
+	p.c_unmap = 30;
+	is_u64(rehearsed(&plan, 2, &p), 10640, "and from there the unmapping when it comes back");
+	p.o_seg = 5;
+	is_u64(rehearsed(&plan, 2, &p), 10680, "each copy");
+	um_plan_fini(&plan);
+}
+
+/* What is born every time and then dropped is never copied. */
+static void dropped(void)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, MIB2, 0, 1);
+	make_slot(&plan, BASE + MIB2, MIB2, 1, 2);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(1), UM_WRITE);
+	is_u64(rehearsed(&plan, 1, &p), 2000, "what is dead gives its room for nothing");
+	p.c_disc_u = 300;
+	is_u64(rehearsed(&plan, 1, &p), 2600, "but for being dropped");
+	p.c_zero = 50;
+	p.c_pf = 100;
+	is_u64(rehearsed(&plan, 1, &p), 2900, "and for what comes in its place");
+	is_u64(rehearsed(&plan, 2, &p), 2000, "with room for both nothing is");
+	um_plan_fini(&plan);
+}
+
+static int keep_plan(void *user, struct um_plan *plan)
+{
+	uint64_t *ns = user;
+
+	*ns = rehearsed(plan, plan->budget / UM_BLOCK_BYTES, um_profile_find(plan->profile));
+	return 0;
+}
+
+static void beside_play(const char *name, const char *profile, uint64_t percent)
+{
+	const char *top = getenv("top_srcdir");
+	struct um_play_options o = {.profile = um_profile_find(profile),
+	                            .strategy = UM_PLAY_LOOKAHEAD,
+	                            .iterations = 6,
+	                            .planned = keep_plan};
+	struct um_play_result r;
+	char path[512], plan[64];
+	struct um_trace *t;
+	struct um_diag d;
+	uint64_t ns = 0, off;
+
+	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", top ? top : ".", name);
+	snprintf(plan, sizeof plan, "/tmp/um-rehearsal-%ld.umplan", (long)getpid());
+	if (um_trace_load(&t, path, &d))
+		tap_bail(d.text);
+	o.budget = um_trace_peak_bytes(t) * 2 / 3;
+	o.save_plan = plan;
+	o.planned_user = &ns;
+	is_int(um_play(t, &o, &r), 0, "%s on %s: played", name, profile);
+	remove(plan);
+	off = ns > r.steady_ns ? ns - r.steady_ns : r.steady_ns - ns;
+	ok(off * 100 <= r.steady_ns * percent, "rehearsed at %.3f ms, played in %.3f, planned for %.3f", (double)ns / 1e6,
+	   (double)r.steady_ns / 1e6, (double)r.planned_ns / 1e6);
+	um_play_result_fini(&r);
+	um_trace_free(t);
+}
+
+int main(void)
+{
+	static const char *const profiles[] = {"v100", "a100", "h100"};
+	const char *few = getenv("SANITIZE");
+
+	turns();
+	dropped();
+	for (int i = 0; i < 3; i++) {
+		/* The faster the link, the more it matters who of several workers comes first. */
+		uint64_t percent = i < 2 ? 4 : 8;
+
+		beside_play("alexnet_b200", profiles[i], percent);
+		if (!few || !*few)
+			beside_play("resnet50", profiles[i], percent);
+		beside_play("cg_laplace3d", profiles[i], percent);
+	}
+	return tap_done();
+}
