@@ -6,9 +6,6 @@
  * malus that does not help is kept all the same, since the next wait is another one; the best plan so far is what
  * counts.
  *
- * Wandering: from the best on, parts of a group are made more or less eligible at random, and what is no worse is kept.
- * It goes on as long as it is given time; the first rounds are worth most.
- *
  * Rehearsing: what a plan predicts is the link's time alone. Plans that differ in kind are rehearsed with the driver's
  * work on top, as far as they do not predict much more than the best. What is found later differs from what was
  * rehearsed too little; the best of it is rehearsed in the end.
@@ -19,19 +16,11 @@
 #include "plan/advice.h"
 #include "plan/late.h"
 #include "plan/scheme.h"
+#include "plan/search_state.h"
 #include "plan/spare.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-/* One way to go. */
-struct way {
-	int reserve; /* blocks of 1,000 kept free */
-	int begin, clean; /* struct um_choose_rule */
-	uint32_t merge; /* blocks in one hint, at most */
-	int eager; /* struct um_timing */
-	int late; /* returns just in time (late.h); else as early as there is room */
-};
 
 static const struct way ways[] = {
         {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
@@ -48,51 +37,11 @@ static const struct way ways[] = {
  * the bound; or by an eightieth. */
 #define NEAR_BOUND 1.14
 #define MOST_REHEARSED_OPS 30000
-#define MOST_KNOWN 32
 
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
-#define MOST_STEPS 160
-#define MOST_VAIN_STEPS 60 /* in a row */
 #define WORK_AT_LEAST 480000u
 #define WORK_PER_OP 300u
-
-/* A plan that is sound. */
-struct kept {
-	UM_VEC(struct um_hint) hints;
-	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
-};
-
-enum { BEST_PREDICTED, BEST_REHEARSED, KEPT };
-
-struct search {
-	const struct um_blocks *b;
-	const struct um_plan_effort *effort;
-	const struct um_plan_rehearsal *rehearsal; /* NULL: what the plan predicts is what counts */
-	struct um_plan *out;
-	int32_t capacity, most; /* blocks: in the budget; touched by one op */
-	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
-	uint32_t *group, *rank; /* by visit: the use that it belongs to, its number among those of this use */
-	uint32_t *size; /* by use: visits */
-	int64_t *malus; /* by visit, for the next choice */
-	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
-	uint8_t *pinned; /* by visit: turned out too short */
-	uint64_t work, work_most; /* touches */
-	struct kept kept[KEPT];
-	uint64_t known[MOST_KNOWN]; /* hashes of plans that were rehearsed */
-	unsigned n_known;
-	int closing; /* what comes now differs too little from what was rehearsed */
-	uint64_t best_ns; /* predicted; 0: nothing sound yet */
-	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
-	const struct way *best_way;
-	int64_t *best_malus;
-	uint8_t *away; /* by visit: chosen in the last round */
-	uint64_t estimate; /* of the last way */
-	uint64_t *start; /* by op: when it starts, under the last way; one more */
-	int32_t *not_before; /* by visit */
-	int started; /* `start` is filled */
-	char why[200]; /* the last unsoundness */
-};
 
 /* What a round costs, of any kind. */
 static uint64_t round_work(const struct search *s)
@@ -134,7 +83,7 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_
 	return err;
 }
 
-static int go(struct search *s, const struct way *w)
+int um_search_go(struct search *s, const struct way *w)
 {
 	int32_t limit = s->capacity - (int32_t)(((int64_t)s->capacity * w->reserve + 999) / 1000);
 	uint32_t hasty = 0;
@@ -175,7 +124,7 @@ static int is_known(struct search *s)
 	for (unsigned i = 0; i < s->n_known; i++)
 		if (s->known[i] == hash)
 			return 1;
-	if (s->n_known < MOST_KNOWN)
+	if (s->n_known < UM_SEARCH_KNOWN)
 		s->known[s->n_known++] = hash;
 	return 0;
 }
@@ -218,7 +167,7 @@ static int rehearse(struct search *s, uint64_t plan_ns)
 }
 
 /* Proves what `go`, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no error. */
-static int judge(struct search *s, const struct way *w)
+int um_search_judge(struct search *s, const struct way *w)
 {
 	struct um_plan_figures f;
 	struct um_plan *out = s->out;
@@ -241,18 +190,18 @@ static int judge(struct search *s, const struct way *w)
 	return err || s->closing ? err : rehearse(s, f.ns);
 }
 
-static int has_more(const struct search *s)
+int um_search_more(const struct search *s)
 {
 	return s->effort && s->effort->more(s->effort->user);
 }
 
 static int is_spent(const struct search *s)
 {
-	return s->best_ns && s->work > s->work_most && !has_more(s);
+	return s->best_ns && s->work > s->work_most && !um_search_more(s);
 }
 
 /* Nothing could be better by much, or there has been enough work. */
-static int is_enough(const struct search *s)
+int um_search_enough(const struct search *s)
 {
 	return (s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400) || is_spent(s);
 }
@@ -260,7 +209,7 @@ static int is_enough(const struct search *s)
 /* Are there plans to be found yet that might do better in the rehearsal? */
 static int is_settled(const struct search *s)
 {
-	return s->rehearsal ? is_spent(s) : is_enough(s);
+	return s->rehearsal ? is_spent(s) : um_search_enough(s);
 }
 
 /* What was waited for last counts against it from now on. 0 if nothing was. */
@@ -288,10 +237,10 @@ static int learn(struct search *s, int round)
 /* Estimates are good to a per cent or so: what is clearly behind need not be proved. */
 static int try_way(struct search *s, const struct way *w)
 {
-	int err = go(s, w);
+	int err = um_search_go(s, w);
 
 	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256)))
-		err = judge(s, w);
+		err = um_search_judge(s, w);
 	return err;
 }
 
@@ -354,121 +303,11 @@ static int borrow(struct search *s, const struct um_scheme *scheme)
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		s->malus[v] = s->away[v] ? -2 * lap : 0;
 	if (is_eligible(s, s->estimate - s->estimate / 256))
-		err = judge(s, NULL);
+		err = um_search_judge(s, NULL);
 	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
 		err = try_way(s, &ways[0]);
 	memset(s->malus, 0, s->b->n_visits * sizeof *s->malus);
 	return err == -E2BIG ? 0 : err;
-}
-
-/* --- wandering ---------------------------------------------------------------------------------------------------- */
-
-struct wander {
-	uint32_t *first, *gap; /* by use: gaps that may be spent away, gap[first[use]] .. gap[first[use + 1]] */
-	uint8_t *away; /* by visit, where it stands */
-	int64_t *malus; /* likewise */
-	uint64_t random;
-};
-
-static uint32_t draw(struct wander *w, uint32_t below)
-{
-	w->random = um_hash_u64(w->random, below);
-	return (uint32_t)((w->random >> 32) * below >> 32);
-}
-
-static int wander_init(struct wander *w, const struct search *s)
-{
-	size_t uses = s->out->sched.uses.n;
-
-	w->first = calloc(uses + 2, sizeof *w->first);
-	w->gap = malloc((s->b->n_visits + 1ull) * sizeof *w->gap);
-	w->away = malloc(s->b->n_visits + 1ull);
-	w->malus = malloc((s->b->n_visits + 1ull) * sizeof *w->malus);
-	if (!w->first || !w->gap || !w->away || !w->malus)
-		return -ENOMEM;
-	for (int fill = 0; fill < 2; fill++) {
-		for (uint32_t v = 0; v < s->b->n_visits; v++) {
-			if (!s->b->visit[v].live || !um_choice_can_leave(s->b, v))
-				continue;
-			if (fill)
-				w->gap[w->first[s->group[v] + 1]++] = v;
-			else
-				w->first[s->group[v] + 2]++;
-		}
-		for (size_t u = 0; !fill && u < uses; u++)
-			w->first[u + 2] += w->first[u + 1];
-	}
-	return 0;
-}
-
-static void wander_fini(struct wander *w)
-{
-	free(w->first);
-	free(w->gap);
-	free(w->away);
-	free(w->malus);
-}
-
-/* Keeps some of what leaves, or has some leave that stays: a gap drawn by chance, and neighbours of its group. */
-static void step(struct wander *w, struct search *s)
-{
-	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(w, 5) < 3, v = 0;
-	int64_t lap = (int64_t)s->clock[s->b->n_ops], malus;
-
-	for (int i = 0; i < 200; i++) {
-		v = w->gap[draw(w, n)];
-		if (w->away[v] == keep)
-			break;
-	}
-	uint32_t lo = w->first[s->group[v]], hi = w->first[s->group[v] + 1];
-
-	if (draw(w, 3)) {
-		lo += draw(w, hi - lo);
-		hi = lo + 1 + draw(w, hi - lo);
-	}
-	malus = lap / 512 * draw(w, 1024);
-	if (!draw(w, 7))
-		malus = 0;
-	for (; lo < hi; lo++)
-		s->malus[w->gap[lo]] = keep ? malus : -malus;
-}
-
-/* From the best plan on, as long as there is time. */
-static int wander(struct search *s)
-{
-	struct wander w = {.random = s->b->n_visits};
-	size_t bytes = s->b->n_visits * sizeof *s->malus;
-	uint64_t at;
-	int steps = 0, vain = 0;
-	int err = wander_init(&w, s);
-
-	if (!err) {
-		memcpy(s->malus, s->best_malus, bytes);
-		err = go(s, s->best_way);
-	}
-	at = s->estimate;
-	while (!err && w.first[s->out->sched.uses.n] && !is_enough(s)) {
-		if ((++steps > MOST_STEPS || ++vain > MOST_VAIN_STEPS) && !has_more(s))
-			break;
-		memcpy(w.away, s->away, s->b->n_visits);
-		memcpy(w.malus, s->malus, bytes);
-		for (uint32_t i = 1 + draw(&w, 3); i > 0; i--)
-			step(&w, s);
-		err = go(s, s->best_way);
-		if (!err && s->estimate < at) {
-			err = judge(s, s->best_way);
-			vain = 0;
-		}
-		if (!err && s->estimate <= at) {
-			at = s->estimate;
-			continue;
-		}
-		memcpy(s->malus, w.malus, bytes);
-		memcpy(s->away, w.away, s->b->n_visits);
-		err = err == -E2BIG ? 0 : err;
-	}
-	wander_fini(&w);
-	return err;
 }
 
 static int run(struct search *s)
@@ -483,12 +322,12 @@ static int run(struct search *s)
 	for (size_t i = N_FIRST_WAYS; !err && i < N_WAYS && !is_settled(s); i++)
 		err = try_way(s, &ways[i]);
 	s->closing = 1;
-	if (!err && !is_enough(s))
-		err = go(s, &ways[1]);
-	for (int i = 0; !err && i < MOST_LESSONS && !is_enough(s) && learn(s, i); i++)
+	if (!err && !um_search_enough(s))
+		err = um_search_go(s, &ways[1]);
+	for (int i = 0; !err && i < MOST_LESSONS && !um_search_enough(s) && learn(s, i); i++)
 		err = try_way(s, &ways[1]);
-	if (!err && s->own_ns && !is_enough(s))
-		err = wander(s);
+	if (!err && s->own_ns && !um_search_enough(s))
+		err = um_search_wander(s);
 	/* A way that finds no place is no harm while there is another. */
 	return err == -E2BIG && s->best_ns ? 0 : err;
 }

@@ -543,23 +543,6 @@ static int scout(struct um_program_walk *b)
 	return b->err;
 }
 
-/* Ops take their time and a share of what the plan waits. */
-static int set_clock(struct um_program_walk *b)
-{
-	const struct um_schedule *s = &b->plan->sched;
-	double stretch = 1;
-
-	b->clock = malloc((s->ops.n + 1) * sizeof *b->clock);
-	if (!b->clock)
-		return -ENOMEM;
-	if (b->plan->in_core_ns && b->plan->predicted_ns > b->plan->in_core_ns)
-		stretch = (double)b->plan->predicted_ns / (double)b->plan->in_core_ns;
-	b->clock[0] = 0;
-	for (size_t i = 0; i < s->ops.n; i++)
-		b->clock[i + 1] = b->clock[i] + stretch * (double)s->ops.at[i].ns;
-	return 0;
-}
-
 static int build_lap(struct um_program_walk *b, struct um_program_lap *lap, int scouts)
 {
 	size_t n_ops = b->plan->sched.ops.n;
@@ -585,8 +568,6 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 	struct um_program_walk b = {.out = out, .capacity = capacity_blocks};
 	int err = plan->sched.ops.n ? um_program_map(&b, plan) : -ENOMEM;
 
-	if (!err)
-		err = set_clock(&b);
 	out->n_ops = (uint32_t)plan->sched.ops.n;
 	for (int i = first; i <= UM_PROGRAM_STEADY && !err; i++) {
 		if (i > first)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * search_state.h - the search while it goes on: private to search.c and wander.c
+ */
+#ifndef UM_PLAN_SEARCH_STATE_H
+#define UM_PLAN_SEARCH_STATE_H
+
+#include "plan/search.h"
+
+#define UM_SEARCH_KNOWN 32
+
+/* One way to go. */
+struct way {
+	int reserve; /* blocks of 1,000 kept free */
+	int begin, clean; /* struct um_choose_rule */
+	uint32_t merge; /* blocks in one hint, at most */
+	int eager; /* struct um_timing */
+	int late; /* returns just in time (late.h); else as early as there is room */
+};
+
+/* A plan that is sound. */
+struct kept {
+	UM_VEC(struct um_hint) hints;
+	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
+};
+
+enum { BEST_PREDICTED, BEST_REHEARSED, KEPT };
+
+struct search {
+	const struct um_blocks *b;
+	const struct um_plan_effort *effort;
+	const struct um_plan_rehearsal *rehearsal; /* NULL: what the plan predicts is what counts */
+	struct um_plan *out;
+	int32_t capacity, most; /* blocks: in the budget; touched by one op */
+	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
+	uint32_t *group, *rank; /* by visit: the use that it belongs to, its number among those of this use */
+	uint32_t *size; /* by use: visits */
+	int64_t *malus; /* by visit, for the next choice */
+	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
+	uint8_t *pinned; /* by visit: turned out too short */
+	uint64_t work, work_most; /* touches */
+	struct kept kept[KEPT];
+	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of plans that were rehearsed */
+	unsigned n_known;
+	int closing; /* what comes now differs too little from what was rehearsed */
+	uint64_t best_ns; /* predicted; 0: nothing sound yet */
+	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
+	const struct way *best_way;
+	int64_t *best_malus;
+	uint8_t *away; /* by visit: chosen in the last round */
+	uint64_t estimate; /* of the last way */
+	uint64_t *start; /* by op: when it starts, under the last way; one more */
+	int32_t *not_before; /* by visit */
+	int started; /* `start` is filled */
+	char why[200]; /* the last unsoundness */
+};
+
+/* Hints of one way, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
+int um_search_go(struct search *s, const struct way *w);
+
+/* Proves what um_search_go, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no error.
+ * 0 or -ENOMEM. */
+int um_search_judge(struct search *s, const struct way *w);
+
+int um_search_more(const struct search *s); /* has the caller time? */
+int um_search_enough(const struct search *s); /* nothing could be better by much, or there has been enough work */
+
+/* wander.c: from the best plan on, as long as there is time. As um_search_go. */
+int um_search_wander(struct search *s);
+
+#endif
