@@ -115,8 +115,8 @@ static void beside_play(const char *name, const char *profile, uint64_t percent)
 	is_int(um_play(t, &o, &r), 0, "%s on %s: played", name, profile);
 	remove(plan);
 	off = ns > r.steady_ns ? ns - r.steady_ns : r.steady_ns - ns;
-	ok(off * 100 <= r.steady_ns * percent, "rehearsed at %.3f ms, played in %.3f, planned for %.3f", (double)ns / 1e6,
-	   (double)r.steady_ns / 1e6, (double)r.planned_ns / 1e6);
+	ok(off * 100 <= r.steady_ns * percent, "rehearsed at %.3f ms, played in %.3f, planned for %.3f",
+	   (double)ns / 1e6, (double)r.steady_ns / 1e6, (double)r.planned_ns / 1e6);
 	um_play_result_fini(&r);
 	um_trace_free(t);
 }

@@ -22,7 +22,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct way ways[] = {
+static const struct um_search_way ways[] = {
         {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
         {10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
 };
@@ -44,13 +44,13 @@ static const struct way ways[] = {
 #define WORK_PER_OP 300u
 
 /* What a round costs, of any kind. */
-static uint64_t round_work(const struct search *s)
+static uint64_t round_work(const struct um_search *s)
 {
 	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
 }
 
 /* Hints of one way, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
-static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_t *hasty)
+static int go_once(struct um_search *s, const struct um_search_way *w, int32_t limit, uint32_t *hasty)
 {
 	struct um_choose_rule rule = {s->clock, s->malus, w->begin, w->clean};
 	struct um_carry carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
@@ -83,7 +83,7 @@ static int go_once(struct search *s, const struct way *w, int32_t limit, uint32_
 	return err;
 }
 
-int um_search_go(struct search *s, const struct way *w)
+int um_search_go(struct um_search *s, const struct um_search_way *w)
 {
 	int32_t limit = s->capacity - (int32_t)(((int64_t)s->capacity * w->reserve + 999) / 1000);
 	uint32_t hasty = 0;
@@ -101,7 +101,7 @@ int um_search_go(struct search *s, const struct way *w)
 	return err;
 }
 
-static int is_eligible(const struct search *s, uint64_t plan_ns)
+static int is_eligible(const struct um_search *s, uint64_t plan_ns)
 {
 	uint64_t near = (uint64_t)(NEAR_BOUND * (double)s->out->bound_ns);
 
@@ -109,7 +109,7 @@ static int is_eligible(const struct search *s, uint64_t plan_ns)
 }
 
 /* Was such a plan rehearsed before? Different rounds often make the same. */
-static int is_known(struct search *s)
+static int is_known(struct um_search *s)
 {
 	const struct um_plan *p = s->out;
 	uint64_t hash = um_hash_u64(p->hints.n, p->predicted_ns);
@@ -129,7 +129,7 @@ static int is_known(struct search *s)
 	return 0;
 }
 
-static int keep(struct kept *to, const struct um_plan *p, uint64_t plan_ns, uint64_t ns)
+static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t plan_ns, uint64_t ns)
 {
 	um_vec_clear(&to->hints);
 	if (um_vec_reserve(&to->hints, p->hints.n))
@@ -143,7 +143,7 @@ static int keep(struct kept *to, const struct um_plan *p, uint64_t plan_ns, uint
 }
 
 /* What is lost by prediction must be gained twice in the rehearsal. */
-static int is_better(const struct kept *k, uint64_t plan_ns, uint64_t ns)
+static int is_better(const struct um_search_kept *k, uint64_t plan_ns, uint64_t ns)
 {
 	double gain = (double)k->ns / (double)ns;
 
@@ -151,9 +151,9 @@ static int is_better(const struct kept *k, uint64_t plan_ns, uint64_t ns)
 }
 
 /* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes better. */
-static int rehearse(struct search *s, uint64_t plan_ns)
+static int rehearse(struct um_search *s, uint64_t plan_ns)
 {
-	struct kept *to = &s->kept[BEST_REHEARSED];
+	struct um_search_kept *to = &s->kept[UM_SEARCH_REHEARSED];
 	uint64_t ns;
 
 	if (!s->rehearsal || !is_eligible(s, plan_ns) || is_known(s))
@@ -167,7 +167,7 @@ static int rehearse(struct search *s, uint64_t plan_ns)
 }
 
 /* Proves what `go`, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no error. */
-int um_search_judge(struct search *s, const struct way *w)
+int um_search_judge(struct um_search *s, const struct um_search_way *w)
 {
 	struct um_plan_figures f;
 	struct um_plan *out = s->out;
@@ -185,35 +185,35 @@ int um_search_judge(struct search *s, const struct way *w)
 	}
 	if (!s->best_ns || f.ns < s->best_ns) {
 		s->best_ns = f.ns;
-		err = keep(&s->kept[BEST_PREDICTED], out, f.ns, 0);
+		err = keep(&s->kept[UM_SEARCH_PREDICTED], out, f.ns, 0);
 	}
 	return err || s->closing ? err : rehearse(s, f.ns);
 }
 
-int um_search_more(const struct search *s)
+int um_search_more(const struct um_search *s)
 {
 	return s->effort && s->effort->more(s->effort->user);
 }
 
-static int is_spent(const struct search *s)
+static int is_spent(const struct um_search *s)
 {
 	return s->best_ns && s->work > s->work_most && !um_search_more(s);
 }
 
 /* Nothing could be better by much, or there has been enough work. */
-int um_search_enough(const struct search *s)
+int um_search_enough(const struct um_search *s)
 {
 	return (s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400) || is_spent(s);
 }
 
 /* Are there plans to be found yet that might do better in the rehearsal? */
-static int is_settled(const struct search *s)
+static int is_settled(const struct um_search *s)
 {
 	return s->rehearsal ? is_spent(s) : um_search_enough(s);
 }
 
 /* What was waited for last counts against it from now on. 0 if nothing was. */
-static int learn(struct search *s, int round)
+static int learn(struct um_search *s, int round)
 {
 	size_t uses = s->out->sched.uses.n;
 	int64_t most = 0, lap = (int64_t)s->clock[s->b->n_ops];
@@ -235,7 +235,7 @@ static int learn(struct search *s, int round)
 }
 
 /* Estimates are good to a per cent or so: what is clearly behind need not be proved. */
-static int try_way(struct search *s, const struct way *w)
+static int try_way(struct um_search *s, const struct um_search_way *w)
 {
 	int err = um_search_go(s, w);
 
@@ -259,7 +259,7 @@ static const struct um_scheme others[] = {
 #define MOST_ASKED_OPS 8000 /* their time is quadratic */
 
 /* As go_once, by a scheme. -E2BIG: it finds nothing. */
-static int ask(struct search *s, const struct um_scheme *scheme, uint32_t *hasty)
+static int ask(struct um_search *s, const struct um_scheme *scheme, uint32_t *hasty)
 {
 	struct um_scheme_case c = {.b = s->b,
 	                           .sched = &s->out->sched,
@@ -289,7 +289,7 @@ static int ask(struct search *s, const struct um_scheme *scheme, uint32_t *hasty
 }
 
 /* Its plan, and one of our own that begins with the same choice. */
-static int borrow(struct search *s, const struct um_scheme *scheme)
+static int borrow(struct um_search *s, const struct um_scheme *scheme)
 {
 	int64_t lap = (int64_t)s->clock[s->b->n_ops];
 	uint32_t hasty = 1;
@@ -310,7 +310,7 @@ static int borrow(struct search *s, const struct um_scheme *scheme)
 	return err == -E2BIG ? 0 : err;
 }
 
-static int run(struct search *s)
+static int run(struct um_search *s)
 {
 	int err = 0;
 
@@ -333,7 +333,7 @@ static int run(struct search *s)
 }
 
 /* Groups: the use of a visit's first part. */
-static void set_groups(struct search *s)
+static void set_groups(struct um_search *s)
 {
 	const struct um_blocks *b = s->b;
 	const struct um_schedule *sched = &s->out->sched;
@@ -349,7 +349,7 @@ static void set_groups(struct search *s)
 	}
 }
 
-static int prepare(struct search *s)
+static int prepare(struct um_search *s)
 {
 	const struct um_blocks *b = s->b;
 	const struct um_schedule *sched = &s->out->sched;
@@ -399,7 +399,7 @@ static int __attribute__((format(printf, 4, 5))) refuse(char *why, size_t size, 
 	return -err;
 }
 
-static int take(struct um_plan *out, const struct kept *k)
+static int take(struct um_plan *out, const struct um_search_kept *k)
 {
 	um_vec_clear(&out->hints);
 	if (um_vec_reserve(&out->hints, k->hints.n))
@@ -412,14 +412,14 @@ static int take(struct um_plan *out, const struct kept *k)
 }
 
 /* The best hints become the plan's. */
-static int hand_over(struct search *s, char *why, size_t size)
+static int hand_over(struct um_search *s, char *why, size_t size)
 {
-	const struct kept *rehearsed = &s->kept[BEST_REHEARSED];
+	const struct um_search_kept *rehearsed = &s->kept[UM_SEARCH_REHEARSED];
 	int err;
 
 	if (!s->best_ns)
 		return refuse(why, size, EINVAL, "no sound plan found: %s", s->why);
-	err = take(s->out, &s->kept[BEST_PREDICTED]);
+	err = take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
 	if (!err)
 		err = rehearse(s, s->best_ns);
 	return err || !s->rehearsal ? err : take(s->out, rehearsed);
@@ -428,7 +428,7 @@ static int hand_over(struct search *s, char *why, size_t size)
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
                   const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
 {
-	struct search s = {.b = b, .effort = effort, .out = out};
+	struct um_search s = {.b = b, .effort = effort, .out = out};
 	int err = prepare(&s);
 
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
@@ -452,7 +452,7 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	free(s.best_malus);
 	free(s.start);
 	free(s.not_before);
-	for (unsigned i = 0; i < KEPT; i++)
+	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++)
 		um_vec_fini(&s.kept[i].hints);
 	return err;
 }

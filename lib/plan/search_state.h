@@ -10,7 +10,7 @@
 #define UM_SEARCH_KNOWN 32
 
 /* One way to go. */
-struct way {
+struct um_search_way {
 	int reserve; /* blocks of 1,000 kept free */
 	int begin, clean; /* struct um_choose_rule */
 	uint32_t merge; /* blocks in one hint, at most */
@@ -19,14 +19,14 @@ struct way {
 };
 
 /* A plan that is sound. */
-struct kept {
+struct um_search_kept {
 	UM_VEC(struct um_hint) hints;
 	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
 };
 
-enum { BEST_PREDICTED, BEST_REHEARSED, KEPT };
+enum { UM_SEARCH_PREDICTED, UM_SEARCH_REHEARSED, UM_SEARCH_KEPT };
 
-struct search {
+struct um_search {
 	const struct um_blocks *b;
 	const struct um_plan_effort *effort;
 	const struct um_plan_rehearsal *rehearsal; /* NULL: what the plan predicts is what counts */
@@ -39,13 +39,13 @@ struct search {
 	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
 	uint8_t *pinned; /* by visit: turned out too short */
 	uint64_t work, work_most; /* touches */
-	struct kept kept[KEPT];
+	struct um_search_kept kept[UM_SEARCH_KEPT];
 	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of plans that were rehearsed */
 	unsigned n_known;
 	int closing; /* what comes now differs too little from what was rehearsed */
 	uint64_t best_ns; /* predicted; 0: nothing sound yet */
 	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
-	const struct way *best_way;
+	const struct um_search_way *best_way;
 	int64_t *best_malus;
 	uint8_t *away; /* by visit: chosen in the last round */
 	uint64_t estimate; /* of the last way */
@@ -56,16 +56,16 @@ struct search {
 };
 
 /* Hints of one way, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
-int um_search_go(struct search *s, const struct way *w);
+int um_search_go(struct um_search *s, const struct um_search_way *w);
 
-/* Proves what um_search_go, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no error.
- * 0 or -ENOMEM. */
-int um_search_judge(struct search *s, const struct way *w);
+/* Proves what um_search_go, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no
+ * error. 0 or -ENOMEM. */
+int um_search_judge(struct um_search *s, const struct um_search_way *w);
 
-int um_search_more(const struct search *s); /* has the caller time? */
-int um_search_enough(const struct search *s); /* nothing could be better by much, or there has been enough work */
+int um_search_more(const struct um_search *s); /* has the caller time? */
+int um_search_enough(const struct um_search *s); /* nothing could be better by much, or there has been enough work */
 
 /* wander.c: from the best plan on, as long as there is time. As um_search_go. */
-int um_search_wander(struct search *s);
+int um_search_wander(struct um_search *s);
 
 #endif

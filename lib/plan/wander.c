@@ -24,7 +24,7 @@ static uint32_t draw(struct wander *w, uint32_t below)
 	return (uint32_t)((w->random >> 32) * below >> 32);
 }
 
-static int wander_init(struct wander *w, const struct search *s)
+static int wander_init(struct wander *w, const struct um_search *s)
 {
 	size_t uses = s->out->sched.uses.n;
 
@@ -58,7 +58,7 @@ static void wander_fini(struct wander *w)
 }
 
 /* Keeps some of what leaves, or has some leave that stays: a gap drawn by chance, and neighbours of its group. */
-static void step(struct wander *w, struct search *s)
+static void step(struct wander *w, struct um_search *s)
 {
 	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(w, 5) < 3, v = 0;
 	int64_t lap = (int64_t)s->clock[s->b->n_ops], malus;
@@ -82,7 +82,7 @@ static void step(struct wander *w, struct search *s)
 }
 
 /* From the best plan on, as long as there is time. */
-int um_search_wander(struct search *s)
+int um_search_wander(struct um_search *s)
 {
 	struct wander w = {.random = s->b->n_visits};
 	size_t bytes = s->b->n_visits * sizeof *s->malus;

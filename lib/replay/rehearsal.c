@@ -84,7 +84,8 @@ static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other
 	return *engine = begin + ns;
 }
 
-/* The driver's work for an in. Returns when the calling thread is through with it; `*end`: when the blocks have come. */
+/* The driver's work for an in. Returns when the calling thread is through with it; `*end`: when the blocks have
+ * come. */
 static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
 {
 	const struct um_profile *p = r->profile;
