@@ -30,6 +30,23 @@ static void make_printable(char *s)
 			*s = '?';
 }
 
+static void (*starved)(void);
+
+static void *take(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p && n)
+		starved();
+	return p;
+}
+
+void um_json_no_memory(void (*out)(void))
+{
+	starved = out;
+	json_set_alloc_funcs(take, free);
+}
+
 int um_json_parse(struct um_json *j, const char *text, size_t n, uint64_t line, struct um_diag *diag)
 {
 	json_error_t e;

@@ -40,8 +40,9 @@ static const struct um_search_way ways[] = {
 
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
-#define WORK_AT_LEAST 480000u
 #define WORK_PER_OP 300u
+#define WORK_OF_FEW 1200000u /* less of it the more ops there are: some 50 ms up to 2,000 of them */
+#define WORK_OF_FEW_PER_OP 400u
 
 /* What a round costs, of any kind. */
 static uint64_t round_work(const struct um_search *s)
@@ -381,8 +382,8 @@ static int prepare(struct um_search *s)
 	if (s->out->budget / UM_BLOCK_BYTES < INT32_MAX)
 		s->capacity = (int32_t)(s->out->budget / UM_BLOCK_BYTES);
 	s->work_most = (uint64_t)WORK_PER_OP * sched->ops.n;
-	if (s->work_most < WORK_AT_LEAST)
-		s->work_most = WORK_AT_LEAST;
+	if (s->work_most + (uint64_t)WORK_OF_FEW_PER_OP * sched->ops.n < WORK_OF_FEW)
+		s->work_most = WORK_OF_FEW - (uint64_t)WORK_OF_FEW_PER_OP * sched->ops.n;
 	set_groups(s);
 	return 0;
 }
