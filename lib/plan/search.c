@@ -167,7 +167,6 @@ static int rehearse(struct um_search *s, uint64_t plan_ns)
 	return keep(to, s->out, plan_ns, ns);
 }
 
-/* Proves what `go`, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no error. */
 int um_search_judge(struct um_search *s, const struct um_search_way *w)
 {
 	struct um_plan_figures f;
@@ -210,7 +209,9 @@ int um_search_enough(const struct um_search *s)
 /* Are there plans to be found yet that might do better in the rehearsal? */
 static int is_settled(const struct um_search *s)
 {
-	return s->rehearsal ? is_spent(s) : um_search_enough(s);
+	if (!s->rehearsal || !s->best_ns || !s->kept[UM_SEARCH_PREDICTED].hints.n)
+		return um_search_enough(s);
+	return is_spent(s);
 }
 
 /* What was waited for last counts against it from now on. 0 if nothing was. */
