@@ -42,7 +42,7 @@ static const struct um_search_way ways[] = {
 #define MOST_LESSONS 24
 #define WORK_PER_OP 300u
 #define WORK_OF_FEW 1200000u /* less of it the more ops there are: some 50 ms up to 2,000 of them */
-#define WORK_OF_FEW_PER_OP 400u
+#define WORK_OF_FEW_PER_OP 450u
 
 /* What a round costs, of any kind. */
 static uint64_t round_work(const struct um_search *s)
@@ -159,7 +159,7 @@ static int rehearse(struct um_search *s, uint64_t plan_ns)
 
 	if (!s->rehearsal || !is_eligible(s, plan_ns) || is_known(s))
 		return 0;
-	s->work += round_work(s);
+	s->work += 2 * round_work(s);
 	if (s->rehearsal->ns(s->rehearsal->user, s->out, &ns))
 		return -ENOMEM;
 	if (to->plan_ns && is_eligible(s, to->plan_ns) && !is_better(to, plan_ns, ns))
