@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -45,12 +44,6 @@ void tool_say(const char *verb, const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-static void no_memory(void)
-{
-	fputs("umadvise: no memory\n", stderr);
-	exit(TOOL_INTERNAL);
-}
-
 int tool_exit_of(int err)
 {
 	switch (-err) {
@@ -79,7 +72,7 @@ static void help(FILE *to)
 
 int main(int argc, char **argv)
 {
-	um_json_no_memory(no_memory);
+	um_json_watch_memory();
 	um_peers_add();
 	um_play_drivers(&um_deepum_driver, 1);
 	if (argc < 2) {

@@ -30,20 +30,18 @@ static void make_printable(char *s)
 			*s = '?';
 }
 
-static void (*starved)(void);
+static _Thread_local int starved; /* an allocation of the parser's failed */
 
 static void *take(size_t n)
 {
 	void *p = malloc(n);
 
-	if (!p && n)
-		starved();
+	starved |= !p;
 	return p;
 }
 
-void um_json_no_memory(void (*out)(void))
+void um_json_watch_memory(void)
 {
-	starved = out;
 	json_set_alloc_funcs(take, free);
 }
 
@@ -52,7 +50,12 @@ int um_json_parse(struct um_json *j, const char *text, size_t n, uint64_t line, 
 	json_error_t e;
 
 	*j = (struct um_json){.line = line, .diag = diag};
+	starved = 0;
 	j->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+	if (starved) {
+		um_json_fini(j);
+		return um_diag_set(diag, ENOMEM, line, "out of memory");
+	}
 	if (!j->root) {
 		/* Where memory runs out before the parser has begun to read, it has no message. */
 		if (json_error_code(&e) == json_error_out_of_memory || !*e.text)

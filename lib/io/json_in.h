@@ -21,10 +21,9 @@ struct um_json {
 	struct um_diag *diag; /* may be NULL */
 };
 
-/* For a program of our own, once, at its start: where the parser finds no memory, `out` is called, and does not return.
- * Else the parser may drop a character of a string, or stop at an assertion. Not for a library: it holds for all of the
- * process. */
-void um_json_no_memory(void (*out)(void));
+/* For a program of our own, once, at its start: from then on the parser always knows where memory ran out. Else it may
+ * drop a character of a string there and go on. Not for a library: it holds for all of the process. */
+void um_json_watch_memory(void);
 
 enum um_json_need { UM_JSON_MAY, UM_JSON_MUST };
 
