@@ -134,7 +134,7 @@ static int say_why(struct um_diag *diag, int err)
 /* A finished report, by way of the document that it would be: one way of comparing for both. */
 static int sheets_of(const struct report_loaded *l, const char *file, struct um_sheets *out)
 {
-	struct report_view v = {.file = file, .findings = {&l->report, &l->capture}};
+	struct report_view v = {.file = file, .findings = {&l->report, &l->capture, NULL}};
 	struct report_args *a = calloc(1, sizeof *a);
 	struct um_diag diag;
 	struct um_out *json;
