@@ -92,7 +92,8 @@ static int issue(struct play *p, const struct job *j, um_stream stream)
 	const struct um_gpu_api *api = p->gpu->api;
 	struct um_location here = um_on_device(p->gpu->caps.device);
 	void *ptr = (void *)(uintptr_t)j->addr;
-	size_t bytes = j->bytes, first = 0;
+	size_t bytes = j->bytes;
+	int err;
 
 	switch (j->kind) {
 	case JOB_OP:
@@ -100,7 +101,10 @@ static int issue(struct play *p, const struct job *j, um_stream stream)
 	case JOB_BRING:
 		return api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
 	case JOB_RENEW:
-		return api->cudaMemDiscardAndPrefetchBatchAsync(p->gpu, &ptr, &bytes, 1, &here, &first, 1, 0, stream);
+		/* Not in one call: that leaves read-only what a neighbour's fault has mapped since the last discard, and
+		 * writing it faults. The plain discard unmaps. */
+		err = api->cudaMemDiscardBatchAsync(p->gpu, &ptr, &bytes, 1, 0, stream);
+		return err ? err : api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
 	case JOB_LET: /* a duplicate: that ends, and the host's copy stays */
 		return api->cudaMemAdvise(p->gpu, ptr, bytes, UM_ADV_UNSET_READ_MOSTLY, here) ||
 		       api->cudaMemAdvise(p->gpu, ptr, bytes, UM_ADV_SET_READ_MOSTLY, here);

@@ -89,7 +89,7 @@ is "$(row "$tmp/slow.umtrace" --plan "$tmp/wide.umplan"), $(row "$tmp/slow.umtra
 
 # The last one has buffers that swap: an iteration of its plan is two of the trace's. And much that is clean, which a
 # umplan drops and the driver copies: least by g10. By lookahead the play takes longer by no more than those copies.
-for w in resnet50 gpt2_small:autoswap-wdoa lstm_lm alexnet_b200 stencil_slabs:g10 cg_laplace3d dlrm stencil_slabs; do
+for w in resnet50 gpt2_small lstm_lm alexnet_b200 stencil_slabs:g10 cg_laplace3d dlrm stencil_slabs; do
 	by=${w#*:} most=0.02
 	[ "$by" != g10 ] || most=0.06
 	[ "$by" != "$w" ] || by=lookahead
