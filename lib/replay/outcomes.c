@@ -52,6 +52,7 @@ struct walk {
 	const struct um_program *p;
 	const struct um_schedule *s;
 	uint32_t *next; /* by block of the program */
+	int first; /* of all iterations */
 };
 
 /* Where the blocks from `addr` on begin in the program's. */
@@ -84,11 +85,10 @@ static void pass(struct walk *w, uint32_t op, uint32_t as)
 	for (uint32_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
 		const struct um_sched_use *u = &w->s->uses.at[i];
 		const struct um_slot *slot = &w->s->slots.at[u->slot];
+		int elsewhere = w->first && as == op && (int32_t)op < slot->birth && um_program_has_twin(w->s, u->slot);
 
 		if (slot->place != UINT64_MAX)
-			touch(w, slot->place + u->off, u->bytes, as);
-		if (slot->bound.v && slot->bound_addr != slot->place)
-			touch(w, slot->bound_addr + u->off, u->bytes, as);
+			touch(w, (elsewhere ? slot->bound_addr : slot->place) + u->off, u->bytes, as);
 	}
 }
 
@@ -106,7 +106,7 @@ uint32_t *um_outcomes_targets(const struct um_program *p, const struct um_progra
 			      const struct um_schedule *s)
 {
 	uint32_t *out = malloc((lap->actions.n + 1) * sizeof *out);
-	struct walk w = {p, s, malloc((p->blocks.n + 1) * sizeof *w.next)};
+	struct walk w = {p, s, malloc((p->blocks.n + 1) * sizeof *w.next), lap == p->lap};
 	uint32_t n = p->n_ops;
 
 	if (!out || !w.next) {

@@ -82,4 +82,8 @@ int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struc
 /* The steady iteration alone, in half the time: to be looked at, not to be taken up. */
 int um_program_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out);
 
+/* A tensor that was born in one iteration and is freed in the next lies, in the first one, where it happens to lie: at
+ * bound_addr, until the slot is born. */
+int um_program_has_twin(const struct um_schedule *sched, uint32_t slot);
+
 #endif

@@ -193,11 +193,13 @@ static int list_deaths(struct um_program_walk *b)
 	return 0;
 }
 
-/* A tensor that was born in one iteration and is freed in the next lies, the first time, where it happens to lie. */
-static int has_twin(const struct um_slot *s, size_t i, size_t n_ops)
+int um_program_has_twin(const struct um_schedule *sched, uint32_t slot)
 {
-	return has_place(s) && s->carry == i && s->birth >= 0 && s->death <= s->birth && (size_t)s->death < n_ops &&
-	       s->bound.v && s->bound_addr != s->place && s->bound_addr < UINT64_MAX - s->bytes;
+	const struct um_slot *s = &sched->slots.at[slot];
+
+	return has_place(s) && s->carry == slot && s->birth >= 0 && s->death <= s->birth &&
+	       (size_t)s->death < sched->ops.n && s->bound.v && s->bound_addr != s->place &&
+	       s->bound_addr < UINT64_MAX - s->bytes;
 }
 
 static int add_twins(struct um_program_walk *b, const struct um_plan *plan)
@@ -215,9 +217,9 @@ static int add_twins(struct um_program_walk *b, const struct um_plan *plan)
 		return -ENOMEM;
 	if (n)
 		memcpy(slots, s->slots.at, n * sizeof *slots);
-	for (size_t i = 0; i < s->slots.n; i++) {
+	for (uint32_t i = 0; i < s->slots.n; i++) {
 		b->twin[i] = UM_NONE;
-		if (!has_twin(&slots[i], i, s->ops.n))
+		if (!um_program_has_twin(s, i))
 			continue;
 		b->twin[i] = (uint32_t)n;
 		slots[n++] = (struct um_slot){.bytes = slots[i].bytes,
