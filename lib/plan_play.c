@@ -101,8 +101,8 @@ static int issue(struct play *p, const struct job *j, um_stream stream)
 	case JOB_BRING:
 		return api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
 	case JOB_RENEW:
-		/* Not in one call: that leaves read-only what a neighbour's fault has mapped since the last discard, and
-		 * writing it faults. The plain discard unmaps. */
+		/* Not in one call: that leaves read-only what a neighbour's fault has mapped since the last discard,
+		 * and writing it faults. The plain discard unmaps. */
 		err = api->cudaMemDiscardBatchAsync(p->gpu, &ptr, &bytes, 1, 0, stream);
 		return err ? err : api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
 	case JOB_LET: /* a duplicate: that ends, and the host's copy stays */
