@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/diag.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,4 +32,16 @@ void um_diag_line(const struct um_diag *d, char *buf, unsigned long size)
 		snprintf(buf, size, "%s:%" PRIu64 ": %s", d->file, d->line, d->text);
 	else
 		snprintf(buf, size, "%s: %s", d->file, d->text);
+}
+
+int um_refuse(char *why, unsigned long size, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (why && size) {
+		va_start(ap, fmt);
+		vsnprintf(why, size, fmt, ap);
+		va_end(ap);
+	}
+	return -EINVAL;
 }

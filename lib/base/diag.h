@@ -25,4 +25,7 @@ int um_diag_set(struct um_diag *d, int err, uint64_t line, const char *fmt, ...)
 /* "FILE:LINE: text" (or "FILE: text" for line 0) into `buf`, always terminated. */
 void um_diag_line(const struct um_diag *d, char *buf, unsigned long size);
 
+/* For what has no file: the reason into `why` (of `size` bytes, may be NULL), returns -EINVAL. */
+int um_refuse(char *why, unsigned long size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/far.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include "base/diag.h"
 
 static struct um_far both(const struct um_far *a, const struct um_far *b)
 {
@@ -60,31 +59,19 @@ uint64_t um_far_ns(const struct um_schedule *s, const struct um_sched_op *op, co
 	return (uint64_t)(bytes * 1e9 / (double)rate + 0.5);
 }
 
-static int __attribute__((format(printf, 3, 4))) refuse(char *why, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (why && size) {
-		va_start(ap, fmt);
-		vsnprintf(why, size, fmt, ap);
-		va_end(ap);
-	}
-	return -EINVAL;
-}
-
 int um_far_check(const struct um_plan *p, const struct um_far *far, char *why, size_t size)
 {
 	for (uint32_t i = 0; i < p->sched.slots.n; i++) {
 		const struct um_slot *s = &p->sched.slots.at[i];
 
 		if (far[i].bytes && (s->birth >= 0 || s->death >= 0 || s->carry != i || s->flags & UM_SLOT_UNMANAGED))
-			return refuse(why, size, "slot %u is to stay on the host, but does not stay", i);
+			return um_refuse(why, size, "slot %u is to stay on the host, but does not stay", i);
 	}
 	for (size_t i = 0; i < p->sched.uses.n; i++) {
 		const struct um_sched_use *u = &p->sched.uses.at[i];
 
 		if (u->touched >= u->bytes && um_far_overlap(u, &far[u->slot]))
-			return refuse(why, size, "slot %u is to stay on the host, and is used as a whole", u->slot);
+			return um_refuse(why, size, "slot %u is to stay on the host, and is used as a whole", u->slot);
 	}
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
@@ -92,7 +79,7 @@ int um_far_check(const struct um_plan *p, const struct um_far *far, char *why, s
 
 		if (h->kind != UM_HINT_ADVISE && h->kind != UM_HINT_RECOMPUTE &&
 		    um_far_overlap(&range, &far[h->slot]))
-			return refuse(why, size, "hint %zu at op %d: slot %u is to stay on the host", i, h->at,
+			return um_refuse(why, size, "hint %zu at op %d: slot %u is to stay on the host", i, h->at,
 			              h->slot);
 	}
 	return 0;

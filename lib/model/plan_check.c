@@ -5,25 +5,12 @@
  * verdict. Rounding can keep the engines' lag from repeating to the nanosecond: two iterations that agree in all but
  * that are accepted, and the longer one counts.
  */
+#include "base/diag.h"
 #include "model/plan_run.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #define MOST_ITERATIONS 8
-
-static int __attribute__((format(printf, 3, 4))) refuse(char *why, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (why && size) {
-		va_start(ap, fmt);
-		vsnprintf(why, size, fmt, ap);
-		va_end(ap);
-	}
-	return -EINVAL;
-}
 
 /* Who is who when the next iteration begins must be a renaming of what is alive: nobody is two. */
 static int check_carry(const struct um_schedule *s, char *why, size_t size)
@@ -39,7 +26,8 @@ static int check_carry(const struct um_schedule *s, char *why, size_t size)
 		if (from >= s->slots.n || taken[from] || s->slots.at[from].bytes != s->slots.at[i].bytes ||
 		    !um_slot_alive_first(&s->slots.at[i]) ||
 		    !um_slot_alive_last(&s->slots.at[from], (int32_t)s->ops.n))
-			err = refuse(why, size, "slot %u cannot be what slot %u was in the iteration before", i, from);
+			err = um_refuse(why, size, "slot %u cannot be what slot %u was in the iteration before", i,
+			                from);
 		else
 			taken[from] = 1;
 	}
@@ -56,7 +44,7 @@ static int check_slots(const struct um_schedule *s, char *why, size_t size)
 
 		if (!t->bytes || t->birth < -1 || t->birth > n || t->death < -1 || t->death > n ||
 		    (t->birth >= 0 && t->death < 0))
-			return refuse(why, size, "slot %zu: %" PRIu64 " bytes, birth %d, death %d of %d ops", i,
+			return um_refuse(why, size, "slot %zu: %" PRIu64 " bytes, birth %d, death %d of %d ops", i,
 			              t->bytes, t->birth, t->death, n);
 	}
 	return 0;
@@ -83,15 +71,15 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 		const struct um_sched_op *op = &s->ops.at[i];
 
 		if (op->first_use > s->uses.n || op->n_uses > s->uses.n - op->first_use)
-			return refuse(why, size, "op %zu '%s': its uses are not there", i, op->name);
+			return um_refuse(why, size, "op %zu '%s': its uses are not there", i, op->name);
 		for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
 			const struct um_sched_use *use = &s->uses.at[u];
 
 			if (use->slot >= s->slots.n || !inside(&s->slots.at[use->slot], use->off, use->bytes))
-				return refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name,
+				return um_refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name,
 				              use->slot);
 			if (!alive_at(&s->slots.at[use->slot], (int32_t)i))
-				return refuse(why, size, "op %zu '%s' uses slot %u, which is not alive", i, op->name,
+				return um_refuse(why, size, "op %zu '%s' uses slot %u, which is not alive", i, op->name,
 				              use->slot);
 		}
 	}
@@ -138,7 +126,7 @@ static int check_read_mostly(const struct um_plan *p, char *why, size_t size)
 		const struct um_sched_use *u = &p->sched.uses.at[i];
 
 		if (u->access & UM_WRITE && breaks(p, next, first[u->slot], u))
-			err = refuse(why, size, "slot %u is said to be read mostly, and is written", u->slot);
+			err = um_refuse(why, size, "slot %u is said to be read mostly, and is written", u->slot);
 	}
 	free(first);
 	free(next);
@@ -154,24 +142,25 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 		const struct um_slot *t;
 
 		if (h->at < last || h->at >= (int32_t)p->sched.ops.n)
-			return refuse(why, size, "hint %zu: at %d, behind one at %d of %zu ops", i, h->at, last,
+			return um_refuse(why, size, "hint %zu: at %d, behind one at %d of %zu ops", i, h->at, last,
 			              p->sched.ops.n);
 		last = h->at;
 		if (h->after < -1 || h->after >= h->at)
-			return refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
+			return um_refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
 		if (h->kind == UM_HINT_RECOMPUTE)
-			return refuse(why, size, "hint %zu at op %d: computing again cannot be proved", i, h->at);
+			return um_refuse(why, size, "hint %zu at op %d: computing again cannot be proved", i, h->at);
 		if (h->slot >= p->sched.slots.n || !inside(&p->sched.slots.at[h->slot], h->off, h->bytes))
-			return refuse(why, size, "hint %zu at op %d: slot %u has no such range", i, h->at, h->slot);
+			return um_refuse(why, size, "hint %zu at op %d: slot %u has no such range", i, h->at, h->slot);
 		if (h->kind == UM_HINT_ADVISE)
 			continue;
 		t = &p->sched.slots.at[h->slot];
 		if (t->flags & UM_SLOT_UNMANAGED)
-			return refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at, h->slot);
+			return um_refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at,
+			                 h->slot);
 		/* What leaves while a predecessor of the same slot is alive would be the predecessor's. */
 		if (!alive_at(t, h->at) || (h->kind != UM_HINT_PREFETCH && t->birth >= 0 && t->death <= t->birth &&
 		                            h->at >= t->birth && h->after < t->death - 1))
-			return refuse(why, size, "hint %zu at op %d: slot %u is not alive", i, h->at, h->slot);
+			return um_refuse(why, size, "hint %zu at op %d: slot %u is not alive", i, h->at, h->slot);
 	}
 	return 0;
 }
@@ -181,7 +170,7 @@ int um_schedule_check(const struct um_schedule *s, char *why, size_t size)
 	int err;
 
 	if (!s->ops.n || s->ops.n >= INT32_MAX / 4 || s->slots.n >= UM_NO_SLOT)
-		return refuse(why, size, "%zu ops, %zu slots", s->ops.n, s->slots.n);
+		return um_refuse(why, size, "%zu ops, %zu slots", s->ops.n, s->slots.n);
 	err = check_slots(s, why, size);
 	if (!err)
 		err = check_uses(s, why, size);
@@ -205,7 +194,7 @@ static int steady(struct um_plan_run *r, char *why, size_t size)
 	for (int i = 0; i < MOST_ITERATIONS; i++) {
 		um_plan_run_iteration(r);
 		if (r->tally.stuck || (r->repeats && r->tally.unsound))
-			return refuse(why, size, "%s", r->tally.why);
+			return um_refuse(why, size, "%s", r->tally.why);
 		if (r->repeats)
 			return 0;
 		if (i && settled(r, &last)) {
@@ -216,8 +205,8 @@ static int steady(struct um_plan_run *r, char *why, size_t size)
 		last = r->tally;
 	}
 	if (r->tally.unsound)
-		return refuse(why, size, "%s", r->tally.why);
-	return refuse(why, size, "not steady after %d iterations", MOST_ITERATIONS);
+		return um_refuse(why, size, "%s", r->tally.why);
+	return um_refuse(why, size, "not steady after %d iterations", MOST_ITERATIONS);
 }
 
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
@@ -227,7 +216,8 @@ int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char
 	int err = um_schedule_check(&p->sched, why, size);
 
 	if (!err && (p->hints.n >= UINT32_MAX || !p->h2d || !p->d2h))
-		err = refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d, p->d2h);
+		err = um_refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d,
+		                p->d2h);
 	if (!err)
 		err = check_hints(p, why, size);
 	if (!err)

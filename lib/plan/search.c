@@ -12,6 +12,7 @@
  */
 #include "plan/search.h"
 
+#include "base/diag.h"
 #include "base/hash.h"
 #include "plan/advice.h"
 #include "plan/late.h"
@@ -19,8 +20,6 @@
 #include "plan/search_state.h"
 #include "plan/spare.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 
 static const struct um_search_way ways[] = {
         {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
@@ -389,18 +388,6 @@ static int prepare(struct um_search *s)
 	return 0;
 }
 
-static int __attribute__((format(printf, 4, 5))) refuse(char *why, size_t size, int err, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (why && size) {
-		va_start(ap, fmt);
-		vsnprintf(why, size, fmt, ap);
-		va_end(ap);
-	}
-	return -err;
-}
-
 static int take(struct um_plan *out, const struct um_search_kept *k)
 {
 	um_vec_clear(&out->hints);
@@ -420,7 +407,7 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	int err;
 
 	if (!s->best_ns)
-		return refuse(why, size, EINVAL, "no sound plan found: %s", s->why);
+		return um_refuse(why, size, "no sound plan found: %s", s->why);
 	err = take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
 	if (!err)
 		err = rehearse(s, s->best_ns);
@@ -441,7 +428,7 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	if (!err)
 		err = hand_over(&s, why, size);
 	if (err == -E2BIG)
-		refuse(why, size, E2BIG, "%d MiB cannot hold what is in use around one op", 2 * s.capacity);
+		um_refuse(why, size, "%d MiB cannot hold what is in use around one op", 2 * s.capacity);
 	free(s.clock);
 	free(s.group);
 	free(s.rank);
