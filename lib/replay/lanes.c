@@ -58,6 +58,16 @@ static uint32_t in_done(const struct um_lanes *l)
 	return least;
 }
 
+static uint32_t put_by(const struct um_lanes *l, int lane)
+{
+	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
+}
+
+static uint32_t done_by(const struct um_lanes *l, int lane)
+{
+	return lane == LANE_IN ? in_done(l) : away_done(l, (enum um_away)(lane - LANE_AWAY));
+}
+
 static int current(const struct um_lanes *l, const struct um_request *r)
 {
 	return r->bytes && r->epoch == atomic_load_explicit(&l->epoch, memory_order_acquire);
@@ -331,11 +341,6 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	return err;
 }
 
-static uint32_t put_by(const struct um_lanes *l, int lane)
-{
-	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
-}
-
 /* Of the lane's requests below this number, what was not told yet. */
 static void tell(struct um_lanes *l, int lane, uint32_t until)
 {
@@ -396,65 +401,89 @@ void um_lanes_wake(struct um_lanes *l)
 
 void um_lanes_poke(struct um_lanes *l)
 {
+	if (!l->gpu->api->worker_poke)
+		return;
 	poke_outs(l);
 	poke_ins(l);
 }
 
 /* --- the app's side --------------------------------------------------------------------------------------------- */
 
-uint32_t um_lanes_in_put(const struct um_lanes *l)
+static int lane_room(struct um_lanes *l, int lane)
 {
-	return atomic_load_explicit(&l->in_head, memory_order_relaxed);
+	uint32_t put = put_by(l, lane);
+
+	if (put != l->limit[lane])
+		return 1;
+	l->limit[lane] = done_by(l, lane) + UM_LANES_QUEUE;
+	return put != l->limit[lane];
 }
 
-uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away lane)
+int um_lanes_room(struct um_lanes *l)
 {
-	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
+	return lane_room(l, LANE_IN) && lane_room(l, LANE_AWAY + UM_AWAY_OUT) && lane_room(l, LANE_AWAY + UM_AWAY_DROP);
 }
 
-int um_lanes_room(const struct um_lanes *l)
+/* The lane's next place is filled: whoever works it off may see it. */
+static void put(struct um_lanes *l, struct um_request *r, _Atomic uint32_t *head, uint32_t k)
 {
-	for (int i = 0; i < UM_AWAYS; i++)
-		if (reached(um_lanes_away_put(l, (enum um_away)i), away_done(l, (enum um_away)i) + UM_LANES_QUEUE))
-			return 0;
-	return !reached(um_lanes_in_put(l), in_done(l) + UM_LANES_QUEUE);
-}
-
-static void put(struct um_lanes *l, struct um_request *ring, _Atomic uint32_t *head, struct um_request r)
-{
-	uint32_t k = atomic_load_explicit(head, memory_order_relaxed);
-
-	r.epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
-	ring[SLOT(k)] = r;
-	l->queued += r.bytes != 0;
+	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
+	l->queued += r->bytes != 0;
 	atomic_store_explicit(head, k + 1, memory_order_release);
 }
 
 void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
-	put(l, l->in_ring, &l->in_head, (struct um_request){UM_ACTION_IN, addr, bytes, outs, drops, 0, 0});
+	uint32_t k = um_lanes_in_put(l);
+	struct um_request *r = &l->in_ring[SLOT(k)];
+
+	r->kind = UM_ACTION_IN;
+	r->addr = addr;
+	r->bytes = bytes;
+	r->wait = outs;
+	r->drops = drops;
+	put(l, r, &l->in_head, k);
 }
 
 void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
 		   uint32_t ins)
 {
-	put(l, l->away[lane].ring, &l->away[lane].head, (struct um_request){kind, addr, bytes, ins, 0, l->event, 0});
+	uint32_t k = um_lanes_away_put(l, lane);
+	struct um_request *r = &l->away[lane].ring[SLOT(k)];
+
+	r->kind = kind;
+	r->addr = addr;
+	r->bytes = bytes;
+	r->wait = ins;
+	r->event = l->event;
+	put(l, r, &l->away[lane].head, k);
 	if (kind != UM_ACTION_OUT) {
-		l->discard = um_lanes_away_put(l, lane);
+		l->discard = k + 1;
 		l->any_discard = 1;
 	}
+}
+
+/* The oldest request that is not done holds its event, and all after it. */
+static uint32_t oldest_event(const struct um_lanes *l)
+{
+	uint32_t oldest = l->event;
+
+	for (int i = 0; i < UM_AWAYS; i++) {
+		uint32_t done = away_done(l, (enum um_away)i), event = l->away[i].ring[SLOT(done)].event;
+
+		if (!reached(done, um_lanes_away_put(l, (enum um_away)i)) && !reached(event, oldest))
+			oldest = event;
+	}
+	return oldest;
 }
 
 int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
 {
 	struct um_gpu *gpu = l->gpu;
 
-	/* The oldest request that is not done holds its event, and all after it. */
-	for (int i = 0; i < UM_AWAYS; i++) {
-		uint32_t done = away_done(l, (enum um_away)i);
-
-		if (!reached(done, um_lanes_away_put(l, (enum um_away)i)) &&
-		    l->event + 1 - l->away[i].ring[SLOT(done)].event >= UM_LANES_EVENTS)
+	if (l->event + 1 - l->oldest >= UM_LANES_EVENTS) {
+		l->oldest = oldest_event(l);
+		if (l->event + 1 - l->oldest >= UM_LANES_EVENTS)
 			return -EAGAIN;
 	}
 	l->event++;
@@ -508,7 +537,7 @@ int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um
 void um_lanes_tell(struct um_lanes *l)
 {
 	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.hear; lane++)
-		tell(l, lane, lane == LANE_IN ? in_done(l) : away_done(l, (enum um_away)(lane - LANE_AWAY)));
+		tell(l, lane, done_by(l, lane));
 }
 
 void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)

@@ -91,6 +91,8 @@ struct um_lanes {
 	unsigned n_out; /* workers of both lanes */
 	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
 	uint32_t event; /* serial of the latest mark */
+	uint32_t oldest; /* of the marks that are still waited for, or an earlier one */
+	uint32_t limit[1 + UM_AWAYS]; /* by lane (in first): up to here there was room when it was last looked */
 	_Atomic uint32_t epoch;
 	uint32_t discard; /* number behind the last drop put, or behind the one that is waited for */
 	int any_discard;
@@ -111,9 +113,19 @@ void um_lanes_wake(struct um_lanes *l); /* requests will come */
 void um_lanes_poke(struct um_lanes *l); /* requests have come */
 
 /* Room for one more request in each lane? */
-int um_lanes_room(const struct um_lanes *l);
-uint32_t um_lanes_in_put(const struct um_lanes *l); /* requests put so far */
-uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away lane);
+int um_lanes_room(struct um_lanes *l);
+
+/* Requests put so far. */
+static inline uint32_t um_lanes_in_put(const struct um_lanes *l)
+{
+	return atomic_load_explicit(&l->in_head, memory_order_relaxed);
+}
+
+static inline uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away lane)
+{
+	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
+}
+
 void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops);
 /* `kind`: a drop may turn out to need a copy. */
 void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
