@@ -10,6 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int32_t stream_number(const struct umadv *adv, um_stream stream)
+{
+	unsigned i = 0;
+
+	while (i < adv->pool.n_streams && adv->pool.streams[i] != stream)
+		i++;
+	return (int32_t)i;
+}
+
+/* Is this the op that the schedule has next, on tensors that are who they are expected to be? Then nothing is looked
+ * up: its uses are in adv->uses. */
+static const struct um_sched_op *expected(struct umadv *adv, int32_t stream, const char *name,
+					  const struct umadv_op_info *info)
+{
+	struct um_cursor *c = &adv->cursor;
+	const struct um_sched_op *so = um_cursor_next(c);
+	const struct um_sched_use *su = so ? &c->sched->uses.at[so->first_use] : NULL;
+
+	um_vec_clear(&adv->uses);
+	if (!so || so->n_uses != info->n_uses || so->stream != stream || strcmp(so->name, name) != 0 ||
+	    um_vec_reserve(&adv->uses, so->n_uses))
+		return NULL;
+	for (uint32_t i = 0; i < so->n_uses; i++, su++) {
+		const struct umadv_use *u = &info->uses[i];
+
+		if ((u->access & UM_UPDATE) != su->access ||
+		    (u->touched && u->touched < su->bytes ? u->touched : su->bytes) != su->touched ||
+		    !um_cursor_knows(c, su, (uint64_t)(uintptr_t)u->ptr, u->bytes, &adv->uses.at[i]))
+			return NULL;
+	}
+	adv->uses.n = so->n_uses;
+	return so;
+}
+
 /* Resolves the app's ranges to tensors, into adv->uses; the same range named twice is one use. */
 static int resolve(struct umadv *adv, const struct umadv_use *uses, size_t n)
 {
@@ -87,15 +121,6 @@ static int keep_closure(struct umadv *adv, uint32_t i, const struct umadv_op_inf
 	return 0;
 }
 
-static int32_t stream_number(const struct umadv *adv, um_stream stream)
-{
-	unsigned i = 0;
-
-	while (i < adv->pool.n_streams && adv->pool.streams[i] != stream)
-		i++;
-	return (int32_t)i;
-}
-
 /* A simulated device is told what the kernel that follows will touch. */
 static void announce(struct umadv *adv, um_stream stream, const struct um_cost *cost)
 {
@@ -167,7 +192,8 @@ static void take_up(struct umadv *adv)
 	free(used);
 }
 
-static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
+/* `known`: it is the schedule's next op. */
+static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
 {
 	struct um_cursor *c = &adv->cursor;
 
@@ -180,7 +206,9 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream)
 	}
 	if (!c->on || !c->sched)
 		return;
-	if (um_cursor_op(c, op)) {
+	if (known) {
+		um_cursor_pass(c);
+	} else if (um_cursor_op(c, op)) {
 		um_advisor_leave(adv);
 		return;
 	}
@@ -217,11 +245,15 @@ static void tell(struct umadv *adv, const struct um_op *op)
 int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
 {
 	struct um_event e = {.kind = UM_EV_OP};
+	const struct um_sched_op *known;
+	int32_t number = stream_number(adv, stream);
 	int err;
 
 	if (capturing(adv, stream))
 		return 0;
-	err = resolve(adv, info->uses, info->n_uses);
+	name = name ? name : "op";
+	known = expected(adv, number, name, info);
+	err = known ? 0 : resolve(adv, info->uses, info->n_uses);
 	if (!err && info->relaunch)
 		err = resolve_outs(adv, info);
 	if (!err)
@@ -235,15 +267,17 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	}
 	if (err)
 		return err;
-	um_pool_see_stream(&adv->pool, stream);
+	if (number == (int32_t)adv->pool.n_streams)
+		um_pool_see_stream(&adv->pool, stream);
 	adv->op_serial++;
 	adv->iter_ops++;
 	e.op = (struct um_op){
-		.name = name ? name : "op",
+		.name = name,
+		.hash = known ? known->hash : 0,
 		.uses = adv->uses.at,
 		.n_uses = (uint32_t)adv->uses.n,
 		.cost = {info->flops, info->bytes, info->ns},
-		.stream = stream_number(adv, stream),
+		.stream = number,
 		.phase = info->phase,
 		.relaunch = adv->outs.at,
 		.n_relaunch = info->relaunch ? (uint32_t)adv->outs.n : 0,
@@ -256,7 +290,7 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 		tell(adv, &e.op);
 	um_stopwatch_stop_op(&adv->stopwatch, stream);
 	if (adv->executor)
-		replay(adv, &e.op, stream);
+		replay(adv, &e.op, stream, known != NULL);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
 		prefetch_on_use(adv, stream);
 	for (size_t i = 0; i < adv->uses.n; i++) {

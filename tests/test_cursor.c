@@ -18,6 +18,15 @@ static int op(struct um_cursor *c, const char *name, struct um_tensor *t, uint32
 	return um_cursor_op(c, &o);
 }
 
+/* What the next op is known to use, at this address; NULL: that has to be looked up. */
+static const struct um_tensor *known(struct um_cursor *c, uint64_t addr, uint64_t bytes)
+{
+	const struct um_sched_op *so = um_cursor_next(c);
+	struct um_use u;
+
+	return so && um_cursor_knows(c, &c->sched->uses.at[so->first_use], addr, bytes, &u) ? u.tensor : NULL;
+}
+
 int main(void)
 {
 	struct um_plan p;
@@ -48,7 +57,17 @@ int main(void)
 	is_u64(um_cursor_place(&c, 512, 0), UINT64_MAX, "no birth is left");
 	is_int(op(&c, "y", &born, UM_WRITE), 0, "op on the newborn fits");
 	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
+	ok(um_cursor_next(&c) == NULL, "no op is left");
 	is_int(um_cursor_begin(&c), 1, "the iteration was whole");
+	ok(known(&c, 4096, 1024) == &a && known(&c, 4096, 0) == &a, "who was seen before is known");
+	ok(!known(&c, 4096, 1023) && !known(&c, 4097, 0), "as a whole, and where it lies");
+	a.n_children = 1;
+	ok(!known(&c, 4096, 1024), "not while it has parts: it may be one of those");
+	a.n_children = 0;
+	a.id.v = 0;
+	ok(!known(&c, 4096, 1024), "nor when it is dead");
+	a.id.v = 1;
+	um_cursor_begin(&c);
 
 	is_int(op(&c, "x", &other, UM_READ), 0, "a slot may be another tensor of the same size at its first use");
 	is_u64(c.rebound, 1, "which is counted");
@@ -82,6 +101,7 @@ int main(void)
 	is_u64(c.slots[0].id.v, b.id.v, "slots that swap are bound to each other's tensor");
 	is_u64(c.slots[1].addr, a.addr, "with its address");
 	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
+	ok(known(&c, b.addr, 0) == &b, "and known there");
 	is_int(op(&c, "x", &b, UM_READ), 0, "and the swapped use fits");
 	is_u64(c.rebound, 0, "without a surprise");
 	um_cursor_fini(&c);

@@ -45,8 +45,9 @@ static void apart(void)
 	is_str(at(&r, 0x2010), "nobody", "the byte behind is outside");
 	is_u64(a->id.v, 1, "ids start at 1");
 	is_u64(b->id.v, 2, "and count");
-	ok(a->seen_iter == UINT64_MAX, "nobody has seen a new tensor");
+	ok(a->seen_turn == UINT64_MAX, "nobody has seen a new tensor");
 	is_int(um_registry_remove(&r, a), 0, "a tensor goes");
+	is_u64(a->id.v, 0, "and whoever has a pointer to it can tell");
 	is_str(at(&r, 0x1800), "nobody", "and is not found any more");
 	a = add(&r, 0x1000, 0x800, NULL);
 	is_u64(a->id.v, 3, "the same address is another life");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A live tensor remembers its number in the current iteration (seen_at, valid while seen_iter is the iteration's
- * number), so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event
+ * A live tensor remembers its number in the current iteration (seen_at, valid while seen_turn is the recorder's turn),
+ * so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event
  * is kept whole or not at all, and after the first that is not the iteration is incomplete and ops are no longer looked
  * at.
  */
@@ -13,48 +13,54 @@
 
 #define NO_USE UINT32_MAX
 
+/* What does not change while a tensor lives. 0 or -ENOMEM. */
+static int describe(struct um_recorder *r, const struct um_tensor *t, struct um_iter_tensor *to)
+{
+	const struct um_name *name = t->name ? um_names_find(&r->names, t->name) : NULL;
+
+	if (t->name && !name)
+		return -ENOMEM;
+	*to = (struct um_iter_tensor){
+	        .id = t->id,
+	        .addr = t->addr,
+	        .bytes = t->bytes,
+	        .name = name ? name->text : NULL,
+	        .role = t->role,
+	        .born_iter = t->born_iter,
+	        .born_ord = t->born_ord,
+	};
+	return 0;
+}
+
 /* Adds a tensor that appears for the first time. 0 or -ENOMEM. */
 static int number_new(struct um_recorder *r, struct um_tensor *t, int32_t birth)
 {
 	struct um_iteration *it = &r->it;
-	const struct um_name *name = NULL;
+	struct um_iter_tensor *to;
 	size_t n_nests = 0;
 
 	for (const struct um_tensor *outer = t->parent; outer; outer = outer->parent)
 		n_nests++;
 	if (um_vec_reserve(&it->tensors, 1) || um_vec_reserve(&r->last_use, 1) || um_vec_reserve(&it->nests, n_nests))
 		return -ENOMEM;
-	if (t->name) {
-		name = um_names_find(&r->names, t->name);
-		if (!name)
-			return -ENOMEM;
-	}
-	t->seen_iter = it->n;
+	to = &it->tensors.at[it->tensors.n];
+	if ((it->tensors.n >= r->old_tensors || to->id.v != t->id.v) && describe(r, t, to))
+		return -ENOMEM;
+	to->flags = t->flags;
+	to->birth = birth;
+	to->death = UM_NOWHERE;
+	t->seen_turn = r->turn;
 	t->seen_at = (uint32_t)it->tensors.n;
 	for (const struct um_tensor *outer = t->parent; outer; outer = outer->parent)
 		it->nests.at[it->nests.n++] = (struct um_iter_nest){t->seen_at, outer->id, t->addr - outer->addr};
 	r->last_use.at[r->last_use.n++] = NO_USE;
-	it->tensors.at[it->tensors.n++] = (struct um_iter_tensor){
-	        .id = t->id,
-	        .addr = t->addr,
-	        .bytes = t->bytes,
-	        .name = name ? name->text : NULL,
-	        .role = t->role,
-	        .flags = t->flags,
-	        .born_iter = t->born_iter,
-	        .born_ord = t->born_ord,
-	        .birth = birth,
-	        .death = UM_NOWHERE,
-	};
+	it->tensors.n++;
 	return 0;
 }
 
 static int seen(const struct um_recorder *r, const struct um_tensor *t)
 {
-	const struct um_iteration *it = &r->it;
-
-	/* the id settles it where the iteration was handed over and the next one has not begun */
-	return t->seen_iter == it->n && t->seen_at < it->tensors.n && it->tensors.at[t->seen_at].id.v == t->id.v;
+	return t->seen_turn == r->turn;
 }
 
 static int32_t position(const struct um_recorder *r)
@@ -144,6 +150,39 @@ static uint64_t add_uses(struct um_recorder *r, const struct um_op *op, uint64_t
 	return hash;
 }
 
+/* The op stands where it would be written, as the iteration whose memory this is left it: only what its hash does not
+ * cover is written. 0: it does not. */
+static int stands(struct um_recorder *r, const struct um_op *op)
+{
+	struct um_iteration *it = &r->it;
+	struct um_iter_op *kept = &it->ops.at[it->ops.n];
+	uint32_t first = (uint32_t)it->uses.n;
+
+	/* Where all before it had as many uses, nothing was written over its own. */
+	if (!op->hash || it->ops.n >= r->old_ops || kept->hash != op->hash || kept->first_use != first ||
+	    kept->n_uses != op->n_uses || kept->n_relaunch || op->n_relaunch)
+		return 0;
+	for (uint32_t i = 0; i < op->n_uses; i++) {
+		struct um_tensor *t = op->uses[i].tensor;
+		struct um_iter_use *use = &it->uses.at[first + i];
+
+		if ((!seen(r, t) && number_new(r, t, UM_NOWHERE)) || t->seen_at != use->tensor)
+			return 0;
+		use->touched = op->uses[i].touched;
+		use->dead_after = 0;
+		it->tensors.at[t->seen_at].flags = t->flags;
+		r->last_use.at[t->seen_at] = first + i;
+	}
+	kept->cost = op->cost;
+	kept->phase = op->phase;
+	kept->relaunchable = op->relaunchable != 0;
+	kept->first_relaunch = (uint32_t)it->relaunch.n;
+	it->uses.n += op->n_uses;
+	it->ops.n++;
+	it->signature = um_signature_op(it->signature, kept->hash);
+	return 1;
+}
+
 static int feed_op(struct um_recorder *r, const struct um_op *op)
 {
 	struct um_iteration *it = &r->it;
@@ -152,7 +191,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	uint64_t hash;
 	int rc;
 
-	if (it->n == 0 || it->incomplete)
+	if (it->n == 0 || it->incomplete || stands(r, op))
 		return 0;
 	if (it->ops.n >= UM_RECORD_OPS || it->uses.n + op->n_uses > UM_RECORD_USES)
 		return -E2BIG;
@@ -192,6 +231,11 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 /* Empties the current iteration and gives it its number. */
 static void start(struct um_recorder *r, uint64_t n)
 {
+	if (r->it.ops.n || r->it.incomplete)
+		r->old_ops = r->it.incomplete ? 0 : r->it.ops.n;
+	if (r->it.tensors.n)
+		r->old_tensors = r->it.tensors.n;
+	r->turn++;
 	um_iteration_clear(&r->it);
 	um_vec_clear(&r->last_use);
 	r->n_births = 0;
@@ -246,6 +290,7 @@ void um_recorder_take(struct um_recorder *r, struct um_iteration *out)
 	struct um_iteration done = r->it;
 
 	r->it = *out;
+	r->old_ops = r->old_tensors = 0;
 	*out = done;
 	start(r, done.n);
 }

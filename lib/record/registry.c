@@ -42,19 +42,39 @@ void um_registry_init(struct um_registry *r)
 	r->next_id = 1;
 }
 
-static void tensor_free(struct um_tensor *t)
+/* A record whose id is 0. */
+static struct um_tensor *record_get(struct um_registry *r)
+{
+	struct um_tensor *t = r->spare;
+
+	if (!t)
+		return calloc(1, sizeof *t);
+	r->spare = t->parent;
+	memset(t, 0, sizeof *t);
+	return t;
+}
+
+static void record_give(struct um_registry *r, struct um_tensor *t)
 {
 	free(t->name);
-	free(t);
+	t->name = NULL;
+	t->id.v = 0;
+	t->parent = r->spare;
+	r->spare = t;
 }
 
 void um_registry_fini(struct um_registry *r)
 {
 	struct um_tree_node *node;
+	struct um_tensor *t;
 
 	while ((node = r->live.root) != NULL) {
 		um_tree_remove(&r->live, node);
-		tensor_free(tensor_of(node));
+		record_give(r, tensor_of(node));
+	}
+	while ((t = r->spare) != NULL) {
+		r->spare = t->parent;
+		free(t);
 	}
 	r->n = 0;
 }
@@ -104,13 +124,13 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 	rc = find_place(r, addr, bytes, &parent);
 	if (rc)
 		return rc;
-	t = calloc(1, sizeof *t);
+	t = record_get(r);
 	if (!t)
 		return -ENOMEM;
 	if (name) {
 		t->name = strdup(name);
 		if (!t->name) {
-			free(t);
+			record_give(r, t);
 			return -ENOMEM;
 		}
 	}
@@ -121,7 +141,7 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 	t->role = role;
 	t->flags = flags;
 	t->parent = parent;
-	t->seen_iter = UINT64_MAX;
+	t->seen_turn = UINT64_MAX;
 	rc = um_tree_add(&r->live, &t->node);
 	assert(rc == 0);
 	take_parts(t);
@@ -163,6 +183,6 @@ int um_registry_remove(struct um_registry *r, struct um_tensor *t)
 		t->parent->n_children--;
 	um_tree_remove(&r->live, &t->node);
 	r->n--;
-	tensor_free(t);
+	record_give(r, t);
 	return 0;
 }

@@ -7,7 +7,9 @@
  * owns  struct um_tensor from birth to death; not the memory they stand for
  *
  * Live tensors nest (a sub-range of an adopted allocation is a tensor of its own) but never overlap in part. An id is
- * never used twice, so an id in an old event still means what it meant. Op path: O(log n), allocates nothing.
+ * never used twice, so an id in an old event still means what it meant. The record of a dead tensor is kept for one
+ * that is born later: whoever has a pointer and an id can ask whether that is still the tensor. Op path: O(log n),
+ * allocates nothing.
  * Not thread-safe: the front desk holds the lock.
  */
 #ifndef UM_RECORD_REGISTRY_H
@@ -17,6 +19,7 @@
 
 struct um_registry {
 	struct um_tree live; /* by addr; of nested tensors that start together the inner one comes later in the key */
+	struct um_tensor *spare; /* records of the dead, by `parent` */
 	uint64_t next_id;
 	size_t n;
 };
@@ -36,7 +39,7 @@ struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr);
  * none does. */
 void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *bytes);
 
-/* A tensor dies: freed here. Its sub-ranges must be dead already (n_children == 0), else -EBUSY. */
+/* A tensor dies: its id becomes 0. Its sub-ranges must be dead already (n_children == 0), else -EBUSY. */
 int um_registry_remove(struct um_registry *r, struct um_tensor *t);
 
 #endif
