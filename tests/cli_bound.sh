@@ -7,11 +7,12 @@
 data=$top_srcdir/tests/data
 number() { sed -n "1s/.*\"$1\":\([0-9]*\).*/\1/p" "$2"; }
 
-# With sanitizers all is slow, and two show what they can show.
+# With sanitizers all is slow, and two show what they can show. resnet50's programs are the largest by far: once.
 workloads=(cg_laplace3d alexnet_b200)
-[ -n "${SANITIZE-}" ] || workloads+=(resnet50 gpt2_small lstm_lm)
+[ -n "${SANITIZE-}" ] || workloads+=(vgg16 gpt2_small lstm_lm resnet50)
 for w in "${workloads[@]}"; do
 	for r in 1.25 1.5; do
+		[ "$w $r" = "resnet50 1.25" ] && continue
 		"$UMADVISE" plan "$data/$w.umtrace.gz" --oversubscribe "$r" -o "$tmp/a.umplan" >/dev/null
 		said=$("$UMADVISE" plan "$data/$w.umtrace.gz" --oversubscribe "$r" --bound -o "$tmp/b.umplan" \
 			2>/dev/null)
@@ -27,7 +28,7 @@ for w in "${workloads[@]}"; do
 	done
 done
 
-run=("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "infinite,lookahead")
+run=("$UMADVISE" simulate "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --strategy "infinite,lookahead")
 table=$("${run[@]}" --bound --no-recompute 2>/dev/null)
 like "$table" 'from +bound ms +x bound$' "a table has the columns"
 like "$table" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above it"
