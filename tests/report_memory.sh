@@ -28,6 +28,9 @@ ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --exp
 ok "report" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
 ok "report, as JSON into a file" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format json --force-overwrite -o "$tmp/out.json"
+cp "$tmp/few.sqlite" "$tmp/more.sqlite"
+ok "report, several as one" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 8))" -x 1 -x 2 "$UMADVISE" report \
+	--merge "$tmp/few.sqlite" "$tmp/more.sqlite"
 ok "report, as a page" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format html --force-overwrite -o "$tmp/out.html"
 ok "report, as a trace" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" report \

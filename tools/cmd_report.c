@@ -118,17 +118,20 @@ static void trace_again(void *user)
 	report_trace_again(user);
 }
 
+/* One file; NULL: all of them together. */
 static int report_file(const struct report_args *a, const char *file, const struct um_verdict *verdict,
                        struct um_out *out, int *shown)
 {
 	struct report_source source = {.verb = "report", .file = file, .nsys = a->nsys, .quiet = a->quiet};
-	struct report_view v = {.file = file};
+	char title[32];
+	struct report_view v = {.file = file ? file : title};
 	struct um_verdict near;
 	struct report_loaded l;
 	struct report_trace trace;
 	struct um_diag diag;
 	int traced = a->format == REPORT_TRACE, code, done;
 
+	snprintf(title, sizeof title, "%d file%s", a->n_files, a->n_files == 1 ? "" : "s");
 	report_load_init(&l, &a->o);
 	if (traced && report_trace_open(&trace, a->output, &l.report, &l.capture, &diag)) {
 		report_unload(&l);
@@ -139,7 +142,7 @@ static int report_file(const struct report_args *a, const char *file, const stru
 		source.again = trace_again;
 		source.user = &trace;
 	}
-	code = report_load(&l, &source);
+	code = file ? report_load(&l, &source) : report_load_merged(&l, &source, a->files, a->n_files);
 	done = !code;
 	if (done) {
 		near = *verdict;
@@ -157,6 +160,21 @@ static int report_file(const struct report_args *a, const char *file, const stru
 	return code;
 }
 
+/* The same file twice would count twice. */
+static int same_twice(const struct report_args *a)
+{
+	struct stat one, other;
+
+	for (int i = 0; i < a->n_files; i++)
+		for (int k = 0; k < i; k++)
+			if (!stat(a->files[i], &one) && !stat(a->files[k], &other) && one.st_ino == other.st_ino &&
+			    one.st_dev == other.st_dev) {
+				tool_say("report", "--merge: %s and %s are the same file", a->files[k], a->files[i]);
+				return 1;
+			}
+	return 0;
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct report_args a;
@@ -172,6 +190,8 @@ int cmd_report(int argc, char **argv)
 		tool_say("report", "%s is there already: --force-overwrite writes over it", a.output);
 		return TOOL_USAGE;
 	}
+	if (a.merge && same_twice(&a))
+		return TOOL_USAGE;
 	if (a.trace)
 		code = report_verdict_find(&a, &verdict);
 	if (code)
@@ -179,11 +199,11 @@ int cmd_report(int argc, char **argv)
 	if (a.format == REPORT_TRACE)
 		return report_file(&a, a.files[0], &verdict, NULL, &shown);
 	err = um_out_open(&out, a.output ? a.output : "-", &diag);
-	for (int i = 0; i < a.n_files && !err; i++) {
-		int one = report_file(&a, a.files[i], &verdict, out, &shown);
+	for (int i = 0; i < (a.merge ? 1 : a.n_files) && !err; i++) {
+		int one = report_file(&a, a.merge ? NULL : a.files[i], &verdict, out, &shown);
 
 		code = one > code ? one : code;
-		if (i + 1 < a.n_files && a.format == REPORT_TABLE)
+		if (i + 1 < a.n_files && !a.merge && a.format == REPORT_TABLE)
 			um_out_str(out, "\n");
 	}
 	if (!err)

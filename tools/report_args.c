@@ -24,6 +24,8 @@ static const char usage[] =
 	"  --report T[:rows=N],...\n"
 	"                        the tables to show, and how many rows (--help-reports lists them)\n"
 	"  --help-reports        the tables\n"
+	"  --merge               all FILEs, as of the processes of one run, as one report: sums over all of them, and\n"
+	"                        processes and their iterations beside each other, each with its file\n"
 	"  --format F            table (default), csv (one table), json (schema umreport/1), html (a page of its\n"
 	"                        own: drawings, findings, tables) or trace (the run over time, for Perfetto and\n"
 	"                        chrome://tracing)\n"
@@ -45,6 +47,7 @@ static const char usage[] =
 	"  umadvise report run.sqlite --iteration 'Train step *'\n"
 	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
 	"  umadvise report run.sqlite --fail-on warning >/dev/null || echo unified memory costs time\n"
+	"  umadvise report --merge rank*.sqlite --iteration 'Train step *'\n"
 	"  umadvise report run.sqlite --format html -o report.html\n"
 	"  umadvise report run.sqlite --format trace -o run.json.gz\n";
 
@@ -134,9 +137,9 @@ static void every_table(struct report_args *a)
 
 static int one_page(const struct report_args *a)
 {
-	if (a->format != REPORT_HTML || a->n_files == 1)
+	if (a->format != REPORT_HTML || a->n_files == 1 || a->merge)
 		return 0;
-	tool_say("report", "--format html: expected one FILE");
+	tool_say("report", "--format html: expected one FILE, or --merge");
 	return TOOL_USAGE + 1;
 }
 
@@ -144,9 +147,10 @@ static int one_page(const struct report_args *a)
 static int read_tables(struct report_args *a, const char *list)
 {
 	static const char *const defaults[] = {
-		"findings,summary,library,causes,iterations,tensors,ops,announced,hints,missing", "summary",
-		"findings,summary,library,causes,iterations,tensors,ops,announced,hints,ranges,processes,"
-		"devices", NULL, "summary"};
+		"findings,summary,library,causes,processes,side-by-side,iterations,tensors,ops,announced,hints,missing",
+		"summary",
+		"findings,summary,library,causes,iterations,side-by-side,tensors,ops,announced,hints,ranges,"
+		"processes,devices", NULL, "summary"};
 	char *copy, *rest, *word;
 	int code;
 
@@ -159,12 +163,12 @@ static int read_tables(struct report_args *a, const char *list)
 	while (!code && (word = strsep(&rest, ",")))
 		code = read_table(a, word);
 	free(copy);
-	if (!code && a->format == REPORT_CSV && (a->n_tables > 1 || a->n_files > 1)) {
-		tool_say("report", "--format csv: expected one FILE and one --report");
+	if (!code && a->format == REPORT_CSV && (a->n_tables > 1 || (a->n_files > 1 && !a->merge))) {
+		tool_say("report", "--format csv: expected one FILE, or --merge, and one --report");
 		code = TOOL_USAGE + 1;
 	}
-	if (!code && a->format == REPORT_TRACE && (list || a->n_files > 1 || !a->output)) {
-		tool_say("report", "--format trace: expected one FILE, -o FILE and no --report");
+	if (!code && a->format == REPORT_TRACE && (list || a->n_files > 1 || a->merge || !a->output)) {
+		tool_say("report", "--format trace: expected one FILE, -o FILE, no --report and no --merge");
 		code = TOOL_USAGE + 1;
 	}
 	return code ? code : one_page(a);
@@ -221,6 +225,9 @@ static int read_option(struct report_args *a, int c)
 	case 'N':
 		a->header = 0;
 		return 0;
+	case 'm':
+		a->merge = 1;
+		return 0;
 	case 't':
 		return read_window(a, optarg);
 	case 'n':
@@ -263,6 +270,7 @@ int report_args_read(struct report_args *a, int argc, char **argv)
 	                                        {"force-overwrite", no_argument, NULL, 'F'},
 	                                        {"timeunit", required_argument, NULL, 'u'},
 	                                        {"no-header", no_argument, NULL, 'N'},
+	                                        {"merge", no_argument, NULL, 'm'},
 	                                        {"filter-time", required_argument, NULL, 't'},
 	                                        {"filter-nvtx", required_argument, NULL, 'n'},
 	                                        {"trace", required_argument, NULL, 'T'},

@@ -41,17 +41,36 @@ static void paragraph(struct um_out *out, const char *label, const char *text)
 	um_out_str(out, "\n");
 }
 
-static void show(struct um_out *out, const struct report_args *a, const struct um_report *r, const struct um_finding *f)
+/* Where some of several processes do it. */
+static void whose(const struct report_view *v, const struct um_finding *f, char *to, size_t size)
 {
-	char label[16], line[400], saves[96] = "", where[128] = "";
+	const struct um_report *r = v->findings.report;
+	const char *file;
+
+	*to = '\0';
+	if (r->processes.n < 2 || f->process == UM_CAUSES_NONE || f->processes == r->processes.n)
+		return;
+	file = um_table_file(&v->findings, r->processes.at[f->process].process).text;
+	snprintf(to, size, ", in %llu of %zu processes (%spid %lld%s%.80s)", (unsigned long long)f->processes,
+	         r->processes.n, f->processes > 1 ? "most in " : "",
+	         (long long)um_table_pid(&v->findings, r->processes.at[f->process].process).number,
+	         file ? " of " : "", file ? file : "");
+}
+
+static void show(struct um_out *out, const struct report_args *a, const struct report_view *v,
+                 const struct um_finding *f)
+{
+	const struct um_report *r = v->findings.report;
+	char label[16], line[600], saves[96] = "", where[320] = "", in[160];
 
 	if (f->saving_ns)
 		snprintf(saves, sizeof saves, ": would save %.3f %s%s (%.1f "
 		                              "%%)", (double)f->saving_ns / a->unit_ns, a->unit,
 		         r->findings.iterations ? " an iteration" : "", 100 * f->share);
+	whose(v, f, in, sizeof in);
 	if (f->iterations)
-		snprintf(where, sizeof where, ", iterations %llu to %llu", (unsigned long long)f->first,
-		         (unsigned long long)f->last);
+		snprintf(where, sizeof where, ", iterations %llu to %llu%s", (unsigned long long)f->first,
+		         (unsigned long long)f->last, in);
 	if (f->tensors > 1)
 		snprintf(line, sizeof line, "%s: %llu tensors%s%s", um_reason_name(f->reason),
 		         (unsigned long long)f->tensors, where, saves);
@@ -86,7 +105,7 @@ void report_findings(struct um_out *out, const struct report_args *a, const stru
 		snprintf(line, sizeof line, ", over all of the recording: it has no iterations\n");
 	um_out_str(out, line);
 	for (size_t i = 0; i < shown; i++)
-		show(out, a, r, &f->list.at[i]);
+		show(out, a, v, &f->list.at[i]);
 	if (shown < n) {
 		snprintf(line, sizeof line, "  and %zu more: --report findings:rows=%zu\n", n - shown, n);
 		um_out_str(out, line);

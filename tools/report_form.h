@@ -38,6 +38,7 @@ struct report_args {
 	const char *trace, *profile; /* the workload that ran, or NULL; the device, a name or a file */
 	uint64_t budget; /* bytes that it had; 0: the device's capacity */
 	int fail_on; /* enum um_severity; -1: nothing fails */
+	int merge; /* the files are one report */
 	char **files;
 	int n_files;
 };
@@ -48,7 +49,7 @@ int report_args_read(struct report_args *a, int argc, char **argv);
 #define REPORT_NOTES 8
 
 struct report_view {
-	const char *file;
+	const char *file; /* a title: its name; of several that are merged, how many */
 	struct um_findings findings;
 	char notes[REPORT_NOTES][600]; /* ours, behind those of the capture */
 	unsigned n_notes;

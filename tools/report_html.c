@@ -41,6 +41,14 @@ static void header(const struct html *h)
 	um_out_str(h->out, "<header>\n<p class=\"by\">umadvise report</p>\n<h1>");
 	html_name(h, base_name(h->v->file), 80);
 	um_out_str(h->out, "</h1>\n<p class=\"of\">");
+	for (int i = 0; h->a->merge && i < h->a->n_files && i < HTML_FILES; i++) {
+		um_out_str(h->out, "<span>");
+		html_name(h, base_name(h->a->files[i]), 60);
+		um_out_str(h->out, "</span>");
+	}
+	if (h->a->merge)
+		um_out_str(h->out, h->a->n_files > HTML_FILES ? "<span>...</span></p>\n<p class=\"of\">"
+		                                              : "</p>\n<p class=\"of\">");
 	for (size_t i = 0; i < c->devices.n && i < 8; i++) {
 		um_out_str(h->out, "<span>");
 		html_name(h, c->devices.at[i].name ? c->devices.at[i].name : "a device", 60);
@@ -48,7 +56,7 @@ static void header(const struct html *h)
 			html_f(h, ", %s", html_bytes(a, c->devices.at[i].memory_bytes));
 		um_out_str(h->out, "</span>");
 	}
-	html_f(h, "<span>%s of activity</span>", html_ns(a, (uint64_t)r->last_ns - (uint64_t)r->first_ns));
+	html_f(h, "<span>%s of activity</span>", html_ns(a, um_report_longest(r)));
 	if (r->processes.n > 1)
 		html_f(h, "<span>%zu processes</span>", r->processes.n);
 	if (*c->product) {

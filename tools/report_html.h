@@ -27,6 +27,7 @@ struct html {
 };
 
 #define HTML_ROOM 64 /* for a number in words */
+#define HTML_FILES 8 /* of those merged, and of processes, that are drawn each for itself */
 
 /* Text of ours: nothing that came from a recording, unless it went through what follows. Cut at 1023 bytes. */
 void html_f(const struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -34,6 +35,9 @@ void html_f(const struct html *h, const char *fmt, ...) __attribute__((format(pr
 /* A name from the recording, isolated; longer than so many characters: its beginning and its end, the whole of it as
  * the title. */
 void html_name(const struct html *h, const char *name, size_t most);
+
+/* Which process, and of which file where there are several. */
+void html_process(const struct html *h, uint32_t process);
 
 /* "12.3 MiB", "4.56 ms", "18 727"; they return `to`. */
 const char *html_bytes(char *to, uint64_t bytes);

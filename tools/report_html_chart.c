@@ -21,12 +21,12 @@ struct bar {
 	enum um_report_mark mark; /* of the slowest */
 };
 
-static struct bar bar_of(const struct um_report *r, size_t first, size_t each)
+static struct bar bar_of(const struct um_report *r, const struct um_report_process *p, size_t first, size_t each)
 {
 	struct bar b = {.first = first};
 
-	for (size_t i = first; i < r->iterations.n && i < first + each; i++) {
-		const struct um_report_iteration *it = &r->iterations.at[i];
+	for (size_t i = first; i < p->iterations.n && i < first + each; i++) {
+		const struct um_report_iteration *it = &r->iterations.at[p->iterations.at[i]];
 
 		b.n++;
 		if (it->ns < b.ns)
@@ -36,6 +36,16 @@ static struct bar bar_of(const struct um_report *r, size_t first, size_t each)
 		b.mark = it->mark;
 	}
 	return b;
+}
+
+/* Of the process that has most. */
+static size_t most_iterations(const struct um_report *r)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < r->processes.n; i++)
+		most = r->processes.at[i].iterations.n > most ? r->processes.at[i].iterations.n : most;
+	return most;
 }
 
 static void bar(const struct html *h, const struct bar *b, size_t at, double most)
@@ -58,7 +68,7 @@ static void bar(const struct html *h, const struct bar *b, size_t at, double mos
 }
 
 /* Their numbers, and below them what is odd of them. */
-static void bar_names(const struct html *h, const struct um_report *r, size_t n, size_t each)
+static void bar_names(const struct html *h, const struct um_report_process *p, size_t n, size_t each)
 {
 	static const char *const marks[] = {"", "cold", "odd", "unfinished"};
 	size_t step = n > 16 ? (size_t)html_round_up((double)n / 12) : 1;
@@ -68,7 +78,7 @@ static void bar_names(const struct html *h, const struct um_report *r, size_t n,
 		html_f(h, "<span style=\"left:%.2f%%\">%zu</span>", 100 * ((double)i + 0.5) / (double)n, i * each);
 	um_out_str(h->out, "</div>\n<div class=\"marks\">");
 	for (size_t i = 0; i < n; i++) {
-		struct bar b = bar_of(r, i * each, each);
+		struct bar b = bar_of(h->v->findings.report, p, i * each, each);
 
 		if (b.mark != UM_MARK_NONE)
 			html_f(h, "<span class=\"%s\" style=\"left:%.2f%%\">%s</span>", marks[b.mark],
@@ -77,14 +87,45 @@ static void bar_names(const struct html *h, const struct um_report *r, size_t n,
 	um_out_str(h->out, "</div>\n");
 }
 
+/* Of one process; `each` iterations share a bar. */
+static void bars(const struct html *h, uint32_t process, size_t each, double most)
+{
+	const struct um_report *r = h->v->findings.report;
+	const struct um_report_process *p = &r->processes.at[process];
+	size_t n = (p->iterations.n + each - 1) / each;
+	char a[HTML_ROOM], b[HTML_ROOM];
+	uint64_t slowest = 0;
+
+	html_f(h, "<div style=\"max-width:%zurem\"><figure class=\"lane\"><figcaption><b>", n < 4 ? 18 : 9 * n / 2);
+	if (r->processes.n > 1)
+		html_process(h, process);
+	else
+		um_out_str(h->out, "Time");
+	html_f(h,
+	       "</b><span>median %s, &plusmn;&nbsp;%s</span></figcaption>"
+	       "<div class=\"plot tall\"><svg viewBox=\"0 0 %zu 100\" preserveAspectRatio=\"none\" role=\"img\" "
+	       "aria-label=\"time of each iteration\">\n",
+	       html_ns(a, p->median_ns), html_ns(b, p->mad_ns), 10 * n);
+	for (size_t i = 0; i < n; i++) {
+		struct bar one = bar_of(r, p, i * each, each);
+
+		slowest = one.ns > slowest ? one.ns : slowest;
+		bar(h, &one, i, most);
+	}
+	html_f(h,
+	       "<path class=\"median\" d=\"M0 %.4gH%zu\"/></svg><span class=\"up\">slowest %s</span></div></figure>\n",
+	       100 - 100 * (double)p->median_ns / most, 10 * n, html_ns(a, slowest));
+	bar_names(h, p, n, each);
+	um_out_str(h->out, "</div>\n");
+}
+
 void html_iterations(const struct html *h)
 {
 	const struct um_report *r = h->v->findings.report;
-	size_t each = (r->iterations.n + BARS - 1) / BARS, n = each ? (r->iterations.n + each - 1) / each : 0;
-	char a[HTML_ROOM], b[HTML_ROOM], up[HTML_ROOM];
-	uint64_t most = 1;
+	size_t longest = most_iterations(r), each = (longest + BARS - 1) / BARS;
+	uint64_t most = 1, drawn = 0;
 
-	if (r->iterations.n < 2)
+	if (longest < 2)
 		return;
 	for (size_t i = 0; i < r->iterations.n; i++)
 		most = r->iterations.at[i].ns > most ? r->iterations.at[i].ns : most;
@@ -92,22 +133,14 @@ void html_iterations(const struct html *h)
 		     "How long each took. Cold and odd ones are far from the median.");
 	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
 			   "faults being served</li><li>dashed: median</li></ul>\n");
-	html_f(h,
-	       "<div style=\"max-width:%zurem\"><figure class=\"lane\"><figcaption><b>Time</b>"
-	       "<span>median %s, &plusmn;&nbsp;%s</span></figcaption>"
-	       "<div class=\"plot tall\"><svg viewBox=\"0 0 %zu 100\" preserveAspectRatio=\"none\" role=\"img\" "
-	       "aria-label=\"time of each iteration\">\n",
-	       n < 4 ? 18 : 9 * n / 2, html_ns(a, r->median_ns), html_ns(b, r->mad_ns), 10 * n);
-	for (size_t i = 0; i < n; i++) {
-		struct bar one = bar_of(r, i * each, each);
-
-		bar(h, &one, i, 1.15 * (double)most);
+	for (uint32_t i = 0; i < r->processes.n && drawn < HTML_FILES; i++) {
+		if (!r->processes.at[i].iterations.n)
+			continue;
+		bars(h, i, each, 1.15 * (double)most);
+		drawn++;
 	}
-	snprintf(up, sizeof up, "slowest %s", html_ns(a, most));
-	html_f(h, "<path class=\"median\" d=\"M0 %.4gH%zu\"/></svg><span class=\"up\">%s</span></div></figure>\n",
-	       100 - 100 * (double)r->median_ns / (1.15 * (double)most), 10 * n, up);
-	bar_names(h, r, n, each);
-	um_out_str(h->out, "</div>\n");
+	if (um_tables[UM_TABLE_SIDES].rows(&h->v->findings) && r->processes.n > drawn)
+		um_out_str(h->out, "<p class=\"more\">The table side-by-side has all processes.</p>\n");
 }
 
 /* --- heat map ----------------------------------------------------------------------------------------------------- */
@@ -141,11 +174,12 @@ static void heat_fini(struct heat *m)
 	free(m->order);
 }
 
-static void heat_add(struct heat *m, size_t row, size_t iteration, uint64_t value)
+/* Of several processes, iterations of one number are one. */
+static void heat_add(const struct um_report *r, struct heat *m, size_t row, uint32_t iteration, uint64_t value)
 {
 	if (iteration == UM_REPORT_NONE)
 		return;
-	m->value[row * m->n_columns + iteration / m->each] += value;
+	m->value[row * m->n_columns + r->iterations.at[iteration].n / m->each] += value;
 	m->sum[row] += value;
 }
 
@@ -250,7 +284,7 @@ static const char *tensor_name(const struct html *h, size_t row)
 static void fill_ops(const struct um_report *r, struct heat *m)
 {
 	for (size_t i = 0; i < r->cells.n; i++)
-		heat_add(m, r->cells.at[i].op, r->cells.at[i].iteration, r->cells.at[i].work.fault_ns);
+		heat_add(r, m, r->cells.at[i].op, r->cells.at[i].iteration, r->cells.at[i].work.fault_ns);
 }
 
 static void fill_waits(const struct um_report *r, struct heat *m)
@@ -258,7 +292,7 @@ static void fill_waits(const struct um_report *r, struct heat *m)
 	for (size_t i = 0; i < r->tensors.cells.n; i++) {
 		const struct um_report_tensor_cell *c = &r->tensors.cells.at[i];
 
-		heat_add(m, c->tensor, c->iteration, c->sums.fault_ns);
+		heat_add(r, m, c->tensor, c->iteration, c->sums.fault_ns);
 	}
 }
 
@@ -267,7 +301,7 @@ static void fill_moves(const struct um_report *r, struct heat *m)
 	for (size_t i = 0; i < r->tensors.cells.n; i++) {
 		const struct um_report_tensor_cell *c = &r->tensors.cells.at[i];
 
-		heat_add(m, c->tensor, c->iteration,
+		heat_add(r, m, c->tensor, c->iteration,
 			 um_report_tensor_moved(c->sums.h2d_bytes) + um_report_tensor_moved(c->sums.d2h_bytes));
 	}
 }
@@ -276,13 +310,14 @@ static void heat(const struct html *h, const struct heat_of *of, size_t rows)
 {
 	const struct um_report *r = h->v->findings.report;
 	struct heat m = {.name = of->name, .words = of->words};
+	size_t iterations = most_iterations(r);
 	int any = 0;
 
-	if (heat_init(&m, rows, r->iterations.n)) {
+	if (heat_init(&m, rows, iterations)) {
 		um_out_fail(h->out, -ENOMEM);
 	} else {
 		of->fill(r, &m);
-		heat_sort(&m, r->iterations.n);
+		heat_sort(&m, iterations);
 		any = m.n_rows > 0;
 	}
 	if (any) {
@@ -302,12 +337,15 @@ void html_heat(const struct html *h)
 		 fill_moves},
 		{"Kernels that waited", "Their time in which their faults were served.", op_name, html_ns, fill_ops},
 	};
+	static const char of_one[] =
+		"A row each, the largest first; a column is an iteration, and at the right are all together.";
+	static const char of_all[] = "A row each, the largest first; a column is the iteration of that number of all "
+				     "processes, and at the right are all together.";
 	const struct um_report *r = h->v->findings.report;
 
-	if (r->iterations.n < 2 || !r->ops.n)
+	if (most_iterations(r) < 2 || !r->ops.n)
 		return;
-	html_heading(h, "Iteration by iteration",
-		     "A row each, the largest first; a column is an iteration, and at the right are all together.");
+	html_heading(h, "Iteration by iteration", r->processes.n > 1 ? of_all : of_one);
 	um_out_str(h->out, "<div class=\"maps\">\n");
 	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
 		heat(h, &maps[i], maps[i].name == op_name ? r->ops.n : r->tensors.rows.n);

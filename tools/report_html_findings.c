@@ -40,6 +40,12 @@ static void figures(const struct html *h, const struct um_finding *f)
 	if (f->iterations)
 		html_f(h, "<span>iterations %llu to %llu</span>", (unsigned long long)f->first,
 		       (unsigned long long)f->last);
+	if (f->process != UM_CAUSES_NONE && f->processes < h->v->findings.report->processes.n) {
+		html_f(h, "<span>in %llu of %zu processes: %s", (unsigned long long)f->processes,
+		       h->v->findings.report->processes.n, f->processes > 1 ? "most in " : "");
+		html_process(h, f->process);
+		um_out_str(h->out, "</span>");
+	}
 	um_out_str(h->out, "</p>\n");
 }
 

@@ -96,16 +96,18 @@ static void single(const struct html *h, const struct um_table *t)
 
 static void rows(const struct html *h, const struct um_table *t, size_t n)
 {
+	unsigned first = !um_column_shown(&h->v->findings, &t->columns[0]);
+
 	html_f(h,
 	       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table class=\"rows\"><thead>"
 	       "<tr>",
 	       t->name);
-	for (unsigned c = 0; c < t->n_columns; c++)
+	for (unsigned c = first; c < t->n_columns; c++)
 		title(h, &t->columns[c]);
 	um_out_str(h->out, "</tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < n; i++) {
 		um_out_str(h->out, "<tr>");
-		for (unsigned c = 0; c < t->n_columns; c++)
+		for (unsigned c = first; c < t->n_columns; c++)
 			cell(h, &t->columns[c], t->cell(&h->v->findings, i, c), 0);
 		um_out_str(h->out, "</tr>\n");
 	}

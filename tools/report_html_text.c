@@ -58,6 +58,18 @@ void html_name(const struct html *h, const char *name, size_t most)
 	um_out_str(h->out, "</bdi>");
 }
 
+void html_process(const struct html *h, uint32_t process)
+{
+	uint64_t id = h->v->findings.report->processes.at[process].process;
+	struct um_value file = um_table_file(&h->v->findings, id);
+
+	html_f(h, "pid %lld", (long long)um_table_pid(&h->v->findings, id).number);
+	if (file.none)
+		return;
+	um_out_str(h->out, " of ");
+	html_name(h, file.text, 40);
+}
+
 const char *html_scaled(char *to, double x, const char *unit)
 {
 	snprintf(to, HTML_ROOM,

@@ -34,6 +34,7 @@ struct course {
 	const struct um_bins *s;
 	int64_t begin, end;
 	uint64_t level; /* when it begins */
+	unsigned file; /* of those that are merged */
 };
 
 /* The most of each, over all that share a scale. */
@@ -72,6 +73,11 @@ static void measure(struct scales *m, const struct course *c)
 		m->faults = faults > m->faults ? faults : m->faults;
 		m->level = b->has_level && (double)b->most > m->level ? (double)b->most : m->level;
 	}
+}
+
+static unsigned file_of(const struct um_report *r, uint32_t process)
+{
+	return r->processes.at[process].file;
 }
 
 /* --- drawing ------------------------------------------------------------------------------------------------------ */
@@ -118,7 +124,7 @@ static void close_lane(const struct html *h, const struct course *c, int turns, 
 	size_t each = (r->iterations.n + TURNS - 1) / TURNS;
 
 	for (size_t i = 0; turns && i < r->iterations.n; i += each)
-		if (r->iterations.at[i].has_gpu)
+		if (r->iterations.at[i].has_gpu && file_of(r, r->iterations.at[i].process) == c->file)
 			html_f(h, "<path class=\"turn\" d=\"M%.5g 0V100\"/>", x_at(c, r->iterations.at[i].gpu_begin));
 	um_out_str(h->out, "</svg>");
 	if (up)
@@ -128,14 +134,15 @@ static void close_lane(const struct html *h, const struct course *c, int turns, 
 	um_out_str(h->out, "</div></figure>\n");
 }
 
-/* Of all devices; 0: not known. */
-static uint64_t memory_of(const struct html *h)
+/* Of all devices of the file; 0: not known. */
+static uint64_t memory_of(const struct html *h, const struct course *of)
 {
 	const struct um_capture *c = h->v->findings.capture;
 	uint64_t memory = 0;
 
 	for (size_t i = 0; i < c->devices.n; i++)
-		memory += c->devices.at[i].memory_bytes;
+		if (!h->a->merge || c->devices.at[i].file == h->a->files[of->file])
+			memory += c->devices.at[i].memory_bytes;
 	return memory;
 }
 
@@ -155,7 +162,7 @@ static void levels(const struct course *c, uint64_t memory, double *v)
 
 static void level_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
 {
-	uint64_t memory = memory_of(h);
+	uint64_t memory = memory_of(h, c);
 	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM];
 	double v[UM_VIEWS_BINS] = {0}, full = m->level, most = 0;
 
@@ -227,11 +234,14 @@ static void fault_lane(const struct html *h, const struct course *c, const struc
 
 static void busy_lane(const struct html *h, const struct course *c, int turns)
 {
+	const struct um_report *r = h->v->findings.report;
 	double v[UM_VIEWS_BINS] = {0}, width = width_of(c->s), all = (double)c->end - (double)c->begin;
 	double busy = (double)um_bins_total(c->s, UM_BINS_BUSY);
-	size_t lanes = h->v->findings.report->lanes.n;
+	size_t lanes = 0;
 	char figure[HTML_ROOM];
 
+	for (size_t i = 0; i < r->views.lanes.n; i++)
+		lanes += file_of(r, r->views.lanes.at[i].process) == c->file;
 	for (unsigned i = 0; i < c->s->n; i++)
 		v[i] = (double)c->s->at[i].sum[UM_BINS_BUSY] / width / (double)(turns && lanes ? lanes : 1);
 	snprintf(figure, sizeof figure, "%.0f&nbsp;%% of the time",
@@ -272,7 +282,7 @@ static void open_panel(const struct html *h, const struct course *c)
 
 	html_f(h, "<div class=\"panel\" data-first=\"%.0f\" data-width=\"%.0f\" data-span=\"%.0f\"",
 	       (double)um_bins_at(c->s, 0) - (double)c->begin, width, (double)c->end - (double)c->begin);
-	levels(c, memory_of(h), level);
+	levels(c, memory_of(h, c), level);
 	for (int k = h->v->findings.report->views.resident.lost; k < 4; k++) {
 		html_f(h, " data-%s=\"", names[k]);
 		for (unsigned i = 0; i < c->s->n; i++) {
@@ -298,43 +308,87 @@ static void iteration(const struct html *h, const struct um_view *view, enum um_
 	static const char *const roles[] = {"the first", "near the median", "the slowest of the others"};
 	const struct um_report *r = h->v->findings.report;
 	const struct um_report_iteration *it = &r->iterations.at[view->iteration];
-	const struct course c = {&view->series, um_bins_at(&view->series, 0), it->gpu_end, view->level};
+	const struct course c = {&view->series, um_bins_at(&view->series, 0), it->gpu_end, view->level,
+	                         file_of(r, it->process)};
 	char a[HTML_ROOM];
 
 	if (!view->series.n || c.end <= c.begin)
 		return;
 	open_panel(h, &c);
-	html_f(h, "<h3>Iteration %u</h3>\n<p class=\"about\">%s: %s%s</p>\n", (unsigned)it->n, roles[role],
+	html_f(h, "<h3>Iteration %u</h3>\n<p class=\"about\">%s: %s%s", (unsigned)it->n, roles[role],
 	       html_ns(a, it->ns),
 	       it->mark == UM_MARK_COLD  ? ", cold"
 	       : it->mark == UM_MARK_ODD ? ", odd"
 					 : "");
+	if (r->processes.n > 1) {
+		um_out_str(h->out, ", ");
+		html_process(h, it->process);
+	}
+	um_out_str(h->out, "</p>\n");
 	lanes(h, &c, m, 0);
 	um_out_str(h->out, "</div>\n");
+}
+
+/* The whole of a file; without bins where nothing was seen in it. */
+static struct course whole(const struct um_report *r, unsigned file)
+{
+	const struct um_bins *s = file < r->views.files.n ? &r->views.files.at[file] : &r->views.all;
+
+	return (struct course){s, s->n ? um_bins_at(s, 0) : 0, s->n ? um_bins_at(s, s->n) : 0, 0, file};
+}
+
+/* Each file by its own clock: below each other, with one scale for the heights. 0: there is nothing to draw. */
+static int runs(const struct html *h)
+{
+	const struct um_report *r = h->v->findings.report;
+	unsigned n = r->file + 1 < HTML_FILES ? r->file + 1 : HTML_FILES, drawn = 0;
+	char about[160] = "Thin lines: iterations begin on the device.";
+	struct scales m = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		struct course c = whole(r, i);
+
+		if (c.s->n)
+			measure(&m, &c);
+		drawn += c.s->n > 0;
+	}
+	if (!drawn)
+		return 0;
+	if (r->iterations.n > TURNS)
+		snprintf(about, sizeof about, "Thin lines: one in %zu iterations begins on the device.",
+			 (r->iterations.n + TURNS - 1) / TURNS);
+	if (r->file)
+		snprintf(about + strlen(about), sizeof about - strlen(about),
+		         " Each file has a clock of its own%s.", n <= r->file ? "; the first of them are drawn" : "");
+	html_heading(h, r->file ? "The whole runs" : "The whole run", r->iterations.n || r->file ? about : NULL);
+	html_legend(h);
+	for (unsigned i = 0; i < n; i++) {
+		struct course c = whole(r, i);
+
+		if (!c.s->n)
+			continue;
+		open_panel(h, &c);
+		if (r->file) {
+			um_out_str(h->out, "<h3>");
+			html_name(h, h->a->files[i], 80);
+			um_out_str(h->out, "</h3>\n");
+		}
+		lanes(h, &c, &m, 1);
+		um_out_str(h->out, "</div>\n");
+	}
+	return 1;
 }
 
 void html_time(const struct html *h)
 {
 	const struct um_report *r = h->v->findings.report;
-	const struct um_bins *s = &r->views.all;
-	const struct course all = {s, s->n ? um_bins_at(s, 0) : 0, s->n ? um_bins_at(s, s->n) : 0, 0};
 	const struct um_view *chosen[UM_VIEW_ROLES];
 	enum um_view_role roles[UM_VIEW_ROLES];
 	unsigned n = um_views_choose(r, chosen, roles);
-	char about[96] = "Thin lines: iterations begin on the device.";
-	struct scales m = {0}, shared = {0};
+	struct scales shared = {0};
 
-	if (!s->n)
+	if (!runs(h))
 		return;
-	measure(&m, &all);
-	if (r->iterations.n > TURNS)
-		snprintf(about, sizeof about, "Thin lines: one in %zu iterations begins on the device.",
-			 (r->iterations.n + TURNS - 1) / TURNS);
-	html_heading(h, "The whole run", r->iterations.n ? about : NULL);
-	html_legend(h);
-	open_panel(h, &all);
-	lanes(h, &all, &m, 1);
-	um_out_str(h->out, "</div>\n");
 	for (unsigned i = 0; i < n; i++)
 		measure(&shared, &(struct course){.s = &chosen[i]->series, .level = chosen[i]->level});
 	if (n) {

@@ -23,10 +23,12 @@ static void table_key(struct um_out *out, const char *name)
 
 static void row(struct um_out *out, const struct um_table *t, const struct report_view *v, size_t i)
 {
-	for (unsigned c = 0; c < t->n_columns; c++) {
+	unsigned first = !um_column_shown(&v->findings, &t->columns[0]);
+
+	for (unsigned c = first; c < t->n_columns; c++) {
 		struct um_value x = t->cell(&v->findings, i, c);
 
-		um_out_str(out, c ? ", " : "");
+		um_out_str(out, c > first ? ", " : "");
 		key(out, t->columns[c].key);
 		if (x.none)
 			um_out_str(out, "null");
@@ -46,6 +48,12 @@ static void summary(struct um_out *out, const struct report_view *v)
 	row(out, &um_tables[UM_TABLE_SUMMARY], v, 0);
 	um_out_str(out, ", \"missing\": [");
 	for (size_t i = 0; i < c->missing.n; i++) {
+		size_t before = 0;
+
+		while (before < i && strcmp(c->missing.at[before].table, c->missing.at[i].table) != 0)
+			before++;
+		if (before < i)
+			continue;
 		um_out_str(out, i ? ", " : "");
 		um_out_json_str(out, c->missing.at[i].table);
 	}
@@ -82,12 +90,26 @@ static void table(struct um_out *out, const struct report_choice *choice, const 
 	um_out_str(out, "]");
 }
 
+/* Of several, there is no one file. */
+static void files(struct um_out *out, const struct report_args *a)
+{
+	um_out_str(out, "null,\n \"files\": [");
+	for (int i = 0; i < a->n_files; i++) {
+		um_out_str(out, i ? ", " : "");
+		um_out_json_str(out, a->files[i]);
+	}
+	um_out_str(out, "]");
+}
+
 void report_json(struct um_out *out, const struct report_args *a, const struct report_view *v)
 {
 	const struct report_choice missing = {&um_tables[UM_TABLE_MISSING], 0};
 
 	um_out_str(out, "{\"schema\": \"umreport/1\",\n \"file\": ");
-	um_out_json_str(out, v->file);
+	if (a->merge)
+		files(out, a);
+	else
+		um_out_json_str(out, v->file);
 	um_out_str(out, ",\n \"product_version\": ");
 	um_out_json_str(out, v->findings.capture->product);
 	um_out_str(out, ",\n \"schema_version\": ");

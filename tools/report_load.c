@@ -6,16 +6,24 @@
 
 #include "io/log.h"
 #include "io/nsys.h"
+#include "report/merge.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 struct reading {
-	struct um_report *report;
 	const struct report_source *source;
+	struct um_activity_sink *sink;
+	struct um_capture *capture;
+	void (*again)(void *user);
+	void *user;
+	int sort; /* rows lie in no order of time */
+	int nth, of; /* file */
 	time_t begun; /* s */
 	int terminal, shown;
 };
@@ -34,21 +42,76 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 
 	if (!r->terminal || now_s() - r->begun < 2)
 		return 0;
+	fprintf(stderr, "\r\033[K%s: ", r->source->file);
+	if (r->of)
+		fprintf(stderr, "file %d of %d, ", r->nth + 1, r->of);
 	if (of)
-		fprintf(stderr, "\r\033[K%s: %d %%", r->source->file, (int)(100.0 * (double)rows / (double)of));
+		fprintf(stderr, "%d %%", (int)(100.0 * (double)rows / (double)of));
 	else
-		fprintf(stderr, "\r\033[K%s: %llu rows", r->source->file, (unsigned long long)rows);
+		fprintf(stderr, "%llu rows", (unsigned long long)rows);
 	r->shown = 1;
 	return 0;
 }
 
+/* 0, -ECANCELED (without a word: who listens wanted no more), or -errno after a line that says why; `code` is for the
+ * exit. */
+static int read_file(struct reading *r, int *code)
+{
+	const struct report_source *s = r->source;
+	struct um_nsys_read_options ro = {.progress = show_progress, .again = r->again, .user = r, .sort = r->sort};
+	struct um_log_read_options lo = {show_progress, r};
+	const char *path = s->file;
+	struct um_diag diag;
+	char line[800];
+	int err;
+
+	r->begun = r->begun ? r->begun : now_s();
+	r->terminal = !s->quiet && isatty(2);
+	*code = nsys_export_needed(path) ? nsys_export_make(s->verb, s->nsys, s->file, s->quiet, &path) : 0;
+	if (*code)
+		return -EINVAL;
+	if (um_log_is(path))
+		err = um_log_read(path, &lo, r->sink, r->capture, &diag);
+	else
+		err = um_nsys_read(path, &ro, r->sink, r->capture, &diag);
+	nsys_export_remove();
+	if (r->shown)
+		fputs("\r\033[K", stderr);
+	*code = tool_exit_of(err);
+	if (!err || err == -ECANCELED)
+		return err;
+	if (err == -ENOMEM)
+		um_diag_set(&diag, ENOMEM, 0, "no memory");
+	if (err == -ESPIPE)
+		um_diag_set(&diag, ESPIPE, 0, "its rows are in no order of time: expected -o FILE");
+	else
+		um_diag_set(&diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
+	um_diag_line(&diag, line, sizeof line);
+	tool_say(s->verb, "%s", line);
+	return err;
+}
+
+static int no_memory(const struct report_source *s)
+{
+	tool_say(s->verb, "no memory");
+	return TOOL_INTERNAL;
+}
+
+/* --- one file ----------------------------------------------------------------------------------------------------- */
+
+struct single {
+	struct reading r; /* first */
+	struct um_report *report;
+};
+
 static void read_again(void *user)
 {
-	struct reading *r = user;
+	struct single *one = user;
+	const struct report_source *s = one->r.source;
 
-	um_report_reset(r->report);
-	if (r->source->again)
-		r->source->again(r->source->user);
+	um_report_reset(one->report);
+	if (s->again)
+		s->again(s->user);
 }
 
 void report_load_init(struct report_loaded *l, const struct um_report_options *o)
@@ -59,38 +122,96 @@ void report_load_init(struct report_loaded *l, const struct um_report_options *o
 
 int report_load(struct report_loaded *l, const struct report_source *s)
 {
-	struct reading r = {.report = &l->report, .source = s, .begun = now_s(), .terminal = !s->quiet && isatty(2)};
-	struct um_activity_sink *sink = s->sink ? s->sink : &l->report.sink;
-	struct um_nsys_read_options ro = {.progress = show_progress, .again = read_again, .user = &r};
-	struct um_log_read_options lo = {show_progress, &r};
-	const char *path = s->file;
-	struct um_diag diag;
-	char line[800];
-	int err, code;
+	struct single one = {{.source = s,
+	                      .sink = s->sink ? s->sink : &l->report.sink,
+	                      .capture = &l->capture,
+	                      .again = read_again},
+	                     &l->report};
+	int code, err = read_file(&one.r, &code);
 
-	code = nsys_export_needed(path) ? nsys_export_make(s->verb, s->nsys, s->file, s->quiet, &path) : 0;
-	if (code)
-		return code;
-	if (um_log_is(path))
-		err = um_log_read(path, &lo, sink, &l->capture, &diag);
-	else
-		err = um_nsys_read(path, &ro, sink, &l->capture, &diag);
-	nsys_export_remove();
-	if (r.shown)
-		fputs("\r\033[K", stderr);
-	if (!err)
-		err = um_report_finish(&l->report);
-	if (err == -ENOMEM)
-		um_diag_set(&diag, ENOMEM, 0, "no memory");
-	if (err == -ESPIPE)
-		um_diag_set(&diag, ESPIPE, 0, "its rows are in no order of time: expected -o FILE");
-	else if (err)
-		um_diag_set(&diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
-	if (err) {
-		um_diag_line(&diag, line, sizeof line);
-		tool_say(s->verb, "%s", line);
+	if (!err && um_report_finish(&l->report))
+		return no_memory(s);
+	return code;
+}
+
+/* --- several as one ----------------------------------------------------------------------------------------------- */
+
+struct several {
+	struct reading r; /* first */
+	struct um_activity_sink sink;
+	struct um_merge merge;
+	char *unordered; /* by file: its rows lie in no order of time */
+	int spoilt; /* rows were fed that are fed once more: nothing counts any more but which files are so */
+};
+
+static int pass_on(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	struct several *all = (struct several *)((char *)sink - offsetof(struct several, sink));
+
+	return all->unordered[all->r.nth] != all->r.sort ? -ECANCELED
+	       : all->spoilt                              ? 0
+	                                                  : um_activity_feed(&all->merge.sink, a);
+}
+
+/* Files before this one cannot be taken back: this one is read again with all of them. */
+static void not_in_order(void *user)
+{
+	struct several *all = user;
+
+	all->spoilt = all->unordered[all->r.nth] = 1;
+}
+
+static int add_file(struct several *all, const struct report_source *s)
+{
+	struct um_capture of;
+	int code = 0, err;
+
+	um_capture_init(&of);
+	all->r.source = s;
+	all->r.capture = &of;
+	all->r.sort = all->unordered[all->r.nth];
+	if (um_merge_begin(&all->merge))
+		return no_memory(s);
+	err = read_file(&all->r, &code);
+	if (err == -ECANCELED)
+		code = 0;
+	if (!err && !all->spoilt) {
+		err = um_merge_end(&all->merge, &of, s->file);
+		if (err == -EINVAL)
+			tool_say(s->verb, "%s: --merge takes logs of the library, or exports, not both", s->file);
+		code = err == -EINVAL ? TOOL_USAGE : err ? no_memory(s) : 0;
 	}
-	return tool_exit_of(err);
+	um_capture_fini(&of);
+	return code;
+}
+
+int report_load_merged(struct report_loaded *l, const struct report_source *s, char **files, int n)
+{
+	struct several all = {.r = {.again = not_in_order, .of = n}, .sink = {pass_on}};
+	int code = 0;
+
+	all.r.sink = &all.sink;
+	all.unordered = calloc((size_t)n, 1);
+	if (!all.unordered)
+		return no_memory(s);
+	um_merge_init(&all.merge, &l->report, &l->capture);
+	do {
+		if (all.spoilt)
+			um_merge_reset(&all.merge);
+		all.spoilt = 0;
+		for (all.r.nth = 0; all.r.nth < n && !code; all.r.nth++) {
+			struct report_source one = *s;
+
+			one.file = files[all.r.nth];
+			code = add_file(&all, &one);
+		}
+	} while (!code && all.spoilt);
+	um_merge_finish(&all.merge);
+	if (!code && um_report_finish(&l->report))
+		code = no_memory(s);
+	um_merge_fini(&all.merge);
+	free(all.unordered);
+	return code;
 }
 
 void report_unload(struct report_loaded *l)

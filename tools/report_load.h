@@ -26,6 +26,10 @@ void report_load_init(struct report_loaded *l, const struct um_report_options *o
 
 /* 0, or the exit code after a line that says why. */
 int report_load(struct report_loaded *l, const struct report_source *s);
+
+/* All of them as one report, of which s->file, s->sink and s->again say nothing. The names are borrowed. The same. */
+int report_load_merged(struct report_loaded *l, const struct report_source *s, char **files, int n);
+
 void report_unload(struct report_loaded *l);
 
 #endif

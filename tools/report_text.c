@@ -81,10 +81,11 @@ static void show_single(struct um_out *out, const struct report_args *a, const s
 static void show_rows(struct um_out *out, const struct report_args *a, const struct um_table *t, size_t rows,
                       const struct report_view *v)
 {
+	unsigned first = !um_column_shown(&v->findings, &t->columns[0]);
 	size_t width[32] = {0};
 	char cell[CELL];
 
-	for (unsigned c = 0; c < t->n_columns; c++) {
+	for (unsigned c = first; c < t->n_columns; c++) {
 		title(a, &t->columns[c], cell);
 		width[c] = a->header ? strlen(cell) : 0;
 		for (size_t i = 0; i < rows; i++) {
@@ -92,15 +93,15 @@ static void show_rows(struct um_out *out, const struct report_args *a, const str
 			width[c] = strlen(cell) > width[c] ? strlen(cell) : width[c];
 		}
 	}
-	for (unsigned c = 0; c < t->n_columns && a->header; c++) {
+	for (unsigned c = first; c < t->n_columns && a->header; c++) {
 		title(a, &t->columns[c], cell);
-		um_out_str(out, c ? "" : "  ");
+		um_out_str(out, c > first ? "" : "  ");
 		put(out, cell, width[c], t->columns[c].kind == UM_COLUMN_TEXT, c + 1 == t->n_columns);
 	}
 	for (size_t i = 0; i < rows; i++)
-		for (unsigned c = 0; c < t->n_columns; c++) {
+		for (unsigned c = first; c < t->n_columns; c++) {
 			show(a, &t->columns[c], t->cell(&v->findings, i, c), cell);
-			um_out_str(out, c ? "" : "  ");
+			um_out_str(out, c > first ? "" : "  ");
 			put(out, cell, width[c], t->columns[c].kind == UM_COLUMN_TEXT, c + 1 == t->n_columns);
 		}
 }
@@ -110,6 +111,8 @@ static int fits(const struct um_table *t, const struct report_view *v)
 {
 	int log = v->findings.capture->library.is;
 
+	if (t == &um_tables[UM_TABLE_PROCESSES])
+		return t->rows(&v->findings) > 1;
 	if (t == &um_tables[UM_TABLE_LIBRARY] || t == &um_tables[UM_TABLE_ANNOUNCED] || t == &um_tables[UM_TABLE_HINTS])
 		return log;
 	if (t == &um_tables[UM_TABLE_FINDINGS])

@@ -99,9 +99,9 @@ static int read_line(struct um_log_reader *r, const struct um_json *j)
 static int absences(struct um_log_reader *r)
 {
 	static const struct um_absence list[] = {
-		{"kernels", "kernels and their times", "--trace=cuda", UM_ABSENT_NOT_RECORDED},
-		{"migrations", "migrations of managed memory", "--trace=cuda", UM_ABSENT_NOT_RECORDED},
-		{"faults", "page faults of the GPU", "--cuda-um-gpu-page-faults=true", UM_ABSENT_NOT_RECORDED}};
+		{"kernels", "kernels and their times", "--trace=cuda", UM_ABSENT_NOT_RECORDED, NULL},
+		{"migrations", "migrations of managed memory", "--trace=cuda", UM_ABSENT_NOT_RECORDED, NULL},
+		{"faults", "page faults of the GPU", "--cuda-um-gpu-page-faults=true", UM_ABSENT_NOT_RECORDED, NULL}};
 
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		if (um_vec_push(&r->capture->missing, list[i]))

@@ -22,6 +22,7 @@ struct um_nsys_read_options {
 	/* Rows turned out not to lie in order of time, and all of it is read again: forget what was fed. */
 	void (*again)(void *user);
 	void *user;
+	int sort; /* rows are known not to lie in order of time: they are sorted from the start */
 	uint64_t thread_rows; /* a table of so many rows or more has a thread that reads it; 0: the usual */
 };
 

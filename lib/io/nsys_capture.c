@@ -153,7 +153,8 @@ static int absences(struct um_nsys_file *f, struct um_capture *c, const struct s
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		if (!f->has[list[i].id] &&
 		    um_vec_push(&c->missing, ((struct um_absence){um_nsys_tables[list[i].id].name, list[i].what,
-		                                                  list[i].option, state_of(list[i].setting)})))
+		                                                  list[i].option, state_of(list[i].setting),
+		                                                  NULL})))
 			return um_diag_set(f->diag, ENOMEM, 0, "no memory");
 	return 0;
 }

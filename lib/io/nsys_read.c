@@ -383,6 +383,8 @@ int um_nsys_read(const char *path, const struct um_nsys_read_options *options, s
 		err = um_nsys_file_capture(&r.file, capture);
 	if (!err)
 		err = domains_read(&r);
+	for (int i = 0; i < UM_NSYS_TABLES; i++)
+		r.sort[i] = options->sort;
 	for (int i = 0; i < UM_NSYS_TABLES && !err; i++)
 		r.rows_guess += r.file.has[i] ? um_nsys_file_rows(&r.file, um_nsys_tables[i].name) : 0;
 	while (!err && (err = merge(&r)) == -EAGAIN) {

@@ -39,7 +39,7 @@ int um_capture_note(struct um_capture *c, const char *text)
 
 int um_capture_process(struct um_capture *c, uint64_t process, uint64_t pid, const char *name)
 {
-	struct um_capture_process p = {process, pid, strdup(name)};
+	struct um_capture_process p = {.process = process, .pid = pid, .name = strdup(name)};
 
 	if (p.name && !um_vec_push(&c->processes, p))
 		return 0;
@@ -49,7 +49,7 @@ int um_capture_process(struct um_capture *c, uint64_t process, uint64_t pid, con
 
 int um_capture_device(struct um_capture *c, int32_t device, const char *name, uint64_t memory_bytes)
 {
-	struct um_capture_device d = {device, strdup(name), memory_bytes};
+	struct um_capture_device d = {.device = device, .name = strdup(name), .memory_bytes = memory_bytes};
 
 	if (d.name && !um_vec_push(&c->devices, d))
 		return 0;

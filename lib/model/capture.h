@@ -22,18 +22,21 @@ struct um_absence {
 	const char *what; /* in words; static */
 	const char *option; /* of `nsys profile`, that records it; static */
 	enum um_absence_state state;
+	const char *file; /* of several: that it is missing in; NULL: in all. Borrowed */
 };
 
 struct um_capture_process {
 	uint64_t process; /* as in activities */
 	uint64_t pid;
 	char *name;
+	const char *file; /* of several: that it is in; NULL: there is one. Borrowed */
 };
 
 struct um_capture_device {
 	int32_t device;
 	char *name;
 	uint64_t memory_bytes; /* 0: not said */
+	const char *file; /* as of a process */
 };
 
 /* What libumadvise counted while it ran, and what held when it ended: in its own log. */
@@ -81,6 +84,7 @@ struct um_capture {
 	char product[64], schema[64]; /* versions; empty: not said */
 	int64_t end_ns; /* of the recording; 0: not said */
 	uint64_t rows; /* read */
+	unsigned files; /* that were merged into it; 0: it is of one recording */
 	uint64_t marks_damaged; /* marks of libumadvise's domain that say nothing */
 	UM_VEC(struct um_capture_process) processes;
 	UM_VEC(struct um_capture_device) devices;
@@ -92,6 +96,12 @@ struct um_capture {
 
 void um_capture_init(struct um_capture *c);
 void um_capture_fini(struct um_capture *c);
+
+/* The number that the system gave a process, where the recording's list of them does not have it. */
+static inline uint64_t um_capture_pid(uint64_t process)
+{
+	return process & 0xffffff;
+}
 
 /* 0 or -ENOMEM; text is copied. */
 int um_capture_note(struct um_capture *c, const char *text);

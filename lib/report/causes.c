@@ -218,3 +218,16 @@ int um_causes_finish(struct um_causes *c)
 		um_causes_hint_over(c, &c->pages.blocks.at[i]);
 	return err;
 }
+
+int um_causes_next_file(struct um_causes *c)
+{
+	int err = um_causes_finish(c);
+
+	um_pages_fini(&c->pages);
+	um_said_fini(&c->said);
+	c->call.row = UM_CAUSES_NONE;
+	c->busy_until = INT64_MIN;
+	c->blind = 0;
+	c->hints.n_launchers = 0;
+	return err;
+}

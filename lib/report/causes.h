@@ -111,6 +111,9 @@ int um_causes_settle(struct um_causes *c, uint32_t lane, uint32_t iteration);
 
 int um_causes_finish(struct um_causes *c);
 
+/* What comes is of other processes, on another clock. */
+int um_causes_next_file(struct um_causes *c);
+
 const char *um_reason_name(enum um_reason reason);
 
 #endif

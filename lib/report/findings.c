@@ -37,16 +37,24 @@ double um_report_ns_per_byte(const struct um_report *r, enum um_activity_way way
 
 /* --- the steady part ---------------------------------------------------------------------------------------------- */
 
+struct found_in {
+	uint64_t steady; /* iterations */
+	uint32_t group, reason; /* that it had last, as in iterations */
+	uint64_t cost; /* of that group: of no unit */
+};
+
 struct builder {
 	const struct um_report *r;
 	struct um_finding_list *out;
 	char *steady; /* by iteration */
 	uint32_t *met, *met_reason; /* by iteration: the last group, and one more than the last reason, that it had */
 	uint32_t group;
+	struct found_in *in_process; /* by process */
 	uint64_t reason_iterations; /* that had this reason, whichever the tensor */
+	uint64_t reason_of; /* iterations of the processes that had it */
 	struct um_cause_row *rows; /* of the steady part, by reason, tensor, op */
 	size_t n;
-	double in, home; /* ns a byte */
+	double to_device, to_host; /* ns a byte */
 	int named; /* the program names tensors */
 };
 
@@ -69,11 +77,12 @@ static void find_steady(struct builder *b)
 			if (it->mark == UM_MARK_UNFINISHED || n++ < from)
 				continue;
 			b->steady[q->iterations.at[i]] = 1;
+			b->in_process[p].steady++;
 			b->out->iterations++;
 			ns += it->ns;
 		}
 	}
-	b->out->iteration_ns = b->out->iterations ? ns / b->out->iterations : (uint64_t)(r->last_ns - r->first_ns);
+	b->out->iteration_ns = b->out->iterations ? ns / b->out->iterations : um_report_together(r);
 }
 
 static int order(const void *x, const void *y)
@@ -153,6 +162,30 @@ static int gather(struct builder *b)
 
 /* --- one tensor and reason ---------------------------------------------------------------------------------------- */
 
+/* What rows are compared by. */
+static uint64_t weight(const struct um_cause_row *row)
+{
+	return row->ns + row->bytes / 1024 + row->faults;
+}
+
+static void add_process(struct builder *b, struct um_finding *f, uint32_t process, const struct um_cause_row *row)
+{
+	struct found_in *p = &b->in_process[process];
+
+	if (p->group != b->group) {
+		p->group = b->group;
+		p->cost = 0;
+		f->processes++;
+		f->of += p->steady;
+	}
+	p->cost += weight(row);
+	if (f->process == UM_CAUSES_NONE || p->cost > b->in_process[f->process].cost)
+		f->process = process;
+	if (p->reason != row->reason + 1u)
+		b->reason_of += p->steady;
+	p->reason = row->reason + 1u;
+}
+
 static void add_row(struct builder *b, struct um_finding *f, const struct um_cause_row *row)
 {
 	const struct um_report_iteration *it =
@@ -164,6 +197,7 @@ static void add_row(struct builder *b, struct um_finding *f, const struct um_cau
 	f->ns += row->ns;
 	if (!it)
 		return;
+	add_process(b, f, it->process, row);
 	f->first = !f->iterations || it->n < f->first ? it->n : f->first;
 	f->last = it->n > f->last ? it->n : f->last;
 	f->iterations += b->met[row->iteration] != b->group;
@@ -183,12 +217,13 @@ static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 	                         .tensor = first->tensor,
 	                         .op = UM_CAUSES_NONE,
 	                         .caller = UM_CAUSES_NONE,
+	                         .process = UM_CAUSES_NONE,
 	                         .tensors = 1};
 	for (; i + n < b->n && b->rows[i + n].reason == first->reason && b->rows[i + n].tensor == first->tensor; n++) {
 		const struct um_cause_row *row = &b->rows[i + n];
 
 		here = n && b->rows[i + n - 1].op == row->op ? here : 0;
-		here += row->ns + row->bytes / 1024 + row->faults;
+		here += weight(row);
 		if (row->op != UM_CAUSES_NONE && row->by_cpu) {
 			f->caller = row->op;
 		} else if (row->op != UM_CAUSES_NONE && here >= most) {
@@ -211,34 +246,40 @@ static uint64_t saving(const struct builder *b, const struct um_finding *f)
 	case UM_REASON_DISCARDED:
 	case UM_REASON_FRESH:
 	case UM_REASON_COLLAPSE:
-		ns -= b->r->causes.saw_faults ? bytes * b->in : 0;
+		ns -= b->r->causes.saw_faults ? bytes * b->to_device : 0;
 		break;
 	case UM_REASON_EARLY:
-		ns = ns > bytes * (b->in + b->home) ? ns : bytes * (b->in + b->home);
+		bytes *= b->to_device + b->to_host;
+		ns = ns > bytes ? ns : bytes;
 		break;
 	case UM_REASON_OVERSHOOT:
-		ns += bytes * b->in;
+		ns += bytes * b->to_device;
 		break;
 	case UM_REASON_DEAD:
-		ns = bytes * b->home;
+		ns = bytes * b->to_host;
 		break;
 	default:
 		break;
 	}
-	ns /= b->out->iterations ? (double)b->out->iterations : 1;
+	ns /= f->of ? (double)f->of : 1;
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* `to->of` are the iterations of all processes that have the reason. */
 static void add_group(struct um_finding *to, const struct um_finding *f)
 {
-	if (!to->tensors++) /* the dearest comes first */
+	if (!to->tensors++) { /* the dearest comes first */
 		to->op = f->op;
+		to->process = f->process;
+	}
+	to->processes = f->processes > to->processes ? f->processes : to->processes;
 	to->reason = f->reason;
 	to->bytes += f->bytes;
 	to->faults += f->faults;
 	to->ns += f->ns;
 	to->n += f->n;
-	to->saving_ns += f->saving_ns;
+	to->saving_ns += f->of == to->of ? f->saving_ns
+	                                 : (uint64_t)((double)f->saving_ns * (double)f->of / (double)to->of);
 	if (!f->iterations)
 		return;
 	to->first = !to->iterations || f->first < to->first ? f->first : to->first;
@@ -248,7 +289,7 @@ static void add_group(struct um_finding *to, const struct um_finding *f)
 
 static int push(struct builder *b, struct um_finding *f, const struct um_hint_refusal *refusal)
 {
-	uint64_t n = b->out->iterations ? b->out->iterations : 1;
+	uint64_t n = f->of ? f->of : 1;
 
 	f->share = b->out->iteration_ns ? (double)f->saving_ns / (double)b->out->iteration_ns : 0;
 	if (f->share < UM_FINDING_INFO && !refusal)
@@ -283,15 +324,14 @@ static int dearer(const void *x, const void *y)
 	return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
 }
 
-static int often(const struct builder *b, uint64_t iterations)
-{
-	return 2 * iterations >= b->out->iterations;
-}
-
 /* The reason's findings: the dearest tensors each, the others together. */
 static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 {
-	struct um_finding rest = {.tensor = UM_CAUSES_NONE, .op = UM_CAUSES_NONE, .caller = UM_CAUSES_NONE};
+	struct um_finding rest = {.tensor = UM_CAUSES_NONE,
+	                          .op = UM_CAUSES_NONE,
+	                          .caller = UM_CAUSES_NONE,
+	                          .process = UM_CAUSES_NONE,
+	                          .of = b->reason_of};
 	unsigned own = 0;
 	uint32_t last = UM_CAUSES_NONE;
 	int err = 0;
@@ -300,7 +340,8 @@ static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 	for (size_t i = 0; i < n && !err; i++) {
 		double share = b->out->iteration_ns ? (double)all[i].saving_ns / (double)b->out->iteration_ns : 0;
 
-		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_INFO && often(b, all[i].iterations)) {
+		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_INFO &&
+		    2 * all[i].iterations >= all[i].of) {
 			err = push(b, &all[i], NULL);
 			own++;
 		} else if (all[i].saving_ns) {
@@ -308,7 +349,7 @@ static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 			last = all[i].tensor;
 		}
 	}
-	if (err || !rest.tensors || !often(b, b->reason_iterations))
+	if (err || !rest.tensors || 2 * b->reason_iterations < b->reason_of)
 		return err;
 	if (rest.tensors == 1)
 		rest.tensor = last;
@@ -329,7 +370,7 @@ static int find(struct builder *b)
 		if (i < b->n && b->rows[i].reason == all[0].reason)
 			continue;
 		err = add_reason(b, all, n);
-		b->reason_iterations = 0;
+		b->reason_iterations = b->reason_of = 0;
 		n = 0;
 	}
 	free(all);
@@ -344,11 +385,12 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 	b.steady = calloc(r->iterations.n + 1, 1);
 	b.met = calloc(r->iterations.n + 1, sizeof *b.met);
 	b.met_reason = calloc(r->iterations.n + 1, sizeof *b.met_reason);
+	b.in_process = calloc(r->processes.n + 1, sizeof *b.in_process);
 	b.rows = malloc((r->causes.rows.n + 1) * sizeof *b.rows);
-	if (!b.steady || !b.met || !b.met_reason || !b.rows)
+	if (!b.in_process || !b.steady || !b.met || !b.met_reason || !b.rows)
 		goto out;
-	b.in = um_report_ns_per_byte(r, UM_WAY_H2D);
-	b.home = um_report_ns_per_byte(r, UM_WAY_D2H);
+	b.to_device = um_report_ns_per_byte(r, UM_WAY_H2D);
+	b.to_host = um_report_ns_per_byte(r, UM_WAY_D2H);
 	find_steady(&b);
 	err = gather(&b);
 	err = err ? err : find(&b);
@@ -358,6 +400,7 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 		                         .tensor = refusal->tensor,
 		                         .op = UM_CAUSES_NONE,
 		                         .caller = UM_CAUSES_NONE,
+		                         .process = UM_CAUSES_NONE,
 		                         .tensors = 1,
 		                         .n = refusal->n};
 
@@ -369,6 +412,7 @@ out:
 	free(b.steady);
 	free(b.met);
 	free(b.met_reason);
+	free(b.in_process);
 	free(b.rows);
 	return err;
 }

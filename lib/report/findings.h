@@ -8,9 +8,11 @@
  *
  * The steady part is the later half of each process's finished iterations: what happens in the first ones alone is
  * warming up. Without iterations it is all of the recording, and "an iteration" is that.
- * A finding is of what happens in at least half of its iterations, to this tensor or to any, and is reported where it
- * would save UM_FINDING_INFO of an iteration; hints that were refused always. What is saved is estimated, and each
- * finding says how. Estimates do not add up: one wait may have several causes.
+ * A finding is of what happens in at least half of the iterations of those processes that have it at all, to this
+ * tensor or to any. Its figures are means over these: what one process of many does to itself counts as much, for the
+ * others wait for it. It is reported where it would save UM_FINDING_INFO of an iteration; hints that were refused
+ * always. What is saved is estimated, and each finding says how. Estimates do not add up: one wait may have several
+ * causes.
  */
 #ifndef UM_REPORT_FINDINGS_H
 #define UM_REPORT_FINDINGS_H
@@ -33,6 +35,9 @@ struct um_finding {
 	uint32_t op; /* row: where it costs most; UM_CAUSES_NONE: in none */
 	uint32_t caller; /* row of callers: who does it; UM_CAUSES_NONE: not known */
 	uint64_t tensors;
+	uint64_t processes; /* that have it in iterations */
+	uint32_t process; /* row: where it costs most; UM_CAUSES_NONE: in no iteration */
+	uint64_t of; /* iterations of the steady part that those processes have */
 	uint64_t first, last, iterations; /* in which it happens: numbers, and in how many. None: 0 iterations */
 	uint64_t saving_ns; /* an iteration; 0: not known */
 	double share; /* saving_ns of an iteration */

@@ -27,7 +27,7 @@ static uint32_t process_found(struct um_report *r, uint64_t process)
 /* It has one from now on; UM_REPORT_NONE: no memory. */
 static uint32_t process_of(struct um_report *r, uint64_t process)
 {
-	struct um_report_process fresh = {.process = process};
+	struct um_report_process fresh = {.process = process, .file = r->file};
 	uint32_t row = process_found(r, process);
 
 	if (row != UM_REPORT_NONE)
@@ -188,6 +188,37 @@ static int dearer(const void *a, const void *b, void *user)
 	if (x->work.ns != y->work.ns)
 		return x->work.ns < y->work.ns ? 1 : -1;
 	return strcmp(x->name, y->name);
+}
+
+static uint64_t this_file(const struct um_report *r)
+{
+	return (uint64_t)r->last_ns - (uint64_t)r->first_ns;
+}
+
+uint64_t um_report_longest(const struct um_report *r)
+{
+	return this_file(r) > r->longest_ns ? this_file(r) : r->longest_ns;
+}
+
+uint64_t um_report_together(const struct um_report *r)
+{
+	return this_file(r) + r->together_ns;
+}
+
+int um_report_next_file(struct um_report *r)
+{
+	if (um_report_tensors_last(r) || um_report_settle(r) || um_causes_next_file(&r->causes) ||
+	    um_views_next_file(&r->views))
+		return -ENOMEM;
+	um_report_tensors_next_file(&r->tensors);
+	r->longest_ns = um_report_longest(r);
+	r->together_ns = um_report_together(r);
+	r->first_ns = r->last_ns = 0;
+	r->activities = 0;
+	r->has_calls = 0;
+	r->window_end = INT64_MIN;
+	r->file++;
+	return 0;
 }
 
 int um_report_finish(struct um_report *r)

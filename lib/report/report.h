@@ -92,6 +92,7 @@ struct um_report_process {
 	UM_VEC(uint32_t) iterations; /* rows, in order of time */
 	uint64_t kernels, median_ns, mad_ns;
 	uint64_t managed_bytes, managed_peak_bytes, managed_allocs;
+	unsigned file; /* of those that were fed behind each other, from 0 */
 };
 
 struct um_report_options {
@@ -108,8 +109,10 @@ struct um_report {
 	struct um_report_options o;
 	struct um_report_sums all, outside; /* all; of it, outside of iterations */
 	uint64_t copies[UM_WAY_D2D + 1]; /* bytes of the program's own */
-	uint64_t activities;
-	int64_t first_ns, last_ns; /* of what counted */
+	uint64_t activities; /* of this file */
+	int64_t first_ns, last_ns; /* of what counted, in this file */
+	uint64_t longest_ns, together_ns; /* of the files before it: from the first to the last of what counted */
+	unsigned file; /* that is fed, from 0 */
 	UM_VEC(struct um_report_op) ops;
 	UM_VEC(struct um_report_iteration) iterations;
 	UM_VEC(struct um_report_cell) cells;
@@ -135,10 +138,18 @@ void um_report_init(struct um_report *r, const struct um_report_options *options
 void um_report_fini(struct um_report *r);
 void um_report_reset(struct um_report *r); /* as it was after init */
 
+/* What comes is of another recording: with a clock of its own, and processes that were not there before. 0 or -ENOMEM.
+ */
+int um_report_next_file(struct um_report *r);
+
 /* After the last activity: compares iterations, sorts. 0 or -ENOMEM. */
 int um_report_finish(struct um_report *r);
 
 /* Bytes that migrated one way, whatever the cause. */
 uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_way way);
+
+/* From the first to the last activity: of the file that took longest, and of all of them added up. */
+uint64_t um_report_longest(const struct um_report *r);
+uint64_t um_report_together(const struct um_report *r);
 
 #endif

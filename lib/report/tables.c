@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/tables_causes.h"
 #include "report/tables_library.h"
+#include "report/tables_sides.h"
 #include "report/tables_tensors.h"
 
 #define COUNT_OF(a) ((unsigned)(sizeof(a) / sizeof *(a)))
@@ -49,7 +50,34 @@ struct um_value um_table_pid(const struct um_findings *f, uint64_t process)
 {
 	const struct um_capture_process *p = process_found(f, process);
 
-	return number(p ? p->pid : process & 0xffffff);
+	return number(p ? p->pid : um_capture_pid(process));
+}
+
+struct um_value um_table_file(const struct um_findings *f, uint64_t process)
+{
+	const struct um_capture_process *p = process_found(f, process);
+
+	return text(p ? p->file : NULL);
+}
+
+static uint64_t process_of(const struct um_findings *f, uint32_t iteration)
+{
+	return f->report->processes.at[f->report->iterations.at[iteration].process].process;
+}
+
+struct um_value um_table_iteration_pid(const struct um_findings *f, uint32_t iteration)
+{
+	return iteration == UM_REPORT_NONE ? none() : um_table_pid(f, process_of(f, iteration));
+}
+
+struct um_value um_table_iteration_file(const struct um_findings *f, uint32_t iteration)
+{
+	return iteration == UM_REPORT_NONE ? none() : um_table_file(f, process_of(f, iteration));
+}
+
+int um_column_shown(const struct um_findings *f, const struct um_column *column)
+{
+	return f->capture->files || strcmp(column->key, "file") != 0;
 }
 
 /* --- summary ------------------------------------------------------------------------------------------------------ */
@@ -119,7 +147,7 @@ static struct um_value summary_cell(const struct um_findings *f, size_t row, uns
 	case 15:
 		return number(r->processes.n);
 	default:
-		return number((uint64_t)r->last_ns - (uint64_t)r->first_ns);
+		return number(um_report_longest(r));
 	}
 }
 
@@ -172,6 +200,7 @@ static struct um_value cause_cell(const struct um_findings *f, size_t row, unsig
 static const char *const mark_names[] = {NULL, "cold", "odd", "unfinished"};
 
 static const struct um_column iteration_columns[] = {
+	{"file", "file", UM_COLUMN_TEXT},
 	{"pid", "pid", UM_COLUMN_COUNT},
 	{"n", "n", UM_COLUMN_COUNT},
 	{"name", "name", UM_COLUMN_TEXT},
@@ -201,40 +230,42 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 	const struct um_report_iteration *it = &f->report->iterations.at[row];
 	const struct um_report_sums *s = &it->sums;
 
-	if (column >= 6 && f->capture->library.is)
+	if (column >= 7 && f->capture->library.is)
 		return none(); /* nobody looked */
 	switch (column) {
 	case 0:
-		return um_table_pid(f, f->report->processes.at[it->process].process);
+		return um_table_iteration_file(f, (uint32_t)row);
 	case 1:
-		return number(it->n);
+		return um_table_iteration_pid(f, (uint32_t)row);
 	case 2:
-		return text(it->name);
+		return number(it->n);
 	case 3:
-		return text(mark_names[it->mark]);
+		return text(it->name);
 	case 4:
-		return number(it->ns);
+		return text(mark_names[it->mark]);
 	case 5:
-		return at(it->has_gpu ? it->gpu_begin : it->begin);
+		return number(it->ns);
 	case 6:
-		return number(s->work.launches);
+		return at(it->has_gpu ? it->gpu_begin : it->begin);
 	case 7:
-		return number(s->work.ns);
+		return number(s->work.launches);
 	case 8:
-		return number(s->work.faults);
+		return number(s->work.ns);
 	case 9:
-		return number(s->work.fault_ns);
+		return number(s->work.faults);
 	case 10:
-		return number(s->cpu_faults);
+		return number(s->work.fault_ns);
 	case 11:
-		return number(um_report_moved(s, UM_WAY_H2D));
+		return number(s->cpu_faults);
 	case 12:
-		return on_demand(s);
+		return number(um_report_moved(s, UM_WAY_H2D));
 	case 13:
-		return moved(s, UM_WAY_H2D, UM_CAUSE_PREFETCH);
+		return on_demand(s);
 	case 14:
-		return number(um_report_moved(s, UM_WAY_D2H));
+		return moved(s, UM_WAY_H2D, UM_CAUSE_PREFETCH);
 	case 15:
+		return number(um_report_moved(s, UM_WAY_D2H));
+	case 16:
 		return moved(s, UM_WAY_D2H, UM_CAUSE_EVICTION);
 	default:
 		return moved(s, UM_WAY_D2H, UM_CAUSE_PREFETCH);
@@ -250,7 +281,8 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 		{"um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES}
 
 static const struct um_column op_columns[] = {{"name", "name", UM_COLUMN_TEXT}, WORK_COLUMNS};
-static const struct um_column cell_columns[] = {{"name", "name", UM_COLUMN_TEXT},
+static const struct um_column cell_columns[] = {{"file", "file", UM_COLUMN_TEXT},
+                                                {"name", "name", UM_COLUMN_TEXT},
                                                 {"pid", "pid", UM_COLUMN_COUNT},
                                                 {"n", "n", UM_COLUMN_COUNT},
                                                 WORK_COLUMNS};
@@ -287,13 +319,15 @@ static struct um_value cell_cell(const struct um_findings *f, size_t row, unsign
 
 	switch (column) {
 	case 0:
-		return text(f->report->ops.at[c->op].name);
+		return um_table_iteration_file(f, c->iteration);
 	case 1:
-		return it ? um_table_pid(f, f->report->processes.at[it->process].process) : none();
+		return text(f->report->ops.at[c->op].name);
 	case 2:
+		return um_table_iteration_pid(f, c->iteration);
+	case 3:
 		return it ? number(it->n) : none();
 	default:
-		return work_cell(&c->work, column - 3);
+		return work_cell(&c->work, column - 4);
 	}
 }
 
@@ -331,6 +365,7 @@ static struct um_value range_cell(const struct um_findings *f, size_t row, unsig
 }
 
 static const struct um_column process_columns[] = {
+	{"file", "file", UM_COLUMN_TEXT},
 	{"pid", "pid", UM_COLUMN_COUNT},
 	{"name", "name", UM_COLUMN_TEXT},
 	{"kernels", "kernels", UM_COLUMN_COUNT},
@@ -353,18 +388,20 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 
 	switch (column) {
 	case 0:
-		return um_table_pid(f, p->process);
+		return um_table_file(f, p->process);
 	case 1:
-		return text(known ? known->name : NULL);
+		return um_table_pid(f, p->process);
 	case 2:
-		return number(p->kernels);
+		return text(known ? known->name : NULL);
 	case 3:
-		return number(p->iterations.n);
+		return number(p->kernels);
 	case 4:
-		return p->iterations.n ? number(p->median_ns) : none();
+		return number(p->iterations.n);
 	case 5:
-		return p->iterations.n ? number(p->mad_ns) : none();
+		return p->iterations.n ? number(p->median_ns) : none();
 	case 6:
+		return p->iterations.n ? number(p->mad_ns) : none();
+	case 7:
 		return number(p->managed_allocs);
 	default:
 		return number(p->managed_peak_bytes);
@@ -372,6 +409,7 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 }
 
 static const struct um_column device_columns[] = {
+	{"file", "file", UM_COLUMN_TEXT},
 	{"device", "device", UM_COLUMN_COUNT},
 	{"name", "name", UM_COLUMN_TEXT},
 	{"memory_bytes", "memory", UM_COLUMN_BYTES},
@@ -388,8 +426,10 @@ static struct um_value device_cell(const struct um_findings *f, size_t row, unsi
 
 	switch (column) {
 	case 0:
-		return at(d->device);
+		return text(d->file);
 	case 1:
+		return at(d->device);
+	case 2:
 		return text(d->name);
 	default:
 		return d->memory_bytes ? number(d->memory_bytes) : none();
@@ -397,6 +437,7 @@ static struct um_value device_cell(const struct um_findings *f, size_t row, unsi
 }
 
 static const struct um_column missing_columns[] = {
+	{"file", "file", UM_COLUMN_TEXT},
 	{"table", "table", UM_COLUMN_TEXT},
 	{"what", "what it has", UM_COLUMN_TEXT},
 	{"state", "because", UM_COLUMN_TEXT},
@@ -418,7 +459,7 @@ static size_t missing_rows(const struct um_findings *f)
 static struct um_value missing_cell(const struct um_findings *f, size_t row, unsigned column)
 {
 	const struct um_absence *a = &f->capture->missing.at[row];
-	const char *const texts[] = {a->table, a->what, um_absence_word(a->state), a->option};
+	const char *const texts[] = {a->file, a->table, a->what, um_absence_word(a->state), a->option};
 
 	return text(texts[column]);
 }
@@ -434,6 +475,8 @@ const struct um_table um_tables[UM_TABLES] = {
 	TABLE("causes", "migrations by direction and cause", cause_columns, 0, cause_rows, cause_cell),
 	TABLE("iterations", "what each iteration took, faulted and moved", iteration_columns, 0, iteration_rows,
 	      iteration_cell),
+	TABLE("side-by-side", "iterations of several processes by number: the slowest and the fastest",
+	      um_side_columns, 0, um_side_rows, um_side_cell),
 	TABLE("ops", "kernels by name, those that faulted longest first", op_columns, 0, op_rows, op_cell),
 	TABLE("op-iterations", "kernels by name and iteration", cell_columns, 0, cell_rows, cell_cell),
 	TABLE("tensors", "tensors, those whose faults took longest first", um_tensor_columns, 0, um_tensor_rows,

@@ -64,6 +64,7 @@ enum um_table_id {
 	UM_TABLE_SUMMARY,
 	UM_TABLE_CAUSES,
 	UM_TABLE_ITERATIONS,
+	UM_TABLE_SIDES,
 	UM_TABLE_OPS,
 	UM_TABLE_OP_ITERATIONS,
 	UM_TABLE_TENSORS,
@@ -81,8 +82,16 @@ enum um_table_id {
 
 extern const struct um_table um_tables[UM_TABLES];
 
-/* The number that the system gave the process. */
+/* Where several files are one report, the first column of some tables is the file; else it is not shown. */
+int um_column_shown(const struct um_findings *f, const struct um_column *column);
+
+/* The number that the system gave the process, and the file that it is in. */
 struct um_value um_table_pid(const struct um_findings *f, uint64_t process);
+struct um_value um_table_file(const struct um_findings *f, uint64_t process);
+
+/* The same of an iteration's row; UM_REPORT_NONE: none. */
+struct um_value um_table_iteration_pid(const struct um_findings *f, uint32_t iteration);
+struct um_value um_table_iteration_file(const struct um_findings *f, uint32_t iteration);
 
 /* Why a table is missing: "not recorded", "none happened", "unknown" (one of the two). */
 const char *um_absence_word(enum um_absence_state state);

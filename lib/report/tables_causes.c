@@ -29,6 +29,7 @@ static struct um_value op(const struct um_findings *f, uint32_t row)
 /* --- findings ----------------------------------------------------------------------------------------------------- */
 
 const struct um_column um_finding_columns[UM_FINDING_COLUMNS] = {
+	{"file", "most in", UM_COLUMN_TEXT},
 	{"severity", "severity", UM_COLUMN_TEXT},
 	{"kind", "kind", UM_COLUMN_TEXT},
 	{"tensor", "tensor", UM_COLUMN_TEXT},
@@ -45,6 +46,8 @@ const struct um_column um_finding_columns[UM_FINDING_COLUMNS] = {
 	{"evidence", "evidence", UM_COLUMN_TEXT},
 	{"estimate", "estimated", UM_COLUMN_TEXT},
 	{"advice", "do", UM_COLUMN_TEXT},
+	{"processes", "processes", UM_COLUMN_COUNT},
+	{"pid", "most in pid", UM_COLUMN_COUNT},
 };
 
 size_t um_finding_rows(const struct um_findings *f)
@@ -55,40 +58,48 @@ size_t um_finding_rows(const struct um_findings *f)
 struct um_value um_finding_cell(const struct um_findings *f, size_t row, unsigned column)
 {
 	const struct um_finding *x = &f->report->findings.list.at[row];
+	const struct um_report_process *process =
+		x->process == UM_CAUSES_NONE ? NULL : &f->report->processes.at[x->process];
 
 	switch (column) {
 	case 0:
-		return text(um_severity_name(x->severity));
+		return process ? um_table_file(f, process->process) : none();
 	case 1:
-		return text(um_reason_name(x->reason));
+		return text(um_severity_name(x->severity));
 	case 2:
-		return tensor(f, x->tensor);
+		return text(um_reason_name(x->reason));
 	case 3:
-		return number(x->tensors);
+		return tensor(f, x->tensor);
 	case 4:
-		return op(f, x->op);
+		return number(x->tensors);
 	case 5:
-		return text(x->caller == UM_CAUSES_NONE ? NULL : f->report->causes.callers.at[x->caller]);
+		return op(f, x->op);
 	case 6:
-		return x->iterations ? number(x->first) : none();
+		return text(x->caller == UM_CAUSES_NONE ? NULL : f->report->causes.callers.at[x->caller]);
 	case 7:
-		return x->iterations ? number(x->last) : none();
+		return x->iterations ? number(x->first) : none();
 	case 8:
-		return x->saving_ns ? number(x->saving_ns) : none();
+		return x->iterations ? number(x->last) : none();
 	case 9:
-		return number(x->n);
+		return x->saving_ns ? number(x->saving_ns) : none();
 	case 10:
-		return number(x->bytes);
+		return number(x->n);
 	case 11:
-		return number(x->faults);
+		return number(x->bytes);
 	case 12:
-		return number(x->ns);
+		return number(x->faults);
 	case 13:
-		return text(x->evidence);
+		return number(x->ns);
 	case 14:
+		return text(x->evidence);
+	case 15:
 		return text(x->estimate);
-	default:
+	case 16:
 		return text(x->advice);
+	case 17:
+		return process ? number(x->processes) : none();
+	default:
+		return process ? um_table_pid(f, process->process) : none();
 	}
 }
 
@@ -127,11 +138,11 @@ struct um_value um_verdict_cell(const struct um_findings *f, size_t row, unsigne
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 
 const struct um_column um_reason_columns[UM_REASON_COLUMNS] = {
-	{"reason", "reason", UM_COLUMN_TEXT}, {"tensor", "tensor", UM_COLUMN_TEXT},
-	{"op", "op", UM_COLUMN_TEXT},         {"pid", "pid", UM_COLUMN_COUNT},
-	{"iteration", "n", UM_COLUMN_COUNT},  {"events", "events", UM_COLUMN_COUNT},
-	{"bytes", "moved", UM_COLUMN_BYTES},  {"faults", "faults", UM_COLUMN_COUNT},
-	{"cost_ns", "cost", UM_COLUMN_NS},
+	{"file", "file", UM_COLUMN_TEXT},       {"reason", "reason", UM_COLUMN_TEXT},
+	{"tensor", "tensor", UM_COLUMN_TEXT},   {"op", "op", UM_COLUMN_TEXT},
+	{"pid", "pid", UM_COLUMN_COUNT},        {"iteration", "n", UM_COLUMN_COUNT},
+	{"events", "events", UM_COLUMN_COUNT},  {"bytes", "moved", UM_COLUMN_BYTES},
+	{"faults", "faults", UM_COLUMN_COUNT},  {"cost_ns", "cost", UM_COLUMN_NS},
 };
 
 size_t um_reason_rows(const struct um_findings *f)
@@ -147,20 +158,22 @@ struct um_value um_reason_cell(const struct um_findings *f, size_t row, unsigned
 
 	switch (column) {
 	case 0:
-		return text(um_reason_name(x->reason));
+		return um_table_iteration_file(f, x->iteration);
 	case 1:
-		return tensor(f, x->tensor);
+		return text(um_reason_name(x->reason));
 	case 2:
-		return x->by_cpu ? none() : op(f, x->op);
+		return tensor(f, x->tensor);
 	case 3:
-		return it ? um_table_pid(f, f->report->processes.at[it->process].process) : none();
+		return x->by_cpu ? none() : op(f, x->op);
 	case 4:
-		return it ? number(it->n) : none();
+		return um_table_iteration_pid(f, x->iteration);
 	case 5:
-		return number(x->n);
+		return it ? number(it->n) : none();
 	case 6:
-		return number(x->bytes);
+		return number(x->n);
 	case 7:
+		return number(x->bytes);
+	case 8:
 		return number(x->faults);
 	default:
 		return number(x->ns);

@@ -7,8 +7,8 @@
 
 #include "report/tables.h"
 
-#define UM_FINDING_COLUMNS 16
-#define UM_REASON_COLUMNS 9
+#define UM_FINDING_COLUMNS 19
+#define UM_REASON_COLUMNS 10
 #define UM_HINT_COLUMNS 9
 #define UM_VERDICT_COLUMNS 5
 

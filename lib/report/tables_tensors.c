@@ -16,7 +16,8 @@ const struct um_column um_tensor_columns[] = {{"name", "name", UM_COLUMN_TEXT},
                                               {"lives", "lives", UM_COLUMN_COUNT},
                                               SUM_COLUMNS,
                                               {"first_op", "first used by", UM_COLUMN_TEXT}};
-const struct um_column um_tensor_iteration_columns[] = {{"name", "name", UM_COLUMN_TEXT},
+const struct um_column um_tensor_iteration_columns[] = {{"file", "file", UM_COLUMN_TEXT},
+                                                        {"name", "name", UM_COLUMN_TEXT},
                                                         {"pid", "pid", UM_COLUMN_COUNT},
                                                         {"n", "n", UM_COLUMN_COUNT},
                                                         SUM_COLUMNS};
@@ -86,12 +87,14 @@ struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row
 
 	switch (column) {
 	case 0:
-		return (struct um_value){.text = r->tensors.rows.at[c->tensor].name};
+		return um_table_iteration_file(f, c->iteration);
 	case 1:
-		return it ? um_table_pid(f, r->processes.at[it->process].process) : (struct um_value){.none = 1};
+		return (struct um_value){.text = r->tensors.rows.at[c->tensor].name};
 	case 2:
+		return um_table_iteration_pid(f, c->iteration);
+	case 3:
 		return it ? number(it->n) : (struct um_value){.none = 1};
 	default:
-		return sum_cell(&c->sums, column - 3);
+		return sum_cell(&c->sums, column - 4);
 	}
 }

@@ -13,7 +13,7 @@ extern const struct um_column um_tensor_columns[4 + UM_TENSOR_SUMS];
 size_t um_tensor_rows(const struct um_findings *f);
 struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned column);
 
-extern const struct um_column um_tensor_iteration_columns[3 + UM_TENSOR_SUMS];
+extern const struct um_column um_tensor_iteration_columns[4 + UM_TENSOR_SUMS];
 size_t um_tensor_iteration_rows(const struct um_findings *f);
 struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row, unsigned column);
 

@@ -510,12 +510,8 @@ int um_report_tensors_sort(struct um_report *r)
 	return 0;
 }
 
-void um_report_tensors_fini(struct um_report_tensors *t)
+void um_report_tensors_next_file(struct um_report_tensors *t)
 {
-	for (size_t i = 0; i < t->rows.n; i++) {
-		free(t->rows.at[i].name);
-		free(t->rows.at[i].first_op);
-	}
 	for (size_t i = 0; i < t->spaces.n; i++) {
 		um_places_fini(&t->spaces.at[i]->now);
 		um_places_fini(&t->spaces.at[i]->gpu);
@@ -523,6 +519,16 @@ void um_report_tensors_fini(struct um_report_tensors *t)
 		um_launches_fini(&t->spaces.at[i]->launches);
 		free(t->spaces.at[i]);
 	}
+	um_vec_clear(&t->spaces);
+}
+
+void um_report_tensors_fini(struct um_report_tensors *t)
+{
+	for (size_t i = 0; i < t->rows.n; i++) {
+		free(t->rows.at[i].name);
+		free(t->rows.at[i].first_op);
+	}
+	um_report_tensors_next_file(t);
 	um_vec_fini(&t->rows);
 	um_vec_fini(&t->cells);
 	um_vec_fini(&t->by_cost);

@@ -108,6 +108,9 @@ uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t c
 /* Once nothing more comes: what no kernel begins after; and, when all is charged, the order. 0 or -ENOMEM. */
 int um_report_tensors_last(struct um_report *r);
 int um_report_tensors_sort(struct um_report *r);
+
+/* Nothing more comes of the processes there are: what lies where is given up. */
+void um_report_tensors_next_file(struct um_report_tensors *t);
 void um_report_tensors_fini(struct um_report_tensors *t);
 
 /* Of h2d_bytes or d2h_bytes, whatever the cause. */

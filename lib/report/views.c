@@ -6,6 +6,9 @@
 void um_views_fini(struct um_views *v)
 {
 	um_bins_fini(&v->all);
+	for (size_t i = 0; i < v->files.n; i++)
+		um_bins_fini(&v->files.at[i]);
+	um_vec_fini(&v->files);
 	for (size_t i = 0; i < v->of.n; i++)
 		um_bins_fini(&v->of.at[i].series);
 	for (size_t i = 0; i < v->spare.n; i++)
@@ -281,6 +284,21 @@ int um_views_leave(struct um_report *r, uint32_t process, const struct um_activi
 		if (v->lanes.at[i].process == process)
 			um_resident_leave(&v->resident, i, a);
 	um_bins_level(&v->all, a->begin, level(v, UM_REPORT_NONE));
+	return 0;
+}
+
+/* Times of another file are none of this one's. */
+int um_views_next_file(struct um_views *v)
+{
+	int lost = v->resident.lost;
+
+	if (!v->on)
+		return 0;
+	if (um_vec_push(&v->files, v->all))
+		return -ENOMEM;
+	v->all = (struct um_bins){0};
+	um_resident_fini(&v->resident);
+	v->resident = (struct um_resident){.lost = lost};
 	return 0;
 }
 

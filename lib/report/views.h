@@ -35,7 +35,8 @@ struct um_views_lane {
 
 struct um_views {
 	int on; /* else nothing is kept */
-	struct um_bins all;
+	struct um_bins all;               /* of the file that is fed */
+	UM_VEC(struct um_bins) files;     /* of those before it */
 	UM_VEC(struct um_view) of;    /* iterations kept, in order of their rows */
 	UM_VEC(struct um_view) spare; /* whose memory can be used again */
 	UM_VEC(uint32_t) last;        /* by process: the last iteration that began on the GPU */
@@ -55,6 +56,7 @@ void um_views_fini(struct um_views *v); /* one of zeroes, too */
 int um_views_work(struct um_report *r, uint32_t lane, uint32_t iteration, const struct um_activity *a);
 int um_views_memory(struct um_report *r, uint32_t lane, uint32_t iteration, int belongs, const struct um_activity *a);
 int um_views_cpu_fault(struct um_report *r, uint32_t process, uint32_t iteration, const struct um_activity *a);
+int um_views_next_file(struct um_views *v);
 int um_views_leave(struct um_report *r, uint32_t process, const struct um_activity *a); /* FREE, HINT */
 
 /* The iteration's view, or NULL. */
