@@ -95,7 +95,7 @@ struct um_gpu_caps {
 enum um_step_kind {
 	UM_STEP_AGAIN,
 	UM_STEP_IDLE, /* nothing to do until something new is put */
-	UM_STEP_POLL, /* real time only: nothing to do now, but the world must be watched */
+	UM_STEP_POLL, /* nothing to do now, but the world must be watched: time, or numbers that streams write */
 	UM_STEP_WAIT,
 	UM_STEP_STOP
 };

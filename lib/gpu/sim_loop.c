@@ -78,6 +78,18 @@ static void pop(struct um_sim *sim, struct um_sim_stream *s)
 	}
 }
 
+/* A number was written: whoever watches the world looks again. */
+static void poke_watchers(struct um_sim *sim, uint64_t t)
+{
+	for (struct um_sim_lane *l = sim->lanes; l; l = l->next) {
+		if (l->state != UM_SIM_WATCHING)
+			continue;
+		l->state = UM_SIM_READY;
+		l->at = um_sim_later(l->at, t);
+		l->seq = ++sim->seq;
+	}
+}
+
 /* The stream's first command begins at `t` (or a kernel goes on). */
 static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 {
@@ -103,6 +115,7 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		break;
 	case UM_SIM_CMD_WRITE_VALUE:
 		__atomic_store_n(c->v.addr, c->v.value, __ATOMIC_RELEASE);
+		poke_watchers(sim, t);
 		break;
 	case UM_SIM_CMD_WAIT_VALUE:
 		s->gate_ns += t - start;
@@ -150,8 +163,10 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 		         t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
 		break;
 	case UM_STEP_IDLE:
-	case UM_STEP_POLL:
 		l->state = l->poked ? UM_SIM_READY : UM_SIM_ASLEEP;
+		break;
+	case UM_STEP_POLL:
+		l->state = l->poked ? UM_SIM_READY : UM_SIM_WATCHING;
 		break;
 	case UM_STEP_WAIT:
 		l->state = UM_SIM_READY;
@@ -303,7 +318,7 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 		return;
 	um_sim_enter(sim);
 	/* It may wait for what never comes: then it is stopped as it is. */
-	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_STOPPED &&
+	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_WATCHING && l->state != UM_SIM_STOPPED &&
 	       um_sim_turn(sim, UM_SIM_FOREVER))
 		;
 	if (!sim->lane)
@@ -324,7 +339,7 @@ void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 	struct um_sim_lane *l = worker->impl;
 
 	pthread_mutex_lock(&sim->lock);
-	if (l && l->state == UM_SIM_ASLEEP) {
+	if (l && (l->state == UM_SIM_ASLEEP || l->state == UM_SIM_WATCHING)) {
 		l->state = UM_SIM_READY;
 		/* Who is told of something by the device pokes at the device's time. */
 		l->at = um_sim_later(l->at, sim->stepping ? sim->now : *um_sim_clock(sim));

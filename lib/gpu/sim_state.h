@@ -155,7 +155,14 @@ struct um_sim_stream {
 };
 
 /* A simulated helper thread. */
-enum um_sim_lane_state { UM_SIM_ASLEEP, UM_SIM_READY, UM_SIM_WAITING, UM_SIM_STEPPING, UM_SIM_STOPPED };
+enum um_sim_lane_state {
+	UM_SIM_ASLEEP,
+	UM_SIM_WATCHING, /* asleep until a stream writes a number */
+	UM_SIM_READY,
+	UM_SIM_WAITING,
+	UM_SIM_STEPPING,
+	UM_SIM_STOPPED
+};
 
 struct um_sim_lane {
 	struct um_sim_lane *next; /* in order of start */

@@ -141,6 +141,21 @@ static void arrive(struct um_lanes *l, uint32_t k)
 	__atomic_store_n(at, k + 1, __ATOMIC_RELEASE);
 }
 
+/* Has all arrived that the stream of request k was asked for before? */
+static int is_through(const struct um_lanes *l, uint32_t k)
+{
+	return !l->gpu->caps.stream_values ||
+	       reached(__atomic_load_n(&l->arrived[k % UM_LANES_IN_STREAMS], __ATOMIC_ACQUIRE),
+		       k + 1 - UM_LANES_IN_STREAMS);
+}
+
+/* Request k begins: the one behind it may. */
+static void pass_on(struct um_lanes *l, uint32_t k)
+{
+	atomic_store_explicit(&l->in_turn, k + 1, memory_order_release);
+	poke_ins(l);
+}
+
 static struct um_step step_in(void *arg)
 {
 	struct um_lanes_in *in = arg;
@@ -153,12 +168,18 @@ static struct um_step step_in(void *arg)
 
 	const struct um_request *r = &l->in_ring[SLOT(k)];
 
-	if (!reached(away_done(l, UM_AWAY_DROP), r->drops))
+	if (!reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
+	    !reached(away_done(l, UM_AWAY_DROP), r->drops))
 		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
 		return current(l, r) || gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
 	if (current(l, r)) {
 		if (!reached(away_done(l, UM_AWAY_OUT), r->wait))
 			return watch(in);
+		if (!is_through(l, k)) {
+			watch(in);
+			return (struct um_step){.kind = UM_STEP_POLL};
+		}
+		pass_on(l, k);
 		uint64_t begin = um_outcomes_begin(&l->outcomes);
 		int code = gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
 							  um_on_device(gpu->caps.device), 0,
@@ -166,6 +187,8 @@ static struct um_step step_in(void *arg)
 
 		um_outcomes_end(&l->outcomes, LANE_IN, SLOT(k), begin, code);
 		counted(l, code, &l->prefetch_bytes, r->bytes);
+	} else {
+		pass_on(l, k);
 	}
 	if (in == l->in)
 		l->seen_ns = 0;

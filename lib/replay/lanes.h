@@ -6,11 +6,11 @@
  * out   prefetches, evictions, discards, advice; and arrivals, on which ops wait
  * owns  the queues, the workers, their streams and events
  *
- * Lane `in` brings blocks to the device: request k is worker k % n's, on stream k % m. (A prefetch on an idle stream is
- * worked off by its caller at once, on a busy one only when the stream gets there: with one stream the driver's work on
- * one range and the copy of the range before would not overlap. And where nothing is copied, because the content is
- * dead or yet to be written, the driver's work is all there is: workers share it.) Each stream raises a number in
- * pinned memory when a range has arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and
+ * Lane `in` brings blocks to the device: request k is worker k % n's, on stream k % m, and begins when the stream is
+ * through and no request before it is still to begin. (A prefetch on an idle stream is worked off by its caller at
+ * once, on a busy one when the stream gets there, by a worker that the driver has but one of: a fast link outruns it.
+ * While the blocks of one range are copied other workers do the driver's work on theirs.) Each stream raises a number
+ * in pinned memory when a range has arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and
  * costs so much CPU time per block that several workers are needed to fill a fast link. Lane `drop` has workers of its
  * own for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
  * are done; those wait until so many ins are, and for an event. Requests of an old epoch are not worked off, only
@@ -30,7 +30,7 @@
 #include "replay/program.h"
 #include "replay/worker.h"
 
-#define UM_LANES_IN 2 /* workers */
+#define UM_LANES_IN 4 /* workers */
 #define UM_LANES_IN_STREAMS 4 /* a multiple of that; with more, more of them share a hardware queue with the app's */
 #define UM_LANES_OUT_MOST 4
 #define UM_LANES_DROP 3 /* workers */
@@ -81,6 +81,7 @@ struct um_lanes {
 	struct um_request *in_ring;
 	struct um_lanes_away away[UM_AWAYS];
 	_Atomic uint32_t in_head; /* requests put */
+	_Atomic uint32_t in_turn; /* the request that may begin next: what is needed first is asked for first */
 	struct um_lanes_in in[UM_LANES_IN];
 	um_stream in_stream[UM_LANES_IN_STREAMS];
 	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */

@@ -28,7 +28,7 @@
 /* Most blocks in one action: long enough to spread the cost of a call, short enough that the other lane need not wait
  * long for the room or the content that it brings, and that several workers share what is to leave. */
 #define UM_RUN_IN 4
-#define UM_RUN_OUT 2
+#define UM_RUN_OUT 1
 #define UM_RUN_DROP 8
 
 /* LET goes as a drop does, without a copy: of blocks that are read mostly, since the host has their content still.

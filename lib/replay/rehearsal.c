@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steady iteration is gone through several times, request by request in the order of issue; each begins as soon as
- * its worker is free and what it waits for is over. All of that has been issued before, so each time is known when it
- * is asked for. The app is taken to be far ahead of the device.
+ * The steady iteration is gone through several times. Of the next request of each lane, the one that can begin first
+ * does, as soon as its worker is free and what it waits for is over; ops begin when what they wait for is known. The
+ * app is taken to be far ahead of the device.
  */
 #include "replay/rehearsal.h"
 
@@ -20,6 +20,10 @@ struct track {
 	uint32_t n;
 };
 
+enum lane { LANE_IN, LANE_OUT, LANE_DROP, LANES };
+
+#define NEVER UINT64_MAX
+
 struct rehearsal {
 	const struct um_program *p;
 	const struct um_program_lap *lap;
@@ -27,15 +31,18 @@ struct rehearsal {
 	const struct um_profile *profile;
 	uint64_t in_ns, out_ns; /* to copy a block */
 	unsigned n_out;
-	struct track called, arrived, out, drop; /* ins: when the call was over, when the blocks had come */
-	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this lap */
+	uint32_t n[LANES]; /* requests of a lap */
+	uint32_t next[LANES]; /* the lane's next action, n: none left in this lap */
+	struct track over[LANES]; /* calls */
+	struct track arrived; /* ins: blocks */
 	uint64_t in_free[UM_LANES_IN], out_free[UM_LANES_OUT_MOST], drop_free[UM_LANES_DROP];
 	uint64_t stream[UM_LANES_IN_STREAMS]; /* when it is through */
-	uint64_t deferred; /* the driver's worker, which does what was asked for on a busy stream */
 	uint64_t h2d, d2h; /* engines */
 	uint64_t readers, writer; /* hints hold a lock of the driver's together, advice alone: until when */
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: there is none */
-	uint64_t done; /* the last op */
+	uint64_t *done; /* by op, over all laps: when the one before it was over */
+	uint32_t op; /* the next one, over all laps */
+	int stuck; /* what is not known yet is no reason to wait */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -49,14 +56,16 @@ static void track_add(struct track *t, uint64_t at)
 	t->n++;
 }
 
-/* When the first requests, counted in this lap, were over. Those not yet known of are no reason to wait. */
-static uint64_t track_at(const struct track *t, uint32_t base, int32_t count)
+/* When the first `count` requests were over, counted from lap `lap` on with `n` of them each. NEVER: not known yet. */
+static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint32_t lap, uint32_t n, int32_t count)
 {
-	int64_t k = (int64_t)base + count;
+	int64_t k = (int64_t)lap * n + count;
 
 	if (count == INT32_MIN || k <= 0)
 		return 0;
-	return t->at[k < t->n ? k : t->n];
+	if (k > t->n)
+		return r->stuck ? 0 : NEVER;
+	return t->at[k];
 }
 
 static size_t block_of(const struct rehearsal *r, uint64_t addr)
@@ -74,18 +83,23 @@ static size_t block_of(const struct rehearsal *r, uint64_t addr)
 	return lo;
 }
 
-/* A copy on one engine; where both are at work, each is the slower for it. */
+/* A copy on one engine, the slower for what the other one was given before. */
 static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other, uint64_t from, uint64_t ns)
 {
-	uint64_t begin = later(*engine, from);
+	uint64_t begin = later(*engine, from), both = other > begin ? other - begin : 0;
+	double done = (double)both * r->profile->duplex;
 
-	if (other > begin)
-		ns = (uint64_t)((double)ns * 2 / (1 + r->profile->duplex));
+	if (done > (double)ns)
+		ns = (uint64_t)((double)ns / r->profile->duplex);
+	else
+		ns += both - (uint64_t)done;
 	return *engine = begin + ns;
 }
 
-/* The driver's work for an in. Returns when the calling thread is through with it; `*end`: when the blocks have
- * come. */
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+/* The driver's work for an in, from `t` on. Returns when the calling thread is through with it; `*end`: when the blocks
+ * have come. */
 static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
 {
 	const struct um_profile *p = r->profile;
@@ -107,33 +121,24 @@ static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t
 	return t;
 }
 
-static void in(struct rehearsal *r, const struct um_action *a)
+static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
-	uint32_t k = r->called.n;
+	uint32_t k = r->over[LANE_IN].n;
 	uint64_t *worker = &r->in_free[k % UM_LANES_IN], *stream = &r->stream[k % UM_LANES_IN_STREAMS];
-	uint64_t t = later(*worker, track_at(&r->out, r->out_base, a->room));
 
-	t = later(t, track_at(&r->drop, r->drop_base, (int32_t)a->drops)) + r->profile->c_api;
-	if (*stream < t) {
-		*worker = bring(r, a, t, stream);
-	} else {
-		*worker = t;
-		r->deferred = bring(r, a, later(*stream, r->deferred), stream);
-	}
-	track_add(&r->called, *worker);
+	*worker = bring(r, a, t + r->profile->c_api, stream);
+	track_add(&r->over[LANE_IN], *worker);
 	track_add(&r->arrived, *stream);
 }
 
 /* Blocks its caller: the copies, then the mapping on the host. */
 static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
-	uint64_t *worker = &r->out_free[r->out.n % r->n_out];
 	size_t first = block_of(r, a->addr), end = first + a->bytes / UM_BLOCK_BYTES;
 
 	if (end > r->p->blocks.n)
 		end = r->p->blocks.n;
-	t = later(later(t, *worker), track_at(&r->called, r->in_base, a->room)) + r->profile->c_api;
-	t = later(t, r->writer);
+	t = later(t + r->profile->c_api, r->writer);
 	for (size_t i = first; i < end; i++) {
 		t += r->profile->c_pf;
 		r->left[i] = copy(r, &r->d2h, r->h2d, t, r->out_ns);
@@ -141,18 +146,17 @@ static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	for (size_t i = first; i < end; i++)
 		t = later(t, r->left[i]) + r->profile->c_pf_cpu;
 	r->readers = later(r->readers, t);
-	*worker = t;
-	track_add(&r->out, t);
+	r->out_free[r->over[LANE_OUT].n % r->n_out] = t;
+	track_add(&r->over[LANE_OUT], t);
 }
 
 static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
 	const struct um_profile *p = r->profile;
-	uint64_t *worker = &r->drop_free[r->drop.n % UM_LANES_DROP], n = a->bytes / UM_BLOCK_BYTES;
+	uint64_t n = a->bytes / UM_BLOCK_BYTES;
 	size_t i = block_of(r, a->addr);
 	int let = a->kind == UM_ACTION_LET;
 
-	t = later(later(t, *worker), track_at(&r->called, r->in_base, a->room));
 	if (let) {
 		t = r->writer = later(t, later(r->readers, r->writer)) + 2 * (p->c_api + n * p->c_adv);
 	} else {
@@ -161,44 +165,92 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	}
 	for (; n && i < r->p->blocks.n; n--, i++)
 		r->left[i] = let ? t : 0;
-	*worker = t;
-	track_add(&r->drop, t);
+	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
+	track_add(&r->over[LANE_DROP], t);
 }
 
-static void take_away(struct rehearsal *r, const struct um_action *a)
+/* --- who comes next ----------------------------------------------------------------------------------------------- */
+
+static enum lane lane_of(const struct um_action *a)
 {
-	if (a->kind == UM_ACTION_OUT)
-		out(r, a, r->done);
-	else if (a->kind != UM_ACTION_IN)
-		drop(r, a, r->done);
+	return a->kind == UM_ACTION_IN ? LANE_IN : a->kind == UM_ACTION_OUT ? LANE_OUT : LANE_DROP;
 }
 
-/* In the order of the list, but that an in may wait for what is issued at the same op behind it. */
-static void issue(struct rehearsal *r, uint32_t from, uint32_t to)
+/* Goes on to the lane's next action, from `from` on or in the next lap. */
+static void seek(struct rehearsal *r, enum lane lane, uint32_t from)
 {
-	const struct um_action *a = r->lap->actions.at;
-	uint32_t next = from;
+	uint32_t n = (uint32_t)r->lap->actions.n;
 
-	for (uint32_t i = from; i < to; i++) {
-		if (a[i].kind != UM_ACTION_IN)
-			continue;
-		for (; next < to && (next < i || (int64_t)r->out_base + a[i].room > r->out.n); next++)
-			take_away(r, &a[next]);
-		in(r, &a[i]);
+	if (r->over[lane].n >= LAPS * (uint64_t)r->n[lane]) {
+		r->next[lane] = n;
+		return;
 	}
-	for (; next < to; next++)
-		take_away(r, &a[next]);
+	while (lane_of(&r->lap->actions.at[from % n]) != lane)
+		from++;
+	r->next[lane] = from % n;
 }
 
-static void lap(struct rehearsal *r)
+/* When the lane's next request can begin. */
+static uint64_t begins(const struct rehearsal *r, enum lane lane)
 {
-	r->in_base = r->called.n;
-	r->out_base = r->out.n;
-	r->drop_base = r->drop.n;
-	for (uint32_t op = 0; op < r->p->n_ops; op++) {
-		issue(r, r->lap->first[op], r->lap->first[op + 1]);
-		r->done = later(r->done, track_at(&r->arrived, r->in_base, r->lap->gate[op])) + r->s->ops.at[op].ns;
+	uint32_t k = r->over[lane].n, lap = r->n[lane] ? k / r->n[lane] : 0, op;
+	const struct um_action *a = &r->lap->actions.at[r->next[lane]];
+	uint64_t t;
+
+	if (r->next[lane] >= r->lap->actions.n)
+		return NEVER;
+	if (lane == LANE_IN) {
+		t = later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN_STREAMS]);
+		t = later(t, track_at(r, &r->over[LANE_OUT], lap, r->n[LANE_OUT], a->room));
+		return later(t, track_at(r, &r->over[LANE_DROP], lap, r->n[LANE_DROP], (int32_t)a->drops));
 	}
+	op = lap * r->p->n_ops + a->at;
+	if (op > r->op)
+		return NEVER;
+	t = lane == LANE_OUT ? r->out_free[k % r->n_out] : r->drop_free[k % UM_LANES_DROP];
+	return later(later(t, r->done[op]), track_at(r, &r->over[LANE_IN], lap, r->n[LANE_IN], a->room));
+}
+
+/* Ops begin as long as it is known when what they wait for has come. */
+static void launch(struct rehearsal *r)
+{
+	for (; r->op < LAPS * r->p->n_ops; r->op++) {
+		uint32_t op = r->op % r->p->n_ops, lap = r->op / r->p->n_ops;
+		uint64_t t = track_at(r, &r->arrived, lap, r->n[LANE_IN], r->lap->gate[op]);
+
+		if (t == NEVER)
+			return;
+		r->done[r->op + 1] = later(r->done[r->op], t) + r->s->ops.at[op].ns;
+	}
+}
+
+/* Does the next request of whichever lane comes first; 0 if there is none. */
+static int step(struct rehearsal *r)
+{
+	enum lane first = LANE_IN;
+	uint64_t t = NEVER;
+
+	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
+		uint64_t at = begins(r, lane);
+
+		if (at < t) {
+			t = at;
+			first = lane;
+		}
+	}
+	if (t == NEVER)
+		return 0;
+
+	const struct um_action *a = &r->lap->actions.at[r->next[first]];
+
+	if (first == LANE_IN)
+		in(r, a, t);
+	else if (first == LANE_OUT)
+		out(r, a, t);
+	else
+		drop(r, a, t);
+	seek(r, first, r->next[first] + 1);
+	return 1;
 }
 
 static int prepare(struct rehearsal *r)
@@ -209,12 +261,19 @@ static int prepare(struct rehearsal *r)
 	r->in_ns = p->o_seg + (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * eta));
 	r->out_ns = p->o_seg + (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * eta));
 	r->n_out = um_lanes_out_workers(p->c_pf + p->c_pf_cpu, r->out_ns);
+	r->n[LANE_IN] = r->lap->n_in;
+	r->n[LANE_OUT] = r->lap->n_out;
+	r->n[LANE_DROP] = r->lap->n_drop;
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
-	r->called.at = calloc(LAPS * (size_t)r->lap->n_in + 1, sizeof *r->called.at);
+	r->done = calloc(LAPS * (size_t)r->p->n_ops + 1, sizeof *r->done);
 	r->arrived.at = calloc(LAPS * (size_t)r->lap->n_in + 1, sizeof *r->arrived.at);
-	r->out.at = calloc(LAPS * (size_t)r->lap->n_out + 1, sizeof *r->out.at);
-	r->drop.at = calloc(LAPS * (size_t)r->lap->n_drop + 1, sizeof *r->drop.at);
-	return r->left && r->called.at && r->arrived.at && r->out.at && r->drop.at ? 0 : -ENOMEM;
+	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
+		r->over[lane].at = calloc(LAPS * (size_t)r->n[lane] + 1, sizeof *r->over[lane].at);
+		if (!r->over[lane].at)
+			return -ENOMEM;
+		seek(r, lane, 0);
+	}
+	return r->left && r->done && r->arrived.at ? 0 : -ENOMEM;
 }
 
 int um_rehearse(const struct um_program *program, const struct um_schedule *sched, const struct um_profile *profile,
@@ -224,18 +283,19 @@ int um_rehearse(const struct um_program *program, const struct um_schedule *sche
 	                      .lap = &program->lap[UM_PROGRAM_STEADY],
 	                      .s = sched,
 	                      .profile = profile};
+	uint32_t end = LAPS * program->n_ops;
 	int err = prepare(&r);
 
-	for (int i = 0; i < LAPS && !err; i++) {
-		uint64_t begin = r.done;
-
-		lap(&r);
-		*ns = r.done - begin;
+	while (!err && r.op < end) {
+		launch(&r);
+		r.stuck = r.op < end && !step(&r);
 	}
+	if (!err)
+		*ns = r.done[end] - r.done[end - program->n_ops];
 	free(r.left);
-	free(r.called.at);
+	free(r.done);
 	free(r.arrived.at);
-	free(r.out.at);
-	free(r.drop.at);
+	for (enum lane lane = LANE_IN; lane < LANES; lane++)
+		free(r.over[lane].at);
 	return err;
 }
