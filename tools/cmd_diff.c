@@ -61,7 +61,7 @@ static int read_option(struct diff_args *a, int c)
 		a->fail = strcmp(optarg, "worse") == 0;
 		return a->fail ? 0 : bad("--fail-on", optarg, "worse");
 	case 'i':
-		a->o.iteration = optarg;
+		report_iteration_read(&a->o, optarg);
 		return 0;
 	case 'e':
 		a->nsys = optarg;

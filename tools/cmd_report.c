@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#define PROCESSES_TOLD 3 /* in notes */
+
 /* --- what a reader should know before trusting it ----------------------------------------------------------------- */
 
 static void __attribute__((format(printf, 2, 3))) note(struct report_view *v, const char *fmt, ...)
@@ -35,18 +37,78 @@ static const struct um_report_range *likely(const struct um_report *r)
 	return best;
 }
 
-static void add_notes(struct report_view *v, const struct report_args *a)
+/* What repeats, as far as there is room to say so. */
+static void note_repetitions(struct report_view *v)
 {
 	const struct um_report *r = v->findings.report;
-	const struct um_report_range *best = r->iterations.n ? NULL : likely(r);
+	unsigned told = 0, found = 0;
+
+	for (size_t i = 0; i < r->processes.n; i++) {
+		const struct um_found_process *p = r->processes.at[i].found;
+		unsigned long long pid =
+			(unsigned long long)um_table_pid(&v->findings, r->processes.at[i].process).number;
+
+		found += p && p->spans.n;
+		if (!p || !p->spans.n || told == PROCESSES_TOLD)
+			continue;
+		told++;
+		note(v, "process %llu: iterations are what repeats, as nothing marks them: %zu, mostly of %llu "
+		     "kernels, with %.1f %% of the kernel time, from %s on; confidence: %s", pid, p->spans.n,
+		     (unsigned long long)p->kernels, 100 * p->covered, p->first, um_period_trust_name(p->trust));
+		if (p->other)
+			note(v, "process %llu: what has %llu kernels repeats, too, and may be the iteration", pid,
+			     (unsigned long long)p->other);
+	}
+	if (found > told)
+		note(v, "iterations of %u other processes are what repeats, too: --report processes", found - told);
+}
+
+/* What the program did not say iterations are. */
+static void note_found(struct report_view *v, const struct report_loaded *l)
+{
+	const char *before = "";
+	uint64_t skipped = 0;
+
+	note_repetitions(v);
+	for (int i = 0; i < l->n_found; i++) {
+		const struct um_found *f = &l->found[i];
+
+		skipped += f->skipped;
+		if (!f->name || strcmp(f->name, before) == 0)
+			continue;
+		before = f->name;
+		note(v, "iterations are the ranges '%s%s%s', as nothing else is asked for: %.1f %% of the kernel time "
+		     "begins in them%s%s%s; --iteration chooses others", f->domain ? f->domain : "",
+		     f->domain ? ":" : "", f->name, 100 * f->covered, f->rival ? "; nearly all does in '" : "",
+		     f->rival ? f->rival : "", f->rival ? "', too" : "");
+	}
+	if (skipped)
+		note(v, "the last %llu kernels were not looked at for iterations", (unsigned long long)skipped);
+}
+
+static void note_no_iterations(struct report_view *v)
+{
+	const struct um_report *r = v->findings.report;
+	const struct um_report_range *best = likely(r);
+	int asked = r->o.seek == UM_SEEK_PATTERN;
+	const char *why = asked ? "no NVTX range is called " : r->o.found ? "kernels do not repeat in a way that tells"
+	                                                     : "no NVTX range of the domain " UM_REPORT_DOMAIN;
 
 	if (best)
-		note(v, "no iterations: no NVTX range %s%s; perhaps --iteration '%s%s%s' (%llu ranges)?",
-		     a->o.iteration ? "is called " : "of the domain ",
-		     a->o.iteration ? a->o.iteration : UM_REPORT_DOMAIN, best->domain ? best->domain : "",
-		     best->domain ? ":" : "", best->name, (unsigned long long)best->n);
-	else if (!r->iterations.n && a->o.iteration)
-		note(v, "no iterations: no NVTX range is called %s", a->o.iteration);
+		note(v, "no iterations: %s%s; perhaps --iteration '%s%s%s' (%llu ranges)?", why,
+		     asked ? r->o.iteration : "", best->domain ? best->domain : "", best->domain ? ":" : "", best->name,
+		     (unsigned long long)best->n);
+	else
+		note(v, "no iterations: %s%s", why, asked ? r->o.iteration : "");
+}
+
+static void add_notes(struct report_view *v, const struct report_loaded *l)
+{
+	const struct um_report *r = v->findings.report;
+
+	note_found(v, l);
+	if (!r->iterations.n && r->o.seek != UM_SEEK_NONE && !v->findings.capture->library.is && r->all.work.launches)
+		note_no_iterations(v);
 	if (r->ranges_skipped)
 		note(v, "%llu ranges that match lie inside an iteration, or on another thread: they are none",
 		     (unsigned long long)r->ranges_skipped);
@@ -148,7 +210,7 @@ static int report_file(const struct report_args *a, const char *file, const stru
 		near = *verdict;
 		near.iteration_ns = l.report.findings.iterations ? l.report.findings.iteration_ns : 0;
 		v.findings = (struct um_findings){&l.report, &l.capture, a->trace ? &near : NULL};
-		add_notes(&v, a);
+		add_notes(&v, &l);
 		if (!traced)
 			show(out, a, &v);
 		*shown = 1;

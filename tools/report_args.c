@@ -19,8 +19,10 @@ static const char usage[] =
 	"Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type sqlite): page\n"
 	"faults and migrations by tensor, by kernel, by iteration and by cause. Of the library's own log\n"
 	"(UMADVISE_REPORT=FILE) it says what that has: iterations, tensors, operations and hints.\n\n"
-	"  --iteration PATTERN   NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME (default:\n"
-	"                        all of the domain umadvise)\n"
+	"  --iteration PATTERN   NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME; or auto\n"
+	"                        (default: the ranges of the domain umadvise; without any, the likeliest ranges;\n"
+	"                        without those, what repeats in the order of kernels), repetition (of kernels,\n"
+	"                        whatever is marked) or none\n"
 	"  --report T[:rows=N],...\n"
 	"                        the tables to show, and how many rows (--help-reports lists them)\n"
 	"  --help-reports        the tables\n"
@@ -207,7 +209,7 @@ static int read_option(struct report_args *a, int c)
 {
 	switch (c) {
 	case 'i':
-		a->o.iteration = optarg;
+		report_iteration_read(&a->o, optarg);
 		return 0;
 	case 'H':
 		return list_tables();
@@ -258,6 +260,20 @@ static int read_option(struct report_args *a, int c)
 		tool_say("report", "'umadvise report --help' tells the options");
 		return TOOL_USAGE + 1;
 	}
+}
+
+void report_iteration_read(struct um_report_options *o, const char *text)
+{
+	static const struct {
+		const char *word;
+		enum um_report_seek seek;
+	} words[] = {{"auto", UM_SEEK_AUTO}, {"repetition", UM_SEEK_REPETITION}, {"none", UM_SEEK_NONE}};
+
+	o->iteration = text;
+	o->seek = UM_SEEK_PATTERN;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i].word, text) == 0)
+			o->seek = words[i].seek;
 }
 
 int report_args_read(struct report_args *a, int argc, char **argv)

@@ -46,6 +46,9 @@ struct report_args {
 /* 0: go on; else the exit code, plus 1. */
 int report_args_read(struct report_args *a, int argc, char **argv);
 
+/* What --iteration says. `text` is borrowed. */
+void report_iteration_read(struct um_report_options *o, const char *text);
+
 #define REPORT_NOTES 8
 
 struct report_view {

@@ -2,6 +2,7 @@
 #include "report_load.h"
 
 #include "nsys_export.h"
+#include "report_survey.h"
 #include "tool.h"
 
 #include "io/log.h"
@@ -18,6 +19,8 @@
 
 struct reading {
 	const struct report_source *source;
+	struct um_report *report;
+	struct um_found *found; /* of this file */
 	struct um_activity_sink *sink;
 	struct um_capture *capture;
 	void (*again)(void *user);
@@ -70,9 +73,10 @@ static int read_file(struct reading *r, int *code)
 	*code = nsys_export_needed(path) ? nsys_export_make(s->verb, s->nsys, s->file, s->quiet, &path) : 0;
 	if (*code)
 		return -EINVAL;
+	um_diag_init(&diag, path);
 	if (um_log_is(path))
 		err = um_log_read(path, &lo, r->sink, r->capture, &diag);
-	else
+	else if ((err = report_survey(r->report, r->found, path, show_progress, r)) == 0)
 		err = um_nsys_read(path, &ro, r->sink, r->capture, &diag);
 	nsys_export_remove();
 	if (r->shown)
@@ -97,19 +101,21 @@ static int no_memory(const struct report_source *s)
 	return TOOL_INTERNAL;
 }
 
-/* --- one file ----------------------------------------------------------------------------------------------------- */
+static int room_for(struct report_loaded *l, int files)
+{
+	l->found = calloc((size_t)files, sizeof *l->found);
+	l->n_found = l->found ? files : 0;
+	return l->found ? 0 : -ENOMEM;
+}
 
-struct single {
-	struct reading r; /* first */
-	struct um_report *report;
-};
+/* --- one file ----------------------------------------------------------------------------------------------------- */
 
 static void read_again(void *user)
 {
-	struct single *one = user;
-	const struct report_source *s = one->r.source;
+	struct reading *r = user;
+	const struct report_source *s = r->source;
 
-	um_report_reset(one->report);
+	um_report_reset(r->report);
 	if (s->again)
 		s->again(s->user);
 }
@@ -117,18 +123,24 @@ static void read_again(void *user)
 void report_load_init(struct report_loaded *l, const struct um_report_options *o)
 {
 	um_report_init(&l->report, o);
+	l->found = NULL;
+	l->n_found = 0;
 	um_capture_init(&l->capture);
 }
 
 int report_load(struct report_loaded *l, const struct report_source *s)
 {
-	struct single one = {{.source = s,
-	                      .sink = s->sink ? s->sink : &l->report.sink,
-	                      .capture = &l->capture,
-	                      .again = read_again},
-	                     &l->report};
-	int code, err = read_file(&one.r, &code);
+	struct reading r = {.source = s,
+	                    .report = &l->report,
+	                    .sink = s->sink ? s->sink : &l->report.sink,
+	                    .capture = &l->capture,
+	                    .again = read_again};
+	int code, err;
 
+	if (room_for(l, 1))
+		return no_memory(s);
+	r.found = l->found;
+	err = read_file(&r, &code);
 	if (!err && um_report_finish(&l->report))
 		return no_memory(s);
 	return code;
@@ -140,6 +152,7 @@ struct several {
 	struct reading r; /* first */
 	struct um_activity_sink sink;
 	struct um_merge merge;
+	struct um_found *found; /* by file */
 	char *unordered; /* by file: its rows lie in no order of time */
 	int spoilt; /* rows were fed that are fed once more: nothing counts any more but which files are so */
 };
@@ -170,6 +183,7 @@ static int add_file(struct several *all, const struct report_source *s)
 	all->r.source = s;
 	all->r.capture = &of;
 	all->r.sort = all->unordered[all->r.nth];
+	all->r.found = all->merge.found = &all->found[all->r.nth];
 	if (um_merge_begin(&all->merge))
 		return no_memory(s);
 	err = read_file(&all->r, &code);
@@ -187,13 +201,16 @@ static int add_file(struct several *all, const struct report_source *s)
 
 int report_load_merged(struct report_loaded *l, const struct report_source *s, char **files, int n)
 {
-	struct several all = {.r = {.again = not_in_order, .of = n}, .sink = {pass_on}};
+	struct several all = {.r = {.report = &l->report, .again = not_in_order, .of = n}, .sink = {pass_on}};
 	int code = 0;
 
 	all.r.sink = &all.sink;
 	all.unordered = calloc((size_t)n, 1);
-	if (!all.unordered)
+	if (!all.unordered || room_for(l, n)) {
+		free(all.unordered);
 		return no_memory(s);
+	}
+	all.found = l->found;
 	um_merge_init(&all.merge, &l->report, &l->capture);
 	do {
 		if (all.spoilt)
@@ -218,4 +235,7 @@ void report_unload(struct report_loaded *l)
 {
 	um_capture_fini(&l->capture);
 	um_report_fini(&l->report);
+	for (int i = 0; i < l->n_found; i++)
+		um_found_fini(&l->found[i]);
+	free(l->found);
 }

@@ -10,6 +10,8 @@
 struct report_loaded {
 	struct um_report report;
 	struct um_capture capture;
+	struct um_found *found; /* iterations that nobody marks, by file: the report borrows them */
+	int n_found;
 };
 
 struct report_source {

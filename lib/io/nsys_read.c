@@ -210,19 +210,21 @@ static const char *known(const char *text)
 	return !text || !*text || *text == '(' || *text == '[' ? NULL : text;
 }
 
+/* What a row is at first sight. */
+static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
+	[UM_NSYS_ALLOC] = UM_ACT_ALLOC,
+	[UM_NSYS_RANGE] = UM_ACT_RANGE,
+	[UM_NSYS_CALL] = UM_ACT_CALL,
+	[UM_NSYS_KERNEL] = UM_ACT_KERNEL,
+	[UM_NSYS_FILL] = UM_ACT_FILL,
+	[UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
+	[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT,
+	[UM_NSYS_COPY] = UM_ACT_COPY,
+};
+
 /* A row as an activity: 1; 0: it is none. */
 static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsys_row *s, struct um_activity *a)
 {
-	static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
-		[UM_NSYS_ALLOC] = UM_ACT_ALLOC,
-		[UM_NSYS_RANGE] = UM_ACT_RANGE,
-		[UM_NSYS_CALL] = UM_ACT_CALL,
-		[UM_NSYS_KERNEL] = UM_ACT_KERNEL,
-		[UM_NSYS_FILL] = UM_ACT_FILL,
-		[UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
-		[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT,
-		[UM_NSYS_COPY] = UM_ACT_COPY,
-	};
 	const struct reader *r = user;
 	int on_gpu = id == UM_NSYS_KERNEL || id == UM_NSYS_FILL || id == UM_NSYS_COPY;
 	int nowhere = id == UM_NSYS_RANGE || id == UM_NSYS_CALL || id == UM_NSYS_CPU_FAULT;
@@ -385,6 +387,8 @@ int um_nsys_read(const char *path, const struct um_nsys_read_options *options, s
 		err = domains_read(&r);
 	for (int i = 0; i < UM_NSYS_TABLES; i++)
 		r.sort[i] = options->sort;
+	for (int i = 0; i < UM_NSYS_TABLES && options->kinds; i++)
+		r.file.has[i] &= (options->kinds >> kinds[i] & 1) != 0;
 	for (int i = 0; i < UM_NSYS_TABLES && !err; i++)
 		r.rows_guess += r.file.has[i] ? um_nsys_file_rows(&r.file, um_nsys_tables[i].name) : 0;
 	while (!err && (err = merge(&r)) == -EAGAIN) {

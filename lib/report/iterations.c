@@ -7,29 +7,27 @@
 
 #include "base/hash.h"
 
-#include <ctype.h>
-#include <fnmatch.h>
-#include <stdio.h>
-
-#define NAME_MAX_BYTES 512 /* of a name with its domain: more is cut */
 #define FAR 3.5 /* robust standard deviations that an odd iteration is away */
 #define SIGMA 1.4826 /* of a normal distribution, per MAD */
 #define FAR_SHARE 0.01 /* of the median: nearer is not odd, however alike the others are */
 
-static int matches(const char *pattern, const struct um_activity *a)
+/* Is it one of those that a survey chose? */
+static int is_chosen(const struct um_found *f, const struct um_activity *a)
 {
-	char both[NAME_MAX_BYTES];
+	char name[UM_RANGE_NAME_MAX];
 
-	if (fnmatch(pattern, a->name, 0) == 0)
-		return 1;
-	snprintf(both, sizeof both, "%s:%s", a->domain ? a->domain : "", a->name);
-	return fnmatch(pattern, both, 0) == 0;
+	um_range_stem(a->name, name);
+	return strcmp(name, f->name) == 0 && strcmp(a->domain ? a->domain : "", f->domain ? f->domain : "") == 0;
 }
 
 static int is_iteration(const struct um_report *r, const struct um_activity *a)
 {
-	if (r->o.iteration)
-		return matches(r->o.iteration, a);
+	if (r->o.seek == UM_SEEK_NONE)
+		return 0;
+	if (r->o.found)
+		return r->o.found->name && is_chosen(r->o.found, a);
+	if (r->o.seek == UM_SEEK_PATTERN)
+		return um_range_matches(r->o.iteration, a);
 	return a->domain && strcmp(a->domain, UM_REPORT_DOMAIN) == 0;
 }
 
@@ -72,17 +70,11 @@ static int range_add(struct um_report *r, const char *name, const struct um_acti
 /* Counted by name, without the number that it ends with. */
 static int count_range(struct um_report *r, const struct um_activity *a)
 {
-	char name[NAME_MAX_BYTES];
-	size_t n;
+	char name[UM_RANGE_NAME_MAX];
 	uint32_t row;
 	int err = 0;
 
-	snprintf(name, sizeof name - 1, "%s", a->name);
-	n = strlen(name);
-	while (n && isdigit((unsigned char)name[n - 1]))
-		n--;
-	if (name[n])
-		strcpy(name + n, "*");
+	um_range_stem(a->name, name);
 	row = um_index_find(&r->range_index, hash_name(name, a->domain), same_range, &(struct key){r, name, a->domain});
 	if (row == UM_INDEX_NONE) {
 		if (r->ranges.n >= UM_REPORT_RANGES_MAX)
@@ -127,6 +119,7 @@ int um_report_on_range(struct um_report *r, uint32_t process, const struct um_ac
 		return -ENOMEM;
 	}
 	p->thread = a->thread;
+	p->iterations_by = r->o.found ? "ranges" : r->o.seek == UM_SEEK_PATTERN ? "asked" : "marked";
 	p->iterations.at[p->iterations.n++] = (uint32_t)(r->iterations.n - 1);
 	return 0;
 }
@@ -136,7 +129,7 @@ void um_report_on_call(struct um_report *r, uint32_t process, const struct um_ac
 	struct um_report_iteration *it = last_of(r, &r->processes.at[process]);
 
 	r->has_calls = 1;
-	if (!it || a->begin >= it->end || !a->correlation)
+	if (!it || r->processes.at[process].found || a->begin >= it->end || !a->correlation)
 		return;
 	if (!it->has_calls || a->correlation < it->first_call)
 		it->first_call = a->correlation;
@@ -159,7 +152,7 @@ uint32_t um_report_iteration_of(struct um_report *r, uint32_t process, const str
 
 	if (!p->iterations.n)
 		return UM_REPORT_NONE;
-	if (!r->has_calls || !work->correlation) {
+	if ((!r->has_calls && !p->found) || !work->correlation) {
 		r->by_time++;
 		return um_report_iteration_at(r, process, work->begin);
 	}

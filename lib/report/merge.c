@@ -10,8 +10,12 @@ static uint64_t number_of(struct um_merge *m, uint64_t process)
 		m->last = 0;
 		while (m->last < m->file.n && m->file.at[m->last] != process)
 			m->last++;
-		if (m->last == m->file.n && um_vec_push(&m->file, process))
-			return 0;
+		if (m->last == m->file.n) {
+			if (um_vec_push(&m->file, process))
+				return 0;
+			if (m->found)
+				um_found_renumber(m->found, process, m->before + m->last + 1);
+		}
 	}
 	return m->before + m->last + 1;
 }

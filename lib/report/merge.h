@@ -23,6 +23,7 @@ struct um_merge {
 	uint64_t before; /* processes of the files before it */
 	uint32_t last; /* looked up */
 	unsigned files; /* over */
+	struct um_found *found; /* in the file that is read, borrowed: renumbered, too; NULL: nothing was */
 };
 
 /* Report and capture are borrowed, and empty. */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/report_state.h"
 
-#include <fnmatch.h>
-#include <stdio.h>
-
 uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_way way)
 {
 	uint64_t bytes = 0;
@@ -27,7 +24,9 @@ static uint32_t process_found(struct um_report *r, uint64_t process)
 /* It has one from now on; UM_REPORT_NONE: no memory. */
 static uint32_t process_of(struct um_report *r, uint64_t process)
 {
-	struct um_report_process fresh = {.process = process, .file = r->file};
+	const struct um_found *f = r->o.found;
+	struct um_report_process fresh = {
+		.process = process, .file = r->file, .found = f ? um_found_of(f, process) : NULL};
 	uint32_t row = process_found(r, process);
 
 	if (row != UM_REPORT_NONE)
@@ -35,23 +34,6 @@ static uint32_t process_of(struct um_report *r, uint64_t process)
 	if (um_vec_push(&r->processes, fresh))
 		return UM_REPORT_NONE;
 	return r->last_process = (uint32_t)(r->processes.n - 1);
-}
-
-/* Is it left out? A range that opens the window is in it. */
-static int filtered(struct um_report *r, const struct um_activity *a)
-{
-	if ((r->o.from || r->o.to) && (a->begin < r->o.from || a->begin >= r->o.to))
-		return 1;
-	if (!r->o.within)
-		return 0;
-	if (a->kind == UM_ACT_RANGE && a->end > r->window_end) {
-		char both[512];
-
-		snprintf(both, sizeof both, "%s:%s", a->domain ? a->domain : "", a->name);
-		if (fnmatch(r->o.within, a->name, 0) == 0 || fnmatch(r->o.within, both, 0) == 0)
-			r->window_end = a->end;
-	}
-	return a->begin >= r->window_end;
 }
 
 static void on_memory(struct um_report_process *p, const struct um_activity *a)
@@ -74,7 +56,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	uint32_t p, iteration;
 	int err = um_report_tensors_hear(r, process_found(r, a->process), a);
 
-	if (err || filtered(r, a))
+	if (err || !um_window_has(&r->window, a))
 		return err;
 	p = process_of(r, a->process);
 	if (p == UM_REPORT_NONE)
@@ -83,6 +65,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		r->first_ns = a->begin;
 	if (r->activities == 1 || a->end > r->last_ns)
 		r->last_ns = a->end;
+	if (um_report_on_found(r, p, a))
+		return -ENOMEM;
 	switch (a->kind) {
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:
@@ -131,7 +115,7 @@ void um_report_init(struct um_report *r, const struct um_report_options *options
 	r->sink.feed = feed;
 	r->o = *options;
 	r->views.on = options->views;
-	r->window_end = INT64_MIN;
+	r->window = (struct um_window){r->o.from, r->o.to, r->o.within, INT64_MIN};
 	um_causes_init(&r->causes, um_report_tensor_row_at, r);
 }
 
@@ -207,6 +191,7 @@ uint64_t um_report_together(const struct um_report *r)
 
 int um_report_next_file(struct um_report *r)
 {
+	um_report_found_end(r);
 	if (um_report_tensors_last(r) || um_report_settle(r) || um_causes_next_file(&r->causes) ||
 	    um_views_next_file(&r->views))
 		return -ENOMEM;
@@ -216,13 +201,14 @@ int um_report_next_file(struct um_report *r)
 	r->first_ns = r->last_ns = 0;
 	r->activities = 0;
 	r->has_calls = 0;
-	r->window_end = INT64_MIN;
+	r->window.end = INT64_MIN;
 	r->file++;
 	return 0;
 }
 
 int um_report_finish(struct um_report *r)
 {
+	um_report_found_end(r);
 	if (um_report_tensors_last(r) || um_report_settle(r) || um_report_tensors_sort(r))
 		return -ENOMEM;
 	if (um_vec_reserve(&r->by_cost, r->ops.n + 1))

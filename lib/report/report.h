@@ -27,9 +27,11 @@
 #include "report/announced.h"
 #include "report/causes.h"
 #include "report/findings.h"
+#include "report/found.h"
 #include "report/index.h"
 #include "report/tensors.h"
 #include "report/views.h"
+#include "report/window.h"
 
 #define UM_REPORT_DOMAIN "umadvise" /* ranges of this domain are iterations unless something else is asked for */
 #define UM_REPORT_NONE UINT32_MAX
@@ -89,16 +91,28 @@ struct um_report_range { /* NVTX names; numbers at their end are written as '*' 
 struct um_report_process {
 	uint64_t process;
 	uint64_t thread; /* that marks its iterations */
+	const struct um_found_process *found; /* what repeats; NULL: ranges are iterations, or none are */
+	const char *iterations_by; /* as um_report_iterations_by */
+	size_t opened; /* of `found`: its iterations, so far */
 	UM_VEC(uint32_t) iterations; /* rows, in order of time */
 	uint64_t kernels, median_ns, mad_ns;
 	uint64_t managed_bytes, managed_peak_bytes, managed_allocs;
 	unsigned file; /* of those that were fed behind each other, from 0 */
 };
 
+enum um_report_seek { /* what iterations are */
+	UM_SEEK_AUTO, /* ranges of UM_REPORT_DOMAIN; without any, what a survey finds */
+	UM_SEEK_PATTERN, /* ranges that `iteration` matches */
+	UM_SEEK_REPETITION, /* what a survey finds to repeat */
+	UM_SEEK_NONE /* nothing is one */
+};
+
 struct um_report_options {
-	const char *iteration; /* shell pattern over NAME and DOMAIN:NAME; NULL: all of UM_REPORT_DOMAIN. Borrowed */
+	enum um_report_seek seek;
+	const char *iteration; /* shell pattern over NAME and DOMAIN:NAME, borrowed */
 	int64_t from, to; /* ns: what begins at or after `to`, or before `from`, is left out; both 0: nothing is */
 	const char *within; /* shell pattern: only what begins in such a range counts; NULL: all. Borrowed */
+	const struct um_found *found; /* iterations that a survey found: those alone; NULL: none was made. Borrowed */
 	int views; /* the course over time is wanted, too */
 };
 
@@ -130,7 +144,7 @@ struct um_report {
 	uint64_t cells_skipped, by_time; /* cells: launches that none was kept for; by_time: work assigned by time */
 	int has_calls;
 	struct um_views views; /* where it was asked for */
-	int64_t window_end; /* of `within` */
+	struct um_window window; /* of `o` */
 	uint32_t last_process, last_lane; /* looked up last */
 };
 
@@ -144,6 +158,10 @@ int um_report_next_file(struct um_report *r);
 
 /* After the last activity: compares iterations, sorts. 0 or -ENOMEM. */
 int um_report_finish(struct um_report *r);
+
+/* How it is known what iterations are: "marked" in the domain of ours, "asked" for by a pattern, by likely "ranges", or
+ * by "repetition"; "mixed": in one process so, in another so; NULL: there are none. */
+const char *um_report_iterations_by(const struct um_report *r);
 
 /* Bytes that migrated one way, whatever the cause. */
 uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_way way);

@@ -45,6 +45,10 @@ uint32_t um_report_iteration_at(const struct um_report *r, uint32_t process, int
 uint32_t um_report_iteration_of(struct um_report *r, uint32_t process, const struct um_activity *work);
 int um_report_compare(struct um_report *r);
 
+/* found.c: what repeats begins, or ends, with a call or work. 0 or -ENOMEM; after the last activity. */
+int um_report_on_found(struct um_report *r, uint32_t process, const struct um_activity *a);
+void um_report_found_end(struct um_report *r);
+
 /* site.c: causes are told where in the run something happens. 0 or -ENOMEM */
 int um_report_site_host(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, struct um_report_running *k,

@@ -96,6 +96,7 @@ static const struct um_column summary_columns[] = {
 	{"copy_d2h_bytes", "copied to the host by the program", UM_COLUMN_BYTES},
 	{"copy_d2d_bytes", "copied on devices by the program", UM_COLUMN_BYTES},
 	{"iterations", "iterations", UM_COLUMN_COUNT},
+	{"iterations_by", "iterations are known by", UM_COLUMN_TEXT},
 	{"iteration_median_ns", "an iteration (median)", UM_COLUMN_NS},
 	{"iteration_mad_ns", "their spread (MAD)", UM_COLUMN_NS},
 	{"processes", "processes", UM_COLUMN_COUNT},
@@ -141,10 +142,12 @@ static struct um_value summary_cell(const struct um_findings *f, size_t row, uns
 	case 12:
 		return number(r->iterations.n);
 	case 13:
-		return r->iterations.n ? number(r->median_ns) : none();
+		return text(um_report_iterations_by(r));
 	case 14:
-		return r->iterations.n ? number(r->mad_ns) : none();
+		return r->iterations.n ? number(r->median_ns) : none();
 	case 15:
+		return r->iterations.n ? number(r->mad_ns) : none();
+	case 16:
 		return number(r->processes.n);
 	default:
 		return number(um_report_longest(r));
@@ -374,6 +377,10 @@ static const struct um_column process_columns[] = {
 	{"iteration_mad_ns", "MAD", UM_COLUMN_NS},
 	{"managed_allocations", "managed allocations", UM_COLUMN_COUNT},
 	{"managed_peak_bytes", "managed at most", UM_COLUMN_BYTES},
+	{"iterations_by", "known by", UM_COLUMN_TEXT},
+	{"repetition_kernels", "repeats after kernels", UM_COLUMN_COUNT},
+	{"repetition_percent", "% of kernel time", UM_COLUMN_COUNT},
+	{"repetition_confidence", "confidence", UM_COLUMN_TEXT},
 };
 
 static size_t process_rows(const struct um_findings *f)
@@ -385,6 +392,7 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 {
 	const struct um_report_process *p = &f->report->processes.at[row];
 	const struct um_capture_process *known = process_found(f, p->process);
+	const struct um_found_process *found = p->iterations.n ? p->found : NULL;
 
 	switch (column) {
 	case 0:
@@ -403,8 +411,16 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 		return p->iterations.n ? number(p->mad_ns) : none();
 	case 7:
 		return number(p->managed_allocs);
-	default:
+	case 8:
 		return number(p->managed_peak_bytes);
+	case 9:
+		return text(p->iterations_by);
+	case 10:
+		return found ? number(found->kernels) : none();
+	case 11:
+		return found ? number((uint64_t)(100 * found->covered)) : none();
+	default:
+		return text(found ? um_period_trust_name(found->trust) : NULL);
 	}
 }
 

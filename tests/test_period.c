@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Iterations in sequences of kernels that were made by hand: a letter is a kernel, and each is cut where it is known
+ * to begin.
+ */
+#include "report/period.h"
+#include "tap.h"
+
+#include <stdio.h>
+
+#define KERNELS_MAX 8192
+#define SPANS_MAX 512
+
+/* A sequence, and where its iterations truly are. */
+static struct {
+	uint32_t names[KERNELS_MAX];
+	float ns[KERNELS_MAX];
+	unsigned char alone[256];
+	size_t n;
+	struct um_period_span spans[SPANS_MAX];
+	size_t n_spans;
+} made;
+
+static void begin(void)
+{
+	memset(&made, 0, sizeof made);
+}
+
+static void kernels(const char *letters)
+{
+	for (; *letters; letters++) {
+		made.ns[made.n] = 10;
+		made.names[made.n++] = (unsigned char)*letters;
+	}
+}
+
+static void times(const char *letters, int n)
+{
+	while (n--)
+		kernels(letters);
+}
+
+static void open_iteration(void)
+{
+	made.spans[made.n_spans++] = (struct um_period_span){made.n, 0, 1};
+}
+
+static void close_iteration(void)
+{
+	made.spans[made.n_spans - 1].to = made.n;
+}
+
+static void iteration(const char *letters)
+{
+	open_iteration();
+	kernels(letters);
+	close_iteration();
+}
+
+static struct um_period find(void)
+{
+	struct um_period p;
+
+	if (um_period_find(&p, made.names, made.ns, made.n, made.alone, 256))
+		tap_bail("no memory");
+	return p;
+}
+
+static int same(const struct um_period *p)
+{
+	int ok = p->spans.n == made.n_spans;
+
+	for (size_t i = 0; i < p->spans.n && i < made.n_spans; i++)
+		ok &= p->spans.at[i].from == made.spans[i].from && p->spans.at[i].to == made.spans[i].to &&
+		      p->spans.at[i].whole == made.spans[i].whole;
+	for (size_t i = 0; !ok && i < 8; i++)
+		diag("found %zu to %zu, true %zu to %zu", i < p->spans.n ? p->spans.at[i].from : 0,
+		     i < p->spans.n ? p->spans.at[i].to : 0, made.spans[i].from, made.spans[i].to);
+	return ok;
+}
+
+static void found(const char *what, size_t usual, enum um_period_trust trust)
+{
+	struct um_period p = find();
+
+	ok(same(&p), "%s: where iterations are", what);
+	if (!ok(p.kernels == usual && p.trust == trust, "%s: how long, and how sure that is", what))
+		diag("%zu kernels, confidence %s, other %zu", p.kernels, um_period_trust_name(p.trust), p.other);
+	um_period_fini(&p);
+}
+
+/* --- where it is plain -------------------------------------------------------------------------------------------- */
+
+static void plain(void)
+{
+	begin();
+	for (int i = 0; i < 10; i++)
+		iteration("abcdef");
+	found("nothing else", 6, UM_TRUST_HIGH);
+
+	begin();
+	times("i", 40);
+	for (int i = 0; i < 10; i++)
+		iteration("abcdef");
+	kernels("xyz");
+	found("a prologue and an epilogue", 6, UM_TRUST_HIGH);
+
+	begin();
+	for (int i = 0; i < 3; i++)
+		iteration("abcdefghij");
+	found("three", 10, UM_TRUST_MEDIUM);
+}
+
+static void odd(void)
+{
+	begin();
+	times("i", 7);
+	iteration("abcdefghijABCDEFGH");
+	for (int i = 0; i < 9; i++)
+		iteration("abcdefghijAmBmCmDmEmFmGmHm");
+	found("a first one that is shorter", 26, UM_TRUST_HIGH);
+
+	begin();
+	times("i", 7);
+	iteration("abcdefghijzAzBzCzDzEzFzGzH");
+	for (int i = 0; i < 9; i++)
+		iteration("abcdefghijABCDEFGH");
+	found("or longer", 18, UM_TRUST_HIGH);
+
+	begin();
+	times("i", 7);
+	iteration("abdefghijABCDEFGHklmno");
+	for (int i = 0; i < 9; i++)
+		iteration("abzzzzzdefghijABCDEFGHklmno");
+	found("one that lacks kernels at its beginning", 27, UM_TRUST_HIGH);
+
+	begin();
+	for (int i = 0; i < 24; i++) {
+		open_iteration();
+		kernels("abcdefghijklm");
+		if (i % 5 == 3)
+			kernels(i % 2 ? "u" : "v");
+		kernels("nopqrstuv");
+		close_iteration();
+	}
+	found("a kernel more now and then", 22, UM_TRUST_HIGH);
+
+	begin();
+	for (int i = 0; i < 9; i++)
+		iteration("abcdefghijklmnop");
+	open_iteration();
+	kernels("abcdefg");
+	close_iteration();
+	made.spans[made.n_spans - 1].whole = 0;
+	struct um_period p = find();
+
+	made.n_spans -= p.spans.n < made.n_spans; /* one may be left out that is not even half there */
+	ok(same(&p), "recording ended in the last one");
+	um_period_fini(&p);
+}
+
+/* --- other things between, and inside ----------------------------------------------------------------------------- */
+
+#define FORWARD "abcdefghijkl"
+#define BACKWARD "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static void evaluations(void)
+{
+	begin();
+	for (int i = 1; i <= 20; i++) {
+		iteration(FORWARD BACKWARD);
+		if (i % 5 == 0)
+			times(FORWARD, 3);
+	}
+	found("an evaluation after each fifth", 38, UM_TRUST_MEDIUM);
+
+	begin();
+	for (int i = 1; i <= 20; i++) {
+		iteration(FORWARD BACKWARD);
+		if (i % 5 == 0)
+			kernels("0123456789");
+	}
+	found("of other kernels", 38, UM_TRUST_MEDIUM);
+
+	begin();
+	times("0123456789", 2);
+	times(FORWARD, 2);
+	for (int i = 1; i <= 20; i++)
+		iteration(FORWARD BACKWARD);
+	times(FORWARD, 2);
+	found("before all and behind all", 38, UM_TRUST_HIGH);
+}
+
+static void loops(void)
+{
+	begin();
+	for (int i = 0; i < 8; i++) {
+		open_iteration();
+		kernels("ab");
+		times("cdefg", 12);
+		kernels("hij");
+		close_iteration();
+	}
+	found("layers", 65, UM_TRUST_MEDIUM);
+
+	begin();
+	times("i", 20);
+	for (int i = 0; i < 12; i++) {
+		open_iteration();
+		times("s", 16);
+		kernels("daahddcxk");
+		close_iteration();
+	}
+	found("one kernel over and over", 25, UM_TRUST_HIGH);
+
+	begin();
+	for (int i = 0; i < 12; i++) {
+		open_iteration();
+		kernels("abcdefgh");
+		kernels("abcdXYZh");
+		close_iteration();
+	}
+	found("two phases that alternate", 16, UM_TRUST_HIGH);
+}
+
+/* --- where nothing can be said ------------------------------------------------------------------------------------ */
+
+static void none(const char *what)
+{
+	struct um_period p = find();
+
+	ok(p.spans.n == 0, "%s: nothing repeats", what);
+	um_period_fini(&p);
+}
+
+static void nothing(void)
+{
+	uint64_t x = 1;
+
+	begin();
+	none("no kernel");
+	kernels("a");
+	none("a single one");
+	kernels("b");
+	none("two");
+	begin();
+	times("f", 48);
+	times("s", 128);
+	none("the same kernel over and over");
+	begin();
+	for (int i = 0; i < 2; i++)
+		kernels("abcdefghijkl");
+	none("twice");
+	begin();
+	for (int i = 0; i < 1000; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		kernels((char[]){(char)(1 + (x >> 33) % 100), 0});
+	}
+	none("noise");
+	begin();
+	times("0123456789", 1);
+	for (int i = 0; i < 200; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		kernels((char[]){(char)(1 + (x >> 33) % 100), 0});
+		if (i % 60 == 0)
+			kernels("\xf0\xf1\xf2");
+	}
+	none("a little that comes again in much that does not");
+}
+
+/* A kernel that says so is an iteration by itself. */
+static void graphs(void)
+{
+	begin();
+	kernels("abc");
+	made.alone['G'] = 1;
+	for (int i = 0; i < 10; i++)
+		iteration("G");
+	found("a graph each", 1, UM_TRUST_HIGH);
+}
+
+int main(void)
+{
+	plain();
+	odd();
+	evaluations();
+	loops();
+	nothing();
+	graphs();
+	return tap_done();
+}
