@@ -75,6 +75,9 @@ enum umadv_device {
 
 enum umadv_log_level { UMADV_LOG_ERROR, UMADV_LOG_WARN, UMADV_LOG_INFO, UMADV_LOG_DEBUG };
 
+/* Marks for a profiler that is attached by NVTX: see umadvise(7). */
+enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
+
 /* Called with one line without a newline, under the context's lock: must not call back. */
 typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char *line);
 
@@ -98,6 +101,7 @@ struct umadv_options {
 	const char *report; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's
 			       number. UMADVISE_REPORT=FILE */
 	uint64_t report_bytes; /* which that file keeps below; 0: 64 MiB. UMADVISE_REPORT_SIZE=BYTES[KiB|MiB|GiB] */
+	enum umadv_nvtx nvtx; /* UMADVISE_NVTX=all|iterations|off */
 };
 
 /* Defaults, then the environment. */

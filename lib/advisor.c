@@ -291,7 +291,8 @@ static void hear(void *user, const struct um_hint_given *hint)
 
 static int add_listener(struct umadv *adv, struct um_activity_sink *sink, int watcher)
 {
-	int err = adv->executor && !um_telling_on(&adv->telling) ? um_executor_listen(adv->executor, hear, adv) : 0;
+	struct um_hint_ears ears = {hear, um_reporting_given(&adv->reporting), adv};
+	int err = adv->executor && !um_telling_on(&adv->telling) ? um_executor_listen(adv->executor, &ears) : 0;
 
 	return err ? err : um_telling_add(&adv->telling, sink, watcher);
 }
@@ -379,13 +380,6 @@ static void look_after_device(struct umadv *adv)
 				"CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
 }
 
-static void tell_iteration(struct umadv *adv, const char *name)
-{
-	if (adv->executor)
-		um_executor_tell(adv->executor);
-	um_reporting_iter(adv, adv->iteration, name);
-}
-
 int um_advisor_iter(struct umadv *adv, const char *name)
 {
 	struct um_event e = {.kind = UM_EV_ITER};
@@ -397,8 +391,9 @@ int um_advisor_iter(struct umadv *adv, const char *name)
 	}
 	adv->hinted = 0;
 	look_after_device(adv);
-	if (um_telling_on(&adv->telling))
-		tell_iteration(adv, name);
+	if (um_telling_on(&adv->telling) && adv->executor)
+		um_executor_tell(adv->executor);
+	um_reporting_iter(adv, adv->iteration, name);
 	um_recorder_take(&adv->recorder, &adv->last);
 	e.iter.n = adv->iteration;
 	e.iter.name = name;

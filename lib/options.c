@@ -14,6 +14,7 @@ static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-
 static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
+static const char *const marks[] = {"all", "iterations", "off"};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
@@ -85,6 +86,12 @@ static void from_environment(struct umadv_options *o, char *problem, size_t size
 	if ((v = getenv("UMADVISE_REPORT_SIZE")) && um_size_parse(v, &o->report_bytes) && problem && !*problem)
 		snprintf(problem, size, "UMADVISE_REPORT_SIZE=%.64s: expected bytes, or a number with KiB, MiB or GiB",
 			 v);
+	if ((v = getenv("UMADVISE_NVTX"))) {
+		if ((k = look_up(marks, COUNT(marks), v)) >= 0)
+			o->nvtx = (enum umadv_nvtx)k;
+		else if (problem && !*problem)
+			snprintf(problem, size, "UMADVISE_NVTX=%.64s: expected all, iterations or off", v);
+	}
 	if ((v = getenv("UMADVISE_CHECK")))
 		o->check = strcmp(v, "0") != 0;
 	if ((v = getenv("UMADVISE_DISABLE")) && strcmp(v, "0") != 0) {
@@ -162,6 +169,9 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 	if ((unsigned)o->pub.device > UMADV_DEVICE_SIM && !*o->problem)
 		snprintf(o->problem, sizeof o->problem, "device %d: expected UMADV_DEVICE_AUTO, _NONE or _SIM",
 			 (int)o->pub.device);
+	if ((unsigned)o->pub.nvtx > UMADV_NVTX_OFF && !*o->problem)
+		snprintf(o->problem, sizeof o->problem, "nvtx %d: expected UMADV_NVTX_ALL, _ITERATIONS or _OFF",
+			 (int)o->pub.nvtx);
 	return *o->problem ? -EINVAL : 0;
 }
 

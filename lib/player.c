@@ -485,7 +485,8 @@ static int start(struct play *p)
 				   .log = on_log,
 				   .log_user = (void *)(uintptr_t)o,
 				   .log_level = UMADV_LOG_WARN,
-				   .plan_ms = o->plan_ms};
+				   .plan_ms = o->plan_ms,
+				   .nvtx = UMADV_NVTX_OFF};
 	int err = um_sim_open(&p->gpu, &so);
 
 	if (!err && o->opened)

@@ -3,6 +3,7 @@
 
 #include "advisor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,35 @@ static void give_up(struct umadv *adv, int err)
 	um_advisor_warn(adv, UM_WARN_REPORT, "the report's log could not be written: %s", strerror(-err));
 }
 
-void um_reporting_open(struct umadv *adv)
+static void mark(void *user, const struct um_hint_given *hint)
+{
+	const struct umadv *adv = user;
+	struct um_activity a = um_telling_hint_as(&adv->telling, hint);
+
+	um_nvtx_hint(&adv->reporting.nvtx, &a); /* a mark that is missing is missing */
+}
+
+um_hint_ear *um_reporting_given(const struct um_reporting *r)
+{
+	return r->marks ? mark : NULL;
+}
+
+/* Before the log: who listens first says who hears of hints at once. */
+static void open_marks(struct umadv *adv)
+{
+	struct um_reporting *r = &adv->reporting;
+	enum umadv_nvtx nvtx = adv->options.pub.nvtx;
+
+	if (nvtx == UMADV_NVTX_OFF || !um_nvtx_open(&r->nvtx) || nvtx == UMADV_NVTX_ITERATIONS)
+		return;
+	r->marks = 1;
+	if (um_advisor_listen(adv, &r->nvtx.sink)) {
+		adv->stats.errors++;
+		um_advisor_warn(adv, UM_WARN_REPORT, "iterations alone are marked: no memory");
+	}
+}
+
+static void open_log(struct umadv *adv)
 {
 	struct um_capture_library l = {.simulated = adv->gpu->caps.virtual_time,
 				       .pid = (uint64_t)getpid(),
@@ -39,6 +68,12 @@ void um_reporting_open(struct umadv *adv)
 		give_up(adv, -ENOMEM);
 	}
 	um_advisor_stats(adv, &r->before);
+}
+
+void um_reporting_open(struct umadv *adv)
+{
+	open_marks(adv);
+	open_log(adv);
 }
 
 static void look(struct umadv *adv, uint64_t *counts, uint64_t *levels)
@@ -80,6 +115,7 @@ void um_reporting_iter(struct umadv *adv, uint64_t n, const char *name)
 	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
 	int err;
 
+	um_nvtx_iter(&adv->reporting.nvtx, n, name);
 	if (!adv->reporting.log)
 		return;
 	look(adv, counts, levels);
@@ -88,11 +124,27 @@ void um_reporting_iter(struct umadv *adv, uint64_t n, const char *name)
 		give_up(adv, err);
 }
 
+/* What was not freed ends with the context, and others may get its addresses. */
+static void close_marks(struct umadv *adv)
+{
+	struct um_reporting *r = &adv->reporting;
+
+	for (struct um_tree_node *n = r->marks ? um_tree_first(&adv->registry.live) : NULL; n; n = um_tree_next(n)) {
+		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+		struct um_activity a = {.kind = UM_ACT_TENSOR_END, .address = t->addr, .op = UM_ACT_NO_OP};
+
+		um_activity_feed(&r->nvtx.sink, &a);
+	}
+	r->marks = 0;
+	um_nvtx_close(&r->nvtx);
+}
+
 void um_reporting_close(struct umadv *adv)
 {
 	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
 	int err;
 
+	close_marks(adv);
 	if (!adv->reporting.log)
 		return;
 	look(adv, counts, levels);

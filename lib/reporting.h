@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reporting.h - the library's own log (io/log.h): who is told what, and when
+ * reporting.h - the library's own log (io/log.h), and marks for a profiler (io/nvtx.h): who is told what, and when
  *
  * in    a context; where its iterations begin
- * out   a umlog file
+ * out   a umlog file; marks
  * owns  the log
  *
  * Iteration path. The front desk holds the lock.
@@ -12,17 +12,25 @@
 #define UM_REPORTING_H
 
 #include "io/log.h"
+#include "io/nvtx.h"
+#include "replay/outcomes.h"
 #include "umadvise.h"
 
 struct um_reporting {
 	struct um_log *log; /* NULL: none */
+	struct um_nvtx nvtx;
+	int marks; /* of more than iterations */
 	struct umadv_stats before; /* as of the beginning of the part at hand */
 };
 
-/* Begins the log that the options ask for, if they do. What goes wrong is said and counted. */
+/* Begins the log that the options ask for, if they do, and marks, if a profiler is there for them. What goes wrong is
+ * said and counted. */
 void um_reporting_open(struct umadv *adv);
 /* Iteration `n` begins, called `name` (may be NULL): what was before is written. */
 void um_reporting_iter(struct umadv *adv, uint64_t n, const char *name);
 void um_reporting_close(struct umadv *adv);
+
+/* Who hears at once of a hint that was given: um_hint_ears.given, for the context as its user. */
+um_hint_ear *um_reporting_given(const struct um_reporting *r);
 
 #endif

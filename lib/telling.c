@@ -118,7 +118,7 @@ void um_telling_op(struct um_telling *t, uint64_t number, const struct um_op *op
 	}
 }
 
-void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint)
+struct um_activity um_telling_hint_as(const struct um_telling *t, const struct um_hint_given *hint)
 {
 	static const enum um_hint_kind kinds[] = {[UM_ACTION_IN] = UM_HINT_PREFETCH,
 						  [UM_ACTION_OUT] = UM_HINT_EVICT,
@@ -132,5 +132,12 @@ void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint)
 	a.bytes = hint->bytes;
 	a.op = hint->op;
 	a.error = hint->code;
+	return a;
+}
+
+void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint)
+{
+	struct um_activity a = um_telling_hint_as(t, hint);
+
 	feed(t, &a);
 }

@@ -17,7 +17,7 @@
 #include "model/tensor.h"
 #include "replay/outcomes.h"
 
-#define UM_TELLING_MOST 2
+#define UM_TELLING_MOST 3
 
 struct um_telling {
 	unsigned n; /* who listen */
@@ -44,6 +44,8 @@ void um_telling_tensor(struct um_telling *t, const struct um_tensor *tensor);
 void um_telling_tensor_end(struct um_telling *t, const struct um_tensor *tensor);
 void um_telling_op(struct um_telling *t, uint64_t number, const struct um_op *op);
 void um_telling_hint(struct um_telling *t, const struct um_hint_given *hint);
+/* What that is told as. Any thread. */
+struct um_activity um_telling_hint_as(const struct um_telling *t, const struct um_hint_given *hint);
 uint64_t um_telling_now(const struct um_telling *t);
 
 #endif

@@ -9,7 +9,7 @@
  *     use N r|w|u ADDRESS BYTES    op N reads, overwrites, or reads and writes that
  *     hint N|- KIND ADDRESS BYTES ERROR
  *                                  prefetch, evict, discard or advise, for op N
- * Any program may write them. Private to the nsys_* files.
+ * Any program may write them. Private to the nsys_* files and nvtx.
  */
 #ifndef UM_IO_NSYS_MARK_H
 #define UM_IO_NSYS_MARK_H

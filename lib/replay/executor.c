@@ -194,7 +194,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const 
 		if (!um_lanes_room(l))
 			goto full;
 		locate(a, cursor, &addr, &bytes);
-		if (l->outcomes.hear)
+		if (l->outcomes.ears.hear)
 			expect(ex, op, i);
 		if (a->kind == UM_ACTION_IN) {
 			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out),
@@ -241,7 +241,7 @@ static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 {
 	if (!bytes || !um_lanes_room(&ex->lanes))
 		return;
-	if (ex->lanes.outcomes.hear)
+	if (ex->lanes.outcomes.ears.hear)
 		um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP);
 	put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
 }
@@ -304,7 +304,7 @@ static int find_kept(const struct um_program *p, const struct um_cursor *c, stru
 static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 {
 	forget_targets(ex);
-	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->lanes.outcomes.hear; i++)
+	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->lanes.outcomes.ears.hear; i++)
 		ex->targets[i] = um_outcomes_targets(ex->program, &ex->program->lap[i], s);
 }
 
@@ -428,9 +428,9 @@ void um_executor_leave(struct um_executor *ex)
 	um_lanes_drop(&ex->lanes);
 }
 
-int um_executor_listen(struct um_executor *ex, void (*hear)(void *user, const struct um_hint_given *hint), void *user)
+int um_executor_listen(struct um_executor *ex, const struct um_hint_ears *ears)
 {
-	return um_lanes_listen(&ex->lanes, hear, user);
+	return um_lanes_listen(&ex->lanes, ears);
 }
 
 void um_executor_tell(struct um_executor *ex)

@@ -82,9 +82,9 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
  * brought again. Op path, but for the first time. */
 void um_executor_use(struct um_executor *ex, uint64_t addr, uint64_t bytes, int writes, int whole);
 
-/* From now on `hear` is told of the hints that the driver is given: on the app's thread, by um_executor_tell, by the
+/* From now on `ears` (copied) hear of the hints that the driver is given: `hear` is called by um_executor_tell, by the
  * end of the executor, or where very many wait to be told. Before the first program. 0 or -ENOMEM. */
-int um_executor_listen(struct um_executor *ex, void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+int um_executor_listen(struct um_executor *ex, const struct um_hint_ears *ears);
 void um_executor_tell(struct um_executor *ex);
 /* The op that is about to be announced has this number. Only where somebody listens. */
 void um_executor_number(struct um_executor *ex, uint64_t op);

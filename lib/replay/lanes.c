@@ -30,6 +30,17 @@ static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint6
 		count(bytes, n);
 }
 
+/* The call for this request returned. */
+static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_request *r, uint64_t begin, int code)
+{
+	um_outcomes_end(&l->outcomes, lane, SLOT(k),
+			&(struct um_hint_given){.kind = r->kind,
+						.addr = r->addr,
+						.bytes = r->bytes,
+						.begin = begin,
+						.code = code});
+}
+
 /* All requests of the lane below this number are done. */
 static uint32_t away_done(const struct um_lanes *l, enum um_away lane)
 {
@@ -185,7 +196,7 @@ static struct um_step step_in(void *arg)
 							  um_on_device(gpu->caps.device), 0,
 							  l->in_stream[k % UM_LANES_IN_STREAMS]);
 
-		um_outcomes_end(&l->outcomes, LANE_IN, SLOT(k), begin, code);
+		made(l, LANE_IN, k, r, begin, code);
 		counted(l, code, &l->prefetch_bytes, r->bytes);
 	} else {
 		pass_on(l, k);
@@ -230,7 +241,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	uint64_t begin = um_outcomes_begin(&o->lanes->outcomes);
 	int code = gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream);
 
-	um_outcomes_end(&o->lanes->outcomes, lane_of(o), SLOT(k), begin, code);
+	made(o->lanes, lane_of(o), k, r, begin, code);
 	counted(o->lanes, code, &o->lanes->discard_bytes, bytes);
 	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
 	return o->discarding ? (struct um_step){.kind = UM_STEP_AGAIN} : out_done(o, k);
@@ -243,7 +254,7 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0,
 						     o->stream);
 
-	um_outcomes_end(&l->outcomes, lane_of(o), SLOT(k), begin, code);
+	made(l, lane_of(o), k, r, begin, code);
 	counted(l, code, &l->evict_bytes, r->bytes);
 }
 
@@ -262,7 +273,7 @@ static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *
 		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream),
 			&l->evict_bytes, 0);
 	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), &l->evict_bytes, 0);
-	um_outcomes_end(&l->outcomes, lane_of(o), SLOT(k), begin, code);
+	made(l, lane_of(o), k, r, begin, code);
 	counted(l, code, &l->evict_bytes, r->bytes);
 }
 
@@ -376,7 +387,7 @@ static void tell(struct um_lanes *l, int lane, uint32_t until)
 		struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
 
 		if (is->made)
-			o->hear(o->user, &h);
+			o->ears.hear(o->ears.user, &h);
 	}
 }
 
@@ -403,7 +414,7 @@ void um_lanes_close(struct um_lanes *l)
 				gpu->api->cudaEventDestroy(gpu, l->events[i][j]);
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
-	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.hear; lane++)
+	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.ears.hear; lane++)
 		tell(l, lane, put_by(l, lane)); /* one that was not worked off may have others behind it */
 	um_outcomes_close(&l->outcomes);
 	free(l->in_ring);
@@ -550,16 +561,16 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
 
-int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user)
+int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears)
 {
 	const uint32_t put[] = {put_by(l, 0), put_by(l, 1), put_by(l, 2)};
 
-	return um_outcomes_open(&l->outcomes, l->gpu, UM_LANES_QUEUE, put, hear, user);
+	return um_outcomes_open(&l->outcomes, l->gpu, UM_LANES_QUEUE, put, ears);
 }
 
 void um_lanes_tell(struct um_lanes *l)
 {
-	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.hear; lane++)
+	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.ears.hear; lane++)
 		tell(l, lane, done_by(l, lane));
 }
 

@@ -144,7 +144,7 @@ int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
 void um_lanes_drop(struct um_lanes *l);
 
 /* Somebody listens from now on, to what is put from now on: call it before the workers are woken. 0 or -ENOMEM. */
-int um_lanes_listen(struct um_lanes *l, void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears);
 /* What is put next is of this kind, for the op of this number. Before each put; only where somebody listens. */
 void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
 void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are done by now, and nobody heard of */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 int um_outcomes_open(struct um_outcomes *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
-		     void (*hear)(void *user, const struct um_hint_given *hint), void *user)
+		     const struct um_hint_ears *ears)
 {
 	int err = 0;
 
@@ -21,14 +21,13 @@ int um_outcomes_open(struct um_outcomes *o, struct um_gpu *gpu, uint32_t places,
 		return err;
 	}
 	o->gpu = gpu;
-	o->user = user;
-	o->hear = hear;
+	o->ears = *ears;
 	return 0;
 }
 
 void um_outcomes_close(struct um_outcomes *o)
 {
-	o->hear = NULL;
+	o->ears.hear = NULL;
 	for (int i = 0; i < UM_OUTCOMES_LANES; i++) {
 		free(o->at[i]);
 		o->at[i] = NULL;
@@ -43,6 +42,17 @@ uint64_t um_outcomes_now(const struct um_outcomes *o)
 		return o->gpu->api->now(o->gpu);
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void um_outcomes_made(struct um_outcomes *o, struct um_outcome *is, const struct um_hint_given *hint)
+{
+	struct um_hint_given whole = *hint;
+
+	whole.op = is->op;
+	whole.end = um_outcomes_now(o);
+	*is = (struct um_outcome){whole.op, whole.begin, whole.end, 1, whole.code};
+	if (o->ears.given)
+		o->ears.given(o->ears.user, &whole);
 }
 
 /* --- what a hint is for ------------------------------------------------------------------------------------------ */

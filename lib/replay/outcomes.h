@@ -6,8 +6,8 @@
  * out   hints given to the driver, on the app's thread, lane by lane
  * owns  an outcome for each place of the lanes' queues
  *
- * No lock: an outcome belongs to whoever has the request, and is handed on with it. Where nobody listens (`hear` NULL)
- * it costs a branch where a request is put, and two where it is worked off. Op path, but for what says otherwise.
+ * No lock: an outcome belongs to whoever has the request, and is handed on with it. Where nobody listens (`ears.hear`
+ * NULL) it costs a branch where a request is put, and two where it is worked off. Op path, but for what says otherwise.
  */
 #ifndef UM_REPLAY_OUTCOMES_H
 #define UM_REPLAY_OUTCOMES_H
@@ -27,6 +27,15 @@ struct um_hint_given {
 	int code; /* what it returned */
 };
 
+typedef void um_hint_ear(void *user, const struct um_hint_given *hint);
+
+/* Who hears of hints: `hear` on the app's thread, when told to; `given`, unless NULL, on the worker that gave it, at
+ * once. */
+struct um_hint_ears {
+	um_hint_ear *hear, *given;
+	void *user;
+};
+
 struct um_outcome {
 	uint64_t op, begin, end;
 	int made, code; /* made: the call was */
@@ -34,8 +43,7 @@ struct um_outcome {
 
 struct um_outcomes {
 	struct um_gpu *gpu;
-	void (*hear)(void *user, const struct um_hint_given *hint); /* NULL: nobody listens */
-	void *user;
+	struct um_hint_ears ears; /* hear NULL: nobody listens */
 	struct um_outcome *at[UM_OUTCOMES_LANES]; /* by lane and place in its queue */
 	uint32_t told[UM_OUTCOMES_LANES]; /* requests of the lane so far that are no matter any more */
 };
@@ -43,7 +51,7 @@ struct um_outcomes {
 /* Begins to listen; the queues have `places` places, and what was put so far (by lane) is not told. 0 or -ENOMEM, and
  * nobody listens. */
 int um_outcomes_open(struct um_outcomes *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
-		     void (*hear)(void *user, const struct um_hint_given *hint), void *user);
+		     const struct um_hint_ears *ears);
 void um_outcomes_close(struct um_outcomes *o);
 
 uint64_t um_outcomes_now(const struct um_outcomes *o);
@@ -57,13 +65,15 @@ static inline void um_outcomes_put(struct um_outcomes *o, int lane, uint32_t pla
 /* Worker, around the call. */
 static inline uint64_t um_outcomes_begin(const struct um_outcomes *o)
 {
-	return o->hear ? um_outcomes_now(o) : 0;
+	return o->ears.hear ? um_outcomes_now(o) : 0;
 }
 
-static inline void um_outcomes_end(struct um_outcomes *o, int lane, uint32_t place, uint64_t begin, int code)
+void um_outcomes_made(struct um_outcomes *o, struct um_outcome *is, const struct um_hint_given *hint);
+
+static inline void um_outcomes_end(struct um_outcomes *o, int lane, uint32_t place, const struct um_hint_given *hint)
 {
-	if (o->hear)
-		o->at[lane][place] = (struct um_outcome){o->at[lane][place].op, begin, um_outcomes_now(o), 1, code};
+	if (o->ears.hear)
+		um_outcomes_made(o, &o->at[lane][place], hint);
 }
 
 /* By action of the lap: the op that what it brings is for, counted from the iteration's first op, so that from n_ops on
