@@ -5,16 +5,13 @@
 
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 . "$top_srcdir/tests/tap.sh"
-export top_builddir
-
+. "$top_srcdir/tests/failmalloc.sh"
+export UM_TEST_EVERY=1 # they are few
 program=$top_builddir/tests/test_learn_memory
-module=$top_builddir/tests/.libs/failmalloc.so
-[ -r "$module" ] || skip_all "no $module"
-[ -z "${SANITIZE-}" ] || skip_all "a sanitizer has its own allocator"
 
 # status 1 is a test that failed
-ok "no crash, no leak, no wrong word, whichever allocation fails" \
-	"$BASH" "$top_srcdir/tests/failmalloc.sh" -x 1 "$program"
+survives "no crash, no leak, no wrong word, whichever allocation fails" \
+	-x 1 "$program"
 
 # The runner itself must notice: a program that dies, one that complains, one that is refused.
 cat >"$tmp/weak.c" <<'END'
@@ -37,7 +34,7 @@ int main(int argc, char **argv)
 }
 END
 if ${CC:-cc} -O0 -o "$tmp/weak" "$tmp/weak.c" 2>"$tmp/cc.err"; then
-	runner() { "$BASH" "$top_srcdir/tests/failmalloc.sh" "$@"; }
+	runner() { "$top_builddir/tests/failrun" "$@"; }
 	ok "a program that copes passes" runner -x 3 "$tmp/weak" well
 	fails 1 "one that dies is seen" runner "$tmp/weak" crash
 	fails 1 "one whose memory is broken is seen" runner "$tmp/weak" word

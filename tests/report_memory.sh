@@ -1,18 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# report_memory.sh - memory runs out while an export is written, read and told: each fifth allocation fails in turn,
-# each one where UM_TEST_EVERY is set
+# report_memory.sh - memory runs out while an export is written, read and told: allocations fail in turn
 
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 . "$top_srcdir/tests/tap.sh"
-export top_builddir
-
-module=$top_builddir/tests/.libs/failmalloc.so
-[ -r "$module" ] || skip_all "no $module"
-[ -z "${SANITIZE-}" ] || skip_all "a sanitizer has its own allocator"
-step=5
-[ -z "${UM_TEST_EVERY-}" ] || step=1
+. "$top_srcdir/tests/failmalloc.sh"
 
 cat >"$tmp/few.umtrace" <<'END'
 {"umtrace":1,"source":"by hand","workload":"few"}
@@ -25,19 +18,19 @@ END
 ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
 
 # Which of SQLite's allocations fail decides what it says: that there is no memory (4), or that it could not (3).
-ok "report" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
-ok "report, as JSON into a file" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" report \
+survives "report" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
+survives "report, as JSON into a file" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format json --force-overwrite -o "$tmp/out.json"
 cp "$tmp/few.sqlite" "$tmp/more.sqlite"
-ok "report, several as one" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 8))" -x 1 -x 2 "$UMADVISE" report \
+survives "report, several as one" -x 1 -x 2 "$UMADVISE" report \
 	--merge "$tmp/few.sqlite" "$tmp/more.sqlite"
-ok "report, as a page" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" report \
+survives "report, as a page" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format html --force-overwrite -o "$tmp/out.html"
-ok "report, as a trace" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" report \
+survives "report, as a trace" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format trace --force-overwrite -o "$tmp/trace.json"
-ok "simulate --export, as a trace" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 80))" -x 1 -x 2 "$UMADVISE" \
+survives "simulate --export, as a trace" -x 1 -x 2 "$UMADVISE" \
 	simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.json"
-ok "simulate --export" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$((step * 10))" -x 1 -x 2 "$UMADVISE" simulate \
+survives "simulate --export" -x 1 -x 2 "$UMADVISE" simulate \
 	"$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.sqlite"
 is "$(ls "$tmp"/x.sqlite?* "$tmp"/x.json?* "$tmp"/out.json?* "$tmp"/out.html?* "$tmp"/trace.json?* 2>/dev/null)" "" \
 	"no half file is left behind"

@@ -4,17 +4,10 @@
 # simulate_memory.sh - memory runs out during a whole run: recording, learning, planning, replaying, simulating
 #
 # The library goes on without hints, or the tool says that there is no memory (status 4): every other status is refused.
-# Each fifth allocation fails in turn, each one where UM_TEST_EVERY is set.
 
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 . "$top_srcdir/tests/tap.sh"
-export top_builddir
-
-module=$top_builddir/tests/.libs/failmalloc.so
-[ -r "$module" ] || skip_all "no $module"
-[ -z "${SANITIZE-}" ] || skip_all "a sanitizer has its own allocator"
-step=5
-[ -z "${UM_TEST_EVERY-}" ] || step=1
+. "$top_srcdir/tests/failmalloc.sh"
 
 # A chain: each op reads its weight and what the op before made, and makes the next; two iterations.
 awk 'BEGIN {
@@ -41,34 +34,32 @@ like "$("$UMADVISE" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iteratio
 	"^lookahead +[0-9.]+ +[0-9.]+ +0 +[1-9][0-9]* +[1-9][0-9]* .* 1$" "the run plans, evicts and does not fault"
 
 # Reading the trace is the matter of io_memory.sh; the parser below may then say no to the text (status 3).
-UM_FAIL_COUNT_FILE="$tmp/count" LD_PRELOAD="$module" "$UMADVISE" trace check "$tmp/chain.umtrace" >/dev/null 2>&1
+UM_FAIL_COUNT_FILE="$tmp/count" LD_PRELOAD="$UM_FAIL_MODULE" "$UMADVISE" trace check "$tmp/chain.umtrace" \
+	>/dev/null 2>&1
 read=$(sort -n "$tmp/count" | tail -n 1)
 ok "reading is counted" test "$read" -gt 100
 
-each() { # NAME STEP ARGUMENT...
-	local name=$1 by=$2
-	shift 2
-	ok "$name" "$BASH" "$top_srcdir/tests/failmalloc.sh" -f "$((read + 10))" -s "$by" -x 1 -x 2 -x 3 \
-		"$UMADVISE" "$@"
+each() { # NAME ARGUMENT...
+	survives "$1" -f "$((read + 10))" -x 1 -x 2 -x 3 "$UMADVISE" "${@:2}"
 }
-each "simulate, all strategies" "$step" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4
-each "simulate, as JSON into a file" "$((step * 5))" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 \
+each "simulate, all strategies" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4
+each "simulate, as JSON into a file" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 \
 	--strategy lookahead --per-iteration --format json -o "$tmp/out.json"
 is "$(ls "$tmp"/out.json.*tmp* 2>/dev/null)" "" "no half file is left behind"
-each "simulate, a driver that learns" "$((step * 5))" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
+each "simulate, a driver that learns" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
 	--iterations 3 --strategy deepum
-each "plan" "$((step * 5))" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
+each "plan" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
 is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "nor of a plan"
 ok "a plan" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"
 # Behind the reading of the trace there is that of the plan: the parser may say no to the text (status 3).
-ok "simulate, a plan" "$BASH" "$top_srcdir/tests/failmalloc.sh" -f "$((read + 10))" -s "$((step * 5))" -x 1 -x 2 \
+survives "simulate, a plan" -f "$((read + 10))" -x 1 -x 2 \
 	"$UMADVISE" simulate "$tmp/chain.umtrace" --plan "$tmp/chain.umplan" --iterations 3 --strategy infinite
-ok "plan --show and --timeline" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
+survives "plan --show and --timeline" -x 1 -x 2 "$UMADVISE" plan \
 	--show "$tmp/chain.umplan" --timeline "$tmp/out.json"
 is "$(ls "$tmp"/out.json?* 2>/dev/null)" "" "nor of a trace"
-ok "plan --show and --svg" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
+survives "plan --show and --svg" -x 1 -x 2 "$UMADVISE" plan \
 	--show "$tmp/chain.umplan" --svg "$tmp/out.svg"
 is "$(ls "$tmp"/out.svg?* 2>/dev/null)" "" "nor of a drawing"
-ok "plan --diff" "$BASH" "$top_srcdir/tests/failmalloc.sh" -s "$step" -x 1 -x 2 "$UMADVISE" plan \
+survives "plan --diff" -x 1 -x 2 "$UMADVISE" plan \
 	--diff "$tmp/chain.umplan" "$tmp/chain.umplan"
 tap_done

@@ -2,7 +2,7 @@
  *
  * Memory runs out somewhere between the first tensor and the last schedule: nothing crashes, nothing is lost, and the
  * iterations after it are learned again. By itself this test only runs the workload; tests/learn_memory.sh runs it with
- * each allocation failing in turn (failmalloc.sh).
+ * each allocation failing in turn (failrun.c).
  */
 #include "record/heap.h"
 #include "tap.h"
