@@ -167,13 +167,33 @@ static void pass_on(struct um_lanes *l, uint32_t k)
 	poke_ins(l);
 }
 
+static struct um_step in_done_with(struct um_lanes_in *in, uint32_t k)
+{
+	in->called = 0;
+	atomic_store_explicit(&in->next, k + UM_LANES_IN, memory_order_release);
+	poke_outs(in->lanes);
+	return (struct um_step){.kind = UM_STEP_AGAIN};
+}
+
+static void bring(struct um_lanes *l, uint32_t k, const struct um_request *r)
+{
+	uint64_t begin = um_outcomes_begin(&l->outcomes);
+	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes,
+						     um_on_device(l->gpu->caps.device), 0,
+						     l->in_stream[k % UM_LANES_IN_STREAMS]);
+
+	made(l, LANE_IN, k, r, begin, code);
+	counted(l, code, &l->prefetch_bytes, r->bytes);
+}
+
 static struct um_step step_in(void *arg)
 {
 	struct um_lanes_in *in = arg;
 	struct um_lanes *l = in->lanes;
-	struct um_gpu *gpu = l->gpu;
 	uint32_t k = atomic_load_explicit(&in->next, memory_order_relaxed);
 
+	if (in->called)
+		return in_done_with(in, k);
 	if (reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)))
 		return watch(in);
 
@@ -182,30 +202,21 @@ static struct um_step step_in(void *arg)
 	if (!reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
 	    !reached(away_done(l, UM_AWAY_DROP), r->drops))
 		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
-		return current(l, r) || gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
-	if (current(l, r)) {
-		if (!reached(away_done(l, UM_AWAY_OUT), r->wait))
-			return watch(in);
-		if (!is_through(l, k)) {
-			watch(in);
-			return (struct um_step){.kind = UM_STEP_POLL};
-		}
-		pass_on(l, k);
-		uint64_t begin = um_outcomes_begin(&l->outcomes);
-		int code = gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)r->addr, r->bytes,
-							  um_on_device(gpu->caps.device), 0,
-							  l->in_stream[k % UM_LANES_IN_STREAMS]);
-
-		made(l, LANE_IN, k, r, begin, code);
-		counted(l, code, &l->prefetch_bytes, r->bytes);
-	} else {
-		pass_on(l, k);
+		return current(l, r) || l->gpu->caps.virtual_time ? watch(in)
+								  : (struct um_step){.kind = UM_STEP_POLL};
+	if (current(l, r) && !reached(away_done(l, UM_AWAY_OUT), r->wait))
+		return watch(in);
+	if (current(l, r) && !is_through(l, k)) {
+		watch(in);
+		return (struct um_step){.kind = UM_STEP_POLL};
 	}
+	pass_on(l, k);
+	if (current(l, r))
+		bring(l, k, r);
 	if (in == l->in)
 		l->seen_ns = 0;
 	arrive(l, k);
-	atomic_store_explicit(&in->next, k + UM_LANES_IN, memory_order_release);
-	poke_outs(l);
+	in->called = 1;
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
@@ -223,6 +234,7 @@ static um_event_handle not_ready(struct um_lanes *l, uint32_t serial)
 
 static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 {
+	o->called = 0;
 	atomic_store_explicit(&o->next, k + o->away->n, memory_order_release);
 	poke_ins(o->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
@@ -296,7 +308,7 @@ static struct um_step step_out(void *arg)
 		o->discarding = 0;
 		return out_done(o, k);
 	}
-	if (!current(l, r))
+	if (o->called || !current(l, r))
 		return out_done(o, k);
 	if (!reached(in_done(l), r->wait))
 		return (struct um_step){.kind = UM_STEP_IDLE};
@@ -309,7 +321,8 @@ static struct um_step step_out(void *arg)
 		evict(o, k, r);
 	else
 		let_go(o, k, r);
-	return out_done(o, k);
+	o->called = 1;
+	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */

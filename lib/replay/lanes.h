@@ -63,6 +63,7 @@ struct um_lanes_away {
 struct um_lanes_in {
 	struct um_lanes *lanes;
 	struct um_runner runner;
+	int called; /* as below */
 	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
 };
 
@@ -73,6 +74,7 @@ struct um_lanes_out {
 	um_stream stream;
 	um_event_handle discarded; /* behind a discard under way */
 	int discarding;
+	int called; /* the call is over; as of the next step, since simulated time passes between steps */
 	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
 };
 

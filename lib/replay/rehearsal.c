@@ -37,6 +37,7 @@ struct rehearsal {
 	struct track arrived; /* ins: blocks */
 	uint64_t in_free[UM_LANES_IN], out_free[UM_LANES_OUT_MOST], drop_free[UM_LANES_DROP];
 	uint64_t stream[UM_LANES_IN_STREAMS]; /* when it is through */
+	uint64_t in_turn; /* when the latest in began */
 	uint64_t h2d, d2h; /* engines */
 	uint64_t readers, writer; /* hints hold a lock of the driver's together, advice alone: until when */
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: there is none */
@@ -126,6 +127,7 @@ static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	uint32_t k = r->over[LANE_IN].n;
 	uint64_t *worker = &r->in_free[k % UM_LANES_IN], *stream = &r->stream[k % UM_LANES_IN_STREAMS];
 
+	r->in_turn = t;
 	*worker = bring(r, a, t + r->profile->c_api, stream);
 	track_add(&r->over[LANE_IN], *worker);
 	track_add(&r->arrived, *stream);
@@ -200,7 +202,7 @@ static uint64_t begins(const struct rehearsal *r, enum lane lane)
 	if (r->next[lane] >= r->lap->actions.n)
 		return NEVER;
 	if (lane == LANE_IN) {
-		t = later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN_STREAMS]);
+		t = later(r->in_turn, later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN_STREAMS]));
 		t = later(t, track_at(r, &r->over[LANE_OUT], lap, r->n[LANE_OUT], a->room));
 		return later(t, track_at(r, &r->over[LANE_DROP], lap, r->n[LANE_DROP], (int32_t)a->drops));
 	}
