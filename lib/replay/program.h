@@ -27,9 +27,9 @@
 
 /* Most blocks in one action: long enough to spread the cost of a call, short enough that the other lane need not wait
  * long for the room or the content that it brings, and that several workers share what is to leave. */
-#define UM_RUN_IN 4
+#define UM_RUN_IN 2
 #define UM_RUN_OUT 1
-#define UM_RUN_DROP 8
+#define UM_RUN_DROP 4
 
 /* LET goes as a drop does, without a copy: of blocks that are read mostly, since the host has their content still.
  * HOME the same of blocks that may have been on the device before they were read mostly: copied if so. */
