@@ -33,8 +33,10 @@ static const struct um_search_way ways[] = {
 #define MOST_ROUNDS 4
 
 /* Whose rehearsal goes better is chosen although it predicts more: by a tenth at most, and no more than so much above
- * the bound; or by an eightieth. */
+ * the bound; or by an eightieth, and a fiftieth when a better prediction is found later. */
 #define NEAR_BOUND 1.14
+#define WITHIN 80
+#define STILL_WITHIN 50
 #define MOST_REHEARSED_OPS 30000
 
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
@@ -101,11 +103,12 @@ int um_search_go(struct um_search *s, const struct um_search_way *w)
 	return err;
 }
 
-static int is_eligible(const struct um_search *s, uint64_t plan_ns)
+static int is_eligible(const struct um_search *s, uint64_t plan_ns, uint64_t within)
 {
 	uint64_t near = (uint64_t)(NEAR_BOUND * (double)s->out->bound_ns);
 
-	return plan_ns <= s->best_ns + s->best_ns / 80 || (plan_ns <= near && plan_ns <= s->best_ns + s->best_ns / 10);
+	return plan_ns <= s->best_ns + s->best_ns / within ||
+	       (plan_ns <= near && plan_ns <= s->best_ns + s->best_ns / 10);
 }
 
 /* Was such a plan rehearsed before? Different rounds often make the same. */
@@ -156,12 +159,12 @@ static int rehearse(struct um_search *s, uint64_t plan_ns)
 	struct um_search_kept *to = &s->kept[UM_SEARCH_REHEARSED];
 	uint64_t ns;
 
-	if (!s->rehearsal || !is_eligible(s, plan_ns) || is_known(s))
+	if (!s->rehearsal || !is_eligible(s, plan_ns, WITHIN) || is_known(s))
 		return 0;
 	s->work += 2 * round_work(s);
 	if (s->rehearsal->ns(s->rehearsal->user, s->out, &ns))
 		return -ENOMEM;
-	if (to->plan_ns && is_eligible(s, to->plan_ns) && !is_better(to, plan_ns, ns))
+	if (to->plan_ns && is_eligible(s, to->plan_ns, STILL_WITHIN) && !is_better(to, plan_ns, ns))
 		return 0;
 	return keep(to, s->out, plan_ns, ns);
 }
@@ -240,7 +243,7 @@ static int try_way(struct um_search *s, const struct um_search_way *w)
 {
 	int err = um_search_go(s, w);
 
-	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256)))
+	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256, WITHIN)))
 		err = um_search_judge(s, w);
 	return err;
 }
@@ -303,7 +306,7 @@ static int borrow(struct um_search *s, const struct um_scheme *scheme)
 		return err == -E2BIG ? 0 : err;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		s->malus[v] = s->away[v] ? -2 * lap : 0;
-	if (is_eligible(s, s->estimate - s->estimate / 256))
+	if (is_eligible(s, s->estimate - s->estimate / 256, WITHIN))
 		err = um_search_judge(s, NULL);
 	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
 		err = try_way(s, &ways[0]);
