@@ -39,6 +39,7 @@ def main():
         "columns": (shell, "".join("SELECT %s FROM %s;" % (", ".join("total(%s)" % c for c in columns.split()), t)
                                    for t, columns in TABLES.items())),
         "report": ([umadvise, "report", file, "-q", "--iteration", "Train step *"], ""),
+        "report, what repeats": ([umadvise, "report", file, "-q", "--iteration", "repetition"], ""),
     }
     best = {}
     for _ in range(runs):

@@ -19,8 +19,19 @@ ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --exp
 
 # Which of SQLite's allocations fail decides what it says: that there is no memory (4), or that it could not (3).
 survives "report" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
+# Four turns of two kernels, found by repetition.
+{
+	head -n 2 "$tmp/few.umtrace"
+	for turn in 0 1 2 3; do
+		printf '{"ev":"iter","n":%d}\n' "$turn"
+		printf '{"ev":"op","name":"%s","r":[0],"w":[0],"ns":1000}\n' a b
+	done
+} >"$tmp/turns.umtrace"
+"$UMADVISE" simulate "$tmp/turns.umtrace" --strategy on-demand --export "$tmp/turns.sqlite" >/dev/null
+like "$("$UMADVISE" report "$tmp/turns.sqlite" --iteration repetition)" \
+	"^note: process 1: iterations are what repeats" "a sample of what repeats"
 survives "report, as JSON into a file" -x 1 -x 2 "$UMADVISE" report \
-	"$tmp/few.sqlite" --format json --force-overwrite -o "$tmp/out.json"
+	"$tmp/turns.sqlite" --iteration repetition --format json --force-overwrite -o "$tmp/out.json"
 cp "$tmp/few.sqlite" "$tmp/more.sqlite"
 survives "report, several as one" -x 1 -x 2 "$UMADVISE" report \
 	--merge "$tmp/few.sqlite" "$tmp/more.sqlite"

@@ -89,6 +89,14 @@ static void found(const char *what, size_t usual, enum um_period_trust trust)
 	um_period_fini(&p);
 }
 
+static uint64_t seed = 20261122;
+
+static unsigned draw(unsigned below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(seed >> 33) % below;
+}
+
 /* --- where it is plain -------------------------------------------------------------------------------------------- */
 
 static void plain(void)
@@ -188,7 +196,7 @@ static void evaluations(void)
 	for (int i = 1; i <= 20; i++)
 		iteration(FORWARD BACKWARD);
 	times(FORWARD, 2);
-	found("before all and behind all", 38, UM_TRUST_HIGH);
+	found("before all and behind all", 38, UM_TRUST_MEDIUM);
 }
 
 static void loops(void)
@@ -202,6 +210,16 @@ static void loops(void)
 		close_iteration();
 	}
 	found("layers", 65, UM_TRUST_MEDIUM);
+
+	begin();
+	for (int i = 0; i < 8; i++) {
+		open_iteration();
+		kernels("a");
+		times("cdefghij", 96);
+		kernels("xyz");
+		close_iteration();
+	}
+	found("layers with hardly anything around them", 772, UM_TRUST_MEDIUM);
 
 	begin();
 	times("i", 20);
@@ -224,6 +242,34 @@ static void loops(void)
 }
 
 /* --- where nothing can be said ------------------------------------------------------------------------------------ */
+
+/* Steps that take as many turns as they need: a turn is what repeats. */
+static void solver(void)
+{
+	begin();
+	times("i", 30);
+	for (int i = 0; i < 40; i++) {
+		kernels("ABC");
+		for (unsigned turn = 0; turn < 5 + draw(11); turn++)
+			iteration("abcdef");
+		kernels("DE");
+	}
+	found("turns in steps of any length", 6, UM_TRUST_HIGH);
+}
+
+/* The recording begins and ends somewhere: it repeats, but where it begins is not known. */
+static void cut_off(void)
+{
+	struct um_period p;
+
+	begin();
+	kernels("mnopqrstuvwxyz");
+	times("abcdefghijklmnopqrstuvwxyz", 10);
+	kernels("abcde");
+	p = find();
+	ok(p.kernels == 26 && p.trust == UM_TRUST_MEDIUM, "a recording cut off at both ends");
+	um_period_fini(&p);
+}
 
 static void none(const char *what)
 {
@@ -279,13 +325,61 @@ static void graphs(void)
 	found("a graph each", 1, UM_TRUST_HIGH);
 }
 
+/* --- whatever comes ----------------------------------------------------------------------------------------------- */
+
+/* Loops in loops, of few or many names, with kernels between that are there or not. */
+static void anything(unsigned names, unsigned depth)
+{
+	unsigned turns = 1 + draw(depth ? 9 : 30), steps = 1 + draw(4);
+	uint64_t body = seed;
+
+	for (unsigned turn = 0; turn < turns; turn++) {
+		if (draw(8))
+			seed = body;
+		for (unsigned i = 0; i < steps && made.n < KERNELS_MAX / 2; i++) {
+			if (depth && draw(2))
+				anything(names, depth - 1);
+			else
+				kernels((char[]){(char)(1 + draw(names)), 0});
+		}
+		seed += turn;
+	}
+}
+
+static void whatever(void)
+{
+	unsigned bad = 0, repeats = 0;
+
+	for (unsigned run = 0; run < 400; run++) {
+		size_t over = 0;
+		struct um_period p;
+
+		begin();
+		anything(1 + draw(12), 3);
+		p = find();
+		for (size_t i = 0; i < p.spans.n; i++) {
+			bad += p.spans.at[i].from < over || p.spans.at[i].to <= p.spans.at[i].from;
+			over = p.spans.at[i].to;
+		}
+		bad += over > made.n || p.covered < 0 || p.covered > 1.001 || (p.spans.n && p.spans.n < 3);
+		repeats += p.spans.n != 0;
+		um_period_fini(&p);
+	}
+	is_u64(bad, 0, "spans are in order, whatever comes");
+	ok(repeats > 50 && repeats < 400, "something repeats in some of it");
+	diag("%u of 400", repeats);
+}
+
 int main(void)
 {
 	plain();
 	odd();
 	evaluations();
 	loops();
+	solver();
+	cut_off();
 	nothing();
 	graphs();
+	whatever();
 	return tap_done();
 }

@@ -91,9 +91,12 @@ static void note_no_iterations(struct report_view *v)
 	const struct um_report *r = v->findings.report;
 	const struct um_report_range *best = likely(r);
 	int asked = r->o.seek == UM_SEEK_PATTERN;
-	const char *why = asked ? "no NVTX range is called " : r->o.found ? "kernels do not repeat in a way that tells"
+	int kernels = r->o.found && r->all.work.launches;
+	const char *why = asked ? "no NVTX range is called " : kernels ? "kernels do not repeat in a way that tells"
 	                                                     : "no NVTX range of the domain " UM_REPORT_DOMAIN;
 
+	if (!best && !asked && !r->all.work.launches)
+		return; /* there is nothing that could be one */
 	if (best)
 		note(v, "no iterations: %s%s; perhaps --iteration '%s%s%s' (%llu ranges)?", why,
 		     asked ? r->o.iteration : "", best->domain ? best->domain : "", best->domain ? ":" : "", best->name,
@@ -107,7 +110,7 @@ static void add_notes(struct report_view *v, const struct report_loaded *l)
 	const struct um_report *r = v->findings.report;
 
 	note_found(v, l);
-	if (!r->iterations.n && r->o.seek != UM_SEEK_NONE && !v->findings.capture->library.is && r->all.work.launches)
+	if (!r->iterations.n && r->o.seek != UM_SEEK_NONE && !v->findings.capture->library.is)
 		note_no_iterations(v);
 	if (r->ranges_skipped)
 		note(v, "%llu ranges that match lie inside an iteration, or on another thread: they are none",

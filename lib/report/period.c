@@ -144,15 +144,23 @@ static int by_unit(const void *a, const void *b)
 	return x->anchor.first < y->anchor.first ? -1 : x->anchor.first > y->anchor.first;
 }
 
+/* Does the shorter one only have a part of each of the longer? */
+static int once_each(const struct um_level *longer, const struct um_level *shorter)
+{
+	return 2 * longer->repeats > shorter->repeats;
+}
+
 /* Is the longer one the iteration, and the shorter one a loop in it? An evaluation now and then has kernels of the
  * iteration itself; what surrounds the layers of a network has others. */
 static int surrounds(const struct um_level *longer, const struct um_level *shorter)
 {
 	double explained = shorter->held + shorter->partly;
 
+	if (once_each(longer, shorter))
+		return longer->covered > shorter->covered;
 	if (longer->covered < EXACT || longer->covered <= explained)
 		return 0;
-	return explained < NEARLY_ALL || (shorter->unit < SHORT && explained < 0.98);
+	return explained < NEARLY_ALL || (shorter->unit < SHORT && longer->held > explained);
 }
 
 /* Leaves those that may be iterations, by their length. Their number. */
@@ -195,7 +203,7 @@ static struct um_level choose(const struct um_level *levels, size_t n, size_t *o
 		if (same_level(l, &best)) {
 			best = l->ns > best.ns ? *l : best;
 		} else if (surrounds(l, &best)) {
-			*other = best.held + best.partly < NEARLY_ALL ? 0 : best.unit;
+			*other = once_each(l, &best) || best.held + best.partly < NEARLY_ALL ? 0 : best.unit;
 			best = *l;
 		} else if (l->held >= EXACT && !*other) {
 			*other = l->unit;

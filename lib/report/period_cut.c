@@ -167,8 +167,10 @@ static int find_head(struct cut *c)
 		last = i;
 	c->model = first + 1;
 	c->head = same_before(c->s, c->at[first], c->at[first + 1], c->unit - 1);
-	tail = same_from(c->s, c->at[last], c->at[last + 1], c->unit);
-	head = tail < c->unit ? c->unit - tail : 0;
+	tail = same_from(c->s, c->at[last], c->at[last + 1], 2 * c->unit);
+	if (tail > c->unit)
+		return 0; /* what comes next begins as they do */
+	head = c->unit - tail;
 	if (c->head < head && head <= c->at[first + 1]) {
 		go_back(c, c->at[first], head, &tail);
 		if (tail == head)
