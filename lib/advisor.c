@@ -51,22 +51,25 @@ void um_advisor_warn(struct umadv *adv, enum um_warned cause, const char *fmt, .
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
 /* Memory that we have allocated: whole blocks. */
-static int in_pool(const struct umadv *adv, uint64_t addr, uint64_t bytes)
+static const struct um_pool_region *in_pool(const struct umadv *adv, uint64_t addr, uint64_t bytes)
 {
 	for (size_t i = 0; i < adv->pool.regions.n; i++) {
 		const struct um_pool_region *r = &adv->pool.regions.at[i];
 
 		if (addr >= r->addr && addr + bytes <= r->addr + r->bytes)
-			return 1;
+			return r;
 	}
-	return 0;
+	return NULL;
 }
 
-static void clip(void *user, uint64_t *addr, uint64_t *bytes)
+static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole)
 {
 	const struct umadv *adv = user;
+	const struct um_pool_region *r = in_pool(adv, *addr, *bytes);
 
-	if (!in_pool(adv, *addr, *bytes))
+	if (r)
+		*whole = (struct um_executor_range){r->addr, r->bytes};
+	else
 		um_registry_clip(&adv->registry, addr, bytes);
 }
 

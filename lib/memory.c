@@ -162,9 +162,8 @@ int um_advisor_disown(struct umadv *adv, void *ptr, uint64_t bytes)
 
 	if (!t || !(t->flags & UM_TENSOR_ADOPTED))
 		return -EINVAL;
-	/* Whoever has it from now on knows nothing of our advice. */
 	if (adv->executor)
-		um_executor_use(adv->executor, t->addr, t->bytes, 1, 1);
+		um_executor_release(adv->executor, t->addr, t->bytes);
 	return remove_tensor(adv, t);
 }
 

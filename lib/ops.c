@@ -198,12 +198,7 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, 
 	struct um_cursor *c = &adv->cursor;
 
 	um_executor_see(adv->executor, stream);
-	for (size_t i = 0; i < adv->uses.n; i++) {
-		const struct um_use *u = &adv->uses.at[i];
-
-		um_executor_use(adv->executor, u->tensor->addr + u->off, u->bytes, (u->access & UM_WRITE) != 0,
-				u->touched >= u->bytes);
-	}
+	um_executor_use(adv->executor, adv->uses.at, (uint32_t)adv->uses.n);
 	if (!c->on || !c->sched)
 		return;
 	if (known) {
@@ -217,7 +212,7 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, 
 	if (!um_executor_active(adv->executor))
 		return;
 	adv->hinted = 1;
-	if (um_executor_op(adv->executor, c->op - 1, stream, c))
+	if (um_executor_op(adv->executor, c->op - 1, c))
 		um_advisor_leave(adv);
 }
 

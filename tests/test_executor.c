@@ -79,7 +79,7 @@ static void run(unsigned fail_nth)
 			um_executor_see(ex, NULL);
 			if (i)
 				um_executor_begin(ex, &used, 1);
-			if (um_executor_op(ex, 0, NULL, &cur) || um_executor_op(ex, 1, NULL, &cur))
+			if (um_executor_op(ex, 0, &cur) || um_executor_op(ex, 1, &cur))
 				tap_bail("queues full after a few requests");
 		}
 		wait_for_calls(ex);
@@ -123,8 +123,8 @@ static void moved(void)
 	cur.slots[0].addr = 64 * MIB2 + MIB2 / 2;
 	cur.slots[1].addr = UINT64_MAX; /* nobody */
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
-	um_executor_op(ex, 0, NULL, &cur);
-	um_executor_op(ex, 1, NULL, &cur);
+	um_executor_op(ex, 0, &cur);
+	um_executor_op(ex, 1, &cur);
 	allow = 1;
 	um_executor_claim(ex, BASE, 4 * MIB2);
 	wait_for_calls(ex);
@@ -140,10 +140,11 @@ static void moved(void)
 }
 
 /* The slot is adopted memory that ends in the middle of its last block. */
-static void cut(void *user, uint64_t *addr, uint64_t *bytes)
+static void cut(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole)
 {
 	uint64_t end = *(uint64_t *)user;
 
+	*whole = (struct um_executor_range){BASE, end - BASE};
 	if (*addr + *bytes > end)
 		*bytes = end > *addr ? end - *addr : 0;
 }
@@ -168,8 +169,8 @@ static void ends(void)
 		tap_bail("set-up");
 	allow = 0;
 	um_executor_adopt(ex, &p, 2, &used, 1, &cur);
-	um_executor_op(ex, 0, NULL, &cur);
-	um_executor_op(ex, 1, NULL, &cur);
+	um_executor_op(ex, 0, &cur);
+	um_executor_op(ex, 1, &cur);
 	wait_for_calls(ex);
 	um_executor_counts(ex, &n);
 	allow = 1;
@@ -210,9 +211,9 @@ static void claims(void)
 		tap_bail("set-up");
 	um_executor_see(ex, NULL);
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
-	um_executor_op(ex, 0, NULL, &cur);
+	um_executor_op(ex, 0, &cur);
 	um_sim_run(gpu, NULL, &kernel);
-	um_executor_op(ex, 1, NULL, &cur); /* slot 0 is discarded once the kernel has run */
+	um_executor_op(ex, 1, &cur); /* slot 0 is discarded once the kernel has run */
 	um_executor_claim(ex, (uintptr_t)mem + 2 * MIB2, 2 * MIB2);
 	um_executor_counts(ex, &n);
 	is_u64(n.discard_bytes, 0, "memory that nothing was asked for changes hands at once");

@@ -16,9 +16,11 @@ struct um_executor {
 
 	const struct um_program *program; /* NULL: none */
 	um_stream streams[UM_LANES_STREAMS]; /* the app's, in order of appearance */
-	unsigned n_streams;
+	unsigned n_streams, stream; /* and the number of the one seen last */
 	int crowded; /* there are more streams than are told apart: no hints */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
+	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
+	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
 	const struct um_program_lap *lap; /* of the program: this iteration's, */
 	uint64_t turn; /* which is number so many since the program was taken up */
 
@@ -75,56 +77,51 @@ void um_executor_close(struct um_executor *ex)
 
 void um_executor_see(struct um_executor *ex, um_stream stream)
 {
-	for (unsigned i = 0; i < ex->n_streams; i++)
-		if (ex->streams[i] == stream)
-			return;
-	if (ex->n_streams == UM_LANES_STREAMS)
+	unsigned i = 0;
+
+	while (i < ex->n_streams && ex->streams[i] != stream)
+		i++;
+	if (i == UM_LANES_STREAMS)
 		ex->crowded = 1;
-	else
+	else if (i == ex->n_streams)
 		ex->streams[ex->n_streams++] = stream;
+	ex->stream = i;
 }
 
-static void clip(struct um_executor *ex, uint64_t *addr, uint64_t *bytes)
+static inline void clip(struct um_executor *ex, uint64_t *addr, uint64_t *bytes)
 {
+	uint64_t off = *addr - ex->whole.addr;
+
+	if (off < ex->whole.bytes && *bytes <= ex->whole.bytes - off)
+		return;
 	if (*bytes && ex->host.clip)
-		ex->host.clip(ex->host.user, addr, bytes);
-}
-
-static void put_in(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
-{
-	clip(ex, &addr, &bytes);
-	um_lanes_in(&ex->lanes, addr, bytes, outs, drops);
+		ex->host.clip(ex->host.user, addr, bytes, &ex->whole);
 }
 
 /* What may not be thrown away leaves with a copy. `ahead`: it is for a program, whose op waits for what comes after. */
-static void put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait,
-		    int ahead)
+static enum um_action_kind soften(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
+				  int ahead)
 {
-	enum um_away lane = kind == UM_ACTION_OUT ? UM_AWAY_OUT : UM_AWAY_DROP;
-
-	clip(ex, &addr, &bytes);
-	if (bytes && kind == UM_ACTION_DISCARD &&
-	    (!ex->gpu->caps.discard || !ex->host.may_discard(ex->host.user, addr, bytes, ahead)))
-		kind = UM_ACTION_OUT;
-	if (bytes && kind == UM_ACTION_LET)
-		kind = !um_advised_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
-	um_lanes_away(&ex->lanes, lane, kind, addr, bytes, wait);
+	if (kind == UM_ACTION_LET)
+		return !um_advised_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
+	return ex->gpu->caps.discard && ex->host.may_discard(ex->host.user, addr, bytes, ahead) ? kind : UM_ACTION_OUT;
 }
 
-/* Where the action's blocks are now: as planned, or, where the slot's tensor lies elsewhere, the blocks under the same
- * part of it: all of them for an in, only whole ones for an out. 0 bytes: nothing to do. */
-static void locate(const struct um_action *a, const struct um_cursor *c, uint64_t *addr, uint64_t *bytes)
+static inline int put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
+			  uint32_t wait, int ahead)
 {
-	*addr = a->addr;
-	*bytes = a->bytes;
-	if (a->slot == UM_NO_SLOT)
-		return;
+	clip(ex, &addr, &bytes);
+	if (kind == UM_ACTION_OUT)
+		return um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, addr, bytes, wait);
+	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, bytes ? soften(ex, kind, addr, bytes, ahead) : kind, addr,
+			     bytes, wait);
+}
 
-	const struct um_slot *s = &c->sched->slots.at[a->slot];
-	uint64_t now = c->slots[a->slot].addr;
-
-	if (now == s->place)
-		return;
+/* Where the blocks of an action on a slot are now that its tensor lies elsewhere than planned: under the same part of
+ * it, all of them for an in, only whole ones for an out. 0 bytes: nothing to do. */
+static void locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now, uint64_t *addr,
+			 uint64_t *bytes)
+{
 	if (now != UINT64_MAX && (now - s->place) % UM_BLOCK_BYTES == 0) {
 		*addr += now - s->place; /* two places of one layout */
 		return;
@@ -154,66 +151,92 @@ static void locate(const struct um_action *a, const struct um_cursor *c, uint64_
 	}
 }
 
-/* The number that a program's count stands for; what reaches back further than the iteration before is over. Nothing
- * does in the first one; and where the one before was not yet like the others, all of it counts. */
-static uint32_t number(const struct um_executor *ex, int32_t count, uint32_t base, uint32_t before)
+static inline void locate(const struct um_action *a, const struct um_cursor *c, uint64_t *addr, uint64_t *bytes)
 {
-	if (count >= 0)
-		return base + (uint32_t)count;
-	if (ex->turn == 0 || (ex->turn == UM_PROGRAM_STEADY && !ex->program->settled))
-		return base;
-	return base - ((uint64_t) - (int64_t)count < before ? (uint32_t)-count : before);
+	*addr = a->addr;
+	*bytes = a->bytes;
+	if (a->slot != UM_NO_SLOT && c->slots[a->slot].addr != c->sched->slots.at[a->slot].place)
+		locate_moved(a, &c->sched->slots.at[a->slot], c->slots[a->slot].addr, addr, bytes);
+}
+
+/* The number that a program's count stands for; what reaches back further than the iteration before is over. */
+static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
+{
+	return base + (uint32_t)(count > least ? count : least);
+}
+
+/* An iteration begins: nothing reaches back from the first one; and where the one before was not yet like the others,
+ * all of it counts. */
+static void begin_counts(struct um_executor *ex, uint64_t turn)
+{
+	const struct um_program *p = ex->program;
+	const struct um_program_lap *before = &p->lap[turn > UM_PROGRAM_STEADY ? UM_PROGRAM_STEADY : turn ? turn - 1 : 0];
+	int none = turn == 0 || (turn == UM_PROGRAM_STEADY && !p->settled);
+
+	ex->turn = turn;
+	ex->lap = &p->lap[turn < UM_PROGRAM_STEADY ? turn : UM_PROGRAM_STEADY];
+	ex->in_least = none ? 0 : -(int32_t)before->n_in;
+	ex->out_least = none ? 0 : -(int32_t)before->n_out;
+	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
+	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
 }
 
 /* This action's request is put next. */
-static void expect(struct um_executor *ex, uint32_t op, uint32_t action)
+static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 {
 	const uint32_t *targets = ex->targets[ex->lap - ex->program->lap];
 	uint32_t target = targets ? targets[action] : UINT32_MAX;
 
-	um_lanes_expect(&ex->lanes, ex->lap->actions.at[action].kind,
-			target == UINT32_MAX ? UM_OUTCOMES_NO_OP : ex->number - op + target);
+	return um_lanes_expect(&ex->lanes, ex->lap->actions.at[action].kind,
+			       target == UINT32_MAX ? UM_OUTCOMES_NO_OP : ex->number - op + target);
 }
 
-int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor)
+/* What is due before op number `op`. 0 or -EAGAIN. */
+static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
 {
-	const struct um_program_lap *p = ex->lap, *before;
+	const struct um_program_lap *p = ex->lap;
 	struct um_lanes *l = &ex->lanes;
-	int marked = 0;
+	int marked = 0, err = 0;
 
-	if (!ex->program)
-		return 0;
-	before = ex->turn > UM_PROGRAM_STEADY || !ex->turn ? p : p - 1;
-	um_executor_see(ex, stream);
-	if (ex->crowded)
-		goto full;
-	for (uint32_t i = p->first[op]; i < p->actions.n && p->actions.at[i].at == op; i++) {
+	for (uint32_t i = p->first[op]; i < p->first[op + 1] && !err; i++) {
 		const struct um_action *a = &p->actions.at[i];
 		uint64_t addr, bytes;
 
-		if (!um_lanes_room(l))
-			goto full;
 		locate(a, cursor, &addr, &bytes);
-		if (l->outcomes.ears.hear)
-			expect(ex, op, i);
+		if (l->outcomes.ears.hear && expect(ex, op, i))
+			return -EAGAIN;
 		if (a->kind == UM_ACTION_IN) {
-			put_in(ex, addr, bytes, number(ex, a->room, ex->out_base, before->n_out),
-			       ex->drop_base + a->drops);
+			clip(ex, &addr, &bytes);
+			err = um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
+					  ex->drop_base + a->drops);
 			continue;
 		}
-		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
-			goto full;
+		if (!marked)
+			err = um_lanes_mark(l, ex->streams, ex->n_streams);
 		marked = 1;
-		put_out(ex, a->kind, addr, bytes, number(ex, a->room, ex->in_base, before->n_in),
-			um_lanes_gates(l) && ex->turn);
+		if (!err)
+			err = put_out(ex, a->kind, addr, bytes, number(a->room, ex->in_base, ex->in_least),
+				      ex->turn && um_lanes_gates(l));
+	}
+	return err;
+}
+
+int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
+{
+	const struct um_program_lap *p = ex->lap;
+	struct um_lanes *l = &ex->lanes;
+
+	if (!ex->program)
+		return 0;
+	if (ex->crowded || (p->first[op] != p->first[op + 1] && issue(ex, op, cursor))) {
+		um_executor_leave(ex);
+		return -EAGAIN;
 	}
 	um_lanes_poke(l);
-	if (p->gate[op] != INT32_MIN && um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], stream))
+	if (p->gate[op] != INT32_MIN &&
+	    um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], ex->streams[ex->stream], ex->stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
 	return 0;
-full:
-	um_executor_leave(ex);
-	return -EAGAIN;
 }
 
 /* --- taking a program up ---------------------------------------------------------------------------------------- */
@@ -239,11 +262,9 @@ static int cmp_run(const void *a, const void *b)
 
 static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
-	if (!bytes || !um_lanes_room(&ex->lanes))
+	if (!bytes || (ex->lanes.outcomes.ears.hear && um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP)))
 		return;
-	if (ex->lanes.outcomes.ears.hear)
-		um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP);
-	put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
+	put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0); /* where there is room */
 }
 
 /* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
@@ -382,8 +403,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	}
 	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_put(&ex->lanes);
-	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
-	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
+	begin_counts(ex, 0);
 	return 0;
 }
 
@@ -395,9 +415,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
-	ex->lap = &p->lap[++ex->turn < UM_PROGRAM_STEADY ? ex->turn : UM_PROGRAM_STEADY];
-	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
-	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
+	begin_counts(ex, ex->turn + 1);
 }
 
 void um_executor_end(struct um_executor *ex)
@@ -413,10 +431,22 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 	um_advised_clear(&ex->far, ex->gpu, addr, bytes);
 }
 
-void um_executor_use(struct um_executor *ex, uint64_t addr, uint64_t bytes, int writes, int whole)
+void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
 {
-	if ((writes && ex->mostly.runs.n && um_advised_touches(&ex->mostly, addr, bytes)) ||
-	    (whole && ex->far.runs.n && um_advised_touches(&ex->far, addr, bytes)))
+	if (!ex->mostly.runs.n && !ex->far.runs.n)
+		return;
+	for (const struct um_use *u = uses; u < uses + n; u++) {
+		uint64_t addr = u->tensor->addr + u->off;
+
+		if ((u->access & UM_WRITE && um_advised_touches(&ex->mostly, addr, u->bytes)) ||
+		    (u->touched >= u->bytes && um_advised_touches(&ex->far, addr, u->bytes)))
+			um_executor_claim(ex, addr, u->bytes);
+	}
+}
+
+void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+{
+	if (um_advised_touches(&ex->mostly, addr, bytes) || um_advised_touches(&ex->far, addr, bytes))
 		um_executor_claim(ex, addr, bytes);
 }
 

@@ -26,13 +26,19 @@
 
 struct um_executor;
 
+/* A range of managed memory that was ever in use. */
+struct um_executor_range {
+	uint64_t addr, bytes;
+};
+
 struct um_executor_host {
 	/* May the content of [addr, addr + bytes) be thrown away now? With `ahead`: the op at hand will wait until that
 	 * has been done, so that what it overwrites as a whole counts as dead. */
 	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes, int ahead);
 	/* Cuts off the ends of a range that are not known to be the program's managed memory: a block at the end of an
-	 * allocation is there in part, and CUDA refuses a hint that reaches beyond. NULL: all of it is. */
-	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes);
+	 * allocation is there in part, and CUDA refuses a hint that reaches beyond. Where the range lies in one that is
+	 * there as a whole and stays, that is put into `*whole`. NULL: all of it is. */
+	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 	void *user;
 	uint64_t evict_ns, link_ns; /* to take one block away: the driver's work on the calling thread, and the copy */
 };
@@ -40,11 +46,6 @@ struct um_executor_host {
 struct um_executor_counts {
 	uint64_t issued, refused, dropped;
 	uint64_t prefetch_bytes, evict_bytes, discard_bytes;
-};
-
-/* A range of managed memory that was ever in use. */
-struct um_executor_range {
-	uint64_t addr, bytes;
 };
 
 /* 0, -ENOMEM, -ENOTSUP (the device below cannot be hinted). */
@@ -67,8 +68,9 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 /* The program ends with the iteration that was just announced: what it asked for is still done. */
 void um_executor_end(struct um_executor *ex);
 
-/* Op number `op` is about to be launched on `stream`. 0, or -EAGAIN: the queues are full, the program was left. */
-int um_executor_op(struct um_executor *ex, uint32_t op, um_stream stream, const struct um_cursor *cursor);
+/* Op number `op` is about to be launched on the stream that was seen last. 0, or -EAGAIN: the queues are full, the
+ * program was left. */
+int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor);
 
 /* The program is left: what is queued and not begun is dropped, ops that wait are released. Returns when no discard of
  * ours is under way any more. */
@@ -78,9 +80,11 @@ void um_executor_leave(struct um_executor *ex);
  * come, and no advice of ours holds for it. Cost: the requests that are pending. */
 void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
-/* An op is about to use a range: what it writes is no longer read mostly, what it does not only look up a little in is
- * brought again. Op path, but for the first time. */
-void um_executor_use(struct um_executor *ex, uint64_t addr, uint64_t bytes, int writes, int whole);
+/* An op is about to use live tensors: what it writes is no longer read mostly, what it does not only look up a little in
+ * is brought again. Op path, but for the first time. */
+void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n);
+/* Whoever has this memory from now on knows nothing of our advice. */
+void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* From now on `ears` (copied) hear of the hints that the driver is given: `hear` is called by um_executor_tell, by the
  * end of the executor, or where very many wait to be told. Before the first program. 0 or -ENOMEM. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/lanes.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -456,58 +455,16 @@ void um_lanes_poke(struct um_lanes *l)
 
 /* --- the app's side --------------------------------------------------------------------------------------------- */
 
-static int lane_room(struct um_lanes *l, int lane)
+int um_lanes_look_in(struct um_lanes *l)
 {
-	uint32_t put = put_by(l, lane);
-
-	if (put != l->limit[lane])
-		return 1;
-	l->limit[lane] = done_by(l, lane) + UM_LANES_QUEUE;
-	return put != l->limit[lane];
+	l->in_limit = in_done(l) + UM_LANES_QUEUE;
+	return um_lanes_in_put(l) == l->in_limit;
 }
 
-int um_lanes_room(struct um_lanes *l)
+int um_lanes_look_away(struct um_lanes *l, enum um_away lane)
 {
-	return lane_room(l, LANE_IN) && lane_room(l, LANE_AWAY + UM_AWAY_OUT) && lane_room(l, LANE_AWAY + UM_AWAY_DROP);
-}
-
-/* The lane's next place is filled: whoever works it off may see it. */
-static void put(struct um_lanes *l, struct um_request *r, _Atomic uint32_t *head, uint32_t k)
-{
-	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
-	l->queued += r->bytes != 0;
-	atomic_store_explicit(head, k + 1, memory_order_release);
-}
-
-void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
-{
-	uint32_t k = um_lanes_in_put(l);
-	struct um_request *r = &l->in_ring[SLOT(k)];
-
-	r->kind = UM_ACTION_IN;
-	r->addr = addr;
-	r->bytes = bytes;
-	r->wait = outs;
-	r->drops = drops;
-	put(l, r, &l->in_head, k);
-}
-
-void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
-		   uint32_t ins)
-{
-	uint32_t k = um_lanes_away_put(l, lane);
-	struct um_request *r = &l->away[lane].ring[SLOT(k)];
-
-	r->kind = kind;
-	r->addr = addr;
-	r->bytes = bytes;
-	r->wait = ins;
-	r->event = l->event;
-	put(l, r, &l->away[lane].head, k);
-	if (kind != UM_ACTION_OUT) {
-		l->discard = k + 1;
-		l->any_discard = 1;
-	}
+	l->away[lane].limit = away_done(l, lane) + UM_LANES_QUEUE;
+	return um_lanes_away_put(l, lane) == l->away[lane].limit;
 }
 
 /* The oldest request that is not done holds its event, and all after it. */
@@ -551,24 +508,28 @@ int um_lanes_gates(const struct um_lanes *l)
 	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
 }
 
-int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream)
+/* Of the ins that nothing on this stream waits for yet, the last on each of their streams: request k raises its stream's
+ * number to k + 1. */
+int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
 {
 	struct um_gpu *gpu = l->gpu;
+	uint32_t new = seq - l->gated[i];
 	int err = 0;
 
-	if (!um_lanes_gates(l))
-		return 0; /* nothing was put that an op must wait for */
-	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
-		uint32_t last = seq - i; /* the latest on each stream: request k raises its stream's number to k + 1 */
+	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
+		return 0; /* or nothing was put that an op must wait for */
+	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
 		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
 
-		if (last == 0 || reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
+		if (reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
 			continue;
 		if (gpu->api->cuStreamWaitValue32(gpu, stream, at, last, UM_WAIT_VALUE_GEQ)) {
 			count(&l->refused, 1);
 			err = -EIO;
 		}
 	}
+	if (!err)
+		l->gated[i] = seq;
 	return err;
 }
 
@@ -587,15 +548,18 @@ void um_lanes_tell(struct um_lanes *l)
 		tell(l, lane, done_by(l, lane));
 }
 
-void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
+int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
 {
 	enum um_away away = kind == UM_ACTION_OUT ? UM_AWAY_OUT : UM_AWAY_DROP;
 	int lane = kind == UM_ACTION_IN ? LANE_IN : LANE_AWAY + (int)away;
 	uint32_t k = put_by(l, lane);
 
+	if (k - done_by(l, lane) >= UM_LANES_QUEUE)
+		return -EAGAIN;
 	if (k - l->outcomes.told[lane] >= UM_LANES_QUEUE / 2)
 		um_lanes_tell(l);
 	um_outcomes_put(&l->outcomes, lane, SLOT(k), op);
+	return 0;
 }
 
 static int discards_done(void *arg)

@@ -30,6 +30,8 @@
 #include "replay/program.h"
 #include "replay/worker.h"
 
+#include <errno.h>
+
 #define UM_LANES_IN 4 /* workers */
 #define UM_LANES_IN_STREAMS 4 /* a multiple of that; with more, more of them share a hardware queue with the app's */
 #define UM_LANES_OUT_MOST 4
@@ -57,6 +59,7 @@ enum um_away { UM_AWAY_OUT, UM_AWAY_DROP, UM_AWAYS };
 struct um_lanes_away {
 	struct um_request *ring;
 	_Atomic uint32_t head; /* requests put */
+	uint32_t limit; /* so many may be put, as it was when it was last looked */
 	unsigned first, n; /* its workers */
 };
 
@@ -84,6 +87,7 @@ struct um_lanes {
 	struct um_lanes_away away[UM_AWAYS];
 	_Atomic uint32_t in_head; /* requests put */
 	_Atomic uint32_t in_turn; /* the request that may begin next: what is needed first is asked for first */
+	uint32_t in_limit; /* see um_lanes_away */
 	struct um_lanes_in in[UM_LANES_IN];
 	um_stream in_stream[UM_LANES_IN_STREAMS];
 	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
@@ -95,7 +99,7 @@ struct um_lanes {
 	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
 	uint32_t event; /* serial of the latest mark */
 	uint32_t oldest; /* of the marks that are still waited for, or an earlier one */
-	uint32_t limit[1 + UM_AWAYS]; /* by lane (in first): up to here there was room when it was last looked */
+	uint32_t gated[UM_LANES_STREAMS]; /* by stream of the app: so many ins its ops wait for already */
 	_Atomic uint32_t epoch;
 	uint32_t discard; /* number behind the last drop put, or behind the one that is waited for */
 	int any_discard;
@@ -115,9 +119,6 @@ void um_lanes_close(struct um_lanes *l);
 void um_lanes_wake(struct um_lanes *l); /* requests will come */
 void um_lanes_poke(struct um_lanes *l); /* requests have come */
 
-/* Room for one more request in each lane? */
-int um_lanes_room(struct um_lanes *l);
-
 /* Requests put so far. */
 static inline uint32_t um_lanes_in_put(const struct um_lanes *l)
 {
@@ -129,17 +130,62 @@ static inline uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away 
 	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
 }
 
-void um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops);
-/* `kind`: a drop may turn out to need a copy. */
-void um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
-		   uint32_t ins);
+
+/* How far the lane may be filled by now: into its limit. Looked up where that seems to be reached. */
+int um_lanes_look_in(struct um_lanes *l);
+int um_lanes_look_away(struct um_lanes *l, enum um_away lane);
+
+/* Puts a request, where there is room: 0, or -EAGAIN. */
+static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
+{
+	uint32_t k = um_lanes_in_put(l);
+	struct um_request *r = &l->in_ring[k % UM_LANES_QUEUE];
+
+	if (k == l->in_limit && um_lanes_look_in(l))
+		return -EAGAIN;
+	r->kind = UM_ACTION_IN;
+	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
+	r->addr = addr;
+	r->bytes = bytes;
+	r->wait = outs;
+	r->drops = drops;
+	l->queued += bytes != 0;
+	atomic_store_explicit(&l->in_head, k + 1, memory_order_release);
+	return 0;
+}
+
+/* The same. `kind`: a drop may turn out to need a copy. */
+static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr,
+				uint64_t bytes, uint32_t ins)
+{
+	struct um_lanes_away *to = &l->away[lane];
+	uint32_t k = um_lanes_away_put(l, lane);
+	struct um_request *r = &to->ring[k % UM_LANES_QUEUE];
+
+	if (k == to->limit && um_lanes_look_away(l, lane))
+		return -EAGAIN;
+	r->kind = kind;
+	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
+	r->addr = addr;
+	r->bytes = bytes;
+	r->wait = ins;
+	r->event = l->event;
+	l->queued += bytes != 0;
+	if (kind != UM_ACTION_OUT) {
+		l->discard = k + 1;
+		l->any_discard = 1;
+	}
+	atomic_store_explicit(&to->head, k + 1, memory_order_release);
+	return 0;
+}
 
 /* Records where the app's streams are; what is put from now on to be taken away waits for it. 0, or -EAGAIN (no event
  * is free). */
 int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n);
 
-/* What is launched next on `stream` waits until the first `seq` ins have arrived. 0, or -EIO: it does not. */
-int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream);
+/* What is launched next on the app's stream number `i` waits until the first `seq` ins have arrived. 0, or -EIO: it
+ * does not. */
+int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i);
 int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
 
 /* Begins a new epoch: nothing that was put and not begun is worked off. */
@@ -147,8 +193,9 @@ void um_lanes_drop(struct um_lanes *l);
 
 /* Somebody listens from now on, to what is put from now on: call it before the workers are woken. 0 or -ENOMEM. */
 int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears);
-/* What is put next is of this kind, for the op of this number. Before each put; only where somebody listens. */
-void um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
+/* What is put next is of this kind, for the op of this number. Before each put; only where somebody listens. 0, or
+ * -EAGAIN: there is no room for it. */
+int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
 void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are done by now, and nobody heard of */
 
 /* Returns when no drop put so far is under way or to come: none at all, or none that touches [addr, end). */
