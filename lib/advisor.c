@@ -79,8 +79,8 @@ static int overwritten(const struct umadv *adv, const struct um_tensor *t, uint6
 	uint64_t lo = addr > t->addr ? addr : t->addr, hi = end < t->addr + t->bytes ? end : t->addr + t->bytes;
 	int whole = 0;
 
-	for (size_t i = 0; i < adv->uses.n; i++) {
-		const struct um_use *u = &adv->uses.at[i];
+	for (uint32_t i = 0; i < adv->n_uses; i++) {
+		const struct um_use *u = &adv->uses[i];
 		uint64_t from = u->tensor->addr + u->off;
 
 		if (from >= hi || from + u->bytes <= lo)
@@ -347,7 +347,9 @@ void um_advisor_close(struct umadv *adv)
 	um_plan_fini(&adv->plan);
 	um_plan_fini(&adv->warm);
 	um_iteration_fini(&adv->last);
-	um_vec_fini(&adv->uses);
+	um_vec_fini(&adv->resolved);
+	um_vec_fini(&adv->known.given);
+	um_vec_fini(&adv->known.found);
 	um_vec_fini(&adv->outs);
 	for (size_t i = 0; i < adv->closures.n; i++)
 		free(adv->closures.at[i].arg);

@@ -41,6 +41,13 @@ struct um_closure {
 	size_t bytes, cap;
 };
 
+/* What the program named here when it was looked up last, and what that was: the uses of an op lie one after the other,
+ * so that they need not be looked up, nor written down again. */
+struct um_known_uses {
+	UM_VEC(struct umadv_use) given; /* by use of the plan's schedule */
+	UM_VEC(struct um_use) found; /* likewise; id 0: not known */
+};
+
 enum um_warned {
 	UM_WARN_POINTER = 1,
 	UM_WARN_PLAN = 2,
@@ -94,7 +101,10 @@ struct umadv {
 	uint64_t iteration; /* number of iter events so far */
 	int hinted; /* hints were issued in this iteration */
 	uint64_t op_serial;
-	UM_VEC(struct um_use) uses; /* of the op at hand */
+	const struct um_use *uses; /* of the op at hand, */
+	uint32_t n_uses;
+	UM_VEC(struct um_use) resolved; /* found out for it, or else */
+	struct um_known_uses known; /* of an iteration before */
 	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the op at hand */
 	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
 	uint32_t iter_ops; /* ops announced in this iteration */

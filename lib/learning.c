@@ -29,6 +29,8 @@ static void drop_plan(struct umadv *adv, int followed)
 	else
 		um_executor_leave(adv->executor);
 	um_cursor_drop(&adv->cursor);
+	um_vec_clear(&adv->known.given);
+	um_vec_clear(&adv->known.found);
 	um_program_fini(&adv->program);
 	um_plan_fini(&adv->plan);
 	adv->laps = 1;

@@ -20,66 +20,89 @@ static int32_t stream_number(const struct umadv *adv, um_stream stream)
 }
 
 /* Is this the op that the schedule has next, on tensors that are who they are expected to be? Then nothing is looked
- * up: its uses are in adv->uses. */
+ * up. */
 static const struct um_sched_op *expected(struct umadv *adv, int32_t stream, const char *name,
 					  const struct umadv_op_info *info)
 {
 	struct um_cursor *c = &adv->cursor;
 	const struct um_sched_op *so = um_cursor_next(c);
-	const struct um_sched_use *su = so ? &c->sched->uses.at[so->first_use] : NULL;
 
-	um_vec_clear(&adv->uses);
-	if (!so || so->n_uses != info->n_uses || so->stream != stream || strcmp(so->name, name) != 0 ||
-	    um_vec_reserve(&adv->uses, so->n_uses))
+	if (!so || so->n_uses != info->n_uses || so->stream != stream || so->first_use >= adv->known.found.n ||
+	    strcmp(so->name, name) != 0)
 		return NULL;
-	for (uint32_t i = 0; i < so->n_uses; i++, su++) {
-		const struct umadv_use *u = &info->uses[i];
 
-		if ((u->access & UM_UPDATE) != su->access ||
-		    (u->touched && u->touched < su->bytes ? u->touched : su->bytes) != su->touched ||
-		    !um_cursor_knows(c, su, (uint64_t)(uintptr_t)u->ptr, u->bytes, &adv->uses.at[i]))
+	const struct um_sched_use *su = &c->sched->uses.at[so->first_use];
+	const struct umadv_use *was = &adv->known.given.at[so->first_use];
+	const struct um_use *found = &adv->known.found.at[so->first_use];
+
+	for (uint32_t i = 0; i < so->n_uses; i++) {
+		const struct umadv_use *is = &info->uses[i];
+
+		if (is->ptr != was[i].ptr || is->bytes != was[i].bytes || is->touched != was[i].touched ||
+		    is->access != was[i].access || !found[i].id.v || !um_cursor_holds(c, &su[i], &found[i]))
 			return NULL;
 	}
-	adv->uses.n = so->n_uses;
+	adv->uses = found;
+	adv->n_uses = so->n_uses;
 	return so;
 }
 
-/* Resolves the app's ranges to tensors, into adv->uses; the same range named twice is one use. */
+/* The op that was looked up was the schedule's number `op`: it need not be next time. */
+static void remember(struct umadv *adv, uint32_t op, const struct umadv_op_info *info)
+{
+	const struct um_schedule *s = adv->cursor.sched;
+	const struct um_sched_op *so = &s->ops.at[op];
+
+	if (info->n_uses != so->n_uses || um_vec_fill(&adv->known.given, s->uses.n) ||
+	    um_vec_fill(&adv->known.found, s->uses.n))
+		return;
+	for (uint32_t i = 0; i < so->n_uses; i++) {
+		adv->known.given.at[so->first_use + i] = info->uses[i];
+		adv->known.found.at[so->first_use + i] = adv->uses[i];
+	}
+}
+
+static int add_use(struct umadv *adv, const struct umadv_use *given)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)given->ptr;
+	struct um_tensor *t = um_registry_find(&adv->registry, addr);
+
+	while (t && given->bytes > t->bytes - (addr - t->addr) && t->parent)
+		t = t->parent;
+	if (!t) {
+		adv->stats.unknown_pointers++;
+		um_advisor_warn(adv, UM_WARN_POINTER,
+				"op uses %p, which is no known tensor: ignored, as all such uses", given->ptr);
+		return 0;
+	}
+	struct um_use u = {.id = t->id, .tensor = t, .off = addr - t->addr, .access = given->access & UM_UPDATE};
+
+	u.bytes = given->bytes ? given->bytes : t->bytes - u.off;
+	u.touched = given->touched && given->touched < u.bytes ? given->touched : u.bytes;
+	if (!u.access || u.bytes > t->bytes - u.off)
+		return -EINVAL;
+	for (size_t k = 0; k < adv->resolved.n; k++) {
+		struct um_use *old = &adv->resolved.at[k];
+
+		if (old->id.v == u.id.v && old->off == u.off && old->bytes == u.bytes) {
+			old->access |= u.access;
+			return 0;
+		}
+	}
+	return um_vec_push(&adv->resolved, u);
+}
+
+/* Resolves the app's ranges to tensors; the same range named twice is one use. */
 static int resolve(struct umadv *adv, const struct umadv_use *uses, size_t n)
 {
-	um_vec_clear(&adv->uses);
-	if (um_vec_reserve(&adv->uses, n))
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		uint64_t addr = (uint64_t)(uintptr_t)uses[i].ptr;
-		struct um_tensor *t = um_registry_find(&adv->registry, addr);
+	int err = 0;
 
-		while (t && uses[i].bytes > t->bytes - (addr - t->addr) && t->parent)
-			t = t->parent;
-		if (!t) {
-			adv->stats.unknown_pointers++;
-			um_advisor_warn(adv, UM_WARN_POINTER,
-					"op uses %p, which is no known tensor: ignored, as all such uses", uses[i].ptr);
-			continue;
-		}
-		struct um_use u = {
-			.id = t->id, .tensor = t, .off = addr - t->addr, .access = uses[i].access & UM_UPDATE};
-
-		u.bytes = uses[i].bytes ? uses[i].bytes : t->bytes - u.off;
-		u.touched = uses[i].touched && uses[i].touched < u.bytes ? uses[i].touched : u.bytes;
-		if (!u.access || u.bytes > t->bytes - u.off)
-			return -EINVAL;
-		size_t k = 0;
-
-		while (k < adv->uses.n && (adv->uses.at[k].id.v != u.id.v || adv->uses.at[k].off != u.off ||
-					   adv->uses.at[k].bytes != u.bytes))
-			k++;
-		if (k < adv->uses.n)
-			adv->uses.at[k].access |= u.access;
-		else
-			adv->uses.at[adv->uses.n++] = u;
-	}
-	return 0;
+	um_vec_clear(&adv->resolved);
+	for (size_t i = 0; i < n && !err; i++)
+		err = add_use(adv, &uses[i]);
+	adv->uses = adv->resolved.at;
+	adv->n_uses = (uint32_t)adv->resolved.n;
+	return err;
 }
 
 static int resolve_outs(struct umadv *adv, const struct umadv_op_info *info)
@@ -127,12 +150,12 @@ static void announce(struct umadv *adv, um_stream stream, const struct um_cost *
 	struct um_announcement next = {.ns = um_profile_op_ns(&adv->profile, cost)};
 
 	um_vec_clear(&adv->touches);
-	if (um_vec_reserve(&adv->touches, adv->uses.n + 1)) {
+	if (um_vec_reserve(&adv->touches, (size_t)adv->n_uses + 1)) {
 		adv->stats.errors++;
 		return;
 	}
-	for (size_t i = 0; i < adv->uses.n; i++) {
-		const struct um_use *u = &adv->uses.at[i];
+	for (uint32_t i = 0; i < adv->n_uses; i++) {
+		const struct um_use *u = &adv->uses[i];
 
 		adv->touches.at[adv->touches.n++] =
 			(struct um_touch){.ptr = (void *)(uintptr_t)(u->tensor->addr + u->off),
@@ -150,8 +173,8 @@ static void prefetch_on_use(struct umadv *adv, um_stream stream)
 {
 	int telling = um_telling_on(&adv->telling);
 
-	for (size_t i = 0; i < adv->uses.n; i++) {
-		const struct um_use *u = &adv->uses.at[i];
+	for (uint32_t i = 0; i < adv->n_uses; i++) {
+		const struct um_use *u = &adv->uses[i];
 
 		if (u->tensor->flags & UM_TENSOR_UNMANAGED)
 			continue;
@@ -192,18 +215,20 @@ static void take_up(struct umadv *adv)
 	free(used);
 }
 
-/* `known`: it is the schedule's next op. */
-static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
+/* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
+static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, const struct umadv_op_info *info)
 {
 	struct um_cursor *c = &adv->cursor;
 
 	um_executor_see(adv->executor, stream);
-	um_executor_use(adv->executor, adv->uses.at, (uint32_t)adv->uses.n);
+	um_executor_use(adv->executor, adv->uses, adv->n_uses);
 	if (!c->on || !c->sched)
 		return;
-	if (known) {
+	if (!info) {
 		um_cursor_pass(c);
-	} else if (um_cursor_op(c, op)) {
+	} else if (!um_cursor_op(c, op)) {
+		remember(adv, c->op - 1, info);
+	} else {
 		um_advisor_leave(adv);
 		return;
 	}
@@ -269,8 +294,8 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	e.op = (struct um_op){
 		.name = name,
 		.hash = known ? known->hash : 0,
-		.uses = adv->uses.at,
-		.n_uses = (uint32_t)adv->uses.n,
+		.uses = adv->uses,
+		.n_uses = adv->n_uses,
 		.cost = {info->flops, info->bytes, info->ns},
 		.stream = number,
 		.phase = info->phase,
@@ -285,12 +310,14 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 		tell(adv, &e.op);
 	um_stopwatch_stop_op(&adv->stopwatch, stream);
 	if (adv->executor)
-		replay(adv, &e.op, stream, known != NULL);
+		replay(adv, &e.op, stream, known ? NULL : info);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
 		prefetch_on_use(adv, stream);
-	for (size_t i = 0; i < adv->uses.n; i++) {
-		adv->uses.at[i].tensor->used_op = adv->op_serial;
-		adv->uses.at[i].tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	for (uint32_t i = 0; i < adv->n_uses; i++) {
+		struct um_tensor *t = adv->uses[i].tensor;
+
+		t->used_op = adv->op_serial;
+		t->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	}
 	adv->stats.ops++;
 	if (adv->stopwatch.state == UM_STOPWATCH_RUNS && adv->cursor.on)

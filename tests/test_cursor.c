@@ -18,13 +18,13 @@ static int op(struct um_cursor *c, const char *name, struct um_tensor *t, uint32
 	return um_cursor_op(c, &o);
 }
 
-/* What the next op is known to use, at this address; NULL: that has to be looked up. */
-static const struct um_tensor *known(struct um_cursor *c, uint64_t addr, uint64_t bytes)
+/* Is the tensor that had this id what the next op uses first? 0: that has to be looked up. */
+static int known(struct um_cursor *c, struct um_tensor *t, uint64_t id)
 {
 	const struct um_sched_op *so = um_cursor_next(c);
-	struct um_use u;
+	struct um_use use = {.id = {id}, .tensor = t};
 
-	return so && um_cursor_knows(c, &c->sched->uses.at[so->first_use], addr, bytes, &u) ? u.tensor : NULL;
+	return so && um_cursor_holds(c, &c->sched->uses.at[so->first_use], &use);
 }
 
 int main(void)
@@ -59,13 +59,13 @@ int main(void)
 	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
 	ok(um_cursor_next(&c) == NULL, "no op is left");
 	is_int(um_cursor_begin(&c), 1, "the iteration was whole");
-	ok(known(&c, 4096, 1024) == &a && known(&c, 4096, 0) == &a, "who was seen before is known");
-	ok(!known(&c, 4096, 1023) && !known(&c, 4097, 0), "as a whole, and where it lies");
+	ok(known(&c, &a, 1), "who is bound to the slot is known");
+	ok(!known(&c, &b, 2), "another is not");
 	a.n_children = 1;
-	ok(!known(&c, 4096, 1024), "not while it has parts: it may be one of those");
+	ok(!known(&c, &a, 1), "nor while there are parts: it may be one of those");
 	a.n_children = 0;
 	a.id.v = 0;
-	ok(!known(&c, 4096, 1024), "nor when it is dead");
+	ok(!known(&c, &a, 1), "nor one that is dead");
 	a.id.v = 1;
 	um_cursor_begin(&c);
 
@@ -101,7 +101,7 @@ int main(void)
 	is_u64(c.slots[0].id.v, b.id.v, "slots that swap are bound to each other's tensor");
 	is_u64(c.slots[1].addr, a.addr, "with its address");
 	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
-	ok(known(&c, b.addr, 0) == &b, "and known there");
+	ok(known(&c, &b, 2), "and known there");
 	is_int(op(&c, "x", &b, UM_READ), 0, "and the swapped use fits");
 	is_u64(c.rebound, 0, "without a surprise");
 	um_cursor_fini(&c);

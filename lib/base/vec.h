@@ -45,6 +45,20 @@ static inline int um_vec_grow_(void **at, size_t n, size_t *cap, size_t more, si
 /* Appends `x`; evaluates to 0 or -ENOMEM. */
 #define um_vec_push(v, x) (um_vec_reserve((v), 1) ? -ENOMEM : ((v)->at[(v)->n++] = (x), 0))
 
+/* Lengthens a vector to `count` elements, all zero; evaluates to 0 or -ENOMEM. */
+static inline int um_vec_fill_(void **at, size_t *n, size_t *cap, size_t count, size_t size)
+{
+	if (*n >= count)
+		return 0;
+	if (um_vec_grow_(at, *n, cap, count - *n, size))
+		return -ENOMEM;
+	memset((char *)*at + *n * size, 0, (count - *n) * size);
+	*n = count;
+	return 0;
+}
+
+#define um_vec_fill(v, count) um_vec_fill_((void **)&(v)->at, &(v)->n, &(v)->cap, (count), sizeof(*(v)->at))
+
 #define um_vec_clear(v) ((void)((v)->n = 0))
 
 #define um_vec_fini(v) (free((v)->at), (v)->at = NULL, (v)->n = 0, (v)->cap = 0)

@@ -99,7 +99,7 @@ uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice)
 									    : c->sched->slots.at[slot].place;
 }
 
-int um_cursor_alloc(struct um_cursor *c, struct um_tensor *t)
+int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 {
 	if (!c->on)
 		return 1;
@@ -110,7 +110,6 @@ int um_cursor_alloc(struct um_cursor *c, struct um_tensor *t)
 	struct um_cursor_slot *s = &c->slots[c->sched->births.at[c->birth++]];
 
 	s->id = t->id;
-	s->tensor = t;
 	s->addr = t->addr;
 	s->used = c->serial;
 	return 0;
@@ -125,7 +124,6 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	if (u->access != su->access || u->bytes != su->bytes)
 		return 0;
 	if (s->id.v == u->id.v && u->off == su->off) {
-		s->tensor = u->tensor;
 		s->used = c->serial;
 		return 1;
 	}
@@ -135,7 +133,6 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
 	s->id = u->id;
-	s->tensor = u->tensor;
 	s->addr = u->tensor->addr;
 	s->used = c->serial;
 	c->rebound++;

@@ -19,7 +19,6 @@
 
 struct um_cursor_slot {
 	struct um_tensor_id id; /* 0: nobody yet */
-	struct um_tensor *tensor; /* the record in which it lives, as long as that has this id; NULL: not known yet */
 	uint64_t addr;
 	uint32_t used; /* serial of the iteration in which an op first used it */
 };
@@ -55,7 +54,7 @@ int um_cursor_begin(struct um_cursor *c);
 uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice);
 
 /* A tensor is born. 0 on the schedule, 1 left it just now (or before). */
-int um_cursor_alloc(struct um_cursor *c, struct um_tensor *t);
+int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t);
 
 /* An op comes. 0 on the schedule (c->op is then the op after it), 1 left it. */
 int um_cursor_op(struct um_cursor *c, const struct um_op *op);
@@ -72,19 +71,17 @@ static inline void um_cursor_pass(struct um_cursor *c)
 	c->op++;
 }
 
-/* Is a use of [addr, addr + bytes) (0: to the tensor's end) what the schedule has here, by the tensor that its slot is
- * bound to? 1: `*out` is it. 0: perhaps not, whose memory that is must be looked up. */
-static inline int um_cursor_knows(struct um_cursor *c, const struct um_sched_use *su, uint64_t addr, uint64_t bytes,
-				  struct um_use *out)
+/* Is a use that the schedule had here once, of a tensor that may be dead by now, what it has here now? 0: perhaps, whose
+ * memory that is must be looked up. */
+static inline int um_cursor_holds(struct um_cursor *c, const struct um_sched_use *su, const struct um_use *use)
 {
 	struct um_cursor_slot *s = &c->slots[su->slot];
-	struct um_tensor *t = s->tensor;
+	const struct um_tensor *t = use->tensor;
 
-	if (!t || t->id.v != s->id.v || t->n_children || addr != t->addr + su->off ||
-	    (bytes ? bytes : t->bytes - su->off) != su->bytes)
+	/* With parts it may be one of those that is used. */
+	if (s->id.v != use->id.v || t->id.v != use->id.v || t->n_children)
 		return 0;
 	s->used = c->serial;
-	*out = (struct um_use){t->id, t, su->off, su->bytes, su->touched, su->access};
 	return 1;
 }
 

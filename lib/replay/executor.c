@@ -170,7 +170,8 @@ static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
 static void begin_counts(struct um_executor *ex, uint64_t turn)
 {
 	const struct um_program *p = ex->program;
-	const struct um_program_lap *before = &p->lap[turn > UM_PROGRAM_STEADY ? UM_PROGRAM_STEADY : turn ? turn - 1 : 0];
+	uint64_t was = turn > UM_PROGRAM_STEADY ? UM_PROGRAM_STEADY : turn ? turn - 1 : 0;
+	const struct um_program_lap *before = &p->lap[was];
 	int none = turn == 0 || (turn == UM_PROGRAM_STEADY && !p->settled);
 
 	ex->turn = turn;

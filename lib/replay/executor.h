@@ -80,8 +80,8 @@ void um_executor_leave(struct um_executor *ex);
  * come, and no advice of ours holds for it. Cost: the requests that are pending. */
 void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
-/* An op is about to use live tensors: what it writes is no longer read mostly, what it does not only look up a little in
- * is brought again. Op path, but for the first time. */
+/* An op is about to use live tensors: what it writes is no longer read mostly, what it does not only look up a little
+ * in is brought again. Op path, but for the first time. */
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n);
 /* Whoever has this memory from now on knows nothing of our advice. */
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);

@@ -508,8 +508,8 @@ int um_lanes_gates(const struct um_lanes *l)
 	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
 }
 
-/* Of the ins that nothing on this stream waits for yet, the last on each of their streams: request k raises its stream's
- * number to k + 1. */
+/* Of the ins that nothing on this stream waits for yet, the last on each of their streams: request k raises its
+ * stream's number to k + 1. */
 int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
 {
 	struct um_gpu *gpu = l->gpu;
