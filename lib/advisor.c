@@ -366,6 +366,11 @@ void um_advisor_feed(struct umadv *adv, const struct um_event *e, um_stream stre
 {
 	if (um_sink_feed(&adv->recorder.sink, e))
 		adv->stats.errors++;
+	um_advisor_trace(adv, e, stream);
+}
+
+void um_advisor_trace(struct umadv *adv, const struct um_event *e, um_stream stream)
+{
 	if (um_tracing_feed(&adv->tracing, e, stream))
 		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
 }

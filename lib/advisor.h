@@ -145,6 +145,7 @@ void um_advisor_quiesce(struct umadv *adv);
 
 /* An event to whoever listens: the recorder, and the trace being written. `stream`: of an op. */
 void um_advisor_feed(struct umadv *adv, const struct um_event *e, um_stream stream);
+void um_advisor_trace(struct umadv *adv, const struct um_event *e, um_stream stream); /* to the trace alone */
 
 /* Managed memory that was ever given out, in whole blocks: an array to be freed (NULL: no memory) and its length. */
 size_t um_advisor_used(const struct umadv *adv, struct um_executor_range **out);

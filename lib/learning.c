@@ -29,6 +29,7 @@ static void drop_plan(struct umadv *adv, int followed)
 	else
 		um_executor_leave(adv->executor);
 	um_cursor_drop(&adv->cursor);
+	um_recorder_settle(&adv->recorder);
 	um_vec_clear(&adv->known.given);
 	um_vec_clear(&adv->known.found);
 	um_program_fini(&adv->program);

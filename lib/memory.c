@@ -173,6 +173,7 @@ int um_advisor_transient(struct umadv *adv, void *ptr)
 
 	if (!t)
 		return -EINVAL;
+	um_recorder_settle(&adv->recorder);
 	t->flags |= UM_TENSOR_TRANSIENT;
 	return 0;
 }

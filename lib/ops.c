@@ -255,62 +255,107 @@ static int capturing(struct umadv *adv, um_stream stream)
 	return 1;
 }
 
-static void tell(struct umadv *adv, const struct um_op *op)
+/* Whoever listens hears of the op; where it is `known`, the recorder has been told. */
+static void hear(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
 {
+	struct um_event e = {.kind = UM_EV_OP, .op = *op};
+
+	if (adv->gpu->api->announce)
+		announce(adv, stream, &op->cost);
+	if (known)
+		um_advisor_trace(adv, &e, stream);
+	else
+		um_advisor_feed(adv, &e, stream);
+	if (!um_telling_on(&adv->telling))
+		return;
 	um_telling_op(&adv->telling, adv->op_serial - 1, op);
 	if (adv->executor)
 		um_executor_number(adv->executor, adv->op_serial - 1);
 }
 
-int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
+/* By others than the recorder. */
+static inline int listened(const struct umadv *adv)
 {
-	struct um_event e = {.kind = UM_EV_OP};
-	const struct um_sched_op *known;
-	int32_t number = stream_number(adv, stream);
-	int err;
+	return adv->gpu->api->announce || adv->tracing.writer || um_telling_on(&adv->telling);
+}
 
-	if (capturing(adv, stream))
+/* An op that the schedule has next: the recorder takes it as that. 0: it does not. */
+static int pass(struct umadv *adv, const struct um_sched_op *so, const struct umadv_op_info *info)
+{
+	struct um_iter_op *kept;
+
+	if (info->relaunch && adv->outs.n)
+		return 0; /* the hash says nothing of those */
+	kept = um_recorder_pass(&adv->recorder, so->hash, adv->uses, adv->n_uses);
+	if (!kept)
 		return 0;
-	name = name ? name : "op";
-	known = expected(adv, number, name, info);
-	err = known ? 0 : resolve(adv, info->uses, info->n_uses);
-	if (!err && info->relaunch)
-		err = resolve_outs(adv, info);
-	if (!err)
-		err = keep_closure(adv, adv->iter_ops, info);
-	if (err == -ENOMEM) {
-		/* The op is not seen: what is learned of this iteration is worth nothing. */
-		adv->stats.errors++;
-		adv->recorder.it.incomplete = 1;
-		um_advisor_leave(adv);
-		return 0;
-	}
-	if (err)
-		return err;
-	if (number == (int32_t)adv->pool.n_streams)
-		um_pool_see_stream(&adv->pool, stream);
-	adv->op_serial++;
-	adv->iter_ops++;
-	e.op = (struct um_op){
+	kept->cost = (struct um_cost){info->flops, info->bytes, info->ns};
+	kept->phase = info->phase;
+	kept->relaunchable = info->relaunch != NULL;
+	return 1;
+}
+
+static struct um_op spell_out(const struct umadv *adv, int32_t stream, const char *name,
+			      const struct umadv_op_info *info)
+{
+	return (struct um_op){
 		.name = name,
-		.hash = known ? known->hash : 0,
 		.uses = adv->uses,
 		.n_uses = adv->n_uses,
 		.cost = {info->flops, info->bytes, info->ns},
-		.stream = number,
+		.stream = stream,
 		.phase = info->phase,
 		.relaunch = adv->outs.at,
 		.n_relaunch = info->relaunch ? (uint32_t)adv->outs.n : 0,
 		.relaunchable = info->relaunch != NULL,
 	};
-	if (adv->gpu->api->announce)
-		announce(adv, stream, &e.op.cost);
-	um_advisor_feed(adv, &e, stream);
-	if (um_telling_on(&adv->telling))
-		tell(adv, &e.op);
-	um_stopwatch_stop_op(&adv->stopwatch, stream);
+}
+
+/* Who is this on? 0, -EINVAL; -ENOMEM: the op is not seen, and what is learned of this iteration is worth nothing. */
+static int look_up(struct umadv *adv, const struct umadv_op_info *info, int known)
+{
+	int err = known ? 0 : resolve(adv, info->uses, info->n_uses);
+
+	if (!err && info->relaunch)
+		err = resolve_outs(adv, info);
+	if (!err)
+		err = keep_closure(adv, adv->iter_ops, info);
+	if (err == -ENOMEM) {
+		adv->stats.errors++;
+		adv->recorder.it.incomplete = 1;
+		um_advisor_leave(adv);
+	}
+	return err;
+}
+
+int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
+{
+	const struct um_sched_op *known;
+	struct um_op op;
+	int32_t number;
+	int err, passed;
+
+	if (capturing(adv, stream))
+		return 0;
+	number = stream_number(adv, stream);
+	name = name ? name : "op";
+	known = expected(adv, number, name, info);
+	err = look_up(adv, info, known != NULL);
+	if (err)
+		return err == -ENOMEM ? 0 : err;
+	if (number == (int32_t)adv->pool.n_streams)
+		um_pool_see_stream(&adv->pool, stream);
+	adv->op_serial++;
+	adv->iter_ops++;
+	passed = known && pass(adv, known, info);
+	if (!passed || listened(adv)) {
+		op = spell_out(adv, number, name, info);
+		hear(adv, &op, stream, passed);
+	}
+	if (adv->stopwatch.state == UM_STOPWATCH_RUNS)
+		um_stopwatch_stop_op(&adv->stopwatch, stream);
 	if (adv->executor)
-		replay(adv, &e.op, stream, known ? NULL : info);
+		replay(adv, &op, stream, known ? NULL : info);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
 		prefetch_on_use(adv, stream);
 	for (uint32_t i = 0; i < adv->n_uses; i++) {
@@ -322,7 +367,8 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	adv->stats.ops++;
 	if (adv->stopwatch.state == UM_STOPWATCH_RUNS && adv->cursor.on)
 		um_stopwatch_start_op(&adv->stopwatch, stream, adv->cursor.op - 1);
-	um_tracing_launch(&adv->tracing);
+	if (adv->tracing.writer)
+		um_tracing_launch(&adv->tracing);
 	return 0;
 }
 

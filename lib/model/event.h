@@ -66,7 +66,6 @@ struct um_workspace {
 
 struct um_op {
 	const char *name; /* never NULL */
-	uint64_t hash; /* see iteration.h, where it is an op that was recorded before; 0: not known to be one */
 	const struct um_use *uses;
 	uint32_t n_uses;
 	struct um_cost cost;

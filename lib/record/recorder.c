@@ -150,39 +150,6 @@ static uint64_t add_uses(struct um_recorder *r, const struct um_op *op, uint64_t
 	return hash;
 }
 
-/* The op stands where it would be written, as the iteration whose memory this is left it: only what its hash does not
- * cover is written. 0: it does not. */
-static int stands(struct um_recorder *r, const struct um_op *op)
-{
-	struct um_iteration *it = &r->it;
-	struct um_iter_op *kept = &it->ops.at[it->ops.n];
-	uint32_t first = (uint32_t)it->uses.n;
-
-	/* Where all before it had as many uses, nothing was written over its own. */
-	if (!op->hash || it->ops.n >= r->old_ops || kept->hash != op->hash || kept->first_use != first ||
-	    kept->n_uses != op->n_uses || kept->n_relaunch || op->n_relaunch)
-		return 0;
-	for (uint32_t i = 0; i < op->n_uses; i++) {
-		struct um_tensor *t = op->uses[i].tensor;
-		struct um_iter_use *use = &it->uses.at[first + i];
-
-		if ((!seen(r, t) && number_new(r, t, UM_NOWHERE)) || t->seen_at != use->tensor)
-			return 0;
-		use->touched = op->uses[i].touched;
-		use->dead_after = 0;
-		it->tensors.at[t->seen_at].flags = t->flags;
-		r->last_use.at[t->seen_at] = first + i;
-	}
-	kept->cost = op->cost;
-	kept->phase = op->phase;
-	kept->relaunchable = op->relaunchable != 0;
-	kept->first_relaunch = (uint32_t)it->relaunch.n;
-	it->uses.n += op->n_uses;
-	it->ops.n++;
-	it->signature = um_signature_op(it->signature, kept->hash);
-	return 1;
-}
-
 static int feed_op(struct um_recorder *r, const struct um_op *op)
 {
 	struct um_iteration *it = &r->it;
@@ -191,7 +158,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	uint64_t hash;
 	int rc;
 
-	if (it->n == 0 || it->incomplete || stands(r, op))
+	if (it->n == 0 || it->incomplete)
 		return 0;
 	if (it->ops.n >= UM_RECORD_OPS || it->uses.n + op->n_uses > UM_RECORD_USES)
 		return -E2BIG;
@@ -228,6 +195,82 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	return 0;
 }
 
+struct um_iter_op *um_recorder_pass(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses)
+{
+	struct um_iteration *it = &r->it;
+	size_t at = it->ops.n + r->n_passed;
+	struct um_iter_op *kept = &it->ops.at[at];
+
+	/* Where all before it had as many uses, nothing was written over its own. */
+	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_passed_uses ||
+	    kept->n_uses != n_uses || kept->n_relaunch)
+		return NULL;
+	if (!r->n_passed)
+		r->passed = uses;
+	else if (uses != r->passed + r->n_passed_uses)
+		return NULL;
+	r->n_passed++;
+	r->n_passed_uses += n_uses;
+	return kept;
+}
+
+/* The uses of the next op stand where they would be written. 0: not all of them do. */
+static int stand(struct um_recorder *r, const struct um_use *uses, uint32_t n)
+{
+	struct um_iteration *it = &r->it;
+	uint32_t first = (uint32_t)it->uses.n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct um_tensor *t = uses[i].tensor;
+		struct um_iter_use *use = &it->uses.at[first + i];
+
+		if ((!seen(r, t) && number_new(r, t, UM_NOWHERE)) || t->seen_at != use->tensor)
+			return 0;
+		use->touched = uses[i].touched;
+		use->dead_after = 0;
+		it->tensors.at[t->seen_at].flags = t->flags;
+		r->last_use.at[t->seen_at] = first + i;
+	}
+	return 1;
+}
+
+/* 0 or -ENOMEM. */
+static int settle_op(struct um_recorder *r, const struct um_use *uses)
+{
+	struct um_iteration *it = &r->it;
+	struct um_iter_op *kept = &it->ops.at[it->ops.n];
+
+	if (!stand(r, uses, kept->n_uses))
+		return feed_op(r, &(struct um_op){
+		                          .name = kept->name,
+		                          .uses = uses,
+		                          .n_uses = kept->n_uses,
+		                          .cost = kept->cost,
+		                          .stream = kept->stream,
+		                          .phase = kept->phase,
+		                          .relaunchable = kept->relaunchable,
+		                  });
+	kept->first_relaunch = (uint32_t)it->relaunch.n;
+	it->uses.n += kept->n_uses;
+	it->ops.n++;
+	it->signature = um_signature_op(it->signature, kept->hash);
+	return 0;
+}
+
+void um_recorder_settle(struct um_recorder *r)
+{
+	const struct um_use *uses = r->passed;
+	uint32_t n = r->n_passed;
+
+	r->n_passed = r->n_passed_uses = 0;
+	for (; n && !r->it.incomplete; n--) {
+		uint32_t n_uses = r->it.ops.at[r->it.ops.n].n_uses;
+
+		r->it.incomplete = settle_op(r, uses) != 0;
+		uses += n_uses;
+	}
+}
+
 /* Empties the current iteration and gives it its number. */
 static void start(struct um_recorder *r, uint64_t n)
 {
@@ -247,6 +290,8 @@ static int feed(struct um_sink *sink, const struct um_event *event)
 	struct um_recorder *r = (struct um_recorder *)sink;
 	int rc = 0;
 
+	if (r->n_passed)
+		um_recorder_settle(r);
 	switch (event->kind) {
 	case UM_EV_ALLOC:
 		rc = feed_alloc(r, event->alloc.tensor);
@@ -287,8 +332,10 @@ void um_recorder_fini(struct um_recorder *r)
 
 void um_recorder_take(struct um_recorder *r, struct um_iteration *out)
 {
-	struct um_iteration done = r->it;
+	struct um_iteration done;
 
+	um_recorder_settle(r);
+	done = r->it;
 	r->it = *out;
 	r->old_ops = r->old_tensors = 0;
 	*out = done;

@@ -7,8 +7,9 @@
  * owns  the iteration being recorded
  *
  * Op path: O(uses), no allocation once an iteration of this length was recorded before. What is recorded goes where the
- * iteration before the last one was: an op that stands there already is only looked at. When an allocation fails the
- * iteration is marked incomplete and the host program goes on. Names are interned once. Not thread-safe.
+ * iteration before the last one was: ops that are known to be the same are only counted, and looked at when something
+ * else happens. When an allocation fails the iteration is marked incomplete and the host program goes on. Names are
+ * interned once. Not thread-safe.
  *
  * Set-up (before the first iter) is not kept, only who was born in it. An iteration that grows beyond UM_RECORD_OPS or
  * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory. So is one in which
@@ -32,11 +33,21 @@ struct um_recorder {
 	UM_VEC(uint32_t) last_use; /* by tensor of `it`: index of its last use, UINT32_MAX none */
 	uint64_t turn; /* how often `it` was emptied: a tensor's seen_at holds until the next time */
 	size_t old_ops, old_tensors; /* so many are in the memory of `it` since it was emptied last */
+	const struct um_use *passed; /* uses of the ops that were only counted, */
+	uint32_t n_passed, n_passed_uses; /* and how many these are */
 	uint32_t n_births; /* in this iteration, counted even where they could not be kept */
 };
 
 int um_recorder_init(struct um_recorder *r); /* 0 or -ENOMEM */
 void um_recorder_fini(struct um_recorder *r);
+
+/* An op comes that was recorded before: with this hash, and uses that stay what they are until the next event. Where it
+ * would be written is returned; what the hash does not cover (cost, phase, relaunchable) is to be filled in. NULL: it
+ * is an event like others. */
+struct um_iter_op *um_recorder_pass(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses);
+
+/* Uses that were passed, and flags of their tensors, may change from now on. */
+void um_recorder_settle(struct um_recorder *r);
 
 /* At an iter event, before feeding it: hands the finished iteration over. Its strings stay valid while the recorder
  * lives. The memory of `*out` (initialised, or an earlier iteration of this recorder) is taken in exchange and used

@@ -71,8 +71,8 @@ static inline void um_cursor_pass(struct um_cursor *c)
 	c->op++;
 }
 
-/* Is a use that the schedule had here once, of a tensor that may be dead by now, what it has here now? 0: perhaps, whose
- * memory that is must be looked up. */
+/* Is a use that the schedule had here once, of a tensor that may be dead by now, what it has here now? 0: perhaps,
+ * whose memory that is must be looked up. */
 static inline int um_cursor_holds(struct um_cursor *c, const struct um_sched_use *su, const struct um_use *use)
 {
 	struct um_cursor_slot *s = &c->slots[su->slot];
