@@ -420,6 +420,33 @@ static void known_ops(void)
 	world_fini(&w.told);
 }
 
+/* What is only counted lies one behind the other. */
+static void passed_in_a_row(void)
+{
+	struct world w;
+	struct um_use uses[3];
+	struct um_tensor *x;
+	uint64_t hash;
+
+	world_init(&w);
+	x = world_alloc(&w, 64, "x");
+	uses[0] = uses[1] = uses[2] = U(x);
+	for (int step = 0; step < 3; step++) {
+		world_iter(&w);
+		OP(&w, "a", U(x));
+		OP(&w, "a", U(x));
+	}
+	hash = w.recorder.it.ops.at[0].hash;
+	world_iter(&w);
+	ok(um_recorder_pass(&w.recorder, hash, &uses[0], 1) != NULL, "an op is known");
+	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL, "not one whose uses lie elsewhere");
+	ok(um_recorder_pass(&w.recorder, hash, &uses[1], 1) != NULL, "one whose uses are the next");
+	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL, "nor one more than there were");
+	um_recorder_settle(&w.recorder);
+	is_int(w.recorder.it.ops.n, 2, "as many as were known are kept");
+	world_fini(&w);
+}
+
 int main(void)
 {
 	numbers_and_positions();
@@ -430,5 +457,6 @@ int main(void)
 	nested();
 	between_take_and_mark();
 	known_ops();
+	passed_in_a_row();
 	return tap_done();
 }

@@ -5,17 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-#define EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
 
 /* Of outcomes. */
 #define LANE_IN 0
 #define LANE_AWAY 1 /* and enum um_away */
-
-static int reached(uint32_t have, uint32_t want)
-{
-	return (int32_t)(have - want) >= 0;
-}
 
 static void count(_Atomic uint64_t *c, uint64_t n)
 {
@@ -40,8 +34,7 @@ static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_reque
 						.code = code});
 }
 
-/* All requests of the lane below this number are done. */
-static uint32_t away_done(const struct um_lanes *l, enum um_away lane)
+uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane)
 {
 	const struct um_lanes_away *a = &l->away[lane];
 	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
@@ -49,20 +42,20 @@ static uint32_t away_done(const struct um_lanes *l, enum um_away lane)
 	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
 		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
 
-		if (!reached(next, least))
+		if (!um_lanes_reached(next, least))
 			least = next;
 	}
 	return least;
 }
 
-static uint32_t in_done(const struct um_lanes *l)
+uint32_t um_lanes_in_done(const struct um_lanes *l)
 {
 	uint32_t least = atomic_load_explicit(&l->in[0].next, memory_order_acquire);
 
 	for (unsigned i = 1; i < UM_LANES_IN; i++) {
 		uint32_t next = atomic_load_explicit(&l->in[i].next, memory_order_acquire);
 
-		if (!reached(next, least))
+		if (!um_lanes_reached(next, least))
 			least = next;
 	}
 	return least;
@@ -75,7 +68,7 @@ static uint32_t put_by(const struct um_lanes *l, int lane)
 
 static uint32_t done_by(const struct um_lanes *l, int lane)
 {
-	return lane == LANE_IN ? in_done(l) : away_done(l, (enum um_away)(lane - LANE_AWAY));
+	return lane == LANE_IN ? um_lanes_in_done(l) : um_lanes_away_done(l, (enum um_away)(lane - LANE_AWAY));
 }
 
 static int current(const struct um_lanes *l, const struct um_request *r)
@@ -107,7 +100,7 @@ static uint32_t expected(uint32_t done, uint32_t i)
 static struct um_step watch(struct um_lanes_in *in)
 {
 	struct um_lanes *l = in->lanes;
-	uint32_t done = in_done(l);
+	uint32_t done = um_lanes_in_done(l);
 	int missing = 0, moved = !l->seen_ns;
 	struct timespec ts;
 	uint64_t now;
@@ -117,7 +110,7 @@ static struct um_step watch(struct um_lanes_in *in)
 	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
 		uint32_t have = __atomic_load_n(&l->arrived[i], __ATOMIC_ACQUIRE);
 
-		missing |= !reached(have, expected(done, i));
+		missing |= !um_lanes_reached(have, expected(done, i));
 		moved |= have != l->seen[i];
 		l->seen[i] = have;
 	}
@@ -131,7 +124,7 @@ static struct um_step watch(struct um_lanes_in *in)
 		l->seen_ns = now;
 	if (now - l->seen_ns > UM_LANES_STUCK_NS) {
 		for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++)
-			if (!reached(l->seen[i], expected(done, i)))
+			if (!um_lanes_reached(l->seen[i], expected(done, i)))
 				__atomic_store_n(&l->arrived[i], expected(done, i), __ATOMIC_RELEASE);
 		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
 	}
@@ -155,7 +148,7 @@ static void arrive(struct um_lanes *l, uint32_t k)
 static int is_through(const struct um_lanes *l, uint32_t k)
 {
 	return !l->gpu->caps.stream_values ||
-	       reached(__atomic_load_n(&l->arrived[k % UM_LANES_IN_STREAMS], __ATOMIC_ACQUIRE),
+	       um_lanes_reached(__atomic_load_n(&l->arrived[k % UM_LANES_IN_STREAMS], __ATOMIC_ACQUIRE),
 		       k + 1 - UM_LANES_IN_STREAMS);
 }
 
@@ -193,17 +186,17 @@ static struct um_step step_in(void *arg)
 
 	if (in->called)
 		return in_done_with(in, k);
-	if (reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)))
+	if (um_lanes_reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)))
 		return watch(in);
 
 	const struct um_request *r = &l->in_ring[SLOT(k)];
 
-	if (!reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
-	    !reached(away_done(l, UM_AWAY_DROP), r->drops))
+	if (!um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
+	    !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), r->drops))
 		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
 		return current(l, r) || l->gpu->caps.virtual_time ? watch(in)
 								  : (struct um_step){.kind = UM_STEP_POLL};
-	if (current(l, r) && !reached(away_done(l, UM_AWAY_OUT), r->wait))
+	if (current(l, r) && !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_OUT), r->wait))
 		return watch(in);
 	if (current(l, r) && !is_through(l, k)) {
 		watch(in);
@@ -296,7 +289,7 @@ static struct um_step step_out(void *arg)
 	uint32_t k = atomic_load_explicit(&o->next, memory_order_relaxed);
 	um_event_handle e;
 
-	if (reached(k, atomic_load_explicit(&o->away->head, memory_order_acquire)))
+	if (um_lanes_reached(k, atomic_load_explicit(&o->away->head, memory_order_acquire)))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 
 	const struct um_request *r = &o->away->ring[SLOT(k)];
@@ -309,7 +302,7 @@ static struct um_step step_out(void *arg)
 	}
 	if (o->called || !current(l, r))
 		return out_done(o, k);
-	if (!reached(in_done(l), r->wait))
+	if (!um_lanes_reached(um_lanes_in_done(l), r->wait))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 	e = not_ready(l, r->event);
 	if (e)
@@ -334,7 +327,7 @@ static int open_out(struct um_lanes *l, struct um_lanes_away *away, unsigned i)
 	o->away = away;
 	atomic_init(&o->next, i - away->first);
 	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
-	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, EVENT_FLAGS))
+	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, UM_LANES_EVENT_FLAGS))
 		return -ENOMEM;
 	return um_runner_start(&o->runner, l->gpu, away == &l->away[UM_AWAY_OUT] ? "umadvise-out" : "umadvise-drop",
 			       step_out, o);
@@ -373,7 +366,7 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 		if (gpu->api->cudaStreamCreateWithFlags(gpu, &l->in_stream[i], UM_STREAM_NON_BLOCKING))
 			err = -ENOMEM;
 	for (unsigned i = 0; i < UM_LANES_EVENTS && !err; i++)
-		if (gpu->api->cudaEventCreateWithFlags(gpu, &l->events[i][0], EVENT_FLAGS))
+		if (gpu->api->cudaEventCreateWithFlags(gpu, &l->events[i][0], UM_LANES_EVENT_FLAGS))
 			err = -ENOMEM;
 	for (unsigned i = 0; i < UM_LANES_IN && !err; i++) {
 		l->in[i].lanes = l;
@@ -393,7 +386,7 @@ static void tell(struct um_lanes *l, int lane, uint32_t until)
 	const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[lane - LANE_AWAY].ring;
 	struct um_outcomes *o = &l->outcomes;
 
-	for (; !reached(o->told[lane], until); o->told[lane]++) {
+	for (; !um_lanes_reached(o->told[lane], until); o->told[lane]++) {
 		const struct um_outcome *is = &o->at[lane][SLOT(o->told[lane])];
 		const struct um_request *r = &ring[SLOT(o->told[lane])];
 		struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
@@ -453,86 +446,6 @@ void um_lanes_poke(struct um_lanes *l)
 	poke_ins(l);
 }
 
-/* --- the app's side --------------------------------------------------------------------------------------------- */
-
-int um_lanes_look_in(struct um_lanes *l)
-{
-	l->in_limit = in_done(l) + UM_LANES_QUEUE;
-	return um_lanes_in_put(l) == l->in_limit;
-}
-
-int um_lanes_look_away(struct um_lanes *l, enum um_away lane)
-{
-	l->away[lane].limit = away_done(l, lane) + UM_LANES_QUEUE;
-	return um_lanes_away_put(l, lane) == l->away[lane].limit;
-}
-
-/* The oldest request that is not done holds its event, and all after it. */
-static uint32_t oldest_event(const struct um_lanes *l)
-{
-	uint32_t oldest = l->event;
-
-	for (int i = 0; i < UM_AWAYS; i++) {
-		uint32_t done = away_done(l, (enum um_away)i), event = l->away[i].ring[SLOT(done)].event;
-
-		if (!reached(done, um_lanes_away_put(l, (enum um_away)i)) && !reached(event, oldest))
-			oldest = event;
-	}
-	return oldest;
-}
-
-int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
-{
-	struct um_gpu *gpu = l->gpu;
-
-	if (l->event + 1 - l->oldest >= UM_LANES_EVENTS) {
-		l->oldest = oldest_event(l);
-		if (l->event + 1 - l->oldest >= UM_LANES_EVENTS)
-			return -EAGAIN;
-	}
-	l->event++;
-	for (unsigned i = 0; i < n; i++) {
-		um_event_handle *e = &l->events[l->event % UM_LANES_EVENTS][i];
-
-		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, EVENT_FLAGS))
-			return -EAGAIN;
-		if (gpu->api->cudaEventRecord(gpu, *e, streams[i]))
-			return -EAGAIN;
-	}
-	return 0;
-}
-
-int um_lanes_gates(const struct um_lanes *l)
-{
-	return l->gpu->caps.stream_values &&
-	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
-}
-
-/* Of the ins that nothing on this stream waits for yet, the last on each of their streams: request k raises its
- * stream's number to k + 1. */
-int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
-{
-	struct um_gpu *gpu = l->gpu;
-	uint32_t new = seq - l->gated[i];
-	int err = 0;
-
-	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
-		return 0; /* or nothing was put that an op must wait for */
-	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
-		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
-
-		if (reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
-			continue;
-		if (gpu->api->cuStreamWaitValue32(gpu, stream, at, last, UM_WAIT_VALUE_GEQ)) {
-			count(&l->refused, 1);
-			err = -EIO;
-		}
-	}
-	if (!err)
-		l->gated[i] = seq;
-	return err;
-}
-
 /* --- what became of it ------------------------------------------------------------------------------------------- */
 
 int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears)
@@ -566,7 +479,7 @@ static int discards_done(void *arg)
 {
 	struct um_lanes *l = arg;
 
-	return reached(away_done(l, UM_AWAY_DROP), l->discard);
+	return um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), l->discard);
 }
 
 void um_lanes_settle(struct um_lanes *l)
@@ -580,15 +493,15 @@ void um_lanes_settle(struct um_lanes *l)
 
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 {
-	uint32_t done = away_done(l, UM_AWAY_DROP), last = l->discard, k = l->any_discard ? last : done;
+	uint32_t done = um_lanes_away_done(l, UM_AWAY_DROP), last = l->discard, k = l->any_discard ? last : done;
 
-	for (; !reached(done, k); k--) {
+	for (; !um_lanes_reached(done, k); k--) {
 		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[SLOT(k - 1)];
 
 		if (r->kind != UM_ACTION_OUT && r->addr < end && r->addr + r->bytes > addr)
 			break;
 	}
-	if (reached(done, k))
+	if (um_lanes_reached(done, k))
 		return;
 	l->discard = k;
 	um_lanes_poke(l);
@@ -598,9 +511,9 @@ void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 
 void um_lanes_drop(struct um_lanes *l)
 {
-	l->dropped += um_lanes_in_put(l) - in_done(l);
+	l->dropped += um_lanes_in_put(l) - um_lanes_in_done(l);
 	for (int i = 0; i < UM_AWAYS; i++)
-		l->dropped += um_lanes_away_put(l, (enum um_away)i) - away_done(l, (enum um_away)i);
+		l->dropped += um_lanes_away_put(l, (enum um_away)i) - um_lanes_away_done(l, (enum um_away)i);
 	atomic_fetch_add_explicit(&l->epoch, 1, memory_order_acq_rel);
 	um_lanes_poke(l);
 	um_lanes_settle(l);

@@ -38,6 +38,7 @@
 #define UM_LANES_DROP 4 /* workers */
 #define UM_LANES_STREAMS 4 /* of the app, that are told apart */
 #define UM_LANES_EVENTS 2048
+#define UM_LANES_EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define UM_LANES_QUEUE (1u << 15)
 #define UM_LANES_STUCK_NS 200000000u
 #define UM_LANES_STUCK_MOST 3
@@ -118,6 +119,15 @@ void um_lanes_close(struct um_lanes *l);
 
 void um_lanes_wake(struct um_lanes *l); /* requests will come */
 void um_lanes_poke(struct um_lanes *l); /* requests have come */
+
+static inline int um_lanes_reached(uint32_t have, uint32_t want)
+{
+	return (int32_t)(have - want) >= 0;
+}
+
+/* All requests of the lane below this number are done. */
+uint32_t um_lanes_in_done(const struct um_lanes *l);
+uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane);
 
 /* Requests put so far. */
 static inline uint32_t um_lanes_in_put(const struct um_lanes *l)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lanes_put.c - the app's side of the lanes: how much may be put, marks behind which it may start, ops that wait
+ */
+#include "replay/lanes.h"
+
+int um_lanes_look_in(struct um_lanes *l)
+{
+	l->in_limit = um_lanes_in_done(l) + UM_LANES_QUEUE;
+	return um_lanes_in_put(l) == l->in_limit;
+}
+
+int um_lanes_look_away(struct um_lanes *l, enum um_away lane)
+{
+	l->away[lane].limit = um_lanes_away_done(l, lane) + UM_LANES_QUEUE;
+	return um_lanes_away_put(l, lane) == l->away[lane].limit;
+}
+
+/* The oldest request that is not done holds its event, and all after it. */
+static uint32_t oldest_event(const struct um_lanes *l)
+{
+	uint32_t oldest = l->event;
+
+	for (int i = 0; i < UM_AWAYS; i++) {
+		uint32_t done = um_lanes_away_done(l, (enum um_away)i);
+		uint32_t event = l->away[i].ring[done % UM_LANES_QUEUE].event;
+
+		if (!um_lanes_reached(done, um_lanes_away_put(l, (enum um_away)i)) && !um_lanes_reached(event, oldest))
+			oldest = event;
+	}
+	return oldest;
+}
+
+int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
+{
+	struct um_gpu *gpu = l->gpu;
+
+	if (l->event + 1 - l->oldest >= UM_LANES_EVENTS) {
+		l->oldest = oldest_event(l);
+		if (l->event + 1 - l->oldest >= UM_LANES_EVENTS)
+			return -EAGAIN;
+	}
+	l->event++;
+	for (unsigned i = 0; i < n; i++) {
+		um_event_handle *e = &l->events[l->event % UM_LANES_EVENTS][i];
+
+		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS))
+			return -EAGAIN;
+		if (gpu->api->cudaEventRecord(gpu, *e, streams[i]))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+int um_lanes_gates(const struct um_lanes *l)
+{
+	return l->gpu->caps.stream_values &&
+	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
+}
+
+/* Of the ins that nothing on this stream waits for yet, the last on each of their streams: request k raises its
+ * stream's number to k + 1. */
+int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
+{
+	struct um_gpu *gpu = l->gpu;
+	uint32_t new = seq - l->gated[i];
+	int err = 0;
+
+	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
+		return 0; /* or nothing was put that an op must wait for */
+	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
+		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
+
+		if (um_lanes_reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
+			continue;
+		if (gpu->api->cuStreamWaitValue32(gpu, stream, at, last, UM_WAIT_VALUE_GEQ)) {
+			atomic_fetch_add_explicit(&l->refused, 1, memory_order_relaxed);
+			err = -EIO;
+		}
+	}
+	if (!err)
+		l->gated[i] = seq;
+	return err;
+}
