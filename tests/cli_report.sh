@@ -109,11 +109,11 @@ is "$(query "$tmp/a.sqlite" 'print(S["gpu_page_faults"], S["cpu_page_faults"])' 
 is "$(query "$tmp/a.sqlite" 'print(S["cpu_page_faults"], S["kernels"])' --filter-nvtx 'yours:step*')" "2 0" \
 	"or in a range"
 is "$(report "$tmp/a.sqlite" --report ops:rows=1 --format csv)" \
-	"$(printf '%s\r\n' name,launches,ns,gpu_page_faults,fault_ns,um_h2d_bytes,um_d2h_bytes \
-		scale,2,2000,8,500,65536,65536)" "csv"
+	"$(printf '%s\r\n' name,launches,ns,gpu_page_faults,fault_ns,um_h2d_bytes,um_d2h_bytes,prefetch_wait_ns \
+		scale,2,2000,8,500,65536,65536,510)" "csv"
 is "$(report "$tmp/a.sqlite" --report ops --no-header --timeunit us -q | tail -n 2 | tr -s ' ')" \
-	" scale 2 2.000 8 0.500 0.1 0.1
- add 2 2.500 0 0.000 0.0 0.0" "a table without titles"
+	" scale 2 2.000 8 0.500 0.1 0.1 0.510
+ add 2 2.500 0 0.000 0.0 0.0 0.000" "a table without titles"
 like "$(report --help-reports)" "^op-iterations +kernels" "the tables are listed"
 
 # Shapes of files: each is the sample, changed.

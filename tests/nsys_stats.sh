@@ -53,7 +53,8 @@ END
 ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
 
 is "$(stats "$tmp/few.sqlite" table=ops | head -n 1)" \
-	"Name|Launches|Time:dur_ns|Gpu page faults|Fault:dur_ns|Um h2d:mem_B|Um d2h:mem_B" "columns, and their units"
+	"Name|Launches|Time:dur_ns|Gpu page faults|Fault:dur_ns|Um h2d:mem_B|Um d2h:mem_B|Prefetch wait:dur_ns" \
+	"columns, and their units"
 "$UMADVISE" report "$tmp/few.sqlite" -q --report ops --format csv >"$tmp/ops.csv"
 is "$(stats "$tmp/few.sqlite" table=ops | tail -n +2)" "$(python3 -c 'import csv, sys
 for row in list(csv.reader(open(sys.argv[1], newline="")))[1:]:

@@ -3,190 +3,7 @@
  * Problems planted in small programs on the simulated GPU, each exported and read back: the report must find it, under
  * its name and with its tensor, and must not find it, or anything else, where it was not planted.
  */
-#include "gpu/sim.h"
-#include "io/nsys.h"
-#include "player.h"
-#include "report/report.h"
-#include "tap.h"
-
-#include <unistd.h>
-
-#define MIB (1ull << 20)
-#define BLOCK (2 * MIB)
-#define ITERATIONS 6
-#define KERNEL_NS 2000000ull
-#define TENSORS 8
-
-static char file[64];
-
-struct tensor {
-	const char *name;
-	char *at;
-	uint64_t told, bytes; /* its address as the export has it */
-};
-
-/* The program, who watches it, and what it has. */
-static struct program {
-	struct um_activity_sink sink;
-	struct um_activity_sink *writer;
-	struct um_gpu *gpu;
-	struct tensor tensor[TENSORS];
-	unsigned n;
-	uint64_t op, allocated; /* the last allocation's address, as it was told */
-	um_stream side;
-	int speechless; /* says nothing of tensors, ops and hints */
-	int faultless; /* recorded without page faults */
-} p;
-
-static int listen(struct um_activity_sink *sink, const struct um_activity *a)
-{
-	(void)sink;
-	if (a->kind == UM_ACT_ALLOC)
-		p.allocated = a->address;
-	if (a->kind == UM_ACT_GPU_FAULT && p.faultless)
-		return 0;
-	if (a->kind == UM_ACT_CPU_FAULT) {
-		struct um_activity known = *a;
-
-		known.name = "checkpoint";
-		known.domain = "app";
-		return um_activity_feed(p.writer, &known);
-	}
-	return um_activity_feed(p.writer, a);
-}
-
-static struct um_activity said(enum um_activity_kind kind)
-{
-	int64_t now = (int64_t)um_sim_now(p.gpu);
-
-	return (struct um_activity){
-		.kind = kind, .begin = now, .end = now, .process = 1, .thread = 1, .device = -1, .stream = -1};
-}
-
-static void tell(const struct um_activity *a)
-{
-	if (!p.speechless || a->kind == UM_ACT_RANGE)
-		um_activity_feed(p.writer, a);
-}
-
-/* --- what a program does ------------------------------------------------------------------------------------------ */
-
-static struct tensor *name(const char *what, char *at, uint64_t told, uint64_t bytes)
-{
-	struct um_activity a = said(UM_ACT_TENSOR);
-
-	p.tensor[p.n] = (struct tensor){what, at, told, bytes};
-	a.name = what;
-	a.address = told;
-	a.bytes = bytes;
-	tell(&a);
-	return &p.tensor[p.n++];
-}
-
-static void *managed(uint64_t bytes)
-{
-	void *at;
-
-	if (p.gpu->api->cudaMallocManaged(p.gpu, &at, bytes, 1))
-		tap_bail("cannot allocate");
-	return at;
-}
-
-/* Managed memory that the CPU has written. */
-static struct tensor *tensor(const char *what, uint64_t mib)
-{
-	char *at = managed(mib * MIB);
-
-	um_sim_host_touch(p.gpu, at, mib * MIB, 2);
-	return name(what, at, p.allocated, mib * MIB);
-}
-
-static void use(const struct tensor *t, uint64_t off, uint64_t bytes, unsigned access)
-{
-	struct um_activity a = said(UM_ACT_USE);
-
-	a.op = p.op;
-	a.address = t->told + off;
-	a.bytes = bytes;
-	a.access = access == 1 ? UM_ACCESS_READ : access == 2 ? UM_ACCESS_WRITE : UM_ACCESS_UPDATE;
-	tell(&a);
-}
-
-static void op(const char *what)
-{
-	struct um_activity a = said(UM_ACT_OP);
-
-	a.name = what;
-	a.op = ++p.op;
-	tell(&a);
-}
-
-static void launch(const char *what, const struct um_touch *touch, uint32_t n)
-{
-	struct um_sim_kernel k = {
-		.name = what, .ns = KERNEL_NS, .access = touch, .n_access = n, .pattern = UM_PATTERN_WIDE};
-
-	if (um_sim_run(p.gpu, NULL, &k))
-		tap_bail("cannot run");
-}
-
-/* A kernel that uses a part of a tensor: 1 reads, 2 overwrites, 3 both. */
-static void kernel_on(const char *what, const struct tensor *t, uint64_t off, uint64_t bytes, unsigned access)
-{
-	struct um_touch touch = {.ptr = t->at + off, .bytes = bytes, .access = access};
-
-	op(what);
-	use(t, off, bytes, access);
-	launch(what, &touch, 1);
-}
-
-static void kernel(const char *what, const struct tensor *t, unsigned access)
-{
-	kernel_on(what, t, 0, t->bytes, access);
-}
-
-static void hint(enum um_hint_kind kind, const struct tensor *t, int error, int64_t at)
-{
-	struct um_activity a = said(UM_ACT_HINT);
-
-	a.begin = a.end = at;
-	a.hint = kind;
-	a.op = UM_ACT_NO_OP;
-	a.address = t->told;
-	a.bytes = t->bytes;
-	a.error = error;
-	tell(&a);
-}
-
-static int prefetch_on(const struct tensor *t, uint64_t bytes, um_stream stream)
-{
-	int64_t at = (int64_t)um_sim_now(p.gpu);
-	int err = p.gpu->api->cudaMemPrefetchAsync(p.gpu, t->at, bytes, um_on_device(0), 0, stream);
-
-	hint(UM_HINT_PREFETCH, t, err, at);
-	return err;
-}
-
-static void prefetch(const struct tensor *t)
-{
-	if (prefetch_on(t, t->bytes, NULL))
-		tap_bail("cannot prefetch");
-}
-
-static void send_home(const struct tensor *t)
-{
-	int64_t at = (int64_t)um_sim_now(p.gpu);
-
-	if (p.gpu->api->cudaMemPrefetchAsync(p.gpu, t->at, t->bytes, um_on_host(), 0, NULL))
-		tap_bail("cannot evict");
-	hint(UM_HINT_EVICT, t, 0, at);
-}
-
-static void cpu(const struct tensor *t, uint64_t bytes)
-{
-	um_sim_sync(p.gpu);
-	um_sim_host_touch(p.gpu, t->at, bytes, 2);
-}
+#include "planted.h"
 
 /* --- the problems ------------------------------------------------------------------------------------------------- */
 
@@ -358,6 +175,7 @@ static void orderly_setup(void)
 	a = tensor("weights", 24);
 	b = tensor("other", 24);
 	c = tensor("third", 24);
+	prefetch(a);
 }
 
 static void orderly(void)
@@ -365,7 +183,8 @@ static void orderly(void)
 	struct tensor *const turn[] = {a, b, c};
 
 	for (int i = 0; i < 3; i++) {
-		prefetch(turn[i]);
+		if (prefetch_on(turn[(i + 1) % 3], turn[i]->bytes, p.side))
+			tap_bail("cannot prefetch");
 		kernel("works", turn[i], 3);
 		um_sim_sync(p.gpu);
 		send_home(turn[i]);
@@ -379,94 +198,6 @@ static void in_core(void)
 }
 
 /* --- found or not ------------------------------------------------------------------------------------------------- */
-
-static struct um_report report;
-static struct um_capture capture;
-
-static void read_back(void)
-{
-	struct um_nsys_read_options ro = {0};
-	struct um_diag d;
-
-	um_report_init(&report, &(struct um_report_options){0});
-	if (um_nsys_read(file, &ro, &report.sink, &capture, &d) || um_report_finish(&report))
-		tap_bail(d.text);
-}
-
-static void forget(void)
-{
-	um_report_fini(&report);
-	um_capture_fini(&capture);
-}
-
-static void say(void)
-{
-	for (size_t i = 0; i < report.findings.list.n; i++) {
-		const struct um_finding *f = &report.findings.list.at[i];
-
-		diag("%s: %s, %s: %.1f %%; %s", um_severity_name(f->severity), um_reason_name(f->reason),
-		     um_report_tensor_name(&report, f->tensor), 100 * f->share, f->evidence);
-	}
-}
-
-static const struct um_finding *found(enum um_reason reason, const char *tensor_name)
-{
-	for (size_t i = 0; i < report.findings.list.n; i++) {
-		const struct um_finding *f = &report.findings.list.at[i];
-
-		if (f->reason == reason && strcmp(um_report_tensor_name(&report, f->tensor), tensor_name) == 0)
-			return f;
-	}
-	return NULL;
-}
-
-static void play(uint64_t capacity, void (*setup)(void), void (*iteration)(void))
-{
-	struct um_nsys_writer *w;
-	struct um_diag d;
-	int speechless = p.speechless, faultless = p.faultless;
-
-	memset(&p, 0, sizeof p);
-	p.speechless = speechless;
-	p.faultless = faultless;
-	p.sink.feed = listen;
-	if (um_nsys_create(&w, file, um_profile_find("a100"), &d))
-		tap_bail(d.text);
-	p.writer = um_nsys_sink(w);
-	if (um_sim_open(&p.gpu, &(struct um_sim_options){
-					.profile = um_profile_find("a100"), .capacity = capacity, .watch = &p.sink}) ||
-	    p.gpu->api->cudaStreamCreateWithFlags(p.gpu, &p.side, UM_STREAM_NON_BLOCKING))
-		tap_bail("cannot open");
-	setup();
-	for (int i = 0; i < ITERATIONS; i++) {
-		struct um_activity range = said(UM_ACT_RANGE);
-		char text[32];
-
-		snprintf(text, sizeof text, "iteration %d", i);
-		iteration();
-		um_sim_sync(p.gpu);
-		range.name = text;
-		range.domain = UM_REPORT_DOMAIN;
-		range.end = (int64_t)um_sim_now(p.gpu);
-		tell(&range);
-	}
-	p.gpu->api->close(p.gpu);
-	if (um_nsys_close(w, 1, &d))
-		tap_bail(d.text);
-	read_back();
-}
-
-/* What became of the prefetches of a tensor. */
-static struct um_hint_row hints_of(const char *tensor_name)
-{
-	const struct um_hints *h = &report.causes.hints;
-
-	for (size_t i = 0; i < h->rows.n; i++)
-		if (h->rows.at[i].kind == UM_HINT_PREFETCH &&
-		    strcmp(um_report_tensor_name(&report, h->rows.at[i].tensor), tensor_name) == 0)
-			return h->rows.at[i];
-	return (struct um_hint_row){0};
-}
 
 /* Hints of a plant are judged as what was planted. */
 static void judged(enum um_reason reason)
@@ -525,13 +256,6 @@ static void planted(void)
 	}
 }
 
-static void none_found(const char *what)
-{
-	if (!is_u64(report.findings.list.n, 0, "none: %s", what))
-		say();
-	forget();
-}
-
 /* A call that failed, in a program that says nothing. */
 static void mute_refused(void)
 {
@@ -581,34 +305,9 @@ static void mute(void)
 	p.speechless = 0;
 }
 
-/* A workload played by the library. */
-static void workload(const char *trace, enum um_play_strategy strategy, double ratio)
-{
-	const char *top = getenv("top_srcdir");
-	struct um_play_options o = {.profile = um_profile_find("v100"), .strategy = strategy, .iterations = 8};
-	struct um_play_result result;
-	struct um_nsys_writer *w;
-	struct um_trace *t;
-	struct um_diag d;
-	char text[512];
-
-	snprintf(text, sizeof text, "%s/tests/data/%s.umtrace.gz", top ? top : ".", trace);
-	if (um_trace_load(&t, text, &d) || um_nsys_create(&w, file, o.profile, &d))
-		tap_bail(d.text);
-	o.budget = (uint64_t)((double)um_trace_peak_bytes(t) / ratio);
-	o.watch = um_nsys_sink(w);
-	if (um_play(t, &o, &result) || um_nsys_close(w, 1, &d))
-		tap_bail("cannot play");
-	um_play_result_fini(&result);
-	um_trace_free(t);
-	read_back();
-	snprintf(text, sizeof text, "%s, %s, %.2fx", trace, um_play_strategy_name(strategy), ratio);
-	none_found(text);
-}
-
 int main(void)
 {
-	snprintf(file, sizeof file, "/tmp/um-planted-%ld.sqlite", (long)getpid());
+	planted_begin();
 	planted();
 	mute();
 	p.faultless = 1;
@@ -623,11 +322,11 @@ int main(void)
 	ok(hints_of("weights").useful == ITERATIONS && hints_of("third").useful == ITERATIONS,
 	   "each prefetch was useful");
 	none_found("asked for in time");
-	workload("alexnet_b200", UM_PLAY_ON_DEMAND, 0.5);
-	workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 0.5);
-	workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 1.5);
-	workload("stencil_slabs", UM_PLAY_LOOKAHEAD, 1.5);
-	workload("cg_laplace3d", UM_PLAY_LOOKAHEAD, 1.5);
-	remove(file);
+	none_in_workload("alexnet_b200", UM_PLAY_ON_DEMAND, 0.5);
+	none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 0.5);
+	none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 1.5);
+	none_in_workload("stencil_slabs", UM_PLAY_LOOKAHEAD, 1.5);
+	none_in_workload("cg_laplace3d", UM_PLAY_LOOKAHEAD, 1.5);
+	planted_end();
 	return tap_done();
 }

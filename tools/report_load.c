@@ -126,6 +126,7 @@ void report_load_init(struct report_loaded *l, const struct um_report_options *o
 	l->found = NULL;
 	l->n_found = 0;
 	um_capture_init(&l->capture);
+	l->report.o.capture = l->report.causes.capture = &l->capture;
 }
 
 int report_load(struct report_loaded *l, const struct report_source *s)
@@ -182,6 +183,7 @@ static int add_file(struct several *all, const struct report_source *s)
 	um_capture_init(&of);
 	all->r.source = s;
 	all->r.capture = &of;
+	all->merge.report->causes.capture = &of;
 	all->r.sort = all->unordered[all->r.nth];
 	all->r.found = all->merge.found = &all->found[all->r.nth];
 	if (um_merge_begin(&all->merge))

@@ -23,7 +23,8 @@ const char *um_reason_name(enum um_reason reason)
 	                                              "sent home",
 	                                              "dead write-back",
 	                                              "redundant prefetch",
-	                                              "refused hint"};
+	                                              "refused hint",
+	                                              "waited for prefetch"};
 
 	return names[reason];
 }
@@ -40,6 +41,7 @@ void um_causes_fini(struct um_causes *c)
 {
 	um_pages_fini(&c->pages);
 	um_said_fini(&c->said);
+	um_causes_waits_fini(c);
 	um_hints_fini(&c->hints);
 	for (size_t i = 0; i < c->callers.n; i++)
 		free(c->callers.at[i]);
@@ -81,6 +83,9 @@ static void sum(struct um_cause_row *to, const struct um_cause_row *row)
 	to->bytes += row->bytes;
 	to->faults += row->faults;
 	to->ns += row->ns;
+	to->spare_ns += row->spare_ns;
+	to->earlier = row->earlier > to->earlier ? row->earlier : to->earlier;
+	to->full |= row->full;
 }
 
 static int add(struct um_causes *c, struct um_cause_row row, uint32_t *at)
@@ -97,7 +102,7 @@ static int add(struct um_causes *c, struct um_cause_row row, uint32_t *at)
 	}
 	if (found == UM_INDEX_NONE) {
 		fresh = row;
-		fresh.n = fresh.bytes = fresh.faults = fresh.ns = 0;
+		fresh.n = fresh.bytes = fresh.faults = fresh.ns = fresh.spare_ns = 0;
 		found = (uint32_t)c->rows.n;
 		if (um_vec_push(&c->rows, fresh))
 			return -ENOMEM;
@@ -225,6 +230,7 @@ int um_causes_next_file(struct um_causes *c)
 
 	um_pages_fini(&c->pages);
 	um_said_fini(&c->said);
+	um_causes_waits_fini(c);
 	c->call.row = UM_CAUSES_NONE;
 	c->busy_until = INT64_MIN;
 	c->blind = 0;

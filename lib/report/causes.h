@@ -15,6 +15,7 @@
 #define UM_REPORT_CAUSES_H
 
 #include "model/activity.h"
+#include "model/capture.h"
 #include "report/hints.h"
 #include "report/pages.h"
 #include "report/said.h"
@@ -37,6 +38,7 @@ enum um_reason {
 	UM_REASON_DEAD, /* written back for nothing: overwritten before it was read */
 	UM_REASON_REDUNDANT, /* asked for though it was there */
 	UM_REASON_REFUSED, /* hints that failed */
+	UM_REASON_WAITED, /* the device stood still until its prefetch had come */
 	UM_REASONS
 };
 
@@ -50,7 +52,10 @@ struct um_cause_row {
 	uint32_t op; /* of what the CPU faulted on: of callers */
 	int by_cpu;
 	uint64_t n, bytes, faults;
-	uint64_t ns; /* faults: kernels waited; write-backs: copied while faults were served; hints: calls took */
+	uint64_t ns; /* faults, waits: so long; write-backs: copied while faults were served; hints: calls took */
+	uint64_t spare_ns; /* waits: of that, it could have come while the link was idle */
+	uint32_t earlier; /* waits: so many kernels earlier, at most */
+	int full; /* waits: the driver had to make room */
 };
 
 /* Where in the run something happens on a device. */
@@ -62,7 +67,15 @@ struct um_cause_site {
 	int serving; /* faults are being served */
 };
 
+/* When a kernel ran, and when its launch was over; INT64_MIN: that is not known. */
+struct um_kernel_span {
+	int64_t begin, end, launched;
+};
+
+#define UM_WAIT_KERNELS 256u /* that are looked back */
+
 struct um_cause_pending;
+struct um_cause_lane;
 
 /* Which tensor lies at an address, as the device (`gpu`) or the CPU sees it, and up to where that holds;
  * UM_CAUSES_NONE: none is known. */
@@ -71,10 +84,12 @@ typedef uint32_t um_causes_tensor_at(const void *user, uint32_t process, int gpu
 struct um_causes {
 	um_causes_tensor_at *tensor_at;
 	const void *user;
+	const struct um_capture *capture; /* of the file that is fed, or NULL; borrowed */
 	struct um_pages pages;
 	struct um_said said;
 	struct um_hints hints;
 	UM_VEC(struct um_cause_row) rows;
+	UM_VEC(struct um_cause_lane) lanes; /* devices, as each process uses it: what is on its way */
 	UM_VEC(struct um_cause_pending) pending; /* of moves between kernels: whose iteration is not known yet */
 	UM_VEC(char *) callers; /* functions of the program, where the CPU faulted */
 	UM_VEC(uint32_t) neighbour; /* by tensor: the last that it was moved for */
@@ -86,6 +101,7 @@ struct um_causes {
 	} call;
 	int64_t busy_until; /* a kernel runs, of all that have begun */
 	uint64_t kernels, blind; /* that have begun; those of which nobody said what they use */
+	int guessed; /* a wait of a kernel of which nobody said what it uses */
 	int saw_faults; /* of the GPU. Else what kernels waited is not known: at least the copies on demand count */
 	int doubtful; /* what was written back unchanged is a guess from the kinds of faults */
 };
@@ -98,8 +114,13 @@ void um_causes_fini(struct um_causes *c);
 /* ALLOC, FREE, OP, USE, HINT, CALL, CPU_FAULT. `iteration`: that the CPU is in. */
 int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration, const struct um_activity *a);
 
-/* A kernel begins, of the op `site->said`, and ends then: fills the site's kernel and known. */
-int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, int64_t end);
+/* A kernel begins, of the op `site->said`: fills the site's kernel and known, and how long its device had stood still
+ * until what it uses had come. */
+int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const struct um_kernel_span *span,
+                        uint64_t *waited_ns);
+
+/* The program copies or fills something: COPY, FILL. */
+int um_causes_on_copy(struct um_causes *c, uint32_t process, uint32_t lane, const struct um_activity *a);
 
 /* `ns`: of the kernel's time, these faults were being served. */
 int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, uint64_t ns);

@@ -78,6 +78,8 @@ static int look_at(struct um_causes *c, const struct um_cause_site *site, const 
 		last = b->number;
 		if (a->hint == UM_HINT_PREFETCH)
 			ask_anew(c, b, part.pages, a->begin);
+		if (a->hint == UM_HINT_EVICT && !((b->on | b->use | b->fault_pages) & ~part.pages))
+			um_causes_gone(c, b); /* what is not copied leaves without a trace */
 		f->pages += (uint64_t)__builtin_popcount(part.pages);
 		f->there += (uint64_t)__builtin_popcount(part.pages & (b->on | b->use | b->fault_pages));
 		if (a->hint == UM_HINT_PREFETCH && b->fault_pages & part.pages && a->op != UM_ACT_NO_OP &&
@@ -95,7 +97,7 @@ static int await(struct um_causes *c, const struct um_cause_site *site, const st
                  uint32_t blocks)
 {
 	struct um_cause_part part;
-	uint32_t open;
+	uint32_t open, lane = um_causes_lane_of(c, site->process);
 	int err = um_hints_open(&c->hints, row, blocks, &open);
 
 	for (uint64_t done = 0; done < a->bytes && !err; done += part.bytes) {
@@ -109,6 +111,7 @@ static int await(struct um_causes *c, const struct um_cause_site *site, const st
 			um_causes_hint_over(c, b);
 		b->hint = open;
 		b->hint_pages |= part.pages;
+		um_causes_resident(c, b, lane);
 		b->dropped &= ~part.pages;
 	}
 	return err;
@@ -131,6 +134,7 @@ static int drop(struct um_causes *c, const struct um_cause_site *site, const str
 		part.block->evicted &= ~part.pages;
 		part.block->wasted &= ~part.pages;
 		part.block->dropped |= part.pages;
+		um_causes_left(c, part.block);
 	}
 	return 0;
 }
@@ -202,6 +206,7 @@ static void on_memory(struct um_causes *c, const struct um_cause_site *site, con
 		b->use &= ~pages;
 		b->fault_pages &= ~pages;
 		b->fresh &= ~pages;
+		um_causes_left(c, b);
 	}
 }
 

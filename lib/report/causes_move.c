@@ -86,6 +86,7 @@ static int use(struct um_causes *c, const struct um_cause_site *site, const stru
 		b->use |= part.pages;
 		b->use_write |= writes ? part.pages : 0;
 		b->gpu |= part.pages;
+		um_causes_resident(c, b, site->lane);
 		b->used |= part.pages & b->on;
 		b->written |= writes ? part.pages & b->on : 0;
 		if (b->hint != UM_PAGES_NONE && b->hint_pages & part.pages) {
@@ -98,16 +99,19 @@ static int use(struct um_causes *c, const struct um_cause_site *site, const stru
 	return 0;
 }
 
-int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, int64_t end)
+int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const struct um_kernel_span *span,
+                        uint64_t *waited_ns)
 {
 	uint64_t first = 0;
 	uint32_t n = um_said_uses(&c->said, site->process, site->said, &first);
 
-	c->busy_until = end > c->busy_until ? end : c->busy_until;
+	c->busy_until = span->end > c->busy_until ? span->end : c->busy_until;
 	site->kernel = ++c->kernels;
 	site->known = n > 0;
 	if (!n)
 		c->blind = site->kernel;
+	if (um_causes_waits(c, site, span, waited_ns))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		if (use(c, site, um_said_at(&c->said, first + i)))
 			return -ENOMEM;
@@ -182,6 +186,7 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 		um_causes_hint_late(c, b, part.pages, site->kernel);
 	if (row.reason == UM_REASON_SHARED && part.tensor < c->neighbour.n && b->cpu_tensor != UM_PAGES_NONE)
 		c->neighbour.at[part.tensor] = b->cpu_tensor;
+	um_causes_resident(c, b, site->lane);
 	b->fault_kernel = site->kernel;
 	b->fault_op = site->said;
 	b->fault_pages |= part.pages;
@@ -250,6 +255,7 @@ static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages
 	b->written = (b->written & ~came) | (uses ? came & b->use_write : 0);
 	b->on |= pages;
 	b->gpu |= pages;
+	um_causes_resident(c, b, site->lane);
 	b->came_begin_ns = a->begin;
 	b->came_ns = a->end;
 	b->came_kernel = c->kernels;
@@ -369,6 +375,8 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 	b->on &= ~part->pages;
 	b->use &= ~part->pages;
 	b->fault_pages &= ~part->pages;
+	um_causes_left(c, b);
+	b->left_idle = um_causes_link_idle(c, site->lane);
 	return err;
 }
 
@@ -376,6 +384,8 @@ int um_causes_on_migration(struct um_causes *c, const struct um_cause_site *site
 {
 	struct um_cause_part part;
 
+	if (um_causes_wait_moved(c, site, a))
+		return -ENOMEM;
 	for (uint64_t done = 0; done < a->bytes; done += part.bytes) {
 		int err = um_causes_part(c, site, a->address + done, a->bytes - done, &part);
 

@@ -43,4 +43,26 @@ void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t
 /* Another prefetch takes its place on the block. */
 void um_causes_hint_over(struct um_causes *c, struct um_page_block *b);
 
+/* causes_wait.c: waiting without a fault. 0 or -ENOMEM. */
+int um_causes_wait_moved(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a);
+int um_causes_waits(struct um_causes *c, const struct um_cause_site *site, const struct um_kernel_span *span,
+                    uint64_t *ns);
+void um_causes_waits_fini(struct um_causes *c);
+
+/* Some of the block is on a lane's device, or none of it is anywhere any more. */
+void um_causes_resident(struct um_causes *c, struct um_page_block *b, uint32_t lane);
+void um_causes_gone(struct um_causes *c, struct um_page_block *b);
+
+static inline void um_causes_left(struct um_causes *c, struct um_page_block *b)
+{
+	if (!(b->on | b->use | b->fault_pages | b->hint_pages))
+		um_causes_gone(c, b);
+}
+
+/* A process's only lane; UM_CAUSES_NONE: it has several, or none yet. */
+uint32_t um_causes_lane_of(const struct um_causes *c, uint32_t process);
+
+/* So long the link of a lane has been idle so far. */
+uint64_t um_causes_link_idle(const struct um_causes *c, uint32_t lane);
+
 #endif

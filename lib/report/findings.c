@@ -85,17 +85,25 @@ static void find_steady(struct builder *b)
 	b->out->iteration_ns = b->out->iterations ? ns / b->out->iterations : um_report_together(r);
 }
 
+/* A prefetch is late whether a kernel then faults or its device stands still. */
+static enum um_reason kind_of(const struct um_cause_row *row)
+{
+	return row->reason == UM_REASON_WAITED ? UM_REASON_LATE : row->reason;
+}
+
 static int order(const void *x, const void *y)
 {
 	const struct um_cause_row *a = x, *b = y;
 
-	if (a->reason != b->reason)
-		return a->reason < b->reason ? -1 : 1;
+	if (kind_of(a) != kind_of(b))
+		return kind_of(a) < kind_of(b) ? -1 : 1;
 	if (a->tensor != b->tensor)
 		return a->tensor < b->tensor ? -1 : 1;
 	if (a->by_cpu != b->by_cpu)
 		return a->by_cpu - b->by_cpu;
-	return a->op != b->op ? a->op < b->op ? -1 : 1 : 0;
+	if (a->op != b->op)
+		return a->op < b->op ? -1 : 1;
+	return a->reason < b->reason ? -1 : a->reason > b->reason;
 }
 
 static int is_bad(enum um_reason reason)
@@ -181,9 +189,9 @@ static void add_process(struct builder *b, struct um_finding *f, uint32_t proces
 	p->cost += weight(row);
 	if (f->process == UM_CAUSES_NONE || p->cost > b->in_process[f->process].cost)
 		f->process = process;
-	if (p->reason != row->reason + 1u)
+	if (p->reason != kind_of(row) + 1u)
 		b->reason_of += p->steady;
-	p->reason = row->reason + 1u;
+	p->reason = kind_of(row) + 1u;
 }
 
 static void add_row(struct builder *b, struct um_finding *f, const struct um_cause_row *row)
@@ -192,9 +200,18 @@ static void add_row(struct builder *b, struct um_finding *f, const struct um_cau
 		row->iteration == UM_CAUSES_NONE ? NULL : &b->r->iterations.at[row->iteration];
 
 	f->n += row->n;
-	f->bytes += row->bytes;
-	f->faults += row->faults;
-	f->ns += row->ns;
+	if (row->reason == UM_REASON_WAITED) {
+		f->waited_ns += row->ns;
+		f->waited_bytes += row->bytes;
+		f->spare_ns += row->spare_ns;
+		f->longest_ns = row->ns > f->longest_ns ? row->ns : f->longest_ns;
+		f->earlier = row->earlier > f->earlier ? row->earlier : f->earlier;
+		f->full |= row->full;
+	} else {
+		f->bytes += row->bytes;
+		f->faults += row->faults;
+		f->ns += row->ns;
+	}
 	if (!it)
 		return;
 	add_process(b, f, it->process, row);
@@ -202,8 +219,8 @@ static void add_row(struct builder *b, struct um_finding *f, const struct um_cau
 	f->last = it->n > f->last ? it->n : f->last;
 	f->iterations += b->met[row->iteration] != b->group;
 	b->met[row->iteration] = b->group;
-	b->reason_iterations += b->met_reason[row->iteration] != row->reason + 1u;
-	b->met_reason[row->iteration] = row->reason + 1u;
+	b->reason_iterations += b->met_reason[row->iteration] != kind_of(row) + 1u;
+	b->met_reason[row->iteration] = kind_of(row) + 1u;
 }
 
 /* Of rows from `i` on, those of the same reason and tensor. How many. */
@@ -213,13 +230,13 @@ static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 	uint64_t most = 0, here = 0;
 	size_t n = 0;
 
-	*f = (struct um_finding){.reason = first->reason,
+	*f = (struct um_finding){.reason = kind_of(first),
 	                         .tensor = first->tensor,
 	                         .op = UM_CAUSES_NONE,
 	                         .caller = UM_CAUSES_NONE,
 	                         .process = UM_CAUSES_NONE,
 	                         .tensors = 1};
-	for (; i + n < b->n && b->rows[i + n].reason == first->reason && b->rows[i + n].tensor == first->tensor; n++) {
+	for (; i + n < b->n && kind_of(&b->rows[i + n]) == f->reason && b->rows[i + n].tensor == first->tensor; n++) {
 		const struct um_cause_row *row = &b->rows[i + n];
 
 		here = n && b->rows[i + n - 1].op == row->op ? here : 0;
@@ -261,8 +278,10 @@ static uint64_t saving(const struct builder *b, const struct um_finding *f)
 	default:
 		break;
 	}
+	ns = ns > 0 ? ns : 0;
+	ns += (double)f->spare_ns;
 	ns /= f->of ? (double)f->of : 1;
-	return ns > 0 ? (uint64_t)ns : 0;
+	return (uint64_t)ns;
 }
 
 /* `to->of` are the iterations of all processes that have the reason. */
@@ -278,6 +297,12 @@ static void add_group(struct um_finding *to, const struct um_finding *f)
 	to->faults += f->faults;
 	to->ns += f->ns;
 	to->n += f->n;
+	to->waited_ns += f->waited_ns;
+	to->waited_bytes += f->waited_bytes;
+	to->spare_ns += f->spare_ns;
+	to->longest_ns = f->longest_ns > to->longest_ns ? f->longest_ns : to->longest_ns;
+	to->earlier = f->earlier > to->earlier ? f->earlier : to->earlier;
+	to->full |= f->full;
 	to->saving_ns += f->of == to->of ? f->saving_ns
 	                                 : (uint64_t)((double)f->saving_ns * (double)f->of / (double)to->of);
 	if (!f->iterations)
@@ -304,6 +329,9 @@ static int push(struct builder *b, struct um_finding *f, const struct um_hint_re
 	f->bytes /= n;
 	f->faults /= n;
 	f->ns /= n;
+	f->waited_ns /= n;
+	f->waited_bytes /= n;
+	f->spare_ns /= n;
 	f->n = (f->n + n - 1) / n;
 	if (um_vec_reserve(&b->out->list, 1) || um_finding_tell(f, b->r, refusal))
 		return -ENOMEM;
@@ -367,7 +395,7 @@ static int find(struct builder *b)
 		i += read_group(b, i, &all[n]);
 		all[n].saving_ns = saving(b, &all[n]);
 		n++;
-		if (i < b->n && b->rows[i].reason == all[0].reason)
+		if (i < b->n && kind_of(&b->rows[i]) == all[0].reason)
 			continue;
 		err = add_reason(b, all, n);
 		b->reason_iterations = b->reason_of = 0;

@@ -43,6 +43,11 @@ struct um_finding {
 	double share; /* saving_ns of an iteration */
 	/* an iteration: */
 	uint64_t bytes, faults, ns, n;
+	uint64_t waited_ns, waited_bytes; /* devices stood still, without a fault, until so much had come */
+	uint64_t spare_ns; /* of that, it could have come while the link was idle */
+	uint64_t longest_ns; /* of a wait in one iteration */
+	uint32_t earlier; /* asked for so many kernels earlier, it would have come in time: at most */
+	int full; /* the driver had to make room for it */
 	char *evidence, *estimate, *advice;
 };
 

@@ -43,12 +43,28 @@ static void words_init(struct words *w, const struct um_finding *f, const struct
 
 /* --- what was seen ------------------------------------------------------------------------------------------------ */
 
+static int evidence_late(const struct words *w, char **out)
+{
+	const struct um_finding *f = w->f;
+	double mib = (double)f->waited_bytes / 1048576.0, ms = (double)f->waited_ns / 1e6;
+	unsigned long long faults = f->faults;
+
+	if (!f->waited_ns)
+		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms waiting", faults, w->mib, w->per, w->ms);
+	if (!f->faults && !f->bytes)
+		return asprintf(out, "the device stood still until its %.1f MiB%s had come: %.3f ms", mib, w->per, ms);
+	return asprintf(out, "the device stood still until %.1f MiB%s had come: %.3f ms; and %llu faults and %.1f MiB, "
+	                     "%.3f ms waiting", mib, w->per, ms, faults, w->mib, w->ms);
+}
+
 static int evidence(const struct words *w, char **out)
 {
 	const struct um_finding *f = w->f;
 	unsigned long long faults = f->faults, n = f->n;
 
 	switch (f->reason) {
+	case UM_REASON_LATE:
+		return evidence_late(w, out);
 	case UM_REASON_EARLY:
 		return asprintf(out, "%.1f MiB%s were prefetched, evicted before anything used them, and brought "
 		                "again; %llu faults, %.3f ms waiting", w->mib, w->per, faults, w->ms);
@@ -90,17 +106,24 @@ static int evidence(const struct words *w, char **out)
 
 static int estimate(const struct words *w, char **out)
 {
+	const char *guess = w->r->causes.guessed ? ", where a kernel is taken to use what came right before it" : "";
 	double in = um_report_ns_per_byte(w->r, UM_WAY_H2D);
 	char rate[64] = "the link's rate, of which this recording shows none";
 
 	if (in > 0)
 		snprintf(rate, sizeof rate, "the %.1f GB/s that this recording shows", 1 / in);
-	if (!w->r->causes.saw_faults && w->f->reason <= UM_REASON_LATE)
+	if (!w->r->causes.saw_faults && w->f->reason <= UM_REASON_LATE && !w->f->waited_ns)
 		return asprintf(out, "the copies alone, while kernels ran: page faults were not recorded "
 		                     "(--cuda-um-gpu-page-faults=true), and cost more");
+	if (w->f->waited_ns && !w->f->faults && !w->f->bytes)
+		return asprintf(out, "of that, what could have come before, while the link was idle%s", guess);
 	switch (w->f->reason) {
-	case UM_REASON_DEMAND:
 	case UM_REASON_LATE:
+		if (w->f->waited_ns)
+			return asprintf(out, "what could have come while the link was idle%s; and kernels' time while "
+			                     "its faults were served, less its bytes at %s", guess, rate);
+		/* fall through */
+	case UM_REASON_DEMAND:
 	case UM_REASON_DISCARDED:
 	case UM_REASON_FRESH:
 	case UM_REASON_COLLAPSE:
@@ -131,8 +154,18 @@ static int estimate(const struct words *w, char **out)
 static int advice_late(const struct words *w, char **out)
 {
 	double in = um_report_ns_per_byte(w->r, UM_WAY_H2D);
+	const struct um_finding *f = w->f;
+	char kernels[48] = "";
 
-	return asprintf(out, "ask for it at least %.3f ms before %s begins", (double)w->f->bytes * in / 1e6, w->op);
+	if (!f->waited_ns)
+		return asprintf(out, "ask for it at least %.3f ms before %s begins", (double)f->bytes * in / 1e6,
+		                w->op);
+	if (f->earlier > 1)
+		snprintf(kernels, sizeof kernels, ", or %s%u kernels", f->earlier < UM_WAIT_KERNELS ? "" : "more than ",
+		         (unsigned)f->earlier);
+	return asprintf(out, "ask for %s up to %.3f ms%s earlier, on another stream than the kernels'%s",
+	                f->tensors > 1 ? "each" : "it", (double)f->longest_ns / 1e6, kernels,
+	                f->full ? ", and send home before what is not used soon: the driver had to make room" : "");
 }
 
 static int advice_refused(const struct words *w, const struct um_hint_refusal *refusal, char **out)

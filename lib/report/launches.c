@@ -34,7 +34,7 @@ int um_launches_call(struct um_launches *l, const struct um_activity *call)
 	const struct um_announced *t = l->threads.n ? thread_of(l, call->thread) : NULL;
 	size_t i;
 
-	if (!t || !call->correlation || !strstr(call->name, "Launch"))
+	if (!call->correlation || !strstr(call->name, "Launch"))
 		return 0;
 	if (l->queue.n - l->first >= LAUNCHES_MAX)
 		l->first++;
@@ -48,12 +48,12 @@ int um_launches_call(struct um_launches *l, const struct um_activity *call)
 	/* Of threads that call at the same time, numbers may come in another order than times. */
 	for (i = l->queue.n; i > l->first && l->queue.at[i - 1].correlation > call->correlation; i--)
 		l->queue.at[i] = l->queue.at[i - 1];
-	l->queue.at[i] = (struct um_launch){call->correlation, t->op};
+	l->queue.at[i] = (struct um_launch){call->correlation, t ? t->op : UM_ACT_NO_OP, call->end};
 	l->queue.n++;
 	return 0;
 }
 
-uint64_t um_launches_find(const struct um_launches *l, uint64_t correlation)
+const struct um_launch *um_launches_find(const struct um_launches *l, uint64_t correlation)
 {
 	size_t from = l->first, to = l->queue.n;
 
@@ -61,13 +61,13 @@ uint64_t um_launches_find(const struct um_launches *l, uint64_t correlation)
 		size_t middle = from + (to - from) / 2;
 
 		if (l->queue.at[middle].correlation == correlation)
-			return l->queue.at[middle].op;
+			return &l->queue.at[middle];
 		if (l->queue.at[middle].correlation < correlation)
 			from = middle + 1;
 		else
 			to = middle;
 	}
-	return UM_ACT_NO_OP;
+	return NULL;
 }
 
 void um_launches_begun(struct um_launches *l, uint64_t correlation)

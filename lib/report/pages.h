@@ -23,6 +23,7 @@
 struct um_page_block {
 	uint64_t number; /* address / UM_PAGES_BLOCK */
 	uint32_t process;
+	uint32_t lane; /* on whose device some of it is (report/causes.h), + 1; 0: it is on none */
 	/* masks */
 	uint32_t gpu; /* the GPU has had or used them since they were allocated */
 	uint32_t on; /* on a device */
@@ -39,6 +40,7 @@ struct um_page_block {
 	uint32_t fresh; /* allocated in an iteration, and not met since */
 	uint32_t dropped; /* discarded, and not met since */
 	int64_t came_begin_ns, came_ns; /* the last of them was on its way from, and to */
+	uint64_t left_idle; /* when some of them left, the link had been idle for so many ns */
 	uint64_t came_kernel; /* kernels that had begun then */
 	int came_quiet; /* none of them was running */
 	uint64_t use_kernel; /* the last kernel to use the block, and what of it */

@@ -117,6 +117,7 @@ void um_report_init(struct um_report *r, const struct um_report_options *options
 	r->views.on = options->views;
 	r->window = (struct um_window){r->o.from, r->o.to, r->o.within, INT64_MIN};
 	um_causes_init(&r->causes, um_report_tensor_row_at, r);
+	r->causes.capture = options->capture;
 }
 
 void um_report_fini(struct um_report *r)

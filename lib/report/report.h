@@ -41,6 +41,7 @@ struct um_report_work {
 	uint64_t launches, ns;
 	uint64_t faults, fault_ns; /* of that time, faults were being served */
 	uint64_t h2d_bytes, d2h_bytes; /* brought by its faults; evicted for them */
+	uint64_t wait_ns; /* before them, their device stood still until a prefetch had come */
 };
 
 struct um_report_moves {
@@ -113,6 +114,7 @@ struct um_report_options {
 	int64_t from, to; /* ns: what begins at or after `to`, or before `from`, is left out; both 0: nothing is */
 	const char *within; /* shell pattern: only what begins in such a range counts; NULL: all. Borrowed */
 	const struct um_found *found; /* iterations that a survey found: those alone; NULL: none was made. Borrowed */
+	const struct um_capture *capture; /* filled before activities are fed: which devices; or NULL. Borrowed */
 	int views; /* the course over time is wanted, too */
 };
 

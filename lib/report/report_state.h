@@ -21,6 +21,7 @@ struct um_report_running {
 	uint32_t op, iteration, cell;
 	uint64_t serial, said; /* report/causes.h: kernel, said, known */
 	int known;
+	uint64_t waited_ns; /* its device stood still until what it uses had come */
 };
 
 /* A device, as one process uses it. */

@@ -2,6 +2,7 @@
  *
  * Between the report and its causes: which kernel, operation and iteration something belongs to.
  */
+#include "report/launches.h"
 #include "report/report_state.h"
 
 static struct um_cause_site site_of(const struct um_report *r, const struct um_report_lane *l,
@@ -32,10 +33,12 @@ int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, st
                          const struct um_activity *a)
 {
 	struct um_cause_site site = site_of(r, l, k);
+	const struct um_launch *launch = um_report_launch_of(r, a->process, a->correlation);
+	struct um_kernel_span span = {a->begin, a->end, launch ? launch->at : INT64_MIN};
 	int err;
 
-	site.said = um_report_op_of(r, a->process, a->correlation);
-	err = um_causes_on_kernel(&r->causes, &site, a->end);
+	site.said = launch ? launch->op : UM_ACT_NO_OP;
+	err = um_causes_on_kernel(&r->causes, &site, &span, &k->waited_ns);
 	k->serial = site.kernel;
 	k->said = site.said;
 	k->known = site.known;

@@ -101,6 +101,7 @@ static const struct um_column summary_columns[] = {
 	{"iteration_mad_ns", "their spread (MAD)", UM_COLUMN_NS},
 	{"processes", "processes", UM_COLUMN_COUNT},
 	{"duration_ns", "from the first to the last of it", UM_COLUMN_NS},
+	{"prefetch_wait_ns", "devices that stood still for a prefetch", UM_COLUMN_NS},
 };
 
 static size_t one_row(const struct um_findings *f)
@@ -149,8 +150,10 @@ static struct um_value summary_cell(const struct um_findings *f, size_t row, uns
 		return r->iterations.n ? number(r->mad_ns) : none();
 	case 16:
 		return number(r->processes.n);
-	default:
+	case 17:
 		return number(um_report_longest(r));
+	default:
+		return number(r->all.work.wait_ns);
 	}
 }
 
@@ -221,6 +224,7 @@ static const struct um_column iteration_columns[] = {
 	{"um_d2h_bytes", "out", UM_COLUMN_BYTES},
 	{"um_d2h_eviction_bytes", "out, eviction", UM_COLUMN_BYTES},
 	{"um_d2h_prefetch_bytes", "out, prefetch", UM_COLUMN_BYTES},
+	{"prefetch_wait_ns", "waiting for prefetches", UM_COLUMN_NS},
 };
 
 static size_t iteration_rows(const struct um_findings *f)
@@ -270,8 +274,10 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 		return number(um_report_moved(s, UM_WAY_D2H));
 	case 16:
 		return moved(s, UM_WAY_D2H, UM_CAUSE_EVICTION);
-	default:
+	case 17:
 		return moved(s, UM_WAY_D2H, UM_CAUSE_PREFETCH);
+	default:
+		return number(s->work.wait_ns);
 	}
 }
 
@@ -281,7 +287,8 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 	{"launches", "launches", UM_COLUMN_COUNT}, {"ns", "took", UM_COLUMN_NS}, \
 		{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS}, \
 		{"um_h2d_bytes", "brought by its faults", UM_COLUMN_BYTES}, \
-		{"um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES}
+		{"um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES}, \
+		{"prefetch_wait_ns", "waiting for prefetches", UM_COLUMN_NS}
 
 static const struct um_column op_columns[] = {{"name", "name", UM_COLUMN_TEXT}, WORK_COLUMNS};
 static const struct um_column cell_columns[] = {{"file", "file", UM_COLUMN_TEXT},
@@ -292,7 +299,7 @@ static const struct um_column cell_columns[] = {{"file", "file", UM_COLUMN_TEXT}
 
 static struct um_value work_cell(const struct um_report_work *w, unsigned column)
 {
-	const uint64_t values[] = {w->launches, w->ns, w->faults, w->fault_ns, w->h2d_bytes, w->d2h_bytes};
+	const uint64_t values[] = {w->launches, w->ns, w->faults, w->fault_ns, w->h2d_bytes, w->d2h_bytes, w->wait_ns};
 
 	return number(values[column]);
 }

@@ -302,14 +302,21 @@ int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct u
 	}
 }
 
-uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation)
+const struct um_launch *um_report_launch_of(const struct um_report *r, uint64_t process, uint64_t correlation)
 {
 	const struct um_report_tensors *t = &r->tensors;
 
 	for (size_t i = 0; i < t->spaces.n && correlation; i++)
 		if (t->spaces.at[i]->process == process)
 			return um_launches_find(&t->spaces.at[i]->launches, correlation);
-	return UM_ACT_NO_OP;
+	return NULL;
+}
+
+uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation)
+{
+	const struct um_launch *l = um_report_launch_of(r, process, correlation);
+
+	return l ? l->op : UM_ACT_NO_OP;
 }
 
 uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, uint64_t address, uint64_t *until)

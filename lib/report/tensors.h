@@ -102,7 +102,12 @@ const char *um_report_tensor_name(const struct um_report *r, uint32_t row); /* o
 /* Kernels waited so long for all of these: each has its share by its faults. 0 or -ENOMEM. */
 int um_report_tensors_waited(struct um_report *r, const struct um_report_served *served, size_t n, uint64_t ns);
 
-/* The number of the op that was announced for what the call launched; UM_ACT_NO_OP: none was. */
+struct um_launch;
+
+/* When a kernel was launched, and what was announced for it; NULL: not known. Valid until the next call. */
+const struct um_launch *um_report_launch_of(const struct um_report *r, uint64_t process, uint64_t correlation);
+
+/* The number of that op; UM_ACT_NO_OP: none. */
 uint64_t um_report_op_of(const struct um_report *r, uint64_t process, uint64_t correlation);
 
 /* Once nothing more comes: what no kernel begins after; and, when all is charged, the order. 0 or -ENOMEM. */

@@ -14,6 +14,7 @@ static void work_add(struct um_report_work *to, const struct um_report_work *w)
 	to->fault_ns += w->fault_ns;
 	to->h2d_bytes += w->h2d_bytes;
 	to->d2h_bytes += w->d2h_bytes;
+	to->wait_ns += w->wait_ns;
 }
 
 static void moves_add(struct um_report_moves *to, const struct um_report_moves *m)
@@ -233,13 +234,15 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 	if (a->kind == UM_ACT_COPY)
 		r->copies[a->way] += a->bytes;
 	if (a->kind != UM_ACT_KERNEL)
-		return 0;
+		return um_causes_on_copy(&r->causes, process, (uint32_t)(l - r->lanes.at), a);
 	k.op = op_of(r, a->name);
 	if (k.op == UM_REPORT_NONE || cell_of(r, k.op, k.iteration, &k.cell) || um_report_site_begin(r, l, &k, a) ||
 	    run(l, a->begin, &k))
 		return -ENOMEM;
 	r->processes.at[process].kernels++;
-	charge(r, &k, &(struct um_report_work){.launches = 1, .ns = (uint64_t)a->end - (uint64_t)a->begin});
+	charge(r, &k, &(struct um_report_work){.launches = 1,
+	                                       .ns = (uint64_t)a->end - (uint64_t)a->begin,
+	                                       .wait_ns = k.waited_ns});
 	return 0;
 }
 
