@@ -150,6 +150,9 @@ void um_advisor_trace(struct umadv *adv, const struct um_event *e, um_stream str
 /* Managed memory that was ever given out, in whole blocks: an array to be freed (NULL: no memory) and its length. */
 size_t um_advisor_used(const struct umadv *adv, struct um_executor_range **out);
 
+/* Every op is looked up once more. */
+void um_advisor_forget_uses(struct umadv *adv);
+
 /* learning.c: an iteration ended; what is followed from now on? */
 void um_advisor_learn(struct umadv *adv);
 /* learning.c: the plan's first iteration is about to begin with tensors of a warm start. */

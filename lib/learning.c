@@ -29,9 +29,7 @@ static void drop_plan(struct umadv *adv, int followed)
 	else
 		um_executor_leave(adv->executor);
 	um_cursor_drop(&adv->cursor);
-	um_recorder_settle(&adv->recorder);
-	um_vec_clear(&adv->known.given);
-	um_vec_clear(&adv->known.found);
+	um_advisor_forget_uses(adv);
 	um_program_fini(&adv->program);
 	um_plan_fini(&adv->plan);
 	adv->laps = 1;

@@ -200,6 +200,13 @@ static void prefetch_on_use(struct umadv *adv, um_stream stream)
 	}
 }
 
+void um_advisor_forget_uses(struct umadv *adv)
+{
+	um_recorder_settle(&adv->recorder);
+	um_vec_clear(&adv->known.given);
+	um_vec_clear(&adv->known.found);
+}
+
 /* The first op of an iteration fits: from here on the program runs. */
 static void take_up(struct umadv *adv)
 {
@@ -207,6 +214,7 @@ static void take_up(struct umadv *adv)
 	size_t n = um_advisor_used(adv, &used);
 
 	adv->adopt = 0;
+	um_advisor_forget_uses(adv);
 	if (!used || um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n,
 					&adv->cursor))
 		adv->stats.errors++;
@@ -221,7 +229,8 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, 
 	struct um_cursor *c = &adv->cursor;
 
 	um_executor_see(adv->executor, stream);
-	um_executor_use(adv->executor, adv->uses, adv->n_uses);
+	if (info || adv->adopt) /* what the plan knows of is not against its advice */
+		um_executor_use(adv->executor, adv->uses, adv->n_uses);
 	if (!c->on || !c->sched)
 		return;
 	if (!info) {

@@ -115,7 +115,7 @@ void um_advised_clear(struct um_advised *m, struct um_gpu *gpu, uint64_t addr, u
 		i += cut(m, gpu, i, addr, end);
 }
 
-int um_advised_touches(const struct um_advised *m, uint64_t addr, uint64_t bytes)
+int um_advised_search(const struct um_advised *m, uint64_t addr, uint64_t bytes)
 {
 	size_t i = run_behind(m->runs.at, m->runs.n, addr);
 

@@ -28,8 +28,17 @@ int um_advised_set(struct um_advised *m, struct um_gpu *gpu, const struct um_pro
 /* Takes it back for the blocks that [addr, addr + bytes) touches. */
 void um_advised_clear(struct um_advised *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
 
-int um_advised_touches(const struct um_advised *m, uint64_t addr, uint64_t bytes); /* any of it */
+int um_advised_search(const struct um_advised *m, uint64_t addr, uint64_t bytes); /* any of it */
 int um_advised_has(const struct um_advised *m, uint64_t addr, uint64_t bytes); /* all of it */
+
+/* um_advised_search, where that may find something. */
+static inline int um_advised_touches(const struct um_advised *m, uint64_t addr, uint64_t bytes)
+{
+	const struct um_program_run *first = m->runs.at, *end = first + m->runs.n;
+
+	return m->runs.n && addr + bytes > first->addr && addr < end[-1].addr + end[-1].bytes &&
+	       um_advised_search(m, addr, bytes);
+}
 
 void um_advised_fini(struct um_advised *m); /* gives no advice */
 

@@ -79,6 +79,8 @@ void um_executor_see(struct um_executor *ex, um_stream stream)
 {
 	unsigned i = 0;
 
+	if (ex->n_streams && ex->streams[ex->stream] == stream)
+		return;
 	while (i < ex->n_streams && ex->streams[i] != stream)
 		i++;
 	if (i == UM_LANES_STREAMS)
@@ -99,22 +101,15 @@ static inline void clip(struct um_executor *ex, uint64_t *addr, uint64_t *bytes)
 }
 
 /* What may not be thrown away leaves with a copy. `ahead`: it is for a program, whose op waits for what comes after. */
-static enum um_action_kind soften(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
-				  int ahead)
+static int put_drop(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait,
+		    int ahead)
 {
-	if (kind == UM_ACTION_LET)
-		return !um_advised_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
-	return ex->gpu->caps.discard && ex->host.may_discard(ex->host.user, addr, bytes, ahead) ? kind : UM_ACTION_OUT;
-}
-
-static inline int put_out(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes,
-			  uint32_t wait, int ahead)
-{
-	clip(ex, &addr, &bytes);
-	if (kind == UM_ACTION_OUT)
-		return um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, addr, bytes, wait);
-	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, bytes ? soften(ex, kind, addr, bytes, ahead) : kind, addr,
-			     bytes, wait);
+	if (bytes && kind == UM_ACTION_LET)
+		kind = !um_advised_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
+	else if (bytes && !(ex->gpu->caps.discard &&
+			    ex->host.may_discard(ex->host.user, addr, bytes, ahead && um_lanes_gates(&ex->lanes))))
+		kind = UM_ACTION_OUT;
+	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, addr, bytes, wait);
 }
 
 /* Where the blocks of an action on a slot are now that its tensor lies elsewhere than planned: under the same part of
@@ -198,26 +193,27 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 	const struct um_program_lap *p = ex->lap;
 	struct um_lanes *l = &ex->lanes;
 	int marked = 0, err = 0;
+	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 
-	for (uint32_t i = p->first[op]; i < p->first[op + 1] && !err; i++) {
-		const struct um_action *a = &p->actions.at[i];
+	for (; a < end && !err; a++) {
 		uint64_t addr, bytes;
+		uint32_t wait;
 
 		locate(a, cursor, &addr, &bytes);
-		if (l->outcomes.ears.hear && expect(ex, op, i))
+		clip(ex, &addr, &bytes);
+		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
 		if (a->kind == UM_ACTION_IN) {
-			clip(ex, &addr, &bytes);
 			err = um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
 					  ex->drop_base + a->drops);
 			continue;
 		}
-		if (!marked)
-			err = um_lanes_mark(l, ex->streams, ex->n_streams);
+		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
+			return -EAGAIN;
 		marked = 1;
-		if (!err)
-			err = put_out(ex, a->kind, addr, bytes, number(a->room, ex->in_base, ex->in_least),
-				      ex->turn && um_lanes_gates(l));
+		wait = number(a->room, ex->in_base, ex->in_least);
+		err = a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, addr, bytes, wait)
+					       : put_drop(ex, a->kind, addr, bytes, wait, ex->turn != 0);
 	}
 	return err;
 }
@@ -265,7 +261,11 @@ static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 {
 	if (!bytes || (ex->lanes.outcomes.ears.hear && um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP)))
 		return;
-	put_out(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0); /* where there is room */
+	clip(ex, &addr, &bytes);
+	if (kind == UM_ACTION_OUT) /* where there is room */
+		um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, addr, bytes, um_lanes_in_put(&ex->lanes));
+	else
+		put_drop(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
 }
 
 /* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
@@ -434,13 +434,14 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
 {
-	if (!ex->mostly.runs.n && !ex->far.runs.n)
-		return;
-	for (const struct um_use *u = uses; u < uses + n; u++) {
+	int mostly = ex->mostly.runs.n != 0, far = ex->far.runs.n != 0;
+
+	for (const struct um_use *u = uses; (mostly || far) && u < uses + n; u++) {
+		int writes = mostly && u->access & UM_WRITE, brings = far && u->touched >= u->bytes;
 		uint64_t addr = u->tensor->addr + u->off;
 
-		if ((u->access & UM_WRITE && um_advised_touches(&ex->mostly, addr, u->bytes)) ||
-		    (u->touched >= u->bytes && um_advised_touches(&ex->far, addr, u->bytes)))
+		if ((writes && um_advised_touches(&ex->mostly, addr, u->bytes)) ||
+		    (brings && um_advised_touches(&ex->far, addr, u->bytes)))
 			um_executor_claim(ex, addr, u->bytes);
 	}
 }
