@@ -124,5 +124,38 @@ sample "$tmp/e.sqlite" "DELETE FROM NVTX_EVENTS; DELETE FROM CUPTI_ACTIVITY_KIND
 is "$(query "$tmp/e.sqlite" 'S["iterations_by"]')" "None" "one kernel, over and over"
 like "$("$UMADVISE" report "$tmp/e.sqlite" --report summary)" \
 	"note: no iterations: kernels do not repeat in a way that tells" "is no iteration, and that is told"
+sample "$tmp/f.sqlite" "DELETE FROM NVTX_EVENTS;
+	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = 10;
+	ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN gridX INTEGER;
+	ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN blockZ INTEGER;
+	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridX = 1 + (correlationId - 1) % 3,
+		blockZ = 1 + (correlationId - 1) % 6 / 3"
+is "$(query "$tmp/f.sqlite" "$what")" "('repetition', 10, 'repetition', 6)" "but where its grids and blocks differ"
+sample "$tmp/g.sqlite" "DELETE FROM NVTX_EVENTS;
+	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = (correlationId - 1) / 6 * 6 + 1"
+is "$(query "$tmp/g.sqlite" "$what")" "('repetition', 10, 'repetition', 6)" "a graph of kernels is an iteration"
+
+# Another process, where nothing repeats; and a second device, which has a copy of each kernel but the first.
+sample "$tmp/h.sqlite" "DELETE FROM NVTX_EVENTS;
+	INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT start + 20000, \"end\" + 20000, 0, 7, correlationId,
+		globalPid + (1 << 24), 10 FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE correlationId < 10;
+	INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT start, \"end\" - 1, 1, 7, correlationId, globalPid, shortName
+		FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName > 10"
+is "$(query "$tmp/h.sqlite" '[(p["pid"], p["iterations"], p["iterations_by"]) for p in d["processes"]]')" \
+	"[(10, 10, 'repetition'), (11, 0, None)]" "each process has its own"
+is "$(query "$tmp/h.sqlite" 'set(i["kernels"] for i in d["iterations"])')" "{11}" "with what its other devices do"
+
+# Faults of the CPU: behind the last launch, behind a call that waits, and behind one that does not.
+sample "$tmp/i.sqlite" "DELETE FROM NVTX_EVENTS; INSERT INTO StringIds VALUES (2, 'cudaDeviceSynchronize_v3020'),
+		(3, 'cudaMalloc_v3020');
+	UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = correlationId * 10;
+	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = correlationId * 10;
+	INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1940, 1945, (1 << 48) + (10 << 24) + 1, 121, 2),
+		(1960, 1965, (1 << 48) + (10 << 24) + 1, 122, 3);
+	CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER, globalPid INTEGER, address INTEGER);
+	INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS SELECT column1, (1 << 48) + (10 << 24), 4096
+		FROM (VALUES (1930), (1935), (1950), (1970), (1971), (1972), (1973))"
+is "$(query "$tmp/i.sqlite" '[i["cpu_page_faults"] for i in d["iterations"]][:4]')" "[0, 3, 4, 0]" \
+	"an iteration begins with the first call behind the last launch that does not wait"
 is "$(query "$tmp/a.sqlite" "$what" --filter-time 3150/7150)" "('ranges', 4, 'step 3', 6)" "of a part of the recording"
 tap_done

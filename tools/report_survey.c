@@ -24,33 +24,52 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 	return r->progress(r->user, rows, of);
 }
 
-int report_survey(struct um_report *r, struct um_found *f, const char *path,
-                  int (*progress)(void *user, uint64_t rows, uint64_t of), void *user)
+/* 0, 1: nothing was found, or -errno. */
+static int look(const struct um_survey_options *o, struct reading *r, struct um_found *f, const char *path)
 {
-	const struct um_survey_options so = {.from = r->o.from,
-	                                     .to = r->o.to,
-	                                     .within = r->o.within,
-	                                     .no_ranges = r->o.seek == UM_SEEK_REPETITION};
-	struct reading reading = {.progress = progress, .user = user};
 	struct um_nsys_read_options ro = {.progress = show_progress,
 	                                  .again = again,
-	                                  .user = &reading,
+	                                  .user = r,
+	                                  .shapes = o->shapes,
 	                                  .kinds = 1u << UM_ACT_KERNEL | 1u << UM_ACT_RANGE};
 	struct um_capture capture;
 	struct um_diag diag;
-	int err;
+	int err, none;
+
+	um_survey_init(&r->survey, o);
+	err = um_nsys_read(path, &ro, &r->survey.sink, &capture, &diag);
+	um_capture_fini(&capture);
+	if (!err)
+		err = um_survey_find(&r->survey, f);
+	none = !err && !f->name && r->survey.kernels;
+	for (size_t i = 0; i < f->processes.n && none; i++)
+		none = !f->processes.at[i].spans.n;
+	um_survey_fini(&r->survey);
+	return none ? 1 : err;
+}
+
+int report_survey(struct um_report *r, struct um_found *f, const char *path,
+                  int (*progress)(void *user, uint64_t rows, uint64_t of), void *user)
+{
+	struct um_survey_options so = {.from = r->o.from,
+	                               .to = r->o.to,
+	                               .within = r->o.within,
+	                               .no_ranges = r->o.seek == UM_SEEK_REPETITION};
+	struct reading reading = {.progress = progress, .user = user};
+	int got;
 
 	um_found_fini(f);
 	r->o.found = NULL;
 	if (r->o.seek != UM_SEEK_AUTO && r->o.seek != UM_SEEK_REPETITION)
 		return 0;
-	um_survey_init(&reading.survey, &so);
-	err = um_nsys_read(path, &ro, &reading.survey.sink, &capture, &diag);
-	um_capture_fini(&capture);
-	if (!err)
-		err = um_survey_find(&reading.survey, f);
-	if (!err)
+	got = look(&so, &reading, f, path);
+	if (got == 1) {
+		/* Kernels of one name may differ by what they are launched with. */
+		so.shapes = 1;
+		um_found_fini(f);
+		got = look(&so, &reading, f, path);
+	}
+	if (got >= 0)
 		r->o.found = f;
-	um_survey_fini(&reading.survey);
-	return err == -ENOMEM ? err : 0;
+	return got == -ENOMEM ? got : 0;
 }

@@ -24,6 +24,7 @@ struct um_nsys_read_options {
 	void *user;
 	int sort; /* rows are known not to lie in order of time: they are sorted from the start */
 	unsigned kinds; /* of activities: bits 1 << UM_ACT_*; tables without any of them are not read. 0: all are */
+	int shapes; /* of kernels are wanted */
 	uint64_t thread_rows; /* a table of so many rows or more has a thread that reads it; 0: the usual */
 };
 

@@ -15,7 +15,7 @@
 #include "io/nsys_schema.h"
 #include "model/capture.h"
 
-#define UM_NSYS_COLUMNS 12 /* of a table that are read, at most */
+#define UM_NSYS_COLUMNS 16 /* of a table that are read, at most */
 #define UM_NSYS_STRINGS 131072u /* a power of two */
 
 struct um_nsys_string {

@@ -7,6 +7,7 @@
 #include "io/nsys.h"
 
 #include "io/nsys_mark.h"
+#include "base/hash.h"
 #include "io/nsys_rows.h"
 
 #include <limits.h>
@@ -41,7 +42,7 @@ struct domain {
 enum { START, END, GLOBAL, DEVICE }; /* of all of them */
 enum { ALLOC_ADDRESS = 4, ALLOC_BYTES, ALLOC_KIND, ALLOC_OPERATION, ALLOC_NAME };
 enum { RANGE_TYPE = 4, RANGE_TEXT, RANGE_TEXT_ID, RANGE_DOMAIN };
-enum { GPU_STREAM = 4, GPU_CORRELATION, GPU_REST };
+enum { GPU_STREAM = 4, GPU_CORRELATION, GPU_REST, GPU_SHAPE = 8 };
 enum { CALL_CORRELATION = 4, CALL_NAME, CALL_ERROR };
 enum { FAULT_ADDRESS = 4, FAULT_COUNT, FAULT_ACCESS };
 enum { CPU_FAULT_CODE = 5, CPU_FAULT_MODULE };
@@ -61,6 +62,11 @@ static const char *const columns[UM_NSYS_TABLES][UM_NSYS_COLUMNS + 1] = {
 	[UM_NSYS_COPY] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "!bytes", "!copyKind",
                           "migrationCause", "virtualAddress"},
 };
+
+/* Of kernels, where their shapes are wanted. */
+static const char *const columns_shaped[] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId",
+                                             "shortName", "demangledName", "gridX", "gridY", "gridZ", "blockX",
+                                             "blockY", "blockZ", NULL};
 
 static int64_t number(const struct um_nsys_row *row, int column)
 {
@@ -222,6 +228,15 @@ static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
 	[UM_NSYS_COPY] = UM_ACT_COPY,
 };
 
+static uint64_t shape_of(const struct um_nsys_row *s)
+{
+	uint64_t hash = 0;
+
+	for (int i = GPU_SHAPE; i < GPU_SHAPE + 6; i++)
+		hash = um_hash_u64(hash, count(s, i));
+	return hash;
+}
+
 /* A row as an activity: 1; 0: it is none. */
 static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsys_row *s, struct um_activity *a)
 {
@@ -256,6 +271,7 @@ static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsy
 		return 1;
 	case UM_NSYS_KERNEL:
 		a->name = kernel_name(s);
+		a->shape = r->o->shapes ? shape_of(s) : 0;
 		return 1;
 	case UM_NSYS_FILL:
 		a->bytes = count(s, GPU_REST);
@@ -325,7 +341,8 @@ static int tables_open(struct reader *r)
 			continue;
 		r->rows[i] = (struct um_nsys_rows){
 			.id = (enum um_nsys_id)i, .activity_of = activity_of, .user = r, .sort = r->sort[i]};
-		err = um_nsys_rows_open(&r->rows[i], &r->file, r->path, columns[i], large);
+		err = um_nsys_rows_open(&r->rows[i], &r->file, r->path,
+		                        i == UM_NSYS_KERNEL && r->o->shapes ? columns_shaped : columns[i], large);
 	}
 	for (int i = 0; i < UM_NSYS_TABLES && !err; i++)
 		if (r->file.has[i])

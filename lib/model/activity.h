@@ -68,6 +68,7 @@ struct um_activity {
 	uint64_t correlation; /* CALL and what it enqueued, within a process; 0: none */
 	const char *name; /* KERNEL, CALL, RANGE, TENSOR, OP: borrowed, never NULL there; ALLOC, CPU_FAULT: or NULL */
 	const char *domain; /* RANGE: borrowed; NULL: the default one; CPU_FAULT: the module of that code, or NULL */
+	uint64_t shape; /* KERNEL: equal for equal grids and blocks; 0: not said */
 	uint64_t address, bytes;
 	uint64_t faults; /* GPU_FAULT, CPU_FAULT */
 	enum um_activity_way way; /* COPY, MIGRATION */

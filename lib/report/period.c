@@ -8,7 +8,6 @@
 #include "base/hash.h"
 
 #define ALIKE 0.9 /* of the kernels that usually lie between two anchors: alike */
-#define SIMILAR 0.5 /* it is an iteration, an odd one perhaps */
 #define MOST 0.5 /* of the time is in iterations, from the first to the last, or there are none */
 #define SOME 0.3 /* in such as are alike */
 #define REACH 0.25 /* of all kernels lie there, or of their time */
@@ -77,7 +76,7 @@ static void weigh(struct um_level *l, const struct um_sequence *s, size_t from, 
 	size_t alike = um_span_alike(s, l->sample, l->unit, from, to), length = to - from;
 	double share = (double)alike / (double)l->unit, ns = time_of(s, from, to);
 
-	if (share < SIMILAR) {
+	if (share < UM_PERIOD_SIMILAR) {
 		l->partly += (double)alike >= ALIKE * (double)length ? ns : 0;
 		return;
 	}

@@ -110,7 +110,8 @@ static int find_iterations(struct cut *c, const struct um_level *l)
 
 		if (i + 1 == c->n && end - c->at[i] > l->unit)
 			end = c->at[i] + l->unit;
-		c->is[i] = 2 * um_span_alike(c->s, l->sample, l->unit, c->at[i], end) >= l->unit;
+		c->is[i] = (double)um_span_alike(c->s, l->sample, l->unit, c->at[i], end) >=
+		           UM_PERIOD_SIMILAR * (double)l->unit;
 		found += c->is[i];
 	}
 	return found >= UM_PERIOD_LEAST ? 0 : -EAGAIN;

@@ -8,6 +8,7 @@
 #include "report/period.h"
 
 #define UM_ANCHORS_MAX 24 /* that are tried */
+#define UM_PERIOD_SIMILAR 0.5 /* of the usual kernels: an iteration, an odd one perhaps */
 #define UM_PERIOD_WINDOW (1u << 20) /* kernels that are looked into */
 
 struct um_sequence {

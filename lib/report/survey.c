@@ -12,21 +12,23 @@
 struct key {
 	const struct um_survey *s;
 	const char *name;
+	uint64_t shape;
 };
 
 static int same_name(const void *user, uint32_t row)
 {
 	const struct key *k = user;
+	const struct um_survey_name *n = &k->s->names.at[row];
 
-	return strcmp(k->s->names.at[row], k->name) == 0;
+	return n->shape == k->shape && strcmp(n->name, k->name) == 0;
 }
 
-static int name_of(struct um_survey *s, const char *name, uint32_t *row)
+static int name_of(struct um_survey *s, const char *name, uint64_t shape, uint32_t *row)
 {
-	uint64_t hash = um_hash_str(name);
+	uint64_t hash = um_hash_u64(um_hash_str(name), shape);
 	char *copy;
 
-	*row = um_index_find(&s->name_index, hash, same_name, &(struct key){s, name});
+	*row = um_index_find(&s->name_index, hash, same_name, &(struct key){s, name, shape});
 	if (*row != UM_INDEX_NONE)
 		return 0;
 	*row = (uint32_t)s->names.n;
@@ -39,7 +41,7 @@ static int name_of(struct um_survey *s, const char *name, uint32_t *row)
 		free(copy);
 		return -ENOMEM;
 	}
-	s->names.at[s->names.n++] = copy;
+	s->names.at[s->names.n++] = (struct um_survey_name){copy, shape};
 	return 0;
 }
 
@@ -75,7 +77,7 @@ static int on_kernel(struct um_survey *s, const struct um_activity *a)
 	if (l->by_time)
 		k.key = (uint64_t)a->begin;
 	l->unordered |= l->kernels.n && k.key < l->kernels.at[l->kernels.n - 1].key;
-	return name_of(s, a->name, &k.name) || um_vec_push(&l->kernels, k) ? -ENOMEM : 0;
+	return name_of(s, a->name, s->o.shapes ? a->shape : 0, &k.name) || um_vec_push(&l->kernels, k) ? -ENOMEM : 0;
 }
 
 static int feed(struct um_activity_sink *sink, const struct um_activity *a)
@@ -105,7 +107,7 @@ void um_survey_fini(struct um_survey *s)
 	for (size_t i = 0; i < s->lanes.n; i++)
 		um_vec_fini(&s->lanes.at[i].kernels);
 	for (size_t i = 0; i < s->names.n; i++)
-		free(s->names.at[i]);
+		free(s->names.at[i].name);
 	um_vec_fini(&s->lanes);
 	um_vec_fini(&s->names);
 	um_index_fini(&s->name_index);
@@ -231,7 +233,7 @@ static int add_process(struct um_found *f, const struct um_survey *s, const stru
 	if (p->spans.n > 1) {
 		uint32_t name = q->names[p->spans.at[1].from];
 
-		first = name < s->names.n ? s->names.at[name] : "a graph";
+		first = name < s->names.n ? s->names.at[name].name : "a graph";
 	}
 	to->first = strdup(first);
 	return to->first ? 0 : -ENOMEM;

@@ -22,6 +22,7 @@
 #define UM_SURVEY_KERNELS (1u << 23)
 
 struct um_survey_lane;
+struct um_survey_name;
 struct um_survey_group;
 struct um_survey_open;
 
@@ -29,6 +30,7 @@ struct um_survey_options {
 	int64_t from, to; /* as of a report */
 	const char *within;
 	int no_ranges; /* only what repeats */
+	int shapes; /* a kernel is told by its grid and blocks as well */
 };
 
 struct um_survey {
@@ -38,7 +40,7 @@ struct um_survey {
 	UM_VEC(struct um_survey_lane) lanes;
 	UM_VEC(struct um_survey_group) groups;
 	UM_VEC(struct um_survey_open) open; /* ranges, as they began */
-	UM_VEC(char *) names; /* of kernels */
+	UM_VEC(struct um_survey_name) names; /* of kernels */
 	struct um_index name_index, group_index;
 	uint64_t kernels, skipped;
 	int marked; /* there are ranges of our own: they are iterations, and reading was ended with -ECANCELED */

@@ -7,6 +7,11 @@
 
 #include "report/survey.h"
 
+struct um_survey_name {
+	char *name;
+	uint64_t shape;
+};
+
 struct um_survey_kernel {
 	uint64_t key; /* correlation, or when it began */
 	uint32_t name;
