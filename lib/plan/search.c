@@ -20,6 +20,7 @@
 #include "plan/search_state.h"
 #include "plan/spare.h"
 
+#include <math.h>
 
 static const struct um_search_way ways[] = {
         {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
@@ -33,10 +34,8 @@ static const struct um_search_way ways[] = {
 #define MOST_ROUNDS 4
 
 /* Whose rehearsal goes better is chosen although it predicts more: by a tenth at most, and no more than so much above
- * the bound; or by an eightieth, and a fiftieth when a better prediction is found later. */
+ * the bound; or by a sixty-fourth. */
 #define NEAR_BOUND 1.14
-#define WITHIN 80
-#define STILL_WITHIN 50
 #define MOST_REHEARSED_OPS 30000
 
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
@@ -103,12 +102,11 @@ int um_search_go(struct um_search *s, const struct um_search_way *w)
 	return err;
 }
 
-static int is_eligible(const struct um_search *s, uint64_t plan_ns, uint64_t within)
+static int is_eligible(const struct um_search *s, uint64_t plan_ns)
 {
 	uint64_t near = (uint64_t)(NEAR_BOUND * (double)s->out->bound_ns);
 
-	return plan_ns <= s->best_ns + s->best_ns / within ||
-	       (plan_ns <= near && plan_ns <= s->best_ns + s->best_ns / 10);
+	return plan_ns <= s->best_ns + s->best_ns / 64 || (plan_ns <= near && plan_ns <= s->best_ns + s->best_ns / 10);
 }
 
 /* Was such a plan rehearsed before? Different rounds often make the same. */
@@ -145,28 +143,41 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 	return 0;
 }
 
-/* What is lost by prediction must be gained twice in the rehearsal. */
-static int is_better(const struct um_search_kept *k, uint64_t plan_ns, uint64_t ns)
+/* What is lost by prediction must be gained by a quarter in the rehearsal: less is better. */
+static double score(const struct um_search_kept *k)
 {
-	double gain = (double)k->ns / (double)ns;
-
-	return gain * gain * (double)k->plan_ns > (double)plan_ns;
+	return (double)k->plan_ns * pow((double)k->ns, 4);
 }
 
-/* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes better. */
+/* Where a plan that was rehearsed is kept: some are, since a better prediction may be found later, and one that is too
+ * far above it be out. NULL: it is behind all that are kept. */
+static struct um_search_kept *place_for(struct um_search *s, const struct um_search_kept *fresh)
+{
+	struct um_search_kept *worst = NULL;
+
+	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
+		struct um_search_kept *k = &s->kept[i];
+
+		if (!k->plan_ns || !is_eligible(s, k->plan_ns))
+			return k;
+		if (!worst || score(k) > score(worst))
+			worst = k;
+	}
+	return score(fresh) < score(worst) ? worst : NULL;
+}
+
+/* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. */
 static int rehearse(struct um_search *s, uint64_t plan_ns)
 {
-	struct um_search_kept *to = &s->kept[UM_SEARCH_REHEARSED];
-	uint64_t ns;
+	struct um_search_kept fresh = {.plan_ns = plan_ns}, *to;
 
-	if (!s->rehearsal || !is_eligible(s, plan_ns, WITHIN) || is_known(s))
+	if (!s->rehearsal || !is_eligible(s, plan_ns) || is_known(s))
 		return 0;
-	s->work += 2 * round_work(s);
-	if (s->rehearsal->ns(s->rehearsal->user, s->out, &ns))
+	s->work += 3 * round_work(s);
+	if (s->rehearsal->ns(s->rehearsal->user, s->out, &fresh.ns))
 		return -ENOMEM;
-	if (to->plan_ns && is_eligible(s, to->plan_ns, STILL_WITHIN) && !is_better(to, plan_ns, ns))
-		return 0;
-	return keep(to, s->out, plan_ns, ns);
+	to = place_for(s, &fresh);
+	return to ? keep(to, s->out, plan_ns, fresh.ns) : 0;
 }
 
 int um_search_judge(struct um_search *s, const struct um_search_way *w)
@@ -243,7 +254,7 @@ static int try_way(struct um_search *s, const struct um_search_way *w)
 {
 	int err = um_search_go(s, w);
 
-	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256, WITHIN)))
+	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256)))
 		err = um_search_judge(s, w);
 	return err;
 }
@@ -306,7 +317,7 @@ static int borrow(struct um_search *s, const struct um_scheme *scheme)
 		return err == -E2BIG ? 0 : err;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		s->malus[v] = s->away[v] ? -2 * lap : 0;
-	if (is_eligible(s, s->estimate - s->estimate / 256, WITHIN))
+	if (is_eligible(s, s->estimate - s->estimate / 256))
 		err = um_search_judge(s, NULL);
 	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
 		err = try_way(s, &ways[0]);
@@ -406,7 +417,7 @@ static int take(struct um_plan *out, const struct um_search_kept *k)
 /* The best hints become the plan's. */
 static int hand_over(struct um_search *s, char *why, size_t size)
 {
-	const struct um_search_kept *rehearsed = &s->kept[UM_SEARCH_REHEARSED];
+	const struct um_search_kept *best = NULL;
 	int err;
 
 	if (!s->best_ns)
@@ -414,7 +425,13 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	err = take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
 	if (!err)
 		err = rehearse(s, s->best_ns);
-	return err || !s->rehearsal ? err : take(s->out, rehearsed);
+	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
+		const struct um_search_kept *k = &s->kept[i];
+
+		if (k->plan_ns && is_eligible(s, k->plan_ns) && (!best || score(k) < score(best)))
+			best = k;
+	}
+	return err || !best ? err : take(s->out, best);
 }
 
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,

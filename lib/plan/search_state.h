@@ -24,7 +24,8 @@ struct um_search_kept {
 	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
 };
 
-enum { UM_SEARCH_PREDICTED, UM_SEARCH_REHEARSED, UM_SEARCH_KEPT };
+/* The best by prediction, and several from UM_SEARCH_REHEARSED on. */
+enum { UM_SEARCH_PREDICTED, UM_SEARCH_REHEARSED, UM_SEARCH_KEPT = UM_SEARCH_REHEARSED + 4 };
 
 struct um_search {
 	const struct um_blocks *b;

@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define LAPS 4 /* the last one counts */
+#define LAPS 3 /* the last one counts */
 
 /* Times by request of a lane, over all laps, each the latest so far: when all requests up to it are over. */
 struct track {
@@ -41,6 +41,7 @@ struct rehearsal {
 	uint64_t h2d, d2h; /* engines */
 	uint64_t readers, writer; /* hints hold a lock of the driver's together, advice alone: until when */
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: there is none */
+	uint8_t *mostly; /* by block: read mostly, and so is the host's mapping of it: it need not be taken away */
 	uint64_t *done; /* by op, over all laps: when the one before it was over */
 	uint32_t op; /* the next one, over all laps */
 	int stuck; /* what is not known yet is no reason to wait */
@@ -110,7 +111,7 @@ static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
 		t += p->c_pf + p->c_evict_unused;
 		if (r->left[i]) {
-			t += p->c_unmap;
+			t += r->mostly[i] ? 0 : p->c_unmap;
 			*end = later(*end, copy(r, &r->h2d, r->d2h, later(t, r->left[i]), r->in_ns));
 		} else {
 			*end = later(*end, t + p->c_zero);
@@ -165,8 +166,10 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 		t = later(t + p->c_api, r->writer) + n * p->c_disc_u;
 		r->readers = later(r->readers, t);
 	}
-	for (; n && i < r->p->blocks.n; n--, i++)
+	for (; n && i < r->p->blocks.n; n--, i++) {
 		r->left[i] = let ? t : 0;
+		r->mostly[i] = (uint8_t)let;
+	}
 	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
 	track_add(&r->over[LANE_DROP], t);
 }
@@ -267,6 +270,7 @@ static int prepare(struct rehearsal *r)
 	r->n[LANE_OUT] = r->lap->n_out;
 	r->n[LANE_DROP] = r->lap->n_drop;
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
+	r->mostly = calloc(r->p->blocks.n + 1, 1);
 	r->done = calloc(LAPS * (size_t)r->p->n_ops + 1, sizeof *r->done);
 	r->arrived.at = calloc(LAPS * (size_t)r->lap->n_in + 1, sizeof *r->arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
@@ -275,7 +279,7 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	return r->left && r->done && r->arrived.at ? 0 : -ENOMEM;
+	return r->left && r->mostly && r->done && r->arrived.at ? 0 : -ENOMEM;
 }
 
 int um_rehearse(const struct um_program *program, const struct um_schedule *sched, const struct um_profile *profile,
@@ -295,6 +299,7 @@ int um_rehearse(const struct um_program *program, const struct um_schedule *sche
 	if (!err)
 		*ns = r.done[end] - r.done[end - program->n_ops];
 	free(r.left);
+	free(r.mostly);
 	free(r.done);
 	free(r.arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++)
