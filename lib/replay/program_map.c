@@ -13,21 +13,26 @@ static uint64_t block_of(uint64_t addr)
 	return addr / UM_BLOCK_BYTES;
 }
 
-static int cmp_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+/* Blocks that a slot lies in. */
+struct span {
+	uint64_t first, last;
+};
 
-	return x < y ? -1 : x > y;
+static int by_first(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t block)
+static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t addr)
 {
 	uint32_t lo = 0, hi = n;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (sorted[mid] < block)
+		if (sorted[mid] < addr)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -35,57 +40,64 @@ static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t block)
 	return lo;
 }
 
+/* The blocks in which something lies, ascending: slots are fewer than their blocks, so those are sorted. */
+static int list_blocks(struct um_program_walk *b, struct span *span, size_t n)
+{
+	uint64_t next = 0;
+
+	if (n)
+		qsort(span, n, sizeof *span, by_first);
+	for (size_t i = 0; i < n; i++)
+		for (next = span[i].first > next ? span[i].first : next; next <= span[i].last; next++)
+			if (um_vec_push(&b->out->blocks, next * UM_BLOCK_BYTES))
+				return -ENOMEM;
+	b->n_blocks = (uint32_t)b->out->blocks.n;
+	b->blocks = calloc(b->n_blocks + 1ull, sizeof *b->blocks);
+	if (!b->blocks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_blocks; i++)
+		b->blocks[i] = (struct um_program_block){
+			.addr = b->out->blocks.at[i], .last_in = INT32_MIN, .last_out = INT32_MIN};
+	return 0;
+}
+
 /* Numbers the blocks and lays out the parts of each slot. */
 static int number_blocks(struct um_program_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
-	UM_VEC(uint64_t) all = {0};
+	struct span *span = malloc((s->slots.n + 1) * sizeof *span);
 	uint32_t n_parts = 0;
+	size_t n = 0;
 	int err = -ENOMEM;
 
 	b->slot_part = calloc(s->slots.n + 1, sizeof *b->slot_part);
-	if (!b->slot_part)
-		return -ENOMEM;
+	if (!span || !b->slot_part)
+		goto out;
 	for (size_t i = 0; i < s->slots.n; i++) {
 		const struct um_slot *sl = &s->slots.at[i];
 
 		b->slot_part[i] = n_parts;
 		if (!has_place(sl))
 			continue;
-		for (uint64_t k = block_of(sl->place); k <= block_of(sl->place + sl->bytes - 1); k++, n_parts++)
-			if (um_vec_push(&all, k))
-				goto out;
+		span[n] = (struct span){block_of(sl->place), block_of(sl->place + sl->bytes - 1)};
+		n_parts += (uint32_t)(span[n].last - span[n].first + 1);
+		n++;
 	}
 	b->slot_part[s->slots.n] = n_parts;
 	b->parts = calloc(n_parts ? n_parts : 1, sizeof *b->parts);
-	if (!b->parts)
-		goto out;
-	if (all.n)
-		qsort(all.at, all.n, sizeof *all.at, cmp_u64);
-	size_t n = 0;
-	for (size_t i = 0; i < all.n; i++)
-		if (!n || all.at[n - 1] != all.at[i])
-			all.at[n++] = all.at[i];
-	b->n_blocks = (uint32_t)n;
-	b->blocks = calloc(n ? n : 1, sizeof *b->blocks);
-	if (!b->blocks)
-		goto out;
-	for (size_t i = 0; i < n; i++)
-		b->blocks[i] = (struct um_program_block){
-			.addr = all.at[i] * UM_BLOCK_BYTES, .last_in = INT32_MIN, .last_out = INT32_MIN};
-	for (size_t i = 0; i < s->slots.n; i++) {
+	err = b->parts ? list_blocks(b, span, n) : -ENOMEM;
+	for (size_t i = 0; !err && i < s->slots.n; i++) {
+		uint64_t addr = block_of(s->slots.at[i].place) * UM_BLOCK_BYTES;
+		uint32_t first;
+
 		if (b->slot_part[i] == b->slot_part[i + 1])
 			continue;
-		uint32_t first = find_block(all.at, b->n_blocks, block_of(s->slots.at[i].place));
-
+		first = find_block(b->out->blocks.at, b->n_blocks, addr);
 		for (uint32_t k = b->slot_part[i]; k < b->slot_part[i + 1]; k++)
 			b->parts[k].block = first + (k - b->slot_part[i]);
 	}
-	err = um_vec_reserve(&b->out->blocks, n + 1);
-	for (size_t i = 0; i < n && !err; i++)
-		b->out->blocks.at[b->out->blocks.n++] = b->blocks[i].addr;
 out:
-	um_vec_fini(&all);
+	free(span);
 	return err;
 }
 
