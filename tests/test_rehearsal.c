@@ -63,6 +63,32 @@ static void turns(void)
 	um_plan_fini(&plan);
 }
 
+/* Turns of what is only read: it goes without a copy, and its mapping on the host stays. */
+static void read_mostly(void)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	for (int i = 0; i < 2; i++)
+		make_slot(&plan, BASE + (uint64_t)i * MIB2, MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_READ);
+	make_op(&plan, "b", SLOTS(1), UM_READ);
+	for (int i = 0; i < 2; i++) {
+		make_hint(&plan, UM_HINT_ADVISE, 0, i, 0, MIB2);
+		plan.hints.at[i].advice = UM_ADVICE_READ_MOSTLY;
+	}
+	for (int i = 0; i < 2; i++) {
+		make_hint(&plan, UM_HINT_EVICT, i, !i, 0, MIB2);
+		make_hint(&plan, UM_HINT_PREFETCH, i, i, 0, MIB2);
+	}
+	p.c_unmap = 30;
+	is_u64(rehearsed(&plan, 1, &p), 4000, "read mostly: a copy in, an op; twice");
+	p.c_adv = 100;
+	is_u64(rehearsed(&plan, 1, &p), 4400, "the advice is taken away and given again");
+	um_plan_fini(&plan);
+}
+
 /* What is born every time and then dropped is never copied. */
 static void dropped(void)
 {
@@ -127,6 +153,7 @@ int main(void)
 	const char *few = getenv("SANITIZE");
 
 	turns();
+	read_mostly();
 	dropped();
 	for (int i = 0; i < 3; i++) {
 		/* The faster the link, the more it matters who of several workers comes first. */
