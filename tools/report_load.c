@@ -197,6 +197,7 @@ static int add_file(struct several *all, const struct report_source *s)
 			tool_say(s->verb, "%s: --merge takes logs of the library, or exports, not both", s->file);
 		code = err == -EINVAL ? TOOL_USAGE : err ? no_memory(s) : 0;
 	}
+	all->merge.report->causes.capture = NULL;
 	um_capture_fini(&of);
 	return code;
 }
