@@ -23,7 +23,7 @@
 
 #define B UM_BLOCK_BYTES
 #define STREAMS 4
-#define INS 2
+#define INS 4
 #define OUTS 4
 #define TOUCHED 32u /* blocks in one call that refreshes */
 #define SLACK 8 /* blocks of room that the driver's order is not counted on for */
@@ -47,7 +47,7 @@ struct run {
 	um_stream compute, in[STREAMS], away[OUTS];
 	uint32_t *arrived;
 	um_event_handle *done; /* by op */
-	uint64_t launched, due; /* ops; blocks to be refreshed */
+	uint64_t launched, turn, due; /* ops; which is to be brought next; blocks to be refreshed */
 	uint64_t touched;
 	struct worker ins[INS], outs[OUTS];
 };
@@ -95,7 +95,7 @@ static int is_over(struct run *r, uint64_t item, struct um_step *wait)
 }
 
 /* All that is kept is refreshed once while as many blocks come as there is room for. */
-static void refresh(struct run *r)
+static void refresh(struct run *r, um_stream s)
 {
 	const struct um_gpu_api *api = r->gpu->api;
 
@@ -103,8 +103,7 @@ static void refresh(struct run *r)
 	while (r->kept && r->due / 1024 >= (r->kept < TOUCHED ? r->kept : TOUCHED)) {
 		uint64_t n = r->kept - r->touched < TOUCHED ? r->kept - r->touched : TOUCHED;
 
-		must(api->cudaMemPrefetchAsync(r->gpu, r->memory + r->touched * B, n * B, um_on_device(0), 0,
-		                               r->in[0]));
+		must(api->cudaMemPrefetchAsync(r->gpu, r->memory + r->touched * B, n * B, um_on_device(0), 0, s));
 		r->touched = (r->touched + n) % r->kept;
 		r->due -= n * 1024;
 	}
@@ -118,16 +117,21 @@ static struct um_step bring(struct worker *w)
 	uint64_t item = w->next, room = r->room;
 	um_stream s = r->in[item % STREAMS];
 
-	if (item >= r->items)
+	if (item >= r->items || item != r->turn)
 		return wait;
 	if (r->way == DRIVER || r->way == GHOST) {
 		room -= SLACK;
 		if (item >= room && !is_over(r, item - room, &wait))
 			return wait;
-		refresh(r);
+		refresh(r, s);
 	} else if (item >= room && least(r->outs, OUTS) <= item - room) {
 		return wait;
 	}
+	/* As the library does: a prefetch on an idle stream is worked off by its caller. */
+	if (item >= STREAMS && (int32_t)(r->arrived[item % STREAMS] - (uint32_t)(item + 1 - STREAMS)) < 0)
+		return (struct um_step){.kind = UM_STEP_POLL};
+	r->turn++;
+	poke_all(r);
 	must(api->cudaMemPrefetchAsync(r->gpu, block_of(r, item), B, um_on_device(0), 0, s));
 	must(api->cuStreamWriteValue32(r->gpu, s, &r->arrived[item % STREAMS], (uint32_t)item + 1, 0));
 	w->next += w->stride;
