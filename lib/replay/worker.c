@@ -2,7 +2,10 @@
 #include "replay/worker.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 #include <time.h>
+
+#define SLACK_NS 1000ul /* the system's own, 50 us, is more than the shortest nap */
 
 static void nap(long ns)
 {
@@ -24,7 +27,9 @@ static void *run(void *arg)
 {
 	struct um_runner *r = arg;
 	long ns = UM_WORKER_NAP_NS;
+	unsigned watched = 0;
 
+	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
 		unsigned wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
 		int may_sleep = atomic_load_explicit(&r->asleep, memory_order_acquire);
@@ -41,8 +46,11 @@ static void *run(void *arg)
 			ns = UM_WORKER_NAP_NS;
 		} else {
 			nap(ns);
-			ns = ns < UM_WORKER_NAP_MOST_NS ? ns * 2 : ns;
+			if (s.kind != UM_STEP_POLL || ++watched > UM_WORKER_WATCHES)
+				ns = ns < UM_WORKER_NAP_MOST_NS ? ns * 2 : ns;
+			continue;
 		}
+		watched = 0;
 	}
 	return NULL;
 }

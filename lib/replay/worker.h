@@ -3,7 +3,8 @@
  * worker.h - runs a worker: in a thread of its own, or where time is simulated, by the device below
  *
  * A worker that has nothing to do is polled while it is awake, so that giving it work needs no system call: after
- * UM_WORKER_NAP_NS, then less and less often, down to every UM_WORKER_NAP_MOST_NS. Asleep it costs nothing. It falls
+ * UM_WORKER_NAP_NS, then less and less often, down to every UM_WORKER_NAP_MOST_NS; one that watches (UM_STEP_POLL) only
+ * after UM_WORKER_WATCHES times, since most likely it waits for the copy of a block. Asleep it costs nothing. It falls
  * asleep only when a step begun after it was asked to has found nothing to do, so that what was put before is done.
  */
 #ifndef UM_REPLAY_WORKER_H
@@ -16,6 +17,7 @@
 
 #define UM_WORKER_NAP_NS 20000
 #define UM_WORKER_NAP_MOST_NS 160000
+#define UM_WORKER_WATCHES 32
 
 struct um_runner {
 	struct um_gpu *gpu;
