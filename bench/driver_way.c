@@ -35,7 +35,7 @@ static const char *const way_names[] = {"home", "driver", "let", "ghost"};
 struct worker {
 	struct um_worker worker;
 	struct run *run;
-	int out;
+	int out, called; /* what a call has done is said a step later: when it is over */
 	uint64_t next, stride;
 };
 
@@ -146,6 +146,12 @@ static struct um_step take(struct worker *w)
 	struct um_step wait = {.kind = UM_STEP_IDLE};
 	char *p = block_of(r, w->next);
 
+	if (w->called) {
+		w->called = 0;
+		w->next += w->stride;
+		poke_all(r);
+		return (struct um_step){.kind = UM_STEP_AGAIN};
+	}
 	if (w->next >= r->items || r->way == DRIVER || r->way == GHOST || !is_over(r, w->next, &wait))
 		return wait;
 	if (r->way == LET && w->next >= r->n) {
@@ -156,8 +162,7 @@ static struct um_step take(struct worker *w)
 		if (r->way == LET)
 			must(api->cudaMemAdvise(r->gpu, p, B, UM_ADV_SET_READ_MOSTLY, um_on_device(0)));
 	}
-	w->next += w->stride;
-	poke_all(r);
+	w->called = 1;
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
