@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers of the device do what they are given, one job after the other: one launches, one brings, and several take
- * away, as the library's do: the driver works so long on a block that goes home that one alone leaves the link idle.
+ * Workers of the device do what they are given, one job after the other: one launches, one brings, several take away,
+ * and several make room for what is born, as the library's do: the driver works so long on a block that goes home, or
+ * comes without a copy, that one alone leaves the link idle.
  * Each job ends with an event, so its end has a time. um_plan_run decides what starts; when something is under way it
  * is told here when that ends. What takes no time in a plan may take some on the device: then whatever needs it waits
  * for it there. Advice is given before the first iteration; what it is given for has blocks of its own here.
@@ -20,8 +21,9 @@
 #define PAGE 65536ull /* bytes that the driver moves together */
 
 #define TAKERS 4
+#define BEARERS 4
 
-enum lane_id { LAUNCH, IN, OUT, LANES = OUT + TAKERS };
+enum lane_id { LAUNCH, IN, OUT, BORN = OUT + TAKERS, LANES = BORN + BEARERS };
 
 enum job_kind { JOB_OP, JOB_BRING, JOB_RENEW, JOB_TAKE, JOB_LET, JOB_DISCARD };
 
@@ -61,7 +63,7 @@ struct play {
 	uint64_t *ns, *now; /* by op: of the trace, in this iteration */
 	struct um_touch *touch; /* room for those of one op */
 	uint64_t in_begin, end[LANES]; /* the jobs of what is under way: from, behind */
-	unsigned taker; /* who takes the next piece */
+	unsigned turn[LANES]; /* of OUT and BORN: who does the next piece */
 	uint64_t turns; /* iterations of the trace in one of the plan */
 	int launched; /* the op under way was */
 	int err;
@@ -193,17 +195,17 @@ static void round_advice(struct job *j, const struct um_hint *h, const struct um
 }
 
 /* In as many pieces as there are workers, cut where blocks end. */
-static void put_out(struct play *p, struct job j)
+static void put_pieces(struct play *p, enum lane_id id, unsigned workers, struct job j)
 {
 	uint64_t end = j.addr + j.bytes, first = j.addr / UM_BLOCK_BYTES;
-	uint64_t blocks = (end - 1) / UM_BLOCK_BYTES - first + 1, each = (blocks + TAKERS - 1) / TAKERS;
+	uint64_t blocks = (end - 1) / UM_BLOCK_BYTES - first + 1, each = (blocks + workers - 1) / workers;
 
 	while (j.addr < end) {
 		uint64_t stop = (first += each) * UM_BLOCK_BYTES;
 
 		j.bytes = (stop < end ? stop : end) - j.addr;
-		put(p, OUT + p->taker, j);
-		p->taker = (p->taker + 1) % TAKERS;
+		put(p, id + p->turn[id], j);
+		p->turn[id] = (p->turn[id] + 1) % workers;
 		j.addr += j.bytes;
 	}
 }
@@ -233,21 +235,27 @@ static void on_hint(void *user, const struct um_plan_run *r, uint32_t hint, uint
 		memcpy(j.need, home->last, sizeof j.need); /* one after the other, whoever does them */
 		if (kind == JOB_DISCARD || kind == JOB_RENEW)
 			round_out(&j, end == r->atoms.first[slot + 1]);
-		if (in)
+		if (kind == JOB_RENEW)
+			put_pieces(p, BORN, BEARERS, j);
+		else if (in)
 			put(p, IN, j);
 		else
-			put_out(p, j);
+			put_pieces(p, OUT, TAKERS, j);
 	}
-	for (int k = in ? IN : OUT; k < (in ? OUT : LANES); k++) {
+	for (int k = IN; k < LANES; k++) {
+		int took = k >= OUT && k < BORN;
+
+		if (in == took)
+			continue;
 		home->last[k] = p->lane[k].put;
-		if (h->kind != UM_HINT_DISCARD)
+		if (h->kind != UM_HINT_DISCARD && k < BORN)
 			p->end[k] = p->lane[k].put;
 	}
 }
 
 static int has_ended(const struct play *p, enum lane_id id)
 {
-	for (int k = id; k < (id == OUT ? LANES : (int)id + 1); k++)
+	for (int k = id; k < (id == OUT ? BORN : (int)id + 1); k++)
 		if (p->lane[k].done < p->end[k])
 			return 0;
 	return 1;
@@ -272,6 +280,8 @@ static void put_op(struct play *p, const struct um_plan_run *r)
 	struct job j = {.kind = JOB_OP, .addr = (uint64_t)r->pos};
 
 	j.need[IN] = r->h2d.busy ? p->in_begin : p->lane[IN].put;
+	for (int k = BORN; k < LANES; k++)
+		j.need[k] = p->lane[k].put;
 	put(p, LAUNCH, j);
 	p->end[LAUNCH] = p->lane[LAUNCH].put;
 	p->launched = 1;
