@@ -11,7 +11,7 @@
 
 #include "gpu/sim.h"
 #include "model/plan_run.h"
-#include "tail.h"
+#include "plan_match.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -403,44 +403,6 @@ static int play_all(struct play *p, const struct um_play_options *o, struct um_p
 
 /* --- beginning and end ------------------------------------------------------------------------------------------- */
 
-static int refuse(char *why, size_t size, const char *what, size_t have, size_t planned)
-{
-	snprintf(why, size, "the plan is not of this trace: %s (%zu, planned are %zu)", what, have, planned);
-	return -ENODATA;
-}
-
-/* What the trace repeats is what the plan repeats, once or several times: the same ops. Takes their times. */
-static int match(struct play *p, const struct um_trace *t, char *why, size_t size)
-{
-	const struct um_schedule *s = &p->plan->sched;
-	UM_VEC(const struct um_op *) round = {0};
-	struct um_tail tail;
-	size_t n = s->ops.n, each;
-	int err = um_tail_find(t, &tail);
-
-	if (err) {
-		snprintf(why, size, "the trace has no iterations");
-		return err;
-	}
-	for (size_t i = tail.begin; i < um_trace_length(t) && !err; i++)
-		if (um_trace_event(t, i)->kind == UM_EV_OP)
-			err = um_vec_push(&round, &um_trace_event(t, i)->op);
-	each = round.n / tail.period;
-	if (!err && (!each || n % each || (n % round.n && round.n % n)))
-		err = refuse(why, size, "ops in an iteration", each, n);
-	for (size_t i = 0; i < n && !err; i++) {
-		const struct um_op *op = round.at[i % round.n];
-
-		if (strcmp(op->name, s->ops.at[i].name) != 0)
-			err = refuse(why, size, op->name, i, i);
-		p->ns[i] = um_profile_op_ns(p->profile, &op->cost);
-	}
-	p->turns = err ? 1 : n / each;
-	um_vec_fini(&round);
-	um_tail_fini(&tail);
-	return err;
-}
-
 struct order {
 	uint64_t place;
 	uint32_t slot;
@@ -600,7 +562,7 @@ int um_plan_play(const struct um_trace *trace, const struct um_plan *plan, const
 	if (!err && (!p.home || !p.mostly || !p.at || !p.next || !p.ns || !p.now || !p.touch))
 		err = -ENOMEM;
 	if (!err)
-		err = match(&p, trace, out->why, sizeof out->why);
+		err = um_plan_match(plan, trace, o->profile, p.ns, &p.turns, out->why, sizeof out->why);
 	if (!err)
 		err = start(&p);
 	if (!err)
