@@ -92,6 +92,17 @@ static int overwritten(const struct umadv *adv, const struct um_tensor *t, uint6
 	return whole;
 }
 
+static int needs(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end, int ahead)
+{
+	uint64_t serial_of_iter = adv->op_serial - adv->iter_ops;
+
+	if (t->addr >= end || t->addr + t->bytes <= addr || t->flags & UM_TENSOR_DEAD)
+		return 0;
+	if (ahead && overwritten(adv, t, addr, end))
+		return 0;
+	return !(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > serial_of_iter;
+}
+
 /* Nothing alive needs what is in this range of our own memory. */
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
 {
@@ -102,17 +113,16 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
 		return 0;
 	struct um_tree_node *n = um_tree_floor(&adv->registry.live, addr, UINT64_MAX);
 
-	for (n = n ? n : um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
+	if (n) /* what that is a part of began before it, and may end behind it */
+		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent)
+			if (needs(adv, t, addr, end, ahead))
+				return 0;
+	for (n = n ? um_tree_next(n) : um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
 		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
-		uint64_t serial_of_iter = adv->op_serial - adv->iter_ops;
 
 		if (t->addr >= end)
 			break;
-		if (t->addr + t->bytes <= addr || t->flags & UM_TENSOR_DEAD)
-			continue;
-		if (ahead && overwritten(adv, t, addr, end))
-			continue;
-		if (!(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > serial_of_iter)
+		if (needs(adv, t, addr, end, ahead))
 			return 0;
 	}
 	return 1;
