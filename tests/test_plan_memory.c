@@ -20,24 +20,33 @@ static const struct plan_case {
 	uint64_t seed; /* of fx_random: with pairs that swap, ranges, lives through the end */
 	const char *scheme; /* NULL is lookahead; others may have no plan */
 	int thin; /* fx_thin */
+	int rehearsed;
 } cases[] = {
-	{20, NULL, 0},
-	{24, NULL, 0},
-	{98, NULL, 1},
-	{20, "autoswap-swdoa", 0},
-	{20, "superneurons", 0},
-	{20, "appobmem", 0},
-	{20, "vdnn-all", 0},
-	{20, "capuchin", 0},
-	{20, "g10", 0},
-	{20, "swapadvisor", 0},
+	{20, NULL, 0, 0},
+	{24, NULL, 0, 1},
+	{98, NULL, 1, 0},
+	{20, "autoswap-swdoa", 0, 0},
+	{20, "superneurons", 0, 0},
+	{20, "appobmem", 0, 0},
+	{20, "vdnn-all", 0, 0},
+	{20, "capuchin", 0, 0},
+	{20, "g10", 0, 0},
+	{20, "swapadvisor", 0, 0},
 };
 #define CASES (sizeof cases / sizeof *cases)
+
+static int by_hints(void *user, const struct um_plan *p, uint64_t *ns)
+{
+	(void)user;
+	*ns = p->hints.n;
+	return 0;
+}
 
 static void try_plan(const struct plan_case *c)
 {
 	struct um_schedule s = {0};
 	struct um_plan p;
+	static const struct um_plan_rehearsal rehearsal = {by_hints, NULL};
 	struct um_plan_request r;
 	struct um_plan_figures f;
 	uint64_t grow;
@@ -53,6 +62,7 @@ static void try_plan(const struct plan_case *c)
 		s.ops.at[i].phase = i < s.ops.n / 2 ? 'f' : 'b';
 	r = fx_request(&s, fx_peak(&s) / 2 + 8 * FX_MIB);
 	r.strategy = c->scheme;
+	r.rehearsal = c->rehearsed ? &rehearsal : NULL;
 	before = live();
 	um_plan_init(&p);
 	err = um_plan_build(&r, &p, &grow, why, sizeof why);

@@ -7,8 +7,8 @@
  * counts.
  *
  * Rehearsing: what a plan predicts is the link's time alone. Plans that differ in kind are rehearsed with the driver's
- * work on top, as far as they do not predict much more than the best. What is found later differs from what was
- * rehearsed too little; the best of it is rehearsed in the end.
+ * work on top, as far as they do not predict much more than the best. Lessons only lower the prediction, and differ too
+ * little to be rehearsed one by one; from the rehearsed plan that did best others are made by chance, and rehearsed.
  */
 #include "plan/search.h"
 
@@ -102,7 +102,7 @@ int um_search_go(struct um_search *s, const struct um_search_way *w)
 	return err;
 }
 
-static int is_eligible(const struct um_search *s, uint64_t plan_ns)
+int um_search_is_near(const struct um_search *s, uint64_t plan_ns)
 {
 	uint64_t near = (uint64_t)(NEAR_BOUND * (double)s->out->bound_ns);
 
@@ -143,8 +143,8 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 	return 0;
 }
 
-/* What is lost by prediction must be gained by a quarter in the rehearsal: less is better. */
-static double score(const struct um_search_kept *k)
+/* What is lost by prediction must be gained by a quarter in the rehearsal. */
+double um_search_score(const struct um_search_kept *k)
 {
 	return (double)k->plan_ns * pow((double)k->ns, 4);
 }
@@ -158,26 +158,46 @@ static struct um_search_kept *place_for(struct um_search *s, const struct um_sea
 	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
 		struct um_search_kept *k = &s->kept[i];
 
-		if (!k->plan_ns || !is_eligible(s, k->plan_ns))
+		if (!k->plan_ns || !um_search_is_near(s, k->plan_ns))
 			return k;
-		if (!worst || score(k) > score(worst))
+		if (!worst || um_search_score(k) > um_search_score(worst))
 			worst = k;
 	}
-	return score(fresh) < score(worst) ? worst : NULL;
+	return um_search_score(fresh) < um_search_score(worst) ? worst : NULL;
+}
+
+/* What was made last, by way w or a scheme (NULL), as a seed. */
+static int plant(struct um_search *s, const struct um_search_way *w, struct um_search_seed *seed)
+{
+	int64_t lap = (int64_t)s->clock[s->b->n_ops];
+
+	if (!seed->malus)
+		seed->malus = malloc((s->b->n_visits + 1ull) * sizeof *seed->malus);
+	if (!seed->malus)
+		return -ENOMEM;
+	for (uint32_t v = 0; v < s->b->n_visits; v++)
+		seed->malus[v] = w ? s->malus[v] : s->away[v] ? -2 * lap : 0;
+	seed->way = w ? w : &ways[0];
+	return 0;
 }
 
 /* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. */
-static int rehearse(struct um_search *s, uint64_t plan_ns)
+static int rehearse(struct um_search *s, const struct um_search_way *w, uint64_t plan_ns)
 {
 	struct um_search_kept fresh = {.plan_ns = plan_ns}, *to;
+	int err;
 
-	if (!s->rehearsal || !is_eligible(s, plan_ns) || is_known(s))
+	if (!s->rehearsal || !um_search_is_near(s, plan_ns) || is_known(s))
 		return 0;
-	s->work += 3 * round_work(s);
+	s->work += 2 * round_work(s);
 	if (s->rehearsal->ns(s->rehearsal->user, s->out, &fresh.ns))
 		return -ENOMEM;
+	s->score = um_search_score(&fresh);
 	to = place_for(s, &fresh);
-	return to ? keep(to, s->out, plan_ns, fresh.ns) : 0;
+	if (!to)
+		return 0;
+	err = plant(s, w, &to->seed);
+	return err ? err : keep(to, s->out, plan_ns, fresh.ns);
 }
 
 int um_search_judge(struct um_search *s, const struct um_search_way *w)
@@ -193,38 +213,32 @@ int um_search_judge(struct um_search *s, const struct um_search_way *w)
 	out->predicted_ns = f.ns;
 	if (w && (!s->own_ns || f.ns < s->own_ns)) {
 		s->own_ns = f.ns;
-		s->best_way = w;
-		memcpy(s->best_malus, s->malus, s->b->n_visits * sizeof *s->malus);
+		err = plant(s, w, &s->own);
 	}
+	if (err)
+		return err;
 	if (!s->best_ns || f.ns < s->best_ns) {
 		s->best_ns = f.ns;
 		err = keep(&s->kept[UM_SEARCH_PREDICTED], out, f.ns, 0);
 	}
-	return err || s->closing ? err : rehearse(s, f.ns);
+	return err || s->unheard ? err : rehearse(s, w, f.ns);
 }
 
-int um_search_more(const struct um_search *s)
+static int has_time(const struct um_search *s)
 {
 	return s->effort && s->effort->more(s->effort->user);
 }
 
-static int is_spent(const struct um_search *s)
-{
-	return s->best_ns && s->work > s->work_most && !um_search_more(s);
-}
-
-/* Nothing could be better by much, or there has been enough work. */
+/* Who is at the bound can only do better in rehearsals, if there is anything to be rehearsed. */
 int um_search_enough(const struct um_search *s)
 {
-	return (s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400) || is_spent(s);
-}
+	int close = s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400;
 
-/* Are there plans to be found yet that might do better in the rehearsal? */
-static int is_settled(const struct um_search *s)
-{
-	if (!s->rehearsal || !s->best_ns || !s->kept[UM_SEARCH_PREDICTED].hints.n)
-		return um_search_enough(s);
-	return is_spent(s);
+	if (close && (s->unheard || !s->rehearsal || !s->kept[UM_SEARCH_PREDICTED].hints.n))
+		return 1;
+	if (s->until && s->work > s->until)
+		return 1;
+	return s->best_ns && s->work > s->work_most && !has_time(s);
 }
 
 /* What was waited for last counts against it from now on. 0 if nothing was. */
@@ -254,7 +268,7 @@ static int try_way(struct um_search *s, const struct um_search_way *w)
 {
 	int err = um_search_go(s, w);
 
-	if (!err && (!s->best_ns || is_eligible(s, s->estimate - s->estimate / 256)))
+	if (!err && (!s->best_ns || um_search_is_near(s, s->estimate - s->estimate / 256)))
 		err = um_search_judge(s, w);
 	return err;
 }
@@ -317,7 +331,7 @@ static int borrow(struct um_search *s, const struct um_scheme *scheme)
 		return err == -E2BIG ? 0 : err;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
 		s->malus[v] = s->away[v] ? -2 * lap : 0;
-	if (is_eligible(s, s->estimate - s->estimate / 256))
+	if (um_search_is_near(s, s->estimate - s->estimate / 256))
 		err = um_search_judge(s, NULL);
 	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
 		err = try_way(s, &ways[0]);
@@ -325,24 +339,78 @@ static int borrow(struct um_search *s, const struct um_scheme *scheme)
 	return err == -E2BIG ? 0 : err;
 }
 
+/* The best of those that were rehearsed; NULL: none. */
+static const struct um_search_kept *find_best(const struct um_search *s)
+{
+	const struct um_search_kept *best = NULL;
+
+	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
+		const struct um_search_kept *k = &s->kept[i];
+
+		if (k->plan_ns && um_search_is_near(s, k->plan_ns) &&
+		    (!best || um_search_score(k) < um_search_score(best)))
+			best = k;
+	}
+	return best;
+}
+
+/* What is predicted comes down: by lessons first, then by chance. */
+static int lower_prediction(struct um_search *s)
+{
+	int err = 0;
+
+	s->unheard = 1;
+	if (!s->taught && !um_search_enough(s))
+		err = um_search_go(s, &ways[1]);
+	for (; !err && s->taught < MOST_LESSONS && !um_search_enough(s) && learn(s, s->taught); s->taught++)
+		err = try_way(s, &ways[1]);
+	if (!err && s->own_ns && !um_search_enough(s))
+		err = um_search_wander(s, &s->own, 0);
+	s->unheard = 0;
+	return err;
+}
+
+static int lower_rehearsed(struct um_search *s)
+{
+	const struct um_search_kept *best = find_best(s);
+
+	return best && !um_search_enough(s) ? um_search_wander(s, &best->seed, um_search_score(best)) : 0;
+}
+
+/* A third of what work is left goes into the prediction. The rehearsed plans that are still near it then are worth
+ * more, and if there is none of them, the prediction has the rest. */
+static int refine(struct um_search *s)
+{
+	uint64_t before;
+	int err;
+
+	do {
+		before = s->work;
+		if (s->rehearsal)
+			s->until = s->work + (s->work_most > s->work ? (s->work_most - s->work) / 3 : 0);
+		err = lower_prediction(s);
+		s->until = 0;
+		if (!err)
+			err = lower_rehearsed(s);
+		if (!err)
+			err = lower_prediction(s);
+	} while (!err && s->work > before && has_time(s));
+	return err;
+}
+
 static int run(struct um_search *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < N_FIRST_WAYS && !is_settled(s); i++)
+	for (size_t i = 0; !err && i < N_FIRST_WAYS && !um_search_enough(s); i++)
 		err = try_way(s, &ways[i]);
 	for (size_t i = 0; !err && s->own_ns && i < N_OTHERS && s->b->n_ops <= MOST_ASKED_OPS; i++)
-		if (!is_settled(s))
+		if (!um_search_enough(s))
 			err = borrow(s, &others[i]);
-	for (size_t i = N_FIRST_WAYS; !err && i < N_WAYS && !is_settled(s); i++)
+	for (size_t i = N_FIRST_WAYS; !err && i < N_WAYS && !um_search_enough(s); i++)
 		err = try_way(s, &ways[i]);
-	s->closing = 1;
-	if (!err && !um_search_enough(s))
-		err = um_search_go(s, &ways[1]);
-	for (int i = 0; !err && i < MOST_LESSONS && !um_search_enough(s) && learn(s, i); i++)
-		err = try_way(s, &ways[1]);
-	if (!err && s->own_ns && !um_search_enough(s))
-		err = um_search_wander(s);
+	if (!err)
+		err = refine(s);
 	/* A way that finds no place is no harm while there is another. */
 	return err == -E2BIG && s->best_ns ? 0 : err;
 }
@@ -379,11 +447,10 @@ static int prepare(struct um_search *s)
 	s->guilt = calloc(uses, sizeof *s->guilt);
 	s->pinned = calloc(visits, 1);
 	s->away = calloc(visits, 1);
-	s->best_malus = calloc(visits, sizeof *s->best_malus);
 	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
 	s->not_before = calloc(visits, sizeof *s->not_before);
 	if (!s->clock || !s->group || !s->rank || !s->size || !s->malus || !s->blame || !s->guilt || !s->pinned ||
-	    !s->away || !s->best_malus || !s->start || !s->not_before)
+	    !s->away || !s->start || !s->not_before)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -417,27 +484,22 @@ static int take(struct um_plan *out, const struct um_search_kept *k)
 /* The best hints become the plan's. */
 static int hand_over(struct um_search *s, char *why, size_t size)
 {
-	const struct um_search_kept *best = NULL;
+	const struct um_search_kept *best;
 	int err;
 
 	if (!s->best_ns)
 		return um_refuse(why, size, "no sound plan found: %s", s->why);
 	err = take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
 	if (!err)
-		err = rehearse(s, s->best_ns);
-	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
-		const struct um_search_kept *k = &s->kept[i];
-
-		if (k->plan_ns && is_eligible(s, k->plan_ns) && (!best || score(k) < score(best)))
-			best = k;
-	}
+		err = rehearse(s, NULL, s->best_ns);
+	best = find_best(s);
 	return err || !best ? err : take(s->out, best);
 }
 
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
                   const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
 {
-	struct um_search s = {.b = b, .effort = effort, .out = out};
+	struct um_search s = {.b = b, .effort = effort, .out = out, .random = b->n_visits};
 	int err = prepare(&s);
 
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
@@ -458,10 +520,12 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	free(s.guilt);
 	free(s.pinned);
 	free(s.away);
-	free(s.best_malus);
+	free(s.own.malus);
 	free(s.start);
 	free(s.not_before);
-	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++)
+	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++) {
 		um_vec_fini(&s.kept[i].hints);
+		free(s.kept[i].seed.malus);
+	}
 	return err;
 }

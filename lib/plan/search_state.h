@@ -7,7 +7,7 @@
 
 #include "plan/search.h"
 
-#define UM_SEARCH_KNOWN 32
+#define UM_SEARCH_KNOWN 256
 
 /* One way to go. */
 struct um_search_way {
@@ -18,10 +18,17 @@ struct um_search_way {
 	int late; /* returns just in time (late.h); else as early as there is room */
 };
 
+/* What makes a plan again, or nearly. */
+struct um_search_seed {
+	const struct um_search_way *way; /* NULL: none */
+	int64_t *malus; /* by visit */
+};
+
 /* A plan that is sound. */
 struct um_search_kept {
 	UM_VEC(struct um_hint) hints;
 	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
+	struct um_search_seed seed; /* of those that were rehearsed */
 };
 
 /* The best by prediction, and several from UM_SEARCH_REHEARSED on. */
@@ -40,14 +47,17 @@ struct um_search {
 	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
 	uint8_t *pinned; /* by visit: turned out too short */
 	uint64_t work, work_most; /* touches */
+	uint64_t until; /* so much work, then something else is tried; 0: no limit but work_most */
 	struct um_search_kept kept[UM_SEARCH_KEPT];
 	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of plans that were rehearsed */
 	unsigned n_known;
-	int closing; /* what comes now differs too little from what was rehearsed */
+	int taught; /* lessons */
+	int unheard; /* what comes now is not rehearsed */
+	double score; /* of the last rehearsal */
 	uint64_t best_ns; /* predicted; 0: nothing sound yet */
 	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
-	const struct um_search_way *best_way;
-	int64_t *best_malus;
+	struct um_search_seed own; /* of that */
+	uint64_t random;
 	uint8_t *away; /* by visit: chosen in the last round */
 	uint64_t estimate; /* of the last way */
 	uint64_t *start; /* by op: when it starts, under the last way; one more */
@@ -63,10 +73,17 @@ int um_search_go(struct um_search *s, const struct um_search_way *w);
  * error. 0 or -ENOMEM. */
 int um_search_judge(struct um_search *s, const struct um_search_way *w);
 
-int um_search_more(const struct um_search *s); /* has the caller time? */
-int um_search_enough(const struct um_search *s); /* nothing could be better by much, or there has been enough work */
+/* Nothing could be better by much, or there has been enough work. */
+int um_search_enough(const struct um_search *s);
 
-/* wander.c: from the best plan on, as long as there is time. As um_search_go. */
-int um_search_wander(struct um_search *s);
+/* May a plan be taken that predicts so much, if its rehearsal goes well? */
+int um_search_is_near(const struct um_search *s, uint64_t plan_ns);
+
+/* Of a plan that was rehearsed: less is better. */
+double um_search_score(const struct um_search_kept *k);
+
+/* wander.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does better than
+ * that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_go. */
+int um_search_wander(struct um_search *s, const struct um_search_seed *from, double score);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the best plan on, parts of a group are made more or less eligible at random, and what is no worse is kept.
- * It goes on as long as it is given time; the first rounds are worth most.
+ * From a plan on, parts of a group are made more or less eligible at random, and what is no worse is kept. The first
+ * rounds are worth most.
  */
 #include "plan/search_state.h"
 
 #include "base/hash.h"
 #include "plan/choose.h"
+
+#include <math.h>
 
 #define MOST_STEPS 160
 #define MOST_VAIN_STEPS 60 /* in a row */
@@ -15,13 +17,12 @@ struct wander {
 	uint32_t *first, *gap; /* by use: gaps that may be spent away, gap[first[use]] .. gap[first[use + 1]] */
 	uint8_t *away; /* by visit, where it stands */
 	int64_t *malus; /* likewise */
-	uint64_t random;
 };
 
-static uint32_t draw(struct wander *w, uint32_t below)
+static uint32_t draw(struct um_search *s, uint32_t below)
 {
-	w->random = um_hash_u64(w->random, below);
-	return (uint32_t)((w->random >> 32) * below >> 32);
+	s->random = um_hash_u64(s->random, below);
+	return (uint32_t)((s->random >> 32) * below >> 32);
 }
 
 static int wander_init(struct wander *w, const struct um_search *s)
@@ -60,61 +61,72 @@ static void wander_fini(struct wander *w)
 /* Keeps some of what leaves, or has some leave that stays: a gap drawn by chance, and neighbours of its group. */
 static void step(struct wander *w, struct um_search *s)
 {
-	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(w, 5) < 3, v = 0;
+	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(s, 5) < 3, v = 0;
 	int64_t lap = (int64_t)s->clock[s->b->n_ops], malus;
 
 	for (int i = 0; i < 200; i++) {
-		v = w->gap[draw(w, n)];
+		v = w->gap[draw(s, n)];
 		if (w->away[v] == keep)
 			break;
 	}
 	uint32_t lo = w->first[s->group[v]], hi = w->first[s->group[v] + 1];
 
-	if (draw(w, 3)) {
-		lo += draw(w, hi - lo);
-		hi = lo + 1 + draw(w, hi - lo);
+	if (draw(s, 3)) {
+		lo += draw(s, hi - lo);
+		hi = lo + 1 + draw(s, hi - lo);
 	}
-	malus = lap / 512 * draw(w, 1024);
-	if (!draw(w, 7))
+	malus = lap / 512 * draw(s, 1024);
+	if (!draw(s, 7))
 		malus = 0;
 	for (; lo < hi; lo++)
 		s->malus[w->gap[lo]] = keep ? malus : -malus;
 }
 
-/* From the best plan on, as long as there is time. */
-int um_search_wander(struct um_search *s)
+/* Judges what was made last, if that is worth it. `*value`: of it; less is better than `at`. */
+static int weigh(struct um_search *s, const struct um_search_way *way, int rehearsed, double at, double *value)
 {
-	struct wander w = {.random = s->b->n_visits};
+	int worth = rehearsed ? um_search_is_near(s, s->estimate - s->estimate / 256) : (double)s->estimate < at;
+	int err = 0;
+
+	s->score = HUGE_VAL;
+	if (worth)
+		err = um_search_judge(s, way);
+	*value = rehearsed ? s->score : (double)s->estimate;
+	return err;
+}
+
+int um_search_wander(struct um_search *s, const struct um_search_seed *from, double score)
+{
+	struct wander w = {.first = NULL};
 	size_t bytes = s->b->n_visits * sizeof *s->malus;
-	uint64_t at;
+	double at = score, value;
 	int steps = 0, vain = 0;
 	int err = wander_init(&w, s);
 
-	if (!err) {
-		memcpy(s->malus, s->best_malus, bytes);
-		err = um_search_go(s, s->best_way);
-	}
-	at = s->estimate;
-	while (!err && w.first[s->out->sched.uses.n] && !um_search_enough(s)) {
-		if ((++steps > MOST_STEPS || ++vain > MOST_VAIN_STEPS) && !um_search_more(s))
-			break;
+	if (err || !w.first[s->out->sched.uses.n])
+		goto out;
+	memcpy(s->malus, from->malus, bytes);
+	err = um_search_go(s, from->way);
+	if (!score)
+		at = (double)s->estimate;
+	while (!err && !um_search_enough(s) && steps++ < MOST_STEPS && vain++ < MOST_VAIN_STEPS) {
 		memcpy(w.away, s->away, s->b->n_visits);
 		memcpy(w.malus, s->malus, bytes);
-		for (uint32_t i = 1 + draw(&w, 3); i > 0; i--)
+		for (uint32_t i = 1 + draw(s, 3); i > 0; i--)
 			step(&w, s);
-		err = um_search_go(s, s->best_way);
-		if (!err && s->estimate < at) {
-			err = um_search_judge(s, s->best_way);
-			vain = 0;
-		}
-		if (!err && s->estimate <= at) {
-			at = s->estimate;
+		err = um_search_go(s, from->way);
+		if (!err)
+			err = weigh(s, from->way, score > 0, at, &value);
+		if (!err && value <= at) {
+			vain = value < at ? 0 : vain;
+			at = value;
 			continue;
 		}
 		memcpy(s->malus, w.malus, bytes);
 		memcpy(s->away, w.away, s->b->n_visits);
 		err = err == -E2BIG ? 0 : err;
 	}
+out:
 	wander_fini(&w);
 	return err;
 }
