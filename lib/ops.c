@@ -32,18 +32,17 @@ static const struct um_sched_op *expected(struct umadv *adv, int32_t stream, con
 		return NULL;
 
 	const struct um_sched_use *su = &c->sched->uses.at[so->first_use];
-	const struct umadv_use *was = &adv->known.given.at[so->first_use];
+	const struct umadv_use *is = info->uses, *end = is + so->n_uses, *was = &adv->known.given.at[so->first_use];
 	const struct um_use *found = &adv->known.found.at[so->first_use];
 
-	for (uint32_t i = 0; i < so->n_uses; i++) {
-		const struct umadv_use *is = &info->uses[i];
-
-		if (is->ptr != was[i].ptr || is->bytes != was[i].bytes || is->touched != was[i].touched ||
-		    is->access != was[i].access || !found[i].id.v || !um_cursor_holds(c, &su[i], &found[i]))
-			return NULL;
-	}
 	adv->uses = found;
 	adv->n_uses = so->n_uses;
+	if (is < end && !found->id.v)
+		return NULL;
+	for (; is < end; is++, was++, su++, found++)
+		if (is->ptr != was->ptr || is->bytes != was->bytes || is->touched != was->touched ||
+		    is->access != was->access || !um_cursor_holds(c, su, found))
+			return NULL;
 	return so;
 }
 
@@ -367,11 +366,9 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 		replay(adv, &op, stream, known ? NULL : info);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
 		prefetch_on_use(adv, stream);
-	for (uint32_t i = 0; i < adv->n_uses; i++) {
-		struct um_tensor *t = adv->uses[i].tensor;
-
-		t->used_op = adv->op_serial;
-		t->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	for (const struct um_use *u = adv->uses, *end = u + adv->n_uses; u < end; u++) {
+		u->tensor->used_op = adv->op_serial;
+		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	}
 	adv->stats.ops++;
 	if (adv->stopwatch.state == UM_STOPWATCH_RUNS && adv->cursor.on)

@@ -72,6 +72,7 @@ int main(void)
 	is_int(op(&c, "x", &other, UM_READ), 0, "a slot may be another tensor of the same size at its first use");
 	is_u64(c.rebound, 1, "which is counted");
 	is_u64(c.slots[0].addr, other.addr, "and it lies where that one lies");
+	is_u64(c.slots[0].off, other.addr - 4096, "so far from where it was planned");
 	is_int(um_cursor_alloc(&c, &small), 1, "a birth of another size leaves the schedule");
 	is_int(op(&c, "y", &born, UM_WRITE), 1, "left is left");
 	is_int(um_cursor_begin(&c), 0, "the iteration stopped short");

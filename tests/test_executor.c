@@ -103,6 +103,12 @@ static void run(unsigned fail_nth)
 	um_plan_fini(&plan);
 }
 
+static void lie(struct um_cursor *c, int slot, uint64_t addr)
+{
+	c->slots[slot].addr = addr;
+	c->slots[slot].off = addr - c->sched->slots.at[slot].place;
+}
+
 /* A slot that lies elsewhere than planned: an in covers its blocks, an out only whole ones. */
 static void moved(void)
 {
@@ -120,8 +126,8 @@ static void moved(void)
 	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) ||
 	    um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
-	cur.slots[0].addr = 64 * MIB2 + MIB2 / 2;
-	cur.slots[1].addr = UINT64_MAX; /* nobody */
+	lie(&cur, 0, 64 * MIB2 + MIB2 / 2);
+	lie(&cur, 1, UINT64_MAX); /* nobody */
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
 	um_executor_op(ex, 0, &cur);
 	um_executor_op(ex, 1, &cur);

@@ -22,6 +22,16 @@ void um_cursor_drop(struct um_cursor *c)
 	um_cursor_fini(c);
 }
 
+/* Slot number `i` of `slots` is this tensor. */
+static struct um_cursor_slot *bind(const struct um_schedule *sched, struct um_cursor_slot *slots, size_t i,
+				   struct um_tensor_id id, uint64_t addr)
+{
+	slots[i].id = id;
+	slots[i].addr = addr;
+	slots[i].off = addr - sched->slots.at[i].place;
+	return &slots[i];
+}
+
 int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 {
 	size_t n = sched->slots.n ? sched->slots.n : 1;
@@ -48,8 +58,7 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	for (size_t i = 0; i < sched->slots.n; i++) {
 		const struct um_slot *s = &sched->slots.at[i];
 
-		slots[i].id = s->bound;
-		slots[i].addr = s->bound.v ? s->bound_addr : UINT64_MAX;
+		bind(sched, slots, i, s->bound, s->bound.v ? s->bound_addr : UINT64_MAX);
 	}
 	c->serial = 1;
 	c->on = 1;
@@ -67,11 +76,11 @@ int um_cursor_begin(struct um_cursor *c)
 	if (c->op || c->birth) {
 		for (size_t i = 0; i < sched->slots.n; i++) {
 			uint32_t from = sched->slots.at[i].carry;
+			struct um_cursor_slot was = {.addr = UINT64_MAX};
 
 			if (from != UM_NO_SLOT)
-				c->next[i] = c->slots[from];
-			else
-				c->next[i] = (struct um_cursor_slot){.addr = UINT64_MAX};
+				was = c->slots[from];
+			bind(sched, c->next, i, was.id, was.addr)->used = was.used;
 		}
 		struct um_cursor_slot *was = c->slots;
 
@@ -107,11 +116,7 @@ int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 		c->on = 0;
 		return 1;
 	}
-	struct um_cursor_slot *s = &c->slots[c->sched->births.at[c->birth++]];
-
-	s->id = t->id;
-	s->addr = t->addr;
-	s->used = c->serial;
+	bind(c->sched, c->slots, c->sched->births.at[c->birth++], t->id, t->addr)->used = c->serial;
 	return 0;
 }
 
@@ -132,9 +137,7 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	if (s->used == c->serial || u->off != su->off || !u->tensor ||
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
-	s->id = u->id;
-	s->addr = u->tensor->addr;
-	s->used = c->serial;
+	bind(c->sched, c->slots, su->slot, u->id, u->tensor->addr)->used = c->serial;
 	c->rebound++;
 	return 1;
 }

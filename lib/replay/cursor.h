@@ -19,7 +19,8 @@
 
 struct um_cursor_slot {
 	struct um_tensor_id id; /* 0: nobody yet */
-	uint64_t addr;
+	uint64_t addr; /* UINT64_MAX: nowhere yet */
+	uint64_t off; /* from its place in the schedule to `addr` */
 	uint32_t used; /* serial of the iteration in which an op first used it */
 };
 

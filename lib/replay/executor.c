@@ -21,6 +21,7 @@ struct um_executor {
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
 	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
+	int inside; /* all that the program asks for lies in such memory */
 	const struct um_program_lap *lap; /* of the program: this iteration's, */
 	uint64_t turn; /* which is number so many since the program was taken up */
 
@@ -90,47 +91,45 @@ void um_executor_see(struct um_executor *ex, um_stream stream)
 	ex->stream = i;
 }
 
-static inline void clip(struct um_executor *ex, uint64_t *addr, uint64_t *bytes)
+static int is_whole(const struct um_executor *ex, struct um_executor_range r)
 {
-	uint64_t off = *addr - ex->whole.addr;
+	uint64_t off = r.addr - ex->whole.addr;
 
-	if (off < ex->whole.bytes && *bytes <= ex->whole.bytes - off)
-		return;
-	if (*bytes && ex->host.clip)
-		ex->host.clip(ex->host.user, addr, bytes, &ex->whole);
+	return off < ex->whole.bytes && r.bytes <= ex->whole.bytes - off;
+}
+
+static struct um_executor_range clip(struct um_executor *ex, struct um_executor_range r)
+{
+	if (r.bytes && ex->host.clip && !is_whole(ex, r))
+		ex->host.clip(ex->host.user, &r.addr, &r.bytes, &ex->whole);
+	return r;
 }
 
 /* What may not be thrown away leaves with a copy. `ahead`: it is for a program, whose op waits for what comes after. */
-static int put_drop(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes, uint32_t wait,
+static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
 		    int ahead)
 {
-	if (bytes && kind == UM_ACTION_LET)
-		kind = !um_advised_has(&ex->mostly, addr, bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
-	else if (bytes && !(ex->gpu->caps.discard &&
-			    ex->host.may_discard(ex->host.user, addr, bytes, ahead && um_lanes_gates(&ex->lanes))))
+	if (r.bytes && kind == UM_ACTION_LET)
+		kind = !um_advised_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
+	else if (r.bytes && !(ex->gpu->caps.discard && ex->host.may_discard(ex->host.user, r.addr, r.bytes,
+									    ahead && um_lanes_gates(&ex->lanes))))
 		kind = UM_ACTION_OUT;
-	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, addr, bytes, wait);
+	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
 }
 
 /* Where the blocks of an action on a slot are now that its tensor lies elsewhere than planned: under the same part of
- * it, all of them for an in, only whole ones for an out. 0 bytes: nothing to do. */
-static void locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now, uint64_t *addr,
-			 uint64_t *bytes)
+ * it, all of them for an in, only whole ones for an out. No bytes: nothing to do. */
+static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
 {
-	if (now != UINT64_MAX && (now - s->place) % UM_BLOCK_BYTES == 0) {
-		*addr += now - s->place; /* two places of one layout */
-		return;
-	}
-	*bytes = 0;
-	if (now == UINT64_MAX)
-		return;
 	uint64_t lo = a->addr > s->place ? a->addr - s->place : 0;
 	uint64_t hi = a->addr + a->bytes - s->place;
 
+	if (now != UINT64_MAX && (now - s->place) % UM_BLOCK_BYTES == 0)
+		return (struct um_executor_range){a->addr + now - s->place, a->bytes}; /* two places of one layout */
 	if (hi > s->bytes)
 		hi = s->bytes;
-	if (lo >= hi)
-		return;
+	if (now == UINT64_MAX || lo >= hi)
+		return (struct um_executor_range){a->addr, 0};
 	lo += now;
 	hi += now;
 	if (a->kind == UM_ACTION_IN) {
@@ -140,18 +139,19 @@ static void locate_moved(const struct um_action *a, const struct um_slot *s, uin
 		lo = (lo + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 		hi &= ~(UM_BLOCK_BYTES - 1);
 	}
-	if (lo < hi) {
-		*addr = lo;
-		*bytes = hi - lo;
-	}
+	return lo < hi ? (struct um_executor_range){lo, hi - lo} : (struct um_executor_range){a->addr, 0};
 }
 
-static inline void locate(const struct um_action *a, const struct um_cursor *c, uint64_t *addr, uint64_t *bytes)
+static inline int is_moved(const struct um_action *a, const struct um_cursor *c)
 {
-	*addr = a->addr;
-	*bytes = a->bytes;
-	if (a->slot != UM_NO_SLOT && c->slots[a->slot].addr != c->sched->slots.at[a->slot].place)
-		locate_moved(a, &c->sched->slots.at[a->slot], c->slots[a->slot].addr, addr, bytes);
+	return a->slot != UM_NO_SLOT && c->slots[a->slot].off;
+}
+
+static struct um_executor_range locate(const struct um_action *a, const struct um_cursor *c)
+{
+	if (is_moved(a, c))
+		return locate_moved(a, &c->sched->slots.at[a->slot], c->slots[a->slot].addr);
+	return (struct um_executor_range){a->addr, a->bytes};
 }
 
 /* The number that a program's count stands for; what reaches back further than the iteration before is over. */
@@ -192,30 +192,32 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 {
 	const struct um_program_lap *p = ex->lap;
 	struct um_lanes *l = &ex->lanes;
-	int marked = 0, err = 0;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
+	int marked = 0;
 
-	for (; a < end && !err; a++) {
-		uint64_t addr, bytes;
+	for (; a < end; a++) {
+		struct um_executor_range r = {a->addr, a->bytes};
 		uint32_t wait;
 
-		locate(a, cursor, &addr, &bytes);
-		clip(ex, &addr, &bytes);
+		if (!ex->inside || is_moved(a, cursor))
+			r = clip(ex, locate(a, cursor));
 		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
 		if (a->kind == UM_ACTION_IN) {
-			err = um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
-					  ex->drop_base + a->drops);
+			if (um_lanes_in(l, r.addr, r.bytes, number(a->room, ex->out_base, ex->out_least),
+					ex->drop_base + a->drops))
+				return -EAGAIN;
 			continue;
 		}
 		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
-		err = a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, addr, bytes, wait)
-					       : put_drop(ex, a->kind, addr, bytes, wait, ex->turn != 0);
+		if (a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, r.addr, r.bytes, wait)
+					     : put_drop(ex, a->kind, r, wait, ex->turn != 0))
+			return -EAGAIN;
 	}
-	return err;
+	return 0;
 }
 
 int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
@@ -229,7 +231,8 @@ int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *
 		um_executor_leave(ex);
 		return -EAGAIN;
 	}
-	um_lanes_poke(l);
+	if (ex->gpu->api->worker_poke)
+		um_lanes_poke(l);
 	if (p->gate[op] != INT32_MIN &&
 	    um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], ex->streams[ex->stream], ex->stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
@@ -259,13 +262,15 @@ static int cmp_run(const void *a, const void *b)
 
 static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
+	struct um_executor_range r;
+
 	if (!bytes || (ex->lanes.outcomes.ears.hear && um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP)))
 		return;
-	clip(ex, &addr, &bytes);
+	r = clip(ex, (struct um_executor_range){addr, bytes});
 	if (kind == UM_ACTION_OUT) /* where there is room */
-		um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, addr, bytes, um_lanes_in_put(&ex->lanes));
+		um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, r.addr, r.bytes, um_lanes_in_put(&ex->lanes));
 	else
-		put_drop(ex, kind, addr, bytes, um_lanes_in_put(&ex->lanes), 0);
+		put_drop(ex, kind, r, um_lanes_in_put(&ex->lanes), 0);
 }
 
 /* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
@@ -298,11 +303,10 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 
 static int add_kept(struct um_kept *kept, const struct um_action *a, const struct um_cursor *c)
 {
-	uint64_t addr, bytes;
+	struct um_executor_range r = locate(a, c);
 
-	locate(a, c, &addr, &bytes);
-	for (; bytes; addr += UM_BLOCK_BYTES, bytes -= UM_BLOCK_BYTES)
-		if (um_vec_push(kept, addr))
+	for (; r.bytes; r.addr += UM_BLOCK_BYTES, r.bytes -= UM_BLOCK_BYTES)
+		if (um_vec_push(kept, r.addr))
 			return -ENOMEM;
 	return 0;
 }
@@ -321,6 +325,19 @@ static int find_kept(const struct um_program *p, const struct um_cursor *c, stru
 	if (kept->n)
 		qsort(kept->at, kept->n, sizeof *kept->at, cmp_addr);
 	return err;
+}
+
+/* Is all that the program asks for in memory that is there as a whole, and stays? */
+static int is_inside(struct um_executor *ex, const struct um_program *p)
+{
+	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->host.clip; i++)
+		for (size_t k = 0; k < p->lap[i].actions.n; k++) {
+			struct um_executor_range r = {p->lap[i].actions.at[k].addr, p->lap[i].actions.at[k].bytes};
+
+			if (clip(ex, r).bytes != r.bytes || !is_whole(ex, r))
+				return 0;
+		}
+	return 1;
 }
 
 static void find_targets(struct um_executor *ex, const struct um_schedule *s)
@@ -392,6 +409,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	ex->turn = 0;
 	ex->program = p;
 	ex->lap = &p->lap[0];
+	ex->inside = is_inside(ex, p);
 	um_lanes_wake(&ex->lanes);
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
