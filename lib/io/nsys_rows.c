@@ -5,8 +5,16 @@
 
 #define FUNCTION "um_row_%d" /* one a table: several may share a connection */
 #define TEXTS_MAX (1u << 20) /* bytes of texts in a batch: more end it */
+#define TIME_MAX (INT64_MAX / 4) /* ns, some 70 years: differences of two are numbers, too */
+#define MOVED_MAX (1ull << 36) /* bytes at once: the driver moves 2 MiB */
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
+
+static int possible(const struct um_activity *a)
+{
+	return a->begin >= -TIME_MAX && a->begin <= TIME_MAX && a->end >= -TIME_MAX && a->end <= TIME_MAX &&
+	       (a->kind != UM_ACT_MIGRATION || a->bytes <= MOVED_MAX);
+}
 
 /* Takes a row. Is the batch to end with it? */
 static int take(struct um_nsys_rows *x, sqlite3_value **values)
@@ -23,6 +31,13 @@ static int take(struct um_nsys_rows *x, sqlite3_value **values)
 		return 1;
 	}
 	if (x->activity_of(x->user, x->id, &row, a)) {
+		if (!possible(a)) {
+			b->end = um_diag_set(x->file->diag, EINVAL, 0,
+			                     "damaged: table %s, row %llu: %llu bytes from %lld to %lld ns",
+			                     um_nsys_tables[x->id].name, (unsigned long long)x->rows,
+			                     (unsigned long long)a->bytes, (long long)a->begin, (long long)a->end);
+			return 1;
+		}
 		if (a->begin < x->last) {
 			b->end = x->sort ? um_diag_set(x->file->diag, EINVAL, 0, "damaged: table %s cannot be sorted",
 			                               um_nsys_tables[x->id].name)
