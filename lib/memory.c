@@ -113,11 +113,15 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 
 	if (t->n_children)
 		return -EINVAL;
+	if (inner && t->parent->used_op < t->used_op) /* what the part holds is the whole's content now */
+		t->parent->used_op = t->used_op;
 	e.free.id = t->id;
 	e.free.tensor = t;
 	um_advisor_feed(adv, &e, NULL);
 	if (um_telling_on(&adv->telling))
 		um_telling_tensor_end(&adv->telling, t);
+	if (inner && !(t->flags & UM_TENSOR_DEAD))
+		t->parent->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	um_registry_remove(&adv->registry, t);
 	adv->stats.tensors_live--;
 	if (!inner)

@@ -487,6 +487,51 @@ static struct result run(uint64_t seed, const char *strategy, int forgets, int i
 	return r;
 }
 
+/* A tensor is dead, a part of it is written and disowned: the tensor has that content now. `alive`: the part is not
+ * disowned, but has ended before what lies behind it. */
+static uint64_t written_as_a_part(int alive)
+{
+	static struct world w;
+	struct tensor all = {.mem = {NULL, 8 * MIB}}, x[3] = {{.mem = {NULL, 8 * MIB}}, {.mem = {NULL, 8 * MIB}},
+							      {.mem = {NULL, 8 * MIB}}};
+	struct umadv_options o;
+	uint64_t got = 0;
+
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_SIM;
+	o.budget = 18 * MIB;
+	o.check = 1;
+	memset(&w, 0, sizeof w);
+	if (umadv_open(&w.adv, &o))
+		return 0;
+	born(&w, &all, 0);
+	for (int i = 0; i < 3; i++) {
+		born(&w, &x[i], 0);
+		write_anew(&w, &x[i], "init");
+	}
+	if (!alive)
+		w.err |= umadv_dead(w.adv, all.mem.at);
+	w.part = (struct range){all.mem.at, alive ? MIB : 4 * MIB};
+	w.err |= umadv_adopt(w.adv, w.part.at, w.part.bytes, "part", UMADV_OTHER);
+	if (alive)
+		write_anew(&w, &all, "all");
+	else
+		launch(&w, (struct way){.name = "part"}, (struct job){.out = w.part, .salt = 3});
+	if (!alive)
+		disown(&w);
+	for (int it = 0; it < 5 && !w.err; it++) {
+		w.op_err |= umadv_iter(w.adv, NULL);
+		for (int i = 0; i < 6; i++)
+			launch(&w, (struct way){.name = "step"},
+			       (struct job){.in = {x[i % 3].mem}, .n_in = 1, .out = x[(i + 1) % 3].mem, .update = 1});
+	}
+	w.err |= umadv_sim_sync(w.adv);
+	if (!w.err && !w.op_err)
+		got = all.mem.at[alive ? 6 * MIB / 8 : 2 * MIB / 8] - (alive ? 6 : 2) * MIB / 8;
+	umadv_close(w.adv);
+	return got;
+}
+
 /* The program may end for want of memory, but not with another result. */
 static int survive(uint64_t seed)
 {
@@ -518,6 +563,8 @@ int main(int argc, char **argv)
 		plans += is.stats.plans;
 		diverged += is.stats.divergences;
 	}
+	is_u64(written_as_a_part(0), 3, "what was written as a part of a dead tensor stays");
+	is_u64(written_as_a_part(1), 8 * MIB, "what lies behind a part of a tensor stays");
 	ok(hinted > SEEDS * ITERATIONS / 2, "most iterations were hinted (%d)", (int)hinted);
 	ok(plans > SEEDS && diverged > SEEDS, "plans were taken up (%d) and left (%d)", (int)plans, (int)diverged);
 	return tap_done();
