@@ -4,6 +4,7 @@
 # Instructions per umadv_op while replaying, by callgrind: three tensors an op, hints due at most ops, on the app's
 # thread. Two runs that differ in replayed iterations only; their difference is what those cost.
 # Usage: bench/oppath.sh BUILD-FOLDER     (needs valgrind; build with -O2)
+# Status 1 where it is more than CEILING.
 set -eu
 build=${1:?usage: bench/oppath.sh BUILD-FOLDER}
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,7 +22,23 @@ count() {
 	sed -n 's/^\(summary\|totals\): *//p' "$tmp/out.$1-01" 2>/dev/null | head -n 1
 }
 
+# What an op costs in each function, the largest first.
+breakdown() {
+	for n in 10 60; do
+		callgrind_annotate --threshold=100 "$tmp/out.$n-01" |
+			sed -n "s/^ *\([0-9,]*\) ([^)]*) *[^ ]*:\([^' ]*\).*/$n \1 \2/p"
+	done | awk -v ops="$ops" '
+		{ gsub(",", "", $2); sum[$3] += ($1 == 60 ? $2 : -$2) }
+		END { for (f in sum) if (sum[f] >= ops / 2) printf "%8.1f  %s\n", sum[f] / ops, f }' | sort -rn
+}
+
 few=$(count 10)
 many=$(count 60)
 ops=$((50 * 64))
-echo "$(((many - few) / ops)) instructions per umadv_op while replaying (3 tensors; mean over $ops ops)"
+mean=$(((many - few) / ops))
+echo "$mean instructions per umadv_op while replaying (3 tensors; mean over $ops ops)"
+breakdown
+if [ "$mean" -gt "${CEILING:-1100}" ]; then
+	echo "bench/oppath.sh: more than ${CEILING:-1100}" >&2
+	exit 1
+fi
