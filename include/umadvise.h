@@ -102,6 +102,7 @@ struct umadv_options {
 			       number. UMADVISE_REPORT=FILE */
 	uint64_t report_bytes; /* which that file keeps below; 0: 64 MiB. UMADVISE_REPORT_SIZE=BYTES[KiB|MiB|GiB] */
 	enum umadv_nvtx nvtx; /* UMADVISE_NVTX=all|iterations|off */
+	int counters; /* add the driver's own counters, by CUPTI, to `report`. UMADVISE_COUNTERS=on|off */
 };
 
 /* Defaults, then the environment. */

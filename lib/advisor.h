@@ -55,7 +55,8 @@ enum um_warned {
 	UM_WARN_LOST = 8,
 	UM_WARN_CAPTURE = 16,
 	UM_WARN_GATES = 32,
-	UM_WARN_REPORT = 64
+	UM_WARN_REPORT = 64,
+	UM_WARN_COUNTERS = 128
 };
 
 struct umadv {

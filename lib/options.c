@@ -92,6 +92,11 @@ static void from_environment(struct umadv_options *o, char *problem, size_t size
 		else if (problem && !*problem)
 			snprintf(problem, size, "UMADVISE_NVTX=%.64s: expected all, iterations or off", v);
 	}
+	if ((v = getenv("UMADVISE_COUNTERS"))) {
+		o->counters = strcmp(v, "on") == 0;
+		if (!o->counters && strcmp(v, "off") != 0 && problem && !*problem)
+			snprintf(problem, size, "UMADVISE_COUNTERS=%.64s: expected on or off", v);
+	}
 	if ((v = getenv("UMADVISE_CHECK")))
 		o->check = strcmp(v, "0") != 0;
 	if ((v = getenv("UMADVISE_DISABLE")) && strcmp(v, "0") != 0) {

@@ -42,9 +42,57 @@ static void open_marks(struct umadv *adv)
 	}
 }
 
+static int ignore(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	(void)sink;
+	(void)a;
+	return 0;
+}
+
+/* Before the log, whose first line says whether they are in it. */
+static void open_counters(struct umadv *adv)
+{
+	char why[200] = "they are added to the report's log, and none is asked for";
+
+	if (!adv->options.pub.counters)
+		return;
+	if (adv->options.pub.report && adv->options.pub.device != UMADV_DEVICE_AUTO)
+		snprintf(why, sizeof why, "the context has no CUDA device");
+	else if (adv->options.pub.report && *adv->gpu->caps.why)
+		snprintf(why, sizeof why, "%s", adv->gpu->caps.why);
+	else if (adv->options.pub.report)
+		adv->reporting.counters = !um_counters_open((int64_t)um_telling_now(&adv->telling), why, sizeof why);
+	if (adv->reporting.counters)
+		return;
+	adv->stats.errors++;
+	um_advisor_warn(adv, UM_WARN_COUNTERS, "no counters of unified memory: %s", why);
+}
+
+/* What the driver has told goes to the log, `last`: all of it; without a log, nowhere. */
+static void take_counters(struct umadv *adv, int last)
+{
+	struct um_reporting *r = &adv->reporting;
+	struct um_activity_sink nowhere = {ignore};
+	uint64_t lost = 0;
+	int code;
+
+	if (!r->counters)
+		return;
+	code = um_counters_take((int64_t)um_telling_now(&adv->telling), last, r->log ? um_log_sink(r->log) : &nowhere,
+				&lost);
+	r->lost += lost;
+	if (last)
+		r->counters = 0;
+	if (!code)
+		return;
+	adv->stats.errors++;
+	um_advisor_warn(adv, UM_WARN_COUNTERS, "counters of unified memory may be missing: CUPTI error %d", code);
+}
+
 static void open_log(struct umadv *adv)
 {
 	struct um_capture_library l = {.simulated = adv->gpu->caps.virtual_time,
+				       .counters = adv->reporting.counters,
 				       .pid = (uint64_t)getpid(),
 				       .capacity_bytes = adv->gpu->caps.capacity,
 				       .budget_bytes = adv->budget};
@@ -73,13 +121,17 @@ static void open_log(struct umadv *adv)
 void um_reporting_open(struct umadv *adv)
 {
 	open_marks(adv);
+	open_counters(adv);
 	open_log(adv);
+	if (!adv->reporting.log)
+		take_counters(adv, 1);
 }
 
-static void look(struct umadv *adv, uint64_t *counts, uint64_t *levels)
+static void look(struct umadv *adv, int last, uint64_t *counts, uint64_t *levels)
 {
 	struct umadv_stats *b = &adv->reporting.before, s;
 
+	take_counters(adv, last);
 	um_advisor_stats(adv, &s);
 	const uint64_t grown[UM_LIBRARY_COUNTS] = {
 		[UM_LIBRARY_OPS] = s.ops - b->ops,
@@ -94,6 +146,7 @@ static void look(struct umadv *adv, uint64_t *counts, uint64_t *levels)
 		[UM_LIBRARY_UNKNOWN] = s.unknown_pointers - b->unknown_pointers,
 		[UM_LIBRARY_CAPTURED] = s.captured - b->captured,
 		[UM_LIBRARY_ERRORS] = s.errors - b->errors,
+		[UM_LIBRARY_LOST] = adv->reporting.lost,
 	};
 	const uint64_t held[UM_LIBRARY_LEVELS] = {
 		[UM_LIBRARY_PLAN_NS] = s.plan_ns,
@@ -108,6 +161,7 @@ static void look(struct umadv *adv, uint64_t *counts, uint64_t *levels)
 	memcpy(counts, grown, sizeof grown);
 	memcpy(levels, held, sizeof held);
 	*b = s;
+	adv->reporting.lost = 0;
 }
 
 void um_reporting_iter(struct umadv *adv, uint64_t n, const char *name)
@@ -118,7 +172,7 @@ void um_reporting_iter(struct umadv *adv, uint64_t n, const char *name)
 	um_nvtx_iter(&adv->reporting.nvtx, n, name);
 	if (!adv->reporting.log)
 		return;
-	look(adv, counts, levels);
+	look(adv, 0, counts, levels);
 	err = um_log_turn(adv->reporting.log, (int64_t)um_telling_now(&adv->telling), counts, levels, n, name);
 	if (err)
 		give_up(adv, err);
@@ -147,7 +201,7 @@ void um_reporting_close(struct umadv *adv)
 	close_marks(adv);
 	if (!adv->reporting.log)
 		return;
-	look(adv, counts, levels);
+	look(adv, 1, counts, levels);
 	err = um_log_close(adv->reporting.log, (int64_t)um_telling_now(&adv->telling), counts, levels);
 	adv->reporting.log = NULL;
 	if (err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reporting.h - the library's own log (io/log.h), and marks for a profiler (io/nvtx.h): who is told what, and when
+ * reporting.h - the library's own log (io/log.h), what the driver counts for it (gpu/counters.h), and marks for
+ * a profiler (io/nvtx.h): who is told what, and when
  *
  * in    a context; where its iterations begin
  * out   a umlog file; marks
@@ -11,6 +12,7 @@
 #ifndef UM_REPORTING_H
 #define UM_REPORTING_H
 
+#include "gpu/counters.h"
 #include "io/log.h"
 #include "io/nvtx.h"
 #include "replay/outcomes.h"
@@ -20,6 +22,8 @@ struct um_reporting {
 	struct um_log *log; /* NULL: none */
 	struct um_nvtx nvtx;
 	int marks; /* of more than iterations */
+	int counters; /* they are ours */
+	uint64_t lost; /* of their records, in the part at hand */
 	struct umadv_stats before; /* as of the beginning of the part at hand */
 };
 

@@ -348,6 +348,11 @@ static void arguments(void)
 	unsetenv("UMADVISE_NVTX");
 	umadv_options_init(&o);
 	is_int(o.nvtx, UMADV_NVTX_ALL, "without it: all");
+	is_int(o.counters, 0, "nobody counts");
+	setenv("UMADVISE_COUNTERS", "on", 1);
+	umadv_options_init(&o);
+	is_int(o.counters, 1, "UMADVISE_COUNTERS");
+	unsetenv("UMADVISE_COUNTERS");
 	o.log = on_log;
 	o.device = UMADV_DEVICE_SIM;
 	o.profile = "nonesuch";

@@ -125,7 +125,7 @@ static int library_find(const struct dryrun *d, const char *name, int major, cha
  * fails. */
 static int folder_fill(const struct dryrun *d)
 {
-	static const char *const libraries[] = {"cudart", "cublas", "cublasLt", "cusparse"};
+	static const char *const libraries[] = {"cudart", "cublas", "cublasLt", "cupti", "cusparse"};
 	/* Not all of them: a program that asks for another name asks for what is not there. */
 	static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
 	char link[sizeof d->folder + 32], to[PATH_MAX];

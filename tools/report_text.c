@@ -117,7 +117,7 @@ static int fits(const struct um_table *t, const struct report_view *v)
 		return log;
 	if (t == &um_tables[UM_TABLE_FINDINGS])
 		return !log || t->rows(&v->findings);
-	return !log || t != &um_tables[UM_TABLE_SUMMARY];
+	return !log || v->findings.capture->library.counters || t != &um_tables[UM_TABLE_SUMMARY];
 }
 
 static void show_table(struct um_out *out, const struct report_args *a, const struct report_choice *choice,

@@ -132,6 +132,10 @@ uint64_t um_sim_now(struct um_gpu *gpu);
 uint64_t um_sim_watch_tick(struct um_gpu *gpu);
 uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr);
 
+/* From now on `sink` (borrowed; NULL: nobody) is told of migrations and faults alone, by their real addresses, and no
+ * time passes for it. Called with the simulator locked: must not call the device. */
+void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink);
+
 /* Marks a point in `stream`: when the device gets there, the sums so far are kept (peak since the mark before). The
  * k-th mark to be reached is read back by um_sim_mark_at; -EAGAIN if it was not reached yet. */
 int um_sim_mark(struct um_gpu *gpu, um_stream stream);

@@ -287,7 +287,7 @@ static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned en
  * own addresses: what shares a page with another tensor is not taken for it. */
 static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
 {
-	for (unsigned i = 0; i < w->n_group && sim->opt.watch; i++) {
+	for (unsigned i = 0; i < w->n_group && um_sim_looked_at(sim); i++) {
 		const struct member *m = &w->group[i];
 		uint64_t start = (uint64_t)(m->block - m->block->mem->block) * UM_BLOCK_BYTES;
 
@@ -429,7 +429,7 @@ static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_
 	um_sim_thrash_expire(sim, t);
 	do {
 		if (!w->n_group && !sim->error)
-			gather(w, t, sim->opt.watch != NULL);
+			gather(w, t, um_sim_looked_at(sim));
 		if (!w->n_group || sim->error) {
 			*done = 1;
 			return compute(sim, s, w, t);

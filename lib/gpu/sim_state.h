@@ -235,6 +235,7 @@ struct um_sim {
 	uint64_t correlation; /* of the last call that a watcher was told of */
 	uint64_t told_end; /* addresses told to a watcher lie below */
 	const struct um_sim_listener *listener; /* or NULL */
+	struct um_activity_sink *counting; /* um_sim_count_moves; or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak; /* blocks, since the last mark */
 	UM_VEC(struct um_tally) marks;
@@ -400,6 +401,7 @@ void um_sim_ledger_faulted(struct um_sim *sim, const struct um_sim_mem *m, uint6
 void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults);
 
 /* sim_watch.c: each does nothing where nobody watches. Times in ns. */
+int um_sim_looked_at(const struct um_sim *sim); /* migrations and faults are told to somebody */
 /* A call that is over by the caller's clock, which moves on a little. Its correlation. */
 uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin);
 void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,

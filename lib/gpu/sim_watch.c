@@ -84,9 +84,35 @@ void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum u
 	tell(sim, &a);
 }
 
-static uint64_t address_of(const struct um_sim_block *b, unsigned page)
+/* Where in its memory. */
+static uint64_t offset_of(const struct um_sim_block *b, unsigned page)
 {
-	return b->mem->told + (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES + page * (uint64_t)UM_SIM_PAGE;
+	return (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES + page * (uint64_t)UM_SIM_PAGE;
+}
+
+int um_sim_looked_at(const struct um_sim *sim)
+{
+	return sim->opt.watch || sim->counting;
+}
+
+/* What happened to managed memory: to who watches, and to who counts. */
+static void tell_of(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, struct um_activity *a)
+{
+	a->address = m->told + off;
+	if (sim->opt.watch)
+		tell(sim, a);
+	a->address = m->addr + off;
+	if (sim->counting)
+		um_activity_feed(sim->counting, a);
+}
+
+void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	um_sim_enter(sim);
+	sim->counting = sink;
+	um_sim_leave(sim, 0);
 }
 
 void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
@@ -95,7 +121,7 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 	static const enum um_activity_cause causes[] = {UM_CAUSE_PREFETCH, UM_CAUSE_DEMAND, UM_CAUSE_EVICTION};
 	uint64_t all = um_sim_count(pages), before = 0;
 
-	if (!sim->opt.watch)
+	if (!um_sim_looked_at(sim))
 		return;
 	while (pages) {
 		unsigned first = (unsigned)__builtin_ctz(pages);
@@ -106,9 +132,8 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 
 		a.way = to_device ? UM_WAY_H2D : UM_WAY_D2H;
 		a.cause = causes[cause];
-		a.address = address_of(b, first);
 		a.bytes = n * (uint64_t)UM_SIM_PAGE;
-		tell(sim, &a);
+		tell_of(sim, b->mem, offset_of(b, first), &a);
 		before += n;
 		pages &= n == UM_SIM_PAGES ? 0 : ~(((1u << n) - 1) << first);
 	}
@@ -119,28 +144,26 @@ void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_
 {
 	struct um_activity a;
 
-	if (!sim->opt.watch || !entries)
+	if (!um_sim_looked_at(sim) || !entries)
 		return;
 	a = activity(UM_ACT_GPU_FAULT, begin, end);
-	a.address = m->told + off;
 	a.faults = entries;
 	a.access = write ? UM_ACCESS_WRITE : UM_ACCESS_READ;
-	tell(sim, &a);
+	tell_of(sim, m, off, &a);
 }
 
 void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
                              uint64_t at)
 {
-	if (!sim->opt.watch)
+	if (!um_sim_looked_at(sim))
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		struct um_activity a = activity(UM_ACT_CPU_FAULT, at, at);
+		uint64_t off = offset_of(b, (unsigned)__builtin_ctz(page));
 
-		a.address = address_of(b, (unsigned)__builtin_ctz(page));
-		a.address += i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
-		a.address = um_sim_later(a.address, b->mem->told + from);
+		off += i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
 		a.faults = 1;
-		tell(sim, &a);
+		tell_of(sim, b->mem, um_sim_later(off, from), &a);
 	}
 }
 

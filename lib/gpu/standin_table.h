@@ -10,11 +10,12 @@
 #define UM_GPU_STANDIN_TABLE_H
 
 #include "gpu/gpu.h"
+#include "model/activity.h"
 #include "model/profile.h"
 #include "model/tally.h"
 
 #define UM_STANDIN_NAME "umStandinTable"
-#define UM_STANDIN_VERSION 1u
+#define UM_STANDIN_VERSION 2u
 #define UM_STANDIN_KERNEL "umStandinKernel" /* register_kernel alone: for include/umadvise_dryrun.h */
 
 struct um_standin_table {
@@ -38,6 +39,10 @@ struct um_standin_table {
 	 * Either may be NULL. `what` is copied; what was announced on the stream counts instead. */
 	int (*launch_host)(um_stream stream, const char *name, const struct um_announcement *what,
 	                   void (*fn)(void *arg), void *arg, void (*free_arg)(void *arg));
+	/* As um_sim_count_moves. CUDA error code. */
+	int (*count_moves)(struct um_activity_sink *sink);
+	/* What UMADVISE_DRYRUN_FAIL has for a call of that name: 0 or a code. */
+	int (*fail)(const char *name);
 };
 
 #endif

@@ -31,7 +31,8 @@ struct um_log;
 int um_log_open(struct um_log **out, const char *path, const struct um_capture_library *library, uint64_t limit,
 		int64_t now, struct um_diag *diag);
 
-/* What is fed here belongs to the part at hand. Answers 0 always. Borrowed; the log's own. */
+/* What is fed here belongs to the part at hand, but for what the driver counts (um_activity.records): that is written
+ * with it, and belongs where its time says. Answers 0 always. Borrowed; the log's own. */
 struct um_activity_sink *um_log_sink(struct um_log *l);
 
 /* The part at hand ends, with what was counted in it and what holds by now, and is written; the next one is iteration

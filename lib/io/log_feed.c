@@ -184,3 +184,31 @@ int um_log_queue_events(struct um_log_reader *r, const struct um_log_part *p, co
 		err = push_hint(r, p, p, &p->hints.at[i]);
 	return err;
 }
+
+int um_log_queue_counted(struct um_log_reader *r, int64_t until)
+{
+	int err = 0;
+
+	for (; r->recounted < r->counted.n && r->counted.at[r->recounted].begin < until && !err; r->recounted++)
+		err = push(r, um_log_counted_as(&r->counted.at[r->recounted]));
+	return err;
+}
+
+int um_log_queue_sums(struct um_log_reader *r, int64_t at, const uint64_t counts[UM_LIBRARY_COUNTS])
+{
+	static const enum um_library_count keys[UM_LOG_COUNTED] = {UM_LIBRARY_H2D, UM_LIBRARY_D2H,
+								   UM_LIBRARY_GPU_FAULTS, UM_LIBRARY_CPU_FAULTS};
+	int err = 0;
+
+	for (unsigned k = 0; k < UM_LOG_COUNTED && !err; k++) {
+		struct um_log_counted c = {.kind = (enum um_log_counted_kind)k,
+					   .begin = at,
+					   .end = at,
+					   .n = counts[keys[k]],
+					   .records = 1};
+
+		if (c.n)
+			err = push(r, um_log_counted_as(&c));
+	}
+	return err;
+}

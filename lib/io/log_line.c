@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int read_time(const struct um_json *j, const char *key, int64_t *out)
+int um_log_time(const struct um_json *j, const char *key, int64_t *out)
 {
 	const json_t *v = json_object_get(j->root, key);
 
@@ -71,6 +71,9 @@ int um_log_line_head(struct um_log_reader *r, const struct um_json *j)
 		return err;
 	l->is = 1;
 	l->simulated = strcmp(clock, "simulated") == 0;
+	l->counters = json_is_true(json_object_get(j->root, "counters"));
+	if (l->counters && (err = um_log_recount(r)))
+		return err;
 	snprintf(r->capture->product, sizeof r->capture->product, "%s", l->version);
 	snprintf(r->capture->schema, sizeof r->capture->schema, "umlog/%d", UM_LOG_VERSION);
 	if (um_capture_process(r->capture, l->pid, l->pid, "") ||
@@ -174,9 +177,9 @@ int um_log_line_part(struct um_log_reader *r, const struct um_json *j)
 		err = um_json_u64(j, "part", UM_JSON_MUST, 0, INT64_MAX, &n);
 	p->n = setup ? UM_LOG_SETUP : (int64_t)n;
 	if (!err)
-		err = read_time(j, "begin_ns", &p->begin);
+		err = um_log_time(j, "begin_ns", &p->begin);
 	if (!err)
-		err = read_time(j, "end_ns", &p->end);
+		err = um_log_time(j, "end_ns", &p->end);
 	if (!err && p->end < p->begin)
 		return um_json_refuse(j, "the part ends before it begins");
 	if (!err)
@@ -233,7 +236,7 @@ static int read_op(struct um_log_reader *r, const struct um_json *j)
 	json_t *uses = NULL, *v;
 	const char *name;
 	size_t i;
-	int err = read_time(j, "at_ns", &e.at);
+	int err = um_log_time(j, "at_ns", &e.at);
 
 	if (!err)
 		err = um_json_str(j, "op", UM_JSON_MUST, &name);
@@ -257,7 +260,7 @@ static int read_event(struct um_log_reader *r, const struct um_json *j, const ch
 {
 	struct um_log_event e = {.kind = kind};
 	uint64_t def;
-	int err = read_time(j, "at_ns", &e.at);
+	int err = um_log_time(j, "at_ns", &e.at);
 
 	if (!err && !r->defs.at.n)
 		return um_json_refuse(j, "a tensor, and none is defined");
@@ -283,15 +286,15 @@ static int read_hint(struct um_log_reader *r, const struct um_json *j)
 		return um_json_refuse(j, "a hint of an unknown kind");
 	h.kind = (enum um_hint_kind)k;
 	if (!err && json_object_get(j->root, "op"))
-		err = read_time(j, "op", &h.op);
+		err = um_log_time(j, "op", &h.op);
 	if (!err)
 		err = um_json_u64(j, "address", UM_JSON_MUST, 0, INT64_MAX, &h.address);
 	if (!err)
 		err = um_json_u64(j, "bytes", UM_JSON_MUST, 0, INT64_MAX / 4, &h.bytes);
 	if (!err)
-		err = read_time(j, "begin_ns", &h.begin);
+		err = um_log_time(j, "begin_ns", &h.begin);
 	if (!err)
-		err = read_time(j, "end_ns", &h.end);
+		err = um_log_time(j, "end_ns", &h.end);
 	if (!err)
 		err = um_json_i32(j, "error", UM_JSON_MAY, INT32_MIN, INT32_MAX, &h.error);
 	if (err)
@@ -303,6 +306,7 @@ int um_log_line_sums(struct um_log_reader *r, const struct um_json *j)
 {
 	uint64_t counts[UM_LIBRARY_COUNTS] = {0}, first, last;
 	json_t *a = NULL;
+	int64_t begin = 0;
 	int err = um_json_array(j, "sums", UM_JSON_MUST, &a);
 
 	if (!err && json_array_size(a) != 2)
@@ -313,8 +317,12 @@ int um_log_line_sums(struct um_log_reader *r, const struct um_json *j)
 		err = um_json_as_u64(j, json_array_get(a, 1), "sums", first, INT64_MAX, &last);
 	if (!err)
 		err = read_counts(j, counts);
+	if (!err && r->capture->library.counters)
+		err = um_log_time(j, "begin_ns", &begin);
 	if (err)
 		return err;
+	if (um_log_queue_sums(r, begin, counts))
+		return um_log_no_memory(r);
 	for (int i = 0; i < UM_LIBRARY_COUNTS; i++)
 		r->capture->library.counts[i] += counts[i];
 	r->capture->library.iterations += last - first + 1;

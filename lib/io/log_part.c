@@ -59,10 +59,12 @@ void um_log_part_clear(struct um_log_part *p)
 	um_vec_clear(&p->uses);
 	um_vec_clear(&p->hints);
 	um_vec_clear(&p->alive);
+	um_log_counts_clear(&p->counted);
 	memcpy(&fresh.events, &p->events, sizeof fresh.events);
 	memcpy(&fresh.uses, &p->uses, sizeof fresh.uses);
 	memcpy(&fresh.hints, &p->hints, sizeof fresh.hints);
 	memcpy(&fresh.alive, &p->alive, sizeof fresh.alive);
+	memcpy(&fresh.counted, &p->counted, sizeof fresh.counted);
 	*p = fresh;
 }
 
@@ -72,6 +74,7 @@ void um_log_part_fini(struct um_log_part *p)
 	um_vec_fini(&p->uses);
 	um_vec_fini(&p->hints);
 	um_vec_fini(&p->alive);
+	um_vec_fini(&p->counted.at);
 }
 
 int um_log_part_alive(struct um_log_part *p, const struct um_log_defs *d)

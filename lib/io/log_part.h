@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "io/arena.h"
 #include "io/id_map.h"
+#include "io/log_counted.h"
 #include "model/activity.h"
 #include "model/capture.h"
 
@@ -67,7 +68,8 @@ struct um_log_part {
 	UM_VEC(struct um_log_use) uses;
 	UM_VEC(struct um_log_hint) hints; /* sorted once the part is over */
 	UM_VEC(uint32_t) alive; /* when it began: first and last id of each run, ascending */
-	uint64_t fingerprint; /* of all but times and hints */
+	struct um_log_counts counted;
+	uint64_t fingerprint; /* of all but times, hints, and what is counted */
 };
 
 void um_log_defs_fini(struct um_log_defs *d);

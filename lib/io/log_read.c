@@ -52,6 +52,8 @@ static int end_part(struct um_log_reader *r)
 	r->in_part = 0;
 	if (p->begin < r->end)
 		return um_diag_set(r->diag, EINVAL, r->line, "a part begins before the one before it ends");
+	if (um_log_queue_counted(r, p->begin))
+		return um_log_no_memory(r);
 	err = um_log_feed(r, p->begin);
 	if (err)
 		return err;
@@ -95,7 +97,7 @@ static int read_line(struct um_log_reader *r, const struct um_json *j)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Such a log never has them. */
+/* Such a log never has kernels; the rest where the driver was asked to count. */
 static int absences(struct um_log_reader *r)
 {
 	static const struct um_absence list[] = {
@@ -103,7 +105,9 @@ static int absences(struct um_log_reader *r)
 		{"migrations", "migrations of managed memory", "--trace=cuda", UM_ABSENT_NOT_RECORDED, NULL},
 		{"faults", "page faults of the GPU", "--cuda-um-gpu-page-faults=true", UM_ABSENT_NOT_RECORDED, NULL}};
 
-	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+	size_t n = r->capture->library.counters ? 1 : sizeof list / sizeof *list;
+
+	for (size_t i = 0; i < n; i++)
 		if (um_vec_push(&r->capture->missing, list[i]))
 			return um_log_no_memory(r);
 	return 0;
@@ -113,9 +117,12 @@ static int notes(struct um_log_reader *r, int cut)
 {
 	static const char about[] = "the library's own log: an iteration's time is from one umadv_iter to the next; "
 				    "kernels, faults and migrations are not in it";
+	static const char with_counters[] =
+		"the library's own log: an iteration's time is from one umadv_iter to the next; kernels are not in it; "
+		"what the driver counts belongs to the iteration at whose time it happened";
 	const struct um_capture_library *l = &r->capture->library;
 	char text[256];
-	int err = um_capture_note(r->capture, about);
+	int err = um_capture_note(r->capture, l->counters ? with_counters : about);
 
 	if (!err && *l->why) {
 		snprintf(text, sizeof text, "hints do nothing there: %s", l->why);
@@ -134,6 +141,16 @@ static int notes(struct um_log_reader *r, int cut)
 			 l->left_out);
 		err = um_capture_note(r->capture, text);
 	}
+	if (!err && l->counts[UM_LIBRARY_SUMMED]) {
+		snprintf(text, sizeof text, "of %" PRIu64 " migrations and groups of faults only sums are known: "
+					    "they are those of no tensor", l->counts[UM_LIBRARY_SUMMED]);
+		err = um_capture_note(r->capture, text);
+	}
+	if (!err && l->counts[UM_LIBRARY_LOST]) {
+		snprintf(text, sizeof text, "CUPTI has dropped %" PRIu64 " records: there were more migrations and "
+					    "faults than this report has", l->counts[UM_LIBRARY_LOST]);
+		err = um_capture_note(r->capture, text);
+	}
 	return err ? um_log_no_memory(r) : 0;
 }
 
@@ -146,6 +163,8 @@ static int read_lines(struct um_log_reader *r)
 
 	while ((err = um_lines_next(r->lines, &text, &n)) > 0) {
 		r->line = um_lines_number(r->lines);
+		if (um_log_is_counted(text, n))
+			continue;
 		err = um_json_parse(&j, text, n, r->line, r->diag);
 		if (err)
 			return err;
@@ -162,6 +181,8 @@ static int read_lines(struct um_log_reader *r)
 	}
 	if (!err && !r->line)
 		err = um_diag_set(r->diag, EINVAL, 0, "empty: want a umlog");
+	if (!err && um_log_queue_counted(r, INT64_MAX))
+		err = um_log_no_memory(r);
 	if (!err)
 		err = um_log_feed(r, INT64_MAX);
 	r->capture->rows = r->line;
@@ -194,6 +215,7 @@ int um_log_read(const char *path, const struct um_log_read_options *options, str
 		struct um_capture *capture, struct um_diag *diag)
 {
 	struct um_log_reader r = {.o = options,
+			   .path = path,
 			   .sink = sink,
 			   .capture = capture,
 			   .diag = diag,
@@ -214,5 +236,6 @@ int um_log_read(const char *path, const struct um_log_read_options *options, str
 		um_log_part_fini(&r.kept[i]);
 	um_vec_fini(&r.without);
 	um_vec_fini(&r.queue);
+	um_vec_fini(&r.counted);
 	return err;
 }

@@ -62,6 +62,10 @@ int um_log_text_head(struct um_log_text *t, const struct um_capture_library *lib
 	key_u64(o, "capacity_bytes", library->capacity_bytes, 0);
 	key_u64(o, "budget_bytes", library->budget_bytes, 0);
 	key_str(o, "clock", library->simulated ? "simulated" : "monotonic", 0);
+	if (library->counters) {
+		key(o, "counters", 0);
+		um_out_str(o, "true");
+	}
 	um_out_str(o, "}\n");
 	return done(o, t);
 }
@@ -113,8 +117,9 @@ static void numbers(struct um_out *o, const char *name, const uint32_t *at, size
 	um_out_str(o, "]");
 }
 
-static void part_end(struct um_out *o)
+static void part_end(struct um_out *o, const struct um_log_part *p)
 {
+	um_log_counts_write(o, &p->counted, p->begin);
 	um_out_str(o, "{\"end\":true}\n");
 }
 
@@ -177,7 +182,7 @@ int um_log_text_part(struct um_log_text *t, const struct um_log_part *p, int who
 	}
 	for (size_t i = 0; i < p->hints.n && whole; i++)
 		hint(o, &p->hints.at[i]);
-	part_end(o);
+	part_end(o, p);
 	return done(o, t);
 }
 
@@ -195,7 +200,7 @@ int um_log_text_like(struct um_log_text *t, const struct um_log_part *p, int64_t
 	um_out_str(o, "}\n");
 	for (size_t i = 0; i < n_more; i++)
 		hint(o, &p->hints.at[more[i]]);
-	part_end(o);
+	part_end(o, p);
 	return done(o, t);
 }
 

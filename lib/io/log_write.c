@@ -23,6 +23,7 @@
 #define DIFFERENT_LEAST 16 /* hints */
 #define WHOLE_SHARE 64 /* of the limit: what a whole part may take */
 #define DEFS_SHARE 8 /* of the limit: definitions */
+#define COUNTED_SHARE 16384 /* bytes of the limit for each migration or fault that a part keeps: 4096 of 64 MiB */
 
 /* A whole part that is in the file. */
 struct kept {
@@ -152,6 +153,11 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_HINT:
 		on_hint(l, a);
 		break;
+	case UM_ACT_MIGRATION:
+	case UM_ACT_GPU_FAULT:
+	case UM_ACT_CPU_FAULT:
+		um_log_counts_add(&l->part.counted, a, (size_t)(l->file.limit / COUNTED_SHARE));
+		break;
 	default:
 		break;
 	}
@@ -264,6 +270,7 @@ static int write_part(struct um_log *l)
 	err = um_log_text_part(&t, p, !l->lost);
 	if (!err && !l->lost && t.bytes > l->file.limit / WHOLE_SHARE) {
 		free(t.data);
+		um_log_counts_fold(&p->counted);
 		p->left_out += p->events.n + p->hints.n;
 		l->lost = 1;
 		err = um_log_text_part(&t, p, 0);
@@ -299,6 +306,7 @@ static int end(struct um_log *l, int64_t now, const uint64_t *counts, const uint
 	l->part.end = now > l->part.begin ? now : l->part.begin;
 	memcpy(l->part.counts, counts, sizeof l->part.counts);
 	memcpy(l->part.levels, levels, sizeof l->part.levels);
+	um_log_counts_total(&l->part.counted, l->part.counts);
 	if (!l->err)
 		l->err = write_defs(l);
 	if (!l->err)

@@ -71,6 +71,8 @@ struct um_activity {
 	uint64_t shape; /* KERNEL: equal for equal grids and blocks; 0: not said */
 	uint64_t address, bytes;
 	uint64_t faults; /* GPU_FAULT, CPU_FAULT */
+	uint64_t records; /* MIGRATION, GPU_FAULT, CPU_FAULT: 0: a profiler tells of it; else the driver has counted
+			     so many for the library's log, where no kernels are told. `address` 0: in sum alone */
 	enum um_activity_way way; /* COPY, MIGRATION */
 	enum um_activity_cause cause; /* MIGRATION */
 	enum um_activity_access access; /* GPU_FAULT, USE */

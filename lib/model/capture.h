@@ -53,6 +53,12 @@ enum um_library_count {
 	UM_LIBRARY_UNKNOWN, /* uses of no known tensor */
 	UM_LIBRARY_CAPTURED, /* ops on a stream that was being captured */
 	UM_LIBRARY_ERRORS,
+	UM_LIBRARY_H2D, /* from here on what the driver counts, where `counters`: bytes */
+	UM_LIBRARY_D2H,
+	UM_LIBRARY_GPU_FAULTS,
+	UM_LIBRARY_CPU_FAULTS,
+	UM_LIBRARY_SUMMED, /* of its records: so many are known in sum alone */
+	UM_LIBRARY_LOST, /* were never told */
 	UM_LIBRARY_COUNTS
 };
 
@@ -74,6 +80,7 @@ struct um_capture_library {
 	int is; /* the recording is such a log */
 	char version[32], device[64], why[160], strategy[32]; /* why: hints do nothing there; empty: they do */
 	int simulated; /* times are */
+	int counters; /* what the driver counts of unified memory is in it */
 	uint64_t pid, capacity_bytes, budget_bytes;
 	uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
 	uint64_t iterations, kept; /* begun; and of them, those that the log has, not only in sums */

@@ -150,6 +150,7 @@ static void library(struct um_capture_library *to, const struct um_capture_libra
 	text(to->strategy, sizeof to->strategy, of->strategy, first);
 	to->is = of->is;
 	to->simulated = of->simulated;
+	to->counters |= of->counters;
 	to->capacity_bytes += of->capacity_bytes;
 	to->budget_bytes += of->budget_bytes;
 	to->iterations += of->iterations;

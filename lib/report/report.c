@@ -67,6 +67,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		r->last_ns = a->end;
 	if (um_report_on_found(r, p, a))
 		return -ENOMEM;
+	if (a->records)
+		return um_report_on_counted(r, p, a);
 	switch (a->kind) {
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:

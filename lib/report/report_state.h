@@ -58,6 +58,9 @@ int um_report_site_event(struct um_report *r, const struct um_report_lane *l, co
                          const struct um_activity *a, uint64_t fault_ns);
 int um_report_site_settle(struct um_report *r, const struct um_report_lane *l, uint32_t iteration);
 
+/* counted.c: a migration or faults with `records`. 0 or -ENOMEM */
+int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_activity *a);
+
 /* work.c */
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a);

@@ -104,6 +104,11 @@ static const struct um_column summary_columns[] = {
 	{"prefetch_wait_ns", "devices that stood still for a prefetch", UM_COLUMN_NS},
 };
 
+int um_table_unseen(const struct um_findings *f, int counted)
+{
+	return f->capture->library.is && !(counted && f->capture->library.counters);
+}
+
 static size_t one_row(const struct um_findings *f)
 {
 	(void)f;
@@ -115,6 +120,8 @@ static struct um_value summary_cell(const struct um_findings *f, size_t row, uns
 	const struct um_report *r = f->report;
 
 	(void)row;
+	if (f->capture->library.counters && ((column >= 6 && column <= 11) || column == 18))
+		return none(); /* of kernels and copies it knows nothing */
 	switch (column) {
 	case 0:
 		return number(r->all.work.faults);
@@ -237,8 +244,8 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 	const struct um_report_iteration *it = &f->report->iterations.at[row];
 	const struct um_report_sums *s = &it->sums;
 
-	if (column >= 7 && f->capture->library.is)
-		return none(); /* nobody looked */
+	if (column >= 7 && um_table_unseen(f, column == 9 || (column >= 11 && column <= 17)))
+		return none();
 	switch (column) {
 	case 0:
 		return um_table_iteration_file(f, (uint32_t)row);

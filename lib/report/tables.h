@@ -93,6 +93,9 @@ struct um_value um_table_file(const struct um_findings *f, uint64_t process);
 struct um_value um_table_iteration_pid(const struct um_findings *f, uint32_t iteration);
 struct um_value um_table_iteration_file(const struct um_findings *f, uint32_t iteration);
 
+/* In the library's own log it was not looked at; `counted`: it was, if the driver was asked to count. */
+int um_table_unseen(const struct um_findings *f, int counted);
+
 /* Why a table is missing: "not recorded", "none happened", "unknown" (one of the two). */
 const char *um_absence_word(enum um_absence_state state);
 

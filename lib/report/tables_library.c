@@ -28,6 +28,12 @@ const struct um_column um_library_columns[UM_LIBRARY_COLUMNS] = {
 	{"unknown_uses", "uses of no known tensor", UM_COLUMN_COUNT},
 	{"captured_ops", "operations under stream capture", UM_COLUMN_COUNT},
 	{"errors", "errors of the library's own", UM_COLUMN_COUNT},
+	{"counted_h2d_bytes", "counted: to the device", UM_COLUMN_BYTES},
+	{"counted_d2h_bytes", "counted: to the host", UM_COLUMN_BYTES},
+	{"counted_gpu_faults", "counted: faults of the device", UM_COLUMN_COUNT},
+	{"counted_cpu_faults", "counted: faults of the CPU", UM_COLUMN_COUNT},
+	{"counters_summed", "counted without address and time", UM_COLUMN_COUNT},
+	{"counters_lost", "not counted: records that CUPTI dropped", UM_COLUMN_COUNT},
 	{"plan_ns", "an iteration by the plan", UM_COLUMN_NS},
 	{"in_core_ns", "the same with all in memory", UM_COLUMN_NS},
 	{"plan_peak_bytes", "resident by the plan", UM_COLUMN_BYTES},
@@ -58,8 +64,11 @@ struct um_value um_library_cell(const struct um_findings *f, size_t row, unsigne
 	struct um_value v;
 
 	(void)row;
-	if (column >= COUNTS && column < LEVELS)
-		return number(l->counts[column - COUNTS]);
+	if (column >= COUNTS && column < LEVELS) {
+		v = number(l->counts[column - COUNTS]);
+		v.none = !l->counters && column >= COUNTS + UM_LIBRARY_H2D;
+		return v;
+	}
 	if (column >= LEVELS) {
 		v = number(l->levels[column - LEVELS]);
 		v.none = !v.number && column < LEVELS + UM_LIBRARY_TENSORS; /* there is no plan */

@@ -8,7 +8,7 @@
 
 #include "report/tables.h"
 
-#define UM_LIBRARY_COLUMNS 27
+#define UM_LIBRARY_COLUMNS 33
 #define UM_ANNOUNCED_COLUMNS 5
 
 extern const struct um_column um_library_columns[UM_LIBRARY_COLUMNS];

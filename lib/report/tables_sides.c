@@ -51,7 +51,7 @@ struct um_value um_side_cell(const struct um_findings *f, size_t row, unsigned c
 	}
 	if (column == 2 || column == 3)
 		return (struct um_value){.number = column == 2 ? (int64_t)row : (int64_t)n};
-	if (!n || (column >= 7 && f->capture->library.is))
+	if (!n || (column >= 7 && um_table_unseen(f, 0)))
 		return (struct um_value){.none = 1};
 	switch (column) {
 	case 0:

@@ -27,6 +27,8 @@ static struct um_value number(uint64_t n)
 	return (struct um_value){.number = n < INT64_MAX ? (int64_t)n : INT64_MAX};
 }
 
+#define FAULT_NS 1 /* of these columns */
+
 static struct um_value sum_cell(const struct um_report_tensor_sums *s, unsigned column)
 {
 	const uint64_t values[UM_TENSOR_SUMS] = {
@@ -57,8 +59,8 @@ struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned
 	const struct um_report_tensors *t = &f->report->tensors;
 	const struct um_report_tensor *x = &t->rows.at[t->by_cost.at[row]];
 
-	if (column >= 3 && column < 3 + UM_TENSOR_SUMS && f->capture->library.is)
-		return (struct um_value){.none = 1}; /* nobody looked */
+	if (column >= 3 && column < 3 + UM_TENSOR_SUMS && um_table_unseen(f, column - 3 != FAULT_NS))
+		return (struct um_value){.none = 1};
 	switch (column) {
 	case 0:
 		return (struct um_value){.text = x->name};
@@ -95,6 +97,8 @@ struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row
 	case 3:
 		return it ? number(it->n) : (struct um_value){.none = 1};
 	default:
+		if (um_table_unseen(f, column - 4 != FAULT_NS))
+			return (struct um_value){.none = 1};
 		return sum_cell(&c->sums, column - 4);
 	}
 }

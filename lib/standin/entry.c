@@ -182,6 +182,14 @@ static int table_register(void *function, void (*host)(void **args, const unsign
 	return UM_CUDA_OK;
 }
 
+static int table_count_moves(struct um_activity_sink *sink)
+{
+	if (!um_standin())
+		return UM_CU_NOT_INITIALIZED;
+	um_sim_count_moves(um_standin()->gpu, sink);
+	return UM_CUDA_OK;
+}
+
 static const struct um_standin_table standin_table = {
         .version = UM_STANDIN_VERSION,
         .size = sizeof standin_table,
@@ -195,6 +203,8 @@ static const struct um_standin_table standin_table = {
         .worker_wait = table_worker_wait,
         .register_kernel = table_register,
         .launch_host = um_launch_host,
+        .count_moves = table_count_moves,
+        .fail = um_standin_fail,
 };
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_counted.h - what the driver counts of unified memory, in a part of a umlog
+ *
+ * in    activities that have `records`
+ * out   lines, one each, or one for all of a kind and a reason where there were too many; totals
+ * owns  what came while the part lasted
+ *
+ * Times are the clock's own: what is told late stands in a later part, and belongs where its time says. Without memory
+ * it becomes sums, which need none.
+ */
+#ifndef UM_IO_LOG_COUNTED_H
+#define UM_IO_LOG_COUNTED_H
+
+#include "base/vec.h"
+#include "io/out.h"
+#include "model/activity.h"
+#include "model/capture.h"
+
+enum um_log_counted_kind { UM_LOG_H2D, UM_LOG_D2H, UM_LOG_GPU_FAULT, UM_LOG_CPU_FAULT, UM_LOG_COUNTED };
+
+#define UM_LOG_WHYS UM_CAUSES /* enum um_activity_cause; of GPU faults enum um_activity_access, which has as many */
+
+struct um_log_counted {
+	enum um_log_counted_kind kind;
+	unsigned why;
+	int64_t begin, end;
+	uint64_t address, n; /* bytes, or faults */
+	uint64_t records; /* that it stands for */
+};
+
+struct um_log_counts {
+	UM_VEC(struct um_log_counted) at;
+	struct um_log_sum {
+		uint64_t records, n;
+	} sums[UM_LOG_COUNTED][UM_LOG_WHYS]; /* of what is not in `at` */
+};
+
+extern const char *const um_log_counted_names[UM_LOG_COUNTED];
+const char *um_log_counted_why(enum um_log_counted_kind kind, unsigned why); /* NULL: not said */
+const char *um_log_counted_unit(enum um_log_counted_kind kind); /* the key of `n` */
+
+void um_log_counts_clear(struct um_log_counts *c); /* keeps its memory */
+/* At most `most` are kept one by one. Other activities than those are left out. */
+void um_log_counts_add(struct um_log_counts *c, const struct um_activity *a, size_t most);
+void um_log_counts_fold(struct um_log_counts *c); /* all become sums */
+void um_log_counts_total(const struct um_log_counts *c, uint64_t counts[UM_LIBRARY_COUNTS]); /* its own keys are set */
+void um_log_counts_write(struct um_out *o, const struct um_log_counts *c, int64_t at); /* `at`: of sums */
+struct um_activity um_log_counted_as(const struct um_log_counted *c);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the driver counted for the library's own log, where no kernels are told: by way and cause, tensor and the
+ * iteration at whose time it happened. Why it came to that is not gone into: that needs to know what kernels used.
+ */
+#include "report/report_state.h"
+#include "report/tensors.h"
+
+#include <errno.h>
+
+int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_activity *a)
+{
+	uint32_t iteration = um_report_iteration_at(r, process, a->begin);
+	struct um_report_sums *both[] = {&r->all, um_report_sums_of(r, iteration)};
+	const struct um_report_event e = {
+		.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause, .faults = a->faults};
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (a->kind == UM_ACT_CPU_FAULT) {
+			both[i]->cpu_faults += a->faults;
+		} else if (a->kind == UM_ACT_GPU_FAULT) {
+			both[i]->fault_groups += a->records;
+			both[i]->work.faults += a->faults;
+		} else {
+			struct um_report_moves *m = &both[i]->moves[a->way][a->cause];
+
+			m->bytes += a->bytes;
+			m->n += a->records;
+			m->ns += (uint64_t)a->end - (uint64_t)a->begin;
+		}
+	}
+	if (a->kind == UM_ACT_CPU_FAULT)
+		return um_report_tensors_cpu_fault(r, a->process, iteration, a) ? -ENOMEM : 0;
+	return um_report_tensors_charge(r, a->process, iteration, &e, NULL) ? -ENOMEM : 0;
+}
