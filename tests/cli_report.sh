@@ -230,7 +230,8 @@ sample "$tmp/late.sqlite" "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET \"end\" = 92233
 refused "a time that cannot be" "$tmp/late.sqlite" \
 	'damaged: table CUPTI_ACTIVITY_KIND_KERNEL, row [0-9]+: 0 bytes from 2000 to 9223372036854775807 ns'
 sample "$tmp/more.sqlite" "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 1 << 50 WHERE copyKind = 11"
-refused "a migration that cannot be" "$tmp/more.sqlite" 'table CUPTI_ACTIVITY_KIND_MEMCPY, row [0-9]+: 1125899906842624 bytes'
+refused "a migration that cannot be" "$tmp/more.sqlite" \
+	'damaged: table CUPTI_ACTIVITY_KIND_MEMCPY, row [0-9]+: 1125899906842624 bytes'
 sample "$tmp/bare.sqlite" "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY;
 	DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME; DROP TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS;
 	DROP TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS"

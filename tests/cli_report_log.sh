@@ -61,6 +61,8 @@ refused "a newer version" "$tmp/newer" 'version 2: this tool reads version 1'
 	tail -c +217 "$tmp/a.umlog"
 } >"$tmp/damaged"
 refused "a damaged one" "$tmp/damaged" 'damaged:'
+zcat "$tmp/a.umlog" | sed 's/\("hint":.*"bytes":\)[^,]*/\19007199254740993/' >"$tmp/wide"
+refused "a hint for more than there can be" "$tmp/wide" '`bytes` is 9007199254740993: want an integer from 0 to 109'
 
 out=$(UMADVISE_REPORT=/nonexistent/b "$top_builddir/examples/vector" 2>&1)
 is $? 0 "a log that can not be written is no matter to the program"

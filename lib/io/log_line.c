@@ -223,7 +223,7 @@ static int read_use(struct um_log_reader *r, const struct um_json *j, const json
 				      um_json_show(v).text);
 	err = um_json_as_u64(j, json_array_get(v, 1), "address", 0, INT64_MAX, &u.address);
 	if (!err)
-		err = um_json_as_u64(j, json_array_get(v, 2), "bytes", 0, INT64_MAX / 4, &u.bytes);
+		err = um_json_as_u64(j, json_array_get(v, 2), "bytes", 0, UM_RANGE_MAX, &u.bytes);
 	if (err)
 		return err;
 	r->part.events.at[r->part.events.n - 1].n_uses++;
@@ -290,7 +290,7 @@ static int read_hint(struct um_log_reader *r, const struct um_json *j)
 	if (!err)
 		err = um_json_u64(j, "address", UM_JSON_MUST, 0, INT64_MAX, &h.address);
 	if (!err)
-		err = um_json_u64(j, "bytes", UM_JSON_MUST, 0, INT64_MAX / 4, &h.bytes);
+		err = um_json_u64(j, "bytes", UM_JSON_MUST, 0, UM_RANGE_MAX, &h.bytes);
 	if (!err)
 		err = um_log_time(j, "begin_ns", &h.begin);
 	if (!err)

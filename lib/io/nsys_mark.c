@@ -87,6 +87,11 @@ static int number(const char **s, uint64_t *out)
 	return 1;
 }
 
+static int range(const char **s, struct um_activity *a)
+{
+	return number(s, &a->address) && number(s, &a->bytes) && a->bytes <= UM_RANGE_MAX;
+}
+
 static int read_use(const char *s, struct um_activity *a)
 {
 	a->kind = UM_ACT_USE;
@@ -96,7 +101,7 @@ static int read_use(const char *s, struct um_activity *a)
 	            : word(&s, "w") ? UM_ACCESS_WRITE
 	            : word(&s, "u") ? UM_ACCESS_UPDATE
 	                            : UM_ACCESS_UNKNOWN;
-	return a->access != UM_ACCESS_UNKNOWN && number(&s, &a->address) && number(&s, &a->bytes) && !*s;
+	return a->access != UM_ACCESS_UNKNOWN && range(&s, a) && !*s;
 }
 
 static int read_hint(const char *s, struct um_activity *a)
@@ -114,7 +119,7 @@ static int read_hint(const char *s, struct um_activity *a)
 			a->hint = (enum um_hint_kind)i;
 			known = 1;
 		}
-	if (!known || !number(&s, &a->address) || !number(&s, &a->bytes))
+	if (!known || !range(&s, a))
 		return 0;
 	minus = *s == '-';
 	s += minus;

@@ -6,14 +6,13 @@
 #define FUNCTION "um_row_%d" /* one a table: several may share a connection */
 #define TEXTS_MAX (1u << 20) /* bytes of texts in a batch: more end it */
 #define TIME_MAX (INT64_MAX / 4) /* ns, some 70 years: differences of two are numbers, too */
-#define MOVED_MAX (1ull << 36) /* bytes at once: the driver moves 2 MiB */
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 static int possible(const struct um_activity *a)
 {
 	return a->begin >= -TIME_MAX && a->begin <= TIME_MAX && a->end >= -TIME_MAX && a->end <= TIME_MAX &&
-	       (a->kind != UM_ACT_MIGRATION || a->bytes <= MOVED_MAX);
+	       (a->kind != UM_ACT_MIGRATION || a->bytes <= UM_RANGE_MAX);
 }
 
 /* Takes a row. Is the batch to end with it? */

@@ -59,6 +59,8 @@ enum um_activity_access {
 
 #define UM_ACT_NO_OP UINT64_MAX
 
+#define UM_RANGE_MAX (1ull << 40) /* bytes of a USE, a HINT or a MIGRATION; readers take more for damage */
+
 struct um_activity {
 	enum um_activity_kind kind;
 	int64_t begin, end; /* ns, on one clock per source; begin <= end */
