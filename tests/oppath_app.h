@@ -12,6 +12,9 @@
 
 #define APP_LAYERS 32
 #define APP_BYTES (4u << 20)
+#ifndef APP_BUDGET
+#define APP_BUDGET ((uint64_t)APP_LAYERS * APP_BYTES * 2 / 3)
+#endif
 
 struct app {
 	struct umadv *adv;
@@ -25,7 +28,7 @@ static inline int app_open(struct app *a)
 	int err = um_null_open(&gpu, 1ull << 40, 0);
 
 	umadv_options_init(&o);
-	o.budget = (uint64_t)APP_LAYERS * APP_BYTES * 2 / 3;
+	o.budget = APP_BUDGET;
 	o.profile = "v100";
 	if (!err)
 		err = um_advisor_open(&a->adv, &o, gpu, NULL);
