@@ -67,6 +67,34 @@ like "$out" 'status 4, want 3' "and the status"
 is "$(printf '. "$top_srcdir/tests/tap.sh"\ntap_done\n' | top_srcdir=$top_srcdir bash 2>&1; echo $?)" '1..0
 1' "no check at all is a failure"
 
+# Which programs start threads.
+cat >"$tmp/threads.c" <<'END'
+#include <pthread.h>
+static void *run(void *arg)
+{
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	(void)argv;
+	return argc > 1 && (pthread_create(&t, NULL, run, NULL) || pthread_join(t, NULL));
+}
+END
+module=${top_builddir:=.}/tests/.libs/threads_seen.so
+if [ ! -r "$module" ] || [ -n "${SANITIZE-}" ]; then
+	skip 3 "nothing to preload"
+else
+	# shellcheck disable=SC2086 # CC is a list
+	$CC -pthread -o "$tmp/threads" "$tmp/threads.c"
+	seen() { LD_PRELOAD=$module UM_THREADS_SEEN=$tmp/seen "$tmp/threads" "$@"; }
+	mkdir "$tmp/seen"
+	ok "a program without threads" seen
+	is "$(ls "$tmp/seen")" "" "is not noted"
+	seen yes
+	is "$(ls "$tmp/seen")" "threads" "one that starts one is"
+fi
+
 quick=$top_srcdir/quickstart
 ok "quickstart --help" bash "$quick" --help
 fails 2 "quickstart refuses what it does not know" bash "$quick" everything

@@ -169,8 +169,9 @@ static void computed_again(void)
 static void by_chance(void)
 {
 	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0;
+	int step = getenv("UM_TEST_FEW") ? 9 : 1; /* valgrind makes the solver fifty times as slow */
 
-	for (uint64_t seed = 1; seed <= 150; seed++) {
+	for (uint64_t seed = 1; seed <= 150; seed += (uint64_t)step) {
 		struct um_schedule s = {0};
 		struct um_plan p;
 		struct um_plan_figures f;
@@ -219,12 +220,12 @@ static void by_chance(void)
 		um_plan_fini(&p);
 		um_schedule_fini(&s);
 	}
-	ok(tried > 50, "%d schedules by chance", tried);
+	ok(tried > 50 / step, "%d schedules by chance", tried);
 	is_int(above, 0, "never above what a plan takes");
 	is_int(below, 0, "with all cuts never below the planner's own bound");
 	is_int(down, 0, "finer cuts never lower it");
 	is_int(more, 0, "computing again never raises it, nor takes it below what ops take");
-	ok(fewer > 0, "and lowers it %d times", fewer);
+	ok(fewer > 0 || step > 1, "and lowers it %d times", fewer);
 	is_int(lost, 0, "cut short, between what ops take and what a plan takes");
 }
 

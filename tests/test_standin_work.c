@@ -180,7 +180,7 @@ static void order(void)
 	is_int(query(stream), 0, "an idle stream");
 	record(begin, stream);
 	for (int i = 1; i <= 64; i++)
-		set_async(device, (unsigned)i, 2 * MIB, stream);
+		set_async(device, (unsigned)i, MIB / 2, stream);
 	record(end, stream);
 	is_int(query(stream), 600, "a busy one");
 	is_int(CALL(cuEventQuery, 2000, void *)(end), 600, "its event is to come");
@@ -196,7 +196,7 @@ static void order(void)
 	synchronize(stream);
 	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, untimed), 400, "if it keeps times");
 	for (int i = 0; i < 64; i++)
-		set_async(device, 100 + (unsigned)i, 2 * MIB, stream);
+		set_async(device, 100 + (unsigned)i, MIB / 2, stream);
 	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, device, 64, NULL);
 	is_int(query(other), 0, "a non-blocking stream does not wait for the default one");
 	synchronize(NULL);
