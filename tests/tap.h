@@ -55,6 +55,19 @@ static inline int tap_done(void)
 	return tap_.failed || (tap_.planned && tap_.planned != tap_.run) || tap_.run == 0;
 }
 
+/* Under valgrind, which is fifty times as slow (UM_TEST_FEW), some of many cases stand for all: it looks for memory
+ * that is used before it is set, and every other build takes each of them. */
+static inline TAP_UNUSED int tap_few(void)
+{
+	return getenv("UM_TEST_FEW") != NULL;
+}
+
+/* The step of a sweep: one case in `n`, or each. */
+static inline TAP_UNUSED int tap_step(int n)
+{
+	return tap_few() ? n : 1;
+}
+
 /* The rest of the plan cannot go on. */
 static inline __attribute__((noreturn)) TAP_UNUSED void tap_bail(const char *why)
 {

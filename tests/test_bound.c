@@ -169,7 +169,7 @@ static void computed_again(void)
 static void by_chance(void)
 {
 	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0;
-	int step = getenv("UM_TEST_FEW") ? 9 : 1; /* valgrind makes the solver fifty times as slow */
+	int step = tap_step(9);
 
 	for (uint64_t seed = 1; seed <= 150; seed += (uint64_t)step) {
 		struct um_schedule s = {0};

@@ -223,7 +223,7 @@ static void test_programs(void)
 	w = open_trace();
 	hint(w, 0, 70000 * 2, 0);
 	hint(w, 0, 3, 0);
-	for (uint64_t i = 0; i <= 70000 * 2; i++) {
+	for (uint64_t i = 0; i <= 70000 * 2; i += i < 10 ? 1 : (uint64_t)tap_step(30)) {
 		launch(w, (int64_t)i * 10, i, i != 3 ? i + 1 : 0);
 		kernel(w, (int64_t)i * 10 + 5, (int64_t)i * 10 + 9, i != 3 ? i + 1 : 0, "k");
 	}

@@ -110,9 +110,9 @@ static void around_the_end(void)
 
 static void by_chance(void)
 {
-	int bad = 0, moved = 0, failed = 0;
+	int bad = 0, moved = 0, failed = 0, n = 0;
 
-	for (uint64_t seed = 1; seed <= 300; seed++) {
+	for (uint64_t seed = 1; seed <= 300; seed += (uint64_t)tap_step(9), n++) {
 		struct um_schedule s = {0}, before = {0};
 		struct um_plan_request r = fx_request(&s, 1ull << 40);
 		struct um_plan_room rooms[] = {{1ull << 30, 16 * FX_MIB}, {1ull << 31, 64 * FX_MIB}};
@@ -135,7 +135,7 @@ static void by_chance(void)
 		um_schedule_fini(&s);
 		um_schedule_fini(&before);
 	}
-	is_int(failed, 0, "300 schedules by chance find places");
+	is_int(failed, 0, "%d schedules by chance find places", n);
 	is_int(bad, 0, "without overlap");
 	is_int(moved, 0, "what is settled stays");
 }
@@ -201,9 +201,11 @@ int main(void)
 	around_the_end();
 	by_chance();
 	as_a_stream();
-	recorded("resnet50");
-	recorded("vgg16");
-	recorded("gpt2_small");
+	if (!tap_few()) {
+		recorded("resnet50");
+		recorded("vgg16");
+		recorded("gpt2_small");
+	}
 	recorded("cifar_vgg16_b100");
 	return tap_done();
 }

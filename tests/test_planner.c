@@ -278,9 +278,9 @@ static void leave_file(uint64_t seed)
 /* Every plan is proved here too (build); and the same request gives the same plan. */
 static void by_chance(void)
 {
-	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0, beaten = 0, far = 0;
+	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0, beaten = 0, far = 0, step = tap_step(13);
 
-	for (uint64_t seed = 1; seed <= 400; seed++) {
+	for (uint64_t seed = 1; seed <= 400; seed += (uint64_t)step) {
 		struct um_schedule s = {0};
 		uint64_t r = seed, peak;
 		struct um_plan again;
@@ -319,8 +319,8 @@ static void by_chance(void)
 	is_int(differ, 0, "and made again, the same");
 	is_int(beaten, 0, "nor faster than can be");
 	is_int(blocks, 0, "and never has more blocks than the budget");
-	ok(n - large > 200, "%d of %d could be planned", n - large, n);
-	ok(far > 8, "something stays on the host in %d of them", far);
+	ok(n - large > 200 / step, "%d of %d could be planned", n - large, n);
+	ok(far > 8 / step, "something stays on the host in %d of them", far);
 }
 
 /* A tensor that the next iteration frees is gone then, though nothing else comes to where it lay. */
@@ -470,10 +470,12 @@ int main(void)
 	by_chance();
 	more_effort();
 	rehearsed();
-	recorded("resnet50", 1.25, 134);
-	recorded("vgg16", 1.5, 206);
-	recorded("gpt2_small", 2, 336);
-	recorded("cg_laplace3d", 1.25, 645);
+	if (!tap_few()) {
+		recorded("resnet50", 1.25, 134);
+		recorded("vgg16", 1.5, 206);
+		recorded("gpt2_small", 2, 336);
+		recorded("cg_laplace3d", 1.25, 645);
+	}
 	um_plan_fini(&plan_);
 	return tap_done();
 }

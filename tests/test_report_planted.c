@@ -322,11 +322,13 @@ int main(void)
 	ok(hints_of("weights").useful == ITERATIONS && hints_of("third").useful == ITERATIONS,
 	   "each prefetch was useful");
 	none_found("asked for in time");
-	none_in_workload("alexnet_b200", UM_PLAY_ON_DEMAND, 0.5);
-	none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 0.5);
-	none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 1.5);
 	none_in_workload("stencil_slabs", UM_PLAY_LOOKAHEAD, 1.5);
-	none_in_workload("cg_laplace3d", UM_PLAY_LOOKAHEAD, 1.5);
+	if (!tap_few()) {
+		none_in_workload("alexnet_b200", UM_PLAY_ON_DEMAND, 0.5);
+		none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 0.5);
+		none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 1.5);
+		none_in_workload("cg_laplace3d", UM_PLAY_LOOKAHEAD, 1.5);
+	}
 	planted_end();
 	return tap_done();
 }
