@@ -67,13 +67,18 @@ counted 6
 like "$(compared)" "^the same 6 6 [34] kernels\$" "with plan and hints"
 counted 6 UMADVISE_STRATEGY=prefetch-on-use
 like "$(compared)" "^the same 6 6 [23] kernels\$" "prefetched on use"
-like "$("$UMADVISE" report "$log" --report causes)" "to device +prefetch" "causes are the driver's own"
 cp "$tmp/device.json" "$tmp/with.json"
+like "$("$UMADVISE" report "$log" --report causes)" "to device +prefetch" "causes are the driver's own"
 counted 6 UMADVISE_STRATEGY=prefetch-on-use UMADVISE_COUNTERS=off
 is "$(grep -v '"pid"' "$tmp/device.json")" "$(grep -v '"pid"' "$tmp/with.json")" "the device does the same without"
 is "$("$UMADVISE" report "$log" --format json | grep -c '"um_h2d_bytes": 0, ')" 1 "and the log has none then"
 like "$("$UMADVISE" report "$log" --report missing --format csv | cut -d, -f2 | paste -sd ' ')" \
 	"kernels.* migrations.* faults" "which is told"
+
+# More of an iteration than its log keeps one by one.
+counted 6 UMADVISE_STRATEGY=on-demand UMADVISE_REPORT_SIZE=1MiB
+like "$(compared)" "^the same 6 6 [34] kernels\$" "what is kept in sum is by tensor, iteration and cause, too"
+ok "some is" grep -q '"um":"[^"]*".*"address":.*"records":' <(zcat "$log")
 
 # Many iterations in a file that is too small for them: single records, then parts, become sums.
 counted 1200 UMADVISE_STRATEGY=on-demand UMADVISE_REPORT_SIZE=256KiB

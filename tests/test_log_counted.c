@@ -6,6 +6,8 @@
 #include "io/log.h"
 #include "tap.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +142,99 @@ static void many(void)
 	um_capture_fini(&h.capture);
 }
 
+#define PLACE 0x7e0000000000u
+#define KIB 1024u
+
+static void tensor(struct um_log *l, int born, int64_t at, const char *name, uint64_t offset, uint64_t bytes)
+{
+	struct um_activity a = {.kind = born ? UM_ACT_TENSOR : UM_ACT_TENSOR_END,
+				.begin = at,
+				.end = at,
+				.name = name,
+				.address = PLACE + offset,
+				.bytes = bytes,
+				.op = UM_ACT_NO_OP};
+
+	um_activity_feed(um_log_sink(l), &a);
+}
+
+static void move(struct um_log *l, int64_t at, uint64_t offset, uint64_t bytes)
+{
+	struct um_activity a = {.kind = UM_ACT_MIGRATION,
+				.begin = at,
+				.end = at + 10,
+				.address = PLACE + offset,
+				.bytes = bytes,
+				.records = 1,
+				.way = UM_WAY_D2H,
+				.cause = UM_CAUSE_EVICTION};
+
+	um_activity_feed(um_log_sink(l), &a);
+}
+
+static struct seen {
+	struct um_activity_sink sink;
+	struct um_activity at[16];
+	unsigned n;
+} seen;
+
+static int see(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	(void)sink;
+	if (a->kind == UM_ACT_MIGRATION && seen.n < 16)
+		seen.at[seen.n++] = *a;
+	return 0;
+}
+
+/* `b` lies in `a` until `c` takes a part of its place. */
+static int write_tensors(void)
+{
+	struct um_log *l = begin(1, UM_LOG_LIMIT_LEAST);
+
+	if (!l)
+		return -ENOMEM;
+	tensor(l, 1, 10, "a", 0, 1024 * KIB);
+	tensor(l, 1, 20, "b", 64 * KIB, 64 * KIB);
+	if (turn(l, ITERATION, 1))
+		return -ENOMEM;
+	tensor(l, 0, 1400, "b", 64 * KIB, 64 * KIB);
+	tensor(l, 1, 1500, "c", 64 * KIB, 32 * KIB);
+	for (int i = 0; i < 16; i++)
+		feed(l, UM_ACT_CPU_FAULT, 1900, 1);
+	move(l, 1600, 64 * KIB, 64 * KIB); /* half of it c's, half of it a's */
+	move(l, 1200, 32 * KIB, 64 * KIB); /* half of it a's, half of it b's */
+	move(l, 1700, 512 * KIB, 8 * KIB);
+	move(l, 1800, 96 * KIB, 4 * KIB);
+	move(l, 1300, 80 * KIB, 4 * KIB);
+	move(l, 1300, 2048 * KIB, 1 * KIB);
+	return turn(l, 2 * ITERATION, 0);
+}
+
+static void by_tensor(void)
+{
+	static const struct {
+		int64_t at;
+		uint64_t address, bytes, records;
+	} want[] = {{1000, 0, KIB, 1},
+		    {1200, PLACE + 32 * KIB, (32 + 32 + 8 + 4) * KIB, 4},
+		    {1200, PLACE + 64 * KIB, (32 + 4) * KIB, 2},
+		    {1600, PLACE + 64 * KIB, 32 * KIB, 1}};
+	struct um_capture capture;
+	struct um_diag diag;
+
+	seen = (struct seen){.sink = {see}};
+	ok(write_tensors() == 0, "more than are kept one by one");
+	ok(um_log_read(file, &(struct um_log_read_options){0}, &seen.sink, &capture, &diag) == 0, "is read");
+	is_u64(seen.n, sizeof want / sizeof *want, "a sum for each tensor, and one for none");
+	for (unsigned i = 0; i < seen.n && i < sizeof want / sizeof *want; i++)
+		ok(seen.at[i].begin == want[i].at && seen.at[i].address == want[i].address &&
+			   seen.at[i].bytes == want[i].bytes && seen.at[i].records == want[i].records,
+		   "sum %u: %" PRIi64 " %" PRIx64 " %" PRIu64 " %" PRIu64, i, seen.at[i].begin, seen.at[i].address,
+		   seen.at[i].bytes, seen.at[i].records);
+	is_u64(capture.library.counts[UM_LIBRARY_SUMMED], 1, "only what is of none is told to be of none");
+	um_capture_fini(&capture);
+}
+
 static void put(const char *text)
 {
 	FILE *f = fopen(file, "w");
@@ -196,12 +291,13 @@ int main(int argc, char **argv)
 		tap_bail("no file");
 	close(fd);
 	if (argc > 1 && strcmp(argv[1], "write") == 0) {
-		err = write_late();
+		err = write_late() | write_tensors();
 		unlink(file);
 		return err != 0;
 	}
 	late();
 	many();
+	by_tensor();
 	by_hand();
 	unlink(file);
 	return tap_done();

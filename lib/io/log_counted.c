@@ -20,7 +20,41 @@ const char *um_log_counted_unit(enum um_log_counted_kind kind)
 void um_log_counts_clear(struct um_log_counts *c)
 {
 	um_vec_clear(&c->at);
+	c->one_by_one = 0;
+	um_id_map_fini(&c->sum_of);
 	memset(c->sums, 0, sizeof c->sums);
+}
+
+void um_log_counts_fini(struct um_log_counts *c)
+{
+	um_vec_fini(&c->at);
+	um_id_map_fini(&c->sum_of);
+}
+
+int um_log_counted_read(struct um_log_counted *c, const struct um_activity *a)
+{
+	*c = (struct um_log_counted){
+		.begin = a->begin, .end = a->end, .address = a->address, .records = a->records};
+	if (a->kind == UM_ACT_MIGRATION && (a->way == UM_WAY_H2D || a->way == UM_WAY_D2H)) {
+		c->kind = a->way == UM_WAY_H2D ? UM_LOG_H2D : UM_LOG_D2H;
+		c->why = a->cause;
+		c->n = a->bytes;
+	} else if (a->kind == UM_ACT_GPU_FAULT || a->kind == UM_ACT_CPU_FAULT) {
+		c->kind = a->kind == UM_ACT_GPU_FAULT ? UM_LOG_GPU_FAULT : UM_LOG_CPU_FAULT;
+		c->why = a->kind == UM_ACT_GPU_FAULT ? a->access : 0;
+		c->n = a->faults;
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
+int um_log_counts_add(struct um_log_counts *c, const struct um_log_counted *x, size_t most)
+{
+	if (!x->address || c->one_by_one >= most || um_vec_push(&c->at, *x))
+		return 0;
+	c->one_by_one++;
+	return 1;
 }
 
 static void add_sum(struct um_log_counts *c, const struct um_log_counted *x)
@@ -31,23 +65,30 @@ static void add_sum(struct um_log_counts *c, const struct um_log_counted *x)
 	s->n += x->n;
 }
 
-void um_log_counts_add(struct um_log_counts *c, const struct um_activity *a, size_t most)
+void um_log_counts_sum(struct um_log_counts *c, const struct um_log_counted *x, uint32_t def, size_t most)
 {
-	struct um_log_counted x = {.begin = a->begin, .end = a->end, .address = a->address, .records = a->records};
+	uint64_t key = ((uint64_t)def * UM_LOG_COUNTED + x->kind) * UM_LOG_WHYS + x->why, *known = NULL;
+	struct um_log_counted *sum;
 
-	if (a->kind == UM_ACT_MIGRATION && (a->way == UM_WAY_H2D || a->way == UM_WAY_D2H)) {
-		x.kind = a->way == UM_WAY_H2D ? UM_LOG_H2D : UM_LOG_D2H;
-		x.why = a->cause;
-		x.n = a->bytes;
-	} else if (a->kind == UM_ACT_GPU_FAULT || a->kind == UM_ACT_CPU_FAULT) {
-		x.kind = a->kind == UM_ACT_GPU_FAULT ? UM_LOG_GPU_FAULT : UM_LOG_CPU_FAULT;
-		x.why = a->kind == UM_ACT_GPU_FAULT ? a->access : 0;
-		x.n = a->faults;
-	} else {
+	if (def != UINT32_MAX)
+		known = um_id_map_find(&c->sum_of, key);
+	if (known) {
+		sum = &c->at.at[*known];
+		sum->records += x->records;
+		sum->n += x->n;
+		if (x->begin < sum->begin) {
+			sum->begin = sum->end = x->begin;
+			sum->address = x->address;
+		}
 		return;
 	}
-	if (!x.address || c->at.n >= most || um_vec_push(&c->at, x))
-		add_sum(c, &x);
+	if (def == UINT32_MAX || c->at.n - c->one_by_one >= most || um_vec_reserve(&c->at, 1) ||
+	    um_id_map_add(&c->sum_of, key, c->at.n)) {
+		add_sum(c, x);
+		return;
+	}
+	c->at.at[c->at.n] = *x;
+	c->at.at[c->at.n++].end = x->begin;
 }
 
 void um_log_counts_fold(struct um_log_counts *c)
@@ -55,6 +96,8 @@ void um_log_counts_fold(struct um_log_counts *c)
 	for (size_t i = 0; i < c->at.n; i++)
 		add_sum(c, &c->at.at[i]);
 	um_vec_clear(&c->at);
+	c->one_by_one = 0;
+	um_id_map_fini(&c->sum_of);
 }
 
 void um_log_counts_total(const struct um_log_counts *c, uint64_t counts[UM_LIBRARY_COUNTS])
@@ -98,8 +141,14 @@ static void write_one(struct um_out *o, const struct um_log_counted *c)
 		key(o, "ns");
 		um_out_i64(o, c->end - c->begin);
 	}
-	key(o, c->address ? "address" : "records");
-	um_out_u64(o, c->address ? c->address : c->records);
+	if (c->address) {
+		key(o, "address");
+		um_out_u64(o, c->address);
+	}
+	if (!c->address || c->records > 1) {
+		key(o, "records");
+		um_out_u64(o, c->records);
+	}
 	key(o, um_log_counted_unit(c->kind));
 	um_out_u64(o, c->n);
 	um_out_str(o, "}\n");

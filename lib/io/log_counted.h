@@ -3,7 +3,7 @@
  * log_counted.h - what the driver counts of unified memory, in a part of a umlog
  *
  * in    activities that have `records`
- * out   lines, one each, or one for all of a kind and a reason where there were too many; totals
+ * out   lines, one each, or one for all of a tensor, a kind and a reason where there were too many; totals
  * owns  what came while the part lasted
  *
  * Times are the clock's own: what is told late stands in a later part, and belongs where its time says. Without memory
@@ -13,6 +13,7 @@
 #define UM_IO_LOG_COUNTED_H
 
 #include "base/vec.h"
+#include "io/id_map.h"
 #include "io/out.h"
 #include "model/activity.h"
 #include "model/capture.h"
@@ -25,24 +26,31 @@ struct um_log_counted {
 	enum um_log_counted_kind kind;
 	unsigned why;
 	int64_t begin, end;
-	uint64_t address, n; /* bytes, or faults */
+	uint64_t address, n; /* bytes, or faults; of many: where and when the first of them was */
 	uint64_t records; /* that it stands for */
 };
 
 struct um_log_counts {
 	UM_VEC(struct um_log_counted) at;
+	size_t one_by_one; /* of them; the others are sums by tensor */
+	struct um_id_map sum_of; /* place in `at` by tensor, kind and why */
 	struct um_log_sum {
 		uint64_t records, n;
-	} sums[UM_LOG_COUNTED][UM_LOG_WHYS]; /* of what is not in `at` */
+	} sums[UM_LOG_COUNTED][UM_LOG_WHYS]; /* of what is not in `at`: of no tensor */
 };
 
 extern const char *const um_log_counted_names[UM_LOG_COUNTED];
 const char *um_log_counted_why(enum um_log_counted_kind kind, unsigned why); /* NULL: not said */
 const char *um_log_counted_unit(enum um_log_counted_kind kind); /* the key of `n` */
 
-void um_log_counts_clear(struct um_log_counts *c); /* keeps its memory */
-/* At most `most` are kept one by one. Other activities than those are left out. */
-void um_log_counts_add(struct um_log_counts *c, const struct um_activity *a, size_t most);
+void um_log_counts_clear(struct um_log_counts *c); /* keeps most of its memory */
+void um_log_counts_fini(struct um_log_counts *c);
+/* Is it what is counted? */
+int um_log_counted_read(struct um_log_counted *c, const struct um_activity *a);
+/* At most `most` are kept one by one: 1; 0: no more are, or it is a sum. */
+int um_log_counts_add(struct um_log_counts *c, const struct um_log_counted *x, size_t most);
+/* A part of one, of this tensor (UINT32_MAX: of none); at most `most` such sums, then those of no tensor. */
+void um_log_counts_sum(struct um_log_counts *c, const struct um_log_counted *x, uint32_t def, size_t most);
 void um_log_counts_fold(struct um_log_counts *c); /* all become sums */
 void um_log_counts_total(const struct um_log_counts *c, uint64_t counts[UM_LIBRARY_COUNTS]); /* its own keys are set */
 void um_log_counts_write(struct um_out *o, const struct um_log_counts *c, int64_t at); /* `at`: of sums */

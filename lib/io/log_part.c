@@ -74,7 +74,7 @@ void um_log_part_fini(struct um_log_part *p)
 	um_vec_fini(&p->uses);
 	um_vec_fini(&p->hints);
 	um_vec_fini(&p->alive);
-	um_vec_fini(&p->counted.at);
+	um_log_counts_fini(&p->counted);
 }
 
 int um_log_part_alive(struct um_log_part *p, const struct um_log_defs *d)

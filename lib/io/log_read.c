@@ -142,8 +142,8 @@ static int notes(struct um_log_reader *r, int cut)
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && l->counts[UM_LIBRARY_SUMMED]) {
-		snprintf(text, sizeof text, "of %" PRIu64 " migrations and groups of faults only sums are known: "
-					    "they are those of no tensor", l->counts[UM_LIBRARY_SUMMED]);
+		snprintf(text, sizeof text, "of %" PRIu64 " migrations and groups of faults only sums are known, "
+					    "which are of no tensor", l->counts[UM_LIBRARY_SUMMED]);
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && l->counts[UM_LIBRARY_LOST]) {

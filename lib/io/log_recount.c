@@ -45,8 +45,8 @@ static int read_one(const struct um_json *j, struct um_log_counted *c)
 	c->end = c->begin + (int64_t)ns;
 	if (!err)
 		err = um_json_u64(j, "address", UM_JSON_MAY, 0, INT64_MAX / 2, &c->address);
-	if (!err && !c->address)
-		err = um_json_u64(j, "records", UM_JSON_MUST, 1, INT64_MAX, &c->records);
+	if (!err)
+		err = um_json_u64(j, "records", c->address ? UM_JSON_MAY : UM_JSON_MUST, 1, INT64_MAX / 4, &c->records);
 	if (!err)
 		err = um_json_u64(j, um_log_counted_unit(c->kind), UM_JSON_MUST, 0, INT64_MAX / 4, &c->n);
 	return err ? err : 1;

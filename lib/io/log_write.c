@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "io/log_file.h"
+#include "io/log_places.h"
 
 #define EVENTS_MOST (1u << 20) /* of a part: events, uses and hints */
 #define NAMES_MOST 65536u /* of ops, different ones; further ones are called OTHER */
@@ -43,6 +44,8 @@ struct um_log {
 	struct um_log_part part; /* at hand */
 	char name[64]; /* its */
 	int lost; /* something of it could not be kept */
+	struct um_log_places places; /* of it, while more is counted than is kept one by one */
+	int placed; /* they are known */
 	uint64_t next_op;
 	struct kept kept[UM_LOG_REFERRED]; /* the latest first */
 	unsigned n_kept;
@@ -133,6 +136,33 @@ static void on_hint(struct um_log *l, const struct um_activity *a)
 		lose(l);
 }
 
+/* By tensor, where it is more than is kept one by one. Such come when the part ends: no more tensors are born in it. */
+static void on_counted(struct um_log *l, const struct um_activity *a)
+{
+	size_t most = (size_t)(l->file.limit / COUNTED_SHARE);
+	struct um_log_counts *c = &l->part.counted;
+	struct um_log_counted x;
+	uint64_t end, until;
+
+	if (!um_log_counted_read(&x, a) || um_log_counts_add(c, &x, most))
+		return;
+	if (!l->placed)
+		um_log_places_build(&l->places, &l->part, &l->defs); /* without memory they are of no tensor */
+	l->placed = 1;
+	if (!x.address) {
+		um_log_counts_sum(c, &x, UM_LOG_NOWHERE, most);
+		return;
+	}
+	for (end = x.address + (x.kind <= UM_LOG_D2H ? x.n : 1); x.address < end; x.address = until) {
+		uint32_t def = um_log_places_find(&l->places, x.address, x.begin, &until);
+
+		until = until < end ? until : end;
+		if (x.kind <= UM_LOG_D2H)
+			x.n = until - x.address;
+		um_log_counts_sum(c, &x, def, most);
+	}
+}
+
 static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 {
 	struct um_log *l = (struct um_log *)sink;
@@ -156,7 +186,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_MIGRATION:
 	case UM_ACT_GPU_FAULT:
 	case UM_ACT_CPU_FAULT:
-		um_log_counts_add(&l->part.counted, a, (size_t)(l->file.limit / COUNTED_SHARE));
+		on_counted(l, a);
 		break;
 	default:
 		break;
@@ -292,6 +322,7 @@ static void begin(struct um_log *l, int64_t n, const char *name, int64_t now)
 	l->part.begin = now;
 	l->part.first_op = l->next_op;
 	l->lost = 0;
+	l->placed = 0;
 	if (name) {
 		snprintf(l->name, sizeof l->name, "%s", name);
 		l->part.name = l->name;
@@ -334,6 +365,7 @@ static void log_free(struct um_log *l)
 	um_log_part_fini(&l->part);
 	for (unsigned i = 0; i < UM_LOG_REFERRED; i++)
 		um_vec_fini(&l->kept[i].hints);
+	um_vec_fini(&l->places.at);
 	um_vec_fini(&l->without);
 	um_vec_fini(&l->more);
 	free(l);

@@ -172,6 +172,8 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		w->zero = a->begin < 0 ? a->begin : 0;
 	w->begun = 1;
 	w->last = a->begin;
+	if (a->records > 1 || (a->records && !a->address))
+		return 0; /* known in sum: there is no time to draw it at */
 	switch (a->kind) {
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:

@@ -74,7 +74,8 @@ struct um_activity {
 	uint64_t address, bytes;
 	uint64_t faults; /* GPU_FAULT, CPU_FAULT */
 	uint64_t records; /* MIGRATION, GPU_FAULT, CPU_FAULT: 0: a profiler tells of it; else the driver has counted
-			     so many for the library's log, where no kernels are told. `address` 0: in sum alone */
+			     so many for the library's log, where no kernels are told: more than one, those of the
+			     tensor at `address`; 0: of any */
 	enum um_activity_way way; /* COPY, MIGRATION */
 	enum um_activity_cause cause; /* MIGRATION */
 	enum um_activity_access access; /* GPU_FAULT, USE */

@@ -57,7 +57,7 @@ enum um_library_count {
 	UM_LIBRARY_D2H,
 	UM_LIBRARY_GPU_FAULTS,
 	UM_LIBRARY_CPU_FAULTS,
-	UM_LIBRARY_SUMMED, /* of its records: so many are known in sum alone */
+	UM_LIBRARY_SUMMED, /* of its records: so many are known in sum alone, of no tensor */
 	UM_LIBRARY_LOST, /* were never told */
 	UM_LIBRARY_COUNTS
 };

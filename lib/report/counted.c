@@ -31,5 +31,7 @@ int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_
 	}
 	if (a->kind == UM_ACT_CPU_FAULT)
 		return um_report_tensors_cpu_fault(r, a->process, iteration, a) ? -ENOMEM : 0;
+	if (a->records > 1 || !a->address)
+		return um_report_tensors_charge_sum(r, a->process, iteration, &e, a->records) ? -ENOMEM : 0;
 	return um_report_tensors_charge(r, a->process, iteration, &e, NULL) ? -ENOMEM : 0;
 }

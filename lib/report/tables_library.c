@@ -32,7 +32,7 @@ const struct um_column um_library_columns[UM_LIBRARY_COLUMNS] = {
 	{"counted_d2h_bytes", "counted: to the host", UM_COLUMN_BYTES},
 	{"counted_gpu_faults", "counted: faults of the device", UM_COLUMN_COUNT},
 	{"counted_cpu_faults", "counted: faults of the CPU", UM_COLUMN_COUNT},
-	{"counters_summed", "counted without address and time", UM_COLUMN_COUNT},
+	{"counters_summed", "counted, of no known tensor", UM_COLUMN_COUNT},
 	{"counters_lost", "not counted: records that CUPTI dropped", UM_COLUMN_COUNT},
 	{"plan_ns", "an iteration by the plan", UM_COLUMN_NS},
 	{"in_core_ns", "the same with all in memory", UM_COLUMN_NS},

@@ -411,6 +411,28 @@ int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t ite
 	return 0;
 }
 
+int um_report_tensors_charge_sum(struct um_report *r, uint64_t process, uint32_t iteration,
+                                 const struct um_report_event *e, uint64_t records)
+{
+	struct um_report_space *s = space_of(&r->tensors, process);
+	struct um_report_tensor_sums *to[2] = {NULL, NULL};
+	uint64_t until;
+	uint32_t row;
+
+	if (!s)
+		return -ENOMEM;
+	row = e->address ? find(r, s, e->address, &until) : row_of(&r->tensors, "(unknown)");
+	if (row == UM_REPORT_NONE || cell_of(&r->tensors, row, iteration, &to[1]))
+		return -ENOMEM;
+	to[0] = &r->tensors.rows.at[row].sums;
+	for (unsigned i = 0; i < 2 && to[i]; i++) {
+		add(to[i], e, e->bytes);
+		if (e->bytes && e->way == UM_WAY_D2H && e->cause == UM_CAUSE_EVICTION)
+			to[i]->evictions += records - 1;
+	}
+	return 0;
+}
+
 int um_report_tensors_waited(struct um_report *r, const struct um_report_served *served, size_t n, uint64_t ns)
 {
 	uint64_t all = 0, so_far = 0, given = 0;

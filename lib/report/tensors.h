@@ -87,6 +87,9 @@ int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t corr
  * NULL. 0 or -ENOMEM. */
 int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration,
                              const struct um_report_event *e, uint32_t *row);
+/* So many at once, all of what lies at the address; 0: of no tensor. */
+int um_report_tensors_charge_sum(struct um_report *r, uint64_t process, uint32_t iteration,
+                                 const struct um_report_event *e, uint64_t records);
 int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration,
                                 const struct um_activity *a);
 
