@@ -101,12 +101,13 @@ static struct um_step watch(struct um_lanes_in *in)
 {
 	struct um_lanes *l = in->lanes;
 	uint32_t done = um_lanes_in_done(l);
-	int missing = 0, moved = !l->seen_ns;
+	int missing = 0, moved;
 	struct timespec ts;
 	uint64_t now;
 
 	if (in != l->in || l->gpu->caps.virtual_time || !l->gpu->caps.stream_values)
 		return (struct um_step){.kind = UM_STEP_IDLE};
+	moved = !l->seen_ns; /* the first worker's alone, as l->seen is */
 	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
 		uint32_t have = __atomic_load_n(&l->arrived[i], __ATOMIC_ACQUIRE);
 
