@@ -190,6 +190,51 @@ static void ends(void)
 	um_plan_fini(&plan);
 }
 
+/* Behind the program's four blocks lie two more that nothing of it asks for, in which something lives until the second
+ * iteration. */
+static void outside(void)
+{
+	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_range used = {BASE, 6 * MIB2};
+	struct um_executor_counts n, before = {0};
+	struct um_executor *ex;
+	struct um_program p;
+	struct um_cursor cur;
+	struct um_plan plan;
+	struct um_gpu *gpu;
+	uint64_t gone[5] = {0};
+
+	make_turns(&plan);
+	um_program_init(&p);
+	um_cursor_init(&cur);
+	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) ||
+	    um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+		tap_bail("set-up");
+	allow = 0;
+	um_executor_adopt(ex, &p, 2, &used, 1, &cur);
+	for (int i = 0; i < 5; i++) {
+		allow = i == 2; /* where the third one begins it is dead */
+		if (i)
+			um_executor_begin(ex, &used, 1);
+		allow = 0;
+		um_executor_op(ex, 0, &cur);
+		um_executor_op(ex, 1, &cur);
+		wait_for_calls(ex);
+		um_executor_counts(ex, &n);
+		gone[i] = n.discard_bytes - before.discard_bytes;
+		before = n;
+	}
+	allow = 1;
+	is_u64(gone[1], 0, "outside the program: what is alive stays");
+	is_u64(gone[2], 2 * MIB2, "and leaves when it has died in the second iteration");
+	is_u64(gone[3] + gone[4], 0, "later nothing is looked for");
+	um_executor_close(ex);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cur);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
  */
 static void claims(void)
@@ -244,6 +289,7 @@ int main(void)
 	allow = 1;
 	moved();
 	ends();
+	outside();
 	claims();
 	return tap_done();
 }

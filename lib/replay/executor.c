@@ -8,6 +8,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#define CLEARED_TURNS 2 /* what lies elsewhere may be handed on from the first iteration, and die in the second */
+
 struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
@@ -429,7 +431,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used)
 {
 	const struct um_program *p = ex->program;
-	size_t n = ex->turn ? 0 : n_used;
+	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
 
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)

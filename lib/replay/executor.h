@@ -61,8 +61,8 @@ void um_executor_see(struct um_executor *ex, um_stream stream);
 int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor);
 
-/* The next iteration begins and the program goes on. After the first one, memory outside the program that has died
- * since is sent away. */
+/* The next iteration begins and the program goes on. After the first and the second one, memory outside the program
+ * that has died since is sent away. */
 void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used);
 
 /* The program ends with the iteration that was just announced: what it asked for is still done. */
