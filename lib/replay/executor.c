@@ -82,7 +82,7 @@ void um_executor_see(struct um_executor *ex, um_stream stream)
 {
 	unsigned i = 0;
 
-	if (ex->n_streams && ex->streams[ex->stream] == stream)
+	if (ex->stream < ex->n_streams && ex->streams[ex->stream] == stream)
 		return;
 	while (i < ex->n_streams && ex->streams[i] != stream)
 		i++;

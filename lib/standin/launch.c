@@ -245,7 +245,7 @@ int um_launch_host(um_stream stream, const char *name, const struct um_announcem
 	}
 	l->refs = 1;
 	l->code = (struct host_code){(char *)l->param + bytes, *what, fn, arg, free_arg};
-	l->code.what.touch = memcpy(l->param, what->touch, bytes);
+	l->code.what.touch = bytes ? memcpy(l->param, what->touch, bytes) : NULL;
 	strcpy(l->code.name, name);
 	work.launch = l;
 	return um_work_submit(stream, &work);
