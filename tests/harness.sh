@@ -96,6 +96,12 @@ else
 fi
 
 quick=$top_srcdir/quickstart
+mkdir "$tmp/trs"
+printf ':test-result: %s\n' 'PASS a' 'FAIL b' 'PASS c' 'SKIP d' >"$tmp/trs/a.trs"
+# shellcheck disable=SC2016 # expanded there
+is "$(bash -c 'eval "$(sed -n "/^passed=0/,/^result() /p" "$1" | sed "\$d")"
+	count "$2"; echo "$?: $passed $failed $skipped"' - "$quick" "$tmp/trs")" "   2 passed, 1 failed, 1 skipped
+1: 2 1 1" "what the tests of a build say is counted, and kept"
 ok "quickstart --help" bash "$quick" --help
 fails 2 "quickstart refuses what it does not know" bash "$quick" everything
 tap_done
