@@ -103,6 +103,34 @@ static void run(unsigned fail_nth)
 	um_plan_fini(&plan);
 }
 
+/* The plan of make_turns, compiled for two blocks, over the null device. */
+struct scene {
+	struct um_gpu *gpu;
+	struct um_plan plan;
+	struct um_program program;
+	struct um_cursor cursor;
+	struct um_executor *ex;
+};
+
+static void scene_open(struct scene *s, const struct um_executor_host *host)
+{
+	make_turns(&s->plan);
+	um_program_init(&s->program);
+	um_cursor_init(&s->cursor);
+	if (um_null_open(&s->gpu, 1ull << 30, 0) || um_program_build(&s->plan, 2, &s->program) ||
+	    um_cursor_follow(&s->cursor, &s->plan.sched) || um_executor_open(&s->ex, s->gpu, host))
+		tap_bail("set-up");
+}
+
+static void scene_close(struct scene *s)
+{
+	um_executor_close(s->ex);
+	s->gpu->api->close(s->gpu);
+	um_cursor_fini(&s->cursor);
+	um_program_fini(&s->program);
+	um_plan_fini(&s->plan);
+}
+
 static void lie(struct um_cursor *c, int slot, uint64_t addr)
 {
 	c->slots[slot].addr = addr;
@@ -114,35 +142,22 @@ static void moved(void)
 {
 	struct um_executor_host host = {.may_discard = may_discard};
 	struct um_executor_counts n;
-	struct um_executor *ex;
-	struct um_program p;
-	struct um_cursor cur;
-	struct um_plan plan;
-	struct um_gpu *gpu;
+	struct scene s;
 
-	make_turns(&plan);
-	um_program_init(&p);
-	um_cursor_init(&cur);
-	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) ||
-	    um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
-		tap_bail("set-up");
-	lie(&cur, 0, 64 * MIB2 + MIB2 / 2);
-	lie(&cur, 1, UINT64_MAX); /* nobody */
-	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
-	um_executor_op(ex, 0, &cur);
-	um_executor_op(ex, 1, &cur);
+	scene_open(&s, &host);
+	lie(&s.cursor, 0, 64 * MIB2 + MIB2 / 2);
+	lie(&s.cursor, 1, UINT64_MAX); /* nobody */
+	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
+	um_executor_op(s.ex, 0, &s.cursor);
+	um_executor_op(s.ex, 1, &s.cursor);
 	allow = 1;
-	um_executor_claim(ex, BASE, 4 * MIB2);
-	wait_for_calls(ex);
-	um_executor_counts(ex, &n);
+	um_executor_claim(s.ex, BASE, 4 * MIB2);
+	wait_for_calls(s.ex);
+	um_executor_counts(s.ex, &n);
 	is_u64(n.prefetch_bytes, 3 * MIB2, "in: the three blocks that the slot touches");
 	is_u64(n.discard_bytes, MIB2, "out: the one block that it covers as a whole");
 	is_u64(n.evict_bytes, 0, "a slot without a tensor has nothing to evict");
-	um_executor_close(ex);
-	gpu->api->close(gpu);
-	um_cursor_fini(&cur);
-	um_program_fini(&p);
-	um_plan_fini(&plan);
+	scene_close(&s);
 }
 
 /* The slot is adopted memory that ends in the middle of its last block. */
@@ -161,33 +176,20 @@ static void ends(void)
 	struct um_executor_host host = {.may_discard = may_discard, .clip = cut, .user = &end};
 	struct um_executor_range used = {BASE, 4 * MIB2};
 	struct um_executor_counts n;
-	struct um_executor *ex;
-	struct um_program p;
-	struct um_cursor cur;
-	struct um_plan plan;
-	struct um_gpu *gpu;
+	struct scene s;
 
-	make_turns(&plan);
-	um_program_init(&p);
-	um_cursor_init(&cur);
-	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) ||
-	    um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
-		tap_bail("set-up");
+	scene_open(&s, &host);
 	allow = 0;
-	um_executor_adopt(ex, &p, 2, &used, 1, &cur);
-	um_executor_op(ex, 0, &cur);
-	um_executor_op(ex, 1, &cur);
-	wait_for_calls(ex);
-	um_executor_counts(ex, &n);
+	um_executor_adopt(s.ex, &s.program, 2, &used, 1, &s.cursor);
+	um_executor_op(s.ex, 0, &s.cursor);
+	um_executor_op(s.ex, 1, &s.cursor);
+	wait_for_calls(s.ex);
+	um_executor_counts(s.ex, &n);
 	allow = 1;
 	is_u64(n.prefetch_bytes, 4 * MIB2 - MIB2 / 2, "in: the last block as far as the memory goes");
 	is_u64(n.evict_bytes, 6 * MIB2 - MIB2 / 2, "out: so, too, and what is not asked for at once");
 	is_u64(n.refused, 0, "nothing is refused");
-	um_executor_close(ex);
-	gpu->api->close(gpu);
-	um_cursor_fini(&cur);
-	um_program_fini(&p);
-	um_plan_fini(&plan);
+	scene_close(&s);
 }
 
 /* Behind the program's four blocks lie two more that nothing of it asks for, in which something lives until the second
@@ -197,30 +199,21 @@ static void outside(void)
 	struct um_executor_host host = {.may_discard = may_discard};
 	struct um_executor_range used = {BASE, 6 * MIB2};
 	struct um_executor_counts n, before = {0};
-	struct um_executor *ex;
-	struct um_program p;
-	struct um_cursor cur;
-	struct um_plan plan;
-	struct um_gpu *gpu;
+	struct scene s;
 	uint64_t gone[5] = {0};
 
-	make_turns(&plan);
-	um_program_init(&p);
-	um_cursor_init(&cur);
-	if (um_null_open(&gpu, 1ull << 30, 0) || um_program_build(&plan, 2, &p) ||
-	    um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
-		tap_bail("set-up");
+	scene_open(&s, &host);
 	allow = 0;
-	um_executor_adopt(ex, &p, 2, &used, 1, &cur);
+	um_executor_adopt(s.ex, &s.program, 2, &used, 1, &s.cursor);
 	for (int i = 0; i < 5; i++) {
 		allow = i == 2; /* where the third one begins it is dead */
 		if (i)
-			um_executor_begin(ex, &used, 1);
+			um_executor_begin(s.ex, &used, 1);
 		allow = 0;
-		um_executor_op(ex, 0, &cur);
-		um_executor_op(ex, 1, &cur);
-		wait_for_calls(ex);
-		um_executor_counts(ex, &n);
+		um_executor_op(s.ex, 0, &s.cursor);
+		um_executor_op(s.ex, 1, &s.cursor);
+		wait_for_calls(s.ex);
+		um_executor_counts(s.ex, &n);
 		gone[i] = n.discard_bytes - before.discard_bytes;
 		before = n;
 	}
@@ -228,11 +221,7 @@ static void outside(void)
 	is_u64(gone[1], 0, "outside the program: what is alive stays");
 	is_u64(gone[2], 2 * MIB2, "and leaves when it has died in the second iteration");
 	is_u64(gone[3] + gone[4], 0, "later nothing is looked for");
-	um_executor_close(ex);
-	gpu->api->close(gpu);
-	um_cursor_fini(&cur);
-	um_program_fini(&p);
-	um_plan_fini(&plan);
+	scene_close(&s);
 }
 
 /* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
