@@ -34,7 +34,15 @@ void um_load_fill(struct um_load *l)
 		l->max[x] = l->max[2 * x] > l->max[2 * x + 1] ? l->max[2 * x] : l->max[2 * x + 1];
 }
 
-/* Leaves [from, to] both inclusive, from the bottom up: nodes that cover the range, then their ancestors. */
+/* The most below a node, from its children. */
+static inline int32_t most_below(const struct um_load *l, int32_t x)
+{
+	return (l->max[2 * x] > l->max[2 * x + 1] ? l->max[2 * x] : l->max[2 * x + 1]) + l->add[x];
+}
+
+/* Leaves [from, to] both inclusive, from the bottom up: nodes that cover the range, then the ancestors of its ends,
+ * side by side until they meet. Where they have met nothing is covered any more, so what does not change a node does
+ * not change those above. */
 static void add_flat(struct um_load *l, int32_t from, int32_t to, int32_t delta)
 {
 	int32_t a = from + l->size, b = to + l->size;
@@ -46,13 +54,25 @@ static void add_flat(struct um_load *l, int32_t from, int32_t to, int32_t delta)
 		if (!(y & 1))
 			max[y] += delta, add[y] += delta, y--;
 	}
-	for (int i = 0; i < 2; i++) {
-		for (int32_t x = (i ? b : a) / 2; x > 0; x /= 2) {
-			int32_t m = max[2 * x] > max[2 * x + 1] ? max[2 * x] : max[2 * x + 1];
-
-			max[x] = m + add[x];
-		}
+	for (a /= 2, b /= 2; a != b; a /= 2, b /= 2) {
+		max[a] = most_below(l, a);
+		max[b] = most_below(l, b);
 	}
+	if (a > 0)
+		max[a] = most_below(l, a);
+	for (a /= 2; a > 0; a /= 2) {
+		int32_t m = most_below(l, a);
+
+		if (max[a] == m)
+			break;
+		max[a] = m;
+	}
+}
+
+/* The position at which the lap of another one begins. Most are of the first two. */
+static inline int64_t lap_of(const struct um_load *l, int64_t position)
+{
+	return position < l->n ? 0 : position < 2ll * l->n ? l->n : position - position % l->n;
 }
 
 void um_load_add(struct um_load *l, int64_t from, int64_t to, int32_t delta)
@@ -63,8 +83,8 @@ void um_load_add(struct um_load *l, int64_t from, int64_t to, int32_t delta)
 		add_flat(l, 0, l->n - 1, delta);
 	if (from >= to)
 		return;
-	a = (int32_t)(from % l->n);
-	b = (int32_t)((to - 1) % l->n);
+	a = (int32_t)(from - lap_of(l, from));
+	b = (int32_t)(to - 1 - lap_of(l, to - 1));
 	if (a <= b) {
 		add_flat(l, a, b, delta);
 	} else {
@@ -82,17 +102,25 @@ int32_t um_load_at(const struct um_load *l, int32_t op)
 	return sum;
 }
 
-static int32_t max_in(const struct um_load *l, int32_t node, int32_t lo, int32_t hi, int32_t from, int32_t to)
+/* Of leaves [from, to] both inclusive. On the way up each side holds the most of what it has passed. */
+static int32_t max_flat(const struct um_load *l, int32_t from, int32_t to)
 {
-	int32_t mid = lo + (hi - lo) / 2, a, b;
+	int32_t a = from + l->size, b = to + l->size, x = l->max[a], y = l->max[b];
 
-	if (from >= hi || to <= lo)
-		return INT32_MIN / 2;
-	if (from <= lo && hi <= to)
-		return l->max[node];
-	a = max_in(l, 2 * node, lo, mid, from, to);
-	b = max_in(l, 2 * node + 1, mid, hi, from, to);
-	return (a > b ? a : b) + l->add[node];
+	while (a / 2 != b / 2) {
+		if (!(a & 1) && l->max[a + 1] > x)
+			x = l->max[a + 1];
+		if (b & 1 && l->max[b - 1] > y)
+			y = l->max[b - 1];
+		a /= 2;
+		b /= 2;
+		x += l->add[a];
+		y += l->add[b];
+	}
+	x = x > y ? x : y;
+	for (a /= 2; a > 0; a /= 2)
+		x += l->add[a];
+	return x;
 }
 
 int32_t um_load_max(const struct um_load *l, int64_t from, int64_t to)
@@ -103,42 +131,52 @@ int32_t um_load_max(const struct um_load *l, int64_t from, int64_t to)
 		return INT32_MIN;
 	if (to - from >= l->n)
 		return l->max[1];
-	a = (int32_t)(from % l->n);
-	b = (int32_t)((to - 1) % l->n) + 1;
-	if (a < b)
-		return max_in(l, 1, 0, l->size, a, b);
-	x = max_in(l, 1, 0, l->size, a, l->n);
-	y = max_in(l, 1, 0, l->size, 0, b);
+	a = (int32_t)(from - lap_of(l, from));
+	b = (int32_t)(to - 1 - lap_of(l, to - 1));
+	if (a <= b)
+		return max_flat(l, a, b);
+	x = max_flat(l, a, l->n - 1);
+	y = max_flat(l, 0, b);
 	return x > y ? x : y;
 }
 
-/* `sum`: added above this node. */
-static int32_t last_in(const struct um_load *l, int32_t node, int32_t lo, int32_t hi, int32_t from, int32_t to,
-                       int32_t limit, int32_t sum)
+/* The last leaf of [from, to] with at least `limit`, -1 if there is none: from the right end leftwards over whole
+ * subtrees, then down. `sum`: added above the node. */
+static int32_t last_flat(const struct um_load *l, int32_t from, int32_t to, int32_t limit)
 {
-	int32_t mid = lo + (hi - lo) / 2, at;
+	int32_t x = to + l->size, sum = 0;
 
-	if (from >= hi || to <= lo || l->max[node] + sum < limit)
-		return -1;
-	if (hi - lo == 1)
-		return lo;
-	at = last_in(l, 2 * node + 1, mid, hi, from, to, limit, sum + l->add[node]);
-	return at >= 0 ? at : last_in(l, 2 * node, lo, mid, from, to, limit, sum + l->add[node]);
+	for (int32_t up = x / 2; up > 0; up /= 2)
+		sum += l->add[up];
+	while (l->max[x] + sum < limit) {
+		while (x > 1 && !(x & 1)) {
+			x /= 2;
+			sum -= l->add[x];
+		}
+		if (x == 1)
+			return -1;
+		x--;
+	}
+	while (x < l->size) {
+		sum += l->add[x];
+		x = 2 * x + (l->max[2 * x + 1] + sum >= limit);
+	}
+	return x - l->size >= from ? x - l->size : -1;
 }
 
 int64_t um_load_last(const struct um_load *l, int64_t from, int64_t to, int32_t limit)
 {
-	int64_t lap = from - from % l->n;
+	int64_t lap = lap_of(l, from);
 	int32_t a = (int32_t)(from - lap), b = (int32_t)(to - lap), at;
 
 	if (from >= to)
 		return from - 1;
 	if (b > l->n) {
-		at = last_in(l, 1, 0, l->size, 0, b - l->n, limit, 0);
+		at = last_flat(l, 0, b - l->n - 1, limit);
 		if (at >= 0)
 			return lap + l->n + at;
 		b = l->n;
 	}
-	at = last_in(l, 1, 0, l->size, a, b, limit, 0);
+	at = last_flat(l, a, b - 1, limit);
 	return at >= 0 ? lap + at : from - 1;
 }
