@@ -32,7 +32,7 @@ static void scores(void)
 	nest(&s);
 	scheme_case_init(&x, &s, 3);
 	is_int(um_swaps_build(&w, &x.s, x.pinned), 0, "gaps");
-	is_int(um_scores_build(&c, &w, &x.s, &x.a.choice.load), 0, "and their scores");
+	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "and their scores");
 	doa = c.of[UM_SCORE_DOA];
 	aoa = c.of[UM_SCORE_AOA];
 	wdoa = c.of[UM_SCORE_WDOA];
@@ -71,7 +71,7 @@ static void negative(void)
 	fx_op(&s, "last", U, "");
 	scheme_case_init(&x, &s, 5);
 	is_int(um_swaps_build(&w, &x.s, x.pinned), 0, "short absences");
-	is_int(um_scores_build(&c, &w, &x.s, &x.a.choice.load), 0, "with scores");
+	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "with scores");
 	is_u64(w.n, 2, "are two");
 	ok(c.of[UM_SCORE_DOA][0] == -1.0 * U && c.of[UM_SCORE_DOA][1] == -7.0 * U, "DOA: 1 - 2, 1 - 8");
 	ok(c.of[UM_SCORE_AOA][0] == -1.0 && c.of[UM_SCORE_AOA][1] == -7.0 / 4, "AOA: by the size");

@@ -111,23 +111,27 @@ int um_scheme_autoswap(struct um_scheme_case *s, int mode, struct um_scheme_answ
 {
 	struct auto_swap x = {.s = s, .a = a, .no_overhead = mode == UM_AUTOSWAP_NO_OVERHEAD};
 	double single[UM_SCORES] = {0};
+	const double *weight = mode < UM_SCORES ? single : s->weight;
+	unsigned wanted = 0;
 	int err;
 
 	if (um_load_max(&a->choice.load, 0, s->b->n_ops) <= s->carry.capacity)
 		return 0;
 	x.limit = s->carry.capacity;
+	if (mode < UM_SCORES)
+		single[mode] = 1;
+	for (int k = 0; k < UM_SCORES; k++)
+		wanted |= (unsigned)(weight[k] != 0) << k;
 	err = um_swaps_build(&x.swaps, s, a->choice.pinned);
 	x.sum = malloc((x.swaps.n + 1ull) * sizeof *x.sum);
 	if (!x.sum)
 		err = -ENOMEM;
 	if (!err)
-		err = um_scores_build(&x.scores, &x.swaps, s, &a->choice.load);
+		err = um_scores_build(&x.scores, wanted, &x.swaps, s, &a->choice.load);
 	if (!err)
 		um_scores_standardise(&x.scores, x.swaps.n);
-	if (!err && mode < UM_SCORES)
-		single[mode] = 1;
 	if (!err)
-		err = decide(&x, mode < UM_SCORES ? single : s->weight);
+		err = decide(&x, weight);
 	if (!err && x.no_overhead)
 		s->value = x.reached;
 	if (err == -E2BIG || (!err && x.no_overhead && x.reached > x.limit))

@@ -118,33 +118,44 @@ static int submodular(struct um_scores *c, const struct um_swaps *w, struct area
 	return 0;
 }
 
-int um_scores_build(struct um_scores *c, const struct um_swaps *w, const struct um_scheme_case *s,
+/* The load as partial sums. */
+static void area_fill(struct area *a, const struct um_load *load)
+{
+	int32_t last = 0;
+
+	for (int32_t op = 0; op < a->n; op++) {
+		int32_t now = um_load_at(load, op);
+
+		add_from(a, op, now - last);
+		last = now;
+	}
+}
+
+int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_case *s,
                     const struct um_load *load)
 {
 	struct area a = {s, s->b->n_ops, calloc(s->b->n_ops + 2ull, sizeof(double)),
 	                 calloc(s->b->n_ops + 2ull, sizeof(double))};
-	int err = a.rate && a.moment ? 0 : -ENOMEM, last = 0;
+	int err = a.rate && a.moment ? 0 : -ENOMEM, by_area = wanted & (1u << UM_SCORE_WDOA | 1u << UM_SCORE_SWDOA);
 
+	c->wanted = wanted;
 	for (int k = 0; k < UM_SCORES; k++) {
 		c->of[k] = calloc(w->n + 1ull, sizeof *c->of[k]);
 		if (!c->of[k])
 			err = -ENOMEM;
 	}
-	for (int32_t op = 0; !err && op < a.n; op++) {
-		int now = um_load_at(load, op);
-
-		add_from(&a, op, now - last);
-		last = now;
-	}
+	if (!err && by_area)
+		area_fill(&a, load);
 	for (uint32_t i = 0; !err && i < w->n; i++) {
 		const struct um_swap *x = &w->at[i];
 		double doa = (double)um_swap_absence(s, x) - (double)x->out_ns - (double)x->in_ns;
 
 		c->of[UM_SCORE_DOA][i] = doa;
 		c->of[UM_SCORE_AOA][i] = doa >= 0 ? doa * (double)x->bytes : doa / (double)x->bytes;
-		c->of[UM_SCORE_WDOA][i] = area_of(&a, x);
+		if (by_area)
+			c->of[UM_SCORE_WDOA][i] = area_of(&a, x);
 	}
-	if (!err)
+	if (!err && wanted & 1u << UM_SCORE_SWDOA)
 		err = submodular(c, w, &a);
 	free(a.rate);
 	free(a.moment);
@@ -166,6 +177,8 @@ void um_scores_standardise(struct um_scores *c, uint32_t n)
 	for (int k = 0; k < UM_SCORES; k++) {
 		double mean = 0, square = 0;
 
+		if (!(c->wanted & 1u << k))
+			continue;
 		for (uint32_t i = 0; i < n; i++)
 			mean += c->of[k][i] / n;
 		for (uint32_t i = 0; i < n; i++)

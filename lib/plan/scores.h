@@ -17,16 +17,19 @@
 
 enum um_score { UM_SCORE_DOA, UM_SCORE_AOA, UM_SCORE_WDOA, UM_SCORE_SWDOA, UM_SCORES };
 
+#define UM_SCORES_ALL ((1u << UM_SCORES) - 1)
+
 struct um_scores {
 	double *of[UM_SCORES]; /* by swap */
+	unsigned wanted; /* bits by enum um_score; what the others hold is of no meaning, but finite */
 };
 
-/* 0 or -ENOMEM. O((swaps + ops) log), and more where many absences cover each other. */
-int um_scores_build(struct um_scores *c, const struct um_swaps *w, const struct um_scheme_case *s,
+/* 0 or -ENOMEM. O((swaps + ops) log), and more for SWDOA where many absences cover each other. */
+int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_case *s,
                     const struct um_load *load);
 void um_scores_fini(struct um_scores *c);
 
-/* Each set of scores with mean 0 and deviation 1; all 0 if they are equal. */
+/* Each set of those wanted with mean 0 and deviation 1; all 0 if they are equal. */
 void um_scores_standardise(struct um_scores *c, uint32_t n);
 
 #endif
