@@ -33,7 +33,9 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinn
 	c->pinned = pinned;
 	c->away = calloc(b->n_visits + 1ull, 1);
 	c->next = malloc((b->n_visits + 1ull) * sizeof *c->next);
-	if (!d || !c->away || !c->next || um_load_init(&c->load, b->n_ops)) {
+	c->first = malloc((b->n_touches + 1ull) * sizeof *c->first);
+	c->gone = malloc((b->n_visits + 1ull) * sizeof *c->gone);
+	if (!d || !c->away || !c->next || !c->first || !c->gone || um_load_init(&c->load, b->n_ops)) {
 		free(d);
 		um_choice_fini(c);
 		return -ENOMEM;
@@ -69,6 +71,8 @@ void um_choice_fini(struct um_choice *c)
 {
 	free(c->away);
 	free(c->next);
+	free(c->first);
+	free(c->gone);
 	um_load_fini(&c->load);
 	memset(c, 0, sizeof *c);
 }
@@ -113,9 +117,15 @@ static void heap_pop(struct sweep *s)
 /* The time at a position, behind the iteration's end or before its begin as well. */
 static int64_t time_at(const struct sweep *s, int64_t op)
 {
-	int64_t n = s->b->n_ops, lap = op < 0 ? -((n - 1 - op) / n) : op / n;
+	const uint64_t *clock = s->rule->clock;
+	int64_t n = s->b->n_ops, before = 0;
 
-	return lap * (int64_t)s->rule->clock[n] + (int64_t)s->rule->clock[op - lap * n];
+	/* A lap or two: cheaper than to divide. */
+	for (; op < 0; op += n)
+		before -= (int64_t)clock[n];
+	for (; op >= n; op -= n)
+		before += (int64_t)clock[n];
+	return before + (int64_t)clock[op];
 }
 
 static int is_written(const struct um_blocks *b, uint32_t v)
@@ -219,17 +229,65 @@ static void keep_spare(struct sweep *s)
 	}
 }
 
+static uint32_t first_behind(const struct um_choice *c, const struct um_blocks *b, const struct um_touch *t,
+                             uint32_t from, int wanders)
+{
+	uint32_t v = c->next[t->visit];
+	int32_t lap = 0;
+
+	if (v == UINT32_MAX && t->until > b->n_ops && !wanders) {
+		v = c->next[from];
+		lap = b->n_ops;
+	}
+	return v != UINT32_MAX && b->visit[v].op + lap < t->until ? v : UINT32_MAX;
+}
+
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 {
 	c->n_away = 0;
 	for (uint32_t i = 0; i < b->n_blocks; i++) {
-		uint32_t lo = b->block[i].first_visit, last = UINT32_MAX;
+		uint32_t lo = b->block[i].first_visit, hi = b->block[i + 1].first_visit, last = UINT32_MAX;
+		uint32_t from = b->visit[lo].first_touch, to = b->visit[hi].first_touch;
 
-		for (uint32_t v = b->block[i + 1].first_visit; v-- > lo;) {
+		for (uint32_t v = hi; v-- > lo;)
 			c->next[v] = last = c->away[v] ? v : last;
-			c->n_away += c->away[v];
+		if (last == UINT32_MAX) {
+			memset(c->first + from, 0xff, (to - from) * sizeof *c->first);
+			continue;
 		}
+		for (uint32_t t = from; t < to; t++)
+			c->first[t] = first_behind(c, b, &b->touch[t], lo, b->block[i].wanders);
+		for (uint32_t v = lo; v < hi; v++)
+			if (c->away[v])
+				c->gone[c->n_away++] = v;
 	}
+}
+
+/* Sorted by counting: what comes back is listed by visit. */
+int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b, int32_t from, uint32_t *back,
+                           uint32_t *n)
+{
+	uint32_t *at = calloc(b->n_ops + 1ull, sizeof *at);
+
+	if (!at)
+		return -ENOMEM;
+	for (int fill = 0; fill < 2; fill++) {
+		for (uint32_t i = 0; i < c->n_away; i++) {
+			uint32_t v = c->gone[i];
+
+			if (!um_choice_returns(b, v))
+				continue;
+			if (fill)
+				back[at[(b->visit[v].end + b->n_ops - from) % b->n_ops]++] = v;
+			else
+				at[(b->visit[v].end + b->n_ops - from) % b->n_ops + 1]++;
+		}
+		for (int32_t i = 0; !fill && i < b->n_ops; i++)
+			at[i + 1] += at[i];
+	}
+	*n = at[b->n_ops];
+	free(at);
+	return 0;
 }
 
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit,
@@ -244,17 +302,4 @@ int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limi
 	um_vec_fini(&s.heap);
 	um_vec_fini(&s.taken);
 	return err;
-}
-
-uint32_t um_choice_first(const struct um_choice *c, const struct um_blocks *b, uint32_t touch)
-{
-	const struct um_touch *t = &b->touch[touch];
-	uint32_t v = c->next[t->visit], block = b->part[t->part].block;
-	int32_t lap = 0;
-
-	if (v == UINT32_MAX && t->until > b->n_ops && !b->block[block].wanders) {
-		v = c->next[b->block[block].first_visit];
-		lap = b->n_ops;
-	}
-	return v != UINT32_MAX && b->visit[v].op + lap < t->until ? v : UINT32_MAX;
 }

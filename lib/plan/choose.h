@@ -29,6 +29,8 @@ struct um_choice {
 	int32_t calm; /* an op where the load is least */
 	uint32_t n_away;
 	uint32_t *next; /* by visit: the first from it on in its block behind which that is away; UINT32_MAX if none */
+	uint32_t *first; /* by touch: see um_choice_first */
+	uint32_t *gone; /* the n_away visits behind which a block is away, ascending */
 	uint8_t *pinned; /* by visit: must not leave behind it. Borrowed: outlives the choice */
 };
 
@@ -46,10 +48,25 @@ static inline int um_choice_can_leave(const struct um_blocks *b, uint32_t v)
 	return b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
 }
 
-/* Fills n_away and next from `away`, for who sets that himself (and takes it off the load). */
+/* Fills n_away, next, first and gone from `away`, for who sets that himself (and takes it off the load). */
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b);
 
-/* The first gap behind a touch, before the next touch of its part or its free, in which the block is away. */
-uint32_t um_choice_first(const struct um_choice *c, const struct um_blocks *b, uint32_t touch);
+/* The first gap behind a touch, before the next touch of its part or its free, in which the block is away; UINT32_MAX
+ * if there is none. */
+static inline uint32_t um_choice_first(const struct um_choice *c, uint32_t touch)
+{
+	return c->first[touch];
+}
+
+/* Does a copy come back behind visit v, if its block is away there? */
+static inline int um_choice_returns(const struct um_blocks *b, uint32_t v)
+{
+	return b->visit[v].live && b->after[v] != UINT32_MAX;
+}
+
+/* The gaps with a return, in order of need as counted from op `from` on, then of visits: into `back`, which has room
+ * for n_away of them. 0 or -ENOMEM. */
+int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b, int32_t from, uint32_t *back,
+                           uint32_t *n);
 
 #endif

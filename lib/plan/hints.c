@@ -51,11 +51,9 @@ static int leave_all(struct writer *w, uint32_t t, int count)
 {
 	const struct um_blocks *b = w->b;
 	const struct um_touch *x = &b->touch[t];
-	uint32_t v = um_choice_first(w->c, b, t), end;
-	int32_t lap = v != UINT32_MAX && b->visit[v].op < x->op ? b->n_ops : 0;
+	uint32_t v = um_choice_first(w->c, t), end;
+	int32_t lap = b->visit[v].op < x->op ? b->n_ops : 0;
 
-	if (v == UINT32_MAX)
-		return 0;
 	if (x->fate != UM_FATE_NEEDED) {
 		/* Freed before anybody could notice. */
 		if (count || (x->fate == UM_FATE_GONE && x->until <= b->visit[v].op + lap + 1))
@@ -96,6 +94,49 @@ static int by_departure(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
+/* Pieces that are nearly always in order. */
+static void sort_pieces(struct piece *p, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (by_departure(&p[i - 1], &p[i]) <= 0)
+			continue;
+		qsort(p, n, sizeof *p, by_departure);
+		return;
+	}
+}
+
+/* They were found block by block: counted into their ops and kinds, they need to be sorted within a block only. */
+static int sort_leaving(struct writer *w)
+{
+	uint32_t *at = calloc(2ull * w->b->n_ops + 1, sizeof *at);
+	struct piece *sorted = malloc((w->leaving.n + 1) * sizeof *sorted);
+
+	if (!at || !sorted) {
+		free(at);
+		free(sorted);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < w->leaving.n; i++)
+		at[2 * w->leaving.at[i].at + (w->leaving.at[i].kind == UM_HINT_EVICT) + 1]++;
+	for (int32_t i = 0; i < 2 * w->b->n_ops; i++)
+		at[i + 1] += at[i];
+	for (size_t i = 0; i < w->leaving.n; i++)
+		sorted[at[2 * w->leaving.at[i].at + (w->leaving.at[i].kind == UM_HINT_EVICT)]++] = w->leaving.at[i];
+	for (size_t from = 0, to; from < w->leaving.n; from = to) {
+		const struct piece *x = &sorted[from];
+
+		for (to = from + 1; to < w->leaving.n && sorted[to].at == x->at && sorted[to].kind == x->kind &&
+		                    sorted[to].block == x->block; to++)
+			;
+		sort_pieces(sorted + from, to - from);
+	}
+	free(at);
+	free(w->leaving.at);
+	w->leaving.at = sorted;
+	w->leaving.cap = w->leaving.n + 1;
+	return 0;
+}
+
 static int find_departures(struct writer *w)
 {
 	const struct um_blocks *b = w->b;
@@ -104,18 +145,17 @@ static int find_departures(struct writer *w)
 	if (!w->first_back)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < b->n_touches; t++)
-		leave_all(w, t, 1);
+		if (um_choice_first(w->c, t) != UINT32_MAX)
+			leave_all(w, t, 1);
 	for (uint32_t v = 0; v <= b->n_visits; v++)
 		w->first_back[v + 1] += w->first_back[v];
 	w->back = malloc((w->first_back[b->n_visits + 1] + 1ull) * sizeof *w->back);
 	if (!w->back)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < b->n_touches; t++)
-		if (leave_all(w, t, 0))
+		if (um_choice_first(w->c, t) != UINT32_MAX && leave_all(w, t, 0))
 			return -ENOMEM;
-	if (w->leaving.n)
-		qsort(w->leaving.at, w->leaving.n, sizeof *w->leaving.at, by_departure);
-	return 0;
+	return sort_leaving(w);
 }
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
@@ -137,8 +177,7 @@ static int flush_coming(struct writer *w, int before)
 {
 	size_t first = w->fetch[before].n;
 
-	if (w->coming.n)
-		qsort(w->coming.at, w->coming.n, sizeof *w->coming.at, by_departure);
+	sort_pieces(w->coming.at, w->coming.n);
 	for (size_t i = 0; i < w->coming.n; i++) {
 		size_t n = w->fetch[before].n;
 

@@ -6,27 +6,36 @@ struct ret {
 	uint32_t visit;
 };
 
-static int by_need(const void *a, const void *b)
+/* Of what is needed by the same op. */
+static int by_start(const void *a, const void *b)
 {
 	const struct ret *x = a, *y = b;
 
-	if (x->need != y->need)
-		return x->need < y->need ? -1 : 1;
 	if (x->after != y->after)
 		return x->after < y->after ? -1 : 1;
 	return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
-/* In order of need from the calmest op on, which `need` counts from. */
-static uint32_t list(struct ret *ret, const struct um_blocks *b, const struct um_choice *c)
+/* Sorts what is in order of need from some op on, and then of visits: what is needed before that op comes first, and
+ * what is needed together goes by its start. */
+static void sort(struct ret *ret, struct ret *scratch, uint32_t n)
 {
-	uint32_t n = 0;
+	uint32_t cut = 0;
 
-	for (uint32_t v = 0; v < b->n_visits; v++)
-		if (c->away[v] && b->visit[v].live && b->after[v] != UINT32_MAX)
-			ret[n++] = (struct ret){(b->visit[v].end + b->n_ops - c->calm) % b->n_ops, 0, v};
-	qsort(ret, n, sizeof *ret, by_need);
-	return n;
+	while (cut + 1 < n && ret[cut].need <= ret[cut + 1].need)
+		cut++;
+	cut = cut + 1 < n ? cut + 1 : 0;
+	memcpy(scratch, ret, cut * sizeof *ret);
+	memmove(ret, ret + cut, (n - cut) * sizeof *ret);
+	memcpy(ret + (n - cut), scratch, cut * sizeof *ret);
+	for (uint32_t from = 0, to; from < n; from = to) {
+		int sorted = 1;
+
+		for (to = from + 1; to < n && ret[to].need == ret[from].need; to++)
+			sorted &= by_start(&ret[to - 1], &ret[to]) < 0;
+		if (!sorted)
+			qsort(ret + from, to - from, sizeof *ret, by_start);
+	}
 }
 
 /* The earliest start of each. Those needed first take room first, so the circle is cut at the calmest op: what
@@ -55,7 +64,6 @@ static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct
 	}
 	for (uint32_t i = 0; i < n; i++)
 		ret[i].need = b->visit[ret[i].visit].end % b->n_ops;
-	qsort(ret, n, sizeof *ret, by_need);
 }
 
 static void merge(struct um_returns *r, const struct ret *ret, uint32_t n, const struct um_blocks *b, uint32_t most)
@@ -79,19 +87,25 @@ static void merge(struct um_returns *r, const struct ret *ret, uint32_t n, const
 int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t most,
                      const int32_t *not_before)
 {
-	struct ret *ret = malloc((c->n_away + 1ull) * sizeof *ret);
+	struct ret *ret = malloc((2ull * c->n_away + 1) * sizeof *ret); /* and as much to sort with */
 	uint32_t n;
 
 	memset(r, 0, sizeof *r);
 	r->back = malloc((c->n_away + 1ull) * sizeof *r->back);
 	r->move = malloc((c->n_away + 1ull) * sizeof *r->move);
-	if (!ret || !r->back || !r->move) {
+	if (!ret || !r->back || !r->move || um_choice_list_returns(c, b, c->calm, r->back, &n)) {
 		free(ret);
 		um_returns_fini(r);
 		return -ENOMEM;
 	}
-	n = list(ret, b, c);
+	/* `need` counts from the calmest op on until all have their place. */
+	for (uint32_t i = 0; i < n; i++) {
+		int32_t need = (b->visit[r->back[i]].end + b->n_ops - c->calm) % b->n_ops;
+
+		ret[i] = (struct ret){need, 0, r->back[i]};
+	}
 	place(ret, n, b, c, limit, not_before);
+	sort(ret, ret + c->n_away, n);
 	merge(r, ret, n, b, most);
 	free(ret);
 	return 0;

@@ -14,6 +14,12 @@ struct out { /* room that is free once something has been copied out */
 	uint32_t visit;
 };
 
+/* An engine's: most copies are as long as the one before. */
+struct rate {
+	uint64_t rate; /* bytes/s */
+	uint64_t bytes, ns;
+};
+
 struct lap {
 	struct um_timeline *t;
 	const struct um_blocks *b;
@@ -24,50 +30,81 @@ struct lap {
 	const struct um_timing *timing;
 	int32_t n;
 	uint32_t *dirty; /* by visit: bytes to copy out */
+	uint32_t *first_out, *outgo; /* by op, into outgo; n + 1: visits behind which something live leaves */
 	uint64_t *left; /* by visit: when its block last began to leave */
 	uint64_t *goes; /* by position: bytes that leave by themselves, or are dropped */
 	uint64_t *done; /* by op, over all laps: when it ended; [0] is the start */
 	uint64_t h2d, d2h; /* when the engine is free */
+	struct rate in, out;
+	uint64_t block_out_ns; /* a whole one */
 	uint64_t resident;
 	UM_VEC(struct out) outs;
 	size_t out_head;
-	uint64_t next; /* return, over all laps */
+	uint32_t next, next_lap; /* return, and the lap that it belongs to */
 	int64_t arrived; /* over all laps: arrivals of ops before this one are issued */
 	int64_t ended; /* ops over all laps that had ended when the engine last started something */
 	int failed;
 };
 
-static uint64_t copy_ns(uint64_t bytes, uint64_t rate)
+static uint64_t copy_ns(struct rate *r, uint64_t bytes)
 {
-	return (uint64_t)((double)bytes * 1e9 / (double)rate + 0.5);
+	if (bytes != r->bytes) {
+		r->bytes = bytes;
+		r->ns = (uint64_t)((double)bytes * 1e9 / (double)r->rate + 0.5);
+	}
+	return r->ns;
 }
 
 /* --- what leaves -------------------------------------------------------------------------------------------------- */
 
-/* A part is copied out where it was written since it came or was copied last: two laps, the second counts. */
-static void find_dirty(struct lap *l)
+/* A part is copied out where it was written since it came or was copied last, if it is not stale when the iteration
+ * begins. Is it when it ends? */
+static int find_dirty_part(struct lap *l, uint32_t part)
+{
+	const struct um_blocks *b = l->b;
+	int stale = 0;
+
+	for (uint32_t k = b->part[part].first_touch; k < b->part[part + 1].first_touch; k++) {
+		uint32_t touch = b->part_touch[k], v;
+		const struct um_touch *t = &b->touch[touch];
+
+		stale = (stale && !t->born) || t->writes;
+		if (t->fate != UM_FATE_NEEDED || !stale)
+			continue;
+		v = um_choice_first(l->c, touch);
+		if (v == UINT32_MAX)
+			continue;
+		l->dirty[v] += b->part[part].bytes;
+		stale = 0;
+	}
+	return stale;
+}
+
+/* What is stale when it ends is so when it begins: it counts up to where that makes no difference any more, which is
+ * where the part is copied, written or born. */
+static void find_dirty_begin(struct lap *l, uint32_t part)
 {
 	const struct um_blocks *b = l->b;
 
-	for (uint32_t p = 0; p < b->n_parts; p++) {
-		int stale = 0;
+	for (uint32_t k = b->part[part].first_touch; k < b->part[part + 1].first_touch; k++) {
+		uint32_t touch = b->part_touch[k], v;
+		const struct um_touch *t = &b->touch[touch];
 
-		for (int lap = 0; lap < 2; lap++) {
-			for (uint32_t k = b->part[p].first_touch; k < b->part[p + 1].first_touch; k++) {
-				const struct um_touch *t = &b->touch[b->part_touch[k]];
-				uint32_t v;
-
-				stale = (stale && !t->born) || t->writes;
-				if (t->fate != UM_FATE_NEEDED || !stale)
-					continue;
-				v = um_choice_first(l->c, b, b->part_touch[k]);
-				if (v == UINT32_MAX)
-					continue;
-				l->dirty[v] += lap ? b->part[p].bytes : 0;
-				stale = 0;
-			}
-		}
+		if (t->born || t->writes)
+			return;
+		v = t->fate == UM_FATE_NEEDED ? um_choice_first(l->c, touch) : UINT32_MAX;
+		if (v == UINT32_MAX)
+			continue;
+		l->dirty[v] += b->part[part].bytes;
+		return;
 	}
+}
+
+static void find_dirty(struct lap *l)
+{
+	for (uint32_t p = 0; p < l->b->n_parts; p++)
+		if (find_dirty_part(l, p))
+			find_dirty_begin(l, p);
 }
 
 /* Where a part is dropped or freed behind a touch without being copied: a position, INT32_MAX if it stays or is
@@ -75,7 +112,7 @@ static void find_dirty(struct lap *l)
 static int32_t drops_at(const struct lap *l, uint32_t touch)
 {
 	const struct um_touch *t = &l->b->touch[touch];
-	uint32_t v = t->fate == UM_FATE_NEEDED ? UINT32_MAX : um_choice_first(l->c, l->b, touch);
+	uint32_t v = t->fate == UM_FATE_NEEDED ? UINT32_MAX : um_choice_first(l->c, touch);
 	int32_t at;
 
 	if (v == UINT32_MAX)
@@ -95,12 +132,32 @@ static void find_drops(struct lap *l)
 		int32_t at = drops_at(l, t);
 
 		if (at != INT32_MAX)
-			l->goes[at % l->n] += p->bytes;
+			l->goes[at < l->n ? at : at % l->n] += p->bytes;
 		if (x->until < l->n || (at != INT32_MAX && at < l->n))
 			continue;
 		/* Around the end: there if its block is. */
 		if (x->fate != UM_FATE_NEEDED || !l->c->away[b->block[p->block + 1].first_visit - 1])
 			l->resident += p->bytes;
+	}
+}
+
+/* What leaves by op, in the order of blocks. */
+static void find_outgo(struct lap *l)
+{
+	const struct um_choice *c = l->c;
+	const struct um_visit *visit = l->b->visit;
+
+	for (int fill = 0; fill < 2; fill++) {
+		for (uint32_t i = 0; i < c->n_away; i++) {
+			const struct um_visit *x = &visit[c->gone[i]];
+
+			if (x->live && fill)
+				l->outgo[l->first_out[x->op + 1]++] = c->gone[i];
+			else if (x->live)
+				l->first_out[x->op + 2]++;
+		}
+		for (int32_t i = 0; !fill && i <= l->n; i++)
+			l->first_out[i + 1] += l->first_out[i];
 	}
 }
 
@@ -110,28 +167,29 @@ static int prepare(struct lap *l)
 
 	l->dirty = calloc(b->n_visits + 1ull, sizeof *l->dirty);
 	l->left = calloc(b->n_visits + 1ull, sizeof *l->left);
+	l->first_out = calloc(l->n + 2ull, sizeof *l->first_out);
+	l->outgo = malloc((l->c->n_away + 1ull) * sizeof *l->outgo);
 	l->goes = calloc(l->n + 1ull, sizeof *l->goes);
 	l->done = calloc((size_t)LAPS * (size_t)l->n + 1, sizeof *l->done);
 	l->t->blame = calloc(b->n_visits + 1ull, sizeof *l->t->blame);
 	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
-	if (!l->dirty || !l->left || !l->goes || !l->done || !l->t->blame || !l->t->start)
+	if (!l->dirty || !l->left || !l->first_out || !l->outgo || !l->goes || !l->done || !l->t->blame || !l->t->start)
 		return -ENOMEM;
 	find_dirty(l);
+	find_outgo(l);
 	find_drops(l);
 	return 0;
 }
 
 static int send_out(struct lap *l, int32_t op, uint64_t time)
 {
-	for (uint32_t k = l->b->first_of_op[op]; k < l->b->first_of_op[op + 1]; k++) {
-		uint32_t v = l->b->of_op[k];
+	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++) {
+		uint32_t v = l->outgo[k];
 
-		if (!l->c->away[v] || !l->b->visit[v].live)
-			continue;
 		if (time > l->d2h)
 			l->d2h = time;
 		l->left[v] = l->d2h;
-		l->d2h += copy_ns(l->dirty[v], l->timing->d2h);
+		l->d2h += copy_ns(&l->out, l->dirty[v]);
 		if (um_vec_push(&l->outs, ((struct out){l->d2h, l->b->visit[v].live, v})))
 			return -ENOMEM;
 	}
@@ -190,28 +248,32 @@ static uint64_t room_at(struct lap *l, uint64_t time, uint64_t bytes)
 	return time;
 }
 
-static void arrive(struct lap *l, int64_t op, int64_t after)
+/* An op of a lap: `at` counts over all laps. */
+static void arrive(struct lap *l, int32_t op, int64_t at, int64_t after)
 {
-	if (um_arrivals_any(l->a, (int32_t)(op % l->n)))
-		record(l, op, after, NULL);
-	l->resident += l->a->bytes[op % l->n];
-	l->arrived = op + 1;
+	if (um_arrivals_any(l->a, op))
+		record(l, at, after, NULL);
+	l->resident += l->a->bytes[op];
+	l->arrived = at + 1;
 }
 
 /* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: before it, with
  * room. */
-static void hoist(struct lap *l, int64_t op, uint64_t due, uint64_t start, uint64_t end, uint64_t bytes, int64_t need)
+static void hoist(struct lap *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end, uint64_t bytes,
+                  int64_t need)
 {
 	int64_t last = (int64_t)LAPS * l->n;
 
-	while (l->ended < op && l->done[l->ended + 1] <= start)
+	while (l->ended < at && l->done[l->ended + 1] <= start)
 		l->ended++;
-	for (; op < last && op < need && due < end; due += l->s->ops.at[op % l->n].ns, op++) {
-		if (op < l->arrived)
-			continue;
-		if (l->resident + l->a->bytes[op % l->n] + bytes > l->timing->budget)
-			return;
-		arrive(l, op, l->ended - 1);
+	for (; at < last && at < need && due < end; at++) {
+		if (at >= l->arrived) {
+			if (l->resident + l->a->bytes[op] + bytes > l->timing->budget)
+				return;
+			arrive(l, op, at, l->ended - 1);
+		}
+		due += l->s->ops.at[op].ns;
+		op = op + 1 < l->n ? op + 1 : 0;
 	}
 }
 
@@ -225,7 +287,7 @@ static int64_t gone_by(const struct lap *l, const struct um_move *m, int64_t aft
 		left = l->left[l->r->back[i]] > left ? l->left[l->r->back[i]] : left;
 	if (!left)
 		return after;
-	left += copy_ns(UM_BLOCK_BYTES, l->timing->d2h);
+	left += l->block_out_ns;
 	if (known < 1 || l->done[known] < left)
 		return INT64_MAX;
 	for (int64_t lo = after < 0 ? -1 : after, hi = known - 1;;) {
@@ -252,14 +314,14 @@ static void pin(struct lap *l, const struct um_move *m)
 
 /* The engine works until `time`, when op `op` could start, as far as it knew before that op's place was reached; or, if
  * `reached`, on what the op itself waits for. Returns when that is there. */
-static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
+static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int reached)
 {
-	while (l->r->n_moves && l->next < (uint64_t)LAPS * l->r->n_moves) {
-		const struct um_move *m = &l->r->move[l->next % l->r->n_moves];
-		int64_t base = (int64_t)(l->next / l->r->n_moves) * l->n;
-		int64_t need = base + m->need, after = base + m->after, known = reached ? op : op - 1, gone;
-		int must = reached && need <= op;
-		uint64_t start, ready;
+	while (l->next_lap < LAPS && l->r->n_moves) {
+		const struct um_move *m = &l->r->move[l->next];
+		int64_t base = (int64_t)l->next_lap * l->n;
+		int64_t need = base + m->need, after = base + m->after, known = reached ? at : at - 1, gone;
+		int must = reached && need <= at;
+		uint64_t start, ready, ns;
 
 		if (after >= known)
 			break;
@@ -283,12 +345,16 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 		if (must && start > time)
 			blame_out(l, time, start);
 		settle(l, start);
+		ns = copy_ns(&l->in, m->bytes);
 		if (l->timing->eager && !must)
-			hoist(l, op, time, start, start + copy_ns(m->bytes, l->timing->h2d), m->bytes, need);
+			hoist(l, op, at, time, start, start + ns, m->bytes, need);
 		record(l, need, after, m);
 		l->resident += m->bytes;
-		l->h2d = start + copy_ns(m->bytes, l->timing->h2d);
-		l->next++;
+		l->h2d = start + ns;
+		if (++l->next == l->r->n_moves) {
+			l->next = 0;
+			l->next_lap++;
+		}
 		if (must && l->h2d > time) {
 			blame_move(l, m, l->h2d - time);
 			time = l->h2d;
@@ -298,15 +364,15 @@ static uint64_t work(struct lap *l, int64_t op, uint64_t time, int reached)
 }
 
 /* Arrivals take their turn behind what is being copied, and need room. */
-static uint64_t wait_to_arrive(struct lap *l, int64_t op, uint64_t time)
+static uint64_t wait_to_arrive(struct lap *l, int32_t op, uint64_t time)
 {
 	uint64_t room;
 
-	if (!um_arrivals_any(l->a, (int32_t)(op % l->n)))
+	if (!um_arrivals_any(l->a, op))
 		return time;
 	if (time < l->h2d)
 		time = l->h2d;
-	room = room_at(l, time, l->a->bytes[op % l->n]);
+	room = room_at(l, time, l->a->bytes[op]);
 	if (room != UINT64_MAX) {
 		blame_out(l, time, room);
 		time = room;
@@ -316,28 +382,39 @@ static uint64_t wait_to_arrive(struct lap *l, int64_t op, uint64_t time)
 	return time;
 }
 
-static int run(struct lap *l)
+/* One lap, the `lap`-th. */
+static int run_lap(struct lap *l, int lap)
 {
-	for (int64_t i = 0; i < (int64_t)LAPS * l->n; i++) {
-		int32_t op = (int32_t)(i % l->n);
+	for (int32_t op = 0; op < l->n; op++) {
+		int64_t i = (int64_t)lap * l->n + op;
 		uint64_t time = l->done[i];
 
 		if (i)
-			work(l, i, time, 0);
+			work(l, op, i, time, 0);
 		l->resident -= l->goes[op];
-		if (i && send_out(l, (op + l->n - 1) % l->n, time))
+		if (i && send_out(l, op ? op - 1 : l->n - 1, time))
 			return -ENOMEM;
-		time = work(l, i, time, 1);
+		time = work(l, op, i, time, 1);
 		if (i >= l->arrived) {
-			time = wait_to_arrive(l, i, time);
-			arrive(l, i, i - 1);
+			time = wait_to_arrive(l, op, time);
+			arrive(l, op, i, i - 1);
 		}
 		l->done[i + 1] = time + l->s->ops.at[op].ns;
 	}
-	l->t->ns = l->done[(int64_t)LAPS * l->n] - l->done[(int64_t)(LAPS - 1) * l->n];
+	return 0;
+}
+
+static int run(struct lap *l)
+{
+	const uint64_t *last = l->done + (size_t)(LAPS - 1) * (size_t)l->n;
+	int err = 0;
+
+	for (int lap = 0; !err && lap < LAPS; lap++)
+		err = run_lap(l, lap);
+	l->t->ns = last[l->n] - last[0];
 	for (int32_t op = 0; op <= l->n; op++)
-		l->t->start[op] = l->done[(int64_t)(LAPS - 1) * l->n + op] - l->done[(int64_t)(LAPS - 1) * l->n];
-	return l->failed ? -ENOMEM : 0;
+		l->t->start[op] = last[op] - last[0];
+	return err || l->failed ? -ENOMEM : 0;
 }
 
 int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const struct um_schedule *s,
@@ -348,11 +425,16 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 	int err;
 
 	memset(t, 0, sizeof *t);
+	l.in.rate = timing->h2d;
+	l.out.rate = timing->d2h;
+	l.block_out_ns = copy_ns(&l.out, UM_BLOCK_BYTES);
 	err = prepare(&l);
 	if (!err)
 		err = run(&l);
 	free(l.dirty);
 	free(l.left);
+	free(l.first_out);
+	free(l.outgo);
 	free(l.goes);
 	free(l.done);
 	um_vec_fini(&l.outs);
