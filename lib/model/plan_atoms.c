@@ -42,22 +42,32 @@ static int has_range(const struct um_hint *h)
 	return h->kind != UM_HINT_RECOMPUTE;
 }
 
+/* A cut goes to a group, unless that got the same one just before, as it often does. */
+static void add(struct cuts *c, uint32_t group, uint64_t at)
+{
+	uint64_t *next = c->at + c->first[group] + c->n[group];
+
+	if (c->n[group] && next[-1] == at)
+		return;
+	*next = at;
+	c->n[group]++;
+}
+
 /* Two visits to the same ranges: the first counts, the second fills. */
 static void visit(struct cuts *c, const struct um_plan *p, uint32_t slot, uint64_t off, uint64_t bytes, int fill)
 {
-	uint32_t g = c->lead[slot];
-	uint64_t size = p->sched.slots.at[slot].bytes;
+	int left = off > 0, right = off + bytes < p->sched.slots.at[slot].bytes;
+	uint32_t g;
 
-	if (fill) {
-		uint64_t *at = c->at + c->first[g] + c->n[g];
-
-		if (off > 0)
-			*at++ = off, c->n[g]++;
-		if (off + bytes < size)
-			*at = off + bytes, c->n[g]++;
-	} else {
-		c->first[g + 1] += (off > 0) + (off + bytes < size);
-	}
+	if (!left && !right)
+		return;
+	g = c->lead[slot];
+	if (!fill)
+		c->first[g + 1] += (size_t)left + (size_t)right;
+	if (fill && left)
+		add(c, g, off);
+	if (fill && right)
+		add(c, g, off + bytes);
 }
 
 static void visit_all(struct cuts *c, const struct um_plan *p, int fill)
@@ -81,14 +91,22 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts each group's cuts and drops doubles. Hints come in order of time, so runs are often sorted already. */
+static int is_sorted(const uint64_t *at, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (at[i - 1] > at[i])
+			return 0;
+	return 1;
+}
+
+/* Sorts each group's cuts and drops doubles. Hints come in order of time, so they are often sorted already. */
 static void tidy(struct cuts *c, size_t slots)
 {
 	for (size_t g = 0; g < slots; g++) {
 		uint64_t *at = c->at + c->first[g];
 		size_t n = c->n[g], kept = 0;
 
-		if (n > 1)
+		if (!is_sorted(at, n))
 			qsort(at, n, sizeof *at, by_value);
 		for (size_t i = 0; i < n; i++)
 			if (!kept || at[kept - 1] != at[i])
@@ -127,11 +145,9 @@ static void cuts_fini(struct cuts *c)
 	free(c->at);
 }
 
-/* The first atom of the slot that starts at or behind `off`. */
-static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t slot, uint64_t off)
+/* The first atom of [lo, hi), those of one slot, that starts at or behind `off`. */
+static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t lo, uint32_t hi, uint64_t off)
 {
-	uint32_t lo = a->first[slot], hi = a->first[slot + 1];
-
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -143,9 +159,16 @@ static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t slot, uint64_t o
 	return lo;
 }
 
+/* Most ranges are a whole slot, or one atom. */
 struct um_atom_range um_plan_atoms_range(const struct um_plan_atoms *a, uint32_t slot, uint64_t off, uint64_t bytes)
 {
-	return (struct um_atom_range){atom_at(a, slot, off), atom_at(a, slot, off + bytes)};
+	uint32_t hi = a->first[slot + 1], lo = off ? atom_at(a, a->first[slot], hi, off) : a->first[slot];
+
+	if (off + bytes == a->off[hi - 1] + a->bytes[hi - 1])
+		return (struct um_atom_range){lo, hi};
+	if (lo < hi && off + bytes == a->off[lo] + a->bytes[lo])
+		return (struct um_atom_range){lo, lo + 1};
+	return (struct um_atom_range){lo, atom_at(a, lo, hi, off + bytes)};
 }
 
 static void fill_atoms(struct um_plan_atoms *a, const struct cuts *c, const struct um_schedule *s)

@@ -256,15 +256,17 @@ static int all_there(struct um_plan_run *r, const struct um_sched_op *op)
 
 	for (;;) {
 		for (; r->seen_use < op->n_uses; r->seen_use++, r->seen_atom = 0) {
-			struct um_atom_range a = r->atoms.use[op->first_use + r->seen_use];
-			uint32_t slot = r->plan->sched.uses.at[op->first_use + r->seen_use].slot;
+			uint32_t u = op->first_use + r->seen_use;
+			struct um_atom_range a = r->atoms.use[u];
 
-			if (slot_at(r, slot)->flags & UM_SLOT_UNMANAGED)
+			if (!(r->how[u] & UM_USE_MANAGED))
 				continue;
-			for (; a.lo + r->seen_atom < a.hi; r->seen_atom++)
-				if (!(r->state[a.lo + r->seen_atom] & UM_ATOM_RESIDENT) &&
-				    !is_far(r, slot, a.lo + r->seen_atom))
-					return 0;
+			for (uint32_t i = a.lo + r->seen_atom; i < a.hi; i++) {
+				if (r->state[i] & UM_ATOM_RESIDENT || is_far(r, r->plan->sched.uses.at[u].slot, i))
+					continue;
+				r->seen_atom = i - a.lo;
+				return 0;
+			}
 		}
 		r->seen_use = r->seen_atom = 0;
 		if (whole)
@@ -298,31 +300,40 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 	r->seen_use = r->seen_atom = 0;
 }
 
+/* Does an op read what a hint threw away? */
+static void read(struct um_plan_run *r, const struct um_sched_op *op, uint32_t u)
+{
+	uint64_t lost = 0;
+
+	for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++)
+		if (r->state[i] & UM_ATOM_LOST)
+			lost += r->atoms.bytes[i];
+	if (lost)
+		note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u whose content was thrown away", r->pos, op->name,
+		     lost, r->plan->sched.uses.at[u].slot);
+}
+
 static void touch(struct um_plan_run *r, const struct um_sched_op *op)
 {
-	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
-		const struct um_sched_use *use = &r->plan->sched.uses.at[u];
-		uint64_t lost = 0;
+	uint32_t from = op->first_use, to = from + op->n_uses;
+	int how = 0;
 
-		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++) {
-			if (use->access & UM_READ && r->state[i] & UM_ATOM_LOST)
-				lost += r->atoms.bytes[i];
-		}
-		if (lost)
-			note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u whose content was thrown away", r->pos,
-			     op->name, lost, use->slot);
+	for (uint32_t u = from; u < to; u++) {
+		how |= r->how[u];
+		if (r->how[u] & UM_USE_READS)
+			read(r, op, u);
 	}
-	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
-		if (!(r->plan->sched.uses.at[u].access & UM_WRITE))
+	for (uint32_t u = how & UM_USE_WRITES ? from : to; u < to; u++) {
+		if (!(r->how[u] & UM_USE_WRITES))
 			continue;
 		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++)
 			r->state[i] = (r->state[i] & (uint8_t) ~(UM_ATOM_FRESH | UM_ATOM_LOST)) | UM_ATOM_LIVE;
 	}
-	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
-		const struct um_sched_use *use = &r->plan->sched.uses.at[u];
+	for (uint32_t u = how & UM_USE_DEAD ? from : to; u < to; u++) {
+		uint32_t slot = r->plan->sched.uses.at[u].slot;
 
 		/* By the app's word nobody will ask for it: neither live nor lost. */
-		for (uint32_t i = r->atoms.first[use->slot]; use->dead_after && i < r->atoms.first[use->slot + 1]; i++)
+		for (uint32_t i = r->atoms.first[slot]; r->how[u] & UM_USE_DEAD && i < r->atoms.first[slot + 1]; i++)
 			r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
 	}
 }

@@ -27,6 +27,9 @@ enum um_atom_state {
 	UM_ATOM_LOST = 32 /* held content, which a hint threw away */
 };
 
+/* What an op does by a use, as far as a run asks. */
+enum um_use_how { UM_USE_MANAGED = 1, UM_USE_READS = 2, UM_USE_WRITES = 4, UM_USE_DEAD = 8 };
+
 /* One direction of the link: hints in the order of the file, one after the other, on across iterations. */
 struct um_plan_engine {
 	uint32_t *queue; /* indices of hints */
@@ -56,6 +59,7 @@ struct um_plan_run {
 	uint32_t *heir; /* um_schedule_heirs */
 	struct um_far *far; /* by slot; NULL: nothing is */
 	struct um_atom_range *far_atoms; /* likewise */
+	uint8_t *how; /* by use: enum um_use_how */
 	int32_t *after; /* by hint: the op that must have finished */
 	uint32_t *due; /* by op: how many prefetches have been issued when it is launched */
 	struct um_plan_bucket frees, discards;

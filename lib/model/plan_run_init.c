@@ -115,6 +115,23 @@ static int state_init(struct um_plan_run *r)
 	return 0;
 }
 
+static int uses_init(struct um_plan_run *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+
+	r->how = malloc(s->uses.n + 1);
+	if (!r->how)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->uses.n; i++) {
+		const struct um_sched_use *u = &s->uses.at[i];
+		int managed = !(s->slots.at[u->slot].flags & UM_SLOT_UNMANAGED);
+
+		r->how[i] = (uint8_t)((managed ? UM_USE_MANAGED : 0) | (u->access & UM_READ ? UM_USE_READS : 0) |
+		                      (u->access & UM_WRITE ? UM_USE_WRITES : 0) | (u->dead_after ? UM_USE_DEAD : 0));
+	}
+	return 0;
+}
+
 static int far_init(struct um_plan_run *r)
 {
 	const struct um_plan *p = r->plan;
@@ -139,6 +156,8 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 	if (!err)
 		err = far_init(r);
 	if (!err)
+		err = uses_init(r);
+	if (!err)
 		err = frees_init(r);
 	if (!err)
 		err = hints_init(r);
@@ -158,6 +177,7 @@ void um_plan_run_fini(struct um_plan_run *r)
 	free(r->heir);
 	free(r->far);
 	free(r->far_atoms);
+	free(r->how);
 	free(r->after);
 	free(r->due);
 	free(r->frees.first);
