@@ -18,6 +18,7 @@ struct bound {
 	uint64_t *sum; /* by op: ns of all ops before it; 2 n + 1, for windows that go around the end */
 	uint8_t *dense; /* by part: must be on the device at some time */
 	int32_t *written; /* by touch: when its part's content was written last, INT32_MIN if nobody knows */
+	uint32_t *counted, n_counted; /* touches whose content counts */
 	/* By distance from the op in question, 0 .. n: bytes written so far before it, needed so far behind. */
 	uint64_t *old, *late;
 };
@@ -29,6 +30,13 @@ static int counts(const struct bound *w, uint32_t t)
 
 	return w->dense[x->part] && x->fate == UM_FATE_NEEDED &&
 	       w->b->to[t] != UINT32_MAX && w->b->touch[w->b->to[t]].reads_all;
+}
+
+static void find_counted(struct bound *w)
+{
+	for (uint32_t t = 0; t < w->b->n_touches; t++)
+		if (counts(w, t))
+			w->counted[w->n_counted++] = t;
 }
 
 static void find_written(struct bound *w)
@@ -59,15 +67,17 @@ static void find_alive(struct bound *w)
 
 	for (uint32_t t = 0; t < b->n_touches; t++) {
 		const struct um_touch *x = &b->touch[t];
+
+		if (w->dense[x->part] && (x->reads_all || x->writes_all)) {
+			w->alive[x->op] += b->part[x->part].bytes;
+			w->alive[x->op + 1] -= b->part[x->part].bytes;
+		}
+	}
+	for (uint32_t i = 0; i < w->n_counted; i++) {
+		const struct um_touch *x = &b->touch[w->counted[i]];
 		uint64_t bytes = b->part[x->part].bytes;
 		int32_t from = x->op + 1, to = x->until;
 
-		if (w->dense[x->part] && (x->reads_all || x->writes_all)) {
-			w->alive[x->op] += bytes;
-			w->alive[x->op + 1] -= bytes;
-		}
-		if (!counts(w, t))
-			continue;
 		for (; to - from >= w->n; to -= w->n)
 			w->alive[0] += bytes;
 		w->alive[from % w->n] += bytes;
@@ -93,12 +103,11 @@ static void find_around(struct bound *w, int32_t p)
 
 	memset(w->old, 0, (w->n + 1ull) * sizeof *w->old);
 	memset(w->late, 0, (w->n + 1ull) * sizeof *w->late);
-	for (uint32_t t = 0; t < b->n_touches; t++) {
+	for (uint32_t i = 0; i < w->n_counted; i++) {
+		uint32_t t = w->counted[i];
 		const struct um_touch *x = &b->touch[t];
 		uint64_t bytes = b->part[x->part].bytes;
 
-		if (!counts(w, t))
-			continue;
 		for (int32_t at = p; at < x->until; at += w->n) {
 			if (at <= x->op)
 				continue;
@@ -160,14 +169,16 @@ static int prepare(struct bound *w)
 	w->sum = calloc(2ull * (size_t)w->n + 2, sizeof *w->sum);
 	w->dense = calloc(w->b->n_parts + 1ull, 1);
 	w->written = malloc((w->b->n_touches + 1ull) * sizeof *w->written);
+	w->counted = malloc((w->b->n_touches + 1ull) * sizeof *w->counted);
 	w->old = malloc((w->n + 1ull) * sizeof *w->old);
 	w->late = malloc((w->n + 1ull) * sizeof *w->late);
-	if (!w->alive || !w->sum || !w->written || !w->old || !w->late || !w->dense)
+	if (!w->alive || !w->sum || !w->written || !w->old || !w->late || !w->dense || !w->counted)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < w->b->n_touches; t++)
 		w->dense[w->b->touch[t].part] |= w->b->touch[t].dense;
 	for (int32_t i = 0; i <= 2 * w->n; i++)
 		w->sum[i + 1] = w->sum[i] + w->s->ops.at[i % w->n].ns;
+	find_counted(w);
 	find_written(w);
 	find_alive(w);
 	return 0;
@@ -200,6 +211,7 @@ int um_bound_build(const struct um_blocks *b, const struct um_schedule *s, const
 	free(w.sum);
 	free(w.dense);
 	free(w.written);
+	free(w.counted);
 	free(w.old);
 	free(w.late);
 	return err;

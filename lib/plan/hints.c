@@ -14,12 +14,18 @@ struct piece {
 	enum um_hint_kind kind;
 };
 
+/* A part that returns behind a gap, by the touch before it. */
+struct back {
+	uint32_t touch, next; /* next: UINT32_MAX, no further one */
+};
+
 struct writer {
 	struct um_plan *out;
 	const struct um_blocks *b;
 	const struct um_choice *c;
 	const struct um_returns *r;
-	uint32_t *first_back, *back; /* by visit behind which a block is away: touches of the parts that return */
+	uint32_t *back; /* by visit behind which a block is away: the last of its parts that return, UINT32_MAX none */
+	UM_VEC(struct back) backs;
 	UM_VEC(struct piece) leaving, coming; /* coming: one move at a time */
 	UM_VEC(struct um_hint) fetch[2]; /* prefetches issued in the iteration of the need, and in the one before */
 	uint64_t merge;
@@ -46,36 +52,41 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	return um_vec_push(&w->leaving, e);
 }
 
-/* All gaps behind a touch in which its part is away: it leaves in each, unless it is dead after the first. */
-static int leave_all(struct writer *w, uint32_t t, int count)
+/* Behind visit v, to return. */
+static int leave_for_now(struct writer *w, uint32_t t, uint32_t v)
+{
+	if (leave(w, t, v) || um_vec_push(&w->backs, ((struct back){t, w->back[v]})))
+		return -ENOMEM;
+	w->back[v] = (uint32_t)w->backs.n - 1;
+	return 0;
+}
+
+/* All gaps behind a touch in which its part is away, of which there is one: it leaves in each, unless it is dead after
+ * the first. */
+static int leave_all(struct writer *w, uint32_t t)
 {
 	const struct um_blocks *b = w->b;
 	const struct um_touch *x = &b->touch[t];
-	uint32_t v = um_choice_first(w->c, t), end;
+	const struct um_block *bl = &b->block[b->part[x->part].block];
+	uint32_t v = um_choice_first(w->c, t);
 	int32_t lap = b->visit[v].op < x->op ? b->n_ops : 0;
 
 	if (x->fate != UM_FATE_NEEDED) {
 		/* Freed before anybody could notice. */
-		if (count || (x->fate == UM_FATE_GONE && x->until <= b->visit[v].op + lap + 1))
+		if (x->fate == UM_FATE_GONE && x->until <= b->visit[v].op + lap + 1)
 			return 0;
 		return leave(w, t, v);
 	}
-	for (;;) {
-		if (count)
-			w->first_back[v + 2]++;
-		else if (leave(w, t, v))
+	do {
+		if (leave_for_now(w, t, v))
 			return -ENOMEM;
-		else
-			w->back[w->first_back[v + 1]++] = t;
-		end = b->block[b->part[x->part].block + 1].first_visit;
-		v = v + 1 < end ? w->c->next[v + 1] : UINT32_MAX;
-		if (v == UINT32_MAX && !lap && x->until > b->n_ops && !b->block[b->part[x->part].block].wanders) {
-			v = w->c->next[b->block[b->part[x->part].block].first_visit];
+		v = v + 1 < bl[1].first_visit ? w->c->next[v + 1] : UINT32_MAX;
+		if (v == UINT32_MAX && !lap && x->until > b->n_ops && !bl->wanders) {
+			v = w->c->next[bl->first_visit];
 			lap = b->n_ops;
 		}
-		if (v == UINT32_MAX || b->visit[v].op + lap >= x->until)
-			return 0;
-	}
+	} while (v != UINT32_MAX && b->visit[v].op + lap < x->until);
+	return 0;
 }
 
 /* By time, then along the blocks, which is the order that the timeline took them in. */
@@ -141,19 +152,13 @@ static int find_departures(struct writer *w)
 {
 	const struct um_blocks *b = w->b;
 
-	w->first_back = calloc(b->n_visits + 3ull, sizeof *w->first_back);
-	if (!w->first_back)
-		return -ENOMEM;
-	for (uint32_t t = 0; t < b->n_touches; t++)
-		if (um_choice_first(w->c, t) != UINT32_MAX)
-			leave_all(w, t, 1);
-	for (uint32_t v = 0; v <= b->n_visits; v++)
-		w->first_back[v + 1] += w->first_back[v];
-	w->back = malloc((w->first_back[b->n_visits + 1] + 1ull) * sizeof *w->back);
+	w->back = malloc((b->n_visits + 1ull) * sizeof *w->back);
 	if (!w->back)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < w->c->n_away; i++)
+		w->back[w->c->gone[i]] = UINT32_MAX;
 	for (uint32_t t = 0; t < b->n_touches; t++)
-		if (um_choice_first(w->c, t) != UINT32_MAX && leave_all(w, t, 0))
+		if (um_choice_first(w->c, t) != UINT32_MAX && leave_all(w, t))
 			return -ENOMEM;
 	return sort_leaving(w);
 }
@@ -196,10 +201,8 @@ static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 	int32_t lap = before ? w->b->n_ops : 0;
 
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
-		uint32_t v = w->r->back[i];
-
-		for (uint32_t k = w->first_back[v]; k < w->first_back[v + 1]; k++) {
-			uint32_t touch = w->back[k], to = w->b->to[touch];
+		for (uint32_t k = w->back[w->r->back[i]]; k != UINT32_MAX; k = w->backs.at[k].next) {
+			uint32_t touch = w->backs.at[k].touch, to = w->b->to[touch];
 			const struct um_part *p = &w->b->part[w->b->touch[before ? touch : to].part];
 			struct piece e = {p->block, p->slot, p->bytes, p->off, at + lap, m->after + lap,
 			                  UM_HINT_PREFETCH};
@@ -311,8 +314,8 @@ int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct 
 		err = write_moves(&w, a, t);
 	if (!err)
 		err = merge_all(&w);
-	free(w.first_back);
 	free(w.back);
+	um_vec_fini(&w.backs);
 	um_vec_fini(&w.leaving);
 	um_vec_fini(&w.coming);
 	um_vec_fini(&w.fetch[1]);

@@ -20,6 +20,12 @@ struct rate {
 	uint64_t bytes, ns;
 };
 
+/* What was found last for a return that is asked for again until it starts. */
+struct gone {
+	uint64_t left;
+	int64_t after, op;
+};
+
 struct lap {
 	struct um_timeline *t;
 	const struct um_blocks *b;
@@ -40,6 +46,7 @@ struct lap {
 	uint64_t resident;
 	UM_VEC(struct out) outs;
 	size_t out_head;
+	struct gone gone;
 	uint32_t next, next_lap; /* return, and the lap that it belongs to */
 	int64_t arrived; /* over all laps: arrivals of ops before this one are issued */
 	int64_t ended; /* ops over all laps that had ended when the engine last started something */
@@ -277,9 +284,25 @@ static void hoist(struct lap *l, int32_t op, int64_t at, uint64_t due, uint64_t 
 	}
 }
 
+/* The first op of [lo, hi] that is over at `time` or later; hi is. Mostly lo. */
+static int64_t first_done(const struct lap *l, int64_t lo, int64_t hi, uint64_t time)
+{
+	if (lo < hi && l->done[lo + 1] >= time)
+		return lo;
+	while (lo < hi) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if (l->done[mid + 1] < time)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return hi;
+}
+
 /* The op after which a return may start, `after` or a later one below `known`: when its blocks have surely begun to
  * leave. One that is asked back before would not be fetched, and leave then. INT64_MAX if they have not by then. */
-static int64_t gone_by(const struct lap *l, const struct um_move *m, int64_t after, int64_t known)
+static int64_t gone_by(struct lap *l, const struct um_move *m, int64_t after, int64_t known)
 {
 	uint64_t left = 0;
 
@@ -290,16 +313,9 @@ static int64_t gone_by(const struct lap *l, const struct um_move *m, int64_t aft
 	left += l->block_out_ns;
 	if (known < 1 || l->done[known] < left)
 		return INT64_MAX;
-	for (int64_t lo = after < 0 ? -1 : after, hi = known - 1;;) {
-		int64_t mid = lo + (hi - lo) / 2;
-
-		if (lo >= hi)
-			return hi;
-		if (l->done[mid + 1] < left)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	if (left != l->gone.left || after != l->gone.after)
+		l->gone = (struct gone){left, after, first_done(l, after < 0 ? -1 : after, known - 1, left)};
+	return l->gone.op;
 }
 
 static void pin(struct lap *l, const struct um_move *m)
