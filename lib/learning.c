@@ -289,7 +289,7 @@ static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 	if (!err)
 		err = find_plan(adv, s, &plan, why, sizeof why);
 	if (!err)
-		err = um_plan_check(&plan, &figures, why, sizeof why);
+		err = um_plan_prove(&plan, &figures, why, sizeof why);
 	drop_plan(adv, followed);
 	if (err)
 		goto fail;

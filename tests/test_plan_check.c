@@ -82,6 +82,18 @@ static void copies(void)
 		"a promise that nothing is stale, broken");
 }
 
+static void starts(void)
+{
+	turns(UM_READ);
+	ok(!p.start && check() == 0 && !p.start, "a check leaves no starts behind");
+	is_int(um_plan_prove(&p, &f, why, sizeof why), 0, "proved");
+	is_u64(p.start[0], 100, "op 0 starts when its copy has come");
+	is_u64(p.start[1], 100 + 10 + 100, "op 1 likewise");
+	is_u64(p.start[2], 100 + f.ns, "and op 0 of the next iteration");
+	p.hints.n = 0;
+	ok(um_plan_prove(&p, NULL, why, sizeof why) == -EINVAL && !p.start, "what is not sound has no starts");
+}
+
 static void read_mostly(void)
 {
 	turns(UM_READ);
@@ -409,6 +421,7 @@ int main(void)
 	um_plan_init(&p);
 	everything_fits();
 	copies();
+	starts();
 	read_mostly();
 	on_the_host();
 	overlap();

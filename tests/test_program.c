@@ -223,30 +223,59 @@ static void elsewhere(void)
 
 /* A dead block goes as soon as it is dead, though room is wanted only later, and rather than that a copy is waited for
  * which has just begun. */
+static void early_plan(struct um_plan *plan)
+{
+	um_plan_init(plan);
+	make_slot(plan, BASE, MIB2, 0, 1);
+	make_slot(plan, BASE + MIB2, MIB2, -1, -1);
+	make_slot(plan, BASE + 2 * MIB2, MIB2, 3, 4);
+	make_op(plan, "a", SLOTS(0), UM_WRITE);
+	make_op(plan, "b", SLOTS(1), UM_UPDATE);
+	make_op(plan, "c", SLOTS(1), UM_UPDATE);
+	make_op(plan, "d", SLOTS(2), UM_WRITE);
+	make_hint(plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
+	make_hint(plan, UM_HINT_EVICT, 3, 1, 0, MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 3, 2, 0, MIB2);
+}
+
 static void early(void)
 {
 	struct um_plan plan;
 	struct um_program p;
 
-	um_plan_init(&plan);
+	early_plan(&plan);
 	um_program_init(&p);
-	make_slot(&plan, BASE, MIB2, 0, 1);
-	make_slot(&plan, BASE + MIB2, MIB2, -1, -1);
-	make_slot(&plan, BASE + 2 * MIB2, MIB2, 3, 4);
-	make_op(&plan, "a", SLOTS(0), UM_WRITE);
-	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
-	make_op(&plan, "c", SLOTS(1), UM_UPDATE);
-	make_op(&plan, "d", SLOTS(2), UM_WRITE);
-	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
-	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
-	make_hint(&plan, UM_HINT_EVICT, 3, 1, 0, MIB2);
-	make_hint(&plan, UM_HINT_PREFETCH, 3, 2, 0, MIB2);
 	plan.d2h = 1; /* a byte a second: the copy is not over in time */
 	ok(um_program_build(&plan, 2, &p) == 0, "early: builds");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->addr, BASE, "early: what died makes room");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->at, 1, "early: from when on it is dead");
 	is_u64(nth(&p, UM_ACTION_IN, STEADY.n_in - 1)->at, 3, "early: for the last in");
 	ok(nth(&p, UM_ACTION_IN, STEADY.n_in - 1)->room <= 0, "early: which waits for no copy of this iteration");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* As before, but by the plan's proof op d waits for the copy: nothing dead need go for it. */
+static void late(void)
+{
+	static const uint64_t start[] = {0, 10, 20, 2000000, 2000010};
+	struct um_plan plan;
+	struct um_program p;
+
+	early_plan(&plan);
+	um_program_init(&p);
+	plan.d2h = 1000 * MIB2; /* 1 ms */
+	plan.start = malloc(sizeof start);
+	if (!plan.start)
+		tap_bail("no memory");
+	memcpy(plan.start, start, sizeof start);
+	ok(um_program_build(&plan, 2, &p) == 0, "late: builds");
+	is_u64(STEADY.n_in, 2, "late: what is born last finds its memory there");
+	is_u64(STEADY.n_drop, 1, "late: one discard");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->addr, BASE, "late: of what is wanted last");
+	is_u64(nth(&p, UM_ACTION_IN, 0)->addr, BASE, "late: it comes again");
+	is_int(nth(&p, UM_ACTION_IN, 0)->room, 0, "late: when the copy of the iteration before is over");
 	um_program_fini(&p);
 	um_plan_fini(&plan);
 }
@@ -286,6 +315,7 @@ static void waste(int declared)
 int main(void)
 {
 	early();
+	late();
 	waste(0);
 	waste(1);
 	cold(3);

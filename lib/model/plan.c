@@ -16,4 +16,6 @@ void um_plan_fini(struct um_plan *p)
 	free(p->strategy);
 	p->source = p->workload = p->profile = p->strategy = NULL;
 	um_vec_fini(&p->hints);
+	free(p->start);
+	p->start = NULL;
 }

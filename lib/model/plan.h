@@ -40,6 +40,7 @@ struct um_plan {
 	uint64_t in_core_ns; /* with unlimited device memory: the sum of the ops' ns */
 	uint64_t bound_ns; /* proven lower bound, 0 absent */
 	UM_VEC(struct um_hint) hints;
+	uint64_t *start; /* by op: when it starts in a steady iteration, ns; one more. NULL: no um_plan_prove */
 };
 
 void um_plan_init(struct um_plan *p);
@@ -60,5 +61,8 @@ int um_schedule_check(const struct um_schedule *s, char *why, size_t size);
 /* Proves the plan sound or says why not: 0, -EINVAL with the first unsoundness in `why` (one line, at most `size`
  * bytes; may be NULL), -ENOMEM. `figures` may be NULL. Plan path: O((ops + uses + hints) log). */
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size);
+
+/* The same, and fills `start`. */
+int um_plan_prove(struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size);
 
 #endif

@@ -209,7 +209,7 @@ static int steady(struct um_plan_run *r, char *why, size_t size)
 	return um_refuse(why, size, "not steady after %d iterations", MOST_ITERATIONS);
 }
 
-int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
+static int check(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why, size_t size)
 {
 	struct um_plan_run r;
 	uint64_t compute = 0;
@@ -227,6 +227,7 @@ int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char
 	err = um_plan_run_init(&r, p);
 	if (err)
 		return err;
+	r.start = start;
 	if (r.far)
 		err = um_far_check(p, r.far, why, size);
 	if (!err)
@@ -243,4 +244,31 @@ int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char
 		};
 	um_plan_run_fini(&r);
 	return err;
+}
+
+int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
+{
+	return check(p, figures, NULL, why, size);
+}
+
+int um_plan_prove(struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)
+{
+	struct um_plan_figures f;
+	size_t n = p->sched.ops.n;
+	int err;
+
+	if (!p->start)
+		p->start = malloc((n + 1) * sizeof *p->start);
+	if (!p->start)
+		return -ENOMEM;
+	err = check(p, &f, p->start, why, size);
+	if (err) {
+		free(p->start);
+		p->start = NULL;
+		return err;
+	}
+	p->start[n] = p->start[0] + f.ns;
+	if (figures)
+		*figures = f;
+	return 0;
 }

@@ -357,6 +357,8 @@ static int start_op(struct um_plan_run *r)
 		     r->plan->budget);
 	touch(r, op);
 	r->running = 1;
+	if (r->start)
+		r->start[r->pos] = r->now - r->begin;
 	ns = r->far ? um_far_ns(&r->plan->sched, op, r->far, r->plan->remote) : 0;
 	r->op_end = r->now + (ns > op->ns ? ns : op->ns);
 	return 1;
@@ -459,10 +461,10 @@ static int same_lag(struct lag a, struct lag b)
 void um_plan_run_iteration(struct um_plan_run *r)
 {
 	struct lag h2d, d2h;
-	uint64_t begin = r->now;
 	int32_t n = (int32_t)r->plan->sched.ops.n;
 
 	memset(&r->tally, 0, sizeof r->tally);
+	r->begin = r->now;
 	r->tally.peak_bytes = r->used;
 	memcpy(r->begun, r->state, r->atoms.n);
 	h2d = lag_of(r, &r->h2d);
@@ -481,7 +483,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 			return;
 		}
 	}
-	r->tally.ns = r->now - begin;
+	r->tally.ns = r->now - r->begin;
 	r->iter++;
 	rename_slots(r);
 	/* A queue that was done with starts with the next iteration's hints. */

@@ -65,7 +65,8 @@ struct um_plan_run {
 	struct um_plan_bucket frees, discards;
 	struct um_plan_engine h2d, d2h;
 	uint64_t now, used; /* bytes of device memory taken */
-	uint64_t iter;
+	uint64_t iter, begin; /* when it began */
+	uint64_t *start; /* by op: when it started, ns of its iteration. Borrowed; NULL: nobody asks */
 	int32_t pos; /* ops of this iteration that have finished */
 	int running; /* op `pos` is */
 	uint64_t op_end;

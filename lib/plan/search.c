@@ -207,7 +207,7 @@ int um_search_judge(struct um_search *s, const struct um_search_way *w)
 	int err = um_advice_add(out);
 
 	if (!err)
-		err = um_plan_check(out, &f, s->why, sizeof s->why);
+		err = um_plan_prove(out, &f, s->why, sizeof s->why);
 	if (err)
 		return err == -EINVAL ? 0 : err;
 	out->predicted_ns = f.ns;
@@ -490,6 +490,8 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	if (!s->best_ns)
 		return um_refuse(why, size, "no sound plan found: %s", s->why);
 	err = take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
+	if (!err)
+		err = um_plan_prove(s->out, NULL, why, size);
 	if (!err)
 		err = rehearse(s, NULL, s->best_ns);
 	best = find_best(s);

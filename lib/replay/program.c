@@ -55,7 +55,8 @@ static void dead_remove(struct um_program_walk *b, struct um_program_block *bl)
 /* A block begins to be copied out before op `at`, behind those under way. */
 static void start_out(struct um_program_walk *b, uint32_t at)
 {
-	double begin = b->clock[at], ns = b->plan->d2h ? (double)UM_BLOCK_BYTES * 1e9 / (double)b->plan->d2h : 0;
+	double begin = at ? b->clock[at - 1] + (double)b->plan->sched.ops.at[at - 1].ns : 0;
+	double ns = b->plan->d2h ? (double)UM_BLOCK_BYTES * 1e9 / (double)b->plan->d2h : 0;
 
 	if (b->leaving.n && b->leaving.at[b->leaving.n - 1] > begin)
 		begin = b->leaving.at[b->leaving.n - 1];

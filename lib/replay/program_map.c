@@ -251,20 +251,19 @@ uint32_t um_program_who(const struct um_program_walk *b, uint32_t slot, uint32_t
 	return twin != UM_NONE && (int32_t)at < b->plan->sched.slots.at[slot].birth ? twin : slot;
 }
 
-/* Ops take their time and a share of what the plan waits. */
+/* When ops start, as the plan's proof has it; or as if none of them waited. */
 static int set_clock(struct um_program_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
-	double stretch = 1;
+	uint64_t at = 0;
 
 	b->clock = malloc((s->ops.n + 1) * sizeof *b->clock);
 	if (!b->clock)
 		return -ENOMEM;
-	if (b->plan->in_core_ns && b->plan->predicted_ns > b->plan->in_core_ns)
-		stretch = (double)b->plan->predicted_ns / (double)b->plan->in_core_ns;
-	b->clock[0] = 0;
-	for (size_t i = 0; i < s->ops.n; i++)
-		b->clock[i + 1] = b->clock[i] + stretch * (double)s->ops.at[i].ns;
+	for (size_t i = 0; i <= s->ops.n; i++) {
+		b->clock[i] = (double)(b->plan->start ? b->plan->start[i] : at);
+		at += i < s->ops.n ? s->ops.at[i].ns : 0;
+	}
 	return 0;
 }
 
