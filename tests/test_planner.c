@@ -442,6 +442,37 @@ static void rehearsed(void)
 	um_schedule_fini(&s);
 }
 
+/* What it costs to have advice, or not to have it, in per cent. */
+static int by_advice(void *user, const struct um_plan *p, uint64_t *ns)
+{
+	const int *dear = user;
+	int any = 0;
+
+	for (size_t i = 0; i < p->hints.n; i++)
+		any |= p->hints.at[i].kind == UM_HINT_ADVISE;
+	*ns = any == *dear ? 103000000 : 100000000;
+	return 0;
+}
+
+/* Read-mostly advice is part of a plan where the rehearsal says that it pays. */
+static void advised(int dear)
+{
+	struct um_plan_rehearsal rehearsal = {by_advice, &dear};
+	struct um_schedule s = {0};
+	struct um_plan_request q;
+
+	if (read_trace(&s, "cg_laplace3d"))
+		return;
+	q = fx_request(&s, fx_peak(&s) / 3 * 2);
+	q.rehearsal = &rehearsal;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "advice is %s", dear ? "dear" : "worth it");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
+	ok((count(UM_HINT_ADVISE) == 0) == dear, "and has %s", dear ? "none" : "some");
+	um_schedule_fini(&s);
+}
+
 /* `most`: of the time in core, in hundredths. */
 static void recorded(const char *name, double ratio, uint64_t most)
 {
@@ -470,6 +501,8 @@ int main(void)
 	by_chance();
 	more_effort();
 	rehearsed();
+	advised(0);
+	advised(1);
 	if (!tap_few()) {
 		recorded("resnet50", 1.25, 134);
 		recorded("vgg16", 1.5, 206);

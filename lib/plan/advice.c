@@ -76,6 +76,19 @@ int um_advice_add(struct um_plan *p)
 	return err;
 }
 
+int um_advice_drop(struct um_plan *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->hints.n; i++)
+		if (p->hints.at[i].kind != UM_HINT_ADVISE || p->hints.at[i].advice != UM_ADVICE_READ_MOSTLY)
+			p->hints.at[n++] = p->hints.at[i];
+	if (n == p->hints.n)
+		return 0;
+	p->hints.n = n;
+	return 1;
+}
+
 /* The whole blocks of a slot, as a range of it. */
 static struct um_far inner_blocks(const struct um_slot *s)
 {

@@ -20,6 +20,9 @@
 /* Adds read-mostly to the plan's hints, of which none is advice yet. 0 or -ENOMEM. O(hints log hints + uses). */
 int um_advice_add(struct um_plan *p);
 
+/* Takes it away again. 1: there was some. */
+int um_advice_drop(struct um_plan *p);
+
 /* By slot, what may be far in a plan of this schedule (with places), whole blocks; NULL: nothing. `remote`: bytes/s of
  * what ops reach over the link. To be freed. 0 or -ENOMEM. O(uses). */
 int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_far **far);

@@ -38,6 +38,9 @@ static const struct um_search_way ways[] = {
 #define NEAR_BOUND 1.14
 #define MOST_REHEARSED_OPS 30000
 
+/* Plans rehearsed with advice and without it. */
+#define MOST_COMPARED 8
+
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
 #define WORK_PER_OP 300u
@@ -181,6 +184,35 @@ static int plant(struct um_search *s, const struct um_search_way *w, struct um_s
 	return 0;
 }
 
+static int is_clearly_less(uint64_t a, uint64_t b)
+{
+	return a < b - b / 64;
+}
+
+/* How long the plan takes as rehearsed. The first ones with advice are rehearsed without it too, and if that does
+ * clearly better it goes for all others: what is read mostly need not be copied home, but calls for it keep all others
+ * of the driver from working. */
+static int hear(struct um_search *s, uint64_t *ns)
+{
+	uint64_t bare = UINT64_MAX;
+	int err;
+
+	if (s->compared >= MOST_COMPARED && is_clearly_less(s->bare_ns, s->advised_ns))
+		um_advice_drop(s->out);
+	err = s->rehearsal->ns(s->rehearsal->user, s->out, ns);
+	if (err || s->compared >= MOST_COMPARED || !um_advice_drop(s->out))
+		return err;
+	s->compared++;
+	s->work += 2 * round_work(s);
+	err = s->rehearsal->ns(s->rehearsal->user, s->out, &bare);
+	s->advised_ns = *ns < s->advised_ns ? *ns : s->advised_ns;
+	s->bare_ns = bare < s->bare_ns ? bare : s->bare_ns;
+	if (!err && !is_clearly_less(bare, *ns))
+		return um_advice_add(s->out);
+	*ns = bare;
+	return err;
+}
+
 /* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. */
 static int rehearse(struct um_search *s, const struct um_search_way *w, uint64_t plan_ns)
 {
@@ -190,7 +222,7 @@ static int rehearse(struct um_search *s, const struct um_search_way *w, uint64_t
 	if (!s->rehearsal || !um_search_is_near(s, plan_ns) || is_known(s))
 		return 0;
 	s->work += 2 * round_work(s);
-	if (s->rehearsal->ns(s->rehearsal->user, s->out, &fresh.ns))
+	if (hear(s, &fresh.ns))
 		return -ENOMEM;
 	s->score = um_search_score(&fresh);
 	to = place_for(s, &fresh);
@@ -501,7 +533,9 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
                   const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
 {
-	struct um_search s = {.b = b, .effort = effort, .out = out, .random = b->n_visits};
+	struct um_search s = {.b = b, .effort = effort, .out = out, .random = b->n_visits,
+	                      .advised_ns = UINT64_MAX,
+	                      .bare_ns = UINT64_MAX};
 	int err = prepare(&s);
 
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)

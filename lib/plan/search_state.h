@@ -52,6 +52,8 @@ struct um_search {
 	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of plans that were rehearsed */
 	unsigned n_known;
 	int taught; /* lessons */
+	int compared; /* plans rehearsed with advice (advice.h) and without it */
+	uint64_t advised_ns, bare_ns; /* the least of them, so and so */
 	int unheard; /* what comes now is not rehearsed */
 	double score; /* of the last rehearsal */
 	uint64_t best_ns; /* predicted; 0: nothing sound yet */
