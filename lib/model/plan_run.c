@@ -84,17 +84,23 @@ static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
 /* Something waits at the head, and the op that it waits for has finished. */
 static int due(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
-	if (e->busy || e->head >= e->n)
-		return 0;
-	return e->iter < r->iter || r->after[e->queue[e->head]] < r->pos;
+	return !e->busy && e->head < e->n && (e->after < r->pos || e->iter < r->iter);
+}
+
+static void set_head(const struct um_plan_run *r, struct um_plan_engine *e, uint32_t head)
+{
+	e->head = head;
+	e->after = head < e->n ? r->after[e->queue[head]] : INT32_MAX;
 }
 
 static void advance(const struct um_plan_run *r, struct um_plan_engine *e)
 {
 	e->busy = 0;
-	if (++e->head >= e->n && e->iter < r->iter) {
-		e->head = 0;
+	if (e->head + 1 >= e->n && e->iter < r->iter) {
+		set_head(r, e, 0);
 		e->iter++;
+	} else {
+		set_head(r, e, e->head + 1);
 	}
 }
 
@@ -249,25 +255,39 @@ static int is_far(const struct um_plan_run *r, uint32_t slot, uint32_t atom)
 	return r->far && atom >= r->far_atoms[slot].lo && atom < r->far_atoms[slot].hi;
 }
 
-/* Moves on over what is resident; 1 if all of the op's bytes are. Goes back over all of it before it says so. */
-static int all_there(struct um_plan_run *r, const struct um_sched_op *op)
+/* Goes on over what is resident; 1 if all of the op's bytes are. `*lost`: some of what it reads may have been thrown
+ * away; says of a whole way what there was. */
+static int go_on(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
+{
+	*lost = 0;
+	for (; r->seen_use < op->n_uses; r->seen_use++, r->seen_atom = 0) {
+		uint32_t u = op->first_use + r->seen_use;
+		struct um_atom_range a = r->atoms.use[u];
+		int looked = r->how[u] & UM_USE_READS ? UM_ATOM_LOST : 0;
+
+		if (!(r->how[u] & UM_USE_MANAGED)) {
+			*lost |= looked;
+			continue;
+		}
+		for (uint32_t i = a.lo + r->seen_atom; i < a.hi; i++) {
+			*lost |= r->state[i] & looked;
+			if (r->state[i] & UM_ATOM_RESIDENT || is_far(r, r->plan->sched.uses.at[u].slot, i))
+				continue;
+			r->seen_atom = i - a.lo;
+			return 0;
+		}
+	}
+	return 1;
+}
+
+/* Is all of the op's bytes? Goes back over all of it before it says so. */
+static int all_there(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 {
 	int whole = r->seen_use == 0 && r->seen_atom == 0;
 
 	for (;;) {
-		for (; r->seen_use < op->n_uses; r->seen_use++, r->seen_atom = 0) {
-			uint32_t u = op->first_use + r->seen_use;
-			struct um_atom_range a = r->atoms.use[u];
-
-			if (!(r->how[u] & UM_USE_MANAGED))
-				continue;
-			for (uint32_t i = a.lo + r->seen_atom; i < a.hi; i++) {
-				if (r->state[i] & UM_ATOM_RESIDENT || is_far(r, r->plan->sched.uses.at[u].slot, i))
-					continue;
-				r->seen_atom = i - a.lo;
-				return 0;
-			}
-		}
+		if (!go_on(r, op, lost))
+			return 0;
 		r->seen_use = r->seen_atom = 0;
 		if (whole)
 			return 1;
@@ -301,35 +321,33 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 }
 
 /* Does an op read what a hint threw away? */
-static void read(struct um_plan_run *r, const struct um_sched_op *op, uint32_t u)
+static void check_lost(struct um_plan_run *r, const struct um_sched_op *op)
 {
-	uint64_t lost = 0;
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		uint64_t lost = 0;
 
-	for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++)
-		if (r->state[i] & UM_ATOM_LOST)
-			lost += r->atoms.bytes[i];
-	if (lost)
-		note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u whose content was thrown away", r->pos, op->name,
-		     lost, r->plan->sched.uses.at[u].slot);
+		for (uint32_t i = r->atoms.use[u].lo; r->how[u] & UM_USE_READS && i < r->atoms.use[u].hi; i++)
+			if (r->state[i] & UM_ATOM_LOST)
+				lost += r->atoms.bytes[i];
+		if (lost)
+			note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u whose content was thrown away", r->pos,
+			     op->name, lost, r->plan->sched.uses.at[u].slot);
+	}
 }
 
 static void touch(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	uint32_t from = op->first_use, to = from + op->n_uses;
-	int how = 0;
+	int dead = 0;
 
 	for (uint32_t u = from; u < to; u++) {
-		how |= r->how[u];
-		if (r->how[u] & UM_USE_READS)
-			read(r, op, u);
-	}
-	for (uint32_t u = how & UM_USE_WRITES ? from : to; u < to; u++) {
+		dead |= r->how[u] & UM_USE_DEAD;
 		if (!(r->how[u] & UM_USE_WRITES))
 			continue;
 		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++)
 			r->state[i] = (r->state[i] & (uint8_t) ~(UM_ATOM_FRESH | UM_ATOM_LOST)) | UM_ATOM_LIVE;
 	}
-	for (uint32_t u = how & UM_USE_DEAD ? from : to; u < to; u++) {
+	for (uint32_t u = dead ? from : to; u < to; u++) {
 		uint32_t slot = r->plan->sched.uses.at[u].slot;
 
 		/* By the app's word nobody will ask for it: neither live nor lost. */
@@ -342,19 +360,23 @@ static int start_op(struct um_plan_run *r)
 {
 	const struct um_sched_op *op;
 	uint64_t ns;
+	int lost;
 
 	if (r->running || r->pos >= (int32_t)r->plan->sched.ops.n)
 		return 0;
 	op = &r->plan->sched.ops.at[r->pos];
-	if (!all_there(r, op)) {
+	if (!all_there(r, op, &lost)) {
 		if (r->h2d.n && (r->h2d.iter < r->iter || r->h2d.head < r->due[r->pos]))
 			return 0;
 		fault(r, op);
+		lost = 1;
 	}
 	r->seen_use = r->seen_atom = 0;
 	if (r->used > r->plan->budget)
 		note(r, "op %d '%s': %" PRIu64 " bytes resident, %" PRIu64 " allowed", r->pos, op->name, r->used,
 		     r->plan->budget);
+	if (lost)
+		check_lost(r, op);
 	touch(r, op);
 	r->running = 1;
 	if (r->start)
@@ -491,7 +513,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
 
 		if (e->head >= e->n && !e->busy)
-			e->head = 0, e->iter = r->iter;
+			set_head(r, e, 0), e->iter = r->iter;
 	}
 	r->repeats = same_lag(h2d, lag_of(r, &r->h2d)) && same_lag(d2h, lag_of(r, &r->d2h)) &&
 	             !memcmp(r->begun, r->state, r->atoms.n);

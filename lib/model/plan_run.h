@@ -36,6 +36,7 @@ struct um_plan_engine {
 	uint32_t n;
 	uint64_t iter; /* the iteration whose hints are at the head */
 	uint32_t head; /* the one to start next, or under way if busy */
+	int32_t after; /* the op that it waits for, INT32_MAX if there is none at the head */
 	int busy;
 	uint64_t end; /* if busy */
 	uint32_t slot, lo, hi; /* if busy: atoms from the slot's first; the slot as it is called now */

@@ -90,6 +90,8 @@ static int hints_init(struct um_plan_run *r)
 	}
 	for (; k < n; k++)
 		r->due[k] = r->h2d.n;
+	r->h2d.after = r->h2d.n ? r->after[r->h2d.queue[0]] : INT32_MAX;
+	r->d2h.after = r->d2h.n ? r->after[r->d2h.queue[0]] : INT32_MAX;
 	bucket_sum(&r->discards, n + 1);
 	for (uint32_t i = 0; i < p->hints.n; i++)
 		if (p->hints.at[i].kind == UM_HINT_DISCARD)
