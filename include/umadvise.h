@@ -78,6 +78,10 @@ enum umadv_log_level { UMADV_LOG_ERROR, UMADV_LOG_WARN, UMADV_LOG_INFO, UMADV_LO
 /* Marks for a profiler that is attached by NVTX: see umadvise(7). */
 enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
 
+/* Who takes from the device what leaves it in steady iterations: whoever is faster by what the profile says that the
+ * driver's work costs; the library, by prefetches to the host; the driver, by evictions. */
+enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_HOME, UMADV_EVICT_DRIVER };
+
 /* Called with one line without a newline, under the context's lock: must not call back. */
 typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char *line);
 
@@ -103,6 +107,8 @@ struct umadv_options {
 	uint64_t report_bytes; /* which that file keeps below; 0: 64 MiB. UMADVISE_REPORT_SIZE=BYTES[KiB|MiB|GiB] */
 	enum umadv_nvtx nvtx; /* UMADVISE_NVTX=all|iterations|off */
 	int counters; /* add the driver's own counters, by CUPTI, to `report`. UMADVISE_COUNTERS=on|off */
+	enum umadv_evict evict; /* with a budget below what the device has always HOME.
+				   UMADVISE_EVICT=auto|home|driver */
 };
 
 /* Defaults, then the environment. */

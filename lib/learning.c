@@ -7,6 +7,7 @@
 #include "learn/unroll.h"
 #include "plan/planner.h"
 #include "replay/rehearsal.h"
+#include "replay/way.h"
 
 #include <errno.h>
 #include <math.h>
@@ -270,6 +271,22 @@ static int unroll(struct um_schedule *s, uint32_t *laps)
 	return 0;
 }
 
+/* The plan's program, which leaves evictions to the driver where that is the faster way. 0 or -ENOMEM. */
+static int build_program(struct umadv *adv)
+{
+	uint64_t blocks = adv->budget / UM_BLOCK_BYTES;
+	int err = um_program_build(&adv->plan, blocks, &adv->program);
+	enum um_way way = (enum um_way)adv->options.pub.evict;
+
+	if (adv->options.pub.budget && blocks < adv->gpu->caps.capacity / UM_BLOCK_BYTES)
+		way = UM_WAY_HOME; /* the driver evicts when the device is full, not before */
+	if (!err)
+		err = um_way_choose(&adv->program, &adv->plan.sched, &adv->profile, blocks, way);
+	if (err)
+		um_program_fini(&adv->program);
+	return err;
+}
+
 /* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
 static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 {
@@ -295,7 +312,7 @@ static void follow(struct umadv *adv, struct um_schedule *s, int followed)
 		goto fail;
 	adv->plan = plan;
 	um_plan_init(&plan);
-	err = um_program_build(&adv->plan, adv->budget / UM_BLOCK_BYTES, &adv->program);
+	err = build_program(adv);
 	if (!err)
 		err = um_cursor_follow(&adv->cursor, &adv->plan.sched);
 	if (err)
@@ -362,7 +379,7 @@ static void begin_anew(struct umadv *adv)
 		s->slots.at[i].bound_addr = adv->cursor.slots[i].addr;
 	}
 	adv->adopt = 1;
-	if (!um_program_build(&adv->plan, adv->budget / UM_BLOCK_BYTES, &adv->program))
+	if (!build_program(adv))
 		return;
 	drop_plan(adv, 0);
 	adv->stats.errors++;

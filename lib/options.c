@@ -14,6 +14,7 @@ static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-
 static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
+static const char *const ways[] = {"auto", "home", "driver"};
 static const char *const marks[] = {"all", "iterations", "off"};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
@@ -38,6 +39,11 @@ int um_strategy_parse(const char *name)
 	if (scheme >= 0)
 		return UM_STRATEGY_SCHEME + scheme;
 	return look_up(strategies, COUNT(strategies), name);
+}
+
+int um_evict_parse(const char *name)
+{
+	return look_up(ways, COUNT(ways), name);
 }
 
 int um_strategy_plans(enum um_strategy s)
@@ -96,6 +102,12 @@ static void from_environment(struct umadv_options *o, char *problem, size_t size
 		o->counters = strcmp(v, "on") == 0;
 		if (!o->counters && strcmp(v, "off") != 0 && problem && !*problem)
 			snprintf(problem, size, "UMADVISE_COUNTERS=%.64s: expected on or off", v);
+	}
+	if ((v = getenv("UMADVISE_EVICT"))) {
+		if ((k = um_evict_parse(v)) >= 0)
+			o->evict = (enum umadv_evict)k;
+		else if (problem && !*problem)
+			snprintf(problem, size, "UMADVISE_EVICT=%.64s: expected auto, home or driver", v);
 	}
 	if ((v = getenv("UMADVISE_CHECK")))
 		o->check = strcmp(v, "0") != 0;
@@ -177,6 +189,9 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 	if ((unsigned)o->pub.nvtx > UMADV_NVTX_OFF && !*o->problem)
 		snprintf(o->problem, sizeof o->problem, "nvtx %d: expected UMADV_NVTX_ALL, _ITERATIONS or _OFF",
 			 (int)o->pub.nvtx);
+	if ((unsigned)o->pub.evict > UMADV_EVICT_DRIVER && !*o->problem)
+		snprintf(o->problem, sizeof o->problem, "evict %d: expected UMADV_EVICT_AUTO, _HOME or _DRIVER",
+			 (int)o->pub.evict);
 	return *o->problem ? -EINVAL : 0;
 }
 

@@ -25,6 +25,7 @@ void um_options_fini(struct um_options *o);
 
 const char *um_strategy_name(enum um_strategy s);
 int um_strategy_parse(const char *name); /* or -EINVAL */
+int um_evict_parse(const char *name); /* enum umadv_evict, or -EINVAL */
 int um_strategy_plans(enum um_strategy s); /* does it learn and plan? */
 
 #endif

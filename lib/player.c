@@ -486,6 +486,7 @@ static int start(struct play *p)
 				   .log_user = (void *)(uintptr_t)o,
 				   .log_level = UMADV_LOG_WARN,
 				   .plan_ms = o->plan_ms,
+				   .evict = o->evict,
 				   .nvtx = UMADV_NVTX_OFF};
 	int err = um_sim_open(&p->gpu, &so);
 

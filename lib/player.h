@@ -12,6 +12,7 @@
 #ifndef UM_PLAYER_H
 #define UM_PLAYER_H
 
+#include "umadvise.h"
 #include "io/umtrace.h"
 #include "jitter.h"
 #include "model/activity.h"
@@ -41,6 +42,7 @@ struct um_play_options {
 	enum um_play_strategy strategy;
 	uint64_t iterations; /* played in all, at least 1 */
 	unsigned plan_ms; /* struct umadv_options */
+	enum umadv_evict evict; /* likewise */
 	struct um_jitter jitter; /* how far the kernels' times are off what the library is told; 0: not at all */
 	int means; /* the figures are the means over the second half of the iterations, not those of the last */
 	/* Called after each event batch; may be NULL. */

@@ -348,6 +348,18 @@ static void arguments(void)
 	unsetenv("UMADVISE_NVTX");
 	umadv_options_init(&o);
 	is_int(o.nvtx, UMADV_NVTX_ALL, "without it: all");
+	is_int(o.evict, UMADV_EVICT_AUTO, "who evicts is ours to choose");
+	o.log = on_log;
+	o.evict = (enum umadv_evict)3;
+	is_int(umadv_open(&adv, &o), -EINVAL, "but for nobody");
+	ok(strstr(last_log, "UMADV_EVICT_AUTO"), "who is no choice: %s", last_log);
+	setenv("UMADVISE_EVICT", "nobody", 1);
+	is_int(umadv_open(&adv, NULL), -EINVAL, "UMADVISE_EVICT that makes no sense");
+	setenv("UMADVISE_EVICT", "driver", 1);
+	umadv_options_init(&o);
+	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT");
+	unsetenv("UMADVISE_EVICT");
+	umadv_options_init(&o);
 	is_int(o.counters, 0, "nobody counts");
 	setenv("UMADVISE_COUNTERS", "on", 1);
 	umadv_options_init(&o);

@@ -35,6 +35,8 @@ static const char usage[] =
 	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
 	"                        goes on, and the figures are those of the last iteration\n"
 	"  --plan-time MS        lookahead goes on looking for a better plan for so long, each time that one is made\n"
+	"  --evict WAY           home: what leaves is taken to the host ahead of what needs the room; driver: it is\n"
+	"                        evicted when room is needed; auto (default): what the profile's costs say is faster\n"
 	"  --jitter PERCENT      each kernel takes up to so much shorter or longer than the library is told, "
 	"anew in\n"
 	"                        each iteration, the sum of them as before; the figures are then means over the "
@@ -283,6 +285,7 @@ static void find_bound(struct run *run, const struct um_trace *t)
 				    .strategy = UM_PLAY_LOOKAHEAD,
 				    .iterations = run->args->iterations < 3 ? 3 : run->args->iterations,
 				    .plan_ms = (unsigned)run->args->plan_ms,
+				    .evict = run->args->evict,
 				    .progress = play_progress_show,
 				    .user = &progress,
 				    .planned = add_bound,
@@ -345,6 +348,7 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	                            .strategy = strategy,
 	                            .iterations = s->args->iterations,
 	                            .plan_ms = (unsigned)s->args->plan_ms,
+	                            .evict = s->args->evict,
 	                            .jitter = s->args->jitter,
 	                            .means = s->args->jittered,
 	                            .progress = play_progress_show,

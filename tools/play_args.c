@@ -3,6 +3,7 @@
 
 #include "base/size.h"
 #include "io/profile_file.h"
+#include "options.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -141,6 +142,16 @@ static int read_format(struct play_args *a, const char *text)
 	return bad(a, "--format", text, "table, json or csv");
 }
 
+static int read_evict(struct play_args *a, const char *text)
+{
+	int way = um_evict_parse(text);
+
+	if (way < 0)
+		return bad(a, "--evict", text, "auto, home or driver");
+	a->evict = (enum umadv_evict)way;
+	return simulate_only(a, "--evict", "plays a plan");
+}
+
 static int read_option(struct play_args *a, int c, const char *usage)
 {
 	switch (c) {
@@ -162,6 +173,8 @@ static int read_option(struct play_args *a, int c, const char *usage)
 		return read_count(a, "--iterations", optarg, "a number from 1 to 1000000", 1000000, &a->iterations);
 	case 'M':
 		return read_count(a, "--plan-time", optarg, "milliseconds from 1 to 3600000", 3600000, &a->plan_ms);
+	case 'E':
+		return read_evict(a, optarg);
 	case 'B':
 		a->bound = 1;
 		return 0;
@@ -219,6 +232,7 @@ int play_args_read(struct play_args *a, int argc, char **argv, const char *usage
 						{"list-strategies", no_argument, NULL, 'l'},
 						{"iterations", required_argument, NULL, 'n'},
 						{"plan-time", required_argument, NULL, 'M'},
+						{"evict", required_argument, NULL, 'E'},
 						{"jitter", required_argument, NULL, 'j'},
 						{"seed", required_argument, NULL, 'S'},
 						{"bound", no_argument, NULL, 'B'},

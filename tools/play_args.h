@@ -21,6 +21,7 @@ struct play_args {
 	int chosen; /* --strategy */
 	uint64_t iterations;
 	uint64_t plan_ms; /* --plan-time */
+	enum umadv_evict evict; /* --evict */
 	struct um_jitter jitter;
 	int jittered; /* --jitter given, be it 0 */
 	int per_iteration;

@@ -26,6 +26,9 @@ struct um_executor {
 	int inside; /* all that the program asks for lies in such memory */
 	const struct um_program_lap *lap; /* of the program: this iteration's, */
 	uint64_t turn; /* which is number so many since the program was taken up */
+	int keeps; /* what the iteration asks for again lies where it was planned, */
+	int yields; /* and has been asked for once: evictions are left to the driver */
+	int32_t gate_least; /* ops wait for so many ins at least, where they wait */
 
 	uint64_t number; /* of the op at hand, where somebody listens */
 	uint32_t *targets[UM_PROGRAM_STEADY + 1]; /* by lap and action, likewise; NULL: no memory for that */
@@ -149,10 +152,34 @@ static inline int is_moved(const struct um_action *a, const struct um_cursor *c)
 	return a->slot != UM_NO_SLOT && c->slots[a->slot].off;
 }
 
+/* Where the tensor of a slot is, or will be: of two that take turns in two places, the one that is to be born takes
+ * what the other one leaves. */
+static uint64_t place_of(const struct um_cursor *c, uint32_t slot)
+{
+	const struct um_slot *s = c->sched->slots.at;
+	uint32_t other = c->from[slot];
+
+	if (c->slots[slot].addr != UINT64_MAX || other == UM_NO_SLOT || c->from[other] != UM_NO_SLOT)
+		return c->slots[slot].addr;
+	if (c->slots[other].addr == s[other].place)
+		return s[slot].place;
+	return c->slots[other].addr == s[slot].place ? s[other].place : UINT64_MAX;
+}
+
+/* Does it lie where it was planned, or in another place that its tensor takes turns in? Or is not born yet. */
+static int is_in_turn(const struct um_action *a, const struct um_cursor *c)
+{
+	uint64_t now = is_moved(a, c) ? place_of(c, a->slot) : UINT64_MAX;
+
+	return now == UINT64_MAX || ((c->from[a->slot] != UM_NO_SLOT || c->sched->slots.at[a->slot].carry != a->slot) &&
+				     (now - c->sched->slots.at[a->slot].place) % UM_BLOCK_BYTES == 0);
+}
+
 static struct um_executor_range locate(const struct um_action *a, const struct um_cursor *c)
 {
 	if (is_moved(a, c))
-		return locate_moved(a, &c->sched->slots.at[a->slot], c->slots[a->slot].addr);
+		return locate_moved(a, &c->sched->slots.at[a->slot],
+				    a->kind == UM_ACTION_KEEP ? place_of(c, a->slot) : c->slots[a->slot].addr);
 	return (struct um_executor_range){a->addr, a->bytes};
 }
 
@@ -169,11 +196,19 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	const struct um_program *p = ex->program;
 	uint64_t was = turn > UM_PROGRAM_STEADY ? UM_PROGRAM_STEADY : turn ? turn - 1 : 0;
 	const struct um_program_lap *before = &p->lap[was];
-	int none = turn == 0 || (turn == UM_PROGRAM_STEADY && !p->settled);
+	int first = turn == UM_PROGRAM_STEADY, none = turn == 0 || (first && !p->settled);
 
 	ex->turn = turn;
+	if (turn <= UM_PROGRAM_STEADY) {
+		ex->keeps = p->yields && ex->inside;
+		ex->yields = 0;
+	} else if (turn == UM_PROGRAM_STEADY + 1) {
+		ex->yields = ex->keeps;
+	}
+	/* In the first steady iteration the one before was numbered without what is asked for again. */
+	ex->gate_least = first && p->yields ? 0 : INT32_MIN;
 	ex->lap = &p->lap[turn < UM_PROGRAM_STEADY ? turn : UM_PROGRAM_STEADY];
-	ex->in_least = none ? 0 : -(int32_t)before->n_in;
+	ex->in_least = none || (first && p->yields) ? 0 : -(int32_t)before->n_in;
 	ex->out_least = none ? 0 : -(int32_t)before->n_out;
 	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
 	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
@@ -201,11 +236,16 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		struct um_executor_range r = {a->addr, a->bytes};
 		uint32_t wait;
 
-		if (!ex->inside || is_moved(a, cursor))
+		if (!ex->inside || is_moved(a, cursor)) {
+			if (!is_in_turn(a, cursor))
+				ex->keeps = ex->yields = 0; /* what else lies elsewhere is not known */
 			r = clip(ex, locate(a, cursor));
+		}
+		if (a->kind == UM_ACTION_KEEP && !ex->keeps)
+			r.bytes = 0;
 		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
-		if (a->kind == UM_ACTION_IN) {
+		if (a->kind == UM_ACTION_IN || a->kind == UM_ACTION_KEEP) {
 			if (um_lanes_in(l, r.addr, r.bytes, number(a->room, ex->out_base, ex->out_least),
 					ex->drop_base + a->drops))
 				return -EAGAIN;
@@ -215,8 +255,9 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
-		if (a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, r.addr, r.bytes, wait)
-					     : put_drop(ex, a->kind, r, wait, ex->turn != 0))
+		if (a->kind == UM_ACTION_OUT || a->kind == UM_ACTION_LEAVE
+			    ? um_lanes_away(l, UM_AWAY_OUT, ex->yields ? a->kind : UM_ACTION_OUT, r.addr, r.bytes, wait)
+			    : put_drop(ex, a->kind, r, wait, ex->turn != 0))
 			return -EAGAIN;
 	}
 	return 0;
@@ -236,7 +277,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *
 	if (ex->gpu->api->worker_poke)
 		um_lanes_poke(l);
 	if (p->gate[op] != INT32_MIN &&
-	    um_lanes_gate(l, ex->in_base + (uint32_t)p->gate[op], ex->streams[ex->stream], ex->stream))
+	    um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least), ex->streams[ex->stream], ex->stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
 	return 0;
 }

@@ -308,6 +308,8 @@ static struct um_step step_out(void *arg)
 	e = not_ready(l, r->event);
 	if (e)
 		return (struct um_step){.kind = UM_STEP_WAIT, .event = e};
+	if (r->kind == UM_ACTION_LEAVE)
+		return out_done(o, k);
 	if (r->kind == UM_ACTION_DISCARD)
 		return discard(o, k, r);
 	if (r->kind == UM_ACTION_OUT)
@@ -464,8 +466,8 @@ void um_lanes_tell(struct um_lanes *l)
 
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
 {
-	enum um_away away = kind == UM_ACTION_OUT ? UM_AWAY_OUT : UM_AWAY_DROP;
-	int lane = kind == UM_ACTION_IN ? LANE_IN : LANE_AWAY + (int)away;
+	enum um_away away = kind == UM_ACTION_OUT || kind == UM_ACTION_LEAVE ? UM_AWAY_OUT : UM_AWAY_DROP;
+	int lane = kind == UM_ACTION_IN || kind == UM_ACTION_KEEP ? LANE_IN : LANE_AWAY + (int)away;
 	uint32_t k = put_by(l, lane);
 
 	if (k - done_by(l, lane) >= UM_LANES_QUEUE)

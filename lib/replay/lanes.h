@@ -11,7 +11,8 @@
  * once, on a busy one when the stream gets there, by a worker that the driver has but one of: a fast link outruns it.
  * While the blocks of one range are copied other workers do the driver's work on theirs.) Each stream raises a number
  * in pinned memory when a range has arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and
- * costs so much CPU time per block that several workers are needed to fill a fast link. Lane `drop` has workers of its
+ * costs so much CPU time per block that several workers are needed to fill a fast link; a block that is left to the
+ * driver (LEAVE) only waits there, for what an out waits for. Lane `drop` has workers of its
  * own for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
  * are done; those wait until so many ins are, and for an event. Requests of an old epoch are not worked off, only
  * counted as done, so that whoever waits for them is released - but not before the drops that an in waits for are over:
@@ -181,7 +182,7 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	r->wait = ins;
 	r->event = l->event;
 	l->queued += bytes != 0;
-	if (kind != UM_ACTION_OUT) {
+	if (kind != UM_ACTION_OUT && kind != UM_ACTION_LEAVE) {
 		l->discard = k + 1;
 		l->any_discard = 1;
 	}

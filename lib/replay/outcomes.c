@@ -65,25 +65,9 @@ struct walk {
 	int first; /* of all iterations */
 };
 
-/* Where the blocks from `addr` on begin in the program's. */
-static size_t find(const struct um_program *p, uint64_t addr)
-{
-	size_t lo = 0, hi = p->blocks.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->blocks.at[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 static void touch(struct walk *w, uint64_t addr, uint64_t bytes, uint32_t op)
 {
-	for (size_t i = find(w->p, addr & ~(UM_BLOCK_BYTES - 1));
+	for (size_t i = um_program_find(w->p, addr & ~(UM_BLOCK_BYTES - 1));
 	     i < w->p->blocks.n && w->p->blocks.at[i] < addr + bytes; i++)
 		w->next[i] = op;
 }
@@ -106,7 +90,8 @@ static uint32_t target(const struct walk *w, const struct um_action *a)
 {
 	uint32_t first = UINT32_MAX;
 
-	for (size_t i = find(w->p, a->addr); i < w->p->blocks.n && w->p->blocks.at[i] < a->addr + a->bytes; i++)
+	for (size_t i = um_program_find(w->p, a->addr);
+	     i < w->p->blocks.n && w->p->blocks.at[i] < a->addr + a->bytes; i++)
 		if (w->next[i] < first)
 			first = w->next[i];
 	return first;

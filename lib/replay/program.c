@@ -17,39 +17,26 @@ void um_program_init(struct um_program *p)
 	memset(p, 0, sizeof *p);
 }
 
+void um_program_lap_fini(struct um_program_lap *lap)
+{
+	um_vec_fini(&lap->actions);
+	free(lap->first);
+	free(lap->gate);
+	memset(lap, 0, sizeof *lap);
+}
+
 void um_program_fini(struct um_program *p)
 {
-	for (int i = 0; i <= UM_PROGRAM_STEADY; i++) {
-		um_vec_fini(&p->lap[i].actions);
-		free(p->lap[i].first);
-		free(p->lap[i].gate);
-	}
+	for (int i = 0; i <= UM_PROGRAM_STEADY; i++)
+		um_program_lap_fini(&p->lap[i]);
 	um_vec_fini(&p->stays);
 	um_vec_fini(&p->blocks);
 	um_vec_fini(&p->mostly);
 	um_vec_fini(&p->far);
+	free(p->there);
+	free(p->from);
+	free(p->mover);
 	memset(p, 0, sizeof *p);
-}
-
-static void dead_add(struct um_program_walk *b, struct um_program_block *bl, uint32_t slot, uint32_t at)
-{
-	uint32_t far = um_program_next_touch(b, bl, at);
-
-	if (bl->is_dead)
-		return;
-	bl->is_dead = 1;
-	bl->since = at;
-	bl->dead_slot = slot;
-	bl->dead.a = far == UINT32_MAX ? UINT64_MAX : b->lap + at + far;
-	bl->dead.b = (uint64_t)(bl - b->blocks);
-	um_tree_add(&b->dead, &bl->dead);
-}
-
-static void dead_remove(struct um_program_walk *b, struct um_program_block *bl)
-{
-	if (bl->is_dead)
-		um_tree_remove(&b->dead, &bl->dead);
-	bl->is_dead = 0;
 }
 
 /* A block begins to be copied out before op `at`, behind those under way. */
@@ -152,7 +139,7 @@ static void block_out(struct um_program_walk *b, struct um_program_block *bl, ui
 		start_out(b, at);
 	bl->resident = bl->unsure = 0;
 	b->resident--;
-	dead_remove(b, bl);
+	um_program_dead_remove(b, bl);
 }
 
 /* Discards the dead block that is needed last, as soon as it is dead. 0 if there is none. */
@@ -176,7 +163,7 @@ static void block_unwanted(struct um_program_walk *b, struct um_program_block *b
 	if (bl->away || told)
 		block_out(b, bl, at, slot);
 	else
-		dead_add(b, bl, slot, at);
+		um_program_dead_add(b, bl, slot, at);
 }
 
 /* Scouting: what becomes of a block before anything brought it. */
@@ -237,7 +224,7 @@ static void want(struct um_program_walk *b, uint32_t slot, uint64_t off, uint64_
 			continue;
 		leave_host(b, &b->parts[k], at, 1);
 		part_set(b, &b->parts[k], 1, 0);
-		dead_remove(b, &b->blocks[b->parts[k].block]);
+		um_program_dead_remove(b, &b->blocks[b->parts[k].block]);
 	}
 	for (uint32_t k = from; k < to; k++) {
 		struct um_program_block *bl = &b->blocks[b->parts[k].block];
@@ -268,7 +255,7 @@ static void be_born(struct um_program_walk *b, uint32_t slot)
 		if (!bl->resident)
 			continue;
 		part_set(b, &b->parts[k], 1, 0);
-		dead_remove(b, bl);
+		um_program_dead_remove(b, bl);
 	}
 }
 
@@ -350,8 +337,10 @@ static void bring_ahead(struct um_program_walk *b)
 			continue;
 		if (!x->stays)
 			emit(b, UM_ACTION_IN, 0, x->slot, bl);
-		else if (um_vec_push(&b->out->stays, ((struct um_action){UM_ACTION_IN, 0,
-		                     x->slot < b->n_slots ? x->slot : UM_NO_SLOT, bl->addr, UM_BLOCK_BYTES, 0, 0})))
+		else if (um_vec_push(&b->out->stays,
+				     ((struct um_action){.slot = x->slot < b->n_slots ? x->slot : UM_NO_SLOT,
+							 .addr = bl->addr,
+							 .bytes = UM_BLOCK_BYTES})))
 			b->err = -ENOMEM;
 		bl->resident = 1;
 		bl->unsure = x->stays;
@@ -413,64 +402,6 @@ static void walk(struct um_program_walk *b)
 	}
 }
 
-/* Slots that take turns in places: who lies, when the next iteration begins, where `slot` was planned? The one that it
- * is carried from; and what is to be born takes the place that the oldest one left. */
-static uint32_t turn_of(const struct um_program_walk *b, uint32_t slot)
-{
-	const struct um_schedule *s = &b->plan->sched;
-
-	if (s->slots.at[slot].carry < s->slots.n)
-		return s->slots.at[slot].carry;
-	for (size_t hops = 0; b->heir[slot] != UM_NO_SLOT && hops < s->slots.n; hops++)
-		slot = b->heir[slot];
-	return slot;
-}
-
-/* The state of a slot's parts, and of their blocks, which are its own. */
-struct turn {
-	struct um_program_part part;
-	struct um_program_block block;
-};
-
-static int take_turns(struct um_program_walk *b)
-{
-	const struct um_schedule *s = &b->plan->sched;
-	struct turn *was = calloc(b->slot_part[s->slots.n] + 1ull, sizeof *was);
-
-	if (!was)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < b->slot_part[s->slots.n]; i++)
-		was[i] = (struct turn){b->parts[i], b->blocks[b->parts[i].block]};
-	for (uint32_t i = 0; i < s->slots.n; i++) {
-		uint32_t from = b->moves[i] ? turn_of(b, i) : i, n = b->slot_part[i + 1] - b->slot_part[i];
-
-		if (from == i || b->slot_part[from + 1] - b->slot_part[from] != n ||
-		    (s->slots.at[i].place - s->slots.at[from].place) % UM_BLOCK_BYTES)
-			continue;
-		for (uint32_t k = 0; k < n; k++) {
-			struct um_program_part *p = &b->parts[b->slot_part[i] + k];
-			struct um_program_block *bl = &b->blocks[p->block];
-			const struct turn *t = &was[b->slot_part[from] + k];
-
-			dead_remove(b, bl);
-			p->wanted = t->part.wanted;
-			p->away = t->part.away;
-			p->waste = t->part.waste;
-			bl->wanted = t->block.wanted;
-			bl->away = t->block.away;
-			bl->resident = t->block.resident;
-			bl->unsure = t->block.unsure;
-			bl->junk = t->block.junk;
-			bl->last_in = t->block.last_in;
-			bl->last_out = t->block.last_out;
-			if (bl->resident && !bl->wanted && !bl->away)
-				dead_add(b, bl, i, 0);
-		}
-	}
-	free(was);
-	return 0;
-}
-
 /* Turns the numbers of this walk into numbers of "the walk before". */
 static void next_walk(struct um_program_walk *b)
 {
@@ -492,7 +423,7 @@ static void next_walk(struct um_program_walk *b)
 			bl->last_out -= b->n_out;
 		bl->since = 0; /* perhaps at the very end; there is no going back */
 	}
-	if (take_turns(b))
+	if (um_program_turn(b))
 		b->err = -ENOMEM;
 }
 
@@ -531,7 +462,7 @@ static int scout(struct um_program_walk *b)
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_program_block *bl = &b->blocks[k];
 
-		dead_remove(b, bl);
+		um_program_dead_remove(b, bl);
 		bl->wanted = bl->away = 0;
 		bl->resident = bl->unsure = bl->junk = bl->fetch = 0;
 		bl->last_in = bl->last_out = INT32_MIN;
@@ -575,6 +506,8 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 			next_walk(&b);
 		err = b.err ? b.err : build_lap(&b, &out->lap[i], !i);
 	}
+	if (!err)
+		err = um_program_end(&b);
 	um_program_unmap(&b);
 	if (err)
 		um_program_fini(out);

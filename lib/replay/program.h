@@ -32,8 +32,18 @@
 #define UM_RUN_DROP 4
 
 /* LET goes as a drop does, without a copy: of blocks that are read mostly, since the host has their content still.
- * HOME the same of blocks that may have been on the device before they were read mostly: copied if so. */
-enum um_action_kind { UM_ACTION_IN, UM_ACTION_OUT, UM_ACTION_DISCARD, UM_ACTION_LET, UM_ACTION_HOME };
+ * HOME the same of blocks that may have been on the device before they were read mostly: copied if so.
+ * LEAVE is an out for which nothing is done: the driver takes the block when it needs the room; KEEP an in of what is
+ * there, so that the driver does not (yield.h). */
+enum um_action_kind {
+	UM_ACTION_IN,
+	UM_ACTION_OUT,
+	UM_ACTION_DISCARD,
+	UM_ACTION_LET,
+	UM_ACTION_HOME,
+	UM_ACTION_LEAVE,
+	UM_ACTION_KEEP
+};
 
 struct um_action {
 	enum um_action_kind kind;
@@ -44,6 +54,8 @@ struct um_action {
 	int32_t room; /* in: outs of this iteration that must be done before it, so that there is room; else: ins, so
 			 that what is to leave has come. <= 0 reaches back, INT32_MIN none */
 	uint32_t drops; /* in: drops of this iteration, and all of the one before, that must be done before it */
+	uint16_t evicts; /* in: blocks that the driver evicts for it */
+	uint16_t there; /* in: blocks of it that no eviction has taken away since they left */
 };
 
 /* One iteration. */
@@ -71,10 +83,20 @@ struct um_program {
 	UM_VEC(struct um_program_run) mostly, far; /* to be advised as read mostly; as far; ascending */
 
 	uint64_t over; /* ins for which there was no room by this count: the driver will evict */
+	uint8_t *there; /* by block: on the device when a steady iteration ends */
+	uint32_t *from; /* by block: the one whose memory it is in the next iteration; its own number but where tensors
+			   take turns in several places */
+	uint32_t *mover; /* by block: the slot that takes turns and lies in it, UM_NO_SLOT */
+	int tangled; /* not one to one */
+	int yields; /* steady iterations leave evictions to the driver */
 };
 
 void um_program_init(struct um_program *p);
 void um_program_fini(struct um_program *p);
+void um_program_lap_fini(struct um_program_lap *lap);
+
+/* The number of the block at `addr`, or of the first one behind. */
+size_t um_program_find(const struct um_program *p, uint64_t addr);
 
 /* Compiles. 0 or -ENOMEM. */
 int um_program_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_program *out);

@@ -105,6 +105,16 @@ void um_program_parts(const struct um_program_walk *b, uint32_t slot, uint64_t o
 /* Distance in ops from `at` to the next op that touches the block, around the iteration's end; UINT32_MAX: none. */
 uint32_t um_program_next_touch(const struct um_program_walk *b, const struct um_program_block *bl, uint32_t at);
 
+/* Nothing in a block that is resident counts from op `at` on; or something does again. */
+void um_program_dead_add(struct um_program_walk *b, struct um_program_block *bl, uint32_t slot, uint32_t at);
+void um_program_dead_remove(struct um_program_walk *b, struct um_program_block *bl);
+
+/* Between two walks. 0 or -ENOMEM. */
+int um_program_turn(struct um_program_walk *b);
+
+/* After the last walk: what the next one would find. 0 or -ENOMEM. */
+int um_program_end(struct um_program_walk *b);
+
 /* Of a walk that is complete: what its actions wait for, and their order, into b->out. 0 or -ENOMEM. */
 int um_program_order(struct um_program_walk *b);
 

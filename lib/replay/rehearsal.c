@@ -41,7 +41,7 @@ struct rehearsal {
 	uint64_t h2d, d2h; /* engines */
 	uint64_t readers, writer; /* hints hold a lock of the driver's together, advice alone: until when */
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: there is none */
-	uint8_t *mostly; /* by block: read mostly, and so is the host's mapping of it: it need not be taken away */
+	uint8_t *bare; /* by block: the host has no mapping of it, or one for reading only: it need not be taken away */
 	uint64_t *done; /* by op, over all laps: when the one before it was over */
 	uint32_t op; /* the next one, over all laps */
 	int stuck; /* what is not known yet is no reason to wait */
@@ -70,21 +70,6 @@ static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint3
 	return t->at[k];
 }
 
-static size_t block_of(const struct rehearsal *r, uint64_t addr)
-{
-	size_t lo = 0, hi = r->p->blocks.n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->p->blocks.at[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* A copy on one engine, the slower for what the other one was given before. */
 static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other, uint64_t from, uint64_t ns)
 {
@@ -105,16 +90,28 @@ static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other
 static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
 {
 	const struct um_profile *p = r->profile;
-	size_t i = block_of(r, a->addr);
+	size_t i = um_program_find(r->p, a->addr);
+	unsigned evicts = a->evicts, there = a->kind == UM_ACTION_KEEP ? UINT_MAX : a->there;
 
 	*end = t = later(t, r->writer);
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
-		t += p->c_pf + p->c_evict_unused;
+		uint64_t gone = 0;
+
+		if (n <= there) {
+			t += p->c_pf_res;
+			r->left[i] = 0;
+			continue;
+		}
+		t += p->c_pf + (evicts ? p->c_evict : p->c_evict_unused);
+		if (evicts) {
+			gone = copy(r, &r->d2h, r->h2d, t, r->out_ns);
+			evicts--;
+		}
 		if (r->left[i]) {
-			t += r->mostly[i] ? 0 : p->c_unmap;
-			*end = later(*end, copy(r, &r->h2d, r->d2h, later(t, r->left[i]), r->in_ns));
+			t += r->bare[i] ? 0 : p->c_unmap;
+			*end = later(*end, copy(r, &r->h2d, r->d2h, later(later(t, gone), r->left[i]), r->in_ns));
 		} else {
-			*end = later(*end, t + p->c_zero);
+			*end = later(*end, later(t, gone) + p->c_zero);
 		}
 		r->left[i] = 0;
 	}
@@ -134,21 +131,25 @@ static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	track_add(&r->arrived, *stream);
 }
 
-/* Blocks its caller: the copies, then the mapping on the host. */
+/* Blocks its caller: the copies, then the mapping on the host. What is left to the driver is copied for the in that
+ * takes its memory, long before it returns. */
 static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
-	size_t first = block_of(r, a->addr), end = first + a->bytes / UM_BLOCK_BYTES;
+	size_t first = um_program_find(r->p, a->addr), end = first + a->bytes / UM_BLOCK_BYTES;
+	int leave = a->kind == UM_ACTION_LEAVE;
 
 	if (end > r->p->blocks.n)
 		end = r->p->blocks.n;
-	t = later(t + r->profile->c_api, r->writer);
+	if (!leave)
+		t = later(t + r->profile->c_api, r->writer);
 	for (size_t i = first; i < end; i++) {
-		t += r->profile->c_pf;
-		r->left[i] = copy(r, &r->d2h, r->h2d, t, r->out_ns);
+		t += leave ? 0 : r->profile->c_pf;
+		r->left[i] = leave ? t : copy(r, &r->d2h, r->h2d, t, r->out_ns);
+		r->bare[i] = (uint8_t)leave;
 	}
-	for (size_t i = first; i < end; i++)
+	for (size_t i = first; i < end && !leave; i++)
 		t = later(t, r->left[i]) + r->profile->c_pf_cpu;
-	r->readers = later(r->readers, t);
+	r->readers = leave ? r->readers : later(r->readers, t);
 	r->out_free[r->over[LANE_OUT].n % r->n_out] = t;
 	track_add(&r->over[LANE_OUT], t);
 }
@@ -157,7 +158,7 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
 	const struct um_profile *p = r->profile;
 	uint64_t n = a->bytes / UM_BLOCK_BYTES;
-	size_t i = block_of(r, a->addr);
+	size_t i = um_program_find(r->p, a->addr);
 	int let = a->kind == UM_ACTION_LET;
 
 	if (let) {
@@ -168,7 +169,7 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	}
 	for (; n && i < r->p->blocks.n; n--, i++) {
 		r->left[i] = let ? t : 0;
-		r->mostly[i] = (uint8_t)let;
+		r->bare[i] = (uint8_t)let;
 	}
 	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
 	track_add(&r->over[LANE_DROP], t);
@@ -178,7 +179,9 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 
 static enum lane lane_of(const struct um_action *a)
 {
-	return a->kind == UM_ACTION_IN ? LANE_IN : a->kind == UM_ACTION_OUT ? LANE_OUT : LANE_DROP;
+	if (a->kind == UM_ACTION_IN || a->kind == UM_ACTION_KEEP)
+		return LANE_IN;
+	return a->kind == UM_ACTION_OUT || a->kind == UM_ACTION_LEAVE ? LANE_OUT : LANE_DROP;
 }
 
 /* Goes on to the lane's next action, from `from` on or in the next lap. */
@@ -270,7 +273,7 @@ static int prepare(struct rehearsal *r)
 	r->n[LANE_OUT] = r->lap->n_out;
 	r->n[LANE_DROP] = r->lap->n_drop;
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
-	r->mostly = calloc(r->p->blocks.n + 1, 1);
+	r->bare = calloc(r->p->blocks.n + 1, 1);
 	r->done = calloc(LAPS * (size_t)r->p->n_ops + 1, sizeof *r->done);
 	r->arrived.at = calloc(LAPS * (size_t)r->lap->n_in + 1, sizeof *r->arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
@@ -279,7 +282,7 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	return r->left && r->mostly && r->done && r->arrived.at ? 0 : -ENOMEM;
+	return r->left && r->bare && r->done && r->arrived.at ? 0 : -ENOMEM;
 }
 
 int um_rehearse(const struct um_program *program, const struct um_schedule *sched, const struct um_profile *profile,
@@ -299,7 +302,7 @@ int um_rehearse(const struct um_program *program, const struct um_schedule *sche
 	if (!err)
 		*ns = r.done[end] - r.done[end - program->n_ops];
 	free(r.left);
-	free(r.mostly);
+	free(r.bare);
 	free(r.done);
 	free(r.arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++)

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise simulate --evict: whose way blocks leave, and which one is chosen.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+data=$top_srcdir/tests/data
+
+# A column of the one row: $1 its name; the rest is for simulate.
+column() {
+	local name=$1
+	shift
+	"$UMADVISE" simulate "$@" --strategy lookahead --format csv |
+		awk -F, -v name="$name" 'NR == 1 { while ($++at != name && at <= NF) continue } NR == 2 { print $at }'
+}
+
+for w in alexnet_b200 resnet50; do
+	args=("$data/$w.umtrace.gz" --oversubscribe 1.5)
+	home=$(column steady_ns "${args[@]}" --profile gh200 --evict home)
+	driver=$(column steady_ns "${args[@]}" --profile gh200 --evict driver)
+	ok "$w on gh200: the driver's way takes less than nine tenths" test $((driver * 10)) -lt $((home * 9))
+	is "$(column faults "${args[@]}" --profile gh200 --evict driver)" 0 "$w on gh200: nothing faults"
+	is "$(column steady_ns "${args[@]}" --profile gh200)" "$driver" "$w on gh200: it is chosen"
+	home=$(column steady_ns "${args[@]}" --profile v100 --evict home)
+	is "$(column steady_ns "${args[@]}" --profile v100)" "$home" "$w on v100: the library's is"
+	ok "$w on v100: the driver's way is slower" \
+		test "$(column steady_ns "${args[@]}" --profile v100 --evict driver)" -gt "$home"
+	is "$(column faults "${args[@]}" --profile v100 --evict driver)" 0 "$w on v100: nothing faults all the same"
+done
+fails 2 "nobody's way" "$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody
+like "$("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody 2>&1)" "auto, home or driver" "what there is"
+fails 2 "a plan is not played" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --evict home -o "$tmp/x"
+tap_done

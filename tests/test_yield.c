@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Evictions that are left to the driver: cases worked by hand, and plans of recorded workloads, whose iterations are
+ * gone through with a list of the driver's of our own.
+ */
+#include "replay/yield.h"
+
+#include "plan_make.h"
+#include "player.h"
+#include "replay/way.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#define BASE (16 * MIB2)
+#define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
+
+/* An iteration as text: K keep, I in (evicts/there), L leave, D drop, each with block, blocks, room and drops. */
+static const char *show(const struct um_program_lap *lap)
+{
+	static const char kinds[] = {[UM_ACTION_IN] = 'I',  [UM_ACTION_OUT] = 'O',   [UM_ACTION_DISCARD] = 'D',
+				     [UM_ACTION_LET] = 'T', [UM_ACTION_LEAVE] = 'L', [UM_ACTION_KEEP] = 'K'};
+	static char text[2000];
+	size_t n = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < lap->actions.n && n < sizeof text - 80; i++) {
+		const struct um_action *a = &lap->actions.at[i];
+
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%u:%c%d", i ? " " : "", a->at, kinds[a->kind],
+				      (int)((a->addr - BASE) / MIB2));
+		if (a->bytes > MIB2)
+			n += (size_t)snprintf(text + n, sizeof text - n, "+%d", (int)(a->bytes / MIB2) - 1);
+		if (a->kind != UM_ACTION_KEEP && a->room != INT32_MIN)
+			n += (size_t)snprintf(text + n, sizeof text - n, "@%d", a->room);
+		if (a->kind == UM_ACTION_IN)
+			n += (size_t)snprintf(text + n, sizeof text - n, "(%u,%u)", a->evicts, a->there);
+	}
+	return text;
+}
+
+/* Slot 0, of two blocks, is used by all ops; slots 1 and 2, of one, by every other one, where the other one is not. */
+static void make_turns(struct um_plan *plan)
+{
+	um_plan_init(plan);
+	make_slot(plan, BASE, 2 * MIB2, -1, -1);
+	make_slot(plan, BASE + 2 * MIB2, MIB2, -1, -1);
+	make_slot(plan, BASE + 3 * MIB2, MIB2, -1, -1);
+	make_op(plan, "a", SLOTS(0, 1), UM_UPDATE);
+	make_op(plan, "b", SLOTS(0, 2), UM_UPDATE);
+	make_hint(plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
+	make_hint(plan, UM_HINT_EVICT, 0, 2, 0, MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 0, 1, 0, MIB2);
+	make_hint(plan, UM_HINT_EVICT, 1, 1, 0, MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 1, 2, 0, MIB2);
+}
+
+static void turns(void)
+{
+	struct um_program_lap lap;
+	struct um_program p;
+	struct um_plan plan;
+
+	make_turns(&plan);
+	um_program_init(&p);
+	is_int(um_program_build(&plan, 3, &p), 0, "turns: builds");
+	is_str(show(&p.lap[UM_PROGRAM_STEADY]), "0:O3@0 0:I2@1(0,0) 1:O2@1 1:I3@2(0,0)", "turns: as they were");
+	is_int(um_yield_build(&p, 3, &lap), 0, "turns: yields");
+	/* Block 3 came last, behind 0 and 1: they must be behind it before it can be evicted. */
+	is_str(show(&lap), "0:L3@0 0:K0+1 0:I2@1(1,0) 1:L2@2 1:K0+1 1:I3@2(1,0)",
+	       "turns: nothing is done for outs, what stays is asked for before each in");
+	is_u64(lap.n_in, 4, "turns: what is asked for again counts as in");
+	is_u64(lap.n_out, 2, "turns: an out is an out");
+	is_int(lap.gate[0], 2, "turns: op 0 waits for the second in");
+	is_int(lap.gate[1], 4, "turns: op 1 for the fourth");
+	is_u64(lap.first[1], 3, "turns: op 1 finds its actions");
+	um_program_lap_fini(&lap);
+	is_int(um_yield_build(&p, 4, &lap), 0, "turns: with room for all");
+	is_str(show(&lap), "0:L3@0 0:I2@1(0,1) 1:L2@1 1:I3@2(0,1)", "turns: nothing is evicted, all is there still");
+	um_program_lap_fini(&lap);
+	is_int(um_yield_build(&p, 2, &lap), -ENOTSUP, "turns: without room there is no way");
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* What is dropped is memory unused, which the driver takes before it evicts. */
+static void dropped(void)
+{
+	struct um_program_lap lap;
+	struct um_program p;
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	um_program_init(&p);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + MIB2, MIB2, 0, 1);
+	make_slot(&plan, BASE + 2 * MIB2, MIB2, 1, 2);
+	make_op(&plan, "a", SLOTS(0, 1), UM_UPDATE);
+	make_op(&plan, "b", SLOTS(2), UM_UPDATE);
+	make_op(&plan, "c", SLOTS(0), UM_UPDATE);
+	is_int(um_program_build(&plan, 2, &p), 0, "dropped: builds");
+	is_int(um_yield_build(&p, 2, &lap), 0, "dropped: yields");
+	is_str(show(&lap), show(&p.lap[UM_PROGRAM_STEADY]), "dropped: nothing is asked for again, nothing evicted");
+	um_program_lap_fini(&lap);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* --- a list of the driver's of our own ---------------------------------------------------------------------------- */
+
+enum { AWAY, MAY_GO, STAYS };
+
+struct list {
+	uint32_t *at; /* from head to tail */
+	size_t n, unused;
+	uint8_t *state; /* by block */
+	const struct um_program *p;
+	unsigned bad, evicted;
+};
+
+static void list_remove(struct list *l, uint32_t k)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->at[i] == k) {
+			memmove(l->at + i, l->at + i + 1, (--l->n - i) * sizeof *l->at);
+			return;
+		}
+}
+
+static void list_in(struct list *l, uint32_t k, int keeps)
+{
+	if (l->state[k] == AWAY) {
+		l->bad += (unsigned)keeps;
+		if (l->unused) {
+			l->unused--;
+		} else {
+			l->bad += l->state[l->at[0]] != MAY_GO;
+			l->state[l->at[0]] = AWAY;
+			list_remove(l, l->at[0]);
+			l->evicted++;
+		}
+	}
+	list_remove(l, k);
+	l->at[l->n++] = k;
+	l->state[k] = STAYS;
+}
+
+static void list_away(struct list *l, const struct um_action *a, int home)
+{
+	uint32_t first = (uint32_t)um_program_find(l->p, a->addr);
+
+	for (uint32_t k = first; k < first + a->bytes / MIB2; k++) {
+		if (l->state[k] == AWAY)
+			continue;
+		if (a->kind == UM_ACTION_LEAVE && !home) {
+			l->state[k] = MAY_GO;
+			continue;
+		}
+		list_remove(l, k);
+		l->state[k] = AWAY;
+		l->unused++;
+	}
+}
+
+/* Blocks by what they are in the next iteration. */
+static void list_turn(struct list *l)
+{
+	size_t n = l->p->blocks.n;
+	uint8_t *state = calloc(n + 1, 1);
+	uint32_t *heir = calloc(n + 1, sizeof *heir);
+
+	for (uint32_t k = 0; k < n; k++) {
+		heir[l->p->from[k]] = k;
+		state[k] = l->state[l->p->from[k]];
+	}
+	for (size_t i = 0; i < l->n; i++)
+		l->at[i] = heir[l->at[i]];
+	memcpy(l->state, state, n);
+	free(state);
+	free(heir);
+}
+
+/* Actions that take away as soon as they may, or none before an in waits for it. */
+static void go_round(struct list *l, const struct um_program_lap *lap, int home, int late, size_t *outs, size_t *drops)
+{
+	size_t n_in = 0, out = 0, drop = 0;
+
+	for (size_t i = 0; i < lap->actions.n; i++) {
+		const struct um_action *a = &lap->actions.at[i];
+
+		if (a->kind == UM_ACTION_IN || a->kind == UM_ACTION_KEEP) {
+			uint32_t first = (uint32_t)um_program_find(l->p, a->addr);
+
+			n_in++;
+			for (size_t k = 0; late && a->kind == UM_ACTION_IN && k < i; k++) {
+				const struct um_action *b = &lap->actions.at[k];
+
+				if (b->kind == UM_ACTION_IN || b->kind == UM_ACTION_KEEP)
+					continue;
+				if (b->kind == UM_ACTION_LEAVE || b->kind == UM_ACTION_OUT) {
+					if ((int64_t)out++ < a->room && out > *outs)
+						*outs = out, list_away(l, b, home);
+				} else if (drop++ < a->drops && drop > *drops) {
+					*drops = drop;
+					list_away(l, b, home);
+				}
+			}
+			out = drop = 0;
+			for (uint32_t k = first; k < first + a->bytes / MIB2; k++)
+				list_in(l, k, a->kind == UM_ACTION_KEEP);
+		} else {
+			l->bad += (int64_t)a->room > (int64_t)n_in;
+			if (!late)
+				list_away(l, a, home);
+		}
+	}
+	for (size_t k = 0; late && k < lap->actions.n; k++) { /* the rest, before the next iteration begins */
+		const struct um_action *b = &lap->actions.at[k];
+
+		if (b->kind == UM_ACTION_LEAVE || b->kind == UM_ACTION_OUT) {
+			if (out++ >= *outs)
+				list_away(l, b, home);
+		} else if (b->kind != UM_ACTION_IN && b->kind != UM_ACTION_KEEP && drop++ >= *drops) {
+			list_away(l, b, home);
+		}
+	}
+	*outs = *drops = 0;
+	list_turn(l);
+}
+
+/* Several iterations, the first with outs that are taken home; with `more` blocks than were planned for. */
+static void follow(const struct um_program *p, const struct um_program_lap *lap, uint64_t capacity, uint64_t more,
+		   int late, const char *name)
+{
+	struct list l = {.at = calloc(2 * p->blocks.n + 1, sizeof *l.at),
+			 .state = calloc(p->blocks.n + 1, 1),
+			 .p = p,
+			 .unused = capacity + more};
+	size_t outs = 0, drops = 0;
+
+	for (uint32_t k = 0; k < p->blocks.n; k++)
+		if (p->there[k]) {
+			l.at[l.n++] = k;
+			l.state[k] = STAYS;
+			l.unused--;
+		}
+	list_turn(&l);
+	go_round(&l, lap, 1, late, &outs, &drops);
+	for (int i = 0; i < 3; i++)
+		go_round(&l, lap, 0, late, &outs, &drops);
+	is_u64(l.bad, 0, "%s: nothing that stays is evicted%s%s", name, more ? ", with more room" : "",
+	       late ? ", with what leaves in time only" : "");
+	if (!more)
+		ok(l.evicted > 0, "%s: %u blocks are", name, l.evicted);
+	free(l.at);
+	free(l.state);
+}
+
+/* --- recorded workloads ------------------------------------------------------------------------------------------- */
+
+struct look {
+	const char *name;
+	int home; /* what gh200's costs say */
+};
+
+static int look(void *user, struct um_plan *plan)
+{
+	const struct look *x = user;
+	uint64_t capacity = plan->budget / MIB2;
+	const struct um_profile *v100 = um_profile_find("v100"), *gh200 = um_profile_find("gh200");
+	struct um_program_lap lap;
+	struct um_program p;
+
+	um_program_init(&p);
+	is_int(um_program_build(plan, capacity, &p), 0, "%s: builds", x->name);
+	is_int(um_yield_build(&p, capacity, &lap), 0, "%s: yields", x->name);
+	for (int late = 0; late < 2; late++)
+		for (uint64_t more = 0; more <= 40; more += 20)
+			follow(&p, &lap, capacity, more, late, x->name);
+	um_program_lap_fini(&lap);
+	ok(!um_way_choose(&p, &plan->sched, v100, capacity, UM_WAY_AUTO) && !p.yields, "%s: not on v100", x->name);
+	ok(!um_way_choose(&p, &plan->sched, gh200, capacity, UM_WAY_HOME) && !p.yields, "%s: nor where not wanted",
+	   x->name);
+	is_int(um_way_choose(&p, &plan->sched, gh200, capacity, UM_WAY_AUTO), 0, "%s: rehearsed on gh200", x->name);
+	is_int(p.yields, !x->home, "%s: with what is faster chosen", x->name);
+	um_program_fini(&p);
+	is_int(um_program_build(plan, capacity, &p), 0, "%s: builds again", x->name);
+	ok(!um_way_choose(&p, &plan->sched, v100, capacity, UM_WAY_DRIVER) && p.yields, "%s: on v100 where it must be",
+	   x->name);
+	um_program_fini(&p);
+	return 0;
+}
+
+static void recorded(const char *name, double ratio, int home)
+{
+	const char *top = getenv("top_srcdir");
+	struct look x = {name, home};
+	struct um_play_options o = {.profile = um_profile_find("gh200"),
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = 6,
+				    .planned = look,
+				    .planned_user = &x};
+	struct um_play_result r;
+	struct um_trace *t;
+	struct um_diag d;
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", top ? top : ".", name);
+	if (um_trace_load(&t, path, &d))
+		tap_bail(d.text);
+	o.budget = (uint64_t)((double)um_trace_peak_bytes(t) / ratio);
+	is_int(um_play(t, &o, &r), 0, "%s: played", name);
+	um_play_result_fini(&r);
+	um_trace_free(t);
+}
+
+int main(void)
+{
+	turns();
+	dropped();
+	recorded("alexnet_b200", 1.5, 0);
+	recorded("resnet50", 2, 0);
+	recorded("lstm_lm", 1.5, 1);
+	return tap_done();
+}
