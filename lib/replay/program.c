@@ -145,12 +145,10 @@ static void block_out(struct um_program_walk *b, struct um_program_block *bl, ui
 /* Discards the dead block that is needed last, as soon as it is dead. 0 if there is none. */
 static int make_room(struct um_program_walk *b)
 {
-	struct um_tree_node *last = um_tree_floor(&b->dead, UINT64_MAX, UINT64_MAX);
+	struct um_program_block *bl = um_program_dead_last(b);
 
-	if (!last)
+	if (!bl)
 		return 0;
-	struct um_program_block *bl = um_tree_entry(last, struct um_program_block, dead);
-
 	block_out(b, bl, bl->since, bl->dead_slot);
 	return 1;
 }
@@ -357,7 +355,7 @@ static void forget_twins(struct um_program_walk *b)
 	for (uint32_t k = b->slot_part[b->n_slots]; k < b->slot_part[b->plan->sched.slots.n]; k++) {
 		struct um_program_block *bl = &b->blocks[b->parts[k].block];
 
-		if (bl->is_dead && !bl->n_touch)
+		if (bl->dead_at && !bl->n_touch)
 			block_out(b, bl, 0, UM_NO_SLOT);
 	}
 }
@@ -398,7 +396,7 @@ static void walk(struct um_program_walk *b)
 		}
 		touch(b, op);
 		if (b->scouting)
-			b->level[op] = b->resident - b->dead.n;
+			b->level[op] = b->resident - b->n_dead;
 	}
 }
 

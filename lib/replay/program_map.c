@@ -274,6 +274,8 @@ int um_program_map(struct um_program_walk *b, const struct um_plan *plan)
 	if (!err)
 		err = number_blocks(b);
 	if (!err)
+		err = um_program_dead_init(b);
+	if (!err)
 		err = list_touches(b);
 	if (!err)
 		err = um_program_advice(b);
@@ -287,32 +289,12 @@ size_t um_program_find(const struct um_program *p, uint64_t addr)
 	return find_block(p->blocks.at, (uint32_t)p->blocks.n, addr);
 }
 
-void um_program_dead_add(struct um_program_walk *b, struct um_program_block *bl, uint32_t slot, uint32_t at)
-{
-	uint32_t far = um_program_next_touch(b, bl, at);
-
-	if (bl->is_dead)
-		return;
-	bl->is_dead = 1;
-	bl->since = at;
-	bl->dead_slot = slot;
-	bl->dead.a = far == UINT32_MAX ? UINT64_MAX : b->lap + at + far;
-	bl->dead.b = (uint64_t)(bl - b->blocks);
-	um_tree_add(&b->dead, &bl->dead);
-}
-
-void um_program_dead_remove(struct um_program_walk *b, struct um_program_block *bl)
-{
-	if (bl->is_dead)
-		um_tree_remove(&b->dead, &bl->dead);
-	bl->is_dead = 0;
-}
-
 void um_program_unmap(struct um_program_walk *b)
 {
 	free(b->slot_part);
 	free(b->parts);
 	free(b->blocks);
+	free(b->dead);
 	free(b->touches);
 	free(b->pos_head);
 	free(b->pos_next);

@@ -8,7 +8,6 @@
 #ifndef UM_REPLAY_PROGRAM_MAP_H
 #define UM_REPLAY_PROGRAM_MAP_H
 
-#include "base/tree.h"
 #include "replay/program.h"
 
 /* A slot's share in a block. */
@@ -28,9 +27,8 @@ struct um_program_block {
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the walk before */
 	uint32_t since; /* dead: from this op of the walk on */
 	int junk, fetch; /* away: the host has content that died there, content that is wanted back */
-	struct um_tree_node dead; /* resident with nothing in it that counts: in the tree, by next need */
+	uint32_t dead_at; /* resident with nothing in it that counts: its place in the walk's heap + 1; else 0 */
 	uint32_t dead_slot; /* where to look for the block: see um_action.slot */
-	int is_dead;
 	uint32_t first_touch, n_touch; /* into touches: ops that touch the block, ascending */
 };
 
@@ -55,6 +53,12 @@ struct um_program_drop {
 	int frees; /* the block is on the device */
 };
 
+/* A dead block. */
+struct um_program_dead {
+	uint64_t need; /* when it is touched next, in ops over all walks; UINT64_MAX never */
+	uint32_t block;
+};
+
 /* A program being built: the map, and the state of a walk over the iteration. */
 struct um_program_walk {
 	const struct um_plan *plan; /* &seen */
@@ -72,7 +76,8 @@ struct um_program_walk {
 	uint32_t *heir; /* by slot: what its tensor is in the next iteration, UM_NO_SLOT if nothing else */
 	uint8_t *told; /* by slot: enum um_program_told */
 	uint32_t *pos_head, *pos_next; /* deaths by position */
-	struct um_tree dead;
+	struct um_program_dead *dead; /* a heap, the one needed last on top; room for all blocks */
+	uint32_t n_dead;
 	uint64_t resident, capacity, start_resident;
 	int32_t n_in, n_out; /* actions of this walk */
 	UM_VEC(struct um_program_drop) drops; /* of this walk, by number */
@@ -105,15 +110,23 @@ void um_program_parts(const struct um_program_walk *b, uint32_t slot, uint64_t o
 /* Distance in ops from `at` to the next op that touches the block, around the iteration's end; UINT32_MAX: none. */
 uint32_t um_program_next_touch(const struct um_program_walk *b, const struct um_program_block *bl, uint32_t at);
 
-/* Nothing in a block that is resident counts from op `at` on; or something does again. */
-void um_program_dead_add(struct um_program_walk *b, struct um_program_block *bl, uint32_t slot, uint32_t at);
-void um_program_dead_remove(struct um_program_walk *b, struct um_program_block *bl);
-
 /* Between two walks. 0 or -ENOMEM. */
 int um_program_turn(struct um_program_walk *b);
 
 /* After the last walk: what the next one would find. 0 or -ENOMEM. */
 int um_program_end(struct um_program_walk *b);
+
+/* Dead blocks: `init` once the blocks are numbered, 0 or -ENOMEM. */
+int um_program_dead_init(struct um_program_walk *b);
+
+/* From op `at` on, to be looked for where `slot` lies. No change if it was dead. */
+void um_program_dead_add(struct um_program_walk *b, struct um_program_block *bl, uint32_t slot, uint32_t at);
+
+/* No change if it was not. */
+void um_program_dead_remove(struct um_program_walk *b, struct um_program_block *bl);
+
+/* The one that is needed last; NULL if there is none. */
+struct um_program_block *um_program_dead_last(const struct um_program_walk *b);
 
 /* Of a walk that is complete: what its actions wait for, and their order, into b->out. 0 or -ENOMEM. */
 int um_program_order(struct um_program_walk *b);

@@ -41,12 +41,13 @@ struct turn {
 int um_program_turn(struct um_program_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
-	struct turn *was = calloc(b->slot_part[s->slots.n] + 1ull, sizeof *was);
+	struct turn *was = malloc((b->slot_part[s->slots.n] + 1ull) * sizeof *was); /* of those that move */
 
 	if (!was)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < b->slot_part[s->slots.n]; i++)
-		was[i] = (struct turn){b->parts[i], b->blocks[b->parts[i].block]};
+	for (uint32_t i = 0; i < s->slots.n; i++)
+		for (uint32_t k = b->slot_part[i]; b->moves[i] && k < b->slot_part[i + 1]; k++)
+			was[k] = (struct turn){b->parts[k], b->blocks[b->parts[k].block]};
 	for (uint32_t i = 0; i < s->slots.n; i++) {
 		uint32_t from = taken_from(b, i), n = b->slot_part[i + 1] - b->slot_part[i];
 
