@@ -372,12 +372,12 @@ static int borrow(struct um_search *s, const struct um_scheme *scheme)
 }
 
 /* The best of those that were rehearsed; NULL: none. */
-static const struct um_search_kept *find_best(const struct um_search *s)
+static struct um_search_kept *find_best(struct um_search *s)
 {
-	const struct um_search_kept *best = NULL;
+	struct um_search_kept *best = NULL;
 
 	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
-		const struct um_search_kept *k = &s->kept[i];
+		struct um_search_kept *k = &s->kept[i];
 
 		if (k->plan_ns && um_search_is_near(s, k->plan_ns) &&
 		    (!best || um_search_score(k) < um_search_score(best)))
@@ -501,33 +501,31 @@ static int prepare(struct um_search *s)
 	return 0;
 }
 
-static int take(struct um_plan *out, const struct um_search_kept *k)
+/* Its hints become the plan's: nobody asks for them again. */
+static void take(struct um_plan *out, struct um_search_kept *k)
 {
-	um_vec_clear(&out->hints);
-	if (um_vec_reserve(&out->hints, k->hints.n))
-		return -ENOMEM;
-	if (k->hints.n)
-		memcpy(out->hints.at, k->hints.at, k->hints.n * sizeof *k->hints.at);
-	out->hints.n = k->hints.n;
+	um_vec_fini(&out->hints);
+	memcpy(&out->hints, &k->hints, sizeof out->hints);
+	memset(&k->hints, 0, sizeof k->hints);
 	out->predicted_ns = k->plan_ns;
-	return 0;
 }
 
 /* The best hints become the plan's. */
 static int hand_over(struct um_search *s, char *why, size_t size)
 {
-	const struct um_search_kept *best;
+	struct um_search_kept *best;
 	int err;
 
 	if (!s->best_ns)
 		return um_refuse(why, size, "no sound plan found: %s", s->why);
-	err = take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
-	if (!err)
-		err = um_plan_prove(s->out, NULL, why, size);
+	take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
+	err = um_plan_prove(s->out, NULL, why, size);
 	if (!err)
 		err = rehearse(s, NULL, s->best_ns);
 	best = find_best(s);
-	return err || !best ? err : take(s->out, best);
+	if (!err && best)
+		take(s->out, best);
+	return err;
 }
 
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
