@@ -303,6 +303,15 @@ static int merge_all(struct writer *w)
 	return 0;
 }
 
+/* What the merge has no use for. */
+static void drop_returns(struct writer *w)
+{
+	free(w->back);
+	w->back = NULL;
+	um_vec_fini(&w->backs);
+	um_vec_fini(&w->coming);
+}
+
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
                    const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t,
                    uint32_t merge)
@@ -312,12 +321,10 @@ int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct 
 
 	if (!err)
 		err = write_moves(&w, a, t);
+	drop_returns(&w);
 	if (!err)
 		err = merge_all(&w);
-	free(w.back);
-	um_vec_fini(&w.backs);
 	um_vec_fini(&w.leaving);
-	um_vec_fini(&w.coming);
 	um_vec_fini(&w.fetch[1]);
 	um_vec_fini(&w.fetch[0]);
 	return err;
