@@ -21,49 +21,27 @@ struct sweep {
 	const struct um_blocks *b;
 	const struct um_choose_rule *rule;
 	int32_t limit;
+	int32_t *crowded; /* by step: the next one, or itself, that sees too many at first; n_ops: none. One more */
 	UM_VEC(struct candidate) heap;
 	UM_VEC(uint32_t) taken; /* in the order of being given up */
 };
 
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinned)
 {
-	int32_t *d = calloc(b->n_ops + 1ull, sizeof *d), sum = 0, least = INT32_MAX;
-
 	memset(c, 0, sizeof *c);
 	c->pinned = pinned;
 	c->away = calloc(b->n_visits + 1ull, 1);
 	c->next = malloc((b->n_visits + 1ull) * sizeof *c->next);
 	c->first = malloc((b->n_touches + 1ull) * sizeof *c->first);
 	c->gone = malloc((b->n_visits + 1ull) * sizeof *c->gone);
-	if (!d || !c->away || !c->next || !c->first || !c->gone || um_load_init(&c->load, b->n_ops)) {
-		free(d);
+	if (!c->away || !c->next || !c->first || !c->gone || um_load_init(&c->load, b->n_ops)) {
 		um_choice_fini(c);
 		return -ENOMEM;
 	}
-	for (uint32_t v = 0; v < b->n_visits; v++) {
-		int32_t from = b->visit[v].op, to = b->visit[v].held;
-
-		/* Differences; whole laps (rare: wanderers) go to everybody. */
-		for (; to - from >= b->n_ops; to -= b->n_ops)
-			d[0]++;
-		d[from]++;
-		if (to > b->n_ops) {
-			d[0]++;
-			d[to - b->n_ops]--;
-		} else {
-			d[to]--;
-		}
-	}
-	for (int32_t i = 0; i < b->n_ops; i++) {
-		sum += d[i];
-		c->load.max[c->load.size + i] = sum;
-		if (sum < least) {
-			least = sum;
-			c->calm = i;
-		}
-	}
+	memcpy(c->load.max + c->load.size, b->load, (size_t)b->n_ops * sizeof *b->load);
 	um_load_fill(&c->load);
-	free(d);
+	for (int32_t i = 1; i < b->n_ops; i++)
+		c->calm = b->load[i] < b->load[c->calm] ? i : c->calm;
 	return 0;
 }
 
@@ -141,12 +119,16 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 {
 	const struct um_visit *x = &s->b->visit[v];
 	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
-	int64_t lap = (int64_t)s->rule->clock[s->b->n_ops], begin;
+	int64_t lap = (int64_t)s->rule->clock[s->b->n_ops];
 
 	if (!um_choice_can_leave(s->b, v) || s->c->away[v] || s->c->pinned[v])
 		return 0;
-	begin = time_at(s, s->c->calm + behind);
-	c.key = time_at(s, s->c->calm + c.end) - begin / 16 * s->rule->begin;
+	/* The load only falls: what helps nobody now never will. */
+	if (s->crowded[behind < 0 ? 0 : behind + 1] >= c.end)
+		return 0;
+	c.key = time_at(s, s->c->calm + c.end);
+	if (s->rule->begin)
+		c.key -= time_at(s, s->c->calm + behind) / 16 * s->rule->begin;
 	if (s->rule->clean && !is_written(s->b, v))
 		c.key += lap / 16 * s->rule->clean;
 	c.key -= s->rule->malus[v];
@@ -189,11 +171,27 @@ static int sweep_op(struct sweep *s, int32_t step)
 	return 0;
 }
 
+static int find_crowded(struct sweep *s)
+{
+	int32_t n = s->b->n_ops;
+
+	s->crowded = malloc((n + 1ull) * sizeof *s->crowded);
+	if (!s->crowded)
+		return -ENOMEM;
+	s->crowded[n] = n;
+	for (int32_t i = n; i-- > 0;) {
+		int32_t op = s->c->calm + i < n ? s->c->calm + i : s->c->calm + i - n;
+
+		s->crowded[i] = um_load_at(&s->c->load, op) > s->limit ? i : s->crowded[i + 1];
+	}
+	return 0;
+}
+
 static int sweep(struct sweep *s)
 {
 	const struct um_blocks *b = s->b;
 	int32_t calm = s->c->calm;
-	int err = 0;
+	int err = find_crowded(s);
 
 	for (uint32_t v = 0; !err && v < b->n_visits; v++) {
 		const struct um_visit *x = &b->visit[v];
@@ -203,10 +201,11 @@ static int sweep(struct sweep *s)
 		else if (x->op >= calm && x->held > b->n_ops + calm)
 			err = offer(s, v, x->op - calm - b->n_ops);
 	}
-	for (int32_t i = 0; !err && i < b->n_ops; i++) {
+	for (int32_t i = 0; !err && s->crowded[i] < b->n_ops; i++) {
 		int32_t op = (calm + i) % b->n_ops;
 
-		err = sweep_op(s, i);
+		if (s->crowded[i] == i)
+			err = sweep_op(s, i);
 		for (uint32_t k = b->first_of_op[op]; !err && k < b->first_of_op[op + 1]; k++)
 			err = offer(s, b->of_op[k], i);
 	}
@@ -299,6 +298,7 @@ int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limi
 	if (!err)
 		keep_spare(&s);
 	um_choice_settle(c, b);
+	free(s.crowded);
 	um_vec_fini(&s.heap);
 	um_vec_fini(&s.taken);
 	return err;

@@ -6,6 +6,8 @@
  */
 #include "plan/swaps.h"
 
+#define FEW 64 /* pieces that are sorted by insertion */
+
 static uint64_t copy_ns(const struct um_scheme_case *s, uint64_t bytes, uint64_t rate)
 {
 	return bytes ? s->fixed_ns + (uint64_t)((double)bytes * 1e9 / (double)rate + 0.5) : 0;
@@ -27,6 +29,23 @@ static int by_slot(const void *a, const void *b)
 	return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
+/* An op's are few, or in order. */
+static void sort_by_slot(struct piece *p, size_t n)
+{
+	if (n > FEW) {
+		qsort(p, n, sizeof *p, by_slot);
+		return;
+	}
+	for (size_t i = 1; i < n; i++) {
+		struct piece x = p[i];
+		size_t k = i;
+
+		for (; k > 0 && by_slot(&x, &p[k - 1]) < 0; k--)
+			p[k] = p[k - 1];
+		p[k] = x;
+	}
+}
+
 /* The visits of one op that may be followed by an absence, by the slot whose part comes first in the block. */
 static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, const uint8_t *pinned)
 {
@@ -38,7 +57,7 @@ static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, co
 		if (um_choice_can_leave(b, v) && !pinned[v])
 			p[n++] = (struct piece){b->part[part].slot, v, b->visit[v].held};
 	}
-	qsort(p, n, sizeof *p, by_slot);
+	sort_by_slot(p, n);
 	return n;
 }
 
