@@ -16,6 +16,7 @@
 #include "gpu/sim.h"
 #include "model/event.h"
 #include "model/profile.h"
+#include "replay/lanes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 #define B UM_BLOCK_BYTES
 #define STREAMS 4
 #define INS 4
-#define OUTS 4
+#define OUTS UM_LANES_OUT_MOST
 #define TOUCHED 32u /* blocks in one call that refreshes */
 #define SLACK 8 /* blocks of room that the driver's order is not counted on for */
 
@@ -44,6 +45,7 @@ struct run {
 	enum way way;
 	uint64_t n, kept, room, items; /* blocks that go round, are kept, have room; ops in all */
 	char *memory;
+	int n_outs; /* workers that take away */
 	um_stream compute, in[STREAMS], away[OUTS];
 	uint32_t *arrived;
 	um_event_handle *done; /* by op */
@@ -69,7 +71,7 @@ static void poke_all(struct run *r)
 {
 	for (int i = 0; i < INS; i++)
 		r->gpu->api->worker_poke(r->gpu, &r->ins[i].worker);
-	for (int i = 0; i < OUTS; i++)
+	for (int i = 0; i < r->n_outs; i++)
 		r->gpu->api->worker_poke(r->gpu, &r->outs[i].worker);
 }
 
@@ -123,14 +125,15 @@ static struct um_step bring(struct worker *w)
 		room -= SLACK;
 		if (item >= room && !is_over(r, item - room, &wait))
 			return wait;
-		refresh(r, s);
-	} else if (item >= room && least(r->outs, OUTS) <= item - room) {
+	} else if (item >= room && least(r->outs, r->n_outs) <= item - room) {
 		return wait;
 	}
 	/* As the library does: a prefetch on an idle stream is worked off by its caller. */
 	if (item >= STREAMS && (int32_t)(r->arrived[item % STREAMS] - (uint32_t)(item + 1 - STREAMS)) < 0)
 		return (struct um_step){.kind = UM_STEP_POLL};
 	r->turn++;
+	if (r->way == DRIVER || r->way == GHOST)
+		refresh(r, s);
 	poke_all(r);
 	must(api->cudaMemPrefetchAsync(r->gpu, block_of(r, item), B, um_on_device(0), 0, s));
 	must(api->cuStreamWriteValue32(r->gpu, s, &r->arrived[item % STREAMS], (uint32_t)item + 1, 0));
@@ -187,12 +190,14 @@ static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64
                     uint64_t items, uint64_t ns, uint32_t access, uint64_t *faults)
 {
 	struct um_sim_options o = {.profile = p, .capacity = (kept + room) * B};
+	uint64_t copy = (uint64_t)((double)B * 1e9 / (p->d2h * p->eta));
 	struct run r = {.way = way, .n = n, .kept = kept, .room = room, .items = items};
 	const struct um_gpu_api *api;
 	struct um_tally tally;
 	void *ptr;
 	uint64_t end;
 
+	r.n_outs = (int)um_lanes_out_workers(p->c_pf + p->c_pf_cpu, copy);
 	must(um_sim_open(&r.gpu, &o));
 	api = r.gpu->api;
 	must(api->cudaMallocManaged(r.gpu, &ptr, (n + kept) * B, 1));
@@ -203,7 +208,7 @@ static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64
 	must(api->cudaStreamCreateWithFlags(r.gpu, &r.compute, UM_STREAM_NON_BLOCKING));
 	for (int i = 0; i < STREAMS; i++)
 		must(api->cudaStreamCreateWithFlags(r.gpu, &r.in[i], UM_STREAM_NON_BLOCKING));
-	for (int i = 0; i < OUTS; i++)
+	for (int i = 0; i < r.n_outs; i++)
 		must(api->cudaStreamCreateWithFlags(r.gpu, &r.away[i], UM_STREAM_NON_BLOCKING));
 	must(um_sim_host_touch(r.gpu, r.memory, (n + kept) * B, UM_WRITE));
 	if (way == GHOST)
@@ -212,7 +217,7 @@ static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64
 		must(api->cudaMemPrefetchAsync(r.gpu, r.memory, kept * B, um_on_device(0), 0, r.in[0]));
 	must(um_sim_sync(r.gpu));
 	start(&r, r.ins, INS, 0);
-	start(&r, r.outs, OUTS, 1);
+	start(&r, r.outs, r.n_outs, 1);
 	for (uint64_t i = 0; i < items; i++) {
 		struct um_touch t[2] = {{block_of(&r, i), B, 0, access},
 		                        {r.memory + (kept ? i % kept : 0) * B, B, 0, UM_READ}};

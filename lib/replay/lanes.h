@@ -35,7 +35,7 @@
 
 #define UM_LANES_IN 4 /* workers */
 #define UM_LANES_IN_STREAMS 4 /* a multiple of that; with more, more of them share a hardware queue with the app's */
-#define UM_LANES_OUT_MOST 4
+#define UM_LANES_OUT_MOST 8 /* only a link that outruns the driver by far asks for so many (um_lanes_out_workers) */
 #define UM_LANES_DROP 4 /* workers */
 #define UM_LANES_STREAMS 4 /* of the app, that are told apart */
 #define UM_LANES_EVENTS 2048
