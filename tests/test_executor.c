@@ -5,6 +5,7 @@
 #include "gpu/null.h"
 #include "gpu/sim.h"
 #include "replay/executor.h"
+#include "replay/way.h"
 
 #include "plan_make.h"
 
@@ -224,6 +225,74 @@ static void outside(void)
 	scene_close(&s);
 }
 
+/* Blocks 2 and 3 take turns beside 0 and 1, and the driver is left to evict them. `at[i]` asks of iteration i, in
+ * blocks, what was asked for and what was taken home; in iteration `astray` and from then on slot 1 lies elsewhere. */
+static void yields(uint64_t (*at)[2], int n, int astray)
+{
+	struct um_executor_host host = {.may_discard = may_discard};
+	const struct um_profile *gh200 = um_profile_find("gh200");
+	struct um_executor_counts c, before = {0};
+	struct scene s = {0};
+
+	um_plan_init(&s.plan);
+	make_slot(&s.plan, BASE, 2 * MIB2, -1, -1);
+	make_slot(&s.plan, BASE + 2 * MIB2, MIB2, -1, -1);
+	make_slot(&s.plan, BASE + 3 * MIB2, MIB2, -1, -1);
+	for (size_t i = 0; i < 3; i++) {
+		s.plan.sched.slots.at[i].bound.v = i + 1;
+		s.plan.sched.slots.at[i].bound_addr = s.plan.sched.slots.at[i].place;
+	}
+	make_op(&s.plan, "a", SLOTS(0, 1), UM_UPDATE);
+	make_op(&s.plan, "b", SLOTS(0, 2), UM_UPDATE);
+	make_hint(&s.plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
+	make_hint(&s.plan, UM_HINT_EVICT, 0, 2, 0, MIB2);
+	make_hint(&s.plan, UM_HINT_PREFETCH, 0, 1, 0, MIB2);
+	make_hint(&s.plan, UM_HINT_EVICT, 1, 1, 0, MIB2);
+	make_hint(&s.plan, UM_HINT_PREFETCH, 1, 2, 0, MIB2);
+	um_program_init(&s.program);
+	um_cursor_init(&s.cursor);
+	if (um_null_open(&s.gpu, 1ull << 30, 0) || um_program_build(&s.plan, 3, &s.program) ||
+	    um_way_choose(&s.program, &s.plan.sched, gh200, 3, UM_WAY_DRIVER) ||
+	    um_cursor_follow(&s.cursor, &s.plan.sched) || um_executor_open(&s.ex, s.gpu, &host))
+		tap_bail("set-up");
+	um_executor_see(s.ex, NULL);
+	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
+	for (int i = 0; i < n; i++) {
+		if (i)
+			um_executor_begin(s.ex, NULL, 0);
+		if (i == astray)
+			lie(&s.cursor, 1, 64 * MIB2);
+		if (um_executor_op(s.ex, 0, &s.cursor) || um_executor_op(s.ex, 1, &s.cursor))
+			tap_bail("queues full after a few requests");
+		wait_for_calls(s.ex);
+		um_executor_counts(s.ex, &c);
+		at[i][0] = (c.prefetch_bytes - before.prefetch_bytes) / MIB2;
+		at[i][1] = (c.evict_bytes - before.evict_bytes) / MIB2;
+		before = c;
+	}
+	scene_close(&s);
+}
+
+static void driver_evicts(void)
+{
+	uint64_t at[8][2];
+
+	yields(at, 6, -1);
+	is_u64(at[1][0], 2, "two blocks come, before any iteration is steady");
+	is_u64(at[1][1], 2, "and two are taken home");
+	is_u64(at[2][0], 6, "in the first steady one what stays is asked for again, twice");
+	is_u64(at[2][1], 2, "what leaves is taken home still");
+	for (int i = 3; i < 6; i++) {
+		is_u64(at[i][0], 6, "iteration %d: two blocks come, two are asked for again, twice", i);
+		is_u64(at[i][1], 0, "nothing is taken home");
+	}
+	yields(at, 8, 5);
+	is_u64(at[4][1], 0, "nothing is, until a tensor lies elsewhere");
+	for (int i = 5; i < 8; i++)
+		ok(at[i][0] <= 6 && at[i][1] > 0, "iteration %d: then it is again", i);
+	is_u64(at[7][0], 2, "and nothing is asked for twice");
+}
+
 /* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
  */
 static void claims(void)
@@ -280,5 +349,6 @@ int main(void)
 	ends();
 	outside();
 	claims();
+	driver_evicts();
 	return tap_done();
 }

@@ -181,7 +181,7 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	r->bytes = bytes;
 	r->wait = ins;
 	r->event = l->event;
-	l->queued += bytes != 0;
+	l->queued += bytes != 0 && kind != UM_ACTION_LEAVE;
 	if (kind != UM_ACTION_OUT && kind != UM_ACTION_LEAVE) {
 		l->discard = k + 1;
 		l->any_discard = 1;
