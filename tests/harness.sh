@@ -98,10 +98,17 @@ fi
 quick=$top_srcdir/quickstart
 mkdir "$tmp/trs"
 printf ':test-result: %s\n' 'PASS a' 'FAIL b' 'PASS c' 'SKIP d' >"$tmp/trs/a.trs"
-# shellcheck disable=SC2016 # expanded there
-is "$(bash -c 'eval "$(sed -n "/^passed=0/,/^result() /p" "$1" | sed "\$d")"
-	count "$2"; echo "$?: $passed $failed $skipped"' - "$quick" "$tmp/trs")" "   2 passed, 1 failed, 1 skipped
+printf '%s\n' 'PASS: a 1 - # PASS: 7' '# TOTAL: 17' '# PASS:  12' '# SKIP:  3' '# XFAIL: 1' '# FAIL:  0' '# XPASS: 0' \
+	'# ERROR: 1' >"$tmp/log"
+told() { # COMMAND: a function of quickstart's, and what it has in its sums then
+	# shellcheck disable=SC2016 # expanded there
+	bash -c 'eval "$(sed -n "/^passed=0/,/^result() /p" "$1" | sed "\$d")"
+		"${@:2}"; echo "$?: $passed $failed $skipped"' - "$quick" "$@"
+}
+is "$(told count "$tmp/trs")" "   2 passed, 1 failed, 1 skipped
 1: 2 1 1" "what the tests of a build say is counted, and kept"
+is "$(told summed "$tmp/log")" "   13 passed, 1 failed, 3 skipped
+1: 13 1 3" "and the summary of one that is gone"
 ok "quickstart --help" bash "$quick" --help
 fails 2 "quickstart refuses what it does not know" bash "$quick" everything
 tap_done

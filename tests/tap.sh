@@ -17,6 +17,9 @@ tap_failed=0
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 
+# The one that configure found, without a search each time.
+[ -z "${PYTHON3-}" ] || python3() { "$PYTHON3" "$@"; }
+
 diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
 
 tap_result() { # STATUS NAME
