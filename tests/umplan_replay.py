@@ -119,6 +119,10 @@ class Replay:
         self.heir = {s["carry"]: i for i, s in enumerate(slots) if s["carry"] is not None}
         self.check_rules(hints)
         self.hints = hints
+        self.discards = {}  # by the op that they wait for
+        for h in hints:
+            if h["kind"] == "discard":
+                self.discards.setdefault(h["wait"], []).append(h)
         self.frees = [[] for _ in range(self.n + 1)]
         for i, s in enumerate(slots):
             if 0 <= s["death"] < self.n:
@@ -350,14 +354,13 @@ class Replay:
                 if where in (HERE, COMING):
                     self.room += n
                 m.vals[k] = (LEAVING if where == LEAVING else AWAY, EMPTY, False)
-        for h in self.hints:
-            if h["kind"] == "discard" and h["wait"] == self.pos - 1:
-                m = self.mem[h["s"]]
-                for k, n, (where, content, _) in m.each(h["off"], h["off"] + h["bytes"]):
-                    if where in (HERE, COMING):
-                        self.room += n
-                        where = AWAY
-                    m.vals[k] = (where, LOST if content != EMPTY else EMPTY, False)
+        for h in self.discards.get(self.pos - 1, []):
+            m = self.mem[h["s"]]
+            for k, n, (where, content, _) in m.each(h["off"], h["off"] + h["bytes"]):
+                if where in (HERE, COMING):
+                    self.room += n
+                    where = AWAY
+                m.vals[k] = (where, LOST if content != EMPTY else EMPTY, False)
 
     def iteration(self):
         self.wrong, self.into, self.out, self.pos, self.running = None, 0, 0, 0, False
