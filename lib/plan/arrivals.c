@@ -1,51 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/arrivals.h"
 
-/* Notes the touch that a part arrives for. */
-static void note(struct um_arrivals *a, const struct um_blocks *b, uint32_t touch, uint32_t *seen, uint32_t *n)
+/* The touch for which a part arrives whose content was dead and dropped behind touch t; UINT32_MAX: none. */
+static uint32_t next_of(const struct um_blocks *b, uint32_t t)
 {
-	const struct um_touch *t = &b->touch[touch];
-
-	seen[(*n)++] = touch;
-	a->first[t->op + 2]++;
-	a->bytes[t->op] += b->part[t->part].bytes;
+	return b->touch[t].fate == UM_FATE_DEAD ? b->to[t] : UINT32_MAX;
 }
 
-/* A part arrives for the first touch of a life, and for the next one if what is dead in between was dropped. */
-static uint32_t note_all(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c, uint32_t *seen)
+/* Counts what is dropped, by op two places up; how many there are. */
+static uint32_t count(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
 {
 	uint32_t n = 0;
 
-	for (uint32_t t = 0; t < b->n_touches; t++) {
-		if (b->touch[t].born)
-			note(a, b, t, seen, &n);
-		if (b->touch[t].fate == UM_FATE_DEAD && um_choice_first(c, t) != UINT32_MAX)
-			note(a, b, b->to[t], seen, &n);
+	for (uint32_t i = 0; i < c->n_left; i++) {
+		uint32_t to = next_of(b, c->left[i]);
+
+		if (to == UINT32_MAX)
+			continue;
+		a->first[b->touch[to].op + 2]++;
+		a->bytes[b->touch[to].op] += b->part[b->touch[to].part].bytes;
+		n++;
 	}
 	return n;
 }
 
+/* A part arrives for the first touch of a life, and for the next one if what is dead in between was dropped. */
+static void fill(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
+{
+	const struct um_still *s = &b->still;
+
+	for (int32_t op = 0; op < b->n_ops; op++) {
+		uint32_t n = s->first_born[op + 1] - s->first_born[op];
+
+		a->first[op + 2] += a->first[op + 1] + n;
+		memcpy(a->touch + a->first[op + 1], s->born + s->first_born[op], n * sizeof *a->touch);
+		a->first[op + 1] += n;
+	}
+	for (uint32_t i = 0; i < c->n_left; i++) {
+		uint32_t to = next_of(b, c->left[i]);
+
+		if (to != UINT32_MAX)
+			a->touch[a->first[b->touch[to].op + 1]++] = to;
+	}
+}
+
 int um_arrivals_build(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
 {
-	uint32_t *seen = malloc((2ull * b->n_touches + 1) * sizeof *seen), n;
+	uint32_t n;
 
 	a->first = calloc(b->n_ops + 2ull, sizeof *a->first);
-	a->bytes = calloc(b->n_ops + 1ull, sizeof *a->bytes);
+	a->bytes = malloc((b->n_ops + 1ull) * sizeof *a->bytes);
 	a->touch = NULL;
-	if (!seen || !a->first || !a->bytes)
+	if (!a->first || !a->bytes)
 		goto no_memory;
-	n = note_all(a, b, c, seen);
-	a->touch = malloc((n + 1ull) * sizeof *a->touch);
+	memcpy(a->bytes, b->still.born_bytes, (b->n_ops + 1ull) * sizeof *a->bytes);
+	n = count(a, b, c);
+	a->touch = malloc((b->still.first_born[b->n_ops] + n + 1ull) * sizeof *a->touch);
 	if (!a->touch)
 		goto no_memory;
-	for (int32_t i = 0; i <= b->n_ops; i++)
-		a->first[i + 1] += a->first[i];
-	for (uint32_t i = 0; i < n; i++)
-		a->touch[a->first[b->touch[seen[i]].op + 1]++] = seen[i];
-	free(seen);
+	fill(a, b, c);
 	return 0;
 no_memory:
-	free(seen);
 	um_arrivals_fini(a);
 	return -ENOMEM;
 }

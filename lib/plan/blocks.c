@@ -466,30 +466,6 @@ static int index_ops(struct um_blocks *b)
 	return 0;
 }
 
-/* What the device would hold if nothing ever left. Differences first; whole laps (rare: wanderers) go to everybody. */
-static int find_load(struct um_blocks *b)
-{
-	b->load = calloc(b->n_ops + 1ull, sizeof *b->load);
-	if (!b->load)
-		return -ENOMEM;
-	for (uint32_t v = 0; v < b->n_visits; v++) {
-		int32_t from = b->visit[v].op, to = b->visit[v].held;
-
-		for (; to - from >= b->n_ops; to -= b->n_ops)
-			b->load[0]++;
-		b->load[from]++;
-		if (to > b->n_ops) {
-			b->load[0]++;
-			b->load[to - b->n_ops]--;
-		} else {
-			b->load[to]--;
-		}
-	}
-	for (int32_t i = 1; i < b->n_ops; i++)
-		b->load[i] += b->load[i - 1];
-	return 0;
-}
-
 static int make_gaps(struct build *w)
 {
 	struct um_blocks *b = w->b;
@@ -537,7 +513,7 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const stru
 	if (!err)
 		err = index_ops(b);
 	if (!err)
-		err = find_load(b);
+		err = um_still_build(&b->still, b);
 	free(w.wanders);
 	free(w.used);
 	free(w.block);
@@ -563,6 +539,6 @@ void um_blocks_fini(struct um_blocks *b)
 	free(b->after);
 	free(b->first_of_op);
 	free(b->of_op);
-	free(b->load);
+	um_still_fini(&b->still);
 	memset(b, 0, sizeof *b);
 }

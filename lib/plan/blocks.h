@@ -16,6 +16,7 @@
 #define UM_PLAN_BLOCKS_H
 
 #include "model/far.h"
+#include "plan/still.h"
 
 /* What becomes of a part behind one of its touches. */
 enum um_fate {
@@ -73,7 +74,7 @@ struct um_blocks {
 	uint32_t *block_part; /* by block: parts */
 	uint32_t *after; /* by visit: the visit that ends its gap, or UINT32_MAX */
 	uint32_t *first_of_op, *of_op; /* by op: its visits, block by block */
-	int32_t *load; /* by op: blocks that hold something around it; one more */
+	struct um_still still;
 };
 
 /* 0, -ENOMEM, -E2BIG (2^32 of a kind or more). */

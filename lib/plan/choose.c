@@ -34,14 +34,15 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinn
 	c->next = malloc((b->n_visits + 1ull) * sizeof *c->next);
 	c->first = malloc((b->n_touches + 1ull) * sizeof *c->first);
 	c->gone = malloc((b->n_visits + 1ull) * sizeof *c->gone);
-	if (!c->away || !c->next || !c->first || !c->gone || um_load_init(&c->load, b->n_ops)) {
+	c->left = malloc((b->n_touches + 1ull) * sizeof *c->left);
+	if (!c->away || !c->next || !c->first || !c->gone || !c->left || um_load_init(&c->load, b->n_ops)) {
 		um_choice_fini(c);
 		return -ENOMEM;
 	}
-	memcpy(c->load.max + c->load.size, b->load, (size_t)b->n_ops * sizeof *b->load);
+	memcpy(c->load.max + c->load.size, b->still.load, (size_t)b->n_ops * sizeof *b->still.load);
 	um_load_fill(&c->load);
 	for (int32_t i = 1; i < b->n_ops; i++)
-		c->calm = b->load[i] < b->load[c->calm] ? i : c->calm;
+		c->calm = b->still.load[i] < b->still.load[c->calm] ? i : c->calm;
 	return 0;
 }
 
@@ -51,6 +52,7 @@ void um_choice_fini(struct um_choice *c)
 	free(c->next);
 	free(c->first);
 	free(c->gone);
+	free(c->left);
 	um_load_fini(&c->load);
 	memset(c, 0, sizeof *c);
 }
@@ -243,7 +245,7 @@ static uint32_t first_behind(const struct um_choice *c, const struct um_blocks *
 
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 {
-	c->n_away = 0;
+	c->n_away = c->n_left = 0;
 	for (uint32_t i = 0; i < b->n_blocks; i++) {
 		uint32_t lo = b->block[i].first_visit, hi = b->block[i + 1].first_visit, last = UINT32_MAX;
 		uint32_t from = b->visit[lo].first_touch, to = b->visit[hi].first_touch;
@@ -254,8 +256,11 @@ void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 			memset(c->first + from, 0xff, (to - from) * sizeof *c->first);
 			continue;
 		}
-		for (uint32_t t = from; t < to; t++)
+		for (uint32_t t = from; t < to; t++) {
 			c->first[t] = first_behind(c, b, &b->touch[t], lo, b->block[i].wanders);
+			if (c->first[t] != UINT32_MAX)
+				c->left[c->n_left++] = t;
+		}
 		for (uint32_t v = lo; v < hi; v++)
 			if (c->away[v])
 				c->gone[c->n_away++] = v;

@@ -31,6 +31,7 @@ struct um_choice {
 	uint32_t *next; /* by visit: the first from it on in its block behind which that is away; UINT32_MAX if none */
 	uint32_t *first; /* by touch: see um_choice_first */
 	uint32_t *gone; /* the n_away visits behind which a block is away, ascending */
+	uint32_t *left, n_left; /* touches behind which that of their part is away, ascending */
 	uint8_t *pinned; /* by visit: must not leave behind it. Borrowed: outlives the choice */
 };
 
@@ -48,7 +49,7 @@ static inline int um_choice_can_leave(const struct um_blocks *b, uint32_t v)
 	return b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
 }
 
-/* Fills n_away, next, first and gone from `away`, for who sets that himself (and takes it off the load). */
+/* Fills n_away, next, first, gone and left from `away`, for who sets that himself (and takes it off the load). */
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b);
 
 /* The first gap behind a touch, before the next touch of its part or its free, in which the block is away; UINT32_MAX

@@ -157,8 +157,8 @@ static int find_departures(struct writer *w)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->c->n_away; i++)
 		w->back[w->c->gone[i]] = UINT32_MAX;
-	for (uint32_t t = 0; t < b->n_touches; t++)
-		if (um_choice_first(w->c, t) != UINT32_MAX && leave_all(w, t))
+	for (uint32_t i = 0; i < w->c->n_left; i++)
+		if (leave_all(w, w->c->left[i]))
 			return -ENOMEM;
 	return sort_leaving(w);
 }

@@ -107,44 +107,55 @@ static void find_dirty_begin(struct lap *l, uint32_t part)
 	}
 }
 
-static void find_dirty(struct lap *l)
+/* Only parts that leave somewhere with content are asked. `seen`: by part, 0 at first. */
+static void find_dirty(struct lap *l, uint8_t *seen)
 {
-	for (uint32_t p = 0; p < l->b->n_parts; p++)
-		if (find_dirty_part(l, p))
-			find_dirty_begin(l, p);
+	for (uint32_t i = 0; i < l->c->n_left; i++) {
+		const struct um_touch *t = &l->b->touch[l->c->left[i]];
+
+		if (t->fate != UM_FATE_NEEDED || seen[t->part])
+			continue;
+		seen[t->part] = 1;
+		if (find_dirty_part(l, t->part))
+			find_dirty_begin(l, t->part);
+	}
 }
 
-/* Where a part is dropped or freed behind a touch without being copied: a position, INT32_MAX if it stays or is
- * copied. */
+/* Where a part that is not needed again is dropped or freed behind touch t, which it leaves behind: a position. */
 static int32_t drops_at(const struct lap *l, uint32_t touch)
 {
 	const struct um_touch *t = &l->b->touch[touch];
-	uint32_t v = t->fate == UM_FATE_NEEDED ? UINT32_MAX : um_choice_first(l->c, touch);
-	int32_t at;
+	uint32_t v = um_choice_first(l->c, touch);
+	int32_t at = l->b->visit[v].op + 1 + (l->b->visit[v].op < t->op ? l->n : 0);
 
-	if (v == UINT32_MAX)
-		return t->fate == UM_FATE_GONE ? t->until : INT32_MAX;
-	at = l->b->visit[v].op + 1 + (l->b->visit[v].op < t->op ? l->n : 0);
 	return t->fate == UM_FATE_GONE && t->until < at ? t->until : at;
 }
 
-/* Bytes that leave by position, and those on the device when an iteration begins. */
+/* Bytes that leave by position, and those on the device when an iteration begins: what is so if nothing leaves, but for
+ * what does. */
 static void find_drops(struct lap *l)
 {
 	const struct um_blocks *b = l->b;
 
-	for (uint32_t t = 0; t < b->n_touches; t++) {
-		const struct um_touch *x = &b->touch[t];
+	memcpy(l->goes, b->still.goes, (l->n + 1ull) * sizeof *l->goes);
+	l->resident = b->still.resident;
+	for (uint32_t i = 0; i < l->c->n_left; i++) {
+		const struct um_touch *x = &b->touch[l->c->left[i]];
 		const struct um_part *p = &b->part[x->part];
-		int32_t at = drops_at(l, t);
+		int32_t at;
 
-		if (at != INT32_MAX)
-			l->goes[at < l->n ? at : at % l->n] += p->bytes;
-		if (x->until < l->n || (at != INT32_MAX && at < l->n))
+		if (x->fate == UM_FATE_NEEDED) {
+			/* Around the end: there if its block is. */
+			if (x->until >= l->n && l->c->away[b->block[p->block + 1].first_visit - 1])
+				l->resident -= p->bytes;
 			continue;
-		/* Around the end: there if its block is. */
-		if (x->fate != UM_FATE_NEEDED || !l->c->away[b->block[p->block + 1].first_visit - 1])
-			l->resident += p->bytes;
+		}
+		at = drops_at(l, l->c->left[i]);
+		if (x->fate == UM_FATE_GONE)
+			l->goes[x->until % l->n] -= p->bytes;
+		l->goes[at % l->n] += p->bytes;
+		if (x->until >= l->n && at < l->n)
+			l->resident -= p->bytes;
 	}
 }
 
@@ -171,18 +182,23 @@ static void find_outgo(struct lap *l)
 static int prepare(struct lap *l)
 {
 	const struct um_blocks *b = l->b;
+	uint8_t *seen = calloc(b->n_parts + 1ull, 1);
 
 	l->dirty = calloc(b->n_visits + 1ull, sizeof *l->dirty);
 	l->left = calloc(b->n_visits + 1ull, sizeof *l->left);
 	l->first_out = calloc(l->n + 2ull, sizeof *l->first_out);
 	l->outgo = malloc((l->c->n_away + 1ull) * sizeof *l->outgo);
-	l->goes = calloc(l->n + 1ull, sizeof *l->goes);
+	l->goes = malloc((l->n + 1ull) * sizeof *l->goes);
 	l->done = calloc((size_t)LAPS * (size_t)l->n + 1, sizeof *l->done);
 	l->t->blame = calloc(b->n_visits + 1ull, sizeof *l->t->blame);
 	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
-	if (!l->dirty || !l->left || !l->first_out || !l->outgo || !l->goes || !l->done || !l->t->blame || !l->t->start)
+	if (!seen || !l->dirty || !l->left || !l->first_out || !l->outgo || !l->goes || !l->done || !l->t->blame ||
+	    !l->t->start) {
+		free(seen);
 		return -ENOMEM;
-	find_dirty(l);
+	}
+	find_dirty(l, seen);
+	free(seen);
 	find_outgo(l);
 	find_drops(l);
 	return 0;
@@ -344,6 +360,10 @@ static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int r
 		gone = gone_by(l, m, after, known);
 		if (gone == INT64_MAX && !must)
 			break;
+		if (!must && l->h2d >= time) {
+			settle(l, l->h2d);
+			break;
+		}
 		if (gone == INT64_MAX)
 			pin(l, m);
 		else
