@@ -3,8 +3,9 @@
 #
 # Instructions that planning takes, by callgrind: the same number on any machine and under any load, where
 # bench/planner.sh gives ms. Without rehearsals, as there.
-# Usage: bench/plantime.sh BUILD-FOLDER [TRACE...]     (needs valgrind; build with -O2; default: gpt2_small of the tests)
-# PROFILE (v100) and RATIOS ("1.5 2") may be set. Status 1 where it is more than CEILING million for a plan.
+# Usage: bench/plantime.sh BUILD-FOLDER [TRACE...]     (needs valgrind; build with -O2)
+# Without a trace: gpt2_small of the tests. PROFILE (v100) and RATIOS ("1.5 2") may be set.
+# Status 1 where a plan takes more than CEILING million.
 set -eu
 build=${1:?usage: bench/plantime.sh BUILD-FOLDER [TRACE...]}
 shift
