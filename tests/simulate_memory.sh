@@ -46,6 +46,8 @@ each "simulate, all strategies" simulate "$tmp/chain.umtrace" --oversubscribe 1.
 each "simulate, as JSON into a file" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 \
 	--strategy lookahead --per-iteration --format json -o "$tmp/out.json"
 is "$(ls "$tmp"/out.json.*tmp* 2>/dev/null)" "" "no half file is left behind"
+each "simulate, evictions left to the driver" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 4 \
+	--strategy lookahead --evict driver
 each "simulate, a driver that learns" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
 	--iterations 3 --strategy deepum
 each "plan" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
