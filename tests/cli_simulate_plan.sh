@@ -97,7 +97,7 @@ for w in resnet50 gpt2_small lstm_lm alexnet_b200 stencil_slabs:g10 cg_laplace3d
 	"$UMADVISE" plan "$data/$t.umtrace.gz" --profile "$tmp/free.profile" --oversubscribe 1.5 --strategy "$by" \
 		-o "$tmp/p.umplan.gz" >/dev/null
 	ok "$w: played" simulate "$data/$t.umtrace.gz" --profile "$tmp/free.profile" --plan "$tmp/p.umplan.gz" \
-		--strategy infinite --iterations 4 --format json -o "$tmp/r.json"
+		--strategy infinite --iterations 8 --format json -o "$tmp/r.json"
 	is "$(python3 "$top_srcdir/tests/umplan_replay.py" "$tmp/p.umplan.gz" |
 		python3 -c 'import json, re, sys
 r, most, clean = json.load(open(sys.argv[1]))["runs"][1], float(sys.argv[2]), sys.argv[3] == "stencil_slabs"

@@ -15,10 +15,9 @@
 #include "base/diag.h"
 #include "base/hash.h"
 #include "plan/advice.h"
+#include "plan/carry.h"
 #include "plan/late.h"
-#include "plan/scheme.h"
 #include "plan/search_state.h"
-#include "plan/spare.h"
 
 #include <math.h>
 
@@ -30,9 +29,6 @@ static const struct um_search_way ways[] = {
 #define N_WAYS (sizeof ways / sizeof *ways)
 #define N_FIRST_WAYS 2 /* gone before others are asked */
 
-/* Times that one way is gone, each without the gaps that turned out too short. */
-#define MOST_ROUNDS 4
-
 /* Whose rehearsal goes better is chosen although it predicts more: by a tenth at most, and no more than so much above
  * the bound; or by a sixty-fourth. */
 #define NEAR_BOUND 1.14
@@ -43,12 +39,14 @@ static const struct um_search_way ways[] = {
 
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
-#define WORK_PER_OP 300u
-#define WORK_OF_FEW 1200000u /* less of it the more ops there are: some 50 ms up to 2,000 of them */
-#define WORK_OF_FEW_PER_OP 450u
+#define WORK_PER_OP 300ull
+#define WORK_OF_FEW 1600000ull /* less of it the more ops there are: some 50 ms up to 2,000 of them */
+#define WORK_OF_FEW_PER_OP 600ull
+#define WORK_OF_LONG 6000000ull /* where iterations are long, a quarter of one, likewise: some 250 ms at most */
+#define WORK_OF_LONG_PER_OP 2500ull
+#define NS_OF_LONG 160
 
-/* What a round costs, of any kind. */
-static uint64_t round_work(const struct um_search *s)
+uint64_t um_search_round(const struct um_search *s)
 {
 	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
 }
@@ -81,7 +79,7 @@ static int go_once(struct um_search *s, const struct um_search_way *w, int32_t l
 		for (uint32_t v = 0; v < s->b->n_visits; v++)
 			s->blame[s->group[v]] += (int64_t)line.blame[v];
 	}
-	s->work += round_work(s);
+	s->work += um_search_round(s);
 	um_timeline_fini(&line);
 	um_choice_fini(&c);
 	return err;
@@ -96,7 +94,7 @@ int um_search_go(struct um_search *s, const struct um_search_way *w)
 	if (limit < s->most)
 		limit = s->most;
 	memset(s->pinned, 0, s->b->n_visits);
-	for (int i = 0; !err && (!i || hasty) && i < MOST_ROUNDS; i++) {
+	for (int i = 0; !err && (!i || hasty) && i < UM_SEARCH_ROUNDS; i++) {
 		err = go_once(s, w, limit, &hasty);
 		/* Too much pinned: what was made before has to do. */
 		if (err == -E2BIG && i)
@@ -143,6 +141,7 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 	to->hints.n = p->hints.n;
 	to->plan_ns = plan_ns;
 	to->ns = ns;
+	to->spent = 0;
 	return 0;
 }
 
@@ -203,7 +202,7 @@ static int hear(struct um_search *s, uint64_t *ns)
 	if (err || s->compared >= MOST_COMPARED || !um_advice_drop(s->out))
 		return err;
 	s->compared++;
-	s->work += 2 * round_work(s);
+	s->work += 2 * um_search_round(s);
 	err = s->rehearsal->ns(s->rehearsal->user, s->out, &bare);
 	s->advised_ns = *ns < s->advised_ns ? *ns : s->advised_ns;
 	s->bare_ns = bare < s->bare_ns ? bare : s->bare_ns;
@@ -221,7 +220,7 @@ static int rehearse(struct um_search *s, const struct um_search_way *w, uint64_t
 
 	if (!s->rehearsal || !um_search_is_near(s, plan_ns) || is_known(s))
 		return 0;
-	s->work += 2 * round_work(s);
+	s->work += 2 * um_search_round(s);
 	if (hear(s, &fresh.ns))
 		return -ENOMEM;
 	s->score = um_search_score(&fresh);
@@ -295,8 +294,8 @@ static int learn(struct um_search *s, int round)
 	return 1;
 }
 
-/* Estimates are good to a per cent or so: what is clearly behind need not be proved. */
-static int try_way(struct um_search *s, const struct um_search_way *w)
+/* Estimates are good to a per cent or so. */
+int um_search_try(struct um_search *s, const struct um_search_way *w)
 {
 	int err = um_search_go(s, w);
 
@@ -305,81 +304,15 @@ static int try_way(struct um_search *s, const struct um_search_way *w)
 	return err;
 }
 
-/* --- what others choose ------------------------------------------------------------------------------------------- */
-
-/* Scores of AutoSwap (Zhang et al. 2019) that cost little to ask for, and what is longest away. Each is ahead of the
- * others somewhere. */
-static const struct um_scheme others[] = {
-        {"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},
-        {"spare", 0, 0, um_spare_choose},
-        {"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap},
-        {"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
-};
-
-#define N_OTHERS (sizeof others / sizeof *others)
-#define MOST_ASKED_OPS 8000 /* their time is quadratic */
-
-/* As go_once, by a scheme. -E2BIG: it finds nothing. */
-static int ask(struct um_search *s, const struct um_scheme *scheme, uint32_t *hasty)
-{
-	struct um_scheme_case c = {.b = s->b,
-	                           .sched = &s->out->sched,
-	                           .clock = s->clock,
-	                           .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, 1, NULL},
-	                           .value = -1};
-	struct um_scheme_answer a;
-	struct um_timeline line = {0};
-	int err = um_scheme_answer_init(&a, s->b, s->pinned);
-
-	if (err)
-		return err;
-	err = scheme->choose(&c, scheme->mode, &a);
-	um_choice_settle(&a.choice, s->b);
-	c.carry.not_before = a.not_before;
-	if (!err && scheme->choose == um_spare_choose)
-		err = um_late_build(s->b, &a.choice, s->start, s->out->h2d, a.not_before);
-	if (!err)
-		err = um_carry_out(s->b, c.sched, &a.choice, &c.carry, &line, s->out);
-	*hasty = line.hasty;
-	s->estimate = line.ns;
-	memcpy(s->away, a.choice.away, s->b->n_visits);
-	s->work += 2 * round_work(s);
-	um_timeline_fini(&line);
-	um_scheme_answer_fini(&a);
-	return err;
-}
-
-/* Its plan, and one of our own that begins with the same choice. */
-static int borrow(struct um_search *s, const struct um_scheme *scheme)
-{
-	int64_t lap = (int64_t)s->clock[s->b->n_ops];
-	uint32_t hasty = 1;
-	int err = 0;
-
-	memset(s->pinned, 0, s->b->n_visits);
-	for (int i = 0; !err && hasty && i < MOST_ROUNDS; i++)
-		err = ask(s, scheme, &hasty);
-	if (err)
-		return err == -E2BIG ? 0 : err;
-	for (uint32_t v = 0; v < s->b->n_visits; v++)
-		s->malus[v] = s->away[v] ? -2 * lap : 0;
-	if (um_search_is_near(s, s->estimate - s->estimate / 256))
-		err = um_search_judge(s, NULL);
-	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
-		err = try_way(s, &ways[0]);
-	memset(s->malus, 0, s->b->n_visits * sizeof *s->malus);
-	return err == -E2BIG ? 0 : err;
-}
-
-/* The best of those that were rehearsed; NULL: none. */
-static struct um_search_kept *find_best(struct um_search *s)
+/* The best of those that were rehearsed, `fresh`: and not gone on from; NULL: none. */
+static struct um_search_kept *find_best(struct um_search *s, int fresh)
 {
 	struct um_search_kept *best = NULL;
 
 	for (int i = UM_SEARCH_REHEARSED; i < UM_SEARCH_KEPT; i++) {
 		struct um_search_kept *k = &s->kept[i];
 
-		if (k->plan_ns && um_search_is_near(s, k->plan_ns) &&
+		if (k->plan_ns && um_search_is_near(s, k->plan_ns) && !(fresh && k->spent) &&
 		    (!best || um_search_score(k) < um_search_score(best)))
 			best = k;
 	}
@@ -395,7 +328,7 @@ static int lower_prediction(struct um_search *s)
 	if (!s->taught && !um_search_enough(s))
 		err = um_search_go(s, &ways[1]);
 	for (; !err && s->taught < MOST_LESSONS && !um_search_enough(s) && learn(s, s->taught); s->taught++)
-		err = try_way(s, &ways[1]);
+		err = um_search_try(s, &ways[1]);
 	if (!err && s->own_ns && !um_search_enough(s))
 		err = um_search_wander(s, &s->own, 0);
 	s->unheard = 0;
@@ -404,9 +337,16 @@ static int lower_prediction(struct um_search *s)
 
 static int lower_rehearsed(struct um_search *s)
 {
-	const struct um_search_kept *best = find_best(s);
+	struct um_search_kept *best;
+	int err = 0;
 
-	return best && !um_search_enough(s) ? um_search_wander(s, &best->seed, um_search_score(best)) : 0;
+	for (int i = 0; i < UM_SEARCH_KEPT; i++)
+		s->kept[i].spent = 0;
+	while (!err && !um_search_enough(s) && (best = find_best(s, 1))) {
+		best->spent = 1;
+		err = um_search_wander(s, &best->seed, um_search_score(best));
+	}
+	return err;
 }
 
 /* A third of what work is left goes into the prediction. The rehearsed plans that are still near it then are worth
@@ -435,12 +375,11 @@ static int run(struct um_search *s)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < N_FIRST_WAYS && !um_search_enough(s); i++)
-		err = try_way(s, &ways[i]);
-	for (size_t i = 0; !err && s->own_ns && i < N_OTHERS && s->b->n_ops <= MOST_ASKED_OPS; i++)
-		if (!um_search_enough(s))
-			err = borrow(s, &others[i]);
+		err = um_search_try(s, &ways[i]);
+	if (!err && s->own_ns)
+		err = um_search_borrow(s, &ways[0]);
 	for (size_t i = N_FIRST_WAYS; !err && i < N_WAYS && !um_search_enough(s); i++)
-		err = try_way(s, &ways[i]);
+		err = um_search_try(s, &ways[i]);
 	if (!err)
 		err = refine(s);
 	/* A way that finds no place is no harm while there is another. */
@@ -462,6 +401,16 @@ static void set_groups(struct um_search *s)
 		s->group[v] = u;
 		s->rank[v] = s->size[u]++;
 	}
+}
+
+static uint64_t work_for(uint64_t ops, uint64_t ns)
+{
+	uint64_t most = WORK_PER_OP * ops, less = WORK_OF_LONG_PER_OP * ops, more = ns / NS_OF_LONG;
+
+	if (most + WORK_OF_FEW_PER_OP * ops < WORK_OF_FEW)
+		most = WORK_OF_FEW - WORK_OF_FEW_PER_OP * ops;
+	more = more < WORK_OF_LONG ? more : WORK_OF_LONG;
+	return more > most + less ? more - less : most;
 }
 
 static int prepare(struct um_search *s)
@@ -494,9 +443,7 @@ static int prepare(struct um_search *s)
 	s->capacity = INT32_MAX;
 	if (s->out->budget / UM_BLOCK_BYTES < INT32_MAX)
 		s->capacity = (int32_t)(s->out->budget / UM_BLOCK_BYTES);
-	s->work_most = (uint64_t)WORK_PER_OP * sched->ops.n;
-	if (s->work_most + (uint64_t)WORK_OF_FEW_PER_OP * sched->ops.n < WORK_OF_FEW)
-		s->work_most = WORK_OF_FEW - (uint64_t)WORK_OF_FEW_PER_OP * sched->ops.n;
+	s->work_most = work_for(sched->ops.n, s->out->bound_ns);
 	set_groups(s);
 	return 0;
 }
@@ -522,7 +469,7 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	err = um_plan_prove(s->out, NULL, why, size);
 	if (!err)
 		err = rehearse(s, NULL, s->best_ns);
-	best = find_best(s);
+	best = find_best(s, 0);
 	if (!err && best)
 		take(s->out, best);
 	return err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * search_state.h - the search while it goes on: private to search.c and wander.c
+ * search_state.h - the search while it goes on: private to search.c, borrow.c and wander.c
  */
 #ifndef UM_PLAN_SEARCH_STATE_H
 #define UM_PLAN_SEARCH_STATE_H
@@ -8,6 +8,7 @@
 #include "plan/search.h"
 
 #define UM_SEARCH_KNOWN 256
+#define UM_SEARCH_ROUNDS 4 /* one way is gone so often at most, each time without the gaps that turned out too short */
 
 /* One way to go. */
 struct um_search_way {
@@ -29,6 +30,7 @@ struct um_search_kept {
 	UM_VEC(struct um_hint) hints;
 	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
 	struct um_search_seed seed; /* of those that were rehearsed */
+	int spent; /* wandered from */
 };
 
 /* The best by prediction, and several from UM_SEARCH_REHEARSED on. */
@@ -71,6 +73,12 @@ struct um_search {
 /* Hints of one way, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
 int um_search_go(struct um_search *s, const struct um_search_way *w);
 
+/* The same, proved if the estimate is not clearly behind. */
+int um_search_try(struct um_search *s, const struct um_search_way *w);
+
+/* What one round costs, of any kind, in units of s->work. */
+uint64_t um_search_round(const struct um_search *s);
+
 /* Proves what um_search_go, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no
  * error. 0 or -ENOMEM. */
 int um_search_judge(struct um_search *s, const struct um_search_way *w);
@@ -83,6 +91,9 @@ int um_search_is_near(const struct um_search *s, uint64_t plan_ns);
 
 /* Of a plan that was rehearsed: less is better. */
 double um_search_score(const struct um_search_kept *k);
+
+/* borrow.c: plans that begin with what published schemes choose, and by `way` from there. 0 or -ENOMEM. */
+int um_search_borrow(struct um_search *s, const struct um_search_way *way);
 
 /* wander.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does better than
  * that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_go. */
