@@ -393,7 +393,7 @@ int um_order_find(const struct um_program *p, uint64_t capacity_blocks, struct u
 	int err = -ENOMEM;
 
 	memset(out, 0, sizeof *out);
-	if (p->tangled || p->over)
+	if (!p->there || p->tangled || p->over)
 		return -ENOTSUP;
 	out->ins = calloc(lap->n_in + 1ull, sizeof *out->ins);
 	out->heir = calloc(w.n + 1ull, sizeof *out->heir);

@@ -504,7 +504,7 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 			next_walk(&b);
 		err = b.err ? b.err : build_lap(&b, &out->lap[i], !i);
 	}
-	if (!err)
+	if (!err && !first)
 		err = um_program_end(&b);
 	um_program_unmap(&b);
 	if (err)

@@ -83,6 +83,7 @@ struct um_program {
 	UM_VEC(struct um_program_run) mostly, far; /* to be advised as read mostly; as far; ascending */
 
 	uint64_t over; /* ins for which there was no room by this count: the driver will evict */
+	/* Of a program that was built as a whole: */
 	uint8_t *there; /* by block: on the device when a steady iteration ends */
 	uint32_t *from; /* by block: the one whose memory it is in the next iteration; its own number but where tensors
 			   take turns in several places */
