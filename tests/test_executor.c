@@ -226,8 +226,9 @@ static void outside(void)
 }
 
 /* Blocks 2 and 3 take turns beside 0 and 1, and the driver is left to evict them. `at[i]` asks of iteration i, in
- * blocks, what was asked for and what was taken home; in iteration `astray` and from then on slot 1 lies elsewhere. */
-static void yields(uint64_t (*at)[2], int n, int astray)
+ * blocks, what was asked for and what was taken home; in iteration `astray` and from then on slot 1 lies elsewhere,
+ * before iteration `anew` the program was left. */
+static void yields(uint64_t (*at)[2], int n, int astray, int anew)
 {
 	struct um_executor_host host = {.may_discard = may_discard};
 	const struct um_profile *gh200 = um_profile_find("gh200");
@@ -258,8 +259,12 @@ static void yields(uint64_t (*at)[2], int n, int astray)
 	um_executor_see(s.ex, NULL);
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
 	for (int i = 0; i < n; i++) {
-		if (i)
+		if (i == anew) {
+			um_executor_leave(s.ex);
+			um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
+		} else if (i) {
 			um_executor_begin(s.ex, NULL, 0);
+		}
 		if (i == astray)
 			lie(&s.cursor, 1, 64 * MIB2);
 		if (um_executor_op(s.ex, 0, &s.cursor) || um_executor_op(s.ex, 1, &s.cursor))
@@ -277,7 +282,7 @@ static void driver_evicts(void)
 {
 	uint64_t at[8][2];
 
-	yields(at, 6, -1);
+	yields(at, 6, -1, -1);
 	is_u64(at[1][0], 2, "two blocks come, before any iteration is steady");
 	is_u64(at[1][1], 2, "and two are taken home");
 	is_u64(at[2][0], 6, "in the first steady one what stays is asked for again, twice");
@@ -286,11 +291,16 @@ static void driver_evicts(void)
 		is_u64(at[i][0], 6, "iteration %d: two blocks come, two are asked for again, twice", i);
 		is_u64(at[i][1], 0, "nothing is taken home");
 	}
-	yields(at, 8, 5);
+	yields(at, 8, 5, -1);
 	is_u64(at[4][1], 0, "nothing is, until a tensor lies elsewhere");
 	for (int i = 5; i < 8; i++)
 		ok(at[i][0] <= 6 && at[i][1] > 0, "iteration %d: then it is again", i);
 	is_u64(at[7][0], 2, "and nothing is asked for twice");
+	yields(at, 8, -1, 4);
+	is_u64(at[3][1], 0, "nothing is taken home, until the program is left");
+	for (int i = 4; i < 7; i++)
+		ok(at[i][1] > 0, "iteration %d: taken up anew, it takes home what leaves", i);
+	is_u64(at[7][1], 0, "and leaves it to the driver from its fourth iteration on");
 }
 
 /* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
