@@ -328,7 +328,6 @@ static int open_out(struct um_lanes *l, struct um_lanes_away *away, unsigned i)
 
 	o->lanes = l;
 	o->away = away;
-	atomic_init(&o->next, i - away->first);
 	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
 	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, UM_LANES_EVENT_FLAGS))
 		return -ENOMEM;
@@ -363,6 +362,11 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	    gpu->api->cudaHostAlloc(gpu, &p, UM_LANES_IN_STREAMS * sizeof *l->arrived, 0))
 		err = -ENOMEM;
 	l->arrived = p;
+	/* Before any worker runs: they look at each other's. */
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		atomic_init(&l->in[i].next, i);
+	for (unsigned i = 0; i < l->n_out; i++)
+		atomic_init(&l->out[i].next, i < n_out ? i : i - n_out);
 	if (!err)
 		memset(l->arrived, 0, UM_LANES_IN_STREAMS * sizeof *l->arrived);
 	for (unsigned i = 0; i < UM_LANES_IN_STREAMS && !err; i++)
@@ -373,7 +377,6 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 			err = -ENOMEM;
 	for (unsigned i = 0; i < UM_LANES_IN && !err; i++) {
 		l->in[i].lanes = l;
-		atomic_init(&l->in[i].next, i);
 		err = um_runner_start(&l->in[i].runner, gpu, "umadvise-in", step_in, &l->in[i]);
 	}
 	for (unsigned i = 0; i < l->n_out && !err; i++)
