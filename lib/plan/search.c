@@ -40,9 +40,9 @@ static const struct um_search_way ways[] = {
 /* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
 #define WORK_PER_OP 300ull
-#define WORK_OF_FEW 1600000ull /* less of it the more ops there are: some 50 ms up to 2,000 of them */
-#define WORK_OF_FEW_PER_OP 600ull
-#define WORK_OF_LONG 6000000ull /* where iterations are long, a quarter of one, likewise: some 250 ms at most */
+#define WORK_OF_FEW 1200000ull /* less of it the more ops there are: some 50 ms up to 2,000 of them */
+#define WORK_OF_FEW_PER_OP 450ull
+#define WORK_OF_LONG 6000000ull /* where iterations are long, a third of one, likewise: some 300 ms at most */
 #define WORK_OF_LONG_PER_OP 2500ull
 #define NS_OF_LONG 160
 
