@@ -147,4 +147,17 @@ cat >"$tmp/my.profile" <<-EOF
 EOF
 like "$(simulate "$data/cg_laplace3d.umtrace.gz" --profile "$tmp/my.profile" --strategy on-demand)" \
 	"on my-card: .* 1024.0 MiB of device memory" "a profile of one's own, and its capacity"
+
+# Others that were ahead: AutoSwap with its weights, or without advice for what is only read.
+for w in alexnet_b200:a100:1.25:24e9 resnet50:h100:1.25:52e9 cg_laplace3d:h100:3:52e9; do
+	IFS=: read -r trace device ratio rate <<<"$w"
+	printf '%s\n' "name = ideal-$device" "capacity = 40 GiB" "flops = 1e12" "mem_bandwidth = 1e12" \
+		"launch_ns = 3000" "h2d = $rate" "d2h = $rate" "duplex = 1" "eta = 1" >"$tmp/ideal.profile"
+	is "$(simulate "$data/$trace.umtrace.gz" --profile "$tmp/ideal.profile" --oversubscribe "$ratio" \
+		--strategy lookahead,autoswap,autoswap-doa --format csv |
+		awk -F, '$5 == "lookahead" { own = $6 }
+			$5 ~ /autoswap/ && (!best || $6 < best) { best = $6 }
+			END { print own <= best * 1.01 ? "ahead" : own / best }')" ahead \
+		"$trace at $ratio with the link of ideal $device: no more than 1 % behind AutoSwap"
+done
 tap_done
