@@ -33,11 +33,15 @@ for name, step, names in ("ordered", 1, 100), ("mixed", 77773, 100), ("named", 1
                   ((i * 1000, i * 1000 + 999, i, P + 1) for i in range(rows // 10)))
     c.commit()
 END_OF_PYTHON
+for file in ordered mixed named; do
+	ok "$file: a report" "$UMADVISE" report "$tmp/$file.sqlite" --iteration 'step *' --format json -q \
+		-o "$tmp/$file.json"
+done
 query() { # FILE EXPRESSION
-	"$UMADVISE" report "$tmp/$1.sqlite" --iteration 'step *' --format json -q | python3 -c '
+	python3 -c '
 import json, sys
-d = json.load(sys.stdin)
-print(eval(sys.argv[1]))' "$2"
+d = json.load(open(sys.argv[1]))
+print(eval(sys.argv[2]))' "$tmp/$1.json" "$2"
 }
 
 sums='[d["summary"][k] for k in ("kernels", "kernel_ns", "um_h2d_bytes", "iterations")]'

@@ -145,13 +145,13 @@ is "${pids//$'\n'/ } " \
 
 # The library's own logs.
 for i in 1 2; do
-	UMADVISE_REPORT=$tmp/$i.umlog "$top_builddir/examples/cg" >"$tmp/said" 2>&1
+	UMADVISE_REPORT=$tmp/$i.umlog "$top_builddir/examples/vector" >"$tmp/said" 2>&1
 done
 is "$(report --merge "$tmp/1.umlog" "$tmp/2.umlog" --format json | python3 -c 'import json, sys
 d = json.load(sys.stdin)
 S = d["side_by_side"]
 print(d["library"]["iterations"], len(S), d["summary"]["processes"], S[0]["processes"])')" \
-	"40 20 2 2" "logs of two processes"
+	"12 6 2 2" "logs of two processes"
 fails 2 "a log and an export" report --merge "$tmp/1.umlog" "$tmp/well.sqlite"
 
 # What cannot be.
