@@ -178,20 +178,22 @@ int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *se
 	return um_sim_leave(sim, err);
 }
 
+/* One element, and from then on what is filled already. */
 static void fill(const struct um_sim_xfer *x)
 {
-	for (uint64_t i = 0; i < x->copy.rows; i++) {
+	const uint16_t half = (uint16_t)x->value;
+	const uint64_t bytes = x->copy.bytes;
+
+	for (uint64_t i = 0; i < x->copy.rows && bytes; i++) {
 		char *row = (char *)x->copy.to + i * x->copy.to_pitch;
 
 		if (x->size == 1) {
-			memset(row, (int)x->value, x->copy.bytes);
+			memset(row, (int)x->value, bytes);
 			continue;
 		}
-		for (uint64_t k = 0; k < x->copy.bytes; k += x->size) {
-			const uint16_t half = (uint16_t)x->value;
-
-			memcpy(row + k, x->size == 2 ? (const void *)&half : (const void *)&x->value, x->size);
-		}
+		memcpy(row, x->size == 2 ? (const void *)&half : (const void *)&x->value, x->size);
+		for (uint64_t n = x->size; n < bytes; n *= 2)
+			memcpy(row + n, row, n < bytes - n ? n : bytes - n);
 	}
 }
 
