@@ -28,12 +28,12 @@ static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, u
 /* What one scheme chooses, carried out; hints into `out`, if any. `*hasty`: as in um_search_go. -E2BIG: it finds
  * nothing. */
 static int ask_once(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
-                    uint32_t *hasty)
+                    uint32_t merge, uint32_t *hasty)
 {
 	struct um_scheme_case c = {.b = s->b,
 	                           .sched = &s->out->sched,
 	                           .clock = s->clock,
-	                           .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, MERGE, NULL},
+	                           .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, merge, NULL},
 	                           .value = -1};
 	struct um_scheme_answer a;
 	struct um_timeline line = {0};
@@ -59,14 +59,15 @@ static int ask_once(struct um_search *s, const struct um_scheme *scheme, const d
 	return err;
 }
 
-static int ask(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out)
+static int ask(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
+               uint32_t merge)
 {
 	uint32_t hasty = 1;
 	int err = 0;
 
 	memset(s->pinned, 0, s->b->n_visits);
 	for (int i = 0; !err && hasty && i < UM_SEARCH_ROUNDS; i++)
-		err = ask_once(s, scheme, weight, out, &hasty);
+		err = ask_once(s, scheme, weight, out, merge, &hasty);
 	return err;
 }
 
@@ -97,7 +98,7 @@ static int weigh(struct um_search *s, const struct um_search_way *way, struct um
 		int err;
 
 		um_bayes_next(y, weight);
-		err = ask(s, &combined, weight, NULL);
+		err = ask(s, &combined, weight, NULL, MERGE);
 		if (err && err != -E2BIG)
 			return err;
 		um_bayes_tell(y, weight, (double)(err ? 2 * s->best_ns : s->estimate));
@@ -105,9 +106,16 @@ static int weigh(struct um_search *s, const struct um_search_way *way, struct um
 	best = y->n > singles ? um_bayes_best(y) : 0;
 	if (best < singles)
 		return 0;
-	if (ask(s, &combined, y->at[best], s->out))
-		return -ENOMEM;
-	return adopt(s, way);
+	/* Block by block too: it moves less at once, and may be proved where the other is not sound. */
+	for (uint32_t merge = MERGE; merge; merge = merge > 1 ? 1 : 0) {
+		int err = ask(s, &combined, y->at[best], s->out, merge);
+
+		if (!err)
+			err = adopt(s, way);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int um_search_borrow(struct um_search *s, const struct um_search_way *way)
@@ -120,7 +128,7 @@ int um_search_borrow(struct um_search *s, const struct um_search_way *way)
 	for (size_t i = 0; (!err || err == -E2BIG) && i < N_OTHERS && !um_search_enough(s); i++) {
 		double weight[UM_BAYES_DIMS] = {0};
 
-		err = ask(s, &others[i], NULL, s->out);
+		err = ask(s, &others[i], NULL, s->out, MERGE);
 		if (err)
 			continue;
 		if (others[i].choose == um_scheme_autoswap) {
