@@ -8,7 +8,7 @@
  *
  * Rehearsing: what a plan predicts is the link's time alone. Plans that differ in kind are rehearsed with the driver's
  * work on top, as far as they do not predict much more than the best. Lessons only lower the prediction, and differ too
- * little to be rehearsed one by one; from the rehearsed plan that did best others are made by chance, and rehearsed.
+ * little to be rehearsed one by one; from the rehearsed plans that did best others are made by chance, and rehearsed.
  */
 #include "plan/search.h"
 
