@@ -111,7 +111,9 @@ wait_for() { # FILE: has a line
 }
 for signal in TERM INT HUP; do
 	: >"$tmp/out"
-	"$UMADVISE" dryrun -o "$tmp/k" "$app" start alloc launch sync wait >"$tmp/out" 2>"$tmp/e" &
+	# Whoever started this by nohup has SIGHUP ignored by all.
+	env --default-signal=HUP "$UMADVISE" dryrun -o "$tmp/k" "$app" start alloc launch sync wait \
+		>"$tmp/out" 2>"$tmp/e" &
 	pid=$!
 	wait_for "$tmp/out"
 	[ $signal = INT ] && signal=USR1 # the shell lets its background jobs ignore SIGINT

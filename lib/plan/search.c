@@ -466,12 +466,15 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	if (!s->best_ns)
 		return um_refuse(why, size, "no sound plan found: %s", s->why);
 	take(s->out, &s->kept[UM_SEARCH_PREDICTED]);
-	err = um_plan_prove(s->out, NULL, why, size);
+	err = s->rehearsal ? um_plan_prove(s->out, NULL, why, size) : 0;
 	if (!err)
 		err = rehearse(s, NULL, s->best_ns);
 	best = find_best(s, 0);
 	if (!err && best)
 		take(s->out, best);
+	/* Of whichever plan was proved last. */
+	free(s->out->start);
+	s->out->start = NULL;
 	return err;
 }
 
