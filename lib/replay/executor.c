@@ -122,6 +122,13 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
 }
 
+/* Where evictions are not left to the driver after all, it is taken home. */
+static int put_leave(struct um_executor *ex, struct um_executor_range r, uint32_t wait)
+{
+	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE : UM_ACTION_OUT, r.addr, r.bytes,
+			     wait);
+}
+
 /* Where the blocks of an action on a slot are now that its tensor lies elsewhere than planned: under the same part of
  * it, all of them for an in, only whole ones for an out. No bytes: nothing to do. */
 static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
@@ -237,15 +244,15 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		uint32_t wait;
 
 		if (!ex->inside || is_moved(a, cursor)) {
-			if (!is_in_turn(a, cursor))
+			if (ex->keeps && !is_in_turn(a, cursor))
 				ex->keeps = ex->yields = 0; /* what else lies elsewhere is not known */
 			r = clip(ex, locate(a, cursor));
 		}
-		if (a->kind == UM_ACTION_KEEP && !ex->keeps)
-			r.bytes = 0;
 		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
 		if (a->kind == UM_ACTION_IN || a->kind == UM_ACTION_KEEP) {
+			if (a->kind == UM_ACTION_KEEP && !ex->keeps)
+				r.bytes = 0;
 			if (um_lanes_in(l, r.addr, r.bytes, number(a->room, ex->out_base, ex->out_least),
 					ex->drop_base + a->drops))
 				return -EAGAIN;
@@ -255,9 +262,9 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
-		if (a->kind == UM_ACTION_OUT || a->kind == UM_ACTION_LEAVE
-			    ? um_lanes_away(l, UM_AWAY_OUT, ex->yields ? a->kind : UM_ACTION_OUT, r.addr, r.bytes, wait)
-			    : put_drop(ex, a->kind, r, wait, ex->turn != 0))
+		if (a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, r.addr, r.bytes, wait)
+		    : a->kind == UM_ACTION_LEAVE ? put_leave(ex, r, wait)
+						 : put_drop(ex, a->kind, r, wait, ex->turn != 0))
 			return -EAGAIN;
 	}
 	return 0;
