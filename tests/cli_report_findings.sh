@@ -14,22 +14,22 @@ ok "findings alone fail nothing" report "$tmp/slow.sqlite" -o "$tmp/slow.txt"
 out=$(<"$tmp/slow.txt")
 is "$(sed -n 3p <<<"$out")" "findings: what costs time in the later half of the iterations (2), and what to do" \
 	"they come first"
-like "$out" "  error      demand: .*would save [0-9.]* ms" "the dearest one"
+like "$out" "  high       demand: .*would save [0-9.]* ms" "the dearest one"
 like "$out" "  do         prefetch each" "with what to do"
 like "$out" "  estimated  kernels' time" "and how its saving is estimated"
 like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
 
-for level in info warning error; do
+for level in low medium high; do
 	fails 1 "--fail-on $level" report "$tmp/slow.sqlite" --fail-on "$level"
 	ok "--fail-on $level, and all is well" report "$tmp/well.sqlite" --fail-on "$level"
 done
 fails 2 "an unknown level" report "$tmp/slow.sqlite" --fail-on much
 like "$(report "$tmp/slow.sqlite" --fail-on much 2>&1)" \
-	"^umadvise report: --fail-on 'much': expected info, warning or error" "and what there is"
+	"^umadvise report: --fail-on 'much': expected low, medium or high" "and what there is"
 
 report "$tmp/slow.sqlite" --report findings --format csv >"$tmp/f.csv"
 like "$(head -1 "$tmp/f.csv")" "^severity,kind,tensor,tensors,op,caller,first_iteration," "findings as csv"
-like "$(sed -n 2p "$tmp/f.csv")" "^error,demand," "the dearest one in it"
+like "$(sed -n 2p "$tmp/f.csv")" "^high,demand," "the dearest one in it"
 
 # Names may have commas: from the end.
 came=$(report "$tmp/slow.sqlite" --report causes --format csv |

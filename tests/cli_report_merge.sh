@@ -78,14 +78,14 @@ ok "sums are sums, rows are those of their files, findings those of the process"
 report --merge "${ranks[@]}" >"$tmp/all.txt"
 is "$(head -1 "$tmp/all.txt")" "3 files: Nsight Systems simulated, schema 3.7.2" "what it is of"
 like "$(tr -s ' \n' ' ' <"$tmp/all.txt")" \
-	" error demand.*, in 1 of 3 processes \(pid 1 of $tmp/slow.sqlite\): would save" "which process"
+	" high demand.*, in 1 of 3 processes \(pid 1 of $tmp/slow.sqlite\): would save" "which process"
 like "$(<"$tmp/all.txt")" $'\nside-by-side:.*\n  slowest in .*\n  '"$tmp/slow.sqlite +1 +0 +3 " "the slowest of each"
 like "$(<"$tmp/all.txt")" $'\nprocesses:.*\n  '"$tmp/well2.sqlite +1 +simulated" "each process with its file"
 like "$(report --merge "${ranks[@]}" --report iterations --format csv | sed -n 1p)" "^file,pid,n,name," \
 	"csv: its file first"
 like "$(report "${ranks[0]}" --report iterations --format csv | sed -n 1p)" "^pid,n,name," "csv of one file: as ever"
 is "$(report --merge "${ranks[@]}" --report iterations --format csv | wc -l)" 13 "all iterations"
-fails 1 "--fail-on" report --merge "${ranks[@]}" --fail-on error
+fails 1 "--fail-on" report --merge "${ranks[@]}" --fail-on high
 report --merge "${ranks[@]}" --format html >"$tmp/all.html"
 is "$(grep -c "<h1><bdi>3 files</bdi></h1>" "$tmp/all.html")" 1 "a page"
 is "$(grep -c "<h3><bdi[^>]*>.*sqlite</bdi></h3>" "$tmp/all.html")" 3 "in it, the course of each file"

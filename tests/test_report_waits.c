@@ -102,7 +102,7 @@ static void planted(void)
 	f = found(UM_REASON_LATE, "weights");
 	if (!ok(f != NULL, "asked for right before"))
 		say();
-	ok(f && f->severity == UM_SEVERITY_ERROR && f->waited_ns && !f->faults && f->waited_bytes == a->bytes,
+	ok(f && f->severity == UM_SEVERITY_HIGH && f->waited_ns && !f->faults && f->waited_bytes == a->bytes,
 	   "all of it was waited for, without a fault");
 	ok(f && strstr(f->evidence, "stood still until its 24.0 MiB") != NULL && strstr(f->advice, "earlier") != NULL,
 	   "it says so, and what to do");

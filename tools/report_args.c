@@ -41,14 +41,14 @@ static const char usage[] =
 	"  --trace FILE          the workload that ran (umtrace): says how far it is from what no plan can beat, on\n"
 	"  --profile NAME|FILE   this device (default: v100), with\n"
 	"  --budget BYTES        so much memory; a number with KiB, MiB or GiB (default: the device's)\n"
-	"  --fail-on LEVEL       exit with 1 where there is a finding as severe as this or more: info, warning, error\n"
+	"  --fail-on LEVEL       exit with 1 where there is a finding as severe as this or more: low, medium, high\n"
 	"  --nsys PROGRAM        exports FILEs that are reports (.nsys-rep) (default: nsys, from PATH)\n"
 	"  -q, --quiet           no progress, no notes\n"
 	"  -h, --help            this text\n\n"
 	"Examples:\n"
 	"  umadvise report run.sqlite --iteration 'Train step *'\n"
 	"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
-	"  umadvise report run.sqlite --fail-on warning >/dev/null || echo unified memory costs time\n"
+	"  umadvise report run.sqlite --fail-on medium >/dev/null || echo unified memory costs time\n"
 	"  umadvise report --merge rank*.sqlite --iteration 'Train step *'\n"
 	"  umadvise report run.sqlite --format html -o report.html\n"
 	"  umadvise report run.sqlite --format trace -o run.json.gz\n";
@@ -195,7 +195,7 @@ static int read_level(struct report_args *a, const char *text)
 			a->fail_on = i;
 			return 0;
 		}
-	return bad("--fail-on", text, "info, warning or error");
+	return bad("--fail-on", text, "low, medium or high");
 }
 
 static int list_tables(void)

@@ -7,7 +7,7 @@
 
 const char *um_severity_name(enum um_severity severity)
 {
-	static const char *const names[] = {"info", "warning", "error"};
+	static const char *const names[] = {"low", "medium", "high"};
 
 	return names[severity];
 }
@@ -317,15 +317,15 @@ static int push(struct builder *b, struct um_finding *f, const struct um_hint_re
 	uint64_t n = f->of ? f->of : 1;
 
 	f->share = b->out->iteration_ns ? (double)f->saving_ns / (double)b->out->iteration_ns : 0;
-	if (f->share < UM_FINDING_INFO && !refusal)
+	if (f->share < UM_FINDING_LOW && !refusal)
 		return 0;
-	f->severity = f->share >= UM_FINDING_ERROR     ? UM_SEVERITY_ERROR
-	              : f->share >= UM_FINDING_WARNING ? UM_SEVERITY_WARNING
-	                                               : UM_SEVERITY_INFO;
+	f->severity = f->share >= UM_FINDING_HIGH     ? UM_SEVERITY_HIGH
+	              : f->share >= UM_FINDING_MEDIUM ? UM_SEVERITY_MEDIUM
+	                                               : UM_SEVERITY_LOW;
 	if (refusal)
-		f->severity = UM_SEVERITY_WARNING;
+		f->severity = UM_SEVERITY_MEDIUM;
 	else if (f->reason == UM_REASON_CLEAN && b->r->causes.doubtful)
-		f->severity = UM_SEVERITY_INFO;
+		f->severity = UM_SEVERITY_LOW;
 	f->bytes /= n;
 	f->faults /= n;
 	f->ns /= n;
@@ -368,7 +368,7 @@ static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 	for (size_t i = 0; i < n && !err; i++) {
 		double share = b->out->iteration_ns ? (double)all[i].saving_ns / (double)b->out->iteration_ns : 0;
 
-		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_INFO &&
+		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_LOW &&
 		    2 * all[i].iterations >= all[i].of) {
 			err = push(b, &all[i], NULL);
 			own++;

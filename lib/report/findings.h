@@ -10,7 +10,7 @@
  * warming up. Without iterations it is all of the recording, and "an iteration" is that.
  * A finding is of what happens in at least half of the iterations of those processes that have it at all, to this
  * tensor or to any. Its figures are means over these: what one process of many does to itself counts as much, for the
- * others wait for it. It is reported where it would save UM_FINDING_INFO of an iteration; hints that were refused
+ * others wait for it. It is reported where it would save UM_FINDING_LOW of an iteration; hints that were refused
  * always. What is saved is estimated, and each finding says how. Estimates do not add up: one wait may have several
  * causes.
  */
@@ -20,13 +20,13 @@
 #include "report/causes.h"
 
 /* Shares of an iteration. */
-#define UM_FINDING_INFO 0.005
-#define UM_FINDING_WARNING 0.02
-#define UM_FINDING_ERROR 0.10
+#define UM_FINDING_LOW 0.005
+#define UM_FINDING_MEDIUM 0.02
+#define UM_FINDING_HIGH 0.10
 
 #define UM_FINDINGS_EACH 5u /* tensors that are named for the same reason; others are one finding together */
 
-enum um_severity { UM_SEVERITY_INFO, UM_SEVERITY_WARNING, UM_SEVERITY_ERROR, UM_SEVERITIES };
+enum um_severity { UM_SEVERITY_LOW, UM_SEVERITY_MEDIUM, UM_SEVERITY_HIGH, UM_SEVERITIES };
 
 struct um_finding {
 	enum um_severity severity;
