@@ -290,6 +290,89 @@ static int scratch(enum promise promise, struct result *r)
 	return err;
 }
 
+struct batch {
+	unsigned char *at, value;
+	unsigned wrong;
+};
+
+static void batch_fill(void *arg)
+{
+	struct batch *b = arg;
+
+	memset(b->at, b->value, 8 * MIB);
+}
+
+static void batch_compare(void *arg)
+{
+	struct batch *b = arg;
+
+	for (unsigned i = 0; i < 8 * MIB; i += 4096)
+		b->wrong += b->at[i] != b->value;
+}
+
+/* One op on 8 MiB. The next free element of `b` is its kernel's argument. */
+static int batch_op(struct umadv *adv, struct batch **b, void *at, unsigned char value, int write)
+{
+	int err = umadv_op(adv, NULL, write ? "fill" : "compare",
+			   UMADV_USES(write ? UMADV_WRITE(at) : UMADV_READ(at)));
+
+	**b = (struct batch){at, value, 0};
+	return err ? err : umadv_sim_run(adv, NULL, write ? batch_fill : batch_compare, (*b)++);
+}
+
+/* A temporary is freed and its memory discarded. In the last iterations the CPU fills an input in its place. No hint is
+ * given for what follows: the input arrives by faults, and the weights evict it between its uses. */
+static int input_of_the_cpu(struct umadv *adv, struct batch *b)
+{
+	unsigned char *w[4], *temporary, *input;
+	int err = 0;
+
+	for (int k = 0; k < 4 && !err; k++)
+		err = umadv_alloc(adv, (void **)&w[k], 8 * MIB, "weight", UMADV_PARAM);
+	for (int it = 0; it < 12 && !err; it++) {
+		err = umadv_iter(adv, NULL);
+		if (!err)
+			err = umadv_alloc(adv, (void **)&temporary, 8 * MIB, "temporary", UMADV_ACT);
+		if (!err)
+			err = batch_op(adv, &b, temporary, 1, 1);
+		if (!err)
+			err = umadv_free(adv, temporary);
+		for (int k = 0; k < 4 && !err; k++)
+			err = batch_op(adv, &b, w[k], 1, 1);
+		if (it < 9 || err)
+			continue;
+		err = umadv_alloc(adv, (void **)&input, 8 * MIB, "input", UMADV_INPUT);
+		if (!err)
+			err = umadv_sim_sync(adv);
+		if (!err)
+			memset(input, 40 + it, 8 * MIB);
+		for (int k = 0; k < 4 && !err; k++) {
+			err = batch_op(adv, &b, input, (unsigned char)(40 + it), 0);
+			if (!err)
+				err = batch_op(adv, &b, w[k], 1, 1);
+		}
+		if (!err)
+			err = umadv_free(adv, input);
+	}
+	return err ? err : umadv_sim_sync(adv);
+}
+
+static void written_by_the_cpu(void)
+{
+	static struct batch b[256];
+	struct umadv *adv = open_sim(24 * MIB, NULL, NULL);
+	struct umadv_stats s = {.struct_size = sizeof s};
+	unsigned wrong = 0;
+	int err = input_of_the_cpu(adv, b);
+
+	umadv_stats_get(adv, &s);
+	umadv_close(adv);
+	for (unsigned i = 0; i < 256; i++)
+		wrong += b[i].wrong;
+	ok(!err && s.discard_bytes > 0, "a program discards memory that the CPU writes later");
+	is_u64(wrong, 0, "the check poisons nothing that the CPU wrote after the discard");
+}
+
 static void promises(void)
 {
 	struct result nothing, none, transient, dead;
@@ -430,6 +513,7 @@ int main(void)
 	results();
 	irregular();
 	promises();
+	written_by_the_cpu();
 	arguments();
 	return tap_done();
 }

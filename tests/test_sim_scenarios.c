@@ -632,6 +632,40 @@ static void discards(void)
 	shut();
 }
 
+static void discarded_and_written_by_the_cpu(void)
+{
+	char *p;
+
+	open_sim(8);
+	p = written(1);
+	prefetch(p, BLOCK);
+	discard(p, BLOCK, 0);
+	since();
+	um_sim_host_touch(gpu, p, BLOCK, UM_READ);
+	is_u64(since().cpu_faults, 6, "a CPU read of discarded memory faults as one of other memory does");
+	is_u64(state(p).discarded, UINT32_MAX, "a CPU read ends no discard");
+	um_sim_host_touch(gpu, p + 9 * KIB64, 1, UM_WRITE);
+	is_u64(since().cpu_faults, 16, "a CPU write to a discarded page that is mapped faults for each 4 KiB");
+	is_u64(state(p).discarded, ~(1u << 9), "a CPU write ends the discard of its page alone");
+	um_sim_host_touch(gpu, p + 9 * KIB64, 1, UM_WRITE);
+	is_u64(since().cpu_faults, 0, "a second CPU write to the page does not fault");
+	kernel(p, BLOCK, UM_READ);
+	is_u64(since().h2d_bytes, KIB64, "a kernel gets the page that the CPU wrote");
+	shut();
+
+	open_sim(8);
+	p = written(1);
+	prefetch(p, BLOCK);
+	discard(p, BLOCK, 0);
+	since();
+	um_sim_host_touch(gpu, p, BLOCK, UM_WRITE);
+	is_u64(since().cpu_faults, 512, "a CPU write of a discarded block faults for each 4 KiB");
+	is_u64(state(p).discarded, 0, "a block that the CPU wrote as a whole is discarded nowhere");
+	kernel(p, BLOCK, UM_READ);
+	is_u64(since().h2d_bytes, BLOCK, "a kernel gets all that the CPU wrote");
+	shut();
+}
+
 static void home_and_back(void)
 {
 	size_t was_free, is_free, total;
@@ -958,6 +992,7 @@ int main(void)
 	what_moves();
 	read_mostly();
 	discards();
+	discarded_and_written_by_the_cpu();
 	home_and_back();
 	after_eviction();
 	device_memory();

@@ -266,6 +266,52 @@ static void test_duplicates(void)
 	shut();
 }
 
+static void discard(void *p, size_t bytes)
+{
+	um_stream s;
+
+	gpu->api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
+	if (gpu->api->cudaMemDiscardBatchAsync(gpu, &p, &bytes, 1, 0, s) || um_sim_sync(gpu))
+		tap_bail("cannot discard");
+	gpu->api->cudaStreamDestroy(gpu, s);
+}
+
+/* Bytes in [p, p + bytes) that differ from `want`. */
+static uint64_t differ(const char *p, uint64_t bytes, char want)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		n += p[i] != want;
+	return n;
+}
+
+static void test_discard(void)
+{
+	char *p, *q;
+
+	open_sim(8, 1);
+	um_sim_of(gpu)->opt.poison = 1;
+	p = managed(2 * BLOCK);
+	memset(p, 1, 2 * BLOCK);
+	kernel(p, 2 * BLOCK, UM_READ);
+	discard(p, 2 * BLOCK);
+	since();
+	memset(p, 7, BLOCK);
+	IS_TALLY(since(), 512, 0, 0, 0, "the CPU writes a discarded block");
+	memset(p + BLOCK, 7, BLOCK / 2);
+	IS_TALLY(since(), 256, 0, 0, 0, "the CPU writes half of another");
+	memset(p + BLOCK + BLOCK / 2, 7, BLOCK / 2);
+	IS_TALLY(since(), 256, 0, 0, 0, "the CPU writes the other half, which its faults have mapped");
+	kernel(p, 2 * BLOCK, UM_READ);
+	is_u64(since().h2d_bytes, 2 * BLOCK, "a kernel gets all that the CPU wrote since the discard");
+	q = managed(8 * BLOCK);
+	kernel(q, 8 * BLOCK, UM_WRITE);
+	is_u64(since().d2h_bytes, 2 * BLOCK, "an eviction copies all of it");
+	is_u64(differ(p, 2 * BLOCK, 7), 0, "an eviction overwrites nothing of it");
+	shut();
+}
+
 /* The same program told by um_sim_host_touch, and done. */
 static struct um_tally program(int follow)
 {
@@ -361,6 +407,7 @@ int main(void)
 	test_calls();
 	test_copies();
 	test_duplicates();
+	test_discard();
 	test_fork();
 	return tap_done();
 }

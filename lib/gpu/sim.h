@@ -28,7 +28,7 @@ struct um_sim_options {
 	int backed; /* managed memory is real host memory (programs compute on it); else reserved addresses only */
 	int follow_cpu; /* backed: what the app's CPU code touches is noticed, at its next call (um_sim_follows) */
 	int ledger; /* keep sums per kernel and per allocation: sim_ledger.h */
-	int poison; /* backed: what is discarded, or evicted dead, is overwritten with 0xdb: a wrong discard shows */
+	int poison; /* backed: a discard overwrites its range with 0xdb: a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
 	struct um_activity_sink *watch; /* told what a profiler would record, once it is known when a thing ends, so not

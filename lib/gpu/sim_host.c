@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The app's own CPU code on managed memory. It faults where the page is not mapped, one page after the other, upward; a
- * fault brings what the density prefetcher adds, and waits for the copy.
+ * fault brings what the density prefetcher adds, and waits for the copy. The driver maps discarded pages read-only, so
+ * a write to one faults even where it is mapped, once for each 4 KiB, and ends the discard of that page alone.
  */
 #include "gpu/sim_state.h"
 
@@ -25,8 +26,8 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	um_sim_thrash_expire(sim, *t);
 	if (!b->gpu) /* perhaps still on its way home */
 		*t = um_sim_later(*t, b->tracker);
-	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro : 0)))) {
-		uint32_t page = need & -need, region, from_gpu, faults;
+	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro | b->disc : 0)))) {
+		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, from_gpu, faults;
 		uint64_t nap = um_sim_thrash_nap(sim, b, page, 2, *t);
 
 		if (nap) {
@@ -34,10 +35,11 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 			continue;
 		}
 		*t = um_sim_later(*t, sim->writer_until) + sim->profile.c_cpuf;
-		faults = page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
+		faults = disc || page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
 		sim->tally.cpu_faults += faults;
 		um_sim_ledger_cpu_fault(sim, b->mem, faults);
 		um_sim_watch_cpu_faults(sim, b, page, from, faults, *t - sim->profile.c_cpuf);
+		*t += disc ? (faults - 1) * sim->profile.c_cpuf : 0;
 		region = grow(b, page);
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));

@@ -146,23 +146,6 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 		           b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
 }
 
-/* Content that is lost becomes visibly so. */
-static void poison(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
-{
-	char *base = (char *)b->mem->addr + (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES;
-
-	if (!sim->opt.backed || !sim->opt.poison)
-		return;
-	sim->follow_ran = 1;
-	for (unsigned i = 0; i < UM_SIM_PAGES; i++)
-		if (pages & (1u << i)) {
-			uint64_t off = (uint64_t)(base - (char *)b->mem->addr) + i * (uint64_t)UM_SIM_PAGE;
-			uint64_t left = b->mem->bytes > off ? b->mem->bytes - off : 0;
-
-			memset(base + i * (size_t)UM_SIM_PAGE, 0xdb, left < UM_SIM_PAGE ? left : UM_SIM_PAGE);
-		}
-}
-
 /* Empties the chunk of `v` onto the host and detaches it. */
 static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint64_t *ready)
 {
@@ -175,7 +158,6 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	if (place)
 		um_sim_host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
 	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, t);
-	poison(sim, v, v->disc & v->gpu);
 	*ready = v->tracker;
 	far = v->gpu & v->accessed_by & ~v->read_mostly & ~v->pref_gpu;
 	v->cpu |= place;

@@ -9,6 +9,7 @@
  * What holds of every block, outside the functions that change it:
  *     map is a subset of gpu, rw and late of map; remote and cmap are subsets of cpu; remote is disjoint from gpu
  *     a page is in both gpu and cpu only if it is read-mostly
+ *     a page in both disc and cmap is mapped read-only on the CPU
  *     gpu != 0 implies a chunk; list != NONE if and only if there is a chunk
  */
 #ifndef UM_GPU_SIM_STATE_H

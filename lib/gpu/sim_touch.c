@@ -102,9 +102,10 @@ static void serve(struct um_sim *sim, struct um_sim_block *b, uint32_t touched, 
 		um_sim_cpu_touch(sim, b, read, 0, 0, t);
 }
 
+/* Pages that fault when the CPU writes them: not mapped, or read-only because they are discarded. */
 static uint32_t away(const struct um_sim_block *b)
 {
-	return b->all & ~b->cmap;
+	return b->all & ~(b->cmap & ~b->disc);
 }
 
 static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t)
