@@ -118,8 +118,10 @@ UMADV_API void umadv_options_init(struct umadv_options *options);
  * no hints). 0; -EINVAL (an option makes no sense; logged); -ENODEV; -ENOMEM. */
 UMADV_API int umadv_open(struct umadv **out, const struct umadv_options *options);
 
-/* Waits for the helper threads, frees what umadv_alloc gave and was not freed, and ends the context. NULL is allowed.
- */
+/* Ends the context, in any state and from any thread: drops hints that have not begun, waits for the others and for
+ * operations that use memory of umadv_alloc, and frees that memory. Calls of other threads on this context must have
+ * returned, and none may follow. A process that exits with a context open ends its hints alone: calls of other threads
+ * go on, without hints. NULL is allowed. */
 UMADV_API void umadv_close(struct umadv *adv);
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
@@ -195,8 +197,10 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 		(sizeof((const struct umadv_use[]){__VA_ARGS__}) / sizeof(struct umadv_use))
 #endif
 
-/* "What I launch next on `stream` reads these and writes these." Call just before the launch. Op path. `uses` is
- * borrowed for the call. Pointers outside every known tensor are ignored and counted. 0 or -EINVAL. */
+/* "What I launch next on `stream` reads these and writes these." Call just before the launch. Where threads share a
+ * context, an op counts as announced once it is launched, too: umadv_iter, umadv_free and umadv_dead of another thread,
+ * and ops that depend on it, come after its launch. Op path. `uses` is borrowed for the call. Pointers outside every
+ * known tensor are ignored and counted. 0 or -EINVAL. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* The same with all that may be said. Zero is "not said". */

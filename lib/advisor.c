@@ -343,7 +343,9 @@ void um_advisor_close(struct umadv *adv)
 	if (!adv || adv->generation != um_process_generation)
 		return;
 	um_process_remove(adv);
+	pthread_mutex_lock(&adv->lock);
 	um_advisor_quiesce(adv);
+	pthread_mutex_unlock(&adv->lock);
 	if (adv->gpu) {
 		um_stopwatch_fini(&adv->stopwatch);
 		um_pool_fini(&adv->pool);

@@ -336,9 +336,10 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 {
 	struct um_sim *sim = um_sim_of(gpu);
-	struct um_sim_lane *l = worker->impl;
+	struct um_sim_lane *l;
 
 	pthread_mutex_lock(&sim->lock);
+	l = worker->impl;
 	if (l && (l->state == UM_SIM_ASLEEP || l->state == UM_SIM_WATCHING)) {
 		l->state = UM_SIM_READY;
 		/* Who is told of something by the device pokes at the device's time. */

@@ -132,19 +132,6 @@ static struct um_step watch(struct um_lanes_in *in)
 	return (struct um_step){.kind = UM_STEP_POLL};
 }
 
-/* The device raises the stream's number behind the prefetch; if it cannot, the host does when the stream is through. */
-static void arrive(struct um_lanes *l, uint32_t k)
-{
-	um_stream s = l->in_stream[k % UM_LANES_IN_STREAMS];
-	uint32_t *at = &l->arrived[k % UM_LANES_IN_STREAMS];
-
-	if (!l->gpu->caps.stream_values || !l->gpu->api->cuStreamWriteValue32(l->gpu, s, at, k + 1, 0))
-		return;
-	count(&l->refused, 1);
-	l->gpu->api->cudaStreamSynchronize(l->gpu, s);
-	__atomic_store_n(at, k + 1, __ATOMIC_RELEASE);
-}
-
 /* Has all arrived that the stream of request k was asked for before? */
 static int is_through(const struct um_lanes *l, uint32_t k)
 {
@@ -160,9 +147,32 @@ static void pass_on(struct um_lanes *l, uint32_t k)
 	poke_ins(l);
 }
 
+/* The device raises the stream's number after the prefetch. If it cannot, the host does, after the numbers of all
+ * earlier requests: a number that the device still has to write would lower it again, and an op would wait for ever. */
+static struct um_step arrive(struct um_lanes_in *in, uint32_t k)
+{
+	struct um_lanes *l = in->lanes;
+	um_stream s = l->in_stream[k % UM_LANES_IN_STREAMS];
+	uint32_t *at = &l->arrived[k % UM_LANES_IN_STREAMS];
+
+	if (l->gpu->caps.stream_values && in->state == UM_LANES_CALLED &&
+	    l->gpu->api->cuStreamWriteValue32(l->gpu, s, at, k + 1, 0)) {
+		count(&l->refused, 1);
+		in->state = UM_LANES_REFUSED;
+	}
+	if (in->state == UM_LANES_REFUSED) {
+		l->gpu->api->cudaStreamSynchronize(l->gpu, s); /* a simulated worker cannot wait, and need not */
+		if (!is_through(l, k))
+			return (struct um_step){.kind = UM_STEP_POLL};
+		__atomic_store_n(at, k + 1, __ATOMIC_RELEASE);
+	}
+	in->state = UM_LANES_ARRIVES;
+	return (struct um_step){.kind = UM_STEP_AGAIN};
+}
+
 static struct um_step in_done_with(struct um_lanes_in *in, uint32_t k)
 {
-	in->called = 0;
+	in->state = UM_LANES_WAITS;
 	atomic_store_explicit(&in->next, k + UM_LANES_IN, memory_order_release);
 	poke_outs(in->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
@@ -185,8 +195,12 @@ static struct um_step step_in(void *arg)
 	struct um_lanes *l = in->lanes;
 	uint32_t k = atomic_load_explicit(&in->next, memory_order_relaxed);
 
-	if (in->called)
+	if (atomic_load_explicit(&l->closing, memory_order_acquire))
+		return (struct um_step){.kind = UM_STEP_STOP};
+	if (in->state == UM_LANES_ARRIVES)
 		return in_done_with(in, k);
+	if (in->state != UM_LANES_WAITS)
+		return arrive(in, k);
 	if (um_lanes_reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)))
 		return watch(in);
 
@@ -208,9 +222,8 @@ static struct um_step step_in(void *arg)
 		bring(l, k, r);
 	if (in == l->in)
 		l->seen_ns = 0;
-	arrive(l, k);
-	in->called = 1;
-	return (struct um_step){.kind = UM_STEP_AGAIN};
+	in->state = UM_LANES_CALLED;
+	return arrive(in, k);
 }
 
 /* The first event of this mark that is not complete, or NULL. */
@@ -249,7 +262,10 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	made(o->lanes, lane_of(o), k, r, begin, code);
 	counted(o->lanes, code, &o->lanes->discard_bytes, bytes);
 	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
-	return o->discarding ? (struct um_step){.kind = UM_STEP_AGAIN} : out_done(o, k);
+	if (o->discarding)
+		return (struct um_step){.kind = UM_STEP_AGAIN};
+	gpu->api->cudaStreamSynchronize(gpu, o->stream);
+	return out_done(o, k);
 }
 
 static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
@@ -290,6 +306,8 @@ static struct um_step step_out(void *arg)
 	uint32_t k = atomic_load_explicit(&o->next, memory_order_relaxed);
 	um_event_handle e;
 
+	if (atomic_load_explicit(&l->closing, memory_order_acquire))
+		return (struct um_step){.kind = UM_STEP_STOP};
 	if (um_lanes_reached(k, atomic_load_explicit(&o->away->head, memory_order_acquire)))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 
@@ -402,10 +420,34 @@ static void tell(struct um_lanes *l, int lane, uint32_t until)
 	}
 }
 
+static int all_done(void *arg)
+{
+	const struct um_lanes *l = arg;
+	int done = 1;
+
+	for (int lane = 0; lane < UM_OUTCOMES_LANES; lane++)
+		done &= put_by(l, lane) == done_by(l, lane);
+	return done;
+}
+
+/* No request begins any more, and ops that wait are released. Workers look at each other: none may run when the first
+ * one is stopped. */
+static void finish(struct um_lanes *l)
+{
+	if (!all_done(l)) {
+		um_lanes_drop(l);
+		um_runner_until(&l->in[0].runner, all_done, l);
+	}
+	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS && um_lanes_in_put(l) && !all_done(l); i++)
+		__atomic_store_n(&l->arrived[i], expected(um_lanes_in_put(l), i), __ATOMIC_RELEASE);
+	atomic_store_explicit(&l->closing, 1, memory_order_release);
+}
+
 void um_lanes_close(struct um_lanes *l)
 {
 	struct um_gpu *gpu = l->gpu;
 
+	finish(l);
 	for (unsigned i = 0; i < l->n_out; i++)
 		um_runner_stop(&l->out[i].runner);
 	for (unsigned i = 0; i < UM_LANES_IN; i++)

@@ -65,10 +65,18 @@ struct um_lanes_away {
 	unsigned first, n; /* its workers */
 };
 
+/* How far the request at hand is. */
+enum um_lanes_state {
+	UM_LANES_WAITS,
+	UM_LANES_CALLED,
+	UM_LANES_REFUSED, /* the device does not raise the number: the host will */
+	UM_LANES_ARRIVES /* as of the next step, since simulated time passes between steps */
+};
+
 struct um_lanes_in {
 	struct um_lanes *lanes;
 	struct um_runner runner;
-	int called; /* as below */
+	enum um_lanes_state state;
 	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
 };
 
@@ -103,6 +111,7 @@ struct um_lanes {
 	uint32_t oldest; /* of the marks that are still waited for, or an earlier one */
 	uint32_t gated[UM_LANES_STREAMS]; /* by stream of the app: so many ins its ops wait for already */
 	_Atomic uint32_t epoch;
+	atomic_int closing; /* workers stop at their next step, and poke no other */
 	uint32_t discard; /* number behind the last drop put, or behind the one that is waited for */
 	int any_discard;
 	uint64_t queued, dropped;
@@ -116,6 +125,7 @@ unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns);
 
 /* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, copy blocks away. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
+/* Waits for requests that have begun, drops the others, and releases ops that wait. */
 void um_lanes_close(struct um_lanes *l);
 
 void um_lanes_wake(struct um_lanes *l); /* requests will come */

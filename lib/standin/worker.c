@@ -50,8 +50,10 @@ void um_standin_worker_stop(struct um_worker *worker)
 	struct um_gpu *gpu = um_standin()->gpu;
 	struct proxy *p = worker->impl;
 
+	if (!p)
+		return;
+	gpu->api->worker_stop(gpu, &p->sim); /* runs other workers, which may poke this one */
 	worker->impl = NULL;
-	gpu->api->worker_stop(gpu, &p->sim);
 	free(p);
 }
 
@@ -60,5 +62,6 @@ void um_standin_worker_poke(struct um_worker *worker)
 	struct um_gpu *gpu = um_standin()->gpu;
 	struct proxy *p = worker->impl;
 
-	gpu->api->worker_poke(gpu, &p->sim);
+	if (p) /* not stopped */
+		gpu->api->worker_poke(gpu, &p->sim);
 }
