@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define getenv secure_getenv /* the user of a set-uid program must not choose its files */
+
+
 static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
 /* In lib/peers: no program runs under them. */
 static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};

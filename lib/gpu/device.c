@@ -33,7 +33,7 @@ static void device_close(struct um_gpu *gpu)
 
 static int wants_threads(const struct um_device_options *options)
 {
-	const char *env = getenv("UMADVISE_DRYRUN_THREADS");
+	const char *env = secure_getenv("UMADVISE_DRYRUN_THREADS");
 
 	return options->real_threads || (env && !strcmp(env, "real"));
 }

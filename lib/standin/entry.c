@@ -57,7 +57,7 @@ static unsigned long call_count(const char *name)
 
 int um_standin_fail(const char *name)
 {
-	const char *list = getenv("UMADVISE_DRYRUN_FAIL"), *rule = list ? item_find(list, name) : NULL;
+	const char *list = secure_getenv("UMADVISE_DRYRUN_FAIL"), *rule = list ? item_find(list, name) : NULL;
 	unsigned long nth, calls;
 	int code = 1;
 	char *end;
@@ -241,7 +241,7 @@ static int is_newer(const char *name)
 static enum found find(const char *name, int version, int ptsz, void **fn)
 {
 	int driver = um_standin_version(), best = -1, known = 0;
-	const char *missing = getenv("UMADVISE_DRYRUN_MISSING");
+	const char *missing = secure_getenv("UMADVISE_DRYRUN_MISSING");
 
 	*fn = NULL;
 	if (missing && item_find(missing, name))

@@ -41,7 +41,7 @@ static int compute; /* not only move memory */
 static void find(void)
 {
 	const struct um_standin_table *table = NULL;
-	const char *off = getenv("UMADVISE_DRYRUN_COMPUTE");
+	const char *off = secure_getenv("UMADVISE_DRYRUN_COMPUTE");
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *symbol, *fn = NULL;
 	find_fn *get;
 

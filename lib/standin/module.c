@@ -219,7 +219,7 @@ int cuModuleUnload(void *module)
 UM_EXPORT int cuModuleGetLoadingMode(int *mode);
 int cuModuleGetLoadingMode(int *mode)
 {
-	const char *s = getenv("CUDA_MODULE_LOADING");
+	const char *s = secure_getenv("CUDA_MODULE_LOADING");
 
 	if (!mode)
 		return UM_CUDA_INVALID_VALUE;

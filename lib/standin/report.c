@@ -167,7 +167,7 @@ static void show(void *user, const struct um_tally *t, const struct um_ledger *l
 	const struct um_ledger_kind *kind = l->kind;
 	const struct work *w = user;
 	struct um_out *o = w->out;
-	const char *cpu = getenv("UMADVISE_DRYRUN_CPU");
+	const char *cpu = secure_getenv("UMADVISE_DRYRUN_CPU");
 	char version[16];
 
 	snprintf(version, sizeof version, "%d.%d", s->version / 1000, s->version % 1000 / 10);
@@ -255,7 +255,7 @@ static void name_file(const char *pattern)
 /* An empty file says that the library was loaded. */
 __attribute__((constructor)) static void begin(void)
 {
-	const char *pattern = getenv("UMADVISE_DRYRUN_OUT");
+	const char *pattern = secure_getenv("UMADVISE_DRYRUN_OUT");
 	struct um_out *out;
 
 	if (!pattern || !*pattern)

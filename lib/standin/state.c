@@ -38,7 +38,7 @@ void um_standin_unlock(void)
 
 int um_standin_version(void)
 {
-	const char *s = getenv("UMADVISE_DRYRUN_CUDA");
+	const char *s = secure_getenv("UMADVISE_DRYRUN_CUDA");
 
 	return s && !strcmp(s, "12.4") ? 12040 : 13000;
 }
@@ -61,7 +61,7 @@ static void log_line(void *user, const char *line)
 /* A log that cannot be written is said and left out. */
 static FILE *log_open(void)
 {
-	const char *path = getenv("UMADVISE_DRYRUN_LOG");
+	const char *path = secure_getenv("UMADVISE_DRYRUN_LOG");
 	FILE *f = path && *path ? fopen(path, "we") : NULL;
 
 	if (path && *path && !f)
@@ -73,8 +73,8 @@ static FILE *log_open(void)
 
 static int open_locked(void)
 {
-	const char *name = getenv("UMADVISE_DRYRUN_PROFILE"), *memory = getenv("UMADVISE_DRYRUN_MEMORY");
-	const char *cpu = getenv("UMADVISE_DRYRUN_CPU");
+	const char *name = secure_getenv("UMADVISE_DRYRUN_PROFILE"), *memory = secure_getenv("UMADVISE_DRYRUN_MEMORY");
+	const char *cpu = secure_getenv("UMADVISE_DRYRUN_CPU");
 	struct um_sim_options options = {.profile = &state.profile,
 	                                 .backed = 1,
 	                                 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
