@@ -208,7 +208,8 @@ struct umadv_op_info {
 	size_t struct_size;
 	const struct umadv_use *uses;
 	size_t n_uses;
-	double flops, bytes; /* cost: floating-point operations, device-memory traffic */
+	double flops, bytes; /* cost: floating-point operations, device-memory traffic. Both 0 and `ns` 0: each byte of
+				the uses is moved once */
 	uint64_t ns; /* cost: measured time */
 	/* Relaunch: calling fn(arg, stream) launches the op again: with the same content in what it reads it makes the
 	 * same content in `relaunch_outs` (pointers out of its writes) again and touches nothing else. `arg` is copied.

@@ -96,14 +96,9 @@ static void fill_times(const struct umadv *adv, struct um_schedule *s)
 		s->ops.at[i].ns = adv->stopwatch.ns.at[i];
 	for (size_t i = 0; i < s->ops.n; i++) {
 		struct um_sched_op *op = &s->ops.at[i];
-		struct um_cost cost = op->cost;
 
-		if (op->ns)
-			continue;
-		if (!cost.ns && cost.flops <= 0 && cost.bytes <= 0)
-			for (uint32_t u = 0; u < op->n_uses; u++)
-				cost.bytes += (double)s->uses.at[op->first_use + u].touched;
-		op->ns = um_profile_op_ns(&adv->profile, &cost);
+		if (!op->ns)
+			op->ns = um_profile_op_ns(&adv->profile, &op->cost, um_sched_touched(s, op));
 	}
 }
 

@@ -146,7 +146,8 @@ static int keep_closure(struct umadv *adv, uint32_t i, const struct umadv_op_inf
 /* A simulated device is told what the kernel that follows will touch. */
 static void announce(struct umadv *adv, um_stream stream, const struct um_cost *cost)
 {
-	struct um_announcement next = {.ns = um_profile_op_ns(&adv->profile, cost)};
+	double touched = um_uses_touched(adv->uses, adv->n_uses);
+	struct um_announcement next = {.ns = um_profile_op_ns(&adv->profile, cost, touched)};
 
 	um_vec_clear(&adv->touches);
 	if (um_vec_reserve(&adv->touches, (size_t)adv->n_uses + 1)) {

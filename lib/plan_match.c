@@ -37,7 +37,7 @@ int um_plan_match(const struct um_plan *plan, const struct um_trace *t, const st
 
 		if (strcmp(op->name, s->ops.at[i].name) != 0)
 			err = refuse(why, size, op->name, i, i);
-		ns[i] = um_profile_op_ns(profile, &op->cost);
+		ns[i] = um_profile_op_ns(profile, &op->cost, um_uses_touched(op->uses, op->n_uses));
 	}
 	*turns = err ? 1 : n / each;
 	um_vec_fini(&round);

@@ -195,6 +195,11 @@ static int stream_of(struct play *p, int32_t number, um_stream *out)
 	return 0;
 }
 
+static uint64_t op_ns(const struct play *p, const struct um_op *op)
+{
+	return um_profile_op_ns(p->o->profile, &op->cost, um_uses_touched(op->uses, op->n_uses));
+}
+
 /* The kernel that was just announced; before the first iteration it takes as long as was said. */
 static int run(struct play *p, um_stream stream, const char *name)
 {
@@ -243,7 +248,7 @@ static int play_op(struct play *p, const struct um_op *op)
 		err = umadv_op_ex(p->adv, stream, op->name, &info);
 	if (!err)
 		err = run(p, stream, op->name);
-	p->in_core_ns += um_profile_op_ns(p->o->profile, &op->cost);
+	p->in_core_ns += op_ns(p, op);
 	return err;
 }
 
@@ -257,7 +262,7 @@ static int take_times(struct play *p, size_t i)
 	for (i++; i < um_trace_length(p->trace) && um_trace_event(p->trace, i)->kind != UM_EV_ITER; i++) {
 		const struct um_event *e = um_trace_event(p->trace, i);
 
-		if (e->kind == UM_EV_OP && um_vec_push(&p->times, um_profile_op_ns(p->o->profile, &e->op.cost)))
+		if (e->kind == UM_EV_OP && um_vec_push(&p->times, op_ns(p, &e->op)))
 			return -ENOMEM;
 	}
 	um_jitter_apply(&p->o->jitter, n, p->times.at, p->times.n);

@@ -148,6 +148,32 @@ EOF
 like "$(simulate "$data/cg_laplace3d.umtrace.gz" --profile "$tmp/my.profile" --strategy on-demand)" \
 	"on my-card: .* 1024.0 MiB of device memory" "a profile of one's own, and its capacity"
 
+# The same ops, with a cost and without: they read 8 MiB and write 8 MiB.
+for cost in '' ',"bytes":16777216'; do
+	cat >"$tmp/cost.umtrace" <<-EOF
+		{"umtrace":1,"source":"test","workload":"cost"}
+		{"ev":"alloc","t":0,"bytes":8388608,"name":"x"}
+		{"ev":"alloc","t":1,"bytes":8388608,"name":"y"}
+		{"ev":"alloc","t":2,"bytes":8388608,"name":"z"}
+		$(for i in 0 1 2 3 4 5; do
+			printf '{"ev":"iter","n":%d}\n' $i
+			printf '{"ev":"op","name":"%s","r":[%d],"w":[%d]%s}\n' a 0 1 "$cost" b 1 2 "$cost" c 2 0 "$cost"
+		done)
+	EOF
+	n=${cost:+told}
+	ok "ops that read and write 16 MiB, with a cost or without${cost:+: $cost}" simulate "$tmp/cost.umtrace" \
+		--profile "$tmp/my.profile" --oversubscribe 1.5 --format csv -o "$tmp/cost$n.csv"
+	ok "a plan for them" "$UMADVISE" plan "$tmp/cost.umtrace" --profile "$tmp/my.profile" --oversubscribe 1.5 \
+		-o "$tmp/cost$n.umplan"
+done
+ok "an op without a cost is simulated as one that moves each byte it touches once" \
+	cmp "$tmp/cost.csv" "$tmp/costtold.csv"
+is "$(head -n 2 "$tmp/cost.csv" | tail -n 1 | cut -d, -f7)" 518316 "three launches, and 48 MiB at 100 GB/s"
+is "$(grep -o '"ns":[0-9]*' "$tmp/cost.umplan" | paste -sd ' ')" '"ns":172772 "ns":172772 "ns":172772' \
+	"a plan counts on the same times"
+is "$(sed 's/,"bytes":16777216//' "$tmp/costtold.umplan" | cmp - "$tmp/cost.umplan")" "" \
+	"a plan is the same with a cost and without"
+
 # Others that were ahead: AutoSwap with its weights, or without advice for what is only read.
 for w in alexnet_b200:a100:1.25:24e9 resnet50:h100:1.25:52e9 cg_laplace3d:h100:3:52e9; do
 	IFS=: read -r trace device ratio rate <<<"$w"

@@ -52,7 +52,7 @@ static inline void scheme_recorded_one(const char *scheme, const char *name)
 		return;
 	}
 	for (size_t i = 0; i < s.ops.n; i++)
-		s.ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s.ops.at[i].cost) * 24;
+		s.ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s.ops.at[i].cost, 0) * 24;
 	is_int(scheme_plan(&p, &s, scheme, fx_peak(&s) / 3 * 2), 0, "%s: %s", scheme, name);
 	ok(p.f.ns >= p.plan.bound_ns && p.f.h2d_bytes, "sound, %.2f of its time in core, at least %.2f",
 	   (double)p.f.ns / (double)p.plan.in_core_ns, (double)p.plan.bound_ns / (double)p.plan.in_core_ns);

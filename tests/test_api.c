@@ -401,6 +401,34 @@ static void promises(void)
 	   (unsigned long long)none.stats.evict_bytes);
 }
 
+/* What a resident op takes, by the simulated clock: its time, and that of the calls around it. */
+static uint64_t op_time(struct umadv *adv, void *p, double bytes)
+{
+	const struct umadv_use use[] = {UMADV_UPDATE(p)};
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = use, .n_uses = 1, .bytes = bytes};
+	uint64_t begin = umadv_sim_now(adv);
+
+	if (umadv_op_ex(adv, NULL, "op", &info) || umadv_sim_run(adv, NULL, NULL, NULL) || umadv_sim_sync(adv))
+		tap_bail("cannot run");
+	return umadv_sim_now(adv) - begin;
+}
+
+static void op_without_a_cost(void)
+{
+	struct umadv *adv = open_sim(128 * MIB, "on-demand", NULL);
+	uint64_t told, untold;
+	void *p;
+
+	if (umadv_alloc(adv, &p, 64 * MIB, "p", UMADV_OTHER))
+		tap_bail("cannot allocate");
+	op_time(adv, p, 0);
+	told = op_time(adv, p, 64 * MIB);
+	untold = op_time(adv, p, 0);
+	ok(untold > 64000, "an op without a cost takes time (%llu ns)", (unsigned long long)untold);
+	is_u64(untold, told, "an op without a cost takes as long as one that moves each byte of its uses once");
+	umadv_close(adv);
+}
+
 static void arguments(void)
 {
 	struct umadv_options o;
@@ -514,6 +542,7 @@ int main(void)
 	irregular();
 	promises();
 	written_by_the_cpu();
+	op_without_a_cost();
 	arguments();
 	return tap_done();
 }

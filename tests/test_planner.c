@@ -352,7 +352,7 @@ static int read_trace(struct um_schedule *s, const char *name)
 		return -1;
 	}
 	for (size_t i = 0; i < s->ops.n; i++)
-		s->ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s->ops.at[i].cost) * 24;
+		s->ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s->ops.at[i].cost, 0) * 24;
 	return 0;
 }
 

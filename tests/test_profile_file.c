@@ -42,17 +42,20 @@ static void check_estimate(void)
 	p.flops = 1e12;
 	p.mem_bandwidth = 2e9;
 	p.launch_ns = 7;
-	is_u64(um_profile_op_ns(&p, &flops), 1000007, "by floating-point operations");
-	is_u64(um_profile_op_ns(&p, &bytes), 1500007, "by traffic");
-	is_u64(um_profile_op_ns(&p, &ns), 42, "as measured");
-	is_u64(um_profile_op_ns(&p, &nothing), 7, "a launch at least");
+	is_u64(um_profile_op_ns(&p, &flops, 0), 1000007, "by floating-point operations");
+	is_u64(um_profile_op_ns(&p, &bytes, 0), 1500007, "by traffic");
+	is_u64(um_profile_op_ns(&p, &ns, 0), 42, "as measured");
+	is_u64(um_profile_op_ns(&p, &nothing, 0), 7, "a launch at least");
+	is_u64(um_profile_op_ns(&p, &nothing, 4e6), 2000007, "an op without a cost moves each byte that it touches");
+	is_u64(um_profile_op_ns(&p, &bytes, 1e9), 1500007, "an op with a cost takes no time for what it touches");
+	is_u64(um_profile_op_ns(&p, &flops, 1e9), 1000007, "a cost may be floating-point operations alone");
 	p.launch_ns = 0;
 	bytes.bytes = 1; /* half a ns */
 	bytes.flops = 0;
-	is_u64(um_profile_op_ns(&p, &bytes), 1, "rounded to the nearest ns");
-	ok(um_profile_op_ns(&p, &wild) <= 1000000000000000000ull, "what cannot be is bounded");
+	is_u64(um_profile_op_ns(&p, &bytes, 0), 1, "rounded to the nearest ns");
+	ok(um_profile_op_ns(&p, &wild, 0) <= 1000000000000000000ull, "what cannot be is bounded");
 	p.flops = 0;
-	is_u64(um_profile_op_ns(&p, &flops), 0, "an unknown rate adds nothing");
+	is_u64(um_profile_op_ns(&p, &flops, 0), 0, "an unknown rate adds nothing");
 }
 
 /* Around the padding behind `measured`. */

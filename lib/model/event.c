@@ -23,3 +23,12 @@ int um_role_parse(const char *name)
 			return i;
 	return -EINVAL;
 }
+
+double um_uses_touched(const struct um_use *uses, uint32_t n)
+{
+	double bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += (double)uses[i].touched;
+	return bytes;
+}

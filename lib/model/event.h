@@ -78,6 +78,9 @@ struct um_op {
 	uint32_t n_ws;
 };
 
+/* Bytes that `n` uses touch, each use by itself. */
+double um_uses_touched(const struct um_use *uses, uint32_t n);
+
 enum um_event_kind { UM_EV_ALLOC, UM_EV_FREE, UM_EV_OP, UM_EV_ITER, UM_EV_DEAD };
 
 struct um_event {

@@ -49,14 +49,14 @@ static double time_at(double amount, double rate)
 	return amount > 0 && rate > 0 ? amount / rate * 1e9 : 0;
 }
 
-uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost)
+uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost, double touched)
 {
 	const double longest = 1e18; /* 30 years: keeps sums of a plan inside 64 bits whatever a file claims */
-	double ns;
+	double ns, bytes = cost->flops > 0 || cost->bytes > 0 ? cost->bytes : touched;
 
 	if (cost->ns)
 		return cost->ns;
-	ns = fmax(time_at(cost->flops, p->flops), time_at(cost->bytes, p->mem_bandwidth)) + (double)p->launch_ns;
+	ns = fmax(time_at(cost->flops, p->flops), time_at(bytes, p->mem_bandwidth)) + (double)p->launch_ns;
 	return (uint64_t)(fmin(ns, longest) + 0.5);
 }
 

@@ -31,9 +31,10 @@ struct um_profile {
 /* All optional keys at their defaults, required ones 0. */
 void um_profile_init(struct um_profile *p);
 
-/* Duration of an op: measured, else estimated from its cost: max(flops / p.flops, bytes / p.mem_bandwidth) + launch_ns,
- * rounded to the nearest ns. */
-uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost);
+/* Duration of an op that touches `touched` bytes: measured, else estimated from its cost: max(flops / p.flops,
+ * bytes / p.mem_bandwidth) + launch_ns, rounded to the nearest ns. An op without a cost moves each byte that it touches
+ * once. */
+uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost, double touched);
 
 /* A profile that is built in, or NULL. The n-th one's name, or NULL past the last. */
 const struct um_profile *um_profile_find(const char *name);

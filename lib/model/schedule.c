@@ -87,3 +87,12 @@ int um_slot_alive_last(const struct um_slot *slot, int32_t n_ops)
 	return slot->birth < 0 ? slot->death < 0 || slot->death >= n_ops
 	                       : slot->death <= slot->birth || slot->death >= n_ops;
 }
+
+double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *op)
+{
+	double bytes = 0;
+
+	for (uint32_t u = 0; u < op->n_uses; u++)
+		bytes += (double)s->uses.at[op->first_use + u].touched;
+	return bytes;
+}

@@ -68,6 +68,8 @@ void um_schedule_init(struct um_schedule *s);
 void um_schedule_fini(struct um_schedule *s);
 int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from); /* `to` initialised; 0 or -ENOMEM */
 
+double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *op); /* as um_uses_touched */
+
 /* By slot: the slot that its tensor is in the next iteration (the inverse of carry), UM_NO_SLOT if it is not heard of
  * again. To be freed; NULL if there is no memory. */
 uint32_t *um_schedule_heirs(const struct um_schedule *s);

@@ -37,7 +37,7 @@ static int set_header(struct um_plan *out, const struct um_plan_request *r)
 		struct um_sched_op *op = &out->sched.ops.at[i];
 
 		if (!op->ns)
-			op->ns = um_profile_op_ns(r->profile, &op->cost);
+			op->ns = um_profile_op_ns(r->profile, &op->cost, um_sched_touched(&out->sched, op));
 		out->in_core_ns += op->ns;
 	}
 	out->budget = r->budget;

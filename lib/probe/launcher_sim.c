@@ -63,7 +63,7 @@ void um_kernel_tell(const struct um_kernel *k, const struct um_profile *p, struc
 		break;
 	}
 	out->n = n;
-	out->ns = um_profile_op_ns(p, &cost);
+	out->ns = um_profile_op_ns(p, &cost, 0);
 }
 
 static int sim_launch(struct um_launcher *l, um_stream stream, const struct um_kernel *k)

@@ -189,7 +189,6 @@ static int run_code(struct um_launch *launch, um_stream stream)
 
 int um_launch_run(struct um_launch *launch, um_stream stream)
 {
-	const struct um_profile *p = &um_standin()->profile;
 	struct um_sim_kernel k = {.announced = 1};
 	touches t = {0};
 	uint64_t traffic = 0;
@@ -207,7 +206,7 @@ int um_launch_run(struct um_launch *launch, um_stream stream)
 	}
 	k.access = t.at;
 	k.n_access = (uint32_t)t.n;
-	k.ns = p->launch_ns + (uint64_t)((double)traffic / p->mem_bandwidth * 1e9);
+	k.ns = um_profile_op_ns(&um_standin()->profile, &(struct um_cost){0}, (double)traffic);
 	if (launch->function->host) {
 		k.fn = run_host;
 		k.arg = um_launch_get(launch);

@@ -58,7 +58,7 @@ static inline void mode_announce(const struct mode &m, const struct op &o)
 	cost.flops = o.flops;
 	cost.bytes = (double)m.w->bytes_of(o);
 	next.touch = touch;
-	next.ns = um_profile_op_ns(table->profile(), &cost);
+	next.ns = um_profile_op_ns(table->profile(), &cost, 0);
 	check_cuda((cudaError_t)table->announce((um_stream)m.stream, &next), "announce");
 }
 
