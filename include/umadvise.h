@@ -111,11 +111,12 @@ struct umadv_options {
 				   UMADVISE_EVICT=auto|home|driver */
 };
 
-/* Defaults, then the environment. */
+/* Defaults, then the environment: variables that are set, not empty, and accepted. umadv_open logs the others. */
 UMADV_API void umadv_options_init(struct umadv_options *options);
 
 /* Opens a context for the current device. `options` NULL: defaults and environment (UMADVISE_DISABLE=1: as DEVICE_NONE,
- * no hints). 0; -EINVAL (an option makes no sense; logged); -ENODEV; -ENOMEM. */
+ * no hints). A value of a variable that is not accepted is logged and the default is used; an option that the program
+ * set and that makes no sense is an error. 0; -EINVAL (logged); -ENODEV; -ENOMEM. */
 UMADV_API int umadv_open(struct umadv **out, const struct umadv_options *options);
 
 /* Ends the context, in any state and from any thread: drops hints that have not begun, waits for the others and for

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "advisor.h"
 
+#include "environment.h"
 #include "process.h"
 
 #include "gpu/device.h"
@@ -160,31 +161,47 @@ static int open_cuda(struct umadv *adv)
 	return 0;
 }
 
+/* The profile that was asked for. One that UMADVISE_PROFILE names and that cannot be read is `*ignored`. */
+static int named_profile(struct umadv *adv, const char *name, int *ignored)
+{
+	struct um_diag diag;
+	char line[800];
+	int err;
+
+	um_diag_init(&diag, name);
+	err = um_profile_get(name, &adv->profile, &diag);
+	if (!err)
+		return 0;
+	um_diag_line(&diag, line, sizeof line);
+	*ignored = err != -ENOMEM && um_variable_is("UMADVISE_PROFILE", name);
+	um_advisor_log(adv, *ignored ? UMADV_LOG_WARN : UMADV_LOG_ERROR, "profile %s", line);
+	if (*ignored) {
+		um_variable_ignored("UMADVISE_PROFILE", line, sizeof line);
+		um_advisor_log(adv, UMADV_LOG_WARN, "%s", line);
+	}
+	return err;
+}
+
 /* How the device does things: as the user says, as the stand-in says, or as a device of this name is assumed to. */
 static int find_profile(struct umadv *adv)
 {
 	const char *name = adv->options.pub.profile;
 	const struct um_profile *assumed;
-	struct um_diag diag;
-	char line[800];
-	int err;
+	int ignored = 0, err = name ? named_profile(adv, name, &ignored) : 0;
 
-	if (!name && adv->cuda && !um_device_standin_profile(adv->gpu, &adv->profile))
+	if (name && !ignored)
+		return err;
+	if (adv->cuda && !um_device_standin_profile(adv->gpu, &adv->profile))
 		return 0;
-	if (!name && adv->cuda && (assumed = um_profile_of_device(adv->gpu->caps.name))) {
+	if (adv->cuda && (assumed = um_profile_of_device(adv->gpu->caps.name))) {
 		adv->profile = *assumed;
 		return 0;
 	}
-	um_diag_init(&diag, name ? name : "v100");
-	err = um_profile_get(name ? name : "v100", &adv->profile, &diag);
-	if (err) {
-		um_diag_line(&diag, line, sizeof line);
-		um_advisor_log(adv, UMADV_LOG_ERROR, "profile %s", line);
-	} else if (!name && adv->cuda) {
+	if (adv->cuda)
 		um_advisor_log(adv, UMADV_LOG_INFO, "no profile of %s: taken for a v100; umadvise calibrate makes one",
 			       adv->gpu->caps.name);
-	}
-	return err;
+	adv->profile = *um_profile_find("v100");
+	return 0;
 }
 
 static int open_device(struct umadv *adv, const struct um_profile *profile)
@@ -216,6 +233,11 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 	return 0;
 }
 
+static void say_environment(void *user, const char *line)
+{
+	um_advisor_log(user, UMADV_LOG_WARN, "%s", line);
+}
+
 int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu,
 		    const struct um_profile *profile)
 {
@@ -243,6 +265,8 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	adv->stats.first_hinted_iteration = UINT64_MAX;
 
 	err = um_options_take(&adv->options, options);
+	if (!gpu)
+		um_environment_check(say_environment, adv);
 	if (err == -EINVAL)
 		um_advisor_log(adv, UMADV_LOG_ERROR, "%s", adv->options.problem);
 	if (!err)

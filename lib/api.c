@@ -3,6 +3,7 @@
  * api.c - the public functions: checks, the one lock, hand-over
  */
 #include "advisor.h"
+#include "environment.h"
 #include "process.h"
 
 #include "gpu/sim.h"
@@ -45,6 +46,20 @@ out:
 	return err;
 }
 
+/* A plan that cannot be used is an error where the program names it. */
+static int open_plan(struct umadv *adv)
+{
+	const char *path = adv->options.pub.plan;
+	char line[400];
+	int err = path ? load_plan(adv, path) : 0;
+
+	if (!err || err == -ENOMEM || !um_variable_is("UMADVISE_PLAN", path))
+		return err;
+	um_variable_ignored("UMADVISE_PLAN", line, sizeof line);
+	um_advisor_log(adv, UMADV_LOG_WARN, "%s", line);
+	return 0;
+}
+
 int umadv_open(struct umadv **out, const struct umadv_options *options)
 {
 	struct umadv *adv;
@@ -55,12 +70,10 @@ int umadv_open(struct umadv **out, const struct umadv_options *options)
 	err = um_advisor_open(&adv, options, NULL, NULL);
 	if (err)
 		return err;
-	if (adv->options.pub.plan) {
-		err = load_plan(adv, adv->options.pub.plan);
-		if (err) {
-			um_advisor_close(adv);
-			return err;
-		}
+	err = open_plan(adv);
+	if (err) {
+		um_advisor_close(adv);
+		return err;
 	}
 	*out = adv;
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options.h - the options of a context: one table of names, environment and meanings
+ * options.h - the options of a context
  *
- * Owned copies of what umadv_open was given, with the environment where nothing was given.
+ * Owned copies of what umadv_open was given, with the environment (environment.h) where nothing was given.
  */
 #ifndef UM_OPTIONS_H
 #define UM_OPTIONS_H
@@ -16,7 +16,7 @@ struct um_options {
 	struct umadv_options pub; /* its strings point at the copies below */
 	enum um_strategy strategy;
 	char *strings[5];
-	char problem[160]; /* the first value that made no sense, in words; empty if all did */
+	char problem[160]; /* the first value given that makes no sense, in words; empty if all do */
 };
 
 /* Takes `given` (NULL: defaults and environment). 0, -ENOMEM, -EINVAL (`problem` says which). */
@@ -25,6 +25,9 @@ void um_options_fini(struct um_options *o);
 
 const char *um_strategy_name(enum um_strategy s);
 int um_strategy_parse(const char *name); /* or -EINVAL */
+
+#define UM_EVICT_WORDS 3
+extern const char *const um_evict_words[UM_EVICT_WORDS]; /* by enum umadv_evict */
 int um_evict_parse(const char *name); /* enum umadv_evict, or -EINVAL */
 int um_strategy_plans(enum um_strategy s); /* does it learn and plan? */
 

@@ -9,8 +9,8 @@
  *     device_app fork                a child calls everything
  *     device_app exit                the process ends under a helper's calls
  *
- * UMADVISE_TEST_VIA=runtime|driver asks for one way; UMADVISE_TEST_LOAD is a shared runtime that the program has
- * loaded, UMADVISE_TEST_PENDING=1 leaves an error of the program's in it.
+ * UM_TEST_VIA=runtime|driver asks for one way; UM_TEST_LOAD is a shared runtime that the program has
+ * loaded, UM_TEST_PENDING=1 leaves an error of the program's in it.
  */
 #include "gpu/device.h"
 #include "gpu/device_calls.h"
@@ -38,7 +38,7 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 
 static struct um_gpu *open_device(void)
 {
-	const char *via = getenv("UMADVISE_TEST_VIA");
+	const char *via = getenv("UM_TEST_VIA");
 	struct um_device_options o = {UM_VIA_ANY, -1, 0};
 	struct um_gpu *gpu = NULL;
 	char why[200];
@@ -58,7 +58,7 @@ static int (*own_version)(int *version);
 
 static void have_runtime(void)
 {
-	const char *path = getenv("UMADVISE_TEST_LOAD");
+	const char *path = getenv("UM_TEST_LOAD");
 	void *lib = path ? dlopen(path, RTLD_NOW | RTLD_GLOBAL) : NULL, *fn;
 	int (*set_device)(int device);
 
@@ -78,7 +78,7 @@ static void have_runtime(void)
 	memcpy(&own_version, &fn, sizeof fn);
 	fn = dlsym(lib, "cudaSetDevice");
 	memcpy(&set_device, &fn, sizeof fn);
-	if (getenv("UMADVISE_TEST_PENDING") && !set_device(99))
+	if (getenv("UM_TEST_PENDING") && !set_device(99))
 		exit(5);
 }
 
@@ -302,7 +302,7 @@ static void print_line(void *user, const char *line)
 
 static int same(const char *on)
 {
-	const char *log = getenv("UMADVISE_TEST_LOG");
+	const char *log = getenv("UM_TEST_LOG");
 	struct um_sim_options o = {.profile = um_profile_find("v100"), .capacity = 20 * BLOCK, .backed = 1};
 	void *module = NULL, *function = NULL;
 	struct um_profile p;

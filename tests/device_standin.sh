@@ -35,7 +35,7 @@ last error as before" "and works"
 entries=$(grep -c ' 0$' <<<"$out")
 over UMADVISE_DRYRUN_THREADS=real "$app" info
 like "$out" "virtual 0 workers 0" "threads of the library's own where that is asked for"
-over UMADVISE_TEST_VIA=runtime "$app" info
+over UM_TEST_VIA=runtime "$app" info
 like "$out" "not opened: this process has no shared CUDA runtime" "no runtime: said"
 
 # --- the same work in process and over the driver -------------------------------------------------------------------
@@ -44,7 +44,7 @@ like "$out" "not opened: this process has no shared CUDA runtime" "no runtime: s
 over UMADVISE_DRYRUN_MEMORY=$((40 << 20)) UMADVISE_DRYRUN_LOG="$tmp/log" "$app" same device
 is "$out" "$(cat "$tmp/sim")" "the same calls give the same clock and sums as in process"
 like "$out" "^now [1-9].* faults [1-9].* out [1-9].* evictions [1-9]" "and they did something"
-UMADVISE_TEST_LOG=$tmp/simlog "$app" same sim >"$tmp/sim"
+UM_TEST_LOG=$tmp/simlog "$app" same sim >"$tmp/sim"
 ok "the event logs are the same to the byte" cmp "$tmp/simlog" "$tmp/log"
 ok "and not empty" test -s "$tmp/log"
 
@@ -171,44 +171,44 @@ is "$rc $(grep -c ' 0$' <<<"$out")" "0 $((entries - 3))" "12.4: all but the thre
 # NVIDIA's start on NVIDIA's driver only, so what is seen of them here is that they are found and known, and that a
 # runtime which does not start is done without. Those of the stand-in start.
 with_runtime() { # LIBRARY VERSION NAME
-	over UMADVISE_TEST_LOAD="$1" "$app" info
+	over UM_TEST_LOAD="$1" "$app" info
 	like "$out" "^via runtime driver 13000 runtime $2 own ($2|0) " "$3: found, and its version"
-	over UMADVISE_TEST_LOAD="$1" UMADVISE_TEST_VIA=driver "$app" info
+	over UM_TEST_LOAD="$1" UM_TEST_VIA=driver "$app" info
 	like "$out" "^via driver driver 13000 runtime 0 " "$3: left alone where the driver was asked for"
-	over UMADVISE_TEST_LOAD="$1" "$app" table
+	over UM_TEST_LOAD="$1" "$app" table
 	is "$rc $(grep -c ' 0$' <<<"$out") $(grep '^last' <<<"$out")" "0 $entries last error as before" \
 		"$3: every entry works, the last error stays"
-	over UMADVISE_TEST_PENDING=1 UMADVISE_TEST_LOAD="$1" "$app" table
+	over UM_TEST_PENDING=1 UM_TEST_LOAD="$1" "$app" table
 	is "$rc $(grep -c ' 0$' <<<"$out") $(grep '^last\|^pending' <<<"$out")" "0 $entries pending yes
 last error as before" "$3: an error of the program's stays, too"
 }
 too_new() { # LIBRARY NAME
-	over UMADVISE_DRYRUN_CUDA=12.4 UMADVISE_TEST_LOAD="$1" "$app" info
+	over UMADVISE_DRYRUN_CUDA=12.4 UM_TEST_LOAD="$1" "$app" info
 	is "$rc $out" "3 not opened: the driver (CUDA 12.4) is older than this program's CUDA runtime (13.0)" \
 		"$2 on a driver of 12.4: said"
 }
 started() { # LIBRARY VERSION NAME
 	with_runtime "$@"
-	over UMADVISE_TEST_LOAD="$1" UMADVISE_DRYRUN_MEMORY=$((40 << 20)) UMADVISE_DRYRUN_LOG="$tmp/log" \
+	over UM_TEST_LOAD="$1" UMADVISE_DRYRUN_MEMORY=$((40 << 20)) UMADVISE_DRYRUN_LOG="$tmp/log" \
 		"$app" same device
 	is "$out" "$(cat "$tmp/sim")" "$3: the same calls give the same clock and sums as in process"
 	ok "and the same log" cmp "$tmp/simlog" "$tmp/log"
-	over UMADVISE_TEST_LOAD="$1" "$app" fork
+	over UM_TEST_LOAD="$1" "$app" fork
 	is "$rc $(grep -v ' 0$' <<<"$out")" "0 child: all quiet" "$3: a forked child calls nothing"
-	over UMADVISE_TEST_LOAD="$1" "$app" exit
+	over UM_TEST_LOAD="$1" "$app" exit
 	is "$rc $out" "0 late: all quiet" "$3: the process ends while helpers call"
-	over UMADVISE_TEST_LOAD="$1" "$app" capture
+	over UM_TEST_LOAD="$1" "$app" capture
 	is "$(sed -n 4,7p <<<"$out")" "record 900
 wait 900
 sync 900
 prefetch 900" "$3: nothing is called on a stream that captures"
 	is "$(sed '1,7d' <<<"$out" | grep -v ' 0$')" "graph 1" "$3: all else goes on, and the capture ends well"
-	export UMADVISE_TEST_LOAD=$1
+	export UM_TEST_LOAD=$1
 	while read -r entry fn; do
 		failing "$3" "$entry" "$fn"
 		sticky "$3" "$entry" "$fn"
 	done <<<"$calls"
-	unset UMADVISE_TEST_LOAD
+	unset UM_TEST_LOAD
 }
 
 for v in 13 12; do
