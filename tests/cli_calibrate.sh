@@ -59,7 +59,7 @@ differ() {
 }
 
 # Every constant of a built-in device, and of the same one bent: each constant times a factor of its own.
-ok "a v100" calibrate v100 -o "$tmp/v100" --json "$tmp/v100.json"
+ok "a v100" calibrate v100 -o "$tmp/v100"
 like "$(cat "$tmp/v100")" '^measured = yes$' "its profile says that it was measured"
 ok "which is a profile" "$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --profile "$tmp/v100" \
 	--strategy infinite
@@ -89,10 +89,11 @@ else
 	is "$(differ "$tmp/bent" "$tmp/found")" "" "every constant is found again"
 fi
 
-# JSON: in a file, and instead of the table. The same device gives the same.
+# JSON, instead of the table. The same device gives the same.
+calibrate v100 --format json >"$tmp/v100.json"
 like "$(cat "$tmp/v100.json")" '"schema": "umcalibrate/1"' "JSON has a schema"
-calibrate v100 -o "$tmp/again" --json - >"$tmp/stdout" 2>"$tmp/stderr"
-is "$(cat "$tmp/stdout")" "$(cat "$tmp/v100.json")" "it is the same on standard output, with nothing else"
+calibrate v100 -o "$tmp/again" -f json >"$tmp/stdout" 2>"$tmp/stderr"
+is "$(cat "$tmp/stdout")" "$(cat "$tmp/v100.json")" "the same device gives the same JSON, with nothing else"
 is "$(cat "$tmp/again")" "$(cat "$tmp/v100")" "and so is the profile"
 is "$(cat "$tmp/stderr")" "" "and nothing is said besides"
 

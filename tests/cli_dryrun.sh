@@ -32,7 +32,7 @@ if [ "$(figure cpu)" = on ]; then
 		"2 2 96 6 36 8388608 8388608" "its figures: initialised, to the device and back twice"
 	is "$(grep -c '"faults": 96' "$tmp/r.json")" 3 "the same for its kernel and its allocation"
 	# shellcheck disable=SC2086
-	ok "with half of the memory" json --memory 2MiB "$app" $one
+	ok "with half of the memory" json --budget 2MiB "$app" $one
 	ok "there are evictions" test "$(figure evictions)" -gt 0
 	is "$(figures memory_bytes resident_peak_bytes)" "2097152 2097152" "and no more is resident"
 else
@@ -96,7 +96,7 @@ else
 	else
 		skip 1 "this system does not show a process its page tables"
 	fi
-	ok "with less memory" json --memory 4MiB "$tmp/shared" "$tmp/data"
+	ok "with less memory" json --budget 4MiB "$tmp/shared" "$tmp/data"
 	fails 1 "the runtime linked in" dryrun "$tmp/linked" "$tmp/data"
 	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" "does not support NVIDIA's CUDA runtime" "is told"
 fi
@@ -157,9 +157,9 @@ fails 125 "an output that cannot be" dryrun -o "$tmp/no/such/r" "$app" start exi
 dryrun -o "$tmp/no/such/r" sh -c "echo yes >'$tmp/ran'" 2>/dev/null
 is "$(cat "$tmp/ran")" "" "and the program is not run for it"
 ok "an output that is no file" dryrun -o /dev/null "$app" start
-fails 2 "no program given" dryrun --memory 4MiB
+fails 2 "no program given" dryrun --budget 4MiB
 fails 2 "a version that is not there" dryrun --cuda 11.0 "$app"
-fails 2 "too little memory" dryrun --memory 1KiB "$app"
+fails 2 "too little memory" dryrun --budget 1KiB "$app"
 fails 3 "a profile that is not there" dryrun --profile nothing "$app"
 is "$(ls "$tmp/t")" "" "no folder is left behind"
 is "$(find "$tmp" -maxdepth 1 -name '*.json.*' -o -maxdepth 1 -name 'none*')" "" "and nothing half-written"

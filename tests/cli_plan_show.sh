@@ -61,6 +61,23 @@ what does not leave alike
 like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 leave in A only, 0 in B only, 0 in both .*, 1 alike" \
 	"with itself"
 
+# The same as JSON, and into a file.
+query() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+is "$(plan --show "$tmp/a.umplan" -f json | query \
+	'[d["schema"], *[d["plan"][k] for k in "ns stall_ns h2d_bytes d2h_bytes peak_bytes bound_ns".split()]]')" \
+	"['umplan-show/1', 11000000, 8000000, 4194304, 4194304, 8388608, None]" "--show --format json has the figures"
+is "$(plan --show "$tmp/a.umplan" -f json | query '[list(x.values()) for x in d["tensors"] + d["leaves"]]')" \
+	"[['<a>', 'act', 4194304, 4194304, 4194304], ['<a>', 'act', 4194304, 0, 4194304, 4194304, 0, 2, 2, 1]]" \
+	"--show --format json has tensors that move and what leaves"
+is "$(plan --diff "$tmp/a.umplan" "$tmp/w.umplan" -f json | query \
+	'[d["schema"], d["a"]["ns"], d["b"]["ns"], d["only_a"], d["only_b"], d["both"], d["alike"]]')" \
+	"['umplan-diff/1', 11000000, 7000000, 1, 1, 0, 0]" "--diff --format json has both plans and the counts"
+is "$(plan --diff "$tmp/a.umplan" "$tmp/w.umplan" -f json | query '[list(x.values()) for x in d["differences"]]')" \
+	"[['w', 'param', 0, 4194304, 0, 2], ['<a>', 'act', 4194304, 0, 0, 2]]" \
+	"--diff --format json has the differences"
+plan --show "$tmp/a.umplan" -o "$tmp/show.txt"
+is "$(<"$tmp/show.txt")" "$(plan --show "$tmp/a.umplan")" "--show -o writes what standard output would have"
+
 sed 's/"at":2\(.*\)"s":1/"at":2\1"s":2/' "$tmp/a.umplan" >"$tmp/dead.umplan"
 fails 1 "an unsound plan" plan --show "$tmp/dead.umplan"
 like "$(plan --show "$tmp/dead.umplan" 2>&1)" "^umadvise plan: .*: not sound: hint 4 at op 2: slot 2 is not alive" \

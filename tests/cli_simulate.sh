@@ -90,7 +90,7 @@ fails 2 "jitter of 100 %" jitter --jitter 100
 fails 2 "jitter below nothing" jitter --jitter -1
 fails 2 "a seed that is none" jitter --seed x
 is "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --jitter 5 -o "$tmp/p" 2>&1)" \
-	"umadvise plan: --jitter: only simulate plays kernels that are off" "a plan has none"
+	"umadvise plan: unknown option '--jitter': it is an option of umadvise simulate" "a plan has none"
 
 fails 1 "an op that exceeds the budget" simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3
 is "$(simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3 --strategy on-demand,lookahead 2>&1 >/dev/null | wc -l)" 1 \

@@ -48,7 +48,7 @@ counted() { # ITERATIONS [VARIABLE=VALUE...]: over 16 MiB, with the CPU; $out is
 	local n=$1
 	shift
 	rm -f "$log"
-	out=$(env UMADVISE_REPORT="$log" UMADVISE_COUNTERS=on "$@" "$UMADVISE" dryrun --memory 16MiB --format json \
+	out=$(env UMADVISE_REPORT="$log" UMADVISE_COUNTERS=on "$@" "$UMADVISE" dryrun --budget 16MiB --format json \
 		-o "$tmp/device.json" "$app" "$n" "$how" 2>&1)
 }
 compared() {

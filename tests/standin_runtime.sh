@@ -163,7 +163,7 @@ case $("$NVCC" --version) in
 	is "$(UMADVISE_DRYRUN_CUDA=12.4 under "$tmp/shared" 2>/dev/null)" "count: cudaErrorInsufficientDriver" \
 		"a driver that is older than the runtime"
 	unset UMADVISE_DRYRUN_PROFILE UMADVISE_DRYRUN_MEMORY
-	is "$("$UMADVISE" dryrun --profile a100 --memory 67108864 -- "$tmp/shared" 2>"$tmp/err")" "$want" "under dryrun"
+	is "$("$UMADVISE" dryrun --profile a100 --budget 67108864 -- "$tmp/shared" 2>"$tmp/err")" "$want" "under dryrun"
 	like "$(cat "$tmp/err")" '_Z5mixed4PaircPKfs  *1  *1 ' "its kernel is in the table"
 	;;
 *)

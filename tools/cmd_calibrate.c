@@ -2,39 +2,26 @@
  *
  * cmd_calibrate.c - umadvise calibrate: measure this machine's device, write its profile
  */
+#include "args.h"
 #include "calibrate_child.h"
 #include "tool.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/size.h"
 #include "io/profile_file.h"
 #include "probe/derive.h"
 #include "probe/guard.h"
 
-static const char usage[] =
-	"Usage: umadvise calibrate [OPTION]...\n\n"
-	"Measures this machine's GPU, its link and what its driver's work costs, and writes them as a profile.\n"
-	"Takes a few seconds, and at most an eighth of the memory that is free; nothing is ever oversubscribed.\n"
-	"Each probe runs in a process of its own.\n\n"
-	"  -o, --output FILE     where to write the profile (default: only show)\n"
-	"  --json FILE           all that was observed, too; - for standard output, instead of the table\n"
-	"  --device N            which GPU (default 0)\n"
-	"  --budget BYTES        use so much managed memory at most; a number with KiB, MiB or GiB\n"
-	"  --time SECONDS        kill a probe that takes longer (default 30)\n"
-	"  -h, --help            this text\n\n"
-	"Example:\n"
-	"  umadvise calibrate -o this.profile && umadvise simulate resnet50.umtrace.gz --profile this.profile\n";
-
 struct calibration {
-	const char *output, *json;
+	const char *output;
+	int json; /* what is observed, instead of the table */
+	uint64_t device_number;
 	struct calibrate_job job;
 	struct calibrate_device device;
 	struct um_observed seen;
@@ -45,72 +32,31 @@ struct calibration {
 
 /* --- the command line -------------------------------------------------------------------------------------------- */
 
-static int number(const char *what, const char *text, double least, double most, double *out)
-{
-	char *end;
+#define AT(field) offsetof(struct calibration, field)
 
-	*out = strtod(text, &end);
-	if (!*text || *end || !(*out >= least && *out <= most)) {
-		tool_say("calibrate", "%s '%s': expected a number from %g to %g", what, text, least, most);
+static const struct arg options[] = {
+	ARG_FORMAT(AT(json), 0, "table json", "what is shown: table (default), or json with all that was observed"),
+	ARG_OUTPUT(AT(output), "where to write the profile (default: only show)"),
+	{.name = "device", .kind = ARG_COUNT, .at = AT(device_number), .value = "N", .most = 1000, .expected = "a "
+	"number",
+	 .help = "which GPU (default: 0)"},
+	ARG_BUDGET(AT(job.budget), 0, 1, "use so much managed memory at most"),
+	{.name = "time", .kind = ARG_REAL, .at = AT(job.seconds), .value = "SECONDS", .least = 0.01, .most = 3600,
+	 .expected = "seconds", .help = "kill a probe that takes longer (default: 30)"},
+	ARG_LAST,
+};
+
+static int read_args(struct calibration *c, int argc, char **argv)
+{
+	struct args_found found;
+	int code = args_read(&verb_calibrate, c, argc, argv, &found);
+
+	c->job.device = (int)c->device_number;
+	if (code == ARGS_GO_ON && found.n) {
+		tool_say("calibrate", "'%s': expected options only", found.operands[0]);
 		return TOOL_USAGE;
 	}
-	return TOOL_DONE;
-}
-
-static int read_option(struct calibration *c, int option)
-{
-	double x;
-	int code;
-
-	switch (option) {
-	case 'o':
-		c->output = optarg;
-		return TOOL_DONE;
-	case 'j':
-		c->json = optarg;
-		return TOOL_DONE;
-	case 'd':
-		code = number("--device", optarg, 0, 1000, &x);
-		c->job.device = (int)x;
-		return code;
-	case 'b':
-		if (!um_size_parse(optarg, &c->job.budget) && c->job.budget)
-			return TOOL_DONE;
-		tool_say("calibrate", "--budget '%s': expected a size such as 512MiB", optarg);
-		return TOOL_USAGE;
-	case 't':
-		return number("--time", optarg, 0.01, 3600, &c->job.seconds);
-	default:
-		return TOOL_USAGE;
-	}
-}
-
-/* 0: go on; else the exit code, plus 1. */
-static int read_arguments(struct calibration *c, int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"json", required_argument, NULL, 'j'},
-		{"device", required_argument, NULL, 'd'}, {"budget", required_argument, NULL, 'b'},
-		{"time", required_argument, NULL, 't'},   {"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int option, code;
-
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "o:h", options, NULL)) >= 0) {
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return TOOL_DONE + 1;
-		}
-		code = read_option(c, option);
-		if (code)
-			return code + 1;
-	}
-	if (optind < argc) {
-		tool_say("calibrate", "'%s': expected options only", argv[optind]);
-		return TOOL_USAGE + 1;
-	}
-	return 0;
+	return code;
 }
 
 /* --- measuring --------------------------------------------------------------------------------------------------- */
@@ -227,24 +173,17 @@ static json_t *figures(const struct calibration *c)
 	return root;
 }
 
-static int write_json(const struct calibration *c)
+static int print_json(const struct calibration *c)
 {
-	int plain = strcmp(c->json, "-") == 0, rc;
 	json_t *root = figures(c);
 
-	if (!root) {
-		tool_say("calibrate", "out of memory");
+	if (!root || json_dumpf(root, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER)) {
+		tool_say("calibrate", "no memory");
+		json_decref(root);
 		return TOOL_INTERNAL;
 	}
-	rc = plain ? json_dumpf(root, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER)
-		   : json_dump_file(root, c->json, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	json_decref(root);
-	if (plain)
-		putchar('\n');
-	if (rc) {
-		tool_say("calibrate", "%s: cannot be written", c->json);
-		return TOOL_REFUSED;
-	}
+	putchar('\n');
 	return TOOL_DONE;
 }
 
@@ -296,15 +235,15 @@ static int affordable(const struct calibration *c)
 		return 0;
 	}
 	if (most < UM_PROBE_LEAST) {
-		tool_say("calibrate", "%.1f MiB are too little: %llu MiB of managed memory are needed, and %d times as "
-				      "much free",
+		tool_say("calibrate", "%.1f MiB are too little: %llu MiB of managed memory are needed, and %d times "
+				      "as much free",
 			 (double)most / 1048576, UM_PROBE_LEAST >> 20, UM_GUARD_SHARE);
 		return 0;
 	}
 	return 1;
 }
 
-int cmd_calibrate(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct calibration c = {.job = {.probe = "", .seconds = 30}};
 	unsigned measured = 0;
@@ -313,9 +252,9 @@ int cmd_calibrate(int argc, char **argv)
 
 	if (argc > 2 && strcmp(argv[1], "--run-probe") == 0)
 		return calibrate_child_main(argc - 2, argv + 2);
-	code = read_arguments(&c, argc, argv);
-	if (code)
-		return code - 1;
+	code = read_args(&c, argc, argv);
+	if (code != ARGS_GO_ON)
+		return code;
 	if (calibrate_child_run(&c.job, &c.device, &c.seen, why, sizeof why)) {
 		tool_say("calibrate", "no device to measure: %s", why);
 		return TOOL_REFUSED;
@@ -331,9 +270,23 @@ int cmd_calibrate(int argc, char **argv)
 		return TOOL_FAILED;
 	}
 	code = c.failed ? TOOL_FAILED : TOOL_DONE;
-	if (!c.json || strcmp(c.json, "-") != 0)
-		print_table(&c);
 	if (c.json)
-		code = highest(code, write_json(&c));
+		code = highest(code, print_json(&c));
+	else
+		print_table(&c);
 	return c.output ? highest(code, write_profile(&c)) : code;
 }
+
+const struct tool_verb verb_calibrate = {
+	.name = "calibrate",
+	.run = run,
+	.what = "measure this machine's GPU and its link, and write a profile",
+	.synopsis = "calibrate [OPTION]...",
+	.about = "Measures this machine's GPU, its link and what its driver's work costs, and writes them as a "
+	         "profile. Takes a few seconds, and at most an eighth of the memory that is free; nothing is ever "
+	         "oversubscribed. Each probe runs in a process of its own.",
+	.options = options,
+	.tail = "Example:\n"
+	        "  umadvise calibrate -o this.profile && umadvise simulate resnet50.umtrace.gz --profile "
+	        "this.profile\n",
+};

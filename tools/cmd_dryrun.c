@@ -4,141 +4,44 @@
  */
 #include "dryrun.h"
 
-#include "base/size.h"
 #include "io/out.h"
-#include "io/profile_file.h"
 #include "tool.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char usage[] =
-	"Usage: umadvise dryrun [OPTION]... [--] PROGRAM [ARGUMENT]...\n\n"
-	"Runs a CUDA program without a GPU: its driver calls go to a simulated one. Memory and time behave as on the\n"
-	"device of the profile; kernels do not compute, unless the program says how (doc/dryrun.md). At the end, a\n"
-	"table of what its memory did, on standard error.\n\n"
-	"  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
-	"  --memory BYTES        device memory; a number with KiB, MiB or GiB (default: the profile's)\n"
-	"  --cuda VERSION        the driver's version: 12.4 or 13.0 (default)\n"
-	"  --cpu on|off          follow what CPU code does to managed memory (default: on)\n"
-	"  --log FILE            write what the driver does, event by event\n"
-	"  --format F            table (default), json or csv\n"
-	"  -o, --output FILE     write the table there\n"
-	"  -h, --help            this text\n\n"
-	"Exit status: the program's; 128 + n if signal n ended it; 125 if it could not be run, 126 if it is no\n"
-	"program, 127 if it was not found.\n\n"
-	"Examples:\n"
-	"  umadvise dryrun -- ./conjugateGradientUM\n"
-	"  umadvise dryrun --profile a100 --memory 256MiB --format json -o out.json -- ./solver -n 100\n";
+#define AT(field) offsetof(struct dryrun, field)
 
-static int bad(const char *option, const char *value, const char *expected)
-{
-	tool_say("dryrun", "%s '%s': expected %s", option, value, expected);
-	return TOOL_USAGE + 1;
-}
-
-/* One of two words. */
-static int read_word(const char **out, const char *option, const char *a, const char *b)
-{
-	char expected[64];
-
-	if (strcmp(optarg, a) == 0 || strcmp(optarg, b) == 0) {
-		*out = optarg;
-		return 0;
-	}
-	snprintf(expected, sizeof expected, "%s or %s", a, b);
-	return bad(option, optarg, expected);
-}
-
-static int read_format(struct dryrun *d)
-{
-	static const char *const formats[] = {"table", "json", "csv"};
-
-	for (int i = 0; i < 3; i++)
-		if (strcmp(formats[i], optarg) == 0) {
-			d->format = (enum play_format)i;
-			return 0;
-		}
-	return bad("--format", optarg, "table, json or csv");
-}
-
-static int read_option(struct dryrun *d, int c)
-{
-	switch (c) {
-	case 'p':
-		d->profile = optarg;
-		return 0;
-	case 'm':
-		if (um_size_parse(optarg, &d->memory) || d->memory < 2u << 20)
-			return bad("--memory", optarg, "bytes, or a number with KiB, MiB or GiB, 2 MiB at least");
-		return 0;
-	case 'v':
-		return read_word(&d->cuda, "--cuda", "12.4", "13.0");
-	case 'c':
-		return read_word(&d->cpu, "--cpu", "on", "off");
-	case 'l':
-		d->log = optarg;
-		return 0;
-	case 'f':
-		return read_format(d);
-	case 'o':
-		d->output = optarg;
-		return 0;
-	case 'h':
-		fputs(usage, stdout);
-		return TOOL_DONE + 1;
-	default:
-		tool_say("dryrun", "'umadvise dryrun --help' tells the options");
-		return TOOL_USAGE + 1;
-	}
-}
+static const struct arg options[] = {
+	ARG_PROFILE(AT(profile), 0),
+	ARG_BUDGET(AT(memory), 0, 2 << 20, "device memory is so much (default: the profile's)"),
+	{.name = "cuda", .kind = ARG_CHOICE, .at = AT(cuda), .value = "VERSION", .words = "12.4 13.0",
+	 .help = "the driver's version: 12.4 or 13.0 (default)"},
+	{.name = "cpu", .kind = ARG_CHOICE, .at = AT(cpu_off), .value = "on|off", .words = "on off",
+	 .help = "follow what CPU code does to managed memory (default: on)"},
+	{.name = "log", .kind = ARG_TEXT, .at = AT(log), .value = "FILE",
+	 .help = "write what the driver does, event by event"},
+	ARG_FORMAT(AT(format), 0, "table json csv", "table (default), json or csv"),
+	ARG_OUTPUT(AT(output), "write the table there, not to standard error"),
+	ARG_LAST,
+};
 
 static int read_args(struct dryrun *d, int argc, char **argv)
 {
-	static const struct option options[] = {{"profile", required_argument, NULL, 'p'},
-						{"memory", required_argument, NULL, 'm'},
-						{"cuda", required_argument, NULL, 'v'},
-						{"cpu", required_argument, NULL, 'c'},
-						{"log", required_argument, NULL, 'l'},
-						{"format", required_argument, NULL, 'f'},
-						{"output", required_argument, NULL, 'o'},
-						{"help", no_argument, NULL, 'h'},
-						{NULL, 0, NULL, 0}};
-	int c, code = 0;
+	struct args_found found;
+	int code;
 
-	*d = (struct dryrun){.profile = "v100", .cuda = "13.0", .cpu = "on"};
-	optind = 1;
-	while (!code && (c = getopt_long(argc, argv, "+o:h", options, NULL)) != -1)
-		code = read_option(d, c);
-	if (code)
-		return code;
-	d->program = argv + optind;
-	if (!*d->program) {
+	*d = (struct dryrun){.profile = "v100", .cuda = 1};
+	code = args_read(&verb_dryrun, d, argc, argv, &found);
+	d->program = found.operands;
+	if (code == ARGS_GO_ON && !found.n) {
 		tool_say("dryrun", "no program given: expected one, with its arguments");
-		return TOOL_USAGE + 1;
+		return TOOL_USAGE;
 	}
-	return 0;
-}
-
-/* What the stand-in would find out late is found out now. */
-static int check_profile(const struct dryrun *d)
-{
-	struct um_profile p;
-	struct um_diag diag;
-	char line[800];
-	int err;
-
-	um_diag_init(&diag, d->profile);
-	err = um_profile_get(d->profile, &p, &diag);
-	if (!err)
-		return 0;
-	um_diag_line(&diag, line, sizeof line);
-	tool_say("dryrun", "%s", line);
-	return tool_exit_of(err);
+	return code;
 }
 
 /* The program may change its folder: relative names are made absolute. NULL: not possible. */
@@ -228,16 +131,17 @@ static int open_output(const struct dryrun *d, struct um_out **out)
 	return DRYRUN_FAILED;
 }
 
-int cmd_dryrun(int argc, char **argv)
+static int dryrun(int argc, char **argv)
 {
 	struct dryrun d;
+	struct um_profile known;
 	struct um_out *out;
 	char *log, *profile;
 	int code = read_args(&d, argc, argv);
 
-	if (code)
-		return code - 1;
-	code = check_profile(&d);
+	if (code != ARGS_GO_ON)
+		return code;
+	code = tool_profile("dryrun", d.profile, &known); /* the stand-in would find out late */
 	if (!code)
 		code = dryrun_find_program(&d);
 	if (!code)
@@ -262,3 +166,21 @@ int cmd_dryrun(int argc, char **argv)
 	free(profile);
 	return code;
 }
+
+const struct tool_verb verb_dryrun = {
+	.name = "dryrun",
+	.run = dryrun,
+	.what = "run a CUDA program on a simulated GPU, and tell what its memory did",
+	.synopsis = "dryrun [OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.about = "Runs a CUDA program without a GPU: its driver calls go to a simulated one. Memory and time behave "
+	         "as on the device of the profile; kernels do not compute, unless the program says how "
+	         "(doc/dryrun.md). At the end, a table of what its memory did, on standard error.",
+	.options = options,
+	.tail = "Exit status: the program's; 128 + n if signal n ended it; 125 if it could not be run, 126 if it is "
+	        "no\nprogram, 127 if it was not found.\n\n"
+	        "Examples:\n"
+	        "  umadvise dryrun -- ./conjugateGradientUM\n"
+	        "  umadvise dryrun --profile a100 --budget 256MiB --format json -o out.json -- ./solver -n 100\n",
+	.runs_program = 1,
+	.table_fd = STDERR_FILENO,
+};

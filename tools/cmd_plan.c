@@ -12,36 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] =
-	"Usage: umadvise plan TRACE [OPTION]... -o FILE\n"
-	"       umadvise plan --show FILE [--svg FILE] [--timeline FILE]\n"
-	"       umadvise plan --diff FILE FILE\n\n"
-	"Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what each\n"
-	"iteration does, and the hints that make it fit.\n\n"
-	"  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
-	"  --oversubscribe R     keep to (most bytes alive at once) / R\n"
-	"  --budget BYTES        keep to so much; a number with KiB, MiB or GiB (default: the profile's capacity)\n"
-	"  --iterations N        iterations to play (default 8)\n"
-	"  --plan-time MS        go on looking for a better plan for so long, each time that one is made\n"
-	"                        (default: a fixed effort, some 50 ms for 2,000 ops)\n"
-	"  --strategy S          who plans: lookahead (default) or a scheme; umadvise simulate --help names them\n"
-	"  --bound               prove a lower bound too: into the plan's header, and how far from it the plan is\n"
-	"  --bound-time SECONDS  for the bound at most (default 30); what is proved by then counts\n"
-	"  --recompute           the bound is one of plans that may launch ops again (where the trace allows it), and\n"
-	"                        optimistic; plans themselves do not yet\n"
-	"  --no-recompute        nothing is computed again (default)\n"
-	"  -o, --output FILE     where to write; gzip if the name ends in .gz; - for standard output\n"
-	"  --svg FILE            draw the plan, too: residency, ops and copies over a steady iteration\n"
-	"  --timeline FILE       write the plan over time, too: two steady iterations for Perfetto and\n"
-	"                        chrome://tracing (JSON; gzip if the name ends in .gz)\n"
-	"  --show FILE           a plan that was written: its figures, carried out again; the tensors that cost most;\n"
-	"                        what leaves, when it returns, and why\n"
-	"  --diff FILE FILE      two plans for the same iteration: what leaves in one and not in the other\n"
-	"  -h, --help            this text\n\n"
-	"Examples:\n"
-	"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
-	"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n";
-
 struct bounding {
 	struct bound_wish wish;
 	uint64_t ns; /* 0: none */
@@ -86,14 +56,6 @@ static int who_plans(const struct play_args *a)
 	return (int)a->strategies[0];
 }
 
-static int looks_at_plans(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--show") == 0 || strcmp(argv[i], "--diff") == 0)
-			return 1;
-	return 0;
-}
-
 static int draw(const struct play_args *a)
 {
 	struct plan_view v;
@@ -107,18 +69,23 @@ static int draw(const struct play_args *a)
 	return code;
 }
 
-int cmd_plan(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct play_args a;
 	struct plan_progress progress = {0};
 	struct um_play_result r;
 	int code, strategy;
 
-	if (looks_at_plans(argc, argv))
-		return plan_tools_main(argc, argv, usage);
-	code = play_args_read(&a, argc, argv, usage);
-	if (code)
-		return code - 1;
+	code = play_args_read(&a, &verb_plan, argc, argv);
+	if (code != ARGS_GO_ON)
+		return code;
+	if (a.show || a.diff)
+		return plan_tools_main(&a);
+	if (a.n_ratios > 1 || a.format != FORMAT_TABLE) {
+		tool_say("plan", a.n_ratios > 1 ? "--oversubscribe: expected one ratio"
+		                                : "--format: a plan is a umplan: expected --show or --diff");
+		return TOOL_USAGE;
+	}
 	if (!a.output || a.n_traces != 1) {
 		tool_say("plan", a.output ? "%d traces given: expected one" : "no output given: expected -o FILE",
 			 a.n_traces);
@@ -138,7 +105,7 @@ int cmd_plan(int argc, char **argv)
 	/* The plan's two engines do not know of each other, so neither does its bound. */
 	struct bounding bound = {.wish = {"plan", 1, a.bound_time, a.recompute}};
 	struct um_play_options o = {.profile = &a.profile,
-				    .budget = play_args_budget(&a, t),
+				    .budget = play_args_budget(&a, t, a.ratios[0]),
 				    .strategy = (enum um_play_strategy)strategy,
 				    .iterations = a.iterations,
 				    .plan_ms = (unsigned)a.plan_ms,
@@ -149,6 +116,7 @@ int cmd_plan(int argc, char **argv)
 				    .planned = a.bound ? add_bound : NULL,
 				    .planned_user = &bound};
 
+	play_args_note_fits(&a, a.traces[0], um_trace_peak_bytes(t));
 	play_progress_begin(&progress.shown, a.traces[0], um_play_strategy_name(o.strategy));
 	int err = um_play(t, &o, &r);
 
@@ -170,3 +138,19 @@ int cmd_plan(int argc, char **argv)
 	um_trace_free(t);
 	return !err && (a.svg || a.timeline) ? draw(&a) : play_exit_of(err);
 }
+
+const struct tool_verb verb_plan = {
+	.name = "plan",
+	.run = run,
+	.what = "learn a recorded workload and write the plan for it (umplan)",
+	.synopsis = "plan TRACE [OPTION]... -o FILE\n"
+	            "plan --show FILE [--svg FILE] [--timeline FILE] [--format json] [-o FILE]\n"
+	            "plan --diff FILE FILE [--format json] [-o FILE]",
+	.about = "Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what "
+	         "each iteration does, and the hints that make it fit.",
+	.options = play_options,
+	.modes = PLAY_PLAN | PLAY_SHOW | PLAY_DIFF,
+	.tail = "Examples:\n"
+	        "  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
+	        "  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n",
+};

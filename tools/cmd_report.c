@@ -77,8 +77,8 @@ static void note_found(struct report_view *v, const struct report_loaded *l)
 		if (!f->name || strcmp(f->name, before) == 0)
 			continue;
 		before = f->name;
-		note(v, "iterations are the ranges '%s%s%s', as nothing else is asked for: %.1f %% of the kernel time "
-		     "begins in them%s%s%s; --iteration chooses others", f->domain ? f->domain : "",
+		note(v, "iterations are the ranges '%s%s%s', as nothing else is asked for: %.1f %% of the kernel "
+		     "time begins in them%s%s%s; --iteration chooses others", f->domain ? f->domain : "",
 		     f->domain ? ":" : "", f->name, 100 * f->covered, f->rival ? "; nearly all does in '" : "",
 		     f->rival ? f->rival : "", f->rival ? "', too" : "");
 	}
@@ -116,8 +116,8 @@ static void add_notes(struct report_view *v, const struct report_loaded *l)
 		note(v, "%llu ranges that match lie inside an iteration, or on another thread: they are none",
 		     (unsigned long long)r->ranges_skipped);
 	if (r->by_time)
-		note(v, "%llu kernels and copies are assigned to iterations by time: which calls enqueued them was not "
-		     "recorded", (unsigned long long)r->by_time);
+		note(v, "%llu kernels and copies are assigned to iterations by time: which calls enqueued them was "
+		     "not recorded", (unsigned long long)r->by_time);
 	if (v->findings.capture->marks_damaged)
 		note(v, "%llu marks of the domain " UM_REPORT_DOMAIN " are not understood",
 		     (unsigned long long)v->findings.capture->marks_damaged);
@@ -240,17 +240,18 @@ static int same_twice(const struct report_args *a)
 	return 0;
 }
 
-int cmd_report(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct report_args a;
 	struct um_verdict verdict = {0};
 	struct um_out *out;
 	struct um_diag diag;
 	struct stat st;
-	int code = report_args_read(&a, argc, argv), err, shown = 0;
+	int code = report_args_read(&a, &verb_report, argc, argv), err, shown = 0;
 
-	if (code)
-		return code - 1;
+	if (code != ARGS_GO_ON)
+		return code;
+	code = TOOL_DONE;
 	if (a.output && strcmp(a.output, "-") != 0 && !a.force && !stat(a.output, &st) && S_ISREG(st.st_mode)) {
 		tool_say("report", "%s is there already: --force-overwrite writes over it", a.output);
 		return TOOL_USAGE;
@@ -275,3 +276,23 @@ int cmd_report(int argc, char **argv)
 		err = um_out_close(out, shown, &diag);
 	return err ? say_why(&diag, TOOL_INTERNAL) : code;
 }
+
+const struct tool_verb verb_report = {
+	.name = "report",
+	.run = run,
+	.what = "say what unified memory did in a recorded run (an export of Nsight Systems)",
+	.synopsis = "report FILE... [OPTION]...",
+	.about = "Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type "
+	         "sqlite): page faults and migrations by tensor, by kernel, by iteration and by cause. Of the "
+	         "library's own log (UMADVISE_REPORT=FILE) it says what that has: iterations, tensors, operations "
+	         "and hints.",
+	.options = report_options,
+	.modes = REPORT_VERB,
+	.tail = "Examples:\n"
+	        "  umadvise report run.sqlite --iteration 'Train step *'\n"
+	        "  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
+	        "  umadvise report run.sqlite --fail-on medium >/dev/null || echo unified memory costs time\n"
+	        "  umadvise report --merge rank*.sqlite --iteration 'Train step *'\n"
+	        "  umadvise report run.sqlite --format html -o report.html\n"
+	        "  umadvise report run.sqlite --format trace -o run.json.gz\n",
+};

@@ -16,49 +16,6 @@
 #include "io/plan_file.h"
 #include "plan_play.h"
 
-static const char usage[] =
-	"Usage: umadvise simulate TRACE... [OPTION]...\n\n"
-	"Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady iteration\n"
-	"costs under each.\n\n"
-	"  --profile NAME|FILE   the device: k40, 1080ti, v100 (default), rtx4090, a100, h100, h200, gh200, or a file\n"
-	"  --oversubscribe R     device memory is (most bytes alive at once) / R; below 1 leaves room\n"
-	"  --budget BYTES        device memory is so much; a number with KiB, MiB or GiB (default: the profile's)\n"
-	"  --strategy S,...      infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's "
-	"tensors\n"
-	"                        just before it), lookahead (learned and planned); default: these four; or autoswap,\n"
-	"                        autoswap-doa, -aoa, -wdoa, -swdoa, -no-overhead, superneurons, appobmem (published\n"
-	"                        schemes: umadvise(7)); for comparison, in simulation only: vdnn, vdnn-all,\n"
-	"                        vdnn-conv, capuchin, g10, swapadvisor, deepum (umadvise(1))\n"
-	"  --list-strategies     all their names, one a line\n"
-	"  --plan FILE           the hints of this umplan, exactly as they are written, as one more strategy 'plan';\n"
-	"                        the default budget is then the plan's\n"
-	"  --iterations N        iterations to play (default 8); past the recorded ones the shortest repeating tail\n"
-	"                        goes on, and the figures are those of the last iteration\n"
-	"  --plan-time MS        lookahead goes on looking for a better plan for so long, each time that one is made\n"
-	"  --evict WAY           home: what leaves is taken to the host ahead of what needs the room; driver: it is\n"
-	"                        evicted when room is needed; auto (default): what the profile's costs say is faster\n"
-	"  --jitter PERCENT      each kernel takes up to so much shorter or longer than the library is told, "
-	"anew in\n"
-	"                        each iteration, the sum of them as before; the figures are then means over the "
-	"second\n"
-	"                        half of the iterations (with 0 too, to compare with)\n"
-	"  --seed N              other kernels are off (default 0)\n"
-	"  --bound               prove a lower bound too (of plans without computing again), and show time / bound\n"
-	"  --bound-time SECONDS  for the bound at most (default 30); what is proved by then counts\n"
-	"  --recompute           the bound is one of plans that may launch ops again (where the trace allows it), and\n"
-	"                        optimistic; plans themselves do not yet\n"
-	"  --no-recompute        nothing is computed again (default)\n"
-	"  --per-iteration       every iteration's figures too\n"
-	"  --export FILE         write the run there as Nsight Systems would export it (SQLite), for umadvise report,\n"
-	"                        or if the name ends in .json or .json.gz over time, for Perfetto and\n"
-	"                        chrome://tracing; with one trace and one strategy\n"
-	"  --format F            table (default), json or csv\n"
-	"  -o, --output FILE     write there instead of standard output\n"
-	"  -h, --help            this text\n\n"
-	"Examples:\n"
-	"  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.5\n"
-	"  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead --format csv\n";
-
 struct run {
 	const char *trace; /* the workload's name, else the file's */
 	const struct play_args *args;
@@ -88,7 +45,8 @@ static void print_table(struct output *out, const struct run *run)
 			"%-16s %11s %8s %9s %9s %9s %11s %8s %9s %6s%s\n",
 			out->heading ? "\n" : "", run->trace, run->args->profile.name, (double)run->peak / 1048576.0,
 			(double)run->budget / 1048576.0, run->oversubscribe, (unsigned long long)run->args->iterations,
-			"strategy", "time ms", "x core", "faults", "in MiB", "out MiB", "stall ms", "hints", "peak MiB",
+			"strategy", "time ms", "x core", "faults", "in MiB", "out MiB", "stall ms", "hints", "peak "
+			"MiB",
 			"from", run->args->bound ? "    bound ms  x bound" : "");
 		out->heading = run->trace;
 	}
@@ -197,7 +155,8 @@ static int add_iterations(json_t *o, const struct um_play_result *r)
 
 		if (json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:I,s:b}", "n", (json_int_t)i, "ns",
 							  (json_int_t)it->ns, "faults", (json_int_t)it->faults,
-							  "stall_ns", (json_int_t)it->stall_ns, "hinted", it->hinted)))
+							  "stall_ns", (json_int_t)it->stall_ns, "hinted"
+							  "", it->hinted)))
 			return -1;
 	}
 	return 0;
@@ -350,7 +309,7 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	                            .plan_ms = (unsigned)s->args->plan_ms,
 	                            .evict = s->args->evict,
 	                            .jitter = s->args->jitter,
-	                            .means = s->args->jittered,
+	                            .means = s->args->jitter_percent >= 0,
 	                            .progress = play_progress_show,
 	                            .log = plan || strategy < UM_PLAYS ? NULL : say_why,
 	                            .user = &progress};
@@ -373,7 +332,31 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	return code;
 }
 
-/* All strategies on one trace. Goes on after a run that could not be done. */
+/* All strategies on one trace, with so much memory; ratio 0: none was given. */
+static int simulate_budget(struct simulation *s, double ratio, const struct um_plan *plan)
+{
+	const struct play_args *a = s->args;
+	struct run *run = &s->run;
+	int code = 0;
+
+	run->budget = plan && !a->budget && ratio <= 0 ? plan->budget : play_args_budget(a, s->trace, ratio);
+	run->oversubscribe = ratio > 0 ? ratio : run->budget ? (double)run->peak / (double)run->budget : 0;
+	run->bound_ns = 0;
+	s->said = 0;
+	if (a->bound)
+		find_bound(run, s->trace);
+	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {
+		int one = simulate_one(s, i < a->n_strategies ? a->strategies[i] : UM_PLAYS,
+		                       i < a->n_strategies ? NULL : plan);
+
+		if (one > code)
+			code = one;
+	}
+	s->out->heading = s->out->heading ? "" : NULL; /* the next block has its own */
+	return code;
+}
+
+/* Goes on after a run that could not be done. */
 static int simulate(const struct play_args *a, const char *path, const struct um_plan *plan, struct output *out)
 {
 	struct simulation s = {.args = a, .path = path, .out = out};
@@ -385,25 +368,18 @@ static int simulate(const struct play_args *a, const char *path, const struct um
 		return code;
 	s.trace = t;
 	run->args = a;
-	run->budget = plan && !a->budget && a->oversubscribe <= 0 ? plan->budget : play_args_budget(a, t);
 	run->peak = um_trace_peak_bytes(t);
 	run->trace = um_trace_header(t)->workload;
 	if (!run->trace || !*run->trace)
 		run->trace = base_name(path);
-	run->oversubscribe = a->oversubscribe > 0 ? a->oversubscribe
-			     : run->budget         ? (double)run->peak / (double)run->budget
-						  : 0;
-	if (a->bound)
-		find_bound(run, t);
-	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {
-		int one = simulate_one(&s, i < a->n_strategies ? a->strategies[i] : UM_PLAYS,
-		                       i < a->n_strategies ? NULL : plan);
+	play_args_note_fits(a, run->trace, run->peak);
+	for (unsigned i = 0; i < a->n_ratios + !a->n_ratios; i++) {
+		int one = simulate_budget(&s, a->ratios[i], plan);
 
 		if (one > code)
 			code = one;
 	}
 	um_trace_free(t);
-	out->heading = out->heading ? "" : NULL; /* the next trace has its own */
 	return code;
 }
 
@@ -461,16 +437,16 @@ static int close_output(const struct play_args *a, FILE *f, char *temporary, int
 	return code;
 }
 
-int cmd_simulate(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct play_args a;
 	struct output out = {0};
 	struct um_plan plan;
 	char *temporary;
-	int code = play_args_read(&a, argc, argv, usage);
+	int code = play_args_read(&a, &verb_simulate, argc, argv);
 
-	if (code)
-		return code - 1;
+	if (code != ARGS_GO_ON)
+		return code;
 	um_plan_init(&plan);
 	code = read_plan(&a, &plan);
 	if (code)
@@ -500,3 +476,18 @@ int cmd_simulate(int argc, char **argv)
 	um_plan_fini(&plan);
 	return close_output(&a, out.to, temporary, code);
 }
+
+const struct tool_verb verb_simulate = {
+	.name = "simulate",
+	.run = run,
+	.what = "play recorded workloads on a simulated GPU under strategies, and compare",
+	.synopsis = "simulate TRACE... [OPTION]...",
+	.about = "Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady "
+	         "iteration costs under each.",
+	.options = play_options,
+	.modes = PLAY_SIMULATE,
+	.tail = "Examples:\n"
+	        "  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.25,1.5,2\n"
+	        "  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead -f "
+	        "csv\n",
+};

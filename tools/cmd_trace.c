@@ -4,11 +4,11 @@
  *
  * A file that is refused does not keep the others from being done; the exit code is the worst of all.
  */
+#include "play_args.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <float.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -21,32 +21,6 @@
 #include "io/id_map.h"
 #include "io/out.h"
 #include "io/umtrace.h"
-
-static const char usage[] = "Usage: umadvise trace check FILE...\n"
-			    "       umadvise trace stat [--format table|json|csv] FILE...\n";
-
-static const char help[] = "\n"
-			   "check   reads each umtrace and says whether it keeps to the format; else the first thing "
-			   "wrong, with its line\n"
-			   "stat    counts what is in each\n"
-			   "\n"
-			   "Files are plain or gzip; - is standard input.\n"
-			   "\n"
-			   "  -f, --format FORMAT   table (default), json or csv\n"
-			   "  -h, --help            this text\n"
-			   "\n"
-			   "Shape has a letter for each iteration: the same letter, the same ops, allocations and "
-			   "frees, on the same sizes in\n"
-			   "the same pattern. Peak is the most bytes alive at once; largest op, the most bytes of "
-			   "whole tensors that one op\n"
-			   "touches; GFLOP and GB moved are sums over the ops of the last iteration.\n"
-			   "\n"
-			   "Exit status: 0 done, 2 usage, 3 a file was refused.\n"
-			   "\n"
-			   "Examples:\n"
-			   "  umadvise trace check *.umtrace.gz\n"
-			   "  umadvise trace stat resnet50.umtrace.gz\n"
-			   "  umadvise trace stat --format json - < resnet50.umtrace\n";
 
 /* --- what is counted -------------------------------------------------------------------------------------------- */
 
@@ -474,9 +448,9 @@ static int write_rows(const struct row *rows, size_t n,
 	return rc ? TOOL_INTERNAL : TOOL_DONE;
 }
 
-static int stat_files(char **files, size_t n_files, const char *form)
+static int stat_files(char **files, size_t n_files, int format)
 {
-	int plain = strcmp(form, "table") != 0, status = TOOL_DONE;
+	int plain = format != FORMAT_TABLE, status = TOOL_DONE;
 	struct row *rows = calloc(n_files, sizeof *rows);
 	size_t n = 0;
 
@@ -497,9 +471,9 @@ static int stat_files(char **files, size_t n_files, const char *form)
 	}
 	if (status != TOOL_INTERNAL)
 		status = worse(status, write_rows(rows, n,
-						  !plain         ? write_table
-						  : *form == 'j' ? write_json
-								 : write_csv));
+						  !plain                  ? write_table
+						  : format == FORMAT_JSON ? write_json
+						                          : write_csv));
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < COLUMNS; k++)
 			free(rows[i].cell[k]);
@@ -507,46 +481,56 @@ static int stat_files(char **files, size_t n_files, const char *form)
 	return status;
 }
 
-static int misused(const char *why, const char *what)
-{
-	tool_say("trace", "%s%s%s", why, what ? " " : "", what ? what : "");
-	fputs(usage, stderr);
-	return TOOL_USAGE;
-}
+struct trace_args {
+	int format;
+};
 
-int cmd_trace(int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{"format", required_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	const char *form = NULL;
-	int c;
+enum { TRACE_CHECK = 1, TRACE_STAT = 2 };
 
-	optind = 0; /* argv is not main's */
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":f:h", longs, NULL)) != -1) {
-		switch (c) {
-		case 'f':
-			form = optarg;
-			break;
-		case 'h':
-			printf("%s%s", usage, help);
-			return TOOL_DONE;
-		default:
-			return misused(c == ':' ? "a value is missing:" : "unknown option", argv[optind - 1]);
-		}
+static const struct arg options[] = {
+	ARG_FORMAT(offsetof(struct trace_args, format), TRACE_STAT, "table json csv",
+	           "of stat: table (default), json or csv"),
+	ARG_LAST,
+};
+
+static int run(int argc, char **argv)
+{
+	struct trace_args a = {FORMAT_TABLE};
+	struct args_found found;
+	int code = args_read(&verb_trace, &a, argc, argv, &found), stat;
+
+	if (code != ARGS_GO_ON)
+		return code;
+	stat = found.n && strcmp(found.operands[0], "stat") == 0;
+	if (!stat && (!found.n || strcmp(found.operands[0], "check") != 0)) {
+		tool_say("trace", "%s%s%s: expected check or stat, and files", found.n ? "'" : "",
+		         found.n ? found.operands[0] : "no verb given", found.n ? "'" : "");
+		return TOOL_USAGE;
 	}
-	if (form && strcmp(form, "table") != 0 && strcmp(form, "json") != 0 && strcmp(form, "csv") != 0)
-		return misused("no such format, want table, json or csv:", form);
-	if (optind == argc)
-		return misused("check or stat?", NULL);
-	if (optind + 1 == argc)
-		return misused("no file to", argv[optind]);
-	if (strcmp(argv[optind], "check") == 0)
-		return form ? misused("check takes no --format", NULL) : check(argv + optind + 1);
-	if (strcmp(argv[optind], "stat") == 0)
-		return stat_files(argv + optind + 1, (size_t)(argc - optind - 1), form ? form : "table");
-	return misused("no such verb, want check or stat:", argv[optind]);
+	if (found.n == 1) {
+		tool_say("trace", "no file given: expected umtrace files");
+		return TOOL_USAGE;
+	}
+	if (stat)
+		return stat_files(found.operands + 1, (size_t)found.n - 1, a.format);
+	return args_only(&verb_trace, &found, TRACE_CHECK, "check") ? check(found.operands + 1) : TOOL_USAGE;
 }
+
+const struct tool_verb verb_trace = {
+	.name = "trace",
+	.run = run,
+	.what = "check recorded workloads (umtrace), or tell what is in them",
+	.synopsis = "trace check FILE...\ntrace stat [--format table|json|csv] FILE...",
+	.about = "check reads each umtrace and says whether it keeps to the format; else the first thing wrong, with "
+	         "its line. stat counts what is in each. Files are plain or gzip; - is standard input.",
+	.options = options,
+	.modes = TRACE_CHECK | TRACE_STAT,
+	.tail = "Shape has a letter for each iteration: the same letter, the same ops, allocations and frees, on the "
+	        "same\nsizes in the same pattern. Peak is the most bytes alive at once; largest op, the most bytes "
+	        "of whole\ntensors that one op touches; GFLOP and GB moved are sums over the ops of the last "
+	        "iteration.\n\nExit status: 0 done, 2 usage, 3 a file was refused.\n\n"
+	        "Examples:\n"
+	        "  umadvise trace check *.umtrace.gz\n"
+	        "  umadvise trace stat resnet50.umtrace.gz\n"
+	        "  umadvise trace stat --format json - < resnet50.umtrace\n",
+};

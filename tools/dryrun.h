@@ -21,8 +21,8 @@ enum { DRYRUN_FAILED = 125, DRYRUN_NO_EXEC = 126, DRYRUN_NO_PROGRAM = 127 };
 
 struct dryrun {
 	const char *profile; /* as given */
-	const char *cuda; /* "12.4", "13.0" */
-	const char *cpu; /* "on", "off" */
+	int cuda; /* 0: 12.4; 1: 13.0 */
+	int cpu_off;
 	const char *log; /* or NULL */
 	const char *output; /* or NULL: standard error */
 	uint64_t memory; /* bytes; 0: the profile's */

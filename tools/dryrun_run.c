@@ -200,8 +200,9 @@ static int environment(const struct dryrun *d)
 
 	snprintf(out, sizeof out, "%s/report.%%p.json", d->folder);
 	bad = bad || setenv("LD_LIBRARY_PATH", path, 1) || setenv("UMADVISE_DRYRUN_OUT", out, 1);
-	bad = bad || setenv("UMADVISE_DRYRUN_PROFILE", d->profile, 1) || setenv("UMADVISE_DRYRUN_CUDA", d->cuda, 1);
-	bad = bad || setenv("UMADVISE_DRYRUN_CPU", d->cpu, 1);
+	bad = bad || setenv("UMADVISE_DRYRUN_PROFILE", d->profile, 1);
+	bad = bad || setenv("UMADVISE_DRYRUN_CUDA", d->cuda ? "13.0" : "12.4", 1);
+	bad = bad || setenv("UMADVISE_DRYRUN_CPU", d->cpu_off ? "off" : "on", 1);
 	if (d->memory)
 		bad = bad || set_number("UMADVISE_DRYRUN_MEMORY", d->memory);
 	if (d->log)

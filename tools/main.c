@@ -2,6 +2,7 @@
  *
  * main.c - umadvise VERB ...
  */
+#include "args.h"
 #include "tool.h"
 
 #include "umadvise.h"
@@ -16,21 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *what;
-} verbs[] = {
-	{"simulate", cmd_simulate, "play recorded workloads on a simulated GPU under strategies, and compare"},
-	{"plan", cmd_plan, "learn a recorded workload and write the plan for it (umplan)"},
-	{"report", cmd_report, "say what unified memory did in a recorded run (an export of Nsight Systems)"},
-	{"diff", cmd_diff, "compare two recorded runs: is the second slower, and what changed"},
-	{"calibrate", cmd_calibrate, "measure this machine's GPU and its link, and write a profile"},
-	{"dryrun", cmd_dryrun, "run a CUDA program on a simulated GPU, and tell what its memory did"},
-	{"trace", cmd_trace, "check recorded workloads (umtrace), or tell what is in them"},
+const struct tool_verb *const tool_verbs[] = {
+	&verb_simulate, &verb_plan, &verb_report, &verb_diff, &verb_calibrate, &verb_dryrun, &verb_trace, NULL,
 };
-
-#define N_VERBS (sizeof verbs / sizeof *verbs)
 
 void tool_say(const char *verb, const char *fmt, ...)
 {
@@ -65,9 +54,24 @@ static void help(FILE *to)
 	fputs("Usage: umadvise VERB [OPTION]... [FILE]...\n\n"
 	      "Lets iterative CUDA programs outgrow GPU memory: plans, simulates and reports.\n\n",
 	      to);
-	for (size_t i = 0; i < N_VERBS; i++)
-		fprintf(to, "  %-10s %s\n", verbs[i].name, verbs[i].what);
+	for (const struct tool_verb *const *v = tool_verbs; *v; v++)
+		fprintf(to, "  %-10s %s\n", (*v)->name, (*v)->what);
 	fputs("\n'umadvise VERB --help' tells more; so does umadvise(1).\n", to);
+}
+
+static int unknown_verb(const char *name)
+{
+	const char *near = args_near_verb(name);
+
+	if (near) {
+		fprintf(stderr, "umadvise: unknown verb '%s': did you mean '%s'?\n", name, near);
+		return TOOL_USAGE;
+	}
+	fprintf(stderr, "umadvise: unknown verb '%s': expected", name);
+	for (const struct tool_verb *const *v = tool_verbs; *v; v++)
+		fprintf(stderr, "%s %s", v == tool_verbs ? "" : ",", (*v)->name);
+	fputc('\n', stderr);
+	return TOOL_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -87,20 +91,18 @@ int main(int argc, char **argv)
 		printf("umadvise %s\n", umadv_version());
 		return fflush(stdout) ? TOOL_INTERNAL : TOOL_DONE;
 	}
-	for (size_t i = 0; i < N_VERBS; i++) {
-		if (strcmp(argv[1], verbs[i].name) != 0)
+	if (strcmp(argv[1], "--complete") == 0)
+		return args_complete(argv[2]);
+	for (const struct tool_verb *const *v = tool_verbs; *v; v++) {
+		if (strcmp(argv[1], (*v)->name) != 0)
 			continue;
-		int code = verbs[i].run(argc - 1, argv + 1);
+		int code = (*v)->run(argc - 1, argv + 1);
 
 		if (fflush(stdout) || ferror(stdout)) {
-			tool_say(verbs[i].name, "standard output: %s", strerror(errno));
+			tool_say((*v)->name, "standard output: %s", strerror(errno));
 			return TOOL_INTERNAL;
 		}
 		return code;
 	}
-	fprintf(stderr, "umadvise: unknown verb '%s': expected", argv[1]);
-	for (size_t i = 0; i < N_VERBS; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", verbs[i].name);
-	fputc('\n', stderr);
-	return TOOL_USAGE;
+	return unknown_verb(argv[1]);
 }

@@ -2,7 +2,7 @@
  *
  * Departures of both plans, by the tensor and the use that ends them.
  */
-#include "plan_view.h"
+#include "plan_json.h"
 #include "tool.h"
 
 #include <inttypes.h>
@@ -69,7 +69,8 @@ static void head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 	}
 }
 
-static void row(const struct plan_view *v, const struct plan_leave *x, const struct plan_leave *y, FILE *to)
+static void row(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
+                const struct plan_leave *y)
 {
 	const struct plan_leave *l = x ? x : y;
 	int32_t n = (int32_t)v->plan.sched.ops.n, after = l->after < -1 ? l->after + n : l->after;
@@ -77,39 +78,66 @@ static void row(const struct plan_view *v, const struct plan_leave *x, const str
 
 	if (l->need != PLAN_LEAVE_NEVER)
 		snprintf(need, sizeof need, "until op %d%s", l->need, l->after < -1 ? " of the next iteration" : "");
-	fprintf(to, "%10.1f %10.1f  %s (%s): behind op %d, %s\n", MIB(x ? x->bytes : 0), MIB(y ? y->bytes : 0),
+	fprintf(d->to, "%10.1f %10.1f  %s (%s): behind op %d, %s\n", MIB(x ? x->bytes : 0), MIB(y ? y->bytes : 0),
 	        plan_slot_name(v, l->slot, room, sizeof room), um_role_name(v->plan.sched.slots.at[l->slot].role),
 	        after, need);
 }
 
-static void rows(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-                 const struct plan_leave *y, FILE *to)
+/* Calls `each` for what does not leave alike, and counts. */
+static void compare(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
+                    const struct plan_leave *y, struct plan_differ *d)
 {
-	size_t i = 0, j = 0, same = 0, only_a = 0, only_b = 0, both = 0;
+	size_t i = 0, j = 0;
 
-	fprintf(to, "\nwhat does not leave alike\n%10s %10s  %s\n", "A MiB", "B MiB", "tensor (role)");
 	while (i < a->leaves.n || j < b->leaves.n) {
 		int c = i == a->leaves.n ? 1 : j == b->leaves.n ? -1 : by_key(&x[i], &y[j]);
 
-		if (c)
-			row(c < 0 ? a : b, c < 0 ? &x[i] : NULL, c < 0 ? NULL : &y[j], to);
-		else if (x[i].bytes != y[j].bytes)
-			row(a, &x[i], &y[j], to), both++;
-		else
-			same++;
-		only_a += c < 0;
-		only_b += c > 0;
+		if (c || x[i].bytes != y[j].bytes)
+			d->row(d, c > 0 ? b : a, c > 0 ? NULL : &x[i], c < 0 ? NULL : &y[j]);
+		d->only_a += c < 0;
+		d->only_b += c > 0;
+		d->both += !c && x[i].bytes != y[j].bytes;
+		d->same += !c && x[i].bytes == y[j].bytes;
 		i += c <= 0;
 		j += c >= 0;
 	}
-	fprintf(to, "%zu leave in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n", only_a,
-	        only_b, both, same);
 }
 
-int plan_diff(const struct plan_view *a, const struct plan_view *b, FILE *to)
+static int show_text(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
+                     const struct plan_leave *y, FILE *to)
+{
+	struct plan_differ d = {.row = row, .to = to};
+
+	head(a, b, to);
+	fprintf(to, "\nwhat does not leave alike\n%10s %10s  %s\n", "A MiB", "B MiB", "tensor (role)");
+	compare(a, b, x, y, &d);
+	fprintf(to, "%zu leave in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n", d.only_a,
+	        d.only_b, d.both, d.same);
+	return 0;
+}
+
+static int show_json(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
+                     const struct plan_leave *y, FILE *to)
+{
+	struct plan_differ d = {.row = plan_json_differ, .list = json_array()};
+	json_t *doc;
+	int err;
+
+	compare(a, b, x, y, &d);
+	doc = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "schema", "umplan-diff/1", "a",
+	                plan_json_figures(a), "b", plan_json_figures(b),
+	                "only_a", (json_int_t)d.only_a, "only_b", (json_int_t)d.only_b,
+	                "both", (json_int_t)d.both, "alike", (json_int_t)d.same, "differences", d.list);
+	err = d.err || !doc || json_dumpf(doc, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
+	json_decref(doc);
+	return err;
+}
+
+int plan_diff(const struct plan_view *a, const struct plan_view *b, int json, FILE *to)
 {
 	const char *why = other_schedule(&a->plan.sched, &b->plan.sched);
 	struct plan_leave *x, *y;
+	int err = 1;
 
 	if (why) {
 		tool_say("plan",
@@ -121,11 +149,9 @@ int plan_diff(const struct plan_view *a, const struct plan_view *b, FILE *to)
 	}
 	x = sorted(a);
 	y = sorted(b);
-	if (x && y) {
-		head(a, b, to);
-		rows(a, b, x, y, to);
-	}
+	if (x && y)
+		err = (json ? show_json : show_text)(a, b, x, y, to);
 	free(x);
 	free(y);
-	return x && y ? TOOL_DONE : TOOL_INTERNAL;
+	return err ? TOOL_INTERNAL : TOOL_DONE;
 }

@@ -3,87 +3,77 @@
  * plan_tools.c - umadvise plan --show, --diff: look at plans that were written
  */
 #include "plan_view.h"
+
+#include "io/out.h"
+#include "play_args.h"
 #include "tool.h"
 
-#include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int finish(int code)
-{
-	if ((fflush(stdout) || ferror(stdout)) && code < TOOL_INTERNAL) {
-		tool_say("plan", "standard output: could not be written");
-		code = TOOL_INTERNAL;
-	}
-	return code;
-}
-
-/* Where the drawing goes to standard output, the text does not. */
+/* A drawing that goes to standard output has it for itself. */
 static int is_output(const char *path)
 {
 	return path && strcmp(path, "-") == 0;
 }
 
-static int show(const char *path, const char *svg, const char *timeline)
+/* What was shown goes to --output, as a whole. */
+static int deliver(const struct play_args *a, const char *text, size_t n)
 {
-	struct plan_view v;
-	int code = plan_view_open(&v, path);
+	struct um_diag diag;
+	struct um_out *out;
+	char line[800];
+	int err = um_out_open(&out, a->output ? a->output : "-", &diag);
 
-	if (!code && !is_output(svg) && !is_output(timeline) && plan_show(&v, stdout))
-		code = TOOL_INTERNAL;
-	if (!code && svg)
-		code = plan_svg_write(&v, svg);
-	if (!code && timeline)
-		code = plan_timeline_write(&v, timeline);
-	plan_view_close(&v);
-	return code;
-}
-
-static int diff(const char *a, const char *b)
-{
-	struct plan_view v[2];
-	int code = plan_view_open(&v[0], a), other = plan_view_open(&v[1], b);
-
-	if (other > code)
-		code = other;
-	if (!code)
-		code = plan_diff(&v[0], &v[1], stdout);
-	plan_view_close(&v[0]);
-	plan_view_close(&v[1]);
-	return code;
-}
-
-int plan_tools_main(int argc, char **argv, const char *usage)
-{
-	static const struct option options[] = {{"show", no_argument, NULL, 's'},
-	                                        {"diff", no_argument, NULL, 'd'},
-	                                        {"svg", required_argument, NULL, 'v'},
-	                                        {"timeline", required_argument, NULL, 't'},
-	                                        {"help", no_argument, NULL, 'h'},
-	                                        {NULL, 0, NULL, 0}};
-	const char *svg = NULL, *timeline = NULL;
-	int c, showing = 0, diffing = 0, n;
-
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage, stdout);
-			return TOOL_DONE;
-		}
-		if (c == '?') {
-			tool_say("plan", "'umadvise plan --help' tells the options");
-			return TOOL_USAGE;
-		}
-		if (c == 'v')
-			svg = optarg;
-		if (c == 't')
-			timeline = optarg;
-		showing |= c == 's';
-		diffing |= c == 'd';
+	if (!err) {
+		um_out_write(out, text, n);
+		err = um_out_close(out, 1, &diag);
 	}
-	n = argc - optind;
-	if (showing == diffing || n != (diffing ? 2 : 1) || (diffing && (svg || timeline))) {
+	if (!err)
+		return TOOL_DONE;
+	um_diag_line(&diag, line, sizeof line);
+	tool_say("plan", "%s", line);
+	return TOOL_INTERNAL;
+}
+
+static int show(const struct play_args *a)
+{
+	int json = a->format == FORMAT_JSON, code = TOOL_DONE, drawn = is_output(a->svg) || is_output(a->timeline);
+	struct plan_view v[2];
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return TOOL_INTERNAL;
+	for (int i = 0; i < a->n_traces; i++) {
+		int one = plan_view_open(&v[i], a->traces[i]);
+
+		code = one > code ? one : code;
+	}
+	if (!code && a->diff)
+		code = plan_diff(&v[0], &v[1], json, to);
+	else if (!code && (json ? plan_show_json(&v[0], to) : plan_show(&v[0], to)))
+		code = TOOL_INTERNAL;
+	if (fclose(to) && !code)
+		code = TOOL_INTERNAL;
+	if (!code && !(drawn && !a->output))
+		code = deliver(a, text, bytes);
+	if (!code && a->svg)
+		code = plan_svg_write(&v[0], a->svg);
+	if (!code && a->timeline)
+		code = plan_timeline_write(&v[0], a->timeline);
+	for (int i = 0; i < a->n_traces; i++)
+		plan_view_close(&v[i]);
+	free(text);
+	return code;
+}
+
+int plan_tools_main(const struct play_args *a)
+{
+	if (a->n_traces != (a->diff ? 2 : 1)) {
 		tool_say("plan", "expected --show FILE [--svg FILE] [--timeline FILE], or --diff FILE FILE");
 		return TOOL_USAGE;
 	}
-	return finish(diffing ? diff(argv[optind], argv[optind + 1]) : show(argv[optind], svg, timeline));
+	return show(a);
 }

@@ -11,6 +11,7 @@
  *     plan_leave.c   what leaves, and until when
  *     plan_show.c    all of it as text
  *     plan_diff.c    two of them beside each other
+ *     plan_json.h    both as JSON
  *     plan_svg.c     as a drawing
  *     plan_timeline.c  over time, for Perfetto
  *
@@ -90,11 +91,13 @@ const char *plan_slot_name(const struct plan_view *v, uint32_t slot, char *room,
 double plan_copy_ns(uint64_t bytes, uint64_t rate);
 
 int plan_show(const struct plan_view *v, FILE *to); /* 0 or -ENOMEM */
-int plan_diff(const struct plan_view *a, const struct plan_view *b, FILE *to); /* exit code */
+int plan_show_json(const struct plan_view *v, FILE *to); /* likewise */
+int plan_diff(const struct plan_view *a, const struct plan_view *b, int json, FILE *to); /* exit code */
 int plan_svg_write(const struct plan_view *v, const char *path); /* exit code; "-": standard output */
 int plan_timeline_write(const struct plan_view *v, const char *path); /* the same */
 
 /* "umadvise plan" with --show or --diff: the exit code. */
-int plan_tools_main(int argc, char **argv, const char *usage);
+struct play_args;
+int plan_tools_main(const struct play_args *a);
 
 #endif

@@ -1,295 +1,202 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play_args.h"
 
-#include "base/size.h"
-#include "io/profile_file.h"
-#include "options.h"
 #include "tool.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static int bad(const struct play_args *a, const char *option, const char *value, const char *expected)
+static const char *strategy_name(unsigned i)
 {
-	tool_say(a->verb, "%s '%s': expected %s", option, value, expected);
-	return TOOL_USAGE + 1;
+	return um_play_strategy_name((enum um_play_strategy)i);
 }
 
-static int read_strategies(struct play_args *a, const char *list)
+static void list_strategies(int json)
 {
-	char *copy = strdup(list), *rest = copy, *word;
+	if (json)
+		fputs("{\"schema\": \"umstrategies/1\", \"strategies\": [", stdout);
+	for (unsigned i = 0; strategy_name(i); i++)
+		printf(json ? "%s\"%s\"" : "%.0s%s\n", i ? ", " : "", strategy_name(i));
+	if (json)
+		puts("]}");
+}
 
-	if (!copy)
-		return TOOL_INTERNAL + 1;
+static const char *read_strategies(void *args, const char *text)
+{
+	struct play_args *a = args;
+	char word[64];
+
 	a->n_strategies = 0;
 	a->chosen = 1;
-	while ((word = strsep(&rest, ","))) {
-		int s = um_play_strategy_parse(word);
+	for (const char *end; text; text = *end ? end + 1 : NULL) {
 		unsigned k = 0;
 
-		if (s < 0) {
-			int code = bad(a, "--strategy", word,
-				       "infinite, on-demand, prefetch-on-use, lookahead or a scheme of umadvise(7)");
+		end = text + strcspn(text, ",");
+		snprintf(word, sizeof word, "%.*s", (int)(end - text), text);
+		int s = um_play_strategy_parse(word);
 
-			free(copy);
-			return code;
-		}
+		if (s < 0)
+			return text;
 		while (k < a->n_strategies && a->strategies[k] != (enum um_play_strategy)s)
 			k++;
 		if (k == a->n_strategies && k < PLAY_STRATEGIES)
 			a->strategies[a->n_strategies++] = (enum um_play_strategy)s;
 	}
-	free(copy);
-	return 0;
+	return NULL;
 }
 
-static int read_profile(struct play_args *a, const char *name)
+static const char *read_ratios(void *args, const char *text)
 {
-	struct um_diag diag;
-	char line[800];
-
-	um_diag_init(&diag, name);
-	int err = um_profile_get(name, &a->profile, &diag);
-
-	if (!err)
-		return 0;
-	um_diag_line(&diag, line, sizeof line);
-	tool_say(a->verb, "%s", line);
-	return tool_exit_of(err) + 1;
-}
-
-static int read_count(const struct play_args *a, const char *option, const char *text, const char *wanted,
-		      uint64_t most, uint64_t *out)
-{
+	struct play_args *a = args;
 	char *end;
 
-	errno = 0;
-	unsigned long long n = strtoull(text, &end, 10);
+	for (a->n_ratios = 0; text; text = *end ? end + 1 : NULL) {
+		double r = strtod(text, &end);
 
-	if (*text < '0' || *text > '9' || *end || errno || n < 1 || n > most)
-		return bad(a, option, text, wanted);
-	*out = n;
-	return 0;
-}
-
-static int simulate_only(const struct play_args *a, const char *option, const char *does)
-{
-	if (strcmp(a->verb, "simulate") == 0)
-		return 0;
-	tool_say(a->verb, "%s: only simulate %s", option, does);
-	return TOOL_USAGE + 1;
-}
-
-static int read_jitter(struct play_args *a, const char *text)
-{
-	char *end;
-	double percent = strtod(text, &end);
-
-	if (*text < '0' || *text > '9' || *end || !(percent >= 0 && percent < 100))
-		return bad(a, "--jitter", text, "per cent, from 0 to less than 100");
-	a->jitter.share = percent / 100;
-	a->jittered = 1;
-	return simulate_only(a, "--jitter", "plays kernels that are off");
-}
-
-static int read_seed(struct play_args *a, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	a->jitter.seed = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno)
-		return bad(a, "--seed", text, "a number");
-	return simulate_only(a, "--seed", "plays kernels that are off");
-}
-
-static int read_ratio(const struct play_args *a, const char *text, double *out)
-{
-	char *end;
-	double r = strtod(text, &end);
-
-	if (*end || end == text || !(r >= 0.01 && r <= 1000))
-		return bad(a, "--oversubscribe", text, "a ratio from 0.01 to 1000");
-	*out = r;
-	return 0;
-}
-
-static int read_seconds(const struct play_args *a, const char *text, double *out)
-{
-	char *end;
-	double x = strtod(text, &end);
-
-	if (*end || end == text || !(x > 0 && x <= 1e6))
-		return bad(a, "--bound-time", text, "seconds, above 0 and at most 1000000");
-	*out = x;
-	return 0;
-}
-
-static int read_format(struct play_args *a, const char *text)
-{
-	static const char *const formats[] = {"table", "json", "csv"};
-
-	for (int i = 0; i < 3; i++)
-		if (strcmp(formats[i], text) == 0) {
-			a->format = (enum play_format)i;
-			return 0;
-		}
-	return bad(a, "--format", text, "table, json or csv");
-}
-
-static int read_evict(struct play_args *a, const char *text)
-{
-	int way = um_evict_parse(text);
-
-	if (way < 0)
-		return bad(a, "--evict", text, "auto, home or driver");
-	a->evict = (enum umadv_evict)way;
-	return simulate_only(a, "--evict", "plays a plan");
-}
-
-static int read_option(struct play_args *a, int c, const char *usage)
-{
-	switch (c) {
-	case 'p':
-		return read_profile(a, optarg);
-	case 'r':
-		return read_ratio(a, optarg, &a->oversubscribe);
-	case 'b':
-		if (um_size_parse(optarg, &a->budget) || !a->budget)
-			return bad(a, "--budget", optarg, "bytes, or a number with KiB, MiB or GiB");
-		return 0;
-	case 's':
-		return read_strategies(a, optarg);
-	case 'l':
-		for (int i = 0; um_play_strategy_name((enum um_play_strategy)i); i++)
-			puts(um_play_strategy_name((enum um_play_strategy)i));
-		return TOOL_DONE + 1;
-	case 'n':
-		return read_count(a, "--iterations", optarg, "a number from 1 to 1000000", 1000000, &a->iterations);
-	case 'M':
-		return read_count(a, "--plan-time", optarg, "milliseconds from 1 to 3600000", 3600000, &a->plan_ms);
-	case 'E':
-		return read_evict(a, optarg);
-	case 'B':
-		a->bound = 1;
-		return 0;
-	case 'T':
-		return read_seconds(a, optarg, &a->bound_time);
-	case 'R':
-	case 'N':
-		a->recompute = c == 'R';
-		return 0;
-	case 'i':
-		a->per_iteration = 1;
-		return 0;
-	case 'f':
-		return read_format(a, optarg);
-	case 'o':
-		a->output = optarg;
-		return 0;
-	case 'P':
-		a->plan = optarg;
-		return simulate_only(a, "--plan", "plays a plan");
-	case 'j':
-		return read_jitter(a, optarg);
-	case 'S':
-		return read_seed(a, optarg);
-	case 'x':
-		a->export = optarg;
-		return simulate_only(a, "--export", "writes what it showed");
-	case 'v':
-		a->svg = optarg;
-		if (strcmp(a->verb, "plan") == 0)
-			return 0;
-		tool_say(a->verb, "--svg: only a plan is drawn");
-		return TOOL_USAGE + 1;
-	case 't':
-		a->timeline = optarg;
-		if (strcmp(a->verb, "plan") == 0)
-			return 0;
-		tool_say(a->verb, "--timeline: of a plan alone; a run is exported, --export FILE.json");
-		return TOOL_USAGE + 1;
-	case 'h':
-		fputs(usage, stdout);
-		return TOOL_DONE + 1;
-	default:
-		tool_say(a->verb, "'umadvise %s --help' tells the options", a->verb);
-		return TOOL_USAGE + 1;
+		if (end == text || (*end && *end != ',') || !(r >= 0.01 && r <= 1000) || a->n_ratios == PLAY_RATIOS)
+			return text;
+		a->ratios[a->n_ratios++] = r;
 	}
+	return NULL;
 }
 
-int play_args_read(struct play_args *a, int argc, char **argv, const char *usage)
-{
-	static const struct option options[] = {{"profile", required_argument, NULL, 'p'},
-						{"oversubscribe", required_argument, NULL, 'r'},
-						{"budget", required_argument, NULL, 'b'},
-						{"strategy", required_argument, NULL, 's'},
-						{"list-strategies", no_argument, NULL, 'l'},
-						{"iterations", required_argument, NULL, 'n'},
-						{"plan-time", required_argument, NULL, 'M'},
-						{"evict", required_argument, NULL, 'E'},
-						{"jitter", required_argument, NULL, 'j'},
-						{"seed", required_argument, NULL, 'S'},
-						{"bound", no_argument, NULL, 'B'},
-						{"bound-time", required_argument, NULL, 'T'},
-						{"recompute", no_argument, NULL, 'R'},
-						{"no-recompute", no_argument, NULL, 'N'},
-						{"per-iteration", no_argument, NULL, 'i'},
-						{"format", required_argument, NULL, 'f'},
-						{"output", required_argument, NULL, 'o'},
-						{"svg", required_argument, NULL, 'v'},
-						{"timeline", required_argument, NULL, 't'},
-						{"plan", required_argument, NULL, 'P'},
-						{"export", required_argument, NULL, 'x'},
-						{"help", no_argument, NULL, 'h'},
-						{NULL, 0, NULL, 0}};
-	int c, code = 0;
+#define AT(field) offsetof(struct play_args, field)
+#define PLAYS (PLAY_SIMULATE | PLAY_PLAN)
+#define DRAWS (PLAY_PLAN | PLAY_SHOW)
 
-	memset(a, 0, sizeof *a);
-	a->verb = argv[0];
-	a->iterations = 8;
-	a->bound_time = 30;
-	a->profile = *um_profile_find("v100");
+const struct arg play_options[] = {
+	ARG_PROFILE(AT(profile_name), PLAYS),
+	{.name = "oversubscribe", .kind = ARG_READ, .modes = PLAYS, .value = "R,...", .read = read_ratios,
+	 .expected = "ratios from 0.01 to 1000, 16 at most",
+	 .help = "device memory is (most bytes alive at once) / R; below 1 leaves room; simulate takes several"},
+	ARG_BUDGET(AT(budget), PLAYS, 1, "device memory is so much (default: the profile's)"),
+	{.name = "strategy", .kind = ARG_READ, .modes = PLAYS, .value = "S,...", .read = read_strategies,
+	 .word = strategy_name, .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of "
+	 "--list-strategies",
+	 .help = "simulate: infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's tensors "
+	         "just before it), lookahead (learned and planned), default: these four; or published schemes, "
+	         "umadvise(7) and umadvise(1); plan: one that plans (default: lookahead)"},
+	{.name = "list-strategies", .kind = ARG_LIST, .modes = PLAYS, .list = list_strategies,
+	 .help = "the names of all strategies, one a line"},
+	{.name = "plan", .kind = ARG_TEXT, .modes = PLAY_SIMULATE, .at = AT(plan), .value = "FILE",
+	 .help = "the hints of this umplan, exactly as they are written, as one more strategy 'plan'; the default "
+	         "budget is then the plan's"},
+	{.name = "iterations", .kind = ARG_COUNT, .modes = PLAYS, .at = AT(iterations), .value = "N", .least = 1,
+	 .most = 1000000, .expected = "a number",
+	 .help = "iterations to play (default: 8); past the recorded ones the shortest repeating tail goes on, and "
+	         "the figures are those of the last iteration"},
+	{.name = "plan-time", .kind = ARG_COUNT, .modes = PLAYS, .at = AT(plan_ms), .value = "MS", .least = 1,
+	 .most = 3600000, .expected = "milliseconds",
+	 .help = "lookahead goes on looking for a better plan for so long, each time that one is made (default: a "
+	         "fixed effort, some 50 ms for 2,000 ops)"},
+	{.name = "evict", .kind = ARG_CHOICE, .modes = PLAY_SIMULATE, .at = AT(evict), .value = "WAY",
+	 .words = "auto home driver",
+	 .help = "home: what leaves is taken to the host ahead of what needs the room; driver: it is evicted when "
+	         "room is needed; auto (default): what the profile's costs say is faster"},
+	{.name = "jitter", .kind = ARG_REAL, .modes = PLAY_SIMULATE, .at = AT(jitter_percent), .value = "PERCENT",
+	 .most = 99, .expected = "a percentage",
+	 .help = "each kernel takes up to so much shorter or longer than the library is told, anew in each "
+	         "iteration, the sum of them as before; the figures are then means over the second half of the "
+	         "iterations (with 0 too, to compare with)"},
+	{.name = "seed", .kind = ARG_COUNT, .modes = PLAY_SIMULATE, .at = AT(jitter.seed), .value = "N",
+	 .most = UINT32_MAX, .expected = "a number", .help = "seed of the jitter (default: 0)"},
+	{.name = "bound", .kind = ARG_FLAG, .modes = PLAYS, .at = AT(bound),
+	 .help = "prove a lower bound too (of plans without computing again), and show time / bound; plan: into the "
+	         "plan's header"},
+	{.name = "bound-time", .kind = ARG_REAL, .modes = PLAYS, .at = AT(bound_time), .value = "SECONDS",
+	 .least = 1e-6, .most = 1000000, .expected = "seconds",
+	 .help = "for the bound at most (default: 30); what is proved by then counts"},
+	{.name = "recompute", .kind = ARG_FLAG, .modes = PLAYS, .at = AT(recompute),
+	 .help = "the bound is one of plans that may launch ops again (where the trace allows it), and optimistic; "
+	         "plans themselves do not yet"},
+	{.name = "no-recompute", .kind = ARG_OFF, .modes = PLAYS, .at = AT(recompute),
+	 .help = "nothing is computed again (default)"},
+	{.name = "per-iteration", .kind = ARG_FLAG, .modes = PLAY_SIMULATE, .at = AT(per_iteration),
+	 .help = "every iteration's figures too"},
+	{.name = "export", .kind = ARG_TEXT, .modes = PLAY_SIMULATE, .at = AT(export), .value = "FILE",
+	 .help = "write the run there as Nsight Systems would export it (SQLite), for umadvise report, or if the "
+	         "name ends in .json or .json.gz over time, for Perfetto and chrome://tracing; with one trace, one "
+	         "strategy and one budget"},
+	{.name = "svg", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(svg), .value = "FILE",
+	 .help = "draw the plan, too: residency, ops and copies over a steady iteration"},
+	{.name = "timeline", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(timeline), .value = "FILE",
+	 .help = "write the plan over time, too: two steady iterations for Perfetto and chrome://tracing (JSON; gzip "
+	         "if the name ends in .gz)"},
+	{.name = "show", .kind = ARG_FLAG, .modes = PLAY_SHOW, .at = AT(show),
+	 .help = "a plan that was written: its figures, carried out again; the tensors that cost most; what leaves, "
+	         "when it returns, and why"},
+	{.name = "diff", .kind = ARG_FLAG, .modes = PLAY_DIFF, .at = AT(diff),
+	 .help = "two plans for the same iteration: what leaves in one and not in the other"},
+	ARG_FORMAT(AT(format), PLAY_SIMULATE, "table json csv", "table (default), json or csv"),
+	ARG_FORMAT(AT(format), PLAY_PLAN | PLAY_SHOW | PLAY_DIFF, "table json",
+	           "table (default) or json, of --show, --diff and the lists"),
+	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
+	"output"),
+	ARG_LAST,
+};
+
+static int say(const struct play_args *a, const char *what)
+{
+	tool_say(a->verb->name, "%s", what);
+	return TOOL_USAGE;
+}
+
+static int check(const struct play_args *a)
+{
+	if (!a->n_traces)
+		return say(a, "no trace given: expected umtrace files");
+	if (a->recompute && !a->bound)
+		return say(a, "--recompute: plans compute nothing again yet, only a bound does: expected --bound");
+	if (a->budget && a->n_ratios)
+		return say(a, "--budget and --oversubscribe both given: expected one of them");
+	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->n_ratios > 1 || a->plan))
+		return say(a, "--export: expected one trace, one --strategy and one --oversubscribe, and no --plan");
+	return ARGS_GO_ON;
+}
+
+int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, char **argv)
+{
+	struct args_found found;
+	int code;
+
+	*a = (struct play_args){
+		.verb = verb, .iterations = 8, .bound_time = 30, .profile_name = "v100", .jitter_percent = -1};
 	for (int i = 0; i < UM_PLAYS; i++)
 		a->strategies[a->n_strategies++] = (enum um_play_strategy)i;
-	optind = 1;
-	while (!code && (c = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-		code = read_option(a, c, usage);
-	if (code)
+	code = args_read(verb, a, argc, argv, &found);
+	if (code != ARGS_GO_ON)
 		return code;
-	a->traces = argv + optind;
-	a->n_traces = argc - optind;
-	if (!a->n_traces) {
-		tool_say(a->verb, "no trace given: expected umtrace files");
-		return TOOL_USAGE + 1;
-	}
-	if (a->recompute && !a->bound) {
-		tool_say(a->verb, "--recompute: plans compute nothing again yet, only a bound does: expected --bound");
-		return TOOL_USAGE + 1;
-	}
-	if (a->budget && a->oversubscribe > 0) {
-		tool_say(a->verb, "--budget and --oversubscribe both given: expected one of them");
-		return TOOL_USAGE + 1;
-	}
-	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->plan)) {
-		tool_say(a->verb, "--export: expected one trace and one --strategy, and no --plan");
-		return TOOL_USAGE + 1;
-	}
-	return 0;
+	a->traces = found.operands;
+	a->n_traces = found.n;
+	if (a->jitter_percent > 0)
+		a->jitter.share = a->jitter_percent / 100;
+	if (a->show || a->diff)
+		return args_only(verb, &found, a->show ? PLAY_SHOW : PLAY_DIFF, a->show ? "--show" : "--diff")
+			? ARGS_GO_ON : TOOL_USAGE;
+	code = check(a);
+	if (code != ARGS_GO_ON)
+		return code;
+	code = tool_profile(verb->name, a->profile_name, &a->profile);
+	return code ? code : ARGS_GO_ON;
 }
 
-uint64_t play_args_budget(const struct play_args *a, const struct um_trace *t)
+uint64_t play_args_budget(const struct play_args *a, const struct um_trace *t, double ratio)
 {
 	if (a->budget)
 		return a->budget;
-	if (a->oversubscribe > 0)
-		return (uint64_t)((double)um_trace_peak_bytes(t) / a->oversubscribe);
-	return a->profile.capacity;
+	return ratio > 0 ? (uint64_t)((double)um_trace_peak_bytes(t) / ratio) : a->profile.capacity;
+}
+
+void play_args_note_fits(const struct play_args *a, const char *trace, uint64_t peak)
+{
+	if (!a->budget && !a->n_ratios && !a->plan && peak <= a->profile.capacity)
+		tool_say(a->verb->name, "note: %s needs %.1f MiB, and all of it fits into the %.1f MiB of %s: "
+		         "--budget or --oversubscribe gives less memory",
+		         trace, (double)peak / 1048576.0, (double)a->profile.capacity / 1048576.0, a->profile.name);
 }
 
 struct um_trace *play_args_trace(const struct play_args *a, const char *path, int *exit_code)
@@ -304,7 +211,7 @@ struct um_trace *play_args_trace(const struct play_args *a, const char *path, in
 	if (!err)
 		return t;
 	um_diag_line(&diag, line, sizeof line);
-	tool_say(a->verb, "%s", line);
+	tool_say(a->verb->name, "%s", line);
 	*exit_code = tool_exit_of(err);
 	return NULL;
 }

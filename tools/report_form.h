@@ -13,6 +13,7 @@
 #ifndef UM_TOOLS_REPORT_FORM_H
 #define UM_TOOLS_REPORT_FORM_H
 
+#include "args.h"
 #include "io/out.h"
 #include "io/perfetto.h"
 #include "report/tables.h"
@@ -30,6 +31,8 @@ struct report_args {
 	unsigned n_tables;
 	int chosen; /* --report was given */
 	enum report_format format;
+	const char *list; /* --report, or NULL */
+	int unit_index;
 	const char *unit; /* of times in the table form; NULL: ms */
 	double unit_ns;
 	const char *output; /* or NULL */
@@ -39,15 +42,17 @@ struct report_args {
 	uint64_t budget; /* bytes that it had; 0: the device's capacity */
 	int fail_on; /* enum um_severity; -1: nothing fails */
 	int merge; /* the files are one report */
+	double threshold; /* percent; of umadvise diff */
 	char **files;
 	int n_files;
 };
 
-/* 0: go on; else the exit code, plus 1. */
-int report_args_read(struct report_args *a, int argc, char **argv);
+/* Modes of report_options. */
+enum { REPORT_VERB = 1, REPORT_DIFF = 2 };
+extern const struct arg report_options[];
 
-/* What --iteration says. `text` is borrowed. */
-void report_iteration_read(struct um_report_options *o, const char *text);
+/* ARGS_GO_ON or the exit code; `verb`: report or diff. */
+int report_args_read(struct report_args *a, const struct tool_verb *verb, int argc, char **argv);
 
 #define REPORT_NOTES 8
 

@@ -30,7 +30,7 @@ static int keep(void *user, struct um_plan *plan)
 
 int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 {
-	struct play_args p = {.verb = "report", .budget = a->budget};
+	struct play_args p = {.verb = &verb_report, .budget = a->budget};
 	struct um_play_options o = {.profile = &p.profile,
 	                            .strategy = UM_PLAY_LOOKAHEAD,
 	                            .iterations = ITERATIONS,
@@ -38,23 +38,17 @@ int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 	                            .planned_user = out};
 	struct um_play_result r;
 	struct um_trace *t;
-	struct um_diag diag;
-	char line[800];
-	int code = TOOL_DONE, err;
+	int code, err;
 
 	*out = (struct um_verdict){0};
-	um_diag_init(&diag, a->profile);
-	err = um_profile_get(a->profile, &p.profile, &diag);
-	if (err) {
-		um_diag_line(&diag, line, sizeof line);
-		tool_say("report", "%s", line);
-		return tool_exit_of(err);
-	}
+	code = tool_profile("report", a->profile, &p.profile);
+	if (code)
+		return code;
 	t = play_args_trace(&p, a->trace, &code);
 	if (!t)
 		return code;
 	snprintf(out->device, sizeof out->device, "%s", p.profile.name);
-	out->budget_bytes = o.budget = play_args_budget(&p, t);
+	out->budget_bytes = o.budget = play_args_budget(&p, t, 0);
 	err = um_play(t, &o, &r);
 	if (err == -ENODATA && r.steady_ns) { /* no plan: it fits */
 		out->bound_ns = out->plan_ns = r.in_core_ns;

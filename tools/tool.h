@@ -11,17 +11,15 @@
 
 enum tool_exit { TOOL_DONE, TOOL_FAILED, TOOL_USAGE, TOOL_REFUSED, TOOL_INTERNAL };
 
-/* A file a verb: argv[0] is the verb. */
-int cmd_calibrate(int argc, char **argv);
-int cmd_simulate(int argc, char **argv);
-int cmd_report(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_plan(int argc, char **argv);
-int cmd_trace(int argc, char **argv);
-int cmd_dryrun(int argc, char **argv);
+/* A file a verb. */
+extern const struct tool_verb verb_calibrate, verb_diff, verb_dryrun, verb_plan, verb_report, verb_simulate, verb_trace;
 
 /* "umadvise VERB: ..." to stderr. */
 void tool_say(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* --profile: a built-in device, or a file. 0 or the exit code: why not was said. */
+struct um_profile;
+int tool_profile(const char *verb, const char *name, struct um_profile *out);
 
 /* What -errno means for the exit code. */
 int tool_exit_of(int err);

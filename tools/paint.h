@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * paint.h - colour for a terminal; nothing at all elsewhere
+ */
+#ifndef UM_TOOLS_PAINT_H
+#define UM_TOOLS_PAINT_H
+
+enum paint { PAINT_OFF, PAINT_HEADING, PAINT_HIGH, PAINT_MEDIUM, PAINT_LOW, PAINT_GOOD };
+enum paint_when { PAINT_AUTO, PAINT_ALWAYS, PAINT_NEVER };
+
+/* --color. `fd` is where tables go; -1: to a file. */
+void paint_init(enum paint_when when, int fd);
+
+/* The escape sequence, or "". PAINT_OFF ends every other. */
+const char *paint(enum paint p);
+
+#endif

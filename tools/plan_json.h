@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan_json.h - plans that are shown or compared, as JSON: "umplan-show/1", "umplan-diff/1"
+ */
+#ifndef UM_TOOLS_PLAN_JSON_H
+#define UM_TOOLS_PLAN_JSON_H
+
+#include "plan_view.h"
+
+#include <jansson.h>
+
+/* What two plans do not do alike, row by row: `x` of the first, `y` of the second; one may be NULL. */
+struct plan_differ {
+	void (*row)(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
+	            const struct plan_leave *y);
+	FILE *to; /* of a text */
+	json_t *list; /* of JSON */
+	int err;
+	size_t only_a, only_b, both, same;
+};
+
+/* The figures of a plan. NULL: no memory. */
+json_t *plan_json_figures(const struct plan_view *v);
+void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
+                      const struct plan_leave *y);
+
+#endif
