@@ -22,6 +22,10 @@ int um_diag_set(struct um_diag *d, int err, uint64_t line, const char *fmt, ...)
 		vsnprintf(d->text, sizeof d->text, fmt, ap);
 		va_end(ap);
 		d->line = line;
+		/* Parts of it may be the input's own: it stays one line. */
+		for (char *c = d->text; *c; c++)
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				*c = '?';
 	}
 	return -err;
 }

@@ -2,7 +2,8 @@
  *
  * diag.h - why an input was refused
  *
- * Filled by readers of files: one line for a person, in the form FILE:LINE: what is wrong, what would be right.
+ * Filled by readers of files: one line for a person, in the form FILE:LINE: what is wrong, what would be right. Control
+ * characters of the input are shown as '?'.
  * The first failure wins; later calls leave it alone.
  */
 #ifndef UM_BASE_DIAG_H

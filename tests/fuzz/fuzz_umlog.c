@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A run log: what the reader accepts becomes a report; what it refuses has a reason.
+ */
+#include "fuzz.h"
+
+const char fuzz_name[] = "umlog";
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	fuzz_report(fuzz_file(data, size), size % 2 == 0);
+	return 0;
+}
