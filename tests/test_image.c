@@ -213,10 +213,56 @@ static unsigned damage(const unsigned char *data, size_t bytes, int sm)
 	return good;
 }
 
+static Elf64_Shdr *section_of(unsigned char *data, unsigned n)
+{
+	Elf64_Ehdr head;
+
+	memcpy(&head, data, sizeof head);
+	return (Elf64_Shdr *)(void *)(data + head.e_shoff) + n;
+}
+
+/* So many kernels, all of them of one name of `length` bytes. */
+static size_t shared_name_make(unsigned char *data, unsigned kernels, unsigned length)
+{
+	static _Alignas(8) unsigned char made[4096];
+	size_t n = (elf_make(made) + 7) & ~(size_t)7;
+
+	section_of(made, S_STRINGS)->sh_offset = n;
+	section_of(made, S_STRINGS)->sh_size = length + 1;
+	section_of(made, S_SYMBOLS)->sh_offset = n + length + 1;
+	section_of(made, S_SYMBOLS)->sh_size = kernels * sizeof(Elf64_Sym);
+	memcpy(data, made, n);
+	memset(data + n, 'a', length);
+	data[n + length] = 0;
+	n += length + 1;
+	for (unsigned i = 0; i < kernels; i++, n += sizeof(Elf64_Sym))
+		memcpy(data + n, &(Elf64_Sym){0, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, S_TEXT, 0, 16},
+		       sizeof(Elf64_Sym));
+	return n;
+}
+
+/* A small image does not make the reader copy much more than it has. */
+static void check_bombs(unsigned char *data)
+{
+	struct um_image image;
+	size_t n = shared_name_make(data, 1, 4000);
+
+	is_u64((uint64_t)-read_exact(&image, data, n, 80), 0, "an image with a kernel of a long name is read");
+	um_image_fini(&image);
+	n = shared_name_make(data, 300, 4000);
+	is_u64((uint64_t)-read_exact(&image, data, n, 80), EINVAL, "an image of 300 kernels that share it is refused");
+	n = shared_name_make(data, 1, 4000);
+	put((unsigned char *)&section_of(data, S_TEXT)->sh_type, SHT_SYMTAB, 4);
+	is_u64((uint64_t)-read_exact(&image, data, n, 80), EINVAL, "an image with two symbol tables is refused");
+	n = fat_make(data, ZSTD);
+	put(data + 16 + 56, 1ull << 30, 8);
+	is_u64((uint64_t)-read_exact(&image, data, n, 75), EINVAL, "a packed part of 1 GiB from some bytes is refused");
+}
+
 int main(void)
 {
 	static const char *const how[] = {"plain", "LZ4", "zstd"};
-	unsigned char data[16384];
+	_Alignas(8) unsigned char data[16384];
 	struct um_image image;
 	size_t n;
 
@@ -252,5 +298,6 @@ int main(void)
 	n = fat_make(data, ZSTD);
 	put(data + 16 + 56, 1ull << 40, 8);
 	is_u64((uint64_t)-read_exact(&image, data, n, 90), EINVAL, "so is a part that would be huge");
+	check_bombs(data);
 	return tap_done();
 }

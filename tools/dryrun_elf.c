@@ -36,21 +36,28 @@ static int image_open(const char *path, struct image *out)
 	return 0;
 }
 
-/* The n-th program header of a kind, or 0. */
-static int segment(const struct image *f, uint32_t type, unsigned n, Elf64_Phdr *out)
+/* The program header number i, and whether there is one and what it names lies inside the file. */
+static int header_at(const struct image *f, unsigned i, Elf64_Phdr *out)
 {
 	Elf64_Ehdr h;
+	uint64_t at;
 
 	memcpy(&h, f->at, sizeof h);
-	for (unsigned i = 0; i < h.e_phnum; i++) {
-		uint64_t at = h.e_phoff + i * (uint64_t)h.e_phentsize;
+	at = h.e_phoff + i * (uint64_t)h.e_phentsize;
+	if (i >= h.e_phnum || h.e_phentsize < sizeof *out || h.e_phoff > f->n || at > f->n || f->n - at < sizeof *out)
+		return 0;
+	memcpy(out, f->at + at, sizeof *out);
+	if (out->p_offset > f->n || out->p_filesz > f->n - out->p_offset)
+		out->p_type = PT_NULL;
+	return 1;
+}
 
-		if (h.e_phoff > f->n || at > f->n || f->n - at < sizeof *out)
-			return 0;
-		memcpy(out, f->at + at, sizeof *out);
-		if (out->p_type == type && out->p_offset <= f->n && out->p_filesz <= f->n - out->p_offset && !n--)
+/* The first program header of a kind, or 0. */
+static int segment(const struct image *f, uint32_t type, Elf64_Phdr *out)
+{
+	for (unsigned i = 0; header_at(f, i, out); i++)
+		if (out->p_type == type)
 			return 1;
-	}
 	return 0;
 }
 
@@ -59,8 +66,8 @@ static uint64_t offset_of(const struct image *f, uint64_t addr)
 {
 	Elf64_Phdr p;
 
-	for (unsigned n = 0; segment(f, PT_LOAD, n, &p); n++)
-		if (addr >= p.p_vaddr && addr - p.p_vaddr < p.p_filesz)
+	for (unsigned i = 0; header_at(f, i, &p); i++)
+		if (p.p_type == PT_LOAD && addr >= p.p_vaddr && addr - p.p_vaddr < p.p_filesz)
 			return p.p_offset + (addr - p.p_vaddr);
 	return f->n;
 }
@@ -73,7 +80,7 @@ static const char *rpath(const struct image *f)
 	Elf64_Phdr p;
 	Elf64_Dyn d;
 
-	if (!segment(f, PT_DYNAMIC, 0, &p))
+	if (!segment(f, PT_DYNAMIC, &p))
 		return NULL;
 	for (at = p.p_offset; at + sizeof d <= p.p_offset + p.p_filesz; at += sizeof d) {
 		memcpy(&d, f->at + at, sizeof d);
@@ -124,7 +131,7 @@ int dryrun_cut_off(const char *program, char *why, size_t size)
 	if (memcmp(f.at, ELFMAG, SELFMAG) == 0 && f.at[EI_CLASS] == ELFCLASS64) {
 		const char *path = rpath(&f);
 
-		if (!segment(&f, PT_INTERP, 0, &p)) {
+		if (!segment(&f, PT_INTERP, &p)) {
 			snprintf(why, size, "it is linked statically and loads no library");
 			cut = 1;
 		} else if (path) {

@@ -15,6 +15,7 @@
 #define FLAG_LZ4 0x2000u
 #define FLAG_ZSTD 0x8000u
 #define UNPACKED_MAX (1ull << 31) /* what is said to be larger is taken for damage */
+#define RATIO_MAX 65536u /* unpacked bytes for a packed one: as well */
 
 struct fat_head {
 	uint32_t magic;
@@ -98,7 +99,7 @@ static int part_open(const struct fat_part *p, const unsigned char *at, const un
 		*bytes = p->room;
 		return 0;
 	}
-	if (!p->packed || p->packed > p->room || !n || n > UNPACKED_MAX)
+	if (!p->packed || p->packed > p->room || !n || n > UNPACKED_MAX || n / RATIO_MAX > p->packed)
 		return -EINVAL;
 	to = malloc(n);
 	if (!to)

@@ -13,6 +13,7 @@
 #define ATTR_PARAM 0x17 /* index, ordinal, offset, and the size in the high bits of a word */
 #define ATTR_PARAM_WIDE 0x45 /* the same with a 16-bit size of its own */
 #define FORM_SIZED 4 /* an attribute with a length and so many bytes behind it */
+#define COPIES 4 /* bytes copied for each byte of the image, at most: symbols may overlap, but not all of them do */
 
 struct elf {
 	const unsigned char *data;
@@ -20,7 +21,17 @@ struct elf {
 	const Elf64_Shdr *section; /* a copy, aligned */
 	unsigned n;
 	unsigned names;
+	uint64_t left; /* bytes that may still be copied */
 };
+
+/* A small image whose symbols share their names and values would take memory without bound. */
+static int may_copy(struct elf *e, uint64_t bytes)
+{
+	if (bytes > e->left)
+		return -EINVAL;
+	e->left -= bytes;
+	return 0;
+}
 
 /* The string at `off` of a section, or NULL: it does not end within it. */
 static const char *text_at(const struct elf *e, unsigned section, uint64_t off)
@@ -57,7 +68,7 @@ static int sections_open(struct elf *e, const unsigned char *data, size_t bytes)
 			free(s);
 			return -EINVAL;
 		}
-	*e = (struct elf){data, bytes, s, h.e_shnum, h.e_shstrndx};
+	*e = (struct elf){data, bytes, s, h.e_shnum, h.e_shstrndx, COPIES * (uint64_t)bytes};
 	return 0;
 }
 
@@ -115,12 +126,14 @@ static int params_check(const struct um_image_kernel *k)
 	return 0;
 }
 
-static int kernel_add(struct um_image *out, const struct elf *e, const char *name)
+static int kernel_add(struct um_image *out, struct elf *e, const char *name)
 {
 	static const char prefix[] = ".nv.info.";
 	struct um_image_kernel k = {0};
-	int err = 0;
+	int err = may_copy(e, strlen(name) + 1);
 
+	if (err)
+		return err;
 	k.name = strdup(name);
 	if (!k.name || um_vec_reserve(&out->kernels, 1)) {
 		free(k.name);
@@ -134,15 +147,17 @@ static int kernel_add(struct um_image *out, const struct elf *e, const char *nam
 			err = attributes_read(&k, e->data + e->section[i].sh_offset, e->section[i].sh_size);
 	}
 	out->kernels.at[out->kernels.n++] = k;
+	err = err ? err : may_copy(e, k.params.n * sizeof *k.params.at);
 	return err ? err : params_check(&k);
 }
 
-static int var_add(struct um_image *out, const struct elf *e, const char *name, const Elf64_Sym *sym)
+static int var_add(struct um_image *out, struct elf *e, const char *name, const Elf64_Sym *sym)
 {
 	const Elf64_Shdr *s = &e->section[sym->st_shndx];
 	struct um_image_var v = {NULL, sym->st_size, (sym->st_other & OTHER_MANAGED) != 0, NULL};
 
-	if (sym->st_value > s->sh_size || sym->st_size > s->sh_size - sym->st_value)
+	if (sym->st_value > s->sh_size || sym->st_size > s->sh_size - sym->st_value ||
+	    may_copy(e, strlen(name) + 1) || (s->sh_type != SHT_NOBITS && may_copy(e, v.bytes)))
 		return -EINVAL;
 	if (s->sh_type != SHT_NOBITS) {
 		v.init = malloc(v.bytes);
@@ -166,7 +181,7 @@ static int holds_vars(const char *section)
 	return !strncmp(section, ".nv.global", 10) || !strcmp(section, constant);
 }
 
-static int symbol_read(struct um_image *out, const struct elf *e, unsigned strings, const Elf64_Sym *sym)
+static int symbol_read(struct um_image *out, struct elf *e, unsigned strings, const Elf64_Sym *sym)
 {
 	const char *name = text_at(e, strings, sym->st_name), *section;
 
@@ -187,9 +202,13 @@ int um_image_elf(struct um_image *out, const unsigned char *data, size_t bytes)
 
 	if (err)
 		return err;
-	for (unsigned i = 0; i < e.n && !err; i++) {
+	for (unsigned i = 0, tables = 0; i < e.n && !err; i++) {
 		if (e.section[i].sh_type != SHT_SYMTAB)
 			continue;
+		if (tables++) { /* the format has one */
+			err = -EINVAL;
+			break;
+		}
 		for (uint64_t k = 0; k < e.section[i].sh_size / sizeof(Elf64_Sym) && !err; k++) {
 			Elf64_Sym sym;
 
