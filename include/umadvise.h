@@ -201,7 +201,8 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 /* "What I launch next on `stream` reads these and writes these." Call just before the launch. Where threads share a
  * context, an op counts as announced once it is launched, too: umadv_iter, umadv_free and umadv_dead of another thread,
  * and ops that depend on it, come after its launch. Op path. `uses` is borrowed for the call. Pointers outside every
- * known tensor are ignored and counted. 0 or -EINVAL. */
+ * known tensor are ignored, counted, and logged once. 0; -EINVAL, logged once: a range beyond the end of its tensor, or
+ * a use that neither reads nor writes. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* The same with all that may be said. Zero is "not said". */

@@ -233,6 +233,26 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 	return 0;
 }
 
+static void open_trace(struct umadv *adv)
+{
+	const char *path = adv->options.pub.trace;
+	struct um_diag diag;
+	char line[800];
+
+	if (!path)
+		return;
+	if (um_process_claim_trace(adv)) {
+		um_advisor_warn(adv, UM_WARN_TRACE,
+				"no trace of this context is written: another context of the process writes %s", path);
+		return;
+	}
+	um_diag_init(&diag, path);
+	if (um_tracing_open(&adv->tracing, path, adv->real ? adv->gpu : NULL, &diag)) {
+		um_diag_line(&diag, line, sizeof line);
+		um_advisor_warn(adv, UM_WARN_TRACE, "no trace is written: %s", line);
+	}
+}
+
 static void say_environment(void *user, const char *line)
 {
 	um_advisor_log(user, UMADV_LOG_WARN, "%s", line);
@@ -243,8 +263,6 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 {
 	struct umadv *adv = calloc(1, sizeof *adv);
 	struct um_executor_host host = {.may_discard = may_discard, .clip = clip};
-	struct um_diag diag;
-	char line[800];
 	int err;
 
 	if (!adv) {
@@ -288,13 +306,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 		if (err == -ENOMEM)
 			goto fail;
 	}
-	if (adv->options.pub.trace) {
-		um_diag_init(&diag, adv->options.pub.trace);
-		if (um_tracing_open(&adv->tracing, adv->options.pub.trace, adv->real ? adv->gpu : NULL, &diag)) {
-			um_diag_line(&diag, line, sizeof line);
-			um_advisor_warn(adv, UM_WARN_TRACE, "no trace is written: %s", line);
-		}
-	}
+	open_trace(adv);
 	um_reporting_open(adv);
 	um_advisor_log(adv, UMADV_LOG_INFO, "%s, budget %llu MiB, strategy %s", adv->gpu->caps.name,
 		       (unsigned long long)(adv->budget >> 20), um_strategy_name(adv->options.strategy));

@@ -56,7 +56,11 @@ enum um_warned {
 	UM_WARN_CAPTURE = 16,
 	UM_WARN_GATES = 32,
 	UM_WARN_REPORT = 64,
-	UM_WARN_COUNTERS = 128
+	UM_WARN_COUNTERS = 128,
+	UM_WARN_FREED = 256,
+	UM_WARN_RANGE = 512,
+	UM_WARN_STREAM = 1024,
+	UM_WARN_OUTSIDE = 2048
 };
 
 struct umadv {
@@ -64,7 +68,7 @@ struct umadv {
 	struct um_options options;
 	unsigned warned; /* enum um_warned: each cause is said once */
 
-	struct umadv *next_context; /* process.c */
+	struct umadv *next_context, *next_tracer; /* process.c */
 	unsigned generation;
 
 	struct um_gpu *gpu;
@@ -102,6 +106,7 @@ struct umadv {
 	uint64_t iteration; /* number of iter events so far */
 	int hinted; /* hints were issued in this iteration */
 	uint64_t op_serial;
+	const char *op_name; /* of the op at hand */
 	const struct um_use *uses; /* of the op at hand, */
 	uint32_t n_uses;
 	UM_VEC(struct um_use) resolved; /* found out for it, or else */

@@ -3,6 +3,7 @@
  * ops.c - an op is announced: ranges become tensors, who listens hears of it, hints that are due go out
  */
 #include "advisor.h"
+#include "mistakes.h"
 
 #include "gpu/sim.h"
 
@@ -69,15 +70,17 @@ static int add_use(struct umadv *adv, const struct umadv_use *given)
 	while (t && given->bytes > t->bytes - (addr - t->addr) && t->parent)
 		t = t->parent;
 	if (!t) {
-		adv->stats.unknown_pointers++;
-		um_advisor_warn(adv, UM_WARN_POINTER,
-				"op uses %p, which is no known tensor: ignored, as all such uses", given->ptr);
+		um_mistake_pointer(adv, given->ptr);
 		return 0;
 	}
 	struct um_use u = {.id = t->id, .tensor = t, .off = addr - t->addr, .access = given->access & UM_UPDATE};
 
 	u.bytes = given->bytes ? given->bytes : t->bytes - u.off;
 	u.touched = given->touched && given->touched < u.bytes ? given->touched : u.bytes;
+	if (!u.access)
+		um_mistake_access(adv, t, given->access);
+	else if (u.bytes > t->bytes - u.off)
+		um_mistake_range(adv, t, u.off, u.bytes);
 	if (!u.access || u.bytes > t->bytes - u.off)
 		return -EINVAL;
 	for (size_t k = 0; k < adv->resolved.n; k++) {
@@ -165,8 +168,12 @@ static void announce(struct umadv *adv, um_stream stream, const struct um_cost *
 	}
 	next.touch = adv->touches.at;
 	next.n = (uint32_t)adv->touches.n;
-	if (adv->gpu->api->announce(adv->gpu, stream, &next))
+	int code = adv->gpu->api->announce(adv->gpu, stream, &next);
+
+	if (code == UM_CUDA_NO_MEMORY)
 		adv->stats.errors++;
+	else if (code)
+		um_mistake_stream(adv, stream, code);
 }
 
 static void prefetch_on_use(struct umadv *adv, um_stream stream)
@@ -255,7 +262,11 @@ static int capturing(struct umadv *adv, um_stream stream)
 {
 	int status = 0, code = adv->gpu->api->cudaStreamIsCapturing(adv->gpu, stream, &status);
 
-	if (code ? code != UM_CUDA_CAPTURING && code != UM_CUDA_CAPTURE_IMPLICIT : !status)
+	if (code && code != UM_CUDA_CAPTURING && code != UM_CUDA_CAPTURE_IMPLICIT) {
+		um_mistake_stream(adv, stream, code);
+		return 0;
+	}
+	if (!code && !status)
 		return 0;
 	adv->stats.captured++;
 	um_advisor_warn(adv, UM_WARN_CAPTURE,
@@ -344,10 +355,11 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	int32_t number;
 	int err, passed;
 
+	name = name ? name : "op";
+	adv->op_name = name;
 	if (capturing(adv, stream))
 		return 0;
 	number = stream_number(adv, stream);
-	name = name ? name : "op";
 	known = expected(adv, number, name, info);
 	err = look_up(adv, info, known != NULL);
 	if (err)
@@ -371,7 +383,8 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 		u->tensor->used_op = adv->op_serial;
 		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	}
-	adv->stats.ops++;
+	if (++adv->stats.ops == UM_OPS_OUTSIDE && !adv->iteration && adv->executor)
+		um_mistake_no_iteration(adv);
 	if (adv->stopwatch.state == UM_STOPWATCH_RUNS && adv->cursor.on)
 		um_stopwatch_start_op(&adv->stopwatch, stream, adv->cursor.op - 1);
 	if (adv->tracing.writer)

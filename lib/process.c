@@ -3,13 +3,16 @@
 
 #include "advisor.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 unsigned um_process_generation;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below; taken before a context's */
 static struct umadv *contexts;
+static struct umadv *tracers; /* contexts that write a trace, open or about to be */
 static int registered;
 
 static void before_fork(void)
@@ -25,7 +28,7 @@ static void in_parent(void)
 static void in_child(void)
 {
 	um_process_generation++;
-	contexts = NULL;
+	contexts = tracers = NULL;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -60,14 +63,34 @@ void um_process_add(struct umadv *adv)
 	pthread_mutex_unlock(&lock);
 }
 
+int um_process_claim_trace(struct umadv *adv)
+{
+	struct umadv *other;
+
+	pthread_mutex_lock(&lock);
+	for (other = tracers; other; other = other->next_tracer)
+		if (strcmp(other->options.pub.trace, adv->options.pub.trace) == 0)
+			break;
+	if (!other) {
+		adv->next_tracer = tracers;
+		tracers = adv;
+	}
+	pthread_mutex_unlock(&lock);
+	return other ? -EBUSY : 0;
+}
+
 void um_process_remove(struct umadv *adv)
 {
-	struct umadv **at = &contexts;
+	struct umadv **at = &contexts, **tracer = &tracers;
 
 	pthread_mutex_lock(&lock);
 	while (*at && *at != adv)
 		at = &(*at)->next_context;
 	if (*at)
 		*at = adv->next_context;
+	while (*tracer && *tracer != adv)
+		tracer = &(*tracer)->next_tracer;
+	if (*tracer)
+		*tracer = adv->next_tracer;
 	pthread_mutex_unlock(&lock);
 }

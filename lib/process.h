@@ -18,4 +18,8 @@ extern unsigned um_process_generation;
 void um_process_add(struct umadv *adv);
 void um_process_remove(struct umadv *adv);
 
+/* The context writes the trace that its options name, until it is removed. 0, or -EBUSY: another one of this process
+ * does. */
+int um_process_claim_trace(struct umadv *adv);
+
 #endif

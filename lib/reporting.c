@@ -115,6 +115,10 @@ static void open_log(struct umadv *adv)
 	} else if (um_advisor_listen(adv, um_log_sink(r->log))) {
 		give_up(adv, -ENOMEM);
 	}
+	if (r->log && um_log_other_path(r->log))
+		um_advisor_log(adv, UMADV_LOG_WARN,
+			       "the report of this context is %s: another context or process writes %s",
+			       um_log_other_path(r->log), adv->options.pub.report);
 	um_advisor_stats(adv, &r->before);
 }
 

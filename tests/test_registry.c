@@ -182,8 +182,41 @@ static void clips(void)
 	um_registry_fini(&r);
 }
 
+static const char *past_name(const struct um_registry *r, uint64_t addr)
+{
+	const struct um_registry_past *p = um_registry_find_past(r, addr);
+
+	return p ? p->name : "none";
+}
+
+static void past(void)
+{
+	struct um_registry r;
+	char name[16];
+
+	um_registry_init(&r);
+	is_str(past_name(&r, 0), "none", "an empty registry has no past tensor at address 0");
+	add(&r, 100, 50, "a");
+	is_str(past_name(&r, 120), "none", "a live tensor is not a past one");
+	um_registry_remove(&r, um_registry_find(&r, 120));
+	is_str(past_name(&r, 149), "a", "a removed tensor is found at its last byte");
+	is_str(past_name(&r, 150), "none", "a removed tensor is not found after its last byte");
+	add(&r, 100, 80, "b");
+	um_registry_remove(&r, um_registry_find(&r, 100));
+	is_str(past_name(&r, 149), "b", "the last of two tensors that had an address is found");
+	for (int i = 0; i < UM_REGISTRY_PAST; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		add(&r, 1000 + 10 * (uint64_t)i, 10, name);
+		um_registry_remove(&r, um_registry_find(&r, 1000 + 10 * (uint64_t)i));
+	}
+	is_str(past_name(&r, 100), "none", "the oldest past tensors are forgotten");
+	is_str(past_name(&r, 1000), "t0", "the last 64 past tensors are kept");
+	um_registry_fini(&r);
+}
+
 int main(void)
 {
+	past();
 	clips();
 	apart();
 	refusals();

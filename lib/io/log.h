@@ -31,6 +31,9 @@ struct um_log;
 int um_log_open(struct um_log **out, const char *path, const struct um_capture_library *library, uint64_t limit,
 		int64_t now, struct um_diag *diag);
 
+/* The file's name where it is not the one that was asked for, else NULL. */
+const char *um_log_other_path(const struct um_log *l);
+
 /* What is fed here belongs to the part at hand, but for what the driver counts (um_activity.records): that is written
  * with it, and belongs where its time says. Answers 0 always. Borrowed; the log's own. */
 struct um_activity_sink *um_log_sink(struct um_log *l);

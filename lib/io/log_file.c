@@ -72,6 +72,7 @@ int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, st
 	for (unsigned i = 2; err == -EWOULDBLOCK && i < NAMES_MOST; i++) {
 		snprintf(f->path + n, room - n, ".%u", i);
 		err = take(f->path, &f->fd);
+		f->renamed = 1;
 	}
 	if (!err)
 		return 0;

@@ -31,6 +31,7 @@ struct um_log_member {
 struct um_log_file {
 	int fd; /* -1: none */
 	char *path;
+	int renamed; /* another one has the file that was asked for */
 	uint64_t bytes, limit;
 	UM_VEC(struct um_log_member) members;
 	size_t parts;

@@ -401,6 +401,11 @@ int um_log_open(struct um_log **out, const char *path, const struct um_capture_l
 	return 0;
 }
 
+const char *um_log_other_path(const struct um_log *l)
+{
+	return l->file.renamed ? l->file.path : NULL;
+}
+
 struct um_activity_sink *um_log_sink(struct um_log *l)
 {
 	return &l->sink;

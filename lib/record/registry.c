@@ -72,6 +72,9 @@ void um_registry_fini(struct um_registry *r)
 		um_tree_remove(&r->live, node);
 		record_give(r, tensor_of(node));
 	}
+	for (unsigned i = 0; i < UM_REGISTRY_PAST; i++)
+		free(r->past[i].name);
+	memset(r->past, 0, sizeof r->past);
 	while ((t = r->spare) != NULL) {
 		r->spare = t->parent;
 		free(t);
@@ -175,6 +178,27 @@ void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *byt
 	*bytes = hi - lo;
 }
 
+const struct um_registry_past *um_registry_find_past(const struct um_registry *r, uint64_t addr)
+{
+	for (unsigned i = 1; i <= UM_REGISTRY_PAST; i++) {
+		const struct um_registry_past *p = &r->past[(r->next_past - i) % UM_REGISTRY_PAST];
+
+		if (addr >= p->addr && addr - p->addr < p->bytes)
+			return p;
+	}
+	return NULL;
+}
+
+/* Takes the name over. */
+static void remember(struct um_registry *r, struct um_tensor *t)
+{
+	struct um_registry_past *p = &r->past[r->next_past++ % UM_REGISTRY_PAST];
+
+	free(p->name);
+	*p = (struct um_registry_past){t->addr, t->bytes, t->name};
+	t->name = NULL;
+}
+
 int um_registry_remove(struct um_registry *r, struct um_tensor *t)
 {
 	if (t->n_children)
@@ -183,6 +207,7 @@ int um_registry_remove(struct um_registry *r, struct um_tensor *t)
 		t->parent->n_children--;
 	um_tree_remove(&r->live, &t->node);
 	r->n--;
+	remember(r, t);
 	record_give(r, t);
 	return 0;
 }

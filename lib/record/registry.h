@@ -17,9 +17,19 @@
 
 #include "model/tensor.h"
 
+#define UM_REGISTRY_PAST 64
+
+/* A tensor that is dead. */
+struct um_registry_past {
+	uint64_t addr, bytes; /* bytes 0: none */
+	char *name; /* owned; may be NULL */
+};
+
 struct um_registry {
 	struct um_tree live; /* by addr; of nested tensors that start together the inner one comes later in the key */
 	struct um_tensor *spare; /* records of the dead, by `parent` */
+	struct um_registry_past past[UM_REGISTRY_PAST]; /* the last ones to die, in turn from `next_past` on */
+	unsigned next_past;
 	uint64_t next_id;
 	size_t n;
 };
@@ -34,6 +44,9 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 
 /* The innermost live tensor that holds addr; NULL if none. */
 struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr);
+
+/* The last to die, of the last UM_REGISTRY_PAST, that held addr; NULL if none. */
+const struct um_registry_past *um_registry_find_past(const struct um_registry *r, uint64_t addr);
 
 /* Cuts off what lies before the first and behind the last byte of the range that belongs to a live tensor; 0 bytes:
  * none does. */
