@@ -1,36 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text gathers in a buffer that is flushed through deflate or straight to the file. The temporary lies in the folder of
- * the target, since rename works only inside one file system.
+ * Text gathers in a buffer that is flushed through deflate or straight to the file.
  */
 #include "io/out.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "base/vec.h"
 #include "io/number.h"
+#include "io/target.h"
 
 #define CHUNK (64u << 10)
 
 struct um_out {
-	int fd;
+	struct um_target target;
 	int err; /* first error, negative */
 	int gz;
 	z_stream z;
-	char *path, *temp; /* temp NULL: written in place */
 	int to_mem; /* there is no file: */
 	UM_VEC(unsigned char) mem;
 	size_t n;
 	unsigned char buf[CHUNK], packed[CHUNK];
 };
+
+/* A reader of standard output that has gone ends the process, as everywhere. */
+static int write_plain(int fd, const unsigned char *data, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, data, n);
+
+		if (done < 0 && errno != EINTR)
+			return -errno;
+		data += done < 0 ? 0 : done;
+		n -= done < 0 ? 0 : (size_t)done;
+	}
+	return 0;
+}
 
 static void write_raw(struct um_out *o, const unsigned char *data, size_t n)
 {
@@ -43,18 +54,11 @@ static void write_raw(struct um_out *o, const unsigned char *data, size_t n)
 		}
 		return;
 	}
-	while (n && !o->err) {
-		ssize_t done = write(o->fd, data, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0) {
-			o->err = -errno;
-			break;
-		}
-		data += done;
-		n -= (size_t)done;
-	}
+	if (!o->err && o->target.owner != getpid())
+		o->err = -ECHILD; /* the parent's descriptor, and its place in the file */
+	if (!o->err)
+		o->err = o->target.is_stdout ? write_plain(o->target.fd, data, n) :
+		                               um_write_all(o->target.fd, data, n, -1);
 }
 
 static void flush(struct um_out *o, int how)
@@ -74,56 +78,12 @@ static void flush(struct um_out *o, int how)
 	o->n = 0;
 }
 
-/* Beside the target, under a name nobody has: the process id tells two processes apart, the count two files of one. */
-static int open_temp(struct um_out *o, size_t room)
-{
-	for (unsigned i = 0; i < 1000; i++) {
-		snprintf(o->temp, room, "%s.%ld.%u.tmp", o->path, (long)getpid(), i);
-		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (o->fd >= 0)
-			return 0;
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
-}
-
-static int open_target(struct um_out *o, const char *path)
-{
-	size_t room = strlen(path) + 48;
-	struct stat st;
-
-	if (strcmp(path, "-") == 0) {
-		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-		return o->fd < 0 ? -errno : 0;
-	}
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-		o->fd = open(path, O_WRONLY | O_CLOEXEC);
-		return o->fd < 0 ? -errno : 0;
-	}
-	/* A link stays a link: its target is what gets replaced. */
-	o->path = realpath(path, NULL);
-	if (!o->path)
-		o->path = errno == ENOENT ? strdup(path) : NULL;
-	else
-		room = strlen(o->path) + 48;
-	if (!o->path)
-		return -errno;
-	o->temp = malloc(room);
-	if (!o->temp)
-		return -ENOMEM;
-	return open_temp(o, room);
-}
-
 static void discard(struct um_out *o)
 {
-	if (o->fd >= 0)
-		close(o->fd);
+	um_target_close(&o->target);
 	if (o->gz)
 		deflateEnd(&o->z);
 	um_vec_fini(&o->mem);
-	free(o->temp);
-	free(o->path);
 	free(o);
 }
 
@@ -137,14 +97,14 @@ int um_out_open(struct um_out **out, const char *path, struct um_diag *diag)
 		um_diag_init(diag, path);
 	if (!o)
 		goto refuse;
-	o->fd = -1;
+	o->target.fd = -1;
 	if (len > 3 && strcmp(path + len - 3, ".gz") == 0) {
 		/* no time stamp, no name in the header: equal content, equal file */
 		if (deflateInit2(&o->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 			goto end;
 		o->gz = 1;
 	}
-	rc = open_target(o, path);
+	rc = um_target_open(&o->target, path);
 	if (rc)
 		goto end;
 	*out = o;
@@ -161,7 +121,7 @@ int um_out_open_mem(struct um_out **out, int gz)
 
 	if (!o)
 		return -ENOMEM;
-	o->fd = -1;
+	o->target.fd = -1;
 	o->to_mem = 1;
 	if (gz && deflateInit2(&o->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(o);
@@ -333,28 +293,17 @@ int um_out_error(const struct um_out *o)
 	return o->err;
 }
 
-/* The data must be on the disk before the name is, or a power cut leaves an empty file under it. */
-static int commit(struct um_out *o)
-{
-	flush(o, Z_FINISH);
-	if (!o->err && o->temp && fsync(o->fd) && errno != EINVAL && errno != ENOSYS)
-		o->err = -errno;
-	if (close(o->fd) && !o->err && errno != EINTR)
-		o->err = -errno;
-	o->fd = -1;
-	if (!o->err && o->temp && rename(o->temp, o->path))
-		o->err = -errno;
-	return o->err;
-}
-
 int um_out_close(struct um_out *o, int keep, struct um_diag *diag)
 {
-	int rc = keep ? o->err : 0;
+	int rc = keep ? o->err : 0, closed;
 
+	if (keep && !rc) {
+		flush(o, Z_FINISH);
+		rc = o->err ? o->err : um_target_commit(&o->target);
+	}
+	closed = um_target_close(&o->target);
 	if (keep && !rc)
-		rc = commit(o);
-	if (o->temp && (rc || !keep))
-		unlink(o->temp);
+		rc = closed;
 	discard(o);
 	return rc ? um_diag_set(diag, -rc, 0, "cannot write: %s", strerror(-rc)) : 0;
 }

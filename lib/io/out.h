@@ -4,7 +4,7 @@
  *
  * in    text, numbers, JSON strings
  * out   the file at `path`, gzip where the name ends in .gz; "-": standard output, plain
- * owns  a temporary beside `path` until it is renamed; what is no regular file (a pipe, /dev/null) is written in place
+ * owns  a temporary until it takes the place of the file (io/target.h has the rule)
  *
  * The first error sticks: later writes do nothing and close reports it, so that callers check once. The same content
  * gives the same bytes.
