@@ -79,7 +79,7 @@ like "$(diff "$tmp/a.json" "$tmp/cut.json" 2>&1)" "cut.json:1: .*expected one do
 printf '{"schema": "umreport/2", "summary": {}}' >"$tmp/new.json"
 fails 3 "a schema to come" diff "$tmp/a.json" "$tmp/new.json"
 ok "into a file" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
-fails 2 "not over one that is there" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
+ok "diff replaces an existing output file" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
 
 # Exports, and what report says of them.
 cat >"$tmp/few.umtrace" <<'END'

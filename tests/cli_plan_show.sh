@@ -149,7 +149,7 @@ fails 2 "drawn from standard output" plan "$data/cg_laplace3d.umtrace.gz" --over
 fails 2 "a simulation drawn" "$UMADVISE" simulate "$data/cg_laplace3d.umtrace.gz" --svg "$tmp/x.svg"
 fails 3 "a file that is not there" plan --show "$tmp/none"
 fails 3 "a file that is none" plan --show "$data/resnet50.umtrace.gz"
-fails 3 "a drawing that cannot be" plan --show "$tmp/a.umplan" --svg "$tmp/no/such/folder.svg"
+fails 4 "a drawing into no folder is refused" plan --show "$tmp/a.umplan" --svg "$tmp/no/such/folder.svg"
 fails 4 "a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' >/dev/full"
 fails 4 "a drawing to a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' --svg - >/dev/full"
 is "$(ls "$tmp"/x* "$tmp"/*.tmp 2>/dev/null)" "" "nothing is left behind"

@@ -252,8 +252,8 @@ fails 2 "a unit that is none" report "$tmp/a.sqlite" --timeunit h
 fails 2 "a window that is none" report "$tmp/a.sqlite" --filter-time 5
 fails 2 "two tables as csv" report "$tmp/a.sqlite" --report ops,causes --format csv
 ok "into a file" report "$tmp/a.sqlite" -o "$tmp/out.txt"
-fails 2 "not over one that is there" report "$tmp/a.sqlite" -o "$tmp/out.txt"
-ok "unless that is asked for" report "$tmp/a.sqlite" -o "$tmp/out.txt" --force-overwrite
+ok "report replaces an existing output file" report "$tmp/a.sqlite" -o "$tmp/out.txt"
+ok "report accepts --force-overwrite" report "$tmp/a.sqlite" -o "$tmp/out.txt" --force-overwrite
 fails 3 "nothing to write" report "$tmp/empty.sqlite" -o "$tmp/none.txt"
 ok "leaves no file" test ! -e "$tmp/none.txt"
 mkdir "$tmp/a ?%20#b"

@@ -49,9 +49,10 @@ is "$(query "$tmp/on-demand.json.gz" 'print(t["arrows"], t["slices"]["hint"], t[
 
 fails 2 "a trace needs a file" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace
 fails 2 "and has no tables" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace --report ops -o "$tmp/x.json"
-fails 2 "nor is a file written over" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace -o "$tmp/lookahead.json"
-ok "unless that is wanted" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace -o "$tmp/lookahead.report.json" \
-	--force-overwrite
+cp "$tmp/lookahead.json" "$tmp/link.json"
+ok "an existing trace file is replaced" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace -o "$tmp/link.json"
+ok "report writes a trace with --force-overwrite" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace \
+	--force-overwrite -o "$tmp/lookahead.report.json"
 fails 4 "a folder that is not there" "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace -o "$tmp/no/x.json"
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format trace -o - >"$tmp/out.json"
 ok "standard output" cmp "$tmp/out.json" "$tmp/lookahead.report.json"

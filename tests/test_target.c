@@ -208,8 +208,8 @@ static void test_signals(void)
 		raise(um_target_always_named ? SIGTERM : SIGKILL);
 		_exit(2);
 	}
-	is_int(WTERMSIG(end_of(pid)), um_target_always_named ? SIGTERM : SIGKILL, "%s: a signal ends a process that writes",
-	       how);
+	is_int(WTERMSIG(end_of(pid)), um_target_always_named ? SIGTERM : SIGKILL,
+	       "%s: a signal ends a process that writes", how);
 	is_int(entries(), 0, "%s: a process that a signal ended leaves nothing", how);
 }
 

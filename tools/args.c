@@ -2,6 +2,7 @@
 #include "args.h"
 
 #include "base/size.h"
+#include "output.h"
 #include "paint.h"
 #include "tool.h"
 
@@ -218,6 +219,35 @@ static int finish(const struct tool_verb *v, const void *args, const struct arg 
 	return ARGS_GO_ON;
 }
 
+static const char *file_of(const struct arg *a, const void *args, const struct args_found *found,
+                           const struct tool_verb *v)
+{
+	int given = found->given >> (a - v->options) & 1;
+
+	return given && a->kind == ARG_TEXT ? *(const char *const *)((const char *)args + a->at) : NULL;
+}
+
+/* No output is an input, or another output. */
+static int check_outputs(const struct tool_verb *v, const void *args, const struct args_found *found)
+{
+	int n = v->runs_program && found->n > 1 ? 1 : found->n, code = 0;
+
+	for (const struct arg *a = v->options; a->name && !code; a++) {
+		const char *output = a->writes ? file_of(a, args, found, v) : NULL;
+
+		if (!output)
+			continue;
+		code = tool_output_spares(v->name, output, found->operands, n);
+		for (const struct arg *b = v->options; b->name && !code; b++) {
+			char *other = (char *)file_of(b, args, found, v);
+
+			if (b != a)
+				code = tool_output_spares(v->name, output, &other, 1);
+		}
+	}
+	return code;
+}
+
 int args_read(const struct tool_verb *v, void *args, int argc, char **argv, struct args_found *found)
 {
 	struct option longs[MOST + 1];
@@ -243,6 +273,8 @@ int args_read(const struct tool_verb *v, void *args, int argc, char **argv, stru
 		return code;
 	found->operands = argv + optind;
 	found->n = argc - optind;
+	if (!list && check_outputs(v, args, found))
+		return TOOL_USAGE;
 	return finish(v, args, list, (enum paint_when)when);
 }
 

@@ -39,6 +39,7 @@ struct arg {
 	const char *expected; /* "a percentage"; a range, words and sizes are said without */
 	const char *(*read)(void *args, const char *text); /* NULL, or the part of `text` that is wrong */
 	void (*list)(int json); /* json: --format json was given */
+	int writes; /* ARG_TEXT: a file that the verb writes */
 	const char *help;
 };
 
@@ -103,7 +104,8 @@ const char *args_profile_name(unsigned i);
 	{.name = "format", .letter = 'f', .kind = ARG_CHOICE, .modes = (modes_), .at = (at_), .value = "FORMAT", \
 	 .words = (words_), .help = (help_)}
 #define ARG_OUTPUT(at_, help_) \
-	{.name = "output", .letter = 'o', .kind = ARG_TEXT, .at = (at_), .value = "FILE", .help = (help_)}
+	{.name = "output", .letter = 'o', .kind = ARG_TEXT, .at = (at_), .value = "FILE", .writes = 1, \
+	 .help = (help_)}
 #define ARG_LAST \
 	{.name = "color", .kind = ARG_CHOICE, .at = SIZE_MAX, .value = "WHEN", .words = "auto always never", \
 	 .help = "colour tables and findings: auto (default: on a terminal, where NO_COLOR is not set), always " \

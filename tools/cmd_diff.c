@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
@@ -99,16 +98,11 @@ static int run(int argc, char **argv)
 	struct diff d = {0};
 	struct report_args a;
 	struct um_diag diag;
-	struct stat st;
 	int code = report_args_read(&a, &verb_diff, argc, argv), err;
 
 	if (code != ARGS_GO_ON)
 		return code;
 	code = TOOL_DONE;
-	if (a.output && strcmp(a.output, "-") != 0 && !a.force && !stat(a.output, &st) && S_ISREG(st.st_mode)) {
-		tool_say("diff", "%s is there already: --force-overwrite writes over it", a.output);
-		return TOOL_USAGE;
-	}
 	d.threshold = a.threshold;
 	for (int s = 0; s < 2 && !code; s++) {
 		d.file[s] = a.files[s];

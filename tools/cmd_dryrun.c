@@ -22,7 +22,7 @@ static const struct arg options[] = {
 	 .help = "the driver's version: 12.4 or 13.0 (default)"},
 	{.name = "cpu", .kind = ARG_CHOICE, .at = AT(cpu_off), .value = "on|off", .words = "on off",
 	 .help = "follow what CPU code does to managed memory (default: on)"},
-	{.name = "log", .kind = ARG_TEXT, .at = AT(log), .value = "FILE",
+	{.name = "log", .kind = ARG_TEXT, .at = AT(log), .value = "FILE", .writes = 1,
 	 .help = "write what the driver does, event by event"},
 	ARG_FORMAT(AT(format), 0, "table json csv", "table (default), json or csv"),
 	ARG_OUTPUT(AT(output), "write the table there, not to standard error"),

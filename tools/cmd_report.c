@@ -246,16 +246,11 @@ static int run(int argc, char **argv)
 	struct um_verdict verdict = {0};
 	struct um_out *out;
 	struct um_diag diag;
-	struct stat st;
 	int code = report_args_read(&a, &verb_report, argc, argv), err, shown = 0;
 
 	if (code != ARGS_GO_ON)
 		return code;
 	code = TOOL_DONE;
-	if (a.output && strcmp(a.output, "-") != 0 && !a.force && !stat(a.output, &st) && S_ISREG(st.st_mode)) {
-		tool_say("report", "%s is there already: --force-overwrite writes over it", a.output);
-		return TOOL_USAGE;
-	}
 	if (a.merge && same_twice(&a))
 		return TOOL_USAGE;
 	if (a.trace)

@@ -3,6 +3,7 @@
  * cmd_simulate.c - umadvise simulate: traces x strategies on one device, as a table, JSON or CSV
  */
 #include "bound.h"
+#include "output.h"
 #include "play_args.h"
 #include "play_export.h"
 #include "tool.h"
@@ -407,74 +408,41 @@ static int write_json(struct output *out)
 	return err ? TOOL_INTERNAL : 0;
 }
 
-/* Opens a temporary beside the output, or standard output. */
-static FILE *open_output(const struct play_args *a, char **temporary)
-{
-	*temporary = NULL;
-	if (!a->output || strcmp(a->output, "-") == 0)
-		return stdout;
-	if (asprintf(temporary, "%s.tmp", a->output) < 0) {
-		*temporary = NULL;
-		return NULL;
-	}
-	return fopen(*temporary, "w");
-}
-
-static int close_output(const struct play_args *a, FILE *f, char *temporary, int code)
-{
-	if (!temporary)
-		return code;
-	int bad = ferror(f);
-
-	bad |= fclose(f);
-	if (bad || code == TOOL_INTERNAL || rename(temporary, a->output)) {
-		if (bad)
-			tool_say("simulate", "%s: could not be written", a->output);
-		remove(temporary);
-		code = TOOL_INTERNAL;
-	}
-	free(temporary);
-	return code;
-}
-
 static int run(int argc, char **argv)
 {
 	struct play_args a;
 	struct output out = {0};
 	struct um_plan plan;
-	char *temporary;
-	int code = play_args_read(&a, &verb_simulate, argc, argv);
+	struct tool_output file;
+	int code = play_args_read(&a, &verb_simulate, argc, argv), failed, any = 0;
 
 	if (code != ARGS_GO_ON)
 		return code;
 	um_plan_init(&plan);
 	code = read_plan(&a, &plan);
+	if (!code)
+		code = tool_output_open(&file, "simulate", a.output);
 	if (code)
-		return code;
-	out.to = open_output(&a, &temporary);
+		goto end;
+	out.to = file.to;
 	out.runs = a.format == FORMAT_JSON ? json_array() : NULL;
-	if (!out.to || (a.format == FORMAT_JSON && !out.runs)) {
-		tool_say("simulate", "%s: cannot be written", a.output ? a.output : "standard output");
-		if (out.to && temporary) {
-			fclose(out.to);
-			remove(temporary);
-		}
-		free(temporary);
-		json_decref(out.runs);
-		um_plan_fini(&plan);
-		return TOOL_INTERNAL;
-	}
-	for (int i = 0; i < a.n_traces; i++) {
+	if (a.format == FORMAT_JSON && !out.runs)
+		code = TOOL_INTERNAL;
+	for (int i = 0; i < a.n_traces && code != TOOL_INTERNAL; i++) {
 		int one = simulate(&a, a.traces[i], a.plan ? &plan : NULL, &out);
 
+		any |= one != TOOL_REFUSED;
 		if (one > code)
 			code = one;
 	}
 	if (out.runs && code != TOOL_INTERNAL && write_json(&out))
 		code = TOOL_INTERNAL;
 	json_decref(out.runs);
+	failed = tool_output_close(&file, any && code != TOOL_INTERNAL);
+	code = failed ? failed : code;
+end:
 	um_plan_fini(&plan);
-	return close_output(&a, out.to, temporary, code);
+	return code;
 }
 
 const struct tool_verb verb_simulate = {

@@ -3,6 +3,7 @@
  * main.c - umadvise VERB ...
  */
 #include "args.h"
+#include "output.h"
 #include "tool.h"
 
 #include "umadvise.h"
@@ -43,6 +44,7 @@ int tool_exit_of(int err)
 		return TOOL_FAILED;
 	case ENOMEM:
 	case ENOSPC:
+	case EFBIG:
 		return TOOL_INTERNAL;
 	default:
 		return TOOL_REFUSED;
@@ -77,6 +79,7 @@ static int unknown_verb(const char *name)
 int main(int argc, char **argv)
 {
 	um_json_watch_memory();
+	tool_output_signals();
 	um_peers_add();
 	um_play_drivers(&um_deepum_driver, 1);
 	if (argc < 2) {

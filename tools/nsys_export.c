@@ -50,7 +50,8 @@ static void on_signal(int sig)
 	if (made.child)
 		kill((pid_t)-made.child, SIGKILL);
 	remove_files();
-	signal(sig, SIG_DFL);
+	for (size_t i = 0; i < N_SIGNALS; i++)
+		sigaction(signals[i], &made.before[i], NULL); /* there may be other temporaries */
 	raise(sig);
 }
 

@@ -3,10 +3,10 @@
  * Time goes from left to right. What would be narrower than half a pixel is drawn together with what follows, so that
  * the drawing of a long iteration stays of a size that a browser shows.
  */
+#include "output.h"
 #include "plan_view.h"
 #include "tool.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,31 +314,15 @@ static void draw(const struct drawing *d)
 
 int plan_svg_write(const struct plan_view *v, const char *path)
 {
-	struct drawing d = {.v = v, .to = stdout};
-	char *temporary = NULL;
-	int bad;
+	struct drawing d = {.v = v};
+	struct tool_output file;
+	int code = tool_output_open(&file, "plan", path);
 
+	if (code)
+		return code;
+	d.to = file.to;
 	d.most = v->alive[v->fullest] > v->plan.budget ? v->alive[v->fullest] : v->plan.budget;
 	d.most += d.most / 20;
-	if (strcmp(path, "-") != 0) {
-		d.to = asprintf(&temporary, "%s.tmp", path) < 0 ? NULL : fopen(temporary, "w");
-		if (!d.to) {
-			tool_say("plan", "%s: %s", path, strerror(errno));
-			free(temporary);
-			return TOOL_REFUSED;
-		}
-	}
 	draw(&d);
-	bad = fflush(d.to) || ferror(d.to);
-	if (temporary) {
-		bad |= fclose(d.to) != 0;
-		if (bad || rename(temporary, path)) {
-			bad = 1;
-			remove(temporary);
-		}
-		free(temporary);
-	}
-	if (bad)
-		tool_say("plan", "%s: could not be written", path);
-	return bad ? TOOL_INTERNAL : TOOL_DONE;
+	return tool_output_close(&file, 1);
 }

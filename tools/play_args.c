@@ -117,13 +117,13 @@ const struct arg play_options[] = {
 	 .help = "nothing is computed again (default)"},
 	{.name = "per-iteration", .kind = ARG_FLAG, .modes = PLAY_SIMULATE, .at = AT(per_iteration),
 	 .help = "every iteration's figures too"},
-	{.name = "export", .kind = ARG_TEXT, .modes = PLAY_SIMULATE, .at = AT(export), .value = "FILE",
+	{.name = "export", .kind = ARG_TEXT, .modes = PLAY_SIMULATE, .at = AT(export), .value = "FILE", .writes = 1,
 	 .help = "write the run there as Nsight Systems would export it (SQLite), for umadvise report, or if the "
 	         "name ends in .json or .json.gz over time, for Perfetto and chrome://tracing; with one trace, one "
 	         "strategy and one budget"},
-	{.name = "svg", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(svg), .value = "FILE",
+	{.name = "svg", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(svg), .value = "FILE", .writes = 1,
 	 .help = "draw the plan, too: residency, ops and copies over a steady iteration"},
-	{.name = "timeline", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(timeline), .value = "FILE",
+	{.name = "timeline", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(timeline), .value = "FILE", .writes = 1,
 	 .help = "write the plan over time, too: two steady iterations for Perfetto and chrome://tracing (JSON; gzip "
 	         "if the name ends in .gz)"},
 	{.name = "show", .kind = ARG_FLAG, .modes = PLAY_SHOW, .at = AT(show),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play_export.h"
 
+#include "io/target.h"
 #include "report_form.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,18 +18,19 @@ static int ends_in(const char *path, const char *end)
 int play_export_open(struct play_export *e, const char *path, const struct um_profile *device,
                      struct play_progress *progress, struct um_activity_sink **watch, struct um_diag *diag)
 {
-	int err;
+	int err, fd;
 
 	*e = (struct play_export){.path = path, .progress = progress};
 	um_diag_init(diag, path);
-	if ((ends_in(path, ".json") || ends_in(path, ".json.gz")) &&
-	    asprintf(&e->between, "%s.%ld.sqlite", path, (long)getpid()) < 0) {
-		e->between = NULL;
-		return um_diag_set(diag, ENOMEM, 0, "no memory");
+	if (ends_in(path, ".json") || ends_in(path, ".json.gz")) {
+		err = um_target_scratch(&fd, &e->between);
+		if (err)
+			return um_diag_set(diag, -err, 0, "cannot write a temporary file: %s", strerror(-err));
+		close(fd);
 	}
 	err = um_nsys_create(&e->writer, e->between ? e->between : path, device, diag);
 	if (err)
-		free(e->between);
+		um_target_forget(e->between);
 	else
 		*watch = um_nsys_sink(e->writer);
 	return err;
@@ -47,8 +48,6 @@ int play_export_close(struct play_export *e, int keep, struct um_diag *diag)
 
 	if (!err && keep && e->between)
 		err = report_trace_convert(e->between, e->path, show, e, diag);
-	if (e->between)
-		remove(e->between);
-	free(e->between);
+	um_target_forget(e->between);
 	return err;
 }

@@ -184,7 +184,7 @@ const struct arg report_options[] = {
 	ARG_FORMAT(AT(format), REPORT_DIFF, "table csv json", "table (default), csv or json (schema umdiff/1)"),
 	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
 	"output"),
-	{.name = "force-overwrite", .kind = ARG_FLAG, .at = AT(force), .help = "even if FILE is there already"},
+	{.name = "force-overwrite", .kind = ARG_FLAG, .at = AT(force), .help = "as for nsys: no effect"},
 	{.name = "timeunit", .kind = ARG_CHOICE, .modes = REPORT_VERB, .at = AT(unit_index), .value = "UNIT",
 	 .words = "ns us ms s", .help = "of tables in a terminal and in a page: ns, us, ms (default) or s"},
 	{.name = "no-header", .kind = ARG_OFF, .modes = REPORT_VERB, .at = AT(header), .help = "no titles of columns"

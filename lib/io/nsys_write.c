@@ -3,19 +3,31 @@
  * Rows are gathered in temporary tables, which SQLite keeps in a file of its own once they are large, and go over in
  * order of time at the end: exports have them so, and a simulation does not know its events in that order. Tables
  * without rows are not made, as nsys makes none.
+ *
+ * SQLite needs a path. It gets that of a scratch file, which is removed as soon as SQLite has it open; the finished
+ * database is copied to the output.
  */
 #include "io/nsys.h"
 
 #include "io/nsys_mark.h"
 #include "io/nsys_schema.h"
+#include "io/out.h"
+#include "io/target.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BLOCK (64u << 10)
 
 struct um_nsys_writer {
 	struct um_activity_sink sink; /* first */
 	sqlite3 *db;
-	char *path, *temporary;
+	char *path;
+	int scratch; /* the database, in a file that has no name any more; -1: none */
+	struct um_out *out;
 	sqlite3_stmt *insert[UM_NSYS_TABLES], *name_add, *name_find;
 	uint64_t rows[UM_NSYS_TABLES];
 	int64_t end; /* ns: the last thing seen */
@@ -306,21 +318,32 @@ static void writer_free(struct um_nsys_writer *w)
 	for (size_t i = 0; i < w->domains.n; i++)
 		free(w->domains.at[i]);
 	um_vec_fini(&w->domains);
+	if (w->scratch >= 0)
+		close(w->scratch);
 	free(w->path);
-	free(w->temporary);
 	free(w);
 }
 
-/* A journal would protect a file that nobody sees before it is whole. */
+/* Where nothing was said yet. */
+static void say_why(const struct um_nsys_writer *w, int err, struct um_diag *diag)
+{
+	um_diag_set(diag, -err, 0, "cannot be written: %s", w->db ? sqlite3_errmsg(w->db) : strerror(-err));
+}
+
+/* A journal would protect a file that is not seen before it is whole. SQLite opens the file at its first statement. */
 static void open_db(struct um_nsys_writer *w)
 {
-	int code = sqlite3_open_v2(w->temporary, &w->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-	                           NULL);
+	char *name = NULL;
+	int err = um_target_scratch(&w->scratch, &name), code;
 
+	if (err)
+		failed(w, err);
+	code = err ? SQLITE_OK : sqlite3_open_v2(name, &w->db, SQLITE_OPEN_READWRITE, NULL);
 	if (code != SQLITE_OK)
 		failed(w, errno_of(code));
 	run(w, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; BEGIN");
 	run(w, um_nsys_frame);
+	um_target_forget(name);
 	for (int i = 0; i < UM_NSYS_TABLES; i++)
 		prepare_insert(w, (enum um_nsys_id)i);
 	run(w, "CREATE TABLE temp.names (id INTEGER PRIMARY KEY, value TEXT NOT NULL UNIQUE)");
@@ -338,17 +361,18 @@ int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct u
 		return um_diag_set(diag, ENOMEM, 0, "no memory");
 	w->sink.feed = feed;
 	w->device = *device;
+	w->scratch = -1;
 	w->path = strdup(path);
-	if (!w->path || asprintf(&w->temporary, "%s.tmp", path) < 0) {
-		w->temporary = NULL;
-		failed(w, -ENOMEM);
-	} else {
-		remove(w->temporary);
+	err = w->path ? um_out_open(&w->out, path, diag) : um_diag_set(diag, ENOMEM, 0, "no memory");
+	if (!err) {
 		open_db(w);
+		err = w->err;
 	}
-	err = w->err;
 	if (err) {
-		um_nsys_close(w, 1, diag);
+		say_why(w, err, diag);
+		if (w->out)
+			um_out_close(w->out, 0, NULL);
+		writer_free(w);
 		return err;
 	}
 	*out = w;
@@ -382,33 +406,45 @@ static void finish(struct um_nsys_writer *w)
 	run(w, "COMMIT");
 }
 
+/* The database to the output. */
+static void copy_out(struct um_nsys_writer *w)
+{
+	char *block = malloc(BLOCK);
+	uint64_t at = 0;
+	ssize_t n = 1;
+
+	while (block && n > 0 && !um_out_error(w->out)) {
+		n = pread(w->scratch, block, BLOCK, (off_t)at);
+		if (n < 0 && errno == EINTR)
+			n = 1;
+		else if (n < 0)
+			um_out_fail(w->out, errno);
+		else
+			um_out_write(w->out, block, (size_t)n), at += (uint64_t)n;
+	}
+	if (!block)
+		um_out_fail(w->out, ENOMEM);
+	free(block);
+}
+
 int um_nsys_close(struct um_nsys_writer *w, int keep, struct um_diag *diag)
 {
 	int err;
 
 	if (!w)
 		return 0;
-	um_diag_init(diag, w->path ? w->path : "");
+	um_diag_init(diag, w->path);
 	if (keep)
 		finish(w);
-	err = w->err;
+	err = keep ? w->err : 0;
 	if (err)
-		um_diag_set(diag, -err, 0, "cannot be written: %s", w->db ? sqlite3_errmsg(w->db) : strerror(-err));
-	if (!keep || err) {
-		if (w->temporary)
-			remove(w->temporary);
-		writer_free(w);
-		return keep ? err : 0;
-	}
-	char *path = w->path, *temporary = w->temporary;
-
-	w->path = w->temporary = NULL;
+		say_why(w, err, diag);
+	else if (keep)
+		copy_out(w);
+	if (err || !keep)
+		um_out_close(w->out, 0, NULL);
+	else
+		err = um_out_close(w->out, 1, diag);
 	writer_free(w);
-	if (rename(temporary, path)) {
-		err = um_diag_set(diag, errno, 0, "cannot be written: %s", strerror(errno));
-		remove(temporary);
-	}
-	free(path);
-	free(temporary);
 	return err;
 }
