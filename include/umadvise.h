@@ -99,7 +99,8 @@ struct umadv_options {
 	umadv_log_fn log; /* NULL: warnings and errors to stderr, each cause once */
 	void *log_user;
 	enum umadv_log_level log_level; /* default WARN. UMADVISE_LOG=error|warn|info|debug */
-	int check; /* poison discarded content on the simulated GPU. UMADVISE_CHECK=1 */
+	int check; /* on the simulated GPU: poison discarded content, log what kernels touch and their ops do not
+		      declare. UMADVISE_CHECK=1 */
 	unsigned plan_ms; /* go on looking for a better plan for so long, in umadv_iter; 0: the usual effort, some 50 ms
 			     for 2,000 ops, the same plan for the same program each time. UMADVISE_PLAN_TIME */
 	const char *report; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's
@@ -276,8 +277,8 @@ UMADV_API const char *umadv_version(void); /* "0.1.0" */
  */
 
 /* Stands for a kernel launch: fn(arg) is run on the host when simulated time reaches the kernel; what it touches, and
- * its cost, are those of the umadv_op call just before it on this stream. fn NULL: memory and time only. -ENODEV
- * elsewhere. */
+ * its cost, are those of the umadv_op call just before it on this stream. options.check logs what else fn touches. fn
+ * NULL: memory and time only. -ENODEV elsewhere. */
 UMADV_API int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg);
 
 /* Waits for everything enqueued; the app's simulated clock then stands there. Content computed by kernels may be read.

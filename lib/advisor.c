@@ -219,7 +219,8 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 		err = find_profile(adv);
 	if (!err && !adv->gpu) {
 		struct um_sim_options so = {
-			.profile = &adv->profile, .capacity = o->budget, .backed = 1, .poison = o->check};
+			.profile = &adv->profile, .capacity = o->budget, .backed = 1, .poison = o->check,
+			.check = o->check};
 
 		err = um_sim_open(&adv->gpu, &so);
 		adv->simulated = !err;
@@ -308,6 +309,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	}
 	open_trace(adv);
 	um_reporting_open(adv);
+	um_checking_open(adv);
 	um_advisor_log(adv, UMADV_LOG_INFO, "%s, budget %llu MiB, strategy %s", adv->gpu->caps.name,
 		       (unsigned long long)(adv->budget >> 20), um_strategy_name(adv->options.strategy));
 	um_process_add(adv);
@@ -388,6 +390,7 @@ void um_advisor_close(struct umadv *adv)
 		um_registry_fini(&adv->registry);
 		adv->gpu->api->close(adv->gpu);
 	}
+	um_checking_fini(adv);
 	um_learner_fini(&adv->learner);
 	um_recorder_fini(&adv->recorder);
 	um_cursor_fini(&adv->cursor);

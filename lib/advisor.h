@@ -15,6 +15,7 @@
 #ifndef UM_ADVISOR_H
 #define UM_ADVISOR_H
 
+#include "checking.h"
 #include "pool.h"
 #include "learn/learn.h"
 #include "model/plan.h"
@@ -116,6 +117,8 @@ struct umadv {
 	uint32_t iter_ops; /* ops announced in this iteration */
 	UM_VEC(struct um_touch) touches; /* of the op at hand, for a simulated device */
 
+	struct um_checking checking; /* of kernels on the simulated GPU */
+
 	struct umadv_stats stats;
 };
 
@@ -140,6 +143,7 @@ int um_advisor_iter(struct umadv *adv, const char *name);
 int um_advisor_dead(struct umadv *adv, void *ptr);
 int um_advisor_transient(struct umadv *adv, void *ptr);
 int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg);
+int um_advisor_sync(struct umadv *adv);
 void um_advisor_stats(struct umadv *adv, struct umadv_stats *out);
 uint64_t um_advisor_hints(const struct umadv *adv); /* asked for so far, issued or still queued */
 

@@ -288,7 +288,7 @@ int umadv_sim_sync(struct umadv *adv)
 {
 	if (!adv)
 		return -EINVAL;
-	LOCKED(adv, -ENODEV, !adv->simulated ? -ENODEV : um_sim_sync(adv->gpu) ? -EIO : 0);
+	LOCKED(adv, -ENODEV, um_advisor_sync(adv));
 }
 
 uint64_t umadv_sim_now(struct umadv *adv)

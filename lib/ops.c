@@ -282,6 +282,8 @@ static void hear(struct umadv *adv, const struct um_op *op, um_stream stream, in
 
 	if (adv->gpu->api->announce)
 		announce(adv, stream, &op->cost);
+	if (adv->checking.on)
+		um_checking_op(&adv->checking, stream, op->name);
 	if (known)
 		um_advisor_trace(adv, &e, stream);
 	else
@@ -398,7 +400,21 @@ int um_advisor_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void
 
 	if (!adv->simulated)
 		return -ENODEV;
+	struct um_checked_run *run = um_checking_launch(&adv->checking, &adv->registry, stream, &k);
 	int code = um_sim_run(adv->gpu, stream, &k);
 
+	if (code)
+		um_checking_cancel(&adv->checking, run);
+	um_checking_tell(adv);
 	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;
+}
+
+int um_advisor_sync(struct umadv *adv)
+{
+	if (!adv->simulated)
+		return -ENODEV;
+	int code = um_sim_sync(adv->gpu);
+
+	um_checking_tell(adv);
+	return code ? -EIO : 0;
 }

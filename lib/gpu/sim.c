@@ -126,6 +126,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->opt = *options;
 	sim->opt.profile = &sim->profile;
 	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_touch_can();
+	sim->check = options->check && options->backed && !sim->follow && um_sim_touch_can();
 	sim->kappa = (uint64_t)llround(p->duplex * 1e6);
 	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
 	sim->gpu.api = &api;
@@ -236,6 +237,11 @@ int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out)
 int um_sim_follows(struct um_gpu *gpu)
 {
 	return um_sim_of(gpu)->follow;
+}
+
+int um_sim_checks(struct um_gpu *gpu)
+{
+	return um_sim_of(gpu)->check;
 }
 
 void um_sim_tally(struct um_gpu *gpu, struct um_tally *out)

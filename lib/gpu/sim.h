@@ -28,6 +28,7 @@ struct um_sim_options {
 	int backed; /* managed memory is real host memory (programs compute on it); else reserved addresses only */
 	int follow_cpu; /* backed: what the app's CPU code touches is noticed, at its next call (um_sim_follows) */
 	int ledger; /* keep sums per kernel and per allocation: sim_ledger.h */
+	int check; /* backed, not followed: kernels with `stray` are compared with what they were told: um_sim_checks */
 	int poison; /* backed: a discard overwrites its range with 0xdb: a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
@@ -36,6 +37,14 @@ struct um_sim_options {
 	unsigned patience_ms; /* how long, in real time, a blocking call that nothing enqueued will ever end waits for
 	                         other threads to enqueue more; 0: it ends at once, with UM_CUDA_LAUNCH_TIMEOUT */
 	uint64_t query_ns; /* what a query that finds something not ready costs its caller: who polls sees time pass */
+};
+
+/* Pages of the system that host code in a kernel's name touched: in no range that the kernel was told to touch, or
+ * written in a range that it was told to read. */
+struct um_sim_stray {
+	uint64_t addr, bytes;
+	int declared; /* for reading */
+	int written;
 };
 
 struct um_sim_kernel {
@@ -49,6 +58,8 @@ struct um_sim_kernel {
 	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL: when simulated time has reached
 	                          it and its faults are served. Must not call back into the simulator */
 	void *arg;
+	void (*stray)(void *arg, const struct um_sim_stray *s); /* with `check`: called after fn for each, and at last
+	                                                           with NULL; as fn. May be NULL */
 };
 
 /* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table. */
@@ -119,6 +130,7 @@ int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t ac
 
 /* Is the CPU followed? Not where the system keeps a process's page tables from it. */
 int um_sim_follows(struct um_gpu *gpu);
+int um_sim_checks(struct um_gpu *gpu); /* `check` was asked for, and this system shows a process its page tables */
 
 /* Lets simulated time pass until all enqueued work, workers included, has finished; the app's clock then stands
  * there. CUDA error code: UM_CUDA_LAUNCH_TIMEOUT where a stream waits for a value that nobody will write. */

@@ -46,6 +46,7 @@ struct um_sim_walk {
 	uint64_t ns;
 	void (*fn)(void *arg);
 	void *arg;
+	void (*stray)(void *arg, const struct um_sim_stray *s);
 	struct um_sim_xfer *xfer; /* a copy or a fill, no kernel; owned */
 	uint64_t correlation; /* of the call that enqueued it; 0: nobody watches */
 	uint64_t begun; /* ns */
@@ -74,6 +75,7 @@ struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 	w->ns = k->ns;
 	w->fn = k->fn;
 	w->arg = k->arg;
+	w->stray = k->stray;
 	w->pattern = &pattern[(unsigned)k->pattern <= UM_PATTERN_WIDE ? k->pattern : UM_PATTERN_LIBRARY];
 	w->n = k->n_access;
 	for (uint32_t i = 0; i < k->n_access; i++) {
@@ -386,6 +388,30 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	return end;
 }
 
+/* Host code in the kernel's name. Its ranges are addresses until it begins, and places in memory from then on. */
+static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
+{
+	struct um_sim_check check = {.n = w->n, .stray = w->stray, .arg = w->arg};
+	struct um_touch *touch = sim->check && w->stray ? calloc(w->n + 1, sizeof *touch) : NULL;
+
+	sim->follow_ran = 1;
+	for (uint32_t i = 0; i < w->n && touch; i++) {
+		const struct leg *l = &w->leg[i];
+
+		touch[i].ptr = (void *)(uintptr_t)(l->off + (l->mem ? l->mem->addr : 0));
+		touch[i].bytes = l->bytes;
+		touch[i].access = l->access;
+	}
+	check.touch = touch;
+	if (touch)
+		um_sim_check_run(sim, &check, w->fn);
+	else
+		w->fn(w->arg);
+	free(touch);
+	if (w->stray)
+		w->stray(w->arg, NULL);
+}
+
 /* All that is needed has had its turn: computing, or waiting for remote data, whichever takes longer. */
 static uint64_t compute(struct um_sim *sim, const struct um_sim_stream *s, struct um_sim_walk *w, uint64_t t)
 {
@@ -401,10 +427,8 @@ static uint64_t compute(struct um_sim *sim, const struct um_sim_stream *s, struc
 		return end;
 	}
 	um_sim_log(sim, t, "kernel %s %llu", w->name ? w->name : "-", (unsigned long long)w->ns);
-	if (w->fn) {
-		w->fn(w->arg);
-		sim->follow_ran = 1;
-	}
+	if (w->fn)
+		run_host(sim, w);
 	end = t + um_sim_later(w->ns, far);
 	um_sim_watch_kernel(sim, s, w->name ? w->name : "(unnamed)", w->correlation, w->begun, end);
 	return end;

@@ -52,7 +52,7 @@ static void *next_address(size_t bytes)
 }
 
 /* A span of addresses that begins at a block boundary; with memory behind it or not. */
-static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int follow)
+static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 {
 	uint64_t at;
 	void *p;
@@ -61,12 +61,10 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int follow)
 		return -ENOMEM;
 	m->span_bytes = (bytes + 2 * UM_BLOCK_BYTES - 1) & ~(size_t)(UM_BLOCK_BYTES - 1);
 	p = mmap(next_address(m->span_bytes), m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
-	         (follow ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	         (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	m->span = p;
-	if (follow)
-		um_sim_touch_prepare(p, m->span_bytes);
 	at = (uint64_t)(uintptr_t)p;
 	m->addr = (at + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 	return 0;
@@ -78,6 +76,7 @@ static void mem_free(struct um_sim_mem *m)
 	if (m->span)
 		munmap(m->span, m->span_bytes);
 	free(m->block);
+	free(m->seen);
 	free(m->odd);
 	free(m);
 }
@@ -111,17 +110,26 @@ static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
 	um_sim_ledger_born(sim, m);
 }
 
+/* The page tables tell what is touched of shared memory. */
+static int observe(const struct um_sim *sim, struct um_sim_mem *m)
+{
+	if (sim->follow)
+		um_sim_touch_prepare(m->span, m->span_bytes);
+	return sim->check ? um_sim_check_begin(m) : 0;
+}
+
 static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, struct um_sim_mem **out)
 {
 	struct um_sim_mem *m = calloc(1, sizeof *m);
+	int managed = kind == UM_SIM_MANAGED;
 
 	if (!m)
 		return UM_CUDA_NO_MEMORY;
 	m->kind = kind;
 	m->bytes = bytes;
 	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1) ||
-	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed, kind == UM_SIM_MANAGED && sim->follow) ||
-	    (kind == UM_SIM_MANAGED && blocks_make(m))) {
+	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed, managed && (sim->follow || sim->check)) ||
+	    (managed && (blocks_make(m) || observe(sim, m)))) {
 		mem_free(m);
 		return UM_CUDA_NO_MEMORY;
 	}

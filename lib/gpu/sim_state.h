@@ -72,6 +72,7 @@ struct um_sim_mem {
 	uint64_t told; /* the address that a watcher is told: the same in every run */
 	uint32_t n; /* MANAGED: blocks */
 	struct um_sim_block *block;
+	uint64_t *seen; /* a hash of each page of the system, when it was last known; NULL: kernels are not checked */
 	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU, or late */
 };
 
@@ -228,6 +229,7 @@ struct um_sim {
 	struct um_sim_thrash *pinned; /* those with pinned pages */
 
 	int follow; /* the app's CPU code is followed: sim_touch.c */
+	int check; /* kernels are compared with what they were told to touch: sim_check.c */
 	int follow_stale; /* some block has stale pages */
 	int follow_ran; /* content of managed memory was touched in the device's name */
 	uint64_t follow_faults; /* page faults of the process when that was last looked at */
@@ -421,10 +423,25 @@ void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uin
 
 /* sim_touch.c: what the app's CPU code touches, without its help. */
 int um_sim_touch_can(void); /* does this system tell? */
+uint64_t um_sim_os_page(void);
+/* The page table of the process. Opened anew each time: a program may close descriptors that it does not know. */
+#define UM_SIM_ENTRY_PRESENT (1ull << 63)
+int um_sim_entries_open(void);
+int um_sim_entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n);
 void um_sim_touch_prepare(void *span, size_t bytes); /* backed memory just made */
 /* Serves what was touched since the last call; `*t` moves on. */
 void um_sim_touch_look(struct um_sim *sim, uint64_t *t);
 void um_sim_touch_forget(struct um_sim *sim); /* makes what the CPU has not mapped noticed again */
+
+/* sim_check.c: kernels against the ranges that they were told to touch. */
+struct um_sim_check {
+	const struct um_touch *touch; /* `ptr` an address */
+	uint32_t n;
+	void (*stray)(void *arg, const struct um_sim_stray *s);
+	void *arg; /* of the kernel's host code, too */
+};
+int um_sim_check_begin(struct um_sim_mem *m); /* of backed, shared memory just made. 0 or -ENOMEM */
+void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void (*fn)(void *arg));
 
 /* sim_loop.c */
 void um_sim_enter(struct um_sim *sim); /* lock; what the CPU touched, and what is due by the app's clock happens */

@@ -18,9 +18,8 @@
 
 #define AT_ONCE 8u /* blocks of which entries are read in one call */
 #define OS_PAGE_MIN 4096u
-#define PRESENT (1ull << 63)
 
-static uint64_t os_page(void)
+uint64_t um_sim_os_page(void)
 {
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -47,30 +46,29 @@ static uint64_t disown(struct um_sim *sim)
 	return n;
 }
 
-/* Opened anew each time: a program may close descriptors that it does not know. */
-static int entries_open(void)
+int um_sim_entries_open(void)
 {
 	return open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 }
 
-static int entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n)
+int um_sim_entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n)
 {
 	size_t bytes = n * sizeof *entry;
 
-	return pread(fd, entry, bytes, (off_t)(addr / os_page() * sizeof *entry)) == (ssize_t)bytes ? 0 : -EIO;
+	return pread(fd, entry, bytes, (off_t)(addr / um_sim_os_page() * sizeof *entry)) == (ssize_t)bytes ? 0 : -EIO;
 }
 
 /* For each of `n` blocks, the pages of which at least one entry is there. */
 static int present(int fd, uint64_t addr, uint32_t n, uint32_t *out)
 {
 	uint64_t entry[AT_ONCE * UM_BLOCK_BYTES / OS_PAGE_MIN];
-	size_t in_page = UM_SIM_PAGE / os_page(), in_block = in_page * UM_SIM_PAGES;
-	int err = entries_read(fd, addr, entry, n * in_block);
+	size_t in_page = UM_SIM_PAGE / um_sim_os_page(), in_block = in_page * UM_SIM_PAGES;
+	int err = um_sim_entries_read(fd, addr, entry, n * in_block);
 
 	for (size_t i = 0; !err && i < n * in_block; i++) {
 		if (i % in_block == 0)
 			out[i / in_block] = 0;
-		if (entry[i] & PRESENT)
+		if (entry[i] & UM_SIM_ENTRY_PRESENT)
 			out[i / in_block] |= 1u << (i % in_block / in_page);
 	}
 	return err;
@@ -81,12 +79,12 @@ int um_sim_touch_can(void)
 	uint64_t here = 0;
 	int fd, can;
 
-	if (os_page() < OS_PAGE_MIN || os_page() > UM_SIM_PAGE)
+	if (um_sim_os_page() < OS_PAGE_MIN || um_sim_os_page() > UM_SIM_PAGE)
 		return 0;
-	fd = entries_open();
+	fd = um_sim_entries_open();
 	if (fd < 0)
 		return 0;
-	can = !entries_read(fd, (uint64_t)(uintptr_t)&here, &here, 1) && here & PRESENT;
+	can = !um_sim_entries_read(fd, (uint64_t)(uintptr_t)&here, &here, 1) && here & UM_SIM_ENTRY_PRESENT;
 	close(fd);
 	return can;
 }
@@ -183,7 +181,7 @@ void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
 	if (total == sim->follow_faults)
 		return;
 	sim->follow_faults = total;
-	fd = entries_open();
+	fd = um_sim_entries_open();
 	for (size_t i = 0; fd >= 0 && i < sim->mem_order.n; i++)
 		if (sim->mem_order.at[i]->kind == UM_SIM_MANAGED && look_at(sim, sim->mem_order.at[i], fd, t))
 			break;
