@@ -29,6 +29,7 @@
  * been learned no allocation and no system call on the calling thread.
  *
  * No CUDA header is needed: a stream is passed as the pointer that cudaStream_t is (NULL: the default stream).
+ * Per-thread default streams, streams that are destroyed: umadvise(7), "CUDA".
  */
 #ifndef UMADVISE_H
 #define UMADVISE_H
@@ -129,14 +130,15 @@ UMADV_API void umadv_close(struct umadv *adv);
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
 /* Allocates `bytes` of managed memory, 512-byte aligned, undefined content. `name` (copied, may be NULL) is what
- * reports and plans call it; equal names are fine. The memory may be that of a tensor freed before, in stream order:
- * ops may use it at once, the CPU after the ops announced so far have finished. 0, -EINVAL, -ENOMEM. Cost O(log
- * tensors), seldom a call into CUDA; may wait for a hint on that memory that is still under way. */
+ * reports and plans call it; equal names are fine. The memory may be that of a tensor freed before: ops may use it at
+ * once on any stream, since they run after the ops that used the freed tensor. The CPU may use it after the ops
+ * announced so far have finished. 0, -EINVAL, -ENOMEM. Cost O(log tensors), and calls into CUDA where memory was freed
+ * with several streams in use; may wait for a hint on that memory that is still under way. */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
-/* Ends a tensor. Ops already announced that use it may still be running on their stream: the memory is used again only
- * behind them (in stream order). NULL is allowed. 0, or -EINVAL (not a tensor's start, or tensors inside it still
- * live). */
+/* Ends a tensor. Ops that use it and were launched already may still be running: the memory is used again only
+ * after them. Cost O(log tensors), and an event recorded on each stream that ops came on. NULL is allowed. 0, or
+ * -EINVAL (not a tensor's start, or tensors inside it still live). */
 UMADV_API int umadv_free(struct umadv *adv, void *ptr);
 
 /* Names memory that is the program's own (cudaMallocManaged), or a part of memory adopted before: frameworks carve

@@ -275,6 +275,7 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	adv->gpu = gpu;
 	adv->simulated = gpu && gpu->caps.virtual_time;
 	host.user = adv;
+	host.streams = &adv->pool.streams;
 	um_registry_init(&adv->registry);
 	um_iteration_init(&adv->last);
 	um_plan_init(&adv->plan);

@@ -11,13 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int32_t stream_number(const struct umadv *adv, um_stream stream)
+static unsigned add_stream(struct umadv *adv, um_stream stream)
 {
-	unsigned i = 0;
+	unsigned i = adv->pool.streams.n;
 
-	while (i < adv->pool.n_streams && adv->pool.streams[i] != stream)
-		i++;
-	return (int32_t)i;
+	if (um_pool_add_stream(&adv->pool, stream))
+		adv->stats.errors++;
+	if (adv->executor && um_executor_crowded(adv->executor))
+		um_advisor_leave(adv);
+	return i;
+}
+
+/* The stream's number in order of appearance. */
+static inline unsigned find_stream(struct umadv *adv, um_stream stream)
+{
+	unsigned i = um_app_streams_find(&adv->pool.streams, stream);
+
+	return i < adv->pool.streams.n ? i : add_stream(adv, stream);
 }
 
 /* Is this the op that the schedule has next, on tensors that are who they are expected to be? Then nothing is looked
@@ -231,11 +241,10 @@ static void take_up(struct umadv *adv)
 }
 
 /* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
-static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, const struct umadv_op_info *info)
+static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
 {
 	struct um_cursor *c = &adv->cursor;
 
-	um_executor_see(adv->executor, stream);
 	if (info || adv->adopt) /* what the plan knows of is not against its advice */
 		um_executor_use(adv->executor, adv->uses, adv->n_uses);
 	if (!c->on || !c->sched)
@@ -253,7 +262,7 @@ static void replay(struct umadv *adv, const struct um_op *op, um_stream stream, 
 	if (!um_executor_active(adv->executor))
 		return;
 	adv->hinted = 1;
-	if (um_executor_op(adv->executor, c->op - 1, c))
+	if (um_executor_op(adv->executor, c->op - 1, stream, c))
 		um_advisor_leave(adv);
 }
 
@@ -354,31 +363,29 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 {
 	const struct um_sched_op *known;
 	struct um_op op;
-	int32_t number;
+	unsigned number;
 	int err, passed;
 
 	name = name ? name : "op";
 	adv->op_name = name;
 	if (capturing(adv, stream))
 		return 0;
-	number = stream_number(adv, stream);
-	known = expected(adv, number, name, info);
+	number = find_stream(adv, stream);
+	known = expected(adv, (int32_t)number, name, info);
 	err = look_up(adv, info, known != NULL);
 	if (err)
 		return err == -ENOMEM ? 0 : err;
-	if (number == (int32_t)adv->pool.n_streams)
-		um_pool_see_stream(&adv->pool, stream);
 	adv->op_serial++;
 	adv->iter_ops++;
 	passed = known && pass(adv, known, info);
 	if (!passed || listened(adv)) {
-		op = spell_out(adv, number, name, info);
+		op = spell_out(adv, (int32_t)number, name, info);
 		hear(adv, &op, stream, passed);
 	}
 	if (adv->stopwatch.state == UM_STOPWATCH_RUNS)
 		um_stopwatch_stop_op(&adv->stopwatch, stream);
 	if (adv->executor)
-		replay(adv, &op, stream, known ? NULL : info);
+		replay(adv, &op, number, known ? NULL : info);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
 		prefetch_on_use(adv, stream);
 	for (const struct um_use *u = adv->uses, *end = u + adv->n_uses; u < end; u++) {

@@ -3,6 +3,10 @@
 
 #include "model/event.h"
 
+#include <errno.h>
+
+#define RETRIES 8 /* pieces that lack an event, looked at in one call */
+
 void um_pool_init(struct um_pool *a, struct um_gpu *gpu)
 {
 	memset(a, 0, sizeof *a);
@@ -13,7 +17,7 @@ void um_pool_init(struct um_pool *a, struct um_gpu *gpu)
 
 static void drop_events(struct um_pool *a, struct um_pool_waiting *w)
 {
-	for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
+	for (unsigned i = 0; i < UM_APP_STREAMS; i++)
 		if (w->events[i])
 			a->gpu->api->cudaEventDestroy(a->gpu, w->events[i]);
 }
@@ -22,6 +26,8 @@ void um_pool_fini(struct um_pool *a)
 {
 	for (size_t i = 0; i < a->waiting.n; i++)
 		drop_events(a, &a->waiting.at[i]);
+	if (a->reused)
+		a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
 	for (size_t i = 0; i < a->regions.n; i++)
 		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].given);
 	um_vec_fini(&a->waiting);
@@ -103,45 +109,65 @@ static void give_back(struct um_pool *a, uint64_t addr, uint64_t bytes)
 	um_heap_give(&a->heap[region_of(a, addr)->heap], addr, bytes);
 }
 
-/* Records on the streams that have no event yet. */
-static void record_missing(struct um_pool *a, struct um_pool_waiting *w)
+/* A stream that is no more was destroyed after its work was done; on a lost device no work is left. */
+static int is_over(int code)
 {
-	for (unsigned i = 0; i < a->n_streams; i++) {
-		if (!(w->missing & 1u << i))
-			continue;
-		if (!w->events[i] &&
-		    a->gpu->api->cudaEventCreateWithFlags(a->gpu, &w->events[i], UM_EVENT_DISABLE_TIMING)) {
-			w->events[i] = NULL;
-			continue;
-		}
-		if (!a->gpu->api->cudaEventRecord(a->gpu, w->events[i], a->streams[i]))
-			w->missing &= ~(1u << i);
-	}
+	return code == UM_CUDA_INVALID_HANDLE || code == UM_CUDA_LOST;
 }
 
-/* Gives the heap what no stream uses any more. */
-static void settle_waiting(struct um_pool *a)
+static int record(struct um_pool *a, um_event_handle *event, struct um_app_stream stream)
 {
-	size_t done = 0;
+	int code = *event ? UM_CUDA_OK : a->gpu->api->cudaEventCreateWithFlags(a->gpu, event, UM_EVENT_DISABLE_TIMING);
 
-	for (; done < a->waiting.n; done++) {
-		struct um_pool_waiting *w = &a->waiting.at[done];
+	if (code)
+		*event = NULL;
+	else
+		code = um_app_stream_record(a->gpu, *event, stream);
+	return is_over(code) ? UM_CUDA_OK : code;
+}
 
-		if (w->missing)
-			record_missing(a, w);
-		if (w->missing)
-			goto stop;
-		for (unsigned i = 0; i < UM_POOL_STREAMS; i++)
-			if (w->events[i] && a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) == UM_CUDA_NOT_READY)
-				goto stop;
-		give_back(a, w->addr, w->bytes);
-		drop_events(a, w);
+/* Records on the streams that have no event yet. For per-thread streams of other threads that holds up all streams that
+ * are ordered with the legacy one, so it is done only with `foreign`. */
+static void record_missing(struct um_pool *a, struct um_pool_waiting *w, int foreign)
+{
+	for (unsigned i = 0; i < a->streams.n; i++)
+		if (w->missing & 1u << i && (foreign || um_app_stream_is_ours(a->streams.at[i])) &&
+		    !record(a, &w->events[i], a->streams.at[i]))
+			w->missing &= ~(1u << i);
+}
+
+static int is_settled(struct um_pool *a, const struct um_pool_waiting *w)
+{
+	for (unsigned i = 0; !w->missing && i < UM_APP_STREAMS; i++) {
+		int code = w->events[i] ? a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) : UM_CUDA_OK;
+
+		if (code && !is_over(code))
+			return 0;
 	}
-stop:
-	if (!done)
-		return;
-	memmove(a->waiting.at, a->waiting.at + done, (a->waiting.n - done) * sizeof *a->waiting.at);
-	a->waiting.n -= done;
+	return !w->missing;
+}
+
+/* Gives the heap what no stream uses any more. A piece that lacks an event does not hold up the pieces after it. */
+static void settle_waiting(struct um_pool *a, int foreign)
+{
+	size_t kept = 0, i = 0;
+	int pending = 0;
+
+	for (unsigned tries = 0; i < a->waiting.n && !pending; i++) {
+		struct um_pool_waiting *w = &a->waiting.at[i];
+
+		if (w->missing && (foreign || tries++ < RETRIES))
+			record_missing(a, w, foreign);
+		if (is_settled(a, w)) {
+			give_back(a, w->addr, w->bytes);
+			drop_events(a, w);
+			continue;
+		}
+		pending = !w->missing; /* what was given back later has later events */
+		a->waiting.at[kept++] = *w;
+	}
+	memmove(a->waiting.at + kept, a->waiting.at + i, (a->waiting.n - i) * sizeof *a->waiting.at);
+	a->waiting.n -= i - kept;
 }
 
 int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint64_t *addr)
@@ -149,8 +175,12 @@ int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint
 	struct um_heap *h = &a->heap[heap];
 	int err;
 
-	settle_waiting(a);
+	settle_waiting(a, 0);
 	err = um_heap_take(h, bytes, addr);
+	if (err == -ENOSPC && a->waiting.n) {
+		settle_waiting(a, 1);
+		err = um_heap_take(h, bytes, addr);
+	}
 	if (err == -ENOSPC) {
 		err = um_pool_grow(a, bytes, heap);
 		if (!err)
@@ -165,43 +195,76 @@ int um_pool_take_at(struct um_pool *a, uint64_t place, uint64_t bytes)
 {
 	int err;
 
-	settle_waiting(a);
+	settle_waiting(a, 0);
 	err = um_heap_take_at(&a->heap[UM_POOL_MAIN], place, bytes);
 	if (!err)
 		note_use(a, place, bytes);
 	return err;
 }
 
+static int synchronise(struct um_pool *a, struct um_app_stream stream)
+{
+	int code = UM_CUDA_NOT_SUPPORTED;
+
+	if (um_app_stream_is_ours(stream))
+		code = a->gpu->api->cudaStreamSynchronize(a->gpu, stream.handle);
+	return is_over(code) ? UM_CUDA_OK : code;
+}
+
 void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes)
 {
 	struct um_pool_waiting w = {.addr = addr, .bytes = bytes};
 
-	if (a->crowded)
+	if (a->streams.crowded)
 		return;
-	if (a->n_streams <= 1) {
+	if (!a->streams.n || (a->streams.n == 1 && !record(a, &a->reused, a->streams.at[0]))) {
 		give_back(a, addr, bytes);
 		return;
 	}
 	if (um_vec_reserve(&a->waiting, 1)) {
 		/* Without a place in the list the order must come from waiting here. */
-		for (unsigned i = 0; i < a->n_streams; i++)
-			if (a->gpu->api->cudaStreamSynchronize(a->gpu, a->streams[i]))
+		for (unsigned i = 0; i < a->streams.n; i++)
+			if (synchronise(a, a->streams.at[i]))
 				return; /* never used again: nobody can tell when it may be */
 		give_back(a, addr, bytes);
 		return;
 	}
-	w.missing = (1u << a->n_streams) - 1;
-	record_missing(a, &w);
+	w.missing = (1u << a->streams.n) - 1;
+	record_missing(a, &w, 0);
 	a->waiting.at[a->waiting.n++] = w;
 }
 
-void um_pool_see_stream(struct um_pool *a, um_stream stream)
+/* Work launched on the stream from now on follows the earlier use of the pieces that were taken again at once. On the
+ * device if that can be, else the caller waits. 0 or the CUDA error of the last attempt. */
+static int order_stream(struct um_pool *a, um_stream stream)
 {
-	for (unsigned i = 0; i < a->n_streams; i++)
-		if (a->streams[i] == stream)
-			return;
-	if (a->n_streams < UM_POOL_STREAMS)
-		a->streams[a->n_streams++] = stream;
+	const struct um_gpu_api *api = a->gpu->api;
+	int code;
+
+	if (!a->reused)
+		return 0;
+	code = api->cudaEventQuery(a->gpu, a->reused);
+	if (code && !is_over(code)) {
+		if (!api->cudaStreamWaitEvent(a->gpu, stream, a->reused, 0))
+			return 0;
+		code = api->cudaEventSynchronize(a->gpu, a->reused);
+		if (code)
+			code = synchronise(a, a->streams.at[0]);
+		if (code)
+			return code;
+	}
+	api->cudaEventDestroy(a->gpu, a->reused); /* complete: later streams need no order */
+	a->reused = NULL;
+	return 0;
+}
+
+int um_pool_add_stream(struct um_pool *a, um_stream stream)
+{
+	int code = order_stream(a, stream);
+
+	if (!code && a->streams.n < UM_APP_STREAMS)
+		a->streams.at[a->streams.n++] = um_app_stream_of(stream);
 	else
-		a->crowded = 1;
+		a->streams.crowded = 1;
+	return code ? -EIO : 0;
 }

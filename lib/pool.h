@@ -10,18 +10,19 @@
  * the one aside, so that no stranger sits where a planned tensor is to be born; what has come to stay has one of its
  * own.
  *
- * A piece that is given back may still be in use by ops queued on a stream. One stream is an order: what is given back
- * is taken again behind it. With several streams a piece waits until events recorded on all of them have passed. Not
+ * A piece that is given back may still be in use by ops queued on a stream. While ops came on one stream only, the
+ * piece may be taken again at once: the stream is the order. An event is recorded on that stream after each such piece,
+ * and every stream that appears later waits for it on the device. With several streams a piece waits until events
+ * recorded on all of them are complete. Where an event cannot be recorded the piece waits, or is never used again. Not
  * thread-safe: the front desk holds the lock.
  */
 #ifndef UM_POOL_H
 #define UM_POOL_H
 
 #include "base/vec.h"
-#include "gpu/gpu.h"
+#include "gpu/app_stream.h"
 #include "record/heap.h"
 
-#define UM_POOL_STREAMS 16 /* that are told apart; with more, what is given back is not used again */
 #define UM_POOL_FIRST (256ull << 20)
 
 enum um_pool_heap { UM_POOL_MAIN, UM_POOL_ASIDE, UM_POOL_KEPT, UM_POOL_HEAPS };
@@ -35,8 +36,8 @@ struct um_pool_region {
 
 struct um_pool_waiting {
 	uint64_t addr, bytes;
-	um_event_handle events[UM_POOL_STREAMS];
-	unsigned missing; /* bit i: stream i could take no event (it is being captured): to be tried again */
+	um_event_handle events[UM_APP_STREAMS];
+	unsigned missing; /* bit i: stream i took no event (it captures, or a call failed): to be tried again */
 };
 
 struct um_pool {
@@ -44,9 +45,8 @@ struct um_pool {
 	struct um_heap heap[UM_POOL_HEAPS];
 	UM_VEC(struct um_pool_region) regions; /* by address */
 	UM_VEC(struct um_pool_waiting) waiting;
-	um_stream streams[UM_POOL_STREAMS];
-	unsigned n_streams;
-	int crowded; /* there are more */
+	struct um_app_streams streams; /* crowded: what is given back is not used again */
+	um_event_handle reused; /* after the pieces given back while there was one; NULL: none, or complete */
 	uint64_t total[UM_POOL_HEAPS]; /* bytes of each heap's regions */
 };
 
@@ -61,7 +61,8 @@ void um_pool_give(struct um_pool *a, uint64_t addr, uint64_t bytes);
 /* At least `bytes` more in one region of a heap. 0 or -ENOMEM. */
 int um_pool_grow(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap);
 
-/* An op is about to be launched on this stream. */
-void um_pool_see_stream(struct um_pool *a, um_stream stream);
+/* An op is about to be launched on a stream that has no number: gives it one, and orders it after the earlier use of
+ * all memory that was taken again. 0, or -EIO: the device refused every call that would. */
+int um_pool_add_stream(struct um_pool *a, um_stream stream);
 
 #endif

@@ -14,6 +14,7 @@
 #define BASE (16 * MIB2)
 #define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
 
+static const struct um_app_streams streams = {.n = 1}; /* the default one */
 static int allow = 1;
 
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
@@ -57,7 +58,7 @@ static void make_turns(struct um_plan *plan)
 
 static void run(unsigned fail_nth)
 {
-	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
 	struct um_executor_range used = {BASE, 4 * MIB2};
 	struct um_null_counts c;
 	struct um_executor *ex;
@@ -77,10 +78,9 @@ static void run(unsigned fail_nth)
 	for (int round = 0; round < 2; round++) {
 		ok(um_executor_adopt(ex, &p, 2, &used, 1, &cur) == 0 && um_executor_active(ex), "takes a program up");
 		for (int i = 0; i < 100; i++) {
-			um_executor_see(ex, NULL);
 			if (i)
 				um_executor_begin(ex, &used, 1);
-			if (um_executor_op(ex, 0, &cur) || um_executor_op(ex, 1, &cur))
+			if (um_executor_op(ex, 0, 0, &cur) || um_executor_op(ex, 1, 0, &cur))
 				tap_bail("queues full after a few requests");
 		}
 		wait_for_calls(ex);
@@ -141,7 +141,7 @@ static void lie(struct um_cursor *c, int slot, uint64_t addr)
 /* A slot that lies elsewhere than planned: an in covers its blocks, an out only whole ones. */
 static void moved(void)
 {
-	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
 	struct um_executor_counts n;
 	struct scene s;
 
@@ -149,8 +149,8 @@ static void moved(void)
 	lie(&s.cursor, 0, 64 * MIB2 + MIB2 / 2);
 	lie(&s.cursor, 1, UINT64_MAX); /* nobody */
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
-	um_executor_op(s.ex, 0, &s.cursor);
-	um_executor_op(s.ex, 1, &s.cursor);
+	um_executor_op(s.ex, 0, 0, &s.cursor);
+	um_executor_op(s.ex, 1, 0, &s.cursor);
 	allow = 1;
 	um_executor_claim(s.ex, BASE, 4 * MIB2);
 	wait_for_calls(s.ex);
@@ -174,7 +174,7 @@ static void cut(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_
 static void ends(void)
 {
 	uint64_t end = BASE + 3 * MIB2 + MIB2 / 2;
-	struct um_executor_host host = {.may_discard = may_discard, .clip = cut, .user = &end};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams, .clip = cut, .user = &end};
 	struct um_executor_range used = {BASE, 4 * MIB2};
 	struct um_executor_counts n;
 	struct scene s;
@@ -182,8 +182,8 @@ static void ends(void)
 	scene_open(&s, &host);
 	allow = 0;
 	um_executor_adopt(s.ex, &s.program, 2, &used, 1, &s.cursor);
-	um_executor_op(s.ex, 0, &s.cursor);
-	um_executor_op(s.ex, 1, &s.cursor);
+	um_executor_op(s.ex, 0, 0, &s.cursor);
+	um_executor_op(s.ex, 1, 0, &s.cursor);
 	wait_for_calls(s.ex);
 	um_executor_counts(s.ex, &n);
 	allow = 1;
@@ -197,7 +197,7 @@ static void ends(void)
  * iteration. */
 static void outside(void)
 {
-	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
 	struct um_executor_range used = {BASE, 6 * MIB2};
 	struct um_executor_counts n, before = {0};
 	struct scene s;
@@ -211,8 +211,8 @@ static void outside(void)
 		if (i)
 			um_executor_begin(s.ex, &used, 1);
 		allow = 0;
-		um_executor_op(s.ex, 0, &s.cursor);
-		um_executor_op(s.ex, 1, &s.cursor);
+		um_executor_op(s.ex, 0, 0, &s.cursor);
+		um_executor_op(s.ex, 1, 0, &s.cursor);
 		wait_for_calls(s.ex);
 		um_executor_counts(s.ex, &n);
 		gone[i] = n.discard_bytes - before.discard_bytes;
@@ -230,7 +230,7 @@ static void outside(void)
  * before iteration `anew` the program was left. */
 static void yields(uint64_t (*at)[2], int n, int astray, int anew)
 {
-	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
 	const struct um_profile *gh200 = um_profile_find("gh200");
 	struct um_executor_counts c, before = {0};
 	struct scene s = {0};
@@ -256,7 +256,6 @@ static void yields(uint64_t (*at)[2], int n, int astray, int anew)
 	    um_way_choose(&s.program, &s.plan.sched, gh200, 3, UM_WAY_DRIVER) ||
 	    um_cursor_follow(&s.cursor, &s.plan.sched) || um_executor_open(&s.ex, s.gpu, &host))
 		tap_bail("set-up");
-	um_executor_see(s.ex, NULL);
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
 	for (int i = 0; i < n; i++) {
 		if (i == anew) {
@@ -267,7 +266,7 @@ static void yields(uint64_t (*at)[2], int n, int astray, int anew)
 		}
 		if (i == astray)
 			lie(&s.cursor, 1, 64 * MIB2);
-		if (um_executor_op(s.ex, 0, &s.cursor) || um_executor_op(s.ex, 1, &s.cursor))
+		if (um_executor_op(s.ex, 0, 0, &s.cursor) || um_executor_op(s.ex, 1, 0, &s.cursor))
 			tap_bail("queues full after a few requests");
 		wait_for_calls(s.ex);
 		um_executor_counts(s.ex, &c);
@@ -308,7 +307,7 @@ static void driver_evicts(void)
 static void claims(void)
 {
 	struct um_sim_options so = {.profile = um_profile_find("v100"), .capacity = 64 * MIB2};
-	struct um_executor_host host = {.may_discard = may_discard};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
 	struct um_sim_kernel kernel = {.ns = 5000000};
 	struct um_executor_counts n;
 	struct um_executor *ex;
@@ -328,11 +327,10 @@ static void claims(void)
 		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
 	if (um_program_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
-	um_executor_see(ex, NULL);
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
-	um_executor_op(ex, 0, &cur);
+	um_executor_op(ex, 0, 0, &cur);
 	um_sim_run(gpu, NULL, &kernel);
-	um_executor_op(ex, 1, &cur); /* slot 0 is discarded once the kernel has run */
+	um_executor_op(ex, 1, 0, &cur); /* slot 0 is discarded once the kernel has run */
 	um_executor_claim(ex, (uintptr_t)mem + 2 * MIB2, 2 * MIB2);
 	um_executor_counts(ex, &n);
 	is_u64(n.discard_bytes, 0, "memory that nothing was asked for changes hands at once");

@@ -91,8 +91,8 @@ static void test_waiting(void)
 	setup(&a);
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[0], 0);
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], 0);
-	um_pool_see_stream(&a, s[0]);
-	um_pool_see_stream(&a, s[1]);
+	um_pool_add_stream(&a, s[0]);
+	um_pool_add_stream(&a, s[1]);
 	um_pool_take(&a, 4 * MIB, UM_POOL_MAIN, &first);
 	deaf = s[1];
 	um_pool_give(&a, first, 4 * MIB);

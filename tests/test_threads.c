@@ -125,7 +125,7 @@ static void crowd(void)
 {
 	struct umadv_options o;
 	struct umadv *adv;
-	void *stream[UM_POOL_STREAMS + 1], *a, *b;
+	void *stream[UM_APP_STREAMS + 1], *a, *b;
 	int apart = 1;
 
 	umadv_options_init(&o);
@@ -133,7 +133,7 @@ static void crowd(void)
 	o.log_level = UMADV_LOG_ERROR;
 	if (umadv_open(&adv, &o))
 		tap_bail("open");
-	for (int i = 0; i <= UM_POOL_STREAMS; i++) {
+	for (int i = 0; i <= UM_APP_STREAMS; i++) {
 		if (adv->gpu->api->cudaStreamCreateWithFlags(adv->gpu, &stream[i], 1) ||
 		    umadv_alloc(adv, &a, 1 << 20, "a", UMADV_OTHER) ||
 		    umadv_op(adv, stream[i], "op", UMADV_USES(UMADV_WRITE(a))) || umadv_free(adv, a))

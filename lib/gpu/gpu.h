@@ -56,6 +56,7 @@ enum um_cuda_error {
 	UM_CUDA_INVALID_VALUE = 1,
 	UM_CUDA_NO_MEMORY = 2,
 	UM_CUDA_INVALID_DEVICE = 101,
+	UM_CUDA_INVALID_HANDLE = 400, /* of a stream that is no more */
 	UM_CUDA_NOT_READY = 600,
 	UM_CUDA_ILLEGAL_ADDRESS = 700,
 	UM_CUDA_LAUNCH_TIMEOUT = 702, /* simulated: a stream waits for what nobody will do */

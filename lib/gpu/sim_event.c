@@ -56,7 +56,7 @@ int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 	um_sim_enter(sim);
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
-		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+		return um_sim_leave(sim, UM_CUDA_INVALID_HANDLE);
 	/* From now on, who waits for the event waits for this record. */
 	e->serial++;
 	e->refs++;

@@ -149,7 +149,7 @@ int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream)
 	um_sim_enter(sim);
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
-		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+		return um_sim_leave(sim, UM_CUDA_INVALID_HANDLE);
 	/* A worker must not block here: it returns UM_STEP_WAIT instead. */
 	if (sim->lane)
 		return um_sim_leave(sim, um_sim_busy(sim, s, sim->lane->at) ? UM_CUDA_NOT_SUPPORTED : UM_CUDA_OK);
@@ -199,7 +199,7 @@ int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle eve
 	um_sim_enter(sim);
 	s = um_sim_stream_of(sim, stream);
 	if (!s) {
-		err = UM_CUDA_INVALID_VALUE;
+		err = UM_CUDA_INVALID_HANDLE;
 	} else if (e->serial) { /* never recorded: nothing to wait for */
 		e->refs++;
 		err = um_sim_stream_push(

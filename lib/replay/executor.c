@@ -17,9 +17,6 @@ struct um_executor {
 	struct um_advised mostly, far;
 
 	const struct um_program *program; /* NULL: none */
-	um_stream streams[UM_LANES_STREAMS]; /* the app's, in order of appearance */
-	unsigned n_streams, stream; /* and the number of the one seen last */
-	int crowded; /* there are more streams than are told apart: no hints */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
 	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
@@ -81,19 +78,14 @@ void um_executor_close(struct um_executor *ex)
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
 
-void um_executor_see(struct um_executor *ex, um_stream stream)
+int um_executor_crowded(const struct um_executor *ex)
 {
-	unsigned i = 0;
+	return ex->host.streams->crowded || ex->host.streams->n > UM_LANES_STREAMS;
+}
 
-	if (ex->stream < ex->n_streams && ex->streams[ex->stream] == stream)
-		return;
-	while (i < ex->n_streams && ex->streams[i] != stream)
-		i++;
-	if (i == UM_LANES_STREAMS)
-		ex->crowded = 1;
-	else if (i == ex->n_streams)
-		ex->streams[ex->n_streams++] = stream;
-	ex->stream = i;
+static int mark(struct um_executor *ex)
+{
+	return um_lanes_mark(&ex->lanes, ex->host.streams->at, ex->host.streams->n);
 }
 
 static int is_whole(const struct um_executor *ex, struct um_executor_range r)
@@ -258,7 +250,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 				return -EAGAIN;
 			continue;
 		}
-		if (!marked && um_lanes_mark(l, ex->streams, ex->n_streams))
+		if (!marked && mark(ex))
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
@@ -270,21 +262,22 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 	return 0;
 }
 
-int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
+int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor)
 {
 	const struct um_program_lap *p = ex->lap;
 	struct um_lanes *l = &ex->lanes;
 
 	if (!ex->program)
 		return 0;
-	if (ex->crowded || (p->first[op] != p->first[op + 1] && issue(ex, op, cursor))) {
+	if (p->first[op] != p->first[op + 1] && issue(ex, op, cursor)) {
 		um_executor_leave(ex);
 		return -EAGAIN;
 	}
 	if (ex->gpu->api->worker_poke)
 		um_lanes_poke(l);
 	if (p->gate[op] != INT32_MIN &&
-	    um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least), ex->streams[ex->stream], ex->stream))
+	    um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least), ex->host.streams->at[stream].handle,
+			  stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
 	return 0;
 }
@@ -446,9 +439,11 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	uint64_t in_use = 0;
 	int err;
 
-	if (ex->crowded || find_kept(p, cursor, &kept)) {
+	if (um_executor_crowded(ex))
+		return -EAGAIN;
+	if (find_kept(p, cursor, &kept)) {
 		um_vec_fini(&kept);
-		return ex->crowded ? -EAGAIN : -ENOMEM;
+		return -ENOMEM;
 	}
 	um_executor_leave(ex);
 	err = set_advice(ex, p, used, n_used);
@@ -464,7 +459,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	for (size_t i = 0; i < n_used && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++) {
+	for (size_t i = 0; i < n_used && (i || !mark(ex)); i++) {
 		if (in_use > capacity_blocks)
 			clear_out(ex, kept.at, kept.n, &used[i], 0);
 		else
@@ -482,7 +477,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
 
 	ex->in_base = um_lanes_in_put(&ex->lanes);
-	for (size_t i = 0; i < n && (i || !um_lanes_mark(&ex->lanes, ex->streams, ex->n_streams)); i++)
+	for (size_t i = 0; i < n && (i || !mark(ex)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	begin_counts(ex, ex->turn + 1);
 }

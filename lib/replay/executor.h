@@ -19,7 +19,7 @@
 #ifndef UM_REPLAY_EXECUTOR_H
 #define UM_REPLAY_EXECUTOR_H
 
-#include "gpu/gpu.h"
+#include "gpu/app_stream.h"
 #include "replay/cursor.h"
 #include "replay/outcomes.h"
 #include "replay/program.h"
@@ -40,6 +40,7 @@ struct um_executor_host {
 	 * there as a whole and stays, that is put into `*whole`. NULL: all of it is. */
 	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 	void *user;
+	const struct um_app_streams *streams; /* the app's, borrowed until close */
 	uint64_t evict_ns, link_ns; /* to take one block away: the driver's work on the calling thread, and the copy */
 };
 
@@ -51,10 +52,6 @@ struct um_executor_counts {
 /* 0, -ENOMEM, -ENOTSUP (the device below cannot be hinted). */
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host);
 void um_executor_close(struct um_executor *ex);
-
-/* An op is about to be launched on `stream`, whether a program is followed or not: nothing is taken away before the ops
- * that are announced so far. Op path. */
-void um_executor_see(struct um_executor *ex, um_stream stream);
 
 /* Takes up a program (borrowed until the next adopt, leave or close) at the beginning of an iteration, just before its
  * first op is announced: sends away what that does not ask for at once. 0 or -errno and nothing is issued. */
@@ -68,9 +65,12 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 /* The program ends with the iteration that was just announced: what it asked for is still done. */
 void um_executor_end(struct um_executor *ex);
 
-/* Op number `op` is about to be launched on the stream that was seen last. 0, or -EAGAIN: the queues are full, the
- * program was left. */
-int um_executor_op(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor);
+/* Op number `op` is about to be launched on the app's stream of this number: nothing is taken away before the ops that
+ * are announced so far. 0, or -EAGAIN: the queues are full, the program was left. */
+int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor);
+
+/* The app has more streams than are told apart: a program must be left before the op that shows it. */
+int um_executor_crowded(const struct um_executor *ex);
 
 /* The program is left: what is queued and not begun is dropped, ops that wait are released. Returns when no discard of
  * ours is under way any more. */

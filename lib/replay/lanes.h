@@ -27,6 +27,7 @@
 #ifndef UM_REPLAY_LANES_H
 #define UM_REPLAY_LANES_H
 
+#include "gpu/app_stream.h"
 #include "replay/outcomes.h"
 #include "replay/program.h"
 #include "replay/worker.h"
@@ -200,9 +201,9 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	return 0;
 }
 
-/* Records where the app's streams are; what is put from now on to be taken away waits for it. 0, or -EAGAIN (no event
- * is free). */
-int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n);
+/* Records where the app's streams (at most UM_LANES_STREAMS) are; what is put from now on to be taken away waits for
+ * it. 0, or -EAGAIN (no event is free). */
+int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsigned n);
 
 /* What is launched next on the app's stream number `i` waits until the first `seq` ins have arrived. 0, or -EIO: it
  * does not. */

@@ -31,7 +31,7 @@ static uint32_t oldest_event(const struct um_lanes *l)
 	return oldest;
 }
 
-int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
+int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsigned n)
 {
 	struct um_gpu *gpu = l->gpu;
 
@@ -46,7 +46,9 @@ int um_lanes_mark(struct um_lanes *l, const um_stream *streams, unsigned n)
 
 		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS))
 			return -EAGAIN;
-		if (gpu->api->cudaEventRecord(gpu, *e, streams[i]))
+		int code = um_app_stream_record(gpu, *e, streams[i]);
+
+		if (code && code != UM_CUDA_INVALID_HANDLE) /* one that is no more: its work was done */
 			return -EAGAIN;
 	}
 	return 0;
