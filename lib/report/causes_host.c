@@ -184,29 +184,43 @@ static int on_hint(struct um_causes *c, const struct um_cause_site *site, const 
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
+static void forget(struct um_causes *c, struct um_page_block *b, uint32_t pages)
+{
+	b->gpu &= ~pages;
+	b->on &= ~pages;
+	b->wasted &= ~pages;
+	b->for_cpu &= ~pages;
+	b->dragged &= ~pages;
+	b->evicted &= ~pages;
+	b->dropped &= ~pages;
+	b->use &= ~pages;
+	b->fault_pages &= ~pages;
+	b->fresh &= ~pages;
+	um_causes_left(c, b);
+}
+
+/* Block by block of the range, or of those that are known where these are fewer. */
 static void on_memory(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
-	uint64_t bytes;
+	uint64_t end = a->bytes < UINT64_MAX - a->address ? a->address + a->bytes : UINT64_MAX, bytes;
 
+	for (size_t i = 0; a->bytes / UM_PAGES_BLOCK > c->pages.blocks.n && i < c->pages.blocks.n; i++) {
+		struct um_page_block *b = &c->pages.blocks.at[i];
+		uint64_t from = b->number * UM_PAGES_BLOCK;
+
+		if (b->process != site->process || from >= end || from + (UM_PAGES_BLOCK - 1) < a->address)
+			continue;
+		from = from > a->address ? from : a->address;
+		forget(c, b, um_pages_mask(from, um_pages_in_block(from, end - from)));
+	}
+	if (a->bytes / UM_PAGES_BLOCK > c->pages.blocks.n)
+		return;
 	for (uint64_t done = 0; done < a->bytes; done += bytes) {
 		struct um_page_block *b = um_pages_find(&c->pages, site->process, a->address + done);
-		uint32_t pages;
 
 		bytes = um_pages_in_block(a->address + done, a->bytes - done);
-		if (!b)
-			continue;
-		pages = um_pages_mask(a->address + done, bytes);
-		b->gpu &= ~pages;
-		b->on &= ~pages;
-		b->wasted &= ~pages;
-		b->for_cpu &= ~pages;
-		b->dragged &= ~pages;
-		b->evicted &= ~pages;
-		b->dropped &= ~pages;
-		b->use &= ~pages;
-		b->fault_pages &= ~pages;
-		b->fresh &= ~pages;
-		um_causes_left(c, b);
+		if (b)
+			forget(c, b, um_pages_mask(a->address + done, bytes));
 	}
 }
 
