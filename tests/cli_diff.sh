@@ -98,9 +98,39 @@ for s in infinite on-demand; do
 		--export "$tmp/$s.sqlite"
 	"$UMADVISE" report "$tmp/$s.sqlite" --format json -o "$tmp/$s.json" 2>/dev/null
 done
-like "$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.sqlite" | head -n 1)" \
+like "$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.sqlite" | grep -v ^note: | head -n 1)" \
 	"^B is .* slower .*: [ab]: gpu_page_faults 0 -> " "exports"
 is "$(diff "$tmp/infinite.json" "$tmp/on-demand.sqlite" | head -n 1)" \
 	"$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.json" | head -n 1)" "an export is what its document is"
 ok "and the same as itself" diff "$tmp/on-demand.sqlite" "$tmp/on-demand.json" --fail-on worse --threshold 0
+
+# Two runs that differ in what should be the same.
+out=$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.sqlite")
+like "$(head -n 1 <<<"$out")" '^note: devices differ: A: v100, 32768\.0 MiB, B: v100, [0-9.]* MiB$' \
+	"a difference of devices is said first"
+is "$(query infinite on-demand '[x["what"] for x in d["differences"]]')" "['devices']" "and is in the document"
+is "$(query a slow 'd["differences"]')" "[]" "runs that do not differ have no such line"
+python3 - "$tmp/on-demand.json" "$tmp/other.json" "$tmp/unseen.json" <<'END'
+import json, sys
+d = json.load(open(sys.argv[1]))
+d["devices"][0].update(name="a100", driver="560.94")
+d["processes"][0]["name"] = "/usr/bin/other"
+d["summary"]["iterations_by"] = "repetition"
+for i in d["iterations"]:
+    i["name"] = "step %d" % i["n"]
+json.dump(d, open(sys.argv[2], "w"))
+d = json.load(open(sys.argv[1]))
+d["devices"][0]["driver"] = "550.1"
+d["summary"]["gpu_page_faults"] = None
+for table in ("ops", "tensors"):
+    for row in d[table]:
+        row["gpu_page_faults"] = None
+json.dump(d, open(sys.argv[3], "w"))
+END
+is "$(query unseen other '[(x["what"], x["b"]) for x in d["differences"]][1:]')" \
+	"[('drivers', '560.94'), ('programs', '/usr/bin/other'), ('what iterations are known by', 'repetition'), \
+('iteration marks', 'step *'), ('gpu_page_faults', 'recorded')]" "driver, program, iterations and what was recorded"
+is "$(query unseen on-demand '[c for c in d["changes"]]')" "[]" "a value that one has not recorded is no change"
+is "$(diff "$tmp/unseen.json" "$tmp/other.json" --format csv | grep -c '^differences,')" 6 "a row of CSV for each"
+ok "the exit status is that of the verdict" diff "$tmp/on-demand.json" "$tmp/other.json" --fail-on worse
 tap_done

@@ -145,7 +145,7 @@ shape "a table of nothing: recorded" "DELETE FROM CUDA_UM_GPU_PAGE_FAULT_EVENTS"
 	'print(S["gpu_page_faults"], S["missing"])' "0 ['CUDA_GPU_MEMORY_USAGE_EVENTS']"
 shape "a view is no table" "ALTER TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS RENAME TO x;
 	CREATE VIEW CUDA_UM_GPU_PAGE_FAULT_EVENTS AS SELECT * FROM x" \
-	'print(S["gpu_page_faults"], S["missing"][0])' "0 CUDA_UM_GPU_PAGE_FAULT_EVENTS"
+	'print(S["gpu_page_faults"], S["missing"][0])' "None CUDA_UM_GPU_PAGE_FAULT_EVENTS"
 shape "numbers as texts, and such that cannot be" "UPDATE CUDA_UM_GPU_PAGE_FAULT_EVENTS SET numberOfPageFaults = 'many';
 	UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = -5, migrationCause = 77; UPDATE NVTX_EVENTS SET text = x'ff00fe'
 	WHERE text IS NOT NULL; UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET \"end\" = -1" \
@@ -156,6 +156,22 @@ for state in "true:none happened" "false:not recorded"; do
 		'm = d["missing"][0]; print(m["table"], m["state"], m["option"])' \
 		"CUDA_UM_GPU_PAGE_FAULT_EVENTS ${state#*:} --cuda-um-gpu-page-faults=true"
 done
+none_of_faults='print(S["gpu_page_faults"], S["gpu_fault_groups"], S["fault_ns"],
+	[x["fault_ns"] for t in ("ops", "tensors") for x in d[t]].count(0), S["um_h2d_bytes"] is None)'
+shape "faults that were not recorded are null in each table" "DROP TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS;
+	INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COLLECT_UVM_GPU_PAGE_FAULTS', 'false')" \
+	"$none_of_faults" "None None None 0 False"
+like "$(report "$tmp/s.sqlite")" '  GPU page faults +-$' "they are - in a text"
+is "$(report "$tmp/s.sqlite" --report summary --format csv | tail -n 1 | cut -d, -f1)" "" "an empty cell in CSV"
+report "$tmp/s.sqlite" --format html -o "$tmp/s.html"
+like "$(<"$tmp/s.html")" 'data-key="gpu_page_faults".*title="not recorded[^"]*">&ndash;' "a dash with a title on a page"
+shape "faults that were recorded, and of which there was none, are 0" "DROP TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS;
+	INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COLLECT_UVM_GPU_PAGE_FAULTS', 'true')" \
+	'print(S["gpu_page_faults"], S["fault_ns"])' "0 0"
+shape "migrations that the system cannot trace are null" "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE copyKind > 10;
+	CREATE TABLE DIAGNOSTIC_EVENT (severity INTEGER, text TEXT);
+	INSERT INTO DIAGNOSTIC_EVENT VALUES (2, 'CUDA device 0: Unified Memory cannot be traced on it')" \
+	'print(S["um_h2d_bytes"], S["prefetch_wait_ns"], S["copy_h2d_bytes"] is None)' "None None False"
 shape "what the profiler warned of" "CREATE TABLE DIAGNOSTIC_EVENT (severity INTEGER, text TEXT);
 	INSERT INTO DIAGNOSTIC_EVENT VALUES (2, 'Unified Memory cannot be traced'), (4, 'CUDA is here'),
 	(3, 'no OpenGL')" \
@@ -239,7 +255,7 @@ fails 3 "no data of unified memory: a report, and status 3" report "$tmp/bare.sq
 like "$(report "$tmp/bare.sqlite" 2>&1 >/dev/null)" \
 	'nsys profile --trace=cuda,nvtx --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true$' \
 	"the switches are named"
-is "$(query "$tmp/bare.sqlite" 'print(S["gpu_page_faults"], len(S["missing"]))')" "0 6" "and what is there is told"
+is "$(query "$tmp/bare.sqlite" 'print(S["gpu_page_faults"], len(S["missing"]))')" "None 6" "and what is there is told"
 
 # The command line.
 fails 2 "no file" report

@@ -12,12 +12,21 @@ report() { "$UMADVISE" report "$@"; }
 
 ok "findings alone fail nothing" report "$tmp/slow.sqlite" -o "$tmp/slow.txt"
 out=$(<"$tmp/slow.txt")
-is "$(sed -n 3p <<<"$out")" "findings: what costs time in the later half of the iterations (2), and what to do" \
+like "$(sed -n 2p <<<"$out")" '^A steady iteration takes [0-9.]* ms \(mean of [0-9]*\): kernels run for' \
+	"the first sentence is of steady iterations"
+is "$(sed -n 4p <<<"$out")" "findings: what costs time in the later half of the iterations (2), and what to do" \
 	"they come first"
 like "$out" "  high       demand: .*would save [0-9.]* ms" "the dearest one"
 like "$out" "  do         prefetch each" "with what to do"
 like "$out" "  estimated  kernels' time" "and how its saving is estimated"
 like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
+
+# The first iterations of a plan learn: they are told apart, and what the others wait for is a finding.
+"$UMADVISE" simulate "$trace" --budget 1GiB --strategy lookahead --iterations 8 --export "$tmp/plan.sqlite" >"$tmp/out"
+out=$(report "$tmp/plan.sqlite")
+like "$(sed -n 2p <<<"$out")" 'waits [0-9.]* ms for prefetches.*Before them, [0-9]+ cold iterations? took [0-9.]* ms' \
+	"cold iterations are counted apart"
+like "$out" '  (high|medium|low) +waited for prefetch: .* % of the time of an iteration' "waits are a finding"
 
 for level in low medium high; do
 	fails 1 "--fail-on $level" report "$tmp/slow.sqlite" --fail-on "$level"

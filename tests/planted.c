@@ -195,7 +195,8 @@ const struct um_finding *found(enum um_reason reason, const char *tensor_name)
 	for (size_t i = 0; i < report.findings.list.n; i++) {
 		const struct um_finding *f = &report.findings.list.at[i];
 
-		if (f->reason == reason && strcmp(um_report_tensor_name(&report, f->tensor), tensor_name) == 0)
+		if (f->reason == reason &&
+		    (!tensor_name || strcmp(um_report_tensor_name(&report, f->tensor), tensor_name) == 0))
 			return f;
 	}
 	return NULL;

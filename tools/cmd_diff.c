@@ -39,7 +39,7 @@ static int sheets_of(const struct report_loaded *l, const char *file, struct um_
 	um_diag_init(&diag, file);
 	if (!err) {
 		for (int i = 0; i < UM_TABLES; i++) {
-			int wanted = strcmp(um_tables[i].name, "iterations") == 0;
+			int wanted = i == UM_TABLE_ITERATIONS || i == UM_TABLE_DEVICES || i == UM_TABLE_PROCESSES;
 
 			for (unsigned k = 0; k < diff_n_tables; k++)
 				wanted |= strcmp(um_tables[i].name, diff_tables[k].name) == 0;

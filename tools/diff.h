@@ -4,6 +4,7 @@
  *
  *     cmd_diff.c      the command line, and reading
  *     diff_compare.c  what is compared, and what counts as a change
+ *     diff_differ.c   what makes the two hard to compare
  *     diff_show.c     the forms: a text, csv, "umdiff/1"
  */
 #ifndef UM_TOOLS_DIFF_H
@@ -31,8 +32,15 @@ struct diff_row {
 	char *key;
 	int in[2];
 	double value[2][DIFF_MEASURES];
+	int unknown[2][DIFF_MEASURES]; /* not recorded there: null */
 	int changed[DIFF_MEASURES];
 	enum diff_state state;
+};
+
+/* The two ran on different devices, or differ otherwise in what should be the same. */
+struct diff_difference {
+	const char *what; /* static */
+	char *of[2];
 };
 
 struct diff {
@@ -44,6 +52,7 @@ struct diff {
 	double change, noise; /* percent; noise < 0: not known */
 	enum diff_state verdict; /* not NEW and GONE */
 	int per_iteration; /* values of rows are: the numbers of iterations recorded differ */
+	UM_VEC(struct diff_difference) differences;
 	UM_VEC(struct diff_row) rows; /* table by table, the largest change first */
 	const struct diff_row *why; /* of the verdict, or NULL */
 };
@@ -51,6 +60,12 @@ struct diff {
 /* Compares the two sheets, which are there. 0 or -ENOMEM. */
 int diff_compare(struct diff *d);
 void diff_fini(struct diff *d); /* the sheets, too */
+
+/* Fills the differences. 0 or -ENOMEM, as of the next one. */
+int diff_differences(struct diff *d);
+
+/* The same for a measure of the summary that only one of the two has recorded. */
+int diff_unrecorded(struct diff *d, const struct diff_row *row, int m);
 
 /* Is a key's value a time, or bytes? */
 int diff_is_ns(const char *key);

@@ -65,6 +65,11 @@ void diff_fini(struct diff *d)
 	for (size_t i = 0; i < d->rows.n; i++)
 		free(d->rows.at[i].key);
 	um_vec_fini(&d->rows);
+	for (size_t i = 0; i < d->differences.n; i++) {
+		free(d->differences.at[i].of[0]);
+		free(d->differences.at[i].of[1]);
+	}
+	um_vec_fini(&d->differences);
 	um_sheets_fini(&d->sheets[0]);
 	um_sheets_fini(&d->sheets[1]);
 }
@@ -89,6 +94,14 @@ static double number_of(const struct um_sheet *t, size_t row, const char *key)
 	int c = t ? um_sheet_column(t, key) : -1;
 
 	return c >= 0 && row < t->n_rows ? um_sheet_at(t, row, (size_t)c)->number : 0;
+}
+
+/* A null: what it counts was not recorded. */
+static int is_null(const struct um_sheet *t, size_t row, const char *key)
+{
+	int c = um_sheet_column(t, key);
+
+	return c >= 0 && um_sheet_at(t, row, (size_t)c)->kind == UM_SHEET_NONE;
 }
 
 static const char *text_of(const struct um_sheet *t, size_t row, const char *key)
@@ -190,8 +203,10 @@ static int add_rows(struct diff *d, const struct diff_table *t, int side, double
 		struct diff_row row = {.table = t, .key = key_of(t, sheet, i)};
 
 		row.in[side] = 1;
-		for (int m = 0; t->measures[m] && m < DIFF_MEASURES; m++)
+		for (int m = 0; m < DIFF_MEASURES && t->measures[m]; m++) {
 			row.value[side][m] = number_of(sheet, i, t->measures[m]) / (times > 0 ? times : 1);
+			row.unknown[side][m] = is_null(sheet, i, t->measures[m]);
+		}
 		if (!row.key || um_vec_push(&d->rows, row)) {
 			free(row.key);
 			return -ENOMEM;
@@ -217,8 +232,10 @@ static void join_rows(struct diff *d, size_t from)
 		}
 		for (int s = 0; s < 2; s++) {
 			a->in[s] |= b->in[s];
-			for (int m = 0; m < DIFF_MEASURES; m++)
+			for (int m = 0; m < DIFF_MEASURES; m++) {
 				a->value[s][m] += b->value[s][m];
+				a->unknown[s][m] |= b->unknown[s][m];
+			}
 		}
 		free(b->key);
 	}
@@ -231,7 +248,8 @@ static void judge_row(const struct diff *d, struct diff_row *row, const double *
 	for (int m = 0; m < DIFF_MEASURES; m++) {
 		double a = row->value[0][m], b = row->value[1][m], by = fabs(b - a);
 
-		row->changed[m] = by > d->threshold / 100 * fabs(a) && by > SHARE * sums[m];
+		row->changed[m] = !row->unknown[0][m] && !row->unknown[1][m] &&
+		                  by > d->threshold / 100 * fabs(a) && by > SHARE * sums[m];
 		if (row->changed[m] && row->state == DIFF_SAME)
 			row->state = b > a ? DIFF_MORE : DIFF_LESS;
 	}
@@ -268,11 +286,14 @@ static int compare_table(struct diff *d, const struct diff_table *t)
 	for (size_t i = from; i < d->rows.n; i++)
 		for (int m = 0; m < DIFF_MEASURES; m++)
 			sums[m] += fmax(d->rows.at[i].value[0][m], d->rows.at[i].value[1][m]);
-	for (size_t i = from; i < d->rows.n; i++)
+	for (size_t i = from; i < d->rows.n; i++) {
 		judge_row(d, &d->rows.at[i], sums);
+		for (int m = 0; m < DIFF_MEASURES && t->measures[m] && !err; m++)
+			err = diff_unrecorded(d, &d->rows.at[i], m);
+	}
 	if (d->rows.n > from)
 		qsort(d->rows.at + from, d->rows.n - from, sizeof *d->rows.at, larger);
-	return 0;
+	return err;
 }
 
 /* The kernel whose time changed most, in the direction of the verdict. */
@@ -298,6 +319,7 @@ int diff_compare(struct diff *d)
 	if (err)
 		return err;
 	judge(d);
+	err = diff_differences(d);
 	for (int s = 0; s < 2; s++)
 		d->recorded[s] = number_of(um_sheets_find(&d->sheets[s], "summary"), 0, "iterations");
 	d->per_iteration = d->recorded[0] > 0 && d->recorded[1] > 0 && d->recorded[0] != d->recorded[1];

@@ -95,6 +95,13 @@ void diff_text(struct um_out *out, const struct diff *d)
 	size_t shown = 0, hidden = 0;
 	char line[1200];
 
+	for (size_t i = 0; i < d->differences.n; i++) {
+		const struct diff_difference *one = &d->differences.at[i];
+
+		snprintf(line, sizeof line, "note: %s differ: A: %.400s, B: %.400s", one->what, one->of[0], one->of[1]);
+		plain(out, line);
+		um_out_str(out, "\n");
+	}
 	diff_verdict(d, line, sizeof line);
 	plain(out, line);
 	for (int s = 0; s < 2; s++) {
@@ -158,6 +165,15 @@ void diff_csv(struct um_out *out, const struct diff *d)
 	um_out_str(out, states[d->verdict]);
 	um_out_str(out, ",ns,");
 	csv_values(out, d->ns[0], d->ns[1]);
+	for (size_t i = 0; i < d->differences.n; i++) {
+		um_out_str(out, "differences,");
+		field(out, d->differences.at[i].what);
+		um_out_str(out, ",differ,,");
+		field(out, d->differences.at[i].of[0]);
+		um_out_str(out, ",");
+		field(out, d->differences.at[i].of[1]);
+		um_out_str(out, ",\r\n");
+	}
 	for (size_t i = 0; i < d->rows.n; i++) {
 		const struct diff_row *row = &d->rows.at[i];
 
@@ -227,13 +243,33 @@ static void json_row(struct um_out *out, const struct diff_row *row)
 	for (int m = 0; m < DIFF_MEASURES && row->table->measures[m]; m++) {
 		um_out_str(out, ", ");
 		key(out, row->table->measures[m]);
-		um_out_str(out, "[");
-		um_out_double(out, row->value[0][m]);
-		um_out_str(out, ", ");
-		um_out_double(out, row->value[1][m]);
+		for (int s = 0; s < 2; s++) {
+			um_out_str(out, s ? ", " : "[");
+			if (row->unknown[s][m])
+				um_out_str(out, "null");
+			else
+				um_out_double(out, row->value[s][m]);
+		}
 		um_out_str(out, "]");
 	}
 	um_out_str(out, "}");
+}
+
+static void json_differences(struct um_out *out, const struct diff *d)
+{
+	um_out_str(out, " \"differences\": [");
+	for (size_t i = 0; i < d->differences.n; i++) {
+		const struct diff_difference *one = &d->differences.at[i];
+
+		um_out_str(out, i ? ",\n  {\"what\": " : "\n  {\"what\": ");
+		um_out_json_str(out, one->what);
+		um_out_str(out, ", \"a\": ");
+		um_out_json_str(out, one->of[0]);
+		um_out_str(out, ", \"b\": ");
+		um_out_json_str(out, one->of[1]);
+		um_out_str(out, "}");
+	}
+	um_out_str(out, "],\n");
 }
 
 void diff_json(struct um_out *out, const struct diff *d)
@@ -247,6 +283,7 @@ void diff_json(struct um_out *out, const struct diff *d)
 	um_out_str(out, ",\n \"threshold_percent\": ");
 	um_out_double(out, d->threshold);
 	um_out_str(out, d->per_iteration ? ",\n \"per_iteration\": true,\n" : ",\n \"per_iteration\": false,\n");
+	json_differences(out, d);
 	json_verdict(out, d);
 	um_out_str(out, ",\n \"changes\": [");
 	for (size_t i = 0; i < d->rows.n; i++)

@@ -67,6 +67,9 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 		snprintf(saves, sizeof saves, ": would save %.3f %s%s (%.1f "
 		                              "%%)", (double)f->saving_ns / a->unit_ns, a->unit,
 		         r->findings.iterations ? " an iteration" : "", 100 * f->share);
+	else if (f->reason == UM_REASON_WAITED)
+		snprintf(saves, sizeof saves, ": %.1f %% of %s", 100 * f->share,
+		         r->findings.iterations || f->resident_ns ? "the time of an iteration" : "the run");
 	whose(v, f, in, sizeof in);
 	if (f->iterations)
 		snprintf(where, sizeof where, ", iterations %llu to %llu%s", (unsigned long long)f->first,

@@ -5,6 +5,7 @@
  *     report_args.c  the command line
  *     report_text.c  for a terminal: a table below the other
  *     report_findings.c  for a terminal, too
+ *     report_short.c  its first sentence
  *     report_csv.c   one table, RFC 4180
  *     report_json.c  one document, "umreport/1": doc/report.md
  *     report_html.h  a page of its own
@@ -65,6 +66,9 @@ struct report_view {
 
 void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
                      const struct report_view *v);
+
+/* The run in a sentence or three. */
+void report_short(const struct report_view *v, char *to, size_t size);
 
 /* Is there a finding that --fail-on asks for? */
 int report_fails(const struct report_args *a, const struct um_report *r);

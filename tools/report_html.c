@@ -84,25 +84,11 @@ static const char *unseen(const struct html *h, const char *table)
 /* In one sentence: how bad is it? */
 static void in_short(const struct html *h)
 {
-	const struct um_report_sums *s = &h->v->findings.report->all;
-	uint64_t demand =
-		s->moves[UM_WAY_H2D][UM_CAUSE_DEMAND].bytes + s->moves[UM_WAY_H2D][UM_CAUSE_SPECULATIVE].bytes;
-	uint64_t in = um_report_moved(s, UM_WAY_H2D), out = um_report_moved(s, UM_WAY_D2H);
-	char a[HTML_ROOM], b[HTML_ROOM], c[HTML_ROOM];
+	char text[900];
 
+	report_short(h->v, text, sizeof text);
 	um_out_str(h->out, "<p class=\"short\">");
-	if (s->work.fault_ns)
-		html_f(h, "Kernels ran for %s, and for %.3g&nbsp;%% of that page faults were being served. ",
-		       html_ns(a, s->work.ns), 100 * (double)s->work.fault_ns / (double)s->work.ns);
-	else if (s->work.launches)
-		html_f(h, "Kernels ran for %s; %s. ", html_ns(a, s->work.ns),
-		       unseen(h, GPU_FAULTS) ? "page faults were not recorded"
-					     : "no page fault was seen to hold one up");
-	if (in || out)
-		html_f(h, "%s of managed memory came to the device, %s of it on demand, and %s went back.",
-		       html_bytes(a, in), html_bytes(b, demand), html_bytes(c, out));
-	else
-		um_out_str(h->out, "No managed memory was seen to move.");
+	um_out_html(h->out, text, sizeof text);
 	um_out_str(h->out, "</p>\n");
 }
 

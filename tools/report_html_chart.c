@@ -52,16 +52,20 @@ static void bar(const struct html *h, const struct bar *b, size_t at, double mos
 {
 	static const char *const marks[] = {"", ", cold", ", odd", ", unfinished"};
 	double high = 100 * (double)b->ns / most, faults = 100 * (double)b->fault_ns / most;
-	char ns[HTML_ROOM], fault_ns[HTML_ROOM], names[96];
+	char ns[HTML_ROOM], fault_ns[HTML_ROOM], names[96], serving[96];
 
 	if (b->n > 1)
 		snprintf(names, sizeof names, "%zu to %zu, the slowest", b->first, b->first + b->n - 1);
 	else
 		snprintf(names, sizeof names, "%zu", b->first);
+	if (um_table_recorded(&h->v->findings, UM_RECORDED_SERVING, NULL))
+		snprintf(serving, sizeof serving, "%s of it faults being served", html_ns(fault_ns, b->fault_ns));
+	else
+		snprintf(serving, sizeof serving, "page faults not recorded");
 	html_f(h,
-	       "<g><title>%s: %s, %s of it faults being served%s</title>"
+	       "<g><title>%s: %s, %s%s</title>"
 	       "<path class=\"bar\" d=\"M%zu 100V%.4gh8V100Z\"/>",
-	       names, html_ns(ns, b->ns), html_ns(fault_ns, b->fault_ns), marks[b->mark], 10 * at + 1, 100 - high);
+	       names, html_ns(ns, b->ns), serving, marks[b->mark], 10 * at + 1, 100 - high);
 	if (b->fault_ns)
 		html_f(h, "<path class=\"demand\" d=\"M%zu 100V%.4gh8V100Z\"/>", 10 * at + 1, 100 - faults);
 	um_out_str(h->out, "</g>\n");
@@ -131,8 +135,9 @@ void html_iterations(const struct html *h)
 		most = r->iterations.at[i].ns > most ? r->iterations.at[i].ns : most;
 	html_heading(h, "Iterations compared",
 		     "How long each took. Cold and odd ones are far from the median.");
-	um_out_str(h->out, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
-			   "faults being served</li><li>dashed: median</li></ul>\n");
+	html_f(h, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
+		  "faults being served%s</li><li>dashed: median</li></ul>\n",
+	       um_table_recorded(&h->v->findings, UM_RECORDED_SERVING, NULL) ? "" : " (not recorded)");
 	for (uint32_t i = 0; i < r->processes.n && drawn < HTML_FILES; i++) {
 		if (!r->processes.at[i].iterations.n)
 			continue;

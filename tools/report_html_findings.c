@@ -37,6 +37,10 @@ static void figures(const struct html *h, const struct um_finding *f)
 	if (f->saving_ns)
 		html_f(h, "<span><b>would save %s</b>%s, %.1f&nbsp;%%</span>", html_ns(a, f->saving_ns),
 		       h->v->findings.report->findings.iterations ? " an iteration" : "", 100 * f->share);
+	else if (f->reason == UM_REASON_WAITED)
+		html_f(h, "<span><b>waits %.1f&nbsp;%%</b> of %s</span>", 100 * f->share,
+		       h->v->findings.report->findings.iterations || f->resident_ns ? "the time of an iteration"
+									    : "the run");
 	if (f->iterations)
 		html_f(h, "<span>iterations %llu to %llu</span>", (unsigned long long)f->first,
 		       (unsigned long long)f->last);

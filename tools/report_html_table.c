@@ -57,7 +57,8 @@ static void cell(const struct html *h, const struct um_column *c, struct um_valu
 	int text = c->kind == UM_COLUMN_TEXT;
 
 	if (x.none) {
-		html_f(h, "<td class=\"%sno\">&ndash;</td>", text ? "t " : "");
+		html_f(h, "<td class=\"%sno\"%s>&ndash;</td>", text ? "t " : "",
+		       x.none == UM_VALUE_NOT_RECORDED ? " title=\"not recorded: see the table missing\"" : "");
 		return;
 	}
 	if (text) {

@@ -270,6 +270,8 @@ static void lanes(const struct html *h, const struct course *c, const struct sca
 		moved_lane(h, c, m, whole);
 	if (m->faults > 0)
 		fault_lane(h, c, m, whole);
+	else if (whole && !um_table_recorded(&h->v->findings, UM_RECORDED_GPU_FAULTS, NULL))
+		um_out_str(h->out, "<p class=\"about\">GPU page faults: not recorded.</p>\n");
 	busy_lane(h, c, whole);
 	axis(h, c);
 }

@@ -157,6 +157,7 @@ static void show_note(struct um_out *out, const char *text)
 void report_text(struct um_out *out, const struct report_args *a, const struct report_view *v)
 {
 	const struct um_capture *c = v->findings.capture;
+	char line[900];
 
 	um_out_str(out, v->file);
 	if (*c->product) {
@@ -168,6 +169,11 @@ void report_text(struct um_out *out, const struct report_args *a, const struct r
 		um_out_str(out, c->schema);
 	}
 	um_out_str(out, "\n");
+	if (!a->chosen && (!c->library.is || c->library.counters)) {
+		report_short(v, line, sizeof line);
+		um_out_str(out, line);
+		um_out_str(out, "\n");
+	}
 	for (size_t i = 0; i < c->notes.n && !a->quiet; i++)
 		show_note(out, c->notes.at[i]);
 	for (unsigned i = 0; i < v->n_notes && !a->quiet; i++)

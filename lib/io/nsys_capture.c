@@ -83,11 +83,32 @@ static int on_device(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
 	                         memory > 0 ? (uint64_t)memory : 0);
 }
 
+static int on_system(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
+{
+	struct um_capture *c = arg;
+
+	(void)f;
+	for (size_t i = 0; i < c->devices.n && strcmp(text_of(s, 0), "NvDriverVersion") == 0; i++)
+		snprintf(c->devices.at[i].driver, sizeof c->devices.at[i].driver, "%s", text_of(s, 1));
+	return 0;
+}
+
 static int on_diagnostic(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
 {
 	const char *text = text_of(s, 0);
 
 	(void)f;
+	if (strstr(text, "Unified Memory cannot be traced")) {
+		const struct um_absence a = {UM_ABSENCE_MIGRATIONS, "migrations of unified memory",
+		                             "none: this system cannot trace them", UM_ABSENT_NOT_RECORDED, NULL};
+		struct um_capture *c = arg;
+
+		for (size_t i = 0; i < c->missing.n; i++)
+			if (strcmp(c->missing.at[i].table, a.table) == 0)
+				return um_capture_note(c, text);
+		if (um_vec_push(&c->missing, a))
+			return -ENOMEM;
+	}
 	return strstr(text, "Unified Memory") || strstr(text, "CUDA") ? um_capture_note(arg, text) : 0;
 }
 
@@ -176,6 +197,9 @@ int um_nsys_file_capture(struct um_nsys_file *f, struct um_capture *c)
 	if (!err)
 		err = each(f, "TARGET_INFO_GPU", (const char *const[]){"!id", "name", "totalMemory", "cuDevice", NULL},
 		           "", on_device, c);
+	if (!err)
+		err = each(f, "TARGET_INFO_SYSTEM_ENV", (const char *const[]){"!name", "!value", NULL}, "", on_system,
+		           c);
 	if (!err)
 		err = each(f, "DIAGNOSTIC_EVENT", (const char *const[]){"text", "!severity", NULL},
 		           "WHERE severity IN (2, 3)", on_diagnostic, c);

@@ -17,6 +17,8 @@ enum um_absence_state {
 	UM_ABSENT_NONE /* recorded, and none happened */
 };
 
+#define UM_ABSENCE_MIGRATIONS "(migrations)" /* in place of a table: the system cannot trace them */
+
 struct um_absence {
 	const char *table; /* static */
 	const char *what; /* in words; static */
@@ -35,6 +37,7 @@ struct um_capture_process {
 struct um_capture_device {
 	int32_t device;
 	char *name;
+	char driver[32]; /* its version; empty: not said */
 	uint64_t memory_bytes; /* 0: not said */
 	const char *file; /* as of a process */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/findings.h"
+#include "report/findings_waits.h"
 
 #include "report/report.h"
 
@@ -316,7 +317,8 @@ static int push(struct builder *b, struct um_finding *f, const struct um_hint_re
 {
 	uint64_t n = f->of ? f->of : 1;
 
-	f->share = b->out->iteration_ns ? (double)f->saving_ns / (double)b->out->iteration_ns : 0;
+	if (f->reason != UM_REASON_WAITED)
+		f->share = b->out->iteration_ns ? (double)f->saving_ns / (double)b->out->iteration_ns : 0;
 	if (f->share < UM_FINDING_LOW && !refusal)
 		return 0;
 	f->severity = f->share >= UM_FINDING_HIGH     ? UM_SEVERITY_HIGH
@@ -345,8 +347,11 @@ static int dearer(const void *x, const void *y)
 {
 	const struct um_finding *a = x, *b = y;
 
-	if (a->saving_ns != b->saving_ns)
-		return a->saving_ns < b->saving_ns ? 1 : -1;
+	uint64_t x_ns = a->reason == UM_REASON_WAITED ? a->waited_ns : a->saving_ns;
+	uint64_t y_ns = b->reason == UM_REASON_WAITED ? b->waited_ns : b->saving_ns;
+
+	if (x_ns != y_ns)
+		return x_ns < y_ns ? 1 : -1;
 	if (a->reason != b->reason)
 		return a->reason < b->reason ? -1 : 1;
 	return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
@@ -405,6 +410,64 @@ static int find(struct builder *b)
 	return err;
 }
 
+/* ns from one steady iteration of a process to the next: what lies between their kernels is in it, too. */
+static double period_of(const struct builder *b, uint32_t process, double waited)
+{
+	const struct um_report_process *p = process == UM_CAUSES_NONE ? NULL : &b->r->processes.at[process];
+	const struct um_report_iteration *first = NULL, *last = NULL;
+	uint64_t n = 0;
+
+	for (size_t i = 0; p && i < p->iterations.n; i++) {
+		const struct um_report_iteration *it = &b->r->iterations.at[p->iterations.at[i]];
+
+		if (!b->steady[p->iterations.at[i]] || !it->has_gpu)
+			continue;
+		first = first ? first : it;
+		last = it;
+		n++;
+	}
+	if (n > 1 && last->gpu_begin > first->gpu_begin)
+		return (double)((uint64_t)last->gpu_begin - (uint64_t)first->gpu_begin) / (double)(n - 1);
+	return (double)b->out->iteration_ns + (p ? waited : 0);
+}
+
+/* All that devices waited for prefetches, whichever tensor they were of. */
+static int find_waits(struct builder *b)
+{
+	struct um_finding f = {.reason = UM_REASON_WAITED,
+	                       .tensor = UM_CAUSES_NONE,
+	                       .op = UM_CAUSES_NONE,
+	                       .caller = UM_CAUSES_NONE,
+	                       .process = UM_CAUSES_NONE};
+	uint64_t unavoided, n;
+	double period;
+
+	b->group++;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->rows[i].reason == UM_REASON_WAITED)
+			add_row(b, &f, &b->rows[i]);
+	n = f.of ? f.of : 1;
+	unavoided = f.waited_ns - (f.spare_ns < f.waited_ns ? f.spare_ns : f.waited_ns);
+	if (!unavoided || 2 * f.iterations < f.of)
+		return 0;
+	um_finding_waits(&f, b->rows, b->n, n);
+	period = period_of(b, f.process, (double)f.waited_ns / (double)n);
+	f.share = period > 0 ? (double)unavoided / (double)n / period : 0;
+	return push(b, &f, NULL);
+}
+
+/* A run log has no kernels, but the plan that was followed says what it waits for. */
+static int find_planned_waits(struct builder *b)
+{
+	struct um_finding f = {.reason = UM_REASON_WAITED,
+	                       .tensor = UM_CAUSES_NONE,
+	                       .op = UM_CAUSES_NONE,
+	                       .caller = UM_CAUSES_NONE,
+	                       .process = UM_CAUSES_NONE};
+
+	return um_finding_planned_waits(&f, b->r) ? push(b, &f, NULL) : 0;
+}
+
 int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 {
 	struct builder b = {.r = r, .out = f};
@@ -422,6 +485,8 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 	find_steady(&b);
 	err = gather(&b);
 	err = err ? err : find(&b);
+	err = err ? err : find_waits(&b);
+	err = err ? err : find_planned_waits(&b);
 	for (size_t i = 0; i < r->causes.hints.refusals.n && !err; i++) {
 		const struct um_hint_refusal *refusal = &r->causes.hints.refusals.at[i];
 		struct um_finding one = {.reason = UM_REASON_REFUSED,

@@ -24,6 +24,7 @@
 #define UM_FINDING_MEDIUM 0.02
 #define UM_FINDING_HIGH 0.10
 
+#define UM_FINDING_WAITS 3u /* tensors that a finding of waits names */
 #define UM_FINDINGS_EACH 5u /* tensors that are named for the same reason; others are one finding together */
 
 enum um_severity { UM_SEVERITY_LOW, UM_SEVERITY_MEDIUM, UM_SEVERITY_HIGH, UM_SEVERITIES };
@@ -40,7 +41,7 @@ struct um_finding {
 	uint64_t of; /* iterations of the steady part that those processes have */
 	uint64_t first, last, iterations; /* in which it happens: numbers, and in how many. None: 0 iterations */
 	uint64_t saving_ns; /* an iteration; 0: not known */
-	double share; /* saving_ns of an iteration */
+	double share; /* saving_ns of an iteration; of waits: of the time from one iteration to the next */
 	/* an iteration: */
 	uint64_t bytes, faults, ns, n;
 	uint64_t waited_ns, waited_bytes; /* devices stood still, without a fault, until so much had come */
@@ -48,6 +49,9 @@ struct um_finding {
 	uint64_t longest_ns; /* of a wait in one iteration */
 	uint32_t earlier; /* asked for so many kernels earlier, it would have come in time: at most */
 	int full; /* the driver had to make room for it */
+	uint32_t top[UM_FINDING_WAITS]; /* of waits: the tensors waited for longest; UM_CAUSES_NONE: no more */
+	uint64_t top_ns[UM_FINDING_WAITS]; /* an iteration; of a run log: bytes asked for, in all */
+	uint64_t resident_ns; /* of a run log: an iteration of the plan, if everything were resident */
 	char *evidence, *estimate, *advice;
 };
 

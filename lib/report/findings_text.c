@@ -3,6 +3,7 @@
  * What a finding says: what was seen, how its saving is estimated, what to do. Names are cut, so that each is a line.
  */
 #include "report/findings.h"
+#include "report/findings_waits.h"
 
 #include "report/report.h"
 
@@ -94,10 +95,14 @@ static int evidence(const struct words *w, char **out)
 		return asprintf(out, "%.1f MiB%s were written back and then overwritten before anything read "
 		                     "them", w->mib,
 		                w->per);
+	case UM_REASON_WAITED:
+		return um_finding_waits_evidence(f, w->r, out);
 	case UM_REASON_REDUNDANT:
 		return asprintf(out, "%llu prefetches%s of %.1f MiB moved nothing: the pages were "
 		                     "there", n, w->per, w->mib);
 	default:
+		if (!faults && !w->r->causes.saw_faults)
+			return asprintf(out, "%.1f MiB%s, %.3f ms waiting", w->mib, w->per, w->ms);
 		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms waiting", faults, w->mib, w->per, w->ms);
 	}
 }
@@ -110,6 +115,8 @@ static int estimate(const struct words *w, char **out)
 	double in = um_report_ns_per_byte(w->r, UM_WAY_H2D);
 	char rate[64] = "the link's rate, of which this recording shows none";
 
+	if (w->f->reason == UM_REASON_WAITED)
+		return um_finding_waits_estimate(w->f, w->r, out);
 	if (in > 0)
 		snprintf(rate, sizeof rate, "the %.1f GB/s that this recording shows", 1 / in);
 	if (!w->r->causes.saw_faults && w->f->reason <= UM_REASON_LATE && !w->f->waited_ns)
@@ -203,6 +210,8 @@ static int advice(const struct words *w, const struct um_hint_refusal *refusal, 
 		                "kernels use, and strategy lookahead does it ahead of time", w->tensor, bytes, w->op);
 	case UM_REASON_LATE:
 		return advice_late(w, out);
+	case UM_REASON_WAITED:
+		return um_finding_waits_advice(f, w->r, out);
 	case UM_REASON_EARLY:
 		return asprintf(out, "prefetch it later, or less of others before %s: more is asked for than there is "
 		                     "room; "

@@ -79,6 +79,7 @@ static int devices(struct um_merge *m, const struct um_capture *of, const char *
 		if (um_capture_device(m->into, d->device, d->name, d->memory_bytes))
 			return -ENOMEM;
 		m->into->devices.at[m->into->devices.n - 1].file = file;
+		memcpy(m->into->devices.at[m->into->devices.n - 1].driver, d->driver, sizeof d->driver);
 	}
 	return 0;
 }

@@ -18,24 +18,26 @@ static struct um_value at(int64_t ns)
 
 static struct um_value text(const char *s)
 {
-	return (struct um_value){.none = !s, .text = s};
+	return (struct um_value){.none = s ? UM_VALUE_THERE : UM_VALUE_NONE, .text = s};
 }
 
 static struct um_value none(void)
 {
-	return (struct um_value){.none = 1};
+	return (struct um_value){.none = UM_VALUE_NONE};
 }
 
-/* By cause and way, as sums have it. */
-static struct um_value moved(const struct um_report_sums *s, enum um_activity_way way, enum um_activity_cause cause)
+/* The columns of iterations from um_h2d_bytes to um_d2h_prefetch_bytes. */
+static uint64_t moved_column(const struct um_report_sums *s, unsigned column)
 {
-	return number(s->moves[way][cause].bytes);
-}
+	const struct um_report_moves *in = s->moves[UM_WAY_H2D], *out = s->moves[UM_WAY_D2H];
+	const uint64_t values[] = {um_report_moved(s, UM_WAY_H2D),
+	                           in[UM_CAUSE_DEMAND].bytes + in[UM_CAUSE_SPECULATIVE].bytes,
+	                           in[UM_CAUSE_PREFETCH].bytes,
+	                           um_report_moved(s, UM_WAY_D2H),
+	                           out[UM_CAUSE_EVICTION].bytes,
+	                           out[UM_CAUSE_PREFETCH].bytes};
 
-/* On demand: what the driver did for faults. */
-static struct um_value on_demand(const struct um_report_sums *s)
-{
-	return number(s->moves[UM_WAY_H2D][UM_CAUSE_DEMAND].bytes + s->moves[UM_WAY_H2D][UM_CAUSE_SPECULATIVE].bytes);
+	return values[column];
 }
 
 static const struct um_capture_process *process_found(const struct um_findings *f, uint64_t process)
@@ -104,11 +106,6 @@ static const struct um_column summary_columns[] = {
 	{"prefetch_wait_ns", "devices that stood still for a prefetch", UM_COLUMN_NS},
 };
 
-int um_table_unseen(const struct um_findings *f, int counted)
-{
-	return f->capture->library.is && !(counted && f->capture->library.counters);
-}
-
 static size_t one_row(const struct um_findings *f)
 {
 	(void)f;
@@ -117,51 +114,40 @@ static size_t one_row(const struct um_findings *f)
 
 static struct um_value summary_cell(const struct um_findings *f, size_t row, unsigned column)
 {
+	static const enum um_recorded made_of[COUNT_OF(summary_columns)] = {
+		UM_RECORDED_GPU_FAULTS, UM_RECORDED_CPU_FAULTS, UM_RECORDED_MIGRATIONS, UM_RECORDED_MIGRATIONS,
+		UM_RECORDED_MIGRATIONS, UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING,    UM_RECORDED_KERNELS,
+		UM_RECORDED_KERNELS,    UM_RECORDED_COPIES,     UM_RECORDED_COPIES,     UM_RECORDED_COPIES,
+		[18] = UM_RECORDED_WAITS};
 	const struct um_report *r = f->report;
+	const uint64_t values[COUNT_OF(summary_columns)] = {
+		r->all.work.faults,
+		r->all.cpu_faults,
+		um_report_moved(&r->all, UM_WAY_H2D),
+		um_report_moved(&r->all, UM_WAY_D2H),
+		um_report_moved(&r->all, UM_WAY_D2D),
+		r->all.fault_groups,
+		r->all.work.fault_ns,
+		r->all.work.launches,
+		r->all.work.ns,
+		r->copies[UM_WAY_H2D],
+		r->copies[UM_WAY_D2H],
+		r->copies[UM_WAY_D2D],
+		r->iterations.n,
+		0,
+		r->median_ns,
+		r->mad_ns,
+		r->processes.n,
+		um_report_longest(r),
+		r->all.work.wait_ns,
+	};
 
 	(void)row;
-	if (f->capture->library.counters && ((column >= 6 && column <= 11) || column == 18))
-		return none(); /* of kernels and copies it knows nothing */
-	switch (column) {
-	case 0:
-		return number(r->all.work.faults);
-	case 1:
-		return number(r->all.cpu_faults);
-	case 2:
-		return number(um_report_moved(&r->all, UM_WAY_H2D));
-	case 3:
-		return number(um_report_moved(&r->all, UM_WAY_D2H));
-	case 4:
-		return number(um_report_moved(&r->all, UM_WAY_D2D));
-	case 5:
-		return number(r->all.fault_groups);
-	case 6:
-		return number(r->all.work.fault_ns);
-	case 7:
-		return number(r->all.work.launches);
-	case 8:
-		return number(r->all.work.ns);
-	case 9:
-		return number(r->copies[UM_WAY_H2D]);
-	case 10:
-		return number(r->copies[UM_WAY_D2H]);
-	case 11:
-		return number(r->copies[UM_WAY_D2D]);
-	case 12:
-		return number(r->iterations.n);
-	case 13:
+	if (column == 13)
 		return text(um_report_iterations_by(r));
-	case 14:
-		return r->iterations.n ? number(r->median_ns) : none();
-	case 15:
-		return r->iterations.n ? number(r->mad_ns) : none();
-	case 16:
-		return number(r->processes.n);
-	case 17:
-		return number(um_report_longest(r));
-	default:
-		return number(r->all.work.wait_ns);
-	}
+	if ((column == 14 || column == 15) && !r->iterations.n)
+		return none();
+	return um_table_if(f, made_of[column], none(), values[column]);
 }
 
 /* --- causes: a row for each way and cause that something moved for ------------------------------------------------ */
@@ -243,12 +229,11 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 {
 	const struct um_report_iteration *it = &f->report->iterations.at[row];
 	const struct um_report_sums *s = &it->sums;
+	struct um_value file = um_table_iteration_file(f, (uint32_t)row);
 
-	if (column >= 7 && um_table_unseen(f, column == 9 || (column >= 11 && column <= 17)))
-		return none();
 	switch (column) {
 	case 0:
-		return um_table_iteration_file(f, (uint32_t)row);
+		return file;
 	case 1:
 		return um_table_iteration_pid(f, (uint32_t)row);
 	case 2:
@@ -262,29 +247,19 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 	case 6:
 		return at(it->has_gpu ? it->gpu_begin : it->begin);
 	case 7:
-		return number(s->work.launches);
+		return um_table_if(f, UM_RECORDED_KERNELS, file, s->work.launches);
 	case 8:
-		return number(s->work.ns);
+		return um_table_if(f, UM_RECORDED_KERNELS, file, s->work.ns);
 	case 9:
-		return number(s->work.faults);
+		return um_table_if(f, UM_RECORDED_GPU_FAULTS, file, s->work.faults);
 	case 10:
-		return number(s->work.fault_ns);
+		return um_table_if(f, UM_RECORDED_SERVING, file, s->work.fault_ns);
 	case 11:
-		return number(s->cpu_faults);
-	case 12:
-		return number(um_report_moved(s, UM_WAY_H2D));
-	case 13:
-		return on_demand(s);
-	case 14:
-		return moved(s, UM_WAY_H2D, UM_CAUSE_PREFETCH);
-	case 15:
-		return number(um_report_moved(s, UM_WAY_D2H));
-	case 16:
-		return moved(s, UM_WAY_D2H, UM_CAUSE_EVICTION);
-	case 17:
-		return moved(s, UM_WAY_D2H, UM_CAUSE_PREFETCH);
+		return um_table_if(f, UM_RECORDED_CPU_FAULTS, file, s->cpu_faults);
+	case 18:
+		return um_table_if(f, UM_RECORDED_WAITS, file, s->work.wait_ns);
 	default:
-		return number(s->work.wait_ns);
+		return um_table_if(f, UM_RECORDED_MIGRATIONS, file, moved_column(s, column - 12));
 	}
 }
 
@@ -304,11 +279,16 @@ static const struct um_column cell_columns[] = {{"file", "file", UM_COLUMN_TEXT}
                                                 {"n", "n", UM_COLUMN_COUNT},
                                                 WORK_COLUMNS};
 
-static struct um_value work_cell(const struct um_report_work *w, unsigned column)
+static struct um_value work_cell(const struct um_findings *f, const struct um_report_work *w, struct um_value file,
+                                 unsigned column)
 {
+	static const enum um_recorded made_of[] = {UM_RECORDED_KERNELS,    UM_RECORDED_KERNELS,
+	                                           UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING,
+	                                           UM_RECORDED_MIGRATIONS, UM_RECORDED_SERVING,
+	                                           UM_RECORDED_WAITS};
 	const uint64_t values[] = {w->launches, w->ns, w->faults, w->fault_ns, w->h2d_bytes, w->d2h_bytes, w->wait_ns};
 
-	return number(values[column]);
+	return um_table_if(f, made_of[column], file, values[column]);
 }
 
 static size_t op_rows(const struct um_findings *f)
@@ -320,7 +300,7 @@ static struct um_value op_cell(const struct um_findings *f, size_t row, unsigned
 {
 	const struct um_report_op *op = &f->report->ops.at[f->report->by_cost.at[row]];
 
-	return column ? work_cell(&op->work, column - 1) : text(op->name);
+	return column ? work_cell(f, &op->work, none(), column - 1) : text(op->name);
 }
 
 static size_t cell_rows(const struct um_findings *f)
@@ -344,7 +324,7 @@ static struct um_value cell_cell(const struct um_findings *f, size_t row, unsign
 	case 3:
 		return it ? number(it->n) : none();
 	default:
-		return work_cell(&c->work, column - 4);
+		return work_cell(f, &c->work, um_table_iteration_file(f, c->iteration), column - 4);
 	}
 }
 
@@ -416,7 +396,7 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 	case 2:
 		return text(known ? known->name : NULL);
 	case 3:
-		return number(p->kernels);
+		return um_table_if(f, UM_RECORDED_KERNELS, um_table_file(f, p->process), p->kernels);
 	case 4:
 		return number(p->iterations.n);
 	case 5:
@@ -424,9 +404,9 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 	case 6:
 		return p->iterations.n ? number(p->mad_ns) : none();
 	case 7:
-		return number(p->managed_allocs);
+		return um_table_if(f, UM_RECORDED_ALLOCATIONS, um_table_file(f, p->process), p->managed_allocs);
 	case 8:
-		return number(p->managed_peak_bytes);
+		return um_table_if(f, UM_RECORDED_ALLOCATIONS, um_table_file(f, p->process), p->managed_peak_bytes);
 	case 9:
 		return text(p->iterations_by);
 	case 10:
@@ -443,6 +423,7 @@ static const struct um_column device_columns[] = {
 	{"device", "device", UM_COLUMN_COUNT},
 	{"name", "name", UM_COLUMN_TEXT},
 	{"memory_bytes", "memory", UM_COLUMN_BYTES},
+	{"driver", "driver", UM_COLUMN_TEXT},
 };
 
 static size_t device_rows(const struct um_findings *f)
@@ -461,6 +442,8 @@ static struct um_value device_cell(const struct um_findings *f, size_t row, unsi
 		return at(d->device);
 	case 2:
 		return text(d->name);
+	case 4:
+		return text(*d->driver ? d->driver : NULL);
 	default:
 		return d->memory_bytes ? number(d->memory_bytes) : none();
 	}
@@ -524,6 +507,6 @@ const struct um_table um_tables[UM_TABLES] = {
 	      range_cell),
 	TABLE("processes", "processes", process_columns, 0, process_rows, process_cell),
 	TABLE("devices", "devices", device_columns, 0, device_rows, device_cell),
-	TABLE("missing", "what the file does not have, and what would have recorded it", missing_columns, 0,
-	      missing_rows, missing_cell),
+	TABLE("missing", "what the file does not have (-: not recorded), and what would have recorded it",
+	      missing_columns, 0, missing_rows, missing_cell),
 };

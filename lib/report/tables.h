@@ -27,8 +27,14 @@ struct um_column {
 	enum um_column_kind kind;
 };
 
+enum um_value_state {
+	UM_VALUE_THERE,
+	UM_VALUE_NONE, /* it does not apply here */
+	UM_VALUE_NOT_RECORDED /* what it counts was not recorded, or the recording does not say whether it was */
+};
+
 struct um_value {
-	int none; /* there is none */
+	int none; /* enum um_value_state: 0, or why there is none */
 	const char *text; /* UM_COLUMN_TEXT */
 	int64_t number; /* the others; what is larger is cut there */
 };
@@ -93,8 +99,25 @@ struct um_value um_table_file(const struct um_findings *f, uint64_t process);
 struct um_value um_table_iteration_pid(const struct um_findings *f, uint32_t iteration);
 struct um_value um_table_iteration_file(const struct um_findings *f, uint32_t iteration);
 
-/* In the library's own log it was not looked at; `counted`: it was, if the driver was asked to count. */
-int um_table_unseen(const struct um_findings *f, int counted);
+/* What values count. */
+enum um_recorded {
+	UM_RECORDED_ALWAYS,
+	UM_RECORDED_GPU_FAULTS,
+	UM_RECORDED_SERVING, /* kernels' time in which faults were served, and what was evicted for them */
+	UM_RECORDED_CPU_FAULTS,
+	UM_RECORDED_MIGRATIONS,
+	UM_RECORDED_WAITS, /* for prefetches */
+	UM_RECORDED_COPIES, /* of the program */
+	UM_RECORDED_KERNELS,
+	UM_RECORDED_ALLOCATIONS,
+	UM_RECORDED_KINDS
+};
+
+/* Was it recorded? Of several files: in `file`; NULL: in any of them. */
+int um_table_recorded(const struct um_findings *f, enum um_recorded what, const char *file);
+
+/* `n`, or UM_VALUE_NOT_RECORDED. `file`: as um_table_file answers. */
+struct um_value um_table_if(const struct um_findings *f, enum um_recorded what, struct um_value file, uint64_t n);
 
 /* Why a table is missing: "not recorded", "none happened", "unknown" (one of the two). */
 const char *um_absence_word(enum um_absence_state state);

@@ -8,12 +8,20 @@ static struct um_value number(uint64_t n)
 
 static struct um_value text(const char *s)
 {
-	return (struct um_value){.none = !s, .text = s};
+	return (struct um_value){.none = s ? UM_VALUE_THERE : UM_VALUE_NONE, .text = s};
 }
 
 static struct um_value none(void)
 {
 	return (struct um_value){.none = 1};
+}
+
+/* Of both sides: a number of those that were recorded; none of them was, and there is none. */
+static struct um_value faults(const struct um_findings *f, uint64_t n)
+{
+	return um_table_if(f, n || um_table_recorded(f, UM_RECORDED_CPU_FAULTS, NULL) ? UM_RECORDED_ALWAYS
+	                                                                            : UM_RECORDED_GPU_FAULTS,
+	                   none(), n);
 }
 
 static struct um_value tensor(const struct um_findings *f, uint32_t row)
@@ -87,9 +95,9 @@ struct um_value um_finding_cell(const struct um_findings *f, size_t row, unsigne
 	case 11:
 		return number(x->bytes);
 	case 12:
-		return number(x->faults);
+		return faults(f, x->faults);
 	case 13:
-		return number(x->ns);
+		return number(x->reason == UM_REASON_WAITED ? x->waited_ns : x->ns);
 	case 14:
 		return text(x->evidence);
 	case 15:
@@ -174,7 +182,8 @@ struct um_value um_reason_cell(const struct um_findings *f, size_t row, unsigned
 	case 7:
 		return number(x->bytes);
 	case 8:
-		return number(x->faults);
+		return um_table_if(f, x->by_cpu ? UM_RECORDED_CPU_FAULTS : UM_RECORDED_GPU_FAULTS,
+		                   um_table_iteration_file(f, x->iteration), x->faults);
 	default:
 		return number(x->ns);
 	}

@@ -51,7 +51,7 @@ struct um_value um_side_cell(const struct um_findings *f, size_t row, unsigned c
 	}
 	if (column == 2 || column == 3)
 		return (struct um_value){.number = column == 2 ? (int64_t)row : (int64_t)n};
-	if (!n || (column >= 7 && um_table_unseen(f, 0)))
+	if (!n)
 		return (struct um_value){.none = 1};
 	switch (column) {
 	case 0:
@@ -65,8 +65,10 @@ struct um_value um_side_cell(const struct um_findings *f, size_t row, unsigned c
 	case 6:
 		return (struct um_value){.number = (int64_t)(r->iterations.at[slow].ns - r->iterations.at[fast].ns)};
 	case 7:
-		return (struct um_value){.number = (int64_t)r->iterations.at[slow].sums.work.fault_ns};
+		return um_table_if(f, UM_RECORDED_SERVING, um_table_iteration_file(f, slow),
+		                   r->iterations.at[slow].sums.work.fault_ns);
 	default:
-		return (struct um_value){.number = (int64_t)r->iterations.at[fast].sums.work.fault_ns};
+		return um_table_if(f, UM_RECORDED_SERVING, um_table_iteration_file(f, fast),
+		                   r->iterations.at[fast].sums.work.fault_ns);
 	}
 }

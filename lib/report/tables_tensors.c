@@ -27,10 +27,10 @@ static struct um_value number(uint64_t n)
 	return (struct um_value){.number = n < INT64_MAX ? (int64_t)n : INT64_MAX};
 }
 
-#define FAULT_NS 1 /* of these columns */
-
-static struct um_value sum_cell(const struct um_report_tensor_sums *s, unsigned column)
+static struct um_value sum_cell(const struct um_findings *f, const struct um_report_tensor_sums *s,
+                                struct um_value file, unsigned column)
 {
+	static const enum um_recorded first[] = {UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING, UM_RECORDED_CPU_FAULTS};
 	const uint64_t values[UM_TENSOR_SUMS] = {
 		s->faults,
 		s->fault_ns,
@@ -46,7 +46,7 @@ static struct um_value sum_cell(const struct um_report_tensor_sums *s, unsigned 
 		s->d2d_bytes,
 	};
 
-	return number(values[column]);
+	return um_table_if(f, column < 3 ? first[column] : UM_RECORDED_MIGRATIONS, file, values[column]);
 }
 
 size_t um_tensor_rows(const struct um_findings *f)
@@ -59,8 +59,6 @@ struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned
 	const struct um_report_tensors *t = &f->report->tensors;
 	const struct um_report_tensor *x = &t->rows.at[t->by_cost.at[row]];
 
-	if (column >= 3 && column < 3 + UM_TENSOR_SUMS && um_table_unseen(f, column - 3 != FAULT_NS))
-		return (struct um_value){.none = 1};
 	switch (column) {
 	case 0:
 		return (struct um_value){.text = x->name};
@@ -71,7 +69,7 @@ struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned
 	case 3 + UM_TENSOR_SUMS:
 		return (struct um_value){.none = !x->first_op, .text = x->first_op};
 	default:
-		return sum_cell(&x->sums, column - 3);
+		return sum_cell(f, &x->sums, (struct um_value){.none = UM_VALUE_NONE}, column - 3);
 	}
 }
 
@@ -97,8 +95,6 @@ struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row
 	case 3:
 		return it ? number(it->n) : (struct um_value){.none = 1};
 	default:
-		if (um_table_unseen(f, column - 4 != FAULT_NS))
-			return (struct um_value){.none = 1};
-		return sum_cell(&c->sums, column - 4);
+		return sum_cell(f, &c->sums, um_table_iteration_file(f, c->iteration), column - 4);
 	}
 }
