@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracing.h"
 
+#include "io/target.h"
 #include "io/umtrace.h"
 
 #include <errno.h>
+#include <string.h>
 
 int um_tracing_open(struct um_tracing *t, const char *path, struct um_gpu *gpu, struct um_diag *diag)
 {
 	int err;
 
 	memset(t, 0, sizeof *t);
-	err = um_umtrace_writer_open(&t->writer, path, "libumadvise", "program", diag);
+	um_diag_init(diag, path);
+	err = um_target_check(path, "{\"umtrace\":");
+	if (err)
+		um_diag_set(diag, -err, 0, "cannot write: %s", err != -EEXIST ? strerror(-err) :
+			    "is there and is no umtrace: remove it, or name another file");
+	else
+		err = um_umtrace_writer_open(&t->writer, path, "libumadvise", "program", diag);
 	if (err) {
 		t->writer = NULL;
 		return err;

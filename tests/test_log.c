@@ -458,6 +458,25 @@ static void names(void)
 	remove(second);
 }
 
+/* Which files a log replaces. */
+static void foreign_files(void)
+{
+	static const char *const foreign[] = {"a letter\n", "{\"umtrace\":1}\n", "{\"umlo", "\x1f\x8b\x08"};
+	struct um_log *a;
+	struct um_diag d;
+
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+		store((const unsigned char *)foreign[i], strlen(foreign[i]));
+		is_int(um_log_open(&a, file, &about, 0, 0, &d), -EEXIST, "a file that is no umlog is refused");
+		is_u64(size_of(file), strlen(foreign[i]), "the file that is no umlog stays");
+	}
+	store((const unsigned char *)"", 0);
+	finish(begin(0), 0);
+	ok(size_of(file) > 0, "an empty file becomes a umlog");
+	finish(begin(0), 0);
+	ok(size_of(file) > 0, "a umlog is replaced");
+}
+
 int main(void)
 {
 	snprintf(file, sizeof file, "/tmp/um-log-%ld.umlog", (long)getpid());
@@ -474,6 +493,7 @@ int main(void)
 	cut();
 	others();
 	names();
+	foreign_files();
 	remove(file);
 	return tap_done();
 }

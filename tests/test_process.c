@@ -7,6 +7,7 @@
 
 #include "tap.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -171,9 +172,58 @@ static void test_exit(void)
 	unlink(path);
 }
 
+static int entries(const char *path)
+{
+	DIR *d = opendir(path);
+	int n = -2;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Parent and children write a trace of the same name. */
+static void test_trace_of_children(void)
+{
+	char dir[] = "/tmp/um_process.XXXXXX", path[64];
+	void *x[4], *y[4];
+	struct umadv *adv;
+
+	if (!mkdtemp(dir))
+		tap_bail("no folder");
+	snprintf(path, sizeof path, "%s/o.umtrace.gz", dir);
+	setenv("UMADVISE_TRACE", path, 1);
+	adv = working(x);
+	fflush(stdout);
+	for (int closes = 0; closes < 2; closes++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			struct umadv *own = working(y);
+
+			umadv_close(adv);
+			if (closes)
+				umadv_close(own);
+			_exit(own ? 0 : 1);
+		}
+		is_int(outcome(pid), 0, "a child %s its own context and ends by _exit",
+		       closes ? "closes" : "does not close");
+		is_int(entries(dir), closes, "the child leaves %s", closes ? "its trace only" : "nothing");
+	}
+	unsetenv("UMADVISE_TRACE");
+	is_int(iterate(adv, x, 2), 0, "the parent goes on");
+	umadv_close(adv);
+	is_int(entries(dir), 1, "the trace is all that is left");
+	unlink(path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	test_fork();
+	test_trace_of_children();
 	test_exit();
 	return tap_done();
 }

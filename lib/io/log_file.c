@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/log_file.h"
 
+#include "io/target.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,8 +16,8 @@
 
 /* --- open --------------------------------------------------------------------------------------------------------- */
 
-/* Nobody else may be writing it: another context of this process would be told so, too. What is no file of ours to
- * empty stays as it is. 0, -EWOULDBLOCK, -EINVAL or another. */
+/* The lock keeps out other writers, those of this process too. A file that is no umlog stays as it is: the environment
+ * may name any. Links are followed: what they name is checked. 0, -EWOULDBLOCK, -EINVAL, -EEXIST or another. */
 static int take(const char *path, int *fd)
 {
 	struct stat st;
@@ -26,7 +28,11 @@ static int take(const char *path, int *fd)
 		return -errno;
 	if (fstat(*fd, &st) || !S_ISREG(st.st_mode))
 		err = -EINVAL;
-	else if (flock(*fd, LOCK_EX | LOCK_NB) || ftruncate(*fd, 0))
+	else if (flock(*fd, LOCK_EX | LOCK_NB))
+		err = -errno;
+	else if (!um_target_begins(*fd, "{\"umlog\":"))
+		err = -EEXIST;
+	else if (ftruncate(*fd, 0))
 		err = -errno;
 	if (err)
 		close(*fd);
@@ -78,7 +84,10 @@ int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, st
 		return 0;
 	f->fd = -1;
 	um_log_file_close(f);
-	return um_diag_set(diag, -err, 0, "cannot write: %s", err == -EINVAL ? "no regular file" : strerror(-err));
+	return um_diag_set(diag, -err, 0, "cannot write: %s",
+	                   err == -EINVAL   ? "no regular file"
+	                   : err == -EEXIST ? "is there and is no umlog: remove it, or name another file"
+	                                    : strerror(-err));
 }
 
 void um_log_file_close(struct um_log_file *f)
@@ -92,22 +101,6 @@ void um_log_file_close(struct um_log_file *f)
 }
 
 /* --- smaller ------------------------------------------------------------------------------------------------------ */
-
-static int write_all(int fd, const void *data, size_t n, uint64_t at)
-{
-	while (n) {
-		ssize_t done = pwrite(fd, data, n, (off_t)at);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done ? -errno : -EIO;
-		data = (const char *)data + done;
-		n -= (size_t)done;
-		at += (uint64_t)done;
-	}
-	return 0;
-}
 
 static int is_part(const struct um_log_member *m)
 {
@@ -186,7 +179,7 @@ static int append(struct um_log_file *f, const struct um_log_member *m, const vo
 	int err = um_vec_reserve(&f->members, 1);
 
 	if (!err)
-		err = write_all(f->fd, data, m->bytes, f->bytes);
+		err = um_write_all(f->fd, data, m->bytes, (int64_t)f->bytes);
 	if (err)
 		return err;
 	before = f->members.n ? &f->members.at[f->members.n - 1] : NULL;
@@ -264,36 +257,36 @@ static int move_all(struct um_log_file *to, const struct um_log_file *from, cons
 	return !err && any ? append_sums(to, &row) : err;
 }
 
+/* The smaller file takes the place of the larger one, and its lock is held before it is there. */
 static int shrink(struct um_log_file *f)
 {
 	struct um_log_file small = {.fd = -1, .limit = f->limit, .n_pinned = f->n_pinned};
-	size_t room = strlen(f->path) + 32;
-	char *temp = malloc(room), *keep = calloc(f->members.n + 1, 1);
-	int err = temp && keep ? 0 : -ENOMEM;
+	struct um_target target = {.fd = -1};
+	char *keep = calloc(f->members.n + 1, 1);
+	int err = keep ? um_target_open(&target, f->path) : -ENOMEM;
 
-	if (!err) {
-		snprintf(temp, room, "%s.%ld.tmp", f->path, (long)getpid());
-		err = take(temp, &small.fd);
-	}
+	if (!err && (!target.path || flock(target.fd, LOCK_EX | LOCK_NB)))
+		err = target.path ? -errno : -EINVAL;
 	if (err)
 		goto out;
+	target.no_sync = 1; /* as every write of the log */
+	small.fd = target.fd;
 	choose(f, keep);
 	err = move_all(&small, f, keep);
-	if (!err && rename(temp, f->path))
-		err = -errno;
+	if (!err)
+		err = um_target_commit(&target);
 	if (err) {
-		unlink(temp);
-		close(small.fd);
 		um_vec_fini(&small.members);
 		goto out;
 	}
+	target.fd = -1; /* it is the log's now */
 	memcpy(small.pinned, f->pinned, sizeof small.pinned);
 	small.path = f->path;
 	f->path = NULL;
 	um_log_file_close(f);
 	*f = small;
 out:
-	free(temp);
+	um_target_close(&target);
 	free(keep);
 	return err;
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define LINKS_MOST 40
 #define NAMES_MOST 16
@@ -248,7 +249,7 @@ int um_target_commit(struct um_target *t)
 		return 0;
 	if (t->owner != getpid())
 		return -ECHILD;
-	if (fsync(t->fd) && errno != EINVAL && errno != ENOSYS)
+	if (!t->no_sync && fsync(t->fd) && errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	if (!t->name)
 		err = give_name(t);
@@ -274,6 +275,44 @@ int um_target_close(struct um_target *t)
 		free(t->name);
 	free(t->path);
 	*t = (struct um_target){.fd = -1};
+	return err;
+}
+
+int um_target_begins(int fd, const char *text)
+{
+	unsigned char packed[512], plain[64];
+	size_t want = strlen(text);
+	ssize_t n = pread(fd, packed, sizeof packed, 0);
+	z_stream z;
+
+	if (n <= 0 || want > sizeof plain)
+		return n == 0;
+	if (n < 2 || packed[0] != 0x1f || packed[1] != 0x8b)
+		return (size_t)n >= want && memcmp(packed, text, want) == 0;
+	memset(&z, 0, sizeof z);
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return 0;
+	z.next_in = packed;
+	z.avail_in = (uInt)n;
+	z.next_out = plain;
+	z.avail_out = sizeof plain;
+	inflate(&z, Z_SYNC_FLUSH);
+	inflateEnd(&z);
+	return sizeof plain - z.avail_out >= want && memcmp(plain, text, want) == 0;
+}
+
+int um_target_check(const char *path, const char *text)
+{
+	struct stat st;
+	int fd, err;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return 0; /* opening it will say what is wrong with it */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	err = um_target_begins(fd, text) ? 0 : -EEXIST;
+	close(fd);
 	return err;
 }
 

@@ -26,6 +26,7 @@
 struct um_target {
 	int fd; /* -1: none */
 	int is_stdout;
+	int no_sync; /* set it where a power cut may take the file: commit does not wait for the disk */
 	char *path; /* NULL: written in place */
 	char *name; /* of the temporary; NULL: it has none */
 	pid_t owner; /* the process that opened it: a child that was forked later neither commits nor removes */
@@ -46,6 +47,12 @@ void um_target_forget(char *name);
 /* Removes every named temporary of this process; a forked child removes none. Async-signal-safe: the tool calls it when
  * a signal ends it. The library installs no handler. */
 void um_target_remove_named(void);
+
+/* Does the file begin with this text, unpacked where it is gzip? An empty file does. For files that the environment
+ * names: what is not ours is not overwritten. */
+int um_target_begins(int fd, const char *text);
+/* The same of a path; what is no regular file begins as it likes. 0, -EEXIST: it begins otherwise, or -errno. */
+int um_target_check(const char *path, const char *text);
 
 /* Writes all, at `at` or (negative) at the end of what was written. Neither a file size limit (SIGXFSZ) nor a reader
  * that has gone (SIGPIPE) ends the process. 0 or -errno. */
