@@ -413,6 +413,7 @@ static int collect(struct play *p)
 					       .h2d_bytes = b.h2d_bytes - a.h2d_bytes,
 					       .d2h_bytes = b.d2h_bytes - a.d2h_bytes,
 					       .peak_resident_bytes = b.peak_resident_bytes,
+					       .peak_prefetched_bytes = b.peak_prefetched_bytes,
 					       .hints = h->hints,
 					       .hinted = h->hinted != 0};
 
@@ -479,7 +480,7 @@ static int start(struct play *p)
 	const struct um_play_options *o = p->o;
 	int infinite = o->strategy == UM_PLAY_INFINITE;
 	struct um_sim_options so = {.profile = o->profile,
-				    .capacity = o->budget,
+				    .capacity = o->device_bytes ? o->device_bytes : o->budget,
 				    .in_core = infinite,
 				    .ledger = o->opened != NULL,
 				    .watch = o->watch};

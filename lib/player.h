@@ -39,6 +39,7 @@ void um_play_drivers(const struct um_sim_driver *list, unsigned n);
 struct um_play_options {
 	const struct um_profile *profile;
 	uint64_t budget; /* bytes */
+	uint64_t device_bytes; /* memory of the device; 0: the budget */
 	enum um_play_strategy strategy;
 	uint64_t iterations; /* played in all, at least 1 */
 	unsigned plan_ms; /* struct umadv_options */
@@ -67,7 +68,7 @@ struct um_play_iteration {
 	uint64_t stall_ns; /* ns beyond what its ops take with everything resident */
 	uint64_t h2d_bytes, d2h_bytes;
 	uint64_t hints; /* prefetches, evictions and discards that it asked for */
-	uint64_t peak_resident_bytes;
+	uint64_t peak_resident_bytes, peak_prefetched_bytes; /* see um_tally */
 	int hinted;
 };
 

@@ -12,6 +12,8 @@ void um_sim_tally_at(struct um_sim *sim, uint64_t t, struct um_tally *out)
 	out->ns = t;
 	out->resident_bytes = sim->resident * UM_BLOCK_BYTES;
 	out->peak_resident_bytes = sim->peak * UM_BLOCK_BYTES;
+	out->prefetched_bytes = sim->prefetched * UM_BLOCK_BYTES;
+	out->peak_prefetched_bytes = sim->prefetched_peak * UM_BLOCK_BYTES;
 }
 
 static void sim_close(struct um_gpu *gpu)
@@ -268,6 +270,7 @@ int um_sim_block(struct um_gpu *gpu, const void *ptr, struct um_sim_block_state 
 		                                   .chunk = b->chunk,
 		                                   .cpu_chunk = b->cpu_chunk,
 		                                   .gpu = b->gpu,
+		                                   .prefetched = b->prefetched,
 		                                   .cpu = b->cpu,
 		                                   .discarded = b->disc,
 		                                   .mapped = b->map,

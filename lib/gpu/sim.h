@@ -198,6 +198,7 @@ struct um_sim_block_state {
 	int chunk; /* a GPU root chunk is attached */
 	int cpu_chunk; /* a CPU chunk is cached */
 	uint32_t gpu, cpu; /* resident, fully, by 64 KiB page */
+	uint32_t prefetched; /* of gpu: made resident by a prefetch, not by a fault */
 	uint32_t discarded;
 	uint32_t mapped; /* mapped on the GPU */
 	uint32_t remote; /* mapped on the GPU, resident on the host */

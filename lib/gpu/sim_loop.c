@@ -125,6 +125,7 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		um_sim_tally_at(sim, t, &sim->marks.at[sim->marks.n++]);
 		sim->marks_due--;
 		sim->peak = sim->resident;
+		sim->prefetched_peak = sim->prefetched;
 		break;
 	case UM_SIM_CMD_CALL:
 		um_sim_ledger_call(sim);

@@ -29,6 +29,17 @@ void um_sim_block_changed(struct um_sim_block *b)
 		b->mem->odd[i / 64] |= bit;
 }
 
+/* Who brought the resident pages: counts the blocks in which a prefetch brought some. */
+static void attribute(struct um_sim *sim, struct um_sim_block *b, uint32_t prefetched)
+{
+	assert((prefetched & ~b->gpu) == 0);
+	if (!b->prefetched && prefetched && ++sim->prefetched > sim->prefetched_peak)
+		sim->prefetched_peak = sim->prefetched;
+	if (b->prefetched && !prefetched)
+		sim->prefetched--;
+	b->prefetched = prefetched;
+}
+
 /* What is not resident is not mapped either; counts the blocks that hold something. */
 void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
@@ -38,6 +49,7 @@ void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 	if (b->gpu && !pages)
 		sim->resident--;
 	b->gpu = pages;
+	attribute(sim, b, b->prefetched & pages);
 	b->map &= pages;
 	b->rw &= pages;
 	b->remote &= ~pages;
@@ -256,6 +268,8 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->remote &= ~mig;
 	um_sim_gpu_set(sim, b, b->gpu | mig);
+	if (cause == UM_SIM_USER)
+		attribute(sim, b, b->prefetched | mig);
 	return UM_CUDA_OK;
 }
 

@@ -7,7 +7,8 @@
  * engines, the fault worker, the prefetch worker and the VA-space lock are numbers: busy until then.
  *
  * What holds of every block, outside the functions that change it:
- *     map is a subset of gpu, rw and late of map; remote and cmap are subsets of cpu; remote is disjoint from gpu
+ *     map and prefetched are subsets of gpu, rw and late of map; remote and cmap are subsets of cpu; remote is disjoint
+ *     from gpu
  *     a page is in both gpu and cpu only if it is read-mostly
  *     a page in both disc and cmap is mapped read-only on the CPU
  *     gpu != 0 implies a chunk; list != NONE if and only if there is a chunk
@@ -43,6 +44,7 @@ struct um_sim_block {
 	uint64_t moved_at; /* ns: last migration by a fault */
 	uint32_t all; /* pages that the allocation has here */
 	uint32_t gpu, cpu; /* resident */
+	uint32_t prefetched; /* of gpu: made resident by a prefetch, not by a fault */
 	uint32_t map, rw; /* mapped on the GPU, writable there */
 	uint32_t remote; /* mapped on the GPU, resident on the host */
 	uint32_t late; /* of map: still on their way; cleared by who meets them later */
@@ -221,7 +223,8 @@ struct um_sim {
 	uint32_t mem_serial;
 	uint64_t chunks, chunks_free; /* root chunks in all, and not in use */
 	struct um_sim_ring list[UM_SIM_USED + 1];
-	uint64_t resident; /* blocks with a page on the GPU */
+	uint64_t resident; /* blocks with a page on the GPU, */
+	uint64_t prefetched; /* of these, with a page that a prefetch brought */
 
 	struct um_sim_engine engine[UM_SIM_ENGINES];
 	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */
@@ -240,7 +243,7 @@ struct um_sim {
 	const struct um_sim_listener *listener; /* or NULL */
 	struct um_activity_sink *counting; /* um_sim_count_moves; or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
-	uint64_t peak; /* blocks, since the last mark */
+	uint64_t peak, prefetched_peak; /* blocks, since the last mark */
 	UM_VEC(struct um_tally) marks;
 	size_t marks_due; /* enqueued and not reached: room is kept for them */
 };
