@@ -242,7 +242,8 @@ struct umadv_stats {
 	uint64_t plans, divergences; /* plans adopted; iterations that left the schedule */
 	uint64_t hinted_iterations;
 	uint64_t first_hinted_iteration; /* counted from 0; UINT64_MAX: none yet */
-	uint64_t hints_issued, hints_refused, hints_dropped; /* dropped: planned, not issued (queue full, diverged) */
+	uint64_t hints_issued, hints_refused, hints_dropped; /* dropped: planned, not issued (queue full, diverged,
+								beyond the budget) */
 	uint64_t prefetch_bytes, evict_bytes, discard_bytes; /* asked for */
 	uint64_t errors; /* allocations and device calls of the library's own that failed */
 	uint64_t plan_ns; /* predicted steady iteration, 0 without a plan */

@@ -74,6 +74,12 @@ static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor
 		um_registry_clip(&adv->registry, addr, bytes);
 }
 
+void um_advisor_clip(const struct umadv *adv, uint64_t *addr, uint64_t *bytes)
+{
+	if (!in_pool(adv, *addr, *bytes))
+		um_registry_clip(&adv->registry, addr, bytes);
+}
+
 /* The op at hand writes all of the tensor's part in [addr, end) and reads none of it. */
 static int overwritten(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end)
 {
@@ -259,6 +265,33 @@ static void say_environment(void *user, const char *line)
 	um_advisor_log(user, UMADV_LOG_WARN, "%s", line);
 }
 
+/* The default budget is no limit: it leaves room for others. */
+int um_advisor_device_is_larger(const struct umadv *adv)
+{
+	return adv->options.pub.budget &&
+	       adv->budget / UM_BLOCK_BYTES < adv->gpu->caps.capacity / UM_BLOCK_BYTES;
+}
+
+/* How the strategy issues its hints: by an executor, or as ops are announced. 0 or -ENOMEM. */
+static int open_hints(struct umadv *adv, struct um_executor_host *host)
+{
+	int larger = um_advisor_device_is_larger(adv);
+	int err;
+
+	if (!adv->gpu->caps.concurrent_managed)
+		return 0;
+	if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE)
+		return um_on_use_init(&adv->on_use, adv->gpu, larger ? adv->budget / UM_BLOCK_BYTES : UINT64_MAX,
+				      um_advisor_on_use, adv);
+	if (!um_strategy_plans(adv->options.strategy))
+		return 0;
+	host->budget_blocks = larger ? adv->budget / UM_BLOCK_BYTES : 0;
+	host->evict_ns = adv->profile.c_pf + adv->profile.c_pf_cpu;
+	host->link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (adv->profile.d2h * adv->profile.eta));
+	err = um_executor_open(&adv->executor, adv->gpu, host);
+	return err == -ENOMEM ? err : 0;
+}
+
 int um_advisor_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu,
 		    const struct um_profile *profile)
 {
@@ -299,15 +332,10 @@ int um_advisor_open(struct umadv **out, const struct umadv_options *options, str
 	err = um_recorder_init(&adv->recorder);
 	if (!err)
 		err = um_learner_init(&adv->learner);
+	if (!err)
+		err = open_hints(adv, &host);
 	if (err)
 		goto fail;
-	if (um_strategy_plans(adv->options.strategy) && adv->gpu->caps.concurrent_managed) {
-		host.evict_ns = adv->profile.c_pf + adv->profile.c_pf_cpu;
-		host.link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (adv->profile.d2h * adv->profile.eta));
-		err = um_executor_open(&adv->executor, adv->gpu, &host);
-		if (err == -ENOMEM)
-			goto fail;
-	}
 	open_trace(adv);
 	um_reporting_open(adv);
 	um_checking_open(adv);
@@ -387,6 +415,7 @@ void um_advisor_close(struct umadv *adv)
 	pthread_mutex_unlock(&adv->lock);
 	if (adv->gpu) {
 		um_stopwatch_fini(&adv->stopwatch);
+		um_on_use_fini(&adv->on_use);
 		um_pool_fini(&adv->pool);
 		um_registry_fini(&adv->registry);
 		adv->gpu->api->close(adv->gpu);

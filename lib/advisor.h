@@ -25,6 +25,7 @@
 #include "record/registry.h"
 #include "replay/cursor.h"
 #include "replay/executor.h"
+#include "replay/on_use.h"
 #include "replay/program.h"
 #include "reporting.h"
 #include "stopwatch.h"
@@ -95,6 +96,7 @@ struct umadv {
 	struct um_program program;
 	struct um_cursor cursor;
 	struct um_executor *executor; /* NULL: no hints */
+	struct um_on_use on_use; /* the strategy prefetch-on-use */
 	uint32_t laps, lap; /* iterations that the plan's schedule holds; and how many of them are over */
 	int confirmed; /* the plan's schedule was followed to its end, or seen twice, or saved by an earlier run */
 	int adopt; /* take the program up at the first op of the iteration */
@@ -152,6 +154,15 @@ int um_advisor_warm(struct umadv *adv, struct um_plan *plan);
 
 /* Ends all that works behind the scenes: helper threads, hints, the trace. The context goes on without them. */
 void um_advisor_quiesce(struct umadv *adv);
+
+/* Does the device hold more than the budget that was asked for? Then its driver does not evict in time to keep that. */
+int um_advisor_device_is_larger(const struct umadv *adv);
+
+/* Makes a hint call of prefetch-on-use, on_use.h. */
+void um_advisor_on_use(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
+
+/* Cuts off the ends of a range that are not known to be managed memory. */
+void um_advisor_clip(const struct umadv *adv, uint64_t *addr, uint64_t *bytes);
 
 /* An event to whoever listens: the recorder, and the trace being written. `stream`: of an op. */
 void um_advisor_feed(struct umadv *adv, const struct um_event *e, um_stream stream);

@@ -273,7 +273,7 @@ static int build_program(struct umadv *adv)
 	int err = um_program_build(&adv->plan, blocks, &adv->program);
 	enum um_way way = (enum um_way)adv->options.pub.evict;
 
-	if (adv->options.pub.budget && blocks < adv->gpu->caps.capacity / UM_BLOCK_BYTES)
+	if (um_advisor_device_is_larger(adv))
 		way = UM_WAY_HOME; /* the driver evicts when the device is full, not before */
 	if (!err)
 		err = um_way_choose(&adv->program, &adv->plan.sched, &adv->profile, blocks, way);

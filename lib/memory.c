@@ -160,15 +160,34 @@ int um_advisor_free(struct umadv *adv, void *ptr)
 	return 0;
 }
 
+/* What lies in a block that is somebody else's as well stays. */
+static void forget(struct umadv *adv, uint64_t addr, uint64_t bytes)
+{
+	for (uint64_t a = addr & ~(UM_BLOCK_BYTES - 1); a < addr + bytes; a += UM_BLOCK_BYTES) {
+		uint64_t lo = a, left = UM_BLOCK_BYTES;
+
+		um_advisor_clip(adv, &lo, &left);
+		if (!left)
+			um_executor_forget(adv->executor, a, UM_BLOCK_BYTES);
+	}
+}
+
 int um_advisor_disown(struct umadv *adv, void *ptr, uint64_t bytes)
 {
 	struct um_tensor *t = starts_at(adv, ptr, bytes);
+	uint64_t addr;
+	int err;
 
 	if (!t || !(t->flags & UM_TENSOR_ADOPTED))
 		return -EINVAL;
 	if (adv->executor)
 		um_executor_release(adv->executor, t->addr, t->bytes);
-	return remove_tensor(adv, t);
+	addr = t->addr;
+	bytes = t->bytes;
+	err = remove_tensor(adv, t);
+	if (!err && adv->executor && um_advisor_device_is_larger(adv))
+		forget(adv, addr, bytes);
+	return err;
 }
 
 int um_advisor_transient(struct umadv *adv, void *ptr)

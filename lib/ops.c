@@ -186,35 +186,31 @@ static void announce(struct umadv *adv, um_stream stream, const struct um_cost *
 		um_mistake_stream(adv, stream, code);
 }
 
-static void prefetch_on_use(struct umadv *adv, um_stream stream)
+void um_advisor_on_use(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
 {
-	int telling = um_telling_on(&adv->telling);
+	struct umadv *adv = user;
+	int telling = um_telling_on(&adv->telling), in = kind == UM_ACTION_IN;
+	struct um_location to = in ? um_on_device(adv->gpu->caps.device) : um_on_host();
+	struct um_hint_given h = {.kind = kind, .addr = addr, .bytes = bytes, .op = adv->op_serial - 1};
 
-	for (uint32_t i = 0; i < adv->n_uses; i++) {
-		const struct um_use *u = &adv->uses[i];
-
-		if (u->tensor->flags & UM_TENSOR_UNMANAGED)
-			continue;
-		struct um_hint_given h = {.kind = UM_ACTION_IN,
-					  .addr = u->tensor->addr + u->off,
-					  .bytes = u->bytes,
-					  .op = adv->op_serial - 1,
-					  .begin = telling ? um_telling_now(&adv->telling) : 0};
-
-		h.code = adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)h.addr, h.bytes,
-							     um_on_device(adv->gpu->caps.device), 0, stream);
-		if (telling) {
-			h.end = um_telling_now(&adv->telling);
-			um_telling_hint(&adv->telling, &h);
-		}
-		if (h.code) {
-			adv->stats.hints_refused++;
-			continue;
-		}
-		adv->stats.hints_issued++;
-		adv->stats.prefetch_bytes += u->bytes;
-		adv->hinted = 1;
+	if (!in)
+		um_advisor_clip(adv, &h.addr, &h.bytes);
+	if (!h.bytes)
+		return;
+	h.begin = telling ? um_telling_now(&adv->telling) : 0;
+	h.code = adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)h.addr, h.bytes, to, 0,
+						     stream);
+	if (telling) {
+		h.end = um_telling_now(&adv->telling);
+		um_telling_hint(&adv->telling, &h);
 	}
+	if (h.code) {
+		adv->stats.hints_refused++;
+		return;
+	}
+	adv->stats.hints_issued++;
+	*(in ? &adv->stats.prefetch_bytes : &adv->stats.evict_bytes) += h.bytes;
+	adv->hinted = 1;
 }
 
 void um_advisor_forget_uses(struct umadv *adv)
@@ -387,7 +383,7 @@ int um_advisor_op(struct umadv *adv, um_stream stream, const char *name, const s
 	if (adv->executor)
 		replay(adv, &op, number, known ? NULL : info);
 	else if (adv->options.strategy == UM_STRATEGY_PREFETCH_ON_USE && adv->gpu->caps.concurrent_managed)
-		prefetch_on_use(adv, stream);
+		um_on_use_op(&adv->on_use, stream, adv->uses, adv->n_uses);
 	for (const struct um_use *u = adv->uses, *end = u + adv->n_uses; u < end; u++) {
 		u->tensor->used_op = adv->op_serial;
 		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;

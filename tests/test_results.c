@@ -12,6 +12,7 @@
 #include "advisor.h"
 #include "gpu/sim.h"
 
+#include "budget_kept.h"
 #include "tap.h"
 
 #include <stdatomic.h>
@@ -29,7 +30,8 @@
 #define STRIDE 8192 /* words: one in 64 KiB counts */
 
 static uint64_t dice;
-static struct um_gpu *gpu; /* REAL_THREADS */
+static struct um_gpu *gpu;
+static unsigned larger; /* the device holds so many times the budget */
 
 static uint32_t roll(uint32_t n)
 {
@@ -90,10 +92,7 @@ static void launch(struct app *a, int iteration, struct job job)
 		uses[n++] = UMADV_READ(j->in[i].at);
 	uses[n++] = umadv_use_(j->out.at, 0, 0, j->update ? UMADV_ACCESS_UPDATE : UMADV_ACCESS_WRITE);
 	a->err |= umadv_op(a->adv, NULL, "job", uses, n);
-	if (gpu)
-		a->err |= um_sim_run(gpu, NULL, &(struct um_sim_kernel){.announced = 1, .fn = kernel, .arg = j});
-	else
-		a->err |= umadv_sim_run(a->adv, NULL, kernel, j);
+	a->err |= um_sim_run(gpu, NULL, &(struct um_sim_kernel){.announced = 1, .fn = kernel, .arg = j});
 }
 
 static void add(struct job *j, const struct tensor *t)
@@ -189,7 +188,8 @@ static void backward(struct app *a, int it, unsigned i)
 
 static int finish(struct app *a)
 {
-	return gpu ? um_sim_sync(gpu) : umadv_sim_sync(a->adv);
+	(void)a;
+	return um_sim_sync(gpu);
 }
 
 static void iterate(struct app *a, int it)
@@ -279,7 +279,7 @@ static int open_app(struct app *a, const struct umadv_options *o)
 	static struct um_gpu_api api;
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_sim_options so = {
-		.profile = v100, .capacity = o->budget, .backed = 1, .poison = 1, .patience_ms = 20000};
+		.profile = v100, .capacity = larger * o->budget, .backed = 1, .poison = 1, .patience_ms = 20000};
 	int err = um_sim_open(&gpu, &so);
 
 	if (err)
@@ -306,9 +306,15 @@ static int open_app(struct app *a, const struct umadv_options *o)
 #else
 static int open_app(struct app *a, const struct umadv_options *o)
 {
-	return umadv_open(&a->adv, o);
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = larger * o->budget, .backed = 1, .poison = 1};
+	int err = um_sim_open(&gpu, &so);
+
+	return err ? err : um_advisor_open(&a->adv, o, gpu, v100);
 }
 #endif
+
+static unsigned over; /* runs in which hints exceeded the budget */
 
 /* What the parameters hold at the end. */
 static uint64_t run(uint64_t seed, const char *strategy, uint64_t budget, struct umadv_stats *stats)
@@ -342,6 +348,8 @@ static uint64_t run(uint64_t seed, const char *strategy, uint64_t budget, struct
 	stats->struct_size = sizeof *stats;
 	if (!a.err)
 		a.err = umadv_stats_get(a.adv, stats);
+	if (!a.err && !budget_kept(gpu, budget))
+		over++;
 	umadv_close(a.adv);
 	return a.err ? 0 : h;
 }
@@ -353,7 +361,10 @@ int main(void)
 
 	for (uint64_t seed = 0; seed < seeds; seed++) {
 		struct umadv_stats all, few;
-		uint64_t want = run(seed, "on-demand", 1024 * MIB, &all);
+		uint64_t want;
+
+		larger = 1;
+		want = run(seed, "on-demand", 1024 * MIB, &all);
 
 		ok(want != 0, "program %d runs with the driver alone", (int)seed);
 		for (unsigned i = 0; i < sizeof percent / sizeof *percent && want; i++) {
@@ -361,6 +372,7 @@ int main(void)
 
 			/* the largest op has three ranges of 6 MiB, which lie in four blocks each */
 			budget = budget < 24 * MIB ? 24 * MIB : budget;
+			larger = budget_devices[(seed + i) % BUDGET_DEVICES];
 			is_u64(run(seed, "lookahead", budget, &few), want, "the same in %u %% of its memory",
 			       percent[i]);
 			hinted += few.hinted_iterations;
@@ -369,6 +381,7 @@ int main(void)
 			diverged += few.divergences;
 		}
 	}
+	is_u64(over, 0, "what hints made resident never exceeded the budget");
 #ifdef REAL_THREADS
 	ok(hinted > seeds * (ITERATIONS - 4), "many iterations were hinted, though calls failed");
 #else

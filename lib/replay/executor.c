@@ -45,12 +45,19 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 	ex->host = *host;
 	ex->far.far = 1;
 	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
-	if (err) {
-		free(ex);
-		return err;
-	}
+	if (err)
+		goto free_executor;
+	err = host->budget_blocks ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks) : 0;
+	if (err)
+		goto close_lanes;
 	*out = ex;
 	return 0;
+
+close_lanes:
+	um_lanes_close(&ex->lanes);
+free_executor:
+	free(ex);
+	return err;
 }
 
 static void forget_targets(struct um_executor *ex)
@@ -515,6 +522,11 @@ void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 		um_executor_claim(ex, addr, bytes);
 }
 
+void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)
+{
+	um_block_limit_remove(&ex->lanes.limit, addr, bytes);
+}
+
 void um_executor_leave(struct um_executor *ex)
 {
 	if (!ex->program)
@@ -563,5 +575,5 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 	out->prefetch_bytes = atomic_load_explicit(&l->prefetch_bytes, memory_order_relaxed);
 	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
 	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);
-	out->dropped = l->dropped;
+	out->dropped = l->dropped + atomic_load_explicit(&l->limit.refused, memory_order_relaxed);
 }

@@ -41,6 +41,7 @@ struct um_executor_host {
 	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 	void *user;
 	const struct um_app_streams *streams; /* the app's, borrowed until close */
+	uint64_t budget_blocks; /* of a device that holds more, and so does not keep the budget by itself; 0: it does */
 	uint64_t evict_ns, link_ns; /* to take one block away: the driver's work on the calling thread, and the copy */
 };
 
@@ -85,6 +86,9 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n);
 /* Whoever has this memory from now on knows nothing of our advice. */
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+
+/* This memory is no longer there. */
+void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* From now on `ears` (copied) hear of the hints that the driver is given: `hear` is called by um_executor_tell, by the
  * end of the executor, or where very many wait to be told. Before the first program. 0 or -ENOMEM. */

@@ -180,6 +180,9 @@ static struct um_step in_done_with(struct um_lanes_in *in, uint32_t k)
 
 static void bring(struct um_lanes *l, uint32_t k, const struct um_request *r)
 {
+	if (um_block_limit_add(&l->limit, r->addr, r->bytes))
+		return;
+
 	uint64_t begin = um_outcomes_begin(&l->outcomes);
 	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes,
 						     um_on_device(l->gpu->caps.device), 0,
@@ -261,6 +264,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 
 	made(o->lanes, lane_of(o), k, r, begin, code);
 	counted(o->lanes, code, &o->lanes->discard_bytes, bytes);
+	o->discard_code = code;
 	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
 	if (o->discarding)
 		return (struct um_step){.kind = UM_STEP_AGAIN};
@@ -277,6 +281,8 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 
 	made(l, lane_of(o), k, r, begin, code);
 	counted(l, code, &l->evict_bytes, r->bytes);
+	if (!code)
+		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }
 
 /* Takes copies away from the device of which the host has the content. A prefetch to the host would leave them: it is
@@ -296,6 +302,8 @@ static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *
 	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), &l->evict_bytes, 0);
 	made(l, lane_of(o), k, r, begin, code);
 	counted(l, code, &l->evict_bytes, r->bytes);
+	if (!code)
+		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }
 
 static struct um_step step_out(void *arg)
@@ -317,6 +325,8 @@ static struct um_step step_out(void *arg)
 		if (gpu->api->cudaEventQuery(gpu, o->discarded) == UM_CUDA_NOT_READY)
 			return (struct um_step){.kind = UM_STEP_WAIT, .event = o->discarded};
 		o->discarding = 0;
+		if (!o->discard_code)
+			um_block_limit_remove(&l->limit, r->addr, r->bytes);
 		return out_done(o, k);
 	}
 	if (o->called || !current(l, r))
@@ -368,6 +378,7 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	int err = 0;
 
 	memset(l, 0, sizeof *l);
+	um_block_limit_init(&l->limit);
 	l->gpu = gpu;
 	l->n_out = n_out + UM_LANES_DROP;
 	l->in_ring = calloc(UM_LANES_QUEUE, sizeof *l->in_ring);
@@ -476,6 +487,7 @@ void um_lanes_close(struct um_lanes *l)
 		free(l->away[i].ring);
 		l->away[i].ring = NULL;
 	}
+	um_block_limit_fini(&l->limit);
 }
 
 void um_lanes_wake(struct um_lanes *l)

@@ -16,8 +16,8 @@
  * own for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
  * are done; those wait until so many ins are, and for an event. Requests of an old epoch are not worked off, only
  * counted as done, so that whoever waits for them is released - but not before the drops that an in waits for are over:
- * one may be under way on what the released op is about to write. Putting a request: no allocation, no system call. Not
- * thread-safe on the app's side.
+ * one may be under way on what the released op is about to write. An in beyond the limit is not made either. Putting
+ * a request: no allocation, no system call. Not thread-safe on the app's side.
  *
  * CUDA does not see the order that waiting for a number makes: where streams share a hardware queue, the arrival that
  * an op waits for may stand behind that very op. So on a real device an in worker watches: numbers that have not moved
@@ -28,6 +28,7 @@
 #define UM_REPLAY_LANES_H
 
 #include "gpu/app_stream.h"
+#include "replay/block_limit.h"
 #include "replay/outcomes.h"
 #include "replay/program.h"
 #include "replay/worker.h"
@@ -87,13 +88,14 @@ struct um_lanes_out {
 	struct um_runner runner;
 	um_stream stream;
 	um_event_handle discarded; /* behind a discard under way */
-	int discarding;
+	int discarding, discard_code;
 	int called; /* the call is over; as of the next step, since simulated time passes between steps */
 	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
 };
 
 struct um_lanes {
 	struct um_gpu *gpu;
+	struct um_block_limit limit; /* of what ins bring; set before the first request */
 	struct um_request *in_ring;
 	struct um_lanes_away away[UM_AWAYS];
 	_Atomic uint32_t in_head; /* requests put */
@@ -126,6 +128,7 @@ unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns);
 
 /* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, copy blocks away. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
+
 /* Waits for requests that have begun, drops the others, and releases ops that wait. */
 void um_lanes_close(struct um_lanes *l);
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/on_use.h"
+
+#include "model/tensor.h"
+
+#include <errno.h>
+#include <string.h>
+
+int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user)
+{
+	memset(p, 0, sizeof *p);
+	p->gpu = gpu;
+	p->give = give;
+	p->user = user;
+	if (budget_blocks == UINT64_MAX)
+		return 0;
+	p->tracks = 1;
+	if (um_block_lru_init(&p->resident, budget_blocks) ||
+	    gpu->api->cudaEventCreateWithFlags(gpu, &p->given, UM_EVENT_DISABLE_TIMING))
+		return -ENOMEM;
+	return 0;
+}
+
+void um_on_use_fini(struct um_on_use *p)
+{
+	if (p->given)
+		p->gpu->api->cudaEventDestroy(p->gpu, p->given);
+	um_block_lru_fini(&p->resident);
+	memset(p, 0, sizeof *p);
+}
+
+static void flush_out(struct um_on_use *p, um_stream stream)
+{
+	if (p->out_bytes)
+		p->give(p->user, UM_ACTION_OUT, p->out, p->out_bytes, stream);
+	p->out_bytes = 0;
+}
+
+/* Evicts the least recently used block. 0: the op at hand uses all of them. */
+static int evict(struct um_on_use *p, um_stream stream)
+{
+	struct um_lru_block *b = p->resident.head;
+
+	if (!b || b->serial == p->resident.serial)
+		return 0;
+	if (p->out_bytes && p->out + p->out_bytes != b->node.a)
+		flush_out(p, stream);
+	if (!p->out_bytes)
+		p->out = b->node.a;
+	p->out_bytes += UM_BLOCK_BYTES;
+	um_block_lru_remove(&p->resident, b);
+	return 1;
+}
+
+/* The block will be resident. 0: it does not fit. */
+static int add(struct um_on_use *p, uint64_t addr, um_stream stream)
+{
+	struct um_block_lru *r = &p->resident;
+
+	return um_block_lru_find(r, addr) || !um_block_lru_add(r, addr) ||
+	       (evict(p, stream) && !um_block_lru_add(r, addr));
+}
+
+/* None of the blocks that the op uses is a victim of it. */
+static void touch(struct um_on_use *p, const struct um_use *u)
+{
+	uint64_t addr = u->tensor->addr + u->off;
+
+	for (uint64_t a = um_block_of(addr); a < addr + u->bytes; a += UM_BLOCK_BYTES) {
+		struct um_lru_block *b = um_block_lru_find(&p->resident, a);
+
+		if (b)
+			um_block_lru_use(&p->resident, b);
+	}
+}
+
+/* Makes room for a use. Returns how many of its bytes fit. */
+static uint64_t fit(struct um_on_use *p, const struct um_use *u, um_stream stream)
+{
+	uint64_t addr = u->tensor->addr + u->off;
+
+	for (uint64_t a = um_block_of(addr); a < addr + u->bytes; a += UM_BLOCK_BYTES)
+		if (!add(p, a, stream))
+			return a > addr ? a - addr : 0;
+	return u->bytes;
+}
+
+/* What was prefetched or evicted on another stream comes first: its memory is not counted twice. */
+static void order(struct um_on_use *p, um_stream stream)
+{
+	if (p->any && p->stream != stream)
+		p->gpu->api->cudaStreamWaitEvent(p->gpu, stream, p->given, 0);
+}
+
+void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n)
+{
+	p->resident.serial++;
+	if (p->tracks)
+		order(p, stream);
+	for (uint32_t i = 0; i < n && p->tracks; i++)
+		if (!(uses[i].tensor->flags & UM_TENSOR_UNMANAGED))
+			touch(p, &uses[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct um_use *u = &uses[i];
+		uint64_t bytes = u->bytes;
+
+		if (u->tensor->flags & UM_TENSOR_UNMANAGED)
+			continue;
+		if (p->tracks) {
+			bytes = fit(p, u, stream);
+			flush_out(p, stream);
+		}
+		if (bytes)
+			p->give(p->user, UM_ACTION_IN, u->tensor->addr + u->off, bytes, stream);
+	}
+	if (p->tracks && n) {
+		p->gpu->api->cudaEventRecord(p->gpu, p->given, stream);
+		p->stream = stream;
+		p->any = 1;
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * on_use.h - the strategy prefetch-on-use: prefetches what an op uses just before it, within a budget
+ *
+ * in    ops, with the ranges that they use
+ * out   prefetches to the device on the op's stream, and before them prefetches of other blocks to the host
+ * owns  the list of blocks that it has made resident
+ *
+ * A device that holds no more than the budget keeps it by itself: the driver evicts, and nothing is tracked. On a
+ * larger one the blocks that were prefetched are kept in order of last use, and the least recently used ones are
+ * evicted before a prefetch would exceed the budget. An op that alone exceeds it gets a prefetch of the part that fits;
+ * the rest faults. Prefetches of several streams are ordered by events, so that memory is never counted as free before
+ * it is. Op path: O(blocks x log budget), no allocation. Not thread-safe.
+ */
+#ifndef UM_REPLAY_ON_USE_H
+#define UM_REPLAY_ON_USE_H
+
+#include "gpu/gpu.h"
+#include "replay/program.h"
+#include "replay/block_lru.h"
+
+/* Makes one call: UM_ACTION_IN to the device, UM_ACTION_OUT to the host. */
+typedef void um_on_use_give(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
+
+struct um_on_use {
+	struct um_gpu *gpu;
+	um_on_use_give *give;
+	void *user;
+	int tracks;
+	struct um_block_lru resident; /* used with the number of the op */
+	uint64_t out, out_bytes; /* blocks to be evicted that no call was made for yet */
+	um_event_handle given; /* recorded after the latest prefetch, on `stream` */
+	um_stream stream;
+	int any; /* there was one */
+};
+
+/* `budget_blocks`: UINT64_MAX: the device keeps the budget by itself. 0 or -ENOMEM; um_on_use_fini in any case. */
+int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user);
+void um_on_use_fini(struct um_on_use *p);
+
+/* An op is about to be launched on `stream`. */
+void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n);
+
+#endif
