@@ -167,8 +167,8 @@ static int open_cuda(struct umadv *adv)
 	return 0;
 }
 
-/* The profile that was asked for. One that UMADVISE_PROFILE names and that cannot be read is `*ignored`. */
-static int named_profile(struct umadv *adv, const char *name, int *ignored)
+/* The profile that was asked for. One that UMADVISE_PROFILE names and that cannot be read is ignored. */
+static int named_profile(struct umadv *adv, const char *name)
 {
 	struct um_diag diag;
 	char line[800];
@@ -179,9 +179,9 @@ static int named_profile(struct umadv *adv, const char *name, int *ignored)
 	if (!err)
 		return 0;
 	um_diag_line(&diag, line, sizeof line);
-	*ignored = err != -ENOMEM && um_variable_is("UMADVISE_PROFILE", name);
-	um_advisor_log(adv, *ignored ? UMADV_LOG_WARN : UMADV_LOG_ERROR, "profile %s", line);
-	if (*ignored) {
+	adv->profile_ignored = err != -ENOMEM && um_variable_is("UMADVISE_PROFILE", name);
+	um_advisor_log(adv, adv->profile_ignored ? UMADV_LOG_WARN : UMADV_LOG_ERROR, "profile %s", line);
+	if (adv->profile_ignored) {
 		um_variable_ignored("UMADVISE_PROFILE", line, sizeof line);
 		um_advisor_log(adv, UMADV_LOG_WARN, "%s", line);
 	}
@@ -193,9 +193,9 @@ static int find_profile(struct umadv *adv)
 {
 	const char *name = adv->options.pub.profile;
 	const struct um_profile *assumed;
-	int ignored = 0, err = name ? named_profile(adv, name, &ignored) : 0;
+	int err = name ? named_profile(adv, name) : 0;
 
-	if (name && !ignored)
+	if (name && !adv->profile_ignored)
 		return err;
 	if (adv->cuda && !um_device_standin_profile(adv->gpu, &adv->profile))
 		return 0;

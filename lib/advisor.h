@@ -78,6 +78,7 @@ struct umadv {
 	int real; /* time is real: ops are measured */
 	int cuda; /* opened by um_device_open: errors may be sticky */
 	struct um_profile profile;
+	int profile_ignored; /* what UMADVISE_PROFILE names cannot be read */
 	uint64_t budget;
 
 	struct um_registry registry;

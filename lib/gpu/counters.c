@@ -73,14 +73,22 @@ static struct { /* under it */
 
 /* --- the library -------------------------------------------------------------------------------------------------- */
 
+const char *um_counters_soname(void)
+{
+	static char soname[32];
+
+	if (!*soname)
+		snprintf(soname, sizeof soname, "libcupti.so.%d", MAJOR);
+	return soname;
+}
+
 static void load(void)
 {
-	char soname[32];
+	const char *soname = um_counters_soname();
 	uint32_t version = 0;
 	const char *missing = NULL;
 	void *lib, *fn;
 
-	snprintf(soname, sizeof soname, "libcupti.so.%d", MAJOR);
 	lib = dlopen(soname, RTLD_NOW);
 	if (!lib) {
 		snprintf(cupti.why, sizeof cupti.why,

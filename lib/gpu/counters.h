@@ -18,6 +18,9 @@
 
 #include <stddef.h>
 
+/* The library that is opened for them; NULL: this build opens none. */
+const char *um_counters_soname(void);
+
 /* `now` is the clock of what is told. After cuInit. 0; -EBUSY: another context has them, or the process that
  * this one was forked from; -ENOTSUP. `why` then says it in one line. */
 int um_counters_open(int64_t now, char *why, size_t size);

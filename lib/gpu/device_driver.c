@@ -6,13 +6,12 @@
  * asked first.
  */
 #include "gpu/device_state.h"
+#include "gpu/libraries.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-#define LIBRARY "libcuda.so.1"
 
 struct row {
 	size_t at; /* offset in its struct */
@@ -57,13 +56,14 @@ static const char *reason(int err)
 	} reasons[] = {
 		{2, "the CUDA driver is out of memory"},
 		{3, "the CUDA driver was in use when this process was forked, and does not work in a child"},
-		{34, LIBRARY " is the toolkit's stub library, not a driver"},
+		{34, UM_LIBRARY_DRIVER " is the toolkit's stub library, not a driver"},
 		{46, "the device is busy: another process uses it alone"},
 		{100, "no CUDA device can be seen (no GPU, or none in CUDA_VISIBLE_DEVICES)"},
 		{101, "CUDA_VISIBLE_DEVICES names a device that does not exist"},
 		{304, "the operating system refused the CUDA driver (are the device files there?)"},
 		{802, "the system is not ready: the fabric manager of this machine does not run yet"},
-		{803, "the kernel's driver and " LIBRARY " differ in version: restart, or reinstall the driver"},
+		{803, "the kernel's driver and " UM_LIBRARY_DRIVER " differ in version: restart, or reinstall the "
+		      "driver"},
 		{804, "the forward compatibility package does not support this GPU"},
 		{805, "the MPS server cannot be reached"},
 	};
@@ -83,18 +83,18 @@ static int refuse(struct um_device *d, const char *call, int err)
 
 static int load(struct um_device *d)
 {
-	void *lib = dlopen(LIBRARY, RTLD_NOW | RTLD_NOLOAD), *fn;
+	void *lib = dlopen(UM_LIBRARY_DRIVER, RTLD_NOW | RTLD_NOLOAD), *fn;
 	const char *text;
 
 	if (!lib)
-		lib = dlopen(LIBRARY, RTLD_NOW);
+		lib = dlopen(UM_LIBRARY_DRIVER, RTLD_NOW);
 	if (!lib) {
 		text = dlerror();
-		return um_device_refuse(d, "no CUDA driver on this machine (%s)", text ? text : LIBRARY);
+		return um_device_refuse(d, "no CUDA driver on this machine (%s)", text ? text : UM_LIBRARY_DRIVER);
 	}
 	fn = dlsym(lib, UM_PROC_ADDRESS);
 	if (!fn)
-		return um_device_refuse(d, "the CUDA driver is too old: 12.0 is needed (" LIBRARY " has no "
+		return um_device_refuse(d, "the CUDA driver is too old: 12.0 is needed (" UM_LIBRARY_DRIVER " has no "
 		                           UM_PROC_ADDRESS ")");
 	memcpy(&d->find, &fn, sizeof fn);
 	return 0;

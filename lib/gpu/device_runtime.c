@@ -4,6 +4,7 @@
  * tells the major version, and that the form of the hints: the plain names changed it from 12 to 13.
  */
 #include "gpu/device_state.h"
+#include "gpu/libraries.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -81,7 +82,7 @@ int um_runtime_open(struct um_device *d, int asked)
 	static const struct {
 		const char *soname;
 		int major;
-	} known[] = {{"libcudart.so.13", 13}, {"libcudart.so.12", 12}};
+	} known[] = {{UM_LIBRARY_RUNTIME_13, 13}, {UM_LIBRARY_RUNTIME_12, 12}};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
 		void *lib = dlopen(known[i].soname, RTLD_NOW | RTLD_NOLOAD);

@@ -57,6 +57,11 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	return a->kind == UM_ACT_HINT ? 0 : mark((struct um_nvtx *)sink, a);
 }
 
+int um_nvtx_built(void)
+{
+	return 1;
+}
+
 int um_nvtx_open(struct um_nvtx *m)
 {
 	memset(m, 0, sizeof *m);

@@ -23,6 +23,9 @@ struct um_nvtx {
 	int open, in_range;
 };
 
+/* Were the headers there when the library was built? */
+int um_nvtx_built(void);
+
 /* 1: a tool is attached, and marks are welcome; else 0, and nothing below does anything. Control path. */
 int um_nvtx_open(struct um_nvtx *m);
 void um_nvtx_close(struct um_nvtx *m);

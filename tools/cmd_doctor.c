@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cmd_doctor.c - umadvise doctor: will a program get hints here, and if not, why not
+ *
+ * A context is opened as umadv_open(NULL) opens one, without the files that it would write, and asked.
+ */
+#include "advisor.h"
+#include "args.h"
+#include "doctor.h"
+#include "environment.h"
+#include "tool.h"
+
+#include "gpu/device.h"
+#include "gpu/libraries.h"
+#include "io/nvtx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct doctor {
+	int json; /* --format */
+	struct umadv *adv; /* NULL: none could be opened */
+	int err; /* why */
+	json_t *log; /* what the context said */
+	char last[512]; /* of that */
+};
+
+/* Bytes that are no UTF-8 are shown as question marks. */
+static json_t *text(const char *s)
+{
+	json_t *all = s ? json_string(s) : json_null();
+	char plain[1024];
+
+	if (all)
+		return all;
+	snprintf(plain, sizeof plain, "%s", s);
+	for (char *p = plain; *p; p++)
+		*p = *p & 0x80 ? '?' : *p;
+	return json_string(plain);
+}
+
+static void on_log(void *user, enum umadv_log_level level, const char *line)
+{
+	struct doctor *d = user;
+
+	snprintf(d->last, sizeof d->last, "%s", line);
+	json_array_append_new(d->log, json_pack("{s:s, s:o}", "level", level == UMADV_LOG_ERROR ? "error" : "warning",
+						"text", text(line)));
+}
+
+/* --- environment -------------------------------------------------------------------------------------------------- */
+
+static json_t *environment(void)
+{
+	json_t *all = json_array();
+
+	for (const struct um_variable *v = um_variables; v->name; v++) {
+		struct umadv_options scratch = {0};
+		int used = um_variable_read(v, &scratch);
+
+		json_array_append_new(all, json_pack("{s:s, s:o, s:b, s:s, s:s, s:s}", "name", v->name, "value",
+						     text(um_variable_get(v->name)), "used", used > 0, "meaning",
+						     v->what, "accepted", v->accepted, "default", v->standard));
+	}
+	return all;
+}
+
+static json_t *unknown(void)
+{
+	json_t *all = json_array();
+	const char *near;
+	char name[80];
+	size_t at = 0;
+
+	while (um_environment_unknown(&at, name, sizeof name, &near))
+		json_array_append_new(all, json_pack("{s:o, s:o}", "name", text(name), "near", text(near)));
+	return all;
+}
+
+/* --- libraries ---------------------------------------------------------------------------------------------------- */
+
+static json_t *version(int v)
+{
+	char words[32];
+
+	if (!v)
+		return json_null();
+	snprintf(words, sizeof words, "%d.%d", v / 1000, v % 1000 / 10);
+	return json_string(words);
+}
+
+/* A program with a runtime newer than the driver gets no hints, and no CUDA either. */
+static const char *library_note(const struct um_library *l, const struct um_library *driver)
+{
+	static const char *const lacks[] = {"no CUDA device can be used",
+					    "programs that use this shared runtime do not start; others do",
+					    "UMADVISE_COUNTERS=on has no effect"};
+
+	if (!l->found)
+		return lacks[l->role];
+	if (l->role == UM_LIBRARY_IS_RUNTIME && driver->version && l->version / 1000 > driver->version / 1000)
+		return "newer than the driver: programs that use this runtime get no hints";
+	return "";
+}
+
+static json_t *libraries(void)
+{
+	static const char *const roles[] = {"driver", "runtime", "counters"};
+	struct um_library l[UM_LIBRARIES];
+	json_t *all = json_array();
+
+	um_libraries_find(l);
+	for (int i = 0; i < UM_LIBRARIES; i++)
+		json_array_append_new(all, json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:s}", "role", roles[l[i].role],
+						     "name", text(l[i].soname), "found", l[i].found, "version",
+						     version(l[i].version), "path", text(l[i].found ? l[i].path : NULL),
+						     "why", text(l[i].found ? NULL : l[i].why), "note",
+						     library_note(&l[i], &l[0])));
+	json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:s}", "role", "profiler", "name", "NVTX",
+					     "found", um_nvtx_built(), "version", "path",
+					     text(getenv("NVTX_INJECTION64_PATH")), "why",
+					     text(um_nvtx_built() ? NULL : "the library was built without its headers"),
+					     "note", um_nvtx_built() ? "" : "UMADVISE_NVTX has no effect"));
+	return all;
+}
+
+/* --- the device --------------------------------------------------------------------------------------------------- */
+
+static json_t *capability(const char *name, int has, const char *with, const char *without)
+{
+	return json_pack("{s:s, s:b, s:s}", "name", name, "has", has, "meaning", has ? with : without);
+}
+
+static json_t *capabilities(const struct um_gpu_caps *c)
+{
+	json_t *all = json_array();
+
+	json_array_append_new(all, capability("concurrent managed access", c->concurrent_managed,
+					      "pages move one by one, and hints work",
+					      "managed memory moves as a whole at each launch: no hints"));
+	json_array_append_new(all, capability("discard", c->discard, "dead content leaves without a copy",
+					      "dead content is copied to the host when it leaves"));
+	json_array_append_new(all, capability("stream values", c->stream_values,
+					      "operations wait on the device for their data",
+					      "operations do not wait: data that are late fault"));
+	json_array_append_new(all, capability("host coherent", c->ats,
+					      "the GPU reaches host memory by the host's page tables, too",
+					      "the GPU reaches managed memory alone: the usual case behind PCIe"));
+	return all;
+}
+
+static json_t *device(const struct umadv *adv)
+{
+	const struct um_gpu_caps *c = &adv->gpu->caps;
+	struct um_device_info info = {0};
+
+	if (adv->cuda)
+		um_device_info(adv->gpu, &info);
+	return json_pack("{s:o, s:s, s:b, s:o, s:I, s:o, s:o}", "name", text(c->name), "kind",
+			 !adv->cuda ? (adv->simulated ? "simulated" : "none") : info.standin ? "stand-in" : "cuda",
+			 "usable", adv->gpu->caps.concurrent_managed, "driver", version(info.driver_version),
+			 "memory_bytes", (json_int_t)(adv->cuda || adv->simulated ? c->capacity : 0), "why",
+			 text(c->why), "capabilities", capabilities(c));
+}
+
+/* Who has chosen the profile. */
+static const char *profile_from(const struct umadv *adv)
+{
+	struct um_profile p;
+
+	if (adv->options.pub.profile && !adv->profile_ignored)
+		return "UMADVISE_PROFILE";
+	if (!adv->cuda)
+		return "the default";
+	if (!um_device_standin_profile(adv->gpu, &p))
+		return "the stand-in driver";
+	return um_profile_of_device(adv->gpu->caps.name) ? "the device's name"
+							 : "no better one: umadvise calibrate makes one";
+}
+
+static json_t *choices(const struct umadv *adv)
+{
+	const char *budget = adv->options.pub.budget ? "UMADVISE_BUDGET"
+			     : adv->real	     ? "95 % of the device memory that is free"
+						     : "the device memory";
+
+	return json_pack("{s:o, s:s, s:I, s:s, s:s}", "profile", text(adv->profile.name), "profile_from",
+			 profile_from(adv), "budget_bytes", (json_int_t)adv->budget, "budget_from", budget, "strategy",
+			 um_strategy_name(adv->options.strategy));
+}
+
+/* --- the verdict -------------------------------------------------------------------------------------------------- */
+
+/* Why a program gets no hints, and what helps; or NULL. */
+static const char *obstacle(const struct doctor *d, char *line, size_t size)
+{
+	const struct umadv *adv = d->adv;
+	struct umadv_options scratch = {0};
+	const struct um_variable *disable = um_variables;
+
+	while (strcmp(disable->name, "UMADVISE_DISABLE") != 0)
+		disable++;
+	scratch.device = UMADV_DEVICE_SIM;
+	um_variable_read(disable, &scratch);
+	if (scratch.device == UMADV_DEVICE_NONE)
+		return "UMADVISE_DISABLE turns them off: unset it";
+	if (!adv)
+		snprintf(line, size, "no context can be opened: %s",
+			 *d->last ? d->last : umadv_strerror(d->err));
+	else if (adv->options.pub.device == UMADV_DEVICE_NONE)
+		return "UMADVISE_DEVICE=none asks for no device: unset it";
+	else if (!adv->cuda && !adv->simulated)
+		snprintf(line, size, "%s. A machine with an NVIDIA GPU and its driver (CUDA 12.0 or later) is needed; "
+			 "'umadvise dryrun -- PROGRAM' and UMADVISE_DEVICE=sim need none", adv->gpu->caps.why);
+	else if (!adv->gpu->caps.concurrent_managed)
+		snprintf(line, size, "%s", adv->gpu->caps.why);
+	else if (adv->options.strategy == UM_STRATEGY_ON_DEMAND)
+		return "the strategy on-demand leaves everything to the driver: unset UMADVISE_STRATEGY";
+	else if (um_strategy_plans(adv->options.strategy) && !adv->executor)
+		return "the device has no streams or events for hints";
+	else
+		return NULL;
+	return line;
+}
+
+static json_t *verdict(const struct doctor *d, int *hints)
+{
+	char why[700], line[900];
+	const char *no = obstacle(d, why, sizeof why);
+
+	*hints = !no;
+	if (no)
+		snprintf(line, sizeof line, "no hints: %s", no);
+	else
+		snprintf(line, sizeof line, "hints will be issued on %s, within %.1f MiB, by %s",
+			 d->adv->gpu->caps.name, (double)d->adv->budget / (1 << 20),
+			 um_strategy_name(d->adv->options.strategy));
+	return text(line);
+}
+
+/* --- the verb ----------------------------------------------------------------------------------------------------- */
+
+static void open_context(struct doctor *d)
+{
+	struct umadv_options o;
+	const char *plan;
+
+	umadv_options_init(&o);
+	plan = o.plan;
+	o.log = on_log;
+	o.log_user = d;
+	o.log_level = UMADV_LOG_WARN;
+	o.trace = o.report = o.plan = NULL;
+	o.counters = 0;
+	o.nvtx = UMADV_NVTX_OFF;
+	d->err = umadv_open(&d->adv, &o);
+	if (!d->err && plan)
+		umadv_load_plan(d->adv, plan);
+}
+
+static json_t *examine(struct doctor *d, int *hints)
+{
+	json_t *found = json_pack("{s:s, s:s, s:o, s:o}", "schema", "umdoctor/1", "version", umadv_version(),
+				  "environment", environment(), "unknown_variables", unknown());
+
+	open_context(d);
+	json_object_set_new(found, "libraries", libraries());
+	if (d->adv) {
+		json_object_set_new(found, "device", device(d->adv));
+		json_object_set_new(found, "choices", choices(d->adv));
+	}
+	json_object_set(found, "log", d->log);
+	json_object_set_new(found, "verdict", verdict(d, hints));
+	json_object_set_new(found, "hints", json_boolean(*hints));
+	umadv_close(d->adv);
+	return found;
+}
+
+static const struct arg options[] = {
+	ARG_FORMAT(offsetof(struct doctor, json), 0, "table json", "table (default) or json"),
+	ARG_LAST,
+};
+
+static int run(int argc, char **argv)
+{
+	struct doctor d = {0};
+	struct args_found args;
+	json_t *found;
+	int code = args_read(&verb_doctor, &d, argc, argv, &args), hints = 0;
+
+	if (code != ARGS_GO_ON)
+		return code;
+	if (args.n) {
+		tool_say("doctor", "'%s': expected no file", args.operands[0]);
+		return TOOL_USAGE;
+	}
+	d.log = json_array();
+	found = examine(&d, &hints);
+	json_decref(d.log);
+	if (!found) {
+		tool_say("doctor", "out of memory");
+		return TOOL_INTERNAL;
+	}
+	if (d.json)
+		json_dumpf(found, stdout, JSON_INDENT(1));
+	else
+		doctor_show(found, stdout);
+	if (d.json)
+		putchar('\n');
+	json_decref(found);
+	return hints ? TOOL_DONE : TOOL_FAILED;
+}
+
+const struct tool_verb verb_doctor = {
+	.name = "doctor",
+	.run = run,
+	.what = "say whether a program gets hints here, and if not, why not",
+	.synopsis = "doctor [OPTION]...",
+	.about = "Shows the UMADVISE_* variables, the libraries of CUDA that are found, the device and what it can do, "
+	         "the profile and the budget that a context takes by default, and a verdict in the last line.",
+	.options = options,
+	.tail = "Exit status: 0 hints will be issued, 1 they will not, 2 usage, 4 out of memory.\n\n"
+	        "Examples:\n"
+	        "  umadvise doctor\n"
+	        "  umadvise dryrun -- umadvise doctor --format json\n",
+};
