@@ -132,6 +132,12 @@ int main(void)
 	is_u64(s.captured, 2, "are counted");
 	is_u64(s.divergences, 0, "and are no part of the iteration");
 	is_int(on_captured, 0, "nothing was called on that stream");
+	code = 400; /* cudaErrorInvalidResourceHandle */
+	err = iteration(adv, stream, x, 1);
+	is_int(err, 0, "an op on a stream that the device refuses does not fail the program");
+	is_u64(stats_of(adv).errors, s.errors + 1, "an op on a stream that the device refuses is counted as an error");
+	is_u64(stats_of(adv).captured, s.captured, "an op on a stream that the device refuses is not a captured one");
+	code = UM_CUDA_OK;
 	is_int(um_sim_sync(gpu), 0, "all ends");
 	umadv_close(adv);
 	return tap_done();

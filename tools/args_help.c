@@ -5,6 +5,8 @@
 #include "args.h"
 #include "tool.h"
 
+#include "base/near.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,37 +86,10 @@ void args_help(const struct tool_verb *v)
 
 /* --- names close by ----------------------------------------------------------------------------------------------- */
 
-#define LONGEST 32
-
-/* Levenshtein's distance; what is too long is far. */
-static size_t distance(const char *a, size_t n, const char *b)
-{
-	size_t m = strlen(b), row[LONGEST + 1];
-
-	if (n > LONGEST || m > LONGEST)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= m; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= n; i++) {
-		size_t before = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= m; j++) {
-			size_t best = before + (a[i - 1] != b[j - 1]);
-
-			best = row[j] + 1 < best ? row[j] + 1 : best;
-			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			before = row[j];
-			row[j] = best;
-		}
-	}
-	return row[m];
-}
-
 /* Is `word` closer to the text than all before? */
 static int closer(const char *text, const char *word, size_t *best)
 {
-	size_t n = strcspn(text, "=,"), d = distance(text, n, word);
+	size_t n = strcspn(text, "=,"), d = um_near_distance(text, n, word);
 
 	if (n > 1 && strncmp(text, word, n) == 0)
 		d = 1; /* it begins like that */
