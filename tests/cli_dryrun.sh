@@ -60,7 +60,7 @@ is "$(dryrun "$app" $one 2>/dev/null)" "sum 2" "kernels with host code compute; 
 is "$(dryrun "$app" start alloc init launch sync read 2>"$tmp/e")" "sum 1" "without, they do not"
 like "$(cat "$tmp/e")" '^app on v100 \(simulated\), 32768.0 MiB of device memory, CUDA 13.0:$' "the table has a heading"
 like "$(cat "$tmp/e")" '1 of 1 kernels did not compute' "and says so"
-like "$(cat "$tmp/e")" '^  twice  *1  *0 ' "the kernel has a row"
+like "$(cat "$tmp/e")" '^ *1  *0 .*  twice$' "the kernel has a row"
 ok "csv" dryrun --format csv -o "$tmp/r.csv" "$app" start alloc launch sync
 is "$(wc -l <"$tmp/r.csv")" 2 "a heading and a row"
 is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" '"app",1,"v100"' "of the same"
@@ -150,6 +150,37 @@ if build -o "$tmp/rpath" "$top_srcdir/tests/dryrun_app.c" -Wl,--disable-new-dtag
 		"an RPATH"
 else
 	skip 1 "no RPATH can be made"
+fi
+
+# The name of a C++ kernel, and a size that is no multiple of a block.
+if build "-DKERNEL=\"_Z25a_kernel_with_a_long_nameIfLi128EEvPT_j\"" -o "$tmp/cxx" "$top_srcdir/tests/dryrun_app.c"; then
+	table=$(dryrun "$tmp/cxx" start alloc launch 2>&1)
+	if [[ $table == *_Z25* ]]; then
+		skip 2 "built without libstdc++"
+	else
+		like "$table" '  void a_kernel_with_a_long_name<float, 128>\(float\*, unsigned int\)$' \
+			"a C++ kernel has the name of the source, as a whole"
+		like "$(dryrun --format json "$tmp/cxx" start alloc launch 2>&1)" \
+			'"symbol": "_Z25a_kernel_with_a_long_nameIfLi128EEvPT_j"' "JSON has its symbol as well"
+	fi
+fi
+if build -DN=750000u -o "$tmp/odd" "$top_srcdir/tests/dryrun_app.c"; then
+	is "$(dryrun --format csv "$tmp/odd" start alloc launch 2>&1 | tr -d '\r' | python3 -c 'import csv,sys
+r = next(csv.DictReader(sys.stdin))
+print(r["managed_peak_bytes"], r["resident_peak_bytes"])')" "3000000 3000000" "no more is resident than allocated"
+fi
+
+# A library that was there when the program was built.
+mkdir -p "$tmp/lib"
+echo 'int cufftPlan1d(void) { return 0; }' >"$tmp/cufft.c"
+echo 'int cufftPlan1d(void); int main(void) { return cufftPlan1d(); }' >"$tmp/fft.c"
+if build -shared -fPIC -Wl,-soname,libcufft.so.11 -o "$tmp/lib/libcufft.so" "$tmp/cufft.c" &&
+	build -o "$tmp/fft" "$tmp/fft.c" -L"$tmp/lib" -lcufft; then
+	fails 127 "a program that needs a library that is not there" dryrun "$tmp/fft"
+	like "$(dryrun "$tmp/fft" 2>&1)" "^umadvise dryrun: .*/fft needs libcufft.so.11, which is not installed" \
+		"the missing library is named"
+else
+	skip 2 "no shared library can be built"
 fi
 
 fails 125 "an output that cannot be" dryrun -o "$tmp/no/such/r" "$app" start exit=3

@@ -16,11 +16,17 @@
 #include <umadvise_dryrun.h>
 #include <unistd.h>
 
+#ifndef N
 #define N (1u << 20) /* floats */
+#endif
+
+#ifndef KERNEL
+#define KERNEL "twice"
+#endif
 
 static const char ptx[] =
         ".version 7.0\n.target sm_70\n.address_size 64\n"
-        ".visible .entry twice(.param .u64 x, .param .u32 n)\n{\n\tret;\n}\n";
+        ".visible .entry " KERNEL "(.param .u64 x, .param .u32 n)\n{\n\tret;\n}\n";
 
 static struct {
 	int (*cuInit)(unsigned flags);
@@ -86,7 +92,7 @@ static void start(void)
 	must(cu.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
 	must(cu.cuCtxSetCurrent(context), "cuCtxSetCurrent");
 	must(cu.cuModuleLoadData(&module, ptx), "cuModuleLoadData");
-	must(cu.cuModuleGetFunction(&function, module, "twice"), "cuModuleGetFunction");
+	must(cu.cuModuleGetFunction(&function, module, KERNEL), "cuModuleGetFunction");
 }
 
 static void twice(void **args, const unsigned grid[3], const unsigned block[3])

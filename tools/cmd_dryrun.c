@@ -75,12 +75,15 @@ static int deliver(const struct dryrun *d, struct um_out *out, const char *text,
 	return DRYRUN_FAILED;
 }
 
-/* Nothing to show: why. */
-static void say_nothing(const struct dryrun *d, int opened)
+/* Nothing to show: why. `code`: what the program ended with. A program that the loader cannot start ends with 127. */
+static void say_nothing(const struct dryrun *d, int opened, int code)
 {
 	char why[600];
 
-	if (opened)
+	if (!opened && code == DRYRUN_NO_PROGRAM && dryrun_loads(d->path) && dryrun_missing(d, why, sizeof why))
+		tool_say("dryrun", "%s needs %s, which is not installed: dryrun has no stand-in for it (doc/dryrun.md)",
+			 d->program[0], why);
+	else if (opened)
 		tool_say("dryrun", "%s opened libcuda.so.1 and never initialised it", d->program[0]);
 	else if (dryrun_cut_off(d->path, why, sizeof why))
 		tool_say("dryrun", "%s never opened libcuda.so.1: %s", d->program[0], why);
@@ -109,9 +112,9 @@ static int run(struct dryrun *d, struct um_out *out)
 		if (fclose(to))
 			n = -1;
 	}
-	dryrun_folder_remove(d);
 	if (n == 0)
-		say_nothing(d, opened);
+		say_nothing(d, opened, code);
+	dryrun_folder_remove(d);
 	failed = deliver(d, out, text, n > 0 ? bytes : 0);
 	free(text);
 	return n < 0 ? DRYRUN_FAILED : failed ? failed : code;

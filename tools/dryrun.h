@@ -49,6 +49,12 @@ int dryrun_run(struct dryrun *d);
 /* Will the loader keep the program from the stand-in? 1 and why, or 0. */
 int dryrun_cut_off(const char *program, char *why, size_t size);
 
+/* Is it a program that the loader loads libraries for? */
+int dryrun_loads(const char *program);
+
+/* The first library that the loader does not find for the program; 1, or 0: there is none, or it does not say. */
+int dryrun_missing(const struct dryrun *d, char *name, size_t size);
+
 /* Reads what the processes left in the folder and writes it to `to`. How many there were, or -1: an error, said.
  * `opened`: processes that loaded the stand-in. */
 int dryrun_show(const struct dryrun *d, FILE *to, int *opened);

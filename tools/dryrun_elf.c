@@ -141,3 +141,16 @@ int dryrun_cut_off(const char *program, char *why, size_t size)
 	munmap((void *)f.at, f.n);
 	return cut;
 }
+
+int dryrun_loads(const char *program)
+{
+	struct image f;
+	Elf64_Phdr p;
+	int loads;
+
+	if (image_open(program, &f))
+		return 0;
+	loads = memcmp(f.at, ELFMAG, SELFMAG) == 0 && f.at[EI_CLASS] == ELFCLASS64 && segment(&f, PT_INTERP, &p);
+	munmap((void *)f.at, f.n);
+	return loads;
+}

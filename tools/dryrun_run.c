@@ -262,3 +262,38 @@ int dryrun_run(struct dryrun *d)
 		signal(passed_on[i], SIG_IGN);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
+
+/* The loader lists what a program needs instead of running it, one library a line. */
+int dryrun_missing(const struct dryrun *d, char *name, size_t size)
+{
+	char line[4096], *end;
+	int ends[2], missing = 0;
+	FILE *from;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return 0;
+	pid = fork();
+	if (pid == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		if (!environment(d) && !setenv("LD_TRACE_LOADED_OBJECTS", "1", 1))
+			execv(d->path, d->program);
+		_exit(DRYRUN_FAILED);
+	}
+	close(ends[1]);
+	from = pid < 0 ? NULL : fdopen(ends[0], "r");
+	while (from && fgets(line, sizeof line, from)) {
+		end = strstr(line, " => not found");
+		if (!end || missing)
+			continue;
+		missing = 1;
+		snprintf(name, size, "%.*s", (int)(end - line - strspn(line, "\t ")), line + strspn(line, "\t "));
+	}
+	if (from)
+		fclose(from);
+	else
+		close(ends[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return missing;
+}

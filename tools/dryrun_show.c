@@ -15,6 +15,9 @@
 
 #define MIB 1048576.0
 
+/* Of the C++ ABI. The result is the caller's to free. */
+extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+
 struct reports {
 	json_t *at[256]; /* by id */
 	int n, opened, left_out;
@@ -51,6 +54,25 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Kernels of C++ get the names that the program's source has; the symbol stays beside it. */
+static void demangle(json_t *o)
+{
+	json_t *list = json_object_get(o, "top_kernels"), *k;
+	size_t i;
+
+	json_array_foreach(list, i, k) {
+		const char *symbol = str(k, "name");
+		char *name = NULL;
+
+#ifdef UM_DEMANGLE
+		name = strncmp(symbol, "_Z", 2) == 0 ? __cxa_demangle(symbol, NULL, NULL, NULL) : NULL;
+#endif
+		if (name && !json_object_set_new(k, "symbol", json_string(symbol)))
+			json_object_set_new(k, "name", json_string(name));
+		free(name);
+	}
+}
+
 /* 0; -1: said. */
 static int read_one(struct reports *r, const char *folder, const char *name)
 {
@@ -73,6 +95,7 @@ static int read_one(struct reports *r, const char *folder, const char *name)
 		json_decref(o);
 		return 0;
 	}
+	demangle(o);
 	r->at[r->n++] = o;
 	return 0;
 }
@@ -150,19 +173,19 @@ static void table_sums(FILE *to, const json_t *o)
 	line(to, "hints", "%llu accepted, %llu refused", LLU(o, "hints"), LLU(o, "hints_refused"));
 }
 
-/* A long name keeps its beginning. */
+/* Names are of any length: they come last. */
 static void table_kernels(FILE *to, const json_t *list)
 {
 	const json_t *k;
 	size_t i;
 
 	if (json_array_size(list))
-		fprintf(to, "\n  %-38s %8s %8s %10s %10s %8s %8s %8s\n", "kernel", "launches", "computed", "time ms",
-			"stall ms", "faults", "in MiB", "out MiB");
+		fprintf(to, "\n  %8s %8s %10s %10s %8s %8s %8s  %s\n", "launches", "computed", "time ms", "stall ms",
+			"faults", "in MiB", "out MiB", "kernel");
 	json_array_foreach(list, i, k)
-		fprintf(to, "  %-38.38s %8llu %8llu %10.3f %10.3f %8llu %8.1f %8.1f\n", str(k, "name"),
-			LLU(k, "launches"), LLU(k, "computed"), ms(k, "ns"), ms(k, "stall_ns"), LLU(k, "faults"),
-			mib(k, "h2d_bytes"), mib(k, "d2h_bytes"));
+		fprintf(to, "  %8llu %8llu %10.3f %10.3f %8llu %8.1f %8.1f  %s\n", LLU(k, "launches"),
+			LLU(k, "computed"), ms(k, "ns"), ms(k, "stall_ns"), LLU(k, "faults"), mib(k, "h2d_bytes"),
+			mib(k, "d2h_bytes"), str(k, "name"));
 }
 
 static void table_allocations(FILE *to, const json_t *list)

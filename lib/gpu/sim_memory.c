@@ -40,14 +40,28 @@ static void attribute(struct um_sim *sim, struct um_sim_block *b, uint32_t prefe
 	b->prefetched = prefetched;
 }
 
+/* The last block of an allocation may be shorter than its chunk. */
+static uint64_t data_bytes(const struct um_sim_block *b)
+{
+	uint64_t left = b->mem->bytes - (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES;
+
+	return left < UM_BLOCK_BYTES ? left : UM_BLOCK_BYTES;
+}
+
 /* What is not resident is not mapped either; counts the blocks that hold something. */
 void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	assert(!pages || b->chunk);
-	if (!b->gpu && pages && ++sim->resident > sim->peak)
-		sim->peak = sim->resident;
-	if (b->gpu && !pages)
+	if (!b->gpu && pages) {
+		sim->resident_data += data_bytes(b);
+		sim->tally.peak_data_bytes = um_sim_later(sim->tally.peak_data_bytes, sim->resident_data);
+		if (++sim->resident > sim->peak)
+			sim->peak = sim->resident;
+	}
+	if (b->gpu && !pages) {
+		sim->resident_data -= data_bytes(b);
 		sim->resident--;
+	}
 	b->gpu = pages;
 	attribute(sim, b, b->prefetched & pages);
 	b->map &= pages;

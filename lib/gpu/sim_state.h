@@ -225,6 +225,7 @@ struct um_sim {
 	struct um_sim_ring list[UM_SIM_USED + 1];
 	uint64_t resident; /* blocks with a page on the GPU, */
 	uint64_t prefetched; /* of these, with a page that a prefetch brought */
+	uint64_t resident_data; /* bytes of allocations in resident blocks */
 
 	struct um_sim_engine engine[UM_SIM_ENGINES];
 	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */

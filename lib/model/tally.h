@@ -25,6 +25,7 @@ struct um_tally {
 	uint64_t peak_resident_bytes; /* the most since the tally before */
 	uint64_t prefetched_bytes; /* of resident_bytes: chunks with a page that a prefetch brought, not a fault */
 	uint64_t peak_prefetched_bytes; /* the most since the tally before */
+	uint64_t peak_data_bytes; /* the most, so far, that allocations have in such chunks: without their padding */
 	uint64_t host_bytes; /* cached CPU chunks */
 	uint64_t copied_h2d, copied_d2h; /* bytes of the program's own copies */
 };

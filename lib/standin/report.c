@@ -185,7 +185,7 @@ static void show(void *user, const struct um_tally *t, const struct um_ledger *l
 	number(o, "managed_peak_bytes", kind[UM_SIM_MANAGED].peak_bytes);
 	number(o, "device_peak_bytes", kind[UM_SIM_DEVICE].peak_bytes);
 	number(o, "pinned_peak_bytes", kind[UM_SIM_PINNED].peak_bytes + kind[UM_SIM_REGISTERED].peak_bytes);
-	number(o, "resident_peak_bytes", t->peak_resident_bytes);
+	number(o, "resident_peak_bytes", t->peak_data_bytes);
 	number(o, "faults", t->faults);
 	number(o, "batches", t->batches);
 	number(o, "cpu_faults", t->cpu_faults);
