@@ -96,6 +96,32 @@ print(*[x for v in json.load(sys.stdin).values() if isinstance(v, list) for x in
 		"${list#*:} --format json has the same names"
 done
 
+# Completion, in a bash that is not interactive: the words typed so far, the last of them incomplete.
+completion=$top_srcdir/share/bash-completion/completions/umadvise
+complete() {
+	# shellcheck disable=SC2016 # for the other bash
+	bash --norc -c 'file=$1 tool=$2
+		shift 2
+		. "$file"
+		COMP_WORDS=("$tool" "$@") COMP_CWORD=$#
+		_umadvise
+		printf "%s\n" "${COMPREPLY[@]}"' - "$completion" "$UMADVISE" "$@" |
+		paste -sd ' '
+}
+is "$(complete '')" "${verbs[*]} --help --version" "the first word is a verb"
+is "$(complete si)" "simulate" "a verb is completed"
+for verb in "${verbs[@]}"; do
+	is "$(complete "$verb" --)" "$(grep -oE -- '--[a-z-]+' "$tmp/$verb.options" | paste -sd ' ')" \
+		"every option of $verb is offered"
+done
+is "$(complete simulate x --format '')" "table json csv" "values of an option are offered"
+is "$(complete simulate -f = j)" "json" "a value behind = is completed"
+is "$(complete report --format h)" "html" "each verb has its own values"
+is "$(complete dryrun --profile a)" "a100" "profiles are completed"
+is "$(complete simulate --strategy on-demand,look)" "on-demand,lookahead" "a list is completed behind its comma"
+is "$(complete trace '')" "check stat" "trace is followed by check or stat"
+is "$(complete plan --show '')" "" "where a file belongs, bash completes its name"
+
 # Several ratios: a block each; and a note where all fits.
 "$UMADVISE" simulate "$cg" --oversubscribe 1.25,1.5,2 --strategy on-demand,lookahead -f csv >"$tmp/three"
 for r in 1.25 1.5 2; do
@@ -114,4 +140,27 @@ like "$(said simulate "$cg" --strategy infinite)" \
 	"^umadvise simulate: note: .* fits into the [0-9.]+ MiB of v100: --budget" \
 	"a note says that all fits where no budget was given"
 is "$(said simulate "$cg" --strategy infinite --budget 16GiB)" "" "with a budget there is no note"
+
+# Colour: only where it was asked for, or a terminal is at the other end and NO_COLOR is not set.
+escape=$(printf '\033')
+table() { "$UMADVISE" simulate "$cg" --oversubscribe 1.5 "$@"; }
+is "$(table | grep -c "$escape")" 0 "what goes into a pipe has no colour"
+is "$(table --color always | grep -c "$escape")" 2 "--color always colours the headings"
+is "$(table --color always | sed "s/$escape\\[[0-9;]*m//g")" "$(table)" "without its colours it is the same table"
+ok "it goes to a file" table --color auto -o "$tmp/plain"
+is "$(grep -c "$escape" "$tmp/plain")" 0 "a file has no colour"
+if command -v script >/dev/null; then
+	terminal() { TERM=xterm script -qec "$UMADVISE simulate $cg --oversubscribe 1.5 $*" /dev/null; }
+	is "$(NO_COLOR='' terminal | grep -c "$escape")" 2 "a terminal has colour"
+	is "$(NO_COLOR=1 terminal | grep -c "$escape")" 0 "NO_COLOR turns it off"
+	is "$(NO_COLOR='' terminal --color never | grep -c "$escape")" 0 "--color never turns it off"
+else
+	skip 3 "no script(1) to make a terminal with"
+fi
+
+# Tables: no wider than 100 columns, and no column that is empty.
+table --strategy infinite,on-demand,prefetch-on-use,lookahead,autoswap --bound >"$tmp/wide"
+is "$(awk 'length > 100' "$tmp/wide")" "" "the table with bounds fits 100 columns"
+like "$("$UMADVISE" simulate "$cg" --budget 16GiB --strategy infinite | sed -n 2p)" \
+	"^strategy +time ms +x core +faults$" "columns that are empty are left out"
 tap_done

@@ -75,7 +75,7 @@ is "$header" "$version" "the header and configure agree on the version"
 like "$(head -n 1 NEWS)" "^$version" "NEWS begins with it"
 
 scripts() {
-	printf '%s\n' quickstart bootstrap .ci/run
+	printf '%s\n' quickstart bootstrap .ci/run share/bash-completion/completions/umadvise
 	find tests bench -name '*.sh'
 }
 if command -v shellcheck >/dev/null; then

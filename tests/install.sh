@@ -22,6 +22,7 @@ installed '*/man/man3/umadvise.3' "the manual of the API"
 installed '*/man/man1/umadvise.1' "the manual of the tool"
 installed '*/bin/umadvise' "the tool"
 installed '*/umadvise/nsys/umadvise.py' "the report for nsys stats"
+installed '*/bash-completion/completions/umadvise' "the completion for bash"
 is "$(cd "$dest" && find . -name 'um_*' -o -name 'libum.*' -o -path '*/include/*/*')" "" "nothing private is installed"
 
 cat >"$tmp/use.c" <<'END'

@@ -4,8 +4,10 @@
  */
 #include "bound.h"
 #include "output.h"
+#include "paint.h"
 #include "play_args.h"
 #include "play_export.h"
+#include "table.h"
 #include "tool.h"
 #include "umadvise.h"
 
@@ -30,56 +32,93 @@ struct run {
 struct output {
 	FILE *to;
 	json_t *runs; /* JSON */
-	const char *heading; /* table: the trace whose heading stands */
+	struct table table;
+	unsigned blocks; /* tables written */
+	uint64_t predicted_ns, played_ns; /* of the plan that is played in this block; 0: none */
 	int csv_heading;
 };
+
+static const struct table_column columns[] = {
+	{"strategy", 1, 1}, {"time ms", 0, 1}, {"x core", 0, 1}, {"faults", 0, 1},   {"in MiB", 0, 0},
+	{"out MiB", 0, 0},  {"stall ms", 0, 0}, {"hints", 0, 0},  {"peak MiB", 0, 0}, {"from", 0, 0},
+	{"bound ms", 0, 0}, {"x bound", 0, 0},
+};
+
+/* What a row of a strategy and one of an iteration have in common. */
+static void add_figures(struct table *t, const struct um_play_iteration *it, uint64_t in_core_ns)
+{
+	table_cell(t, "%.3f", (double)it->ns / 1e6);
+	table_cell(t, "%.3f", in_core_ns ? (double)it->ns / (double)in_core_ns : 0);
+	table_cell(t, "%llu", (unsigned long long)it->faults);
+	table_cell(t, "%.0f", (double)it->h2d_bytes / 1048576.0);
+	table_cell(t, "%.0f", (double)it->d2h_bytes / 1048576.0);
+	table_cell(t, "%.3f", (double)it->stall_ns / 1e6);
+	table_cell(t, "%llu", (unsigned long long)it->hints);
+	table_cell(t, "%.0f", (double)it->peak_resident_bytes / 1048576.0);
+}
 
 static void print_table(struct output *out, const struct run *run)
 {
 	const struct um_play_result *r = &run->r;
-	char first[24] = "-";
+	const struct um_play_iteration sum = {.ns = r->steady_ns,
+	                                      .faults = r->faults,
+	                                      .stall_ns = r->stall_ns,
+	                                      .h2d_bytes = r->h2d_bytes,
+	                                      .d2h_bytes = r->d2h_bytes,
+	                                      .hints = r->hints,
+	                                      .peak_resident_bytes = r->peak_resident_bytes};
+	struct table *t = &out->table;
 
-	if (out->heading != run->trace) {
-		fprintf(out->to,
-			"%s%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx); %llu iterations, "
-			"steady one:\n"
-			"%-16s %11s %8s %9s %9s %9s %11s %8s %9s %6s%s\n",
-			out->heading ? "\n" : "", run->trace, run->args->profile.name, (double)run->peak / 1048576.0,
-			(double)run->budget / 1048576.0, run->oversubscribe, (unsigned long long)run->args->iterations,
-			"strategy", "time ms", "x core", "faults", "in MiB", "out MiB", "stall ms", "hints", "peak "
-			"MiB",
-			"from", run->args->bound ? "    bound ms  x bound" : "");
-		out->heading = run->trace;
-	}
+	table_cell(t, "%s", run->strategy);
+	add_figures(t, &sum, r->in_core_ns);
 	if (r->first_hinted_iteration >= 0)
-		snprintf(first, sizeof first, "%lld", (long long)r->first_hinted_iteration);
-	fprintf(out->to, "%-16s %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s",
-		run->strategy, (double)r->steady_ns / 1e6,
-		r->in_core_ns ? (double)r->steady_ns / (double)r->in_core_ns : 0, (unsigned long long)r->faults,
-		(double)r->h2d_bytes / 1048576.0, (double)r->d2h_bytes / 1048576.0, (double)r->stall_ns / 1e6,
-		(unsigned long long)r->hints, (double)r->peak_resident_bytes / 1048576.0, first);
+		table_cell(t, "%lld", (long long)r->first_hinted_iteration);
+	else
+		table_cell(t, "-");
 	/* Endless memory is not held to it. */
-	if (run->args->bound && run->bound_ns && strcmp(run->strategy, "infinite") != 0)
-		fprintf(out->to, " %11.3f %8.3f", (double)run->bound_ns / 1e6,
-			(double)r->steady_ns / (double)run->bound_ns);
-	else if (run->args->bound)
-		fprintf(out->to, " %11s %8s", "-", "-");
-	fputc('\n', out->to);
-	if (r->predicted_ns)
-		fprintf(out->to, "  %-14s %11.3f (the play is %+.1f %% off)\n", "as predicted",
-		        (double)r->predicted_ns / 1e6,
-		        ((double)r->steady_ns / (double)r->predicted_ns - 1) * 100);
-	if (!run->args->per_iteration)
-		return;
-	for (size_t i = 0; i < r->iterations.n; i++) {
+	if (run->args->bound && run->bound_ns && strcmp(run->strategy, "infinite") != 0) {
+		table_cell(t, "%.3f", (double)run->bound_ns / 1e6);
+		table_cell(t, "%.3f", (double)r->steady_ns / (double)run->bound_ns);
+	} else {
+		table_cell(t, "-");
+		table_cell(t, "-");
+	}
+	table_end_row(t);
+	if (r->predicted_ns) {
+		out->predicted_ns = r->predicted_ns;
+		out->played_ns = r->steady_ns;
+	}
+	for (size_t i = 0; i < r->iterations.n && run->args->per_iteration; i++) {
 		const struct um_play_iteration *it = &r->iterations.at[i];
 
-		fprintf(out->to, "  %-14zu %11.3f %8.3f %9llu %9.0f %9.0f %11.3f %8llu %9.0f %6s\n", i,
-			(double)it->ns / 1e6, r->in_core_ns ? (double)it->ns / (double)r->in_core_ns : 0,
-			(unsigned long long)it->faults, (double)it->h2d_bytes / 1048576.0,
-			(double)it->d2h_bytes / 1048576.0, (double)it->stall_ns / 1e6, (unsigned long long)it->hints,
-			(double)it->peak_resident_bytes / 1048576.0, it->hinted ? "yes" : "no");
+		table_cell(t, "  %zu", i);
+		add_figures(t, it, r->in_core_ns);
+		table_cell(t, "%s", it->hinted ? "yes" : "no");
+		table_end_row(t);
 	}
+}
+
+/* The rows of a trace with so much memory, below a line or two that say which. 0 or -ENOMEM. */
+static int end_block(struct output *out, const struct run *run)
+{
+	char which[400], played[40];
+	int err;
+
+	if (!out->table.cells.n)
+		return 0;
+	snprintf(which, sizeof which, "%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx);",
+	         run->trace, run->args->profile.name, (double)run->peak / 1048576.0, (double)run->budget / 1048576.0,
+	         run->oversubscribe);
+	snprintf(played, sizeof played, "%llu iterations", (unsigned long long)run->args->iterations);
+	fprintf(out->to, "%s%s%s%s%s%s\n", out->blocks++ ? "\n" : "", paint(PAINT_HEADING), which,
+	        strlen(which) + strlen(played) < 100 ? " " : "\n", played, paint(PAINT_OFF));
+	err = table_write(&out->table, out->to);
+	if (out->predicted_ns)
+		fprintf(out->to, "  %-14s %11.3f (the play is %+.1f %% off)\n", "as predicted",
+		        (double)out->predicted_ns / 1e6,
+		        ((double)out->played_ns / (double)out->predicted_ns - 1) * 100);
+	out->predicted_ns = 0;
+	return err;
 }
 
 /* A field as RFC 4180 wants it. */
@@ -353,8 +392,7 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 		if (one > code)
 			code = one;
 	}
-	s->out->heading = s->out->heading ? "" : NULL; /* the next block has its own */
-	return code;
+	return end_block(s->out, run) ? TOOL_INTERNAL : code;
 }
 
 /* Goes on after a run that could not be done. */
@@ -411,7 +449,7 @@ static int write_json(struct output *out)
 static int run(int argc, char **argv)
 {
 	struct play_args a;
-	struct output out = {0};
+	struct output out = {.table = {columns, sizeof columns / sizeof *columns, 0, {0}}};
 	struct um_plan plan;
 	struct tool_output file;
 	int code = play_args_read(&a, &verb_simulate, argc, argv), failed, any = 0;

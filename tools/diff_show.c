@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "diff.h"
+#include "paint.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -103,7 +104,9 @@ void diff_text(struct um_out *out, const struct diff *d)
 		um_out_str(out, "\n");
 	}
 	diff_verdict(d, line, sizeof line);
+	um_out_str(out, paint(d->verdict == DIFF_MORE ? PAINT_HIGH : d->verdict == DIFF_LESS ? PAINT_GOOD : PAINT_OFF));
 	plain(out, line);
+	um_out_str(out, paint(PAINT_OFF));
 	for (int s = 0; s < 2; s++) {
 		um_out_str(out, s ? "\nB: " : "\nA: ");
 		plain(out, d->file[s]);

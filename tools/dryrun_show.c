@@ -5,6 +5,7 @@
  */
 #include "dryrun.h"
 
+#include "paint.h"
 #include "tool.h"
 
 #include <dirent.h>
@@ -207,8 +208,10 @@ static void table(FILE *to, const struct reports *r)
 	for (int i = 0; i < r->n; i++) {
 		const json_t *o = r->at[i];
 
-		fprintf(to, "%s%s on %s (simulated), %.1f MiB of device memory, CUDA %s:\n", i ? "\n" : "",
-			str(o, "program"), str(o, "profile"), mib(o, "memory_bytes"), str(o, "cuda"));
+		fprintf(to, "%s%s%s on %s (simulated), %.1f MiB of device memory, CUDA %s:%s\n", i ? "\n" : "",
+			paint(PAINT_HEADING),
+			str(o, "program"), str(o, "profile"), mib(o, "memory_bytes"), str(o, "cuda"),
+			paint(PAINT_OFF));
 		warnings(to, o);
 		table_sums(to, o);
 		table_kernels(to, json_object_get(o, "top_kernels"));

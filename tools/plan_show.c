@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "paint.h"
 #include "plan_view.h"
 
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static void show_header(const struct plan_view *v, FILE *to)
 	const struct um_plan_figures *f = &v->figures;
 	uint64_t core = f->ns - f->stall_ns;
 
-	fprintf(to, "%s: %s on %s, by %s\n", v->path, p->workload ? p->workload : "?", p->profile ? p->profile : "?",
-	        p->strategy ? p->strategy : "?");
+	fprintf(to, "%s%s: %s on %s, by %s%s\n", paint(PAINT_HEADING), v->path, p->workload ? p->workload : "?",
+	        p->profile ? p->profile : "?", p->strategy ? p->strategy : "?", paint(PAINT_OFF));
 	fprintf(to, "schedule   %zu ops, %zu slots, %zu hints, signature %016llx\n", p->sched.ops.n, p->sched.slots.n,
 	        p->hints.n, (unsigned long long)p->sched.signature);
 	fprintf(to, "memory     %.1f MiB budget, %.1f MiB resident at most, %.1f MiB alive at most (%.2fx) at op %zu "

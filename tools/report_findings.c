@@ -2,6 +2,7 @@
  *
  * Findings as a terminal shows them: a line that says what it is, and below it what was seen and what to do.
  */
+#include "paint.h"
 #include "report_form.h"
 
 #include <stdio.h>
@@ -17,13 +18,15 @@ static void put(struct um_out *out, const char *s, size_t n)
 		um_out_write(out, (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? "?" : &s[i], 1);
 }
 
-static void paragraph(struct um_out *out, const char *label, const char *text)
+static void paragraph(struct um_out *out, enum paint label_paint, const char *label, const char *text)
 {
 	size_t column = strlen(INDENT);
 	char first[32];
 
 	snprintf(first, sizeof first, "  %-*s", (int)strlen(INDENT) - 2, label);
+	um_out_str(out, label_paint ? paint(label_paint) : "");
 	um_out_str(out, first);
+	um_out_str(out, label_paint ? paint(PAINT_OFF) : "");
 	while (*text) {
 		size_t n = strcspn(text, " ");
 
@@ -85,10 +88,10 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 		                                   "", f->op == UM_CAUSES_NONE ? "" : r->ops.at[f->op].name, where,
 		         saves);
 	snprintf(label, sizeof label, "%s", um_severity_name(f->severity));
-	paragraph(out, label, line);
-	paragraph(out, "", f->evidence);
-	paragraph(out, "do", f->advice);
-	paragraph(out, "estimated", f->estimate);
+	paragraph(out, PAINT_LOW - (enum paint)f->severity, label, line);
+	paragraph(out, PAINT_OFF, "", f->evidence);
+	paragraph(out, PAINT_OFF, "do", f->advice);
+	paragraph(out, PAINT_OFF, "estimated", f->estimate);
 }
 
 void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
@@ -99,7 +102,8 @@ void report_findings(struct um_out *out, const struct report_args *a, const stru
 	size_t n = f->list.n, shown = choice->rows && choice->rows < n ? choice->rows : n;
 	char line[160];
 
-	snprintf(line, sizeof line, "\nfindings: %s%s", n ? "what costs time" : "none", f->iterations ? " in " : "");
+	snprintf(line, sizeof line, "\n%sfindings%s: %s%s", paint(PAINT_HEADING), paint(PAINT_OFF),
+	         n ? "what costs time" : "none", f->iterations ? " in " : "");
 	um_out_str(out, line);
 	if (f->iterations)
 		snprintf(line, sizeof line, "the later half of the iterations (%llu)%s\n",

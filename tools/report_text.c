@@ -2,6 +2,7 @@
  *
  * Columns are as wide as what is in them; texts to the left, numbers to the right.
  */
+#include "paint.h"
 #include "report_form.h"
 #include "report_verdict.h"
 
@@ -134,7 +135,8 @@ static void show_table(struct um_out *out, const struct report_args *a, const st
 	if (!rows && !a->chosen)
 		return;
 	um_out_str(out, "\n");
-	snprintf(line, sizeof line, "%s: %s\n", t->name, rows ? t->about : "none");
+	snprintf(line, sizeof line, "%s%s%s: %s\n", paint(PAINT_HEADING), t->name, paint(PAINT_OFF),
+	         rows ? t->about : "none");
 	um_out_str(out, line);
 	if (rows && t->single)
 		show_single(out, a, t, v);
