@@ -232,6 +232,8 @@ UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, con
 /* An iteration begins. `name` (train, eval, a bucket) may be NULL. Iteration path: learning and planning happen here.
  */
 UMADV_API int umadv_iter(struct umadv *adv, const char *name);
+/* An iteration of more than UMADV_MOST_OPS ops, or of more ranges or tensors than umadvise(7) says, gets no plan. */
+#define UMADV_MOST_OPS (1u << 20)
 
 /* --- what it saw ------------------------------------------------------------------------------------------------ */
 

@@ -405,6 +405,13 @@ void um_advisor_quiesce(struct umadv *adv)
 		um_advisor_warn(adv, UM_WARN_TRACE, "the trace could not be written");
 }
 
+static void forget_closures(struct umadv *adv)
+{
+	for (size_t i = 0; i < adv->closures.n; i++)
+		free(adv->closures.at[i].arg);
+	um_vec_fini(&adv->closures);
+}
+
 void um_advisor_close(struct umadv *adv)
 {
 	if (!adv || adv->generation != um_process_generation)
@@ -432,9 +439,7 @@ void um_advisor_close(struct umadv *adv)
 	um_vec_fini(&adv->known.given);
 	um_vec_fini(&adv->known.found);
 	um_vec_fini(&adv->outs);
-	for (size_t i = 0; i < adv->closures.n; i++)
-		free(adv->closures.at[i].arg);
-	um_vec_fini(&adv->closures);
+	forget_closures(adv);
 	um_vec_fini(&adv->touches);
 	um_options_fini(&adv->options);
 	pthread_mutex_destroy(&adv->lock);
@@ -443,10 +448,24 @@ void um_advisor_close(struct umadv *adv)
 
 /* --- events, iterations, figures ---------------------------------------------------------------------------------- */
 
+/* The iteration is not recorded any more. */
+static void stop_recording(struct umadv *adv)
+{
+	const struct um_record_caps *c = &adv->recorder.caps;
+
+	forget_closures(adv);
+	um_advisor_warn(adv, UM_WARN_LONG,
+			"iteration %llu is too long to be planned, after %u operations: at most %u operations, "
+			"%u ranges and %u tensors are kept. Mark shorter iterations with umadv_iter",
+			(unsigned long long)(adv->iteration - 1), adv->iter_ops, c->ops, c->uses, c->tensors);
+}
+
 void um_advisor_feed(struct umadv *adv, const struct um_event *e, um_stream stream)
 {
 	if (um_sink_feed(&adv->recorder.sink, e))
 		adv->stats.errors++;
+	if (adv->recorder.too_long)
+		stop_recording(adv);
 	um_advisor_trace(adv, e, stream);
 }
 

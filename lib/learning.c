@@ -19,6 +19,10 @@
 /* Behind every address that a device may return: where the planner may pretend that there is more memory. */
 #define GROW_AT (1ull << 56)
 
+/* Planning on a real device ends then, on top of what UMADVISE_PLAN_TIME gives it. In simulated time, where equal runs
+ * are to give equal plans, only the caps of the recorder bound it. */
+#define UM_PLAN_MOST_MS 60000u
+
 /* Measured times that differ from those planned with by this share of the iteration make a new plan. */
 #define TIMES_DIFFER 0.03
 
@@ -165,9 +169,22 @@ static uint64_t wall_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
+/* When planning is to end, by the wall clock. */
+struct deadline {
+	uint64_t early_ms; /* more effort is made until then */
+	uint64_t late_ms; /* no plan is looked for from then on; UINT64_MAX: no limit */
+};
+
 static int is_early(void *user)
 {
-	return wall_ms() < *(const uint64_t *)user;
+	return wall_ms() < ((const struct deadline *)user)->early_ms;
+}
+
+static int is_late(void *user)
+{
+	const struct deadline *d = user;
+
+	return d->late_ms != UINT64_MAX && wall_ms() >= d->late_ms;
 }
 
 /* What the plan's program takes with the driver's work on top. */
@@ -186,12 +203,12 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 }
 
 /* Plans, growing the arenas where the planner needs more room than there is. */
-static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t budget, struct um_plan *plan, char *why,
-		      size_t size)
+static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t budget, struct deadline *deadline,
+		      struct um_plan *plan, char *why, size_t size)
 {
 	struct um_plan_room *rooms = NULL;
-	uint64_t grow = 0, end = wall_ms() + adv->options.pub.plan_ms;
-	struct um_plan_effort effort = {is_early, &end};
+	uint64_t grow = 0;
+	struct um_plan_effort effort = {adv->options.pub.plan_ms ? is_early : NULL, is_late, deadline};
 	struct um_plan_rehearsal rehearsal = {rehearse, adv};
 	int err = 0;
 
@@ -217,7 +234,7 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 					      .n_rooms = n_rooms,
 					      .grow_at = GROW_AT,
 					      .strategy = um_strategy_name(adv->options.strategy),
-					      .effort = adv->options.pub.plan_ms ? &effort : NULL,
+					      .effort = &effort,
 					      .rehearsal = &rehearsal};
 
 		um_plan_fini(plan);
@@ -241,10 +258,18 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 static int find_plan(struct umadv *adv, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
 {
 	static const unsigned parts[] = {100, 95, 85, 70};
+	uint64_t now = wall_ms();
+	struct deadline d = {now + adv->options.pub.plan_ms,
+			     adv->real ? now + adv->options.pub.plan_ms + UM_PLAN_MOST_MS : UINT64_MAX};
 	int err = -EINVAL;
 
-	for (size_t i = 0; i < sizeof parts / sizeof *parts && err == -EINVAL; i++)
-		err = build_plan(adv, s, adv->budget / 100 * parts[i] + (i ? 0 : adv->budget % 100), plan, why, size);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && err == -EINVAL && !is_late(&d); i++)
+		err = build_plan(adv, s, adv->budget / 100 * parts[i] + (i ? 0 : adv->budget % 100), &d, plan, why,
+				 size);
+	if (err && is_late(&d))
+		snprintf(why, size,
+			 "none was found within %u s for %zu operations: mark shorter iterations with umadv_iter",
+			 UM_PLAN_MOST_MS / 1000, s->ops.n);
 	return err;
 }
 

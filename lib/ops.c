@@ -134,6 +134,8 @@ static int keep_closure(struct umadv *adv, uint32_t i, const struct umadv_op_inf
 {
 	if (!adv->iteration)
 		return 0; /* set-up is never launched again, and a program that marks no iterations has no end of it */
+	if (adv->recorder.too_long)
+		return 0;
 	if (i == adv->closures.n && um_vec_push(&adv->closures, (struct um_closure){0}))
 		return -ENOMEM;
 	struct um_closure *c = &adv->closures.at[i];

@@ -366,7 +366,7 @@ static int more_rounds(void *user)
 
 static void more_effort(void)
 {
-	static const struct um_plan_effort effort = {more_rounds, NULL};
+	static const struct um_plan_effort effort = {.more = more_rounds};
 	struct um_schedule s = {0};
 	struct um_plan_request q;
 	uint64_t usual;
@@ -382,6 +382,34 @@ static void more_effort(void)
 	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "with more");
 	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
 	ok(f.ns < usual, "and better by %.2f %%", 100 * (1 - (double)f.ns / (double)usual));
+	um_schedule_fini(&s);
+}
+
+static int is_late(void *user)
+{
+	int *left = user;
+
+	return !*left || !--*left;
+}
+
+static void less_effort(void)
+{
+	int asked = 3;
+	const struct um_plan_effort effort = {.late = is_late, .user = &asked};
+	struct um_schedule s = {0};
+	struct um_plan_request q;
+
+	if (read_trace(&s, "cg_laplace3d"))
+		return;
+	q = fx_request(&s, fx_peak(&s) / 5 * 4);
+	q.effort = &effort;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "late planning ends with the best plan so far");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "that plan is sound");
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), -EINVAL, "planning without time finds no plan");
 	um_schedule_fini(&s);
 }
 
@@ -500,6 +528,7 @@ int main(void)
 	freed_around();
 	by_chance();
 	more_effort();
+	less_effort();
 	rehearsed();
 	advised(0);
 	advised(1);

@@ -15,6 +15,8 @@ struct um_trace {
 	struct um_sink sink; /* first */
 	struct um_umtrace_header header;
 	UM_VEC(struct um_event) events;
+	uint64_t uses; /* of all ops */
+	struct um_trace_caps caps;
 	struct um_arena arena;
 	struct um_id_map sizes; /* id -> bytes, while loading */
 	UM_VEC(uint64_t) counted; /* ids of an op that count towards its size, while loading */
@@ -113,6 +115,9 @@ static int keep(struct um_sink *sink, const struct um_event *event)
 	struct um_event ev = *event;
 	int rc = 0;
 
+	t->uses += ev.kind == UM_EV_OP ? ev.op.n_uses : 0;
+	if (t->events.n >= t->caps.events || t->uses > t->caps.uses)
+		return -E2BIG;
 	switch (ev.kind) {
 	case UM_EV_ALLOC:
 		rc = keep_name(t, &ev.alloc.name);
@@ -147,6 +152,7 @@ static struct um_trace *trace_new(struct um_diag *diag, const char *name)
 	}
 	t->sink.feed = keep;
 	t->largest = SIZE_MAX;
+	t->caps = (struct um_trace_caps){UM_TRACE_EVENTS, UM_TRACE_USES};
 	return t;
 }
 
@@ -173,6 +179,17 @@ int um_trace_load_mem(struct um_trace **out, const void *data, size_t bytes, str
 	struct um_trace *t = trace_new(diag, "memory");
 
 	return t ? trace_done(t, um_umtrace_read_mem(data, bytes, &t->sink, &t->header, diag), out) : -ENOMEM;
+}
+
+int um_trace_load_capped(struct um_trace **out, const void *data, size_t bytes, const struct um_trace_caps *caps,
+                         struct um_diag *diag)
+{
+	struct um_trace *t = trace_new(diag, "memory");
+
+	if (!t)
+		return -ENOMEM;
+	t->caps = *caps;
+	return trace_done(t, um_umtrace_read_mem(data, bytes, &t->sink, &t->header, diag), out);
 }
 
 void um_trace_free(struct um_trace *t)

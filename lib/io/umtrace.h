@@ -40,11 +40,21 @@ int um_umtrace_writer_open(struct um_sink **out, const char *path, const char *s
 /* Ends the file: 0 and the file is there, or -errno and nothing is left behind. `keep` 0: throw it away. */
 int um_umtrace_writer_close(struct um_sink *writer, int keep);
 
+/* The most that is kept in memory of a trace, in which an op takes some 200 bytes: a longer one is refused (-E2BIG). */
+#define UM_TRACE_EVENTS (8u << 20)
+#define UM_TRACE_USES (32u << 20)
+
+struct um_trace_caps {
+	uint64_t events, uses;
+};
+
 /* A whole trace in memory: what the player and `trace stat` work on. Owns copies of everything. */
 struct um_trace;
 
 int um_trace_load(struct um_trace **out, const char *path, struct um_diag *diag);
 int um_trace_load_mem(struct um_trace **out, const void *data, size_t bytes, struct um_diag *diag);
+int um_trace_load_capped(struct um_trace **out, const void *data, size_t bytes, const struct um_trace_caps *caps,
+			 struct um_diag *diag);
 void um_trace_free(struct um_trace *t);
 const struct um_umtrace_header *um_trace_header(const struct um_trace *t);
 size_t um_trace_length(const struct um_trace *t);

@@ -46,6 +46,11 @@ static int feed(const struct reader *r, const struct um_json *j, const struct um
 {
 	int rc = um_sink_feed(r->sink, ev);
 
+	if (rc == -E2BIG)
+		return um_diag_set(r->diag, E2BIG, j->line,
+				   "too long to be loaded: a trace of at most %u events and %u ranges fits. "
+				   "Record fewer iterations",
+				   UM_TRACE_EVENTS, UM_TRACE_USES);
 	return rc ? um_diag_set(r->diag, -rc, j->line, "cannot take this event: %s", strerror(-rc)) : 0;
 }
 

@@ -21,9 +21,10 @@ struct um_plan_room {
 	uint64_t addr, bytes; /* multiples of 2 MiB, ascending, not overlapping */
 };
 
-/* Who has more time than the usual effort takes. */
+/* Who has more time than the usual effort takes, or less. */
 struct um_plan_effort {
-	int (*more)(void *user); /* asked before each further round, some ms apart: 1 to go on */
+	int (*more)(void *user); /* asked before each further round, some ms apart: 1 to go on. May be NULL */
+	int (*late)(void *user); /* asked before each round: 1 to end with the best plan so far, if any. May be NULL */
 	void *user;
 };
 

@@ -257,17 +257,18 @@ int um_search_judge(struct um_search *s, const struct um_search_way *w)
 
 static int has_time(const struct um_search *s)
 {
-	return s->effort && s->effort->more(s->effort->user);
+	return s->effort && s->effort->more && s->effort->more(s->effort->user);
 }
 
 /* Who is at the bound can only do better in rehearsals, if there is anything to be rehearsed. */
 int um_search_enough(const struct um_search *s)
 {
+	int late = s->effort && s->effort->late && s->effort->late(s->effort->user);
 	int close = s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400;
 
 	if (close && (s->unheard || !s->rehearsal || !s->kept[UM_SEARCH_PREDICTED].hints.n))
 		return 1;
-	if (s->until && s->work > s->until)
+	if (late || (s->until && s->work > s->until))
 		return 1;
 	return s->best_ns && s->work > s->work_most && !has_time(s);
 }

@@ -32,13 +32,15 @@ static int describe(struct um_recorder *r, const struct um_tensor *t, struct um_
 	return 0;
 }
 
-/* Adds a tensor that appears for the first time. 0 or -ENOMEM. */
+/* Adds a tensor that appears for the first time. 0, -ENOMEM or -E2BIG. */
 static int number_new(struct um_recorder *r, struct um_tensor *t, int32_t birth)
 {
 	struct um_iteration *it = &r->it;
 	struct um_iter_tensor *to;
 	size_t n_nests = 0;
 
+	if (it->tensors.n >= r->caps.tensors)
+		return -E2BIG;
 	for (const struct um_tensor *outer = t->parent; outer; outer = outer->parent)
 		n_nests++;
 	if (um_vec_reserve(&it->tensors, 1) || um_vec_reserve(&r->last_use, 1) || um_vec_reserve(&it->nests, n_nests))
@@ -78,8 +80,12 @@ static int feed_alloc(struct um_recorder *r, struct um_tensor *t)
 		return 0;
 	if (t->n_children)
 		return -ENOTSUP; /* its parts were numbered without it */
-	if (um_vec_reserve(&it->births, 1) || number_new(r, t, position(r)))
-		return -ENOMEM;
+	int rc = um_vec_reserve(&it->births, 1);
+
+	if (!rc)
+		rc = number_new(r, t, position(r));
+	if (rc)
+		return rc;
 	it->births.at[it->births.n++] = t->seen_at;
 	it->signature = um_signature_birth(it->signature, t->bytes);
 	return 0;
@@ -160,7 +166,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 
 	if (it->n == 0 || it->incomplete)
 		return 0;
-	if (it->ops.n >= UM_RECORD_OPS || it->uses.n + op->n_uses > UM_RECORD_USES)
+	if (it->ops.n >= r->caps.ops || it->uses.n + op->n_uses > r->caps.uses)
 		return -E2BIG;
 	if (um_vec_reserve(&it->ops, 1) || um_vec_reserve(&it->uses, op->n_uses) ||
 	    um_vec_reserve(&it->relaunch, op->n_relaunch))
@@ -257,6 +263,22 @@ static int settle_op(struct um_recorder *r, const struct um_use *uses)
 	return 0;
 }
 
+/* What was kept of the iteration is worth nothing any more. */
+static void give_up(struct um_recorder *r, int rc)
+{
+	uint64_t n = r->it.n;
+
+	if (rc == -E2BIG) {
+		r->too_long = 1;
+		um_iteration_fini(&r->it);
+		um_vec_fini(&r->last_use);
+		r->turn++; /* no tensor has a number */
+		r->old_ops = r->old_tensors = 0;
+		r->it.n = n;
+	}
+	r->it.incomplete = 1; /* our own trouble: the program that we watch must not stop for it */
+}
+
 void um_recorder_settle(struct um_recorder *r)
 {
 	const struct um_use *uses = r->passed;
@@ -266,7 +288,10 @@ void um_recorder_settle(struct um_recorder *r)
 	for (; n && !r->it.incomplete; n--) {
 		uint32_t n_uses = r->it.ops.at[r->it.ops.n].n_uses;
 
-		r->it.incomplete = settle_op(r, uses) != 0;
+		int rc = settle_op(r, uses);
+
+		if (rc)
+			give_up(r, rc);
 		uses += n_uses;
 	}
 }
@@ -282,6 +307,7 @@ static void start(struct um_recorder *r, uint64_t n)
 	um_iteration_clear(&r->it);
 	um_vec_clear(&r->last_use);
 	r->n_births = 0;
+	r->too_long = 0;
 	r->it.n = n;
 }
 
@@ -310,7 +336,7 @@ static int feed(struct um_sink *sink, const struct um_event *event)
 		break;
 	}
 	if (rc)
-		r->it.incomplete = 1; /* our own trouble: the program that we watch must not stop for it */
+		give_up(r, rc);
 	return 0;
 }
 
@@ -318,6 +344,7 @@ int um_recorder_init(struct um_recorder *r)
 {
 	memset(r, 0, sizeof *r);
 	r->sink.feed = feed;
+	r->caps = (struct um_record_caps){UM_RECORD_OPS, UM_RECORD_USES, UM_RECORD_TENSORS};
 	um_names_init(&r->names);
 	um_iteration_init(&r->it);
 	return 0;

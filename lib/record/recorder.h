@@ -11,9 +11,10 @@
  * else happens. When an allocation fails the iteration is marked incomplete and the host program goes on. Names are
  * interned once. Not thread-safe.
  *
- * Set-up (before the first iter) is not kept, only who was born in it. An iteration that grows beyond UM_RECORD_OPS or
- * UM_RECORD_USES is incomplete, so a program that stops marking iterations does not fill the memory. So is one in which
- * a tensor is born around live ones.
+ * Set-up (before the first iter) is not kept, only who was born in it. An iteration that exceeds a cap (struct
+ * um_record_caps) is too long: its memory is freed, nothing more of it is kept, and the next iter starts anew. So a
+ * program that stops marking iterations does not fill the memory. Incomplete is also one in which a tensor is born
+ * around live ones.
  * Writes into live tensors: born_iter and born_ord at birth; seen_iter and seen_at.
  */
 #ifndef UM_RECORD_RECORDER_H
@@ -23,11 +24,19 @@
 #include "model/sink.h"
 #include "record/names.h"
 
-#define UM_RECORD_OPS (4u << 20)
-#define UM_RECORD_USES (32u << 20)
+#define UM_RECORD_OPS (1u << 20)
+#define UM_RECORD_USES (8u << 20)
+#define UM_RECORD_TENSORS (2u << 20)
+
+/* The most that is kept of an iteration. */
+struct um_record_caps {
+	uint32_t ops, uses, tensors;
+};
 
 struct um_recorder {
 	struct um_sink sink;
+	struct um_record_caps caps;
+	int too_long; /* the current iteration exceeded them */
 	struct um_iteration it; /* the current one; n == 0: set-up, before the first iter */
 	struct um_names names; /* alive as long as the recorder */
 	UM_VEC(uint32_t) last_use; /* by tensor of `it`: index of its last use, UINT32_MAX none */

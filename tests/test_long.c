@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An iteration that never ends: what is kept of it is freed at a cap, one line says so, and the next iteration that is
+ * marked is recorded and planned again. Nothing is kept of set-up. Planning ends at its deadline, and a trace that is
+ * too long is refused.
+ */
+#include "umadvise.h"
+
+#include "advisor.h"
+#include "gpu/sim.h"
+#include "io/umtrace.h"
+
+#include "tap.h"
+
+#define MIB (1ull << 20)
+#define WEIGHTS 12
+
+static struct {
+	struct umadv *adv;
+	void *w[WEIGHTS];
+	char line[512];
+	int lines, err;
+	uint64_t ops;
+} app;
+
+static void on_log(void *user, enum umadv_log_level level, const char *line)
+{
+	(void)user;
+	if (level > UMADV_LOG_WARN)
+		return;
+	app.lines++;
+	snprintf(app.line, sizeof app.line, "%s", line);
+}
+
+static void relaunch(void *arg, void *stream)
+{
+	(void)arg;
+	(void)stream;
+}
+
+static void open_app(void)
+{
+	struct umadv_options o;
+
+	memset(&app, 0, sizeof app);
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_SIM;
+	o.budget = 32 * MIB;
+	o.log = on_log;
+	o.log_level = UMADV_LOG_WARN;
+	if (umadv_open(&app.adv, &o))
+		tap_bail("no context");
+	for (int i = 0; i < WEIGHTS; i++)
+		app.err |= umadv_alloc(app.adv, &app.w[i], 4 * MIB, "w", UMADV_PARAM);
+}
+
+static void ops(unsigned n)
+{
+	char arg[64] = "";
+
+	for (unsigned i = 0; i < n && !app.err; i++, app.ops++) {
+		struct umadv_use uses[2];
+		struct umadv_op_info info = {.struct_size = sizeof info,
+					     .uses = uses,
+					     .n_uses = 2,
+					     .ns = 100000,
+					     .relaunch = relaunch,
+					     .relaunch_arg = arg,
+					     .relaunch_arg_bytes = sizeof arg};
+		void *t;
+
+		app.err |= umadv_alloc(app.adv, &t, 4096, "t", UMADV_ACT);
+		uses[0] = UMADV_READ(app.w[i % WEIGHTS]);
+		uses[1] = UMADV_WRITE(t);
+		app.err |= umadv_op_ex(app.adv, NULL, "op", &info);
+		app.err |= umadv_free(app.adv, t);
+	}
+}
+
+static int holds_nothing(void)
+{
+	const struct um_iteration *it = &app.adv->recorder.it;
+
+	return !it->ops.cap && !it->uses.cap && !it->tensors.cap && !it->births.cap && !it->late_frees.cap &&
+	       !it->relaunch.cap && !app.adv->recorder.last_use.cap && !app.adv->closures.cap;
+}
+
+/* Short iterations; returns how many of them had hints. */
+static uint64_t short_iterations(unsigned n)
+{
+	struct umadv_stats before = {.struct_size = sizeof before}, st = {.struct_size = sizeof st};
+
+	umadv_stats_get(app.adv, &before);
+	for (unsigned i = 0; i < n; i++) {
+		app.err |= umadv_iter(app.adv, NULL);
+		ops(WEIGHTS);
+		app.err |= umadv_sim_sync(app.adv);
+	}
+	umadv_stats_get(app.adv, &st);
+	return st.hinted_iterations - before.hinted_iterations;
+}
+
+static void endless(void)
+{
+	struct umadv_stats st = {.struct_size = sizeof st};
+
+	open_app();
+	is_u64(app.adv->recorder.caps.ops, UMADV_MOST_OPS, "the header says how many ops are kept");
+	ok(UMADV_MOST_OPS > 1000000, "an iteration of a million ops is planned");
+	app.adv->recorder.caps = (struct um_record_caps){1000, 4000, 2500};
+	ops(3000);
+	ok(holds_nothing() && app.lines == 0, "before the first umadv_iter nothing is kept of ops");
+	app.err |= umadv_iter(app.adv, NULL);
+	ops(1000);
+	ok(!holds_nothing() && app.lines == 0, "an iteration of as many ops as the cap is kept");
+	ops(3000);
+	ok(holds_nothing(), "of an iteration with more ops nothing is kept");
+	is_int(app.lines, 1, "one line says so");
+	ok(strstr(app.line, "iteration 0 is too long") && strstr(app.line, "at most 1000 operations") &&
+		   strstr(app.line, "umadv_iter"),
+	   "it names the iteration, the cap and what to do");
+	ok(short_iterations(5) >= 3, "the iterations after it are recorded, planned and hinted");
+	app.err |= umadv_iter(app.adv, NULL);
+	ops(5000);
+	ok(holds_nothing(), "nothing is kept of another long iteration, though a plan is followed");
+	ok(short_iterations(5) >= 3, "hints resume after it");
+	is_int(app.lines, 1, "the line is not said again");
+	umadv_stats_get(app.adv, &st);
+	is_int(app.err, 0, "no call fails");
+	ok(st.ops == app.ops && st.iterations == 12 && st.errors == 0 && st.tensors_live == WEIGHTS,
+	   "statistics count all ops and iterations");
+	umadv_close(app.adv);
+}
+
+/* Tensors that are born and freed without any op. */
+static void births(void)
+{
+	void *t;
+
+	open_app();
+	app.adv->recorder.caps = (struct um_record_caps){1000, 4000, 2500};
+	app.err |= umadv_iter(app.adv, NULL);
+	for (int i = 0; i < 5000 && !app.err; i++) {
+		app.err |= umadv_alloc(app.adv, &t, 4096, "t", UMADV_ACT);
+		app.err |= umadv_free(app.adv, t);
+	}
+	ok(!app.err && holds_nothing() && app.lines == 1, "tensors without an op count as well");
+	umadv_close(app.adv);
+}
+
+static void trace(void)
+{
+	static const char text[] = "{\"umtrace\":1}\n"
+				   "{\"ev\":\"alloc\",\"t\":0,\"bytes\":4096}\n{\"ev\":\"iter\",\"n\":0}\n"
+				   "{\"ev\":\"op\",\"name\":\"a\",\"r\":[0],\"w\":[0]}\n"
+				   "{\"ev\":\"op\",\"name\":\"b\",\"r\":[0],\"w\":[0]}\n";
+	const struct um_trace_caps enough = {4, 2}, few = {3, 2}, narrow = {4, 1};
+	struct um_trace *t;
+	struct um_diag d;
+
+	is_int(um_trace_load_capped(&t, text, sizeof text - 1, &enough, &d), 0, "a trace as long as the cap is loaded");
+	um_trace_free(t);
+	is_int(um_trace_load_capped(&t, text, sizeof text - 1, &few, &d), -E2BIG, "one with more events is refused");
+	ok(d.line == 5 && strstr(d.text, "too long"), "the message says where and why");
+	is_int(um_trace_load_capped(&t, text, sizeof text - 1, &narrow, &d), -E2BIG, "one with more ranges is refused");
+}
+
+int main(void)
+{
+	endless();
+	births();
+	trace();
+	return tap_done();
+}
