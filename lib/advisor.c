@@ -99,19 +99,22 @@ static int overwritten(const struct umadv *adv, const struct um_tensor *t, uint6
 	return whole;
 }
 
-static int needs(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end, int ahead)
+static int needs(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end,
+		 enum um_executor_waits waits)
 {
 	uint64_t serial_of_iter = adv->op_serial - adv->iter_ops;
 
-	if (t->addr >= end || t->addr + t->bytes <= addr || t->flags & UM_TENSOR_DEAD)
+	if (t->addr >= end || t->addr + t->bytes <= addr)
 		return 0;
-	if (ahead && overwritten(adv, t, addr, end))
+	if (waits == UM_NO_OP_WAITS)
+		return 1;
+	if (t->flags & UM_TENSOR_DEAD || (waits == UM_OP_WAITS && overwritten(adv, t, addr, end)))
 		return 0;
 	return !(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > serial_of_iter;
 }
 
 /* Nothing alive needs what is in this range of our own memory. */
-static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
+static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
 	struct umadv *adv = user;
 	uint64_t end = addr + bytes;
@@ -122,14 +125,14 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
 
 	if (n) /* what that is a part of began before it, and may end behind it */
 		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent)
-			if (needs(adv, t, addr, end, ahead))
+			if (needs(adv, t, addr, end, waits))
 				return 0;
 	for (n = n ? um_tree_next(n) : um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
 		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
 
 		if (t->addr >= end)
 			break;
-		if (needs(adv, t, addr, end, ahead))
+		if (needs(adv, t, addr, end, waits))
 			return 0;
 	}
 	return 1;

@@ -238,13 +238,11 @@ static void take_up(struct umadv *adv)
 	free(used);
 }
 
-/* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
-static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
+/* The cursor goes on by this op, or the schedule is left. */
+static void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
 	struct um_cursor *c = &adv->cursor;
 
-	if (info || adv->adopt) /* what the plan knows of is not against its advice */
-		um_executor_use(adv->executor, adv->uses, adv->n_uses);
 	if (!c->on || !c->sched)
 		return;
 	if (!info) {
@@ -257,8 +255,20 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	}
 	if (adv->adopt && c->op == 1)
 		take_up(adv);
-	if (!um_executor_active(adv->executor))
+}
+
+/* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
+static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
+{
+	struct um_cursor *c = &adv->cursor;
+
+	if (info || adv->adopt) /* what the plan knows of is not against its advice */
+		um_executor_use(adv->executor, adv->uses, adv->n_uses);
+	advance(adv, op, info);
+	if (!um_executor_active(adv->executor)) {
+		um_executor_leave(adv->executor); /* of a program that ended with the iteration before */
 		return;
+	}
 	adv->hinted = 1;
 	if (um_executor_op(adv->executor, c->op - 1, stream, c))
 		um_advisor_leave(adv);
@@ -353,6 +363,8 @@ static int look_up(struct umadv *adv, const struct umadv_op_info *info, int know
 		adv->stats.errors++;
 		adv->recorder.it.incomplete = 1;
 		um_advisor_leave(adv);
+		if (adv->executor)
+			um_executor_leave(adv->executor);
 	}
 	return err;
 }

@@ -17,9 +17,9 @@
 static const struct um_app_streams streams = {.n = 1}; /* the default one */
 static int allow = 1;
 
-static int may_discard(void *user, uint64_t addr, uint64_t bytes, int ahead)
+static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	(void)ahead;
+	(void)waits;
 	(void)user;
 	(void)addr;
 	(void)bytes;

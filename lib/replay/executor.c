@@ -17,6 +17,7 @@ struct um_executor {
 	struct um_advised mostly, far;
 
 	const struct um_program *program; /* NULL: none */
+	int gates; /* ops can wait; as of the op at hand */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
 	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
@@ -73,7 +74,6 @@ void um_executor_close(struct um_executor *ex)
 	if (!ex)
 		return;
 	um_executor_leave(ex);
-	um_lanes_settle(&ex->lanes);
 	um_advised_set(&ex->mostly, ex->gpu, NULL, 0);
 	um_advised_set(&ex->far, ex->gpu, NULL, 0);
 	um_lanes_close(&ex->lanes);
@@ -109,14 +109,28 @@ static struct um_executor_range clip(struct um_executor *ex, struct um_executor_
 	return r;
 }
 
-/* What may not be thrown away leaves with a copy. `ahead`: it is for a program, whose op waits for what comes after. */
+/* Ops that do not wait for hints any more do not wait for discards that were put before either. */
+static void look_at_gates(struct um_executor *ex)
+{
+	int gates = um_lanes_gates(&ex->lanes);
+
+	if (ex->gates && !gates)
+		um_lanes_settle(&ex->lanes);
+	ex->gates = gates;
+}
+
+static int may_discard(struct um_executor *ex, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
+{
+	return ex->host.may_discard(ex->host.user, addr, bytes, ex->gates ? waits : UM_NO_OP_WAITS);
+}
+
+/* What may not be thrown away leaves with a copy. */
 static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
-		    int ahead)
+		    enum um_executor_waits waits)
 {
 	if (r.bytes && kind == UM_ACTION_LET)
 		kind = !um_advised_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
-	else if (r.bytes && !(ex->gpu->caps.discard && ex->host.may_discard(ex->host.user, r.addr, r.bytes,
-									    ahead && um_lanes_gates(&ex->lanes))))
+	else if (r.bytes && !(ex->gpu->caps.discard && may_discard(ex, r.addr, r.bytes, waits)))
 		kind = UM_ACTION_OUT;
 	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
 }
@@ -263,7 +277,8 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		wait = number(a->room, ex->in_base, ex->in_least);
 		if (a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, r.addr, r.bytes, wait)
 		    : a->kind == UM_ACTION_LEAVE ? put_leave(ex, r, wait)
-						 : put_drop(ex, a->kind, r, wait, ex->turn != 0))
+						 : put_drop(ex, a->kind, r, wait,
+							    ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT))
 			return -EAGAIN;
 	}
 	return 0;
@@ -276,13 +291,14 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 
 	if (!ex->program)
 		return 0;
+	look_at_gates(ex);
 	if (p->first[op] != p->first[op + 1] && issue(ex, op, cursor)) {
 		um_executor_leave(ex);
 		return -EAGAIN;
 	}
 	if (ex->gpu->api->worker_poke)
 		um_lanes_poke(l);
-	if (p->gate[op] != INT32_MIN &&
+	if (ex->gates && p->gate[op] != INT32_MIN &&
 	    um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least), ex->host.streams->at[stream].handle,
 			  stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
@@ -320,7 +336,7 @@ static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 	if (kind == UM_ACTION_OUT) /* where there is room */
 		um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, r.addr, r.bytes, um_lanes_in_put(&ex->lanes));
 	else
-		put_drop(ex, kind, r, um_lanes_in_put(&ex->lanes), 0);
+		put_drop(ex, kind, r, um_lanes_in_put(&ex->lanes), UM_LATER_OPS_WAIT);
 }
 
 /* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
@@ -332,7 +348,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 	enum um_action_kind run_kind = UM_ACTION_OUT;
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
-		int dead = ex->host.may_discard(ex->host.user, a, UM_BLOCK_BYTES, 0);
+		int dead = may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int let = !dead && um_advised_has(&ex->mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_LET : UM_ACTION_OUT;
@@ -452,7 +468,8 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 		um_vec_fini(&kept);
 		return -ENOMEM;
 	}
-	um_executor_leave(ex);
+	if (ex->program)
+		um_executor_leave(ex);
 	err = set_advice(ex, p, used, n_used);
 	if (err) {
 		um_vec_fini(&kept);
@@ -462,6 +479,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	ex->program = p;
 	ex->lap = &p->lap[0];
 	ex->inside = is_inside(ex, p);
+	look_at_gates(ex);
 	um_lanes_wake(&ex->lanes);
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
@@ -483,6 +501,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	const struct um_program *p = ex->program;
 	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
 
+	look_at_gates(ex);
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !mark(ex)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
@@ -529,8 +548,10 @@ void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 
 void um_executor_leave(struct um_executor *ex)
 {
-	if (!ex->program)
+	if (!ex->program) {
+		um_lanes_settle(&ex->lanes);
 		return;
+	}
 	ex->program = NULL;
 	um_lanes_drop(&ex->lanes);
 }

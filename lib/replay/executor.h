@@ -31,10 +31,16 @@ struct um_executor_range {
 	uint64_t addr, bytes;
 };
 
+/* What waits for a discard, and so what may be discarded. */
+enum um_executor_waits {
+	UM_NO_OP_WAITS, /* an op may write live tensors meanwhile: only memory that no tensor has */
+	UM_LATER_OPS_WAIT, /* dead content, too */
+	UM_OP_WAITS /* the op at hand as well: what it overwrites as a whole, too */
+};
+
 struct um_executor_host {
-	/* May the content of [addr, addr + bytes) be thrown away now? With `ahead`: the op at hand will wait until that
-	 * has been done, so that what it overwrites as a whole counts as dead. */
-	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes, int ahead);
+	/* May the content of [addr, addr + bytes) be thrown away now? */
+	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
 	/* Cuts off the ends of a range that are not known to be the program's managed memory: a block at the end of an
 	 * allocation is there in part, and CUDA refuses a hint that reaches beyond. Where the range lies in one that is
 	 * there as a whole and stays, that is put into `*whole`. NULL: all of it is. */
@@ -74,7 +80,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 int um_executor_crowded(const struct um_executor *ex);
 
 /* The program is left: what is queued and not begun is dropped, ops that wait are released. Returns when no discard of
- * ours is under way any more. */
+ * ours is under way or to come, be it of a program that has ended: ops that no program knows do not wait for one. */
 void um_executor_leave(struct um_executor *ex);
 
 /* Memory is about to have a new owner: returns when no discard that was asked for while it was dead is under way or to

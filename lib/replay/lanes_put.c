@@ -68,7 +68,7 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i
 	uint32_t new = seq - l->gated[i];
 	int err = 0;
 
-	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
+	if (l->gated[i] - seq < UM_LANES_QUEUE)
 		return 0; /* or nothing was put that an op must wait for */
 	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
 		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
