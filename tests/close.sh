@@ -13,7 +13,7 @@ fi
 for strategy in lookahead autoswap prefetch-on-use; do
 	for how in close thread exit sync; do
 		ok "$how: a context of strategy $strategy ends with hints outstanding" env UMADVISE_STRATEGY=$strategy \
-			"$UMADVISE" dryrun --memory 256MiB -o "$tmp/r" "$app" $how
+			"$UMADVISE" dryrun --budget 256MiB -o "$tmp/r" "$app" $how
 		is "$(head -n 1 "$tmp/.tap")" hinted "$how: hints were issued under strategy $strategy"
 	done
 	for how in close thread exit; do

@@ -10,12 +10,11 @@
 #include "umadvise.h"
 
 #include "advisor.h"
-#include "gpu/sim.h"
 
 #include "budget_kept.h"
+#include "flaky_gpu.h"
 #include "tap.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,78 +228,18 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 }
 
 #ifdef REAL_THREADS
-/* Calls that fail now and then, from whichever thread. 0: never, n: about one in n. */
-static unsigned fail_one_in;
-static atomic_uint calls;
-static int opened; /* without its events no context opens */
-static const struct um_gpu_api *sim_api;
-
-static int fails(void)
-{
-	unsigned n = atomic_fetch_add(&calls, 1) * 2654435761u;
-
-	return fail_one_in && (n >> 8) % fail_one_in == 0;
-}
-
-static int prefetch(struct um_gpu *g, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
-		    um_stream stream)
-{
-	return fails() ? 1 : sim_api->cudaMemPrefetchAsync(g, ptr, bytes, to, flags, stream);
-}
-
-static int discard(struct um_gpu *g, void **ptrs, size_t *sizes, size_t n, unsigned long long flags, um_stream stream)
-{
-	return fails() ? 1 : sim_api->cudaMemDiscardBatchAsync(g, ptrs, sizes, n, flags, stream);
-}
-
-static int record(struct um_gpu *g, um_event_handle event, um_stream stream)
-{
-	return fails() ? 1 : sim_api->cudaEventRecord(g, event, stream);
-}
-
-static int create(struct um_gpu *g, um_event_handle *event, unsigned flags)
-{
-	return opened && fails() ? 2 : sim_api->cudaEventCreateWithFlags(g, event, flags);
-}
-
-static int write_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	return fails() ? 1 : sim_api->cuStreamWriteValue32(g, stream, addr, value, flags);
-}
-
-static int wait_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	return fails() ? 1 : sim_api->cuStreamWaitValue32(g, stream, addr, value, flags);
-}
-
 /* Time and what happens on the device are simulated, threads are not. */
 static int open_app(struct app *a, const struct umadv_options *o)
 {
-	static struct um_gpu_api api;
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_sim_options so = {
 		.profile = v100, .capacity = larger * o->budget, .backed = 1, .poison = 1, .patience_ms = 20000};
-	int err = um_sim_open(&gpu, &so);
+	int err = flaky_open(&gpu, &so);
 
 	if (err)
 		return err;
-	sim_api = gpu->api;
-	api = *sim_api;
-	api.cudaMemPrefetchAsync = prefetch;
-	api.cudaMemDiscardBatchAsync = discard;
-	api.cudaEventRecord = record;
-	api.cuStreamWriteValue32 = write_value;
-	api.cuStreamWaitValue32 = wait_value;
-	api.worker_start = NULL;
-	api.worker_stop = NULL;
-	api.worker_poke = NULL;
-	api.worker_wait = NULL;
-	gpu->api = &api;
-	gpu->caps.virtual_time = 0;
-	api.cudaEventCreateWithFlags = create;
-	opened = 0;
 	err = um_advisor_open(&a->adv, o, gpu, v100);
-	opened = 1;
+	flaky.armed = 1;
 	return err;
 }
 #else
@@ -331,7 +270,8 @@ static uint64_t run(uint64_t seed, const char *strategy, uint64_t budget, struct
 	o.log = on_log;
 	memset(&a, 0, sizeof a);
 #ifdef REAL_THREADS
-	fail_one_in = seed % 2 ? 10 : 0;
+	flaky.nth = seed % 2 ? 10 : 0;
+	flaky.by_chance = 1;
 #endif
 	dice = seed * 0x9e3779b97f4a7c15ull + 7;
 	a.err = open_app(&a, &o);
