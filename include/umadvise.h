@@ -90,8 +90,8 @@ typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char 
 struct umadv_options {
 	size_t struct_size;
 	enum umadv_device device; /* UMADVISE_DEVICE=auto|none|sim */
-	uint64_t budget; /* bytes of device memory to keep to; 0: what the device has (of a CUDA device, 95 % of what is
-			    free when the context is opened).
+	uint64_t budget; /* bytes of device memory to keep to; below 2 MiB there are no hints; 0: what the
+			    device has (of a CUDA device, 95 % of what is free when the context is opened).
 			    UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
 	const char *strategy; /* "lookahead" (default), or another of umadvise(7). UMADVISE_STRATEGY */
 	const char *profile; /* device profile, a built-in name or a file. UMADVISE_PROFILE, default "v100" on `sim` */

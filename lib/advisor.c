@@ -7,6 +7,7 @@
 #include "gpu/device.h"
 #include "gpu/null.h"
 #include "gpu/sim.h"
+#include "base/text.h"
 #include "io/profile_file.h"
 
 #include <errno.h>
@@ -17,11 +18,13 @@
 
 static void vlog(struct umadv *adv, enum umadv_log_level level, const char *fmt, va_list ap)
 {
-	char line[512];
+	char text[512], room[4 * sizeof text];
+	const char *line = text;
 
 	if (level > adv->options.pub.log_level)
 		return;
-	vsnprintf(line, sizeof line, fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
+	line = um_text_visible(text, room, sizeof room);
 	if (adv->options.pub.log)
 		adv->options.pub.log(adv->options.pub.log_user, level, line);
 	else
@@ -216,7 +219,7 @@ static int find_profile(struct umadv *adv)
 static int open_device(struct umadv *adv, const struct um_profile *profile)
 {
 	const struct umadv_options *o = &adv->options.pub;
-	int err = 0;
+	int err = 0, too_small = o->budget && o->budget < UM_BLOCK_BYTES;
 
 	if (!adv->gpu && o->device == UMADV_DEVICE_AUTO)
 		err = open_cuda(adv);
@@ -228,7 +231,8 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 		err = find_profile(adv);
 	if (!err && !adv->gpu) {
 		struct um_sim_options so = {
-			.profile = &adv->profile, .capacity = o->budget, .backed = 1, .poison = o->check,
+			.profile = &adv->profile, .capacity = too_small ? UM_BLOCK_BYTES : o->budget,
+			.backed = 1, .poison = o->check,
 			.check = o->check};
 
 		err = um_sim_open(&adv->gpu, &so);
@@ -240,6 +244,12 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 	adv->budget = o->budget ? o->budget : adv->gpu->caps.capacity;
 	if (!o->budget && adv->real)
 		adv->budget -= adv->budget / 20; /* others allocate there, too */
+	if (too_small) {
+		adv->options.strategy = UM_STRATEGY_ON_DEMAND;
+		um_advisor_log(adv, UMADV_LOG_WARN,
+		               "no hints: the budget of %llu bytes is less than one block of %llu MiB",
+		               (unsigned long long)o->budget, UM_BLOCK_BYTES >> 20);
+	}
 	return 0;
 }
 

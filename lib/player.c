@@ -510,12 +510,17 @@ static int start(struct play *p)
 }
 
 /* "op 12 'cat' alone needs 1560.3 MiB of a budget of 1524.1 MiB", or nothing. */
-static int too_big(const struct um_trace *t, uint64_t budget, char *why, size_t size)
+static int too_big(const struct um_trace *t, uint64_t budget, int endless, char *why, size_t size)
 {
 	uint64_t bytes;
 	size_t i = um_trace_largest_op(t, &bytes), op = 0;
 
-	if (i == SIZE_MAX || bytes <= budget)
+	if (budget && budget < UM_BLOCK_BYTES) {
+		snprintf(why, size, "the budget of %llu bytes is less than one block of %llu MiB",
+		         (unsigned long long)budget, UM_BLOCK_BYTES >> 20);
+		return -E2BIG;
+	}
+	if (endless || i == SIZE_MAX || bytes <= budget)
 		return 0;
 	for (size_t k = 0; k < i; k++)
 		op += um_trace_event(t, k)->kind == UM_EV_OP;
@@ -531,7 +536,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 
 	memset(out, 0, sizeof *out);
 	out->first_hinted_iteration = -1;
-	err = o->strategy == UM_PLAY_INFINITE ? 0 : too_big(trace, o->budget, out->why, sizeof out->why);
+	err = too_big(trace, o->budget, o->strategy == UM_PLAY_INFINITE, out->why, sizeof out->why);
 	if (!err)
 		err = um_tail_find(trace, &p.tail);
 	if (err) {

@@ -106,6 +106,8 @@ fails 2 "an unknown strategy" simulate "$data/cg_laplace3d.umtrace.gz" --strateg
 fails 2 "a ratio of nothing" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 0
 fails 2 "a ratio that is none" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe nan
 fails 2 "two budgets" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 2 --budget 1GiB
+fails 2 "a budget below one block is refused" simulate "$data/cg_laplace3d.umtrace.gz" --budget 1
+fails 1 "a ratio that leaves less than one block is refused" simulate "$data/good-all-keys.umtrace" --oversubscribe 1000
 fails 2 "a budget that is none" simulate "$data/cg_laplace3d.umtrace.gz" --budget 1XB
 fails 2 "no iterations" simulate "$data/cg_laplace3d.umtrace.gz" --iterations 0
 fails 2 "an unknown format" simulate "$data/cg_laplace3d.umtrace.gz" --format yaml

@@ -55,8 +55,8 @@ is "$(trace stat -f json - <"$data/good-all-keys.umtrace")" '{"schema":"umtrace-
 ]}' "json"
 
 printf '{"umtrace":1,"workload":"a,\\"b\\"\\n"}\n' >"$tmp/odd.umtrace"
-is "$(trace stat -f csv "$tmp/odd.umtrace" | sed -n '2,3p' | tr -d '\r' | sed "s,$tmp/,,")" 'odd.umtrace,"a,""b""
-",0,0,,0,0,0,0,0,0,,0,0' "csv quotes what must be quoted"
+is "$(trace stat -f csv "$tmp/odd.umtrace" | sed -n '2,3p' | tr -d '\r' | sed "s,$tmp/,,")" \
+	'odd.umtrace,"a,""b""\x0a",0,0,,0,0,0,0,0,0,,0,0' "csv quotes what must be quoted, and escapes a newline"
 like "$(trace stat -f json "$tmp/odd.umtrace")" '"workload":"a,\\"b\\"\\u000a"' "so does json"
 lines=$(trace stat "$tmp/odd.umtrace" | wc -l)
 is "$lines" 2 "a name does not break a table"

@@ -532,6 +532,32 @@ static void arguments(void)
 	is_str(umadv_version(), "0.1.0", "version");
 }
 
+/* Less than a block: a line, and plain managed memory. */
+static void tiny_budget(void)
+{
+	struct umadv_stats s = {.struct_size = sizeof s};
+	struct umadv *adv;
+	float *p;
+	int err = 0;
+
+	*last_log = '\0';
+	adv = open_sim(1, "lookahead", NULL);
+	ok(adv != NULL, "a context with a budget below one block opens");
+	ok(strstr(last_log, "budget of 1 bytes is less than one block") != NULL, "the log says so: %s", last_log);
+	if (!adv)
+		return;
+	err = umadv_alloc(adv, (void **)&p, 1000, "p", UMADV_OTHER);
+	for (int i = 0; i < 6 && !err; i++) {
+		err = umadv_iter(adv, NULL);
+		err = err ? err : umadv_op(adv, NULL, "op", UMADV_USES(UMADV_UPDATE(p)));
+		err = err ? err : umadv_sim_run(adv, NULL, NULL, NULL);
+	}
+	is_int(err, 0, "the program runs with a budget below one block");
+	umadv_stats_get(adv, &s);
+	is_u64(s.hints_issued, 0, "a budget below one block has no hints");
+	umadv_close(adv);
+}
+
 int main(void)
 {
 	results();
@@ -540,5 +566,6 @@ int main(void)
 	written_by_the_cpu();
 	op_without_a_cost();
 	arguments();
+	tiny_budget();
 	return tap_done();
 }

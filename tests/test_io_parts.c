@@ -2,6 +2,7 @@
  *
  * What readers and writers are made of: numbers, the map of ids, the arena, lines.
  */
+#include "base/text.h"
 #include "base/diag.h"
 #include "io/arena.h"
 #include "io/id_map.h"
@@ -205,6 +206,45 @@ static void check_roles(void)
 	is_str(um_role_name(UM_ROLES), "other", "no role is other");
 }
 
+static void check_text(void)
+{
+	static const char *const hidden[] = {"\x01", "\n", "\x1b", "\x7f", "\xc2\x80", "\xc2\x9b", "\x80", "\xff",
+	                                     "\xc0\x80", "\xed\xa0\x80", "\xe2\x80\x8b", "\xe2\x80\xae",
+	                                     "\xe2\x81\xa6", "\xe2\x80\xa8", "\xef\xbb\xbf"};
+	static const char *const seen[] = {" ", "~", "\xc2\xa0", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x90",
+	                                   "\xf0\x9f\x98\x80"};
+	static const char *const cells[][2] = {{"=1", "'=1"}, {"+1", "'+1"}, {"-1", "'-1"}, {"@a", "'@a"},
+	                                       {"a=1", "a=1"}, {"", ""}, {"\t=1", "\\x09=1"}, {"a,b", "\"a,b\""},
+	                                       {"a\"b", "\"a\"\"b\""}, {"=a,b", "\"'=a,b\""},
+	                                       {"a\nb", "a\\x0ab"}};
+	char room[16], byte[2] = "";
+
+	for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+		ok(um_text_hidden(hidden[i], um_text_utf8(hidden[i])), "character %zu is hidden", i);
+	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+		ok(um_text_visible(seen[i], room, sizeof room) == seen[i], "character %zu is seen", i);
+	for (int b = 1; b < 256; b++) {
+		const char *v;
+
+		byte[0] = (char)b;
+		v = um_text_visible(byte, room, sizeof room);
+		if (b < 0x20 || b >= 0x7f)
+			ok(strlen(v) == 4 && strncmp(v, "\\x", 2) == 0, "byte %d is escaped", b);
+		else
+			ok(v == byte, "byte %d stays", b);
+	}
+	is_str(um_text_visible("\xc2\x9b" "31m", room, sizeof room), "\\xc2\\x9b31m",
+	       "each byte of a C1 control is escaped");
+	is_str(um_text_visible("a\n\n\n\n\n", room, sizeof room), "a\\x0a\\x0a\\x0a",
+	       "a text is cut where its room ends");
+	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+		char *cell = um_text_csv(cells[i][0], 0);
+
+		is_str(cell, cells[i][1], "text %zu becomes a cell", i);
+		free(cell);
+	}
+}
+
 int main(void)
 {
 	check_numbers();
@@ -213,5 +253,7 @@ int main(void)
 	check_lines();
 	check_long_lines();
 	check_roles();
+	check_text();
+
 	return tap_done();
 }

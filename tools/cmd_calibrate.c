@@ -4,6 +4,7 @@
  */
 #include "args.h"
 #include "calibrate_child.h"
+#include "output.h"
 #include "tool.h"
 
 #include <ctype.h>
@@ -119,7 +120,7 @@ static void derive(struct calibration *c)
 
 static void print_table(const struct calibration *c)
 {
-	printf("%s: %.1f MiB for managed data; driver %d.%d%s\n%-15s %-8s %12s %12s %12s\n", c->device.name,
+	printf("%s: %.1f MiB for managed data; driver %d.%d%s\n%-15s %-8s %12s %12s %12s\n", tool_text(c->device.name),
 	       (double)c->device.capacity / 1048576, c->device.driver_version / 1000,
 	       c->device.driver_version % 1000 / 10, c->device.standin ? " (the stand-in)" : "", "constant", "unit",
 	       "measured", "spread", "assumed");
@@ -177,13 +178,12 @@ static int print_json(const struct calibration *c)
 {
 	json_t *root = figures(c);
 
-	if (!root || json_dumpf(root, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER)) {
+	if (tool_json(stdout, root, JSON_PRESERVE_ORDER)) {
 		tool_say("calibrate", "no memory");
 		json_decref(root);
 		return TOOL_INTERNAL;
 	}
 	json_decref(root);
-	putchar('\n');
 	return TOOL_DONE;
 }
 

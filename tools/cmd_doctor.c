@@ -8,6 +8,7 @@
 #include "args.h"
 #include "doctor.h"
 #include "environment.h"
+#include "output.h"
 #include "tool.h"
 
 #include "gpu/device.h"
@@ -302,11 +303,9 @@ static int run(int argc, char **argv)
 		return TOOL_INTERNAL;
 	}
 	if (d.json)
-		json_dumpf(found, stdout, JSON_INDENT(1));
+		tool_json(stdout, found, 0);
 	else
 		doctor_show(found, stdout);
-	if (d.json)
-		putchar('\n');
 	json_decref(found);
 	return hints ? TOOL_DONE : TOOL_FAILED;
 }

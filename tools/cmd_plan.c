@@ -126,7 +126,7 @@ static int run(int argc, char **argv)
 	} else if (err) {
 		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : umadv_strerror(err));
 	} else if (a.output[0] != '-' || a.output[1]) {
-		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", a.output,
+		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", tool_text(a.output),
 		       (double)r.plan.ns / 1e6, (double)(r.plan.ns - r.plan.stall_ns) / 1e6,
 		       (double)r.plan.peak_bytes / 1048576.0, (double)o.budget / 1048576.0);
 		if (bound.ns)

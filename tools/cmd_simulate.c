@@ -101,14 +101,14 @@ static void print_table(struct output *out, const struct run *run)
 /* The rows of a trace with so much memory, below a line or two that say which. 0 or -ENOMEM. */
 static int end_block(struct output *out, const struct run *run)
 {
-	char which[400], played[40];
+	char which[1200], played[40];
 	int err;
 
 	if (!out->table.cells.n)
 		return 0;
 	snprintf(which, sizeof which, "%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx);",
-	         run->trace, run->args->profile.name, (double)run->peak / 1048576.0, (double)run->budget / 1048576.0,
-	         run->oversubscribe);
+	         tool_text(run->trace), tool_text(run->args->profile.name), (double)run->peak / 1048576.0,
+	         (double)run->budget / 1048576.0, run->oversubscribe);
 	snprintf(played, sizeof played, "%llu iterations", (unsigned long long)run->args->iterations);
 	fprintf(out->to, "%s%s%s%s%s%s\n", out->blocks++ ? "\n" : "", paint(PAINT_HEADING), which,
 	        strlen(which) + strlen(played) < 100 ? " " : "\n", played, paint(PAINT_OFF));
@@ -121,27 +121,11 @@ static int end_block(struct output *out, const struct run *run)
 	return err;
 }
 
-/* A field as RFC 4180 wants it. */
-static void csv_text(FILE *to, const char *s)
-{
-	if (!strpbrk(s, ",\"\r\n")) {
-		fputs(s, to);
-		return;
-	}
-	fputc('"', to);
-	for (; *s; s++) {
-		if (*s == '"')
-			fputc('"', to);
-		fputc(*s, to);
-	}
-	fputc('"', to);
-}
-
 static void csv_key(struct output *out, const struct run *run)
 {
-	csv_text(out->to, run->trace);
+	tool_csv(out->to, run->trace);
 	fputc(',', out->to);
-	csv_text(out->to, run->args->profile.name);
+	tool_csv(out->to, run->args->profile.name);
 	fprintf(out->to, ",%.17g,%llu,%s", run->oversubscribe, (unsigned long long)run->budget,
 		run->strategy);
 }
@@ -439,8 +423,7 @@ static int read_plan(const struct play_args *a, struct um_plan *plan)
 static int write_json(struct output *out)
 {
 	json_t *doc = json_pack("{s:s,s:O}", "schema", "umsimulate/1", "runs", out->runs);
-	int err = !doc || json_dumpf(doc, out->to, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) ||
-		  fputc('\n', out->to) == EOF;
+	int err = tool_json(out->to, doc, JSON_REAL_PRECISION(17));
 
 	json_decref(doc);
 	return err ? TOOL_INTERNAL : 0;

@@ -240,11 +240,13 @@ static char *format(const char *fmt, ...)
 }
 
 /* What a name may hold must not break lines, nor reach the terminal. */
-static void make_printable(char *s)
+static int make_printable(char **s)
 {
-	for (; *s; s++)
-		if ((unsigned char)*s < ' ' || *s == 0x7f)
-			*s = '?';
+	char *shown = strdup(tool_text(*s));
+
+	free(*s);
+	*s = shown;
+	return shown ? 0 : -ENOMEM;
 }
 
 static double mib(uint64_t bytes)
@@ -290,8 +292,8 @@ static int fill_row(struct row *r, const struct stat *s, int plain)
 	for (size_t i = 0; i < COLUMNS; i++) {
 		if (!r->cell[i])
 			return -ENOMEM;
-		if (!plain)
-			make_printable(r->cell[i]);
+		if (!plain && make_printable(&r->cell[i]))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -337,18 +339,6 @@ static void write_table(struct um_out *o, const struct row *rows, size_t n)
 		table_row(o, (const char *const *)rows[k].cell, width);
 }
 
-static void csv_cell(struct um_out *o, const char *s)
-{
-	if (!strpbrk(s, ",\"\r\n")) {
-		um_out_str(o, s);
-		return;
-	}
-	um_out_str(o, "\"");
-	for (; *s; s++)
-		um_out_write(o, *s == '"' ? "\"\"" : s, *s == '"' ? 2 : 1);
-	um_out_str(o, "\"");
-}
-
 static void write_csv(struct um_out *o, const struct row *rows, size_t n)
 {
 	const char *comma = "";
@@ -367,7 +357,10 @@ static void write_csv(struct um_out *o, const struct row *rows, size_t n)
 			if (!columns[i].key)
 				continue;
 			um_out_str(o, comma);
-			csv_cell(o, rows[k].cell[i]);
+			if (columns[i].text)
+				um_out_csv(o, rows[k].cell[i], 0);
+			else
+				um_out_str(o, rows[k].cell[i]);
 			comma = ",";
 		}
 		um_out_str(o, "\r\n");
@@ -403,7 +396,7 @@ static int complain(int rc, const struct um_diag *diag)
 
 	fflush(stdout);
 	um_diag_line(diag, line, sizeof line);
-	fprintf(stderr, "%s\n", line);
+	fprintf(stderr, "%s\n", tool_text(line));
 	return tool_exit_of(rc) == TOOL_INTERNAL ? TOOL_INTERNAL : TOOL_REFUSED;
 }
 
@@ -425,7 +418,7 @@ static int check(char **files)
 			status = worse(status, complain(rc, &diag));
 			continue;
 		}
-		printf("%s: ok (%zu events, %" PRIu64 " iterations)\n", *files, um_trace_length(t),
+		printf("%s: ok (%zu events, %" PRIu64 " iterations)\n", tool_text(*files), um_trace_length(t),
 		       um_trace_iterations(t));
 		um_trace_free(t);
 	}

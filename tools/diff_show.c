@@ -61,13 +61,6 @@ void diff_verdict(const struct diff *d, char *to, size_t size)
 		         why);
 }
 
-/* Names come from anywhere: nothing that a terminal would obey gets through. */
-static void plain(struct um_out *out, const char *text)
-{
-	for (; *text; text++)
-		um_out_write(out, (unsigned char)*text < 0x20 || *text == 0x7f ? "?" : text, 1);
-}
-
 static void text_row(struct um_out *out, const struct diff_row *row)
 {
 	char line[200], change[160];
@@ -75,7 +68,7 @@ static void text_row(struct um_out *out, const struct diff_row *row)
 
 	snprintf(line, sizeof line, "  %-6s  ", diff_word(row));
 	um_out_str(out, line);
-	plain(out, row->key);
+	um_out_visible(out, row->key);
 	for (int m = 0; m < DIFF_MEASURES && row->table->measures[m]; m++) {
 		double a = row->value[0][m], b = row->value[1][m];
 
@@ -100,16 +93,16 @@ void diff_text(struct um_out *out, const struct diff *d)
 		const struct diff_difference *one = &d->differences.at[i];
 
 		snprintf(line, sizeof line, "note: %s differ: A: %.400s, B: %.400s", one->what, one->of[0], one->of[1]);
-		plain(out, line);
+		um_out_visible(out, line);
 		um_out_str(out, "\n");
 	}
 	diff_verdict(d, line, sizeof line);
 	um_out_str(out, paint(d->verdict == DIFF_MORE ? PAINT_HIGH : d->verdict == DIFF_LESS ? PAINT_GOOD : PAINT_OFF));
-	plain(out, line);
+	um_out_visible(out, line);
 	um_out_str(out, paint(PAINT_OFF));
 	for (int s = 0; s < 2; s++) {
 		um_out_str(out, s ? "\nB: " : "\nA: ");
-		plain(out, d->file[s]);
+		um_out_visible(out, d->file[s]);
 		snprintf(line, sizeof line, ", %.0f iterations", d->recorded[s]);
 		um_out_str(out, line);
 	}
@@ -139,17 +132,6 @@ void diff_text(struct um_out *out, const struct diff *d)
 
 /* --- csv ---------------------------------------------------------------------------------------------------------- */
 
-static void field(struct um_out *out, const char *s)
-{
-	um_out_str(out, "\"");
-	for (; *s; s++) {
-		um_out_write(out, s, 1);
-		if (*s == '"')
-			um_out_str(out, "\"");
-	}
-	um_out_str(out, "\"");
-}
-
 static void csv_values(struct um_out *out, double a, double b)
 {
 	um_out_double(out, a);
@@ -170,11 +152,11 @@ void diff_csv(struct um_out *out, const struct diff *d)
 	csv_values(out, d->ns[0], d->ns[1]);
 	for (size_t i = 0; i < d->differences.n; i++) {
 		um_out_str(out, "differences,");
-		field(out, d->differences.at[i].what);
+		um_out_csv(out, d->differences.at[i].what, 1);
 		um_out_str(out, ",differ,,");
-		field(out, d->differences.at[i].of[0]);
+		um_out_csv(out, d->differences.at[i].of[0], 1);
 		um_out_str(out, ",");
-		field(out, d->differences.at[i].of[1]);
+		um_out_csv(out, d->differences.at[i].of[1], 1);
 		um_out_str(out, ",\r\n");
 	}
 	for (size_t i = 0; i < d->rows.n; i++) {
@@ -185,7 +167,7 @@ void diff_csv(struct um_out *out, const struct diff *d)
 				continue;
 			um_out_str(out, row->table->name);
 			um_out_str(out, ",");
-			field(out, row->key);
+			um_out_csv(out, row->key, 1);
 			um_out_str(out, ",");
 			um_out_str(out, diff_word(row));
 			um_out_str(out, ",");

@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include "paint.h"
+#include "tool.h"
 
 #include <string.h>
 
@@ -22,13 +23,6 @@ static double mib(const json_t *o, const char *key)
 	return (double)json_integer_value(json_object_get(o, key)) / (1 << 20);
 }
 
-/* Control characters would reach the terminal. */
-static void put(FILE *to, const char *text)
-{
-	for (; *text; text++)
-		fputc((unsigned char)*text < 32 || *text == 127 ? '?' : *text, to);
-}
-
 static void heading(FILE *to, const char *text)
 {
 	fprintf(to, "%s%s%s\n", paint(PAINT_HEADING), text, paint(PAINT_OFF));
@@ -37,10 +31,10 @@ static void heading(FILE *to, const char *text)
 static void line(FILE *to, const char *name, const char *value, const char *note)
 {
 	fprintf(to, "  %-26s ", name);
-	put(to, value);
+	fputs(tool_text(value), to);
 	if (*note) {
 		fprintf(to, "%*s  (", (int)(strlen(value) < 8 ? 8 - strlen(value) : 0), "");
-		put(to, note);
+		fputs(tool_text(note), to);
 		fputc(')', to);
 	}
 	fputc('\n', to);
@@ -121,10 +115,10 @@ void doctor_show(const json_t *found, FILE *to)
 		heading(to, "A context says when it opens");
 	json_array_foreach(json_object_get(found, "log"), i, l) {
 		fprintf(to, "  %s: ", str(l, "level"));
-		put(to, str(l, "text"));
+		fputs(tool_text(str(l, "text")), to);
 		fputc('\n', to);
 	}
 	fprintf(to, "\n%s", paint(hints ? PAINT_GOOD : PAINT_HIGH));
-	put(to, str(found, "verdict"));
+	fputs(tool_text(str(found, "verdict")), to);
 	fprintf(to, "%s\n", paint(PAINT_OFF));
 }

@@ -5,6 +5,7 @@
  */
 #include "dryrun.h"
 
+#include "output.h"
 #include "paint.h"
 #include "tool.h"
 
@@ -186,7 +187,7 @@ static void table_kernels(FILE *to, const json_t *list)
 	json_array_foreach(list, i, k)
 		fprintf(to, "  %8llu %8llu %10.3f %10.3f %8llu %8.1f %8.1f  %s\n", LLU(k, "launches"),
 			LLU(k, "computed"), ms(k, "ns"), ms(k, "stall_ns"), LLU(k, "faults"), mib(k, "h2d_bytes"),
-			mib(k, "d2h_bytes"), str(k, "name"));
+			mib(k, "d2h_bytes"), tool_text(str(k, "name")));
 }
 
 static void table_allocations(FILE *to, const json_t *list)
@@ -209,9 +210,8 @@ static void table(FILE *to, const struct reports *r)
 		const json_t *o = r->at[i];
 
 		fprintf(to, "%s%s%s on %s (simulated), %.1f MiB of device memory, CUDA %s:%s\n", i ? "\n" : "",
-			paint(PAINT_HEADING),
-			str(o, "program"), str(o, "profile"), mib(o, "memory_bytes"), str(o, "cuda"),
-			paint(PAINT_OFF));
+			paint(PAINT_HEADING), tool_text(str(o, "program")), tool_text(str(o, "profile")),
+			mib(o, "memory_bytes"), tool_text(str(o, "cuda")), paint(PAINT_OFF));
 		warnings(to, o);
 		table_sums(to, o);
 		table_kernels(to, json_object_get(o, "top_kernels"));
@@ -231,21 +231,10 @@ static int write_json(FILE *to, const struct reports *r)
 		err = json_array_append(list, r->at[i]);
 	}
 	doc = err ? NULL : json_pack("{s:s,s:O}", "schema", "umdryrun/1", "processes", list);
-	err = !doc || json_dumpf(doc, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
+	err = tool_json(to, doc, 0);
 	json_decref(doc);
 	json_decref(list);
 	return err ? -1 : 0;
-}
-
-static void csv_text(FILE *to, const char *s)
-{
-	fputc('"', to);
-	for (; *s; s++) {
-		if (*s == '"')
-			fputc('"', to);
-		fputc(*s, to);
-	}
-	fputc('"', to);
 }
 
 /* All that is not a list, in the order of the report. */
@@ -263,7 +252,7 @@ static void write_csv(FILE *to, const struct reports *r)
 			if (i < 0)
 				fputs(key, to);
 			else if (json_is_string(v))
-				csv_text(to, json_string_value(v));
+				tool_csv(to, json_string_value(v));
 			else if (json_is_boolean(v))
 				fputs(json_is_true(v) ? "1" : "0", to);
 			else

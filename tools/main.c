@@ -8,6 +8,7 @@
 
 #include "umadvise.h"
 
+#include "base/text.h"
 #include "io/json_in.h"
 #include "peers/deepum.h"
 #include "peers/peers.h"
@@ -25,14 +26,23 @@ const struct tool_verb *const tool_verbs[] = {
 
 void tool_say(const char *verb, const char *fmt, ...)
 {
+	char text[4096], line[4 * sizeof text];
 	va_list ap;
 
 	fflush(stdout);
-	fprintf(stderr, "umadvise %s: ", verb);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "umadvise %s: %s\n", verb, um_text_visible(text, line, sizeof line));
+}
+
+const char *tool_text(const char *s)
+{
+	static char room[8][1024];
+	static unsigned turn;
+
+	turn = (turn + 1) % 8;
+	return um_text_visible(s, room[turn], sizeof room[turn]);
 }
 
 int tool_exit_of(int err)
@@ -67,10 +77,10 @@ static int unknown_verb(const char *name)
 	const char *near = args_near_verb(name);
 
 	if (near) {
-		fprintf(stderr, "umadvise: unknown verb '%s': did you mean '%s'?\n", name, near);
+		fprintf(stderr, "umadvise: unknown verb '%s': did you mean '%s'?\n", tool_text(name), near);
 		return TOOL_USAGE;
 	}
-	fprintf(stderr, "umadvise: unknown verb '%s': expected", name);
+	fprintf(stderr, "umadvise: unknown verb '%s': expected", tool_text(name));
 	for (const struct tool_verb *const *v = tool_verbs; *v; v++)
 		fprintf(stderr, "%s %s", v == tool_verbs ? "" : ",", (*v)->name);
 	fputc('\n', stderr);

@@ -108,7 +108,7 @@ static int wait_for(pid_t pid, const char *file, int quiet)
 
 	for (unsigned n = 0; (got = waitpid(pid, &status, WNOHANG)) == 0 || (got < 0 && errno == EINTR); n++) {
 		if (terminal && !shown && n * WAIT_MS > 2000)
-			shown = fprintf(stderr, "\r\033[K%s: nsys exports it", file) > 0;
+			shown = fprintf(stderr, "\r\033[K%s: nsys exports it", tool_text(file)) > 0;
 		nanosleep(&pause, NULL);
 	}
 	if (shown)

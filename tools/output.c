@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output.h"
 
+#include "base/text.h"
 #include "io/target.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -56,6 +58,30 @@ int tool_output_close(struct tool_output *o, int keep)
 	if (um_out_error(o->out))
 		keep = 1; /* so that the error is said */
 	return um_out_close(o->out, keep, &diag) ? say_why(o, &diag) : 0;
+}
+
+void tool_csv(FILE *to, const char *s)
+{
+	char *cell = um_text_csv(s, 0);
+
+	fputs(cell ? cell : "", to);
+	free(cell);
+}
+
+/* jansson leaves DEL as it is. */
+static int write_json(const char *text, size_t n, void *to)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((text[i] == 0x7f ? fputs("\\u007f", to) : fputc(text[i], to)) == EOF)
+			return -1;
+	return 0;
+}
+
+int tool_json(FILE *to, const json_t *doc, size_t flags)
+{
+	int bad = !doc || json_dump_callback(doc, write_json, to, flags | JSON_INDENT(1) | JSON_ENSURE_ASCII);
+
+	return bad || fputc('\n', to) == EOF ? -1 : 0;
 }
 
 int tool_output_spares(const char *verb, const char *output, char *const *others, int n)

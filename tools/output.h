@@ -5,6 +5,7 @@
 #ifndef UM_TOOLS_OUTPUT_H
 #define UM_TOOLS_OUTPUT_H
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "io/out.h"
@@ -19,6 +20,13 @@ struct tool_output {
 int tool_output_open(struct tool_output *o, const char *verb, const char *path);
 /* Ends it; keep 0 leaves the file as it was. 0, or the exit code after a line. */
 int tool_output_close(struct tool_output *o, int keep);
+
+/* A text as a cell of CSV (base/text.h). */
+void tool_csv(FILE *to, const char *s);
+
+/* Prints a document in ASCII: what a terminal obeys is spelled \u. `flags` are jansson's. 0, or -1: `doc` is NULL, or
+ * it could not be written. */
+int tool_json(FILE *to, const json_t *doc, size_t flags);
 
 /* Is `output` one of the other files (each may be NULL), by whatever name? 0, or the exit code after a line. */
 int tool_output_spares(const char *verb, const char *output, char *const *others, int n);

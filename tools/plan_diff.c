@@ -3,6 +3,8 @@
  * Departures of both plans, by the tensor and the use that ends them.
  */
 #include "plan_json.h"
+
+#include "output.h"
 #include "tool.h"
 
 #include <inttypes.h>
@@ -65,7 +67,8 @@ static void head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 		fprintf(to, "%2c %11.3f %11.3f %9.1f %9.1f %9.1f %10.1f %7zu  %s (%s on %s)\n", "AB"[i],
 		        (double)v->figures.ns / 1e6, (double)v->plan.predicted_ns / 1e6, MIB(v->figures.h2d_bytes),
 		        MIB(v->figures.d2h_bytes), MIB(v->figures.peak_bytes), MIB(v->plan.budget), v->plan.hints.n,
-		        v->path, v->plan.strategy ? v->plan.strategy : "?", v->plan.profile ? v->plan.profile : "?");
+		        tool_text(v->path), tool_text(v->plan.strategy ? v->plan.strategy : "?"),
+		        tool_text(v->plan.profile ? v->plan.profile : "?"));
 	}
 }
 
@@ -79,8 +82,8 @@ static void row(struct plan_differ *d, const struct plan_view *v, const struct p
 	if (l->need != PLAN_LEAVE_NEVER)
 		snprintf(need, sizeof need, "until op %d%s", l->need, l->after < -1 ? " of the next iteration" : "");
 	fprintf(d->to, "%10.1f %10.1f  %s (%s): behind op %d, %s\n", MIB(x ? x->bytes : 0), MIB(y ? y->bytes : 0),
-	        plan_slot_name(v, l->slot, room, sizeof room), um_role_name(v->plan.sched.slots.at[l->slot].role),
-	        after, need);
+	        tool_text(plan_slot_name(v, l->slot, room, sizeof room)),
+	        um_role_name(v->plan.sched.slots.at[l->slot].role), after, need);
 }
 
 /* Calls `each` for what does not leave alike, and counts. */
@@ -128,7 +131,7 @@ static int show_json(const struct plan_view *a, const struct plan_view *b, const
 	                plan_json_figures(a), "b", plan_json_figures(b),
 	                "only_a", (json_int_t)d.only_a, "only_b", (json_int_t)d.only_b,
 	                "both", (json_int_t)d.both, "alike", (json_int_t)d.same, "differences", d.list);
-	err = d.err || !doc || json_dumpf(doc, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
+	err = d.err || tool_json(to, doc, 0);
 	json_decref(doc);
 	return err;
 }

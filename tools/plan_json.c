@@ -4,6 +4,8 @@
  */
 #include "plan_json.h"
 
+#include "output.h"
+
 /* An op, or null where there is none. */
 static json_t *position(int none, int32_t op)
 {
@@ -68,7 +70,7 @@ int plan_show_json(const struct plan_view *v, FILE *to)
 		err |= json_array_append_new(leaves, leave(v, &v->leaves.at[i]));
 	doc = json_pack("{s:s, s:o, s:o, s:o}", "schema", "umplan-show/1", "plan", plan_json_figures(v), "tensors",
 	                tensors, "leaves", leaves);
-	err = err || !doc || json_dumpf(doc, to, JSON_INDENT(1)) || fputc('\n', to) == EOF;
+	err = err || tool_json(to, doc, 0);
 	json_decref(doc);
 	return err ? -ENOMEM : 0;
 }

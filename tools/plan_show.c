@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "paint.h"
 #include "plan_view.h"
+#include "tool.h"
 
 #include <stdlib.h>
 
@@ -33,15 +34,16 @@ static void show_header(const struct plan_view *v, FILE *to)
 	const struct um_plan_figures *f = &v->figures;
 	uint64_t core = f->ns - f->stall_ns;
 
-	fprintf(to, "%s%s: %s on %s, by %s%s\n", paint(PAINT_HEADING), v->path, p->workload ? p->workload : "?",
-	        p->profile ? p->profile : "?", p->strategy ? p->strategy : "?", paint(PAINT_OFF));
+	fprintf(to, "%s%s: %s on %s, by %s%s\n", paint(PAINT_HEADING), tool_text(v->path),
+	        tool_text(p->workload ? p->workload : "?"), tool_text(p->profile ? p->profile : "?"),
+	        tool_text(p->strategy ? p->strategy : "?"), paint(PAINT_OFF));
 	fprintf(to, "schedule   %zu ops, %zu slots, %zu hints, signature %016llx\n", p->sched.ops.n, p->sched.slots.n,
 	        p->hints.n, (unsigned long long)p->sched.signature);
 	fprintf(to, "memory     %.1f MiB budget, %.1f MiB resident at most, %.1f MiB alive at most (%.2fx) at op %zu "
 	        "'%s'\n",
 	        MIB(p->budget), MIB(f->peak_bytes), MIB(v->alive[v->fullest]),
 	        p->budget ? (double)v->alive[v->fullest] / (double)p->budget : 0, v->fullest,
-	        p->sched.ops.at[v->fullest].name);
+	        tool_text(p->sched.ops.at[v->fullest].name));
 	fprintf(to, "link       %.2f GB/s in, %.2f GB/s out; copied %.1f MiB in, %.1f MiB out\n", (double)p->h2d / 1e9,
 	        (double)p->d2h / 1e9, MIB(f->h2d_bytes), MIB(f->d2h_bytes));
 	show_advice(to, p);
@@ -86,7 +88,7 @@ static int show_costly(const struct plan_view *v, FILE *to)
 		fprintf(to, "%12.3f %10.1f %10.1f %10.1f  %-9s %s\n", c[i].ns / 1e6, MIB(v->in[c[i].slot]),
 		        MIB(v->out[c[i].slot]), MIB(p->sched.slots.at[c[i].slot].bytes),
 		        um_role_name(p->sched.slots.at[c[i].slot].role),
-		        plan_slot_name(v, c[i].slot, room, sizeof room));
+		        tool_text(plan_slot_name(v, c[i].slot, room, sizeof room)));
 	free(c);
 	return 0;
 }
@@ -117,11 +119,12 @@ static void show_leave(const struct plan_view *v, const struct plan_leave *l, FI
 		position(l->need, wraps, n, need, sizeof need);
 	if (l->over)
 		snprintf(why, sizeof why, "%u ops over, by %.1f MiB at op %d '%s'", l->over,
-		         MIB(v->alive[l->worst] - v->plan.budget), l->worst, v->plan.sched.ops.at[l->worst].name);
+		         MIB(v->alive[l->worst] - v->plan.budget), l->worst,
+		         tool_text(v->plan.sched.ops.at[l->worst].name));
 	else if (l->worst >= 0)
 		snprintf(why, sizeof why, "none is over: %.1f MiB at most", MIB(v->alive[l->worst]));
 	fprintf(to, "%10.1f %10.1f %10.1f %7s %7s %7s  %s (%s%s): %s\n", MIB(l->bytes), MIB(l->copied_out),
-	        MIB(l->copied_in), after, back, need, plan_slot_name(v, l->slot, room, sizeof room),
+	        MIB(l->copied_in), after, back, need, tool_text(plan_slot_name(v, l->slot, room, sizeof room)),
 	        um_role_name(v->plan.sched.slots.at[l->slot].role), how, why);
 }
 

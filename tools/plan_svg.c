@@ -3,6 +3,7 @@
  * Time goes from left to right. What would be narrower than half a pixel is drawn together with what follows, so that
  * the drawing of a long iteration stays of a size that a browser shows.
  */
+#include "base/text.h"
 #include "output.h"
 #include "plan_view.h"
 #include "tool.h"
@@ -44,20 +45,21 @@ static double y_of(const struct drawing *d, uint64_t bytes)
 	return TOP + HIGH - (d->most ? HIGH * (double)bytes / (double)d->most : 0);
 }
 
-/* What XML does not take as it is. */
+/* What XML does not take as it is. What is hidden becomes U+FFFD. */
 static void text(FILE *to, const char *s)
 {
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '&')
+	for (size_t n; *s; s += n ? n : 1) {
+		n = um_text_utf8(s);
+		if (*s == '&')
 			fputs("&amp;", to);
-		else if (c == '<')
+		else if (*s == '<')
 			fputs("&lt;", to);
-		else if (c == '>')
+		else if (*s == '>')
 			fputs("&gt;", to);
+		else if (um_text_hidden(s, n))
+			fputs("\xef\xbf\xbd", to);
 		else
-			fputc(c < ' ' ? ' ' : c, to);
+			fwrite(s, 1, n, to);
 	}
 }
 

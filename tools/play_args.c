@@ -73,7 +73,7 @@ const struct arg play_options[] = {
 	{.name = "oversubscribe", .kind = ARG_READ, .modes = PLAYS, .value = "R,...", .read = read_ratios,
 	 .expected = "ratios from 0.01 to 1000, 16 at most",
 	 .help = "device memory is (most bytes alive at once) / R; below 1 leaves room; simulate takes several"},
-	ARG_BUDGET(AT(budget), PLAYS, 1, "device memory is so much (default: the profile's)"),
+	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory is so much (default: the profile's)"),
 	{.name = "strategy", .kind = ARG_READ, .modes = PLAYS, .value = "S,...", .read = read_strategies,
 	 .word = strategy_name, .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of "
 	 "--list-strategies",
@@ -240,7 +240,7 @@ void play_progress_show(void *user, uint64_t iteration, uint64_t iterations)
 
 	if (!p->terminal || now_ms() - p->begun_ms < 2000)
 		return;
-	fprintf(stderr, "\r\033[K%s, %s: iteration %llu of %llu", p->trace, p->strategy,
+	fprintf(stderr, "\r\033[K%s, %s: iteration %llu of %llu", tool_text(p->trace), p->strategy,
 		(unsigned long long)iteration + 1, (unsigned long long)iterations);
 	p->shown = 1;
 }
@@ -249,7 +249,7 @@ void play_progress_written(struct play_progress *p, uint64_t rows, uint64_t of)
 {
 	if (!p->terminal || now_ms() - p->begun_ms < 2000 || !of)
 		return;
-	fprintf(stderr, "\r\033[K%s, %s: %d %% written", p->trace, p->strategy,
+	fprintf(stderr, "\r\033[K%s, %s: %d %% written", tool_text(p->trace), p->strategy,
 		(int)(100.0 * (double)rows / (double)of));
 	p->shown = 1;
 }

@@ -198,7 +198,7 @@ const struct arg report_options[] = {
 	 .help = "the workload that ran (umtrace): says how far it is from what no plan can beat, on the device of "
 	         "--profile with the memory of --budget"},
 	ARG_PROFILE(AT(profile), REPORT_VERB),
-	ARG_BUDGET(AT(budget), REPORT_VERB, 1, "of --trace: device memory is so much (default: the profile's)"),
+	ARG_BUDGET(AT(budget), REPORT_VERB, 2 << 20, "of --trace: device memory is so much (default: the profile's)"),
 	{.name = "fail-on", .kind = ARG_CHOICE, .modes = REPORT_VERB, .at = AT(fail_on), .value = "LEVEL",
 	 .words = "low medium high",
 	 .help = "exit with 1 where there is a finding as severe as this or more: low, medium or high"},

@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report_form.h"
 
-#include <string.h>
-
-static void field(struct um_out *out, const char *s)
-{
-	if (!strpbrk(s, ",\"\r\n")) {
-		um_out_str(out, s);
-		return;
-	}
-	um_out_str(out, "\"");
-	for (; *s; s++) {
-		um_out_write(out, s, 1);
-		if (*s == '"')
-			um_out_str(out, "\"");
-	}
-	um_out_str(out, "\"");
-}
-
 void report_csv(struct um_out *out, const struct report_args *a, const struct report_view *v)
 {
 	const struct um_table *t = a->tables[0].table;
@@ -37,7 +20,7 @@ void report_csv(struct um_out *out, const struct report_args *a, const struct re
 
 			um_out_str(out, c > first ? "," : "");
 			if (!x.none && t->columns[c].kind == UM_COLUMN_TEXT)
-				field(out, x.text);
+				um_out_csv(out, x.text, 0);
 			else if (!x.none)
 				um_out_i64(out, x.number);
 		}

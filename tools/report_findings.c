@@ -2,6 +2,7 @@
  *
  * Findings as a terminal shows them: a line that says what it is, and below it what was seen and what to do.
  */
+#include "base/text.h"
 #include "paint.h"
 #include "report_form.h"
 
@@ -11,22 +12,16 @@
 #define WIDTH 118 /* columns: texts are broken there, between words */
 #define INDENT "             "
 
-/* Names come from anywhere: nothing that a terminal would obey gets through. */
-static void put(struct um_out *out, const char *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		um_out_write(out, (unsigned char)s[i] < 0x20 || s[i] == 0x7f ? "?" : &s[i], 1);
-}
-
 static void paragraph(struct um_out *out, enum paint label_paint, const char *label, const char *text)
 {
 	size_t column = strlen(INDENT);
-	char first[32];
+	char first[32], room[2048];
 
 	snprintf(first, sizeof first, "  %-*s", (int)strlen(INDENT) - 2, label);
 	um_out_str(out, label_paint ? paint(label_paint) : "");
 	um_out_str(out, first);
 	um_out_str(out, label_paint ? paint(PAINT_OFF) : "");
+	text = um_text_visible(text, room, sizeof room); /* names come from anywhere */
 	while (*text) {
 		size_t n = strcspn(text, " ");
 
@@ -37,7 +32,7 @@ static void paragraph(struct um_out *out, enum paint label_paint, const char *la
 			um_out_str(out, " ");
 			column++;
 		}
-		put(out, text, n);
+		um_out_write(out, text, n);
 		column += n;
 		text += n + (text[n] == ' ');
 	}

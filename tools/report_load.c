@@ -45,7 +45,7 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 
 	if (!r->terminal || now_s() - r->begun < 2)
 		return 0;
-	fprintf(stderr, "\r\033[K%s: ", r->source->file);
+	fprintf(stderr, "\r\033[K%s: ", tool_text(r->source->file));
 	if (r->of)
 		fprintf(stderr, "file %d of %d, ", r->nth + 1, r->of);
 	if (of)

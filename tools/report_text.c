@@ -2,6 +2,7 @@
  *
  * Columns are as wide as what is in them; texts to the left, numbers to the right.
  */
+#include "base/text.h"
 #include "paint.h"
 #include "report_form.h"
 #include "report_verdict.h"
@@ -15,6 +16,8 @@
 /* A cell as it is shown. Names come from anywhere: nothing that a terminal would obey gets through. */
 static void show(const struct report_args *a, const struct um_column *c, struct um_value x, char *to)
 {
+	char room[1024];
+	const char *text;
 	size_t n;
 
 	if (x.none) {
@@ -23,11 +26,11 @@ static void show(const struct report_args *a, const struct um_column *c, struct 
 	}
 	switch (c->kind) {
 	case UM_COLUMN_TEXT:
-		n = strlen(x.text);
-		snprintf(to, CELL, n > WIDE ? "%.*s..." : "%.*s", n > WIDE ? WIDE - 3 : WIDE, x.text);
-		for (; *to; to++)
-			if ((unsigned char)*to < 0x20 || *to == 0x7f)
-				*to = '?';
+		text = um_text_visible(x.text, room, sizeof room);
+		n = strlen(text) > WIDE ? WIDE - 3 : WIDE;
+		while (n < WIDE && n && (text[n] & 0xc0) == 0x80)
+			n--; /* between characters */
+		snprintf(to, CELL, n < WIDE ? "%.*s..." : "%.*s", (int)n, text);
 		break;
 	case UM_COLUMN_BYTES:
 		snprintf(to, CELL, "%.1f", (double)x.number / 1048576.0);
@@ -151,8 +154,7 @@ static void show_table(struct um_out *out, const struct report_args *a, const st
 static void show_note(struct um_out *out, const char *text)
 {
 	um_out_str(out, "note: ");
-	for (; *text; text++)
-		um_out_write(out, (unsigned char)*text < 0x20 || *text == 0x7f ? " " : text, 1);
+	um_out_visible(out, text);
 	um_out_str(out, "\n");
 }
 
@@ -161,14 +163,14 @@ void report_text(struct um_out *out, const struct report_args *a, const struct r
 	const struct um_capture *c = v->findings.capture;
 	char line[900];
 
-	um_out_str(out, v->file);
+	um_out_visible(out, v->file);
 	if (*c->product) {
 		um_out_str(out, c->library.is ? ": " : ": Nsight Systems ");
-		um_out_str(out, c->product);
+		um_out_visible(out, c->product);
 	}
 	if (*c->schema) {
 		um_out_str(out, ", schema ");
-		um_out_str(out, c->schema);
+		um_out_visible(out, c->schema);
 	}
 	um_out_str(out, "\n");
 	if (!a->chosen && (!c->library.is || c->library.counters)) {

@@ -18,6 +18,9 @@ extern const struct tool_verb verb_simulate, verb_trace;
 /* "umadvise VERB: ..." to stderr. */
 void tool_say(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* What a terminal may show of a name (base/text.h). Of this and the seven calls before it, in static memory. */
+const char *tool_text(const char *s);
+
 /* --profile: a built-in device, or a file. 0 or the exit code: why not was said. */
 struct um_profile;
 int tool_profile(const char *verb, const char *name, struct um_profile *out);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "io/number.h"
 #include "io/target.h"
@@ -189,27 +190,13 @@ void um_out_double(struct um_out *o, double x)
 	um_out_write(o, buf, um_number_print(buf, x));
 }
 
-/* Bytes of the well-formed UTF-8 sequence at s (shortest form, no surrogates, up to U+10FFFF), 0 if there is none. */
-static size_t utf8(const unsigned char *s)
+/* A hidden character as JSON spells it: \uNNNN. All of them are below U+10000. */
+static size_t json_hidden(char *to, size_t size, const unsigned char *p, size_t n)
 {
-	unsigned char c = s[0], low = 0x80, high = 0xbf;
-	size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+	unsigned c = n == 1 ? *p : n == 2 ? (*p & 0x1fu) << 6 | (p[1] & 0x3fu)
+	                                  : (*p & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
 
-	if (c == 0xe0)
-		low = 0xa0;
-	else if (c == 0xed)
-		high = 0x9f;
-	else if (c == 0xf0)
-		low = 0x90;
-	else if (c == 0xf4)
-		high = 0x8f;
-	for (size_t i = 1; i < n; i++) {
-		if (s[i] < low || s[i] > high)
-			return 0;
-		low = 0x80;
-		high = 0xbf;
-	}
-	return n;
+	return (size_t)snprintf(to, size, "\\u%04x", c);
 }
 
 void um_out_json_str(struct um_out *o, const char *s)
@@ -219,16 +206,16 @@ void um_out_json_str(struct um_out *o, const char *s)
 
 	um_out_str(o, "\"");
 	while (*p) {
-		size_t n = utf8(p);
+		size_t n = um_text_utf8((const char *)p);
 
 		if (*p == '"' || *p == '\\') {
 			buf[0] = '\\';
 			buf[1] = (char)*p;
 			um_out_write(o, buf, 2);
-		} else if (*p < 0x20) {
-			um_out_write(o, buf, (size_t)snprintf(buf, sizeof buf, "\\u%04x", *p));
 		} else if (n == 0) {
 			um_out_str(o, "\xef\xbf\xbd");
+		} else if (um_text_hidden((const char *)p, n)) {
+			um_out_write(o, buf, json_hidden(buf, sizeof buf, p, n));
 		} else {
 			um_out_write(o, p, n);
 		}
@@ -256,10 +243,7 @@ static const char *html_for(const unsigned char *p, size_t n)
 	case '\r':
 		return " ";
 	default:
-		/* C0, DEL, C1; and those which would turn around what comes behind them, or look like nothing */
-		if (n == 0 || *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0) ||
-		    (*p == 0xe2 && ((p[1] == 0x80 && p[2] >= 0x8b && p[2] <= 0xae && (p[2] < 0x90 || p[2] >= 0xa8)) ||
-		                    (p[1] == 0x81 && p[2] >= 0xa0 && p[2] <= 0xaf))))
+		if (um_text_hidden((const char *)p, n))
 			return "\xef\xbf\xbd";
 		return NULL;
 	}
@@ -270,7 +254,7 @@ size_t um_out_html(struct um_out *o, const char *s, size_t most)
 	const unsigned char *p = (const unsigned char *)s;
 
 	while (*p && most--) {
-		size_t n = utf8(p);
+		size_t n = um_text_utf8((const char *)p);
 		const char *other = html_for(p, n);
 
 		if (other)
@@ -280,6 +264,24 @@ size_t um_out_html(struct um_out *o, const char *s, size_t most)
 		p += n ? n : 1;
 	}
 	return (size_t)(p - (const unsigned char *)s);
+}
+
+void um_out_csv(struct um_out *o, const char *s, int quoted)
+{
+	char *cell = um_text_csv(s, quoted);
+
+	if (cell)
+		um_out_str(o, cell);
+	else
+		um_out_fail(o, ENOMEM);
+	free(cell);
+}
+
+void um_out_visible(struct um_out *o, const char *s)
+{
+	char room[1024];
+
+	um_out_str(o, um_text_visible(s, room, sizeof room));
 }
 
 void um_out_fail(struct um_out *o, int err)

@@ -31,11 +31,14 @@ void um_out_str(struct um_out *o, const char *s);
 void um_out_u64(struct um_out *o, uint64_t x);
 void um_out_i64(struct um_out *o, int64_t x);
 void um_out_double(struct um_out *o, double x); /* finite, in the fewest digits that read back the same */
-void um_out_json_str(struct um_out *o, const char *s); /* in quotes; what is no UTF-8 becomes U+FFFD */
+void um_out_json_str(struct um_out *o, const char *s); /* in quotes; what is hidden as \u, what is no UTF-8 as U+FFFD */
 
 /* Text of HTML, or of a value in quotes there: at most so many characters of it. What is no UTF-8, or no character that
  * is shown, becomes U+FFFD; line breaks and tabs, blanks. Returns the bytes of `s` that were written. */
 size_t um_out_html(struct um_out *o, const char *s, size_t most);
+
+void um_out_csv(struct um_out *o, const char *s, int quoted); /* a cell: um_text_csv */
+void um_out_visible(struct um_out *o, const char *s); /* um_text_visible, of 1 KiB at most */
 
 /* An error of the caller's own: the file will not be. */
 void um_out_fail(struct um_out *o, int err);
