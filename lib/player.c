@@ -509,10 +509,10 @@ static int start(struct play *p)
 	return err;
 }
 
-/* "op 12 'cat' alone needs 1560.3 MiB of a budget of 1524.1 MiB", or nothing. */
+/* An op must fit. Its tensors have no places yet: their whole blocks are at least what their bytes fill. */
 static int too_big(const struct um_trace *t, uint64_t budget, int endless, char *why, size_t size)
 {
-	uint64_t bytes;
+	uint64_t bytes, blocks;
 	size_t i = um_trace_largest_op(t, &bytes), op = 0;
 
 	if (budget && budget < UM_BLOCK_BYTES) {
@@ -524,8 +524,10 @@ static int too_big(const struct um_trace *t, uint64_t budget, int endless, char 
 		return 0;
 	for (size_t k = 0; k < i; k++)
 		op += um_trace_event(t, k)->kind == UM_EV_OP;
-	snprintf(why, size, "op %zu '%s' alone needs %.1f MiB of a budget of %.1f MiB", op,
-		 um_trace_event(t, i)->op.name, MIB(bytes), MIB(budget));
+	blocks = bytes / UM_BLOCK_BYTES + (bytes % UM_BLOCK_BYTES != 0);
+	snprintf(why, size,
+		 "op %zu '%s' uses %.1f MiB, which lie in %.1f MiB of whole blocks at least; the budget is %.1f MiB",
+		 op, um_trace_event(t, i)->op.name, MIB(bytes), MIB(blocks * UM_BLOCK_BYTES), MIB(budget));
 	return -E2BIG;
 }
 

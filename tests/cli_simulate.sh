@@ -96,7 +96,8 @@ fails 1 "an op that exceeds the budget" simulate "$data/lstm_lm.umtrace.gz" --ov
 is "$(simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3 --strategy on-demand,lookahead 2>&1 >/dev/null | wc -l)" 1 \
 	"is one line"
 like "$(simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3 --strategy lookahead 2>&1)" \
-	"lstm_lm.umtrace.gz: op [0-9]+ '[a-z_0-9]+' alone needs [0-9.]+ MiB of a budget of [0-9.]+ MiB" "that names it"
+	"lstm_lm.umtrace.gz: op [0-9]+ '[a-z_0-9]+' uses [0-9.]+ MiB, which lie in [0-9.]+ MiB of whole blocks at \
+least; the budget is [0-9.]+ MiB" "the line names the op, its bytes, the whole blocks that hold them and the budget"
 like "$(simulate "$data/lstm_lm.umtrace.gz" "$data/cg_laplace3d.umtrace.gz" --oversubscribe 3 --strategy on-demand \
 	2>/dev/null)" "^cg_laplace3d" "the others are played all the same"
 

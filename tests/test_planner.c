@@ -166,7 +166,8 @@ static void too_large(void)
 	s.uses.at[1].slot = 3;
 	s.uses.at[1].bytes = 4 * B + 1;
 	is_int(build(&s, 4 * B), -E2BIG, "an op that is too large");
-	is_str(why, "op 1 'sweep' alone needs 10 MiB of 8 MiB", "is named");
+	is_str(why, "op 1 'sweep' uses 8.0 MiB, which lie in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
+	       "the reason names the op, its bytes, their blocks and the budget");
 	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "and nothing is left");
 	s.slots.at[3].death = -1;
 	is_int(build(&s, 4 * B), -EINVAL, "a schedule that makes no sense");

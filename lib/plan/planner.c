@@ -12,8 +12,9 @@
 #include "plan/scheme.h"
 #include "plan/search.h"
 
-#include <inttypes.h>
 #include <stdio.h>
+
+#define MIB(b) ((double)(b) / 1048576.0)
 
 /* Link rates that driver-queued copies reach. */
 static void set_rates(struct um_plan *out, const struct um_profile *p)
@@ -47,6 +48,20 @@ static int set_header(struct um_plan *out, const struct um_plan_request *r)
 	return set_name(&out->strategy, r->strategy ? r->strategy : "lookahead");
 }
 
+/* Bytes that an op uses, of tensors whole. */
+static uint64_t used_bytes(const struct um_blocks *b, int32_t op)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = b->first_of_op[op]; i < b->first_of_op[op + 1]; i++) {
+		const struct um_visit *v = &b->visit[b->of_op[i]];
+
+		for (uint32_t t = v->first_touch; t < v[1].first_touch; t++)
+			bytes += b->part[b->touch[t].part].bytes;
+	}
+	return bytes;
+}
+
 /* An op's blocks must fit. */
 static int check_ops(const struct um_blocks *b, const struct um_plan *out, char *why, size_t size)
 {
@@ -64,8 +79,10 @@ static int check_ops(const struct um_blocks *b, const struct um_plan *out, char 
 	if (most <= allowed)
 		return 0;
 	if (why && size)
-		snprintf(why, size, "op %d '%s' alone needs %" PRIu64 " MiB of %" PRIu64 " MiB", at,
-		         out->sched.ops.at[at].name, 2 * most, 2 * allowed);
+		snprintf(why, size,
+			 "op %d '%s' uses %.1f MiB, which lie in %.1f MiB of whole blocks; the budget is %.1f MiB", at,
+			 out->sched.ops.at[at].name, MIB(used_bytes(b, at)), MIB(most * UM_BLOCK_BYTES),
+			 MIB(out->budget));
 	return -E2BIG;
 }
 
