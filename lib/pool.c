@@ -176,15 +176,15 @@ int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint
 	int err;
 
 	settle_waiting(a, 0);
-	err = um_heap_take(h, bytes, addr);
+	err = um_heap_take_aligned(h, bytes, addr);
 	if (err == -ENOSPC && a->waiting.n) {
 		settle_waiting(a, 1);
-		err = um_heap_take(h, bytes, addr);
+		err = um_heap_take_aligned(h, bytes, addr);
 	}
 	if (err == -ENOSPC) {
 		err = um_pool_grow(a, bytes, heap);
 		if (!err)
-			err = um_heap_take(h, bytes, addr);
+			err = um_heap_take_aligned(h, bytes, addr);
 	}
 	if (!err)
 		note_use(a, *addr, bytes);

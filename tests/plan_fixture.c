@@ -123,7 +123,7 @@ static void play_alloc(struct player *p, const struct um_event *e)
 	}
 	int kept = !p->begun || e->alloc.role == UM_ROLE_PARAM || e->alloc.role == UM_ROLE_OPTIM;
 
-	must(um_heap_take(kept ? &p->kept : &p->heap, e->alloc.bytes, &addr));
+	must(um_heap_take_aligned(kept ? &p->kept : &p->heap, e->alloc.bytes, &addr));
 	p->cast[id] = world_add(&p->world, addr, e->alloc.bytes, e->alloc.name, 0);
 }
 

@@ -123,6 +123,53 @@ static void arenas(void)
 	um_heap_fini(&h);
 }
 
+#define B UM_BLOCK_BYTES
+
+static uint64_t take_aligned(struct um_heap *h, uint64_t bytes)
+{
+	uint64_t addr = 1;
+
+	return um_heap_take_aligned(h, bytes, &addr) == 0 ? addr - BASE : 1;
+}
+
+static void aligned_places(void)
+{
+	struct um_heap h;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, 8 * B);
+	is_u64(take_aligned(&h, B / 8), 0, "a small piece takes the start of the region");
+	is_u64(take_aligned(&h, B), B, "a piece of one block takes a block boundary");
+	is_u64(take_aligned(&h, B / 4), B / 8, "the next small piece fills the first block");
+	is_u64(take_aligned(&h, B + B / 4), 2 * B, "a medium piece follows at a boundary");
+	is_u64(take_aligned(&h, B + B / 4), 3 * B + B / 4, "a medium piece may begin inside a block");
+	is_u64(h.used_blocks, 5, "five blocks are in use");
+	um_heap_give(&h, BASE + 2 * B, B + B / 4);
+	is_u64(take_aligned(&h, B / 8), B / 2 - B / 8, "a small piece prefers the smallest range");
+	um_heap_take_at(&h, BASE + B / 2, B / 2);
+	is_u64(take_aligned(&h, B / 8), 3 * B, "a small piece takes the end of a range that lies in a block in use");
+	is_u64(take_aligned(&h, B), 2 * B, "the whole block before it is left to a large piece");
+	is_u64(take_aligned(&h, 8 * B), 1, "a piece that fits nowhere is refused");
+	um_heap_fini(&h);
+}
+
+static void aligned_elsewhere(void)
+{
+	struct um_heap h;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, 32 * B);
+	um_heap_take_at(&h, BASE, B - G);
+	um_heap_take_at(&h, BASE + 2 * B, 26 * B);
+	um_heap_take_at(&h, BASE + 31 * B, B);
+	is_u64(take_aligned(&h, B + G), B - G, "a medium piece takes the range of exactly its size");
+	um_heap_give(&h, BASE + B - G, B + G);
+	um_heap_take_at(&h, BASE + 2 * B - G, G);
+	is_u64(take_aligned(&h, B), 28 * B, "a piece of one block passes over a range where it would straddle two");
+	is_u64(take(&h, B) - BASE, B - G, "the plain best fit takes that range");
+	um_heap_fini(&h);
+}
+
 static uint32_t next_number(void)
 {
 	static uint64_t x = 7;
@@ -151,12 +198,34 @@ static int mark(uint64_t addr, uint64_t bytes, unsigned char to)
 	return good;
 }
 
+static int take_somehow(struct um_heap *h, uint64_t bytes, uint64_t *addr)
+{
+	switch (next_number() % 4) {
+	case 0:
+		return um_heap_take_at(h, *addr, bytes);
+	case 1:
+		return um_heap_take_aligned(h, bytes, addr);
+	default:
+		return um_heap_take(h, bytes, addr);
+	}
+}
+
+/* Blocks of the map that hold a marked granule. */
+static uint64_t marked_blocks(void)
+{
+	uint64_t n = 0;
+
+	for (int b = 0; b < 2; b++)
+		n += memchr(map + (size_t)b * (MAP / 2), 1, MAP / 2) != NULL;
+	return n;
+}
+
 static void random_changes(void)
 {
 	struct um_heap h;
 	struct seen s;
 	uint64_t used;
-	int exact = 1, sums = 1, spare = 1, full = 0;
+	int exact = 1, sums = 1, spare = 1, blocks = 1, full = 0;
 
 	um_heap_init(&h);
 	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
@@ -171,7 +240,7 @@ static void random_changes(void)
 		} else {
 			uint64_t bytes = 1 + next_number() % (40 * G), addr = BASE + next_number() % MAP * G;
 
-			if (next_number() % 4 ? um_heap_take(&h, bytes, &addr) : um_heap_take_at(&h, addr, bytes)) {
+			if (take_somehow(&h, bytes, &addr)) {
 				full++;
 				continue;
 			}
@@ -184,10 +253,12 @@ static void random_changes(void)
 		for (int g = 0; g < MAP; g++)
 			used += map[g];
 		sums &= s.ordered && s.bytes + h.live_bytes == 2 * UM_BLOCK_BYTES && used * G == h.live_bytes;
+		blocks &= h.used_blocks == marked_blocks();
 		spare &= h.n_records >= h.n_live + 2 && (size_t)s.n <= h.n_records;
 	}
 	ok(exact, "20000 changes: nothing given twice, everything given back was taken");
 	ok(sums, "free and live bytes always add up");
+	ok(blocks, "the number of blocks in use is always exact");
 	ok(spare, "there is always a record for the next give");
 	ok(full > 100, "and it was full at times");
 	for (int i = 0; i < LIVE; i++)
@@ -197,11 +268,43 @@ static void random_changes(void)
 	um_heap_fini(&h);
 }
 
+/* Takes pieces of `least` to `most` bytes until 2000 blocks are full. The largest excess of the bytes of blocks in use
+ * over 65/64 of the live bytes, in blocks, rounded up. */
+static int64_t worst_waste(uint64_t least, uint64_t most)
+{
+	struct um_heap h;
+	int64_t worst = 0;
+	uint64_t addr;
+
+	um_heap_init(&h);
+	um_heap_add_region(&h, BASE, 2000 * B);
+	while (!um_heap_take_aligned(&h, least + (most > least ? next_number() % (most - least) : 0), &addr)) {
+		int64_t limit = (int64_t)(h.live_bytes + h.live_bytes / 64);
+		int64_t over = (int64_t)(h.used_blocks * B) - limit;
+
+		worst = over > worst ? over : worst;
+	}
+	um_heap_fini(&h);
+	return (worst + (int64_t)B - 1) / (int64_t)B;
+}
+
+static void bounded_waste(void)
+{
+	ok(worst_waste(B + B / 2 + G, 0) <= 2, "pieces of a block and a half leave 1/64 and two blocks free at most");
+	ok(worst_waste(B / 2 + G, 0) <= 2, "pieces of half a block leave 1/64 and two blocks free at most");
+	ok(worst_waste(1, 9 * B) <= 2, "pieces of all sizes leave 1/64 and two blocks free at most");
+	ok(worst_waste(1, B) <= 2, "pieces of up to a block leave 1/64 and two blocks free at most");
+	ok(worst_waste(B, 0) == 0, "pieces of one block leave nothing free");
+}
+
 int main(void)
 {
 	fitting();
 	exact_places();
 	arenas();
+	aligned_places();
+	aligned_elsewhere();
+	bounded_waste();
 	random_changes();
 	return tap_done();
 }

@@ -35,7 +35,7 @@ static void play(struct use *u, const struct um_event *ev)
 
 	if (ev->kind == UM_EV_ALLOC) {
 		id = ev->alloc.id.v;
-		if (um_heap_take(&u->heap, ev->alloc.bytes, &addr)) {
+		if (um_heap_take_aligned(&u->heap, ev->alloc.bytes, &addr)) {
 			u->wrong = 1;
 			return;
 		}

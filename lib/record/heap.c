@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Free ranges lie in two trees, by address to find neighbours and by (size, address) to find the best fit. Between two
- * free ranges of one region there is always a live one, so there are never more of them than live ranges plus regions:
- * take() and add_region() keep that many records, which is why give() cannot run out of them.
+ * Free ranges lie in three trees: by address to find neighbours, by (size, address) to find the best fit, and by (size
+ * from the first block boundary on, address) to find the best fit at a boundary. Between two free ranges of one region
+ * there is always a live one, so there are never more of them than live ranges plus regions: take() and add_region()
+ * keep that many records, which is why give() cannot run out of them.
  */
 #include "record/heap.h"
 
@@ -13,6 +14,7 @@
 struct range {
 	struct um_tree_node by_addr; /* (addr, 0) */
 	struct um_tree_node by_size; /* (bytes, addr) */
+	struct um_tree_node by_aligned; /* (bytes from the first block boundary on, addr) */
 	struct range *next_spare;
 };
 
@@ -24,6 +26,11 @@ static struct range *of_addr(struct um_tree_node *node)
 static struct range *of_size(struct um_tree_node *node)
 {
 	return node ? um_tree_entry(node, struct range, by_size) : NULL;
+}
+
+static struct range *of_aligned(struct um_tree_node *node)
+{
+	return node ? um_tree_entry(node, struct range, by_aligned) : NULL;
 }
 
 static uint64_t addr_of(const struct range *f)
@@ -39,6 +46,16 @@ static uint64_t bytes_of(const struct range *f)
 static uint64_t end_of(const struct range *f)
 {
 	return addr_of(f) + bytes_of(f);
+}
+
+static uint64_t block_down(uint64_t addr)
+{
+	return addr - addr % UM_BLOCK_BYTES;
+}
+
+static uint64_t block_up(uint64_t addr)
+{
+	return block_down(addr + UM_BLOCK_BYTES - 1);
 }
 
 /* 0 if it does not fit into 64 bits. */
@@ -80,6 +97,11 @@ static void insert(struct um_heap *h, uint64_t addr, uint64_t bytes)
 	assert(rc == 0);
 	rc = um_tree_add(&h->by_size, &f->by_size);
 	assert(rc == 0);
+	f->by_aligned.a = addr + bytes > block_up(addr) ? addr + bytes - block_up(addr) : 0;
+	f->by_aligned.b = addr;
+	rc = um_tree_add(&h->by_aligned, &f->by_aligned);
+	assert(rc == 0);
+	h->used_blocks -= f->by_aligned.a / UM_BLOCK_BYTES;
 	(void)rc;
 }
 
@@ -87,6 +109,8 @@ static void drop(struct um_heap *h, struct range *f)
 {
 	um_tree_remove(&h->by_addr, &f->by_addr);
 	um_tree_remove(&h->by_size, &f->by_size);
+	um_tree_remove(&h->by_aligned, &f->by_aligned);
+	h->used_blocks += f->by_aligned.a / UM_BLOCK_BYTES;
 	f->next_spare = h->spare;
 	h->spare = f;
 }
@@ -148,6 +172,7 @@ int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes)
 	h->starts.at[at] = addr;
 	h->starts.n++;
 	h->regions.at[h->regions.n++] = (struct um_heap_region){addr, bytes};
+	h->used_blocks += bytes / UM_BLOCK_BYTES; /* insert() subtracts the free ones */
 	insert(h, addr, bytes);
 	return 0;
 }
@@ -166,23 +191,93 @@ static void cut(struct um_heap *h, struct range *f, uint64_t addr, uint64_t byte
 	h->n_live++;
 }
 
-int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr)
+struct fit {
+	struct range *range;
+	uint64_t at;
+};
+
+/* The lowest place in a free range where `bytes` touch as few blocks as they can. UINT64_MAX: there is none. */
+static uint64_t place_in_few_blocks(const struct range *f, uint64_t bytes)
 {
-	struct range *f;
-	uint64_t start;
+	uint64_t at = addr_of(f), slack = (UM_BLOCK_BYTES - bytes % UM_BLOCK_BYTES) % UM_BLOCK_BYTES;
+
+	if (at % UM_BLOCK_BYTES > slack)
+		at = block_up(at);
+	return at < end_of(f) && bytes <= end_of(f) - at ? at : UINT64_MAX;
+}
+
+/* Does the piece leave the free bytes of blocks in use below their limit? */
+static int is_affordable(const struct um_heap *h, struct fit fit, uint64_t bytes)
+{
+	uint64_t lo = block_down(fit.at), hi = block_up(fit.at + bytes);
+	uint64_t live = h->live_bytes + bytes, blocks = h->used_blocks;
+
+	if (lo < block_up(addr_of(fit.range))) /* the range begins in a block that is in use already */
+		lo = block_up(addr_of(fit.range));
+	if (hi > block_down(end_of(fit.range))) /* or ends in one */
+		hi = block_down(end_of(fit.range));
+	if (hi > lo)
+		blocks += (hi - lo) / UM_BLOCK_BYTES;
+	return blocks * UM_BLOCK_BYTES <= live + live / UM_HEAP_WASTE + UM_BLOCK_BYTES;
+}
+
+/* A small piece takes the end of the range that lies in a block in use, and leaves whole blocks to large pieces. */
+static uint64_t place_in_used_block(const struct range *f, uint64_t bytes)
+{
+	uint64_t head = block_up(addr_of(f)) - addr_of(f), tail = end_of(f) - block_down(end_of(f));
+
+	return head < bytes && tail >= bytes && tail < bytes_of(f) ? end_of(f) - tail : addr_of(f);
+}
+
+/* Keeps small pieces out of whole free blocks, and medium ones from straddling more blocks than they need. */
+static void align(const struct um_heap *h, uint64_t bytes, struct fit *fit)
+{
+	struct fit few = {fit->range, place_in_few_blocks(fit->range, bytes)};
+
+	if (bytes < UM_HEAP_MEDIUM) {
+		fit->at = place_in_used_block(fit->range, bytes);
+		return;
+	}
+	if (bytes > UM_HEAP_LARGE)
+		return;
+	if (few.at == UINT64_MAX) {
+		few.range = of_aligned(um_tree_ceil(&h->by_aligned, bytes, 0));
+		if (!few.range)
+			return;
+		few.at = place_in_few_blocks(few.range, bytes);
+	}
+	if (is_affordable(h, few, bytes))
+		*fit = few;
+}
+
+static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
+{
+	struct fit fit;
 
 	bytes = round_up(bytes);
 	if (bytes == 0)
 		return -ENOMEM; /* more than can be addressed: no region would help */
-	f = of_size(um_tree_ceil(&h->by_size, bytes, 0));
-	if (!f)
+	fit.range = of_size(um_tree_ceil(&h->by_size, bytes, 0));
+	if (!fit.range)
 		return -ENOSPC;
 	if (reserve(h))
 		return -ENOMEM;
-	start = addr_of(f);
-	cut(h, f, start, bytes);
-	*addr = start;
+	fit.at = addr_of(fit.range);
+	if (aligned)
+		align(h, bytes, &fit);
+	cut(h, fit.range, fit.at, bytes);
+	*addr = fit.at;
 	return 0;
+}
+
+int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr)
+{
+	return take(h, bytes, 0, addr);
+}
+
+int um_heap_take_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr)
+{
+	return take(h, bytes, 1, addr);
 }
 
 int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes)
