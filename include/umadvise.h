@@ -83,6 +83,11 @@ enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
  * driver's work costs; the library, by prefetches to the host; the driver, by evictions. */
 enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_HOME, UMADV_EVICT_DRIVER };
 
+/* Checks of the program's promises, on the simulated GPU alone. DISCARDS poisons discarded content, so that a wrong
+ * promise shows as a wrong number. ON also logs what the host code of kernels touches and their ops do not declare, or
+ * write and declare read; it hashes pages, so kernels take several times as long. */
+enum umadv_check { UMADV_CHECK_OFF, UMADV_CHECK_ON, UMADV_CHECK_DISCARDS };
+
 /* Called with one line without a newline, under the context's lock: must not call back. */
 typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char *line);
 
@@ -100,8 +105,7 @@ struct umadv_options {
 	umadv_log_fn log; /* NULL: warnings and errors to stderr, each cause once */
 	void *log_user;
 	enum umadv_log_level log_level; /* default WARN. UMADVISE_LOG=error|warn|info|debug */
-	int check; /* on the simulated GPU: poison discarded content, log what kernels touch and their ops do not
-		      declare. UMADVISE_CHECK=1 */
+	enum umadv_check check; /* UMADVISE_CHECK=on|off|discards */
 	unsigned plan_ms; /* go on looking for a better plan for so long, in umadv_iter; 0: the usual effort, some 50 ms
 			     for 2,000 ops, the same plan for the same program each time. UMADVISE_PLAN_TIME */
 	const char *report; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's

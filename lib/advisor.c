@@ -231,9 +231,11 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 		err = find_profile(adv);
 	if (!err && !adv->gpu) {
 		struct um_sim_options so = {
-			.profile = &adv->profile, .capacity = too_small ? UM_BLOCK_BYTES : o->budget,
-			.backed = 1, .poison = o->check,
-			.check = o->check};
+			.profile = &adv->profile,
+			.capacity = too_small ? UM_BLOCK_BYTES : o->budget,
+			.backed = 1,
+			.poison = o->check != UMADV_CHECK_OFF,
+			.check = o->check == UMADV_CHECK_ON};
 
 		err = um_sim_open(&adv->gpu, &so);
 		adv->simulated = !err;

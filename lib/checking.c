@@ -134,7 +134,7 @@ static void run_checked(void *arg)
 
 void um_checking_open(struct umadv *adv)
 {
-	if (!adv->options.pub.check || !adv->simulated)
+	if (adv->options.pub.check != UMADV_CHECK_ON || !adv->simulated)
 		return;
 	adv->checking.on = um_sim_checks(adv->gpu);
 	if (!adv->checking.on)

@@ -20,6 +20,7 @@
 static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
 static const char *const marks[] = {"all", "iterations", "off"};
+static const char *const checks[] = {"off", "on", "discards"};
 static const char *const switches[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
 
 #define COUNT(a) (unsigned)(sizeof(a) / sizeof *(a))
@@ -55,6 +56,11 @@ static int parse_switch(const struct um_variable *v, const char *text, struct um
 	if (k >= 0)
 		put(v, o, &on, sizeof on);
 	return k < 0 ? k : 0;
+}
+
+static int parse_check(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	return parse_word(v, text, o) ? parse_switch(v, text, o) : 0;
 }
 
 static int parse_disable(const struct um_variable *v, const char *text, struct umadv_options *o)
@@ -145,8 +151,8 @@ const struct um_variable um_variables[] = {
 	 AT(plan_ms), parse_ms, NULL, 0, NULL},
 	{"UMADVISE_EVICT", "auto, home or driver", "auto", "who evicts in steady iterations", AT(evict), parse_word,
 	 um_evict_words, UM_EVICT_WORDS, "UMADV_EVICT_AUTO, _HOME or _DRIVER"},
-	{"UMADVISE_CHECK", SWITCH, "off", "poison discarded content on the simulated GPU", AT(check), parse_switch,
-	 NULL, 0, NULL},
+	{"UMADVISE_CHECK", "on, off or discards", "off", "checks of the program's promises on the simulated GPU",
+	 AT(check), parse_check, checks, COUNT(checks), "UMADV_CHECK_OFF, _ON or _DISCARDS"},
 	{"UMADVISE_DISABLE", SWITCH, "off", "no hints, and allocations are host memory", 0, parse_disable, NULL, 0,
 	 NULL},
 	{NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL},

@@ -36,7 +36,7 @@ static struct umadv *open_sim(uint64_t budget, const char *strategy, const char 
 	o.strategy = strategy;
 	o.plan = plan;
 	o.log = on_log;
-	o.check = 1;
+	o.check = UMADV_CHECK_DISCARDS;
 	int err = umadv_open(&adv, &o);
 
 	if (err)

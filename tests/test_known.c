@@ -461,7 +461,7 @@ static struct result run(uint64_t seed, const char *strategy, int forgets, int i
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = 26 * MIB;
 	o.strategy = strategy;
-	o.check = 1;
+	o.check = UMADV_CHECK_DISCARDS;
 	o.log = on_log;
 	memset(&w, 0, sizeof w);
 	w.forgets = forgets;
@@ -500,7 +500,7 @@ static uint64_t written_as_a_part(int alive)
 	umadv_options_init(&o);
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = 18 * MIB;
-	o.check = 1;
+	o.check = UMADV_CHECK_DISCARDS;
 	memset(&w, 0, sizeof w);
 	if (umadv_open(&w.adv, &o))
 		return 0;

@@ -92,7 +92,7 @@ static void refused(void)
 		{"UMADVISE_LOG", "loud", "error, warn, info or debug"},
 		{"UMADVISE_PLAN_TIME", "1s", "milliseconds"},
 		{"UMADVISE_EVICT", "nobody", "auto, home or driver"},
-		{"UMADVISE_CHECK", "maybe", "on or off"},
+		{"UMADVISE_CHECK", "maybe", "on, off or discards"},
 		{"UMADVISE_DISABLE", "2", "on or off"},
 	};
 	struct umadv_options plain, o;
@@ -144,8 +144,11 @@ static void accepted(void)
 	is_int(o.log_level, UMADV_LOG_INFO, "UMADVISE_LOG sets the log level");
 	is_int(o.plan_ms, 250, "UMADVISE_PLAN_TIME sets the time for planning");
 	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT sets who evicts");
-	is_int(o.check, 1, "UMADVISE_CHECK=on means on");
+	is_int(o.check, UMADV_CHECK_ON, "UMADVISE_CHECK=on means on");
 	ok(!o.trace, "an empty variable counts as unset");
+	setenv("UMADVISE_CHECK", "discards", 1);
+	umadv_options_init(&o);
+	is_int(o.check, UMADV_CHECK_DISCARDS, "UMADVISE_CHECK=discards checks discards alone");
 	setenv("UMADVISE_CHECK", "0", 1);
 	setenv("UMADVISE_DISABLE", "1", 1);
 	setenv("UMADVISE_DEVICE", "sim", 1);

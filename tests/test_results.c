@@ -266,7 +266,7 @@ static uint64_t run(uint64_t seed, const char *strategy, uint64_t budget, struct
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = budget;
 	o.strategy = strategy;
-	o.check = 1;
+	o.check = UMADV_CHECK_DISCARDS;
 	o.log = on_log;
 	memset(&a, 0, sizeof a);
 #ifdef REAL_THREADS
