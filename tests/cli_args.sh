@@ -55,7 +55,7 @@ wrong() { # MESSAGE ARGUMENT...
 }
 wrong "--jitter '300': expected a percentage, 0 to 99" simulate "$cg" --jitter 300
 wrong "--iterations '0': expected a number, 1 to 1000000" plan "$cg" --iterations 0
-wrong "--budget '1XB': expected a size such as 512MiB" simulate "$cg" --budget 1XB
+wrong "--budget '1XB': expected a size such as 512MiB, 2 MiB at least" simulate "$cg" --budget 1XB
 wrong "--budget '1KiB': expected a size such as 512MiB, 2 MiB at least" dryrun --budget 1KiB true
 wrong "--format 'jsn': expected table, json or csv; did you mean 'json'?" trace stat -f jsn "$cg"
 wrong "--format 'xml': expected table, csv or json" diff a b --format xml

@@ -30,7 +30,7 @@ like "$out" '^  UMADVISE_EVICT +nobody +\(ignored: accepted: auto, home or drive
 	"a value that is not accepted is shown with what is"
 like "$out" '^  UMADVISE_BUGDET +.*did you mean UMADVISE_BUDGET\?\)$' \
 	"an unknown variable is shown with the one that it is near"
-like "$out" '^  UMADVISE_NVTX +o\?f ' "control characters of a value do not reach the terminal"
+like "$out" '^  UMADVISE_NVTX +o\\x1bf ' "control characters of a value do not reach the terminal"
 is "$(UMADVISE_TRACE=$tmp/t UMADVISE_REPORT=$tmp/r doctor >/dev/null; ls "$tmp")" "" \
 	"no trace and no report is written"
 like "$(UMADVISE_PLAN=$tmp/none doctor)" "^  error: plan $tmp/none: " "a plan that cannot be read is named"
