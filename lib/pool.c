@@ -170,21 +170,29 @@ static void settle_waiting(struct um_pool *a, int foreign)
 	a->waiting.n -= i - kept;
 }
 
-int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint64_t *addr)
+/* Tensors that stay are placed block by block. Those that come and go take the place of the iteration before, or else
+ * memory that was never touched would be taken anew for a few iterations; the plan aligns them. */
+static int take_from(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint64_t *addr)
 {
 	struct um_heap *h = &a->heap[heap];
+
+	return heap == UM_POOL_KEPT ? um_heap_take_aligned(h, bytes, addr) : um_heap_take(h, bytes, addr);
+}
+
+int um_pool_take(struct um_pool *a, uint64_t bytes, enum um_pool_heap heap, uint64_t *addr)
+{
 	int err;
 
 	settle_waiting(a, 0);
-	err = um_heap_take_aligned(h, bytes, addr);
+	err = take_from(a, bytes, heap, addr);
 	if (err == -ENOSPC && a->waiting.n) {
 		settle_waiting(a, 1);
-		err = um_heap_take_aligned(h, bytes, addr);
+		err = take_from(a, bytes, heap, addr);
 	}
 	if (err == -ENOSPC) {
 		err = um_pool_grow(a, bytes, heap);
 		if (!err)
-			err = um_heap_take_aligned(h, bytes, addr);
+			err = take_from(a, bytes, heap, addr);
 	}
 	if (!err)
 		note_use(a, *addr, bytes);

@@ -322,11 +322,11 @@ int main(void)
 	ok(hints_of("weights").useful == ITERATIONS && hints_of("third").useful == ITERATIONS,
 	   "each prefetch was useful");
 	none_found("asked for in time");
-	workload("stencil_slabs", UM_PLAY_LOOKAHEAD, 1.5);
+	workload("stencil_slabs", UM_PLAY_LOOKAHEAD, 2);
 	ok(found(UM_REASON_WAITED, NULL) && found(UM_REASON_WAITED, NULL)->severity == UM_SEVERITY_HIGH &&
 	           found(UM_REASON_WAITED, NULL)->share <= 1,
 	   "a run that waits for prefetches most of its time has a finding of high severity");
-	none_found("stencil_slabs, lookahead, 1.50x");
+	none_found("stencil_slabs, lookahead, 2.00x");
 	if (!tap_few()) {
 		none_in_workload("alexnet_b200", UM_PLAY_ON_DEMAND, 0.5);
 		none_in_workload("alexnet_b200", UM_PLAY_LOOKAHEAD, 0.5);
