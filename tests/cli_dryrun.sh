@@ -63,7 +63,8 @@ like "$(cat "$tmp/e")" '1 of 1 kernels did not compute' "and says so"
 like "$(cat "$tmp/e")" '^ *1  *0 .*  twice$' "the kernel has a row"
 ok "csv" dryrun --format csv -o "$tmp/r.csv" "$app" start alloc launch sync
 is "$(wc -l <"$tmp/r.csv")" 2 "a heading and a row"
-is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" 'app,1,v100' "the row has the program, the number of kernels and the device"
+is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" 'app,1,v100' \
+	"the row has the program, the number of kernels and the device"
 ok "a log" dryrun --log "$tmp/log" -o "$tmp/r" "$app" start alloc launch sync
 like "$(cat "$tmp/log")" ' kernel twice ' "of events"
 fails 137 "a log of a process that is killed" dryrun --log "$tmp/log2" "$app" start alloc launch sync raise=9

@@ -133,25 +133,34 @@ spared true dryrun --log "$d/true" -- "$d/true"
 rm -rf "$d"
 mkdir "$d"
 
-# Ended in the middle: each waits for the rest of its input when the signal comes.
-for v in simulate export plan; do
+# Ended in the middle. The workload is long; the signal comes when the temporary is open, with or without a name.
+busy() { # PID: has it opened a temporary in $d?
+	local i
+	for ((i = 0; i < 600; i++)); do
+		# shellcheck disable=SC2010 # links
+		ls -l "/proc/$1/fd" 2>/dev/null | grep -q -- "-> $d/" && return
+		kill -0 "$1" 2>/dev/null || return
+		sleep 0.05
+	done
+	return 1
+}
+
+for v in simulate export timeline; do
 	for sig in INT TERM HUP KILL; do
-		mkfifo "$d/fifo"
+		[ "$v $sig" != "timeline KILL" ] || continue # its scratch file has a name while it is made
 		case $v in
-		simulate) in="simulate $d/fifo --strategy on-demand -o $d/out" ;;
-		export) in="simulate $d/fifo --strategy on-demand --export $d/out" ;;
-		plan) in="plan $d/fifo --oversubscribe 1.5 -o $d/out" ;;
+		simulate) to="-o $d/out" ;;
+		export) to="--export $d/out" ;;
+		timeline) to="--export $d/out.json" ;;
 		esac
 		# shellcheck disable=SC2086 # words
-		(trap - INT; exec env --default-signal=INT "$UMADVISE" $in) >/dev/null 2>&1 &
+		TMPDIR=$d env --default-signal=INT "$UMADVISE" simulate "$t" --strategy on-demand --oversubscribe 1.5 \
+			--iterations 1000000 $to >/dev/null 2>&1 &
 		pid=$!
-		exec 9>"$d/fifo"
-		head -n 3 "$t" >&9
+		ok "$v: is at work when SIG$sig comes" busy $pid
 		kill -$sig $pid
 		wait $pid
-		exec 9>&-
-		rm -f "$d/fifo"
-		is "$(ls -A "$d")" "" "$v: SIG$sig leaves nothing"
+		is "$? $(ls -A "$d")" "$((128 + $(kill -l $sig))) " "$v: SIG$sig ends it and leaves nothing"
 	done
 done
 
