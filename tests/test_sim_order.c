@@ -92,6 +92,29 @@ static void with_events(void)
 	api->close(gpu);
 }
 
+/* Recorded again on another stream before the device has reached the first record. */
+static void recorded_again(void)
+{
+	um_event_handle e;
+
+	open_sim(0);
+	api->cudaEventCreateWithFlags(gpu, &e, 0);
+	run(alone, 9);
+	api->cudaEventRecord(gpu, e, alone);
+	api->cudaStreamWaitEvent(gpu, b, e, 0);
+	run(b, 1);
+	run(a, 3);
+	api->cudaEventRecord(gpu, e, a);
+	is_u64(end(a), 3, "the second record is reached first");
+	is_u64(end(b), 10, "a stream that waits for the first record does not begin after the second one");
+	is_int(api->cudaEventQuery(gpu, e), UM_CUDA_OK, "the event stays complete after the first record");
+	api->cudaStreamWaitEvent(gpu, alone, e, 0);
+	run(alone, 1);
+	is_u64(end(alone), 11, "a stream that waits for the second record begins");
+	api->cudaEventDestroy(gpu, e);
+	api->close(gpu);
+}
+
 static void *on_thread(void *arg)
 {
 	run(THREAD, 2);
@@ -182,6 +205,7 @@ int main(void)
 {
 	default_stream();
 	with_events();
+	recorded_again();
 	thread_streams();
 	patience();
 	return tap_done();

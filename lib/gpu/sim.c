@@ -25,8 +25,8 @@ static void sim_close(struct um_gpu *gpu)
 	for (struct um_sim_lane *l = sim->lanes, *next; l; l = next) {
 		next = l->next;
 		l->worker->impl = NULL;
-		if (l->event)
-			um_sim_event_put(l->event);
+		if (l->record)
+			um_sim_record_put(l->record);
 		free(l);
 	}
 	for (struct um_sim_stream *s = sim->streams, *next; s; s = next) {

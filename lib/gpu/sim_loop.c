@@ -42,7 +42,7 @@ static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream 
 	case UM_SIM_CMD_HINT:
 		return um_sim_later(start, um_sim_later(sim->worker_free, sim->writer_until));
 	case UM_SIM_CMD_WAIT_EVENT:
-		return c->e.event->done >= c->e.serial ? um_sim_later(start, c->e.event->at) : UM_SIM_FOREVER;
+		return c->record->done ? um_sim_later(start, c->record->at) : UM_SIM_FOREVER;
 	case UM_SIM_CMD_WAIT_VALUE:
 		return reached(c) ? um_sim_later(start, sim->now) : UM_SIM_FOREVER;
 	default:
@@ -55,8 +55,8 @@ static uint64_t lane_due(const struct um_sim_lane *l)
 {
 	if (l->state == UM_SIM_READY)
 		return l->at;
-	if (l->state == UM_SIM_WAITING && l->event->done >= l->serial)
-		return um_sim_later(l->at, l->event->at);
+	if (l->state == UM_SIM_WAITING && l->record->done)
+		return um_sim_later(l->at, l->record->at);
 	return UM_SIM_FOREVER;
 }
 
@@ -108,8 +108,8 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		sim->worker_free = cpu;
 		break;
 	case UM_SIM_CMD_RECORD:
-		c->e.event->done = c->e.serial;
-		c->e.event->at = t;
+		c->record->done = 1;
+		c->record->at = t;
 		break;
 	case UM_SIM_CMD_WAIT_EVENT:
 		break;
@@ -146,9 +146,9 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 {
 	struct um_step step;
 
-	if (l->event)
-		um_sim_event_put(l->event);
-	l->event = NULL;
+	if (l->record)
+		um_sim_record_put(l->record);
+	l->record = NULL;
 	l->state = UM_SIM_STEPPING;
 	l->poked = 0;
 	l->at = t;
@@ -171,11 +171,10 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 		break;
 	case UM_STEP_WAIT:
 		l->state = UM_SIM_READY;
-		if (step.event) {
+		l->record = step.event ? ((struct um_sim_event *)step.event)->last : NULL;
+		if (l->record) {
 			l->state = UM_SIM_WAITING;
-			l->event = step.event;
-			l->event->refs++;
-			l->serial = l->event->serial;
+			l->record->refs++;
 		}
 		break;
 	case UM_STEP_STOP:
@@ -327,8 +326,8 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 	while (*at != l)
 		at = &(*at)->next;
 	*at = l->next;
-	if (l->event)
-		um_sim_event_put(l->event);
+	if (l->record)
+		um_sim_record_put(l->record);
 	free(l);
 	worker->impl = NULL;
 	um_sim_leave(sim, UM_CUDA_OK);

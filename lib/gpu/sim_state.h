@@ -96,11 +96,14 @@ struct um_sim_engine {
 
 /* --- streams ---------------------------------------------------------------------------------------------------- */
 
+struct um_sim_record {
+	uint64_t at; /* ns: when the device reached it */
+	int done; /* it did */
+	unsigned refs; /* the event's, and those of commands and workers that wait */
+};
+
 struct um_sim_event {
-	uint64_t serial; /* of its last record call; 0: never recorded */
-	uint64_t done; /* serial of the last record that the device reached */
-	uint64_t at; /* ns: when it did */
-	unsigned refs; /* the app's, and commands and workers that wait */
+	struct um_sim_record *last; /* NULL: never recorded */
 	unsigned flags;
 };
 
@@ -124,10 +127,7 @@ struct um_sim_cmd {
 	union {
 		struct um_sim_walk *kernel;
 		struct um_sim_hint *hint;
-		struct {
-			struct um_sim_event *event;
-			uint64_t serial;
-		} e;
+		struct um_sim_record *record;
 		struct {
 			uint32_t *addr;
 			uint32_t value;
@@ -175,8 +175,7 @@ struct um_sim_lane {
 	int poked; /* while stepping */
 	uint64_t at; /* ns: its clock */
 	uint64_t seq;
-	struct um_sim_event *event; /* WAITING */
-	uint64_t serial;
+	struct um_sim_record *record; /* WAITING: for this */
 };
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
@@ -478,7 +477,7 @@ int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uin
 int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
 
 /* sim_event.c */
-void um_sim_event_put(struct um_sim_event *e);
+void um_sim_record_put(struct um_sim_record *r);
 int um_sim_event_create(struct um_gpu *gpu, um_event_handle *event, unsigned flags);
 int um_sim_event_destroy(struct um_gpu *gpu, um_event_handle event);
 int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream stream);

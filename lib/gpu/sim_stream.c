@@ -41,7 +41,7 @@ void um_sim_cmd_end(struct um_sim_cmd *c)
 		break;
 	case UM_SIM_CMD_RECORD:
 	case UM_SIM_CMD_WAIT_EVENT:
-		um_sim_event_put(c->e.event);
+		um_sim_record_put(c->record);
 		break;
 	default:
 		break;
@@ -200,13 +200,13 @@ int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle eve
 	s = um_sim_stream_of(sim, stream);
 	if (!s) {
 		err = UM_CUDA_INVALID_HANDLE;
-	} else if (e->serial) { /* never recorded: nothing to wait for */
-		e->refs++;
-		err = um_sim_stream_push(
-		        sim, s,
-		        &(struct um_sim_cmd){.kind = UM_SIM_CMD_WAIT_EVENT, .e.event = e, .e.serial = e->serial});
+	} else if (e->last) { /* never recorded: nothing to wait for */
+		struct um_sim_record *r = e->last;
+
+		r->refs++;
+		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_WAIT_EVENT, .record = r});
 		if (err)
-			e->refs--;
+			um_sim_record_put(r);
 	}
 	return um_sim_leave(sim, err);
 }
