@@ -107,8 +107,6 @@ static int needs(const struct umadv *adv, const struct um_tensor *t, uint64_t ad
 {
 	uint64_t serial_of_iter = adv->op_serial - adv->iter_ops;
 
-	if (t->addr >= end || t->addr + t->bytes <= addr)
-		return 0;
 	if (waits == UM_NO_OP_WAITS)
 		return 1;
 	if (t->flags & UM_TENSOR_DEAD || (waits == UM_OP_WAITS && overwritten(adv, t, addr, end)))
@@ -121,15 +119,20 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_execut
 {
 	struct umadv *adv = user;
 	uint64_t end = addr + bytes;
+	int may = 1;
 
 	if (!in_pool(adv, addr, bytes))
 		return 0;
 	struct um_tree_node *n = um_tree_floor(&adv->registry.live, addr, UINT64_MAX);
 
 	if (n) /* what that is a part of began before it, and may end behind it */
-		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent)
+		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent) {
+			if (t->addr + t->bytes <= addr)
+				continue;
 			if (needs(adv, t, addr, end, waits))
 				return 0;
+			may = 2;
+		}
 	for (n = n ? um_tree_next(n) : um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
 		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
 
@@ -137,8 +140,9 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_execut
 			break;
 		if (needs(adv, t, addr, end, waits))
 			return 0;
+		may = 2;
 	}
-	return 1;
+	return may;
 }
 
 /* A context without a device: allocations are host memory. */

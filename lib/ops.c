@@ -272,6 +272,8 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	adv->hinted = 1;
 	if (um_executor_op(adv->executor, c->op - 1, stream, c))
 		um_advisor_leave(adv);
+	else
+		um_executor_guard(adv->executor, stream, adv->uses, adv->n_uses);
 }
 
 /* What is captured does not run now, and a call on a capturing stream would become part of the graph, or spoil it. */

@@ -13,17 +13,19 @@
 #include "gpu/sim.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 static struct {
 	unsigned nth; /* each n-th call fails; 0: none */
 	int by_chance; /* about one in nth instead */
 	int armed; /* without its events and streams no context opens: calls fail afterwards only */
+	int tells; /* of calls that fail, on standard error */
 	atomic_uint calls, failed;
 	const struct um_gpu_api *sim; /* whose calls do not fail */
 	struct um_gpu_api api;
 } flaky;
 
-static inline int flaky_fails(void)
+static inline int flaky_fails(const char *call)
 {
 	unsigned n, fails;
 
@@ -32,51 +34,58 @@ static inline int flaky_fails(void)
 	n = atomic_fetch_add(&flaky.calls, 1) + 1;
 	fails = flaky.by_chance ? (n * 2654435761u >> 8) % flaky.nth == 0 : n % flaky.nth == 0;
 	atomic_fetch_add(&flaky.failed, fails);
+	if (fails && flaky.tells)
+		fprintf(stderr, "\t%s fails\n", call);
 	return (int)fails;
 }
 
 static inline int flaky_malloc(struct um_gpu *g, void **ptr, size_t bytes, unsigned flags)
 {
-	return flaky_fails() ? UM_CUDA_NO_MEMORY : flaky.sim->cudaMallocManaged(g, ptr, bytes, flags);
+	return flaky_fails("cudaMallocManaged") ? UM_CUDA_NO_MEMORY
+						: flaky.sim->cudaMallocManaged(g, ptr, bytes, flags);
 }
 
 static inline int flaky_prefetch(struct um_gpu *g, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
 				 um_stream stream)
 {
-	return flaky_fails() ? UM_CUDA_INVALID_VALUE
+	return flaky_fails("cudaMemPrefetchAsync") ? UM_CUDA_INVALID_VALUE
 			     : flaky.sim->cudaMemPrefetchAsync(g, ptr, bytes, to, flags, stream);
 }
 
 static inline int flaky_advise(struct um_gpu *g, const void *ptr, size_t bytes, int advice, struct um_location where)
 {
-	return flaky_fails() ? UM_CUDA_INVALID_VALUE : flaky.sim->cudaMemAdvise(g, ptr, bytes, advice, where);
+	return flaky_fails("cudaMemAdvise") ? UM_CUDA_INVALID_VALUE
+					    : flaky.sim->cudaMemAdvise(g, ptr, bytes, advice, where);
 }
 
 static inline int flaky_discard(struct um_gpu *g, void **ptrs, size_t *sizes, size_t n, unsigned long long flags,
 				um_stream stream)
 {
-	return flaky_fails() ? UM_CUDA_INVALID_VALUE
+	return flaky_fails("cudaMemDiscardBatchAsync") ? UM_CUDA_INVALID_VALUE
 			     : flaky.sim->cudaMemDiscardBatchAsync(g, ptrs, sizes, n, flags, stream);
 }
 
 static inline int flaky_record(struct um_gpu *g, um_event_handle event, um_stream stream)
 {
-	return flaky_fails() ? UM_CUDA_INVALID_VALUE : flaky.sim->cudaEventRecord(g, event, stream);
+	return flaky_fails("cudaEventRecord") ? UM_CUDA_INVALID_VALUE : flaky.sim->cudaEventRecord(g, event, stream);
 }
 
 static inline int flaky_create(struct um_gpu *g, um_event_handle *event, unsigned flags)
 {
-	return flaky_fails() ? UM_CUDA_NO_MEMORY : flaky.sim->cudaEventCreateWithFlags(g, event, flags);
+	return flaky_fails("cudaEventCreate") ? UM_CUDA_NO_MEMORY
+					      : flaky.sim->cudaEventCreateWithFlags(g, event, flags);
 }
 
 static inline int flaky_write_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
 {
-	return flaky_fails() ? UM_CUDA_INVALID_VALUE : flaky.sim->cuStreamWriteValue32(g, stream, addr, value, flags);
+	return flaky_fails("cuStreamWriteValue32") ? UM_CUDA_INVALID_VALUE
+				 : flaky.sim->cuStreamWriteValue32(g, stream, addr, value, flags);
 }
 
 static inline int flaky_wait_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
 {
-	return flaky_fails() ? UM_CUDA_INVALID_VALUE : flaky.sim->cuStreamWaitValue32(g, stream, addr, value, flags);
+	return flaky_fails("cuStreamWaitValue32") ? UM_CUDA_INVALID_VALUE
+				 : flaky.sim->cuStreamWaitValue32(g, stream, addr, value, flags);
 }
 
 /* 0 or -errno. No call fails until flaky.armed is set. */

@@ -209,6 +209,7 @@ static int open_context(struct prog *p, const struct prog_options *o)
 		so.log = on_device;
 	flaky.nth = o->nth;
 	flaky.by_chance = o->by_chance;
+	flaky.tells = o->tells;
 	err = flaky_open(&p->gpu, &so);
 	if (err)
 		return err;

@@ -346,6 +346,58 @@ static void claims(void)
 	um_plan_fini(&plan);
 }
 
+/* An op that writes what is still to be discarded is held up, unless its stream waits on the device for a prefetch that
+ * comes after the discard. */
+static void guards(int stream_values)
+{
+	struct um_sim_options so = {.profile = um_profile_find("v100"), .capacity = 64 * MIB2};
+	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
+	struct um_sim_kernel kernel = {.ns = 5000000};
+	struct um_tensor t = {.bytes = 2 * MIB2};
+	struct um_use u = {.tensor = &t, .bytes = 2 * MIB2, .access = UM_READ};
+	struct um_executor *ex;
+	struct um_program p;
+	struct um_cursor cur;
+	struct um_plan plan;
+	struct um_gpu *gpu;
+	void *mem;
+
+	make_turns(&plan);
+	um_program_init(&p);
+	um_cursor_init(&cur);
+	if (um_sim_open(&gpu, &so) || gpu->api->cudaMallocManaged(gpu, &mem, 4 * MIB2, 1))
+		tap_bail("set-up");
+	gpu->caps.stream_values = stream_values;
+	for (uint64_t i = 0; i < 2; i++)
+		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
+	if (um_program_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+		tap_bail("set-up");
+	allow = 2; /* of live tensors */
+	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
+	um_executor_op(ex, 0, 0, &cur);
+	um_sim_run(gpu, NULL, &kernel);
+	um_executor_op(ex, 1, 0, &cur); /* slot 0 is discarded once the kernel has run */
+	t.addr = (uintptr_t)mem;
+	um_executor_guard(ex, 0, &u, 1);
+	ok(um_sim_now(gpu) < kernel.ns, "an op that reads what is to be discarded is not held up");
+	u.access = UM_WRITE;
+	t.addr += 2 * MIB2;
+	um_executor_guard(ex, 0, &u, 1);
+	ok(um_sim_now(gpu) < kernel.ns, "an op that writes other memory is not held up");
+	t.addr -= 2 * MIB2;
+	um_executor_guard(ex, 0, &u, 1);
+	if (stream_values)
+		ok(um_sim_now(gpu) < kernel.ns, "an op that waits on the device is not held up");
+	else
+		ok(um_sim_now(gpu) >= kernel.ns, "an op that does not wait is held up until it is discarded");
+	allow = 1;
+	um_executor_close(ex);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cur);
+	um_program_fini(&p);
+	um_plan_fini(&plan);
+}
+
 int main(void)
 {
 	run(0);
@@ -357,6 +409,8 @@ int main(void)
 	ends();
 	outside();
 	claims();
+	guards(1);
+	guards(0);
 	driver_evicts();
 	return tap_done();
 }

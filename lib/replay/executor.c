@@ -17,7 +17,6 @@ struct um_executor {
 	struct um_advised mostly, far;
 
 	const struct um_program *program; /* NULL: none */
-	int gates; /* ops can wait; as of the op at hand */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
 	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
@@ -109,30 +108,25 @@ static struct um_executor_range clip(struct um_executor *ex, struct um_executor_
 	return r;
 }
 
-/* Ops that do not wait for hints any more do not wait for discards that were put before either. */
-static void look_at_gates(struct um_executor *ex)
-{
-	int gates = um_lanes_gates(&ex->lanes);
-
-	if (ex->gates && !gates)
-		um_lanes_settle(&ex->lanes);
-	ex->gates = gates;
-}
-
 static int may_discard(struct um_executor *ex, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	return ex->host.may_discard(ex->host.user, addr, bytes, ex->gates ? waits : UM_NO_OP_WAITS);
+	return ex->host.may_discard(ex->host.user, addr, bytes, um_lanes_gates(&ex->lanes) ? waits : UM_NO_OP_WAITS);
 }
 
 /* What may not be thrown away leaves with a copy. */
 static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
 		    enum um_executor_waits waits)
 {
+	int may = 0, err;
+
 	if (r.bytes && kind == UM_ACTION_LET)
 		kind = !um_advised_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
-	else if (r.bytes && !(ex->gpu->caps.discard && may_discard(ex, r.addr, r.bytes, waits)))
+	else if (r.bytes && !(ex->gpu->caps.discard && (may = may_discard(ex, r.addr, r.bytes, waits))))
 		kind = UM_ACTION_OUT;
-	return um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
+	err = um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
+	if (!err && may > 1)
+		um_lanes_live(&ex->lanes);
+	return err;
 }
 
 /* Where evictions are not left to the driver after all, it is taken home. */
@@ -254,6 +248,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 
 	for (; a < end; a++) {
 		struct um_executor_range r = {a->addr, a->bytes};
+		enum um_executor_waits waits;
 		uint32_t wait;
 
 		if (!ex->inside || is_moved(a, cursor)) {
@@ -275,10 +270,11 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
+		/* no op waits where nothing lives as planned */
+		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
 		if (a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, r.addr, r.bytes, wait)
 		    : a->kind == UM_ACTION_LEAVE ? put_leave(ex, r, wait)
-						 : put_drop(ex, a->kind, r, wait,
-							    ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT))
+						 : put_drop(ex, a->kind, r, wait, waits))
 			return -EAGAIN;
 	}
 	return 0;
@@ -291,18 +287,23 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 
 	if (!ex->program)
 		return 0;
-	look_at_gates(ex);
 	if (p->first[op] != p->first[op + 1] && issue(ex, op, cursor)) {
 		um_executor_leave(ex);
 		return -EAGAIN;
 	}
 	if (ex->gpu->api->worker_poke)
 		um_lanes_poke(l);
-	if (ex->gates && p->gate[op] != INT32_MIN &&
+	if (p->gate[op] != INT32_MIN &&
 	    um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least), ex->host.streams->at[stream].handle,
 			  stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
 	return 0;
+}
+
+void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
+{
+	if (ex->lanes.any_live)
+		um_lanes_guard(&ex->lanes, stream, uses, n);
 }
 
 /* --- taking a program up ---------------------------------------------------------------------------------------- */
@@ -479,7 +480,6 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 	ex->program = p;
 	ex->lap = &p->lap[0];
 	ex->inside = is_inside(ex, p);
-	look_at_gates(ex);
 	um_lanes_wake(&ex->lanes);
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
@@ -501,7 +501,6 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	const struct um_program *p = ex->program;
 	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
 
-	look_at_gates(ex);
 	ex->in_base = um_lanes_in_put(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !mark(ex)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);

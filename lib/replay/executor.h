@@ -31,15 +31,15 @@ struct um_executor_range {
 	uint64_t addr, bytes;
 };
 
-/* What waits for a discard, and so what may be discarded. */
+/* What waits for a discard on the device, and so what may be discarded without the app's thread waiting. */
 enum um_executor_waits {
-	UM_NO_OP_WAITS, /* an op may write live tensors meanwhile: only memory that no tensor has */
+	UM_NO_OP_WAITS, /* only memory that no tensor has */
 	UM_LATER_OPS_WAIT, /* dead content, too */
 	UM_OP_WAITS /* the op at hand as well: what it overwrites as a whole, too */
 };
 
 struct um_executor_host {
-	/* May the content of [addr, addr + bytes) be thrown away now? */
+	/* May the content of [addr, addr + bytes) be thrown away now? 0: no; 1: no tensor lies there; 2: a live one. */
 	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
 	/* Cuts off the ends of a range that are not known to be the program's managed memory: a block at the end of an
 	 * allocation is there in part, and CUDA refuses a hint that reaches beyond. Where the range lies in one that is
@@ -78,6 +78,11 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 
 /* The app has more streams than are told apart: a program must be left before the op that shows it. */
 int um_executor_crowded(const struct um_executor *ex);
+
+/* The op that was announced last is about to be launched on that stream: returns when it does not write what is still
+ * to be discarded. A program makes it wait on the device; where tensors lie elsewhere than planned, or the device
+ * cannot make it wait, this does. Op path. */
+void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n);
 
 /* The program is left: what is queued and not begun is dropped, ops that wait are released. Returns when no discard of
  * ours is under way or to come, be it of a program that has ended: ops that no program knows do not wait for one. */

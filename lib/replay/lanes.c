@@ -535,40 +535,6 @@ int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
 	return 0;
 }
 
-static int discards_done(void *arg)
-{
-	struct um_lanes *l = arg;
-
-	return um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), l->discard);
-}
-
-void um_lanes_settle(struct um_lanes *l)
-{
-	if (!l->any_discard)
-		return;
-	um_lanes_poke(l);
-	um_runner_until(&l->out[l->away[UM_AWAY_DROP].first].runner, discards_done, l);
-	l->any_discard = 0;
-}
-
-void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
-{
-	uint32_t done = um_lanes_away_done(l, UM_AWAY_DROP), last = l->discard, k = l->any_discard ? last : done;
-
-	for (; !um_lanes_reached(done, k); k--) {
-		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[SLOT(k - 1)];
-
-		if (r->kind != UM_ACTION_OUT && r->addr < end && r->addr + r->bytes > addr)
-			break;
-	}
-	if (um_lanes_reached(done, k))
-		return;
-	l->discard = k;
-	um_lanes_poke(l);
-	um_runner_until(&l->out[l->away[UM_AWAY_DROP].first].runner, discards_done, l);
-	l->discard = last;
-}
-
 void um_lanes_drop(struct um_lanes *l)
 {
 	l->dropped += um_lanes_in_put(l) - um_lanes_in_done(l);

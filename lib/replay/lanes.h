@@ -53,6 +53,7 @@ struct um_request {
 	uint32_t drops; /* in: drops likewise */
 	uint32_t event; /* out, drop: serial of the mark behind which it may start */
 	uint32_t epoch;
+	int live; /* drop: what a live tensor had there is discarded. The app's side alone */
 };
 
 struct um_lanes;
@@ -117,6 +118,8 @@ struct um_lanes {
 	atomic_int closing; /* workers stop at their next step, and poke no other */
 	uint32_t discard; /* number behind the last drop put, or behind the one that is waited for */
 	int any_discard;
+	uint32_t live; /* number behind the last drop of what a live tensor has */
+	int any_live; /* one may be under way or to come */
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
 	struct um_outcomes outcomes;
@@ -195,6 +198,7 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	r->bytes = bytes;
 	r->wait = ins;
 	r->event = l->event;
+	r->live = 0;
 	l->queued += bytes != 0 && kind != UM_ACTION_LEAVE;
 	if (kind != UM_ACTION_OUT && kind != UM_ACTION_LEAVE) {
 		l->discard = k + 1;
@@ -202,6 +206,16 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	}
 	atomic_store_explicit(&to->head, k + 1, memory_order_release);
 	return 0;
+}
+
+/* The drop put last discards what a live tensor has. */
+static inline void um_lanes_live(struct um_lanes *l)
+{
+	uint32_t k = um_lanes_away_put(l, UM_AWAY_DROP);
+
+	l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE].live = 1;
+	l->live = k;
+	l->any_live = 1;
 }
 
 /* Records where the app's streams (at most UM_LANES_STREAMS) are; what is put from now on to be taken away waits for
@@ -226,5 +240,9 @@ void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are 
 /* Returns when no drop put so far is under way or to come: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
+
+/* An op on the app's stream number `i` is about to be launched: returns when no drop of what a live tensor has is under
+ * way or to come where the op writes, but for those that the stream waits for. Only where l->any_live. */
+void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n);
 
 #endif

@@ -4,6 +4,8 @@
  */
 #include "replay/lanes.h"
 
+#include "model/tensor.h"
+
 int um_lanes_look_in(struct um_lanes *l)
 {
 	l->in_limit = um_lanes_in_done(l) + UM_LANES_QUEUE;
@@ -68,7 +70,7 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i
 	uint32_t new = seq - l->gated[i];
 	int err = 0;
 
-	if (l->gated[i] - seq < UM_LANES_QUEUE)
+	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
 		return 0; /* or nothing was put that an op must wait for */
 	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
 		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
@@ -83,4 +85,79 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i
 	if (!err)
 		l->gated[i] = seq;
 	return err;
+}
+
+/* --- what is still to be discarded -------------------------------------------------------------------------------- */
+
+static int discards_done(void *arg)
+{
+	struct um_lanes *l = arg;
+
+	return um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), l->discard);
+}
+
+/* Returns when all drops below number `until` are done. */
+static void await_drops(struct um_lanes *l, uint32_t until)
+{
+	uint32_t last = l->discard;
+
+	l->discard = until;
+	um_lanes_poke(l);
+	um_runner_until(&l->out[l->away[UM_AWAY_DROP].first].runner, discards_done, l);
+	l->discard = last;
+}
+
+void um_lanes_settle(struct um_lanes *l)
+{
+	if (l->any_discard)
+		await_drops(l, l->discard);
+	l->any_discard = 0;
+}
+
+void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
+{
+	uint32_t done = um_lanes_away_done(l, UM_AWAY_DROP), k = l->any_discard ? l->discard : done;
+
+	for (; !um_lanes_reached(done, k); k--) {
+		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE];
+
+		if (r->kind != UM_ACTION_OUT && r->addr < end && r->addr + r->bytes > addr)
+			break;
+	}
+	if (!um_lanes_reached(done, k))
+		await_drops(l, k);
+}
+
+static void guard(struct um_lanes *l, uint32_t from, uint64_t addr, uint64_t end)
+{
+	uint32_t k = l->live;
+
+	for (; !um_lanes_reached(from, k); k--) {
+		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE];
+
+		if (r->live && r->addr < end && r->addr + r->bytes > addr)
+			break;
+	}
+	if (!um_lanes_reached(from, k))
+		await_drops(l, k);
+}
+
+/* What the stream's ops wait for already: all drops that the last of these ins waited for. */
+void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n)
+{
+	uint32_t from = um_lanes_away_done(l, UM_AWAY_DROP), in = l->gated[i];
+	uint32_t waited = l->in_ring[(in - 1) % UM_LANES_QUEUE].drops;
+
+	if (um_lanes_reached(from, l->live)) {
+		l->any_live = 0;
+		return;
+	}
+	if (um_lanes_in_put(l) - in < UM_LANES_QUEUE && um_lanes_reached(waited, from))
+		from = waited;
+	for (const struct um_use *u = uses; u < uses + n; u++) {
+		uint64_t addr = u->tensor->addr + u->off;
+
+		if (u->access & UM_WRITE)
+			guard(l, from, addr, addr + u->bytes);
+	}
 }
