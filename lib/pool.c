@@ -166,6 +166,8 @@ static void settle_waiting(struct um_pool *a, int foreign)
 		pending = !w->missing; /* what was given back later has later events */
 		a->waiting.at[kept++] = *w;
 	}
+	if (i == kept)
+		return;
 	memmove(a->waiting.at + kept, a->waiting.at + i, (a->waiting.n - i) * sizeof *a->waiting.at);
 	a->waiting.n -= i - kept;
 }
