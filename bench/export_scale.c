@@ -9,7 +9,7 @@
  * those of tables that the report reads; as many lie in OSRT_API, which it does not read and real exports have. Rows
  * lie in order of time, as nsys writes them. The same file each time.
  */
-#include "io/nsys_schema.h"
+#include "formats/nsys_schema.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -16,7 +16,7 @@ static void let_them_work(struct umadv *adv)
 	struct timespec nap = {0, 100000};
 
 	while (umadv_stats_get(adv, &s) == 0 &&
-	       s.hints_issued + s.hints_refused + s.hints_dropped < um_advisor_hints(adv))
+	       s.hints_issued + s.hints_refused + s.hints_dropped < um_context_hints(adv))
 		nanosleep(&nap, NULL);
 }
 

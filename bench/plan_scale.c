@@ -12,7 +12,7 @@
  */
 #include "plan_fixture.h"
 
-#include "replay/program.h"
+#include "replay/compiled_plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static int line(const struct um_profile *profile, double ratio, int32_t ops)
 {
 	struct um_schedule s;
 	struct um_plan_request r;
-	struct um_program program;
+	struct um_compiled_plan program;
 	struct um_plan p;
 	struct um_plan_figures f;
 	char why[200] = "";
@@ -156,7 +156,7 @@ static int line(const struct um_profile *profile, double ratio, int32_t ops)
 	r = fx_request(&s, (uint64_t)((double)finish(&s) / ratio));
 	r.profile = profile;
 	um_plan_init(&p);
-	um_program_init(&program);
+	um_compiled_plan_init(&program);
 	before = now_ms();
 	err = um_plan_build(&r, &p, &grow, why, sizeof why);
 	built = now_ms();
@@ -164,7 +164,7 @@ static int line(const struct um_profile *profile, double ratio, int32_t ops)
 		err = um_plan_check(&p, &f, why, sizeof why);
 	checked = now_ms();
 	if (!err)
-		err = um_program_build(&p, r.budget / UM_BLOCK_BYTES, &program);
+		err = um_compiled_plan_build(&p, r.budget / UM_BLOCK_BYTES, &program);
 	compiled = now_ms();
 	if (err)
 		printf("%9zu  %s\n", s.ops.n, *why ? why : strerror(-err));
@@ -174,7 +174,7 @@ static int line(const struct um_profile *profile, double ratio, int32_t ops)
 		       (double)p.predicted_ns / (double)p.bound_ns, built - before, checked - built,
 		       compiled - checked, peak_mib(), peak_mib() * 1048576 / (double)s.ops.n);
 	fflush(stdout);
-	um_program_fini(&program);
+	um_compiled_plan_fini(&program);
 	um_plan_fini(&p);
 	um_schedule_fini(&s);
 	return err;

@@ -81,7 +81,7 @@ enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
 
 /* Who takes from the device what leaves it in steady iterations: whoever is faster by what the profile says that the
  * driver's work costs; the library, by prefetches to the host; the driver, by evictions. */
-enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_HOME, UMADV_EVICT_DRIVER };
+enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_LIBRARY, UMADV_EVICT_DRIVER };
 
 /* Checks of the program's promises, on the simulated GPU alone. DISCARDS poisons discarded content, so that a wrong
  * promise shows as a wrong number. ON also logs what the host code of kernels touches and their ops do not declare, or

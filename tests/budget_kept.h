@@ -8,8 +8,8 @@
 #ifndef UM_TESTS_BUDGET_KEPT_H
 #define UM_TESTS_BUDGET_KEPT_H
 
-#include "gpu/sim.h"
-#include "player.h"
+#include "sim/sim.h"
+#include "play/player.h"
 #include "tap.h"
 
 /* Devices hold so many times the budget. */

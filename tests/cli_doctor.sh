@@ -47,7 +47,7 @@ if command -v python3 >/dev/null; then
 	is "$(json '[l["name"] for l in d["libraries"]][:3]' <"$tmp/j")" \
 		"['libcuda.so.1', 'libcudart.so.13', 'libcudart.so.12']" "JSON has the libraries in the order of use"
 	is "$(json 'len(d["environment"])' <"$tmp/j")" \
-		"$(grep -c '^	{"UMADVISE_' "$top_srcdir/lib/environment.c")" \
+		"$(grep -c '^	{"UMADVISE_' "$top_srcdir/lib/runtime/environment.c")" \
 			"JSON has every variable of the table"
 else
 	skip 5 "no Python"

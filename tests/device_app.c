@@ -14,7 +14,7 @@
  */
 #include "gpu/device.h"
 #include "gpu/device_calls.h"
-#include "gpu/sim.h"
+#include "sim/sim.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -33,7 +33,7 @@ is "$(only "$tmp/named" "$tmp/api")" "" "and the manuals name no other"
 
 grep -oh 'UMADVISE_[A-Z_]\+' include/umadvise.h | grep -v '^UMADVISE_H$' >"$tmp/env"
 grep -oh 'getenv("UMADVISE_[A-Z_]*' -r lib --include='*.c' | sed 's/.*"//' >"$tmp/all"
-sed -n 's/^\t{"\(UMADVISE_[A-Z_]*\)",.*/\1/p' lib/environment.c >"$tmp/read"
+sed -n 's/^\t{"\(UMADVISE_[A-Z_]*\)",.*/\1/p' lib/runtime/environment.c >"$tmp/read"
 ok "the library has a table of environment variables" test -s "$tmp/read"
 is "$(grep -v '^UMADVISE_DRYRUN_' "$tmp/all")" "" "no other UMADVISE_ variable is read by the library"
 sed -n '/^.SH ENVIRONMENT/,/^.SH SEE/s/^\.B \(UMADVISE_[A-Z_]*\)$/\1/p' doc/umadvise.7 >"$tmp/man"

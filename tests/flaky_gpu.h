@@ -10,7 +10,7 @@
 #ifndef UM_TESTS_FLAKY_GPU_H
 #define UM_TESTS_FLAKY_GPU_H
 
-#include "gpu/sim.h"
+#include "sim/sim.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

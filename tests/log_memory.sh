@@ -9,8 +9,8 @@
 . "$top_srcdir/tests/tap.sh"
 . "$top_srcdir/tests/failmalloc.sh"
 
-survives "a program with a log" -e 8 -x 1 "$top_builddir/tests/test_reporting" once
-survives "what the driver counts, in a log" "$top_builddir/tests/test_log_counted" write
+survives "a program with a log" -e 8 -x 1 "$top_builddir/tests/test_log_sink" once
+survives "what the driver counts, in a log" "$top_builddir/tests/test_log_driver_counters" write
 if [ -x "$top_builddir/tests/test_counters" ] && [ -e "$top_builddir/tests/fake/libcupti.so.13" ]; then
 	survives "what the driver counts" "$top_builddir/tests/test_counters" once
 fi

@@ -7,7 +7,7 @@
 #ifndef UM_TESTS_OPPATH_APP_H
 #define UM_TESTS_OPPATH_APP_H
 
-#include "advisor.h"
+#include "runtime/context.h"
 #include "gpu/null.h"
 
 #define APP_LAYERS 32
@@ -31,7 +31,7 @@ static inline int app_open(struct app *a)
 	o.budget = APP_BUDGET;
 	o.profile = "v100";
 	if (!err)
-		err = um_advisor_open(&a->adv, &o, gpu, NULL);
+		err = um_context_open(&a->adv, &o, gpu, NULL);
 	for (int i = 0; i < APP_LAYERS && !err; i++)
 		err = umadv_alloc(a->adv, &a->w[i], APP_BYTES, "w", UMADV_PARAM);
 	for (int i = 0; i <= APP_LAYERS && !err; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "planted.h"
 
-#include "io/nsys.h"
+#include "formats/nsys.h"
 #include "tap.h"
 
 #include <unistd.h>

@@ -8,8 +8,8 @@
 #ifndef UM_TESTS_PLANTED_H
 #define UM_TESTS_PLANTED_H
 
-#include "gpu/sim.h"
-#include "player.h"
+#include "sim/sim.h"
+#include "play/player.h"
 #include "report/report.h"
 #include "tap.h"
 

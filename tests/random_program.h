@@ -16,7 +16,7 @@
 #ifndef UM_TESTS_RANDOM_PROGRAM_H
 #define UM_TESTS_RANDOM_PROGRAM_H
 
-#include "advisor.h"
+#include "runtime/context.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

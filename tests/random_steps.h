@@ -12,7 +12,7 @@
 
 #include "random_program.h"
 
-#include "gpu/sim.h"
+#include "sim/sim.h"
 
 uint32_t prog_roll(uint64_t *dice, uint32_t n);
 

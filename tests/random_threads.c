@@ -222,10 +222,10 @@ static int open_context(struct prog *p, const struct prog_options *o)
 	uo.log_user = p;
 	uo.log_level = UMADV_LOG_INFO;
 	uo.evict = o->evict;
-	err = um_advisor_open(&p->adv, &uo, p->gpu, profile);
+	err = um_context_open(&p->adv, &uo, p->gpu, profile);
 	p->listener.feed = hear;
 	if (!err && o->listens)
-		err = um_advisor_listen(p->adv, &p->listener);
+		err = um_context_listen(p->adv, &p->listener);
 	flaky.armed = 1;
 	return err;
 }

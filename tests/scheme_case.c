@@ -12,9 +12,9 @@ void scheme_case_init(struct scheme_case *x, const struct um_schedule *s, int32_
 	if (um_schedule_copy(&x->sched, s) || um_place_build(&r, &x->sched, &grow) ||
 	    um_blocks_build(&x->blocks, &x->sched, NULL))
 		tap_bail("no memory");
-	x->pinned = calloc(x->blocks.n_visits + 1ull, 1);
+	x->keep_resident = calloc(x->blocks.n_visits + 1ull, 1);
 	x->clock = calloc(s->ops.n + 1, sizeof *x->clock);
-	if (!x->pinned || !x->clock || um_scheme_answer_init(&x->a, &x->blocks, x->pinned))
+	if (!x->keep_resident || !x->clock || um_scheme_answer_init(&x->a, &x->blocks, x->keep_resident))
 		tap_bail("no memory");
 	for (size_t i = 0; i < s->ops.n; i++)
 		x->clock[i + 1] = x->clock[i] + s->ops.at[i].ns;
@@ -29,7 +29,7 @@ void scheme_case_fini(struct scheme_case *x)
 	um_scheme_answer_fini(&x->a);
 	um_blocks_fini(&x->blocks);
 	um_schedule_fini(&x->sched);
-	free(x->pinned);
+	free(x->keep_resident);
 	free(x->clock);
 }
 

@@ -17,7 +17,7 @@ struct scheme_case {
 	struct um_blocks blocks;
 	struct um_scheme_case s;
 	struct um_scheme_answer a;
-	uint8_t *pinned;
+	uint8_t *keep_resident;
 	uint64_t *clock;
 };
 

@@ -129,7 +129,7 @@ static void iteration(struct um_report *r, int64_t t, int64_t takes, uint64_t n)
 					     .end = begin + takes,
 					     .address = (1 + k) << 21,
 					     .bytes = 65537 + n,
-					     .way = UM_WAY_H2D,
+					     .way = UM_DIR_H2D,
 					     .cause = k ? UM_CAUSE_DEMAND : UM_CAUSE_PREFETCH});
 	}
 	feed(r,
@@ -142,7 +142,7 @@ static int same(const struct um_bins *s, const struct um_report_sums *sums)
 		   um_bins_total(s, UM_BINS_CPU_FAULTS) == sums->cpu_faults &&
 		   um_bins_total(s, UM_BINS_BUSY) == sums->work.ns;
 
-	for (int way = 0; way <= UM_WAY_D2D; way++)
+	for (int way = 0; way <= UM_DIR_D2D; way++)
 		for (int cause = 0; cause < UM_CAUSES; cause++)
 			good &= um_bins_total(s, UM_BINS_MOVED(way, cause)) == sums->moves[way][cause].bytes;
 	return good;
@@ -195,7 +195,7 @@ static uint64_t after(struct um_resident *r, struct um_activity a)
 	return um_resident_bytes(r, 0) / BLOCK;
 }
 
-static struct um_activity move(enum um_activity_way way, enum um_activity_cause cause, uint64_t address, uint64_t bytes)
+static struct um_activity move(enum um_activity_dir way, enum um_activity_cause cause, uint64_t address, uint64_t bytes)
 {
 	return (struct um_activity){
 		.kind = UM_ACT_MIGRATION, .way = way, .cause = cause, .address = address, .bytes = bytes};
@@ -208,13 +208,13 @@ static void test_resident(void)
 
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_GPU_FAULT, .address = at + 5, .faults = 1}), 1,
 	       "what is touched takes a block");
-	is_u64(after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, at, 65536)), 1, "which its pages come into");
-	is_u64(after(&r, move(UM_WAY_H2D, UM_CAUSE_PREFETCH, at + BLOCK / 2, 2 * BLOCK)), 3,
+	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, at, 65536)), 1, "which its pages come into");
+	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_PREFETCH, at + BLOCK / 2, 2 * BLOCK)), 3,
 	       "a range takes all it is in");
-	is_u64(after(&r, move(UM_WAY_D2H, UM_CAUSE_DEMAND, at + BLOCK, 65536)), 3,
+	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_DEMAND, at + BLOCK, 65536)), 3,
 	       "what the CPU takes leaves the rest");
-	is_u64(after(&r, move(UM_WAY_D2H, UM_CAUSE_EVICTION, at + BLOCK, 65536)), 2, "what is evicted goes as a whole");
-	is_u64(after(&r, move(UM_WAY_D2H, UM_CAUSE_PREFETCH, at + 2 * BLOCK, BLOCK / 2)), 1,
+	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_EVICTION, at + BLOCK, 65536)), 2, "what is evicted goes as a whole");
+	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_PREFETCH, at + 2 * BLOCK, BLOCK / 2)), 1,
 	       "and what has gone back in parts");
 	if (um_resident_use(&r, 0, at + 3 * BLOCK, 4 * BLOCK))
 		tap_bail("no memory");
@@ -224,13 +224,13 @@ static void test_resident(void)
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_FREE, .address = at + 4 * BLOCK, .bytes = 2 * BLOCK + 1}),
 	       1, "or freed");
 	is_u64(um_resident_bytes(&r, 1), 0, "each lane for itself");
-	is_u64(after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, UINT64_MAX - 5, 100)), 2, "to the end of all addresses");
+	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, UINT64_MAX - 5, 100)), 2, "to the end of all addresses");
 	ok(!r.lost, "and all of it is known");
-	after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, at, UINT64_MAX / 2));
+	after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, at, UINT64_MAX / 2));
 	ok(r.lost, "but not where sizes cannot be");
 	um_resident_fini(&r);
 	r = (struct um_resident){0};
-	after(&r, move(UM_WAY_H2D, UM_CAUSE_DEMAND, 0, 4096));
+	after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, 0, 4096));
 	ok(r.lost, "nor without addresses");
 	um_resident_fini(&r);
 }

@@ -4,8 +4,8 @@
  * was proved, never below the planner's own bound where every moment is a cut, never lower for being finer. A byte is
  * a nanosecond on the link.
  */
-#include "bound.h"
-#include "bound_lp.h"
+#include "bound/bound.h"
+#include "bound/bound_lp.h"
 #include "plan/blocks.h"
 #include "plan/bound.h"
 #include "plan_fixture.h"

@@ -6,7 +6,7 @@
  */
 #include "umadvise.h"
 
-#include "advisor.h"
+#include "runtime/context.h"
 #include "io/umtrace.h"
 #include "replay/block_lru.h"
 
@@ -69,7 +69,7 @@ static void open_app(struct app *a, unsigned larger)
 	o.log = on_log;
 	a->err = um_sim_open(&a->gpu, &so);
 	if (!a->err)
-		a->err = um_advisor_open(&a->adv, &o, a->gpu, v100);
+		a->err = um_context_open(&a->adv, &o, a->gpu, v100);
 	for (int i = 0; i < 2 && !a->err; i++)
 		a->err = a->gpu->api->cudaStreamCreateWithFlags(a->gpu, &a->streams[i], UM_STREAM_NON_BLOCKING);
 	for (int i = 0; i < TENSORS && !a->err; i++)

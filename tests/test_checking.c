@@ -4,7 +4,7 @@
  */
 #include "umadvise.h"
 
-#include "gpu/sim_state.h"
+#include "sim/state.h"
 #include "tap.h"
 
 #define MIB (1u << 20)

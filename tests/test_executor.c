@@ -3,9 +3,9 @@
  * The executor over the null device: threads, queues, counts, refusals, leaving and taking up again.
  */
 #include "gpu/null.h"
-#include "gpu/sim.h"
+#include "sim/sim.h"
 #include "replay/executor.h"
-#include "replay/way.h"
+#include "replay/evict_policy.h"
 
 #include "plan_make.h"
 
@@ -62,15 +62,15 @@ static void run(unsigned fail_nth)
 	struct um_executor_range used = {BASE, 4 * MIB2};
 	struct um_null_counts c;
 	struct um_executor *ex;
-	struct um_program p;
+	struct um_compiled_plan p;
 	struct um_cursor cur;
 	struct um_plan plan;
 	struct um_gpu *gpu;
 
 	make_turns(&plan);
-	um_program_init(&p);
+	um_compiled_plan_init(&p);
 	um_cursor_init(&cur);
-	if (um_null_open(&gpu, 1ull << 30, fail_nth) || um_program_build(&plan, 2, &p) ||
+	if (um_null_open(&gpu, 1ull << 30, fail_nth) || um_compiled_plan_build(&plan, 2, &p) ||
 	    um_cursor_follow(&cur, &plan.sched))
 		tap_bail("set-up");
 	ok(um_executor_open(&ex, gpu, &host) == 0, "opens");
@@ -100,7 +100,7 @@ static void run(unsigned fail_nth)
 	ok(c.evicts > 0, "and evictions (%llu)", (unsigned long long)c.evicts);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cur);
-	um_program_fini(&p);
+	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
 
@@ -108,7 +108,7 @@ static void run(unsigned fail_nth)
 struct scene {
 	struct um_gpu *gpu;
 	struct um_plan plan;
-	struct um_program program;
+	struct um_compiled_plan program;
 	struct um_cursor cursor;
 	struct um_executor *ex;
 };
@@ -116,9 +116,9 @@ struct scene {
 static void scene_open(struct scene *s, const struct um_executor_host *host)
 {
 	make_turns(&s->plan);
-	um_program_init(&s->program);
+	um_compiled_plan_init(&s->program);
 	um_cursor_init(&s->cursor);
-	if (um_null_open(&s->gpu, 1ull << 30, 0) || um_program_build(&s->plan, 2, &s->program) ||
+	if (um_null_open(&s->gpu, 1ull << 30, 0) || um_compiled_plan_build(&s->plan, 2, &s->program) ||
 	    um_cursor_follow(&s->cursor, &s->plan.sched) || um_executor_open(&s->ex, s->gpu, host))
 		tap_bail("set-up");
 }
@@ -128,7 +128,7 @@ static void scene_close(struct scene *s)
 	um_executor_close(s->ex);
 	s->gpu->api->close(s->gpu);
 	um_cursor_fini(&s->cursor);
-	um_program_fini(&s->program);
+	um_compiled_plan_fini(&s->program);
 	um_plan_fini(&s->plan);
 }
 
@@ -250,10 +250,10 @@ static void yields(uint64_t (*at)[2], int n, int astray, int anew)
 	make_hint(&s.plan, UM_HINT_PREFETCH, 0, 1, 0, MIB2);
 	make_hint(&s.plan, UM_HINT_EVICT, 1, 1, 0, MIB2);
 	make_hint(&s.plan, UM_HINT_PREFETCH, 1, 2, 0, MIB2);
-	um_program_init(&s.program);
+	um_compiled_plan_init(&s.program);
 	um_cursor_init(&s.cursor);
-	if (um_null_open(&s.gpu, 1ull << 30, 0) || um_program_build(&s.plan, 3, &s.program) ||
-	    um_way_choose(&s.program, &s.plan.sched, gh200, 3, UM_WAY_DRIVER) ||
+	if (um_null_open(&s.gpu, 1ull << 30, 0) || um_compiled_plan_build(&s.plan, 3, &s.program) ||
+	    um_evict_policy_choose(&s.program, &s.plan.sched, gh200, 3, UM_EVICT_DRIVER) ||
 	    um_cursor_follow(&s.cursor, &s.plan.sched) || um_executor_open(&s.ex, s.gpu, &host))
 		tap_bail("set-up");
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
@@ -311,7 +311,7 @@ static void claims(void)
 	struct um_sim_kernel kernel = {.ns = 5000000};
 	struct um_executor_counts n;
 	struct um_executor *ex;
-	struct um_program p;
+	struct um_compiled_plan p;
 	struct um_cursor cur;
 	struct um_plan plan;
 	struct um_gpu *gpu;
@@ -319,13 +319,13 @@ static void claims(void)
 	void *mem;
 
 	make_turns(&plan);
-	um_program_init(&p);
+	um_compiled_plan_init(&p);
 	um_cursor_init(&cur);
 	if (um_sim_open(&gpu, &so) || gpu->api->cudaMallocManaged(gpu, &mem, 4 * MIB2, 1))
 		tap_bail("set-up");
 	for (uint64_t i = 0; i < 2; i++)
 		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
-	if (um_program_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
 	um_executor_op(ex, 0, 0, &cur);
@@ -342,7 +342,7 @@ static void claims(void)
 	um_executor_close(ex);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cur);
-	um_program_fini(&p);
+	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
 
@@ -356,21 +356,21 @@ static void guards(int stream_values)
 	struct um_tensor t = {.bytes = 2 * MIB2};
 	struct um_use u = {.tensor = &t, .bytes = 2 * MIB2, .access = UM_READ};
 	struct um_executor *ex;
-	struct um_program p;
+	struct um_compiled_plan p;
 	struct um_cursor cur;
 	struct um_plan plan;
 	struct um_gpu *gpu;
 	void *mem;
 
 	make_turns(&plan);
-	um_program_init(&p);
+	um_compiled_plan_init(&p);
 	um_cursor_init(&cur);
 	if (um_sim_open(&gpu, &so) || gpu->api->cudaMallocManaged(gpu, &mem, 4 * MIB2, 1))
 		tap_bail("set-up");
 	gpu->caps.stream_values = stream_values;
 	for (uint64_t i = 0; i < 2; i++)
 		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
-	if (um_program_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
 	allow = 2; /* of live tensors */
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
@@ -394,7 +394,7 @@ static void guards(int stream_values)
 	um_executor_close(ex);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cur);
-	um_program_fini(&p);
+	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
 

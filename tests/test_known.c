@@ -7,7 +7,7 @@
  *
  *     test_known SEED     one program alone, for a run in which memory gives out: 1 where it computed something else
  */
-#include "advisor.h"
+#include "runtime/context.h"
 #include "base/hash.h"
 
 #include "tap.h"
@@ -96,7 +96,7 @@ static void kernel(void *arg)
 static void before(struct world *w)
 {
 	if (w->forgets)
-		um_advisor_forget_uses(w->adv);
+		um_context_forget_uses(w->adv);
 }
 
 static void again(void *arg, void *stream)

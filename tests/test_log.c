@@ -6,7 +6,7 @@
  */
 #include "io/log.h"
 #include "io/log_file.h"
-#include "player.h"
+#include "play/player.h"
 #include "tap.h"
 
 #include <fcntl.h>

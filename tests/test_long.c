@@ -6,8 +6,8 @@
  */
 #include "umadvise.h"
 
-#include "advisor.h"
-#include "gpu/sim.h"
+#include "runtime/context.h"
+#include "sim/sim.h"
 #include "io/umtrace.h"
 
 #include "tap.h"

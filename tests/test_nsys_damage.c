@@ -3,7 +3,7 @@
  * Damaged exports: whatever bytes are changed, the reader says what it found, or why it refuses, in one line; it never
  * crashes and always ends. A few hundred of them; UM_TEST_DAMAGE=N for more.
  */
-#include "io/nsys.h"
+#include "formats/nsys.h"
 #include "report/report.h"
 #include "tap.h"
 
@@ -38,7 +38,7 @@ static void feed(struct um_activity_sink *to, enum um_activity_kind kind, int64_
 	                        .address = n << 16,
 	                        .bytes = 65536,
 	                        .faults = 3,
-	                        .way = n % 2 ? UM_WAY_H2D : UM_WAY_D2H,
+	                        .way = n % 2 ? UM_DIR_H2D : UM_DIR_D2H,
 	                        .cause = (enum um_activity_cause)(n % UM_CAUSES),
 	                        .managed = 1};
 

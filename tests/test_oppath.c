@@ -143,8 +143,8 @@ int main(void)
 	umadv_stats_get(a.adv, &s);
 	is_u64(s.divergences, 0, "on the schedule");
 	is_u64(s.plans, 1, "of one plan");
-	ok(um_advisor_hints(a.adv) > 2 * APP_LAYERS, "with hints (%llu asked for)",
-	   (unsigned long long)um_advisor_hints(a.adv));
+	ok(um_context_hints(a.adv) > 2 * APP_LAYERS, "with hints (%llu asked for)",
+	   (unsigned long long)um_context_hints(a.adv));
 	is_u64(s.hints_refused, 0, "none refused");
 	umadv_close(a.adv);
 

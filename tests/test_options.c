@@ -4,7 +4,7 @@
  * through umadv_options_init and through umadv_open(NULL); unknown names are said once in a process. Options given by
  * the program are refused.
  */
-#include "environment.h"
+#include "runtime/environment.h"
 #include "umadvise.h"
 
 #include "base/near.h"

@@ -2,7 +2,7 @@
  *
  * Traces: nanoseconds, lanes, arrows, counters, and what is in no order.
  */
-#include "io/perfetto.h"
+#include "formats/perfetto.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -235,7 +235,7 @@ static void test_programs(void)
 /* --- counters ----------------------------------------------------------------------------------------------------- */
 
 static void move(struct um_perfetto *w, int64_t begin, int64_t end, uint64_t address, uint64_t bytes,
-                 enum um_activity_way way)
+                 enum um_activity_dir way)
 {
 	FEED(w, .kind = UM_ACT_MIGRATION, .begin = begin, .end = end, .address = address, .bytes = bytes, .way = way,
 	     .cause = UM_CAUSE_DEMAND);
@@ -249,13 +249,13 @@ static void test_counters(void)
 	struct um_perfetto *w = open_trace();
 	char *text;
 
-	move(w, 100000, 150000, 2 * MIB, 4 * MIB, UM_WAY_H2D);
-	move(w, 120000, 160000, 2 * MIB, MIB, UM_WAY_D2H); /* ends later: taken away */
-	move(w, 200000, 210000, 2 * MIB, 4 * MIB, UM_WAY_H2D); /* 3 of them were there */
-	move(w, 300000, 310000, 100 * MIB, 2 * MIB, UM_WAY_D2H); /* of what never came */
+	move(w, 100000, 150000, 2 * MIB, 4 * MIB, UM_DIR_H2D);
+	move(w, 120000, 160000, 2 * MIB, MIB, UM_DIR_D2H); /* ends later: taken away */
+	move(w, 200000, 210000, 2 * MIB, 4 * MIB, UM_DIR_H2D); /* 3 of them were there */
+	move(w, 300000, 310000, 100 * MIB, 2 * MIB, UM_DIR_D2H); /* of what never came */
 	FEED(w, .kind = UM_ACT_FREE, .begin = 400000, .end = 400000, .address = 2 * MIB, .bytes = 3 * MIB,
 	     .managed = 1, .device = -1);
-	move(w, 500000, 510000, 0, 7, UM_WAY_H2D);
+	move(w, 500000, 510000, 0, 7, UM_DIR_H2D);
 	text = end_trace(w);
 	ok(strstr(text, RESIDENT("150", "4194304")), "what has arrived is resident");
 	ok(strstr(text, RESIDENT("160", "3145728")), "what has left is not");
@@ -273,7 +273,7 @@ static void test_counters(void)
 	for (int i = 0; i < 1000; i++)
 		FEED(w, .kind = UM_ACT_GPU_FAULT, .begin = i * 100, .end = i * 100, .faults = 3,
 		     .access = UM_ACCESS_READ);
-	move(w, 100000, 100001, 1ull << 62, 1ull << 62, UM_WAY_H2D);
+	move(w, 100000, 100001, 1ull << 62, 1ull << 62, UM_DIR_H2D);
 	FEED(w, .kind = UM_ACT_FREE, .begin = 100002, .end = 100002, .address = 1 << 21, .bytes = 1ull << 62,
 	     .managed = 1, .device = -1);
 	text = end_trace(w);

@@ -3,7 +3,7 @@
  * Memory runs out somewhere in planning or proving: it is said, nothing is lost. By itself this test only runs the
  * plans; tests/plan_memory.sh runs it with allocations failing in turn, and refuses status 3.
  */
-#include "peers/peers.h"
+#include "schemes/schemes.h"
 #include "plan_fixture.h"
 #include "tap.h"
 
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 {
 	size_t only = argc > 1 ? strtoul(argv[1], NULL, 10) : CASES;
 
-	um_peers_add();
+	um_schemes_add();
 	for (size_t i = 0; i < CASES; i++)
 		if (only == CASES || i == only)
 			try_plan(&cases[i]);

@@ -2,7 +2,7 @@
  *
  * Probes on simulated devices: they must find what the device was made of.
  */
-#include "gpu/sim.h"
+#include "sim/sim.h"
 #include "probe/derive.h"
 #include "probe/guard.h"
 #include "probe/ptx.h"

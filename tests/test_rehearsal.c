@@ -6,7 +6,7 @@
 #include "replay/rehearsal.h"
 
 #include "plan_make.h"
-#include "player.h"
+#include "play/player.h"
 
 #include <unistd.h>
 
@@ -23,13 +23,13 @@ static struct um_profile link_alone(void)
 
 static uint64_t rehearsed(const struct um_plan *plan, uint64_t blocks, const struct um_profile *profile)
 {
-	struct um_program p;
+	struct um_compiled_plan p;
 	uint64_t ns = 0;
 
-	um_program_init(&p);
-	if (um_program_build_steady(plan, blocks, &p) || um_rehearse(&p, &plan->sched, profile, &ns))
+	um_compiled_plan_init(&p);
+	if (um_compiled_plan_build_steady(plan, blocks, &p) || um_rehearse(&p, &plan->sched, profile, &ns))
 		tap_bail("no memory");
-	um_program_fini(&p);
+	um_compiled_plan_fini(&p);
 	return ns;
 }
 

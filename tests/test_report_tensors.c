@@ -3,7 +3,7 @@
  * Tensors in the report, activity by activity: rows, whose a fault and a byte are when the GPU is behind, shares of
  * time, which op a launch is; and the marks that say it.
  */
-#include "gpu/sim.h"
+#include "sim/sim.h"
 #include "io/nsys_mark.h"
 #include "report/launches.h"
 #include "report/report.h"
@@ -65,7 +65,7 @@ static void fault(uint64_t address, uint64_t n, int64_t begin, int64_t end)
 		.kind = UM_ACT_GPU_FAULT, .address = address, .faults = n, .begin = begin, .end = end});
 }
 
-static void moved(uint64_t address, uint64_t bytes, enum um_activity_way way, enum um_activity_cause cause)
+static void moved(uint64_t address, uint64_t bytes, enum um_activity_dir way, enum um_activity_cause cause)
 {
 	feed((struct um_activity){
 		.kind = UM_ACT_MIGRATION, .address = address, .bytes = bytes, .way = way, .cause = cause});
@@ -156,15 +156,15 @@ static void behind(void)
 	memory(UM_ACT_FREE, 0, 64 * MIB);
 	kernel(1, 100);
 	fault(MIB, 1, 0, 0);
-	moved(MIB, MIB, UM_WAY_H2D, UM_CAUSE_DEMAND);
+	moved(MIB, MIB, UM_DIR_H2D, UM_CAUSE_DEMAND);
 	now += 200;
-	moved(MIB + MIB / 4, MIB / 2, UM_WAY_H2D, UM_CAUSE_PREFETCH);
+	moved(MIB + MIB / 4, MIB / 2, UM_DIR_H2D, UM_CAUSE_PREFETCH);
 	feed((struct um_activity){.kind = UM_ACT_CPU_FAULT, .address = MIB, .faults = 3});
 	kernel(2, 100);
 	fault(MIB, 2, 0, 0);
-	moved(MIB - 100, 300, UM_WAY_D2H, UM_CAUSE_EVICTION);
+	moved(MIB - 100, 300, UM_DIR_D2H, UM_CAUSE_EVICTION);
 	now += 200;
-	moved(MIB, 50, UM_WAY_D2H, UM_CAUSE_PREFETCH);
+	moved(MIB, 50, UM_DIR_D2H, UM_CAUSE_PREFETCH);
 	finish();
 	is_str(row("first"), "1: 1 0 1048576 0 0", "what lay there at the launch");
 	is_str(row("second"), "1: 2 0 262144 250 0", "and at the next, also of what came before it and after it");
@@ -208,11 +208,11 @@ static void iterations(void)
 	kernel(1, 10);
 	fault(MIB, 1, 0, 0);
 	now = 50;
-	moved(MIB, 4096, UM_WAY_H2D, UM_CAUSE_PREFETCH);
+	moved(MIB, 4096, UM_DIR_H2D, UM_CAUSE_PREFETCH);
 	kernel(2, 10);
-	moved(MIB, 8192, UM_WAY_D2H, UM_CAUSE_EVICTION);
+	moved(MIB, 8192, UM_DIR_D2H, UM_CAUSE_EVICTION);
 	now = 100;
-	moved(MIB, 512, UM_WAY_D2H, UM_CAUSE_EVICTION);
+	moved(MIB, 512, UM_DIR_D2H, UM_CAUSE_EVICTION);
 	finish();
 	ok(r.tensors.cells.n == 3 && r.tensors.cells.at[0].iteration == 0 && r.tensors.cells.at[1].iteration == 1 &&
 	           r.tensors.cells.at[2].iteration == UM_REPORT_NONE,

@@ -5,10 +5,10 @@
  *
  * The ledger is read whenever a kernel ends; which iteration launched it is counted, not looked up by time.
  */
-#include "gpu/sim_ledger.h"
-#include "gpu/sim_state.h"
-#include "io/nsys.h"
-#include "player.h"
+#include "sim/ledger.h"
+#include "sim/state.h"
+#include "formats/nsys.h"
+#include "play/player.h"
 #include "report/report.h"
 #include "tap.h"
 #include "truth_tensors.h"
@@ -113,7 +113,7 @@ static uint64_t ops_before_first(const struct um_trace *t)
 /* What hints evicted. */
 static uint64_t evicted_by_hints(const struct um_report *r)
 {
-	uint64_t bytes = r->all.moves[UM_WAY_D2H][UM_CAUSE_EVICTION].bytes;
+	uint64_t bytes = r->all.moves[UM_DIR_D2H][UM_CAUSE_EVICTION].bytes;
 
 	for (size_t i = 0; i < truth.cells.n; i++)
 		bytes -= truth.cells.at[i].work.d2h_bytes;
@@ -155,18 +155,18 @@ static void check(const struct um_report *r, int helpers, const char *what)
 	for (size_t i = 0; i < r->iterations.n; i++) {
 		sum.work.faults += r->iterations.at[i].sums.work.faults;
 		sum.work.launches += r->iterations.at[i].sums.work.launches;
-		for (int k = 0; k < (UM_WAY_D2D + 1) * UM_CAUSES; k++)
+		for (int k = 0; k < (UM_DIR_D2D + 1) * UM_CAUSES; k++)
 			sum.moves[k / UM_CAUSES][k % UM_CAUSES].bytes +=
 				r->iterations.at[i].sums.moves[k / UM_CAUSES][k % UM_CAUSES].bytes;
 	}
 	is_u64(r->iterations.n, ITERATIONS, "%s: iterations", what);
 	is_u64(r->all.work.faults, truth.tally.faults, "%s: faults", what);
-	is_u64(um_report_moved(&r->all, UM_WAY_H2D), truth.tally.h2d_bytes, "%s: bytes to the device", what);
-	is_u64(um_report_moved(&r->all, UM_WAY_D2H), truth.tally.d2h_bytes, "%s: bytes to the host", what);
+	is_u64(um_report_moved(&r->all, UM_DIR_H2D), truth.tally.h2d_bytes, "%s: bytes to the device", what);
+	is_u64(um_report_moved(&r->all, UM_DIR_D2H), truth.tally.d2h_bytes, "%s: bytes to the host", what);
 	is_u64(r->all.work.launches, truth.launched, "%s: kernels", what);
 	ok(sum.work.faults == r->all.work.faults && sum.work.launches == r->all.work.launches &&
-	           um_report_moved(&sum, UM_WAY_H2D) == um_report_moved(&r->all, UM_WAY_H2D) &&
-	           um_report_moved(&sum, UM_WAY_D2H) == um_report_moved(&r->all, UM_WAY_D2H),
+	           um_report_moved(&sum, UM_DIR_H2D) == um_report_moved(&r->all, UM_DIR_H2D) &&
+	           um_report_moved(&sum, UM_DIR_D2H) == um_report_moved(&r->all, UM_DIR_D2H),
 	   "%s: iterations and what is outside of them are all", what);
 	is_u64(differences(r, helpers), 0, "%s: each kernel in each iteration", what);
 	is_u64(truth_tensors_compare(r), 0, "%s: each tensor in each iteration, by cause", what);

@@ -4,8 +4,8 @@
  * ask ahead, which is what the estimate is measured by; and recorded workloads, where the simulated GPU knows how long
  * each kernel waited.
  */
-#include "gpu/sim_state.h"
-#include "io/nsys.h"
+#include "sim/state.h"
+#include "formats/nsys.h"
 #include "planted.h"
 
 #include <unistd.h>

@@ -9,7 +9,7 @@
  */
 #include "umadvise.h"
 
-#include "advisor.h"
+#include "runtime/context.h"
 
 #include "budget_kept.h"
 #include "flaky_gpu.h"
@@ -238,7 +238,7 @@ static int open_app(struct app *a, const struct umadv_options *o)
 
 	if (err)
 		return err;
-	err = um_advisor_open(&a->adv, o, gpu, v100);
+	err = um_context_open(&a->adv, o, gpu, v100);
 	flaky.armed = 1;
 	return err;
 }
@@ -249,7 +249,7 @@ static int open_app(struct app *a, const struct umadv_options *o)
 	struct um_sim_options so = {.profile = v100, .capacity = larger * o->budget, .backed = 1, .poison = 1};
 	int err = um_sim_open(&gpu, &so);
 
-	return err ? err : um_advisor_open(&a->adv, o, gpu, v100);
+	return err ? err : um_context_open(&a->adv, o, gpu, v100);
 }
 #endif
 

@@ -31,7 +31,7 @@ static void scores(void)
 
 	nest(&s);
 	scheme_case_init(&x, &s, 3);
-	is_int(um_swaps_build(&w, &x.s, x.pinned), 0, "gaps");
+	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "gaps");
 	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "and their scores");
 	doa = c.of[UM_SCORE_DOA];
 	aoa = c.of[UM_SCORE_AOA];
@@ -70,7 +70,7 @@ static void negative(void)
 	fx_op(&s, "op", U, "u1");
 	fx_op(&s, "last", U, "");
 	scheme_case_init(&x, &s, 5);
-	is_int(um_swaps_build(&w, &x.s, x.pinned), 0, "short absences");
+	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "short absences");
 	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "with scores");
 	is_u64(w.n, 2, "are two");
 	ok(c.of[UM_SCORE_DOA][0] == -1.0 * U && c.of[UM_SCORE_DOA][1] == -7.0 * U, "DOA: 1 - 2, 1 - 8");
@@ -121,7 +121,7 @@ static void no_overhead(void)
 
 	nest(&s);
 	scheme_case_init(&x, &s, 1);
-	is_int(um_swaps_build(&w, &x.s, x.pinned), 0, "without overhead");
+	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "without overhead");
 	is_int(um_booking_choose(&w, &x.s, order, 1, &x.a, &most), 0, "booked");
 	is_int(most, 2, "the load comes down to two blocks");
 	is_int(um_load_at(&x.a.choice.load, 3), 2, "two are away in the middle");

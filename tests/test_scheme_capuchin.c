@@ -4,7 +4,7 @@
  */
 #include "scheme_case.h"
 
-#include "peers/peers.h"
+#include "schemes/schemes.h"
 
 #define U ((uint64_t)UM_BLOCK_BYTES)
 
@@ -61,7 +61,7 @@ static void feedback(void)
 
 int main(void)
 {
-	um_peers_add();
+	um_schemes_add();
 	free_time();
 	feedback();
 	scheme_recorded_one("capuchin", "alexnet_b200");

@@ -2,9 +2,9 @@
  *
  * DeepUM: its tables by hand; and a driver that has learned what follows what, on kernels with a block each.
  */
-#include "gpu/sim.h"
-#include "peers/deepum.h"
-#include "peers/deepum_tables.h"
+#include "sim/sim.h"
+#include "schemes/deepum.h"
+#include "schemes/deepum_tables.h"
 #include "tap.h"
 
 #define BLOCK UM_BLOCK_BYTES

@@ -4,7 +4,7 @@
  */
 #include "scheme_case.h"
 
-#include "peers/peers.h"
+#include "schemes/schemes.h"
 
 #define U ((uint64_t)UM_BLOCK_BYTES)
 #define OPS 20
@@ -77,7 +77,7 @@ static void crossing(void)
 
 int main(void)
 {
-	um_peers_add();
+	um_schemes_add();
 	above_the_line();
 	profit();
 	crossing();

@@ -4,7 +4,7 @@
  */
 #include "scheme_case.h"
 
-#include "peers/peers.h"
+#include "schemes/schemes.h"
 
 #define U ((uint64_t)UM_BLOCK_BYTES)
 
@@ -66,7 +66,7 @@ static void belady(void)
 
 int main(void)
 {
-	um_peers_add();
+	um_schemes_add();
 	double_pass();
 	belady();
 	scheme_recorded("swapadvisor");

@@ -4,7 +4,7 @@
  */
 #include "scheme_case.h"
 
-#include "peers/peers.h"
+#include "schemes/schemes.h"
 
 #define U ((uint64_t)UM_BLOCK_BYTES)
 #define STAYS (-2)
@@ -75,7 +75,7 @@ int main(void)
 	const int32_t all[] = {6, 5, 5, STAYS}, early[] = {5, 4, 4, STAYS};
 
 	ok(!um_scheme_find("vdnn"), "not known by itself");
-	um_peers_add();
+	um_schemes_add();
 	check("vdnn", "relu", 4, none); /* all fits: nothing leaves */
 	check("vdnn-all", "conv", 4, all); /* no further ahead than the next convolution */
 	check("vdnn-all", "relu", 4, early); /* none between: as the loss begins */

@@ -2,7 +2,7 @@
  *
  * Copies, fills and host functions of the simulated GPU: what they move, when, and how long that takes.
  */
-#include "gpu/sim_state.h"
+#include "sim/state.h"
 #include "tap.h"
 
 #define BLOCK UM_BLOCK_BYTES

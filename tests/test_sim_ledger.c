@@ -2,7 +2,7 @@
  *
  * Sums per kernel and per allocation: each adds up to the device's own.
  */
-#include "gpu/sim_ledger.h"
+#include "sim/ledger.h"
 #include "tap.h"
 
 #define BLOCK UM_BLOCK_BYTES

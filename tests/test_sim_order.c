@@ -2,7 +2,7 @@
  *
  * The order of streams that nobody asked for: the default stream's, and that of threads.
  */
-#include "gpu/sim_state.h"
+#include "sim/state.h"
 #include "tap.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
  *
  * Scenarios T1 to T36 of doc/simulator.md: what the driver does with one block, a list, a page, in exact figures.
  */
-#include "gpu/sim_state.h"
+#include "sim/state.h"
 #include "tap.h"
 
 #define MIB (1ull << 20)

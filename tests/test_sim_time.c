@@ -3,7 +3,7 @@
  * Simulated time: streams, events, values, the launch queue, workers, marks, deadlocks, and what calls cost their
  * caller.
  */
-#include "gpu/sim_state.h"
+#include "sim/state.h"
 #include "tap.h"
 
 #define BLOCK UM_BLOCK_BYTES

@@ -6,8 +6,8 @@
  */
 #include "umadvise.h"
 
-#include "advisor.h"
-#include "gpu/sim.h"
+#include "runtime/context.h"
+#include "sim/sim.h"
 
 #include "tap.h"
 
@@ -88,7 +88,7 @@ static void scene_open(const char *strategy)
 	umadv_options_init(&o);
 	o.strategy = strategy;
 	o.log_level = UMADV_LOG_ERROR;
-	if (um_advisor_open(&adv, &o, gpu, v100))
+	if (um_context_open(&adv, &o, gpu, v100))
 		tap_bail("no context");
 }
 

@@ -85,7 +85,7 @@ static void play(const char *what, struct um_gpu *gpu, int in_step, int streams)
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = 24 << 20;
 	o.log_level = UMADV_LOG_ERROR;
-	err = gpu ? um_advisor_open(&s.adv, &o, gpu, NULL) : umadv_open(&s.adv, &o);
+	err = gpu ? um_context_open(&s.adv, &o, gpu, NULL) : umadv_open(&s.adv, &o);
 	if (err)
 		tap_bail("open");
 	pthread_barrier_init(&s.barrier, NULL, 2);

@@ -63,7 +63,7 @@ static void test_swap(void)
 	t = slot(0, 2, UM_NO_SLOT, UINT64_MAX);
 	op(a, t);
 	op(t, b);
-	is_u64(um_unroll_laps(&one), 2, "two that swap: two iterations");
+	is_u64(um_unroll_iterations(&one), 2, "two that swap: two iterations");
 	is_int(um_unroll_build(&one, 2, &all), 0, "as one");
 	is_u64(all.slots.n, 5, "what stays is one slot, what is born is one each time");
 	is_u64(all.ops.n, 4, "all ops");
@@ -88,33 +88,33 @@ static void test_whether(void)
 	slot(-1, -1, 0, ODD);
 	slot(-1, -1, 1, ODD);
 	op(0, 1);
-	is_u64(um_unroll_laps(&one), 1, "nobody takes turns");
+	is_u64(um_unroll_iterations(&one), 1, "nobody takes turns");
 	begin();
 	slot(-1, -1, 1, 2 * UM_BLOCK_BYTES);
 	slot(-1, -1, 0, 4 * UM_BLOCK_BYTES);
 	op(0, 1);
-	is_u64(um_unroll_laps(&one), 1, "places that are alike: one plan fits both");
+	is_u64(um_unroll_iterations(&one), 1, "places that are alike: one plan fits both");
 	begin();
 	slot(-1, -1, 1, UINT64_MAX);
 	slot(-1, -1, 0, UINT64_MAX);
 	op(0, 1);
-	is_u64(um_unroll_laps(&one), 1, "places that the planner will choose: it makes them alike");
+	is_u64(um_unroll_iterations(&one), 1, "places that the planner will choose: it makes them alike");
 	begin();
 	slot(-1, -1, 1, ODD);
 	slot(-1, -1, 2, ODD);
 	slot(-1, -1, 0, ODD);
 	op(0, 1);
-	is_u64(um_unroll_laps(&one), 3, "three in turn: three iterations");
+	is_u64(um_unroll_iterations(&one), 3, "three in turn: three iterations");
 	slot(-1, -1, 4, ODD);
 	slot(-1, -1, 3, ODD);
-	is_u64(um_unroll_laps(&one), 1, "three and two: six would be too many");
+	is_u64(um_unroll_iterations(&one), 1, "three and two: six would be too many");
 	begin();
 	slot(-1, -1, 1, ODD);
 	slot(-1, -1, 0, ODD);
 	slot(1, 0, 2, UINT64_MAX);
 	op(0, 1);
 	op(2, 0);
-	is_u64(um_unroll_laps(&one), 1, "lives that reach into the next iteration: not told");
+	is_u64(um_unroll_iterations(&one), 1, "lives that reach into the next iteration: not told");
 	begin();
 }
 

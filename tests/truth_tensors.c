@@ -27,7 +27,7 @@ struct moment { /* pages that moved or faulted */
 	int64_t at; /* ns */
 	uint64_t address; /* of a page */
 	uint64_t told; /* of a fault */
-	enum um_activity_way way;
+	enum um_activity_dir way;
 	enum um_activity_cause cause;
 	unsigned faults;
 };
@@ -407,7 +407,7 @@ static void divide(struct sums *all, const struct moment *m, uint64_t launch)
 			bytes = tensors ? bytes : rest;
 			if (l->tensor != tensors || !alive(l, at))
 				continue;
-			*(m->way == UM_WAY_H2D ? &s->h2d[m->cause] : &s->d2h[m->cause]) += bytes;
+			*(m->way == UM_DIR_H2D ? &s->h2d[m->cause] : &s->d2h[m->cause]) += bytes;
 			rest -= bytes;
 		}
 	truth.wrong += rest != 0;
@@ -427,7 +427,7 @@ static const struct life *life_at(uint64_t address, uint64_t launch)
 }
 
 /* The tensor that the op uses there. Where it uses several on the page, the one that was told is one of them. */
-static void blame(struct sums *all, const struct moment *m, uint64_t launch)
+static void stall(struct sums *all, const struct moment *m, uint64_t launch)
 {
 	const struct life *only = NULL, *told = life_at(m->told, launch);
 	size_t end = launch + 1 < truth.first_use.n ? truth.first_use.at[launch + 1] : truth.uses.n;
@@ -477,8 +477,8 @@ static unsigned added_up(const struct um_report *r)
 				add(&sum, &r->tensors.cells.at[k].sums);
 		bad += sum.faults != want->work.faults;
 		for (int c = 0; c < UM_CAUSES; c++)
-			bad += sum.h2d[c] != want->moves[UM_WAY_H2D][c].bytes ||
-			       sum.d2h[c] != want->moves[UM_WAY_D2H][c].bytes;
+			bad += sum.h2d[c] != want->moves[UM_DIR_H2D][c].bytes ||
+			       sum.d2h[c] != want->moves[UM_DIR_D2H][c].bytes;
 	}
 	for (size_t k = 0; k < r->tensors.rows.n; k++)
 		fault_ns += r->tensors.rows.at[k].sums.fault_ns;
@@ -516,7 +516,7 @@ unsigned truth_tensors_compare(const struct um_report *r)
 		const struct moment *m = &truth.moments.at[i];
 
 		if (m->faults)
-			blame(want, m, launch_at(m->at));
+			stall(want, m, launch_at(m->at));
 		else
 			divide(want, m, launch_at(m->at));
 	}

@@ -12,7 +12,7 @@
 #ifndef UM_TESTS_TRUTH_TENSORS_H
 #define UM_TESTS_TRUTH_TENSORS_H
 
-#include "gpu/sim_state.h"
+#include "sim/state.h"
 #include "io/umtrace.h"
 #include "report/report.h"
 

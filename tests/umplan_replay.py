@@ -116,7 +116,7 @@ class Replay:
         self.slots, self.ops, self.n = slots, ops, len(ops)
         self.uses = [uses_of(o, slots) for o in ops]
         self.dead = [[x[0] if isinstance(x, list) else x for x in o.get("dead", [])] for o in ops]
-        self.heir = {s["carry"]: i for i, s in enumerate(slots) if s["carry"] is not None}
+        self.successor = {s["carry"]: i for i, s in enumerate(slots) if s["carry"] is not None}
         self.check_rules(hints)
         self.hints = hints
         self.discards = {}  # by the op that they wait for
@@ -127,7 +127,7 @@ class Replay:
         for i, s in enumerate(slots):
             if 0 <= s["death"] < self.n:
                 self.frees[s["death"]].append(i)
-            if s["last"] and i not in self.heir:
+            if s["last"] and i not in self.successor:
                 self.frees[self.n].append(i)
         self.mem = [Ranges(s["bytes"], self.at_first(s)) for s in slots]
         # What a transient slot held does not count, not even before the first iteration.
@@ -215,9 +215,9 @@ class Replay:
                     return None
                 return s
             if c < self.cycle:
-                if s not in self.heir:
+                if s not in self.successor:
                     return None
-                s, at = self.heir[s], -1
+                s, at = self.successor[s], -1
         return s
 
     def head_of(self, kind):
@@ -399,8 +399,8 @@ class Replay:
             if s["flags"] & TRANSIENT:
                 self.forget(i)
         for b in self.busy.values():
-            if b and b[1] in self.heir:
-                b[1] = self.heir[b[1]]
+            if b and b[1] in self.successor:
+                b[1] = self.successor[b[1]]
 
     def state(self):
         lag = [(b[0] - self.now if b else 0, len(q)) for b, q in zip(self.busy.values(), self.queue.values())]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bound.h"
-#include "bound_lp.h"
+#include "bound/bound.h"
+#include "bound/bound_lp.h"
 #include "tool.h"
 
 int bound_plan(struct um_plan *p, const struct bound_wish *wish)

@@ -4,10 +4,10 @@
  *
  * A context is opened as umadv_open(NULL) opens one, without the files that it would write, and asked.
  */
-#include "advisor.h"
+#include "runtime/context.h"
 #include "args.h"
 #include "doctor.h"
-#include "environment.h"
+#include "runtime/environment.h"
 #include "output.h"
 #include "tool.h"
 

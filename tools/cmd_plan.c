@@ -2,7 +2,7 @@
  *
  * cmd_plan.c - umadvise plan: learn a recorded workload, write the plan; or look at plans
  */
-#include "bound.h"
+#include "bound/bound.h"
 #include "plan_view.h"
 #include "play_args.h"
 #include "tool.h"

@@ -44,7 +44,7 @@ static void note_repetitions(struct report_view *v)
 	unsigned told = 0, found = 0;
 
 	for (size_t i = 0; i < r->processes.n; i++) {
-		const struct um_found_process *p = r->processes.at[i].found;
+		const struct um_iteration_spans_process *p = r->processes.at[i].found;
 		unsigned long long pid =
 			(unsigned long long)um_table_pid(&v->findings, r->processes.at[i].process).number;
 
@@ -71,7 +71,7 @@ static void note_found(struct report_view *v, const struct report_loaded *l)
 
 	note_repetitions(v);
 	for (int i = 0; i < l->n_found; i++) {
-		const struct um_found *f = &l->found[i];
+		const struct um_iteration_spans *f = &l->found[i];
 
 		skipped += f->skipped;
 		if (!f->name || strcmp(f->name, before) == 0)
@@ -138,8 +138,8 @@ static int has_data(const struct report_view *v)
 
 	if (c->library.is)
 		return 1; /* it never has any, and says so */
-	if (um_report_moved(&r->all, UM_WAY_H2D) || um_report_moved(&r->all, UM_WAY_D2H) ||
-	    um_report_moved(&r->all, UM_WAY_D2D) || r->all.fault_groups || r->all.cpu_faults)
+	if (um_report_moved(&r->all, UM_DIR_H2D) || um_report_moved(&r->all, UM_DIR_D2H) ||
+	    um_report_moved(&r->all, UM_DIR_D2D) || r->all.fault_groups || r->all.cpu_faults)
 		return 1;
 	for (size_t i = 0; i < c->missing.n; i++) {
 		const struct um_absence *m = &c->missing.at[i];

@@ -2,7 +2,7 @@
  *
  * cmd_simulate.c - umadvise simulate: traces x strategies on one device, as a table, JSON or CSV
  */
-#include "bound.h"
+#include "bound/bound.h"
 #include "output.h"
 #include "paint.h"
 #include "play_args.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "io/plan_file.h"
-#include "plan_play.h"
+#include "play/plan_player.h"
 
 struct run {
 	const char *trace; /* the workload's name, else the file's */
@@ -301,7 +301,7 @@ static int play(struct simulation *s, const struct um_plan *plan, struct um_play
 	int err, closed;
 
 	if (plan)
-		return um_plan_play(s->trace, plan, o, r);
+		return um_plan_player_run(s->trace, plan, o, r);
 	if (!s->args->export)
 		return um_play(s->trace, o, r);
 	memset(r, 0, sizeof *r);

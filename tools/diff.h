@@ -11,7 +11,7 @@
 #define UM_TOOLS_DIFF_H
 
 #include "io/out.h"
-#include "io/sheets.h"
+#include "formats/sheets.h"
 
 #define DIFF_MEASURES 6
 #define DIFF_KEYS 3

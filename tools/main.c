@@ -10,9 +10,9 @@
 
 #include "base/text.h"
 #include "io/json_in.h"
-#include "peers/deepum.h"
-#include "peers/peers.h"
-#include "player.h"
+#include "schemes/deepum.h"
+#include "schemes/schemes.h"
+#include "play/player.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 {
 	um_json_watch_memory();
 	tool_output_signals();
-	um_peers_add();
+	um_schemes_add();
 	um_play_drivers(&um_deepum_driver, 1);
 	if (argc < 2) {
 		help(stderr);

@@ -11,7 +11,7 @@ struct finder {
 	struct plan_view *v;
 	const uint64_t *copied; /* by hint */
 	const int32_t *after; /* by hint */
-	uint32_t *heir; /* by slot */
+	uint32_t *successor; /* by slot */
 	uint32_t *first; /* by slot, into use_op; one more */
 	int32_t *use_op; /* ascending, each op once */
 	uint32_t *leave; /* by index of use_op; then by slot, for what is not used again */
@@ -28,11 +28,11 @@ static int uses_build(struct finder *f)
 	const struct um_schedule *s = &f->v->plan.sched;
 	size_t n = s->slots.n;
 
-	f->heir = um_schedule_heirs(s);
+	f->successor = um_schedule_successors(s);
 	f->first = calloc(n + 2, sizeof *f->first);
 	f->use_op = malloc((s->uses.n + 1) * sizeof *f->use_op);
 	f->leave = malloc((s->uses.n + n + 1) * sizeof *f->leave);
-	if (!f->heir || !f->first || !f->use_op || !f->leave)
+	if (!f->successor || !f->first || !f->use_op || !f->leave)
 		return -ENOMEM;
 	for (size_t u = 0; u < s->uses.n + n; u++)
 		f->leave[u] = NOBODY;
@@ -64,9 +64,9 @@ static struct coming next_use(const struct finder *f, uint32_t slot, int32_t fro
 				c.use = u;
 				return c;
 			}
-		if (end < n || turn || f->heir[c.slot] == NOBODY)
+		if (end < n || turn || f->successor[c.slot] == NOBODY)
 			break;
-		c.slot = f->heir[c.slot];
+		c.slot = f->successor[c.slot];
 	}
 	return (struct coming){slot, NOBODY, 0};
 }
@@ -152,7 +152,7 @@ int plan_leave_find(struct plan_view *v, const uint64_t *copied, const int32_t *
 			add_return(&f, i);
 	for (size_t i = 0; i < v->leaves.n && !err; i++)
 		find_reason(v, &v->leaves.at[i]);
-	free(f.heir);
+	free(f.successor);
 	free(f.first);
 	free(f.use_op);
 	free(f.leave);

@@ -7,7 +7,7 @@
 #include "tool.h"
 #include "umadvise.h"
 
-#include "io/perfetto.h"
+#include "formats/perfetto.h"
 
 #define TIMES 2
 #define PROCESS 1u
@@ -19,7 +19,7 @@ struct timeline {
 	uint32_t *first_use; /* by slot: into `user`; slots + 1 */
 	uint32_t *user; /* ops' uses (their rows in the schedule), by slot, in the order of ops */
 	uint32_t *op_of; /* by use */
-	uint32_t *heir; /* by slot: what it is called an iteration later */
+	uint32_t *successor; /* by slot: what it is called an iteration later */
 	char name[PLAN_SLOT_NAME];
 };
 
@@ -32,8 +32,8 @@ static int index_uses(struct timeline *t)
 	t->first_use = calloc(s->slots.n + 2, sizeof *t->first_use);
 	t->user = calloc(s->uses.n + 1, sizeof *t->user);
 	t->op_of = calloc(s->uses.n + 1, sizeof *t->op_of);
-	t->heir = um_schedule_heirs(s);
-	if (!t->first_use || !t->user || !t->op_of || !t->heir)
+	t->successor = um_schedule_successors(s);
+	if (!t->first_use || !t->user || !t->op_of || !t->successor)
 		return -ENOMEM;
 	for (size_t u = 0; u < s->uses.n; u++)
 		t->first_use[s->uses.at[u].slot + 2]++;
@@ -68,9 +68,9 @@ static uint64_t target(const struct timeline *t, const struct plan_start *s)
 	if (h->kind != UM_HINT_PREFETCH)
 		return UM_ACT_NO_OP;
 	op = user_after(t, s->slot, h, s->at);
-	if (op != UM_ACT_NO_OP || t->heir[s->slot] == UM_NO_SLOT)
+	if (op != UM_ACT_NO_OP || t->successor[s->slot] == UM_NO_SLOT)
 		return op;
-	op = user_after(t, t->heir[s->slot], h, 0);
+	op = user_after(t, t->successor[s->slot], h, 0);
 	return op == UM_ACT_NO_OP ? op : op + t->v->plan.sched.ops.n;
 }
 
@@ -109,7 +109,7 @@ static int put_iteration(struct timeline *t, unsigned k)
 		if (!c->carried)
 			err = put(t, UM_ACT_MIGRATION, from + c->begin, from + c->end,
 			          &(struct um_activity){.bytes = c->bytes,
-			                                .way = c->out ? UM_WAY_D2H : UM_WAY_H2D,
+			                                .way = c->out ? UM_DIR_D2H : UM_DIR_H2D,
 			                                .cause = c->out ? UM_CAUSE_EVICTION : UM_CAUSE_PREFETCH,
 			                                .correlation = c->slot + 1u});
 	}
@@ -221,7 +221,7 @@ int plan_timeline_write(const struct plan_view *v, const char *path)
 	free(t.first_use);
 	free(t.user);
 	free(t.op_of);
-	free(t.heir);
+	free(t.successor);
 	um_capture_fini(&capture);
 	if (!err)
 		return TOOL_DONE;

@@ -6,7 +6,7 @@
 #define UM_PLAY_ARGS_H
 
 #include "args.h"
-#include "player.h"
+#include "play/player.h"
 
 #define PLAY_STRATEGIES 32 /* in one command, at most */
 #define PLAY_RATIOS 16

@@ -8,7 +8,7 @@
 #ifndef UM_TOOLS_PLAY_EXPORT_H
 #define UM_TOOLS_PLAY_EXPORT_H
 
-#include "io/nsys.h"
+#include "formats/nsys.h"
 #include "play_args.h"
 
 struct play_export {

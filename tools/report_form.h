@@ -16,7 +16,7 @@
 
 #include "args.h"
 #include "io/out.h"
-#include "io/perfetto.h"
+#include "formats/perfetto.h"
 #include "report/tables.h"
 
 enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML, REPORT_TRACE };

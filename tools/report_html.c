@@ -166,7 +166,7 @@ static void fault_tile(const struct html *h, const char *title, const char *tabl
 static void tiles(const struct html *h)
 {
 	const struct um_report_sums *s = &h->v->findings.report->all;
-	const struct um_report_moves *in = s->moves[UM_WAY_H2D], *out = s->moves[UM_WAY_D2H];
+	const struct um_report_moves *in = s->moves[UM_DIR_H2D], *out = s->moves[UM_DIR_D2H];
 	char a[HTML_ROOM], b[HTML_ROOM], below[3 * HTML_ROOM];
 
 	um_out_str(h->out, "<ul class=\"tiles\">\n");
@@ -180,10 +180,10 @@ static void tiles(const struct html *h)
 	fault_tile(h, "GPU page faults", GPU_FAULTS, s->work.faults, below);
 	fault_tile(h, "CPU page faults", CPU_FAULTS, s->cpu_faults, "");
 	snprintf(below, sizeof below, "%s prefetched", html_bytes(b, in[UM_CAUSE_PREFETCH].bytes));
-	tile(h, "To the device", html_bytes(a, um_report_moved(s, UM_WAY_H2D)), um_report_moved(s, UM_WAY_H2D),
+	tile(h, "To the device", html_bytes(a, um_report_moved(s, UM_DIR_H2D)), um_report_moved(s, UM_DIR_H2D),
 	     " bytes", below);
 	snprintf(below, sizeof below, "%s evicted", html_bytes(b, out[UM_CAUSE_EVICTION].bytes));
-	tile(h, "To the host", html_bytes(a, um_report_moved(s, UM_WAY_D2H)), um_report_moved(s, UM_WAY_D2H), " bytes",
+	tile(h, "To the host", html_bytes(a, um_report_moved(s, UM_DIR_D2H)), um_report_moved(s, UM_DIR_D2H), " bytes",
 	     below);
 	um_out_str(h->out, "</ul>\n");
 }

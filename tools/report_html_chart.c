@@ -408,7 +408,7 @@ void html_legend(const struct html *h)
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		uint64_t n = 0;
 
-		for (int k = 0; k < (UM_WAY_D2D + 1) * UM_CAUSES; k++)
+		for (int k = 0; k < (UM_DIR_D2D + 1) * UM_CAUSES; k++)
 			n += parts[i].causes >> k % UM_CAUSES & 1 ? s->moves[k / UM_CAUSES][k % UM_CAUSES].n : 0;
 		if (n)
 			html_f(h, "<li><i class=\"%s\"></i>%s</li>", parts[i].class, parts[i].name);
@@ -419,9 +419,9 @@ void html_legend(const struct html *h)
 void html_causes(const struct html *h)
 {
 	const struct um_report_sums *s = &h->v->findings.report->all;
-	uint64_t in = um_report_moved(s, UM_WAY_H2D), out = um_report_moved(s, UM_WAY_D2H), between;
+	uint64_t in = um_report_moved(s, UM_DIR_H2D), out = um_report_moved(s, UM_DIR_D2H), between;
 
-	between = um_report_moved(s, UM_WAY_D2D);
+	between = um_report_moved(s, UM_DIR_D2D);
 	if (!in && !out && !between)
 		return;
 	html_heading(h, "Why memory moved", NULL);
@@ -429,9 +429,9 @@ void html_causes(const struct html *h)
 	um_out_str(h->out, "<div class=\"share\">\n");
 	in = in > out ? in : out;
 	in = in > between ? in : between;
-	share(h, "to the device", s->moves[UM_WAY_H2D], in);
-	share(h, "to the host", s->moves[UM_WAY_D2H], in);
+	share(h, "to the device", s->moves[UM_DIR_H2D], in);
+	share(h, "to the host", s->moves[UM_DIR_D2H], in);
 	if (between)
-		share(h, "between devices", s->moves[UM_WAY_D2D], in);
+		share(h, "between devices", s->moves[UM_DIR_D2D], in);
 	um_out_str(h->out, "</div>\n");
 }

@@ -47,7 +47,7 @@ static double width_of(const struct um_bins *s)
 	return (double)(1ull << (s->shift < 63 ? s->shift : 63));
 }
 
-static double moved_in(const struct um_bin *b, enum um_activity_way way, int reason)
+static double moved_in(const struct um_bin *b, enum um_activity_dir way, int reason)
 {
 	uint64_t bytes = 0;
 
@@ -65,7 +65,7 @@ static void measure(struct scales *m, const struct course *c)
 		m->level = (double)c->level;
 	for (unsigned i = 0; i < c->s->n; i++) {
 		const struct um_bin *b = &c->s->at[i];
-		double in = moved_in(b, UM_WAY_H2D, REASONS) / width, out = moved_in(b, UM_WAY_D2H, REASONS) / width;
+		double in = moved_in(b, UM_DIR_H2D, REASONS) / width, out = moved_in(b, UM_DIR_D2H, REASONS) / width;
 		double faults = (double)b->sum[UM_BINS_FAULTS] / width * 1e6;
 
 		m->moved = in > m->moved ? in : m->moved;
@@ -191,11 +191,11 @@ static void moved_lane(const struct html *h, const struct course *c, const struc
 
 	for (int way = 0; way < 2; way++)
 		for (int cause = 0; cause < UM_CAUSES; cause++)
-			bytes[way] += um_bins_total(c->s, UM_BINS_MOVED(way ? UM_WAY_D2H : UM_WAY_H2D, cause));
+			bytes[way] += um_bins_total(c->s, UM_BINS_MOVED(way ? UM_DIR_D2H : UM_DIR_H2D, cause));
 	snprintf(figure, sizeof figure, "%s in, %s out", html_bytes(a, bytes[0]), html_bytes(b, bytes[1]));
 	open_lane(h, "Migration", figure, "both");
 	for (int way = 0; way < 2; way++) {
-		enum um_activity_way which = way ? UM_WAY_D2H : UM_WAY_H2D;
+		enum um_activity_dir which = way ? UM_DIR_D2H : UM_DIR_H2D;
 
 		for (int top = REASONS; top > 0; top--) {
 			double sum = 0;
@@ -290,8 +290,8 @@ static void open_panel(const struct html *h, const struct course *c)
 		for (unsigned i = 0; i < c->s->n; i++) {
 			const struct um_bin *b = &c->s->at[i];
 			double x = k == 0   ? level[i] / 1048576
-				   : k == 1 ? moved_in(b, UM_WAY_H2D, REASONS) / width
-				   : k == 2 ? moved_in(b, UM_WAY_D2H, REASONS) / width
+				   : k == 1 ? moved_in(b, UM_DIR_H2D, REASONS) / width
+				   : k == 2 ? moved_in(b, UM_DIR_D2H, REASONS) / width
 					    : (double)b->sum[UM_BINS_FAULTS] / width * 1e6;
 
 			um_out_str(h->out, i ? "," : "");

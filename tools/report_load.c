@@ -6,7 +6,7 @@
 #include "tool.h"
 
 #include "io/log.h"
-#include "io/nsys.h"
+#include "formats/nsys.h"
 #include "report/merge.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 struct reading {
 	const struct report_source *source;
 	struct um_report *report;
-	struct um_found *found; /* of this file */
+	struct um_iteration_spans *found; /* of this file */
 	struct um_activity_sink *sink;
 	struct um_capture *capture;
 	void (*again)(void *user);
@@ -153,7 +153,7 @@ struct several {
 	struct reading r; /* first */
 	struct um_activity_sink sink;
 	struct um_merge merge;
-	struct um_found *found; /* by file */
+	struct um_iteration_spans *found; /* by file */
 	char *unordered; /* by file: its rows lie in no order of time */
 	int spoilt; /* rows were fed that are fed once more: nothing counts any more but which files are so */
 };
@@ -239,6 +239,6 @@ void report_unload(struct report_loaded *l)
 	um_capture_fini(&l->capture);
 	um_report_fini(&l->report);
 	for (int i = 0; i < l->n_found; i++)
-		um_found_fini(&l->found[i]);
+		um_iteration_spans_fini(&l->found[i]);
 	free(l->found);
 }

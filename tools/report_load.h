@@ -10,7 +10,7 @@
 struct report_loaded {
 	struct um_report report;
 	struct um_capture capture;
-	struct um_found *found; /* iterations that nobody marks, by file: the report borrows them */
+	struct um_iteration_spans *found; /* iterations that nobody marks, by file: the report borrows them */
 	int n_found;
 };
 

@@ -14,13 +14,13 @@ struct means {
 
 static void add_sums(struct means *m, const struct um_report_sums *s)
 {
-	const struct um_report_moves *in = s->moves[UM_WAY_H2D];
+	const struct um_report_moves *in = s->moves[UM_DIR_H2D];
 
 	m->kernel_ns += s->work.ns;
 	m->fault_ns += s->work.fault_ns;
 	m->wait_ns += s->work.wait_ns;
-	m->in += um_report_moved(s, UM_WAY_H2D);
-	m->out += um_report_moved(s, UM_WAY_D2H);
+	m->in += um_report_moved(s, UM_DIR_H2D);
+	m->out += um_report_moved(s, UM_DIR_D2H);
 	m->demand += in[UM_CAUSE_DEMAND].bytes + in[UM_CAUSE_SPECULATIVE].bytes;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report_survey.h"
 
-#include "io/nsys.h"
+#include "formats/nsys.h"
 #include "report/survey.h"
 
 struct reading {
@@ -25,7 +25,7 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 }
 
 /* 0, 1: nothing was found, or -errno. */
-static int look(const struct um_survey_options *o, struct reading *r, struct um_found *f, const char *path)
+static int look(const struct um_survey_options *o, struct reading *r, struct um_iteration_spans *f, const char *path)
 {
 	struct um_nsys_read_options ro = {.progress = show_progress,
 	                                  .again = again,
@@ -48,7 +48,7 @@ static int look(const struct um_survey_options *o, struct reading *r, struct um_
 	return none ? 1 : err;
 }
 
-int report_survey(struct um_report *r, struct um_found *f, const char *path,
+int report_survey(struct um_report *r, struct um_iteration_spans *f, const char *path,
                   int (*progress)(void *user, uint64_t rows, uint64_t of), void *user)
 {
 	struct um_survey_options so = {.from = r->o.from,
@@ -58,7 +58,7 @@ int report_survey(struct um_report *r, struct um_found *f, const char *path,
 	struct reading reading = {.progress = progress, .user = user};
 	int got;
 
-	um_found_fini(f);
+	um_iteration_spans_fini(f);
 	r->o.found = NULL;
 	if (r->o.seek != UM_SEEK_AUTO && r->o.seek != UM_SEEK_REPETITION)
 		return 0;
@@ -66,7 +66,7 @@ int report_survey(struct um_report *r, struct um_found *f, const char *path,
 	if (got == 1) {
 		/* Kernels of one name may differ by what they are launched with. */
 		so.shapes = 1;
-		um_found_fini(f);
+		um_iteration_spans_fini(f);
 		got = look(&so, &reading, f, path);
 	}
 	if (got >= 0)

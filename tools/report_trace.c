@@ -5,7 +5,7 @@
  */
 #include "report_form.h"
 
-#include "io/nsys.h"
+#include "formats/nsys.h"
 
 #include <errno.h>
 #include <stdio.h>

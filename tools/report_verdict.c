@@ -4,7 +4,7 @@
  */
 #include "report_verdict.h"
 
-#include "bound.h"
+#include "bound/bound.h"
 #include "io/profile_file.h"
 #include "play_args.h"
 #include "tool.h"

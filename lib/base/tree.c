@@ -113,19 +113,19 @@ void um_tree_remove(struct um_tree *t, struct um_tree_node *node)
 
 	assert(t->n > 0);
 	if (node->child[0] && node->child[1]) {
-		struct um_tree_node *heir = node->child[1];
+		struct um_tree_node *successor = node->child[1];
 
-		while (heir->child[0])
-			heir = heir->child[0];
-		from = heir->parent == node ? heir : heir->parent;
-		replace(t, heir, heir->child[1]);
-		replace(t, node, heir);
+		while (successor->child[0])
+			successor = successor->child[0];
+		from = successor->parent == node ? successor : successor->parent;
+		replace(t, successor, successor->child[1]);
+		replace(t, node, successor);
 		for (int side = 0; side < 2; side++) {
-			heir->child[side] = node->child[side];
-			if (heir->child[side])
-				heir->child[side]->parent = heir;
+			successor->child[side] = node->child[side];
+			if (successor->child[side])
+				successor->child[side]->parent = successor;
 		}
-		heir->balance = node->balance;
+		successor->balance = node->balance;
 	} else {
 		from = node->parent;
 		replace(t, node, node->child[node->child[1] != NULL]);

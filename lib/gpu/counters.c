@@ -299,7 +299,7 @@ static struct um_activity activity(enum what what, unsigned why, uint64_t n)
 				.op = UM_ACT_NO_OP};
 
 	if (a.kind == UM_ACT_MIGRATION) {
-		a.way = what == H2D ? UM_WAY_H2D : UM_WAY_D2H;
+		a.way = what == H2D ? UM_DIR_H2D : UM_DIR_D2H;
 		a.cause = (enum um_activity_cause)why;
 		a.bytes = n;
 	} else {

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "io/arena.h"
 #include "io/id_map.h"
-#include "io/log_counted.h"
+#include "io/log_driver_counters.h"
 #include "model/activity.h"
 #include "model/capture.h"
 

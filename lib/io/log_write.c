@@ -14,7 +14,7 @@
 
 #include "base/hash.h"
 #include "io/log_file.h"
-#include "io/log_places.h"
+#include "io/log_address_map.h"
 
 #define EVENTS_MOST (1u << 20) /* of a part: events, uses and hints */
 #define NAMES_MOST 65536u /* of ops, different ones; further ones are called OTHER */
@@ -44,7 +44,7 @@ struct um_log {
 	struct um_log_part part; /* at hand */
 	char name[64]; /* its */
 	int lost; /* something of it could not be kept */
-	struct um_log_places places; /* of it, while more is counted than is kept one by one */
+	struct um_log_address_map places; /* of it, while more is counted than is kept one by one */
 	int placed; /* they are known */
 	uint64_t next_op;
 	struct kept kept[UM_LOG_REFERRED]; /* the latest first */
@@ -141,20 +141,20 @@ static void on_counted(struct um_log *l, const struct um_activity *a)
 {
 	size_t most = (size_t)(l->file.limit / COUNTED_SHARE);
 	struct um_log_counts *c = &l->part.counted;
-	struct um_log_counted x;
+	struct um_log_driver_counter x;
 	uint64_t end, until;
 
-	if (!um_log_counted_read(&x, a) || um_log_counts_add(c, &x, most))
+	if (!um_log_driver_counter_read(&x, a) || um_log_counts_add(c, &x, most))
 		return;
 	if (!l->placed)
-		um_log_places_build(&l->places, &l->part, &l->defs); /* without memory they are of no tensor */
+		um_log_address_map_build(&l->places, &l->part, &l->defs); /* without memory they are of no tensor */
 	l->placed = 1;
 	if (!x.address) {
 		um_log_counts_sum(c, &x, UM_LOG_NOWHERE, most);
 		return;
 	}
 	for (end = x.address + (x.kind <= UM_LOG_D2H ? x.n : 1); x.address < end; x.address = until) {
-		uint32_t def = um_log_places_find(&l->places, x.address, x.begin, &until);
+		uint32_t def = um_log_address_map_find(&l->places, x.address, x.begin, &until);
 
 		until = until < end ? until : end;
 		if (x.kind <= UM_LOG_D2H)

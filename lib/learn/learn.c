@@ -13,7 +13,7 @@ struct words {
 };
 
 struct learner {
-	struct um_past past, now;
+	struct um_previous_iteration past, now;
 	struct words last, words; /* the schedule built before and this one: what must not change, word by word */
 	int have_last;
 };
@@ -24,8 +24,8 @@ int um_learner_init(struct um_learner *l)
 
 	if (!m)
 		return -ENOMEM;
-	um_past_init(&m->past);
-	um_past_init(&m->now);
+	um_previous_iteration_init(&m->past);
+	um_previous_iteration_init(&m->now);
 	l->impl = m;
 	return 0;
 }
@@ -36,8 +36,8 @@ void um_learner_fini(struct um_learner *l)
 
 	if (!m)
 		return;
-	um_past_fini(&m->past);
-	um_past_fini(&m->now);
+	um_previous_iteration_fini(&m->past);
+	um_previous_iteration_fini(&m->now);
 	um_vec_fini(&m->last);
 	um_vec_fini(&m->words);
 	free(m);
@@ -109,17 +109,17 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 	return 0;
 }
 
-static int build(const struct um_iteration *it, const struct um_past *past, const struct um_past *now,
+static int build(const struct um_iteration *it, const struct um_previous_iteration *past, const struct um_previous_iteration *now,
                  struct um_schedule *out)
 {
 	uint32_t *slot_of = malloc((it->tensors.n + 1) * sizeof *slot_of);
 	struct um_nesting nesting;
-	struct um_roles roles;
+	struct um_successors roles;
 	int rc = -ENOMEM;
 
 	if (!slot_of)
 		return rc;
-	rc = um_roles_init(&roles, it, past);
+	rc = um_successors_init(&roles, it, past);
 	if (rc)
 		goto free_slot_of;
 	rc = um_nesting_init(&nesting, it, now);
@@ -131,7 +131,7 @@ static int build(const struct um_iteration *it, const struct um_past *past, cons
 	out->signature = it->signature;
 	um_nesting_fini(&nesting);
 fini_roles:
-	um_roles_fini(&roles);
+	um_successors_fini(&roles);
 free_slot_of:
 	free(slot_of);
 	return rc;
@@ -201,12 +201,12 @@ static int turn_page(struct learner *m)
 int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out, int *changed)
 {
 	struct learner *m = l->impl;
-	struct um_past was;
+	struct um_previous_iteration was;
 	int rc;
 
 	if (it->incomplete || it->ops.n == 0)
 		return -ENODATA;
-	rc = um_past_fill(&m->now, it);
+	rc = um_previous_iteration_fill(&m->now, it);
 	if (!rc)
 		rc = build(it, &m->past, &m->now, out);
 	if (!rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "learn/nesting.h"
 
-int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const struct um_past *now)
+int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const struct um_previous_iteration *now)
 {
 	size_t count = it->tensors.n;
 	unsigned char *used = calloc(count + 1, 1);
@@ -22,7 +22,7 @@ int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const s
 	/* entries of one tensor come innermost first: the last one that is used wins */
 	for (size_t i = 0; i < it->nests.n; i++) {
 		const struct um_iter_nest *nest = &it->nests.at[i];
-		uint32_t outer = um_past_find(now, nest->outer);
+		uint32_t outer = um_previous_iteration_find(now, nest->outer);
 
 		if (outer == UM_NOBODY)
 			continue;

@@ -9,7 +9,7 @@
 #ifndef UM_LEARN_NESTING_H
 #define UM_LEARN_NESTING_H
 
-#include "learn/past.h"
+#include "learn/previous_iteration.h"
 
 struct um_nesting {
 	uint32_t *host; /* by tensor: the outermost used tensor that it is a part of; itself if there is none */
@@ -18,8 +18,8 @@ struct um_nesting {
 	unsigned char *hollow; /* by tensor: it holds others and is not used itself */
 };
 
-/* `now` is the iteration as um_past_fill makes it. 0 or -ENOMEM. */
-int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const struct um_past *now);
+/* `now` is the iteration as um_previous_iteration_fill makes it. 0 or -ENOMEM. */
+int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const struct um_previous_iteration *now);
 void um_nesting_fini(struct um_nesting *n);
 
 #endif

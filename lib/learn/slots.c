@@ -10,7 +10,7 @@
 
 struct build {
 	const struct um_iteration *it;
-	const struct um_roles *roles;
+	const struct um_successors *roles;
 	const struct um_nesting *nesting;
 	struct um_schedule *out;
 	uint32_t *slot_of;
@@ -234,7 +234,7 @@ static void join_promises(struct build *b)
 	}
 }
 
-int um_slots_build(const struct um_iteration *it, const struct um_roles *roles, const struct um_nesting *nesting,
+int um_slots_build(const struct um_iteration *it, const struct um_successors *roles, const struct um_nesting *nesting,
                    struct um_schedule *out, uint32_t *slot_of)
 {
 	struct build b = {it, roles, nesting, out, slot_of, (int32_t)it->ops.n};

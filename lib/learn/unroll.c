@@ -41,7 +41,7 @@ static uint32_t common(uint32_t a, uint32_t b)
 	return a / x * b;
 }
 
-uint32_t um_unroll_laps(const struct um_schedule *s)
+uint32_t um_unroll_iterations(const struct um_schedule *s)
 {
 	uint32_t laps = 1;
 	int awkward = 0;

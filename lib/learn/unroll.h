@@ -17,7 +17,7 @@
 #define UM_UNROLL_MOST 4
 
 /* How many iterations that takes: 1 where one plan does, or where there is no telling. */
-uint32_t um_unroll_laps(const struct um_schedule *s);
+uint32_t um_unroll_iterations(const struct um_schedule *s);
 
 /* `laps` iterations as one, into `out` (initialised, empty). 0 or -ENOMEM. Iteration path: linear. */
 int um_unroll_build(const struct um_schedule *s, uint32_t laps, struct um_schedule *out);

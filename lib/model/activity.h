@@ -35,7 +35,7 @@ enum um_activity_kind {
 	UM_ACT_KINDS
 };
 
-enum um_activity_way { UM_WAY_OTHER, UM_WAY_H2D, UM_WAY_D2H, UM_WAY_D2D };
+enum um_activity_dir { UM_DIR_OTHER, UM_DIR_H2D, UM_DIR_D2H, UM_DIR_D2D };
 
 /* Why managed memory moved: CUPTI's numbers. */
 enum um_activity_cause {
@@ -76,7 +76,7 @@ struct um_activity {
 	uint64_t records; /* MIGRATION, GPU_FAULT, CPU_FAULT: 0: a profiler tells of it; else the driver has counted
 			     so many for the library's log, where no kernels are told: more than one, those of the
 			     tensor at `address`; 0: of any */
-	enum um_activity_way way; /* COPY, MIGRATION */
+	enum um_activity_dir way; /* COPY, MIGRATION */
 	enum um_activity_cause cause; /* MIGRATION */
 	enum um_activity_access access; /* GPU_FAULT, USE */
 	uint64_t op; /* OP, USE: its number, counted over the run; HINT: of the op that it is for, or UM_ACT_NO_OP */

@@ -229,7 +229,7 @@ static int check(const struct um_plan *p, struct um_plan_figures *figures, uint6
 		return err;
 	r.start = start;
 	if (r.far)
-		err = um_far_check(p, r.far, why, size);
+		err = um_host_resident_check(p, r.far, why, size);
 	if (!err)
 		err = steady(&r, why, size);
 	for (size_t i = 0; i < p->sched.ops.n; i++)

@@ -51,8 +51,8 @@ static struct um_atom_range locate(const struct um_plan_run *r, const struct um_
 	struct um_atom_range a = r->atoms.hint[h];
 	uint32_t base = r->atoms.first[s];
 
-	for (uint64_t i = e->iter; i < r->iter && r->heir[s] != UM_NO_SLOT; i++)
-		s = r->heir[s];
+	for (uint64_t i = e->iter; i < r->iter && r->successor[s] != UM_NO_SLOT; i++)
+		s = r->successor[s];
 	*slot = s;
 	a.lo = a.lo - base + r->atoms.first[s];
 	a.hi = a.hi - base + r->atoms.first[s];
@@ -74,7 +74,7 @@ static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
 			return r->iter > i || r->pos >= t->death;
 		if (i == r->iter)
 			return 0;
-		s = r->heir[s];
+		s = r->successor[s];
 		if (s == UM_NO_SLOT)
 			return 1;
 	}
@@ -381,7 +381,7 @@ static int start_op(struct um_plan_run *r)
 	r->running = 1;
 	if (r->start)
 		r->start[r->pos] = r->now - r->begin;
-	ns = r->far ? um_far_ns(&r->plan->sched, op, r->far, r->plan->remote) : 0;
+	ns = r->far ? um_host_resident_ns(&r->plan->sched, op, r->far, r->plan->remote) : 0;
 	r->op_end = r->now + (ns > op->ns ? ns : op->ns);
 	return 1;
 }
@@ -459,8 +459,8 @@ static void rename_slots(struct um_plan_run *r)
 	for (int i = 0; i < 2; i++) {
 		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
 
-		if (e->busy && r->heir[e->slot] != UM_NO_SLOT)
-			e->slot = r->heir[e->slot];
+		if (e->busy && r->successor[e->slot] != UM_NO_SLOT)
+			e->slot = r->successor[e->slot];
 	}
 }
 

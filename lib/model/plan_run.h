@@ -14,7 +14,7 @@
 #ifndef UM_MODEL_PLAN_RUN_H
 #define UM_MODEL_PLAN_RUN_H
 
-#include "model/far.h"
+#include "model/host_resident.h"
 #include "model/plan_atoms.h"
 
 /* What a byte is, by atom. */
@@ -57,8 +57,8 @@ struct um_plan_run {
 	const struct um_plan *plan;
 	struct um_plan_atoms atoms;
 	uint8_t *state, *spare, *begun; /* by atom: now; for renaming; when the iteration began */
-	uint32_t *heir; /* um_schedule_heirs */
-	struct um_far *far; /* by slot; NULL: nothing is */
+	uint32_t *successor; /* um_schedule_successors */
+	struct um_host_resident *far; /* by slot; NULL: nothing is */
 	struct um_atom_range *far_atoms; /* likewise */
 	uint8_t *how; /* by use: enum um_use_how */
 	int32_t *after; /* by hint: the op that must have finished */

@@ -40,7 +40,7 @@ static int frees_init(struct um_plan_run *r)
 
 			if (um_slot_alive_last(t, (int32_t)n)) {
 				/* Not heard of again: gone for us. And one of the iteration before may be freed. */
-				if (r->heir[i] == UM_NO_SLOT)
+				if (r->successor[i] == UM_NO_SLOT)
 					add_free(r, (int32_t)n, i, fill);
 				if (death < 0 || death >= (int32_t)n)
 					continue;
@@ -137,7 +137,7 @@ static int uses_init(struct um_plan_run *r)
 static int far_init(struct um_plan_run *r)
 {
 	const struct um_plan *p = r->plan;
-	int err = um_far_find(p, &r->far);
+	int err = um_host_resident_find(p, &r->far);
 
 	if (err || !r->far)
 		return err;
@@ -153,8 +153,8 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 
 	memset(r, 0, sizeof *r);
 	r->plan = p;
-	r->heir = um_schedule_heirs(&p->sched);
-	err = r->heir ? um_plan_atoms_init(&r->atoms, p) : -ENOMEM;
+	r->successor = um_schedule_successors(&p->sched);
+	err = r->successor ? um_plan_atoms_init(&r->atoms, p) : -ENOMEM;
 	if (!err)
 		err = far_init(r);
 	if (!err)
@@ -176,7 +176,7 @@ void um_plan_run_fini(struct um_plan_run *r)
 	free(r->state);
 	free(r->spare);
 	free(r->begun);
-	free(r->heir);
+	free(r->successor);
 	free(r->far);
 	free(r->far_atoms);
 	free(r->how);

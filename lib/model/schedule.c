@@ -63,18 +63,18 @@ no_memory:
 	return -ENOMEM;
 }
 
-uint32_t *um_schedule_heirs(const struct um_schedule *s)
+uint32_t *um_schedule_successors(const struct um_schedule *s)
 {
-	uint32_t *heir = malloc((s->slots.n + 1) * sizeof *heir);
+	uint32_t *successor = malloc((s->slots.n + 1) * sizeof *successor);
 
-	if (!heir)
+	if (!successor)
 		return NULL;
 	for (size_t i = 0; i < s->slots.n; i++)
-		heir[i] = UM_NO_SLOT;
+		successor[i] = UM_NO_SLOT;
 	for (uint32_t i = 0; i < s->slots.n; i++)
 		if (s->slots.at[i].carry < s->slots.n)
-			heir[s->slots.at[i].carry] = i;
-	return heir;
+			successor[s->slots.at[i].carry] = i;
+	return successor;
 }
 
 int um_slot_alive_first(const struct um_slot *slot)

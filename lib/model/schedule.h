@@ -72,7 +72,7 @@ double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *o
 
 /* By slot: the slot that its tensor is in the next iteration (the inverse of carry), UM_NO_SLOT if it is not heard of
  * again. To be freed; NULL if there is no memory. */
-uint32_t *um_schedule_heirs(const struct um_schedule *s);
+uint32_t *um_schedule_successors(const struct um_schedule *s);
 
 /* Is a tensor of this name alive when an iteration begins? When one of `n_ops` ends? */
 int um_slot_alive_first(const struct um_slot *slot);

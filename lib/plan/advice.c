@@ -90,18 +90,18 @@ int um_advice_drop(struct um_plan *p)
 }
 
 /* The whole blocks of a slot, as a range of it. */
-static struct um_far inner_blocks(const struct um_slot *s)
+static struct um_host_resident inner_blocks(const struct um_slot *s)
 {
 	uint64_t lo = (s->place + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 	uint64_t hi = (s->place + s->bytes) & ~(UM_BLOCK_BYTES - 1);
 
-	return lo < hi ? (struct um_far){lo - s->place, hi - lo} : (struct um_far){0, 0};
+	return lo < hi ? (struct um_host_resident){lo - s->place, hi - lo} : (struct um_host_resident){0, 0};
 }
 
-int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_far **out)
+int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_host_resident **out)
 {
 	const struct um_schedule *s = &p->sched;
-	struct um_far *far = calloc(s->slots.n + 1, sizeof *far);
+	struct um_host_resident *far = calloc(s->slots.n + 1, sizeof *far);
 	double *looked = calloc(s->slots.n + 1, sizeof *looked); /* bytes of the range that ops touch */
 	size_t any = 0;
 
@@ -120,7 +120,7 @@ int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_far **out)
 	}
 	for (size_t i = 0; i < s->uses.n; i++) {
 		const struct um_sched_use *u = &s->uses.at[i];
-		uint64_t over = um_far_overlap(u, &far[u->slot]);
+		uint64_t over = um_host_resident_overlap(u, &far[u->slot]);
 
 		if (over && u->touched >= u->bytes)
 			far[u->slot].bytes = 0;

@@ -15,7 +15,7 @@
 #ifndef UM_PLAN_ADVICE_H
 #define UM_PLAN_ADVICE_H
 
-#include "model/far.h"
+#include "model/host_resident.h"
 
 /* Adds read-mostly to the plan's hints, of which none is advice yet. 0 or -ENOMEM. O(hints log hints + uses). */
 int um_advice_add(struct um_plan *p);
@@ -25,6 +25,6 @@ int um_advice_drop(struct um_plan *p);
 
 /* By slot, what may be far in a plan of this schedule (with places), whole blocks; NULL: nothing. `remote`: bytes/s of
  * what ops reach over the link. To be freed. 0 or -ENOMEM. O(uses). */
-int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_far **far);
+int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_host_resident **far);
 
 #endif

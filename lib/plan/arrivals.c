@@ -27,7 +27,7 @@ static uint32_t count(struct um_arrivals *a, const struct um_blocks *b, const st
 /* A part arrives for the first touch of a life, and for the next one if what is dead in between was dropped. */
 static void fill(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
 {
-	const struct um_still *s = &b->still;
+	const struct um_baseline *s = &b->still;
 
 	for (int32_t op = 0; op < b->n_ops; op++) {
 		uint32_t n = s->first_born[op + 1] - s->first_born[op];

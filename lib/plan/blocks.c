@@ -141,7 +141,7 @@ static void parts_under(const struct build *w, const struct um_sched_use *u, uin
 /* Of a slot, is this part on the host for good? */
 static int is_far(const struct build *w, uint32_t slot, uint32_t p)
 {
-	const struct um_far *far = w->b->far ? &w->b->far[slot] : NULL;
+	const struct um_host_resident *far = w->b->far ? &w->b->far[slot] : NULL;
 	const struct um_part *part = &w->b->part[p];
 
 	return far && part->off >= far->off && part->off + part->bytes <= far->off + far->bytes;
@@ -287,7 +287,7 @@ static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, u
 
 	if (t->death >= 0 && t->death < b->n_ops && (older || t->birth < t->death))
 		return t->death;
-	return b->heir[slot] != UM_NO_SLOT ? INT32_MAX : b->n_ops;
+	return b->successor[slot] != UM_NO_SLOT ? INT32_MAX : b->n_ops;
 }
 
 /* Fills fate and until of one touch, and the touch that follows it. */
@@ -319,7 +319,7 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 			t->until = base + dies;
 			return;
 		}
-		slot = b->heir[slot];
+		slot = b->successor[slot];
 		if (b->first_part[slot] + j < b->first_part[slot + 1])
 			k = b->part[b->first_part[slot] + j].first_touch;
 		from = -1;
@@ -488,7 +488,7 @@ static int make_gaps(struct build *w)
 	return 0;
 }
 
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_far *far)
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_host_resident *far)
 {
 	struct build w = {.b = b, .s = s};
 	int err;
@@ -496,8 +496,8 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const stru
 	memset(b, 0, sizeof *b);
 	b->n_ops = (int32_t)s->ops.n;
 	b->far = far;
-	b->heir = um_schedule_heirs(s);
-	err = b->heir ? find_used(&w) : -ENOMEM;
+	b->successor = um_schedule_successors(s);
+	err = b->successor ? find_used(&w) : -ENOMEM;
 	if (!err)
 		err = make_parts(&w);
 	if (!err)
@@ -513,7 +513,7 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const stru
 	if (!err)
 		err = index_ops(b);
 	if (!err)
-		err = um_still_build(&b->still, b);
+		err = um_baseline_build(&b->still, b);
 	free(w.wanders);
 	free(w.used);
 	free(w.block);
@@ -527,7 +527,7 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const stru
 
 void um_blocks_fini(struct um_blocks *b)
 {
-	free(b->heir);
+	free(b->successor);
 	free(b->first_part);
 	free(b->part);
 	free(b->touch);
@@ -539,6 +539,6 @@ void um_blocks_fini(struct um_blocks *b)
 	free(b->after);
 	free(b->first_of_op);
 	free(b->of_op);
-	um_still_fini(&b->still);
+	um_baseline_fini(&b->still);
 	memset(b, 0, sizeof *b);
 }

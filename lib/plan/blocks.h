@@ -10,13 +10,13 @@
  * the part as a whole or the app declared it dead; what a gap has to move if its block is away is the sum over its
  * parts. Positions are ops; those behind the iteration's end (n + i: op i of the next one) stand for the wrap. A gap
  * that no visit ends (the tensor dies) has no return. A wanderer (place.h) has blocks of its own, which are named by
- * slot: the gap behind the last visit of one ends with the first visit of its heir's.
+ * slot: the gap behind the last visit of one ends with the first visit of its successor's.
  */
 #ifndef UM_PLAN_BLOCKS_H
 #define UM_PLAN_BLOCKS_H
 
-#include "model/far.h"
-#include "plan/still.h"
+#include "model/host_resident.h"
+#include "plan/baseline.h"
 
 /* What becomes of a part behind one of its touches. */
 enum um_fate {
@@ -62,8 +62,8 @@ struct um_block {
 struct um_blocks {
 	int32_t n_ops;
 	uint32_t n_parts, n_touches, n_visits, n_blocks;
-	const struct um_far *far; /* by slot, whole blocks that no touch is told of; NULL: none. Borrowed */
-	uint32_t *heir; /* um_schedule_heirs */
+	const struct um_host_resident *far; /* by slot, whole blocks that no touch is told of; NULL: none. Borrowed */
+	uint32_t *successor; /* um_schedule_successors */
 	uint32_t *first_part; /* by slot, into part; equal to the next slot's where no op touches it; slots + 1 */
 	struct um_part *part; /* by slot, then offset; one more */
 	struct um_touch *touch; /* by block, then op; one more */
@@ -74,11 +74,11 @@ struct um_blocks {
 	uint32_t *block_part; /* by block: parts */
 	uint32_t *after; /* by visit: the visit that ends its gap, or UINT32_MAX */
 	uint32_t *first_of_op, *of_op; /* by op: its visits, block by block */
-	struct um_still still;
+	struct um_baseline still;
 };
 
 /* 0, -ENOMEM, -E2BIG (2^32 of a kind or more). */
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_far *far);
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_host_resident *far);
 void um_blocks_fini(struct um_blocks *b);
 
 #endif

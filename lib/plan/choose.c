@@ -26,10 +26,10 @@ struct sweep {
 	UM_VEC(uint32_t) taken; /* in the order of being given up */
 };
 
-int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinned)
+int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident)
 {
 	memset(c, 0, sizeof *c);
-	c->pinned = pinned;
+	c->keep_resident = keep_resident;
 	c->away = calloc(b->n_visits + 1ull, 1);
 	c->next = malloc((b->n_visits + 1ull) * sizeof *c->next);
 	c->first = malloc((b->n_touches + 1ull) * sizeof *c->first);
@@ -42,7 +42,7 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinn
 	memcpy(c->load.max + c->load.size, b->still.load, (size_t)b->n_ops * sizeof *b->still.load);
 	um_load_fill(&c->load);
 	for (int32_t i = 1; i < b->n_ops; i++)
-		c->calm = b->still.load[i] < b->still.load[c->calm] ? i : c->calm;
+		c->min_load_op = b->still.load[i] < b->still.load[c->min_load_op] ? i : c->min_load_op;
 	return 0;
 }
 
@@ -123,17 +123,17 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
 	int64_t lap = (int64_t)s->rule->clock[s->b->n_ops];
 
-	if (!um_choice_can_leave(s->b, v) || s->c->away[v] || s->c->pinned[v])
+	if (!um_choice_can_leave(s->b, v) || s->c->away[v] || s->c->keep_resident[v])
 		return 0;
 	/* The load only falls: what helps nobody now never will. */
 	if (s->crowded[behind < 0 ? 0 : behind + 1] >= c.end)
 		return 0;
-	c.key = time_at(s, s->c->calm + c.end);
+	c.key = time_at(s, s->c->min_load_op + c.end);
 	if (s->rule->begin)
-		c.key -= time_at(s, s->c->calm + behind) / 16 * s->rule->begin;
+		c.key -= time_at(s, s->c->min_load_op + behind) / 16 * s->rule->begin;
 	if (s->rule->clean && !is_written(s->b, v))
 		c.key += lap / 16 * s->rule->clean;
-	c.key -= s->rule->malus[v];
+	c.key -= s->rule->penalty[v];
 	if (!x->live)
 		c.key += 64 * lap;
 	else if (x->parts > MANY_PARTS)
@@ -154,7 +154,7 @@ static int give_up(struct sweep *s, uint32_t v)
 
 static int sweep_op(struct sweep *s, int32_t step)
 {
-	int32_t op = (s->c->calm + step) % s->b->n_ops;
+	int32_t op = (s->c->min_load_op + step) % s->b->n_ops;
 	int32_t over = um_load_at(&s->c->load, op) - s->limit;
 
 	while (over > 0) {
@@ -182,7 +182,7 @@ static int find_crowded(struct sweep *s)
 		return -ENOMEM;
 	s->crowded[n] = n;
 	for (int32_t i = n; i-- > 0;) {
-		int32_t op = s->c->calm + i < n ? s->c->calm + i : s->c->calm + i - n;
+		int32_t op = s->c->min_load_op + i < n ? s->c->min_load_op + i : s->c->min_load_op + i - n;
 
 		s->crowded[i] = um_load_at(&s->c->load, op) > s->limit ? i : s->crowded[i + 1];
 	}
@@ -192,19 +192,19 @@ static int find_crowded(struct sweep *s)
 static int sweep(struct sweep *s)
 {
 	const struct um_blocks *b = s->b;
-	int32_t calm = s->c->calm;
+	int32_t min_load_op = s->c->min_load_op;
 	int err = find_crowded(s);
 
 	for (uint32_t v = 0; !err && v < b->n_visits; v++) {
 		const struct um_visit *x = &b->visit[v];
 
-		if (x->op < calm && x->held > calm)
-			err = offer(s, v, x->op - calm);
-		else if (x->op >= calm && x->held > b->n_ops + calm)
-			err = offer(s, v, x->op - calm - b->n_ops);
+		if (x->op < min_load_op && x->held > min_load_op)
+			err = offer(s, v, x->op - min_load_op);
+		else if (x->op >= min_load_op && x->held > b->n_ops + min_load_op)
+			err = offer(s, v, x->op - min_load_op - b->n_ops);
 	}
 	for (int32_t i = 0; !err && s->crowded[i] < b->n_ops; i++) {
-		int32_t op = (calm + i) % b->n_ops;
+		int32_t op = (min_load_op + i) % b->n_ops;
 
 		if (s->crowded[i] == i)
 			err = sweep_op(s, i);

@@ -19,24 +19,24 @@
  * on the given clock. 0 and 0 is Belady's rule; 16 goes by length. What is dead always goes before what is alive. */
 struct um_choose_rule {
 	const uint64_t *clock; /* by op, when it starts; n_ops + 1. Borrowed */
-	const int64_t *malus; /* by visit, how much less. Borrowed */
+	const int64_t *penalty; /* by visit, how much less. Borrowed */
 	int begin, clean;
 };
 
 struct um_choice {
 	uint8_t *away; /* by visit: the block leaves behind it */
 	struct um_load load; /* blocks resident by op, under this choice */
-	int32_t calm; /* an op where the load is least */
+	int32_t min_load_op; /* an op where the load is least */
 	uint32_t n_away;
 	uint32_t *next; /* by visit: the first from it on in its block behind which that is away; UINT32_MAX if none */
 	uint32_t *first; /* by touch: see um_choice_first */
 	uint32_t *gone; /* the n_away visits behind which a block is away, ascending */
 	uint32_t *left, n_left; /* touches behind which that of their part is away, ascending */
-	uint8_t *pinned; /* by visit: must not leave behind it. Borrowed: outlives the choice */
+	uint8_t *keep_resident; /* by visit: must not leave behind it. Borrowed: outlives the choice */
 };
 
-/* Everything kept: fills `load` and `calm`. 0 or -ENOMEM. */
-int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *pinned);
+/* Everything kept: fills `load` and `min_load_op`. 0 or -ENOMEM. */
+int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident);
 void um_choice_fini(struct um_choice *c);
 
 /* Gives up gaps until no op sees more than `limit` blocks. 0, -ENOMEM, -E2BIG (cannot be). */

@@ -47,7 +47,7 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	if (op + 1 == w->b->n_ops) {
 		e.at = 0;
 		e.after = -1;
-		e.slot = w->b->heir[p->slot];
+		e.slot = w->b->successor[p->slot];
 	}
 	return um_vec_push(&w->leaving, e);
 }
@@ -261,7 +261,7 @@ static int write_advice(struct writer *w)
 	static const int both[] = {UM_ADVICE_PREFERRED, UM_ADVICE_ACCESSED_BY};
 
 	for (uint32_t s = 0; w->b->far && s < w->out->sched.slots.n; s++) {
-		const struct um_far *far = &w->b->far[s];
+		const struct um_host_resident *far = &w->b->far[s];
 
 		for (int i = 0; far->bytes && i < 2; i++)
 			if (um_vec_push(&w->out->hints, ((struct um_hint){.kind = UM_HINT_ADVISE, .after = -1,

@@ -104,7 +104,7 @@ int um_plan_scheme_parse(const char *name)
 }
 
 /* Places are settled: the hints. */
-static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme, const struct um_far *far,
+static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme, const struct um_host_resident *far,
                        struct um_plan *out, char *why, size_t size)
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
@@ -140,7 +140,7 @@ static int build_far(const struct um_plan_request *r, struct um_plan *out, int h
 	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);
 	uint64_t remote = (uint64_t)(r->profile->b_remote * r->profile->h2d);
 	struct um_plan near = *out;
-	struct um_far *far = NULL;
+	struct um_host_resident *far = NULL;
 	char line[240];
 	int err = ns ? 0 : -ENOMEM;
 
@@ -150,7 +150,7 @@ static int build_far(const struct um_plan_request *r, struct um_plan *out, int h
 		goto out;
 	memset(&out->hints, 0, sizeof out->hints);
 	for (size_t i = 0; i < out->sched.ops.n; i++) {
-		uint64_t slow = um_far_ns(&out->sched, &out->sched.ops.at[i], far, remote);
+		uint64_t slow = um_host_resident_ns(&out->sched, &out->sched.ops.at[i], far, remote);
 
 		ns[i] = slow > out->sched.ops.at[i].ns ? slow : out->sched.ops.at[i].ns;
 	}

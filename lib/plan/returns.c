@@ -93,14 +93,14 @@ int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_
 	memset(r, 0, sizeof *r);
 	r->back = malloc((c->n_away + 1ull) * sizeof *r->back);
 	r->move = malloc((c->n_away + 1ull) * sizeof *r->move);
-	if (!ret || !r->back || !r->move || um_choice_list_returns(c, b, c->calm, r->back, &n)) {
+	if (!ret || !r->back || !r->move || um_choice_list_returns(c, b, c->min_load_op, r->back, &n)) {
 		free(ret);
 		um_returns_fini(r);
 		return -ENOMEM;
 	}
 	/* `need` counts from the calmest op on until all have their place. */
 	for (uint32_t i = 0; i < n; i++) {
-		int32_t need = (b->visit[r->back[i]].end + b->n_ops - c->calm) % b->n_ops;
+		int32_t need = (b->visit[r->back[i]].end + b->n_ops - c->min_load_op) % b->n_ops;
 
 		ret[i] = (struct ret){need, 0, r->back[i]};
 	}

@@ -64,11 +64,11 @@ int um_scheme_is_product(const char *name)
 	return 0;
 }
 
-int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *pinned)
+int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *keep_resident)
 {
 	memset(a, 0, sizeof *a);
 	a->not_before = calloc(b->n_visits + 1ull, sizeof *a->not_before);
-	if (a->not_before && !um_choice_init(&a->choice, b, pinned))
+	if (a->not_before && !um_choice_init(&a->choice, b, keep_resident))
 		return 0;
 	free(a->not_before);
 	a->not_before = NULL;
@@ -86,16 +86,16 @@ struct run {
 	const struct um_scheme *scheme;
 	struct um_scheme_case s;
 	struct um_plan *out;
-	uint8_t *pinned; /* by visit: turned out too short to be away in */
+	uint8_t *keep_resident; /* by visit: turned out too short to be away in */
 };
 
-/* One round, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
-static int ask(struct run *r, uint32_t *hasty)
+/* One round, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident now. */
+static int ask(struct run *r, uint32_t *too_short)
 {
 	struct um_scheme_answer a;
-	struct um_carry carry = r->s.carry;
+	struct um_lowering carry = r->s.carry;
 	struct um_timeline line = {0};
-	int err = um_scheme_answer_init(&a, r->s.b, r->pinned);
+	int err = um_scheme_answer_init(&a, r->s.b, r->keep_resident);
 
 	if (err)
 		return err;
@@ -103,8 +103,8 @@ static int ask(struct run *r, uint32_t *hasty)
 	um_choice_settle(&a.choice, r->s.b);
 	carry.not_before = a.not_before;
 	if (!err)
-		err = um_carry_out(r->s.b, r->s.sched, &a.choice, &carry, &line, r->out);
-	*hasty = line.hasty;
+		err = um_lower_plan(r->s.b, r->s.sched, &a.choice, &carry, &line, r->out);
+	*too_short = line.too_short;
 	um_timeline_fini(&line);
 	um_scheme_answer_fini(&a);
 	return err;
@@ -112,13 +112,13 @@ static int ask(struct run *r, uint32_t *hasty)
 
 static int ask_all(struct run *r)
 {
-	uint32_t hasty = 1;
+	uint32_t too_short = 1;
 	int err = 0;
 
-	memset(r->pinned, 0, r->s.b->n_visits);
-	for (int i = 0; !err && hasty && i < MOST_ROUNDS; i++) {
-		err = ask(r, &hasty);
-		/* Too much pinned: what was made before has to do. */
+	memset(r->keep_resident, 0, r->s.b->n_visits);
+	for (int i = 0; !err && too_short && i < MOST_ROUNDS; i++) {
+		err = ask(r, &too_short);
+		/* Too much keep_resident: what was made before has to do. */
 		if (err == -E2BIG && i)
 			return 0;
 	}
@@ -180,7 +180,7 @@ static int tune(struct run *r)
 static int fits(const struct run *r)
 {
 	struct um_choice c;
-	int err = um_choice_init(&c, r->s.b, r->pinned);
+	int err = um_choice_init(&c, r->s.b, r->keep_resident);
 
 	if (err)
 		return err;
@@ -193,8 +193,8 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
                   struct um_plan *out, char *why, size_t size)
 {
 	uint64_t blocks = out->budget / UM_BLOCK_BYTES, *clock = calloc(out->sched.ops.n + 1, sizeof *clock);
-	struct run r = {.scheme = scheme, .out = out, .pinned = calloc(b->n_visits + 1ull, 1)};
-	int err = clock && r.pinned ? 0 : -ENOMEM;
+	struct run r = {.scheme = scheme, .out = out, .keep_resident = calloc(b->n_visits + 1ull, 1)};
+	int err = clock && r.keep_resident ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < out->sched.ops.n; i++)
 		clock[i + 1] = clock[i] + out->sched.ops.at[i].ns;
@@ -215,6 +215,6 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 	if (err >= 0)
 		err = plan(&r);
 	free(clock);
-	free(r.pinned);
+	free(r.keep_resident);
 	return err;
 }

@@ -16,14 +16,14 @@
 #include "model/plan.h"
 #include "model/profile.h"
 #include "plan/bayes.h"
-#include "plan/carry.h"
+#include "plan/lower.h"
 
 /* What a scheme is asked. */
 struct um_scheme_case {
 	const struct um_blocks *b;
 	const struct um_schedule *sched;
 	const uint64_t *clock; /* by op, when it starts if nothing waits; n_ops + 1 */
-	struct um_carry carry; /* rates, and the capacity in blocks */
+	struct um_lowering carry; /* rates, and the capacity in blocks */
 	uint64_t fixed_ns; /* of a copy of any size */
 	double weight[UM_BAYES_DIMS]; /* of a scheme that is tuned */
 	double value; /* what tuning makes small; negative (as it is at first): the time of the proved plan */
@@ -33,7 +33,7 @@ struct um_scheme_case {
 
 /* What it answers. */
 struct um_scheme_answer {
-	struct um_choice choice; /* `away` is set, and taken off `load`; what is `pinned` must not be away */
+	struct um_choice choice; /* `away` is set, and taken off `load`; what is `keep_resident` must not be away */
 	int32_t *not_before; /* by visit, see um_returns_build; 0 at first */
 };
 
@@ -58,7 +58,7 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 /* Is an op of this name a convolution, or another product of matrices, which stands in its place in other nets? */
 int um_scheme_is_product(const char *name);
 
-int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *pinned); /* 0 or -ENOMEM */
+int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *keep_resident); /* 0 or -ENOMEM */
 void um_scheme_answer_fini(struct um_scheme_answer *a);
 
 /* The schemes of the library. */

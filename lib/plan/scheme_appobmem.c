@@ -65,7 +65,7 @@ int um_scheme_appobmem(struct um_scheme_case *s, int mode, struct um_scheme_answ
 	struct um_swaps swaps;
 	uint32_t *order = NULL, n;
 	int32_t stuck = 0;
-	int err = um_swaps_build(&swaps, s, a->choice.pinned);
+	int err = um_swaps_build(&swaps, s, a->choice.keep_resident);
 
 	(void)mode;
 	if (!err) {

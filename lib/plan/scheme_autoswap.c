@@ -44,7 +44,7 @@ static uint32_t *rank(struct auto_swap *x, const double *weight)
 /* Without overhead, for one limit. */
 static int book(struct auto_swap *x, const uint32_t *order, int32_t limit, struct um_scheme_answer *a)
 {
-	int err = um_scheme_answer_init(a, x->s->b, x->a->choice.pinned);
+	int err = um_scheme_answer_init(a, x->s->b, x->a->choice.keep_resident);
 
 	return err ? err : um_booking_choose(&x->swaps, x->s, order, limit, a, &x->reached);
 }
@@ -122,7 +122,7 @@ int um_scheme_autoswap(struct um_scheme_case *s, int mode, struct um_scheme_answ
 		single[mode] = 1;
 	for (int k = 0; k < UM_SCORES; k++)
 		wanted |= (unsigned)(weight[k] != 0) << k;
-	err = um_swaps_build(&x.swaps, s, a->choice.pinned);
+	err = um_swaps_build(&x.swaps, s, a->choice.keep_resident);
 	x.sum = malloc((x.swaps.n + 1ull) * sizeof *x.sum);
 	if (!x.sum)
 		err = -ENOMEM;

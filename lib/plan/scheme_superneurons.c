@@ -186,7 +186,7 @@ int um_scheme_superneurons(struct um_scheme_case *s, int mode, struct um_scheme_
 {
 	struct um_swaps swaps;
 	struct cache c = {.s = s, .swaps = &swaps, .room = s->carry.capacity};
-	int err = um_swaps_build(&swaps, s, a->choice.pinned);
+	int err = um_swaps_build(&swaps, s, a->choice.keep_resident);
 
 	(void)mode;
 	if (!err)

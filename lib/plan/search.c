@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Learning: the timeline says how long something waited for each block to leave or to return. Gaps behind the same
- * use of a slot can stand for each other, so they share the blame, as a malus in the rule of choice, in the measure
+ * use of a slot can stand for each other, so they share the stall, as a penalty in the rule of choice, in the measure
  * of the longest wait: all alike in odd rounds, rising along the group in even ones, which gives up a part of it. A
- * malus that does not help is kept all the same, since the next wait is another one; the best plan so far is what
+ * penalty that does not help is kept all the same, since the next wait is another one; the best plan so far is what
  * counts.
  *
  * Rehearsing: what a plan predicts is the link's time alone. Plans that differ in kind are rehearsed with the driver's
@@ -15,13 +15,13 @@
 #include "base/diag.h"
 #include "base/hash.h"
 #include "plan/advice.h"
-#include "plan/carry.h"
-#include "plan/late.h"
+#include "plan/lower.h"
+#include "plan/return_deadlines.h"
 #include "plan/search_state.h"
 
 #include <math.h>
 
-static const struct um_search_way ways[] = {
+static const struct um_search_config ways[] = {
         {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
         {10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
 };
@@ -51,33 +51,33 @@ uint64_t um_search_round(const struct um_search *s)
 	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
 }
 
-/* Hints of one way, into out->hints. `*hasty`: gaps that should not have been chosen, pinned now. */
-static int go_once(struct um_search *s, const struct um_search_way *w, int32_t limit, uint32_t *hasty)
+/* Hints of one way, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident now. */
+static int go_once(struct um_search *s, const struct um_search_config *w, int32_t limit, uint32_t *too_short)
 {
-	struct um_choose_rule rule = {s->clock, s->malus, w->begin, w->clean};
-	struct um_carry carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
+	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean};
+	struct um_lowering carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
 	struct um_timeline line = {0};
 	struct um_choice c;
-	int err = um_choice_init(&c, s->b, s->pinned);
+	int err = um_choice_init(&c, s->b, s->keep_resident);
 
 	if (err)
 		return err;
 	err = um_choice_build(&c, s->b, limit, &rule);
 	if (!err && w->late && s->started) {
-		err = um_late_build(s->b, &c, s->start, s->out->h2d, s->not_before);
+		err = um_return_deadlines_build(s->b, &c, s->start, s->out->h2d, s->not_before);
 		carry.not_before = s->not_before;
 	}
 	if (!err)
-		err = um_carry_out(s->b, &s->out->sched, &c, &carry, &line, s->out);
+		err = um_lower_plan(s->b, &s->out->sched, &c, &carry, &line, s->out);
 	if (!err) {
-		*hasty = line.hasty;
+		*too_short = line.too_short;
 		s->estimate = line.ns;
 		memcpy(s->away, c.away, s->b->n_visits);
 		memcpy(s->start, line.start, (s->out->sched.ops.n + 1) * sizeof *s->start);
 		s->started = 1;
-		memset(s->blame, 0, (s->out->sched.uses.n + 1) * sizeof *s->blame);
+		memset(s->stall, 0, (s->out->sched.uses.n + 1) * sizeof *s->stall);
 		for (uint32_t v = 0; v < s->b->n_visits; v++)
-			s->blame[s->group[v]] += (int64_t)line.blame[v];
+			s->stall[s->group[v]] += (int64_t)line.stall[v];
 	}
 	s->work += um_search_round(s);
 	um_timeline_fini(&line);
@@ -85,18 +85,18 @@ static int go_once(struct um_search *s, const struct um_search_way *w, int32_t l
 	return err;
 }
 
-int um_search_go(struct um_search *s, const struct um_search_way *w)
+int um_search_go(struct um_search *s, const struct um_search_config *w)
 {
 	int32_t limit = s->capacity - (int32_t)(((int64_t)s->capacity * w->reserve + 999) / 1000);
-	uint32_t hasty = 0;
+	uint32_t too_short = 0;
 	int err = 0;
 
 	if (limit < s->most)
 		limit = s->most;
-	memset(s->pinned, 0, s->b->n_visits);
-	for (int i = 0; !err && (!i || hasty) && i < UM_SEARCH_ROUNDS; i++) {
-		err = go_once(s, w, limit, &hasty);
-		/* Too much pinned: what was made before has to do. */
+	memset(s->keep_resident, 0, s->b->n_visits);
+	for (int i = 0; !err && (!i || too_short) && i < UM_SEARCH_ROUNDS; i++) {
+		err = go_once(s, w, limit, &too_short);
+		/* Too much keep_resident: what was made before has to do. */
 		if (err == -E2BIG && i)
 			return 0;
 	}
@@ -169,16 +169,16 @@ static struct um_search_kept *place_for(struct um_search *s, const struct um_sea
 }
 
 /* What was made last, by way w or a scheme (NULL), as a seed. */
-static int plant(struct um_search *s, const struct um_search_way *w, struct um_search_seed *seed)
+static int save_seed(struct um_search *s, const struct um_search_config *w, struct um_search_seed *seed)
 {
 	int64_t lap = (int64_t)s->clock[s->b->n_ops];
 
-	if (!seed->malus)
-		seed->malus = malloc((s->b->n_visits + 1ull) * sizeof *seed->malus);
-	if (!seed->malus)
+	if (!seed->penalty)
+		seed->penalty = malloc((s->b->n_visits + 1ull) * sizeof *seed->penalty);
+	if (!seed->penalty)
 		return -ENOMEM;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
-		seed->malus[v] = w ? s->malus[v] : s->away[v] ? -2 * lap : 0;
+		seed->penalty[v] = w ? s->penalty[v] : s->away[v] ? -2 * lap : 0;
 	seed->way = w ? w : &ways[0];
 	return 0;
 }
@@ -213,7 +213,7 @@ static int hear(struct um_search *s, uint64_t *ns)
 }
 
 /* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. */
-static int rehearse(struct um_search *s, const struct um_search_way *w, uint64_t plan_ns)
+static int rehearse(struct um_search *s, const struct um_search_config *w, uint64_t plan_ns)
 {
 	struct um_search_kept fresh = {.plan_ns = plan_ns}, *to;
 	int err;
@@ -227,11 +227,11 @@ static int rehearse(struct um_search *s, const struct um_search_way *w, uint64_t
 	to = place_for(s, &fresh);
 	if (!to)
 		return 0;
-	err = plant(s, w, &to->seed);
+	err = save_seed(s, w, &to->seed);
 	return err ? err : keep(to, s->out, plan_ns, fresh.ns);
 }
 
-int um_search_judge(struct um_search *s, const struct um_search_way *w)
+int um_search_judge(struct um_search *s, const struct um_search_config *w)
 {
 	struct um_plan_figures f;
 	struct um_plan *out = s->out;
@@ -244,7 +244,7 @@ int um_search_judge(struct um_search *s, const struct um_search_way *w)
 	out->predicted_ns = f.ns;
 	if (w && (!s->own_ns || f.ns < s->own_ns)) {
 		s->own_ns = f.ns;
-		err = plant(s, w, &s->own);
+		err = save_seed(s, w, &s->own);
 	}
 	if (err)
 		return err;
@@ -280,23 +280,23 @@ static int learn(struct um_search *s, int round)
 	int64_t most = 0, lap = (int64_t)s->clock[s->b->n_ops];
 
 	for (size_t u = 0; u < uses; u++)
-		most = s->blame[u] > most ? s->blame[u] : most;
+		most = s->stall[u] > most ? s->stall[u] : most;
 	if (!most)
 		return 0;
 	for (size_t u = 0; u < uses; u++)
-		s->guilt[u] += (int64_t)((double)lap / 16 * (double)s->blame[u] / (double)most);
+		s->total_stall[u] += (int64_t)((double)lap / 16 * (double)s->stall[u] / (double)most);
 	for (uint32_t v = 0; v < s->b->n_visits; v++) {
 		uint32_t u = s->group[v];
 
-		s->malus[v] = s->guilt[u];
+		s->penalty[v] = s->total_stall[u];
 		if (round % 2)
-			s->malus[v] = s->guilt[u] * (int64_t)(2 * s->rank[v] + 1) / (int64_t)s->size[u];
+			s->penalty[v] = s->total_stall[u] * (int64_t)(2 * s->rank[v] + 1) / (int64_t)s->size[u];
 	}
 	return 1;
 }
 
 /* Estimates are good to a per cent or so. */
-int um_search_try(struct um_search *s, const struct um_search_way *w)
+int um_search_try(struct um_search *s, const struct um_search_config *w)
 {
 	int err = um_search_go(s, w);
 
@@ -331,7 +331,7 @@ static int lower_prediction(struct um_search *s)
 	for (; !err && s->taught < MOST_LESSONS && !um_search_enough(s) && learn(s, s->taught); s->taught++)
 		err = um_search_try(s, &ways[1]);
 	if (!err && s->own_ns && !um_search_enough(s))
-		err = um_search_wander(s, &s->own, 0);
+		err = um_search_perturb(s, &s->own, 0);
 	s->unheard = 0;
 	return err;
 }
@@ -345,7 +345,7 @@ static int lower_rehearsed(struct um_search *s)
 		s->kept[i].spent = 0;
 	while (!err && !um_search_enough(s) && (best = find_best(s, 1))) {
 		best->spent = 1;
-		err = um_search_wander(s, &best->seed, um_search_score(best));
+		err = um_search_perturb(s, &best->seed, um_search_score(best));
 	}
 	return err;
 }
@@ -378,7 +378,7 @@ static int run(struct um_search *s)
 	for (size_t i = 0; !err && i < N_FIRST_WAYS && !um_search_enough(s); i++)
 		err = um_search_try(s, &ways[i]);
 	if (!err && s->own_ns)
-		err = um_search_borrow(s, &ways[0]);
+		err = um_search_seeds(s, &ways[0]);
 	for (size_t i = N_FIRST_WAYS; !err && i < N_WAYS && !um_search_enough(s); i++)
 		err = um_search_try(s, &ways[i]);
 	if (!err)
@@ -424,14 +424,14 @@ static int prepare(struct um_search *s)
 	s->group = malloc(visits * sizeof *s->group);
 	s->rank = malloc(visits * sizeof *s->rank);
 	s->size = calloc(uses, sizeof *s->size);
-	s->malus = calloc(visits, sizeof *s->malus);
-	s->blame = calloc(uses, sizeof *s->blame);
-	s->guilt = calloc(uses, sizeof *s->guilt);
-	s->pinned = calloc(visits, 1);
+	s->penalty = calloc(visits, sizeof *s->penalty);
+	s->stall = calloc(uses, sizeof *s->stall);
+	s->total_stall = calloc(uses, sizeof *s->total_stall);
+	s->keep_resident = calloc(visits, 1);
 	s->away = calloc(visits, 1);
 	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
 	s->not_before = calloc(visits, sizeof *s->not_before);
-	if (!s->clock || !s->group || !s->rank || !s->size || !s->malus || !s->blame || !s->guilt || !s->pinned ||
+	if (!s->clock || !s->group || !s->rank || !s->size || !s->penalty || !s->stall || !s->total_stall || !s->keep_resident ||
 	    !s->away || !s->start || !s->not_before)
 		return -ENOMEM;
 	s->clock[0] = 0;
@@ -500,17 +500,17 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	free(s.group);
 	free(s.rank);
 	free(s.size);
-	free(s.malus);
-	free(s.blame);
-	free(s.guilt);
-	free(s.pinned);
+	free(s.penalty);
+	free(s.stall);
+	free(s.total_stall);
+	free(s.keep_resident);
 	free(s.away);
-	free(s.own.malus);
+	free(s.own.penalty);
 	free(s.start);
 	free(s.not_before);
 	for (unsigned i = 0; i < UM_SEARCH_KEPT; i++) {
 		um_vec_fini(&s.kept[i].hints);
-		free(s.kept[i].seed.malus);
+		free(s.kept[i].seed.penalty);
 	}
 	return err;
 }

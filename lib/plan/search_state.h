@@ -11,7 +11,7 @@
 #define UM_SEARCH_ROUNDS 4 /* one way is gone so often at most, each time without the gaps that turned out too short */
 
 /* One way to go. */
-struct um_search_way {
+struct um_search_config {
 	int reserve; /* blocks of 1,000 kept free */
 	int begin, clean; /* struct um_choose_rule */
 	uint32_t merge; /* blocks in one hint, at most */
@@ -21,8 +21,8 @@ struct um_search_way {
 
 /* What makes a plan again, or nearly. */
 struct um_search_seed {
-	const struct um_search_way *way; /* NULL: none */
-	int64_t *malus; /* by visit */
+	const struct um_search_config *way; /* NULL: none */
+	int64_t *penalty; /* by visit */
 };
 
 /* A plan that is sound. */
@@ -45,9 +45,9 @@ struct um_search {
 	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
 	uint32_t *group, *rank; /* by visit: the use that it belongs to, its number among those of this use */
 	uint32_t *size; /* by use: visits */
-	int64_t *malus; /* by visit, for the next choice */
-	int64_t *blame, *guilt; /* by use: ns waited for in the last round, in all rounds */
-	uint8_t *pinned; /* by visit: turned out too short */
+	int64_t *penalty; /* by visit, for the next choice */
+	int64_t *stall, *total_stall; /* by use: ns waited for in the last round, in all rounds */
+	uint8_t *keep_resident; /* by visit: turned out too short */
 	uint64_t work, work_most; /* touches */
 	uint64_t until; /* so much work, then something else is tried; 0: no limit but work_most */
 	struct um_search_kept kept[UM_SEARCH_KEPT];
@@ -59,7 +59,7 @@ struct um_search {
 	int unheard; /* what comes now is not rehearsed */
 	double score; /* of the last rehearsal */
 	uint64_t best_ns; /* predicted; 0: nothing sound yet */
-	uint64_t own_ns; /* likewise, of plans that a way and a malus make again */
+	uint64_t own_ns; /* likewise, of plans that a way and a penalty make again */
 	struct um_search_seed own; /* of that */
 	uint64_t random;
 	uint8_t *away; /* by visit: chosen in the last round */
@@ -71,17 +71,17 @@ struct um_search {
 };
 
 /* Hints of one way, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
-int um_search_go(struct um_search *s, const struct um_search_way *w);
+int um_search_go(struct um_search *s, const struct um_search_config *w);
 
 /* The same, proved if the estimate is not clearly behind. */
-int um_search_try(struct um_search *s, const struct um_search_way *w);
+int um_search_try(struct um_search *s, const struct um_search_config *w);
 
 /* What one round costs, of any kind, in units of s->work. */
 uint64_t um_search_round(const struct um_search *s);
 
 /* Proves what um_search_go, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no
  * error. 0 or -ENOMEM. */
-int um_search_judge(struct um_search *s, const struct um_search_way *w);
+int um_search_judge(struct um_search *s, const struct um_search_config *w);
 
 /* Nothing could be better by much, or there has been enough work. */
 int um_search_enough(const struct um_search *s);
@@ -93,10 +93,10 @@ int um_search_is_near(const struct um_search *s, uint64_t plan_ns);
 double um_search_score(const struct um_search_kept *k);
 
 /* borrow.c: plans that begin with what published schemes choose, and by `way` from there. 0 or -ENOMEM. */
-int um_search_borrow(struct um_search *s, const struct um_search_way *way);
+int um_search_seeds(struct um_search *s, const struct um_search_config *way);
 
 /* wander.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does better than
  * that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_go. */
-int um_search_wander(struct um_search *s, const struct um_search_seed *from, double score);
+int um_search_perturb(struct um_search *s, const struct um_search_seed *from, double score);
 
 #endif

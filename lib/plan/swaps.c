@@ -47,21 +47,21 @@ static void sort_by_slot(struct piece *p, size_t n)
 }
 
 /* The visits of one op that may be followed by an absence, by the slot whose part comes first in the block. */
-static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, const uint8_t *pinned)
+static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, const uint8_t *keep_resident)
 {
 	size_t n = 0;
 
 	for (uint32_t k = b->first_of_op[op]; k < b->first_of_op[op + 1]; k++) {
 		uint32_t v = b->of_op[k], part = b->touch[b->visit[v].first_touch].part;
 
-		if (um_choice_can_leave(b, v) && !pinned[v])
+		if (um_choice_can_leave(b, v) && !keep_resident[v])
 			p[n++] = (struct piece){b->part[part].slot, v, b->visit[v].held};
 	}
 	sort_by_slot(p, n);
 	return n;
 }
 
-int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uint8_t *pinned)
+int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uint8_t *keep_resident)
 {
 	const struct um_blocks *b = s->b;
 	struct piece *p = malloc((b->n_visits + 1ull) * sizeof *p);
@@ -76,7 +76,7 @@ int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uin
 		return -ENOMEM;
 	}
 	for (int32_t op = 0; op < b->n_ops; op++) {
-		size_t n = list_op(p, b, op, pinned);
+		size_t n = list_op(p, b, op, keep_resident);
 
 		for (size_t i = 0; i < n; i++) {
 			struct um_swap *x = w->n ? &w->at[w->n - 1] : NULL;

@@ -29,8 +29,8 @@ struct um_swaps {
 	uint32_t n;
 };
 
-/* All that may leave (`pinned`, by visit, may not). 0 or -ENOMEM. */
-int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uint8_t *pinned);
+/* All that may leave (`keep_resident`, by visit, may not). 0 or -ENOMEM. */
+int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uint8_t *keep_resident);
 void um_swaps_fini(struct um_swaps *w);
 
 /* Time from the end of the op before the gap to the begin of the op that ends it. */

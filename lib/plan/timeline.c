@@ -190,9 +190,9 @@ static int prepare(struct lap *l)
 	l->outgo = malloc((l->c->n_away + 1ull) * sizeof *l->outgo);
 	l->goes = malloc((l->n + 1ull) * sizeof *l->goes);
 	l->done = calloc((size_t)LAPS * (size_t)l->n + 1, sizeof *l->done);
-	l->t->blame = calloc(b->n_visits + 1ull, sizeof *l->t->blame);
+	l->t->stall = calloc(b->n_visits + 1ull, sizeof *l->t->stall);
 	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
-	if (!seen || !l->dirty || !l->left || !l->first_out || !l->outgo || !l->goes || !l->done || !l->t->blame ||
+	if (!seen || !l->dirty || !l->left || !l->first_out || !l->outgo || !l->goes || !l->done || !l->t->stall ||
 	    !l->t->start) {
 		free(seen);
 		return -ENOMEM;
@@ -239,13 +239,13 @@ static void blame_out(struct lap *l, uint64_t from, uint64_t to)
 {
 	for (size_t i = l->out_head; i < l->outs.n && l->outs.at[i].at <= to; i++)
 		if (l->outs.at[i].at > from)
-			l->t->blame[l->outs.at[i].visit] += to - from;
+			l->t->stall[l->outs.at[i].visit] += to - from;
 }
 
 static void blame_move(struct lap *l, const struct um_move *m, uint64_t ns)
 {
 	for (uint32_t i = m->first; i < m->first + m->n; i++)
-		l->t->blame[l->r->back[i]] += ns;
+		l->t->stall[l->r->back[i]] += ns;
 }
 
 /* What is copied out by `time` has left. */
@@ -339,8 +339,8 @@ static void pin(struct lap *l, const struct um_move *m)
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
 		uint32_t v = l->r->back[i];
 
-		l->t->hasty += !l->c->pinned[v];
-		l->c->pinned[v] = 1;
+		l->t->too_short += !l->c->keep_resident[v];
+		l->c->keep_resident[v] = 1;
 	}
 }
 
@@ -482,7 +482,7 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 void um_timeline_fini(struct um_timeline *t)
 {
 	um_vec_fini(&t->moves);
-	free(t->blame);
+	free(t->stall);
 	free(t->start);
 	memset(t, 0, sizeof *t);
 }

@@ -23,9 +23,9 @@ struct um_timing {
 struct um_timeline {
 	UM_VEC(struct um_move) moves; /* in the engine's order; n == 0: the arrivals of op `need` */
 	uint64_t ns; /* estimate of the steady iteration */
-	uint32_t hasty; /* gaps that end before their block has begun to leave: marked in c->pinned */
+	uint32_t too_short; /* gaps that end before their block has begun to leave: marked in c->keep_resident */
 	uint64_t *start; /* by op: when it starts, in the steady iteration; one more */
-	uint64_t *blame; /* by visit: ns that something waited for its block to leave or to return */
+	uint64_t *stall; /* by visit: ns that something waited for its block to leave or to return */
 };
 
 /* 0 or -ENOMEM. */

@@ -2,7 +2,7 @@
 #include "replay/executor.h"
 
 #include "replay/lanes.h"
-#include "replay/advised.h"
+#include "replay/advice_state.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,21 +14,21 @@ struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
 	struct um_lanes lanes;
-	struct um_advised mostly, far;
+	struct um_advice_state mostly, far;
 
-	const struct um_program *program; /* NULL: none */
+	const struct um_compiled_plan *program; /* NULL: none */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
 	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
 	int inside; /* all that the program asks for lies in such memory */
-	const struct um_program_lap *lap; /* of the program: this iteration's, */
+	const struct um_compiled_iteration *lap; /* of the program: this iteration's, */
 	uint64_t turn; /* which is number so many since the program was taken up */
 	int keeps; /* what the iteration asks for again lies where it was planned, */
 	int yields; /* and has been asked for once: evictions are left to the driver */
 	int32_t gate_least; /* ops wait for so many ins at least, where they wait */
 
 	uint64_t number; /* of the op at hand, where somebody listens */
-	uint32_t *targets[UM_PROGRAM_STEADY + 1]; /* by lap and action, likewise; NULL: no memory for that */
+	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by lap and action, likewise; NULL: no memory for that */
 };
 
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host)
@@ -62,7 +62,7 @@ free_executor:
 
 static void forget_targets(struct um_executor *ex)
 {
-	for (int i = 0; i <= UM_PROGRAM_STEADY; i++) {
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++) {
 		free(ex->targets[i]);
 		ex->targets[i] = NULL;
 	}
@@ -73,11 +73,11 @@ void um_executor_close(struct um_executor *ex)
 	if (!ex)
 		return;
 	um_executor_leave(ex);
-	um_advised_set(&ex->mostly, ex->gpu, NULL, 0);
-	um_advised_set(&ex->far, ex->gpu, NULL, 0);
+	um_advice_state_set(&ex->mostly, ex->gpu, NULL, 0);
+	um_advice_state_set(&ex->far, ex->gpu, NULL, 0);
 	um_lanes_close(&ex->lanes);
-	um_advised_fini(&ex->mostly);
-	um_advised_fini(&ex->far);
+	um_advice_state_fini(&ex->mostly);
+	um_advice_state_fini(&ex->far);
 	forget_targets(ex);
 	free(ex);
 }
@@ -119,10 +119,10 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 {
 	int may = 0, err;
 
-	if (r.bytes && kind == UM_ACTION_LET)
-		kind = !um_advised_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_OUT : ex->turn ? kind : UM_ACTION_HOME;
+	if (r.bytes && kind == UM_ACTION_DROP_CLEAN)
+		kind = !um_advice_state_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_EVICT : ex->turn ? kind : UM_ACTION_EVICT_OR_DROP;
 	else if (r.bytes && !(ex->gpu->caps.discard && (may = may_discard(ex, r.addr, r.bytes, waits))))
-		kind = UM_ACTION_OUT;
+		kind = UM_ACTION_EVICT;
 	err = um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
 	if (!err && may > 1)
 		um_lanes_live(&ex->lanes);
@@ -132,7 +132,7 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 /* Where evictions are not left to the driver after all, it is taken home. */
 static int put_leave(struct um_executor *ex, struct um_executor_range r, uint32_t wait)
 {
-	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE : UM_ACTION_OUT, r.addr, r.bytes,
+	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT, r.addr, r.bytes,
 			     wait);
 }
 
@@ -151,7 +151,7 @@ static struct um_executor_range locate_moved(const struct um_action *a, const st
 		return (struct um_executor_range){a->addr, 0};
 	lo += now;
 	hi += now;
-	if (a->kind == UM_ACTION_IN) {
+	if (a->kind == UM_ACTION_PREFETCH) {
 		lo &= ~(UM_BLOCK_BYTES - 1);
 		hi = (hi + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 	} else {
@@ -193,7 +193,7 @@ static struct um_executor_range locate(const struct um_action *a, const struct u
 {
 	if (is_moved(a, c))
 		return locate_moved(a, &c->sched->slots.at[a->slot],
-				    a->kind == UM_ACTION_KEEP ? place_of(c, a->slot) : c->slots[a->slot].addr);
+				    a->kind == UM_ACTION_REFRESH ? place_of(c, a->slot) : c->slots[a->slot].addr);
 	return (struct um_executor_range){a->addr, a->bytes};
 }
 
@@ -207,21 +207,21 @@ static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
  * all of it counts. */
 static void begin_counts(struct um_executor *ex, uint64_t turn)
 {
-	const struct um_program *p = ex->program;
-	uint64_t was = turn > UM_PROGRAM_STEADY ? UM_PROGRAM_STEADY : turn ? turn - 1 : 0;
-	const struct um_program_lap *before = &p->lap[was];
-	int first = turn == UM_PROGRAM_STEADY, none = turn == 0 || (first && !p->settled);
+	const struct um_compiled_plan *p = ex->program;
+	uint64_t was = turn > UM_COMPILED_PLAN_STEADY ? UM_COMPILED_PLAN_STEADY : turn ? turn - 1 : 0;
+	const struct um_compiled_iteration *before = &p->lap[was];
+	int first = turn == UM_COMPILED_PLAN_STEADY, none = turn == 0 || (first && !p->settled);
 
 	ex->turn = turn;
-	if (turn <= UM_PROGRAM_STEADY) {
+	if (turn <= UM_COMPILED_PLAN_STEADY) {
 		ex->keeps = p->yields && ex->inside;
 		ex->yields = 0;
-	} else if (turn == UM_PROGRAM_STEADY + 1) {
+	} else if (turn == UM_COMPILED_PLAN_STEADY + 1) {
 		ex->yields = ex->keeps;
 	}
 	/* In the first steady iteration the one before was numbered without what is asked for again. */
 	ex->gate_least = first && p->yields ? 0 : INT32_MIN;
-	ex->lap = &p->lap[turn < UM_PROGRAM_STEADY ? turn : UM_PROGRAM_STEADY];
+	ex->lap = &p->lap[turn < UM_COMPILED_PLAN_STEADY ? turn : UM_COMPILED_PLAN_STEADY];
 	ex->in_least = none || (first && p->yields) ? 0 : -(int32_t)before->n_in;
 	ex->out_least = none ? 0 : -(int32_t)before->n_out;
 	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
@@ -235,13 +235,13 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 	uint32_t target = targets ? targets[action] : UINT32_MAX;
 
 	return um_lanes_expect(&ex->lanes, ex->lap->actions.at[action].kind,
-			       target == UINT32_MAX ? UM_OUTCOMES_NO_OP : ex->number - op + target);
+			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
 /* What is due before op number `op`. 0 or -EAGAIN. */
 static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
 {
-	const struct um_program_lap *p = ex->lap;
+	const struct um_compiled_iteration *p = ex->lap;
 	struct um_lanes *l = &ex->lanes;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 	int marked = 0;
@@ -258,8 +258,8 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		}
 		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
-		if (a->kind == UM_ACTION_IN || a->kind == UM_ACTION_KEEP) {
-			if (a->kind == UM_ACTION_KEEP && !ex->keeps)
+		if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH) {
+			if (a->kind == UM_ACTION_REFRESH && !ex->keeps)
 				r.bytes = 0;
 			if (um_lanes_in(l, r.addr, r.bytes, number(a->room, ex->out_base, ex->out_least),
 					ex->drop_base + a->drops))
@@ -272,8 +272,8 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		wait = number(a->room, ex->in_base, ex->in_least);
 		/* no op waits where nothing lives as planned */
 		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
-		if (a->kind == UM_ACTION_OUT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_OUT, r.addr, r.bytes, wait)
-		    : a->kind == UM_ACTION_LEAVE ? put_leave(ex, r, wait)
+		if (a->kind == UM_ACTION_EVICT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
+		    : a->kind == UM_ACTION_LEAVE_TO_DRIVER ? put_leave(ex, r, wait)
 						 : put_drop(ex, a->kind, r, wait, waits))
 			return -EAGAIN;
 	}
@@ -282,7 +282,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 
 int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor)
 {
-	const struct um_program_lap *p = ex->lap;
+	const struct um_compiled_iteration *p = ex->lap;
 	struct um_lanes *l = &ex->lanes;
 
 	if (!ex->program)
@@ -322,7 +322,7 @@ static int cmp_addr(const void *a, const void *b)
 
 static int cmp_run(const void *a, const void *b)
 {
-	const struct um_program_run *x = a, *y = b;
+	const struct um_compiled_plan_run *x = a, *y = b;
 
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
@@ -331,10 +331,10 @@ static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 {
 	struct um_executor_range r;
 
-	if (!bytes || (ex->lanes.outcomes.ears.hear && um_lanes_expect(&ex->lanes, kind, UM_OUTCOMES_NO_OP)))
+	if (!bytes || (ex->lanes.outcomes.ears.hear && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
 		return;
 	r = clip(ex, (struct um_executor_range){addr, bytes});
-	if (kind == UM_ACTION_OUT) /* where there is room */
+	if (kind == UM_ACTION_EVICT) /* where there is room */
 		um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, r.addr, r.bytes, um_lanes_in_put(&ex->lanes));
 	else
 		put_drop(ex, kind, r, um_lanes_in_put(&ex->lanes), UM_LATER_OPS_WAIT);
@@ -346,13 +346,13 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 		      int only_dead)
 {
 	uint64_t run = 0, bytes = 0;
-	enum um_action_kind run_kind = UM_ACTION_OUT;
+	enum um_action_kind run_kind = UM_ACTION_EVICT;
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
-		int let = !dead && um_advised_has(&ex->mostly, a, UM_BLOCK_BYTES);
+		int let = !dead && um_advice_state_has(&ex->mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
-		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_LET : UM_ACTION_OUT;
+		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			clear_run(ex, run_kind, run, bytes);
@@ -379,13 +379,13 @@ static int add_kept(struct um_kept *kept, const struct um_action *a, const struc
 }
 
 /* What the first iteration may find on the device, ascending: what it asks for at once, and what may stay. */
-static int find_kept(const struct um_program *p, const struct um_cursor *c, struct um_kept *kept)
+static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *kept)
 {
-	const struct um_program_lap *lap = &p->lap[0];
+	const struct um_compiled_iteration *lap = &p->lap[0];
 	int err = 0;
 
 	for (uint32_t i = 0; i < lap->actions.n && lap->actions.at[i].at == 0 && !err; i++)
-		if (lap->actions.at[i].kind == UM_ACTION_IN && lap->actions.at[i].room <= 0)
+		if (lap->actions.at[i].kind == UM_ACTION_PREFETCH && lap->actions.at[i].room <= 0)
 			err = add_kept(kept, &lap->actions.at[i], c);
 	for (size_t i = 0; i < p->stays.n && !err; i++)
 		err = add_kept(kept, &p->stays.at[i], c);
@@ -395,9 +395,9 @@ static int find_kept(const struct um_program *p, const struct um_cursor *c, stru
 }
 
 /* Is all that the program asks for in memory that is there as a whole, and stays? */
-static int is_inside(struct um_executor *ex, const struct um_program *p)
+static int is_inside(struct um_executor *ex, const struct um_compiled_plan *p)
 {
-	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->host.clip; i++)
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->host.clip; i++)
 		for (size_t k = 0; k < p->lap[i].actions.n; k++) {
 			struct um_executor_range r = {p->lap[i].actions.at[k].addr, p->lap[i].actions.at[k].bytes};
 
@@ -410,19 +410,19 @@ static int is_inside(struct um_executor *ex, const struct um_program *p)
 static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 {
 	forget_targets(ex);
-	for (int i = 0; i <= UM_PROGRAM_STEADY && ex->lanes.outcomes.ears.hear; i++)
-		ex->targets[i] = um_outcomes_targets(ex->program, &ex->program->lap[i], s);
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->lanes.outcomes.ears.hear; i++)
+		ex->targets[i] = um_hint_results_targets(ex->program, &ex->program->lap[i], s);
 }
 
 /* What is read mostly, as far as it lies in memory of ours: elsewhere something else may begin in the last block. */
-static int set_mostly(struct um_executor *ex, const struct um_program *p, const struct um_executor_range *used,
+static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
 		      size_t n_used)
 {
-	UM_VEC(struct um_program_run) runs = {0};
+	UM_VEC(struct um_compiled_plan_run) runs = {0};
 	int err = 0;
 
 	for (size_t i = 0; i < p->mostly.n; i++) {
-		const struct um_program_run *r = &p->mostly.at[i];
+		const struct um_compiled_plan_run *r = &p->mostly.at[i];
 
 		for (size_t k = 0; k < n_used && !err; k++) {
 			uint64_t lo = r->addr > used[k].addr ? r->addr : used[k].addr;
@@ -430,19 +430,19 @@ static int set_mostly(struct um_executor *ex, const struct um_program *p, const 
 
 			hi = hi < end ? hi : end;
 			if (lo < hi)
-				err = um_vec_push(&runs, ((struct um_program_run){lo, hi - lo}));
+				err = um_vec_push(&runs, ((struct um_compiled_plan_run){lo, hi - lo}));
 		}
 	}
 	if (runs.n)
 		qsort(runs.at, runs.n, sizeof *runs.at, cmp_run);
 	if (!err)
-		err = um_advised_set(&ex->mostly, ex->gpu, runs.at, runs.n);
+		err = um_advice_state_set(&ex->mostly, ex->gpu, runs.at, runs.n);
 	um_vec_fini(&runs);
 	return err;
 }
 
 /* Without being read mostly blocks leave with a copy; but what is to be far and is not would not come at all. */
-static int set_advice(struct um_executor *ex, const struct um_program *p, const struct um_executor_range *used,
+static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
 		      size_t n_used)
 {
 	int err = 0;
@@ -452,11 +452,11 @@ static int set_advice(struct um_executor *ex, const struct um_program *p, const 
 	um_lanes_settle(&ex->lanes);
 	err = set_mostly(ex, p, used, n_used);
 	if (!err)
-		err = um_advised_set(&ex->far, ex->gpu, p->far.at, p->far.n);
+		err = um_advice_state_set(&ex->far, ex->gpu, p->far.at, p->far.n);
 	return err ? err : ex->far.runs.n < p->far.n ? -ENOTSUP : 0;
 }
 
-int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
+int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
 	struct um_kept kept = {0};
@@ -498,7 +498,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64
 
 void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used)
 {
-	const struct um_program *p = ex->program;
+	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
 
 	ex->in_base = um_lanes_in_put(&ex->lanes);
@@ -516,8 +516,8 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1),
 		       (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
-	um_advised_clear(&ex->mostly, ex->gpu, addr, bytes);
-	um_advised_clear(&ex->far, ex->gpu, addr, bytes);
+	um_advice_state_clear(&ex->mostly, ex->gpu, addr, bytes);
+	um_advice_state_clear(&ex->far, ex->gpu, addr, bytes);
 }
 
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
@@ -528,15 +528,15 @@ void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t
 		int writes = mostly && u->access & UM_WRITE, brings = far && u->touched >= u->bytes;
 		uint64_t addr = u->tensor->addr + u->off;
 
-		if ((writes && um_advised_touches(&ex->mostly, addr, u->bytes)) ||
-		    (brings && um_advised_touches(&ex->far, addr, u->bytes)))
+		if ((writes && um_advice_state_touches(&ex->mostly, addr, u->bytes)) ||
+		    (brings && um_advice_state_touches(&ex->far, addr, u->bytes)))
 			um_executor_claim(ex, addr, u->bytes);
 	}
 }
 
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
-	if (um_advised_touches(&ex->mostly, addr, bytes) || um_advised_touches(&ex->far, addr, bytes))
+	if (um_advice_state_touches(&ex->mostly, addr, bytes) || um_advice_state_touches(&ex->far, addr, bytes))
 		um_executor_claim(ex, addr, bytes);
 }
 

@@ -21,8 +21,8 @@
 
 #include "gpu/app_stream.h"
 #include "replay/cursor.h"
-#include "replay/outcomes.h"
-#include "replay/program.h"
+#include "replay/hint_results.h"
+#include "replay/compiled_plan.h"
 
 struct um_executor;
 
@@ -62,7 +62,7 @@ void um_executor_close(struct um_executor *ex);
 
 /* Takes up a program (borrowed until the next adopt, leave or close) at the beginning of an iteration, just before its
  * first op is announced: sends away what that does not ask for at once. 0 or -errno and nothing is issued. */
-int um_executor_adopt(struct um_executor *ex, const struct um_program *p, uint64_t capacity_blocks,
+int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor);
 
 /* The next iteration begins and the program goes on. After the first and the second one, memory outside the program

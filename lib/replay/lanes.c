@@ -26,7 +26,7 @@ static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint6
 /* The call for this request returned. */
 static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_request *r, uint64_t begin, int code)
 {
-	um_outcomes_end(&l->outcomes, lane, SLOT(k),
+	um_hint_results_end(&l->outcomes, lane, SLOT(k),
 			&(struct um_hint_given){.kind = r->kind,
 						.addr = r->addr,
 						.bytes = r->bytes,
@@ -183,7 +183,7 @@ static void bring(struct um_lanes *l, uint32_t k, const struct um_request *r)
 	if (um_block_limit_add(&l->limit, r->addr, r->bytes))
 		return;
 
-	uint64_t begin = um_outcomes_begin(&l->outcomes);
+	uint64_t begin = um_hint_results_begin(&l->outcomes);
 	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes,
 						     um_on_device(l->gpu->caps.device), 0,
 						     l->in_stream[k % UM_LANES_IN_STREAMS]);
@@ -259,7 +259,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	struct um_gpu *gpu = o->lanes->gpu;
 	void *ptr = (void *)(uintptr_t)r->addr;
 	size_t bytes = r->bytes;
-	uint64_t begin = um_outcomes_begin(&o->lanes->outcomes);
+	uint64_t begin = um_hint_results_begin(&o->lanes->outcomes);
 	int code = gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream);
 
 	made(o->lanes, lane_of(o), k, r, begin, code);
@@ -275,7 +275,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
 {
 	struct um_lanes *l = o->lanes;
-	uint64_t begin = um_outcomes_begin(&l->outcomes);
+	uint64_t begin = um_hint_results_begin(&l->outcomes);
 	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0,
 						     o->stream);
 
@@ -293,10 +293,10 @@ static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *
 	struct um_gpu *gpu = l->gpu;
 	struct um_location here = um_on_device(gpu->caps.device);
 	void *ptr = (void *)(uintptr_t)r->addr;
-	uint64_t begin = um_outcomes_begin(&l->outcomes);
+	uint64_t begin = um_hint_results_begin(&l->outcomes);
 	int code = gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_UNSET_READ_MOSTLY, here);
 
-	if (r->kind == UM_ACTION_HOME)
+	if (r->kind == UM_ACTION_EVICT_OR_DROP)
 		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream),
 			&l->evict_bytes, 0);
 	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), &l->evict_bytes, 0);
@@ -336,11 +336,11 @@ static struct um_step step_out(void *arg)
 	e = not_ready(l, r->event);
 	if (e)
 		return (struct um_step){.kind = UM_STEP_WAIT, .event = e};
-	if (r->kind == UM_ACTION_LEAVE)
+	if (r->kind == UM_ACTION_LEAVE_TO_DRIVER)
 		return out_done(o, k);
 	if (r->kind == UM_ACTION_DISCARD)
 		return discard(o, k, r);
-	if (r->kind == UM_ACTION_OUT)
+	if (r->kind == UM_ACTION_EVICT)
 		evict(o, k, r);
 	else
 		let_go(o, k, r);
@@ -419,10 +419,10 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 static void tell(struct um_lanes *l, int lane, uint32_t until)
 {
 	const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[lane - LANE_AWAY].ring;
-	struct um_outcomes *o = &l->outcomes;
+	struct um_hint_results *o = &l->outcomes;
 
 	for (; !um_lanes_reached(o->told[lane], until); o->told[lane]++) {
-		const struct um_outcome *is = &o->at[lane][SLOT(o->told[lane])];
+		const struct um_hint_result *is = &o->at[lane][SLOT(o->told[lane])];
 		const struct um_request *r = &ring[SLOT(o->told[lane])];
 		struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
 
@@ -436,7 +436,7 @@ static int all_done(void *arg)
 	const struct um_lanes *l = arg;
 	int done = 1;
 
-	for (int lane = 0; lane < UM_OUTCOMES_LANES; lane++)
+	for (int lane = 0; lane < UM_HINT_RESULTS_LANES; lane++)
 		done &= put_by(l, lane) == done_by(l, lane);
 	return done;
 }
@@ -478,9 +478,9 @@ void um_lanes_close(struct um_lanes *l)
 				gpu->api->cudaEventDestroy(gpu, l->events[i][j]);
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
-	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.ears.hear; lane++)
+	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->outcomes.ears.hear; lane++)
 		tell(l, lane, put_by(l, lane)); /* one that was not worked off may have others behind it */
-	um_outcomes_close(&l->outcomes);
+	um_hint_results_close(&l->outcomes);
 	free(l->in_ring);
 	l->in_ring = NULL;
 	for (int i = 0; i < UM_AWAYS; i++) {
@@ -512,26 +512,26 @@ int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears)
 {
 	const uint32_t put[] = {put_by(l, 0), put_by(l, 1), put_by(l, 2)};
 
-	return um_outcomes_open(&l->outcomes, l->gpu, UM_LANES_QUEUE, put, ears);
+	return um_hint_results_open(&l->outcomes, l->gpu, UM_LANES_QUEUE, put, ears);
 }
 
 void um_lanes_tell(struct um_lanes *l)
 {
-	for (int lane = 0; lane < UM_OUTCOMES_LANES && l->outcomes.ears.hear; lane++)
+	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->outcomes.ears.hear; lane++)
 		tell(l, lane, done_by(l, lane));
 }
 
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
 {
-	enum um_away away = kind == UM_ACTION_OUT || kind == UM_ACTION_LEAVE ? UM_AWAY_OUT : UM_AWAY_DROP;
-	int lane = kind == UM_ACTION_IN || kind == UM_ACTION_KEEP ? LANE_IN : LANE_AWAY + (int)away;
+	enum um_away away = kind == UM_ACTION_EVICT || kind == UM_ACTION_LEAVE_TO_DRIVER ? UM_AWAY_OUT : UM_AWAY_DROP;
+	int lane = kind == UM_ACTION_PREFETCH || kind == UM_ACTION_REFRESH ? LANE_IN : LANE_AWAY + (int)away;
 	uint32_t k = put_by(l, lane);
 
 	if (k - done_by(l, lane) >= UM_LANES_QUEUE)
 		return -EAGAIN;
 	if (k - l->outcomes.told[lane] >= UM_LANES_QUEUE / 2)
 		um_lanes_tell(l);
-	um_outcomes_put(&l->outcomes, lane, SLOT(k), op);
+	um_hint_results_put(&l->outcomes, lane, SLOT(k), op);
 	return 0;
 }
 

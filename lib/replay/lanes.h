@@ -29,8 +29,8 @@
 
 #include "gpu/app_stream.h"
 #include "replay/block_limit.h"
-#include "replay/outcomes.h"
-#include "replay/program.h"
+#include "replay/hint_results.h"
+#include "replay/compiled_plan.h"
 #include "replay/worker.h"
 
 #include <errno.h>
@@ -122,7 +122,7 @@ struct um_lanes {
 	int any_live; /* one may be under way or to come */
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
-	struct um_outcomes outcomes;
+	struct um_hint_results outcomes;
 };
 
 /* How many workers keep the link to the host full, by what one block takes: the driver's work on the calling thread,
@@ -171,7 +171,7 @@ static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes,
 
 	if (k == l->in_limit && um_lanes_look_in(l))
 		return -EAGAIN;
-	r->kind = UM_ACTION_IN;
+	r->kind = UM_ACTION_PREFETCH;
 	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
 	r->addr = addr;
 	r->bytes = bytes;
@@ -199,8 +199,8 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	r->wait = ins;
 	r->event = l->event;
 	r->live = 0;
-	l->queued += bytes != 0 && kind != UM_ACTION_LEAVE;
-	if (kind != UM_ACTION_OUT && kind != UM_ACTION_LEAVE) {
+	l->queued += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
+	if (kind != UM_ACTION_EVICT && kind != UM_ACTION_LEAVE_TO_DRIVER) {
 		l->discard = k + 1;
 		l->any_discard = 1;
 	}

@@ -121,7 +121,7 @@ void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 	for (; !um_lanes_reached(done, k); k--) {
 		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE];
 
-		if (r->kind != UM_ACTION_OUT && r->addr < end && r->addr + r->bytes > addr)
+		if (r->kind != UM_ACTION_EVICT && r->addr < end && r->addr + r->bytes > addr)
 			break;
 	}
 	if (!um_lanes_reached(done, k))

@@ -32,7 +32,7 @@ void um_on_use_fini(struct um_on_use *p)
 static void flush_out(struct um_on_use *p, um_stream stream)
 {
 	if (p->out_bytes)
-		p->give(p->user, UM_ACTION_OUT, p->out, p->out_bytes, stream);
+		p->give(p->user, UM_ACTION_EVICT, p->out, p->out_bytes, stream);
 	p->out_bytes = 0;
 }
 
@@ -111,7 +111,7 @@ void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *us
 			flush_out(p, stream);
 		}
 		if (bytes)
-			p->give(p->user, UM_ACTION_IN, u->tensor->addr + u->off, bytes, stream);
+			p->give(p->user, UM_ACTION_PREFETCH, u->tensor->addr + u->off, bytes, stream);
 	}
 	if (p->tracks && n) {
 		p->gpu->api->cudaEventRecord(p->gpu, p->given, stream);

@@ -16,10 +16,10 @@
 #define UM_REPLAY_ON_USE_H
 
 #include "gpu/gpu.h"
-#include "replay/program.h"
+#include "replay/compiled_plan.h"
 #include "replay/block_lru.h"
 
-/* Makes one call: UM_ACTION_IN to the device, UM_ACTION_OUT to the host. */
+/* Makes one call: UM_ACTION_PREFETCH to the device, UM_ACTION_EVICT to the host. */
 typedef void um_on_use_give(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
 
 struct um_on_use {

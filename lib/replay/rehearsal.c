@@ -25,8 +25,8 @@ enum lane { LANE_IN, LANE_OUT, LANE_DROP, LANES };
 #define NEVER UINT64_MAX
 
 struct rehearsal {
-	const struct um_program *p;
-	const struct um_program_lap *lap;
+	const struct um_compiled_plan *p;
+	const struct um_compiled_iteration *lap;
 	const struct um_schedule *s;
 	const struct um_profile *profile;
 	uint64_t in_ns, out_ns; /* to copy a block */
@@ -90,8 +90,8 @@ static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other
 static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
 {
 	const struct um_profile *p = r->profile;
-	size_t i = um_program_find(r->p, a->addr);
-	unsigned evicts = a->evicts, there = a->kind == UM_ACTION_KEEP ? UINT_MAX : a->there;
+	size_t i = um_compiled_plan_find(r->p, a->addr);
+	unsigned evicts = a->evicts, there = a->kind == UM_ACTION_REFRESH ? UINT_MAX : a->there;
 
 	*end = t = later(t, r->writer);
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
@@ -135,8 +135,8 @@ static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
  * takes its memory, long before it returns. */
 static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
-	size_t first = um_program_find(r->p, a->addr), end = first + a->bytes / UM_BLOCK_BYTES;
-	int leave = a->kind == UM_ACTION_LEAVE;
+	size_t first = um_compiled_plan_find(r->p, a->addr), end = first + a->bytes / UM_BLOCK_BYTES;
+	int leave = a->kind == UM_ACTION_LEAVE_TO_DRIVER;
 
 	if (end > r->p->blocks.n)
 		end = r->p->blocks.n;
@@ -158,8 +158,8 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
 	const struct um_profile *p = r->profile;
 	uint64_t n = a->bytes / UM_BLOCK_BYTES;
-	size_t i = um_program_find(r->p, a->addr);
-	int let = a->kind == UM_ACTION_LET;
+	size_t i = um_compiled_plan_find(r->p, a->addr);
+	int let = a->kind == UM_ACTION_DROP_CLEAN;
 
 	if (let) {
 		t = r->writer = later(t, later(r->readers, r->writer)) + 2 * (p->c_api + n * p->c_adv);
@@ -179,9 +179,9 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 
 static enum lane lane_of(const struct um_action *a)
 {
-	if (a->kind == UM_ACTION_IN || a->kind == UM_ACTION_KEEP)
+	if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
 		return LANE_IN;
-	return a->kind == UM_ACTION_OUT || a->kind == UM_ACTION_LEAVE ? LANE_OUT : LANE_DROP;
+	return a->kind == UM_ACTION_EVICT || a->kind == UM_ACTION_LEAVE_TO_DRIVER ? LANE_OUT : LANE_DROP;
 }
 
 /* Goes on to the lane's next action, from `from` on or in the next lap. */
@@ -285,11 +285,11 @@ static int prepare(struct rehearsal *r)
 	return r->left && r->bare && r->done && r->arrived.at ? 0 : -ENOMEM;
 }
 
-int um_rehearse(const struct um_program *program, const struct um_schedule *sched, const struct um_profile *profile,
+int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched, const struct um_profile *profile,
                 uint64_t *ns)
 {
 	struct rehearsal r = {.p = program,
-	                      .lap = &program->lap[UM_PROGRAM_STEADY],
+	                      .lap = &program->lap[UM_COMPILED_PLAN_STEADY],
 	                      .s = sched,
 	                      .profile = profile};
 	uint32_t end = LAPS * program->n_ops;

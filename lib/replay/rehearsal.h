@@ -14,10 +14,10 @@
 #define UM_REPLAY_REHEARSAL_H
 
 #include "model/profile.h"
-#include "replay/program.h"
+#include "replay/compiled_plan.h"
 
 /* 0 or -ENOMEM. */
-int um_rehearse(const struct um_program *program, const struct um_schedule *sched, const struct um_profile *profile,
+int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched, const struct um_profile *profile,
                 uint64_t *ns);
 
 #endif

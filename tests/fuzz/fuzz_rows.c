@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/nsys_schema.h"
+#include "formats/nsys_schema.h"
 
 const char fuzz_name[] = "rows";
 
 #define COLUMNS 14
 
-/* As lib/io/nsys_read.c and lib/io/nsys_capture.c ask for them, without types: any value fits. */
+/* As tools/formats/nsys_read.c and tools/formats/nsys_capture.c ask for them, without types: any value fits. */
 static const struct {
 	const char *name, *columns;
 	int n;

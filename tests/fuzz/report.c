@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "io/log.h"
-#include "io/nsys.h"
-#include "io/sheets.h"
+#include "formats/nsys.h"
+#include "formats/sheets.h"
 #include "report_form.h"
 #include "report_survey.h"
 
@@ -15,7 +15,7 @@ static void again(void *user)
 	um_report_reset(user);
 }
 
-static int read_it(struct um_report *r, struct um_found *found, const char *path, struct um_capture *c,
+static int read_it(struct um_report *r, struct um_iteration_spans *found, const char *path, struct um_capture *c,
                    struct um_diag *diag)
 {
 	const struct um_nsys_read_options ro = {.again = again, .user = r};
@@ -67,7 +67,7 @@ static void write_and_read(const struct um_findings *f)
 
 void fuzz_report(const char *path, int views)
 {
-	struct um_found found = {0};
+	struct um_iteration_spans found = {0};
 	struct um_report r;
 	struct um_capture c;
 	struct um_diag diag;
@@ -89,5 +89,5 @@ void fuzz_report(const char *path, int views)
 	}
 	um_capture_fini(&c);
 	um_report_fini(&r);
-	um_found_fini(&found);
+	um_iteration_spans_fini(&found);
 }

@@ -3,7 +3,7 @@
  * ask.h - asks the guard about the device at hand, and ends the program where it says no
  *
  * Before a program allocates: how much managed memory it is about to have in all, and the budget that stands for a
- * small card. The rule is lib/probe/guard.h's.
+ * small card. The rule is tools/probe/guard.h's.
  */
 #ifndef ASK_H
 #define ASK_H

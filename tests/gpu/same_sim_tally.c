@@ -2,8 +2,8 @@
  *
  * same_sim_tally.c - looks into a context; the headers behind it are C
  */
-#include "advisor.h"
-#include "gpu/sim.h"
+#include "runtime/context.h"
+#include "sim/sim.h"
 
 void same_sim_tally(struct umadv *adv, struct um_tally *out);
 

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "learn/previous_iteration.h"
+
+void um_previous_iteration_init(struct um_previous_iteration *p)
+{
+	memset(p, 0, sizeof *p);
+}
+
+void um_previous_iteration_fini(struct um_previous_iteration *p)
+{
+	um_vec_fini(&p->entries);
+	um_previous_iteration_init(p);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct um_previous_iteration_entry *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_iteration *it)
+{
+	p->known = 0;
+	um_vec_clear(&p->entries);
+	if (um_vec_reserve(&p->entries, it->tensors.n))
+		return -ENOMEM;
+	for (size_t i = 0; i < it->tensors.n; i++)
+		p->entries.at[p->entries.n++] = (struct um_previous_iteration_entry){it->tensors.at[i].id.v, (uint32_t)i};
+	if (p->entries.n)
+		qsort(p->entries.at, p->entries.n, sizeof *p->entries.at, by_id);
+	p->n = it->n;
+	p->signature = it->signature;
+	p->known = 1;
+	return 0;
+}
+
+uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id)
+{
+	size_t lo = 0, hi = p->known ? p->entries.n : 0;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->entries.at[mid].id < id.v)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!p->known || lo == p->entries.n || p->entries.at[lo].id != id.v)
+		return UM_NOBODY;
+	return p->entries.at[lo].number;
+}

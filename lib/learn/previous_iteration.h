@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * previous_iteration.h - what is remembered of an iteration: who had which number
+ *
+ * A value: owns its memory. Iteration path: O(n log n) to fill, O(log n) to ask.
+ */
+#ifndef UM_LEARN_PREVIOUS_ITERATION_H
+#define UM_LEARN_PREVIOUS_ITERATION_H
+
+#include "model/iteration.h"
+
+#define UM_NOBODY UINT32_MAX
+
+struct um_previous_iteration_entry {
+	uint64_t id;
+	uint32_t number; /* in the iteration's tensors */
+};
+
+struct um_previous_iteration {
+	int known; /* 0: nothing is remembered */
+	uint64_t n, signature; /* of the iteration */
+	UM_VEC(struct um_previous_iteration_entry) entries; /* by id */
+};
+
+void um_previous_iteration_init(struct um_previous_iteration *p);
+void um_previous_iteration_fini(struct um_previous_iteration *p);
+int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_iteration *it); /* 0 or -ENOMEM (then nothing is known) */
+
+/* The number that the tensor had; UM_NOBODY if it was not there. */
+uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What was seen goes first (the same signature twice), then what birth order suggests, then that a tensor which is
+ * alive stays who it is. Nobody gets two parts: a later suggestion yields to an earlier one.
+ */
+#include "learn/successors.h"
+
+static int alive_at_end(const struct um_iter_tensor *t)
+{
+	return t->death == UM_NOWHERE;
+}
+
+/* b takes a's part, unless b will not be there or has another part already. */
+static int give_part(struct um_successors *r, const struct um_iteration *it, unsigned char *taken, uint32_t a, uint32_t b)
+{
+	if (taken[b] || !alive_at_end(&it->tensors.at[b]) || it->tensors.at[b].bytes != it->tensors.at[a].bytes)
+		return 0;
+	taken[b] = 1;
+	r->next[a] = b;
+	if (a != b)
+		r->heir_of[b] = a;
+	return 1;
+}
+
+/* The birth of this iteration that answers to a tensor born in the one before; UM_NOBODY if there is none. */
+static uint32_t counterpart(const struct um_iteration *it, uint64_t ord, uint64_t bytes)
+{
+	uint32_t b;
+
+	if (ord >= it->births.n)
+		return UM_NOBODY;
+	b = it->births.at[ord];
+	return it->tensors.at[b].bytes == bytes ? b : UM_NOBODY;
+}
+
+static void by_number(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past,
+                      unsigned char *taken)
+{
+	for (uint32_t a = 0; a < it->tensors.n; a++) {
+		uint32_t b;
+
+		if (it->tensors.at[a].birth != UM_NOWHERE)
+			continue;
+		b = um_previous_iteration_find(past, it->tensors.at[a].id);
+		if (b < it->tensors.n)
+			give_part(r, it, taken, a, b);
+	}
+}
+
+static void by_birth_order(struct um_successors *r, const struct um_iteration *it, unsigned char *taken)
+{
+	for (uint32_t a = 0; a < it->tensors.n; a++) {
+		const struct um_iter_tensor *t = &it->tensors.at[a];
+		uint32_t b;
+
+		if (r->next[a] != UM_NOBODY || t->birth != UM_NOWHERE || alive_at_end(t))
+			continue;
+		if (t->born_iter == 0 || t->born_iter + 1 != it->n)
+			continue; /* births of set-up follow another order */
+		b = counterpart(it, t->born_ord, t->bytes);
+		if (b != UM_NOBODY)
+			give_part(r, it, taken, a, b);
+	}
+}
+
+static void by_staying(struct um_successors *r, const struct um_iteration *it, unsigned char *taken)
+{
+	for (uint32_t a = 0; a < it->tensors.n; a++)
+		if (r->next[a] == UM_NOBODY && it->tensors.at[a].birth == UM_NOWHERE)
+			give_part(r, it, taken, a, a);
+}
+
+static void find_late(struct um_successors *r, const struct um_iteration *it)
+{
+	for (size_t i = 0; i < it->births.n; i++)
+		r->late[i] = UM_NOWHERE;
+	for (size_t i = 0; i < it->late_frees.n; i++) {
+		const struct um_iter_free *f = &it->late_frees.at[i];
+		uint32_t b = counterpart(it, f->born_ord, f->bytes);
+
+		if (b != UM_NOBODY && alive_at_end(&it->tensors.at[b]))
+			r->late[f->born_ord] = f->pos;
+	}
+}
+
+int um_successors_init(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past)
+{
+	size_t n = it->tensors.n;
+	unsigned char *taken = calloc(n + 1, 1);
+
+	r->next = malloc((n + 1) * sizeof *r->next);
+	r->heir_of = malloc((n + 1) * sizeof *r->heir_of);
+	r->late = malloc((it->births.n + 1) * sizeof *r->late);
+	if (!taken || !r->next || !r->heir_of || !r->late) {
+		free(taken);
+		um_successors_fini(r);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		r->next[i] = r->heir_of[i] = UM_NOBODY;
+	if (past->known && past->n + 1 == it->n && past->signature == it->signature)
+		by_number(r, it, past, taken);
+	by_birth_order(r, it, taken);
+	by_staying(r, it, taken);
+	find_late(r, it);
+	free(taken);
+	return 0;
+}
+
+void um_successors_fini(struct um_successors *r)
+{
+	free(r->next);
+	free(r->heir_of);
+	free(r->late);
+	memset(r, 0, sizeof *r);
+}

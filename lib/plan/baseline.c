@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/baseline.h"
+
+#include "plan/blocks.h"
+
+/* Differences first; whole laps (rare: wanderers) go to everybody. */
+static void find_load(struct um_baseline *s, const struct um_blocks *b)
+{
+	for (uint32_t v = 0; v < b->n_visits; v++) {
+		int32_t from = b->visit[v].op, to = b->visit[v].held;
+
+		for (; to - from >= b->n_ops; to -= b->n_ops)
+			s->load[0]++;
+		s->load[from]++;
+		if (to > b->n_ops) {
+			s->load[0]++;
+			s->load[to - b->n_ops]--;
+		} else {
+			s->load[to]--;
+		}
+	}
+	for (int32_t i = 1; i < b->n_ops; i++)
+		s->load[i] += s->load[i - 1];
+}
+
+/* Counted one place up, then summed, so that filling leaves first_born[i] where op i begins. */
+static int find_born(struct um_baseline *s, const struct um_blocks *b)
+{
+	for (uint32_t t = 0; t < b->n_touches; t++) {
+		if (!b->touch[t].born)
+			continue;
+		s->first_born[b->touch[t].op + 2]++;
+		s->born_bytes[b->touch[t].op] += b->part[b->touch[t].part].bytes;
+	}
+	for (int32_t i = 0; i <= b->n_ops; i++)
+		s->first_born[i + 1] += s->first_born[i];
+	s->born = malloc((s->first_born[b->n_ops + 1] + 1ull) * sizeof *s->born);
+	if (!s->born)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < b->n_touches; t++)
+		if (b->touch[t].born)
+			s->born[s->first_born[b->touch[t].op + 1]++] = t;
+	return 0;
+}
+
+static void find_bytes(struct um_baseline *s, const struct um_blocks *b)
+{
+	for (uint32_t t = 0; t < b->n_touches; t++) {
+		const struct um_touch *x = &b->touch[t];
+		uint64_t bytes = b->part[x->part].bytes;
+
+		if (x->fate == UM_FATE_GONE)
+			s->goes[x->until % b->n_ops] += bytes;
+		if (x->until >= b->n_ops)
+			s->resident += bytes;
+	}
+}
+
+int um_baseline_build(struct um_baseline *s, const struct um_blocks *b)
+{
+	memset(s, 0, sizeof *s);
+	s->load = calloc(b->n_ops + 1ull, sizeof *s->load);
+	s->first_born = calloc(b->n_ops + 2ull, sizeof *s->first_born);
+	s->born_bytes = calloc(b->n_ops + 1ull, sizeof *s->born_bytes);
+	s->goes = calloc(b->n_ops + 1ull, sizeof *s->goes);
+	if (!s->load || !s->first_born || !s->born_bytes || !s->goes || find_born(s, b)) {
+		um_baseline_fini(s);
+		return -ENOMEM;
+	}
+	find_load(s, b);
+	find_bytes(s, b);
+	return 0;
+}
+
+void um_baseline_fini(struct um_baseline *s)
+{
+	free(s->load);
+	free(s->first_born);
+	free(s->born);
+	free(s->born_bytes);
+	free(s->goes);
+	memset(s, 0, sizeof *s);
+}

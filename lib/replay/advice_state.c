@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/advice_state.h"
+
+static int call(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *r, int advice,
+                struct um_location where)
+{
+	int code = UM_CUDA_NOT_SUPPORTED;
+
+	if (gpu->api->cudaMemAdvise)
+		code = gpu->api->cudaMemAdvise(gpu, (void *)(uintptr_t)r->addr, r->bytes, advice, where);
+	m->refused += code != UM_CUDA_OK;
+	return code;
+}
+
+static int set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *r)
+{
+	struct um_location here = um_on_device(gpu->caps.device);
+	int code;
+
+	if (!m->far)
+		return call(m, gpu, r, UM_ADV_SET_READ_MOSTLY, here);
+	code = call(m, gpu, r, UM_ADV_SET_PREFERRED, um_on_host());
+	return code ? code : call(m, gpu, r, UM_ADV_SET_ACCESSED_BY, here);
+}
+
+/* That it is not to be reached any more leaves the mappings by which it is: they go where it becomes preferred on the
+ * device. */
+static void unset(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *r)
+{
+	struct um_location here = um_on_device(gpu->caps.device);
+
+	if (!m->far) {
+		call(m, gpu, r, UM_ADV_UNSET_READ_MOSTLY, here);
+		return;
+	}
+	call(m, gpu, r, UM_ADV_UNSET_ACCESSED_BY, here);
+	call(m, gpu, r, UM_ADV_SET_PREFERRED, here);
+	call(m, gpu, r, UM_ADV_UNSET_PREFERRED, here);
+}
+
+/* The first run that ends behind `addr`. */
+static size_t run_behind(const struct um_compiled_plan_run *at, size_t n, uint64_t addr)
+{
+	size_t lo = 0;
+
+	while (lo < n) {
+		size_t mid = lo + (n - lo) / 2;
+
+		if (at[mid].addr + at[mid].bytes <= addr)
+			lo = mid + 1;
+		else
+			n = mid;
+	}
+	return lo;
+}
+
+static int is_among(const struct um_compiled_plan_run *at, size_t n, const struct um_compiled_plan_run *run)
+{
+	size_t i = run_behind(at, n, run->addr);
+
+	return i < n && at[i].addr == run->addr && at[i].bytes == run->bytes;
+}
+
+int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs, size_t n)
+{
+	UM_VEC(struct um_compiled_plan_run) next = {0};
+	int err = um_vec_reserve(&next, n);
+
+	for (size_t i = 0; i < m->runs.n; i++)
+		if (err || !is_among(runs, n, &m->runs.at[i]))
+			unset(m, gpu, &m->runs.at[i]);
+	for (size_t i = 0; i < n && !err; i++)
+		if (is_among(m->runs.at, m->runs.n, &runs[i]) ||
+		    !set(m, gpu, &runs[i]))
+			next.at[next.n++] = runs[i];
+	um_vec_fini(&m->runs);
+	m->runs.at = next.at;
+	m->runs.n = next.n;
+	m->runs.cap = next.cap;
+	return err;
+}
+
+/* Run `i` without [addr, end): nothing, one piece, or two where there is room for another. Returns the number of runs
+ * that are left of it. */
+static size_t cut(struct um_advice_state *m, struct um_gpu *gpu, size_t i, uint64_t addr, uint64_t end)
+{
+	struct um_compiled_plan_run *r = &m->runs.at[i], was = *r;
+	uint64_t lo = addr > was.addr ? addr : was.addr, hi = end < was.addr + was.bytes ? end : was.addr + was.bytes;
+	int before = lo > was.addr, behind = hi < was.addr + was.bytes;
+	size_t left;
+
+	if (before && behind && um_vec_reserve(&m->runs, 1)) {
+		lo = was.addr;
+		hi = was.addr + was.bytes;
+		before = behind = 0;
+	}
+	unset(m, gpu, &(struct um_compiled_plan_run){lo, hi - lo});
+	left = (size_t)(before + behind);
+	r = &m->runs.at[i];
+	memmove(r + left, r + 1, (m->runs.n - i - 1) * sizeof *r);
+	m->runs.n = m->runs.n - 1 + left;
+	if (before)
+		*r++ = (struct um_compiled_plan_run){was.addr, lo - was.addr};
+	if (behind)
+		*r = (struct um_compiled_plan_run){hi, was.addr + was.bytes - hi};
+	return left;
+}
+
+void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes)
+{
+	uint64_t end = (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+
+	addr &= ~(UM_BLOCK_BYTES - 1);
+	for (size_t i = run_behind(m->runs.at, m->runs.n, addr); i < m->runs.n && m->runs.at[i].addr < end;)
+		i += cut(m, gpu, i, addr, end);
+}
+
+int um_advice_state_search(const struct um_advice_state *m, uint64_t addr, uint64_t bytes)
+{
+	size_t i = run_behind(m->runs.at, m->runs.n, addr);
+
+	return i < m->runs.n && m->runs.at[i].addr < addr + bytes;
+}
+
+int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t bytes)
+{
+	size_t i = run_behind(m->runs.at, m->runs.n, addr);
+
+	return i < m->runs.n && m->runs.at[i].addr <= addr &&
+	       addr + bytes <= m->runs.at[i].addr + m->runs.at[i].bytes;
+}
+
+void um_advice_state_fini(struct um_advice_state *m)
+{
+	um_vec_fini(&m->runs);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From one iteration to the next: slots whose tensors take turns in several places take over what lies there.
+ */
+#include "replay/compiled_map.h"
+
+#include <errno.h>
+
+/* Slots that take turns in places: who lies, when the next iteration begins, where `slot` was planned? The one that it
+ * is carried from; and what is to be born takes the place that the oldest one left. */
+static uint32_t turn_of(const struct um_compiled_plan_walk *b, uint32_t slot)
+{
+	const struct um_schedule *s = &b->plan->sched;
+
+	if (s->slots.at[slot].carry < s->slots.n)
+		return s->slots.at[slot].carry;
+	for (size_t hops = 0; b->successor[slot] != UM_NO_SLOT && hops < s->slots.n; hops++)
+		slot = b->successor[slot];
+	return slot;
+}
+
+/* Whose memory that slot's is in the next iteration; its own number: nobody else's. */
+static uint32_t taken_from(const struct um_compiled_plan_walk *b, uint32_t slot)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	uint32_t from = b->moves[slot] ? turn_of(b, slot) : slot;
+	uint32_t n = b->slot_part[slot + 1] - b->slot_part[slot];
+
+	if (b->slot_part[from + 1] - b->slot_part[from] != n ||
+	    (s->slots.at[slot].place - s->slots.at[from].place) % UM_BLOCK_BYTES)
+		return slot;
+	return from;
+}
+
+/* The state of a slot's parts, and of their blocks, which are its own. */
+struct turn {
+	struct um_compiled_plan_part part;
+	struct um_compiled_plan_block block;
+};
+
+int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	struct turn *was = malloc((b->slot_part[s->slots.n] + 1ull) * sizeof *was); /* of those that move */
+
+	if (!was)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->slots.n; i++)
+		for (uint32_t k = b->slot_part[i]; b->moves[i] && k < b->slot_part[i + 1]; k++)
+			was[k] = (struct turn){b->parts[k], b->blocks[b->parts[k].block]};
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		uint32_t from = taken_from(b, i), n = b->slot_part[i + 1] - b->slot_part[i];
+
+		if (from == i)
+			continue;
+		for (uint32_t k = 0; k < n; k++) {
+			struct um_compiled_plan_part *p = &b->parts[b->slot_part[i] + k];
+			struct um_compiled_plan_block *bl = &b->blocks[p->block];
+			const struct turn *t = &was[b->slot_part[from] + k];
+
+			um_compiled_plan_dead_remove(b, bl);
+			p->wanted = t->part.wanted;
+			p->away = t->part.away;
+			p->waste = t->part.waste;
+			bl->wanted = t->block.wanted;
+			bl->away = t->block.away;
+			bl->resident = t->block.resident;
+			bl->unsure = t->block.unsure;
+			bl->junk = t->block.junk;
+			bl->last_in = t->block.last_in;
+			bl->last_out = t->block.last_out;
+			if (bl->resident && !bl->wanted && !bl->away)
+				um_compiled_plan_dead_add(b, bl, i, 0);
+		}
+	}
+	free(was);
+	return 0;
+}
+
+/* The block whose memory each one is in the next iteration, and by which slot to look for it. Where one has several
+ * heirs nothing is said. */
+static int map_turns(struct um_compiled_plan_walk *b)
+{
+	struct um_compiled_plan *out = b->out;
+	uint8_t *taken = calloc(b->n_blocks + 1ull, 1);
+
+	out->from = malloc((b->n_blocks + 1ull) * sizeof *out->from);
+	out->mover = malloc((b->n_blocks + 1ull) * sizeof *out->mover);
+	if (!taken || !out->from || !out->mover) {
+		free(taken);
+		return -ENOMEM;
+	}
+	for (uint32_t k = 0; k < b->n_blocks; k++) {
+		out->from[k] = k;
+		out->mover[k] = UM_NO_SLOT;
+	}
+	for (uint32_t i = 0; i < b->n_slots; i++) {
+		uint32_t j = b->slot_part[taken_from(b, i)];
+
+		for (uint32_t k = b->slot_part[i]; k < b->slot_part[i + 1] && b->moves[i]; k++, j++) {
+			out->from[b->parts[k].block] = b->parts[j].block;
+			out->mover[b->parts[k].block] = i;
+		}
+	}
+	for (uint32_t k = 0; k < b->n_blocks; k++) {
+		out->tangled |= taken[out->from[k]];
+		taken[out->from[k]] = 1;
+	}
+	free(taken);
+	return 0;
+}
+
+int um_compiled_plan_end(struct um_compiled_plan_walk *b)
+{
+	struct um_compiled_plan *out = b->out;
+	int err = map_turns(b);
+
+	out->there = calloc(b->n_blocks + 1ull, 1);
+	if (!out->there || err)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		out->there[k] = (uint8_t)b->blocks[k].resident;
+	return 0;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/compiled_map.h"
+
+#include <errno.h>
+
+static int has_place(const struct um_slot *s)
+{
+	return s->place != UINT64_MAX && !(s->flags & UM_SLOT_UNMANAGED);
+}
+
+static uint64_t block_of(uint64_t addr)
+{
+	return addr / UM_BLOCK_BYTES;
+}
+
+/* Blocks that a slot lies in. */
+struct span {
+	uint64_t first, last;
+};
+
+static int by_first(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t addr)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (sorted[mid] < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The blocks in which something lies, ascending: slots are fewer than their blocks, so those are sorted. */
+static int list_blocks(struct um_compiled_plan_walk *b, struct span *span, size_t n)
+{
+	uint64_t next = 0;
+
+	if (n)
+		qsort(span, n, sizeof *span, by_first);
+	for (size_t i = 0; i < n; i++)
+		for (next = span[i].first > next ? span[i].first : next; next <= span[i].last; next++)
+			if (um_vec_push(&b->out->blocks, next * UM_BLOCK_BYTES))
+				return -ENOMEM;
+	b->n_blocks = (uint32_t)b->out->blocks.n;
+	b->blocks = calloc(b->n_blocks + 1ull, sizeof *b->blocks);
+	if (!b->blocks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->n_blocks; i++)
+		b->blocks[i] = (struct um_compiled_plan_block){
+			.addr = b->out->blocks.at[i], .last_in = INT32_MIN, .last_out = INT32_MIN};
+	return 0;
+}
+
+/* Numbers the blocks and lays out the parts of each slot. */
+static int number_blocks(struct um_compiled_plan_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	struct span *span = malloc((s->slots.n + 1) * sizeof *span);
+	uint32_t n_parts = 0;
+	size_t n = 0;
+	int err = -ENOMEM;
+
+	b->slot_part = calloc(s->slots.n + 1, sizeof *b->slot_part);
+	if (!span || !b->slot_part)
+		goto out;
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *sl = &s->slots.at[i];
+
+		b->slot_part[i] = n_parts;
+		if (!has_place(sl))
+			continue;
+		span[n] = (struct span){block_of(sl->place), block_of(sl->place + sl->bytes - 1)};
+		n_parts += (uint32_t)(span[n].last - span[n].first + 1);
+		n++;
+	}
+	b->slot_part[s->slots.n] = n_parts;
+	b->parts = calloc(n_parts ? n_parts : 1, sizeof *b->parts);
+	err = b->parts ? list_blocks(b, span, n) : -ENOMEM;
+	for (size_t i = 0; !err && i < s->slots.n; i++) {
+		uint64_t addr = block_of(s->slots.at[i].place) * UM_BLOCK_BYTES;
+		uint32_t first;
+
+		if (b->slot_part[i] == b->slot_part[i + 1])
+			continue;
+		first = find_block(b->out->blocks.at, b->n_blocks, addr);
+		for (uint32_t k = b->slot_part[i]; k < b->slot_part[i + 1]; k++)
+			b->parts[k].block = first + (k - b->slot_part[i]);
+	}
+out:
+	free(span);
+	return err;
+}
+
+void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t *from,
+		      uint32_t *to)
+{
+	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
+
+	if (b->slot_part[slot] == b->slot_part[slot + 1] || !bytes) {
+		*from = *to = 0;
+		return;
+	}
+	uint64_t base = block_of(sl->place);
+
+	*from = b->slot_part[slot] + (uint32_t)(block_of(sl->place + off) - base);
+	*to = b->slot_part[slot] + (uint32_t)(block_of(sl->place + off + bytes - 1) - base) + 1;
+}
+
+/* Ops that touch each block, ascending: to find the dead block that is needed last. */
+static int list_touches(struct um_compiled_plan_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	size_t total = 0;
+
+	for (int fill = 0; fill < 2; fill++) {
+		for (size_t i = 0; i < s->ops.n; i++)
+			for (uint32_t u = 0; u < s->ops.at[i].n_uses; u++) {
+				const struct um_sched_use *su = &s->uses.at[s->ops.at[i].first_use + u];
+				uint32_t from, to;
+
+				um_compiled_plan_parts(b, su->slot, su->off, su->bytes, &from, &to);
+				for (uint32_t k = from; k < to; k++) {
+					struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+
+					if (fill)
+						b->touches[bl->first_touch + bl->n_touch] = (uint32_t)i;
+					bl->n_touch++;
+				}
+			}
+		if (fill)
+			break;
+		for (uint32_t k = 0; k < b->n_blocks; k++) {
+			b->blocks[k].first_touch = (uint32_t)total;
+			total += b->blocks[k].n_touch;
+			b->blocks[k].n_touch = 0;
+		}
+		b->touches = malloc((total ? total : 1) * sizeof *b->touches);
+		if (!b->touches)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl, uint32_t at)
+{
+	const uint32_t *t = b->touches + bl->first_touch;
+	uint32_t lo = 0, hi = bl->n_touch, n = (uint32_t)b->plan->sched.ops.n;
+
+	if (!hi)
+		return UINT32_MAX;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (t[mid] < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < bl->n_touch ? t[lo] - at : t[0] + n - at;
+}
+
+static int list_deaths(struct um_compiled_plan_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+
+	b->pos_head = malloc((s->ops.n + 1) * sizeof *b->pos_head);
+	b->pos_next = malloc((s->slots.n + 1) * sizeof *b->pos_next);
+	b->moves = calloc(s->slots.n + 1, sizeof *b->moves);
+	b->successor = malloc((s->slots.n + 1) * sizeof *b->successor);
+	b->told = calloc(s->slots.n + 1, sizeof *b->told);
+	if (!b->pos_head || !b->pos_next || !b->moves || !b->successor || !b->told)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++)
+		b->successor[i] = UM_NO_SLOT;
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		uint32_t c = s->slots.at[i].carry;
+
+		if (c >= s->slots.n || c == i)
+			continue;
+		b->moves[i] = b->moves[c] = 1;
+		b->successor[c] = i;
+	}
+	for (size_t i = 0; i <= s->ops.n; i++)
+		b->pos_head[i] = UM_NONE;
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		int32_t death = s->slots.at[i].death;
+
+		if (death < 0)
+			continue;
+		if ((size_t)death == s->ops.n)
+			death = 0; /* what is freed after the last op is noticed when the next iteration begins */
+		b->pos_next[i] = b->pos_head[death];
+		b->pos_head[death] = i;
+	}
+	return 0;
+}
+
+int um_compiled_plan_has_twin(const struct um_schedule *sched, uint32_t slot)
+{
+	const struct um_slot *s = &sched->slots.at[slot];
+
+	return has_place(s) && s->carry == slot && s->birth >= 0 && s->death <= s->birth &&
+	       (size_t)s->death < sched->ops.n && s->bound.v && s->bound_addr != s->place &&
+	       s->bound_addr < UINT64_MAX - s->bytes;
+}
+
+static int add_twins(struct um_compiled_plan_walk *b, const struct um_plan *plan)
+{
+	const struct um_schedule *s = &plan->sched;
+	struct um_slot *slots = malloc((2 * s->slots.n + 1) * sizeof *slots);
+	size_t n = s->slots.n;
+
+	b->seen = *plan;
+	b->seen.sched.slots.at = slots;
+	b->plan = &b->seen;
+	b->n_slots = (uint32_t)n;
+	b->twin = malloc((n + 1) * sizeof *b->twin);
+	if (!slots || !b->twin)
+		return -ENOMEM;
+	if (n)
+		memcpy(slots, s->slots.at, n * sizeof *slots);
+	for (uint32_t i = 0; i < s->slots.n; i++) {
+		b->twin[i] = UM_NONE;
+		if (!um_compiled_plan_has_twin(s, i))
+			continue;
+		b->twin[i] = (uint32_t)n;
+		slots[n++] = (struct um_slot){.bytes = slots[i].bytes,
+		                              .birth = -1,
+		                              .death = slots[i].death,
+		                              .carry = UM_NO_SLOT,
+		                              .place = slots[i].bound_addr};
+	}
+	b->seen.sched.slots.n = n;
+	return 0;
+}
+
+uint32_t um_compiled_plan_who(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
+{
+	uint32_t twin = b->lap ? UM_NONE : b->twin[slot];
+
+	return twin != UM_NONE && (int32_t)at < b->plan->sched.slots.at[slot].birth ? twin : slot;
+}
+
+/* When ops start, as the plan's proof has it; or as if none of them waited. */
+static int set_clock(struct um_compiled_plan_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	uint64_t at = 0;
+
+	b->clock = malloc((s->ops.n + 1) * sizeof *b->clock);
+	if (!b->clock)
+		return -ENOMEM;
+	for (size_t i = 0; i <= s->ops.n; i++) {
+		b->clock[i] = (double)(b->plan->start ? b->plan->start[i] : at);
+		at += i < s->ops.n ? s->ops.at[i].ns : 0;
+	}
+	return 0;
+}
+
+int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *plan)
+{
+	int err = add_twins(b, plan);
+
+	if (!err)
+		err = number_blocks(b);
+	if (!err)
+		err = um_compiled_plan_dead_init(b);
+	if (!err)
+		err = list_touches(b);
+	if (!err)
+		err = um_compiled_plan_advice(b);
+	if (!err)
+		err = set_clock(b);
+	return err ? err : list_deaths(b);
+}
+
+size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr)
+{
+	return find_block(p->blocks.at, (uint32_t)p->blocks.n, addr);
+}
+
+void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
+{
+	free(b->slot_part);
+	free(b->parts);
+	free(b->blocks);
+	free(b->dead);
+	free(b->touches);
+	free(b->pos_head);
+	free(b->pos_next);
+	free(b->moves);
+	free(b->successor);
+	free(b->told);
+	free(b->clock);
+	um_vec_fini(&b->drops);
+	um_vec_fini(&b->leaving);
+	free(b->seen.sched.slots.at);
+	free(b->twin);
+	free(b->level);
+	um_vec_fini(&b->ahead);
+}

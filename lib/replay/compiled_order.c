@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each action of a walk waits for, and the order of all of them. The walk made drops when room was wanted; here
+ * they go to the op from which on their blocks are dead.
+ */
+#include "replay/compiled_map.h"
+
+#include <errno.h>
+
+/* Blocks freed by the first k outs of a lap. */
+struct freed {
+	int64_t *at;
+	size_t n, cap;
+};
+
+static int find_freed(struct freed *f, const struct um_compiled_iteration *lap)
+{
+	int64_t sum = 0;
+	int err = um_vec_push(f, 0);
+
+	for (size_t i = 0; i < lap->actions.n && !err; i++)
+		if (lap->actions.at[i].kind == UM_ACTION_EVICT)
+			err = um_vec_push(f, sum += (int64_t)(lap->actions.at[i].bytes / UM_BLOCK_BYTES));
+	return err;
+}
+
+/* How many outs each in waits for: the fewest that leave room for it and for all ins before it, all drops before it
+ * being done. Outs of the iteration before, if there is one, may still be on their way if there is room without them
+ * (numbers <= 0). */
+static void set_room(const struct um_compiled_plan_walk *b, const struct freed *now, const struct freed *before)
+{
+	struct um_compiled_iteration *p = b->to;
+	int64_t in = 0, dropped = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
+	int64_t m = before ? 1 - (int64_t)before->n : 0; /* all outs of the iteration before pending, at most */
+	int64_t seen = 0; /* outs issued no later than this in */
+	size_t next = 0, drops = 0;
+
+	for (size_t i = 0; i < p->actions.n; i++) {
+		struct um_action *a = &p->actions.at[i];
+
+		for (; next < p->actions.n && p->actions.at[next].at <= a->at; next++)
+			seen += p->actions.at[next].kind == UM_ACTION_EVICT;
+		if (a->kind != UM_ACTION_PREFETCH)
+			continue;
+		in += (int64_t)(a->bytes / UM_BLOCK_BYTES);
+		for (; drops < a->drops; drops++)
+			dropped += b->drops.at[drops].frees;
+		for (; m < seen; m++) {
+			/* Freed by outs up to m, relative to the beginning of this iteration. */
+			int64_t got = m >= 0 ? now->at[m] : before->at[m + (int64_t)before->n - 1] -
+			                                            before->at[before->n - 1];
+
+			if (in <= room + got + dropped)
+				break;
+		}
+		if (a->room < m)
+			a->room = (int32_t)m;
+	}
+}
+
+/* Do the two laps free the same? */
+static int frees_alike(const struct freed *a, const struct freed *b)
+{
+	return a->n == b->n && memcmp(a->at, b->at, a->n * sizeof *a->at) == 0;
+}
+
+static int add_room(struct um_compiled_plan_walk *b)
+{
+	struct um_compiled_plan *p = b->out;
+	struct freed now = {0}, before = {0};
+	int err = find_freed(&now, b->to);
+
+	if (!err && b->to != p->lap)
+		err = find_freed(&before, b->to - 1);
+	if (err)
+		goto out;
+	if (b->to == &p->lap[UM_COMPILED_PLAN_STEADY]) {
+		p->settled = frees_alike(&now, &before);
+		set_room(b, &now, &now);
+	} else {
+		set_room(b, &now, b->to == p->lap ? NULL : &before);
+	}
+out:
+	um_vec_fini(&now);
+	um_vec_fini(&before);
+	return err;
+}
+
+static int cmp_drop(const void *a, const void *b)
+{
+	const struct um_compiled_plan_drop *x = a, *y = b;
+
+	if (x->action.at != y->action.at)
+		return x->action.at < y->action.at ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Extends a drop by the one behind it. Not where that must wait for an in that may be waiting for this one. */
+static int merge_drop(struct um_action *was, const struct um_action *a)
+{
+	if (was->kind != a->kind || was->at != a->at || was->slot != a->slot ||
+	    was->bytes >= UM_RUN_DROP * UM_BLOCK_BYTES || a->room > (int64_t)was->drops)
+		return 0;
+	if (a->addr + a->bytes == was->addr)
+		was->addr = a->addr;
+	else if (was->addr + was->bytes != a->addr)
+		return 0;
+	was->bytes += a->bytes;
+	if (a->room > was->room)
+		was->room = a->room;
+	return 1;
+}
+
+/* Drops in the order of time, neighbours in one; `done[k]`: how many of them there are to wait for by whoever wants the
+ * first k of those that the walk made. */
+static void sort_drops(struct um_compiled_plan_walk *b, uint32_t *done)
+{
+	struct um_compiled_plan_drop *d = b->drops.at;
+	size_t n = b->drops.n, kept = 0;
+
+	if (n)
+		qsort(d, n, sizeof *d, cmp_drop);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t number = d[i].number;
+
+		if (!kept || !merge_drop(&d[kept - 1].action, &d[i].action))
+			d[kept++] = d[i];
+		done[number + 1] = (uint32_t)kept;
+	}
+	b->drops.n = kept;
+	for (size_t i = 0; i < n; i++)
+		if (done[i + 1] < done[i])
+			done[i + 1] = done[i];
+}
+
+/* Drops take their places among the actions: of one op they come first. */
+static int insert_drops(struct um_compiled_plan_walk *b)
+{
+	struct um_compiled_iteration *p = b->to;
+	uint32_t *done = calloc(b->drops.n + 1, sizeof *done);
+	size_t i = p->actions.n, k, a = 0;
+
+	if (!done || um_vec_reserve(&p->actions, b->drops.n)) {
+		free(done);
+		return -ENOMEM;
+	}
+	sort_drops(b, done);
+	for (size_t n = 0; n < i; n++)
+		p->actions.at[n].drops = done[p->actions.at[n].drops];
+	free(done);
+	k = b->drops.n;
+	p->actions.n = i + k;
+	p->n_drop = (uint32_t)k;
+	for (size_t n = i + k; k; n--) {
+		if (i && p->actions.at[i - 1].at >= b->drops.at[k - 1].action.at)
+			p->actions.at[n - 1] = p->actions.at[--i];
+		else
+			p->actions.at[n - 1] = b->drops.at[--k].action;
+	}
+	for (uint32_t op = 0; op <= b->out->n_ops; op++) {
+		while (a < p->actions.n && p->actions.at[a].at < op)
+			a++;
+		p->first[op] = (uint32_t)a;
+	}
+	return 0;
+}
+
+int um_compiled_plan_order(struct um_compiled_plan_walk *b)
+{
+	int err = add_room(b);
+
+	return err ? err : insert_drops(b);
+}

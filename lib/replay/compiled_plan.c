@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Method. The blocks under the slots get numbers. A walk over the iteration keeps, for each block, which slot parts in
+ * it are alive and which of them are wanted on the device, and writes actions. Three walks, each started with what the
+ * one before left; the last one is the steady iteration. The first is made twice: what came in it for no better reason
+ * than that an op touched it is brought ahead the second time.
+ */
+#include "replay/compiled_plan.h"
+
+#include "replay/compiled_map.h"
+
+#include <errno.h>
+#include <limits.h>
+
+void um_compiled_plan_init(struct um_compiled_plan *p)
+{
+	memset(p, 0, sizeof *p);
+}
+
+void um_compiled_iteration_fini(struct um_compiled_iteration *lap)
+{
+	um_vec_fini(&lap->actions);
+	free(lap->first);
+	free(lap->gate);
+	memset(lap, 0, sizeof *lap);
+}
+
+void um_compiled_plan_fini(struct um_compiled_plan *p)
+{
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++)
+		um_compiled_iteration_fini(&p->lap[i]);
+	um_vec_fini(&p->stays);
+	um_vec_fini(&p->blocks);
+	um_vec_fini(&p->mostly);
+	um_vec_fini(&p->far);
+	free(p->there);
+	free(p->from);
+	free(p->mover);
+	memset(p, 0, sizeof *p);
+}
+
+/* A block begins to be copied out before op `at`, behind those under way. */
+static void start_out(struct um_compiled_plan_walk *b, uint32_t at)
+{
+	double begin = at ? b->clock[at - 1] + (double)b->plan->sched.ops.at[at - 1].ns : 0;
+	double ns = b->plan->d2h ? (double)UM_BLOCK_BYTES * 1e9 / (double)b->plan->d2h : 0;
+
+	if (b->leaving.n && b->leaving.at[b->leaving.n - 1] > begin)
+		begin = b->leaving.at[b->leaving.n - 1];
+	if (um_vec_push(&b->leaving, begin + ns))
+		b->err = -ENOMEM;
+}
+
+/* Blocks that still are being copied out when op `at` is launched. */
+static uint64_t leaving_at(struct um_compiled_plan_walk *b, uint32_t at)
+{
+	while (b->gone < b->leaving.n && b->leaving.at[b->gone] <= b->clock[at])
+		b->gone++;
+	return b->leaving.n - b->gone;
+}
+
+/* Extends the lane's latest action, of the same op, where that makes one longer run of blocks. An in may run on past
+ * outs that make room for it, but not past one that waits for it. */
+static int merge(struct um_compiled_plan_walk *b, const struct um_action *a, int lane)
+{
+	if (b->latest[lane] >= b->to->actions.n)
+		return 0;
+	struct um_action *was = &b->to->actions.at[b->latest[lane]];
+
+	if (was->kind != a->kind || was->at != a->at || was->slot != a->slot ||
+	    was->bytes + a->bytes > (lane ? UM_RUN_OUT : UM_RUN_IN) * UM_BLOCK_BYTES ||
+	    (!lane && b->outs_need >= b->n_in))
+		return 0;
+	if (a->addr + a->bytes == was->addr)
+		was->addr = a->addr;
+	else if (was->addr + was->bytes != a->addr)
+		return 0;
+	was->bytes += a->bytes;
+	was->drops = a->drops;
+	if (a->room > was->room)
+		was->room = a->room;
+	return 1;
+}
+
+static void drop(struct um_compiled_plan_walk *b, struct um_action a, int frees)
+{
+	struct um_compiled_plan_drop d = {a, (uint32_t)b->drops.n, frees};
+
+	d.action.drops = (uint32_t)b->n_in;
+	if (a.room > b->outs_need)
+		b->outs_need = a.room;
+	if (um_vec_push(&b->drops, d))
+		b->err = -ENOMEM;
+}
+
+static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint32_t at, uint32_t slot,
+		 struct um_compiled_plan_block *bl)
+{
+	struct um_compiled_iteration *p = b->to;
+	struct um_action a = {.kind = kind,
+			      .at = at,
+			      .slot = slot,
+			      .addr = bl->addr,
+			      .bytes = UM_BLOCK_BYTES,
+			      .drops = (uint32_t)b->drops.n};
+	int lane = kind != UM_ACTION_PREFETCH;
+	int32_t *count = lane ? &b->n_out : &b->n_in, *last = lane ? &bl->last_out : &bl->last_in;
+	int32_t other = lane ? bl->last_in : bl->last_out;
+
+	if (slot >= b->n_slots)
+		a.slot = UM_NO_SLOT; /* a twin lies where it lies */
+	/* A block must have left before it returns, and come before it leaves; room is added when the walk is complete.
+	 */
+	a.room = other == INT32_MIN ? INT32_MIN : other + 1;
+	if (lane && kind != UM_ACTION_EVICT) {
+		drop(b, a, bl->resident);
+		return;
+	}
+	if (!merge(b, &a, lane)) {
+		b->latest[lane] = p->actions.n;
+		if (um_vec_push(&p->actions, a)) {
+			b->err = -ENOMEM;
+			return;
+		}
+		++*count;
+		if (!lane)
+			b->outs_need = INT32_MIN;
+	}
+	if (lane && a.room > b->outs_need)
+		b->outs_need = a.room;
+	*last = *count - 1;
+}
+
+/* The block leaves: with a copy if anything alive in it holds content; else from `at` on, perhaps in the past. */
+static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot)
+{
+	emit(b, !bl->away ? UM_ACTION_DISCARD : bl->mostly ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT, at, slot, bl);
+	if (bl->away && !bl->mostly)
+		start_out(b, at);
+	bl->resident = bl->unsure = 0;
+	b->resident--;
+	um_compiled_plan_dead_remove(b, bl);
+}
+
+/* Discards the dead block that is needed last, as soon as it is dead. 0 if there is none. */
+static int make_room(struct um_compiled_plan_walk *b)
+{
+	struct um_compiled_plan_block *bl = um_compiled_plan_dead_last(b);
+
+	if (!bl)
+		return 0;
+	block_out(b, bl, bl->since, bl->dead_slot);
+	return 1;
+}
+
+/* Nothing in the block is wanted any more: what is alive in it leaves now, what is dead stays while room lasts. */
+static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot, int told)
+{
+	if (!bl->resident || bl->wanted)
+		return;
+	if (bl->away || told)
+		block_out(b, bl, at, slot);
+	else
+		um_compiled_plan_dead_add(b, bl, slot, at);
+}
+
+/* Scouting: what becomes of a block before anything brought it. */
+static void foresee(struct um_compiled_plan_walk *b, uint32_t block, uint32_t slot, uint32_t at, int stays)
+{
+	const struct um_compiled_plan_block *bl = &b->blocks[block];
+
+	if (!b->scouting || bl->resident || bl->last_in != INT32_MIN ||
+	    (stays && !um_slot_alive_first(&b->plan->sched.slots.at[slot])))
+		return;
+	if (um_vec_push(&b->ahead, ((struct um_compiled_plan_ahead){block, slot, at, stays})))
+		b->err = -ENOMEM;
+}
+
+static void part_set(struct um_compiled_plan_walk *b, struct um_compiled_plan_part *p, int wanted, int away)
+{
+	struct um_compiled_plan_block *bl = &b->blocks[p->block];
+
+	bl->wanted += (uint32_t)wanted - p->wanted;
+	bl->away += (uint32_t)away - p->away;
+	p->wanted = (uint8_t)wanted;
+	p->away = (uint8_t)away;
+	p->waste = 0;
+}
+
+/* The part's content on the host, if there is any, is wanted back or of no use any more. */
+static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled_plan_part *p, uint32_t at, int wanted)
+{
+	struct um_compiled_plan_block *bl = &b->blocks[p->block];
+
+	if (bl->resident || !p->away)
+		return;
+	if (wanted && !p->waste) {
+		bl->fetch = 1;
+	} else {
+		bl->junk = 1;
+		bl->since = at;
+	}
+}
+
+/* Before a block comes in: if all that the host has of it is of no use, that is discarded and need not be copied. */
+static void drop_junk(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot)
+{
+	if (bl->junk && !bl->fetch && !bl->away)
+		emit(b, UM_ACTION_DISCARD, bl->since, slot, bl);
+	bl->junk = bl->fetch = 0;
+}
+
+/* `touched`: no hint asked for it. What is only taken to be there is asked for all the same. What is dead makes room
+ * rather than what is still being copied out. */
+static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t at, int touched)
+{
+	uint32_t from, to;
+
+	um_compiled_plan_parts(b, slot, off, bytes, &from, &to);
+	for (uint32_t k = from; k < to; k++) { /* first, so that none of them makes room for another */
+		if (b->blocks[b->parts[k].block].far)
+			continue;
+		leave_host(b, &b->parts[k], at, 1);
+		part_set(b, &b->parts[k], 1, 0);
+		um_compiled_plan_dead_remove(b, &b->blocks[b->parts[k].block]);
+	}
+	for (uint32_t k = from; k < to; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+
+		if (bl->far || (bl->resident && !bl->unsure))
+			continue;
+		if (touched)
+			foresee(b, b->parts[k].block, slot, at, 0);
+		if (!bl->unsure) {
+			while (b->resident + leaving_at(b, at) >= b->capacity && make_room(b))
+				continue;
+			b->out->over += b->resident >= b->capacity;
+			b->resident++;
+		}
+		drop_junk(b, bl, bl->since < at && !b->moves[slot] ? UM_NO_SLOT : slot);
+		emit(b, UM_ACTION_PREFETCH, at, slot, bl);
+		bl->resident = 1;
+		bl->unsure = 0;
+	}
+}
+
+/* A tensor is born where memory is resident: it may be written from now on, the memory is not dead any more. */
+static void be_born(struct um_compiled_plan_walk *b, uint32_t slot)
+{
+	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+
+		if (!bl->resident)
+			continue;
+		part_set(b, &b->parts[k], 1, 0);
+		um_compiled_plan_dead_remove(b, bl);
+	}
+}
+
+/* A hint sends a range away; a part that is covered only in part stays. What the plan has no use for and the program
+ * has not declared dead is copied out all the same: only when it is overwritten or freed is it of no use for sure. */
+static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
+{
+	uint32_t from, to, slot = um_compiled_plan_who(b, h->slot, (uint32_t)h->at);
+	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
+	int declared = b->told[slot] & UM_MARKED_DEAD ||
+		       (sl->flags & UM_SLOT_TRANSIENT && !(b->told[slot] & UM_MARKED_USED));
+	int waste = h->kind == UM_HINT_DISCARD && !declared;
+
+	um_compiled_plan_parts(b, slot, h->off, h->bytes, &from, &to);
+	for (uint32_t k = from; k < to; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+		uint64_t lo = bl->addr > sl->place ? bl->addr - sl->place : 0;
+		uint64_t hi = bl->addr + UM_BLOCK_BYTES - sl->place;
+
+		if (hi > sl->bytes)
+			hi = sl->bytes;
+		if (h->off > lo || h->off + h->bytes < hi)
+			continue;
+		foresee(b, b->parts[k].block, slot, (uint32_t)h->at, 1);
+		part_set(b, &b->parts[k], 0, waste || h->kind == UM_HINT_EVICT);
+		b->parts[k].waste = (uint8_t)waste;
+		block_unwanted(b, bl, (uint32_t)h->at, slot, 1);
+	}
+}
+
+static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
+{
+	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
+		foresee(b, b->parts[k].block, slot, at, 1);
+		leave_host(b, &b->parts[k], at, 0);
+		part_set(b, &b->parts[k], 0, 0);
+		block_unwanted(b, &b->blocks[b->parts[k].block], at, b->moves[slot] ? slot : UM_NO_SLOT, 0);
+	}
+}
+
+/* An op touches what the hints before it brought; what no hint brought comes by a fault and is resident all the same.
+ */
+static void touch(struct um_compiled_plan_walk *b, uint32_t op)
+{
+	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
+	int32_t gate = INT32_MIN;
+
+	for (uint32_t u = 0; u < so->n_uses; u++) {
+		const struct um_sched_use *su = &b->plan->sched.uses.at[so->first_use + u];
+		uint32_t from, to, slot = um_compiled_plan_who(b, su->slot, op);
+
+		um_compiled_plan_parts(b, slot, su->off, su->bytes, &from, &to);
+		b->told[slot] = UM_MARKED_USED;
+		for (uint32_t k = from; k < to; k++) {
+			struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+
+			if (bl->far)
+				continue;
+			if (!bl->resident || bl->unsure || !b->parts[k].wanted)
+				want(b, slot, su->off, su->bytes, op, 1);
+			if (bl->last_in != INT32_MIN && bl->last_in + 1 > gate)
+				gate = bl->last_in + 1;
+		}
+	}
+	b->to->gate[op] = gate;
+	for (uint32_t u = so->first_use; u < so->first_use + so->n_uses; u++)
+		if (b->plan->sched.uses.at[u].dead_after)
+			b->told[um_compiled_plan_who(b, b->plan->sched.uses.at[u].slot, op)] |= UM_MARKED_DEAD;
+}
+
+/* First of all in the first walk: what may stay counts as there, what it is known by now to miss is brought. */
+static void bring_ahead(struct um_compiled_plan_walk *b)
+{
+	for (size_t i = 0; i < 2 * b->ahead.n && !b->scouting && !b->lap; i++) {
+		const struct um_compiled_plan_ahead *x = &b->ahead.at[i % b->ahead.n];
+		struct um_compiled_plan_block *bl = &b->blocks[x->block];
+
+		if (x->stays != (i < b->ahead.n))
+			continue;
+		if (!x->stays)
+			emit(b, UM_ACTION_PREFETCH, 0, x->slot, bl);
+		else if (um_vec_push(&b->out->stays,
+				     ((struct um_action){.slot = x->slot < b->n_slots ? x->slot : UM_NO_SLOT,
+							 .addr = bl->addr,
+							 .bytes = UM_BLOCK_BYTES})))
+			b->err = -ENOMEM;
+		bl->resident = 1;
+		bl->unsure = x->stays;
+		b->resident++;
+		b->start_resident += (uint64_t)x->stays;
+	}
+}
+
+/* In the second walk, memory that only tensors lay in that lie elsewhere now. */
+static void forget_twins(struct um_compiled_plan_walk *b)
+{
+	if (b->lap != b->plan->sched.ops.n)
+		return;
+	for (uint32_t k = b->slot_part[b->n_slots]; k < b->slot_part[b->plan->sched.slots.n]; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+
+		if (bl->dead_at && !bl->n_touch)
+			block_out(b, bl, 0, UM_NO_SLOT);
+	}
+}
+
+static void walk(struct um_compiled_plan_walk *b)
+{
+	const struct um_plan *plan = b->plan;
+	uint32_t n_ops = (uint32_t)plan->sched.ops.n;
+	size_t h = 0, born = 0;
+
+	um_vec_clear(&b->to->actions);
+	um_vec_clear(&b->drops);
+	b->out->over = 0;
+	b->n_in = b->n_out = 0;
+	b->latest[0] = b->latest[1] = SIZE_MAX;
+	b->outs_need = INT32_MIN;
+	b->start_resident = b->resident;
+	bring_ahead(b);
+	forget_twins(b);
+	for (uint32_t op = 0; op < n_ops; op++) {
+		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
+			if (s < b->n_slots || !b->lap)
+				die(b, s, op);
+		for (; born < plan->sched.births.n; born++) {
+			uint32_t s = plan->sched.births.at[born];
+
+			if (plan->sched.slots.at[s].birth > (int32_t)op)
+				break;
+			be_born(b, s);
+		}
+		for (; h < plan->hints.n && (uint32_t)plan->hints.at[h].at == op; h++) {
+			const struct um_hint *hint = &plan->hints.at[h];
+
+			if (hint->kind == UM_HINT_PREFETCH)
+				want(b, um_compiled_plan_who(b, hint->slot, op), hint->off, hint->bytes, op, 0);
+			else if (hint->kind == UM_HINT_EVICT || hint->kind == UM_HINT_DISCARD)
+				unwant(b, hint);
+		}
+		touch(b, op);
+		if (b->scouting)
+			b->level[op] = b->resident - b->n_dead;
+	}
+}
+
+/* Turns the numbers of this walk into numbers of "the walk before". */
+static void next_walk(struct um_compiled_plan_walk *b)
+{
+	size_t n = 0;
+
+	for (size_t i = b->gone; i < b->leaving.n; i++)
+		b->leaving.at[n++] = b->leaving.at[i] - b->clock[b->plan->sched.ops.n];
+	b->leaving.n = n;
+	b->gone = 0;
+	for (size_t i = 0; i < b->plan->sched.slots.n; i++)
+		b->told[i] = b->plan->sched.slots.at[i].carry == i ? b->told[i] & UM_MARKED_DEAD : 0;
+	b->lap += b->plan->sched.ops.n;
+	for (uint32_t k = 0; k < b->n_blocks; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[k];
+
+		if (bl->last_in != INT32_MIN)
+			bl->last_in -= b->n_in;
+		if (bl->last_out != INT32_MIN)
+			bl->last_out -= b->n_out;
+		bl->since = 0; /* perhaps at the very end; there is no going back */
+	}
+	if (um_compiled_plan_turn(b))
+		b->err = -ENOMEM;
+}
+
+/* Of what was seen missing keeps that for which there is room from the iteration's beginning on until it is touched or
+ * leaves; in that order. */
+static void choose_ahead(struct um_compiled_plan_walk *b)
+{
+	int64_t most = INT64_MIN; /* resident at an op so far, less what came ahead and had been touched by then */
+	size_t n = 0;
+	uint32_t op = 0;
+
+	for (size_t i = 0; i < b->ahead.n; i++) {
+		struct um_compiled_plan_ahead x = b->ahead.at[i];
+
+		for (; op < x.op; op++)
+			if ((int64_t)b->level[op] - (int64_t)n > most)
+				most = (int64_t)b->level[op] - (int64_t)n;
+		if (b->blocks[x.block].unsure || (x.op && (int64_t)n + most >= (int64_t)b->capacity))
+			continue;
+		b->blocks[x.block].unsure = 1; /* once each */
+		b->ahead.at[n++] = x;
+	}
+	b->ahead.n = n;
+}
+
+/* A walk from nothing, to see what is missed in it; then all is as it was before. */
+static int scout(struct um_compiled_plan_walk *b)
+{
+	b->level = calloc(b->plan->sched.ops.n + 1, sizeof *b->level);
+	if (!b->level)
+		return -ENOMEM;
+	b->scouting = 1;
+	walk(b);
+	b->scouting = 0;
+	choose_ahead(b);
+	for (uint32_t k = 0; k < b->n_blocks; k++) {
+		struct um_compiled_plan_block *bl = &b->blocks[k];
+
+		um_compiled_plan_dead_remove(b, bl);
+		bl->wanted = bl->away = 0;
+		bl->resident = bl->unsure = bl->junk = bl->fetch = 0;
+		bl->last_in = bl->last_out = INT32_MIN;
+	}
+	for (uint32_t k = 0; k < b->slot_part[b->plan->sched.slots.n]; k++)
+		b->parts[k].wanted = b->parts[k].away = b->parts[k].waste = 0;
+	memset(b->told, 0, b->plan->sched.slots.n);
+	b->leaving.n = b->gone = 0;
+	b->resident = 0;
+	return b->err;
+}
+
+static int build_lap(struct um_compiled_plan_walk *b, struct um_compiled_iteration *lap, int scouts)
+{
+	size_t n_ops = b->plan->sched.ops.n;
+	int err;
+
+	b->to = lap;
+	lap->first = calloc(n_ops + 2, sizeof *lap->first);
+	lap->gate = calloc(n_ops + 1, sizeof *lap->gate);
+	if (!lap->first || !lap->gate)
+		return -ENOMEM;
+	err = scouts ? scout(b) : 0;
+	if (err)
+		return err;
+	walk(b);
+	lap->n_in = (uint32_t)b->n_in;
+	lap->n_out = (uint32_t)b->n_out;
+	return b->err ? b->err : um_compiled_plan_order(b);
+}
+
+/* Laps from `first` on. */
+static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first, struct um_compiled_plan *out)
+{
+	struct um_compiled_plan_walk b = {.out = out, .capacity = capacity_blocks};
+	int err = plan->sched.ops.n ? um_compiled_plan_map(&b, plan) : -ENOMEM;
+
+	out->n_ops = (uint32_t)plan->sched.ops.n;
+	for (int i = first; i <= UM_COMPILED_PLAN_STEADY && !err; i++) {
+		if (i > first)
+			next_walk(&b);
+		err = b.err ? b.err : build_lap(&b, &out->lap[i], !i);
+	}
+	if (!err && !first)
+		err = um_compiled_plan_end(&b);
+	um_compiled_plan_unmap(&b);
+	if (err)
+		um_compiled_plan_fini(out);
+	return err;
+}
+
+int um_compiled_plan_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out)
+{
+	return build(plan, capacity_blocks, 0, out);
+}
+
+int um_compiled_plan_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out)
+{
+	return build(plan, capacity_blocks, UM_COMPILED_PLAN_STEADY - 1, out);
+}

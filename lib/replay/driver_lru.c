@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The iteration is gone through again and again with the driver's list at hand. At first blocks are asked for where it
+ * has to be; then that is noted, and done at the same places from then on, more where that is not enough. It is done
+ * when an iteration needed nothing more and leaves the list as it found it.
+ */
+#include "replay/driver_lru.h"
+
+#include "replay/lanes.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#define MARGIN (UM_LANES_IN * UM_RUN_IN) /* blocks under way at once: who takes the next one first is not known */
+#define NEAR 64 /* asked for with a neighbour in memory, if so near it in the list */
+#define WARM 2 /* iterations before anything is noted */
+#define LAPS_MOST 16
+
+enum state { GONE, LEFT, STAYS };
+enum due { DUE_NONE, DUE_OUT, DUE_DROP };
+
+struct block {
+	uint32_t next, prev; /* in the driver's list; of what is in it */
+	int32_t pending; /* number of the out or drop that is put, and not done for sure */
+	uint64_t serial; /* when it came to the tail */
+	uint8_t state, due; /* enum */
+};
+
+struct walk {
+	const struct um_compiled_plan *p;
+	const struct um_compiled_iteration *lap;
+	struct um_driver_lru *to;
+	uint32_t n; /* blocks; number n is the list's two ends */
+	struct block *blocks, *were; /* [n + 1]; before they were renamed */
+	uint32_t *block_of; /* by action: its first */
+	uint32_t *outs, *drops; /* actions by number */
+	uint64_t unused; /* memory that nothing lies in */
+	uint64_t serial;
+	uint32_t left; /* blocks in the list that are LEFT */
+	int32_t outs_done; /* of this iteration; below zero: of the one before */
+	uint32_t drops_done;
+	uint32_t *order; /* the list as it was when the iteration began */
+	uint64_t n_order, unused_order;
+	int noting, more; /* more was noted */
+	int err;
+};
+
+/* --- the driver's list -------------------------------------------------------------------------------------------- */
+
+static void unlink_block(struct walk *w, uint32_t k)
+{
+	struct block *b = w->blocks;
+
+	b[b[k].prev].next = b[k].next;
+	b[b[k].next].prev = b[k].prev;
+}
+
+static void to_tail(struct walk *w, uint32_t k)
+{
+	struct block *b = w->blocks;
+
+	b[k].prev = b[w->n].prev;
+	b[k].next = w->n;
+	b[b[k].prev].next = k;
+	b[w->n].prev = k;
+	b[k].serial = ++w->serial;
+}
+
+static void take(struct walk *w, uint32_t k)
+{
+	struct block *b = &w->blocks[k];
+
+	if (b->state == GONE)
+		return;
+	w->left -= b->state == LEFT;
+	b->state = GONE;
+	unlink_block(w, k);
+}
+
+/* --- what leaves -------------------------------------------------------------------------------------------------- */
+
+static void leave(struct walk *w, uint32_t number, int before)
+{
+	uint32_t action = w->outs[number], first = w->block_of[action];
+
+	for (uint32_t i = first; i < first + um_driver_lru_blocks(&w->lap->actions.at[action]); i++) {
+		uint32_t k = before ? w->to->successor[i] : i;
+		struct block *b = &w->blocks[k];
+
+		b->due = DUE_NONE;
+		if (b->state != STAYS)
+			continue;
+		b->state = LEFT;
+		w->left++;
+	}
+}
+
+static void outs_until(struct walk *w, int32_t count)
+{
+	for (; w->outs_done < count; w->outs_done++)
+		if (w->outs_done < 0)
+			leave(w, (uint32_t)(w->outs_done + (int32_t)w->lap->n_out), 1);
+		else
+			leave(w, (uint32_t)w->outs_done, 0);
+}
+
+static void drops_until(struct walk *w, uint32_t count)
+{
+	for (; w->drops_done < count; w->drops_done++) {
+		uint32_t action = w->drops[w->drops_done], first = w->block_of[action];
+
+		for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->lap->actions.at[action]); k++) {
+			w->blocks[k].due = DUE_NONE;
+			if (w->blocks[k].state != GONE)
+				w->unused++;
+			take(w, k);
+		}
+	}
+}
+
+/* An action that takes away is put. */
+static void put(struct walk *w, uint32_t action, int32_t number, enum due due)
+{
+	uint32_t first = w->block_of[action];
+
+	for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->lap->actions.at[action]); k++) {
+		w->blocks[k].pending = number;
+		w->blocks[k].due = (uint8_t)due;
+	}
+}
+
+/* --- what stays --------------------------------------------------------------------------------------------------- */
+
+/* A block leaves by something that was put before this in: the in waits for that, too. */
+static void wait_for(struct walk *w, struct um_driver_lru_in *in, const struct block *b)
+{
+	if (b->due == DUE_DROP) {
+		in->drops = (uint32_t)b->pending + 1;
+		drops_until(w, in->drops);
+	} else {
+		in->room = b->pending + 1;
+		outs_until(w, in->room);
+	}
+	w->more |= w->noting;
+}
+
+static void note(struct walk *w, struct um_driver_lru_in *in, uint32_t k)
+{
+	if (!w->noting)
+		return;
+	if (um_vec_push(&w->to->keeps, ((struct um_driver_lru_keep){k, UM_DRIVER_LRU_NONE, 0}))) {
+		w->err = -ENOMEM;
+		return;
+	}
+	*(in->first == UM_DRIVER_LRU_NONE ? &in->first : &w->to->keeps.at[in->last].next) = (uint32_t)w->to->keeps.n - 1;
+	in->last = (uint32_t)w->to->keeps.n - 1;
+	w->more = 1;
+}
+
+/* For as long as can be foreseen from here. */
+static int stays(const struct block *b)
+{
+	return b->state == STAYS && b->due == DUE_NONE;
+}
+
+/* A block is asked for again, and its neighbours with it. */
+static void keep(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
+{
+	uint64_t near = w->blocks[first].serial + NEAR, next = w->p->blocks.at[first];
+
+	for (uint32_t k = first; k < first + UM_RUN_KEEP && k < w->n; k++, next += UM_BLOCK_BYTES) {
+		const struct block *b = &w->blocks[k];
+
+		if (w->p->blocks.at[k] != next || !stays(b) || b->serial > near)
+			break;
+		unlink_block(w, k);
+		to_tail(w, k);
+		note(w, in, k);
+	}
+}
+
+/* Nothing that stays is before the first `n` blocks that may be evicted, as far as there are so many. */
+static void clear_way(struct walk *w, struct um_driver_lru_in *in, uint64_t n)
+{
+	uint32_t before = w->n; /* the last one that may be evicted, so far */
+
+	for (uint64_t seen = 0; w->left && seen < n && seen < w->left;) {
+		uint32_t k = w->blocks[before].next;
+
+		if (w->blocks[k].state == LEFT) {
+			before = k;
+			seen++;
+			continue;
+		}
+		if (w->blocks[k].due != DUE_NONE) {
+			uint64_t unused = w->unused;
+
+			wait_for(w, in, &w->blocks[k]);
+			n -= w->unused - unused < n ? w->unused - unused : n;
+			before = w->n; /* it may be gone */
+			seen = 0;
+			continue;
+		}
+		keep(w, in, k);
+	}
+}
+
+/* Memory for a block: what the driver takes. */
+static void find_memory(struct walk *w, struct um_driver_lru_in *in)
+{
+	uint32_t head;
+
+	if (!w->unused && w->blocks[w->blocks[w->n].next].state != LEFT)
+		clear_way(w, in, 1);
+	head = w->blocks[w->n].next;
+	if (w->unused) {
+		w->unused--;
+	} else if (head != w->n && w->blocks[head].state == LEFT) {
+		take(w, head);
+		in->evicts++;
+	} else if (!w->err) {
+		w->err = -ENOTSUP;
+	}
+}
+
+static void arrive(struct walk *w, struct um_driver_lru_in *in)
+{
+	uint32_t first = w->block_of[in->action], end = first + um_driver_lru_blocks(&w->lap->actions.at[in->action]);
+	uint64_t wanted = MARGIN;
+
+	if (in->room != INT32_MIN)
+		outs_until(w, in->room);
+	drops_until(w, in->drops);
+	for (uint32_t i = in->first; i != UM_DRIVER_LRU_NONE; i = w->to->keeps.at[i].next) {
+		uint32_t k = w->to->keeps.at[i].block;
+
+		w->to->keeps.at[i].idle = !stays(&w->blocks[k]);
+		if (w->to->keeps.at[i].idle)
+			continue;
+		unlink_block(w, k);
+		to_tail(w, k);
+	}
+	in->evicts = in->there = 0;
+	for (uint32_t k = first; k < end; k++)
+		wanted += w->blocks[k].state == GONE;
+	if (wanted > MARGIN && wanted > w->unused)
+		clear_way(w, in, wanted - w->unused);
+	for (uint32_t k = first; k < end; k++) {
+		if (w->blocks[k].state == GONE)
+			find_memory(w, in);
+		else
+			in->there++;
+		take(w, k);
+		to_tail(w, k);
+		w->blocks[k].state = STAYS;
+		w->blocks[k].due = DUE_NONE;
+	}
+}
+
+/* --- iterations --------------------------------------------------------------------------------------------------- */
+
+/* Blocks by what they are in the next iteration. */
+static void rename_blocks(struct walk *w)
+{
+	struct block *was = w->blocks;
+
+	w->blocks = w->were;
+	w->were = was;
+	for (uint32_t k = 0; k <= w->n; k++) {
+		struct block *b = &w->blocks[w->to->successor[k]];
+
+		*b = was[k];
+		b->next = w->to->successor[was[k].next];
+		b->prev = w->to->successor[was[k].prev];
+	}
+}
+
+/* Numbers of this iteration become such of the one before. What that left undone is over, but for its last outs. */
+static void begin(struct walk *w)
+{
+	int32_t n_out = (int32_t)w->lap->n_out;
+
+	outs_until(w, 0);
+	drops_until(w, w->lap->n_drop);
+	rename_blocks(w);
+	w->drops_done = 0;
+	w->outs_done -= n_out;
+	for (int32_t i = w->outs_done; i < 0; i++) {
+		uint32_t action = w->outs[i + n_out], first = w->block_of[action];
+
+		for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->lap->actions.at[action]); k++)
+			if (w->blocks[w->to->successor[k]].due == DUE_OUT)
+				w->blocks[w->to->successor[k]].pending = i;
+	}
+}
+
+static void go_round(struct walk *w)
+{
+	const struct um_compiled_iteration *lap = w->lap;
+	int32_t in = 0, out = 0, drop = 0;
+
+	begin(w);
+	for (uint32_t i = 0; i < lap->actions.n && !w->err; i++) {
+		if (lap->actions.at[i].kind == UM_ACTION_PREFETCH)
+			arrive(w, &w->to->ins[in++]);
+		else if (lap->actions.at[i].kind == UM_ACTION_EVICT)
+			put(w, i, out++, DUE_OUT);
+		else
+			put(w, i, drop++, DUE_DROP);
+	}
+}
+
+/* Is the list as it was at the last call? */
+static int is_settled(struct walk *w)
+{
+	int same = w->unused == w->unused_order;
+	uint64_t n = 0;
+
+	for (uint32_t k = w->blocks[w->n].next; k != w->n; k = w->blocks[k].next, n++) {
+		same = same && n < w->n_order && w->order[n] == k;
+		w->order[n] = k;
+	}
+	same = same && n == w->n_order;
+	w->n_order = n;
+	w->unused_order = w->unused;
+	return same;
+}
+
+/* The list as it will be in all iterations. */
+static int settle(struct walk *w)
+{
+	for (int lap = 0; lap < LAPS_MOST; lap++) {
+		w->noting = lap >= WARM;
+		w->more = 0;
+		go_round(w);
+		if (w->err)
+			return w->err;
+		if (is_settled(w) && w->noting && !w->more)
+			return 0;
+	}
+	return -ENOTSUP;
+}
+
+/* --- from outside ------------------------------------------------------------------------------------------------- */
+
+static void number_actions(struct walk *w)
+{
+	uint32_t in = 0, out = 0, drop = 0;
+
+	for (uint32_t i = 0; i < w->lap->actions.n; i++) {
+		const struct um_action *a = &w->lap->actions.at[i];
+
+		w->block_of[i] = (uint32_t)um_compiled_plan_find(w->p, a->addr);
+		if (a->kind == UM_ACTION_PREFETCH)
+			w->to->ins[in++] = (struct um_driver_lru_in){.action = i,
+			                                        .first = UM_DRIVER_LRU_NONE,
+			                                        .last = UM_DRIVER_LRU_NONE,
+			                                        .room = a->room,
+			                                        .drops = a->drops};
+		else if (a->kind == UM_ACTION_EVICT)
+			w->outs[out++] = i;
+		else
+			w->drops[drop++] = i;
+	}
+}
+
+/* What is there when an iteration ends, in the order of addresses. */
+static int fill(struct walk *w, uint64_t capacity_blocks)
+{
+	uint64_t n = 0;
+
+	w->blocks[w->n].next = w->blocks[w->n].prev = w->to->successor[w->n] = w->n;
+	for (uint32_t k = 0; k < w->n; k++) {
+		w->to->successor[w->p->from[k]] = k;
+		if (!w->p->there[k])
+			continue;
+		w->blocks[k].state = STAYS;
+		to_tail(w, k);
+		n++;
+	}
+	if (n > capacity_blocks)
+		return -ENOTSUP;
+	w->unused = capacity_blocks - n;
+	w->outs_done = (int32_t)w->lap->n_out;
+	w->drops_done = w->lap->n_drop;
+	return 0;
+}
+
+int um_driver_lru_find(const struct um_compiled_plan *p, uint64_t capacity_blocks, struct um_driver_lru *out)
+{
+	const struct um_compiled_iteration *lap = &p->lap[UM_COMPILED_PLAN_STEADY];
+	struct walk w = {.p = p, .lap = lap, .to = out, .n = (uint32_t)p->blocks.n};
+	int err = -ENOMEM;
+
+	memset(out, 0, sizeof *out);
+	if (!p->there || p->tangled || p->over)
+		return -ENOTSUP;
+	out->ins = calloc(lap->n_in + 1ull, sizeof *out->ins);
+	out->successor = calloc(w.n + 1ull, sizeof *out->successor);
+	w.blocks = calloc(w.n + 1ull, sizeof *w.blocks);
+	w.were = calloc(w.n + 1ull, sizeof *w.were);
+	w.order = calloc(w.n + 1ull, sizeof *w.order);
+	w.block_of = calloc(lap->actions.n + 1, sizeof *w.block_of);
+	w.outs = calloc(lap->n_out + 1ull, sizeof *w.outs);
+	w.drops = calloc(lap->n_drop + 1ull, sizeof *w.drops);
+	if (out->ins && out->successor && w.blocks && w.were && w.order && w.block_of && w.outs && w.drops) {
+		number_actions(&w);
+		err = fill(&w, capacity_blocks);
+	}
+	if (!err)
+		err = settle(&w);
+	free(w.blocks);
+	free(w.were);
+	free(w.order);
+	free(w.block_of);
+	free(w.outs);
+	free(w.drops);
+	return err;
+}
+
+void um_driver_lru_fini(struct um_driver_lru *o)
+{
+	um_vec_fini(&o->keeps);
+	free(o->ins);
+	free(o->successor);
+	memset(o, 0, sizeof *o);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/evict_policy.h"
+
+#include "replay/lanes.h"
+#include "replay/rehearsal.h"
+#include "replay/driver_evict.h"
+
+#include <errno.h>
+
+#define AHEAD 97 /* percent of the other way's time, at most: a rehearsal may be off by that */
+
+/* Is it work on blocks that leave, and not their copies, that is waited for? */
+static int may_gain(const struct um_profile *p)
+{
+	double copy = (double)UM_BLOCK_BYTES * 1e9 / (p->d2h * (p->eta > 0 ? p->eta : 1)) + (double)p->o_seg;
+	uint64_t work = p->c_pf + p->c_pf_cpu;
+
+	return (double)(p->c_api + work) + copy > copy * um_lanes_out_workers(work, (uint64_t)copy);
+}
+
+static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap, const struct um_schedule *sched,
+		    const struct um_profile *profile, uint64_t *ns)
+{
+	struct um_compiled_plan as = *p;
+
+	as.lap[UM_COMPILED_PLAN_STEADY] = *lap;
+	return um_rehearse(&as, sched, profile, ns);
+}
+
+int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched, const struct um_profile *profile,
+		  uint64_t capacity_blocks, enum um_evict_policy way)
+{
+	struct um_compiled_iteration *steady = &p->lap[UM_COMPILED_PLAN_STEADY], lap;
+	uint64_t home = UINT64_MAX, driver = 0;
+	int err;
+
+	if (way == UM_EVICT_LIBRARY || !steady->n_out || (way == UM_EVICT_AUTO && !may_gain(profile)))
+		return 0;
+	err = um_driver_evict_build(p, capacity_blocks, &lap);
+	if (err)
+		return err == -ENOTSUP ? 0 : err;
+	if (way == UM_EVICT_AUTO) {
+		err = um_rehearse(p, sched, profile, &home);
+		err = err ? err : rehearse(p, &lap, sched, profile, &driver);
+	}
+	if (!err && driver <= home / 100 * AHEAD) {
+		um_compiled_iteration_fini(steady);
+		*steady = lap;
+		p->yields = 1;
+		return 0;
+	}
+	um_compiled_iteration_fini(&lap);
+	return err;
+}

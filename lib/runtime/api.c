@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * api.c - the public functions: checks, the one lock, hand-over
+ */
+#include "runtime/context.h"
+#include "runtime/environment.h"
+#include "runtime/fork_exit.h"
+
+#include "sim/sim.h"
+#include "io/plan_file.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+_Static_assert((int)UMADV_OTHER == (int)UM_ROLE_OTHER && (int)UMADV_PARAM == (int)UM_ROLE_PARAM &&
+		       (int)UMADV_GRAD == (int)UM_ROLE_GRAD && (int)UMADV_OPTIM == (int)UM_ROLE_OPTIM &&
+		       (int)UMADV_ACT == (int)UM_ROLE_ACT && (int)UMADV_INPUT == (int)UM_ROLE_INPUT &&
+		       (int)UMADV_WORKSPACE == (int)UM_ROLE_WORKSPACE && (int)UMADV_COMM == (int)UM_ROLE_COMM,
+	       "roles have the same numbers outside and inside");
+_Static_assert((int)UMADV_ACCESS_READ == (int)UM_READ && (int)UMADV_ACCESS_WRITE == (int)UM_WRITE, "so have accesses");
+
+static int load_plan(struct umadv *adv, const char *path)
+{
+	struct um_plan plan;
+	struct um_diag diag;
+	char line[800], why[256];
+	int err;
+
+	um_plan_init(&plan);
+	um_diag_init(&diag, path);
+	err = um_plan_read(path, &plan, &diag);
+	if (err) {
+		um_diag_line(&diag, line, sizeof line);
+		um_context_log(adv, UMADV_LOG_ERROR, "plan %s", line);
+		goto out;
+	}
+	err = um_plan_check(&plan, NULL, why, sizeof why);
+	if (err) {
+		um_context_log(adv, UMADV_LOG_ERROR, "plan %s is not sound: %s", path, why);
+		goto out;
+	}
+	err = um_context_warm(adv, &plan);
+out:
+	um_plan_fini(&plan);
+	return err;
+}
+
+/* A plan that cannot be used is an error where the program names it. */
+static int open_plan(struct umadv *adv)
+{
+	const char *path = adv->options.pub.plan;
+	char line[400];
+	int err = path ? load_plan(adv, path) : 0;
+
+	if (!err || err == -ENOMEM || !um_variable_is("UMADVISE_PLAN", path))
+		return err;
+	um_variable_ignored("UMADVISE_PLAN", line, sizeof line);
+	um_context_log(adv, UMADV_LOG_WARN, "%s", line);
+	return 0;
+}
+
+int umadv_open(struct umadv **out, const struct umadv_options *options)
+{
+	struct umadv *adv;
+	int err;
+
+	if (!out)
+		return -EINVAL;
+	err = um_context_open(&adv, options, NULL, NULL);
+	if (err)
+		return err;
+	err = open_plan(adv);
+	if (err) {
+		um_context_close(adv);
+		return err;
+	}
+	*out = adv;
+	return 0;
+}
+
+void umadv_close(struct umadv *adv)
+{
+	um_context_close(adv);
+}
+
+/* `dead`: what a context that was open before a fork returns in the child. */
+#define LOCKED(adv, dead, expr)                                                                                        \
+	do {                                                                                                           \
+		int locked_err;                                                                                        \
+		if ((adv)->generation != um_fork_generation)                                                        \
+			return (dead);                                                                                 \
+		pthread_mutex_lock(&(adv)->lock);                                                                      \
+		locked_err = (expr);                                                                                   \
+		pthread_mutex_unlock(&(adv)->lock);                                                                    \
+		return locked_err;                                                                                     \
+	} while (0)
+
+int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role)
+{
+	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
+		return -EINVAL;
+	LOCKED(adv, -ENODEV, um_context_alloc(adv, bytes, name, (enum um_role)role, ptr));
+}
+
+int umadv_free(struct umadv *adv, void *ptr)
+{
+	if (!adv)
+		return -EINVAL;
+	if (!ptr)
+		return 0;
+	LOCKED(adv, 0, um_context_free(adv, ptr));
+}
+
+int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role)
+{
+	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_adopt(adv, ptr, bytes, name, (enum um_role)role));
+}
+
+int umadv_disown(struct umadv *adv, void *ptr, size_t bytes)
+{
+	if (!adv || !ptr || !bytes)
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_disown(adv, ptr, bytes));
+}
+
+int umadv_transient(struct umadv *adv, void *ptr)
+{
+	if (!adv || !ptr)
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_transient(adv, ptr));
+}
+
+int umadv_dead(struct umadv *adv, void *ptr)
+{
+	if (!adv || !ptr)
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_dead(adv, ptr));
+}
+
+int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses)
+{
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = uses, .n_uses = n_uses};
+
+	if (!adv || (n_uses && !uses))
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_op(adv, stream, name, &info));
+}
+
+int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *given)
+{
+	struct umadv_op_info info = {0};
+
+	if (!adv || !given || given->struct_size < offsetof(struct umadv_op_info, flops) || given->struct_size > 4096)
+		return -EINVAL;
+	memcpy(&info, given, given->struct_size < sizeof info ? given->struct_size : sizeof info);
+	if ((info.n_uses && !info.uses) || (info.n_relaunch_outs && !info.relaunch_outs) ||
+	    (info.relaunch_arg_bytes && !info.relaunch_arg) || !(info.flops >= 0) || !(info.bytes >= 0))
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_op(adv, stream, name, &info));
+}
+
+int umadv_iter(struct umadv *adv, const char *name)
+{
+	if (!adv)
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_iter(adv, name));
+}
+
+int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)
+{
+	struct umadv_stats all;
+	size_t size = stats ? stats->struct_size : 0;
+
+	if (!adv || size < sizeof size || size > 4096)
+		return -EINVAL;
+	if (adv->generation != um_fork_generation)
+		return -ENODEV;
+	pthread_mutex_lock(&adv->lock);
+	um_context_stats(adv, &all);
+	pthread_mutex_unlock(&adv->lock);
+	memcpy(stats, &all, size < sizeof all ? size : sizeof all);
+	stats->struct_size = size;
+	return 0;
+}
+
+int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps)
+{
+	size_t size = caps ? caps->struct_size : 0;
+
+	if (!adv || size < sizeof size || size > 4096)
+		return -EINVAL;
+	const struct um_gpu_caps *c = &adv->gpu->caps;
+	struct umadv_caps all = {.managed = c->concurrent_managed,
+				 .discard = c->discard,
+				 .gate = c->stream_values,
+				 .simulated = c->virtual_time,
+				 .capacity = c->capacity};
+
+	memcpy(all.device, c->name, sizeof all.device);
+	memcpy(all.why, c->why, sizeof all.why);
+	memcpy(caps, &all, size < sizeof all ? size : sizeof all);
+	caps->struct_size = size;
+	return 0;
+}
+
+static int save_plan(struct umadv *adv, const char *path)
+{
+	struct um_diag diag;
+	char line[800];
+	int err;
+
+	if (!adv->plan.sched.ops.n)
+		return -ENODATA;
+	um_diag_init(&diag, path);
+	err = um_plan_write(path, &adv->plan, &diag);
+	if (err) {
+		um_diag_line(&diag, line, sizeof line);
+		um_context_log(adv, UMADV_LOG_ERROR, "plan %s", line);
+	}
+	return err;
+}
+
+int umadv_save_plan(struct umadv *adv, const char *path)
+{
+	if (!adv || !path)
+		return -EINVAL;
+	LOCKED(adv, -ENODEV, save_plan(adv, path));
+}
+
+int umadv_load_plan(struct umadv *adv, const char *path)
+{
+	if (!adv || !path)
+		return -EINVAL;
+	LOCKED(adv, -ENODEV, load_plan(adv, path));
+}
+
+const char *umadv_strerror(int err)
+{
+	switch (err < 0 ? -err : err) {
+	case 0:
+		return "success";
+	case EINVAL:
+		return "invalid argument";
+	case ENOMEM:
+		return "out of memory";
+	case ENODEV:
+		return "no such device";
+	case EEXIST:
+		return "overlaps a live tensor in part";
+	case ENODATA:
+		return "nothing has been learned yet";
+	case E2BIG:
+		return "one operation alone exceeds the budget";
+	case ENOTSUP:
+		return "not supported by this device";
+	case EIO:
+		return "the device below reported an error";
+	case ENOENT:
+		return "no such file";
+	case EACCES:
+		return "permission denied";
+	case ENOSPC:
+		return "no space left";
+	default:
+		return "unknown error";
+	}
+}
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+const char *umadv_version(void)
+{
+	return TEXT(UMADV_VERSION_MAJOR) "." TEXT(UMADV_VERSION_MINOR) "." TEXT(UMADV_VERSION_PATCH);
+}
+
+int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg)
+{
+	if (!adv)
+		return -EINVAL;
+	LOCKED(adv, -ENODEV, um_context_run(adv, stream, fn, arg));
+}
+
+int umadv_sim_sync(struct umadv *adv)
+{
+	if (!adv)
+		return -EINVAL;
+	LOCKED(adv, -ENODEV, um_context_finish(adv));
+}
+
+uint64_t umadv_sim_now(struct umadv *adv)
+{
+	uint64_t now = 0;
+
+	if (!adv || adv->generation != um_fork_generation)
+		return 0;
+	pthread_mutex_lock(&adv->lock);
+	if (adv->simulated)
+		now = um_sim_now(adv->gpu);
+	pthread_mutex_unlock(&adv->lock);
+	return now;
+}

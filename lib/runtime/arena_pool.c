@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/arena_pool.h"
+
+#include "model/event.h"
+
+#include <errno.h>
+
+#define RETRIES 8 /* pieces that lack an event, looked at in one call */
+
+void um_arena_pool_init(struct um_arena_pool *a, struct um_gpu *gpu)
+{
+	memset(a, 0, sizeof *a);
+	a->gpu = gpu;
+	for (int i = 0; i < UM_ARENA_POOL_HEAPS; i++)
+		um_heap_init(&a->heap[i]);
+}
+
+static void drop_events(struct um_arena_pool *a, struct um_arena_pool_waiting *w)
+{
+	for (unsigned i = 0; i < UM_APP_STREAMS; i++)
+		if (w->events[i])
+			a->gpu->api->cudaEventDestroy(a->gpu, w->events[i]);
+}
+
+void um_arena_pool_fini(struct um_arena_pool *a)
+{
+	for (size_t i = 0; i < a->waiting.n; i++)
+		drop_events(a, &a->waiting.at[i]);
+	if (a->reused)
+		a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
+	for (size_t i = 0; i < a->regions.n; i++)
+		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].given);
+	um_vec_fini(&a->waiting);
+	um_vec_fini(&a->regions);
+	for (int i = 0; i < UM_ARENA_POOL_HEAPS; i++)
+		um_heap_fini(&a->heap[i]);
+}
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* Managed memory that begins at a block boundary: CUDA was not seen to give other where so much is asked for, but does
+ * not promise it. NULL: there is not so much. */
+static void *get_blocks(struct um_arena_pool *a, uint64_t bytes, uint64_t *addr)
+{
+	void *p = NULL;
+
+	if (a->gpu->api->cudaMallocManaged(a->gpu, &p, bytes, 1))
+		return NULL;
+	if ((uintptr_t)p % UM_BLOCK_BYTES) {
+		a->gpu->api->cudaFree(a->gpu, p);
+		if (a->gpu->api->cudaMallocManaged(a->gpu, &p, bytes + UM_BLOCK_BYTES, 1))
+			return NULL;
+	}
+	*addr = round_up((uintptr_t)p, UM_BLOCK_BYTES);
+	return p;
+}
+
+int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap)
+{
+	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least, addr;
+	void *p;
+
+	if (want < UM_ARENA_POOL_FIRST)
+		want = UM_ARENA_POOL_FIRST;
+	if (want < a->total[heap])
+		want = round_up(a->total[heap], UM_BLOCK_BYTES); /* doubling keeps regions, and their seams, few */
+	if (um_vec_reserve(&a->regions, 1))
+		return -ENOMEM;
+	while (!(p = get_blocks(a, want, &addr))) {
+		if (want == least)
+			return -ENOMEM;
+		want = want / 2 > least ? round_up(want / 2, UM_BLOCK_BYTES) : least;
+	}
+	if (um_heap_add_region(&a->heap[heap], addr, want)) {
+		a->gpu->api->cudaFree(a->gpu, p);
+		return -ENOMEM;
+	}
+	size_t i = a->regions.n++;
+
+	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
+		a->regions.at[i] = a->regions.at[i - 1];
+	a->regions.at[i] = (struct um_arena_pool_region){p, addr, want, addr, heap};
+	a->total[heap] += want;
+	return 0;
+}
+
+static struct um_arena_pool_region *region_of(struct um_arena_pool *a, uint64_t addr)
+{
+	size_t i = 0;
+
+	while (i + 1 < a->regions.n && a->regions.at[i + 1].addr <= addr)
+		i++;
+	return &a->regions.at[i];
+}
+
+static void note_use(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+{
+	struct um_arena_pool_region *r = region_of(a, addr);
+
+	if (addr + bytes > r->used_hi)
+		r->used_hi = addr + bytes;
+}
+
+static void give_back(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+{
+	um_heap_give(&a->heap[region_of(a, addr)->heap], addr, bytes);
+}
+
+/* A stream that is no more was destroyed after its work was done; on a lost device no work is left. */
+static int is_over(int code)
+{
+	return code == UM_CUDA_INVALID_HANDLE || code == UM_CUDA_LOST;
+}
+
+static int record(struct um_arena_pool *a, um_event_handle *event, struct um_app_stream stream)
+{
+	int code = *event ? UM_CUDA_OK : a->gpu->api->cudaEventCreateWithFlags(a->gpu, event, UM_EVENT_DISABLE_TIMING);
+
+	if (code)
+		*event = NULL;
+	else
+		code = um_app_stream_record(a->gpu, *event, stream);
+	return is_over(code) ? UM_CUDA_OK : code;
+}
+
+/* Records on the streams that have no event yet. For per-thread streams of other threads that holds up all streams that
+ * are ordered with the legacy one, so it is done only with `foreign`. */
+static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting *w, int foreign)
+{
+	for (unsigned i = 0; i < a->streams.n; i++)
+		if (w->missing & 1u << i && (foreign || um_app_stream_is_ours(a->streams.at[i])) &&
+		    !record(a, &w->events[i], a->streams.at[i]))
+			w->missing &= ~(1u << i);
+}
+
+static int is_settled(struct um_arena_pool *a, const struct um_arena_pool_waiting *w)
+{
+	for (unsigned i = 0; !w->missing && i < UM_APP_STREAMS; i++) {
+		int code = w->events[i] ? a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) : UM_CUDA_OK;
+
+		if (code && !is_over(code))
+			return 0;
+	}
+	return !w->missing;
+}
+
+/* Gives the heap what no stream uses any more. A piece that lacks an event does not hold up the pieces after it. */
+static void settle_waiting(struct um_arena_pool *a, int foreign)
+{
+	size_t kept = 0, i = 0;
+	int pending = 0;
+
+	for (unsigned tries = 0; i < a->waiting.n && !pending; i++) {
+		struct um_arena_pool_waiting *w = &a->waiting.at[i];
+
+		if (w->missing && (foreign || tries++ < RETRIES))
+			record_missing(a, w, foreign);
+		if (is_settled(a, w)) {
+			give_back(a, w->addr, w->bytes);
+			drop_events(a, w);
+			continue;
+		}
+		pending = !w->missing; /* what was given back later has later events */
+		a->waiting.at[kept++] = *w;
+	}
+	if (i == kept)
+		return;
+	memmove(a->waiting.at + kept, a->waiting.at + i, (a->waiting.n - i) * sizeof *a->waiting.at);
+	a->waiting.n -= i - kept;
+}
+
+/* Tensors that stay are placed block by block. Those that come and go take the place of the iteration before, or else
+ * memory that was never touched would be taken anew for a few iterations; the plan aligns them. */
+static int take_from(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
+{
+	struct um_heap *h = &a->heap[heap];
+
+	return heap == UM_ARENA_POOL_KEPT ? um_heap_take_aligned(h, bytes, addr) : um_heap_take(h, bytes, addr);
+}
+
+int um_arena_pool_take(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
+{
+	int err;
+
+	settle_waiting(a, 0);
+	err = take_from(a, bytes, heap, addr);
+	if (err == -ENOSPC && a->waiting.n) {
+		settle_waiting(a, 1);
+		err = take_from(a, bytes, heap, addr);
+	}
+	if (err == -ENOSPC) {
+		err = um_arena_pool_grow(a, bytes, heap);
+		if (!err)
+			err = take_from(a, bytes, heap, addr);
+	}
+	if (!err)
+		note_use(a, *addr, bytes);
+	return err == -ENOSPC ? -ENOMEM : err;
+}
+
+int um_arena_pool_take_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes)
+{
+	int err;
+
+	settle_waiting(a, 0);
+	err = um_heap_take_at(&a->heap[UM_ARENA_POOL_MAIN], place, bytes);
+	if (!err)
+		note_use(a, place, bytes);
+	return err;
+}
+
+static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)
+{
+	int code = UM_CUDA_NOT_SUPPORTED;
+
+	if (um_app_stream_is_ours(stream))
+		code = a->gpu->api->cudaStreamSynchronize(a->gpu, stream.handle);
+	return is_over(code) ? UM_CUDA_OK : code;
+}
+
+void um_arena_pool_give(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+{
+	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes};
+
+	if (a->streams.crowded)
+		return;
+	if (!a->streams.n || (a->streams.n == 1 && !record(a, &a->reused, a->streams.at[0]))) {
+		give_back(a, addr, bytes);
+		return;
+	}
+	if (um_vec_reserve(&a->waiting, 1)) {
+		/* Without a place in the list the order must come from waiting here. */
+		for (unsigned i = 0; i < a->streams.n; i++)
+			if (synchronise(a, a->streams.at[i]))
+				return; /* never used again: nobody can tell when it may be */
+		give_back(a, addr, bytes);
+		return;
+	}
+	w.missing = (1u << a->streams.n) - 1;
+	record_missing(a, &w, 0);
+	a->waiting.at[a->waiting.n++] = w;
+}
+
+/* Work launched on the stream from now on follows the earlier use of the pieces that were taken again at once. On the
+ * device if that can be, else the caller waits. 0 or the CUDA error of the last attempt. */
+static int order_stream(struct um_arena_pool *a, um_stream stream)
+{
+	const struct um_gpu_api *api = a->gpu->api;
+	int code;
+
+	if (!a->reused)
+		return 0;
+	code = api->cudaEventQuery(a->gpu, a->reused);
+	if (code && !is_over(code)) {
+		if (!api->cudaStreamWaitEvent(a->gpu, stream, a->reused, 0))
+			return 0;
+		code = api->cudaEventSynchronize(a->gpu, a->reused);
+		if (code)
+			code = synchronise(a, a->streams.at[0]);
+		if (code)
+			return code;
+	}
+	api->cudaEventDestroy(a->gpu, a->reused); /* complete: later streams need no order */
+	a->reused = NULL;
+	return 0;
+}
+
+int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream)
+{
+	int code = order_stream(a, stream);
+
+	if (!code && a->streams.n < UM_APP_STREAMS)
+		a->streams.at[a->streams.n++] = um_app_stream_of(stream);
+	else
+		a->streams.crowded = 1;
+	return code ? -EIO : 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/environment.h"
+
+#include "runtime/options.h"
+
+#include "base/near.h"
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX "UMADVISE_"
+#define DRYRUN PREFIX "DRYRUN_"
+#define SMALLEST_BUDGET (2u << 20)
+
+static const char *const devices[] = {"auto", "none", "sim"};
+static const char *const levels[] = {"error", "warn", "info", "debug"};
+static const char *const marks[] = {"all", "iterations", "off"};
+static const char *const checks[] = {"off", "on", "discards"};
+static const char *const switches[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
+
+#define COUNT(a) (unsigned)(sizeof(a) / sizeof *(a))
+
+/* --- what is accepted --------------------------------------------------------------------------------------------- */
+
+static int find_word(const char *const *words, unsigned n, const char *text)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(words[i], text) == 0)
+			return (int)i;
+	return -EINVAL;
+}
+
+static void put(const struct um_variable *v, struct umadv_options *o, const void *value, size_t size)
+{
+	memcpy((char *)o + v->at, value, size);
+}
+
+static int parse_word(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	int k = find_word(v->words, v->n_words, text);
+
+	if (k >= 0)
+		put(v, o, &k, sizeof k);
+	return k < 0 ? k : 0;
+}
+
+static int parse_switch(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	int k = find_word(switches, COUNT(switches), text), on = k & 1;
+
+	if (k >= 0)
+		put(v, o, &on, sizeof on);
+	return k < 0 ? k : 0;
+}
+
+static int parse_check(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	return parse_word(v, text, o) ? parse_switch(v, text, o) : 0;
+}
+
+static int parse_disable(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	int k = find_word(switches, COUNT(switches), text);
+
+	(void)v;
+	if (k >= 0 && k & 1) {
+		o->device = UMADV_DEVICE_NONE;
+		o->strategy = "on-demand";
+	}
+	return k < 0 ? k : 0;
+}
+
+static int parse_text(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	put(v, o, &text, sizeof text);
+	return 0;
+}
+
+static int parse_strategy(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	return um_strategy_parse(text) < 0 ? -EINVAL : parse_text(v, text, o);
+}
+
+static int parse_size(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	uint64_t bytes;
+
+	if (um_size_parse(text, &bytes))
+		return -EINVAL;
+	put(v, o, &bytes, sizeof bytes);
+	return 0;
+}
+
+static int parse_budget(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	uint64_t bytes;
+
+	if (um_size_parse(text, &bytes) || (bytes && bytes < SMALLEST_BUDGET))
+		return -EINVAL;
+	put(v, o, &bytes, sizeof bytes);
+	return 0;
+}
+
+static int parse_ms(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+	unsigned ms = (unsigned)n;
+
+	if (*text < '0' || *text > '9' || *end || n > 3600000)
+		return -EINVAL;
+	put(v, o, &ms, sizeof ms);
+	return 0;
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+#define AT(field) offsetof(struct umadv_options, field)
+#define SIZE "a number of bytes, or one with KiB, MiB or GiB"
+#define SWITCH "on or off (or 1 and 0, yes and no, true and false)"
+
+/* In the order in which they are read: the last one overrides. */
+const struct um_variable um_variables[] = {
+	{"UMADVISE_DEVICE", "auto, none or sim", "auto", "the device: CUDA's, none, or the simulated GPU", AT(device),
+	 parse_word, devices, COUNT(devices), "UMADV_DEVICE_AUTO, _NONE or _SIM"},
+	{"UMADVISE_BUDGET", SIZE ", 2 MiB at least; 0: what the device has", "0", "device memory to keep to",
+	 AT(budget), parse_budget, NULL, 0, NULL},
+	{"UMADVISE_STRATEGY", "lookahead, on-demand, prefetch-on-use or another of umadvise(7)", "lookahead",
+	 "what decides which hints are issued", AT(strategy), parse_strategy, NULL, 0, NULL},
+	{"UMADVISE_PROFILE", "the name of a built-in device profile, or a file", "by the device's name",
+	 "what is assumed of the device's speed", AT(profile), parse_text, NULL, 0, NULL},
+	{"UMADVISE_PLAN", "a file that umadv_save_plan or umadvise plan wrote", "none", "plan to start from", AT(plan),
+	 parse_text, NULL, 0, NULL},
+	{"UMADVISE_TRACE", "the name of a file to write", "none", "recording of what the program does", AT(trace),
+	 parse_text, NULL, 0, NULL},
+	{"UMADVISE_REPORT", "the name of a file to write", "none", "log for umadvise report", AT(report), parse_text,
+	 NULL, 0, NULL},
+	{"UMADVISE_REPORT_SIZE", SIZE, "64 MiB", "most bytes of that log", AT(report_bytes), parse_size, NULL, 0, NULL},
+	{"UMADVISE_COUNTERS", SWITCH, "off", "the driver's own counters in that log, by CUPTI", AT(counters),
+	 parse_switch, NULL, 0, NULL},
+	{"UMADVISE_NVTX", "all, iterations or off", "all", "marks for a profiler that is attached", AT(nvtx),
+	 parse_word, marks, COUNT(marks), "UMADV_NVTX_ALL, _ITERATIONS or _OFF"},
+	{"UMADVISE_LOG", "error, warn, info or debug", "warn", "what is logged", AT(log_level), parse_word, levels,
+	 COUNT(levels), NULL},
+	{"UMADVISE_PLAN_TIME", "milliseconds, at most 3600000", "a fixed effort", "time to look for a better plan",
+	 AT(plan_ms), parse_ms, NULL, 0, NULL},
+	{"UMADVISE_EVICT", "auto, home or driver", "auto", "who evicts in steady iterations", AT(evict), parse_word,
+	 um_evict_words, UM_EVICT_WORDS, "UMADV_EVICT_AUTO, _HOME or _DRIVER"},
+	{"UMADVISE_CHECK", "on, off or discards", "off", "checks of the program's promises on the simulated GPU",
+	 AT(check), parse_check, checks, COUNT(checks), "UMADV_CHECK_OFF, _ON or _DISCARDS"},
+	{"UMADVISE_DISABLE", SWITCH, "off", "no hints, and allocations are host memory", 0, parse_disable, NULL, 0,
+	 NULL},
+	{NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL},
+};
+
+/* --- the environment ---------------------------------------------------------------------------------------------- */
+
+const char *um_variable_get(const char *name)
+{
+	const char *text = secure_getenv(name); /* the user of a set-uid program must not choose its files */
+
+	return text && *text ? text : NULL;
+}
+
+int um_variable_is(const char *name, const char *text)
+{
+	const char *value = um_variable_get(name);
+
+	return value && text && strcmp(value, text) == 0;
+}
+
+int um_variable_read(const struct um_variable *v, struct umadv_options *o)
+{
+	const char *text = um_variable_get(v->name);
+
+	if (!text)
+		return 0;
+	return v->parse(v, text, o) ? -EINVAL : 1;
+}
+
+void um_variable_ignored(const char *name, char *line, size_t size)
+{
+	const struct um_variable *v = um_variables;
+
+	while (strcmp(v->name, name) != 0)
+		v++;
+	snprintf(line, size, "%s=%.160s is ignored: accepted: %s; used: the default, %s", name, um_variable_get(name),
+		 v->accepted, v->standard);
+}
+
+void um_environment_read(struct umadv_options *o)
+{
+	for (const struct um_variable *v = um_variables; v->name; v++)
+		um_variable_read(v, o);
+}
+
+/* The variable whose name is spelled almost like that. */
+static const char *near_name(const char *name)
+{
+	const size_t skip = sizeof PREFIX - 1;
+	const char *near = NULL;
+	unsigned best = 4;
+
+	for (const struct um_variable *v = um_variables; v->name; v++) {
+		unsigned d = um_near_distance(name + skip, strlen(name + skip), v->name + skip);
+
+		if (d < best && 2 * d < strlen(v->name + skip)) {
+			best = d;
+			near = v->name;
+		}
+	}
+	return near;
+}
+
+static int is_known(const char *name)
+{
+	if (strncmp(name, DRYRUN, sizeof DRYRUN - 1) == 0)
+		return 1;
+	for (const struct um_variable *v = um_variables; v->name; v++)
+		if (strcmp(v->name, name) == 0)
+			return 1;
+	return 0;
+}
+
+const char *um_environment_unknown(size_t *at, char *name, size_t size, const char **near)
+{
+	const char *entry;
+
+	while (environ && (entry = environ[*at])) {
+		++*at;
+		if (strncmp(entry, PREFIX, sizeof PREFIX - 1) != 0)
+			continue;
+		snprintf(name, size, "%.*s", (int)strcspn(entry, "="), entry);
+		if (is_known(name) || !um_variable_get(name))
+			continue;
+		*near = near_name(name);
+		return name;
+	}
+	return NULL;
+}
+
+static void say_unknown(void (*say)(void *user, const char *line), void *user)
+{
+	static atomic_int said;
+	char name[80], line[240];
+	const char *near;
+	size_t at = 0;
+
+	if (!um_environment_unknown(&at, name, sizeof name, &near) || atomic_exchange(&said, 1))
+		return;
+	for (at = 0; um_environment_unknown(&at, name, sizeof name, &near);) {
+		snprintf(line, sizeof line, near ? "%s is no variable of this library: did you mean %s?"
+						 : "%s is no variable of this library: umadvise(7) lists them",
+			 name, near);
+		say(user, line);
+	}
+}
+
+void um_environment_check(void (*say)(void *user, const char *line), void *user)
+{
+	struct umadv_options scratch = {0};
+	char line[400];
+
+	for (const struct um_variable *v = um_variables; v->name; v++) {
+		if (um_variable_read(v, &scratch) >= 0)
+			continue;
+		um_variable_ignored(v->name, line, sizeof line);
+		say(user, line);
+	}
+	say_unknown(say, user);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/trace_sink.h"
+
+#include "io/target.h"
+#include "io/umtrace.h"
+
+#include <errno.h>
+#include <string.h>
+
+int um_trace_sink_open(struct um_trace_sink *t, const char *path, struct um_gpu *gpu, struct um_diag *diag)
+{
+	int err;
+
+	memset(t, 0, sizeof *t);
+	um_diag_init(diag, path);
+	err = um_target_check(path, "{\"umtrace\":");
+	if (err)
+		um_diag_set(diag, -err, 0, "cannot write: %s", err != -EEXIST ? strerror(-err) :
+			    "is there and is no umtrace: remove it, or name another file");
+	else
+		err = um_umtrace_writer_open(&t->writer, path, "libumadvise", "program", diag);
+	if (err) {
+		t->writer = NULL;
+		return err;
+	}
+	if (gpu && !gpu->api->cudaEventCreateWithFlags(gpu, &t->start, 0)) {
+		if (!gpu->api->cudaEventCreateWithFlags(gpu, &t->end, 0))
+			t->gpu = gpu;
+		else
+			gpu->api->cudaEventDestroy(gpu, t->start);
+	}
+	return 0;
+}
+
+static void finish(struct um_trace_sink *t)
+{
+	if (t->gpu) {
+		t->gpu->api->cudaEventDestroy(t->gpu, t->start);
+		t->gpu->api->cudaEventDestroy(t->gpu, t->end);
+	}
+	um_vec_fini(&t->name);
+	um_vec_fini(&t->uses);
+	um_vec_fini(&t->relaunch);
+	memset(t, 0, sizeof *t);
+}
+
+static int give_up(struct um_trace_sink *t, int err)
+{
+	um_umtrace_writer_close(t->writer, 0);
+	finish(t);
+	return err;
+}
+
+void um_trace_sink_launch(struct um_trace_sink *t)
+{
+	if (t->held)
+		t->started = !t->gpu->api->cudaEventRecord(t->gpu, t->start, t->stream);
+}
+
+/* Writes the op that was waiting for its time. What was not measured is written without one. */
+static int flush(struct um_trace_sink *t)
+{
+	struct um_event e = {.kind = UM_EV_OP};
+	float ms;
+
+	if (!t->held)
+		return 0;
+	t->held = 0;
+	if (t->started && !t->gpu->api->cudaEventRecord(t->gpu, t->end, t->stream) &&
+	    !t->gpu->api->cudaEventSynchronize(t->gpu, t->end) &&
+	    !t->gpu->api->cudaEventElapsedTime(t->gpu, &ms, t->start, t->end) && ms >= 0)
+		t->op.cost.ns = (uint64_t)((double)ms * 1e6 + 0.5);
+	e.op = t->op;
+	return um_sink_feed(t->writer, &e);
+}
+
+/* Copies what the op borrows. */
+static int hold(struct um_trace_sink *t, const struct um_op *op, um_stream stream)
+{
+	size_t n = strlen(op->name) + 1;
+
+	um_vec_clear(&t->name);
+	um_vec_clear(&t->uses);
+	um_vec_clear(&t->relaunch);
+	if (um_vec_reserve(&t->name, n) || um_vec_reserve(&t->uses, op->n_uses + 1u) ||
+	    um_vec_reserve(&t->relaunch, op->n_relaunch + 1u))
+		return -ENOMEM;
+	memcpy(t->name.at, op->name, n);
+	if (op->n_uses)
+		memcpy(t->uses.at, op->uses, op->n_uses * sizeof *op->uses);
+	if (op->n_relaunch)
+		memcpy(t->relaunch.at, op->relaunch, op->n_relaunch * sizeof *op->relaunch);
+	t->op = *op;
+	t->op.name = t->name.at;
+	t->op.uses = t->uses.at;
+	t->op.relaunch = t->relaunch.at;
+	t->stream = stream;
+	t->started = 0;
+	t->held = 1;
+	return 0;
+}
+
+int um_trace_sink_feed(struct um_trace_sink *t, const struct um_event *e, um_stream stream)
+{
+	int err;
+
+	if (!t->writer)
+		return 0;
+	err = flush(t);
+	if (!err)
+		err = e->kind == UM_EV_OP && t->gpu ? hold(t, &e->op, stream) : um_sink_feed(t->writer, e);
+	return err ? give_up(t, err) : 0;
+}
+
+int um_trace_sink_close(struct um_trace_sink *t)
+{
+	int err;
+
+	if (!t->writer)
+		return 0;
+	err = flush(t);
+	if (err)
+		return give_up(t, err);
+	err = um_umtrace_writer_close(t->writer, 1);
+	finish(t);
+	return err;
+}

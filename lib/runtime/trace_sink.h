@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * trace_sink.h - what happens, written as a umtrace, with measured times where the device is real
+ *
+ * in    events, and the moment an op is about to be launched
+ * out   a umtrace file
+ * owns  the writer, and the op that is not written yet
+ *
+ * A measured op is written when the next event comes: then the device is waited for, so that a program that is being
+ * recorded runs op by op. Not thread-safe: the front desk holds the lock.
+ */
+#ifndef UM_RUNTIME_TRACE_SINK_H
+#define UM_RUNTIME_TRACE_SINK_H
+
+#include "base/diag.h"
+#include "base/vec.h"
+#include "gpu/gpu.h"
+#include "model/sink.h"
+
+struct um_trace_sink {
+	struct um_sink *writer; /* NULL: nothing is written */
+	struct um_gpu *gpu; /* NULL: nothing is measured */
+	um_event_handle start, end;
+	int held;
+	struct um_op op; /* held: its lists are those below */
+	um_stream stream;
+	int started; /* held: `start` was recorded */
+	UM_VEC(char) name;
+	UM_VEC(struct um_use) uses;
+	UM_VEC(struct um_tensor_id) relaunch;
+};
+
+/* 0 or -errno, and nothing is written. `gpu` NULL: times are only those that the program says. */
+int um_trace_sink_open(struct um_trace_sink *t, const char *path, struct um_gpu *gpu, struct um_diag *diag);
+
+/* 0, or -errno: the file is given up. */
+int um_trace_sink_feed(struct um_trace_sink *t, const struct um_event *e, um_stream stream);
+void um_trace_sink_launch(struct um_trace_sink *t); /* the op fed last is about to be launched */
+int um_trace_sink_close(struct um_trace_sink *t);
+
+#endif

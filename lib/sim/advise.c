@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Advice acts when it is called, not in stream order, and holds the VA-space lock for writing: it waits for prefetches,
+ * discards and fault service under way, and what comes later waits for it.
+ */
+#include "sim/state.h"
+
+/* What is on the host and may be mapped from there, from now on. */
+static void map_remote(struct um_sim_block *b, uint32_t pages, uint64_t t)
+{
+	b->remote |= pages & b->cpu & ~b->gpu;
+	b->remote_at = t;
+}
+
+/* Copies nothing: duplicates are made by later reads. */
+static void set_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
+{
+	b->rw &= ~pages;
+	b->remote &= ~pages;
+	if (b->gpu & pages & ~b->read_mostly)
+		um_sim_used(sim, b);
+	b->read_mostly |= pages;
+}
+
+/* Duplicates collapse without a copy: the preferred location's stays, else the host's. */
+static void unset_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
+{
+	uint32_t twice = pages & b->read_mostly & b->gpu & b->cpu, stay = twice & b->pref_gpu;
+
+	b->cpu &= ~stay;
+	um_sim_cpu_unmap(sim, b, ~b->cpu);
+	b->read_mostly &= ~pages;
+	um_sim_gpu_set(sim, b, b->gpu & ~(twice & ~stay));
+	if (b->chunk && !b->gpu && !b->split)
+		um_sim_list_put(sim, b, UM_SIM_UNUSED);
+}
+
+/* One block. Location matters for preferred location and accessed-by only. */
+static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int advice, int host, uint64_t t)
+{
+	switch (advice) {
+	case UM_ADV_SET_READ_MOSTLY:
+		set_read_mostly(sim, b, pages);
+		break;
+	case UM_ADV_UNSET_READ_MOSTLY:
+		unset_read_mostly(sim, b, pages);
+		break;
+	case UM_ADV_SET_PREFERRED:
+		*(host ? &b->pref_cpu : &b->pref_gpu) |= pages;
+		*(host ? &b->pref_gpu : &b->pref_cpu) &= ~pages;
+		if (!host)
+			b->remote &= ~pages; /* the preferred processor drops its remote mappings */
+		break;
+	case UM_ADV_UNSET_PREFERRED:
+		b->pref_cpu &= ~pages;
+		b->pref_gpu &= ~pages;
+		break;
+	case UM_ADV_SET_ACCESSED_BY:
+		if (host) { /* the host cannot reach device memory here */
+			b->accessed_cpu |= pages;
+			break;
+		}
+		b->accessed_by |= pages;
+		map_remote(b, pages & ~b->read_mostly, t);
+		break;
+	default:
+		*(host ? &b->accessed_cpu : &b->accessed_by) &= ~pages;
+		break;
+	}
+	um_sim_block_changed(b);
+}
+
+/* A boundary of advice inside a block cuts it for good, unless both sides are alike. */
+static void cut(struct um_sim *sim, struct um_sim_block *b, uint64_t t)
+{
+	if (b->split || um_sim_alike(b, b->all) == b->all)
+		return;
+	b->split = 1;
+	um_sim_log_block(sim, t, "split", b, 0);
+}
+
+static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, uint64_t bytes, int advice, int host)
+{
+	uint64_t t = um_sim_later(*um_sim_clock(sim), um_sim_later(sim->readers_until, sim->writer_until));
+	uint32_t last = (uint32_t)((off + bytes - 1) / UM_BLOCK_BYTES);
+	int far = advice == UM_ADV_SET_ACCESSED_BY || advice == UM_ADV_UNSET_ACCESSED_BY;
+
+	um_sim_log(sim, t, "advise %d m%u+%llu %llu", advice, m->serial, (unsigned long long)off,
+	           (unsigned long long)bytes);
+	t += sim->profile.c_api;
+	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES); i <= last; i++) {
+		struct um_sim_block *b = &m->block[i];
+
+		if (b->chunk || b->cpu_chunk)
+			t += far ? sim->profile.c_adv_ab : sim->profile.c_adv;
+		apply(sim, b, um_sim_pages_out(m, i, off, bytes), advice, host, t);
+		cut(sim, b, t);
+	}
+	sim->writer_until = t;
+	*um_sim_clock(sim) = t;
+	return UM_CUDA_OK;
+}
+
+int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t addr = (uint64_t)(uintptr_t)ptr;
+	int located = advice >= UM_ADV_SET_PREFERRED && advice != UM_ADV_UNSET_PREFERRED;
+	int host = where.type == UM_LOC_HOST || where.type == UM_LOC_HOST_NUMA, err = UM_CUDA_OK;
+	struct um_sim_mem *m;
+	uint64_t begin;
+
+	um_sim_enter(sim);
+	begin = *um_sim_clock(sim);
+	m = um_sim_mem_find(sim, addr);
+	if (!m || m->kind != UM_SIM_MANAGED || !bytes || bytes > m->bytes - (addr - m->addr))
+		err = UM_CUDA_INVALID_VALUE;
+	else if (advice < UM_ADV_SET_READ_MOSTLY || advice > UM_ADV_UNSET_ACCESSED_BY)
+		err = UM_CUDA_INVALID_VALUE;
+	else if (located && !host && where.type != UM_LOC_DEVICE)
+		err = UM_CUDA_INVALID_VALUE;
+	else if (located && !host && where.id != sim->gpu.caps.device)
+		err = UM_CUDA_INVALID_DEVICE;
+	else if (sim->opt.in_core)
+		*um_sim_clock(sim) += sim->profile.c_api;
+	else
+		err = range_advise(sim, m, addr - m->addr, bytes, advice, host);
+	um_sim_watch_call(sim, "cudaMemAdvise_v8000", begin);
+	(*(err ? &sim->tally.refused : &sim->tally.hints))++;
+	return um_sim_leave(sim, err);
+}

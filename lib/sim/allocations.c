@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Allocations. Managed memory begins at a 2 MiB boundary and has its blocks to itself; where it is not backed, only its
+ * addresses exist. A tail shorter than a block has fewer pages but counts as a full-size block, since how the real
+ * runtime packs small allocations is not known.
+ */
+#include "sim/state.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+/* Index of the first allocation that begins after `addr`. */
+static size_t mem_after(const struct um_sim *sim, uint64_t addr)
+{
+	size_t lo = 0, hi = sim->mem.n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (sim->mem.at[mid]->addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
+{
+	size_t i = mem_after(sim, addr);
+
+	if (!i || addr - sim->mem.at[i - 1]->addr >= sim->mem.at[i - 1]->bytes)
+		return NULL;
+	return sim->mem.at[i - 1];
+}
+
+/* Addresses are asked for one after the other, far from where the system puts things by chance: plans depend on where
+ * arenas lie, and the same program shall have the same plan. Where something is already, or a sanitizer wants none,
+ * they are the system's choice. */
+#define ADDRESSES 0x200000000000u
+#define ADDRESSES_END 0x500000000000u
+
+static void *next_address(size_t bytes)
+{
+	static _Atomic uint64_t next = ADDRESSES;
+	uint64_t at = atomic_fetch_add(&next, bytes);
+
+	if (at + bytes < ADDRESSES_END)
+		return (void *)(uintptr_t)at;
+	atomic_store(&next, ADDRESSES);
+	return NULL;
+}
+
+/* A span of addresses that begins at a block boundary; with memory behind it or not. */
+static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
+{
+	uint64_t at;
+	void *p;
+
+	if (bytes > SIZE_MAX - 2 * UM_BLOCK_BYTES)
+		return -ENOMEM;
+	m->span_bytes = (bytes + 2 * UM_BLOCK_BYTES - 1) & ~(size_t)(UM_BLOCK_BYTES - 1);
+	p = mmap(next_address(m->span_bytes), m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
+	         (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	m->span = p;
+	at = (uint64_t)(uintptr_t)p;
+	m->addr = (at + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+	return 0;
+}
+
+/* Also of one half made. */
+static void mem_free(struct um_sim_mem *m)
+{
+	if (m->span)
+		munmap(m->span, m->span_bytes);
+	free(m->block);
+	free(m->seen);
+	free(m->odd);
+	free(m);
+}
+
+/* All blocks at once: their lists are links between them, so they must not move. */
+static int blocks_make(struct um_sim_mem *m)
+{
+	m->n = (uint32_t)((m->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES);
+	m->block = calloc(m->n, sizeof *m->block);
+	m->odd = calloc((m->n + 63) / 64, sizeof *m->odd);
+	if (!m->block || !m->odd)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->n; i++) {
+		m->block[i].mem = m;
+		m->block[i].all = um_sim_pages_out(m, i, 0, m->bytes);
+		um_sim_block_changed(&m->block[i]);
+	}
+	return 0;
+}
+
+/* Allocations are kept by address: who touches memory only knows a pointer. There is room. */
+static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
+{
+	size_t i = mem_after(sim, m->addr);
+
+	m->serial = ++sim->mem_serial;
+	sim->mem_order.at[sim->mem_order.n++] = m;
+	memmove(sim->mem.at + i + 1, sim->mem.at + i, (sim->mem.n - i) * sizeof *sim->mem.at);
+	sim->mem.at[i] = m;
+	sim->mem.n++;
+	um_sim_ledger_born(sim, m);
+}
+
+/* The page tables tell what is touched of shared memory. */
+static int observe(const struct um_sim *sim, struct um_sim_mem *m)
+{
+	if (sim->follow)
+		um_sim_touch_prepare(m->span, m->span_bytes);
+	return sim->check ? um_sim_check_begin(m) : 0;
+}
+
+static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, struct um_sim_mem **out)
+{
+	struct um_sim_mem *m = calloc(1, sizeof *m);
+	int managed = kind == UM_SIM_MANAGED;
+
+	if (!m)
+		return UM_CUDA_NO_MEMORY;
+	m->kind = kind;
+	m->bytes = bytes;
+	if (bytes > (1ull << 52) || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1) ||
+	    span_map(m, bytes, kind == UM_SIM_PINNED || sim->opt.backed, managed && (sim->follow || sim->check)) ||
+	    (managed && (blocks_make(m) || observe(sim, m)))) {
+		mem_free(m);
+		return UM_CUDA_NO_MEMORY;
+	}
+	mem_add(sim, m);
+	*out = m;
+	return UM_CUDA_OK;
+}
+
+/* Serials only grow. */
+static size_t order_of(const struct um_sim *sim, const struct um_sim_mem *m)
+{
+	size_t lo = 0, hi = sim->mem_order.n;
+
+	while (lo + 1 < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		*(sim->mem_order.at[mid]->serial <= m->serial ? &lo : &hi) = mid;
+	}
+	return lo;
+}
+
+void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)
+{
+	size_t i = mem_after(sim, m->addr) - 1, k = order_of(sim, m);
+
+	for (uint32_t j = 0; j < m->n; j++)
+		um_sim_block_drop(sim, &m->block[j]);
+	um_sim_ledger_gone(sim, m);
+	sim->chunks_free += m->chunks;
+	sim->mem.n--;
+	memmove(sim->mem.at + i, sim->mem.at + i + 1, (sim->mem.n - i) * sizeof *sim->mem.at);
+	sim->mem_order.n--;
+	memmove(sim->mem_order.at + k, sim->mem_order.at + k + 1, (sim->mem_order.n - k) * sizeof *sim->mem_order.at);
+	mem_free(m);
+}
+
+uint32_t um_sim_pages_out(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes)
+{
+	uint64_t start = (uint64_t)i * UM_BLOCK_BYTES, from, to;
+
+	if (off >= m->bytes || !bytes)
+		return 0;
+	if (bytes > m->bytes - off)
+		bytes = m->bytes - off;
+	if (off + bytes <= start || off >= start + UM_BLOCK_BYTES)
+		return 0;
+	from = off > start ? (off - start) / UM_SIM_PAGE : 0;
+	to = (off + bytes - start + UM_SIM_PAGE - 1) / UM_SIM_PAGE;
+	if (to > UM_SIM_PAGES)
+		to = UM_SIM_PAGES;
+	return (UINT32_MAX >> (UM_SIM_PAGES - (to - from))) << from;
+}
+
+uint32_t um_sim_pages_in(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes)
+{
+	uint64_t end = off + bytes, first = (off + UM_SIM_PAGE - 1) / UM_SIM_PAGE * UM_SIM_PAGE;
+
+	if (end < m->bytes) /* the allocation's own end counts as a boundary */
+		end = end / UM_SIM_PAGE * UM_SIM_PAGE;
+	return end > first ? um_sim_pages_out(m, i, first, end - first) : 0;
+}
+
+int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err;
+
+	if (!ptr || !bytes || flags > 2)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	err = mem_new(sim, UM_SIM_MANAGED, bytes, &m);
+	if (!err) {
+		*um_sim_clock(sim) += sim->profile.c_api;
+		um_sim_log(sim, *um_sim_clock(sim), "alloc m%u %llu", m->serial, (unsigned long long)bytes);
+		um_sim_watch_call(sim, "cudaMallocManaged_v6000", *um_sim_clock(sim) - sim->profile.c_api);
+		um_sim_watch_memory(sim, m, 1, *um_sim_clock(sim));
+		*ptr = (void *)(uintptr_t)m->addr;
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m = NULL;
+	uint64_t need = (bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES, begin, t, ready;
+	int err, clean;
+
+	if (!ptr || !bytes)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	begin = *um_sim_clock(sim);
+	t = um_sim_later(begin, sim->writer_until) + sim->profile.c_api;
+	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
+	/* Each chunk is waited for: its copy to the host is over when the call returns. */
+	for (; !err && m->chunks < need; m->chunks++) {
+		err = um_sim_chunk_take(sim, &t, &ready, &clean);
+		t = um_sim_later(t, ready);
+		if (err)
+			break;
+	}
+	if (err && m)
+		um_sim_mem_release(sim, m);
+	*um_sim_clock(sim) = t;
+	if (!err) {
+		um_sim_log(sim, t, "device-alloc m%u %llu", m->serial, (unsigned long long)bytes);
+		um_sim_watch_call(sim, "cudaMalloc_v3020", begin);
+		um_sim_watch_memory(sim, m, 1, t);
+		*ptr = (void *)(uintptr_t)m->addr;
+	}
+	return um_sim_leave(sim, err);
+}
+
+static int is_host(const struct um_sim_mem *m)
+{
+	return m->kind == UM_SIM_PINNED || m->kind == UM_SIM_REGISTERED;
+}
+
+/* Frees what begins at `ptr`: pinned memory, or any other but the program's own. */
+static int release(struct um_sim *sim, void *ptr, int pinned)
+{
+	struct um_sim_mem *m;
+	int err;
+
+	if (!ptr)
+		return UM_CUDA_OK;
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || is_host(m) != pinned || !m->span)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	err = um_sim_finish(sim); /* the device may still use it: freeing waits for all of its work */
+	if (!err) {
+		*um_sim_clock(sim) += sim->profile.c_api;
+		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
+		um_sim_watch_call(sim, pinned ? "cudaFreeHost_v3020" : "cudaFree_v3020",
+		                  *um_sim_clock(sim) - sim->profile.c_api);
+		um_sim_watch_memory(sim, m, 0, *um_sim_clock(sim));
+		um_sim_mem_release(sim, m);
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_free(struct um_gpu *gpu, void *ptr)
+{
+	return release(um_sim_of(gpu), ptr, 0);
+}
+
+int um_sim_host_free(struct um_gpu *gpu, void *ptr)
+{
+	return release(um_sim_of(gpu), ptr, 1);
+}
+
+/* Device or managed memory that begins at `addr`: who still works on it goes on without. */
+void um_sim_free_now(struct um_sim *sim, uint64_t addr)
+{
+	struct um_sim_mem *m = um_sim_mem_find(sim, addr);
+
+	if (!m || m->addr != addr || is_host(m))
+		return;
+	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
+		for (size_t i = s->first; i < s->queue.n; i++)
+			if (s->queue.at[i].running)
+				um_sim_walk_forget(s->queue.at[i].kernel, m);
+	um_sim_log(sim, sim->now, "free m%u", m->serial);
+	um_sim_watch_memory(sim, m, 0, sim->now);
+	um_sim_mem_release(sim, m);
+}
+
+int um_sim_free_async(struct um_gpu *gpu, um_stream stream, void *ptr)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	struct um_sim_mem *m;
+	int err = UM_CUDA_INVALID_VALUE;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (s && m && m->addr == (uint64_t)(uintptr_t)ptr && !is_host(m))
+		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_FREE, .addr = m->addr});
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t addr = (uint64_t)(uintptr_t)ptr;
+	struct um_sim_mem *m;
+	size_t i;
+
+	if (!ptr || !bytes || bytes > UINT64_MAX - addr)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	i = mem_after(sim, addr);
+	if (um_sim_mem_find(sim, addr) || (i < sim->mem.n && sim->mem.at[i]->addr < addr + bytes))
+		return um_sim_leave(sim, UM_CUDA_ALREADY_REGISTERED);
+	m = calloc(1, sizeof *m);
+	if (!m || um_vec_reserve(&sim->mem, 1) || um_vec_reserve(&sim->mem_order, 1)) {
+		free(m);
+		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
+	}
+	m->kind = UM_SIM_REGISTERED;
+	m->addr = addr;
+	m->bytes = bytes;
+	mem_add(sim, m);
+	return um_sim_leave(sim, UM_CUDA_OK);
+}
+
+int um_sim_host_unregister(struct um_gpu *gpu, void *ptr)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err;
+
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || m->kind != UM_SIM_REGISTERED)
+		return um_sim_leave(sim, UM_CUDA_NOT_REGISTERED);
+	err = um_sim_finish(sim);
+	if (!err)
+		um_sim_mem_release(sim, m);
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	const struct um_sim_mem *m;
+
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (m)
+		*out = (struct um_sim_memory){m->kind, m->serial, m->addr, m->bytes};
+	return um_sim_leave(sim, m ? 0 : -ENOENT);
+}
+
+int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err;
+
+	(void)flags;
+	if (!ptr || !bytes)
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	err = mem_new(sim, UM_SIM_PINNED, bytes, &m);
+	if (!err)
+		*ptr = (void *)(uintptr_t)m->addr;
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_mem_info(struct um_gpu *gpu, size_t *free_bytes, size_t *total_bytes)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	um_sim_enter(sim);
+	*free_bytes = sim->chunks_free * UM_BLOCK_BYTES;
+	*total_bytes = sim->chunks * UM_BLOCK_BYTES;
+	return um_sim_leave(sim, UM_CUDA_OK);
+}

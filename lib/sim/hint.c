@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prefetch, discard, advise. On an idle stream the calling thread does the work; on a busy one only the call itself,
+ * and one worker thread of the driver does the work when the stream gets there.
+ *
+ * A prefetch of several blocks makes two passes, as the driver does: the first moves, the second moves again what was
+ * taken away meanwhile (by the first pass itself where the range exceeds the memory), and maps.
+ */
+#include "sim/state.h"
+
+#include <assert.h>
+
+/* Maps for a prefetch: pages that nobody has mapped become writable, duplicates among them too. */
+static void prefetch_map(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
+{
+	uint32_t fresh = pages & b->gpu & ~b->map;
+
+	um_sim_map(b, pages);
+	b->rw |= fresh & ~(b->read_mostly & b->cmap);
+	b->disc &= ~pages;
+	um_sim_block_changed(b);
+	um_sim_used(sim, b);
+}
+
+/* One range to the GPU. Ends early without memory. */
+static int to_gpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, uint64_t *t, uint64_t *end)
+{
+	uint64_t off = r->addr - m->addr;
+	uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), last = (uint32_t)((off + r->bytes - 1) / UM_BLOCK_BYTES);
+
+	for (int pass = 1; pass <= (last > first ? 2 : 1); pass++)
+		for (uint32_t i = first; i <= last; i++) {
+			struct um_sim_block *b = &m->block[i];
+			uint32_t pages = um_sim_pages_out(m, i, off, r->bytes), missing = pages & ~b->gpu;
+			int err;
+
+			if (missing)
+				*t += sim->profile.c_pf;
+			else if (pass == 1)
+				*t += sim->profile.c_pf_res;
+			err = um_sim_to_gpu(sim, b, missing, UM_SIM_USER, t);
+			if (err)
+				return err;
+			if (missing)
+				um_sim_thrash_reset(sim, b);
+			prefetch_map(sim, b, pages);
+			*end = um_sim_later(*end, b->tracker);
+		}
+	return UM_CUDA_OK;
+}
+
+/* One range to the host: the thread waits for each copy, then maps. */
+static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, uint64_t *t)
+{
+	uint64_t off = r->addr - m->addr;
+	uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), last = (uint32_t)((off + r->bytes - 1) / UM_BLOCK_BYTES);
+
+	for (uint32_t i = first; i <= last; i++) {
+		struct um_sim_block *b = &m->block[i];
+		uint32_t pages = um_sim_pages_out(m, i, off, r->bytes);
+
+		if (pages & ~b->cpu) {
+			*t += sim->profile.c_pf;
+			um_sim_thrash_reset(sim, b);
+		} else {
+			*t += sim->profile.c_pf_res;
+		}
+		um_sim_to_cpu(sim, b, pages, UM_SIM_USER, t);
+		b->disc &= ~pages;
+	}
+	for (uint32_t i = first; i <= last; i++) {
+		struct um_sim_block *b = &m->block[i];
+		uint32_t pages = um_sim_pages_out(m, i, off, r->bytes);
+
+		if (pages & ~b->cmap) {
+			*t = um_sim_later(*t, b->tracker) + sim->profile.c_pf_cpu;
+			b->cmap |= pages;
+		}
+	}
+}
+
+/* With `unmap`, the pages are gone from everywhere; without, they stay and are not worth copying. */
+static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, int unmap, uint64_t *t)
+{
+	uint64_t off = r->addr - m->addr;
+	uint32_t first = (uint32_t)(off / UM_BLOCK_BYTES), last = (uint32_t)((off + r->bytes - 1) / UM_BLOCK_BYTES);
+
+	for (uint32_t i = first; i <= last; i++) {
+		struct um_sim_block *b = &m->block[i];
+		uint32_t pages = um_sim_pages_in(m, i, off, r->bytes);
+
+		if (!pages || (!b->chunk && !b->cpu_chunk))
+			continue;
+		b->disc |= pages;
+		b->cpu &= ~(pages & (unmap ? UINT32_MAX : b->gpu)); /* duplicates collapse */
+		um_sim_cpu_unmap(sim, b, ~b->cpu);
+		b->remote &= b->cpu;
+		if (unmap) {
+			/* Waits for what is queued for the block, and for the unmapping. */
+			*t = um_sim_later(*t, b->tracker) + sim->profile.c_disc_u;
+			um_sim_gpu_set(sim, b, b->gpu & ~pages);
+		} else {
+			*t += sim->profile.c_disc;
+		}
+		if (b->chunk && !b->split && b->disc == b->all)
+			um_sim_list_put(sim, b, b->gpu || b->cpu ? UM_SIM_DISCARDED : UM_SIM_UNUSED);
+		um_sim_block_changed(b);
+	}
+	if (sim->opt.backed && sim->opt.poison) {
+		memset((void *)(uintptr_t)r->addr, 0xdb, r->bytes);
+		sim->follow_ran = 1;
+	}
+}
+
+/* Ranges one after the other. Content of addresses freed meanwhile is nobody's. */
+int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end)
+{
+	int err = UM_CUDA_OK;
+
+	*end = t;
+	for (size_t i = 0; i < h->n && !err && !sim->opt.in_core; i++) {
+		const struct um_sim_range *r = &h->range[i];
+		struct um_sim_mem *m = um_sim_mem_find(sim, r->addr);
+
+		if (!m)
+			continue;
+		if (sim->opt.log)
+			um_sim_log(sim, t, "%s m%u+%llu %llu",
+			           h->kind == UM_SIM_DISCARD ? "discard"
+			           : r->to_cpu               ? "prefetch-cpu"
+			           : h->kind == UM_SIM_RENEW ? "renew"
+			                                     : "prefetch",
+			           m->serial, (unsigned long long)(r->addr - m->addr), (unsigned long long)r->bytes);
+		if (h->kind & UM_SIM_DISCARD)
+			discard(sim, m, r, h->kind == UM_SIM_DISCARD, &t);
+		if (!(h->kind & UM_SIM_PREFETCH))
+			continue;
+		if (r->to_cpu)
+			to_cpu(sim, m, r, &t);
+		else
+			err = to_gpu(sim, m, r, &t, end);
+	}
+	sim->readers_until = um_sim_later(sim->readers_until, t);
+	*cpu = t;
+	*end = um_sim_later(*end, t);
+	if (err)
+		um_sim_log(sim, t, "no-memory");
+	return err;
+}
+
+void um_sim_hint_free(struct um_sim_hint *h)
+{
+	if (h)
+		free(h->range);
+	free(h);
+}
+
+/* Leaves the work to the driver's worker. */
+static int defer(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_hint *h)
+{
+	struct um_sim_hint *later = malloc(sizeof *later);
+	int err;
+
+	if (!later)
+		return UM_CUDA_NO_MEMORY;
+	*later = *h;
+	later->range = malloc(h->n * sizeof *h->range);
+	if (!later->range) {
+		free(later);
+		return UM_CUDA_NO_MEMORY;
+	}
+	memcpy(later->range, h->range, h->n * sizeof *h->range);
+	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_HINT, .hint = later});
+	if (err)
+		um_sim_hint_free(later);
+	return err;
+}
+
+/* Do the ranges lie in managed memory, and are discarded ones whole 4 KiB pages? */
+static int check(struct um_sim *sim, const struct um_sim_hint *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		const struct um_sim_range *r = &h->range[i];
+		struct um_sim_mem *m = um_sim_mem_find(sim, r->addr);
+
+		if (!m || m->kind != UM_SIM_MANAGED || !r->bytes || r->bytes > m->bytes - (r->addr - m->addr))
+			return UM_CUDA_INVALID_VALUE;
+		if (h->kind & UM_SIM_DISCARD && (r->addr % 4096 || r->bytes % 4096))
+			return UM_CUDA_INVALID_VALUE;
+	}
+	return UM_CUDA_OK;
+}
+
+/* Now, on the caller's time, or later: which of them depends on the stream only, as the real runtime decides. */
+static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint *h, const char *call)
+{
+	struct um_sim_stream *s;
+	uint64_t *clock, begin, cpu, end;
+	int err, busy;
+
+	um_sim_enter(sim);
+	clock = um_sim_clock(sim);
+	begin = *clock;
+	s = um_sim_stream_of(sim, stream);
+	err = s ? check(sim, h) : UM_CUDA_INVALID_VALUE;
+	if (!err) {
+		um_sim_settle(sim, s, *clock);
+		busy = um_sim_busy(sim, s, *clock);
+		*clock += sim->profile.c_api;
+		if (busy) {
+			err = defer(sim, s, h);
+		} else {
+			err = um_sim_hint_run(sim, h, um_sim_later(*clock, sim->writer_until), &cpu, &end);
+			*clock = cpu;
+			s->ready = end;
+		}
+	}
+	for (size_t i = 0; i < h->n && !err && h->kind & UM_SIM_PREFETCH; i++)
+		um_sim_sent(sim, &h->range[i]);
+	um_sim_watch_call(sim, call, begin);
+	(*(err ? &sim->tally.refused : &sim->tally.hints))++;
+	return um_sim_leave(sim, err);
+}
+
+static int location(struct um_sim *sim, struct um_location to, int *to_cpu)
+{
+	if (to.type == UM_LOC_DEVICE && to.id != sim->gpu.caps.device)
+		return UM_CUDA_INVALID_DEVICE;
+	if (to.type != UM_LOC_DEVICE && to.type != UM_LOC_HOST && to.type != UM_LOC_HOST_NUMA)
+		return UM_CUDA_INVALID_VALUE;
+	*to_cpu = to.type != UM_LOC_DEVICE;
+	return UM_CUDA_OK;
+}
+
+/* Refused before anything was looked at. */
+static int refuse(struct um_sim *sim, int err)
+{
+	um_sim_enter(sim);
+	sim->tally.refused++;
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
+                    um_stream stream)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_range r = {(uint64_t)(uintptr_t)ptr, bytes, 0};
+	int err = flags ? UM_CUDA_INVALID_VALUE : location(sim, to, &r.to_cpu);
+
+	if (err)
+		return refuse(sim, err);
+	return issue(sim, stream, &(struct um_sim_hint){UM_SIM_PREFETCH, 1, &r}, "cudaMemPrefetchAsync_v8000");
+}
+
+/* What the three batch calls have in common. Their stream must not be the default one. */
+static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, size_t *sizes, size_t count,
+                 struct um_location *locs, size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+{
+	static const char *const calls[] = {[UM_SIM_PREFETCH] = "cudaMemPrefetchBatchAsync_v13000",
+	                                    [UM_SIM_DISCARD] = "cudaMemDiscardBatchAsync_v13000",
+	                                    [UM_SIM_RENEW] = "cudaMemDiscardAndPrefetchBatchAsync_v13000"};
+	struct um_sim_range *range;
+	size_t at = 0;
+	int err = UM_CUDA_OK;
+
+	if (!stream || !ptrs || !sizes || !count || flags)
+		return refuse(sim, UM_CUDA_INVALID_VALUE);
+	if (kind & UM_SIM_PREFETCH && (!locs || !loc_idxs || !n_locs || n_locs > count || loc_idxs[0]))
+		return refuse(sim, UM_CUDA_INVALID_VALUE);
+	range = malloc(count * sizeof *range);
+	if (!range)
+		return refuse(sim, UM_CUDA_NO_MEMORY);
+	for (size_t i = 0; i < count && !err; i++) {
+		range[i] = (struct um_sim_range){(uint64_t)(uintptr_t)ptrs[i], sizes[i], 0};
+		if (!(kind & UM_SIM_PREFETCH))
+			continue;
+		if (at + 1 < n_locs && loc_idxs[at + 1] == i)
+			at++;
+		if (at + 1 < n_locs && loc_idxs[at + 1] <= i)
+			err = UM_CUDA_INVALID_VALUE; /* not ascending */
+		else
+			err = location(sim, locs[at], &range[i].to_cpu);
+	}
+	if (!err && n_locs && at + 1 < n_locs)
+		err = UM_CUDA_INVALID_VALUE; /* beyond count */
+	err = err ? refuse(sim, err) : issue(sim, stream, &(struct um_sim_hint){kind, count, range}, calls[kind]);
+	free(range);
+	return err;
+}
+
+int um_sim_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
+                          size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+{
+	return batch(um_sim_of(gpu), UM_SIM_PREFETCH, ptrs, sizes, count, locs, loc_idxs, n_locs, flags, stream);
+}
+
+int um_sim_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, unsigned long long flags,
+                         um_stream stream)
+{
+	return batch(um_sim_of(gpu), UM_SIM_DISCARD, ptrs, sizes, count, NULL, NULL, 0, flags, stream);
+}
+
+int um_sim_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
+                       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+{
+	return batch(um_sim_of(gpu), UM_SIM_RENEW, ptrs, sizes, count, locs, loc_idxs, n_locs, flags, stream);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The app's own CPU code on managed memory. It faults where the page is not mapped, one page after the other, upward; a
+ * fault brings what the density prefetcher adds, and waits for the copy. The driver maps discarded pages read-only, so
+ * a write to one faults even where it is mapped, once for each 4 KiB, and ends the discard of that page alone.
+ */
+#include "sim/state.h"
+
+/* What a CPU fault on `page` brings. */
+static uint32_t grow(const struct um_sim_block *b, uint32_t page)
+{
+	uint32_t alike = um_sim_alike(b, page), region;
+
+	if (!(b->gpu | b->cpu) && (page & b->pref_cpu))
+		return b->all & b->pref_cpu & alike;
+	if (page & b->pref_gpu)
+		return page; /* never away from the preferred place */
+	region = um_sim_density(b->all, b->cpu, page);
+	return page | (region & alike & ~um_sim_thrash_pages(b) & ~(b->cpu & b->cmap));
+}
+
+void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write, uint64_t *t)
+{
+	uint32_t need;
+
+	um_sim_thrash_expire(sim, *t);
+	if (!b->gpu) /* perhaps still on its way home */
+		*t = um_sim_later(*t, b->tracker);
+	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro | b->disc : 0)))) {
+		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, from_gpu, faults;
+		uint64_t nap = um_sim_thrash_nap(sim, b, page, 2, *t);
+
+		if (nap) {
+			*t = nap;
+			continue;
+		}
+		*t = um_sim_later(*t, sim->writer_until) + sim->profile.c_cpuf;
+		faults = disc || page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
+		sim->tally.cpu_faults += faults;
+		um_sim_ledger_cpu_fault(sim, b->mem, faults);
+		um_sim_watch_cpu_faults(sim, b, page, from, faults, *t - sim->profile.c_cpuf);
+		*t += disc ? (faults - 1) * sim->profile.c_cpuf : 0;
+		region = grow(b, page);
+		from_gpu = region & b->gpu & ~b->read_mostly;
+		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
+		um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, t);
+		*t = um_sim_later(*t, b->tracker);
+		if (from_gpu)
+			um_sim_thrash_moved(sim, b, from_gpu, 2, *t);
+		b->cmap |= region;
+		if (write) { /* a written page has one copy */
+			um_sim_gpu_set(sim, b, b->gpu & ~page);
+			b->cro &= ~page;
+			b->disc &= ~page;
+			if (b->chunk && !b->gpu && !b->split)
+				um_sim_list_put(sim, b, UM_SIM_UNUSED);
+		}
+		sim->readers_until = um_sim_later(sim->readers_until, *t);
+	}
+}
+
+int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t addr = (uint64_t)(uintptr_t)ptr, off, t;
+	struct um_sim_mem *m;
+
+	if (!bytes)
+		return UM_CUDA_OK;
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, addr);
+	if (!m || m->kind != UM_SIM_MANAGED || bytes > m->bytes - (addr - m->addr))
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	off = addr - m->addr;
+	t = *um_sim_clock(sim);
+	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES);
+	     i <= (off + bytes - 1) / UM_BLOCK_BYTES && !sim->opt.in_core; i++)
+		um_sim_cpu_touch(sim, &m->block[i], um_sim_pages_out(m, i, off, bytes), off, (access & UM_WRITE) != 0,
+		                 &t);
+	*um_sim_clock(sim) = t;
+	return um_sim_leave(sim, UM_CUDA_OK);
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kernel walks its accesses: ascending in each, all accesses at the same fraction of their length at a time. What is
+ * mapped costs nothing. What is not is gathered into groups of p blocks; a batch of faults visits each block of the
+ * group once, until all of them are usable; then the walk goes on. When it has reached its end, the kernel computes.
+ * Each batch is one event, so what others do in between is seen. A page is needed once, at its turn: if it is taken
+ * away later, the kernel does not notice.
+ */
+#include "sim/state.h"
+
+#include "base/hash.h"
+
+#define GROUP_MAX 8
+
+static const struct pattern {
+	unsigned pages; /* faulting 64 KiB pages a visit, ascending: by the density rule 8 make 3 visits, 1 makes 6 */
+	unsigned blocks; /* a batch */
+} pattern[] = {
+	[UM_PATTERN_LIBRARY] = {8, 3},
+	[UM_PATTERN_NARROW] = {1, 1},
+	[UM_PATTERN_WIDE] = {17, 8},
+};
+
+/* One access on its way. */
+struct leg {
+	const struct um_sim_mem *mem; /* NULL: not managed */
+	uint64_t off, bytes;
+	uint64_t pages, touched; /* in the range, and of them really touched */
+	uint32_t first, n; /* blocks */
+	uint32_t at; /* blocks behind it, of n */
+	uint32_t access;
+};
+
+/* A block that is being made usable. */
+struct member {
+	struct um_sim_block *block;
+	uint32_t want, write; /* pages still to be had; of them, to be written */
+	uint32_t faulted, written; /* in this batch; of them, by a write */
+	uint32_t each; /* of them, each 4 KiB for itself */
+	unsigned entries; /* of it */
+	uint32_t leg[UM_SIM_PAGES]; /* which access wants the page; where nobody watches, not filled */
+};
+
+struct um_sim_walk {
+	char *name;
+	uint64_t ns;
+	void (*fn)(void *arg);
+	void *arg;
+	void (*stray)(void *arg, const struct um_sim_stray *s);
+	struct um_sim_xfer *xfer; /* a copy or a fill, no kernel; owned */
+	uint64_t correlation; /* of the call that enqueued it; 0: nobody watches */
+	uint64_t begun; /* ns */
+	const struct pattern *pattern;
+	uint64_t remote; /* bytes read over the link so far */
+	unsigned n_group;
+	struct member group[GROUP_MAX];
+	uint32_t n;
+	struct leg leg[];
+};
+
+/* All in one piece of memory, so that launching can fail in one place only. */
+struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
+{
+	struct um_sim_walk *w = calloc(1, sizeof *w + k->n_access * sizeof w->leg[0]);
+
+	if (!w)
+		return NULL;
+	if (k->name) {
+		w->name = strdup(k->name);
+		if (!w->name) {
+			free(w);
+			return NULL;
+		}
+	}
+	w->ns = k->ns;
+	w->fn = k->fn;
+	w->arg = k->arg;
+	w->stray = k->stray;
+	w->pattern = &pattern[(unsigned)k->pattern <= UM_PATTERN_WIDE ? k->pattern : UM_PATTERN_LIBRARY];
+	w->n = k->n_access;
+	for (uint32_t i = 0; i < k->n_access; i++) {
+		w->leg[i].off = (uint64_t)(uintptr_t)k->access[i].ptr; /* an address until the kernel begins */
+		w->leg[i].bytes = k->access[i].bytes;
+		w->leg[i].touched = k->access[i].touched;
+		w->leg[i].access = k->access[i].access;
+	}
+	return w;
+}
+
+void um_sim_walk_free(struct um_sim_walk *w)
+{
+	if (w) {
+		free(w->name);
+		free(w->xfer);
+	}
+	free(w);
+}
+
+void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x)
+{
+	w->xfer = x;
+}
+
+void um_sim_walk_called(struct um_sim_walk *w, uint64_t correlation)
+{
+	w->correlation = correlation;
+}
+
+void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m)
+{
+	unsigned left = 0;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (w->leg[i].mem == m)
+			w->leg[i].mem = NULL;
+	for (unsigned i = 0; i < w->n_group; i++)
+		if (w->group[i].block->mem != m)
+			w->group[left++] = w->group[i];
+	w->n_group = left;
+}
+
+/* Addresses become places. */
+static void resolve(struct um_sim *sim, struct um_sim_walk *w)
+{
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct leg *l = &w->leg[i];
+		const struct um_sim_mem *m = um_sim_mem_find(sim, l->off);
+		uint64_t last;
+
+		if (!m || m->kind != UM_SIM_MANAGED || !l->bytes)
+			continue;
+		l->mem = m;
+		l->off -= m->addr;
+		if (l->bytes > m->bytes - l->off)
+			l->bytes = m->bytes - l->off;
+		last = l->off + l->bytes - 1;
+		l->first = (uint32_t)(l->off / UM_BLOCK_BYTES);
+		l->n = (uint32_t)(last / UM_BLOCK_BYTES) - l->first + 1;
+		l->pages = last / UM_SIM_PAGE - l->off / UM_SIM_PAGE + 1;
+		/* Scattered rows are taken to lie on 4 KiB pages of their own, evenly spread. */
+		if (!l->touched || l->touched >= l->bytes || (l->touched + 4095) / 4096 >= l->pages)
+			l->touched = l->pages;
+		else
+			l->touched = (l->touched + 4095) / 4096;
+	}
+}
+
+/* Pages of the k-th block that the access touches. */
+static uint32_t leg_pages(const struct leg *l, uint32_t k)
+{
+	uint32_t in = um_sim_pages_out(l->mem, l->first + k, l->off, l->bytes), out = 0;
+	uint64_t base = l->off / UM_SIM_PAGE, start = (uint64_t)(l->first + k) * UM_SIM_PAGES;
+
+	if (l->touched == l->pages)
+		return in;
+	for (uint32_t rest = in; rest; rest &= rest - 1) {
+		uint64_t page = start + (unsigned)__builtin_ctz(rest) - base;
+
+		/* The j-th touched page is j * pages / touched: is there such a j for this one? */
+		uint64_t j = (page * l->touched + l->pages - 1) / l->pages;
+
+		if (j * l->pages / l->touched == page)
+			out |= rest & -rest;
+	}
+	return out;
+}
+
+/* The next block of the access, from where it is, that is not wholly mapped; l->n if none. */
+static uint32_t leg_odd(const struct leg *l)
+{
+	uint32_t i = l->first + l->at, end = l->first + l->n;
+
+	while (i < end) {
+		uint64_t word = l->mem->odd[i / 64] >> (i % 64);
+
+		if (word) {
+			i += (uint32_t)__builtin_ctzll(word);
+			return i < end ? i - l->first : l->n;
+		}
+		i = (i / 64 + 1) * 64;
+	}
+	return l->n;
+}
+
+/* The next block in the order of the walk that may need service; moves all accesses up to it. NULL at the end. What is
+ * whole now and has its turn later may be gone by then, so no access moves further than that. */
+static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
+{
+	struct leg *best = NULL;
+
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct leg *l = &w->leg[i];
+		uint32_t odd = l->mem ? leg_odd(l) : l->n;
+
+		if (odd < l->n && (!best || (uint64_t)odd * best->n < (uint64_t)*k * l->n)) {
+			best = l;
+			*k = odd;
+		}
+	}
+	if (!best)
+		return NULL;
+	for (uint32_t i = 0; i < w->n; i++) {
+		struct leg *l = &w->leg[i];
+		uint64_t turn = (uint64_t)*k * l->n;
+
+		/* The first block that does not lie before this fraction; at equal ones, earlier accesses go first. */
+		turn = turn / best->n + (turn % best->n != 0 || l <= best);
+		if (l->at < turn)
+			l->at = (uint32_t)(turn < l->n ? turn : l->n);
+	}
+	return best;
+}
+
+/* Bytes of the access on `pages` of its k-th block. */
+static uint64_t leg_bytes(const struct leg *l, uint32_t k, uint32_t pages)
+{
+	uint64_t start = (uint64_t)(l->first + k) * UM_BLOCK_BYTES, sum = 0;
+
+	if (l->touched < l->pages)
+		return (uint64_t)um_sim_count(pages) * 4096;
+	for (; pages; pages &= pages - 1) {
+		uint64_t from = start + (unsigned)__builtin_ctz(pages) * (uint64_t)UM_SIM_PAGE, to = from + UM_SIM_PAGE;
+
+		from = um_sim_later(from, l->off);
+		to = to < l->off + l->bytes ? to : l->off + l->bytes;
+		sum += to - from;
+	}
+	return sum;
+}
+
+/* Who watches will want to know whose fault it is. */
+static void claim(struct member *m, uint32_t pages, uint32_t leg)
+{
+	for (; pages; pages &= pages - 1)
+		m->leg[__builtin_ctz(pages)] = leg;
+}
+
+/* Fills the group with the next blocks that need service. A block that is in it already ends it. */
+static void gather(struct um_sim_walk *w, uint64_t t, int watched)
+{
+	struct leg *l;
+	uint32_t k;
+
+	while (w->n_group < w->pattern->blocks && (l = next_odd(w, &k))) {
+		struct um_sim_block *b = &l->mem->block[l->first + k];
+		uint32_t want = leg_pages(l, k), write = l->access & UM_WRITE ? want : 0, i;
+
+		/* Pages that become remote by a fault are counted then. */
+		w->remote += leg_bytes(l, k, want & (t >= b->remote_at ? b->remote : 0));
+		for (i = 0; i < w->n_group && w->group[i].block != b; i++)
+			;
+		if (i < w->n_group) { /* two tensors in one block */
+			if (watched)
+				claim(&w->group[i], want & ~w->group[i].want, (uint32_t)(l - w->leg));
+			w->group[i].want |= want;
+			w->group[i].write |= write;
+			continue;
+		}
+		um_sim_arrive(b, t);
+		if (!um_sim_need(b, want, write, t) && !(want & b->late))
+			continue;
+		w->group[w->n_group].block = b;
+		w->group[w->n_group].want = want;
+		w->group[w->n_group].write = write;
+		if (watched)
+			claim(&w->group[w->n_group], want, (uint32_t)(l - w->leg));
+		w->n_group++;
+	}
+}
+
+/* Data on its way: the GPU faults again and again, with nothing to serve, until it is there. 0: it is. */
+static uint64_t late_until(const struct member *m, uint64_t t)
+{
+	return m->want & m->block->late && m->block->late_until > t ? m->block->late_until : 0;
+}
+
+/* Who the kernel waited for: each by its share of the faults, or all alike where there was none. */
+static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned entries, uint64_t ns)
+{
+	for (unsigned i = 0; i < w->n_group; i++) {
+		const struct member *m = &w->group[i];
+		uint64_t share = entries ? ns / entries * m->entries : ns / w->n_group;
+
+		um_sim_ledger_faulted(sim, m->block->mem, m->entries, share);
+	}
+}
+
+/* As long as the driver is at it; waiting for data on their way is no fault. Each access has groups of its own, at its
+ * own addresses: what shares a page with another tensor is not taken for it. */
+static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
+{
+	for (unsigned i = 0; i < w->n_group && um_sim_looked_at(sim); i++) {
+		const struct member *m = &w->group[i];
+		uint64_t start = (uint64_t)(m->block - m->block->mem->block) * UM_BLOCK_BYTES;
+
+		for (uint32_t rest = m->faulted; rest;) {
+			unsigned first = (unsigned)__builtin_ctz(rest), entries = 0;
+			const struct leg *l = &w->leg[m->leg[first]];
+			uint32_t written = 0;
+
+			for (; rest && m->leg[__builtin_ctz(rest)] == m->leg[first]; rest &= rest - 1) {
+				entries += m->each & rest & -rest ? UM_SIM_SUBPAGES : 1;
+				written |= m->written & rest & -rest;
+			}
+			um_sim_watch_faults(sim, m->block->mem,
+			                    um_sim_later(start + first * (uint64_t)UM_SIM_PAGE, l->off), written != 0,
+			                    entries, begin, end);
+		}
+	}
+}
+
+static uint64_t block_addr(const struct um_sim_block *b)
+{
+	return b->mem->addr + (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES;
+}
+
+/* What stands for a kernel's name and its arguments. */
+static uint64_t identity(const struct um_sim_walk *w)
+{
+	uint64_t h = um_hash_str(w->name);
+
+	for (uint32_t i = 0; i < w->n; i++)
+		h = um_hash_fold(um_hash_fold(um_hash_fold(h, w->leg[i].off), w->leg[i].bytes), w->leg[i].access);
+	return um_hash_u64(h, w->n);
+}
+
+/* Serves one batch of faults for the group; returns when it is over, 0 if there is nothing left to serve. */
+static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
+{
+	uint64_t start = um_sim_later(um_sim_later(t, sim->fault_free), sim->writer_until), cpu = start, end, nap = 0;
+	unsigned entries = 0, left = 0;
+
+	for (unsigned i = 0; i < w->n_group; i++) {
+		struct member *m = &w->group[i];
+		unsigned n = 0;
+		uint32_t need = um_sim_need(m->block, m->want, m->write, start);
+		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0;
+		uint64_t late = late_until(m, start);
+
+		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n, &m->each);
+		nap = um_sim_later(nap, um_sim_later(late, until));
+		m->written = m->faulted & m->write;
+		m->entries = n;
+		entries += n;
+		if (!need && !late) /* a finished member drops out */
+			continue;
+		if (m != &w->group[left])
+			w->group[left] = *m;
+		left++;
+	}
+	w->n_group = left;
+	if (!left)
+		return 0;
+	cpu += sim->profile.c_batch + sim->profile.c_fault * entries;
+	end = cpu;
+	sim->tally.batches++;
+	sim->tally.faults += entries;
+	um_sim_log(sim, start, "faults %u blocks %u", entries, left);
+	for (unsigned i = 0; i < left; i++) {
+		struct member *m = &w->group[i];
+		uint32_t before = m->block->remote;
+
+		if (!m->faulted)
+			continue;
+		um_sim_log(sim, start, "fault m%u+%u %x %x", m->block->mem->serial,
+		           (unsigned)(m->block - m->block->mem->block), m->faulted, m->faulted & m->each);
+		if (sim->listener)
+			sim->listener->fault(sim->listener->user, block_addr(m->block));
+		if (um_sim_visit(sim, m->block, m->faulted, m->write & m->faulted, &cpu)) {
+			um_sim_log(sim, cpu, "fatal-fault m%u", m->block->mem->serial);
+			sim->error = UM_CUDA_LAUNCH_FAILURE;
+			watch(sim, w, start, cpu);
+			w->n_group = 0;
+			return cpu;
+		}
+		w->remote += (uint64_t)um_sim_count(m->block->remote & ~before & m->want) * UM_SIM_PAGE;
+		/* Ascending: what lies below the highest fault has had its turn, whatever becomes of it. */
+		m->want &= ~(UINT32_MAX >> __builtin_clz(m->faulted));
+		m->write &= m->want;
+		end = um_sim_later(end, m->block->tracker);
+	}
+	sim->readers_until = um_sim_later(sim->readers_until, cpu);
+	end = um_sim_later(end, cpu);
+	watch(sim, w, start, end);
+	sim->fault_free = um_sim_later(sim->fault_free, end);
+	end = um_sim_later(end, nap);
+	account(sim, w, entries, end - t);
+	return end;
+}
+
+/* Host code in the kernel's name. Its ranges are addresses until it begins, and places in memory from then on. */
+static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
+{
+	struct um_sim_check check = {.n = w->n, .stray = w->stray, .arg = w->arg};
+	struct um_touch *touch = sim->check && w->stray ? calloc(w->n + 1, sizeof *touch) : NULL;
+
+	sim->follow_ran = 1;
+	for (uint32_t i = 0; i < w->n && touch; i++) {
+		const struct leg *l = &w->leg[i];
+
+		touch[i].ptr = (void *)(uintptr_t)(l->off + (l->mem ? l->mem->addr : 0));
+		touch[i].bytes = l->bytes;
+		touch[i].access = l->access;
+	}
+	check.touch = touch;
+	if (touch)
+		um_sim_check_run(sim, &check, w->fn);
+	else
+		w->fn(w->arg);
+	free(touch);
+	if (w->stray)
+		w->stray(w->arg, NULL);
+}
+
+/* All that is needed has had its turn: computing, or waiting for remote data, whichever takes longer. */
+static uint64_t compute(struct um_sim *sim, const struct um_sim_stream *s, struct um_sim_walk *w, uint64_t t)
+{
+	uint64_t far = 0, end;
+
+	if (w->remote) {
+		far = (uint64_t)((double)w->remote * 1e9 / (sim->profile.b_remote * sim->profile.h2d) + 0.5);
+		sim->tally.remote_bytes += w->remote;
+	}
+	if (w->xfer) {
+		end = um_sim_xfer_run(sim, w->xfer, t, far);
+		um_sim_xfer_watch(sim, s, w->xfer, w->correlation, t, end);
+		return end;
+	}
+	um_sim_log(sim, t, "kernel %s %llu", w->name ? w->name : "-", (unsigned long long)w->ns);
+	if (w->fn)
+		run_host(sim, w);
+	end = t + um_sim_later(w->ns, far);
+	um_sim_watch_kernel(sim, s, w->name ? w->name : "(unnamed)", w->correlation, w->begun, end);
+	return end;
+}
+
+static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done)
+{
+	struct um_sim_walk *w = c->kernel;
+	uint64_t end = 0;
+
+	*done = 0;
+	if (!c->running) {
+		c->running = 1;
+		w->begun = t;
+		sim->tally.stall_ns += s->gate_ns;
+		s->gate_ns = 0;
+		if (sim->listener && !sim->opt.in_core)
+			sim->listener->kernel(sim->listener->user, identity(w));
+		if (!sim->opt.in_core && !sim->error)
+			resolve(sim, w);
+	}
+	um_sim_thrash_expire(sim, t);
+	do {
+		if (!w->n_group && !sim->error)
+			gather(w, t, um_sim_looked_at(sim));
+		if (!w->n_group || sim->error) {
+			*done = 1;
+			return compute(sim, s, w, t);
+		}
+		end = batch(sim, w, t);
+	} while (!end);
+	sim->tally.stall_ns += end - t;
+	return end;
+}
+
+uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done)
+{
+	const struct um_sim_walk *w = c->kernel;
+	struct um_sim_ledger_entry entry;
+	uint64_t end, gate = s->gate_ns; /* waited for a prefetch: stall, and so part of its time */
+	struct um_tally before;
+
+	if (!sim->ledger)
+		return step(sim, s, c, t, done);
+	entry = (struct um_sim_ledger_entry){w->name ? w->name : "(unnamed)", !!w->xfer, !c->running, !!w->fn};
+	before = sim->tally;
+	end = step(sim, s, c, t, done);
+	um_sim_ledger_step(sim, &entry, &before, end - t + gate);
+	return end;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opening and closing, the table, and the calls that only the simulation has.
+ */
+#include "sim/state.h"
+
+#include <math.h>
+
+void um_sim_tally_at(struct um_sim *sim, uint64_t t, struct um_tally *out)
+{
+	*out = sim->tally;
+	out->ns = t;
+	out->resident_bytes = sim->resident * UM_BLOCK_BYTES;
+	out->peak_resident_bytes = sim->peak * UM_BLOCK_BYTES;
+	out->prefetched_bytes = sim->prefetched * UM_BLOCK_BYTES;
+	out->peak_prefetched_bytes = sim->prefetched_peak * UM_BLOCK_BYTES;
+}
+
+static void sim_close(struct um_gpu *gpu)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	if (!gpu)
+		return;
+	for (struct um_sim_lane *l = sim->lanes, *next; l; l = next) {
+		next = l->next;
+		l->worker->impl = NULL;
+		if (l->record)
+			um_sim_record_put(l->record);
+		free(l);
+	}
+	for (struct um_sim_stream *s = sim->streams, *next; s; s = next) {
+		next = s->next;
+		um_sim_stream_end(s);
+	}
+	while (sim->mem.n)
+		um_sim_mem_release(sim, sim->mem.at[sim->mem.n - 1]);
+	um_vec_fini(&sim->mem);
+	um_vec_fini(&sim->mem_order);
+	um_vec_fini(&sim->marks);
+	for (int i = 0; i < UM_SIM_ENGINES; i++)
+		um_vec_fini(&sim->engine[i].busy);
+	pthread_cond_destroy(&sim->news);
+	pthread_mutex_destroy(&sim->lock);
+	um_sim_ledger_free(sim->ledger);
+	free(sim);
+}
+
+static const struct um_gpu_api api = {
+	.cudaMallocManaged = um_sim_malloc_managed,
+	.cudaFree = um_sim_free,
+	.cudaMalloc = um_sim_malloc,
+	.cudaMemGetInfo = um_sim_mem_info,
+	.cudaMemPrefetchAsync = um_sim_prefetch,
+	.cudaMemAdvise = um_sim_advise,
+	.cudaMemPrefetchBatchAsync = um_sim_prefetch_batch,
+	.cudaMemDiscardBatchAsync = um_sim_discard_batch,
+	.cudaMemDiscardAndPrefetchBatchAsync = um_sim_renew_batch,
+	.cudaStreamCreateWithFlags = um_sim_stream_create,
+	.cudaStreamDestroy = um_sim_stream_destroy,
+	.cudaStreamSynchronize = um_sim_stream_sync,
+	.cudaStreamWaitEvent = um_sim_stream_wait,
+	.cudaStreamIsCapturing = um_sim_stream_capturing,
+	.cuStreamWriteValue32 = um_sim_write_value,
+	.cuStreamWaitValue32 = um_sim_wait_value,
+	.cudaHostAlloc = um_sim_host_alloc,
+	.cudaFreeHost = um_sim_host_free,
+	.cudaEventCreateWithFlags = um_sim_event_create,
+	.cudaEventDestroy = um_sim_event_destroy,
+	.cudaEventRecord = um_sim_event_record,
+	.cudaEventQuery = um_sim_event_query,
+	.cudaEventSynchronize = um_sim_event_sync,
+	.cudaEventElapsedTime = um_sim_event_elapsed,
+	.announce = um_sim_announce,
+	.now = um_sim_now,
+	.worker_start = um_sim_worker_start,
+	.worker_stop = um_sim_worker_stop,
+	.worker_poke = um_sim_worker_poke,
+	.worker_wait = um_sim_worker_wait,
+	.close = sim_close,
+};
+
+/* The device must hold something, and no rate may be so low that a time in ns overflows. */
+static int sensible(const struct um_profile *p, uint64_t capacity)
+{
+	const double slowest = 1e6; /* bytes/s */
+
+	return capacity >= UM_BLOCK_BYTES && p->h2d * p->eta >= slowest && p->d2h * p->eta >= slowest &&
+	       p->h2d * p->b_remote >= slowest && p->duplex >= 0 && p->duplex <= 1;
+}
+
+static int lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	int err;
+
+	if (pthread_mutexattr_init(&attr))
+		return -ENOMEM;
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+	err = pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return err ? -ENOMEM : 0;
+}
+
+int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
+{
+	const struct um_profile *p = options ? options->profile : NULL;
+	uint64_t capacity = !p ? 0 : options->capacity ? options->capacity : p->capacity;
+	struct um_sim *sim;
+
+	if (!p || !sensible(p, capacity))
+		return -EINVAL;
+	sim = calloc(1, sizeof *sim);
+	if (!sim)
+		return -ENOMEM;
+	if (lock_init(&sim->lock))
+		goto free_sim;
+	if (pthread_cond_init(&sim->news, NULL))
+		goto destroy_lock;
+	if (options->ledger) {
+		sim->ledger = um_sim_ledger_new();
+		if (!sim->ledger)
+			goto destroy_cond;
+	}
+	if (!um_sim_stream_new(sim)) /* the default stream */
+		goto free_ledger;
+	sim->profile = *p;
+	sim->opt = *options;
+	sim->opt.profile = &sim->profile;
+	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_touch_can();
+	sim->check = options->check && options->backed && !sim->follow && um_sim_touch_can();
+	sim->kappa = (uint64_t)llround(p->duplex * 1e6);
+	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
+	sim->gpu.api = &api;
+	sim->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,
+	                                     .discard = 1,
+	                                     .prefetch_batch = 1,
+	                                     .stream_values = 1,
+	                                     .virtual_time = 1,
+	                                     .capacity = sim->chunks * UM_BLOCK_BYTES};
+	memcpy(sim->gpu.caps.name, p->name, sizeof sim->gpu.caps.name);
+	*out = &sim->gpu;
+	return 0;
+
+free_ledger:
+	um_sim_ledger_free(sim->ledger);
+destroy_cond:
+	pthread_cond_destroy(&sim->news);
+destroy_lock:
+	pthread_mutex_destroy(&sim->lock);
+free_sim:
+	free(sim);
+	return -ENOMEM;
+}
+
+int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_kernel told;
+	struct um_sim_stream *s;
+	struct um_sim_walk *w;
+	int err;
+
+	if (!kernel || (kernel->n_access && !kernel->access))
+		return UM_CUDA_INVALID_VALUE;
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s || sim->error)
+		return um_sim_leave(sim, s ? sim->error : UM_CUDA_INVALID_VALUE);
+	told = *kernel;
+	if (kernel->announced && s->announced) {
+		if (!kernel->timed)
+			told.ns = s->told_ns;
+		told.access = s->told.at;
+		told.n_access = (uint32_t)s->told.n;
+		told.pattern = s->told_pattern;
+		s->told_ns = 0;
+	}
+	w = um_sim_walk_new(&told);
+	if (!w)
+		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
+	um_sim_walk_called(w, um_sim_watch_call(sim, "cudaLaunchKernel_v7000", *um_sim_clock(sim)));
+	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_KERNEL, .kernel = w});
+	if (err)
+		um_sim_walk_free(w);
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_sync(struct um_gpu *gpu)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	um_sim_enter(sim);
+	return um_sim_leave(sim, um_sim_finish(sim));
+}
+
+uint64_t um_sim_now(struct um_gpu *gpu)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t t;
+
+	pthread_mutex_lock(&sim->lock);
+	t = *um_sim_clock(sim);
+	pthread_mutex_unlock(&sim->lock);
+	return t;
+}
+
+int um_sim_mark(struct um_gpu *gpu, um_stream stream)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+	int err = UM_CUDA_NO_MEMORY;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (!s)
+		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+	/* Reaching a mark must not fail: its room is kept from now on. */
+	if (um_vec_reserve(&sim->marks, sim->marks_due + 1) == 0)
+		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_MARK});
+	if (!err)
+		sim->marks_due++;
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	int err = -EAGAIN;
+
+	um_sim_enter(sim);
+	if (k < sim->marks.n) {
+		*out = sim->marks.at[k];
+		err = 0;
+	}
+	return um_sim_leave(sim, err);
+}
+
+int um_sim_follows(struct um_gpu *gpu)
+{
+	return um_sim_of(gpu)->follow;
+}
+
+int um_sim_checks(struct um_gpu *gpu)
+{
+	return um_sim_of(gpu)->check;
+}
+
+void um_sim_tally(struct um_gpu *gpu, struct um_tally *out)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	um_sim_enter(sim);
+	um_sim_tally_at(sim, sim->now, out);
+	um_sim_leave(sim, UM_CUDA_OK);
+}
+
+int um_sim_block(struct um_gpu *gpu, const void *ptr, struct um_sim_block_state *out)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_mem *m;
+	int err = -ENOENT;
+
+	um_sim_enter(sim);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
+	if (m && m->kind == UM_SIM_MANAGED) {
+		const struct um_sim_block *b = &m->block[((uint64_t)(uintptr_t)ptr - m->addr) / UM_BLOCK_BYTES];
+
+		*out = (struct um_sim_block_state){.list = b->list,
+		                                   .chunk = b->chunk,
+		                                   .cpu_chunk = b->cpu_chunk,
+		                                   .gpu = b->gpu,
+		                                   .prefetched = b->prefetched,
+		                                   .cpu = b->cpu,
+		                                   .discarded = b->disc,
+		                                   .mapped = b->map,
+		                                   .remote = b->remote};
+		err = 0;
+	}
+	return um_sim_leave(sim, err);
+}

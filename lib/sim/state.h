@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * state.h - the simulated device inside: what the sim_*.c files share
+ *
+ * Memory is cut into blocks of 2 MiB with 32 pages of 64 KiB; page sets are 32-bit masks. A block has at most one root
+ * chunk on the device. Time is a discrete-event loop: streams and workers are what has a next event (sim_loop.c);
+ * engines, the fault worker, the prefetch worker and the VA-space lock are numbers: busy until then.
+ *
+ * What holds of every block, outside the functions that change it:
+ *     map and prefetched are subsets of gpu, rw and late of map; remote and cmap are subsets of cpu; remote is disjoint
+ *     from gpu
+ *     a page is in both gpu and cpu only if it is read-mostly
+ *     a page in both disc and cmap is mapped read-only on the CPU
+ *     gpu != 0 implies a chunk; list != NONE if and only if there is a chunk
+ */
+#ifndef UM_SIM_STATE_H
+#define UM_SIM_STATE_H
+
+#include "base/vec.h"
+#include "sim/sim.h"
+
+#include <pthread.h>
+
+#define UM_SIM_PAGE 65536u /* bytes of a page here: the driver's big page */
+#define UM_SIM_PAGES 32u /* in a block */
+#define UM_SIM_SUBPAGES 16u /* 4 KiB pages in a page: where each of them faults for itself, a page counts so often */
+#define UM_SIM_FOREVER UINT64_MAX
+
+struct um_sim;
+struct um_sim_mem;
+struct um_sim_thrash; /* sim_thrash.c */
+struct um_ledger; /* sim_ledger.h */
+
+/* Why pages moved, in the driver's words. */
+enum um_sim_cause { UM_SIM_USER, UM_SIM_COHERENCE, UM_SIM_EVICTION };
+
+struct um_sim_block {
+	struct um_sim_block *prev, *next; /* on its list, oldest first */
+	struct um_sim_mem *mem;
+	struct um_sim_thrash *thrash; /* NULL until two processors fought over it */
+	uint64_t tracker; /* ns: its last queued device work ends */
+	uint64_t remote_at; /* ns: from then on `remote` is in effect */
+	uint64_t late_until; /* ns: from then on the mapping of `late` pages is in effect */
+	uint64_t moved_at; /* ns: last migration by a fault */
+	uint32_t all; /* pages that the allocation has here */
+	uint32_t gpu, cpu; /* resident */
+	uint32_t prefetched; /* of gpu: made resident by a prefetch, not by a fault */
+	uint32_t map, rw; /* mapped on the GPU, writable there */
+	uint32_t remote; /* mapped on the GPU, resident on the host */
+	uint32_t late; /* of map: still on their way; cleared by who meets them later */
+	uint32_t cmap, cro; /* mapped on the CPU; of these, read-only since they were duplicated */
+	uint32_t stale; /* lost its CPU mapping; the process's page tables do not know yet (sim_touch.c) */
+	uint32_t disc; /* discarded */
+	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */
+	uint32_t accessed_cpu, sent_gpu, sent_cpu; /* said, and without effect: see sim_told.c */
+	uint8_t list; /* enum um_sim_list */
+	uint8_t chunk; /* a root chunk is attached */
+	uint8_t cpu_chunk; /* a host chunk is cached: until the memory is freed */
+	uint8_t dma; /* the host chunk is mapped for the device */
+	uint8_t clean; /* the chunk came scrubbed */
+	uint8_t whole_once; /* was fully resident in this chunk */
+	uint8_t split; /* advice cut it: no longer full-size, for good */
+	uint8_t moved_by; /* last migration by a fault: 0 none, 1 GPU, 2 CPU */
+};
+
+struct um_sim_mem {
+	enum um_sim_kind kind;
+	uint32_t serial; /* its name in the log */
+	uint64_t addr, bytes; /* as given to the app */
+	void *span; /* what was mapped; NULL: the program's own */
+	size_t span_bytes;
+	uint64_t chunks; /* DEVICE: root chunks taken */
+	uint32_t row; /* of the ledger */
+	uint64_t told; /* the address that a watcher is told: the same in every run */
+	uint32_t n; /* MANAGED: blocks */
+	struct um_sim_block *block;
+	uint64_t *seen; /* a hash of each page of the system, when it was last known; NULL: kernels are not checked */
+	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU, or late */
+};
+
+struct um_sim_ring { /* a list of chunks in order of last service */
+	struct um_sim_block *head, *tail;
+};
+
+struct um_sim_span {
+	uint64_t from, to;
+};
+
+enum um_sim_engine_id { UM_SIM_H2D, UM_SIM_D2H, UM_SIM_MEMSET, UM_SIM_ENGINES };
+
+struct um_sim_engine {
+	uint64_t free_at; /* ns */
+	UM_VEC(struct um_sim_span) busy; /* copies booked, ascending, disjoint */
+	size_t first; /* spans before it are over */
+};
+
+/* --- streams ---------------------------------------------------------------------------------------------------- */
+
+struct um_sim_record {
+	uint64_t at; /* ns: when the device reached it */
+	int done; /* it did */
+	unsigned refs; /* the event's, and those of commands and workers that wait */
+};
+
+struct um_sim_event {
+	struct um_sim_record *last; /* NULL: never recorded */
+	unsigned flags;
+};
+
+enum um_sim_cmd_kind {
+	UM_SIM_CMD_KERNEL, /* copies and fills, too */
+	UM_SIM_CMD_HINT,
+	UM_SIM_CMD_RECORD,
+	UM_SIM_CMD_WAIT_EVENT,
+	UM_SIM_CMD_WRITE_VALUE,
+	UM_SIM_CMD_WAIT_VALUE,
+	UM_SIM_CMD_MARK,
+	UM_SIM_CMD_CALL,
+	UM_SIM_CMD_FREE
+};
+
+struct um_sim_cmd {
+	enum um_sim_cmd_kind kind;
+	int running; /* KERNEL: begun */
+	uint64_t seq; /* order among equal times */
+	uint64_t at; /* ns: enqueued */
+	union {
+		struct um_sim_walk *kernel;
+		struct um_sim_hint *hint;
+		struct um_sim_record *record;
+		struct {
+			uint32_t *addr;
+			uint32_t value;
+		} v;
+		struct {
+			void (*fn)(void *arg);
+			void *arg;
+		} call;
+		uint64_t addr; /* FREE */
+	};
+};
+
+struct um_sim_stream {
+	struct um_sim_stream *next; /* in order of creation */
+	UM_VEC(struct um_sim_cmd) queue;
+	size_t first; /* of the queue */
+	uint64_t ready; /* ns: the last command begun ends */
+	uint64_t popped; /* sequence number of the last command that is over */
+	uint64_t thread; /* whose default stream it is; 0: nobody's */
+	unsigned waiters; /* threads that hold a pointer to it while others run */
+	uint64_t gate_ns; /* waited for values since the last kernel */
+	UM_VEC(struct um_touch) told; /* announced; see gpu.h */
+	uint64_t told_ns; /* for the next kernel */
+	enum um_pattern told_pattern;
+	int announced;
+	uint32_t serial;
+	int alone; /* non-blocking: not ordered with the default stream */
+	int gone; /* destroyed, ends when its queue is empty */
+};
+
+/* A simulated helper thread. */
+enum um_sim_lane_state {
+	UM_SIM_ASLEEP,
+	UM_SIM_WATCHING, /* asleep until a stream writes a number */
+	UM_SIM_READY,
+	UM_SIM_WAITING,
+	UM_SIM_STEPPING,
+	UM_SIM_STOPPED
+};
+
+struct um_sim_lane {
+	struct um_sim_lane *next; /* in order of start */
+	struct um_worker *worker;
+	enum um_sim_lane_state state;
+	int poked; /* while stepping */
+	uint64_t at; /* ns: its clock */
+	uint64_t seq;
+	struct um_sim_record *record; /* WAITING: for this */
+};
+
+/* --- hints -------------------------------------------------------------------------------------------------------- */
+
+enum um_sim_hint_kind { UM_SIM_PREFETCH = 1, UM_SIM_DISCARD = 2, UM_SIM_RENEW = 3 /* discard and prefetch */ };
+
+struct um_sim_range {
+	uint64_t addr, bytes;
+	int to_cpu;
+};
+
+struct um_sim_hint {
+	enum um_sim_hint_kind kind;
+	size_t n;
+	struct um_sim_range *range;
+};
+
+/* --- the device --------------------------------------------------------------------------------------------------- */
+
+struct um_sim {
+	struct um_gpu gpu; /* first */
+	pthread_mutex_t lock; /* recursive: workers call from inside the loop */
+	pthread_cond_t news; /* something was enqueued, or happened */
+	unsigned waiting; /* threads that wait for news */
+	uint64_t changes; /* counts what is news */
+	struct um_profile profile;
+	struct um_sim_options opt;
+	uint64_t kappa; /* millionths */
+
+	uint64_t now; /* ns: all before it has happened */
+	uint64_t app; /* ns: the app's clock */
+	uint64_t seq;
+	struct um_sim_lane *lane; /* whose step() is running; NULL: the app calls */
+	struct um_sim_lane *lanes;
+	struct um_sim_stream *streams; /* the first is the default stream */
+	uint64_t gone_until; /* ns: work of destroyed streams ends */
+	uint64_t gone_order; /* the same, of those that the default stream is ordered with */
+	uint32_t stream_serial;
+	int stepping; /* a stream's command takes effect: host code may run */
+	int error; /* sticky CUDA error */
+
+	UM_VEC(struct um_sim_mem *) mem; /* by address */
+	UM_VEC(struct um_sim_mem *) mem_order; /* by serial */
+	uint32_t mem_serial;
+	uint64_t chunks, chunks_free; /* root chunks in all, and not in use */
+	struct um_sim_ring list[UM_SIM_USED + 1];
+	uint64_t resident; /* blocks with a page on the GPU, */
+	uint64_t prefetched; /* of these, with a page that a prefetch brought */
+	uint64_t resident_data; /* bytes of allocations in resident blocks */
+
+	struct um_sim_engine engine[UM_SIM_ENGINES];
+	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */
+	uint64_t readers_until, writer_until; /* ns: the VA-space lock is held for reading, for writing */
+	struct um_sim_thrash *pinned; /* those with pinned pages */
+
+	int follow; /* the app's CPU code is followed: sim_touch.c */
+	int check; /* kernels are compared with what they were told to touch: sim_check.c */
+	int follow_stale; /* some block has stale pages */
+	int follow_ran; /* content of managed memory was touched in the device's name */
+	uint64_t follow_faults; /* page faults of the process when that was last looked at */
+
+	struct um_ledger *ledger; /* or NULL */
+	uint64_t correlation; /* of the last call that a watcher was told of */
+	uint64_t told_end; /* addresses told to a watcher lie below */
+	const struct um_sim_listener *listener; /* or NULL */
+	struct um_activity_sink *counting; /* um_sim_count_moves; or NULL */
+	struct um_tally tally; /* ns, resident_bytes filled when taken */
+	uint64_t peak, prefetched_peak; /* blocks, since the last mark */
+	UM_VEC(struct um_tally) marks;
+	size_t marks_due; /* enqueued and not reached: room is kept for them */
+};
+
+static inline struct um_sim *um_sim_of(struct um_gpu *gpu)
+{
+	return (struct um_sim *)gpu;
+}
+
+static inline uint64_t um_sim_later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline unsigned um_sim_count(uint32_t pages)
+{
+	return (unsigned)__builtin_popcount(pages);
+}
+
+/* The stream's next command, or NULL. */
+static inline struct um_sim_cmd *um_sim_head(const struct um_sim_stream *s)
+{
+	return s->first < s->queue.n ? &s->queue.at[s->first] : NULL;
+}
+
+/* The clock of whoever calls. */
+static inline uint64_t *um_sim_clock(struct um_sim *sim)
+{
+	return sim->lane ? &sim->lane->at : &sim->app;
+}
+
+/* sim_engine.c: books a copy or memset; returns its end. */
+uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work);
+/* How long a copy takes: of `segments` contiguous runs, or in pieces of 4 KiB. */
+uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
+                        int pieces);
+
+/* sim_log.c: one line; nothing without a listener. */
+void um_sim_log(struct um_sim *sim, uint64_t at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void um_sim_log_block(struct um_sim *sim, uint64_t at, const char *what, const struct um_sim_block *b, uint64_t n);
+
+/* sim_mem.c: allocations. */
+struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr);
+void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m);
+int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
+int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes);
+int um_sim_free(struct um_gpu *gpu, void *ptr);
+void um_sim_free_now(struct um_sim *sim, uint64_t addr);
+int um_sim_mem_info(struct um_gpu *gpu, size_t *free_bytes, size_t *total_bytes);
+int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
+int um_sim_host_free(struct um_gpu *gpu, void *ptr);
+/* Pages of block `i` inside [off, off + bytes) of `m`, rounded outward; or inward. */
+uint32_t um_sim_pages_out(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes);
+uint32_t um_sim_pages_in(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes);
+
+/* sim_memory.c: residency. `*t` is the CPU time of whoever does it, and moves on. */
+void um_sim_block_changed(struct um_sim_block *b); /* after map or rw changed */
+void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
+void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_list list);
+void um_sim_used(struct um_sim *sim, struct um_sim_block *b); /* a service with the GPU as destination has ended */
+/* Takes a root chunk, evicting if need be: 0 or UM_CUDA_NO_MEMORY. `*ready`: when the device may write it. `*clean`. */
+int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *clean);
+void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b); /* memory is freed */
+int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
+void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
+void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t);
+void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
+void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages); /* local and remote mappings */
+
+/* sim_fault.c */
+/* The density prefetcher: pages of `all` to serve with `faulted`, given those resident at the destination. */
+uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted);
+uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages); /* pages under the same advice as the lowest one */
+void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is done */
+void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* it is time `t`: what was late may have come */
+/* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */
+uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write, uint64_t t);
+/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and the fault entries they bring: one
+ * for a page, for those in `each` UM_SIM_SUBPAGES. */
+uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
+                            uint32_t *each);
+int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
+
+/* sim_xfer.c: what a walk does at its end if it is a copy or a fill; returns when that is over. */
+struct um_sim_xfer;
+uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far);
+void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
+                       uint64_t correlation, uint64_t begin, uint64_t end);
+
+/* sim_order.c */
+/* When the streams that the command is ordered with let it begin; UM_SIM_FOREVER: not as things stand. */
+uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_cmd *c);
+/* At time `t`, is there work in the stream, or in one that it is ordered with? */
+int um_sim_busy(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t t);
+/* Is anything up to sequence number `seq` still to do there? Until when is what has begun? */
+int um_sim_behind(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t seq);
+uint64_t um_sim_order_ready(const struct um_sim *sim, const struct um_sim_stream *s);
+struct um_sim_stream *um_sim_thread_stream(struct um_sim *sim); /* the calling thread's default stream, or NULL */
+
+/* sim_wait.c: something happens, if need be because another thread calls: 1; 0: nothing will. Its caller holds no
+ * pointer that another thread may free. */
+int um_sim_progress(struct um_sim *sim);
+void um_sim_news(struct um_sim *sim);
+
+/* sim_kernel.c */
+struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
+void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x); /* taken */
+void um_sim_walk_called(struct um_sim_walk *w, uint64_t correlation);
+/* The memory is going away under it. */
+void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m);
+void um_sim_walk_free(struct um_sim_walk *w);
+/* Goes on with a kernel at time `t`; begins it if it has not begun. Returns when its next step is; *done: its end. */
+uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done);
+
+/* sim_hint.c */
+int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
+                    um_stream stream);
+int um_sim_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
+                          size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
+int um_sim_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, unsigned long long flags,
+                         um_stream stream);
+int um_sim_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
+                       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
+int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where);
+/* Does the per-block work of a hint from time `t`; `*cpu`: when its thread is done, `*end`: when its stream is. */
+int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end);
+void um_sim_hint_free(struct um_sim_hint *h);
+
+/* sim_told.c: a managed range was prefetched. */
+void um_sim_sent(struct um_sim *sim, const struct um_sim_range *r);
+
+/* sim_thrash.c: the detector. `by`: 1 GPU, 2 CPU. */
+void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
+void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b);
+/* Until when processor `by` must leave the pages alone (0: it need not); pages to be pinned are pinned. */
+uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
+uint32_t um_sim_thrash_pinned(const struct um_sim_block *b);
+uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* out of the density prefetcher's reach */
+void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
+
+/* sim_host.c: the CPU touches pages, in the first of them from that offset of the memory on. */
+void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write,
+                      uint64_t *t);
+
+/* sim_ledger.c: each does nothing where there is no ledger, but the first, the second, and the step. */
+struct um_ledger *um_sim_ledger_new(void);
+void um_sim_ledger_free(struct um_ledger *l);
+struct um_sim_ledger_entry {
+	const char *name;
+	int xfer, begun, computes;
+};
+/* A kernel took `ns` for a step, and made this difference to the sums. */
+void um_sim_ledger_step(struct um_sim *sim, const struct um_sim_ledger_entry *e, const struct um_tally *before,
+                        uint64_t ns);
+void um_sim_ledger_call(struct um_sim *sim);
+void um_sim_ledger_born(struct um_sim *sim, struct um_sim_mem *m);
+void um_sim_ledger_gone(struct um_sim *sim, const struct um_sim_mem *m);
+void um_sim_ledger_moved(struct um_sim *sim, const struct um_sim_mem *m, int to_device, uint64_t bytes);
+void um_sim_ledger_evicted(struct um_sim *sim, const struct um_sim_mem *m);
+void um_sim_ledger_faulted(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults, uint64_t stall_ns);
+void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults);
+
+/* sim_watch.c: each does nothing where nobody watches. Times in ns. */
+int um_sim_looked_at(const struct um_sim *sim); /* migrations and faults are told to somebody */
+/* A call that is over by the caller's clock, which moves on a little. Its correlation. */
+uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin);
+void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
+                         uint64_t begin, uint64_t end);
+void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
+                       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
+void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
+                        enum um_sim_cause cause, uint64_t begin, uint64_t end);
+/* A group of faults: pages of a block, the first at that offset of the memory. */
+void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
+                         uint64_t begin, uint64_t end);
+/* Faults on a page, one for it or for each of its 4 KiB, not below that offset. */
+void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
+                             uint64_t at);
+void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at);
+
+/* sim_touch.c: what the app's CPU code touches, without its help. */
+int um_sim_touch_can(void); /* does this system tell? */
+uint64_t um_sim_os_page(void);
+/* The page table of the process. Opened anew each time: a program may close descriptors that it does not know. */
+#define UM_SIM_ENTRY_PRESENT (1ull << 63)
+int um_sim_entries_open(void);
+int um_sim_entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n);
+void um_sim_touch_prepare(void *span, size_t bytes); /* backed memory just made */
+/* Serves what was touched since the last call; `*t` moves on. */
+void um_sim_touch_look(struct um_sim *sim, uint64_t *t);
+void um_sim_touch_forget(struct um_sim *sim); /* makes what the CPU has not mapped noticed again */
+
+/* sim_check.c: kernels against the ranges that they were told to touch. */
+struct um_sim_check {
+	const struct um_touch *touch; /* `ptr` an address */
+	uint32_t n;
+	void (*stray)(void *arg, const struct um_sim_stray *s);
+	void *arg; /* of the kernel's host code, too */
+};
+int um_sim_check_begin(struct um_sim_mem *m); /* of backed, shared memory just made. 0 or -ENOMEM */
+void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void (*fn)(void *arg));
+
+/* sim_loop.c */
+void um_sim_enter(struct um_sim *sim); /* lock; what the CPU touched, and what is due by the app's clock happens */
+int um_sim_leave(struct um_sim *sim, int error); /* the same, and unlock; returns `error` */
+int um_sim_turn(struct um_sim *sim, uint64_t limit); /* one event at or before `limit`: 1, or 0 if there is none */
+void um_sim_run_until(struct um_sim *sim, uint64_t t);
+void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t); /* commands that take no time, due by t */
+int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s); /* says so; UM_CUDA_LAUNCH_TIMEOUT */
+int um_sim_finish(struct um_sim *sim); /* all of it; the app's clock stands at the end. 0 or UM_CUDA_LAUNCH_TIMEOUT */
+int um_sim_worker_start(struct um_gpu *gpu, struct um_worker *worker);
+void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker);
+void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker);
+int um_sim_worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
+
+/* sim_stream.c */
+struct um_sim_stream *um_sim_stream_of(struct um_sim *sim, um_stream stream); /* NULL: no such stream */
+struct um_sim_stream *um_sim_stream_new(struct um_sim *sim);
+void um_sim_stream_end(struct um_sim_stream *s); /* commands and all */
+int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_cmd *cmd); /* CUDA error */
+void um_sim_cmd_end(struct um_sim_cmd *c);
+void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s);
+int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags);
+int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream);
+int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream);
+int um_sim_stream_await(struct um_sim *sim, struct um_sim_stream *s, uint64_t seq);
+int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
+int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
+int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status);
+int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
+int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
+
+/* sim_event.c */
+void um_sim_record_put(struct um_sim_record *r);
+int um_sim_event_create(struct um_gpu *gpu, um_event_handle *event, unsigned flags);
+int um_sim_event_destroy(struct um_gpu *gpu, um_event_handle event);
+int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream stream);
+int um_sim_event_query(struct um_gpu *gpu, um_event_handle event);
+int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event);
+int um_sim_event_elapsed(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end);
+
+/* sim.c: what happened so far, at time `t`. */
+void um_sim_tally_at(struct um_sim *sim, uint64_t t, struct um_tally *out);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thrashing detector: CPU and GPU fighting over a page. Evictions are none of its business, and moves by prefetch
+ * reset it. The driver adapts the lapse; here it is constant.
+ */
+#include "sim/state.h"
+
+#define LAPSE 500000u /* ns between events that count, and the length of a nap */
+#define EVENTS 3 /* counted ones to be thrashing */
+#define NAPS 10 /* until pinned */
+#define PIN (300ull * LAPSE)
+#define EPOCH (2000ull * LAPSE) /* then a page is forgotten */
+
+struct um_sim_thrash {
+	struct um_sim_thrash *next; /* of the pinned */
+	struct um_sim_block *block;
+	uint64_t release; /* ns: pinned until */
+	uint32_t hot, pinned; /* pages */
+	struct {
+		uint64_t stamp; /* ns: last event; 0 none */
+		uint64_t nap_until;
+		uint8_t events, naps, napping; /* napping: which processor */
+	} page[UM_SIM_PAGES];
+};
+
+/* The block's first migration is only stamped; the second, by the other processor, makes the page state; from the
+ * third on they count. */
+void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t)
+{
+	struct um_sim_thrash *th = b->thrash;
+	int first = 0;
+
+	if (!th && b->moved_by && b->moved_by != by && t - b->moved_at <= LAPSE) {
+		th = b->thrash = calloc(1, sizeof *th); /* no memory: not detected */
+		first = 1;
+	}
+	b->moved_by = (uint8_t)by;
+	b->moved_at = t;
+	if (!th)
+		return;
+	th->block = b;
+	for (; pages; pages &= pages - 1) {
+		unsigned i = (unsigned)__builtin_ctz(pages);
+		int counts = !first && th->page[i].stamp && t - th->page[i].stamp <= LAPSE;
+
+		if (t - th->page[i].stamp > EPOCH) {
+			th->page[i].naps = 0;
+			th->hot &= ~(1u << i);
+		}
+		if (!(th->hot & 1u << i))
+			th->page[i].events = (uint8_t)(counts ? th->page[i].events + 1 : 0);
+		th->page[i].stamp = t;
+		if (th->page[i].events == EVENTS && !(th->hot & 1u << i)) {
+			th->hot |= 1u << i;
+			um_sim_log_block(sim, t, "thrashing", b, i);
+		}
+	}
+}
+
+static void forget(struct um_sim *sim, struct um_sim_thrash *th)
+{
+	struct um_sim_thrash **at = &sim->pinned;
+
+	while (*at && *at != th)
+		at = &(*at)->next;
+	if (*at)
+		*at = th->next;
+	th->block->thrash = NULL;
+	free(th);
+}
+
+void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b)
+{
+	if (b->thrash)
+		forget(sim, b->thrash);
+	b->moved_by = 0;
+}
+
+/* The pages stay on the host, mapped remotely, until the release. */
+static void pin(struct um_sim *sim, struct um_sim_thrash *th, unsigned i, uint64_t t)
+{
+	if (!th->pinned) {
+		th->next = sim->pinned;
+		sim->pinned = th;
+	}
+	th->pinned |= 1u << i;
+	th->release = t + PIN;
+	um_sim_log_block(sim, t, "pin", th->block, i);
+}
+
+uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t)
+{
+	struct um_sim_thrash *th = b->thrash;
+	uint64_t until = 0;
+
+	if (!th)
+		return 0;
+	for (pages &= th->hot & ~th->pinned; pages; pages &= pages - 1) {
+		unsigned i = (unsigned)__builtin_ctz(pages);
+
+		if (th->page[i].napping == by) {
+			if (t < th->page[i].nap_until)
+				until = um_sim_later(until, th->page[i].nap_until);
+			else
+				th->page[i].napping = 0; /* woke up: it is served */
+		} else if (th->page[i].naps == NAPS) {
+			pin(sim, th, i, t);
+		} else {
+			th->page[i].naps++;
+			th->page[i].napping = (uint8_t)by;
+			th->page[i].nap_until = t + LAPSE;
+			until = um_sim_later(until, t + LAPSE);
+			um_sim_log_block(sim, t, "throttle", b, i);
+		}
+	}
+	return until;
+}
+
+uint32_t um_sim_thrash_pinned(const struct um_sim_block *b)
+{
+	return b->thrash ? b->thrash->pinned : 0;
+}
+
+uint32_t um_sim_thrash_pages(const struct um_sim_block *b)
+{
+	return b->thrash ? b->thrash->hot : 0;
+}
+
+/* Called by whoever is about to look at pages: no event of its own is needed. */
+void um_sim_thrash_expire(struct um_sim *sim, uint64_t t)
+{
+	struct um_sim_thrash *th = sim->pinned, *next;
+
+	for (; th; th = next) {
+		struct um_sim_block *b = th->block;
+
+		next = th->next;
+		if (th->release > t)
+			continue;
+		um_sim_log_block(sim, th->release, "unpin", b, um_sim_count(th->pinned));
+		b->remote &= ~th->pinned | b->accessed_by | b->pref_cpu;
+		um_sim_block_changed(b);
+		um_sim_thrash_reset(sim, b);
+	}
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waiting: for a worker, and for what other threads of the program have yet to enqueue.
+ */
+#include "sim/state.h"
+
+#include <time.h>
+
+#define SLICE_NS 1000000 /* a word in memory changes without a call: it is looked at again that often */
+
+void um_sim_news(struct um_sim *sim)
+{
+	if (sim->waiting)
+		pthread_cond_broadcast(&sim->news);
+}
+
+static uint64_t real_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int um_sim_progress(struct um_sim *sim)
+{
+	uint64_t seen = sim->changes, t, end;
+	int changed = um_sim_turn(sim, UM_SIM_FOREVER);
+
+	if (changed || !sim->opt.patience_ms || sim->lane)
+		return changed;
+	t = real_ns();
+	end = t + sim->opt.patience_ms * (uint64_t)1000000;
+	sim->waiting++;
+	while (t < end && !changed) {
+		struct timespec slice = {(time_t)((t + SLICE_NS) / 1000000000), (long)((t + SLICE_NS) % 1000000000)};
+
+		pthread_cond_timedwait(&sim->news, &sim->lock, &slice);
+		changed = sim->changes != seen || um_sim_turn(sim, UM_SIM_FOREVER);
+		t = real_ns();
+	}
+	sim->waiting--;
+	return changed;
+}
+
+int um_sim_worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	int can = 1;
+
+	um_sim_enter(sim);
+	while (!done(arg) && !sim->lane && (can = um_sim_progress(sim)))
+		;
+	if (!sim->lane)
+		sim->app = um_sim_later(sim->app, sim->now);
+	return um_sim_leave(sim, done(arg) ? UM_CUDA_OK : UM_CUDA_NOT_READY);
+}

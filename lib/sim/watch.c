@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a profiler would see of the simulated device. Calls are the app's, or of the helper thread whose step runs. A
+ * copy of pages that do not lie side by side is several migrations, as the driver's are: each has its share of the
+ * time.
+ */
+#include "sim/state.h"
+
+#define APP_THREAD 1u /* helper threads count on from here */
+
+#define TOLD_FROM (0x7ull << 44) /* addresses */
+
+/* What went wrong there is the watcher's to keep. */
+static void tell(struct um_sim *sim, const struct um_activity *a)
+{
+	um_activity_feed(sim->opt.watch, a);
+}
+
+static struct um_activity activity(enum um_activity_kind kind, uint64_t begin, uint64_t end)
+{
+	return (struct um_activity){.kind = kind,
+	                            .begin = (int64_t)begin,
+	                            .end = (int64_t)um_sim_later(begin, end),
+	                            .process = 1,
+	                            .device = 0,
+	                            .stream = -1};
+}
+
+/* Who calls. */
+static uint64_t thread_of(const struct um_sim *sim)
+{
+	uint64_t n = APP_THREAD;
+
+	for (const struct um_sim_lane *l = sim->lanes; sim->lane && l; l = l->next) {
+		n++;
+		if (l == sim->lane)
+			return n;
+	}
+	return n;
+}
+
+/* Calls that take no time could not be told apart by it, nor what an iteration called from what the next one did. */
+uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin)
+{
+	struct um_activity a;
+
+	if (!sim->opt.watch)
+		return 0;
+	a = activity(UM_ACT_CALL, begin, ++*um_sim_clock(sim));
+	a.device = -1;
+	a.thread = thread_of(sim);
+	a.name = name;
+	a.correlation = ++sim->correlation;
+	tell(sim, &a);
+	return a.correlation;
+}
+
+void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
+                         uint64_t begin, uint64_t end)
+{
+	struct um_activity a;
+
+	if (!sim->opt.watch)
+		return;
+	a = activity(UM_ACT_KERNEL, begin, end);
+	a.name = name;
+	a.stream = (int32_t)s->serial;
+	a.correlation = correlation;
+	tell(sim, &a);
+}
+
+void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
+                       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end)
+{
+	struct um_activity a;
+
+	if (!sim->opt.watch)
+		return;
+	a = activity(kind, begin, end);
+	a.way = way;
+	a.bytes = bytes;
+	a.stream = (int32_t)s->serial;
+	a.correlation = correlation;
+	tell(sim, &a);
+}
+
+/* Where in its memory. */
+static uint64_t offset_of(const struct um_sim_block *b, unsigned page)
+{
+	return (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES + page * (uint64_t)UM_SIM_PAGE;
+}
+
+int um_sim_looked_at(const struct um_sim *sim)
+{
+	return sim->opt.watch || sim->counting;
+}
+
+/* What happened to managed memory: to who watches, and to who counts. */
+static void tell_of(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, struct um_activity *a)
+{
+	a->address = m->told + off;
+	if (sim->opt.watch)
+		tell(sim, a);
+	a->address = m->addr + off;
+	if (sim->counting)
+		um_activity_feed(sim->counting, a);
+}
+
+void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+
+	um_sim_enter(sim);
+	sim->counting = sink;
+	um_sim_leave(sim, 0);
+}
+
+void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
+                        enum um_sim_cause cause, uint64_t begin, uint64_t end)
+{
+	static const enum um_activity_cause causes[] = {UM_CAUSE_PREFETCH, UM_CAUSE_DEMAND, UM_CAUSE_EVICTION};
+	uint64_t all = um_sim_count(pages), before = 0;
+
+	if (!um_sim_looked_at(sim))
+		return;
+	while (pages) {
+		unsigned first = (unsigned)__builtin_ctz(pages);
+		uint32_t rest = ~(pages >> first);
+		unsigned n = rest ? (unsigned)__builtin_ctz(rest) : UM_SIM_PAGES;
+		struct um_activity a = activity(UM_ACT_MIGRATION, begin + (end - begin) / all * before,
+		                                before + n == all ? end : begin + (end - begin) / all * (before + n));
+
+		a.way = to_device ? UM_DIR_H2D : UM_DIR_D2H;
+		a.cause = causes[cause];
+		a.bytes = n * (uint64_t)UM_SIM_PAGE;
+		tell_of(sim, b->mem, offset_of(b, first), &a);
+		before += n;
+		pages &= n == UM_SIM_PAGES ? 0 : ~(((1u << n) - 1) << first);
+	}
+}
+
+void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
+                         uint64_t begin, uint64_t end)
+{
+	struct um_activity a;
+
+	if (!um_sim_looked_at(sim) || !entries)
+		return;
+	a = activity(UM_ACT_GPU_FAULT, begin, end);
+	a.faults = entries;
+	a.access = write ? UM_ACCESS_WRITE : UM_ACCESS_READ;
+	tell_of(sim, m, off, &a);
+}
+
+void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
+                             uint64_t at)
+{
+	if (!um_sim_looked_at(sim))
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		struct um_activity a = activity(UM_ACT_CPU_FAULT, at, at);
+		uint64_t off = offset_of(b, (unsigned)__builtin_ctz(page));
+
+		off += i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
+		a.faults = 1;
+		tell_of(sim, b->mem, um_sim_later(off, from), &a);
+	}
+}
+
+void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at)
+{
+	struct um_activity a;
+
+	if (!sim->opt.watch || (m->kind != UM_SIM_MANAGED && m->kind != UM_SIM_DEVICE))
+		return;
+	if (born) {
+		m->told = um_sim_later(sim->told_end, TOLD_FROM);
+		sim->told_end = m->told + (m->bytes / UM_BLOCK_BYTES + 1) * UM_BLOCK_BYTES;
+	}
+	a = activity(born ? UM_ACT_ALLOC : UM_ACT_FREE, at, at);
+	a.address = m->told;
+	a.bytes = m->bytes;
+	a.managed = m->kind == UM_SIM_MANAGED;
+	tell(sim, &a);
+}
+
+uint64_t um_sim_watch_tick(struct um_gpu *gpu)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t t;
+
+	pthread_mutex_lock(&sim->lock);
+	t = (*um_sim_clock(sim))++;
+	pthread_mutex_unlock(&sim->lock);
+	return t;
+}
+
+uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	const struct um_sim_mem *m;
+	uint64_t told = 0;
+
+	pthread_mutex_lock(&sim->lock);
+	m = um_sim_mem_find(sim, addr);
+	if (m && (m->kind == UM_SIM_MANAGED || m->kind == UM_SIM_DEVICE))
+		told = m->told + (addr - m->addr);
+	pthread_mutex_unlock(&sim->lock);
+	return told;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Managed memory in pieces, on devices that are not as obliging as one hopes: memory that does not begin at a block
+ * boundary, little of it, streams that take no event for a while.
+ */
+#include "runtime/arena_pool.h"
+
+#include "gpu/null.h"
+#include "model/event.h"
+
+#include "tap.h"
+
+#define MIB (1ull << 20)
+
+static struct um_gpu *gpu;
+static const struct um_gpu_api *null_api;
+static struct um_gpu_api api;
+static uint64_t shift, most; /* of what is given out */
+static um_stream deaf; /* takes no event */
+static int frees_wrong, live;
+
+static int get(struct um_gpu *g, void **ptr, size_t bytes, unsigned flags)
+{
+	char *p;
+	int err = bytes > most ? UM_CUDA_NO_MEMORY : null_api->cudaMallocManaged(g, (void **)&p, bytes + shift, flags);
+
+	if (err)
+		return err;
+	live++;
+	*ptr = p + shift;
+	return UM_CUDA_OK;
+}
+
+static int give(struct um_gpu *g, void *ptr)
+{
+	frees_wrong += (uintptr_t)ptr % UM_BLOCK_BYTES != shift;
+	live--;
+	return null_api->cudaFree(g, (char *)ptr - shift);
+}
+
+static int record(struct um_gpu *g, um_event_handle event, um_stream stream)
+{
+	return deaf && stream == deaf ? UM_CUDA_CAPTURING : null_api->cudaEventRecord(g, event, stream);
+}
+
+static void setup(struct um_arena_pool *a)
+{
+	shift = 0;
+	deaf = NULL;
+	most = UINT64_MAX;
+	um_arena_pool_init(a, gpu);
+}
+
+static void test_alignment(void)
+{
+	struct um_arena_pool a;
+	uint64_t addr = 0;
+
+	setup(&a);
+	shift = 4096;
+	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0, "memory that begins anywhere is good enough");
+	is_u64(a.regions.at[0].addr % UM_BLOCK_BYTES, 0, "what is used of it begins at a block");
+	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "and is whole blocks");
+	ok(addr >= a.regions.at[0].addr && addr + 3 * MIB <= a.regions.at[0].addr + a.regions.at[0].bytes,
+	   "the piece lies inside");
+	memset((void *)(uintptr_t)a.regions.at[0].addr, 1, a.regions.at[0].bytes);
+	um_arena_pool_fini(&a);
+	is_int(live + frees_wrong, 0, "what was given is given back, as it was given");
+}
+
+static void test_little(void)
+{
+	struct um_arena_pool a;
+	uint64_t addr;
+
+	setup(&a);
+	most = 20 * MIB;
+	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0, "where there is little, less is asked for");
+	ok(a.regions.at[0].bytes <= most, "no more than there is");
+	is_int(um_arena_pool_take(&a, 30 * MIB, UM_ARENA_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
+	um_arena_pool_fini(&a);
+	is_int(live + frees_wrong, 0, "all is given back");
+}
+
+static void test_waiting(void)
+{
+	struct um_arena_pool a;
+	um_stream s[2];
+	uint64_t first, next, again;
+
+	setup(&a);
+	gpu->api->cudaStreamCreateWithFlags(gpu, &s[0], 0);
+	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], 0);
+	um_arena_pool_add_stream(&a, s[0]);
+	um_arena_pool_add_stream(&a, s[1]);
+	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &first);
+	deaf = s[1];
+	um_arena_pool_give(&a, first, 4 * MIB);
+	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &next);
+	ok(next != first, "not used again while a stream could take no event");
+	deaf = NULL;
+	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &again);
+	is_u64(again, first, "but as soon as it has passed one");
+	um_arena_pool_fini(&a);
+}
+
+int main(void)
+{
+	if (um_null_open(&gpu, 1ull << 40, 0))
+		tap_bail("no device");
+	null_api = gpu->api;
+	api = *null_api;
+	api.cudaMallocManaged = get;
+	api.cudaFree = give;
+	api.cudaEventRecord = record;
+	gpu->api = &api;
+	test_alignment();
+	test_little();
+	test_waiting();
+	null_api->close(gpu);
+	return tap_done();
+}

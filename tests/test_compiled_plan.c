@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Plans over slots become actions over whole blocks. Cases worked by hand; addresses in units of 2 MiB from 16.
+ */
+#include "replay/compiled_plan.h"
+
+#include "plan_make.h"
+
+#define BASE (16 * MIB2)
+#define STEADY p.lap[UM_COMPILED_PLAN_STEADY]
+
+#define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
+
+static unsigned count(const struct um_compiled_plan *p, enum um_action_kind kind)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < p->lap[UM_COMPILED_PLAN_STEADY].actions.n; i++)
+		n += p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind;
+	return n;
+}
+
+static const struct um_action *nth(const struct um_compiled_plan *p, enum um_action_kind kind, unsigned n)
+{
+	for (size_t i = 0; i < p->lap[UM_COMPILED_PLAN_STEADY].actions.n; i++)
+		if (p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind && n-- == 0)
+			return &p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i];
+	tap_bail("no such action");
+}
+
+/* Two persistent slots of two blocks that take turns in two blocks of memory. */
+static void turns(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, 2 * MIB2, -1, -1);
+	make_slot(&plan, BASE + 2 * MIB2, 2 * MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	make_hint(&plan, UM_HINT_EVICT, 0, 1, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "turns: builds");
+	is_u64(STEADY.n_in, 2, "turns: two ins, the blocks of a slot in one run");
+	is_u64(STEADY.n_out, 4, "turns: four outs, a block each");
+	is_u64(count(&p, UM_ACTION_DISCARD), 0, "turns: nothing is discarded");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->addr, BASE, "turns: slot 0 comes first");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->bytes, 2 * MIB2, "turns: whole");
+	is_int(nth(&p, UM_ACTION_PREFETCH, 0)->room, 2, "turns: it waits for the first two outs of this iteration");
+	is_int(nth(&p, UM_ACTION_PREFETCH, 1)->room, 4, "turns: the other for all four");
+	is_int(STEADY.gate[0], 1, "turns: op 0 waits for the first in");
+	is_int(STEADY.gate[1], 2, "turns: op 1 for the second");
+	is_u64(p.lap[0].actions.n, 6, "turns: the first iteration is like all others");
+	is_u64(p.stays.n, 2, "turns: but slot 1 may stay until it does");
+	is_u64(p.stays.at[0].addr, BASE + 2 * MIB2, "turns: both blocks of it");
+	ok(p.settled, "turns: the second is like all others");
+	is_u64(p.over, 0, "turns: there is always room");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* Three slots share a block: it leaves only when the last one is told to, and with one copy. */
+static void shared(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2 / 4, -1, -1);
+	make_slot(&plan, BASE + MIB2 / 4, MIB2 / 4, -1, -1);
+	make_slot(&plan, BASE + MIB2 / 2, MIB2 / 2, 1, 3); /* born in the block, dies in it */
+	make_op(&plan, "a", SLOTS(0), UM_READ);
+	make_op(&plan, "b", SLOTS(1, 2), UM_UPDATE);
+	make_op(&plan, "c", SLOTS(2), UM_READ);
+	make_op(&plan, "d", SLOTS(0), UM_READ);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2 / 4);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2 / 4);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 2, 0, MIB2 / 2);
+	make_hint(&plan, UM_HINT_EVICT, 2, 0, 0, MIB2 / 4);
+	make_hint(&plan, UM_HINT_EVICT, 2, 1, 0, MIB2 / 4);
+	make_hint(&plan, UM_HINT_PREFETCH, 3, 0, 0, MIB2 / 4);
+	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "shared: builds");
+	is_u64(STEADY.n_out, 1, "shared: the block leaves once");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->at, 3, "shared: when what was born in it has died");
+	is_u64(STEADY.n_in, 1, "shared: and returns once");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->at, 3, "shared: for the op that needs it");
+	is_int(nth(&p, UM_ACTION_PREFETCH, 0)->room, 1, "shared: after it has left");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* Memory of freed slots stays while room lasts; the one needed last is discarded when there is none. */
+static void trims(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, 0, 1);
+	make_slot(&plan, BASE + MIB2, MIB2, 1, 2);
+	make_slot(&plan, BASE + 2 * MIB2, MIB2, 2, 3);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(1), UM_WRITE);
+	make_op(&plan, "c", SLOTS(2), UM_WRITE);
+	for (int i = 0; i < 3; i++)
+		make_hint(&plan, UM_HINT_PREFETCH, i, i, 0, MIB2);
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "trims: builds with room for all");
+	is_u64(STEADY.n_in + STEADY.n_out + STEADY.n_drop, 0, "trims: what stays resident needs nothing");
+	um_compiled_plan_fini(&p);
+	um_compiled_plan_init(&p);
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "trims: builds with room for two");
+	ok(STEADY.n_drop > 0 && count(&p, UM_ACTION_DISCARD) == STEADY.n_drop, "trims: there are discards");
+	is_u64(STEADY.n_out, 0, "trims: and no copies");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, UM_NO_SLOT, "trims: of memory in which nothing lives");
+	is_u64(STEADY.n_in, STEADY.n_drop, "trims: as many come in as leave");
+	for (unsigned i = 0; i < STEADY.n_in; i++)
+		ok(nth(&p, UM_ACTION_PREFETCH, i)->drops > 0, "trims: in %u waits for room", i);
+	is_u64(p.over, 0, "trims: there is always room");
+	um_compiled_plan_fini(&p);
+	um_compiled_plan_init(&p);
+	ok(um_compiled_plan_build(&plan, 0, &p) == 0 && p.over > 0, "trims: room for nothing is noticed");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* A hint on part of a slot's share of a block does not send the block away. */
+static void partial(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, 3 * MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "b", SLOTS(0), UM_UPDATE);
+	make_hint(&plan, UM_HINT_EVICT, 1, 0, MIB2 / 2, 2 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, MIB2 / 2, 2 * MIB2);
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "partial: builds");
+	is_u64(STEADY.n_out, 1, "partial: one block is covered as a whole");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->addr, BASE + MIB2, "partial: the middle one");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->bytes, MIB2, "partial: alone");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+static void act_is(const struct um_compiled_iteration *lap, unsigned n, enum um_action_kind kind, uint32_t at, uint64_t block,
+                   int32_t room, const char *what)
+{
+	const struct um_action *a = &lap->actions.at[n];
+
+	ok(n < lap->actions.n && a->kind == kind && a->at == at && a->addr == BASE + block * MIB2 && a->room == room,
+	   "%s", what);
+	if (n < lap->actions.n)
+		tap_diag_("kind %d, before op %u, block %d, room %d", a->kind, a->at, (int)((a->addr - BASE) / MIB2),
+		         a->room);
+}
+
+/* What stays for ever has no hint; the first iteration finds none of it on the device. */
+static void cold(uint64_t capacity)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + 8 * MIB2, MIB2, -1, -1);
+	make_slot(&plan, BASE + 4 * MIB2, MIB2, 0, 2);
+	make_op(&plan, "make", SLOTS(2), UM_WRITE);
+	make_op(&plan, "use", SLOTS(1, 2), UM_READ);
+	make_op(&plan, "last", SLOTS(0), UM_READ);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 2, 0, MIB2);
+	ok(um_compiled_plan_build(&plan, capacity, &p) == 0, "cold: builds for %d blocks", (int)capacity);
+	act_is(&p.lap[0], 0, UM_ACTION_PREFETCH, 0, 8, 0, "cold: first comes what is used first");
+	if (capacity > 2) {
+		act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 0, 0, 0, "cold: then, at once, what is used last");
+		act_is(&p.lap[0], 2, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
+		is_int(p.lap[0].gate[2], 2, "cold: the last op waits for what came for it");
+		is_u64(p.lap[0].n_out, 0, "cold: nothing leaves");
+	} else {
+		act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
+		act_is(&p.lap[0], 2, UM_ACTION_DISCARD, 2, 4, 2, "cold: no room before something has died");
+		act_is(&p.lap[0], 3, UM_ACTION_PREFETCH, 2, 0, 0, "cold: then what is used last comes");
+		is_u64(p.lap[0].actions.at[3].drops, 1, "cold: behind that");
+	}
+	is_u64(p.over, 0, "cold: there is always room");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* A tensor of the iteration before lies elsewhere than the next one of its name will. */
+static void elsewhere(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, 1, 1);
+	plan.sched.slots.at[0].carry = 0;
+	plan.sched.slots.at[0].bound.v = 7;
+	plan.sched.slots.at[0].bound_addr = BASE + 5 * MIB2;
+	make_op(&plan, "read", SLOTS(0), UM_READ);
+	make_op(&plan, "make", SLOTS(0), UM_WRITE);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, 0, MIB2);
+	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "elsewhere: builds");
+	act_is(&p.lap[0], 0, UM_ACTION_PREFETCH, 0, 5, 0, "elsewhere: it is read where it lies");
+	is_u64(p.lap[0].actions.at[0].slot, UM_NO_SLOT, "elsewhere: whatever the slot's place is then");
+	act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 1, 0, 0, "elsewhere: the next one is made where it is planned");
+	is_u64(p.lap[1].actions.n, 1, "elsewhere: in the second iteration");
+	act_is(&p.lap[1], 0, UM_ACTION_DISCARD, 0, 5, -1, "elsewhere: what it lay in is given up");
+	is_u64(STEADY.actions.n, 0, "elsewhere: then there is nothing to do");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* A dead block goes as soon as it is dead, though room is wanted only later, and rather than that a copy is waited for
+ * which has just begun. */
+static void early_plan(struct um_plan *plan)
+{
+	um_plan_init(plan);
+	make_slot(plan, BASE, MIB2, 0, 1);
+	make_slot(plan, BASE + MIB2, MIB2, -1, -1);
+	make_slot(plan, BASE + 2 * MIB2, MIB2, 3, 4);
+	make_op(plan, "a", SLOTS(0), UM_WRITE);
+	make_op(plan, "b", SLOTS(1), UM_UPDATE);
+	make_op(plan, "c", SLOTS(1), UM_UPDATE);
+	make_op(plan, "d", SLOTS(2), UM_WRITE);
+	make_hint(plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
+	make_hint(plan, UM_HINT_EVICT, 3, 1, 0, MIB2);
+	make_hint(plan, UM_HINT_PREFETCH, 3, 2, 0, MIB2);
+}
+
+static void early(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	early_plan(&plan);
+	um_compiled_plan_init(&p);
+	plan.d2h = 1; /* a byte a second: the copy is not over in time */
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "early: builds");
+	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->addr, BASE, "early: what died makes room");
+	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->at, 1, "early: from when on it is dead");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->at, 3, "early: for the last in");
+	ok(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->room <= 0, "early: which waits for no copy of this iteration");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* As before, but by the plan's proof op d waits for the copy: nothing dead need go for it. */
+static void late(void)
+{
+	static const uint64_t start[] = {0, 10, 20, 2000000, 2000010};
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	early_plan(&plan);
+	um_compiled_plan_init(&p);
+	plan.d2h = 1000 * MIB2; /* 1 ms */
+	plan.start = malloc(sizeof start);
+	if (!plan.start)
+		tap_bail("no memory");
+	memcpy(plan.start, start, sizeof start);
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "late: builds");
+	is_u64(STEADY.n_in, 2, "late: what is born last finds its memory there");
+	is_u64(STEADY.n_drop, 1, "late: one discard");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->addr, BASE, "late: of what is wanted last");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->addr, BASE, "late: it comes again");
+	is_int(nth(&p, UM_ACTION_PREFETCH, 0)->room, 0, "late: when the copy of the iteration before is over");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+/* What the plan has no use for leaves with a copy, since the program has not said that it has none. But it does not
+ * come back: it is discarded where it is overwritten, or freed. */
+static void waste(int declared)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, -1, -1);
+	make_slot(&plan, BASE + MIB2, MIB2, 0, 3);
+	make_op(&plan, "a", SLOTS(0), UM_WRITE);
+	make_op(&plan, "b", SLOTS(1), UM_WRITE);
+	make_op(&plan, "c", SLOTS(0), UM_READ);
+	make_op(&plan, "d", SLOTS(0), UM_READ);
+	plan.sched.uses.at[3].dead_after = declared;
+	make_hint(&plan, UM_HINT_DISCARD, 0, 0, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
+	make_hint(&plan, UM_HINT_DISCARD, 2, 1, 0, MIB2);
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "waste: builds");
+	is_u64(STEADY.n_out, declared ? 1 : 2, "waste: %s leaves with a copy",
+	       declared ? "a tensor" : "each of two tensors");
+	is_u64(STEADY.n_in, 2, "waste: two return");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->at, 0, "waste: one is overwritten, which is waited for");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, 0, "waste: that one");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->drops, 1, "waste: before it comes");
+	is_u64(STEADY.n_drop, 2, "waste: the other one has been freed");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
+int main(void)
+{
+	early();
+	late();
+	waste(0);
+	waste(1);
+	cold(3);
+	cold(2);
+	elsewhere();
+	turns();
+	shared();
+	trims();
+	partial();
+	return tap_done();
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * address_map.h - what lies at an address: the tensor, or the allocation that no tensor has taken there
+ *
+ * in    ranges that begin and end to hold something
+ * out   for each address a number that came with the range
+ * owns  the ranges
+ *
+ * Tensors may lie within tensors: the innermost counts. They nest: a new one ends those that it overlaps in part, and
+ * one of the very same range, for then they are over and nobody said so. Of allocations the same. An allocation that
+ * ends takes the tensors in it along. Each call is O(log n), and O(k) where k ranges nest or end.
+ */
+#ifndef UM_REPORT_ADDRESS_MAP_H
+#define UM_REPORT_ADDRESS_MAP_H
+
+#include "base/tree.h"
+
+enum um_place_kind { UM_PLACE_TENSOR, UM_PLACE_ALLOCATION, UM_PLACE_KINDS };
+
+#define UM_PLACE_NONE UINT32_MAX
+#define UM_ADDRESS_MAP_MAX 1048576u /* of a kind at a time: what is more is left out */
+
+#define UM_ADDRESS_MAP_FOUND 8 /* a power of two */
+
+struct um_address_map {
+	struct um_tree ranges[UM_PLACE_KINDS];
+	uint64_t begun; /* ranges so far */
+	struct um_place_found {
+		uint64_t from, until; /* until 0: nothing */
+		uint32_t row;
+	} found[UM_ADDRESS_MAP_FOUND]; /* lately: what moves lies side by side */
+};
+
+void um_address_map_fini(struct um_address_map *p); /* one of zeroes is empty */
+
+/* From now on, [address, address + bytes) is `row`, which is not UM_PLACE_NONE. 0 or -ENOMEM. */
+int um_address_map_add(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes, uint32_t row);
+
+/* What begins there ends: if several do, the one of so many bytes, else the last to have begun. */
+void um_address_map_remove(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes);
+
+/* The row at an address, or UM_PLACE_NONE. It is the same up to `*until`, which lies behind the address. */
+uint32_t um_address_map_find(struct um_address_map *p, uint64_t address, uint64_t *until);
+
+#endif
