@@ -10,13 +10,13 @@ warn='-Wall -Wextra -Werror -Wshadow'
 # shellcheck disable=SC2086 # CC and flags are lists
 alone() { # HEADER
 	printf '#include "%s"\n#include "%s"\nextern int um_headers_;\n' "$1" "$1" >"$tmp/h.c"
-	$CC -std=c11 -D_GNU_SOURCE $warn -Wstrict-prototypes -I"$top_srcdir/lib" -I"$top_srcdir/include" \
-		-fsyntax-only "$tmp/h.c"
+	$CC -std=c11 -D_GNU_SOURCE $warn -Wstrict-prototypes -I"$top_srcdir/lib" -I"$top_srcdir/tools" -I"$top_srcdir" \
+		-I"$top_srcdir/include" -fsyntax-only "$tmp/h.c"
 }
 
 while read -r h; do
-	ok "lib/$h compiles alone" alone "$h"
-done < <(cd "$top_srcdir/lib" && find . -name '*.h' | sed 's,^\./,,' | LC_ALL=C sort)
+	ok "$h compiles alone and twice" alone "$h"
+done < <(cd "$top_srcdir" && find lib tools/*/ standin -name '*.h' | sed 's,^lib/,,; s,^tools/,,' | LC_ALL=C sort)
 
 cat >"$tmp/use.c" <<'END'
 #include <umadvise.h>
