@@ -9,7 +9,7 @@ build=${1:?usage: bench/driver_evict.sh BUILD-FOLDER [PROFILE...]}
 shift
 src=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || set -- v100 a100 h100 gh200
-make -s -C "$build" libum.la
+make -s -C "$build" libumtools.la libum.la
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra \
-	-I"$src/lib" -I"$src/include" -o "$build/bench-driver-way" "$src/bench/driver_evict.c" "$build/libum.la" -lm
-"$build/bench-driver-way" "$@"
+	-I"$src/lib" -I"$src/tools" -I"$src/include" -o "$build/bench-driver-evict" "$src/bench/driver_evict.c" "$build/libumtools.la" "$build/libum.la" -lm
+"$build/bench-driver-evict" "$@"

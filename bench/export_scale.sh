@@ -12,7 +12,7 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 make -s -C "$build" tools/umadvise
-"${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -I"$src/lib" -o "$tmp/make" "$src/bench/export_scale.c" \
+"${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -I"$src/lib" -I"$src/tools" -o "$tmp/make" "$src/bench/export_scale.c" \
 	"$src/tools/formats/nsys_schema.c" -lsqlite3
 "$tmp/make" "$tmp/run.sqlite" "$events"
 python3 "$src/bench/export_scale.py" "$tmp/run.sqlite" "${RUNS:-3}" "$build/tools/umadvise"

@@ -8,7 +8,7 @@
 set -eu
 build=${1:?usage: bench/oppath.sh BUILD-FOLDER}
 src=$(cd "$(dirname "$0")/.." && pwd)
-make -s -C "$build" libum.la
+make -s -C "$build" libumtools.la libum.la
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 ops=$((50 * 64))
@@ -16,8 +16,8 @@ ops=$((50 * 64))
 # The program, with these options of the compiler.
 link() {
 	"$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -pthread "$@" \
-		-I"$src/lib" -I"$src/include" -I"$src/tests" -o "$build/bench-oppath" "$src/bench/oppath.c" \
-		"$build/libum.la" -lm
+		-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-oppath" "$src/bench/oppath.c" \
+		"$build/libumtools.la" "$build/libum.la" -lm
 }
 
 # Instructions inside umadv_op on the app's thread with $1 iterations replayed.

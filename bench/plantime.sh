@@ -11,12 +11,12 @@ build=${1:?usage: bench/plantime.sh BUILD-FOLDER [TRACE...]}
 shift
 src=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || set -- "$src/tests/data/gpt2_small.umtrace.gz"
-make -s -C "$build" libum.la
+make -s -C "$build" libumtools.la libum.la
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE \
-	-I"$src/lib" -I"$src/include" -I"$src/tests" -o "$build/bench-planner" \
-	"$src/bench/planner.c" "$src/tests/plan_fixture.c" "$build/libum.la" -lm
+	-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-planner" \
+	"$src/bench/planner.c" "$src/tests/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
 
 # Instructions of one plan, in thousands: the program makes three.
 count() {

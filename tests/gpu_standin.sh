@@ -12,7 +12,7 @@ standin=$top_builddir/standin
 [ -z "$SANITIZE" ] || skip_all "nvcc's programs are not built with sanitizers"
 
 bin=$tmp/bin
-lib=$top_builddir/.libs/libum.a
+lib="$top_builddir/.libs/libumtools.a $top_builddir/.libs/libum.a"
 build() {
 	"$MAKE" -s -j2 -f "$top_srcdir/tests/gpu/programs.mk" SRC="$top_srcdir" OUT="$bin" NVCC="$NVCC" LIBUM="$lib" \
 		STANDIN="$standin" TOOL="$UMADVISE" NVCCFLAGS=-O1 KINDS=shared \

@@ -4,7 +4,7 @@
 #
 #     make -f tests/gpu/programs.mk SRC=. OUT=DIR [NVCC=nvcc] [ARCH=-arch=sm_90] [LIBUM=.../libum.a] [DEPS=DIR] all
 #
-# LIBUM: the library with all rooms, as configure and make leave it in .libs; without it the sources are compiled here.
+# LIBUM: libumtools.a and libum.a, as configure and make leave them in .libs; without it the sources are compiled here.
 # DEPS: a folder with include/ and lib/ of jansson and zlib, where the system has none. Every program comes with the
 # runtime linked statically and shared (PROGRAM-static, PROGRAM-shared). TOOL: `umadvise`; without it, it is
 # built. KINDS and PROGRAMS: which. STANDIN: the
@@ -26,7 +26,7 @@ KINDS ?= static shared
 
 deps_include = $(if $(DEPS),-I$(DEPS)/include)
 libs = $(if $(DEPS),-L$(DEPS)/lib) -ljansson -lz
-inc = -I$(SRC)/lib -I$(SRC)/include -I$(SRC)/tests -I$(SRC)/tests/gpu -I$(SRC)/examples
+inc = -I$(SRC)/lib -I$(SRC)/tools -I$(SRC) -I$(SRC)/include -I$(SRC)/tests -I$(SRC)/tests/gpu -I$(SRC)/examples
 comma = ,
 host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
 
@@ -41,17 +41,17 @@ all: $(foreach k,$(KINDS),$(PROGRAMS:%=$(OUT)/%-$(k))) $(if $(TOOL),,$(OUT)/umad
 
 # --- the library and the tool, without configure ----------------------------------------------------------------------
 
-find = $(shell cd $(SRC) && find $(1) -name '*.c' ! -path 'lib/standin/*' | LC_ALL=C sort)
+find = $(shell cd $(SRC) && find $(1) -name '*.c' | LC_ALL=C sort)
 objects = $(patsubst %.c,$(OUT)/obj/%.o,$(call find,$(1)))
 
 $(OUT)/obj/%.o: $(SRC)/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -pthread -I$(SRC)/lib -I$(SRC)/include $(deps_include) -c -o $@ $<
+	$(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) -fPIC -pthread -I$(SRC)/lib -I$(SRC)/tools -I$(SRC) -I$(SRC)/include $(deps_include) -c -o $@ $<
 
 ifeq ($(LIBUM),)
 um = $(OUT)/libum.a
 
-$(um): $(call objects,lib)
+$(um): $(call objects,lib tools/probe)
 	$(AR) rc $@ $^
 else
 um = $(LIBUM)
