@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/context.h"
 
+#include "runtime/discard_guard.h"
 #include "runtime/environment.h"
 #include "runtime/fork_exit.h"
 
@@ -54,22 +55,10 @@ void um_context_warn(struct umadv *adv, enum um_warned cause, const char *fmt, .
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
-/* Memory that we have allocated: whole blocks. */
-static const struct um_arena_pool_region *in_pool(const struct umadv *adv, uint64_t addr, uint64_t bytes)
-{
-	for (size_t i = 0; i < adv->pool.regions.n; i++) {
-		const struct um_arena_pool_region *r = &adv->pool.regions.at[i];
-
-		if (addr >= r->addr && addr + bytes <= r->addr + r->bytes)
-			return r;
-	}
-	return NULL;
-}
-
 static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole)
 {
 	const struct umadv *adv = user;
-	const struct um_arena_pool_region *r = in_pool(adv, *addr, *bytes);
+	const struct um_arena_pool_region *r = um_arena_pool_region_at(&adv->pool, *addr, *bytes);
 
 	if (r)
 		*whole = (struct um_executor_range){r->addr, r->bytes};
@@ -79,70 +68,17 @@ static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor
 
 void um_context_clip(const struct umadv *adv, uint64_t *addr, uint64_t *bytes)
 {
-	if (!in_pool(adv, *addr, *bytes))
+	if (!um_arena_pool_region_at(&adv->pool, *addr, *bytes))
 		um_registry_clip(&adv->registry, addr, bytes);
 }
 
-/* The op at hand writes all of the tensor's part in [addr, end) and reads none of it. */
-static int overwritten(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end)
-{
-	uint64_t lo = addr > t->addr ? addr : t->addr, hi = end < t->addr + t->bytes ? end : t->addr + t->bytes;
-	int whole = 0;
-
-	for (uint32_t i = 0; i < adv->n_uses; i++) {
-		const struct um_use *u = &adv->uses[i];
-		uint64_t from = u->tensor->addr + u->off;
-
-		if (from >= hi || from + u->bytes <= lo)
-			continue;
-		if (u->access & UM_READ)
-			return 0;
-		whole |= u->access & UM_WRITE && from <= lo && from + u->bytes >= hi;
-	}
-	return whole;
-}
-
-static int needs(const struct umadv *adv, const struct um_tensor *t, uint64_t addr, uint64_t end,
-		 enum um_executor_waits waits)
-{
-	uint64_t serial_of_iter = adv->op_serial - adv->iter_ops;
-
-	if (waits == UM_NO_OP_WAITS)
-		return 1;
-	if (t->flags & UM_TENSOR_DEAD || (waits == UM_OP_WAITS && overwritten(adv, t, addr, end)))
-		return 0;
-	return !(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > serial_of_iter;
-}
-
-/* Nothing alive needs what is in this range of our own memory. */
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	struct umadv *adv = user;
-	uint64_t end = addr + bytes;
-	int may = 1;
+	const struct umadv *adv = user;
+	const struct um_discard_guard guard = {&adv->registry, &adv->pool, adv->uses, adv->n_uses,
+					       adv->op_serial - adv->iter_ops};
 
-	if (!in_pool(adv, addr, bytes))
-		return 0;
-	struct um_tree_node *n = um_tree_floor(&adv->registry.live, addr, UINT64_MAX);
-
-	if (n) /* what that is a part of began before it, and may end behind it */
-		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent) {
-			if (t->addr + t->bytes <= addr)
-				continue;
-			if (needs(adv, t, addr, end, waits))
-				return 0;
-			may = 2;
-		}
-	for (n = n ? um_tree_next(n) : um_tree_first(&adv->registry.live); n; n = um_tree_next(n)) {
-		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
-
-		if (t->addr >= end)
-			break;
-		if (needs(adv, t, addr, end, waits))
-			return 0;
-		may = 2;
-	}
-	return may;
+	return um_discard_allowed(&guard, addr, bytes, waits);
 }
 
 /* A context without a device: allocations are host memory. */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/discard_guard.h"
+
+/* The op at hand writes all of the tensor's part in [addr, end) and reads none of it. */
+static int is_overwritten(const struct um_discard_guard *g, const struct um_tensor *t, uint64_t addr, uint64_t end)
+{
+	uint64_t lo = addr > t->addr ? addr : t->addr, hi = end < t->addr + t->bytes ? end : t->addr + t->bytes;
+	int whole = 0;
+
+	for (uint32_t i = 0; i < g->n_uses; i++) {
+		const struct um_use *u = &g->uses[i];
+		uint64_t from = u->tensor->addr + u->off;
+
+		if (from >= hi || from + u->bytes <= lo)
+			continue;
+		if (u->access & UM_READ)
+			return 0;
+		whole |= u->access & UM_WRITE && from <= lo && from + u->bytes >= hi;
+	}
+	return whole;
+}
+
+/* Of a tensor that overlaps [addr, end). */
+static int is_needed(const struct um_discard_guard *g, const struct um_tensor *t, uint64_t addr, uint64_t end,
+		     enum um_executor_waits waits)
+{
+	if (waits == UM_NO_OP_WAITS)
+		return 1;
+	if (t->flags & UM_TENSOR_DEAD || (waits == UM_OP_WAITS && is_overwritten(g, t, addr, end)))
+		return 0;
+	return !(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > g->before_iteration;
+}
+
+int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
+{
+	struct um_tree_node *n = um_tree_floor(&g->registry->live, addr, UINT64_MAX);
+	uint64_t end = addr + bytes;
+	int allowed = 1;
+
+	if (!um_arena_pool_region_at(g->pool, addr, bytes))
+		return 0;
+	if (n) /* a tensor that contains that one began earlier and may end later */
+		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent) {
+			if (t->addr + t->bytes <= addr)
+				continue;
+			if (is_needed(g, t, addr, end, waits))
+				return 0;
+			allowed = 2;
+		}
+	for (n = n ? um_tree_next(n) : um_tree_first(&g->registry->live); n; n = um_tree_next(n)) {
+		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+
+		if (t->addr >= end)
+			break;
+		if (is_needed(g, t, addr, end, waits))
+			return 0;
+		allowed = 2;
+	}
+	return allowed;
+}
