@@ -11,5 +11,6 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || set -- v100 a100 h100 gh200
 make -s -C "$build" libumtools.la libum.la
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -Wall -Wextra \
-	-I"$src/lib" -I"$src/tools" -I"$src/include" -o "$build/bench-driver-evict" "$src/bench/driver_evict.c" "$build/libumtools.la" "$build/libum.la" -lm
+	-I"$src/lib" -I"$src/tools" -I"$src/include" -o "$build/bench-driver-evict" \
+	"$src/bench/driver_evict.c" "$build/libumtools.la" "$build/libum.la" -lm
 "$build/bench-driver-evict" "$@"

@@ -16,7 +16,8 @@ ops=$((50 * 64))
 # The program, with these options of the compiler.
 link() {
 	"$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -pthread "$@" \
-		-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-oppath" "$src/bench/oppath.c" \
+		-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" \
+		-o "$build/bench-oppath" "$src/bench/oppath.c" \
 		"$build/libumtools.la" "$build/libum.la" -lm
 }
 

@@ -89,7 +89,10 @@ violations() {
 		}
 		!quoted { next }
 		dir != "" && to == "" && name != "umadvise.h" { bad("spell the directory: " name); next }
-		dir != "" && to != "" && to != dir && !index(sees[dir], " " to " ") { bad(dir " may not include " name); next }
+		dir != "" && to != "" && to != dir && !index(sees[dir], " " to " ") {
+			bad(dir " may not include " name)
+			next
+		}
 		dir == "" && to != "" && !private { bad("unknown directory: " name); next }
 		# A private header beside the file, or of the directory it belongs to.
 		dir == "" && to == "" && name != "umadvise.h" && !exists(here name) && !exists(place "/" name) &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the driver counts, in a log: it comes back in order of time, however late it was told; what is too much comes
- * back in sum; damage is refused with its line. `test_log_driver_counters write` only writes, for a test without memory.
+ * back in sum; damage is refused with its line. `test_log_driver_counters
+ * write` only writes, for a test without memory.
  */
 #include "io/log.h"
 #include "tap.h"

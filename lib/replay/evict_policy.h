@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * evict_policy.h - how blocks leave in steady iterations: by the library's prefetches to the host, or by the driver's evictions
+ * evict_policy.h - who evicts in steady iterations: the library by prefetches to the host, or the driver
  *
  * in    a program, its schedule, a device profile
  * out   the program, its steady iteration played the cheaper way

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * trace_period.h - how a recorded workload goes on: its shortest repeating tail, and which tensor is which when it comes again
+ * trace_period.h - the shortest repeating tail of a recorded workload, and its tensors in the next period
  *
  * in    the events of a trace
  * out   where the tail begins; for each tensor that is older than the tail, whose place it takes the next time round

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iteration_spans.h - which activities are iterations, where the program does not say: the answer of a survey (report/survey.h)
+ * iteration_spans.h - the iterations of a recording that a survey found (report/survey.h)
  *
  * Either a name of ranges, or, by process, spans of what its kernels were launched by. A report borrows it.
  */
