@@ -8,7 +8,8 @@
  *
  * Advice holds the caller until hints under way are over, and keeps others waiting: it is given when a plan is taken
  * up, and taken back where what it says is not so any more. Plan path, but for um_advice_state_touches and
- * um_advice_state_has, which search among the runs. Not thread-safe; who calls sees to it that no worker is at these blocks.
+ * um_advice_state_has, which search among the runs. Not thread-safe; the caller makes
+ * sure that no worker is at these blocks.
  */
 #ifndef UM_REPLAY_ADVICE_STATE_H
 #define UM_REPLAY_ADVICE_STATE_H

@@ -71,6 +71,7 @@ const struct um_nsys_table um_nsys_tables[UM_NSYS_TABLES] = {
 #define ENUM(name) "CREATE TABLE ENUM_" name " (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);" \
 	"INSERT INTO ENUM_" name " VALUES "
 
+/* clang-format off */
 const char um_nsys_frame[] =
 	"CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);"
 	"CREATE TABLE ANALYSIS_DETAILS (globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, "
@@ -122,3 +123,4 @@ const char um_nsys_frame[] =
 	"(34, 'NvtxMark', 'NvtxMark'), (59, 'NvtxPushPopRange', 'NvtxPushPopRange'), "
 	"(60, 'NvtxStartEndRange', 'NvtxStartEndRange'), "
 	"(75, 'NvtxDomainCreate', 'NvtxDomainCreate');";
+/* clang-format on */

@@ -14,11 +14,13 @@
 #include "probe/probe.h"
 
 /* The constants that can be had, in the order of a profile file. Sizes and names are no matter of measuring. */
+/* clang-format off */
 #define UM_CONSTANTS(X)                                                                                            \
 	X(flops) X(mem_bandwidth) X(launch_ns) X(h2d) X(d2h) X(duplex) X(eta) X(c_batch) X(c_fault) X(c_blk)         \
 	X(c_perm) X(c_unmap) X(c_dma) X(c_dma_4k) X(c_hostpop) X(c_hostzero) X(c_evict) X(c_evict_unused) X(c_zero)  \
 	X(c_api) X(c_pf) X(c_pf_res) X(c_pf_cpu) X(c_disc) X(c_disc_u) X(c_adv) X(c_adv_ab) X(c_cpuf) X(o_seg)       \
 	X(b_remote)
+/* clang-format on */
 
 enum um_constant {
 #define UM_CONSTANT_ID(c) UM_CONST_##c,
