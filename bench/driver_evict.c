@@ -186,8 +186,8 @@ static void start(struct run *r, struct worker *w, int n, int out)
 }
 
 /* All that is kept is there; then so many ops. Returns when the last is over, ns. */
-static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64_t kept, uint64_t room,
-                    uint64_t items, uint64_t ns, uint32_t access, uint64_t *faults)
+static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64_t kept, uint64_t room, uint64_t items,
+		    uint64_t ns, uint32_t access, uint64_t *faults)
 {
 	struct um_sim_options o = {.profile = p, .capacity = (kept + room) * B};
 	uint64_t copy = (uint64_t)((double)B * 1e9 / (p->d2h * p->eta));
@@ -220,11 +220,11 @@ static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64
 	start(&r, r.outs, r.n_outs, 1);
 	for (uint64_t i = 0; i < items; i++) {
 		struct um_touch t[2] = {{block_of(&r, i), B, 0, access},
-		                        {r.memory + (kept ? i % kept : 0) * B, B, 0, UM_READ}};
+					{r.memory + (kept ? i % kept : 0) * B, B, 0, UM_READ}};
 		struct um_sim_kernel k = {.name = "op", .ns = ns, .access = t, .n_access = kept ? 2 : 1};
 
 		must(api->cuStreamWaitValue32(r.gpu, r.compute, &r.arrived[i % STREAMS], (uint32_t)i + 1,
-		                              UM_WAIT_VALUE_GEQ));
+					      UM_WAIT_VALUE_GEQ));
 		must(um_sim_run(r.gpu, r.compute, &k));
 		must(api->cudaEventCreateWithFlags(r.gpu, &r.done[i], UM_EVENT_DISABLE_TIMING));
 		must(api->cudaEventRecord(r.gpu, r.done[i], r.compute));

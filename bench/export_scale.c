@@ -22,9 +22,9 @@
 #define CALLS 40 /* names of calls */
 #define OTHERS_A_LAUNCH 10
 #define RANK UM_NSYS_GLOBAL(4711, 0)
-#define OTHERS_TABLE \
-	"CREATE TABLE OSRT_API (start INTEGER NOT NULL, \"end\" INTEGER NOT NULL, eventClass INTEGER NOT NULL, " \
-	"globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER, " \
+#define OTHERS_TABLE                                                                                                   \
+	"CREATE TABLE OSRT_API (start INTEGER NOT NULL, \"end\" INTEGER NOT NULL, eventClass INTEGER NOT NULL, "       \
+	"globalTid INTEGER, correlationId INTEGER, nameId INTEGER NOT NULL, returnValue INTEGER, "                     \
 	"nestingLevel INTEGER, callchainId INTEGER NOT NULL)"
 
 static sqlite3 *db;
@@ -97,22 +97,31 @@ static void tables(void)
 		run(sql);
 	}
 	to.range = insert("NVTX_EVENTS", "start, \"end\", eventType, globalTid, domainId, text", 6);
-	to.call = insert("CUPTI_ACTIVITY_KIND_RUNTIME", "start, \"end\", eventClass, globalTid, correlationId, nameId, "
-	                 "returnValue, callchainId", 8);
-	to.kernel = insert("CUPTI_ACTIVITY_KIND_KERNEL", "start, \"end\", deviceId, contextId, greenContextId, "
-	                   "streamId, correlationId, globalPid, demangledName, shortName, mangledName, launchType, "
-	                   "cacheConfig, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, "
-	                   "staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, localMemoryTotal, gridId, "
-	                   "sharedMemoryExecuted, sharedMemoryLimitConfig", 27);
+	to.call = insert("CUPTI_ACTIVITY_KIND_RUNTIME",
+			 "start, \"end\", eventClass, globalTid, correlationId, nameId, "
+			 "returnValue, callchainId",
+			 8);
+	to.kernel = insert("CUPTI_ACTIVITY_KIND_KERNEL",
+			   "start, \"end\", deviceId, contextId, greenContextId, "
+			   "streamId, correlationId, globalPid, demangledName, shortName, mangledName, launchType, "
+			   "cacheConfig, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, "
+			   "staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, localMemoryTotal, gridId, "
+			   "sharedMemoryExecuted, sharedMemoryLimitConfig",
+			   27);
 	to.copy = insert("CUPTI_ACTIVITY_KIND_MEMCPY",
-	                 "start, \"end\", deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, "
-	                 "srcKind, dstKind, migrationCause, virtualAddress", 13);
-	to.fault = insert("CUDA_UM_GPU_PAGE_FAULT_EVENTS", "start, \"end\", globalPid, deviceId, address, "
-	                  "numberOfPageFaults, faultAccessType", 7);
+			 "start, \"end\", deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, "
+			 "srcKind, dstKind, migrationCause, virtualAddress",
+			 13);
+	to.fault = insert("CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+			  "start, \"end\", globalPid, deviceId, address, "
+			  "numberOfPageFaults, faultAccessType",
+			  7);
 	to.touch = insert("CUDA_UM_CPU_PAGE_FAULT_EVENTS",
-	                  "start, globalPid, address, originalFaultPc, CpuInstruction, module", 6);
-	to.other = insert("OSRT_API", "start, \"end\", eventClass, globalTid, correlationId, nameId, returnValue, "
-	                  "nestingLevel, callchainId", 9);
+			  "start, globalPid, address, originalFaultPc, CpuInstruction, module", 6);
+	to.other = insert("OSRT_API",
+			  "start, \"end\", eventClass, globalTid, correlationId, nameId, returnValue, "
+			  "nestingLevel, callchainId",
+			  9);
 }
 
 static void strings(void)
@@ -125,7 +134,7 @@ static void strings(void)
 			snprintf(text, sizeof text, "kernel_%d", i);
 		else if (i < 2 * NAMES)
 			snprintf(text, sizeof text, "void kernel_%d<float, %d>(float const*, float*, unsigned long)",
-			         i - NAMES, 32 << i % 4);
+				 i - NAMES, 32 << i % 4);
 		else
 			snprintf(text, sizeof text, "cudaCall%d_v7000", i);
 		sqlite3_bind_int64(s, 1, i + 1);

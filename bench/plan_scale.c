@@ -43,7 +43,7 @@ static uint64_t kib(uint64_t *r, uint64_t from, uint64_t to)
 }
 
 static void op(struct um_schedule *s, const struct um_profile *profile, const char *name, double moved,
-               const char *uses)
+	       const char *uses)
 {
 	struct um_cost cost = {.bytes = moved};
 
@@ -171,8 +171,8 @@ static int line(const struct um_profile *profile, double ratio, int32_t ops)
 	else
 		printf("%9zu %9zu %9.1f %9.3f %9.3f %10.1f %9.1f %10.1f %9.0f %9.0f\n", s.ops.n, p.hints.n,
 		       (double)r.budget / 1048576 / 1024, (double)p.predicted_ns / (double)p.in_core_ns,
-		       (double)p.predicted_ns / (double)p.bound_ns, built - before, checked - built,
-		       compiled - checked, peak_mib(), peak_mib() * 1048576 / (double)s.ops.n);
+		       (double)p.predicted_ns / (double)p.bound_ns, built - before, checked - built, compiled - checked,
+		       peak_mib(), peak_mib() * 1048576 / (double)s.ops.n);
 	fflush(stdout);
 	um_compiled_plan_fini(&program);
 	um_plan_fini(&p);

@@ -106,7 +106,7 @@ static void step(void *arg)
 
 /* Announces an op and launches it. The cost is what a bandwidth-bound kernel moves: the bytes that it touches. */
 static void launch(struct cg *c, const char *name, const struct umadv_use *uses, size_t n, void (*fn)(void *),
-                   void *arg)
+		   void *arg)
 {
 	struct umadv_op_info info = {.struct_size = sizeof(info), .uses = uses, .n_uses = n};
 
@@ -161,8 +161,10 @@ static double solve(const char *strategy, double *x)
 	for (int k = 0; k < STRIPS; k++)
 		c.strip[k] = (struct strip){&c, k * STRIP};
 
-	launch(&c, "setup", UMADV_USES(UMADV_WRITE(c.diag[0]), UMADV_WRITE(c.diag[1]), UMADV_WRITE(c.diag[2]),
-	                               UMADV_WRITE(c.diag[3]), UMADV_WRITE(c.diag[4])), setup, &c);
+	launch(&c, "setup",
+	       UMADV_USES(UMADV_WRITE(c.diag[0]), UMADV_WRITE(c.diag[1]), UMADV_WRITE(c.diag[2]),
+			  UMADV_WRITE(c.diag[3]), UMADV_WRITE(c.diag[4])),
+	       setup, &c);
 	launch(&c, "start", UMADV_USES(UMADV_WRITE(c.x), UMADV_WRITE(c.r), UMADV_WRITE(c.p)), start, &c);
 	for (int i = 0; i < STEPS; i++)
 		iteration(&c);

@@ -16,27 +16,31 @@
 const char *um_blas_status_name(int status)
 {
 	static const char *const names[] = {
-	        [0] = "CUBLAS_STATUS_SUCCESS",       [1] = "CUBLAS_STATUS_NOT_INITIALIZED",
-	        [3] = "CUBLAS_STATUS_ALLOC_FAILED",  [7] = "CUBLAS_STATUS_INVALID_VALUE",
-	        [8] = "CUBLAS_STATUS_ARCH_MISMATCH", [11] = "CUBLAS_STATUS_MAPPING_ERROR",
-	        [13] = "CUBLAS_STATUS_EXECUTION_FAILED", [14] = "CUBLAS_STATUS_INTERNAL_ERROR",
-	        [15] = "CUBLAS_STATUS_NOT_SUPPORTED", [16] = "CUBLAS_STATUS_LICENSE_ERROR"};
+		[0] = "CUBLAS_STATUS_SUCCESS",		 [1] = "CUBLAS_STATUS_NOT_INITIALIZED",
+		[3] = "CUBLAS_STATUS_ALLOC_FAILED",	 [7] = "CUBLAS_STATUS_INVALID_VALUE",
+		[8] = "CUBLAS_STATUS_ARCH_MISMATCH",	 [11] = "CUBLAS_STATUS_MAPPING_ERROR",
+		[13] = "CUBLAS_STATUS_EXECUTION_FAILED", [14] = "CUBLAS_STATUS_INTERNAL_ERROR",
+		[15] = "CUBLAS_STATUS_NOT_SUPPORTED",	 [16] = "CUBLAS_STATUS_LICENSE_ERROR"};
 
 	return status >= 0 && (size_t)status < sizeof names / sizeof *names && names[status] ? names[status]
-	                                                                                     : "CUBLAS_STATUS_UNKNOWN";
+											     : "CUBLAS_STATUS_UNKNOWN";
 }
 
 const char *um_blas_status_text(int status)
 {
-	static const char *const texts[] = {
-	        [0] = "success",                                [1] = "the library was not initialized",
-	        [3] = "the resource allocation failed",         [7] = "an unsupported value or parameter was passed",
-	        [8] = "a feature is absent from the device",    [11] = "an access to GPU memory space failed",
-	        [13] = "the GPU program failed to execute",     [14] = "an internal operation failed",
-	        [15] = "the functionality is not supported",    [16] = "the license is not valid"};
+	static const char *const texts[] = {[0] = "success",
+					    [1] = "the library was not initialized",
+					    [3] = "the resource allocation failed",
+					    [7] = "an unsupported value or parameter was passed",
+					    [8] = "a feature is absent from the device",
+					    [11] = "an access to GPU memory space failed",
+					    [13] = "the GPU program failed to execute",
+					    [14] = "an internal operation failed",
+					    [15] = "the functionality is not supported",
+					    [16] = "the license is not valid"};
 
 	return status >= 0 && (size_t)status < sizeof texts / sizeof *texts && texts[status] ? texts[status]
-	                                                                                     : "unknown status";
+											     : "unknown status";
 }
 
 UM_EXPORT const char *cublasGetStatusName(int status);
@@ -172,13 +176,13 @@ static int matrix(int rows, int cols, int size, const void *a, int lda, void *b,
 	if (rows < 0 || cols < 0 || size <= 0 || lda <= 0 || ldb <= 0 || lda < rows || ldb < rows)
 		return UM_BLAS_INVALID_VALUE;
 	return um_blas_status(um_libs_copy(stream,
-	                                   &(struct um_libs_copy){.to = b,
-	                                                          .from = a,
-	                                                          .to_pitch = (size_t)ldb * (size_t)size,
-	                                                          .from_pitch = (size_t)lda * (size_t)size,
-	                                                          .bytes = (size_t)rows * (size_t)size,
-	                                                          .rows = (size_t)cols},
-	                                   wait));
+					   &(struct um_libs_copy){.to = b,
+								  .from = a,
+								  .to_pitch = (size_t)ldb * (size_t)size,
+								  .from_pitch = (size_t)lda * (size_t)size,
+								  .bytes = (size_t)rows * (size_t)size,
+								  .rows = (size_t)cols},
+					   wait));
 }
 
 #define COPIES(direction)                                                                                              \
@@ -187,7 +191,7 @@ static int matrix(int rows, int cols, int size, const void *a, int lda, void *b,
 		return vector(n, size, x, incx, y, incy, NULL, 1);                                                     \
 	}                                                                                                              \
 	UM_CALL(cublas##direction##VectorAsync, int n, int size, const void *x, int incx, void *y, int incy,           \
-	        void *stream)                                                                                          \
+		void *stream)                                                                                          \
 	{                                                                                                              \
 		return vector(n, size, x, incx, y, incy, stream, 0);                                                   \
 	}                                                                                                              \
@@ -196,7 +200,7 @@ static int matrix(int rows, int cols, int size, const void *a, int lda, void *b,
 		return matrix(rows, cols, size, a, lda, b, ldb, NULL, 1);                                              \
 	}                                                                                                              \
 	UM_CALL(cublas##direction##MatrixAsync, int rows, int cols, int size, const void *a, int lda, void *b,         \
-	        int ldb, void *stream)                                                                                 \
+		int ldb, void *stream)                                                                                 \
 	{                                                                                                              \
 		return matrix(rows, cols, size, a, lda, b, ldb, stream, 0);                                            \
 	}

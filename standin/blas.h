@@ -14,12 +14,12 @@
 #include "standin/libs.h"
 
 enum um_blas_status { /* cublasStatus_t */
-	UM_BLAS_OK = 0,
-	UM_BLAS_NOT_INITIALIZED = 1,
-	UM_BLAS_ALLOC_FAILED = 3,
-	UM_BLAS_INVALID_VALUE = 7,
-	UM_BLAS_EXECUTION_FAILED = 13,
-	UM_BLAS_NOT_SUPPORTED = 15
+		      UM_BLAS_OK = 0,
+		      UM_BLAS_NOT_INITIALIZED = 1,
+		      UM_BLAS_ALLOC_FAILED = 3,
+		      UM_BLAS_INVALID_VALUE = 7,
+		      UM_BLAS_EXECUTION_FAILED = 13,
+		      UM_BLAS_NOT_SUPPORTED = 15
 };
 
 enum um_blas_op { UM_OP_N, UM_OP_T, UM_OP_C }; /* cublasOperation_t; C is T for real types */
@@ -100,7 +100,7 @@ struct um_blas_gemm {
 
 /* The arguments of a call, checked and entered. `size`: bytes of an element. */
 int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
-                       const void *beta);
+		       const void *beta);
 void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size);
 int um_sgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);
 int um_dgemm(struct um_blas *h, const char *name, struct um_blas_gemm *g, const void *alpha, const void *beta);

@@ -53,22 +53,24 @@ struct field {
 	size_t at, bytes;
 };
 
-#define FIELD(type, name) {offsetof(struct type, name), sizeof(((struct type *)0)->name)}
+#define FIELD(type, name)                                                                                              \
+	{                                                                                                              \
+		offsetof(struct type, name), sizeof(((struct type *)0)->name)                                          \
+	}
 
 static const struct field layout_fields[] = {
-        [0] = FIELD(layout, type), [1] = FIELD(layout, order), [2] = FIELD(layout, rows),  [3] = FIELD(layout, cols),
-        [4] = FIELD(layout, ld),   [5] = FIELD(layout, batch), [6] = FIELD(layout, stride)};
+	[0] = FIELD(layout, type), [1] = FIELD(layout, order), [2] = FIELD(layout, rows),  [3] = FIELD(layout, cols),
+	[4] = FIELD(layout, ld),   [5] = FIELD(layout, batch), [6] = FIELD(layout, stride)};
 
 static const struct field matmul_fields[] = {
-        [0] = FIELD(matmul, compute),     [1] = FIELD(matmul, scale),        [2] = FIELD(matmul, pointer_mode),
-        [3] = FIELD(matmul, ta),          [4] = FIELD(matmul, tb),           [5] = FIELD(matmul, tc),
-        [6] = FIELD(matmul, fill),        [7] = FIELD(matmul, epilogue),     [8] = FIELD(matmul, bias),
-        [10] = FIELD(matmul, bias_stride), [11] = FIELD(matmul, aux),        [12] = FIELD(matmul, aux_ld),
-        [13] = FIELD(matmul, aux_stride), [15] = FIELD(matmul, sm_count),    [22] = FIELD(matmul, aux_type),
-        [25] = FIELD(matmul, fast),       [26] = FIELD(matmul, bias_type)};
+	[0] = FIELD(matmul, compute),	   [1] = FIELD(matmul, scale),	   [2] = FIELD(matmul, pointer_mode),
+	[3] = FIELD(matmul, ta),	   [4] = FIELD(matmul, tb),	   [5] = FIELD(matmul, tc),
+	[6] = FIELD(matmul, fill),	   [7] = FIELD(matmul, epilogue),  [8] = FIELD(matmul, bias),
+	[10] = FIELD(matmul, bias_stride), [11] = FIELD(matmul, aux),	   [12] = FIELD(matmul, aux_ld),
+	[13] = FIELD(matmul, aux_stride),  [15] = FIELD(matmul, sm_count), [22] = FIELD(matmul, aux_type),
+	[25] = FIELD(matmul, fast),	   [26] = FIELD(matmul, bias_type)};
 
-static const struct field preference_fields[] = {
-        [0] = FIELD(preference, search), [1] = FIELD(preference, workspace)};
+static const struct field preference_fields[] = {[0] = FIELD(preference, search), [1] = FIELD(preference, workspace)};
 
 #define N(fields) (sizeof(fields) / sizeof *(fields))
 
@@ -87,7 +89,7 @@ static int set(void *desc, const struct field *fields, size_t n, int attribute, 
 }
 
 static int get(const void *desc, const struct field *fields, size_t n, int attribute, void *to, size_t bytes,
-               size_t *written)
+	       size_t *written)
 {
 	const struct field *f = &fields[attribute];
 
@@ -116,7 +118,7 @@ static int get(const void *desc, const struct field *fields, size_t n, int attri
 		return set(desc, fields, N(fields), attribute, from, bytes);                                           \
 	}                                                                                                              \
 	UM_CALL(cublasLt##name##GetAttribute, const struct type *desc, int attribute, void *to, size_t bytes,          \
-	        size_t *written)                                                                                       \
+		size_t *written)                                                                                       \
 	{                                                                                                              \
 		return get(desc, fields, N(fields), attribute, to, bytes, written);                                    \
 	}
@@ -306,8 +308,8 @@ static void run(void *arg)
 
 static int supported(const struct matmul *m, const struct layout *l[4])
 {
-	static const uint32_t known[] = {1, RELU, BIAS, RELU | BIAS, GELU, GELU | BIAS, GELU | AUX, GELU | AUX | BIAS,
-	                                 DGELU | AUX};
+	static const uint32_t known[] = {
+		1, RELU, BIAS, RELU | BIAS, GELU, GELU | BIAS, GELU | AUX, GELU | AUX | BIAS, DGELU | AUX};
 	int found = 0;
 
 	for (size_t i = 0; i < N(known); i++)
@@ -327,7 +329,7 @@ static int fits(const struct layout *l)
 
 /* All as matrices by column: one by row is the transpose of one by column. */
 static int shape(struct call *g, const struct matmul *m, const struct layout *a, const struct layout *b,
-                 const struct layout *d)
+		 const struct layout *d)
 {
 	int ta = (m->ta != UM_OP_N) != (a->order == BY_ROW), tb = (m->tb != UM_OP_N) != (b->order == BY_ROW);
 	uint64_t rows = m->ta ? a->cols : a->rows, sum = m->ta ? a->rows : a->cols;
@@ -337,13 +339,13 @@ static int shape(struct call *g, const struct matmul *m, const struct layout *a,
 		return 0;
 	g->by_row = d->order == BY_ROW;
 	g->p = (struct um_sproduct){.transpose_a = g->by_row ? !tb : ta,
-	                            .transpose_b = g->by_row ? !ta : tb,
-	                            .m = (int64_t)(g->by_row ? cols : rows),
-	                            .n = (int64_t)(g->by_row ? rows : cols),
-	                            .k = (int64_t)sum,
-	                            .lda = g->by_row ? b->ld : a->ld,
-	                            .ldb = g->by_row ? a->ld : b->ld,
-	                            .ldc = d->ld};
+				    .transpose_b = g->by_row ? !ta : tb,
+				    .m = (int64_t)(g->by_row ? cols : rows),
+				    .n = (int64_t)(g->by_row ? rows : cols),
+				    .k = (int64_t)sum,
+				    .lda = g->by_row ? b->ld : a->ld,
+				    .ldb = g->by_row ? a->ld : b->ld,
+				    .ldc = d->ld};
 	return 1;
 }
 
@@ -358,12 +360,12 @@ static void touch(struct um_libs_kernel *k, const struct call *g, const struct u
 		um_libs_touch_vector(k, g->m.bias, g->by_row ? g->p.n : g->p.m, 1, size, UM_READ);
 	if (g->m.epilogue & AUX)
 		um_libs_touch_matrix(k, g->m.aux, g->p.m, g->p.n * g->batch, g->m.aux_ld, size,
-		                     g->m.epilogue & GELU ? UM_WRITE : UM_READ);
+				     g->m.epilogue & GELU ? UM_WRITE : UM_READ);
 }
 
 UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha, const void *a, const struct layout *la,
-        const void *b, const struct layout *lb, const void *beta, const void *c, const struct layout *lc, void *d,
-        const struct layout *ld, const struct algorithm *algo, void *workspace, size_t workspace_bytes, void *stream)
+	const void *b, const struct layout *lb, const void *beta, const void *c, const struct layout *lc, void *d,
+	const struct layout *ld, const struct algorithm *algo, void *workspace, size_t workspace_bytes, void *stream)
 {
 	const struct layout *l[] = {la, lb, lc, ld};
 	struct um_libs_kernel k = {.name = "cublasLtMatmul"};
@@ -382,8 +384,17 @@ UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha,
 	if (!fits(la) || !fits(lb) || !fits(lc) || !fits(ld) || (m->epilogue & BIAS && !m->bias) ||
 	    (m->epilogue & AUX && !m->aux))
 		return UM_BLAS_INVALID_VALUE;
-	g = (struct call){.a = a, .b = b, .c = c, .d = d, .ldc = lc->ld, .stride_a = la->stride, .stride_b = lb->stride,
-	                  .stride_c = lc->stride, .stride_d = ld->stride, .batch = ld->batch, .m = *m};
+	g = (struct call){.a = a,
+			  .b = b,
+			  .c = c,
+			  .d = d,
+			  .ldc = lc->ld,
+			  .stride_a = la->stride,
+			  .stride_b = lb->stride,
+			  .stride_c = lc->stride,
+			  .stride_d = ld->stride,
+			  .batch = ld->batch,
+			  .m = *m};
 	if (!shape(&g, m, la, lb, ld) || lc->rows != ld->rows || lc->cols != ld->cols)
 		return UM_BLAS_INVALID_VALUE;
 	if (g.by_row) {
@@ -399,19 +410,30 @@ UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha,
 	if (!um_factor_is_zero(&g.beta) && !c)
 		return UM_BLAS_INVALID_VALUE;
 	k.flops = 2.0 * (double)g.p.m * (double)g.p.n * (double)g.p.k * (double)g.batch;
-	product = (struct um_blas_gemm){.transpose_a = g.p.transpose_a, .transpose_b = g.p.transpose_b, .m = g.p.m,
-	                                .n = g.p.n, .k = g.p.k, .lda = g.p.lda, .ldb = g.p.ldb, .ldc = g.p.ldc,
-	                                .beta = g.c == g.d ? g.beta : (struct um_factor){0}, .a = g.a, .b = g.b,
-	                                .c = d, .stride_a = g.stride_a, .stride_b = g.stride_b,
-	                                .stride_c = g.stride_d, .batch = g.batch};
+	product = (struct um_blas_gemm){.transpose_a = g.p.transpose_a,
+					.transpose_b = g.p.transpose_b,
+					.m = g.p.m,
+					.n = g.p.n,
+					.k = g.p.k,
+					.lda = g.p.lda,
+					.ldb = g.p.ldb,
+					.ldc = g.p.ldc,
+					.beta = g.c == g.d ? g.beta : (struct um_factor){0},
+					.a = g.a,
+					.b = g.b,
+					.c = d,
+					.stride_a = g.stride_a,
+					.stride_b = g.stride_b,
+					.stride_c = g.stride_d,
+					.batch = g.batch};
 	touch(&k, &g, &product);
 	return um_blas_status(um_libs_run(stream, &k, run, &g, sizeof g));
 }
 
 /* There is one algorithm. */
 UM_CALL(cublasLtMatmulAlgoGetHeuristic, void *handle, const struct matmul *m, const struct layout *a,
-        const struct layout *b, const struct layout *c, const struct layout *d, const struct preference *preference,
-        int wanted, struct heuristic *results, int *n)
+	const struct layout *b, const struct layout *c, const struct layout *d, const struct preference *preference,
+	int wanted, struct heuristic *results, int *n)
 {
 	const struct layout *l[] = {a, b, c, d};
 

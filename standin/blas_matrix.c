@@ -29,7 +29,7 @@ static void touch(struct um_libs_kernel *k, const void *a, int64_t rows, int64_t
 }
 
 static void factors(struct um_blas *h, struct um_libs_kernel *k, struct matrices *m, const um_real *alpha,
-                    const um_real *beta)
+		    const um_real *beta)
 {
 	m->alpha = um_factor_take(k, alpha, UM_REAL_TYPE, h->device_scalars);
 	if (beta)
@@ -75,7 +75,7 @@ static void gemv(void *arg)
 }
 
 UM_CALL(UM_S(gemv_v2), struct um_blas *h, int op, int m, int n, const um_real *alpha, const um_real *a, int lda,
-        const um_real *x, int incx, const um_real *beta, um_real *y, int incy)
+	const um_real *x, int incx, const um_real *beta, um_real *y, int incy)
 {
 	struct matrices g = {.m = m, .n = n, .lda = lda, .incx = incx, .incy = incy, .ta = op, .a = a, .b = x, .c = y};
 	struct um_libs_kernel k = {.name = UM_NAME("gemv"), .flops = 2.0 * m * n};
@@ -109,7 +109,7 @@ static void ger(void *arg)
 }
 
 UM_CALL(UM_S(ger_v2), struct um_blas *h, int m, int n, const um_real *alpha, const um_real *x, int incx,
-        const um_real *y, int incy, um_real *a, int lda)
+	const um_real *y, int incy, um_real *a, int lda)
 {
 	struct matrices g = {.m = m, .n = n, .ldc = lda, .incx = incx, .incy = incy, .a = x, .b = y, .c = a};
 	struct um_libs_kernel k = {.name = UM_NAME("ger"), .flops = 2.0 * m * n};
@@ -145,10 +145,10 @@ static void geam(void *arg)
 }
 
 UM_CALL(UM_S(geam), struct um_blas *h, int ta, int tb, int m, int n, const um_real *alpha, const um_real *a, int lda,
-        const um_real *beta, const um_real *b, int ldb, um_real *c, int ldc)
+	const um_real *beta, const um_real *b, int ldb, um_real *c, int ldc)
 {
-	struct matrices g = {.m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc, .ta = ta, .tb = tb, .a = a, .b = b,
-	                     .c = c};
+	struct matrices g = {
+		.m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc, .ta = ta, .tb = tb, .a = a, .b = b, .c = c};
 	struct um_libs_kernel k = {.name = UM_NAME("geam"), .flops = 2.0 * m * n};
 
 	if (!h)
@@ -181,10 +181,17 @@ static void dgmm(void *arg)
 }
 
 UM_CALL(UM_S(dgmm), struct um_blas *h, int side, int m, int n, const um_real *a, int lda, const um_real *x, int incx,
-        um_real *c, int ldc)
+	um_real *c, int ldc)
 {
-	struct matrices g = {.m = m, .n = n, .lda = lda, .ldc = ldc, .incx = incx, .right = side == UM_RIGHT, .a = a,
-	                     .b = x, .c = c};
+	struct matrices g = {.m = m,
+			     .n = n,
+			     .lda = lda,
+			     .ldc = ldc,
+			     .incx = incx,
+			     .right = side == UM_RIGHT,
+			     .a = a,
+			     .b = x,
+			     .c = c};
 	struct um_libs_kernel k = {.name = UM_NAME("dgmm"), .flops = (double)m * n};
 
 	if (!h)
@@ -239,10 +246,18 @@ static void trsm(void *arg)
 }
 
 UM_CALL(UM_S(trsm_v2), struct um_blas *h, int side, int fill, int op, int diag, int m, int n, const um_real *alpha,
-        const um_real *a, int lda, um_real *b, int ldb)
+	const um_real *a, int lda, um_real *b, int ldb)
 {
-	struct matrices g = {.m = m, .n = n, .lda = lda, .ldc = ldb, .ta = op != UM_OP_N, .right = side == UM_RIGHT,
-	                     .upper = fill == UM_UPPER, .unit = diag == UM_UNIT, .a = a, .c = b};
+	struct matrices g = {.m = m,
+			     .n = n,
+			     .lda = lda,
+			     .ldc = ldb,
+			     .ta = op != UM_OP_N,
+			     .right = side == UM_RIGHT,
+			     .upper = fill == UM_UPPER,
+			     .unit = diag == UM_UNIT,
+			     .a = a,
+			     .c = b};
 	int order = side == UM_LEFT ? m : n;
 	struct um_libs_kernel k = {.name = UM_NAME("trsm"), .flops = (double)m * n * order};
 
@@ -276,10 +291,17 @@ static void syrk(void *arg)
 }
 
 UM_CALL(UM_S(syrk_v2), struct um_blas *h, int fill, int op, int n, int k, const um_real *alpha, const um_real *a,
-        int lda, const um_real *beta, um_real *c, int ldc)
+	int lda, const um_real *beta, um_real *c, int ldc)
 {
-	struct matrices g = {.m = n, .n = n, .k = k, .lda = lda, .ldc = ldc, .ta = op != UM_OP_N,
-	                     .upper = fill == UM_UPPER, .a = a, .c = c};
+	struct matrices g = {.m = n,
+			     .n = n,
+			     .k = k,
+			     .lda = lda,
+			     .ldc = ldc,
+			     .ta = op != UM_OP_N,
+			     .upper = fill == UM_UPPER,
+			     .a = a,
+			     .c = c};
 	struct um_libs_kernel kernel = {.name = UM_NAME("syrk"), .flops = (double)n * n * k};
 
 	if (!h)

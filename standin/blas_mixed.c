@@ -6,17 +6,17 @@
 #include "standin/blas.h"
 
 enum compute { /* cublasComputeType_t */
-	COMPUTE_32F = 68,
-	COMPUTE_32F_PEDANTIC = 69,
-	COMPUTE_64F = 70,
-	COMPUTE_64F_PEDANTIC = 71,
-	COMPUTE_32F_FAST_16F = 74,
-	COMPUTE_32F_FAST_16BF = 75,
-	COMPUTE_32F_FAST_TF32 = 77
+	       COMPUTE_32F = 68,
+	       COMPUTE_32F_PEDANTIC = 69,
+	       COMPUTE_64F = 70,
+	       COMPUTE_64F_PEDANTIC = 71,
+	       COMPUTE_32F_FAST_16F = 74,
+	       COMPUTE_32F_FAST_16BF = 75,
+	       COMPUTE_32F_FAST_TF32 = 77
 };
 
 int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
-                       const void *beta)
+		       const void *beta)
 {
 	int64_t rows_a = ta ? g->k : g->m, rows_b = tb ? g->n : g->k;
 
@@ -47,7 +47,7 @@ static void touch_strided(struct um_libs_kernel *k, const struct part *p, int64_
 	const char *at = (const char *)p->at - (p->stride < 0 ? (uint64_t)(batch - 1) * step : 0);
 
 	um_libs_touch(k, at, span, used < span ? used : span,
-	              p->access == UM_WRITE && used < span ? UM_UPDATE : p->access);
+		      p->access == UM_WRITE && used < span ? UM_UPDATE : p->access);
 }
 
 /* The addresses are read where they are when the call is made. */
@@ -61,9 +61,9 @@ static void touch_listed(struct um_libs_kernel *k, const struct part *p, int64_t
 void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, size_t size)
 {
 	const struct part parts[] = {
-	        {g->a, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->stride_a, UM_READ},
-	        {g->b, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->stride_b, UM_READ},
-	        {g->c, g->m, g->n, g->ldc, g->stride_c, um_factor_is_zero(&g->beta) ? UM_WRITE : UM_UPDATE}};
+		{g->a, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->stride_a, UM_READ},
+		{g->b, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->stride_b, UM_READ},
+		{g->c, g->m, g->n, g->ldc, g->stride_c, um_factor_is_zero(&g->beta) ? UM_WRITE : UM_UPDATE}};
 
 	for (size_t i = 0; i < 3; i++) {
 		if (!parts[i].rows || !parts[i].cols)
@@ -96,53 +96,85 @@ static int type_of(int a, int b, int c, int compute)
 }
 
 static int gemm(struct um_blas *h, const char *name, int type, struct um_blas_gemm *g, const void *alpha,
-                const void *beta)
+		const void *beta)
 {
 	if (!h)
 		return UM_BLAS_NOT_INITIALIZED;
-	return type == UM_F32   ? um_sgemm(h, name, g, alpha, beta)
+	return type == UM_F32	? um_sgemm(h, name, g, alpha, beta)
 	       : type == UM_F64 ? um_dgemm(h, name, g, alpha, beta)
-	                        : UM_BLAS_NOT_SUPPORTED;
+				: UM_BLAS_NOT_SUPPORTED;
 }
 
 UM_CALL(cublasGemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
-        int type_a, int lda, const void *b, int type_b, int ldb, const void *beta, void *c, int type_c, int ldc,
-        int compute, int algorithm)
+	int type_a, int lda, const void *b, int type_b, int ldb, const void *beta, void *c, int type_c, int ldc,
+	int compute, int algorithm)
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmEx", type_of(type_a, type_b, type_c, compute),
-	            &(struct um_blas_gemm){.transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k, .lda = lda,
-	                                   .ldb = ldb, .ldc = ldc, .a = a, .b = b, .c = c, .batch = 1},
-	            alpha, beta);
+		    &(struct um_blas_gemm){.transpose_a = ta,
+					   .transpose_b = tb,
+					   .m = m,
+					   .n = n,
+					   .k = k,
+					   .lda = lda,
+					   .ldb = ldb,
+					   .ldc = ldc,
+					   .a = a,
+					   .b = b,
+					   .c = c,
+					   .batch = 1},
+		    alpha, beta);
 }
 
 UM_CALL(cublasGemmStridedBatchedEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
-        const void *a, int type_a, int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b,
-        const void *beta, void *c, int type_c, int ldc, long long stride_c, int batch, int compute, int algorithm)
+	const void *a, int type_a, int lda, long long stride_a, const void *b, int type_b, int ldb, long long stride_b,
+	const void *beta, void *c, int type_c, int ldc, long long stride_c, int batch, int compute, int algorithm)
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmStridedBatchedEx", type_of(type_a, type_b, type_c, compute),
-	            &(struct um_blas_gemm){.transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k, .lda = lda,
-	                                   .ldb = ldb, .ldc = ldc, .a = a, .b = b, .c = c, .stride_a = stride_a,
-	                                   .stride_b = stride_b, .stride_c = stride_c, .batch = batch},
-	            alpha, beta);
+		    &(struct um_blas_gemm){.transpose_a = ta,
+					   .transpose_b = tb,
+					   .m = m,
+					   .n = n,
+					   .k = k,
+					   .lda = lda,
+					   .ldb = ldb,
+					   .ldc = ldc,
+					   .a = a,
+					   .b = b,
+					   .c = c,
+					   .stride_a = stride_a,
+					   .stride_b = stride_b,
+					   .stride_c = stride_c,
+					   .batch = batch},
+		    alpha, beta);
 }
 
 UM_CALL(cublasGemmBatchedEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
-        const void *const a[], int type_a, int lda, const void *const b[], int type_b, int ldb, const void *beta,
-        void *const c[], int type_c, int ldc, int batch, int compute, int algorithm)
+	const void *const a[], int type_a, int lda, const void *const b[], int type_b, int ldb, const void *beta,
+	void *const c[], int type_c, int ldc, int batch, int compute, int algorithm)
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmBatchedEx", type_of(type_a, type_b, type_c, compute),
-	            &(struct um_blas_gemm){.transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k, .lda = lda,
-	                                   .ldb = ldb, .ldc = ldc, .a = a, .b = b, .c = (void *)(uintptr_t)c,
-	                                   .batch = batch, .by_address = 1},
-	            alpha, beta);
+		    &(struct um_blas_gemm){.transpose_a = ta,
+					   .transpose_b = tb,
+					   .m = m,
+					   .n = n,
+					   .k = k,
+					   .lda = lda,
+					   .ldb = ldb,
+					   .ldc = ldc,
+					   .a = a,
+					   .b = b,
+					   .c = (void *)(uintptr_t)c,
+					   .batch = batch,
+					   .by_address = 1},
+		    alpha, beta);
 }
 
 UM_CALL(cublasSgemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const float *alpha, const void *a,
-        int type_a, int lda, const void *b, int type_b, int ldb, const float *beta, void *c, int type_c, int ldc)
+	int type_a, int lda, const void *b, int type_b, int ldb, const float *beta, void *c, int type_c, int ldc)
 {
 	return cublasGemmEx(h, ta, tb, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc,
-	                    COMPUTE_32F, 0);
+			    COMPUTE_32F, 0);
 }

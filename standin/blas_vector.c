@@ -27,7 +27,7 @@ static int run(struct um_blas *h, struct um_libs_kernel *k, void (*fn)(void *arg
 
 /* The same for one that has a result. */
 static int run_result(struct um_blas *h, struct um_libs_kernel *k, void (*fn)(void *arg), const struct vectors *v,
-                      size_t size)
+		      size_t size)
 {
 	int status;
 
@@ -160,7 +160,7 @@ static void rot(void *arg)
 }
 
 UM_CALL(UM_S(rot_v2), struct um_blas *h, int n, um_real *x, int incx, um_real *y, int incy, const um_real *c,
-        const um_real *s)
+	const um_real *s)
 {
 	struct vectors v = {.n = n, .incx = incx, .incy = incy, .x = x, .y = y};
 	struct um_libs_kernel k = {.name = UM_NAME("rot"), .flops = 6.0 * n};
@@ -202,7 +202,7 @@ UM_CALL(UM_S(scal_v2), struct um_blas *h, int n, const um_real *alpha, um_real *
 }
 
 static int reduce(struct um_blas *h, const char *name, void (*fn)(void *arg), int n, const um_real *x, int incx,
-                  void *result, size_t size)
+		  void *result, size_t size)
 {
 	struct vectors v = {.n = incx > 0 ? n : 0, .incx = incx, .x = x, .result = result};
 	struct um_libs_kernel k = {.name = name, .flops = 2.0 * n};

@@ -204,10 +204,10 @@ int um_capture_wait(struct um_stream_handle *s, struct um_cuda_event *e)
 }
 
 static const enum um_node_type type_of[] = {
-        [UM_WORK_KERNEL] = UM_NODE_KERNEL,
-        [UM_WORK_COPY] = UM_NODE_COPY,
-        [UM_WORK_SET] = UM_NODE_SET,
-        [UM_WORK_HOST] = UM_NODE_HOST,
+	[UM_WORK_KERNEL] = UM_NODE_KERNEL,
+	[UM_WORK_COPY] = UM_NODE_COPY,
+	[UM_WORK_SET] = UM_NODE_SET,
+	[UM_WORK_HOST] = UM_NODE_HOST,
 };
 
 /* From now on the stream goes on behind `n`. */
@@ -372,7 +372,7 @@ UM_CALL(cuThreadExchangeStreamCaptureMode, int *mode)
 
 	if (err || !mode || *mode < MODE_GLOBAL || *mode > MODE_RELAXED)
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	thread_mode = (enum mode)*mode;
+	thread_mode = (enum mode) * mode;
 	*mode = old;
 	return UM_CUDA_OK;
 }
@@ -418,7 +418,7 @@ UM_CALL(cuStreamIsCapturing, void *stream, int *status)
 UM_FORWARD(cuStreamIsCapturing_ptsz, (void *s, int *status), cuStreamIsCapturing(um_ptsz(s), status))
 
 static int get_info(const char *name, void *stream, int *status, unsigned long long *id, void **graph,
-                    struct um_node *const **last, const void **edges, size_t *n)
+		    struct um_node *const **last, const void **edges, size_t *n)
 {
 	int err = um_standin_enter(name);
 	struct info info;
@@ -443,17 +443,17 @@ static int get_info(const char *name, void *stream, int *status, unsigned long l
 #define INFO_2 void *s, int *status, unsigned long long *id, void **graph, struct um_node *const **last, size_t *n
 #define INFO_3                                                                                                         \
 	void *s, int *status, unsigned long long *id, void **graph, struct um_node *const **last, const void **edges,  \
-	        size_t *n
+		size_t *n
 
 UM_FORWARD(cuStreamGetCaptureInfo, (void *s, int *status, unsigned long long *id),
-           get_info(__func__, s, status, id, NULL, NULL, NULL, NULL))
+	   get_info(__func__, s, status, id, NULL, NULL, NULL, NULL))
 UM_FORWARD(cuStreamGetCaptureInfo_ptsz, (void *s, int *status, unsigned long long *id),
-           cuStreamGetCaptureInfo(um_ptsz(s), status, id))
+	   cuStreamGetCaptureInfo(um_ptsz(s), status, id))
 UM_FORWARD(cuStreamGetCaptureInfo_v2, (INFO_2), get_info(__func__, s, status, id, graph, last, NULL, n))
 UM_FORWARD(cuStreamGetCaptureInfo_v2_ptsz, (INFO_2), cuStreamGetCaptureInfo_v2(um_ptsz(s), status, id, graph, last, n))
 UM_FORWARD(cuStreamGetCaptureInfo_v3, (INFO_3), get_info(__func__, s, status, id, graph, last, edges, n))
 UM_FORWARD(cuStreamGetCaptureInfo_v3_ptsz, (INFO_3),
-           cuStreamGetCaptureInfo_v3(um_ptsz(s), status, id, graph, last, edges, n))
+	   cuStreamGetCaptureInfo_v3(um_ptsz(s), status, id, graph, last, edges, n))
 
 /* Flags: 0 adds to what the stream's next node comes after, 1 replaces it. */
 UM_CALL(cuStreamUpdateCaptureDependencies, void *stream, struct um_node **after, size_t n, unsigned flags)
@@ -475,26 +475,26 @@ UM_CALL(cuStreamUpdateCaptureDependencies, void *stream, struct um_node **after,
 	return err;
 }
 UM_FORWARD(cuStreamUpdateCaptureDependencies_ptsz, (void *s, struct um_node **after, size_t n, unsigned flags),
-           cuStreamUpdateCaptureDependencies(um_ptsz(s), after, n, flags))
+	   cuStreamUpdateCaptureDependencies(um_ptsz(s), after, n, flags))
 UM_FORWARD(cuStreamUpdateCaptureDependencies_v2,
-           (void *s, struct um_node **after, const void *edges, size_t n, unsigned flags),
-           ((void)edges, cuStreamUpdateCaptureDependencies(s, after, n, flags)))
+	   (void *s, struct um_node **after, const void *edges, size_t n, unsigned flags),
+	   ((void)edges, cuStreamUpdateCaptureDependencies(s, after, n, flags)))
 UM_FORWARD(cuStreamUpdateCaptureDependencies_v2_ptsz,
-           (void *s, struct um_node **after, const void *edges, size_t n, unsigned flags),
-           ((void)edges, cuStreamUpdateCaptureDependencies(um_ptsz(s), after, n, flags)))
+	   (void *s, struct um_node **after, const void *edges, size_t n, unsigned flags),
+	   ((void)edges, cuStreamUpdateCaptureDependencies(um_ptsz(s), after, n, flags)))
 
 const struct um_entry um_capture_entries[] = {
-        {"cuStreamBeginCapture", 10000, cuStreamBeginCapture, cuStreamBeginCapture_ptsz},
-        {"cuStreamBeginCapture", 10010, cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz},
-        {"cuStreamEndCapture", 10000, cuStreamEndCapture, cuStreamEndCapture_ptsz},
-        {"cuThreadExchangeStreamCaptureMode", 10010, cuThreadExchangeStreamCaptureMode, NULL},
-        {"cuStreamIsCapturing", 10000, cuStreamIsCapturing, cuStreamIsCapturing_ptsz},
-        {"cuStreamGetCaptureInfo", 10010, cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz},
-        {"cuStreamGetCaptureInfo", 11030, cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz},
-        {"cuStreamGetCaptureInfo", 12030, cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz},
-        {"cuStreamUpdateCaptureDependencies", 11030, cuStreamUpdateCaptureDependencies,
-         cuStreamUpdateCaptureDependencies_ptsz},
-        {"cuStreamUpdateCaptureDependencies", 12030, cuStreamUpdateCaptureDependencies_v2,
-         cuStreamUpdateCaptureDependencies_v2_ptsz},
-        {0},
+	{"cuStreamBeginCapture", 10000, cuStreamBeginCapture, cuStreamBeginCapture_ptsz},
+	{"cuStreamBeginCapture", 10010, cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz},
+	{"cuStreamEndCapture", 10000, cuStreamEndCapture, cuStreamEndCapture_ptsz},
+	{"cuThreadExchangeStreamCaptureMode", 10010, cuThreadExchangeStreamCaptureMode, NULL},
+	{"cuStreamIsCapturing", 10000, cuStreamIsCapturing, cuStreamIsCapturing_ptsz},
+	{"cuStreamGetCaptureInfo", 10010, cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_ptsz},
+	{"cuStreamGetCaptureInfo", 11030, cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz},
+	{"cuStreamGetCaptureInfo", 12030, cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz},
+	{"cuStreamUpdateCaptureDependencies", 11030, cuStreamUpdateCaptureDependencies,
+	 cuStreamUpdateCaptureDependencies_ptsz},
+	{"cuStreamUpdateCaptureDependencies", 12030, cuStreamUpdateCaptureDependencies_v2,
+	 cuStreamUpdateCaptureDependencies_v2_ptsz},
+	{0},
 };

@@ -17,15 +17,11 @@ static int is_side(const void *ptr, enum side side)
 }
 
 static int copy(void *to, enum side to_side, const void *from, enum side from_side, size_t bytes, void *stream,
-                int wait)
+		int wait)
 {
-	const struct um_work w = {.kind = UM_WORK_COPY,
-	                          .copy = {.to = to,
-	                                   .from = from,
-	                                   .to_pitch = bytes,
-	                                   .from_pitch = bytes,
-	                                   .bytes = bytes,
-	                                   .rows = 1}};
+	const struct um_work w = {
+		.kind = UM_WORK_COPY,
+		.copy = {.to = to, .from = from, .to_pitch = bytes, .from_pitch = bytes, .bytes = bytes, .rows = 1}};
 
 	if (!bytes)
 		return UM_CUDA_OK;
@@ -51,10 +47,10 @@ static void *ptr(uint64_t device)
 	}                                                                                                              \
 	UM_FORWARD(sync##suffix, (to_type t, from_type f, size_t n), name##_on(__func__, t, f, n, NULL, 1))            \
 	UM_FORWARD(sync##suffix##_ptds, (to_type t, from_type f, size_t n),                                            \
-	           name##_on(#sync #suffix, t, f, n, UM_THREAD_STREAM, 1))                                             \
+		   name##_on(#sync #suffix, t, f, n, UM_THREAD_STREAM, 1))                                             \
 	UM_FORWARD(async##suffix, (to_type t, from_type f, size_t n, void *s), name##_on(__func__, t, f, n, s, 0))     \
 	UM_FORWARD(async##suffix##_ptsz, (to_type t, from_type f, size_t n, void *s),                                  \
-	           name##_on(#async #suffix, t, f, n, um_ptsz(s), 0))
+		   name##_on(#async #suffix, t, f, n, um_ptsz(s), 0))
 
 COPY(any, , cuMemcpy, cuMemcpyAsync, uint64_t, uint64_t, ptr(t), ANY, ptr(f), ANY)
 COPY(to_device, _v2, cuMemcpyHtoD, cuMemcpyHtoDAsync, uint64_t, const void *, ptr(t), DEVICE, f, HOST)
@@ -63,13 +59,13 @@ COPY(in_device, _v2, cuMemcpyDtoD, cuMemcpyDtoDAsync, uint64_t, uint64_t, ptr(t)
 
 /* There is one device: its peer is itself. */
 UM_FORWARD(cuMemcpyPeer, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
-           ((void)tc, (void)fc, cuMemcpy(t, f, n)))
+	   ((void)tc, (void)fc, cuMemcpy(t, f, n)))
 UM_FORWARD(cuMemcpyPeer_ptds, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
-           ((void)tc, (void)fc, cuMemcpy_ptds(t, f, n)))
+	   ((void)tc, (void)fc, cuMemcpy_ptds(t, f, n)))
 UM_FORWARD(cuMemcpyPeerAsync, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n, void *s),
-           ((void)tc, (void)fc, cuMemcpyAsync(t, f, n, s)))
+	   ((void)tc, (void)fc, cuMemcpyAsync(t, f, n, s)))
 UM_FORWARD(cuMemcpyPeerAsync_ptsz, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n, void *s),
-           ((void)tc, (void)fc, cuMemcpyAsync(t, f, n, um_ptsz(s))))
+	   ((void)tc, (void)fc, cuMemcpyAsync(t, f, n, um_ptsz(s))))
 
 /* --- rows and planes ---------------------------------------------------------------------------------------------- */
 
@@ -135,10 +131,10 @@ int um_copy_planes(const void *params, int (*each)(void *arg, const struct um_wo
 	for (size_t z = 0; z < c->depth && c->width && c->height && !err; z++) {
 		struct um_work w = {.kind = UM_WORK_COPY};
 
-		w.copy.to = place(c->to_type, c->to_host, c->to_device, c->to_x,
-		                  (c->to_z + z) * c->to_height + c->to_y, to_pitch);
+		w.copy.to = place(c->to_type, c->to_host, c->to_device, c->to_x, (c->to_z + z) * c->to_height + c->to_y,
+				  to_pitch);
 		w.copy.from = place(c->from_type, c->from_host, c->from_device, c->from_x,
-		                    (c->from_z + z) * c->from_height + c->from_y, from_pitch);
+				    (c->from_z + z) * c->from_height + c->from_y, from_pitch);
 		w.copy.to_pitch = to_pitch;
 		w.copy.from_pitch = from_pitch;
 		w.copy.bytes = c->width;
@@ -186,20 +182,20 @@ static int copy_2d(const char *name, const struct copy_2d *c, void *stream, int 
 	if (err || !c)
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	d = (struct copy_3d){.from_x = c->from_x,
-	                     .from_y = c->from_y,
-	                     .from_type = c->from_type,
-	                     .from_host = c->from_host,
-	                     .from_device = c->from_device,
-	                     .from_pitch = c->from_pitch,
-	                     .to_x = c->to_x,
-	                     .to_y = c->to_y,
-	                     .to_type = c->to_type,
-	                     .to_host = c->to_host,
-	                     .to_device = c->to_device,
-	                     .to_pitch = c->to_pitch,
-	                     .width = c->width,
-	                     .height = c->height,
-	                     .depth = 1};
+			     .from_y = c->from_y,
+			     .from_type = c->from_type,
+			     .from_host = c->from_host,
+			     .from_device = c->from_device,
+			     .from_pitch = c->from_pitch,
+			     .to_x = c->to_x,
+			     .to_y = c->to_y,
+			     .to_type = c->to_type,
+			     .to_host = c->to_host,
+			     .to_device = c->to_device,
+			     .to_pitch = c->to_pitch,
+			     .width = c->width,
+			     .height = c->height,
+			     .depth = 1};
 	return planes_do(&d, stream, wait);
 }
 
@@ -207,7 +203,7 @@ UM_FORWARD(cuMemcpy2D_v2, (const struct copy_2d *c), copy_2d(__func__, c, NULL, 
 UM_FORWARD(cuMemcpy2D_v2_ptds, (const struct copy_2d *c), copy_2d("cuMemcpy2D_v2", c, UM_THREAD_STREAM, 1))
 UM_FORWARD(cuMemcpy2DUnaligned_v2, (const struct copy_2d *c), copy_2d(__func__, c, NULL, 1))
 UM_FORWARD(cuMemcpy2DUnaligned_v2_ptds, (const struct copy_2d *c),
-           copy_2d("cuMemcpy2DUnaligned_v2", c, UM_THREAD_STREAM, 1))
+	   copy_2d("cuMemcpy2DUnaligned_v2", c, UM_THREAD_STREAM, 1))
 UM_FORWARD(cuMemcpy2DAsync_v2, (const struct copy_2d *c, void *s), copy_2d(__func__, c, s, 0))
 UM_FORWARD(cuMemcpy2DAsync_v2_ptsz, (const struct copy_2d *c, void *s), copy_2d("cuMemcpy2DAsync_v2", c, um_ptsz(s), 0))
 UM_FORWARD(cuMemcpy3D_v2, (const struct copy_3d *c), copy_3d(__func__, c, NULL, 1))
@@ -219,15 +215,11 @@ UM_FORWARD(cuMemcpy3DAsync_v2_ptsz, (const struct copy_3d *c, void *s), copy_3d(
 
 /* A call without Async waits where the target is pinned or managed memory, and not for device memory. */
 static int set(const char *name, uint64_t at, size_t pitch, uint32_t value, unsigned size, size_t width, size_t rows,
-               void *stream, int wait)
+	       void *stream, int wait)
 {
-	const struct um_work w = {.kind = UM_WORK_SET,
-	                          .set = {.at = ptr(at),
-	                                  .pitch = pitch,
-	                                  .width = width,
-	                                  .rows = rows,
-	                                  .value = value,
-	                                  .size = size}};
+	const struct um_work w = {
+		.kind = UM_WORK_SET,
+		.set = {.at = ptr(at), .pitch = pitch, .width = width, .rows = rows, .value = value, .size = size}};
 	struct um_sim_memory m;
 	int err = um_standin_enter(name), ok;
 	um_stream sim;
@@ -245,57 +237,63 @@ static int set(const char *name, uint64_t at, size_t pitch, uint32_t value, unsi
 
 #define SET(bits, type)                                                                                                \
 	UM_FORWARD(cuMemsetD##bits##_v2, (uint64_t at, type v, size_t n),                                              \
-	           set(__func__, at, 0, v, bits / 8, n, 1, NULL, 1))                                                   \
+		   set(__func__, at, 0, v, bits / 8, n, 1, NULL, 1))                                                   \
 	UM_FORWARD(cuMemsetD##bits##_v2_ptds, (uint64_t at, type v, size_t n),                                         \
-	           set("cuMemsetD" #bits "_v2", at, 0, v, bits / 8, n, 1, UM_THREAD_STREAM, 1))                        \
+		   set("cuMemsetD" #bits "_v2", at, 0, v, bits / 8, n, 1, UM_THREAD_STREAM, 1))                        \
 	UM_FORWARD(cuMemsetD##bits##Async, (uint64_t at, type v, size_t n, void *s),                                   \
-	           set(__func__, at, 0, v, bits / 8, n, 1, s, 0))                                                      \
+		   set(__func__, at, 0, v, bits / 8, n, 1, s, 0))                                                      \
 	UM_FORWARD(cuMemsetD##bits##Async_ptsz, (uint64_t at, type v, size_t n, void *s),                              \
-	           set("cuMemsetD" #bits "Async", at, 0, v, bits / 8, n, 1, um_ptsz(s), 0))                            \
+		   set("cuMemsetD" #bits "Async", at, 0, v, bits / 8, n, 1, um_ptsz(s), 0))                            \
 	UM_FORWARD(cuMemsetD2D##bits##_v2, (uint64_t at, size_t pitch, type v, size_t width, size_t rows),             \
-	           set(__func__, at, pitch, v, bits / 8, width, rows, NULL, 1))                                        \
+		   set(__func__, at, pitch, v, bits / 8, width, rows, NULL, 1))                                        \
 	UM_FORWARD(cuMemsetD2D##bits##_v2_ptds, (uint64_t at, size_t pitch, type v, size_t width, size_t rows),        \
-	           set("cuMemsetD2D" #bits "_v2", at, pitch, v, bits / 8, width, rows, UM_THREAD_STREAM, 1))           \
+		   set("cuMemsetD2D" #bits "_v2", at, pitch, v, bits / 8, width, rows, UM_THREAD_STREAM, 1))           \
 	UM_FORWARD(cuMemsetD2D##bits##Async, (uint64_t at, size_t pitch, type v, size_t width, size_t rows, void *s),  \
-	           set(__func__, at, pitch, v, bits / 8, width, rows, s, 0))                                           \
+		   set(__func__, at, pitch, v, bits / 8, width, rows, s, 0))                                           \
 	UM_FORWARD(cuMemsetD2D##bits##Async_ptsz,                                                                      \
-	           (uint64_t at, size_t pitch, type v, size_t width, size_t rows, void *s),                            \
-	           set("cuMemsetD2D" #bits "Async", at, pitch, v, bits / 8, width, rows, um_ptsz(s), 0))
+		   (uint64_t at, size_t pitch, type v, size_t width, size_t rows, void *s),                            \
+		   set("cuMemsetD2D" #bits "Async", at, pitch, v, bits / 8, width, rows, um_ptsz(s), 0))
 
 SET(8, unsigned char)
 SET(16, unsigned short)
 SET(32, unsigned)
 
-#define SYNC(name, since) {#name, since, name##_v2, name##_v2_ptds}
-#define ASYNC(name, suffix, since) {#name, since, name##suffix, name##suffix##_ptsz}
+#define SYNC(name, since)                                                                                              \
+	{                                                                                                              \
+#name, since, name##_v2, name##_v2_ptds                                                                \
+	}
+#define ASYNC(name, suffix, since)                                                                                     \
+	{                                                                                                              \
+#name, since, name##suffix, name##suffix##_ptsz                                                        \
+	}
 
 const struct um_entry um_copy_entries[] = {
-        {"cuMemcpy", 4000, cuMemcpy, cuMemcpy_ptds},
-        ASYNC(cuMemcpyAsync, , 4000),
-        SYNC(cuMemcpyHtoD, 3020),
-        ASYNC(cuMemcpyHtoDAsync, _v2, 3020),
-        SYNC(cuMemcpyDtoH, 3020),
-        ASYNC(cuMemcpyDtoHAsync, _v2, 3020),
-        SYNC(cuMemcpyDtoD, 3020),
-        ASYNC(cuMemcpyDtoDAsync, _v2, 3020),
-        {"cuMemcpyPeer", 4000, cuMemcpyPeer, cuMemcpyPeer_ptds},
-        ASYNC(cuMemcpyPeerAsync, , 4000),
-        SYNC(cuMemcpy2D, 3020),
-        SYNC(cuMemcpy2DUnaligned, 3020),
-        ASYNC(cuMemcpy2DAsync, _v2, 3020),
-        SYNC(cuMemcpy3D, 3020),
-        ASYNC(cuMemcpy3DAsync, _v2, 3020),
-        SYNC(cuMemsetD8, 3020),
-        SYNC(cuMemsetD16, 3020),
-        SYNC(cuMemsetD32, 3020),
-        SYNC(cuMemsetD2D8, 3020),
-        SYNC(cuMemsetD2D16, 3020),
-        SYNC(cuMemsetD2D32, 3020),
-        ASYNC(cuMemsetD8Async, , 3020),
-        ASYNC(cuMemsetD16Async, , 3020),
-        ASYNC(cuMemsetD32Async, , 3020),
-        ASYNC(cuMemsetD2D8Async, , 3020),
-        ASYNC(cuMemsetD2D16Async, , 3020),
-        ASYNC(cuMemsetD2D32Async, , 3020),
-        {0},
+	{"cuMemcpy", 4000, cuMemcpy, cuMemcpy_ptds},
+	ASYNC(cuMemcpyAsync, , 4000),
+	SYNC(cuMemcpyHtoD, 3020),
+	ASYNC(cuMemcpyHtoDAsync, _v2, 3020),
+	SYNC(cuMemcpyDtoH, 3020),
+	ASYNC(cuMemcpyDtoHAsync, _v2, 3020),
+	SYNC(cuMemcpyDtoD, 3020),
+	ASYNC(cuMemcpyDtoDAsync, _v2, 3020),
+	{"cuMemcpyPeer", 4000, cuMemcpyPeer, cuMemcpyPeer_ptds},
+	ASYNC(cuMemcpyPeerAsync, , 4000),
+	SYNC(cuMemcpy2D, 3020),
+	SYNC(cuMemcpy2DUnaligned, 3020),
+	ASYNC(cuMemcpy2DAsync, _v2, 3020),
+	SYNC(cuMemcpy3D, 3020),
+	ASYNC(cuMemcpy3DAsync, _v2, 3020),
+	SYNC(cuMemsetD8, 3020),
+	SYNC(cuMemsetD16, 3020),
+	SYNC(cuMemsetD32, 3020),
+	SYNC(cuMemsetD2D8, 3020),
+	SYNC(cuMemsetD2D16, 3020),
+	SYNC(cuMemsetD2D32, 3020),
+	ASYNC(cuMemsetD8Async, , 3020),
+	ASYNC(cuMemsetD16Async, , 3020),
+	ASYNC(cuMemsetD32Async, , 3020),
+	ASYNC(cuMemsetD2D8Async, , 3020),
+	ASYNC(cuMemsetD2D16Async, , 3020),
+	ASYNC(cuMemsetD2D32Async, , 3020),
+	{0},
 };

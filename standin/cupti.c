@@ -166,7 +166,7 @@ UM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext conte
 /* --- what is counted ---------------------------------------------------------------------------------------------- */
 
 UM_EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
-                                                              CUpti_BuffersCallbackCompleteFunc complete)
+							      CUpti_BuffersCallbackCompleteFunc complete)
 {
 	CUptiResult err = enter("cuptiActivityRegisterCallbacks");
 

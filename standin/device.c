@@ -28,9 +28,9 @@ static _Thread_local unsigned depth;
 static const struct model {
 	const char *profile;
 	int sm, processors, mhz;
-} models[] = {{"k40", 35, 15, 745},      {"1080ti", 61, 28, 1582}, {"v100", 70, 80, 1530},  {"rtx4090", 89, 128, 2520},
-              {"a100", 80, 108, 1410},   {"h100", 90, 132, 1980},  {"h200", 90, 132, 1980}, {"gh200", 90, 132, 1980},
-              {"simulated", 80, 108, 1410}};
+} models[] = {{"k40", 35, 15, 745},	  {"1080ti", 61, 28, 1582}, {"v100", 70, 80, 1530},
+	      {"rtx4090", 89, 128, 2520}, {"a100", 80, 108, 1410},  {"h100", 90, 132, 1980},
+	      {"h200", 90, 132, 1980},	  {"gh200", 90, 132, 1980}, {"simulated", 80, 108, 1410}};
 
 #define MODELS (sizeof models / sizeof models[0])
 
@@ -52,14 +52,13 @@ int um_standin_sm(void)
 static const struct {
 	int id, value;
 } fixed[] = {
-        {1, 1024},       {2, 1024},     {3, 1024},     {4, 64},        {5, 2147483647}, {6, 65535},
-        {7, 65535},      {8, 49152},    {9, 65536},    {10, 32},       {11, 2147483647}, {12, 65536},
-        {14, 512},       {15, 1},       {19, 1},       {31, 1},        {33, 1}, /* bus */
-        {36, 1215000},   {37, 5120},    {38, 41943040}, {39, 2048},    {40, 2},         {41, 1},
-        {51, 32},        {78, 1},       {79, 1},       {80, 1},        {81, 102400},    {82, 65536},
-        {83, 1},         {87, 2},       {89, 1},       {90, 1},        {91, 1},         {92, 1},
-        {94, 1},         {95, 1},       {97, 101376},  {99, 1},        {106, 32},       {111, 1024},
-        {122, 1},        {123, 1},
+	{1, 1024},     {2, 1024},  {3, 1024},	   {4, 64},	     {5, 2147483647}, {6, 65535}, {7, 65535},
+	{8, 49152},    {9, 65536}, {10, 32},	   {11, 2147483647}, {12, 65536},     {14, 512},  {15, 1},
+	{19, 1},       {31, 1},	   {33, 1}, /* bus */
+	{36, 1215000}, {37, 5120}, {38, 41943040}, {39, 2048},	     {40, 2},	      {41, 1},	  {51, 32},
+	{78, 1},       {79, 1},	   {80, 1},	   {81, 102400},     {82, 65536},     {83, 1},	  {87, 2},
+	{89, 1},       {90, 1},	   {91, 1},	   {92, 1},	     {94, 1},	      {95, 1},	  {97, 101376},
+	{99, 1},       {106, 32},  {111, 1024},	   {122, 1},	     {123, 1},
 };
 
 static int device_ok(int device)
@@ -508,43 +507,43 @@ int cuCtxDestroy_v2(void *ctx)
 }
 
 const struct um_entry um_device_entries[] = {
-        UM_ENTRY(cuInit, 2000, cuInit),
-        UM_ENTRY(cuDriverGetVersion, 2020, cuDriverGetVersion),
-        UM_ENTRY(cuGetErrorName, 6000, cuGetErrorName),
-        UM_ENTRY(cuGetErrorString, 6000, cuGetErrorString),
-        UM_ENTRY(cuProfilerStart, 4000, cuProfilerStart),
-        UM_ENTRY(cuProfilerStop, 4000, cuProfilerStop),
-        UM_ENTRY(cuDeviceGetCount, 2000, cuDeviceGetCount),
-        UM_ENTRY(cuDeviceGet, 2000, cuDeviceGet),
-        UM_ENTRY(cuDeviceGetName, 2000, cuDeviceGetName),
-        UM_ENTRY(cuDeviceTotalMem, 3020, cuDeviceTotalMem_v2),
-        UM_ENTRY(cuDeviceGetUuid, 9020, cuDeviceGetUuid),
-        UM_ENTRY(cuDeviceGetAttribute, 2000, cuDeviceGetAttribute),
-        UM_ENTRY(cuDeviceComputeCapability, 2000, cuDeviceComputeCapability),
-        UM_ENTRY(cuDeviceGetPCIBusId, 4010, cuDeviceGetPCIBusId),
-        UM_ENTRY(cuDeviceGetByPCIBusId, 4010, cuDeviceGetByPCIBusId),
-        UM_ENTRY(cuDeviceCanAccessPeer, 4000, cuDeviceCanAccessPeer),
-        UM_ENTRY(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain),
-        UM_ENTRY(cuDevicePrimaryCtxRelease, 7000, cuDevicePrimaryCtxRelease_v2),
-        UM_ENTRY(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset_v2),
-        UM_ENTRY(cuDevicePrimaryCtxSetFlags, 7000, cuDevicePrimaryCtxSetFlags_v2),
-        UM_ENTRY(cuDevicePrimaryCtxGetState, 7000, cuDevicePrimaryCtxGetState),
-        UM_ENTRY(cuCtxCreate, 3020, cuCtxCreate_v2),
-        UM_ENTRY(cuCtxCreate, 13000, cuCtxCreate_v4),
-        UM_ENTRY(cuCtxDestroy, 4000, cuCtxDestroy_v2),
-        UM_ENTRY(cuCtxPushCurrent, 4000, cuCtxPushCurrent_v2),
-        UM_ENTRY(cuCtxPopCurrent, 4000, cuCtxPopCurrent_v2),
-        UM_ENTRY(cuCtxSetCurrent, 4000, cuCtxSetCurrent),
-        UM_ENTRY(cuCtxGetCurrent, 4000, cuCtxGetCurrent),
-        UM_ENTRY(cuCtxGetDevice, 2000, cuCtxGetDevice),
-        UM_ENTRY(cuCtxGetDevice, 13000, cuCtxGetDevice_v2),
-        UM_ENTRY(cuCtxGetFlags, 7000, cuCtxGetFlags),
-        UM_ENTRY(cuCtxGetApiVersion, 3020, cuCtxGetApiVersion),
-        UM_ENTRY(cuCtxGetStreamPriorityRange, 5050, cuCtxGetStreamPriorityRange),
-        UM_ENTRY(cuCtxGetLimit, 3010, cuCtxGetLimit),
-        UM_ENTRY(cuCtxSetLimit, 3010, cuCtxSetLimit),
-        UM_ENTRY(cuCtxSetCacheConfig, 3020, cuCtxSetCacheConfig),
-        UM_ENTRY(cuCtxSynchronize, 2000, cuCtxSynchronize),
-        UM_ENTRY(cuCtxSynchronize, 13000, cuCtxSynchronize_v2),
-        {NULL, 0, NULL, NULL},
+	UM_ENTRY(cuInit, 2000, cuInit),
+	UM_ENTRY(cuDriverGetVersion, 2020, cuDriverGetVersion),
+	UM_ENTRY(cuGetErrorName, 6000, cuGetErrorName),
+	UM_ENTRY(cuGetErrorString, 6000, cuGetErrorString),
+	UM_ENTRY(cuProfilerStart, 4000, cuProfilerStart),
+	UM_ENTRY(cuProfilerStop, 4000, cuProfilerStop),
+	UM_ENTRY(cuDeviceGetCount, 2000, cuDeviceGetCount),
+	UM_ENTRY(cuDeviceGet, 2000, cuDeviceGet),
+	UM_ENTRY(cuDeviceGetName, 2000, cuDeviceGetName),
+	UM_ENTRY(cuDeviceTotalMem, 3020, cuDeviceTotalMem_v2),
+	UM_ENTRY(cuDeviceGetUuid, 9020, cuDeviceGetUuid),
+	UM_ENTRY(cuDeviceGetAttribute, 2000, cuDeviceGetAttribute),
+	UM_ENTRY(cuDeviceComputeCapability, 2000, cuDeviceComputeCapability),
+	UM_ENTRY(cuDeviceGetPCIBusId, 4010, cuDeviceGetPCIBusId),
+	UM_ENTRY(cuDeviceGetByPCIBusId, 4010, cuDeviceGetByPCIBusId),
+	UM_ENTRY(cuDeviceCanAccessPeer, 4000, cuDeviceCanAccessPeer),
+	UM_ENTRY(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain),
+	UM_ENTRY(cuDevicePrimaryCtxRelease, 7000, cuDevicePrimaryCtxRelease_v2),
+	UM_ENTRY(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset_v2),
+	UM_ENTRY(cuDevicePrimaryCtxSetFlags, 7000, cuDevicePrimaryCtxSetFlags_v2),
+	UM_ENTRY(cuDevicePrimaryCtxGetState, 7000, cuDevicePrimaryCtxGetState),
+	UM_ENTRY(cuCtxCreate, 3020, cuCtxCreate_v2),
+	UM_ENTRY(cuCtxCreate, 13000, cuCtxCreate_v4),
+	UM_ENTRY(cuCtxDestroy, 4000, cuCtxDestroy_v2),
+	UM_ENTRY(cuCtxPushCurrent, 4000, cuCtxPushCurrent_v2),
+	UM_ENTRY(cuCtxPopCurrent, 4000, cuCtxPopCurrent_v2),
+	UM_ENTRY(cuCtxSetCurrent, 4000, cuCtxSetCurrent),
+	UM_ENTRY(cuCtxGetCurrent, 4000, cuCtxGetCurrent),
+	UM_ENTRY(cuCtxGetDevice, 2000, cuCtxGetDevice),
+	UM_ENTRY(cuCtxGetDevice, 13000, cuCtxGetDevice_v2),
+	UM_ENTRY(cuCtxGetFlags, 7000, cuCtxGetFlags),
+	UM_ENTRY(cuCtxGetApiVersion, 3020, cuCtxGetApiVersion),
+	UM_ENTRY(cuCtxGetStreamPriorityRange, 5050, cuCtxGetStreamPriorityRange),
+	UM_ENTRY(cuCtxGetLimit, 3010, cuCtxGetLimit),
+	UM_ENTRY(cuCtxSetLimit, 3010, cuCtxSetLimit),
+	UM_ENTRY(cuCtxSetCacheConfig, 3020, cuCtxSetCacheConfig),
+	UM_ENTRY(cuCtxSynchronize, 2000, cuCtxSynchronize),
+	UM_ENTRY(cuCtxSynchronize, 13000, cuCtxSynchronize_v2),
+	{NULL, 0, NULL, NULL},
 };

@@ -191,43 +191,53 @@ static int table_count_moves(struct um_activity_sink *sink)
 }
 
 static const struct um_standin_table standin_table = {
-        .version = UM_STANDIN_VERSION,
-        .size = sizeof standin_table,
-        .profile = table_profile,
-        .tally = table_tally,
-        .now = table_now,
-        .announce = table_announce,
-        .worker_start = um_standin_worker_start,
-        .worker_stop = um_standin_worker_stop,
-        .worker_poke = um_standin_worker_poke,
-        .worker_wait = table_worker_wait,
-        .register_kernel = table_register,
-        .launch_host = um_launch_host,
-        .count_moves = table_count_moves,
-        .fail = um_standin_fail,
+	.version = UM_STANDIN_VERSION,
+	.size = sizeof standin_table,
+	.profile = table_profile,
+	.tally = table_tally,
+	.now = table_now,
+	.announce = table_announce,
+	.worker_start = um_standin_worker_start,
+	.worker_stop = um_standin_worker_stop,
+	.worker_poke = um_standin_worker_poke,
+	.worker_wait = table_worker_wait,
+	.register_kernel = table_register,
+	.launch_host = um_launch_host,
+	.count_moves = table_count_moves,
+	.fail = um_standin_fail,
 };
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */
 
 static const struct um_entry entry_entries[] = {
-        UM_ENTRY(cuGetProcAddress, 11030, cuGetProcAddress),
-        UM_ENTRY(cuGetProcAddress, 12000, cuGetProcAddress_v2),
-        {NULL, 0, NULL, NULL},
+	UM_ENTRY(cuGetProcAddress, 11030, cuGetProcAddress),
+	UM_ENTRY(cuGetProcAddress, 12000, cuGetProcAddress_v2),
+	{NULL, 0, NULL, NULL},
 };
 
 static const struct um_entry *const tables[] = {
-        entry_entries,     um_device_entries, um_export_entries,  um_module_entries, um_function_entries,
-        um_launch_entries, um_memory_entries, um_copy_entries,    um_hint_entries,   um_stream_entries,
-        um_event_entries,  um_capture_entries, um_graph_entries,  um_exec_entries};
-
+	entry_entries,	   um_device_entries,  um_export_entries, um_module_entries, um_function_entries,
+	um_launch_entries, um_memory_entries,  um_copy_entries,	  um_hint_entries,   um_stream_entries,
+	um_event_entries,  um_capture_entries, um_graph_entries,  um_exec_entries};
 
 /* Names that came after 12.4 and are not in the tables: a driver of 12.4 does not know them. */
 static const char *const newer[] = {
-        "cuMemcpyBatchAsync", "cuMemcpy3DBatchAsync", "cuStreamGetDevice", "cuMemGetDefaultMemPool",
-        "cuMemGetMemPool", "cuMemSetMemPool", "cuLogsRegisterCallback", "cuLogsUnregisterCallback",
-        "cuLogsDumpToFile", "cuLogsDumpToMemory", "cuLogsCurrent", "cuDeviceGetHostAtomicCapabilities",
-        "cuDeviceGetP2PAtomicCapabilities", "cuMemPrefetchBatchAsync", "cuMemDiscardBatchAsync",
-        "cuMemDiscardAndPrefetchBatchAsync",
+	"cuMemcpyBatchAsync",
+	"cuMemcpy3DBatchAsync",
+	"cuStreamGetDevice",
+	"cuMemGetDefaultMemPool",
+	"cuMemGetMemPool",
+	"cuMemSetMemPool",
+	"cuLogsRegisterCallback",
+	"cuLogsUnregisterCallback",
+	"cuLogsDumpToFile",
+	"cuLogsDumpToMemory",
+	"cuLogsCurrent",
+	"cuDeviceGetHostAtomicCapabilities",
+	"cuDeviceGetP2PAtomicCapabilities",
+	"cuMemPrefetchBatchAsync",
+	"cuMemDiscardBatchAsync",
+	"cuMemDiscardAndPrefetchBatchAsync",
 };
 
 static int is_newer(const char *name)

@@ -145,7 +145,7 @@ UM_CALL(cuEventRecordWithFlags, void *event, void *stream, unsigned flags)
 	return err ? err : put_on(stream, event, UM_WORK_RECORD);
 }
 UM_FORWARD(cuEventRecordWithFlags_ptsz, (void *event, void *s, unsigned flags),
-           cuEventRecordWithFlags(event, um_ptsz(s), flags))
+	   cuEventRecordWithFlags(event, um_ptsz(s), flags))
 
 UM_CALL(cuStreamWaitEvent, void *stream, void *event, unsigned flags)
 {
@@ -211,14 +211,14 @@ UM_CALL(cuEventElapsedTime, float *ms, void *start, void *end)
 UM_FORWARD(cuEventElapsedTime_v2, (float *ms, void *start, void *end), cuEventElapsedTime(ms, start, end))
 
 const struct um_entry um_event_entries[] = {
-        {"cuEventCreate", 2000, cuEventCreate, NULL},
-        {"cuEventDestroy", 4000, cuEventDestroy_v2, NULL},
-        {"cuEventRecord", 2000, cuEventRecord, cuEventRecord_ptsz},
-        {"cuEventRecordWithFlags", 11010, cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz},
-        {"cuStreamWaitEvent", 3020, cuStreamWaitEvent, cuStreamWaitEvent_ptsz},
-        {"cuEventQuery", 2000, cuEventQuery, NULL},
-        {"cuEventSynchronize", 2000, cuEventSynchronize, NULL},
-        {"cuEventElapsedTime", 2000, cuEventElapsedTime, NULL},
-        {"cuEventElapsedTime", 12080, cuEventElapsedTime_v2, NULL},
-        {0},
+	{"cuEventCreate", 2000, cuEventCreate, NULL},
+	{"cuEventDestroy", 4000, cuEventDestroy_v2, NULL},
+	{"cuEventRecord", 2000, cuEventRecord, cuEventRecord_ptsz},
+	{"cuEventRecordWithFlags", 11010, cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz},
+	{"cuStreamWaitEvent", 3020, cuStreamWaitEvent, cuStreamWaitEvent_ptsz},
+	{"cuEventQuery", 2000, cuEventQuery, NULL},
+	{"cuEventSynchronize", 2000, cuEventSynchronize, NULL},
+	{"cuEventElapsedTime", 2000, cuEventElapsedTime, NULL},
+	{"cuEventElapsedTime", 12080, cuEventElapsedTime_v2, NULL},
+	{0},
 };

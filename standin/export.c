@@ -21,10 +21,10 @@ int cuGetExportTable(const void **table, const unsigned char *uuid)
 	if (memcmp(uuid, start, sizeof start))
 		return UM_CU_NOT_FOUND;
 	return um_standin_unsupported("NVIDIA's CUDA runtime, which starts on NVIDIA's own driver only: link "
-	                              "the shared one (nvcc -cudart shared), and dryrun puts its own there");
+				      "the shared one (nvcc -cudart shared), and dryrun puts its own there");
 }
 
 const struct um_entry um_export_entries[] = {
-        UM_ENTRY(cuGetExportTable, 3000, cuGetExportTable),
-        {NULL, 0, NULL, NULL},
+	UM_ENTRY(cuGetExportTable, 3000, cuGetExportTable),
+	{NULL, 0, NULL, NULL},
 };

@@ -143,9 +143,9 @@ int cuFuncLoad(void *function)
 /* --- occupancy ---------------------------------------------------------------------------------------------------- */
 
 UM_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads,
-                                                                   size_t shared, unsigned flags);
+								   size_t shared, unsigned flags);
 int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int threads, size_t shared,
-                                                         unsigned flags)
+							 unsigned flags)
 {
 	(void)shared;
 	(void)flags;
@@ -164,9 +164,9 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int
 }
 
 UM_EXPORT int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, size_t (*shared_of)(int block),
-                                               size_t shared, int limit);
+					       size_t shared, int limit);
 int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *function, size_t (*shared_of)(int block),
-                                     size_t shared, int limit)
+				     size_t shared, int limit)
 {
 	(void)shared_of;
 	(void)shared;
@@ -190,25 +190,25 @@ int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, void *function, int b
 }
 
 const struct um_entry um_function_entries[] = {
-        UM_ENTRY(cuFuncGetAttribute, 2020, cuFuncGetAttribute),
-        UM_ENTRY(cuFuncSetAttribute, 9000, cuFuncSetAttribute),
-        UM_ENTRY(cuFuncSetCacheConfig, 3000, cuFuncSetCacheConfig),
-        UM_ENTRY(cuFuncGetName, 12030, cuFuncGetName),
-        UM_ENTRY(cuFuncGetParamInfo, 12040, cuFuncGetParamInfo),
-        UM_ENTRY(cuFuncGetModule, 11000, cuFuncGetModule),
-        UM_ENTRY(cuFuncIsLoaded, 12040, cuFuncIsLoaded),
-        UM_ENTRY(cuFuncLoad, 12040, cuFuncLoad),
-        UM_ENTRY(cuKernelGetFunction, 12000, cuKernelGetFunction),
-        UM_ENTRY(cuKernelGetLibrary, 12050, cuKernelGetLibrary),
-        UM_ENTRY(cuKernelGetName, 12030, cuFuncGetName),
-        UM_ENTRY(cuKernelGetParamInfo, 12040, cuFuncGetParamInfo),
-        UM_ENTRY(cuKernelGetAttribute, 12000, cuKernelGetAttribute),
-        UM_ENTRY(cuKernelSetAttribute, 12000, cuKernelSetAttribute),
-        UM_ENTRY(cuKernelSetCacheConfig, 12000, cuKernelSetCacheConfig),
-        UM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, cuOccupancyMaxActiveBlocksPerMultiprocessor),
-        UM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000,
-                 cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags),
-        UM_ENTRY(cuOccupancyMaxPotentialBlockSize, 6050, cuOccupancyMaxPotentialBlockSize),
-        UM_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock, 10020, cuOccupancyAvailableDynamicSMemPerBlock),
-        {NULL, 0, NULL, NULL},
+	UM_ENTRY(cuFuncGetAttribute, 2020, cuFuncGetAttribute),
+	UM_ENTRY(cuFuncSetAttribute, 9000, cuFuncSetAttribute),
+	UM_ENTRY(cuFuncSetCacheConfig, 3000, cuFuncSetCacheConfig),
+	UM_ENTRY(cuFuncGetName, 12030, cuFuncGetName),
+	UM_ENTRY(cuFuncGetParamInfo, 12040, cuFuncGetParamInfo),
+	UM_ENTRY(cuFuncGetModule, 11000, cuFuncGetModule),
+	UM_ENTRY(cuFuncIsLoaded, 12040, cuFuncIsLoaded),
+	UM_ENTRY(cuFuncLoad, 12040, cuFuncLoad),
+	UM_ENTRY(cuKernelGetFunction, 12000, cuKernelGetFunction),
+	UM_ENTRY(cuKernelGetLibrary, 12050, cuKernelGetLibrary),
+	UM_ENTRY(cuKernelGetName, 12030, cuFuncGetName),
+	UM_ENTRY(cuKernelGetParamInfo, 12040, cuFuncGetParamInfo),
+	UM_ENTRY(cuKernelGetAttribute, 12000, cuKernelGetAttribute),
+	UM_ENTRY(cuKernelSetAttribute, 12000, cuKernelSetAttribute),
+	UM_ENTRY(cuKernelSetCacheConfig, 12000, cuKernelSetCacheConfig),
+	UM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, cuOccupancyMaxActiveBlocksPerMultiprocessor),
+	UM_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000,
+		 cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags),
+	UM_ENTRY(cuOccupancyMaxPotentialBlockSize, 6050, cuOccupancyMaxPotentialBlockSize),
+	UM_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock, 10020, cuOccupancyAvailableDynamicSMemPerBlock),
+	{NULL, 0, NULL, NULL},
 };

@@ -236,7 +236,7 @@ static int instantiate(const char *name, void **out, const struct um_graph *g, u
 }
 
 UM_FORWARD(cuGraphInstantiateWithFlags, (void **out, const void *g, unsigned long long flags),
-           instantiate(__func__, out, g, flags))
+	   instantiate(__func__, out, g, flags))
 
 UM_CALL(cuGraphInstantiate_v2, void **out, const void *g, void **node, char *log, size_t bytes)
 {
@@ -247,7 +247,7 @@ UM_CALL(cuGraphInstantiate_v2, void **out, const void *g, void **node, char *log
 	return instantiate(__func__, out, g, 0);
 }
 UM_FORWARD(cuGraphInstantiate, (void **out, const void *g, void **node, char *log, size_t bytes),
-           cuGraphInstantiate_v2(out, g, node, log, bytes))
+	   cuGraphInstantiate_v2(out, g, node, log, bytes))
 
 struct instantiate_params { /* CUDA_GRAPH_INSTANTIATE_PARAMS */
 	unsigned long long flags;
@@ -362,13 +362,13 @@ UM_CALL(cuGraphUpload, const struct exec *x, void *stream)
 }
 UM_FORWARD(cuGraphUpload_ptsz, (const struct exec *x, void *s), cuGraphUpload(x, um_ptsz(s)))
 UM_FORWARD(cuGraphInstantiateWithParams_ptsz, (void **out, const void *g, struct instantiate_params *p),
-           cuGraphInstantiateWithParams(out, g, p))
+	   cuGraphInstantiateWithParams(out, g, p))
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 
 /* Other work for the item that stands for `n`: set on the node of the copy, from which the item takes it. */
 static int exec_change(const char *name, struct exec *x, const struct um_node *n,
-                       int (*set)(struct um_node *n, const void *params), const void *params)
+		       int (*set)(struct um_node *n, const void *params), const void *params)
 {
 	int err = um_standin_enter(name);
 	struct um_node *mine = NULL;
@@ -401,9 +401,9 @@ static int exec_change(const char *name, struct exec *x, const struct um_node *n
 UM_FORWARD(cuGraphExecKernelNodeSetParams, (CHANGE), exec_change(__func__, x, n, um_kernel_node_set_1, p))
 UM_FORWARD(cuGraphExecKernelNodeSetParams_v2, (CHANGE), exec_change(__func__, x, n, um_kernel_node_set_2, p))
 UM_FORWARD(cuGraphExecMemcpyNodeSetParams, (CHANGE, void *context),
-           ((void)context, exec_change(__func__, x, n, um_copy_node_set, p)))
+	   ((void)context, exec_change(__func__, x, n, um_copy_node_set, p)))
 UM_FORWARD(cuGraphExecMemsetNodeSetParams, (CHANGE, void *context),
-           ((void)context, exec_change(__func__, x, n, um_set_node_set, p)))
+	   ((void)context, exec_change(__func__, x, n, um_set_node_set, p)))
 UM_FORWARD(cuGraphExecHostNodeSetParams, (CHANGE), exec_change(__func__, x, n, um_host_node_set, p))
 
 struct update_result { /* CUgraphExecUpdateResultInfo */
@@ -468,21 +468,21 @@ UM_CALL(cuGraphExecUpdate, struct exec *x, struct um_graph *g, void **node, int 
 }
 
 const struct um_entry um_exec_entries[] = {
-        {"cuGraphInstantiate", 10000, cuGraphInstantiate, NULL},
-        {"cuGraphInstantiate", 11000, cuGraphInstantiate_v2, NULL},
-        {"cuGraphInstantiate", 12000, cuGraphInstantiateWithFlags, NULL},
-        {"cuGraphInstantiateWithFlags", 11040, cuGraphInstantiateWithFlags, NULL},
-        {"cuGraphInstantiateWithParams", 12000, cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz},
-        {"cuGraphExecGetFlags", 12000, cuGraphExecGetFlags, NULL},
-        {"cuGraphExecDestroy", 10000, cuGraphExecDestroy, NULL},
-        {"cuGraphLaunch", 10000, cuGraphLaunch, cuGraphLaunch_ptsz},
-        {"cuGraphUpload", 11010, cuGraphUpload, cuGraphUpload_ptsz},
-        {"cuGraphExecKernelNodeSetParams", 10010, cuGraphExecKernelNodeSetParams, NULL},
-        {"cuGraphExecKernelNodeSetParams", 12000, cuGraphExecKernelNodeSetParams_v2, NULL},
-        {"cuGraphExecMemcpyNodeSetParams", 10020, cuGraphExecMemcpyNodeSetParams, NULL},
-        {"cuGraphExecMemsetNodeSetParams", 10020, cuGraphExecMemsetNodeSetParams, NULL},
-        {"cuGraphExecHostNodeSetParams", 10020, cuGraphExecHostNodeSetParams, NULL},
-        {"cuGraphExecUpdate", 10020, cuGraphExecUpdate, NULL},
-        {"cuGraphExecUpdate", 12000, cuGraphExecUpdate_v2, NULL},
-        {0},
+	{"cuGraphInstantiate", 10000, cuGraphInstantiate, NULL},
+	{"cuGraphInstantiate", 11000, cuGraphInstantiate_v2, NULL},
+	{"cuGraphInstantiate", 12000, cuGraphInstantiateWithFlags, NULL},
+	{"cuGraphInstantiateWithFlags", 11040, cuGraphInstantiateWithFlags, NULL},
+	{"cuGraphInstantiateWithParams", 12000, cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_ptsz},
+	{"cuGraphExecGetFlags", 12000, cuGraphExecGetFlags, NULL},
+	{"cuGraphExecDestroy", 10000, cuGraphExecDestroy, NULL},
+	{"cuGraphLaunch", 10000, cuGraphLaunch, cuGraphLaunch_ptsz},
+	{"cuGraphUpload", 11010, cuGraphUpload, cuGraphUpload_ptsz},
+	{"cuGraphExecKernelNodeSetParams", 10010, cuGraphExecKernelNodeSetParams, NULL},
+	{"cuGraphExecKernelNodeSetParams", 12000, cuGraphExecKernelNodeSetParams_v2, NULL},
+	{"cuGraphExecMemcpyNodeSetParams", 10020, cuGraphExecMemcpyNodeSetParams, NULL},
+	{"cuGraphExecMemsetNodeSetParams", 10020, cuGraphExecMemsetNodeSetParams, NULL},
+	{"cuGraphExecHostNodeSetParams", 10020, cuGraphExecHostNodeSetParams, NULL},
+	{"cuGraphExecUpdate", 10020, cuGraphExecUpdate, NULL},
+	{"cuGraphExecUpdate", 12000, cuGraphExecUpdate_v2, NULL},
+	{0},
 };

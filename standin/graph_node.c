@@ -62,12 +62,12 @@ int um_set_node_set(struct um_node *n, const void *params)
 	if (!p || n->type != UM_NODE_SET || !p->at || (p->size != 1 && p->size != 2 && p->size != 4))
 		return UM_CUDA_INVALID_VALUE;
 	w = (struct um_work){.kind = UM_WORK_SET,
-	                     .set = {.at = (void *)(uintptr_t)p->at,
-	                             .pitch = p->pitch,
-	                             .width = p->width,
-	                             .rows = p->rows,
-	                             .value = p->value,
-	                             .size = p->size}};
+			     .set = {.at = (void *)(uintptr_t)p->at,
+				     .pitch = p->pitch,
+				     .width = p->width,
+				     .rows = p->rows,
+				     .value = p->value,
+				     .size = p->size}};
 	um_node_clear(n);
 	return um_node_work(n, &w) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
 }
@@ -97,7 +97,7 @@ int um_kernel_node_set_2(struct um_node *n, const void *params)
 static int event_set(struct um_node *n, const void *event)
 {
 	struct um_work w = {.kind = n->type == UM_NODE_RECORD ? UM_WORK_RECORD : UM_WORK_WAIT,
-	                    .event = um_event_get((void *)(uintptr_t)event)};
+			    .event = um_event_get((void *)(uintptr_t)event)};
 
 	if (!w.event)
 		return UM_CU_INVALID_HANDLE;
@@ -123,7 +123,7 @@ static int nothing_set(struct um_node *n, const void *params)
 
 /* A node that has not got what it needs is taken out again: it is the last one. */
 static int add(const char *name, void **out, struct um_graph *g, struct um_node *const *after, size_t n,
-               enum um_node_type type, int (*set)(struct um_node *n, const void *params), const void *params)
+	       enum um_node_type type, int (*set)(struct um_node *n, const void *params), const void *params)
 {
 	int err = um_standin_enter(name);
 	struct um_node *node;
@@ -147,9 +147,9 @@ static int add(const char *name, void **out, struct um_graph *g, struct um_node 
 UM_FORWARD(cuGraphAddKernelNode, (ADD, const void *params), WITH(UM_NODE_KERNEL, um_kernel_node_set_1, params))
 UM_FORWARD(cuGraphAddKernelNode_v2, (ADD, const void *params), WITH(UM_NODE_KERNEL, um_kernel_node_set_2, params))
 UM_FORWARD(cuGraphAddMemcpyNode, (ADD, const void *params, void *context),
-           ((void)context, WITH(UM_NODE_COPY, um_copy_node_set, params)))
+	   ((void)context, WITH(UM_NODE_COPY, um_copy_node_set, params)))
 UM_FORWARD(cuGraphAddMemsetNode, (ADD, const void *params, void *context),
-           ((void)context, WITH(UM_NODE_SET, um_set_node_set, params)))
+	   ((void)context, WITH(UM_NODE_SET, um_set_node_set, params)))
 UM_FORWARD(cuGraphAddHostNode, (ADD, const void *params), WITH(UM_NODE_HOST, um_host_node_set, params))
 UM_FORWARD(cuGraphAddChildGraphNode, (ADD, const void *child), WITH(UM_NODE_GRAPH, child_set, child))
 UM_FORWARD(cuGraphAddEmptyNode, (ADD), WITH(UM_NODE_EMPTY, nothing_set, NULL))
@@ -158,7 +158,7 @@ UM_FORWARD(cuGraphAddEventWaitNode, (ADD, void *event), WITH(UM_NODE_WAIT, event
 
 /* A node's parameters anew; those of graphs made from it stay as they were. */
 static int change(const char *name, struct um_node *n, int (*set)(struct um_node *n, const void *params),
-                  const void *params)
+		  const void *params)
 {
 	int err = um_standin_enter(name);
 
@@ -170,13 +170,13 @@ static int change(const char *name, struct um_node *n, int (*set)(struct um_node
 	return err;
 }
 
-UM_FORWARD(cuGraphKernelNodeSetParams, (struct um_node *n, const void *p),
-           change(__func__, n, um_kernel_node_set_1, p))
-UM_FORWARD(cuGraphKernelNodeSetParams_v2, (struct um_node *n, const void *p),
-           change(__func__, n, um_kernel_node_set_2, p))
-UM_FORWARD(cuGraphMemcpyNodeSetParams, (struct um_node *n, const void *p), change(__func__, n, um_copy_node_set, p))
-UM_FORWARD(cuGraphMemsetNodeSetParams, (struct um_node *n, const void *p), change(__func__, n, um_set_node_set, p))
-UM_FORWARD(cuGraphHostNodeSetParams, (struct um_node *n, const void *p), change(__func__, n, um_host_node_set, p))
+UM_FORWARD(cuGraphKernelNodeSetParams, (struct um_node * n, const void *p),
+	   change(__func__, n, um_kernel_node_set_1, p))
+UM_FORWARD(cuGraphKernelNodeSetParams_v2, (struct um_node * n, const void *p),
+	   change(__func__, n, um_kernel_node_set_2, p))
+UM_FORWARD(cuGraphMemcpyNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_copy_node_set, p))
+UM_FORWARD(cuGraphMemsetNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_set_node_set, p))
+UM_FORWARD(cuGraphHostNodeSetParams, (struct um_node * n, const void *p), change(__func__, n, um_host_node_set, p))
 
 /* --- graphs ------------------------------------------------------------------------------------------------------- */
 
@@ -284,8 +284,8 @@ static int nodes(const char *name, struct um_graph *g, void **out, size_t *n, in
 	return said(&a, n);
 }
 
-UM_FORWARD(cuGraphGetNodes, (struct um_graph *g, void **out, size_t *n), nodes(__func__, g, out, n, 0))
-UM_FORWARD(cuGraphGetRootNodes, (struct um_graph *g, void **out, size_t *n), nodes(__func__, g, out, n, 1))
+UM_FORWARD(cuGraphGetNodes, (struct um_graph * g, void **out, size_t *n), nodes(__func__, g, out, n, 0))
+UM_FORWARD(cuGraphGetRootNodes, (struct um_graph * g, void **out, size_t *n), nodes(__func__, g, out, n, 1))
 
 UM_CALL(cuGraphNodeGetDependencies, struct um_node *node, void **out, size_t *n)
 {
@@ -360,7 +360,7 @@ UM_CALL(cuGraphChildGraphNodeGetGraph, struct um_node *n, void **out)
 
 /* Adds or takes away edges. */
 static int edges(const char *name, struct um_graph *g, struct um_node *const *from, struct um_node *const *to, size_t n,
-                 int more)
+		 int more)
 {
 	int err = um_standin_enter(name);
 
@@ -383,50 +383,50 @@ static int edges(const char *name, struct um_graph *g, struct um_node *const *fr
 
 UM_FORWARD(cuGraphAddDependencies, (EDGES, size_t n), edges(__func__, g, from, to, n, 1))
 UM_FORWARD(cuGraphAddDependencies_v2, (EDGES, const void *data, size_t n),
-           ((void)data, edges(__func__, g, from, to, n, 1)))
+	   ((void)data, edges(__func__, g, from, to, n, 1)))
 UM_FORWARD(cuGraphRemoveDependencies, (EDGES, size_t n), edges(__func__, g, from, to, n, 0))
 UM_FORWARD(cuGraphRemoveDependencies_v2, (EDGES, const void *data, size_t n),
-           ((void)data, edges(__func__, g, from, to, n, 0)))
-UM_FORWARD(cuGraphGetEdges_v2, (struct um_graph *g, void **from, void **to, void *data, size_t *n),
-           ((void)data, cuGraphGetEdges(g, from, to, n)))
-UM_FORWARD(cuGraphNodeGetDependencies_v2, (struct um_node *node, void **out, void *data, size_t *n),
-           ((void)data, cuGraphNodeGetDependencies(node, out, n)))
-UM_FORWARD(cuGraphNodeGetDependentNodes_v2, (struct um_node *node, void **out, void *data, size_t *n),
-           ((void)data, cuGraphNodeGetDependentNodes(node, out, n)))
+	   ((void)data, edges(__func__, g, from, to, n, 0)))
+UM_FORWARD(cuGraphGetEdges_v2, (struct um_graph * g, void **from, void **to, void *data, size_t *n),
+	   ((void)data, cuGraphGetEdges(g, from, to, n)))
+UM_FORWARD(cuGraphNodeGetDependencies_v2, (struct um_node * node, void **out, void *data, size_t *n),
+	   ((void)data, cuGraphNodeGetDependencies(node, out, n)))
+UM_FORWARD(cuGraphNodeGetDependentNodes_v2, (struct um_node * node, void **out, void *data, size_t *n),
+	   ((void)data, cuGraphNodeGetDependentNodes(node, out, n)))
 
 const struct um_entry um_graph_entries[] = {
-        {"cuGraphAddKernelNode", 10000, cuGraphAddKernelNode, NULL},
-        {"cuGraphAddKernelNode", 12000, cuGraphAddKernelNode_v2, NULL},
-        {"cuGraphAddMemcpyNode", 10000, cuGraphAddMemcpyNode, NULL},
-        {"cuGraphAddMemsetNode", 10000, cuGraphAddMemsetNode, NULL},
-        {"cuGraphAddHostNode", 10000, cuGraphAddHostNode, NULL},
-        {"cuGraphAddChildGraphNode", 10000, cuGraphAddChildGraphNode, NULL},
-        {"cuGraphAddEmptyNode", 10000, cuGraphAddEmptyNode, NULL},
-        {"cuGraphAddEventRecordNode", 11010, cuGraphAddEventRecordNode, NULL},
-        {"cuGraphAddEventWaitNode", 11010, cuGraphAddEventWaitNode, NULL},
-        {"cuGraphKernelNodeSetParams", 10000, cuGraphKernelNodeSetParams, NULL},
-        {"cuGraphKernelNodeSetParams", 12000, cuGraphKernelNodeSetParams_v2, NULL},
-        {"cuGraphMemcpyNodeSetParams", 10000, cuGraphMemcpyNodeSetParams, NULL},
-        {"cuGraphMemsetNodeSetParams", 10000, cuGraphMemsetNodeSetParams, NULL},
-        {"cuGraphHostNodeSetParams", 10000, cuGraphHostNodeSetParams, NULL},
-        {"cuGraphCreate", 10000, cuGraphCreate, NULL},
-        {"cuGraphDestroy", 10000, cuGraphDestroy, NULL},
-        {"cuGraphClone", 10000, cuGraphClone, NULL},
-        {"cuGraphNodeFindInClone", 10000, cuGraphNodeFindInClone, NULL},
-        {"cuGraphDestroyNode", 10000, cuGraphDestroyNode, NULL},
-        {"cuGraphGetNodes", 10000, cuGraphGetNodes, NULL},
-        {"cuGraphGetRootNodes", 10000, cuGraphGetRootNodes, NULL},
-        {"cuGraphGetEdges", 10000, cuGraphGetEdges, NULL},
-        {"cuGraphGetEdges", 12030, cuGraphGetEdges_v2, NULL},
-        {"cuGraphNodeGetDependencies", 10000, cuGraphNodeGetDependencies, NULL},
-        {"cuGraphNodeGetDependencies", 12030, cuGraphNodeGetDependencies_v2, NULL},
-        {"cuGraphNodeGetDependentNodes", 10000, cuGraphNodeGetDependentNodes, NULL},
-        {"cuGraphNodeGetDependentNodes", 12030, cuGraphNodeGetDependentNodes_v2, NULL},
-        {"cuGraphNodeGetType", 10000, cuGraphNodeGetType, NULL},
-        {"cuGraphChildGraphNodeGetGraph", 10000, cuGraphChildGraphNodeGetGraph, NULL},
-        {"cuGraphAddDependencies", 10000, cuGraphAddDependencies, NULL},
-        {"cuGraphAddDependencies", 12030, cuGraphAddDependencies_v2, NULL},
-        {"cuGraphRemoveDependencies", 10000, cuGraphRemoveDependencies, NULL},
-        {"cuGraphRemoveDependencies", 12030, cuGraphRemoveDependencies_v2, NULL},
-        {0},
+	{"cuGraphAddKernelNode", 10000, cuGraphAddKernelNode, NULL},
+	{"cuGraphAddKernelNode", 12000, cuGraphAddKernelNode_v2, NULL},
+	{"cuGraphAddMemcpyNode", 10000, cuGraphAddMemcpyNode, NULL},
+	{"cuGraphAddMemsetNode", 10000, cuGraphAddMemsetNode, NULL},
+	{"cuGraphAddHostNode", 10000, cuGraphAddHostNode, NULL},
+	{"cuGraphAddChildGraphNode", 10000, cuGraphAddChildGraphNode, NULL},
+	{"cuGraphAddEmptyNode", 10000, cuGraphAddEmptyNode, NULL},
+	{"cuGraphAddEventRecordNode", 11010, cuGraphAddEventRecordNode, NULL},
+	{"cuGraphAddEventWaitNode", 11010, cuGraphAddEventWaitNode, NULL},
+	{"cuGraphKernelNodeSetParams", 10000, cuGraphKernelNodeSetParams, NULL},
+	{"cuGraphKernelNodeSetParams", 12000, cuGraphKernelNodeSetParams_v2, NULL},
+	{"cuGraphMemcpyNodeSetParams", 10000, cuGraphMemcpyNodeSetParams, NULL},
+	{"cuGraphMemsetNodeSetParams", 10000, cuGraphMemsetNodeSetParams, NULL},
+	{"cuGraphHostNodeSetParams", 10000, cuGraphHostNodeSetParams, NULL},
+	{"cuGraphCreate", 10000, cuGraphCreate, NULL},
+	{"cuGraphDestroy", 10000, cuGraphDestroy, NULL},
+	{"cuGraphClone", 10000, cuGraphClone, NULL},
+	{"cuGraphNodeFindInClone", 10000, cuGraphNodeFindInClone, NULL},
+	{"cuGraphDestroyNode", 10000, cuGraphDestroyNode, NULL},
+	{"cuGraphGetNodes", 10000, cuGraphGetNodes, NULL},
+	{"cuGraphGetRootNodes", 10000, cuGraphGetRootNodes, NULL},
+	{"cuGraphGetEdges", 10000, cuGraphGetEdges, NULL},
+	{"cuGraphGetEdges", 12030, cuGraphGetEdges_v2, NULL},
+	{"cuGraphNodeGetDependencies", 10000, cuGraphNodeGetDependencies, NULL},
+	{"cuGraphNodeGetDependencies", 12030, cuGraphNodeGetDependencies_v2, NULL},
+	{"cuGraphNodeGetDependentNodes", 10000, cuGraphNodeGetDependentNodes, NULL},
+	{"cuGraphNodeGetDependentNodes", 12030, cuGraphNodeGetDependentNodes_v2, NULL},
+	{"cuGraphNodeGetType", 10000, cuGraphNodeGetType, NULL},
+	{"cuGraphChildGraphNodeGetGraph", 10000, cuGraphChildGraphNodeGetGraph, NULL},
+	{"cuGraphAddDependencies", 10000, cuGraphAddDependencies, NULL},
+	{"cuGraphAddDependencies", 12030, cuGraphAddDependencies_v2, NULL},
+	{"cuGraphRemoveDependencies", 10000, cuGraphRemoveDependencies, NULL},
+	{"cuGraphRemoveDependencies", 12030, cuGraphRemoveDependencies_v2, NULL},
+	{0},
 };

@@ -56,7 +56,7 @@ UM_CALL(cuMemPrefetchAsync, uint64_t at, size_t bytes, int device, void *stream)
 	return err ? err : prefetch(at, bytes, old_location(device), 0, stream);
 }
 UM_FORWARD(cuMemPrefetchAsync_ptsz, (uint64_t at, size_t bytes, int device, void *s),
-           cuMemPrefetchAsync(at, bytes, device, um_ptsz(s)))
+	   cuMemPrefetchAsync(at, bytes, device, um_ptsz(s)))
 
 UM_CALL(cuMemPrefetchAsync_v2, uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream)
 {
@@ -65,7 +65,7 @@ UM_CALL(cuMemPrefetchAsync_v2, uint64_t at, size_t bytes, struct um_location to,
 	return err ? err : prefetch(at, bytes, to, flags, stream);
 }
 UM_FORWARD(cuMemPrefetchAsync_v2_ptsz, (uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *s),
-           cuMemPrefetchAsync_v2(at, bytes, to, flags, um_ptsz(s)))
+	   cuMemPrefetchAsync_v2(at, bytes, to, flags, um_ptsz(s)))
 
 static int advise(uint64_t at, size_t bytes, int advice, struct um_location where)
 {
@@ -103,7 +103,7 @@ static int batch_stream(void *stream, um_stream *sim)
 }
 
 UM_CALL(cuMemPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index,
-        size_t n_to, unsigned long long flags, void *stream)
+	size_t n_to, unsigned long long flags, void *stream)
 {
 	int err = um_standin_enter(__func__);
 	struct um_gpu *gpu;
@@ -116,9 +116,9 @@ UM_CALL(cuMemPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n, struct u
 	return gpu->api->cudaMemPrefetchBatchAsync(gpu, (void **)at, bytes, n, to, to_index, n_to, flags, sim);
 }
 UM_FORWARD(cuMemPrefetchBatchAsync_ptsz,
-           (uint64_t *at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index, size_t n_to,
-            unsigned long long flags, void *s),
-           cuMemPrefetchBatchAsync(at, bytes, n, to, to_index, n_to, flags, um_ptsz(s)))
+	   (uint64_t * at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index, size_t n_to,
+	    unsigned long long flags, void *s),
+	   cuMemPrefetchBatchAsync(at, bytes, n, to, to_index, n_to, flags, um_ptsz(s)))
 
 UM_CALL(cuMemDiscardBatchAsync, uint64_t *at, size_t *bytes, size_t n, unsigned long long flags, void *stream)
 {
@@ -132,11 +132,11 @@ UM_CALL(cuMemDiscardBatchAsync, uint64_t *at, size_t *bytes, size_t n, unsigned 
 	gpu = um_standin()->gpu;
 	return gpu->api->cudaMemDiscardBatchAsync(gpu, (void **)at, bytes, n, flags, sim);
 }
-UM_FORWARD(cuMemDiscardBatchAsync_ptsz, (uint64_t *at, size_t *bytes, size_t n, unsigned long long flags, void *s),
-           cuMemDiscardBatchAsync(at, bytes, n, flags, um_ptsz(s)))
+UM_FORWARD(cuMemDiscardBatchAsync_ptsz, (uint64_t * at, size_t *bytes, size_t n, unsigned long long flags, void *s),
+	   cuMemDiscardBatchAsync(at, bytes, n, flags, um_ptsz(s)))
 
 UM_CALL(cuMemDiscardAndPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n, struct um_location *to,
-        size_t *to_index, size_t n_to, unsigned long long flags, void *stream)
+	size_t *to_index, size_t n_to, unsigned long long flags, void *stream)
 {
 	int err = um_standin_enter(__func__);
 	struct um_gpu *gpu;
@@ -147,12 +147,12 @@ UM_CALL(cuMemDiscardAndPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n
 		return err;
 	gpu = um_standin()->gpu;
 	return gpu->api->cudaMemDiscardAndPrefetchBatchAsync(gpu, (void **)at, bytes, n, to, to_index, n_to, flags,
-	                                                     sim);
+							     sim);
 }
 UM_FORWARD(cuMemDiscardAndPrefetchBatchAsync_ptsz,
-           (uint64_t *at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index, size_t n_to,
-            unsigned long long flags, void *s),
-           cuMemDiscardAndPrefetchBatchAsync(at, bytes, n, to, to_index, n_to, flags, um_ptsz(s)))
+	   (uint64_t * at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index, size_t n_to,
+	    unsigned long long flags, void *s),
+	   cuMemDiscardAndPrefetchBatchAsync(at, bytes, n, to, to_index, n_to, flags, um_ptsz(s)))
 
 /* Only with devices of before unified addressing of all memory does this do anything. */
 UM_CALL(cuStreamAttachMemAsync, void *stream, uint64_t at, size_t bytes, unsigned flags)
@@ -167,7 +167,7 @@ UM_CALL(cuStreamAttachMemAsync, void *stream, uint64_t at, size_t bytes, unsigne
 	return err ? err : open_stream(stream, &sim);
 }
 UM_FORWARD(cuStreamAttachMemAsync_ptsz, (void *s, uint64_t at, size_t bytes, unsigned flags),
-           cuStreamAttachMemAsync(um_ptsz(s), at, bytes, flags))
+	   cuStreamAttachMemAsync(um_ptsz(s), at, bytes, flags))
 
 /* --- what a range was told --------------------------------------------------------------------------------------- */
 
@@ -251,7 +251,7 @@ UM_CALL(cuMemRangeGetAttribute, void *data, size_t bytes, int attribute, uint64_
 }
 
 UM_CALL(cuMemRangeGetAttributes, void **data, size_t *bytes, int *attributes, size_t n_attributes, uint64_t at,
-        size_t n)
+	size_t n)
 {
 	int err = um_standin_enter(__func__);
 
@@ -415,19 +415,19 @@ UM_CALL(cuPointerSetAttribute, const void *value, int attribute, uint64_t at)
 }
 
 const struct um_entry um_hint_entries[] = {
-        {"cuMemPrefetchAsync", 8000, cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz},
-        {"cuMemPrefetchAsync", 12020, cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz},
-        {"cuMemAdvise", 8000, cuMemAdvise, NULL},
-        {"cuMemAdvise", 12020, cuMemAdvise_v2, NULL},
-        {"cuMemPrefetchBatchAsync", 13000, cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz},
-        {"cuMemDiscardBatchAsync", 13000, cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz},
-        {"cuMemDiscardAndPrefetchBatchAsync", 13000, cuMemDiscardAndPrefetchBatchAsync,
-         cuMemDiscardAndPrefetchBatchAsync_ptsz},
-        {"cuStreamAttachMemAsync", 6000, cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz},
-        {"cuMemRangeGetAttribute", 8000, cuMemRangeGetAttribute, NULL},
-        {"cuMemRangeGetAttributes", 8000, cuMemRangeGetAttributes, NULL},
-        {"cuPointerGetAttribute", 4000, cuPointerGetAttribute, NULL},
-        {"cuPointerGetAttributes", 7000, cuPointerGetAttributes, NULL},
-        {"cuPointerSetAttribute", 6000, cuPointerSetAttribute, NULL},
-        {0},
+	{"cuMemPrefetchAsync", 8000, cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz},
+	{"cuMemPrefetchAsync", 12020, cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz},
+	{"cuMemAdvise", 8000, cuMemAdvise, NULL},
+	{"cuMemAdvise", 12020, cuMemAdvise_v2, NULL},
+	{"cuMemPrefetchBatchAsync", 13000, cuMemPrefetchBatchAsync, cuMemPrefetchBatchAsync_ptsz},
+	{"cuMemDiscardBatchAsync", 13000, cuMemDiscardBatchAsync, cuMemDiscardBatchAsync_ptsz},
+	{"cuMemDiscardAndPrefetchBatchAsync", 13000, cuMemDiscardAndPrefetchBatchAsync,
+	 cuMemDiscardAndPrefetchBatchAsync_ptsz},
+	{"cuStreamAttachMemAsync", 6000, cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz},
+	{"cuMemRangeGetAttribute", 8000, cuMemRangeGetAttribute, NULL},
+	{"cuMemRangeGetAttributes", 8000, cuMemRangeGetAttributes, NULL},
+	{"cuPointerGetAttribute", 4000, cuPointerGetAttribute, NULL},
+	{"cuPointerGetAttributes", 7000, cuPointerGetAttributes, NULL},
+	{"cuPointerSetAttribute", 6000, cuPointerSetAttribute, NULL},
+	{0},
 };

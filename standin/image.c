@@ -88,7 +88,7 @@ size_t um_image_bytes(const void *data)
 
 /* Gives the bytes of a part, unpacked: *owned must be freed. */
 static int part_open(const struct fat_part *p, const unsigned char *at, const unsigned char **data, size_t *bytes,
-                     unsigned char **owned)
+		     unsigned char **owned)
 {
 	unsigned char *to;
 	size_t n = p->unpacked;
@@ -133,7 +133,7 @@ static int part_read(struct um_image *out, const struct fat_part *p, const unsig
 	if (err)
 		return err;
 	err = p->kind == PART_ELF ? um_image_elf(out, data, bytes)
-	                          : um_image_ptx(out, (const char *)data, strnlen((const char *)data, bytes));
+				  : um_image_ptx(out, (const char *)data, strnlen((const char *)data, bytes));
 	free(owned);
 	if (!err)
 		out->sm = (int)p->sm;

@@ -44,7 +44,7 @@ static const char *text_at(const struct elf *e, unsigned section, uint64_t off)
 	if (s->sh_type == SHT_NOBITS || off >= s->sh_size)
 		return NULL;
 	return memchr(e->data + s->sh_offset + off, 0, s->sh_size - off) ? (const char *)e->data + s->sh_offset + off
-	                                                                : NULL;
+									 : NULL;
 }
 
 /* Sections that have bytes must have them inside the file. */
@@ -101,7 +101,7 @@ static int attributes_read(struct um_image_kernel *k, const unsigned char *at, s
 			memcpy(&word, at + 8, 4);
 			memcpy(&wide, at + 8, 2);
 			err = param_put(k, ordinal,
-			                (struct um_image_param){offset, id == ATTR_PARAM ? word >> 18 : wide});
+					(struct um_image_param){offset, id == ATTR_PARAM ? word >> 18 : wide});
 			if (err)
 				return err;
 		}
@@ -156,8 +156,8 @@ static int var_add(struct um_image *out, struct elf *e, const char *name, const 
 	const Elf64_Shdr *s = &e->section[sym->st_shndx];
 	struct um_image_var v = {NULL, sym->st_size, (sym->st_other & OTHER_MANAGED) != 0, NULL};
 
-	if (sym->st_value > s->sh_size || sym->st_size > s->sh_size - sym->st_value ||
-	    may_copy(e, strlen(name) + 1) || (s->sh_type != SHT_NOBITS && may_copy(e, v.bytes)))
+	if (sym->st_value > s->sh_size || sym->st_size > s->sh_size - sym->st_value || may_copy(e, strlen(name) + 1) ||
+	    (s->sh_type != SHT_NOBITS && may_copy(e, v.bytes)))
 		return -EINVAL;
 	if (s->sh_type != SHT_NOBITS) {
 		v.init = malloc(v.bytes);

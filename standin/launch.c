@@ -88,7 +88,7 @@ static void params_copy(struct um_launch *l, void **params, const void *buffer)
 }
 
 int um_launch_new(struct um_launch **out, void *function, const unsigned grid[3], const unsigned block[3],
-                  void **params, void **extra)
+		  void **params, void **extra)
 {
 	struct um_function *f = function;
 	const void *buffer = NULL;
@@ -170,11 +170,11 @@ static int run_code(struct um_launch *launch, um_stream stream)
 {
 	const struct host_code *c = &launch->code;
 	struct um_sim_kernel k = {.name = c->name,
-	                          .ns = c->what.ns,
-	                          .access = c->what.touch,
-	                          .n_access = c->what.n,
-	                          .pattern = c->what.pattern,
-	                          .announced = 1};
+				  .ns = c->what.ns,
+				  .access = c->what.touch,
+				  .n_access = c->what.n,
+				  .pattern = c->what.pattern,
+				  .announced = 1};
 	int err;
 
 	if (c->fn) {
@@ -230,7 +230,7 @@ static int launch(const char *name, const struct config *c, void *function, void
 }
 
 int um_launch_host(um_stream stream, const char *name, const struct um_announcement *what, void (*fn)(void *arg),
-                   void *arg, void (*free_arg)(void *arg))
+		   void *arg, void (*free_arg)(void *arg))
 {
 	struct um_work work = {.kind = UM_WORK_KERNEL};
 	int err = um_standin() ? um_standin_fail(name) : UM_CU_NOT_INITIALIZED;
@@ -255,9 +255,9 @@ int um_launch_host(um_stream stream, const char *name, const struct um_announcem
 #define STREAM(handle) ((handle) ? (handle) : (void *)2) /* of the forms for per-thread default streams */
 
 UM_EXPORT int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                             unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+			     unsigned bz, unsigned shared, void *stream, void **params, void **extra);
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void *stream, void **params, void **extra)
+		   unsigned shared, void *stream, void **params, void **extra)
 {
 	struct config c = {{gx, gy, gz}, {bx, by, bz}, shared, stream, NULL, 0};
 
@@ -265,9 +265,9 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
 }
 
 UM_EXPORT int cuLaunchKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                  unsigned bz, unsigned shared, void *stream, void **params, void **extra);
+				  unsigned bz, unsigned shared, void *stream, void **params, void **extra);
 int cuLaunchKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, void *stream, void **params, void **extra)
+			unsigned shared, void *stream, void **params, void **extra)
 {
 	return cuLaunchKernel(function, gx, gy, gz, bx, by, bz, shared, STREAM(stream), params, extra);
 }
@@ -291,9 +291,9 @@ int cuLaunchKernelEx_ptsz(const struct config *config, void *function, void **pa
 }
 
 UM_EXPORT int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                        unsigned bz, unsigned shared, void *stream, void **params);
+					unsigned bz, unsigned shared, void *stream, void **params);
 int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                              unsigned bz, unsigned shared, void *stream, void **params)
+			      unsigned bz, unsigned shared, void *stream, void **params)
 {
 	struct config c = {{gx, gy, gz}, {bx, by, bz}, shared, stream, NULL, 0};
 
@@ -301,16 +301,16 @@ int cuLaunchCooperativeKernel(void *function, unsigned gx, unsigned gy, unsigned
 }
 
 UM_EXPORT int cuLaunchCooperativeKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                                             unsigned by, unsigned bz, unsigned shared, void *stream, void **params);
+					     unsigned by, unsigned bz, unsigned shared, void *stream, void **params);
 int cuLaunchCooperativeKernel_ptsz(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                   unsigned bz, unsigned shared, void *stream, void **params)
+				   unsigned bz, unsigned shared, void *stream, void **params)
 {
 	return cuLaunchCooperativeKernel(function, gx, gy, gz, bx, by, bz, shared, STREAM(stream), params);
 }
 
 const struct um_entry um_launch_entries[] = {
-        UM_ENTRY_PTSZ(cuLaunchKernel, 4000, cuLaunchKernel),
-        UM_ENTRY_PTSZ(cuLaunchKernelEx, 11060, cuLaunchKernelEx),
-        UM_ENTRY_PTSZ(cuLaunchCooperativeKernel, 9000, cuLaunchCooperativeKernel),
-        {NULL, 0, NULL, NULL},
+	UM_ENTRY_PTSZ(cuLaunchKernel, 4000, cuLaunchKernel),
+	UM_ENTRY_PTSZ(cuLaunchKernelEx, 11060, cuLaunchKernelEx),
+	UM_ENTRY_PTSZ(cuLaunchCooperativeKernel, 9000, cuLaunchCooperativeKernel),
+	{NULL, 0, NULL, NULL},
 };

@@ -51,8 +51,7 @@ static void find(void)
 	if (symbol && !get(UM_STANDIN_NAME, &fn, 12000, 0, NULL))
 		table = fn;
 	if (!table || table->version != UM_STANDIN_VERSION || table->size != sizeof *table) {
-		fprintf(stderr,
-		        "umadvise: this stand-in for a library of CUDA works under `umadvise dryrun` alone\n");
+		fprintf(stderr, "umadvise: this stand-in for a library of CUDA works under `umadvise dryrun` alone\n");
 		return;
 	}
 	get("cuInit", &fn, 2000, 0, NULL);
@@ -82,8 +81,7 @@ void um_libs_touch(struct um_libs_kernel *k, const void *ptr, uint64_t bytes, ui
 		k->no_memory = 1;
 }
 
-void um_libs_touch_vector(struct um_libs_kernel *k, const void *x, int64_t n, int64_t inc, size_t size,
-                          uint32_t access)
+void um_libs_touch_vector(struct um_libs_kernel *k, const void *x, int64_t n, int64_t inc, size_t size, uint32_t access)
 {
 	uint64_t step = (uint64_t)(inc < 0 ? -inc : inc);
 
@@ -96,14 +94,14 @@ void um_libs_touch_vector(struct um_libs_kernel *k, const void *x, int64_t n, in
 }
 
 void um_libs_touch_matrix(struct um_libs_kernel *k, const void *a, int64_t rows, int64_t cols, int64_t ld, size_t size,
-                          uint32_t access)
+			  uint32_t access)
 {
 	if (rows <= 0 || cols <= 0)
 		return;
 	if (ld > rows && access == UM_WRITE)
 		access = UM_UPDATE;
 	um_libs_touch(k, a, ((uint64_t)(cols - 1) * (uint64_t)ld + (uint64_t)rows) * size,
-	              (uint64_t)rows * (uint64_t)cols * size, access);
+		      (uint64_t)rows * (uint64_t)cols * size, access);
 }
 
 /* As um_profile_op_ns. */
@@ -126,7 +124,7 @@ int um_libs_run(void *stream, struct um_libs_kernel *k, void (*fn)(void *arg), c
 	}
 	if (!err) {
 		const struct um_announcement what = {
-		        .touch = k->touch.at, .n = (uint32_t)k->touch.n, .ns = duration(k)};
+			.touch = k->touch.at, .n = (uint32_t)k->touch.n, .ns = duration(k)};
 
 		memcpy(copy, arg, bytes);
 		err = driver.table->launch_host(stream, k->name, &what, compute ? fn : NULL, copy, free);
@@ -145,13 +143,13 @@ int um_libs_wait(void *stream)
 int um_libs_copy(void *stream, const struct um_libs_copy *c, int wait)
 {
 	const struct copy2d two = {.from_type = PLACE_HOST_OR_DEVICE,
-	                           .from = (uintptr_t)c->from,
-	                           .from_pitch = c->from_pitch,
-	                           .to_type = PLACE_HOST_OR_DEVICE,
-	                           .to = (uintptr_t)c->to,
-	                           .to_pitch = c->to_pitch,
-	                           .width = c->bytes,
-	                           .rows = c->rows};
+				   .from = (uintptr_t)c->from,
+				   .from_pitch = c->from_pitch,
+				   .to_type = PLACE_HOST_OR_DEVICE,
+				   .to = (uintptr_t)c->to,
+				   .to_pitch = c->to_pitch,
+				   .width = c->bytes,
+				   .rows = c->rows};
 	int err = um_libs_open();
 
 	if (!err && c->bytes && c->rows)

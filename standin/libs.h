@@ -54,9 +54,9 @@ void um_libs_touch(struct um_libs_kernel *k, const void *ptr, uint64_t bytes, ui
 
 /* Vectors and matrices of elements of `size` bytes; matrices by column, `ld` elements apart. */
 void um_libs_touch_vector(struct um_libs_kernel *k, const void *x, int64_t n, int64_t inc, size_t size,
-                          uint32_t access);
+			  uint32_t access);
 void um_libs_touch_matrix(struct um_libs_kernel *k, const void *a, int64_t rows, int64_t cols, int64_t ld, size_t size,
-                          uint32_t access);
+			  uint32_t access);
 
 /* Enqueues it: fn is called with a copy of `arg`. CUDA error code. */
 int um_libs_run(void *stream, struct um_libs_kernel *k, void (*fn)(void *arg), const void *arg, size_t bytes);

@@ -236,7 +236,7 @@ UM_CALL(cuMemAllocAsync, uint64_t *out, size_t bytes, void *stream)
 
 	return err ? err : pool_alloc(out, bytes, current[0], stream);
 }
-UM_FORWARD(cuMemAllocAsync_ptsz, (uint64_t *out, size_t bytes, void *s), cuMemAllocAsync(out, bytes, um_ptsz(s)))
+UM_FORWARD(cuMemAllocAsync_ptsz, (uint64_t * out, size_t bytes, void *s), cuMemAllocAsync(out, bytes, um_ptsz(s)))
 
 UM_CALL(cuMemAllocFromPoolAsync, uint64_t *out, size_t bytes, void *pool, void *stream)
 {
@@ -244,8 +244,8 @@ UM_CALL(cuMemAllocFromPoolAsync, uint64_t *out, size_t bytes, void *pool, void *
 
 	return err ? err : !pool ? UM_CUDA_INVALID_VALUE : pool_alloc(out, bytes, pool, stream);
 }
-UM_FORWARD(cuMemAllocFromPoolAsync_ptsz, (uint64_t *out, size_t bytes, void *pool, void *s),
-           cuMemAllocFromPoolAsync(out, bytes, pool, um_ptsz(s)))
+UM_FORWARD(cuMemAllocFromPoolAsync_ptsz, (uint64_t * out, size_t bytes, void *pool, void *s),
+	   cuMemAllocFromPoolAsync(out, bytes, pool, um_ptsz(s)))
 
 UM_CALL(cuMemFreeAsync, uint64_t at, void *stream)
 {
@@ -419,34 +419,34 @@ UM_CALL(cuMemSetMemPool, struct um_location *location, int type, void *pool)
 }
 
 const struct um_entry um_memory_entries[] = {
-        {"cuMemAlloc", 3020, cuMemAlloc_v2, NULL},
-        {"cuMemAllocPitch", 3020, cuMemAllocPitch_v2, NULL},
-        {"cuMemAllocManaged", 6000, cuMemAllocManaged, NULL},
-        {"cuMemFree", 3020, cuMemFree_v2, NULL},
-        {"cuMemGetInfo", 3020, cuMemGetInfo_v2, NULL},
-        {"cuMemGetAddressRange", 3020, cuMemGetAddressRange_v2, NULL},
-        {"cuMemAllocHost", 3020, cuMemAllocHost_v2, NULL},
-        {"cuMemHostAlloc", 2020, cuMemHostAlloc, NULL},
-        {"cuMemFreeHost", 2000, cuMemFreeHost, NULL},
-        {"cuMemHostRegister", 4000, cuMemHostRegister_v2, NULL},
-        {"cuMemHostUnregister", 4000, cuMemHostUnregister, NULL},
-        {"cuMemHostGetDevicePointer", 3020, cuMemHostGetDevicePointer_v2, NULL},
-        {"cuMemHostGetFlags", 2030, cuMemHostGetFlags, NULL},
-        {"cuMemAllocAsync", 11020, cuMemAllocAsync, cuMemAllocAsync_ptsz},
-        {"cuMemAllocFromPoolAsync", 11020, cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz},
-        {"cuMemFreeAsync", 11020, cuMemFreeAsync, cuMemFreeAsync_ptsz},
-        {"cuMemPoolCreate", 11020, cuMemPoolCreate, NULL},
-        {"cuMemPoolDestroy", 11020, cuMemPoolDestroy, NULL},
-        {"cuMemPoolTrimTo", 11020, cuMemPoolTrimTo, NULL},
-        {"cuMemPoolSetAttribute", 11020, cuMemPoolSetAttribute, NULL},
-        {"cuMemPoolGetAttribute", 11020, cuMemPoolGetAttribute, NULL},
-        {"cuMemPoolSetAccess", 11020, cuMemPoolSetAccess, NULL},
-        {"cuMemPoolGetAccess", 11020, cuMemPoolGetAccess, NULL},
-        {"cuDeviceGetDefaultMemPool", 11020, cuDeviceGetDefaultMemPool, NULL},
-        {"cuDeviceGetMemPool", 11020, cuDeviceGetMemPool, NULL},
-        {"cuDeviceSetMemPool", 11020, cuDeviceSetMemPool, NULL},
-        {"cuMemGetDefaultMemPool", 13000, cuMemGetDefaultMemPool, NULL},
-        {"cuMemGetMemPool", 13000, cuMemGetMemPool, NULL},
-        {"cuMemSetMemPool", 13000, cuMemSetMemPool, NULL},
-        {0},
+	{"cuMemAlloc", 3020, cuMemAlloc_v2, NULL},
+	{"cuMemAllocPitch", 3020, cuMemAllocPitch_v2, NULL},
+	{"cuMemAllocManaged", 6000, cuMemAllocManaged, NULL},
+	{"cuMemFree", 3020, cuMemFree_v2, NULL},
+	{"cuMemGetInfo", 3020, cuMemGetInfo_v2, NULL},
+	{"cuMemGetAddressRange", 3020, cuMemGetAddressRange_v2, NULL},
+	{"cuMemAllocHost", 3020, cuMemAllocHost_v2, NULL},
+	{"cuMemHostAlloc", 2020, cuMemHostAlloc, NULL},
+	{"cuMemFreeHost", 2000, cuMemFreeHost, NULL},
+	{"cuMemHostRegister", 4000, cuMemHostRegister_v2, NULL},
+	{"cuMemHostUnregister", 4000, cuMemHostUnregister, NULL},
+	{"cuMemHostGetDevicePointer", 3020, cuMemHostGetDevicePointer_v2, NULL},
+	{"cuMemHostGetFlags", 2030, cuMemHostGetFlags, NULL},
+	{"cuMemAllocAsync", 11020, cuMemAllocAsync, cuMemAllocAsync_ptsz},
+	{"cuMemAllocFromPoolAsync", 11020, cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz},
+	{"cuMemFreeAsync", 11020, cuMemFreeAsync, cuMemFreeAsync_ptsz},
+	{"cuMemPoolCreate", 11020, cuMemPoolCreate, NULL},
+	{"cuMemPoolDestroy", 11020, cuMemPoolDestroy, NULL},
+	{"cuMemPoolTrimTo", 11020, cuMemPoolTrimTo, NULL},
+	{"cuMemPoolSetAttribute", 11020, cuMemPoolSetAttribute, NULL},
+	{"cuMemPoolGetAttribute", 11020, cuMemPoolGetAttribute, NULL},
+	{"cuMemPoolSetAccess", 11020, cuMemPoolSetAccess, NULL},
+	{"cuMemPoolGetAccess", 11020, cuMemPoolGetAccess, NULL},
+	{"cuDeviceGetDefaultMemPool", 11020, cuDeviceGetDefaultMemPool, NULL},
+	{"cuDeviceGetMemPool", 11020, cuDeviceGetMemPool, NULL},
+	{"cuDeviceSetMemPool", 11020, cuDeviceSetMemPool, NULL},
+	{"cuMemGetDefaultMemPool", 13000, cuMemGetDefaultMemPool, NULL},
+	{"cuMemGetMemPool", 13000, cuMemGetMemPool, NULL},
+	{"cuMemSetMemPool", 13000, cuMemSetMemPool, NULL},
+	{0},
 };

@@ -40,7 +40,7 @@ static int vars_make(struct um_module *m, int managed)
 	if (!bytes)
 		return UM_CUDA_OK;
 	err = managed ? gpu->api->cudaMallocManaged(gpu, &m->room[1], bytes, 1)
-	              : gpu->api->cudaMalloc(gpu, &m->room[0], bytes);
+		      : gpu->api->cudaMalloc(gpu, &m->room[0], bytes);
 	if (err)
 		return err;
 	at = m->room[managed];
@@ -228,9 +228,9 @@ int cuModuleGetLoadingMode(int *mode)
 }
 
 UM_EXPORT int cuLibraryLoadData(void **library, const void *image, int *jit, void **jit_values, unsigned n_jit,
-                                int *options, void **values, unsigned n);
+				int *options, void **values, unsigned n);
 int cuLibraryLoadData(void **library, const void *image, int *jit, void **jit_values, unsigned n_jit, int *options,
-                      void **values, unsigned n)
+		      void **values, unsigned n)
 {
 	int err = um_standin_fail("cuLibraryLoadData");
 
@@ -244,9 +244,9 @@ int cuLibraryLoadData(void **library, const void *image, int *jit, void **jit_va
 }
 
 UM_EXPORT int cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned n_jit,
-                                    int *options, void **values, unsigned n);
+				    int *options, void **values, unsigned n);
 int cuLibraryLoadFromFile(void **library, const char *path, int *jit, void **jit_values, unsigned n_jit, int *options,
-                          void **values, unsigned n)
+			  void **values, unsigned n)
 {
 	(void)jit;
 	(void)jit_values;
@@ -370,24 +370,24 @@ int cuLibraryGetManaged(void **at, size_t *bytes, void *library, const char *nam
 }
 
 const struct um_entry um_module_entries[] = {
-        UM_ENTRY(cuModuleLoad, 2000, cuModuleLoad),
-        UM_ENTRY(cuModuleLoadData, 2000, cuModuleLoadData),
-        UM_ENTRY(cuModuleLoadDataEx, 2010, cuModuleLoadDataEx),
-        UM_ENTRY(cuModuleLoadFatBinary, 2000, cuModuleLoadFatBinary),
-        UM_ENTRY(cuModuleUnload, 2000, cuModuleUnload),
-        UM_ENTRY(cuModuleGetLoadingMode, 11070, cuModuleGetLoadingMode),
-        UM_ENTRY(cuModuleGetFunction, 2000, cuModuleGetFunction),
-        UM_ENTRY(cuModuleGetFunctionCount, 12040, cuModuleGetFunctionCount),
-        UM_ENTRY(cuModuleEnumerateFunctions, 12040, cuModuleEnumerateFunctions),
-        UM_ENTRY(cuModuleGetGlobal, 3020, cuModuleGetGlobal_v2),
-        UM_ENTRY(cuLibraryLoadData, 12000, cuLibraryLoadData),
-        UM_ENTRY(cuLibraryLoadFromFile, 12000, cuLibraryLoadFromFile),
-        UM_ENTRY(cuLibraryUnload, 12000, cuLibraryUnload),
-        UM_ENTRY(cuLibraryGetModule, 12000, cuLibraryGetModule),
-        UM_ENTRY(cuLibraryGetKernel, 12000, cuLibraryGetKernel),
-        UM_ENTRY(cuLibraryGetKernelCount, 12040, cuModuleGetFunctionCount),
-        UM_ENTRY(cuLibraryEnumerateKernels, 12040, cuModuleEnumerateFunctions),
-        UM_ENTRY(cuLibraryGetGlobal, 12000, cuLibraryGetGlobal),
-        UM_ENTRY(cuLibraryGetManaged, 12000, cuLibraryGetManaged),
-        {NULL, 0, NULL, NULL},
+	UM_ENTRY(cuModuleLoad, 2000, cuModuleLoad),
+	UM_ENTRY(cuModuleLoadData, 2000, cuModuleLoadData),
+	UM_ENTRY(cuModuleLoadDataEx, 2010, cuModuleLoadDataEx),
+	UM_ENTRY(cuModuleLoadFatBinary, 2000, cuModuleLoadFatBinary),
+	UM_ENTRY(cuModuleUnload, 2000, cuModuleUnload),
+	UM_ENTRY(cuModuleGetLoadingMode, 11070, cuModuleGetLoadingMode),
+	UM_ENTRY(cuModuleGetFunction, 2000, cuModuleGetFunction),
+	UM_ENTRY(cuModuleGetFunctionCount, 12040, cuModuleGetFunctionCount),
+	UM_ENTRY(cuModuleEnumerateFunctions, 12040, cuModuleEnumerateFunctions),
+	UM_ENTRY(cuModuleGetGlobal, 3020, cuModuleGetGlobal_v2),
+	UM_ENTRY(cuLibraryLoadData, 12000, cuLibraryLoadData),
+	UM_ENTRY(cuLibraryLoadFromFile, 12000, cuLibraryLoadFromFile),
+	UM_ENTRY(cuLibraryUnload, 12000, cuLibraryUnload),
+	UM_ENTRY(cuLibraryGetModule, 12000, cuLibraryGetModule),
+	UM_ENTRY(cuLibraryGetKernel, 12000, cuLibraryGetKernel),
+	UM_ENTRY(cuLibraryGetKernelCount, 12040, cuModuleGetFunctionCount),
+	UM_ENTRY(cuLibraryEnumerateKernels, 12040, cuModuleEnumerateFunctions),
+	UM_ENTRY(cuLibraryGetGlobal, 12000, cuLibraryGetGlobal),
+	UM_ENTRY(cuLibraryGetManaged, 12000, cuLibraryGetManaged),
+	{NULL, 0, NULL, NULL},
 };

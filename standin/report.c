@@ -117,8 +117,7 @@ static void allocations(struct um_out *o, const struct um_ledger *l)
 	for (size_t i = 1; i < l->memory.n; i++) {
 		const struct um_ledger_memory *m = &l->memory.at[i];
 
-		rank(top, &n,
-		     &(struct row){i, m->stall_ns, m->faults + m->cpu_faults, m->h2d_bytes + m->d2h_bytes});
+		rank(top, &n, &(struct row){i, m->stall_ns, m->faults + m->cpu_faults, m->h2d_bytes + m->d2h_bytes});
 	}
 	key(o, "top_allocations");
 	for (size_t i = 0; i < n; i++) {

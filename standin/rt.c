@@ -165,9 +165,9 @@ int cudaGetDriverEntryPoint_ptsz(const char *name, void **fn, unsigned long long
 
 #if UM_RT_MAJOR >= 13
 UM_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned version, unsigned long long flags,
-                                               int *status);
+					       int *status);
 int cudaGetDriverEntryPointByVersion(const char *name, void **fn, unsigned version, unsigned long long flags,
-                                     int *status)
+				     int *status)
 {
 	return entry_point(name, fn, version, flags, status);
 }

@@ -103,8 +103,7 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuLaunchKernel, 4000,                                                                                        \
 	  (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,               \
 	   unsigned shared, void *stream, void **params, void **extra))                                                \
-	X(cuLaunchKernelEx, 11060,                                                                                     \
-	  (const struct um_rt_launch *config, void *function, void **params, void **extra))                            \
+	X(cuLaunchKernelEx, 11060, (const struct um_rt_launch *config, void *function, void **params, void **extra))   \
 	X(cuLibraryGetGlobal, 12000, (void **at, size_t *bytes, void *library, const char *name))                      \
 	X(cuLibraryGetKernel, 12000, (void **kernel, void *library, const char *name))                                 \
 	X(cuLibraryGetManaged, 12000, (void **at, size_t *bytes, void *library, const char *name))                     \
@@ -124,7 +123,7 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuMemFree, 3020, (void *ptr))                                                                                \
 	X(cuMemFreeAsync, 11020, (void *ptr, void *stream))                                                            \
 	X(cuMemFreeHost, 2000, (void *ptr))                                                                            \
-	X(cuMemGetInfo, 3020, (size_t * free_bytes, size_t *total))                                                    \
+	X(cuMemGetInfo, 3020, (size_t * free_bytes, size_t * total))                                                   \
 	X(cuMemHostAlloc, 2020, (void **ptr, size_t bytes, unsigned flags))                                            \
 	X(cuMemHostGetDevicePointer, 3020, (void **device, void *host, unsigned flags))                                \
 	X(cuMemHostRegister, 4000, (void *ptr, size_t bytes, unsigned flags))                                          \
@@ -169,7 +168,7 @@ struct um_rt_launch { /* CUlaunchConfig */
 	X(cuStreamWaitEvent, 3020, (void *stream, void *event, unsigned flags))                                        \
 	X(cuThreadExchangeStreamCaptureMode, 10010, (int *mode))
 
-#define UM_RT_MEMBER(name, version, params) int (*name) params;
+#define UM_RT_MEMBER(name, version, params) int(*name) params;
 
 struct um_rt {
 	int (*find)(const char *name, void **fn, int version, unsigned long long flags, int *status);

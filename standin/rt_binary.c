@@ -81,9 +81,9 @@ void __cudaUnregisterFatBinary(void **handle)
 
 /* A kernel that there is no memory for is unknown when it is launched. */
 UM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
-                                      void *tid, void *bid, void *block, void *grid, int *warp);
+				      void *tid, void *bid, void *block, void *grid, int *warp);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
-                            void *bid, void *block, void *grid, int *warp)
+			    void *bid, void *block, void *grid, int *warp)
 {
 	struct kernel k = {host, name, (struct binary *)handle, NULL};
 
@@ -111,9 +111,9 @@ static void var_register(void **handle, const void *host, const char *name, int 
 }
 
 UM_EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
-                                 int constant, int global);
+				 int constant, int global);
 void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
-                       int constant, int global)
+		       int constant, int global)
 {
 	(void)device;
 	(void)external;
@@ -124,9 +124,9 @@ void __cudaRegisterVar(void **handle, char *host, char *device, const char *name
 }
 
 UM_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external,
-                                        size_t bytes, int constant, int global);
+					size_t bytes, int constant, int global);
 void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int external, size_t bytes,
-                              int constant, int global)
+			      int constant, int global)
 {
 	(void)device;
 	(void)external;
@@ -143,9 +143,8 @@ static int load(struct binary *b)
 
 	if (b->library)
 		return UM_CUDA_OK;
-	err = um_rt.cuLibraryLoadData
-	              ? um_rt.cuLibraryLoadData(&b->library, b->image, NULL, NULL, 0, NULL, NULL, 0)
-	              : UM_CUDA_NOT_SUPPORTED;
+	err = um_rt.cuLibraryLoadData ? um_rt.cuLibraryLoadData(&b->library, b->image, NULL, NULL, 0, NULL, NULL, 0)
+				      : UM_CUDA_NOT_SUPPORTED;
 	for (size_t i = 0; i < vars.n && !err && um_rt.cuLibraryGetManaged; i++)
 		if (vars.at[i].binary == b && vars.at[i].managed) {
 			void *at = NULL;
@@ -227,7 +226,7 @@ int __cudaGetKernel(void **handle, const void *kernel)
 }
 
 UM_EXPORT unsigned __cudaPushCallConfiguration(struct um_rt_dim3 grid, struct um_rt_dim3 block, size_t shared,
-                                               void *stream);
+					       void *stream);
 unsigned __cudaPushCallConfiguration(struct um_rt_dim3 grid, struct um_rt_dim3 block, size_t shared, void *stream)
 {
 	if (depth == sizeof calls / sizeof calls[0])
@@ -237,7 +236,7 @@ unsigned __cudaPushCallConfiguration(struct um_rt_dim3 grid, struct um_rt_dim3 b
 }
 
 UM_EXPORT int __cudaPopCallConfiguration(struct um_rt_dim3 *grid, struct um_rt_dim3 *block, size_t *shared,
-                                         void *stream);
+					 void *stream);
 int __cudaPopCallConfiguration(struct um_rt_dim3 *grid, struct um_rt_dim3 *block, size_t *shared, void *stream)
 {
 	const struct call *c;
@@ -253,7 +252,7 @@ int __cudaPopCallConfiguration(struct um_rt_dim3 *grid, struct um_rt_dim3 *block
 }
 
 static int launch(const void *kernel, struct um_rt_dim3 g, struct um_rt_dim3 b, void **args, size_t shared,
-                  void *stream)
+		  void *stream)
 {
 	void *f = NULL;
 	int err = function_of(kernel, &f);
@@ -265,16 +264,16 @@ static int launch(const void *kernel, struct um_rt_dim3 g, struct um_rt_dim3 b, 
 
 #define LAUNCH(name)                                                                                                   \
 	UM_EXPORT int name(const void *kernel, struct um_rt_dim3 grid, struct um_rt_dim3 block, void **args,           \
-	                   size_t shared, void *stream);                                                               \
+			   size_t shared, void *stream);                                                               \
 	int name(const void *kernel, struct um_rt_dim3 grid, struct um_rt_dim3 block, void **args, size_t shared,      \
-	         void *stream)                                                                                         \
+		 void *stream)                                                                                         \
 	{                                                                                                              \
 		return launch(kernel, grid, block, args, shared, stream);                                              \
 	}                                                                                                              \
 	UM_EXPORT int name##_ptsz(const void *kernel, struct um_rt_dim3 grid, struct um_rt_dim3 block, void **args,    \
-	                          size_t shared, void *stream);                                                        \
+				  size_t shared, void *stream);                                                        \
 	int name##_ptsz(const void *kernel, struct um_rt_dim3 grid, struct um_rt_dim3 block, void **args,              \
-	                size_t shared, void *stream)                                                                   \
+			size_t shared, void *stream)                                                                   \
 	{                                                                                                              \
 		return launch(kernel, grid, block, args, shared, stream ? stream : (void *)2);                         \
 	}
@@ -302,7 +301,7 @@ UM_EXPORT int cudaLaunchKernelExC_ptsz(const struct config *c, const void *kerne
 int cudaLaunchKernelExC_ptsz(const struct config *c, const void *kernel, void **args)
 {
 	return c ? launch(kernel, c->grid, c->block, args, c->shared, c->stream ? c->stream : (void *)2)
-	         : um_rt_done(UM_CUDA_INVALID_VALUE);
+		 : um_rt_done(UM_CUDA_INVALID_VALUE);
 }
 
 struct attributes { /* cudaFuncAttributes, as far as it is filled */
@@ -323,7 +322,7 @@ int cudaFuncGetAttributes(struct attributes *a, const void *kernel)
 		err = um_rt.cuFuncGetAttribute(&v[i], i, f);
 	if (!err)
 		*a = (struct attributes){(size_t)v[1], (size_t)v[2], (size_t)v[3], v[0], v[4],
-		                         v[5],         v[6],         v[7],         v[8], v[9]};
+					 v[5],	       v[6],	     v[7],	   v[8], v[9]};
 	return um_rt_done(err);
 }
 
@@ -338,15 +337,15 @@ int cudaFuncGetAttributes(struct attributes *a, const void *kernel)
 	}
 
 OF_KERNEL(cudaFuncSetAttribute, (const void *kernel, int attribute, int value), kernel, cuFuncSetAttribute,
-          (f, attribute, value))
+	  (f, attribute, value))
 OF_KERNEL(cudaFuncSetCacheConfig, (const void *kernel, int config), kernel, cuFuncSetCacheConfig, (f, config))
 OF_KERNEL(cudaFuncGetParamInfo, (const void *kernel, size_t index, size_t *offset, size_t *bytes), kernel,
-          cuFuncGetParamInfo, (f, index, offset, bytes))
+	  cuFuncGetParamInfo, (f, index, offset, bytes))
 OF_KERNEL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, const void *kernel, int threads, size_t shared),
-          kernel, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (blocks, f, threads, shared, 0))
+	  kernel, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (blocks, f, threads, shared, 0))
 OF_KERNEL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-          (int *blocks, const void *kernel, int threads, size_t shared, unsigned flags), kernel,
-          cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (blocks, f, threads, shared, flags))
+	  (int *blocks, const void *kernel, int threads, size_t shared, unsigned flags), kernel,
+	  cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (blocks, f, threads, shared, flags))
 
 /* --- variables ---------------------------------------------------------------------------------------------------- */
 
@@ -396,7 +395,7 @@ static int symbol_copy(const void *symbol, size_t off, void *other, size_t bytes
 		return um_rt_done(err);
 	at = (char *)at + off;
 	return um_rt_done(wait ? um_rt.cuMemcpy(to ? at : other, to ? other : at, bytes)
-	                       : um_rt.cuMemcpyAsync(to ? at : other, to ? other : at, bytes, stream));
+			       : um_rt.cuMemcpyAsync(to ? at : other, to ? other : at, bytes, stream));
 }
 
 UM_EXPORT int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t off, int kind);
@@ -414,7 +413,7 @@ int cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t off,
 }
 
 UM_EXPORT int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t off, int kind,
-                                      void *stream);
+				      void *stream);
 int cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t off, int kind, void *stream)
 {
 	(void)kind;

@@ -60,65 +60,71 @@ static const struct {
 	unsigned offset;
 	int wide; /* a size_t */
 } members[] = {
-#define INT(attribute, member) {attribute, offsetof(struct prop, member), 0}
-#define SIZE(attribute, member) {attribute, offsetof(struct prop, member), 1}
-        SIZE(8, shared_per_block),
-        INT(12, registers_per_block),
-        INT(10, warp),
-        SIZE(11, pitch),
-        INT(1, threads_per_block),
-        INT(2, block[0]),
-        INT(3, block[1]),
-        INT(4, block[2]),
-        INT(5, grid[0]),
-        INT(6, grid[1]),
-        INT(7, grid[2]),
+#define INT(attribute, member)                                                                                         \
+	{                                                                                                              \
+		attribute, offsetof(struct prop, member), 0                                                            \
+	}
+#define SIZE(attribute, member)                                                                                        \
+	{                                                                                                              \
+		attribute, offsetof(struct prop, member), 1                                                            \
+	}
+	SIZE(8, shared_per_block),
+	INT(12, registers_per_block),
+	INT(10, warp),
+	SIZE(11, pitch),
+	INT(1, threads_per_block),
+	INT(2, block[0]),
+	INT(3, block[1]),
+	INT(4, block[2]),
+	INT(5, grid[0]),
+	INT(6, grid[1]),
+	INT(7, grid[2]),
 #if UM_RT_MAJOR == 12
-        INT(13, clock_khz),
-        INT(15, overlap),
-        INT(17, timeout),
-        INT(20, compute_mode),
-        INT(36, memory_khz),
-        INT(87, double_ratio),
+	INT(13, clock_khz),
+	INT(15, overlap),
+	INT(17, timeout),
+	INT(20, compute_mode),
+	INT(36, memory_khz),
+	INT(87, double_ratio),
 #endif
-        SIZE(9, constant),
-        INT(75, major),
-        INT(76, minor),
-        SIZE(14, texture_alignment),
-        SIZE(51, texture_pitch_alignment),
-        INT(16, processors),
-        INT(18, integrated),
-        INT(19, map_host),
-        INT(31, concurrent_kernels),
-        INT(32, ecc),
-        INT(33, pci_bus),
-        INT(34, pci_device),
-        INT(50, pci_domain),
-        INT(40, engines),
-        INT(41, unified),
-        INT(37, bus_width),
-        INT(38, l2),
-        INT(39, threads_per_processor),
-        INT(78, priorities),
-        INT(79, global_l1),
-        INT(80, local_l1),
-        SIZE(81, shared_per_processor),
-        INT(82, registers_per_processor),
-        INT(83, managed),
-        INT(84, multi_board),
-        INT(86, host_atomics),
-        INT(88, pageable),
-        INT(89, concurrent_managed),
-        INT(90, preemption),
-        INT(91, host_pointer),
-        INT(95, cooperative),
-        SIZE(97, shared_optin),
-        INT(100, host_page_tables),
-        INT(101, direct_host),
-        INT(106, blocks_per_processor),
-        SIZE(111, shared_reserved),
-        INT(99, host_register),
-        INT(115, pools),
+	SIZE(9, constant),
+	INT(75, major),
+	INT(76, minor),
+	SIZE(14, texture_alignment),
+	SIZE(51, texture_pitch_alignment),
+	INT(16, processors),
+	INT(18, integrated),
+	INT(19, map_host),
+	INT(31, concurrent_kernels),
+	INT(32, ecc),
+	INT(33, pci_bus),
+	INT(34, pci_device),
+	INT(50, pci_domain),
+	INT(40, engines),
+	INT(41, unified),
+	INT(37, bus_width),
+	INT(38, l2),
+	INT(39, threads_per_processor),
+	INT(78, priorities),
+	INT(79, global_l1),
+	INT(80, local_l1),
+	SIZE(81, shared_per_processor),
+	INT(82, registers_per_processor),
+	INT(83, managed),
+	INT(84, multi_board),
+	INT(86, host_atomics),
+	INT(88, pageable),
+	INT(89, concurrent_managed),
+	INT(90, preemption),
+	INT(91, host_pointer),
+	INT(95, cooperative),
+	SIZE(97, shared_optin),
+	INT(100, host_page_tables),
+	INT(101, direct_host),
+	INT(106, blocks_per_processor),
+	SIZE(111, shared_reserved),
+	INT(99, host_register),
+	INT(115, pools),
 };
 
 static int properties(struct prop *p, int device)
@@ -166,13 +172,13 @@ UM_RT(cudaDeviceGetAttribute, (int *value, int attribute, int device), cuDeviceG
 UM_RT(cudaDeviceGetPCIBusId, (char *id, int size, int device), cuDeviceGetPCIBusId, (id, size, device))
 UM_RT(cudaDeviceGetByPCIBusId, (int *device, const char *id), cuDeviceGetByPCIBusId, (device, id))
 UM_RT(cudaDeviceCanAccessPeer, (int *can, int device, int peer), cuDeviceCanAccessPeer, (can, device, peer))
-UM_RT(cudaDeviceGetLimit, (size_t *value, int limit), cuCtxGetLimit, (value, limit))
+UM_RT(cudaDeviceGetLimit, (size_t * value, int limit), cuCtxGetLimit, (value, limit))
 UM_RT(cudaDeviceSetLimit, (int limit, size_t value), cuCtxSetLimit, (limit, value))
 UM_RT(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), cuCtxGetStreamPriorityRange, (least, greatest))
 UM_RT(cudaDeviceGetDefaultMemPool, (void **pool, int device), cuDeviceGetDefaultMemPool, (pool, device))
 UM_RT(cudaDeviceSynchronize, (void), cuCtxSynchronize, ())
 UM_RT(cudaDeviceReset, (void), cuDevicePrimaryCtxReset, (0))
-UM_RT(cudaMemGetInfo, (size_t *free_bytes, size_t *total), cuMemGetInfo, (free_bytes, total))
+UM_RT(cudaMemGetInfo, (size_t * free_bytes, size_t *total), cuMemGetInfo, (free_bytes, total))
 UM_RT(cudaProfilerStart, (void), cuProfilerStart, ())
 UM_RT(cudaProfilerStop, (void), cuProfilerStop, ())
 

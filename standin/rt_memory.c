@@ -103,20 +103,20 @@ int cudaMemcpyAsync_ptsz COPY_ASYNC_PARAMS
 }
 
 static struct um_rt_copy2d rectangle(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                     size_t rows)
+				     size_t rows)
 {
 	return (struct um_rt_copy2d){.from_type = TYPE_UNIFIED,
-	                             .from_device = (uintptr_t)from,
-	                             .from_pitch = from_pitch,
-	                             .to_type = TYPE_UNIFIED,
-	                             .to_device = (uintptr_t)to,
-	                             .to_pitch = to_pitch,
-	                             .width = width,
-	                             .height = rows};
+				     .from_device = (uintptr_t)from,
+				     .from_pitch = from_pitch,
+				     .to_type = TYPE_UNIFIED,
+				     .to_device = (uintptr_t)to,
+				     .to_pitch = to_pitch,
+				     .width = width,
+				     .height = rows};
 }
 
 UM_EXPORT int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
-                           int kind);
+			   int kind);
 int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows, int kind)
 {
 	struct um_rt_copy2d c = rectangle(to, to_pitch, from, from_pitch, width, rows);
@@ -127,27 +127,27 @@ int cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
 }
 
 UM_EXPORT int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                                size_t rows, int kind, void *stream);
+				size_t rows, int kind, void *stream);
 int cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows,
-                      int kind, void *stream)
+		      int kind, void *stream)
 {
 	struct um_rt_copy2d c = rectangle(to, to_pitch, from, from_pitch, width, rows);
 	int err = um_rt_enter();
 
 	(void)kind;
-	return um_rt_done(err                     ? err
-	                  : um_rt.cuMemcpy2DAsync ? um_rt.cuMemcpy2DAsync(&c, stream)
-	                                          : um_rt_absent("cuMemcpy2DAsync"));
+	return um_rt_done(err			  ? err
+			  : um_rt.cuMemcpy2DAsync ? um_rt.cuMemcpy2DAsync(&c, stream)
+						  : um_rt_absent("cuMemcpy2DAsync"));
 }
 
 UM_RT(cudaMemset, (void *at, int value, size_t n), cuMemsetD8, (at, (unsigned char)value, n))
 UM_RT(cudaMemset_ptds, (void *at, int value, size_t n), cuMemsetD8, (at, (unsigned char)value, n))
 UM_RT_STREAM(cudaMemsetAsync, (void *at, int value, size_t n, void *stream), cuMemsetD8Async,
-             (at, (unsigned char)value, n, stream))
+	     (at, (unsigned char)value, n, stream))
 UM_RT(cudaMemset2D, (void *at, size_t pitch, int value, size_t width, size_t rows), cuMemsetD2D8,
       (at, pitch, (unsigned char)value, width, rows))
 UM_RT_STREAM(cudaMemset2DAsync, (void *at, size_t pitch, int value, size_t width, size_t rows, void *stream),
-             cuMemsetD2D8Async, (at, pitch, (unsigned char)value, width, rows, stream))
+	     cuMemsetD2D8Async, (at, pitch, (unsigned char)value, width, rows, stream))
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
@@ -159,36 +159,34 @@ static struct um_location place(int device)
 }
 
 UM_RT_STREAM(cudaMemPrefetchAsync, (const void *ptr, size_t bytes, int device, void *stream), cuMemPrefetchAsync,
-             (ptr, bytes, place(device), 0, stream))
+	     (ptr, bytes, place(device), 0, stream))
 UM_RT(cudaMemAdvise, (const void *ptr, size_t bytes, int advice, int device), cuMemAdvise,
       (ptr, bytes, advice, place(device)))
 UM_RT_STREAM(cudaMemPrefetchAsync_v2,
-             (const void *ptr, size_t bytes, struct um_location to, unsigned flags, void *stream), cuMemPrefetchAsync,
-             (ptr, bytes, to, flags, stream))
+	     (const void *ptr, size_t bytes, struct um_location to, unsigned flags, void *stream), cuMemPrefetchAsync,
+	     (ptr, bytes, to, flags, stream))
 UM_RT(cudaMemAdvise_v2, (const void *ptr, size_t bytes, int advice, struct um_location where), cuMemAdvise,
       (ptr, bytes, advice, where))
 #else
-UM_RT_STREAM(cudaMemPrefetchAsync,
-             (const void *ptr, size_t bytes, struct um_location to, unsigned flags, void *stream), cuMemPrefetchAsync,
-             (ptr, bytes, to, flags, stream))
+UM_RT_STREAM(cudaMemPrefetchAsync, (const void *ptr, size_t bytes, struct um_location to, unsigned flags, void *stream),
+	     cuMemPrefetchAsync, (ptr, bytes, to, flags, stream))
 UM_RT(cudaMemAdvise, (const void *ptr, size_t bytes, int advice, struct um_location where), cuMemAdvise,
       (ptr, bytes, advice, where))
 UM_RT_STREAM(cudaMemPrefetchBatchAsync,
-             (void **ptrs, size_t *sizes, size_t n, struct um_location *locs, size_t *loc_idxs, size_t n_locs,
-              unsigned long long flags, void *stream),
-             cuMemPrefetchBatchAsync, (ptrs, sizes, n, locs, loc_idxs, n_locs, flags, stream))
-UM_RT_STREAM(cudaMemDiscardBatchAsync,
-             (void **ptrs, size_t *sizes, size_t n, unsigned long long flags, void *stream), cuMemDiscardBatchAsync,
-             (ptrs, sizes, n, flags, stream))
+	     (void **ptrs, size_t *sizes, size_t n, struct um_location *locs, size_t *loc_idxs, size_t n_locs,
+	      unsigned long long flags, void *stream),
+	     cuMemPrefetchBatchAsync, (ptrs, sizes, n, locs, loc_idxs, n_locs, flags, stream))
+UM_RT_STREAM(cudaMemDiscardBatchAsync, (void **ptrs, size_t *sizes, size_t n, unsigned long long flags, void *stream),
+	     cuMemDiscardBatchAsync, (ptrs, sizes, n, flags, stream))
 UM_RT_STREAM(cudaMemDiscardAndPrefetchBatchAsync,
-             (void **ptrs, size_t *sizes, size_t n, struct um_location *locs, size_t *loc_idxs, size_t n_locs,
-              unsigned long long flags, void *stream),
-             cuMemDiscardAndPrefetchBatchAsync, (ptrs, sizes, n, locs, loc_idxs, n_locs, flags, stream))
+	     (void **ptrs, size_t *sizes, size_t n, struct um_location *locs, size_t *loc_idxs, size_t n_locs,
+	      unsigned long long flags, void *stream),
+	     cuMemDiscardAndPrefetchBatchAsync, (ptrs, sizes, n, locs, loc_idxs, n_locs, flags, stream))
 #endif
 
 UM_RT(cudaMemRangeGetAttribute, (void *out, size_t size, int attribute, const void *ptr, size_t bytes),
-	cuMemRangeGetAttribute, (out, size, attribute, ptr, bytes))
+      cuMemRangeGetAttribute, (out, size, attribute, ptr, bytes))
 UM_RT(cudaMemRangeGetAttributes, (void **out, size_t *sizes, int *attributes, size_t n, const void *ptr, size_t bytes),
-	cuMemRangeGetAttributes, (out, sizes, attributes, n, ptr, bytes))
+      cuMemRangeGetAttributes, (out, sizes, attributes, n, ptr, bytes))
 UM_RT_STREAM(cudaStreamAttachMemAsync, (void *stream, void *ptr, size_t bytes, unsigned flags), cuStreamAttachMemAsync,
-             (stream, ptr, bytes, flags))
+	     (stream, ptr, bytes, flags))

@@ -14,10 +14,10 @@ UM_RT_STREAM(cudaStreamQuery, (void *stream), cuStreamQuery, (stream))
 UM_RT_STREAM(cudaStreamGetFlags, (void *stream, unsigned *flags), cuStreamGetFlags, (stream, flags))
 UM_RT_STREAM(cudaStreamGetPriority, (void *stream, int *priority), cuStreamGetPriority, (stream, priority))
 UM_RT_STREAM(cudaStreamWaitEvent, (void *stream, void *event, unsigned flags), cuStreamWaitEvent,
-             (stream, event, flags))
+	     (stream, event, flags))
 UM_RT_STREAM(cudaStreamAddCallback,
-             (void *stream, void (*fn)(void *stream, int error, void *arg), void *arg, unsigned flags),
-             cuStreamAddCallback, (stream, fn, arg, flags))
+	     (void *stream, void (*fn)(void *stream, int error, void *arg), void *arg, unsigned flags),
+	     cuStreamAddCallback, (stream, fn, arg, flags))
 UM_RT_STREAM(cudaLaunchHostFunc, (void *stream, void (*fn)(void *arg), void *arg), cuLaunchHostFunc, (stream, fn, arg))
 
 UM_RT(cudaEventCreate, (void **event), cuEventCreate, (event, 0))
@@ -28,7 +28,7 @@ UM_RT(cudaEventSynchronize, (void *event), cuEventSynchronize, (event))
 UM_RT(cudaEventElapsedTime, (float *ms, void *start, void *end), cuEventElapsedTime, (ms, start, end))
 UM_RT_STREAM(cudaEventRecord, (void *event, void *stream), cuEventRecord, (event, stream))
 UM_RT_STREAM(cudaEventRecordWithFlags, (void *event, void *stream, unsigned flags), cuEventRecordWithFlags,
-             (event, stream, flags))
+	     (event, stream, flags))
 
 UM_RT_STREAM(cudaStreamBeginCapture, (void *stream, int mode), cuStreamBeginCapture, (stream, mode))
 UM_RT_STREAM(cudaStreamEndCapture, (void *stream, void **graph), cuStreamEndCapture, (stream, graph))
@@ -37,17 +37,16 @@ UM_RT(cudaThreadExchangeStreamCaptureMode, (int *mode), cuThreadExchangeStreamCa
 
 #if UM_RT_MAJOR == 12
 UM_RT_STREAM(cudaStreamGetCaptureInfo, (void *stream, int *status, unsigned long long *id), cuStreamGetCaptureInfo,
-             (stream, status, id, NULL, NULL, NULL))
+	     (stream, status, id, NULL, NULL, NULL))
 UM_RT_STREAM(cudaStreamGetCaptureInfo_v2,
-             (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, size_t *n),
-             cuStreamGetCaptureInfo, (stream, status, id, graph, after, n))
+	     (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, size_t *n),
+	     cuStreamGetCaptureInfo, (stream, status, id, graph, after, n))
 #else
 /* Edges carry nothing here: whoever asks for their data is told that there is none. */
 UM_RT_STREAM(cudaStreamGetCaptureInfo,
-             (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, const void **edges,
-              size_t *n),
-             cuStreamGetCaptureInfo,
-             (edges ? (*edges = NULL, stream) : stream, status, id, graph, after, n))
+	     (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, const void **edges,
+	      size_t *n),
+	     cuStreamGetCaptureInfo, (edges ? (*edges = NULL, stream) : stream, status, id, graph, after, n))
 #endif
 
 UM_RT(cudaGraphInstantiate, (void **exec, void *graph, unsigned long long flags), cuGraphInstantiateWithFlags,

@@ -11,17 +11,17 @@
 static const struct {
 	const char *name, *text;
 } statuses[] = {{"CUSPARSE_STATUS_SUCCESS", "success"},
-                {"CUSPARSE_STATUS_NOT_INITIALIZED", "initialization error"},
-                {"CUSPARSE_STATUS_ALLOC_FAILED", "insufficient resources"},
-                {"CUSPARSE_STATUS_INVALID_VALUE", "invalid value"},
-                {"CUSPARSE_STATUS_ARCH_MISMATCH", "architecture mismatch"},
-                {"CUSPARSE_STATUS_MAPPING_ERROR", "texture mapping error"},
-                {"CUSPARSE_STATUS_EXECUTION_FAILED", "kernel launch failure"},
-                {"CUSPARSE_STATUS_INTERNAL_ERROR", "internal error"},
-                {"CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED", "matrix type not supported"},
-                {"CUSPARSE_STATUS_ZERO_PIVOT", "zero pivot"},
-                {"CUSPARSE_STATUS_NOT_SUPPORTED", "operation not supported"},
-                {"CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "insufficient resources"}};
+		{"CUSPARSE_STATUS_NOT_INITIALIZED", "initialization error"},
+		{"CUSPARSE_STATUS_ALLOC_FAILED", "insufficient resources"},
+		{"CUSPARSE_STATUS_INVALID_VALUE", "invalid value"},
+		{"CUSPARSE_STATUS_ARCH_MISMATCH", "architecture mismatch"},
+		{"CUSPARSE_STATUS_MAPPING_ERROR", "texture mapping error"},
+		{"CUSPARSE_STATUS_EXECUTION_FAILED", "kernel launch failure"},
+		{"CUSPARSE_STATUS_INTERNAL_ERROR", "internal error"},
+		{"CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED", "matrix type not supported"},
+		{"CUSPARSE_STATUS_ZERO_PIVOT", "zero pivot"},
+		{"CUSPARSE_STATUS_NOT_SUPPORTED", "operation not supported"},
+		{"CUSPARSE_STATUS_INSUFFICIENT_RESOURCES", "insufficient resources"}};
 
 #define N_STATUSES ((int)(sizeof statuses / sizeof *statuses))
 
@@ -165,13 +165,19 @@ static int matrix_create(void **out, const struct um_sparse_matrix *m)
 
 #define COMPRESSED(name, kind)                                                                                         \
 	UM_CALL(name, void **out, int64_t rows, int64_t cols, int64_t n, const void *major, const void *minor,         \
-	        const void *values, int major_type, int minor_type, int base, int type)                                \
+		const void *values, int major_type, int minor_type, int base, int type)                                \
 	{                                                                                                              \
-		return matrix_create(out, &(struct um_sparse_matrix){                                                  \
-		                                  .format = (kind), .rows = rows, .cols = cols, .n = n,                \
-		                                  .major = WRITABLE(major), .minor = WRITABLE(minor),                  \
-		                                  .values = WRITABLE(values), .major_type = major_type,                \
-		                                  .minor_type = minor_type, .base = base, .type = type});              \
+		return matrix_create(out, &(struct um_sparse_matrix){.format = (kind),                                 \
+								     .rows = rows,                                     \
+								     .cols = cols,                                     \
+								     .n = n,                                           \
+								     .major = WRITABLE(major),                         \
+								     .minor = WRITABLE(minor),                         \
+								     .values = WRITABLE(values),                       \
+								     .major_type = major_type,                         \
+								     .minor_type = minor_type,                         \
+								     .base = base,                                     \
+								     .type = type});                                   \
 	}
 
 COMPRESSED(cusparseCreateCsr, UM_CSR)
@@ -181,13 +187,19 @@ COMPRESSED(cusparseCreateConstCsc, UM_CSC)
 
 #define COORDINATES(name)                                                                                              \
 	UM_CALL(name, void **out, int64_t rows, int64_t cols, int64_t n, const void *row, const void *col,             \
-	        const void *values, int index_type, int base, int type)                                                \
+		const void *values, int index_type, int base, int type)                                                \
 	{                                                                                                              \
-		return matrix_create(out, &(struct um_sparse_matrix){                                                  \
-		                                  .format = UM_COO, .rows = rows, .cols = cols, .n = n,                \
-		                                  .major = WRITABLE(row), .minor = WRITABLE(col),                      \
-		                                  .values = WRITABLE(values), .major_type = index_type,                \
-		                                  .minor_type = index_type, .base = base, .type = type});              \
+		return matrix_create(out, &(struct um_sparse_matrix){.format = UM_COO,                                 \
+								     .rows = rows,                                     \
+								     .cols = cols,                                     \
+								     .n = n,                                           \
+								     .major = WRITABLE(row),                           \
+								     .minor = WRITABLE(col),                           \
+								     .values = WRITABLE(values),                       \
+								     .major_type = index_type,                         \
+								     .minor_type = index_type,                         \
+								     .base = base,                                     \
+								     .type = type});                                   \
 	}
 
 COORDINATES(cusparseCreateCoo)
@@ -199,7 +211,7 @@ UM_CALL(cusparseDestroySpMat, const struct um_sparse_matrix *m)
 }
 
 static int pointers_set(struct um_sparse_matrix *m, enum um_sparse_format format, void *major, void *minor,
-                        void *values)
+			void *values)
 {
 	if (!m || m->format != format)
 		return UM_SPARSE_INVALID_VALUE;
@@ -336,7 +348,7 @@ UM_CALL(cusparseDestroyDnMat, const struct um_dense_matrix *m)
 }
 
 UM_CALL(cusparseDnMatGet, const struct um_dense_matrix *m, int64_t *rows, int64_t *cols, int64_t *ld, void **values,
-        int *type, int *order)
+	int *type, int *order)
 {
 	if (!m || !rows || !cols || !ld || !values || !type || !order)
 		return UM_SPARSE_INVALID_VALUE;

@@ -12,13 +12,13 @@
 #include "standin/libs.h"
 
 enum um_sparse_status { /* cusparseStatus_t */
-	UM_SPARSE_OK = 0,
-	UM_SPARSE_NOT_INITIALIZED = 1,
-	UM_SPARSE_ALLOC_FAILED = 2,
-	UM_SPARSE_INVALID_VALUE = 3,
-	UM_SPARSE_EXECUTION_FAILED = 6,
-	UM_SPARSE_ZERO_PIVOT = 9,
-	UM_SPARSE_NOT_SUPPORTED = 10
+			UM_SPARSE_OK = 0,
+			UM_SPARSE_NOT_INITIALIZED = 1,
+			UM_SPARSE_ALLOC_FAILED = 2,
+			UM_SPARSE_INVALID_VALUE = 3,
+			UM_SPARSE_EXECUTION_FAILED = 6,
+			UM_SPARSE_ZERO_PIVOT = 9,
+			UM_SPARSE_NOT_SUPPORTED = 10
 };
 
 enum um_sparse_format { UM_CSR = 1, UM_CSC = 2, UM_COO = 3 }; /* cusparseFormat_t */
@@ -86,9 +86,7 @@ void um_sparse_touch(struct um_libs_kernel *k, const struct um_sparse_matrix *a,
 
 static inline int um_sparse_status(int cuda)
 {
-	return !cuda                       ? UM_SPARSE_OK
-	       : cuda == UM_CUDA_NO_MEMORY ? UM_SPARSE_ALLOC_FAILED
-	                                   : UM_SPARSE_EXECUTION_FAILED;
+	return !cuda ? UM_SPARSE_OK : cuda == UM_CUDA_NO_MEMORY ? UM_SPARSE_ALLOC_FAILED : UM_SPARSE_EXECUTION_FAILED;
 }
 
 #endif

@@ -119,7 +119,7 @@ static int types_bad(const struct um_sparse_matrix *a, int x, int y, int compute
 }
 
 static int vector_check(const struct um_sparse *h, int op, const struct um_sparse_matrix *a,
-                        const struct um_dense_vector *x, const struct um_dense_vector *y, int type)
+			const struct um_dense_vector *x, const struct um_dense_vector *y, int type)
 {
 	if (!h)
 		return UM_SPARSE_NOT_INITIALIZED;
@@ -133,8 +133,8 @@ static int vector_check(const struct um_sparse *h, int op, const struct um_spars
 #define BUFFER_BYTES 8
 
 UM_CALL(cusparseSpMV_bufferSize, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_vector *x, const void *beta, const struct um_dense_vector *y, int type, int algorithm,
-        size_t *bytes)
+	const struct um_dense_vector *x, const void *beta, const struct um_dense_vector *y, int type, int algorithm,
+	size_t *bytes)
 {
 	int status = vector_check(h, op, a, x, y, type);
 
@@ -149,8 +149,8 @@ UM_CALL(cusparseSpMV_bufferSize, const struct um_sparse *h, int op, const void *
 }
 
 UM_CALL(cusparseSpMV_preprocess, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_vector *x, const void *beta, const struct um_dense_vector *y, int type, int algorithm,
-        void *buffer)
+	const struct um_dense_vector *x, const void *beta, const struct um_dense_vector *y, int type, int algorithm,
+	void *buffer)
 {
 	(void)alpha;
 	(void)beta;
@@ -160,8 +160,8 @@ UM_CALL(cusparseSpMV_preprocess, const struct um_sparse *h, int op, const void *
 }
 
 UM_CALL(cusparseSpMV, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_vector *x, const void *beta, const struct um_dense_vector *y, int type, int algorithm,
-        void *buffer)
+	const struct um_dense_vector *x, const void *beta, const struct um_dense_vector *y, int type, int algorithm,
+	void *buffer)
 {
 	struct um_libs_kernel k = {.name = "cusparseSpMV"};
 	int status = vector_check(h, op, a, x, y, type);
@@ -174,18 +174,25 @@ UM_CALL(cusparseSpMV, const struct um_sparse *h, int op, const void *alpha, cons
 	if (status)
 		return status;
 	k.flops = 2.0 * (double)a->n;
-	c = (struct call){.a = *a, .alpha = um_factor_take(&k, alpha, type, h->device_scalars),
-	                  .beta = um_factor_take(&k, beta, type, h->device_scalars), .x = x->values, .y = y->values,
-	                  .n = 1, .x_row = 1, .y_row = 1, .transpose = op != UM_SPARSE_N, .type = type};
+	c = (struct call){.a = *a,
+			  .alpha = um_factor_take(&k, alpha, type, h->device_scalars),
+			  .beta = um_factor_take(&k, beta, type, h->device_scalars),
+			  .x = x->values,
+			  .y = y->values,
+			  .n = 1,
+			  .x_row = 1,
+			  .y_row = 1,
+			  .transpose = op != UM_SPARSE_N,
+			  .type = type};
 	um_sparse_touch(&k, a, UM_READ);
 	um_libs_touch_vector(&k, x->values, x->n, 1, um_value_size(type), UM_READ);
 	um_libs_touch_vector(&k, y->values, y->n, 1, um_value_size(type),
-	                     um_factor_is_zero(&c.beta) ? UM_WRITE : UM_UPDATE);
+			     um_factor_is_zero(&c.beta) ? UM_WRITE : UM_UPDATE);
 	return um_sparse_status(um_libs_run(h->stream, &k, run, &c, sizeof c));
 }
 
 static int matrix_check(const struct um_sparse *h, int op, int op_b, const struct um_sparse_matrix *a,
-                        const struct um_dense_matrix *b, const struct um_dense_matrix *c, int type)
+			const struct um_dense_matrix *b, const struct um_dense_matrix *c, int type)
 {
 	if (!h)
 		return UM_SPARSE_NOT_INITIALIZED;
@@ -198,8 +205,8 @@ static int matrix_check(const struct um_sparse *h, int op, int op_b, const struc
 }
 
 UM_CALL(cusparseSpMM_bufferSize, const struct um_sparse *h, int op, int op_b, const void *alpha,
-        const struct um_sparse_matrix *a, const struct um_dense_matrix *b, const void *beta,
-        const struct um_dense_matrix *c, int type, int algorithm, size_t *bytes)
+	const struct um_sparse_matrix *a, const struct um_dense_matrix *b, const void *beta,
+	const struct um_dense_matrix *c, int type, int algorithm, size_t *bytes)
 {
 	int status = matrix_check(h, op, op_b, a, b, c, type);
 
@@ -214,8 +221,8 @@ UM_CALL(cusparseSpMM_bufferSize, const struct um_sparse *h, int op, int op_b, co
 }
 
 UM_CALL(cusparseSpMM_preprocess, const struct um_sparse *h, int op, int op_b, const void *alpha,
-        const struct um_sparse_matrix *a, const struct um_dense_matrix *b, const void *beta,
-        const struct um_dense_matrix *c, int type, int algorithm, void *buffer)
+	const struct um_sparse_matrix *a, const struct um_dense_matrix *b, const void *beta,
+	const struct um_dense_matrix *c, int type, int algorithm, void *buffer)
 {
 	(void)alpha;
 	(void)beta;
@@ -229,12 +236,12 @@ static void touch_dense(struct um_libs_kernel *k, const struct um_dense_matrix *
 	int by_row = m->order == UM_BY_ROW;
 
 	um_libs_touch_matrix(k, m->values, by_row ? m->cols : m->rows, by_row ? m->rows : m->cols, m->ld,
-	                     um_value_size(m->type), access);
+			     um_value_size(m->type), access);
 }
 
 UM_CALL(cusparseSpMM, const struct um_sparse *h, int op, int op_b, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_matrix *b, const void *beta, const struct um_dense_matrix *c, int type, int algorithm,
-        void *buffer)
+	const struct um_dense_matrix *b, const void *beta, const struct um_dense_matrix *c, int type, int algorithm,
+	void *buffer)
 {
 	struct um_libs_kernel k = {.name = "cusparseSpMM"};
 	int status = matrix_check(h, op, op_b, a, b, c, type), flip;
@@ -248,11 +255,18 @@ UM_CALL(cusparseSpMM, const struct um_sparse *h, int op, int op_b, const void *a
 		return status;
 	flip = (b->order == UM_BY_ROW) != (op_b != UM_SPARSE_N);
 	k.flops = 2.0 * (double)a->n * (double)c->cols;
-	g = (struct call){.a = *a, .alpha = um_factor_take(&k, alpha, type, h->device_scalars),
-	                  .beta = um_factor_take(&k, beta, type, h->device_scalars), .x = b->values, .y = c->values,
-	                  .n = c->cols, .x_row = flip ? b->ld : 1, .x_col = flip ? 1 : b->ld,
-	                  .y_row = c->order == UM_BY_ROW ? c->ld : 1, .y_col = c->order == UM_BY_ROW ? 1 : c->ld,
-	                  .transpose = op != UM_SPARSE_N, .type = type};
+	g = (struct call){.a = *a,
+			  .alpha = um_factor_take(&k, alpha, type, h->device_scalars),
+			  .beta = um_factor_take(&k, beta, type, h->device_scalars),
+			  .x = b->values,
+			  .y = c->values,
+			  .n = c->cols,
+			  .x_row = flip ? b->ld : 1,
+			  .x_col = flip ? 1 : b->ld,
+			  .y_row = c->order == UM_BY_ROW ? c->ld : 1,
+			  .y_col = c->order == UM_BY_ROW ? 1 : c->ld,
+			  .transpose = op != UM_SPARSE_N,
+			  .type = type};
 	um_sparse_touch(&k, a, UM_READ);
 	touch_dense(&k, b, UM_READ);
 	touch_dense(&k, c, um_factor_is_zero(&g.beta) ? UM_WRITE : UM_UPDATE);

@@ -102,7 +102,7 @@ UM_CALL(cusparseSpSV_destroyDescr, struct plan *p)
 }
 
 static int check(const struct um_sparse *h, int op, const struct um_sparse_matrix *a, const struct um_dense_vector *x,
-                 const struct um_dense_vector *y, int type, const struct plan *p)
+		 const struct um_dense_vector *y, int type, const struct plan *p)
 {
 	if (!h)
 		return UM_SPARSE_NOT_INITIALIZED;
@@ -117,8 +117,8 @@ static int check(const struct um_sparse *h, int op, const struct um_sparse_matri
 #define BUFFER_BYTES 8 /* an allocation of nothing is an error */
 
 UM_CALL(cusparseSpSV_bufferSize, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm,
-        const struct plan *p, size_t *bytes)
+	const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm, const struct plan *p,
+	size_t *bytes)
 {
 	int status = check(h, op, a, x, y, type, p);
 
@@ -132,8 +132,8 @@ UM_CALL(cusparseSpSV_bufferSize, const struct um_sparse *h, int op, const void *
 }
 
 UM_CALL(cusparseSpSV_analysis, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm, struct plan *p,
-        void *buffer)
+	const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm, struct plan *p,
+	void *buffer)
 {
 	int status = check(h, op, a, x, y, type, p);
 
@@ -146,7 +146,7 @@ UM_CALL(cusparseSpSV_analysis, const struct um_sparse *h, int op, const void *al
 }
 
 UM_CALL(cusparseSpSV_solve, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
-        const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm, const struct plan *p)
+	const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm, const struct plan *p)
 {
 	struct um_libs_kernel k = {.name = "cusparseSpSV"};
 	int status = check(h, op, a, x, y, type, p);
@@ -158,8 +158,11 @@ UM_CALL(cusparseSpSV_solve, const struct um_sparse *h, int op, const void *alpha
 	if (status)
 		return status;
 	k.flops = 2.0 * (double)a->n;
-	s = (struct solve){.a = *a, .alpha = um_factor_take(&k, alpha, type, h->device_scalars), .x = x->values,
-	                   .y = y->values, .by_column = op != UM_SPARSE_N};
+	s = (struct solve){.a = *a,
+			   .alpha = um_factor_take(&k, alpha, type, h->device_scalars),
+			   .x = x->values,
+			   .y = y->values,
+			   .by_column = op != UM_SPARSE_N};
 	if (a->format == UM_CSC) { /* the rows of its transpose */
 		s.by_column = !s.by_column;
 		s.a.fill = !a->fill;
@@ -195,7 +198,7 @@ static void row_subtract(const struct um_sparse_matrix *a, int64_t i, int64_t k,
 			e++;
 		} else {
 			um_value_set(a->values, a->type, e,
-			             um_value_at(a->values, a->type, e) - factor * um_value_at(a->values, a->type, f));
+				     um_value_at(a->values, a->type, e) - factor * um_value_at(a->values, a->type, f));
 			e++;
 			f++;
 		}
@@ -262,7 +265,7 @@ static int lu_check(const struct um_sparse *h, int rows, int n, const struct um_
 }
 
 static int lu(const struct um_sparse *h, const char *name, const struct um_sparse_matrix *a,
-              const struct um_sparse_description *d, struct pivots *found)
+	      const struct um_sparse_description *d, struct pivots *found)
 {
 	struct um_libs_kernel k = {.name = name, .flops = 2.0 * (double)a->n};
 	int status = lu_check(h, (int)a->rows, (int)a->n, d, found);
@@ -278,8 +281,8 @@ static int lu(const struct um_sparse *h, const char *name, const struct um_spars
 
 #define FACTORIZATION(letter, real, which)                                                                             \
 	UM_CALL(cusparse##letter##csrilu02_bufferSize, const struct um_sparse *h, int rows, int n,                     \
-	        const struct um_sparse_description *d, real *values, const int *offsets, const int *cols,              \
-	        const struct pivots *found, int *bytes)                                                                \
+		const struct um_sparse_description *d, real *values, const int *offsets, const int *cols,              \
+		const struct pivots *found, int *bytes)                                                                \
 	{                                                                                                              \
 		(void)values;                                                                                          \
 		(void)offsets;                                                                                         \
@@ -289,8 +292,8 @@ static int lu(const struct um_sparse *h, const char *name, const struct um_spars
 		return bytes ? lu_check(h, rows, n, d, found) : UM_SPARSE_INVALID_VALUE;                               \
 	}                                                                                                              \
 	UM_CALL(cusparse##letter##csrilu02_analysis, const struct um_sparse *h, int rows, int n,                       \
-	        const struct um_sparse_description *d, const real *values, const int *offsets, const int *cols,        \
-	        const struct pivots *found, int policy, void *buffer)                                                  \
+		const struct um_sparse_description *d, const real *values, const int *offsets, const int *cols,        \
+		const struct pivots *found, int policy, void *buffer)                                                  \
 	{                                                                                                              \
 		(void)values;                                                                                          \
 		(void)offsets;                                                                                         \
@@ -300,19 +303,19 @@ static int lu(const struct um_sparse *h, const char *name, const struct um_spars
 		return lu_check(h, rows, n, d, found);                                                                 \
 	}                                                                                                              \
 	UM_CALL(cusparse##letter##csrilu02, const struct um_sparse *h, int rows, int n,                                \
-	        const struct um_sparse_description *d, real *values, const int *offsets, const int *cols,              \
-	        struct pivots *found, int policy, void *buffer)                                                        \
+		const struct um_sparse_description *d, real *values, const int *offsets, const int *cols,              \
+		struct pivots *found, int policy, void *buffer)                                                        \
 	{                                                                                                              \
 		const struct um_sparse_matrix a = {.format = UM_CSR,                                                   \
-		                                   .rows = rows,                                                       \
-		                                   .cols = rows,                                                       \
-		                                   .n = n,                                                             \
-		                                   .major = (void *)(uintptr_t)offsets,                                \
-		                                   .minor = (void *)(uintptr_t)cols,                                   \
-		                                   .values = values,                                                   \
-		                                   .major_type = UM_INDEX_32,                                          \
-		                                   .minor_type = UM_INDEX_32,                                          \
-		                                   .type = which};                                                     \
+						   .rows = rows,                                                       \
+						   .cols = rows,                                                       \
+						   .n = n,                                                             \
+						   .major = (void *)(uintptr_t)offsets,                                \
+						   .minor = (void *)(uintptr_t)cols,                                   \
+						   .values = values,                                                   \
+						   .major_type = UM_INDEX_32,                                          \
+						   .minor_type = UM_INDEX_32,                                          \
+						   .type = which};                                                     \
                                                                                                                        \
 		(void)policy;                                                                                          \
 		(void)buffer;                                                                                          \

@@ -108,12 +108,18 @@ struct um_entry {
 
 /* Tables end with a row without a name. */
 extern const struct um_entry um_device_entries[], um_export_entries[], um_module_entries[], um_function_entries[],
-        um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[], um_stream_entries[],
-        um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[];
+	um_launch_entries[], um_memory_entries[], um_copy_entries[], um_hint_entries[], um_stream_entries[],
+	um_event_entries[], um_capture_entries[], um_graph_entries[], um_exec_entries[];
 
 /* A row of a table: the exported function, under its base name; with a form for per-thread default streams. */
-#define UM_ENTRY(base, since, fn) {#base, since, (void *)fn, NULL}
-#define UM_ENTRY_PTSZ(base, since, fn) {#base, since, (void *)fn, (void *)fn##_ptsz}
+#define UM_ENTRY(base, since, fn)                                                                                      \
+	{                                                                                                              \
+#base, since, (void *)fn, NULL                                                                         \
+	}
+#define UM_ENTRY_PTSZ(base, since, fn)                                                                                 \
+	{                                                                                                              \
+#base, since, (void *)fn, (void *)fn##_ptsz                                                            \
+	}
 
 /* Injected faults: called first by every entry that may be made to fail; 0 or the code to return. `name` is the
  * exported symbol. */
@@ -188,11 +194,11 @@ um_stream um_standin_stream(void *stream, int *ok);
 int um_launch_run(struct um_launch *launch, um_stream stream);
 /* CUDA error code. */
 int um_launch_new(struct um_launch **out, void *function, const unsigned grid[3], const unsigned block[3],
-                  void **params, void **extra);
+		  void **params, void **extra);
 struct um_launch *um_launch_get(struct um_launch *launch); /* one more reference */
 void um_launch_put(struct um_launch *launch);
 /* As in standin_table.h. */
 int um_launch_host(um_stream stream, const char *name, const struct um_announcement *what, void (*fn)(void *arg),
-                   void *arg, void (*free_arg)(void *arg));
+		   void *arg, void (*free_arg)(void *arg));
 
 #endif

@@ -76,12 +76,12 @@ static int open_locked(void)
 	const char *name = secure_getenv("UMADVISE_DRYRUN_PROFILE"), *memory = secure_getenv("UMADVISE_DRYRUN_MEMORY");
 	const char *cpu = secure_getenv("UMADVISE_DRYRUN_CPU");
 	struct um_sim_options options = {.profile = &state.profile,
-	                                 .backed = 1,
-	                                 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
-	                                 .ledger = 1,
-	                                 .poison = 1,
-	                                 .patience_ms = 5000,
-	                                 .query_ns = 1000};
+					 .backed = 1,
+					 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
+					 .ledger = 1,
+					 .poison = 1,
+					 .patience_ms = 5000,
+					 .query_ns = 1000};
 	struct um_diag diag;
 
 	if (um_profile_get(name && *name ? name : "v100", &state.profile, &diag)) {

@@ -78,11 +78,11 @@ void um_work_drop(const struct um_work *w)
 static int copy_run(struct um_gpu *gpu, um_stream stream, const struct um_work *w, int wait)
 {
 	const struct um_sim_copy c = {.to = w->copy.to,
-	                              .from = w->copy.from,
-	                              .to_pitch = w->copy.to_pitch,
-	                              .from_pitch = w->copy.from_pitch,
-	                              .bytes = w->copy.bytes,
-	                              .rows = w->copy.rows};
+				      .from = w->copy.from,
+				      .to_pitch = w->copy.to_pitch,
+				      .from_pitch = w->copy.from_pitch,
+				      .bytes = w->copy.bytes,
+				      .rows = w->copy.rows};
 
 	return um_sim_copy(gpu, stream, &c, wait);
 }
@@ -90,11 +90,11 @@ static int copy_run(struct um_gpu *gpu, um_stream stream, const struct um_work *
 static int set_run(struct um_gpu *gpu, um_stream stream, const struct um_work *w)
 {
 	const struct um_sim_set s = {.at = w->set.at,
-	                             .pitch = w->set.pitch,
-	                             .width = w->set.width,
-	                             .rows = w->set.rows,
-	                             .value = w->set.value,
-	                             .size = w->set.size};
+				     .pitch = w->set.pitch,
+				     .width = w->set.width,
+				     .rows = w->set.rows,
+				     .value = w->set.value,
+				     .size = w->set.size};
 
 	return um_sim_set(gpu, stream, &s);
 }
@@ -316,7 +316,7 @@ UM_CALL(cuStreamGetCtx_v2, void *stream, void **context, void **green)
 	return cuStreamGetCtx(stream, context);
 }
 UM_FORWARD(cuStreamGetCtx_v2_ptsz, (void *s, void **context, void **green),
-           cuStreamGetCtx_v2(um_ptsz(s), context, green))
+	   cuStreamGetCtx_v2(um_ptsz(s), context, green))
 
 /* --- waiting ---------------------------------------------------------------------------------------------------- */
 
@@ -414,7 +414,7 @@ UM_CALL(cuStreamAddCallback, void *stream, void (*fn)(void *stream, int status, 
 	return err;
 }
 UM_FORWARD(cuStreamAddCallback_ptsz, (void *s, void (*fn)(void *, int, void *), void *arg, unsigned flags),
-           cuStreamAddCallback(um_ptsz(s), fn, arg, flags))
+	   cuStreamAddCallback(um_ptsz(s), fn, arg, flags))
 
 /* --- values in memory ------------------------------------------------------------------------------------------- */
 
@@ -443,7 +443,7 @@ UM_CALL(cuStreamWriteValue32_v2, void *stream, uint64_t addr, uint32_t v, unsign
 	return err ? err : value(stream, addr, v, flags, 1);
 }
 UM_FORWARD(cuStreamWriteValue32_v2_ptsz, (void *s, uint64_t addr, uint32_t v, unsigned flags),
-           cuStreamWriteValue32_v2(um_ptsz(s), addr, v, flags))
+	   cuStreamWriteValue32_v2(um_ptsz(s), addr, v, flags))
 
 UM_CALL(cuStreamWaitValue32_v2, void *stream, uint64_t addr, uint32_t v, unsigned flags)
 {
@@ -452,23 +452,23 @@ UM_CALL(cuStreamWaitValue32_v2, void *stream, uint64_t addr, uint32_t v, unsigne
 	return err ? err : value(stream, addr, v, flags, 0);
 }
 UM_FORWARD(cuStreamWaitValue32_v2_ptsz, (void *s, uint64_t addr, uint32_t v, unsigned flags),
-           cuStreamWaitValue32_v2(um_ptsz(s), addr, v, flags))
+	   cuStreamWaitValue32_v2(um_ptsz(s), addr, v, flags))
 
 const struct um_entry um_stream_entries[] = {
-        {"cuStreamCreate", 2000, cuStreamCreate, NULL},
-        {"cuStreamCreateWithPriority", 5050, cuStreamCreateWithPriority, NULL},
-        {"cuStreamDestroy", 4000, cuStreamDestroy_v2, NULL},
-        {"cuStreamGetFlags", 5050, cuStreamGetFlags, cuStreamGetFlags_ptsz},
-        {"cuStreamGetPriority", 5050, cuStreamGetPriority, cuStreamGetPriority_ptsz},
-        {"cuStreamGetId", 12000, cuStreamGetId, cuStreamGetId_ptsz},
-        {"cuStreamGetDevice", 12080, cuStreamGetDevice, cuStreamGetDevice_ptsz},
-        {"cuStreamGetCtx", 9020, cuStreamGetCtx, cuStreamGetCtx_ptsz},
-        {"cuStreamGetCtx", 12050, cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz},
-        {"cuStreamQuery", 2000, cuStreamQuery, cuStreamQuery_ptsz},
-        {"cuStreamSynchronize", 2000, cuStreamSynchronize, cuStreamSynchronize_ptsz},
-        {"cuLaunchHostFunc", 10000, cuLaunchHostFunc, cuLaunchHostFunc_ptsz},
-        {"cuStreamAddCallback", 5000, cuStreamAddCallback, cuStreamAddCallback_ptsz},
-        {"cuStreamWriteValue32", 8000, cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz},
-        {"cuStreamWaitValue32", 8000, cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz},
-        {0},
+	{"cuStreamCreate", 2000, cuStreamCreate, NULL},
+	{"cuStreamCreateWithPriority", 5050, cuStreamCreateWithPriority, NULL},
+	{"cuStreamDestroy", 4000, cuStreamDestroy_v2, NULL},
+	{"cuStreamGetFlags", 5050, cuStreamGetFlags, cuStreamGetFlags_ptsz},
+	{"cuStreamGetPriority", 5050, cuStreamGetPriority, cuStreamGetPriority_ptsz},
+	{"cuStreamGetId", 12000, cuStreamGetId, cuStreamGetId_ptsz},
+	{"cuStreamGetDevice", 12080, cuStreamGetDevice, cuStreamGetDevice_ptsz},
+	{"cuStreamGetCtx", 9020, cuStreamGetCtx, cuStreamGetCtx_ptsz},
+	{"cuStreamGetCtx", 12050, cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz},
+	{"cuStreamQuery", 2000, cuStreamQuery, cuStreamQuery_ptsz},
+	{"cuStreamSynchronize", 2000, cuStreamSynchronize, cuStreamSynchronize_ptsz},
+	{"cuLaunchHostFunc", 10000, cuLaunchHostFunc, cuLaunchHostFunc_ptsz},
+	{"cuStreamAddCallback", 5000, cuStreamAddCallback, cuStreamAddCallback_ptsz},
+	{"cuStreamWriteValue32", 8000, cuStreamWriteValue32_v2, cuStreamWriteValue32_v2_ptsz},
+	{"cuStreamWaitValue32", 8000, cuStreamWaitValue32_v2, cuStreamWaitValue32_v2_ptsz},
+	{0},
 };

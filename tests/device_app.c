@@ -34,7 +34,7 @@ int cudaRuntimeGetVersion(int *version);
 #define BLOCK ((size_t)2 << 20)
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                          ".visible .entry touch(.param .u64 touch_param_0)\n{\n\tret;\n}\n";
+			  ".visible .entry touch(.param .u64 touch_param_0)\n{\n\tret;\n}\n";
 
 static struct um_gpu *open_device(void)
 {
@@ -248,11 +248,11 @@ static void launch(struct um_gpu *gpu, void *function, um_stream s, void *p, voi
 
 static void sums(struct um_gpu *gpu, const struct um_tally *t)
 {
-	const uint64_t v[] = {gpu->api->now(gpu), t->ns, t->faults, t->batches, t->h2d_bytes, t->d2h_bytes,
-	                      t->evictions, t->stall_ns, t->hints, t->refused, t->resident_bytes,
-	                      t->peak_resident_bytes};
-	static const char *const names[] = {"now", "ns", "faults", "batches", "in", "out", "evictions", "stall",
-	                                    "hints", "refused", "resident", "peak"};
+	const uint64_t v[] = {gpu->api->now(gpu), t->ns,	t->faults,	   t->batches,
+			      t->h2d_bytes,	  t->d2h_bytes, t->evictions,	   t->stall_ns,
+			      t->hints,		  t->refused,	t->resident_bytes, t->peak_resident_bytes};
+	static const char *const names[] = {"now",	 "ns",	  "faults", "batches", "in",	   "out",
+					    "evictions", "stall", "hints",  "refused", "resident", "peak"};
 
 	for (size_t i = 0; i < sizeof v / sizeof *v; i++)
 		printf("%s %" PRIu64 "%s", names[i], v[i], i + 1 < sizeof v / sizeof *v ? " " : "\n");
@@ -268,9 +268,9 @@ static void do_work(struct um_gpu *gpu, void *function)
 	size_t n = 8 * BLOCK;
 
 	say("stream", a->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING) ||
-	                      a->cudaStreamCreateWithFlags(gpu, &l.stream, UM_STREAM_NON_BLOCKING) ||
-	                      a->cudaEventCreateWithFlags(gpu, &l.event, UM_EVENT_DISABLE_TIMING) ||
-	                      a->cudaHostAlloc(gpu, &value, 4, 0));
+			      a->cudaStreamCreateWithFlags(gpu, &l.stream, UM_STREAM_NON_BLOCKING) ||
+			      a->cudaEventCreateWithFlags(gpu, &l.event, UM_EVENT_DISABLE_TIMING) ||
+			      a->cudaHostAlloc(gpu, &value, 4, 0));
 	for (int i = 0; i < 3; i++)
 		say("malloc", a->cudaMallocManaged(gpu, &l.range[i], n, UM_ATTACH_GLOBAL));
 	say("worker", a->worker_start(gpu, &w));
@@ -291,8 +291,8 @@ static void do_work(struct um_gpu *gpu, void *function)
 	say("sync", a->cudaStreamSynchronize(gpu, l.stream));
 	for (int i = 0; i < 3; i++)
 		say("free", a->cudaFree(gpu, l.range[i]));
-	say("end", a->cudaFreeHost(gpu, value) || a->cudaEventDestroy(gpu, l.event) ||
-	                   a->cudaStreamDestroy(gpu, s) || a->cudaStreamDestroy(gpu, l.stream));
+	say("end", a->cudaFreeHost(gpu, value) || a->cudaEventDestroy(gpu, l.event) || a->cudaStreamDestroy(gpu, s) ||
+			   a->cudaStreamDestroy(gpu, l.stream));
 }
 
 static void print_line(void *user, const char *line)

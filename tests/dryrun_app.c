@@ -24,9 +24,8 @@
 #define KERNEL "twice"
 #endif
 
-static const char ptx[] =
-        ".version 7.0\n.target sm_70\n.address_size 64\n"
-        ".visible .entry " KERNEL "(.param .u64 x, .param .u32 n)\n{\n\tret;\n}\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry " KERNEL "(.param .u64 x, .param .u32 n)\n{\n\tret;\n}\n";
 
 static struct {
 	int (*cuInit)(unsigned flags);
@@ -36,7 +35,7 @@ static struct {
 	int (*cuModuleLoadData)(void **module, const void *image);
 	int (*cuModuleGetFunction)(void **function, void *module, const char *name);
 	int (*cuLaunchKernel)(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-	                      unsigned shared, void *stream, void **params, void **extra);
+			      unsigned shared, void *stream, void **params, void **extra);
 	int (*cuMemAllocManaged)(uint64_t *at, size_t bytes, unsigned flags);
 	int (*cuMemFree)(uint64_t at);
 	int (*cuMemAlloc)(uint64_t *at, size_t bytes);

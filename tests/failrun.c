@@ -82,8 +82,8 @@ static int surround(char **env, size_t n, unsigned long at)
 	if (snprintf(preload, sizeof preload, "LD_PRELOAD=%s", run.module) >= (int)sizeof preload)
 		return -ENAMETOOLONG;
 	snprintf(fail, sizeof fail, "UM_FAIL_AT=%lu", at);
-	snprintf(count, sizeof count, "UM_FAIL_%s_FILE=/proc/%d/fd/%d", run.each ? "COUNT" : "PICK",
-		 (int)getpid(), fileno(run.count));
+	snprintf(count, sizeof count, "UM_FAIL_%s_FILE=/proc/%d/fd/%d", run.each ? "COUNT" : "PICK", (int)getpid(),
+		 fileno(run.count));
 	env[k++] = preload;
 	env[k++] = at == FIRST_RUN ? count : fail;
 	for (char **e = environ; *e && k + 1 < n; e++)
@@ -139,9 +139,9 @@ static int once(unsigned long at, int *status)
 /* Why a run was not well, or NULL. */
 static const char *judge(int status)
 {
-	static const char *const words[] = {"AddressSanitizer", "LeakSanitizer", "ThreadSanitizer", "runtime error:",
-		"Assertion ", "double free", "corrupt", "invalid pointer", "stack smashing", "free():", "malloc():",
-		"realloc():"};
+	static const char *const words[] = {
+		"AddressSanitizer", "LeakSanitizer",   "ThreadSanitizer", "runtime error:", "Assertion ", "double free",
+		"corrupt",	    "invalid pointer", "stack smashing",  "free():",	    "malloc():",  "realloc():"};
 	static char why[64];
 
 	if (late) {

@@ -20,13 +20,13 @@ struct location {
 #ifdef FAKE_RUNTIME
 
 #define FN(rt, cu) API int rt
-#define RETURN(name, context, value) \
-	do { \
-		int err_ = fake_call(name, context); \
-		err_ = err_ ? err_ : (value); \
-		if (err_) \
-			fake_thread()->error = err_; \
-		return err_; \
+#define RETURN(name, context, value)                                                                                   \
+	do {                                                                                                           \
+		int err_ = fake_call(name, context);                                                                   \
+		err_ = err_ ? err_ : (value);                                                                          \
+		if (err_)                                                                                              \
+			fake_thread()->error = err_;                                                                   \
+		return err_;                                                                                           \
 	} while (0)
 #define CALL(rt, cu, value) RETURN(#rt, 1, value)
 
@@ -58,10 +58,10 @@ API int cudaPeekAtLastError(void)
 #else
 
 #define FN(rt, cu) static int cu
-#define RETURN(name, context, value) \
-	do { \
-		int err_ = fake_call(name, context); \
-		return err_ ? err_ : (value); \
+#define RETURN(name, context, value)                                                                                   \
+	do {                                                                                                           \
+		int err_ = fake_call(name, context);                                                                   \
+		return err_ ? err_ : (value);                                                                          \
 	} while (0)
 #define CALL(rt, cu, value) RETURN(#cu, 1, value)
 
@@ -80,8 +80,8 @@ API struct fake_thread *fake_thread(void)
 
 static int unsafe(const char *name)
 {
-	static const char *safe[] = {"Record", "WaitEvent", "Value32", "IsCapturing", "LaunchKernel", "MemcpyAsync",
-	                             "EventCreate", "EventDestroy", "Elapsed"};
+	static const char *safe[] = {"Record",	    "WaitEvent",   "Value32",	   "IsCapturing", "LaunchKernel",
+				     "MemcpyAsync", "EventCreate", "EventDestroy", "Elapsed"};
 
 	for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
 		if (strstr(name, safe[i]))
@@ -281,8 +281,7 @@ FN(cudaMemPrefetchBatchAsync, cuMemPrefetchBatchAsync)
 FN(cudaMemDiscardBatchAsync, cuMemDiscardBatchAsync)
 (void **p, size_t *n, size_t count, unsigned long long flags, void *s)
 {
-	CALL(cudaMemDiscardBatchAsync, cuMemDiscardBatchAsync,
-	     p && n && count ? hint(0, 0, (unsigned)flags, s) : 1);
+	CALL(cudaMemDiscardBatchAsync, cuMemDiscardBatchAsync, p && n && count ? hint(0, 0, (unsigned)flags, s) : 1);
 }
 
 FN(cudaMemDiscardAndPrefetchBatchAsync, cuMemDiscardAndPrefetchBatchAsync)
@@ -427,7 +426,7 @@ static int cuModuleGetFunction(void **function, void *module, const char *name)
 }
 
 static int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                          unsigned shared, void *stream, void **args, void **extra)
+			  unsigned shared, void *stream, void **args, void **extra)
 {
 	CALL(, cuLaunchKernel,
 	     f && args && !extra && gy * gz * by * bz == 1 && !shared ? hint((int)gx, (int)bx, 0, stream) : 1);
@@ -447,52 +446,30 @@ static const struct {
 } rows[] = {
 #define ROW(fn, since) {#fn, since, (void *)fn},
 #define ROW_AS(name, fn, since) {#name, since, (void *)fn},
-	ROW(cuInit, 2000)
-	ROW(cuDriverGetVersion, 2020)
-	ROW(cuDeviceGetCount, 2000)
-	ROW(cuDeviceGet, 2000)
-	ROW(cuDeviceGetName, 2000)
-	ROW(cuDeviceGetAttribute, 2000)
-	ROW(cuDevicePrimaryCtxRetain, 7000)
-	ROW(cuDevicePrimaryCtxRelease, 11000)
-	ROW(cuDevicePrimaryCtxGetState, 7000)
-	ROW(cuCtxGetCurrent, 4000)
-	ROW(cuCtxPushCurrent, 4000)
-	ROW(cuCtxPopCurrent, 4000)
-	ROW(cuCtxGetDevice, 2000)
-	ROW(cuThreadExchangeStreamCaptureMode, 10010)
-	ROW(cuMemAllocManaged, 6000)
-	ROW(cuMemAlloc, 3020)
-	ROW(cuMemFree, 3020)
-	ROW(cuMemGetInfo, 3020)
-	ROW(cuStreamCreate, 2000)
-	ROW(cuStreamDestroy, 4000)
-	ROW(cuStreamSynchronize, 2000)
-	ROW(cuStreamWaitEvent, 3020)
-	ROW(cuStreamIsCapturing, 10000)
-	ROW(cuStreamWriteValue32, 11070)
-	ROW(cuStreamWaitValue32, 11070)
-	ROW(cuMemHostAlloc, 2020)
-	ROW(cuMemFreeHost, 2000)
-	ROW(cuEventCreate, 2000)
-	ROW(cuEventDestroy, 4000)
-	ROW(cuEventRecord, 2000)
-	ROW(cuEventQuery, 2000)
-	ROW(cuEventSynchronize, 2000)
-	ROW(cuEventElapsedTime, 2000)
-	ROW(cuModuleLoadData, 2000)
-	ROW(cuModuleUnload, 2000)
-	ROW(cuModuleGetFunction, 2000)
-	ROW(cuLaunchKernel, 4000)
-	ROW(cuMemcpyAsync, 4000)
-	ROW(cuMemPrefetchAsync, 8000)
-	ROW_AS(cuMemPrefetchAsync, cuMemPrefetchAsync_v2, 12020)
-	ROW(cuMemAdvise, 8000)
-	ROW_AS(cuMemAdvise, cuMemAdvise_v2, 12020)
-	ROW(cuMemPrefetchBatchAsync, 13000)
-	ROW(cuMemDiscardBatchAsync, 13000)
-	ROW(cuMemDiscardAndPrefetchBatchAsync, 13000)
-};
+	ROW(cuInit, 2000) ROW(cuDriverGetVersion, 2020) ROW(cuDeviceGetCount, 2000) ROW(cuDeviceGet, 2000) ROW(
+		cuDeviceGetName, 2000) ROW(cuDeviceGetAttribute, 2000) ROW(cuDevicePrimaryCtxRetain,
+									   7000) ROW(cuDevicePrimaryCtxRelease, 11000)
+		ROW(cuDevicePrimaryCtxGetState, 7000) ROW(cuCtxGetCurrent, 4000) ROW(cuCtxPushCurrent, 4000) ROW(
+			cuCtxPopCurrent, 4000) ROW(cuCtxGetDevice, 2000) ROW(cuThreadExchangeStreamCaptureMode, 10010)
+			ROW(cuMemAllocManaged, 6000) ROW(cuMemAlloc, 3020) ROW(cuMemFree, 3020) ROW(cuMemGetInfo, 3020)
+				ROW(cuStreamCreate, 2000) ROW(cuStreamDestroy, 4000) ROW(cuStreamSynchronize, 2000) ROW(
+					cuStreamWaitEvent, 3020) ROW(cuStreamIsCapturing,
+								     10000) ROW(cuStreamWriteValue32,
+										11070) ROW(cuStreamWaitValue32, 11070)
+					ROW(cuMemHostAlloc, 2020) ROW(cuMemFreeHost, 2000) ROW(cuEventCreate, 2000) ROW(
+						cuEventDestroy,
+						4000) ROW(cuEventRecord, 2000) ROW(cuEventQuery,
+										   2000) ROW(cuEventSynchronize, 2000)
+						ROW(cuEventElapsedTime, 2000) ROW(cuModuleLoadData, 2000) ROW(
+							cuModuleUnload,
+							2000) ROW(cuModuleGetFunction, 2000) ROW(cuLaunchKernel, 4000)
+							ROW(cuMemcpyAsync, 4000) ROW(cuMemPrefetchAsync, 8000) ROW_AS(
+								cuMemPrefetchAsync, cuMemPrefetchAsync_v2,
+								12020) ROW(cuMemAdvise, 8000)
+								ROW_AS(cuMemAdvise, cuMemAdvise_v2, 12020) ROW(
+									cuMemPrefetchBatchAsync,
+									13000) ROW(cuMemDiscardBatchAsync, 13000)
+									ROW(cuMemDiscardAndPrefetchBatchAsync, 13000)};
 
 API int cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags, int *status)
 {

@@ -42,8 +42,8 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallback
 	return (CUptiResult)fake_cupti.callbacks;
 }
 
-EXPORT CUptiResult CUPTIAPI
-cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config, uint32_t count)
+EXPORT CUptiResult CUPTIAPI cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config,
+								       uint32_t count)
 {
 	n_kinds = count < 8 ? count : 8;
 	for (unsigned i = 0; i < n_kinds; i++)

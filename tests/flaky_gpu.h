@@ -49,7 +49,7 @@ static inline int flaky_prefetch(struct um_gpu *g, const void *ptr, size_t bytes
 				 um_stream stream)
 {
 	return flaky_fails("cudaMemPrefetchAsync") ? UM_CUDA_INVALID_VALUE
-			     : flaky.sim->cudaMemPrefetchAsync(g, ptr, bytes, to, flags, stream);
+						   : flaky.sim->cudaMemPrefetchAsync(g, ptr, bytes, to, flags, stream);
 }
 
 static inline int flaky_advise(struct um_gpu *g, const void *ptr, size_t bytes, int advice, struct um_location where)
@@ -61,8 +61,9 @@ static inline int flaky_advise(struct um_gpu *g, const void *ptr, size_t bytes, 
 static inline int flaky_discard(struct um_gpu *g, void **ptrs, size_t *sizes, size_t n, unsigned long long flags,
 				um_stream stream)
 {
-	return flaky_fails("cudaMemDiscardBatchAsync") ? UM_CUDA_INVALID_VALUE
-			     : flaky.sim->cudaMemDiscardBatchAsync(g, ptrs, sizes, n, flags, stream);
+	return flaky_fails("cudaMemDiscardBatchAsync")
+		       ? UM_CUDA_INVALID_VALUE
+		       : flaky.sim->cudaMemDiscardBatchAsync(g, ptrs, sizes, n, flags, stream);
 }
 
 static inline int flaky_record(struct um_gpu *g, um_event_handle event, um_stream stream)
@@ -79,13 +80,13 @@ static inline int flaky_create(struct um_gpu *g, um_event_handle *event, unsigne
 static inline int flaky_write_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
 {
 	return flaky_fails("cuStreamWriteValue32") ? UM_CUDA_INVALID_VALUE
-				 : flaky.sim->cuStreamWriteValue32(g, stream, addr, value, flags);
+						   : flaky.sim->cuStreamWriteValue32(g, stream, addr, value, flags);
 }
 
 static inline int flaky_wait_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
 {
 	return flaky_fails("cuStreamWaitValue32") ? UM_CUDA_INVALID_VALUE
-				 : flaky.sim->cuStreamWaitValue32(g, stream, addr, value, flags);
+						  : flaky.sim->cuStreamWaitValue32(g, stream, addr, value, flags);
 }
 
 /* 0 or -errno. No call fails until flaky.armed is set. */

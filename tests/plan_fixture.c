@@ -47,7 +47,7 @@ int32_t fx_op(struct um_schedule *s, const char *name, uint64_t ns, const char *
 }
 
 void fx_hint_part(struct um_plan *p, enum um_hint_kind kind, int32_t at, int32_t after, uint32_t slot, uint64_t off,
-                  uint64_t bytes)
+		  uint64_t bytes)
 {
 	struct um_hint h = {
 		.kind = kind, .at = at, .after = after, .slot = slot, .off = off, .bytes = bytes, .copy = 1};
@@ -74,8 +74,8 @@ const struct um_profile *fx_profile(void)
 
 struct um_plan_request fx_request(const struct um_schedule *s, uint64_t budget)
 {
-	return (struct um_plan_request){.sched = s, .profile = fx_profile(), .budget = budget, .grow_at = 1ull << 40,
-	                                .strategy = "lookahead"};
+	return (struct um_plan_request){
+		.sched = s, .profile = fx_profile(), .budget = budget, .grow_at = 1ull << 40, .strategy = "lookahead"};
 }
 
 uint64_t fx_peak(const struct um_schedule *s)

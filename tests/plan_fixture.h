@@ -24,7 +24,7 @@ int32_t fx_op(struct um_schedule *s, const char *name, uint64_t ns, const char *
 /* The last one is what a hint on the whole slot needs. */
 void fx_hint(struct um_plan *p, enum um_hint_kind kind, int32_t at, int32_t after, uint32_t slot);
 void fx_hint_part(struct um_plan *p, enum um_hint_kind kind, int32_t at, int32_t after, uint32_t slot, uint64_t off,
-                  uint64_t bytes);
+		  uint64_t bytes);
 
 /* 1 GB/s in both directions: a byte is a nanosecond. */
 const struct um_profile *fx_profile(void);

@@ -217,8 +217,9 @@ void play(uint64_t capacity, void (*setup)(void), void (*iteration)(void))
 	if (um_nsys_create(&w, file, &device, &d))
 		tap_bail(d.text);
 	p.writer = um_nsys_sink(w);
-	if (um_sim_open(&p.gpu, &(struct um_sim_options){
-					.profile = um_profile_find("a100"), .capacity = capacity, .watch = &p.sink}) ||
+	if (um_sim_open(&p.gpu, &(struct um_sim_options){.profile = um_profile_find("a100"),
+							 .capacity = capacity,
+							 .watch = &p.sink}) ||
 	    p.gpu->api->cudaStreamCreateWithFlags(p.gpu, &p.side, UM_STREAM_NON_BLOCKING))
 		tap_bail("cannot open");
 	setup();

@@ -31,8 +31,7 @@ static void wrong(struct prog *p, const char *fmt, ...)
 }
 
 /* `what` is done to a tensor. */
-static void tell(const struct prog_thread *w, const char *what, const struct prog_tensor *t, unsigned first,
-		 unsigned n)
+static void tell(const struct prog_thread *w, const char *what, const struct prog_tensor *t, unsigned first, unsigned n)
 {
 	if (w->p->tells)
 		fprintf(stderr, "thread %d, iteration %d, step %d: %s tensor %d (kind %d) cells %u+%u %p+%zu\n", w->id,
@@ -100,8 +99,7 @@ static void kernel(void *arg)
 	size_t k;
 
 	for (unsigned i = 0; i < j->n; i++)
-		if (j->part[i].want &&
-		    !holds(j->part[i].at, j->part[i].bytes, j->part[i].want, j->part[i].sparse, &k))
+		if (j->part[i].want && !holds(j->part[i].at, j->part[i].bytes, j->part[i].want, j->part[i].sparse, &k))
 			wrong(j->p,
 			      "thread %d, iteration %d, step %d: the kernel reads 0x%llx in tensor %d, cell %d, "
 			      "byte %zu (%p)",
@@ -132,7 +130,7 @@ void prog_undefine(struct prog_tensor *t)
 /* Device calls may fail: then there is no memory, for once. */
 static void born(struct prog_thread *w, struct prog_tensor *t)
 {
-	static const enum umadv_role roles[] = {UMADV_PARAM, UMADV_ACT,   UMADV_WORKSPACE,
+	static const enum umadv_role roles[] = {UMADV_PARAM, UMADV_ACT,	  UMADV_WORKSPACE,
 						UMADV_GRAD,  UMADV_OTHER, UMADV_PARAM};
 	struct umadv *adv = w->p->adv;
 	void *at = NULL;
@@ -201,7 +199,7 @@ void prog_wait(struct prog_thread *w, struct prog_tensor *t)
 	for (unsigned i = 0; i < w->n_streams; i++)
 		if (!t || t->streams & 1u << i)
 			prog_check(w->p, w->p->api->cudaStreamSynchronize(w->p->gpu, w->stream[i]), w,
-			      "cudaStreamSynchronize");
+				   "cudaStreamSynchronize");
 	if (t && t->number < 100)
 		t->streams = 0;
 }

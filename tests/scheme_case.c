@@ -19,9 +19,9 @@ void scheme_case_init(struct scheme_case *x, const struct um_schedule *s, int32_
 	for (size_t i = 0; i < s->ops.n; i++)
 		x->clock[i + 1] = x->clock[i] + s->ops.at[i].ns;
 	x->s = (struct um_scheme_case){.b = &x->blocks,
-	                               .sched = &x->sched,
-	                               .clock = x->clock,
-	                               .carry = {{r.budget, 1000000000, 1000000000, 1}, capacity, 4, NULL}};
+				       .sched = &x->sched,
+				       .clock = x->clock,
+				       .carry = {{r.budget, 1000000000, 1000000000, 1}, capacity, 4, NULL}};
 }
 
 void scheme_case_fini(struct scheme_case *x)

@@ -91,8 +91,9 @@ static int run(void)
 	if (err)
 		return 1;
 	printf("stands for it %d\n", umadv_dryrun_function(function, host));
-#define LAUNCH CALL("cuLaunchKernel", 4000, (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
-					     unsigned, void *, void **, void **))
+#define LAUNCH                                                                                                         \
+	CALL("cuLaunchKernel", 4000,                                                                                   \
+	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))
 	err = LAUNCH(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL); /* the next one has to wait */
 	err = err ? err : LAUNCH(function, 10, 1, 1, 32, 1, 1, 0, NULL, params, NULL);
 	n = 77; /* the launch has its own copy */
@@ -122,16 +123,16 @@ static int image(const char *file, const char *kernel, const char *var)
 {
 	void *library = NULL, *k = NULL, *at = NULL;
 	size_t offset, size, bytes = 0;
-	int err = CALL("cuLibraryLoadFromFile", 12000, (void **, const char *, int *, void **, unsigned, int *, void **,
-							 unsigned))(&library, file, NULL, NULL, 0, NULL, NULL, 0);
+	int err = CALL("cuLibraryLoadFromFile", 12000,
+		       (void **, const char *, int *, void **, unsigned, int *, void **, unsigned))(
+		&library, file, NULL, NULL, 0, NULL, NULL, 0);
 
 	printf("load %d", err);
 	if (err)
 		return 1;
-	printf(" kernel %d:",
-	       CALL("cuLibraryGetKernel", 12000, (void **, void *, const char *))(&k, library, kernel));
-	for (size_t i = 0; k && !CALL("cuKernelGetParamInfo", 12040, (void *, size_t, size_t *, size_t *))(
-				     k, i, &offset, &size); i++)
+	printf(" kernel %d:", CALL("cuLibraryGetKernel", 12000, (void **, void *, const char *))(&k, library, kernel));
+	for (size_t i = 0;
+	     k && !CALL("cuKernelGetParamInfo", 12040, (void *, size_t, size_t *, size_t *))(k, i, &offset, &size); i++)
 		printf(" %zu+%zu", offset, size);
 	err = CALL("cuLibraryGetGlobal", 12000, (void **, size_t *, void *, const char *))(&at, &bytes, library, var);
 	printf(" variable %d: %zu bytes, %g\n", err, bytes, err ? 0 : (double)*(float *)at);

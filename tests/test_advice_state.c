@@ -42,8 +42,8 @@ static int was_told(int n, int advice, uint64_t addr, uint64_t bytes)
 	int good = told.n == n && (!n || (told.advice == advice && told.addr == addr && told.bytes == bytes));
 
 	if (!good)
-		diag("  %d calls, the last: advice %d, %llu + %llu", told.n, told.advice,
-		     (unsigned long long)told.addr, (unsigned long long)told.bytes);
+		diag("  %d calls, the last: advice %d, %llu + %llu", told.n, told.advice, (unsigned long long)told.addr,
+		     (unsigned long long)told.bytes);
 	told.n = 0;
 	return good;
 }
@@ -60,8 +60,10 @@ static void runs(void)
 	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 4, 4), "runs: advised in one call");
 	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: another");
 	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 16, 2), "runs: what was said is not said again");
-	ok(um_advice_state_has(&m, 5 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 5 * MIB2, 4 * MIB2), "runs: all of a range");
-	ok(um_advice_state_touches(&m, 7 * MIB2 + 1, MIB2) && !um_advice_state_touches(&m, 8 * MIB2, MIB2), "runs: any of it");
+	ok(um_advice_state_has(&m, 5 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 5 * MIB2, 4 * MIB2),
+	   "runs: all of a range");
+	ok(um_advice_state_touches(&m, 7 * MIB2 + 1, MIB2) && !um_advice_state_touches(&m, 8 * MIB2, MIB2),
+	   "runs: any of it");
 	um_advice_state_clear(&m, &gpu, 8 * MIB2, 8 * MIB2);
 	ok(was_told(0, 0, 0, 0), "runs: a write beside them");
 	um_advice_state_clear(&m, &gpu, 5 * MIB2 + 100, 8);
@@ -307,9 +309,9 @@ static void look(const char *name, double b_remote, struct um_play_result *out)
 		tap_bail(d.text);
 
 	struct um_play_options o = {.profile = &profile,
-	                            .budget = um_trace_peak_bytes(t) / 2,
-	                            .strategy = UM_PLAY_LOOKAHEAD,
-	                            .iterations = 6};
+				    .budget = um_trace_peak_bytes(t) / 2,
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = 6};
 
 	if (um_play(t, &o, out))
 		tap_bail("not played");
@@ -342,8 +344,8 @@ static void all_through(int own)
 
 	start(1);
 	if (own ? gpu->api->cudaMallocManaged(gpu, &table, 96 * MIB, 1) ||
-	                  umadv_adopt(adv, table, 96 * MIB, "table", UMADV_PARAM)
-	        : umadv_alloc(adv, &table, 96 * MIB, "table", UMADV_PARAM))
+			    umadv_adopt(adv, table, 96 * MIB, "table", UMADV_PARAM)
+		: umadv_alloc(adv, &table, 96 * MIB, "table", UMADV_PARAM))
 		tap_bail("no table");
 	um_sim_host_touch(gpu, table, 96 * MIB, UM_WRITE);
 	for (int k = 0; k < 6; k++) {

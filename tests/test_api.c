@@ -313,8 +313,7 @@ static void batch_compare(void *arg)
 /* One op on 8 MiB. The next free element of `b` is its kernel's argument. */
 static int batch_op(struct umadv *adv, struct batch **b, void *at, unsigned char value, int write)
 {
-	int err = umadv_op(adv, NULL, write ? "fill" : "compare",
-			   UMADV_USES(write ? UMADV_WRITE(at) : UMADV_READ(at)));
+	int err = umadv_op(adv, NULL, write ? "fill" : "compare", UMADV_USES(write ? UMADV_WRITE(at) : UMADV_READ(at)));
 
 	**b = (struct batch){at, value, 0};
 	return err ? err : umadv_sim_run(adv, NULL, write ? batch_fill : batch_compare, (*b)++);

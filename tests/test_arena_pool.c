@@ -58,7 +58,8 @@ static void test_alignment(void)
 
 	setup(&a);
 	shift = 4096;
-	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0, "memory that begins anywhere is good enough");
+	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
+	       "memory that begins anywhere is good enough");
 	is_u64(a.regions.at[0].addr % UM_BLOCK_BYTES, 0, "what is used of it begins at a block");
 	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "and is whole blocks");
 	ok(addr >= a.regions.at[0].addr && addr + 3 * MIB <= a.regions.at[0].addr + a.regions.at[0].bytes,
@@ -75,7 +76,8 @@ static void test_little(void)
 
 	setup(&a);
 	most = 20 * MIB;
-	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0, "where there is little, less is asked for");
+	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
+	       "where there is little, less is asked for");
 	ok(a.regions.at[0].bytes <= most, "no more than there is");
 	is_int(um_arena_pool_take(&a, 30 * MIB, UM_ARENA_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
 	um_arena_pool_fini(&a);

@@ -20,13 +20,13 @@ static int recompute;
 static uint64_t find_in(const struct um_schedule *s, uint64_t budget, double duplex, int all, double seconds)
 {
 	struct bound_request r = {.sched = s,
-	                          .recompute = recompute,
-	                          .budget = budget,
-	                          .h2d = 1e9,
-	                          .d2h = 1e9,
-	                          .duplex = duplex,
-	                          .all = all,
-	                          .seconds = seconds};
+				  .recompute = recompute,
+				  .budget = budget,
+				  .h2d = 1e9,
+				  .d2h = 1e9,
+				  .duplex = duplex,
+				  .all = all,
+				  .seconds = seconds};
 
 	return bound_find(&r, &out) ? 0 : out.ns;
 }
@@ -152,8 +152,7 @@ static void computed_again(void)
 	near(find(&s, 8 * B, 1, 0), 300030, "with few cuts as well");
 	near(find(&s, 10 * B, 1, 1), 250030, "half of it, where half of it fits");
 	s.ops.at[0].ns = 20 * B;
-	near(find(&s, 8 * B, 1, 1), (20 * B + 100030) + 4 * B * 5 / 3,
-	     "slow: a sixth, while the rest is copied in");
+	near(find(&s, 8 * B, 1, 1), (20 * B + 100030) + 4 * B * 5 / 3, "slow: a sixth, while the rest is copied in");
 	s.ops.at[0].ns = 1000;
 	fx_op(&s, "big", 100, "w2");
 	s.slots.at[0].death = 7;

@@ -112,8 +112,8 @@ static void on_use(unsigned larger, unsigned n_streams)
 	is_u64(st.hints_refused, 0, "device of %u budgets: no hint is refused", larger);
 	if (n_streams == 1)
 		is_u64(t.faults, 0, "device of %u budgets: no op faults", larger);
-	ok(larger == 1 ? st.evict_bytes == 0 : st.evict_bytes >= 3 * TENSORS * 8 * MIB,
-	   "device of %u budgets: %s", larger, larger == 1 ? "the driver evicts" : "the library evicts");
+	ok(larger == 1 ? st.evict_bytes == 0 : st.evict_bytes >= 3 * TENSORS * 8 * MIB, "device of %u budgets: %s",
+	   larger, larger == 1 ? "the driver evicts" : "the library evicts");
 	umadv_close(a.adv);
 }
 

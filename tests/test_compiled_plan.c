@@ -150,8 +150,8 @@ static void partial(void)
 	um_plan_fini(&plan);
 }
 
-static void act_is(const struct um_compiled_iteration *lap, unsigned n, enum um_action_kind kind, uint32_t at, uint64_t block,
-                   int32_t room, const char *what)
+static void act_is(const struct um_compiled_iteration *lap, unsigned n, enum um_action_kind kind, uint32_t at,
+		   uint64_t block, int32_t room, const char *what)
 {
 	const struct um_action *a = &lap->actions.at[n];
 
@@ -159,7 +159,7 @@ static void act_is(const struct um_compiled_iteration *lap, unsigned n, enum um_
 	   "%s", what);
 	if (n < lap->actions.n)
 		tap_diag_("kind %d, before op %u, block %d, room %d", a->kind, a->at, (int)((a->addr - BASE) / MIB2),
-		         a->room);
+			  a->room);
 }
 
 /* What stays for ever has no hint; the first iteration finds none of it on the device. */

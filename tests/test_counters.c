@@ -142,11 +142,16 @@ static void is_refused(void)
 	static const struct {
 		int code;
 		const char *text;
-	} codes[] = {{28, "this platform does not count"},  {29, "the device does not count"},
-		     {30, "CUDA_VISIBLE_DEVICES"},	     {31, "not under MPS"},
-		     {33, "not on a virtual GPU"},	     {35, "NVreg_RestrictProfilingToAdminUsers"},
-		     {39, "a profiler is attached already"}, {41, "not with confidential computing"},
-		     {45, "not under WSL"},		     {999, "CUPTI does not start (CUPTI error 999)"}};
+	} codes[] = {{28, "this platform does not count"},
+		     {29, "the device does not count"},
+		     {30, "CUDA_VISIBLE_DEVICES"},
+		     {31, "not under MPS"},
+		     {33, "not on a virtual GPU"},
+		     {35, "NVreg_RestrictProfilingToAdminUsers"},
+		     {39, "a profiler is attached already"},
+		     {41, "not with confidential computing"},
+		     {45, "not under WSL"},
+		     {999, "CUPTI does not start (CUPTI error 999)"}};
 	uint64_t lost;
 
 	load();

@@ -265,8 +265,7 @@ static void missing(void)
 
 static void optional(void)
 {
-	static const char *names[] = {
-		UM_CALLS_BATCH(NAME_BOTH) UM_DRIVER_OPTIONAL(NAME_ONLY)};
+	static const char *names[] = {UM_CALLS_BATCH(NAME_BOTH) UM_DRIVER_OPTIONAL(NAME_ONLY)};
 
 	driver();
 	load("libcudart.so.13");

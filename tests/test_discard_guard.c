@@ -26,8 +26,7 @@ static struct um_tensor *live(uint64_t addr, uint64_t bytes, unsigned flags, uin
 	return t;
 }
 
-static int allowed(uint64_t addr, uint64_t bytes, const struct um_use *uses, uint32_t n,
-		   enum um_executor_waits waits)
+static int allowed(uint64_t addr, uint64_t bytes, const struct um_use *uses, uint32_t n, enum um_executor_waits waits)
 {
 	struct um_discard_guard g = {&registry, &pool, uses, n, BEFORE};
 
@@ -36,9 +35,12 @@ static int allowed(uint64_t addr, uint64_t bytes, const struct um_use *uses, uin
 
 enum op { NO_USE, READS, UPDATES, OVERWRITES, OVERWRITES_HALF, OVERWRITES_AND_READS, N_OPS };
 
-static const char *const op_names[N_OPS] = {"does not use it",	  "reads it",
-					    "updates it",	  "overwrites it",
-					    "overwrites half of it", "overwrites it and reads a part"};
+static const char *const op_names[N_OPS] = {"does not use it",
+					    "reads it",
+					    "updates it",
+					    "overwrites it",
+					    "overwrites half of it",
+					    "overwrites it and reads a part"};
 
 static uint32_t use(struct um_use *u, struct um_tensor *t, enum op op)
 {
@@ -99,14 +101,19 @@ static void test_ranges(void)
 	is_int(allowed(base, 2 * B, NULL, 0, UM_LATER_OPS_WAIT), 1, "memory without a live tensor may be discarded");
 	is_int(allowed(base, 2 * B, NULL, 0, UM_NO_OP_WAITS), 1,
 	       "memory without a live tensor may be discarded even if no op waits");
-	is_int(allowed(base - B, B, NULL, 0, UM_LATER_OPS_WAIT), 0, "memory that is not the library's own is never discarded");
+	is_int(allowed(base - B, B, NULL, 0, UM_LATER_OPS_WAIT), 0,
+	       "memory that is not the library's own is never discarded");
 	is_int(allowed(pool.regions.at[0].addr + pool.regions.at[0].bytes - B, 2 * B, NULL, 0, UM_LATER_OPS_WAIT), 0,
 	       "a range that leaves its region is never discarded");
 	t = live(base + B, B, 0, 0);
-	is_int(allowed(base, B, NULL, 0, UM_LATER_OPS_WAIT), 1, "a range that ends where a tensor begins may be discarded");
-	is_int(allowed(base + 2 * B, B, NULL, 0, UM_LATER_OPS_WAIT), 1, "a range that begins where a tensor ends may be discarded");
-	is_int(allowed(base, B + 1, NULL, 0, UM_LATER_OPS_WAIT), 0, "one needed byte at the end refuses the whole range");
-	is_int(allowed(base + 2 * B - 1, B, NULL, 0, UM_LATER_OPS_WAIT), 0, "one needed byte at the start refuses the whole range");
+	is_int(allowed(base, B, NULL, 0, UM_LATER_OPS_WAIT), 1,
+	       "a range that ends where a tensor begins may be discarded");
+	is_int(allowed(base + 2 * B, B, NULL, 0, UM_LATER_OPS_WAIT), 1,
+	       "a range that begins where a tensor ends may be discarded");
+	is_int(allowed(base, B + 1, NULL, 0, UM_LATER_OPS_WAIT), 0,
+	       "one needed byte at the end refuses the whole range");
+	is_int(allowed(base + 2 * B - 1, B, NULL, 0, UM_LATER_OPS_WAIT), 0,
+	       "one needed byte at the start refuses the whole range");
 	um_registry_remove(&registry, t);
 	is_int(allowed(base, 3 * B, NULL, 0, UM_LATER_OPS_WAIT), 1, "a freed tensor's memory may be discarded");
 }
@@ -127,8 +134,10 @@ static void test_nested(void)
 	n = use(u, outer, OVERWRITES);
 	is_int(allowed(base + B, B, u, n, UM_OP_WAITS), 2, "an op that overwrites a tensor overwrites its parts");
 	n = use(u, inner, OVERWRITES);
-	is_int(allowed(base + B, B, u, n, UM_OP_WAITS), 2, "an op that overwrites a part overwrites that part of the whole");
-	is_int(allowed(base + B, B + 1, u, n, UM_OP_WAITS), 0, "an op that overwrites a part does not overwrite what follows it");
+	is_int(allowed(base + B, B, u, n, UM_OP_WAITS), 2,
+	       "an op that overwrites a part overwrites that part of the whole");
+	is_int(allowed(base + B, B + 1, u, n, UM_OP_WAITS), 0,
+	       "an op that overwrites a part does not overwrite what follows it");
 	um_registry_remove(&registry, inner);
 	um_registry_remove(&registry, outer);
 }

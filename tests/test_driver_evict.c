@@ -19,8 +19,9 @@
 /* An iteration as text: K keep, I in (evicts/there), L leave, D drop, each with block, blocks, room and drops. */
 static const char *show(const struct um_compiled_iteration *lap)
 {
-	static const char kinds[] = {[UM_ACTION_PREFETCH] = 'I',  [UM_ACTION_EVICT] = 'O',   [UM_ACTION_DISCARD] = 'D',
-				     [UM_ACTION_DROP_CLEAN] = 'T', [UM_ACTION_LEAVE_TO_DRIVER] = 'L', [UM_ACTION_REFRESH] = 'K'};
+	static const char kinds[] = {
+		[UM_ACTION_PREFETCH] = 'I',   [UM_ACTION_EVICT] = 'O',		 [UM_ACTION_DISCARD] = 'D',
+		[UM_ACTION_DROP_CLEAN] = 'T', [UM_ACTION_LEAVE_TO_DRIVER] = 'L', [UM_ACTION_REFRESH] = 'K'};
 	static char text[2000];
 	size_t n = 0;
 
@@ -101,7 +102,8 @@ static void dropped(void)
 	make_op(&plan, "c", SLOTS(0), UM_UPDATE);
 	is_int(um_compiled_plan_build(&plan, 2, &p), 0, "dropped: builds");
 	is_int(um_driver_evict_build(&p, 2, &lap), 0, "dropped: yields");
-	is_str(show(&lap), show(&p.lap[UM_COMPILED_PLAN_STEADY]), "dropped: nothing is asked for again, nothing evicted");
+	is_str(show(&lap), show(&p.lap[UM_COMPILED_PLAN_STEADY]),
+	       "dropped: nothing is asked for again, nothing evicted");
 	um_compiled_iteration_fini(&lap);
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
@@ -213,7 +215,8 @@ static void list_turn(struct list *l, uint32_t n_in)
 }
 
 /* Actions that take away as soon as they may, or none before an in waits for it. */
-static void go_round(struct list *l, const struct um_compiled_iteration *lap, int home, int late, size_t *outs, size_t *drops)
+static void go_round(struct list *l, const struct um_compiled_iteration *lap, int home, int late, size_t *outs,
+		     size_t *drops)
 {
 	size_t n_in = 0, out = 0, drop = 0;
 
@@ -267,8 +270,8 @@ static void go_round(struct list *l, const struct um_compiled_iteration *lap, in
 }
 
 /* Several iterations, the first with outs that are taken home; with `more` blocks than were planned for. */
-static void follow(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap, uint64_t capacity, uint64_t more,
-		   int late, const char *name)
+static void follow(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap, uint64_t capacity,
+		   uint64_t more, int late, const char *name)
 {
 	struct list l = {.at = calloc(2 * p->blocks.n + 1, sizeof *l.at),
 			 .state = calloc(p->blocks.n + 1, 1),
@@ -305,8 +308,8 @@ static void follow(const struct um_compiled_plan *p, const struct um_compiled_it
 /* --- recorded workloads ------------------------------------------------------------------------------------------- */
 
 /* Is the driver's way ahead by so much that it is taken? */
-static int is_ahead(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap, const struct um_schedule *sched,
-		    const struct um_profile *profile)
+static int is_ahead(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
+		    const struct um_schedule *sched, const struct um_profile *profile)
 {
 	struct um_compiled_plan as = *p;
 	uint64_t home = 0, driver = 0;
@@ -334,15 +337,17 @@ static int look(void *user, struct um_plan *plan)
 			follow(&p, &lap, capacity, more, late, name);
 	ahead = is_ahead(&p, &lap, &plan->sched, gh200);
 	um_compiled_iteration_fini(&lap);
-	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_AUTO) && !p.yields, "%s: not on v100", name);
-	ok(!um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_LIBRARY) && !p.yields, "%s: nor where not wanted",
+	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_AUTO) && !p.yields, "%s: not on v100",
 	   name);
-	is_int(um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_AUTO), 0, "%s: rehearsed on gh200", name);
+	ok(!um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_LIBRARY) && !p.yields,
+	   "%s: nor where not wanted", name);
+	is_int(um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_AUTO), 0, "%s: rehearsed on gh200",
+	       name);
 	is_int(p.yields, ahead, "%s: with what is faster chosen", name);
 	um_compiled_plan_fini(&p);
 	is_int(um_compiled_plan_build(plan, capacity, &p), 0, "%s: builds again", name);
-	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_DRIVER) && p.yields, "%s: on v100 where it must be",
-	   name);
+	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_DRIVER) && p.yields,
+	   "%s: on v100 where it must be", name);
 	um_compiled_plan_fini(&p);
 	return 0;
 }

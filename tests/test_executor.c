@@ -325,7 +325,8 @@ static void claims(void)
 		tap_bail("set-up");
 	for (uint64_t i = 0; i < 2; i++)
 		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
-	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) ||
+	    um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
 	um_executor_op(ex, 0, 0, &cur);
@@ -370,7 +371,8 @@ static void guards(int stream_values)
 	gpu->caps.stream_values = stream_values;
 	for (uint64_t i = 0; i < 2; i++)
 		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
-	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) || um_executor_open(&ex, gpu, &host))
+	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) ||
+	    um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
 	allow = 2; /* of live tensors */
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);

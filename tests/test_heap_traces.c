@@ -97,8 +97,8 @@ static void trace_case(const char *dir, const char *name)
 
 int main(int argc, char **argv)
 {
-	static const char *const names[] = {"alexnet_b200", "cg_laplace3d", "cifar_vgg16_b100", "gpt2_small",
-	                                    "lstm_lm", "resnet50", "transformer_varlen", "vgg16"};
+	static const char *const names[] = {"alexnet_b200", "cg_laplace3d", "cifar_vgg16_b100",	  "gpt2_small",
+					    "lstm_lm",	    "resnet50",	    "transformer_varlen", "vgg16"};
 	static char dir[4000];
 	const char *top = getenv("top_srcdir");
 

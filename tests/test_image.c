@@ -11,14 +11,14 @@
 #include <zstd.h>
 
 static const char ptx[] = ".version 8.0\n.target sm_75 // comment {\n.address_size 64\n"
-                          "/* .entry not_one( */ .global .align 4 .b8 table[8] = {1, 2, 0x3};\n"
-                          ".global .attribute(.managed) .align 4 .u32 shared_int = 7;\n"
-                          ".const .f32 one = 0f3F800000;\n"
-                          ".visible .entry first(\n\t.param .u8 first_param_0,\n"
-                          "\t.param .align 8 .b8 first_param_1[24],\n"
-                          "\t.param .u64 .ptr .global .align 4 first_param_2\n)\n.maxntid 128, 1, 1\n"
-                          "{ .reg .b32 %r<2>; { ret; } .entry inside(.param .u32 x) }\n"
-                          ".entry none()\n{ ret; }\n.visible .entry bare { ret; }\n";
+			  "/* .entry not_one( */ .global .align 4 .b8 table[8] = {1, 2, 0x3};\n"
+			  ".global .attribute(.managed) .align 4 .u32 shared_int = 7;\n"
+			  ".const .f32 one = 0f3F800000;\n"
+			  ".visible .entry first(\n\t.param .u8 first_param_0,\n"
+			  "\t.param .align 8 .b8 first_param_1[24],\n"
+			  "\t.param .u64 .ptr .global .align 4 first_param_2\n)\n.maxntid 128, 1, 1\n"
+			  "{ .reg .b32 %r<2>; { ret; } .entry inside(.param .u32 x) }\n"
+			  ".entry none()\n{ ret; }\n.visible .entry bare { ret; }\n";
 
 /* --- an ELF image ------------------------------------------------------------------------------------------------- */
 
@@ -35,30 +35,30 @@ static unsigned name_at(const char *want)
 }
 
 /* Two parameters: an int at 0, and one of 5000 bytes at 8, told in the wide form; listed from the last one. */
-static const unsigned char info[] = {4, 0x45, 12,  0,  0, 0, 0, 0, 1, 0, 8, 0, 0x88, 0x13, 0,    0,    3, 0x1b, 255, 0,
-                                     4, 0x17, 12,  0,  0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0xf0, 0x11, 0x00, 4, 0x1c, 4,   0,
-                                     0, 0,    0,   0};
+static const unsigned char info[] = {4, 0x45, 12,   0,	  0,	0,    0,    0,	  1, 0, 8, 0, 0x88, 0x13, 0,
+				     0, 3,    0x1b, 255,  0,	4,    0x17, 12,	  0, 0, 0, 0, 0,    0,	  0,
+				     0, 0,    0x00, 0xf0, 0x11, 0x00, 4,    0x1c, 4, 0, 0, 0, 0,    0};
 
 static size_t elf_make(unsigned char *out)
 {
 	static const unsigned char value[8] = {9, 8, 7, 6, 5, 4, 3, 2};
 	Elf64_Sym sym[5] = {{0, 0, 0, 0, 0, 0},
-	                    {1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, S_TEXT, 0, 16},
-	                    {6, ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), 4, S_INIT, 4, 4},
-	                    {11, ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), 0, S_ZERO, 0, 400},
-	                    {16, ELF64_ST_INFO(STB_LOCAL, STT_FUNC), 0, S_TEXT, 0, 16}};
+			    {1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, S_TEXT, 0, 16},
+			    {6, ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), 4, S_INIT, 4, 4},
+			    {11, ELF64_ST_INFO(STB_LOCAL, STT_OBJECT), 0, S_ZERO, 0, 400},
+			    {16, ELF64_ST_INFO(STB_LOCAL, STT_FUNC), 0, S_TEXT, 0, 16}};
 	struct {
 		const char *name;
 		unsigned type, link;
 		const void *data;
 		size_t bytes;
 	} part[SECTIONS] = {[S_NAMES] = {".shstrtab", SHT_STRTAB, 0, names, sizeof names},
-	                    [S_STRINGS] = {".strtab", SHT_STRTAB, 0, strings, sizeof strings},
-	                    [S_SYMBOLS] = {".symtab", SHT_SYMTAB, S_STRINGS, sym, sizeof sym},
-	                    [S_TEXT] = {".text.kern", SHT_PROGBITS, 0, value, 8},
-	                    [S_INFO] = {".nv.info.kern", SHT_LOPROC, 0, info, sizeof info},
-	                    [S_INIT] = {".nv.global.init", SHT_PROGBITS, 0, value, 8},
-	                    [S_ZERO] = {".nv.global", SHT_NOBITS, 0, NULL, 400}};
+			    [S_STRINGS] = {".strtab", SHT_STRTAB, 0, strings, sizeof strings},
+			    [S_SYMBOLS] = {".symtab", SHT_SYMTAB, S_STRINGS, sym, sizeof sym},
+			    [S_TEXT] = {".text.kern", SHT_PROGBITS, 0, value, 8},
+			    [S_INFO] = {".nv.info.kern", SHT_LOPROC, 0, info, sizeof info},
+			    [S_INIT] = {".nv.global.init", SHT_PROGBITS, 0, value, 8},
+			    [S_ZERO] = {".nv.global", SHT_NOBITS, 0, NULL, 400}};
 	Elf64_Shdr section[SECTIONS] = {0};
 	Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, 1}, .e_machine = 190};
 	size_t at = sizeof head;

@@ -28,8 +28,8 @@ static void check_number(double x, const char *want)
 
 static void check_numbers(void)
 {
-	static const char *const wrong[] = {"",    ".",  ".5", "5.",  "1e",  "e5",  "+1",    "-1",
-	                                    "0x1", "1 ", " 1", "nan", "inf", "1e+", "1.5.5", "1,5"};
+	static const char *const wrong[] = {"",	   ".",	 ".5", "5.",  "1e",  "e5",  "+1",    "-1",
+					    "0x1", "1 ", " 1", "nan", "inf", "1e+", "1.5.5", "1,5"};
 	uint64_t u = 9;
 	double x = 9;
 
@@ -208,15 +208,16 @@ static void check_roles(void)
 
 static void check_text(void)
 {
-	static const char *const hidden[] = {"\x01", "\n", "\x1b", "\x7f", "\xc2\x80", "\xc2\x9b", "\x80", "\xff",
-	                                     "\xc0\x80", "\xed\xa0\x80", "\xe2\x80\x8b", "\xe2\x80\xae",
-	                                     "\xe2\x81\xa6", "\xe2\x80\xa8", "\xef\xbb\xbf"};
-	static const char *const seen[] = {" ", "~", "\xc2\xa0", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x90",
-	                                   "\xf0\x9f\x98\x80"};
-	static const char *const cells[][2] = {{"=1", "'=1"}, {"+1", "'+1"}, {"-1", "'-1"}, {"@a", "'@a"},
-	                                       {"a=1", "a=1"}, {"", ""}, {"\t=1", "\\x09=1"}, {"a,b", "\"a,b\""},
-	                                       {"a\"b", "\"a\"\"b\""}, {"=a,b", "\"'=a,b\""},
-	                                       {"a\nb", "a\\x0ab"}};
+	static const char *const hidden[] = {"\x01",	     "\n",	     "\x1b",	     "\x7f",
+					     "\xc2\x80",     "\xc2\x9b",     "\x80",	     "\xff",
+					     "\xc0\x80",     "\xed\xa0\x80", "\xe2\x80\x8b", "\xe2\x80\xae",
+					     "\xe2\x81\xa6", "\xe2\x80\xa8", "\xef\xbb\xbf"};
+	static const char *const seen[] = {
+		" ", "~", "\xc2\xa0", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x90", "\xf0\x9f\x98\x80"};
+	static const char *const cells[][2] = {{"=1", "'=1"},	      {"+1", "'+1"},	  {"-1", "'-1"},
+					       {"@a", "'@a"},	      {"a=1", "a=1"},	  {"", ""},
+					       {"\t=1", "\\x09=1"},   {"a,b", "\"a,b\""}, {"a\"b", "\"a\"\"b\""},
+					       {"=a,b", "\"'=a,b\""}, {"a\nb", "a\\x0ab"}};
 	char room[16], byte[2] = "";
 
 	for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
@@ -233,8 +234,10 @@ static void check_text(void)
 		else
 			ok(v == byte, "byte %d stays", b);
 	}
-	is_str(um_text_visible("\xc2\x9b" "31m", room, sizeof room), "\\xc2\\x9b31m",
-	       "each byte of a C1 control is escaped");
+	is_str(um_text_visible("\xc2\x9b"
+			       "31m",
+			       room, sizeof room),
+	       "\\xc2\\x9b31m", "each byte of a C1 control is escaped");
 	is_str(um_text_visible("a\n\n\n\n\n", room, sizeof room), "a\\x0a\\x0a\\x0a",
 	       "a text is cut where its room ends");
 	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {

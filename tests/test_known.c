@@ -129,8 +129,8 @@ static void *announce(void *arg)
 		uses[info.n_uses++] = uses[0];
 	if (c->way.unknown)
 		uses[info.n_uses++] = UMADV_READ(name);
-	uses[info.n_uses++] = umadv_use_(j->out.at, j->out.bytes, 0, j->update ? UMADV_ACCESS_UPDATE
-									       : UMADV_ACCESS_WRITE);
+	uses[info.n_uses++] =
+		umadv_use_(j->out.at, j->out.bytes, 0, j->update ? UMADV_ACCESS_UPDATE : UMADV_ACCESS_WRITE);
 	if (c->way.relaunch) {
 		info.relaunch = again;
 		info.relaunch_arg = &info.ns;
@@ -492,8 +492,8 @@ static struct result run(uint64_t seed, const char *strategy, int forgets, int i
 static uint64_t written_as_a_part(int alive)
 {
 	static struct world w;
-	struct tensor all = {.mem = {NULL, 8 * MIB}}, x[3] = {{.mem = {NULL, 8 * MIB}}, {.mem = {NULL, 8 * MIB}},
-							      {.mem = {NULL, 8 * MIB}}};
+	struct tensor all = {.mem = {NULL, 8 * MIB}},
+		      x[3] = {{.mem = {NULL, 8 * MIB}}, {.mem = {NULL, 8 * MIB}}, {.mem = {NULL, 8 * MIB}}};
 	struct umadv_options o;
 	uint64_t got = 0;
 
@@ -549,8 +549,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return survive(strtoull(argv[1], NULL, 10));
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
-		struct result plain = run(seed, "on-demand", 0, ITERATIONS),
-			      is = run(seed, "lookahead", 0, ITERATIONS),
+		struct result plain = run(seed, "on-demand", 0, ITERATIONS), is = run(seed, "lookahead", 0, ITERATIONS),
 			      want = run(seed, "lookahead", 1, ITERATIONS);
 
 		ok(!plain.err && !plain.op_err, "program %d runs", (int)seed);

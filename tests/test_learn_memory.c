@@ -184,7 +184,7 @@ int main(void)
 	um_heap_init(&p.heap);
 	um_iteration_init(&p.it);
 	ready = um_recorder_init(&p.recorder) == 0 && um_learner_init(&p.learner) == 0 &&
-	        um_heap_add_region(&p.heap, 1ull << 40, 2 * UM_BLOCK_BYTES) == 0;
+		um_heap_add_region(&p.heap, 1ull << 40, 2 * UM_BLOCK_BYTES) == 0;
 	if (ready)
 		known = run(&p);
 	else

@@ -100,8 +100,8 @@ static unsigned differences(struct heard *a, struct heard *b)
 
 		if (by_content(x, y) && bad++ < 3)
 			diag("%zu: kinds %d %d, ops %" PRIu64 " %" PRIu64 ", at %" PRIx64 " %" PRIx64 ", bytes %" PRIu64
-			     " %" PRIu64, i, (int)x->kind, (int)y->kind, x->op, y->op, x->address, y->address, x->bytes,
-			     y->bytes);
+			     " %" PRIu64,
+			     i, (int)x->kind, (int)y->kind, x->op, y->op, x->address, y->address, x->bytes, y->bytes);
 	}
 	return bad;
 }
@@ -212,10 +212,8 @@ static int iterate(struct um_log *l, uint64_t n, uint64_t kind, unsigned ops)
 		um_log_turn(l, 10, counts, levels, 0, NULL);
 	for (unsigned i = 0; i < ops; i++) {
 		snprintf(name, sizeof name, "op %" PRIu64, kind);
-		a = (struct um_activity){.kind = UM_ACT_OP,
-					 .begin = (int64_t)(1000 * n + 10 + i),
-					 .name = name,
-					 .op = n * ops + i};
+		a = (struct um_activity){
+			.kind = UM_ACT_OP, .begin = (int64_t)(1000 * n + 10 + i), .name = name, .op = n * ops + i};
 		a.end = a.begin;
 		um_activity_feed(um_log_sink(l), &a);
 		a.kind = UM_ACT_USE;
@@ -414,7 +412,12 @@ static void cut(void)
 static void others(void)
 {
 	static const char *const texts[] = {
-		"", "x", "{}\n", "{\"umlog\":2}\n", "{\"umlog\":\"1\"}\n", "{\"umtrace\":1}\n",
+		"",
+		"x",
+		"{}\n",
+		"{\"umlog\":2}\n",
+		"{\"umlog\":\"1\"}\n",
+		"{\"umtrace\":1}\n",
 		"{\"umlog\":1}\n{\"part\":0}\n",
 		"{\"umlog\":1}\n{\"define\":1,\"address\":1,\"bytes\":1,\"name\":\"\"}\n",
 		"{\"umlog\":1}\n{\"part\":0,\"begin_ns\":5,\"end_ns\":1,\"first_op\":0}\n",

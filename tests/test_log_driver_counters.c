@@ -250,13 +250,13 @@ static void put(const char *text)
 
 static void by_hand(void)
 {
-	static const char *const bad[] = {
-		"{\"um\":\"h2d\",\"address\":1,\"bytes\":5}", "{\"um\":\"h2d\",\"at_ns\":1,\"address\":1}",
-		"{\"um\":\"h2d\",\"at_ns\":1,\"address\":-1,\"bytes\":5}",
-		"{\"um\":\"h2d\",\"at_ns\":1,\"ns\":-1,\"address\":1,\"bytes\":5}",
-		"{\"um\":\"h2d\",\"at_ns\":1,\"bytes\":5}",
-		"{\"um\":\"cpu_fault\",\"at_ns\":1,\"records\":0,\"faults\":1}",
-		"{\"um\":"};
+	static const char *const bad[] = {"{\"um\":\"h2d\",\"address\":1,\"bytes\":5}",
+					  "{\"um\":\"h2d\",\"at_ns\":1,\"address\":1}",
+					  "{\"um\":\"h2d\",\"at_ns\":1,\"address\":-1,\"bytes\":5}",
+					  "{\"um\":\"h2d\",\"at_ns\":1,\"ns\":-1,\"address\":1,\"bytes\":5}",
+					  "{\"um\":\"h2d\",\"at_ns\":1,\"bytes\":5}",
+					  "{\"um\":\"cpu_fault\",\"at_ns\":1,\"records\":0,\"faults\":1}",
+					  "{\"um\":"};
 	char text[512];
 	struct heard h;
 

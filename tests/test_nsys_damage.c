@@ -27,20 +27,20 @@ static void feed(struct um_activity_sink *to, enum um_activity_kind kind, int64_
 {
 	char name[32];
 	struct um_activity a = {.kind = kind,
-	                        .begin = begin,
-	                        .end = begin + 900,
-	                        .process = 1 + n % 2,
-	                        .thread = 1,
-	                        .device = kind == UM_ACT_CALL || kind == UM_ACT_RANGE ? -1 : 0,
-	                        .correlation = n + 1,
-	                        .name = name,
-	                        .domain = kind == UM_ACT_RANGE ? UM_REPORT_DOMAIN : NULL,
-	                        .address = n << 16,
-	                        .bytes = 65536,
-	                        .faults = 3,
-	                        .way = n % 2 ? UM_DIR_H2D : UM_DIR_D2H,
-	                        .cause = (enum um_activity_cause)(n % UM_CAUSES),
-	                        .managed = 1};
+				.begin = begin,
+				.end = begin + 900,
+				.process = 1 + n % 2,
+				.thread = 1,
+				.device = kind == UM_ACT_CALL || kind == UM_ACT_RANGE ? -1 : 0,
+				.correlation = n + 1,
+				.name = name,
+				.domain = kind == UM_ACT_RANGE ? UM_REPORT_DOMAIN : NULL,
+				.address = n << 16,
+				.bytes = 65536,
+				.faults = 3,
+				.way = n % 2 ? UM_DIR_H2D : UM_DIR_D2H,
+				.cause = (enum um_activity_cause)(n % UM_CAUSES),
+				.managed = 1};
 
 	snprintf(name, sizeof name, "name %" PRIu64, kind == UM_ACT_RANGE ? n : n % 7);
 	um_activity_feed(to, &a);
@@ -129,7 +129,6 @@ static int read_one(const char *path, uint64_t thread_rows, int *bad)
 	um_capture_fini(&c);
 	return err;
 }
-
 
 int main(void)
 {

@@ -210,7 +210,7 @@ static void distances(void)
 	static const struct {
 		const char *a, *b;
 		unsigned d;
-	} known[] = {{"", "", 0},       {"", "abc", 3},    {"abc", "", 3},	  {"BUDGET", "BUGDET", 1},
+	} known[] = {{"", "", 0},	 {"", "abc", 3},     {"abc", "", 3},	       {"BUDGET", "BUGDET", 1},
 		     {"NVTX", "NVT", 1}, {"NVT", "NVTX", 1}, {"kitten", "sitting", 3}, {"LOG", "BUG", 2}};
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)

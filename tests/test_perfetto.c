@@ -91,7 +91,7 @@ static void test_nanoseconds(void)
 		int64_t begin = (int64_t)seen * 1000003 + seen % 1000;
 
 		wrong += (int64_t)(ts * 1000) != begin || (int64_t)(dur * 1000) != 1 + seen % 999 ||
-		         (int64_t)(ts * 1000 + 0.5) != begin;
+			 (int64_t)(ts * 1000 + 0.5) != begin;
 		seen++;
 		at++;
 	}
@@ -201,8 +201,7 @@ static void test_arrows(void)
 	text = end_trace(w);
 	ok(strstr(text, "\"ts\":0.100,\"name\":\"prefetch\"") && strstr(text, "\"ts\":0.200,\"name\":\"prefetch\""),
 	   "to the announcement where nothing was launched");
-	ok(strstr(text, "\"dur\":0.100") && strstr(text, "\"dur\":0.050"),
-	   "which lasts until the thread goes on");
+	ok(strstr(text, "\"dur\":0.100") && strstr(text, "\"dur\":0.050"), "which lasts until the thread goes on");
 	free(text);
 }
 
@@ -235,7 +234,7 @@ static void test_programs(void)
 /* --- counters ----------------------------------------------------------------------------------------------------- */
 
 static void move(struct um_perfetto *w, int64_t begin, int64_t end, uint64_t address, uint64_t bytes,
-                 enum um_activity_dir way)
+		 enum um_activity_dir way)
 {
 	FEED(w, .kind = UM_ACT_MIGRATION, .begin = begin, .end = end, .address = address, .bytes = bytes, .way = way,
 	     .cause = UM_CAUSE_DEMAND);
@@ -253,8 +252,8 @@ static void test_counters(void)
 	move(w, 120000, 160000, 2 * MIB, MIB, UM_DIR_D2H); /* ends later: taken away */
 	move(w, 200000, 210000, 2 * MIB, 4 * MIB, UM_DIR_H2D); /* 3 of them were there */
 	move(w, 300000, 310000, 100 * MIB, 2 * MIB, UM_DIR_D2H); /* of what never came */
-	FEED(w, .kind = UM_ACT_FREE, .begin = 400000, .end = 400000, .address = 2 * MIB, .bytes = 3 * MIB,
-	     .managed = 1, .device = -1);
+	FEED(w, .kind = UM_ACT_FREE, .begin = 400000, .end = 400000, .address = 2 * MIB, .bytes = 3 * MIB, .managed = 1,
+	     .device = -1);
 	move(w, 500000, 510000, 0, 7, UM_DIR_H2D);
 	text = end_trace(w);
 	ok(strstr(text, RESIDENT("150", "4194304")), "what has arrived is resident");
@@ -264,9 +263,11 @@ static void test_counters(void)
 	ok(strstr(text, RESIDENT("400", "1048576")), "what is freed is gone");
 	ok(strstr(text, RESIDENT("510", "1048583")), "without an address it counts as well");
 	ok(strstr(text, "\"ts\":120,\"name\":\"migrating\",\"args\":{\"bytes to the device\":4194304,"
-	                "\"bytes to the host\":1048576}"), "what is under way");
+			"\"bytes to the host\":1048576}"),
+	   "what is under way");
 	ok(strstr(text, "\"ts\":510,\"name\":\"migrating\",\"args\":{\"bytes to the device\":0,"
-	                "\"bytes to the host\":0}"), "and in the end nothing");
+			"\"bytes to the host\":0}"),
+	   "and in the end nothing");
 	free(text);
 
 	w = open_trace();
@@ -279,7 +280,8 @@ static void test_counters(void)
 	text = end_trace(w);
 	ok(count(text, "page faults so far") < 25, "points that follow each other closely are one");
 	ok(strstr(text, "\"ts\":99.9001,\"name\":\"page faults so far\",\"args\":{\"faults\":3000}") ||
-	   strstr(text, "\"ts\":99.900,\"name\":\"page faults so far\",\"args\":{\"faults\":3000}"), "the last one");
+		   strstr(text, "\"ts\":99.900,\"name\":\"page faults so far\",\"args\":{\"faults\":3000}"),
+	   "the last one");
 	free(text);
 }
 

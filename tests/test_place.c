@@ -177,7 +177,7 @@ static void as_a_stream(void)
 		int32_t long_lived = fx_draw(&seed, 8) == 0;
 
 		fx_slot(&s, 1 + fx_draw(&seed, 1 << 16), birth,
-		        birth + 1 + (int32_t)fx_draw(&seed, long_lived ? (uint64_t)(n - birth) : 2) % (n - birth));
+			birth + 1 + (int32_t)fx_draw(&seed, long_lived ? (uint64_t)(n - birth) : 2) % (n - birth));
 	}
 	for (int i = 0; i < 100; i++)
 		fx_slot(&s, 1 + fx_draw(&seed, 1 << 20), i, i / 2);

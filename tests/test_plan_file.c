@@ -11,11 +11,11 @@
 
 static char tmp[64];
 
-#define HEAD                                                                                                \
-	"{\"umplan\":1,\"signature\":\"ab\",\"ops\":2,\"slots\":4,\"budget\":99,\"h2d\":1e9,\"d2h\":2e9}\n" \
-	"{\"ev\":\"slot\",\"s\":0,\"bytes\":64,\"birth\":-1,\"death\":-1}\n"                                \
-	"{\"ev\":\"slot\",\"s\":1,\"bytes\":64,\"birth\":1,\"death\":2}\n"                                  \
-	"{\"ev\":\"slot\",\"s\":2,\"bytes\":64,\"birth\":0,\"death\":0}\n"                                  \
+#define HEAD                                                                                                           \
+	"{\"umplan\":1,\"signature\":\"ab\",\"ops\":2,\"slots\":4,\"budget\":99,\"h2d\":1e9,\"d2h\":2e9}\n"            \
+	"{\"ev\":\"slot\",\"s\":0,\"bytes\":64,\"birth\":-1,\"death\":-1}\n"                                           \
+	"{\"ev\":\"slot\",\"s\":1,\"bytes\":64,\"birth\":1,\"death\":2}\n"                                             \
+	"{\"ev\":\"slot\",\"s\":2,\"bytes\":64,\"birth\":0,\"death\":0}\n"                                             \
 	"{\"ev\":\"slot\",\"s\":3,\"bytes\":64,\"birth\":-1,\"death\":1}\n"
 
 #define TAIL "{\"ev\":\"op\",\"i\":1,\"name\":\"b\",\"r\":[],\"w\":[1],\"ns\":5}\n"
@@ -37,9 +37,9 @@ static void check_defaults(void)
 	const struct um_slot *s;
 
 	load(&p, HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0],\"w\":[2],\"ns\":7}\n" TAIL
-	              "{\"ev\":\"hint\",\"at\":1,\"after\":0,\"kind\":\"evict\",\"s\":0,\"off\":8,\"bytes\":16}\n"
-	              "{\"ev\":\"hint\",\"at\":1,\"kind\":\"advise\",\"s\":0,\"off\":0,\"bytes\":1,\"advice\":"
-	              "\"accessed_by\"}\n");
+		      "{\"ev\":\"hint\",\"at\":1,\"after\":0,\"kind\":\"evict\",\"s\":0,\"off\":8,\"bytes\":16}\n"
+		      "{\"ev\":\"hint\",\"at\":1,\"kind\":\"advise\",\"s\":0,\"off\":0,\"bytes\":1,\"advice\":"
+		      "\"accessed_by\"}\n");
 	s = p.sched.slots.at;
 	is_u64(p.sched.signature, 0xab, "signature");
 	is_u64(p.d2h, 2000000000, "a rate");
@@ -62,7 +62,7 @@ static void check_extra_keys(void)
 	const struct um_sched_use *u;
 
 	load(&p, HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[0,3],\"w\":[3,[2,0,8],[2,8,8]],\"order\":[3,1,2,0],"
-	              "\"dead\":[[2,8,8],3],\"touched\":{\"0\":5},\"ns\":7,\"measured\":false,\"hash\":\"ff\"}\n" TAIL);
+		      "\"dead\":[[2,8,8],3],\"touched\":{\"0\":5},\"ns\":7,\"measured\":false,\"hash\":\"ff\"}\n" TAIL);
 	u = p.sched.uses.at;
 	ok(u[0].slot == 2 && u[0].off == 8 && u[0].access == UM_WRITE && u[0].dead_after,
 	   "first in the program's order");
@@ -150,10 +150,10 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 	ok(same_ops(&a.sched, &b.sched), "the same ops");
 	ok(same_hints(&a, &b), "the same hints");
 	ok(a.sched.signature == b.sched.signature && a.budget == b.budget && a.h2d == b.h2d && a.d2h == b.d2h &&
-	           a.predicted_ns == b.predicted_ns && a.in_core_ns == b.in_core_ns && a.bound_ns == b.bound_ns,
+		   a.predicted_ns == b.predicted_ns && a.in_core_ns == b.in_core_ns && a.bound_ns == b.bound_ns,
 	   "the same numbers");
 	ok(same_text(a.source, b.source) && same_text(a.workload, b.workload) && same_text(a.profile, b.profile) &&
-	           same_text(a.strategy, b.strategy),
+		   same_text(a.strategy, b.strategy),
 	   "the same names");
 	um_plan_fini(&a);
 	um_plan_fini(&b);
@@ -162,7 +162,7 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 static void check_round_trips(void)
 {
 	static const char *const names[] = {"good-all-keys.umplan", "good-foreign.umplan", "good-handed-on.umplan",
-	                                    "good-no-ops.umplan"};
+					    "good-no-ops.umplan"};
 	const char *top = getenv("top_srcdir");
 	char from[1024], to[256];
 

@@ -22,16 +22,9 @@ static const struct plan_case {
 	int thin; /* fx_thin */
 	int rehearsed;
 } cases[] = {
-	{20, NULL, 0, 0},
-	{24, NULL, 0, 1},
-	{98, NULL, 1, 0},
-	{20, "autoswap-swdoa", 0, 0},
-	{20, "superneurons", 0, 0},
-	{20, "appobmem", 0, 0},
-	{20, "vdnn-all", 0, 0},
-	{20, "capuchin", 0, 0},
-	{20, "g10", 0, 0},
-	{20, "swapadvisor", 0, 0},
+	{20, NULL, 0, 0},	    {24, NULL, 0, 1},	       {98, NULL, 1, 0},       {20, "autoswap-swdoa", 0, 0},
+	{20, "superneurons", 0, 0}, {20, "appobmem", 0, 0},    {20, "vdnn-all", 0, 0}, {20, "capuchin", 0, 0},
+	{20, "g10", 0, 0},	    {20, "swapadvisor", 0, 0},
 };
 #define CASES (sizeof cases / sizeof *cases)
 

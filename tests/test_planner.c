@@ -220,8 +220,8 @@ static int most_blocks(const struct um_plan *p)
 
 			for (size_t j = 0; j < n; j++) {
 				int leaves = h->kind != UM_HINT_PREFETCH && h->after + 1 == op &&
-				             here[j].slot == h->slot && here[j].off >= h->off &&
-				             here[j].off < h->off + h->bytes;
+					     here[j].slot == h->slot && here[j].off >= h->off &&
+					     here[j].off < h->off + h->bytes;
 
 				if (!leaves && !(k == 0 && freed_before(p, here[j].slot, op)))
 					continue;
@@ -306,8 +306,8 @@ static void by_chance(void)
 			q = fx_request(&s, plan_.budget);
 			um_plan_build(&q, &again, &grow, NULL, 0);
 			differ += again.hints.n != plan_.hints.n || again.predicted_ns != f.ns ||
-			          (again.hints.n && memcmp(again.hints.at, plan_.hints.at,
-			                                   again.hints.n * sizeof *again.hints.at));
+				  (again.hints.n &&
+				   memcmp(again.hints.at, plan_.hints.at, again.hints.n * sizeof *again.hints.at));
 			if (!wanders(&s) && most_blocks(&plan_) > (int)(plan_.budget / B)) {
 				diag("seed %d: %d blocks", (int)seed, most_blocks(&plan_));
 				blocks++;

@@ -116,7 +116,6 @@ static struct um_profile perturbed(const char *name, unsigned seed)
 	return p;
 }
 
-
 /* --- medians and lines ------------------------------------------------------------------------------------------- */
 
 static void check_stats(void)
@@ -210,7 +209,7 @@ static const struct um_gpu_api *strong;
 static int calls_left;
 
 static int weak_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
-                         um_stream stream)
+			 um_stream stream)
 {
 	return calls_left-- > 0 ? strong->cudaMemPrefetchAsync(gpu, ptr, bytes, to, flags, stream) : 46;
 }

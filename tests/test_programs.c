@@ -59,8 +59,7 @@ static int run(uint64_t seed, const struct prog_options *o, int talks)
 			"%llu of %u iterations hinted, %llu divergences: %s\n",
 			(unsigned long long)seed, o->strategy, o->profile, (unsigned long long)o->budget >> 10,
 			(unsigned long long)o->capacity >> 10, (int)o->evict, o->gates ? "" : ", no gates", o->nth,
-			o->by_chance ? " by chance" : "",
-			prog.n_threads, prog.in_step ? "in step" : "free-running",
+			o->by_chance ? " by chance" : "", prog.n_threads, prog.in_step ? "in step" : "free-running",
 			(unsigned long long)s.hinted_iterations, prog.iterations, (unsigned long long)s.divergences,
 			wrong ? prog.why : "right");
 	if (wrong) {

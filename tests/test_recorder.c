@@ -100,12 +100,22 @@ static void fingerprints(void)
 	static const struct {
 		int same;
 		const char *what;
-	} variant[] = {{1, "the same again"}, {1, "other addresses and ids"}, {0, "the size of a tensor"},
-	               {0, "the size of a birth"}, {0, "a name"}, {1, "where a tensor is freed"},
-	               {0, "which tensor is used"}, {0, "read or written"}, {0, "an offset"}, {0, "a length"},
-	               {1, "how much of it is really touched"},
-	               {0, "one use less"}, {0, "the stream"}, {1, "the measured time"}, {0, "one birth more"},
-	               {0, "the size of a tensor, used alike"}};
+	} variant[] = {{1, "the same again"},
+		       {1, "other addresses and ids"},
+		       {0, "the size of a tensor"},
+		       {0, "the size of a birth"},
+		       {0, "a name"},
+		       {1, "where a tensor is freed"},
+		       {0, "which tensor is used"},
+		       {0, "read or written"},
+		       {0, "an offset"},
+		       {0, "a length"},
+		       {1, "how much of it is really touched"},
+		       {0, "one use less"},
+		       {0, "the stream"},
+		       {1, "the measured time"},
+		       {0, "one birth more"},
+		       {0, "the size of a tensor, used alike"}};
 	uint64_t base = signature_of(0);
 
 	for (int i = 0; i < (int)(sizeof variant / sizeof *variant); i++)

@@ -83,10 +83,10 @@ static int nest(const int order[5])
 		uint64_t addr, bytes;
 		const char *name;
 	} range[5] = {{0x1000, 0x1000, "outer"},
-	              {0x1000, 0x800, "half"},
-	              {0x1000, 0x100, "head"},
-	              {0x1200, 0x80, "mid"},
-	              {0x1900, 0x700, "tail"}};
+		      {0x1000, 0x800, "half"},
+		      {0x1000, 0x100, "head"},
+		      {0x1200, 0x80, "mid"},
+		      {0x1900, 0x700, "tail"}};
 	struct um_tensor *t[5];
 	struct um_registry r;
 	int good = 1;
@@ -154,7 +154,7 @@ static const char *clipped(const struct um_registry *r, uint64_t addr, uint64_t 
 
 	um_registry_clip(r, &addr, &bytes);
 	snprintf(text, sizeof text, bytes ? "%llu+%llu" : "nothing", (unsigned long long)addr,
-	         (unsigned long long)bytes);
+		 (unsigned long long)bytes);
 	return text;
 }
 

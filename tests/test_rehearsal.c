@@ -122,9 +122,9 @@ static void beside_play(const char *name, const char *profile, uint64_t percent)
 {
 	const char *top = getenv("top_srcdir");
 	struct um_play_options o = {.profile = um_profile_find(profile),
-	                            .strategy = UM_PLAY_LOOKAHEAD,
-	                            .iterations = 6,
-	                            .planned = keep_plan};
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = 6,
+				    .planned = keep_plan};
 	struct um_play_result r;
 	char path[512], plan[64];
 	struct um_trace *t;

@@ -246,7 +246,7 @@ static void planted(void)
 		if (!ok(f != NULL, "planted: %s of %s", um_reason_name(plants[i].reason), plants[i].tensor))
 			say();
 		ok(f && (f->saving_ns || plants[i].reason == UM_REASON_REFUSED) && *f->evidence && *f->advice &&
-		           *f->estimate,
+			   *f->estimate,
 		   "%s: with its figures and what to do", um_reason_name(plants[i].reason));
 		if (f && (f->reason == UM_REASON_CPU || f->reason == UM_REASON_PING_PONG))
 			ok(strstr(f->evidence, "checkpoint of app") != NULL, "%s: with the CPU's function",
@@ -260,13 +260,13 @@ static void planted(void)
 static void mute_refused(void)
 {
 	const struct um_activity call = {.kind = UM_ACT_CALL,
-	                                 .begin = (int64_t)um_sim_now(p.gpu),
-	                                 .end = (int64_t)um_sim_now(p.gpu) + 1000,
-	                                 .process = 1,
-	                                 .thread = 1,
-	                                 .correlation = 1u << 30,
-	                                 .name = "cudaMemPrefetchAsync_v8000",
-	                                 .error = 101};
+					 .begin = (int64_t)um_sim_now(p.gpu),
+					 .end = (int64_t)um_sim_now(p.gpu) + 1000,
+					 .process = 1,
+					 .thread = 1,
+					 .correlation = 1u << 30,
+					 .name = "cudaMemPrefetchAsync_v8000",
+					 .error = 101};
 
 	um_activity_feed(p.writer, &call);
 	kernel("first", a, 3);
@@ -324,7 +324,7 @@ int main(void)
 	none_found("asked for in time");
 	workload("stencil_slabs", UM_PLAY_LOOKAHEAD, 2);
 	ok(found(UM_REASON_WAITED, NULL) && found(UM_REASON_WAITED, NULL)->severity == UM_SEVERITY_HIGH &&
-	           found(UM_REASON_WAITED, NULL)->share <= 1,
+		   found(UM_REASON_WAITED, NULL)->share <= 1,
 	   "a run that waits for prefetches most of its time has a finding of high severity");
 	none_found("stencil_slabs, lookahead, 2.00x");
 	if (!tap_few()) {

@@ -88,8 +88,8 @@ static const char *row(const char *name)
 		if (strcmp(t->name, name) != 0)
 			continue;
 		snprintf(text, sizeof text, "%d: %d %d %d %d %d", (int)t->lives, (int)t->sums.faults,
-		         (int)t->sums.cpu_faults, (int)um_report_tensor_moved(t->sums.h2d_bytes),
-		         (int)um_report_tensor_moved(t->sums.d2h_bytes), (int)t->sums.fault_ns);
+			 (int)t->sums.cpu_faults, (int)um_report_tensor_moved(t->sums.h2d_bytes),
+			 (int)um_report_tensor_moved(t->sums.d2h_bytes), (int)t->sums.fault_ns);
 		return text;
 	}
 	return "-";
@@ -215,12 +215,12 @@ static void iterations(void)
 	moved(MIB, 512, UM_DIR_D2H, UM_CAUSE_EVICTION);
 	finish();
 	ok(r.tensors.cells.n == 3 && r.tensors.cells.at[0].iteration == 0 && r.tensors.cells.at[1].iteration == 1 &&
-	           r.tensors.cells.at[2].iteration == UM_REPORT_NONE,
+		   r.tensors.cells.at[2].iteration == UM_REPORT_NONE,
 	   "a cell for each iteration of a tensor, and for none");
 	ok(r.tensors.cells.at[0].sums.faults == 1 && !r.tensors.cells.at[0].sums.h2d_bytes[UM_CAUSE_PREFETCH],
 	   "a fault in the kernel's");
 	ok(r.tensors.cells.at[1].sums.h2d_bytes[UM_CAUSE_PREFETCH] == 4096 &&
-	           r.tensors.cells.at[1].sums.d2h_bytes[UM_CAUSE_EVICTION] == 8192,
+		   r.tensors.cells.at[1].sums.d2h_bytes[UM_CAUSE_EVICTION] == 8192,
 	   "between kernels, in the next one's");
 	is_u64(r.tensors.cells.at[2].sums.d2h_bytes[UM_CAUSE_EVICTION], 512, "after the last, in none");
 	ok(r.tensors.cell_order.at[0] == 2 && r.tensors.cell_order.at[1] == 0 && r.tensors.cell_order.at[2] == 1,
@@ -374,8 +374,8 @@ static void back(struct um_activity a, const char *text)
 	if (!got)
 		return;
 	ok(um_nsys_mark_read(got, &b) && b.kind == a.kind && b.address == a.address && b.bytes == a.bytes &&
-	           b.op == a.op && b.access == a.access && b.hint == a.hint && b.error == a.error &&
-	           strcmp(b.name ? b.name : "", a.name ? a.name : "") == 0,
+		   b.op == a.op && b.access == a.access && b.hint == a.hint && b.error == a.error &&
+		   strcmp(b.name ? b.name : "", a.name ? a.name : "") == 0,
 	   "and read");
 	free(got);
 }
@@ -383,26 +383,26 @@ static void back(struct um_activity a, const char *text)
 static void marks(void)
 {
 	static const char *const bad[] = {"",
-	                                  "tensor",
-	                                  "tensor 12",
-	                                  "tensor x 12 a",
-	                                  "tensor 0x10 0 a",
-	                                  "tensor 0x10 -4 a",
-	                                  "tensor 0x1ffffffffffffffff 4 a",
-	                                  "tensors 0x10 4 a",
-	                                  "tensor-end",
-	                                  "tensor-end 0x10 1",
-	                                  "op",
-	                                  "op - x",
-	                                  "op 5x",
-	                                  "use 1 x 0x10 4",
-	                                  "use 1 r 0x10",
-	                                  "use 1 r 0x10 4 5",
-	                                  "hint 1 prefetch 0x10 4",
-	                                  "hint 1 recompute 0x10 4 0",
-	                                  "hint - fetch 0x10 4 0",
-	                                  "hint - evict 0x10 4 99999999999",
-	                                  "hint - evict 0x10 4 0 0"};
+					  "tensor",
+					  "tensor 12",
+					  "tensor x 12 a",
+					  "tensor 0x10 0 a",
+					  "tensor 0x10 -4 a",
+					  "tensor 0x1ffffffffffffffff 4 a",
+					  "tensors 0x10 4 a",
+					  "tensor-end",
+					  "tensor-end 0x10 1",
+					  "op",
+					  "op - x",
+					  "op 5x",
+					  "use 1 x 0x10 4",
+					  "use 1 r 0x10",
+					  "use 1 r 0x10 4 5",
+					  "hint 1 prefetch 0x10 4",
+					  "hint 1 recompute 0x10 4 0",
+					  "hint - fetch 0x10 4 0",
+					  "hint - evict 0x10 4 99999999999",
+					  "hint - evict 0x10 4 0 0"};
 	struct um_activity a = {0};
 	char *text;
 
@@ -412,21 +412,21 @@ static void marks(void)
 	     "tensor 0xffffffffffffffff 18446744073709551615 ");
 	back((struct um_activity){.kind = UM_ACT_TENSOR_END, .address = 0x10}, "tensor-end 0x10");
 	back((struct um_activity){.kind = UM_ACT_OP, .op = 12, .name = "a b"}, "op 12 a b");
-	back((struct um_activity){
-		     .kind = UM_ACT_USE, .op = 3, .address = 16, .bytes = 1, .access = UM_ACCESS_UPDATE},
+	back((struct um_activity){.kind = UM_ACT_USE, .op = 3, .address = 16, .bytes = 1, .access = UM_ACCESS_UPDATE},
 	     "use 3 u 0x10 1");
 	back((struct um_activity){.kind = UM_ACT_USE, .op = 3, .address = 16, .bytes = 1, .access = UM_ACCESS_WRITE},
 	     "use 3 w 0x10 1");
 	back((struct um_activity){.kind = UM_ACT_HINT,
-	                          .op = UM_ACT_NO_OP,
-	                          .address = 16,
-	                          .bytes = 8,
-	                          .hint = UM_HINT_DISCARD,
-	                          .error = 1},
+				  .op = UM_ACT_NO_OP,
+				  .address = 16,
+				  .bytes = 8,
+				  .hint = UM_HINT_DISCARD,
+				  .error = 1},
 	     "hint - discard 0x10 8 1");
-	back((struct um_activity){
-		     .kind = UM_ACT_HINT, .op = 9, .address = 16, .bytes = 8, .hint = UM_HINT_ADVISE, .error = -5},
-	     "hint 9 advise 0x10 8 -5");
+	back(
+		(struct um_activity){
+			.kind = UM_ACT_HINT, .op = 9, .address = 16, .bytes = 8, .hint = UM_HINT_ADVISE, .error = -5},
+		"hint 9 advise 0x10 8 -5");
 	back((struct um_activity){.kind = UM_ACT_KERNEL, .name = "k"}, "(none)");
 	if (um_nsys_mark_write(&(struct um_activity){.kind = UM_ACT_OP, .name = "two\nlines"}, &text))
 		tap_bail("no memory");

@@ -141,9 +141,9 @@ static unsigned differences(const struct um_report *r, int helpers)
 		}
 		if (bad++ < 5)
 			diag("%s in %d, found and true: launches %" PRIu64 " %" PRIu64 ", faults %" PRIu64 " %" PRIu64
-			     ", in %" PRIu64 " %" PRIu64 ", out %" PRIu64 " %" PRIu64, t->name, iteration,
-			     c->work.launches, t->work.launches, c->work.faults, t->work.faults, c->work.h2d_bytes,
-			     t->work.h2d_bytes, c->work.d2h_bytes, t->work.d2h_bytes);
+			     ", in %" PRIu64 " %" PRIu64 ", out %" PRIu64 " %" PRIu64,
+			     t->name, iteration, c->work.launches, t->work.launches, c->work.faults, t->work.faults,
+			     c->work.h2d_bytes, t->work.h2d_bytes, c->work.d2h_bytes, t->work.d2h_bytes);
 	}
 	return bad + (excess > evicted_by_hints(r));
 }
@@ -165,8 +165,8 @@ static void check(const struct um_report *r, int helpers, const char *what)
 	is_u64(um_report_moved(&r->all, UM_DIR_D2H), truth.tally.d2h_bytes, "%s: bytes to the host", what);
 	is_u64(r->all.work.launches, truth.launched, "%s: kernels", what);
 	ok(sum.work.faults == r->all.work.faults && sum.work.launches == r->all.work.launches &&
-	           um_report_moved(&sum, UM_DIR_H2D) == um_report_moved(&r->all, UM_DIR_H2D) &&
-	           um_report_moved(&sum, UM_DIR_D2H) == um_report_moved(&r->all, UM_DIR_D2H),
+		   um_report_moved(&sum, UM_DIR_H2D) == um_report_moved(&r->all, UM_DIR_H2D) &&
+		   um_report_moved(&sum, UM_DIR_D2H) == um_report_moved(&r->all, UM_DIR_D2H),
 	   "%s: iterations and what is outside of them are all", what);
 	is_u64(differences(r, helpers), 0, "%s: each kernel in each iteration", what);
 	is_u64(truth_tensors_compare(r), 0, "%s: each tensor in each iteration, by cause", what);
@@ -175,11 +175,11 @@ static void check(const struct um_report *r, int helpers, const char *what)
 static void play(const struct um_trace *t, enum um_play_strategy strategy, const char *path, const char *what)
 {
 	struct um_play_options o = {.profile = um_profile_find("v100"),
-	                            .budget = um_trace_peak_bytes(t) * 2 / 3,
-	                            .strategy = strategy,
-	                            .iterations = ITERATIONS,
-	                            .watch = &truth.sink,
-	                            .opened = opened};
+				    .budget = um_trace_peak_bytes(t) * 2 / 3,
+				    .strategy = strategy,
+				    .iterations = ITERATIONS,
+				    .watch = &truth.sink,
+				    .opened = opened};
 	struct um_nsys_read_options ro = {0};
 	struct um_play_result result;
 	struct um_nsys_writer *w;
@@ -233,9 +233,9 @@ static void play_all(const char *path, const char *name, const char *file)
 /* Other traces may be given. */
 int main(int argc, char **argv)
 {
-	static const char *const traces[] = {"alexnet_b200", "cg_laplace3d", "cifar_vgg16_b100",
-	                                     "gpt2_small",   "lstm_lm",      "resnet50",
-	                                     "stencil_slabs", "transformer_varlen", "vgg16"};
+	static const char *const traces[] = {"alexnet_b200", "cg_laplace3d", "cifar_vgg16_b100", "gpt2_small",
+					     "lstm_lm",	     "resnet50",     "stencil_slabs",	 "transformer_varlen",
+					     "vgg16"};
 	const char *top = getenv("top_srcdir");
 	char path[512], file[64];
 

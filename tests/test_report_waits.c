@@ -142,7 +142,7 @@ static int only_a_little(void)
 
 	for (size_t i = 0; i < report.findings.list.n; i++)
 		good &= report.findings.list.at[i].spare_ns < LITTLE_NS ||
-		        report.findings.list.at[i].reason == UM_REASON_WAITED;
+			report.findings.list.at[i].reason == UM_REASON_WAITED;
 	return good;
 }
 
@@ -158,7 +158,7 @@ static void could_not(void)
 	if (!ok(only_a_little(), "it could not have come before: there was no room"))
 		say();
 	if (!ok(found(UM_REASON_WAITED, NULL) && found(UM_REASON_WAITED, NULL)->share > 0.05,
-	        "a wait that no earlier prefetch would end is a finding of its own"))
+		"a wait that no earlier prefetch would end is a finding of its own"))
 		say();
 	forget();
 }
@@ -199,10 +199,10 @@ static void known(const char *trace, double ratio, unsigned least)
 {
 	const char *top = getenv("top_srcdir");
 	struct um_play_options o = {.profile = um_profile_find("v100"),
-	                            .strategy = UM_PLAY_LOOKAHEAD,
-	                            .iterations = 6,
-	                            .watch = &truth.sink,
-	                            .opened = opened};
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = 6,
+				    .watch = &truth.sink,
+				    .opened = opened};
 	struct um_play_result result;
 	struct um_nsys_writer *w;
 	struct um_trace *t;

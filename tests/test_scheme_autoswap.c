@@ -85,7 +85,7 @@ static void negative(void)
 static void stick_to_limit(void)
 {
 	static const char *const names[] = {"autoswap", "autoswap-doa", "autoswap-aoa", "autoswap-wdoa",
-	                                    "autoswap-swdoa"};
+					    "autoswap-swdoa"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		struct um_schedule s = {0};

@@ -49,7 +49,12 @@ static void profit(void)
 	fx_slot(&s, B, 6, 9);
 	for (int i = 0; i < OPS; i++)
 		fx_op(&s, "op", 4 * U,
-		      i == 0 ? "w1" : i == 5 ? "w0" : i >= 6 && i <= 8 ? "u2" : i == 9 ? "r0" : i == 11 ? "r1" : "");
+		      i == 0		 ? "w1"
+		      : i == 5		 ? "w0"
+		      : i >= 6 && i <= 8 ? "u2"
+		      : i == 9		 ? "r0"
+		      : i == 11		 ? "r1"
+					 : "");
 	is_int(scheme_plan(&p, &s, "g10", 3 * B), 0, "one block too many");
 	ok(!scheme_leaves(&p, 0) && scheme_leaves(&p, 1), "most time above the line for its copies");
 	scheme_plan_fini(&p);

@@ -13,8 +13,7 @@
  * again, and so is that of the third (2). */
 static void net(struct um_schedule *s, const char *turn)
 {
-	static const char *const name[] = {"conv", "conv",   "relu", "conv", "loss",
-	                                   "loss", "turned", "relu", "conv"};
+	static const char *const name[] = {"conv", "conv", "relu", "conv", "loss", "loss", "turned", "relu", "conv"};
 	static const char *const use[] = {"w0", "r0 w1", "r1 w2", "r2 w3", "u3", "u3", "r3", "r1 r2", "r0"};
 
 	for (int32_t i = 0; i < 4; i++) {

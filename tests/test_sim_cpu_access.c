@@ -19,10 +19,7 @@ static struct um_tally before;
 
 static void open_sim(unsigned blocks, int follow)
 {
-	struct um_sim_options o = {.profile = &profile,
-	                           .capacity = blocks * BLOCK,
-	                           .backed = 1,
-	                           .follow_cpu = follow};
+	struct um_sim_options o = {.profile = &profile, .capacity = blocks * BLOCK, .backed = 1, .follow_cpu = follow};
 
 	if (um_sim_open(&gpu, &o))
 		tap_bail("cannot open");
@@ -66,11 +63,11 @@ static void kernel_with(char *p, uint64_t bytes, unsigned access, struct body *b
 {
 	struct um_touch a = {.ptr = p, .bytes = bytes, .access = access};
 	struct um_sim_kernel k = {.ns = 1000,
-	                          .access = &a,
-	                          .n_access = 1,
-	                          .pattern = UM_PATTERN_NARROW,
-	                          .fn = body ? run_body : NULL,
-	                          .arg = body};
+				  .access = &a,
+				  .n_access = 1,
+				  .pattern = UM_PATTERN_NARROW,
+				  .fn = body ? run_body : NULL,
+				  .arg = body};
 
 	if (um_sim_run(gpu, NULL, &k) || um_sim_sync(gpu))
 		tap_bail("cannot run");

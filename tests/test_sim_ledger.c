@@ -27,7 +27,7 @@ static void kernel(const char *name, char *p, unsigned blocks, int computes)
 {
 	struct um_touch a = {.ptr = p, .bytes = blocks * BLOCK, .access = UM_UPDATE};
 	struct um_sim_kernel k = {
-	        .name = name, .ns = 1000, .access = &a, .n_access = 1, .fn = computes ? nothing : NULL};
+		.name = name, .ns = 1000, .access = &a, .n_access = 1, .fn = computes ? nothing : NULL};
 
 	if (um_sim_run(gpu, NULL, &k))
 		tap_bail("cannot run");
@@ -96,7 +96,7 @@ static void test_sums(void)
 	is_u64(SUM(memories, n_memories, evictions), t.evictions, "evictions of allocations");
 	is_u64(SUM(kernels, n_kernels, evictions), t.evictions, "evictions for kernels");
 	ok(SUM(memories, n_memories, stall_ns) <= t.stall_ns &&
-	           SUM(memories, n_memories, stall_ns) > t.stall_ns - t.stall_ns / 100,
+		   SUM(memories, n_memories, stall_ns) > t.stall_ns - t.stall_ns / 100,
 	   "stall of allocations, but for rounding");
 	is_u64(kernels[1].ns - kernels[1].stall_ns, 3000, "what is no stall is computing");
 	is_u64(kinds[UM_SIM_MANAGED].peak_bytes, 5 * BLOCK, "most managed bytes");
@@ -145,10 +145,9 @@ static void test_gate(void)
 
 int main(void)
 {
-	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100"),
-	                                               .capacity = 4 * BLOCK,
-	                                               .backed = 1,
-	                                               .ledger = 1}))
+	if (um_sim_open(&gpu,
+			&(struct um_sim_options){
+				.profile = um_profile_find("v100"), .capacity = 4 * BLOCK, .backed = 1, .ledger = 1}))
 		tap_bail("cannot open");
 	test_sums();
 	test_many();

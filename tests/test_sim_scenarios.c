@@ -725,11 +725,11 @@ static void after_eviction(void)
 	t = since();
 	is_u64(t.remote_bytes + t.faults, 0, "T26 a prefetch brings it back");
 	/* Before the deferred mapping: the block is evicted and needed at once. */
-	um_sim_run(gpu, NULL,
-	           &(struct um_sim_kernel){
-	                   .access = (struct um_touch[]){{q, BLOCK, 0, UM_READ}, {p, BLOCK, 0, UM_READ}},
-	                   .n_access = 2,
-	                   .pattern = UM_PATTERN_NARROW});
+	um_sim_run(
+		gpu, NULL,
+		&(struct um_sim_kernel){.access = (struct um_touch[]){{q, BLOCK, 0, UM_READ}, {p, BLOCK, 0, UM_READ}},
+					.n_access = 2,
+					.pattern = UM_PATTERN_NARROW});
 	t = since();
 	is_u64(t.h2d_bytes, BLOCK, "T26 evicted in the middle of a kernel: it is not pulled back");
 	shut();
@@ -892,8 +892,7 @@ static void advice_lock(void)
 	gpu->api->cudaMemPrefetchAsync(gpu, p, 100 * BLOCK, um_on_device(0), 0, a);
 	/* On another stream, a kernel that will fault half-way through the prefetch, on memory that needs no copy. */
 	um_sim_run(gpu, b, &(struct um_sim_kernel){.ns = 2000000});
-	um_sim_run(gpu, b,
-	           &(struct um_sim_kernel){.access = &(struct um_touch){q, 4096, 0, UM_READ}, .n_access = 1});
+	um_sim_run(gpu, b, &(struct um_sim_kernel){.access = &(struct um_touch){q, 4096, 0, UM_READ}, .n_access = 1});
 	gpu->api->cudaEventRecord(gpu, fault, b);
 	gpu->api->cudaEventSynchronize(gpu, end);
 	advise(p + 100 * BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
@@ -954,7 +953,7 @@ static void play(void)
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
 	for (int i = 0; i < 10; i++) {
 		struct um_touch a[] = {{p + i * BLOCK, 5 * BLOCK + 5000, 0, UM_READ},
-		                            {q + i % 3 * BLOCK, 7 * BLOCK, 3 * MIB, UM_UPDATE}};
+				       {q + i % 3 * BLOCK, 7 * BLOCK, 3 * MIB, UM_UPDATE}};
 
 		um_sim_run(gpu, NULL, &(struct um_sim_kernel){.name = "k", .ns = 12345, .access = a, .n_access = 2});
 		gpu->api->cudaMemPrefetchAsync(gpu, p + (i + 2) * BLOCK, 4 * BLOCK, um_on_device(0), 0, s);

@@ -479,10 +479,10 @@ static void content(void)
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdb, "and poisoned afterwards");
 	um_sim_run(gpu, a,
-	           &(struct um_sim_kernel){.access = &(struct um_touch){p, BLOCK, 0, UM_READ},
-	                                   .n_access = 1,
-	                                   .fn = add_one,
-	                                   .arg = p + 7});
+		   &(struct um_sim_kernel){.access = &(struct um_touch){p, BLOCK, 0, UM_READ},
+					   .n_access = 1,
+					   .fn = add_one,
+					   .arg = p + 7});
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdc, "written by a kernel that said it would only read");
 	api->cudaMallocManaged(gpu, &at, 2 * BLOCK, 1);
@@ -589,24 +589,23 @@ static void faults(void)
 	api->cudaMemPrefetchAsync(gpu, p, 32 * BLOCK, um_on_device(0), 0, a); /* full */
 	um_sim_sync(gpu);
 	t0 = um_sim_now(gpu);
-	um_sim_run(
-	        gpu, a,
-	        &(struct um_sim_kernel){.access = &(struct um_touch){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
-	                                .n_access = 1,
-	                                .pattern = UM_PATTERN_WIDE});
+	um_sim_run(gpu, a,
+		   &(struct um_sim_kernel){.access = &(struct um_touch){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
+					   .n_access = 1,
+					   .pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
 	d2h = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
 	is_u64(um_sim_now(gpu) - t0,
 	       profile.c_batch + 17 * profile.c_fault + profile.c_blk + profile.c_evict + profile.c_hostpop +
-	               profile.c_dma + d2h + profile.c_zero,
+		       profile.c_dma + d2h + profile.c_zero,
 	       "an eviction: host memory, its copy, then zeroing");
 	is_u64(tally().zeroed_bytes, BLOCK, "of what was won");
 	t0 = tally().batches;
-	um_sim_run(gpu, a,
-	           &(struct um_sim_kernel){
-	                   .access = &(struct um_touch){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
-	                   .n_access = 1,
-	                   .pattern = UM_PATTERN_WIDE});
+	um_sim_run(
+		gpu, a,
+		&(struct um_sim_kernel){.access = &(struct um_touch){(char *)p + 40 * BLOCK, 16 * BLOCK, 0, UM_WRITE},
+					.n_access = 1,
+					.pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
 	is_u64(tally().batches - t0, 2, "wide: 16 blocks in 2 batches");
 	api->cudaEventDestroy(gpu, e);

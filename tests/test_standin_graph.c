@@ -33,7 +33,7 @@ static int launch(void *s, uint64_t at, int by)
 	void *args[] = {&at, &by};
 
 	return CALL(cuLaunchKernel, 4000, void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-	            void *, void **, void **)(add, 2, 1, 1, 8, 1, 1, 0, s, args, NULL);
+		    void *, void **, void **)(add, 2, 1, 1, 8, 1, 1, 0, s, args, NULL);
 }
 
 static int begin(void *s, int mode)
@@ -237,11 +237,11 @@ static void broken(void)
 
 	begin(stream, GLOBAL);
 	breaks(CALL(cuMemPrefetchAsync, 12020, uint64_t, size_t, struct um_location, unsigned, void *)(managed, 4096,
-	                                                                                               here, 0, stream),
+												       here, 0, stream),
 	       UNSUPPORTED, "a prefetch cannot be captured");
 	begin(stream, GLOBAL);
 	breaks(CALL(cuMemDiscardBatchAsync, 13000, uint64_t *, size_t *, size_t, unsigned long long, void *)(&p, &n, 1,
-	                                                                                                     0, stream),
+													     0, stream),
 	       UNSUPPORTED, "nor a discard");
 	begin(stream, GLOBAL);
 	breaks(synchronize(stream), UNSUPPORTED, "a stream that captures cannot be waited for");

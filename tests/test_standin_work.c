@@ -55,7 +55,7 @@ static int prefetch(uint64_t at, size_t n, void *s)
 	const struct um_location here = {UM_LOC_DEVICE, 0};
 
 	return CALL(cuMemPrefetchAsync, 12020, uint64_t, size_t, struct um_location, unsigned, void *)(at, n, here, 0,
-	                                                                                               s);
+												       s);
 }
 
 static void *event_new(unsigned flags)
@@ -155,11 +155,11 @@ static void copies(void)
 	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device, 7, n), 0, "words are set");
 	is_int(CALL(cuMemsetD8, 3020, uint64_t, unsigned char, size_t)(device, 1, 4), 0, "and bytes");
 	is_int(CALL(cuMemsetD2D16, 3020, uint64_t, size_t, unsigned short, size_t, size_t)(device + 4096, 4096, 3, 2,
-	                                                                                   2),
+											   2),
 	       0, "and rows");
 	to_host(host, device, n * 4);
 	ok(host[0] == 0x01010101 && host[1] == 7 && host[1024] == 0x30003 && host[1025] == 7 && host[2048] == 0x30003 &&
-	           host[3072] == 7,
+		   host[3072] == 7,
 	   "as they were told");
 	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device + 2, 7, 1), 1, "words lie where words can");
 }
@@ -285,7 +285,7 @@ static void hints(void)
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 12, 3, managed, 2 * MIB);
 	ok(v[0] == -1 && v[1] == -2 && v[2] == -2, "and who has access");
 	is_int(CALL(cuMemRangeGetAttributes, 8000, void **, size_t *, int *, size_t, uint64_t,
-	            size_t)(out, sizes, attribute, 2, managed + MIB, MIB),
+		    size_t)(out, sizes, attribute, 2, managed + MIB, MIB),
 	       0, "several at once");
 	ok(v[0] == 1 && v[1] == 0, "where it was sent last");
 	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 2, 0);
@@ -302,7 +302,7 @@ static void hints(void)
 	is_int(CALL(cuMemDiscardAndPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0,
 	       "renew");
 	is_int(CALL(cuMemDiscardBatchAsync, 13000, uint64_t *, size_t *, size_t, unsigned long long,
-	            void *)(at, bytes, 1, 0, stream),
+		    void *)(at, bytes, 1, 0, stream),
 	       0, "discard");
 	is_int(CALL(cuCtxSynchronize, 2000, void)(), 0, "all done");
 	is_int(*(int *)(uintptr_t)(managed + 64), (int)0xdbdbdbdb, "what was discarded is worthless");
@@ -319,7 +319,7 @@ static void pointers(void)
 	CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, (uintptr_t)pinned);
 	ok(type == 1 && is_managed == 0 && ordinal == 0, "a pinned one");
 	is_int(CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out,
-	                                                                              (uintptr_t)host),
+										      (uintptr_t)host),
 	       0, "an unknown one is no error");
 	ok(type == 0 && is_managed == 0 && ordinal == -2, "and nothing");
 	is_int(CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&type, 2, (uintptr_t)host), 1,
@@ -356,7 +356,7 @@ static void versions(void)
 	   "or for the thread's own stream");
 	setenv("UMADVISE_DRYRUN_CUDA", "12.4", 1);
 	ok(!call_find("cuMemDiscardBatchAsync", 13000, 0) && !call_find("cuMemPrefetchBatchAsync", 13000, 0) &&
-	           !call_find("cuMemGetMemPool", 13000, 0),
+		   !call_find("cuMemGetMemPool", 13000, 0),
 	   "a driver of 12.4 has no batches");
 	ok(call_find("cuMemPrefetchAsync", 12020, 0) && call_find("cuGraphLaunch", 12000, 0), "but the rest");
 }

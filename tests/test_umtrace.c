@@ -45,9 +45,9 @@ static int same_str(const char *a, const char *b)
 static int same_op(const struct um_op *a, const struct um_op *b)
 {
 	int same = same_str(a->name, b->name) && a->n_uses == b->n_uses && a->cost.flops == b->cost.flops &&
-	           a->cost.bytes == b->cost.bytes && a->cost.ns == b->cost.ns && a->stream == b->stream &&
-	           a->phase == b->phase && a->relaunchable == b->relaunchable && a->n_relaunch == b->n_relaunch &&
-	           a->n_ws == b->n_ws;
+		   a->cost.bytes == b->cost.bytes && a->cost.ns == b->cost.ns && a->stream == b->stream &&
+		   a->phase == b->phase && a->relaunchable == b->relaunchable && a->n_relaunch == b->n_relaunch &&
+		   a->n_ws == b->n_ws;
 
 	for (uint32_t i = 0; same && i < a->n_uses; i++)
 		same = a->uses[i].id.v == b->uses[i].id.v && a->uses[i].off == b->uses[i].off &&
@@ -120,10 +120,10 @@ static void check_round_trip(const char *from, const char *to)
 
 static void check_round_trips(void)
 {
-	static const char *const names[] = {"good-all-keys.umtrace",    "good-all-keys.umtrace.gz",
-	                                    "good-members.umtrace.gz",  "good-partly-touched-write.umtrace",
-	                                    "good-bare-header.umtrace", "resnet50.umtrace.gz",
-	                                    "cg_laplace3d.umtrace.gz",  "lstm_lm.umtrace.gz"};
+	static const char *const names[] = {"good-all-keys.umtrace",	"good-all-keys.umtrace.gz",
+					    "good-members.umtrace.gz",	"good-partly-touched-write.umtrace",
+					    "good-bare-header.umtrace", "resnet50.umtrace.gz",
+					    "cg_laplace3d.umtrace.gz",	"lstm_lm.umtrace.gz"};
 	const char *top = getenv("top_srcdir");
 	char from[1024];
 
@@ -141,7 +141,7 @@ static void check_events(void)
 {
 	struct um_trace *t =
 		load(HEAD "{\"ev\":\"op\",\"name\":\"a\",\"r\":[0,1,[1,0,10],0],\"w\":[[1,0,10],[1,5,10],1],"
-	                  "\"touched\":{\"1\":7},\"relaunch\":[]}\n");
+			  "\"touched\":{\"1\":7},\"relaunch\":[]}\n");
 	const struct um_op *op = &um_trace_event(t, 2)->op;
 
 	is_u64(um_trace_event(t, 0)->alloc.id.v, 1, "ids are t + 1");
@@ -169,9 +169,9 @@ static void check_events(void)
 static void check_sums(void)
 {
 	struct um_trace *t = load(HEAD "{\"ev\":\"op\",\"name\":\"small\",\"r\":[0,[0,0,5]],\"w\":[]}\n"
-	                               "{\"ev\":\"op\",\"name\":\"large\",\"r\":[0,[0,0,5]],\"w\":[[1,0,1]]}\n"
-	                               "{\"ev\":\"free\",\"t\":0}\n{\"ev\":\"iter\",\"n\":0}\n"
-	                               "{\"ev\":\"alloc\",\"t\":2,\"bytes\":99}\n{\"ev\":\"iter\",\"n\":1}\n");
+				       "{\"ev\":\"op\",\"name\":\"large\",\"r\":[0,[0,0,5]],\"w\":[[1,0,1]]}\n"
+				       "{\"ev\":\"free\",\"t\":0}\n{\"ev\":\"iter\",\"n\":0}\n"
+				       "{\"ev\":\"alloc\",\"t\":2,\"bytes\":99}\n{\"ev\":\"iter\",\"n\":1}\n");
 	uint64_t bytes;
 
 	is_u64(um_trace_peak_bytes(t), 200, "the most bytes alive at once");
@@ -216,7 +216,7 @@ static void check_writing(void)
 	struct um_event iter = {.kind = UM_EV_ITER, .iter = {.n = 17, .name = "train"}};
 	struct um_use use = {.id = {5}, .off = 0, .bytes = 8, .touched = 3, .access = UM_UPDATE};
 	struct um_event op = {.kind = UM_EV_OP,
-	                      .op = {.name = "x", .uses = &use, .n_uses = 1, .cost = {0.1, 1e300, 0}}};
+			      .op = {.name = "x", .uses = &use, .n_uses = 1, .cost = {0.1, 1e300, 0}}};
 	struct um_sink *w;
 	int n = entries(tmp);
 

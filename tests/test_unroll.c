@@ -13,14 +13,14 @@ static struct um_schedule one, all;
 static uint32_t slot(int32_t birth, int32_t death, uint32_t carry, uint64_t place)
 {
 	struct um_slot t = {.bytes = 1000,
-	                    .birth = birth,
-	                    .death = death,
-	                    .carry = carry,
-	                    .born_ord = birth >= 0 ? (uint32_t)one.births.n : 0,
-	                    .place = place,
-	                    .flags = place == UINT64_MAX ? 0 : UM_SLOT_FIXED,
-	                    .bound = {birth < 0 ? one.slots.n + 1 : 0},
-	                    .name = strdup("t")};
+			    .birth = birth,
+			    .death = death,
+			    .carry = carry,
+			    .born_ord = birth >= 0 ? (uint32_t)one.births.n : 0,
+			    .place = place,
+			    .flags = place == UINT64_MAX ? 0 : UM_SLOT_FIXED,
+			    .bound = {birth < 0 ? one.slots.n + 1 : 0},
+			    .name = strdup("t")};
 
 	if (birth >= 0 && um_vec_push(&one.births, (uint32_t)one.slots.n))
 		abort();
@@ -73,7 +73,7 @@ static void test_swap(void)
 	   "what is born is used in its own iteration");
 	for (uint32_t i = 0; i < 3; i++)
 		ok(all.slots.at[i].carry == i && all.slots.at[i].bound.v == i + 1 &&
-		           all.slots.at[i].place == one.slots.at[i].place,
+			   all.slots.at[i].place == one.slots.at[i].place,
 		   "who stays, stays where he is");
 	is_u64(all.births.n, 2, "two births");
 	is_int(all.slots.at[all.births.at[1]].birth, 2, "the second in the second iteration");

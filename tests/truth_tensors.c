@@ -207,9 +207,9 @@ static void on_fault(const struct um_activity *a)
 			truth.faulted[i] &= ~page;
 			left -= n <= left ? n : left;
 			PUSH(&truth.moments, ((struct moment){.at = a->begin,
-			                                      .address = start + (uint64_t)__builtin_ctz(page) * PAGE,
-			                                      .told = a->address,
-			                                      .faults = n}));
+							      .address = start + (uint64_t)__builtin_ctz(page) * PAGE,
+							      .told = a->address,
+							      .faults = n}));
 		}
 	}
 	truth.wrong += left != 0;
@@ -223,10 +223,10 @@ static void on_birth(const struct um_activity *a)
 {
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
 	struct life l = {.address = a->address,
-	                 .bytes = a->bytes,
-	                 .born = truth.launches,
-	                 .died = UINT64_MAX,
-	                 .tensor = a->kind == UM_ACT_TENSOR};
+			 .bytes = a->bytes,
+			 .born = truth.launches,
+			 .died = UINT64_MAX,
+			 .tensor = a->kind == UM_ACT_TENSOR};
 	int in = truth.allocs >= truth.allocs_before;
 	double n = (double)a->bytes;
 	unsigned unit = 0;
@@ -238,7 +238,7 @@ static void on_birth(const struct um_activity *a)
 		for (; n >= 1024; unit++)
 			n /= 1024;
 		snprintf(l.name, sizeof l.name, "%s #%d%s (%.4g %s)", l.tensor ? "tensor" : "allocation",
-		         (int)truth.unnamed[l.tensor][in]++, in ? " of an iteration" : "", n, units[unit]);
+			 (int)truth.unnamed[l.tensor][in]++, in ? " of an iteration" : "", n, units[unit]);
 	}
 	PUSH(&truth.lives, l);
 }
@@ -541,10 +541,11 @@ unsigned truth_tensors_compare(const struct um_report *r)
 				continue;
 			if (bad++ < 5)
 				diag("%s in %d, found and true: faults %d %d, demand %d %d, prefetch %d %d, evicted %d "
-				     "%d", l->name, (int)k - 1, (int)f->faults, (int)w->faults,
-				     (int)f->h2d[UM_CAUSE_DEMAND], (int)w->h2d[UM_CAUSE_DEMAND],
-				     (int)f->h2d[UM_CAUSE_PREFETCH], (int)w->h2d[UM_CAUSE_PREFETCH],
-				     (int)f->d2h[UM_CAUSE_EVICTION], (int)w->d2h[UM_CAUSE_EVICTION]);
+				     "%d",
+				     l->name, (int)k - 1, (int)f->faults, (int)w->faults, (int)f->h2d[UM_CAUSE_DEMAND],
+				     (int)w->h2d[UM_CAUSE_DEMAND], (int)f->h2d[UM_CAUSE_PREFETCH],
+				     (int)w->h2d[UM_CAUSE_PREFETCH], (int)f->d2h[UM_CAUSE_EVICTION],
+				     (int)w->d2h[UM_CAUSE_EVICTION]);
 		}
 	}
 	if (truth.wrong || sums)

@@ -52,7 +52,7 @@ static inline void world_feed(struct world *w, const struct um_event *event)
 }
 
 static inline struct um_tensor *world_add(struct world *w, uint64_t addr, uint64_t bytes, const char *name,
-                                          unsigned flags)
+					  unsigned flags)
 {
 	struct um_event event = {.kind = UM_EV_ALLOC};
 	struct um_tensor *t;
@@ -116,7 +116,7 @@ static inline void world_op(struct world *w, const char *name, const struct um_u
 #define U(t) world_use((t), UM_UPDATE, 0, (t)->bytes)
 #define OP(w, name, ...)                                                                                               \
 	world_op((w), (name), (const struct um_use[]){__VA_ARGS__},                                                    \
-	         sizeof((const struct um_use[]){__VA_ARGS__}) / sizeof(struct um_use))
+		 sizeof((const struct um_use[]){__VA_ARGS__}) / sizeof(struct um_use))
 
 /* An iteration begins; the one before, if there was one, is learned. */
 static inline void world_iter(struct world *w)

@@ -73,8 +73,8 @@ static int bad(const struct tool_verb *v, const struct arg *a, const char *text)
 
 	expected(a, right, sizeof right);
 	tool_say(v->name, "--%s '%.*s': expected %s%s%s%s", a->name,
-	         (int)(strchr(a->value, ',') ? strcspn(text, ",") : strlen(text)), text, right,
-	         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		 (int)(strchr(a->value, ',') ? strcspn(text, ",") : strlen(text)), text, right,
+		 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 	return TOOL_USAGE;
 }
 
@@ -168,7 +168,7 @@ static int refuse(const struct tool_verb *v, int c, const char *word)
 	for (const struct tool_verb *const *o = tool_verbs; *o; o++)
 		if (named(*o, word + 2, n - 2)) {
 			tool_say(v->name, "unknown option '%.*s': it is an option of umadvise %s", (int)n, word,
-			         (*o)->name);
+				 (*o)->name);
 			return TOOL_USAGE;
 		}
 	near = args_near_option(v, word + 2);
@@ -176,7 +176,7 @@ static int refuse(const struct tool_verb *v, int c, const char *word)
 		tool_say(v->name, "unknown option '%.*s': did you mean '--%s'?", (int)n, word, near);
 	else
 		tool_say(v->name, "unknown option '%.*s': 'umadvise %s --help' lists the options", (int)n, word,
-		         v->name);
+			 v->name);
 	return TOOL_USAGE;
 }
 
@@ -220,7 +220,7 @@ static int finish(const struct tool_verb *v, const void *args, const struct arg 
 }
 
 static const char *file_of(const struct arg *a, const void *args, const struct args_found *found,
-                           const struct tool_verb *v)
+			   const struct tool_verb *v)
 {
 	int given = found->given >> (a - v->options) & 1;
 

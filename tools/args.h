@@ -92,24 +92,44 @@ const char *args_profile_name(unsigned i);
 
 /* --- options that verbs share ------------------------------------------------------------------------------------- */
 
-#define ARG_PROFILE(at_, modes_) \
-	{.name = "profile", .kind = ARG_TEXT, .modes = (modes_), .at = (at_), .value = "NAME|FILE", \
-	 .word = args_profile_name, .help = "the device: one of --list-profiles, or a file (default: v100)"}, \
-	{.name = "list-profiles", .kind = ARG_LIST, .modes = (modes_), .list = args_list_profiles, \
-	 .help = "the built-in devices, one a line: name, memory, link"}
-#define ARG_BUDGET(at_, modes_, least_, help_) \
-	{.name = "budget", .kind = ARG_SIZE, .modes = (modes_), .at = (at_), .value = "BYTES", .least = (least_), \
-	 .help = help_ "; a number with KiB, MiB or GiB"}
-#define ARG_FORMAT(at_, modes_, words_, help_) \
-	{.name = "format", .letter = 'f', .kind = ARG_CHOICE, .modes = (modes_), .at = (at_), .value = "FORMAT", \
-	 .words = (words_), .help = (help_)}
-#define ARG_OUTPUT(at_, help_) \
-	{.name = "output", .letter = 'o', .kind = ARG_TEXT, .at = (at_), .value = "FILE", .writes = 1, \
-	 .help = (help_)}
-#define ARG_LAST \
-	{.name = "color", .kind = ARG_CHOICE, .at = SIZE_MAX, .value = "WHEN", .words = "auto always never", \
-	 .help = "colour tables and findings: auto (default: on a terminal, where NO_COLOR is not set), always " \
-	         "or never"}, \
-	{.name = "help", .letter = 'h', .kind = ARG_LIST, .help = "this text"}, {.name = NULL}
+#define ARG_PROFILE(at_, modes_)                                                                                       \
+	{.name = "profile",                                                                                            \
+	 .kind = ARG_TEXT,                                                                                             \
+	 .modes = (modes_),                                                                                            \
+	 .at = (at_),                                                                                                  \
+	 .value = "NAME|FILE",                                                                                         \
+	 .word = args_profile_name,                                                                                    \
+	 .help = "the device: one of --list-profiles, or a file (default: v100)"},                                     \
+	{                                                                                                              \
+		.name = "list-profiles", .kind = ARG_LIST, .modes = (modes_), .list = args_list_profiles,              \
+		.help = "the built-in devices, one a line: name, memory, link"                                         \
+	}
+#define ARG_BUDGET(at_, modes_, least_, help_)                                                                         \
+	{                                                                                                              \
+		.name = "budget", .kind = ARG_SIZE, .modes = (modes_), .at = (at_), .value = "BYTES",                  \
+		.least = (least_), .help = help_ "; a number with KiB, MiB or GiB"                                     \
+	}
+#define ARG_FORMAT(at_, modes_, words_, help_)                                                                         \
+	{                                                                                                              \
+		.name = "format", .letter = 'f', .kind = ARG_CHOICE, .modes = (modes_), .at = (at_),                   \
+		.value = "FORMAT", .words = (words_), .help = (help_)                                                  \
+	}
+#define ARG_OUTPUT(at_, help_)                                                                                         \
+	{                                                                                                              \
+		.name = "output", .letter = 'o', .kind = ARG_TEXT, .at = (at_), .value = "FILE", .writes = 1,          \
+		.help = (help_)                                                                                        \
+	}
+#define ARG_LAST                                                                                                       \
+	{.name = "color",                                                                                              \
+	 .kind = ARG_CHOICE,                                                                                           \
+	 .at = SIZE_MAX,                                                                                               \
+	 .value = "WHEN",                                                                                              \
+	 .words = "auto always never",                                                                                 \
+	 .help = "colour tables and findings: auto (default: on a terminal, where NO_COLOR is not set), always "       \
+		 "or never"},                                                                                          \
+		{.name = "help", .letter = 'h', .kind = ARG_LIST, .help = "this text"},                                \
+	{                                                                                                              \
+		.name = NULL                                                                                           \
+	}
 
 #endif

@@ -74,7 +74,7 @@ void args_help(const struct tool_verb *v)
 		if (!args_has(v, a))
 			continue;
 		snprintf(left, sizeof left, "  %s--%s%s%s", a->letter ? letter : "", a->name, a->value ? " " : "",
-		         a->value ? a->value : "");
+			 a->value ? a->value : "");
 		if (strlen(left) + 1 < INDENT)
 			printf("%-*s", INDENT, left);
 		else

@@ -243,7 +243,7 @@ static int understand(char *text, struct calibrate_device *device, struct um_obs
 }
 
 int calibrate_child_run(const struct calibrate_job *job, struct calibrate_device *device, struct um_observed *seen,
-                        char *why, size_t size)
+			char *why, size_t size)
 {
 	long long until = now_ms() + (long long)(job->seconds * 1000);
 	char *text = malloc(TEXT_MAX);

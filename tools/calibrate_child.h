@@ -29,7 +29,7 @@ struct calibrate_job {
 /* Runs it. 0; -ENODEV, -EPERM: there is nothing to run it on, or not enough memory; -ETIMEDOUT; -EIO: it failed or
  * died; -EBUSY: it was killed and does not die, so that no other should be started. `why`: one line. */
 int calibrate_child_run(const struct calibrate_job *job, struct calibrate_device *device, struct um_observed *seen,
-                        char *why, size_t size);
+			char *why, size_t size);
 
 /* The process itself: says on standard output what calibrate_child_run reads. Returns its exit status. */
 int calibrate_child_main(int argc, char **argv);

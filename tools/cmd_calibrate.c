@@ -38,12 +38,23 @@ struct calibration {
 static const struct arg options[] = {
 	ARG_FORMAT(AT(json), 0, "table json", "what is shown: table (default), or json with all that was observed"),
 	ARG_OUTPUT(AT(output), "where to write the profile (default: only show)"),
-	{.name = "device", .kind = ARG_COUNT, .at = AT(device_number), .value = "N", .most = 1000, .expected = "a "
-	"number",
+	{.name = "device",
+	 .kind = ARG_COUNT,
+	 .at = AT(device_number),
+	 .value = "N",
+	 .most = 1000,
+	 .expected = "a "
+		     "number",
 	 .help = "which GPU (default: 0)"},
 	ARG_BUDGET(AT(job.budget), 0, 1, "use so much managed memory at most"),
-	{.name = "time", .kind = ARG_REAL, .at = AT(job.seconds), .value = "SECONDS", .least = 0.01, .most = 3600,
-	 .expected = "seconds", .help = "kill a probe that takes longer (default: 30)"},
+	{.name = "time",
+	 .kind = ARG_REAL,
+	 .at = AT(job.seconds),
+	 .value = "SECONDS",
+	 .least = 0.01,
+	 .most = 3600,
+	 .expected = "seconds",
+	 .help = "kill a probe that takes longer (default: 30)"},
 	ARG_LAST,
 };
 
@@ -146,22 +157,21 @@ static json_t *figures(const struct calibration *c)
 		enum um_constant k = (enum um_constant)i;
 		const struct um_figure *f = &c->derived.at[i];
 
-		bad |= json_object_set_new(
-			constants, um_constant_name(k),
-			json_pack("{s:s, s:b, s:f, s:f, s:f}", "unit", um_constant_unit(k), "measured", f->n != 0,
-				  "value", um_constant_get(&c->profile, k), "spread", f->spread, "assumed",
-				  um_constant_get(&c->assumed, k)));
+		bad |= json_object_set_new(constants, um_constant_name(k),
+					   json_pack("{s:s, s:b, s:f, s:f, s:f}", "unit", um_constant_unit(k),
+						     "measured", f->n != 0, "value", um_constant_get(&c->profile, k),
+						     "spread", f->spread, "assumed", um_constant_get(&c->assumed, k)));
 	}
 	for (int i = 0; i < UM_OBS_N; i++) {
 		enum um_observation o = (enum um_observation)i;
 		const struct um_figure *f = &c->seen.at[i];
 
 		if (f->n)
-			bad |= json_object_set_new(
-				seen, um_observation_name(o),
-				json_pack("{s:s, s:f, s:f, s:i, s:s}", "unit", um_observation_unit(o), "value",
-					  f->value, "spread", f->spread, "n", (int)f->n, "what",
-					  um_observation_text(o)));
+			bad |= json_object_set_new(seen, um_observation_name(o),
+						   json_pack("{s:s, s:f, s:f, s:i, s:s}", "unit",
+							     um_observation_unit(o), "value", f->value, "spread",
+							     f->spread, "n", (int)f->n, "what",
+							     um_observation_text(o)));
 	}
 	root = json_pack("{s:s, s:s, s:I, s:i, s:b, s:i, s:f, s:o, s:o}", "schema", "umcalibrate/1", "device",
 			 c->device.name, "capacity_bytes", (json_int_t)c->profile.capacity, "driver_version",
@@ -235,8 +245,9 @@ static int affordable(const struct calibration *c)
 		return 0;
 	}
 	if (most < UM_PROBE_LEAST) {
-		tool_say("calibrate", "%.1f MiB are too little: %llu MiB of managed memory are needed, and %d times "
-				      "as much free",
+		tool_say("calibrate",
+			 "%.1f MiB are too little: %llu MiB of managed memory are needed, and %d times "
+			 "as much free",
 			 (double)most / 1048576, UM_PROBE_LEAST >> 20, UM_GUARD_SHARE);
 		return 0;
 	}
@@ -283,10 +294,10 @@ const struct tool_verb verb_calibrate = {
 	.what = "measure this machine's GPU and its link, and write a profile",
 	.synopsis = "calibrate [OPTION]...",
 	.about = "Measures this machine's GPU, its link and what its driver's work costs, and writes them as a "
-	         "profile. Takes a few seconds, and at most an eighth of the memory that is free; nothing is ever "
-	         "oversubscribed. Each probe runs in a process of its own.",
+		 "profile. Takes a few seconds, and at most an eighth of the memory that is free; nothing is ever "
+		 "oversubscribed. Each probe runs in a process of its own.",
 	.options = options,
 	.tail = "Example:\n"
-	        "  umadvise calibrate -o this.profile && umadvise simulate resnet50.umtrace.gz --profile "
-	        "this.profile\n",
+		"  umadvise calibrate -o this.profile && umadvise simulate resnet50.umtrace.gz --profile "
+		"this.profile\n",
 };

@@ -116,7 +116,7 @@ static int run(int argc, char **argv)
 		code = show(&a, &d);
 	if (!code && a.fail_on == 0 && d.verdict == DIFF_UNKNOWN) {
 		tool_say("diff", "%s and %s cannot be compared: no iterations, and no kernels, in both", d.file[0],
-		         d.file[1]);
+			 d.file[1]);
 		code = TOOL_REFUSED;
 	}
 	if (!code && a.fail_on == 0 && d.verdict == DIFF_MORE)
@@ -131,10 +131,10 @@ const struct tool_verb verb_diff = {
 	.what = "compare two recorded runs: is the second slower, and what changed",
 	.synopsis = "diff A B [OPTION]...",
 	.about = "Compares two runs: whether iterations of B are slower than those of A, beyond their noise and a "
-	         "threshold, and what changed, by kernel, cause and tensor. A and B are whatever 'umadvise report' "
-	         "reads, or what it wrote with --format json.",
+		 "threshold, and what changed, by kernel, cause and tensor. A and B are whatever 'umadvise report' "
+		 "reads, or what it wrote with --format json.",
 	.options = report_options,
 	.modes = REPORT_DIFF,
 	.tail = "Example:\n"
-	        "  umadvise diff before.sqlite after.sqlite --iteration 'Train step *' --fail-on worse\n",
+		"  umadvise diff before.sqlite after.sqlite --iteration 'Train step *' --fail-on worse\n",
 };

@@ -158,7 +158,9 @@ static json_t *device(const struct umadv *adv)
 	if (adv->cuda)
 		um_device_info(adv->gpu, &info);
 	return json_pack("{s:o, s:s, s:b, s:o, s:I, s:o, s:o}", "name", text(c->name), "kind",
-			 !adv->cuda ? (adv->simulated ? "simulated" : "none") : info.standin ? "stand-in" : "cuda",
+			 !adv->cuda	? (adv->simulated ? "simulated" : "none")
+			 : info.standin ? "stand-in"
+					: "cuda",
 			 "usable", adv->gpu->caps.concurrent_managed, "driver", version(info.driver_version),
 			 "memory_bytes", (json_int_t)(adv->cuda || adv->simulated ? c->capacity : 0), "why",
 			 text(c->why), "capabilities", capabilities(c));
@@ -206,13 +208,14 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 	if (scratch.device == UMADV_DEVICE_NONE)
 		return "UMADVISE_DISABLE turns them off: unset it";
 	if (!adv)
-		snprintf(line, size, "no context can be opened: %s",
-			 *d->last ? d->last : umadv_strerror(d->err));
+		snprintf(line, size, "no context can be opened: %s", *d->last ? d->last : umadv_strerror(d->err));
 	else if (adv->options.pub.device == UMADV_DEVICE_NONE)
 		return "UMADVISE_DEVICE=none asks for no device: unset it";
 	else if (!adv->cuda && !adv->simulated)
-		snprintf(line, size, "%s. A machine with an NVIDIA GPU and its driver (CUDA 12.0 or later) is needed; "
-			 "'umadvise dryrun -- PROGRAM' and UMADVISE_DEVICE=sim need none", adv->gpu->caps.why);
+		snprintf(line, size,
+			 "%s. A machine with an NVIDIA GPU and its driver (CUDA 12.0 or later) is needed; "
+			 "'umadvise dryrun -- PROGRAM' and UMADVISE_DEVICE=sim need none",
+			 adv->gpu->caps.why);
 	else if (!adv->gpu->caps.concurrent_managed)
 		snprintf(line, size, "%s", adv->gpu->caps.why);
 	else if (adv->options.strategy == UM_STRATEGY_ON_DEMAND)
@@ -316,10 +319,10 @@ const struct tool_verb verb_doctor = {
 	.what = "say whether a program gets hints here, and if not, why not",
 	.synopsis = "doctor [OPTION]...",
 	.about = "Shows the UMADVISE_* variables, the libraries of CUDA that are found, the device and what it can do, "
-	         "the profile and the budget that a context takes by default, and a verdict in the last line.",
+		 "the profile and the budget that a context takes by default, and a verdict in the last line.",
 	.options = options,
 	.tail = "Exit status: 0 hints will be issued, 1 they will not, 2 usage, 4 out of memory.\n\n"
-	        "Examples:\n"
-	        "  umadvise doctor\n"
-	        "  umadvise dryrun -- umadvise doctor --format json\n",
+		"Examples:\n"
+		"  umadvise doctor\n"
+		"  umadvise dryrun -- umadvise doctor --format json\n",
 };

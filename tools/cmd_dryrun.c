@@ -18,11 +18,23 @@
 static const struct arg options[] = {
 	ARG_PROFILE(AT(profile), 0),
 	ARG_BUDGET(AT(memory), 0, 2 << 20, "device memory is so much (default: the profile's)"),
-	{.name = "cuda", .kind = ARG_CHOICE, .at = AT(cuda), .value = "VERSION", .words = "12.4 13.0",
+	{.name = "cuda",
+	 .kind = ARG_CHOICE,
+	 .at = AT(cuda),
+	 .value = "VERSION",
+	 .words = "12.4 13.0",
 	 .help = "the driver's version: 12.4 or 13.0 (default)"},
-	{.name = "cpu", .kind = ARG_CHOICE, .at = AT(cpu_off), .value = "on|off", .words = "on off",
+	{.name = "cpu",
+	 .kind = ARG_CHOICE,
+	 .at = AT(cpu_off),
+	 .value = "on|off",
+	 .words = "on off",
 	 .help = "follow what CPU code does to managed memory (default: on)"},
-	{.name = "log", .kind = ARG_TEXT, .at = AT(log), .value = "FILE", .writes = 1,
+	{.name = "log",
+	 .kind = ARG_TEXT,
+	 .at = AT(log),
+	 .value = "FILE",
+	 .writes = 1,
 	 .help = "write what the driver does, event by event"},
 	ARG_FORMAT(AT(format), 0, "table json csv", "table (default), json or csv"),
 	ARG_OUTPUT(AT(output), "write the table there, not to standard error"),
@@ -176,14 +188,14 @@ const struct tool_verb verb_dryrun = {
 	.what = "run a CUDA program on a simulated GPU, and tell what its memory did",
 	.synopsis = "dryrun [OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.about = "Runs a CUDA program without a GPU: its driver calls go to a simulated one. Memory and time behave "
-	         "as on the device of the profile; kernels do not compute, unless the program says how "
-	         "(doc/dryrun.md). At the end, a table of what its memory did, on standard error.",
+		 "as on the device of the profile; kernels do not compute, unless the program says how "
+		 "(doc/dryrun.md). At the end, a table of what its memory did, on standard error.",
 	.options = options,
 	.tail = "Exit status: the program's; 128 + n if signal n ended it; 125 if it could not be run, 126 if it is "
-	        "no\nprogram, 127 if it was not found.\n\n"
-	        "Examples:\n"
-	        "  umadvise dryrun -- ./conjugateGradientUM\n"
-	        "  umadvise dryrun --profile a100 --budget 256MiB --format json -o out.json -- ./solver -n 100\n",
+		"no\nprogram, 127 if it was not found.\n\n"
+		"Examples:\n"
+		"  umadvise dryrun -- ./conjugateGradientUM\n"
+		"  umadvise dryrun --profile a100 --budget 256MiB --format json -o out.json -- ./solver -n 100\n",
 	.runs_program = 1,
 	.table_fd = STDERR_FILENO,
 };

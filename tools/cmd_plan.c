@@ -83,7 +83,7 @@ static int run(int argc, char **argv)
 		return plan_tools_main(&a);
 	if (a.n_ratios > 1 || a.format != FORMAT_TABLE) {
 		tool_say("plan", a.n_ratios > 1 ? "--oversubscribe: expected one ratio"
-		                                : "--format: a plan is a umplan: expected --show or --diff");
+						: "--format: a plan is a umplan: expected --show or --diff");
 		return TOOL_USAGE;
 	}
 	if (!a.output || a.n_traces != 1) {
@@ -144,13 +144,13 @@ const struct tool_verb verb_plan = {
 	.run = run,
 	.what = "learn a recorded workload and write the plan for it (umplan)",
 	.synopsis = "plan TRACE [OPTION]... -o FILE\n"
-	            "plan --show FILE [--svg FILE] [--timeline FILE] [--format json] [-o FILE]\n"
-	            "plan --diff FILE FILE [--format json] [-o FILE]",
+		    "plan --show FILE [--svg FILE] [--timeline FILE] [--format json] [-o FILE]\n"
+		    "plan --diff FILE FILE [--format json] [-o FILE]",
 	.about = "Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what "
-	         "each iteration does, and the hints that make it fit.",
+		 "each iteration does, and the hints that make it fit.",
 	.options = play_options,
 	.modes = PLAY_PLAN | PLAY_SHOW | PLAY_DIFF,
 	.tail = "Examples:\n"
-	        "  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
-	        "  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n",
+		"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
+		"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n",
 };

@@ -52,9 +52,11 @@ static void note_repetitions(struct report_view *v)
 		if (!p || !p->spans.n || told == PROCESSES_TOLD)
 			continue;
 		told++;
-		note(v, "process %llu: iterations are what repeats, as nothing marks them: %zu, mostly of %llu "
-		     "kernels, with %.1f %% of the kernel time, from %s on; confidence: %s", pid, p->spans.n,
-		     (unsigned long long)p->kernels, 100 * p->covered, p->first, um_period_trust_name(p->trust));
+		note(v,
+		     "process %llu: iterations are what repeats, as nothing marks them: %zu, mostly of %llu "
+		     "kernels, with %.1f %% of the kernel time, from %s on; confidence: %s",
+		     pid, p->spans.n, (unsigned long long)p->kernels, 100 * p->covered, p->first,
+		     um_period_trust_name(p->trust));
 		if (p->other)
 			note(v, "process %llu: what has %llu kernels repeats, too, and may be the iteration", pid,
 			     (unsigned long long)p->other);
@@ -77,10 +79,11 @@ static void note_found(struct report_view *v, const struct report_loaded *l)
 		if (!f->name || strcmp(f->name, before) == 0)
 			continue;
 		before = f->name;
-		note(v, "iterations are the ranges '%s%s%s', as nothing else is asked for: %.1f %% of the kernel "
-		     "time begins in them%s%s%s; --iteration chooses others", f->domain ? f->domain : "",
-		     f->domain ? ":" : "", f->name, 100 * f->covered, f->rival ? "; nearly all does in '" : "",
-		     f->rival ? f->rival : "", f->rival ? "', too" : "");
+		note(v,
+		     "iterations are the ranges '%s%s%s', as nothing else is asked for: %.1f %% of the kernel "
+		     "time begins in them%s%s%s; --iteration chooses others",
+		     f->domain ? f->domain : "", f->domain ? ":" : "", f->name, 100 * f->covered,
+		     f->rival ? "; nearly all does in '" : "", f->rival ? f->rival : "", f->rival ? "', too" : "");
 	}
 	if (skipped)
 		note(v, "the last %llu kernels were not looked at for iterations", (unsigned long long)skipped);
@@ -92,8 +95,9 @@ static void note_no_iterations(struct report_view *v)
 	const struct um_report_range *best = likely(r);
 	int asked = r->o.seek == UM_SEEK_PATTERN;
 	int kernels = r->o.found && r->all.work.launches;
-	const char *why = asked ? "no NVTX range is called " : kernels ? "kernels do not repeat in a way that tells"
-	                                                     : "no NVTX range of the domain " UM_REPORT_DOMAIN;
+	const char *why = asked	    ? "no NVTX range is called "
+			  : kernels ? "kernels do not repeat in a way that tells"
+				    : "no NVTX range of the domain " UM_REPORT_DOMAIN;
 
 	if (!best && !asked && !r->all.work.launches)
 		return; /* there is nothing that could be one */
@@ -116,8 +120,10 @@ static void add_notes(struct report_view *v, const struct report_loaded *l)
 		note(v, "%llu ranges that match lie inside an iteration, or on another thread: they are none",
 		     (unsigned long long)r->ranges_skipped);
 	if (r->by_time)
-		note(v, "%llu kernels and copies are assigned to iterations by time: which calls enqueued them was "
-		     "not recorded", (unsigned long long)r->by_time);
+		note(v,
+		     "%llu kernels and copies are assigned to iterations by time: which calls enqueued them was "
+		     "not recorded",
+		     (unsigned long long)r->by_time);
 	if (v->findings.capture->marks_damaged)
 		note(v, "%llu marks of the domain " UM_REPORT_DOMAIN " are not understood",
 		     (unsigned long long)v->findings.capture->marks_damaged);
@@ -151,7 +157,7 @@ static int has_data(const struct report_view *v)
 	if (c->has_cuda && !n)
 		return 1;
 	tool_say("report", "%s: no data of unified memory%s: record with nsys profile --trace=cuda,nvtx%s", v->file,
-	         c->has_cuda ? ": no migration, and page faults were not recorded" : "", options);
+		 c->has_cuda ? ": no migration, and page faults were not recorded" : "", options);
 	return 0;
 }
 
@@ -185,7 +191,7 @@ static void trace_again(void *user)
 
 /* One file; NULL: all of them together. */
 static int report_file(const struct report_args *a, const char *file, const struct um_verdict *verdict,
-                       struct um_out *out, int *shown)
+		       struct um_out *out, int *shown)
 {
 	struct report_source source = {.verb = "report", .file = file, .nsys = a->nsys, .quiet = a->quiet};
 	char title[32];
@@ -278,16 +284,16 @@ const struct tool_verb verb_report = {
 	.what = "say what unified memory did in a recorded run (an export of Nsight Systems)",
 	.synopsis = "report FILE... [OPTION]...",
 	.about = "Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type "
-	         "sqlite): page faults and migrations by tensor, by kernel, by iteration and by cause. Of the "
-	         "library's own log (UMADVISE_REPORT=FILE) it says what that has: iterations, tensors, operations "
-	         "and hints.",
+		 "sqlite): page faults and migrations by tensor, by kernel, by iteration and by cause. Of the "
+		 "library's own log (UMADVISE_REPORT=FILE) it says what that has: iterations, tensors, operations "
+		 "and hints.",
 	.options = report_options,
 	.modes = REPORT_VERB,
 	.tail = "Examples:\n"
-	        "  umadvise report run.sqlite --iteration 'Train step *'\n"
-	        "  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
-	        "  umadvise report run.sqlite --fail-on medium >/dev/null || echo unified memory costs time\n"
-	        "  umadvise report --merge rank*.sqlite --iteration 'Train step *'\n"
-	        "  umadvise report run.sqlite --format html -o report.html\n"
-	        "  umadvise report run.sqlite --format trace -o run.json.gz\n",
+		"  umadvise report run.sqlite --iteration 'Train step *'\n"
+		"  umadvise report run.sqlite --report ops:rows=50 --format csv -o ops.csv\n"
+		"  umadvise report run.sqlite --fail-on medium >/dev/null || echo unified memory costs time\n"
+		"  umadvise report --merge rank*.sqlite --iteration 'Train step *'\n"
+		"  umadvise report run.sqlite --format html -o report.html\n"
+		"  umadvise report run.sqlite --format trace -o run.json.gz\n",
 };

@@ -39,9 +39,9 @@ struct output {
 };
 
 static const struct table_column columns[] = {
-	{"strategy", 1, 1}, {"time ms", 0, 1}, {"x core", 0, 1}, {"faults", 0, 1},   {"in MiB", 0, 0},
-	{"out MiB", 0, 0},  {"stall ms", 0, 0}, {"hints", 0, 0},  {"peak MiB", 0, 0}, {"from", 0, 0},
-	{"bound ms", 0, 0}, {"x bound", 0, 0},
+	{"strategy", 1, 1}, {"time ms", 0, 1}, {"x core", 0, 1},   {"faults", 0, 1},
+	{"in MiB", 0, 0},   {"out MiB", 0, 0}, {"stall ms", 0, 0}, {"hints", 0, 0},
+	{"peak MiB", 0, 0}, {"from", 0, 0},    {"bound ms", 0, 0}, {"x bound", 0, 0},
 };
 
 /* What a row of a strategy and one of an iteration have in common. */
@@ -61,12 +61,12 @@ static void print_table(struct output *out, const struct run *run)
 {
 	const struct um_play_result *r = &run->r;
 	const struct um_play_iteration sum = {.ns = r->steady_ns,
-	                                      .faults = r->faults,
-	                                      .stall_ns = r->stall_ns,
-	                                      .h2d_bytes = r->h2d_bytes,
-	                                      .d2h_bytes = r->d2h_bytes,
-	                                      .hints = r->hints,
-	                                      .peak_resident_bytes = r->peak_resident_bytes};
+					      .faults = r->faults,
+					      .stall_ns = r->stall_ns,
+					      .h2d_bytes = r->h2d_bytes,
+					      .d2h_bytes = r->d2h_bytes,
+					      .hints = r->hints,
+					      .peak_resident_bytes = r->peak_resident_bytes};
 	struct table *t = &out->table;
 
 	table_cell(t, "%s", run->strategy);
@@ -107,16 +107,16 @@ static int end_block(struct output *out, const struct run *run)
 	if (!out->table.cells.n)
 		return 0;
 	snprintf(which, sizeof which, "%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx);",
-	         tool_text(run->trace), tool_text(run->args->profile.name), (double)run->peak / 1048576.0,
-	         (double)run->budget / 1048576.0, run->oversubscribe);
+		 tool_text(run->trace), tool_text(run->args->profile.name), (double)run->peak / 1048576.0,
+		 (double)run->budget / 1048576.0, run->oversubscribe);
 	snprintf(played, sizeof played, "%llu iterations", (unsigned long long)run->args->iterations);
 	fprintf(out->to, "%s%s%s%s%s%s\n", out->blocks++ ? "\n" : "", paint(PAINT_HEADING), which,
-	        strlen(which) + strlen(played) < 100 ? " " : "\n", played, paint(PAINT_OFF));
+		strlen(which) + strlen(played) < 100 ? " " : "\n", played, paint(PAINT_OFF));
 	err = table_write(&out->table, out->to);
 	if (out->predicted_ns)
 		fprintf(out->to, "  %-14s %11.3f (the play is %+.1f %% off)\n", "as predicted",
-		        (double)out->predicted_ns / 1e6,
-		        ((double)out->played_ns / (double)out->predicted_ns - 1) * 100);
+			(double)out->predicted_ns / 1e6,
+			((double)out->played_ns / (double)out->predicted_ns - 1) * 100);
 	out->predicted_ns = 0;
 	return err;
 }
@@ -126,8 +126,7 @@ static void csv_key(struct output *out, const struct run *run)
 	tool_csv(out->to, run->trace);
 	fputc(',', out->to);
 	tool_csv(out->to, run->args->profile.name);
-	fprintf(out->to, ",%.17g,%llu,%s", run->oversubscribe, (unsigned long long)run->budget,
-		run->strategy);
+	fprintf(out->to, ",%.17g,%llu,%s", run->oversubscribe, (unsigned long long)run->budget, run->strategy);
 }
 
 static void print_csv(struct output *out, const struct run *run)
@@ -179,8 +178,10 @@ static int add_iterations(json_t *o, const struct um_play_result *r)
 
 		if (json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:I,s:b}", "n", (json_int_t)i, "ns",
 							  (json_int_t)it->ns, "faults", (json_int_t)it->faults,
-							  "stall_ns", (json_int_t)it->stall_ns, "hinted"
-							  "", it->hinted)))
+							  "stall_ns", (json_int_t)it->stall_ns,
+							  "hinted"
+							  "",
+							  it->hinted)))
 			return -1;
 	}
 	return 0;
@@ -191,11 +192,11 @@ static int add_json(struct output *out, const struct run *run)
 	const struct um_play_result *r = &run->r;
 	json_t *o = json_pack("{s:s,s:s,s:f,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "trace", run->trace, "profile",
 			      run->args->profile.name, "oversubscribe", run->oversubscribe, "budget_bytes",
-			      (json_int_t)run->budget, "strategy", run->strategy, "steady_ns",
-			      (json_int_t)r->steady_ns, "in_core_ns", (json_int_t)r->in_core_ns, "faults",
-			      (json_int_t)r->faults, "h2d_bytes", (json_int_t)r->h2d_bytes, "d2h_bytes",
-			      (json_int_t)r->d2h_bytes, "stall_ns", (json_int_t)r->stall_ns, "hints",
-			      (json_int_t)r->hints, "peak_resident_bytes", (json_int_t)r->peak_resident_bytes);
+			      (json_int_t)run->budget, "strategy", run->strategy, "steady_ns", (json_int_t)r->steady_ns,
+			      "in_core_ns", (json_int_t)r->in_core_ns, "faults", (json_int_t)r->faults, "h2d_bytes",
+			      (json_int_t)r->h2d_bytes, "d2h_bytes", (json_int_t)r->d2h_bytes, "stall_ns",
+			      (json_int_t)r->stall_ns, "hints", (json_int_t)r->hints, "peak_resident_bytes",
+			      (json_int_t)r->peak_resident_bytes);
 	int err = !o;
 
 	if (!err)
@@ -251,8 +252,7 @@ static void say_why(void *user, const char *line)
 static int add_bound(void *user, struct um_plan *plan)
 {
 	struct run *run = user;
-	struct bound_wish wish = {"simulate", run->args->profile.duplex, run->args->bound_time,
-	                          run->args->recompute};
+	struct bound_wish wish = {"simulate", run->args->profile.duplex, run->args->bound_time, run->args->recompute};
 	int err = bound_plan(plan, &wish);
 
 	run->bound_ns = plan->bound_ns;
@@ -287,7 +287,7 @@ struct simulation {
 	const struct um_trace *trace;
 	struct output *out;
 	struct run run;
-	char why[sizeof ((struct um_play_result *)0)->why]; /* said last: what holds for every strategy is said once */
+	char why[sizeof((struct um_play_result *)0)->why]; /* said last: what holds for every strategy is said once */
 	int said;
 };
 
@@ -327,16 +327,16 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	struct play_progress progress;
 	struct run *run = &s->run;
 	struct um_play_options o = {.profile = &s->args->profile,
-	                            .budget = run->budget,
-	                            .strategy = strategy,
-	                            .iterations = s->args->iterations,
-	                            .plan_ms = (unsigned)s->args->plan_ms,
-	                            .evict = s->args->evict,
-	                            .jitter = s->args->jitter,
-	                            .means = s->args->jitter_percent >= 0,
-	                            .progress = play_progress_show,
-	                            .log = plan || strategy < UM_PLAYS ? NULL : say_why,
-	                            .user = &progress};
+				    .budget = run->budget,
+				    .strategy = strategy,
+				    .iterations = s->args->iterations,
+				    .plan_ms = (unsigned)s->args->plan_ms,
+				    .evict = s->args->evict,
+				    .jitter = s->args->jitter,
+				    .means = s->args->jitter_percent >= 0,
+				    .progress = play_progress_show,
+				    .log = plan || strategy < UM_PLAYS ? NULL : say_why,
+				    .user = &progress};
 	int err, code;
 
 	run->strategy = plan ? "plan" : um_play_strategy_name(strategy);
@@ -371,7 +371,7 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 		find_bound(run, s->trace);
 	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {
 		int one = simulate_one(s, i < a->n_strategies ? a->strategies[i] : UM_PLAYS,
-		                       i < a->n_strategies ? NULL : plan);
+				       i < a->n_strategies ? NULL : plan);
 
 		if (one > code)
 			code = one;
@@ -472,11 +472,11 @@ const struct tool_verb verb_simulate = {
 	.what = "play recorded workloads on a simulated GPU under strategies, and compare",
 	.synopsis = "simulate TRACE... [OPTION]...",
 	.about = "Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady "
-	         "iteration costs under each.",
+		 "iteration costs under each.",
 	.options = play_options,
 	.modes = PLAY_SIMULATE,
 	.tail = "Examples:\n"
-	        "  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.25,1.5,2\n"
-	        "  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead -f "
-	        "csv\n",
+		"  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.25,1.5,2\n"
+		"  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead -f "
+		"csv\n",
 };

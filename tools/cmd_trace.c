@@ -464,9 +464,9 @@ static int stat_files(char **files, size_t n_files, int format)
 	}
 	if (status != TOOL_INTERNAL)
 		status = worse(status, write_rows(rows, n,
-						  !plain                  ? write_table
+						  !plain		  ? write_table
 						  : format == FORMAT_JSON ? write_json
-						                          : write_csv));
+									  : write_csv));
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < COLUMNS; k++)
 			free(rows[i].cell[k]);
@@ -482,7 +482,7 @@ enum { TRACE_CHECK = 1, TRACE_STAT = 2 };
 
 static const struct arg options[] = {
 	ARG_FORMAT(offsetof(struct trace_args, format), TRACE_STAT, "table json csv",
-	           "of stat: table (default), json or csv"),
+		   "of stat: table (default), json or csv"),
 	ARG_LAST,
 };
 
@@ -497,7 +497,7 @@ static int run(int argc, char **argv)
 	stat = found.n && strcmp(found.operands[0], "stat") == 0;
 	if (!stat && (!found.n || strcmp(found.operands[0], "check") != 0)) {
 		tool_say("trace", "%s%s%s: expected check or stat, and files", found.n ? "'" : "",
-		         found.n ? found.operands[0] : "no verb given", found.n ? "'" : "");
+			 found.n ? found.operands[0] : "no verb given", found.n ? "'" : "");
 		return TOOL_USAGE;
 	}
 	if (found.n == 1) {
@@ -515,15 +515,15 @@ const struct tool_verb verb_trace = {
 	.what = "check recorded workloads (umtrace), or tell what is in them",
 	.synopsis = "trace check FILE...\ntrace stat [--format table|json|csv] FILE...",
 	.about = "check reads each umtrace and says whether it keeps to the format; else the first thing wrong, with "
-	         "its line. stat counts what is in each. Files are plain or gzip; - is standard input.",
+		 "its line. stat counts what is in each. Files are plain or gzip; - is standard input.",
 	.options = options,
 	.modes = TRACE_CHECK | TRACE_STAT,
 	.tail = "Shape has a letter for each iteration: the same letter, the same ops, allocations and frees, on the "
-	        "same\nsizes in the same pattern. Peak is the most bytes alive at once; largest op, the most bytes "
-	        "of whole\ntensors that one op touches; GFLOP and GB moved are sums over the ops of the last "
-	        "iteration.\n\nExit status: 0 done, 2 usage, 3 a file was refused.\n\n"
-	        "Examples:\n"
-	        "  umadvise trace check *.umtrace.gz\n"
-	        "  umadvise trace stat resnet50.umtrace.gz\n"
-	        "  umadvise trace stat --format json - < resnet50.umtrace\n",
+		"same\nsizes in the same pattern. Peak is the most bytes alive at once; largest op, the most bytes "
+		"of whole\ntensors that one op touches; GFLOP and GB moved are sums over the ops of the last "
+		"iteration.\n\nExit status: 0 done, 2 usage, 3 a file was refused.\n\n"
+		"Examples:\n"
+		"  umadvise trace check *.umtrace.gz\n"
+		"  umadvise trace stat resnet50.umtrace.gz\n"
+		"  umadvise trace stat --format json - < resnet50.umtrace\n",
 };

@@ -12,13 +12,15 @@
 #define SHARE 0.001 /* of a column's sum: what changes less is no change */
 
 const struct diff_table diff_tables[] = {
-	{"summary", {NULL}, {"kernel_ns", "gpu_page_faults", "cpu_page_faults", "fault_ns", "um_h2d_bytes",
-	                     "um_d2h_bytes"}},
+	{"summary",
+	 {NULL},
+	 {"kernel_ns", "gpu_page_faults", "cpu_page_faults", "fault_ns", "um_h2d_bytes", "um_d2h_bytes"}},
 	{"findings", {"kind", "tensor", "op"}, {"cost_ns", "bytes", "faults"}},
 	{"ops", {"name"}, {"ns", "gpu_page_faults", "fault_ns", "um_h2d_bytes", "um_d2h_bytes", "launches"}},
 	{"causes", {"direction", "cause"}, {"bytes", "migrations", "copy_ns"}},
-	{"tensors", {"name"}, {"fault_ns", "gpu_page_faults", "cpu_page_faults", "um_h2d_bytes", "um_d2h_bytes",
-	                       "evictions"}},
+	{"tensors",
+	 {"name"},
+	 {"fault_ns", "gpu_page_faults", "cpu_page_faults", "um_h2d_bytes", "um_d2h_bytes", "evictions"}},
 	{"reasons", {"reason", "tensor"}, {"cost_ns", "bytes", "faults", "events"}},
 	{"hints", {"hint", "tensor"}, {"issued", "bytes", "useful", "late", "redundant", "refused"}},
 };
@@ -44,7 +46,7 @@ int diff_is_bytes(const char *key)
 const char *diff_word(const struct diff_row *row)
 {
 	int time = row->state != DIFF_NEW && row->state != DIFF_GONE && row->changed[0] &&
-	           diff_is_ns(row->table->measures[0]);
+		   diff_is_ns(row->table->measures[0]);
 
 	switch (row->state) {
 	case DIFF_LESS:
@@ -163,9 +165,9 @@ static void judge(struct diff *d)
 		d->noise = 100 * SURE * sqrt(error) / d->ns[0];
 	}
 	far = d->noise > d->threshold ? d->noise : d->threshold;
-	d->verdict = d->change >= far && d->change > 0     ? DIFF_MORE
-	             : d->change <= -far && d->change < 0 ? DIFF_LESS
-	                                                  : DIFF_SAME;
+	d->verdict = d->change >= far && d->change > 0	  ? DIFF_MORE
+		     : d->change <= -far && d->change < 0 ? DIFF_LESS
+							  : DIFF_SAME;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -248,8 +250,8 @@ static void judge_row(const struct diff *d, struct diff_row *row, const double *
 	for (int m = 0; m < DIFF_MEASURES; m++) {
 		double a = row->value[0][m], b = row->value[1][m], by = fabs(b - a);
 
-		row->changed[m] = !row->unknown[0][m] && !row->unknown[1][m] &&
-		                  by > d->threshold / 100 * fabs(a) && by > SHARE * sums[m];
+		row->changed[m] = !row->unknown[0][m] && !row->unknown[1][m] && by > d->threshold / 100 * fabs(a) &&
+				  by > SHARE * sums[m];
 		if (row->changed[m] && row->state == DIFF_SAME)
 			row->state = b > a ? DIFF_MORE : DIFF_LESS;
 	}

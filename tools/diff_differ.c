@@ -53,9 +53,8 @@ static char *listed(const struct um_sheet *t, const char *const *keys, int numbe
 		for (int k = 0; keys[k] && at < sizeof text - 1; k++) {
 			const char *part = cell_text(t, i, keys[k], room, sizeof room);
 
-			at += part && *part
-			              ? (size_t)snprintf(text + at, sizeof text - at, at ? ", %s" : "%s", part)
-			              : 0;
+			at += part && *part ? (size_t)snprintf(text + at, sizeof text - at, at ? ", %s" : "%s", part)
+					    : 0;
 		}
 		if (numbered)
 			without_number(text);
@@ -127,6 +126,5 @@ int diff_unrecorded(struct diff *d, const struct diff_row *row, int m)
 	if (strcmp(row->table->name, "summary") != 0 || !row->in[0] || !row->in[1] ||
 	    row->unknown[0][m] == row->unknown[1][m])
 		return 0;
-	return differ(d, row->table->measures[m], strdup(words[row->unknown[0][m]]),
-	              strdup(words[row->unknown[1][m]]));
+	return differ(d, row->table->measures[m], strdup(words[row->unknown[0][m]]), strdup(words[row->unknown[1][m]]));
 }

@@ -58,7 +58,7 @@ void diff_verdict(const struct diff *d, char *to, size_t size)
 		n = (size_t)snprintf(to, size, "B is %.1f %% %s", fabs(d->change), states[d->verdict]);
 	if (n < size)
 		snprintf(to + n, size - n, " (%s %.3f -> %.3f ms, %s)%s", what, d->ns[0] / 1e6, d->ns[1] / 1e6, noise,
-		         why);
+			 why);
 }
 
 static void text_row(struct um_out *out, const struct diff_row *row)

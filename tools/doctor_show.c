@@ -47,15 +47,17 @@ static void show_environment(const json_t *found, FILE *to)
 	char note[400];
 
 	heading(to, "Environment");
-	json_array_foreach(json_object_get(found, "environment"), i, v) {
+	json_array_foreach(json_object_get(found, "environment"), i, v)
+	{
 		if (json_is_null(json_object_get(v, "value")))
 			continue;
 		set++;
-		snprintf(note, sizeof note, yes(v, "used") ? "%s" : "ignored: accepted: %s", str(v, yes(v, "used") ?
-			 "meaning" : "accepted"));
+		snprintf(note, sizeof note, yes(v, "used") ? "%s" : "ignored: accepted: %s",
+			 str(v, yes(v, "used") ? "meaning" : "accepted"));
 		line(to, str(v, "name"), str(v, "value"), note);
 	}
-	json_array_foreach(json_object_get(found, "unknown_variables"), i, v) {
+	json_array_foreach(json_object_get(found, "unknown_variables"), i, v)
+	{
 		snprintf(note, sizeof note, *str(v, "near") ? "did you mean %s?" : "umadvise(7) lists them",
 			 str(v, "near"));
 		line(to, str(v, "name"), "is no variable of this library", note);
@@ -71,7 +73,8 @@ static void show_libraries(const json_t *found, FILE *to)
 	size_t i;
 
 	heading(to, "Libraries");
-	json_array_foreach(json_object_get(found, "libraries"), i, l) {
+	json_array_foreach(json_object_get(found, "libraries"), i, l)
+	{
 		snprintf(name, sizeof name, "%s %s", str(l, "role"), str(l, "name"));
 		snprintf(value, sizeof value, "%s%s%s%s%s", yes(l, "found") ? "found" : "not found",
 			 *str(l, "version") ? " " : "", str(l, "version"), *str(l, "path") ? ", " : "", str(l, "path"));
@@ -113,7 +116,8 @@ void doctor_show(const json_t *found, FILE *to)
 	show_device(found, to);
 	if (json_array_size(json_object_get(found, "log")))
 		heading(to, "A context says when it opens");
-	json_array_foreach(json_object_get(found, "log"), i, l) {
+	json_array_foreach(json_object_get(found, "log"), i, l)
+	{
 		fprintf(to, "  %s: ", str(l, "level"));
 		fputs(tool_text(str(l, "text")), to);
 		fputc('\n', to);

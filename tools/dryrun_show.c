@@ -62,7 +62,8 @@ static void demangle(json_t *o)
 	json_t *list = json_object_get(o, "top_kernels"), *k;
 	size_t i;
 
-	json_array_foreach(list, i, k) {
+	json_array_foreach(list, i, k)
+	{
 		const char *symbol = str(k, "name");
 		char *name = NULL;
 
@@ -200,8 +201,8 @@ static void table_allocations(FILE *to, const json_t *list)
 			"GPU faults", "CPU faults", "in MiB", "out MiB", "evictions");
 	json_array_foreach(list, i, m)
 		fprintf(to, "  %-18llu %10.1f %10.3f %10llu %10llu %8.1f %8.1f %9llu\n", LLU(m, "number"),
-			mib(m, "bytes"), ms(m, "stall_ns"), LLU(m, "faults"), LLU(m, "cpu_faults"),
-			mib(m, "h2d_bytes"), mib(m, "d2h_bytes"), LLU(m, "evictions"));
+			mib(m, "bytes"), ms(m, "stall_ns"), LLU(m, "faults"), LLU(m, "cpu_faults"), mib(m, "h2d_bytes"),
+			mib(m, "d2h_bytes"), LLU(m, "evictions"));
 }
 
 static void table(FILE *to, const struct reports *r)
@@ -244,7 +245,8 @@ static void write_csv(FILE *to, const struct reports *r)
 		const char *key, *comma = "";
 		json_t *v;
 
-		json_object_foreach(r->at[i < 0 ? 0 : i], key, v) {
+		json_object_foreach(r->at[i < 0 ? 0 : i], key, v)
+		{
 			if (json_is_array(v) || strcmp(key, "schema") == 0)
 				continue;
 			fputs(comma, to);

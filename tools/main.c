@@ -21,7 +21,7 @@
 
 const struct tool_verb *const tool_verbs[] = {
 	&verb_simulate, &verb_plan,   &verb_report, &verb_diff, &verb_calibrate,
-	&verb_dryrun,   &verb_doctor, &verb_trace,  NULL,
+	&verb_dryrun,	&verb_doctor, &verb_trace,  NULL,
 };
 
 void tool_say(const char *verb, const char *fmt, ...)

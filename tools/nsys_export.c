@@ -162,9 +162,8 @@ int nsys_export_make(const char *verb, const char *nsys, const char *file, int q
 		return 0;
 	last_words(words, sizeof words);
 	if (status == NO_COMMAND)
-		tool_say(verb,
-		         "%s: is a report, not an export, and %s is not here: run 'nsys export --type sqlite %s'", file,
-		         nsys ? nsys : "nsys", file);
+		tool_say(verb, "%s: is a report, not an export, and %s is not here: run 'nsys export --type sqlite %s'",
+			 file, nsys ? nsys : "nsys", file);
 	else
 		tool_say(verb, "%s: 'nsys export --type sqlite' failed%s", file, words);
 	nsys_export_remove();

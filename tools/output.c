@@ -93,7 +93,7 @@ int tool_output_spares(const char *verb, const char *output, char *const *others
 	for (int i = 0; i < n; i++)
 		if (others[i] && !stat(others[i], &in) && in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
 			tool_say(verb, "output %s is the same file as %s: name another file for the output", output,
-			         others[i]);
+				 others[i]);
 			return TOOL_USAGE;
 		}
 	return 0;

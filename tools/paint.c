@@ -18,8 +18,8 @@ void paint_init(enum paint_when when, int fd)
 const char *paint(enum paint p)
 {
 	static const char *const codes[] = {
-		[PAINT_OFF] = "\033[0m", [PAINT_HEADING] = "\033[1m",  [PAINT_HIGH] = "\033[1;31m",
-		[PAINT_MEDIUM] = "\033[1;33m", [PAINT_LOW] = "\033[1;36m", [PAINT_GOOD] = "\033[1;32m",
+		[PAINT_OFF] = "\033[0m",       [PAINT_HEADING] = "\033[1m", [PAINT_HIGH] = "\033[1;31m",
+		[PAINT_MEDIUM] = "\033[1;33m", [PAINT_LOW] = "\033[1;36m",  [PAINT_GOOD] = "\033[1;32m",
 	};
 
 	return painting ? codes[p] : "";

@@ -60,20 +60,20 @@ static void head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 	const struct plan_view *both[] = {a, b};
 
 	fprintf(to, "%2s %11s %11s %9s %9s %9s %10s %7s  %s\n", "", "time ms", "predicted", "in MiB", "out MiB",
-	        "peak MiB", "budget MiB", "hints", "file");
+		"peak MiB", "budget MiB", "hints", "file");
 	for (int i = 0; i < 2; i++) {
 		const struct plan_view *v = both[i];
 
 		fprintf(to, "%2c %11.3f %11.3f %9.1f %9.1f %9.1f %10.1f %7zu  %s (%s on %s)\n", "AB"[i],
-		        (double)v->figures.ns / 1e6, (double)v->plan.predicted_ns / 1e6, MIB(v->figures.h2d_bytes),
-		        MIB(v->figures.d2h_bytes), MIB(v->figures.peak_bytes), MIB(v->plan.budget), v->plan.hints.n,
-		        tool_text(v->path), tool_text(v->plan.strategy ? v->plan.strategy : "?"),
-		        tool_text(v->plan.profile ? v->plan.profile : "?"));
+			(double)v -> figures.ns / 1e6, (double)v->plan.predicted_ns / 1e6, MIB(v->figures.h2d_bytes),
+			MIB(v->figures.d2h_bytes), MIB(v->figures.peak_bytes), MIB(v->plan.budget), v->plan.hints.n,
+			tool_text(v->path), tool_text(v->plan.strategy ? v->plan.strategy : "?"),
+			tool_text(v->plan.profile ? v->plan.profile : "?"));
 	}
 }
 
 static void row(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-                const struct plan_leave *y)
+		const struct plan_leave *y)
 {
 	const struct plan_leave *l = x ? x : y;
 	int32_t n = (int32_t)v->plan.sched.ops.n, after = l->after < -1 ? l->after + n : l->after;
@@ -82,13 +82,13 @@ static void row(struct plan_differ *d, const struct plan_view *v, const struct p
 	if (l->need != PLAN_LEAVE_NEVER)
 		snprintf(need, sizeof need, "until op %d%s", l->need, l->after < -1 ? " of the next iteration" : "");
 	fprintf(d->to, "%10.1f %10.1f  %s (%s): behind op %d, %s\n", MIB(x ? x->bytes : 0), MIB(y ? y->bytes : 0),
-	        tool_text(plan_slot_name(v, l->slot, room, sizeof room)),
-	        um_role_name(v->plan.sched.slots.at[l->slot].role), after, need);
+		tool_text(plan_slot_name(v, l->slot, room, sizeof room)),
+		um_role_name(v->plan.sched.slots.at[l->slot].role), after, need);
 }
 
 /* Calls `each` for what does not leave alike, and counts. */
 static void compare(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-                    const struct plan_leave *y, struct plan_differ *d)
+		    const struct plan_leave *y, struct plan_differ *d)
 {
 	size_t i = 0, j = 0;
 
@@ -107,7 +107,7 @@ static void compare(const struct plan_view *a, const struct plan_view *b, const 
 }
 
 static int show_text(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-                     const struct plan_leave *y, FILE *to)
+		     const struct plan_leave *y, FILE *to)
 {
 	struct plan_differ d = {.row = row, .to = to};
 
@@ -115,12 +115,12 @@ static int show_text(const struct plan_view *a, const struct plan_view *b, const
 	fprintf(to, "\nwhat does not leave alike\n%10s %10s  %s\n", "A MiB", "B MiB", "tensor (role)");
 	compare(a, b, x, y, &d);
 	fprintf(to, "%zu leave in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n", d.only_a,
-	        d.only_b, d.both, d.same);
+		d.only_b, d.both, d.same);
 	return 0;
 }
 
 static int show_json(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-                     const struct plan_leave *y, FILE *to)
+		     const struct plan_leave *y, FILE *to)
 {
 	struct plan_differ d = {.row = plan_json_differ, .list = json_array()};
 	json_t *doc;
@@ -128,9 +128,9 @@ static int show_json(const struct plan_view *a, const struct plan_view *b, const
 
 	compare(a, b, x, y, &d);
 	doc = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "schema", "umplan-diff/1", "a",
-	                plan_json_figures(a), "b", plan_json_figures(b),
-	                "only_a", (json_int_t)d.only_a, "only_b", (json_int_t)d.only_b,
-	                "both", (json_int_t)d.both, "alike", (json_int_t)d.same, "differences", d.list);
+			plan_json_figures(a), "b", plan_json_figures(b), "only_a", (json_int_t)d.only_a, "only_b",
+			(json_int_t)d.only_b, "both", (json_int_t)d.both, "alike", (json_int_t)d.same, "differences",
+			d.list);
 	err = d.err || tool_json(to, doc, 0);
 	json_decref(doc);
 	return err;
@@ -144,10 +144,10 @@ int plan_diff(const struct plan_view *a, const struct plan_view *b, int json, FI
 
 	if (why) {
 		tool_say("plan",
-		         "%s and %s are of different schedules: expected %s (%zu ops, %zu slots, signature %016" PRIx64
-		         "; %zu ops, %zu slots, signature %016" PRIx64 ")",
-		         a->path, b->path, why, a->plan.sched.ops.n, a->plan.sched.slots.n, a->plan.sched.signature,
-		         b->plan.sched.ops.n, b->plan.sched.slots.n, b->plan.sched.signature);
+			 "%s and %s are of different schedules: expected %s (%zu ops, %zu slots, signature %016" PRIx64
+			 "; %zu ops, %zu slots, signature %016" PRIx64 ")",
+			 a->path, b->path, why, a->plan.sched.ops.n, a->plan.sched.slots.n, a->plan.sched.signature,
+			 b->plan.sched.ops.n, b->plan.sched.slots.n, b->plan.sched.signature);
 		return TOOL_FAILED;
 	}
 	x = sorted(a);

@@ -24,13 +24,13 @@ json_t *plan_json_figures(const struct plan_view *v)
 	const struct um_plan_figures *f = &v->figures;
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", v->path,
-	                 "workload", text(p->workload), "profile", text(p->profile), "strategy", text(p->strategy),
-	                 "ops", (json_int_t)p->sched.ops.n, "tensors", (json_int_t)p->sched.slots.n, "hints",
-	                 (json_int_t)p->hints.n, "budget_bytes", (json_int_t)p->budget, "peak_bytes",
-	                 (json_int_t)f->peak_bytes, "h2d_bytes", (json_int_t)f->h2d_bytes, "d2h_bytes",
-	                 (json_int_t)f->d2h_bytes, "ns", (json_int_t)f->ns, "stall_ns", (json_int_t)f->stall_ns,
-	                 "predicted_ns", (json_int_t)p->predicted_ns, "bound_ns",
-	                 p->bound_ns ? json_integer((json_int_t)p->bound_ns) : json_null());
+			 "workload", text(p->workload), "profile", text(p->profile), "strategy", text(p->strategy),
+			 "ops", (json_int_t)p->sched.ops.n, "tensors", (json_int_t)p->sched.slots.n, "hints",
+			 (json_int_t)p->hints.n, "budget_bytes", (json_int_t)p->budget, "peak_bytes",
+			 (json_int_t)f->peak_bytes, "h2d_bytes", (json_int_t)f->h2d_bytes, "d2h_bytes",
+			 (json_int_t)f->d2h_bytes, "ns", (json_int_t)f->ns, "stall_ns", (json_int_t)f->stall_ns,
+			 "predicted_ns", (json_int_t)p->predicted_ns, "bound_ns",
+			 p->bound_ns ? json_integer((json_int_t)p->bound_ns) : json_null());
 }
 
 static json_t *tensor(const struct plan_view *v, uint32_t slot)
@@ -39,8 +39,8 @@ static json_t *tensor(const struct plan_view *v, uint32_t slot)
 	char room[PLAN_SLOT_NAME];
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:I}", "tensor", plan_slot_name(v, slot, room, sizeof room), "role",
-	                 um_role_name(s->role), "bytes", (json_int_t)s->bytes, "h2d_bytes", (json_int_t)v->in[slot],
-	                 "d2h_bytes", (json_int_t)v->out[slot]);
+			 um_role_name(s->role), "bytes", (json_int_t)s->bytes, "h2d_bytes", (json_int_t)v->in[slot],
+			 "d2h_bytes", (json_int_t)v->out[slot]);
 }
 
 /* Ops are numbers; of the iteration in which the departure begins, n and more are of the next one. */
@@ -50,12 +50,12 @@ static json_t *leave(const struct plan_view *v, const struct plan_leave *l)
 	char room[PLAN_SLOT_NAME];
 
 	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:i, s:o, s:o, s:i}", "tensor",
-	                 plan_slot_name(v, l->slot, room, sizeof room), "role",
-	                 um_role_name(v->plan.sched.slots.at[l->slot].role), "bytes", (json_int_t)l->bytes,
-	                 "dropped_bytes", (json_int_t)l->dropped, "d2h_bytes", (json_int_t)l->copied_out, "h2d_bytes",
-	                 (json_int_t)l->copied_in, "after_op", l->after + wraps, "asked_op",
-	                 position(l->back == INT32_MAX, l->back + wraps), "used_op",
-	                 position(l->need == PLAN_LEAVE_NEVER, l->need + wraps), "ops_over_budget", (int)l->over);
+			 plan_slot_name(v, l->slot, room, sizeof room), "role",
+			 um_role_name(v->plan.sched.slots.at[l->slot].role), "bytes", (json_int_t)l->bytes,
+			 "dropped_bytes", (json_int_t)l->dropped, "d2h_bytes", (json_int_t)l->copied_out, "h2d_bytes",
+			 (json_int_t)l->copied_in, "after_op", l->after + wraps, "asked_op",
+			 position(l->back == INT32_MAX, l->back + wraps), "used_op",
+			 position(l->need == PLAN_LEAVE_NEVER, l->need + wraps), "ops_over_budget", (int)l->over);
 }
 
 int plan_show_json(const struct plan_view *v, FILE *to)
@@ -69,22 +69,22 @@ int plan_show_json(const struct plan_view *v, FILE *to)
 	for (size_t i = 0; i < v->leaves.n; i++)
 		err |= json_array_append_new(leaves, leave(v, &v->leaves.at[i]));
 	doc = json_pack("{s:s, s:o, s:o, s:o}", "schema", "umplan-show/1", "plan", plan_json_figures(v), "tensors",
-	                tensors, "leaves", leaves);
+			tensors, "leaves", leaves);
 	err = err || tool_json(to, doc, 0);
 	json_decref(doc);
 	return err ? -ENOMEM : 0;
 }
 
 void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-                      const struct plan_leave *y)
+		      const struct plan_leave *y)
 {
 	const struct plan_leave *l = x ? x : y;
 	int32_t wraps = l->after < -1 ? (int32_t)v->plan.sched.ops.n : 0;
 	char room[PLAN_SLOT_NAME];
 	json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:i, s:o}", "tensor", plan_slot_name(v, l->slot, room, sizeof room),
-	                      "role", um_role_name(v->plan.sched.slots.at[l->slot].role), "a_bytes",
-	                      (json_int_t)(x ? x->bytes : 0), "b_bytes", (json_int_t)(y ? y->bytes : 0), "after_op",
-	                      l->after + wraps, "used_op", position(l->need == PLAN_LEAVE_NEVER, l->need + wraps));
+			      "role", um_role_name(v->plan.sched.slots.at[l->slot].role), "a_bytes",
+			      (json_int_t)(x ? x->bytes : 0), "b_bytes", (json_int_t)(y ? y->bytes : 0), "after_op",
+			      l->after + wraps, "used_op", position(l->need == PLAN_LEAVE_NEVER, l->need + wraps));
 
 	d->err |= json_array_append_new(d->list, o);
 }

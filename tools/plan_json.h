@@ -12,7 +12,7 @@
 /* What two plans do not do alike, row by row: `x` of the first, `y` of the second; one may be NULL. */
 struct plan_differ {
 	void (*row)(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-	            const struct plan_leave *y);
+		    const struct plan_leave *y);
 	FILE *to; /* of a text */
 	json_t *list; /* of JSON */
 	int err;
@@ -22,6 +22,6 @@ struct plan_differ {
 /* The figures of a plan. NULL: no memory. */
 json_t *plan_json_figures(const struct plan_view *v);
 void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-                      const struct plan_leave *y);
+		      const struct plan_leave *y);
 
 #endif

@@ -75,11 +75,11 @@ static struct plan_leave *leave_at(struct finder *f, uint32_t slot, const struct
 {
 	uint32_t *at = &f->leave[c->use == NOBODY ? f->v->plan.sched.uses.n + slot : c->use];
 	struct plan_leave new = {.slot = slot,
-	                         .next = c->slot,
-	                         .after = after,
-	                         .back = INT32_MAX,
-	                         .need = c->use == NOBODY ? PLAN_LEAVE_NEVER : f->use_op[c->use],
-	                         .worst = -1};
+				 .next = c->slot,
+				 .after = after,
+				 .back = INT32_MAX,
+				 .need = c->use == NOBODY ? PLAN_LEAVE_NEVER : f->use_op[c->use],
+				 .worst = -1};
 
 	if (*at == NOBODY) {
 		*at = (uint32_t)f->v->leaves.n;

@@ -22,8 +22,8 @@
 enum { LANE_OPS = 376, LANE_IN = 412, LANE_OUT = 448, LANE_HIGH = 26, AXIS = 486, PAGE_WIDE = 1200, PAGE_HIGH = 520 };
 
 static const char *const colours[UM_ROLES] = {
-	[UM_ROLE_OTHER] = "#9aa0a6",  [UM_ROLE_PARAM] = "#3366cc", [UM_ROLE_GRAD] = "#e67300",
-	[UM_ROLE_OPTIM] = "#109618",  [UM_ROLE_ACT] = "#8e5ac8",   [UM_ROLE_INPUT] = "#0099c6",
+	[UM_ROLE_OTHER] = "#9aa0a6",	 [UM_ROLE_PARAM] = "#3366cc", [UM_ROLE_GRAD] = "#e67300",
+	[UM_ROLE_OPTIM] = "#109618",	 [UM_ROLE_ACT] = "#8e5ac8",   [UM_ROLE_INPUT] = "#0099c6",
 	[UM_ROLE_WORKSPACE] = "#c9a400", [UM_ROLE_COMM] = "#b82e2e",
 };
 
@@ -69,10 +69,10 @@ static void draw_head(const struct drawing *d)
 	const struct um_plan_figures *f = &d->v->figures;
 
 	fprintf(d->to,
-	        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-	        "font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
-	        "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%g\" y=\"24\" font-size=\"16\">",
-	        PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, LEFT);
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
+		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%g\" y=\"24\" font-size=\"16\">",
+		PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, LEFT);
 	text(d->to, p->workload && *p->workload ? p->workload : "an iteration");
 	if (p->profile) {
 		fputs(" on ", d->to);
@@ -83,10 +83,10 @@ static void draw_head(const struct drawing *d)
 		text(d->to, p->strategy);
 	}
 	fprintf(d->to,
-	        "</text>\n<text x=\"%g\" y=\"44\">steady iteration %.3f ms, in core %.3f ms; %.1f MiB in, %.1f MiB "
-	        "out; %.1f of %.1f MiB resident at most, %.1f MiB alive</text>\n",
-	        LEFT, (double)f->ns / 1e6, (double)(f->ns - f->stall_ns) / 1e6, MIB(f->h2d_bytes), MIB(f->d2h_bytes),
-	        MIB(f->peak_bytes), MIB(p->budget), MIB(d->v->alive[d->v->fullest]));
+		"</text>\n<text x=\"%g\" y=\"44\">steady iteration %.3f ms, in core %.3f ms; %.1f MiB in, %.1f MiB "
+		"out; %.1f of %.1f MiB resident at most, %.1f MiB alive</text>\n",
+		LEFT, (double)f->ns / 1e6, (double)(f->ns - f->stall_ns) / 1e6, MIB(f->h2d_bytes), MIB(f->d2h_bytes),
+		MIB(f->peak_bytes), MIB(p->budget), MIB(d->v->alive[d->v->fullest]));
 }
 
 /* --- residency --------------------------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ static void draw_band(const struct drawing *d, int role)
 		y = next;
 	}
 	fprintf(d->to, "Z\"><title>%s: %.1f MiB resident at most</title></path>\n", um_role_name((enum um_role)role),
-	        MIB(most));
+		MIB(most));
 }
 
 static void draw_legend(const struct drawing *d)
@@ -146,16 +146,16 @@ static void draw_legend(const struct drawing *d)
 		if (!any)
 			continue;
 		fprintf(d->to,
-		        "<rect x=\"%g\" y=\"58\" width=\"12\" height=\"12\" fill=\"%s\"/>"
-		        "<text x=\"%g\" y=\"68\">%s</text>\n",
-		        x, colours[role], x + 16, um_role_name((enum um_role)role));
+			"<rect x=\"%g\" y=\"58\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+			"<text x=\"%g\" y=\"68\">%s</text>\n",
+			x, colours[role], x + 16, um_role_name((enum um_role)role));
 		x += 100;
 	}
 	fprintf(d->to,
-	        "<path d=\"M%g 64h20\" stroke=\"#d00\" stroke-width=\"2\"/><text x=\"%g\" y=\"68\">budget</text>\n"
-	        "<path d=\"M%g 64h20\" stroke=\"#555\" stroke-dasharray=\"3 2\"/>"
-	        "<text x=\"%g\" y=\"68\">alive</text>\n",
-	        x, x + 24, x + 100, x + 124);
+		"<path d=\"M%g 64h20\" stroke=\"#d00\" stroke-width=\"2\"/><text x=\"%g\" y=\"68\">budget</text>\n"
+		"<path d=\"M%g 64h20\" stroke=\"#555\" stroke-dasharray=\"3 2\"/>"
+		"<text x=\"%g\" y=\"68\">alive</text>\n",
+		x, x + 24, x + 100, x + 124);
 }
 
 static void draw_lines(const struct drawing *d)
@@ -175,11 +175,11 @@ static void draw_lines(const struct drawing *d)
 			last = x;
 		}
 	fprintf(d->to,
-	        "H%.1f\"><title>alive: %.1f MiB at most, at op %zu</title></path>\n"
-	        "<path stroke=\"#d00\" stroke-width=\"2\" d=\"M%.1f %.1fH%.1f\"><title>budget: %.1f MiB</title>"
-	        "</path>\n",
-	        x_of(d, v->figures.ns), MIB(v->alive[v->fullest]), v->fullest, LEFT, y, LEFT + WIDE,
-	        MIB(v->plan.budget));
+		"H%.1f\"><title>alive: %.1f MiB at most, at op %zu</title></path>\n"
+		"<path stroke=\"#d00\" stroke-width=\"2\" d=\"M%.1f %.1fH%.1f\"><title>budget: %.1f MiB</title>"
+		"</path>\n",
+		x_of(d, v->figures.ns), MIB(v->alive[v->fullest]), v->fullest, LEFT, y, LEFT + WIDE,
+		MIB(v->plan.budget));
 }
 
 /* A number of 1, 2 or 5 times a power of ten, so that at most `n` of them make `all`. */
@@ -200,14 +200,18 @@ static void draw_axes(const struct drawing *d)
 	for (int i = 0; mib > 0 && i * db <= mib; i++) {
 		double y = TOP + HIGH - HIGH * i * db / mib;
 
-		fprintf(d->to, "<path d=\"M%g %.1fH%g\" stroke=\"#ddd\"/><text x=\"%g\" y=\"%.1f\" "
-		        "text-anchor=\"end\">%g MiB</text>\n", LEFT, y, LEFT + WIDE, LEFT - 6, y + 4, i * db);
+		fprintf(d->to,
+			"<path d=\"M%g %.1fH%g\" stroke=\"#ddd\"/><text x=\"%g\" y=\"%.1f\" "
+			"text-anchor=\"end\">%g MiB</text>\n",
+			LEFT, y, LEFT + WIDE, LEFT - 6, y + 4, i * db);
 	}
 	for (int i = 0; ms > 0 && i * dt <= ms; i++) {
 		double x = LEFT + WIDE * i * dt / ms;
 
-		fprintf(d->to, "<path d=\"M%.1f %dv6\" stroke=\"#333\"/><text x=\"%.1f\" y=\"%d\" "
-		        "text-anchor=\"middle\">%g ms</text>\n", x, AXIS, x, AXIS + 20, i * dt);
+		fprintf(d->to,
+			"<path d=\"M%.1f %dv6\" stroke=\"#333\"/><text x=\"%.1f\" y=\"%d\" "
+			"text-anchor=\"middle\">%g ms</text>\n",
+			x, AXIS, x, AXIS + 20, i * dt);
 	}
 	fprintf(d->to, "<path d=\"M%g %dH%g\" stroke=\"#333\"/>\n", LEFT, AXIS, LEFT + WIDE);
 }
@@ -231,7 +235,7 @@ static void draw_bar(const struct drawing *d, const struct bar *b, int y, int op
 	if (!b->n)
 		return;
 	fprintf(d->to, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>", b->from, y,
-	        wide > 0.2 ? wide : 0.2, LANE_HIGH, b->colour);
+		wide > 0.2 ? wide : 0.2, LANE_HIGH, b->colour);
 	if (ops)
 		fprintf(d->to, b->n > 1 ? "ops %u to %u, from " : "op %u ", b->what, b->last);
 	text(d->to, ops ? v->plan.sched.ops.at[b->what].name : plan_slot_name(v, b->what, room, sizeof room));
@@ -268,7 +272,8 @@ static void draw_copies(const struct drawing *d, int out)
 	for (size_t i = 0; i < v->copies.n; i++) {
 		const struct plan_copy *c = &v->copies.at[i];
 		struct bar next = {x_of(d, c->begin), x_of(d, c->end), colours[v->plan.sched.slots.at[c->slot].role],
-		                   c->begin, c->end, c->bytes, c->slot, c->slot, 1};
+				   c->begin,	      c->end,	       c->bytes,
+				   c->slot,	      c->slot,	       1};
 
 		if (c->out == out)
 			put_bar(d, &b, &next, y, 0);
@@ -289,7 +294,7 @@ static void draw_ops(const struct drawing *d)
 
 		if (next.from - last >= FAR_APART) {
 			fprintf(d->to, "<path d=\"M%.1f %gV%d\" stroke=\"#000\" stroke-opacity=\".12\"/>\n", next.from,
-			        TOP, AXIS);
+				TOP, AXIS);
 			last = next.from;
 		}
 		put_bar(d, &b, &next, LANE_OPS, 1);
@@ -309,9 +314,9 @@ static void draw(const struct drawing *d)
 	draw_copies(d, 0);
 	draw_copies(d, 1);
 	fprintf(d->to,
-	        "<g text-anchor=\"end\"><text x=\"%g\" y=\"%d\">ops</text><text x=\"%g\" y=\"%d\">to device</text>"
-	        "<text x=\"%g\" y=\"%d\">to host</text></g>\n</svg>\n",
-	        LEFT - 6, LANE_OPS + 17, LEFT - 6, LANE_IN + 17, LEFT - 6, LANE_OUT + 17);
+		"<g text-anchor=\"end\"><text x=\"%g\" y=\"%d\">ops</text><text x=\"%g\" y=\"%d\">to device</text>"
+		"<text x=\"%g\" y=\"%d\">to host</text></g>\n</svg>\n",
+		LEFT - 6, LANE_OPS + 17, LEFT - 6, LANE_IN + 17, LEFT - 6, LANE_OUT + 17);
 }
 
 int plan_svg_write(const struct plan_view *v, const char *path)

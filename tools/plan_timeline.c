@@ -78,7 +78,7 @@ static uint64_t target(const struct timeline *t, const struct plan_start *s)
 
 /* `slot`, where there is one, goes in the place of a correlation. */
 static int put(struct timeline *t, enum um_activity_kind kind, uint64_t begin, uint64_t end,
-               const struct um_activity *rest)
+	       const struct um_activity *rest)
 {
 	struct um_activity a = *rest;
 
@@ -97,21 +97,21 @@ static int put_iteration(struct timeline *t, unsigned k)
 	const struct um_schedule *s = &v->plan.sched;
 	uint64_t from = k * v->figures.ns;
 	int err = put(t, UM_ACT_RANGE, from, from + v->figures.ns,
-	              &(struct um_activity){.name = names[k], .domain = "umadvise", .device = -1});
+		      &(struct um_activity){.name = names[k], .domain = "umadvise", .device = -1});
 
 	for (size_t i = 0; i < s->ops.n && !err; i++)
 		err = put(t, UM_ACT_KERNEL, from + v->op_begin[i], from + v->op_begin[i] + s->ops.at[i].ns,
-		          &(struct um_activity){.name = s->ops.at[i].name, .stream = s->ops.at[i].stream,
-		                                .op = k * s->ops.n + i});
+			  &(struct um_activity){
+				  .name = s->ops.at[i].name, .stream = s->ops.at[i].stream, .op = k * s->ops.n + i});
 	for (size_t i = 0; i < v->copies.n && !err; i++) {
 		const struct plan_copy *c = &v->copies.at[i];
 
 		if (!c->carried)
 			err = put(t, UM_ACT_MIGRATION, from + c->begin, from + c->end,
-			          &(struct um_activity){.bytes = c->bytes,
-			                                .way = c->out ? UM_DIR_D2H : UM_DIR_H2D,
-			                                .cause = c->out ? UM_CAUSE_EVICTION : UM_CAUSE_PREFETCH,
-			                                .correlation = c->slot + 1u});
+				  &(struct um_activity){.bytes = c->bytes,
+							.way = c->out ? UM_DIR_D2H : UM_DIR_H2D,
+							.cause = c->out ? UM_CAUSE_EVICTION : UM_CAUSE_PREFETCH,
+							.correlation = c->slot + 1u});
 	}
 	for (size_t i = 0; i < v->starts.n && !err; i++) {
 		const struct plan_start *at = &v->starts.at[i];
@@ -119,9 +119,11 @@ static int put_iteration(struct timeline *t, unsigned k)
 		uint64_t op = target(t, at);
 
 		err = put(t, UM_ACT_HINT, from + at->at, from + at->at,
-		          &(struct um_activity){.hint = h->kind, .bytes = h->bytes, .device = -1,
-		                                .op = op == UM_ACT_NO_OP ? op : op + k * s->ops.n,
-		                                .correlation = at->slot + 1u});
+			  &(struct um_activity){.hint = h->kind,
+						.bytes = h->bytes,
+						.device = -1,
+						.op = op == UM_ACT_NO_OP ? op : op + k * s->ops.n,
+						.correlation = at->slot + 1u});
 	}
 	return err;
 }
@@ -143,15 +145,15 @@ static int put_counters(struct timeline *t, unsigned k)
 			}
 		if (n)
 			err = um_perfetto_count(t->file, PROCESS, 0, (int64_t)(from + v->samples.at[i].at), "resident",
-			                        n, roles, values);
+						n, roles, values);
 	}
 	for (size_t i = 0; i < v->plan.sched.ops.n && !err; i++)
 		if (!i || v->alive[i] != v->alive[i - 1])
 			err = um_perfetto_count(t->file, PROCESS, 0, (int64_t)(from + v->op_begin[i]), "alive", 1,
-			                        &alive, &v->alive[i]);
+						&alive, &v->alive[i]);
 	for (unsigned end = 0; end < 2 && !err; end++)
 		err = um_perfetto_count(t->file, PROCESS, 0, (int64_t)(from + end * (v->figures.ns - !!v->figures.ns)),
-		                        "budget", 1, &alive, &v->plan.budget);
+					"budget", 1, &alive, &v->plan.budget);
 	return err;
 }
 

@@ -119,8 +119,7 @@ static int is_steady(const struct plan_view *v, const struct um_plan_run *r)
 	uint64_t a = r->tally.ns, b = v->figures.ns, d = a > b ? a - b : b - a;
 
 	return r->repeats || (d <= b / 10000 && r->tally.h2d_bytes == v->figures.h2d_bytes &&
-	                      r->tally.d2h_bytes == v->figures.d2h_bytes &&
-	                      !memcmp(r->begun, r->state, r->atoms.n));
+			      r->tally.d2h_bytes == v->figures.d2h_bytes && !memcmp(r->begun, r->state, r->atoms.n));
 }
 
 static int carry_out(struct plan_view *v)

@@ -70,72 +70,154 @@ static const char *read_ratios(void *args, const char *text)
 
 const struct arg play_options[] = {
 	ARG_PROFILE(AT(profile_name), PLAYS),
-	{.name = "oversubscribe", .kind = ARG_READ, .modes = PLAYS, .value = "R,...", .read = read_ratios,
+	{.name = "oversubscribe",
+	 .kind = ARG_READ,
+	 .modes = PLAYS,
+	 .value = "R,...",
+	 .read = read_ratios,
 	 .expected = "ratios from 0.01 to 1000, 16 at most",
 	 .help = "device memory is (most bytes alive at once) / R; below 1 leaves room; simulate takes several"},
 	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory is so much (default: the profile's)"),
-	{.name = "strategy", .kind = ARG_READ, .modes = PLAYS, .value = "S,...", .read = read_strategies,
-	 .word = strategy_name, .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of "
-	 "--list-strategies",
+	{.name = "strategy",
+	 .kind = ARG_READ,
+	 .modes = PLAYS,
+	 .value = "S,...",
+	 .read = read_strategies,
+	 .word = strategy_name,
+	 .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of "
+		     "--list-strategies",
 	 .help = "simulate: infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's tensors "
-	         "just before it), lookahead (learned and planned), default: these four; or published schemes, "
-	         "umadvise(7) and umadvise(1); plan: one that plans (default: lookahead)"},
-	{.name = "list-strategies", .kind = ARG_LIST, .modes = PLAYS, .list = list_strategies,
+		 "just before it), lookahead (learned and planned), default: these four; or published schemes, "
+		 "umadvise(7) and umadvise(1); plan: one that plans (default: lookahead)"},
+	{.name = "list-strategies",
+	 .kind = ARG_LIST,
+	 .modes = PLAYS,
+	 .list = list_strategies,
 	 .help = "the names of all strategies, one a line"},
-	{.name = "plan", .kind = ARG_TEXT, .modes = PLAY_SIMULATE, .at = AT(plan), .value = "FILE",
+	{.name = "plan",
+	 .kind = ARG_TEXT,
+	 .modes = PLAY_SIMULATE,
+	 .at = AT(plan),
+	 .value = "FILE",
 	 .help = "the hints of this umplan, exactly as they are written, as one more strategy 'plan'; the default "
-	         "budget is then the plan's"},
-	{.name = "iterations", .kind = ARG_COUNT, .modes = PLAYS, .at = AT(iterations), .value = "N", .least = 1,
-	 .most = 1000000, .expected = "a number",
+		 "budget is then the plan's"},
+	{.name = "iterations",
+	 .kind = ARG_COUNT,
+	 .modes = PLAYS,
+	 .at = AT(iterations),
+	 .value = "N",
+	 .least = 1,
+	 .most = 1000000,
+	 .expected = "a number",
 	 .help = "iterations to play (default: 8); past the recorded ones the shortest repeating tail goes on, and "
-	         "the figures are those of the last iteration"},
-	{.name = "plan-time", .kind = ARG_COUNT, .modes = PLAYS, .at = AT(plan_ms), .value = "MS", .least = 1,
-	 .most = 3600000, .expected = "milliseconds",
+		 "the figures are those of the last iteration"},
+	{.name = "plan-time",
+	 .kind = ARG_COUNT,
+	 .modes = PLAYS,
+	 .at = AT(plan_ms),
+	 .value = "MS",
+	 .least = 1,
+	 .most = 3600000,
+	 .expected = "milliseconds",
 	 .help = "lookahead goes on looking for a better plan for so long, each time that one is made (default: a "
-	         "fixed effort, some 50 ms for 2,000 ops)"},
-	{.name = "evict", .kind = ARG_CHOICE, .modes = PLAY_SIMULATE, .at = AT(evict), .value = "WAY",
+		 "fixed effort, some 50 ms for 2,000 ops)"},
+	{.name = "evict",
+	 .kind = ARG_CHOICE,
+	 .modes = PLAY_SIMULATE,
+	 .at = AT(evict),
+	 .value = "WAY",
 	 .words = "auto home driver",
 	 .help = "home: what leaves is taken to the host ahead of what needs the room; driver: it is evicted when "
-	         "room is needed; auto (default): what the profile's costs say is faster"},
-	{.name = "jitter", .kind = ARG_REAL, .modes = PLAY_SIMULATE, .at = AT(jitter_percent), .value = "PERCENT",
-	 .most = 99, .expected = "a percentage",
+		 "room is needed; auto (default): what the profile's costs say is faster"},
+	{.name = "jitter",
+	 .kind = ARG_REAL,
+	 .modes = PLAY_SIMULATE,
+	 .at = AT(jitter_percent),
+	 .value = "PERCENT",
+	 .most = 99,
+	 .expected = "a percentage",
 	 .help = "each kernel takes up to so much shorter or longer than the library is told, anew in each "
-	         "iteration, the sum of them as before; the figures are then means over the second half of the "
-	         "iterations (with 0 too, to compare with)"},
-	{.name = "seed", .kind = ARG_COUNT, .modes = PLAY_SIMULATE, .at = AT(jitter.seed), .value = "N",
-	 .most = UINT32_MAX, .expected = "a number", .help = "seed of the jitter (default: 0)"},
-	{.name = "bound", .kind = ARG_FLAG, .modes = PLAYS, .at = AT(bound),
+		 "iteration, the sum of them as before; the figures are then means over the second half of the "
+		 "iterations (with 0 too, to compare with)"},
+	{.name = "seed",
+	 .kind = ARG_COUNT,
+	 .modes = PLAY_SIMULATE,
+	 .at = AT(jitter.seed),
+	 .value = "N",
+	 .most = UINT32_MAX,
+	 .expected = "a number",
+	 .help = "seed of the jitter (default: 0)"},
+	{.name = "bound",
+	 .kind = ARG_FLAG,
+	 .modes = PLAYS,
+	 .at = AT(bound),
 	 .help = "prove a lower bound too (of plans without computing again), and show time / bound; plan: into the "
-	         "plan's header"},
-	{.name = "bound-time", .kind = ARG_REAL, .modes = PLAYS, .at = AT(bound_time), .value = "SECONDS",
-	 .least = 1e-6, .most = 1000000, .expected = "seconds",
+		 "plan's header"},
+	{.name = "bound-time",
+	 .kind = ARG_REAL,
+	 .modes = PLAYS,
+	 .at = AT(bound_time),
+	 .value = "SECONDS",
+	 .least = 1e-6,
+	 .most = 1000000,
+	 .expected = "seconds",
 	 .help = "for the bound at most (default: 30); what is proved by then counts"},
-	{.name = "recompute", .kind = ARG_FLAG, .modes = PLAYS, .at = AT(recompute),
+	{.name = "recompute",
+	 .kind = ARG_FLAG,
+	 .modes = PLAYS,
+	 .at = AT(recompute),
 	 .help = "the bound is one of plans that may launch ops again (where the trace allows it), and optimistic; "
-	         "plans themselves do not yet"},
-	{.name = "no-recompute", .kind = ARG_OFF, .modes = PLAYS, .at = AT(recompute),
+		 "plans themselves do not yet"},
+	{.name = "no-recompute",
+	 .kind = ARG_OFF,
+	 .modes = PLAYS,
+	 .at = AT(recompute),
 	 .help = "nothing is computed again (default)"},
-	{.name = "per-iteration", .kind = ARG_FLAG, .modes = PLAY_SIMULATE, .at = AT(per_iteration),
+	{.name = "per-iteration",
+	 .kind = ARG_FLAG,
+	 .modes = PLAY_SIMULATE,
+	 .at = AT(per_iteration),
 	 .help = "every iteration's figures too"},
-	{.name = "export", .kind = ARG_TEXT, .modes = PLAY_SIMULATE, .at = AT(export), .value = "FILE", .writes = 1,
+	{.name = "export",
+	 .kind = ARG_TEXT,
+	 .modes = PLAY_SIMULATE,
+	 .at = AT(export),
+	 .value = "FILE",
+	 .writes = 1,
 	 .help = "write the run there as Nsight Systems would export it (SQLite), for umadvise report, or if the "
-	         "name ends in .json or .json.gz over time, for Perfetto and chrome://tracing; with one trace, one "
-	         "strategy and one budget"},
-	{.name = "svg", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(svg), .value = "FILE", .writes = 1,
+		 "name ends in .json or .json.gz over time, for Perfetto and chrome://tracing; with one trace, one "
+		 "strategy and one budget"},
+	{.name = "svg",
+	 .kind = ARG_TEXT,
+	 .modes = DRAWS,
+	 .at = AT(svg),
+	 .value = "FILE",
+	 .writes = 1,
 	 .help = "draw the plan, too: residency, ops and copies over a steady iteration"},
-	{.name = "timeline", .kind = ARG_TEXT, .modes = DRAWS, .at = AT(timeline), .value = "FILE", .writes = 1,
+	{.name = "timeline",
+	 .kind = ARG_TEXT,
+	 .modes = DRAWS,
+	 .at = AT(timeline),
+	 .value = "FILE",
+	 .writes = 1,
 	 .help = "write the plan over time, too: two steady iterations for Perfetto and chrome://tracing (JSON; gzip "
-	         "if the name ends in .gz)"},
-	{.name = "show", .kind = ARG_FLAG, .modes = PLAY_SHOW, .at = AT(show),
+		 "if the name ends in .gz)"},
+	{.name = "show",
+	 .kind = ARG_FLAG,
+	 .modes = PLAY_SHOW,
+	 .at = AT(show),
 	 .help = "a plan that was written: its figures, carried out again; the tensors that cost most; what leaves, "
-	         "when it returns, and why"},
-	{.name = "diff", .kind = ARG_FLAG, .modes = PLAY_DIFF, .at = AT(diff),
+		 "when it returns, and why"},
+	{.name = "diff",
+	 .kind = ARG_FLAG,
+	 .modes = PLAY_DIFF,
+	 .at = AT(diff),
 	 .help = "two plans for the same iteration: what leaves in one and not in the other"},
 	ARG_FORMAT(AT(format), PLAY_SIMULATE, "table json csv", "table (default), json or csv"),
 	ARG_FORMAT(AT(format), PLAY_PLAN | PLAY_SHOW | PLAY_DIFF, "table json",
-	           "table (default) or json, of --show, --diff and the lists"),
+		   "table (default) or json, of --show, --diff and the lists"),
 	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
-	"output"),
+			       "output"),
 	ARG_LAST,
 };
 
@@ -176,7 +258,8 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 		a->jitter.share = a->jitter_percent / 100;
 	if (a->show || a->diff)
 		return args_only(verb, &found, a->show ? PLAY_SHOW : PLAY_DIFF, a->show ? "--show" : "--diff")
-			? ARGS_GO_ON : TOOL_USAGE;
+			       ? ARGS_GO_ON
+			       : TOOL_USAGE;
 	code = check(a);
 	if (code != ARGS_GO_ON)
 		return code;
@@ -194,9 +277,10 @@ uint64_t play_args_budget(const struct play_args *a, const struct um_trace *t, d
 void play_args_note_fits(const struct play_args *a, const char *trace, uint64_t peak)
 {
 	if (!a->budget && !a->n_ratios && !a->plan && peak <= a->profile.capacity)
-		tool_say(a->verb->name, "note: %s needs %.1f MiB, and all of it fits into the %.1f MiB of %s: "
-		         "--budget or --oversubscribe gives less memory",
-		         trace, (double)peak / 1048576.0, (double)a->profile.capacity / 1048576.0, a->profile.name);
+		tool_say(a->verb->name,
+			 "note: %s needs %.1f MiB, and all of it fits into the %.1f MiB of %s: "
+			 "--budget or --oversubscribe gives less memory",
+			 trace, (double)peak / 1048576.0, (double)a->profile.capacity / 1048576.0, a->profile.name);
 }
 
 struct um_trace *play_args_trace(const struct play_args *a, const char *path, int *exit_code)

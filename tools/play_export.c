@@ -16,7 +16,7 @@ static int ends_in(const char *path, const char *end)
 }
 
 int play_export_open(struct play_export *e, const char *path, const struct um_profile *device,
-                     struct play_progress *progress, struct um_activity_sink **watch, struct um_diag *diag)
+		     struct play_progress *progress, struct um_activity_sink **watch, struct um_diag *diag)
 {
 	int err, fd;
 

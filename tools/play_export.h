@@ -20,7 +20,7 @@ struct play_export {
 
 /* 0 and what is to be fed, or -errno with `diag` (initialised here) set. */
 int play_export_open(struct play_export *e, const char *path, const struct um_profile *device,
-                     struct play_progress *progress, struct um_activity_sink **watch, struct um_diag *diag);
+		     struct play_progress *progress, struct um_activity_sink **watch, struct um_diag *diag);
 
 /* 0 and the file is there, or -errno and nothing is left behind; keep 0 throws it away and returns 0. */
 int play_export_close(struct play_export *e, int keep, struct um_diag *diag);

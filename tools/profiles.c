@@ -38,8 +38,8 @@ void args_list_profiles(int json)
 
 		if (json)
 			json_array_append_new(list, json_pack("{s:s,s:I,s:f,s:f}", "name", p->name, "memory_bytes",
-			                                      (json_int_t)p->capacity, "h2d_bytes_per_s",
-			                                      (double)p->h2d, "d2h_bytes_per_s", (double)p->d2h));
+							      (json_int_t)p->capacity, "h2d_bytes_per_s",
+							      (double)p->h2d, "d2h_bytes_per_s", (double)p->d2h));
 		else
 			printf("%-8s %9.1f MiB  %6.1f GB/s in  %6.1f GB/s out\n", p->name,
 			       (double)p->capacity / 1048576.0, (double)p->h2d / 1e9, (double)p->d2h / 1e9);

@@ -53,8 +53,9 @@ static const char *read_window(void *args, const char *text)
 	a->o.from = INT64_MIN;
 	a->o.to = INT64_MAX;
 	return !slash || read_time(text, (size_t)(slash - text), &a->o.from) ||
-	                       read_time(slash + 1, strlen(slash + 1), &a->o.to)
-	               ? text : NULL;
+			       read_time(slash + 1, strlen(slash + 1), &a->o.to)
+		       ? text
+		       : NULL;
 }
 
 /* "ops:rows=10" */
@@ -105,7 +106,8 @@ static int read_tables(struct report_args *a, const char *list)
 		"findings,summary,library,causes,processes,side-by-side,iterations,tensors,ops,announced,hints,missing",
 		"summary",
 		"findings,summary,library,causes,iterations,side-by-side,tensors,ops,announced,hints,ranges,"
-		"processes,devices", NULL, "summary"};
+		"processes,devices",
+		NULL, "summary"};
 	char *copy, *rest, *word;
 	int code;
 
@@ -166,45 +168,95 @@ static const char *read_iteration(void *args, const char *text)
 #define AT(field) offsetof(struct report_args, field)
 
 const struct arg report_options[] = {
-	{.name = "iteration", .kind = ARG_READ, .value = "PATTERN", .read = read_iteration,
+	{.name = "iteration",
+	 .kind = ARG_READ,
+	 .value = "PATTERN",
+	 .read = read_iteration,
 	 .help = "NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME; or auto (default: the "
-	         "ranges of the domain umadvise; without any, the likeliest ranges; without those, what repeats in "
-	         "the order of kernels), repetition (of kernels, whatever is marked) or none"},
-	{.name = "report", .kind = ARG_TEXT, .modes = REPORT_VERB, .at = AT(list), .value = "T[:rows=N],...",
-	 .word = table_name, .help = "the tables to show, and how many rows (--help-reports lists them)"},
+		 "ranges of the domain umadvise; without any, the likeliest ranges; without those, what repeats in "
+		 "the order of kernels), repetition (of kernels, whatever is marked) or none"},
+	{.name = "report",
+	 .kind = ARG_TEXT,
+	 .modes = REPORT_VERB,
+	 .at = AT(list),
+	 .value = "T[:rows=N],...",
+	 .word = table_name,
+	 .help = "the tables to show, and how many rows (--help-reports lists them)"},
 	{.name = "help-reports", .kind = ARG_LIST, .modes = REPORT_VERB, .list = list_tables, .help = "the tables"},
-	{.name = "merge", .kind = ARG_FLAG, .modes = REPORT_VERB, .at = AT(merge),
+	{.name = "merge",
+	 .kind = ARG_FLAG,
+	 .modes = REPORT_VERB,
+	 .at = AT(merge),
 	 .help = "all FILEs, as of the processes of one run, as one report: sums over all of them, and processes and "
-	         "their iterations beside each other, each with its file"},
-	{.name = "threshold", .kind = ARG_REAL, .modes = REPORT_DIFF, .at = AT(threshold), .value = "PERCENT",
-	 .most = 1000000, .expected = "a percentage", .help = "what changes by no more is the same (default: 5)"},
+		 "their iterations beside each other, each with its file"},
+	{.name = "threshold",
+	 .kind = ARG_REAL,
+	 .modes = REPORT_DIFF,
+	 .at = AT(threshold),
+	 .value = "PERCENT",
+	 .most = 1000000,
+	 .expected = "a percentage",
+	 .help = "what changes by no more is the same (default: 5)"},
 	ARG_FORMAT(AT(format), REPORT_VERB, "table csv json html trace",
-	           "table (default), csv (one table), json (schema umreport/1), html (a page of its own: drawings, "
-	           "findings, tables) or trace (the run over time, for Perfetto and chrome://tracing)"),
+		   "table (default), csv (one table), json (schema umreport/1), html (a page of its own: drawings, "
+		   "findings, tables) or trace (the run over time, for Perfetto and chrome://tracing)"),
 	ARG_FORMAT(AT(format), REPORT_DIFF, "table csv json", "table (default), csv or json (schema umdiff/1)"),
 	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
-	"output"),
+			       "output"),
 	{.name = "force-overwrite", .kind = ARG_FLAG, .at = AT(force), .help = "as for nsys: no effect"},
-	{.name = "timeunit", .kind = ARG_CHOICE, .modes = REPORT_VERB, .at = AT(unit_index), .value = "UNIT",
-	 .words = "ns us ms s", .help = "of tables in a terminal and in a page: ns, us, ms (default) or s"},
-	{.name = "no-header", .kind = ARG_OFF, .modes = REPORT_VERB, .at = AT(header), .help = "no titles of columns"
-	        ""},
-	{.name = "filter-time", .kind = ARG_READ, .modes = REPORT_VERB, .value = "A/B", .read = read_window,
+	{.name = "timeunit",
+	 .kind = ARG_CHOICE,
+	 .modes = REPORT_VERB,
+	 .at = AT(unit_index),
+	 .value = "UNIT",
+	 .words = "ns us ms s",
+	 .help = "of tables in a terminal and in a page: ns, us, ms (default) or s"},
+	{.name = "no-header",
+	 .kind = ARG_OFF,
+	 .modes = REPORT_VERB,
+	 .at = AT(header),
+	 .help = "no titles of columns"
+		 ""},
+	{.name = "filter-time",
+	 .kind = ARG_READ,
+	 .modes = REPORT_VERB,
+	 .value = "A/B",
+	 .read = read_window,
 	 .expected = "BEGIN/END, in ns or with us, ms, s",
 	 .help = "only what begins at A or later, and before B: ns, or with us, ms, s; either may be left out"},
-	{.name = "filter-nvtx", .kind = ARG_TEXT, .modes = REPORT_VERB, .at = AT(o.within), .value = "PATTERN",
+	{.name = "filter-nvtx",
+	 .kind = ARG_TEXT,
+	 .modes = REPORT_VERB,
+	 .at = AT(o.within),
+	 .value = "PATTERN",
 	 .help = "only what begins in such a range"},
-	{.name = "trace", .kind = ARG_TEXT, .modes = REPORT_VERB, .at = AT(trace), .value = "FILE",
+	{.name = "trace",
+	 .kind = ARG_TEXT,
+	 .modes = REPORT_VERB,
+	 .at = AT(trace),
+	 .value = "FILE",
 	 .help = "the workload that ran (umtrace): says how far it is from what no plan can beat, on the device of "
-	         "--profile with the memory of --budget"},
+		 "--profile with the memory of --budget"},
 	ARG_PROFILE(AT(profile), REPORT_VERB),
 	ARG_BUDGET(AT(budget), REPORT_VERB, 2 << 20, "of --trace: device memory is so much (default: the profile's)"),
-	{.name = "fail-on", .kind = ARG_CHOICE, .modes = REPORT_VERB, .at = AT(fail_on), .value = "LEVEL",
+	{.name = "fail-on",
+	 .kind = ARG_CHOICE,
+	 .modes = REPORT_VERB,
+	 .at = AT(fail_on),
+	 .value = "LEVEL",
 	 .words = "low medium high",
 	 .help = "exit with 1 where there is a finding as severe as this or more: low, medium or high"},
-	{.name = "fail-on", .kind = ARG_CHOICE, .modes = REPORT_DIFF, .at = AT(fail_on), .value = "worse",
-	 .words = "worse", .help = "exit with 1 where B is slower, with 3 where that cannot be said"},
-	{.name = "nsys", .kind = ARG_TEXT, .at = AT(nsys), .value = "PROGRAM",
+	{.name = "fail-on",
+	 .kind = ARG_CHOICE,
+	 .modes = REPORT_DIFF,
+	 .at = AT(fail_on),
+	 .value = "worse",
+	 .words = "worse",
+	 .help = "exit with 1 where B is slower, with 3 where that cannot be said"},
+	{.name = "nsys",
+	 .kind = ARG_TEXT,
+	 .at = AT(nsys),
+	 .value = "PROGRAM",
 	 .help = "exports files that are reports (.nsys-rep) (default: nsys, from PATH)"},
 	{.name = "quiet", .letter = 'q', .kind = ARG_FLAG, .at = AT(quiet), .help = "no progress, no notes"},
 	ARG_LAST,

@@ -50,38 +50,41 @@ static void whose(const struct report_view *v, const struct um_finding *f, char 
 		return;
 	file = um_table_file(&v->findings, r->processes.at[f->process].process).text;
 	snprintf(to, size, ", in %llu of %zu processes (%spid %lld%s%.80s)", (unsigned long long)f->processes,
-	         r->processes.n, f->processes > 1 ? "most in " : "",
-	         (long long)um_table_pid(&v->findings, r->processes.at[f->process].process).number,
-	         file ? " of " : "", file ? file : "");
+		 r->processes.n, f->processes > 1 ? "most in " : "",
+		 (long long)um_table_pid(&v->findings, r->processes.at[f->process].process).number, file ? " of " : "",
+		 file ? file : "");
 }
 
 static void show(struct um_out *out, const struct report_args *a, const struct report_view *v,
-                 const struct um_finding *f)
+		 const struct um_finding *f)
 {
 	const struct um_report *r = v->findings.report;
 	char label[16], line[600], saves[96] = "", where[320] = "", in[160];
 
 	if (f->saving_ns)
-		snprintf(saves, sizeof saves, ": would save %.3f %s%s (%.1f "
-		                              "%%)", (double)f->saving_ns / a->unit_ns, a->unit,
-		         r->findings.iterations ? " an iteration" : "", 100 * f->share);
+		snprintf(saves, sizeof saves,
+			 ": would save %.3f %s%s (%.1f "
+			 "%%)",
+			 (double)f->saving_ns / a->unit_ns, a->unit, r->findings.iterations ? " an iteration" : "",
+			 100 * f->share);
 	else if (f->reason == UM_REASON_WAITED)
 		snprintf(saves, sizeof saves, ": %.1f %% of %s", 100 * f->share,
-		         r->findings.iterations || f->resident_ns ? "the time of an iteration" : "the run");
+			 r->findings.iterations || f->resident_ns ? "the time of an iteration" : "the run");
 	whose(v, f, in, sizeof in);
 	if (f->iterations)
 		snprintf(where, sizeof where, ", iterations %llu to %llu%s", (unsigned long long)f->first,
-		         (unsigned long long)f->last, in);
+			 (unsigned long long)f->last, in);
 	if (f->tensors > 1)
 		snprintf(line, sizeof line, "%s: %llu tensors%s%s", um_reason_name(f->reason),
-		         (unsigned long long)f->tensors, where, saves);
+			 (unsigned long long)f->tensors, where, saves);
 	else
 		snprintf(line, sizeof line, "%s%s%.80s%s%.80s%s%s", um_reason_name(f->reason),
-		         f->tensor == UM_CAUSES_NONE ? "" : ": ",
-		         f->tensor == UM_CAUSES_NONE ? "" : um_report_tensor_name(r, f->tensor),
-		         f->op == UM_CAUSES_NONE ? "" : " in "
-		                                   "", f->op == UM_CAUSES_NONE ? "" : r->ops.at[f->op].name, where,
-		         saves);
+			 f->tensor == UM_CAUSES_NONE ? "" : ": ",
+			 f->tensor == UM_CAUSES_NONE ? "" : um_report_tensor_name(r, f->tensor),
+			 f->op == UM_CAUSES_NONE ? ""
+						 : " in "
+						   "",
+			 f->op == UM_CAUSES_NONE ? "" : r->ops.at[f->op].name, where, saves);
 	snprintf(label, sizeof label, "%s", um_severity_name(f->severity));
 	paragraph(out, PAINT_LOW - (enum paint)f->severity, label, line);
 	paragraph(out, PAINT_OFF, "", f->evidence);
@@ -90,7 +93,7 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 }
 
 void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
-                     const struct report_view *v)
+		     const struct report_view *v)
 {
 	const struct um_report *r = v->findings.report;
 	const struct um_finding_list *f = &r->findings;
@@ -98,11 +101,11 @@ void report_findings(struct um_out *out, const struct report_args *a, const stru
 	char line[160];
 
 	snprintf(line, sizeof line, "\n%sfindings%s: %s%s", paint(PAINT_HEADING), paint(PAINT_OFF),
-	         n ? "what costs time" : "none", f->iterations ? " in " : "");
+		 n ? "what costs time" : "none", f->iterations ? " in " : "");
 	um_out_str(out, line);
 	if (f->iterations)
 		snprintf(line, sizeof line, "the later half of the iterations (%llu)%s\n",
-		         (unsigned long long)f->iterations, n ? ", and what to do" : "");
+			 (unsigned long long)f->iterations, n ? ", and what to do" : "");
 	else
 		snprintf(line, sizeof line, ", over all of the recording: it has no iterations\n");
 	um_out_str(out, line);

@@ -65,7 +65,7 @@ struct report_view {
 };
 
 void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
-                     const struct report_view *v);
+		     const struct report_view *v);
 
 /* The run in a sentence or three. */
 void report_short(const struct report_view *v, char *to, size_t size);
@@ -90,12 +90,12 @@ struct report_trace {
 
 /* 0 or -errno; `report` and `capture` are borrowed until it is closed. */
 int report_trace_open(struct report_trace *t, const char *path, struct um_report *report,
-                      const struct um_capture *capture, struct um_diag *diag);
+		      const struct um_capture *capture, struct um_diag *diag);
 void report_trace_again(struct report_trace *t);
 int report_trace_close(struct report_trace *t, int keep, struct um_diag *diag);
 
 /* A trace from an export that is in order of time. 0, or -errno with `diag` (initialised here) set. */
 int report_trace_convert(const char *from, const char *to, int (*progress)(void *user, uint64_t rows, uint64_t of),
-                         void *user, struct um_diag *diag);
+			 void *user, struct um_diag *diag);
 
 #endif

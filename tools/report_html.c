@@ -48,7 +48,7 @@ static void header(const struct html *h)
 	}
 	if (h->a->merge)
 		um_out_str(h->out, h->a->n_files > HTML_FILES ? "<span>...</span></p>\n<p class=\"of\">"
-		                                              : "</p>\n<p class=\"of\">");
+							      : "</p>\n<p class=\"of\">");
 	for (size_t i = 0; i < c->devices.n && i < 8; i++) {
 		um_out_str(h->out, "<span>");
 		html_name(h, c->devices.at[i].name ? c->devices.at[i].name : "a device", 60);

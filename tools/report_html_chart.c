@@ -16,8 +16,8 @@
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
 struct bar {
-	size_t first, n;          /* iterations */
-	uint64_t ns, fault_ns;    /* of the slowest */
+	size_t first, n; /* iterations */
+	uint64_t ns, fault_ns; /* of the slowest */
 	enum um_report_mark mark; /* of the slowest */
 };
 
@@ -133,10 +133,10 @@ void html_iterations(const struct html *h)
 		return;
 	for (size_t i = 0; i < r->iterations.n; i++)
 		most = r->iterations.at[i].ns > most ? r->iterations.at[i].ns : most;
-	html_heading(h, "Iterations compared",
-		     "How long each took. Cold and odd ones are far from the median.");
-	html_f(h, "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
-		  "faults being served%s</li><li>dashed: median</li></ul>\n",
+	html_heading(h, "Iterations compared", "How long each took. Cold and odd ones are far from the median.");
+	html_f(h,
+	       "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
+	       "faults being served%s</li><li>dashed: median</li></ul>\n",
 	       um_table_recorded(&h->v->findings, UM_RECORDED_SERVING, NULL) ? "" : " (not recorded)");
 	for (uint32_t i = 0; i < r->processes.n && drawn < HTML_FILES; i++) {
 		if (!r->processes.at[i].iterations.n)
@@ -153,10 +153,10 @@ void html_iterations(const struct html *h)
 /* Values by row and column, and what they are called. Columns are groups of iterations. */
 struct heat {
 	size_t n_rows, n_columns, each; /* each: iterations in a column */
-	uint64_t *value;                /* by row, then column */
-	uint64_t *sum;                  /* by row */
-	size_t *order;                  /* rows, the largest first */
-	uint64_t most;                  /* of a value */
+	uint64_t *value; /* by row, then column */
+	uint64_t *sum; /* by row */
+	size_t *order; /* rows, the largest first */
+	uint64_t most; /* of a value */
 	const char *(*name)(const struct html *h, size_t row);
 	const char *(*words)(char *to, uint64_t value);
 };

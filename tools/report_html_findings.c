@@ -40,7 +40,7 @@ static void figures(const struct html *h, const struct um_finding *f)
 	else if (f->reason == UM_REASON_WAITED)
 		html_f(h, "<span><b>waits %.1f&nbsp;%%</b> of %s</span>", 100 * f->share,
 		       h->v->findings.report->findings.iterations || f->resident_ns ? "the time of an iteration"
-									    : "the run");
+										    : "the run");
 	if (f->iterations)
 		html_f(h, "<span>iterations %llu to %llu</span>", (unsigned long long)f->first,
 		       (unsigned long long)f->last);

@@ -74,7 +74,7 @@ static void cell(const struct html *h, const struct um_column *c, struct um_valu
 
 static void title(const struct html *h, const struct um_column *c)
 {
-	const char *unit = c->kind == UM_COLUMN_BYTES                           ? "MiB"
+	const char *unit = c->kind == UM_COLUMN_BYTES				? "MiB"
 			   : c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? h->a->unit
 										: NULL;
 

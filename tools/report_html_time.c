@@ -311,7 +311,7 @@ static void iteration(const struct html *h, const struct um_view *view, enum um_
 	const struct um_report *r = h->v->findings.report;
 	const struct um_report_iteration *it = &r->iterations.at[view->iteration];
 	const struct course c = {&view->series, um_bins_at(&view->series, 0), it->gpu_end, view->level,
-	                         file_of(r, it->process)};
+				 file_of(r, it->process)};
 	char a[HTML_ROOM];
 
 	if (!view->series.n || c.end <= c.begin)
@@ -319,7 +319,7 @@ static void iteration(const struct html *h, const struct um_view *view, enum um_
 	open_panel(h, &c);
 	html_f(h, "<h3>Iteration %u</h3>\n<p class=\"about\">%s: %s%s", (unsigned)it->n, roles[role],
 	       html_ns(a, it->ns),
-	       it->mark == UM_MARK_COLD  ? ", cold"
+	       it->mark == UM_MARK_COLD	 ? ", cold"
 	       : it->mark == UM_MARK_ODD ? ", odd"
 					 : "");
 	if (r->processes.n > 1) {
@@ -360,8 +360,8 @@ static int runs(const struct html *h)
 		snprintf(about, sizeof about, "Thin lines: one in %zu iterations begins on the device.",
 			 (r->iterations.n + TURNS - 1) / TURNS);
 	if (r->file)
-		snprintf(about + strlen(about), sizeof about - strlen(about),
-		         " Each file has a clock of its own%s.", n <= r->file ? "; the first of them are drawn" : "");
+		snprintf(about + strlen(about), sizeof about - strlen(about), " Each file has a clock of its own%s.",
+			 n <= r->file ? "; the first of them are drawn" : "");
 	html_heading(h, r->file ? "The whole runs" : "The whole run", r->iterations.n || r->file ? about : NULL);
 	html_legend(h);
 	for (unsigned i = 0; i < n; i++) {

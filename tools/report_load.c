@@ -132,10 +132,10 @@ void report_load_init(struct report_loaded *l, const struct um_report_options *o
 int report_load(struct report_loaded *l, const struct report_source *s)
 {
 	struct reading r = {.source = s,
-	                    .report = &l->report,
-	                    .sink = s->sink ? s->sink : &l->report.sink,
-	                    .capture = &l->capture,
-	                    .again = read_again};
+			    .report = &l->report,
+			    .sink = s->sink ? s->sink : &l->report.sink,
+			    .capture = &l->capture,
+			    .again = read_again};
 	int code, err;
 
 	if (room_for(l, 1))
@@ -163,8 +163,8 @@ static int pass_on(struct um_activity_sink *sink, const struct um_activity *a)
 	struct several *all = (struct several *)((char *)sink - offsetof(struct several, sink));
 
 	return all->unordered[all->r.nth] != all->r.sort ? -ECANCELED
-	       : all->spoilt                              ? 0
-	                                                  : um_activity_feed(&all->merge.sink, a);
+	       : all->spoilt				 ? 0
+							 : um_activity_feed(&all->merge.sink, a);
 }
 
 /* Files before this one cannot be taken back: this one is read again with all of them. */

@@ -56,18 +56,19 @@ static void what(const struct report_view *v, const struct means *m, char *to, s
 		at += (size_t)snprintf(to + at, size - at, ", page faults were not recorded");
 	else if (at)
 		at += (size_t)snprintf(to + at, size - at, ", %.3f ms of it while page faults are served",
-		                       (double)m->fault_ns / n / 1e6);
+				       (double)m->fault_ns / n / 1e6);
 	if (at && um_table_recorded(f, UM_RECORDED_WAITS, NULL))
 		at += (size_t)snprintf(to + at, size - at, ", and the device waits %.3f ms for prefetches%s",
-		                       (double)m->wait_ns / n / 1e6,
-		                       m->steady && m->wait_ns ? ", in the iteration and before it" : "");
+				       (double)m->wait_ns / n / 1e6,
+				       m->steady && m->wait_ns ? ", in the iteration and before it" : "");
 	if (!um_table_recorded(f, UM_RECORDED_MIGRATIONS, NULL))
 		snprintf(to + at, size - at, "%smigrations were not recorded", at ? "; " : "");
 	else if (m->in || m->out)
-		snprintf(to + at, size - at, "%s%.1f MiB of managed memory come to the device, %.1f MiB of it on "
-		                             "demand, and %.1f MiB go back",
-		         at ? "; " : "", (double)m->in / n / 1048576, (double)m->demand / n / 1048576,
-		         (double)m->out / n / 1048576);
+		snprintf(to + at, size - at,
+			 "%s%.1f MiB of managed memory come to the device, %.1f MiB of it on "
+			 "demand, and %.1f MiB go back",
+			 at ? "; " : "", (double)m->in / n / 1048576, (double)m->demand / n / 1048576,
+			 (double)m->out / n / 1048576);
 	else
 		snprintf(to + at, size - at, "%sno managed memory moves", at ? "; " : "");
 }
@@ -83,14 +84,14 @@ void report_short(const struct report_view *v, char *to, size_t size)
 	what(v, &m, does, sizeof does);
 	if (m.steady)
 		at = (size_t)snprintf(to, size, "A steady iteration takes %.3f ms (mean of %llu): %s.",
-		                      (double)m.ns / (double)m.steady / 1e6, (unsigned long long)m.steady, does);
+				      (double)m.ns / (double)m.steady / 1e6, (unsigned long long)m.steady, does);
 	else
 		at = (size_t)snprintf(to, size, "In all of the recording, %s.", does);
 	if (m.cold && at < size)
 		at += (size_t)snprintf(to + at, size - at, " Before them, %llu cold iteration%s took %.3f ms%s.",
-		                       (unsigned long long)m.cold, m.cold > 1 ? "s" : "", (double)m.cold_ns / 1e6,
-		                       m.cold > 1 ? " together" : "");
+				       (unsigned long long)m.cold, m.cold > 1 ? "s" : "", (double)m.cold_ns / 1e6,
+				       m.cold > 1 ? " together" : "");
 	if (m.unfinished && at < size)
 		snprintf(to + at, size - at, " The recording ended in %llu iteration%s.",
-		         (unsigned long long)m.unfinished, m.unfinished > 1 ? "s" : "");
+			 (unsigned long long)m.unfinished, m.unfinished > 1 ? "s" : "");
 }

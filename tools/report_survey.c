@@ -28,10 +28,10 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 static int look(const struct um_survey_options *o, struct reading *r, struct um_iteration_spans *f, const char *path)
 {
 	struct um_nsys_read_options ro = {.progress = show_progress,
-	                                  .again = again,
-	                                  .user = r,
-	                                  .shapes = o->shapes,
-	                                  .kinds = 1u << UM_ACT_KERNEL | 1u << UM_ACT_RANGE};
+					  .again = again,
+					  .user = r,
+					  .shapes = o->shapes,
+					  .kinds = 1u << UM_ACT_KERNEL | 1u << UM_ACT_RANGE};
 	struct um_capture capture;
 	struct um_diag diag;
 	int err, none;
@@ -49,12 +49,10 @@ static int look(const struct um_survey_options *o, struct reading *r, struct um_
 }
 
 int report_survey(struct um_report *r, struct um_iteration_spans *f, const char *path,
-                  int (*progress)(void *user, uint64_t rows, uint64_t of), void *user)
+		  int (*progress)(void *user, uint64_t rows, uint64_t of), void *user)
 {
-	struct um_survey_options so = {.from = r->o.from,
-	                               .to = r->o.to,
-	                               .within = r->o.within,
-	                               .no_ranges = r->o.seek == UM_SEEK_REPETITION};
+	struct um_survey_options so = {
+		.from = r->o.from, .to = r->o.to, .within = r->o.within, .no_ranges = r->o.seek == UM_SEEK_REPETITION};
 	struct reading reading = {.progress = progress, .user = user};
 	int got;
 

@@ -10,6 +10,6 @@
 /* Where the report's options ask for it, what is found goes into *f, anew, and the report borrows that. What cannot be
  * read is told of when all of it is. 0 or -ENOMEM. */
 int report_survey(struct um_report *r, struct um_iteration_spans *f, const char *path,
-                  int (*progress)(void *user, uint64_t rows, uint64_t of), void *user);
+		  int (*progress)(void *user, uint64_t rows, uint64_t of), void *user);
 
 #endif

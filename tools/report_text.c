@@ -47,9 +47,9 @@ static void show(const struct report_args *a, const struct um_column *c, struct 
 
 static void title(const struct report_args *a, const struct um_column *c, char *to)
 {
-	const char *unit = c->kind == UM_COLUMN_BYTES ? " MiB"
-	                   : c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? a->unit
-	                                                                        : "";
+	const char *unit = c->kind == UM_COLUMN_BYTES				? " MiB"
+			   : c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? a->unit
+										: "";
 
 	snprintf(to, CELL, "%s%s%s", c->title, c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? " " : "", unit);
 }
@@ -67,7 +67,7 @@ static void put(struct um_out *out, const char *s, size_t width, int left, int l
 
 /* Keys and values below each other. */
 static void show_single(struct um_out *out, const struct report_args *a, const struct um_table *t,
-                        const struct report_view *v)
+			const struct report_view *v)
 {
 	char name[CELL], value[CELL];
 
@@ -83,7 +83,7 @@ static void show_single(struct um_out *out, const struct report_args *a, const s
 }
 
 static void show_rows(struct um_out *out, const struct report_args *a, const struct um_table *t, size_t rows,
-                      const struct report_view *v)
+		      const struct report_view *v)
 {
 	unsigned first = !um_column_shown(&v->findings, &t->columns[0]);
 	size_t width[32] = {0};
@@ -125,7 +125,7 @@ static int fits(const struct um_table *t, const struct report_view *v)
 }
 
 static void show_table(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
-                       const struct report_view *v)
+		       const struct report_view *v)
 {
 	const struct um_table *t = choice->table;
 	size_t rows = t->rows(&v->findings), shown = choice->rows && choice->rows < rows ? choice->rows : rows;
@@ -139,7 +139,7 @@ static void show_table(struct um_out *out, const struct report_args *a, const st
 		return;
 	um_out_str(out, "\n");
 	snprintf(line, sizeof line, "%s%s%s: %s\n", paint(PAINT_HEADING), t->name, paint(PAINT_OFF),
-	         rows ? t->about : "none");
+		 rows ? t->about : "none");
 	um_out_str(out, line);
 	if (rows && t->single)
 		show_single(out, a, t, v);

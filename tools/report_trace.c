@@ -26,7 +26,7 @@ static const char *tensor(void *user, const struct um_activity *a)
 {
 	struct report_trace *t = user;
 	int asked = a->kind == UM_ACT_HINT || a->kind == UM_ACT_CPU_FAULT ||
-	            (a->kind == UM_ACT_MIGRATION && a->cause == UM_CAUSE_PREFETCH);
+		    (a->kind == UM_ACT_MIGRATION && a->cause == UM_CAUSE_PREFETCH);
 
 	return !a->address ? NULL : um_report_tensor_at(t->report, a->process, a->address, !asked);
 }
@@ -39,7 +39,7 @@ static int begin(struct report_trace *t, struct um_diag *diag)
 }
 
 int report_trace_open(struct report_trace *t, const char *path, struct um_report *report,
-                      const struct um_capture *capture, struct um_diag *diag)
+		      const struct um_capture *capture, struct um_diag *diag)
 {
 	*t = (struct report_trace){.sink = {feed}, .report = report, .capture = capture, .path = path};
 	return begin(t, diag);
@@ -58,7 +58,7 @@ int report_trace_close(struct report_trace *t, int keep, struct um_diag *diag)
 }
 
 int report_trace_convert(const char *from, const char *to, int (*progress)(void *user, uint64_t rows, uint64_t of),
-                         void *user, struct um_diag *diag)
+			 void *user, struct um_diag *diag)
 {
 	struct um_nsys_read_options ro = {.progress = progress, .user = user};
 	struct um_report_options o = {0};

@@ -32,10 +32,10 @@ int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 {
 	struct play_args p = {.verb = &verb_report, .budget = a->budget};
 	struct um_play_options o = {.profile = &p.profile,
-	                            .strategy = UM_PLAY_LOOKAHEAD,
-	                            .iterations = ITERATIONS,
-	                            .planned = keep,
-	                            .planned_user = out};
+				    .strategy = UM_PLAY_LOOKAHEAD,
+				    .iterations = ITERATIONS,
+				    .planned = keep,
+				    .planned_user = out};
 	struct um_play_result r;
 	struct um_trace *t;
 	int code, err;
@@ -68,11 +68,11 @@ void report_verdict_show(struct um_out *out, const struct report_args *a, const 
 	if (!v || !v->iteration_ns || !v->bound_ns)
 		return;
 	snprintf(line, sizeof line,
-	         "verdict: an iteration takes %.3f %s, %.2f times the %.3f %s that no plan can beat on %s with %.1f "
-	         "MiB\n"
-	         "         (without computing again); the library plans %.3f %s\n",
-	         (double)v->iteration_ns / a->unit_ns, a->unit, (double)v->iteration_ns / (double)v->bound_ns,
-	         (double)v->bound_ns / a->unit_ns, a->unit, v->device, (double)v->budget_bytes / 1048576.0,
-	         (double)v->plan_ns / a->unit_ns, a->unit);
+		 "verdict: an iteration takes %.3f %s, %.2f times the %.3f %s that no plan can beat on %s with %.1f "
+		 "MiB\n"
+		 "         (without computing again); the library plans %.3f %s\n",
+		 (double)v->iteration_ns / a->unit_ns, a->unit, (double)v->iteration_ns / (double)v->bound_ns,
+		 (double)v->bound_ns / a->unit_ns, a->unit, v->device, (double)v->budget_bytes / 1048576.0,
+		 (double)v->plan_ns / a->unit_ns, a->unit);
 	um_out_str(out, line);
 }

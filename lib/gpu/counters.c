@@ -93,7 +93,8 @@ static void load(void)
 	if (!lib) {
 		snprintf(cupti.why, sizeof cupti.why,
 			 "%s is not found: LD_LIBRARY_PATH must name its folder, lib64 or extras/CUPTI/lib64 of the "
-			 "CUDA toolkit", soname);
+			 "CUDA toolkit",
+			 soname);
 		return;
 	}
 #define FIND(name)                                                                                                     \

@@ -62,7 +62,7 @@ int um_device_module_load(struct um_gpu *gpu, const char *ptx, void **module);
 int um_device_module_unload(struct um_gpu *gpu, void *module);
 int um_device_function(struct um_gpu *gpu, void *module, const char *name, void **function);
 int um_device_launch(struct um_gpu *gpu, void *function, unsigned blocks, unsigned threads, um_stream stream,
-                     void **args);
+		     void **args);
 /* An async copy by the driver API between any two addresses. */
 int um_device_copy(struct um_gpu *gpu, void *to, const void *from, size_t bytes, um_stream stream);
 

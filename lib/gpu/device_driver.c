@@ -94,8 +94,8 @@ static int load(struct um_device *d)
 	}
 	fn = dlsym(lib, UM_PROC_ADDRESS);
 	if (!fn)
-		return um_device_refuse(d, "the CUDA driver is too old: 12.0 is needed (" UM_LIBRARY_DRIVER " has no "
-		                           UM_PROC_ADDRESS ")");
+		return um_device_refuse(d, "the CUDA driver is too old: 12.0 is needed (" UM_LIBRARY_DRIVER
+					   " has no " UM_PROC_ADDRESS ")");
 	memcpy(&d->find, &fn, sizeof fn);
 	return 0;
 }

@@ -33,22 +33,21 @@ int um_device_function(struct um_gpu *gpu, void *module, const char *name, void 
 
 	if (err)
 		return err;
-	err = v.device->cu.module_function ? v.device->cu.module_function(function, module, name) :
-	                                     UM_CUDA_NOT_SUPPORTED;
+	err = v.device->cu.module_function ? v.device->cu.module_function(function, module, name)
+					   : UM_CUDA_NOT_SUPPORTED;
 	return um_visit_end(&v, err);
 }
 
 int um_device_launch(struct um_gpu *gpu, void *function, unsigned blocks, unsigned threads, um_stream stream,
-                     void **args)
+		     void **args)
 {
 	struct um_visit v;
 	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_PLAIN);
 
 	if (err)
 		return err;
-	err = v.device->cu.launch ?
-	              v.device->cu.launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, args, NULL) :
-	              UM_CUDA_NOT_SUPPORTED;
+	err = v.device->cu.launch ? v.device->cu.launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, args, NULL)
+				  : UM_CUDA_NOT_SUPPORTED;
 	return um_visit_end(&v, err);
 }
 
@@ -59,7 +58,7 @@ int um_device_copy(struct um_gpu *gpu, void *to, const void *from, size_t bytes,
 
 	if (err)
 		return err;
-	err = v.device->cu.copy ? v.device->cu.copy((uintptr_t)to, (uintptr_t)from, bytes, stream) :
-	                          UM_CUDA_NOT_SUPPORTED;
+	err = v.device->cu.copy ? v.device->cu.copy((uintptr_t)to, (uintptr_t)from, bytes, stream)
+				: UM_CUDA_NOT_SUPPORTED;
 	return um_visit_end(&v, err);
 }

@@ -85,7 +85,7 @@ static void probe_discard(struct um_device *d)
 
 	if (!d->api.cudaMemDiscardBatchAsync) {
 		um_device_refuse(d, "no discards: they need a driver of CUDA 13.0, this one is %d.%d",
-		                 d->info.driver_version / 1000, d->info.driver_version % 1000 / 10);
+				 d->info.driver_version / 1000, d->info.driver_version % 1000 / 10);
 		return;
 	}
 	if (blocker >= 0) {
@@ -135,7 +135,7 @@ void um_device_probe(struct um_device *d)
 	set_capacity(d);
 	if (!caps->concurrent_managed) {
 		um_device_refuse(d, "no hints: here managed memory moves as a whole at every launch, without faults "
-		                    "(concurrentManagedAccess is 0, as on Windows and WSL)");
+				    "(concurrentManagedAccess is 0, as on Windows and WSL)");
 		return;
 	}
 	probe_discard(d);

@@ -71,8 +71,8 @@ static int open_as(struct um_device *d, void *lib, const char *soname, int major
 	 * numbers, without a call that leaves an error. */
 	if (d->info.driver_version / 1000 < major)
 		return um_device_refuse(d, "the driver (CUDA %d.%d) is older than this program's CUDA runtime (%d.%d)",
-		                        d->info.driver_version / 1000, d->info.driver_version % 1000 / 10,
-		                        d->info.runtime_version / 1000, d->info.runtime_version % 1000 / 10);
+					d->info.driver_version / 1000, d->info.driver_version % 1000 / 10,
+					d->info.runtime_version / 1000, d->info.runtime_version % 1000 / 10);
 	d->info.via = UM_VIA_RUNTIME;
 	return 0;
 }

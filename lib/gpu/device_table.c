@@ -64,15 +64,15 @@ static int old_place(struct um_location at)
 }
 
 static int prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
-                    um_stream stream)
+		    um_stream stream)
 {
 	struct um_visit v;
 	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_UNSAFE);
 
 	if (err)
 		return err;
-	err = v.calls->prefetch ? v.calls->prefetch(ptr, bytes, to, flags, stream) :
-	                          v.calls->prefetch_old(ptr, bytes, old_place(to), stream);
+	err = v.calls->prefetch ? v.calls->prefetch(ptr, bytes, to, flags, stream)
+				: v.calls->prefetch_old(ptr, bytes, old_place(to), stream);
 	return um_visit_end(&v, err);
 }
 
@@ -83,13 +83,13 @@ static int advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 
 	if (err)
 		return err;
-	err = v.calls->advise ? v.calls->advise(ptr, bytes, advice, where) :
-	                        v.calls->advise_old(ptr, bytes, advice, old_place(where));
+	err = v.calls->advise ? v.calls->advise(ptr, bytes, advice, where)
+			      : v.calls->advise_old(ptr, bytes, advice, old_place(where));
 	return um_visit_end(&v, err);
 }
 
 static int prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                          size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+			  size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	struct um_visit v;
 	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_UNSAFE);
@@ -100,7 +100,7 @@ static int prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t
 }
 
 static int discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, unsigned long long flags,
-                         um_stream stream)
+			 um_stream stream)
 {
 	struct um_visit v;
 	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_UNSAFE);
@@ -109,7 +109,7 @@ static int discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t 
 }
 
 static int renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+		       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	struct um_visit v;
 	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_UNSAFE);
@@ -312,7 +312,7 @@ void um_device_table(struct um_device *d)
 {
 	const struct um_calls *calls = d->info.via == UM_VIA_RUNTIME ? &d->runtime : &d->driver;
 	struct um_gpu_api *api = &d->api;
-	void (*close)(struct um_gpu *gpu) = api->close;
+	void (*close)(struct um_gpu * gpu) = api->close;
 
 	*api = whole;
 	api->close = close;

@@ -145,16 +145,16 @@ struct um_gpu_api {
 
 	/* hints */
 	int (*cudaMemPrefetchAsync)(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to,
-	                            unsigned flags, um_stream stream);
+				    unsigned flags, um_stream stream);
 	int (*cudaMemAdvise)(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where);
 	int (*cudaMemPrefetchBatchAsync)(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count,
-	                                 struct um_location *locs, size_t *loc_idxs, size_t n_locs,
-	                                 unsigned long long flags, um_stream stream);
+					 struct um_location *locs, size_t *loc_idxs, size_t n_locs,
+					 unsigned long long flags, um_stream stream);
 	int (*cudaMemDiscardBatchAsync)(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count,
-	                                unsigned long long flags, um_stream stream);
+					unsigned long long flags, um_stream stream);
 	int (*cudaMemDiscardAndPrefetchBatchAsync)(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count,
-	                                           struct um_location *locs, size_t *loc_idxs, size_t n_locs,
-	                                           unsigned long long flags, um_stream stream);
+						   struct um_location *locs, size_t *loc_idxs, size_t n_locs,
+						   unsigned long long flags, um_stream stream);
 
 	/* order */
 	int (*cudaStreamCreateWithFlags)(struct um_gpu *gpu, um_stream *stream, unsigned flags);
@@ -163,9 +163,9 @@ struct um_gpu_api {
 	int (*cudaStreamWaitEvent)(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
 	int (*cudaStreamIsCapturing)(struct um_gpu *gpu, um_stream stream, int *status); /* 0 not capturing */
 	int (*cuStreamWriteValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
-	                            unsigned flags);
+				    unsigned flags);
 	int (*cuStreamWaitValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
-	                           unsigned flags);
+				   unsigned flags);
 	int (*cudaHostAlloc)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags); /* pinned, for the values */
 	int (*cudaFreeHost)(struct um_gpu *gpu, void *ptr);
 	int (*cudaEventCreateWithFlags)(struct um_gpu *gpu, um_event_handle *event, unsigned flags);

@@ -17,7 +17,7 @@ struct null {
 	unsigned fail_nth;
 	atomic_uint_fast64_t hint_calls, streams;
 	atomic_uint_fast64_t allocs, frees, prefetches, prefetch_bytes, evicts, evict_bytes, discards, discard_bytes,
-	        advices, events, waits;
+		advices, events, waits;
 };
 
 /* Lies in the page before the memory given out. */
@@ -98,7 +98,7 @@ static void count_prefetch(struct null *n, struct um_location to, size_t bytes)
 }
 
 static int null_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
-                         um_stream stream)
+			 um_stream stream)
 {
 	int err = hint(null_of(gpu));
 
@@ -124,7 +124,7 @@ static int null_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int ad
 }
 
 static int null_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                               size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+			       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	size_t at = 0;
 	int err = hint(null_of(gpu));
@@ -141,7 +141,7 @@ static int null_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, s
 }
 
 static int null_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, unsigned long long flags,
-                              um_stream stream)
+			      um_stream stream)
 {
 	int err = hint(null_of(gpu));
 
@@ -156,7 +156,7 @@ static int null_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, si
 }
 
 static int null_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                            size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+			    size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	int err = null_discard_batch(gpu, ptrs, sizes, count, flags, stream);
 	size_t at = 0;
@@ -307,11 +307,11 @@ int um_null_open(struct um_gpu **out, uint64_t capacity, unsigned fail_nth)
 	n->fail_nth = fail_nth;
 	n->gpu.api = &api;
 	n->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,
-	                                   .discard = 1,
-	                                   .prefetch_batch = 1,
-	                                   .stream_values = 1,
-	                                   .capacity = capacity,
-	                                   .name = "null"};
+					   .discard = 1,
+					   .prefetch_batch = 1,
+					   .stream_values = 1,
+					   .capacity = capacity,
+					   .name = "null"};
 	*out = &n->gpu;
 	return 0;
 }
@@ -321,14 +321,14 @@ void um_null_counts(struct um_gpu *gpu, struct um_null_counts *out)
 	struct null *n = null_of(gpu);
 
 	*out = (struct um_null_counts){.allocs = n->allocs,
-	                               .frees = n->frees,
-	                               .prefetches = n->prefetches,
-	                               .prefetch_bytes = n->prefetch_bytes,
-	                               .evicts = n->evicts,
-	                               .evict_bytes = n->evict_bytes,
-	                               .discards = n->discards,
-	                               .discard_bytes = n->discard_bytes,
-	                               .advices = n->advices,
-	                               .events = n->events,
-	                               .waits = n->waits};
+				       .frees = n->frees,
+				       .prefetches = n->prefetches,
+				       .prefetch_bytes = n->prefetch_bytes,
+				       .evicts = n->evicts,
+				       .evict_bytes = n->evict_bytes,
+				       .discards = n->discards,
+				       .discard_bytes = n->discard_bytes,
+				       .advices = n->advices,
+				       .events = n->events,
+				       .waits = n->waits};
 }

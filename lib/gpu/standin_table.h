@@ -33,12 +33,12 @@ struct um_standin_table {
 	/* Host code that stands for a kernel (a CUfunction or CUkernel): run when the kernel executes, with copies of
 	 * its parameters. Must not call CUDA. */
 	int (*register_kernel)(void *function,
-	                       void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
+			       void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
 	/* A kernel that has no device code at all, as those of the stand-ins for CUDA's libraries: `fn(arg)` is called
 	 * when it executes (may be often, in a graph), `free_arg(arg)` when it will not be any more, also on failure.
 	 * Either may be NULL. `what` is copied; what was announced on the stream counts instead. */
 	int (*launch_host)(um_stream stream, const char *name, const struct um_announcement *what,
-	                   void (*fn)(void *arg), void *arg, void (*free_arg)(void *arg));
+			   void (*fn)(void *arg), void *arg, void (*free_arg)(void *arg));
 	/* As um_sim_count_moves. CUDA error code. */
 	int (*count_moves)(struct um_activity_sink *sink);
 	/* What UMADVISE_DRYRUN_FAIL has for a call of that name: 0 or a code. */

@@ -96,11 +96,11 @@ struct um_json_shown um_json_show(const json_t *v)
 		break;
 	default:
 		snprintf(s.text, sizeof s.text, "%s",
-		         json_is_object(v)  ? "an object"
-		         : json_is_array(v) ? "an array"
-		         : json_is_null(v)  ? "null"
-		         : json_is_true(v)  ? "true"
-		                            : "false");
+			 json_is_object(v)  ? "an object"
+			 : json_is_array(v) ? "an array"
+			 : json_is_null(v)  ? "null"
+			 : json_is_true(v)  ? "true"
+					    : "false");
 	}
 	make_printable(s.text);
 	return s;
@@ -125,13 +125,13 @@ static int integer(const struct um_json *j, const json_t *v, const char *what, i
 	}
 	if (max == INT64_MAX)
 		return um_json_refuse(j, "%s is %s: want an integer of at least %" PRId64, what, um_json_show(v).text,
-		                      min);
+				      min);
 	return um_json_refuse(j, "%s is %s: want an integer from %" PRId64 " to %" PRId64, what, um_json_show(v).text,
-	                      min, max);
+			      min, max);
 }
 
 int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, uint64_t min, uint64_t max,
-                   uint64_t *out)
+		   uint64_t *out)
 {
 	int64_t x;
 	int rc = integer(j, v, what, (int64_t)min, max > INT64_MAX ? INT64_MAX : (int64_t)max, &x);
@@ -142,7 +142,7 @@ int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, u
 }
 
 int um_json_u64(const struct um_json *j, const char *key, enum um_json_need need, uint64_t min, uint64_t max,
-                uint64_t *out)
+		uint64_t *out)
 {
 	char what[40];
 	json_t *v;
@@ -155,7 +155,7 @@ int um_json_u64(const struct um_json *j, const char *key, enum um_json_need need
 }
 
 int um_json_i32(const struct um_json *j, const char *key, enum um_json_need need, int32_t min, int32_t max,
-                int32_t *out)
+		int32_t *out)
 {
 	char what[40];
 	int64_t x;
@@ -220,7 +220,7 @@ int um_json_hex(const struct um_json *j, const char *key, enum um_json_need need
 	n = strlen(s);
 	if (n == 0 || strspn(s, "0123456789abcdefABCDEF") != n)
 		return um_json_refuse(j, "`%s` is %s: want hexadecimal digits", key,
-		                      um_json_show(json_object_get(j->root, key)).text);
+				      um_json_show(json_object_get(j->root, key)).text);
 	*out = strtoull(n > 16 ? s + n - 16 : s, NULL, 16);
 	return 0;
 }

@@ -35,9 +35,9 @@ void um_json_fini(struct um_json *j);
 int um_json_refuse(const struct um_json *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int um_json_u64(const struct um_json *j, const char *key, enum um_json_need need, uint64_t min, uint64_t max,
-                uint64_t *out);
+		uint64_t *out);
 int um_json_i32(const struct um_json *j, const char *key, enum um_json_need need, int32_t min, int32_t max,
-                int32_t *out);
+		int32_t *out);
 int um_json_amount(const struct um_json *j, const char *key, double *out); /* may be missing; >= 0 */
 int um_json_str(const struct um_json *j, const char *key, enum um_json_need need, const char **out);
 int um_json_bool(const struct um_json *j, const char *key, int *out); /* may be missing */
@@ -48,7 +48,7 @@ int um_json_array(const struct um_json *j, const char *key, enum um_json_need ne
 
 /* The same for a value inside an array; `what` names it in messages. */
 int um_json_as_u64(const struct um_json *j, const json_t *v, const char *what, uint64_t min, uint64_t max,
-                   uint64_t *out);
+		   uint64_t *out);
 
 /* A value fit for a message: short, printable. */
 struct um_json_shown {

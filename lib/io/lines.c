@@ -205,7 +205,7 @@ static int unpack_gzip(struct um_lines *l)
 		return refuse(l, ENOMEM, "out of memory");
 	default:
 		return um_diag_set(l->diag, EINVAL, l->number + 1, "damaged gzip data (%s)",
-		                   l->z.msg ? l->z.msg : "not deflate");
+				   l->z.msg ? l->z.msg : "not deflate");
 	}
 }
 
@@ -223,7 +223,7 @@ static int make_room(struct um_lines *l)
 	}
 	if (used > UM_IO_LINE_MAX)
 		return um_diag_set(l->diag, EINVAL, l->number + 1, "line too long: want at most %u bytes",
-		                   UM_IO_LINE_MAX);
+				   UM_IO_LINE_MAX);
 	if (used < l->cap)
 		return 0;
 	while (cap <= used)
@@ -253,7 +253,7 @@ static int give(struct um_lines *l, size_t n, size_t skip, const char **text, si
 {
 	if (n > UM_IO_LINE_MAX)
 		return um_diag_set(l->diag, EINVAL, l->number + 1, "line too long: want at most %u bytes",
-		                   UM_IO_LINE_MAX);
+				   UM_IO_LINE_MAX);
 	*text = l->buf + l->start;
 	*out = n;
 	l->start += n + skip;

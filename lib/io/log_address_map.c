@@ -36,7 +36,8 @@ static void end(struct um_log_address_map *p, uint32_t id, int64_t t)
 		}
 }
 
-int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_part *part, const struct um_log_defs *defs)
+int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_part *part,
+			     const struct um_log_defs *defs)
 {
 	int err = 0;
 

@@ -27,7 +27,8 @@ struct um_log_address_map {
 };
 
 /* 0 or -ENOMEM, and it is empty. */
-int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_part *part, const struct um_log_defs *defs);
+int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_part *part,
+			     const struct um_log_defs *defs);
 /* The definition, or UM_LOG_NOWHERE; it is the same up to `*until`, which lies behind the address. */
 uint32_t um_log_address_map_find(const struct um_log_address_map *p, uint64_t address, int64_t t, uint64_t *until);
 

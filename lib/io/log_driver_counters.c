@@ -5,7 +5,7 @@ const char *const um_log_driver_counter_names[UM_LOG_DRIVER_COUNTERS] = {"h2d", 
 
 const char *um_log_driver_counter_why(enum um_log_driver_counter_kind kind, unsigned why)
 {
-	static const char *const causes[UM_LOG_WHYS] = {NULL,          "prefetch", "demand",
+	static const char *const causes[UM_LOG_WHYS] = {NULL,	       "prefetch", "demand",
 							"speculative", "eviction", "counters"};
 	static const char *const access[UM_LOG_WHYS] = {NULL, "read", "write", "atomic", "prefetch", NULL};
 
@@ -102,8 +102,8 @@ void um_log_counts_fold(struct um_log_counts *c)
 
 void um_log_counts_total(const struct um_log_counts *c, uint64_t counts[UM_LIBRARY_COUNTS])
 {
-	static const enum um_library_count keys[UM_LOG_DRIVER_COUNTERS] = {UM_LIBRARY_H2D, UM_LIBRARY_D2H,
-								   UM_LIBRARY_GPU_FAULTS, UM_LIBRARY_CPU_FAULTS};
+	static const enum um_library_count keys[UM_LOG_DRIVER_COUNTERS] = {
+		UM_LIBRARY_H2D, UM_LIBRARY_D2H, UM_LIBRARY_GPU_FAULTS, UM_LIBRARY_CPU_FAULTS};
 
 	counts[UM_LIBRARY_SUMMED] = 0;
 	for (int k = 0; k < UM_LOG_DRIVER_COUNTERS; k++) {
@@ -162,20 +162,17 @@ void um_log_counts_write(struct um_out *o, const struct um_log_counts *c, int64_
 		for (unsigned w = 0; w < UM_LOG_WHYS; w++)
 			if (c->sums[k][w].records)
 				write_one(o, &(struct um_log_driver_counter){.kind = (enum um_log_driver_counter_kind)k,
-								      .why = w,
-								      .begin = at,
-								      .end = at,
-								      .n = c->sums[k][w].n,
-								      .records = c->sums[k][w].records});
+									     .why = w,
+									     .begin = at,
+									     .end = at,
+									     .n = c->sums[k][w].n,
+									     .records = c->sums[k][w].records});
 }
 
 struct um_activity um_log_driver_counter_as(const struct um_log_driver_counter *c)
 {
-	struct um_activity a = {.begin = c->begin,
-				.end = c->end,
-				.op = UM_ACT_NO_OP,
-				.address = c->address,
-				.records = c->records};
+	struct um_activity a = {
+		.begin = c->begin, .end = c->end, .op = UM_ACT_NO_OP, .address = c->address, .records = c->records};
 
 	if (c->kind <= UM_LOG_D2H) {
 		a.kind = UM_ACT_MIGRATION;

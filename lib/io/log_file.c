@@ -85,9 +85,9 @@ int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, st
 	f->fd = -1;
 	um_log_file_close(f);
 	return um_diag_set(diag, -err, 0, "cannot write: %s",
-	                   err == -EINVAL   ? "no regular file"
-	                   : err == -EEXIST ? "is there and is no umlog: remove it, or name another file"
-	                                    : strerror(-err));
+			   err == -EINVAL   ? "no regular file"
+			   : err == -EEXIST ? "is there and is no umlog: remove it, or name another file"
+					    : strerror(-err));
 }
 
 void um_log_file_close(struct um_log_file *f)

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const hint_names[] = {
-	[UM_HINT_PREFETCH] = "prefetch", [UM_HINT_EVICT] = "evict", [UM_HINT_DISCARD] = "discard",
-	[UM_HINT_RECOMPUTE] = "recompute", [UM_HINT_ADVISE] = "advise"};
+static const char *const hint_names[] = {[UM_HINT_PREFETCH] = "prefetch",
+					 [UM_HINT_EVICT] = "evict",
+					 [UM_HINT_DISCARD] = "discard",
+					 [UM_HINT_RECOMPUTE] = "recompute",
+					 [UM_HINT_ADVISE] = "advise"};
 
 static void key(struct um_out *o, const char *name, int first)
 {

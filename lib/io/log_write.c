@@ -205,9 +205,7 @@ static int compare(struct um_log *l, const struct kept *k)
 	um_vec_clear(&l->without);
 	um_vec_clear(&l->more);
 	while (i < k->hints.n || j < p->hints.n) {
-		int c = i == k->hints.n   ? 1
-			: j == p->hints.n ? -1
-					  : um_log_hint_cmp(&k->hints.at[i], &p->hints.at[j]);
+		int c = i == k->hints.n ? 1 : j == p->hints.n ? -1 : um_log_hint_cmp(&k->hints.at[i], &p->hints.at[j]);
 
 		if (c == 0) {
 			i++;

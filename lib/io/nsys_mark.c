@@ -9,10 +9,10 @@
 #include <string.h>
 
 static const char *const hints[] = {[UM_HINT_PREFETCH] = "prefetch",
-                                    [UM_HINT_EVICT] = "evict",
-                                    [UM_HINT_DISCARD] = "discard",
-                                    [UM_HINT_RECOMPUTE] = NULL,
-                                    [UM_HINT_ADVISE] = "advise"};
+				    [UM_HINT_EVICT] = "evict",
+				    [UM_HINT_DISCARD] = "discard",
+				    [UM_HINT_RECOMPUTE] = NULL,
+				    [UM_HINT_ADVISE] = "advise"};
 
 #define HINTS (sizeof hints / sizeof *hints)
 
@@ -45,7 +45,7 @@ int um_nsys_mark_write(const struct um_activity *a, char **out)
 	case UM_ACT_HINT:
 		if ((size_t)a->hint < HINTS && hints[a->hint])
 			n = asprintf(&text, "hint %s %s 0x%" PRIx64 " %" PRIu64 " %d", op, hints[a->hint], a->address,
-			             a->bytes, a->error);
+				     a->bytes, a->error);
 		break;
 	default:
 		break;
@@ -98,9 +98,9 @@ static int read_use(const char *s, struct um_activity *a)
 	if (!number(&s, &a->op))
 		return 0;
 	a->access = word(&s, "r")   ? UM_ACCESS_READ
-	            : word(&s, "w") ? UM_ACCESS_WRITE
-	            : word(&s, "u") ? UM_ACCESS_UPDATE
-	                            : UM_ACCESS_UNKNOWN;
+		    : word(&s, "w") ? UM_ACCESS_WRITE
+		    : word(&s, "u") ? UM_ACCESS_UPDATE
+				    : UM_ACCESS_UNKNOWN;
 	return a->access != UM_ACCESS_UNKNOWN && range(&s, a) && !*s;
 }
 

@@ -28,7 +28,7 @@ static int no_memory(const struct um_json *j)
 }
 
 int um_op_range_read(const struct um_json *j, const json_t *v, const char *list, const struct um_op_names *names,
-                     struct um_use *out)
+		     struct um_use *out)
 {
 	struct um_use u = {.access = 0};
 	uint64_t whole;
@@ -38,7 +38,7 @@ int um_op_range_read(const struct um_json *j, const json_t *v, const char *list,
 	snprintf(what, sizeof what, "%s of an element of `%s`", names->noun, list);
 	if (part && json_array_size(v) != 3)
 		return um_json_refuse(j, "an element of `%s` has %zu parts: want a %s number or [%s, offset, bytes]",
-		                      list, json_array_size(v), names->noun, names->noun);
+				      list, json_array_size(v), names->noun, names->noun);
 	rc = um_json_as_u64(j, part ? json_array_get(v, 0) : v, what, 0, INT64_MAX, &u.id.v);
 	if (rc)
 		return rc;
@@ -58,9 +58,9 @@ int um_op_range_read(const struct um_json *j, const json_t *v, const char *list,
 	}
 	if (u.off > whole || u.bytes > whole - u.off)
 		return um_json_refuse(j,
-		                      "`%s` reaches over the end of %s %" PRIu64 ": offset %" PRIu64 " + bytes %" PRIu64
-		                      ", want at most its %" PRIu64 " bytes",
-		                      list, names->noun, u.id.v, u.off, u.bytes, whole);
+				      "`%s` reaches over the end of %s %" PRIu64 ": offset %" PRIu64 " + bytes %" PRIu64
+				      ", want at most its %" PRIu64 " bytes",
+				      list, names->noun, u.id.v, u.off, u.bytes, whole);
 	u.touched = u.bytes;
 	*out = u;
 	return 0;
@@ -111,7 +111,7 @@ static int merge(struct um_op_line *op, const struct um_use *u)
 }
 
 static int read_list(struct um_op_line *op, const struct um_json *j, const struct um_op_names *names, const char *key,
-                     const json_t *list, uint32_t access)
+		     const json_t *list, uint32_t access)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		struct um_use u;
@@ -146,7 +146,7 @@ static int read_uses(struct um_op_line *op, const struct um_json *j, const struc
 }
 
 static int check_touched(const struct um_op_line *op, const struct um_json *j, const struct um_op_names *names,
-                         const char *key, const json_t *v)
+			 const char *key, const json_t *v)
 {
 	uint64_t id, whole, bytes;
 	char what[64];
@@ -176,8 +176,9 @@ static int read_touched(struct um_op_line *op, const struct um_json *j, const st
 		return 0;
 	if (!json_is_object(touched))
 		return um_json_refuse(j, "`touched` is %s: want {\"%s\": bytes}", um_json_show(touched).text,
-		                      names->noun);
-	json_object_foreach (touched, key, v) {
+				      names->noun);
+	json_object_foreach(touched, key, v)
+	{
 		int rc = check_touched(op, j, names, key, v);
 
 		if (rc)
@@ -211,10 +212,10 @@ static int read_relaunch(struct um_op_line *op, const struct um_json *j, const s
 		seen = um_id_map_find(&op->seen, id.v);
 		if (!seen || !(*seen & UM_WRITE))
 			return um_json_refuse(j, "`relaunch` names %s %" PRIu64 ": want only what is in `w`",
-			                      names->noun, id.v);
+					      names->noun, id.v);
 		if (*seen & RELAUNCHED)
 			return um_json_refuse(j, "`relaunch` names %s %" PRIu64 " twice: want it once", names->noun,
-			                      id.v);
+					      id.v);
 		*seen |= RELAUNCHED;
 		if (um_vec_push(&op->relaunch, id))
 			return no_memory(j);
@@ -253,7 +254,7 @@ static int read_phase(struct um_op_line *op, const struct um_json *j)
 		return rc;
 	if (strlen(ph) != 1 || !strchr("fbo", *ph))
 		return um_json_refuse(j, "`ph` is %s: want \"f\", \"b\" or \"o\"",
-		                      um_json_show(json_object_get(j->root, "ph")).text);
+				      um_json_show(json_object_get(j->root, "ph")).text);
 	op->phase = *ph;
 	return 0;
 }

@@ -42,6 +42,6 @@ int um_op_line_read(struct um_op_line *op, const struct um_json *j, const struct
 
 /* One element of `r` or `w`: an id, or [id, offset, bytes]. */
 int um_op_range_read(const struct um_json *j, const json_t *v, const char *list, const struct um_op_names *names,
-                     struct um_use *out);
+		     struct um_use *out);
 
 #endif

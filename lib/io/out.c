@@ -58,8 +58,8 @@ static void write_raw(struct um_out *o, const unsigned char *data, size_t n)
 	if (!o->err && o->target.owner != getpid())
 		o->err = -ECHILD; /* the parent's descriptor, and its place in the file */
 	if (!o->err)
-		o->err = o->target.is_stdout ? write_plain(o->target.fd, data, n) :
-		                               um_write_all(o->target.fd, data, n, -1);
+		o->err = o->target.is_stdout ? write_plain(o->target.fd, data, n)
+					     : um_write_all(o->target.fd, data, n, -1);
 }
 
 static void flush(struct um_out *o, int how)
@@ -193,8 +193,9 @@ void um_out_double(struct um_out *o, double x)
 /* A hidden character as JSON spells it: \uNNNN. All of them are below U+10000. */
 static size_t json_hidden(char *to, size_t size, const unsigned char *p, size_t n)
 {
-	unsigned c = n == 1 ? *p : n == 2 ? (*p & 0x1fu) << 6 | (p[1] & 0x3fu)
-	                                  : (*p & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	unsigned c = n == 1   ? *p
+		     : n == 2 ? (*p & 0x1fu) << 6 | (p[1] & 0x3fu)
+			      : (*p & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
 
 	return (size_t)snprintf(to, size, "\\u%04x", c);
 }

@@ -5,22 +5,14 @@
 #include <stdlib.h>
 
 static const char *const kind_names[] = {
-	[UM_HINT_PREFETCH] = "prefetch",
-	[UM_HINT_EVICT] = "evict",
-	[UM_HINT_DISCARD] = "discard",
-	[UM_HINT_RECOMPUTE] = "recompute",
-	[UM_HINT_ADVISE] = "advise",
+	[UM_HINT_PREFETCH] = "prefetch",   [UM_HINT_EVICT] = "evict",	[UM_HINT_DISCARD] = "discard",
+	[UM_HINT_RECOMPUTE] = "recompute", [UM_HINT_ADVISE] = "advise",
 };
 
 /* By the number that CUDA gives it (cudaMemoryAdvise). */
 static const char *const advice_names[] = {
-	NULL,
-	"read_mostly",
-	"unset_read_mostly",
-	"preferred_location",
-	"unset_preferred_location",
-	"accessed_by",
-	"unset_accessed_by",
+	NULL,	       "read_mostly",	    "unset_read_mostly", "preferred_location", "unset_preferred_location",
+	"accessed_by", "unset_accessed_by",
 };
 
 #define N_KINDS (sizeof kind_names / sizeof *kind_names)
@@ -51,7 +43,7 @@ static int reorder(struct um_op_line *op, const struct um_json *j)
 		return rc;
 	if (json_array_size(list) != op->uses.n)
 		return um_json_refuse(j, "`order` has %zu numbers: want %zu, one for each use", json_array_size(list),
-		                      op->uses.n);
+				      op->uses.n);
 	/* Old and new side by side in one array; the table of ranges serves to mark what was taken. */
 	if (um_vec_reserve(&op->uses, op->uses.n))
 		return no_memory(j);
@@ -88,10 +80,10 @@ static int mark_dead(struct um_sched_use *uses, size_t n, const struct um_json *
 			k++;
 		if (k == n)
 			return um_json_refuse(j,
-			                      "`dead` names a range of slot %" PRIu64
-			                      " that the op does not use, or out of "
-			                      "order: want those of `r` and `w`, in the order of the uses",
-			                      u.id.v);
+					      "`dead` names a range of slot %" PRIu64
+					      " that the op does not use, or out of "
+					      "order: want those of `r` and `w`, in the order of the uses",
+					      u.id.v);
 		uses[k++].dead_after = 1;
 	}
 	return rc;
@@ -118,7 +110,7 @@ static int keep_uses(struct um_schedule *sched, const struct um_op_line *op)
 }
 
 int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const struct um_json *j,
-                    const struct um_op_names *names)
+		    const struct um_op_names *names)
 {
 	struct um_sched_op so = {
 		.first_use = (uint32_t)sched->uses.n,
@@ -172,7 +164,7 @@ static int hint_kind(const struct um_json *j, enum um_hint_kind *out)
 		}
 	}
 	return um_json_refuse(j, "unknown `kind` %s: want prefetch, evict, discard, recompute or advise",
-	                      um_json_show(json_object_get(j->root, "kind")).text);
+			      um_json_show(json_object_get(j->root, "kind")).text);
 }
 
 static int hint_advice(const struct um_json *j, int *out)
@@ -202,7 +194,7 @@ static int hint_recompute(const struct um_json *j, const struct um_plan *plan, s
 		return rc;
 	if (op >= plan->sched.ops.n)
 		return um_json_refuse(j, "op %" PRIu64 " is not defined: want one of the %zu ops above", op,
-		                      plan->sched.ops.n);
+				      plan->sched.ops.n);
 	if (!plan->sched.ops.at[op].relaunchable)
 		return um_json_refuse(j, "op %" PRIu64 " has no `relaunch`: want an op that may be launched again", op);
 	h->slot = (uint32_t)op;
@@ -224,15 +216,15 @@ static int hint_range(const struct um_json *j, const struct um_op_names *names, 
 		return rc;
 	if (h->off > whole || h->bytes > whole - h->off)
 		return um_json_refuse(j,
-		                      "the range reaches over the end of slot %" PRIu64 ": offset %" PRIu64
-		                      " + bytes %" PRIu64 ", want at most its %" PRIu64 " bytes",
-		                      slot, h->off, h->bytes, whole);
+				      "the range reaches over the end of slot %" PRIu64 ": offset %" PRIu64
+				      " + bytes %" PRIu64 ", want at most its %" PRIu64 " bytes",
+				      slot, h->off, h->bytes, whole);
 	h->slot = (uint32_t)slot;
 	return 0;
 }
 
 int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint64_t n_ops,
-                      const struct um_op_names *names, struct um_hint *out)
+		      const struct um_op_names *names, struct um_hint *out)
 {
 	struct um_hint h = {.after = -1, .copy = 1};
 	int32_t last = plan->hints.n ? plan->hints.at[plan->hints.n - 1].at : 0;
@@ -306,16 +298,16 @@ int um_plan_births_build(struct um_schedule *sched, const struct um_slot_line *f
 
 		if (given && b->ord != i) {
 			rc = um_diag_set(diag, EINVAL, from[b->slot].line,
-			                 "`ord` of slot %" PRIu32 " is %" PRIu32
-			                 ": want the births numbered from 0, each once",
-			                 b->slot, b->ord);
+					 "`ord` of slot %" PRIu32 " is %" PRIu32
+					 ": want the births numbered from 0, each once",
+					 b->slot, b->ord);
 			goto end;
 		}
 		if (i && b->at < births.at[i - 1].at) {
 			rc = um_diag_set(diag, EINVAL, from[b->slot].line,
-			                 "`ord` puts slot %" PRIu32 " behind slot %" PRIu32
-			                 ", `birth` before it: want one order",
-			                 b->slot, births.at[i - 1].slot);
+					 "`ord` puts slot %" PRIu32 " behind slot %" PRIu32
+					 ", `birth` before it: want one order",
+					 b->slot, births.at[i - 1].slot);
 			goto end;
 		}
 		sched->slots.at[b->slot].born_ord = (uint32_t)i;
@@ -341,11 +333,11 @@ int um_plan_carry_check(const struct um_schedule *sched, const struct um_slot_li
 			continue;
 		if (sched->slots.at[c].bytes != sched->slots.at[i].bytes)
 			rc = um_diag_set(diag, EINVAL, from[i].line,
-			                 "slot %zu carries slot %" PRIu32 " of another size: want the same bytes", i,
-			                 c);
+					 "slot %zu carries slot %" PRIu32 " of another size: want the same bytes", i,
+					 c);
 		else if (carried[c]++)
 			rc = um_diag_set(diag, EINVAL, from[i].line,
-			                 "slot %" PRIu32 " is carried twice: want it to go on as one slot", c);
+					 "slot %" PRIu32 " is carried twice: want it to go on as one slot", c);
 	}
 	free(carried);
 	return rc;

@@ -13,11 +13,11 @@
 
 /* Appends an op line, taken apart already, to the schedule. */
 int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const struct um_json *j,
-                    const struct um_op_names *names);
+		    const struct um_op_names *names);
 
 /* `n_ops` is the header's count; hints before it in `plan` tell what `at` may be. */
 int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint64_t n_ops,
-                      const struct um_op_names *names, struct um_hint *out);
+		      const struct um_op_names *names, struct um_hint *out);
 
 /* What is remembered of a slot's line until the file ends. */
 struct um_slot_line {

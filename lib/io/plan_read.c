@@ -31,7 +31,7 @@ static int bytes_of(const struct um_op_names *names, const struct um_json *j, ui
 
 	if (s >= p->sched.slots.n)
 		return um_json_refuse(j, "slot %" PRIu64 " is not defined: want one of the %zu slots above", s,
-		                      p->sched.slots.n);
+				      p->sched.slots.n);
 	*bytes = p->sched.slots.at[s].bytes;
 	return 0;
 }
@@ -143,7 +143,7 @@ static int read_slot(struct reader *r, const struct um_json *j)
 
 	if (!rc && (number != n || number >= r->n_slots))
 		return um_json_refuse(j, "slot %" PRIu64 ": want slot %zu next, of the header's %" PRIu64, number, n,
-		                      r->n_slots);
+				      r->n_slots);
 	if (!rc)
 		rc = um_json_u64(j, "bytes", UM_JSON_MUST, 1, INT64_MAX, &s.bytes);
 	if (!rc)
@@ -162,7 +162,7 @@ static int read_slot(struct reader *r, const struct um_json *j)
 		return rc;
 	if (role && um_role_parse(role) < 0)
 		return um_json_refuse(j, "`role` is %s: want param, grad, optim, act, input, workspace, comm or other",
-		                      um_json_show(json_object_get(j->root, "role")).text);
+				      um_json_show(json_object_get(j->root, "role")).text);
 	s.role = role ? (enum um_role)um_role_parse(role) : UM_ROLE_OTHER;
 	/* what lives on from one iteration to the next stays itself, unless the file says otherwise */
 	if (!carry && (s.birth < 0 ? s.death < 0 : s.death >= 0 && s.death <= s.birth))
@@ -185,7 +185,7 @@ static int read_op(struct reader *r, const struct um_json *j)
 
 	if (!rc && (i != sched->ops.n || i >= r->n_ops))
 		return um_json_refuse(j, "op %" PRIu64 ": want op %zu next, of the header's %" PRIu64, i, sched->ops.n,
-		                      r->n_ops);
+				      r->n_ops);
 	if (!rc)
 		rc = um_op_line_read(&r->op, j, &r->names);
 	return rc ? rc : um_plan_op_keep(sched, &r->op, j, &r->names);
@@ -219,7 +219,7 @@ static int read_line(struct reader *r, const struct um_json *j)
 		if (strcmp(ev, kinds[i].ev) == 0)
 			return kinds[i].read(r, j);
 	return um_json_refuse(j, "unknown `ev` %s: want slot, op or hint",
-	                      um_json_show(json_object_get(j->root, "ev")).text);
+			      um_json_show(json_object_get(j->root, "ev")).text);
 }
 
 /* At the end of the file. `line`: its last. */
@@ -232,10 +232,10 @@ static int check_whole(struct reader *r, uint64_t line)
 		return um_diag_set(r->diag, EINVAL, 0, "empty file: want a umplan header");
 	if (sched->slots.n != r->n_slots)
 		return um_diag_set(r->diag, EINVAL, line, "%zu slots: want %" PRIu64 " as the header says",
-		                   sched->slots.n, r->n_slots);
+				   sched->slots.n, r->n_slots);
 	if (sched->ops.n != r->n_ops)
 		return um_diag_set(r->diag, EINVAL, line, "%zu ops: want %" PRIu64 " as the header says", sched->ops.n,
-		                   r->n_ops);
+				   r->n_ops);
 	rc = um_plan_births_build(sched, r->lines.at, r->diag);
 	return rc ? rc : um_plan_carry_check(sched, r->lines.at, r->diag);
 }

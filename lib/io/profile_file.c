@@ -26,7 +26,10 @@ static const struct key {
 	int required;
 	double min, max;
 } keys[] = {
-#define FIELD(f, kind, required, min, max) {#f, kind, offsetof(struct um_profile, f), required, min, max}
+#define FIELD(f, kind, required, min, max)                                                                             \
+	{                                                                                                              \
+#f, kind, offsetof(struct um_profile, f), required, min, max                                           \
+	}
 	FIELD(name, NAME, 1, 0, 0),
 	FIELD(capacity, SIZE, 1, 2.0 * 1024 * 1024, 1e15),
 	FIELD(flops, RATE, 1, 1e6, 1e18),
@@ -170,7 +173,7 @@ static int set_name(struct um_profile *p, const char *text, size_t n)
 }
 
 static int set_value(struct um_profile *p, const struct key *key, const char *text, size_t n, uint64_t line,
-                     struct um_diag *diag)
+		     struct um_diag *diag)
 {
 	char *at = (char *)p + key->at;
 	double x = 0;
@@ -178,10 +181,10 @@ static int set_value(struct um_profile *p, const struct key *key, const char *te
 
 	if (rc == -ERANGE || (!rc && (x < key->min || x > key->max)))
 		return um_diag_set(diag, EINVAL, line, "`%s` is out of range: %s, want %g to %g", key->name,
-		                   show(text, n).text, key->min, key->max);
+				   show(text, n).text, key->min, key->max);
 	if (rc)
 		return um_diag_set(diag, EINVAL, line, "`%s` cannot be %s: want %s", key->name,
-		                   n ? show(text, n).text : "empty", wants(key->kind));
+				   n ? show(text, n).text : "empty", wants(key->kind));
 	if (key->kind == SIZE || key->kind == TIME)
 		*(uint64_t *)(void *)at = (uint64_t)x;
 	else if (key->kind == FLAG)
@@ -202,7 +205,7 @@ static size_t find_key(const char *text, size_t n)
 
 /* `seen[i]`: the line that set key i, 0 if none did. */
 static int read_line(struct um_profile *p, const char *text, size_t n, uint64_t line, uint64_t seen[N_KEYS],
-                     struct um_diag *diag)
+		     struct um_diag *diag)
 {
 	const char *end = memchr(text, '#', n), *eq, *value;
 	size_t value_n, k;
@@ -223,12 +226,12 @@ static int read_line(struct um_profile *p, const char *text, size_t n, uint64_t 
 	k = find_key(text, n);
 	if (k == N_KEYS)
 		return um_diag_set(diag, EINVAL, line,
-		                   "unknown key \"%s\": want name, capacity, flops, mem_bandwidth, "
-		                   "launch_ns, h2d, d2h or another of doc/profiles.md",
-		                   show(text, n).text);
+				   "unknown key \"%s\": want name, capacity, flops, mem_bandwidth, "
+				   "launch_ns, h2d, d2h or another of doc/profiles.md",
+				   show(text, n).text);
 	if (seen[k])
 		return um_diag_set(diag, EINVAL, line, "`%s` again: line %" PRIu64 " has it, want it once",
-		                   keys[k].name, seen[k]);
+				   keys[k].name, seen[k]);
 	seen[k] = line;
 	return set_value(p, &keys[k], value, value_n, line, diag);
 }
@@ -252,7 +255,7 @@ static int read_lines(struct um_lines *lines, struct um_profile *out, struct um_
 	for (size_t i = 0; i < N_KEYS; i++)
 		if (keys[i].required && !seen[i])
 			return um_diag_set(diag, EINVAL, um_lines_number(lines), "`%s` is missing: want a line %s = %s",
-			                   keys[i].name, keys[i].name, wants(keys[i].kind));
+					   keys[i].name, keys[i].name, wants(keys[i].kind));
 	*out = p;
 	return 0;
 }
@@ -305,7 +308,7 @@ static void write_value(struct um_out *o, const struct um_profile *p, const stru
 }
 
 int um_profile_write_notes(const char *path, const struct um_profile *p, const struct um_profile_notes *notes,
-                           struct um_diag *diag)
+			   struct um_diag *diag)
 {
 	struct um_out *o;
 	int rc = um_out_open(&o, path, diag);

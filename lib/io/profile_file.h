@@ -23,7 +23,7 @@ struct um_profile_notes {
 	void *user;
 };
 int um_profile_write_notes(const char *path, const struct um_profile *p, const struct um_profile_notes *notes,
-                           struct um_diag *diag);
+			   struct um_diag *diag);
 
 /* A built-in by name, else a file. */
 int um_profile_get(const char *name_or_path, struct um_profile *out, struct um_diag *diag);

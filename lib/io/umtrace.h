@@ -32,11 +32,11 @@ int um_umtrace_read(const char *path, struct um_sink *sink, struct um_umtrace_he
 
 /* The same from memory (for fuzzing). */
 int um_umtrace_read_mem(const void *data, size_t bytes, struct um_sink *sink, struct um_umtrace_header *header,
-                        struct um_diag *diag);
+			struct um_diag *diag);
 
 /* A writer is a sink. It writes to a temporary beside `path` (gzip if the name ends in .gz) and renames at close. */
 int um_umtrace_writer_open(struct um_sink **out, const char *path, const char *source, const char *workload,
-                           struct um_diag *diag);
+			   struct um_diag *diag);
 /* Ends the file: 0 and the file is there, or -errno and nothing is left behind. `keep` 0: throw it away. */
 int um_umtrace_writer_close(struct um_sink *writer, int keep);
 

@@ -140,7 +140,7 @@ static int feed(struct um_sink *sink, const struct um_event *ev)
 }
 
 int um_umtrace_writer_open(struct um_sink **out, const char *path, const char *source, const char *workload,
-                           struct um_diag *diag)
+			   struct um_diag *diag)
 {
 	struct writer *w = calloc(1, sizeof *w);
 	int rc;

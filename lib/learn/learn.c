@@ -45,27 +45,27 @@ void um_learner_fini(struct um_learner *l)
 }
 
 static void add_uses(const struct um_iteration *it, const struct um_nesting *nesting, const uint32_t *slot_of,
-                     struct um_schedule *out)
+		     struct um_schedule *out)
 {
 	for (size_t i = 0; i < it->uses.n; i++) {
 		const struct um_iter_use *u = &it->uses.at[i];
 		uint32_t host = nesting->host[u->tensor];
 
 		out->uses.at[out->uses.n++] = (struct um_sched_use){
-		        .slot = slot_of[host],
-		        .access = u->access,
-		        .off = u->off + nesting->off[u->tensor],
-		        .bytes = u->bytes,
-		        .touched = u->touched,
-		        /* that a part or a whole is dead says nothing of the other */
-		        .dead_after = u->dead_after && host == u->tensor && !nesting->whole[host],
+			.slot = slot_of[host],
+			.access = u->access,
+			.off = u->off + nesting->off[u->tensor],
+			.bytes = u->bytes,
+			.touched = u->touched,
+			/* that a part or a whole is dead says nothing of the other */
+			.dead_after = u->dead_after && host == u->tensor && !nesting->whole[host],
 		};
 	}
 }
 
 /* Launching an op again makes whole slots again: not where an output is but a part of its slot. */
 static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter_op *op,
-                             const struct um_nesting *nesting)
+			     const struct um_nesting *nesting)
 {
 	for (uint32_t i = 0; i < op->n_relaunch; i++) {
 		uint32_t number = it->relaunch.at[op->first_relaunch + i];
@@ -77,7 +77,7 @@ static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter
 }
 
 static int add_ops(const struct um_iteration *it, const struct um_nesting *nesting, const uint32_t *slot_of,
-                   struct um_schedule *out)
+		   struct um_schedule *out)
 {
 	if (um_vec_reserve(&out->ops, it->ops.n) || um_vec_reserve(&out->uses, it->uses.n) ||
 	    um_vec_reserve(&out->relaunch, it->relaunch.n))
@@ -93,24 +93,24 @@ static int add_ops(const struct um_iteration *it, const struct um_nesting *nesti
 		if (!name)
 			return -ENOMEM;
 		out->ops.at[out->ops.n++] = (struct um_sched_op){
-		        .name = name,
-		        .hash = op->hash,
-		        .first_use = op->first_use,
-		        .n_uses = op->n_uses,
-		        .ns = op->cost.ns,
-		        .cost = op->cost,
-		        .stream = op->stream,
-		        .phase = op->phase,
-		        .relaunchable = (uint8_t)again,
-		        .first_relaunch = op->first_relaunch,
-		        .n_relaunch = again ? op->n_relaunch : 0,
+			.name = name,
+			.hash = op->hash,
+			.first_use = op->first_use,
+			.n_uses = op->n_uses,
+			.ns = op->cost.ns,
+			.cost = op->cost,
+			.stream = op->stream,
+			.phase = op->phase,
+			.relaunchable = (uint8_t)again,
+			.first_relaunch = op->first_relaunch,
+			.n_relaunch = again ? op->n_relaunch : 0,
 		};
 	}
 	return 0;
 }
 
-static int build(const struct um_iteration *it, const struct um_previous_iteration *past, const struct um_previous_iteration *now,
-                 struct um_schedule *out)
+static int build(const struct um_iteration *it, const struct um_previous_iteration *past,
+		 const struct um_previous_iteration *now, struct um_schedule *out)
 {
 	uint32_t *slot_of = malloc((it->tensors.n + 1) * sizeof *slot_of);
 	struct um_nesting nesting;
@@ -146,8 +146,8 @@ static int spell(struct learner *m, const struct um_schedule *s)
 	uint64_t *w;
 
 	um_vec_clear(&m->words);
-	if (um_vec_reserve(&m->words, 4 + SLOT_WORDS * s->slots.n + USE_WORDS * s->uses.n + 3 * s->ops.n +
-	                                      s->births.n + s->relaunch.n))
+	if (um_vec_reserve(&m->words, 4 + SLOT_WORDS * s->slots.n + USE_WORDS * s->uses.n + 3 * s->ops.n + s->births.n +
+					      s->relaunch.n))
 		return -ENOMEM;
 	w = m->words.at;
 	*w++ = s->signature;
@@ -189,7 +189,7 @@ static int spell(struct learner *m, const struct um_schedule *s)
 static int turn_page(struct learner *m)
 {
 	int changed = !m->have_last || m->last.n != m->words.n ||
-	              memcmp(m->last.at, m->words.at, m->words.n * sizeof *m->words.at) != 0;
+		      memcmp(m->last.at, m->words.at, m->words.n * sizeof *m->words.at) != 0;
 	struct words spare = m->last;
 
 	m->last = m->words;

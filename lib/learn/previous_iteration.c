@@ -26,7 +26,8 @@ int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_
 	if (um_vec_reserve(&p->entries, it->tensors.n))
 		return -ENOMEM;
 	for (size_t i = 0; i < it->tensors.n; i++)
-		p->entries.at[p->entries.n++] = (struct um_previous_iteration_entry){it->tensors.at[i].id.v, (uint32_t)i};
+		p->entries.at[p->entries.n++] =
+			(struct um_previous_iteration_entry){it->tensors.at[i].id.v, (uint32_t)i};
 	if (p->entries.n)
 		qsort(p->entries.at, p->entries.n, sizeof *p->entries.at, by_id);
 	p->n = it->n;

@@ -24,7 +24,8 @@ struct um_previous_iteration {
 
 void um_previous_iteration_init(struct um_previous_iteration *p);
 void um_previous_iteration_fini(struct um_previous_iteration *p);
-int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_iteration *it); /* 0 or -ENOMEM (then nothing is known) */
+int um_previous_iteration_fill(struct um_previous_iteration *p,
+			       const struct um_iteration *it); /* 0 or -ENOMEM (then nothing is known) */
 
 /* The number that the tensor had; UM_NOBODY if it was not there. */
 uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id);

@@ -34,13 +34,13 @@ static int64_t add_slot(struct build *b, uint32_t number, int32_t birth, int32_t
 {
 	const struct um_iter_tensor *t = &b->it->tensors.at[number];
 	struct um_slot s = {
-	        .bytes = t->bytes,
-	        .birth = birth,
-	        .death = death,
-	        .carry = UM_NO_SLOT,
-	        .flags = slot_flags(b, number),
-	        .role = t->role,
-	        .place = UINT64_MAX,
+		.bytes = t->bytes,
+		.birth = birth,
+		.death = death,
+		.carry = UM_NO_SLOT,
+		.flags = slot_flags(b, number),
+		.role = t->role,
+		.place = UINT64_MAX,
 	};
 
 	if (um_vec_reserve(&b->out->slots, 1))
@@ -235,7 +235,7 @@ static void join_promises(struct build *b)
 }
 
 int um_slots_build(const struct um_iteration *it, const struct um_successors *roles, const struct um_nesting *nesting,
-                   struct um_schedule *out, uint32_t *slot_of)
+		   struct um_schedule *out, uint32_t *slot_of)
 {
 	struct build b = {it, roles, nesting, out, slot_of, (int32_t)it->ops.n};
 	int rc;

@@ -28,6 +28,6 @@
 /* `slot_of` by tensor: the slot that it is. `out` empty but for slots and births that are added; on -ENOMEM the caller
  * throws it away. */
 int um_slots_build(const struct um_iteration *it, const struct um_successors *roles, const struct um_nesting *nesting,
-                   struct um_schedule *out, uint32_t *slot_of);
+		   struct um_schedule *out, uint32_t *slot_of);
 
 #endif

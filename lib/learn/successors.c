@@ -11,7 +11,8 @@ static int alive_at_end(const struct um_iter_tensor *t)
 }
 
 /* b takes a's part, unless b will not be there or has another part already. */
-static int give_part(struct um_successors *r, const struct um_iteration *it, unsigned char *taken, uint32_t a, uint32_t b)
+static int give_part(struct um_successors *r, const struct um_iteration *it, unsigned char *taken, uint32_t a,
+		     uint32_t b)
 {
 	if (taken[b] || !alive_at_end(&it->tensors.at[b]) || it->tensors.at[b].bytes != it->tensors.at[a].bytes)
 		return 0;
@@ -34,7 +35,7 @@ static uint32_t counterpart(const struct um_iteration *it, uint64_t ord, uint64_
 }
 
 static void by_number(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past,
-                      unsigned char *taken)
+		      unsigned char *taken)
 {
 	for (uint32_t a = 0; a < it->tensors.n; a++) {
 		uint32_t b;

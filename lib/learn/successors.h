@@ -23,7 +23,8 @@ struct um_successors {
 	                  this one, if the birth itself is alive at the end; else UM_NOWHERE */
 };
 
-int um_successors_init(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past); /* 0 or -ENOMEM */
+int um_successors_init(struct um_successors *r, const struct um_iteration *it,
+		       const struct um_previous_iteration *past); /* 0 or -ENOMEM */
 void um_successors_fini(struct um_successors *r);
 
 #endif

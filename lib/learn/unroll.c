@@ -109,8 +109,7 @@ static int add_ops(struct unroll *u)
 			out->uses.at[out->uses.n++] = use;
 		}
 		for (uint32_t k = 0; k < op.n_relaunch; k++)
-			out->relaunch.at[out->relaunch.n++] =
-			        u->now[s->relaunch.at[s->ops.at[i].first_relaunch + k]];
+			out->relaunch.at[out->relaunch.n++] = u->now[s->relaunch.at[s->ops.at[i].first_relaunch + k]];
 		out->ops.at[out->ops.n++] = op;
 	}
 	for (size_t i = 0; i < s->births.n; i++)

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/capture.h"
 
-const char *const um_library_count_keys[UM_LIBRARY_COUNTS] = {
-	"ops",           "hints_issued",  "hints_refused",    "hints_dropped", "prefetch_bytes", "evict_bytes",
-	"discard_bytes", "plans_adopted", "left_schedule", "unknown_uses",  "captured_ops",   "errors",
-	"counted_h2d_bytes", "counted_d2h_bytes", "counted_gpu_faults", "counted_cpu_faults",
-	"counters_summed", "counters_lost"};
+const char *const um_library_count_keys[UM_LIBRARY_COUNTS] = {"ops",
+							      "hints_issued",
+							      "hints_refused",
+							      "hints_dropped",
+							      "prefetch_bytes",
+							      "evict_bytes",
+							      "discard_bytes",
+							      "plans_adopted",
+							      "left_schedule",
+							      "unknown_uses",
+							      "captured_ops",
+							      "errors",
+							      "counted_h2d_bytes",
+							      "counted_d2h_bytes",
+							      "counted_gpu_faults",
+							      "counted_cpu_faults",
+							      "counters_summed",
+							      "counters_lost"};
 const char *const um_library_level_keys[UM_LIBRARY_LEVELS] = {
-	"plan_ns",    "in_core_ns",      "plan_peak_bytes", "tensors_live",
-	"live_bytes", "live_peak_bytes", "measured_ops"};
+	"plan_ns", "in_core_ns", "plan_peak_bytes", "tensors_live", "live_bytes", "live_peak_bytes", "measured_ops"};
 
 void um_capture_init(struct um_capture *c)
 {

@@ -6,8 +6,8 @@
 
 /* The one list: names as umtrace spells them, by enum um_role. */
 static const char *const role_names[UM_ROLES] = {
-	[UM_ROLE_OTHER] = "other",         [UM_ROLE_PARAM] = "param", [UM_ROLE_GRAD] = "grad",
-	[UM_ROLE_OPTIM] = "optim",         [UM_ROLE_ACT] = "act",     [UM_ROLE_INPUT] = "input",
+	[UM_ROLE_OTHER] = "other",	   [UM_ROLE_PARAM] = "param", [UM_ROLE_GRAD] = "grad",
+	[UM_ROLE_OPTIM] = "optim",	   [UM_ROLE_ACT] = "act",     [UM_ROLE_INPUT] = "input",
 	[UM_ROLE_WORKSPACE] = "workspace", [UM_ROLE_COMM] = "comm",
 };
 

@@ -46,7 +46,8 @@ uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct u
 	return both(&u, far).bytes;
 }
 
-uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op, const struct um_host_resident *far, uint64_t rate)
+uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op,
+			     const struct um_host_resident *far, uint64_t rate)
 {
 	double bytes = 0;
 
@@ -80,7 +81,7 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 		if (h->kind != UM_HINT_ADVISE && h->kind != UM_HINT_RECOMPUTE &&
 		    um_host_resident_overlap(&range, &far[h->slot]))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is to stay on the host", i, h->at,
-			              h->slot);
+					 h->slot);
 	}
 	return 0;
 }

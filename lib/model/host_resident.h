@@ -26,7 +26,8 @@ int um_host_resident_find(const struct um_plan *p, struct um_host_resident **far
 int um_host_resident_check(const struct um_plan *p, const struct um_host_resident *far, char *why, size_t size);
 
 /* How long the link takes, at `rate` bytes/s, for what an op touches of it. */
-uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op, const struct um_host_resident *far, uint64_t rate);
+uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op,
+			     const struct um_host_resident *far, uint64_t rate);
 
 /* Bytes that a use and the far range have in common. */
 uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct um_host_resident *far);

@@ -14,11 +14,7 @@
 enum um_hint_kind { UM_HINT_PREFETCH, UM_HINT_EVICT, UM_HINT_DISCARD, UM_HINT_RECOMPUTE, UM_HINT_ADVISE };
 
 /* Of an advise: what CUDA calls cudaMemoryAdvise. */
-enum um_hint_advice {
-	UM_ADVICE_READ_MOSTLY = 1,
-	UM_ADVICE_PREFERRED = 3,
-	UM_ADVICE_ACCESSED_BY = 5
-};
+enum um_hint_advice { UM_ADVICE_READ_MOSTLY = 1, UM_ADVICE_PREFERRED = 3, UM_ADVICE_ACCESSED_BY = 5 };
 
 struct um_hint {
 	enum um_hint_kind kind;

@@ -24,10 +24,9 @@ static int check_carry(const struct um_schedule *s, char *why, size_t size)
 		if (from == UM_NO_SLOT)
 			continue;
 		if (from >= s->slots.n || taken[from] || s->slots.at[from].bytes != s->slots.at[i].bytes ||
-		    !um_slot_alive_first(&s->slots.at[i]) ||
-		    !um_slot_alive_last(&s->slots.at[from], (int32_t)s->ops.n))
+		    !um_slot_alive_first(&s->slots.at[i]) || !um_slot_alive_last(&s->slots.at[from], (int32_t)s->ops.n))
 			err = um_refuse(why, size, "slot %u cannot be what slot %u was in the iteration before", i,
-			                from);
+					from);
 		else
 			taken[from] = 1;
 	}
@@ -45,7 +44,7 @@ static int check_slots(const struct um_schedule *s, char *why, size_t size)
 		if (!t->bytes || t->birth < -1 || t->birth > n || t->death < -1 || t->death > n ||
 		    (t->birth >= 0 && t->death < 0))
 			return um_refuse(why, size, "slot %zu: %" PRIu64 " bytes, birth %d, death %d of %d ops", i,
-			              t->bytes, t->birth, t->death, n);
+					 t->bytes, t->birth, t->death, n);
 	}
 	return 0;
 }
@@ -77,10 +76,10 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 
 			if (use->slot >= s->slots.n || !inside(&s->slots.at[use->slot], use->off, use->bytes))
 				return um_refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name,
-				              use->slot);
+						 use->slot);
 			if (!alive_at(&s->slots.at[use->slot], (int32_t)i))
 				return um_refuse(why, size, "op %zu '%s' uses slot %u, which is not alive", i, op->name,
-				              use->slot);
+						 use->slot);
 		}
 	}
 	return 0;
@@ -143,7 +142,7 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 
 		if (h->at < last || h->at >= (int32_t)p->sched.ops.n)
 			return um_refuse(why, size, "hint %zu: at %d, behind one at %d of %zu ops", i, h->at, last,
-			              p->sched.ops.n);
+					 p->sched.ops.n);
 		last = h->at;
 		if (h->after < -1 || h->after >= h->at)
 			return um_refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
@@ -156,10 +155,10 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 		t = &p->sched.slots.at[h->slot];
 		if (t->flags & UM_SLOT_UNMANAGED)
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at,
-			                 h->slot);
+					 h->slot);
 		/* What leaves while a predecessor of the same slot is alive would be the predecessor's. */
 		if (!alive_at(t, h->at) || (h->kind != UM_HINT_PREFETCH && t->birth >= 0 && t->death <= t->birth &&
-		                            h->at >= t->birth && h->after < t->death - 1))
+					    h->at >= t->birth && h->after < t->death - 1))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is not alive", i, h->at, h->slot);
 	}
 	return 0;
@@ -217,7 +216,7 @@ static int check(const struct um_plan *p, struct um_plan_figures *figures, uint6
 
 	if (!err && (p->hints.n >= UINT32_MAX || !p->h2d || !p->d2h))
 		err = um_refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d,
-		                p->d2h);
+				p->d2h);
 	if (!err)
 		err = check_hints(p, why, size);
 	if (!err)

@@ -314,8 +314,8 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 			r->state[i] |= UM_ATOM_RESIDENT;
 		}
 		if (bytes)
-			note(r, "op %d '%s': %" PRIu64 " bytes of slot %u are absent and none are on their way",
-			     r->pos, op->name, bytes, use->slot);
+			note(r, "op %d '%s': %" PRIu64 " bytes of slot %u are absent and none are on their way", r->pos,
+			     op->name, bytes, use->slot);
 	}
 	r->seen_use = r->seen_atom = 0;
 }
@@ -516,5 +516,5 @@ void um_plan_run_iteration(struct um_plan_run *r)
 			set_head(r, e, 0), e->iter = r->iter;
 	}
 	r->repeats = same_lag(h2d, lag_of(r, &r->h2d)) && same_lag(d2h, lag_of(r, &r->d2h)) &&
-	             !memcmp(r->begun, r->state, r->atoms.n);
+		     !memcmp(r->begun, r->state, r->atoms.n);
 }

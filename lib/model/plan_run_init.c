@@ -129,7 +129,7 @@ static int uses_init(struct um_plan_run *r)
 		int managed = !(s->slots.at[u->slot].flags & UM_SLOT_UNMANAGED);
 
 		r->how[i] = (uint8_t)((managed ? UM_USE_MANAGED : 0) | (u->access & UM_READ ? UM_USE_READS : 0) |
-		                      (u->access & UM_WRITE ? UM_USE_WRITES : 0) | (u->dead_after ? UM_USE_DEAD : 0));
+				      (u->access & UM_WRITE ? UM_USE_WRITES : 0) | (u->dead_after ? UM_USE_DEAD : 0));
 	}
 	return 0;
 }

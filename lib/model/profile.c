@@ -11,17 +11,17 @@
 #define GIB (1ull << 30)
 
 /* What a profile file may leave out. */
-#define DEFAULTS                                                                                                    \
-	.eta = 0.9, .c_batch = 60000, .c_fault = 500, .c_blk = 10000, .c_perm = 70000, .c_unmap = 30000,            \
-	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 50000, .c_hostzero = 150000, .c_evict = 15000,              \
-	.c_evict_unused = 5000, .c_zero = 6000, .c_api = 10000, .c_pf = 20000, .c_pf_res = 3000, .c_pf_cpu = 80000, \
-	.c_disc = 2000, .c_disc_u = 15000, .c_adv = 3000, .c_adv_ab = 15000, .c_cpuf = 15000, .o_seg = 400,         \
+#define DEFAULTS                                                                                                       \
+	.eta = 0.9, .c_batch = 60000, .c_fault = 500, .c_blk = 10000, .c_perm = 70000, .c_unmap = 30000,               \
+	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 50000, .c_hostzero = 150000, .c_evict = 15000,                 \
+	.c_evict_unused = 5000, .c_zero = 6000, .c_api = 10000, .c_pf = 20000, .c_pf_res = 3000, .c_pf_cpu = 80000,    \
+	.c_disc = 2000, .c_disc_u = 15000, .c_adv = 3000, .c_adv_ab = 15000, .c_cpuf = 15000, .o_seg = 400,            \
 	.b_remote = 0.8
 
-#define DEVICE(NAME, GIBS, FLOPS, MEM, LAUNCH, H2D, D2H, DUPLEX)                                                 \
-	{                                                                                                        \
-		.name = NAME, .capacity = (GIBS)*GIB, .flops = FLOPS, .mem_bandwidth = MEM, .launch_ns = LAUNCH, \
-		.h2d = H2D, .d2h = D2H, .duplex = DUPLEX, DEFAULTS                                               \
+#define DEVICE(NAME, GIBS, FLOPS, MEM, LAUNCH, H2D, D2H, DUPLEX)                                                       \
+	{                                                                                                              \
+		.name = NAME, .capacity = (GIBS)*GIB, .flops = FLOPS, .mem_bandwidth = MEM, .launch_ns = LAUNCH,       \
+		.h2d = H2D, .d2h = D2H, .duplex = DUPLEX, DEFAULTS                                                     \
 	}
 
 /* The one list; doc/profiles.md shows it. */
@@ -72,8 +72,8 @@ const struct um_profile *um_profile_of_device(const char *device)
 {
 	/* Before a name, those that contain it. */
 	static const char *const names[][2] = {
-		{"GH200", "gh200"}, {"H200", "h200"}, {"H100", "h100"}, {"A100", "a100"}, {"V100", "v100"},
-		{"RTX 4090", "rtx4090"}, {"GTX 1080 Ti", "1080ti"}, {"K40", "k40"},
+		{"GH200", "gh200"}, {"H200", "h200"},	     {"H100", "h100"},		{"A100", "a100"},
+		{"V100", "v100"},   {"RTX 4090", "rtx4090"}, {"GTX 1080 Ti", "1080ti"}, {"K40", "k40"},
 	};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)

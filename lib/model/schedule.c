@@ -28,9 +28,9 @@ static int name_copy(char **to, const char *from)
 
 #define copy_plain(to, from)                                                                                           \
 	(um_vec_reserve((to), (from)->n)                                                                               \
-	         ? -ENOMEM                                                                                             \
-	         : ((from)->n ? (void)memcpy((to)->at, (from)->at, (from)->n * sizeof *(to)->at) : (void)0,            \
-	            (to)->n = (from)->n, 0))
+		 ? -ENOMEM                                                                                             \
+		 : ((from)->n ? (void)memcpy((to)->at, (from)->at, (from)->n * sizeof *(to)->at) : (void)0,            \
+		    (to)->n = (from)->n, 0))
 
 int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from)
 {
@@ -85,7 +85,7 @@ int um_slot_alive_first(const struct um_slot *slot)
 int um_slot_alive_last(const struct um_slot *slot, int32_t n_ops)
 {
 	return slot->birth < 0 ? slot->death < 0 || slot->death >= n_ops
-	                       : slot->death <= slot->birth || slot->death >= n_ops;
+			       : slot->death <= slot->birth || slot->death >= n_ops;
 }
 
 double um_sched_touched(const struct um_schedule *s, const struct um_sched_op *op)

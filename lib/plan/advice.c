@@ -12,7 +12,7 @@ static uint8_t *find_constant(const struct um_schedule *s)
 		const struct um_slot *t = &s->slots.at[i];
 
 		constant[i] = t->birth < 0 && t->death < 0 && t->carry == i &&
-		              !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
+			      !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED));
 	}
 	for (size_t i = 0; i < s->uses.n; i++)
 		if (s->uses.at[i].access & UM_WRITE || s->uses.at[i].dead_after)
@@ -57,9 +57,13 @@ int um_advice_add(struct um_plan *p)
 
 		if (h.kind != UM_HINT_EVICT || !constant[h.slot])
 			continue;
-		err = um_vec_push(&advice, ((struct um_hint){.kind = UM_HINT_ADVISE, .after = -1, .slot = h.slot,
-		                                             .off = h.off, .bytes = h.bytes, .copy = 1,
-		                                             .advice = UM_ADVICE_READ_MOSTLY}));
+		err = um_vec_push(&advice, ((struct um_hint){.kind = UM_HINT_ADVISE,
+							     .after = -1,
+							     .slot = h.slot,
+							     .off = h.off,
+							     .bytes = h.bytes,
+							     .copy = 1,
+							     .advice = UM_ADVICE_READ_MOSTLY}));
 	}
 	if (!err && advice.n) {
 		qsort(advice.at, advice.n, sizeof *advice.at, by_range);

@@ -306,8 +306,8 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 
 		if (there && b->touch[b->part_touch[k]].op < dies) {
 			const struct um_touch *u = &b->touch[b->part_touch[k]];
-			int dead = !u->needs || t->dead_after ||
-			           (name && w->s->slots.at[slot].flags & UM_SLOT_TRANSIENT);
+			int dead =
+				!u->needs || t->dead_after || (name && w->s->slots.at[slot].flags & UM_SLOT_TRANSIENT);
 
 			b->to[here] = b->part_touch[k];
 			t->fate = dead ? UM_FATE_DEAD : UM_FATE_NEEDED;
@@ -385,8 +385,8 @@ static void span_touch(struct build *w, uint32_t t)
 	int64_t bytes = x->fate == UM_FATE_NEEDED ? p->bytes : 0;
 	int around = x->until >= b->n_ops;
 	uint32_t last = b->to[t] != UINT32_MAX
-	                        ? b->touch[b->to[t]].visit
-	                        : visit_before(b, around ? lo : x->visit, hi, x->until - (around ? b->n_ops : 0));
+				? b->touch[b->to[t]].visit
+				: visit_before(b, around ? lo : x->visit, hi, x->until - (around ? b->n_ops : 0));
 
 	/* `last` may be lo - 1: freed in the next iteration before anything there touches the block, so behind its last
 	 * visit, and not through to the next. */

@@ -62,7 +62,7 @@ static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t posi
 }
 
 int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, const uint32_t *order, int32_t limit,
-                      struct um_scheme_answer *a, int32_t *most)
+		      struct um_scheme_answer *a, int32_t *most)
 {
 	struct um_load *load = &a->choice.load;
 	struct um_track out = {0}, in = {0};

@@ -28,6 +28,6 @@ int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint
  * free, from op to op in the time that ops take by themselves; passes over what does not fit. A swap frees its room
  * only between its copies. Sets not_before. `*most`: the highest load then. 0 or -ENOMEM. */
 int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, const uint32_t *order, int32_t limit,
-                      struct um_scheme_answer *a, int32_t *most);
+		      struct um_scheme_answer *a, int32_t *most);
 
 #endif

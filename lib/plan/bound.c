@@ -28,8 +28,8 @@ static int counts(const struct bound *w, uint32_t t)
 {
 	const struct um_touch *x = &w->b->touch[t];
 
-	return w->dense[x->part] && x->fate == UM_FATE_NEEDED &&
-	       w->b->to[t] != UINT32_MAX && w->b->touch[w->b->to[t]].reads_all;
+	return w->dense[x->part] && x->fate == UM_FATE_NEEDED && w->b->to[t] != UINT32_MAX &&
+	       w->b->touch[w->b->to[t]].reads_all;
 }
 
 static void find_counted(struct bound *w)
@@ -126,7 +126,7 @@ static uint64_t copy_ns(uint64_t bytes, uint64_t rate)
 /* The most time over the ops' own that copies take in a window of any length up to `most` next to p. `by`: bytes by
  * distance; what lies further than the window can make up for as much. `before`: the window ends at p. */
 static uint64_t window(const struct bound *w, int32_t p, uint64_t over, const uint64_t *by, uint64_t rate, int before,
-                       int32_t most, int32_t *length)
+		       int32_t most, int32_t *length)
 {
 	uint64_t best = 0, beyond = 0, ns, own;
 
@@ -185,7 +185,7 @@ static int prepare(struct bound *w)
 }
 
 int um_bound_build(const struct um_blocks *b, const struct um_schedule *s, const struct um_bound_link *link,
-                   uint64_t *ns)
+		   uint64_t *ns)
 {
 	struct bound w = {.b = b, .s = s, .link = link, .n = b->n_ops};
 	int err = prepare(&w);

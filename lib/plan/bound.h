@@ -22,6 +22,6 @@ struct um_bound_link {
 
 /* 0 and *ns (at least the sum of the ops' times), or -ENOMEM. O(touches). */
 int um_bound_build(const struct um_blocks *b, const struct um_schedule *s, const struct um_bound_link *link,
-                   uint64_t *ns);
+		   uint64_t *ns);
 
 #endif

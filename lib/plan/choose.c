@@ -231,7 +231,7 @@ static void keep_spare(struct sweep *s)
 }
 
 static uint32_t first_behind(const struct um_choice *c, const struct um_blocks *b, const struct um_touch *t,
-                             uint32_t from, int wanders)
+			     uint32_t from, int wanders)
 {
 	uint32_t v = c->next[t->visit];
 	int32_t lap = 0;
@@ -269,7 +269,7 @@ void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 
 /* Sorted by counting: what comes back is listed by visit. */
 int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b, int32_t from, uint32_t *back,
-                           uint32_t *n)
+			   uint32_t *n)
 {
 	uint32_t *at = calloc(b->n_ops + 1ull, sizeof *at);
 
@@ -294,8 +294,7 @@ int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b,
 	return 0;
 }
 
-int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit,
-                    const struct um_choose_rule *rule)
+int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, const struct um_choose_rule *rule)
 {
 	struct sweep s = {.c = c, .b = b, .rule = rule, .limit = limit};
 	int err = sweep(&s);

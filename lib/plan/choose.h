@@ -40,8 +40,7 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep
 void um_choice_fini(struct um_choice *c);
 
 /* Gives up gaps until no op sees more than `limit` blocks. 0, -ENOMEM, -E2BIG (cannot be). */
-int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit,
-                    const struct um_choose_rule *rule);
+int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, const struct um_choose_rule *rule);
 
 /* Can the block be away behind visit v? Not where that frees nothing, nor with content that has no return in sight. */
 static inline int um_choice_can_leave(const struct um_blocks *b, uint32_t v)
@@ -68,6 +67,6 @@ static inline int um_choice_returns(const struct um_blocks *b, uint32_t v)
 /* The gaps with a return, in order of need as counted from op `from` on, then of visits: into `back`, which has room
  * for n_away of them. 0 or -ENOMEM. */
 int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b, int32_t from, uint32_t *back,
-                           uint32_t *n);
+			   uint32_t *n);
 
 #endif

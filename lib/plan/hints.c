@@ -137,7 +137,8 @@ static int sort_leaving(struct writer *w)
 		const struct piece *x = &sorted[from];
 
 		for (to = from + 1; to < w->leaving.n && sorted[to].at == x->at && sorted[to].kind == x->kind &&
-		                    sorted[to].block == x->block; to++)
+				    sorted[to].block == x->block;
+		     to++)
 			;
 		sort_pieces(sorted + from, to - from);
 	}
@@ -167,8 +168,13 @@ static int find_departures(struct writer *w)
 
 static struct um_hint hint_of(const struct piece *p)
 {
-	return (struct um_hint){.kind = p->kind, .at = p->at, .after = p->after, .slot = p->slot, .off = p->off,
-	                        .bytes = p->bytes, .copy = p->kind == UM_HINT_EVICT};
+	return (struct um_hint){.kind = p->kind,
+				.at = p->at,
+				.after = p->after,
+				.slot = p->slot,
+				.off = p->off,
+				.bytes = p->bytes,
+				.copy = p->kind == UM_HINT_EVICT};
 }
 
 static int joins(const struct um_hint *h, const struct piece *p, uint64_t most)
@@ -204,8 +210,8 @@ static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 		for (uint32_t k = w->back[w->r->back[i]]; k != UINT32_MAX; k = w->backs.at[k].next) {
 			uint32_t touch = w->backs.at[k].touch, to = w->b->to[touch];
 			const struct um_part *p = &w->b->part[w->b->touch[before ? touch : to].part];
-			struct piece e = {p->block, p->slot, p->bytes, p->off, at + lap, m->after + lap,
-			                  UM_HINT_PREFETCH};
+			struct piece e = {p->block, p->slot,	    p->bytes,	     p->off,
+					  at + lap, m->after + lap, UM_HINT_PREFETCH};
 
 			/* Before the iteration's end, though it could start behind it. */
 			if (!before && e.after < -1)
@@ -222,8 +228,8 @@ static int write_arrivals(struct writer *w, const struct um_arrivals *a, const s
 	for (uint32_t k = a->first[m->need]; k < a->first[m->need + 1]; k++) {
 		const struct um_part *p = &w->b->part[w->b->touch[a->touch[k]].part];
 		const struct um_slot *s = &w->out->sched.slots.at[p->slot];
-		struct piece e = {p->block, p->slot, p->bytes, p->off, m->need, m->after < -1 ? -1 : m->after,
-		                  UM_HINT_PREFETCH};
+		struct piece e = {p->block,	   p->slot, p->bytes, p->off, m->need, m->after < -1 ? -1 : m->after,
+				  UM_HINT_PREFETCH};
 
 		/* Not while the tensor of the iteration before has the same name. */
 		if (s->birth >= 0 && s->death <= s->birth && m->need >= s->birth && e.after < s->death - 1)
@@ -264,9 +270,13 @@ static int write_advice(struct writer *w)
 		const struct um_host_resident *far = &w->b->far[s];
 
 		for (int i = 0; far->bytes && i < 2; i++)
-			if (um_vec_push(&w->out->hints, ((struct um_hint){.kind = UM_HINT_ADVISE, .after = -1,
-			                                 .slot = s, .off = far->off, .bytes = far->bytes,
-			                                 .copy = 1, .advice = both[i]})))
+			if (um_vec_push(&w->out->hints, ((struct um_hint){.kind = UM_HINT_ADVISE,
+									  .after = -1,
+									  .slot = s,
+									  .off = far->off,
+									  .bytes = far->bytes,
+									  .copy = 1,
+									  .advice = both[i]})))
 				return -ENOMEM;
 	}
 	return 0;
@@ -313,8 +323,7 @@ static void drop_returns(struct writer *w)
 }
 
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
-                   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t,
-                   uint32_t merge)
+		   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t, uint32_t merge)
 {
 	struct writer w = {.out = out, .b = b, .c = c, .r = r, .merge = merge * UM_BLOCK_BYTES};
 	int err = find_departures(&w);

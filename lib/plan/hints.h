@@ -17,7 +17,7 @@
 
 /* Fills out->hints (emptied first) from out->sched. `merge`: blocks in one hint that copies, at most. 0 or -ENOMEM. */
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
-                   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t,
-                   uint32_t merge);
+		   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t,
+		   uint32_t merge);
 
 #endif

@@ -4,7 +4,7 @@
 #include "plan/hints.h"
 
 int um_lower_plan(const struct um_blocks *b, const struct um_schedule *s, struct um_choice *c,
-                 const struct um_lowering *how, struct um_timeline *line, struct um_plan *out)
+		  const struct um_lowering *how, struct um_timeline *line, struct um_plan *out)
 {
 	struct um_arrivals arrivals = {0};
 	struct um_returns returns = {0};

@@ -23,6 +23,6 @@ struct um_lowering {
 /* Fills `line` (to be finished by the caller, on failure as well) and, if `out` is not NULL, its hints. 0 or
  * -ENOMEM. */
 int um_lower_plan(const struct um_blocks *b, const struct um_schedule *s, struct um_choice *c,
-                 const struct um_lowering *how, struct um_timeline *line, struct um_plan *out);
+		  const struct um_lowering *how, struct um_timeline *line, struct um_plan *out);
 
 #endif

@@ -153,7 +153,7 @@ static void find_crossing(const struct run *r, struct arc arc, uint8_t *hit)
 
 	for (int i = 0; i < RUN; i++)
 		hit[i] = (uint8_t)(((r->from[i] < arc.to) & (arc.from < r->to[i])) | (r->wrap[i] > arc.from) |
-		                   (arc.wrap > r->from[i]) | (r->wrap[i] > wraps));
+				   (arc.wrap > r->from[i]) | (r->wrap[i] > wraps));
 }
 
 struct search {
@@ -349,7 +349,7 @@ static int grant_stream(struct placing *p, const struct wish *wish, size_t n, ui
 	} while (at);
 	for (size_t i = 0; !err && i < n; i++)
 		life[i] = (struct um_place_life){wish[i].slot, wish[i].at, p->sched->slots.at[wish[i].slot].death,
-		                                 wish[i].bytes, 0};
+						 wish[i].bytes, 0};
 	if (!err)
 		err = um_place_stream(holes.at, holes.n, life, n, (int32_t)p->sched->ops.n);
 	for (size_t i = 0; !err && i < n; i++) {

@@ -102,7 +102,7 @@ static int sort_deaths(struct stream *s, const struct um_place_life *life, size_
 }
 
 int um_place_stream(const struct um_place_hole *hole, size_t n_holes, struct um_place_life *life, size_t n,
-                    int32_t n_ops)
+		    int32_t n_ops)
 {
 	struct stream s = {.range = malloc((n + n_holes + 1) * sizeof *s.range)};
 	int err = s.range ? sort_deaths(&s, life, n, n_ops) : -ENOMEM;

@@ -27,6 +27,6 @@ struct um_place_life {
 
 /* `life` is sorted by birth. 0, -ENOMEM, -EINVAL (a slot fits nowhere). */
 int um_place_stream(const struct um_place_hole *hole, size_t n_holes, struct um_place_life *life, size_t n,
-                    int32_t n_ops);
+		    int32_t n_ops);
 
 #endif

@@ -104,8 +104,8 @@ int um_plan_scheme_parse(const char *name)
 }
 
 /* Places are settled: the hints. */
-static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme, const struct um_host_resident *far,
-                       struct um_plan *out, char *why, size_t size)
+static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme,
+		       const struct um_host_resident *far, struct um_plan *out, char *why, size_t size)
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
 	struct um_blocks blocks = {0};
@@ -117,7 +117,7 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 		err = check_ops(&blocks, out, why, size);
 	if (!err)
 		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
-		             : um_search_run(&blocks, r->effort, r->rehearsal, out, why, size);
+			     : um_search_run(&blocks, r->effort, r->rehearsal, out, why, size);
 	um_blocks_fini(&blocks);
 	return err;
 }

@@ -55,6 +55,6 @@ int um_plan_scheme_parse(const char *name);
  * ...") where an op exceeds the budget; -EINVAL where the schedule makes no sense. `*grow_bytes`: how much behind
  * grow_at is used. Plan path: O((touches + hints) log). */
 int um_plan_build(const struct um_plan_request *request, struct um_plan *out, uint64_t *grow_bytes, char *why,
-                  size_t size);
+		  size_t size);
 
 #endif

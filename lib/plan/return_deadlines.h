@@ -17,6 +17,6 @@
 /* `start`: by op, when it starts in a steady iteration; one more. `h2d`: bytes/s. `not_before`: by visit, as
  * um_returns_build takes it. 0 or -ENOMEM. O(visits + gaps log (gaps ops)). */
 int um_return_deadlines_build(const struct um_blocks *b, const struct um_choice *c, const uint64_t *start, uint64_t h2d,
-                  int32_t *not_before);
+			      int32_t *not_before);
 
 #endif

@@ -41,7 +41,7 @@ static void sort(struct ret *ret, struct ret *scratch, uint32_t n)
 /* The earliest start of each. Those needed first take room first, so the circle is cut at the calmest op: what
  * would reach back over it is extended only when all others have their place. */
 static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit,
-                  const int32_t *not_before)
+		  const int32_t *not_before)
 {
 	for (int lap = 0; lap < 2; lap++) {
 		for (uint32_t i = 0; i < n; i++) {
@@ -85,7 +85,7 @@ static void merge(struct um_returns *r, const struct ret *ret, uint32_t n, const
 }
 
 int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t most,
-                     const int32_t *not_before)
+		     const int32_t *not_before)
 {
 	struct ret *ret = malloc((2ull * c->n_away + 1) * sizeof *ret); /* and as much to sort with */
 	uint32_t n;

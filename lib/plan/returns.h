@@ -30,7 +30,7 @@ struct um_returns {
 /* `limit`: blocks; `merge`: blocks in one move, at most. `not_before`: by visit, the position, at most the gap's end,
  * from which on the return behind it may start; NULL: no wish. Adds the returns to c->load. 0 or -ENOMEM. */
 int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit,
-                     uint32_t merge, const int32_t *not_before);
+		     uint32_t merge, const int32_t *not_before);
 void um_returns_fini(struct um_returns *r);
 
 #endif

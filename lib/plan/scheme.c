@@ -190,7 +190,7 @@ static int fits(const struct run *r)
 }
 
 int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, const struct um_profile *profile,
-                  struct um_plan *out, char *why, size_t size)
+		  struct um_plan *out, char *why, size_t size)
 {
 	uint64_t blocks = out->budget / UM_BLOCK_BYTES, *clock = calloc(out->sched.ops.n + 1, sizeof *clock);
 	struct run r = {.scheme = scheme, .out = out, .keep_resident = calloc(b->n_visits + 1ull, 1)};

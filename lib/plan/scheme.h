@@ -53,12 +53,13 @@ const struct um_scheme *um_scheme_at(unsigned i);
 
 /* 0; -ENOMEM; -E2BIG (no plan within the budget) or -EINVAL (none that is sound) with one line in `why`. */
 int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, const struct um_profile *profile,
-                  struct um_plan *out, char *why, size_t size);
+		  struct um_plan *out, char *why, size_t size);
 
 /* Is an op of this name a convolution, or another product of matrices, which stands in its place in other nets? */
 int um_scheme_is_product(const char *name);
 
-int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *keep_resident); /* 0 or -ENOMEM */
+int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b,
+			  uint8_t *keep_resident); /* 0 or -ENOMEM */
 void um_scheme_answer_fini(struct um_scheme_answer *a);
 
 /* The schemes of the library. */

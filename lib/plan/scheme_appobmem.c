@@ -76,7 +76,7 @@ int um_scheme_appobmem(struct um_scheme_case *s, int mode, struct um_scheme_answ
 		err = um_swaps_chain(&swaps, s, a);
 	if (err == -E2BIG)
 		snprintf(s->why, s->why_size, "appobmem: one gap of each tensor is not enough at op %d '%s' for %d MiB",
-		         stuck, s->sched->ops.at[stuck].name, 2 * s->carry.capacity);
+			 stuck, s->sched->ops.at[stuck].name, 2 * s->carry.capacity);
 	free(order);
 	um_swaps_fini(&swaps);
 	return err;

@@ -100,10 +100,10 @@ static int refuse(const struct auto_swap *x)
 
 	if (x->no_overhead)
 		snprintf(x->s->why, x->s->why_size, "autoswap without overhead comes down to %u MiB, not to %u MiB",
-		         2 * (unsigned)x->reached, budget);
+			 2 * (unsigned)x->reached, budget);
 	else
 		snprintf(x->s->why, x->s->why_size, "autoswap: no gap is left around op %d '%s' to keep to %u MiB",
-		         x->stuck, x->s->sched->ops.at[x->stuck].name, budget);
+			 x->stuck, x->s->sched->ops.at[x->stuck].name, budget);
 	return -E2BIG;
 }
 

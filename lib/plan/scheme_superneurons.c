@@ -65,8 +65,8 @@ static int cache_init(struct cache *c)
 	c->ending = malloc((w->n + 1ull) * sizeof *c->ending);
 	c->first_ending = calloc(n + 2ull, sizeof *c->first_ending);
 	c->first_starting = calloc(n + 2ull, sizeof *c->first_starting);
-	if (!c->newer || !c->older || !c->in || !c->out || !c->left || !c->ending ||
-	    !c->first_ending || !c->first_starting)
+	if (!c->newer || !c->older || !c->in || !c->out || !c->left || !c->ending || !c->first_ending ||
+	    !c->first_starting)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++) {
 		c->first_ending[w->at[i].to % n + 2]++;
@@ -197,7 +197,7 @@ int um_scheme_superneurons(struct um_scheme_case *s, int mode, struct um_scheme_
 		err = prefetch(&swaps, s, a);
 	if (err == -E2BIG)
 		snprintf(s->why, s->why_size, "superneurons: all is locked at op %d '%s', and more than %d MiB",
-		         c.stuck, s->sched->ops.at[c.stuck].name, 2 * c.room);
+			 c.stuck, s->sched->ops.at[c.stuck].name, 2 * c.room);
 	cache_fini(&c);
 	um_swaps_fini(&swaps);
 	return err;

@@ -132,10 +132,10 @@ static void area_fill(struct area *a, const struct um_load *load)
 }
 
 int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_case *s,
-                    const struct um_load *load)
+		    const struct um_load *load)
 {
 	struct area a = {s, s->b->n_ops, calloc(s->b->n_ops + 2ull, sizeof(double)),
-	                 calloc(s->b->n_ops + 2ull, sizeof(double))};
+			 calloc(s->b->n_ops + 2ull, sizeof(double))};
 	int err = a.rate && a.moment ? 0 : -ENOMEM, by_area = wanted & (1u << UM_SCORE_WDOA | 1u << UM_SCORE_SWDOA);
 
 	c->wanted = wanted;

@@ -26,7 +26,7 @@ struct um_scores {
 
 /* 0 or -ENOMEM. O((swaps + ops) log), and more for SWDOA where many absences cover each other. */
 int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_case *s,
-                    const struct um_load *load);
+		    const struct um_load *load);
 void um_scores_fini(struct um_scores *c);
 
 /* Each set of those wanted with mean 0 and deviation 1; all 0 if they are equal. */

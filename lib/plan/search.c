@@ -22,8 +22,8 @@
 #include <math.h>
 
 static const struct um_search_config ways[] = {
-        {0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
-        {10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
+	{0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
+	{10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
 };
 
 #define N_WAYS (sizeof ways / sizeof *ways)
@@ -431,8 +431,8 @@ static int prepare(struct um_search *s)
 	s->away = calloc(visits, 1);
 	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
 	s->not_before = calloc(visits, sizeof *s->not_before);
-	if (!s->clock || !s->group || !s->rank || !s->size || !s->penalty || !s->stall || !s->total_stall || !s->keep_resident ||
-	    !s->away || !s->start || !s->not_before)
+	if (!s->clock || !s->group || !s->rank || !s->size || !s->penalty || !s->stall || !s->total_stall ||
+	    !s->keep_resident || !s->away || !s->start || !s->not_before)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -480,11 +480,14 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 }
 
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
-                  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
+		  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
 {
-	struct um_search s = {.b = b, .effort = effort, .out = out, .random = b->n_visits,
-	                      .advised_ns = UINT64_MAX,
-	                      .bare_ns = UINT64_MAX};
+	struct um_search s = {.b = b,
+			      .effort = effort,
+			      .out = out,
+			      .random = b->n_visits,
+			      .advised_ns = UINT64_MAX,
+			      .bare_ns = UINT64_MAX};
 	int err = prepare(&s);
 
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)

@@ -21,6 +21,6 @@
 /* 0; -ENOMEM; -E2BIG (what is in use around one op does not fit) or -EINVAL (nothing sound found) with one line in
  * `why`. */
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
-                  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size);
+		  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size);
 
 #endif

@@ -11,11 +11,9 @@
 
 /* Those that cost little to ask, and what is longest away. */
 static const struct um_scheme others[] = {
-        {"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},
-        {"spare", 0, 0, um_choose_tensors},
-        {"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap},
-        {"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
-        {"doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap},
+	{"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},   {"spare", 0, 0, um_choose_tensors},
+	{"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap}, {"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
+	{"doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap},
 };
 
 static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, um_scheme_autoswap};
@@ -28,13 +26,13 @@ static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, u
 /* What one scheme chooses, carried out; hints into `out`, if any. `*too_short`: as in um_search_go. -E2BIG: it finds
  * nothing. */
 static int ask_once(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
-                    uint32_t merge, uint32_t *too_short)
+		    uint32_t merge, uint32_t *too_short)
 {
 	struct um_scheme_case c = {.b = s->b,
-	                           .sched = &s->out->sched,
-	                           .clock = s->clock,
-	                           .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, merge, NULL},
-	                           .value = -1};
+				   .sched = &s->out->sched,
+				   .clock = s->clock,
+				   .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, merge, NULL},
+				   .value = -1};
 	struct um_scheme_answer a;
 	struct um_timeline line = {0};
 	int err = um_scheme_answer_init(&a, s->b, s->keep_resident);
@@ -60,7 +58,7 @@ static int ask_once(struct um_search *s, const struct um_scheme *scheme, const d
 }
 
 static int ask(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
-               uint32_t merge)
+	       uint32_t merge)
 {
 	uint32_t too_short = 1;
 	int err = 0;

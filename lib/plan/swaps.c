@@ -213,7 +213,7 @@ static uint32_t best_at(struct tree *t, int32_t op, const uint8_t *taken)
 }
 
 int um_swaps_choose(const struct um_swaps *w, const uint32_t *order, uint32_t n, int32_t limit,
-                    struct um_scheme_answer *a, int32_t *stuck)
+		    struct um_scheme_answer *a, int32_t *stuck)
 {
 	struct um_load *load = &a->choice.load;
 	struct tree t;

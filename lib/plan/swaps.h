@@ -42,7 +42,7 @@ void um_swaps_take(const struct um_swaps *w, uint32_t i, struct um_scheme_answer
 /* Takes swaps, each the first in `order` (of `n`) that is away at the op with the highest load, until no load is above
  * `limit`. 0, -ENOMEM, -E2BIG (none left there; `*stuck` is the op). O((swaps + ops) log). */
 int um_swaps_choose(const struct um_swaps *w, const uint32_t *order, uint32_t n, int32_t limit,
-                    struct um_scheme_answer *a, int32_t *stuck);
+		    struct um_scheme_answer *a, int32_t *stuck);
 
 /* Swaps by descending score; of two alike the earlier one. To be freed; NULL if there is no memory. */
 uint32_t *um_swaps_rank(const struct um_swaps *w, const double *score);

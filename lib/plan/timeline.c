@@ -283,7 +283,7 @@ static void arrive(struct lap *l, int32_t op, int64_t at, int64_t after)
 /* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: before it, with
  * room. */
 static void hoist(struct lap *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end, uint64_t bytes,
-                  int64_t need)
+		  int64_t need)
 {
 	int64_t last = (int64_t)LAPS * l->n;
 
@@ -454,8 +454,8 @@ static int run(struct lap *l)
 }
 
 int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const struct um_schedule *s,
-                      const struct um_choice *c, const struct um_arrivals *a, const struct um_returns *r,
-                      const struct um_timing *timing)
+		      const struct um_choice *c, const struct um_arrivals *a, const struct um_returns *r,
+		      const struct um_timing *timing)
 {
 	struct lap l = {.t = t, .b = b, .s = s, .c = c, .a = a, .r = r, .timing = timing, .n = b->n_ops};
 	int err;

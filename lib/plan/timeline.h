@@ -30,8 +30,8 @@ struct um_timeline {
 
 /* 0 or -ENOMEM. */
 int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const struct um_schedule *s,
-                      const struct um_choice *c, const struct um_arrivals *a, const struct um_returns *r,
-                      const struct um_timing *timing);
+		      const struct um_choice *c, const struct um_arrivals *a, const struct um_returns *r,
+		      const struct um_timing *timing);
 void um_timeline_fini(struct um_timeline *t);
 
 #endif

@@ -21,13 +21,13 @@ static int describe(struct um_recorder *r, const struct um_tensor *t, struct um_
 	if (t->name && !name)
 		return -ENOMEM;
 	*to = (struct um_iter_tensor){
-	        .id = t->id,
-	        .addr = t->addr,
-	        .bytes = t->bytes,
-	        .name = name ? name->text : NULL,
-	        .role = t->role,
-	        .born_iter = t->born_iter,
-	        .born_ord = t->born_ord,
+		.id = t->id,
+		.addr = t->addr,
+		.bytes = t->bytes,
+		.name = name ? name->text : NULL,
+		.role = t->role,
+		.born_iter = t->born_iter,
+		.born_ord = t->born_ord,
 	};
 	return 0;
 }
@@ -144,11 +144,11 @@ static uint64_t add_uses(struct um_recorder *r, const struct um_op *op, uint64_t
 		it->tensors.at[t->seen_at].flags = t->flags; /* may have been declared since the birth */
 		r->last_use.at[t->seen_at] = (uint32_t)it->uses.n;
 		it->uses.at[it->uses.n++] = (struct um_iter_use){
-		        .tensor = t->seen_at,
-		        .access = u->access,
-		        .off = u->off,
-		        .bytes = u->bytes,
-		        .touched = u->touched,
+			.tensor = t->seen_at,
+			.access = u->access,
+			.off = u->off,
+			.bytes = u->bytes,
+			.touched = u->touched,
 		};
 		hash = um_op_hash_use(hash, t->seen_at, t->bytes, u);
 	}
@@ -176,14 +176,14 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 		return -ENOMEM;
 	kept = &it->ops.at[it->ops.n]; /* not counted before it is whole */
 	*kept = (struct um_iter_op){
-	        .name = name->text,
-	        .first_use = (uint32_t)it->uses.n,
-	        .n_uses = op->n_uses,
-	        .cost = op->cost,
-	        .stream = op->stream,
-	        .phase = op->phase,
-	        .relaunchable = op->relaunchable != 0,
-	        .first_relaunch = (uint32_t)it->relaunch.n,
+		.name = name->text,
+		.first_use = (uint32_t)it->uses.n,
+		.n_uses = op->n_uses,
+		.cost = op->cost,
+		.stream = op->stream,
+		.phase = op->phase,
+		.relaunchable = op->relaunchable != 0,
+		.first_relaunch = (uint32_t)it->relaunch.n,
 	};
 	hash = add_uses(r, op, um_op_hash(name->hash, op->stream), &rc);
 	if (rc)
@@ -248,14 +248,14 @@ static int settle_op(struct um_recorder *r, const struct um_use *uses)
 
 	if (!stand(r, uses, kept->n_uses))
 		return feed_op(r, &(struct um_op){
-		                          .name = kept->name,
-		                          .uses = uses,
-		                          .n_uses = kept->n_uses,
-		                          .cost = kept->cost,
-		                          .stream = kept->stream,
-		                          .phase = kept->phase,
-		                          .relaunchable = kept->relaunchable,
-		                  });
+					  .name = kept->name,
+					  .uses = uses,
+					  .n_uses = kept->n_uses,
+					  .cost = kept->cost,
+					  .stream = kept->stream,
+					  .phase = kept->phase,
+					  .relaunchable = kept->relaunchable,
+				  });
 	kept->first_relaunch = (uint32_t)it->relaunch.n;
 	it->uses.n += kept->n_uses;
 	it->ops.n++;

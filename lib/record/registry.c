@@ -117,7 +117,7 @@ static void take_parts(struct um_tensor *t)
 }
 
 int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
-                    unsigned flags, struct um_tensor **out)
+		    unsigned flags, struct um_tensor **out)
 {
 	struct um_tensor *t, *parent;
 	int rc;

@@ -40,7 +40,7 @@ void um_registry_fini(struct um_registry *r); /* frees what is still alive */
 /* A tensor is born. Outputs `*out` (owned by the registry). 0, -ENOMEM, -EINVAL (no bytes, or wraps around),
  * -EEXIST (overlaps a live tensor in part, or the very same range is alive). */
 int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
-                    unsigned flags, struct um_tensor **out);
+		    unsigned flags, struct um_tensor **out);
 
 /* The innermost live tensor that holds addr; NULL if none. */
 struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr);

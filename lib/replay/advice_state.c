@@ -2,7 +2,7 @@
 #include "replay/advice_state.h"
 
 static int call(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *r, int advice,
-                struct um_location where)
+		struct um_location where)
 {
 	int code = UM_CUDA_NOT_SUPPORTED;
 
@@ -61,7 +61,8 @@ static int is_among(const struct um_compiled_plan_run *at, size_t n, const struc
 	return i < n && at[i].addr == run->addr && at[i].bytes == run->bytes;
 }
 
-int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs, size_t n)
+int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs,
+			size_t n)
 {
 	UM_VEC(struct um_compiled_plan_run) next = {0};
 	int err = um_vec_reserve(&next, n);
@@ -70,8 +71,7 @@ int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const str
 		if (err || !is_among(runs, n, &m->runs.at[i]))
 			unset(m, gpu, &m->runs.at[i]);
 	for (size_t i = 0; i < n && !err; i++)
-		if (is_among(m->runs.at, m->runs.n, &runs[i]) ||
-		    !set(m, gpu, &runs[i]))
+		if (is_among(m->runs.at, m->runs.n, &runs[i]) || !set(m, gpu, &runs[i]))
 			next.at[next.n++] = runs[i];
 	um_vec_fini(&m->runs);
 	m->runs.at = next.at;
@@ -126,8 +126,7 @@ int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t
 {
 	size_t i = run_behind(m->runs.at, m->runs.n, addr);
 
-	return i < m->runs.n && m->runs.at[i].addr <= addr &&
-	       addr + bytes <= m->runs.at[i].addr + m->runs.at[i].bytes;
+	return i < m->runs.n && m->runs.at[i].addr <= addr && addr + bytes <= m->runs.at[i].addr + m->runs.at[i].bytes;
 }
 
 void um_advice_state_fini(struct um_advice_state *m)

@@ -24,7 +24,8 @@ struct um_advice_state {
 };
 
 /* Just these runs (ascending, apart) are so from now on, but for what the device refuses. 0; -ENOMEM: none are. */
-int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs, size_t n);
+int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs,
+			size_t n);
 
 /* Takes it back for the blocks that [addr, addr + bytes) touches. */
 void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);

@@ -65,8 +65,8 @@ static int find_far(struct um_compiled_plan_walk *b)
 
 #define ADD(runs, bl)                                                                                                  \
 	((runs).n && (runs).at[(runs).n - 1].addr + (runs).at[(runs).n - 1].bytes == (bl)->addr                        \
-	         ? ((runs).at[(runs).n - 1].bytes += UM_BLOCK_BYTES, 0)                                                \
-	         : um_vec_push(&(runs), ((struct um_compiled_plan_run){(bl)->addr, UM_BLOCK_BYTES})))
+		 ? ((runs).at[(runs).n - 1].bytes += UM_BLOCK_BYTES, 0)                                                \
+		 : um_vec_push(&(runs), ((struct um_compiled_plan_run){(bl)->addr, UM_BLOCK_BYTES})))
 
 int um_compiled_plan_advice(struct um_compiled_plan_walk *b)
 {

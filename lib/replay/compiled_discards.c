@@ -42,7 +42,8 @@ int um_compiled_plan_dead_init(struct um_compiled_plan_walk *b)
 	return b->dead ? 0 : -ENOMEM;
 }
 
-void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot, uint32_t at)
+void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot,
+			       uint32_t at)
 {
 	uint32_t far;
 
@@ -51,8 +52,9 @@ void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compil
 	far = um_compiled_plan_next_touch(b, bl, at);
 	bl->since = at;
 	bl->dead_slot = slot;
-	rise(b, b->n_dead++, (struct um_compiled_plan_dead){far == UINT32_MAX ? UINT64_MAX : b->lap + at + far,
-	                                              (uint32_t)(bl - b->blocks)});
+	rise(b, b->n_dead++,
+	     (struct um_compiled_plan_dead){far == UINT32_MAX ? UINT64_MAX : b->lap + at + far,
+					    (uint32_t)(bl - b->blocks)});
 }
 
 void um_compiled_plan_dead_remove(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl)

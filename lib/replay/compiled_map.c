@@ -101,8 +101,8 @@ out:
 	return err;
 }
 
-void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t *from,
-		      uint32_t *to)
+void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes,
+			    uint32_t *from, uint32_t *to)
 {
 	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
 
@@ -151,7 +151,8 @@ static int list_touches(struct um_compiled_plan_walk *b)
 	return 0;
 }
 
-uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl, uint32_t at)
+uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl,
+				     uint32_t at)
 {
 	const uint32_t *t = b->touches + bl->first_touch;
 	uint32_t lo = 0, hi = bl->n_touch, n = (uint32_t)b->plan->sched.ops.n;
@@ -235,10 +236,10 @@ static int add_twins(struct um_compiled_plan_walk *b, const struct um_plan *plan
 			continue;
 		b->twin[i] = (uint32_t)n;
 		slots[n++] = (struct um_slot){.bytes = slots[i].bytes,
-		                              .birth = -1,
-		                              .death = slots[i].death,
-		                              .carry = UM_NO_SLOT,
-		                              .place = slots[i].bound_addr};
+					      .birth = -1,
+					      .death = slots[i].death,
+					      .carry = UM_NO_SLOT,
+					      .place = slots[i].bound_addr};
 	}
 	b->seen.sched.slots.n = n;
 	return 0;

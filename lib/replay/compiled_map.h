@@ -104,11 +104,12 @@ int um_compiled_plan_advice(struct um_compiled_plan_walk *b);
 uint32_t um_compiled_plan_who(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at);
 
 /* The parts under a range of a slot: [*from, *to). */
-void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t *from,
-		      uint32_t *to);
+void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes,
+			    uint32_t *from, uint32_t *to);
 
 /* Distance in ops from `at` to the next op that touches the block, around the iteration's end; UINT32_MAX: none. */
-uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl, uint32_t at);
+uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, const struct um_compiled_plan_block *bl,
+				     uint32_t at);
 
 /* Between two walks. 0 or -ENOMEM. */
 int um_compiled_plan_turn(struct um_compiled_plan_walk *b);
@@ -120,7 +121,8 @@ int um_compiled_plan_end(struct um_compiled_plan_walk *b);
 int um_compiled_plan_dead_init(struct um_compiled_plan_walk *b);
 
 /* From op `at` on, to be looked for where `slot` lies. No change if it was dead. */
-void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot, uint32_t at);
+void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot,
+			       uint32_t at);
 
 /* No change if it was not. */
 void um_compiled_plan_dead_remove(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl);

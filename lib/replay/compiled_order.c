@@ -47,8 +47,8 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 			dropped += b->drops.at[drops].frees;
 		for (; m < seen; m++) {
 			/* Freed by outs up to m, relative to the beginning of this iteration. */
-			int64_t got = m >= 0 ? now->at[m] : before->at[m + (int64_t)before->n - 1] -
-			                                            before->at[before->n - 1];
+			int64_t got = m >= 0 ? now->at[m]
+					     : before->at[m + (int64_t)before->n - 1] - before->at[before->n - 1];
 
 			if (in <= room + got + dropped)
 				break;

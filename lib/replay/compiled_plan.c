@@ -154,7 +154,8 @@ static int make_room(struct um_compiled_plan_walk *b)
 }
 
 /* Nothing in the block is wanted any more: what is alive in it leaves now, what is dead stays while room lasts. */
-static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot, int told)
+static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at,
+			   uint32_t slot, int told)
 {
 	if (!bl->resident || bl->wanted)
 		return;
@@ -263,8 +264,8 @@ static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
 {
 	uint32_t from, to, slot = um_compiled_plan_who(b, h->slot, (uint32_t)h->at);
 	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
-	int declared = b->told[slot] & UM_MARKED_DEAD ||
-		       (sl->flags & UM_SLOT_TRANSIENT && !(b->told[slot] & UM_MARKED_USED));
+	int declared =
+		b->told[slot] & UM_MARKED_DEAD || (sl->flags & UM_SLOT_TRANSIENT && !(b->told[slot] & UM_MARKED_USED));
 	int waste = h->kind == UM_HINT_DISCARD && !declared;
 
 	um_compiled_plan_parts(b, slot, h->off, h->bytes, &from, &to);

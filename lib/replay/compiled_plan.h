@@ -75,7 +75,8 @@ struct um_compiled_plan_run {
 #define UM_COMPILED_PLAN_STEADY 2
 
 struct um_compiled_plan {
-	struct um_compiled_iteration lap[UM_COMPILED_PLAN_STEADY + 1]; /* the first, the second, and all other iterations */
+	struct um_compiled_iteration
+		lap[UM_COMPILED_PLAN_STEADY + 1]; /* the first, the second, and all other iterations */
 	uint32_t n_ops;
 	UM_VEC(struct um_action) stays; /* blocks that need not leave before the first iteration says so */
 	int settled; /* the second iteration's outs are those of all others */

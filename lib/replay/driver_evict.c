@@ -48,8 +48,8 @@ static void add_keeps(struct weave *w, const struct um_driver_lru_in *in, uint32
 		if (w->order->keeps.at[i].idle)
 			continue;
 		slot = w->p->mover[w->order->keeps.at[i].block];
-		if (run.bytes && (addr != run.addr + run.bytes || run.bytes == UM_RUN_KEEP * UM_BLOCK_BYTES ||
-				  slot != run.slot)) {
+		if (run.bytes &&
+		    (addr != run.addr + run.bytes || run.bytes == UM_RUN_KEEP * UM_BLOCK_BYTES || slot != run.slot)) {
 			add(w, &run);
 			w->n++;
 			run.bytes = 0;

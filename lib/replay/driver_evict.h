@@ -22,6 +22,7 @@
 #include "replay/compiled_plan.h"
 
 /* 0, -ENOMEM, or -ENOTSUP: the order cannot be foreseen. `out` is the caller's (um_compiled_iteration_fini). */
-int um_driver_evict_build(const struct um_compiled_plan *p, uint64_t capacity_blocks, struct um_compiled_iteration *out);
+int um_driver_evict_build(const struct um_compiled_plan *p, uint64_t capacity_blocks,
+			  struct um_compiled_iteration *out);
 
 #endif

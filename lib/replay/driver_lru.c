@@ -152,7 +152,8 @@ static void note(struct walk *w, struct um_driver_lru_in *in, uint32_t k)
 		w->err = -ENOMEM;
 		return;
 	}
-	*(in->first == UM_DRIVER_LRU_NONE ? &in->first : &w->to->keeps.at[in->last].next) = (uint32_t)w->to->keeps.n - 1;
+	*(in->first == UM_DRIVER_LRU_NONE ? &in->first : &w->to->keeps.at[in->last].next) =
+		(uint32_t)w->to->keeps.n - 1;
 	in->last = (uint32_t)w->to->keeps.n - 1;
 	w->more = 1;
 }
@@ -353,10 +354,10 @@ static void number_actions(struct walk *w)
 		w->block_of[i] = (uint32_t)um_compiled_plan_find(w->p, a->addr);
 		if (a->kind == UM_ACTION_PREFETCH)
 			w->to->ins[in++] = (struct um_driver_lru_in){.action = i,
-			                                        .first = UM_DRIVER_LRU_NONE,
-			                                        .last = UM_DRIVER_LRU_NONE,
-			                                        .room = a->room,
-			                                        .drops = a->drops};
+								     .first = UM_DRIVER_LRU_NONE,
+								     .last = UM_DRIVER_LRU_NONE,
+								     .room = a->room,
+								     .drops = a->drops};
 		else if (a->kind == UM_ACTION_EVICT)
 			w->outs[out++] = i;
 		else

@@ -18,8 +18,8 @@ static int may_gain(const struct um_profile *p)
 	return (double)(p->c_api + work) + copy > copy * um_lanes_out_workers(work, (uint64_t)copy);
 }
 
-static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap, const struct um_schedule *sched,
-		    const struct um_profile *profile, uint64_t *ns)
+static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
+		    const struct um_schedule *sched, const struct um_profile *profile, uint64_t *ns)
 {
 	struct um_compiled_plan as = *p;
 
@@ -27,8 +27,8 @@ static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_i
 	return um_rehearse(&as, sched, profile, ns);
 }
 
-int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched, const struct um_profile *profile,
-		  uint64_t capacity_blocks, enum um_evict_policy way)
+int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched,
+			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy way)
 {
 	struct um_compiled_iteration *steady = &p->lap[UM_COMPILED_PLAN_STEADY], lap;
 	uint64_t home = UINT64_MAX, driver = 0;

@@ -120,7 +120,9 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 	int may = 0, err;
 
 	if (r.bytes && kind == UM_ACTION_DROP_CLEAN)
-		kind = !um_advice_state_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_EVICT : ex->turn ? kind : UM_ACTION_EVICT_OR_DROP;
+		kind = !um_advice_state_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_EVICT
+		       : ex->turn					  ? kind
+									  : UM_ACTION_EVICT_OR_DROP;
 	else if (r.bytes && !(ex->gpu->caps.discard && (may = may_discard(ex, r.addr, r.bytes, waits))))
 		kind = UM_ACTION_EVICT;
 	err = um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
@@ -132,8 +134,8 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 /* Where evictions are not left to the driver after all, it is taken home. */
 static int put_leave(struct um_executor *ex, struct um_executor_range r, uint32_t wait)
 {
-	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT, r.addr, r.bytes,
-			     wait);
+	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT, r.addr,
+			     r.bytes, wait);
 }
 
 /* Where the blocks of an action on a slot are now that its tensor lies elsewhere than planned: under the same part of
@@ -274,7 +276,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
 		if (a->kind == UM_ACTION_EVICT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
 		    : a->kind == UM_ACTION_LEAVE_TO_DRIVER ? put_leave(ex, r, wait)
-						 : put_drop(ex, a->kind, r, wait, waits))
+							   : put_drop(ex, a->kind, r, wait, waits))
 			return -EAGAIN;
 	}
 	return 0;
@@ -293,9 +295,8 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 	}
 	if (ex->gpu->api->worker_poke)
 		um_lanes_poke(l);
-	if (p->gate[op] != INT32_MIN &&
-	    um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least), ex->host.streams->at[stream].handle,
-			  stream))
+	if (p->gate[op] != INT32_MIN && um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least),
+						      ex->host.streams->at[stream].handle, stream))
 		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
 	return 0;
 }
@@ -590,8 +591,7 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 	const struct um_lanes *l = &ex->lanes;
 
 	out->issued = atomic_load_explicit(&l->issued, memory_order_relaxed);
-	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed) +
-		       ex->mostly.refused + ex->far.refused;
+	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed) + ex->mostly.refused + ex->far.refused;
 	out->prefetch_bytes = atomic_load_explicit(&l->prefetch_bytes, memory_order_relaxed);
 	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
 	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 int um_hint_results_open(struct um_hint_results *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
-		     const struct um_hint_ears *ears)
+			 const struct um_hint_ears *ears)
 {
 	int err = 0;
 
@@ -79,7 +79,8 @@ static void pass(struct walk *w, uint32_t op, uint32_t as)
 	for (uint32_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
 		const struct um_sched_use *u = &w->s->uses.at[i];
 		const struct um_slot *slot = &w->s->slots.at[u->slot];
-		int elsewhere = w->first && as == op && (int32_t)op < slot->birth && um_compiled_plan_has_twin(w->s, u->slot);
+		int elsewhere =
+			w->first && as == op && (int32_t)op < slot->birth && um_compiled_plan_has_twin(w->s, u->slot);
 
 		if (slot->place != UINT64_MAX)
 			touch(w, (elsewhere ? slot->bound_addr : slot->place) + u->off, u->bytes, as);
@@ -98,7 +99,7 @@ static uint32_t target(const struct walk *w, const struct um_action *a)
 }
 
 uint32_t *um_hint_results_targets(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
-			      const struct um_schedule *s)
+				  const struct um_schedule *s)
 {
 	uint32_t *out = malloc((lap->actions.n + 1) * sizeof *out);
 	struct walk w = {p, s, malloc((p->blocks.n + 1) * sizeof *w.next), lap == p->lap};

@@ -51,7 +51,7 @@ struct um_hint_results {
 /* Begins to listen; the queues have `places` places, and what was put so far (by lane) is not told. 0 or -ENOMEM, and
  * nobody listens. */
 int um_hint_results_open(struct um_hint_results *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
-		     const struct um_hint_ears *ears);
+			 const struct um_hint_ears *ears);
 void um_hint_results_close(struct um_hint_results *o);
 
 uint64_t um_hint_results_now(const struct um_hint_results *o);
@@ -70,7 +70,8 @@ static inline uint64_t um_hint_results_begin(const struct um_hint_results *o)
 
 void um_hint_results_made(struct um_hint_results *o, struct um_hint_result *is, const struct um_hint_given *hint);
 
-static inline void um_hint_results_end(struct um_hint_results *o, int lane, uint32_t place, const struct um_hint_given *hint)
+static inline void um_hint_results_end(struct um_hint_results *o, int lane, uint32_t place,
+				       const struct um_hint_given *hint)
 {
 	if (o->ears.hear)
 		um_hint_results_made(o, &o->at[lane][place], hint);
@@ -80,6 +81,6 @@ static inline void um_hint_results_end(struct um_hint_results *o, int lane, uint
  * it is the next iteration's; UINT32_MAX: none. To be freed; NULL: no memory. Iteration path: O((uses + actions) x
  * blocks of each). */
 uint32_t *um_hint_results_targets(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
-			      const struct um_schedule *s);
+				  const struct um_schedule *s);
 
 #endif

@@ -27,11 +27,8 @@ static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint6
 static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_request *r, uint64_t begin, int code)
 {
 	um_hint_results_end(&l->outcomes, lane, SLOT(k),
-			&(struct um_hint_given){.kind = r->kind,
-						.addr = r->addr,
-						.bytes = r->bytes,
-						.begin = begin,
-						.code = code});
+			    &(struct um_hint_given){
+				    .kind = r->kind, .addr = r->addr, .bytes = r->bytes, .begin = begin, .code = code});
 }
 
 uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane)
@@ -137,7 +134,7 @@ static int is_through(const struct um_lanes *l, uint32_t k)
 {
 	return !l->gpu->caps.stream_values ||
 	       um_lanes_reached(__atomic_load_n(&l->arrived[k % UM_LANES_IN_STREAMS], __ATOMIC_ACQUIRE),
-		       k + 1 - UM_LANES_IN_STREAMS);
+				k + 1 - UM_LANES_IN_STREAMS);
 }
 
 /* Request k begins: the one behind it may. */
@@ -212,8 +209,7 @@ static struct um_step step_in(void *arg)
 	if (!um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
 	    !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), r->drops))
 		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
-		return current(l, r) || l->gpu->caps.virtual_time ? watch(in)
-								  : (struct um_step){.kind = UM_STEP_POLL};
+		return current(l, r) || l->gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
 	if (current(l, r) && !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_OUT), r->wait))
 		return watch(in);
 	if (current(l, r) && !is_through(l, k)) {

@@ -158,7 +158,6 @@ static inline uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away 
 	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
 }
 
-
 /* How far the lane may be filled by now: into its limit. Looked up where that seems to be reached. */
 int um_lanes_look_in(struct um_lanes *l);
 int um_lanes_look_away(struct um_lanes *l, enum um_away lane);

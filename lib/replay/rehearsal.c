@@ -285,13 +285,11 @@ static int prepare(struct rehearsal *r)
 	return r->left && r->bare && r->done && r->arrived.at ? 0 : -ENOMEM;
 }
 
-int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched, const struct um_profile *profile,
-                uint64_t *ns)
+int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched,
+		const struct um_profile *profile, uint64_t *ns)
 {
-	struct rehearsal r = {.p = program,
-	                      .lap = &program->lap[UM_COMPILED_PLAN_STEADY],
-	                      .s = sched,
-	                      .profile = profile};
+	struct rehearsal r = {
+		.p = program, .lap = &program->lap[UM_COMPILED_PLAN_STEADY], .s = sched, .profile = profile};
 	uint32_t end = LAPS * program->n_ops;
 	int err = prepare(&r);
 

@@ -17,7 +17,7 @@
 #include "replay/compiled_plan.h"
 
 /* 0 or -ENOMEM. */
-int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched, const struct um_profile *profile,
-                uint64_t *ns);
+int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched,
+		const struct um_profile *profile, uint64_t *ns);
 
 #endif

@@ -65,7 +65,8 @@ static void feed(struct um_activity_source *t, const struct um_activity *a)
 		um_activity_feed(t->to[i], a);
 }
 
-static struct um_activity activity(const struct um_activity_source *t, enum um_activity_kind kind, int64_t begin, int64_t end)
+static struct um_activity activity(const struct um_activity_source *t, enum um_activity_kind kind, int64_t begin,
+				   int64_t end)
 {
 	return (struct um_activity){.kind = kind,
 				    .begin = begin,

@@ -88,7 +88,7 @@ void umadv_close(struct umadv *adv)
 #define LOCKED(adv, dead, expr)                                                                                        \
 	do {                                                                                                           \
 		int locked_err;                                                                                        \
-		if ((adv)->generation != um_fork_generation)                                                        \
+		if ((adv)->generation != um_fork_generation)                                                           \
 			return (dead);                                                                                 \
 		pthread_mutex_lock(&(adv)->lock);                                                                      \
 		locked_err = (expr);                                                                                   \

@@ -62,7 +62,8 @@ void um_arena_pool_give(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap);
 
 /* The region that holds all of [addr, addr + bytes), or NULL. */
-const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
+const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena_pool *a, uint64_t addr,
+							   uint64_t bytes);
 
 /* An op is about to be launched on a stream that has no number: gives it one, and orders it after the earlier use of
  * all memory that was taken again. 0, or -EIO: the device refused every call that would. */

@@ -138,8 +138,9 @@ void um_checking_open(struct umadv *adv)
 		return;
 	adv->checking.on = um_sim_checks(adv->gpu);
 	if (!adv->checking.on)
-		um_context_log(adv, UMADV_LOG_INFO, "check: this system does not show a process its page tables, so "
-						    "what kernels touch is not compared with what ops declare");
+		um_context_log(adv, UMADV_LOG_INFO,
+			       "check: this system does not show a process its page tables, so "
+			       "what kernels touch is not compared with what ops declare");
 }
 
 static void run_free(struct um_checked_run *run)

@@ -170,12 +170,11 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 	else if (!err)
 		err = find_profile(adv);
 	if (!err && !adv->gpu) {
-		struct um_sim_options so = {
-			.profile = &adv->profile,
-			.capacity = too_small ? UM_BLOCK_BYTES : o->budget,
-			.backed = 1,
-			.poison = o->check != UMADV_CHECK_OFF,
-			.check = o->check == UMADV_CHECK_ON};
+		struct um_sim_options so = {.profile = &adv->profile,
+					    .capacity = too_small ? UM_BLOCK_BYTES : o->budget,
+					    .backed = 1,
+					    .poison = o->check != UMADV_CHECK_OFF,
+					    .check = o->check == UMADV_CHECK_ON};
 
 		err = um_sim_open(&adv->gpu, &so);
 		adv->simulated = !err;
@@ -189,8 +188,8 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 	if (too_small) {
 		adv->options.strategy = UM_STRATEGY_ON_DEMAND;
 		um_context_log(adv, UMADV_LOG_WARN,
-		               "no hints: the budget of %llu bytes is less than one block of %llu MiB",
-		               (unsigned long long)o->budget, UM_BLOCK_BYTES >> 20);
+			       "no hints: the budget of %llu bytes is less than one block of %llu MiB",
+			       (unsigned long long)o->budget, UM_BLOCK_BYTES >> 20);
 	}
 	return 0;
 }
@@ -223,8 +222,7 @@ static void say_environment(void *user, const char *line)
 /* The default budget is no limit: it leaves room for others. */
 int um_context_device_is_larger(const struct umadv *adv)
 {
-	return adv->options.pub.budget &&
-	       adv->budget / UM_BLOCK_BYTES < adv->gpu->caps.capacity / UM_BLOCK_BYTES;
+	return adv->options.pub.budget && adv->budget / UM_BLOCK_BYTES < adv->gpu->caps.capacity / UM_BLOCK_BYTES;
 }
 
 /* How the strategy issues its hints: by an executor, or as ops are announced. 0 or -ENOMEM. */

@@ -254,8 +254,9 @@ static void say_unknown(void (*say)(void *user, const char *line), void *user)
 	if (!um_environment_unknown(&at, name, sizeof name, &near) || atomic_exchange(&said, 1))
 		return;
 	for (at = 0; um_environment_unknown(&at, name, sizeof name, &near);) {
-		snprintf(line, sizeof line, near ? "%s is no variable of this library: did you mean %s?"
-						 : "%s is no variable of this library: umadvise(7) lists them",
+		snprintf(line, sizeof line,
+			 near ? "%s is no variable of this library: did you mean %s?"
+			      : "%s is no variable of this library: umadvise(7) lists them",
 			 name, near);
 		say(user, line);
 	}

@@ -61,7 +61,8 @@ static void open_counters(struct umadv *adv)
 	else if (adv->options.pub.report && *adv->gpu->caps.why)
 		snprintf(why, sizeof why, "%s", adv->gpu->caps.why);
 	else if (adv->options.pub.report)
-		adv->reporting.counters = !um_counters_open((int64_t)um_activity_source_now(&adv->telling), why, sizeof why);
+		adv->reporting.counters =
+			!um_counters_open((int64_t)um_activity_source_now(&adv->telling), why, sizeof why);
 	if (adv->reporting.counters)
 		return;
 	adv->stats.errors++;
@@ -78,8 +79,8 @@ static void take_counters(struct umadv *adv, int last)
 
 	if (!r->counters)
 		return;
-	code = um_counters_take((int64_t)um_activity_source_now(&adv->telling), last, r->log ? um_log_sink(r->log) : &nowhere,
-				&lost);
+	code = um_counters_take((int64_t)um_activity_source_now(&adv->telling), last,
+				r->log ? um_log_sink(r->log) : &nowhere, &lost);
 	r->lost += lost;
 	if (last)
 		r->counters = 0;
@@ -153,12 +154,9 @@ static void look(struct umadv *adv, int last, uint64_t *counts, uint64_t *levels
 		[UM_LIBRARY_LOST] = adv->reporting.lost,
 	};
 	const uint64_t held[UM_LIBRARY_LEVELS] = {
-		[UM_LIBRARY_PLAN_NS] = s.plan_ns,
-		[UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
-		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes,
-		[UM_LIBRARY_TENSORS] = s.tensors_live,
-		[UM_LIBRARY_LIVE] = s.bytes_live,
-		[UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
+		[UM_LIBRARY_PLAN_NS] = s.plan_ns,	    [UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
+		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes, [UM_LIBRARY_TENSORS] = s.tensors_live,
+		[UM_LIBRARY_LIVE] = s.bytes_live,	    [UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
 		[UM_LIBRARY_MEASURED] = s.measured,
 	};
 

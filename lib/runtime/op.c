@@ -200,8 +200,7 @@ void um_context_on_use(void *user, enum um_action_kind kind, uint64_t addr, uint
 	if (!h.bytes)
 		return;
 	h.begin = telling ? um_activity_source_now(&adv->telling) : 0;
-	h.code = adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)h.addr, h.bytes, to, 0,
-						     stream);
+	h.code = adv->gpu->api->cudaMemPrefetchAsync(adv->gpu, (void *)(uintptr_t)h.addr, h.bytes, to, 0, stream);
 	if (telling) {
 		h.end = um_activity_source_now(&adv->telling);
 		um_activity_source_hint(&adv->telling, &h);
@@ -230,8 +229,8 @@ static void take_up(struct umadv *adv)
 
 	adv->adopt = 0;
 	um_context_forget_uses(adv);
-	if (!used || um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n,
-					&adv->cursor))
+	if (!used ||
+	    um_executor_adopt(adv->executor, &adv->program, adv->budget / UM_BLOCK_BYTES, used, n, &adv->cursor))
 		adv->stats.errors++;
 	else
 		adv->stats.plans++;

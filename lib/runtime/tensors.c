@@ -31,7 +31,10 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 	/* Not aside as long as nothing follows the plan: where shapes change all the time that is for ever, and what is
 	 * aside and what is not would take turns to be evicted. */
 	return um_arena_pool_take(&adv->pool, bytes,
-			    hinting ? UM_ARENA_POOL_ASIDE : stays(adv, role) ? UM_ARENA_POOL_KEPT : UM_ARENA_POOL_MAIN, addr);
+				  hinting	     ? UM_ARENA_POOL_ASIDE
+				  : stays(adv, role) ? UM_ARENA_POOL_KEPT
+						     : UM_ARENA_POOL_MAIN,
+				  addr);
 }
 
 static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)

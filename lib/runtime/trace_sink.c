@@ -15,8 +15,9 @@ int um_trace_sink_open(struct um_trace_sink *t, const char *path, struct um_gpu 
 	um_diag_init(diag, path);
 	err = um_target_check(path, "{\"umtrace\":");
 	if (err)
-		um_diag_set(diag, -err, 0, "cannot write: %s", err != -EEXIST ? strerror(-err) :
-			    "is there and is no umtrace: remove it, or name another file");
+		um_diag_set(diag, -err, 0, "cannot write: %s",
+			    err != -EEXIST ? strerror(-err)
+					   : "is there and is no umtrace: remove it, or name another file");
 	else
 		err = um_umtrace_writer_open(&t->writer, path, "libumadvise", "program", diag);
 	if (err) {

@@ -86,7 +86,7 @@ static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, 
 	int far = advice == UM_ADV_SET_ACCESSED_BY || advice == UM_ADV_UNSET_ACCESSED_BY;
 
 	um_sim_log(sim, t, "advise %d m%u+%llu %llu", advice, m->serial, (unsigned long long)off,
-	           (unsigned long long)bytes);
+		   (unsigned long long)bytes);
 	t += sim->profile.c_api;
 	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES); i <= last; i++) {
 		struct um_sim_block *b = &m->block[i];

@@ -61,7 +61,7 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 		return -ENOMEM;
 	m->span_bytes = (bytes + 2 * UM_BLOCK_BYTES - 1) & ~(size_t)(UM_BLOCK_BYTES - 1);
 	p = mmap(next_address(m->span_bytes), m->span_bytes, backed ? PROT_READ | PROT_WRITE : PROT_NONE,
-	         (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		 (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return -ENOMEM;
 	m->span = p;
@@ -266,7 +266,7 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
 		um_sim_watch_call(sim, pinned ? "cudaFreeHost_v3020" : "cudaFree_v3020",
-		                  *um_sim_clock(sim) - sim->profile.c_api);
+				  *um_sim_clock(sim) - sim->profile.c_api);
 		um_sim_watch_memory(sim, m, 0, *um_sim_clock(sim));
 		um_sim_mem_release(sim, m);
 	}

@@ -49,13 +49,10 @@ static int end_find(struct um_sim *sim, const void *ptr, uint64_t pitch, uint64_
 
 /* Enqueued as a walk over what is managed. Takes `x`. `*seq`: of the command. */
 static int push(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_xfer *x, const struct um_touch *touch,
-                uint32_t n, uint64_t *seq)
+		uint32_t n, uint64_t *seq)
 {
-	struct um_sim_walk *w = um_sim_walk_new(
-	        &(struct um_sim_kernel){.name = x->size ? "(fill)" : "(copy)",
-	                                .access = touch,
-	                                .n_access = n,
-	                                .pattern = UM_PATTERN_NARROW});
+	struct um_sim_walk *w = um_sim_walk_new(&(struct um_sim_kernel){
+		.name = x->size ? "(fill)" : "(copy)", .access = touch, .n_access = n, .pattern = UM_PATTERN_NARROW});
 	int err;
 
 	if (!w) {
@@ -64,7 +61,7 @@ static int push(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_xfer 
 	}
 	um_sim_walk_xfer(w, x);
 	um_sim_walk_called(w, um_sim_watch_call(sim, x->size ? "cudaMemsetAsync_v3020" : "cudaMemcpyAsync_v3020",
-	                                        *um_sim_clock(sim)));
+						*um_sim_clock(sim)));
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_KERNEL, .kernel = w});
 	if (err)
 		um_sim_walk_free(w);
@@ -225,11 +222,11 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 	else if (x->real)
 		rows_copy(x->copy.to, x->copy.to_pitch, x->copy.from, x->copy.from_pitch, x->copy.bytes, x->copy.rows);
 	um_sim_log(sim, t, "%s %s %llu", x->size ? "fill" : "copy",
-	           x->engine == UM_SIM_H2D   ? "h2d"
-	           : x->engine == UM_SIM_D2H ? "d2h"
-	           : x->host                 ? "h2h"
-	                                     : "d2d",
-	           (unsigned long long)bytes);
+		   x->engine == UM_SIM_H2D   ? "h2d"
+		   : x->engine == UM_SIM_D2H ? "d2h"
+		   : x->host		     ? "h2h"
+					     : "d2d",
+		   (unsigned long long)bytes);
 	if (x->engine < 0) {
 		work += x->host ? at_rate(bytes, p->h2d) : at_rate(x->size ? bytes : 2 * bytes, p->mem_bandwidth);
 		return t + um_sim_later(work, far);
@@ -240,13 +237,13 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 }
 
 void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
-                       uint64_t correlation, uint64_t begin, uint64_t end)
+		       uint64_t correlation, uint64_t begin, uint64_t end)
 {
 	enum um_activity_dir way = x->engine == UM_SIM_H2D   ? UM_DIR_H2D
-	                           : x->engine == UM_SIM_D2H ? UM_DIR_D2H
-	                           : x->host                 ? UM_DIR_OTHER
-	                                                     : UM_DIR_D2D;
+				   : x->engine == UM_SIM_D2H ? UM_DIR_D2H
+				   : x->host		     ? UM_DIR_OTHER
+							     : UM_DIR_D2D;
 
 	um_sim_watch_copy(sim, s, x->size ? UM_ACT_FILL : UM_ACT_COPY, way, x->copy.bytes * x->copy.rows, correlation,
-	                  begin, end);
+			  begin, end);
 }

@@ -72,7 +72,7 @@ uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64
 }
 
 uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
-                        int pieces)
+			int pieces)
 {
 	const struct um_profile *p = &sim->profile;
 	double rate = p->eta * (id == UM_SIM_H2D ? p->h2d : p->d2h);

@@ -56,7 +56,7 @@ uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write
 }
 
 uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
-                            uint32_t *each)
+			    uint32_t *each)
 {
 	uint32_t take = 0;
 	unsigned n = 0;
@@ -90,7 +90,7 @@ static uint32_t grow(const struct um_sim_block *b, uint32_t local)
 
 /* Maps what is now resident, as the driver would for a fault on `local`, of which `write` is written. */
 static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t region, uint32_t write, int attached,
-                      uint64_t t)
+		      uint64_t t)
 {
 	uint32_t dup = region & b->read_mostly, fresh = region & ~b->map, gone = write & dup & b->cpu;
 

@@ -126,11 +126,11 @@ int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t,
 			continue;
 		if (sim->opt.log)
 			um_sim_log(sim, t, "%s m%u+%llu %llu",
-			           h->kind == UM_SIM_DISCARD ? "discard"
-			           : r->to_cpu               ? "prefetch-cpu"
-			           : h->kind == UM_SIM_RENEW ? "renew"
-			                                     : "prefetch",
-			           m->serial, (unsigned long long)(r->addr - m->addr), (unsigned long long)r->bytes);
+				   h->kind == UM_SIM_DISCARD ? "discard"
+				   : r->to_cpu		     ? "prefetch-cpu"
+				   : h->kind == UM_SIM_RENEW ? "renew"
+							     : "prefetch",
+				   m->serial, (unsigned long long)(r->addr - m->addr), (unsigned long long)r->bytes);
 		if (h->kind & UM_SIM_DISCARD)
 			discard(sim, m, r, h->kind == UM_SIM_DISCARD, &t);
 		if (!(h->kind & UM_SIM_PREFETCH))
@@ -241,7 +241,7 @@ static int refuse(struct um_sim *sim, int err)
 }
 
 int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
-                    um_stream stream)
+		    um_stream stream)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_range r = {(uint64_t)(uintptr_t)ptr, bytes, 0};
@@ -254,11 +254,11 @@ int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 
 /* What the three batch calls have in common. Their stream must not be the default one. */
 static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, size_t *sizes, size_t count,
-                 struct um_location *locs, size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+		 struct um_location *locs, size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	static const char *const calls[] = {[UM_SIM_PREFETCH] = "cudaMemPrefetchBatchAsync_v13000",
-	                                    [UM_SIM_DISCARD] = "cudaMemDiscardBatchAsync_v13000",
-	                                    [UM_SIM_RENEW] = "cudaMemDiscardAndPrefetchBatchAsync_v13000"};
+					    [UM_SIM_DISCARD] = "cudaMemDiscardBatchAsync_v13000",
+					    [UM_SIM_RENEW] = "cudaMemDiscardAndPrefetchBatchAsync_v13000"};
 	struct um_sim_range *range;
 	size_t at = 0;
 	int err = UM_CUDA_OK;
@@ -289,19 +289,19 @@ static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, si
 }
 
 int um_sim_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                          size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+			  size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	return batch(um_sim_of(gpu), UM_SIM_PREFETCH, ptrs, sizes, count, locs, loc_idxs, n_locs, flags, stream);
 }
 
 int um_sim_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, unsigned long long flags,
-                         um_stream stream)
+			 um_stream stream)
 {
 	return batch(um_sim_of(gpu), UM_SIM_DISCARD, ptrs, sizes, count, NULL, NULL, 0, flags, stream);
 }
 
 int um_sim_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
+		       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {
 	return batch(um_sim_of(gpu), UM_SIM_RENEW, ptrs, sizes, count, locs, loc_idxs, n_locs, flags, stream);
 }

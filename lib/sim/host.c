@@ -76,7 +76,7 @@ int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t ac
 	for (uint32_t i = (uint32_t)(off / UM_BLOCK_BYTES);
 	     i <= (off + bytes - 1) / UM_BLOCK_BYTES && !sim->opt.in_core; i++)
 		um_sim_cpu_touch(sim, &m->block[i], um_sim_pages_out(m, i, off, bytes), off, (access & UM_WRITE) != 0,
-		                 &t);
+				 &t);
 	*um_sim_clock(sim) = t;
 	return um_sim_leave(sim, UM_CUDA_OK);
 }

@@ -303,8 +303,8 @@ static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begi
 				written |= m->written & rest & -rest;
 			}
 			um_sim_watch_faults(sim, m->block->mem,
-			                    um_sim_later(start + first * (uint64_t)UM_SIM_PAGE, l->off), written != 0,
-			                    entries, begin, end);
+					    um_sim_later(start + first * (uint64_t)UM_SIM_PAGE, l->off), written != 0,
+					    entries, begin, end);
 		}
 	}
 }
@@ -363,7 +363,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		if (!m->faulted)
 			continue;
 		um_sim_log(sim, start, "fault m%u+%u %x %x", m->block->mem->serial,
-		           (unsigned)(m->block - m->block->mem->block), m->faulted, m->faulted & m->each);
+			   (unsigned)(m->block - m->block->mem->block), m->faulted, m->faulted & m->each);
 		if (sim->listener)
 			sim->listener->fault(sim->listener->user, block_addr(m->block));
 		if (um_sim_visit(sim, m->block, m->faulted, m->write & m->faulted, &cpu)) {

@@ -89,7 +89,7 @@ static struct um_ledger_kernel *kernel_at(struct um_ledger *l, const char *name,
 }
 
 void um_sim_ledger_step(struct um_sim *sim, const struct um_sim_ledger_entry *e, const struct um_tally *before,
-                        uint64_t ns)
+			uint64_t ns)
 {
 	const struct um_tally *now = &sim->tally;
 	struct um_ledger_kernel *k = kernel_at(sim->ledger, e->name, e->xfer);
@@ -168,7 +168,7 @@ void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uin
 }
 
 int um_sim_ledger_show(struct um_gpu *gpu,
-                       void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger), void *user)
+		       void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger), void *user)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_tally tally;

@@ -50,7 +50,7 @@ struct um_ledger {
  * a kernel's host code runs. 0; -ENOENT: there is no ledger; -EBUSY: another thread is inside the device for seconds.
  */
 int um_sim_ledger_show(struct um_gpu *gpu,
-                       void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger),
-                       void *user);
+		       void (*fn)(void *user, const struct um_tally *tally, const struct um_ledger *ledger),
+		       void *user);
 
 #endif

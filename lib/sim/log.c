@@ -27,5 +27,5 @@ void um_sim_log_block(struct um_sim *sim, uint64_t at, const char *what, const s
 	if (!sim->opt.log)
 		return;
 	um_sim_log(sim, at, "%s m%u+%u %llu", what, b->mem->serial, (unsigned)(b - b->mem->block),
-	           (unsigned long long)n);
+		   (unsigned long long)n);
 }

@@ -161,7 +161,7 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 	case UM_STEP_AGAIN:
 		l->state = UM_SIM_READY;
 		l->at += l->at ==
-		         t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
+			 t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
 		break;
 	case UM_STEP_IDLE:
 		l->state = l->poked ? UM_SIM_READY : UM_SIM_ASLEEP;

@@ -13,7 +13,7 @@ static int is_default(const struct um_sim *sim, const struct um_sim_stream *s)
 
 /* The next stream behind `o` that `s` is ordered with; `o` is NULL at the beginning. */
 static const struct um_sim_stream *peer(const struct um_sim *sim, const struct um_sim_stream *s,
-                                        const struct um_sim_stream *o)
+					const struct um_sim_stream *o)
 {
 	if (s->alone)
 		return NULL;

@@ -50,10 +50,10 @@ int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_s
 		const struct um_sim_block *b = &m->block[i];
 		uint32_t pages = um_sim_pages_out(m, i, off, bytes);
 		struct um_sim_told t = {.read_mostly = !(pages & ~b->read_mostly),
-		                        .preferred = place(pages, b->pref_gpu, b->pref_cpu),
-		                        .prefetched = place(pages, b->sent_gpu, b->sent_cpu),
-		                        .accessed_gpu = !(pages & ~b->accessed_by),
-		                        .accessed_cpu = !(pages & ~b->accessed_cpu)};
+					.preferred = place(pages, b->pref_gpu, b->pref_cpu),
+					.prefetched = place(pages, b->sent_gpu, b->sent_cpu),
+					.accessed_gpu = !(pages & ~b->accessed_by),
+					.accessed_cpu = !(pages & ~b->accessed_cpu)};
 
 		if (i == first) {
 			*out = t;

@@ -151,7 +151,7 @@ static unsigned runs(uint32_t pages)
 
 /* Queues the copy of `pages`, behind what is queued for the block, not before `ready`; the tracker is its end. */
 static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_id id, uint32_t pages,
-                 enum um_sim_cause cause, uint64_t *t)
+		 enum um_sim_cause cause, uint64_t *t)
 {
 	uint64_t bytes = (uint64_t)um_sim_count(pages) * UM_SIM_PAGE, begin;
 
@@ -162,14 +162,13 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 		b->dma = 1;
 	}
 	begin = um_sim_later(um_sim_later(*t, b->tracker), sim->engine[id].free_at);
-	b->tracker = um_sim_engine_book(sim, id, begin,
-	                                um_sim_copy_ns(sim, id, bytes, runs(pages), b->split));
+	b->tracker = um_sim_engine_book(sim, id, begin, um_sim_copy_ns(sim, id, bytes, runs(pages), b->split));
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;
 	um_sim_ledger_moved(sim, b->mem, id == UM_SIM_H2D, bytes);
 	um_sim_watch_moved(sim, b, pages, id == UM_SIM_H2D, cause, begin, b->tracker);
 	if (sim->opt.log)
 		um_sim_log(sim, *t, "migrate %s %s m%u+%u %llu", id == UM_SIM_H2D ? "h2d" : "d2h", cause_name[cause],
-		           b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
+			   b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
 }
 
 /* Empties the chunk of `v` onto the host and detaches it. */
@@ -253,7 +252,7 @@ static void zero(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uin
 		return;
 	pages = b->all & ~(b->cpu & ~b->disc);
 	b->tracker = um_sim_engine_book(sim, UM_SIM_MEMSET, um_sim_later(t, b->tracker),
-	                                sim->profile.c_zero * um_sim_count(pages) / UM_SIM_PAGES);
+					sim->profile.c_zero * um_sim_count(pages) / UM_SIM_PAGES);
 	sim->tally.zeroed_bytes += (uint64_t)um_sim_count(pages) * UM_SIM_PAGE;
 }
 
@@ -277,7 +276,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	copy(sim, b, UM_SIM_H2D, moved, cause, t);
 	if (moved & b->read_mostly)
 		um_sim_log_block(sim, *t, "read-duplicate", b,
-		                 (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
+				 (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
 	b->cpu &= ~(mig & ~(moved & b->read_mostly));
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->remote &= ~mig;

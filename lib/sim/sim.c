@@ -133,11 +133,11 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
 	sim->gpu.api = &api;
 	sim->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,
-	                                     .discard = 1,
-	                                     .prefetch_batch = 1,
-	                                     .stream_values = 1,
-	                                     .virtual_time = 1,
-	                                     .capacity = sim->chunks * UM_BLOCK_BYTES};
+					     .discard = 1,
+					     .prefetch_batch = 1,
+					     .stream_values = 1,
+					     .virtual_time = 1,
+					     .capacity = sim->chunks * UM_BLOCK_BYTES};
 	memcpy(sim->gpu.caps.name, p->name, sizeof sim->gpu.caps.name);
 	*out = &sim->gpu;
 	return 0;
@@ -267,14 +267,14 @@ int um_sim_block(struct um_gpu *gpu, const void *ptr, struct um_sim_block_state 
 		const struct um_sim_block *b = &m->block[((uint64_t)(uintptr_t)ptr - m->addr) / UM_BLOCK_BYTES];
 
 		*out = (struct um_sim_block_state){.list = b->list,
-		                                   .chunk = b->chunk,
-		                                   .cpu_chunk = b->cpu_chunk,
-		                                   .gpu = b->gpu,
-		                                   .prefetched = b->prefetched,
-		                                   .cpu = b->cpu,
-		                                   .discarded = b->disc,
-		                                   .mapped = b->map,
-		                                   .remote = b->remote};
+						   .chunk = b->chunk,
+						   .cpu_chunk = b->cpu_chunk,
+						   .gpu = b->gpu,
+						   .prefetched = b->prefetched,
+						   .cpu = b->cpu,
+						   .discarded = b->disc,
+						   .mapped = b->map,
+						   .remote = b->remote};
 		err = 0;
 	}
 	return um_sim_leave(sim, err);

@@ -279,7 +279,7 @@ static inline uint64_t *um_sim_clock(struct um_sim *sim)
 uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work);
 /* How long a copy takes: of `segments` contiguous runs, or in pieces of 4 KiB. */
 uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
-                        int pieces);
+			int pieces);
 
 /* sim_log.c: one line; nothing without a listener. */
 void um_sim_log(struct um_sim *sim, uint64_t at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
@@ -324,14 +324,14 @@ uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write
 /* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and the fault entries they bring: one
  * for a page, for those in `each` UM_SIM_SUBPAGES. */
 uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
-                            uint32_t *each);
+			    uint32_t *each);
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
 
 /* sim_xfer.c: what a walk does at its end if it is a copy or a fill; returns when that is over. */
 struct um_sim_xfer;
 uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far);
 void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
-                       uint64_t correlation, uint64_t begin, uint64_t end);
+		       uint64_t correlation, uint64_t begin, uint64_t end);
 
 /* sim_order.c */
 /* When the streams that the command is ordered with let it begin; UM_SIM_FOREVER: not as things stand. */
@@ -360,13 +360,13 @@ uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um
 
 /* sim_hint.c */
 int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
-                    um_stream stream);
+		    um_stream stream);
 int um_sim_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                          size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
+			  size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
 int um_sim_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, unsigned long long flags,
-                         um_stream stream);
+			 um_stream stream);
 int um_sim_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
-                       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
+		       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
 int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where);
 /* Does the per-block work of a hint from time `t`; `*cpu`: when its thread is done, `*end`: when its stream is. */
 int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end);
@@ -386,7 +386,7 @@ void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 
 /* sim_host.c: the CPU touches pages, in the first of them from that offset of the memory on. */
 void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write,
-                      uint64_t *t);
+		      uint64_t *t);
 
 /* sim_ledger.c: each does nothing where there is no ledger, but the first, the second, and the step. */
 struct um_ledger *um_sim_ledger_new(void);
@@ -397,7 +397,7 @@ struct um_sim_ledger_entry {
 };
 /* A kernel took `ns` for a step, and made this difference to the sums. */
 void um_sim_ledger_step(struct um_sim *sim, const struct um_sim_ledger_entry *e, const struct um_tally *before,
-                        uint64_t ns);
+			uint64_t ns);
 void um_sim_ledger_call(struct um_sim *sim);
 void um_sim_ledger_born(struct um_sim *sim, struct um_sim_mem *m);
 void um_sim_ledger_gone(struct um_sim *sim, const struct um_sim_mem *m);
@@ -411,17 +411,17 @@ int um_sim_looked_at(const struct um_sim *sim); /* migrations and faults are tol
 /* A call that is over by the caller's clock, which moves on a little. Its correlation. */
 uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin);
 void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
-                         uint64_t begin, uint64_t end);
+			 uint64_t begin, uint64_t end);
 void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
-                       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
+		       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
 void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
-                        enum um_sim_cause cause, uint64_t begin, uint64_t end);
+			enum um_sim_cause cause, uint64_t begin, uint64_t end);
 /* A group of faults: pages of a block, the first at that offset of the memory. */
 void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
-                         uint64_t begin, uint64_t end);
+			 uint64_t begin, uint64_t end);
 /* Faults on a page, one for it or for each of its 4 KiB, not below that offset. */
 void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
-                             uint64_t at);
+			     uint64_t at);
 void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at);
 
 /* sim_touch.c: what the app's CPU code touches, without its help. */

@@ -182,8 +182,8 @@ int um_sim_call(struct um_gpu *gpu, um_stream stream, void (*fn)(void *arg), voi
 	um_sim_enter(sim);
 	s = um_sim_stream_of(sim, stream);
 	if (s && fn)
-		err = um_sim_stream_push(
-		        sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_CALL, .call.fn = fn, .call.arg = arg});
+		err = um_sim_stream_push(sim, s,
+					 &(struct um_sim_cmd){.kind = UM_SIM_CMD_CALL, .call.fn = fn, .call.arg = arg});
 	return um_sim_leave(sim, err);
 }
 

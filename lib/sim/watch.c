@@ -19,11 +19,11 @@ static void tell(struct um_sim *sim, const struct um_activity *a)
 static struct um_activity activity(enum um_activity_kind kind, uint64_t begin, uint64_t end)
 {
 	return (struct um_activity){.kind = kind,
-	                            .begin = (int64_t)begin,
-	                            .end = (int64_t)um_sim_later(begin, end),
-	                            .process = 1,
-	                            .device = 0,
-	                            .stream = -1};
+				    .begin = (int64_t)begin,
+				    .end = (int64_t)um_sim_later(begin, end),
+				    .process = 1,
+				    .device = 0,
+				    .stream = -1};
 }
 
 /* Who calls. */
@@ -56,7 +56,7 @@ uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin)
 }
 
 void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
-                         uint64_t begin, uint64_t end)
+			 uint64_t begin, uint64_t end)
 {
 	struct um_activity a;
 
@@ -70,7 +70,7 @@ void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, cons
 }
 
 void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
-                       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end)
+		       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end)
 {
 	struct um_activity a;
 
@@ -116,7 +116,7 @@ void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink)
 }
 
 void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
-                        enum um_sim_cause cause, uint64_t begin, uint64_t end)
+			enum um_sim_cause cause, uint64_t begin, uint64_t end)
 {
 	static const enum um_activity_cause causes[] = {UM_CAUSE_PREFETCH, UM_CAUSE_DEMAND, UM_CAUSE_EVICTION};
 	uint64_t all = um_sim_count(pages), before = 0;
@@ -128,7 +128,7 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 		uint32_t rest = ~(pages >> first);
 		unsigned n = rest ? (unsigned)__builtin_ctz(rest) : UM_SIM_PAGES;
 		struct um_activity a = activity(UM_ACT_MIGRATION, begin + (end - begin) / all * before,
-		                                before + n == all ? end : begin + (end - begin) / all * (before + n));
+						before + n == all ? end : begin + (end - begin) / all * (before + n));
 
 		a.way = to_device ? UM_DIR_H2D : UM_DIR_D2H;
 		a.cause = causes[cause];
@@ -140,7 +140,7 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 }
 
 void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
-                         uint64_t begin, uint64_t end)
+			 uint64_t begin, uint64_t end)
 {
 	struct um_activity a;
 
@@ -153,7 +153,7 @@ void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_
 }
 
 void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
-                             uint64_t at)
+			     uint64_t at)
 {
 	if (!um_sim_looked_at(sim))
 		return;

@@ -22,7 +22,7 @@ const char *fuzz_file(const uint8_t *data, size_t size)
 	if (!owner) {
 		/* Memory, not a disk, where there is such a folder: libFuzzer writes thousands of files a second. */
 		snprintf(path, sizeof path, "%s/um-fuzz-%ld", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm",
-		         (long)getpid());
+			 (long)getpid());
 		owner = getpid();
 		atexit(forget);
 	}

@@ -26,14 +26,18 @@ static const struct {
 	{"CUDA_GPU_MEMORY_USAGE_EVENTS", "start,globalPid,deviceId,address,bytes,memKind,memoryOperationType,name", 8},
 	{"NVTX_EVENTS", "start,\"end\",globalTid,eventType,text,textId,domainId", 7},
 	{"CUPTI_ACTIVITY_KIND_RUNTIME", "start,\"end\",globalTid,correlationId,nameId,returnValue", 6},
-	{"CUPTI_ACTIVITY_KIND_KERNEL", "start,\"end\",globalPid,deviceId,streamId,correlationId,shortName,"
-				       "demangledName,gridX,gridY,gridZ,blockX,blockY,blockZ", 14},
+	{"CUPTI_ACTIVITY_KIND_KERNEL",
+	 "start,\"end\",globalPid,deviceId,streamId,correlationId,shortName,"
+	 "demangledName,gridX,gridY,gridZ,blockX,blockY,blockZ",
+	 14},
 	{"CUPTI_ACTIVITY_KIND_MEMSET", "start,\"end\",globalPid,deviceId,streamId,correlationId,bytes", 7},
-	{"CUDA_UM_GPU_PAGE_FAULT_EVENTS",
-	 "start,\"end\",globalPid,deviceId,address,numberOfPageFaults,faultAccessType", 7},
+	{"CUDA_UM_GPU_PAGE_FAULT_EVENTS", "start,\"end\",globalPid,deviceId,address,numberOfPageFaults,faultAccessType",
+	 7},
 	{"CUDA_UM_CPU_PAGE_FAULT_EVENTS", "start,globalPid,address,CpuInstruction,module", 5},
-	{"CUPTI_ACTIVITY_KIND_MEMCPY", "start,\"end\",globalPid,deviceId,streamId,correlationId,bytes,copyKind,"
-				       "migrationCause,virtualAddress", 10},
+	{"CUPTI_ACTIVITY_KIND_MEMCPY",
+	 "start,\"end\",globalPid,deviceId,streamId,correlationId,bytes,copyKind,"
+	 "migrationCause,virtualAddress",
+	 10},
 	{"StringIds", "id,value", 2},
 	{"META_DATA_EXPORT", "name,value", 2},
 	{"META_DATA_CAPTURE", "name,value", 2},
@@ -71,9 +75,18 @@ static int64_t integer(struct input *in, int bytes)
 
 static void value(struct input *in, sqlite3_stmt *s, int column)
 {
-	static const char *const words[] = {"umadvise", "step 1", "tensor 65536 65536 x", "op 1 mul", "3.7.2", "true",
-	                                    "EXPORT_SCHEMA_VERSION", "COLLECT_UVM_GPU_PAGE_FAULTS", "tensor-end 65536",
-	                                    "use 1 r 65536 65536", "hint - prefetch 65536 65536 0", "cudaLaunchKernel"};
+	static const char *const words[] = {"umadvise",
+					    "step 1",
+					    "tensor 65536 65536 x",
+					    "op 1 mul",
+					    "3.7.2",
+					    "true",
+					    "EXPORT_SCHEMA_VERSION",
+					    "COLLECT_UVM_GPU_PAGE_FAULTS",
+					    "tensor-end 65536",
+					    "use 1 r 65536 65536",
+					    "hint - prefetch 65536 65536 0",
+					    "cudaLaunchKernel"};
 	size_t n;
 
 	switch (byte(in) % 9) {

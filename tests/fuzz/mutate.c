@@ -125,8 +125,8 @@ static size_t block_size(const struct text *t, uint64_t drawn, size_t from)
 /* Integers of 1, 2, 4 or 8 bytes, of either byte order, about the edges. */
 static void set_integer(struct text *t, size_t at)
 {
-	static const uint64_t edges[] = {0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
-	                                 0xffffffff, INT64_MAX, 1ull << 63, UINT64_MAX};
+	static const uint64_t edges[] = {0,	 1,	     0x7f,	 0x80,	     0xff,	0x7fff,	    0x8000,
+					 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, INT64_MAX, 1ull << 63, UINT64_MAX};
 	size_t bytes = (size_t)1 << draw(t, 4);
 	uint64_t x = edges[draw(t, sizeof edges / sizeof *edges)] + draw(t, 3) - 1;
 	int big = (int)draw(t, 2);
@@ -138,9 +138,23 @@ static void set_integer(struct text *t, size_t at)
 /* The next number that is written in digits becomes another one. */
 static void set_digits(struct text *t, size_t at)
 {
-	static const char *const numbers[] = {
-		"0", "-1", "1", "65536", "4294967295", "4294967296", "9223372036854775807", "9223372036854775808",
-		"18446744073709551615", "99999999999999999999", "1e308", "0.5", "null", "true", "\"\"", "[]", "{}"};
+	static const char *const numbers[] = {"0",
+					      "-1",
+					      "1",
+					      "65536",
+					      "4294967295",
+					      "4294967296",
+					      "9223372036854775807",
+					      "9223372036854775808",
+					      "18446744073709551615",
+					      "99999999999999999999",
+					      "1e308",
+					      "0.5",
+					      "null",
+					      "true",
+					      "\"\"",
+					      "[]",
+					      "{}"};
 	const char *to = numbers[draw(t, sizeof numbers / sizeof *numbers)];
 	size_t n = 0;
 

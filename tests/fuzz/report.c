@@ -16,7 +16,7 @@ static void again(void *user)
 }
 
 static int read_it(struct um_report *r, struct um_iteration_spans *found, const char *path, struct um_capture *c,
-                   struct um_diag *diag)
+		   struct um_diag *diag)
 {
 	const struct um_nsys_read_options ro = {.again = again, .user = r};
 	const struct um_log_read_options lo = {0};

@@ -48,7 +48,9 @@ template <typename Body> void launch_run(void *arg)
 
 template <typename Body> void each(stream_t stream, long n, const Body &body)
 {
-	struct launched<Body> *l = new launched<Body>{n, body};
+	struct launched<Body> *l = new launched<Body> {
+		n, body
+	};
 
 	if (umadv_sim_run(launch_on, stream, launch_run<Body>, l))
 		abort();

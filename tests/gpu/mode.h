@@ -21,9 +21,13 @@ struct mode {
 	uint64_t budget = 0;
 	cudaStream_t stream = NULL;
 
-	virtual ~mode() {}
+	virtual ~mode()
+	{
+	}
 	virtual void open() = 0;
-	virtual void iterate() {} /* an iteration begins */
+	virtual void iterate()
+	{
+	} /* an iteration begins */
 	virtual void run(const struct op &o) = 0;
 	virtual void sample(int tensor, void *to, size_t bytes) = 0; /* the tensor's first bytes; all is finished */
 	virtual void close() = 0;
@@ -92,7 +96,9 @@ struct mode_advised : mode {
 	std::string strategy, trace;
 	struct runner r = {};
 
-	mode_advised(const char *strategy) : strategy(strategy) {}
+	mode_advised(const char *strategy) : strategy(strategy)
+	{
+	}
 	void open() override
 	{
 		r.w = w;

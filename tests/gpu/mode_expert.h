@@ -117,7 +117,8 @@ struct mode_expert : mode {
 		if (p->dirty && !dead(tensor)) {
 			wait(out, p->used);
 			check_cuda(cudaMemcpyAsync(p->host, arena + p->offset, w->tensors[tensor].bytes,
-						   cudaMemcpyDeviceToHost, out), "copy out");
+						   cudaMemcpyDeviceToHost, out),
+				   "copy out");
 			v.when = p->saved = record(out);
 		}
 		p->offset = -1;
@@ -133,8 +134,8 @@ struct mode_expert : mode {
 
 		for (size_t t = 0; t < place.size(); t++)
 			if (place[t].offset >= 0)
-				taken[place[t].offset] = place[t].offset +
-							 (int64_t)((w->tensors[t].bytes + 511) & ~511ull);
+				taken[place[t].offset] =
+					place[t].offset + (int64_t)((w->tensors[t].bytes + 511) & ~511ull);
 		for (const auto &range : taken) {
 			if (range.first - at >= need)
 				return at;
@@ -173,9 +174,11 @@ struct mode_expert : mode {
 		for (const struct vacated &v : vacated)
 			if (v.from < at + (int64_t)bytes && at < v.to)
 				wait(first, v.when);
-		vacated.erase(std::remove_if(vacated.begin(), vacated.end(), [&](const struct vacated &v) {
-			return at <= v.from && v.to <= at + (int64_t)bytes;
-		}), vacated.end());
+		vacated.erase(std::remove_if(vacated.begin(), vacated.end(),
+					     [&](const struct vacated &v) {
+						     return at <= v.from && v.to <= at + (int64_t)bytes;
+					     }),
+			      vacated.end());
 		p->offset = at;
 		if (!content)
 			return;

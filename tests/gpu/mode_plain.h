@@ -76,9 +76,8 @@ struct mode_plain : mode {
 
 		while (resident.size() + blocks > capacity && !order.empty()) {
 			auto victim = std::find_if(order.begin(), order.end(), [&](const struct block &b) {
-				return std::none_of(o.uses.begin(), o.uses.end(), [&](const struct use &u) {
-					return u.tensor == b.tensor;
-				});
+				return std::none_of(o.uses.begin(), o.uses.end(),
+						    [&](const struct use &u) { return u.tensor == b.tensor; });
 			});
 
 			if (victim == order.end())

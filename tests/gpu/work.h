@@ -102,8 +102,9 @@ struct fill_body {
 static inline void work_fill(struct work *w, int t, float scale)
 {
 	w->setup.push_back({"fill", {{t, W}}, 0, [=](const struct work &k, stream_t s) {
-		each(s, (long)(k.tensors[t].bytes / sizeof(float)), (struct fill_body){k.at<float>(t), scale, 7u + t});
-	}});
+				    each(s, (long)(k.tensors[t].bytes / sizeof(float)),
+					 (struct fill_body){k.at<float>(t), scale, 7u + t});
+			    }});
 }
 
 #endif

@@ -119,11 +119,11 @@ static inline void cg_total(std::vector<struct op> *list, const struct cg_tensor
 	const int part = t.part, sums = t.fewer, scalar = t.scalar;
 
 	list->push_back({"fold", {{part, R}, {sums, W}}, 0, [=](const struct work &k, stream_t s) {
-		each(s, fewer, (struct cg_fold){k.at<double>(part), k.at<double>(sums), width});
-	}});
+				 each(s, fewer, (struct cg_fold){k.at<double>(part), k.at<double>(sums), width});
+			 }});
 	list->push_back({"total", {{sums, R}, {scalar, RW}}, 0, [=](const struct work &k, stream_t s) {
-		each(s, 1, (struct cg_fold){k.at<double>(sums), k.at<double>(scalar) + which, fewer});
-	}});
+				 each(s, 1, (struct cg_fold){k.at<double>(sums), k.at<double>(scalar) + which, fewer});
+			 }});
 }
 
 static inline struct op cg_dot_op(const struct cg_tensors &t, int a, long a_from, int b, long slice)
@@ -132,9 +132,10 @@ static inline struct op cg_dot_op(const struct cg_tensors &t, int a, long a_from
 	const long rows = t.rows;
 
 	return {"dot", {{a, R}, {b, R}, {part, RW}}, 2.0 * (double)rows, [=](const struct work &k, stream_t s) {
-		each(s, CG_PARTS, (struct cg_dot){k.at<double>(a) + a_from, k.at<double>(b),
-						  k.at<double>(part) + slice * CG_PARTS, rows});
-	}};
+			each(s, CG_PARTS,
+			     (struct cg_dot){k.at<double>(a) + a_from, k.at<double>(b),
+					     k.at<double>(part) + slice * CG_PARTS, rows});
+		}};
 }
 
 static inline void cg_start(struct work *w, const struct cg_tensors &t)
@@ -143,11 +144,15 @@ static inline void cg_start(struct work *w, const struct cg_tensors &t)
 		const int value = t.value[i], column = t.column[i], x = t.x[i], r = t.r[i], p = t.p;
 		const long rows = t.rows, side = t.side;
 
-		w->setup.push_back({"setup", {{value, W}, {column, W}, {x, W}, {r, W}, {p, RW}}, 0,
+		w->setup.push_back({"setup",
+				    {{value, W}, {column, W}, {x, W}, {r, W}, {p, RW}},
+				    0,
 				    [=](const struct work &k, stream_t s) {
-			each(s, rows, (struct cg_setup){k.at<double>(value), k.at<double>(x), k.at<double>(r),
-							k.at<double>(p), k.at<int>(column), i * rows, rows, side});
-		}});
+					    each(s, rows,
+						 (struct cg_setup){k.at<double>(value), k.at<double>(x),
+								   k.at<double>(r), k.at<double>(p), k.at<int>(column),
+								   i * rows, rows, side});
+				    }});
 		w->setup.push_back(cg_dot_op(t, r, 0, r, i));
 	}
 	cg_total(&w->setup, t, 0);
@@ -161,34 +166,45 @@ static inline void cg_step(std::vector<struct op> *list, const struct cg_tensors
 	for (long i = 0; i < t.slices; i++) {
 		const int value = t.value[i], column = t.column[i], q = t.q[i];
 
-		list->push_back({"product", {{value, R}, {column, R}, {p, R}, {q, W}}, 14.0 * (double)rows,
+		list->push_back({"product",
+				 {{value, R}, {column, R}, {p, R}, {q, W}},
+				 14.0 * (double)rows,
 				 [=](const struct work &k, stream_t s) {
-			each(s, rows, (struct cg_product){k.at<double>(value), k.at<double>(p), k.at<int>(column),
-							  k.at<double>(q), rows});
-		}});
+					 each(s, rows,
+					      (struct cg_product){k.at<double>(value), k.at<double>(p),
+								  k.at<int>(column), k.at<double>(q), rows});
+				 }});
 		list->push_back(cg_dot_op(t, p, i * rows, q, i));
 	}
 	cg_total(list, t, 2);
 	for (long i = 0; i < t.slices; i++) {
 		const int x = t.x[i], r = t.r[i], q = t.q[i];
 
-		list->push_back({"descend", {{x, RW}, {r, RW}, {p, R}, {q, R}, {scalar, R}}, 4.0 * (double)rows,
+		list->push_back({"descend",
+				 {{x, RW}, {r, RW}, {p, R}, {q, R}, {scalar, R}},
+				 4.0 * (double)rows,
 				 [=](const struct work &k, stream_t s) {
-			each(s, rows, (struct cg_descend){k.at<double>(x), k.at<double>(r),
-							  k.at<double>(p) + i * rows, k.at<double>(q),
-							  k.at<double>(scalar) + now, k.at<double>(scalar) + 2});
-		}});
+					 each(s, rows,
+					      (struct cg_descend){k.at<double>(x), k.at<double>(r),
+								  k.at<double>(p) + i * rows, k.at<double>(q),
+								  k.at<double>(scalar) + now,
+								  k.at<double>(scalar) + 2});
+				 }});
 		list->push_back(cg_dot_op(t, r, 0, r, i));
 	}
 	cg_total(list, t, next);
 	for (long i = 0; i < t.slices; i++) {
 		const int r = t.r[i];
 
-		list->push_back({"turn", {{p, RW}, {r, R}, {scalar, R}}, 2.0 * (double)rows,
+		list->push_back({"turn",
+				 {{p, RW}, {r, R}, {scalar, R}},
+				 2.0 * (double)rows,
 				 [=](const struct work &k, stream_t s) {
-			each(s, rows, (struct cg_turn){k.at<double>(p) + i * rows, k.at<double>(r),
-						       k.at<double>(scalar) + now, k.at<double>(scalar) + next});
-		}});
+					 each(s, rows,
+					      (struct cg_turn){k.at<double>(p) + i * rows, k.at<double>(r),
+							       k.at<double>(scalar) + now,
+							       k.at<double>(scalar) + next});
+				 }});
 	}
 }
 

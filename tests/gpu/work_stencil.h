@@ -48,13 +48,16 @@ static inline struct work work_stencil(int slabs, long planes, long side)
 		for (int s = 0; s < slabs; s++) {
 			int below = s ? heat[turn][s - 1] : -1, here = heat[turn][s], c = conduct[s];
 			int above = s < slabs - 1 ? heat[turn][s + 1] : -1, out = heat[!turn][s];
-			struct op o = {"sweep", {{here, R}, {c, R}, {out, W}}, 9.0 * (double)n,
+			struct op o = {"sweep",
+				       {{here, R}, {c, R}, {out, W}},
+				       9.0 * (double)n,
 				       [=](const struct work &k, stream_t stream) {
-				each(stream, n, (struct stencil_sweep){below < 0 ? NULL : k.at<float>(below),
-								       k.at<float>(here),
-								       above < 0 ? NULL : k.at<float>(above),
-								       k.at<float>(c), k.at<float>(out), side, planes});
-			}};
+					       each(stream, n,
+						    (struct stencil_sweep){
+							    below < 0 ? NULL : k.at<float>(below), k.at<float>(here),
+							    above < 0 ? NULL : k.at<float>(above), k.at<float>(c),
+							    k.at<float>(out), side, planes});
+				       }};
 
 			if (below >= 0)
 				o.uses.push_back({below, R});

@@ -151,19 +151,21 @@ static inline void train_forward(struct work *w, const struct train_tensors &t)
 		const int in = l ? t.out[l - 1] : t.input, weight = t.weight[l], out = t.out[l];
 		const int relu = l < layers - 1;
 
-		w->step[0].push_back({"forward", {{in, R}, {weight, R}, {out, W}}, 2.0 * batch * n * n,
+		w->step[0].push_back({"forward",
+				      {{in, R}, {weight, R}, {out, W}},
+				      2.0 * batch * n * n,
 				      [=](const struct work &k, stream_t s) {
-			multiply(s, {k.at<float>(in), k.at<float>(weight), NULL, k.at<float>(out), batch, n, n, 0, 0,
-				     relu});
-		}});
+					      multiply(s, {k.at<float>(in), k.at<float>(weight), NULL, k.at<float>(out),
+							   batch, n, n, 0, 0, relu});
+				      }});
 	}
 	const int last = t.out[layers - 1], input = t.input, delta = t.delta[layers - 1];
 
-	w->step[0].push_back({"loss", {{last, R}, {input, R}, {delta, W}}, 2.0 * batch * n,
-			      [=](const struct work &k, stream_t s) {
-		each(s, batch * n, (struct train_loss){k.at<float>(last), k.at<float>(input), k.at<float>(delta), n,
-						       batch});
-	}});
+	w->step[0].push_back(
+		{"loss", {{last, R}, {input, R}, {delta, W}}, 2.0 * batch * n, [=](const struct work &k, stream_t s) {
+			 each(s, batch * n,
+			      (struct train_loss){k.at<float>(last), k.at<float>(input), k.at<float>(delta), n, batch});
+		 }});
 }
 
 static inline void train_backward(struct work *w, const struct train_tensors &t)
@@ -174,26 +176,34 @@ static inline void train_backward(struct work *w, const struct train_tensors &t)
 		const int in = l ? t.out[l - 1] : t.input, delta = t.delta[l], gradient = t.gradient[l];
 		const int weight = t.weight[l], below = l ? t.delta[l - 1] : -1;
 
-		w->step[0].push_back({"gradient", {{in, R}, {delta, R}, {gradient, W}}, 2.0 * batch * n * n,
+		w->step[0].push_back({"gradient",
+				      {{in, R}, {delta, R}, {gradient, W}},
+				      2.0 * batch * n * n,
 				      [=](const struct work &k, stream_t s) {
-			multiply(s, {k.at<float>(in), k.at<float>(delta), NULL, k.at<float>(gradient), n, batch, n, 1,
-				     0, 0});
-		}});
+					      multiply(s, {k.at<float>(in), k.at<float>(delta), NULL,
+							   k.at<float>(gradient), n, batch, n, 1, 0, 0});
+				      }});
 		if (below >= 0)
-			w->step[0].push_back({"backward", {{delta, R}, {weight, R}, {in, R}, {below, W}},
-					      2.0 * batch * n * n, [=](const struct work &k, stream_t s) {
-				multiply(s, {k.at<float>(delta), k.at<float>(weight), k.at<float>(in),
-					     k.at<float>(below), batch, n, n, 0, 1, 0});
-			}});
+			w->step[0].push_back({"backward",
+					      {{delta, R}, {weight, R}, {in, R}, {below, W}},
+					      2.0 * batch * n * n,
+					      [=](const struct work &k, stream_t s) {
+						      multiply(s, {k.at<float>(delta), k.at<float>(weight),
+								   k.at<float>(in), k.at<float>(below), batch, n, n, 0,
+								   1, 0});
+					      }});
 	}
 	for (size_t l = 0; l < t.weight.size(); l++) {
 		const int weight = t.weight[l], momentum = t.momentum[l], gradient = t.gradient[l];
 
-		w->step[0].push_back({"update", {{weight, RW}, {momentum, RW}, {gradient, R}}, 4.0 * n * n,
+		w->step[0].push_back({"update",
+				      {{weight, RW}, {momentum, RW}, {gradient, R}},
+				      4.0 * n * n,
 				      [=](const struct work &k, stream_t s) {
-			each(s, n * n, (struct train_update){k.at<float>(weight), k.at<float>(momentum),
-							     k.at<float>(gradient)});
-		}});
+					      each(s, n * n,
+						   (struct train_update){k.at<float>(weight), k.at<float>(momentum),
+									 k.at<float>(gradient)});
+				      }});
 	}
 }
 

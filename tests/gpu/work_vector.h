@@ -20,8 +20,8 @@ struct vector_add {
 static inline struct op vector_op(int y, int x, long n)
 {
 	return {"add", {{x, R}, {y, RW}}, 2.0 * (double)n, [=](const struct work &k, stream_t s) {
-		each(s, n, (struct vector_add){k.at<float>(y), k.at<float>(x)});
-	}};
+			each(s, n, (struct vector_add){k.at<float>(y), k.at<float>(x)});
+		}};
 }
 
 /* `count` vectors of `n` floats. */

@@ -24,7 +24,7 @@ static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t lap)
 
 /* Appends a chain's key: 0 gaps if no cut lies in any. Counted from the cut before the first one. */
 static int push_key(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c,
-                    const struct bound_chain *x, uint32_t *gaps)
+		    const struct bound_chain *x, uint32_t *gaps)
 {
 	int64_t lap = 2ll * w->n_ops;
 	size_t at = g->keys.n;
@@ -53,7 +53,7 @@ static int push_key(struct bound_groups *g, const struct bound_work *w, const st
 }
 
 static int find(const struct bound_groups *g, const uint32_t *table, size_t mask, const struct bound_group *like,
-                size_t *slot)
+		size_t *slot)
 {
 	size_t bytes = (2ull * like->gaps + 1) * sizeof *g->keys.at;
 	uint64_t h = like->gaps;
@@ -156,7 +156,7 @@ static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p, 
 
 /* What a gap is worth without a copy out. */
 static double anew(const struct bound_groups *g, const struct bound_group *x, uint32_t gap, int n,
-                   const struct bound_prices *p)
+		   const struct bound_prices *p)
 {
 	const int32_t *key = g->keys.at + x->key + 2 * gap;
 
@@ -165,7 +165,7 @@ static double anew(const struct bound_groups *g, const struct bound_group *x, ui
 
 /* The best time to copy out, or none: all stays behind it are free then. */
 static double copied_once(const struct bound_groups *groups, const struct bound_group *x, int n,
-                          const struct bound_prices *p)
+			  const struct bound_prices *p)
 {
 	const int32_t *key = groups->keys.at + x->key;
 	double later = 0, here = 0, open = 0, earlier = 0, best;

@@ -12,8 +12,8 @@
 #include <float.h>
 
 #define FUNCTIONS(F)                                                                                                   \
-	F(newModel) F(deleteModel) F(setLogLevel) F(loadProblem) F(setMaximumSeconds) F(initialSolve) F(status)        \
-	F(dualRowSolution)
+	F(newModel)                                                                                                    \
+	F(deleteModel) F(setLogLevel) F(loadProblem) F(setMaximumSeconds) F(initialSolve) F(status) F(dualRowSolution)
 
 #define FIELD(name) __typeof__(Clp_##name) *name;
 static struct {
@@ -98,7 +98,7 @@ int bound_lp_row(struct bound_lp *lp, double low, double high)
 int bound_lp_column(struct bound_lp *lp, double cost, double low, double high)
 {
 	lp->failed |= um_vec_push(&lp->cost, cost) || um_vec_push(&lp->low, limit(low)) ||
-	              um_vec_push(&lp->high, limit(high)) || um_vec_push(&lp->start, (CoinBigIndex)lp->row.n);
+		      um_vec_push(&lp->high, limit(high)) || um_vec_push(&lp->start, (CoinBigIndex)lp->row.n);
 	return (int)lp->start.n - 1;
 }
 

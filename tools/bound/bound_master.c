@@ -129,7 +129,7 @@ static void find_least(struct master *m, int k)
 
 	if (last > first)
 		ns = last <= m->w->n_ops ? before[last] - before[first]
-		                         : before[m->w->n_ops] - before[first] + before[last - m->w->n_ops];
+					 : before[m->w->n_ops] - before[first] + before[last - m->w->n_ops];
 	m->least[k] = (double)ns / 1e6;
 	m->fixed[k] = to == from + 1 && from % 2 == 0;
 }
@@ -204,9 +204,9 @@ static void add_times(struct master *m)
 	for (int kind = 0; kind < ROW_KINDS; kind++)
 		for (int k = 0; k < m->n; k++)
 			bound_lp_row(m->lp,
-				     kind == ROW_ROOM   ? m->excess[k]
+				     kind == ROW_ROOM	? m->excess[k]
 				     : kind == ROW_TIME ? m->least[k]
-				                        : 0,
+							: 0,
 				     BOUND_LP_FREE);
 	for (int k = 0; k < m->n; k++) {
 		bound_lp_column(m->lp, 1, m->least[k], m->fixed[k] ? m->least[k] : BOUND_LP_FREE);
@@ -229,7 +229,7 @@ static int laps(const struct master *m, int64_t lo, int64_t hi)
 /* A column of bytes that are put into a store in segment `from`, and must have come to the last one by the end of
  * segment `to`. */
 static void add_share(struct master *m, const struct stores *s, int into, int64_t from, int last, int64_t to,
-                      double size)
+		      double size)
 {
 	int n = laps(m, from + 1, to);
 
@@ -256,7 +256,7 @@ static void add_clean(struct master *m, const struct stores *s, const struct bou
 
 /* Bytes that are away all through a gap, and computed again behind any of its cuts. `full`: the row of what is away. */
 static void add_anew(struct master *m, const struct stores *s, const struct bound_group *x, int64_t lo, int64_t hi,
-                     int full)
+		     int full)
 {
 	bound_lp_column(m->lp, 0, 0, x->mib);
 	add_share(m, s, AWAY, lo - 1, AWAY, hi, 1);
@@ -448,7 +448,7 @@ static double prove(struct master *m, struct bound_prices *p)
 }
 
 int bound_master_solve(const struct bound_problem *b, double seconds, struct bound_prices *prices, double *bound_ms,
-                       int *done)
+		       int *done)
 {
 	struct master m = {.r = b->r, .w = b->w, .c = b->c, .fine = b->fine};
 	int err = init(&m);

@@ -55,6 +55,6 @@ struct bound_problem { /* all borrowed */
 /* Solves, for so many seconds (0: as long as it takes). `prices` (of c->n cuts) and *bound_ms: a bound and what proves
  * it, *done or not. 0, -ENOMEM. */
 int bound_master_solve(const struct bound_problem *b, double seconds, struct bound_prices *prices, double *bound_ms,
-                       int *done);
+		       int *done);
 
 #endif

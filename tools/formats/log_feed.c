@@ -196,16 +196,16 @@ int um_log_queue_counted(struct um_log_reader *r, int64_t until)
 
 int um_log_queue_sums(struct um_log_reader *r, int64_t at, const uint64_t counts[UM_LIBRARY_COUNTS])
 {
-	static const enum um_library_count keys[UM_LOG_DRIVER_COUNTERS] = {UM_LIBRARY_H2D, UM_LIBRARY_D2H,
-								   UM_LIBRARY_GPU_FAULTS, UM_LIBRARY_CPU_FAULTS};
+	static const enum um_library_count keys[UM_LOG_DRIVER_COUNTERS] = {
+		UM_LIBRARY_H2D, UM_LIBRARY_D2H, UM_LIBRARY_GPU_FAULTS, UM_LIBRARY_CPU_FAULTS};
 	int err = 0;
 
 	for (unsigned k = 0; k < UM_LOG_DRIVER_COUNTERS && !err; k++) {
 		struct um_log_driver_counter c = {.kind = (enum um_log_driver_counter_kind)k,
-					   .begin = at,
-					   .end = at,
-					   .n = counts[keys[k]],
-					   .records = 1};
+						  .begin = at,
+						  .end = at,
+						  .n = counts[keys[k]],
+						  .records = 1};
 
 		if (c.n)
 			err = push(r, um_log_driver_counter_as(&c));

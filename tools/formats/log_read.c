@@ -137,18 +137,21 @@ static int notes(struct um_log_reader *r, int cut)
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && l->left_out) {
-		snprintf(text, sizeof text, "%" PRIu64 " events and hints were too many for the log",
-			 l->left_out);
+		snprintf(text, sizeof text, "%" PRIu64 " events and hints were too many for the log", l->left_out);
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && l->counts[UM_LIBRARY_SUMMED]) {
-		snprintf(text, sizeof text, "of %" PRIu64 " migrations and groups of faults only sums are known, "
-					    "which are of no tensor", l->counts[UM_LIBRARY_SUMMED]);
+		snprintf(text, sizeof text,
+			 "of %" PRIu64 " migrations and groups of faults only sums are known, "
+			 "which are of no tensor",
+			 l->counts[UM_LIBRARY_SUMMED]);
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && l->counts[UM_LIBRARY_LOST]) {
-		snprintf(text, sizeof text, "CUPTI has dropped %" PRIu64 " records: there were more migrations and "
-					    "faults than this report has", l->counts[UM_LIBRARY_LOST]);
+		snprintf(text, sizeof text,
+			 "CUPTI has dropped %" PRIu64 " records: there were more migrations and "
+			 "faults than this report has",
+			 l->counts[UM_LIBRARY_LOST]);
 		err = um_capture_note(r->capture, text);
 	}
 	return err ? um_log_no_memory(r) : 0;
@@ -215,12 +218,12 @@ int um_log_read(const char *path, const struct um_log_read_options *options, str
 		struct um_capture *capture, struct um_diag *diag)
 {
 	struct um_log_reader r = {.o = options,
-			   .path = path,
-			   .sink = sink,
-			   .capture = capture,
-			   .diag = diag,
-			   .fed = INT64_MIN,
-			   .end = INT64_MIN};
+				  .path = path,
+				  .sink = sink,
+				  .capture = capture,
+				  .diag = diag,
+				  .fed = INT64_MIN,
+				  .end = INT64_MIN};
 	int err;
 
 	um_capture_init(capture);

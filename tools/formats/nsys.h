@@ -31,7 +31,7 @@ struct um_nsys_read_options {
 /* Reads `path` into the sink, in order of `begin`. `capture` is filled first; it is initialised here, and the caller
  * ends it. 0; -EINVAL: refused, and `diag` (initialised here) says why; -ENOMEM; or what the sink answered. */
 int um_nsys_read(const char *path, const struct um_nsys_read_options *options, struct um_activity_sink *sink,
-                 struct um_capture *capture, struct um_diag *diag);
+		 struct um_capture *capture, struct um_diag *diag);
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
@@ -39,7 +39,7 @@ struct um_nsys_writer;
 
 /* Begins a file of a simulated run on `device` (copied). 0, or -errno with `diag` (initialised here) set. */
 int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct um_profile *device,
-                   struct um_diag *diag);
+		   struct um_diag *diag);
 
 /* What is fed here is written; the first failure sticks, and is told at the end. Borrowed; the writer's own. */
 struct um_activity_sink *um_nsys_sink(struct um_nsys_writer *w);

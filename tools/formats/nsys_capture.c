@@ -23,7 +23,7 @@ static const char *text_of(sqlite3_stmt *s, int column)
 
 /* Calls `fn` for each row. 0 or -errno. */
 static int each(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
-                int (*fn)(struct um_nsys_file *f, sqlite3_stmt *s, void *arg), void *arg)
+		int (*fn)(struct um_nsys_file *f, sqlite3_stmt *s, void *arg), void *arg)
 {
 	sqlite3_stmt *s = NULL;
 	int got = um_nsys_file_has(f, table);
@@ -80,7 +80,7 @@ static int on_device(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
 
 	(void)f;
 	return um_capture_device(arg, (int32_t)sqlite3_column_int64(s, ordinal), text_of(s, 1),
-	                         memory > 0 ? (uint64_t)memory : 0);
+				 memory > 0 ? (uint64_t)memory : 0);
 }
 
 static int on_system(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
@@ -100,7 +100,7 @@ static int on_diagnostic(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
 	(void)f;
 	if (strstr(text, "Unified Memory cannot be traced")) {
 		const struct um_absence a = {UM_ABSENCE_MIGRATIONS, "migrations of unified memory",
-		                             "none: this system cannot trace them", UM_ABSENT_NOT_RECORDED, NULL};
+					     "none: this system cannot trace them", UM_ABSENT_NOT_RECORDED, NULL};
 		struct um_capture *c = arg;
 
 		for (size_t i = 0; i < c->missing.n; i++)
@@ -120,9 +120,9 @@ static int on_setting(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
 		const char *name;
 		int *at;
 	} keys[] = {{"COLLECT_NVTX_TRACE", &to->nvtx},
-	            {"COLLECT_UVM_CPU_PAGE_FAULTS", &to->cpu_faults},
-	            {"COLLECT_UVM_GPU_PAGE_FAULTS", &to->gpu_faults},
-	            {"COLLECT_GPU_MEMORY_USAGE", &to->memory}};
+		    {"COLLECT_UVM_CPU_PAGE_FAULTS", &to->cpu_faults},
+		    {"COLLECT_UVM_GPU_PAGE_FAULTS", &to->gpu_faults},
+		    {"COLLECT_GPU_MEMORY_USAGE", &to->memory}};
 
 	(void)f;
 	to->known = 1;
@@ -144,7 +144,7 @@ static int versions(struct um_nsys_file *f, struct um_capture *c)
 		err = each(f, "META_DATA_EXPORT", columns, "", on_version, c);
 	if (!err && atoi(c->schema) > UM_NSYS_MAJOR)
 		err = um_diag_set(f->diag, EINVAL, 0, "has schema %s, which is newer than this version knows (%d.x)",
-		                  c->schema, UM_NSYS_MAJOR);
+				  c->schema, UM_NSYS_MAJOR);
 	return err;
 }
 
@@ -174,8 +174,7 @@ static int absences(struct um_nsys_file *f, struct um_capture *c, const struct s
 	for (size_t i = 0; i < sizeof list / sizeof *list; i++)
 		if (!f->has[list[i].id] &&
 		    um_vec_push(&c->missing, ((struct um_absence){um_nsys_tables[list[i].id].name, list[i].what,
-		                                                  list[i].option, state_of(list[i].setting),
-		                                                  NULL})))
+								  list[i].option, state_of(list[i].setting), NULL})))
 			return um_diag_set(f->diag, ENOMEM, 0, "no memory");
 	return 0;
 }
@@ -186,23 +185,23 @@ int um_nsys_file_capture(struct um_nsys_file *f, struct um_capture *c)
 	int err = versions(f, c);
 
 	c->has_cuda = f->has[UM_NSYS_KERNEL] || f->has[UM_NSYS_CALL] || f->has[UM_NSYS_COPY] || f->has[UM_NSYS_FILL] ||
-	              f->has[UM_NSYS_GPU_FAULT] || f->has[UM_NSYS_CPU_FAULT];
+		      f->has[UM_NSYS_GPU_FAULT] || f->has[UM_NSYS_CPU_FAULT];
 	if (!err)
 		err = each(f, "META_DATA_CAPTURE", (const char *const[]){"!name", "!value", NULL}, "", on_setting,
-		           &settings);
+			   &settings);
 	if (!err)
 		err = each(f, "ANALYSIS_DETAILS", (const char *const[]){"duration", NULL}, "", on_end, c);
 	if (!err)
 		err = each(f, "PROCESSES", (const char *const[]){"!globalPid", "pid", "name", NULL}, "", on_process, c);
 	if (!err)
 		err = each(f, "TARGET_INFO_GPU", (const char *const[]){"!id", "name", "totalMemory", "cuDevice", NULL},
-		           "", on_device, c);
+			   "", on_device, c);
 	if (!err)
 		err = each(f, "TARGET_INFO_SYSTEM_ENV", (const char *const[]){"!name", "!value", NULL}, "", on_system,
-		           c);
+			   c);
 	if (!err)
 		err = each(f, "DIAGNOSTIC_EVENT", (const char *const[]){"text", "!severity", NULL},
-		           "WHERE severity IN (2, 3)", on_diagnostic, c);
+			   "WHERE severity IN (2, 3)", on_diagnostic, c);
 	if (err == -ENOMEM)
 		um_diag_set(f->diag, ENOMEM, 0, "no memory");
 	return err ? err : absences(f, c, &settings);

@@ -49,7 +49,7 @@ static int check_length(const unsigned char *h, uint64_t bytes, struct um_diag *
 	if (big_endian(h + 24, 4) != big_endian(h + 92, 4) || page * pages <= bytes)
 		return 0;
 	return um_diag_set(diag, EINVAL, 0, "truncated: %llu of %llu bytes are there", (unsigned long long)bytes,
-	                   (unsigned long long)(page * pages));
+			   (unsigned long long)(page * pages));
 }
 
 static int check_header(const char *path, const unsigned char *h, size_t n, uint64_t bytes, struct um_diag *diag)
@@ -60,15 +60,14 @@ static int check_header(const char *path, const unsigned char *h, size_t n, uint
 		return check_length(h, bytes, diag);
 	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep"))
 		return um_diag_set(diag, EINVAL, 0,
-		                   "is a report, not an export: run 'nsys export --type sqlite' on it");
+				   "is a report, not an export: run 'nsys export --type sqlite' on it");
 	if (ends_with(path, ".qdstrm"))
 		return um_diag_set(diag, EINVAL, 0,
-		                   "is a raw recording that nsys could not import: QdstrmImporter makes a report of "
-		                   "it, 'nsys export --type sqlite' an export");
+				   "is a raw recording that nsys could not import: QdstrmImporter makes a report of "
+				   "it, 'nsys export --type sqlite' an export");
 	if (n > 1 && h[0] == 0x1f && h[1] == 0x8b)
 		return um_diag_set(diag, EINVAL, 0, "is compressed: unpack it first");
-	return um_diag_set(diag, EINVAL, 0,
-	                   "is no SQLite file: expected what 'nsys export --type sqlite' writes");
+	return um_diag_set(diag, EINVAL, 0, "is no SQLite file: expected what 'nsys export --type sqlite' writes");
 }
 
 /* SQLite would make of an empty file an empty database, and of others an error that says little. */
@@ -165,17 +164,17 @@ static int select_text(struct um_nsys_file *f, const char *table, const char *co
 			return has;
 		if (!has && columns[i][0] == '!')
 			return um_diag_set(f->diag, EINVAL, 0,
-			                   "table %s has no column %s: not an export that this version knows", table,
-			                   name);
+					   "table %s has no column %s: not an export that this version knows", table,
+					   name);
 		n += (size_t)snprintf(sql + n, size - n, "%s%s%s%s AS c%d", i ? ", " : "", has ? "\"" : "",
-		                      has ? name : "NULL", has ? "\"" : "", i);
+				      has ? name : "NULL", has ? "\"" : "", i);
 	}
 	snprintf(sql + n, size - n, " FROM main.\"%s\"", table);
 	return 0;
 }
 
 int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
-                        sqlite3_stmt **out)
+			sqlite3_stmt **out)
 {
 	char text[1024], sql[2048];
 	int err = select_text(f, table, columns, text, sizeof text);
@@ -185,7 +184,7 @@ int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *c
 }
 
 int um_nsys_file_select_where(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
-                              const char *condition, sqlite3_stmt **out)
+			      const char *condition, sqlite3_stmt **out)
 {
 	char text[1024], sql[2048];
 	int err = select_text(f, table, columns, text, sizeof text);
@@ -304,7 +303,7 @@ static int find_tables(struct um_nsys_file *f)
 	if (got <= 0)
 		return got;
 	return um_nsys_file_select(f, "StringIds", (const char *const[]){"!value", NULL}, "WHERE id = ?",
-	                           &f->find_string);
+				   &f->find_string);
 }
 
 int um_nsys_file_open(struct um_nsys_file *f, const char *path, struct um_diag *diag)
@@ -330,7 +329,7 @@ int um_nsys_file_open(struct um_nsys_file *f, const char *path, struct um_diag *
 	sqlite3_db_config(f->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	sqlite3_limit(f->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
 	code = sqlite3_exec(f->db, "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA temp_store = FILE", NULL,
-	                    NULL, NULL);
+			    NULL, NULL);
 	return code == SQLITE_OK ? find_tables(f) : um_nsys_file_error(f, code);
 }
 

@@ -51,11 +51,11 @@ int um_nsys_file_capture(struct um_nsys_file *f, struct um_capture *c);
 /* A statement that selects the columns of the list, in its order, with NULL for those that the table lacks. One that
  * begins with '!' must be there. 0 or as above. */
 int um_nsys_file_select(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
-                        sqlite3_stmt **out);
+			sqlite3_stmt **out);
 
 /* Of rows that meet a condition on the columns, which are called c0, c1, ... there. Nothing but 1 is selected. */
 int um_nsys_file_select_where(struct um_nsys_file *f, const char *table, const char *const *columns, const char *tail,
-                              const char *condition, sqlite3_stmt **out);
+			      const char *condition, sqlite3_stmt **out);
 
 int um_nsys_file_has(struct um_nsys_file *f, const char *table); /* 1, 0, or as above */
 

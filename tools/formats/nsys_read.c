@@ -49,24 +49,23 @@ enum { CPU_FAULT_CODE = 5, CPU_FAULT_MODULE };
 
 static const char *const columns[UM_NSYS_TABLES][UM_NSYS_COLUMNS + 1] = {
 	[UM_NSYS_ALLOC] = {"!start", "start", "globalPid", "deviceId", "address", "!bytes", "memKind",
-                           "!memoryOperationType", "name"},
+			   "!memoryOperationType", "name"},
 	[UM_NSYS_RANGE] = {"!start", "!end", "globalTid", "start", "!eventType", "text", "textId", "domainId"},
 	[UM_NSYS_CALL] = {"!start", "!end", "globalTid", "start", "correlationId", "nameId", "returnValue"},
 	[UM_NSYS_KERNEL] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "shortName",
-                            "demangledName"},
+			    "demangledName"},
 	[UM_NSYS_FILL] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "bytes"},
 	[UM_NSYS_GPU_FAULT] = {"!start", "end", "globalPid", "deviceId", "address", "!numberOfPageFaults",
-                               "faultAccessType"},
-	[UM_NSYS_CPU_FAULT] = {"!start", "start", "globalPid", "start", "address", "CpuInstruction",
-                               "module"},
+			       "faultAccessType"},
+	[UM_NSYS_CPU_FAULT] = {"!start", "start", "globalPid", "start", "address", "CpuInstruction", "module"},
 	[UM_NSYS_COPY] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId", "!bytes", "!copyKind",
-                          "migrationCause", "virtualAddress"},
+			  "migrationCause", "virtualAddress"},
 };
 
 /* Of kernels, where their shapes are wanted. */
-static const char *const columns_shaped[] = {"!start", "!end", "globalPid", "deviceId", "streamId", "correlationId",
-                                             "shortName", "demangledName", "gridX", "gridY", "gridZ", "blockX",
-                                             "blockY", "blockZ", NULL};
+static const char *const columns_shaped[] = {"!start",	      "!end",	   "globalPid",	    "deviceId", "streamId",
+					     "correlationId", "shortName", "demangledName", "gridX",	"gridY",
+					     "gridZ",	      "blockX",	   "blockY",	    "blockZ",	NULL};
 
 static int64_t number(const struct um_nsys_row *row, int column)
 {
@@ -218,14 +217,9 @@ static const char *known(const char *text)
 
 /* What a row is at first sight. */
 static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
-	[UM_NSYS_ALLOC] = UM_ACT_ALLOC,
-	[UM_NSYS_RANGE] = UM_ACT_RANGE,
-	[UM_NSYS_CALL] = UM_ACT_CALL,
-	[UM_NSYS_KERNEL] = UM_ACT_KERNEL,
-	[UM_NSYS_FILL] = UM_ACT_FILL,
-	[UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
-	[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT,
-	[UM_NSYS_COPY] = UM_ACT_COPY,
+	[UM_NSYS_ALLOC] = UM_ACT_ALLOC,		[UM_NSYS_RANGE] = UM_ACT_RANGE, [UM_NSYS_CALL] = UM_ACT_CALL,
+	[UM_NSYS_KERNEL] = UM_ACT_KERNEL,	[UM_NSYS_FILL] = UM_ACT_FILL,	[UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
+	[UM_NSYS_CPU_FAULT] = UM_ACT_CPU_FAULT, [UM_NSYS_COPY] = UM_ACT_COPY,
 };
 
 static uint64_t shape_of(const struct um_nsys_row *s)
@@ -245,13 +239,13 @@ static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsy
 	int nowhere = id == UM_NSYS_RANGE || id == UM_NSYS_CALL || id == UM_NSYS_CPU_FAULT;
 
 	*a = (struct um_activity){.kind = kinds[id],
-	                          .begin = number(s, START),
-	                          .end = number(s, END),
-	                          .process = UM_NSYS_PROCESS(number(s, GLOBAL)),
-	                          .thread = (uint64_t)number(s, GLOBAL),
-	                          .device = nowhere ? -1 : small(s, DEVICE),
-	                          .stream = on_gpu ? small(s, GPU_STREAM) : -1,
-	                          .correlation = on_gpu ? count(s, GPU_CORRELATION) : 0};
+				  .begin = number(s, START),
+				  .end = number(s, END),
+				  .process = UM_NSYS_PROCESS(number(s, GLOBAL)),
+				  .thread = (uint64_t)number(s, GLOBAL),
+				  .device = nowhere ? -1 : small(s, DEVICE),
+				  .stream = on_gpu ? small(s, GPU_STREAM) : -1,
+				  .correlation = on_gpu ? count(s, GPU_CORRELATION) : 0};
 	a->end = a->end < a->begin && id != UM_NSYS_RANGE ? a->begin : a->end;
 	switch (id) {
 	case UM_NSYS_ALLOC:
@@ -279,8 +273,8 @@ static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsy
 	case UM_NSYS_GPU_FAULT:
 		a->faults = count(s, FAULT_COUNT);
 		a->access = count(s, FAULT_ACCESS) <= UM_ACCESS_PREFETCH
-		                    ? (enum um_activity_access)count(s, FAULT_ACCESS)
-		                    : UM_ACCESS_UNKNOWN;
+				    ? (enum um_activity_access)count(s, FAULT_ACCESS)
+				    : UM_ACCESS_UNKNOWN;
 		a->address = (uint64_t)number(s, FAULT_ADDRESS);
 		return 1;
 	case UM_NSYS_CPU_FAULT:
@@ -342,7 +336,7 @@ static int tables_open(struct reader *r)
 		r->rows[i] = (struct um_nsys_rows){
 			.id = (enum um_nsys_id)i, .activity_of = activity_of, .user = r, .sort = r->sort[i]};
 		err = um_nsys_rows_open(&r->rows[i], &r->file, r->path,
-		                        i == UM_NSYS_KERNEL && r->o->shapes ? columns_shaped : columns[i], large);
+					i == UM_NSYS_KERNEL && r->o->shapes ? columns_shaped : columns[i], large);
 	}
 	for (int i = 0; i < UM_NSYS_TABLES && !err; i++)
 		if (r->file.has[i])
@@ -390,7 +384,7 @@ static int merge(struct reader *r)
 }
 
 int um_nsys_read(const char *path, const struct um_nsys_read_options *options, struct um_activity_sink *sink,
-                 struct um_capture *capture, struct um_diag *diag)
+		 struct um_capture *capture, struct um_diag *diag)
 {
 	struct reader r = {.path = path, .o = options, .capture = capture, .sink = sink};
 	int err;

@@ -25,22 +25,22 @@ static int take(struct um_nsys_rows *x, sqlite3_value **values)
 	b->rows++;
 	if (++x->rows > x->file->rows_max) {
 		b->end = um_diag_set(x->file->diag, EINVAL, 0,
-		                     "damaged: table %s has more rows than the file has room for",
-		                     um_nsys_tables[x->id].name);
+				     "damaged: table %s has more rows than the file has room for",
+				     um_nsys_tables[x->id].name);
 		return 1;
 	}
 	if (x->activity_of(x->user, x->id, &row, a)) {
 		if (!possible(a)) {
 			b->end = um_diag_set(x->file->diag, EINVAL, 0,
-			                     "damaged: table %s, row %llu: %llu bytes from %lld to %lld ns",
-			                     um_nsys_tables[x->id].name, (unsigned long long)x->rows,
-			                     (unsigned long long)a->bytes, (long long)a->begin, (long long)a->end);
+					     "damaged: table %s, row %llu: %llu bytes from %lld to %lld ns",
+					     um_nsys_tables[x->id].name, (unsigned long long)x->rows,
+					     (unsigned long long)a->bytes, (long long)a->begin, (long long)a->end);
 			return 1;
 		}
 		if (a->begin < x->last) {
 			b->end = x->sort ? um_diag_set(x->file->diag, EINVAL, 0, "damaged: table %s cannot be sorted",
-			                               um_nsys_tables[x->id].name)
-			                 : -EAGAIN;
+						       um_nsys_tables[x->id].name)
+					 : -EAGAIN;
 			return 1;
 		}
 		x->last = a->begin;
@@ -66,9 +66,9 @@ static void fill(struct um_nsys_rows *x, struct um_nsys_batch *b)
 	x->filling = b;
 	got = um_nsys_file_step(x->file, x->s);
 	if (!b->end)
-		b->end = got < 0       ? got
-		         : x->file->err ? um_diag_set(x->file->diag, -x->file->err, 0, "no memory")
-		                        : !got;
+		b->end = got < 0	? got
+			 : x->file->err ? um_diag_set(x->file->diag, -x->file->err, 0, "no memory")
+					: !got;
 }
 
 /* --- a thread that reads ahead ------------------------------------------------------------------------------------ */
@@ -136,11 +136,11 @@ static int prepare(struct um_nsys_rows *x, const char *const *columns)
 		n += (size_t)snprintf(condition + n, sizeof condition - n, i ? ", c%d" : "c%d", i);
 	snprintf(condition + n, sizeof condition - n, ")");
 	code = sqlite3_create_function_v2(x->file->db, name, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, x, on_row, NULL, NULL,
-	                                  NULL);
+					  NULL);
 	if (code != SQLITE_OK)
 		return um_nsys_file_error(x->file, code);
 	return um_nsys_file_select_where(x->file, um_nsys_tables[x->id].name, columns,
-	                                 x->sort ? "ORDER BY start LIMIT -1" : "", condition, &x->s);
+					 x->sort ? "ORDER BY start LIMIT -1" : "", condition, &x->s);
 }
 
 /* A connection, and with it a thread, for this table alone. */
@@ -159,7 +159,7 @@ static int open_own(struct um_nsys_rows *x, const char *path, const char *const 
 }
 
 int um_nsys_rows_open(struct um_nsys_rows *x, struct um_nsys_file *file, const char *path, const char *const *columns,
-                      int threaded)
+		      int threaded)
 {
 	x->last = INT64_MIN;
 	x->ring = calloc(UM_NSYS_BATCHES, sizeof *x->ring);

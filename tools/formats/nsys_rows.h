@@ -61,7 +61,7 @@ struct um_nsys_rows {
 /* Begins, with the fields above the empty line set and the others 0. `columns` as for um_nsys_file_select. 0 or -errno,
  * with the diag of `file` set. Close it in every case. */
 int um_nsys_rows_open(struct um_nsys_rows *x, struct um_nsys_file *file, const char *path, const char *const *columns,
-                      int threaded);
+		      int threaded);
 void um_nsys_rows_close(struct um_nsys_rows *x);
 
 /* The next batch; not after one that says it is the last. A failure is in the diag of the file that was given. */

@@ -1,74 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/nsys_schema.h"
 
-#define WHERE_ON_GPU \
-	"deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, " \
+#define WHERE_ON_GPU                                                                                                   \
+	"deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, greenContextId INTEGER, streamId INTEGER NOT NULL, "   \
 	"correlationId INTEGER, globalPid INTEGER, "
 #define SPAN "start INTEGER NOT NULL, \"end\" INTEGER NOT NULL, "
 
 const struct um_nsys_table um_nsys_tables[UM_NSYS_TABLES] = {
 	[UM_NSYS_ALLOC] = {"CUDA_GPU_MEMORY_USAGE_EVENTS",
-                           "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, "
-                           "contextId INTEGER NOT NULL, address INTEGER NOT NULL, pc INTEGER NOT NULL, "
-                           "bytes INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, "
-                           "name TEXT, correlationId INTEGER, localMemoryPoolAddress INTEGER, "
-                           "localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER, "
-                           "localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, "
-                           "importedMemoryPoolProcessId INTEGER",
-                           "start, globalPid, deviceId, address, bytes, memKind, memoryOperationType",
-                           "contextId, pc", "1, 0"},
+			   "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, "
+			   "contextId INTEGER NOT NULL, address INTEGER NOT NULL, pc INTEGER NOT NULL, "
+			   "bytes INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, "
+			   "name TEXT, correlationId INTEGER, localMemoryPoolAddress INTEGER, "
+			   "localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER, "
+			   "localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, "
+			   "importedMemoryPoolProcessId INTEGER",
+			   "start, globalPid, deviceId, address, bytes, memKind, memoryOperationType", "contextId, pc",
+			   "1, 0"},
 	[UM_NSYS_RANGE] = {"NVTX_EVENTS",
-                           "start INTEGER NOT NULL, \"end\" INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, "
-                           "category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, "
-                           "textId INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, "
-                           "doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, "
-                           "jsonTextId INTEGER, jsonText TEXT",
-                           "start, \"end\", eventType, text, globalTid, domainId", "", ""},
+			   "start INTEGER NOT NULL, \"end\" INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, "
+			   "category INTEGER, color INTEGER, text TEXT, globalTid INTEGER, endGlobalTid INTEGER, "
+			   "textId INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, "
+			   "doubleValue REAL, uint32Value INTEGER, int32Value INTEGER, floatValue REAL, "
+			   "jsonTextId INTEGER, jsonText TEXT",
+			   "start, \"end\", eventType, text, globalTid, domainId", "", ""},
 	[UM_NSYS_CALL] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
-                          SPAN "eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, "
-                               "nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER",
-                          "start, \"end\", globalTid, correlationId, nameId, returnValue", "eventClass", "0"},
+			  SPAN "eventClass INTEGER NOT NULL, globalTid INTEGER, correlationId INTEGER, "
+			       "nameId INTEGER NOT NULL, returnValue INTEGER NOT NULL, callchainId INTEGER",
+			  "start, \"end\", globalTid, correlationId, nameId, returnValue", "eventClass", "0"},
 	[UM_NSYS_KERNEL] = {"CUPTI_ACTIVITY_KIND_KERNEL",
-                            SPAN WHERE_ON_GPU
-                            "demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER, "
-                            "launchType INTEGER, cacheConfig INTEGER, registersPerThread INTEGER NOT NULL, "
-                            "gridX INTEGER NOT NULL, gridY INTEGER NOT NULL, gridZ INTEGER NOT NULL, "
-                            "blockX INTEGER NOT NULL, blockY INTEGER NOT NULL, blockZ INTEGER NOT NULL, "
-                            "staticSharedMemory INTEGER NOT NULL, dynamicSharedMemory INTEGER NOT NULL, "
-                            "localMemoryPerThread INTEGER NOT NULL, localMemoryTotal INTEGER NOT NULL, "
-                            "gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, "
-                            "sharedMemoryLimitConfig INTEGER",
-                            "start, \"end\", deviceId, streamId, correlationId, globalPid, demangledName, shortName",
-                            "contextId, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, "
-                            "staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, localMemoryTotal, gridId",
-                            "1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0"},
+			    SPAN WHERE_ON_GPU
+			    "demangledName INTEGER NOT NULL, shortName INTEGER NOT NULL, mangledName INTEGER, "
+			    "launchType INTEGER, cacheConfig INTEGER, registersPerThread INTEGER NOT NULL, "
+			    "gridX INTEGER NOT NULL, gridY INTEGER NOT NULL, gridZ INTEGER NOT NULL, "
+			    "blockX INTEGER NOT NULL, blockY INTEGER NOT NULL, blockZ INTEGER NOT NULL, "
+			    "staticSharedMemory INTEGER NOT NULL, dynamicSharedMemory INTEGER NOT NULL, "
+			    "localMemoryPerThread INTEGER NOT NULL, localMemoryTotal INTEGER NOT NULL, "
+			    "gridId INTEGER NOT NULL, sharedMemoryExecuted INTEGER, graphNodeId INTEGER, "
+			    "sharedMemoryLimitConfig INTEGER",
+			    "start, \"end\", deviceId, streamId, correlationId, globalPid, demangledName, shortName",
+			    "contextId, registersPerThread, gridX, gridY, gridZ, blockX, blockY, blockZ, "
+			    "staticSharedMemory, dynamicSharedMemory, localMemoryPerThread, localMemoryTotal, gridId",
+			    "1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0"},
 	[UM_NSYS_FILL] = {"CUPTI_ACTIVITY_KIND_MEMSET",
-                          SPAN WHERE_ON_GPU "value INTEGER NOT NULL, bytes INTEGER NOT NULL, graphNodeId INTEGER, "
-                                            "memKind INTEGER",
-                          "start, \"end\", deviceId, streamId, correlationId, globalPid, bytes", "contextId, value",
-                          "1, 0"},
+			  SPAN WHERE_ON_GPU "value INTEGER NOT NULL, bytes INTEGER NOT NULL, graphNodeId INTEGER, "
+					    "memKind INTEGER",
+			  "start, \"end\", deviceId, streamId, correlationId, globalPid, bytes", "contextId, value",
+			  "1, 0"},
 	[UM_NSYS_COPY] = {"CUPTI_ACTIVITY_KIND_MEMCPY",
-                          SPAN WHERE_ON_GPU
-                          "bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, deprecatedSrcId INTEGER, "
-                          "srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, "
-                          "dstDeviceId INTEGER, dstContextId INTEGER, migrationCause INTEGER, graphNodeId INTEGER, "
-                          "virtualAddress INTEGER",
-                          "start, \"end\", deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, "
-                          "migrationCause, virtualAddress",
-                          "srcKind, dstKind", "7, 7"},
+			  SPAN WHERE_ON_GPU
+			  "bytes INTEGER NOT NULL, copyKind INTEGER NOT NULL, deprecatedSrcId INTEGER, "
+			  "srcKind INTEGER, dstKind INTEGER, srcDeviceId INTEGER, srcContextId INTEGER, "
+			  "dstDeviceId INTEGER, dstContextId INTEGER, migrationCause INTEGER, graphNodeId INTEGER, "
+			  "virtualAddress INTEGER",
+			  "start, \"end\", deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, "
+			  "migrationCause, virtualAddress",
+			  "srcKind, dstKind", "7, 7"},
 	[UM_NSYS_GPU_FAULT] = {"CUDA_UM_GPU_PAGE_FAULT_EVENTS",
-                               SPAN "globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, address INTEGER NOT NULL, "
-                                    "numberOfPageFaults INTEGER NOT NULL, faultAccessType INTEGER NOT NULL",
-                               "start, \"end\", globalPid, deviceId, address, numberOfPageFaults, faultAccessType", "",
-                               ""},
+			       SPAN "globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, address INTEGER NOT NULL, "
+				    "numberOfPageFaults INTEGER NOT NULL, faultAccessType INTEGER NOT NULL",
+			       "start, \"end\", globalPid, deviceId, address, numberOfPageFaults, faultAccessType", "",
+			       ""},
 	[UM_NSYS_CPU_FAULT] = {"CUDA_UM_CPU_PAGE_FAULT_EVENTS",
-                               "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, address INTEGER NOT NULL, "
-                               "originalFaultPc INTEGER, CpuInstruction INTEGER NOT NULL, module INTEGER NOT NULL, "
-                               "unresolvedFaultPc INTEGER",
-                               "start, globalPid, address, CpuInstruction, module", "", ""},
+			       "start INTEGER NOT NULL, globalPid INTEGER NOT NULL, address INTEGER NOT NULL, "
+			       "originalFaultPc INTEGER, CpuInstruction INTEGER NOT NULL, module INTEGER NOT NULL, "
+			       "unresolvedFaultPc INTEGER",
+			       "start, globalPid, address, CpuInstruction, module", "", ""},
 };
 
-#define ENUM(name) "CREATE TABLE ENUM_" name " (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);" \
+#define ENUM(name)                                                                                                     \
+	"CREATE TABLE ENUM_" name " (id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);"                         \
 	"INSERT INTO ENUM_" name " VALUES "
 
 /* clang-format off */

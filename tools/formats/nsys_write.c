@@ -105,7 +105,7 @@ static void prepare_insert(struct um_nsys_writer *w, enum um_nsys_id id)
 		}
 	run_f(w, "CREATE TABLE temp.%s (%s)", t->name, t->columns);
 	sql = sqlite3_mprintf("INSERT INTO temp.%s (%s%s%s) VALUES (%s%s%s)", t->name, t->set, *t->fixed ? ", " : "",
-	                      t->fixed, marks, *t->fixed ? ", " : "", t->values);
+			      t->fixed, marks, *t->fixed ? ", " : "", t->values);
 	if (sql)
 		w->insert[id] = prepare(w, sql);
 	else
@@ -217,13 +217,13 @@ static void put_mark(struct um_nsys_writer *w, const struct um_activity *a)
 static int64_t copy_kind(const struct um_activity *a)
 {
 	static const int64_t kinds[] = {[UM_DIR_OTHER] = UM_COPY_H2H,
-	                                [UM_DIR_H2D] = UM_COPY_H2D,
-	                                [UM_DIR_D2H] = UM_COPY_D2H,
-	                                [UM_DIR_D2D] = UM_COPY_D2D};
+					[UM_DIR_H2D] = UM_COPY_H2D,
+					[UM_DIR_D2H] = UM_COPY_D2H,
+					[UM_DIR_D2D] = UM_COPY_D2D};
 	static const int64_t unified[] = {[UM_DIR_OTHER] = UM_COPY_UM_D2D,
-	                                  [UM_DIR_H2D] = UM_COPY_UM_H2D,
-	                                  [UM_DIR_D2H] = UM_COPY_UM_D2H,
-	                                  [UM_DIR_D2D] = UM_COPY_UM_D2D};
+					  [UM_DIR_H2D] = UM_COPY_UM_H2D,
+					  [UM_DIR_D2H] = UM_COPY_UM_D2H,
+					  [UM_DIR_D2D] = UM_COPY_UM_D2D};
 
 	return a->kind == UM_ACT_MIGRATION ? unified[a->way] : kinds[a->way];
 }
@@ -236,8 +236,9 @@ static void put_copy(struct um_nsys_writer *w, const struct um_activity *a, int6
 	if (!unified) { /* PUT knows numbers only */
 		sqlite3_bind_null(s, 10);
 		sqlite3_bind_null(s, 11);
-		const int64_t values[] = {a->begin, a->end, a->device, 1, a->stream, (int64_t)a->correlation,
-		                          pid, (int64_t)a->bytes, copy_kind(a)};
+		const int64_t values[] = {
+			a->begin,	   a->end,	a->device, 1, a->stream, (int64_t)a->correlation, pid,
+			(int64_t)a->bytes, copy_kind(a)};
 
 		put(w, UM_NSYS_COPY, values, 9);
 		return;

@@ -74,7 +74,7 @@ static int on_memory(struct um_perfetto *w, const struct um_activity *a)
 	if (group < 0)
 		return (int)group;
 	um_pf_count_add(w, (uint32_t)group, UM_PF_MANAGED, um_pf_time(w, a->begin),
-	                a->kind == UM_ACT_ALLOC ? (int64_t)a->bytes : -(int64_t)a->bytes);
+			a->kind == UM_ACT_ALLOC ? (int64_t)a->bytes : -(int64_t)a->bytes);
 	return a->kind == UM_ACT_FREE ? um_pf_count_free(w, a) : 0;
 }
 
@@ -84,9 +84,9 @@ static int on_memory(struct um_perfetto *w, const struct um_activity *a)
 static int on_work(struct um_perfetto *w, const struct um_activity *a)
 {
 	static const char *const copies[] = {[UM_DIR_OTHER] = "copy",
-	                                     [UM_DIR_H2D] = "copy to the device",
-	                                     [UM_DIR_D2H] = "copy to the host",
-	                                     [UM_DIR_D2D] = "copy on the device"};
+					     [UM_DIR_H2D] = "copy to the device",
+					     [UM_DIR_D2H] = "copy to the host",
+					     [UM_DIR_D2D] = "copy on the device"};
 	int64_t lane = um_pf_lane(w, a->process, a->device, UM_PF_STREAM, (uint64_t)(int64_t)a->stream);
 	struct um_pf_slice s = {.begin = um_pf_time(w, a->begin), .end = um_pf_time(w, a->end)};
 	struct um_pf_op *op = NULL;
@@ -116,8 +116,8 @@ static int on_work(struct um_perfetto *w, const struct um_activity *a)
 static int on_fault(struct um_perfetto *w, const struct um_activity *a)
 {
 	static const char *const accesses[] = {
-		[UM_ACCESS_UNKNOWN] = "unknown",   [UM_ACCESS_READ] = "read",         [UM_ACCESS_WRITE] = "write",
-		[UM_ACCESS_ATOMIC] = "atomic",     [UM_ACCESS_PREFETCH] = "prefetch", [UM_ACCESS_UPDATE] = "update",
+		[UM_ACCESS_UNKNOWN] = "unknown", [UM_ACCESS_READ] = "read",	    [UM_ACCESS_WRITE] = "write",
+		[UM_ACCESS_ATOMIC] = "atomic",	 [UM_ACCESS_PREFETCH] = "prefetch", [UM_ACCESS_UPDATE] = "update",
 	};
 	int64_t lane = um_pf_lane(w, a->process, a->device, UM_PF_GPU_FAULTS, 0);
 	const char *tensor = um_pf_tensor(w, a);
@@ -137,12 +137,12 @@ static int on_fault(struct um_perfetto *w, const struct um_activity *a)
 
 static int on_migration(struct um_perfetto *w, const struct um_activity *a)
 {
-	static const char *const causes[UM_CAUSES] = {"unknown", "prefetch", "demand", "speculative", "eviction",
-	                                              "access counters"};
+	static const char *const causes[UM_CAUSES] = {"unknown",     "prefetch", "demand",
+						      "speculative", "eviction", "access counters"};
 	static const enum um_pf_kind kinds[] = {[UM_DIR_OTHER] = UM_PF_BETWEEN,
-	                                        [UM_DIR_H2D] = UM_PF_TO_DEVICE,
-	                                        [UM_DIR_D2H] = UM_PF_TO_HOST,
-	                                        [UM_DIR_D2D] = UM_PF_BETWEEN};
+						[UM_DIR_H2D] = UM_PF_TO_DEVICE,
+						[UM_DIR_D2H] = UM_PF_TO_HOST,
+						[UM_DIR_D2D] = UM_PF_BETWEEN};
 	int64_t lane = um_pf_lane(w, a->process, a->device, kinds[a->way], 0);
 	const char *tensor = um_pf_tensor(w, a);
 	struct um_pf_slice s = {.begin = um_pf_time(w, a->begin), .end = um_pf_time(w, a->end)};
@@ -208,7 +208,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
 int um_perfetto_open(struct um_perfetto **out, const char *path, const struct um_perfetto_options *options,
-                     struct um_diag *diag)
+		     struct um_diag *diag)
 {
 	struct um_perfetto *w = calloc(1, sizeof *w);
 	int err;

@@ -32,14 +32,14 @@ struct um_perfetto_options {
 
 /* 0, or -errno with `diag` (initialised here, may be NULL) set. "-": standard output. */
 int um_perfetto_open(struct um_perfetto **out, const char *path, const struct um_perfetto_options *options,
-                     struct um_diag *diag);
+		     struct um_diag *diag);
 
 /* Takes activities; -EINVAL: not in order of time. Borrowed; the writer's own. */
 struct um_activity_sink *um_perfetto_sink(struct um_perfetto *w);
 
 /* A point of a counter of a device: several series, one above the other. 0 or -ENOMEM. */
 int um_perfetto_count(struct um_perfetto *w, uint64_t process, int32_t device, int64_t at, const char *name, unsigned n,
-                      const char *const *series, const uint64_t *values);
+		      const char *const *series, const uint64_t *values);
 
 /* Ends it: 0 and the file is there as a whole, or -errno and nothing is left behind. keep 0 throws it away. */
 int um_perfetto_close(struct um_perfetto *w, int keep, struct um_diag *diag);

@@ -22,7 +22,7 @@ static const struct {
 };
 
 static void point(struct um_perfetto *w, uint32_t pid, uint64_t at, const char *name, unsigned n,
-                  const char *const *series, const uint64_t *values)
+		  const char *const *series, const uint64_t *values)
 {
 	int first = 1;
 
@@ -34,7 +34,7 @@ static void point(struct um_perfetto *w, uint32_t pid, uint64_t at, const char *
 }
 
 static void write_pending(struct um_perfetto *w, const struct um_pf_group *g, enum um_pf_counter c,
-                          struct um_pf_points *p)
+			  struct um_pf_points *p)
 {
 	point(w, g->pid, p->pending_at, counters[c].name, counters[c].series[1] ? 2 : 1, counters[c].series, p->value);
 	p->written_at = p->pending_at;
@@ -44,7 +44,7 @@ static void write_pending(struct um_perfetto *w, const struct um_pf_group *g, en
 
 /* A new value holds from `at` on. */
 static void change(struct um_perfetto *w, const struct um_pf_group *g, struct um_pf_points *p, enum um_pf_counter c,
-                   uint64_t at, unsigned series, uint64_t value)
+		   uint64_t at, unsigned series, uint64_t value)
 {
 	if (p->value[series] == value)
 		return;
@@ -228,7 +228,7 @@ void um_pf_count_end(struct um_perfetto *w, uint32_t group)
 }
 
 int um_perfetto_count(struct um_perfetto *w, uint64_t process, int32_t device, int64_t at, const char *name, unsigned n,
-                      const char *const *series, const uint64_t *values)
+		      const char *const *series, const uint64_t *values)
 {
 	int64_t group = um_pf_group(w, process, device);
 

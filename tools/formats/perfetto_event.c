@@ -18,7 +18,7 @@ void um_pf_us(struct um_out *out, uint64_t ns)
 		n = snprintf(text, sizeof text, "%" PRIu64, ns / 1000);
 	else
 		n = snprintf(text, sizeof text, "%" PRIu64 ".%03" PRIu64 "%s", ns / 1000, rest,
-		             ns < EXACT && (uint64_t)((double)ns / 1000.0 * 1000.0) < ns ? "1" : "");
+			     ns < EXACT && (uint64_t)((double)ns / 1000.0 * 1000.0) < ns ? "1" : "");
 	um_out_write(out, text, (size_t)n);
 }
 

@@ -79,11 +79,11 @@ int64_t um_pf_group(struct um_perfetto *w, uint64_t process, int32_t device)
 static void name_lane(struct um_perfetto *w, const struct um_pf_lane *l)
 {
 	static const char *const names[] = {[UM_PF_HINTS] = "hints",
-	                                    [UM_PF_CPU_FAULTS] = "page faults of the CPU",
-	                                    [UM_PF_TO_DEVICE] = "migration to the device",
-	                                    [UM_PF_TO_HOST] = "migration to the host",
-	                                    [UM_PF_BETWEEN] = "migration between devices",
-	                                    [UM_PF_GPU_FAULTS] = "page faults"};
+					    [UM_PF_CPU_FAULTS] = "page faults of the CPU",
+					    [UM_PF_TO_DEVICE] = "migration to the device",
+					    [UM_PF_TO_HOST] = "migration to the host",
+					    [UM_PF_BETWEEN] = "migration between devices",
+					    [UM_PF_GPU_FAULTS] = "page faults"};
 	uint64_t thread = l->number & 0xffffff; /* as profilers number them: above, it is the process */
 	char name[80];
 	int n;
@@ -142,7 +142,7 @@ int64_t um_pf_lane(struct um_perfetto *w, uint64_t process, int32_t device, enum
 }
 
 uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind,
-                         uint64_t number)
+			 uint64_t number)
 {
 	uint64_t *group = um_id_map_find(&w->group_of, key_of(process, (uint32_t)device, 0));
 	uint64_t *lane = group ? um_id_map_find(&w->lane_of, key_of(*group, kind, number)) : NULL;

@@ -56,7 +56,7 @@ static struct um_pf_op *op_at(struct um_perfetto *w, uint64_t process, uint64_t 
 /* --- arrows ------------------------------------------------------------------------------------------------------- */
 
 static void arrow_end(struct um_perfetto *w, const char *ph, const struct um_pf_slice *s, uint64_t at,
-                      enum um_hint_kind kind)
+		      enum um_hint_kind kind)
 {
 	const struct um_pf_lane *l = &w->lanes.at[s->lane];
 
@@ -68,7 +68,7 @@ static void arrow_end(struct um_perfetto *w, const char *ph, const struct um_pf_
 
 /* An arrow points ahead: to the slice's beginning, or into it where the hint came when it had begun. */
 static void arrow(struct um_perfetto *w, const struct um_pf_slice *from, enum um_hint_kind kind,
-                  const struct um_pf_slice *to)
+		  const struct um_pf_slice *to)
 {
 	uint64_t at = to->begin > from->begin ? to->begin : from->begin;
 

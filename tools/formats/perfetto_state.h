@@ -126,7 +126,7 @@ int64_t um_pf_group(struct um_perfetto *w, uint64_t process, int32_t device);
 int64_t um_pf_lane(struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind, uint64_t number);
 
 uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind,
-                         uint64_t number); /* its row, or UM_PF_NONE */
+			 uint64_t number); /* its row, or UM_PF_NONE */
 
 /* Where among the lanes beside `lane` the slice goes: sets s->lane, and moves what is announced or a hint behind
  * others of that moment. 1: it fits there; 0: it is in the way of others, and may only be shown as an instant; or

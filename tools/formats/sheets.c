@@ -54,11 +54,11 @@ static int read_columns(struct um_sheets *s, struct um_sheet *t, json_t *row)
 	json_t *v;
 	int err = columns ? 0 : -ENOMEM;
 
-	json_object_foreach(row, key, v)
-		if (!err && !json_is_array(v) && !json_is_object(v)) {
-			columns[t->n_columns] = um_arena_intern(&s->arena, key);
-			err = columns[t->n_columns++] ? 0 : -ENOMEM;
-		}
+	json_object_foreach(row, key, v) if (!err && !json_is_array(v) && !json_is_object(v))
+	{
+		columns[t->n_columns] = um_arena_intern(&s->arena, key);
+		err = columns[t->n_columns++] ? 0 : -ENOMEM;
+	}
 	if (!err)
 		t->columns = um_arena_copy(&s->arena, columns, (t->n_columns + 1) * sizeof *columns);
 	free(columns);
@@ -119,9 +119,8 @@ static int read_document(struct um_sheets *s, json_t *root, struct um_diag *diag
 
 	if (!schema || strcmp(schema, UM_SHEETS_SCHEMA) != 0)
 		return um_diag_set(diag, EINVAL, 0, "is no report: expected \"schema\": \"" UM_SHEETS_SCHEMA "\"");
-	json_object_foreach(root, key, v)
-		if (!err && (json_is_array(v) || json_is_object(v)))
-			err = read_table(s, key, v);
+	json_object_foreach(root, key, v) if (!err && (json_is_array(v) || json_is_object(v))) err =
+		read_table(s, key, v);
 	return err ? um_diag_set(diag, -err, 0, "no memory") : 0;
 }
 
@@ -139,7 +138,7 @@ int um_sheets_parse(struct um_sheets *s, const char *text, size_t bytes, struct 
 		*c = isprint((unsigned char)*c) ? *c : '?'; /* it quotes the text */
 	if (!root)
 		return um_diag_set(diag, EINVAL, error.line > 0 ? (uint64_t)error.line : 0,
-		                   "%s: expected one document of 'umadvise report --format json'", error.text);
+				   "%s: expected one document of 'umadvise report --format json'", error.text);
 	err = read_document(s, root, diag);
 	json_decref(root);
 	return err;

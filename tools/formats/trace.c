@@ -182,7 +182,7 @@ int um_trace_load_mem(struct um_trace **out, const void *data, size_t bytes, str
 }
 
 int um_trace_load_capped(struct um_trace **out, const void *data, size_t bytes, const struct um_trace_caps *caps,
-                         struct um_diag *diag)
+			 struct um_diag *diag)
 {
 	struct um_trace *t = trace_new(diag, "memory");
 

@@ -71,7 +71,7 @@ static int read_alloc(struct reader *r, const struct um_json *j)
 		return rc;
 	if (role && um_role_parse(role) < 0)
 		return um_json_refuse(j, "`role` is %s: want param, grad, optim, act, input, workspace, comm or other",
-		                      um_json_show(json_object_get(j->root, "role")).text);
+				      um_json_show(json_object_get(j->root, "role")).text);
 	if (um_id_map_find(&r->tensors, t))
 		return um_json_refuse(j, "tensor %" PRIu64 " again: want a number that was never used", t);
 	if (bytes > (uint64_t)INT64_MAX - r->live_bytes)
@@ -153,7 +153,7 @@ static int read_iter(struct reader *r, const struct um_json *j)
 		return rc;
 	if (ev.iter.n != r->iterations)
 		return um_json_refuse(j, "iteration %" PRIu64 ": want %" PRIu64 " next, counted from 0 without a gap",
-		                      ev.iter.n, r->iterations);
+				      ev.iter.n, r->iterations);
 	r->iterations++;
 	return feed(r, j, &ev);
 }
@@ -173,7 +173,7 @@ static int read_event(struct reader *r, const struct um_json *j)
 		if (strcmp(ev, kinds[i].ev) == 0)
 			return kinds[i].read(r, j);
 	return um_json_refuse(j, "unknown `ev` %s: want alloc, op, free or iter",
-	                      um_json_show(json_object_get(j->root, "ev")).text);
+			      um_json_show(json_object_get(j->root, "ev")).text);
 }
 
 static int read_header(const struct um_json *j, struct um_umtrace_header *header)
@@ -221,7 +221,7 @@ static int read_lines(struct reader *r, struct um_lines *lines, struct um_umtrac
 
 /* Takes `lines`. */
 static int read_all(struct um_lines *lines, struct um_sink *sink, struct um_umtrace_header *header,
-                    struct um_diag *diag)
+		    struct um_diag *diag)
 {
 	struct reader r = {.names = {"tensor", bytes_of}, .sink = sink, .diag = diag};
 	int rc;
@@ -246,7 +246,7 @@ int um_umtrace_read(const char *path, struct um_sink *sink, struct um_umtrace_he
 }
 
 int um_umtrace_read_mem(const void *data, size_t bytes, struct um_sink *sink, struct um_umtrace_header *header,
-                        struct um_diag *diag)
+			struct um_diag *diag)
 {
 	struct um_lines *lines;
 	int rc = um_lines_open_mem(&lines, data, bytes, "memory", diag);

@@ -14,7 +14,7 @@ static int refuse(char *why, size_t size, const char *what, size_t have, size_t 
 }
 
 int um_plan_match(const struct um_plan *plan, const struct um_trace *t, const struct um_profile *profile, uint64_t *ns,
-                  uint64_t *turns, char *why, size_t size)
+		  uint64_t *turns, char *why, size_t size)
 {
 	const struct um_schedule *s = &plan->sched;
 	UM_VEC(const struct um_op *) round = {0};

@@ -17,6 +17,6 @@
 /* `ns`: by op of the plan; `turns`: iterations of the trace in one of the plan. 0; -ENODATA: it is not, for `why`; or
  * -ENOMEM. O(ops). */
 int um_plan_match(const struct um_plan *plan, const struct um_trace *trace, const struct um_profile *profile,
-                  uint64_t *ns, uint64_t *turns, char *why, size_t size);
+		  uint64_t *ns, uint64_t *turns, char *why, size_t size);
 
 #endif

@@ -84,7 +84,7 @@ static int launch(struct play *p, uint32_t op, um_stream stream)
 			continue;
 		p->touch[k.n_access++] =
 			(struct um_touch){(void *)(uintptr_t)(p->home[p->at[use->slot]].addr + use->off), use->bytes,
-		                          use->touched, use->access};
+					  use->touched, use->access};
 	}
 	return um_sim_run(p->gpu, stream, &k);
 }
@@ -337,12 +337,11 @@ static void rename_homes(struct play *p, const uint32_t *successor)
 
 /* One of the plan's: so many of the trace's, which are all told alike. */
 static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_tally *before, uint64_t in_core,
-                         struct um_play_result *out)
+			 struct um_play_result *out)
 {
 	struct um_tally now;
-	struct um_play_iteration it = {.ns = r->tally.ns / p->turns,
-	                               .peak_resident_bytes = r->tally.peak_bytes,
-	                               .hinted = 1};
+	struct um_play_iteration it = {
+		.ns = r->tally.ns / p->turns, .peak_resident_bytes = r->tally.peak_bytes, .hinted = 1};
 	int err = 0;
 
 	um_sim_tally(p->gpu, &now);
@@ -481,7 +480,7 @@ static int advise(struct play *p)
 			round_advice(&j, h, &p->plan->sched.slots.at[h->slot]);
 		p->mostly[h->slot] |= (uint8_t)mostly;
 		if (p->gpu->api->cudaMemAdvise(p->gpu, (void *)(uintptr_t)j.addr, j.bytes, h->advice,
-		                               host ? um_on_host() : um_on_device(p->gpu->caps.device)))
+					       host ? um_on_host() : um_on_device(p->gpu->caps.device)))
 			return -EIO;
 	}
 	return 0;
@@ -539,7 +538,7 @@ static void stop(struct play *p)
 }
 
 int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan, const struct um_play_options *o,
-                 struct um_play_result *out)
+		       struct um_play_result *out)
 {
 	struct play p = {.plan = plan, .profile = o->profile};
 	size_t slots = plan->sched.slots.n, most = 0;

@@ -19,6 +19,6 @@
 /* Of `o` the profile, iterations, jitter, means, progress and user count. 0; -ENODATA: the plan is not sound, or not of
  * this trace (out->why); -ENOMEM, -EIO. */
 int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan, const struct um_play_options *o,
-                 struct um_play_result *out);
+		       struct um_play_result *out);
 
 #endif

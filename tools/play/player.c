@@ -517,7 +517,7 @@ static int too_big(const struct um_trace *t, uint64_t budget, int endless, char 
 
 	if (budget && budget < UM_BLOCK_BYTES) {
 		snprintf(why, size, "the budget of %llu bytes is less than one block of %llu MiB",
-		         (unsigned long long)budget, UM_BLOCK_BYTES >> 20);
+			 (unsigned long long)budget, UM_BLOCK_BYTES >> 20);
 		return -E2BIG;
 	}
 	if (endless || i == SIZE_MAX || bytes <= budget)

@@ -82,7 +82,7 @@ double um_bench_discard(struct um_bench *b, void *at, uint64_t bytes, um_stream 
 		return 0;
 	t = um_bench_now(b);
 	um_bench_check(b, b->gpu->api->cudaMemDiscardBatchAsync(b->gpu, &at, &size, 1, 0, stream),
-	               "cudaMemDiscardBatchAsync");
+		       "cudaMemDiscardBatchAsync");
 	return (double)(um_bench_now(b) - t);
 }
 
@@ -95,10 +95,9 @@ double um_bench_renew(struct um_bench *b, void *at, uint64_t bytes, um_stream st
 	if (b->err)
 		return 0;
 	t = um_bench_now(b);
-	um_bench_check(b,
-	               b->gpu->api->cudaMemDiscardAndPrefetchBatchAsync(b->gpu, &at, &size, 1, &to, &index, 1, 0,
-	                                                                stream),
-	               "cudaMemDiscardAndPrefetchBatchAsync");
+	um_bench_check(
+		b, b->gpu->api->cudaMemDiscardAndPrefetchBatchAsync(b->gpu, &at, &size, 1, &to, &index, 1, 0, stream),
+		"cudaMemDiscardAndPrefetchBatchAsync");
 	return (double)(um_bench_now(b) - t);
 }
 
@@ -187,6 +186,6 @@ void um_bench_rate(struct um_bench *b, enum um_observation o, double units, stru
 {
 	if (ns.n && ns.value > 0)
 		um_bench_set(b, o,
-		             (struct um_figure){units / ns.value * 1e9, units / ns.value * 1e9 * ns.spread / ns.value,
-		                                ns.n});
+			     (struct um_figure){units / ns.value * 1e9, units / ns.value * 1e9 * ns.spread / ns.value,
+						ns.n});
 }

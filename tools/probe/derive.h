@@ -26,7 +26,7 @@ enum um_constant {
 #define UM_CONSTANT_ID(c) UM_CONST_##c,
 	UM_CONSTANTS(UM_CONSTANT_ID)
 #undef UM_CONSTANT_ID
-	UM_CONST_N
+		UM_CONST_N
 };
 
 const char *um_constant_name(enum um_constant c);

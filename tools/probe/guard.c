@@ -29,12 +29,12 @@ int um_probe_guard(struct um_gpu *gpu, uint64_t managed, uint64_t budget, char *
 	}
 	if (managed > left / UM_GUARD_SHARE) {
 		snprintf(why, size, "%.1f MiB of managed memory refused: more than 1/%d of the %.1f MiB free",
-		         (double)managed / MIB, UM_GUARD_SHARE, (double)left / MIB);
+			 (double)managed / MIB, UM_GUARD_SHARE, (double)left / MIB);
 		return -EPERM;
 	}
 	if (budget > left / UM_GUARD_SHARE) {
 		snprintf(why, size, "a budget of %.1f MiB refused: more than 1/%d of the %.1f MiB free",
-		         (double)budget / MIB, UM_GUARD_SHARE, (double)left / MIB);
+			 (double)budget / MIB, UM_GUARD_SHARE, (double)left / MIB);
 		return -EPERM;
 	}
 	return 0;

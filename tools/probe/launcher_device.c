@@ -57,7 +57,7 @@ static int device_launch(struct um_launcher *l, um_stream stream, const struct u
 {
 	struct device_launcher *d = (struct device_launcher *)l;
 	uint64_t at = (uintptr_t)k->at, from = (uintptr_t)k->from, stride = k->stride, ns = k->ns, rounds = k->rounds,
-	         bytes = k->bytes;
+		 bytes = k->bytes;
 	uint32_t n = k->n, rows = k->rows, write = k->write != 0, serial = k->serial != 0;
 	struct walk w;
 	int err = tell(d, stream, k);
@@ -69,13 +69,13 @@ static int device_launch(struct um_launcher *l, um_stream stream, const struct u
 		return um_device_launch(l->gpu, d->spin, 1, 1, stream, (void *[]){&ns});
 	case UM_KERNEL_TOUCH:
 		return um_device_launch(l->gpu, d->touch, serial ? 1 : n, 32, stream,
-		                        (void *[]){&at, &stride, &n, &rows, &write, &serial});
+					(void *[]){&at, &stride, &n, &rows, &write, &serial});
 	case UM_KERNEL_FMA:
 		return um_device_launch(l->gpu, d->fma, n, UM_FMA_THREADS, stream, (void *[]){&rounds});
 	default:
 		w = walk_of(l, k);
 		return um_device_launch(l->gpu, d->sweep, w.blocks, 256, stream,
-		                        (void *[]){&from, &at, &bytes, &w.chunk});
+					(void *[]){&from, &at, &bytes, &w.chunk});
 	}
 }
 
@@ -127,11 +127,11 @@ int um_launcher_device(struct um_launcher **out, struct um_gpu *gpu, char *why, 
 	}
 	um_device_info(gpu, &info);
 	d->l = (struct um_launcher){.launch = device_launch,
-	                            .copy = device_copy,
-	                            .host_touch = device_host_touch,
-	                            .close = device_close,
-	                            .gpu = gpu,
-	                            .units = info.sms > 0 ? (unsigned)info.sms : 1};
+				    .copy = device_copy,
+				    .host_touch = device_host_touch,
+				    .close = device_close,
+				    .gpu = gpu,
+				    .units = info.sms > 0 ? (unsigned)info.sms : 1};
 	err = gpu->api->announce && um_device_standin_profile(gpu, &d->profile) ? UM_CUDA_NOT_SUPPORTED : load(d);
 	if (err) {
 		snprintf(why, size, "the device does not take our kernels: CUDA error %d", err);

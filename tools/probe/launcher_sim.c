@@ -30,14 +30,13 @@ static unsigned places(const struct um_kernel *k, struct um_touch *touch)
 		return 1;
 	}
 	for (unsigned i = 0; i < k->n; i++)
-		touch[i] = (struct um_touch){.ptr = (char *)k->at + i * k->stride,
-		                             .bytes = UM_PLACE_BYTES,
-		                             .access = access};
+		touch[i] = (struct um_touch){
+			.ptr = (char *)k->at + i * k->stride, .bytes = UM_PLACE_BYTES, .access = access};
 	return k->n;
 }
 
 void um_kernel_tell(const struct um_kernel *k, const struct um_profile *p, struct um_touch *touch,
-                    struct um_announcement *out)
+		    struct um_announcement *out)
 {
 	struct um_cost cost = {0};
 	unsigned n = 0;
@@ -74,11 +73,11 @@ static int sim_launch(struct um_launcher *l, um_stream stream, const struct um_k
 
 	um_kernel_tell(k, &s->profile, touch, &told);
 	return um_sim_run(l->gpu, stream,
-	                  &(struct um_sim_kernel){.name = "probe",
-	                                          .ns = told.ns,
-	                                          .access = told.touch,
-	                                          .n_access = told.n,
-	                                          .pattern = told.pattern});
+			  &(struct um_sim_kernel){.name = "probe",
+						  .ns = told.ns,
+						  .access = told.touch,
+						  .n_access = told.n,
+						  .pattern = told.pattern});
 }
 
 static int sim_copy(struct um_launcher *l, um_stream stream, void *to, const void *from, size_t bytes, int to_device)
@@ -104,12 +103,12 @@ int um_launcher_sim(struct um_launcher **out, struct um_gpu *gpu, const struct u
 	if (!s)
 		return -ENOMEM;
 	*s = (struct sim_launcher){.l = {.launch = sim_launch,
-	                                 .copy = sim_copy,
-	                                 .host_touch = sim_host_touch,
-	                                 .close = sim_close,
-	                                 .gpu = gpu,
-	                                 .units = 100},
-	                           .profile = *p};
+					 .copy = sim_copy,
+					 .host_touch = sim_host_touch,
+					 .close = sim_close,
+					 .gpu = gpu,
+					 .units = 100},
+				   .profile = *p};
 	*out = &s->l;
 	return 0;
 }

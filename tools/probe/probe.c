@@ -28,23 +28,12 @@ static const struct {
 	const char *name;
 	void (*run)(struct um_bench *b);
 } probes[] = {
-	{"prefetch", um_probe_prefetch},
-	{"split", um_probe_split},
-	{"hints", um_probe_hints},
-	{"discard", um_probe_discard},
-	{"pages", um_probe_pages},
-	{"home", um_probe_home},
-	{"duplex", um_probe_duplex},
-	{"link", um_probe_link},
-	{"rates", um_probe_rates},
-	{"faults", um_probe_faults},
-	{"patterns", um_probe_patterns},
-	{"permissions", um_probe_permissions},
-	{"remote", um_probe_remote},
-	{"cpu", um_probe_cpu},
-	{"compute", um_probe_compute},
-	{"calls", um_probe_calls},
-	{"packing", um_probe_packing},
+	{"prefetch", um_probe_prefetch}, {"split", um_probe_split},	  {"hints", um_probe_hints},
+	{"discard", um_probe_discard},	 {"pages", um_probe_pages},	  {"home", um_probe_home},
+	{"duplex", um_probe_duplex},	 {"link", um_probe_link},	  {"rates", um_probe_rates},
+	{"faults", um_probe_faults},	 {"patterns", um_probe_patterns}, {"permissions", um_probe_permissions},
+	{"remote", um_probe_remote},	 {"cpu", um_probe_cpu},		  {"compute", um_probe_compute},
+	{"calls", um_probe_calls},	 {"packing", um_probe_packing},
 };
 
 const char *um_observation_name(enum um_observation o)
@@ -94,7 +83,7 @@ static int afford(struct um_bench *b, uint64_t budget)
 	b->budget = budget ? budget : most;
 	if (b->budget < UM_PROBE_LEAST) {
 		snprintf(b->why, b->size, "%.1f MiB of managed memory are too little: %.0f MiB are needed",
-		         (double)b->budget / 1048576, (double)UM_PROBE_LEAST / 1048576);
+			 (double)b->budget / 1048576, (double)UM_PROBE_LEAST / 1048576);
 		return -EPERM;
 	}
 	b->blocks = b->budget / UM_BLOCK_BYTES > useful ? useful : (unsigned)(b->budget / UM_BLOCK_BYTES) - 1;
@@ -105,13 +94,13 @@ int um_probe_run(unsigned n, const struct um_probe_setup *setup, struct um_obser
 {
 	struct um_gpu *gpu = setup->gpu;
 	struct um_bench b = {.gpu = gpu,
-	                     .launcher = setup->launcher,
-	                     .out = out,
-	                     .rounds = setup->rounds   ? setup->rounds
-	                               : gpu->api->now ? ROUNDS_EXACT
-	                                               : ROUNDS,
-	                     .why = why,
-	                     .size = size};
+			     .launcher = setup->launcher,
+			     .out = out,
+			     .rounds = setup->rounds   ? setup->rounds
+				       : gpu->api->now ? ROUNDS_EXACT
+						       : ROUNDS,
+			     .why = why,
+			     .size = size};
 
 	why[0] = '\0';
 	if (!gpu->caps.concurrent_managed) {
@@ -122,10 +111,10 @@ int um_probe_run(unsigned n, const struct um_probe_setup *setup, struct um_obser
 	if (b.err)
 		return b.err;
 	um_bench_check(&b, gpu->api->cudaStreamCreateWithFlags(gpu, &b.a, UM_STREAM_NON_BLOCKING),
-	               "cudaStreamCreateWithFlags");
+		       "cudaStreamCreateWithFlags");
 	if (!b.err)
 		um_bench_check(&b, gpu->api->cudaStreamCreateWithFlags(gpu, &b.b, UM_STREAM_NON_BLOCKING),
-		               "cudaStreamCreateWithFlags");
+			       "cudaStreamCreateWithFlags");
 	if (!b.err)
 		probes[n].run(&b);
 	if (b.b)

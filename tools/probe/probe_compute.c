@@ -37,10 +37,10 @@ static void memory(struct um_bench *b)
 	for (unsigned r = 0; r <= b->rounds && !b->err; r++)
 		for (unsigned i = 0; i < s.sizes; i++)
 			um_bench_put(&s, r, i,
-			             um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_COPY,
-			                                                    .from = from,
-			                                                    .at = to,
-			                                                    .bytes = bytes / 4 * (unsigned)s.x[i]}));
+				     um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_COPY,
+									    .from = from,
+									    .at = to,
+									    .bytes = bytes / 4 * (unsigned)s.x[i]}));
 	if (from)
 		b->gpu->api->cudaFree(b->gpu, from);
 	if (to)

@@ -18,7 +18,7 @@ static double against(struct um_bench *b, struct um_piece *few, unsigned k, stru
 	if (b->err)
 		return 0;
 	if (n && um_bench_check(b, b->gpu->api->cudaEventCreateWithFlags(b->gpu, &begun, UM_EVENT_DISABLE_TIMING),
-	                        "cudaEventCreateWithFlags")) {
+				"cudaEventCreateWithFlags")) {
 		um_bench_launch(b, b->a, &spin);
 		um_bench_check(b, b->gpu->api->cudaEventRecord(b->gpu, begun, b->a), "cudaEventRecord");
 		held = um_bench_prefetch(b, many->at, n * UM_BLOCK_BYTES, 1, b->a);
@@ -68,7 +68,7 @@ static void cross(struct um_bench *b, struct crossing *x, unsigned round, int cu
 
 	for (unsigned i = 0; cut && i < n && many.at; i++)
 		um_bench_advise(b, many.at + i * UM_BLOCK_BYTES + UM_PLACE_BYTES, UM_BLOCK_BYTES - UM_PLACE_BYTES,
-		                UM_ADV_SET_PREFERRED, 0);
+				UM_ADV_SET_PREFERRED, 0);
 	if (cut)
 		um_bench_advise(b, many.at, n * UM_BLOCK_BYTES, UM_ADV_UNSET_PREFERRED, 0);
 	um_bench_touch(b, few.at, most * UM_BLOCK_BYTES);

@@ -9,12 +9,9 @@
 static double touched(struct um_bench *b, unsigned blocks, unsigned n, uint64_t stride, int serial)
 {
 	struct um_piece p = um_bench_alloc(b, blocks);
-	double ns = um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_TOUCH,
-	                                                   .at = p.at,
-	                                                   .n = n,
-	                                                   .rows = 1,
-	                                                   .stride = stride,
-	                                                   .serial = serial});
+	double ns = um_bench_kernel(
+		b, &(struct um_kernel){
+			   .kind = UM_KERNEL_TOUCH, .at = p.at, .n = n, .rows = 1, .stride = stride, .serial = serial});
 
 	um_bench_free(b, &p);
 	return ns;
@@ -30,8 +27,7 @@ void um_probe_faults(struct um_bench *b)
 	um_bench_sizes(&entry, 16);
 	for (unsigned r = 0; r <= b->rounds && !b->err; r++) {
 		for (unsigned i = 0; i < serial.sizes; i++)
-			um_bench_put(&serial, r, i,
-			             touched(b, b->blocks, (unsigned)serial.x[i], UM_BLOCK_BYTES, 1));
+			um_bench_put(&serial, r, i, touched(b, b->blocks, (unsigned)serial.x[i], UM_BLOCK_BYTES, 1));
 		for (unsigned i = 0; i < place.sizes; i++)
 			um_bench_put(&place, r, i, touched(b, at_once, (unsigned)place.x[i], UM_BLOCK_BYTES, 0));
 		for (unsigned i = 0; i < entry.sizes; i++)
@@ -57,13 +53,13 @@ void um_probe_permissions(struct um_bench *b)
 			um_bench_move(b, p.at, bytes, 0);
 			um_bench_advise(b, p.at, bytes, UM_ADV_SET_READ_MOSTLY, 0);
 			um_bench_put(&s, r, i,
-			             um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_TOUCH,
-			                                                    .at = p.at,
-			                                                    .n = (unsigned)s.x[i],
-			                                                    .rows = 16,
-			                                                    .stride = UM_BLOCK_BYTES,
-			                                                    .serial = 1,
-			                                                    .write = 1}));
+				     um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_TOUCH,
+									    .at = p.at,
+									    .n = (unsigned)s.x[i],
+									    .rows = 16,
+									    .stride = UM_BLOCK_BYTES,
+									    .serial = 1,
+									    .write = 1}));
 			um_bench_free(b, &p);
 		}
 	um_bench_line(b, &s, UM_OBS_FAULT_PERM, -1);
@@ -80,7 +76,7 @@ static void pattern(struct um_bench *b, enum um_pattern how, enum um_observation
 
 		um_bench_touch(b, p.at, bytes);
 		ns[r ? r - 1 : 0] = um_bench_kernel(
-		        b, &(struct um_kernel){.kind = UM_KERNEL_READ, .from = p.at, .bytes = bytes, .pattern = how});
+			b, &(struct um_kernel){.kind = UM_KERNEL_READ, .from = p.at, .bytes = bytes, .pattern = how});
 		um_bench_free(b, &p);
 	}
 	if (!b->err)

@@ -71,7 +71,7 @@ void um_probe_split(struct um_bench *b)
 
 			for (uint64_t off = 0; off < bytes && p.at; off += UM_BLOCK_BYTES)
 				um_bench_advise(b, p.at + off + UM_PLACE_BYTES, UM_BLOCK_BYTES - UM_PLACE_BYTES,
-				                UM_ADV_SET_PREFERRED, 0);
+						UM_ADV_SET_PREFERRED, 0);
 			um_bench_advise(b, p.at, bytes, UM_ADV_UNSET_PREFERRED, 0);
 			um_bench_touch(b, p.at, bytes);
 			um_bench_put(&s, r, i, um_bench_prefetch(b, p.at, bytes, 0, b->a));
@@ -148,8 +148,8 @@ void um_probe_calls(struct um_bench *b)
 {
 	enum { PREFETCH, HOME, RENEW, DISCARD, ADVISE, CALLS };
 	static const enum um_observation seen[CALLS] = {UM_OBS_CALL_PF_BUSY, UM_OBS_CALL_PF_HOST_BUSY,
-	                                                UM_OBS_CALL_RENEW_BUSY, UM_OBS_CALL_DISCARD_BUSY,
-	                                                UM_OBS_CALL_ADVISE_BUSY};
+							UM_OBS_CALL_RENEW_BUSY, UM_OBS_CALL_DISCARD_BUSY,
+							UM_OBS_CALL_ADVISE_BUSY};
 	const struct um_kernel spin = {.kind = UM_KERNEL_SPIN, .ns = 5000000};
 	int discards = b->gpu->caps.discard && b->gpu->api->cudaMemDiscardBatchAsync != NULL;
 	uint64_t bytes = b->blocks * UM_BLOCK_BYTES;

@@ -86,11 +86,11 @@ void um_probe_home(struct um_bench *b)
 			p = um_bench_alloc(b, 1);
 			um_bench_advise(b, p.at, UM_BLOCK_BYTES, UM_ADV_SET_PREFERRED, 1);
 			um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_TOUCH,
-			                                       .at = p.at,
-			                                       .n = 1,
-			                                       .rows = 1,
-			                                       .stride = UM_BLOCK_BYTES,
-			                                       .serial = 1});
+							       .at = p.at,
+							       .n = 1,
+							       .rows = 1,
+							       .stride = UM_BLOCK_BYTES,
+							       .serial = 1});
 			um_bench_put(&map, r, i, um_bench_move(b, p.at, (uint64_t)steps[i] * UM_PLACE_BYTES, 1));
 			nothing[r ? r - 1 : 0] = um_bench_move(b, p.at, (uint64_t)steps[i] * UM_PLACE_BYTES, 1);
 			um_bench_free(b, &p);
@@ -114,9 +114,9 @@ static void pinned(struct um_bench *b, void *device, void *host, int to_device, 
 			uint64_t t = um_bench_now(b), bytes = (uint64_t)s.x[i] << 20;
 
 			um_bench_check(b,
-			               b->launcher->copy(b->launcher, b->a, to_device ? device : host,
-			                                 to_device ? host : device, bytes, to_device),
-			               "a copy");
+				       b->launcher->copy(b->launcher, b->a, to_device ? device : host,
+							 to_device ? host : device, bytes, to_device),
+				       "a copy");
 			um_bench_sync(b, b->a);
 			um_bench_put(&s, r, i, (double)(um_bench_now(b) - t));
 		}
@@ -173,11 +173,11 @@ void um_probe_remote(struct um_bench *b)
 	um_bench_touch(b, p.at, b->blocks * UM_BLOCK_BYTES);
 	for (unsigned r = 0; r <= b->rounds && !b->err; r++)
 		for (unsigned i = 0; i < s.sizes; i++)
-			um_bench_put(&s, r, i,
-			             um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_READ,
-			                                                    .from = p.at,
-			                                                    .bytes = (uint64_t)s.x[i] *
-			                                                             UM_BLOCK_BYTES}));
+			um_bench_put(
+				&s, r, i,
+				um_bench_kernel(b, &(struct um_kernel){.kind = UM_KERNEL_READ,
+								       .from = p.at,
+								       .bytes = (uint64_t)s.x[i] * UM_BLOCK_BYTES}));
 	um_bench_free(b, &p);
 	if (!b->err)
 		um_bench_rate(b, UM_OBS_REMOTE, UM_BLOCK_BYTES, um_series_line(&s).slope);

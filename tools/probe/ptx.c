@@ -146,9 +146,7 @@ const char um_probe_ptx[] =
 	"\tmov.f32 %x5, 0f3F800000;\n"
 	"\tmov.f32 %x6, 0f3F800000;\n"
 	"\tmov.f32 %x7, 0f3F800000;\n"
-	"rounds:\n"
-	FMA8 FMA8 FMA8 FMA8 FMA8 FMA8 FMA8 FMA8
-	"\tsub.u64 %n, %n, 1;\n"
+	"rounds:\n" FMA8 FMA8 FMA8 FMA8 FMA8 FMA8 FMA8 FMA8 "\tsub.u64 %n, %n, 1;\n"
 	"\tsetp.ne.u64 %p, %n, 0;\n"
 	"\t@%p bra rounds;\n"
 	"\tadd.f32 %x0, %x0, %x1;\n"

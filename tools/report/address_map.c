@@ -83,7 +83,8 @@ static void forget(struct um_address_map *p)
 	memset(p->found, 0, sizeof p->found);
 }
 
-int um_address_map_add(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes, uint32_t row)
+int um_address_map_add(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes,
+		       uint32_t row)
 {
 	struct um_tree *t = &p->ranges[kind];
 	uint64_t end = bytes < UINT64_MAX - address ? address + bytes : UINT64_MAX;

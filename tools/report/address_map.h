@@ -34,7 +34,8 @@ struct um_address_map {
 void um_address_map_fini(struct um_address_map *p); /* one of zeroes is empty */
 
 /* From now on, [address, address + bytes) is `row`, which is not UM_PLACE_NONE. 0 or -ENOMEM. */
-int um_address_map_add(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes, uint32_t row);
+int um_address_map_add(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes,
+		       uint32_t row);
 
 /* What begins there ends: if several do, the one of so many bytes, else the last to have begun. */
 void um_address_map_remove(struct um_address_map *p, enum um_place_kind kind, uint64_t address, uint64_t bytes);

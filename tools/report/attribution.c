@@ -6,13 +6,13 @@
 #include "report/report_state.h"
 
 static struct um_cause_site site_of(const struct um_report *r, const struct um_report_lane *l,
-                                    const struct um_report_running *k)
+				    const struct um_report_running *k)
 {
 	struct um_cause_site site = {.process = l->process,
-	                             .op = UM_CAUSES_NONE,
-	                             .iteration = UM_CAUSES_NONE,
-	                             .lane = (uint32_t)(l - r->lanes.at),
-	                             .said = UM_ACT_NO_OP};
+				     .op = UM_CAUSES_NONE,
+				     .iteration = UM_CAUSES_NONE,
+				     .lane = (uint32_t)(l - r->lanes.at),
+				     .said = UM_ACT_NO_OP};
 
 	if (k) {
 		site.op = k->op;
@@ -30,7 +30,7 @@ int um_report_site_host(struct um_report *r, uint32_t process, const struct um_a
 }
 
 int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, struct um_report_running *k,
-                         const struct um_activity *a)
+			 const struct um_activity *a)
 {
 	struct um_cause_site site = site_of(r, l, k);
 	const struct um_launch *launch = um_report_launch_of(r, a->process, a->correlation);
@@ -46,7 +46,7 @@ int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, st
 }
 
 int um_report_site_event(struct um_report *r, const struct um_report_lane *l, const struct um_report_running *k,
-                         const struct um_activity *a, uint64_t fault_ns)
+			 const struct um_activity *a, uint64_t fault_ns)
 {
 	struct um_cause_site site = site_of(r, l, k);
 

@@ -37,13 +37,13 @@ struct um_bin {
 struct um_bins {
 	struct um_bin *at;
 	unsigned room; /* bins there may be */
-	unsigned n;    /* in use, from the first that has something to the last */
+	unsigned n; /* in use, from the first that has something to the last */
 	unsigned shift;
 	int64_t first; /* the first bin begins at first * 2^shift */
 };
 
 int um_bins_init(struct um_bins *s, unsigned room); /* room: at least 2. 0 or -ENOMEM */
-void um_bins_fini(struct um_bins *s);               /* one of zeroes, too */
+void um_bins_fini(struct um_bins *s); /* one of zeroes, too */
 void um_bins_clear(struct um_bins *s);
 
 /* Spread evenly over begin..end. */

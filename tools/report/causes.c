@@ -8,33 +8,31 @@
 const char *um_reason_name(enum um_reason reason)
 {
 	static const char *const names[UM_REASONS] = {"prefetched",
-	                                              "demand",
-	                                              "late prefetch",
-	                                              "evicted before use",
-	                                              "CPU touch",
-	                                              "ping-pong",
-	                                              "shared block",
-	                                              "speculative overshoot",
-	                                              "read-mostly collapse",
-	                                              "discarded without prefetch",
-	                                              "allocated in the iteration",
-	                                              "clean write-back",
-	                                              "evicted",
-	                                              "sent home",
-	                                              "dead write-back",
-	                                              "redundant prefetch",
-	                                              "refused hint",
-	                                              "waited for prefetch"};
+						      "demand",
+						      "late prefetch",
+						      "evicted before use",
+						      "CPU touch",
+						      "ping-pong",
+						      "shared block",
+						      "speculative overshoot",
+						      "read-mostly collapse",
+						      "discarded without prefetch",
+						      "allocated in the iteration",
+						      "clean write-back",
+						      "evicted",
+						      "sent home",
+						      "dead write-back",
+						      "redundant prefetch",
+						      "refused hint",
+						      "waited for prefetch"};
 
 	return names[reason];
 }
 
 void um_causes_init(struct um_causes *c, um_causes_tensor_at *tensor_at, const void *user)
 {
-	*c = (struct um_causes){.tensor_at = tensor_at,
-	                        .user = user,
-	                        .call = {.row = UM_CAUSES_NONE},
-	                        .busy_until = INT64_MIN};
+	*c = (struct um_causes){
+		.tensor_at = tensor_at, .user = user, .call = {.row = UM_CAUSES_NONE}, .busy_until = INT64_MIN};
 }
 
 void um_causes_fini(struct um_causes *c)
@@ -160,7 +158,7 @@ int um_causes_settle(struct um_causes *c, uint32_t lane, uint32_t iteration)
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
 int um_causes_part(struct um_causes *c, const struct um_cause_site *site, uint64_t address, uint64_t bytes,
-                   struct um_cause_part *out)
+		   struct um_cause_part *out)
 {
 	int gpu = site->lane != UM_CAUSES_NONE;
 
@@ -197,13 +195,13 @@ int um_causes_turn(struct um_causes *c, struct um_page_block *b, enum um_reason 
 		return 0;
 	was = &c->rows.at[b->fault_row];
 	row = (struct um_cause_row){.reason = reason,
-	                            .tensor = was->tensor,
-	                            .op = was->op,
-	                            .iteration = was->iteration,
-	                            .n = b->fault_n,
-	                            .bytes = b->fault_bytes,
-	                            .faults = b->fault_faults,
-	                            .ns = b->fault_ns};
+				    .tensor = was->tensor,
+				    .op = was->op,
+				    .iteration = was->iteration,
+				    .n = b->fault_n,
+				    .bytes = b->fault_bytes,
+				    .faults = b->fault_faults,
+				    .ns = b->fault_ns};
 	was->n -= row.n;
 	was->bytes -= row.bytes;
 	was->faults -= row.faults;

@@ -117,7 +117,7 @@ int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration,
 /* A kernel begins, of the op `site->said`: fills the site's kernel and known, and how long its device had stood still
  * until what it uses had come. */
 int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const struct um_kernel_span *span,
-                        uint64_t *waited_ns);
+			uint64_t *waited_ns);
 
 /* The program copies or fills something: COPY, FILL. */
 int um_causes_on_copy(struct um_causes *c, uint32_t process, uint32_t lane, const struct um_activity *a);

@@ -58,8 +58,7 @@ static void ask_anew(struct um_causes *c, struct um_page_block *b, uint32_t page
 	b->alien &= ~pages;
 }
 
-static int look_at(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a,
-                   struct found *f)
+static int look_at(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, struct found *f)
 {
 	struct um_cause_part part;
 	uint64_t last = UINT64_MAX;
@@ -94,7 +93,7 @@ static int look_at(struct um_causes *c, const struct um_cause_site *site, const 
 
 /* From now on, each of its blocks may tell what the prefetch was good for. */
 static int await(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, uint32_t row,
-                 uint32_t blocks)
+		 uint32_t blocks)
 {
 	struct um_cause_part part;
 	uint32_t open, lane = um_causes_lane_of(c, site->process);
@@ -255,7 +254,7 @@ static int caller_of(struct um_causes *c, const struct um_activity *a, uint32_t 
 	if (!a->name && !a->domain)
 		return 0;
 	snprintf(name, sizeof name, "%s%s%s", a->name ? a->name : "", a->name && a->domain ? " of " : "",
-	         a->domain ? a->domain : "");
+		 a->domain ? a->domain : "");
 	for (size_t i = 0; i < c->callers.n; i++)
 		if (strcmp(c->callers.at[i], name) == 0) {
 			*out = (uint32_t)i;
@@ -298,10 +297,9 @@ static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, c
 /* What the library says of its own hints is not counted again as the call that it made. */
 static int on_call(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
-	static const char *const hints[] = {"cudaMemPrefetch", "cuMemPrefetch", "cudaMemAdvise",
-	                                    "cuMemAdvise",     "cudaMemDiscard", "cuMemDiscard"};
-	struct um_cause_row row = {
-		.reason = UM_REASON_REFUSED, .tensor = UM_CAUSES_NONE, .op = UM_CAUSES_NONE, .n = 1};
+	static const char *const hints[] = {"cudaMemPrefetch", "cuMemPrefetch",	 "cudaMemAdvise",
+					    "cuMemAdvise",     "cudaMemDiscard", "cuMemDiscard"};
+	struct um_cause_row row = {.reason = UM_REASON_REFUSED, .tensor = UM_CAUSES_NONE, .op = UM_CAUSES_NONE, .n = 1};
 	int delays = um_hints_on_call(&c->hints, site->process, a);
 	size_t i = 0;
 
@@ -323,10 +321,10 @@ static int on_call(struct um_causes *c, const struct um_cause_site *site, const 
 int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration, const struct um_activity *a)
 {
 	const struct um_cause_site site = {.process = process,
-	                                   .op = UM_CAUSES_NONE,
-	                                   .iteration = iteration,
-	                                   .lane = UM_CAUSES_NONE,
-	                                   .said = UM_ACT_NO_OP};
+					   .op = UM_CAUSES_NONE,
+					   .iteration = iteration,
+					   .lane = UM_CAUSES_NONE,
+					   .said = UM_ACT_NO_OP};
 
 	switch (a->kind) {
 	case UM_ACT_ALLOC:

@@ -56,12 +56,12 @@ static int dead(struct um_causes *c, const struct um_cause_site *site, const str
 	if (!pages)
 		return 0;
 	return um_causes_add(c, site,
-	                     (struct um_cause_row){.reason = UM_REASON_DEAD,
-	                                           .tensor = part->tensor,
-	                                           .op = site->op,
-	                                           .n = 1,
-	                                           .bytes = um_causes_bytes_on(part, pages)},
-	                     NULL);
+			     (struct um_cause_row){.reason = UM_REASON_DEAD,
+						   .tensor = part->tensor,
+						   .op = site->op,
+						   .n = 1,
+						   .bytes = um_causes_bytes_on(part, pages)},
+			     NULL);
 }
 
 static int use(struct um_causes *c, const struct um_cause_site *site, const struct um_declared_use *u)
@@ -100,7 +100,7 @@ static int use(struct um_causes *c, const struct um_cause_site *site, const stru
 }
 
 int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const struct um_kernel_span *span,
-                        uint64_t *waited_ns)
+			uint64_t *waited_ns)
 {
 	uint64_t first = 0;
 	uint32_t n = um_declared_uses_of(&c->said, site->process, site->said, &first);
@@ -122,7 +122,7 @@ int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const s
 
 /* Why a kernel faults on this page. */
 static enum um_reason reason_of(const struct um_page_block *b, uint32_t page, const struct um_cause_site *site,
-                                const struct um_activity *fault)
+				const struct um_activity *fault)
 {
 	int writes = fault && (fault->access == UM_ACCESS_WRITE || fault->access == UM_ACCESS_ATOMIC);
 
@@ -147,7 +147,7 @@ static enum um_reason reason_of(const struct um_page_block *b, uint32_t page, co
 
 /* Counts what a kernel's faults cost, so that it can be turned into another reason. */
 static int count_fault(struct um_causes *c, const struct um_cause_site *site, struct um_page_block *b,
-                       struct um_cause_row row)
+		       struct um_cause_row row)
 {
 	uint32_t at;
 	int err = um_causes_add(c, site, row, &at);
@@ -199,14 +199,14 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 /* --- migrations --------------------------------------------------------------------------------------------------- */
 
 static int count(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part,
-                 uint32_t pages, enum um_reason reason, uint64_t ns)
+		 uint32_t pages, enum um_reason reason, uint64_t ns)
 {
 	struct um_cause_row row = {.reason = reason,
-	                           .tensor = part->tensor,
-	                           .op = site->op,
-	                           .n = 1,
-	                           .bytes = um_causes_bytes_on(part, pages),
-	                           .ns = ns};
+				   .tensor = part->tensor,
+				   .op = site->op,
+				   .n = 1,
+				   .bytes = um_causes_bytes_on(part, pages),
+				   .ns = ns};
 
 	if (!row.bytes)
 		return 0;
@@ -218,7 +218,7 @@ static int count(struct um_causes *c, const struct um_cause_site *site, const st
 
 /* Counts pages reason by reason, as each was faulted on. */
 static int count_demand(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part,
-                        const struct um_activity *a)
+			const struct um_activity *a)
 {
 	double copy = site->kernel && !c->saw_faults && a->bytes ? (double)(a->end - a->begin) / (double)a->bytes : 0;
 	uint32_t rest = part->pages;
@@ -238,7 +238,7 @@ static int count_demand(struct um_causes *c, const struct um_cause_site *site, c
 }
 
 static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages, const struct um_cause_site *site,
-                    const struct um_activity *a)
+		    const struct um_activity *a)
 {
 	int on_demand = a->cause != UM_CAUSE_PREFETCH, uses = site->known && b->use_kernel == site->kernel;
 	uint32_t came = pages & ~b->on, mine = uses ? b->use : 0;
@@ -263,7 +263,7 @@ static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages
 }
 
 static int come(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part,
-                const struct um_activity *a)
+		const struct um_activity *a)
 {
 	struct um_page_block *b = part->block;
 	uint32_t early;
@@ -346,12 +346,11 @@ static int taken(struct um_causes *c, const struct um_cause_site *site, struct u
 	b->for_cpu |= part->pages;
 	for (uint32_t p = part->pages; p; p &= p - 1)
 		b->trips[__builtin_ctz(p)] += b->trips[__builtin_ctz(p)] < UINT8_MAX;
-	return count(c, site, part, part->pages,
-	             trips(b, part->pages) > 1 ? UM_REASON_PING_PONG : UM_REASON_CPU, ns);
+	return count(c, site, part, part->pages, trips(b, part->pages) > 1 ? UM_REASON_PING_PONG : UM_REASON_CPU, ns);
 }
 
 static int go(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part,
-              const struct um_activity *a)
+	      const struct um_activity *a)
 {
 	struct um_page_block *b = part->block;
 	uint64_t ns = (uint64_t)(a->end - a->begin);
@@ -391,7 +390,7 @@ int um_causes_on_migration(struct um_causes *c, const struct um_cause_site *site
 
 		if (!err && !part.block)
 			err = count(c, site, &part, part.pages,
-			            a->way == UM_DIR_D2H ? UM_REASON_EVICTION : UM_REASON_DEMAND, 0);
+				    a->way == UM_DIR_D2H ? UM_REASON_EVICTION : UM_REASON_DEMAND, 0);
 		else if (!err && a->way == UM_DIR_D2H)
 			err = go(c, site, &part, a);
 		else if (!err)

@@ -25,7 +25,7 @@ struct um_cause_part {
 
 /* The first part of [address, address + bytes); its block is NULL where there are too many. 0 or -ENOMEM. */
 int um_causes_part(struct um_causes *c, const struct um_cause_site *site, uint64_t address, uint64_t bytes,
-                   struct um_cause_part *out);
+		   struct um_cause_part *out);
 
 /* Of a part's bytes, those on some of its pages. */
 uint64_t um_causes_bytes_on(const struct um_cause_part *part, uint32_t pages);
@@ -46,7 +46,7 @@ void um_causes_hint_over(struct um_causes *c, struct um_page_block *b);
 /* causes_wait.c: waiting without a fault. 0 or -ENOMEM. */
 int um_causes_wait_moved(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a);
 int um_causes_waits(struct um_causes *c, const struct um_cause_site *site, const struct um_kernel_span *span,
-                    uint64_t *ns);
+		    uint64_t *ns);
 void um_causes_waits_fini(struct um_causes *c);
 
 /* Some of the block is on a lane's device, or none of it is anywhere any more. */

@@ -208,16 +208,16 @@ static uint64_t spare(const struct um_cause_lane *l, uint64_t blocks, uint64_t s
 
 /* It was what the device waited for, so long; so much of that it could have come before. */
 static int waited(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_lane *l,
-                  const struct arrival *a, uint64_t ns, uint64_t spare_ns, int full)
+		  const struct arrival *a, uint64_t ns, uint64_t spare_ns, int full)
 {
 	struct um_cause_row row = {.reason = UM_REASON_WAITED,
-	                           .op = site->op,
-	                           .n = 1,
-	                           .bytes = a->bytes,
-	                           .ns = ns,
-	                           .spare_ns = spare_ns,
-	                           .full = full,
-	                           .earlier = kernels_after(l, a->begin - (int64_t)ns) + 1};
+				   .op = site->op,
+				   .n = 1,
+				   .bytes = a->bytes,
+				   .ns = ns,
+				   .spare_ns = spare_ns,
+				   .full = full,
+				   .earlier = kernels_after(l, a->begin - (int64_t)ns) + 1};
 	uint64_t until = a->address + a->bytes;
 
 	row.tensor = c->tensor_at(c->user, site->process, 1, a->address, &until);
@@ -226,7 +226,7 @@ static int waited(struct um_causes *c, const struct um_cause_site *site, const s
 
 /* Of the first arrivals, those between `from` and the kernel's beginning. */
 static int count_waits(struct um_causes *c, const struct um_cause_site *site, struct um_cause_lane *l, size_t over,
-                       int64_t from, int64_t begin, uint64_t *ns)
+		       int64_t from, int64_t begin, uint64_t *ns)
 {
 	struct arrival *at = l->arrivals.at;
 	uint64_t blocks = 0, given = 0;
@@ -257,7 +257,7 @@ static int count_waits(struct um_causes *c, const struct um_cause_site *site, st
 }
 
 int um_causes_waits(struct um_causes *c, const struct um_cause_site *site, const struct um_kernel_span *span,
-                    uint64_t *ns)
+		    uint64_t *ns)
 {
 	struct um_cause_lane *l;
 	int64_t from;

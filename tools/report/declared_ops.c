@@ -33,8 +33,7 @@ static int find(struct um_declared_ops *o, const char *name, uint32_t *row)
 	if (*row != UM_INDEX_NONE)
 		return 0;
 	fresh.name = strdup(l.name);
-	if (!fresh.name || um_vec_reserve(&o->rows, 1) ||
-	    um_index_add(&o->index, hash, (uint32_t)o->rows.n)) {
+	if (!fresh.name || um_vec_reserve(&o->rows, 1) || um_index_add(&o->index, hash, (uint32_t)o->rows.n)) {
 		free(fresh.name);
 		return -ENOMEM;
 	}

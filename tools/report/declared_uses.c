@@ -30,7 +30,8 @@ int um_declared_uses_on_op(struct um_declared_uses *s, uint32_t process, const s
 			return -ENOMEM;
 		}
 	}
-	s->ops[a->op % OPS] = (struct um_declared_uses_op){.op = a->op, .first = s->n_uses, .process = process, .known = 1};
+	s->ops[a->op % OPS] =
+		(struct um_declared_uses_op){.op = a->op, .first = s->n_uses, .process = process, .known = 1};
 	return 0;
 }
 

@@ -28,7 +28,8 @@ struct um_declared_uses {
 
 void um_declared_uses_fini(struct um_declared_uses *s); /* one of zeroes is empty */
 
-int um_declared_uses_on_op(struct um_declared_uses *s, uint32_t process, const struct um_activity *a); /* 0 or -ENOMEM */
+int um_declared_uses_on_op(struct um_declared_uses *s, uint32_t process,
+			   const struct um_activity *a); /* 0 or -ENOMEM */
 void um_declared_uses_on_use(struct um_declared_uses *s, uint32_t process, const struct um_activity *a);
 
 /* How many uses an op has, the first of which is at `*first`; 0: not said. */

@@ -232,11 +232,11 @@ static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 	size_t n = 0;
 
 	*f = (struct um_finding){.reason = kind_of(first),
-	                         .tensor = first->tensor,
-	                         .op = UM_CAUSES_NONE,
-	                         .caller = UM_CAUSES_NONE,
-	                         .process = UM_CAUSES_NONE,
-	                         .tensors = 1};
+				 .tensor = first->tensor,
+				 .op = UM_CAUSES_NONE,
+				 .caller = UM_CAUSES_NONE,
+				 .process = UM_CAUSES_NONE,
+				 .tensors = 1};
 	for (; i + n < b->n && kind_of(&b->rows[i + n]) == f->reason && b->rows[i + n].tensor == first->tensor; n++) {
 		const struct um_cause_row *row = &b->rows[i + n];
 
@@ -304,8 +304,8 @@ static void add_group(struct um_finding *to, const struct um_finding *f)
 	to->longest_ns = f->longest_ns > to->longest_ns ? f->longest_ns : to->longest_ns;
 	to->earlier = f->earlier > to->earlier ? f->earlier : to->earlier;
 	to->full |= f->full;
-	to->saving_ns += f->of == to->of ? f->saving_ns
-	                                 : (uint64_t)((double)f->saving_ns * (double)f->of / (double)to->of);
+	to->saving_ns +=
+		f->of == to->of ? f->saving_ns : (uint64_t)((double)f->saving_ns * (double)f->of / (double)to->of);
 	if (!f->iterations)
 		return;
 	to->first = !to->iterations || f->first < to->first ? f->first : to->first;
@@ -322,8 +322,8 @@ static int push(struct builder *b, struct um_finding *f, const struct um_hint_re
 	if (f->share < UM_FINDING_LOW && !refusal)
 		return 0;
 	f->severity = f->share >= UM_FINDING_HIGH     ? UM_SEVERITY_HIGH
-	              : f->share >= UM_FINDING_MEDIUM ? UM_SEVERITY_MEDIUM
-	                                               : UM_SEVERITY_LOW;
+		      : f->share >= UM_FINDING_MEDIUM ? UM_SEVERITY_MEDIUM
+						      : UM_SEVERITY_LOW;
 	if (refusal)
 		f->severity = UM_SEVERITY_MEDIUM;
 	else if (f->reason == UM_REASON_CLEAN && b->r->causes.doubtful)
@@ -361,10 +361,10 @@ static int dearer(const void *x, const void *y)
 static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 {
 	struct um_finding rest = {.tensor = UM_CAUSES_NONE,
-	                          .op = UM_CAUSES_NONE,
-	                          .caller = UM_CAUSES_NONE,
-	                          .process = UM_CAUSES_NONE,
-	                          .of = b->reason_of};
+				  .op = UM_CAUSES_NONE,
+				  .caller = UM_CAUSES_NONE,
+				  .process = UM_CAUSES_NONE,
+				  .of = b->reason_of};
 	unsigned own = 0;
 	uint32_t last = UM_CAUSES_NONE;
 	int err = 0;
@@ -373,8 +373,7 @@ static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 	for (size_t i = 0; i < n && !err; i++) {
 		double share = b->out->iteration_ns ? (double)all[i].saving_ns / (double)b->out->iteration_ns : 0;
 
-		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_LOW &&
-		    2 * all[i].iterations >= all[i].of) {
+		if (own < UM_FINDINGS_EACH && share >= UM_FINDING_LOW && 2 * all[i].iterations >= all[i].of) {
 			err = push(b, &all[i], NULL);
 			own++;
 		} else if (all[i].saving_ns) {
@@ -435,10 +434,10 @@ static double period_of(const struct builder *b, uint32_t process, double waited
 static int find_waits(struct builder *b)
 {
 	struct um_finding f = {.reason = UM_REASON_WAITED,
-	                       .tensor = UM_CAUSES_NONE,
-	                       .op = UM_CAUSES_NONE,
-	                       .caller = UM_CAUSES_NONE,
-	                       .process = UM_CAUSES_NONE};
+			       .tensor = UM_CAUSES_NONE,
+			       .op = UM_CAUSES_NONE,
+			       .caller = UM_CAUSES_NONE,
+			       .process = UM_CAUSES_NONE};
 	uint64_t unavoided, n;
 	double period;
 
@@ -460,10 +459,10 @@ static int find_waits(struct builder *b)
 static int find_planned_waits(struct builder *b)
 {
 	struct um_finding f = {.reason = UM_REASON_WAITED,
-	                       .tensor = UM_CAUSES_NONE,
-	                       .op = UM_CAUSES_NONE,
-	                       .caller = UM_CAUSES_NONE,
-	                       .process = UM_CAUSES_NONE};
+			       .tensor = UM_CAUSES_NONE,
+			       .op = UM_CAUSES_NONE,
+			       .caller = UM_CAUSES_NONE,
+			       .process = UM_CAUSES_NONE};
 
 	return um_finding_planned_waits(&f, b->r) ? push(b, &f, NULL) : 0;
 }
@@ -490,12 +489,12 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 	for (size_t i = 0; i < r->causes.hints.refusals.n && !err; i++) {
 		const struct um_hint_refusal *refusal = &r->causes.hints.refusals.at[i];
 		struct um_finding one = {.reason = UM_REASON_REFUSED,
-		                         .tensor = refusal->tensor,
-		                         .op = UM_CAUSES_NONE,
-		                         .caller = UM_CAUSES_NONE,
-		                         .process = UM_CAUSES_NONE,
-		                         .tensors = 1,
-		                         .n = refusal->n};
+					 .tensor = refusal->tensor,
+					 .op = UM_CAUSES_NONE,
+					 .caller = UM_CAUSES_NONE,
+					 .process = UM_CAUSES_NONE,
+					 .tensors = 1,
+					 .n = refusal->n};
 
 		err = push(&b, &one, refusal);
 	}

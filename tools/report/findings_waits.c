@@ -88,9 +88,9 @@ static void tops(const struct um_finding *f, const struct um_report *r, char *to
 	*to = '\0';
 	for (unsigned i = 0; i < UM_FINDING_WAITS && f->top_ns[i] && n < size; i++, named++)
 		n += (size_t)snprintf(to + n, size - n, f->resident_ns ? "%s%.*s %.1f MiB" : "%s%.*s %.3f ms",
-		                      i ? ", " : "", NAME,
-		                      f->top[i] == UM_CAUSES_NONE ? "(no name)" : um_report_tensor_name(r, f->top[i]),
-		                      (double)f->top_ns[i] / (f->resident_ns ? 1048576.0 : 1e6));
+				      i ? ", " : "", NAME,
+				      f->top[i] == UM_CAUSES_NONE ? "(no name)" : um_report_tensor_name(r, f->top[i]),
+				      (double)f->top_ns[i] / (f->resident_ns ? 1048576.0 : 1e6));
 	if (f->tensors > named && n < size)
 		snprintf(to + n, size - n, " and %llu others", (unsigned long long)(f->tensors - named));
 }
@@ -103,14 +103,16 @@ int um_finding_waits_evidence(const struct um_finding *f, const struct um_report
 
 	tops(f, r, list, sizeof list);
 	if (f->resident_ns)
-		return asprintf(out, "the plan takes %.3f ms an iteration, and %.3f ms if every tensor were "
-		                     "resident: it waits %.3f ms (%.1f %%) for copies; prefetched most: %s",
-		                (double)f->resident_ns / 1e6 + ms, (double)f->resident_ns / 1e6, ms, 100 * f->share,
-		                *list ? list : "nothing");
-	return asprintf(out, "the device waited %.3f ms%s for prefetches of %.1f MiB, in %.3f ms of it the link "
-	                     "had no idle time before that an earlier prefetch could use; longest for %s",
-	                ms, per, (double)f->waited_bytes / 1048576.0,
-	                (double)(f->waited_ns - (f->spare_ns < f->waited_ns ? f->spare_ns : f->waited_ns)) / 1e6, list);
+		return asprintf(out,
+				"the plan takes %.3f ms an iteration, and %.3f ms if every tensor were "
+				"resident: it waits %.3f ms (%.1f %%) for copies; prefetched most: %s",
+				(double)f->resident_ns / 1e6 + ms, (double)f->resident_ns / 1e6, ms, 100 * f->share,
+				*list ? list : "nothing");
+	return asprintf(out,
+			"the device waited %.3f ms%s for prefetches of %.1f MiB, in %.3f ms of it the link "
+			"had no idle time before that an earlier prefetch could use; longest for %s",
+			ms, per, (double)f->waited_bytes / 1048576.0,
+			(double)(f->waited_ns - (f->spare_ns < f->waited_ns ? f->spare_ns : f->waited_ns)) / 1e6, list);
 }
 
 int um_finding_waits_estimate(const struct um_finding *f, const struct um_report *r, char **out)
@@ -119,7 +121,7 @@ int um_finding_waits_estimate(const struct um_finding *f, const struct um_report
 	if (f->resident_ns)
 		return asprintf(out, "not a saving: the plan's own times, of the simulation that it was proved in");
 	return asprintf(out, "not a saving: time between kernels, until the last prefetch had come that the next one "
-	                     "uses");
+			     "uses");
 }
 
 int um_finding_waits_advice(const struct um_finding *f, const struct um_report *r, char **out)
@@ -129,9 +131,10 @@ int um_finding_waits_advice(const struct um_finding *f, const struct um_report *
 
 	if (f->spare_ns && f->earlier)
 		snprintf(distance, sizeof distance, "; ask up to %s%u kernels earlier where the link is idle",
-		         f->earlier < UM_WAIT_KERNELS ? "" : "more than ", (unsigned)f->earlier);
-	return asprintf(out, "move less: give it more device memory%s, free or discard what is dead, read-mostly "
-	                     "for what is not written%s%s",
-	                ours ? " (a larger UMADVISE_BUDGET)" : "",
-	                ours ? "; UMADVISE_PLAN_TIME=MS looks for a plan that waits less" : "", distance);
+			 f->earlier < UM_WAIT_KERNELS ? "" : "more than ", (unsigned)f->earlier);
+	return asprintf(out,
+			"move less: give it more device memory%s, free or discard what is dead, read-mostly "
+			"for what is not written%s%s",
+			ours ? " (a larger UMADVISE_BUDGET)" : "",
+			ours ? "; UMADVISE_PLAN_TIME=MS looks for a plan that waits less" : "", distance);
 }

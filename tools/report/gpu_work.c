@@ -101,8 +101,7 @@ static int cell_of(struct um_report *r, uint32_t op, uint32_t iteration, uint32_
 		r->cells_skipped++;
 		return 0;
 	}
-	if (um_vec_push(&r->cells, cell) ||
-	    um_index_add(&r->cell_index, hash, (uint32_t)(r->cells.n - 1)))
+	if (um_vec_push(&r->cells, cell) || um_index_add(&r->cell_index, hash, (uint32_t)(r->cells.n - 1)))
 		return -ENOMEM;
 	*out = (uint32_t)(r->cells.n - 1);
 	return 0;
@@ -176,7 +175,7 @@ static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iterat
 
 /* Charges the tensors: with the kernel, or once it is known what runs next. */
 static int charge_tensors(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
-                          const struct um_report_event *e, uint32_t *row)
+			  const struct um_report_event *e, uint32_t *row)
 {
 	uint64_t process = r->processes.at[l->process].process;
 
@@ -196,7 +195,7 @@ static int share(struct um_report *r, struct um_report_lane *l)
 
 /* Of what is served at once, groups follow each other, and the first would seem to have taken all the time. */
 static int charge_fault(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
-                        const struct um_activity *a, uint64_t ns)
+			const struct um_activity *a, uint64_t ns)
 {
 	struct um_report_event e = {.address = a->address, .faults = a->faults};
 	struct um_report_served one = {.iteration = k ? k->iteration : UM_REPORT_NONE, .faults = a->faults};
@@ -219,8 +218,7 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 		return -ENOMEM;
 	/* A copy has a stream of its own, and may be far ahead of the kernels. */
 	if ((a->kind == UM_ACT_KERNEL && um_report_tensors_begin(r, a->process, a->correlation)) ||
-	    settle(r, l, k.iteration) ||
-	    um_views_work(r, (uint32_t)(l - r->lanes.at), k.iteration, a))
+	    settle(r, l, k.iteration) || um_views_work(r, (uint32_t)(l - r->lanes.at), k.iteration, a))
 		return -ENOMEM;
 	if (k.iteration != UM_REPORT_NONE) {
 		struct um_report_iteration *it = &r->iterations.at[k.iteration];
@@ -240,9 +238,9 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 	    run(l, a->begin, &k))
 		return -ENOMEM;
 	r->processes.at[process].kernels++;
-	charge(r, &k, &(struct um_report_work){.launches = 1,
-	                                       .ns = (uint64_t)a->end - (uint64_t)a->begin,
-	                                       .wait_ns = k.waited_ns});
+	charge(r, &k,
+	       &(struct um_report_work){
+		       .launches = 1, .ns = (uint64_t)a->end - (uint64_t)a->begin, .wait_ns = k.waited_ns});
 	return 0;
 }
 

@@ -13,7 +13,7 @@ void um_index_fini(struct um_index *x)
 }
 
 uint32_t um_index_find(const struct um_index *x, uint64_t hash, int (*same)(const void *user, uint32_t row),
-                       const void *user)
+		       const void *user)
 {
 	if (!x->size)
 		return UM_INDEX_NONE;

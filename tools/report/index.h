@@ -27,7 +27,7 @@ struct um_index {
 void um_index_fini(struct um_index *x); /* one of zeroes is empty */
 
 uint32_t um_index_find(const struct um_index *x, uint64_t hash, int (*same)(const void *user, uint32_t row),
-                       const void *user);
+		       const void *user);
 
 /* Adds a row that is not there. 0 or -ENOMEM. */
 int um_index_add(struct um_index *x, uint64_t hash, uint32_t row);

@@ -65,13 +65,13 @@ static int open_next(struct um_report *r, uint32_t process, uint64_t key, int64_
 	const struct um_iteration_spans_span *span = &p->found->spans.at[p->opened];
 	struct um_report_iteration *last = last_of(r, p);
 	struct um_report_iteration it = {.process = process,
-	                                 .n = (uint32_t)p->iterations.n,
-	                                 .begin = t,
-	                                 .end = INT64_MAX,
-	                                 .has_calls = !p->found->by_time,
-	                                 .first_call = key < span->first ? key : span->first,
-	                                 .last_call = span->last,
-	                                 .mark = span->whole ? UM_MARK_NONE : UM_MARK_UNFINISHED};
+					 .n = (uint32_t)p->iterations.n,
+					 .begin = t,
+					 .end = INT64_MAX,
+					 .has_calls = !p->found->by_time,
+					 .first_call = key < span->first ? key : span->first,
+					 .last_call = span->last,
+					 .mark = span->whole ? UM_MARK_NONE : UM_MARK_UNFINISHED};
 
 	if (last && last->end == INT64_MAX)
 		last->end = t;

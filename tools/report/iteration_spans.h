@@ -39,7 +39,8 @@ struct um_iteration_spans {
 };
 
 void um_iteration_spans_fini(struct um_iteration_spans *f); /* one of zeroes is empty */
-const struct um_iteration_spans_process *um_iteration_spans_of(const struct um_iteration_spans *f, uint64_t process); /* by number, or NULL */
+const struct um_iteration_spans_process *um_iteration_spans_of(const struct um_iteration_spans *f,
+							       uint64_t process); /* by number, or NULL */
 
 void um_iteration_spans_renumber(struct um_iteration_spans *f, uint64_t process, uint64_t number);
 

@@ -101,10 +101,10 @@ int um_report_on_range(struct um_report *r, uint32_t process, const struct um_ac
 	struct um_report_process *p = &r->processes.at[process];
 	const struct um_report_iteration *last = last_of(r, p);
 	struct um_report_iteration it = {.process = process,
-	                                 .n = (uint32_t)p->iterations.n,
-	                                 .begin = a->begin,
-	                                 .end = a->end,
-	                                 .mark = a->unfinished ? UM_MARK_UNFINISHED : UM_MARK_NONE};
+					 .n = (uint32_t)p->iterations.n,
+					 .begin = a->begin,
+					 .end = a->end,
+					 .mark = a->unfinished ? UM_MARK_UNFINISHED : UM_MARK_NONE};
 	int err = count_range(r, a);
 
 	if (err || !is_iteration(r, a))
@@ -230,7 +230,7 @@ int um_report_compare(struct um_report *r)
 		struct um_report_iteration *it = &r->iterations.at[i];
 
 		it->ns = it->has_gpu ? (uint64_t)it->gpu_end - (uint64_t)it->gpu_begin
-		                     : (uint64_t)it->end - (uint64_t)it->begin;
+				     : (uint64_t)it->end - (uint64_t)it->begin;
 	}
 	for (uint32_t i = 0; i < r->processes.n; i++) {
 		struct um_report_process *p = &r->processes.at[i];

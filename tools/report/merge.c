@@ -64,7 +64,7 @@ static int processes(struct um_merge *m, const struct um_capture *of, const char
 		for (size_t k = 0; k < of->processes.n && !known; k++)
 			known = of->processes.at[k].process == id ? &of->processes.at[k] : NULL;
 		if (um_capture_process(m->into, m->before + i + 1, known ? known->pid : um_capture_pid(id),
-		                       known ? known->name : ""))
+				       known ? known->name : ""))
 			return -ENOMEM;
 		m->into->processes.at[m->into->processes.n - 1].file = file;
 	}

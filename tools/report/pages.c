@@ -39,12 +39,12 @@ struct um_page_block *um_pages_find(struct um_pages *p, uint32_t process, uint64
 int um_pages_at(struct um_pages *p, uint32_t process, uint64_t address, struct um_page_block **out)
 {
 	struct um_page_block fresh = {.number = address / UM_PAGES_BLOCK,
-	                              .process = process,
-	                              .fault_row = UM_PAGES_NONE,
-	                              .fault_tensor = UM_PAGES_NONE,
-	                              .cpu_tensor = UM_PAGES_NONE,
-	                              .iteration = UM_PAGES_NONE,
-	                              .hint = UM_PAGES_NONE};
+				      .process = process,
+				      .fault_row = UM_PAGES_NONE,
+				      .fault_tensor = UM_PAGES_NONE,
+				      .cpu_tensor = UM_PAGES_NONE,
+				      .iteration = UM_PAGES_NONE,
+				      .hint = UM_PAGES_NONE};
 
 	*out = um_pages_find(p, process, address);
 	if (*out)

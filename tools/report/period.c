@@ -51,7 +51,7 @@ static void usual(struct um_level *l, struct span *spans, size_t n)
 	qsort(spans, n, sizeof *spans, by_kind);
 	for (size_t i = 0; i < n; i += same) {
 		for (same = 1; i + same < n && spans[i + same].length == spans[i].length &&
-		               spans[i + same].hash == spans[i].hash;)
+			       spans[i + same].hash == spans[i].hash;)
 			same++;
 		if (same > 1 && same * spans[i].length > best) {
 			best = same * spans[i].length;
@@ -230,7 +230,7 @@ static enum um_period_trust trust_of(const struct um_period *p, double covered, 
 	if (covered < (MOST + NEARLY_ALL) / 2)
 		return UM_TRUST_LOW;
 	return sure && !p->other && covered >= NEARLY_ALL && p->spans.n > UM_PERIOD_LEAST ? UM_TRUST_HIGH
-	                                                                                    : UM_TRUST_MEDIUM;
+											  : UM_TRUST_MEDIUM;
 }
 
 /* How well it is known where iterations begin. They are likely to be what the sequence ends with. */
@@ -255,7 +255,7 @@ static void take(struct um_period *p, int *known, struct um_period *cut, int cut
 
 /* With the anchors of that level: those which show where iterations begin are the best. 0 or -ENOMEM. */
 static int cut_all(struct um_period *p, const struct um_sequence *s, const struct um_level *levels, size_t n,
-                   size_t skipped)
+		   size_t skipped)
 {
 	size_t other;
 	struct um_level best = choose(levels, n, &other), l;
@@ -288,7 +288,7 @@ static int cut_all(struct um_period *p, const struct um_sequence *s, const struc
 }
 
 int um_period_find(struct um_period *p, const uint32_t *names, const float *ns, size_t n, const unsigned char *alone,
-                   size_t n_names)
+		   size_t n_names)
 {
 	struct um_sequence all = {names, ns, n, alone, calloc(n_names + 1, sizeof(uint32_t))}, some = all;
 	struct um_level levels[UM_ANCHORS_MAX];

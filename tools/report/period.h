@@ -47,7 +47,7 @@ struct um_period {
 /* `names` are below `n_names`; `alone[name]`: a single one of it may be an iteration (a graph of kernels). Borrowed.
  * 0 or -ENOMEM; initialises *p, for um_period_fini in every case. */
 int um_period_find(struct um_period *p, const uint32_t *names, const float *ns, size_t n, const unsigned char *alone,
-                   size_t n_names);
+		   size_t n_names);
 void um_period_fini(struct um_period *p);
 
 const char *um_period_trust_name(enum um_period_trust trust);

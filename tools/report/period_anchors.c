@@ -144,7 +144,7 @@ static void come_first(const struct um_anchor *best, struct um_anchor *first, in
 
 /* Looks at the runs of every length: keeps the best, or, where `first` is not NULL, finds those. The number kept. */
 static int look(const struct table *t, const struct um_sequence *s, struct um_anchor *best, struct um_anchor *first,
-                int n)
+		int n)
 {
 	for (size_t length = 1; length <= LENGTH_MAX && length <= s->n / UM_PERIOD_LEAST; length *= 2) {
 		count_runs(t, s, length);

@@ -111,7 +111,7 @@ static int find_iterations(struct cut *c, const struct um_level *l)
 		if (i + 1 == c->n && end - c->at[i] > l->unit)
 			end = c->at[i] + l->unit;
 		c->is[i] = (double)um_span_alike(c->s, l->sample, l->unit, c->at[i], end) >=
-		           UM_PERIOD_SIMILAR * (double)l->unit;
+			   UM_PERIOD_SIMILAR * (double)l->unit;
 		found += c->is[i];
 	}
 	return found >= UM_PERIOD_LEAST ? 0 : -EAGAIN;
@@ -203,8 +203,8 @@ static int add_spans(struct um_period *p, const struct cut *c, int *sure)
 		if (!c->is[i] || span.from >= span.to)
 			continue;
 		if (i + 1 == c->n || (double)(span.to - span.from) > LONGER * (double)c->unit)
-			*sure |= usual_end(c->s, c->sample, c->unit, span.from, span.to, &span.to) &&
-			         span.to == c->s->n;
+			*sure |=
+				usual_end(c->s, c->sample, c->unit, span.from, span.to, &span.to) && span.to == c->s->n;
 		span.whole = i + 1 < c->n || (double)(span.to - span.from) >= ENOUGH * (double)c->unit;
 		over = span.to;
 		if (um_vec_push(&p->spans, span))

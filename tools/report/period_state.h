@@ -41,7 +41,6 @@ struct um_level {
 	double covered, held, partly;
 };
 
-
 /* period_anchors.c: the likeliest, in no order: their number, or -ENOMEM. */
 int um_anchors_find(const struct um_sequence *s, struct um_anchor anchors[UM_ANCHORS_MAX]);
 int um_anchor_places(const struct um_sequence *s, const struct um_anchor *anchor, size_t **places, size_t *n);

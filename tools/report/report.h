@@ -102,10 +102,10 @@ struct um_report_process {
 };
 
 enum um_report_seek { /* what iterations are */
-	UM_SEEK_AUTO, /* ranges of UM_REPORT_DOMAIN; without any, what a survey finds */
-	UM_SEEK_PATTERN, /* ranges that `iteration` matches */
-	UM_SEEK_REPETITION, /* what a survey finds to repeat */
-	UM_SEEK_NONE /* nothing is one */
+		      UM_SEEK_AUTO, /* ranges of UM_REPORT_DOMAIN; without any, what a survey finds */
+		      UM_SEEK_PATTERN, /* ranges that `iteration` matches */
+		      UM_SEEK_REPETITION, /* what a survey finds to repeat */
+		      UM_SEEK_NONE /* nothing is one */
 };
 
 struct um_report_options {
@@ -113,7 +113,8 @@ struct um_report_options {
 	const char *iteration; /* shell pattern over NAME and DOMAIN:NAME, borrowed */
 	int64_t from, to; /* ns: what begins at or after `to`, or before `from`, is left out; both 0: nothing is */
 	const char *within; /* shell pattern: only what begins in such a range counts; NULL: all. Borrowed */
-	const struct um_iteration_spans *found; /* iterations that a survey found: those alone; NULL: none was made. Borrowed */
+	const struct um_iteration_spans
+		*found; /* iterations that a survey found: those alone; NULL: none was made. Borrowed */
 	const struct um_capture *capture; /* filled before activities are fed: which devices; or NULL. Borrowed */
 	int views; /* the course over time is wanted, too */
 };

@@ -53,9 +53,9 @@ void um_report_found_end(struct um_report *r);
 /* site.c: causes are told where in the run something happens. 0 or -ENOMEM */
 int um_report_site_host(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, struct um_report_running *k,
-                         const struct um_activity *a);
+			 const struct um_activity *a);
 int um_report_site_event(struct um_report *r, const struct um_report_lane *l, const struct um_report_running *k,
-                         const struct um_activity *a, uint64_t fault_ns);
+			 const struct um_activity *a, uint64_t fault_ns);
 int um_report_site_settle(struct um_report *r, const struct um_report_lane *l, uint32_t iteration);
 
 /* counted.c: a migration or faults with `records`. 0 or -ENOMEM */

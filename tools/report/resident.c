@@ -4,7 +4,7 @@
 #include "base/hash.h"
 
 #define BLOCKS_MAX (1u << 20) /* 2 TiB */
-#define PAGES 65536u          /* bytes that a touch makes resident at least */
+#define PAGES 65536u /* bytes that a touch makes resident at least */
 
 static int same(const void *user, uint32_t row)
 {

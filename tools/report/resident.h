@@ -21,7 +21,7 @@
 
 struct um_resident_block {
 	uint64_t block; /* address / UM_RESIDENT_BLOCK */
-	uint32_t lane;  /* the caller's number for a process and a device */
+	uint32_t lane; /* the caller's number for a process and a device */
 	uint32_t bytes; /* known to be there; 0: not in use */
 };
 

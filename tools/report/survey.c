@@ -206,16 +206,16 @@ static int sequence_build(struct sequence *q, const struct um_survey_lane *l, si
 }
 
 static int add_process(struct um_iteration_spans *f, const struct um_survey *s, const struct um_survey_lane *l,
-                       const struct sequence *q, const struct um_period *p)
+		       const struct sequence *q, const struct um_period *p)
 {
 	struct um_iteration_spans_process fresh = {.process = l->process,
-	                                 .number = l->process,
-	                                 .device = l->device,
-	                                 .by_time = l->by_time,
-	                                 .kernels = p->kernels,
-	                                 .other = p->other,
-	                                 .covered = p->covered,
-	                                 .trust = p->trust};
+						   .number = l->process,
+						   .device = l->device,
+						   .by_time = l->by_time,
+						   .kernels = p->kernels,
+						   .other = p->other,
+						   .covered = p->covered,
+						   .trust = p->trust};
 	struct um_iteration_spans_process *to;
 	const char *first = "";
 

@@ -35,10 +35,10 @@ static int same_group(const void *user, uint32_t row)
 static int group_add(struct um_survey *s, const struct key *k, uint64_t hash, const struct um_activity *a)
 {
 	struct um_survey_group g = {.name = strdup(k->name),
-	                            .domain = a->domain ? strdup(a->domain) : NULL,
-	                            .process = a->process,
-	                            .thread = a->thread,
-	                            .last_end = INT64_MIN};
+				    .domain = a->domain ? strdup(a->domain) : NULL,
+				    .process = a->process,
+				    .thread = a->thread,
+				    .last_end = INT64_MIN};
 
 	if (!g.name || (a->domain && !g.domain) || um_vec_reserve(&s->groups, 1) ||
 	    um_index_add(&s->group_index, hash, (uint32_t)s->groups.n)) {

@@ -30,12 +30,10 @@ static struct um_value none(void)
 static uint64_t moved_column(const struct um_report_sums *s, unsigned column)
 {
 	const struct um_report_moves *in = s->moves[UM_DIR_H2D], *out = s->moves[UM_DIR_D2H];
-	const uint64_t values[] = {um_report_moved(s, UM_DIR_H2D),
-	                           in[UM_CAUSE_DEMAND].bytes + in[UM_CAUSE_SPECULATIVE].bytes,
-	                           in[UM_CAUSE_PREFETCH].bytes,
-	                           um_report_moved(s, UM_DIR_D2H),
-	                           out[UM_CAUSE_EVICTION].bytes,
-	                           out[UM_CAUSE_PREFETCH].bytes};
+	const uint64_t values[] = {
+		um_report_moved(s, UM_DIR_H2D), in[UM_CAUSE_DEMAND].bytes + in[UM_CAUSE_SPECULATIVE].bytes,
+		in[UM_CAUSE_PREFETCH].bytes,	um_report_moved(s, UM_DIR_D2H),
+		out[UM_CAUSE_EVICTION].bytes,	out[UM_CAUSE_PREFETCH].bytes};
 
 	return values[column];
 }
@@ -115,9 +113,9 @@ static size_t one_row(const struct um_findings *f)
 static struct um_value summary_cell(const struct um_findings *f, size_t row, unsigned column)
 {
 	static const enum um_recorded made_of[COUNT_OF(summary_columns)] = {
-		UM_RECORDED_GPU_FAULTS, UM_RECORDED_CPU_FAULTS, UM_RECORDED_MIGRATIONS, UM_RECORDED_MIGRATIONS,
-		UM_RECORDED_MIGRATIONS, UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING,    UM_RECORDED_KERNELS,
-		UM_RECORDED_KERNELS,    UM_RECORDED_COPIES,     UM_RECORDED_COPIES,     UM_RECORDED_COPIES,
+		UM_RECORDED_GPU_FAULTS,	 UM_RECORDED_CPU_FAULTS, UM_RECORDED_MIGRATIONS, UM_RECORDED_MIGRATIONS,
+		UM_RECORDED_MIGRATIONS,	 UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING,	 UM_RECORDED_KERNELS,
+		UM_RECORDED_KERNELS,	 UM_RECORDED_COPIES,	 UM_RECORDED_COPIES,	 UM_RECORDED_COPIES,
 		[18] = UM_RECORDED_WAITS};
 	const struct um_report *r = f->report;
 	const uint64_t values[COUNT_OF(summary_columns)] = {
@@ -153,12 +151,12 @@ static struct um_value summary_cell(const struct um_findings *f, size_t row, uns
 /* --- causes: a row for each way and cause that something moved for ------------------------------------------------ */
 
 static const char *const way_names[] = {"other", "to device", "to host", "between devices"};
-static const char *const cause_names[] = {"unknown",     "prefetch", "demand",
-                                          "speculative", "eviction", "access counters"};
+static const char *const cause_names[] = {"unknown",	 "prefetch", "demand",
+					  "speculative", "eviction", "access counters"};
 
 static const struct um_column cause_columns[] = {
 	{"direction", "direction", UM_COLUMN_TEXT}, {"cause", "cause", UM_COLUMN_TEXT},
-	{"bytes", "moved", UM_COLUMN_BYTES},        {"migrations", "migrations", UM_COLUMN_COUNT},
+	{"bytes", "moved", UM_COLUMN_BYTES},	    {"migrations", "migrations", UM_COLUMN_COUNT},
 	{"copy_ns", "copying", UM_COLUMN_NS},
 };
 
@@ -265,27 +263,28 @@ static struct um_value iteration_cell(const struct um_findings *f, size_t row, u
 
 /* --- ops, and ops in iterations ----------------------------------------------------------------------------------- */
 
-#define WORK_COLUMNS \
-	{"launches", "launches", UM_COLUMN_COUNT}, {"ns", "took", UM_COLUMN_NS}, \
-		{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS}, \
-		{"um_h2d_bytes", "brought by its faults", UM_COLUMN_BYTES}, \
-		{"um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES}, \
-		{"prefetch_wait_ns", "waiting for prefetches", UM_COLUMN_NS}
+#define WORK_COLUMNS                                                                                                   \
+	{"launches", "launches", UM_COLUMN_COUNT}, {"ns", "took", UM_COLUMN_NS},                                       \
+		{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS},                \
+		{"um_h2d_bytes", "brought by its faults", UM_COLUMN_BYTES},                                            \
+		{"um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES},                                                 \
+	{                                                                                                              \
+		"prefetch_wait_ns", "waiting for prefetches", UM_COLUMN_NS                                             \
+	}
 
 static const struct um_column op_columns[] = {{"name", "name", UM_COLUMN_TEXT}, WORK_COLUMNS};
 static const struct um_column cell_columns[] = {{"file", "file", UM_COLUMN_TEXT},
-                                                {"name", "name", UM_COLUMN_TEXT},
-                                                {"pid", "pid", UM_COLUMN_COUNT},
-                                                {"n", "n", UM_COLUMN_COUNT},
-                                                WORK_COLUMNS};
+						{"name", "name", UM_COLUMN_TEXT},
+						{"pid", "pid", UM_COLUMN_COUNT},
+						{"n", "n", UM_COLUMN_COUNT},
+						WORK_COLUMNS};
 
 static struct um_value work_cell(const struct um_findings *f, const struct um_report_work *w, struct um_value file,
-                                 unsigned column)
+				 unsigned column)
 {
-	static const enum um_recorded made_of[] = {UM_RECORDED_KERNELS,    UM_RECORDED_KERNELS,
-	                                           UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING,
-	                                           UM_RECORDED_MIGRATIONS, UM_RECORDED_SERVING,
-	                                           UM_RECORDED_WAITS};
+	static const enum um_recorded made_of[] = {UM_RECORDED_KERNELS, UM_RECORDED_KERNELS,	UM_RECORDED_GPU_FAULTS,
+						   UM_RECORDED_SERVING, UM_RECORDED_MIGRATIONS, UM_RECORDED_SERVING,
+						   UM_RECORDED_WAITS};
 	const uint64_t values[] = {w->launches, w->ns, w->faults, w->fault_ns, w->h2d_bytes, w->d2h_bytes, w->wait_ns};
 
 	return um_table_if(f, made_of[column], file, values[column]);
@@ -419,10 +418,8 @@ static struct um_value process_cell(const struct um_findings *f, size_t row, uns
 }
 
 static const struct um_column device_columns[] = {
-	{"file", "file", UM_COLUMN_TEXT},
-	{"device", "device", UM_COLUMN_COUNT},
-	{"name", "name", UM_COLUMN_TEXT},
-	{"memory_bytes", "memory", UM_COLUMN_BYTES},
+	{"file", "file", UM_COLUMN_TEXT},     {"device", "device", UM_COLUMN_COUNT},
+	{"name", "name", UM_COLUMN_TEXT},     {"memory_bytes", "memory", UM_COLUMN_BYTES},
 	{"driver", "driver", UM_COLUMN_TEXT},
 };
 
@@ -450,10 +447,8 @@ static struct um_value device_cell(const struct um_findings *f, size_t row, unsi
 }
 
 static const struct um_column missing_columns[] = {
-	{"file", "file", UM_COLUMN_TEXT},
-	{"table", "table", UM_COLUMN_TEXT},
-	{"what", "what it has", UM_COLUMN_TEXT},
-	{"state", "because", UM_COLUMN_TEXT},
+	{"file", "file", UM_COLUMN_TEXT},	    {"table", "table", UM_COLUMN_TEXT},
+	{"what", "what it has", UM_COLUMN_TEXT},    {"state", "because", UM_COLUMN_TEXT},
 	{"option", "nsys profile", UM_COLUMN_TEXT},
 };
 
@@ -477,19 +472,21 @@ static struct um_value missing_cell(const struct um_findings *f, size_t row, uns
 	return text(texts[column]);
 }
 
-#define TABLE(name, about, columns, single, rows, cell) {name, about, columns, COUNT_OF(columns), single, rows, cell}
+#define TABLE(name, about, columns, single, rows, cell)                                                                \
+	{                                                                                                              \
+		name, about, columns, COUNT_OF(columns), single, rows, cell                                            \
+	}
 
 const struct um_table um_tables[UM_TABLES] = {
-	TABLE("findings", "what costs time, and what to do", um_finding_columns, 0,
-	      um_finding_rows, um_finding_cell),
+	TABLE("findings", "what costs time, and what to do", um_finding_columns, 0, um_finding_rows, um_finding_cell),
 	TABLE("verdict", "how far an iteration is from what no plan can beat: with --trace", um_verdict_columns, 1,
 	      um_verdict_rows, um_verdict_cell),
 	TABLE("summary", "sums over the file", summary_columns, 1, one_row, summary_cell),
 	TABLE("causes", "migrations by direction and cause", cause_columns, 0, cause_rows, cause_cell),
 	TABLE("iterations", "what each iteration took, faulted and moved", iteration_columns, 0, iteration_rows,
 	      iteration_cell),
-	TABLE("side-by-side", "iterations of several processes by number: the slowest and the fastest",
-	      um_side_columns, 0, um_side_rows, um_side_cell),
+	TABLE("side-by-side", "iterations of several processes by number: the slowest and the fastest", um_side_columns,
+	      0, um_side_rows, um_side_cell),
 	TABLE("ops", "kernels by name, those that faulted longest first", op_columns, 0, op_rows, op_cell),
 	TABLE("op-iterations", "kernels by name and iteration", cell_columns, 0, cell_rows, cell_cell),
 	TABLE("tensors", "tensors, those whose faults took longest first", um_tensor_columns, 0, um_tensor_rows,
@@ -499,8 +496,8 @@ const struct um_table um_tables[UM_TABLES] = {
 	TABLE("reasons", "why pages moved and kernels faulted, by tensor, kernel and iteration", um_reason_columns, 0,
 	      um_reason_rows, um_reason_cell),
 	TABLE("hints", "what became of hints, by kind and tensor", um_hint_columns, 0, um_hint_rows, um_hint_cell),
-	TABLE("announced", "operations, as the program announced them", um_declared_ops_columns, 0, um_declared_ops_rows,
-	      um_declared_ops_cell),
+	TABLE("announced", "operations, as the program announced them", um_declared_ops_columns, 0,
+	      um_declared_ops_rows, um_declared_ops_cell),
 	TABLE("library", "what the library counted: in its own log", um_library_columns, 1, um_library_rows,
 	      um_library_cell),
 	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns, 0, range_rows,

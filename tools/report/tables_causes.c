@@ -19,9 +19,10 @@ static struct um_value none(void)
 /* Of both sides: a number of those that were recorded; none of them was, and there is none. */
 static struct um_value faults(const struct um_findings *f, uint64_t n)
 {
-	return um_table_if(f, n || um_table_recorded(f, UM_RECORDED_CPU_FAULTS, NULL) ? UM_RECORDED_ALWAYS
-	                                                                            : UM_RECORDED_GPU_FAULTS,
-	                   none(), n);
+	return um_table_if(f,
+			   n || um_table_recorded(f, UM_RECORDED_CPU_FAULTS, NULL) ? UM_RECORDED_ALWAYS
+										   : UM_RECORDED_GPU_FAULTS,
+			   none(), n);
 }
 
 static struct um_value tensor(const struct um_findings *f, uint32_t row)
@@ -114,8 +115,10 @@ struct um_value um_finding_cell(const struct um_findings *f, size_t row, unsigne
 /* --- verdict ------------------------------------------------------------------------------------------------------ */
 
 const struct um_column um_verdict_columns[UM_VERDICT_COLUMNS] = {
-	{"device", "device", UM_COLUMN_TEXT},       {"budget_bytes", "memory", UM_COLUMN_BYTES},
-	{"iteration_ns", "an iteration takes", UM_COLUMN_NS}, {"plan_ns", "the library plans", UM_COLUMN_NS},
+	{"device", "device", UM_COLUMN_TEXT},
+	{"budget_bytes", "memory", UM_COLUMN_BYTES},
+	{"iteration_ns", "an iteration takes", UM_COLUMN_NS},
+	{"plan_ns", "the library plans", UM_COLUMN_NS},
 	{"bound_ns", "no plan can beat", UM_COLUMN_NS},
 };
 
@@ -146,11 +149,11 @@ struct um_value um_verdict_cell(const struct um_findings *f, size_t row, unsigne
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 
 const struct um_column um_reason_columns[UM_REASON_COLUMNS] = {
-	{"file", "file", UM_COLUMN_TEXT},       {"reason", "reason", UM_COLUMN_TEXT},
-	{"tensor", "tensor", UM_COLUMN_TEXT},   {"op", "op", UM_COLUMN_TEXT},
-	{"pid", "pid", UM_COLUMN_COUNT},        {"iteration", "n", UM_COLUMN_COUNT},
-	{"events", "events", UM_COLUMN_COUNT},  {"bytes", "moved", UM_COLUMN_BYTES},
-	{"faults", "faults", UM_COLUMN_COUNT},  {"cost_ns", "cost", UM_COLUMN_NS},
+	{"file", "file", UM_COLUMN_TEXT},      {"reason", "reason", UM_COLUMN_TEXT},
+	{"tensor", "tensor", UM_COLUMN_TEXT},  {"op", "op", UM_COLUMN_TEXT},
+	{"pid", "pid", UM_COLUMN_COUNT},       {"iteration", "n", UM_COLUMN_COUNT},
+	{"events", "events", UM_COLUMN_COUNT}, {"bytes", "moved", UM_COLUMN_BYTES},
+	{"faults", "faults", UM_COLUMN_COUNT}, {"cost_ns", "cost", UM_COLUMN_NS},
 };
 
 size_t um_reason_rows(const struct um_findings *f)
@@ -183,7 +186,7 @@ struct um_value um_reason_cell(const struct um_findings *f, size_t row, unsigned
 		return number(x->bytes);
 	case 8:
 		return um_table_if(f, x->by_cpu ? UM_RECORDED_CPU_FAULTS : UM_RECORDED_GPU_FAULTS,
-		                   um_table_iteration_file(f, x->iteration), x->faults);
+				   um_table_iteration_file(f, x->iteration), x->faults);
 	default:
 		return number(x->ns);
 	}
@@ -192,10 +195,14 @@ struct um_value um_reason_cell(const struct um_findings *f, size_t row, unsigned
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
 const struct um_column um_hint_columns[UM_HINT_COLUMNS] = {
-	{"hint", "hint", UM_COLUMN_TEXT},           {"tensor", "tensor", UM_COLUMN_TEXT},
-	{"issued", "issued", UM_COLUMN_COUNT},      {"bytes", "asked for", UM_COLUMN_BYTES},
-	{"useful", "useful", UM_COLUMN_COUNT},      {"late", "late", UM_COLUMN_COUNT},
-	{"redundant", "redundant", UM_COLUMN_COUNT}, {"evicted", "evicted before use", UM_COLUMN_COUNT},
+	{"hint", "hint", UM_COLUMN_TEXT},
+	{"tensor", "tensor", UM_COLUMN_TEXT},
+	{"issued", "issued", UM_COLUMN_COUNT},
+	{"bytes", "asked for", UM_COLUMN_BYTES},
+	{"useful", "useful", UM_COLUMN_COUNT},
+	{"late", "late", UM_COLUMN_COUNT},
+	{"redundant", "redundant", UM_COLUMN_COUNT},
+	{"evicted", "evicted before use", UM_COLUMN_COUNT},
 	{"refused", "refused", UM_COLUMN_COUNT},
 };
 

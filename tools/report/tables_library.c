@@ -94,11 +94,12 @@ struct um_value um_library_cell(const struct um_findings *f, size_t row, unsigne
 	}
 }
 
-const struct um_column um_declared_ops_columns[UM_DECLARED_OPS_COLUMNS] = {{"name", "name", UM_COLUMN_TEXT},
-                                                                     {"announced", "announced", UM_COLUMN_COUNT},
-                                                                     {"uses", "uses", UM_COLUMN_COUNT},
-                                                                     {"read_bytes", "read", UM_COLUMN_BYTES},
-                                                                     {"written_bytes", "written", UM_COLUMN_BYTES}};
+const struct um_column um_declared_ops_columns[UM_DECLARED_OPS_COLUMNS] = {
+	{"name", "name", UM_COLUMN_TEXT},
+	{"announced", "announced", UM_COLUMN_COUNT},
+	{"uses", "uses", UM_COLUMN_COUNT},
+	{"read_bytes", "read", UM_COLUMN_BYTES},
+	{"written_bytes", "written", UM_COLUMN_BYTES}};
 
 size_t um_declared_ops_rows(const struct um_findings *f)
 {

@@ -39,7 +39,7 @@ int um_table_recorded(const struct um_findings *f, enum um_recorded what, const 
 	if (c->library.is)
 		return what == UM_RECORDED_ALWAYS || what == UM_RECORDED_ALLOCATIONS ||
 		       (c->library.counters && (what == UM_RECORDED_GPU_FAULTS || what == UM_RECORDED_CPU_FAULTS ||
-		                                what == UM_RECORDED_MIGRATIONS));
+						what == UM_RECORDED_MIGRATIONS));
 	return !absent(c, made_of[what][0], file) && !absent(c, made_of[what][1], file);
 }
 

@@ -38,8 +38,8 @@ struct um_value um_side_cell(const struct um_findings *f, size_t row, unsigned c
 	uint64_t n = 0;
 
 	for (size_t p = 0; p < r->processes.n; p++) {
-		uint32_t at = row < r->processes.at[p].iterations.n ? r->processes.at[p].iterations.at[row]
-		                                                    : UM_REPORT_NONE;
+		uint32_t at =
+			row < r->processes.at[p].iterations.n ? r->processes.at[p].iterations.at[row] : UM_REPORT_NONE;
 
 		if (at == UM_REPORT_NONE || r->iterations.at[at].mark == UM_MARK_UNFINISHED)
 			continue;
@@ -66,9 +66,9 @@ struct um_value um_side_cell(const struct um_findings *f, size_t row, unsigned c
 		return (struct um_value){.number = (int64_t)(r->iterations.at[slow].ns - r->iterations.at[fast].ns)};
 	case 7:
 		return um_table_if(f, UM_RECORDED_SERVING, um_table_iteration_file(f, slow),
-		                   r->iterations.at[slow].sums.work.fault_ns);
+				   r->iterations.at[slow].sums.work.fault_ns);
 	default:
 		return um_table_if(f, UM_RECORDED_SERVING, um_table_iteration_file(f, fast),
-		                   r->iterations.at[fast].sums.work.fault_ns);
+				   r->iterations.at[fast].sums.work.fault_ns);
 	}
 }

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/tables_tensors.h"
 
-#define SUM_COLUMNS \
-	{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS}, \
-		{"cpu_page_faults", "CPU faults", UM_COLUMN_COUNT}, {"um_h2d_bytes", "in", UM_COLUMN_BYTES}, \
-		{"um_h2d_demand_bytes", "in, demand", UM_COLUMN_BYTES}, \
-		{"um_h2d_prefetch_bytes", "in, prefetch", UM_COLUMN_BYTES}, {"um_d2h_bytes", "out", UM_COLUMN_BYTES}, \
-		{"um_d2h_demand_bytes", "out, demand", UM_COLUMN_BYTES}, \
-		{"um_d2h_prefetch_bytes", "out, prefetch", UM_COLUMN_BYTES}, \
-		{"um_d2h_eviction_bytes", "out, eviction", UM_COLUMN_BYTES}, \
-		{"evictions", "evictions", UM_COLUMN_COUNT}, {"um_d2d_bytes", "across", UM_COLUMN_BYTES}
+#define SUM_COLUMNS                                                                                                    \
+	{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS},                        \
+		{"cpu_page_faults", "CPU faults", UM_COLUMN_COUNT}, {"um_h2d_bytes", "in", UM_COLUMN_BYTES},           \
+		{"um_h2d_demand_bytes", "in, demand", UM_COLUMN_BYTES},                                                \
+		{"um_h2d_prefetch_bytes", "in, prefetch", UM_COLUMN_BYTES}, {"um_d2h_bytes", "out", UM_COLUMN_BYTES},  \
+		{"um_d2h_demand_bytes", "out, demand", UM_COLUMN_BYTES},                                               \
+		{"um_d2h_prefetch_bytes", "out, prefetch", UM_COLUMN_BYTES},                                           \
+		{"um_d2h_eviction_bytes", "out, eviction", UM_COLUMN_BYTES},                                           \
+		{"evictions", "evictions", UM_COLUMN_COUNT},                                                           \
+	{                                                                                                              \
+		"um_d2d_bytes", "across", UM_COLUMN_BYTES                                                              \
+	}
 
 const struct um_column um_tensor_columns[] = {{"name", "name", UM_COLUMN_TEXT},
-                                              {"bytes", "size", UM_COLUMN_BYTES},
-                                              {"lives", "lives", UM_COLUMN_COUNT},
-                                              SUM_COLUMNS,
-                                              {"first_op", "first used by", UM_COLUMN_TEXT}};
+					      {"bytes", "size", UM_COLUMN_BYTES},
+					      {"lives", "lives", UM_COLUMN_COUNT},
+					      SUM_COLUMNS,
+					      {"first_op", "first used by", UM_COLUMN_TEXT}};
 const struct um_column um_tensor_iteration_columns[] = {{"file", "file", UM_COLUMN_TEXT},
-                                                        {"name", "name", UM_COLUMN_TEXT},
-                                                        {"pid", "pid", UM_COLUMN_COUNT},
-                                                        {"n", "n", UM_COLUMN_COUNT},
-                                                        SUM_COLUMNS};
+							{"name", "name", UM_COLUMN_TEXT},
+							{"pid", "pid", UM_COLUMN_COUNT},
+							{"n", "n", UM_COLUMN_COUNT},
+							SUM_COLUMNS};
 
 static struct um_value number(uint64_t n)
 {
@@ -28,7 +31,7 @@ static struct um_value number(uint64_t n)
 }
 
 static struct um_value sum_cell(const struct um_findings *f, const struct um_report_tensor_sums *s,
-                                struct um_value file, unsigned column)
+				struct um_value file, unsigned column)
 {
 	static const enum um_recorded first[] = {UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING, UM_RECORDED_CPU_FAULTS};
 	const uint64_t values[UM_TENSOR_SUMS] = {
@@ -82,8 +85,7 @@ struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row
 {
 	const struct um_report *r = f->report;
 	const struct um_report_tensor_cell *c = &r->tensors.cells.at[r->tensors.cell_order.at[row]];
-	const struct um_report_iteration *it =
-		c->iteration == UM_REPORT_NONE ? NULL : &r->iterations.at[c->iteration];
+	const struct um_report_iteration *it = c->iteration == UM_REPORT_NONE ? NULL : &r->iterations.at[c->iteration];
 
 	switch (column) {
 	case 0:

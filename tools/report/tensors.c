@@ -60,8 +60,7 @@ static uint32_t row_of(struct um_report_tensors *t, const char *name)
 		name = "(others)";
 	fresh.name = strdup(name);
 	row = (uint32_t)t->rows.n;
-	if (!fresh.name || um_vec_reserve(&t->rows, 1) ||
-	    um_index_add(&t->row_index, um_hash_str(name), row)) {
+	if (!fresh.name || um_vec_reserve(&t->rows, 1) || um_index_add(&t->row_index, um_hash_str(name), row)) {
 		free(fresh.name);
 		return UM_REPORT_NONE;
 	}
@@ -196,7 +195,7 @@ int um_report_tensors_last(struct um_report *r)
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 static void made_up(struct um_report_space *s, enum um_place_kind kind, uint64_t bytes, uint32_t iteration, char *to,
-                    size_t size)
+		    size_t size)
 {
 	static const char *const words[UM_PLACE_KINDS] = {"tensor", "allocation"};
 	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
@@ -212,7 +211,7 @@ static void made_up(struct um_report_space *s, enum um_place_kind kind, uint64_t
 	for (; n >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
 		n /= 1024;
 	snprintf(to, size, "%s #%llu%s (%.4g %s)", words[kind], (unsigned long long)number,
-	         iteration == UM_REPORT_NONE ? "" : " of an iteration", n, units[unit]);
+		 iteration == UM_REPORT_NONE ? "" : " of an iteration", n, units[unit]);
 }
 
 static int begins(struct um_report *r, struct um_report_space *s, uint32_t process, const struct um_activity *a)
@@ -222,8 +221,8 @@ static int begins(struct um_report *r, struct um_report_space *s, uint32_t proce
 	uint32_t iteration = process == UM_REPORT_NONE ? process : um_report_iteration_at(r, process, a->begin);
 	int named = a->name && *a->name;
 	struct changed c = {.address = a->address,
-	                    .bytes = a->bytes,
-	                    .change = kind == UM_PLACE_TENSOR ? TENSOR_BEGINS : ALLOCATION_BEGINS};
+			    .bytes = a->bytes,
+			    .change = kind == UM_PLACE_TENSOR ? TENSOR_BEGINS : ALLOCATION_BEGINS};
 	struct um_report_tensor *row;
 	char name[96];
 
@@ -387,7 +386,7 @@ const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t 
 }
 
 int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_report_event *e,
-                             uint32_t *row)
+			     uint32_t *row)
 {
 	struct um_report_space *s = space_of(&r->tensors, process);
 	uint64_t at = e->address, end = e->bytes < UINT64_MAX - at ? at + e->bytes : UINT64_MAX, until;
@@ -412,7 +411,7 @@ int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t ite
 }
 
 int um_report_tensors_charge_sum(struct um_report *r, uint64_t process, uint32_t iteration,
-                                 const struct um_report_event *e, uint64_t records)
+				 const struct um_report_event *e, uint64_t records)
 {
 	struct um_report_space *s = space_of(&r->tensors, process);
 	struct um_report_tensor_sums *to[2] = {NULL, NULL};

@@ -85,21 +85,19 @@ int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t corr
 
 /* Charges what an event says, on the GPU's map, or, for a fault of the CPU, on the CPU's. `row`: of its address; may be
  * NULL. 0 or -ENOMEM. */
-int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration,
-                             const struct um_report_event *e, uint32_t *row);
+int um_report_tensors_charge(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_report_event *e,
+			     uint32_t *row);
 /* So many at once, all of what lies at the address; 0: of no tensor. */
 int um_report_tensors_charge_sum(struct um_report *r, uint64_t process, uint32_t iteration,
-                                 const struct um_report_event *e, uint64_t records);
-int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration,
-                                const struct um_activity *a);
+				 const struct um_report_event *e, uint64_t records);
+int um_report_tensors_cpu_fault(struct um_report *r, uint64_t process, uint32_t iteration, const struct um_activity *a);
 
 /* The name of what lies at an address: on the GPU's map, or on the CPU's. NULL: that is not known. */
 const char *um_report_tensor_at(struct um_report *r, uint64_t process, uint64_t address, int on_gpu);
 
 /* The row of the tensor at an address, as the GPU or the CPU has it, and up to where; UM_REPORT_NONE: none is known.
  * `report`: a struct um_report. */
-uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, uint64_t address,
-                                 uint64_t *until);
+uint32_t um_report_tensor_row_at(const void *report, uint32_t process, int gpu, uint64_t address, uint64_t *until);
 const char *um_report_tensor_name(const struct um_report *r, uint32_t row); /* of UM_REPORT_NONE: "(unknown)" */
 
 /* Kernels waited so long for all of these: each has its share by its faults. 0 or -ENOMEM. */

@@ -18,12 +18,12 @@
 #include "report/bins.h"
 
 #define UM_VIEWS_BINS 1024u /* of the whole run */
-#define UM_VIEW_BINS 384u   /* of an iteration */
+#define UM_VIEW_BINS 384u /* of an iteration */
 #define UM_VIEWS_KEPT 32u
 
 struct um_view {
 	uint32_t iteration; /* row of the report's */
-	uint64_t level;     /* bytes in use when it began */
+	uint64_t level; /* bytes in use when it began */
 	struct um_bins series;
 };
 
@@ -35,14 +35,14 @@ struct um_views_lane {
 
 struct um_views {
 	int on; /* else nothing is kept */
-	struct um_bins all;               /* of the file that is fed */
-	UM_VEC(struct um_bins) files;     /* of those before it */
-	UM_VEC(struct um_view) of;    /* iterations kept, in order of their rows */
+	struct um_bins all; /* of the file that is fed */
+	UM_VEC(struct um_bins) files; /* of those before it */
+	UM_VEC(struct um_view) of; /* iterations kept, in order of their rows */
 	UM_VEC(struct um_view) spare; /* whose memory can be used again */
-	UM_VEC(uint32_t) last;        /* by process: the last iteration that began on the GPU */
+	UM_VEC(uint32_t) last; /* by process: the last iteration that began on the GPU */
 	UM_VEC(struct um_views_lane) lanes;
 	struct um_resident resident;
-	uint32_t stride;  /* iterations whose row is a multiple of it are kept */
+	uint32_t stride; /* iterations whose row is a multiple of it are kept */
 	uint32_t slowest; /* of those over; UM_REPORT_NONE: none yet */
 	uint64_t slowest_ns;
 };

@@ -229,7 +229,7 @@ static struct um_step migrate(void *arg)
 		if (d->waiting == NONE || !room)
 			return (struct um_step){UM_STEP_IDLE, NULL};
 		err = um_sim_pull(d->gpu, d->by_number.at[d->waiting]->node.a * UM_BLOCK_BYTES, d->there[d->turn],
-		                  &end);
+				  &end);
 		d->waiting = NONE;
 	}
 	if (!err) {
@@ -280,7 +280,7 @@ static int deepum_tensor(void *driver, uint64_t kernels, const void *ptr, uint64
 	struct deepum *d = driver;
 	uint64_t addr = (uint64_t)(uintptr_t)ptr;
 	struct life l = {kernels, addr / UM_BLOCK_BYTES, (addr + (bytes ? bytes - 1 : 0)) / UM_BLOCK_BYTES,
-	                 there ? 1 : -1};
+			 there ? 1 : -1};
 
 	return um_vec_push(&d->lives, l);
 }

@@ -156,7 +156,7 @@ void um_deepum_relate(struct um_deepum_tables *t, uint64_t id, uint64_t block, u
 }
 
 unsigned um_deepum_successors(const struct um_deepum_tables *t, uint64_t id, uint64_t block,
-                              uint64_t out[UM_DEEPUM_SUCCESSORS])
+			      uint64_t out[UM_DEEPUM_SUCCESSORS])
 {
 	const struct row *r = row_of(t, id, block);
 	unsigned n = 0;

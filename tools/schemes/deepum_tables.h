@@ -50,6 +50,6 @@ uint64_t um_deepum_next(const struct um_deepum_tables *t, const struct um_deepum
 void um_deepum_relate(struct um_deepum_tables *t, uint64_t id, uint64_t block, uint64_t next);
 /* The latest first. Returns how many. */
 unsigned um_deepum_successors(const struct um_deepum_tables *t, uint64_t id, uint64_t block,
-                              uint64_t out[UM_DEEPUM_SUCCESSORS]);
+			      uint64_t out[UM_DEEPUM_SUCCESSORS]);
 
 #endif

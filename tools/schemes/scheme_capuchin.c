@@ -230,7 +230,7 @@ int um_scheme_capuchin(struct um_scheme_case *s, int mode, struct um_scheme_answ
 		adjust(&x);
 	if (err == -E2BIG)
 		snprintf(s->why, s->why_size, "capuchin: no pair of accesses is left around op %d '%s' for %d MiB",
-		         x.stuck, s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
+			 x.stuck, s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
 	free(x.taken);
 	free(x.late);
 	free(x.was_late);

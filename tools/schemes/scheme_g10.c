@@ -234,7 +234,7 @@ int um_scheme_g10(struct um_scheme_case *s, int mode, struct um_scheme_answer *a
 	}
 	if (err == -E2BIG)
 		snprintf(s->why, s->why_size, "g10: no period is left around op %d '%s' for %d MiB", x.stuck,
-		         s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
+			 s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
 	free(order);
 	free(x.load);
 	free(x.above);

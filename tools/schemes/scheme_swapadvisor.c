@@ -53,8 +53,8 @@ static int init(struct advisor *x)
 	x->next_use = calloc(w->n + 1ull, sizeof *x->next_use);
 	x->first_ending = calloc(n + 2ull, sizeof *x->first_ending);
 	x->first_starting = calloc(n + 2ull, sizeof *x->first_starting);
-	if (!x->in || !x->out || !x->left || !x->ending || !x->heap || !x->aside || !x->next_use ||
-	    !x->first_ending || !x->first_starting)
+	if (!x->in || !x->out || !x->left || !x->ending || !x->heap || !x->aside || !x->next_use || !x->first_ending ||
+	    !x->first_starting)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++) {
 		x->first_ending[w->at[i].to % n + 2]++;
@@ -234,7 +234,7 @@ int um_scheme_swapadvisor(struct um_scheme_case *s, int mode, struct um_scheme_a
 		err = plan(&x);
 	if (err == -E2BIG)
 		snprintf(s->why, s->why_size, "swapadvisor: nothing is left to go at op %d '%s' for %d MiB", x.stuck,
-		         s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
+			 s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
 	fini(&x);
 	return err;
 }

@@ -168,7 +168,7 @@ int um_scheme_vdnn(struct um_scheme_case *s, int mode, struct um_scheme_answer *
 		err = decide(&x, mode);
 	if (err == -E2BIG)
 		snprintf(s->why, s->why_size, "vdnn: feature maps alone make no room at op %d '%s' in %d MiB", x.stuck,
-		         s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
+			 s->sched->ops.at[x.stuck].name, 2 * s->carry.capacity);
 	free(x.products);
 	free(x.map);
 	um_swaps_fini(&x.swaps);
