@@ -32,7 +32,7 @@ grep -oh 'umadv_[a-z_]*' doc/umadvise.[37] | grep -vxE 'umadv_(options|op_info|u
 is "$(only "$tmp/named" "$tmp/api")" "" "and the manuals name no other"
 
 grep -oh 'UMADVISE_[A-Z_]\+' include/umadvise.h | grep -v '^UMADVISE_H$' >"$tmp/env"
-grep -oh 'getenv("UMADVISE_[A-Z_]*' -r lib --include='*.c' | sed 's/.*"//' >"$tmp/all"
+grep -oh 'getenv("UMADVISE_[A-Z_]*' -r lib standin --include='*.c' | sed 's/.*"//' >"$tmp/all"
 sed -n 's/^\t{"\(UMADVISE_[A-Z_]*\)",.*/\1/p' lib/runtime/environment.c >"$tmp/read"
 ok "the library has a table of environment variables" test -s "$tmp/read"
 is "$(grep -v '^UMADVISE_DRYRUN_' "$tmp/all")" "" "no other UMADVISE_ variable is read by the library"
@@ -65,7 +65,7 @@ fi
 
 # Files that texts and comments point to.
 grep -rohE '\b(doc|examples|tests|tools|lib|include|bench)/[a-zA-Z0-9_/.-]+\.(md|c|h|sh|[137])\b' \
-	README.md CONTRIBUTING.md doc lib include --include='*.md' --include='*.[ch137]' >"$tmp/files"
+	README.md CONTRIBUTING.md SECURITY.md doc lib tools standin include --include='*.md' --include='*.[ch137]' >"$tmp/files"
 gone=$(LC_ALL=C sort -u "$tmp/files" | while read -r f; do [ -e "$f" ] || echo "$f"; done)
 is "$gone" "" "every file that is pointed to is there"
 

@@ -11,7 +11,7 @@
 version=14
 tool=
 for name in clang-format-$version clang-format; do
-	if command -v $name >/dev/null && $name --version | grep -q "version $version\\."; then
+	if command -v "$name" >/dev/null && "$name" --version | grep -q "version $version\\."; then
 		tool=$name
 		break
 	fi
