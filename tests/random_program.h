@@ -24,6 +24,7 @@
 #define PROG_THREADS 3
 #define PROG_TENSORS 10 /* of a thread */
 #define PROG_SHARED 3
+#define PROG_FIRST_SHARED 100 /* numbers of shared tensors */
 #define PROG_CELLS 4
 #define PROG_USES 3
 #define PROG_STREAMS 2
@@ -38,7 +39,7 @@ struct prog_tensor {
 	uint64_t version[PROG_CELLS]; /* 0: undefined */
 	unsigned streams; /* bit i: used on the thread's stream i and not waited for */
 	unsigned adopted; /* bit i: cell i is adopted as a part */
-	int number; /* in its thread; shared ones from 100 on */
+	int number; /* in its thread; shared ones from PROG_FIRST_SHARED on */
 };
 
 struct prog_use {

@@ -172,6 +172,12 @@ static void adopt(struct prog_thread *w, struct prog_tensor *t)
 	t->at = at;
 }
 
+/* Waited for by whole iterations: no thread writes what others may use. */
+static int is_shared(const struct prog_tensor *t)
+{
+	return t->number >= PROG_FIRST_SHARED;
+}
+
 /* Stream `s` of the thread goes on after everything that was launched on its other streams and touches these. */
 static void order(struct prog_thread *w, unsigned s, struct prog_use *uses, unsigned n)
 {
@@ -180,6 +186,8 @@ static void order(struct prog_thread *w, unsigned s, struct prog_use *uses, unsi
 	int err = 0;
 
 	for (unsigned i = 0; i < n; i++) {
+		if (is_shared(uses[i].t))
+			continue;
 		before |= uses[i].t->streams & ~(1u << s);
 		uses[i].t->streams = 1u << s;
 	}
@@ -200,7 +208,7 @@ void prog_wait(struct prog_thread *w, struct prog_tensor *t)
 		if (!t || t->streams & 1u << i)
 			prog_check(w->p, w->p->api->cudaStreamSynchronize(w->p->gpu, w->stream[i]), w,
 				   "cudaStreamSynchronize");
-	if (t && t->number < 100)
+	if (t && !is_shared(t))
 		t->streams = 0;
 }
 
@@ -271,11 +279,6 @@ static struct prog_tensor *pick(struct prog_thread *w)
 	if (p->n_shared && prog_roll(&w->dice, 4) == 0)
 		return &p->shared[prog_roll(&w->dice, p->n_shared)];
 	return &w->t[prog_roll(&w->dice, w->n)];
-}
-
-static int is_shared(const struct prog_tensor *t)
-{
-	return t->number >= 100;
 }
 
 /* Something that the kernel may read. */

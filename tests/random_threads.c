@@ -62,7 +62,6 @@ static void begin_iteration(struct prog_thread *w)
 	for (unsigned i = 0; i < p->n_shared && p->updates_shared; i++) {
 		struct prog_use u = {&p->shared[i], 0, p->shared[i].n_cells, UMADV_ACCESS_UPDATE, 0};
 
-		p->shared[i].streams = 0;
 		prog_launch(w, 0, &u, 1, 0);
 	}
 	if (p->updates_shared)
@@ -73,7 +72,7 @@ static void late_stream(struct prog_thread *w)
 {
 	um_stream s = NULL;
 
-	prog_check(w->p, w->p->api->cudaStreamCreateWithFlags(w->p->gpu, &s, prog_roll(&w->p->dice, 2)), w,
+	prog_check(w->p, w->p->api->cudaStreamCreateWithFlags(w->p->gpu, &s, w->script & 1), w,
 		   "cudaStreamCreate");
 	w->stream[w->n_streams++] = s;
 }
@@ -160,7 +159,7 @@ static void make_program(struct prog *p)
 		make_thread(p, i);
 	for (unsigned i = 0; i < p->n_shared; i++) {
 		do
-			prog_make_tensor(&p->thread[0], &p->shared[i], 100 + (int)i);
+			prog_make_tensor(&p->thread[0], &p->shared[i], PROG_FIRST_SHARED + (int)i);
 		while (!p->shared[i].version[0] && !atomic_load(&p->wrong));
 	}
 	pthread_barrier_init(&p->barrier, NULL, p->n_threads);
