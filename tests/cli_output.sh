@@ -153,14 +153,19 @@ for v in simulate export timeline; do
 		export) to="--export $d/out" ;;
 		timeline) to="--export $d/out.json" ;;
 		esac
+		# A background job ignores SIGINT, and what nohup started SIGHUP. A run that a signal does not end is
+		# killed after a minute, so that the test fails and does not go on.
 		# shellcheck disable=SC2086 # words
-		TMPDIR=$d env --default-signal=INT "$UMADVISE" simulate "$t" --strategy on-demand --oversubscribe 1.5 \
-			--iterations 1000000 $to >/dev/null 2>&1 &
+		TMPDIR=$d env --default-signal=INT,HUP "$UMADVISE" simulate "$t" --strategy on-demand \
+			--oversubscribe 1.5 --iterations 1000000 $to >/dev/null 2>&1 &
 		pid=$!
 		ok "$v: is at work when SIG$sig comes" busy $pid
 		kill -$sig $pid
+		(sleep 60; kill -KILL $pid) >/dev/null 2>&1 &
+		limit=$!
 		wait $pid
 		is "$? $(ls -A "$d")" "$((128 + $(kill -l $sig))) " "$v: SIG$sig ends it and leaves nothing"
+		kill $limit 2>/dev/null
 	done
 done
 
