@@ -65,7 +65,8 @@ fi
 
 # Files that texts and comments point to.
 grep -rohE '\b(doc|examples|tests|tools|lib|include|bench)/[a-zA-Z0-9_/.-]+\.(md|c|h|sh|[137])\b' \
-	README.md CONTRIBUTING.md SECURITY.md doc lib tools standin include --include='*.md' --include='*.[ch137]' >"$tmp/files"
+	README.md CONTRIBUTING.md SECURITY.md doc lib tools standin include \
+	--include='*.md' --include='*.[ch137]' >"$tmp/files"
 gone=$(LC_ALL=C sort -u "$tmp/files" | while read -r f; do [ -e "$f" ] || echo "$f"; done)
 is "$gone" "" "every file that is pointed to is there"
 
