@@ -72,8 +72,7 @@ static void late_stream(struct prog_thread *w)
 {
 	um_stream s = NULL;
 
-	prog_check(w->p, w->p->api->cudaStreamCreateWithFlags(w->p->gpu, &s, w->script & 1), w,
-		   "cudaStreamCreate");
+	prog_check(w->p, w->p->api->cudaStreamCreateWithFlags(w->p->gpu, &s, w->script & 1), w, "cudaStreamCreate");
 	w->stream[w->n_streams++] = s;
 }
 
