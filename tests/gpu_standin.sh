@@ -53,7 +53,7 @@ else
 		# shellcheck disable=SC2086 # lists
 		$CC -std=c11 -D_GNU_SOURCE -O1 $inc -c -o "$tmp/tally.o" "$top_srcdir/tests/gpu/same_sim_tally.c" &&
 			$CXX -std=c++17 -D_GNU_SOURCE -O1 $inc -o "$tmp/same-sim" "$top_srcdir/tests/gpu/same_sim.cc" \
-				"$tmp/tally.o" "$lib" -ljansson -lz -lpthread -ldl
+				"$tmp/tally.o" $lib -ljansson -lz -lpthread -ldl
 	}
 	if ok "the same program without nvcc" in_process; then
 		for work in vector stencil cg train; do

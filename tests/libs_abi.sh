@@ -18,7 +18,7 @@ done
 
 # shellcheck disable=SC2086 # CC is a list
 functions() { # FILE DOUBLE: one declaration a line
-	$CC -std=c11 -D_GNU_SOURCE -DUM_CUDA_MAJOR=13 -DUM_BLAS_DOUBLE="$2" -I"$top_srcdir/lib" -E -P \
+	$CC -std=c11 -D_GNU_SOURCE -DUM_CUDA_MAJOR=13 -DUM_BLAS_DOUBLE="$2" -I"$top_srcdir" -I"$top_srcdir/lib" -E -P \
 		"$top_srcdir/standin/$1" | tr '\n' ' ' |
 		grep -o '__attribute__((visibility("default")))[^;{]*;' |
 		sed 's/^__attribute__((visibility("default"))) *//; s/  */ /g'

@@ -184,12 +184,12 @@ static int entries(const char *path)
 	return n;
 }
 
-/* Parent and children write a trace of the same name. */
+/* Parent and children write a trace of the same name. A child that ends can still reach the parent's context. */
 static void test_trace_of_children(void)
 {
 	char dir[] = "/tmp/um_process.XXXXXX", path[64];
 	void *x[4], *y[4];
-	struct umadv *adv;
+	static struct umadv *volatile adv;
 
 	if (!mkdtemp(dir))
 		tap_bail("no folder");
