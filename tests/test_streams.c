@@ -357,12 +357,12 @@ static void destroyed(void)
 
 	scene_open("on-demand");
 	s = new_stream();
+	other = new_stream(); /* while the first lives: its handle is another one */
 	t = slow_and_freed(s);
 	sim->cudaStreamSynchronize(gpu, s);
 	sim->cudaStreamDestroy(gpu, s);
 	old = born();
 	ok(old == t, "memory freed on a stream is used again after the stream was destroyed");
-	other = new_stream();
 	launch(other, old, 2, SLOW);
 	umadv_free(adv, old);
 	ok(born() != old, "memory that another stream still uses is not");
