@@ -213,12 +213,19 @@ static unsigned damage(const unsigned char *data, size_t bytes, int sm)
 	return good;
 }
 
-static Elf64_Shdr *section_of(unsigned char *data, unsigned n)
+/* The section headers of the file need not be aligned. */
+static void section_set(unsigned char *data, unsigned n, uint64_t offset, uint64_t bytes)
 {
+	unsigned char *at;
+	Elf64_Shdr section;
 	Elf64_Ehdr head;
 
 	memcpy(&head, data, sizeof head);
-	return (Elf64_Shdr *)(void *)(data + head.e_shoff) + n;
+	at = data + head.e_shoff + n * sizeof section;
+	memcpy(&section, at, sizeof section);
+	section.sh_offset = offset;
+	section.sh_size = bytes;
+	memcpy(at, &section, sizeof section);
 }
 
 /* So many kernels, all of them of one name of `length` bytes. */
@@ -227,10 +234,8 @@ static size_t shared_name_make(unsigned char *data, unsigned kernels, unsigned l
 	static _Alignas(8) unsigned char made[4096];
 	size_t n = (elf_make(made) + 7) & ~(size_t)7;
 
-	section_of(made, S_STRINGS)->sh_offset = n;
-	section_of(made, S_STRINGS)->sh_size = length + 1;
-	section_of(made, S_SYMBOLS)->sh_offset = n + length + 1;
-	section_of(made, S_SYMBOLS)->sh_size = kernels * sizeof(Elf64_Sym);
+	section_set(made, S_STRINGS, n, length + 1);
+	section_set(made, S_SYMBOLS, n + length + 1, kernels * sizeof(Elf64_Sym));
 	memcpy(data, made, n);
 	memset(data + n, 'a', length);
 	data[n + length] = 0;
