@@ -213,15 +213,20 @@ static unsigned damage(const unsigned char *data, size_t bytes, int sm)
 	return good;
 }
 
-/* The section headers of the file need not be aligned. */
-static void section_set(unsigned char *data, unsigned n, uint64_t offset, uint64_t bytes)
+/* Section headers of a file need not be aligned. */
+static unsigned char *section_of(unsigned char *data, unsigned n)
 {
-	unsigned char *at;
-	Elf64_Shdr section;
 	Elf64_Ehdr head;
 
 	memcpy(&head, data, sizeof head);
-	at = data + head.e_shoff + n * sizeof section;
+	return data + head.e_shoff + n * sizeof(Elf64_Shdr);
+}
+
+static void section_set(unsigned char *data, unsigned n, uint64_t offset, uint64_t bytes)
+{
+	unsigned char *at = section_of(data, n);
+	Elf64_Shdr section;
+
 	memcpy(&section, at, sizeof section);
 	section.sh_offset = offset;
 	section.sh_size = bytes;
@@ -257,7 +262,7 @@ static void check_bombs(unsigned char *data)
 	n = shared_name_make(data, 300, 4000);
 	is_u64((uint64_t)-read_exact(&image, data, n, 80), EINVAL, "an image of 300 kernels that share it is refused");
 	n = shared_name_make(data, 1, 4000);
-	put((unsigned char *)&section_of(data, S_TEXT)->sh_type, SHT_SYMTAB, 4);
+	put(section_of(data, S_TEXT) + offsetof(Elf64_Shdr, sh_type), SHT_SYMTAB, 4);
 	is_u64((uint64_t)-read_exact(&image, data, n, 80), EINVAL, "an image with two symbol tables is refused");
 	n = fat_make(data, ZSTD);
 	put(data + 16 + 56, 1ull << 30, 8);
