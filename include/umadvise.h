@@ -168,12 +168,16 @@ enum umadv_access {
 	UMADV_ACCESS_UPDATE = 3
 };
 
-/* One range that an op touches. ptr may point into a tensor. */
+/* One range that an op touches. ptr may point into a tensor. The reserved members are zero: the macros below and
+ * designated initialisers see to that. An op with any other value in them, of a later release of this header, is
+ * refused. */
 struct umadv_use {
 	const void *ptr;
 	size_t bytes; /* 0: from ptr to the tensor's end */
 	size_t touched; /* bytes really touched, scattered over the range (look-ups in a table); 0: all */
 	unsigned access; /* enum umadv_access */
+	unsigned reserved;
+	const void *reserved_more;
 };
 
 static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t touched, unsigned access)
@@ -184,6 +188,8 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 	u.bytes = bytes;
 	u.touched = touched;
 	u.access = access;
+	u.reserved = 0;
+	u.reserved_more = NULL;
 	return u;
 }
 
@@ -208,8 +214,8 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 /* "What I launch next on `stream` reads these and writes these." Call just before the launch. Where threads share a
  * context, an op counts as announced once it is launched, too: umadv_iter, umadv_free and umadv_dead of another thread,
  * and ops that depend on it, come after its launch. Op path. `uses` is borrowed for the call. Pointers outside every
- * known tensor are ignored, counted, and logged once. 0; -EINVAL, logged once: a range beyond the end of its tensor, or
- * a use that neither reads nor writes. */
+ * known tensor are ignored, counted, and logged once. 0; -EINVAL, logged once: a range beyond the end of its tensor, a
+ * use that neither reads nor writes, or one with a reserved member that is not zero. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* The same with all that may be said. Zero is "not said". */

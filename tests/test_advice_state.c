@@ -228,7 +228,7 @@ static void launch(const char *name, const struct umadv_use *use, size_t n)
 
 static void op(const char *name, void *w, uint32_t access, int i)
 {
-	struct umadv_use use[] = {{w, 0, 0, access}, {x[i % 2], 0, 0, UM_READ}, {x[(i + 1) % 2], 0, 0, UM_WRITE}};
+	struct umadv_use use[] = {umadv_use_(w, 0, 0, access), UMADV_READ(x[i % 2]), UMADV_WRITE(x[(i + 1) % 2])};
 
 	launch(name, use, 3);
 }
@@ -353,7 +353,7 @@ static void all_through(int own)
 		um_sim_tally(gpu, &before);
 		umadv_iter(adv, NULL);
 		for (int i = 0; i < 4; i++) {
-			use = (struct umadv_use){table, 0, MIB, UM_READ};
+			use = UMADV_LOOKUP(table, MIB);
 			launch("look up", &use, 1);
 			op("layer", weight[i], UM_UPDATE, i);
 		}

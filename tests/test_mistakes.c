@@ -75,6 +75,35 @@ static void ranges(void)
 	umadv_close(adv);
 }
 
+static void reserved(void)
+{
+	struct umadv *adv = open_with(NULL, NULL);
+	struct umadv_use use = {.access = UMADV_ACCESS_READ};
+	void *p;
+
+	umadv_alloc(adv, &p, 4096, "weights", UMADV_PARAM);
+	use.ptr = p;
+	for (int i = 0; i < 4; i++) {
+		umadv_iter(adv, NULL);
+		is_int(umadv_op(adv, NULL, "conv1", &use, 1), 0, "a use by a designated initialiser is accepted: %d",
+		       i);
+	}
+	use.reserved = 1;
+	is_int(umadv_op(adv, NULL, "conv1", &use, 1), -EINVAL, "a reserved member that is not zero is refused");
+	ok(HAS("'conv1'") && HAS("reserved"), "the log names the op and the reserved members: %s", logged);
+	umadv_iter(adv, NULL);
+	is_int(umadv_op(adv, NULL, "conv1", &use, 1), -EINVAL, "it is refused where the plan expects the op");
+	use.reserved = 0;
+	use.reserved_more = p;
+	is_int(umadv_op(adv, NULL, "conv1", &use, 1), -EINVAL,
+	       "the reserved pointer is refused where the plan expects the op");
+	is_int(n_logs, 1, "reserved members are logged once");
+	use.reserved_more = NULL;
+	is_int(umadv_op(adv, NULL, "conv1", &use, 1), 0, "the op is accepted once they are zero again");
+	is_u64(stats_of(adv).ops, 5, "refused ops are not counted");
+	umadv_close(adv);
+}
+
 static void accesses(void)
 {
 	struct umadv *adv = open_with(NULL, NULL);
@@ -201,6 +230,7 @@ int main(void)
 {
 	ranges();
 	accesses();
+	reserved();
 	pointers();
 	streams();
 	no_iteration();

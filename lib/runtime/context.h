@@ -63,7 +63,8 @@ enum um_warned {
 	UM_WARN_RANGE = 512,
 	UM_WARN_STREAM = 1024,
 	UM_WARN_OUTSIDE = 2048,
-	UM_WARN_LONG = 4096
+	UM_WARN_LONG = 4096,
+	UM_WARN_RESERVED = 8192
 };
 
 struct umadv {

@@ -43,6 +43,15 @@ void um_mistake_access(struct umadv *adv, const struct um_tensor *t, unsigned ac
 			adv->op_name, name_of(t->name), access);
 }
 
+void um_mistake_reserved(struct umadv *adv)
+{
+	um_context_warn(
+		adv, UM_WARN_RESERVED,
+		"op '%s' has a use whose reserved members are not zero, which umadvise %s does not know: the op "
+		"is refused. Fill uses by the macros of umadvise.h",
+		adv->op_name, umadv_version());
+}
+
 /* What ends the context of CUDA is no matter of a stream. */
 void um_mistake_stream(struct umadv *adv, um_stream stream, int code)
 {

@@ -20,6 +20,9 @@ void um_mistake_range(struct umadv *adv, const struct um_tensor *t, uint64_t off
 /* A use of it neither reads nor writes. */
 void um_mistake_access(struct umadv *adv, const struct um_tensor *t, unsigned access);
 
+/* A reserved member of one of its uses is not zero. */
+void um_mistake_reserved(struct umadv *adv);
+
 /* The device below refuses its stream. */
 void um_mistake_stream(struct umadv *adv, um_stream stream, int code);
 

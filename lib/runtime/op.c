@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(sizeof(struct umadv_use) == 4 * sizeof(void *) + 2 * sizeof(unsigned), "uses are compared as bytes");
+
 static unsigned add_stream(struct umadv *adv, um_stream stream)
 {
 	unsigned i = adv->pool.streams.n;
@@ -51,8 +53,7 @@ static const struct um_sched_op *expected(struct umadv *adv, int32_t stream, con
 	if (is < end && !found->id.v)
 		return NULL;
 	for (; is < end; is++, was++, su++, found++)
-		if (is->ptr != was->ptr || is->bytes != was->bytes || is->touched != was->touched ||
-		    is->access != was->access || !um_cursor_holds(c, su, found))
+		if (memcmp(is, was, sizeof *is) != 0 || !um_cursor_holds(c, su, found))
 			return NULL;
 	return so;
 }
@@ -75,8 +76,13 @@ static void remember(struct umadv *adv, uint32_t op, const struct umadv_op_info 
 static int add_use(struct umadv *adv, const struct umadv_use *given)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)given->ptr;
-	struct um_tensor *t = um_registry_find(&adv->registry, addr);
+	struct um_tensor *t;
 
+	if (given->reserved || given->reserved_more) {
+		um_mistake_reserved(adv);
+		return -EINVAL;
+	}
+	t = um_registry_find(&adv->registry, addr);
 	while (t && given->bytes > t->bytes - (addr - t->addr) && t->parent)
 		t = t->parent;
 	if (!t) {

@@ -232,7 +232,7 @@ static int play_op(struct play *p, const struct um_op *op)
 		char *base = p->ptr[u->id.v];
 
 		if (base)
-			p->uses.at[p->uses.n++] = (struct umadv_use){base + u->off, u->bytes, u->touched, u->access};
+			p->uses.at[p->uses.n++] = umadv_use_(base + u->off, u->bytes, u->touched, u->access);
 	}
 	for (uint32_t i = 0; i < op->n_relaunch; i++)
 		p->outs.at[p->outs.n++] = p->ptr[op->relaunch[i].v];
