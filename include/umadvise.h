@@ -79,8 +79,8 @@ enum umadv_log_level { UMADV_LOG_ERROR, UMADV_LOG_WARN, UMADV_LOG_INFO, UMADV_LO
 /* Marks for a profiler that is attached by NVTX: see umadvise(7). */
 enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
 
-/* Who takes from the device what leaves it in steady iterations: whoever is faster by what the profile says that the
- * driver's work costs; the library, by prefetches to the host; the driver, by evictions. */
+/* Eviction policy in steady iterations. LIBRARY prefetches blocks to the host ahead of the need for room; DRIVER lets
+ * the driver evict them when room is needed; AUTO takes the policy that the costs in the device profile make faster. */
 enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_LIBRARY, UMADV_EVICT_DRIVER };
 
 /* Checks of the program's promises, on the simulated GPU alone. DISCARDS poisons discarded content, so that a wrong
@@ -108,13 +108,13 @@ struct umadv_options {
 	enum umadv_check check; /* UMADVISE_CHECK=on|off|discards */
 	unsigned plan_ms; /* go on looking for a better plan for so long, in umadv_iter; 0: the usual effort, some 50 ms
 			     for 2,000 ops, the same plan for the same program each time. UMADVISE_PLAN_TIME */
-	const char *report; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's
-			       number. UMADVISE_REPORT=FILE */
-	uint64_t report_bytes; /* which that file keeps below; 0: 64 MiB. UMADVISE_REPORT_SIZE=BYTES[KiB|MiB|GiB] */
+	const char *run_log; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's
+				number. UMADVISE_RUN_LOG=FILE */
+	uint64_t run_log_bytes; /* maximum size of that file; 0: 64 MiB. UMADVISE_RUN_LOG_SIZE=BYTES[KiB|MiB|GiB] */
 	enum umadv_nvtx nvtx; /* UMADVISE_NVTX=all|iterations|off */
-	int counters; /* add the driver's own counters, by CUPTI, to `report`. UMADVISE_COUNTERS=on|off */
-	enum umadv_evict evict; /* with a budget below what the device has always HOME.
-				   UMADVISE_EVICT=auto|home|driver */
+	int counters; /* add the driver's own counters, by CUPTI, to `run_log`. UMADVISE_COUNTERS=on|off */
+	enum umadv_evict evict; /* with a budget below what the device has, always LIBRARY.
+				   UMADVISE_EVICT=auto|library|driver */
 };
 
 /* Defaults, then the environment: variables that are set, not empty, and accepted. umadv_open logs the others. */

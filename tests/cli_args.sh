@@ -67,6 +67,9 @@ wrong "--profile: not with --show" plan --show a --profile a100
 wrong "--format: not with check" trace check --format json "$cg"
 wrong "unknown option '--budgte': did you mean '--budget'?" simulate "$cg" --budgte 1GiB
 wrong "unknown option '--jitter': it is an option of umadvise simulate" report a --jitter 5
+wrong "unknown option '--trace': 'umadvise report --help' lists the options" report a --trace b
+wrong "--format 'trace': expected table, csv, json, html or perfetto" report a --format trace
+wrong "--evict 'home': expected auto, library or driver" simulate "$cg" --evict home
 wrong "unknown option '-z': 'umadvise report --help' lists the options" report a -z
 wrong "--bound takes no value" simulate "$cg" --bound=3
 is "$(said simulte)" "umadvise: unknown verb 'simulte': did you mean 'simulate'?" \

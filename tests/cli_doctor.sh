@@ -26,12 +26,12 @@ like "$(UMADVISE_STRATEGY=on-demand verdict)" '^no hints: .*UMADVISE_STRATEGY$' 
 	"the verdict names the strategy on-demand"
 out=$(UMADVISE_EVICT=nobody UMADVISE_BUGDET=1 UMADVISE_NVTX=$'o\033f' doctor)
 like "$out" '^  UMADVISE_DEVICE +sim +\(the device: ' "a variable is shown with its value and what it means"
-like "$out" '^  UMADVISE_EVICT +nobody +\(ignored: accepted: auto, home or driver\)$' \
+like "$out" '^  UMADVISE_EVICT +nobody +\(ignored: accepted: auto, library or driver\)$' \
 	"a value that is not accepted is shown with what is"
 like "$out" '^  UMADVISE_BUGDET +.*did you mean UMADVISE_BUDGET\?\)$' \
 	"an unknown variable is shown with the one that it is near"
 like "$out" '^  UMADVISE_NVTX +o\\x1bf ' "control characters of a value do not reach the terminal"
-is "$(UMADVISE_TRACE=$tmp/t UMADVISE_REPORT=$tmp/r doctor >/dev/null; ls "$tmp")" "" \
+is "$(UMADVISE_TRACE=$tmp/t UMADVISE_RUN_LOG=$tmp/r doctor >/dev/null; ls "$tmp")" "" \
 	"no trace and no report is written"
 like "$(UMADVISE_PLAN=$tmp/none doctor)" "^  error: plan $tmp/none: " "a plan that cannot be read is named"
 
@@ -41,7 +41,7 @@ if command -v python3 >/dev/null; then
 		"schema version environment unknown_variables libraries device choices log verdict hints" \
 		"JSON has a key for each part"
 	is "$(json '[v["accepted"] for v in d["environment"] if v["value"] == "nobody" and not v["used"]]' <"$tmp/j")" \
-		"['auto, home or driver']" "JSON has each variable"
+		"['auto, library or driver']" "JSON has each variable"
 	is "$(json 'd["unknown_variables"]' <"$tmp/j")" "[{'name': 'UMADVISE_BUGDET', 'near': 'UMADVISE_BUDGET'}]" \
 		"JSON has unknown variables"
 	is "$(json '[l["name"] for l in d["libraries"]][:3]' <"$tmp/j")" \

@@ -96,7 +96,7 @@ for t in in.umtrace "$folder/in.umtrace"; do
 	done
 	clean text "$n: report --format json" "$UMADVISE" report "$r" --format json
 	clean text "$n: report --format html" "$UMADVISE" report "$r" --format html
-	clean text "$n: report --format trace" "$UMADVISE" report "$r" --format trace -o -
+	clean text "$n: report --format perfetto" "$UMADVISE" report "$r" --format perfetto -o -
 	for form in table csv json; do
 		clean $form "$n: diff --format $form" "$UMADVISE" diff "$r" "$r" --format $form
 	done

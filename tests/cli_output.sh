@@ -32,7 +32,7 @@ write() {
 	svg) "$UMADVISE" plan --show "$p" --svg "$2" ;;
 	plan-timeline) "$UMADVISE" plan --show "$p" --timeline "$2" ;;
 	report) "$UMADVISE" report "$r" -o "$2" ;;
-	trace) "$UMADVISE" report "$r" --format trace -o "$2" ;;
+	trace) "$UMADVISE" report "$r" --format perfetto -o "$2" ;;
 	diff) "$UMADVISE" diff "$r" "$r" -o "$2" ;;
 	esac
 }
@@ -125,7 +125,7 @@ spared plan plan --show "$d/plan" -o "$d/plan"
 spared plan plan --diff "$p" "$d/plan" -o "$d/plan"
 spared plan plan --show "$d/plan" --timeline "$d/plan"
 spared run report "$d/run" -o "$d/run"
-spared run report "$d/run" --format trace -o "$d/run"
+spared run report "$d/run" --format perfetto -o "$d/run"
 spared run diff "$r" "$d/run" -o "$d/run"
 cp /bin/true "$d/true"
 spared true dryrun -o "$d/true" -- "$d/true"

@@ -47,13 +47,13 @@ is "$(report "$tmp/slow.sqlite" --report reasons --format csv |
 	awk -F, '/^(demand|late prefetch|evicted before use|prefetched),/ { b += $(NF - 2) } END { printf "%d", b }')" \
 	"$came" "reasons: each byte that came has one"
 
-report "$tmp/slow.sqlite" --trace "$trace" --budget 1GiB --report summary >"$tmp/v.txt"
+report "$tmp/slow.sqlite" --workload "$trace" --budget 1GiB --report summary >"$tmp/v.txt"
 like "$(<"$tmp/v.txt")" "verdict: an iteration takes [0-9.]* ms, [1-9][0-9]*\.[0-9]* times the [0-9.]* ms that no" \
 	"how far from the bound"
-like "$(report "$tmp/slow.sqlite" --trace "$trace" --budget 1GiB --format json)" \
+like "$(report "$tmp/slow.sqlite" --workload "$trace" --budget 1GiB --format json)" \
 	'"verdict": {"device": "v100", "budget_bytes": 1073741824, "iteration_ns": [0-9]*, "plan_ns": [0-9]*, "bound' \
 	"as json"
-fails 3 "a workload that is not there" report "$tmp/slow.sqlite" --trace "$tmp/none.umtrace"
-fails 2 "a budget of nothing" report "$tmp/slow.sqlite" --trace "$trace" --budget 0
-fails 3 "a device that is not known" report "$tmp/slow.sqlite" --trace "$trace" --profile nothing-like-it
+fails 3 "a workload that is not there" report "$tmp/slow.sqlite" --workload "$tmp/none.umtrace"
+fails 2 "a budget of nothing" report "$tmp/slow.sqlite" --workload "$trace" --budget 0
+fails 3 "a device that is not known" report "$tmp/slow.sqlite" --workload "$trace" --profile nothing-like-it
 tap_done

@@ -7,9 +7,9 @@
 . "$top_srcdir/tests/tap.sh"
 
 example=$top_builddir/examples/cg # two contexts, one after the other: the log is the second one's
-export UMADVISE_REPORT=$tmp/a.umlog
-ok "a program runs with UMADVISE_REPORT" "$example"
-unset UMADVISE_REPORT
+export UMADVISE_RUN_LOG=$tmp/a.umlog
+ok "a program runs with UMADVISE_RUN_LOG" "$example"
+unset UMADVISE_RUN_LOG
 report() { "$UMADVISE" report "$@"; }
 
 out=$(report "$tmp/a.umlog")
@@ -64,9 +64,9 @@ refused "a damaged one" "$tmp/damaged" 'damaged:'
 zcat "$tmp/a.umlog" | sed 's/\("hint":.*"bytes":\)[^,]*/\19007199254740993/' >"$tmp/wide"
 refused "a hint for more than there can be" "$tmp/wide" '`bytes` is 9007199254740993: want an integer from 0 to 109'
 
-out=$(UMADVISE_REPORT=/nonexistent/b "$top_builddir/examples/vector" 2>&1)
+out=$(UMADVISE_RUN_LOG=/nonexistent/b "$top_builddir/examples/vector" 2>&1)
 is $? 0 "a log that can not be written is no matter to the program"
-like "$out" 'no report is written: /nonexistent/b: cannot write' "it is said"
-ok "a name with the process's number" env UMADVISE_REPORT="$tmp/%p.log" "$top_builddir/examples/vector"
+like "$out" 'no run log is written: /nonexistent/b: cannot write' "it is said"
+ok "a name with the process's number" env UMADVISE_RUN_LOG="$tmp/%p.log" "$top_builddir/examples/vector"
 is "$(find "$tmp" -name '[0-9]*.log' | wc -l)" 1 "is there"
 tap_done

@@ -145,7 +145,7 @@ is "${pids//$'\n'/ } " \
 
 # The library's own logs.
 for i in 1 2; do
-	UMADVISE_REPORT=$tmp/$i.umlog "$top_builddir/examples/vector" >"$tmp/said" 2>&1
+	UMADVISE_RUN_LOG=$tmp/$i.umlog "$top_builddir/examples/vector" >"$tmp/said" 2>&1
 done
 is "$(report --merge "$tmp/1.umlog" "$tmp/2.umlog" --format json | python3 -c 'import json, sys
 d = json.load(sys.stdin)
@@ -161,7 +161,7 @@ is "$(report --merge "$tmp/well.sqlite" "$tmp/cut.sqlite" 2>/dev/null)" "" \
 	"then there is no report: its sums would be wrong"
 fails 2 "a file given twice" report --merge "$tmp/well.sqlite" "$tmp/../$(basename "$tmp")/well.sqlite"
 fails 2 "no file" report --merge
-fails 2 "several over time" report --merge "${ranks[@]}" --format trace -o "$tmp/x.json"
+fails 2 "several over time" report --merge "${ranks[@]}" --format perfetto -o "$tmp/x.json"
 fails 2 "several as csv, not merged" report "${ranks[@]}" --format csv
 like "$(report "${ranks[@]}" --format csv 2>&1)" "or --merge" "and what would be right"
 tap_done

@@ -15,7 +15,7 @@ if [ ! -e "$standin/libcuda.so.1" ] || [ ! -x "$app" ]; then
 fi
 dry() { "$UMADVISE" dryrun -o "$tmp/d" --format csv env "$@" 2>&1; }
 if [ ! -e "$standin/libs13/.libs/libcupti.so.13" ]; then
-	is "$(dry UMADVISE_REPORT="$tmp/n.umlog" UMADVISE_COUNTERS=on "$app" 1)" \
+	is "$(dry UMADVISE_RUN_LOG="$tmp/n.umlog" UMADVISE_COUNTERS=on "$app" 1)" \
 		"umadvise: no counters of unified memory: the headers of CUPTI were missing when the library was built
 errors 1" "without CUPTI's headers that is said, once, and the program runs"
 	tap_done
@@ -48,7 +48,7 @@ counted() { # ITERATIONS [VARIABLE=VALUE...]: over 16 MiB, with the CPU; $out is
 	local n=$1
 	shift
 	rm -f "$log"
-	out=$(env UMADVISE_REPORT="$log" UMADVISE_COUNTERS=on "$@" "$UMADVISE" dryrun --budget 16MiB --format json \
+	out=$(env UMADVISE_RUN_LOG="$log" UMADVISE_COUNTERS=on "$@" "$UMADVISE" dryrun --budget 16MiB --format json \
 		-o "$tmp/device.json" "$app" "$n" "$how" 2>&1)
 }
 compared() {
@@ -77,12 +77,12 @@ like "$("$UMADVISE" report "$log" --report missing --format csv | cut -d, -f2 | 
 	"kernels.* migrations.* faults" "which is told"
 
 # More of an iteration than its log keeps one by one.
-counted 6 UMADVISE_STRATEGY=on-demand UMADVISE_REPORT_SIZE=1MiB
+counted 6 UMADVISE_STRATEGY=on-demand UMADVISE_RUN_LOG_SIZE=1MiB
 like "$(compared)" "^the same 6 6 [34] kernels\$" "what is kept in sum is by tensor, iteration and cause, too"
 ok "some is" grep -q '"um":"[^"]*".*"address":.*"records":' <(zcat "$log")
 
 # Many iterations in a file that is too small for them: single records, then parts, become sums.
-counted 1200 UMADVISE_STRATEGY=on-demand UMADVISE_REPORT_SIZE=256KiB
+counted 1200 UMADVISE_STRATEGY=on-demand UMADVISE_RUN_LOG_SIZE=256KiB
 ok "a small file: below its limit" test "$(stat -c %s "$log")" -le 262144
 "$UMADVISE" report "$log" --format json >"$tmp/report.json"
 is "$(python3 - "$tmp/device.json" "$tmp/report.json" <<'EOF2'
@@ -102,7 +102,7 @@ for how in two fork; do
 	counted 4
 	like "$(compared)" "^the same 6 4 " "$how: the first context's log has all"
 	[ $how = fork ] || is "$out" "$why another context of this process has them
-umadvise: the report of this context is $log.2: another context or process writes $log
+umadvise: the run log of this context is $log.2: another context or process writes $log
 errors 0" "the second context says why it has no counters, and where its log is"
 done
 how=keep
@@ -119,12 +119,12 @@ counted 4 UMADVISE_DRYRUN_FAIL=cuptiActivityFlushAll:2:999
 like "$out" "^umadvise: counters of unified memory may be missing: CUPTI error 999
 errors 1\$" "a flush that fails is told"
 like "$(compared)" "^the same" "and what it did not give comes with the next"
-is "$(dry UMADVISE_COUNTERS=on "$app" 1)" "$why they are added to the report's log, and none is asked for
+is "$(dry UMADVISE_COUNTERS=on "$app" 1)" "$why they are added to the run log, and UMADVISE_RUN_LOG names none
 errors 1" "no log: told"
-is "$(dry UMADVISE_REPORT="$tmp/none/x" UMADVISE_COUNTERS=on "$app" 1)" \
-	"umadvise: no report is written: $tmp/none/x: cannot write: No such file or directory
+is "$(dry UMADVISE_RUN_LOG="$tmp/none/x" UMADVISE_COUNTERS=on "$app" 1)" \
+	"umadvise: no run log is written: $tmp/none/x: cannot write: No such file or directory
 errors 1" "no log that can be written: told"
-is "$(env UMADVISE_REPORT="$tmp/v.umlog" UMADVISE_COUNTERS=on "$top_builddir/examples/vector" 2>&1 >/dev/null)" \
+is "$(env UMADVISE_RUN_LOG="$tmp/v.umlog" UMADVISE_COUNTERS=on "$top_builddir/examples/vector" 2>&1 >/dev/null)" \
 	"$why the context has no CUDA device" "a simulated device in the program itself"
 like "$(dry UMADVISE_COUNTERS=some "$app" 1)" "UMADVISE_COUNTERS=some is ignored: accepted: on or off" \
 	"a value of UMADVISE_COUNTERS that is not accepted is named"

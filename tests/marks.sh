@@ -22,7 +22,7 @@ spied() { # FILE COMMAND...
 count() { grep -cE "^[0-9]+ [0-9]+ $2" "$1"; }
 
 want=$("$top_builddir/examples/cg")
-got=$(spied "$tmp/spied" env UMADVISE_REPORT="$tmp/own.umlog" "$top_builddir/examples/cg")
+got=$(spied "$tmp/spied" env UMADVISE_RUN_LOG="$tmp/own.umlog" "$top_builddir/examples/cg")
 is $? 0 "a program runs with a tool attached"
 is "$got" "$want" "and comes to the same"
 is "$(count "$tmp/spied" 'domain ')" 1 "one domain, though it has two contexts"
@@ -89,7 +89,7 @@ ok "hints of more than one kind" test "$(wc -l <"$tmp/hints")" -gt 1
 like "$("$UMADVISE" report "$tmp/spied.sqlite" --report hints)" "prefetch +A-" "and by tensor"
 
 # One context: to the number what its log has.
-ok "a program with one context" spied "$tmp/one" env UMADVISE_REPORT="$tmp/one.umlog" "$top_builddir/examples/vector"
+ok "a program with one context" spied "$tmp/one" env UMADVISE_RUN_LOG="$tmp/one.umlog" "$top_builddir/examples/vector"
 "$UMADVISE" report "$tmp/one.umlog" --format json -o "$tmp/one.json"
 python3 "$tmp/export.py" "$tmp/one" "$tmp/one.sqlite" >/dev/null
 "$UMADVISE" report "$tmp/one.sqlite" --format json -o "$tmp/two.json"

@@ -38,7 +38,7 @@ survives "report, several as one" -x 1 -x 2 "$UMADVISE" report \
 survives "report, as a page" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format html --force-overwrite -o "$tmp/out.html"
 survives "report, as a trace" -x 1 -x 2 "$UMADVISE" report \
-	"$tmp/few.sqlite" --format trace --force-overwrite -o "$tmp/trace.json"
+	"$tmp/few.sqlite" --format perfetto --force-overwrite -o "$tmp/trace.json"
 survives "simulate --export, as a trace" -x 1 -x 2 "$UMADVISE" \
 	simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.json"
 survives "simulate --export" -x 1 -x 2 "$UMADVISE" simulate \

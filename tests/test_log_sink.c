@@ -199,7 +199,7 @@ static void refused(void)
 	struct found f;
 	struct app a;
 
-	setenv("UMADVISE_REPORT", "/nonexistent/log", 1);
+	setenv("UMADVISE_RUN_LOG", "/nonexistent/log", 1);
 	if (app_open(&a) || iterate(&a, 3))
 		tap_bail("cannot run");
 	umadv_stats_get(a.adv, &s);
@@ -207,7 +207,7 @@ static void refused(void)
 	is_u64(s.errors, 1, "a log that can not be written is counted");
 	is_u64(s.iterations, 3, "and nothing else comes of it");
 
-	setenv("UMADVISE_REPORT", file, 1);
+	setenv("UMADVISE_RUN_LOG", file, 1);
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &limit);
 	small.rlim_max = limit.rlim_max;
@@ -242,8 +242,8 @@ int main(int argc, char **argv)
 	const char *sanitize = getenv("SANITIZE");
 
 	snprintf(file, sizeof file, "/tmp/um-reporting-%ld.umlog", (long)getpid());
-	setenv("UMADVISE_REPORT", file, 1);
-	unsetenv("UMADVISE_REPORT_SIZE");
+	setenv("UMADVISE_RUN_LOG", file, 1);
+	unsetenv("UMADVISE_RUN_LOG_SIZE");
 	setenv("UMADVISE_LOG", "error", 1);
 	if (argc > 1 && strcmp(argv[1], "once") == 0)
 		return once();

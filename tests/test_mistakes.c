@@ -40,7 +40,7 @@ static struct umadv *open_with(const char *trace, const char *report)
 	o.device = UMADV_DEVICE_SIM;
 	o.budget = 64 * MIB;
 	o.trace = trace;
-	o.report = report;
+	o.run_log = report;
 	o.log = on_log;
 	forget();
 	if (umadv_open(&adv, &o))

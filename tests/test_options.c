@@ -86,12 +86,13 @@ static void refused(void)
 		{"UMADVISE_STRATEGY", "vdnn", "lookahead, on-demand"},
 		{"UMADVISE_PROFILE", "nonesuch", "built-in device profile"},
 		{"UMADVISE_PLAN", "/nonexistent/plan", "umadv_save_plan"},
-		{"UMADVISE_REPORT_SIZE", "-1", "a number of bytes"},
+		{"UMADVISE_RUN_LOG_SIZE", "-1", "a number of bytes"},
 		{"UMADVISE_COUNTERS", "some", "on or off"},
 		{"UMADVISE_NVTX", "none", "all, iterations or off"},
 		{"UMADVISE_LOG", "loud", "error, warn, info or debug"},
 		{"UMADVISE_PLAN_TIME", "1s", "milliseconds"},
-		{"UMADVISE_EVICT", "nobody", "auto, home or driver"},
+		{"UMADVISE_EVICT", "nobody", "auto, library or driver"},
+		{"UMADVISE_EVICT", "home", "auto, library or driver"},
 		{"UMADVISE_CHECK", "maybe", "on, off or discards"},
 		{"UMADVISE_DISABLE", "2", "on or off"},
 	};
@@ -125,7 +126,7 @@ static void accepted(void)
 	setenv("UMADVISE_BUDGET", "3 MiB", 1);
 	setenv("UMADVISE_STRATEGY", "autoswap", 1);
 	setenv("UMADVISE_PROFILE", "a100", 1);
-	setenv("UMADVISE_REPORT_SIZE", "1GiB", 1);
+	setenv("UMADVISE_RUN_LOG_SIZE", "1GiB", 1);
 	setenv("UMADVISE_COUNTERS", "yes", 1);
 	setenv("UMADVISE_NVTX", "off", 1);
 	setenv("UMADVISE_LOG", "info", 1);
@@ -138,7 +139,7 @@ static void accepted(void)
 	is_u64(o.budget, 3u << 20, "UMADVISE_BUDGET sets the budget");
 	is_str(o.strategy, "autoswap", "UMADVISE_STRATEGY sets the strategy");
 	is_str(o.profile, "a100", "UMADVISE_PROFILE sets the profile");
-	is_u64(o.report_bytes, 1u << 30, "UMADVISE_REPORT_SIZE sets the size of the report");
+	is_u64(o.run_log_bytes, 1u << 30, "UMADVISE_RUN_LOG_SIZE sets the size of the report");
 	is_int(o.counters, 1, "UMADVISE_COUNTERS=yes means on");
 	is_int(o.nvtx, UMADV_NVTX_OFF, "UMADVISE_NVTX sets the marks");
 	is_int(o.log_level, UMADV_LOG_INFO, "UMADVISE_LOG sets the log level");
@@ -166,6 +167,7 @@ static void unknown(void)
 
 	setenv("UMADVISE_BUGDET", "1GiB", 1);
 	setenv("UMADVISE_COLOUR", "green", 1);
+	setenv("UMADVISE_REPORT", "run.umlog", 1);
 	setenv("UMADVISE_DRYRUN_MEMORY", "1GiB", 1);
 	setenv("UMADVISE", "a tool", 1);
 	is_int(open_init(&o, 1), 0, "a context opens with unknown variables");
@@ -173,11 +175,13 @@ static void unknown(void)
 	   "an unknown name is named with the one that it is near");
 	ok(occurs("UMADVISE_COLOUR is no variable of this library: umadvise(7) lists them") == 1,
 	   "an unknown name that is near none is named alone");
-	is_int(occurs("is no variable"), 2, "names of the dry run and others are left alone");
+	ok(occurs("UMADVISE_REPORT is no variable of this library") == 1, "the former name of the run log is unknown");
+	is_int(occurs("is no variable"), 3, "names of the dry run and others are left alone");
 	is_int(open_init(&o, 1), 0, "a second context opens");
 	is_int(occurs("is no variable"), 0, "unknown names are named once in a process");
 	unsetenv("UMADVISE_BUGDET");
 	unsetenv("UMADVISE_COLOUR");
+	unsetenv("UMADVISE_REPORT");
 	unsetenv("UMADVISE_DRYRUN_MEMORY");
 }
 

@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	if (copy_self() || run_host(NOBODY, "UMADVISE_LOG", "error") != 0) {
 		skip(1, "a set-uid copy of this program does not run");
 	} else {
-		try_variable("UMADVISE_REPORT");
+		try_variable("UMADVISE_RUN_LOG");
 		try_variable("UMADVISE_TRACE");
 	}
 	unlink(app);

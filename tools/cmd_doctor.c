@@ -254,7 +254,7 @@ static void open_context(struct doctor *d)
 	o.log = on_log;
 	o.log_user = d;
 	o.log_level = UMADV_LOG_WARN;
-	o.trace = o.report = o.plan = NULL;
+	o.trace = o.run_log = o.plan = NULL;
 	o.counters = 0;
 	o.nvtx = UMADV_NVTX_OFF;
 	d->err = umadv_open(&d->adv, &o);

@@ -184,9 +184,9 @@ static int say_why(const struct um_diag *diag, int code)
 	return code;
 }
 
-static void trace_again(void *user)
+static void perfetto_again(void *user)
 {
-	report_trace_again(user);
+	report_perfetto_again(user);
 }
 
 /* One file; NULL: all of them together. */
@@ -198,34 +198,34 @@ static int report_file(const struct report_args *a, const char *file, const stru
 	struct report_view v = {.file = file ? file : title};
 	struct um_verdict near;
 	struct report_loaded l;
-	struct report_trace trace;
+	struct report_perfetto timeline;
 	struct um_diag diag;
-	int traced = a->format == REPORT_TRACE, code, done;
+	int timed = a->format == REPORT_PERFETTO, code, done;
 
 	snprintf(title, sizeof title, "%d file%s", a->n_files, a->n_files == 1 ? "" : "s");
 	report_load_init(&l, &a->o);
-	if (traced && report_trace_open(&trace, a->output, &l.report, &l.capture, &diag)) {
+	if (timed && report_perfetto_open(&timeline, a->output, &l.report, &l.capture, &diag)) {
 		report_unload(&l);
 		return say_why(&diag, TOOL_INTERNAL);
 	}
-	if (traced) {
-		source.sink = &trace.sink;
-		source.again = trace_again;
-		source.user = &trace;
+	if (timed) {
+		source.sink = &timeline.sink;
+		source.again = perfetto_again;
+		source.user = &timeline;
 	}
 	code = file ? report_load(&l, &source) : report_load_merged(&l, &source, a->files, a->n_files);
 	done = !code;
 	if (done) {
 		near = *verdict;
 		near.iteration_ns = l.report.findings.iterations ? l.report.findings.iteration_ns : 0;
-		v.findings = (struct um_findings){&l.report, &l.capture, a->trace ? &near : NULL};
+		v.findings = (struct um_findings){&l.report, &l.capture, a->workload ? &near : NULL};
 		add_notes(&v, &l);
-		if (!traced)
+		if (!timed)
 			show(out, a, &v);
 		*shown = 1;
 		code = !has_data(&v) ? TOOL_REFUSED : report_fails(a, &l.report) ? TOOL_FAILED : TOOL_DONE;
 	}
-	if (traced && report_trace_close(&trace, done, &diag))
+	if (timed && report_perfetto_close(&timeline, done, &diag))
 		code = say_why(&diag, TOOL_INTERNAL);
 	report_unload(&l);
 	return code;
@@ -259,11 +259,11 @@ static int run(int argc, char **argv)
 	code = TOOL_DONE;
 	if (a.merge && same_twice(&a))
 		return TOOL_USAGE;
-	if (a.trace)
+	if (a.workload)
 		code = report_verdict_find(&a, &verdict);
 	if (code)
 		return code;
-	if (a.format == REPORT_TRACE)
+	if (a.format == REPORT_PERFETTO)
 		return report_file(&a, a.files[0], &verdict, NULL, &shown);
 	err = um_out_open(&out, a.output ? a.output : "-", &diag);
 	for (int i = 0; i < (a.merge ? 1 : a.n_files) && !err; i++) {
@@ -285,7 +285,7 @@ const struct tool_verb verb_report = {
 	.synopsis = "report FILE... [OPTION]...",
 	.about = "Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type "
 		 "sqlite): page faults and migrations by tensor, by kernel, by iteration and by cause. Of the "
-		 "library's own log (UMADVISE_REPORT=FILE) it says what that has: iterations, tensors, operations "
+		 "library's own log (UMADVISE_RUN_LOG=FILE) it says what that has: iterations, tensors, operations "
 		 "and hints.",
 	.options = report_options,
 	.modes = REPORT_VERB,
@@ -295,5 +295,5 @@ const struct tool_verb verb_report = {
 		"  umadvise report run.sqlite --fail-on medium >/dev/null || echo unified memory costs time\n"
 		"  umadvise report --merge rank*.sqlite --iteration 'Train step *'\n"
 		"  umadvise report run.sqlite --format html -o report.html\n"
-		"  umadvise report run.sqlite --format trace -o run.json.gz\n",
+		"  umadvise report run.sqlite --format perfetto -o run.json.gz\n",
 };

@@ -125,10 +125,10 @@ const struct arg play_options[] = {
 	 .kind = ARG_CHOICE,
 	 .modes = PLAY_SIMULATE,
 	 .at = AT(evict),
-	 .value = "WAY",
-	 .words = "auto home driver",
-	 .help = "home: what leaves is taken to the host ahead of what needs the room; driver: it is evicted when "
-		 "room is needed; auto (default): what the profile's costs say is faster"},
+	 .value = "POLICY",
+	 .words = "auto library driver",
+	 .help = "library: the library prefetches blocks to the host ahead of the need for room; driver: the driver "
+		 "evicts them when room is needed; auto (default): the policy that the profile's costs make faster"},
 	{.name = "jitter",
 	 .kind = ARG_REAL,
 	 .modes = PLAY_SIMULATE,

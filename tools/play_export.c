@@ -47,7 +47,7 @@ int play_export_close(struct play_export *e, int keep, struct um_diag *diag)
 	int err = um_nsys_close(e->writer, keep, diag);
 
 	if (!err && keep && e->between)
-		err = report_trace_convert(e->between, e->path, show, e, diag);
+		err = report_perfetto_convert(e->between, e->path, show, e, diag);
 	um_target_forget(e->between);
 	return err;
 }

@@ -124,8 +124,8 @@ static int read_tables(struct report_args *a, const char *list)
 		tool_say("report", "--format csv: expected one FILE, or --merge, and one --report");
 		code = TOOL_USAGE;
 	}
-	if (code == ARGS_GO_ON && a->format == REPORT_TRACE && (list || a->n_files > 1 || a->merge || !a->output)) {
-		tool_say("report", "--format trace: expected one FILE, -o FILE, no --report and no --merge");
+	if (code == ARGS_GO_ON && a->format == REPORT_PERFETTO && (list || a->n_files > 1 || a->merge || !a->output)) {
+		tool_say("report", "--format perfetto: expected one FILE, -o FILE, no --report and no --merge");
 		code = TOOL_USAGE;
 	}
 	return code == ARGS_GO_ON ? one_page(a) : code;
@@ -197,9 +197,9 @@ const struct arg report_options[] = {
 	 .most = 1000000,
 	 .expected = "a percentage",
 	 .help = "what changes by no more is the same (default: 5)"},
-	ARG_FORMAT(AT(format), REPORT_VERB, "table csv json html trace",
+	ARG_FORMAT(AT(format), REPORT_VERB, "table csv json html perfetto",
 		   "table (default), csv (one table), json (schema umreport/1), html (a page of its own: drawings, "
-		   "findings, tables) or trace (the run over time, for Perfetto and chrome://tracing)"),
+		   "findings, tables) or perfetto (the run over time, for Perfetto and chrome://tracing)"),
 	ARG_FORMAT(AT(format), REPORT_DIFF, "table csv json", "table (default), csv or json (schema umdiff/1)"),
 	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
 			       "output"),
@@ -230,15 +230,16 @@ const struct arg report_options[] = {
 	 .at = AT(o.within),
 	 .value = "PATTERN",
 	 .help = "only what begins in such a range"},
-	{.name = "trace",
+	{.name = "workload",
 	 .kind = ARG_TEXT,
 	 .modes = REPORT_VERB,
-	 .at = AT(trace),
+	 .at = AT(workload),
 	 .value = "FILE",
 	 .help = "the workload that ran (umtrace): says how far it is from what no plan can beat, on the device of "
 		 "--profile with the memory of --budget"},
 	ARG_PROFILE(AT(profile), REPORT_VERB),
-	ARG_BUDGET(AT(budget), REPORT_VERB, 2 << 20, "of --trace: device memory is so much (default: the profile's)"),
+	ARG_BUDGET(AT(budget), REPORT_VERB, 2 << 20,
+		   "of --workload: device memory is so much (default: the profile's)"),
 	{.name = "fail-on",
 	 .kind = ARG_CHOICE,
 	 .modes = REPORT_VERB,

@@ -9,7 +9,7 @@
  *     report_csv.c   one table, RFC 4180
  *     report_json.c  one document, "umreport/1": doc/report.md
  *     report_html.h  a page of its own
- *     report_trace.c over time, for Perfetto: written while the file is read
+ *     report_perfetto.c over time, for Perfetto: written while the file is read
  */
 #ifndef UM_TOOLS_REPORT_FORM_H
 #define UM_TOOLS_REPORT_FORM_H
@@ -19,7 +19,7 @@
 #include "formats/perfetto.h"
 #include "report/tables.h"
 
-enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML, REPORT_TRACE };
+enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML, REPORT_PERFETTO };
 
 struct report_choice {
 	const struct um_table *table;
@@ -39,7 +39,7 @@ struct report_args {
 	const char *output; /* or NULL */
 	const char *nsys; /* to export with; NULL: from PATH */
 	int header, force, quiet;
-	const char *trace, *profile; /* the workload that ran, or NULL; the device, a name or a file */
+	const char *workload, *profile; /* the workload that ran, or NULL; the device, a name or a file */
 	uint64_t budget; /* bytes that it had; 0: the device's capacity */
 	int fail_on; /* enum um_severity; -1: nothing fails */
 	int merge; /* the files are one report */
@@ -79,7 +79,7 @@ void report_json(struct um_out *out, const struct report_args *a, const struct r
 void report_html(struct um_out *out, const struct report_args *a, const struct report_view *v);
 
 /* Feeds the report, and draws what it takes. */
-struct report_trace {
+struct report_perfetto {
 	struct um_activity_sink sink; /* first */
 	struct um_report *report;
 	const struct um_capture *capture;
@@ -89,13 +89,13 @@ struct report_trace {
 };
 
 /* 0 or -errno; `report` and `capture` are borrowed until it is closed. */
-int report_trace_open(struct report_trace *t, const char *path, struct um_report *report,
-		      const struct um_capture *capture, struct um_diag *diag);
-void report_trace_again(struct report_trace *t);
-int report_trace_close(struct report_trace *t, int keep, struct um_diag *diag);
+int report_perfetto_open(struct report_perfetto *t, const char *path, struct um_report *report,
+			 const struct um_capture *capture, struct um_diag *diag);
+void report_perfetto_again(struct report_perfetto *t);
+int report_perfetto_close(struct report_perfetto *t, int keep, struct um_diag *diag);
 
 /* A trace from an export that is in order of time. 0, or -errno with `diag` (initialised here) set. */
-int report_trace_convert(const char *from, const char *to, int (*progress)(void *user, uint64_t rows, uint64_t of),
-			 void *user, struct um_diag *diag);
+int report_perfetto_convert(const char *from, const char *to, int (*progress)(void *user, uint64_t rows, uint64_t of),
+			    void *user, struct um_diag *diag);
 
 #endif

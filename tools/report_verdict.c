@@ -44,7 +44,7 @@ int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 	code = tool_profile("report", a->profile, &p.profile);
 	if (code)
 		return code;
-	t = play_args_trace(&p, a->trace, &code);
+	t = play_args_trace(&p, a->workload, &code);
 	if (!t)
 		return code;
 	snprintf(out->device, sizeof out->device, "%s", p.profile.name);
@@ -55,7 +55,7 @@ int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 		err = 0;
 	}
 	if (err)
-		tool_say("report", "%s: %s", a->trace, *r.why ? r.why : umadv_strerror(err));
+		tool_say("report", "%s: %s", a->workload, *r.why ? r.why : umadv_strerror(err));
 	um_play_result_fini(&r);
 	um_trace_free(t);
 	return play_exit_of(err);

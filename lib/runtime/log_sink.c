@@ -11,7 +11,7 @@
 static void give_up(struct umadv *adv, int err)
 {
 	adv->stats.errors++;
-	um_context_warn(adv, UM_WARN_REPORT, "the report's log could not be written: %s", strerror(-err));
+	um_context_warn(adv, UM_WARN_RUN_LOG, "the run log could not be written: %s", strerror(-err));
 }
 
 static void mark(void *user, const struct um_hint_given *hint)
@@ -38,7 +38,7 @@ static void open_marks(struct umadv *adv)
 	r->marks = 1;
 	if (um_context_listen(adv, &r->nvtx.sink)) {
 		adv->stats.errors++;
-		um_context_warn(adv, UM_WARN_REPORT, "iterations alone are marked: no memory");
+		um_context_warn(adv, UM_WARN_RUN_LOG, "iterations alone are marked: no memory");
 	}
 }
 
@@ -52,15 +52,15 @@ static int ignore(struct um_activity_sink *sink, const struct um_activity *a)
 /* Before the log, whose first line says whether they are in it. */
 static void open_counters(struct umadv *adv)
 {
-	char why[200] = "they are added to the report's log, and none is asked for";
+	char why[200] = "they are added to the run log, and UMADVISE_RUN_LOG names none";
 
 	if (!adv->options.pub.counters)
 		return;
-	if (adv->options.pub.report && adv->options.pub.device != UMADV_DEVICE_AUTO)
+	if (adv->options.pub.run_log && adv->options.pub.device != UMADV_DEVICE_AUTO)
 		snprintf(why, sizeof why, "the context has no CUDA device");
-	else if (adv->options.pub.report && *adv->gpu->caps.why)
+	else if (adv->options.pub.run_log && *adv->gpu->caps.why)
 		snprintf(why, sizeof why, "%s", adv->gpu->caps.why);
-	else if (adv->options.pub.report)
+	else if (adv->options.pub.run_log)
 		adv->reporting.counters =
 			!um_counters_open((int64_t)um_activity_source_now(&adv->telling), why, sizeof why);
 	if (adv->reporting.counters)
@@ -101,25 +101,25 @@ static void open_log(struct umadv *adv)
 	struct um_diag diag;
 	char line[800];
 
-	if (!adv->options.pub.report)
+	if (!adv->options.pub.run_log)
 		return;
 	snprintf(l.version, sizeof l.version, "libumadvise %s", umadv_version());
 	snprintf(l.device, sizeof l.device, "%s", adv->gpu->caps.name);
 	snprintf(l.why, sizeof l.why, "%s", adv->gpu->caps.why);
 	snprintf(l.strategy, sizeof l.strategy, "%s", um_strategy_name(adv->options.strategy));
-	if (um_log_open(&r->log, adv->options.pub.report, &l, adv->options.pub.report_bytes,
+	if (um_log_open(&r->log, adv->options.pub.run_log, &l, adv->options.pub.run_log_bytes,
 			(int64_t)um_activity_source_now(&adv->telling), &diag)) {
 		r->log = NULL;
 		adv->stats.errors++;
 		um_diag_line(&diag, line, sizeof line);
-		um_context_warn(adv, UM_WARN_REPORT, "no report is written: %s", line);
+		um_context_warn(adv, UM_WARN_RUN_LOG, "no run log is written: %s", line);
 	} else if (um_context_listen(adv, um_log_sink(r->log))) {
 		give_up(adv, -ENOMEM);
 	}
 	if (r->log && um_log_other_path(r->log))
 		um_context_log(adv, UMADV_LOG_WARN,
-			       "the report of this context is %s: another context or process writes %s",
-			       um_log_other_path(r->log), adv->options.pub.report);
+			       "the run log of this context is %s: another context or process writes %s",
+			       um_log_other_path(r->log), adv->options.pub.run_log);
 	um_context_stats(adv, &r->before);
 }
 

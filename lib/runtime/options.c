@@ -13,7 +13,7 @@
 static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
 /* In lib/peers: no program runs under them. */
 static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
-const char *const um_evict_words[UM_EVICT_WORDS] = {"auto", "home", "driver"};
+const char *const um_evict_words[UM_EVICT_WORDS] = {"auto", "library", "driver"};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
@@ -59,7 +59,7 @@ void umadv_options_init(struct umadv_options *options)
 
 static int copy_strings(struct um_options *o)
 {
-	const char **const texts[] = {&o->pub.strategy, &o->pub.profile, &o->pub.plan, &o->pub.trace, &o->pub.report};
+	const char **const texts[] = {&o->pub.strategy, &o->pub.profile, &o->pub.plan, &o->pub.trace, &o->pub.run_log};
 	int err = 0;
 
 	for (int i = 0; i < COUNT(texts); i++) {

@@ -479,7 +479,7 @@ static struct um_value missing_cell(const struct um_findings *f, size_t row, uns
 
 const struct um_table um_tables[UM_TABLES] = {
 	TABLE("findings", "what costs time, and what to do", um_finding_columns, 0, um_finding_rows, um_finding_cell),
-	TABLE("verdict", "how far an iteration is from what no plan can beat: with --trace", um_verdict_columns, 1,
+	TABLE("verdict", "how far an iteration is from what no plan can beat: with --workload", um_verdict_columns, 1,
 	      um_verdict_rows, um_verdict_cell),
 	TABLE("summary", "sums over the file", summary_columns, 1, one_row, summary_cell),
 	TABLE("causes", "migrations by direction and cause", cause_columns, 0, cause_rows, cause_cell),
