@@ -3,7 +3,7 @@
  * oppath.c - one iteration of the op path, for callgrind: argument "learn" sets up and learns only, "replay N" replays
  * N more iterations. The difference of two runs' instruction counts is what the iterations cost.
  */
-#include "../tests/oppath_app.h"
+#include "../tests/runtime/oppath_app.h"
 
 #include <stdio.h>
 #include <stdlib.h>

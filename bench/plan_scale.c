@@ -10,7 +10,7 @@
  * same ones each time. Times are the processor's own, so that what else runs does not count. Memory is the most that
  * the process had so far.
  */
-#include "plan_fixture.h"
+#include "fixture/plan_fixture.h"
 
 #include "replay/compiled_plan.h"
 

@@ -13,7 +13,7 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 make -s -C "$build" libumtools.la libum.la
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE \
 	-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-plan-scale" \
-	"$src/bench/plan_scale.c" "$src/tests/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
+	"$src/bench/plan_scale.c" "$src/tests/fixture/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
 first=1
 for ops; do
 	"$build/bench-plan-scale" "${RATIO:-2}" "$ops" | tail -n +"$first"

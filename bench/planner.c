@@ -7,7 +7,7 @@
  * What planning takes is time of the processor, so that what else runs does not count.
  * The link is taken at its full rate in both directions at once (duplex 1, eta 1), as the plan's own measure has it.
  */
-#include "plan_fixture.h"
+#include "fixture/plan_fixture.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -12,7 +12,7 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 make -s -C "$build" libumtools.la libum.la
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE \
 	-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-planner" \
-	"$src/bench/planner.c" "$src/tests/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
+	"$src/bench/planner.c" "$src/tests/fixture/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
 printf '%-28s %-8s %5s %9s %9s %8s %8s %7s %9s\n' \
 	workload profile ratio "x core" "x bound" "in MiB" "out MiB" hints "plan ms"
 for profile in ${PROFILES:-v100 a100 h100}; do

@@ -16,7 +16,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE \
 	-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-planner" \
-	"$src/bench/planner.c" "$src/tests/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
+	"$src/bench/planner.c" "$src/tests/fixture/plan_fixture.c" "$build/libumtools.la" "$build/libum.la" -lm
 
 # Instructions of one plan, in thousands: the program makes three.
 count() {

@@ -2,9 +2,9 @@
  *
  * device_calls.h - the functions of CUDA that the library calls: names, versions and our declarations of them
  *
- * Lists, so that what is looked up, what is declared and what tests/device_abi.sh compares with CUDA's own headers
- * cannot differ. A function of the runtime and its twin in the driver agree in everything but the name: handles, flags
- * and error codes are the same, addresses go in the same register.
+ * Lists, so that what is looked up, what is declared and what tests/device/device_abi.sh compares with CUDA's own
+ * headers cannot differ. A function of the runtime and its twin in the driver agree in everything but the name:
+ * handles, flags and error codes are the same, addresses go in the same register.
  *
  * The version of a driver function is the one in which this form of it came: cuGetProcAddress gives the latest form
  * that is not later.

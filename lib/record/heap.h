@@ -7,8 +7,9 @@
  * owns  the map of free ranges; the caller gets and returns the memory itself
  *
  * Granule 512 bytes. Neighbours share 2 MiB blocks: on recorded workloads the blocks in use take at most 2.3 % more
- * than the bytes alive (tests/test_heap_traces.c). Best fit, lowest address first; coalesces at once. Never touches the
- * memory. Alloc path: O(log n), one small allocation at most (a free-range record, recycled). Not thread-safe.
+ * than the bytes alive (tests/record/test_heap_traces.c). Best fit, lowest address first; coalesces at once. Never
+ * touches the memory. Alloc path: O(log n), one small allocation at most (a free-range record, recycled). Not
+ * thread-safe.
  */
 #ifndef UM_RECORD_HEAP_H
 #define UM_RECORD_HEAP_H

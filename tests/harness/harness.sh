@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# harness.sh - tap.h and tap.sh report what fails, where, and with both values
+
+: "${top_srcdir:=.}" "${CC:=cc}"
+. "$top_srcdir/tests/tap.sh"
+
+cat >"$tmp/t.c" <<'END'
+#include "tap.h"
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		tap_plan(atoi(argv[1]));
+	ok(1, "holds # not a %s", "directive");
+	is_u64(3, 3, "equal");
+	skip(1, "no reason");
+	if (argc > 2) {
+		ok(0, "does not hold");
+		is_int(-1, 1, "numbers differ");
+		is_u64(UINT64_MAX, 0, "sizes differ");
+		is_str("a", NULL, "texts differ");
+	}
+	return tap_done();
+}
+END
+# shellcheck disable=SC2086 # CC is a list
+ok "tap.h compiles without a warning" $CC -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Werror \
+	-I"$top_srcdir/tests" -o "$tmp/t" "$tmp/t.c" || { tap_done; }
+
+out=$("$tmp/t")
+is $? 0 "what holds succeeds"
+is "$out" 'ok 1 - holds . not a directive
+ok 2 - equal
+ok 3 # SKIP no reason
+1..3' "and says so"
+
+out=$("$tmp/t" 7 x)
+is $? 1 "what fails does not"
+like "$out" '^not ok 4 - does not hold$' "the failure is said"
+like "$out" '^#   at .*t\.c:11$' "and where"
+like "$out" '^#   got -1, want 1$' "and both numbers"
+like "$out" '^#   got 18446744073709551615 \(0xf+\), want 0 \(0x0\)$' "and both sizes"
+like "$out" '^#   got  "a"$' "and the text that is"
+like "$out" '^#   want NULL$' "and the one that should be"
+
+"$tmp/t" 5 >/dev/null
+is $? 1 "a test that ends early fails"
+
+cat >"$tmp/t.sh" <<'END'
+. "$top_srcdir/tests/tap.sh"
+ok "true is true" true
+ok "false is not" false
+is a b "texts differ"
+like abc '^b' "no match"
+fails 3 "another status" sh -c 'exit 4'
+fails 4 "that status" sh -c 'exit 4'
+tap_done
+END
+out=$(top_srcdir=$top_srcdir bash "$tmp/t.sh")
+is $? 1 "a shell test with failures fails"
+told=$(printf '%s\n' "$out" | sed -n 's/^\(ok\|not ok\) .*/\1/p' | tr '\n' ,)
+is "$told" 'ok,not ok,not ok,not ok,not ok,ok,' "each is told"
+like "$out" 't\.sh:3$' "with the line"
+like "$out" 'status 4, want 3' "and the status"
+is "$(printf '. "$top_srcdir/tests/tap.sh"\ntap_done\n' | top_srcdir=$top_srcdir bash 2>&1; echo $?)" '1..0
+1' "no check at all is a failure"
+
+# Which programs start threads.
+cat >"$tmp/threads.c" <<'END'
+#include <pthread.h>
+static void *run(void *arg)
+{
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	(void)argv;
+	return argc > 1 && (pthread_create(&t, NULL, run, NULL) || pthread_join(t, NULL));
+}
+END
+module=${top_builddir:=.}/tests/harness/.libs/threads_seen.so
+if [ ! -r "$module" ] || [ -n "${SANITIZE-}" ]; then
+	skip 3 "nothing to preload"
+else
+	# shellcheck disable=SC2086 # CC is a list
+	$CC -pthread -o "$tmp/threads" "$tmp/threads.c"
+	seen() { LD_PRELOAD=$module UM_THREADS_SEEN=$tmp/seen "$tmp/threads" "$@"; }
+	mkdir "$tmp/seen"
+	ok "a program without threads" seen
+	is "$(ls "$tmp/seen")" "" "is not noted"
+	seen yes
+	is "$(ls "$tmp/seen")" "threads" "one that starts one is"
+fi
+
+# Times of tests.
+timed=$top_srcdir/tests/harness/timed.sh
+mkdir -p "$tmp/tests/one" "$tmp/tests/two"
+# shellcheck disable=SC2016 # expanded there
+fails 3 "timed.sh ends with the driver's status" sh "$timed" sh -c 'i=0
+	while [ $i -lt 100000 ]; do i=$((i + 1)); done; exit 3' --log-file x --trs-file "$tmp/tests/one/t.trs"
+like "$(cat "$tmp/tests/one/t.trs")" '^:um-seconds: [0-9]*\.[0-9]*[1-9]' "timed.sh notes a driver's processor time"
+echo ':um-seconds: 1.46' >"$tmp/tests/one/t.trs"
+echo ':um-seconds: 2.34' >"$tmp/tests/one/u.trs"
+echo ':um-seconds: 0.22' >"$tmp/tests/two/v.trs"
+times=$(realpath "$top_srcdir/tests/harness/times.sh")
+is "$(cd "$tmp" && sh "$times" tests/*/*.trs none.trs)" 'processor time of each group of tests:
+     3.8 s  tests/one         2 tests, longest u 2.3 s
+     0.2 s  tests/two         1 test, longest v 0.2 s
+     4.0 s  together' "times.sh adds up the tests of a group"
+is "$(sh "$times" "$tmp/none.trs")" "" "times.sh prints nothing without measured tests"
+
+quick=$top_srcdir/quickstart
+mkdir "$tmp/trs"
+printf ':test-result: %s\n' 'PASS a' 'FAIL b' 'PASS c' 'SKIP d' >"$tmp/trs/a.trs"
+printf '%s\n' 'PASS: a 1 - # PASS: 7' '# TOTAL: 17' '# PASS:  12' '# SKIP:  3' '# XFAIL: 1' '# FAIL:  0' '# XPASS: 0' \
+	'# ERROR: 1' >"$tmp/log"
+told() { # COMMAND: a function of quickstart's, and what it has in its sums then
+	# shellcheck disable=SC2016 # expanded there
+	bash -c 'eval "$(sed -n "/^passed=0/,/^result() /p" "$1" | sed "\$d")"
+		"${@:2}"; echo "$?: $passed $failed $skipped"' - "$quick" "$@"
+}
+is "$(told count "$tmp/trs")" "   2 passed, 1 failed, 1 skipped
+1: 2 1 1" "what the tests of a build say is counted, and kept"
+is "$(told summed "$tmp/log")" "   13 passed, 1 failed, 3 skipped
+1: 13 1 3" "and the summary of one that is gone"
+ok "quickstart --help" bash "$quick" --help
+fails 2 "quickstart refuses what it does not know" bash "$quick" everything
+tap_done

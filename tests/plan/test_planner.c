@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner: small schedules whose best plan is known, then schedules by chance, each plan proved. A byte is a
+ * nanosecond on the link; slots are 2 MiB, one block each, unless said.
+ */
+#include "io/plan_file.h"
+#include "fixture/plan_fixture.h"
+#include "tap.h"
+
+#include <inttypes.h>
+
+#define B UM_BLOCK_BYTES
+
+static struct um_plan plan_;
+static struct um_plan_figures f;
+static char why[300];
+static uint64_t grow;
+
+static int build(const struct um_schedule *s, uint64_t budget)
+{
+	struct um_plan_request r = fx_request(s, budget);
+	int err;
+
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	why[0] = '\0';
+	memset(&f, 0, sizeof f);
+	err = um_plan_build(&r, &plan_, &grow, why, sizeof why);
+	if (!err)
+		err = um_plan_check(&plan_, &f, why, sizeof why) ? -1 : 0;
+	if (*why)
+		diag("%s", why);
+	return err;
+}
+
+static int count(enum um_hint_kind kind)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < plan_.hints.n; i++)
+		n += plan_.hints.at[i].kind == kind;
+	return n;
+}
+
+/* Ops that each use one of n blocks in turn; `access` as in fx_op. */
+static void sweep(struct um_schedule *s, int n, char access, uint64_t ns)
+{
+	char use[32];
+
+	for (int i = 0; i < n; i++)
+		fx_slot(s, B, -1, -1);
+	for (int i = 0; i < n; i++) {
+		snprintf(use, sizeof use, "%c%d", access, i);
+		fx_op(s, "sweep", ns, use);
+	}
+}
+
+static void all_fits(void)
+{
+	struct um_schedule s = {0};
+
+	sweep(&s, 5, 'u', 100);
+	fx_slot(&s, B, 1, 3);
+	fx_op(&s, "end", 50, "r0");
+	s.slots.at[5].death = 3;
+	is_int(build(&s, 6 * B), 0, "what fits");
+	is_int(count(UM_HINT_EVICT) + count(UM_HINT_DISCARD), 0, "nothing has to leave");
+	is_u64(plan_.predicted_ns, 550, "no longer than its ops");
+	is_u64(plan_.in_core_ns, 550, "which are the time in core");
+	is_u64(plan_.hints.n, 0, "what no op touches gets no hint");
+	s.uses.at[2].slot = 5;
+	is_int(build(&s, 6 * B), 0, "what is born");
+	is_u64(plan_.hints.n, 1, "gets one");
+	is_u64(f.h2d_bytes, 0, "that moves nothing");
+	um_schedule_fini(&s);
+}
+
+/* 8 blocks in turn with room for c: one in use, one on its way while ops are long, the others stay. */
+static void belady(void)
+{
+	for (int c = 2; c <= 8; c++) {
+		struct um_schedule s = {0};
+
+		sweep(&s, 8, 'r', 10 * B);
+		is_int(build(&s, (uint64_t)c * B), 0, "8 blocks in turn, room for %d", c);
+		ok(f.h2d_bytes <= (uint64_t)(c == 8 ? 0 : 10 - c) * B, "%d come back", (int)(f.h2d_bytes / B));
+		is_u64(f.d2h_bytes, 0, "what is only read is never copied out");
+		ok(f.stall_ns == 0, "ops are long: all is hidden");
+		um_schedule_fini(&s);
+	}
+}
+
+/* Forward and back over 8 blocks with room for 5: the last ones written stay. */
+static void palindrome(void)
+{
+	struct um_schedule s = {0};
+	char use[32];
+
+	for (int i = 0; i < 8; i++)
+		fx_slot(&s, B, i, 16 - i);
+	for (int i = 0; i < 16; i++) {
+		snprintf(use, sizeof use, "%c%d", i < 8 ? 'w' : 'r', i < 8 ? i : 15 - i);
+		fx_op(&s, "op", 10 * B, use);
+	}
+	is_int(build(&s, 5 * B), 0, "forward and back");
+	is_u64(f.h2d_bytes, 3 * B, "what does not fit comes back");
+	is_u64(f.d2h_bytes, 3 * B, "and no more than that leaves");
+	for (size_t i = 0; i < plan_.hints.n; i++)
+		if (plan_.hints.at[i].kind == UM_HINT_EVICT)
+			ok(plan_.hints.at[i].slot < 4, "slot %d is one of the first", (int)plan_.hints.at[i].slot);
+	ok(f.stall_ns == 0, "all is hidden");
+	um_schedule_fini(&s);
+}
+
+static void dead(void)
+{
+	struct um_schedule s = {0};
+
+	/* Two blocks in turn, each overwritten as a whole, room for one. */
+	sweep(&s, 2, 'w', 100);
+	is_int(build(&s, B), 0, "overwritten each time");
+	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves");
+	is_int(count(UM_HINT_EVICT), 0, "nothing is evicted");
+	is_int(count(UM_HINT_DISCARD), 2, "but dropped");
+	s.uses.at[0].access = s.uses.at[1].access = UM_UPDATE;
+	is_int(build(&s, B), 0, "updated");
+	is_u64(f.h2d_bytes, 2 * B, "now both move");
+	s.uses.at[0].dead_after = 1;
+	is_int(build(&s, B), 0, "one declared dead");
+	is_u64(f.h2d_bytes, B, "and one less");
+	s.slots.at[1].flags |= UM_SLOT_TRANSIENT;
+	is_int(build(&s, B), 0, "the other transient");
+	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves again");
+	um_schedule_fini(&s);
+}
+
+/* A block that holds the end of one slot and the beginning of another: it leaves only when both may. */
+static void shared_block(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, B / 2, -1, -1);
+	fx_slot(&s, B / 2, -1, -1);
+	fx_slot(&s, B, -1, -1);
+	for (uint32_t i = 0; i < 3; i++) {
+		s.slots.at[i].flags = UM_SLOT_FIXED;
+		s.slots.at[i].place = (1ull << 30) + i * (B / 2);
+	}
+	fx_op(&s, "a", B, "u0");
+	fx_op(&s, "b", B, "u1");
+	fx_op(&s, "c", B, "u2");
+	fx_op(&s, "d", B, "u1");
+	is_int(build(&s, B), 0, "two halves of a block");
+	is_u64(f.h2d_bytes, 2 * B, "go and come together");
+	is_int(count(UM_HINT_EVICT), 3, "with a hint each");
+	um_schedule_fini(&s);
+}
+
+static void too_large(void)
+{
+	struct um_schedule s = {0};
+
+	sweep(&s, 3, 'r', 1);
+	fx_slot(&s, 4 * B + 1, 1, 3);
+	fx_op(&s, "cat", 1, "");
+	s.uses.at[1].slot = 3;
+	s.uses.at[1].bytes = 4 * B + 1;
+	is_int(build(&s, 4 * B), -E2BIG, "an op that is too large");
+	is_str(why, "op 1 'sweep' uses 8.0 MiB, which lie in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
+	       "the reason names the op, its bytes, their blocks and the budget");
+	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "and nothing is left");
+	s.slots.at[3].death = -1;
+	is_int(build(&s, 4 * B), -EINVAL, "a schedule that makes no sense");
+	um_schedule_fini(&s);
+	is_int(build(&s, 4 * B), -EINVAL, "nor one without ops");
+}
+
+/* Never placed, never hinted, not counted. */
+static void unmanaged(void)
+{
+	struct um_schedule s = {0};
+
+	sweep(&s, 2, 'u', 1);
+	s.slots.at[1].flags = UM_SLOT_UNMANAGED;
+	is_int(build(&s, B), 0, "memory that is not managed");
+	is_u64(plan_.hints.n, 0, "takes no room");
+	um_schedule_fini(&s);
+}
+
+/* By hint: which blocks its range lies in; the block's number counted from the lowest place. */
+static void count_range(const struct um_plan *p, const struct um_hint *h, int *held, int change)
+{
+	uint64_t from = p->sched.slots.at[h->slot].place + h->off, lo = from / B, hi = (from + h->bytes - 1) / B;
+
+	for (uint64_t b = lo; b <= hi; b++)
+		held[b - (1ull << 40) / B] += change;
+}
+
+static int freed_before(const struct um_plan *p, uint32_t slot, int32_t op)
+{
+	const struct um_slot *t = &p->sched.slots.at[slot];
+
+	return t->death == op || (!op && t->death == (int32_t)p->sched.ops.n);
+}
+
+/* The most blocks that hold something which came and has not left: what the driver counts. Departures as soon as
+ * they may, arrivals when they are issued; over two iterations. Only for plans without wanderers, whose blocks are
+ * named by slot. */
+static int most_blocks(const struct um_plan *p)
+{
+	int *held = calloc(grow / B + 1, sizeof *held), most = 0;
+	struct um_hint *here = calloc(p->hints.n + 1, sizeof *here);
+	size_t n = 0;
+
+	for (int32_t i = 0; i < 2 * (int32_t)p->sched.ops.n; i++) {
+		int32_t op = i % (int32_t)p->sched.ops.n;
+
+		for (size_t k = 0; k < p->hints.n; k++) {
+			const struct um_hint *h = &p->hints.at[k];
+
+			for (size_t j = 0; j < n; j++) {
+				int leaves = h->kind != UM_HINT_PREFETCH && h->after + 1 == op &&
+					     here[j].slot == h->slot && here[j].off >= h->off &&
+					     here[j].off < h->off + h->bytes;
+
+				if (!leaves && !(k == 0 && freed_before(p, here[j].slot, op)))
+					continue;
+				count_range(p, &here[j], held, -1);
+				here[j--] = here[--n];
+			}
+		}
+		/* Piece by piece: what leaves need not be what came as one. */
+		for (size_t k = 0; k < p->hints.n; k++) {
+			struct um_hint h = p->hints.at[k];
+			uint64_t end = h.off + h.bytes, place = p->sched.slots.at[h.slot].place;
+
+			if (h.kind != UM_HINT_PREFETCH || h.at != op)
+				continue;
+			here = realloc(here, (n + h.bytes / B + 3) * sizeof *here);
+			for (; h.off < end; h.off += h.bytes) {
+				h.bytes = B - (place + h.off) % B;
+				h.bytes = h.bytes < end - h.off ? h.bytes : end - h.off;
+				count_range(p, &h, held, 1);
+				here[n++] = h;
+			}
+		}
+		int blocks = 0;
+
+		for (uint64_t b = 0; b <= grow / B; b++)
+			blocks += held[b] > 0;
+		most = blocks > most ? blocks : most;
+	}
+	free(held);
+	free(here);
+	return most;
+}
+
+static int wanders(const struct um_schedule *s)
+{
+	for (uint32_t i = 0; i < s->slots.n; i++)
+		if (s->slots.at[i].carry != UM_NO_SLOT && s->slots.at[i].carry != i)
+			return 1;
+	return 0;
+}
+
+/* With PLAN_DIR set: for tests/plan/plan_replay.sh. */
+static void leave_file(uint64_t seed)
+{
+	const char *dir = getenv("PLAN_DIR");
+	char path[4096];
+
+	if (!dir || (seed % 4 && seed > 40))
+		return;
+	snprintf(path, sizeof path, "%s/%d.umplan", dir, (int)seed);
+	if (um_plan_write(path, &plan_, NULL))
+		tap_bail("a plan cannot be written");
+}
+
+/* Every plan is proved here too (build); and the same request gives the same plan. */
+static void by_chance(void)
+{
+	int n = 0, large = 0, unsound = 0, differ = 0, blocks = 0, beaten = 0, far = 0, step = tap_step(13);
+
+	for (uint64_t seed = 1; seed <= 400; seed += (uint64_t)step) {
+		struct um_schedule s = {0};
+		uint64_t r = seed, peak;
+		struct um_plan again;
+		struct um_plan_request q;
+		int err;
+
+		fx_random(&s, seed);
+		if (seed % 2 == 0)
+			fx_thin(&s, seed);
+		peak = fx_peak(&s);
+		err = build(&s, peak / 4 * (1 + fx_draw(&r, 4)) + 2 * B * fx_draw(&r, 3));
+		n++;
+		large += err == -E2BIG;
+		unsound += err && err != -E2BIG;
+		if (err && err != -E2BIG)
+			diag("seed %d: %s", (int)seed, why);
+		far += !err && plan_.remote;
+		beaten += !err && plan_.predicted_ns < plan_.bound_ns;
+		if (!err) {
+			leave_file(seed);
+			um_plan_init(&again);
+			q = fx_request(&s, plan_.budget);
+			um_plan_build(&q, &again, &grow, NULL, 0);
+			differ += again.hints.n != plan_.hints.n || again.predicted_ns != f.ns ||
+				  (again.hints.n &&
+				   memcmp(again.hints.at, plan_.hints.at, again.hints.n * sizeof *again.hints.at));
+			if (!wanders(&s) && most_blocks(&plan_) > (int)(plan_.budget / B)) {
+				diag("seed %d: %d blocks", (int)seed, most_blocks(&plan_));
+				blocks++;
+			}
+			um_plan_fini(&again);
+		}
+		um_schedule_fini(&s);
+	}
+	is_int(unsound, 0, "schedules by chance: every plan is sound");
+	is_int(differ, 0, "and made again, the same");
+	is_int(beaten, 0, "nor faster than can be");
+	is_int(blocks, 0, "and never has more blocks than the budget");
+	ok(n - large > 200 / step, "%d of %d could be planned", n - large, n);
+	ok(far > 8 / step, "something stays on the host in %d of them", far);
+}
+
+/* A tensor that the next iteration frees is gone then, though nothing else comes to where it lay. */
+static void freed_around(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, B, -1, -1);
+	fx_slot(&s, 2 * B, 1, 2);
+	fx_slot(&s, B, 2, 1);
+	fx_op(&s, "a", 100, "u0");
+	fx_op(&s, "b", 100, "r0 w1");
+	fx_op(&s, "c", 100, "r0 w2");
+	is_int(build(&s, 3 * B), 0, "what is freed around the end");
+	is_u64(f.ns, 300, "is in nobody's way");
+	is_int(count(UM_HINT_DISCARD) + count(UM_HINT_EVICT), 0, "and need not be dropped");
+	um_schedule_fini(&s);
+}
+
+/* As it comes from a heap, older tensors where they lie. 24 bytes/ns, and ops as fast as ops on such a device are. */
+static int read_trace(struct um_schedule *s, const char *name)
+{
+	const char *dir = getenv("top_srcdir");
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", dir ? dir : ".", name);
+	if (fx_trace(s, path)) {
+		ok(0, "%s is read", name);
+		return -1;
+	}
+	for (size_t i = 0; i < s->ops.n; i++)
+		s->ops.at[i].ns = um_profile_op_ns(um_profile_find("a100"), &s->ops.at[i].cost, 0) * 24;
+	return 0;
+}
+
+static int rounds;
+
+static int more_rounds(void *user)
+{
+	(void)user;
+	return rounds++ < 600;
+}
+
+static void more_effort(void)
+{
+	static const struct um_plan_effort effort = {.more = more_rounds};
+	struct um_schedule s = {0};
+	struct um_plan_request q;
+	uint64_t usual;
+
+	if (read_trace(&s, "cg_laplace3d"))
+		return;
+	q = fx_request(&s, fx_peak(&s) / 5 * 4);
+	is_int(build(&s, q.budget), 0, "with the usual effort");
+	usual = f.ns;
+	q.effort = &effort;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "with more");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
+	ok(f.ns < usual, "and better by %.2f %%", 100 * (1 - (double)f.ns / (double)usual));
+	um_schedule_fini(&s);
+}
+
+static int is_late(void *user)
+{
+	int *left = user;
+
+	return !*left || !--*left;
+}
+
+static void less_effort(void)
+{
+	int asked = 3;
+	const struct um_plan_effort effort = {.late = is_late, .user = &asked};
+	struct um_schedule s = {0};
+	struct um_plan_request q;
+
+	if (read_trace(&s, "cg_laplace3d"))
+		return;
+	q = fx_request(&s, fx_peak(&s) / 5 * 4);
+	q.effort = &effort;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "late planning ends with the best plan so far");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "that plan is sound");
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), -EINVAL, "planning without time finds no plan");
+	um_schedule_fini(&s);
+}
+
+struct heard {
+	int n, fail;
+	uint64_t first, least; /* of the first kinds of plans, of all */
+};
+
+static uint64_t bytes(const struct um_plan *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->hints.n; i++)
+		sum += p->hints.at[i].bytes;
+	return sum;
+}
+
+/* Where bytes are all that counts, and not when they move. */
+static int by_bytes(void *user, const struct um_plan *p, uint64_t *ns)
+{
+	struct heard *h = user;
+
+	*ns = bytes(p);
+	if (!h->n++ || *ns < h->least)
+		h->least = *ns;
+	if (h->n < 12)
+		h->first = h->least;
+	return h->fail ? -ENOMEM : 0;
+}
+
+/* What does better there is taken although it predicts a little more, and looked for. */
+static void rehearsed(void)
+{
+	struct heard h = {0};
+	struct um_plan_rehearsal rehearsal = {by_bytes, &h};
+	struct um_schedule s = {0};
+	struct um_plan_request q;
+	uint64_t usual;
+
+	if (read_trace(&s, "cg_laplace3d"))
+		return;
+	q = fx_request(&s, fx_peak(&s) / 3 * 2);
+	is_int(build(&s, q.budget), 0, "as predicted");
+	usual = f.ns;
+	q.rehearsal = &rehearsal;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "as rehearsed");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
+	diag("%d rehearsals, %" PRIu64 " bytes, at first %" PRIu64 ", taken %" PRIu64 ", predicted %.4f", h.n, h.least,
+	     h.first, bytes(&plan_), (double)f.ns / (double)usual);
+	ok(f.ns <= usual + usual / 10, "it predicts a tenth more at most");
+	ok(h.least < h.first && bytes(&plan_) < h.first, "a plan that does better is found and taken");
+	h.fail = 1;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), -ENOMEM, "no memory for a rehearsal");
+	um_schedule_fini(&s);
+}
+
+/* What it costs to have advice, or not to have it, in per cent. */
+static int by_advice(void *user, const struct um_plan *p, uint64_t *ns)
+{
+	const int *dear = user;
+	int any = 0;
+
+	for (size_t i = 0; i < p->hints.n; i++)
+		any |= p->hints.at[i].kind == UM_HINT_ADVISE;
+	*ns = any == *dear ? 103000000 : 100000000;
+	return 0;
+}
+
+/* Read-mostly advice is part of a plan where the rehearsal says that it pays. */
+static void advised(int dear)
+{
+	struct um_plan_rehearsal rehearsal = {by_advice, &dear};
+	struct um_schedule s = {0};
+	struct um_plan_request q;
+
+	if (read_trace(&s, "cg_laplace3d"))
+		return;
+	q = fx_request(&s, fx_peak(&s) / 3 * 2);
+	q.rehearsal = &rehearsal;
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "advice is %s", dear ? "dear" : "worth it");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
+	ok((count(UM_HINT_ADVISE) == 0) == dear, "and has %s", dear ? "none" : "some");
+	um_schedule_fini(&s);
+}
+
+/* `most`: of the time in core, in hundredths. */
+static void recorded(const char *name, double ratio, uint64_t most)
+{
+	struct um_schedule s = {0};
+
+	if (read_trace(&s, name))
+		return;
+	is_int(build(&s, (uint64_t)((double)fx_peak(&s) / ratio)), 0, "%s at %.2f is planned", name, ratio);
+	ok(f.ns <= plan_.in_core_ns / 100 * most, "in %.2f of its time in core, at least %.2f",
+	   (double)f.ns / (double)plan_.in_core_ns, (double)plan_.bound_ns / (double)plan_.in_core_ns);
+	ok(f.ns >= plan_.bound_ns, "which no plan can beat");
+	um_schedule_fini(&s);
+}
+
+int main(void)
+{
+	um_plan_init(&plan_);
+	all_fits();
+	belady();
+	palindrome();
+	dead();
+	shared_block();
+	too_large();
+	unmanaged();
+	freed_around();
+	by_chance();
+	more_effort();
+	less_effort();
+	rehearsed();
+	advised(0);
+	advised(1);
+	if (!tap_few()) {
+		recorded("resnet50", 1.25, 134);
+		recorded("vgg16", 1.5, 206);
+		recorded("gpt2_small", 2, 336);
+		recorded("cg_laplace3d", 1.25, 645);
+	}
+	um_plan_fini(&plan_);
+	return tap_done();
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise plan: what it writes is sound, by a second implementation that knows the format alone.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+data=$top_srcdir/tests/data
+
+for w in resnet50 vgg16 gpt2_small cg_laplace3d lstm_lm alexnet_b200 cifar_vgg16_b100; do
+	ok "$w: a plan at 1.5x" "$UMADVISE" plan "$data/$w.umtrace.gz" --oversubscribe 1.5 -o "$tmp/$w.umplan.gz"
+	ok "$w: is sound" python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/$w.umplan.gz"
+done
+for r in 0.9 1.25 2; do
+	ok "resnet50 at ${r}x" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --profile a100 --oversubscribe "$r" \
+		-o "$tmp/r.umplan"
+	ok "resnet50 at ${r}x: is sound" python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/r.umplan"
+done
+like "$(head -n 1 "$tmp/r.umplan")" '"workload":"resnet50"' "the header names the workload"
+like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "and the device"
+like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
+	"to standard output"
+
+predicted() { sed -n '1s/.*"predicted_ns":\([0-9]*\).*/\1/p' "$1"; }
+"$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 -o "$tmp/usual.umplan" >/dev/null
+ok "more time to plan" "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 --plan-time 300 \
+	-o "$tmp/longer.umplan"
+ok "is sound" python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/longer.umplan"
+ok "and no worse" test "$(predicted "$tmp/longer.umplan")" -le "$(predicted "$tmp/usual.umplan")"
+fails 2 "no time to plan" "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --plan-time 0 -o "$tmp/x"
+
+for s in vdnn capuchin g10 swapadvisor; do
+	ok "resnet50: a plan by $s" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "$s" \
+		-o "$tmp/$s.umplan"
+	ok "$s: is sound" python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/$s.umplan"
+	like "$(head -n 1 "$tmp/$s.umplan")" "\"strategy\":\"$s\"" "the header names it"
+done
+is "$("$UMADVISE" plan "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --strategy vdnn -o "$tmp/x" 2>&1 |
+	sed 's/.*umtrace.gz: //; s/ at op .*//')" "no plan, no hints: vdnn: feature maps alone make no room" \
+	"no plan within the budget: why, in one line"
+fails 2 "a strategy that plans nothing" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy on-demand -o "$tmp/x"
+fails 2 "a driver plans nothing" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy deepum -o "$tmp/x"
+fails 2 "two strategies" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --strategy vdnn,lookahead -o "$tmp/x"
+fails 2 "no output" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz"
+fails 2 "two traces" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" "$data/vgg16.umtrace.gz" -o "$tmp/x"
+fails 1 "an op that exceeds the budget" "$UMADVISE" plan "$data/lstm_lm.umtrace.gz" --oversubscribe 3 -o "$tmp/x"
+fails 1 "one iteration is too few" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --iterations 1 -o "$tmp/x"
+is "$(ls "$tmp"/x* 2>/dev/null)" "" "nothing is left behind"
+fails 3 "an output that cannot be" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" -o "$tmp/no/such/folder"
+ok "help" "$UMADVISE" plan --help
+tap_done

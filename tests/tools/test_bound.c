@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bound of the tool: small schedules whose best time is known, then schedules by chance: never above a plan that
+ * was proved, never below the planner's own bound where every moment is a cut, never lower for being finer. A byte is
+ * a nanosecond on the link.
+ */
+#include "bound/bound.h"
+#include "bound/bound_lp.h"
+#include "plan/blocks.h"
+#include "plan/bound.h"
+#include "fixture/plan_fixture.h"
+#include "tap.h"
+
+#define B UM_BLOCK_BYTES
+
+static struct bound_result out;
+
+static int recompute;
+
+static uint64_t find_in(const struct um_schedule *s, uint64_t budget, double duplex, int all, double seconds)
+{
+	struct bound_request r = {.sched = s,
+				  .recompute = recompute,
+				  .budget = budget,
+				  .h2d = 1e9,
+				  .d2h = 1e9,
+				  .duplex = duplex,
+				  .all = all,
+				  .seconds = seconds};
+
+	return bound_find(&r, &out) ? 0 : out.ns;
+}
+
+static uint64_t find(const struct um_schedule *s, uint64_t budget, double duplex, int all)
+{
+	return find_in(s, budget, duplex, all, 0);
+}
+
+/* As near as the bound promises: below by a ten-thousandth of the copies, never above. */
+static void near(uint64_t got, uint64_t want, const char *what)
+{
+	int good = got <= want && want - got <= want / 4000;
+
+	ok(good, "%s", what);
+	if (!good)
+		diag("%llu, by hand %llu", (unsigned long long)got, (unsigned long long)want);
+}
+
+/* Written first, read last, with one op between that needs all the room: out before it, in behind it. */
+static void out_and_in(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, 4 * B, 0, 3);
+	fx_slot(&s, 8 * B, 1, 2);
+	fx_op(&s, "write", 100, "w0");
+	fx_op(&s, "big", 1000, "w1");
+	fx_op(&s, "read", 10, "r0");
+	near(find(&s, 8 * B, 1, 1), 1110 + 8 * B, "out before the op that needs the room, in behind it");
+	near(find(&s, 10 * B, 1, 1), 1110 + 4 * B, "half of it, where half of it fits");
+	near(find(&s, 10 * B, 0, 1), 1110 + 4 * B, "one direction at a time is no matter here");
+	is_u64(find(&s, 12 * B, 1, 1), 1110, "nothing, where all fits");
+	s.uses.at[2].access = UM_WRITE;
+	is_u64(find(&s, 8 * B, 1, 1), 1110, "nothing, where it is overwritten");
+	s.uses.at[2].access = UM_READ;
+	s.uses.at[0].dead_after = 1;
+	is_u64(find(&s, 8 * B, 1, 1), 1110, "nothing, where it is dead");
+	is_u64(find(&s, 7 * B, 1, 1), 0, "none, where an op does not fit");
+	um_schedule_fini(&s);
+}
+
+/* What is only read comes back and is never copied out; long ops hide it. */
+static void clean(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, 4 * B, -1, -1);
+	fx_slot(&s, 8 * B, 1, 2);
+	fx_op(&s, "read", 100, "r0");
+	fx_op(&s, "big", 1000, "w1");
+	fx_op(&s, "rest", 10, "");
+	near(find(&s, 8 * B, 1, 1), 1100 + 4 * B, "only in, and while the last op runs");
+	s.ops.at[2].ns = 3 * B;
+	near(find(&s, 8 * B, 1, 1), 1100 + 4 * B, "a longer one hides more");
+	s.ops.at[2].ns = 5 * B;
+	is_u64(find(&s, 8 * B, 1, 1), 1100 + 5 * B, "all of it");
+	s.uses.at[0].access = UM_UPDATE;
+	near(find(&s, 8 * B, 1, 1), 1100 + 9 * B, "updated, it has to leave as well");
+	um_schedule_fini(&s);
+}
+
+/* The host's copy stays good while nothing writes: out once, in twice. */
+static void once_out(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, 4 * B, 0, 5);
+	fx_slot(&s, 8 * B, 1, 2);
+	fx_slot(&s, 8 * B, 3, 4);
+	fx_op(&s, "write", 100, "w0");
+	fx_op(&s, "big", 100, "w1");
+	fx_op(&s, "read", 100, "r0");
+	fx_op(&s, "big", 100, "w2");
+	fx_op(&s, "read", 100, "r0");
+	near(find(&s, 8 * B, 1, 1), 500 + 12 * B, "copied out once, in twice");
+	s.uses.at[2].access = UM_UPDATE;
+	near(find(&s, 8 * B, 1, 1), 500 + 16 * B, "written between, out twice");
+	um_schedule_fini(&s);
+}
+
+/* Two tensors in turn around the circle, room for one: each in and out in every iteration. */
+static void both_ways(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, 4 * B, -1, -1);
+	fx_slot(&s, 4 * B, -1, -1);
+	fx_op(&s, "a", 100, "u0");
+	fx_op(&s, "b", 100, "u1");
+	near(find(&s, 4 * B, 1, 1), 200 + 8 * B, "room for one: they change places, piece by piece, twice");
+	near(find(&s, 6 * B, 1, 1), 200 + 4 * B, "room for half as much more: half of it moves");
+	near(find(&s, 6 * B, 0, 1), 200 + 8 * B, "one direction at a time: twice as long");
+	near(find(&s, 6 * B, 0.5, 1), 200 + 8 * B * 2 / 3, "half duplex: between them");
+	um_schedule_fini(&s);
+}
+
+static int relaunch(struct um_schedule *s, uint32_t op, uint32_t slot)
+{
+	s->ops.at[op].relaunchable = 1;
+	s->ops.at[op].first_relaunch = (uint32_t)s->relaunch.n;
+	s->ops.at[op].n_relaunch = 1;
+	return um_vec_push(&s->relaunch, slot);
+}
+
+/* In place of two copies the writer's time once more, if it may run again. */
+static void computed_again(void)
+{
+	struct um_schedule s = {0};
+
+	fx_slot(&s, 4 * B, 0, 5);
+	fx_slot(&s, 8 * B, 1, 2);
+	fx_slot(&s, 8 * B, 3, 4);
+	fx_op(&s, "write", 100000, "w0");
+	fx_op(&s, "big", 100000, "w1");
+	fx_op(&s, "read", 10, "r0");
+	fx_op(&s, "rest", 10, "");
+	fx_op(&s, "rest", 10, "");
+	recompute = 1;
+	near(find(&s, 8 * B, 1, 1), 200030 + 8 * B, "an op that may not run again: copies");
+	is_int(relaunch(&s, 0, 0), 0, "now it may");
+	near(find(&s, 8 * B, 1, 1), 300030, "its time instead");
+	near(find(&s, 8 * B, 1, 0), 300030, "with few cuts as well");
+	near(find(&s, 10 * B, 1, 1), 250030, "half of it, where half of it fits");
+	s.ops.at[0].ns = 20 * B;
+	near(find(&s, 8 * B, 1, 1), (20 * B + 100030) + 4 * B * 5 / 3, "slow: a sixth, while the rest is copied in");
+	s.ops.at[0].ns = 1000;
+	fx_op(&s, "big", 100, "w2");
+	s.slots.at[0].death = 7;
+	s.slots.at[2].birth = 5;
+	s.slots.at[2].death = 6;
+	fx_op(&s, "read", 10, "r0");
+	near(find(&s, 8 * B, 1, 1), 103140, "in two gaps: twice");
+	recompute = 0;
+	near(find(&s, 8 * B, 1, 1), 101140 + 12 * B, "not asked for: out once, in twice");
+	um_schedule_fini(&s);
+}
+
+static void by_chance(void)
+{
+	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0;
+	int step = tap_step(9);
+
+	for (uint64_t seed = 1; seed <= 150; seed += (uint64_t)step) {
+		struct um_schedule s = {0};
+		struct um_plan p;
+		struct um_plan_figures f;
+		uint64_t r = seed, fine, coarse, hurry, again, quick, grow;
+
+		fx_random(&s, seed);
+		if (seed % 2 == 0)
+			fx_thin(&s, seed);
+		uint64_t budget = fx_peak(&s) * (4 + fx_draw(&r, 6)) / 10;
+		struct um_plan_request q = fx_request(&s, budget);
+
+		um_plan_init(&p);
+		if (!um_plan_build(&q, &p, &grow, NULL, 0) && !um_plan_check(&p, &f, NULL, 0)) {
+			quick = p.bound_ns;
+			fine = find(&p.sched, budget, 1, 1);
+			coarse = find(&p.sched, budget, 1, 0);
+			tried++;
+			above += fine > f.ns || coarse > f.ns;
+			below += fine + 1 < quick;
+			down += coarse > fine + fine / 10000;
+			for (unsigned i = 1; i < out.rounds; i++)
+				down += out.by_round[i] < out.by_round[i - 1];
+			/* With no time to solve: what an unsolved program proves. */
+			hurry = find_in(&p.sched, budget, 1, 0, 1e-9);
+			lost += hurry < p.in_core_ns || hurry > f.ns || !out.cut_short;
+			/* All that is overwritten may be computed again. */
+			for (uint32_t i = 0; i < p.sched.ops.n; i++)
+				for (uint32_t u = 0; u < p.sched.ops.at[i].n_uses; u++) {
+					const struct um_sched_use *x =
+						&p.sched.uses.at[p.sched.ops.at[i].first_use + u];
+
+					if (x->access == UM_WRITE && relaunch(&p.sched, i, x->slot))
+						lost++;
+				}
+			recompute = 1;
+			again = find(&p.sched, budget, 1, 1);
+			recompute = 0;
+			fewer += again < fine;
+			more += again > fine + fine / 10000 || again < p.in_core_ns;
+			if (fine > f.ns || fine + 1 < quick || coarse > fine + fine / 10000)
+				diag("seed %llu: %llu, coarse %llu, planner's %llu, a plan takes %llu, core %llu",
+				     (unsigned long long)seed, (unsigned long long)fine, (unsigned long long)coarse,
+				     (unsigned long long)quick, (unsigned long long)f.ns,
+				     (unsigned long long)p.in_core_ns);
+		}
+		um_plan_fini(&p);
+		um_schedule_fini(&s);
+	}
+	ok(tried > 50 / step, "%d schedules by chance", tried);
+	is_int(above, 0, "never above what a plan takes");
+	is_int(below, 0, "with all cuts never below the planner's own bound");
+	is_int(down, 0, "finer cuts never lower it");
+	is_int(more, 0, "computing again never raises it, nor takes it below what ops take");
+	ok(fewer > 0 || step > 1, "and lowers it %d times", fewer);
+	is_int(lost, 0, "cut short, between what ops take and what a plan takes");
+}
+
+int main(void)
+{
+	if (bound_lp_load())
+		tap_skip_all("no LP solver is installed");
+	out_and_in();
+	clean();
+	once_out();
+	both_ways();
+	computed_again();
+	by_chance();
+	return tap_done();
+}
