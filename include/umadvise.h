@@ -2,9 +2,10 @@
  *
  * umadvise.h - let iterative CUDA programs outgrow GPU memory
  *
- * All tensors live in managed memory. Tell the library what is allocated, what each operation reads and writes, and
- * where an iteration begins; it learns one iteration, plans the next ones, and issues prefetch, eviction and discard
- * hints so that pages are on the device before an operation needs them. Hints never change results.
+ * All tensors live in managed memory. The program announces its allocations, its operations with what they read and
+ * write, and where an iteration begins. The library learns one iteration, plans the next ones, and issues prefetch,
+ * eviction and discard hints so that pages are on the device before an operation needs them. Hints never change
+ * results.
  *
  *     struct umadv *adv;
  *     umadv_open(&adv, NULL);
@@ -16,20 +17,26 @@
  *     }
  *     umadv_close(adv);
  *
- * Errors: functions return 0 or a negative errno value and set outputs only on success; umadv_strerror() puts it in
- * words. A failure of the library itself (a hint refused, no memory to learn) is counted in the statistics, not
- * returned: the program runs on as with plain managed memory.
+ * Errors: functions return 0 or a negative errno value and set outputs only on success; umadv_strerror() describes the
+ * value. Functions that return int give -EINVAL for a NULL context or argument that must not be NULL. A failure of the
+ * library's own work (a refused hint, no memory to learn) is not returned but counted in the statistics; the program
+ * continues as with plain managed memory.
  *
- * Fork, exit, stream capture, errors of CUDA: umadvise(7), "CUDA".
+ * Ownership: the caller keeps all strings and arrays that it passes; the library copies what it needs before the call
+ * returns. The context owns memory of umadv_alloc; adopted memory stays the program's.
  *
- * Threads: every function may be called from any thread; a context is guarded by one lock. Calls on one stream must
- * come in launch order.
+ * Threads: every function may be called from any thread; one lock guards a context. Calls for one stream must come in
+ * launch order.
  *
- * Units: sizes are bytes, times nanoseconds. Cost class *op path*: O(uses x log tensors), and once an iteration has
- * been learned no allocation and no system call on the calling thread.
+ * Units: sizes are in bytes, times in nanoseconds, unless a comment says otherwise.
+ *
+ * Cost classes. *Op path*: O(uses x log tensors); once an iteration has been learned, no allocation and no system call
+ * on the calling thread. *Iteration path*: linear in the operations of the iteration; planning, when it is due, also
+ * runs here. *Start path*: may open files and call the driver.
  *
  * No CUDA header is needed: a stream is passed as the pointer that cudaStream_t is (NULL: the default stream).
- * Per-thread default streams, streams that are destroyed: umadvise(7), "CUDA".
+ * umadvise(7), section "CUDA", describes per-thread default streams, destroyed streams, stream capture, fork, exit and
+ * CUDA errors.
  */
 #ifndef UMADVISE_H
 #define UMADVISE_H
@@ -52,9 +59,9 @@ extern "C" {
 #define UMADV_API
 #endif
 
-struct umadv; /* one context per device */
+struct umadv; /* a context; a program has one for each device that it uses */
 
-/* What a tensor is for. Helps where one iteration alone does not tell; OTHER is always right. */
+/* Purpose of a tensor. It guides the planner where one iteration is not enough to tell; UMADV_OTHER is always right. */
 enum umadv_role {
 	UMADV_OTHER,
 	UMADV_PARAM,
@@ -63,118 +70,123 @@ enum umadv_role {
 	UMADV_ACT,
 	UMADV_INPUT,
 	UMADV_WORKSPACE,
-	UMADV_COMM /* handed to MPI or NCCL: plain device memory, never managed, no hints */
+	UMADV_COMM /* for MPI or NCCL: plain device memory (cudaMalloc), never managed, no hints */
 };
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
 enum umadv_device {
-	UMADV_DEVICE_AUTO, /* the current CUDA device of the process; where there is none: none */
-	UMADV_DEVICE_NONE, /* succeeds and does nothing: allocations are host memory */
-	UMADV_DEVICE_SIM /* the simulated GPU of `profile` */
+	UMADV_DEVICE_AUTO, /* the current CUDA device of the process; without one as UMADV_DEVICE_NONE */
+	UMADV_DEVICE_NONE, /* every call succeeds and does nothing; allocations are host memory */
+	UMADV_DEVICE_SIM /* the simulated GPU described by `profile` */
 };
 
 enum umadv_log_level { UMADV_LOG_ERROR, UMADV_LOG_WARN, UMADV_LOG_INFO, UMADV_LOG_DEBUG };
 
-/* Marks for a profiler that is attached by NVTX: see umadvise(7). */
+/* NVTX marks for an attached profiler, see umadvise(7): everything, the ranges of iterations, or nothing. */
 enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
 
-/* Eviction policy in steady iterations. LIBRARY prefetches blocks to the host ahead of the need for room; DRIVER lets
- * the driver evict them when room is needed; AUTO takes the policy that the costs in the device profile make faster. */
+/* Eviction policy in steady iterations. LIBRARY: the library prefetches blocks to the host before their room is needed.
+ * DRIVER: the driver evicts when room is needed, and the library prefetches what is to stay again. AUTO: the faster of
+ * both by the driver costs in the device profile. */
 enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_LIBRARY, UMADV_EVICT_DRIVER };
 
-/* Checks of the program's promises, on the simulated GPU alone. DISCARDS poisons discarded content, so that a wrong
- * promise shows as a wrong number. ON also logs what the host code of kernels touches and their ops do not declare, or
- * write and declare read; it hashes pages, so kernels take several times as long. */
+/* Checks of the program's promises, on the simulated GPU only. DISCARDS poisons discarded content, so that a wrong
+ * promise shows as a wrong number. ON also logs memory that the host code of a kernel touches although its op does not
+ * declare it, or writes although its op declares it read; it hashes pages, so kernels take several times as long in
+ * real time. */
 enum umadv_check { UMADV_CHECK_OFF, UMADV_CHECK_ON, UMADV_CHECK_DISCARDS };
 
-/* Called with one line without a newline, under the context's lock: must not call back. */
+/* Receives one line without a newline. Called under the context's lock: it must not call functions of this library. */
 typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char *line);
 
-/* Grows at the end; struct_size tells which. Fill with umadv_options_init, then change. Strings are copied. */
+/* Options of a context. Fill with umadv_options_init, then change. The struct grows at its end; struct_size says which
+ * version the caller has. Strings are copied by umadv_open. The environment variable of an option is its default. */
 struct umadv_options {
 	size_t struct_size;
 	enum umadv_device device; /* UMADVISE_DEVICE=auto|none|sim */
-	uint64_t budget; /* bytes of device memory to keep to; below 2 MiB there are no hints; 0: what the
-			    device has (of a CUDA device, 95 % of what is free when the context is opened).
+	uint64_t budget; /* device memory to keep to, bytes; at least 2 MiB, otherwise no hints. 0: the memory of the
+			    device (on a CUDA device 95 % of what is free when the context is opened).
 			    UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
-	const char *strategy; /* "lookahead" (default), or another of umadvise(7). UMADVISE_STRATEGY */
-	const char *profile; /* device profile, a built-in name or a file. UMADVISE_PROFILE, default "v100" on `sim` */
-	const char *plan; /* a saved plan to start warm from, or NULL. UMADVISE_PLAN=FILE */
-	const char *trace; /* write what happens as a umtrace, or NULL. UMADVISE_TRACE=FILE */
-	umadv_log_fn log; /* NULL: warnings and errors to stderr, each cause once */
+	const char *strategy; /* "lookahead" (default) or another one of umadvise(7). UMADVISE_STRATEGY */
+	const char *profile; /* device profile: built-in name or file; default "v100" with `sim`. UMADVISE_PROFILE */
+	const char *plan; /* saved plan to start from, or NULL. UMADVISE_PLAN=FILE */
+	const char *trace; /* umtrace to write, or NULL. UMADVISE_TRACE=FILE */
+	umadv_log_fn log; /* NULL: stderr; each cause is logged once */
 	void *log_user;
 	enum umadv_log_level log_level; /* default WARN. UMADVISE_LOG=error|warn|info|debug */
 	enum umadv_check check; /* UMADVISE_CHECK=on|off|discards */
-	unsigned plan_ms; /* go on looking for a better plan for so long, in umadv_iter; 0: the usual effort, some 50 ms
-			     for 2,000 ops, the same plan for the same program each time. UMADVISE_PLAN_TIME */
-	const char *run_log; /* write what the library sees and does for `umadvise report`, or NULL; %p: the process's
-				number. UMADVISE_RUN_LOG=FILE */
-	uint64_t run_log_bytes; /* maximum size of that file; 0: 64 MiB. UMADVISE_RUN_LOG_SIZE=BYTES[KiB|MiB|GiB] */
+	unsigned plan_ms; /* time for finding a better plan, in ms, spent in umadv_iter; 0: a fixed effort, some 50 ms
+			     for 2,000 ops, which gives the same program the same plan each time. UMADVISE_PLAN_TIME */
+	const char *run_log; /* run log to write, for `umadvise report`, or NULL; %p in the name becomes the process id.
+			       UMADVISE_RUN_LOG=FILE */
+	uint64_t run_log_bytes; /* maximum size of the run log; 0: 64 MiB. UMADVISE_RUN_LOG_SIZE=BYTES[KiB|MiB|GiB] */
 	enum umadv_nvtx nvtx; /* UMADVISE_NVTX=all|iterations|off */
-	int counters; /* add the driver's own counters, by CUPTI, to `run_log`. UMADVISE_COUNTERS=on|off */
-	enum umadv_evict evict; /* with a budget below what the device has, always LIBRARY.
+	int counters; /* add the driver's own counters (CUPTI) to the run log. UMADVISE_COUNTERS=on|off */
+	enum umadv_evict evict; /* always LIBRARY with a budget below the device's memory.
 				   UMADVISE_EVICT=auto|library|driver */
 };
 
-/* Defaults, then the environment: variables that are set, not empty, and accepted. umadv_open logs the others. */
+/* Sets defaults, then the variables of the environment that are set, not empty and accepted. umadv_open logs the
+ * others. Strings point into the environment. Start path. */
 UMADV_API void umadv_options_init(struct umadv_options *options);
 
-/* Opens a context for the current device. `options` NULL: defaults and environment (UMADVISE_DISABLE=1: as DEVICE_NONE,
- * no hints). A value of a variable that is not accepted is logged and the default is used; an option that the program
- * set and that makes no sense is an error. 0; -EINVAL (logged); -ENODEV; -ENOMEM. */
+/* Opens a context for the current device and stores it in `out`; end it with umadv_close. `options` NULL: defaults and
+ * environment (UMADVISE_DISABLE=1: as UMADV_DEVICE_NONE, no hints). A variable whose value is not accepted is logged
+ * and its default used; an option of the program that is not accepted is an error. 0; -EINVAL (the log says why);
+ * -ENODEV; -ENOMEM; with `plan`, the errors of umadv_load_plan. Start path. */
 UMADV_API int umadv_open(struct umadv **out, const struct umadv_options *options);
 
 /* Ends the context, in any state and from any thread: drops hints that have not begun, waits for the others and for
  * operations that use memory of umadv_alloc, and frees that memory. Calls of other threads on this context must have
- * returned, and none may follow. A process that exits with a context open ends its hints alone: calls of other threads
- * go on, without hints. NULL is allowed. */
+ * returned, and none may follow. If the process exits with an open context, only its hints end: calls of other threads
+ * continue without hints. NULL is allowed. */
 UMADV_API void umadv_close(struct umadv *adv);
 
 /* --- memory ----------------------------------------------------------------------------------------------------- */
 
-/* Allocates `bytes` of managed memory, 512-byte aligned, undefined content. `name` (copied, may be NULL) is what
- * reports and plans call it; equal names are fine. The memory may be that of a tensor freed before: ops may use it at
- * once on any stream, since they run after the ops that used the freed tensor. The CPU may use it after the ops
- * announced so far have finished. 0, -EINVAL, -ENOMEM. Cost O(log tensors), and calls into CUDA where memory was freed
- * with several streams in use; may wait for a hint on that memory that is still under way. */
+/* Allocates `bytes` of managed memory, 512-byte aligned, content undefined. Reports and plans show `name` (may be NULL;
+ * names need not be unique). The memory may be that of a freed tensor: ops may use it at once on any stream, because
+ * they run after the ops that used the freed tensor; the CPU may use it after the ops announced so far have finished.
+ * 0; -EINVAL; -ENOMEM; -ENODEV in a forked child. Cost O(log tensors), plus CUDA calls where memory was freed with
+ * several streams in use; may wait for a hint on that memory. */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
-/* Ends a tensor. Ops that use it and were launched already may still be running: the memory is used again only
- * after them. Cost O(log tensors), and an event recorded on each stream that ops came on. NULL is allowed. 0, or
- * -EINVAL (not a tensor's start, or tensors inside it still live). */
+/* Ends a tensor of umadv_alloc. Ops that use it may still be running: the memory is reused only after them. NULL is
+ * allowed. 0; -EINVAL: not the start of a tensor, or tensors inside it are still alive. Cost O(log tensors), plus an
+ * event recorded on each stream that has had ops. */
 UMADV_API int umadv_free(struct umadv *adv, void *ptr);
 
-/* Names memory that is the program's own (cudaMallocManaged), or a part of memory adopted before: frameworks carve
- * tensors out of one allocation. Part of the same memory must nest. 0, -EINVAL, -EEXIST (overlaps in part), -ENOMEM.
- * umadv_disown before the memory is freed. */
+/* umadv_adopt announces memory that the program allocated itself (cudaMallocManaged), or a part of a known tensor:
+ * frameworks carve tensors out of one allocation. Ranges may nest, but must not overlap in part. umadv_disown takes the
+ * same start and size; call it before the memory is freed. 0; -EINVAL; -EEXIST: overlaps in part; -ENOMEM. Cost O(log
+ * tensors). */
 UMADV_API int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role);
 UMADV_API int umadv_disown(struct umadv *adv, void *ptr, size_t bytes);
 
-/* The content of this tensor is never read in an iteration before that iteration has written it (scratch, activations
- * that are kept allocated): between iterations it is dead and may be discarded. A promise: wrong, it changes results.
- * Only ops write it, not the CPU. */
+/* Promises that in each iteration this tensor is written before it is read (scratch, activations that stay allocated):
+ * between iterations its content is dead and may be discarded. A wrong promise changes results. Only ops may write the
+ * tensor, not the CPU. 0; -EINVAL: not the start of a tensor. */
 UMADV_API int umadv_transient(struct umadv *adv, void *ptr);
 
-/* The content of this tensor, as of the ops announced so far, will not be read again. A promise, as above; the next to
- * write it is an op. */
+/* Promises that the tensor's content, as of the ops announced so far, is not read again. A wrong promise changes
+ * results. The next write must be an op's. 0; -EINVAL: not the start of a tensor. */
 UMADV_API int umadv_dead(struct umadv *adv, void *ptr);
 
-/* --- what runs -------------------------------------------------------------------------------------------------- */
+/* --- operations and iterations ------------------------------------------------------------------------------------ */
 
 enum umadv_access {
 	UMADV_ACCESS_READ = 1,
-	UMADV_ACCESS_WRITE = 2, /* alone: overwritten as a whole; what the range held before is dead */
+	UMADV_ACCESS_WRITE = 2, /* without READ: the whole range is overwritten, its former content is dead */
 	UMADV_ACCESS_UPDATE = 3
 };
 
-/* One range that an op touches. ptr may point into a tensor. The reserved members are zero: the macros below and
- * designated initialisers see to that. An op with any other value in them, of a later release of this header, is
- * refused. */
+/* One range that an op uses. `ptr` may point into a tensor. The reserved members are zero, as the macros below and
+ * designated initialisers make them; an op with another value in them is refused. */
 struct umadv_use {
 	const void *ptr;
-	size_t bytes; /* 0: from ptr to the tensor's end */
-	size_t touched; /* bytes really touched, scattered over the range (look-ups in a table); 0: all */
+	size_t bytes; /* 0: from `ptr` to the end of the tensor */
+	size_t touched; /* bytes actually read or written, scattered over the range (look-ups in a table); 0: all */
 	unsigned access; /* enum umadv_access */
 	unsigned reserved;
 	const void *reserved_more;
@@ -201,7 +213,7 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 #define UMADV_UPDATE_RANGE(ptr, bytes) umadv_use_((ptr), (bytes), 0, UMADV_ACCESS_UPDATE)
 #define UMADV_LOOKUP(ptr, touched) umadv_use_((ptr), 0, (touched), UMADV_ACCESS_READ)
 
-/* Two arguments: an array and its length, alive until the call returns. */
+/* Expands to two arguments, an array and its length; the array lives until the call returns. */
 #ifdef __cplusplus
 #define UMADV_USES(...)                                                                                                \
 	(std::initializer_list<umadv_use>{__VA_ARGS__}).begin(), (std::initializer_list<umadv_use>{__VA_ARGS__}).size()
@@ -211,24 +223,23 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 		(sizeof((const struct umadv_use[]){__VA_ARGS__}) / sizeof(struct umadv_use))
 #endif
 
-/* "What I launch next on `stream` reads these and writes these." Call just before the launch. Where threads share a
- * context, an op counts as announced once it is launched, too: umadv_iter, umadv_free and umadv_dead of another thread,
- * and ops that depend on it, come after its launch. Op path. `uses` is borrowed for the call. Pointers outside every
- * known tensor are ignored, counted, and logged once. 0; -EINVAL, logged once: a range beyond the end of its tensor, a
- * use that neither reads nor writes, or one with a reserved member that is not zero. */
+/* Announces the next launch on `stream` with what it reads and writes. Call just before the launch. Where threads share
+ * a context, call umadv_iter, umadv_free and umadv_dead, and announce dependent ops, only after the launch. A pointer
+ * outside every known tensor is ignored, counted and logged once. 0; -EINVAL, logged once: a range exceeds its tensor,
+ * a use neither reads nor writes, or a reserved member is not zero. Op path. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
-/* The same with all that may be said. Zero is "not said". */
+/* umadv_op with all details. Set struct_size; zero means "not given". */
 struct umadv_op_info {
 	size_t struct_size;
 	const struct umadv_use *uses;
 	size_t n_uses;
-	double flops, bytes; /* cost: floating-point operations, device-memory traffic. Both 0 and `ns` 0: each byte of
-				the uses is moved once */
+	double flops, bytes; /* cost: floating-point operations, bytes of device-memory traffic. Where both and `ns` are
+			        0, each byte of the uses is moved once */
 	uint64_t ns; /* cost: measured time */
-	/* Relaunch: calling fn(arg, stream) launches the op again: with the same content in what it reads it makes the
-	 * same content in `relaunch_outs` (pointers out of its writes) again and touches nothing else. `arg` is copied.
-	 * Kept and recorded; nothing is computed again yet. */
+	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again. With the same content in what the op
+	 * reads, it produces the same content in `relaunch_outs` (pointers among its writes) and touches nothing else.
+	 * The argument is copied. The library records the closure; it does not recompute yet. */
 	void (*relaunch)(void *arg, void *stream);
 	const void *relaunch_arg;
 	size_t relaunch_arg_bytes;
@@ -239,30 +250,30 @@ struct umadv_op_info {
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
 
-/* An iteration begins. `name` (train, eval, a bucket) may be NULL. Iteration path: learning and planning happen here.
- */
+/* Begins an iteration. `name` (train, eval, a bucket) may be NULL. 0 or -EINVAL. Iteration path: learning and planning
+ * happen here. */
 UMADV_API int umadv_iter(struct umadv *adv, const char *name);
-/* An iteration of more than UMADV_MOST_OPS ops, or of more ranges or tensors than umadvise(7) says, gets no plan. */
+/* An iteration of more ops than this gets no plan; umadvise(7) has the limits of ranges and tensors. */
 #define UMADV_MOST_OPS (1u << 20)
 
-/* --- what it saw ------------------------------------------------------------------------------------------------ */
+/* --- statistics and capabilities ---------------------------------------------------------------------------------- */
 
 struct umadv_stats {
 	size_t struct_size;
 	uint64_t iterations, ops, tensors_live, bytes_live, bytes_live_peak;
-	uint64_t unknown_pointers; /* uses that hit no tensor */
-	uint64_t plans, divergences; /* plans adopted; iterations that left the schedule */
+	uint64_t unknown_pointers; /* uses outside every tensor */
+	uint64_t plans, divergences; /* plans adopted; iterations that departed from the schedule */
 	uint64_t hinted_iterations;
 	uint64_t first_hinted_iteration; /* counted from 0; UINT64_MAX: none yet */
-	uint64_t hints_issued, hints_refused, hints_dropped; /* dropped: planned, not issued (queue full, diverged,
-								beyond the budget) */
-	uint64_t prefetch_bytes, evict_bytes, discard_bytes; /* asked for */
-	uint64_t errors; /* allocations and device calls of the library's own that failed */
-	uint64_t plan_ns; /* predicted steady iteration, 0 without a plan */
+	uint64_t hints_issued, hints_refused, hints_dropped; /* dropped: planned, not issued (queue full, iteration
+							        departed from the schedule, budget) */
+	uint64_t prefetch_bytes, evict_bytes, discard_bytes; /* requested by hints */
+	uint64_t errors; /* failed allocations and device calls of the library itself */
+	uint64_t plan_ns; /* predicted time of a steady iteration, 0 without a plan */
 	uint64_t in_core_ns; /* the same with unlimited memory */
 	uint64_t budget_bytes, plan_peak_bytes;
-	uint64_t captured; /* ops announced on a stream that was being captured: ignored */
-	uint64_t measured; /* ops of the current plan whose times were measured on the device */
+	uint64_t captured; /* ops announced on a capturing stream: ignored */
+	uint64_t measured; /* ops of the current plan with times measured on the device */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */
@@ -271,33 +282,34 @@ struct umadv_caps {
 	size_t struct_size;
 	int managed; /* prefetch, eviction and oversubscription work */
 	int discard;
-	int gate; /* ops wait for prefetches on the device (stream values) */
+	int gate; /* ops wait for prefetches on the device (stream memory operations) */
 	int simulated;
-	uint64_t capacity; /* bytes */
+	uint64_t capacity; /* device memory for managed data */
 	char device[64];
-	char why[160]; /* one reason where hints do nothing, else empty */
+	char why[160]; /* the reason if no hints are issued, else empty */
 };
 
 UMADV_API int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps); /* set struct_size first */
 
-/* Writes the current plan as a umplan; -ENODATA if there is none yet. Reads one and starts warm: it is followed from
- * the first iteration that fits it. -EINVAL with a logged reason if the file is refused or the plan is not sound. */
+/* umadv_save_plan writes the current plan as a umplan; -ENODATA without a plan. umadv_load_plan reads one: it is
+ * followed from the first iteration that fits. Both return -EINVAL (logged with the reason) for a file that is not
+ * valid or a plan that is not sound, -ENODEV in a forked child, -ENOMEM, or the error of the file operation. Start
+ * path. */
 UMADV_API int umadv_save_plan(struct umadv *adv, const char *path);
 UMADV_API int umadv_load_plan(struct umadv *adv, const char *path);
 
-UMADV_API const char *umadv_strerror(int err); /* static string; takes what functions return */
+UMADV_API const char *umadv_strerror(int err); /* static string; accepts both signs */
 UMADV_API const char *umadv_version(void); /* "0.1.0" */
 
-/* --- the simulated GPU (UMADV_DEVICE_SIM) --------------------------------------------------------------------------
- */
+/* --- the simulated GPU (UMADV_DEVICE_SIM) ------------------------------------------------------------------------- */
 
-/* Stands for a kernel launch: fn(arg) is run on the host when simulated time reaches the kernel; what it touches, and
- * its cost, are those of the umadv_op call just before it on this stream. options.check logs what else fn touches. fn
- * NULL: memory and time only. -ENODEV elsewhere. */
+/* Launches a kernel of the simulated GPU: fn(arg) runs on the host when simulated time reaches the kernel. What it
+ * touches and costs are those of the preceding umadv_op call on this stream. `fn` NULL: memory and time only. `arg`
+ * must live until then. 0; -ENODEV: not the simulated GPU; -ENOMEM; -EIO: the simulated device reported an error. */
 UMADV_API int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg);
 
-/* Waits for everything enqueued; the app's simulated clock then stands there. Content computed by kernels may be read.
- */
+/* umadv_sim_sync waits for all enqueued work (0, -ENODEV, -EIO); afterwards the CPU may read what kernels computed.
+ * umadv_sim_now is the program's simulated clock, 0 elsewhere. */
 UMADV_API int umadv_sim_sync(struct umadv *adv);
 UMADV_API uint64_t umadv_sim_now(struct umadv *adv);
 

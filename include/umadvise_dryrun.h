@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * umadvise_dryrun.h - host code that stands for a kernel under `umadvise dryrun`
+ * umadvise_dryrun.h - host functions for kernels under `umadvise dryrun`
  *
- * Under `umadvise dryrun` there is no GPU: kernels move memory and take time, but compute nothing. A program that wants
- * results there, too, gives for each kernel a function that computes the same on the host:
+ * Under `umadvise dryrun` there is no GPU: kernels move memory and take time, but compute nothing. A program that needs
+ * their results registers, for each kernel, a host function that computes the same:
  *
  *     __global__ void axpy(float a, const float *x, float *y, int n) { ... }
  *
@@ -17,11 +17,12 @@
  *     umadv_dryrun_kernel((const void *)axpy, axpy_host);      // once, before the first launch
  *
  * `args` holds a pointer to a copy of each parameter, in the order of the kernel's signature, as cudaLaunchKernel takes
- * them. The function runs when simulated time has reached the kernel: memory then holds what it would hold on a device,
- * and managed and device memory can be used by their addresses. It must not call CUDA, and may run on any thread.
+ * them. The function runs when simulated time reaches the kernel: memory then has the content that it would have on a
+ * device, and managed and device memory are accessible at their addresses. The function must not call CUDA, and may run
+ * on any thread.
  *
- * Anywhere else, with a real driver or with none, the calls do nothing. Header only: needs the C library and, for the
- * first of the two calls, nvcc; nothing of libumadvise is linked.
+ * Without the stand-in driver the calls do nothing. The header needs the C library and, for umadv_dryrun_kernel, nvcc;
+ * nothing of libumadvise is linked.
  */
 #ifndef UMADVISE_DRYRUN_H
 #define UMADVISE_DRYRUN_H
@@ -36,8 +37,8 @@ extern "C" {
 
 typedef void umadv_dryrun_host(void **args, const unsigned grid[3], const unsigned block[3]);
 
-/* The same for a handle of the driver API, a CUfunction or CUkernel. 1: `host` stands for it; 0: there is no stand-in
- * driver in this process; -1: it does not know the handle. */
+/* Registers `host` for a CUfunction or CUkernel of the driver API. 1: registered; 0: there is no stand-in driver in
+ * this process; -1: it does not know the handle. */
 static inline int umadv_dryrun_function(void *function, umadv_dryrun_host *host)
 {
 	int (*find)(const char *, void **, int, unsigned long long, int *);
@@ -46,12 +47,12 @@ static inline int umadv_dryrun_function(void *function, umadv_dryrun_host *host)
 
 	if (driver)
 		symbol = dlsym(driver, "cuGetProcAddress_v2");
-	memcpy(&find, &symbol, sizeof find); /* an object pointer becomes one to a function */
+	memcpy(&find, &symbol, sizeof find); /* converts an object pointer to a function pointer */
 	if (symbol)
 		find("umStandinKernel", &entry, 12000, 0, NULL);
 	memcpy(&add, &entry, sizeof add);
 	if (driver)
-		dlclose(driver); /* whoever loaded it still holds it */
+		dlclose(driver); /* the driver stays loaded: the runtime holds it */
 	if (!entry)
 		return 0;
 	return function && !add(function, host) ? 1 : -1;
@@ -64,7 +65,8 @@ static inline int umadv_dryrun_function(void *function, umadv_dryrun_host *host)
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 
-/* `kernel` is the symbol, as cudaLaunchKernel takes it. Starts the runtime if nothing has yet. Returns as above. */
+/* Registers `host` for `kernel`, the symbol that cudaLaunchKernel takes. Initialises the runtime if needed. Returns as
+ * umadv_dryrun_function. */
 static inline int umadv_dryrun_kernel(const void *kernel, umadv_dryrun_host *host)
 {
 	cudaFunction_t function = NULL;
