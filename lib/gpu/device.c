@@ -6,20 +6,9 @@
 #include "gpu/device_state.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int um_device_refuse(struct um_device *d, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(d->gpu.caps.why, sizeof d->gpu.caps.why, fmt, ap);
-	va_end(ap);
-	return -ENODEV;
-}
 
 /* Nothing is unloaded: the driver has threads of its own, and the runtime is the program's. */
 static void device_close(struct um_gpu *gpu)

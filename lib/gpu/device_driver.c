@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +73,16 @@ static const char *reason(int err)
 		if (reasons[i].code == err)
 			return reasons[i].text;
 	return NULL;
+}
+
+int um_device_refuse(struct um_device *d, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(d->gpu.caps.why, sizeof d->gpu.caps.why, fmt, ap);
+	va_end(ap);
+	return -ENODEV;
 }
 
 static int refuse(struct um_device *d, const char *call, int err)

@@ -7,7 +7,7 @@
  * owns  the looked up functions, and the rules of device.h about what a call leaves behind
  *
  *     device.c          opening, closing, what is told about it
- *     device_driver.c   libcuda.so.1, its functions, the context
+ *     device_driver.c   libcuda.so.1, its functions, the context; why a device was refused
  *     device_runtime.c  the shared runtime, its functions
  *     device_visit.c    what goes before and after every call; fork, exit, sticky errors
  *     device_table.c    the table
