@@ -70,7 +70,7 @@ static int ask(struct um_search *s, const struct um_scheme *scheme, const double
 }
 
 /* The plan that was asked for, and one of our own that begins with the same choice. */
-static int adopt(struct um_search *s, const struct um_search_config *way)
+static int adopt(struct um_search *s)
 {
 	int64_t lap = (int64_t)s->clock[s->b->n_ops];
 	int err = 0;
@@ -80,13 +80,13 @@ static int adopt(struct um_search *s, const struct um_search_config *way)
 	if (um_search_is_near(s, s->estimate - s->estimate / 256))
 		err = um_search_judge(s, NULL);
 	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
-		err = um_search_try(s, way);
+		err = um_search_try(s, &um_search_ways[0]);
 	memset(s->penalty, 0, s->b->n_visits * sizeof *s->penalty);
 	return err;
 }
 
 /* From what is known of single scores on, until a quarter of what work is left is done. */
-static int weigh(struct um_search *s, const struct um_search_config *way, struct um_bayes *y)
+static int weigh(struct um_search *s, struct um_bayes *y)
 {
 	uint64_t until = s->work + (s->work_most > s->work ? (s->work_most - s->work) / 4 : 0);
 	int singles = y->n, best;
@@ -109,14 +109,14 @@ static int weigh(struct um_search *s, const struct um_search_config *way, struct
 		int err = ask(s, &combined, y->at[best], s->out, merge);
 
 		if (!err)
-			err = adopt(s, way);
+			err = adopt(s);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-int um_search_seeds(struct um_search *s, const struct um_search_config *way)
+int um_search_seeds(struct um_search *s)
 {
 	struct um_bayes y = {.n = 0};
 	int err = 0;
@@ -133,9 +133,9 @@ int um_search_seeds(struct um_search *s, const struct um_search_config *way)
 			weight[others[i].mode] = 1;
 			um_bayes_tell(&y, weight, (double)s->estimate);
 		}
-		err = adopt(s, way);
+		err = adopt(s);
 	}
 	if (!err && y.n)
-		err = weigh(s, way, &y);
+		err = weigh(s, &y);
 	return err == -E2BIG ? 0 : err;
 }

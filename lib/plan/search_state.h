@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * search_state.h - the search while it goes on: private to search.c, borrow.c and wander.c
+ * search_state.h - the search while it goes on: private to the search*.c files
  */
 #ifndef UM_PLAN_SEARCH_STATE_H
 #define UM_PLAN_SEARCH_STATE_H
@@ -70,6 +70,11 @@ struct um_search {
 	char why[200]; /* the last unsoundness */
 };
 
+/* --- search_evaluate.c: what a plan is worth ---------------------------------------------------------------------- */
+
+#define UM_SEARCH_WAYS 7
+extern const struct um_search_config um_search_ways[UM_SEARCH_WAYS]; /* the first is the one that others begin with */
+
 /* Hints of one way, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
 int um_search_go(struct um_search *s, const struct um_search_config *w);
 
@@ -83,8 +88,12 @@ uint64_t um_search_round(const struct um_search *s);
  * error. 0 or -ENOMEM. */
 int um_search_judge(struct um_search *s, const struct um_search_config *w);
 
+/* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. 0 or -ENOMEM. */
+int um_search_rehearse(struct um_search *s, const struct um_search_config *w, uint64_t plan_ns);
+
 /* Nothing could be better by much, or there has been enough work. */
 int um_search_enough(const struct um_search *s);
+int um_search_has_time(const struct um_search *s); /* the caller asks for more effort */
 
 /* May a plan be taken that predicts so much, if its rehearsal goes well? */
 int um_search_is_near(const struct um_search *s, uint64_t plan_ns);
@@ -92,11 +101,13 @@ int um_search_is_near(const struct um_search *s, uint64_t plan_ns);
 /* Of a plan that was rehearsed: less is better. */
 double um_search_score(const struct um_search_kept *k);
 
-/* borrow.c: plans that begin with what published schemes choose, and by `way` from there. 0 or -ENOMEM. */
-int um_search_seeds(struct um_search *s, const struct um_search_config *way);
+/* --- strategies --------------------------------------------------------------------------------------------------- */
 
-/* wander.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does better than
- * that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_go. */
+/* search_seeds.c: plans that begin with what published schemes choose, and go on by the first way. 0 or -ENOMEM. */
+int um_search_seeds(struct um_search *s);
+
+/* search_perturb.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does
+ * better than that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_go. */
 int um_search_perturb(struct um_search *s, const struct um_search_seed *from, double score);
 
 #endif
