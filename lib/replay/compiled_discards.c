@@ -4,8 +4,6 @@
  */
 #include "replay/compiled_map.h"
 
-#include <errno.h>
-
 static int before(struct um_compiled_plan_dead x, struct um_compiled_plan_dead y)
 {
 	return x.need != y.need ? x.need > y.need : x.block > y.block;
@@ -34,12 +32,6 @@ static void sink(struct um_compiled_plan_walk *b, uint32_t i, struct um_compiled
 		put(b, i, b->dead[k]);
 	}
 	put(b, i, x);
-}
-
-int um_compiled_plan_dead_init(struct um_compiled_plan_walk *b)
-{
-	b->dead = malloc((b->n_blocks + 1ull) * sizeof *b->dead);
-	return b->dead ? 0 : -ENOMEM;
 }
 
 void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot,

@@ -53,7 +53,8 @@ static int list_blocks(struct um_compiled_plan_walk *b, struct span *span, size_
 				return -ENOMEM;
 	b->n_blocks = (uint32_t)b->out->blocks.n;
 	b->blocks = calloc(b->n_blocks + 1ull, sizeof *b->blocks);
-	if (!b->blocks)
+	b->dead = malloc((b->n_blocks + 1ull) * sizeof *b->dead);
+	if (!b->blocks || !b->dead)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->n_blocks; i++)
 		b->blocks[i] = (struct um_compiled_plan_block){
@@ -275,11 +276,7 @@ int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *
 	if (!err)
 		err = number_blocks(b);
 	if (!err)
-		err = um_compiled_plan_dead_init(b);
-	if (!err)
 		err = list_touches(b);
-	if (!err)
-		err = um_compiled_plan_advice(b);
 	if (!err)
 		err = set_clock(b);
 	return err ? err : list_deaths(b);

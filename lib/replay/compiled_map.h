@@ -97,7 +97,7 @@ struct um_compiled_plan_walk {
 int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *plan);
 void um_compiled_plan_unmap(struct um_compiled_plan_walk *b);
 
-/* Finds the blocks in which nothing lies but what the plan's advice says is read mostly, or far. 0 or -ENOMEM. */
+/* After that: finds the blocks in which all is read mostly, or far, by the plan's advice. 0 or -ENOMEM. */
 int um_compiled_plan_advice(struct um_compiled_plan_walk *b);
 
 /* What a slot is before op `at`: itself, or its twin. */
@@ -117,10 +117,7 @@ int um_compiled_plan_turn(struct um_compiled_plan_walk *b);
 /* After the last walk: what the next one would find. 0 or -ENOMEM. */
 int um_compiled_plan_end(struct um_compiled_plan_walk *b);
 
-/* Dead blocks: `init` once the blocks are numbered, 0 or -ENOMEM. */
-int um_compiled_plan_dead_init(struct um_compiled_plan_walk *b);
-
-/* From op `at` on, to be looked for where `slot` lies. No change if it was dead. */
+/* Dead from op `at` on, to be looked for where `slot` lies. No change if it was dead. */
 void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot,
 			       uint32_t at);
 

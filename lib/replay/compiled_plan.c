@@ -499,6 +499,8 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 	struct um_compiled_plan_walk b = {.out = out, .capacity = capacity_blocks};
 	int err = plan->sched.ops.n ? um_compiled_plan_map(&b, plan) : -ENOMEM;
 
+	if (!err)
+		err = um_compiled_plan_advice(&b);
 	out->n_ops = (uint32_t)plan->sched.ops.n;
 	for (int i = first; i <= UM_COMPILED_PLAN_STEADY && !err; i++) {
 		if (i > first)

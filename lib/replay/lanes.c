@@ -31,33 +31,6 @@ static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_reque
 				    .kind = r->kind, .addr = r->addr, .bytes = r->bytes, .begin = begin, .code = code});
 }
 
-uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane)
-{
-	const struct um_lanes_away *a = &l->away[lane];
-	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
-
-	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
-		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
-
-		if (!um_lanes_reached(next, least))
-			least = next;
-	}
-	return least;
-}
-
-uint32_t um_lanes_in_done(const struct um_lanes *l)
-{
-	uint32_t least = atomic_load_explicit(&l->in[0].next, memory_order_acquire);
-
-	for (unsigned i = 1; i < UM_LANES_IN; i++) {
-		uint32_t next = atomic_load_explicit(&l->in[i].next, memory_order_acquire);
-
-		if (!um_lanes_reached(next, least))
-			least = next;
-	}
-	return least;
-}
-
 static uint32_t put_by(const struct um_lanes *l, int lane)
 {
 	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
@@ -74,18 +47,6 @@ static int current(const struct um_lanes *l, const struct um_request *r)
 }
 
 /* --- workers ---------------------------------------------------------------------------------------------------- */
-
-static void poke_outs(struct um_lanes *l)
-{
-	for (unsigned i = 0; i < l->n_out; i++)
-		um_runner_poke(&l->out[i].runner);
-}
-
-static void poke_ins(struct um_lanes *l)
-{
-	for (unsigned i = 0; i < UM_LANES_IN; i++)
-		um_runner_poke(&l->in[i].runner);
-}
 
 /* What stream `i` will raise its number to when all that was asked for has arrived. */
 static uint32_t expected(uint32_t done, uint32_t i)
@@ -141,7 +102,7 @@ static int is_through(const struct um_lanes *l, uint32_t k)
 static void pass_on(struct um_lanes *l, uint32_t k)
 {
 	atomic_store_explicit(&l->in_turn, k + 1, memory_order_release);
-	poke_ins(l);
+	um_lanes_poke_ins(l);
 }
 
 /* The device raises the stream's number after the prefetch. If it cannot, the host does, after the numbers of all
@@ -171,7 +132,7 @@ static struct um_step in_done_with(struct um_lanes_in *in, uint32_t k)
 {
 	in->state = UM_LANES_WAITS;
 	atomic_store_explicit(&in->next, k + UM_LANES_IN, memory_order_release);
-	poke_outs(in->lanes);
+	um_lanes_poke_outs(in->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
@@ -241,7 +202,7 @@ static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 {
 	o->called = 0;
 	atomic_store_explicit(&o->next, k + o->away->n, memory_order_release);
-	poke_ins(o->lanes);
+	um_lanes_poke_ins(o->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
@@ -492,14 +453,6 @@ void um_lanes_wake(struct um_lanes *l)
 		um_runner_wake(&l->in[i].runner);
 	for (unsigned i = 0; i < l->n_out; i++)
 		um_runner_wake(&l->out[i].runner);
-}
-
-void um_lanes_poke(struct um_lanes *l)
-{
-	if (!l->gpu->api->worker_poke)
-		return;
-	poke_outs(l);
-	poke_ins(l);
 }
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */

@@ -137,6 +137,8 @@ void um_lanes_close(struct um_lanes *l);
 
 void um_lanes_wake(struct um_lanes *l); /* requests will come */
 void um_lanes_poke(struct um_lanes *l); /* requests have come */
+void um_lanes_poke_ins(struct um_lanes *l); /* workers of that side alone look again */
+void um_lanes_poke_outs(struct um_lanes *l);
 
 static inline int um_lanes_reached(uint32_t have, uint32_t want)
 {

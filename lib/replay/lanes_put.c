@@ -1,10 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes_put.c - the app's side of the lanes: how much may be put, marks behind which it may start, ops that wait
+ * lanes_put.c - the app's side of the lanes: what is done, how much may be put, marks behind which it may start, ops
+ * that wait
  */
 #include "replay/lanes.h"
 
 #include "model/tensor.h"
+
+uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane)
+{
+	const struct um_lanes_away *a = &l->away[lane];
+	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
+
+	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
+		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
+
+		if (!um_lanes_reached(next, least))
+			least = next;
+	}
+	return least;
+}
+
+uint32_t um_lanes_in_done(const struct um_lanes *l)
+{
+	uint32_t least = atomic_load_explicit(&l->in[0].next, memory_order_acquire);
+
+	for (unsigned i = 1; i < UM_LANES_IN; i++) {
+		uint32_t next = atomic_load_explicit(&l->in[i].next, memory_order_acquire);
+
+		if (!um_lanes_reached(next, least))
+			least = next;
+	}
+	return least;
+}
+
+void um_lanes_poke_outs(struct um_lanes *l)
+{
+	for (unsigned i = 0; i < l->n_out; i++)
+		um_runner_poke(&l->out[i].runner);
+}
+
+void um_lanes_poke_ins(struct um_lanes *l)
+{
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		um_runner_poke(&l->in[i].runner);
+}
+
+void um_lanes_poke(struct um_lanes *l)
+{
+	if (!l->gpu->api->worker_poke)
+		return;
+	um_lanes_poke_outs(l);
+	um_lanes_poke_ins(l);
+}
 
 int um_lanes_look_in(struct um_lanes *l)
 {
