@@ -72,8 +72,6 @@ int um_log_line_head(struct um_log_reader *r, const struct um_json *j)
 	l->is = 1;
 	l->simulated = strcmp(clock, "simulated") == 0;
 	l->counters = json_is_true(json_object_get(j->root, "counters"));
-	if (l->counters && (err = um_log_recount(r)))
-		return err;
 	snprintf(r->capture->product, sizeof r->capture->product, "%s", l->version);
 	snprintf(r->capture->schema, sizeof r->capture->schema, "umlog/%d", UM_LOG_VERSION);
 	if (um_capture_process(r->capture, l->pid, l->pid, "") ||
@@ -132,6 +130,14 @@ static int read_numbers(struct um_log_reader *r, const struct um_json *j, const 
 	}
 	*n = json_array_size(a);
 	return 0;
+}
+
+const struct um_log_part *um_log_kept(const struct um_log_reader *r, int64_t n)
+{
+	for (unsigned i = 0; i < r->n_kept; i++)
+		if (r->kept[i].n == n)
+			return &r->kept[i];
+	return NULL;
 }
 
 static int read_like(struct um_log_reader *r, const struct um_json *j)

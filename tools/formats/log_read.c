@@ -16,19 +16,6 @@
 
 #define ROWS 4096 /* between two looks at progress */
 
-int um_log_no_memory(const struct um_log_reader *r)
-{
-	return um_diag_set(r->diag, ENOMEM, r->line, "no memory");
-}
-
-const struct um_log_part *um_log_kept(const struct um_log_reader *r, int64_t n)
-{
-	for (unsigned i = 0; i < r->n_kept; i++)
-		if (r->kept[i].n == n)
-			return &r->kept[i];
-	return NULL;
-}
-
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
 /* What was read can be referred to; the oldest that can be makes room. */
@@ -80,8 +67,11 @@ static int read_line(struct um_log_reader *r, const struct um_json *j)
 {
 	const json_t *o = j->root;
 
-	if (r->line == 1)
-		return um_log_line_head(r, j);
+	if (r->line == 1) {
+		int err = um_log_line_head(r, j);
+
+		return err || !r->capture->library.counters ? err : um_log_recount(r);
+	}
 	if (json_object_get(o, "define"))
 		return um_log_line_define(r, j);
 	if (json_object_get(o, "sums"))

@@ -6,10 +6,13 @@
 #ifndef UM_FORMATS_LOG_READER_H
 #define UM_FORMATS_LOG_READER_H
 
+#include "base/diag.h"
 #include "io/json_in.h"
 #include "io/lines.h"
 #include "io/log.h"
 #include "io/log_part.h"
+
+#include <errno.h>
 
 struct um_log_reader {
 	const struct um_log_read_options *o;
@@ -37,8 +40,10 @@ struct um_log_reader {
 	size_t recounted; /* of them, so many are in the queue, or fed */
 };
 
-int um_log_no_memory(const struct um_log_reader *r); /* -ENOMEM, said */
-const struct um_log_part *um_log_kept(const struct um_log_reader *r, int64_t n); /* NULL: not, or not any more */
+static inline int um_log_no_memory(const struct um_log_reader *r)
+{
+	return um_diag_set(r->diag, ENOMEM, r->line, "no memory");
+}
 
 /* log_line.c: what a line says, into the reader's part, definitions or capture. 0, -EINVAL (refused), -ENOMEM. */
 int um_log_line_head(struct um_log_reader *r, const struct um_json *j);
@@ -47,6 +52,7 @@ int um_log_line_part(struct um_log_reader *r, const struct um_json *j);
 int um_log_line_event(struct um_log_reader *r, const struct um_json *j); /* of a part */
 int um_log_line_sums(struct um_log_reader *r, const struct um_json *j);
 
+const struct um_log_part *um_log_kept(const struct um_log_reader *r, int64_t n); /* NULL: not, or not any more */
 int um_log_time(const struct um_json *j, const char *key, int64_t *out);
 
 /* log_recount.c: finds what is counted in the whole file; is a line such? */
