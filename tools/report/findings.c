@@ -4,8 +4,6 @@
 
 #include "report/report.h"
 
-#define LINK_BYTES (4ull << 20) /* fewer do not tell a rate */
-
 const char *um_severity_name(enum um_severity severity)
 {
 	static const char *const names[] = {"low", "medium", "high"};
@@ -22,18 +20,6 @@ void um_findings_fini(struct um_finding_list *f)
 	}
 	um_vec_fini(&f->list);
 	*f = (struct um_finding_list){0};
-}
-
-double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir way)
-{
-	const struct um_report_moves *m = r->all.moves[way];
-	uint64_t bytes = m[UM_CAUSE_PREFETCH].bytes, ns = m[UM_CAUSE_PREFETCH].ns;
-
-	for (int c = 0; c < UM_CAUSES && m[UM_CAUSE_PREFETCH].bytes < LINK_BYTES; c++) {
-		bytes += c == UM_CAUSE_PREFETCH ? 0 : m[c].bytes;
-		ns += c == UM_CAUSE_PREFETCH ? 0 : m[c].ns;
-	}
-	return bytes >= LINK_BYTES ? (double)ns / (double)bytes : 0;
 }
 
 /* --- the steady part ---------------------------------------------------------------------------------------------- */

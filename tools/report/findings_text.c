@@ -10,6 +10,19 @@
 #include <stdio.h>
 
 #define NAME 64 /* bytes of a name that are shown */
+#define LINK_BYTES (4ull << 20) /* fewer do not tell a rate */
+
+double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir way)
+{
+	const struct um_report_moves *m = r->all.moves[way];
+	uint64_t bytes = m[UM_CAUSE_PREFETCH].bytes, ns = m[UM_CAUSE_PREFETCH].ns;
+
+	for (int c = 0; c < UM_CAUSES && m[UM_CAUSE_PREFETCH].bytes < LINK_BYTES; c++) {
+		bytes += c == UM_CAUSE_PREFETCH ? 0 : m[c].bytes;
+		ns += c == UM_CAUSE_PREFETCH ? 0 : m[c].ns;
+	}
+	return bytes >= LINK_BYTES ? (double)ns / (double)bytes : 0;
+}
 
 struct words {
 	const struct um_report *r;

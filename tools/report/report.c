@@ -187,11 +187,6 @@ uint64_t um_report_longest(const struct um_report *r)
 	return this_file(r) > r->longest_ns ? this_file(r) : r->longest_ns;
 }
 
-uint64_t um_report_together(const struct um_report *r)
-{
-	return this_file(r) + r->together_ns;
-}
-
 int um_report_next_file(struct um_report *r)
 {
 	um_report_found_end(r);

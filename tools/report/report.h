@@ -171,6 +171,9 @@ uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_dir wa
 
 /* From the first to the last activity: of the file that took longest, and of all of them added up. */
 uint64_t um_report_longest(const struct um_report *r);
-uint64_t um_report_together(const struct um_report *r);
+static inline uint64_t um_report_together(const struct um_report *r)
+{
+	return (uint64_t)r->last_ns - (uint64_t)r->first_ns + r->together_ns;
+}
 
 #endif
