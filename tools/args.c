@@ -16,11 +16,6 @@
 #define MOST 64 /* options of a table */
 #define LONG_ONLY 256 /* what getopt calls options without a letter: this, and their index */
 
-int args_has(const struct tool_verb *v, const struct arg *a)
-{
-	return !a->modes || (a->modes & v->modes);
-}
-
 static const struct arg *find(const struct tool_verb *v, int c)
 {
 	for (const struct arg *a = v->options; a->name; a++)
@@ -165,7 +160,7 @@ static int refuse(const struct tool_verb *v, int c, const char *word)
 		tool_say(v->name, "unknown option '%s': 'umadvise %s --help' lists the options", letter, v->name);
 		return TOOL_USAGE;
 	}
-	for (const struct tool_verb *const *o = tool_verbs; *o; o++)
+	for (const struct tool_verb *const *o = args_verbs; *o; o++)
 		if (named(*o, word + 2, n - 2)) {
 			tool_say(v->name, "unknown option '%.*s': it is an option of umadvise %s", (int)n, word,
 				 (*o)->name);

@@ -56,7 +56,7 @@ struct tool_verb {
 	int table_fd; /* where tables go without --output: 0 is standard output */
 };
 
-extern const struct tool_verb *const tool_verbs[]; /* NULL at the end */
+extern const struct tool_verb *const *args_verbs; /* all of the tool, NULL at the end; set by main() */
 
 struct args_found {
 	char **operands;

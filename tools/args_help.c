@@ -14,6 +14,13 @@
 #define WIDTH 100 /* columns */
 #define INDENT 24 /* of what an option does */
 
+const struct tool_verb *const *args_verbs;
+
+int args_has(const struct tool_verb *v, const struct arg *a)
+{
+	return !a->modes || (a->modes & v->modes);
+}
+
 const char *args_word(const struct arg *a, unsigned i, char *room, size_t size)
 {
 	const char *word = a->word ? a->word(i) : a->words;
@@ -129,7 +136,7 @@ const char *args_near_verb(const char *text)
 	const char *near = NULL;
 	size_t best = SIZE_MAX;
 
-	for (const struct tool_verb *const *v = tool_verbs; *v; v++)
+	for (const struct tool_verb *const *v = args_verbs; *v; v++)
 		if (closer(text, (*v)->name, &best))
 			near = (*v)->name;
 	return near;
@@ -157,7 +164,7 @@ static void complete_option(const struct arg *a)
 
 int args_complete(const char *verb)
 {
-	for (const struct tool_verb *const *v = tool_verbs; *v; v++) {
+	for (const struct tool_verb *const *v = args_verbs; *v; v++) {
 		if (!verb)
 			puts((*v)->name);
 		if (!verb || strcmp((*v)->name, verb) != 0)

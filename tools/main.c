@@ -8,66 +8,26 @@
 
 #include "umadvise.h"
 
-#include "base/text.h"
 #include "io/json_in.h"
 #include "schemes/deepum.h"
 #include "schemes/schemes.h"
 #include "play/player.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-const struct tool_verb *const tool_verbs[] = {
+static const struct tool_verb *const verbs[] = {
 	&verb_simulate, &verb_plan,   &verb_report, &verb_diff, &verb_calibrate,
 	&verb_dryrun,	&verb_doctor, &verb_trace,  NULL,
 };
-
-void tool_say(const char *verb, const char *fmt, ...)
-{
-	char text[4096], line[4 * sizeof text];
-	va_list ap;
-
-	fflush(stdout);
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "umadvise %s: %s\n", verb, um_text_visible(text, line, sizeof line));
-}
-
-const char *tool_text(const char *s)
-{
-	static char room[8][1024];
-	static unsigned turn;
-
-	turn = (turn + 1) % 8;
-	return um_text_visible(s, room[turn], sizeof room[turn]);
-}
-
-int tool_exit_of(int err)
-{
-	switch (-err) {
-	case 0:
-		return TOOL_DONE;
-	case E2BIG:
-	case ENODATA:
-		return TOOL_FAILED;
-	case ENOMEM:
-	case ENOSPC:
-	case EFBIG:
-		return TOOL_INTERNAL;
-	default:
-		return TOOL_REFUSED;
-	}
-}
 
 static void help(FILE *to)
 {
 	fputs("Usage: umadvise VERB [OPTION]... [FILE]...\n\n"
 	      "Lets iterative CUDA programs outgrow GPU memory: plans, simulates and reports.\n\n",
 	      to);
-	for (const struct tool_verb *const *v = tool_verbs; *v; v++)
+	for (const struct tool_verb *const *v = verbs; *v; v++)
 		fprintf(to, "  %-10s %s\n", (*v)->name, (*v)->what);
 	fputs("\n'umadvise VERB --help' tells more; so does umadvise(1).\n", to);
 }
@@ -81,8 +41,8 @@ static int unknown_verb(const char *name)
 		return TOOL_USAGE;
 	}
 	fprintf(stderr, "umadvise: unknown verb '%s': expected", tool_text(name));
-	for (const struct tool_verb *const *v = tool_verbs; *v; v++)
-		fprintf(stderr, "%s %s", v == tool_verbs ? "" : ",", (*v)->name);
+	for (const struct tool_verb *const *v = verbs; *v; v++)
+		fprintf(stderr, "%s %s", v == verbs ? "" : ",", (*v)->name);
 	fputc('\n', stderr);
 	return TOOL_USAGE;
 }
@@ -93,6 +53,7 @@ int main(int argc, char **argv)
 	tool_output_signals();
 	um_schemes_add();
 	um_play_drivers(&um_deepum_driver, 1);
+	args_verbs = verbs;
 	if (argc < 2) {
 		help(stderr);
 		return TOOL_USAGE;
@@ -107,7 +68,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--complete") == 0)
 		return args_complete(argv[2]);
-	for (const struct tool_verb *const *v = tool_verbs; *v; v++) {
+	for (const struct tool_verb *const *v = verbs; *v; v++) {
 		if (strcmp(argv[1], (*v)->name) != 0)
 			continue;
 		int code = (*v)->run(argc - 1, argv + 1);

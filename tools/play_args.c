@@ -223,7 +223,7 @@ const struct arg play_options[] = {
 
 static int say(const struct play_args *a, const char *what)
 {
-	tool_say(a->verb->name, "%s", what);
+	tool_say(a->verb, "%s", what);
 	return TOOL_USAGE;
 }
 
@@ -246,7 +246,7 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 	int code;
 
 	*a = (struct play_args){
-		.verb = verb, .iterations = 8, .bound_time = 30, .profile_name = "v100", .jitter_percent = -1};
+		.verb = verb->name, .iterations = 8, .bound_time = 30, .profile_name = "v100", .jitter_percent = -1};
 	for (int i = 0; i < UM_PLAYS; i++)
 		a->strategies[a->n_strategies++] = (enum um_play_strategy)i;
 	code = args_read(verb, a, argc, argv, &found);
@@ -277,7 +277,7 @@ uint64_t play_args_budget(const struct play_args *a, const struct um_trace *t, d
 void play_args_note_fits(const struct play_args *a, const char *trace, uint64_t peak)
 {
 	if (!a->budget && !a->n_ratios && !a->plan && peak <= a->profile.capacity)
-		tool_say(a->verb->name,
+		tool_say(a->verb,
 			 "note: %s needs %.1f MiB, and all of it fits into the %.1f MiB of %s: "
 			 "--budget or --oversubscribe gives less memory",
 			 trace, (double)peak / 1048576.0, (double)a->profile.capacity / 1048576.0, a->profile.name);
@@ -295,7 +295,7 @@ struct um_trace *play_args_trace(const struct play_args *a, const char *path, in
 	if (!err)
 		return t;
 	um_diag_line(&diag, line, sizeof line);
-	tool_say(a->verb->name, "%s", line);
+	tool_say(a->verb, "%s", line);
 	*exit_code = tool_exit_of(err);
 	return NULL;
 }

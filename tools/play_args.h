@@ -14,7 +14,7 @@
 enum play_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 
 struct play_args {
-	const struct tool_verb *verb;
+	const char *verb;
 	const char *profile_name; /* --profile */
 	struct um_profile profile; /* what that is */
 	double ratios[PLAY_RATIOS]; /* --oversubscribe */

@@ -30,7 +30,7 @@ static int keep(void *user, struct um_plan *plan)
 
 int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 {
-	struct play_args p = {.verb = &verb_report, .budget = a->budget};
+	struct play_args p = {.verb = "report", .budget = a->budget};
 	struct um_play_options o = {.profile = &p.profile,
 				    .strategy = UM_PLAY_LOOKAHEAD,
 				    .iterations = ITERATIONS,
