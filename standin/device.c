@@ -69,9 +69,13 @@ static int device_ok(int device)
 UM_EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
-	int err = um_standin_fail("cuInit");
+	int fresh = 0, err = um_standin_fail("cuInit");
 
-	return err ? err : flags ? UM_CUDA_INVALID_VALUE : um_standin_open();
+	if (!err)
+		err = flags ? UM_CUDA_INVALID_VALUE : um_standin_open(&fresh);
+	if (!err && fresh)
+		um_report_open();
+	return err;
 }
 
 UM_EXPORT int cuDriverGetVersion(int *version);

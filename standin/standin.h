@@ -7,7 +7,9 @@
  * owns  the one simulated device of the process; contexts, modules, launches, captures and graphs
  *
  *     entry.c     which names there are, in which version; what is unknown answers "not supported" by name
- *     state.c     opening, settings from the environment, the report at the end
+ *     fail.c      injected faults; what is said of calls that are unknown
+ *     state.c     opening, settings from the environment
+ *     report.c    the report of what memory did
  *     device.c    devices, attributes, contexts
  *     export.c    why NVIDIA's own runtime does not start on this driver
  *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
@@ -90,7 +92,7 @@ int um_standin_version(void);
 
 /* The process's device; NULL before cuInit has succeeded. */
 struct um_standin *um_standin(void);
-int um_standin_open(void); /* cuInit: CUDA error code */
+int um_standin_open(int *fresh); /* cuInit: CUDA error code; *fresh: it was not open before */
 
 void um_standin_lock(void); /* recursive */
 void um_standin_unlock(void);
@@ -121,9 +123,16 @@ extern const struct um_entry um_device_entries[], um_export_entries[], um_module
 #base, since, (void *)fn, (void *)fn##_ptsz                                                            \
 	}
 
+/* --- fail.c ------------------------------------------------------------------------------------------------------- */
+
 /* Injected faults: called first by every entry that may be made to fail; 0 or the code to return. `name` is the
  * exported symbol. */
 int um_standin_fail(const char *name);
+/* Is `name` an item of a comma-separated list? What stands after its name: a colon, or the end of the item; or NULL. */
+const char *um_item_find(const char *list, const char *name);
+
+/* First in every entry: an injected error, or that there is no device yet. CUDA error code. */
+int um_standin_enter(const char *name);
 
 /* Says once per text, on stderr, that something is beyond the stand-in. Returns 801. */
 int um_standin_unsupported(const char *what);

@@ -2,7 +2,6 @@
  *
  * The device is opened once in a process and stays until its end. Settings are read when they are first asked for.
  */
-#include "standin/report.h"
 #include "standin/standin.h"
 
 #include "io/profile_file.h"
@@ -99,17 +98,14 @@ static int open_locked(void)
 	return UM_CUDA_OK;
 }
 
-int um_standin_open(void)
+int um_standin_open(int *fresh)
 {
-	int err = UM_CUDA_OK, new = 0;
+	int err = UM_CUDA_OK;
 
 	um_standin_lock();
-	if (!opened) {
+	*fresh = !opened;
+	if (*fresh)
 		err = open_locked();
-		new = !err;
-	}
 	um_standin_unlock();
-	if (new)
-		um_report_open();
 	return err;
 }

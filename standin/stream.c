@@ -11,13 +11,6 @@ static uint64_t last_id = 2; /* 1 and 2 are the default streams */
 static struct um_stream_handle legacy = {.sim = UM_LEGACY_STREAM, .id = 1};
 static _Thread_local struct um_stream_handle *own; /* made when first used; in `streams`, for ever */
 
-int um_standin_enter(const char *name)
-{
-	int err = um_standin_fail(name);
-
-	return err ? err : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;
-}
-
 static struct um_stream_handle *own_make(void)
 {
 	struct um_stream_handle *s = calloc(1, sizeof *s);

@@ -44,9 +44,6 @@ struct um_cuda_event {
 	UM_VEC(struct um_node *) last; /* what came before it there */
 };
 
-/* First in every entry: an injected error, or that there is no device yet. CUDA error code. */
-int um_standin_enter(const char *name);
-
 /* stream.c: the stream of a handle, or NULL. Locked. */
 struct um_stream_handle *um_stream_find(void *handle);
 /* Does it on a stream of the simulator. Takes the work's references, also on failure. `wait`: of copies only, as the

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls that fail: on purpose, as UMADVISE_DRYRUN_FAIL asks, and those that the stand-in has not.
+ */
+#include "standin/standin.h"
+
+#include <stdio.h>
+
+/* --- injected faults ---------------------------------------------------------------------------------------------- */
+
+const char *um_item_find(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (list && *list) {
+		if (!strncmp(list, name, n) && (!list[n] || list[n] == ',' || list[n] == ':'))
+			return list + n;
+		list = strchr(list, ',');
+		if (list)
+			list++;
+	}
+	return NULL;
+}
+
+/* Calls so far of each name that has a rule. */
+static UM_VEC(struct {
+	char *name;
+	unsigned long calls;
+}) counted;
+
+static unsigned long call_count(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < counted.n; i++)
+		if (!strcmp(counted.at[i].name, name))
+			return ++counted.at[i].calls;
+	if (um_vec_reserve(&counted, 1) || !(counted.at[i].name = strdup(name)))
+		return 0;
+	counted.n++;
+	return counted.at[i].calls = 1;
+}
+
+int um_standin_fail(const char *name)
+{
+	const char *list = secure_getenv("UMADVISE_DRYRUN_FAIL"), *rule = list ? um_item_find(list, name) : NULL;
+	unsigned long nth, calls;
+	int code = 1;
+	char *end;
+
+	if (!rule || *rule != ':')
+		return 0;
+	nth = strtoul(rule + 1, &end, 10);
+	if (*end == ':')
+		code = (int)strtol(end + 1, NULL, 10);
+	um_standin_lock();
+	calls = call_count(name);
+	um_standin_unlock();
+	return !nth || calls == nth ? code : 0;
+}
+
+/* --- what is not there -------------------------------------------------------------------------------------------- */
+
+int um_standin_unsupported(const char *what)
+{
+	static UM_VEC(char *) said;
+	char *copy;
+	size_t i;
+
+	um_standin_lock();
+	for (i = 0; i < said.n && strcmp(said.at[i], what); i++)
+		;
+	if (i == said.n) {
+		fprintf(stderr, "umadvise: the stand-in driver does not support %s\n", what);
+		copy = strdup(what);
+		if (copy && um_vec_push(&said, copy))
+			free(copy);
+	}
+	um_standin_unlock();
+	return UM_CUDA_NOT_SUPPORTED;
+}
+
+int um_standin_enter(const char *name)
+{
+	int err = um_standin_fail(name);
+
+	return err ? err : um_standin() ? UM_CUDA_OK : UM_CU_NOT_INITIALIZED;
+}
