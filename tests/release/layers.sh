@@ -4,6 +4,7 @@
 # layers.sh - which directory includes which, read off the include lines
 #
 # doc/style.md has the table. The test plants a violation of each rule to show that the rule is checked.
+# structure.py reads the calls.
 
 : "${top_srcdir:=.}"
 . "$top_srcdir/tests/tap.sh"
@@ -144,5 +145,35 @@ printf '#include "io/umtrace.h"\n#include <umadvise.h>\n' >"$tmp/good/lib/runtim
 printf '#include "runtime/context.h"\n#include "umadvise.h"\n' >"$tmp/good/tools/play/a.c"
 found=$(violations "$tmp/good")
 is "$found" "" "allowed includes are accepted"
+
+# Directories that call upwards or in circles, and files that call each other in circles: but for those of directories
+# whose files are one machine in parts, doc/style.md names them.
+circles() {
+	python3 "$top_srcdir/tests/release/structure.py" --circles "$1" |
+		grep -vE '^files:( (lib/(sim|runtime)|standin|tools/report)/[a-z_]+\.c)+$'
+}
+
+calls() { # FILE NAME CALLED; adds a function that calls another one
+	mkdir -p "$tmp/calls/$(dirname "$1")"
+	printf 'int %s(void)\n{\n\treturn %s();\n}\n' "$2" "$3" >>"$tmp/calls/$1"
+}
+
+if command -v python3 >/dev/null; then
+	calls lib/plan/a.c um_a um_b
+	calls lib/plan/b.c um_b um_c
+	is "$(circles "$tmp/calls")" "" "a chain of calls is no circle"
+	calls lib/plan/c.c um_c um_a
+	is "$(circles "$tmp/calls")" "files: lib/plan/a.c lib/plan/b.c lib/plan/c.c" "a circle of files is reported"
+	rm -r "$tmp/calls"
+	calls lib/base/a.c um_a um_b
+	calls lib/model/b.c um_b um_strlen
+	is "$(circles "$tmp/calls")" "upward: lib/base lib/model by lib/base/a.c lib/model/b.c um_b" \
+		"a call up the table is reported"
+	calls lib/model/b.c um_d um_a
+	like "$(circles "$tmp/calls")" "directories: lib/base lib/model" "a circle of directories is reported"
+	is "$(circles "$top_srcdir")" "" "no call points up the table, and no files call each other in a circle"
+else
+	skip 5 "no Python"
+fi
 
 tap_done
