@@ -70,20 +70,32 @@ static void end_op(struct um_op_timer *w, unsigned k)
 {
 	struct um_op_timer_pair *p = &w->pairs.at[w->open[k].op - w->first];
 
-	p->ended = !w->gpu->api->cudaEventRecord(w->gpu, p->end, w->open[k].stream);
+	p->ended = !um_app_stream_record(w->gpu, p->end, w->open[k].stream);
 	w->spoilt |= !p->ended;
 	w->open[k] = w->open[--w->n_open];
 }
 
 void um_op_timer_stop_op(struct um_op_timer *w, um_stream stream)
 {
+	struct um_app_stream is = um_app_stream_of(stream);
+
 	if (w->state != UM_OP_TIMER_RUNS)
 		return;
 	for (unsigned k = 0; k < w->n_open; k++)
-		if (w->open[k].stream == stream) {
+		if (um_app_stream_same(w->open[k].stream, is)) {
 			end_op(w, k);
 			return;
 		}
+}
+
+/* The calling thread's streams come first: blocking streams wait for what is recorded on the legacy stream. */
+static void end_all(struct um_op_timer *w)
+{
+	for (unsigned k = w->n_open; k-- > 0;)
+		if (um_app_stream_is_ours(w->open[k].stream))
+			end_op(w, k);
+	while (w->n_open)
+		end_op(w, w->n_open - 1);
 }
 
 void um_op_timer_start_op(struct um_op_timer *w, um_stream stream, uint32_t op)
@@ -95,7 +107,7 @@ void um_op_timer_start_op(struct um_op_timer *w, um_stream stream, uint32_t op)
 		w->spoilt = 1;
 		return;
 	}
-	w->open[w->n_open].stream = stream;
+	w->open[w->n_open].stream = um_app_stream_of(stream);
 	w->open[w->n_open++].op = op;
 }
 
@@ -127,8 +139,7 @@ static void read_window(struct um_op_timer *w)
 int um_op_timer_end(struct um_op_timer *w, int whole)
 {
 	if (w->state == UM_OP_TIMER_RUNS) {
-		while (w->n_open)
-			end_op(w, w->n_open - 1);
+		end_all(w);
 		for (uint32_t i = 0; i < w->n; i++)
 			w->spoilt |= !w->pairs.at[i].ended;
 		if (!whole || w->spoilt) {

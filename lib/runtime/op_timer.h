@@ -7,15 +7,16 @@
  * owns  events for UM_OP_TIMER_OPS ops; longer iterations are measured a window at a time
  *
  * An op ends where the next one on its stream is announced, or the iteration. So what the device idles for want of a
- * launch counts; what it waits for memory does not. Events cost the device and the app's thread about a microsecond
- * each, so this runs in few iterations. Op path: two event records, no allocation. Not thread-safe: the front desk
- * holds the lock.
+ * launch counts; what it waits for memory does not. An event cannot be recorded on another host thread's per-thread
+ * stream: at the end of the iteration it is recorded on the legacy default stream, which waits for that one. Events
+ * cost the device and the app's thread about a microsecond each, so this runs in few iterations. Op path: two event
+ * records, no allocation. Not thread-safe: the front desk holds the lock.
  */
 #ifndef UM_RUNTIME_OP_TIMER_H
 #define UM_RUNTIME_OP_TIMER_H
 
 #include "base/vec.h"
-#include "gpu/gpu.h"
+#include "gpu/app_stream.h"
 
 #define UM_OP_TIMER_OPS 8192
 #define UM_OP_TIMER_PASSES 2
@@ -34,7 +35,7 @@ struct um_op_timer {
 	unsigned pass; /* of this window */
 	enum { UM_OP_TIMER_OFF, UM_OP_TIMER_RUNS, UM_OP_TIMER_WAITS, UM_OP_TIMER_DONE } state;
 	struct {
-		um_stream stream;
+		struct um_app_stream stream;
 		uint32_t op;
 	} open[UM_OP_TIMER_STREAMS]; /* the op that is under way on each stream */
 	unsigned n_open;

@@ -10,6 +10,8 @@
 
 #include "tap.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <unistd.h>
 
 static struct um_gpu *gpu;
@@ -37,6 +39,33 @@ static void iteration(struct um_op_timer *w, uint32_t n, uint32_t skip, um_strea
 		um_op_timer_start_op(w, s[i % 2], i);
 		kernel(s[i % 2], ns_of(i));
 	}
+}
+
+/* An op on the per-thread default stream of the thread that calls. */
+static void op_here(struct um_op_timer *w, uint32_t op)
+{
+	um_op_timer_stop_op(w, UM_STREAM_PER_THREAD);
+	kernel(UM_STREAM_PER_THREAD, 500000);
+	um_op_timer_start_op(w, UM_STREAM_PER_THREAD, op);
+	kernel(UM_STREAM_PER_THREAD, ns_of(op));
+}
+
+/* The second thread: announces the even ops, each when the first thread asks for it. */
+struct second {
+	struct um_op_timer *w;
+	sem_t go, done;
+	uint32_t op; /* UINT32_MAX: ends */
+};
+
+static void *second_thread(void *arg)
+{
+	struct second *t = arg;
+
+	for (sem_wait(&t->go); t->op != UINT32_MAX; sem_wait(&t->go)) {
+		op_here(t->w, t->op);
+		sem_post(&t->done);
+	}
+	return NULL;
 }
 
 static uint32_t wrong(const struct um_op_timer *w)
@@ -94,6 +123,39 @@ static void test_measure(void)
 	gpu->api->cudaStreamDestroy(gpu, s[1]);
 }
 
+/* Handle 2 is another stream in each thread. */
+static void test_threads(void)
+{
+	struct um_op_timer w;
+	struct second t = {.w = &w};
+	pthread_t thread;
+	int done = 0, rounds = 0;
+
+	um_op_timer_init(&w, gpu);
+	sem_init(&t.go, 0, 0);
+	sem_init(&t.done, 0, 0);
+	if (pthread_create(&thread, NULL, second_thread, &t) || um_op_timer_begin(&w, 10))
+		tap_bail("no second thread");
+	while (!done && rounds++ < 10) {
+		for (t.op = 0; t.op < 10; t.op += 2) {
+			sem_post(&t.go);
+			sem_wait(&t.done);
+			op_here(&w, t.op + 1);
+		}
+		um_op_timer_end(&w, 1);
+		um_sim_sync(gpu);
+		done = um_op_timer_end(&w, 1);
+	}
+	t.op = UINT32_MAX;
+	sem_post(&t.go);
+	pthread_join(thread, NULL);
+	is_int(rounds, UM_OP_TIMER_PASSES, "the ops of two threads with per-thread default streams are measured");
+	is_u64(wrong(&w), 0, "each op of the two threads has its own time");
+	um_op_timer_fini(&w);
+	sem_destroy(&t.go);
+	sem_destroy(&t.done);
+}
+
 static void test_trace(void)
 {
 	struct um_trace_sink t;
@@ -144,6 +206,7 @@ int main(void)
 	if (um_sim_open(&gpu, &o))
 		tap_bail("no simulated device");
 	test_measure();
+	test_threads();
 	test_trace();
 	gpu->api->close(gpu);
 	return tap_done();
