@@ -92,6 +92,8 @@ struct umadv {
 	struct um_op_timer stopwatch; /* of the plan's ops, on a real device */
 	uint64_t stopwatch_signature; /* whose ops it measures, or has measured */
 	int timed; /* the plan was made from measured times, or they are as was assumed */
+	uint64_t (*wall_ms)(void); /* the clock that limits planning; NULL: CLOCK_MONOTONIC */
+	size_t late_ops; /* ops of the shortest schedule that no plan was found for in time; 0: none */
 	struct um_iteration last; /* the finished iteration */
 	struct um_learner learner;
 

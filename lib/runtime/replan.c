@@ -171,20 +171,23 @@ static uint64_t wall_ms(void)
 
 /* When planning is to end, by the wall clock. */
 struct deadline {
+	uint64_t (*wall_ms)(void);
 	uint64_t early_ms; /* more effort is made until then */
 	uint64_t late_ms; /* no plan is looked for from then on; UINT64_MAX: no limit */
 };
 
 static int is_early(void *user)
 {
-	return wall_ms() < ((const struct deadline *)user)->early_ms;
+	const struct deadline *d = user;
+
+	return d->wall_ms() < d->early_ms;
 }
 
 static int is_late(void *user)
 {
 	const struct deadline *d = user;
 
-	return d->late_ms != UINT64_MAX && wall_ms() >= d->late_ms;
+	return d->late_ms != UINT64_MAX && d->wall_ms() >= d->late_ms;
 }
 
 /* What the plan's program takes with the driver's work on top. */
@@ -254,22 +257,35 @@ static int build_plan(struct umadv *adv, const struct um_schedule *s, uint64_t b
 	return err;
 }
 
-/* A plan for the whole budget; where the planner finds none that it can prove, one for less. */
+static struct deadline deadline_of(const struct umadv *adv)
+{
+	struct deadline d = {adv->wall_ms ? adv->wall_ms : wall_ms, 0, UINT64_MAX};
+
+	d.early_ms = d.wall_ms() + adv->options.pub.plan_ms;
+	if (adv->real)
+		d.late_ms = d.early_ms + UM_PLAN_MOST_MS;
+	return d;
+}
+
+/* A plan for the whole budget; where the planner finds none that it can prove, one for less. After the time was up for
+ * one schedule, none is looked for that is as long: the program waits while the library plans. */
 static int find_plan(struct umadv *adv, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
 {
 	static const unsigned parts[] = {100, 95, 85, 70};
-	uint64_t now = wall_ms();
-	struct deadline d = {now + adv->options.pub.plan_ms,
-			     adv->real ? now + adv->options.pub.plan_ms + UM_PLAN_MOST_MS : UINT64_MAX};
+	struct deadline d = deadline_of(adv);
 	int err = -EINVAL;
 
+	if (adv->late_ops && s->ops.n >= adv->late_ops)
+		return -ETIMEDOUT;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts && err == -EINVAL && !is_late(&d); i++)
 		err = build_plan(adv, s, adv->budget / 100 * parts[i] + (i ? 0 : adv->budget % 100), &d, plan, why,
 				 size);
-	if (err && is_late(&d))
+	if (err && is_late(&d)) {
+		adv->late_ops = s->ops.n;
 		snprintf(why, size,
 			 "none was found within %u s for %zu operations: mark shorter iterations with umadv_iter",
 			 UM_PLAN_MOST_MS / 1000, s->ops.n);
+	}
 	return err;
 }
 

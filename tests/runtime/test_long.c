@@ -148,6 +148,76 @@ static void births(void)
 	umadv_close(app.adv);
 }
 
+/* A program that never marks an iteration is told so, and one that marks an endless one is told of the cap. */
+static void set_up_then_endless(void)
+{
+	open_app();
+	app.adv->recorder.caps = (struct um_record_caps){1000, 4000, 2500};
+	ops(9999);
+	is_int(app.lines, 0, "9,999 ops without umadv_iter are not logged");
+	ops(15000);
+	ok(app.lines == 1 && strstr(app.line, "umadv_iter was never called"),
+	   "25,000 ops without umadv_iter are one line: %s", app.line);
+	app.err |= umadv_iter(app.adv, NULL);
+	ops(12000);
+	ok(app.lines == 2 && strstr(app.line, "iteration 0 is too long"),
+	   "12,000 ops of an iteration beyond the cap are one more line: %s", app.line);
+	for (int i = 0; i < 3; i++) {
+		app.err |= umadv_iter(app.adv, NULL);
+		ops(11000);
+	}
+	is_int(app.lines, 2, "neither line is said again");
+	is_int(app.err, 0, "no call fails after both lines");
+	umadv_close(app.adv);
+}
+
+static uint64_t clock_ms, tick_ms;
+static unsigned n_ticks;
+
+static uint64_t ticking(void)
+{
+	n_ticks++;
+	return clock_ms += tick_ms;
+}
+
+/* Planning on a device whose time is real, with a clock that passes `tick_ms` whenever it is looked at. */
+static void deadline(void)
+{
+	unsigned ticks;
+
+	open_app();
+	app.adv->real = 1;
+	app.adv->wall_ms = ticking;
+	tick_ms = 0;
+	ok(short_iterations(4) > 0 && app.lines == 0, "a plan that is found in time is followed");
+	umadv_close(app.adv);
+
+	open_app();
+	app.adv->real = 1;
+	app.adv->wall_ms = ticking;
+	tick_ms = 50000; /* the planner is late when it asks for the first time */
+	n_ticks = 0;
+	is_u64(short_iterations(2), 0, "a plan that is not found within a minute is not followed");
+	ticks = n_ticks;
+	ok(ticks >= 3 && ticks < 16, "planning ends at its deadline: the clock was read %u times", ticks);
+	is_int(app.lines, 1, "one line says so");
+	ok(strstr(app.line, "no plan") && strstr(app.line, "within 60 s") && strstr(app.line, "umadv_iter"),
+	   "it names the limit and what to do: %s", app.line);
+	is_u64(short_iterations(5), 0, "the program goes on without hints");
+	ok(n_ticks - ticks <= 5, "no plan is looked for again for iterations as long: the clock was read %u times",
+	   n_ticks - ticks);
+	is_int(app.lines, 1, "the line is not said again after more iterations");
+	is_int(app.err, 0, "no call fails beyond the deadline");
+	tick_ms = 0;
+	for (int i = 0; i < 4; i++) {
+		app.err |= umadv_iter(app.adv, NULL);
+		ops(WEIGHTS / 2);
+		app.err |= umadv_sim_sync(app.adv);
+	}
+	ok(app.adv->plan.sched.ops.n == WEIGHTS / 2 && app.err == 0, "shorter iterations are planned");
+	umadv_close(app.adv);
+}
+
 static void trace(void)
 {
 	static const char text[] = "{\"umtrace\":1}\n"
@@ -169,6 +239,8 @@ int main(void)
 {
 	endless();
 	births();
+	set_up_then_endless();
+	deadline();
 	trace();
 	return tap_done();
 }
