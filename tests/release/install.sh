@@ -88,15 +88,29 @@ find_package(umadvise 0.1 REQUIRED)
 add_executable(use ../use.c)
 target_link_libraries(use PRIVATE umadvise::umadvise)
 END
-with_cmake() {
-	CC=${CC%% *} CFLAGS="$SANITIZE" cmake -S "$tmp/cmake" -B "$tmp/cmake/b" \
-		-DCMAKE_PREFIX_PATH="$dest$prefix" &&
-		cmake --build "$tmp/cmake/b"
+# CMake takes a compiler with options as a list, and what stands before the compiler as a launcher.
+with_cmake() { # FOLDER COMPILER...
+	local folder=$tmp/cmake/$1 launcher=
+	shift
+	while [[ ${2-} = [!-]* ]]; do
+		launcher+=${launcher:+;}$1
+		shift
+	done
+	CFLAGS=$SANITIZE cmake -S "$tmp/cmake" -B "$folder" -DCMAKE_PREFIX_PATH="$dest$prefix" \
+		-DCMAKE_C_COMPILER="$(IFS=';' && echo "$*")" -DCMAKE_C_COMPILER_LAUNCHER="$launcher" &&
+		cmake --build "$folder"
 }
 if command -v cmake >/dev/null; then
-	ok "CMake finds it, refuses a wrong version, and builds" with_cmake
+	read -ra compiler <<<"$CC"
+	ok "CMake finds it, refuses a wrong version, and builds" with_cmake b "${compiler[@]}"
 	is "$(LD_LIBRARY_PATH=$libdir "$tmp/cmake/b/use")" "$version" "and it runs"
+	printf '#!/bin/sh\necho >>"%s/launched"\nexec "$@"\n' "$tmp" >"$tmp/launcher"
+	chmod +x "$tmp/launcher"
+	ok "CMake builds with a CC of a launcher, a compiler and an option" \
+		with_cmake words "$tmp/launcher" "${compiler[@]}" -DUMADVISE_WORDS
+	is "$(test -s "$tmp/launched" && grep -rl DUMADVISE_WORDS "$tmp/cmake/words/CMakeFiles/use.dir" | head -n 1 |
+		wc -l)" 1 "the launcher and the option are used"
 else
-	skip 2 "no cmake"
+	skip 4 "no cmake"
 fi
 tap_done
