@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * diag.c - formats and keeps the first error of a reader
+ */
 #include "base/diag.h"
 
 #include <errno.h>
@@ -22,7 +25,7 @@ int um_diag_set(struct um_diag *d, int err, uint64_t line, const char *fmt, ...)
 		vsnprintf(d->text, sizeof d->text, fmt, ap);
 		va_end(ap);
 		d->line = line;
-		/* Parts of it may be the input's own: it stays one line. */
+		/* The text may quote the input: keep it on one line. */
 		for (char *c = d->text; *c; c++)
 			if ((unsigned char)*c < 0x20 || *c == 0x7f)
 				*c = '?';

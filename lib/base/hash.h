@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hash.h - 64-bit mixing for fingerprints (not for hostile keys)
+ * hash.h - 64-bit hash functions for fingerprints (not for hostile keys)
  */
 #ifndef UM_BASE_HASH_H
 #define UM_BASE_HASH_H
@@ -16,8 +16,8 @@ static inline uint64_t um_hash_u64(uint64_t h, uint64_t x)
 	return h ^ (h >> 31);
 }
 
-/* Folds one word for a tenth of that: between the first and the last word of a key, where the last goes through
- * um_hash_u64. The turn brings what the product has mixed down to where the next word comes in. */
+/* A tenfold cheaper fold for the inner words of a key; the last word goes through um_hash_u64. The rotation moves the
+ * well mixed high bits of the product to the position of the next word. */
 static inline uint64_t um_hash_fold(uint64_t h, uint64_t x)
 {
 	h = (h ^ x) * 0x9e3779b97f4a7c15ull;

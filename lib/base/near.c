@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The optimal string alignment distance, by rows: this one and the two before it.
+ * near.c - distance between two words
+ *
+ * The optimal string alignment distance, row by row: only the current row and the two before it are kept.
  */
 #include "base/near.h"
 

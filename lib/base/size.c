@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * size.c - parses sizes with binary units
+ */
 #include "base/size.h"
 
 #include <errno.h>

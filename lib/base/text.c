@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text.c - decodes UTF-8 and escapes hidden characters
+ */
 #include "base/text.h"
 
 #include <stdio.h>

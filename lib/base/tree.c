@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An AVL tree with parent links: `balance` holds the height of the subtree (a leaf has 1), from which the skew of a
- * node follows. After a change only the way up to the root is looked at, and only as far as heights change.
+ * tree.c - an AVL tree with parent links
+ *
+ * `balance` holds the height of the subtree (a leaf has 1), from which the skew of a node follows. After a change only
+ * the path to the root is visited, and only as far as heights change.
  */
 #include "base/tree.h"
 
@@ -37,7 +39,7 @@ static void refresh(struct um_tree_node *node)
 	node->balance = 1 + (left > right ? left : right);
 }
 
-/* `node` sinks to side `side`, its child on the other side takes its place and is returned. */
+/* Moves `node` down to side `side`; its child on the other side takes its place and is returned. */
 static struct um_tree_node *rotate(struct um_tree *t, struct um_tree_node *node, int side)
 {
 	struct um_tree_node *up = node->child[!side], *across = up->child[side];
@@ -65,7 +67,7 @@ static void mend(struct um_tree *t, struct um_tree_node *node)
 			int heavy = skew > 0;
 			struct um_tree_node *c = node->child[heavy];
 
-			/* the heavy child must lean outwards, else one rotation only moves the skew */
+			/* the heavy child must lean outwards, otherwise one rotation only moves the skew */
 			if (height(c->child[!heavy]) > height(c->child[heavy]))
 				rotate(t, c, heavy);
 			node = rotate(t, node, !heavy);
@@ -73,7 +75,7 @@ static void mend(struct um_tree *t, struct um_tree_node *node)
 			refresh(node);
 		}
 		if (node->balance == before)
-			break; /* nobody above can tell the difference */
+			break; /* ancestors keep their heights */
 		node = node->parent;
 	}
 }
@@ -99,7 +101,7 @@ int um_tree_add(struct um_tree *t, struct um_tree_node *node)
 	return 0;
 }
 
-/* Puts `with` (may be NULL) where `node` hangs. */
+/* Puts `with` (may be NULL) in the place of `node`. */
 static void replace(struct um_tree *t, struct um_tree_node *node, struct um_tree_node *with)
 {
 	*link_to(t, node) = with;
@@ -109,7 +111,7 @@ static void replace(struct um_tree *t, struct um_tree_node *node, struct um_tree
 
 void um_tree_remove(struct um_tree *t, struct um_tree_node *node)
 {
-	struct um_tree_node *from; /* where heights may have changed first */
+	struct um_tree_node *from; /* lowest node whose height may have changed */
 
 	assert(t->n > 0);
 	if (node->child[0] && node->child[1]) {
@@ -176,7 +178,8 @@ struct um_tree_node *um_tree_first(const struct um_tree *t)
 	return n;
 }
 
-/* The neighbour on side `side`: the nearest below, else the first ancestor that is reached from its other side. */
+/* The neighbour on side `side`: the nearest node below, otherwise the first ancestor that is reached from its other
+ * side. */
 static struct um_tree_node *neighbour(const struct um_tree_node *node, int side)
 {
 	struct um_tree_node *n = node->child[side];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tree.h - an ordered set of records that carry their own links
+ * tree.h - an ordered set of records (intrusive balanced tree)
  *
- * The node lies in the owner's record; the set allocates nothing. Keys are pairs (a, b) of 64-bit numbers compared in
- * that order, so an interval map orders by (start, 0) and a best-fit list by (size, address). No two nodes have equal
- * keys. All operations O(log n). Not thread-safe.
+ * The node is a member of the owner's record; the set allocates nothing. Keys are pairs (a, b) of 64-bit numbers
+ * compared in that order, so an interval map orders by (start, 0) and a best-fit list by (size, address). No two nodes
+ * have equal keys. All operations are O(log n). Not thread-safe.
  */
 #ifndef UM_BASE_TREE_H
 #define UM_BASE_TREE_H

@@ -3,8 +3,8 @@
  * vec.h - growable arrays
  *
  * A vector is three fields in the owner's struct: pointer, count, capacity. Nothing shrinks; um_vec_clear keeps the
- * memory, so a structure filled again every iteration stops allocating once warm.
- * Errors: um_vec_reserve returns 0 or -ENOMEM and leaves the vector as it was.
+ * memory, so that a structure that is refilled every iteration stops allocating once warm. Errors: um_vec_reserve
+ * returns 0 or -ENOMEM; on failure the vector is unchanged.
  */
 #ifndef UM_BASE_VEC_H
 #define UM_BASE_VEC_H
@@ -22,7 +22,7 @@
 		size_t cap;                                                                                            \
 	}
 
-/* Makes room for `more` elements behind the last one. */
+/* Makes room for `more` elements after the last one. */
 static inline int um_vec_grow_(void **at, size_t n, size_t *cap, size_t more, size_t size)
 {
 	if (more <= *cap - n)

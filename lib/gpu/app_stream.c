@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * app_stream.c - numbers the host threads that use a per-thread default stream
+ */
 #include "gpu/app_stream.h"
 
 #include <stdatomic.h>

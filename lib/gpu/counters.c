@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUPTI asks for buffers, and gives them back full, on threads of its own: what they say is copied under a lock of
- * this file, never held during a call that may wait for such a thread, and nothing else is called from there.
+ * counters.c - the driver's unified-memory counters by CUPTI
+ *
+ * CUPTI requests buffers, and returns them full, on threads of its own: the records are copied under a lock of this
+ * file, which is never held during a call that may wait for such a thread. No other module is called from those
+ * threads.
  */
 #include "gpu/counters.h"
 
@@ -15,10 +18,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAJOR (CUPTI_API_VERSION / 10000) /* records have the layout of this one */
+#define MAJOR (CUPTI_API_VERSION / 10000) /* records have the layout of this version */
 #define BUFFER_BYTES (256u << 10)
 #define BUFFERS_MOST 32u
-#define RECORDS_MOST 65536u /* between two takings; further ones are summed */
+#define RECORDS_MOST 65536u /* between two collections; further ones are summed */
 
 #define CALLS(X)                                                                                                       \
 	X(cuptiGetVersion)                                                                                             \
@@ -35,7 +38,7 @@
 
 enum what { H2D, D2H, GPU_FAULT, CPU_FAULT, WHATS };
 
-#define WHYS UM_CAUSES /* causes of moves, and kinds of access, which are fewer */
+#define WHYS UM_CAUSES /* causes of migrations, and kinds of access, which are fewer */
 
 struct record {
 	enum what what;
@@ -49,26 +52,26 @@ struct sum {
 };
 
 struct buffer {
-	struct buffer *next; /* of those that are free */
+	struct buffer *next; /* in the free list */
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct {
 	int loaded;
-	char why[160]; /* not */
+	char why[160]; /* reason if unavailable */
 	CALLS(FIELD)
 } cupti;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic pid_t owner; /* opened them: a child of it has nothing, and must not ask for the lock */
-static struct { /* under it */
-	int taken; /* a context has them */
-	int64_t ahead; /* of our clock before CUPTI's */
+static _Atomic pid_t owner; /* the process that opened them: a forked child has none and must not take the lock */
+static struct { /* guarded by the lock */
+	int taken; /* in use by a context */
+	int64_t ahead; /* our clock minus CUPTI's */
 	UM_VEC(struct record) records;
 	struct sum sums[WHATS][WHYS];
 	uint64_t lost;
 	struct buffer *free;
-	unsigned buffers; /* there are */
+	unsigned buffers; /* allocated */
 } counters;
 
 /* --- the library -------------------------------------------------------------------------------------------------- */
@@ -152,7 +155,7 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most)
 	pthread_mutex_unlock(&lock);
 	*buffer = (uint8_t *)b;
 	*size = b ? BUFFER_BYTES : 0;
-	*most = 0; /* as many as it holds */
+	*most = 0; /* as many as fit */
 }
 
 static void add(const struct record *r)
@@ -185,7 +188,7 @@ static void read_counter(const CUpti_ActivityUnifiedMemoryCounter3 *c)
 		break;
 	case CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT:
 		r.what = CPU_FAULT;
-		r.n = 1; /* the value is where the program was */
+		r.n = 1; /* the value is the faulting instruction */
 		r.end = r.begin;
 		break;
 	default:
@@ -215,7 +218,7 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- for the front desk ------------------------------------------------------------------------------------------- */
+/* --- for lib/runtime ---------------------------------------------------------------------------------------------- */
 
 static int start(char *why, size_t size)
 {
@@ -250,7 +253,7 @@ static int start(char *why, size_t size)
 	return -ENOTSUP;
 }
 
-/* A clock that can not be read leaves what was known of it. */
+/* If a clock cannot be read, the previous offset stays. */
 static void look_at_clock(int64_t now)
 {
 	uint64_t theirs;

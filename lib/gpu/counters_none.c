@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where there were no headers of CUPTI: nobody counts.
+ * counters_none.c - counters.h in a build without CUPTI headers: always refused
  */
 #include "gpu/counters.h"
 

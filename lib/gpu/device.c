@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening: the driver always (the runtime needs it too, and only it has contexts and stream values), then the runtime
- * that the process has, then device and context, then what they can do.
+ * device.c - opens and closes the CUDA device of the process
+ *
+ * Opening: the driver always (the runtime needs it too, and only it has contexts and stream memory operations), then
+ * the runtime that the process has loaded, then device and context, then the capabilities.
  */
 #include "gpu/device_state.h"
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device.h - the CUDA device of the process: the table filled from the CUDA runtime or from the driver
+ * device.h - the CUDA device of the process: the device table filled from the CUDA runtime or driver
  *
- * in    a shared runtime (libcudart.so.13 or .12) that the process has loaded, else libcuda.so.1
- * out   the table of gpu.h, and what the device below can do
+ * in    a shared runtime (libcudart.so.13 or .12) that the process has loaded, otherwise libcuda.so.1
+ * out   the table of gpu.h, and the capabilities of the device
  * owns  handles of the libraries, a reference to the device's primary context
  *
  * No link-time dependency and no CUDA header: everything is looked up when a context is opened, never earlier. Every
- * call leaves the calling thread's current device or context, and the program's last error, as it found them. Once a
- * call has returned a sticky error, after a fork (in the child) and while the process ends, every call returns
- * UM_CUDA_LOST at once and reaches no library.
+ * call leaves the calling thread's current device or context, and the program's last error, as it found them. After a
+ * call has returned a sticky error, after a fork (in the child) and while the process exits, every call returns
+ * UM_CUDA_LOST at once and calls no library.
  *
- * Under the stand-in driver (standin_table.h) the table's announce, now and worker_* are its own and time is virtual.
+ * Under the stand-in driver (standin_table.h) the table's announce, now and worker_* are the stand-in's, and time is
+ * virtual.
  *
  * Thread-safe, as gpu.h says.
  */
@@ -23,22 +24,22 @@
 #include "model/tally.h"
 
 enum um_device_via {
-	UM_VIA_ANY, /* the runtime if the process has a shared one, else the driver */
+	UM_VIA_ANY, /* the runtime if the process has a shared one, otherwise the driver */
 	UM_VIA_RUNTIME,
 	UM_VIA_DRIVER
 };
 
 struct um_device_options {
 	enum um_device_via via;
-	int ordinal; /* -1: the device that is current on this thread, or 0 */
-	int real_threads; /* under the stand-in, too, workers are threads of the library: as on a real device */
+	int ordinal; /* -1: the current device of this thread, or 0 */
+	int real_threads; /* workers are real threads under the stand-in, too, as on a real device */
 };
 
-/* 0; -ENODEV: there is no device that can be used, `why` says it in one line; -ENOMEM. The caller closes it through its
- * table. A device without concurrent managed access opens, and caps.why says what that means. */
+/* 0; -ENODEV: no usable device, with the reason in `why`; -ENOMEM. The caller closes it through its table. A device
+ * without concurrent managed access opens, with the reason in caps.why. */
 int um_device_open(struct um_gpu **out, const struct um_device_options *options, char *why, size_t size);
 
-/* The sticky error that was seen, or 0. */
+/* The sticky error that occurred, or 0. */
 int um_device_lost(const struct um_gpu *gpu);
 
 struct um_device_info {
@@ -50,10 +51,10 @@ struct um_device_info {
 };
 void um_device_info(const struct um_gpu *gpu, struct um_device_info *out);
 
-/* The stand-in's own profile. 0, or -ENODEV where the device is real. */
+/* The stand-in's profile. 0, or -ENODEV on a real device. */
 int um_device_standin_profile(struct um_gpu *gpu, struct um_profile *out);
 
-/* The stand-in's sums so far. 0, or -ENODEV. */
+/* The stand-in's tally so far. 0, or -ENODEV. */
 int um_device_standin_tally(struct um_gpu *gpu, struct um_tally *out);
 
 /* --- kernels of our own, by the driver API: for probes; CUDA error codes ------------------------------------------ */

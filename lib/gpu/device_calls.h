@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_calls.h - the functions of CUDA that the library calls: names, versions and our declarations of them
+ * device_calls.h - the CUDA functions that the library calls: names, versions and declarations
  *
- * Lists, so that what is looked up, what is declared and what tests/device/device_abi.sh compares with CUDA's own
- * headers cannot differ. A function of the runtime and its twin in the driver agree in everything but the name:
- * handles, flags and error codes are the same, addresses go in the same register.
+ * Lists (X macros), so that the functions that are looked up, declared, and compared with CUDA's own headers by
+ * tests/device/device_abi.sh cannot differ. A function of the runtime and its twin in the driver agree in everything
+ * but the name: handles, flags and error codes are the same, addresses are passed in the same register.
  *
- * The version of a driver function is the one in which this form of it came: cuGetProcAddress gives the latest form
- * that is not later.
+ * The version of a driver function is the one that introduced this form: cuGetProcAddress returns the latest form that
+ * is not newer.
  */
 #ifndef UM_GPU_DEVICE_CALLS_H
 #define UM_GPU_DEVICE_CALLS_H
@@ -29,8 +29,8 @@
 #define UM_ATTRIBUTE_VALUE(name, number) UM_AT_##name = number,
 enum um_attribute { UM_ATTRIBUTES(UM_ATTRIBUTE_VALUE) };
 
-/* CUresult, without its prefix, and the same numbers of cudaError_t: codes after which nothing works any more. The
- * driver, the context or the device is at its end. */
+/* CUresult, without its prefix, and the same numbers of cudaError_t: sticky codes, after which the driver, the context
+ * or the device is unusable. */
 #define UM_END_CODES(X)                                                                                                \
 	X(NOT_INITIALIZED, 3)                                                                                          \
 	X(DEINITIALIZED, 4)                                                                                            \
@@ -49,7 +49,7 @@ enum um_attribute { UM_ATTRIBUTES(UM_ATTRIBUTE_VALUE) };
 	X(LAUNCH_FAILED, 719)                                                                                          \
 	X(MPS_CLIENT_TERMINATED, 810)                                                                                  \
 	X(EXTERNAL_DEVICE, 911)
-/* These came after 12.4. */
+/* Added after 12.4. */
 #define UM_END_CODES_13(X)                                                                                             \
 	X(CONTAINED, 226)                                                                                              \
 	X(TENSOR_MEMORY_LEAK, 721)
@@ -99,7 +99,7 @@ enum um_attribute { UM_ATTRIBUTES(UM_ATTRIBUTE_VALUE) };
 	  (void **, size_t *, size_t, struct um_location *, size_t *, size_t, unsigned long long, um_stream))
 
 #define UM_CALL_FIELD(field, rt, cu, version, args) int(*field) args;
-/* Of one library. prefetch or prefetch_old is there, advise or advise_old is; the batch calls may be NULL. */
+/* Functions of one library. Either prefetch or prefetch_old is set, likewise advise; the batch calls may be NULL. */
 struct um_calls {
 	UM_CALLS_BOTH(UM_CALL_FIELD)
 	UM_CALLS_NEW(UM_CALL_FIELD)
@@ -107,14 +107,14 @@ struct um_calls {
 	UM_CALLS_BATCH(UM_CALL_FIELD)
 };
 
-/* Of the runtime alone. */
+/* In the runtime only. */
 #define UM_RUNTIME_ONLY(X)                                                                                             \
 	X(version, cudaRuntimeGetVersion, (int *))                                                                     \
 	X(get_device, cudaGetDevice, (int *))                                                                          \
 	X(last_error, cudaGetLastError, (void))                                                                        \
 	X(peek_error, cudaPeekAtLastError, (void))
 
-/* Of the driver alone; contexts, modules and functions are pointers, devices are int. */
+/* In the driver only; contexts, modules and functions are pointers, devices are int. */
 #define UM_DRIVER_ONLY(X)                                                                                              \
 	X(init, cuInit, 2000, (unsigned))                                                                              \
 	X(version, cuDriverGetVersion, 2020, (int *))                                                                  \
@@ -152,7 +152,7 @@ struct um_driver_calls {
 	UM_DRIVER_OPTIONAL(UM_DRIVER_FIELD)
 };
 
-/* The one function that is found by its name in the library. */
+/* The one function that is looked up by name in the library. */
 #define UM_PROC_ADDRESS "cuGetProcAddress_v2"
 typedef int (*um_proc_address)(const char *name, void **fn, int version, uint64_t flags, int *status);
 

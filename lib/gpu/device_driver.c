@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcuda.so.1: loaded when the first device is opened, never unloaded (it has threads of its own). Every function
- * comes from cuGetProcAddress with the version whose form is meant; a missing one is success with NULL there, so the
- * pointer counts. A driver before 12.2 answers a request for the new form of a hint with the old one, so its version is
- * asked first.
+ * device_driver.c - libcuda.so.1: its functions, the device and the context
+ *
+ * The driver is loaded when the first device is opened and never unloaded (it has threads of its own). Every function
+ * comes from cuGetProcAddress with the version of the wanted form; for a missing one it returns success and NULL, so
+ * the pointer decides. A driver before 12.2 answers a request for the new form of a hint with the old one, so its
+ * version is read first.
  */
 #include "gpu/device_state.h"
 #include "gpu/libraries.h"
@@ -30,7 +32,7 @@ static const struct row batch_rows[] = {UM_CALLS_BATCH(IN_CALLS){0}};
 static const struct row only_rows[] = {UM_DRIVER_ONLY(IN_DRIVER){0}};
 static const struct row optional_rows[] = {UM_DRIVER_OPTIONAL(IN_DRIVER){0}};
 
-/* Fills `calls`. The name of the first function that is not there, or NULL. */
+/* Fills `calls`. Returns the name of the first missing function, or NULL. */
 static const char *fill(struct um_device *d, void *calls, const struct row *rows)
 {
 	const char *missing = NULL;
@@ -48,7 +50,7 @@ static const char *fill(struct um_device *d, void *calls, const struct row *rows
 	return missing;
 }
 
-/* What cuInit and cuDevicePrimaryCtxRetain may say. */
+/* Error codes of cuInit and cuDevicePrimaryCtxRetain in words. */
 static const char *reason(int err)
 {
 	static const struct {
@@ -136,7 +138,7 @@ int um_driver_open(struct um_device *d)
 	if (d->cu.init)
 		err = d->cu.init(0);
 	else
-		err = d->find("cuInit", &nothing, 2000, 0, &status); /* the toolkit's stub says what it is */
+		err = d->find("cuInit", &nothing, 2000, 0, &status); /* the toolkit's stub library reports itself */
 	if (err)
 		return refuse(d, "cuInit", err);
 	if (missing)
@@ -161,14 +163,14 @@ int um_driver_open(struct um_device *d)
 	return 0;
 }
 
-/* The ordinal that was asked for, or that of the device in use on this thread. */
+/* The requested ordinal, or that of the device in use on this thread. */
 static int choose(struct um_device *d, int ordinal, void *current)
 {
 	if (ordinal >= 0)
 		return ordinal;
 	if (current && !d->cu.ctx_device(&ordinal))
 		return ordinal;
-	/* A runtime that was told of a device but has not touched it yet. */
+	/* a runtime with a selected device that has not been used yet */
 	if (d->info.via == UM_VIA_RUNTIME && !d->rt.peek_error()) {
 		if (!d->rt.get_device(&ordinal))
 			return ordinal;
@@ -177,8 +179,8 @@ static int choose(struct um_device *d, int ordinal, void *current)
 	return 0;
 }
 
-/* A program that made a context of its own for this device has its streams there: that one is used, and is the
- * program's. All others share the device's primary context, of which we keep a reference. */
+/* If the program made a context of its own for this device, its streams are there: that context is used, and stays the
+ * program's. Otherwise the device's primary context is used, with a reference of ours. */
 static int use_context(struct um_device *d, void *current)
 {
 	int err, on = -1, active = 1;

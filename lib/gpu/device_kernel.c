@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels of our own: always by the driver, whose handles the runtime shares.
+ * device_kernel.c - loads and launches our own kernels (probes)
+ *
+ * Always through the driver, whose handles the runtime shares.
  */
 #include "gpu/device_state.h"
 

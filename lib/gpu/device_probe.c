@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the device can do: attributes, then the two kinds of calls that are announced by nothing reliable are tried
- * once, on scratch memory. The stand-in is not tried: what it has it can do, and a trial would be seen in its log.
+ * device_probe.c - the capabilities of a device
+ *
+ * Attributes first; then two kinds of calls that no attribute reports reliably are tried once, on scratch memory. The
+ * stand-in is not tried: it supports all that it has, and a trial would appear in its log.
  */
 #include "gpu/device_state.h"
 
@@ -17,7 +19,7 @@ static int attribute(struct um_device *d, enum um_attribute which, int device)
 	return d->cu.device_attribute(&value, which, device) ? 0 : value;
 }
 
-/* Batch calls refuse to work while any device in sight has no concurrent managed access. The first such one, or -1. */
+/* Batch calls fail while any visible device lacks concurrent managed access. The first such device, or -1. */
 static int hinders(struct um_device *d)
 {
 	int n = 0, device;

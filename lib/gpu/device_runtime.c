@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The shared runtime of the process, if it has one: found by soname among what is loaded, never loaded. The soname
- * tells the major version, and that the form of the hints: the plain names changed it from 12 to 13.
+ * device_runtime.c - the shared CUDA runtime of the process
+ *
+ * Found by soname among the loaded libraries, never loaded. The soname gives the major version and thereby the form of
+ * the hints: the plain names changed it from 12 to 13.
  */
 #include "gpu/device_state.h"
 #include "gpu/libraries.h"
@@ -25,7 +27,7 @@ static const struct row old_rows[] = {UM_CALLS_OLD(IN_CALLS){0}};
 static const struct row batch_rows[] = {UM_CALLS_BATCH(IN_CALLS){0}};
 static const struct row only_rows[] = {UM_RUNTIME_ONLY(IN_RUNTIME){0}};
 
-/* Fills `calls`. The name of the first function that is not there, or NULL. */
+/* Fills `calls`. Returns the name of the first missing function, or NULL. */
 static const char *fill(void *lib, void *calls, const struct row *rows)
 {
 	const char *missing = NULL;
@@ -46,7 +48,7 @@ static void fill_hints(struct um_device *d, void *lib, int major)
 		fill(lib, &d->runtime, old_rows);
 	else
 		fill(lib, &d->runtime, batch_rows);
-	/* A newer driver below has them all the same; and without the driver's a runtime's would not work. */
+	/* a newer driver still has them; without the driver's functions the runtime's would fail */
 	if (major == 12 || !d->driver.prefetch_batch)
 		d->runtime.prefetch_batch = d->driver.prefetch_batch;
 	if (major == 12 || !d->driver.discard_batch)
@@ -67,7 +69,7 @@ static int open_as(struct um_device *d, void *lib, const char *soname, int major
 		return um_device_refuse(d, "%s of this process has no prefetch", soname);
 	if (d->rt.version(&d->info.runtime_version))
 		d->info.runtime_version = major * 1000;
-	/* Within a major version any runtime works on any driver: what the runtime would answer 35 for is told by the
+	/* Within a major version any runtime works on any driver; error 35 of the runtime is predicted from the version
 	 * numbers, without a call that leaves an error. */
 	if (d->info.driver_version / 1000 < major)
 		return um_device_refuse(d, "the driver (CUDA %d.%d) is older than this program's CUDA runtime (%d.%d)",

@@ -25,7 +25,7 @@
 
 struct um_device {
 	struct um_gpu gpu; /* first */
-	struct um_gpu_api api; /* ours, less what this device has not */
+	struct um_gpu_api api; /* our table, without the functions that this device lacks */
 	struct um_driver_calls cu;
 	struct um_calls driver; /* always whole */
 	struct um_calls runtime; /* where info.via is UM_VIA_RUNTIME */
@@ -34,7 +34,7 @@ struct um_device {
 	um_proc_address find;
 	int device; /* CUdevice */
 	void *context;
-	int retained; /* the context is the primary one, and a reference to it is ours */
+	int retained; /* the context is the primary one, and we hold a reference */
 	atomic_int lost; /* the first sticky error, or 0 */
 	struct um_device_info info;
 };
@@ -51,39 +51,39 @@ int um_device_refuse(struct um_device *d, const char *fmt, ...) __attribute__((f
 int um_driver_open(struct um_device *d); /* functions and versions; cuInit */
 int um_driver_use(struct um_device *d, int ordinal); /* device and context; ordinal -1: the current one */
 void um_driver_leave(struct um_device *d); /* the context */
-int um_runtime_open(struct um_device *d, int asked); /* 0 also without a runtime, unless it was asked for */
+int um_runtime_open(struct um_device *d, int asked); /* 0 also without a runtime, unless one was requested */
 
 void um_device_probe(struct um_device *d); /* caps */
-void um_device_table(struct um_device *d); /* api, of what is there */
+void um_device_table(struct um_device *d); /* fills api */
 
 /* --- visits ------------------------------------------------------------------------------------------------------- */
 
 enum um_visit_kind {
-	UM_VISIT_PLAIN, /* calls that are ordered by a stream, or only look */
-	UM_VISIT_UNSAFE /* calls that CUDA forbids to every thread while one of them captures, unless that thread says
-	                   that it knows */
+	UM_VISIT_PLAIN, /* calls that a stream orders, or queries */
+	UM_VISIT_UNSAFE /* calls that CUDA forbids to every thread while a thread captures, unless the calling thread
+			   relaxes its capture mode */
 };
 
 struct um_visit {
 	struct um_device *device;
-	const struct um_calls *calls; /* those to call */
-	int pushed, capture_mode; /* -1: as it was */
+	const struct um_calls *calls; /* the functions to call */
+	int pushed, capture_mode; /* -1: unchanged */
 };
 
-/* Begins a visit. 0; else the error to return, and there is none. Op path: three cheap calls at most. */
+/* Begins a visit. 0; otherwise the error to return, and no visit has begun. Op path: at most three cheap calls. */
 int um_visit_begin(struct um_visit *v, struct um_gpu *gpu, enum um_visit_kind kind);
 
-/* The same for a call that enqueues on `stream`: UM_CUDA_CAPTURING where that captures. */
+/* The same for a call that enqueues on `stream`: UM_CUDA_CAPTURING if the stream captures. */
 int um_visit_stream(struct um_visit *v, struct um_gpu *gpu, um_stream stream, enum um_visit_kind kind);
 
-/* Ends it. Returns `err`, that of the call. */
+/* Ends a visit. Returns `err`, the result of the call. */
 int um_visit_end(struct um_visit *v, int err);
 
-/* After a fork (in the child) and while the process ends: nothing may be called. */
+/* True after a fork (in the child) and while the process exits: no library may be called. */
 int um_process_gone(void);
 void um_process_watch(void); /* once cuInit has succeeded */
 
-/* UM_CUDA_LOST where nothing may be called any more, else 0. */
+/* UM_CUDA_LOST if no library may be called any more, otherwise 0. */
 int um_device_gone(struct um_device *d);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table: each entry is one visit. What a stream could be captured with asks the stream first; what CUDA calls
- * unsafe during a capture (it may wait, or allocate) says that it knows.
+ * device_table.c - the table of device functions for CUDA
+ *
+ * Each entry is one visit. Calls that could be captured check the stream first; calls that CUDA considers unsafe during
+ * a capture (they may wait or allocate) relax the thread's capture mode.
  */
 #include "gpu/device_state.h"
 
@@ -57,7 +59,7 @@ static int host_free(struct um_gpu *gpu, void *ptr)
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
-/* A place in the old form: an ordinal, or -1 for the host, which has no nodes there. */
+/* A location in the old form: an ordinal, or -1 for the host, which has no NUMA nodes there. */
 static int old_place(struct um_location at)
 {
 	return at.type == UM_LOC_DEVICE ? at.id : -1;
@@ -251,7 +253,7 @@ static int worker_start(struct um_gpu *gpu, struct um_worker *worker)
 	return um_device_gone(d) ? UM_CUDA_LOST : d->standin->worker_start(worker);
 }
 
-/* Also when the device is lost: the worker must not be stepped any more once its owner is gone. */
+/* Also when the device is lost: the worker must not be stepped after its owner is gone. */
 static void worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 {
 	if (!um_process_gone())

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every call on the device is a visit. What it costs beside the call itself: a load of two flags, cuCtxGetCurrent, and
- * with a shared runtime cudaPeekAtLastError; all of them read a thread's own memory.
+ * device_visit.c - code before and after every call on the device
  *
- * The program's last error: a failed call of the runtime would overwrite it, and it cannot be put back. So while an
- * error of the program's is pending, the driver's twin of the call is made instead, which leaves it alone; otherwise
- * what our own failure left is taken away again.
+ * The overhead of a visit: a load of two flags, cuCtxGetCurrent, and with a shared runtime cudaPeekAtLastError; all of
+ * them read thread-local memory.
+ *
+ * The program's last error: a failed call of the runtime would overwrite it, and it cannot be restored. So while an
+ * error of the program is pending, the driver's twin of the call is made instead, which does not touch it; otherwise
+ * the error of our own failed call is cleared.
  */
 #include "gpu/device_state.h"
 
@@ -19,8 +21,8 @@ static void process_ends(void)
 	atomic_store_explicit(&process_gone, 1, memory_order_relaxed);
 }
 
-/* Handlers run last in, first out: this one was put in after the driver's own and runs before the driver is taken down.
- * A second fork in the child finds the flag set. */
+/* Handlers run last in, first out: this one was registered after the driver's own and runs before the driver is torn
+ * down. A second fork in the child finds the flag set. */
 static void watch(void)
 {
 	pthread_atfork(NULL, NULL, process_ends);
@@ -39,7 +41,7 @@ int um_process_gone(void)
 	return atomic_load_explicit(&process_gone, memory_order_relaxed);
 }
 
-/* Below it a code says that only as the answer to a call of ours: pending, it may be of some other context. */
+/* A code below it is sticky only as the result of a call of ours: a pending one may belong to another context. */
 #define DEVICE_CODES 214
 
 #define CODE(name, number) number,
@@ -118,7 +120,7 @@ int um_visit_stream(struct um_visit *v, struct um_gpu *gpu, um_stream stream, en
 
 	if (err)
 		return err;
-	/* Also for our own streams, which never capture: telling them apart would cost as much as the question. */
+	/* Also for our own streams, which never capture: telling them apart would cost as much as the query. */
 	err = v->calls->stream_capturing(stream, &status);
 	if (!err && !status)
 		return UM_CUDA_OK;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu.h - the table of device functions, and what is supported
+ * gpu.h - the table of device functions, and the capabilities of a device
  *
- * in    calls named and shaped as the CUDA runtime (13 form) names them, or the driver API where only that has them
+ * in    calls named and shaped as in the CUDA runtime (13 form), or the driver API for functions that only it has
  * out   CUDA error codes (0 is success; 600 not ready; 801 not supported)
- * owns  nothing: a filler (sim, null, device) embeds struct um_gpu first in its own struct
+ * owns  nothing: an implementation (sim, null, device) embeds struct um_gpu first in its own struct
  *
- * An entry may be NULL where the device below has no such call; caps tells what that means. Unless said otherwise a
- * call may come from any thread. Times of events are device times.
+ * An entry may be NULL if the device lacks the call; caps describes the consequence. Unless stated otherwise a call may
+ * come from any thread. Times of events are device times.
  *
- * Streams and events are the device's own handles. Stream 0 is the app's default stream; the library makes its own
- * (non-blocking) ones.
+ * Streams and events are the device's own handles. Stream 0 is the program's default stream; the library creates its
+ * own (non-blocking) ones.
  */
 #ifndef UM_GPU_GPU_H
 #define UM_GPU_GPU_H
@@ -56,79 +56,77 @@ enum um_cuda_error {
 	UM_CUDA_INVALID_VALUE = 1,
 	UM_CUDA_NO_MEMORY = 2,
 	UM_CUDA_INVALID_DEVICE = 101,
-	UM_CUDA_INVALID_HANDLE = 400, /* of a stream that is no more */
+	UM_CUDA_INVALID_HANDLE = 400, /* of a destroyed stream */
 	UM_CUDA_NOT_READY = 600,
 	UM_CUDA_ILLEGAL_ADDRESS = 700,
-	UM_CUDA_LAUNCH_TIMEOUT = 702, /* simulated: a stream waits for what nobody will do */
+	UM_CUDA_LAUNCH_TIMEOUT = 702, /* simulated: a deadlock of streams */
 	UM_CUDA_ALREADY_REGISTERED = 712,
 	UM_CUDA_NOT_REGISTERED = 713,
-	UM_CUDA_LAUNCH_FAILURE = 719, /* simulated: a fault that no memory could be found for; sticky */
+	UM_CUDA_LAUNCH_FAILURE = 719, /* simulated: a fault without available memory; sticky */
 	UM_CUDA_NOT_SUPPORTED = 801,
-	UM_CUDA_CAPTURING = 900, /* the stream captures: nothing was called */
+	UM_CUDA_CAPTURING = 900, /* the stream captures: no call was made */
 	UM_CUDA_CAPTURE_IMPLICIT = 906, /* the NULL stream, while another one captures */
-	UM_CUDA_LOST = -1 /* not CUDA's: after a sticky error, a fork, or while the process ends, nothing is called */
+	UM_CUDA_LOST = -1 /* not CUDA's: after a sticky error, a fork, or while the process exits, no call is made */
 };
 
-#define UM_EVENT_BLOCKING_SYNC 1u /* cudaEventBlockingSync: who waits for it sleeps */
+#define UM_EVENT_BLOCKING_SYNC 1u /* cudaEventBlockingSync: a waiting thread sleeps */
 #define UM_EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 #define UM_STREAM_NON_BLOCKING 1u /* cudaStreamNonBlocking */
 #define UM_WAIT_VALUE_GEQ 0u /* CU_STREAM_WAIT_VALUE_GEQ: (int32_t)(*addr - value) >= 0 */
 
 struct um_gpu_caps {
 	int device; /* ordinal */
-	int concurrent_managed; /* attribute 89; 0: nothing but allocation works */
+	int concurrent_managed; /* attribute 89; 0: only allocation works */
 	int pageable; /* attribute 88 */
 	int ats; /* attribute 100: hardware coherence */
 	int discard; /* discard calls present and working */
 	int prefetch_batch;
 	int stream_values; /* cuStreamWriteValue32 / WaitValue32 usable */
-	int virtual_time; /* time is simulated: workers are run by the device below, deterministic */
+	int virtual_time; /* time is simulated: the device runs the workers, deterministically */
 	uint64_t capacity; /* bytes of device memory that managed data may use */
 	char name[64];
-	char why[160]; /* one clear reason where something is not supported, else empty */
+	char why[160]; /* one reason why hints are not supported, else empty */
 };
 
-/*
- * A worker is a helper thread of the library: step() does at most one blocking device call and says what next.
- * Where time is real the library runs it in a thread of its own; where it is virtual the device below runs it at the
- * right simulated time (worker_start is then not NULL), calls made from step() taking the worker's own simulated time.
- */
+/* A worker is a helper thread of the library: step() makes at most one blocking device call and returns what to do
+ * next. In real time the library runs it in a thread of its own; in virtual time the device runs it at the right
+ * simulated time (worker_start is then not NULL), and calls from step() take the worker's own simulated time. */
 enum um_step_kind {
 	UM_STEP_AGAIN,
-	UM_STEP_IDLE, /* nothing to do until something new is put */
-	UM_STEP_POLL, /* nothing to do now, but the world must be watched: time, or numbers that streams write */
+	UM_STEP_IDLE, /* idle until poked */
+	UM_STEP_POLL, /* nothing to do now, but poll: the clock, or numbers that streams write */
 	UM_STEP_WAIT,
 	UM_STEP_STOP
 };
 
 struct um_step {
 	enum um_step_kind kind;
-	um_event_handle event; /* UM_STEP_WAIT: step again once this event is complete */
+	um_event_handle event; /* UM_STEP_WAIT: step again when this event is complete */
 };
 
 struct um_worker {
 	struct um_step (*step)(void *arg);
 	void *arg;
 	const char *name;
-	void *impl; /* the runner's own */
+	void *impl; /* private to the runner */
 };
 
 /* One range that a kernel touches. Ranges outside managed memory are ignored. */
 struct um_touch {
 	const void *ptr;
 	uint64_t bytes;
-	uint64_t touched; /* scattered bytes really touched; 0 or >= bytes: all */
+	uint64_t touched; /* scattered bytes actually touched; 0 or >= bytes: all */
 	uint32_t access; /* enum um_access */
 };
 
-/* How a kernel meets missing blocks: visits per block until it is whole, blocks per fault batch. */
+/* Access pattern of a kernel on missing blocks: visits per block until it is complete, blocks per fault batch. */
 enum um_pattern {
 	UM_PATTERN_LIBRARY, /* default: v = 3, p = 3 (matrix products, convolutions) */
 	UM_PATTERN_NARROW, /* streaming, one region at a time: v = 6, p = 1 */
 	UM_PATTERN_WIDE /* every thread block in a region of its own: v = 1, p = 8 */
 };
 
-/* What is launched next on a stream does this; borrowed for the call. */
+/* Describes the next launch on a stream; borrowed for the call. */
 struct um_announcement {
 	const struct um_touch *touch;
 	uint32_t n;
@@ -175,21 +173,21 @@ struct um_gpu_api {
 	int (*cudaEventSynchronize)(struct um_gpu *gpu, um_event_handle event);
 	int (*cudaEventElapsedTime)(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end);
 
-	/* Where time is virtual; NULL elsewhere. A real device sees for itself what a kernel touches, a simulated one
-	 * is told. That holds for the kernels on `stream` up to the next announcement; the first of them takes the
-	 * time, the others (an op may be several) touch the same and take none. CUDA error code. `now`: the caller's
+	/* In virtual time only, else NULL. A simulated device does not see what a kernel touches; the announcement
+	 * holds for the kernels on `stream` up to the next announcement; the first of them takes the time, the others
+	 * (an op may be several) touch the same ranges and take no time. Returns a CUDA error code. `now`: the caller's
 	 * clock, ns. */
 	int (*announce)(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
 	uint64_t (*now)(struct um_gpu *gpu);
 
-	/* helper threads where time is virtual; NULL elsewhere */
+	/* helper threads in virtual time; NULL otherwise */
 	int (*worker_start)(struct um_gpu *gpu, struct um_worker *worker);
 	void (*worker_stop)(struct um_gpu *gpu, struct um_worker *worker);
-	void (*worker_poke)(struct um_gpu *gpu, struct um_worker *worker); /* there may be work: step it */
-	/* Lets time pass for the caller until done(arg) is true; UM_CUDA_NOT_READY if that cannot happen any more. */
+	void (*worker_poke)(struct um_gpu *gpu, struct um_worker *worker); /* wakes the worker: there may be work */
+	/* Advances the caller's time until done(arg) is true; UM_CUDA_NOT_READY if that cannot happen any more. */
 	int (*worker_wait)(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
 
-	void (*close)(struct um_gpu *gpu); /* ends the device below; its memory is gone */
+	void (*close)(struct um_gpu *gpu); /* closes the device and frees its memory */
 };
 
 struct um_gpu {

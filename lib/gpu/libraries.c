@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libraries.c - looks for the shared CUDA libraries, for `umadvise doctor`
+ */
 #include "gpu/libraries.h"
 
 #include "gpu/counters.h"

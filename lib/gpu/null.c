@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Nothing waits: streams are numbers, events are complete when they are made, a value waited for counts as there.
+ * null.c - a device that completes everything at once
+ *
+ * Nothing waits: streams are numbers, events are complete when they are created, a wait for a value succeeds.
  */
 #include "gpu/null.h"
 
@@ -20,7 +22,7 @@ struct null {
 		advices, events, waits;
 };
 
-/* Lies in the page before the memory given out. */
+/* In the page before the allocated memory. */
 struct head {
 	void *span;
 	size_t bytes;
@@ -78,7 +80,7 @@ static int null_mem_info(struct um_gpu *gpu, size_t *free_bytes, size_t *total_b
 	return UM_CUDA_OK;
 }
 
-/* Is it this hint call's turn to fail? */
+/* Must this hint call fail? */
 static int hint(struct null *n)
 {
 	uint64_t k = ++n->hint_calls;
@@ -172,7 +174,7 @@ static int null_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size
 static int null_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
 {
 	(void)flags;
-	*stream = (um_stream)(uintptr_t)(16 + null_of(gpu)->streams++); /* 0 to 2 have a meaning */
+	*stream = (um_stream)(uintptr_t)(16 + null_of(gpu)->streams++); /* handles 0 to 2 have a meaning */
 	return UM_CUDA_OK;
 }
 
@@ -237,7 +239,7 @@ static int null_host_free(struct um_gpu *gpu, void *ptr)
 static int null_event_create(struct um_gpu *gpu, um_event_handle *event, unsigned flags)
 {
 	(void)flags;
-	*event = gpu; /* all events are alike */
+	*event = gpu; /* all events are equal */
 	return UM_CUDA_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * null.h - a device that succeeds at once and counts
  *
- * Everything is host memory, every event is complete, workers are real threads of the library: to test the rest, and to
+ * Everything is host memory, every event is complete, workers are real threads of the library. Used by tests, and to
  * measure the library's own cost. Thread-safe.
  */
 #ifndef UM_GPU_NULL_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * standin_table.h - what the stand-in driver offers besides CUDA's calls
+ * standin_table.h - functions of the stand-in driver besides CUDA's
  *
- * The stand-in libcuda.so.1 (lib/standin) hands this table out through cuGetProcAddress under UM_STANDIN_NAME; a real
- * driver does not know the name. Both sides are of one version or do not speak: `version` and `size` must match.
- * Streams are driver handles (CUstream); errors are CUDA error codes.
+ * The stand-in libcuda.so.1 (standin/) returns this table from cuGetProcAddress for UM_STANDIN_NAME; a real driver does
+ * not know the name. `version` and `size` must match on both sides, otherwise the table is not used. Streams are driver
+ * handles (CUstream); errors are CUDA error codes.
  */
 #ifndef UM_GPU_STANDIN_TABLE_H
 #define UM_GPU_STANDIN_TABLE_H
@@ -30,18 +30,18 @@ struct um_standin_table {
 	void (*worker_stop)(struct um_worker *worker);
 	void (*worker_poke)(struct um_worker *worker);
 	int (*worker_wait)(int (*done)(void *arg), void *arg);
-	/* Host code that stands for a kernel (a CUfunction or CUkernel): run when the kernel executes, with copies of
-	 * its parameters. Must not call CUDA. */
+	/* Registers a host function for a kernel (a CUfunction or CUkernel): it runs when the kernel executes, with
+	 * copies of the kernel's parameters. Must not call CUDA. */
 	int (*register_kernel)(void *function,
 			       void (*host)(void **args, const unsigned grid[3], const unsigned block[3]));
-	/* A kernel that has no device code at all, as those of the stand-ins for CUDA's libraries: `fn(arg)` is called
-	 * when it executes (may be often, in a graph), `free_arg(arg)` when it will not be any more, also on failure.
-	 * Either may be NULL. `what` is copied; what was announced on the stream counts instead. */
+	/* Launches a kernel without device code, as the stand-ins for CUDA's libraries do: `fn(arg)` is called when it
+	 * executes (possibly often, in a graph), `free_arg(arg)` when it cannot execute any more, also on failure.
+	 * Either may be NULL. `what` is copied; an announcement on the stream takes precedence. */
 	int (*launch_host)(um_stream stream, const char *name, const struct um_announcement *what,
 			   void (*fn)(void *arg), void *arg, void (*free_arg)(void *arg));
 	/* As um_sim_count_moves. CUDA error code. */
 	int (*count_moves)(struct um_activity_sink *sink);
-	/* What UMADVISE_DRYRUN_FAIL has for a call of that name: 0 or a code. */
+	/* The error code that UMADVISE_DRYRUN_FAIL sets for a call of that name, or 0. */
 	int (*fail)(const char *name);
 };
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * arena.c - chunks of memory and a table of interned strings
+ */
 #include "io/arena.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * arena.h - memory that is given back all at once, and strings kept once
+ * arena.h - memory that is freed as a whole, with interned strings
  *
- * What it gives stays where it is until um_arena_fini; a trace in memory points into it.
+ * Memory from an arena does not move until um_arena_fini; a loaded trace points into it.
  */
 #ifndef UM_IO_ARENA_H
 #define UM_IO_ARENA_H

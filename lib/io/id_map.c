@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * id_map.c - a hash table with linear probing
+ */
 #include "io/id_map.h"
 
 #include <assert.h>
@@ -20,7 +23,7 @@ static size_t home(const struct um_id_map *m, uint64_t key)
 	return (size_t)um_hash_u64(0, key) & (m->cap - 1);
 }
 
-/* Where the key is, or the empty place where it would go. */
+/* The slot of the key, or the empty slot where it would be inserted. */
 static size_t probe(const struct um_id_map *m, uint64_t key)
 {
 	size_t i = home(m, key);
@@ -82,7 +85,8 @@ void um_id_map_remove(struct um_id_map *m, uint64_t key)
 	hole = probe(m, key);
 	if (m->slots[hole].key == EMPTY)
 		return;
-	/* Close the gap, so that no probe stops early: what follows moves up unless its home lies behind the hole. */
+	/* Close the gap, so that no probe stops early: entries after the hole move up unless their own slot is after
+	 * the hole. */
 	for (i = (hole + 1) & (m->cap - 1); m->slots[i].key != EMPTY; i = (i + 1) & (m->cap - 1)) {
 		size_t away = (i - home(m, m->slots[i].key)) & (m->cap - 1);
 

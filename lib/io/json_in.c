@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * json_in.c - parses one line of JSON and checks the types of its keys
+ */
 #include "io/json_in.h"
 
 #include <ctype.h>
@@ -22,7 +25,7 @@ int um_json_refuse(const struct um_json *j, const char *fmt, ...)
 	return um_diag_set(j->diag, EINVAL, j->line, "%s", text);
 }
 
-/* The parser quotes the text in its messages, which may hold anything: keep what a terminal can show. */
+/* The parser's messages quote the text, which may contain anything: keep printable characters only. */
 static void make_printable(char *s)
 {
 	for (; *s; s++)
@@ -30,7 +33,7 @@ static void make_printable(char *s)
 			*s = '?';
 }
 
-static _Thread_local int starved; /* an allocation of the parser's failed */
+static _Thread_local int starved; /* an allocation of the parser failed */
 
 static void *take(size_t n)
 {
@@ -57,7 +60,7 @@ int um_json_parse(struct um_json *j, const char *text, size_t n, uint64_t line, 
 		return um_diag_set(diag, ENOMEM, line, "out of memory");
 	}
 	if (!j->root) {
-		/* Where memory runs out before the parser has begun to read, it has no message. */
+		/* If memory runs out before the parser has begun to read, it has no message. */
 		if (json_error_code(&e) == json_error_out_of_memory || !*e.text)
 			return um_diag_set(diag, ENOMEM, line, "out of memory");
 		make_printable(e.text);
@@ -106,7 +109,7 @@ struct um_json_shown um_json_show(const json_t *v)
 	return s;
 }
 
-/* 0 with *v NULL where a key may be missing and is. */
+/* 0 with *v NULL if an optional key is absent. */
 static int get(const struct um_json *j, const char *key, enum um_json_need need, const char *want, json_t **v)
 {
 	*v = json_object_get(j->root, key);
@@ -177,7 +180,7 @@ int um_json_amount(const struct um_json *j, const char *key, double *out)
 
 	if (!v)
 		return 0;
-	/* NaN and infinities are no JSON and overflow is refused by the parser: what is a number is finite. */
+	/* JSON has no NaN and no infinity, and the parser refuses overflow: every number is finite. */
 	if (!json_is_number(v) || json_number_value(v) < 0)
 		return um_json_refuse(j, "`%s` is %s: want a number of at least 0", key, um_json_show(v).text);
 	*out = json_number_value(v);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * lines.c - splits a plain or gzip file into lines
+ *
  * Three stages: raw bytes (refill), plain bytes appended to a buffer (unpack), lines found in the buffer (next). The
- * buffer keeps only what has not been given out, so a long file needs as much memory as its longest line.
+ * buffer keeps only bytes that were not returned yet, so that a long file needs as much memory as its longest line.
  */
 #include "io/lines.h"
 
@@ -21,13 +23,13 @@ struct um_lines {
 	uint64_t number;
 	int fd; /* -1: memory */
 	int eof; /* no more raw bytes */
-	int gz; /* -1: not known yet */
-	int in_member; /* gz: inside a member, whose end must come */
+	int gz; /* -1: unknown yet */
+	int in_member; /* gz: inside a member, whose end must follow */
 	int done; /* no more plain bytes */
 	int cut; /* see um_lines_cut */
-	z_stream z; /* next_in, avail_in: raw bytes not used yet, gzip or not */
+	z_stream z; /* next_in, avail_in: raw bytes not yet consumed, gzip or not */
 	char *buf;
-	size_t start, scan, end, cap; /* given out | no newline up to here | filled | size */
+	size_t start, scan, end, cap; /* returned | searched for a newline | filled | size */
 	unsigned char raw[CHUNK];
 };
 
@@ -78,7 +80,7 @@ int um_lines_open_mem(struct um_lines **out, const void *data, size_t bytes, con
 {
 	struct um_lines *l;
 
-	if (bytes > UINT32_MAX) /* zlib counts so far */
+	if (bytes > UINT32_MAX) /* zlib's counter has 32 bits */
 		return -EFBIG;
 	l = lines_new(name, diag);
 	if (!l)
@@ -102,7 +104,7 @@ void um_lines_close(struct um_lines *l)
 	free(l);
 }
 
-/* More raw bytes behind those not used yet (at most one of them is left when this is called). */
+/* Reads raw bytes after the unconsumed ones (at most one when this is called). */
 static int refill(struct um_lines *l)
 {
 	size_t left = l->z.avail_in;
@@ -172,7 +174,7 @@ static int member_ends(struct um_lines *l)
 	l->in_member = 0;
 	if (rc)
 		return rc;
-	if (yes || (l->z.avail_in == 1 && *l->z.next_in == 0x1f)) { /* the first byte of one that was cut */
+	if (yes || (l->z.avail_in == 1 && *l->z.next_in == 0x1f)) { /* the first byte of a truncated member */
 		inflateReset(&l->z);
 		l->in_member = 1;
 	} else if (l->z.avail_in) {

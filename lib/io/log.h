@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log.h - umlog files: what the library saw and did, written while it runs and read for the report
+ * log.h - umlog files (run logs): written while the library runs, read for the report
  *
- * in    to write: tensors, ops, uses and hints as activities, and where a part (an iteration, or what came before the
- *       first) begins and ends
- * out   a file of doc/umlog.md; read, the same activities in order of time, and what the file says of itself
+ * in    to write: tensors, ops, uses and hints as activities, and where a part (an iteration, or the set-up before the
+ *       first one) begins and ends
+ * out   a file of doc/umlog.md; when read, the same activities in order of time, and the file's metadata
  * owns  the file
  *
- * What happens gathers in memory (op path: no system call) and is written when its part ends, by one call, so that a
- * program that dies leaves a file that reads up to there. A part that repeats one of the last few is a line that refers
- * to it. The file keeps below its limit: parts in the middle become sums, but for the first of each kind. The first
- * error of a writer sticks: it writes no more, and what it wrote stays readable. Not thread-safe.
+ * Events are kept in memory (op path: no system call) and written by one call when their part ends, so that a killed
+ * program leaves a file that is readable up to there. A part that repeats one of the last few is a line that refers to
+ * it. The file does not exceed its limit: parts in the middle become sums, except the first of each kind. After the
+ * first error a writer writes nothing more; the file stays readable. Not thread-safe.
  */
 #ifndef UM_IO_LOG_H
 #define UM_IO_LOG_H
@@ -19,47 +19,47 @@
 #include "model/activity.h"
 #include "model/capture.h"
 
-#define UM_LOG_LIMIT (64u << 20) /* bytes, where nothing is asked for */
+#define UM_LOG_LIMIT (64u << 20) /* default maximum size, bytes */
 #define UM_LOG_LIMIT_LEAST (256u << 10)
 
 struct um_log;
 
-/* Begins a file of at most `limit` bytes (0: UM_LOG_LIMIT); where another process or context writes that one, `path`.2
- * and so on. In `path`, %p becomes the process's number. Of `library` (borrowed for the call) the names, budget and
- * capacity are written. `now`: when the set-up begins. 0, -EINVAL (no regular file), -ENOMEM and others; `diag` is
- * initialised, its file name may be `path`. */
+/* Begins a file of at most `limit` bytes (0: UM_LOG_LIMIT); if another process or context writes that file, `path`.2
+ * and so on. In `path`, %p becomes the process id. The names, budget and capacity of `library` (borrowed for the call)
+ * are written. `now`: begin of the set-up. 0, -EINVAL (not a regular file), -ENOMEM and others; `diag` is initialised,
+ * its file name may be `path`. */
 int um_log_open(struct um_log **out, const char *path, const struct um_capture_library *library, uint64_t limit,
 		int64_t now, struct um_diag *diag);
 
-/* The file's name where it is not the one that was asked for, else NULL. */
+/* The file's name if it differs from the requested one, else NULL. */
 const char *um_log_other_path(const struct um_log *l);
 
-/* What is fed here belongs to the part at hand, but for what the driver counts (um_activity.records): that is written
- * with it, and belongs where its time says. Answers 0 always. Borrowed; the log's own. */
+/* Activities fed here belong to the current part, except the driver's counters (um_activity.records): they are written
+ * with it and belong to the part of their time. Always returns 0. Borrowed; owned by the log. */
 struct um_activity_sink *um_log_sink(struct um_log *l);
 
-/* The part at hand ends, with what was counted in it and what holds by now, and is written; the next one is iteration
- * `next`, called `name` (copied, may be NULL). 0, or the error that ended the log. */
+/* Ends the current part and writes it with its counters and current values; the next part is iteration `next`, named
+ * `name` (copied, may be NULL). 0, or the error that ended the log. */
 int um_log_turn(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],
 		const uint64_t levels[UM_LIBRARY_LEVELS], uint64_t next, const char *name);
 
-/* The same for the last part; the log ends, and is gone. NULL is allowed. */
+/* The same for the last part; closes and frees the log. NULL is allowed. */
 int um_log_close(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],
 		 const uint64_t levels[UM_LIBRARY_LEVELS]);
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
 struct um_log_read_options {
-	int (*progress)(void *user, uint64_t rows, uint64_t of); /* as um_nsys_read_options has it; `of` is 0 */
+	int (*progress)(void *user, uint64_t rows, uint64_t of); /* as in um_nsys_read_options; `of` is 0 */
 	void *user;
 };
 
-/* Does the file begin as one? Whatever else may be wrong with it. */
+/* Does the file begin like a umlog, whatever other errors it has? */
 int um_log_is(const char *path);
 
-/* Reads `path` into the sink, in order of `begin`. `capture` is initialised here, filled while it is read, and ended by
- * the caller. A file that stops inside its last part is read up to there, and `capture` says so. 0; -EINVAL: refused,
- * and `diag` (initialised here) says why; -ENOMEM; or what the sink answered. */
+/* Reads `path` into the sink, in order of `begin`. `capture` is initialised here, filled during the read, and finished
+ * by the caller. A file that ends inside its last part is read up to there, and `capture` says so. 0; -EINVAL: refused,
+ * with the reason in `diag` (initialised here); -ENOMEM; or the sink's return value. */
 int um_log_read(const char *path, const struct um_log_read_options *options, struct um_activity_sink *sink,
 		struct um_capture *capture, struct um_diag *diag);
 

@@ -1,9 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_address_map.c - a sorted table of address ranges and their lifetimes
+ */
 #include "io/log_address_map.h"
 
 #include <errno.h>
 
-#define LOOKS 64 /* at what begins before an address */
+#define LOOKS 64 /* entries before an address that a look-up visits */
 
 static int by_address(const void *x, const void *y)
 {
@@ -26,7 +29,7 @@ static int add(struct um_log_address_map *p, const struct um_log_defs *defs, uin
 	return um_vec_push(&p->at, place);
 }
 
-/* Ends the life that is open. */
+/* Ends the open lifetime. */
 static void end(struct um_log_address_map *p, uint32_t id, int64_t t)
 {
 	for (size_t i = p->at.n; i--;)
@@ -60,7 +63,7 @@ int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_p
 	return err;
 }
 
-/* How many begin at the address or before. */
+/* Number of ranges that begin at the address or before. */
 static size_t before(const struct um_log_address_map *p, uint64_t address)
 {
 	size_t lo = 0, hi = p->at.n;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log_address_map.h - which tensor of a part an address was, while a umlog is written
+ * log_address_map.h - address and time to tensor, within one part of a umlog
  *
- * in    the tensors that were alive when the part began, and those that were born in it
- * out   for an address and a time, the innermost of them
+ * in    the tensors alive when the part began, and those allocated in it
+ * out   for an address and a time, the innermost tensor
  * owns  a sorted table
  *
- * For what is told after it happened: where none was alive at that time, one that was there at another counts.
- * Building is O(n log n), finding O(log n) and a bounded look at what begins before the address.
+ * For records that arrive late: if no tensor was alive at that time, one that was there at another time counts.
+ * Building is O(n log n), a look-up O(log n) plus a bounded scan of ranges that begin before the address.
  */
 #ifndef UM_IO_LOG_ADDRESS_MAP_H
 #define UM_IO_LOG_ADDRESS_MAP_H
@@ -18,18 +18,18 @@
 
 struct um_log_place {
 	uint64_t address, bytes;
-	int64_t from, to; /* alive: the clock's own time */
+	int64_t from, to; /* lifetime, on the log's clock */
 	uint32_t def;
 };
 
 struct um_log_address_map {
-	UM_VEC(struct um_log_place) at; /* by address, the larger first */
+	UM_VEC(struct um_log_place) at; /* by address, larger ranges first */
 };
 
-/* 0 or -ENOMEM, and it is empty. */
+/* 0, or -ENOMEM and the map is empty. */
 int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_part *part,
 			     const struct um_log_defs *defs);
-/* The definition, or UM_LOG_NOWHERE; it is the same up to `*until`, which lies behind the address. */
+/* The definition, or UM_LOG_NOWHERE; the result is the same up to `*until`, which is after the address. */
 uint32_t um_log_address_map_find(const struct um_log_address_map *p, uint64_t address, int64_t t, uint64_t *until);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_driver_counters.c - collects and sums the driver's counter records of a part
+ */
 #include "io/log_driver_counters.h"
 
 const char *const um_log_driver_counter_names[UM_LOG_DRIVER_COUNTERS] = {"h2d", "d2h", "gpu_fault", "cpu_fault"};

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_file.c - opens, appends to and shrinks the file of a umlog
+ */
 #include "io/log_file.h"
 
 #include "io/target.h"
@@ -16,8 +19,9 @@
 
 /* --- open --------------------------------------------------------------------------------------------------------- */
 
-/* The lock keeps out other writers, those of this process too. A file that is no umlog stays as it is: the environment
- * may name any. Links are followed: what they name is checked. 0, -EWOULDBLOCK, -EINVAL, -EEXIST or another. */
+/* The lock excludes other writers, also of this process. A file that is not a umlog is left unchanged, because the
+ * environment may name any file. Links are followed and their target is checked. 0, -EWOULDBLOCK, -EINVAL, -EEXIST or
+ * another. */
 static int take(const char *path, int *fd)
 {
 	struct stat st;
@@ -39,7 +43,7 @@ static int take(const char *path, int *fd)
 	return err;
 }
 
-/* %p is the process's number. */
+/* Replaces %p by the process id. */
 static int spell(const char *path, char **out, size_t *room)
 {
 	size_t n = strlen(path), at = 0;
@@ -107,7 +111,7 @@ static int is_part(const struct um_log_member *m)
 	return m->kind >= UM_LOG_WHOLE;
 }
 
-/* Marks parts from one end until so many bytes, or so many parts, are kept. */
+/* Marks parts from one end until this many bytes, or parts, are kept. */
 static void keep_end(const struct um_log_file *f, char *keep, int last, uint64_t bytes, size_t parts)
 {
 	for (size_t i = 0; i < f->members.n; i++) {
@@ -230,7 +234,7 @@ static int copy(struct um_log_file *to, const struct um_log_file *from, const st
 	return err;
 }
 
-/* What is kept goes to the new file; what is not, in a row, becomes one. */
+/* Copies the kept parts to the new file; consecutive dropped parts become one sum. */
 static int move_all(struct um_log_file *to, const struct um_log_file *from, const char *keep)
 {
 	struct um_log_sums row;
@@ -257,7 +261,7 @@ static int move_all(struct um_log_file *to, const struct um_log_file *from, cons
 	return !err && any ? append_sums(to, &row) : err;
 }
 
-/* The smaller file takes the place of the larger one, and its lock is held before it is there. */
+/* Replaces the file by the smaller one, whose lock is taken before it becomes visible. */
 static int shrink(struct um_log_file *f)
 {
 	struct um_log_file small = {.fd = -1, .limit = f->limit, .n_pinned = f->n_pinned};
@@ -279,7 +283,7 @@ static int shrink(struct um_log_file *f)
 		um_vec_fini(&small.members);
 		goto out;
 	}
-	target.fd = -1; /* it is the log's now */
+	target.fd = -1; /* now owned by the log */
 	memcpy(small.pinned, f->pinned, sizeof small.pinned);
 	small.path = f->path;
 	f->path = NULL;
@@ -305,6 +309,6 @@ int um_log_file_add(struct um_log_file *f, const struct um_log_member *m, const 
 	added.bytes = t->bytes;
 	err = append(f, &added, t->data);
 	if (err && ftruncate(f->fd, (off_t)f->bytes))
-		return err; /* what is behind the last whole member is no matter to readers */
+		return err; /* readers ignore data after the last whole member */
 	return err;
 }

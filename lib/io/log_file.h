@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log_file.h - the file of a umlog: gzip members one behind the other, and what each of them is
+ * log_file.h - the file of a umlog: consecutive gzip members, and an index of them
  *
  * in    members
- * out   a file that always reads up to its last whole member
+ * out   a file that is always readable up to its last whole member
  * owns  the file, and an index of its members
  *
- * A member is added by one write. A file that has grown to its limit, or holds very many parts, is made smaller: the
- * first parts, the last ones, in between those that are whole, and what any of these refers to are kept; of the others
- * their sums. The smaller file takes the place of the larger one by a rename. Amortised, a byte is copied once.
+ * A member is appended by one write. When the file reaches its limit, or holds very many parts, it is shrunk: the first
+ * parts, the last ones, the whole ones in between, and the parts that any of these refers to are kept; the others
+ * become sums. A rename replaces the file by the smaller one. Amortised, a byte is copied once.
  */
 #ifndef UM_IO_LOG_FILE_H
 #define UM_IO_LOG_FILE_H
@@ -25,23 +25,23 @@ struct um_log_member {
 	enum um_log_member_kind kind;
 	uint64_t offset, bytes;
 	int64_t like; /* LIKE */
-	struct um_log_sums sums; /* of parts: what is left of it if it is not kept */
+	struct um_log_sums sums; /* of parts: their sums if they are not kept */
 };
 
 struct um_log_file {
 	int fd; /* -1: none */
 	char *path;
-	int renamed; /* another one has the file that was asked for */
+	int renamed; /* the requested name was in use */
 	uint64_t bytes, limit;
 	UM_VEC(struct um_log_member) members;
 	size_t parts;
-	int64_t pinned[UM_LOG_REFERRED]; /* iterations whose whole parts stay: the next parts may refer to them */
+	int64_t pinned[UM_LOG_REFERRED]; /* iterations whose whole parts must stay: the next parts may refer to them */
 	unsigned n_pinned;
 };
 
 /* 0 or -errno, with `diag` set. */
 int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, struct um_diag *diag);
-/* Adds a member; `m` without its place. 0 or -errno: the file ends where it ended. */
+/* Appends a member; `m` without its offset. 0, or -errno and the file is unchanged. */
 int um_log_file_add(struct um_log_file *f, const struct um_log_member *m, const struct um_log_text *t);
 void um_log_file_close(struct um_log_file *f);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_part.c - definitions and the memory of a part
+ */
 #include "io/log_part.h"
 
 #include "base/hash.h"
@@ -12,7 +15,7 @@ void um_log_defs_fini(struct um_log_defs *d)
 	um_arena_fini(&d->arena);
 }
 
-/* Two that have the same fingerprint would be taken for one; below UINT64_MAX, as the map wants its keys. */
+/* Ranges with equal fingerprints would be treated as one; the value is below UINT64_MAX, as the map requires. */
 static uint64_t fingerprint(uint64_t address, uint64_t bytes, const char *name)
 {
 	return um_hash_u64(um_hash_u64(um_hash_str(name), address), bytes) >> 1;
@@ -108,7 +111,7 @@ int um_log_hint_cmp(const struct um_log_hint *a, const struct um_log_hint *b)
 	return a->error < b->error ? -1 : a->error > b->error;
 }
 
-/* Equals in order of time: the same file each time. */
+/* Equal ones in order of time, so that the file is deterministic. */
 static int cmp(const void *x, const void *y)
 {
 	const struct um_log_hint *a = x, *b = y;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log_text.c - writes the lines of a umlog
+ */
 #include "io/log_text.h"
 
 #include "io/out.h"
@@ -22,7 +25,7 @@ static void key(struct um_out *o, const char *name, int first)
 static void key_u64(struct um_out *o, const char *name, uint64_t x, int first)
 {
 	key(o, name, first);
-	um_out_u64(o, x <= INT64_MAX ? x : INT64_MAX); /* what readers take */
+	um_out_u64(o, x <= INT64_MAX ? x : INT64_MAX); /* the maximum that readers accept */
 }
 
 static void key_i64(struct um_out *o, const char *name, int64_t x, int first)
@@ -88,7 +91,7 @@ int um_log_text_defs(struct um_log_text *t, const struct um_log_defs *defs, uint
 	return done(o, t);
 }
 
-/* Its line, left open. */
+/* The line of a part, left open. */
 static void part_line(struct um_out *o, const struct um_log_part *p)
 {
 	if (p->n == UM_LOG_SETUP)

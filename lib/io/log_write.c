@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part at hand gathers as values. When it ends it is held against the last few whole parts: where it is like one of
- * them but for few hints (which helper threads give, so that some fall behind the end of their iteration, or not), it
- * becomes a line. What is too large, or could not be kept, is written without its events.
+ * log_write.c - the writer of a umlog
+ *
+ * The current part is collected as values. When it ends it is compared with the last few whole parts: if it equals one
+ * of them except for few hints (helper threads issue hints, so some cross the end of their iteration), it becomes a
+ * line that refers to it. A part that is too large, or could not be kept, is written without its events.
  */
 #include "io/log.h"
 
@@ -16,15 +18,15 @@
 #include "io/log_file.h"
 #include "io/log_address_map.h"
 
-#define EVENTS_MOST (1u << 20) /* of a part: events, uses and hints */
-#define NAMES_MOST 65536u /* of ops, different ones; further ones are called OTHER */
+#define EVENTS_MOST (1u << 20) /* in a part: events, uses and hints */
+#define NAMES_MOST 65536u /* different names of ops; further ones are called OTHER */
 #define OTHER "(other)"
-#define USES_MOST 65536u /* of an op: a line must not grow without end */
-#define DIFFERENT 4 /* parts of the hints: one of so many may differ */
+#define USES_MOST 65536u /* of an op: bounds the length of a line */
+#define DIFFERENT 4 /* one of this many hints may differ */
 #define DIFFERENT_LEAST 16 /* hints */
-#define WHOLE_SHARE 64 /* of the limit: what a whole part may take */
-#define DEFS_SHARE 8 /* of the limit: definitions */
-#define COUNTED_SHARE 16384 /* bytes of the limit for each migration or fault that a part keeps: 4096 of 64 MiB */
+#define WHOLE_SHARE 64 /* a whole part takes at most this share of the limit */
+#define DEFS_SHARE 8 /* definitions take at most this share of the limit */
+#define COUNTED_SHARE 16384 /* bytes of the limit for each counter record that a part keeps: 4096 records of 64 MiB */
 
 /* A whole part that is in the file. */
 struct kept {
@@ -35,25 +37,25 @@ struct kept {
 
 struct um_log {
 	struct um_activity_sink sink; /* first */
-	int err; /* the first */
+	int err; /* the first one */
 	struct um_log_file file;
 	struct um_log_defs defs;
 	uint32_t defs_written;
 	uint64_t defs_bytes; /* in the file */
 	struct um_arena names; /* of ops */
-	struct um_log_part part; /* at hand */
-	char name[64]; /* its */
-	int lost; /* something of it could not be kept */
-	struct um_log_address_map places; /* of it, while more is counted than is kept one by one */
-	int placed; /* they are known */
+	struct um_log_part part; /* current */
+	char name[64]; /* its name */
+	int lost; /* some event could not be kept */
+	struct um_log_address_map places; /* of the current part, built when counter records exceed the single ones */
+	int placed; /* the map is built */
 	uint64_t next_op;
-	struct kept kept[UM_LOG_REFERRED]; /* the latest first */
+	struct kept kept[UM_LOG_REFERRED]; /* newest first */
 	unsigned n_kept;
 	UM_VEC(uint32_t) without;
 	UM_VEC(uint32_t) more;
 };
 
-/* --- what happens ------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 static int full(const struct um_log *l)
 {
@@ -76,7 +78,7 @@ static void on_tensor(struct um_log *l, const struct um_activity *a)
 	int born = a->kind == UM_ACT_TENSOR, fresh;
 	struct um_log_event e = {.kind = born ? UM_LOG_TENSOR : UM_LOG_TENSOR_END, .at = a->begin - l->part.begin};
 
-	/* Where definitions take too much, what is new stays unnamed. */
+	/* If definitions take too much, new ranges stay without a name. */
 	if (l->defs_bytes > l->file.limit / DEFS_SHARE) {
 		l->part.left_out++;
 		return;
@@ -136,7 +138,8 @@ static void on_hint(struct um_log *l, const struct um_activity *a)
 		lose(l);
 }
 
-/* By tensor, where it is more than is kept one by one. Such come when the part ends: no more tensors are born in it. */
+/* Adds records beyond the single ones by tensor. These arrive when the part ends: no tensor is added to it
+ * afterwards. */
 static void on_counted(struct um_log *l, const struct um_activity *a)
 {
 	size_t most = (size_t)(l->file.limit / COUNTED_SHARE);
@@ -147,7 +150,8 @@ static void on_counted(struct um_log *l, const struct um_activity *a)
 	if (!um_log_driver_counter_read(&x, a) || um_log_counts_add(c, &x, most))
 		return;
 	if (!l->placed)
-		um_log_address_map_build(&l->places, &l->part, &l->defs); /* without memory they are of no tensor */
+		um_log_address_map_build(&l->places, &l->part, &l->defs); /* if memory is short they belong to no
+									     tensor */
 	l->placed = 1;
 	if (!x.address) {
 		um_log_counts_sum(c, &x, UM_LOG_NOWHERE, most);
@@ -194,9 +198,9 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	return 0;
 }
 
-/* --- a part ends -------------------------------------------------------------------------------------------------- */
+/* --- end of a part ------------------------------------------------------------------------------------------------ */
 
-/* Hints that only one of the two has, into l->without and l->more. 0, or -ENOMEM; 1: they are too different. */
+/* Collects hints that only one of the two parts has in l->without and l->more. 0; -ENOMEM; 1: too many differ. */
 static int compare(struct um_log *l, const struct kept *k)
 {
 	const struct um_log_part *p = &l->part;
@@ -228,7 +232,7 @@ static const struct kept *find_like(struct um_log *l)
 	return NULL;
 }
 
-/* The part can be referred to from now on; without memory it can not. */
+/* Makes the part available for references; without memory it is skipped. */
 static void keep(struct um_log *l)
 {
 	struct kept k = l->kept[UM_LOG_REFERRED - 1];
@@ -312,7 +316,7 @@ static int write_part(struct um_log *l)
 	return err;
 }
 
-/* The part that begins; of one for which there is no memory only its sums will be known. */
+/* Begins the next part; if memory is short, only its sums are kept. */
 static void begin(struct um_log *l, int64_t n, const char *name, int64_t now)
 {
 	um_log_part_clear(&l->part);

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nsys_mark.c - formats and parses the text of NVTX marks
+ */
 #include "io/nsys_mark.h"
 
 #include <ctype.h>
@@ -52,7 +55,7 @@ int um_nsys_mark_write(const struct um_activity *a, char **out)
 	}
 	if (n < 0)
 		return -ENOMEM;
-	/* A name that has lines would end with the first. */
+	/* Line breaks in a name would end the mark. */
 	for (char *c = text; c && *c; c++)
 		if (*c == '\n' || *c == '\r')
 			*c = ' ';
@@ -62,7 +65,7 @@ int um_nsys_mark_write(const struct um_activity *a, char **out)
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-/* Each takes a word off the front, and the space behind it: 1, or 0 where it is not there. */
+/* Each takes a word off the front, and the space after it: 1, or 0 if the word does not match. */
 static int word(const char **s, const char *is)
 {
 	size_t n = strlen(is);

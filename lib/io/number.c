@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * number.c - prints and parses numbers independently of the locale
+ */
 #include "io/number.h"
 
 #include <assert.h>
@@ -70,7 +73,7 @@ int um_number_parse(const char *text, size_t n, double *out)
 	if (i != n)
 		return -EINVAL;
 	if (n + strlen(point) >= sizeof buf)
-		return -ERANGE; /* nobody writes a rate in a hundred digits */
+		return -ERANGE; /* a rate of a hundred digits is an error */
 	len = (size_t)snprintf(buf, sizeof buf, "%.*s", (int)whole, text);
 	if (whole < n && text[whole] == '.')
 		len += (size_t)snprintf(buf + len, sizeof buf - len, "%s", point), whole++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * number.h - decimal numbers in files, whatever the locale of the host program
+ * number.h - decimal numbers in files, independent of the host program's locale
  *
- * printf and strtod follow the locale that the program has set; a file must not. Thread-safe as far as localeconv is.
+ * printf and strtod follow the locale of the program; files must not. As thread-safe as localeconv.
  */
 #ifndef UM_IO_NUMBER_H
 #define UM_IO_NUMBER_H
@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define UM_NUMBER_MAX 40 /* room for any number as text, with its end */
+#define UM_NUMBER_MAX 40 /* room for any number as text, with the NUL */
 
 /* The shortest text that reads back as exactly `x`, which must be finite. Valid JSON. Returns its length. */
 size_t um_number_print(char buf[UM_NUMBER_MAX], double x);
 
-/* Digits, perhaps with a fraction and an exponent, without a sign: the whole text or -EINVAL; -ERANGE beyond a double.
- */
+/* Digits, with an optional fraction and exponent, without a sign. 0; -EINVAL unless the whole text matches; -ERANGE
+ * beyond a double. */
 int um_number_parse(const char *text, size_t n, double *out);
 
 /* Digits only: -EINVAL, or -ERANGE beyond 2^63 - 1. */

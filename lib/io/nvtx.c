@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nvtx.c - emits NVTX marks and ranges
+ */
 #include "io/nvtx.h"
 
 #include "io/nsys_mark.h"
@@ -11,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTEXT_OPS 1000000000000ull /* numbers for each context: none ever announces so many */
+#define CONTEXT_OPS 1000000000000ull /* numbers reserved for each context; no context announces so many ops */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static nvtxDomainHandle_t domain; /* NULL: no tool */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where there were no headers of NVTX: nobody listens.
+ * nvtx_none.c - nvtx.h in a build without NVTX headers: no tool is ever attached
  */
 #include "io/nvtx.h"
 

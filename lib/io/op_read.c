@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `r` and `w` meet in a hash table over (id, offset, bytes), so that a hostile line of a million entries costs no more
- * than a million steps. A second table over ids serves `touched` and `relaunch`, which speak of whole tensors.
+ * op_read.c - reads the keys of an op line
+ *
+ * `r` and `w` are merged in a hash table over (id, offset, bytes), so that a hostile line of a million entries costs at
+ * most a million steps. A second table over ids serves `touched` and `relaunch`, which refer to whole tensors.
  */
 #include "io/op_read.h"
 
@@ -11,7 +13,7 @@
 #include "base/hash.h"
 #include "io/number.h"
 
-#define RELAUNCHED 4u /* beside enum um_access in the map of what was seen */
+#define RELAUNCHED 4u /* in addition to enum um_access, in the map of seen ids */
 
 void um_op_line_fini(struct um_op_line *op)
 {
@@ -66,7 +68,7 @@ int um_op_range_read(const struct um_json *j, const json_t *v, const char *list,
 	return 0;
 }
 
-/* A power of two, at most half full when all of both lists are in. */
+/* A power of two, at most half full with all entries of both lists. */
 static int size_table(struct um_op_line *op, size_t entries)
 {
 	size_t want = 16;
@@ -160,7 +162,7 @@ static int check_touched(const struct um_op_line *op, const struct um_json *j, c
 	return rc ? rc : um_json_as_u64(j, v, what, 0, whole, &bytes);
 }
 
-/* Nothing touched at all still counts as a byte: 0 means "all" to who plays the trace. */
+/* Zero touched bytes count as one byte: 0 means "all" to the player of the trace. */
 static void limit_use(struct um_use *u, uint64_t touched)
 {
 	if (touched < u->bytes)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_read.h - the keys of an `op` line: what a umtrace says of tensors a umplan says of slots
+ * op_read.h - the keys of an `op` line, common to umtrace (tensors) and umplan (slots)
  *
- * in    the object, and who knows how many bytes a tensor or slot has
+ * in    the JSON object, and a callback for the size of a tensor or slot
  * out   uses: those of `r` in their order (an UPDATE where `w` has the same range), then those of `w` alone
  *
- * The arrays are used again from op to op. Time and memory are linear in the length of the line.
+ * The arrays are reused from op to op. Time and memory are linear in the length of the line.
  */
 #ifndef UM_IO_OP_READ_H
 #define UM_IO_OP_READ_H
@@ -15,7 +15,7 @@
 #include "io/json_in.h"
 #include "model/event.h"
 
-/* Who knows the things that ops use. bytes_of: 0 and the size, or refuses the line (dead, unknown). */
+/* Callback for the objects that ops use. bytes_of: 0 and the size, or refuses the line (dead, unknown). */
 struct um_op_names {
 	const char *noun; /* "tensor", "slot" */
 	int (*bytes_of)(const struct um_op_names *names, const struct um_json *j, uint64_t id, uint64_t *bytes);
@@ -37,7 +37,7 @@ struct um_op_line {
 /* All zero is a valid start. */
 void um_op_line_fini(struct um_op_line *op);
 
-/* Fills `op`, strings borrowed from `j`. 0, -EINVAL (refused, said) or -ENOMEM. */
+/* Fills `op`, strings borrowed from `j`. 0, -EINVAL (refused, with a diag) or -ENOMEM. */
 int um_op_line_read(struct um_op_line *op, const struct um_json *j, const struct um_op_names *names);
 
 /* One element of `r` or `w`: an id, or [id, offset, bytes]. */

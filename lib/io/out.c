@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text gathers in a buffer that is flushed through deflate or straight to the file.
+ * out.c - buffered output, plain or gzip, to a file or memory
+ *
+ * Text is collected in a buffer that is flushed through deflate or straight to the file.
  */
 #include "io/out.h"
 
@@ -24,13 +26,13 @@ struct um_out {
 	int err; /* first error, negative */
 	int gz;
 	z_stream z;
-	int to_mem; /* there is no file: */
+	int to_mem; /* no file: */
 	UM_VEC(unsigned char) mem;
 	size_t n;
 	unsigned char buf[CHUNK], packed[CHUNK];
 };
 
-/* A reader of standard output that has gone ends the process, as everywhere. */
+/* A closed reader of standard output ends the process, as in other programs. */
 static int write_plain(int fd, const unsigned char *data, size_t n)
 {
 	while (n) {
@@ -56,7 +58,7 @@ static void write_raw(struct um_out *o, const unsigned char *data, size_t n)
 		return;
 	}
 	if (!o->err && o->target.owner != getpid())
-		o->err = -ECHILD; /* the parent's descriptor, and its place in the file */
+		o->err = -ECHILD; /* the descriptor and its offset are the parent's */
 	if (!o->err)
 		o->err = o->target.is_stdout ? write_plain(o->target.fd, data, n)
 					     : um_write_all(o->target.fd, data, n, -1);
@@ -100,7 +102,7 @@ int um_out_open(struct um_out **out, const char *path, struct um_diag *diag)
 		goto refuse;
 	o->target.fd = -1;
 	if (len > 3 && strcmp(path + len - 3, ".gz") == 0) {
-		/* no time stamp, no name in the header: equal content, equal file */
+		/* no time stamp, no name in the header: equal content gives equal files */
 		if (deflateInit2(&o->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 			goto end;
 		o->gz = 1;
@@ -190,7 +192,7 @@ void um_out_double(struct um_out *o, double x)
 	um_out_write(o, buf, um_number_print(buf, x));
 }
 
-/* A hidden character as JSON spells it: \uNNNN. All of them are below U+10000. */
+/* A hidden character in JSON form, \uNNNN. All of them are below U+10000. */
 static size_t json_hidden(char *to, size_t size, const unsigned char *p, size_t n)
 {
 	unsigned c = n == 1   ? *p
@@ -225,7 +227,7 @@ void um_out_json_str(struct um_out *o, const char *s)
 	um_out_str(o, "\"");
 }
 
-/* What stands for the character of n bytes at p (0: none there), or NULL: itself. */
+/* The escape of the character of n bytes at p (0: invalid), or NULL if it needs none. */
 static const char *html_for(const unsigned char *p, size_t n)
 {
 	switch (*p) {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan_line.c - reads op and hint lines of a umplan
+ */
 #include "io/plan_line.h"
 
 #include <inttypes.h>
@@ -9,7 +12,7 @@ static const char *const kind_names[] = {
 	[UM_HINT_RECOMPUTE] = "recompute", [UM_HINT_ADVISE] = "advise",
 };
 
-/* By the number that CUDA gives it (cudaMemoryAdvise). */
+/* Indexed by cudaMemoryAdvise. */
 static const char *const advice_names[] = {
 	NULL,	       "read_mostly",	    "unset_read_mostly", "preferred_location", "unset_preferred_location",
 	"accessed_by", "unset_accessed_by",
@@ -33,7 +36,7 @@ static int no_memory(const struct um_json *j)
 	return um_diag_set(j->diag, ENOMEM, j->line, "out of memory");
 }
 
-/* `order`: which of the uses (r first, then w alone) comes first in the program's own order, which comes second, ... */
+/* `order`: indices of the uses (r first, then w alone) in the program's order. */
 static int reorder(struct um_op_line *op, const struct um_json *j)
 {
 	json_t *list = NULL;
@@ -44,7 +47,7 @@ static int reorder(struct um_op_line *op, const struct um_json *j)
 	if (json_array_size(list) != op->uses.n)
 		return um_json_refuse(j, "`order` has %zu numbers: want %zu, one for each use", json_array_size(list),
 				      op->uses.n);
-	/* Old and new side by side in one array; the table of ranges serves to mark what was taken. */
+	/* Old and new order in one array; the table of ranges marks the uses that were taken. */
 	if (um_vec_reserve(&op->uses, op->uses.n))
 		return no_memory(j);
 	memset(op->table.at, 0, op->table.n * sizeof *op->table.at);
@@ -237,7 +240,7 @@ int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint6
 		rc = um_json_i32(j, "at", UM_JSON_MUST, 0, (int32_t)n_ops - 1, &h.at);
 	if (!rc && h.at < last)
 		return um_json_refuse(j, "`at` is %d after %d: want hints in the order of issue", h.at, last);
-	/* these two start as an op does, or at once */
+	/* these two start like an op, or at once */
 	if (h.kind == UM_HINT_RECOMPUTE || h.kind == UM_HINT_ADVISE)
 		after = UM_JSON_MAY;
 	if (!rc)

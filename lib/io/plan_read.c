@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header says how many slots and ops follow, so every number can be checked on the line that has it. Ops and hints
- * are taken apart in plan_line.c; what concerns the file as a whole (counts, births in order, who carries whom) is
- * checked at its end.
+ * plan_read.c - reads a umplan file
+ *
+ * The header has the numbers of slots and ops, so every number can be checked on its line. plan_line.c parses ops and
+ * hints; facts of the file as a whole (counts, births in order, carry) are checked at its end.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +13,10 @@
 #include "io/plan_line.h"
 
 struct reader {
-	struct um_op_names names; /* first: bytes_of gets at the reader through it */
+	struct um_op_names names; /* first: bytes_of finds the reader through it */
 	struct um_diag *diag;
 	struct um_plan plan;
-	uint64_t n_slots, n_ops; /* as the header says */
+	uint64_t n_slots, n_ops; /* from the header */
 	struct um_op_line op;
 	UM_VEC(struct um_slot_line) lines; /* by slot */
 };
@@ -47,7 +48,7 @@ static int keep_str(const struct um_json *j, const char *key, char **out)
 	return *out ? 0 : um_diag_set(j->diag, ENOMEM, j->line, "out of memory");
 }
 
-/* A rate that a plan counts on: whole bytes/s, written either way. */
+/* A rate of a plan: whole bytes/s, written as an integer or a real. */
 static int read_rate(const struct um_json *j, const char *key, uint64_t *out)
 {
 	double x = 0;
@@ -101,7 +102,7 @@ static int read_header(struct reader *r, const struct um_json *j)
 	return rc ? rc : keep_str(j, "strategy", &p->strategy);
 }
 
-/* Keys of our own: what the library knows of a slot beyond the format. */
+/* Additional keys: facts of a slot beyond the format. */
 static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_slot *s, int *ord, int *carry)
 {
 	const uint64_t known = UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_GUESSED | UM_SLOT_UNMANAGED;
@@ -113,7 +114,7 @@ static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_
 	if (!rc)
 		rc = um_json_u64(j, "ord", UM_JSON_MAY, 0, UINT32_MAX - 1, &born);
 	if (!rc && json_is_null(json_object_get(j->root, "carry")))
-		*carry = 1; /* null: nobody */
+		*carry = 1; /* null: none */
 	else if (!rc && r->n_slots)
 		rc = um_json_u64(j, "carry", UM_JSON_MAY, 0, r->n_slots - 1, &from);
 	if (rc)
@@ -164,7 +165,7 @@ static int read_slot(struct reader *r, const struct um_json *j)
 		return um_json_refuse(j, "`role` is %s: want param, grad, optim, act, input, workspace, comm or other",
 				      um_json_show(json_object_get(j->root, "role")).text);
 	s.role = role ? (enum um_role)um_role_parse(role) : UM_ROLE_OTHER;
-	/* what lives on from one iteration to the next stays itself, unless the file says otherwise */
+	/* a tensor that lives across iterations keeps its slot, unless the file says otherwise */
 	if (!carry && (s.birth < 0 ? s.death < 0 : s.death >= 0 && s.death <= s.birth))
 		s.carry = (uint32_t)n;
 	if (um_vec_push(&r->lines, line))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a reader would assume anyway is not written: no carry of what stays itself, no order that is r, then w. What is
- * read back is the same plan, but for `bound`, which names tensors of this process, and for where places are counted
- * from.
+ * plan_write.c - writes a umplan file
+ *
+ * Defaults of the reader are not written: no carry of slots that stay, no order that is r, then w. Reading gives the
+ * same plan, except `bound`, which names tensors of this process, and the base of the places.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,11 +17,11 @@
 struct writer {
 	struct um_out *out;
 	const struct um_plan *plan;
-	uint64_t base; /* places are written from here: a file holds offsets, no addresses */
-	UM_VEC(struct um_use) uses; /* of one op, as events have them */
+	uint64_t base; /* places are written relative to it: a file holds offsets, no addresses */
+	UM_VEC(struct um_use) uses; /* of one op, in the form of events */
 };
 
-/* The block in which the lowest place lies, so that what shares blocks in the plan shares them in the file. */
+/* The block of the lowest place, so that slots that share blocks in the plan share them in the file. */
 static uint64_t lowest_block(const struct um_plan *p)
 {
 	uint64_t lowest = UINT64_MAX;
@@ -130,7 +131,8 @@ static int gather(struct writer *w, const struct um_sched_op *op)
 	return 0;
 }
 
-/* Where the program's order is not the file's (r, then w alone): each use's index in the file, in that order. */
+/* Where the program's order differs from the file's (r, then w alone): each use's index in the file, in the program's
+ * order. */
 static void write_order(struct writer *w)
 {
 	uint32_t reads = 0, read = 0, written = 0;

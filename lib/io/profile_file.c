@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every key is a row of one table: what it is, where it lies in struct um_profile, and between what it makes sense.
- * Reader and writer both walk it.
+ * profile_file.c - reads and writes profile files
+ *
+ * Every key is a row of one table: its name, its offset in struct um_profile, and its bounds. Reader and writer both
+ * use the table.
  */
 #include "io/profile_file.h"
 
@@ -18,7 +20,7 @@
 
 enum kind { NAME, SIZE, RATE, TIME, SHARE, FLAG };
 
-/* Bounds keep arithmetic on them inside 64 bits and refuse what can only be a slip of unit. */
+/* The bounds keep arithmetic within 64 bits and refuse values that can only be a mistake of the unit. */
 static const struct key {
 	const char *name;
 	enum kind kind;
@@ -67,9 +69,9 @@ static const struct key {
 };
 
 #define N_KEYS (sizeof keys / sizeof *keys)
-#define SHOWN 40 /* bytes of a file's text that a message repeats */
+#define SHOWN 40 /* bytes of the file's text that a message quotes */
 
-/* Text of the file, made fit for a message: short and printable. */
+/* Text of the file for a message: short and printable. */
 struct shown {
 	char text[SHOWN + 4];
 };
@@ -203,7 +205,7 @@ static size_t find_key(const char *text, size_t n)
 	return i;
 }
 
-/* `seen[i]`: the line that set key i, 0 if none did. */
+/* `seen[i]`: the line that set key i, 0 if none. */
 static int read_line(struct um_profile *p, const char *text, size_t n, uint64_t line, uint64_t seen[N_KEYS],
 		     struct um_diag *diag)
 {

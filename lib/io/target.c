@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * target.c - replaces output files atomically
+ *
  * Named temporaries are kept in a small table that a signal handler can read: a slot is a pointer, set and cleared by
- * one store. A name that finds no slot is not removed by signals, and that is all.
+ * one store. If the table is full, a signal does not remove the temporary.
  */
 #include "io/target.h"
 
@@ -39,7 +41,7 @@ static void remember(char *name)
 		char *none = NULL;
 
 		if (atomic_load(&named[i].name) && named[i].owner != getpid())
-			atomic_store(&named[i].name, NULL); /* of the process that this one was forked from */
+			atomic_store(&named[i].name, NULL); /* of the parent of this forked process */
 		if (atomic_compare_exchange_strong(&named[i].name, &none, name)) {
 			named[i].owner = getpid();
 			return;
@@ -64,7 +66,7 @@ void um_target_remove_named(void)
 	}
 }
 
-/* A name that cannot be guessed, in the folder of `path`. NULL: no memory, or no random numbers. */
+/* An unpredictable name in the folder of `path`. NULL: no memory, or no random numbers. */
 static char *random_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -78,14 +80,14 @@ static char *random_name(const char *path)
 	return name;
 }
 
-/* Creates a file with a name that cannot be guessed beside `path`. */
+/* Creates a file with an unpredictable name beside `path`. */
 static int create_named(const char *path, mode_t mode, int *fd, char **name)
 {
 	for (;;) {
 		*name = random_name(path);
 		if (!*name)
 			return -ENOMEM;
-		remember(*name); /* before it is there: a signal may come at once */
+		remember(*name); /* before it exists: a signal may come at any time */
 		*fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 		if (*fd >= 0)
 			return 0;
@@ -121,9 +123,9 @@ void um_target_forget(char *name)
 	free(name);
 }
 
-/* --- where to ----------------------------------------------------------------------------------------------------- */
+/* --- destination -------------------------------------------------------------------------------------------------- */
 
-/* The path at the end of a chain of links, whether a file is there or not. */
+/* The path at the end of a chain of links, whether the file exists or not. */
 static int follow_links(const char *path, char **out)
 {
 	char *at = strdup(path), *next, to[PATH_MAX];
@@ -213,9 +215,9 @@ int um_target_open(struct um_target *t, const char *path)
 	return err;
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------ */
+/* --- commit ------------------------------------------------------------------------------------------------------- */
 
-/* A link replaces nothing: over a file that is there the temporary goes by a name of its own and a rename. */
+/* linkat does not replace a file: over an existing one the temporary gets a name of its own, then a rename. */
 static int give_name(struct um_target *t)
 {
 	char from[64];
@@ -240,7 +242,7 @@ static int give_name(struct um_target *t)
 	return err;
 }
 
-/* The data must be on the disk before the name is, or a power cut leaves an empty file under it. */
+/* The data must be on the disk before the name, otherwise a power cut leaves an empty file. */
 int um_target_commit(struct um_target *t)
 {
 	int err = 0;
@@ -307,7 +309,7 @@ int um_target_check(const char *path, const char *text)
 	int fd, err;
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return 0; /* opening it will say what is wrong with it */
+		return 0; /* opening it reports the error */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -338,7 +340,7 @@ int um_write_all(int fd, const void *data, size_t n, int64_t at)
 		n -= (size_t)done;
 		at += at < 0 ? 0 : done;
 	}
-	/* What our write raised is taken back, what was raised before is not. */
+	/* Consumes the signals that our write raised, not those pending before. */
 	if ((err == -EFBIG && !sigismember(&pending, SIGXFSZ)) || (err == -EPIPE && !sigismember(&pending, SIGPIPE)))
 		while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR)
 			;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * target.h - the file that output goes to, and the temporary that replaces it
+ * target.h - the destination of an output, and the temporary that replaces it
  *
  * in    a path
  * out   a descriptor to write to; on commit the file at the path
  * owns  the descriptor and the temporary
  *
- * The rule for every output:
- *   - A regular file is replaced as a whole by one rename, or stays as it was. It keeps its permissions and, where the
+ * The rules for every output:
+ *   - A regular file is replaced as a whole by one rename, or stays unchanged. It keeps its permissions and, where the
  *     process may set it, its owner. A file that the process may not write is refused.
  *   - A symbolic link stays: the file that it names is replaced, or created.
  *   - A FIFO, a character device and the file that is standard output are written in place.
  *   - A directory, a block device and a socket are refused.
  *
- * The temporary has no name (O_TMPFILE): it vanishes with the process, and a forked child cannot disturb it. Where the
- * file system lacks that, it has an unpredictable name beside the target; um_target_remove_named removes those.
+ * The temporary has no name (O_TMPFILE): it vanishes with the process, and a forked child cannot disturb it. If the
+ * file system lacks O_TMPFILE, it has an unpredictable name beside the target; um_target_remove_named removes those.
  */
 #ifndef UM_IO_TARGET_H
 #define UM_IO_TARGET_H
@@ -26,10 +26,10 @@
 struct um_target {
 	int fd; /* -1: none */
 	int is_stdout;
-	int no_sync; /* set it where a power cut may take the file: commit does not wait for the disk */
+	int no_sync; /* set if a power cut may lose the file: commit does not wait for the disk */
 	char *path; /* NULL: written in place */
-	char *name; /* of the temporary; NULL: it has none */
-	pid_t owner; /* the process that opened it: a child that was forked later neither commits nor removes */
+	char *name; /* of the temporary; NULL: without a name */
+	pid_t owner; /* the process that opened it: a forked child neither commits nor removes it */
 };
 
 /* "-" is standard output. 0 or -errno. */
@@ -48,17 +48,17 @@ void um_target_forget(char *name);
  * a signal ends it. The library installs no handler. */
 void um_target_remove_named(void);
 
-/* Does the file begin with this text, unpacked where it is gzip? An empty file does. For files that the environment
- * names: what is not ours is not overwritten. */
+/* Does the file begin with this text, after decompression if it is gzip? True for an empty file. For files named by the
+ * environment: foreign files are not overwritten. */
 int um_target_begins(int fd, const char *text);
-/* The same of a path; what is no regular file begins as it likes. 0, -EEXIST: it begins otherwise, or -errno. */
+/* The same for a path; always 0 if it is not a regular file. 0, -EEXIST: it begins otherwise, or -errno. */
 int um_target_check(const char *path, const char *text);
 
-/* Writes all, at `at` or (negative) at the end of what was written. Neither a file size limit (SIGXFSZ) nor a reader
- * that has gone (SIGPIPE) ends the process. 0 or -errno. */
+/* Writes all bytes, at offset `at` or (negative) at the current position. Neither a file size limit (SIGXFSZ) nor a
+ * closed reader (SIGPIPE) ends the process. 0 or -errno. */
 int um_write_all(int fd, const void *data, size_t n, int64_t at);
 
-/* For tests: as on a file system without O_TMPFILE. */
+/* For tests: behave as on a file system without O_TMPFILE. */
 extern int um_target_always_named;
 
 #endif

@@ -2,13 +2,13 @@
  *
  * umtrace.h - umtrace files: a reader (file -> sink) and a writer (a sink)
  *
- * Format: doc/umtrace.md. Plain or gzip, told by content, not by name. "-" is standard input / output. Tensor ids in
- * events are t + 1. The reader checks everything the format promises (ids unique, alive when used, ranges inside,
+ * Format: doc/umtrace.md. Plain or gzip, detected by content, not by name. "-" is standard input / output. Tensor ids
+ * in events are t + 1. The reader checks all rules of the format (ids unique, alive when used, ranges inside,
  * iterations without a gap, finite numbers, no duplicate keys) and refuses with file, line and reason. Lines over
  * UM_IO_LINE_MAX bytes are refused.
  *
- * A diag is initialised by the function that takes it and may be NULL. Where only places of a range are touched it is
- * never handed on as overwritten as a whole.
+ * A diag is initialised by the function that takes it and may be NULL. A range with `touched` is never passed on as
+ * overwritten as a whole.
  */
 #ifndef UM_IO_UMTRACE_H
 #define UM_IO_UMTRACE_H
@@ -18,7 +18,7 @@
 
 #define UM_IO_LINE_MAX (4u << 20)
 
-/* Header keys that are kept. Strings owned by the struct; um_umtrace_header_fini frees them. */
+/* Header keys. Strings are owned by the struct; um_umtrace_header_fini frees them. */
 struct um_umtrace_header {
 	char *source, *workload;
 };
@@ -37,10 +37,11 @@ int um_umtrace_read_mem(const void *data, size_t bytes, struct um_sink *sink, st
 /* A writer is a sink. It writes to a temporary beside `path` (gzip if the name ends in .gz) and renames at close. */
 int um_umtrace_writer_open(struct um_sink **out, const char *path, const char *source, const char *workload,
 			   struct um_diag *diag);
-/* Ends the file: 0 and the file is there, or -errno and nothing is left behind. `keep` 0: throw it away. */
+/* Ends the file: 0 and the file exists, or -errno and nothing remains. `keep` 0: discard it. */
 int um_umtrace_writer_close(struct um_sink *writer, int keep);
 
-/* The most that is kept in memory of a trace, in which an op takes some 200 bytes: a longer one is refused (-E2BIG). */
+/* Maximum number of events of a trace in memory, where an op takes some 200 bytes: a longer trace is refused
+ * (-E2BIG). */
 #define UM_TRACE_EVENTS (8u << 20)
 #define UM_TRACE_USES (32u << 20)
 
@@ -48,7 +49,7 @@ struct um_trace_caps {
 	uint64_t events, uses;
 };
 
-/* A whole trace in memory: what the player and `trace stat` work on. Owns copies of everything. */
+/* A whole trace in memory, for the player and `trace stat`. Owns copies of everything. */
 struct um_trace;
 
 int um_trace_load(struct um_trace **out, const char *path, struct um_diag *diag);
@@ -60,9 +61,9 @@ const struct um_umtrace_header *um_trace_header(const struct um_trace *t);
 size_t um_trace_length(const struct um_trace *t);
 /* The i-th event; everything it points to lives as long as the trace. */
 const struct um_event *um_trace_event(const struct um_trace *t, size_t i);
-uint64_t um_trace_peak_bytes(const struct um_trace *t); /* most bytes alive at once, sizes summed unrounded */
+uint64_t um_trace_peak_bytes(const struct um_trace *t); /* peak of live bytes, without rounding */
 uint64_t um_trace_iterations(const struct um_trace *t);
-/* The op that touches the most bytes of whole tensors: its event index (SIZE_MAX if there is none) and those bytes. */
+/* The op whose tensors have the most bytes: its event index (SIZE_MAX: there is no op) and those bytes. */
 size_t um_trace_largest_op(const struct um_trace *t, uint64_t *bytes);
 
 #endif

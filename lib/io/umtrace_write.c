@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each event becomes its line at once. A whole tensor is written as its number alone, so the writer remembers the sizes
- * of those alive. `dead` has no line in the format: it is left out, which loses a permission, never content.
+ * umtrace_write.c - writes a umtrace
+ *
+ * Each event becomes its line at once. A whole tensor is written as its id alone, so the writer remembers the sizes of
+ * live tensors. `dead` has no line in the format and is omitted, which loses a permission, never content.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@ struct writer {
 	struct um_sink sink; /* first */
 	struct um_out *out;
 	struct um_id_map sizes; /* id -> bytes, of live tensors */
-	uint64_t iterations; /* counted here: whoever feeds may start anywhere, a file starts at 0 */
+	uint64_t iterations; /* counted here: a feed may start at any iteration, a file starts at 0 */
 };
 
 static void key_str(struct um_out *o, const char *key, const char *value)
@@ -133,7 +135,7 @@ static int feed(struct um_sink *sink, const struct um_event *ev)
 	case UM_EV_DEAD:
 		break;
 	}
-	/* A line that is missing would make a file that means something else: better none. */
+	/* a file with a missing line would have another meaning: discard it */
 	if (rc)
 		um_out_fail(w->out, rc);
 	return um_out_error(w->out);

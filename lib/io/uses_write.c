@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * uses_write.c - writes the keys of an op line
+ */
 #include "io/uses_write.h"
 
 #include <inttypes.h>
@@ -40,7 +43,7 @@ static int is_partial(const struct um_use *u)
 	return u->touched < u->bytes;
 }
 
-/* One number speaks for all uses of a tensor: the most that any partly touched one touches. The first use says it. */
+/* One number covers all uses of a tensor: the maximum of the partly touched ones, written with the first use. */
 static int touched_of(const struct um_uses_view *v, uint32_t i, uint64_t *touched)
 {
 	uint64_t most = 0;
@@ -50,7 +53,7 @@ static int touched_of(const struct um_uses_view *v, uint32_t i, uint64_t *touche
 		if (v->uses[k].id.v != v->uses[i].id.v || !is_partial(&v->uses[k]))
 			continue;
 		if (k < i)
-			return 0; /* said already */
+			return 0; /* written already */
 		partial = 1;
 		most = v->uses[k].touched > most ? v->uses[k].touched : most;
 	}
@@ -79,7 +82,7 @@ void um_uses_write(struct um_out *o, const struct um_uses_view *v)
 		um_out_str(o, "}");
 }
 
-/* A cost that is no finite number is no cost. */
+/* An amount that is not finite is unknown. */
 static void write_amount(struct um_out *o, const char *key, double x)
 {
 	if (!isfinite(x) || x <= 0)

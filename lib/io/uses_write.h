@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * uses_write.h - what an op line says, in writing: the counterpart of op_read.h
+ * uses_write.h - writes the keys of an `op` line: the counterpart of op_read.h
  *
- * Writes keys with a comma before each, into an object that the caller opened.
+ * Each key is preceded by a comma and goes into an object that the caller has opened.
  */
 #ifndef UM_IO_USES_WRITE_H
 #define UM_IO_USES_WRITE_H
@@ -18,13 +18,13 @@ struct um_uses_view {
 	uint64_t (*whole)(const void *user, uint64_t id); /* bytes of the whole tensor or slot */
 };
 
-/* `r`, `w`, and `touched` where a use touches less than its range. */
+/* `r`, `w`, and `touched` for uses that touch less than their range. */
 void um_uses_write(struct um_out *o, const struct um_uses_view *v);
 
-/* One range as the formats spell it: N, or [N,off,bytes] for a part. */
+/* One range as in the formats: N, or [N,off,bytes] for a part. */
 void um_range_write(struct um_out *o, const struct um_uses_view *v, const struct um_use *u);
 
-void um_cost_write(struct um_out *o, const struct um_cost *cost); /* what is known of it */
+void um_cost_write(struct um_out *o, const struct um_cost *cost); /* the known fields */
 void um_launch_write(struct um_out *o, int32_t stream, char phase);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two things are remembered: who had which number in the iteration before (past.h), and the schedule built last, as the
- * words that decide whether a plan made for it still holds.
+ * learn.c - builds the schedule of the next iteration
+ *
+ * Two things are remembered: the tensors' numbers in the previous iteration (previous_iteration.h), and the schedule
+ * built last, as a sequence of words that decide whether a plan made for it still holds.
  */
 #include "learn/learn.h"
 
@@ -14,7 +16,7 @@ struct words {
 
 struct learner {
 	struct um_previous_iteration past, now;
-	struct words last, words; /* the schedule built before and this one: what must not change, word by word */
+	struct words last, words; /* the previous schedule and this one: the parts that must not change, word by word */
 	int have_last;
 };
 
@@ -57,13 +59,13 @@ static void add_uses(const struct um_iteration *it, const struct um_nesting *nes
 			.off = u->off + nesting->off[u->tensor],
 			.bytes = u->bytes,
 			.touched = u->touched,
-			/* that a part or a whole is dead says nothing of the other */
+			/* a dead part does not make the whole dead, nor the reverse */
 			.dead_after = u->dead_after && host == u->tensor && !nesting->whole[host],
 		};
 	}
 }
 
-/* Launching an op again makes whole slots again: not where an output is but a part of its slot. */
+/* Relaunching an op makes whole slots again; not if an output is only a part of its slot. */
 static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter_op *op,
 			     const struct um_nesting *nesting)
 {
@@ -140,7 +142,7 @@ free_slot_of:
 #define SLOT_WORDS 4
 #define USE_WORDS 4
 
-/* What a plan rests on: not who is bound, nor where it lies, nor what an op costs. */
+/* Facts on which a plan depends: not the bound tensors, their addresses, or the ops' costs. */
 static int spell(struct learner *m, const struct um_schedule *s)
 {
 	uint64_t *w;
@@ -185,7 +187,7 @@ static int spell(struct learner *m, const struct um_schedule *s)
 	return 0;
 }
 
-/* The words of this schedule become those of the last one. Did they differ? */
+/* Makes this schedule's words the last ones. Did they differ? */
 static int turn_page(struct learner *m)
 {
 	int changed = !m->have_last || m->last.n != m->words.n ||

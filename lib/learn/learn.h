@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * learn.h - iterations -> a schedule
+ * learn.h - turns finished iterations into a schedule
  *
  * in    finished iterations, one after the other
  * out   the schedule that the next iteration is expected to follow
- * owns  what it remembers of the iteration before
+ * owns  facts of the previous iteration
  *
- * Slots: a tensor is who it was at its first appearance: born in this iteration (birth order), born in the one before
- * (birth order there), or older. What is born in one iteration and freed in the next is one slot (birth >= 0, death <=
- * birth) where its two lives do not overlap, else two. `carry` and `bound` say who is who when the next iteration
- * begins; buffers that swap roles every iteration are learned from two iterations (the tensor bound to slot a now was
- * bound to slot b before: carry[a] = b). After one iteration the schedule is a guess (UM_SLOT_GUESSED where a birth was
- * not freed). Iteration path: O(n log n) at most.
+ * Slots: a tensor is identified by its first appearance: born in this iteration (birth order), born in the previous one
+ * (birth order there), or older. A tensor born in one iteration and freed in the next is one slot (birth >= 0, death <=
+ * birth) if its two lives do not overlap, otherwise two. `carry` and `bound` say which slot each tensor has when the
+ * next iteration begins; buffers that swap roles every iteration are learned from two iterations (the tensor bound to
+ * slot a now was bound to slot b before: carry[a] = b). After one iteration the schedule is a guess (UM_SLOT_GUESSED
+ * for births that were not freed). Iteration path: O(n log n) at most.
  */
 #ifndef UM_LEARN_LEARN_H
 #define UM_LEARN_LEARN_H
@@ -27,8 +27,8 @@ int um_learner_init(struct um_learner *l); /* 0 or -ENOMEM */
 void um_learner_fini(struct um_learner *l);
 
 /* Builds the schedule that iteration it->n + 1 is expected to follow. `out` is initialised and empty. `*changed` is 0
- * if the schedule is the same as the one built before (signature, slots' births, deaths, carry and flags), so that a
- * plan made for it still holds; bound may differ. 0, -ENOMEM, -ENODATA (the iteration is incomplete or has no ops). */
+ * if the schedule equals the one built before (signature, slots' births, deaths, carry and flags), so that a plan made
+ * for it still holds; bound may differ. 0, -ENOMEM, -ENODATA (the iteration is incomplete or has no ops). */
 int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out, int *changed);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * nesting.c - finds tensors that contain other tensors
+ */
 #include "learn/nesting.h"
 
 int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const struct um_previous_iteration *now)
@@ -19,7 +22,7 @@ int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const s
 		n->host[i] = i;
 	for (size_t i = 0; i < it->uses.n; i++)
 		used[it->uses.at[i].tensor] = 1;
-	/* entries of one tensor come innermost first: the last one that is used wins */
+	/* entries of one tensor come innermost first: the last used one is the outermost */
 	for (size_t i = 0; i < it->nests.n; i++) {
 		const struct um_iter_nest *nest = &it->nests.at[i];
 		uint32_t outer = um_previous_iteration_find(now, nest->outer);

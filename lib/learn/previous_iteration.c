@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * previous_iteration.c - a sorted array of tensor ids and their numbers
+ */
 #include "learn/previous_iteration.h"
 
 void um_previous_iteration_init(struct um_previous_iteration *p)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * previous_iteration.h - what is remembered of an iteration: who had which number
+ * previous_iteration.h - the number of each tensor in the previous iteration
  *
- * A value: owns its memory. Iteration path: O(n log n) to fill, O(log n) to ask.
+ * A value: owns its memory. Iteration path: O(n log n) to fill, O(log n) per query.
  */
 #ifndef UM_LEARN_PREVIOUS_ITERATION_H
 #define UM_LEARN_PREVIOUS_ITERATION_H
@@ -17,7 +17,7 @@ struct um_previous_iteration_entry {
 };
 
 struct um_previous_iteration {
-	int known; /* 0: nothing is remembered */
+	int known; /* 0: empty */
 	uint64_t n, signature; /* of the iteration */
 	UM_VEC(struct um_previous_iteration_entry) entries; /* by id */
 };
@@ -25,9 +25,9 @@ struct um_previous_iteration {
 void um_previous_iteration_init(struct um_previous_iteration *p);
 void um_previous_iteration_fini(struct um_previous_iteration *p);
 int um_previous_iteration_fill(struct um_previous_iteration *p,
-			       const struct um_iteration *it); /* 0 or -ENOMEM (then nothing is known) */
+			       const struct um_iteration *it); /* 0, or -ENOMEM and it is empty */
 
-/* The number that the tensor had; UM_NOBODY if it was not there. */
+/* The number that the tensor had; UM_NOBODY if it was not in that iteration. */
 uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two passes: lives first, in the order of the tensors' numbers, then carry, which may point at a later slot.
+ * slots.c - builds slots from the tensors of an iteration
+ *
+ * Two passes: lifetimes first, in the order of the tensors' numbers, then carry, which may point at a later slot.
  */
 #include "learn/slots.h"
 
@@ -29,7 +31,7 @@ static unsigned slot_flags(const struct build *b, uint32_t number)
 	return flags;
 }
 
-/* Appends a slot that looks like tensor `number` and lives from birth to death. Its index, or -ENOMEM. */
+/* Appends a slot with the properties of tensor `number`, alive from birth to death. Its index, or -ENOMEM. */
 static int64_t add_slot(struct build *b, uint32_t number, int32_t birth, int32_t death)
 {
 	const struct um_iter_tensor *t = &b->it->tensors.at[number];
@@ -60,20 +62,20 @@ static void settle(struct um_slot *s, uint64_t place)
 	s->place = place;
 }
 
-/* When the next iteration begins the slot is this tensor, which is alive now. */
+/* Binds the slot to this tensor, which is alive now, for the begin of the next iteration. */
 static void bind(struct um_slot *s, const struct um_iter_tensor *t)
 {
 	s->bound = t->id;
 	settle(s, t->addr);
 }
 
-/* Is it certain that `older` is gone by the time `born` comes? Then both are one slot. */
+/* Is `older` certainly freed before `born` is born? Then both are one slot. */
 static int in_turn(const struct um_iter_tensor *older, const struct um_iter_tensor *born)
 {
 	return older->death != UM_NOWHERE && older->death <= born->birth;
 }
 
-/* Makes `slot`, born at p, also the one that was born an iteration ago and dies at q <= p in this one. */
+/* Makes `slot`, born at p, also the slot of the tensor born an iteration ago that dies at q <= p in this one. */
 static void wrap(struct build *b, uint32_t slot, uint32_t born, int32_t q)
 {
 	struct um_slot *s = &b->out->slots.at[slot];
@@ -90,7 +92,7 @@ static int add_older(struct build *b, uint32_t a)
 	int64_t slot;
 
 	if (next != UM_NOBODY && b->it->tensors.at[next].birth != UM_NOWHERE && in_turn(t, &b->it->tensors.at[next])) {
-		unsigned both = slot_flags(b, next) & UM_SLOT_TRANSIENT; /* a promise only if made for both */
+		unsigned both = slot_flags(b, next) & UM_SLOT_TRANSIENT; /* valid only if promised for both */
 
 		slot = add_slot(b, a, b->it->tensors.at[next].birth, t->death);
 		if (slot < 0)
@@ -98,7 +100,7 @@ static int add_older(struct build *b, uint32_t a)
 		b->out->slots.at[slot].flags &= both | ~(unsigned)UM_SLOT_TRANSIENT;
 		b->out->slots.at[slot].flags |= slot_flags(b, next) & UM_SLOT_UNMANAGED;
 		wrap(b, (uint32_t)slot, next, t->death);
-		assert(b->slot_of[next] == UM_NO_SLOT); /* it was used before its follower was born */
+		assert(b->slot_of[next] == UM_NO_SLOT); /* it was used before its successor was born */
 		b->slot_of[next] = (uint32_t)slot;
 	} else {
 		slot = add_slot(b, a, UM_NOWHERE, t->death);
@@ -109,7 +111,7 @@ static int add_older(struct build *b, uint32_t a)
 	return 0;
 }
 
-/* Born and freed in this iteration. A life between two ops touches nothing, but needs its place among the births. */
+/* Born and freed in this iteration. A life between two ops has no uses, but needs its index among the births. */
 static int add_passing(struct build *b, uint32_t i)
 {
 	const struct um_iter_tensor *t = &b->it->tensors.at[i];
@@ -144,7 +146,7 @@ static int add_kept(struct build *b, uint32_t i)
 		return (int)slot;
 	b->slot_of[i] = (uint32_t)slot;
 	if (follows)
-		return 0; /* the older one has its slot and will be carried by this one */
+		return 0; /* the older tensor has its slot and is carried by this one */
 	if (late == UM_NOWHERE) {
 		b->out->slots.at[slot].flags |= UM_SLOT_GUESSED;
 		if (birth == b->end)
@@ -155,7 +157,7 @@ static int add_kept(struct build *b, uint32_t i)
 		wrap(b, (uint32_t)slot, i, late);
 		return 0;
 	}
-	/* what it will be for a while in the next iteration, when its own successor is there already */
+	/* its slot in the next iteration while its own successor is alive, too */
 	before = add_slot(b, i, UM_NOWHERE, late);
 	if (before < 0)
 		return (int)before;
@@ -202,7 +204,7 @@ static void carry_older(struct build *b)
 		}
 		s->carry = b->slot_of[next];
 		if (next != a)
-			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT; /* a promise about a tensor is none about its part */
+			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT; /* a promise about a tensor does not cover its part */
 		bind(s, &b->it->tensors.at[next]);
 	}
 }
@@ -223,7 +225,7 @@ static int list_births(struct build *b)
 	return 0;
 }
 
-/* Parts carry promises of their own: what is said of the whole holds only if it holds for each. */
+/* Parts have promises of their own: a promise about the whole holds only if it holds for each part. */
 static void join_promises(struct build *b)
 {
 	for (uint32_t i = 0; i < b->it->tensors.n; i++) {

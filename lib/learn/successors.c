@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What was seen goes first (the same signature twice), then what birth order suggests, then that a tensor which is
- * alive stays who it is. Nobody gets two parts: a later suggestion yields to an earlier one.
+ * successors.c - finds the successor of each tensor
+ *
+ * Observation has priority (the same signature twice), then birth order, then the rule that a live tensor succeeds
+ * itself. No tensor succeeds two others: a later rule yields to an earlier one.
  */
 #include "learn/successors.h"
 
@@ -10,7 +12,7 @@ static int alive_at_end(const struct um_iter_tensor *t)
 	return t->death == UM_NOWHERE;
 }
 
-/* b takes a's part, unless b will not be there or has another part already. */
+/* Makes b the successor of a, unless b will be dead or succeeds another tensor already. */
 static int give_part(struct um_successors *r, const struct um_iteration *it, unsigned char *taken, uint32_t a,
 		     uint32_t b)
 {
@@ -23,7 +25,7 @@ static int give_part(struct um_successors *r, const struct um_iteration *it, uns
 	return 1;
 }
 
-/* The birth of this iteration that answers to a tensor born in the one before; UM_NOBODY if there is none. */
+/* The birth of this iteration that corresponds to a tensor born in the previous one; UM_NOBODY if none. */
 static uint32_t counterpart(const struct um_iteration *it, uint64_t ord, uint64_t bytes)
 {
 	uint32_t b;
@@ -57,7 +59,7 @@ static void by_birth_order(struct um_successors *r, const struct um_iteration *i
 		if (r->next[a] != UM_NOBODY || t->birth != UM_NOWHERE || alive_at_end(t))
 			continue;
 		if (t->born_iter == 0 || t->born_iter + 1 != it->n)
-			continue; /* births of set-up follow another order */
+			continue; /* births of set-up have another order */
 		b = counterpart(it, t->born_ord, t->bytes);
 		if (b != UM_NOBODY)
 			give_part(r, it, taken, a, b);

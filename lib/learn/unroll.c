@@ -1,11 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * unroll.c - joins several iterations with rotating buffers into one schedule
+ */
 #include "learn/unroll.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Hands its tensor on, and lies where the program put it, not at the beginning of a block. */
+/* Passes its tensor on, and has an address of the program's choice that is not the beginning of a block. */
 static int is_awkward(const struct um_schedule *s, uint32_t i)
 {
 	const struct um_slot *t = &s->slots.at[i];
@@ -13,7 +16,7 @@ static int is_awkward(const struct um_schedule *s, uint32_t i)
 	return t->carry != i && t->carry < s->slots.n && t->flags & UM_SLOT_FIXED && t->place % UM_BLOCK_BYTES;
 }
 
-/* Iterations until slot i has its own tensor again; 0: never, or not soon. */
+/* Iterations until slot i has its initial tensor again; 0: never, or not soon. */
 static uint32_t lap_of(const struct um_schedule *s, uint32_t i)
 {
 	uint32_t at = i;
@@ -50,7 +53,7 @@ uint32_t um_unroll_iterations(const struct um_schedule *s)
 		const struct um_slot *t = &s->slots.at[i];
 		uint32_t lap = t->birth < 0 && t->death < 0 ? lap_of(s, i) : 0;
 
-		/* Lives that reach from one iteration into the next, and tensors of unknown origin: the planner's. */
+		/* lives that cross the iteration boundary, and tensors of unknown origin, are left to the planner */
 		if (t->birth < 0 ? t->carry != UM_NO_SLOT && !lap : t->death <= t->birth)
 			return 1;
 		if (lap)
@@ -62,12 +65,12 @@ uint32_t um_unroll_iterations(const struct um_schedule *s)
 	return awkward ? laps : 1;
 }
 
-/* Whose slot a tensor of one lap is: what was alive before all laps keeps its number, what is born follows. */
+/* The slot of each tensor in each iteration: slots alive before all iterations keep their numbers, births follow. */
 struct unroll {
 	const struct um_schedule *s;
 	struct um_schedule *out;
 	uint32_t n, laps;
-	uint32_t *now, *next; /* by slot: the slot of `out` in this lap, in the next */
+	uint32_t *now, *next; /* by slot: the slot of `out` in this iteration, in the next */
 };
 
 static int add_slot(struct unroll *u, uint32_t i, uint32_t lap)

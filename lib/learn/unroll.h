@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unroll.h - buffers that take turns: as many iterations as it takes until everybody is who he was
+ * unroll.h - rotating buffers: joins iterations until each buffer returns to its initial role
  *
  * in    a schedule of one iteration
- * out   the same over several, in which every tensor that stays is one slot that stays
+ * out   a schedule of several, in which every tensor that stays is one slot that stays
  *
- * Slots that hand their tensor on (double buffers that swap) lie at one of their places in one iteration and at another
- * in the next. Where the planner may choose the places they are alike, and one plan fits both. Where the program chose
- * them, and they are cut into 2 MiB blocks in different ways, no plan of one iteration does.
+ * Slots that pass their tensor on (double buffers that swap) have one address in one iteration and another one in the
+ * next. If the planner chooses the addresses, they are equivalent, and one plan fits both. If the program chose them,
+ * and they are cut into 2 MiB blocks in different ways, a plan of one iteration does not fit.
  */
 #ifndef UM_LEARN_UNROLL_H
 #define UM_LEARN_UNROLL_H
@@ -16,10 +16,10 @@
 
 #define UM_UNROLL_MOST 4
 
-/* How many iterations that takes: 1 where one plan does, or where there is no telling. */
+/* Number of iterations to join: 1 if one plan fits all, or if the rotation is unknown. */
 uint32_t um_unroll_iterations(const struct um_schedule *s);
 
-/* `laps` iterations as one, into `out` (initialised, empty). 0 or -ENOMEM. Iteration path: linear. */
+/* Joins `laps` iterations into `out` (initialised, empty). 0 or -ENOMEM. Iteration path: linear. */
 int um_unroll_build(const struct um_schedule *s, uint32_t laps, struct um_schedule *out);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * capture.c - memory of a recording's metadata
+ */
 #include "model/capture.h"
 
 const char *const um_library_count_keys[UM_LIBRARY_COUNTS] = {"ops",

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * event.c - role names, and bytes that an op touches
+ */
 #include "model/event.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * event.h - the things that happen: alloc, free, op, iter (the lines of a umtrace), and dead
+ * event.h - events of a program: alloc, free, op, iter (the lines of a umtrace), and dead
  *
- * An event borrows all it points to: a sink that wants to keep a name or a list copies it.
- * Order of feeding is program order.
+ * An event borrows everything that it points to: a sink copies the names and lists that it keeps. Events are fed in
+ * program order.
  */
 #ifndef UM_MODEL_EVENT_H
 #define UM_MODEL_EVENT_H
@@ -13,7 +13,7 @@
 
 #define UM_BLOCK_BYTES (2ull << 20) /* the driver's unit of residency and eviction */
 
-/* One life of a tensor: never used twice. 0 is nobody. (In a umtrace file `t` starts at 0: id = t + 1.) */
+/* One allocation of a tensor; numbers are never reused. 0: none. (In a umtrace file `t` starts at 0: id = t + 1.) */
 struct um_tensor_id {
 	uint64_t v;
 };
@@ -35,30 +35,30 @@ int um_role_parse(const char *name); /* the enum, or -EINVAL */
 
 enum um_access {
 	UM_READ = 1,
-	UM_WRITE = 2, /* alone: the range is overwritten as a whole, what it held before is dead */
+	UM_WRITE = 2, /* without READ: the range is overwritten as a whole, its previous content is dead */
 	UM_UPDATE = UM_READ | UM_WRITE
 };
 
 struct um_tensor; /* model/tensor.h */
 
-/* One range of one tensor that an op touches. A tensor appears at most once per (off, bytes). */
+/* One range of one tensor that an op uses. A tensor appears at most once per (off, bytes). */
 struct um_use {
 	struct um_tensor_id id;
-	struct um_tensor *tensor; /* the live tensor; NULL in events that come from a file */
+	struct um_tensor *tensor; /* the live tensor; NULL in events from a file */
 	uint64_t off; /* bytes from the tensor's start */
 	uint64_t bytes; /* > 0, off + bytes <= the tensor's bytes */
-	uint64_t touched; /* bytes really touched, scattered over the range; equals `bytes` unless said */
+	uint64_t touched; /* bytes actually touched, scattered over the range; `bytes` by default */
 	uint32_t access; /* enum um_access */
 };
 
-/* What an op costs. Zero fields are unknown. */
+/* Cost of an op. Zero fields are unknown. */
 struct um_cost {
 	double flops; /* floating-point operations */
 	double bytes; /* device-memory traffic */
 	uint64_t ns; /* measured on a device */
 };
 
-/* One algorithm that an op could take: workspace bytes, and the time it then needs. */
+/* One alternative algorithm of an op: bytes of workspace, and the op's time with it. */
 struct um_workspace {
 	uint64_t bytes;
 	uint64_t ns;
@@ -73,12 +73,12 @@ struct um_op {
 	char phase; /* 'f', 'b', 'o', or 0 */
 	const struct um_tensor_id *relaunch; /* see umtrace; NULL: must not be launched again */
 	uint32_t n_relaunch;
-	int relaunchable; /* `relaunch` was given, perhaps empty */
+	int relaunchable; /* `relaunch` is given, possibly empty */
 	const struct um_workspace *ws;
 	uint32_t n_ws;
 };
 
-/* Bytes that `n` uses touch, each use by itself. */
+/* Bytes that `n` uses touch, counted per use. */
 double um_uses_touched(const struct um_use *uses, uint32_t n);
 
 enum um_event_kind { UM_EV_ALLOC, UM_EV_FREE, UM_EV_OP, UM_EV_ITER, UM_EV_DEAD };
@@ -88,7 +88,7 @@ struct um_event {
 	union {
 		struct {
 			struct um_tensor_id id;
-			struct um_tensor *tensor; /* NULL in events that come from a file */
+			struct um_tensor *tensor; /* NULL in events from a file */
 			uint64_t bytes;
 			const char *name; /* may be NULL */
 			enum um_role role;
@@ -96,7 +96,7 @@ struct um_event {
 		struct {
 			struct um_tensor_id id;
 			struct um_tensor *tensor;
-		} free; /* and dead: the content need not be kept, the tensor lives on */
+		} free; /* free, and dead: the content is not needed any more, the tensor lives on */
 		struct um_op op;
 		struct {
 			uint64_t n;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * host_resident.c - finds and checks the ranges that a plan keeps on the host
+ */
 #include "model/host_resident.h"
 
 #include "base/diag.h"

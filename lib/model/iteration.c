@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iteration.c - memory of a recorded iteration
+ */
 #include "model/iteration.h"
 
 void um_iteration_init(struct um_iteration *it)

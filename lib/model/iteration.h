@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iteration.h - what happened between two iteration marks
+ * iteration.h - the recorded events between two iteration marks
  *
- * Tensors are numbered in order of first appearance (birth, or first use in an op), so two iterations that do the same
- * have the same numbers whatever the addresses. Everything but id, addr, born_iter and seen-before facts is compared.
- * Positions are op indices: position i is "before op i", n_ops is "after the last".
+ * Tensors are numbered in order of first appearance (birth, or first use in an op), so that two iterations that do the
+ * same have the same numbers whatever the addresses. Everything but id, addr, born_iter and facts of earlier iterations
+ * is compared. Positions are op indices: position i is "before op i", n_ops is "after the last".
  */
 #ifndef UM_MODEL_ITERATION_H
 #define UM_MODEL_ITERATION_H
@@ -19,7 +19,7 @@ struct um_iter_tensor {
 	struct um_tensor_id id;
 	uint64_t addr;
 	uint64_t bytes;
-	const char *name; /* borrowed: of the recorder, or of the iteration's strings; may be NULL */
+	const char *name; /* borrowed from the recorder or from the iteration's strings; may be NULL */
 	enum um_role role;
 	unsigned flags; /* enum um_tensor_flag */
 	uint64_t born_iter; /* == the iteration's n if born here */
@@ -32,7 +32,7 @@ struct um_iter_use {
 	uint32_t tensor; /* index into tensors */
 	uint32_t access; /* enum um_access */
 	uint64_t off, bytes, touched;
-	int dead_after; /* umadv_dead was called for the tensor between this use and its next one */
+	int dead_after; /* umadv_dead was called for the tensor between this use and the next one */
 };
 
 struct um_iter_op {
@@ -46,18 +46,18 @@ struct um_iter_op {
 	uint32_t first_relaunch, n_relaunch; /* into relaunch[] */
 };
 
-/* A tensor born in the iteration before (not in set-up) and freed in this one, used in it or not. */
+/* A tensor born in the previous iteration (not in set-up) and freed in this one, used in it or not. */
 struct um_iter_free {
 	uint32_t born_ord;
 	uint64_t bytes;
 	int32_t pos;
 };
 
-/* A tensor of this iteration lies inside another live one (one entry for each that it lies in, innermost first). */
+/* A tensor of this iteration lies inside another live tensor (one entry for each enclosing tensor, innermost first). */
 struct um_iter_nest {
 	uint32_t inner; /* index into tensors */
-	struct um_tensor_id outer; /* perhaps not a tensor of this iteration */
-	uint64_t off; /* of the inner one, from the outer one's start */
+	struct um_tensor_id outer; /* may be a tensor that this iteration does not use */
+	uint64_t off; /* of the inner tensor, from the start of the outer one */
 };
 
 struct um_iteration {
@@ -68,19 +68,19 @@ struct um_iteration {
 	UM_VEC(struct um_iter_use) uses;
 	UM_VEC(uint32_t) relaunch; /* tensor indices */
 	UM_VEC(uint32_t) births; /* tensor indices in birth order */
-	UM_VEC(struct um_iter_free) late_frees; /* in the order of freeing */
+	UM_VEC(struct um_iter_free) late_frees; /* in order of the frees */
 	UM_VEC(struct um_iter_nest) nests;
-	UM_VEC(char *) strings; /* owned; empty in what the recorder makes */
-	int incomplete; /* an allocation failed while recording: learn nothing from it */
+	UM_VEC(char *) strings; /* owned; empty in iterations from the recorder */
+	int incomplete; /* an allocation failed while recording: do not learn from it */
 };
 
 void um_iteration_init(struct um_iteration *it);
 void um_iteration_clear(struct um_iteration *it); /* empties it, keeps its memory */
 void um_iteration_fini(struct um_iteration *it);
 
-/* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, `tensor` being the
- * tensor's number in the iteration; um_op_hash_end last. Of an iteration, from 0: each birth and each op, in order,
- * told apart by the word that goes first. Frees are no part of it. Op path: inline. */
+/* Fingerprints, folded step by step. Of an op: its name (um_hash_str) and stream, then each use, with `tensor` being
+ * the tensor's number in the iteration; um_op_hash_end last. Of an iteration, from 0: each birth and each op, in order,
+ * distinguished by a tag word. Frees are not included. Op path: inline. */
 static inline uint64_t um_op_hash(uint64_t name_hash, int32_t stream)
 {
 	return um_hash_fold(name_hash, (uint32_t)stream);

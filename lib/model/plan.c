@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * plan.c - memory of a plan
+ */
 #include "model/plan.h"
 
 void um_plan_init(struct um_plan *p)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts are counted per group of slots, gathered, sorted group by group (most have two) and freed of doubles: linear in
- * practice, where one sort over all cuts would dominate the whole proof.
+ * plan_atoms.c - cuts slots into atoms
+ *
+ * Cuts are counted per group of slots, gathered, sorted group by group (most have two) and freed of duplicates: linear
+ * in practice, where one sort over all cuts would dominate the whole proof.
  */
 #include "model/plan_atoms.h"
 
 struct cuts {
-	uint32_t *lead; /* by slot: the slot that stands for its group */
+	uint32_t *lead; /* by slot: the slot that represents its group */
 	size_t *first; /* by lead: its first cut; slots + 1 */
 	size_t *n; /* by lead: how many */
 	uint64_t *at;
@@ -29,7 +31,7 @@ static void group(struct cuts *c, const struct um_schedule *sched)
 		if (to < sched->slots.n) {
 			uint32_t a = lead_of(c->lead, s), b = lead_of(c->lead, to);
 
-			/* The lowest number leads, whatever the order. */
+			/* the lowest number leads, whatever the order */
 			c->lead[a > b ? a : b] = a < b ? a : b;
 		}
 	}
@@ -42,7 +44,7 @@ static int has_range(const struct um_hint *h)
 	return h->kind != UM_HINT_RECOMPUTE;
 }
 
-/* A cut goes to a group, unless that got the same one just before, as it often does. */
+/* Adds a cut to a group, unless it equals the group's last one, as it often does. */
 static void add(struct cuts *c, uint32_t group, uint64_t at)
 {
 	uint64_t *next = c->at + c->first[group] + c->n[group];
@@ -53,7 +55,7 @@ static void add(struct cuts *c, uint32_t group, uint64_t at)
 	c->n[group]++;
 }
 
-/* Two visits to the same ranges: the first counts, the second fills. */
+/* Visits all ranges; called twice: the first pass counts, the second fills. */
 static void visit(struct cuts *c, const struct um_plan *p, uint32_t slot, uint64_t off, uint64_t bytes, int fill)
 {
 	int left = off > 0, right = off + bytes < p->sched.slots.at[slot].bytes;
@@ -99,7 +101,7 @@ static int is_sorted(const uint64_t *at, size_t n)
 	return 1;
 }
 
-/* Sorts each group's cuts and drops doubles. Hints come in order of time, so they are often sorted already. */
+/* Sorts each group's cuts and drops duplicates. Hints are in order of time, so cuts are often sorted already. */
 static void tidy(struct cuts *c, size_t slots)
 {
 	for (size_t g = 0; g < slots; g++) {
@@ -145,7 +147,7 @@ static void cuts_fini(struct cuts *c)
 	free(c->at);
 }
 
-/* The first atom of [lo, hi), those of one slot, that starts at or behind `off`. */
+/* The first atom of [lo, hi), those of one slot, that starts at or after `off`. */
 static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t lo, uint32_t hi, uint64_t off)
 {
 	while (lo < hi) {

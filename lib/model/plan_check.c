@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * First the rules that can be seen without running: lifetimes, ranges, order. Then iterations are run from a cold start
- * until one leaves everything as it found it; that one is the steady state, its figures and its first unsoundness the
- * verdict. Rounding can keep the engines' lag from repeating to the nanosecond: two iterations that agree in all but
- * that are accepted, and the longer one counts.
+ * plan_check.c - proves a plan sound, or names the first violation
+ *
+ * First the static rules: lifetimes, ranges, order. Then iterations run from a cold start until one ends in the state
+ * in which it began; this steady iteration gives the figures and the verdict. Rounding can keep the engines' lag from
+ * repeating to the nanosecond: two iterations that agree in everything else are accepted, and the longer one counts.
  */
 #include "base/diag.h"
 #include "model/plan_run.h"
@@ -12,7 +13,7 @@
 
 #define MOST_ITERATIONS 8
 
-/* Who is who when the next iteration begins must be a renaming of what is alive: nobody is two. */
+/* The carry must be a one-to-one renaming of the tensors that are alive when the next iteration begins. */
 static int check_carry(const struct um_schedule *s, char *why, size_t size)
 {
 	uint8_t *taken = calloc(s->slots.n + 1, 1);
@@ -49,7 +50,7 @@ static int check_slots(const struct um_schedule *s, char *why, size_t size)
 	return 0;
 }
 
-/* Alive when the host is at op `at`? */
+/* Is the slot alive when the host is at op `at`? */
 static int alive_at(const struct um_slot *t, int32_t at)
 {
 	if (t->birth < 0)
@@ -85,7 +86,8 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 	return 0;
 }
 
-/* Is a use one that writes what is said to be read mostly? `next`: by hint, one more; the next one on the same slot. */
+/* Does a use write a range while it is advised read-mostly? `next`: by hint, plus one: the next hint on the same
+ * slot. */
 static int breaks(const struct um_plan *p, const size_t *next, size_t first, const struct um_sched_use *u)
 {
 	for (size_t i = first; i < p->hints.n; i = next[i]) {
@@ -97,7 +99,7 @@ static int breaks(const struct um_plan *p, const size_t *next, size_t first, con
 	return 0;
 }
 
-/* Read-mostly is a promise that no op writes: one that does faults on every page. */
+/* Read-mostly asserts that no op writes the range: a writing op would fault on every page. */
 static int check_read_mostly(const struct um_plan *p, char *why, size_t size)
 {
 	size_t n = p->hints.n, any = 0, *first, *next;
@@ -156,7 +158,7 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 		if (t->flags & UM_SLOT_UNMANAGED)
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at,
 					 h->slot);
-		/* What leaves while a predecessor of the same slot is alive would be the predecessor's. */
+		/* An eviction while a predecessor of the same slot is alive would evict the predecessor. */
 		if (!alive_at(t, h->at) || (h->kind != UM_HINT_PREFETCH && t->birth >= 0 && t->death <= t->birth &&
 					    h->at >= t->birth && h->after < t->death - 1))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is not alive", i, h->at, h->slot);
@@ -176,7 +178,7 @@ int um_schedule_check(const struct um_schedule *s, char *why, size_t size)
 	return err ? err : check_carry(s, why, size);
 }
 
-/* Alike but for a nanosecond here and there. */
+/* Equal within a few nanoseconds? */
 static int settled(const struct um_plan_run *r, const struct um_plan_tally *last)
 {
 	uint64_t a = r->tally.ns, b = last->ns, d = a > b ? a - b : b - a;
@@ -185,7 +187,7 @@ static int settled(const struct um_plan_run *r, const struct um_plan_tally *last
 	       !r->tally.unsound && !last->unsound && !memcmp(r->begun, r->state, r->atoms.n);
 }
 
-/* Runs to the steady state: 0 and its tally in r->tally, or -EINVAL. */
+/* Runs to the steady state: 0 with its tally in r->tally, or -EINVAL. */
 static int steady(struct um_plan_run *r, char *why, size_t size)
 {
 	struct um_plan_tally last = {0};

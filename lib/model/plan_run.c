@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * plan_run.c - steps through a plan by umplan's definition
+ *
  * Whenever something ends, everything that can start is started: evictions, prefetches, then the op. A prefetch at the
- * head of its queue that finds no room holds up those behind it (first in, first out), which is what the format says.
+ * head of its queue without room blocks the ones after it (first in, first out), as the format defines.
  */
 #include "model/plan_run.h"
 
@@ -44,7 +46,7 @@ static void tell(const struct um_plan_run *r, uint32_t hint, uint32_t slot, stru
 		r->watch->hint(r->watch->user, r, hint, slot, a);
 }
 
-/* The hint at an engine's head: its slot under the name that it has now, its atoms. */
+/* The hint at an engine's head: its slot by its current name, and its atoms. */
 static struct um_atom_range locate(const struct um_plan_run *r, const struct um_plan_engine *e, uint32_t *slot)
 {
 	uint32_t h = e->queue[e->head], s = r->plan->hints.at[h].slot;
@@ -59,7 +61,7 @@ static struct um_atom_range locate(const struct um_plan_run *r, const struct um_
 	return a;
 }
 
-/* Has the tensor that this hint was meant for been freed meanwhile? Followed through its names since. */
+/* Has the tensor of this hint been freed meanwhile? Follows its renamings. */
 static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	const struct um_hint *h = &r->plan->hints.at[e->queue[e->head]];
@@ -81,7 +83,7 @@ static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
 	return 0;
 }
 
-/* Something waits at the head, and the op that it waits for has finished. */
+/* Is a hint at the head whose `after` has finished? */
 static int due(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	return !e->busy && e->head < e->n && (e->after < r->pos || e->iter < r->iter);
@@ -123,7 +125,7 @@ static void drop_atom(struct um_plan_run *r, uint32_t i)
 	r->state[i] &= (uint8_t) ~(UM_ATOM_RESIDENT | UM_ATOM_COMING);
 }
 
-/* Clean bytes free their room now, stale ones once copied; returns how many those are. */
+/* Clean bytes free their room now, stale ones after the copy; returns the number of stale ones. */
 static uint64_t leave(struct um_plan_run *r, struct um_atom_range a, int copy)
 {
 	uint64_t stale = 0;
@@ -249,14 +251,14 @@ static void end_fetch(struct um_plan_run *r)
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
-/* An atom of a slot that is reached where it is. */
+/* Is the atom accessed on the host? */
 static int is_far(const struct um_plan_run *r, uint32_t slot, uint32_t atom)
 {
 	return r->far && atom >= r->far_atoms[slot].lo && atom < r->far_atoms[slot].hi;
 }
 
-/* Goes on over what is resident; 1 if all of the op's bytes are. `*lost`: some of what it reads may have been thrown
- * away; says of a whole way what there was. */
+/* Advances over resident bytes; 1 if all of the op's bytes are resident. `*lost`: some bytes that it reads may have
+ * been discarded; valid only for a complete pass. */
 static int go_on(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 {
 	*lost = 0;
@@ -280,7 +282,7 @@ static int go_on(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 	return 1;
 }
 
-/* Is all of the op's bytes? Goes back over all of it before it says so. */
+/* Are all of the op's bytes resident? Starts over to confirm. */
 static int all_there(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 {
 	int whole = r->seen_use == 0 && r->seen_atom == 0;
@@ -295,7 +297,7 @@ static int all_there(struct um_plan_run *r, const struct um_sched_op *op, int *l
 	}
 }
 
-/* Bytes that nothing brings: said, and brought at once so that the run goes on. */
+/* Bytes that no hint brings: recorded as a fault, and made resident at once so that the run continues. */
 static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
@@ -320,7 +322,7 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 	r->seen_use = r->seen_atom = 0;
 }
 
-/* Does an op read what a hint threw away? */
+/* Does an op read discarded bytes? */
 static void check_lost(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
@@ -350,7 +352,7 @@ static void touch(struct um_plan_run *r, const struct um_sched_op *op)
 	for (uint32_t u = dead ? from : to; u < to; u++) {
 		uint32_t slot = r->plan->sched.uses.at[u].slot;
 
-		/* By the app's word nobody will ask for it: neither live nor lost. */
+		/* declared dead: neither live nor lost */
 		for (uint32_t i = r->atoms.first[slot]; r->how[u] & UM_USE_DEAD && i < r->atoms.first[slot + 1]; i++)
 			r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
 	}
@@ -386,7 +388,7 @@ static int start_op(struct um_plan_run *r)
 	return 1;
 }
 
-/* The point between op pos - 1 and op pos has been reached on the device: frees, and discards that waited for it. */
+/* The device has reached the point between op pos - 1 and op pos: frees, and discards that waited for it. */
 static void arrive(struct um_plan_run *r)
 {
 	for (uint32_t k = r->frees.first[r->pos]; k < r->frees.first[r->pos + 1]; k++) {
@@ -411,7 +413,7 @@ static void arrive(struct um_plan_run *r)
 	}
 }
 
-/* To the next end of something; 0 if there is none. */
+/* Advances to the next end of something; 0 if there is none. */
 static int pass(struct um_plan_run *r)
 {
 	uint64_t t = UINT64_MAX;
@@ -437,7 +439,7 @@ static int pass(struct um_plan_run *r)
 	return 1;
 }
 
-/* What every tensor is called in the next iteration. */
+/* Renames every tensor to its slot in the next iteration. */
 static void rename_slots(struct um_plan_run *r)
 {
 	const struct um_schedule *s = &r->plan->sched;
@@ -469,7 +471,7 @@ struct lag {
 	uint32_t head;
 };
 
-/* How an engine stands to the iteration's begin. */
+/* State of an engine relative to the begin of the iteration. */
 static struct lag lag_of(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	return (struct lag){r->iter - e->iter, e->busy ? e->end - r->now : 0, e->head};
@@ -508,7 +510,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 	r->tally.ns = r->now - r->begin;
 	r->iter++;
 	rename_slots(r);
-	/* A queue that was done with starts with the next iteration's hints. */
+	/* an idle engine continues with the next iteration's hints */
 	for (int i = 0; i < 2; i++) {
 		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
 

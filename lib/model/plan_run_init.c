@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything that a run looks up by position is laid out here once, so that the run itself allocates nothing.
+ * plan_run_init.c - sets up a run of a plan
+ *
+ * All tables by position are built here once, so that the run itself allocates nothing.
  */
 #include "model/plan_run.h"
 
@@ -11,7 +13,7 @@ static int bucket_init(struct um_plan_bucket *b, size_t positions, size_t items)
 	return b->first && b->item ? 0 : -ENOMEM;
 }
 
-/* Counted one place up, then summed, so that filling leaves first[i] where position i begins. */
+/* Counts are stored one place up and then summed, so that filling leaves first[i] at the begin of position i. */
 static void bucket_sum(struct um_plan_bucket *b, size_t positions)
 {
 	for (size_t i = 0; i <= positions; i++)
@@ -39,7 +41,8 @@ static int frees_init(struct um_plan_run *r)
 			int32_t death = t->death;
 
 			if (um_slot_alive_last(t, (int32_t)n)) {
-				/* Not heard of again: gone for us. And one of the iteration before may be freed. */
+				/* not carried into the next iteration: it ends; a tensor of the previous iteration may
+				 * be freed */
 				if (r->successor[i] == UM_NO_SLOT)
 					add_free(r, (int32_t)n, i, fill);
 				if (death < 0 || death >= (int32_t)n)
@@ -53,7 +56,7 @@ static int frees_init(struct um_plan_run *r)
 	return 0;
 }
 
-/* A hint for a tensor that takes over from its own predecessor waits until that one is gone. */
+/* A hint for a tensor that succeeds its own predecessor in the same slot waits until the predecessor is freed. */
 static int32_t wait_of(const struct um_plan *p, const struct um_hint *h)
 {
 	const struct um_slot *s = &p->sched.slots.at[h->slot];
@@ -99,7 +102,7 @@ static int hints_init(struct um_plan_run *r)
 	return 0;
 }
 
-/* Cold: nothing on the device; what is alive when an iteration begins has its content on the host. */
+/* Cold: the device is empty; tensors alive at the begin have their content on the host. */
 static int state_init(struct um_plan_run *r)
 {
 	const struct um_schedule *s = &r->plan->sched;

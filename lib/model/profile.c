@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * profile.c - the built-in device profiles
+ *
  * The built-in devices share the driver costs: those are work of the host's driver and differ more between hosts than
- * between cards. Everything here is assumed, none of it measured by us.
+ * between cards. All values are assumed; none was measured by this project.
  */
 #include "model/profile.h"
 
@@ -10,7 +12,7 @@
 
 #define GIB (1ull << 30)
 
-/* What a profile file may leave out. */
+/* Defaults of the optional keys. */
 #define DEFAULTS                                                                                                       \
 	.eta = 0.9, .c_batch = 60000, .c_fault = 500, .c_blk = 10000, .c_perm = 70000, .c_unmap = 30000,               \
 	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 50000, .c_hostzero = 150000, .c_evict = 15000,                 \
@@ -43,7 +45,7 @@ void um_profile_init(struct um_profile *p)
 	*p = (struct um_profile){.duplex = 1, DEFAULTS};
 }
 
-/* A rate of 0 is not known: it adds nothing. */
+/* A rate of 0 is unknown and adds nothing. */
 static double time_at(double amount, double rate)
 {
 	return amount > 0 && rate > 0 ? amount / rate * 1e9 : 0;
@@ -51,7 +53,7 @@ static double time_at(double amount, double rate)
 
 uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost, double touched)
 {
-	const double longest = 1e18; /* 30 years: keeps sums of a plan inside 64 bits whatever a file claims */
+	const double longest = 1e18; /* 30 years: keeps a plan's sums within 64 bits whatever a file says */
 	double ns, bytes = cost->flops > 0 || cost->bytes > 0 ? cost->bytes : touched;
 
 	if (cost->ns)
@@ -70,7 +72,7 @@ const struct um_profile *um_profile_find(const char *name)
 
 const struct um_profile *um_profile_of_device(const char *device)
 {
-	/* Before a name, those that contain it. */
+	/* Names before the names that they contain. */
 	static const char *const names[][2] = {
 		{"GH200", "gh200"}, {"H200", "h200"},	     {"H100", "h100"},		{"A100", "a100"},
 		{"V100", "v100"},   {"RTX 4090", "rtx4090"}, {"GTX 1080 Ti", "1080ti"}, {"K40", "k40"},

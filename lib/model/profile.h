@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile.h - a GPU and its link in numbers
+ * profile.h - speeds, sizes and driver costs of a GPU and its link
  *
  * Times in ns, sizes in bytes, rates in bytes/s or FLOP/s. Driver costs carry the symbols of doc/simulator.md.
  */
@@ -31,16 +31,16 @@ struct um_profile {
 /* All optional keys at their defaults, required ones 0. */
 void um_profile_init(struct um_profile *p);
 
-/* Duration of an op that touches `touched` bytes: measured, else estimated from its cost: max(flops / p.flops,
+/* Duration of an op that touches `touched` bytes: measured, otherwise estimated from its cost: max(flops / p.flops,
  * bytes / p.mem_bandwidth) + launch_ns, rounded to the nearest ns. An op without a cost moves each byte that it touches
  * once. */
 uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost, double touched);
 
-/* A profile that is built in, or NULL. The n-th one's name, or NULL past the last. */
+/* The built-in profile of a name, or NULL; the name of the n-th one, or NULL. */
 const struct um_profile *um_profile_find(const char *name);
 const char *um_profile_builtin(unsigned n);
 
-/* The built-in profile of what CUDA calls a device of this name ("NVIDIA H100 80GB HBM3"), or NULL. */
+/* The built-in profile for a CUDA device name ("NVIDIA H100 80GB HBM3"), or NULL. */
 const struct um_profile *um_profile_of_device(const char *device);
 
 #endif

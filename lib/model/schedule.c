@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * schedule.c - memory and copies of a schedule, successors of slots
+ */
 #include "model/schedule.h"
 
 void um_schedule_init(struct um_schedule *s)
@@ -41,7 +44,7 @@ int um_schedule_copy(struct um_schedule *to, const struct um_schedule *from)
 	    copy_plain(&s.uses, &from->uses) || copy_plain(&s.relaunch, &from->relaunch) ||
 	    copy_plain(&s.births, &from->births))
 		goto no_memory;
-	/* One by one, so that what is freed on failure is what was copied. */
+	/* One by one, so that on failure exactly the copied ones are freed. */
 	for (size_t i = 0; i < from->slots.n; i++) {
 		s.slots.at[i] = from->slots.at[i];
 		s.slots.n = i + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sink.h - whoever listens to events
+ * sink.h - interface of event receivers
  *
- * Put a struct um_sink first in the listener's struct. feed() returns 0 or -errno; a source stops at the first error.
+ * Put a struct um_sink first in the receiver's struct. feed() returns 0 or -errno; a source stops at the first error.
  */
 #ifndef UM_MODEL_SINK_H
 #define UM_MODEL_SINK_H

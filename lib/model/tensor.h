@@ -2,7 +2,7 @@
  *
  * tensor.h - a live tensor
  *
- * Owned by record/registry, which makes and destroys it. Guarded by the front desk's lock.
+ * Owned by record/registry, which creates and destroys it. Guarded by the context's lock.
  */
 #ifndef UM_MODEL_TENSOR_H
 #define UM_MODEL_TENSOR_H
@@ -11,27 +11,27 @@
 #include "model/event.h"
 
 enum um_tensor_flag {
-	UM_TENSOR_ADOPTED = 1, /* the memory is the app's: it does not move when the plan says so */
-	UM_TENSOR_TRANSIENT = 2, /* never read before it is written in an iteration */
-	UM_TENSOR_UNMANAGED = 4, /* role comm: outside managed memory, no hints */
+	UM_TENSOR_ADOPTED = 1, /* memory of the program: its place is not chosen by the plan */
+	UM_TENSOR_TRANSIENT = 2, /* in each iteration written before it is read */
+	UM_TENSOR_UNMANAGED = 4, /* role comm: not managed memory, no hints */
 	UM_TENSOR_DEAD = 8 /* declared dead, and not used by an op since */
 };
 
 struct um_tensor {
 	struct um_tree_node node; /* registry: ordered by addr */
-	struct um_tensor *parent; /* the live tensor that this one is a sub-range of, or NULL */
+	struct um_tensor *parent; /* the live tensor that contains this one, or NULL */
 	struct um_tensor_id id;
 	uint64_t addr;
 	uint64_t bytes;
 	char *name; /* owned; may be NULL */
 	enum um_role role;
 	unsigned flags; /* enum um_tensor_flag */
-	uint64_t born_iter; /* the iteration it was born in; 0 is what comes before the first umadv_iter */
-	uint32_t born_ord; /* its number among the births of that iteration, from 0 */
+	uint64_t born_iter; /* the iteration of its birth; 0: before the first umadv_iter */
+	uint32_t born_ord; /* its index among the births of that iteration, from 0 */
 	uint32_t n_children; /* live sub-ranges */
 	uint64_t seen_turn; /* recorder: the turn in which `seen_at` is valid; UINT64_MAX: none */
 	uint32_t seen_at; /* recorder: its index in that iteration's tensors */
-	uint64_t used_op; /* front desk: serial number of the last op that used it (any stream), 0 none */
+	uint64_t used_op; /* runtime: serial number of the last op that used it (any stream), 0: none */
 };
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Free ranges lie in three trees: by address to find neighbours, by (size, address) to find the best fit, and by (size
+ * heap.c - best-fit allocation of address ranges
+ *
+ * Free ranges are in three trees: by address to find neighbours, by (size, address) to find the best fit, and by (size
  * from the first block boundary on, address) to find the best fit at a boundary. Between two free ranges of one region
  * there is always a live one, so there are never more of them than live ranges plus regions: take() and add_region()
  * keep that many records, which is why give() cannot run out of them.
@@ -58,7 +60,7 @@ static uint64_t block_up(uint64_t addr)
 	return block_down(addr + UM_BLOCK_BYTES - 1);
 }
 
-/* 0 if it does not fit into 64 bits. */
+/* 0 if it exceeds 64 bits. */
 static uint64_t round_up(uint64_t bytes)
 {
 	if (bytes == 0)
@@ -66,7 +68,7 @@ static uint64_t round_up(uint64_t bytes)
 	return (bytes + UM_HEAP_GRANULE - 1) / UM_HEAP_GRANULE * UM_HEAP_GRANULE;
 }
 
-/* Makes sure that one more live range or region has its record. */
+/* Reserves a record for one more live range or region. */
 static int reserve(struct um_heap *h)
 {
 	struct range *f;
@@ -131,7 +133,7 @@ static size_t starts_upto(const struct um_heap *h, uint64_t addr)
 	return lo;
 }
 
-/* Does a region start exactly here? Two free ranges that meet here belong to two regions. */
+/* Does a region start exactly here? Adjacent free ranges on both sides belong to two regions. */
 static int is_start(const struct um_heap *h, uint64_t addr)
 {
 	size_t n = starts_upto(h, addr);
@@ -177,7 +179,7 @@ int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes)
 	return 0;
 }
 
-/* Cuts [addr, addr + bytes) out of the free range that holds it. */
+/* Cuts [addr, addr + bytes) out of the free range that contains it. */
 static void cut(struct um_heap *h, struct range *f, uint64_t addr, uint64_t bytes)
 {
 	uint64_t start = addr_of(f), end = end_of(f);
@@ -196,7 +198,7 @@ struct fit {
 	uint64_t at;
 };
 
-/* The lowest place in a free range where `bytes` touch as few blocks as they can. UINT64_MAX: there is none. */
+/* The lowest address in a free range where `bytes` touch as few blocks as possible. UINT64_MAX: none. */
 static uint64_t place_in_few_blocks(const struct range *f, uint64_t bytes)
 {
 	uint64_t at = addr_of(f), slack = (UM_BLOCK_BYTES - bytes % UM_BLOCK_BYTES) % UM_BLOCK_BYTES;
@@ -206,13 +208,13 @@ static uint64_t place_in_few_blocks(const struct range *f, uint64_t bytes)
 	return at < end_of(f) && bytes <= end_of(f) - at ? at : UINT64_MAX;
 }
 
-/* Does the piece leave the free bytes of blocks in use below their limit? */
+/* Do the free bytes of blocks in use stay below their limit with this piece? */
 static int is_affordable(const struct um_heap *h, struct fit fit, uint64_t bytes)
 {
 	uint64_t lo = block_down(fit.at), hi = block_up(fit.at + bytes);
 	uint64_t live = h->live_bytes + bytes, blocks = h->used_blocks;
 
-	if (lo < block_up(addr_of(fit.range))) /* the range begins in a block that is in use already */
+	if (lo < block_up(addr_of(fit.range))) /* the range begins in a block in use */
 		lo = block_up(addr_of(fit.range));
 	if (hi > block_down(end_of(fit.range))) /* or ends in one */
 		hi = block_down(end_of(fit.range));
@@ -221,7 +223,7 @@ static int is_affordable(const struct um_heap *h, struct fit fit, uint64_t bytes
 	return blocks * UM_BLOCK_BYTES <= live + live / UM_HEAP_WASTE + UM_BLOCK_BYTES;
 }
 
-/* A small piece takes the end of the range that lies in a block in use, and leaves whole blocks to large pieces. */
+/* A small piece takes the end of the range that is in a block in use, and leaves whole blocks to large pieces. */
 static uint64_t place_in_used_block(const struct range *f, uint64_t bytes)
 {
 	uint64_t head = block_up(addr_of(f)) - addr_of(f), tail = end_of(f) - block_down(end_of(f));
@@ -256,7 +258,7 @@ static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
 
 	bytes = round_up(bytes);
 	if (bytes == 0)
-		return -ENOMEM; /* more than can be addressed: no region would help */
+		return -ENOMEM; /* more than can be addressed: another region would not help */
 	fit.range = of_size(um_tree_ceil(&h->by_size, bytes, 0));
 	if (!fit.range)
 		return -ENOSPC;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * heap.h - where tensors lie inside managed memory: best fit over arenas
+ * heap.h - address allocator for tensors inside managed memory: best fit over arenas
  *
- * in    regions of managed memory (arenas), sizes wanted, places given back
+ * in    regions of managed memory (arenas), requested sizes, returned ranges
  * out   addresses
- * owns  the map of free ranges; the caller gets and returns the memory itself
+ * owns  the map of free ranges; the caller allocates and frees the memory itself
  *
  * Granule 512 bytes. Neighbours share 2 MiB blocks: on recorded workloads the blocks in use take at most 2.3 % more
  * than the bytes alive (tests/record/test_heap_traces.c). Best fit, lowest address first; coalesces at once. Never
@@ -22,8 +22,8 @@
 
 /* um_heap_take_aligned */
 #define UM_HEAP_MEDIUM (UM_BLOCK_BYTES / 2) /* smaller pieces fill blocks in use */
-#define UM_HEAP_LARGE (7 * UM_BLOCK_BYTES) /* a block more costs larger pieces little */
-#define UM_HEAP_WASTE 64 /* part of the live bytes that alignment may leave free in blocks in use */
+#define UM_HEAP_LARGE (7 * UM_BLOCK_BYTES) /* one more block costs larger pieces little */
+#define UM_HEAP_WASTE 64 /* share of the live bytes that alignment may leave free in blocks in use */
 
 struct um_heap_region {
 	uint64_t addr, bytes;
@@ -32,11 +32,11 @@ struct um_heap_region {
 struct um_heap {
 	struct um_tree by_addr, by_size, by_aligned;
 	void *spare; /* recycled records */
-	UM_VEC(struct um_heap_region) regions; /* in the order given */
+	UM_VEC(struct um_heap_region) regions; /* in the order of um_heap_add_region */
 	UM_VEC(uint64_t) starts; /* of the regions, ascending */
-	uint64_t live_bytes; /* given out, rounded to granules */
+	uint64_t live_bytes; /* taken, rounded to granules */
 	uint64_t used_blocks; /* blocks that hold live bytes */
-	size_t n_live; /* ranges given out */
+	size_t n_live; /* taken ranges */
 	size_t n_records; /* in the trees and spare; never less than n_live + regions.n */
 };
 
@@ -47,19 +47,19 @@ void um_heap_fini(struct um_heap *h);
  * -ENOMEM. */
 int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
-/* Takes `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and ask again), -ENOMEM. */
+/* Takes `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and retry), -ENOMEM. */
 int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
-/* The same, but placed by blocks. A piece of UM_HEAP_MEDIUM to UM_HEAP_LARGE bytes touches as few blocks as its size
- * needs, if the blocks in use then hold at most 1/UM_HEAP_WASTE of the live bytes and one block more than the live
- * bytes. A smaller piece takes the end of a range that lies in a block in use. All others: as um_heap_take. */
+/* The same, placed by blocks. A piece of UM_HEAP_MEDIUM to UM_HEAP_LARGE bytes touches as few blocks as its size
+ * allows, if the blocks in use then hold at most 1/UM_HEAP_WASTE of the live bytes and one block more than the live
+ * bytes. A smaller piece takes the end of a range that is in a block in use. All others: as um_heap_take. */
 int um_heap_take_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
 /* Takes exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is taken, outside, or addr is not
  * a multiple of the granule, -ENOMEM. */
 int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
-/* Gives back a range that was taken (same addr and bytes). Never fails: the record needed was set aside by take. */
+/* Returns a taken range (same addr and bytes). Never fails: take reserved the record. */
 void um_heap_give(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Calls fn for each free range in address order. */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * names.c - a hash table of interned names
+ */
 #include "record/names.h"
 
 #include "base/hash.h"
@@ -21,7 +24,7 @@ void um_names_fini(struct um_names *names)
 	um_names_init(names);
 }
 
-/* Where `text` is or would go: the table is never full, so the walk ends. */
+/* The slot of `text`, or the one for inserting it: the table is never full, so the search ends. */
 static struct um_name *place_of(struct um_name *at, size_t size, uint64_t hash, const char *text)
 {
 	size_t i = hash & (size - 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * recorder.c - records the events of an iteration
+ *
  * A live tensor remembers its number in the current iteration (seen_at, valid while seen_turn is the recorder's turn),
- * so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event
- * is kept whole or not at all, and after the first that is not the iteration is incomplete and ops are no longer looked
- * at.
+ * so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event is kept
+ * as a whole or not at all; after the first that is not, the iteration is incomplete and ops are ignored.
  */
 #include "record/recorder.h"
 
@@ -13,7 +14,7 @@
 
 #define NO_USE UINT32_MAX
 
-/* What does not change while a tensor lives. 0 or -ENOMEM. */
+/* Copies the constant properties of a tensor. 0 or -ENOMEM. */
 static int describe(struct um_recorder *r, const struct um_tensor *t, struct um_iter_tensor *to)
 {
 	const struct um_name *name = t->name ? um_names_find(&r->names, t->name) : NULL;
@@ -102,7 +103,7 @@ static int feed_free(struct um_recorder *r, const struct um_tensor *t)
 		it->tensors.at[t->seen_at].flags = t->flags;
 	}
 	if (t->born_iter == 0 || t->born_iter + 1 != it->n)
-		return 0; /* of set-up the order of births says nothing */
+		return 0; /* the order of births in set-up is not used */
 	return um_vec_push(&it->late_frees, ((struct um_iter_free){t->born_ord, t->bytes, position(r)}));
 }
 
@@ -141,7 +142,7 @@ static uint64_t add_uses(struct um_recorder *r, const struct um_op *op, uint64_t
 			if (*rc)
 				return 0;
 		}
-		it->tensors.at[t->seen_at].flags = t->flags; /* may have been declared since the birth */
+		it->tensors.at[t->seen_at].flags = t->flags; /* may have been declared after the birth */
 		r->last_use.at[t->seen_at] = (uint32_t)it->uses.n;
 		it->uses.at[it->uses.n++] = (struct um_iter_use){
 			.tensor = t->seen_at,
@@ -174,7 +175,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	name = um_names_find(&r->names, op->name);
 	if (!name)
 		return -ENOMEM;
-	kept = &it->ops.at[it->ops.n]; /* not counted before it is whole */
+	kept = &it->ops.at[it->ops.n]; /* counted only when it is complete */
 	*kept = (struct um_iter_op){
 		.name = name->text,
 		.first_use = (uint32_t)it->uses.n,
@@ -207,7 +208,7 @@ struct um_iter_op *um_recorder_pass(struct um_recorder *r, uint64_t hash, const 
 	size_t at = it->ops.n + r->n_passed;
 	struct um_iter_op *kept = &it->ops.at[at];
 
-	/* Where all before it had as many uses, nothing was written over its own. */
+	/* if all ops before it had the same number of uses, its old entry was not overwritten */
 	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_passed_uses ||
 	    kept->n_uses != n_uses || kept->n_relaunch)
 		return NULL;
@@ -220,7 +221,7 @@ struct um_iter_op *um_recorder_pass(struct um_recorder *r, uint64_t hash, const 
 	return kept;
 }
 
-/* The uses of the next op stand where they would be written. 0: not all of them do. */
+/* Are the uses of the next op already in place from the iteration before? 0: not all of them. */
 static int stand(struct um_recorder *r, const struct um_use *uses, uint32_t n)
 {
 	struct um_iteration *it = &r->it;
@@ -263,7 +264,7 @@ static int settle_op(struct um_recorder *r, const struct um_use *uses)
 	return 0;
 }
 
-/* What was kept of the iteration is worth nothing any more. */
+/* Discards the record of the iteration. */
 static void give_up(struct um_recorder *r, int rc)
 {
 	uint64_t n = r->it.n;
@@ -272,11 +273,11 @@ static void give_up(struct um_recorder *r, int rc)
 		r->too_long = 1;
 		um_iteration_fini(&r->it);
 		um_vec_fini(&r->last_use);
-		r->turn++; /* no tensor has a number */
+		r->turn++; /* invalidates all numbers */
 		r->old_ops = r->old_tensors = 0;
 		r->it.n = n;
 	}
-	r->it.incomplete = 1; /* our own trouble: the program that we watch must not stop for it */
+	r->it.incomplete = 1; /* the host program continues after a failure of ours */
 }
 
 void um_recorder_settle(struct um_recorder *r)
@@ -296,7 +297,7 @@ void um_recorder_settle(struct um_recorder *r)
 	}
 }
 
-/* Empties the current iteration and gives it its number. */
+/* Empties the current iteration and sets its number. */
 static void start(struct um_recorder *r, uint64_t n)
 {
 	if (r->it.ops.n || r->it.incomplete)

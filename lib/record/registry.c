@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * registry.c - an interval tree of live tensors
+ *
  * A tree keyed (addr, UINT64_MAX - bytes): of ranges that start together the inner one sorts later. Because live ranges
- * nest or are apart, whatever holds an address is the last range that starts at or before it, or an ancestor of that
- * one: a floor and a short climb find it.
+ * nest or are disjoint, the innermost range that contains an address is the last one that starts at or before it, or an
+ * ancestor of that one: a floor and a short climb find it.
  */
 #include "record/registry.h"
 
@@ -26,7 +28,7 @@ static uint64_t end_of(const struct um_tensor *t)
 	return t->addr + t->bytes;
 }
 
-/* From the range at `node` outwards: the first that holds addr. */
+/* From the range at `node` outwards: the first that contains addr. */
 static struct um_tensor *climb(struct um_tree_node *node, uint64_t addr)
 {
 	struct um_tensor *t = tensor_of(node);
@@ -42,7 +44,7 @@ void um_registry_init(struct um_registry *r)
 	r->next_id = 1;
 }
 
-/* A record whose id is 0. */
+/* A record with id 0. */
 static struct um_tensor *record_get(struct um_registry *r)
 {
 	struct um_tensor *t = r->spare;
@@ -82,8 +84,8 @@ void um_registry_fini(struct um_registry *r)
 	r->n = 0;
 }
 
-/* Which live tensor would the range be a part of (`*parent`, may be NULL)? -EEXIST if a live range and this one overlap
- * in part or are the same. Live ranges inside it are fine: they become its parts. */
+/* The live tensor that would contain the range (`*parent`, may be NULL). -EEXIST if a live range overlaps this one in
+ * part or is equal. Live ranges inside it are allowed: they become its parts. */
 static int find_place(const struct um_registry *r, uint64_t addr, uint64_t bytes, struct um_tensor **parent)
 {
 	uint64_t end = addr + bytes, b = UINT64_MAX - bytes;
@@ -99,7 +101,7 @@ static int find_place(const struct um_registry *r, uint64_t addr, uint64_t bytes
 	return 0;
 }
 
-/* Hands the outermost parts of `parent` that lie inside `t` over to it. */
+/* Moves the outermost parts of `parent` that are inside `t` to it. */
 static void take_parts(struct um_tensor *t)
 {
 	struct um_tensor *part = tensor_of(um_tree_next(&t->node));
@@ -170,7 +172,7 @@ void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *byt
 	}
 	if (lo < hi && !um_registry_find(r, hi - 1)) {
 		t = tensor_of(um_tree_floor(&r->live, hi - 1, UINT64_MAX));
-		while (t->parent) /* the outermost ends last */
+		while (t->parent) /* the outermost one ends last */
 			t = t->parent;
 		hi = end_of(t);
 	}
@@ -189,7 +191,7 @@ const struct um_registry_past *um_registry_find_past(const struct um_registry *r
 	return NULL;
 }
 
-/* Takes the name over. */
+/* Takes ownership of the name. */
 static void remember(struct um_registry *r, struct um_tensor *t)
 {
 	struct um_registry_past *p = &r->past[r->next_past++ % UM_REGISTRY_PAST];
