@@ -42,9 +42,9 @@ static int sheets_of(const struct report_loaded *l, const char *file, struct um_
 			int wanted = i == UM_TABLE_ITERATIONS || i == UM_TABLE_DEVICES || i == UM_TABLE_PROCESSES;
 
 			for (unsigned k = 0; k < diff_n_tables; k++)
-				wanted |= strcmp(um_tables[i].name, diff_tables[k].name) == 0;
+				wanted |= strcmp(um_tables[i]->name, diff_tables[k].name) == 0;
 			if (wanted)
-				a->tables[a->n_tables++].table = &um_tables[i];
+				a->tables[a->n_tables++].table = um_tables[i];
 		}
 		report_json(json, a, &v);
 		err = um_out_take(json, &text, &bytes);

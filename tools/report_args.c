@@ -67,8 +67,8 @@ static int read_table(struct report_args *a, char *word)
 	if (colon)
 		*colon = '\0';
 	for (int i = 0; i < UM_TABLES; i++)
-		if (strcmp(um_tables[i].name, word) == 0)
-			choice.table = &um_tables[i];
+		if (strcmp(um_tables[i]->name, word) == 0)
+			choice.table = um_tables[i];
 	if (!choice.table)
 		return bad("--report", word, "a table of --help-reports");
 	if (colon) {
@@ -88,7 +88,7 @@ static int read_table(struct report_args *a, char *word)
 static void every_table(struct report_args *a)
 {
 	for (int i = 0; i < UM_TABLES; i++)
-		a->tables[a->n_tables++] = (struct report_choice){&um_tables[i], PAGE_ROWS};
+		a->tables[a->n_tables++] = (struct report_choice){um_tables[i], PAGE_ROWS};
 }
 
 static int one_page(const struct report_args *a)
@@ -137,16 +137,16 @@ static void list_tables(int json)
 		fputs("{\"schema\": \"umtables/1\", \"tables\": [", stdout);
 	for (int i = 0; i < UM_TABLES; i++)
 		if (json)
-			printf("%s\"%s\"", i ? ", " : "", um_tables[i].name);
+			printf("%s\"%s\"", i ? ", " : "", um_tables[i]->name);
 		else
-			printf("%-17s %s\n", um_tables[i].name, um_tables[i].about);
+			printf("%-17s %s\n", um_tables[i]->name, um_tables[i]->about);
 	if (json)
 		puts("]}");
 }
 
 static const char *table_name(unsigned i)
 {
-	return i < UM_TABLES ? um_tables[i].name : NULL;
+	return i < UM_TABLES ? um_tables[i]->name : NULL;
 }
 
 static const char *read_iteration(void *args, const char *text)

@@ -5,7 +5,7 @@ void report_csv(struct um_out *out, const struct report_args *a, const struct re
 {
 	const struct um_table *t = a->tables[0].table;
 	unsigned first = !um_column_shown(&v->findings, &t->columns[0]);
-	size_t rows = t->rows(&v->findings);
+	size_t rows = um_table_rows(t, &v->findings);
 
 	if (a->tables[0].rows && a->tables[0].rows < rows)
 		rows = a->tables[0].rows;
@@ -16,7 +16,7 @@ void report_csv(struct um_out *out, const struct report_args *a, const struct re
 	um_out_str(out, a->header ? "\r\n" : "");
 	for (size_t i = 0; i < rows; i++) {
 		for (unsigned c = first; c < t->n_columns; c++) {
-			struct um_value x = t->cell(&v->findings, i, c);
+			struct um_value x = um_table_cell(t, &v->findings, i, c);
 
 			um_out_str(out, c > first ? "," : "");
 			if (!x.none && t->columns[c].kind == UM_COLUMN_TEXT)

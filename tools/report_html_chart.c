@@ -144,7 +144,7 @@ void html_iterations(const struct html *h)
 		bars(h, i, each, 1.15 * (double)most);
 		drawn++;
 	}
-	if (um_tables[UM_TABLE_SIDES].rows(&h->v->findings) && r->processes.n > drawn)
+	if (um_table_rows(um_tables[UM_TABLE_SIDES], &h->v->findings) && r->processes.n > drawn)
 		um_out_str(h->out, "<p class=\"more\">The table side-by-side has all processes.</p>\n");
 }
 

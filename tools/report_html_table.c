@@ -89,7 +89,7 @@ static void single(const struct html *h, const struct um_table *t)
 	um_out_str(h->out, "<div class=\"scroll\"><table><tbody>\n");
 	for (unsigned c = 0; c < t->n_columns; c++) {
 		html_f(h, "<tr data-key=\"%s\"><th scope=\"row\">%s</th>", t->columns[c].key, t->columns[c].title);
-		cell(h, &t->columns[c], t->cell(&h->v->findings, 0, c), 1);
+		cell(h, &t->columns[c], um_table_cell(t, &h->v->findings, 0, c), 1);
 		um_out_str(h->out, "</tr>\n");
 	}
 	um_out_str(h->out, "</tbody></table></div>\n");
@@ -109,7 +109,7 @@ static void rows(const struct html *h, const struct um_table *t, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		um_out_str(h->out, "<tr>");
 		for (unsigned c = first; c < t->n_columns; c++)
-			cell(h, &t->columns[c], t->cell(&h->v->findings, i, c), 0);
+			cell(h, &t->columns[c], um_table_cell(t, &h->v->findings, i, c), 0);
 		um_out_str(h->out, "</tr>\n");
 	}
 	um_out_str(h->out, "</tbody></table></div>\n");
@@ -131,11 +131,11 @@ void html_tables(const struct html *h)
 	html_heading(h, "Tables", NULL);
 	for (unsigned i = 0; i < h->a->n_tables; i++) {
 		const struct um_table *t = h->a->tables[i].table;
-		size_t n = t->rows(&h->v->findings), most = h->a->tables[i].rows;
+		size_t n = um_table_rows(t, &h->v->findings), most = h->a->tables[i].rows;
 		size_t shown = most && most < n ? most : n;
 
 		/* Findings have a form of their own, ahead of all. */
-		if ((!n && !h->a->chosen) || t == &um_tables[UM_TABLE_FINDINGS])
+		if ((!n && !h->a->chosen) || t == um_tables[UM_TABLE_FINDINGS])
 			continue;
 		html_f(h, "<details id=\"%s\"%s><summary>%s <span>%s", t->name, is_open(t->name) ? " open" : "",
 		       t->name, n ? t->about : "none");

@@ -26,7 +26,7 @@ static void row(struct um_out *out, const struct um_table *t, const struct repor
 	unsigned first = !um_column_shown(&v->findings, &t->columns[0]);
 
 	for (unsigned c = first; c < t->n_columns; c++) {
-		struct um_value x = t->cell(&v->findings, i, c);
+		struct um_value x = um_table_cell(t, &v->findings, i, c);
 
 		um_out_str(out, c > first ? ", " : "");
 		key(out, t->columns[c].key);
@@ -45,7 +45,7 @@ static void summary(struct um_out *out, const struct report_view *v)
 	const struct um_capture *c = v->findings.capture;
 
 	um_out_str(out, " \"summary\": {");
-	row(out, &um_tables[UM_TABLE_SUMMARY], v, 0);
+	row(out, um_tables[UM_TABLE_SUMMARY], v, 0);
 	um_out_str(out, ", \"missing\": [");
 	for (size_t i = 0; i < c->missing.n; i++) {
 		size_t before = 0;
@@ -75,7 +75,7 @@ static void notes(struct um_out *out, const struct report_view *v)
 static void table(struct um_out *out, const struct report_choice *choice, const struct report_view *v)
 {
 	const struct um_table *t = choice->table;
-	size_t rows = t->rows(&v->findings);
+	size_t rows = um_table_rows(t, &v->findings);
 
 	if (choice->rows && choice->rows < rows)
 		rows = choice->rows;
@@ -103,7 +103,7 @@ static void files(struct um_out *out, const struct report_args *a)
 
 void report_json(struct um_out *out, const struct report_args *a, const struct report_view *v)
 {
-	const struct report_choice missing = {&um_tables[UM_TABLE_MISSING], 0};
+	const struct report_choice missing = {um_tables[UM_TABLE_MISSING], 0};
 
 	um_out_str(out, "{\"schema\": \"umreport/1\",\n \"file\": ");
 	if (a->merge)
@@ -118,12 +118,12 @@ void report_json(struct um_out *out, const struct report_args *a, const struct r
 	summary(out, v);
 	if (v->findings.capture->library.is) {
 		um_out_str(out, ",\n \"library\": {");
-		row(out, &um_tables[UM_TABLE_LIBRARY], v, 0);
+		row(out, um_tables[UM_TABLE_LIBRARY], v, 0);
 		um_out_str(out, "}");
 	}
 	if (v->findings.verdict) {
 		um_out_str(out, ",\n \"verdict\": {");
-		row(out, &um_tables[UM_TABLE_VERDICT], v, 0);
+		row(out, um_tables[UM_TABLE_VERDICT], v, 0);
 		um_out_str(out, "}");
 	}
 	table(out, &missing, v);

@@ -72,7 +72,7 @@ static void show_single(struct um_out *out, const struct report_args *a, const s
 	char name[CELL], value[CELL];
 
 	for (unsigned c = 0; c < t->n_columns; c++) {
-		struct um_value x = t->cell(&v->findings, 0, c);
+		struct um_value x = um_table_cell(t, &v->findings, 0, c);
 
 		title(a, &t->columns[c], name);
 		show(a, &t->columns[c], x, value);
@@ -93,7 +93,7 @@ static void show_rows(struct um_out *out, const struct report_args *a, const str
 		title(a, &t->columns[c], cell);
 		width[c] = a->header ? strlen(cell) : 0;
 		for (size_t i = 0; i < rows; i++) {
-			show(a, &t->columns[c], t->cell(&v->findings, i, c), cell);
+			show(a, &t->columns[c], um_table_cell(t, &v->findings, i, c), cell);
 			width[c] = strlen(cell) > width[c] ? strlen(cell) : width[c];
 		}
 	}
@@ -104,7 +104,7 @@ static void show_rows(struct um_out *out, const struct report_args *a, const str
 	}
 	for (size_t i = 0; i < rows; i++)
 		for (unsigned c = first; c < t->n_columns; c++) {
-			show(a, &t->columns[c], t->cell(&v->findings, i, c), cell);
+			show(a, &t->columns[c], um_table_cell(t, &v->findings, i, c), cell);
 			um_out_str(out, c > first ? "" : "  ");
 			put(out, cell, width[c], t->columns[c].kind == UM_COLUMN_TEXT, c + 1 == t->n_columns);
 		}
@@ -115,23 +115,23 @@ static int fits(const struct um_table *t, const struct report_view *v)
 {
 	int log = v->findings.capture->library.is;
 
-	if (t == &um_tables[UM_TABLE_PROCESSES])
-		return t->rows(&v->findings) > 1;
-	if (t == &um_tables[UM_TABLE_LIBRARY] || t == &um_tables[UM_TABLE_ANNOUNCED] || t == &um_tables[UM_TABLE_HINTS])
+	if (t == um_tables[UM_TABLE_PROCESSES])
+		return um_table_rows(t, &v->findings) > 1;
+	if (t == um_tables[UM_TABLE_LIBRARY] || t == um_tables[UM_TABLE_ANNOUNCED] || t == um_tables[UM_TABLE_HINTS])
 		return log;
-	if (t == &um_tables[UM_TABLE_FINDINGS])
-		return !log || t->rows(&v->findings);
-	return !log || v->findings.capture->library.counters || t != &um_tables[UM_TABLE_SUMMARY];
+	if (t == um_tables[UM_TABLE_FINDINGS])
+		return !log || um_table_rows(t, &v->findings);
+	return !log || v->findings.capture->library.counters || t != um_tables[UM_TABLE_SUMMARY];
 }
 
 static void show_table(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
 		       const struct report_view *v)
 {
 	const struct um_table *t = choice->table;
-	size_t rows = t->rows(&v->findings), shown = choice->rows && choice->rows < rows ? choice->rows : rows;
+	size_t rows = um_table_rows(t, &v->findings), shown = choice->rows && choice->rows < rows ? choice->rows : rows;
 	char line[160];
 
-	if (t == &um_tables[UM_TABLE_FINDINGS]) {
+	if (t == um_tables[UM_TABLE_FINDINGS]) {
 		report_findings(out, a, choice, v);
 		return;
 	}

@@ -33,11 +33,11 @@ static int read_it(struct um_report *r, struct um_iteration_spans *found, const 
 static void look(const struct um_findings *f)
 {
 	for (int t = 0; t < UM_TABLES; t++)
-		for (size_t i = 0, n = um_tables[t].rows(f); i < n; i++)
-			for (unsigned c = 0; c < um_tables[t].n_columns; c++) {
-				struct um_value v = um_tables[t].cell(f, i, c);
+		for (size_t i = 0, n = um_table_rows(um_tables[t], f); i < n; i++)
+			for (unsigned c = 0; c < um_tables[t]->n_columns; c++) {
+				struct um_value v = um_table_cell(um_tables[t], f, i, c);
 
-				if (um_tables[t].columns[c].kind == UM_COLUMN_TEXT && !v.none && !v.text)
+				if (um_tables[t]->columns[c].kind == UM_COLUMN_TEXT && !v.none && !v.text)
 					abort();
 			}
 }
@@ -54,7 +54,7 @@ static void write_and_read(const struct um_findings *f)
 	size_t bytes = 0;
 
 	for (int t = 0; t < UM_TABLES; t++)
-		a.tables[a.n_tables++].table = &um_tables[t];
+		a.tables[a.n_tables++].table = um_tables[t];
 	if (um_out_open_mem(&out, 0))
 		return;
 	report_json(out, &a, &v);

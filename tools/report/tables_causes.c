@@ -1,240 +1,192 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "report/tables_causes.h"
-
-static struct um_value number(uint64_t n)
-{
-	return (struct um_value){.number = n < INT64_MAX ? (int64_t)n : INT64_MAX};
-}
-
-static struct um_value text(const char *s)
-{
-	return (struct um_value){.none = s ? UM_VALUE_THERE : UM_VALUE_NONE, .text = s};
-}
-
-static struct um_value none(void)
-{
-	return (struct um_value){.none = 1};
-}
-
-/* Of both sides: a number of those that were recorded; none of them was, and there is none. */
-static struct um_value faults(const struct um_findings *f, uint64_t n)
-{
-	return um_table_if(f,
-			   n || um_table_recorded(f, UM_RECORDED_CPU_FAULTS, NULL) ? UM_RECORDED_ALWAYS
-										   : UM_RECORDED_GPU_FAULTS,
-			   none(), n);
-}
-
-static struct um_value tensor(const struct um_findings *f, uint32_t row)
-{
-	return text(row == UM_CAUSES_NONE ? NULL : um_report_tensor_name(f->report, row));
-}
-
-static struct um_value op(const struct um_findings *f, uint32_t row)
-{
-	return text(row == UM_CAUSES_NONE ? NULL : f->report->ops.at[row].name);
-}
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables of why: findings, the verdict, reasons and hints.
+ */
+#include "report/tables_rows.h"
 
 /* --- findings ----------------------------------------------------------------------------------------------------- */
 
-const struct um_column um_finding_columns[UM_FINDING_COLUMNS] = {
-	{"file", "most in", UM_COLUMN_TEXT},
-	{"severity", "severity", UM_COLUMN_TEXT},
-	{"kind", "kind", UM_COLUMN_TEXT},
-	{"tensor", "tensor", UM_COLUMN_TEXT},
-	{"tensors", "tensors", UM_COLUMN_COUNT},
-	{"op", "op", UM_COLUMN_TEXT},
-	{"caller", "caller", UM_COLUMN_TEXT},
-	{"first_iteration", "first", UM_COLUMN_COUNT},
-	{"last_iteration", "last", UM_COLUMN_COUNT},
-	{"saving_ns", "would save", UM_COLUMN_NS},
-	{"n", "n", UM_COLUMN_COUNT},
-	{"bytes", "moved", UM_COLUMN_BYTES},
-	{"faults", "faults", UM_COLUMN_COUNT},
-	{"cost_ns", "cost", UM_COLUMN_NS},
-	{"evidence", "evidence", UM_COLUMN_TEXT},
-	{"estimate", "estimated", UM_COLUMN_TEXT},
-	{"advice", "do", UM_COLUMN_TEXT},
-	{"processes", "processes", UM_COLUMN_COUNT},
-	{"pid", "most in pid", UM_COLUMN_COUNT},
+static const struct um_finding *finding(const struct um_table_row *row)
+{
+	return row->at;
+}
+
+static struct um_value finding_severity(const struct um_table_row *row)
+{
+	return um_table_text(um_severity_name(finding(row)->severity));
+}
+
+static struct um_value finding_kind(const struct um_table_row *row)
+{
+	return um_table_text(um_reason_name(finding(row)->reason));
+}
+
+static struct um_value finding_caller(const struct um_table_row *row)
+{
+	uint32_t caller = finding(row)->caller;
+
+	return um_table_text(caller == UM_CAUSES_NONE ? NULL : row->f->report->causes.callers.at[caller]);
+}
+
+/* Of both sides: a number of those that were recorded; none of them was, and there is none. */
+static struct um_value finding_faults(const struct um_table_row *row)
+{
+	uint64_t n = finding(row)->faults;
+	int some = n || um_table_recorded(row->f, UM_RECORDED_CPU_FAULTS, NULL);
+
+	return um_table_if(row->f, some ? UM_RECORDED_ALWAYS : UM_RECORDED_GPU_FAULTS, um_table_none(), n);
+}
+
+static struct um_value finding_cost(const struct um_table_row *row)
+{
+	const struct um_finding *x = finding(row);
+
+	return um_table_number(x->reason == UM_REASON_WAITED ? x->waited_ns : x->ns);
+}
+
+static int finding_in_iteration(const struct um_table_row *row)
+{
+	return row->process != NULL;
+}
+
+#define F struct um_finding
+static const struct um_column finding_columns[] = {
+	FILE_COLUMN("most in"),
+	{"severity", "severity", UM_COLUMN_TEXT, .value = finding_severity},
+	{"kind", "kind", UM_COLUMN_TEXT, .value = finding_kind},
+	{"tensor", "tensor", UM_COLUMN_TEXT, 0, TENSOR(F, tensor)},
+	{"tensors", "tensors", UM_COLUMN_COUNT, 0, MEMBER(F, tensors)},
+	{"op", "op", UM_COLUMN_TEXT, 0, OP(F, op)},
+	{"caller", "caller", UM_COLUMN_TEXT, .value = finding_caller},
+	{"first_iteration", "first", UM_COLUMN_COUNT, 0, MEMBER(F, first), WHERE(F, iterations)},
+	{"last_iteration", "last", UM_COLUMN_COUNT, 0, MEMBER(F, last), WHERE(F, iterations)},
+	{"saving_ns", "would save", UM_COLUMN_NS, 0, MEMBER(F, saving_ns), WHERE(F, saving_ns)},
+	{"n", "n", UM_COLUMN_COUNT, 0, MEMBER(F, n)},
+	{"bytes", "moved", UM_COLUMN_BYTES, 0, MEMBER(F, bytes)},
+	{"faults", "faults", UM_COLUMN_COUNT, .value = finding_faults},
+	{"cost_ns", "cost", UM_COLUMN_NS, .value = finding_cost},
+	{"evidence", "evidence", UM_COLUMN_TEXT, 0, MEMBER(F, evidence)},
+	{"estimate", "estimated", UM_COLUMN_TEXT, 0, MEMBER(F, estimate)},
+	{"advice", "do", UM_COLUMN_TEXT, 0, MEMBER(F, advice)},
+	{"processes", "processes", UM_COLUMN_COUNT, 0, MEMBER(F, processes), .applies = finding_in_iteration},
+	PID_COLUMN("most in pid"),
 };
+#undef F
 
-size_t um_finding_rows(const struct um_findings *f)
+static void find_finding(struct um_table_row *row)
 {
-	return f->report->findings.list.n;
+	uint32_t process = finding(row)->process;
+
+	row->process = process == UM_CAUSES_NONE ? NULL : &row->f->report->processes.at[process];
 }
 
-struct um_value um_finding_cell(const struct um_findings *f, size_t row, unsigned column)
-{
-	const struct um_finding *x = &f->report->findings.list.at[row];
-	const struct um_report_process *process =
-		x->process == UM_CAUSES_NONE ? NULL : &f->report->processes.at[x->process];
-
-	switch (column) {
-	case 0:
-		return process ? um_table_file(f, process->process) : none();
-	case 1:
-		return text(um_severity_name(x->severity));
-	case 2:
-		return text(um_reason_name(x->reason));
-	case 3:
-		return tensor(f, x->tensor);
-	case 4:
-		return number(x->tensors);
-	case 5:
-		return op(f, x->op);
-	case 6:
-		return text(x->caller == UM_CAUSES_NONE ? NULL : f->report->causes.callers.at[x->caller]);
-	case 7:
-		return x->iterations ? number(x->first) : none();
-	case 8:
-		return x->iterations ? number(x->last) : none();
-	case 9:
-		return x->saving_ns ? number(x->saving_ns) : none();
-	case 10:
-		return number(x->n);
-	case 11:
-		return number(x->bytes);
-	case 12:
-		return faults(f, x->faults);
-	case 13:
-		return number(x->reason == UM_REASON_WAITED ? x->waited_ns : x->ns);
-	case 14:
-		return text(x->evidence);
-	case 15:
-		return text(x->estimate);
-	case 16:
-		return text(x->advice);
-	case 17:
-		return process ? number(x->processes) : none();
-	default:
-		return process ? um_table_pid(f, process->process) : none();
-	}
-}
+const struct um_table um_table_findings = {TABLE("findings", "what costs time, and what to do", finding_columns),
+					   LIST(findings.list), .find = find_finding};
 
 /* --- verdict ------------------------------------------------------------------------------------------------------ */
 
-const struct um_column um_verdict_columns[UM_VERDICT_COLUMNS] = {
-	{"device", "device", UM_COLUMN_TEXT},
-	{"budget_bytes", "memory", UM_COLUMN_BYTES},
-	{"iteration_ns", "an iteration takes", UM_COLUMN_NS},
-	{"plan_ns", "the library plans", UM_COLUMN_NS},
-	{"bound_ns", "no plan can beat", UM_COLUMN_NS},
-};
+static int has_iterations(const struct um_table_row *row)
+{
+	return row->f->report->findings.iterations != 0;
+}
 
-size_t um_verdict_rows(const struct um_findings *f)
+#define V struct um_verdict
+static const struct um_column verdict_columns[] = {
+	{"device", "device", UM_COLUMN_TEXT, 0, MEMBER(V, device)},
+	{"budget_bytes", "memory", UM_COLUMN_BYTES, 0, MEMBER(V, budget_bytes)},
+	{"iteration_ns", "an iteration takes", UM_COLUMN_NS, 0, MEMBER(V, iteration_ns), .applies = has_iterations},
+	{"plan_ns", "the library plans", UM_COLUMN_NS, 0, MEMBER(V, plan_ns)},
+	{"bound_ns", "no plan can beat", UM_COLUMN_NS, 0, MEMBER(V, bound_ns)},
+};
+#undef V
+
+static size_t verdict_rows(const struct um_findings *f)
 {
 	return f->verdict != NULL;
 }
 
-struct um_value um_verdict_cell(const struct um_findings *f, size_t row, unsigned column)
+static void find_verdict(struct um_table_row *row)
 {
-	const struct um_verdict *v = f->verdict;
-
-	(void)row;
-	switch (column) {
-	case 0:
-		return text(v->device);
-	case 1:
-		return number(v->budget_bytes);
-	case 2:
-		return f->report->findings.iterations ? number(v->iteration_ns) : none();
-	case 3:
-		return number(v->plan_ns);
-	default:
-		return number(v->bound_ns);
-	}
+	row->at = row->f->verdict;
 }
+
+const struct um_table um_table_verdict = {
+	TABLE("verdict", "how far an iteration is from what no plan can beat: with --workload", verdict_columns),
+	.single = 1, .count = verdict_rows, .find = find_verdict};
 
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
 
-const struct um_column um_reason_columns[UM_REASON_COLUMNS] = {
-	{"file", "file", UM_COLUMN_TEXT},      {"reason", "reason", UM_COLUMN_TEXT},
-	{"tensor", "tensor", UM_COLUMN_TEXT},  {"op", "op", UM_COLUMN_TEXT},
-	{"pid", "pid", UM_COLUMN_COUNT},       {"iteration", "n", UM_COLUMN_COUNT},
-	{"events", "events", UM_COLUMN_COUNT}, {"bytes", "moved", UM_COLUMN_BYTES},
-	{"faults", "faults", UM_COLUMN_COUNT}, {"cost_ns", "cost", UM_COLUMN_NS},
+static const struct um_cause_row *cause(const struct um_table_row *row)
+{
+	return row->at;
+}
+
+static struct um_value cause_reason(const struct um_table_row *row)
+{
+	return um_table_text(um_reason_name(cause(row)->reason));
+}
+
+static struct um_value cause_faults(const struct um_table_row *row)
+{
+	return um_table_if(row->f, cause(row)->by_cpu ? UM_RECORDED_CPU_FAULTS : UM_RECORDED_GPU_FAULTS,
+			   um_table_row_file(row), cause(row)->faults);
+}
+
+static int cause_on_device(const struct um_table_row *row)
+{
+	return !cause(row)->by_cpu;
+}
+
+#define C struct um_cause_row
+static const struct um_column reason_columns[] = {
+	FILE_COLUMN("file"),
+	{"reason", "reason", UM_COLUMN_TEXT, .value = cause_reason},
+	{"tensor", "tensor", UM_COLUMN_TEXT, 0, TENSOR(C, tensor)},
+	{"op", "op", UM_COLUMN_TEXT, 0, OP(C, op), .applies = cause_on_device},
+	PID_COLUMN("pid"),
+	ITERATION_COLUMN("iteration"),
+	{"events", "events", UM_COLUMN_COUNT, 0, MEMBER(C, n)},
+	{"bytes", "moved", UM_COLUMN_BYTES, 0, MEMBER(C, bytes)},
+	{"faults", "faults", UM_COLUMN_COUNT, .value = cause_faults},
+	{"cost_ns", "cost", UM_COLUMN_NS, 0, MEMBER(C, ns)},
 };
+#undef C
 
-size_t um_reason_rows(const struct um_findings *f)
-{
-	return f->report->causes.rows.n;
-}
-
-struct um_value um_reason_cell(const struct um_findings *f, size_t row, unsigned column)
-{
-	const struct um_cause_row *x = &f->report->causes.rows.at[row];
-	const struct um_report_iteration *it =
-		x->iteration == UM_CAUSES_NONE ? NULL : &f->report->iterations.at[x->iteration];
-
-	switch (column) {
-	case 0:
-		return um_table_iteration_file(f, x->iteration);
-	case 1:
-		return text(um_reason_name(x->reason));
-	case 2:
-		return tensor(f, x->tensor);
-	case 3:
-		return x->by_cpu ? none() : op(f, x->op);
-	case 4:
-		return um_table_iteration_pid(f, x->iteration);
-	case 5:
-		return it ? number(it->n) : none();
-	case 6:
-		return number(x->n);
-	case 7:
-		return number(x->bytes);
-	case 8:
-		return um_table_if(f, x->by_cpu ? UM_RECORDED_CPU_FAULTS : UM_RECORDED_GPU_FAULTS,
-				   um_table_iteration_file(f, x->iteration), x->faults);
-	default:
-		return number(x->ns);
-	}
-}
+const struct um_table um_table_reasons = {
+	TABLE("reasons", "why pages moved and kernels faulted, by tensor, kernel and iteration", reason_columns),
+	LIST(causes.rows), ITERATION(struct um_cause_row, iteration)};
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
-const struct um_column um_hint_columns[UM_HINT_COLUMNS] = {
-	{"hint", "hint", UM_COLUMN_TEXT},
-	{"tensor", "tensor", UM_COLUMN_TEXT},
-	{"issued", "issued", UM_COLUMN_COUNT},
-	{"bytes", "asked for", UM_COLUMN_BYTES},
-	{"useful", "useful", UM_COLUMN_COUNT},
-	{"late", "late", UM_COLUMN_COUNT},
-	{"redundant", "redundant", UM_COLUMN_COUNT},
-	{"evicted", "evicted before use", UM_COLUMN_COUNT},
-	{"refused", "refused", UM_COLUMN_COUNT},
+static const struct um_hint_row *hint(const struct um_table_row *row)
+{
+	return row->at;
+}
+
+static struct um_value hint_kind(const struct um_table_row *row)
+{
+	return um_table_text(um_hint_word(hint(row)->kind));
+}
+
+/* What became of prefetches: a run log does not have it. */
+static int hint_judged(const struct um_table_row *row)
+{
+	return !row->f->capture->library.is && hint(row)->kind == UM_HINT_PREFETCH;
+}
+
+#define H struct um_hint_row
+static const struct um_column hint_columns[] = {
+	{"hint", "hint", UM_COLUMN_TEXT, .value = hint_kind},
+	{"tensor", "tensor", UM_COLUMN_TEXT, 0, TENSOR(H, tensor)},
+	{"issued", "issued", UM_COLUMN_COUNT, 0, MEMBER(H, issued)},
+	{"bytes", "asked for", UM_COLUMN_BYTES, 0, MEMBER(H, bytes)},
+	{"useful", "useful", UM_COLUMN_COUNT, 0, MEMBER(H, useful), .applies = hint_judged},
+	{"late", "late", UM_COLUMN_COUNT, 0, MEMBER(H, late), .applies = hint_judged},
+	{"redundant", "redundant", UM_COLUMN_COUNT, 0, MEMBER(H, redundant), .applies = hint_judged},
+	{"evicted", "evicted before use", UM_COLUMN_COUNT, 0, MEMBER(H, early), .applies = hint_judged},
+	{"refused", "refused", UM_COLUMN_COUNT, 0, MEMBER(H, refused)},
 };
+#undef H
 
-size_t um_hint_rows(const struct um_findings *f)
-{
-	return f->report->causes.hints.rows.n;
-}
-
-struct um_value um_hint_cell(const struct um_findings *f, size_t row, unsigned column)
-{
-	const struct um_hint_row *x = &f->report->causes.hints.rows.at[row];
-
-	if (column >= 4 && column <= 7 && f->capture->library.is)
-		return none(); /* what became of them nobody saw */
-	switch (column) {
-	case 0:
-		return text(um_hint_word(x->kind));
-	case 1:
-		return tensor(f, x->tensor);
-	case 2:
-		return number(x->issued);
-	case 3:
-		return number(x->bytes);
-	case 4:
-		return x->kind == UM_HINT_PREFETCH ? number(x->useful) : none();
-	case 5:
-		return x->kind == UM_HINT_PREFETCH ? number(x->late) : none();
-	case 6:
-		return x->kind == UM_HINT_PREFETCH ? number(x->redundant) : none();
-	case 7:
-		return x->kind == UM_HINT_PREFETCH ? number(x->early) : none();
-	default:
-		return number(x->refused);
-	}
-}
+const struct um_table um_table_hints = {TABLE("hints", "what became of hints, by kind and tensor", hint_columns),
+					LIST(causes.hints.rows)};

@@ -1,115 +1,142 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "report/tables_library.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tables of what libumadvise says of itself, of what a program announced, and of the recording.
+ */
+#include "report/tables_rows.h"
 
-#define COUNTS 8 /* the first column of them */
-#define LEVELS (COUNTS + UM_LIBRARY_COUNTS)
+/* --- library ------------------------------------------------------------------------------------------------------ */
 
-_Static_assert(LEVELS + UM_LIBRARY_LEVELS == UM_LIBRARY_COLUMNS, "a column for each");
+static struct um_value clock_name(const struct um_table_row *row)
+{
+	const struct um_capture_library *l = row->at;
 
-/* Behind the first, in the order of enum um_library_count and enum um_library_level, with their keys. */
-const struct um_column um_library_columns[UM_LIBRARY_COLUMNS] = {
-	{"version", "written by", UM_COLUMN_TEXT},
-	{"device", "device", UM_COLUMN_TEXT},
-	{"why_no_hints", "hints do nothing, because", UM_COLUMN_TEXT},
-	{"strategy", "strategy", UM_COLUMN_TEXT},
-	{"clock", "clock", UM_COLUMN_TEXT},
-	{"budget_bytes", "budget", UM_COLUMN_BYTES},
-	{"iterations", "iterations", UM_COLUMN_COUNT},
-	{"iterations_kept", "of which it has more than sums", UM_COLUMN_COUNT},
-	{"ops", "operations", UM_COLUMN_COUNT},
-	{"hints_issued", "hints issued", UM_COLUMN_COUNT},
-	{"hints_refused", "hints refused", UM_COLUMN_COUNT},
-	{"hints_dropped", "hints dropped", UM_COLUMN_COUNT},
-	{"prefetch_bytes", "asked to come", UM_COLUMN_BYTES},
-	{"evict_bytes", "asked to leave", UM_COLUMN_BYTES},
-	{"discard_bytes", "discarded", UM_COLUMN_BYTES},
-	{"plans_adopted", "plans adopted", UM_COLUMN_COUNT},
-	{"left_schedule", "iterations that left the schedule", UM_COLUMN_COUNT},
-	{"unknown_uses", "uses of no known tensor", UM_COLUMN_COUNT},
-	{"captured_ops", "operations under stream capture", UM_COLUMN_COUNT},
-	{"errors", "errors of the library's own", UM_COLUMN_COUNT},
-	{"counted_h2d_bytes", "counted: to the device", UM_COLUMN_BYTES},
-	{"counted_d2h_bytes", "counted: to the host", UM_COLUMN_BYTES},
-	{"counted_gpu_faults", "counted: faults of the device", UM_COLUMN_COUNT},
-	{"counted_cpu_faults", "counted: faults of the CPU", UM_COLUMN_COUNT},
-	{"counters_summed", "counted, of no known tensor", UM_COLUMN_COUNT},
-	{"counters_lost", "not counted: records that CUPTI dropped", UM_COLUMN_COUNT},
-	{"plan_ns", "an iteration by the plan", UM_COLUMN_NS},
-	{"in_core_ns", "the same with all in memory", UM_COLUMN_NS},
-	{"plan_peak_bytes", "resident by the plan", UM_COLUMN_BYTES},
-	{"tensors_live", "tensors alive", UM_COLUMN_COUNT},
-	{"live_bytes", "alive", UM_COLUMN_BYTES},
-	{"live_peak_bytes", "alive at most", UM_COLUMN_BYTES},
-	{"measured_ops", "operations measured", UM_COLUMN_COUNT},
+	return um_table_text(l->simulated ? "simulated" : "monotonic");
+}
+
+#define L struct um_capture_library
+#define COUNTED(key, title, what, kind, count)                                                                         \
+	{                                                                                                              \
+		key, title, kind, what, MEMBER(L, counts[count])                                                       \
+	}
+#define COUNT(key, title, count) COUNTED(key, title, 0, UM_COLUMN_COUNT, count)
+#define LEVEL(key, title, kind, level)                                                                                 \
+	{                                                                                                              \
+		key, title, kind, 0, MEMBER(L, levels[level])                                                          \
+	}
+#define PLAN(key, title, kind, level)                                                                                  \
+	{                                                                                                              \
+		key, title, kind, 0, MEMBER(L, levels[level]), WHERE(L, levels[level])                                 \
+	}
+
+static const struct um_column library_columns[] = {
+	{"version", "written by", UM_COLUMN_TEXT, 0, MEMBER(L, version)},
+	{"device", "device", UM_COLUMN_TEXT, 0, MEMBER(L, device)},
+	{"why_no_hints", "hints do nothing, because", UM_COLUMN_TEXT, 0, MEMBER(L, why)},
+	{"strategy", "strategy", UM_COLUMN_TEXT, 0, MEMBER(L, strategy)},
+	{"clock", "clock", UM_COLUMN_TEXT, .value = clock_name},
+	{"budget_bytes", "budget", UM_COLUMN_BYTES, 0, MEMBER(L, budget_bytes)},
+	{"iterations", "iterations", UM_COLUMN_COUNT, 0, MEMBER(L, iterations)},
+	{"iterations_kept", "of which it has more than sums", UM_COLUMN_COUNT, 0, MEMBER(L, kept)},
+	COUNT("ops", "operations", UM_LIBRARY_OPS),
+	COUNT("hints_issued", "hints issued", UM_LIBRARY_ISSUED),
+	COUNT("hints_refused", "hints refused", UM_LIBRARY_REFUSED),
+	COUNT("hints_dropped", "hints dropped", UM_LIBRARY_DROPPED),
+	COUNTED("prefetch_bytes", "asked to come", 0, UM_COLUMN_BYTES, UM_LIBRARY_PREFETCH),
+	COUNTED("evict_bytes", "asked to leave", 0, UM_COLUMN_BYTES, UM_LIBRARY_EVICT),
+	COUNTED("discard_bytes", "discarded", 0, UM_COLUMN_BYTES, UM_LIBRARY_DISCARD),
+	COUNT("plans_adopted", "plans adopted", UM_LIBRARY_PLANS),
+	COUNT("left_schedule", "iterations that left the schedule", UM_LIBRARY_LEFT),
+	COUNT("unknown_uses", "uses of no known tensor", UM_LIBRARY_UNKNOWN),
+	COUNT("captured_ops", "operations under stream capture", UM_LIBRARY_CAPTURED),
+	COUNT("errors", "errors of the library's own", UM_LIBRARY_ERRORS),
+	COUNTED("counted_h2d_bytes", "counted: to the device", UM_RECORDED_MIGRATIONS, UM_COLUMN_BYTES, UM_LIBRARY_H2D),
+	COUNTED("counted_d2h_bytes", "counted: to the host", UM_RECORDED_MIGRATIONS, UM_COLUMN_BYTES, UM_LIBRARY_D2H),
+	COUNTED("counted_gpu_faults", "counted: faults of the device", UM_RECORDED_GPU_FAULTS, UM_COLUMN_COUNT,
+		UM_LIBRARY_GPU_FAULTS),
+	COUNTED("counted_cpu_faults", "counted: faults of the CPU", UM_RECORDED_CPU_FAULTS, UM_COLUMN_COUNT,
+		UM_LIBRARY_CPU_FAULTS),
+	COUNTED("counters_summed", "counted, of no known tensor", UM_RECORDED_MIGRATIONS, UM_COLUMN_COUNT,
+		UM_LIBRARY_SUMMED),
+	COUNTED("counters_lost", "not counted: records that CUPTI dropped", UM_RECORDED_MIGRATIONS, UM_COLUMN_COUNT,
+		UM_LIBRARY_LOST),
+	PLAN("plan_ns", "an iteration by the plan", UM_COLUMN_NS, UM_LIBRARY_PLAN_NS),
+	PLAN("in_core_ns", "the same with all in memory", UM_COLUMN_NS, UM_LIBRARY_IN_CORE_NS),
+	PLAN("plan_peak_bytes", "resident by the plan", UM_COLUMN_BYTES, UM_LIBRARY_PLAN_PEAK),
+	LEVEL("tensors_live", "tensors alive", UM_COLUMN_COUNT, UM_LIBRARY_TENSORS),
+	LEVEL("live_bytes", "alive", UM_COLUMN_BYTES, UM_LIBRARY_LIVE),
+	LEVEL("live_peak_bytes", "alive at most", UM_COLUMN_BYTES, UM_LIBRARY_LIVE_PEAK),
+	LEVEL("measured_ops", "operations measured", UM_COLUMN_COUNT, UM_LIBRARY_MEASURED),
 };
 
-static struct um_value number(uint64_t n)
-{
-	return (struct um_value){.number = n < INT64_MAX ? (int64_t)n : INT64_MAX};
-}
-
-static struct um_value text(const char *s)
-{
-	return (struct um_value){.none = !*s, .text = s};
-}
-
-size_t um_library_rows(const struct um_findings *f)
+static size_t library_rows(const struct um_findings *f)
 {
 	return f->capture->library.is != 0;
 }
 
-struct um_value um_library_cell(const struct um_findings *f, size_t row, unsigned column)
+static void find_library(struct um_table_row *row)
 {
-	const struct um_capture_library *l = &f->capture->library;
-	struct um_value v;
-
-	(void)row;
-	if (column >= COUNTS && column < LEVELS) {
-		v = number(l->counts[column - COUNTS]);
-		v.none = !l->counters && column >= COUNTS + UM_LIBRARY_H2D;
-		return v;
-	}
-	if (column >= LEVELS) {
-		v = number(l->levels[column - LEVELS]);
-		v.none = !v.number && column < LEVELS + UM_LIBRARY_TENSORS; /* there is no plan */
-		return v;
-	}
-	switch (column) {
-	case 0:
-		return text(l->version);
-	case 1:
-		return text(l->device);
-	case 2:
-		return text(l->why);
-	case 3:
-		return text(l->strategy);
-	case 4:
-		return text(l->simulated ? "simulated" : "monotonic");
-	case 5:
-		return number(l->budget_bytes);
-	case 6:
-		return number(l->iterations);
-	default:
-		return number(l->kept);
-	}
+	row->at = &row->f->capture->library;
 }
 
-const struct um_column um_declared_ops_columns[UM_DECLARED_OPS_COLUMNS] = {
-	{"name", "name", UM_COLUMN_TEXT},
-	{"announced", "announced", UM_COLUMN_COUNT},
-	{"uses", "uses", UM_COLUMN_COUNT},
-	{"read_bytes", "read", UM_COLUMN_BYTES},
-	{"written_bytes", "written", UM_COLUMN_BYTES}};
+const struct um_table um_table_library = {TABLE("library", "what the library counted: in its own log", library_columns),
+					  .single = 1, .count = library_rows, .find = find_library};
 
-size_t um_declared_ops_rows(const struct um_findings *f)
+/* --- announced ---------------------------------------------------------------------------------------------------- */
+
+#define O struct um_declared_op
+static const struct um_column announced_columns[] = {
+	{"name", "name", UM_COLUMN_TEXT, 0, MEMBER(O, name)},
+	{"announced", "announced", UM_COLUMN_COUNT, 0, MEMBER(O, n)},
+	{"uses", "uses", UM_COLUMN_COUNT, 0, MEMBER(O, uses)},
+	{"read_bytes", "read", UM_COLUMN_BYTES, 0, MEMBER(O, read_bytes)},
+	{"written_bytes", "written", UM_COLUMN_BYTES, 0, MEMBER(O, written_bytes)},
+};
+
+const struct um_table um_table_announced = {
+	TABLE("announced", "operations, as the program announced them", announced_columns), LIST(announced.rows)};
+
+/* --- devices ------------------------------------------------------------------------------------------------------ */
+
+static struct um_value device_number(const struct um_table_row *row)
 {
-	return f->report->announced.rows.n;
+	return (struct um_value){.number = ((const struct um_capture_device *)row->at)->device};
 }
 
-struct um_value um_declared_ops_cell(const struct um_findings *f, size_t row, unsigned column)
-{
-	const struct um_declared_op *op = &f->report->announced.rows.at[row];
-	const uint64_t values[] = {0, op->n, op->uses, op->read_bytes, op->written_bytes};
+#define D struct um_capture_device
+static const struct um_column device_columns[] = {
+	{"file", "file", UM_COLUMN_TEXT, 0, MEMBER(D, file)},
+	{"device", "device", UM_COLUMN_COUNT, .value = device_number},
+	{"name", "name", UM_COLUMN_TEXT, 0, MEMBER(D, name)},
+	{"memory_bytes", "memory", UM_COLUMN_BYTES, 0, MEMBER(D, memory_bytes), WHERE(D, memory_bytes)},
+	{"driver", "driver", UM_COLUMN_TEXT, 0, MEMBER(D, driver)},
+};
 
-	return column ? number(values[column]) : text(op->name);
+const struct um_table um_table_devices = {TABLE("devices", "devices", device_columns), CAPTURED(devices)};
+
+/* --- missing ------------------------------------------------------------------------------------------------------ */
+
+const char *um_absence_word(enum um_absence_state state)
+{
+	static const char *const words[] = {"unknown", "not recorded", "none happened"};
+
+	return words[state];
 }
+
+static struct um_value absence_state(const struct um_table_row *row)
+{
+	return um_table_text(um_absence_word(((const struct um_absence *)row->at)->state));
+}
+
+#define A struct um_absence
+static const struct um_column missing_columns[] = {
+	{"file", "file", UM_COLUMN_TEXT, 0, MEMBER(A, file)},
+	{"table", "table", UM_COLUMN_TEXT, 0, MEMBER(A, table)},
+	{"what", "what it has", UM_COLUMN_TEXT, 0, MEMBER(A, what)},
+	{"state", "because", UM_COLUMN_TEXT, .value = absence_state},
+	{"option", "nsys profile", UM_COLUMN_TEXT, 0, MEMBER(A, option)},
+};
+
+const struct um_table um_table_missing = {
+	TABLE("missing", "what the file does not have (-: not recorded), and what would have recorded it",
+	      missing_columns),
+	CAPTURED(missing)};

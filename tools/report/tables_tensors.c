@@ -1,102 +1,52 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "report/tables_tensors.h"
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tables of tensors.
+ */
+#include "report/tables_rows.h"
 
-#define SUM_COLUMNS                                                                                                    \
-	{"gpu_page_faults", "faults", UM_COLUMN_COUNT}, {"fault_ns", "faulting", UM_COLUMN_NS},                        \
-		{"cpu_page_faults", "CPU faults", UM_COLUMN_COUNT}, {"um_h2d_bytes", "in", UM_COLUMN_BYTES},           \
-		{"um_h2d_demand_bytes", "in, demand", UM_COLUMN_BYTES},                                                \
-		{"um_h2d_prefetch_bytes", "in, prefetch", UM_COLUMN_BYTES}, {"um_d2h_bytes", "out", UM_COLUMN_BYTES},  \
-		{"um_d2h_demand_bytes", "out, demand", UM_COLUMN_BYTES},                                               \
-		{"um_d2h_prefetch_bytes", "out, prefetch", UM_COLUMN_BYTES},                                           \
-		{"um_d2h_eviction_bytes", "out, eviction", UM_COLUMN_BYTES},                                           \
-		{"evictions", "evictions", UM_COLUMN_COUNT},                                                           \
+#define BYTES(type, key, title, cause, member, n)                                                                      \
 	{                                                                                                              \
-		"um_d2d_bytes", "across", UM_COLUMN_BYTES                                                              \
+		key, title, UM_COLUMN_BYTES, UM_RECORDED_MIGRATIONS, SUM(type, sums.member[cause], n)                  \
+	}
+#define SUM_COLUMNS(type)                                                                                              \
+	{"gpu_page_faults", "faults", UM_COLUMN_COUNT, UM_RECORDED_GPU_FAULTS, MEMBER(type, sums.faults)},             \
+		{"fault_ns", "faulting", UM_COLUMN_NS, UM_RECORDED_SERVING, MEMBER(type, sums.fault_ns)},              \
+		{"cpu_page_faults", "CPU faults", UM_COLUMN_COUNT, UM_RECORDED_CPU_FAULTS,                             \
+		 MEMBER(type, sums.cpu_faults)},                                                                       \
+		BYTES(type, "um_h2d_bytes", "in", 0, h2d_bytes, UM_CAUSES),                                            \
+		BYTES(type, "um_h2d_demand_bytes", "in, demand", UM_CAUSE_DEMAND, h2d_bytes, 2),                       \
+		BYTES(type, "um_h2d_prefetch_bytes", "in, prefetch", UM_CAUSE_PREFETCH, h2d_bytes, 1),                 \
+		BYTES(type, "um_d2h_bytes", "out", 0, d2h_bytes, UM_CAUSES),                                           \
+		BYTES(type, "um_d2h_demand_bytes", "out, demand", UM_CAUSE_DEMAND, d2h_bytes, 2),                      \
+		BYTES(type, "um_d2h_prefetch_bytes", "out, prefetch", UM_CAUSE_PREFETCH, d2h_bytes, 1),                \
+		BYTES(type, "um_d2h_eviction_bytes", "out, eviction", UM_CAUSE_EVICTION, d2h_bytes, 1),                \
+		{"evictions", "evictions", UM_COLUMN_COUNT, UM_RECORDED_MIGRATIONS, MEMBER(type, sums.evictions)},     \
+	{                                                                                                              \
+		"um_d2d_bytes", "across", UM_COLUMN_BYTES, UM_RECORDED_MIGRATIONS, MEMBER(type, sums.d2d_bytes)        \
 	}
 
-const struct um_column um_tensor_columns[] = {{"name", "name", UM_COLUMN_TEXT},
-					      {"bytes", "size", UM_COLUMN_BYTES},
-					      {"lives", "lives", UM_COLUMN_COUNT},
-					      SUM_COLUMNS,
-					      {"first_op", "first used by", UM_COLUMN_TEXT}};
-const struct um_column um_tensor_iteration_columns[] = {{"file", "file", UM_COLUMN_TEXT},
-							{"name", "name", UM_COLUMN_TEXT},
-							{"pid", "pid", UM_COLUMN_COUNT},
-							{"n", "n", UM_COLUMN_COUNT},
-							SUM_COLUMNS};
+#define T struct um_report_tensor
+static const struct um_column tensor_columns[] = {
+	{"name", "name", UM_COLUMN_TEXT, 0, MEMBER(T, name)},
+	{"bytes", "size", UM_COLUMN_BYTES, 0, MEMBER(T, bytes), WHERE(T, lives)},
+	{"lives", "lives", UM_COLUMN_COUNT, 0, MEMBER(T, lives)},
+	SUM_COLUMNS(T),
+	{"first_op", "first used by", UM_COLUMN_TEXT, 0, MEMBER(T, first_op)},
+};
+#undef T
 
-static struct um_value number(uint64_t n)
-{
-	return (struct um_value){.number = n < INT64_MAX ? (int64_t)n : INT64_MAX};
-}
+const struct um_table um_table_tensors = {
+	TABLE("tensors", "tensors, those whose faults took longest first", tensor_columns), LIST(tensors.rows),
+	ORDER(tensors.by_cost)};
 
-static struct um_value sum_cell(const struct um_findings *f, const struct um_report_tensor_sums *s,
-				struct um_value file, unsigned column)
-{
-	static const enum um_recorded first[] = {UM_RECORDED_GPU_FAULTS, UM_RECORDED_SERVING, UM_RECORDED_CPU_FAULTS};
-	const uint64_t values[UM_TENSOR_SUMS] = {
-		s->faults,
-		s->fault_ns,
-		s->cpu_faults,
-		um_report_tensor_moved(s->h2d_bytes),
-		s->h2d_bytes[UM_CAUSE_DEMAND] + s->h2d_bytes[UM_CAUSE_SPECULATIVE],
-		s->h2d_bytes[UM_CAUSE_PREFETCH],
-		um_report_tensor_moved(s->d2h_bytes),
-		s->d2h_bytes[UM_CAUSE_DEMAND] + s->d2h_bytes[UM_CAUSE_SPECULATIVE],
-		s->d2h_bytes[UM_CAUSE_PREFETCH],
-		s->d2h_bytes[UM_CAUSE_EVICTION],
-		s->evictions,
-		s->d2d_bytes,
-	};
+static const struct um_column cell_columns[] = {
+	FILE_COLUMN("file"),
+	{"name", "name", UM_COLUMN_TEXT, 0, TENSOR(struct um_report_tensor_cell, tensor)},
+	PID_COLUMN("pid"),
+	ITERATION_COLUMN("n"),
+	SUM_COLUMNS(struct um_report_tensor_cell),
+};
 
-	return um_table_if(f, column < 3 ? first[column] : UM_RECORDED_MIGRATIONS, file, values[column]);
-}
-
-size_t um_tensor_rows(const struct um_findings *f)
-{
-	return f->report->tensors.by_cost.n;
-}
-
-struct um_value um_tensor_cell(const struct um_findings *f, size_t row, unsigned column)
-{
-	const struct um_report_tensors *t = &f->report->tensors;
-	const struct um_report_tensor *x = &t->rows.at[t->by_cost.at[row]];
-
-	switch (column) {
-	case 0:
-		return (struct um_value){.text = x->name};
-	case 1:
-		return x->lives ? number(x->bytes) : (struct um_value){.none = 1};
-	case 2:
-		return number(x->lives);
-	case 3 + UM_TENSOR_SUMS:
-		return (struct um_value){.none = !x->first_op, .text = x->first_op};
-	default:
-		return sum_cell(f, &x->sums, (struct um_value){.none = UM_VALUE_NONE}, column - 3);
-	}
-}
-
-size_t um_tensor_iteration_rows(const struct um_findings *f)
-{
-	return f->report->tensors.cell_order.n;
-}
-
-struct um_value um_tensor_iteration_cell(const struct um_findings *f, size_t row, unsigned column)
-{
-	const struct um_report *r = f->report;
-	const struct um_report_tensor_cell *c = &r->tensors.cells.at[r->tensors.cell_order.at[row]];
-	const struct um_report_iteration *it = c->iteration == UM_REPORT_NONE ? NULL : &r->iterations.at[c->iteration];
-
-	switch (column) {
-	case 0:
-		return um_table_iteration_file(f, c->iteration);
-	case 1:
-		return (struct um_value){.text = r->tensors.rows.at[c->tensor].name};
-	case 2:
-		return um_table_iteration_pid(f, c->iteration);
-	case 3:
-		return it ? number(it->n) : (struct um_value){.none = 1};
-	default:
-		return sum_cell(f, &c->sums, um_table_iteration_file(f, c->iteration), column - 4);
-	}
-}
+const struct um_table um_table_tensor_iterations = {TABLE("tensor-iterations", "tensors by iteration", cell_columns),
+						    LIST(tensors.cells), ORDER(tensors.cell_order),
+						    ITERATION(struct um_report_tensor_cell, iteration)};
