@@ -12,21 +12,18 @@
  */
 #include "fixture/plan_fixture.h"
 
+#include "base/clock.h"
 #include "replay/compiled_plan.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #define OPS_A_LAYER 5 /* forward, norm, backward, weights' gradient, update */
 
 static double now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+	return (double)um_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6;
 }
 
 static double peak_mib(void)

@@ -9,15 +9,13 @@
  */
 #include "fixture/plan_fixture.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
-#include <time.h>
 
 static double now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+	return (double)um_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e6;
 }
 
 static void line(const char *trace, const struct um_schedule *s, const struct um_profile *profile, double ratio)

@@ -8,6 +8,8 @@
  */
 #include "calibrate_child.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu/device.h"
@@ -30,10 +31,7 @@ extern char **environ;
 
 static long long now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (long long)(um_clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* --- the child --------------------------------------------------------------------------------------------------- */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play_args.h"
 
+#include "base/clock.h"
 #include "tool.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *strategy_name(unsigned i)
@@ -305,24 +305,17 @@ int play_exit_of(int err)
 	return err == -EIO ? TOOL_INTERNAL : tool_exit_of(err);
 }
 
-static long long now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ll + ts.tv_nsec / 1000000;
-}
-
 void play_progress_begin(struct play_progress *p, const char *trace, const char *strategy)
 {
-	*p = (struct play_progress){.trace = trace, .strategy = strategy, .begun_ms = now_ms(), .terminal = isatty(2)};
+	*p = (struct play_progress){
+		.trace = trace, .strategy = strategy, .begun_ns = um_clock_ns(CLOCK_MONOTONIC), .terminal = isatty(2)};
 }
 
 void play_progress_show(void *user, uint64_t iteration, uint64_t iterations)
 {
 	struct play_progress *p = user;
 
-	if (!p->terminal || now_ms() - p->begun_ms < 2000)
+	if (!p->terminal || um_clock_ns(CLOCK_MONOTONIC) - p->begun_ns < 2000000000u)
 		return;
 	fprintf(stderr, "\r\033[K%s, %s: iteration %llu of %llu", tool_text(p->trace), p->strategy,
 		(unsigned long long)iteration + 1, (unsigned long long)iterations);
@@ -331,7 +324,7 @@ void play_progress_show(void *user, uint64_t iteration, uint64_t iterations)
 
 void play_progress_written(struct play_progress *p, uint64_t rows, uint64_t of)
 {
-	if (!p->terminal || now_ms() - p->begun_ms < 2000 || !of)
+	if (!p->terminal || um_clock_ns(CLOCK_MONOTONIC) - p->begun_ns < 2000000000u || !of)
 		return;
 	fprintf(stderr, "\r\033[K%s, %s: %d %% written", tool_text(p->trace), p->strategy,
 		(int)(100.0 * (double)rows / (double)of));

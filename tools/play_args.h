@@ -65,7 +65,7 @@ int play_exit_of(int err);
 /* A line on stderr, where that is a terminal, while a run takes longer than two seconds. */
 struct play_progress {
 	const char *trace, *strategy;
-	long long begun_ms; /* 0: not yet */
+	uint64_t begun_ns; /* 0: not yet */
 	int shown, terminal;
 };
 

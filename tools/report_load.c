@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report_load.h"
 
+#include "base/clock.h"
 #include "nsys_export.h"
 #include "report_survey.h"
 #include "tool.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 struct reading {
@@ -27,23 +27,15 @@ struct reading {
 	void *user;
 	int sort; /* rows lie in no order of time */
 	int nth, of; /* file */
-	time_t begun; /* s */
+	uint64_t begun_ns;
 	int terminal, shown;
 };
-
-static time_t now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
 
 static int show_progress(void *user, uint64_t rows, uint64_t of)
 {
 	struct reading *r = user;
 
-	if (!r->terminal || now_s() - r->begun < 2)
+	if (!r->terminal || um_clock_ns(CLOCK_MONOTONIC) - r->begun_ns < 2000000000u)
 		return 0;
 	fprintf(stderr, "\r\033[K%s: ", tool_text(r->source->file));
 	if (r->of)
@@ -68,7 +60,7 @@ static int read_file(struct reading *r, int *code)
 	char line[800];
 	int err;
 
-	r->begun = r->begun ? r->begun : now_s();
+	r->begun_ns = r->begun_ns ? r->begun_ns : um_clock_ns(CLOCK_MONOTONIC);
 	r->terminal = !s->quiet && isatty(2);
 	*code = nsys_export_needed(path) ? nsys_export_make(s->verb, s->nsys, s->file, s->quiet, &path) : 0;
 	if (*code)

@@ -4,6 +4,8 @@
  */
 #include "io/log_address_map.h"
 
+#include "base/bisect.h"
+
 #include <errno.h>
 
 #define LOOKS 64 /* entries before an address that a look-up visits */
@@ -66,16 +68,9 @@ int um_log_address_map_build(struct um_log_address_map *p, const struct um_log_p
 /* Number of ranges that begin at the address or before. */
 static size_t before(const struct um_log_address_map *p, uint64_t address)
 {
-	size_t lo = 0, hi = p->at.n;
+	size_t lo = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->at.at[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, p->at.n, i, p->at.at[i].address <= address)
 	return lo;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "learn/previous_iteration.h"
 
+#include "base/bisect.h"
+
 void um_previous_iteration_init(struct um_previous_iteration *p)
 {
 	memset(p, 0, sizeof *p);
@@ -41,16 +43,9 @@ int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_
 
 uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id)
 {
-	size_t lo = 0, hi = p->known ? p->entries.n : 0;
+	size_t lo = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->entries.at[mid].id < id.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, p->known ? p->entries.n : 0, i, p->entries.at[i].id < id.v)
 	if (!p->known || lo == p->entries.n || p->entries.at[lo].id != id.v)
 		return UM_NOBODY;
 	return p->entries.at[lo].number;

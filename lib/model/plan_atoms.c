@@ -7,6 +7,8 @@
  */
 #include "model/plan_atoms.h"
 
+#include "base/bisect.h"
+
 struct cuts {
 	uint32_t *lead; /* by slot: the slot that represents its group */
 	size_t *first; /* by lead: its first cut; slots + 1 */
@@ -150,14 +152,7 @@ static void cuts_fini(struct cuts *c)
 /* The first atom of [lo, hi), those of one slot, that starts at or after `off`. */
 static uint32_t atom_at(const struct um_plan_atoms *a, uint32_t lo, uint32_t hi, uint64_t off)
 {
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (a->off[mid] < off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, hi, i, a->off[i] < off)
 	return lo;
 }
 

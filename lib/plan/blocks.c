@@ -6,6 +6,7 @@
  */
 #include "plan/blocks.h"
 
+#include "base/bisect.h"
 #include "plan/place.h"
 
 #define MOST_NAMES 64 /* that a tensor goes by, one iteration after the other, before it is touched again */
@@ -365,14 +366,7 @@ static void span(struct build *w, uint32_t from, uint32_t to, int64_t bytes)
 /* The last visit of [lo, hi) at or before `op`; lo - 1 if none. */
 static uint32_t visit_before(const struct um_blocks *b, uint32_t lo, uint32_t hi, int32_t op)
 {
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (b->visit[mid].op <= op)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, hi, i, b->visit[i].op <= op)
 	return lo - 1;
 }
 

@@ -7,6 +7,8 @@
  */
 #include "plan/choose.h"
 
+#include "base/pqueue.h"
+
 /* A gap that is too many hints for what it frees is given up last. */
 #define MANY_PARTS 16
 
@@ -64,33 +66,7 @@ static int before(const struct candidate *a, const struct candidate *b)
 	return a->key != b->key ? a->key > b->key : a->visit < b->visit;
 }
 
-static int heap_push(struct sweep *s, struct candidate x)
-{
-	size_t i = s->heap.n;
-
-	if (um_vec_push(&s->heap, x))
-		return -ENOMEM;
-	for (; i > 0 && before(&x, &s->heap.at[(i - 1) / 2]); i = (i - 1) / 2)
-		s->heap.at[i] = s->heap.at[(i - 1) / 2];
-	s->heap.at[i] = x;
-	return 0;
-}
-
-static void heap_pop(struct sweep *s)
-{
-	struct candidate x = s->heap.at[--s->heap.n];
-	size_t i = 0, k;
-
-	for (; (k = 2 * i + 1) < s->heap.n; i = k) {
-		if (k + 1 < s->heap.n && before(&s->heap.at[k + 1], &s->heap.at[k]))
-			k++;
-		if (!before(&s->heap.at[k], &x))
-			break;
-		s->heap.at[i] = s->heap.at[k];
-	}
-	if (s->heap.n)
-		s->heap.at[i] = x;
-}
+UM_PQUEUE(candidates, struct candidate, before)
 
 /* --- the sweep ---------------------------------------------------------------------------------------------------- */
 
@@ -138,7 +114,10 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 		c.key += 64 * lap;
 	else if (x->parts > MANY_PARTS)
 		c.key -= 64 * lap;
-	return heap_push(s, c);
+	if (um_vec_push(&s->heap, c))
+		return -ENOMEM;
+	candidates_rise(s->heap.at, s->heap.n - 1);
+	return 0;
 }
 
 static int give_up(struct sweep *s, uint32_t v)
@@ -163,7 +142,8 @@ static int sweep_op(struct sweep *s, int32_t step)
 		if (!s->heap.n)
 			return -E2BIG;
 		c = s->heap.at[0];
-		heap_pop(s);
+		s->heap.at[0] = s->heap.at[--s->heap.n];
+		candidates_sink(s->heap.at, s->heap.n, 0);
 		if (c.end <= step || s->c->away[c.visit])
 			continue;
 		if (give_up(s, c.visit))

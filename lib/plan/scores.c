@@ -6,6 +6,8 @@
  */
 #include "plan/scores.h"
 
+#include "base/pqueue.h"
+
 #include <math.h>
 
 struct area {
@@ -74,19 +76,7 @@ static int before(const struct top *a, const struct top *b)
 	return a->score != b->score ? a->score > b->score : a->swap < b->swap;
 }
 
-static void sink(struct top *heap, size_t n, size_t i)
-{
-	struct top x = heap[i];
-
-	for (size_t k; (k = 2 * i + 1) < n; i = k) {
-		if (k + 1 < n && before(&heap[k + 1], &heap[k]))
-			k++;
-		if (!before(&heap[k], &x))
-			break;
-		heap[i] = heap[k];
-	}
-	heap[i] = x;
-}
+UM_PQUEUE(top, struct top, before)
 
 static int submodular(struct um_scores *c, const struct um_swaps *w, struct area *a)
 {
@@ -98,7 +88,7 @@ static int submodular(struct um_scores *c, const struct um_swaps *w, struct area
 	for (uint32_t i = 0; i < w->n; i++)
 		heap[i] = (struct top){c->of[UM_SCORE_WDOA][i], i};
 	for (size_t i = n / 2; i-- > 0;)
-		sink(heap, n, i);
+		top_sink(heap, n, i);
 	while (n) {
 		uint32_t i = heap[0].swap;
 		double now = area_of(a, &w->at[i]);
@@ -111,8 +101,7 @@ static int submodular(struct um_scores *c, const struct um_swaps *w, struct area
 			take_off(a, &w->at[i]);
 			heap[0] = heap[--n];
 		}
-		if (n)
-			sink(heap, n, 0);
+		top_sink(heap, n, 0);
 	}
 	free(heap);
 	return 0;

@@ -6,6 +6,8 @@
  */
 #include "plan/swaps.h"
 
+#include "base/bisect.h"
+
 #define FEW 64 /* pieces that are sorted by insertion */
 
 static uint64_t copy_ns(const struct um_scheme_case *s, uint64_t bytes, uint64_t rate)
@@ -292,17 +294,10 @@ static int by_need(const void *a, const void *b)
 static int64_t position_at(const struct um_scheme_case *s, int64_t time)
 {
 	int64_t lap = (int64_t)s->clock[s->b->n_ops], laps = time < 0 ? -((lap - 1 - time) / lap) : time / lap;
-	int32_t lo = 0, hi = s->b->n_ops - 1;
+	int32_t next = 1;
 
-	while (lo < hi) {
-		int32_t mid = lo + (hi - lo + 1) / 2;
-
-		if ((int64_t)s->clock[mid] <= time - laps * lap)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return laps * s->b->n_ops + lo;
+	UM_BISECT(next, s->b->n_ops, i, (int64_t)s->clock[i] <= time - laps * lap)
+	return laps * s->b->n_ops + next - 1;
 }
 
 static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_answer *a)

@@ -6,6 +6,8 @@
  */
 #include "plan/timeline.h"
 
+#include "base/bisect.h"
+
 #define LAPS 3
 
 struct out { /* room that is free once something has been copied out */
@@ -305,15 +307,8 @@ static int64_t first_done(const struct lap *l, int64_t lo, int64_t hi, uint64_t 
 {
 	if (lo < hi && l->done[lo + 1] >= time)
 		return lo;
-	while (lo < hi) {
-		int64_t mid = lo + (hi - lo) / 2;
-
-		if (l->done[mid + 1] < time)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return hi;
+	UM_BISECT(lo, hi, i, l->done[i + 1] < time)
+	return lo;
 }
 
 /* The op after which a return may start, `after` or a later one below `known`: when its blocks have surely begun to

@@ -9,6 +9,7 @@
  */
 #include "record/heap.h"
 
+#include "base/bisect.h"
 #include "model/event.h"
 
 #include <assert.h>
@@ -120,16 +121,9 @@ static void drop(struct um_heap *h, struct range *f)
 /* Number of regions that start at or before addr. */
 static size_t starts_upto(const struct um_heap *h, uint64_t addr)
 {
-	size_t lo = 0, hi = h->starts.n;
+	size_t lo = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (h->starts.at[mid] <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, h->starts.n, i, h->starts.at[i] <= addr)
 	return lo;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/compiled_map.h"
 
+#include "base/bisect.h"
+
 #include <errno.h>
 
 static int has_place(const struct um_slot *s)
@@ -27,16 +29,9 @@ static int by_first(const void *a, const void *b)
 
 static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t addr)
 {
-	uint32_t lo = 0, hi = n;
+	uint32_t lo = 0;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (sorted[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, n, i, sorted[i] < addr)
 	return lo;
 }
 
@@ -156,18 +151,11 @@ uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, cons
 				     uint32_t at)
 {
 	const uint32_t *t = b->touches + bl->first_touch;
-	uint32_t lo = 0, hi = bl->n_touch, n = (uint32_t)b->plan->sched.ops.n;
+	uint32_t lo = 0, n = (uint32_t)b->plan->sched.ops.n;
 
-	if (!hi)
+	if (!bl->n_touch)
 		return UINT32_MAX;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (t[mid] < at)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, bl->n_touch, i, t[i] < at)
 	return lo < bl->n_touch ? t[lo] - at : t[0] + n - at;
 }
 

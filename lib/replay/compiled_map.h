@@ -56,7 +56,7 @@ struct um_compiled_plan_drop {
 /* A dead block. */
 struct um_compiled_plan_dead {
 	uint64_t need; /* when it is touched next, in ops over all walks; UINT64_MAX never */
-	uint32_t block;
+	struct um_compiled_plan_block *block;
 };
 
 /* A program being built: the map, and the state of a walk over the iteration. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/hint_results.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 int um_hint_results_open(struct um_hint_results *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
 			 const struct um_hint_ears *ears)
@@ -36,12 +37,7 @@ void um_hint_results_close(struct um_hint_results *o)
 
 uint64_t um_hint_results_now(const struct um_hint_results *o)
 {
-	struct timespec ts;
-
-	if (o->gpu->api->now)
-		return o->gpu->api->now(o->gpu);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return o->gpu->api->now ? o->gpu->api->now(o->gpu) : um_clock_ns(CLOCK_MONOTONIC);
 }
 
 void um_hint_results_made(struct um_hint_results *o, struct um_hint_result *is, const struct um_hint_given *hint)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay/lanes.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
 
@@ -60,7 +61,6 @@ static struct um_step watch(struct um_lanes_in *in)
 	struct um_lanes *l = in->lanes;
 	uint32_t done = um_lanes_in_done(l);
 	int missing = 0, moved;
-	struct timespec ts;
 	uint64_t now;
 
 	if (in != l->in || l->gpu->caps.virtual_time || !l->gpu->caps.stream_values)
@@ -77,8 +77,7 @@ static struct um_step watch(struct um_lanes_in *in)
 		l->seen_ns = 0;
 		return (struct um_step){.kind = UM_STEP_IDLE};
 	}
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	now = um_clock_ns(CLOCK_MONOTONIC);
 	if (moved)
 		l->seen_ns = now;
 	if (now - l->seen_ns > UM_LANES_STUCK_NS) {

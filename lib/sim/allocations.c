@@ -6,22 +6,17 @@
  */
 #include "sim/state.h"
 
+#include "base/bisect.h"
+
 #include <stdatomic.h>
 #include <sys/mman.h>
 
 /* Index of the first allocation that begins after `addr`. */
 static size_t mem_after(const struct um_sim *sim, uint64_t addr)
 {
-	size_t lo = 0, hi = sim->mem.n;
+	size_t lo = 0;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (sim->mem.at[mid]->addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, sim->mem.n, i, sim->mem.at[i]->addr <= addr)
 	return lo;
 }
 
@@ -141,14 +136,10 @@ static int mem_new(struct um_sim *sim, enum um_sim_kind kind, uint64_t bytes, st
 /* Serials only grow. */
 static size_t order_of(const struct um_sim *sim, const struct um_sim_mem *m)
 {
-	size_t lo = 0, hi = sim->mem_order.n;
+	size_t lo = 1;
 
-	while (lo + 1 < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		*(sim->mem_order.at[mid]->serial <= m->serial ? &lo : &hi) = mid;
-	}
-	return lo;
+	UM_BISECT(lo, sim->mem_order.n, i, sim->mem_order.at[i]->serial <= m->serial)
+	return lo - 1;
 }
 
 void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m)

@@ -4,6 +4,8 @@
  */
 #include "sim/state.h"
 
+#include "base/clock.h"
+
 #include <time.h>
 
 #define SLICE_NS 1000000 /* a word in memory changes without a call: it is looked at again that often */
@@ -14,14 +16,6 @@ void um_sim_news(struct um_sim *sim)
 		pthread_cond_broadcast(&sim->news);
 }
 
-static uint64_t real_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 int um_sim_progress(struct um_sim *sim)
 {
 	uint64_t seen = sim->changes, t, end;
@@ -29,7 +23,7 @@ int um_sim_progress(struct um_sim *sim)
 
 	if (changed || !sim->opt.patience_ms || sim->lane)
 		return changed;
-	t = real_ns();
+	t = um_clock_ns(CLOCK_REALTIME);
 	end = t + sim->opt.patience_ms * (uint64_t)1000000;
 	sim->waiting++;
 	while (t < end && !changed) {
@@ -37,7 +31,7 @@ int um_sim_progress(struct um_sim *sim)
 
 		pthread_cond_timedwait(&sim->news, &sim->lock, &slice);
 		changed = sim->changes != seen || um_sim_turn(sim, UM_SIM_FOREVER);
-		t = real_ns();
+		t = um_clock_ns(CLOCK_REALTIME);
 	}
 	sim->waiting--;
 	return changed;

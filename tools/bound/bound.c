@@ -4,10 +4,10 @@
  */
 #include "bound/bound.h"
 
+#include "base/clock.h"
 #include "bound/bound_master.h"
 
 #include <math.h>
-#include <time.h>
 
 #define FIRST_CUTS 12
 #define MOST_CUTS 1000
@@ -140,10 +140,7 @@ out:
 
 static double seconds_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (double)um_clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
 struct finder {

@@ -2,6 +2,7 @@
  *
  * Bytes whose gaps hold the same cuts are one group: the program is the same for all of them.
  */
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "bound/bound_master.h"
 
@@ -9,16 +10,9 @@
 static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t lap)
 {
 	int64_t laps = moment / lap, rest = moment % lap;
-	int lo = 0, hi = c->n;
+	int lo = 0;
 
-	while (lo < hi) {
-		int mid = (lo + hi) / 2;
-
-		if (c->moment[mid] <= rest)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	UM_BISECT(lo, c->n, i, c->moment[i] <= rest)
 	return (int32_t)(laps * c->n + lo);
 }
 

@@ -5,6 +5,8 @@
  */
 #include "formats/perfetto_state.h"
 
+#include "base/pqueue.h"
+
 #include <inttypes.h>
 
 #define STEP 10000u /* ns */
@@ -129,35 +131,12 @@ static void free_in(struct um_perfetto *w, struct um_pf_group *g, uint64_t at, u
 
 /* --- under way ---------------------------------------------------------------------------------------------------- */
 
-static void sift_down(struct um_pf_move *heap, size_t n)
+static int ends_before(const struct um_pf_move *a, const struct um_pf_move *b)
 {
-	for (size_t i = 0;;) {
-		size_t least = i;
-
-		for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < n; k++)
-			if (heap[k].end < heap[least].end)
-				least = k;
-		if (least == i)
-			return;
-		struct um_pf_move m = heap[i];
-
-		heap[i] = heap[least];
-		heap[least] = m;
-		i = least;
-	}
+	return a->end < b->end;
 }
 
-static int heap_add(struct um_pf_group *g, const struct um_pf_move *m)
-{
-	size_t i = g->moving.n;
-
-	if (um_vec_push(&g->moving, *m))
-		return -ENOMEM;
-	for (; i && g->moving.at[(i - 1) / 2].end > m->end; i = (i - 1) / 2)
-		g->moving.at[i] = g->moving.at[(i - 1) / 2];
-	g->moving.at[i] = *m;
-	return 0;
-}
+UM_PQUEUE(moves, struct um_pf_move, ends_before)
 
 /* All that has ended by `now`. */
 static int settle(struct um_perfetto *w, struct um_pf_group *g, uint64_t now)
@@ -169,7 +148,7 @@ static int settle(struct um_perfetto *w, struct um_pf_group *g, uint64_t now)
 		int64_t by = 0;
 
 		g->moving.at[0] = g->moving.at[--g->moving.n];
-		sift_down(g->moving.at, g->moving.n);
+		moves_sink(g->moving.at, g->moving.n, 0);
 		change(w, g, flight, UM_PF_FLIGHT, m.end, series, flight->value[series] - m.bytes);
 		if (w->o.own_residency)
 			continue;
@@ -192,7 +171,10 @@ int um_pf_count_move(struct um_perfetto *w, uint32_t group, const struct um_acti
 	if (err || (a->way != UM_DIR_H2D && a->way != UM_DIR_D2H) || !a->bytes)
 		return err;
 	change(w, g, p, UM_PF_FLIGHT, now, series, p->value[series] + a->bytes);
-	return heap_add(g, &m);
+	if (um_vec_push(&g->moving, m))
+		return -ENOMEM;
+	moves_rise(g->moving.at, g->moving.n - 1);
+	return 0;
 }
 
 int um_pf_count_free(struct um_perfetto *w, const struct um_activity *a)

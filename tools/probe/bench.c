@@ -4,20 +4,16 @@
  */
 #include "probe/bench.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "probe/guard.h"
 
 uint64_t um_bench_now(struct um_bench *b)
 {
-	struct timespec ts;
-
-	if (b->gpu->api->now)
-		return b->gpu->api->now(b->gpu);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return b->gpu->api->now ? b->gpu->api->now(b->gpu) : um_clock_ns(CLOCK_MONOTONIC);
 }
 
 int um_bench_check(struct um_bench *b, int cuda_error, const char *call)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/views.h"
 
+#include "base/bisect.h"
 #include "report/report_state.h"
 
 void um_views_fini(struct um_views *v)
@@ -51,16 +52,9 @@ static uint64_t level(const struct um_views *v, uint32_t process)
 
 static size_t place_of(const struct um_views *v, uint32_t iteration)
 {
-	size_t low = 0, high = v->of.n;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (v->of.at[middle].iteration < iteration)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	UM_BISECT(low, v->of.n, i, v->of.at[i].iteration < iteration)
 	return low;
 }
 

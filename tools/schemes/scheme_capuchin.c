@@ -19,6 +19,7 @@
  * A pair may go around the end of the iteration, or the optimizer's state would never leave. */
 #include "schemes/schemes.h"
 
+#include "base/bisect.h"
 #include "plan/swaps.h"
 
 #include <stdio.h>
@@ -77,17 +78,10 @@ static int32_t trigger(const struct capuchin *x, uint32_t i)
 {
 	const struct um_swap *w = &x->swaps.at[i];
 	int64_t start = time_of(x, w->to) - (int64_t)(w->in_ns + w->in_ns / STEP * x->late[i]);
-	int32_t lo = w->from, hi = w->to;
+	int32_t late = w->from + 1;
 
-	while (lo < hi) {
-		int32_t mid = lo + (hi - lo + 1) / 2;
-
-		if (time_of(x, mid) <= start)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	return lo;
+	UM_BISECT(late, w->to + 1, k, time_of(x, k) <= start)
+	return late - 1;
 }
 
 static int by_need(const void *a, const void *b, void *user)

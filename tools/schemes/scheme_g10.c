@@ -18,6 +18,7 @@
  * fit: so more periods are taken then, by the same ratio of the whole absence, and the ops wait for them. */
 #include "schemes/schemes.h"
 
+#include "base/pqueue.h"
 #include "plan/booking.h"
 
 #include <stdio.h>
@@ -81,19 +82,7 @@ static int before(const struct top *a, const struct top *b)
 	return a->size != b->size ? a->size > b->size : a->swap < b->swap;
 }
 
-static void sink(struct top *heap, size_t n, size_t i)
-{
-	struct top x = heap[i];
-
-	for (size_t k; (k = 2 * i + 1) < n; i = k) {
-		if (k + 1 < n && before(&heap[k + 1], &heap[k]))
-			k++;
-		if (!before(&heap[k], &x))
-			break;
-		heap[i] = heap[k];
-	}
-	heap[i] = x;
-}
+UM_PQUEUE(top, struct top, before)
 
 /* Between the copies, as they would be booked now. 0: they meet. */
 static int window(struct g10 *x, const struct um_swap *w, int64_t *from, int64_t *to)
@@ -167,7 +156,7 @@ static void choose(struct g10 *x)
 			x->heap[x->n_heap++] = t;
 	}
 	for (size_t i = x->n_heap / 2; i-- > 0;)
-		sink(x->heap, x->n_heap, i);
+		top_sink(x->heap, x->n_heap, i);
 	while (x->n_heap && x->over) {
 		double now = score(x, x->heap[0].swap);
 
@@ -179,8 +168,7 @@ static void choose(struct g10 *x)
 				take(x, x->heap[0].swap);
 			x->heap[0] = x->heap[--x->n_heap];
 		}
-		if (x->n_heap)
-			sink(x->heap, x->n_heap, 0);
+		top_sink(x->heap, x->n_heap, 0);
 	}
 }
 

@@ -16,6 +16,7 @@
  * Ours: the threshold of recency is the time of the victim's own copy out. */
 #include "schemes/schemes.h"
 
+#include "base/pqueue.h"
 #include "plan/swaps.h"
 
 #include <stdio.h>
@@ -88,28 +89,20 @@ static int before(const struct candidate *a, const struct candidate *b)
 	return a->next_use != b->next_use ? a->next_use > b->next_use : a->swap < b->swap;
 }
 
+UM_PQUEUE(candidates, struct candidate, before)
+
 static void push(struct advisor *x, struct candidate c)
 {
-	uint32_t i = x->n_heap++;
-
-	for (; i && before(&c, &x->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		x->heap[i] = x->heap[(i - 1) / 2];
-	x->heap[i] = c;
+	x->heap[x->n_heap] = c;
+	candidates_rise(x->heap, x->n_heap++);
 }
 
 static struct candidate pop(struct advisor *x)
 {
-	struct candidate top = x->heap[0], last = x->heap[--x->n_heap];
-	uint32_t i = 0;
+	struct candidate top = x->heap[0];
 
-	for (uint32_t k; (k = 2 * i + 1) < x->n_heap; i = k) {
-		if (k + 1 < x->n_heap && before(&x->heap[k + 1], &x->heap[k]))
-			k++;
-		if (!before(&x->heap[k], &last))
-			break;
-		x->heap[i] = x->heap[k];
-	}
-	x->heap[i] = last;
+	x->heap[0] = x->heap[--x->n_heap];
+	candidates_sink(x->heap, x->n_heap, 0);
 	return top;
 }
 
