@@ -6,6 +6,7 @@
 #include "standin/standin.h"
 
 #include "gpu/standin_table.h"
+#include "sim/ledger.h"
 
 #include <stdio.h>
 
@@ -117,6 +118,12 @@ static int table_count_moves(struct um_activity_sink *sink)
 	return UM_CUDA_OK;
 }
 
+static void table_name_memory(const void *at, const char *name)
+{
+	if (um_standin())
+		um_sim_ledger_name(um_standin()->gpu, at, name);
+}
+
 static const struct um_standin_table standin_table = {
 	.version = UM_STANDIN_VERSION,
 	.size = sizeof standin_table,
@@ -132,6 +139,7 @@ static const struct um_standin_table standin_table = {
 	.launch_host = um_launch_host,
 	.count_moves = table_count_moves,
 	.fail = um_standin_fail,
+	.name_memory = table_name_memory,
 };
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */

@@ -109,6 +109,21 @@ static void kernels(struct um_out *o, const struct um_ledger *l)
 	um_out_str(o, n ? "\n ]" : "[]");
 }
 
+/* Names that the library has for what is in an allocation; nothing where it has none. */
+static void tensors(struct um_out *o, const struct um_ledger_memory *m)
+{
+	if (!m->names.n && !m->names_left_out)
+		return;
+	um_out_str(o, ", \"tensors\": [");
+	for (size_t i = 0; i < m->names.n; i++) {
+		um_out_str(o, i ? ", " : "");
+		um_out_json_str(o, m->names.at[i]);
+	}
+	um_out_str(o, "]");
+	if (m->names_left_out)
+		um_out_str(o, ", \"more_tensors\": true");
+}
+
 static void allocations(struct um_out *o, const struct um_ledger *l)
 {
 	struct row top[ROWS];
@@ -133,6 +148,7 @@ static void allocations(struct um_out *o, const struct um_ledger *l)
 		field(o, "h2d_bytes", m->h2d_bytes);
 		field(o, "d2h_bytes", m->d2h_bytes);
 		field(o, "evictions", m->evictions);
+		tensors(o, m);
 		um_out_str(o, "}");
 	}
 	um_out_str(o, n ? "\n ]" : "[]");

@@ -191,18 +191,47 @@ static void table_kernels(FILE *to, const json_t *list)
 			mib(k, "d2h_bytes"), tool_text(str(k, "name")));
 }
 
+/* A program with the library names its memory. */
+static int has_tensors(const json_t *list)
+{
+	const json_t *m;
+	size_t i;
+
+	json_array_foreach(list, i, m) if (json_object_get(m, "tensors")) return 1;
+	return 0;
+}
+
+static void show_tensors(FILE *to, const json_t *m)
+{
+	const json_t *names = json_object_get(m, "tensors"), *name;
+	size_t i;
+
+	json_array_foreach(names, i, name)
+	{
+		fputs(i ? ", " : "  ", to);
+		fputs(tool_text(json_string_value(name)), to);
+	}
+	if (json_is_true(json_object_get(m, "more_tensors")))
+		fputs(i ? ", and others" : "  (others)", to);
+}
+
 static void table_allocations(FILE *to, const json_t *list)
 {
 	const json_t *m;
 	size_t i;
 
 	if (json_array_size(list))
-		fprintf(to, "\n  %-18s %10s %10s %10s %10s %8s %8s %9s\n", "managed allocation", "MiB", "stall ms",
-			"GPU faults", "CPU faults", "in MiB", "out MiB", "evictions");
+		fprintf(to, "\n  %-18s %10s %10s %10s %10s %8s %8s %9s%s\n", "managed allocation", "MiB", "stall ms",
+			"GPU faults", "CPU faults", "in MiB", "out MiB", "evictions",
+			has_tensors(list) ? "  tensors" : "");
 	json_array_foreach(list, i, m)
-		fprintf(to, "  %-18llu %10.1f %10.3f %10llu %10llu %8.1f %8.1f %9llu\n", LLU(m, "number"),
+	{
+		fprintf(to, "  %-18llu %10.1f %10.3f %10llu %10llu %8.1f %8.1f %9llu", LLU(m, "number"),
 			mib(m, "bytes"), ms(m, "stall_ns"), LLU(m, "faults"), LLU(m, "cpu_faults"), mib(m, "h2d_bytes"),
 			mib(m, "d2h_bytes"), LLU(m, "evictions"));
+		show_tensors(to, m);
+		fputc('\n', to);
+	}
 }
 
 static void table(FILE *to, const struct reports *r)

@@ -108,3 +108,11 @@ int um_device_standin_tally(struct um_gpu *gpu, struct um_tally *out)
 	t->tally(out);
 	return 0;
 }
+
+void um_device_standin_name(struct um_gpu *gpu, const void *at, const char *name)
+{
+	const struct um_standin_table *t = um_device_of(gpu)->standin;
+
+	if (t && !um_process_gone())
+		t->name_memory(at, name);
+}

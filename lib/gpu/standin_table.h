@@ -15,7 +15,7 @@
 #include "model/tally.h"
 
 #define UM_STANDIN_NAME "umStandinTable"
-#define UM_STANDIN_VERSION 2u
+#define UM_STANDIN_VERSION 3u
 #define UM_STANDIN_KERNEL "umStandinKernel" /* register_kernel alone: for include/umadvise_dryrun.h */
 
 struct um_standin_table {
@@ -43,6 +43,8 @@ struct um_standin_table {
 	int (*count_moves)(struct um_activity_sink *sink);
 	/* The error code that UMADVISE_DRYRUN_FAIL sets for a call of that name, or 0. */
 	int (*fail)(const char *name);
+	/* The program calls the managed memory at `at` so: a name for the report, copied. */
+	void (*name_memory)(const void *at, const char *name);
 };
 
 #endif

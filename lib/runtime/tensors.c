@@ -4,6 +4,8 @@
  */
 #include "runtime/context.h"
 
+#include "gpu/device.h"
+
 #include <errno.h>
 
 /* What was made before the first op, or says so, has most likely come to stay. Between things that come and go it would
@@ -62,6 +64,8 @@ static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const ch
 	e.alloc.name = t->name;
 	e.alloc.role = role;
 	um_context_feed(adv, &e, NULL);
+	if (adv->cuda && t->name)
+		um_device_standin_name(adv->gpu, (void *)(uintptr_t)addr, t->name);
 	if (um_activity_source_on(&adv->telling))
 		um_activity_source_tensor(&adv->telling, t);
 	if (adv->cursor.on && adv->cursor.sched && um_cursor_alloc(&adv->cursor, t))

@@ -37,6 +37,11 @@ void um_sim_ledger_free(struct um_ledger *l)
 		return;
 	for (size_t i = 0; i < l->kernel.n; i++)
 		free(l->kernel.at[i].name);
+	for (size_t i = 0; i < l->memory.n; i++) {
+		for (size_t k = 0; k < l->memory.at[i].names.n; k++)
+			free(l->memory.at[i].names.at[k]);
+		um_vec_fini(&l->memory.at[i].names);
+	}
 	um_vec_fini(&l->kernel);
 	um_vec_fini(&l->memory);
 	um_vec_fini(&l->slot);
@@ -134,6 +139,36 @@ void um_sim_ledger_gone(struct um_sim *sim, const struct um_sim_mem *m)
 		return;
 	sim->ledger->kind[m->kind].bytes -= m->bytes;
 	sim->ledger->memory.at[m->row].alive = 0;
+}
+
+static void add_name(struct um_ledger_memory *row, const char *name)
+{
+	char *copy = NULL;
+
+	for (size_t i = 0; i < row->names.n; i++)
+		if (strcmp(row->names.at[i], name) == 0)
+			return;
+	if (row->names.n < UM_LEDGER_NAMES)
+		copy = strdup(name);
+	if (!copy || um_vec_push(&row->names, copy)) {
+		free(copy);
+		row->names_left_out++;
+	}
+}
+
+/* Lets no time pass: a program's figures are the same with names and without. */
+void um_sim_ledger_name(struct um_gpu *gpu, const void *at, const char *name)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	const struct um_sim_mem *m;
+
+	if (!sim->ledger)
+		return;
+	pthread_mutex_lock(&sim->lock);
+	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)at);
+	if (m && m->row)
+		add_name(&sim->ledger->memory.at[m->row], name);
+	pthread_mutex_unlock(&sim->lock);
 }
 
 static struct um_ledger_memory *row_of(struct um_sim *sim, const struct um_sim_mem *m)

@@ -31,6 +31,8 @@ struct um_ledger_memory {
 	uint64_t bytes;
 	uint64_t stall_ns; /* kernels waited for it so long */
 	uint64_t faults, cpu_faults, h2d_bytes, d2h_bytes, evictions;
+	UM_VEC(char *) names; /* of what was in it, each once, in order of appearance; stays when it is freed */
+	uint64_t names_left_out; /* namings for which there was no room or no memory */
 };
 
 struct um_ledger_kind {
@@ -45,6 +47,12 @@ struct um_ledger {
 	uint64_t calls; /* host functions called in stream order */
 	UM_VEC(uint32_t) slot; /* hash table: rows of `kernel`, 0 is free; n is a power of two */
 };
+
+#define UM_LEDGER_NAMES 32 /* of an allocation */
+
+/* The program calls a range of managed memory so. Nothing happens where there is no ledger or no such memory; where
+ * memory runs out the name is missing. */
+void um_sim_ledger_name(struct um_gpu *gpu, const void *at, const char *name);
 
 /* Calls `fn` with the sums as they are now; it must not call the device. May itself be called from anywhere, also while
  * a kernel's host code runs. 0; -ENOENT: there is no ledger; -EBUSY: another thread is inside the device for seconds.

@@ -143,8 +143,85 @@ static void test_gate(void)
 	gpu->api->cudaFreeHost(gpu, at);
 }
 
-int main(void)
+/* The names of the row as last shown. */
+static int has_names(size_t row, const char *first, const char *second)
 {
+	const struct um_ledger_memory *m = &memories[row];
+
+	return row < n_memories && m->names.n == 2 && strcmp(m->names.at[0], first) == 0 &&
+	       strcmp(m->names.at[1], second) == 0;
+}
+
+static void test_names(void)
+{
+	struct um_tally before, after;
+	char *a = managed(2), name[16];
+	void *other;
+
+	um_sim_tally(gpu, &before);
+	um_sim_ledger_name(gpu, a, "x");
+	um_sim_ledger_name(gpu, a + BLOCK, "w");
+	um_sim_ledger_name(gpu, a, "x");
+	um_sim_ledger_name(gpu, &before, "nowhere");
+	um_sim_tally(gpu, &after);
+	um_sim_ledger_show(gpu, show, NULL);
+	ok(has_names(n_memories - 1, "x", "w"), "an allocation has each name of what is in it once");
+	ok(memcmp(&before, &after, sizeof before) == 0, "no time passes when memory is named");
+	gpu->api->cudaFree(gpu, a);
+	um_sim_ledger_name(gpu, a, "late");
+	um_sim_ledger_show(gpu, show, NULL);
+	ok(has_names(n_memories - 1, "x", "w"), "a freed allocation keeps its names and gets no more");
+	other = managed(1);
+	for (int i = 0; i < UM_LEDGER_NAMES + 5; i++) {
+		snprintf(name, sizeof name, "t%d", i);
+		um_sim_ledger_name(gpu, other, name);
+	}
+	um_sim_ledger_show(gpu, show, NULL);
+	is_u64(memories[n_memories - 1].names.n, UM_LEDGER_NAMES, "names are kept up to a limit");
+	is_u64(memories[n_memories - 1].names_left_out, 5, "names beyond the limit are counted");
+}
+
+/* For ledger_memory.sh: where an allocation fails a name may be missing, and nothing else differs. Status 1: it does.
+ * Status 3: there is no device. */
+static int names_alone(void)
+{
+	char *a;
+	void *p;
+	size_t found = 0;
+
+	if (um_sim_open(&gpu,
+			&(struct um_sim_options){
+				.profile = um_profile_find("v100"), .capacity = 4 * BLOCK, .backed = 1, .ledger = 1}))
+		return 3;
+	if (gpu->api->cudaMallocManaged(gpu, &p, 2 * BLOCK, 1)) {
+		gpu->api->close(gpu);
+		return 3;
+	}
+	a = p;
+	um_sim_ledger_name(gpu, a, "x");
+	um_sim_ledger_name(gpu, a + BLOCK, "w");
+	um_sim_ledger_show(gpu, show, NULL);
+	for (size_t i = 0; i < memories[1].names.n; i++)
+		found += !strcmp(memories[1].names.at[i], "x") || !strcmp(memories[1].names.at[i], "w");
+	found = n_memories == 2 && found == memories[1].names.n && found + memories[1].names_left_out == 2 &&
+		memories[1].bytes == 2 * BLOCK;
+	if (n_memories == 1) /* no memory for its row */
+		found = kinds[UM_SIM_MANAGED].bytes == 2 * BLOCK;
+	gpu->api->close(gpu);
+	return !found;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return names_alone();
+	if (um_sim_open(&gpu,
+			&(struct um_sim_options){
+				.profile = um_profile_find("v100"), .capacity = 4 * BLOCK, .backed = 1, .ledger = 1}))
+		tap_bail("cannot open");
+	test_names();
+	gpu->api->close(gpu);
 	if (um_sim_open(&gpu,
 			&(struct um_sim_options){
 				.profile = um_profile_find("v100"), .capacity = 4 * BLOCK, .backed = 1, .ledger = 1}))

@@ -153,6 +153,44 @@ else
 	skip 1 "no RPATH can be made"
 fi
 
+# A program with the library names its memory: two tensors in one allocation of the library.
+cat >"$tmp/named.c" <<'END'
+#include <stdlib.h>
+#include <umadvise.h>
+
+int main(int argc, char **argv)
+{
+	struct umadv *adv;
+	void *x, *w;
+
+	(void)argv;
+	if (umadv_open(&adv, NULL) || umadv_alloc(adv, &x, 4 << 20, argc > 1 ? "in\033put" : NULL, UMADV_INPUT) ||
+	    umadv_alloc(adv, &w, 4 << 20, argc > 1 ? "conv1.weight" : NULL, UMADV_PARAM))
+		return 1;
+	umadv_iter(adv, NULL);
+	umadv_op(adv, NULL, "conv1", UMADV_USES(UMADV_READ(x), UMADV_UPDATE(w)));
+	umadv_free(adv, x);
+	umadv_close(adv);
+	return 0;
+}
+END
+if [ -e "$top_builddir/.libs/libumadvise.so" ] &&
+	build -o "$tmp/named" "$tmp/named.c" -L"$top_builddir/.libs" -lumadvise; then
+	named() { LD_LIBRARY_PATH=$top_builddir/.libs dryrun "$@"; }
+	table=$(named "$tmp/named" yes 2>&1)
+	like "$table" '  managed allocation .* evictions  tensors$' "the table has a column for names of tensors"
+	like "$table" '^  1 .*  in\\x1bput, conv1\.weight$' \
+		"an allocation has the names of the two tensors in it, without control characters"
+	named --format json -o "$tmp/named.json" "$tmp/named" yes
+	like "$(cat "$tmp/named.json")" '"in\\u001[bB]put"' "JSON has the first name"
+	like "$(cat "$tmp/named.json")" '"conv1\.weight"' "JSON has the second name"
+	is "$(named "$tmp/named" 2>&1 | grep -c tensors)" 0 "without names the table has no such column"
+	is "$(named --format json "$tmp/named" 2>&1 | grep -c tensors)" 0 "without names JSON has no such key"
+else
+	skip 6 "no shared library was built"
+fi
+is "$(dryrun "$app" start alloc launch 2>&1 | grep -c tensors)" 0 "without the library the table has no such column"
+
 # The name of a C++ kernel, and a size that is no multiple of a block.
 kernel='"_Z25a_kernel_with_a_long_nameIfLi128EEvPT_j"'
 if build "-DKERNEL=$kernel" -o "$tmp/cxx" "$top_srcdir/tests/tools/dryrun_app.c"; then
