@@ -64,7 +64,7 @@ static uint64_t copy_ns(struct rate *r, uint64_t bytes)
 	return r->ns;
 }
 
-/* --- what leaves -------------------------------------------------------------------------------------------------- */
+/* --- evictions ---------------------------------------------------------------------------------------------------- */
 
 /* A part is copied out where it was written since it came or was copied last, if it is not stale when the iteration
  * begins. Is it when it ends? */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * advice_state.c - gives and withdraws memory advice
+ */
 #include "replay/advice_state.h"
 
 static int call(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *r, int advice,
@@ -23,8 +26,7 @@ static int set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_co
 	return code ? code : call(m, gpu, r, UM_ADV_SET_ACCESSED_BY, here);
 }
 
-/* That it is not to be reached any more leaves the mappings by which it is: they go where it becomes preferred on the
- * device. */
+/* Unsetting "accessed by" keeps the mappings; they are removed when the device becomes the preferred location. */
 static void unset(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *r)
 {
 	struct um_location here = um_on_device(gpu->caps.device);
@@ -38,7 +40,7 @@ static void unset(struct um_advice_state *m, struct um_gpu *gpu, const struct um
 	call(m, gpu, r, UM_ADV_UNSET_PREFERRED, here);
 }
 
-/* The first run that ends behind `addr`. */
+/* The first run that ends after `addr`. */
 static size_t run_behind(const struct um_compiled_plan_run *at, size_t n, uint64_t addr)
 {
 	size_t lo = 0;
@@ -80,8 +82,8 @@ int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const str
 	return err;
 }
 
-/* Run `i` without [addr, end): nothing, one piece, or two where there is room for another. Returns the number of runs
- * that are left of it. */
+/* Removes [addr, end) from run `i`, which leaves no run, one, or two if there is room for another. Returns the number
+ * of remaining runs. */
 static size_t cut(struct um_advice_state *m, struct um_gpu *gpu, size_t i, uint64_t addr, uint64_t end)
 {
 	struct um_compiled_plan_run *r = &m->runs.at[i], was = *r;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * advice_state.h - what the driver has been told of memory
+ * advice_state.h - the advice currently in effect for memory
  *
- * in    runs of blocks that shall be read mostly, or far (model/far.h), from now on; who uses them otherwise
- * out   advice
- * owns  the runs that are
+ * in    runs of blocks to be read mostly, or host-resident (model/host_resident.h); uses by ops outside the plan
+ * out   calls of cudaMemAdvise
+ * owns  the list of advised runs
  *
- * Advice holds the caller until hints under way are over, and keeps others waiting: it is given when a plan is taken
- * up, and taken back where what it says is not so any more. Plan path, but for um_advice_state_touches and
- * um_advice_state_has, which search among the runs. Not thread-safe; the caller makes
- * sure that no worker is at these blocks.
+ * Advice blocks the caller until hints in progress are complete, and delays others: it is given when a plan is adopted,
+ * and withdrawn when it no longer holds. Plan path, except um_advice_state_touches and um_advice_state_has, which
+ * search the runs. Not thread-safe; the caller makes sure that no worker uses these blocks.
  */
 #ifndef UM_REPLAY_ADVICE_STATE_H
 #define UM_REPLAY_ADVICE_STATE_H
@@ -18,22 +17,23 @@
 #include "replay/compiled_plan.h"
 
 struct um_advice_state {
-	UM_VEC(struct um_compiled_plan_run) runs; /* ascending, apart */
-	int far; /* reached from the device and preferred on the host; else: read mostly */
-	uint64_t refused; /* calls */
+	UM_VEC(struct um_compiled_plan_run) runs; /* ascending, disjoint */
+	int far; /* accessed by the device and preferred on the host; otherwise read mostly */
+	uint64_t refused; /* refused calls */
 };
 
-/* Just these runs (ascending, apart) are so from now on, but for what the device refuses. 0; -ENOMEM: none are. */
+/* From now on exactly these runs (ascending, disjoint) are advised, except those that the device refuses. 0; -ENOMEM:
+ * none are. */
 int um_advice_state_set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_compiled_plan_run *runs,
 			size_t n);
 
-/* Takes it back for the blocks that [addr, addr + bytes) touches. */
+/* Withdraws the advice for the blocks that [addr, addr + bytes) touches. */
 void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64_t addr, uint64_t bytes);
 
-int um_advice_state_search(const struct um_advice_state *m, uint64_t addr, uint64_t bytes); /* any of it */
-int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t bytes); /* all of it */
+int um_advice_state_search(const struct um_advice_state *m, uint64_t addr, uint64_t bytes); /* is any part advised? */
+int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t bytes); /* is all of it advised? */
 
-/* um_advice_state_search, where that may find something. */
+/* um_advice_state_search, if there are any runs. */
 static inline int um_advice_state_touches(const struct um_advice_state *m, uint64_t addr, uint64_t bytes)
 {
 	const struct um_compiled_plan_run *first = m->runs.at, *end = first + m->runs.n;
@@ -42,6 +42,6 @@ static inline int um_advice_state_touches(const struct um_advice_state *m, uint6
 	       um_advice_state_search(m, addr, bytes);
 }
 
-void um_advice_state_fini(struct um_advice_state *m); /* gives no advice */
+void um_advice_state_fini(struct um_advice_state *m); /* does not withdraw advice */
 
 #endif

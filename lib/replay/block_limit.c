@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * block_limit.c - enforces a budget on the prefetches of all workers
+ */
 #include "replay/block_limit.h"
 
 #include <string.h>

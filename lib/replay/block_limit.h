@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * block_limit.h - keeps the blocks that workers have made resident below a budget
+ * block_limit.h - keeps the blocks that workers made resident within a budget
  *
  * in    ranges that a worker is about to prefetch, and ranges that have left the device
  * out   whether the prefetch fits
  * owns  the list of resident blocks
  *
- * For a device that holds more than the budget, whose driver does not evict in time. Without a limit everything fits,
+ * For a device with more memory than the budget, whose driver does not evict in time. Without a limit everything fits,
  * at no cost. Thread-safe; O(blocks x log budget), no allocation.
  */
 #ifndef UM_REPLAY_BLOCK_LIMIT_H
@@ -27,13 +27,13 @@ struct um_block_limit {
 void um_block_limit_init(struct um_block_limit *l); /* no limit */
 void um_block_limit_fini(struct um_block_limit *l);
 
-/* From now on at most so many blocks are resident. Before any range is added. 0 or -ENOMEM. */
+/* From now on at most this many blocks are resident. Call it before any range is added. 0 or -ENOMEM. */
 int um_block_limit_set(struct um_block_limit *l, uint64_t blocks);
 
-/* The range is about to be prefetched: 0, or -ENOSPC and it must not be. */
+/* Called before a prefetch of the range: 0, or -ENOSPC and it must not be prefetched. */
 int um_block_limit_add(struct um_block_limit *l, uint64_t addr, uint64_t bytes);
 
-/* The range has left the device, or is no memory any more. */
+/* The range has left the device, or was freed. */
 void um_block_limit_remove(struct um_block_limit *l, uint64_t addr, uint64_t bytes);
 
 #endif

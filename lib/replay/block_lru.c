@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * block_lru.c - a tree and a list over a fixed pool of block records
+ */
 #include "replay/block_lru.h"
 
 #include <errno.h>

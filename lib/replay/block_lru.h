@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * block_lru.h - the blocks that hints have made resident, no more than a budget holds, in order of last use
+ * block_lru.h - the blocks that hints made resident, in order of last use, limited to a budget
  *
  * in    addresses of blocks (multiples of UM_BLOCK_BYTES)
- * out   whether another one fits, and the least recently used one
+ * out   whether another block fits, and the least recently used one
  * owns  room for as many blocks as the budget holds, allocated once
  *
  * Operations are O(log budget) and allocate nothing. Not thread-safe.
@@ -16,7 +16,7 @@
 
 struct um_lru_block {
 	struct um_tree_node node; /* by address: node.a */
-	struct um_lru_block *prev, *next; /* least recently used first; of unused ones: next */
+	struct um_lru_block *prev, *next; /* least recently used first; in the free list: next only */
 	uint64_t serial; /* of its last use */
 };
 
@@ -25,7 +25,7 @@ struct um_block_lru {
 	struct um_lru_block *head, *tail;
 	struct um_tree by_addr;
 	uint64_t most;
-	uint64_t serial; /* the caller's: what a block is used with */
+	uint64_t serial; /* set by the caller: recorded with each use */
 };
 
 static inline uint64_t um_block_of(uint64_t addr)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From one iteration to the next: slots whose tensors take turns in several places take over what lies there.
+ * buffer_rotation.c - moves block states between slots with rotating buffers at the end of an iteration
+ *
+ * Slots whose tensors rotate through several places take over the state of those places.
  */
 #include "replay/compiled_map.h"
 
 #include <errno.h>
 
-/* Slots that take turns in places: who lies, when the next iteration begins, where `slot` was planned? The one that it
- * is carried from; and what is to be born takes the place that the oldest one left. */
+/* Of rotating slots: the slot whose tensor is at the planned place of `slot` when the next iteration begins. That is
+ * the slot that it is carried from; a slot to be born takes the place that the oldest one left. */
 static uint32_t turn_of(const struct um_compiled_plan_walk *b, uint32_t slot)
 {
 	const struct um_schedule *s = &b->plan->sched;
@@ -19,7 +21,7 @@ static uint32_t turn_of(const struct um_compiled_plan_walk *b, uint32_t slot)
 	return slot;
 }
 
-/* Whose memory that slot's is in the next iteration; its own number: nobody else's. */
+/* The slot whose memory this slot has in the next iteration; its own number: it keeps its memory. */
 static uint32_t taken_from(const struct um_compiled_plan_walk *b, uint32_t slot)
 {
 	const struct um_schedule *s = &b->plan->sched;
@@ -32,7 +34,7 @@ static uint32_t taken_from(const struct um_compiled_plan_walk *b, uint32_t slot)
 	return from;
 }
 
-/* The state of a slot's parts, and of their blocks, which are its own. */
+/* State of a slot's parts and of their blocks, which belong to it alone. */
 struct turn {
 	struct um_compiled_plan_part part;
 	struct um_compiled_plan_block block;
@@ -41,7 +43,7 @@ struct turn {
 int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
-	struct turn *was = malloc((b->slot_part[s->slots.n] + 1ull) * sizeof *was); /* of those that move */
+	struct turn *was = malloc((b->slot_part[s->slots.n] + 1ull) * sizeof *was); /* of the rotating ones */
 
 	if (!was)
 		return -ENOMEM;
@@ -77,8 +79,8 @@ int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
 	return 0;
 }
 
-/* The block whose memory each one is in the next iteration, and by which slot to look for it. Where one has several
- * heirs nothing is said. */
+/* By block: the block whose memory it has in the next iteration, and the slot by which to find it. Blocks with several
+ * successors have no entry. */
 static int map_turns(struct um_compiled_plan_walk *b)
 {
 	struct um_compiled_plan *out = b->out;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan gives advice on ranges of slots, the driver takes it for whole blocks: a boundary inside one would cut it
- * for good. So a block is read mostly if each part in it is, whoever it belongs to.
+ * compiled_advice.c - advice of a plan for whole blocks
+ *
+ * The plan advises ranges of slots, the driver accepts whole blocks: a boundary inside a block would split it
+ * permanently. So a block is read mostly if each part in it is, whichever slot it belongs to.
  */
 #include "replay/compiled_map.h"
 

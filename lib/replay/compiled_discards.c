@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dead blocks in a heap, the one that is needed last on top. Each knows where it is, so that it can be taken out.
+ * compiled_discards.c - dead blocks that can make room
+ *
+ * A heap with the block needed last on top. Each block knows its position, so that it can be removed.
  */
 #include "replay/compiled_map.h"
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * compiled_map.c - maps slots to blocks and back
+ */
 #include "replay/compiled_map.h"
 
 #include "base/bisect.h"
@@ -15,7 +18,7 @@ static uint64_t block_of(uint64_t addr)
 	return addr / UM_BLOCK_BYTES;
 }
 
-/* Blocks that a slot lies in. */
+/* The blocks of a slot. */
 struct span {
 	uint64_t first, last;
 };
@@ -35,7 +38,7 @@ static uint32_t find_block(const uint64_t *sorted, uint32_t n, uint64_t addr)
 	return lo;
 }
 
-/* The blocks in which something lies, ascending: slots are fewer than their blocks, so those are sorted. */
+/* The blocks with any slot, ascending: there are fewer slots than blocks, so slots are sorted. */
 static int list_blocks(struct um_compiled_plan_walk *b, struct span *span, size_t n)
 {
 	uint64_t next = 0;
@@ -57,7 +60,7 @@ static int list_blocks(struct um_compiled_plan_walk *b, struct span *span, size_
 	return 0;
 }
 
-/* Numbers the blocks and lays out the parts of each slot. */
+/* Numbers the blocks and builds the parts of each slot. */
 static int number_blocks(struct um_compiled_plan_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
@@ -188,7 +191,7 @@ static int list_deaths(struct um_compiled_plan_walk *b)
 		if (death < 0)
 			continue;
 		if ((size_t)death == s->ops.n)
-			death = 0; /* what is freed after the last op is noticed when the next iteration begins */
+			death = 0; /* a free after the last op takes effect when the next iteration begins */
 		b->pos_next[i] = b->pos_head[death];
 		b->pos_head[death] = i;
 	}
@@ -241,7 +244,7 @@ uint32_t um_compiled_plan_who(const struct um_compiled_plan_walk *b, uint32_t sl
 	return twin != UM_NONE && (int32_t)at < b->plan->sched.slots.at[slot].birth ? twin : slot;
 }
 
-/* When ops start, as the plan's proof has it; or as if none of them waited. */
+/* Start times of ops from the plan's proof, or as if no op waited. */
 static int set_clock(struct um_compiled_plan_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What each action of a walk waits for, and the order of all of them. The walk made drops when room was wanted; here
- * they go to the op from which on their blocks are dead.
+ * compiled_order.c - the waits of each action of a walk, and the order of all actions
+ *
+ * The walk placed drops where room was needed; here they move to the op from which on their blocks are dead.
  */
 #include "replay/compiled_map.h"
 
 #include <errno.h>
 
-/* Blocks freed by the first k outs of a lap. */
+/* Blocks freed by the first k outs of an iteration. */
 struct freed {
 	int64_t *at;
 	size_t n, cap;
@@ -24,14 +25,14 @@ static int find_freed(struct freed *f, const struct um_compiled_iteration *lap)
 	return err;
 }
 
-/* How many outs each in waits for: the fewest that leave room for it and for all ins before it, all drops before it
- * being done. Outs of the iteration before, if there is one, may still be on their way if there is room without them
- * (numbers <= 0). */
+/* The number of outs that each in waits for: the fewest that leave room for it and for all ins before it, with all
+ * earlier drops complete. Outs of the previous iteration, if there is one, may be in flight if there is room without
+ * them (numbers <= 0). */
 static void set_room(const struct um_compiled_plan_walk *b, const struct freed *now, const struct freed *before)
 {
 	struct um_compiled_iteration *p = b->to;
 	int64_t in = 0, dropped = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
-	int64_t m = before ? 1 - (int64_t)before->n : 0; /* all outs of the iteration before pending, at most */
+	int64_t m = before ? 1 - (int64_t)before->n : 0; /* at most all outs of the previous iteration pending */
 	int64_t seen = 0; /* outs issued no later than this in */
 	size_t next = 0, drops = 0;
 
@@ -58,7 +59,7 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 	}
 }
 
-/* Do the two laps free the same? */
+/* Do both iterations free the same? */
 static int frees_alike(const struct freed *a, const struct freed *b)
 {
 	return a->n == b->n && memcmp(a->at, b->at, a->n * sizeof *a->at) == 0;
@@ -95,7 +96,7 @@ static int cmp_drop(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Extends a drop by the one behind it. Not where that must wait for an in that may be waiting for this one. */
+/* Extends a drop by the following one, unless that must wait for an in that may wait for this one. */
 static int merge_drop(struct um_action *was, const struct um_action *a)
 {
 	if (was->kind != a->kind || was->at != a->at || was->slot != a->slot ||
@@ -111,8 +112,8 @@ static int merge_drop(struct um_action *was, const struct um_action *a)
 	return 1;
 }
 
-/* Drops in the order of time, neighbours in one; `done[k]`: how many of them there are to wait for by whoever wants the
- * first k of those that the walk made. */
+/* Sorts drops by time and merges neighbours; `done[k]`: the number of drops that completes the first k of the walk's
+ * drops. */
 static void sort_drops(struct um_compiled_plan_walk *b, uint32_t *done)
 {
 	struct um_compiled_plan_drop *d = b->drops.at;
@@ -133,7 +134,7 @@ static void sort_drops(struct um_compiled_plan_walk *b, uint32_t *done)
 			done[i + 1] = done[i];
 }
 
-/* Drops take their places among the actions: of one op they come first. */
+/* Inserts drops among the actions: before others of the same op. */
 static int insert_drops(struct um_compiled_plan_walk *b)
 {
 	struct um_compiled_iteration *p = b->to;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Method. The blocks under the slots get numbers. A walk over the iteration keeps, for each block, which slot parts in
- * it are alive and which of them are wanted on the device, and writes actions. Three walks, each started with what the
- * one before left; the last one is the steady iteration. The first is made twice: what came in it for no better reason
- * than that an op touched it is brought ahead the second time.
+ * compiled_plan.c - compiles a plan into actions on whole blocks
+ *
+ * The blocks of the slots are numbered. A walk over the iteration tracks, for each block, which slot parts in it are
+ * alive and which of them are wanted on the device, and writes actions. There are three walks, each started in the
+ * final state of the previous one; the last one is the steady iteration. The first is made twice: blocks that it
+ * brought only because an op touched them are prefetched ahead in the second pass.
  */
 #include "replay/compiled_plan.h"
 
@@ -39,7 +41,7 @@ void um_compiled_plan_fini(struct um_compiled_plan *p)
 	memset(p, 0, sizeof *p);
 }
 
-/* A block begins to be copied out before op `at`, behind those under way. */
+/* The eviction of a block begins before op `at`, after those in progress. */
 static void start_out(struct um_compiled_plan_walk *b, uint32_t at)
 {
 	double begin = at ? b->clock[at - 1] + (double)b->plan->sched.ops.at[at - 1].ns : 0;
@@ -51,7 +53,7 @@ static void start_out(struct um_compiled_plan_walk *b, uint32_t at)
 		b->err = -ENOMEM;
 }
 
-/* Blocks that still are being copied out when op `at` is launched. */
+/* Blocks whose eviction is in progress when op `at` is launched. */
 static uint64_t leaving_at(struct um_compiled_plan_walk *b, uint32_t at)
 {
 	while (b->gone < b->leaving.n && b->leaving.at[b->gone] <= b->clock[at])
@@ -59,7 +61,7 @@ static uint64_t leaving_at(struct um_compiled_plan_walk *b, uint32_t at)
 	return b->leaving.n - b->gone;
 }
 
-/* Extends the lane's latest action, of the same op, where that makes one longer run of blocks. An in may run on past
+/* Extends the lane's latest action, of the same op, if that makes one longer run of blocks. An in may be extended past
  * outs that make room for it, but not past one that waits for it. */
 static int merge(struct um_compiled_plan_walk *b, const struct um_action *a, int lane)
 {
@@ -108,9 +110,9 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 	int32_t other = lane ? bl->last_in : bl->last_out;
 
 	if (slot >= b->n_slots)
-		a.slot = UM_NO_SLOT; /* a twin lies where it lies */
-	/* A block must have left before it returns, and come before it leaves; room is added when the walk is complete.
-	 */
+		a.slot = UM_NO_SLOT; /* a twin keeps its place */
+	/* A block must have been evicted before it returns, and have arrived before it is evicted; room is added when
+	 * the walk is complete. */
 	a.room = other == INT32_MIN ? INT32_MIN : other + 1;
 	if (lane && kind != UM_ACTION_EVICT) {
 		drop(b, a, bl->resident);
@@ -131,7 +133,8 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 	*last = *count - 1;
 }
 
-/* The block leaves: with a copy if anything alive in it holds content; else from `at` on, perhaps in the past. */
+/* Evicts the block: with a copy if a live part of it has content; otherwise it is dropped from `at` on, possibly in the
+ * past. */
 static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot)
 {
 	emit(b, !bl->away ? UM_ACTION_DISCARD : bl->mostly ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT, at, slot, bl);
@@ -153,7 +156,7 @@ static int make_room(struct um_compiled_plan_walk *b)
 	return 1;
 }
 
-/* Nothing in the block is wanted any more: what is alive in it leaves now, what is dead stays while room lasts. */
+/* No part of the block is wanted any more: live content is evicted now, dead content stays while there is room. */
 static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at,
 			   uint32_t slot, int told)
 {
@@ -165,7 +168,7 @@ static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_p
 		um_compiled_plan_dead_add(b, bl, slot, at);
 }
 
-/* Scouting: what becomes of a block before anything brought it. */
+/* Scouting: records the end of a block that no action brought. */
 static void foresee(struct um_compiled_plan_walk *b, uint32_t block, uint32_t slot, uint32_t at, int stays)
 {
 	const struct um_compiled_plan_block *bl = &b->blocks[block];
@@ -188,7 +191,7 @@ static void part_set(struct um_compiled_plan_walk *b, struct um_compiled_plan_pa
 	p->waste = 0;
 }
 
-/* The part's content on the host, if there is any, is wanted back or of no use any more. */
+/* The part's content on the host, if any, will be prefetched or is unused. */
 static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled_plan_part *p, uint32_t at, int wanted)
 {
 	struct um_compiled_plan_block *bl = &b->blocks[p->block];
@@ -203,7 +206,7 @@ static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled
 	}
 }
 
-/* Before a block comes in: if all that the host has of it is of no use, that is discarded and need not be copied. */
+/* Before a prefetch: if all content of the block on the host is unused, it is discarded and need not be copied. */
 static void drop_junk(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot)
 {
 	if (bl->junk && !bl->fetch && !bl->away)
@@ -211,8 +214,8 @@ static void drop_junk(struct um_compiled_plan_walk *b, struct um_compiled_plan_b
 	bl->junk = bl->fetch = 0;
 }
 
-/* `touched`: no hint asked for it. What is only taken to be there is asked for all the same. What is dead makes room
- * rather than what is still being copied out. */
+/* `touched`: no hint prefetched it. Blocks that are only assumed resident are prefetched nevertheless. Dead blocks make
+ * room in preference to evictions in progress. */
 static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t at, int touched)
 {
 	uint32_t from, to;
@@ -245,7 +248,7 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 	}
 }
 
-/* A tensor is born where memory is resident: it may be written from now on, the memory is not dead any more. */
+/* A tensor is born in resident memory: the memory may be written from now on and is not dead any more. */
 static void be_born(struct um_compiled_plan_walk *b, uint32_t slot)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
@@ -258,8 +261,8 @@ static void be_born(struct um_compiled_plan_walk *b, uint32_t slot)
 	}
 }
 
-/* A hint sends a range away; a part that is covered only in part stays. What the plan has no use for and the program
- * has not declared dead is copied out all the same: only when it is overwritten or freed is it of no use for sure. */
+/* A hint evicts a range; a partly covered part stays. Content that the plan does not use and the program has not
+ * declared dead is copied nevertheless: it is certainly unused only when it is overwritten or freed. */
 static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
 {
 	uint32_t from, to, slot = um_compiled_plan_who(b, h->slot, (uint32_t)h->at);
@@ -295,8 +298,7 @@ static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 	}
 }
 
-/* An op touches what the hints before it brought; what no hint brought comes by a fault and is resident all the same.
- */
+/* An op touches the blocks that earlier hints brought; others come by a fault and are resident as well. */
 static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 {
 	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
@@ -325,7 +327,7 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 			b->told[um_compiled_plan_who(b, b->plan->sched.uses.at[u].slot, op)] |= UM_MARKED_DEAD;
 }
 
-/* First of all in the first walk: what may stay counts as there, what it is known by now to miss is brought. */
+/* First step of the first walk: blocks that may stay count as resident, known missing ones are prefetched. */
 static void bring_ahead(struct um_compiled_plan_walk *b)
 {
 	for (size_t i = 0; i < 2 * b->ahead.n && !b->scouting && !b->lap; i++) {
@@ -348,7 +350,7 @@ static void bring_ahead(struct um_compiled_plan_walk *b)
 	}
 }
 
-/* In the second walk, memory that only tensors lay in that lie elsewhere now. */
+/* In the second walk: releases memory that only had tensors that have moved since. */
 static void forget_twins(struct um_compiled_plan_walk *b)
 {
 	if (b->lap != b->plan->sched.ops.n)
@@ -401,7 +403,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	}
 }
 
-/* Turns the numbers of this walk into numbers of "the walk before". */
+/* Renumbers this walk's actions as those of the previous walk. */
 static void next_walk(struct um_compiled_plan_walk *b)
 {
 	size_t n = 0;
@@ -420,17 +422,18 @@ static void next_walk(struct um_compiled_plan_walk *b)
 			bl->last_in -= b->n_in;
 		if (bl->last_out != INT32_MIN)
 			bl->last_out -= b->n_out;
-		bl->since = 0; /* perhaps at the very end; there is no going back */
+		bl->since = 0; /* possibly the very end; time does not go back */
 	}
 	if (um_compiled_plan_turn(b))
 		b->err = -ENOMEM;
 }
 
-/* Of what was seen missing keeps that for which there is room from the iteration's beginning on until it is touched or
- * leaves; in that order. */
+/* Keeps the missing blocks for which there is room from the iteration's beginning until they are touched or evicted; in
+ * that order. */
 static void choose_ahead(struct um_compiled_plan_walk *b)
 {
-	int64_t most = INT64_MIN; /* resident at an op so far, less what came ahead and had been touched by then */
+	int64_t most = INT64_MIN; /* maximum resident at an op so far, less the blocks prefetched ahead and touched by
+				     then */
 	size_t n = 0;
 	uint32_t op = 0;
 
@@ -448,7 +451,7 @@ static void choose_ahead(struct um_compiled_plan_walk *b)
 	b->ahead.n = n;
 }
 
-/* A walk from nothing, to see what is missed in it; then all is as it was before. */
+/* A walk from an empty device, to find missing blocks; then the state is restored. */
 static int scout(struct um_compiled_plan_walk *b)
 {
 	b->level = calloc(b->plan->sched.ops.n + 1, sizeof *b->level);
@@ -493,7 +496,7 @@ static int build_lap(struct um_compiled_plan_walk *b, struct um_compiled_iterati
 	return b->err ? b->err : um_compiled_plan_order(b);
 }
 
-/* Laps from `first` on. */
+/* Builds the iterations from `first` on. */
 static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first, struct um_compiled_plan *out)
 {
 	struct um_compiled_plan_walk b = {.out = out, .capacity = capacity_blocks};

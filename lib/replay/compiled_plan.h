@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compiled_plan.h - a plan in the driver's units: whole 2 MiB blocks, three lanes, what waits for what
+ * compiled_plan.h - a plan compiled to the driver's units: actions on whole 2 MiB blocks, in three lanes, with their
+ * waits
  *
  * in    a plan (hints over slots, slots with places), the number of blocks that the budget holds
- * out   actions in the order of issue and what each op waits for: of the first two iterations after it is taken up, and
- *       of all that follow
+ * out   actions in the order of issue and the waits of each op: for the first two iterations after the plan is adopted,
+ *       and for all that follow
  *
- * Slots share blocks, so a hint on a slot becomes an action only when the block as a whole changes: it comes in with
- * the first part that is wanted, it leaves when no part of it is wanted any more. Memory of freed slots costs nothing
- * while room lasts; when a block is to come in and there is none, the dead block that is needed last is discarded - as
- * soon as it is dead, not when its room is wanted. Actions of a lane run in order: `in` brings blocks to the device,
- * `out` takes them away with a copy, `drop` without: what needs no copy does not stand behind copies. An `in` waits
- * until so many of the others are done that there is room. Counting is within one iteration; numbers below zero are the
- * iteration before.
+ * Slots share blocks, so a hint on a slot becomes an action only when the block as a whole changes: it is prefetched
+ * with the first part that is wanted, and evicted when no part of it is wanted any more. Memory of freed slots stays
+ * while there is room; when a block is to be prefetched and there is none, the dead block that is needed last is
+ * discarded - as soon as it is dead, not when its room is needed. Actions of a lane run in order: `in` prefetches,
+ * `out` evicts with a copy, `drop` without: actions without a copy do not queue after copies. An `in` waits until
+ * enough actions of the other lanes are complete to leave room. Counts are within one iteration; numbers below zero
+ * refer to the previous one.
  *
- * The first iteration takes nothing to be on the device: what a steady one finds there is brought ahead, in the order
- * of first use, as far as there is room until it is used. Tensors that are alive when it is compiled and lie elsewhere
- * than their slots (bound_addr) are met where they lie until they are freed.
- * A value. Iteration path: O((uses + hints) x blocks of each).
+ * The first iteration assumes an empty device: the initial blocks of a steady iteration are prefetched in the order of
+ * first use, as far as there is room until then. Tensors that are alive at compile time outside their slots' places
+ * (bound_addr) stay there until they are freed. A value. Iteration path: O((uses + hints) x blocks of each).
  */
 #ifndef UM_REPLAY_COMPILED_PLAN_H
 #define UM_REPLAY_COMPILED_PLAN_H
@@ -25,16 +25,16 @@
 #include "base/vec.h"
 #include "model/plan.h"
 
-/* Most blocks in one action: long enough to spread the cost of a call, short enough that the other lane need not wait
- * long for the room or the content that it brings, and that several workers share what is to leave. */
+/* Maximum number of blocks in an action: enough to amortise the cost of a call, few enough that the other lane does not
+ * wait long for room or content, and that several workers share the evictions. */
 #define UM_RUN_IN 2
 #define UM_RUN_OUT 1
 #define UM_RUN_DROP 4
 
-/* LET goes as a drop does, without a copy: of blocks that are read mostly, since the host has their content still.
- * HOME the same of blocks that may have been on the device before they were read mostly: copied if so.
- * LEAVE is an out for which nothing is done: the driver takes the block when it needs the room; KEEP an in of what is
- * there, so that the driver does not (yield.h). */
+/* DROP_CLEAN drops read-mostly blocks without a copy, since the host still has their content. EVICT_OR_DROP does the
+ * same with blocks that may have been on the device before they were read mostly: those are copied. LEAVE_TO_DRIVER is
+ * an out without a call: the driver evicts the block when room is needed. REFRESH prefetches resident blocks, so that
+ * the driver does not evict them (driver_evict.h). */
 enum um_action_kind {
 	UM_ACTION_PREFETCH,
 	UM_ACTION_EVICT,
@@ -47,15 +47,16 @@ enum um_action_kind {
 
 struct um_action {
 	enum um_action_kind kind;
-	uint32_t at; /* issued just before this op is launched; n_ops of the program: never */
-	uint32_t slot; /* the block lies where this slot lies now; UM_NO_SLOT: where it was planned (nothing lives
-			  there) */
+	uint32_t at; /* issued just before this op is launched; n_ops of the plan: never */
+	uint32_t slot; /* the block is at this slot's current place; UM_NO_SLOT: at its planned place (without a live
+		          tensor) */
 	uint64_t addr, bytes; /* as planned: whole blocks */
-	int32_t room; /* in: outs of this iteration that must be done before it, so that there is room; else: ins, so
-			 that what is to leave has come. <= 0 reaches back, INT32_MIN none */
-	uint32_t drops; /* in: drops of this iteration, and all of the one before, that must be done before it */
+	int32_t room; /* in: number of outs of this iteration that must be complete before it, to have room; else:
+		         number of ins that must have arrived. <= 0 refers to the previous iteration, INT32_MIN none */
+	uint32_t drops; /* in: number of drops of this iteration, plus all of the previous one, that must be complete
+			   before it */
 	uint16_t evicts; /* in: blocks that the driver evicts for it */
-	uint16_t there; /* in: blocks of it that no eviction has taken away since they left */
+	uint16_t there; /* in: blocks of it that were not evicted since their out */
 };
 
 /* One iteration. */
@@ -63,11 +64,11 @@ struct um_compiled_iteration {
 	UM_VEC(struct um_action) actions; /* by at */
 	uint32_t *first; /* [n_ops + 1]: the first action with at >= op */
 	int32_t *gate; /* [n_ops]: number of ins of this iteration that must have arrived before the op; <= 0: of the
-			  one before, INT32_MIN nothing */
+		          previous one, INT32_MIN none */
 	uint32_t n_in, n_out, n_drop; /* actions in each lane */
 };
 
-/* Whole blocks. */
+/* A run of whole blocks. */
 struct um_compiled_plan_run {
 	uint64_t addr, bytes;
 };
@@ -78,18 +79,18 @@ struct um_compiled_plan {
 	struct um_compiled_iteration
 		lap[UM_COMPILED_PLAN_STEADY + 1]; /* the first, the second, and all other iterations */
 	uint32_t n_ops;
-	UM_VEC(struct um_action) stays; /* blocks that need not leave before the first iteration says so */
-	int settled; /* the second iteration's outs are those of all others */
+	UM_VEC(struct um_action) stays; /* blocks that may stay until the first iteration evicts them */
+	int settled; /* the second iteration's outs equal those of all later ones */
 	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
-	UM_VEC(struct um_compiled_plan_run) mostly, far; /* to be advised as read mostly; as far; ascending */
+	UM_VEC(struct um_compiled_plan_run) mostly, far; /* to be advised read mostly; host-resident; ascending */
 
-	uint64_t over; /* ins for which there was no room by this count: the driver will evict */
-	/* Of a program that was built as a whole: */
+	uint64_t over; /* number of ins without room by this count: the driver will evict */
+	/* For a completely compiled plan: */
 	uint8_t *there; /* by block: on the device when a steady iteration ends */
-	uint32_t *from; /* by block: the one whose memory it is in the next iteration; its own number but where tensors
-			   take turns in several places */
-	uint32_t *mover; /* by block: the slot that takes turns and lies in it, UM_NO_SLOT */
-	int tangled; /* not one to one */
+	uint32_t *from; /* by block: the block whose memory it has in the next iteration; its own number unless tensors
+			   rotate through several places */
+	uint32_t *mover; /* by block: the rotating slot in it, UM_NO_SLOT */
+	int tangled; /* the rotation is not one to one */
 	int yields; /* steady iterations leave evictions to the driver */
 };
 
@@ -97,17 +98,17 @@ void um_compiled_plan_init(struct um_compiled_plan *p);
 void um_compiled_plan_fini(struct um_compiled_plan *p);
 void um_compiled_iteration_fini(struct um_compiled_iteration *lap);
 
-/* The number of the block at `addr`, or of the first one behind. */
+/* The number of the block at `addr`, or of the first one after it. */
 size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr);
 
 /* Compiles. 0 or -ENOMEM. */
 int um_compiled_plan_build(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
-/* The steady iteration alone, in half the time: to be looked at, not to be taken up. */
+/* Only the steady iteration, in half the time: for evaluation, not for execution. */
 int um_compiled_plan_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
-/* A tensor that was born in one iteration and is freed in the next lies, in the first one, where it happens to lie: at
- * bound_addr, until the slot is born. */
+/* A tensor that is born in one iteration and freed in the next stays, in the first iteration, at its current place
+ * (bound_addr) until the slot is born. */
 int um_compiled_plan_has_twin(const struct um_schedule *sched, uint32_t slot);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cursor.c - compares each op with the schedule
+ */
 #include "replay/cursor.h"
 
 #include <stdlib.h>
@@ -22,7 +25,7 @@ void um_cursor_drop(struct um_cursor *c)
 	um_cursor_fini(c);
 }
 
-/* Slot number `i` of `slots` is this tensor. */
+/* Binds slot number `i` of `slots` to this tensor. */
 static struct um_cursor_slot *bind(const struct um_schedule *sched, struct um_cursor_slot *slots, size_t i,
 				   struct um_tensor_id id, uint64_t addr)
 {
@@ -120,8 +123,8 @@ int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 	return 0;
 }
 
-/* Is this use the one that the schedule has here? Binds the slot at its first use. A use of a part of adopted memory
- * may stand in the schedule as a range of the whole: then the addresses tell. */
+/* Is this use the one in the schedule? Binds the slot at its first use. A use of a part of adopted memory may be a
+ * range of the whole in the schedule: then addresses decide. */
 static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um_sched_use *su)
 {
 	struct um_cursor_slot *s = &c->slots[su->slot];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cursor.h - where in the schedule are we, or have we left it
+ * cursor.h - the position in the schedule, and whether the program still follows it
  *
  * in    births, ops (with live tensors) of the current iteration, in program order
- * out   one fact: followed, or left
- * owns  who each slot is in this iteration
+ * out   followed, or departed
+ * owns  the tensor of each slot in this iteration
  *
- * Births are compared by size and order, ops by name, stream and uses: every use must hit the tensor that its slot is
- * bound to. A slot used for the first time may turn out to be another tensor of the same size (buffers that swap, a
- * tensor that was replaced): it is bound anew, which is counted but is no divergence. Frees are not compared. Op path:
- * O(uses), no allocation. Not thread-safe: the front desk holds the lock.
+ * Births are compared by size and order, ops by name, stream and uses: every use must be of the tensor that its slot is
+ * bound to. A slot used for the first time may have another tensor of the same size (buffers that swap, a replaced
+ * tensor): it is rebound, which is counted but is no divergence. Frees are not compared. Op path: O(uses), no
+ * allocation. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_REPLAY_CURSOR_H
 #define UM_REPLAY_CURSOR_H
@@ -18,21 +18,21 @@
 #include "model/tensor.h"
 
 struct um_cursor_slot {
-	struct um_tensor_id id; /* 0: nobody yet */
-	uint64_t addr; /* UINT64_MAX: nowhere yet */
+	struct um_tensor_id id; /* 0: unbound */
+	uint64_t addr; /* UINT64_MAX: unknown */
 	uint64_t off; /* from its place in the schedule to `addr` */
 	uint32_t used; /* serial of the iteration in which an op first used it */
 };
 
 struct um_cursor {
-	const struct um_schedule *sched; /* NULL: nothing to follow */
+	const struct um_schedule *sched; /* NULL: no schedule */
 	struct um_cursor_slot *slots; /* this iteration's */
-	struct um_cursor_slot *next; /* room to compute the next one's */
-	uint32_t *from; /* by slot: another slot that its tensor was before (carry backwards), or UM_NO_SLOT */
-	uint32_t op; /* the next op to come */
-	uint32_t birth; /* the next birth to come */
+	struct um_cursor_slot *next; /* scratch for the next iteration */
+	uint32_t *from; /* by slot: another slot that its tensor had before (carry backwards), or UM_NO_SLOT */
+	uint32_t op; /* the next op */
+	uint32_t birth; /* the next birth */
 	uint32_t serial; /* of the iteration */
-	uint64_t rebound; /* slots that turned out to be somebody else */
+	uint64_t rebound; /* slots that had another tensor than expected */
 	int on; /* following */
 };
 
@@ -42,44 +42,42 @@ void um_cursor_fini(struct um_cursor *c);
 /* Follows `sched` (borrowed) from the next iteration's beginning, slots bound as it says. 0 or -ENOMEM. */
 int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched);
 
-/* Follows nothing. */
+/* Stops following. */
 void um_cursor_drop(struct um_cursor *c);
 
-/* An iteration begins; slots that carry over are bound to who they carry. Returns 1 if the iteration before was
- * followed to its end (or nothing was expected of it), 0 if it stopped short. */
+/* An iteration begins; slots that carry over are bound to the carried tensors. Returns 1 if the previous iteration was
+ * followed to its end (or no schedule was set), 0 if it stopped short. */
 int um_cursor_begin(struct um_cursor *c);
 
-/* Where the next birth, of `bytes`, is planned to lie: `choice` 0. Where its life overlaps that of the one before, the
- * two take turns in two places: `choice` 1 is the other one. UINT64_MAX if it is not on the schedule or there is no
- * such. */
+/* The planned address of the next birth, of `bytes`: `choice` 0. If lifetimes overlap, a slot alternates between two
+ * places: `choice` 1 is the other one. UINT64_MAX if the birth is not in the schedule or there is no such place. */
 uint64_t um_cursor_place(const struct um_cursor *c, uint64_t bytes, int choice);
 
-/* A tensor is born. 0 on the schedule, 1 left it just now (or before). */
+/* A tensor is born. 0: as in the schedule; 1: departed now or before. */
 int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t);
 
-/* An op comes. 0 on the schedule (c->op is then the op after it), 1 left it. */
+/* An op is announced. 0: as in the schedule (c->op is then the op after it); 1: departed. */
 int um_cursor_op(struct um_cursor *c, const struct um_op *op);
 
-/* The op that is next on the schedule, NULL if nothing is followed. */
+/* The next op of the schedule, NULL if none is followed. */
 static inline const struct um_sched_op *um_cursor_next(const struct um_cursor *c)
 {
 	return c->on && c->sched && c->op < c->sched->ops.n ? &c->sched->ops.at[c->op] : NULL;
 }
 
-/* The op that comes is the next one, each of its uses was found to be what the schedule has there. */
+/* Advances past the next op, whose uses were all found to match the schedule. */
 static inline void um_cursor_pass(struct um_cursor *c)
 {
 	c->op++;
 }
 
-/* Is a use that the schedule had here once, of a tensor that may be dead by now, what it has here now? 0: perhaps,
- * whose memory that is must be looked up. */
+/* Does a use that matched here before, of a tensor that may be dead by now, match again? 0: perhaps, look it up. */
 static inline int um_cursor_holds(struct um_cursor *c, const struct um_sched_use *su, const struct um_use *use)
 {
 	struct um_cursor_slot *s = &c->slots[su->slot];
 	const struct um_tensor *t = use->tensor;
 
-	/* With parts it may be one of those that is used. */
+	/* the used range may be one of its parts */
 	if (s->id.v != use->id.v || t->id.v != use->id.v || t->n_children)
 		return 0;
 	s->used = c->serial;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is asked for again stands before the in that it is for, in the same lane: all numbers of ins change.
+ * driver_evict.c - builds an iteration that leaves evictions to the driver
+ *
+ * A refresh precedes the in that it is for, in the same lane: all numbers of ins change.
  */
 #include "replay/driver_evict.h"
 
@@ -14,13 +16,13 @@ struct weave {
 	const struct um_compiled_iteration *from;
 	const struct um_driver_lru *order;
 	struct um_compiled_iteration *to;
-	uint32_t *counts; /* by ins so far: ins and keeps */
-	int32_t *last, *were; /* by block: number of its last keep, plus 1; and by what blocks were before */
-	uint32_t n; /* ins and keeps so far */
+	uint32_t *counts; /* by ins so far: ins and refreshes */
+	int32_t *last, *were; /* by block: number of its last refresh, plus 1; and by the blocks' previous numbers */
+	uint32_t n; /* ins and refreshes so far */
 	int err;
 };
 
-/* The number in the new iteration that stands for so many ins. */
+/* The number of ins in the new iteration that corresponds to a count. */
 static int32_t counted(const struct weave *w, int32_t count)
 {
 	int32_t n_in = (int32_t)w->from->n_in;
@@ -36,7 +38,7 @@ static void add(struct weave *w, const struct um_action *a)
 		w->err = -ENOMEM;
 }
 
-/* What is asked for again before an in; neighbours in one. */
+/* Adds the refreshes before an in; neighbours in one. */
 static void add_keeps(struct weave *w, const struct um_driver_lru_in *in, uint32_t at)
 {
 	struct um_action run = {.kind = UM_ACTION_REFRESH, .at = at, .room = INT32_MIN};
@@ -92,7 +94,7 @@ static void add_actions(struct weave *w)
 	w->to->n_drop = lap->n_drop;
 }
 
-/* What takes a block away waits for its last keep as it does for its in: numbers anew. */
+/* An eviction waits for the block's last refresh as it does for its in: renumbers. */
 static void set_waits(struct weave *w, int before)
 {
 	struct um_compiled_iteration *to = w->to;

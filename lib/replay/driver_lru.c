@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The iteration is gone through again and again with the driver's list at hand. At first blocks are asked for where it
- * has to be; then that is noted, and done at the same places from then on, more where that is not enough. It is done
- * when an iteration needed nothing more and leaves the list as it found it.
+ * driver_lru.c - simulates the driver's list of blocks over steady iterations
+ *
+ * The iteration is repeated with the driver's list. At first blocks are refreshed where necessary; then these places
+ * are recorded, and used from then on, with more where they are not enough. It ends when an iteration needed no further
+ * refresh and leaves the list as it found it.
  */
 #include "replay/driver_lru.h"
 
@@ -11,18 +13,20 @@
 #include <errno.h>
 #include <limits.h>
 
-#define MARGIN (UM_LANES_IN * UM_RUN_IN) /* blocks under way at once: who takes the next one first is not known */
-#define NEAR 64 /* asked for with a neighbour in memory, if so near it in the list */
-#define WARM 2 /* iterations before anything is noted */
+#define MARGIN                                                                                                         \
+	(UM_LANES_IN * UM_RUN_IN) /* number of blocks in flight at once: it is unknown which worker takes the
+					    next one first */
+#define NEAR 64 /* refreshed together with a neighbour in memory, if it is this near in the list */
+#define WARM 2 /* iterations before places are recorded */
 #define LAPS_MOST 16
 
 enum state { GONE, LEFT, STAYS };
 enum due { DUE_NONE, DUE_OUT, DUE_DROP };
 
 struct block {
-	uint32_t next, prev; /* in the driver's list; of what is in it */
-	int32_t pending; /* number of the out or drop that is put, and not done for sure */
-	uint64_t serial; /* when it came to the tail */
+	uint32_t next, prev; /* in the driver's list */
+	int32_t pending; /* number of the out or drop that is queued, and not certainly complete */
+	uint64_t serial; /* when it moved to the tail */
 	uint8_t state, due; /* enum */
 };
 
@@ -30,18 +34,18 @@ struct walk {
 	const struct um_compiled_plan *p;
 	const struct um_compiled_iteration *lap;
 	struct um_driver_lru *to;
-	uint32_t n; /* blocks; number n is the list's two ends */
-	struct block *blocks, *were; /* [n + 1]; before they were renamed */
-	uint32_t *block_of; /* by action: its first */
+	uint32_t n; /* blocks; number n is the list's anchor */
+	struct block *blocks, *were; /* [n + 1]; before renaming */
+	uint32_t *block_of; /* by action: its first block */
 	uint32_t *outs, *drops; /* actions by number */
-	uint64_t unused; /* memory that nothing lies in */
+	uint64_t unused; /* blocks of unused memory */
 	uint64_t serial;
 	uint32_t left; /* blocks in the list that are LEFT */
-	int32_t outs_done; /* of this iteration; below zero: of the one before */
+	int32_t outs_done; /* of this iteration; below zero: of the previous one */
 	uint32_t drops_done;
-	uint32_t *order; /* the list as it was when the iteration began */
+	uint32_t *order; /* the list at the beginning of the iteration */
 	uint64_t n_order, unused_order;
-	int noting, more; /* more was noted */
+	int noting, more; /* recording; more places were recorded */
 	int err;
 };
 
@@ -77,7 +81,7 @@ static void take(struct walk *w, uint32_t k)
 	unlink_block(w, k);
 }
 
-/* --- what leaves -------------------------------------------------------------------------------------------------- */
+/* --- evictions ---------------------------------------------------------------------------------------------------- */
 
 static void leave(struct walk *w, uint32_t number, int before)
 {
@@ -118,7 +122,7 @@ static void drops_until(struct walk *w, uint32_t count)
 	}
 }
 
-/* An action that takes away is put. */
+/* Queues an evicting action. */
 static void put(struct walk *w, uint32_t action, int32_t number, enum due due)
 {
 	uint32_t first = w->block_of[action];
@@ -129,9 +133,9 @@ static void put(struct walk *w, uint32_t action, int32_t number, enum due due)
 	}
 }
 
-/* --- what stays --------------------------------------------------------------------------------------------------- */
+/* --- refreshes ---------------------------------------------------------------------------------------------------- */
 
-/* A block leaves by something that was put before this in: the in waits for that, too. */
+/* A block is evicted by an action that was queued before this in: the in waits for it, too. */
 static void wait_for(struct walk *w, struct um_driver_lru_in *in, const struct block *b)
 {
 	if (b->due == DUE_DROP) {
@@ -158,13 +162,13 @@ static void note(struct walk *w, struct um_driver_lru_in *in, uint32_t k)
 	w->more = 1;
 }
 
-/* For as long as can be foreseen from here. */
+/* For as long as can be predicted from here. */
 static int stays(const struct block *b)
 {
 	return b->state == STAYS && b->due == DUE_NONE;
 }
 
-/* A block is asked for again, and its neighbours with it. */
+/* Refreshes a block, and its neighbours with it. */
 static void keep(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
 {
 	uint64_t near = w->blocks[first].serial + NEAR, next = w->p->blocks.at[first];
@@ -180,10 +184,10 @@ static void keep(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
 	}
 }
 
-/* Nothing that stays is before the first `n` blocks that may be evicted, as far as there are so many. */
+/* Refreshes blocks that stay among the first `n` blocks of the list that may be evicted. */
 static void clear_way(struct walk *w, struct um_driver_lru_in *in, uint64_t n)
 {
-	uint32_t before = w->n; /* the last one that may be evicted, so far */
+	uint32_t before = w->n; /* the last block so far that may be evicted */
 
 	for (uint64_t seen = 0; w->left && seen < n && seen < w->left;) {
 		uint32_t k = w->blocks[before].next;
@@ -206,7 +210,7 @@ static void clear_way(struct walk *w, struct um_driver_lru_in *in, uint64_t n)
 	}
 }
 
-/* Memory for a block: what the driver takes. */
+/* Finds memory for a block: the driver's next victim. */
 static void find_memory(struct walk *w, struct um_driver_lru_in *in)
 {
 	uint32_t head;
@@ -260,7 +264,7 @@ static void arrive(struct walk *w, struct um_driver_lru_in *in)
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
-/* Blocks by what they are in the next iteration. */
+/* Renames blocks for the next iteration. */
 static void rename_blocks(struct walk *w)
 {
 	struct block *was = w->blocks;
@@ -276,7 +280,8 @@ static void rename_blocks(struct walk *w)
 	}
 }
 
-/* Numbers of this iteration become such of the one before. What that left undone is over, but for its last outs. */
+/* Renumbers this iteration's actions as those of the previous one. Its unfinished work is complete, except for its last
+ * outs. */
 static void begin(struct walk *w)
 {
 	int32_t n_out = (int32_t)w->lap->n_out;
@@ -311,7 +316,7 @@ static void go_round(struct walk *w)
 	}
 }
 
-/* Is the list as it was at the last call? */
+/* Is the list as it was at the previous call? */
 static int is_settled(struct walk *w)
 {
 	int same = w->unused == w->unused_order;
@@ -327,7 +332,7 @@ static int is_settled(struct walk *w)
 	return same;
 }
 
-/* The list as it will be in all iterations. */
+/* Reaches the list's order in all iterations. */
 static int settle(struct walk *w)
 {
 	for (int lap = 0; lap < LAPS_MOST; lap++) {
@@ -342,7 +347,7 @@ static int settle(struct walk *w)
 	return -ENOTSUP;
 }
 
-/* --- from outside ------------------------------------------------------------------------------------------------- */
+/* --- interface ---------------------------------------------------------------------------------------------------- */
 
 static void number_actions(struct walk *w)
 {
@@ -365,7 +370,7 @@ static void number_actions(struct walk *w)
 	}
 }
 
-/* What is there when an iteration ends, in the order of addresses. */
+/* The resident blocks at the end of an iteration, by address. */
 static int fill(struct walk *w, uint64_t capacity_blocks)
 {
 	uint64_t n = 0;

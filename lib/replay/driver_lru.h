@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * driver_lru.h - the driver's list of blocks, over a steady iteration (private to yield)
+ * driver_lru.h - prediction of the driver's eviction list over a steady iteration (private to driver_evict)
  *
- * in    a program's steady iteration, the number of blocks that the device holds
- * out   by in: which blocks are asked for again before it, what it waits for, and what the driver evicts for it
+ * in    a compiled plan's steady iteration, the number of blocks that the device holds
+ * out   by in: the blocks to refresh before it, its waits, and the driver's evictions for it
  *
- * The list's head is evicted; its tail is what was brought last, or asked for last while it was there. An out only says
- * that a block may be evicted. Before an in that finds no memory unused there must be nothing at the head that stays:
- * that is asked for again. Where it leaves by what was put before this in, the in waits for that instead.
+ * The driver evicts the list's head; its tail is the block that was migrated or prefetched last. An out only says that
+ * a block may be evicted. Before an in without unused memory, no block that stays may be at the head: it is refreshed.
+ * If such a block is evicted by an action that was queued before the in, the in waits for that instead.
  */
 #ifndef UM_REPLAY_DRIVER_LRU_H
 #define UM_REPLAY_DRIVER_LRU_H
 
 #include "replay/compiled_plan.h"
 
-#define UM_RUN_KEEP 16 /* most blocks in one call that asks again: long, since it copies nothing */
+#define UM_RUN_KEEP 16 /* maximum number of blocks in one refresh: many, since it copies nothing */
 #define UM_DRIVER_LRU_NONE UINT32_MAX
 
 struct um_driver_lru_in {
 	uint32_t action;
-	uint32_t first, last; /* keeps before it, UM_DRIVER_LRU_NONE */
+	uint32_t first, last; /* refreshes before it, UM_DRIVER_LRU_NONE */
 	int32_t room; /* as in um_action */
 	uint32_t drops;
 	uint16_t evicts, there;
@@ -27,16 +27,16 @@ struct um_driver_lru_in {
 
 struct um_driver_lru_keep {
 	uint32_t block, next;
-	int idle; /* nothing to do: it is to leave by then */
+	int idle; /* nothing to do: the block is to be evicted by then */
 };
 
 struct um_driver_lru {
 	struct um_driver_lru_in *ins; /* by number */
-	uint32_t *successor; /* by block: what it is in the next iteration */
+	uint32_t *successor; /* by block: its number in the next iteration */
 	UM_VEC(struct um_driver_lru_keep) keeps;
 };
 
-/* 0, -ENOMEM, or -ENOTSUP: it cannot be foreseen. um_driver_lru_fini in any case. */
+/* 0, -ENOMEM, or -ENOTSUP: the order cannot be predicted. um_driver_lru_fini in any case. */
 int um_driver_lru_find(const struct um_compiled_plan *p, uint64_t capacity_blocks, struct um_driver_lru *out);
 void um_driver_lru_fini(struct um_driver_lru *o);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * evict_policy.c - chooses the eviction policy by rehearsal
+ */
 #include "replay/evict_policy.h"
 
 #include "replay/lanes.h"
@@ -7,9 +10,9 @@
 
 #include <errno.h>
 
-#define AHEAD 97 /* percent of the other way's time, at most: a rehearsal may be off by that */
+#define AHEAD 97 /* percent of the other policy's time, at most: the error of a rehearsal */
 
-/* Is it work on blocks that leave, and not their copies, that is waited for? */
+/* Does the work on evicted blocks, rather than their copies, limit the iteration? */
 static int may_gain(const struct um_profile *p)
 {
 	double copy = (double)UM_BLOCK_BYTES * 1e9 / (p->d2h * (p->eta > 0 ? p->eta : 1)) + (double)p->o_seg;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * evict_policy.h - who evicts in steady iterations: the library by prefetches to the host, or the driver
+ * evict_policy.h - eviction policy of steady iterations: prefetches to the host by the library, or the driver
  *
- * in    a program, its schedule, a device profile
- * out   the program, its steady iteration played the cheaper way
+ * in    a compiled plan, its schedule, a device profile
+ * out   the plan with its steady iteration under the cheaper policy
  *
- * Where a copy takes longer than what a prefetch to the host costs the driver besides, shared among the workers that
- * make them, evictions gain nothing: what comes waits for the copy of what it takes the memory of. Elsewhere both are
- * rehearsed. A value; iteration path: a few times the rehearsal, and nothing where the link is what is waited for.
+ * If a copy takes longer than the driver's additional work for a prefetch to the host, shared among the workers,
+ * evictions by the driver gain nothing: a prefetch waits for the copy of the block whose memory it takes. Otherwise
+ * both are rehearsed. A value; iteration path: a few times the rehearsal, and nothing where the link is the limit.
  */
 #ifndef UM_REPLAY_EVICT_POLICY_H
 #define UM_REPLAY_EVICT_POLICY_H
@@ -15,10 +15,10 @@
 #include "model/profile.h"
 #include "replay/compiled_plan.h"
 
-/* Whose way blocks leave: what takes less time, the library's, the driver's where its order can be foreseen. */
+/* AUTO: the faster one; DRIVER only if its order can be predicted. */
 enum um_evict_policy { UM_EVICT_AUTO, UM_EVICT_LIBRARY, UM_EVICT_DRIVER };
 
-/* 0 or -ENOMEM, and the program is as it was. */
+/* 0, or -ENOMEM and the plan is unchanged. */
 int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched,
 			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy way);
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor.c - issues a compiled plan's actions
+ */
 #include "replay/executor.h"
 
 #include "replay/lanes.h"
@@ -8,7 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define CLEARED_TURNS 2 /* what lies elsewhere may be handed on from the first iteration, and die in the second */
+#define CLEARED_TURNS 2 /* misplaced tensors may be carried over from the first iteration, and die in the second */
 
 struct um_executor {
 	struct um_gpu *gpu;
@@ -18,17 +21,17 @@ struct um_executor {
 
 	const struct um_compiled_plan *program; /* NULL: none */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
-	int32_t in_least, out_least; /* as far as counts reach back into the iteration before */
-	struct um_executor_range whole; /* of memory: nothing is cut off where it lies in this */
-	int inside; /* all that the program asks for lies in such memory */
-	const struct um_compiled_iteration *lap; /* of the program: this iteration's, */
-	uint64_t turn; /* which is number so many since the program was taken up */
-	int keeps; /* what the iteration asks for again lies where it was planned, */
-	int yields; /* and has been asked for once: evictions are left to the driver */
-	int32_t gate_least; /* ops wait for so many ins at least, where they wait */
+	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
+	struct um_executor_range whole; /* no range inside this memory is clipped */
+	int inside; /* all ranges of the plan are in such memory */
+	const struct um_compiled_iteration *lap; /* of the plan: this iteration's */
+	uint64_t turn; /* number of iterations since the plan was adopted */
+	int keeps; /* all blocks to refresh are at their planned places */
+	int yields; /* and have been refreshed once: evictions are left to the driver */
+	int32_t gate_least; /* ops that wait, wait for at least this many ins */
 
-	uint64_t number; /* of the op at hand, where somebody listens */
-	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by lap and action, likewise; NULL: no memory for that */
+	uint64_t number; /* of the current op, if there is a listener */
+	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
 };
 
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host)
@@ -113,7 +116,7 @@ static int may_discard(struct um_executor *ex, uint64_t addr, uint64_t bytes, en
 	return ex->host.may_discard(ex->host.user, addr, bytes, um_lanes_gates(&ex->lanes) ? waits : UM_NO_OP_WAITS);
 }
 
-/* What may not be thrown away leaves with a copy. */
+/* A range that may not be discarded is evicted with a copy. */
 static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
 		    enum um_executor_waits waits)
 {
@@ -131,22 +134,22 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 	return err;
 }
 
-/* Where evictions are not left to the driver after all, it is taken home. */
+/* If evictions are not left to the driver, the range is evicted. */
 static int put_leave(struct um_executor *ex, struct um_executor_range r, uint32_t wait)
 {
 	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT, r.addr,
 			     r.bytes, wait);
 }
 
-/* Where the blocks of an action on a slot are now that its tensor lies elsewhere than planned: under the same part of
- * it, all of them for an in, only whole ones for an out. No bytes: nothing to do. */
+/* The current blocks of an action on a slot whose tensor is not at its planned place: under the same part of it, all of
+ * them for an in, only whole ones for an out. No bytes: none. */
 static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
 {
 	uint64_t lo = a->addr > s->place ? a->addr - s->place : 0;
 	uint64_t hi = a->addr + a->bytes - s->place;
 
 	if (now != UINT64_MAX && (now - s->place) % UM_BLOCK_BYTES == 0)
-		return (struct um_executor_range){a->addr + now - s->place, a->bytes}; /* two places of one layout */
+		return (struct um_executor_range){a->addr + now - s->place, a->bytes}; /* two places with one layout */
 	if (hi > s->bytes)
 		hi = s->bytes;
 	if (now == UINT64_MAX || lo >= hi)
@@ -168,8 +171,8 @@ static inline int is_moved(const struct um_action *a, const struct um_cursor *c)
 	return a->slot != UM_NO_SLOT && c->slots[a->slot].off;
 }
 
-/* Where the tensor of a slot is, or will be: of two that take turns in two places, the one that is to be born takes
- * what the other one leaves. */
+/* The address of a slot's tensor, now or when born: of two alternating tensors, the unborn one takes the other's
+ * place. */
 static uint64_t place_of(const struct um_cursor *c, uint32_t slot)
 {
 	const struct um_slot *s = c->sched->slots.at;
@@ -182,7 +185,7 @@ static uint64_t place_of(const struct um_cursor *c, uint32_t slot)
 	return c->slots[other].addr == s[slot].place ? s[other].place : UINT64_MAX;
 }
 
-/* Does it lie where it was planned, or in another place that its tensor takes turns in? Or is not born yet. */
+/* Is the tensor at its planned place, at another place of its rotation, or not born yet? */
 static int is_in_turn(const struct um_action *a, const struct um_cursor *c)
 {
 	uint64_t now = is_moved(a, c) ? place_of(c, a->slot) : UINT64_MAX;
@@ -199,14 +202,13 @@ static struct um_executor_range locate(const struct um_action *a, const struct u
 	return (struct um_executor_range){a->addr, a->bytes};
 }
 
-/* The number that a program's count stands for; what reaches back further than the iteration before is over. */
+/* The absolute number of a compiled count; counts further back than the previous iteration are complete. */
 static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
 {
 	return base + (uint32_t)(count > least ? count : least);
 }
 
-/* An iteration begins: nothing reaches back from the first one; and where the one before was not yet like the others,
- * all of it counts. */
+/* Begins an iteration: in the first one no count refers back; after one unlike the steady one, all of it counts. */
 static void begin_counts(struct um_executor *ex, uint64_t turn)
 {
 	const struct um_compiled_plan *p = ex->program;
@@ -221,7 +223,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	} else if (turn == UM_COMPILED_PLAN_STEADY + 1) {
 		ex->yields = ex->keeps;
 	}
-	/* In the first steady iteration the one before was numbered without what is asked for again. */
+	/* in the first steady iteration the previous one was numbered without refreshes */
 	ex->gate_least = first && p->yields ? 0 : INT32_MIN;
 	ex->lap = &p->lap[turn < UM_COMPILED_PLAN_STEADY ? turn : UM_COMPILED_PLAN_STEADY];
 	ex->in_least = none || (first && p->yields) ? 0 : -(int32_t)before->n_in;
@@ -230,7 +232,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
 }
 
-/* This action's request is put next. */
+/* Announces the next request to the listener. */
 static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 {
 	const uint32_t *targets = ex->targets[ex->lap - ex->program->lap];
@@ -240,7 +242,7 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
-/* What is due before op number `op`. 0 or -EAGAIN. */
+/* Issues the actions due before op number `op`. 0 or -EAGAIN. */
 static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
 {
 	const struct um_compiled_iteration *p = ex->lap;
@@ -255,7 +257,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 
 		if (!ex->inside || is_moved(a, cursor)) {
 			if (ex->keeps && !is_in_turn(a, cursor))
-				ex->keeps = ex->yields = 0; /* what else lies elsewhere is not known */
+				ex->keeps = ex->yields = 0; /* the places of other tensors are unknown */
 			r = clip(ex, locate(a, cursor));
 		}
 		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
@@ -272,7 +274,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
-		/* no op waits where nothing lives as planned */
+		/* no op waits for memory without a live tensor */
 		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
 		if (a->kind == UM_ACTION_EVICT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
 		    : a->kind == UM_ACTION_LEAVE_TO_DRIVER ? put_leave(ex, r, wait)
@@ -297,7 +299,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 		um_lanes_poke(l);
 	if (p->gate[op] != INT32_MIN && um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least),
 						      ex->host.streams->at[stream].handle, stream))
-		um_lanes_settle(l); /* the op does not wait for what is to be discarded before it */
+		um_lanes_settle(l); /* the op does not wait for discards before it */
 	return 0;
 }
 
@@ -307,7 +309,7 @@ void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_
 		um_lanes_guard(&ex->lanes, stream, uses, n);
 }
 
-/* --- taking a program up ---------------------------------------------------------------------------------------- */
+/* --- adoption ----------------------------------------------------------------------------------------------------- */
 
 struct um_kept {
 	uint64_t *at;
@@ -341,8 +343,7 @@ static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 		put_drop(ex, kind, r, um_lanes_in_put(&ex->lanes), UM_LATER_OPS_WAIT);
 }
 
-/* Sends away every block in use that is not to stay, in runs of one kind; only what is dead, if there is room for the
- * rest. */
+/* Evicts every block in use that is not to stay, in runs of one kind; only dead ones, if there is room for the rest. */
 static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_keep, const struct um_executor_range *used,
 		      int only_dead)
 {
@@ -379,7 +380,7 @@ static int add_kept(struct um_kept *kept, const struct um_action *a, const struc
 	return 0;
 }
 
-/* What the first iteration may find on the device, ascending: what it asks for at once, and what may stay. */
+/* Blocks that may stay for the first iteration, ascending: those that it needs at once, and others that may stay. */
 static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *kept)
 {
 	const struct um_compiled_iteration *lap = &p->lap[0];
@@ -395,7 +396,7 @@ static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c
 	return err;
 }
 
-/* Is all that the program asks for in memory that is there as a whole, and stays? */
+/* Is all memory of the plan in allocations that exist as a whole, and stay? */
 static int is_inside(struct um_executor *ex, const struct um_compiled_plan *p)
 {
 	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->host.clip; i++)
@@ -415,7 +416,7 @@ static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 		ex->targets[i] = um_hint_results_targets(ex->program, &ex->program->lap[i], s);
 }
 
-/* What is read mostly, as far as it lies in memory of ours: elsewhere something else may begin in the last block. */
+/* Advises read-mostly runs inside our own memory: elsewhere the last block may contain other data. */
 static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
 		      size_t n_used)
 {
@@ -442,7 +443,7 @@ static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, 
 	return err;
 }
 
-/* Without being read mostly blocks leave with a copy; but what is to be far and is not would not come at all. */
+/* Without the advice, read-mostly blocks are evicted with a copy; host-resident ranges would never be prefetched. */
 static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
 		      size_t n_used)
 {

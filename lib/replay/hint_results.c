@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * hint_results.c - result records of hint calls, and the op that each prefetch precedes
+ */
 #include "replay/hint_results.h"
 
 #include "base/clock.h"
@@ -51,13 +54,13 @@ void um_hint_results_made(struct um_hint_results *o, struct um_hint_result *is, 
 		o->ears.given(o->ears.user, &whole);
 }
 
-/* --- what a hint is for ------------------------------------------------------------------------------------------ */
+/* --- the op of a hint --------------------------------------------------------------------------------------------- */
 
-/* Walks the iteration backwards, twice: by block, the op behind that touches it first. */
+/* Walks the iteration backwards, twice: by block, the next op that touches it. */
 struct walk {
 	const struct um_compiled_plan *p;
 	const struct um_schedule *s;
-	uint32_t *next; /* by block of the program */
+	uint32_t *next; /* by block of the plan */
 	int first; /* of all iterations */
 };
 

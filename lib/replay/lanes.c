@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lanes.c - the workers that make the hint calls of the lanes
+ */
 #include "replay/lanes.h"
 
 #include "base/clock.h"
@@ -8,9 +11,9 @@
 
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
 
-/* Of outcomes. */
+/* Lanes of hint results. */
 #define LANE_IN 0
-#define LANE_AWAY 1 /* and enum um_away */
+#define LANE_AWAY 1 /* plus enum um_away */
 
 static void count(_Atomic uint64_t *c, uint64_t n)
 {
@@ -49,13 +52,13 @@ static int current(const struct um_lanes *l, const struct um_request *r)
 
 /* --- workers ---------------------------------------------------------------------------------------------------- */
 
-/* What stream `i` will raise its number to when all that was asked for has arrived. */
+/* The value of stream `i`'s number when everything requested has arrived. */
 static uint32_t expected(uint32_t done, uint32_t i)
 {
 	return done - (done - 1 - i) % UM_LANES_IN_STREAMS;
 }
 
-/* Nothing to ask for: has everything arrived that was? */
+/* No request to make: has everything requested arrived? */
 static struct um_step watch(struct um_lanes_in *in)
 {
 	struct um_lanes *l = in->lanes;
@@ -65,7 +68,7 @@ static struct um_step watch(struct um_lanes_in *in)
 
 	if (in != l->in || l->gpu->caps.virtual_time || !l->gpu->caps.stream_values)
 		return (struct um_step){.kind = UM_STEP_IDLE};
-	moved = !l->seen_ns; /* the first worker's alone, as l->seen is */
+	moved = !l->seen_ns; /* the first worker only, like l->seen */
 	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS; i++) {
 		uint32_t have = __atomic_load_n(&l->arrived[i], __ATOMIC_ACQUIRE);
 
@@ -89,7 +92,7 @@ static struct um_step watch(struct um_lanes_in *in)
 	return (struct um_step){.kind = UM_STEP_POLL};
 }
 
-/* Has all arrived that the stream of request k was asked for before? */
+/* Has everything arrived that was requested on the stream of request k before? */
 static int is_through(const struct um_lanes *l, uint32_t k)
 {
 	return !l->gpu->caps.stream_values ||
@@ -97,7 +100,7 @@ static int is_through(const struct um_lanes *l, uint32_t k)
 				k + 1 - UM_LANES_IN_STREAMS);
 }
 
-/* Request k begins: the one behind it may. */
+/* Request k has begun: the next one may begin. */
 static void pass_on(struct um_lanes *l, uint32_t k)
 {
 	atomic_store_explicit(&l->in_turn, k + 1, memory_order_release);
@@ -105,7 +108,7 @@ static void pass_on(struct um_lanes *l, uint32_t k)
 }
 
 /* The device raises the stream's number after the prefetch. If it cannot, the host does, after the numbers of all
- * earlier requests: a number that the device still has to write would lower it again, and an op would wait for ever. */
+ * earlier requests: a number still to be written by the device would lower it again, and an op would wait for ever. */
 static struct um_step arrive(struct um_lanes_in *in, uint32_t k)
 {
 	struct um_lanes *l = in->lanes;
@@ -168,7 +171,7 @@ static struct um_step step_in(void *arg)
 
 	if (!um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
 	    !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), r->drops))
-		/* Of an old epoch: not for long, and the worker may have been told to sleep already. */
+		/* of an old epoch: not for long, and the worker may have been told to sleep already */
 		return current(l, r) || l->gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
 	if (current(l, r) && !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_OUT), r->wait))
 		return watch(in);
@@ -241,8 +244,8 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }
 
-/* Takes copies away from the device of which the host has the content. A prefetch to the host would leave them: it is
- * the end of being duplicates that drops the device's. What is none is copied by the prefetch then. */
+/* Drops device copies of data that the host still has. A prefetch to the host would keep such duplicates; withdrawing
+ * read-mostly drops the device's. The prefetch then copies the blocks that are no duplicates. */
 static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
 {
 	struct um_lanes *l = o->lanes;
@@ -319,8 +322,8 @@ static int open_out(struct um_lanes *l, struct um_lanes_away *away, unsigned i)
 			       step_out, o);
 }
 
-/* A call's work and its copy do not overlap where it is for one block: while one worker's block is copied, the others
- * must be through with theirs. */
+/* The work of a call for one block does not overlap with the block's copy: while one worker's block is copied, the
+ * others do their work. */
 unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns)
 {
 	uint64_t n = 1 + (link_ns ? (work_ns + link_ns - 1) / link_ns : 0);
@@ -347,7 +350,7 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	    gpu->api->cudaHostAlloc(gpu, &p, UM_LANES_IN_STREAMS * sizeof *l->arrived, 0))
 		err = -ENOMEM;
 	l->arrived = p;
-	/* Before any worker runs: they look at each other's. */
+	/* before any worker runs: they read each other's state */
 	for (unsigned i = 0; i < UM_LANES_IN; i++)
 		atomic_init(&l->in[i].next, i);
 	for (unsigned i = 0; i < l->n_out; i++)
@@ -371,7 +374,7 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	return err;
 }
 
-/* Of the lane's requests below this number, what was not told yet. */
+/* Reports results of the lane's requests below this number. */
 static void tell(struct um_lanes *l, int lane, uint32_t until)
 {
 	const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[lane - LANE_AWAY].ring;
@@ -397,8 +400,8 @@ static int all_done(void *arg)
 	return done;
 }
 
-/* No request begins any more, and ops that wait are released. Workers look at each other: none may run when the first
- * one is stopped. */
+/* No further request begins, and waiting ops are released. Workers read each other's state: none may run when the first
+ * one is freed. */
 static void finish(struct um_lanes *l)
 {
 	if (!all_done(l)) {
@@ -435,7 +438,7 @@ void um_lanes_close(struct um_lanes *l)
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
 	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->outcomes.ears.hear; lane++)
-		tell(l, lane, put_by(l, lane)); /* one that was not worked off may have others behind it */
+		tell(l, lane, put_by(l, lane)); /* a skipped request may be followed by others */
 	um_hint_results_close(&l->outcomes);
 	free(l->in_ring);
 	l->in_ring = NULL;
@@ -454,7 +457,7 @@ void um_lanes_wake(struct um_lanes *l)
 		um_runner_wake(&l->out[i].runner);
 }
 
-/* --- what became of it ------------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------------------------------ */
 
 int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears)
 {

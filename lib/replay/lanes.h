@@ -2,26 +2,25 @@
  *
  * lanes.h - three queues of hint calls and the workers that make them
  *
- * in    requests from the app's thread, numbered per lane from 0 (numbers wrap around, compared by difference)
+ * in    requests from the program's thread, numbered per lane from 0 (numbers wrap around, compared by difference)
  * out   prefetches, evictions, discards, advice; and arrivals, on which ops wait
  * owns  the queues, the workers, their streams and events
  *
- * Lane `in` brings blocks to the device: request k is worker k % n's, on stream k % m, and begins when the stream is
- * through and no request before it is still to begin. (A prefetch on an idle stream is worked off by its caller at
- * once, on a busy one when the stream gets there, by a worker that the driver has but one of: a fast link outruns it.
- * While the blocks of one range are copied other workers do the driver's work on theirs.) Each stream raises a number
- * in pinned memory when a range has arrived. Lane `out` takes them away: a prefetch to the host blocks its caller, and
- * costs so much CPU time per block that several workers are needed to fill a fast link; a block that is left to the
- * driver (LEAVE) only waits there, for what an out waits for. Lane `drop` has workers of its
- * own for what leaves without a copy, so that it need not stand behind copies. An in waits until so many outs and drops
- * are done; those wait until so many ins are, and for an event. Requests of an old epoch are not worked off, only
- * counted as done, so that whoever waits for them is released - but not before the drops that an in waits for are over:
- * one may be under way on what the released op is about to write. An in beyond the limit is not made either. Putting
- * a request: no allocation, no system call. Not thread-safe on the app's side.
+ * Lane `in` prefetches blocks to the device: request k belongs to worker k % n, on stream k % m, and begins when the
+ * stream is idle and no earlier request is still to begin. (The driver works on a prefetch on an idle stream on the
+ * calling thread, on a busy stream later, on its only worker, which a fast link outruns. While the blocks of one range
+ * are copied, other workers do the driver's work on theirs.) Each stream raises a number in pinned memory when a range
+ * has arrived. Lane `out` evicts: a prefetch to the host blocks its caller, and costs so much CPU time per block that
+ * several workers are needed to fill a fast link; a block that is left to the driver only waits there, like an out.
+ * Lane `drop` has workers of its own for evictions without a copy, so that they do not queue after copies. An in waits
+ * for a number of outs and drops; those wait for a number of ins, and for an event. Requests of an old epoch are not
+ * carried out, only counted as complete, so that waiting ops are released - but not before the drops that an in waits
+ * for have ended: one may be in progress on memory that the released op writes. An in beyond the limit is not carried
+ * out either. Queueing a request: no allocation, no system call. Not thread-safe on the program's side.
  *
- * CUDA does not see the order that waiting for a number makes: where streams share a hardware queue, the arrival that
- * an op waits for may stand behind that very op. So on a real device an in worker watches: numbers that have not moved
- * for UM_LANES_STUCK_NS though everything was asked for are raised by the host (an op may then fault, no more than
+ * CUDA does not see the order that waiting for a number creates: where streams share a hardware queue, the arrival that
+ * an op waits for may be queued after that very op. So on a real device an in worker watches: the host raises numbers
+ * that have not changed for UM_LANES_STUCK_NS although everything was requested (an op may then fault, no more than
  * that), and after UM_LANES_STUCK_MOST times ops do not wait any more.
  */
 #ifndef UM_REPLAY_LANES_H
@@ -36,10 +35,12 @@
 #include <errno.h>
 
 #define UM_LANES_IN 4 /* workers */
-#define UM_LANES_IN_STREAMS 4 /* a multiple of that; with more, more of them share a hardware queue with the app's */
-#define UM_LANES_OUT_MOST 8 /* only a link that outruns the driver by far asks for so many (um_lanes_out_workers) */
+#define UM_LANES_IN_STREAMS                                                                                            \
+	4 /* a multiple of that; with more streams, more of them share a hardware queue with the
+			         program's */
+#define UM_LANES_OUT_MOST 8 /* needed only if the link is far faster than the driver (um_lanes_out_workers) */
 #define UM_LANES_DROP 4 /* workers */
-#define UM_LANES_STREAMS 4 /* of the app, that are told apart */
+#define UM_LANES_STREAMS 4 /* distinguishable streams of the program */
 #define UM_LANES_EVENTS 2048
 #define UM_LANES_EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define UM_LANES_QUEUE (1u << 15)
@@ -49,95 +50,95 @@
 struct um_request {
 	enum um_action_kind kind;
 	uint64_t addr, bytes; /* no bytes: nothing to do */
-	uint32_t wait; /* in: outs that must be done before it; else: ins */
-	uint32_t drops; /* in: drops likewise */
-	uint32_t event; /* out, drop: serial of the mark behind which it may start */
+	uint32_t wait; /* in: number of outs that must be complete before it; else: number of ins */
+	uint32_t drops; /* in: the same for drops */
+	uint32_t event; /* out, drop: serial of the mark after which it may start */
 	uint32_t epoch;
-	int live; /* drop: what a live tensor had there is discarded. The app's side alone */
+	int live; /* drop: discards content of a live tensor. Program's side only */
 };
 
 struct um_lanes;
 
 enum um_away { UM_AWAY_OUT, UM_AWAY_DROP, UM_AWAYS };
 
-/* A lane that takes blocks away. */
+/* A lane that evicts. */
 struct um_lanes_away {
 	struct um_request *ring;
-	_Atomic uint32_t head; /* requests put */
-	uint32_t limit; /* so many may be put, as it was when it was last looked */
+	_Atomic uint32_t head; /* requests queued */
+	uint32_t limit; /* maximum that may be queued, as of the last look */
 	unsigned first, n; /* its workers */
 };
 
-/* How far the request at hand is. */
+/* State of the current request. */
 enum um_lanes_state {
 	UM_LANES_WAITS,
 	UM_LANES_CALLED,
-	UM_LANES_REFUSED, /* the device does not raise the number: the host will */
-	UM_LANES_ARRIVES /* as of the next step, since simulated time passes between steps */
+	UM_LANES_REFUSED, /* the device cannot raise the number: the host will */
+	UM_LANES_ARRIVES /* from the next step on, since simulated time passes between steps */
 };
 
 struct um_lanes_in {
 	struct um_lanes *lanes;
 	struct um_runner runner;
 	enum um_lanes_state state;
-	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
+	_Atomic uint32_t next; /* the number of its next request: all earlier ones are complete */
 };
 
 struct um_lanes_out {
 	struct um_lanes *lanes;
-	struct um_lanes_away *away; /* whose worker it is */
+	struct um_lanes_away *away; /* the lane of this worker */
 	struct um_runner runner;
 	um_stream stream;
-	um_event_handle discarded; /* behind a discard under way */
+	um_event_handle discarded; /* after a discard in progress */
 	int discarding, discard_code;
-	int called; /* the call is over; as of the next step, since simulated time passes between steps */
-	_Atomic uint32_t next; /* the number of its next request: all its earlier ones are done */
+	int called; /* the call has returned; from the next step on, since simulated time passes between steps */
+	_Atomic uint32_t next; /* the number of its next request: all earlier ones are complete */
 };
 
 struct um_lanes {
 	struct um_gpu *gpu;
-	struct um_block_limit limit; /* of what ins bring; set before the first request */
+	struct um_block_limit limit; /* of blocks prefetched by ins; set before the first request */
 	struct um_request *in_ring;
 	struct um_lanes_away away[UM_AWAYS];
-	_Atomic uint32_t in_head; /* requests put */
-	_Atomic uint32_t in_turn; /* the request that may begin next: what is needed first is asked for first */
+	_Atomic uint32_t in_head; /* requests queued */
+	_Atomic uint32_t in_turn; /* the request that may begin next: in the order of need */
 	uint32_t in_limit; /* see um_lanes_away */
 	struct um_lanes_in in[UM_LANES_IN];
 	um_stream in_stream[UM_LANES_IN_STREAMS];
 	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
-	uint32_t seen[UM_LANES_IN_STREAMS]; /* first in worker: what had arrived when it was last watched, */
-	uint64_t seen_ns; /* and since when (0: all has) */
-	_Atomic unsigned stuck; /* how often numbers were raised by the host */
+	uint32_t seen[UM_LANES_IN_STREAMS]; /* first in worker: the numbers at the last look */
+	uint64_t seen_ns; /* time since which they are unchanged (0: all have arrived) */
+	_Atomic unsigned stuck; /* number of times that the host raised numbers */
 	struct um_lanes_out out[UM_LANES_OUT_MOST + UM_LANES_DROP];
 	unsigned n_out; /* workers of both lanes */
 	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
 	uint32_t event; /* serial of the latest mark */
 	uint32_t oldest; /* of the marks that are still waited for, or an earlier one */
-	uint32_t gated[UM_LANES_STREAMS]; /* by stream of the app: so many ins its ops wait for already */
+	uint32_t gated[UM_LANES_STREAMS]; /* by stream of the program: number of ins that its ops wait for already */
 	_Atomic uint32_t epoch;
 	atomic_int closing; /* workers stop at their next step, and poke no other */
-	uint32_t discard; /* number behind the last drop put, or behind the one that is waited for */
+	uint32_t discard; /* number after the last queued drop, or after the one that is waited for */
 	int any_discard;
-	uint32_t live; /* number behind the last drop of what a live tensor has */
-	int any_live; /* one may be under way or to come */
+	uint32_t live; /* number after the last drop of a live tensor's content */
+	int any_live; /* one may be in progress or pending */
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
 	struct um_hint_results outcomes;
 };
 
-/* How many workers keep the link to the host full, by what one block takes: the driver's work on the calling thread,
- * and the copy. */
+/* Number of workers that keep the link to the host busy, from the times for one block: the driver's work on the calling
+ * thread, and the copy. */
 unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns);
 
-/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, copy blocks away. */
+/* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, evict with copies. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
 
 /* Waits for requests that have begun, drops the others, and releases ops that wait. */
 void um_lanes_close(struct um_lanes *l);
 
-void um_lanes_wake(struct um_lanes *l); /* requests will come */
-void um_lanes_poke(struct um_lanes *l); /* requests have come */
-void um_lanes_poke_ins(struct um_lanes *l); /* workers of that side alone look again */
+void um_lanes_wake(struct um_lanes *l); /* requests will follow */
+void um_lanes_poke(struct um_lanes *l); /* requests were queued */
+void um_lanes_poke_ins(struct um_lanes *l); /* wakes the workers of this side only */
 void um_lanes_poke_outs(struct um_lanes *l);
 
 static inline int um_lanes_reached(uint32_t have, uint32_t want)
@@ -145,11 +146,11 @@ static inline int um_lanes_reached(uint32_t have, uint32_t want)
 	return (int32_t)(have - want) >= 0;
 }
 
-/* All requests of the lane below this number are done. */
+/* All requests of the lane below this number are complete. */
 uint32_t um_lanes_in_done(const struct um_lanes *l);
 uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane);
 
-/* Requests put so far. */
+/* Number of requests queued so far. */
 static inline uint32_t um_lanes_in_put(const struct um_lanes *l)
 {
 	return atomic_load_explicit(&l->in_head, memory_order_relaxed);
@@ -160,11 +161,11 @@ static inline uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away 
 	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
 }
 
-/* How far the lane may be filled by now: into its limit. Looked up where that seems to be reached. */
+/* Updates the lane's limit, if it seems to be reached. */
 int um_lanes_look_in(struct um_lanes *l);
 int um_lanes_look_away(struct um_lanes *l, enum um_away lane);
 
-/* Puts a request, where there is room: 0, or -EAGAIN. */
+/* Queues a request: 0, or -EAGAIN if there is no room. */
 static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
 	uint32_t k = um_lanes_in_put(l);
@@ -209,7 +210,7 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 	return 0;
 }
 
-/* The drop put last discards what a live tensor has. */
+/* The last queued drop discards content of a live tensor. */
 static inline void um_lanes_live(struct um_lanes *l)
 {
 	uint32_t k = um_lanes_away_put(l, UM_AWAY_DROP);
@@ -219,31 +220,31 @@ static inline void um_lanes_live(struct um_lanes *l)
 	l->any_live = 1;
 }
 
-/* Records where the app's streams (at most UM_LANES_STREAMS) are; what is put from now on to be taken away waits for
- * it. 0, or -EAGAIN (no event is free). */
+/* Records the positions of the program's streams (at most UM_LANES_STREAMS); evictions queued from now on wait for
+ * them. 0, or -EAGAIN (no event is free). */
 int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsigned n);
 
-/* What is launched next on the app's stream number `i` waits until the first `seq` ins have arrived. 0, or -EIO: it
- * does not. */
+/* The next launch on the program's stream number `i` waits until the first `seq` ins have arrived. 0, or -EIO: it does
+ * not wait. */
 int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i);
 int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
 
-/* Begins a new epoch: nothing that was put and not begun is worked off. */
+/* Begins a new epoch: queued requests that have not begun are not carried out. */
 void um_lanes_drop(struct um_lanes *l);
 
-/* Somebody listens from now on, to what is put from now on: call it before the workers are woken. 0 or -ENOMEM. */
+/* Begins to listen to requests queued from now on: call it before the workers are woken. 0 or -ENOMEM. */
 int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears);
-/* What is put next is of this kind, for the op of this number. Before each put; only where somebody listens. 0, or
- * -EAGAIN: there is no room for it. */
+/* The next queued request is of this kind, for the op of this number. Call it before each request; only with a
+ * listener. 0, or -EAGAIN: no room. */
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
-void um_lanes_tell(struct um_lanes *l); /* what became of the requests that are done by now, and nobody heard of */
+void um_lanes_tell(struct um_lanes *l); /* reports results of completed requests that were not reported */
 
-/* Returns when no drop put so far is under way or to come: none at all, or none that touches [addr, end). */
+/* Returns when no queued drop is in progress or pending: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
 
-/* An op on the app's stream number `i` is about to be launched: returns when no drop of what a live tensor has is under
- * way or to come where the op writes, but for those that the stream waits for. Only where l->any_live. */
+/* An op on the program's stream number `i` is about to be launched: returns when no drop of a live tensor's content is
+ * in progress or pending where the op writes, except those that the stream waits for. Only if l->any_live. */
 void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lanes_put.c - the app's side of the lanes: what is done, how much may be put, marks behind which it may start, ops
- * that wait
+ * lanes_put.c - the program's side of the lanes: queue limits, progress, marks, waiting ops
  */
 #include "replay/lanes.h"
 
@@ -66,7 +65,7 @@ int um_lanes_look_away(struct um_lanes *l, enum um_away lane)
 	return um_lanes_away_put(l, lane) == l->away[lane].limit;
 }
 
-/* The oldest request that is not done holds its event, and all after it. */
+/* The oldest unfinished request holds its event, and all later ones. */
 static uint32_t oldest_event(const struct um_lanes *l)
 {
 	uint32_t oldest = l->event;
@@ -98,7 +97,7 @@ int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsig
 			return -EAGAIN;
 		int code = um_app_stream_record(gpu, *e, streams[i]);
 
-		if (code && code != UM_CUDA_INVALID_HANDLE) /* one that is no more: its work was done */
+		if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
 			return -EAGAIN;
 	}
 	return 0;
@@ -110,8 +109,8 @@ int um_lanes_gates(const struct um_lanes *l)
 	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
 }
 
-/* Of the ins that nothing on this stream waits for yet, the last on each of their streams: request k raises its
- * stream's number to k + 1. */
+/* Of the ins that this stream does not wait for yet, the last on each of their streams: request k raises its stream's
+ * number to k + 1. */
 int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
 {
 	struct um_gpu *gpu = l->gpu;
@@ -119,7 +118,7 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i
 	int err = 0;
 
 	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
-		return 0; /* or nothing was put that an op must wait for */
+		return 0; /* nothing was queued that an op must wait for */
 	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
 		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
 
@@ -135,7 +134,7 @@ int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i
 	return err;
 }
 
-/* --- what is still to be discarded -------------------------------------------------------------------------------- */
+/* --- pending discards --------------------------------------------------------------------------------------------- */
 
 static int discards_done(void *arg)
 {
@@ -144,7 +143,7 @@ static int discards_done(void *arg)
 	return um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), l->discard);
 }
 
-/* Returns when all drops below number `until` are done. */
+/* Returns when all drops below number `until` are complete. */
 static void await_drops(struct um_lanes *l, uint32_t until)
 {
 	uint32_t last = l->discard;
@@ -190,7 +189,7 @@ static void guard(struct um_lanes *l, uint32_t from, uint64_t addr, uint64_t end
 		await_drops(l, k);
 }
 
-/* What the stream's ops wait for already: all drops that the last of these ins waited for. */
+/* The stream's ops already wait for all drops that the last of these ins waited for. */
 void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n)
 {
 	uint32_t from = um_lanes_away_done(l, UM_AWAY_DROP), in = l->gated[i];

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * on_use.c - the strategy prefetch-on-use
+ */
 #include "replay/on_use.h"
 
 #include "model/tensor.h"
@@ -36,7 +39,7 @@ static void flush_out(struct um_on_use *p, um_stream stream)
 	p->out_bytes = 0;
 }
 
-/* Evicts the least recently used block. 0: the op at hand uses all of them. */
+/* Evicts the least recently used block. 0: the current op uses all of them. */
 static int evict(struct um_on_use *p, um_stream stream)
 {
 	struct um_lru_block *b = p->resident.head;
@@ -52,7 +55,7 @@ static int evict(struct um_on_use *p, um_stream stream)
 	return 1;
 }
 
-/* The block will be resident. 0: it does not fit. */
+/* Makes room for a block. 0: it does not fit. */
 static int add(struct um_on_use *p, uint64_t addr, um_stream stream)
 {
 	struct um_block_lru *r = &p->resident;
@@ -61,7 +64,7 @@ static int add(struct um_on_use *p, uint64_t addr, um_stream stream)
 	       (evict(p, stream) && !um_block_lru_add(r, addr));
 }
 
-/* None of the blocks that the op uses is a victim of it. */
+/* Marks the blocks of a use, so that they are not evicted for this op. */
 static void touch(struct um_on_use *p, const struct um_use *u)
 {
 	uint64_t addr = u->tensor->addr + u->off;
@@ -74,7 +77,7 @@ static void touch(struct um_on_use *p, const struct um_use *u)
 	}
 }
 
-/* Makes room for a use. Returns how many of its bytes fit. */
+/* Makes room for a use. Returns the number of bytes that fit. */
 static uint64_t fit(struct um_on_use *p, const struct um_use *u, um_stream stream)
 {
 	uint64_t addr = u->tensor->addr + u->off;
@@ -85,7 +88,7 @@ static uint64_t fit(struct um_on_use *p, const struct um_use *u, um_stream strea
 	return u->bytes;
 }
 
-/* What was prefetched or evicted on another stream comes first: its memory is not counted twice. */
+/* Orders this stream after prefetches and evictions on another one, so that memory is not counted twice. */
 static void order(struct um_on_use *p, um_stream stream)
 {
 	if (p->any && p->stream != stream)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * on_use.h - the strategy prefetch-on-use: prefetches what an op uses just before it, within a budget
+ * on_use.h - the strategy prefetch-on-use: prefetches each op's ranges just before it, within a budget
  *
  * in    ops, with the ranges that they use
  * out   prefetches to the device on the op's stream, and before them prefetches of other blocks to the host
  * owns  the list of blocks that it has made resident
  *
- * A device that holds no more than the budget keeps it by itself: the driver evicts, and nothing is tracked. On a
- * larger one the blocks that were prefetched are kept in order of last use, and the least recently used ones are
- * evicted before a prefetch would exceed the budget. An op that alone exceeds it gets a prefetch of the part that fits;
- * the rest faults. Prefetches of several streams are ordered by events, so that memory is never counted as free before
- * it is. Op path: O(blocks x log budget), no allocation. Not thread-safe.
+ * On a device with no more memory than the budget the driver evicts, and nothing is tracked. On a larger one the
+ * prefetched blocks are kept in order of last use, and the least recently used ones are evicted before a prefetch would
+ * exceed the budget. An op that alone exceeds it gets a prefetch of the part that fits; the rest faults. Prefetches of
+ * several streams are ordered by events, so that memory is never counted as free before it is. Op path: O(blocks x log
+ * budget), no allocation. Not thread-safe.
  */
 #ifndef UM_REPLAY_ON_USE_H
 #define UM_REPLAY_ON_USE_H
@@ -19,7 +19,7 @@
 #include "replay/compiled_plan.h"
 #include "replay/block_lru.h"
 
-/* Makes one call: UM_ACTION_PREFETCH to the device, UM_ACTION_EVICT to the host. */
+/* Issues one call: UM_ACTION_PREFETCH to the device, UM_ACTION_EVICT to the host. */
 typedef void um_on_use_give(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
 
 struct um_on_use {
@@ -27,11 +27,11 @@ struct um_on_use {
 	um_on_use_give *give;
 	void *user;
 	int tracks;
-	struct um_block_lru resident; /* used with the number of the op */
-	uint64_t out, out_bytes; /* blocks to be evicted that no call was made for yet */
+	struct um_block_lru resident; /* the use is recorded with the number of the op */
+	uint64_t out, out_bytes; /* blocks to be evicted by the next call */
 	um_event_handle given; /* recorded after the latest prefetch, on `stream` */
 	um_stream stream;
-	int any; /* there was one */
+	int any; /* the event was recorded */
 };
 
 /* `budget_blocks`: UINT64_MAX: the device keeps the budget by itself. 0 or -ENOMEM; um_on_use_fini in any case. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steady iteration is gone through several times. Of the next request of each lane, the one that can begin first
- * does, as soon as its worker is free and what it waits for is over; ops begin when what they wait for is known. The
- * app is taken to be far ahead of the device.
+ * rehearsal.c - simulates the workers, the driver and the link over a steady iteration
+ *
+ * The steady iteration is simulated several times. Of the next request of each lane, the one that can begin first does,
+ * as soon as its worker is free and its waits are over; ops begin when the end of their waits is known. The program is
+ * assumed to be far ahead of the device.
  */
 #include "replay/rehearsal.h"
 
@@ -14,7 +16,8 @@
 
 #define LAPS 3 /* the last one counts */
 
-/* Times by request of a lane, over all laps, each the latest so far: when all requests up to it are over. */
+/* Completion times of a lane's requests, over all iterations, each the maximum so far: when all requests up to it are
+ * complete. */
 struct track {
 	uint64_t *at; /* at[k]: of the first k */
 	uint32_t n;
@@ -31,20 +34,20 @@ struct rehearsal {
 	const struct um_profile *profile;
 	uint64_t in_ns, out_ns; /* to copy a block */
 	unsigned n_out;
-	uint32_t n[LANES]; /* requests of a lap */
-	uint32_t next[LANES]; /* the lane's next action, n: none left in this lap */
+	uint32_t n[LANES]; /* requests of an iteration */
+	uint32_t next[LANES]; /* the lane's next action, n: none left in this iteration */
 	struct track over[LANES]; /* calls */
 	struct track arrived; /* ins: blocks */
 	uint64_t in_free[UM_LANES_IN], out_free[UM_LANES_OUT_MOST], drop_free[UM_LANES_DROP];
-	uint64_t stream[UM_LANES_IN_STREAMS]; /* when it is through */
-	uint64_t in_turn; /* when the latest in began */
+	uint64_t stream[UM_LANES_IN_STREAMS]; /* when it is idle */
+	uint64_t in_turn; /* begin of the latest in */
 	uint64_t h2d, d2h; /* engines */
-	uint64_t readers, writer; /* hints hold a lock of the driver's together, advice alone: until when */
-	uint64_t *left; /* by block: when its copy on the host was complete; 0: there is none */
-	uint8_t *bare; /* by block: the host has no mapping of it, or one for reading only: it need not be taken away */
-	uint64_t *done; /* by op, over all laps: when the one before it was over */
-	uint32_t op; /* the next one, over all laps */
-	int stuck; /* what is not known yet is no reason to wait */
+	uint64_t readers, writer; /* hints share a lock of the driver, advice takes it alone: until when */
+	uint64_t *left; /* by block: when its copy on the host was complete; 0: none */
+	uint8_t *bare; /* by block: the host has no mapping of it, or a read-only one: no unmapping is needed */
+	uint64_t *done; /* by op, over all iterations: end of the previous op */
+	uint32_t op; /* the next one, over all iterations */
+	int stuck; /* unknown times are no reason to wait */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -58,7 +61,8 @@ static void track_add(struct track *t, uint64_t at)
 	t->n++;
 }
 
-/* When the first `count` requests were over, counted from lap `lap` on with `n` of them each. NEVER: not known yet. */
+/* Completion of the first `count` requests, counted from iteration `lap` on with `n` of them each. NEVER: not known
+ * yet. */
 static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint32_t lap, uint32_t n, int32_t count)
 {
 	int64_t k = (int64_t)lap * n + count;
@@ -70,7 +74,7 @@ static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint3
 	return t->at[k];
 }
 
-/* A copy on one engine, the slower for what the other one was given before. */
+/* A copy on one engine, slowed down by earlier work on the other one. */
 static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other, uint64_t from, uint64_t ns)
 {
 	uint64_t begin = later(*engine, from), both = other > begin ? other - begin : 0;
@@ -85,8 +89,7 @@ static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* The driver's work for an in, from `t` on. Returns when the calling thread is through with it; `*end`: when the blocks
- * have come. */
+/* The driver's work for an in, from `t` on. Returns its end on the calling thread; `*end`: arrival of the blocks. */
 static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
 {
 	const struct um_profile *p = r->profile;
@@ -131,7 +134,7 @@ static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	track_add(&r->arrived, *stream);
 }
 
-/* Blocks its caller: the copies, then the mapping on the host. What is left to the driver is copied for the in that
+/* Blocks its caller: the copies, then the mapping on the host. A block left to the driver is copied for the in that
  * takes its memory, long before it returns. */
 static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
@@ -175,7 +178,7 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	track_add(&r->over[LANE_DROP], t);
 }
 
-/* --- who comes next ----------------------------------------------------------------------------------------------- */
+/* --- order of requests -------------------------------------------------------------------------------------------- */
 
 static enum lane lane_of(const struct um_action *a)
 {
@@ -184,7 +187,7 @@ static enum lane lane_of(const struct um_action *a)
 	return a->kind == UM_ACTION_EVICT || a->kind == UM_ACTION_LEAVE_TO_DRIVER ? LANE_OUT : LANE_DROP;
 }
 
-/* Goes on to the lane's next action, from `from` on or in the next lap. */
+/* Advances to the lane's next action, from `from` on or in the next iteration. */
 static void seek(struct rehearsal *r, enum lane lane, uint32_t from)
 {
 	uint32_t n = (uint32_t)r->lap->actions.n;
@@ -219,7 +222,7 @@ static uint64_t begins(const struct rehearsal *r, enum lane lane)
 	return later(later(t, r->done[op]), track_at(r, &r->over[LANE_IN], lap, r->n[LANE_IN], a->room));
 }
 
-/* Ops begin as long as it is known when what they wait for has come. */
+/* Launches ops as long as the arrival of their blocks is known. */
 static void launch(struct rehearsal *r)
 {
 	for (; r->op < LAPS * r->p->n_ops; r->op++) {
@@ -232,7 +235,7 @@ static void launch(struct rehearsal *r)
 	}
 }
 
-/* Does the next request of whichever lane comes first; 0 if there is none. */
+/* Carries out the request that comes first in any lane; 0 if there is none. */
 static int step(struct rehearsal *r)
 {
 	enum lane first = LANE_IN;

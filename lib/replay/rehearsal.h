@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rehearsal.h - how long a steady iteration of a program will take, the driver's work included
+ * rehearsal.h - estimates the duration of a steady iteration of a compiled plan, including the driver's work
  *
- * in    a program, its schedule (what ops take), a device profile
+ * in    a compiled plan, its schedule (ops' times), a device profile
  * out   an estimate in ns
  *
- * What a plan predicts is the link's time alone. The driver's calls, its work on each block, what it copies though the
- * plan knows it to be clean, and who waits for whom among the lanes (lanes.h) come on top, and plans that predict the
- * same differ in them. The costs are those of doc/simulator.md. Ops are taken to run one after the other.
- * A value; iteration path: O((ops + actions) log blocks).
+ * A plan predicts the link's time only. The driver's calls, its work on each block, its copies of clean data, and the
+ * waits among the lanes (lanes.h) are added here; plans with equal predictions differ in them. The costs are those of
+ * doc/simulator.md. Ops are assumed to run one after the other. A value; iteration path: O((ops + actions) log blocks).
  */
 #ifndef UM_REPLAY_REHEARSAL_H
 #define UM_REPLAY_REHEARSAL_H

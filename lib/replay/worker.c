@@ -1,11 +1,14 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * worker.c - threads of workers: polling, naps and sleep
+ */
 #include "replay/worker.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-#define SLACK_NS 1000ul /* the system's own, 50 us, is more than the shortest nap */
+#define SLACK_NS 1000ul /* the system's default, 50 us, is more than the shortest nap */
 
 static void nap(long ns)
 {
@@ -14,7 +17,7 @@ static void nap(long ns)
 	nanosleep(&ts, NULL);
 }
 
-/* Unless it was woken since `wakes` was read. */
+/* Returns at once if it was woken since `wakes` was read. */
 static void sleep_until_woken(struct um_runner *r, unsigned wakes)
 {
 	pthread_mutex_lock(&r->lock);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * worker.h - runs a worker: in a thread of its own, or where time is simulated, by the device below
+ * worker.h - runs a worker: in a thread of its own, or in simulated time by the device
  *
- * A worker that has nothing to do is polled while it is awake, so that giving it work needs no system call: after
- * UM_WORKER_NAP_NS, then less and less often, down to every UM_WORKER_NAP_MOST_NS; one that watches (UM_STEP_POLL) only
- * after UM_WORKER_WATCHES times, since most likely it waits for the copy of a block. Asleep it costs nothing. It falls
- * asleep only when a step begun after it was asked to has found nothing to do, so that what was put before is done.
+ * An idle worker polls while it is awake, so that giving it work needs no system call: after UM_WORKER_NAP_NS, then
+ * less and less often, down to every UM_WORKER_NAP_MOST_NS; one that watches (UM_STEP_POLL) slows down only after
+ * UM_WORKER_WATCHES times, since it probably waits for the copy of a block. Asleep it costs nothing. It falls asleep
+ * only when a step that began after the request to sleep has found nothing to do, so that earlier requests are
+ * complete.
  */
 #ifndef UM_REPLAY_WORKER_H
 #define UM_REPLAY_WORKER_H
@@ -25,20 +26,20 @@ struct um_runner {
 	pthread_t thread;
 	pthread_mutex_t lock; /* so that no wake is missed */
 	pthread_cond_t cond;
-	atomic_int asleep; /* asked to sleep; set under the lock */
-	atomic_uint wakes; /* set under the lock; a wake counts even if sleep is asked for before it was seen */
+	atomic_int asleep; /* requested to sleep; set under the lock */
+	atomic_uint wakes; /* set under the lock; a wake counts even if a request to sleep precedes it */
 	atomic_int stop;
 	int started;
 };
 
-/* Starts a worker, asleep. 0 or -errno. `name` must stay. */
+/* Starts a worker, asleep. 0 or -errno. `name` must stay valid. */
 int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *),
 		    void *arg);
 void um_runner_stop(struct um_runner *r); /* waits for it; allowed if it was never started */
 void um_runner_wake(struct um_runner *r);
 void um_runner_sleep(struct um_runner *r);
 
-/* There may be work. Op path. */
+/* Signals that there may be work. Op path. */
 static inline void um_runner_poke(struct um_runner *r)
 {
 	if (r->gpu->api->worker_poke)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * advise.c - cudaMemAdvise on the simulated GPU
+ *
  * Advice acts when it is called, not in stream order, and holds the VA-space lock for writing: it waits for prefetches,
- * discards and fault service under way, and what comes later waits for it.
+ * discards and fault service in progress, and later ones wait for it.
  */
 #include "sim/state.h"
 
-/* What is on the host and may be mapped from there, from now on. */
+/* Maps host-resident pages remotely, where advice allows it, from now on. */
 static void map_remote(struct um_sim_block *b, uint32_t pages, uint64_t t)
 {
 	b->remote |= pages & b->cpu & ~b->gpu;
@@ -22,7 +24,7 @@ static void set_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t
 	b->read_mostly |= pages;
 }
 
-/* Duplicates collapse without a copy: the preferred location's stays, else the host's. */
+/* Duplicates collapse without a copy: the preferred location's copy stays, otherwise the host's. */
 static void unset_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	uint32_t twice = pages & b->read_mostly & b->gpu & b->cpu, stay = twice & b->pref_gpu;
@@ -56,7 +58,7 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 		b->pref_gpu &= ~pages;
 		break;
 	case UM_ADV_SET_ACCESSED_BY:
-		if (host) { /* the host cannot reach device memory here */
+		if (host) { /* the host cannot access device memory here */
 			b->accessed_cpu |= pages;
 			break;
 		}
@@ -70,7 +72,7 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 	um_sim_block_changed(b);
 }
 
-/* A boundary of advice inside a block cuts it for good, unless both sides are alike. */
+/* A boundary of advice inside a block splits it permanently, unless both sides have equal advice. */
 static void cut(struct um_sim *sim, struct um_sim_block *b, uint64_t t)
 {
 	if (b->split || um_sim_alike(b, b->all) == b->all)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocations. Managed memory begins at a 2 MiB boundary and has its blocks to itself; where it is not backed, only its
- * addresses exist. A tail shorter than a block has fewer pages but counts as a full-size block, since how the real
- * runtime packs small allocations is not known.
+ * allocations.c - allocations of the simulated GPU
+ *
+ * Managed memory begins at a 2 MiB boundary and has its blocks to itself; if it is not backed, only its addresses are
+ * reserved. A tail shorter than a block has fewer pages but counts as a full-size block, since the real runtime's
+ * packing of small allocations is not known.
  */
 #include "sim/state.h"
 
@@ -29,9 +31,9 @@ struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr)
 	return sim->mem.at[i - 1];
 }
 
-/* Addresses are asked for one after the other, far from where the system puts things by chance: plans depend on where
- * arenas lie, and the same program shall have the same plan. Where something is already, or a sanitizer wants none,
- * they are the system's choice. */
+/* Addresses are requested one after the other, far from the addresses that the system chooses: plans depend on the
+ * addresses of arenas, and the same program must get the same plan. If an address is in use, or under a sanitizer that
+ * forbids it, the system chooses. */
 #define ADDRESSES 0x200000000000u
 #define ADDRESSES_END 0x500000000000u
 
@@ -46,7 +48,7 @@ static void *next_address(size_t bytes)
 	return NULL;
 }
 
-/* A span of addresses that begins at a block boundary; with memory behind it or not. */
+/* An address range that begins at a block boundary, with or without memory. */
 static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 {
 	uint64_t at;
@@ -65,7 +67,7 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 	return 0;
 }
 
-/* Also of one half made. */
+/* Also frees a partly made one. */
 static void mem_free(struct um_sim_mem *m)
 {
 	if (m->span)
@@ -76,7 +78,7 @@ static void mem_free(struct um_sim_mem *m)
 	free(m);
 }
 
-/* All blocks at once: their lists are links between them, so they must not move. */
+/* All blocks at once: they are linked by pointers, so they must not move. */
 static int blocks_make(struct um_sim_mem *m)
 {
 	m->n = (uint32_t)((m->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES);
@@ -92,7 +94,7 @@ static int blocks_make(struct um_sim_mem *m)
 	return 0;
 }
 
-/* Allocations are kept by address: who touches memory only knows a pointer. There is room. */
+/* Allocations are sorted by address, for look-ups by pointer. The vector has room. */
 static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
 {
 	size_t i = mem_after(sim, m->addr);
@@ -105,7 +107,7 @@ static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
 	um_sim_ledger_born(sim, m);
 }
 
-/* The page tables tell what is touched of shared memory. */
+/* The page tables show accesses to shared memory. */
 static int observe(const struct um_sim *sim, struct um_sim_mem *m)
 {
 	if (sim->follow)
@@ -216,7 +218,7 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 	begin = *um_sim_clock(sim);
 	t = um_sim_later(begin, sim->writer_until) + sim->profile.c_api;
 	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
-	/* Each chunk is waited for: its copy to the host is over when the call returns. */
+	/* Each chunk is waited for: its copy to the host is complete when the call returns. */
 	for (; !err && m->chunks < need; m->chunks++) {
 		err = um_sim_chunk_take(sim, &t, &ready, &clean);
 		t = um_sim_later(t, ready);
@@ -240,7 +242,7 @@ static int is_host(const struct um_sim_mem *m)
 	return m->kind == UM_SIM_PINNED || m->kind == UM_SIM_REGISTERED;
 }
 
-/* Frees what begins at `ptr`: pinned memory, or any other but the program's own. */
+/* Frees the allocation that begins at `ptr`: pinned memory, or any other except the program's own. */
 static int release(struct um_sim *sim, void *ptr, int pinned)
 {
 	struct um_sim_mem *m;
@@ -252,7 +254,7 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || is_host(m) != pinned || !m->span)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	err = um_sim_finish(sim); /* the device may still use it: freeing waits for all of its work */
+	err = um_sim_finish(sim); /* the device may still use it: freeing waits for all work of the device */
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
@@ -274,7 +276,7 @@ int um_sim_host_free(struct um_gpu *gpu, void *ptr)
 	return release(um_sim_of(gpu), ptr, 1);
 }
 
-/* Device or managed memory that begins at `addr`: who still works on it goes on without. */
+/* Frees device or managed memory that begins at `addr`; kernels that still use it continue without it. */
 void um_sim_free_now(struct um_sim *sim, uint64_t addr)
 {
 	struct um_sim_mem *m = um_sim_mem_find(sim, addr);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host code that stands for a kernel, against the ranges that the kernel was told to touch. Before it runs, the entries
- * of the process's page tables are dropped: shared memory keeps its content. The entries found afterwards are the pages
- * that it touched. A hash of each page, taken when the page was last known, tells which of them it wrote.
+ * check.c - compares the memory that a kernel's host code touches with the ranges declared for the kernel
  *
- * The system maps up to 64 KiB around a page that is read, so a page that was only read counts where no declared range
- * comes that near. Another thread that faults meanwhile may be the one who touched a page, and memory that was swapped
- * out has lost its entries: such a run is not judged.
+ * Before the host code runs, the entries of the process's page tables are dropped: shared memory keeps its content. The
+ * entries found afterwards are the pages that it touched. A hash of each page, computed when the page was last known,
+ * shows which of them it wrote.
+ *
+ * The system maps up to 64 KiB around a page that is read, so a page that was only read counts only if no declared
+ * range is that near. Another thread that faults meanwhile may have touched a page, and swapped-out memory has lost its
+ * entries: such a run is not checked.
  */
 #include "sim/state.h"
 
@@ -21,14 +23,14 @@
 
 struct judge {
 	const struct um_sim_check *check;
-	struct um_sim_stray run; /* bytes 0: none yet */
+	struct um_sim_stray run; /* bytes 0: empty */
 };
 
-/* A page of zeros, which is what memory begins with, has hash 0. Other threads of the program may write meanwhile. */
+/* A page of zeros, the initial content of memory, has hash 0. Other threads of the program may write meanwhile. */
 __attribute__((no_sanitize("thread"))) static uint64_t page_hash(uint64_t addr, uint64_t bytes)
 {
 	const uint64_t *word = (const uint64_t *)(uintptr_t)addr, *end = word + bytes / sizeof *word;
-	uint64_t h[4] = {0}; /* not one that has to wait for itself */
+	uint64_t h[4] = {0}; /* four independent chains */
 
 	for (; word < end; word += 4)
 		for (int i = 0; i < 4; i++)
@@ -54,7 +56,7 @@ static void found(struct judge *j, uint64_t addr, uint64_t bytes, int declared, 
 	run->bytes += bytes;
 }
 
-/* The accesses of all ranges that meet [from, to); of those that hold all of it. */
+/* Combines the accesses of all ranges that intersect [from, to); and of those that contain all of it. */
 static void declared_for(const struct um_sim_check *c, uint64_t from, uint64_t to, uint32_t *meet, uint32_t *hold)
 {
 	*meet = *hold = 0;
@@ -81,7 +83,7 @@ static void judge_page(struct judge *j, uint64_t addr, uint64_t page, int writte
 		found(j, addr, page, 1, 1);
 }
 
-/* Takes the hash of each page with an entry. `j` (or NULL) judges it. */
+/* Hashes each page with an entry. `j` (may be NULL) collects violations. */
 static int look_at(struct um_sim_mem *m, int fd, struct judge *j)
 {
 	uint64_t entry[AT_ONCE], page = um_sim_os_page(), pages = (m->bytes + page - 1) / page;
@@ -103,7 +105,7 @@ static int look_at(struct um_sim_mem *m, int fd, struct judge *j)
 	return 0;
 }
 
-/* Afterwards nothing has an entry. Locked memory keeps its own: an error. */
+/* Afterwards no page has an entry. Locked memory keeps its entries: an error. */
 static int look(struct um_sim *sim, struct judge *j)
 {
 	int fd = um_sim_entries_open(), err = fd < 0 ? -EIO : 0;
@@ -124,7 +126,7 @@ static int look(struct um_sim *sim, struct judge *j)
 	return err;
 }
 
-/* Faults of other threads so far, and swapped pages that this one has read. */
+/* Faults of other threads so far, and swapped pages that this thread has read. */
 static uint64_t disturbed(void)
 {
 	struct rusage all, own;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies and fills. On its stream each is a kernel that walks the managed memory among its places one block at a time,
- * as a copy engine faults, and then moves the data. Between host and device that takes an engine for as long as the
- * link needs, at the link's own rate; inside the device memory bandwidth, twice for a copy. Host memory that is not
- * pinned goes through a pinned buffer: half the rate, on the caller's time, but for small sources, which are copied
- * aside when the call is made.
+ * copy.c - copies and fills on the simulated GPU
+ *
+ * On its stream each is a kernel that walks its managed memory one block at a time, as a copy engine faults, and then
+ * moves the data. Between host and device that takes an engine for the link's time, at the link's own rate; inside the
+ * device memory bandwidth, twice for a copy. Host memory that is not pinned goes through a pinned buffer: half the
+ * rate, on the caller's time, except small sources, which are copied aside when the call is made.
  */
 #include "sim/state.h"
 
-#define ASIDE_BYTES 65536u /* pageable sources up to here do not hold their caller up */
+#define ASIDE_BYTES 65536u /* pageable sources up to this size do not block their caller */
 #define STAGED 2 /* times as long as from pinned memory */
 
 struct um_sim_xfer {
-	struct um_sim_copy copy; /* of a fill: no source */
+	struct um_sim_copy copy; /* of a fill: without a source */
 	uint32_t value;
 	unsigned size; /* of an element of a fill; 0: a copy */
 	int engine; /* enum um_sim_engine_id, or -1: none */
 	int staged;
-	int host; /* between two places on the host */
-	int real; /* there is memory to move */
-	int to_ours, from_ours; /* the device's memory, or pinned: it may be freed before its time */
+	int host; /* between two host addresses */
+	int real; /* both have real memory */
+	int to_ours, from_ours; /* the device's memory, or pinned: it may be freed early */
 	char aside[];
 };
 
-/* What an end of a copy lies in. */
+/* One end (source or destination) of a copy. */
 struct end {
 	const struct um_sim_mem *mem; /* NULL: pageable host memory */
 	uint64_t bytes; /* from its first row to its last */
@@ -47,7 +48,7 @@ static int end_find(struct um_sim *sim, const void *ptr, uint64_t pitch, uint64_
 	return UM_CUDA_OK;
 }
 
-/* Enqueued as a walk over what is managed. Takes `x`. `*seq`: of the command. */
+/* Enqueues a walk over the managed ends. Takes `x`. `*seq`: of the command. */
 static int push(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_xfer *x, const struct um_touch *touch,
 		uint32_t n, uint64_t *seq)
 {
@@ -120,7 +121,7 @@ int um_sim_copy(struct um_gpu *gpu, um_stream stream, const struct um_sim_copy *
 	x = copy_make(copy, &to, &from);
 	if (!x)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
-	/* To the host's pageable memory, between places of the host, through a buffer: no call returns before. */
+	/* To pageable host memory, between host addresses, through a buffer: the call returns after the copy. */
 	wait = x->host || (!to.mem && from.on_device) || x->staged || (wait && x->engine >= 0);
 	if (wait && sim->lane) {
 		free(x);
@@ -175,7 +176,7 @@ int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *se
 	return um_sim_leave(sim, err);
 }
 
-/* One element, and from then on what is filled already. */
+/* Fills the first element, then doubles the filled part. */
 static void fill(const struct um_sim_xfer *x)
 {
 	const uint16_t half = (uint16_t)x->value;
@@ -194,7 +195,7 @@ static void fill(const struct um_sim_xfer *x)
 	}
 }
 
-/* The program has freed what it copies. */
+/* Has the program freed an end of the copy? */
 static int lost(struct um_sim *sim, const struct um_sim_xfer *x)
 {
 	return (x->to_ours && !um_sim_mem_find(sim, (uint64_t)(uintptr_t)x->copy.to)) ||

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the app's CPU code does to backed memory, read off the process's page tables. A page that the simulated CPU has
- * not mapped has no page-table entry either: dropping the entries of shared memory keeps its content, and the kernel
- * puts one back, unnoticed by the program, when anything (also a system call) touches the page. So nothing is ever
- * protected, nothing traps, and results cannot change; the next call of the app finds the entries, and its faults are
- * served before anything else happens, in order of allocation and upward.
+ * cpu_access.c - detects accesses of the program's CPU code to backed memory
  *
- * The kernel's own count of page faults tells whether there is anything to look for. Those that a thread makes inside
- * the simulator are taken off.
+ * A page that the simulated CPU has not mapped has no entry in the process's page tables: dropping the entries of
+ * shared memory keeps its content, and the operating system restores an entry, unnoticed by the program, when anything
+ * (also a system call) touches the page. So nothing is protected, nothing traps, and results cannot change; the
+ * program's next call finds the entries, and serves the CPU faults before the call itself, by allocation and in
+ * ascending order.
+ *
+ * The system's count of page faults tells whether there is anything to look for. Faults of a thread inside the
+ * simulator are subtracted.
  */
 #include "sim/state.h"
 
@@ -16,7 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define AT_ONCE 8u /* blocks of which entries are read in one call */
+#define AT_ONCE 8u /* number of blocks whose entries one call reads */
 #define OS_PAGE_MIN 4096u
 
 uint64_t um_sim_os_page(void)
@@ -36,7 +38,7 @@ static uint64_t faults(int who)
 	return (uint64_t)u.ru_minflt + (uint64_t)u.ru_majflt;
 }
 
-/* What this thread has faulted since is none of the app's. How much that was. */
+/* Subtracts the faults of this thread since the last call, which are not the program's. Returns their number. */
 static uint64_t disown(struct um_sim *sim)
 {
 	uint64_t now = faults(RUSAGE_THREAD), n = now - mine;
@@ -89,7 +91,7 @@ int um_sim_touch_can(void)
 	return can;
 }
 
-/* Duplicates stay readable on the CPU: only there a touch is taken for a read. */
+/* Duplicates stay readable on the CPU: only there an access counts as a read. */
 static void serve(struct um_sim *sim, struct um_sim_block *b, uint32_t touched, uint64_t *t)
 {
 	uint32_t read = touched & b->read_mostly, write = touched & ~b->read_mostly;
@@ -125,7 +127,7 @@ static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t
 	return 0;
 }
 
-/* A run of pages that ends: nothing is lost by it, and where the kernel refuses, a touch is seen that was none. */
+/* The end of a run of pages. If the system refuses, an access that did not happen is seen; nothing is lost. */
 static void drop(uint64_t *from, uint64_t *to)
 {
 	if (*to > *from)
@@ -173,7 +175,7 @@ void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
 
 	if (!sim->follow)
 		return;
-	if (sim->follow_ran || sim->follow_stale) /* another thread's call that is not over yet */
+	if (sim->follow_ran || sim->follow_stale) /* another thread's call is still in progress */
 		forget(sim, sim->follow_ran);
 	sim->follow_ran = sim->follow_stale = 0;
 	total = faults(RUSAGE_SELF);
@@ -196,7 +198,7 @@ void um_sim_touch_forget(struct um_sim *sim)
 
 	if (!sim->follow)
 		return;
-	/* Host code that stands for a kernel faults like any other; what it did is the device's doing. */
+	/* Host code of a kernel faults like any other; its accesses are the device's. */
 	own = disown(sim);
 	if (sim->follow_stale || (sim->follow_ran && own))
 		forget(sim, sim->follow_ran && own);
@@ -205,8 +207,8 @@ void um_sim_touch_forget(struct um_sim *sim)
 
 void um_sim_touch_prepare(void *span, size_t bytes)
 {
-	/* Neither huge pages, which would make one touch many, nor a child that writes what is the parent's: as under
-	 * CUDA, managed memory is not there after fork. */
+	/* No huge pages, because one access would count for many; and not inherited by fork: as under CUDA, a child has
+	 * no managed memory. */
 	madvise(span, bytes, MADV_NOHUGEPAGE);
 	madvise(span, bytes, MADV_DONTFORK);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Both directions at once: a copy makes progress at the rate kappa (1: full, 0: none) while a copy that was booked
- * before it runs on the other engine. The one booked first is not slowed down, so that nothing booked ever changes; a
- * pair of equal copies takes max + (1 - kappa) * min all the same.
+ * engine.c - the copy and zeroing engines of the simulated GPU
+ *
+ * Both directions at once: a copy proceeds at the rate kappa (1: full, 0: none) while an earlier booked copy runs on
+ * the other engine. The earlier one is not slowed down, so that bookings never change; a pair of equal copies still
+ * takes max + (1 - kappa) * min.
  */
 #include "sim/state.h"
 
 #define MILLION 1000000u
 
-/* Booked spans of `o` that end by `t` matter to nobody any more. */
+/* Drops booked spans of `o` that end by `t`, which cannot matter any more. */
 static void forget(struct um_sim_engine *o, uint64_t t)
 {
 	while (o->first < o->busy.n && o->busy.at[o->first].to <= t)
@@ -20,7 +22,7 @@ static void forget(struct um_sim_engine *o, uint64_t t)
 	}
 }
 
-/* End of `work` begun at `t`, against the copies that `o` has booked. */
+/* End of `work` that begins at `t`, given the bookings of `o`. */
 static uint64_t stretch(const struct um_sim_engine *o, uint64_t t, uint64_t work, uint64_t kappa)
 {
 	for (size_t i = o->first; i < o->busy.n && work; i++) {
@@ -51,7 +53,7 @@ static void keep(struct um_sim_engine *e, uint64_t from, uint64_t to)
 	if (last && last->to == from)
 		last->to = to;
 	else if (um_vec_push(&e->busy, ((struct um_sim_span){from, to})) && last)
-		last->to = to; /* no memory: the gap counts as busy too */
+		last->to = to; /* out of memory: the gap counts as busy too */
 }
 
 uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work)
@@ -77,7 +79,7 @@ uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint
 	const struct um_profile *p = &sim->profile;
 	double rate = p->eta * (id == UM_SIM_H2D ? p->h2d : p->d2h);
 
-	/* A block that is not full-size is copied by 4 KiB pieces, pipelined: a third of the fixed time each. */
+	/* A block that is not full-size is copied in 4 KiB pieces, pipelined: a third of the fixed time each. */
 	return (pieces ? bytes / 4096 * (p->o_seg / 3) : segments * p->o_seg) +
 	       (uint64_t)((double)bytes * 1e9 / rate + 0.5);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events. A wait is for the record that was the event's last one when it was asked for, whatever is recorded later, and
- * on which stream.
+ * event.c - events of the simulated GPU
+ *
+ * A wait refers to the event's last record at the time of the wait call, whatever is recorded later, and on which
+ * stream.
  */
 #include "sim/state.h"
 
@@ -11,7 +13,7 @@ void um_sim_record_put(struct um_sim_record *r)
 		free(r);
 }
 
-/* Reached, for somebody whose clock says `t`: the device may be ahead of a worker. */
+/* Complete for a caller whose clock is `t`? The device may be ahead of a worker. */
 static int is_done(const struct um_sim_event *e, uint64_t t)
 {
 	return !e->last || (e->last->done && e->last->at <= t);
@@ -63,7 +65,7 @@ int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 	r = calloc(1, sizeof *r);
 	if (!r)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
-	r->refs = 2; /* the command's, the event's */
+	r->refs = 2; /* the command's and the event's */
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_RECORD, .record = r});
 	if (err) {
 		free(r);
@@ -71,7 +73,7 @@ int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 	}
 	if (e->last)
 		um_sim_record_put(e->last);
-	e->last = r; /* from now on, whoever waits for the event waits for this record */
+	e->last = r; /* later waits for the event wait for this record */
 	return um_sim_leave(sim, UM_CUDA_OK);
 }
 
@@ -100,7 +102,7 @@ int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 	um_sim_enter(sim);
 	if (sim->lane)
 		return um_sim_leave(sim, is_done(e, sim->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
-	/* Other streams and workers go on meanwhile, in the order of time. */
+	/* other streams and workers continue meanwhile, in order of time */
 	r = e->last;
 	if (r)
 		r->refs++;

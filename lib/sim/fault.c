@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One visit of the fault handler to one block. Faults are grown to whole 64 KiB pages and, by the density of the
- * block's binary tree, to more. Fault entries: one for a page that becomes usable with its first fault; where each
- * 4 KiB page must fault for itself (writes to read-mostly or discarded pages, remote mapping of pages that the CPU has
- * mapped), UM_SIM_SUBPAGES of them.
+ * fault.c - one visit of the fault handler to one block
+ *
+ * Faults are extended to whole 64 KiB pages and, by the density of the block's binary tree, to more pages. Fault
+ * entries: one for a page that becomes usable with its first fault; UM_SIM_SUBPAGES if each 4 KiB page must fault for
+ * itself (writes to read-mostly or discarded pages, remote mapping of pages that the CPU has mapped).
  */
 #include "sim/state.h"
 
@@ -18,7 +19,7 @@ uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted)
 		unsigned page = (unsigned)__builtin_ctz(rest);
 		uint32_t best = 1u << page;
 
-		/* The largest node that is dense enough, even if a smaller one above the page is not. */
+		/* the largest node that is dense enough, even if a smaller one above the page is not */
 		for (unsigned size = 2; size <= UM_SIM_PAGES; size *= 2) {
 			uint32_t node = (size == 32 ? UINT32_MAX : ((1u << size) - 1) << (page / size * size)) & all;
 
@@ -40,7 +41,7 @@ uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages)
 	return same;
 }
 
-/* Pages whose fault leaves them, or puts them, on the host: then they are mapped from there. */
+/* Pages whose fault leaves them on the host, or moves them there: they are then mapped remotely. */
 static uint32_t stay_away(const struct um_sim_block *b, uint32_t pages)
 {
 	uint32_t far = um_sim_thrash_pinned(b) | (~b->gpu & b->pref_cpu) | (~b->gpu & b->cpu & b->accessed_by);
@@ -75,7 +76,7 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 	return take;
 }
 
-/* What a fault on `local` brings to the GPU, by the density prefetcher. */
+/* Pages that a fault on `local` brings to the GPU, by the density prefetcher. */
 static uint32_t grow(const struct um_sim_block *b, uint32_t local)
 {
 	uint32_t alike = um_sim_alike(b, local), region;
@@ -88,7 +89,7 @@ static uint32_t grow(const struct um_sim_block *b, uint32_t local)
 	return local | (region & alike & ~um_sim_thrash_pages(b));
 }
 
-/* Maps what is now resident, as the driver would for a fault on `local`, of which `write` is written. */
+/* Maps resident pages as the driver does for a fault on `local`, of which `write` is written. */
 static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t region, uint32_t write, int attached,
 		      uint64_t t)
 {
@@ -96,7 +97,8 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 
 	um_sim_map(b, region);
 	b->rw |= region & ~dup & ~b->disc;
-	/* The read-duplicate path takes write permission from all it looks at, also from pages written just before. */
+	/* the read-duplicate path removes write permission from all pages it visits, also from pages written just
+	 * before */
 	b->rw &= ~dup;
 	if (gone)
 		um_sim_log_block(sim, t, "read-duplicate-invalidate", b, (uint64_t)um_sim_count(gone) * UM_SIM_PAGE);
@@ -104,7 +106,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->rw |= write;
 	um_sim_used(sim, b);
-	/* Mapping comes after the list touch, clearing the discard after mapping. */
+	/* mapping comes after the list update, clearing the discard after mapping */
 	if (attached && !b->split && b->disc & (fresh | write))
 		um_sim_list_put(sim, b, UM_SIM_DISCARDED);
 	b->disc &= ~write;
@@ -134,7 +136,7 @@ static void serve_far(struct um_sim *sim, struct um_sim_block *b, uint32_t far, 
 	*t += sim->profile.c_perm;
 	if (!(b->gpu | b->cpu) && (far & b->pref_cpu))
 		region |= b->all & b->pref_cpu & alike;
-	else /* pages that the CPU has mapped do not join */
+	else /* pages that the CPU has mapped are not merged */
 		region |= um_sim_density(b->all, b->cpu, far) & alike & b->cpu & ~b->cmap & stay_away(b, b->all);
 	um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, t);
 	b->disc &= ~region;

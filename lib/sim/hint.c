@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefetch, discard, advise. On an idle stream the calling thread does the work; on a busy one only the call itself,
- * and one worker thread of the driver does the work when the stream gets there.
+ * hint.c - prefetch and discard on the simulated GPU
  *
- * A prefetch of several blocks makes two passes, as the driver does: the first moves, the second moves again what was
- * taken away meanwhile (by the first pass itself where the range exceeds the memory), and maps.
+ * On an idle stream the calling thread does the work; on a busy one the call only enqueues it, and one worker thread of
+ * the driver does the work when the stream reaches it.
+ *
+ * A prefetch of several blocks makes two passes, as the driver does: the first migrates, the second migrates again
+ * blocks that were evicted meanwhile (by the first pass itself if the range exceeds the memory), and maps.
  */
 #include "sim/state.h"
 
 #include <assert.h>
 
-/* Maps for a prefetch: pages that nobody has mapped become writable, duplicates among them too. */
+/* Maps for a prefetch: pages that no processor has mapped become writable, including duplicates. */
 static void prefetch_map(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	uint32_t fresh = pages & b->gpu & ~b->map;
@@ -22,7 +24,7 @@ static void prefetch_map(struct um_sim *sim, struct um_sim_block *b, uint32_t pa
 	um_sim_used(sim, b);
 }
 
-/* One range to the GPU. Ends early without memory. */
+/* One range to the GPU. Stops when memory runs out. */
 static int to_gpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, uint64_t *t, uint64_t *end)
 {
 	uint64_t off = r->addr - m->addr;
@@ -79,7 +81,7 @@ static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim
 	}
 }
 
-/* With `unmap`, the pages are gone from everywhere; without, they stay and are not worth copying. */
+/* With `unmap`, the pages are dropped everywhere; without, they stay and need no copy. */
 static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, int unmap, uint64_t *t)
 {
 	uint64_t off = r->addr - m->addr;
@@ -96,7 +98,7 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 		um_sim_cpu_unmap(sim, b, ~b->cpu);
 		b->remote &= b->cpu;
 		if (unmap) {
-			/* Waits for what is queued for the block, and for the unmapping. */
+			/* Waits for work queued for the block, and for the unmapping. */
 			*t = um_sim_later(*t, b->tracker) + sim->profile.c_disc_u;
 			um_sim_gpu_set(sim, b, b->gpu & ~pages);
 		} else {
@@ -112,7 +114,7 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 	}
 }
 
-/* Ranges one after the other. Content of addresses freed meanwhile is nobody's. */
+/* Ranges one after the other. Ranges freed meanwhile are skipped. */
 int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end)
 {
 	int err = UM_CUDA_OK;
@@ -155,7 +157,7 @@ void um_sim_hint_free(struct um_sim_hint *h)
 	free(h);
 }
 
-/* Leaves the work to the driver's worker. */
+/* Enqueues the work for the driver's worker. */
 static int defer(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_hint *h)
 {
 	struct um_sim_hint *later = malloc(sizeof *later);
@@ -176,7 +178,7 @@ static int defer(struct um_sim *sim, struct um_sim_stream *s, const struct um_si
 	return err;
 }
 
-/* Do the ranges lie in managed memory, and are discarded ones whole 4 KiB pages? */
+/* Are the ranges managed memory, and discarded ones whole 4 KiB pages? */
 static int check(struct um_sim *sim, const struct um_sim_hint *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
@@ -191,7 +193,7 @@ static int check(struct um_sim *sim, const struct um_sim_hint *h)
 	return UM_CUDA_OK;
 }
 
-/* Now, on the caller's time, or later: which of them depends on the stream only, as the real runtime decides. */
+/* Runs now, on the caller's time, or later: this depends on the stream only, as in the real runtime. */
 static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint *h, const char *call)
 {
 	struct um_sim_stream *s;
@@ -232,7 +234,7 @@ static int location(struct um_sim *sim, struct um_location to, int *to_cpu)
 	return UM_CUDA_OK;
 }
 
-/* Refused before anything was looked at. */
+/* Refused before any range was checked. */
 static int refuse(struct um_sim *sim, int err)
 {
 	um_sim_enter(sim);
@@ -252,7 +254,7 @@ int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um
 	return issue(sim, stream, &(struct um_sim_hint){UM_SIM_PREFETCH, 1, &r}, "cudaMemPrefetchAsync_v8000");
 }
 
-/* What the three batch calls have in common. Their stream must not be the default one. */
+/* The common part of the three batch calls. The stream must not be the default one. */
 static int batch(struct um_sim *sim, enum um_sim_hint_kind kind, void **ptrs, size_t *sizes, size_t count,
 		 struct um_location *locs, size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream)
 {

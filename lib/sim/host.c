@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The app's own CPU code on managed memory. It faults where the page is not mapped, one page after the other, upward; a
- * fault brings what the density prefetcher adds, and waits for the copy. The driver maps discarded pages read-only, so
- * a write to one faults even where it is mapped, once for each 4 KiB, and ends the discard of that page alone.
+ * host.c - accesses of the program's CPU code to managed memory
+ *
+ * The CPU faults on pages that are not mapped, one page after the other, in ascending order; a fault also brings the
+ * pages of the density prefetcher, and waits for the copy. The driver maps discarded pages read-only, so a write to one
+ * faults even if it is mapped, once for each 4 KiB, and ends the discard of that page only.
  */
 #include "sim/state.h"
 
-/* What a CPU fault on `page` brings. */
+/* Pages that a CPU fault on `page` brings. */
 static uint32_t grow(const struct um_sim_block *b, uint32_t page)
 {
 	uint32_t alike = um_sim_alike(b, page), region;
@@ -14,7 +16,7 @@ static uint32_t grow(const struct um_sim_block *b, uint32_t page)
 	if (!(b->gpu | b->cpu) && (page & b->pref_cpu))
 		return b->all & b->pref_cpu & alike;
 	if (page & b->pref_gpu)
-		return page; /* never away from the preferred place */
+		return page; /* never away from the preferred location */
 	region = um_sim_density(b->all, b->cpu, page);
 	return page | (region & alike & ~um_sim_thrash_pages(b) & ~(b->cpu & b->cmap));
 }
@@ -24,7 +26,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	uint32_t need;
 
 	um_sim_thrash_expire(sim, *t);
-	if (!b->gpu) /* perhaps still on its way home */
+	if (!b->gpu) /* its copy to the host may be in progress */
 		*t = um_sim_later(*t, b->tracker);
 	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro | b->disc : 0)))) {
 		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, from_gpu, faults;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kernel walks its accesses: ascending in each, all accesses at the same fraction of their length at a time. What is
- * mapped costs nothing. What is not is gathered into groups of p blocks; a batch of faults visits each block of the
- * group once, until all of them are usable; then the walk goes on. When it has reached its end, the kernel computes.
- * Each batch is one event, so what others do in between is seen. A page is needed once, at its turn: if it is taken
- * away later, the kernel does not notice.
+ * kernel.c - execution of a kernel on the simulated GPU
+ *
+ * A kernel walks its operands in ascending order, all of them at the same fraction of their length at a time. Mapped
+ * pages cost nothing. Others are gathered into groups of p blocks; a batch of faults visits each block of the group
+ * once, until all of them are usable; then the walk continues. At its end the kernel computes. Each batch is one event,
+ * so that concurrent activity is seen. A page is needed once, at its turn: a later eviction does not affect the kernel.
  */
 #include "sim/state.h"
 
@@ -13,32 +14,32 @@
 #define GROUP_MAX 8
 
 static const struct pattern {
-	unsigned pages; /* faulting 64 KiB pages a visit, ascending: by the density rule 8 make 3 visits, 1 makes 6 */
-	unsigned blocks; /* a batch */
+	unsigned pages; /* faulting 64 KiB pages per visit, ascending: by the density rule 8 make 3 visits, 1 makes 6 */
+	unsigned blocks; /* per batch */
 } pattern[] = {
 	[UM_PATTERN_LIBRARY] = {8, 3},
 	[UM_PATTERN_NARROW] = {1, 1},
 	[UM_PATTERN_WIDE] = {17, 8},
 };
 
-/* One access on its way. */
+/* One operand of the walk. */
 struct leg {
 	const struct um_sim_mem *mem; /* NULL: not managed */
 	uint64_t off, bytes;
-	uint64_t pages, touched; /* in the range, and of them really touched */
+	uint64_t pages, touched; /* in the range; of them, actually touched */
 	uint32_t first, n; /* blocks */
-	uint32_t at; /* blocks behind it, of n */
+	uint32_t at; /* blocks passed, of n */
 	uint32_t access;
 };
 
 /* A block that is being made usable. */
 struct member {
 	struct um_sim_block *block;
-	uint32_t want, write; /* pages still to be had; of them, to be written */
-	uint32_t faulted, written; /* in this batch; of them, by a write */
-	uint32_t each; /* of them, each 4 KiB for itself */
+	uint32_t want, write; /* pages still needed; of them, to be written */
+	uint32_t faulted, written; /* faulted in this batch; of them, by a write */
+	uint32_t each; /* of them, pages whose 4 KiB pages fault one by one */
 	unsigned entries; /* of it */
-	uint32_t leg[UM_SIM_PAGES]; /* which access wants the page; where nobody watches, not filled */
+	uint32_t leg[UM_SIM_PAGES]; /* the operand that needs the page; not filled without a watcher */
 };
 
 struct um_sim_walk {
@@ -47,8 +48,8 @@ struct um_sim_walk {
 	void (*fn)(void *arg);
 	void *arg;
 	void (*stray)(void *arg, const struct um_sim_stray *s);
-	struct um_sim_xfer *xfer; /* a copy or a fill, no kernel; owned */
-	uint64_t correlation; /* of the call that enqueued it; 0: nobody watches */
+	struct um_sim_xfer *xfer; /* a copy or a fill instead of a kernel; owned */
+	uint64_t correlation; /* of the call that enqueued it; 0: no watcher */
 	uint64_t begun; /* ns */
 	const struct pattern *pattern;
 	uint64_t remote; /* bytes read over the link so far */
@@ -58,7 +59,7 @@ struct um_sim_walk {
 	struct leg leg[];
 };
 
-/* All in one piece of memory, so that launching can fail in one place only. */
+/* One allocation, so that launching can fail in one place only. */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 {
 	struct um_sim_walk *w = calloc(1, sizeof *w + k->n_access * sizeof w->leg[0]);
@@ -119,7 +120,7 @@ void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m)
 	w->n_group = left;
 }
 
-/* Addresses become places. */
+/* Resolves addresses to allocations. */
 static void resolve(struct um_sim *sim, struct um_sim_walk *w)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -137,7 +138,7 @@ static void resolve(struct um_sim *sim, struct um_sim_walk *w)
 		l->first = (uint32_t)(l->off / UM_BLOCK_BYTES);
 		l->n = (uint32_t)(last / UM_BLOCK_BYTES) - l->first + 1;
 		l->pages = last / UM_SIM_PAGE - l->off / UM_SIM_PAGE + 1;
-		/* Scattered rows are taken to lie on 4 KiB pages of their own, evenly spread. */
+		/* Scattered rows are assumed to be on 4 KiB pages of their own, evenly spread. */
 		if (!l->touched || l->touched >= l->bytes || (l->touched + 4095) / 4096 >= l->pages)
 			l->touched = l->pages;
 		else
@@ -145,7 +146,7 @@ static void resolve(struct um_sim *sim, struct um_sim_walk *w)
 	}
 }
 
-/* Pages of the k-th block that the access touches. */
+/* Pages of the k-th block that the operand touches. */
 static uint32_t leg_pages(const struct leg *l, uint32_t k)
 {
 	uint32_t in = um_sim_pages_out(l->mem, l->first + k, l->off, l->bytes), out = 0;
@@ -156,7 +157,7 @@ static uint32_t leg_pages(const struct leg *l, uint32_t k)
 	for (uint32_t rest = in; rest; rest &= rest - 1) {
 		uint64_t page = start + (unsigned)__builtin_ctz(rest) - base;
 
-		/* The j-th touched page is j * pages / touched: is there such a j for this one? */
+		/* the j-th touched page is j * pages / touched: is this page one of them? */
 		uint64_t j = (page * l->touched + l->pages - 1) / l->pages;
 
 		if (j * l->pages / l->touched == page)
@@ -165,7 +166,7 @@ static uint32_t leg_pages(const struct leg *l, uint32_t k)
 	return out;
 }
 
-/* The next block of the access, from where it is, that is not wholly mapped; l->n if none. */
+/* The next block of the operand that is not completely mapped; l->n if none. */
 static uint32_t leg_odd(const struct leg *l)
 {
 	uint32_t i = l->first + l->at, end = l->first + l->n;
@@ -182,8 +183,8 @@ static uint32_t leg_odd(const struct leg *l)
 	return l->n;
 }
 
-/* The next block in the order of the walk that may need service; moves all accesses up to it. NULL at the end. What is
- * whole now and has its turn later may be gone by then, so no access moves further than that. */
+/* The next block in the order of the walk that may need service; advances all operands up to it. NULL at the end.
+ * Blocks that are mapped now may be evicted before their turn, so no operand advances further. */
 static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
 {
 	struct leg *best = NULL;
@@ -203,7 +204,7 @@ static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
 		struct leg *l = &w->leg[i];
 		uint64_t turn = (uint64_t)*k * l->n;
 
-		/* The first block that does not lie before this fraction; at equal ones, earlier accesses go first. */
+		/* The first block that is not before this fraction; at equal ones, earlier operands go first. */
 		turn = turn / best->n + (turn % best->n != 0 || l <= best);
 		if (l->at < turn)
 			l->at = (uint32_t)(turn < l->n ? turn : l->n);
@@ -211,7 +212,7 @@ static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
 	return best;
 }
 
-/* Bytes of the access on `pages` of its k-th block. */
+/* Bytes of the operand on `pages` of its k-th block. */
 static uint64_t leg_bytes(const struct leg *l, uint32_t k, uint32_t pages)
 {
 	uint64_t start = (uint64_t)(l->first + k) * UM_BLOCK_BYTES, sum = 0;
@@ -228,14 +229,14 @@ static uint64_t leg_bytes(const struct leg *l, uint32_t k, uint32_t pages)
 	return sum;
 }
 
-/* Who watches will want to know whose fault it is. */
+/* Records the operand of each faulting page for the watcher. */
 static void claim(struct member *m, uint32_t pages, uint32_t leg)
 {
 	for (; pages; pages &= pages - 1)
 		m->leg[__builtin_ctz(pages)] = leg;
 }
 
-/* Fills the group with the next blocks that need service. A block that is in it already ends it. */
+/* Fills the group with the next blocks that need service. A block that is in the group already ends it. */
 static void gather(struct um_sim_walk *w, uint64_t t, int watched)
 {
 	struct leg *l;
@@ -245,7 +246,7 @@ static void gather(struct um_sim_walk *w, uint64_t t, int watched)
 		struct um_sim_block *b = &l->mem->block[l->first + k];
 		uint32_t want = leg_pages(l, k), write = l->access & UM_WRITE ? want : 0, i;
 
-		/* Pages that become remote by a fault are counted then. */
+		/* pages that become remote by a fault are counted then */
 		w->remote += leg_bytes(l, k, want & (t >= b->remote_at ? b->remote : 0));
 		for (i = 0; i < w->n_group && w->group[i].block != b; i++)
 			;
@@ -268,13 +269,13 @@ static void gather(struct um_sim_walk *w, uint64_t t, int watched)
 	}
 }
 
-/* Data on its way: the GPU faults again and again, with nothing to serve, until it is there. 0: it is. */
+/* Pages in flight: the GPU faults repeatedly, with nothing to serve, until they arrive. 0: they have. */
 static uint64_t late_until(const struct member *m, uint64_t t)
 {
 	return m->want & m->block->late && m->block->late_until > t ? m->block->late_until : 0;
 }
 
-/* Who the kernel waited for: each by its share of the faults, or all alike where there was none. */
+/* Attributes the wait to allocations by their shares of the faults, or evenly without faults. */
 static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned entries, uint64_t ns)
 {
 	for (unsigned i = 0; i < w->n_group; i++) {
@@ -285,8 +286,8 @@ static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned en
 	}
 }
 
-/* As long as the driver is at it; waiting for data on their way is no fault. Each access has groups of its own, at its
- * own addresses: what shares a page with another tensor is not taken for it. */
+/* Reports the faults to the watcher for the driver's time; a wait for pages in flight is not a fault. Each operand has
+ * groups of its own, at its own addresses, also on a page shared with another tensor. */
 static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
 {
 	for (unsigned i = 0; i < w->n_group && um_sim_looked_at(sim); i++) {
@@ -314,7 +315,7 @@ static uint64_t block_addr(const struct um_sim_block *b)
 	return b->mem->addr + (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES;
 }
 
-/* What stands for a kernel's name and its arguments. */
+/* A hash in place of a kernel's name and arguments. */
 static uint64_t identity(const struct um_sim_walk *w)
 {
 	uint64_t h = um_hash_str(w->name);
@@ -324,7 +325,7 @@ static uint64_t identity(const struct um_sim_walk *w)
 	return um_hash_u64(h, w->n);
 }
 
-/* Serves one batch of faults for the group; returns when it is over, 0 if there is nothing left to serve. */
+/* Serves one batch of faults for the group; returns its end, 0 if no fault is left. */
 static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 {
 	uint64_t start = um_sim_later(um_sim_later(t, sim->fault_free), sim->writer_until), cpu = start, end, nap = 0;
@@ -374,7 +375,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 			return cpu;
 		}
 		w->remote += (uint64_t)um_sim_count(m->block->remote & ~before & m->want) * UM_SIM_PAGE;
-		/* Ascending: what lies below the highest fault has had its turn, whatever becomes of it. */
+		/* ascending: pages below the highest fault have had their turn */
 		m->want &= ~(UINT32_MAX >> __builtin_clz(m->faulted));
 		m->write &= m->want;
 		end = um_sim_later(end, m->block->tracker);
@@ -388,7 +389,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	return end;
 }
 
-/* Host code in the kernel's name. Its ranges are addresses until it begins, and places in memory from then on. */
+/* Runs the kernel's host code. Its ranges are addresses until it begins, and allocations from then on. */
 static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
 {
 	struct um_sim_check check = {.n = w->n, .stray = w->stray, .arg = w->arg};
@@ -412,7 +413,7 @@ static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
 		w->stray(w->arg, NULL);
 }
 
-/* All that is needed has had its turn: computing, or waiting for remote data, whichever takes longer. */
+/* After the walk: computing, or remote accesses, whichever takes longer. */
 static uint64_t compute(struct um_sim *sim, const struct um_sim_stream *s, struct um_sim_walk *w, uint64_t t)
 {
 	uint64_t far = 0, end;
@@ -468,7 +469,7 @@ uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um
 {
 	const struct um_sim_walk *w = c->kernel;
 	struct um_sim_ledger_entry entry;
-	uint64_t end, gate = s->gate_ns; /* waited for a prefetch: stall, and so part of its time */
+	uint64_t end, gate = s->gate_ns; /* time waited for a prefetch: stall, and part of the kernel's time */
 	struct um_tally before;
 
 	if (!sim->ledger)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernels are found by name in a table with open addressing that is never more than half full. What a kernel cost is
+ * ledger.c - sums per kernel name and per allocation
+ *
+ * Kernels are found by name in a table with open addressing that is never more than half full. The cost of a kernel is
  * the difference that each of its steps makes to the device's sums.
  */
 #include "sim/ledger.h"
@@ -58,7 +60,7 @@ static uint32_t *slot_of(const struct um_ledger *l, const char *name)
 	return &l->slot.at[i];
 }
 
-/* Twice the slots. Where there is no memory for them, the old ones stay. */
+/* Doubles the slots. If memory is short the old ones stay. */
 static void widen(struct um_ledger *l)
 {
 	size_t n = l->slot.n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A driver that does more: hears of kernels and faults, and moves blocks by itself, at the same cost as the real one's
- * own work.
+ * listen.c - extension of the simulated driver: a listener for kernels and faults that moves blocks itself
+ *
+ * Moves cost the same as the driver's own.
  */
 #include "sim/state.h"
 
@@ -54,7 +55,7 @@ int um_sim_pull(struct um_gpu *gpu, uint64_t addr, uint64_t after, uint64_t *end
 	return um_sim_leave(sim, err);
 }
 
-/* Off the device; the chunk stays, as the first to be taken, once what is copied has left it. */
+/* Evicts the block; the chunk stays, as the first victim, once its copy is complete. */
 static void put_out(struct um_sim *sim, struct um_sim_block *b, int dead, uint64_t *t)
 {
 	*t += dead ? sim->profile.c_evict_unused : sim->profile.c_evict;

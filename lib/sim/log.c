@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places are written as allocation number and block, never as addresses: those differ from run to run.
+ * log.c - the event log of the simulated GPU
+ *
+ * Locations are allocation number and block, never addresses, which differ from run to run.
  */
 #include "sim/state.h"
 

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop: of all streams and workers, who has the earliest next event? Ties go to the lower sequence number, given
- * when the command was enqueued or the step scheduled. A command takes effect when it begins and says until when its
+ * loop.c - the event loop of the simulated GPU
+ *
+ * The loop takes the stream or worker with the earliest next event. Ties go to the lower sequence number, given when
+ * the command was enqueued or the step scheduled. A command takes effect when it begins and determines how long its
  * stream is busy; a kernel that faults has an event for each batch.
  *
- * `now` never goes back. The app's clock is never behind it: every call lets happen what is due by that clock, before
- * and after it acts. Calls of a worker are made at `now` and do not run the loop.
+ * `now` never goes back. The program's clock is never behind it: every call first processes the events due by that
+ * clock, before and after it acts. Calls of a worker are made at `now` and do not run the loop.
  */
 #include "sim/state.h"
 
 #include <assert.h>
 
-/* What can happen next: to a stream, or to a worker. */
+/* The next event of a stream or a worker. */
 struct next {
 	struct um_sim_stream *stream;
 	struct um_sim_lane *lane;
 	uint64_t at, seq;
 };
 
-/* Compared in a circle, as the device does. */
+/* Compared modulo 2^32, as on the device. */
 static int reached(const struct um_sim_cmd *c)
 {
 	uint32_t v = __atomic_load_n(c->v.addr, __ATOMIC_ACQUIRE);
@@ -26,7 +28,7 @@ static int reached(const struct um_sim_cmd *c)
 	return (int32_t)(v - c->v.value) >= 0;
 }
 
-/* When the stream's next command can begin; UM_SIM_FOREVER: not as things stand. */
+/* Time at which the stream's next command can begin; UM_SIM_FOREVER: blocked. */
 static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream *s)
 {
 	const struct um_sim_cmd *c = um_sim_head(s);
@@ -50,7 +52,7 @@ static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream 
 	}
 }
 
-/* Asleep, stopped, or behind an event that was not reached: not as things stand. */
+/* Likewise for a worker: asleep, stopped, or waiting for an event that is not complete: blocked. */
 static uint64_t lane_due(const struct um_sim_lane *l)
 {
 	if (l->state == UM_SIM_READY)
@@ -60,7 +62,7 @@ static uint64_t lane_due(const struct um_sim_lane *l)
 	return UM_SIM_FOREVER;
 }
 
-/* The stream's first command is over. */
+/* Removes the stream's first command. */
 static void pop(struct um_sim *sim, struct um_sim_stream *s)
 {
 	s->popped = um_sim_head(s)->seq;
@@ -78,7 +80,7 @@ static void pop(struct um_sim *sim, struct um_sim_stream *s)
 	}
 }
 
-/* A number was written: whoever watches the world looks again. */
+/* A number was written: wakes workers that poll. */
 static void poke_watchers(struct um_sim *sim, uint64_t t)
 {
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next) {
@@ -90,7 +92,7 @@ static void poke_watchers(struct um_sim *sim, uint64_t t)
 	}
 }
 
-/* The stream's first command begins at `t` (or a kernel goes on). */
+/* Begins the stream's first command at `t` (or continues a kernel). */
 static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 {
 	struct um_sim_cmd *c = um_sim_head(s);
@@ -141,7 +143,7 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		pop(sim, s);
 }
 
-/* Calls made from inside step() are charged to the lane: its clock then says when its next step can be. */
+/* Calls made inside step() are charged to the worker: its clock then says when its next step can be. */
 static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 {
 	struct um_step step;
@@ -161,7 +163,8 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 	case UM_STEP_AGAIN:
 		l->state = UM_SIM_READY;
 		l->at += l->at ==
-			 t; /* a step takes some time: a worker that only asks for the next one cannot stop it */
+			 t; /* a step takes some time, so that a worker that always asks for the next one cannot stop
+			       the clock */
 		break;
 	case UM_STEP_IDLE:
 		l->state = l->poked ? UM_SIM_READY : UM_SIM_ASLEEP;
@@ -265,13 +268,13 @@ int um_sim_finish(struct um_sim *sim)
 	struct um_sim_stream *stuck = NULL;
 	uint64_t end;
 
-	if (sim->lane) { /* a worker cannot wait: only what is over already is over */
+	if (sim->lane) { /* a worker cannot wait: only finished work counts */
 		for (struct um_sim_stream *s = sim->streams; s; s = s->next)
 			if (um_sim_head(s) || s->ready > sim->lane->at)
 				return UM_CUDA_NOT_SUPPORTED;
 		return sim->error;
 	}
-	/* Workers that are asleep stay so; who waits for what never comes is left waiting. */
+	/* Sleeping workers stay asleep; waits that cannot end are left. */
 	do {
 		while (um_sim_turn(sim, UM_SIM_FOREVER))
 			;
@@ -317,7 +320,7 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 	if (!l)
 		return;
 	um_sim_enter(sim);
-	/* It may wait for what never comes: then it is stopped as it is. */
+	/* It may wait for something that never happens: then it is stopped as it is. */
 	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_WATCHING && l->state != UM_SIM_STOPPED &&
 	       um_sim_turn(sim, UM_SIM_FOREVER))
 		;
@@ -342,7 +345,7 @@ void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 	l = worker->impl;
 	if (l && (l->state == UM_SIM_ASLEEP || l->state == UM_SIM_WATCHING)) {
 		l->state = UM_SIM_READY;
-		/* Who is told of something by the device pokes at the device's time. */
+		/* A callback from the device pokes at the device's time. */
 		l->at = um_sim_later(l->at, sim->stepping ? sim->now : *um_sim_clock(sim));
 		l->seq = ++sim->seq;
 	} else if (l && l->state == UM_SIM_STEPPING) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order that streams have without events. A command of the default stream begins when all that was enqueued before
- * it in blocking streams is over, and one of a blocking stream when all that was enqueued before it in the default
- * stream is. Non-blocking streams take no part. Each thread has a default stream of its own besides, a blocking one.
+ * order.c - the implicit order between streams
+ *
+ * A command of the default stream begins when everything enqueued before it in blocking streams has finished, and one
+ * of a blocking stream when everything enqueued before it in the default stream has. Non-blocking streams take no part.
+ * Each thread also has a default stream of its own, a blocking one.
  */
 #include "sim/state.h"
 
@@ -11,7 +13,7 @@ static int is_default(const struct um_sim *sim, const struct um_sim_stream *s)
 	return s == sim->streams;
 }
 
-/* The next stream behind `o` that `s` is ordered with; `o` is NULL at the beginning. */
+/* The next stream after `o` that `s` is ordered with; NULL begins. */
 static const struct um_sim_stream *peer(const struct um_sim *sim, const struct um_sim_stream *s,
 					const struct um_sim_stream *o)
 {
@@ -35,7 +37,7 @@ uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *
 {
 	uint64_t at = is_default(sim, s) ? sim->gone_order : 0;
 
-	/* Whatever has begun there and is not over was enqueued before: later ones wait for this one. */
+	/* Begun and unfinished work was enqueued earlier: wait for it. */
 	for (const struct um_sim_stream *o = peer(sim, s, NULL); o; o = peer(sim, s, o)) {
 		if (older(o, c->seq))
 			return UM_SIM_FOREVER;

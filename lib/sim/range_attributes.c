@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the program has said about a range: advice, and where it was last sent. That is all a driver tells, too: where
- * pages really are it does not say.
+ * range_attributes.c - attributes of a managed range: advice, and last prefetch location
+ *
+ * As in the real driver, they do not tell where pages actually are.
  */
 #include "sim/state.h"
 
 #define ON_CPU (-1)
 #define NOT_ALIKE (-2)
 
-/* A place that holds for all pages: on the GPU, on the host, or no such place. */
+/* The common location of all pages: the GPU, the host, or none. */
 static int place(uint32_t all, uint32_t gpu, uint32_t cpu)
 {
 	return !(all & ~gpu) ? 0 : !(all & ~cpu) ? ON_CPU : NOT_ALIKE;

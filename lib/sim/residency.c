@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where pages are. Changes of state happen at once, at the CPU time of whoever makes them; what the device has to do
- * for them is booked on its engines, and the block's tracker says when it will be done. Whoever needs the block on the
- * device before that waits for the tracker.
+ * residency.c - residency of pages: migration, eviction, chunks and lists
  *
- * Lists are the driver's: a chunk goes to the end of USED when it is allocated or a service with the GPU as destination
- * ends on its (full-size) block, and nothing else moves it there. Victims come from the head of UNUSED, DISCARDED,
+ * State changes at once, at the CPU time of the caller; the device's work for it is booked on its engines, and the
+ * block's tracker says when it will be complete. A use of the block on the device before that waits for the tracker.
+ *
+ * Lists are the driver's: a chunk goes to the end of USED when it is allocated or when a service with the GPU as
+ * destination ends on its (full-size) block, and at no other time. Victims come from the head of UNUSED, DISCARDED,
  * USED.
  */
 #include "sim/state.h"
@@ -14,7 +15,7 @@
 
 static const char *const cause_name[] = {"user", "coherence", "eviction"};
 
-/* Checks what holds of every block, and keeps the bit that lets kernels pass whole blocks by. */
+/* Checks the invariants of a block, and updates the bit that lets kernels skip complete blocks. */
 void um_sim_block_changed(struct um_sim_block *b)
 {
 	uint32_t i = (uint32_t)(b - b->mem->block);
@@ -29,7 +30,7 @@ void um_sim_block_changed(struct um_sim_block *b)
 		b->mem->odd[i / 64] |= bit;
 }
 
-/* Who brought the resident pages: counts the blocks in which a prefetch brought some. */
+/* Attributes resident pages to prefetches: counts the blocks with at least one prefetched page. */
 static void attribute(struct um_sim *sim, struct um_sim_block *b, uint32_t prefetched)
 {
 	assert((prefetched & ~b->gpu) == 0);
@@ -48,7 +49,7 @@ static uint64_t data_bytes(const struct um_sim_block *b)
 	return left < UM_BLOCK_BYTES ? left : UM_BLOCK_BYTES;
 }
 
-/* What is not resident is not mapped either; counts the blocks that hold something. */
+/* Pages that are not resident are unmapped; counts the blocks with resident pages. */
 void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	assert(!pages || b->chunk);
@@ -72,7 +73,7 @@ void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 	um_sim_block_changed(b);
 }
 
-/* The page tables of the process follow when the call ends. */
+/* The process's page tables follow when the call ends. */
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
 	b->stale |= b->cmap & pages;
@@ -128,12 +129,12 @@ void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_lis
 
 void um_sim_used(struct um_sim *sim, struct um_sim_block *b)
 {
-	/* A block that was cut keeps the place it got when it was allocated. */
+	/* a split block keeps its position in the list */
 	if (b->chunk && (!b->split || b->list != UM_SIM_USED))
 		um_sim_list_put(sim, b, UM_SIM_USED);
 }
 
-/* Host memory for a block, 2 MiB at once; it stays until the app frees the memory. */
+/* Host memory for a block, 2 MiB at once, until the program frees the memory. */
 void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t)
 {
 	if (b->cpu_chunk)
@@ -143,13 +144,13 @@ void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uin
 	*t += sim->profile.c_hostpop + (zero ? sim->profile.c_hostzero : 0);
 }
 
-/* Contiguous runs: each is one copy method. */
+/* Contiguous runs of pages: each is one copy. */
 static unsigned runs(uint32_t pages)
 {
 	return um_sim_count(pages & ~(pages << 1));
 }
 
-/* Queues the copy of `pages`, behind what is queued for the block, not before `ready`; the tracker is its end. */
+/* Queues the copy of `pages`, after earlier work on the block, not before `ready`; the tracker is its end. */
 static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_id id, uint32_t pages,
 		 enum um_sim_cause cause, uint64_t *t)
 {
@@ -171,7 +172,7 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 			   b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
 }
 
-/* Empties the chunk of `v` onto the host and detaches it. */
+/* Evicts the chunk of `v` to the host and detaches it. */
 static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint64_t *ready)
 {
 	uint32_t place = v->gpu | v->disc, moved = v->gpu & ~v->cpu & ~v->disc, far;
@@ -189,7 +190,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	v->chunk = 0;
 	um_sim_list_put(sim, v, UM_SIM_NONE);
 	um_sim_gpu_set(sim, v, 0);
-	if (far) { /* a deferred work item maps them; it runs once the copy is done */
+	if (far) { /* a deferred work item maps them after the copy */
 		v->remote |= far;
 		v->remote_at = um_sim_later(*t, v->tracker);
 		um_sim_log_block(sim, v->remote_at, "remote-map", v, (uint64_t)um_sim_count(far) * UM_SIM_PAGE);
@@ -197,7 +198,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	}
 }
 
-/* A chunk won by eviction is not clean, and may not be written before its old content has left. */
+/* A chunk from an eviction is not clean, and may not be written before its old content has been copied. */
 int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *clean)
 {
 	*ready = 0;
@@ -214,7 +215,7 @@ int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *cle
 	return UM_CUDA_NO_MEMORY;
 }
 
-/* A block keeps its chunk when its pages leave: then coming back needs no room. */
+/* A block keeps its chunk when its pages leave: then no room is needed to return. */
 static int chunk_attach(struct um_sim *sim, struct um_sim_block *b, uint64_t *t)
 {
 	uint64_t ready;
@@ -245,7 +246,7 @@ void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b)
 	b->cpu_chunk = 0;
 }
 
-/* Pages that come from nowhere are zeroed, once a chunk, unless it came scrubbed or was once full. */
+/* Zeroes new pages, once per chunk, unless the chunk was clean or once full. */
 static void zero(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t t)
 {
 	if (!pages || b->clean || b->whole_once || b->gpu)
@@ -256,7 +257,7 @@ static void zero(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uin
 	sim->tally.zeroed_bytes += (uint64_t)um_sim_count(pages) * UM_SIM_PAGE;
 }
 
-/* Makes pages resident; the caller maps them. Discarded pages come without their content. */
+/* Makes pages resident; the caller maps them. Discarded pages arrive without their content. */
 int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
 	uint32_t mig = pages & ~b->gpu, moved = mig & b->cpu & ~b->disc, unmap = mig & b->cmap & ~b->cro;
@@ -267,7 +268,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	err = chunk_attach(sim, b, t);
 	if (err)
 		return err;
-	if (unmap) { /* read-mostly pages keep their CPU mapping, read-only; what is that already costs nothing */
+	if (unmap) { /* read-mostly pages keep their CPU mapping, read-only; no cost if they have it already */
 		*t += sim->profile.c_unmap;
 		um_sim_cpu_unmap(sim, b, unmap & ~b->read_mostly);
 		b->cro |= unmap & b->read_mostly;
@@ -286,7 +287,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	return UM_CUDA_OK;
 }
 
-/* Makes pages resident on the host. A chunk that holds nothing any more is the first to be taken. */
+/* Makes pages resident on the host. A chunk without pages becomes the first victim. */
 void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
 	uint32_t come = pages & ~b->cpu, moved = come & b->gpu & ~b->disc, gone = pages & b->gpu & ~b->read_mostly;
@@ -295,7 +296,7 @@ void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, e
 	if (come)
 		um_sim_host_chunk(sim, b, (come & ~moved) != 0, t);
 	copy(sim, b, UM_SIM_D2H, moved, cause, t);
-	b->rw &= ~pages; /* what stays is a duplicate: read-only */
+	b->rw &= ~pages; /* the rest is a duplicate: read-only */
 	um_sim_gpu_set(sim, b, b->gpu & ~gone);
 	b->cpu |= come;
 	if (far) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening and closing, the table, and the calls that only the simulation has.
+ * sim.c - opens and closes the simulated GPU, its device table, and the calls that only the simulation has
  */
 #include "sim/state.h"
 
@@ -80,7 +80,7 @@ static const struct um_gpu_api api = {
 	.close = sim_close,
 };
 
-/* The device must hold something, and no rate may be so low that a time in ns overflows. */
+/* The device must hold at least one block, and rates must not be so low that times overflow. */
 static int sensible(const struct um_profile *p, uint64_t capacity)
 {
 	const double slowest = 1e6; /* bytes/s */
@@ -215,7 +215,7 @@ int um_sim_mark(struct um_gpu *gpu, um_stream stream)
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	/* Reaching a mark must not fail: its room is kept from now on. */
+	/* Reaching a mark must not fail: reserve its room now. */
 	if (um_vec_reserve(&sim->marks, sim->marks_due + 1) == 0)
 		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_MARK});
 	if (!err)

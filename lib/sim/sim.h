@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sim.h - the simulated GPU: the table filled from a profile
+ * sim.h - the simulated GPU: the device table filled from a profile
  *
  * in    the calls of gpu.h, and um_sim_run() for a kernel
- * out   residency, faults, migrations, and the time that all of it takes, in integer nanoseconds
- * owns  the simulated device: memory, lists, engines, streams, events, host threads
+ * out   residency, faults, migrations, and their times, in integer nanoseconds
+ * owns  the simulated device: memory, lists, engines, streams, events, helper threads
  *
  * Deterministic: no wall clock, no randomness, ties broken by sequence number; the same calls give the same log, byte
- * for byte. The app's thread (any thread that calls, under one internal lock) has one simulated clock: launches cost it
- * nothing until a stream holds UM_SIM_QUEUE commands, then it waits for room as a real launch queue makes it. Calls
- * that the driver serves on the calling thread (hints, frees) cost it their time. Library workers have a clock each.
+ * for byte. The program's threads (any thread that calls, under one internal lock) share one simulated clock: launches
+ * cost it nothing until a stream holds UM_SIM_QUEUE commands, then the launch waits for room as with a real launch
+ * queue. Calls that the driver serves on the calling thread (hints, frees) cost it their time. Library workers have a
+ * clock each.
  */
 #ifndef UM_SIM_SIM_H
 #define UM_SIM_SIM_H
@@ -24,26 +25,26 @@
 struct um_sim_options {
 	const struct um_profile *profile; /* copied */
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
-	int in_core; /* every page counts as resident for ever: what cudaMalloc and enough memory would give */
-	int backed; /* managed memory is real host memory (programs compute on it); else reserved addresses only */
-	int follow_cpu; /* backed: what the app's CPU code touches is noticed, at its next call (um_sim_follows) */
+	int in_core; /* every page counts as resident for ever, as with cudaMalloc and enough memory */
+	int backed; /* managed memory is real host memory (programs compute on it); otherwise only reserved addresses */
+	int follow_cpu; /* backed: accesses of the program's CPU code are detected at its next call (um_sim_follows) */
 	int ledger; /* keep sums per kernel and per allocation: sim_ledger.h */
-	int check; /* backed, not followed: kernels with `stray` are compared with what they were told: um_sim_checks */
-	int poison; /* backed: a discard overwrites its range with 0xdb: a wrong discard shows */
+	int check; /* backed, not followed: kernels with `stray` are compared with their declared ranges:
+		      um_sim_checks */
+	int poison; /* backed: a discard overwrites its range with 0xdb, so that a wrong discard shows */
 	void (*log)(void *user, const char *line); /* event log in the driver's own terms, or NULL */
 	void *log_user;
-	struct um_activity_sink *watch; /* told what a profiler would record, once it is known when a thing ends, so not
-	                                   in order of time; kept; must not call the device. NULL: nobody */
-	unsigned patience_ms; /* how long, in real time, a blocking call that nothing enqueued will ever end waits for
-	                         other threads to enqueue more; 0: it ends at once, with UM_CUDA_LAUNCH_TIMEOUT */
-	uint64_t query_ns; /* what a query that finds something not ready costs its caller: who polls sees time pass */
+	struct um_activity_sink *watch; /* receives the events that a profiler would record, when each event ends, so
+					   not in order of time; kept; must not call the device. NULL: none */
+	unsigned patience_ms; /* real time that a blocking call without a possible end waits for other threads to
+			         enqueue work; 0: it fails at once with UM_CUDA_LAUNCH_TIMEOUT */
+	uint64_t query_ns; /* cost of a query that returns "not ready", so that polling advances time */
 };
 
-/* Pages of the system that host code in a kernel's name touched: in no range that the kernel was told to touch, or
- * written in a range that it was told to read. */
+/* System pages that a kernel's host code touched outside its declared ranges, or wrote in a range declared read. */
 struct um_sim_stray {
 	uint64_t addr, bytes;
-	int declared; /* for reading */
+	int declared; /* declared for reading */
 	int written;
 };
 
@@ -53,13 +54,14 @@ struct um_sim_kernel {
 	const struct um_touch *access; /* copied */
 	uint32_t n_access;
 	enum um_pattern pattern;
-	int announced; /* where something was announced on the stream, that counts instead of ns, access and pattern */
-	int timed; /* ns counts all the same: it takes longer or shorter than was said */
-	void (*fn)(void *arg); /* run (on the host) when the kernel executes, or NULL: when simulated time has reached
-	                          it and its faults are served. Must not call back into the simulator */
+	int announced; /* an announcement on the stream takes precedence over ns, access and pattern */
+	int timed; /* ns counts nevertheless: the kernel takes longer or shorter than announced */
+	void (*fn)(void *arg); /* runs on the host when simulated time reaches the kernel and its faults are served, or
+			          NULL. Must not call the simulator */
 	void *arg;
-	void (*stray)(void *arg, const struct um_sim_stray *s); /* with `check`: called after fn for each, and at last
-	                                                           with NULL; as fn. May be NULL */
+	void (*stray)(void *arg, const struct um_sim_stray *s); /* with `check`: called after fn for each violation,
+								   finally with NULL; under the same rules as fn. May be
+								   NULL */
 };
 
 /* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table. */
@@ -68,7 +70,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options);
 /* Enqueues a kernel. CUDA error code. */
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel);
 
-/* --- what whole programs need besides ---------------------------------------------------------------------------- */
+/* --- calls for whole programs ------------------------------------------------------------------------------------- */
 
 struct um_sim_copy {
 	void *to;
@@ -77,9 +79,9 @@ struct um_sim_copy {
 	uint64_t bytes, rows; /* of a row */
 };
 
-/* Enqueues a copy between any two places; data moves when it executes. Managed memory is met from the device's side: a
+/* Enqueues a copy between any two addresses; data moves when it executes. Managed memory is accessed from the device: a
  * copy engine faults, one block after the other. The call blocks as CUDA documents for pageable host memory; with
- * `wait`, as the calls without Async do. CUDA error code. */
+ * `wait`, as the calls without Async do. Returns a CUDA error code. */
 int um_sim_copy(struct um_gpu *gpu, um_stream stream, const struct um_sim_copy *copy, int wait);
 
 struct um_sim_set {
@@ -92,16 +94,16 @@ struct um_sim_set {
 /* Enqueues a fill. CUDA error code. */
 int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *set);
 
-/* Enqueues a call of host code, run when simulated time has reached it. It must not call back into the simulator. */
+/* Enqueues a host function that runs when simulated time reaches it. It must not call the simulator. */
 int um_sim_call(struct um_gpu *gpu, um_stream stream, void (*fn)(void *arg), void *arg);
 
-/* UM_CUDA_OK if all work of the stream is over, UM_CUDA_NOT_READY. */
+/* UM_CUDA_OK if all work of the stream has finished, otherwise UM_CUDA_NOT_READY. */
 int um_sim_stream_query(struct um_gpu *gpu, um_stream stream);
 
-/* Frees device or managed memory when the stream gets there. */
+/* Frees device or managed memory when the stream reaches the command. */
 int um_sim_free_async(struct um_gpu *gpu, um_stream stream, void *ptr);
 
-/* The program's own memory becomes pinned, and is no longer. */
+/* Registers memory of the program as pinned; unregisters it. */
 int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes);
 int um_sim_host_unregister(struct um_gpu *gpu, void *ptr);
 
@@ -109,88 +111,89 @@ enum um_sim_kind { UM_SIM_MANAGED, UM_SIM_DEVICE, UM_SIM_PINNED, UM_SIM_REGISTER
 
 struct um_sim_memory {
 	enum um_sim_kind kind;
-	uint32_t serial; /* different for each */
+	uint32_t serial; /* unique */
 	uint64_t addr, bytes; /* of the allocation */
 };
 
-/* What memory an address belongs to: 0, or -ENOENT where it is none of the device's. */
+/* The allocation of an address: 0, or -ENOENT if it is not the device's. */
 int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out);
 
-/* What the program has said about a managed range. Places: 0 the device, -1 the host, -2 none or not one for all. */
+/* Attributes of a managed range. Locations: 0 the device, -1 the host, -2 none or mixed. */
 struct um_sim_told {
-	int read_mostly, accessed_gpu, accessed_cpu; /* all of it */
+	int read_mostly, accessed_gpu, accessed_cpu; /* for the whole range */
 	int preferred, prefetched;
 };
 
 /* CUDA error code. */
 int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_sim_told *out);
 
-/* The app's CPU code reads (or writes) a managed range: waits for nothing but its own faults. CUDA error code. */
+/* The program's CPU code reads (or writes) a managed range: waits only for its own faults. Returns a CUDA error
+ * code. */
 int um_sim_host_touch(struct um_gpu *gpu, void *ptr, uint64_t bytes, uint32_t access);
 
-/* Is the CPU followed? Not where the system keeps a process's page tables from it. */
+/* Are CPU accesses detected? Not if the system hides a process's page tables. */
 int um_sim_follows(struct um_gpu *gpu);
-int um_sim_checks(struct um_gpu *gpu); /* `check` was asked for, and this system shows a process its page tables */
+int um_sim_checks(struct um_gpu *gpu); /* `check` was requested, and the process can read its page tables */
 
-/* Lets simulated time pass until all enqueued work, workers included, has finished; the app's clock then stands
- * there. CUDA error code: UM_CUDA_LAUNCH_TIMEOUT where a stream waits for a value that nobody will write. */
+/* Advances simulated time until all enqueued work, workers included, has finished; the program's clock is then there.
+ * CUDA error code: UM_CUDA_LAUNCH_TIMEOUT if a stream waits for a value that no command will write. */
 int um_sim_sync(struct um_gpu *gpu);
 
-/* The app's clock. */
+/* The program's clock. */
 uint64_t um_sim_now(struct um_gpu *gpu);
 
-/* For what the watcher is told besides: the app's clock, which then goes on by 1 ns, so that what is told in turn can
- * be told apart; and the address by which the watcher is told of this one, or 0 where no memory of the device is. */
+/* For additional events of the watcher: the program's clock, which then advances by 1 ns, so that consecutive events
+ * differ; and the address by which the watcher knows this one, 0 if it is not memory of the device. */
 uint64_t um_sim_watch_tick(struct um_gpu *gpu);
 uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr);
 
-/* From now on `sink` (borrowed; NULL: nobody) is told of migrations and faults alone, by their real addresses, and no
- * time passes for it. Called with the simulator locked: must not call the device. */
+/* From now on `sink` (borrowed; NULL: none) receives migrations and faults only, with real addresses, at no cost in
+ * time. Called with the simulator locked: must not call the device. */
 void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink);
 
-/* Marks a point in `stream`: when the device gets there, the sums so far are kept (peak since the mark before). The
- * k-th mark to be reached is read back by um_sim_mark_at; -EAGAIN if it was not reached yet. */
+/* Marks a point in `stream`: when the device reaches it, the sums are saved (peak since the previous mark).
+ * um_sim_mark_at reads the k-th mark reached; -EAGAIN if it was not reached yet. */
 int um_sim_mark(struct um_gpu *gpu, um_stream stream);
 int um_sim_mark_at(struct um_gpu *gpu, unsigned k, struct um_tally *out);
 
-/* Sums now (after all that has been simulated so far). */
+/* Current sums. */
 void um_sim_tally(struct um_gpu *gpu, struct um_tally *out);
 
-/* --- a driver that does more than the real one, to compare with --------------------------------------------------- */
+/* --- extended drivers, for comparison ----------------------------------------------------------------------------- */
 
-/* Who listens inside the driver: called at simulated time with the simulator locked, may poke a worker and must not
- * call anything else. */
+/* A listener inside the driver: called at simulated time with the simulator locked; may poke a worker and must not call
+ * anything else. */
 struct um_sim_listener {
 	void (*kernel)(void *user, uint64_t id); /* begins; the same name and operands give the same id */
 	void (*fault)(void *user, uint64_t addr); /* the handler visits this block */
 	void *user;
 };
 
-void um_sim_listen(struct um_gpu *gpu, const struct um_sim_listener *listener); /* borrowed; NULL: nobody */
+void um_sim_listen(struct um_gpu *gpu, const struct um_sim_listener *listener); /* borrowed; NULL: none */
 
-/* Blocks that can be had without taking anything away. */
+/* Number of blocks available without an eviction. */
 uint64_t um_sim_room(struct um_gpu *gpu);
 
 /* For a worker: the driver fetches the block around an address, at the cost of a prefetch, when time has reached
- * `after`. `*end`: when it is there. 0; -ENOENT: no such memory; -EALREADY: it is there; -ENOMEM: no room, and nothing
- * to evict. */
+ * `after`. `*end`: time of arrival. 0; -ENOENT: no such memory; -EALREADY: resident; -ENOMEM: no room, and no
+ * victim. */
 int um_sim_pull(struct um_gpu *gpu, uint64_t addr, uint64_t after, uint64_t *end);
 
-/* For a worker: evicts the block whose last service is longest ago among those that `may` go; without a copy what is
- * dead. Does not wait for the copy. 0, or -ENOENT: none. */
+/* For a worker: evicts the least recently served block that `may` allows; dead content without a copy. Does not wait
+ * for the copy. 0, or -ENOENT: none. */
 enum um_sim_verdict { UM_SIM_STAYS, UM_SIM_GOES, UM_SIM_IS_DEAD };
 int um_sim_evict(struct um_gpu *gpu, enum um_sim_verdict (*may)(void *user, uint64_t addr), void *user);
 
-/* One that can be opened on a simulated device, and closed before that is. */
+/* An extended driver: opened on a simulated device, and closed before it. */
 struct um_sim_driver {
 	const char *name;
 	int (*open)(void **driver, struct um_gpu *gpu); /* 0 or -ENOMEM */
-	/* A tensor is there from now on (`there`), or no more, once so many kernels have run. 0 or -ENOMEM. */
+	/* A tensor exists from now on (`there`), or not any more, after this many kernels have run. 0 or -ENOMEM. */
 	int (*tensor)(void *driver, uint64_t kernels, const void *ptr, uint64_t bytes, int there);
 	void (*close)(void *driver);
 };
 
-/* State of one 2 MiB block, for tests and reports: which list it is on and masks over its 32 64 KiB pages. */
+/* State of one 2 MiB block, for tests and reports: its list and masks over its 32 pages of 64 KiB. */
 enum um_sim_list { UM_SIM_NONE, UM_SIM_UNUSED, UM_SIM_DISCARDED, UM_SIM_USED };
 
 struct um_sim_block_state {
@@ -204,7 +207,7 @@ struct um_sim_block_state {
 	uint32_t remote; /* mapped on the GPU, resident on the host */
 };
 
-/* 0, or -ENOENT where there is no managed memory. */
+/* 0, or -ENOENT if it is not managed memory. */
 int um_sim_block(struct um_gpu *gpu, const void *ptr, struct um_sim_block_state *out);
 
 #endif

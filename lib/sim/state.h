@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * state.h - the simulated device inside: what the sim_*.c files share
+ * state.h - internal state of the simulated device, shared by the files of lib/sim
  *
  * Memory is cut into blocks of 2 MiB with 32 pages of 64 KiB; page sets are 32-bit masks. A block has at most one root
- * chunk on the device. Time is a discrete-event loop: streams and workers are what has a next event (sim_loop.c);
- * engines, the fault worker, the prefetch worker and the VA-space lock are numbers: busy until then.
+ * chunk on the device. Time is a discrete-event loop over streams and workers (loop.c); engines, the fault worker, the
+ * prefetch worker and the VA-space lock are represented by the time until which they are busy.
  *
- * What holds of every block, outside the functions that change it:
+ * Invariants of every block, outside the functions that change it:
  *     map and prefetched are subsets of gpu, rw and late of map; remote and cmap are subsets of cpu; remote is disjoint
  *     from gpu
  *     a page is in both gpu and cpu only if it is read-mostly
@@ -23,22 +23,22 @@
 
 #define UM_SIM_PAGE 65536u /* bytes of a page here: the driver's big page */
 #define UM_SIM_PAGES 32u /* in a block */
-#define UM_SIM_SUBPAGES 16u /* 4 KiB pages in a page: where each of them faults for itself, a page counts so often */
+#define UM_SIM_SUBPAGES 16u /* 4 KiB pages in a page: a page whose 4 KiB pages fault one by one has this many faults */
 #define UM_SIM_FOREVER UINT64_MAX
 
 struct um_sim;
 struct um_sim_mem;
-struct um_sim_thrash; /* sim_thrash.c */
-struct um_ledger; /* sim_ledger.h */
+struct um_sim_thrash; /* thrash.c */
+struct um_ledger; /* ledger.h */
 
-/* Why pages moved, in the driver's words. */
+/* Cause of a migration, in the driver's terms. */
 enum um_sim_cause { UM_SIM_USER, UM_SIM_COHERENCE, UM_SIM_EVICTION };
 
 struct um_sim_block {
 	struct um_sim_block *prev, *next; /* on its list, oldest first */
 	struct um_sim_mem *mem;
-	struct um_sim_thrash *thrash; /* NULL until two processors fought over it */
-	uint64_t tracker; /* ns: its last queued device work ends */
+	struct um_sim_thrash *thrash; /* NULL until two processors alternate on it */
+	uint64_t tracker; /* ns: end of its last queued device work */
 	uint64_t remote_at; /* ns: from then on `remote` is in effect */
 	uint64_t late_until; /* ns: from then on the mapping of `late` pages is in effect */
 	uint64_t moved_at; /* ns: last migration by a fault */
@@ -47,35 +47,35 @@ struct um_sim_block {
 	uint32_t prefetched; /* of gpu: made resident by a prefetch, not by a fault */
 	uint32_t map, rw; /* mapped on the GPU, writable there */
 	uint32_t remote; /* mapped on the GPU, resident on the host */
-	uint32_t late; /* of map: still on their way; cleared by who meets them later */
+	uint32_t late; /* of map: in flight; cleared at the next access after arrival */
 	uint32_t cmap, cro; /* mapped on the CPU; of these, read-only since they were duplicated */
-	uint32_t stale; /* lost its CPU mapping; the process's page tables do not know yet (sim_touch.c) */
+	uint32_t stale; /* unmapped on the CPU, but not yet in the process's page tables (cpu_access.c) */
 	uint32_t disc; /* discarded */
 	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */
-	uint32_t accessed_cpu, sent_gpu, sent_cpu; /* said, and without effect: see sim_told.c */
+	uint32_t accessed_cpu, sent_gpu, sent_cpu; /* recorded, without effect: see range_attributes.c */
 	uint8_t list; /* enum um_sim_list */
 	uint8_t chunk; /* a root chunk is attached */
 	uint8_t cpu_chunk; /* a host chunk is cached: until the memory is freed */
 	uint8_t dma; /* the host chunk is mapped for the device */
 	uint8_t clean; /* the chunk came scrubbed */
 	uint8_t whole_once; /* was fully resident in this chunk */
-	uint8_t split; /* advice cut it: no longer full-size, for good */
+	uint8_t split; /* split by advice: permanently not full-size */
 	uint8_t moved_by; /* last migration by a fault: 0 none, 1 GPU, 2 CPU */
 };
 
 struct um_sim_mem {
 	enum um_sim_kind kind;
 	uint32_t serial; /* its name in the log */
-	uint64_t addr, bytes; /* as given to the app */
-	void *span; /* what was mapped; NULL: the program's own */
+	uint64_t addr, bytes; /* as returned to the program */
+	void *span; /* the mapping; NULL: memory of the program */
 	size_t span_bytes;
 	uint64_t chunks; /* DEVICE: root chunks taken */
 	uint32_t row; /* of the ledger */
-	uint64_t told; /* the address that a watcher is told: the same in every run */
+	uint64_t told; /* the address that the watcher sees: the same in every run */
 	uint32_t n; /* MANAGED: blocks */
 	struct um_sim_block *block;
-	uint64_t *seen; /* a hash of each page of the system, when it was last known; NULL: kernels are not checked */
-	uint64_t *odd; /* a bit per block: not wholly mapped and writable on the GPU, or late */
+	uint64_t *seen; /* a hash of each system page, when it was last known; NULL: kernels are not checked */
+	uint64_t *odd; /* a bit per block: not completely mapped and writable on the GPU, or late */
 };
 
 struct um_sim_ring { /* a list of chunks in order of last service */
@@ -91,15 +91,15 @@ enum um_sim_engine_id { UM_SIM_H2D, UM_SIM_D2H, UM_SIM_MEMSET, UM_SIM_ENGINES };
 struct um_sim_engine {
 	uint64_t free_at; /* ns */
 	UM_VEC(struct um_sim_span) busy; /* copies booked, ascending, disjoint */
-	size_t first; /* spans before it are over */
+	size_t first; /* spans before it have ended */
 };
 
 /* --- streams ---------------------------------------------------------------------------------------------------- */
 
 struct um_sim_record {
 	uint64_t at; /* ns: when the device reached it */
-	int done; /* it did */
-	unsigned refs; /* the event's, and those of commands and workers that wait */
+	int done; /* reached */
+	unsigned refs; /* references of the event, and of commands and workers that wait */
 };
 
 struct um_sim_event {
@@ -144,11 +144,11 @@ struct um_sim_stream {
 	struct um_sim_stream *next; /* in order of creation */
 	UM_VEC(struct um_sim_cmd) queue;
 	size_t first; /* of the queue */
-	uint64_t ready; /* ns: the last command begun ends */
-	uint64_t popped; /* sequence number of the last command that is over */
-	uint64_t thread; /* whose default stream it is; 0: nobody's */
+	uint64_t ready; /* ns: end of the last begun command */
+	uint64_t popped; /* sequence number of the last finished command */
+	uint64_t thread; /* the thread whose default stream it is; 0: none */
 	unsigned waiters; /* threads that hold a pointer to it while others run */
-	uint64_t gate_ns; /* waited for values since the last kernel */
+	uint64_t gate_ns; /* time waited for values since the last kernel */
 	UM_VEC(struct um_touch) told; /* announced; see gpu.h */
 	uint64_t told_ns; /* for the next kernel */
 	enum um_pattern told_pattern;
@@ -175,7 +175,7 @@ struct um_sim_lane {
 	int poked; /* while stepping */
 	uint64_t at; /* ns: its clock */
 	uint64_t seq;
-	struct um_sim_record *record; /* WAITING: for this */
+	struct um_sim_record *record; /* WAITING: for this record */
 };
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
@@ -198,54 +198,54 @@ struct um_sim_hint {
 struct um_sim {
 	struct um_gpu gpu; /* first */
 	pthread_mutex_t lock; /* recursive: workers call from inside the loop */
-	pthread_cond_t news; /* something was enqueued, or happened */
+	pthread_cond_t news; /* signalled when something was enqueued, or happened */
 	unsigned waiting; /* threads that wait for news */
-	uint64_t changes; /* counts what is news */
+	uint64_t changes; /* number of signals */
 	struct um_profile profile;
 	struct um_sim_options opt;
 	uint64_t kappa; /* millionths */
 
-	uint64_t now; /* ns: all before it has happened */
-	uint64_t app; /* ns: the app's clock */
+	uint64_t now; /* ns: all earlier events have happened */
+	uint64_t app; /* ns: the program's clock */
 	uint64_t seq;
-	struct um_sim_lane *lane; /* whose step() is running; NULL: the app calls */
+	struct um_sim_lane *lane; /* the worker whose step() is running; NULL: the program calls */
 	struct um_sim_lane *lanes;
 	struct um_sim_stream *streams; /* the first is the default stream */
-	uint64_t gone_until; /* ns: work of destroyed streams ends */
-	uint64_t gone_order; /* the same, of those that the default stream is ordered with */
+	uint64_t gone_until; /* ns: end of destroyed streams' work */
+	uint64_t gone_order; /* the same for those that the default stream is ordered with */
 	uint32_t stream_serial;
-	int stepping; /* a stream's command takes effect: host code may run */
+	int stepping; /* a stream's command is taking effect: host code may run */
 	int error; /* sticky CUDA error */
 
 	UM_VEC(struct um_sim_mem *) mem; /* by address */
 	UM_VEC(struct um_sim_mem *) mem_order; /* by serial */
 	uint32_t mem_serial;
-	uint64_t chunks, chunks_free; /* root chunks in all, and not in use */
+	uint64_t chunks, chunks_free; /* all root chunks, and the free ones */
 	struct um_sim_ring list[UM_SIM_USED + 1];
-	uint64_t resident; /* blocks with a page on the GPU, */
-	uint64_t prefetched; /* of these, with a page that a prefetch brought */
+	uint64_t resident; /* blocks with a page on the GPU */
+	uint64_t prefetched; /* of these, with a prefetched page */
 	uint64_t resident_data; /* bytes of allocations in resident blocks */
 
 	struct um_sim_engine engine[UM_SIM_ENGINES];
 	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */
 	uint64_t readers_until, writer_until; /* ns: the VA-space lock is held for reading, for writing */
-	struct um_sim_thrash *pinned; /* those with pinned pages */
+	struct um_sim_thrash *pinned; /* blocks with pinned pages */
 
-	int follow; /* the app's CPU code is followed: sim_touch.c */
-	int check; /* kernels are compared with what they were told to touch: sim_check.c */
+	int follow; /* CPU accesses are detected: cpu_access.c */
+	int check; /* kernels are compared with their declared ranges: check.c */
 	int follow_stale; /* some block has stale pages */
-	int follow_ran; /* content of managed memory was touched in the device's name */
-	uint64_t follow_faults; /* page faults of the process when that was last looked at */
+	int follow_ran; /* host code touched managed memory in the device's name */
+	uint64_t follow_faults; /* page faults of the process at the last look */
 
 	struct um_ledger *ledger; /* or NULL */
-	uint64_t correlation; /* of the last call that a watcher was told of */
-	uint64_t told_end; /* addresses told to a watcher lie below */
+	uint64_t correlation; /* of the last call reported to the watcher */
+	uint64_t told_end; /* addresses reported to the watcher are below it */
 	const struct um_sim_listener *listener; /* or NULL */
 	struct um_activity_sink *counting; /* um_sim_count_moves; or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */
 	uint64_t peak, prefetched_peak; /* blocks, since the last mark */
 	UM_VEC(struct um_tally) marks;
-	size_t marks_due; /* enqueued and not reached: room is kept for them */
+	size_t marks_due; /* enqueued and not reached: room is reserved for them */
 };
 
 static inline struct um_sim *um_sim_of(struct um_gpu *gpu)
@@ -269,23 +269,23 @@ static inline struct um_sim_cmd *um_sim_head(const struct um_sim_stream *s)
 	return s->first < s->queue.n ? &s->queue.at[s->first] : NULL;
 }
 
-/* The clock of whoever calls. */
+/* The clock of the caller. */
 static inline uint64_t *um_sim_clock(struct um_sim *sim)
 {
 	return sim->lane ? &sim->lane->at : &sim->app;
 }
 
-/* sim_engine.c: books a copy or memset; returns its end. */
+/* engine.c: books a copy or memset; returns its end. */
 uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work);
-/* How long a copy takes: of `segments` contiguous runs, or in pieces of 4 KiB. */
+/* Duration of a copy: of `segments` contiguous runs, or in pieces of 4 KiB. */
 uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
 			int pieces);
 
-/* sim_log.c: one line; nothing without a listener. */
+/* log.c: one line; nothing without a log function. */
 void um_sim_log(struct um_sim *sim, uint64_t at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void um_sim_log_block(struct um_sim *sim, uint64_t at, const char *what, const struct um_sim_block *b, uint64_t n);
 
-/* sim_mem.c: allocations. */
+/* allocations.c */
 struct um_sim_mem *um_sim_mem_find(struct um_sim *sim, uint64_t addr);
 void um_sim_mem_release(struct um_sim *sim, struct um_sim_mem *m);
 int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags);
@@ -299,12 +299,13 @@ int um_sim_host_free(struct um_gpu *gpu, void *ptr);
 uint32_t um_sim_pages_out(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes);
 uint32_t um_sim_pages_in(const struct um_sim_mem *m, uint32_t i, uint64_t off, uint64_t bytes);
 
-/* sim_memory.c: residency. `*t` is the CPU time of whoever does it, and moves on. */
+/* residency.c. `*t` is the CPU time of the caller, and advances. */
 void um_sim_block_changed(struct um_sim_block *b); /* after map or rw changed */
 void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_list list);
 void um_sim_used(struct um_sim *sim, struct um_sim_block *b); /* a service with the GPU as destination has ended */
-/* Takes a root chunk, evicting if need be: 0 or UM_CUDA_NO_MEMORY. `*ready`: when the device may write it. `*clean`. */
+/* Takes a root chunk, evicting if necessary: 0 or UM_CUDA_NO_MEMORY. `*ready`: when the device may write it.
+ * `*clean`. */
 int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *clean);
 void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b); /* memory is freed */
 int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
@@ -313,52 +314,52 @@ void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uin
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages); /* local and remote mappings */
 
-/* sim_fault.c */
+/* fault.c */
 /* The density prefetcher: pages of `all` to serve with `faulted`, given those resident at the destination. */
 uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted);
-uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages); /* pages under the same advice as the lowest one */
-void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is done */
-void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* it is time `t`: what was late may have come */
+uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages); /* pages with the same advice as the lowest one */
+void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is complete */
+void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* at time `t`: late pages may have arrived */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */
 uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write, uint64_t t);
-/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and the fault entries they bring: one
- * for a page, for those in `each` UM_SIM_SUBPAGES. */
+/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and their fault entries: one for a
+ * page, UM_SIM_SUBPAGES for pages in `each`. */
 uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
 			    uint32_t *each);
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
 
-/* sim_xfer.c: what a walk does at its end if it is a copy or a fill; returns when that is over. */
+/* copy.c: the end of a walk of a copy or a fill; returns when that has finished. */
 struct um_sim_xfer;
 uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far);
 void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
 		       uint64_t correlation, uint64_t begin, uint64_t end);
 
-/* sim_order.c */
-/* When the streams that the command is ordered with let it begin; UM_SIM_FOREVER: not as things stand. */
+/* order.c */
+/* Time at which the streams that the command is ordered with let it begin; UM_SIM_FOREVER: blocked. */
 uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_cmd *c);
-/* At time `t`, is there work in the stream, or in one that it is ordered with? */
+/* At time `t`, is there unfinished work in the stream, or in one that it is ordered with? */
 int um_sim_busy(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t t);
-/* Is anything up to sequence number `seq` still to do there? Until when is what has begun? */
+/* Is any command up to sequence number `seq` still to begin there? End of begun work? */
 int um_sim_behind(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t seq);
 uint64_t um_sim_order_ready(const struct um_sim *sim, const struct um_sim_stream *s);
 struct um_sim_stream *um_sim_thread_stream(struct um_sim *sim); /* the calling thread's default stream, or NULL */
 
-/* sim_wait.c: something happens, if need be because another thread calls: 1; 0: nothing will. Its caller holds no
+/* wait.c: lets something happen, if necessary by a call of another thread: 1; 0: nothing will. The caller holds no
  * pointer that another thread may free. */
 int um_sim_progress(struct um_sim *sim);
 void um_sim_news(struct um_sim *sim);
 
-/* sim_kernel.c */
+/* kernel.c */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
-void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x); /* taken */
+void um_sim_walk_xfer(struct um_sim_walk *w, struct um_sim_xfer *x); /* takes ownership */
 void um_sim_walk_called(struct um_sim_walk *w, uint64_t correlation);
-/* The memory is going away under it. */
+/* The memory is being freed. */
 void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m);
 void um_sim_walk_free(struct um_sim_walk *w);
-/* Goes on with a kernel at time `t`; begins it if it has not begun. Returns when its next step is; *done: its end. */
+/* Continues a kernel at time `t`; begins it if it has not begun. Returns the time of its next step; *done: it ended. */
 uint64_t um_sim_walk_step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_cmd *c, uint64_t t, int *done);
 
-/* sim_hint.c */
+/* hint.c */
 int um_sim_prefetch(struct um_gpu *gpu, const void *ptr, size_t bytes, struct um_location to, unsigned flags,
 		    um_stream stream);
 int um_sim_prefetch_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
@@ -368,34 +369,34 @@ int um_sim_discard_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t 
 int um_sim_renew_batch(struct um_gpu *gpu, void **ptrs, size_t *sizes, size_t count, struct um_location *locs,
 		       size_t *loc_idxs, size_t n_locs, unsigned long long flags, um_stream stream);
 int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where);
-/* Does the per-block work of a hint from time `t`; `*cpu`: when its thread is done, `*end`: when its stream is. */
+/* Does the per-block work of a hint from time `t`; `*cpu`: end for its thread, `*end`: end for its stream. */
 int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t, uint64_t *cpu, uint64_t *end);
 void um_sim_hint_free(struct um_sim_hint *h);
 
-/* sim_told.c: a managed range was prefetched. */
+/* range_attributes.c: a managed range was prefetched. */
 void um_sim_sent(struct um_sim *sim, const struct um_sim_range *r);
 
-/* sim_thrash.c: the detector. `by`: 1 GPU, 2 CPU. */
+/* thrash.c: the detector. `by`: 1 GPU, 2 CPU. */
 void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
 void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b);
-/* Until when processor `by` must leave the pages alone (0: it need not); pages to be pinned are pinned. */
+/* Time until which processor `by` must leave the pages alone (0: none); pins pages that are due. */
 uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
 uint32_t um_sim_thrash_pinned(const struct um_sim_block *b);
-uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* out of the density prefetcher's reach */
+uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* pages excluded from the density prefetcher */
 void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 
-/* sim_host.c: the CPU touches pages, in the first of them from that offset of the memory on. */
+/* host.c: the CPU accesses pages, beginning at that offset of the memory. */
 void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write,
 		      uint64_t *t);
 
-/* sim_ledger.c: each does nothing where there is no ledger, but the first, the second, and the step. */
+/* ledger.c: without a ledger all but the first, the second, and the step do nothing. */
 struct um_ledger *um_sim_ledger_new(void);
 void um_sim_ledger_free(struct um_ledger *l);
 struct um_sim_ledger_entry {
 	const char *name;
 	int xfer, begun, computes;
 };
-/* A kernel took `ns` for a step, and made this difference to the sums. */
+/* A step of a kernel took `ns`, and made this difference to the sums. */
 void um_sim_ledger_step(struct um_sim *sim, const struct um_sim_ledger_entry *e, const struct um_tally *before,
 			uint64_t ns);
 void um_sim_ledger_call(struct um_sim *sim);
@@ -406,9 +407,9 @@ void um_sim_ledger_evicted(struct um_sim *sim, const struct um_sim_mem *m);
 void um_sim_ledger_faulted(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults, uint64_t stall_ns);
 void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults);
 
-/* sim_watch.c: each does nothing where nobody watches. Times in ns. */
-int um_sim_looked_at(const struct um_sim *sim); /* migrations and faults are told to somebody */
-/* A call that is over by the caller's clock, which moves on a little. Its correlation. */
+/* watch.c: without a watcher these do nothing. Times in ns. */
+int um_sim_looked_at(const struct um_sim *sim); /* migrations and faults have a receiver */
+/* Reports a call that ended on the caller's clock, which advances a little. Returns its correlation id. */
 uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin);
 void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
 			 uint64_t begin, uint64_t end);
@@ -424,45 +425,48 @@ void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, u
 			     uint64_t at);
 void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at);
 
-/* sim_touch.c: what the app's CPU code touches, without its help. */
-int um_sim_touch_can(void); /* does this system tell? */
+/* cpu_access.c: detects accesses of the program's CPU code. */
+int um_sim_touch_can(void); /* does this system support it? */
 uint64_t um_sim_os_page(void);
-/* The page table of the process. Opened anew each time: a program may close descriptors that it does not know. */
+/* The page table of the process. Opened each time, because a program may close unknown descriptors. */
 #define UM_SIM_ENTRY_PRESENT (1ull << 63)
 int um_sim_entries_open(void);
 int um_sim_entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n);
-void um_sim_touch_prepare(void *span, size_t bytes); /* backed memory just made */
-/* Serves what was touched since the last call; `*t` moves on. */
+void um_sim_touch_prepare(void *span, size_t bytes); /* for newly backed memory */
+/* Serves accesses since the last call; `*t` advances. */
 void um_sim_touch_look(struct um_sim *sim, uint64_t *t);
-void um_sim_touch_forget(struct um_sim *sim); /* makes what the CPU has not mapped noticed again */
+void um_sim_touch_forget(struct um_sim *sim); /* makes pages that the CPU has not mapped detectable again */
 
-/* sim_check.c: kernels against the ranges that they were told to touch. */
+/* check.c: kernels against their declared ranges. */
 struct um_sim_check {
-	const struct um_touch *touch; /* `ptr` an address */
+	const struct um_touch *touch; /* `ptr` is an address */
 	uint32_t n;
 	void (*stray)(void *arg, const struct um_sim_stray *s);
-	void *arg; /* of the kernel's host code, too */
+	void *arg; /* also the argument of the kernel's host code */
 };
-int um_sim_check_begin(struct um_sim_mem *m); /* of backed, shared memory just made. 0 or -ENOMEM */
+int um_sim_check_begin(struct um_sim_mem *m); /* for newly backed, shared memory. 0 or -ENOMEM */
 void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void (*fn)(void *arg));
 
-/* sim_loop.c */
-void um_sim_enter(struct um_sim *sim); /* lock; what the CPU touched, and what is due by the app's clock happens */
-int um_sim_leave(struct um_sim *sim, int error); /* the same, and unlock; returns `error` */
-int um_sim_turn(struct um_sim *sim, uint64_t limit); /* one event at or before `limit`: 1, or 0 if there is none */
+/* loop.c */
+void um_sim_enter(struct um_sim *sim); /* locks; processes CPU accesses, and events due by the program's clock */
+int um_sim_leave(struct um_sim *sim, int error); /* the same, and unlocks; returns `error` */
+int um_sim_turn(struct um_sim *sim, uint64_t limit); /* processes one event at or before `limit`: 1, or 0 if there is
+						        none */
 void um_sim_run_until(struct um_sim *sim, uint64_t t);
-void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t); /* commands that take no time, due by t */
-int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s); /* says so; UM_CUDA_LAUNCH_TIMEOUT */
-int um_sim_finish(struct um_sim *sim); /* all of it; the app's clock stands at the end. 0 or UM_CUDA_LAUNCH_TIMEOUT */
+void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t); /* processes commands that take no time,
+									        due by t */
+int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s); /* logs it; returns UM_CUDA_LAUNCH_TIMEOUT */
+int um_sim_finish(struct um_sim *sim); /* runs everything; the program's clock is then at the end. 0 or
+				          UM_CUDA_LAUNCH_TIMEOUT */
 int um_sim_worker_start(struct um_gpu *gpu, struct um_worker *worker);
 void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker);
 void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker);
 int um_sim_worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
 
-/* sim_stream.c */
+/* stream.c */
 struct um_sim_stream *um_sim_stream_of(struct um_sim *sim, um_stream stream); /* NULL: no such stream */
 struct um_sim_stream *um_sim_stream_new(struct um_sim *sim);
-void um_sim_stream_end(struct um_sim_stream *s); /* commands and all */
+void um_sim_stream_end(struct um_sim_stream *s); /* with its commands */
 int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_cmd *cmd); /* CUDA error */
 void um_sim_cmd_end(struct um_sim_cmd *c);
 void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s);
@@ -476,7 +480,7 @@ int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status);
 int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
 int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
 
-/* sim_event.c */
+/* event.c */
 void um_sim_record_put(struct um_sim_record *r);
 int um_sim_event_create(struct um_gpu *gpu, um_event_handle *event, unsigned flags);
 int um_sim_event_destroy(struct um_gpu *gpu, um_event_handle event);
@@ -485,7 +489,7 @@ int um_sim_event_query(struct um_gpu *gpu, um_event_handle event);
 int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event);
 int um_sim_event_elapsed(struct um_gpu *gpu, float *ms, um_event_handle start, um_event_handle end);
 
-/* sim.c: what happened so far, at time `t`. */
+/* sim.c: the sums at time `t`. */
 void um_sim_tally_at(struct um_sim *sim, uint64_t t, struct um_tally *out);
 
 #endif

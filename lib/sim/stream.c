@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: queues of commands.
+ * stream.c - streams of the simulated GPU: queues of commands
  */
 #include "sim/state.h"
 
@@ -29,7 +29,7 @@ struct um_sim_stream *um_sim_stream_new(struct um_sim *sim)
 	return s;
 }
 
-/* Releases what a command owns, done or not. */
+/* Releases resources of a command, executed or not. */
 void um_sim_cmd_end(struct um_sim_cmd *c)
 {
 	switch (c->kind) {
@@ -70,7 +70,7 @@ void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s)
 	um_sim_stream_end(s);
 }
 
-/* Commands that have not ended at the app's clock. */
+/* Commands that have not ended at the program's clock. */
 static size_t unfinished(const struct um_sim *sim, const struct um_sim_stream *s)
 {
 	return s->queue.n - s->first + (s->ready > sim->app);
@@ -81,7 +81,7 @@ int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct
 	struct um_sim_cmd c = *cmd;
 	int can = 1;
 
-	/* A full launch queue holds the app up; a worker's commands find room. */
+	/* A full launch queue blocks the program; a worker's commands always find room. */
 	s->waiters++;
 	while (!sim->lane && unfinished(sim, s) >= UM_SIM_QUEUE && (can = um_sim_progress(sim)))
 		sim->app = um_sim_later(sim->app, sim->now);
@@ -119,13 +119,14 @@ int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream)
 	s = um_sim_stream_of(sim, stream);
 	if (!s || s == sim->streams || s->thread)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	s->gone = 1; /* as in CUDA: its work still ends */
+	s->gone = 1; /* as in CUDA: its remaining work still runs */
 	if (s->first == s->queue.n && !s->waiters)
 		um_sim_stream_forget(sim, s);
 	return um_sim_leave(sim, UM_CUDA_OK);
 }
 
-/* Waits until `seq` of the stream is over; of the default stream, until those that it is ordered with are, too. */
+/* Waits until command `seq` of the stream has finished; for the default stream, also the streams that it is ordered
+ * with. */
 int um_sim_stream_await(struct um_sim *sim, struct um_sim_stream *s, uint64_t seq)
 {
 	int err = UM_CUDA_OK;
@@ -229,7 +230,7 @@ int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announ
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	s->announced = 0; /* never what was said before */
+	s->announced = 0; /* on failure no earlier announcement remains */
 	um_vec_clear(&s->told);
 	if (um_vec_reserve(&s->told, next->n + 1)) {
 		err = UM_CUDA_NO_MEMORY;
@@ -244,7 +245,7 @@ int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announ
 	return um_sim_leave(sim, err);
 }
 
-/* Waiting and writing differ only in what happens when the device gets there. */
+/* Waiting and writing differ only when the device reaches the command. */
 static int value(struct um_gpu *gpu, um_stream stream, enum um_sim_cmd_kind kind, uint32_t *addr, uint32_t v)
 {
 	struct um_sim *sim = um_sim_of(gpu);

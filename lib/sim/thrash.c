@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thrashing detector: CPU and GPU fighting over a page. Evictions are none of its business, and moves by prefetch
- * reset it. The driver adapts the lapse; here it is constant.
+ * thrash.c - the thrashing detector: CPU and GPU alternating on a page
+ *
+ * Evictions do not count, and a migration by prefetch resets it. The driver adapts the lapse; here it is constant.
  */
 #include "sim/state.h"
 
-#define LAPSE 500000u /* ns between events that count, and the length of a nap */
-#define EVENTS 3 /* counted ones to be thrashing */
-#define NAPS 10 /* until pinned */
+#define LAPSE 500000u /* ns between events that count, and the length of a delay */
+#define EVENTS 3 /* counted events until a page is thrashing */
+#define NAPS 10 /* delays until it is pinned */
 #define PIN (300ull * LAPSE)
-#define EPOCH (2000ull * LAPSE) /* then a page is forgotten */
+#define EPOCH (2000ull * LAPSE) /* after that a page is forgotten */
 
 struct um_sim_thrash {
-	struct um_sim_thrash *next; /* of the pinned */
+	struct um_sim_thrash *next; /* in the list of pinned blocks */
 	struct um_sim_block *block;
 	uint64_t release; /* ns: pinned until */
 	uint32_t hot, pinned; /* pages */
 	struct {
 		uint64_t stamp; /* ns: last event; 0 none */
 		uint64_t nap_until;
-		uint8_t events, naps, napping; /* napping: which processor */
+		uint8_t events, naps, napping; /* napping: the delayed processor */
 	} page[UM_SIM_PAGES];
 };
 
-/* The block's first migration is only stamped; the second, by the other processor, makes the page state; from the
- * third on they count. */
+/* The block's first migration only sets the time stamp; the second, by the other processor, creates the page state;
+ * events count from the third on. */
 void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t)
 {
 	struct um_sim_thrash *th = b->thrash;
 	int first = 0;
 
 	if (!th && b->moved_by && b->moved_by != by && t - b->moved_at <= LAPSE) {
-		th = b->thrash = calloc(1, sizeof *th); /* no memory: not detected */
+		th = b->thrash = calloc(1, sizeof *th); /* out of memory: not detected */
 		first = 1;
 	}
 	b->moved_by = (uint8_t)by;
@@ -76,7 +77,7 @@ void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b)
 	b->moved_by = 0;
 }
 
-/* The pages stay on the host, mapped remotely, until the release. */
+/* Pins the pages to the host, mapped remotely, until the release. */
 static void pin(struct um_sim *sim, struct um_sim_thrash *th, unsigned i, uint64_t t)
 {
 	if (!th->pinned) {
@@ -102,7 +103,7 @@ uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t 
 			if (t < th->page[i].nap_until)
 				until = um_sim_later(until, th->page[i].nap_until);
 			else
-				th->page[i].napping = 0; /* woke up: it is served */
+				th->page[i].napping = 0; /* the delay is over: it is served */
 		} else if (th->page[i].naps == NAPS) {
 			pin(sim, th, i, t);
 		} else {
@@ -126,7 +127,7 @@ uint32_t um_sim_thrash_pages(const struct um_sim_block *b)
 	return b->thrash ? b->thrash->hot : 0;
 }
 
-/* Called by whoever is about to look at pages: no event of its own is needed. */
+/* Called before pages are examined, so that it needs no event of its own. */
 void um_sim_thrash_expire(struct um_sim *sim, uint64_t t)
 {
 	struct um_sim_thrash *th = sim->pinned, *next;

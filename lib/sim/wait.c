@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waiting: for a worker, and for what other threads of the program have yet to enqueue.
+ * wait.c - waits for a worker, and for work that other threads of the program have yet to enqueue
  */
 #include "sim/state.h"
 
@@ -8,7 +8,7 @@
 
 #include <time.h>
 
-#define SLICE_NS 1000000 /* a word in memory changes without a call: it is looked at again that often */
+#define SLICE_NS 1000000 /* interval for polling a value in memory, which changes without a call */
 
 void um_sim_news(struct um_sim *sim)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a profiler would see of the simulated device. Calls are the app's, or of the helper thread whose step runs. A
- * copy of pages that do not lie side by side is several migrations, as the driver's are: each has its share of the
- * time.
+ * watch.c - reports the activity of the simulated GPU as a profiler would record it
+ *
+ * Calls belong to the program, or to the helper thread whose step runs. A copy of non-adjacent pages is several
+ * migrations, as in the driver: each has its share of the time.
  */
 #include "sim/state.h"
 
-#define APP_THREAD 1u /* helper threads count on from here */
+#define APP_THREAD 1u /* helper threads have the numbers after it */
 
-#define TOLD_FROM (0x7ull << 44) /* addresses */
+#define TOLD_FROM (0x7ull << 44) /* first address */
 
-/* What went wrong there is the watcher's to keep. */
+/* The watcher keeps its own errors. */
 static void tell(struct um_sim *sim, const struct um_activity *a)
 {
 	um_activity_feed(sim->opt.watch, a);
@@ -26,7 +27,7 @@ static struct um_activity activity(enum um_activity_kind kind, uint64_t begin, u
 				    .stream = -1};
 }
 
-/* Who calls. */
+/* The calling thread. */
 static uint64_t thread_of(const struct um_sim *sim)
 {
 	uint64_t n = APP_THREAD;
@@ -39,7 +40,7 @@ static uint64_t thread_of(const struct um_sim *sim)
 	return n;
 }
 
-/* Calls that take no time could not be told apart by it, nor what an iteration called from what the next one did. */
+/* The clock advances, so that calls without a duration differ in time, also across iterations. */
 uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin)
 {
 	struct um_activity a;
@@ -84,7 +85,7 @@ void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum u
 	tell(sim, &a);
 }
 
-/* Where in its memory. */
+/* Offset of a page in its allocation. */
 static uint64_t offset_of(const struct um_sim_block *b, unsigned page)
 {
 	return (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES + page * (uint64_t)UM_SIM_PAGE;
@@ -95,7 +96,7 @@ int um_sim_looked_at(const struct um_sim *sim)
 	return sim->opt.watch || sim->counting;
 }
 
-/* What happened to managed memory: to who watches, and to who counts. */
+/* Reports an event of managed memory to the watcher and to the counter. */
 static void tell_of(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, struct um_activity *a)
 {
 	a->address = m->told + off;
