@@ -1,7 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * advice.c - finds read-mostly and host-resident ranges
+ */
 #include "plan/advice.h"
 
-/* By slot: its content is the same in all iterations, as far as ops decide. */
+/* By slot: ops leave its content the same in all iterations. */
 static uint8_t *find_constant(const struct um_schedule *s)
 {
 	uint8_t *constant = malloc(s->slots.n + 1);
@@ -29,7 +32,7 @@ static int by_range(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Ranges that touch become one. */
+/* Merges adjacent ranges. */
 static size_t join(struct um_hint *h, size_t n)
 {
 	size_t kept = 0;

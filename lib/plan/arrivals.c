@@ -1,13 +1,16 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * arrivals.c - lists the arrivals of each op
+ */
 #include "plan/arrivals.h"
 
-/* The touch for which a part arrives whose content was dead and dropped behind touch t; UINT32_MAX: none. */
+/* The touch for which a part arrives whose content was dead and dropped after touch t; UINT32_MAX: none. */
 static uint32_t next_of(const struct um_blocks *b, uint32_t t)
 {
 	return b->touch[t].fate == UM_FATE_DEAD ? b->to[t] : UINT32_MAX;
 }
 
-/* Counts what is dropped, by op two places up; how many there are. */
+/* Counts dropped parts by op, two places up; returns their number. */
 static uint32_t count(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
 {
 	uint32_t n = 0;
@@ -24,7 +27,7 @@ static uint32_t count(struct um_arrivals *a, const struct um_blocks *b, const st
 	return n;
 }
 
-/* A part arrives for the first touch of a life, and for the next one if what is dead in between was dropped. */
+/* A part arrives for the first touch of a life, and for the next one if dead content in between was dropped. */
 static void fill(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
 {
 	const struct um_baseline *s = &b->still;

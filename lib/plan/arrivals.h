@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * arrivals.h - what becomes resident without a copy
+ * arrivals.h - parts that become resident without a copy
  *
- * in    blocks, the gaps they spend away
- * out   by op, the parts that must become resident for it although they hold nothing: those of tensors just born, and
- *       those whose dead content was dropped before and is written now
+ * in    blocks, the gaps in which they are off the device
+ * out   by op, the parts without content that must become resident for it: those of tensors just born, and those whose
+ *       dead content was dropped before and is written now
  */
 #ifndef UM_PLAN_ARRIVALS_H
 #define UM_PLAN_ARRIVALS_H
@@ -13,7 +13,7 @@
 
 struct um_arrivals {
 	uint32_t *first; /* by op, into touch; n_ops + 1 */
-	uint32_t *touch; /* the touch that each part arrives for */
+	uint32_t *touch; /* the touch for which each part arrives */
 	uint64_t *bytes; /* by op */
 };
 

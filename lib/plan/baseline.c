@@ -1,9 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * baseline.c - computes the load, births and frees of an iteration without evictions
+ */
 #include "plan/baseline.h"
 
 #include "plan/blocks.h"
 
-/* Differences first; whole laps (rare: wanderers) go to everybody. */
+/* Differences first; whole iterations (rare: wandering slots) are added everywhere. */
 static void find_load(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t v = 0; v < b->n_visits; v++) {
@@ -23,7 +26,7 @@ static void find_load(struct um_baseline *s, const struct um_blocks *b)
 		s->load[i] += s->load[i - 1];
 }
 
-/* Counted one place up, then summed, so that filling leaves first_born[i] where op i begins. */
+/* Counts are stored one place up and then summed, so that filling leaves first_born[i] at the begin of op i. */
 static int find_born(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t t = 0; t < b->n_touches; t++) {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bayes.c - fits the Gaussian process and chooses the next point
+ */
 #include "plan/bayes.h"
 
 #include <math.h>
@@ -9,9 +12,9 @@
 
 struct process {
 	const struct um_bayes *y;
-	double root[UM_BAYES_MOST][UM_BAYES_MOST]; /* Cholesky's, of the kernel's matrix */
-	double weight[UM_BAYES_MOST]; /* the matrix' inverse times the values */
-	double mean, deviation, least; /* of the values; the least one standardised */
+	double root[UM_BAYES_MOST][UM_BAYES_MOST]; /* Cholesky factor of the kernel matrix */
+	double weight[UM_BAYES_MOST]; /* the inverse of the matrix times the values */
+	double mean, deviation, least; /* of the values; the least one is standardised */
 };
 
 static double kernel(const double *a, const double *b)
@@ -23,7 +26,7 @@ static double kernel(const double *a, const double *b)
 	return exp(-square / 2);
 }
 
-/* root * x = v, in place. */
+/* Solves root * x = v, in place. */
 static void forward(const struct process *p, double *v)
 {
 	for (int i = 0; i < p->y->n; i++) {
@@ -65,7 +68,7 @@ static void fit(struct process *p, const struct um_bayes *y)
 	}
 }
 
-/* By how much a point is expected to lie below the least value. */
+/* Expected improvement of a point over the least value. */
 static double improvement(const struct process *p, const double *at)
 {
 	double v[UM_BAYES_MOST], mean = 0, spread = 1, z;
@@ -82,7 +85,7 @@ static double improvement(const struct process *p, const double *at)
 	return spread * (z * erfc(-z / sqrt(2)) / 2 + exp(-z * z / 2) / sqrt(2 * 3.14159265358979323846));
 }
 
-/* The n-th of a row of numbers spread evenly over (0, 1): its digits in some base, mirrored. */
+/* The n-th number of a low-discrepancy sequence over (0, 1): its digits in some base, mirrored. */
 static double mirrored(unsigned n, unsigned base)
 {
 	double sum = 0, digit = 1;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bayes.h - the least of a function of four numbers in [-1, 1], asked for a few times
+ * bayes.h - Bayesian optimisation: the minimum of a function of four numbers in [-1, 1], with few evaluations
  *
- * in    points and what the function is there
- * out   the next point to ask for
+ * in    points and the function's values there
+ * out   the next point to evaluate
  *
- * Bayesian optimisation: a Gaussian process (squared exponential kernel of length 1, values standardised) is put
- * through what is known; of some hundred points spread evenly the one with the highest expected improvement comes next.
- * The same questions and answers lead to the same next question.
+ * A Gaussian process (squared exponential kernel of length 1, values standardised) is fitted to the known values; of
+ * some hundred evenly spread points the one with the highest expected improvement is next. Deterministic.
  */
 #ifndef UM_PLAN_BAYES_H
 #define UM_PLAN_BAYES_H
@@ -21,7 +20,7 @@ struct um_bayes {
 	int n; /* all 0 at first */
 };
 
-/* `n` < UM_BAYES_MOST. O(n^3 + n^2 for each of the points tried). */
+/* `n` < UM_BAYES_MOST. O(n^3 + n^2 for each candidate). */
 void um_bayes_next(const struct um_bayes *y, double at[UM_BAYES_DIMS]);
 void um_bayes_tell(struct um_bayes *y, const double at[UM_BAYES_DIMS], double value);
 int um_bayes_best(const struct um_bayes *y); /* the first with the least value; n > 0 */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * blocks.c - builds blocks, visits and gaps
+ *
  * Blocks are numbered along the addresses in use; touches are sorted into them by counting, since ops come in order.
- * Then each touch is led to the next one of its part (through renaming at the iteration's end where there is some), and
- * what the stretch between them means is added to all gaps that it spans, by differences: linear in touches.
+ * Then each touch is linked to the next one of its part (through the renaming at the iteration's end), and the content
+ * of the stretch between them is added to all gaps that it spans, by differences: linear in touches.
  */
 #include "plan/blocks.h"
 
 #include "base/bisect.h"
 #include "plan/place.h"
 
-#define MOST_NAMES 64 /* that a tensor goes by, one iteration after the other, before it is touched again */
+#define MOST_NAMES 64 /* names of a tensor in consecutive iterations until it is touched again */
 
 struct build {
 	struct um_blocks *b;
@@ -44,12 +46,12 @@ static int compare_place(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Numbers the blocks that slots lie in: along the addresses, then those of wanderers. */
+/* Numbers the blocks of the slots: along the addresses, then those of wandering slots. */
 static int number_blocks(struct build *w)
 {
 	const struct um_schedule *s = w->s;
 	struct by_place *order = malloc((s->slots.n + 1) * sizeof *order);
-	uint64_t n = 0, high = 0; /* blocks so far; the last one's address */
+	uint64_t n = 0, high = 0; /* blocks so far; address of the last one */
 	size_t m = 0;
 
 	if (!order)
@@ -126,7 +128,7 @@ static int make_parts(struct build *w)
 	return 0;
 }
 
-/* The parts [*lo, *hi) under a use; none for memory that is not managed. */
+/* The parts [*lo, *hi) under a use; none for unmanaged memory. */
 static void parts_under(const struct build *w, const struct um_sched_use *u, uint32_t *lo, uint32_t *hi)
 {
 	const struct um_slot *t = &w->s->slots.at[u->slot];
@@ -139,7 +141,7 @@ static void parts_under(const struct build *w, const struct um_sched_use *u, uin
 	*hi += (uint32_t)((t->place + u->off + u->bytes - 1) / UM_BLOCK_BYTES - first_block(t) + 1);
 }
 
-/* Of a slot, is this part on the host for good? */
+/* Is this part of a slot host-resident? */
 static int is_far(const struct build *w, uint32_t slot, uint32_t p)
 {
 	const struct um_host_resident *far = w->b->far ? &w->b->far[slot] : NULL;
@@ -219,7 +221,7 @@ static int make_touches(struct build *w)
 	return 0;
 }
 
-/* first_visit is now where each block's touches end; becomes what it is called. */
+/* first_visit is now the end of each block's touches; it becomes the begin. */
 static int make_visits(struct build *w)
 {
 	struct um_blocks *b = w->b;
@@ -279,8 +281,7 @@ static int index_parts(struct build *w)
 
 /* --- from touch to touch ------------------------------------------------------------------------------------------ */
 
-/* Where the tensor that has this name behind op `op` is freed in this iteration; INT32_MAX if it lives on in the
- * next. */
+/* Position at which the tensor with this name after op `op` is freed in this iteration; INT32_MAX if it lives on. */
 static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, uint32_t slot, int32_t op)
 {
 	const struct um_slot *t = &s->slots.at[slot];
@@ -291,7 +292,7 @@ static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, u
 	return b->successor[slot] != UM_NO_SLOT ? INT32_MAX : b->n_ops;
 }
 
-/* Fills fate and until of one touch, and the touch that follows it. */
+/* Fills fate and until of one touch, and its next touch. */
 static void follow(struct build *w, uint32_t part, uint32_t k)
 {
 	struct um_blocks *b = w->b;
@@ -326,7 +327,7 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 		from = -1;
 		base += n;
 	}
-	/* Content, but no end of the gap in sight: never away. */
+	/* content without a known end of the gap: never off the device */
 	t->fate = UM_FATE_NEEDED;
 	t->until = base;
 }
@@ -352,7 +353,7 @@ static int follow_all(struct build *w)
 
 /* --- gaps --------------------------------------------------------------------------------------------------------- */
 
-/* Adds one part to the gaps behind visits [from, to); `to` UINT32_MAX: to the block's last. */
+/* Adds one part to the gaps after visits [from, to); `to` UINT32_MAX: to the block's last. */
 static void span(struct build *w, uint32_t from, uint32_t to, int64_t bytes)
 {
 	w->parts[from]++;
@@ -382,8 +383,8 @@ static void span_touch(struct build *w, uint32_t t)
 				? b->touch[b->to[t]].visit
 				: visit_before(b, around ? lo : x->visit, hi, x->until - (around ? b->n_ops : 0));
 
-	/* `last` may be lo - 1: freed in the next iteration before anything there touches the block, so behind its last
-	 * visit, and not through to the next. */
+	/* `last` may be lo - 1: freed in the next iteration before any touch of the block there, so after its last
+	 * visit */
 	if (last + 1 == lo) {
 		span(w, x->visit, hi - 1, bytes);
 	} else {
@@ -394,7 +395,7 @@ static void span_touch(struct build *w, uint32_t t)
 	if (b->to[t] == UINT32_MAX) {
 		int32_t until = x->until;
 
-		/* The gap in which it is freed: behind `last`, or the one around the end. */
+		/* the gap of the free: after `last`, or the one around the end */
 		if (last + 1 == lo) {
 			last = hi - 1;
 		} else if (around) {

@@ -1,9 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * booking.c - books the copies of swaps on the link, op by op
+ */
 #include "plan/booking.h"
 
 struct taken {
 	const struct um_swap *swap;
-	int64_t from, to; /* gone for ops [from, to) */
+	int64_t from, to; /* off the device for ops [from, to) */
 };
 
 int um_track_init(struct um_track *t, const struct um_scheme_case *s)
@@ -35,7 +38,7 @@ int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint
 		uint64_t part = t->left[op] < ns ? t->left[op] : ns;
 
 		if (!t->left[op]) {
-			/* Full ops side by side are passed in one step the next time. */
+			/* adjacent full ops are skipped in one step the next time */
 			int32_t far = (int32_t)((at + step * (int64_t)t->skip[op] + t->n) % t->n);
 
 			if (!t->left[far] && t->skip[op] + t->skip[far] < t->n)
@@ -89,7 +92,7 @@ int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, 
 	}
 	if (!err)
 		*most = um_load_max(load, 0, load->n);
-	/* An answer's load has no copies in it. */
+	/* an answer's load excludes copies in progress */
 	for (size_t i = 0; !err && i < taken.n; i++) {
 		um_load_add(load, taken.at[i].swap->from, taken.at[i].from, -(int32_t)taken.at[i].swap->n);
 		um_load_add(load, taken.at[i].to, taken.at[i].swap->to, -(int32_t)taken.at[i].swap->n);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Only parts count that are read as a whole next and were written as a whole last, so that what is said of them holds
- * to the byte; and only parts that some op uses densely: a sound plan may leave the others on the host and have ops
- * reach them there (model/far.h), which takes no room and, at best, no time. Ops are tried in the order of what they
- * have too much, MOST_TRIED of them, no two close to each other.
+ * bound.c - computes the lower bound
+ *
+ * Only parts count whose next touch reads and whose last touch wrote them as a whole, so that the bound holds to the
+ * byte; and only parts that some op uses densely: a sound plan may keep the others on the host and let ops access them
+ * there (model/host_resident.h), which takes no room and, at best, no time. Ops are tried in the order of their excess,
+ * MOST_TRIED of them, no two close to each other.
  */
 #include "plan/bound.h"
 
@@ -17,13 +19,13 @@ struct bound {
 	uint64_t *alive; /* by op: bytes that it touches or that are needed around it */
 	uint64_t *sum; /* by op: ns of all ops before it; 2 n + 1, for windows that go around the end */
 	uint8_t *dense; /* by part: must be on the device at some time */
-	int32_t *written; /* by touch: when its part's content was written last, INT32_MIN if nobody knows */
+	int32_t *written; /* by touch: last write of its part's content, INT32_MIN if unknown */
 	uint32_t *counted, n_counted; /* touches whose content counts */
-	/* By distance from the op in question, 0 .. n: bytes written so far before it, needed so far behind. */
+	/* By distance from the op in question, 0 .. n: bytes written before it, needed after it. */
 	uint64_t *old, *late;
 };
 
-/* Is the content that a touch leaves read as a whole by the next one? */
+/* Does the next touch read the whole content that a touch leaves? */
 static int counts(const struct bound *w, uint32_t t)
 {
 	const struct um_touch *x = &w->b->touch[t];
@@ -96,7 +98,7 @@ static void add(uint64_t *at, int32_t n, int64_t distance, uint64_t bytes)
 	at[distance < 0 ? 0 : distance > n ? n : distance] += bytes;
 }
 
-/* What surrounds op p, by when it was written (ops before p) and when it is needed (ops behind p). */
+/* The content around op p, by its write (ops before p) and its next use (ops after p). */
 static void find_around(struct bound *w, int32_t p)
 {
 	const struct um_blocks *b = w->b;
@@ -119,12 +121,12 @@ static void find_around(struct bound *w, int32_t p)
 
 static uint64_t copy_ns(uint64_t bytes, uint64_t rate)
 {
-	/* Rounded down, and copies are rounded one by one: a bound must not be too large by that. */
+	/* rounded down, because copies are rounded one by one and a bound must not be too large */
 	return (uint64_t)((double)bytes * 0.9999e9 / (double)rate);
 }
 
-/* The most time over the ops' own that copies take in a window of any length up to `most` next to p. `by`: bytes by
- * distance; what lies further than the window can make up for as much. `before`: the window ends at p. */
+/* The maximum time beyond the ops' own that copies take in a window of any length up to `most` next to p. `by`: bytes
+ * by distance; bytes beyond the window can make up for as much. `before`: the window ends at p. */
 static uint64_t window(const struct bound *w, int32_t p, uint64_t over, const uint64_t *by, uint64_t rate, int before,
 		       int32_t most, int32_t *length)
 {
@@ -134,8 +136,8 @@ static uint64_t window(const struct bound *w, int32_t p, uint64_t over, const ui
 		beyond += by[i];
 	*length = 0;
 	for (int32_t i = 0; i < most; i++) {
-		/* Written at distance i: op p - i took part, and the copy runs in ops behind it. Needed at distance
-		 * i: op p + i waits, and the copy ran in ops before it. So the window is the i - 1 ops between. */
+		/* Written at distance i: op p - i took part, and the copy runs in later ops. Needed at distance i: op p
+		 * + i waits, and the copy ran in earlier ops. So the window is the i - 1 ops between. */
 		beyond -= by[i];
 		if (i < 1 || beyond >= over)
 			continue;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bound.h - how fast an iteration could be at best
+ * bound.h - a lower bound for the time of an iteration under any plan
  *
  * in    blocks, ops' times, a budget, link rates
- * out   a time that no plan without computing again can beat
+ * out   a time that no plan without recomputation can beat
  *
- * Take an op p. What is alive around it beyond the budget is away while it runs. Of that, what was written since op i
- * must have been copied out between i and p, and what is needed by op j must be copied in between p and j. So the ops
- * from i to p take as long as the one copy, those from p to j as long as the other, and the rest as long as they
- * take. The bound is the largest such sum over some of the fullest ops and all i and j.
+ * Take an op p. Of the content alive around it, the excess over the budget is off the device while it runs. Of that,
+ * content written since op i must have been copied out between i and p, and content needed by op j must be copied in
+ * between p and j. So the ops from i to p take at least as long as the one copy, those from p to j as long as the
+ * other, and the rest as long as they take. The bound is the largest such sum over some of the fullest ops and all i
+ * and j.
  */
 #ifndef UM_PLAN_BOUND_H
 #define UM_PLAN_BOUND_H

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One sweep around the circle, from the calmest op on: where an op sees too many blocks, the best of the gaps around it
- * is given up as a whole. For the plain rule (what ends last) that is Belady's rule on a circle, optimal in blocks
- * moved but for the first lap's beginning; what it gave up too much there is taken back afterwards, last given up
- * first.
+ * choose.c - Belady's rule on a circular iteration
+ *
+ * One sweep around the circle, from the op with minimum load on: where an op sees too many blocks, the best of the gaps
+ * around it is given up as a whole. For the plain rule (latest end first) that is Belady's rule on a circle, optimal in
+ * blocks moved except for the beginning of the first round; excess gaps from there are taken back afterwards, last
+ * given up first.
  */
 #include "plan/choose.h"
 
 #include "base/pqueue.h"
 
-/* A gap that is too many hints for what it frees is given up last. */
+/* A gap with too many hints for the room that it frees is given up last. */
 #define MANY_PARTS 16
 
 struct candidate {
 	int64_t key; /* larger goes first */
-	int64_t end; /* in ops from the sweep's start; of no use from here on */
+	int64_t end; /* in ops from the sweep's start; unused from here on */
 	uint32_t visit;
 };
 
@@ -23,9 +25,10 @@ struct sweep {
 	const struct um_blocks *b;
 	const struct um_choose_rule *rule;
 	int32_t limit;
-	int32_t *crowded; /* by step: the next one, or itself, that sees too many at first; n_ops: none. One more */
+	int32_t *crowded; /* by step: the next step, or itself, with too many blocks initially; n_ops: none. One more
+			     entry */
 	UM_VEC(struct candidate) heap;
-	UM_VEC(uint32_t) taken; /* in the order of being given up */
+	UM_VEC(uint32_t) taken; /* in the order of giving up */
 };
 
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident)
@@ -70,13 +73,13 @@ UM_PQUEUE(candidates, struct candidate, before)
 
 /* --- the sweep ---------------------------------------------------------------------------------------------------- */
 
-/* The time at a position, behind the iteration's end or before its begin as well. */
+/* The time at a position, also after the iteration's end or before its begin. */
 static int64_t time_at(const struct sweep *s, int64_t op)
 {
 	const uint64_t *clock = s->rule->clock;
 	int64_t n = s->b->n_ops, before = 0;
 
-	/* A lap or two: cheaper than to divide. */
+	/* at most a round or two: cheaper than a division */
 	for (; op < 0; op += n)
 		before -= (int64_t)clock[n];
 	for (; op >= n; op -= n)
@@ -92,7 +95,7 @@ static int is_written(const struct um_blocks *b, uint32_t v)
 	return 0;
 }
 
-/* `behind`: ops from the sweep's start to the gap's visit, negative for those under way when it starts. */
+/* `behind`: ops from the sweep's start to the gap's visit, negative for gaps that are open when it starts. */
 static int offer(struct sweep *s, uint32_t v, int64_t behind)
 {
 	const struct um_visit *x = &s->b->visit[v];
@@ -101,7 +104,7 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 
 	if (!um_choice_can_leave(s->b, v) || s->c->away[v] || s->c->keep_resident[v])
 		return 0;
-	/* The load only falls: what helps nobody now never will. */
+	/* the load only falls: a gap that is useless now stays useless */
 	if (s->crowded[behind < 0 ? 0 : behind + 1] >= c.end)
 		return 0;
 	c.key = time_at(s, s->c->min_load_op + c.end);
@@ -194,7 +197,7 @@ static int sweep(struct sweep *s)
 	return err;
 }
 
-/* Takes back what turns out not to be needed. */
+/* Takes back gaps that turn out not to be needed. */
 static void keep_spare(struct sweep *s)
 {
 	for (int live = 1; live >= 0; live--) {
@@ -247,7 +250,7 @@ void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 	}
 }
 
-/* Sorted by counting: what comes back is listed by visit. */
+/* Counting sort: returns are listed by visit. */
 int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b, int32_t from, uint32_t *back,
 			   uint32_t *n)
 {

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * choose_tensors.c - ranks swaps of whole tensors by free time
+ */
 #include "plan/choose_tensors.h"
 
 #include "plan/swaps.h"

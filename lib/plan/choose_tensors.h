@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * choose_tensors.h - whole tensors by the time that their copies leave over
+ * choose_tensors.h - a choice of whole tensors by free time
  *
  * in    blocks, rates
  * out   gaps
  *
- * One of the choices that the search begins with. Gaps go by how much longer they are than both copies take, the
- * longest first: Capuchin's free time (Peng et al., ASPLOS 2020), without its measured feedback.
+ * One of the choices that the search begins with. Gaps are ordered by their length beyond both copies, the longest
+ * first: Capuchin's free time (Peng et al., ASPLOS 2020), without its measured feedback.
  */
 #ifndef UM_PLAN_CHOOSE_TENSORS_H
 #define UM_PLAN_CHOOSE_TENSORS_H

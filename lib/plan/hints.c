@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Departures are sorted by op; returns and arrivals come in the engine's order, which becomes the order of the file:
- * each is issued at the earliest op that keeps it. One that is issued in the iteration before goes to the file's end,
- * under the name that its slot has there. Then both are merged by `at`.
+ * hints.c - writes and orders the hints of a plan
+ *
+ * Evictions are sorted by op; returns and arrivals come in the engine's order, which becomes the order of the file:
+ * each is issued at the earliest op that preserves it. Hints issued in the previous iteration go to the file's end,
+ * under the name that their slot has there. Then both are merged by `at`.
  */
 #include "plan/hints.h"
 
@@ -14,9 +16,9 @@ struct piece {
 	enum um_hint_kind kind;
 };
 
-/* A part that returns behind a gap, by the touch before it. */
+/* A part that returns after a gap, by the touch before it. */
 struct back {
-	uint32_t touch, next; /* next: UINT32_MAX, no further one */
+	uint32_t touch, next; /* next: UINT32_MAX, none */
 };
 
 struct writer {
@@ -24,17 +26,17 @@ struct writer {
 	const struct um_blocks *b;
 	const struct um_choice *c;
 	const struct um_returns *r;
-	uint32_t *back; /* by visit behind which a block is away: the last of its parts that return, UINT32_MAX none */
+	uint32_t *back; /* by visit after which a block is off the device: the last of its parts that return, UINT32_MAX
+			   none */
 	UM_VEC(struct back) backs;
 	UM_VEC(struct piece) leaving, coming; /* coming: one move at a time */
 	UM_VEC(struct um_hint) fetch[2]; /* prefetches issued in the iteration of the need, and in the one before */
 	uint64_t merge;
 };
 
-/* --- departures --------------------------------------------------------------------------------------------------- */
+/* --- evictions ---------------------------------------------------------------------------------------------------- */
 
-/* Behind visit v, in time for the op after it; behind the last op that is in the next iteration, by the name used
- * there. */
+/* After visit v, before the op after it; after the last op that is in the next iteration, by the name used there. */
 static int leave(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];
@@ -52,7 +54,7 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	return um_vec_push(&w->leaving, e);
 }
 
-/* Behind visit v, to return. */
+/* After visit v, with a return. */
 static int leave_for_now(struct writer *w, uint32_t t, uint32_t v)
 {
 	if (leave(w, t, v) || um_vec_push(&w->backs, ((struct back){t, w->back[v]})))
@@ -61,8 +63,8 @@ static int leave_for_now(struct writer *w, uint32_t t, uint32_t v)
 	return 0;
 }
 
-/* All gaps behind a touch in which its part is away, of which there is one: it leaves in each, unless it is dead after
- * the first. */
+/* All gaps after a touch in which its part is off the device (at least one): it is evicted in each, unless it is dead
+ * after the first. */
 static int leave_all(struct writer *w, uint32_t t)
 {
 	const struct um_blocks *b = w->b;
@@ -72,7 +74,7 @@ static int leave_all(struct writer *w, uint32_t t)
 	int32_t lap = b->visit[v].op < x->op ? b->n_ops : 0;
 
 	if (x->fate != UM_FATE_NEEDED) {
-		/* Freed before anybody could notice. */
+		/* freed at once: no hint is needed */
 		if (x->fate == UM_FATE_GONE && x->until <= b->visit[v].op + lap + 1)
 			return 0;
 		return leave(w, t, v);
@@ -89,7 +91,7 @@ static int leave_all(struct writer *w, uint32_t t)
 	return 0;
 }
 
-/* By time, then along the blocks, which is the order that the timeline took them in. */
+/* By time, then along the blocks, which is the order of the timeline. */
 static int by_departure(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
@@ -116,7 +118,7 @@ static void sort_pieces(struct piece *p, size_t n)
 	}
 }
 
-/* They were found block by block: counted into their ops and kinds, they need to be sorted within a block only. */
+/* They were found block by block: counting sort by op and kind, then a sort within a block. */
 static int sort_leaving(struct writer *w)
 {
 	uint32_t *at = calloc(2ull * w->b->n_ops + 1, sizeof *at);
@@ -213,7 +215,7 @@ static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 			struct piece e = {p->block, p->slot,	    p->bytes,	     p->off,
 					  at + lap, m->after + lap, UM_HINT_PREFETCH};
 
-			/* Before the iteration's end, though it could start behind it. */
+			/* before the iteration's end, although it could start after it */
 			if (!before && e.after < -1)
 				e.after = -1;
 			if (um_vec_push(&w->coming, e))
@@ -231,7 +233,7 @@ static int write_arrivals(struct writer *w, const struct um_arrivals *a, const s
 		struct piece e = {p->block,	   p->slot, p->bytes, p->off, m->need, m->after < -1 ? -1 : m->after,
 				  UM_HINT_PREFETCH};
 
-		/* Not while the tensor of the iteration before has the same name. */
+		/* Not while the previous iteration's tensor has the same name. */
 		if (s->birth >= 0 && s->death <= s->birth && m->need >= s->birth && e.after < s->death - 1)
 			e.after = s->death - 1;
 		if (um_vec_push(&w->coming, e))
@@ -261,7 +263,7 @@ static int write_moves(struct writer *w, const struct um_arrivals *a, const stru
 	return err;
 }
 
-/* What is not touched by anything because it is told to stay on the host. */
+/* Advice for ranges that no touch covers because they are host-resident. */
 static int write_advice(struct writer *w)
 {
 	static const int both[] = {UM_ADVICE_PREFERRED, UM_ADVICE_ACCESSED_BY};
@@ -282,8 +284,7 @@ static int write_advice(struct writer *w)
 	return 0;
 }
 
-/* Departures, prefetches for this iteration, those for the next one: merged by `at`, in that order where it is
- * equal. */
+/* Evictions, prefetches for this iteration, those for the next one: merged by `at`, in that order where it is equal. */
 static int merge_all(struct writer *w)
 {
 	struct um_plan *out = w->out;
@@ -313,7 +314,7 @@ static int merge_all(struct writer *w)
 	return 0;
 }
 
-/* What the merge has no use for. */
+/* Frees data that the merge does not need. */
 static void drop_returns(struct writer *w)
 {
 	free(w->back);

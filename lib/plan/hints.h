@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hints.h - what blocks do, said of slots
+ * hints.h - turns evictions and returns of blocks into hints on slots
  *
- * in    blocks, the gaps they spend away, the order of returns
+ * in    blocks, the gaps in which they are off the device, the order of returns
  * out   hints, in the order of issue
  *
- * A block that leaves or returns is one hint for each slot that has content in it; neighbouring parts of one slot that
- * move together are one hint. A tensor just born needs a hint as well: its bytes must be resident, though none are
+ * A block that is evicted or returns is one hint for each slot with content in it; neighbouring parts of one slot that
+ * move together are one hint. A tensor just born needs a hint as well: its bytes must be resident, although none are
  * moved.
  */
 #ifndef UM_PLAN_HINTS_H
@@ -15,7 +15,8 @@
 #include "model/plan.h"
 #include "plan/timeline.h"
 
-/* Fills out->hints (emptied first) from out->sched. `merge`: blocks in one hint that copies, at most. 0 or -ENOMEM. */
+/* Fills out->hints (emptied first) from out->sched. `merge`: maximum number of blocks in a hint that copies. 0 or
+ * -ENOMEM. */
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
 		   const struct um_arrivals *a, const struct um_returns *r, const struct um_timeline *t,
 		   uint32_t merge);

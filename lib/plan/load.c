@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A segment tree that never pushes down: what was added to a whole subtree stays at its root and is summed on the way.
+ * load.c - a segment tree without push-down
+ *
+ * The amount added to a whole subtree stays at its root and is summed on the way.
  */
 #include "plan/load.h"
 
@@ -34,15 +36,14 @@ void um_load_fill(struct um_load *l)
 		l->max[x] = l->max[2 * x] > l->max[2 * x + 1] ? l->max[2 * x] : l->max[2 * x + 1];
 }
 
-/* The most below a node, from its children. */
+/* The maximum below a node, from its children. */
 static inline int32_t most_below(const struct um_load *l, int32_t x)
 {
 	return (l->max[2 * x] > l->max[2 * x + 1] ? l->max[2 * x] : l->max[2 * x + 1]) + l->add[x];
 }
 
 /* Leaves [from, to] both inclusive, from the bottom up: nodes that cover the range, then the ancestors of its ends,
- * side by side until they meet. Where they have met nothing is covered any more, so what does not change a node does
- * not change those above. */
+ * until they meet. Above that point no node is covered, so if a node does not change, its ancestors do not either. */
 static void add_flat(struct um_load *l, int32_t from, int32_t to, int32_t delta)
 {
 	int32_t a = from + l->size, b = to + l->size;
@@ -69,7 +70,7 @@ static void add_flat(struct um_load *l, int32_t from, int32_t to, int32_t delta)
 	}
 }
 
-/* The position at which the lap of another one begins. Most are of the first two. */
+/* The position at which the round of another position begins. Most are in the first two. */
 static inline int64_t lap_of(const struct um_load *l, int64_t position)
 {
 	return position < l->n ? 0 : position < 2ll * l->n ? l->n : position - position % l->n;
@@ -102,7 +103,7 @@ int32_t um_load_at(const struct um_load *l, int32_t op)
 	return sum;
 }
 
-/* Of leaves [from, to] both inclusive. On the way up each side holds the most of what it has passed. */
+/* Of leaves [from, to] both inclusive. On the way up each side keeps the maximum so far. */
 static int32_t max_flat(const struct um_load *l, int32_t from, int32_t to)
 {
 	int32_t a = from + l->size, b = to + l->size, x = l->max[a], y = l->max[b];

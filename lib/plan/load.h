@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * load.h - how many blocks are resident at each op
+ * load.h - number of resident blocks at each op, as a segment tree
  *
- * A tree over the ops of an iteration: adding to a range, the most in a range, the last place that has reached a limit,
- * each O(log ops). Ranges go around the iteration's end: [from, to) with to - from of any length, positions modulo n.
+ * Adding to a range, the maximum of a range, and the last position that reaches a limit, each O(log ops). Ranges go
+ * around the iteration's end: [from, to) with to - from of any length, positions modulo n.
  */
 #ifndef UM_PLAN_LOAD_H
 #define UM_PLAN_LOAD_H
@@ -13,8 +13,8 @@
 struct um_load {
 	int32_t n; /* ops */
 	int32_t size; /* leaves: a power of two */
-	int32_t *max; /* by node: the most below it, what was added above it not counted */
-	int32_t *add; /* by node: added to all below it, in its max already */
+	int32_t *max; /* by node: the maximum below it, without additions above it */
+	int32_t *add; /* by node: added to all below it, included in its max */
 };
 
 int um_load_init(struct um_load *l, int32_t n); /* all 0; 0 or -ENOMEM */

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lower.c - runs returns, timeline and hints for a choice of gaps
+ */
 #include "plan/lower.h"
 
 #include "plan/hints.h"

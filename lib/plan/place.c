@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Largest first, each into the smallest hole between the slots placed before it whose lifetimes cross its own
+ * place.c - places slots, largest first, into the smallest hole
+ *
+ * Each slot goes into the smallest hole between the slots placed before it whose lifetimes intersect its own
  * (SmartPool, Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one.
- * What is placed is a list in address order, kept in runs of some entries: a search reads it front to back, an
- * insertion moves one run. What lives for ever is merged with its neighbours. Time is quadratic in the number of
- * slots, with a small constant: of a run, lifetimes lie together and are compared several at once, before anything is
- * asked about places. Long schedules go to place_stream.c.
+ * Placed slots are a list in address order, kept in runs of some entries: a search reads it front to back, an insertion
+ * moves one run. Permanent slots are merged with their neighbours. Time is quadratic in the number of slots, with a
+ * small constant: lifetimes of a run are adjacent in memory and compared several at once, before places are examined.
+ * Long schedules go to place_stream.c.
  */
 #include "plan/place.h"
 
 #include "plan/place_stream.h"
 
 #define RUN 256
-#define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond, they are placed as a stream */
+#define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 
 /* [from, to) in ops, and [0, wrap) where it goes on into the next iteration. */
 struct arc {
@@ -35,7 +37,7 @@ struct placing {
 };
 
 static const struct arc for_ever = {0, INT32_MAX, 0};
-static const struct arc wall = {-1, INT32_MAX, 0}; /* not a slot: the end of a room. Crosses all */
+static const struct arc wall = {-1, INT32_MAX, 0}; /* not a slot: the end of a room. Intersects every lifetime */
 
 static int is_for_ever(struct arc a)
 {
@@ -84,7 +86,7 @@ static void find_tops(struct run *r, uint32_t from)
 		r->top[i] = i && r->top[i - 1] > r->end[i] ? r->top[i - 1] : r->end[i];
 }
 
-/* `n` entries of a run go to where `to` begins in another, or in the same one. */
+/* Moves `n` entries of a run to index `to` of another, or of the same one. */
 static void run_move(struct run *r, uint32_t to, const struct run *s, uint32_t from, uint32_t n)
 {
 	memmove(r->from + to, s->from + from, n * sizeof *s->from);
@@ -145,11 +147,11 @@ static int list_add(struct placing *p, uint64_t addr, uint64_t end, struct arc a
 	return 0;
 }
 
-/* By entry of the run: does its arc cross this one? A fixed count and nothing else, so that compilers do several at
- * once. */
+/* By entry of the run: does its arc intersect this one? A loop of fixed length without branches, so that compilers
+ * vectorise it. */
 static void find_crossing(const struct run *r, struct arc arc, uint8_t *hit)
 {
-	int32_t wraps = arc.wrap ? 0 : INT32_MAX; /* a wrap beyond this one crosses */
+	int32_t wraps = arc.wrap ? 0 : INT32_MAX; /* a wrap beyond this one intersects */
 
 	for (int i = 0; i < RUN; i++)
 		hit[i] = (uint8_t)(((r->from[i] < arc.to) & (arc.from < r->to[i])) | (r->wrap[i] > arc.from) |
@@ -159,10 +161,10 @@ static void find_crossing(const struct run *r, struct arc arc, uint8_t *hit)
 struct search {
 	uint64_t bytes, align; /* a power of two */
 	uint64_t best, best_size; /* the smallest hole that fits */
-	uint64_t open; /* the first place that fits above all that a room holds so far */
+	uint64_t open; /* the first place that fits above everything in the room so far */
 };
 
-/* The hole [from, to); `top`: the end of what the room holds, whenever it lives. */
+/* The hole [from, to); `top`: the end of the room's contents, at any time. */
 static void try_hole(struct search *f, uint64_t from, uint64_t to, uint64_t top)
 {
 	from = (from + f->align - 1) & ~(f->align - 1);
@@ -185,7 +187,7 @@ static int none_of_eight(const uint8_t *hit)
 	return !all;
 }
 
-/* Where `bytes` can lie for the time of `arc`; UINT64_MAX if nowhere. */
+/* A place for `bytes` during `arc`; UINT64_MAX if none. */
 static uint64_t list_find(const struct placing *p, uint64_t bytes, uint64_t align, struct arc arc)
 {
 	struct search f = {bytes, align, UINT64_MAX, UINT64_MAX, UINT64_MAX};
@@ -227,7 +229,7 @@ static int is_settled(const struct um_slot *t)
 	return t->flags & UM_SLOT_FIXED && t->place != UINT64_MAX;
 }
 
-/* Everything between the rooms is a wall. */
+/* Adds walls between the rooms. */
 static int add_walls(struct placing *p, const struct um_plan_request *r)
 {
 	uint64_t from = 0;
@@ -256,7 +258,7 @@ static int add_settled(struct placing *p)
 			continue;
 		uint64_t end = t->place + t->bytes;
 
-		/* A wanderer that has whole blocks keeps them. */
+		/* A wandering slot with whole blocks keeps them. */
 		if (p->wanders[i] && t->place % UM_BLOCK_BYTES == 0)
 			end = (end + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 		if (list_add(p, t->place, end, arc_of(p, i)))
@@ -267,12 +269,12 @@ static int add_settled(struct placing *p)
 
 struct wish {
 	uint32_t slot;
-	int rank; /* wanderers, then what stays for ever, then the others */
+	int rank; /* wandering slots, then permanent ones, then the others */
 	int32_t at;
 	uint64_t bytes;
 };
 
-/* What stays lies in the order of use, so that blocks are shared by what is used together. The others: largest
+/* Permanent slots in the order of use, so that blocks are shared by tensors that are used together. The others: largest
  * first. */
 static int by_turn(const void *a, const void *b)
 {
@@ -328,7 +330,7 @@ static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t 
 	return 0;
 }
 
-/* Places for slots of the last rank in the holes that are left for ever. Settled slots block theirs for ever. */
+/* Places slots of the last rank in the holes that are always free. Slots with fixed places block them for ever. */
 static int grant_stream(struct placing *p, const struct wish *wish, size_t n, uint64_t *top)
 {
 	struct um_place_life *life = malloc((n + 1) * sizeof *life);
@@ -371,7 +373,8 @@ static int by_birth(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* All of them: searched for if they are few, else what has a beginning and an end within the iteration as a stream. */
+/* All of them: by search if they are few, otherwise as a stream those with a beginning and an end within the
+ * iteration. */
 static int grant_all(struct placing *p, struct wish *wish, size_t n, uint64_t *top)
 {
 	size_t first = 0, kept = 0;
@@ -390,8 +393,8 @@ static int grant_all(struct placing *p, struct wish *wish, size_t n, uint64_t *t
 		wish[i] = wish[first + kept];
 		wish[first + kept++] = w;
 	}
-	/* What lives through the end lies apart for ever: addresses are cheap, and blocks that hold nothing are
-	 * free. */
+	/* slots that live through the end get places of their own: addresses are cheap, and blocks without content are
+	 * free */
 	p->through_end_for_ever = 1;
 	err = grant(p, wish, first + kept, top);
 	qsort(wish + first + kept, n - first - kept, sizeof *wish, by_birth);

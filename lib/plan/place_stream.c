@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Free ranges are kept by address and by size. What lives for more than an eighth of the iteration is taken from a
- * range's end, the rest from its beginning, so that what dies soon lies together. A free needs a range at most, set
- * aside by the allocation before it.
+ * place_stream.c - a best-fit allocator over a schedule
+ *
+ * Free ranges are kept by address and by size. Slots that live for more than an eighth of the iteration take a range's
+ * end, the others its beginning, so that short-lived slots are adjacent. A free needs at most one range record, which
+ * the allocation before it reserved.
  */
 #include "plan/place_stream.h"
 
@@ -31,7 +33,7 @@ static void put(struct stream *s, uint64_t addr, uint64_t bytes)
 	r->by_addr.b = 0;
 	r->by_size.a = bytes;
 	r->by_size.b = addr;
-	/* Keys differ: ranges do not overlap. */
+	/* keys differ, because ranges do not overlap */
 	um_tree_add(&s->by_addr, &r->by_addr);
 	um_tree_add(&s->by_size, &r->by_size);
 }
@@ -54,7 +56,7 @@ static int take(struct stream *s, struct um_place_life *x, int long_lived)
 		return -EINVAL;
 	addr = r->by_addr.a;
 	bytes = r->by_size.a;
-	/* The last hole has no end to speak of: from its beginning in any case. */
+	/* the last hole is practically unbounded: always from its beginning */
 	long_lived = long_lived && bytes < 1ull << 46;
 	x->place = long_lived ? addr + bytes - x->bytes : addr;
 	drop(s, r);
@@ -81,7 +83,7 @@ static void give(struct stream *s, uint64_t addr, uint64_t bytes)
 	put(s, addr, bytes);
 }
 
-/* Counts deaths, sums, fills: within one position in the order of birth. */
+/* Counting sort of deaths: within one position in the order of birth. */
 static int sort_deaths(struct stream *s, const struct um_place_life *life, size_t n, int32_t n_ops)
 {
 	uint32_t *first = calloc(n_ops + 2ull, sizeof *first);

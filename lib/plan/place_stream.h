@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * place_stream.h - places given out in the order of birth, as an allocator would
+ * place_stream.h - assigns addresses in the order of birth, as an allocator would
  *
  * in    holes, and slots in any order
- * out   a place for each: the smallest hole that fits when it is born, its end for what lives long
+ * out   a place for each: the smallest hole that fits at its birth; its end for long-lived slots
  *
- * For schedules too long to search through (place.c): O(n log n). Knows nothing of what comes later, so it packs a
- * little worse. Slots that live through an iteration's end do not belong here.
+ * For schedules too long for a search (place.c): O(n log n). It does not look ahead, so it packs slightly worse. Slots
+ * that live through an iteration's end are excluded.
  */
 #ifndef UM_PLAN_PLACE_STREAM_H
 #define UM_PLAN_PLACE_STREAM_H

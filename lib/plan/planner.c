@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places, blocks and the bound are made once; search.c makes the hints. What may stay on the host is tried without and
- * with. Advice is none of the published schemes' ideas: only our own strategy gives it.
+ * planner.c - the passes of the planner
+ *
+ * Places, blocks and the bound are made once; search.c makes the hints. Plans without and with host-resident ranges are
+ * tried. Published schemes have no advice: only our own strategy adds it.
  */
 #include "plan/planner.h"
 
@@ -48,7 +50,7 @@ static int set_header(struct um_plan *out, const struct um_plan_request *r)
 	return set_name(&out->strategy, r->strategy ? r->strategy : "lookahead");
 }
 
-/* Bytes that an op uses, of tensors whole. */
+/* Bytes of the whole tensors that an op uses. */
 static uint64_t used_bytes(const struct um_blocks *b, int32_t op)
 {
 	uint64_t bytes = 0;
@@ -103,7 +105,7 @@ int um_plan_scheme_parse(const char *name)
 	return -EINVAL;
 }
 
-/* Places are settled: the hints. */
+/* Makes the hints, with all places fixed. */
 static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme,
 		       const struct um_host_resident *far, struct um_plan *out, char *why, size_t size)
 {
@@ -122,7 +124,8 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 	return err;
 }
 
-/* Ops that reach for something far take longer; given back by a second call. `ns`: room for one number an op. */
+/* Ops that access host-resident ranges take longer; a second call restores the times. `ns`: room for one number an
+ * op. */
 static void swap_times(struct um_schedule *s, uint64_t *ns)
 {
 	for (size_t i = 0; i < s->ops.n; i++) {
@@ -133,8 +136,8 @@ static void swap_times(struct um_schedule *s, uint64_t *ns)
 	}
 }
 
-/* The same with something far, which is kept if it is better than `out`, or if there was nothing (`had` is the error).
- * 0, -ENOMEM, or `had`. */
+/* The same with host-resident ranges; kept if it is better than `out`, or if there was no plan (`had` is the error). 0,
+ * -ENOMEM, or `had`. */
 static int build_far(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
 {
 	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);

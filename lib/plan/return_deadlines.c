@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Backwards through the returns, from the last one needed on; a second time around, since the first of an iteration
- * leave no time to the last of the one before.
+ * return_deadlines.c - schedules returns backwards from their deadlines
+ *
+ * Backwards through the returns, from the one needed last; twice around, since the first returns of an iteration limit
+ * the last ones of the previous one.
  */
 #include "plan/return_deadlines.h"
 
@@ -33,8 +35,8 @@ int um_return_deadlines_build(const struct um_blocks *b, const struct um_choice 
 		ns = (int64_t)((double)x->live * 1e9 / (double)h2d);
 		due = time_of(start, n, need);
 		latest = (due < latest ? due : latest) - ns;
-		/* The last position that has started by then; never behind the one found before, since neither needs
-		 * nor times go up. */
+		/* The last position that has started by then; never after the previous result, since neither needs nor
+		 * times increase. */
 		for (at = at < need ? at : need; at > 0 && time_of(start, n, at) > latest; at--)
 			;
 		not_before[back[i < k ? i : i - k]] = (int32_t)(x->end - (need - at));

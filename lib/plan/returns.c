@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * returns.c - places returns into the free room before their needs
+ */
 #include "plan/returns.h"
 
 struct ret {
@@ -6,7 +9,7 @@ struct ret {
 	uint32_t visit;
 };
 
-/* Of what is needed by the same op. */
+/* Among returns needed by the same op. */
 static int by_start(const void *a, const void *b)
 {
 	const struct ret *x = a, *y = b;
@@ -16,8 +19,8 @@ static int by_start(const void *a, const void *b)
 	return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
-/* Sorts what is in order of need from some op on, and then of visits: what is needed before that op comes first, and
- * what is needed together goes by its start. */
+/* Sorts returns in order of need from some op on, then of visits: needs before that op come first, equal needs are
+ * ordered by start. */
 static void sort(struct ret *ret, struct ret *scratch, uint32_t n)
 {
 	uint32_t cut = 0;
@@ -38,15 +41,16 @@ static void sort(struct ret *ret, struct ret *scratch, uint32_t n)
 	}
 }
 
-/* The earliest start of each. Those needed first take room first, so the circle is cut at the calmest op: what
- * would reach back over it is extended only when all others have their place. */
+/* The earliest start of each. Those needed first take room first, so the circle is cut at the op with minimum load:
+ * returns that would cross it are extended only when all others have their place. */
 static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit,
 		  const int32_t *not_before)
 {
 	for (int lap = 0; lap < 2; lap++) {
 		for (uint32_t i = 0; i < n; i++) {
 			const struct um_visit *x = &b->visit[ret[i].visit];
-			/* Not before the iteration that needs it if the tensor was away all through the one before. */
+			/* not before the iteration that needs it if the tensor was off the device all through the
+			 * previous one */
 			int64_t base = x->end - x->end % b->n_ops, at;
 			int64_t from = x->op + 1 > base - b->n_ops ? x->op + 1 : base;
 			int64_t cut = x->end - ret[i].need, to = lap ? cut : x->end;
@@ -87,7 +91,7 @@ static void merge(struct um_returns *r, const struct ret *ret, uint32_t n, const
 int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t most,
 		     const int32_t *not_before)
 {
-	struct ret *ret = malloc((2ull * c->n_away + 1) * sizeof *ret); /* and as much to sort with */
+	struct ret *ret = malloc((2ull * c->n_away + 1) * sizeof *ret); /* and scratch for sorting */
 	uint32_t n;
 
 	memset(r, 0, sizeof *r);
@@ -98,7 +102,7 @@ int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_
 		um_returns_fini(r);
 		return -ENOMEM;
 	}
-	/* `need` counts from the calmest op on until all have their place. */
+	/* `need` counts from the op with minimum load until all have their place */
 	for (uint32_t i = 0; i < n; i++) {
 		int32_t need = (b->visit[r->back[i]].end + b->n_ops - c->min_load_op) % b->n_ops;
 

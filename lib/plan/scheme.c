@@ -1,17 +1,20 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * scheme.c - runs a published scheme and proves its plan
+ */
 #include "plan/scheme.h"
 
 #include <stdio.h>
 
-/* Times that a scheme is asked, each without the gaps that turned out too short to leave in. */
+/* Times that a scheme is run, each without the gaps that turned out too short. */
 #define MOST_ROUNDS 20
 
-/* Weights tried; the paper's settle after some 30. */
+/* Weights tried; the paper's converge after some 30. */
 #define TRIES 34
 #define FEW_TRIES 12
 #define MANY_TOUCHES 400000u /* from here on few */
 
-#define MERGE 4 /* blocks in one hint, at most */
+#define MERGE 4 /* maximum number of blocks in a hint */
 
 static const struct um_scheme schemes[] = {
 	{"autoswap", UM_AUTOSWAP_COMBINED, 1, um_scheme_autoswap},
@@ -56,10 +59,10 @@ struct run {
 	const struct um_scheme *scheme;
 	struct um_scheme_case s;
 	struct um_plan *out;
-	uint8_t *keep_resident; /* by visit: turned out too short to be away in */
+	uint8_t *keep_resident; /* by visit: turned out too short */
 };
 
-/* One round, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident now. */
+/* One round, into out->hints. `*too_short`: number of gaps that should not have been chosen, keep_resident now. */
 static int ask(struct run *r, uint32_t *too_short)
 {
 	struct um_scheme_answer a;
@@ -88,15 +91,15 @@ static int ask_all(struct run *r)
 	memset(r->keep_resident, 0, r->s.b->n_visits);
 	for (int i = 0; !err && too_short && i < MOST_ROUNDS; i++) {
 		err = ask(r, &too_short);
-		/* Too much keep_resident: what was made before has to do. */
+		/* too many gaps excluded: use the previous answer */
 		if (err == -E2BIG && i)
 			return 0;
 	}
 	return err;
 }
 
-/* A whole plan, proved. 0, -ENOMEM, or no plan: -E2BIG, -EINVAL. Where hints of several blocks make an unsound one (one
- * of the blocks is asked back before it has left), those of one block each may do. */
+/* A whole plan, proved. 0, -ENOMEM, or no plan: -E2BIG, -EINVAL. If hints of several blocks make an unsound plan (a
+ * block is prefetched again before its eviction began), hints of one block each may be sound. */
 static int plan(struct run *r)
 {
 	static const uint32_t merges[] = {MERGE, 1};
@@ -119,7 +122,7 @@ static int plan(struct run *r)
 	return err;
 }
 
-/* Weights into r->s.weight. What makes no plan is as bad as can be, unless the scheme sees a difference. */
+/* Finds weights for r->s.weight. Without a plan the value is the worst possible, unless the scheme grades it. */
 static int tune(struct run *r)
 {
 	int most = r->s.b->n_touches > MANY_TOUCHES ? FEW_TRIES : TRIES;
@@ -179,7 +182,7 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 	};
 	if (blocks < INT32_MAX)
 		r.s.carry.capacity = (int32_t)blocks;
-	/* Where nothing has to leave there is nothing to be tuned. */
+	/* without evictions there is nothing to tune */
 	if (!err && scheme->tuned && !(err = fits(&r)))
 		err = tune(&r);
 	if (err >= 0)

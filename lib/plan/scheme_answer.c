@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scheme_answer.c - what the files of several schemes call
+ * scheme_answer.c - functions shared by several schemes
  */
 #include "plan/scheme.h"
 

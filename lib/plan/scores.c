@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The area under the load is kept in two trees of partial sums: what was added from an op on, and that times the time
- * at which the op starts. SWDOA takes the best, again and again: since a score only falls as the load does, a heap
- * needs to look again only at the one on top.
+ * scores.c - computes the scores of swaps
+ *
+ * The area under the load is kept in two trees of partial sums: the amounts added from an op on, and these times the
+ * op's start. SWDOA takes the best swap repeatedly: since a score only falls as the load does, a heap needs to
+ * recompute only the top.
  */
 #include "plan/scores.h"
 
@@ -93,7 +95,7 @@ static int submodular(struct um_scores *c, const struct um_swaps *w, struct area
 		uint32_t i = heap[0].swap;
 		double now = area_of(a, &w->at[i]);
 
-		/* Sums of parts are off by some last digits. */
+		/* partial sums differ in the last digits */
 		if (now < heap[0].score * (1 - 1e-9)) {
 			heap[0].score = now;
 		} else {

@@ -15,10 +15,10 @@
 #include "base/diag.h"
 #include "plan/search_state.h"
 
-#define N_FIRST_WAYS 2 /* gone before others are asked */
+#define N_FIRST_WAYS 2 /* run before the other configurations */
 #define MOST_REHEARSED_OPS 30000
 
-/* Rounds of learning, and work in all (touches, more or less): some 50 ms for 2,000 ops, half a second for 20,000. */
+/* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LESSONS 24
 #define WORK_PER_OP 300ull
 #define WORK_OF_FEW 1200000ull /* less of it the more ops there are: some 50 ms up to 2,000 of them */
@@ -27,7 +27,7 @@
 #define WORK_OF_LONG_PER_OP 2500ull
 #define NS_OF_LONG 160
 
-/* What was waited for last counts against it from now on. 0 if nothing was. */
+/* Penalises the gaps of the last waits. 0 if there were none. */
 static int learn(struct um_search *s, int round)
 {
 	size_t uses = s->out->sched.uses.n;
@@ -49,7 +49,7 @@ static int learn(struct um_search *s, int round)
 	return 1;
 }
 
-/* The best of those that were rehearsed, `fresh`: and not gone on from; NULL: none. */
+/* The best rehearsed plan; `fresh`: that was not varied yet; NULL: none. */
 static struct um_search_kept *find_best(struct um_search *s, int fresh)
 {
 	struct um_search_kept *best = NULL;
@@ -64,7 +64,7 @@ static struct um_search_kept *find_best(struct um_search *s, int fresh)
 	return best;
 }
 
-/* What is predicted comes down: by lessons first, then by chance. */
+/* Lowers the prediction: by learning first, then by random variation. */
 static int lower_prediction(struct um_search *s)
 {
 	int err = 0;
@@ -94,8 +94,8 @@ static int lower_rehearsed(struct um_search *s)
 	return err;
 }
 
-/* A third of what work is left goes into the prediction. The rehearsed plans that are still near it then are worth
- * more, and if there is none of them, the prediction has the rest. */
+/* A third of the remaining work goes into the prediction. Then the rehearsed plans near it are varied; without any the
+ * prediction gets the rest. */
 static int refine(struct um_search *s)
 {
 	uint64_t before;

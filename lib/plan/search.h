@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * search.h - the fastest of several plans
+ * search.h - searches for the fastest plan
  *
  * in    blocks, a plan without hints (schedule, budget, rates)
  * out   the plan's hints, sound by um_plan_check, and predicted_ns
  *
- * Some ways of choosing what leaves, our own and those of others, are carried through to hints and proved. Then the
- * best is learned from: what an op waited for is chosen less in the next round; and varied at random. What is kept is
- * sound, and of plans that predict much the same the one that does best in a rehearsal, if the caller has one; with
- * advice (advice.h), which is none of the published schemes' ideas. Unless more effort is asked for, the number of
- * rounds is a matter of the schedule's size alone, so that equal requests give equal plans.
+ * Several ways of choosing evictions, our own and published ones, are carried through to hints and proved. Then the
+ * best plan is improved: gaps that an op waited for are chosen less in the next round, and gaps are varied at random.
+ * Only sound plans are kept; of plans with nearly equal predictions the one with the best rehearsal, if the caller
+ * provides one; with advice (advice.h), which published schemes lack. Unless more effort is requested, the number of
+ * rounds depends only on the schedule's size, so that equal requests give equal plans.
  */
 #ifndef UM_PLAN_SEARCH_H
 #define UM_PLAN_SEARCH_H
@@ -18,7 +18,7 @@
 #include "plan/blocks.h"
 #include "plan/planner.h"
 
-/* 0; -ENOMEM; -E2BIG (what is in use around one op does not fit) or -EINVAL (nothing sound found) with one line in
+/* 0; -ENOMEM; -E2BIG (the blocks in use around one op do not fit) or -EINVAL (no sound plan found) with one line in
  * `why`. */
 int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
 		  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size);

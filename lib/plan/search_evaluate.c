@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan is worth: from a choice to hints and an estimate, then the proof, then the rehearsal. The strategies
- * (search.c, search_seeds.c, search_perturb.c) say what to choose next.
+ * search_evaluate.c - evaluates a configuration: choice, hints and estimate, then proof, then rehearsal
+ *
+ * The strategies (search.c, search_seeds.c, search_perturb.c) decide what to try next.
  */
 #include "plan/search_state.h"
 
@@ -12,8 +13,8 @@
 
 #include <math.h>
 
-/* Whose rehearsal goes better is chosen although it predicts more: by a tenth at most, and no more than so much above
- * the bound; or by a sixty-fourth. */
+/* A plan with a better rehearsal is chosen although its prediction is higher: by at most a tenth, and at most this
+ * factor above the bound; or by a sixty-fourth. */
 #define NEAR_BOUND 1.14
 
 /* Plans rehearsed with advice and without it. */
@@ -74,7 +75,7 @@ int um_search_go(struct um_search *s, const struct um_search_config *w)
 	memset(s->keep_resident, 0, s->b->n_visits);
 	for (int i = 0; !err && (!i || too_short) && i < UM_SEARCH_ROUNDS; i++) {
 		err = go_once(s, w, limit, &too_short);
-		/* Too much keep_resident: what was made before has to do. */
+		/* too many gaps excluded: use the previous choice */
 		if (err == -E2BIG && i)
 			return 0;
 	}
@@ -88,7 +89,7 @@ int um_search_is_near(const struct um_search *s, uint64_t plan_ns)
 	return plan_ns <= s->best_ns + s->best_ns / 64 || (plan_ns <= near && plan_ns <= s->best_ns + s->best_ns / 10);
 }
 
-/* Was such a plan rehearsed before? Different rounds often make the same. */
+/* Was an equal plan rehearsed before? Different rounds often produce the same one. */
 static int is_known(struct um_search *s)
 {
 	const struct um_plan *p = s->out;
@@ -123,7 +124,7 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 	return 0;
 }
 
-/* What is lost by prediction must be gained by a quarter in the rehearsal. */
+/* a loss in prediction must be outweighed fourfold by the rehearsal */
 double um_search_score(const struct um_search_kept *k)
 {
 	return (double)k->plan_ns * pow((double)k->ns, 4);

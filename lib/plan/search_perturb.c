@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a plan on, parts of a group are made more or less eligible at random, and what is no worse is kept. The first
- * rounds are worth most.
+ * search_perturb.c - random variation of a plan
+ *
+ * Starting from a plan, parts of a group are made more or less eligible at random, and a plan that is no worse is kept.
  */
 #include "plan/search_state.h"
 

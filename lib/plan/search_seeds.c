@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Published schemes are asked for a plan, and our own choice then begins with the gaps that they chose: each is ahead
- * of the others somewhere. AutoSwap's scores (Zhang et al. 2019) are asked for one by one and then weighed, as the
- * paper does it, by a part of the work that the search has.
+ * search_seeds.c - initial plans from published schemes
+ *
+ * Published schemes make a plan, and our own choice then begins with their gaps: each is better than the others for
+ * some workload. AutoSwap's scores (Zhang et al. 2019) are tried one by one and then weighted, as in the paper, with a
+ * part of the search's work.
  */
 #include "plan/return_deadlines.h"
 #include "plan/scheme.h"
 #include "plan/search_state.h"
 #include "plan/choose_tensors.h"
 
-/* Those that cost little to ask, and what is longest away. */
+/* Cheap schemes, and the longest gaps. */
 static const struct um_scheme others[] = {
 	{"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},   {"spare", 0, 0, um_choose_tensors},
 	{"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap}, {"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
@@ -21,7 +23,7 @@ static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, u
 #define N_OTHERS (sizeof others / sizeof *others)
 #define MOST_ASKED_OPS 8000 /* their time is quadratic */
 #define MOST_WEIGHTS 30 /* as in the paper */
-#define MERGE 4 /* blocks in one hint, at most */
+#define MERGE 4 /* maximum number of blocks in a hint */
 
 /* What one scheme chooses, carried out; hints into `out`, if any. `*too_short`: as in um_search_go. -E2BIG: it finds
  * nothing. */
@@ -69,7 +71,7 @@ static int ask(struct um_search *s, const struct um_scheme *scheme, const double
 	return err;
 }
 
-/* The plan that was asked for, and one of our own that begins with the same choice. */
+/* The resulting plan, and one of our own that begins with the same choice. */
 static int adopt(struct um_search *s)
 {
 	int64_t lap = (int64_t)s->clock[s->b->n_ops];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * search_state.h - the search while it goes on: private to the search*.c files
+ * search_state.h - state of the search, private to the search*.c files
  */
 #ifndef UM_PLAN_SEARCH_STATE_H
 #define UM_PLAN_SEARCH_STATE_H
@@ -8,29 +8,29 @@
 #include "plan/search.h"
 
 #define UM_SEARCH_KNOWN 256
-#define UM_SEARCH_ROUNDS 4 /* one way is gone so often at most, each time without the gaps that turned out too short */
+#define UM_SEARCH_ROUNDS 4 /* maximum rounds of one configuration, each without the gaps that turned out too short */
 
-/* One way to go. */
+/* Parameters of one configuration. */
 struct um_search_config {
-	int reserve; /* blocks of 1,000 kept free */
+	int reserve; /* blocks in 1,000 kept free */
 	int begin, clean; /* struct um_choose_rule */
-	uint32_t merge; /* blocks in one hint, at most */
+	uint32_t merge; /* maximum number of blocks in a hint */
 	int eager; /* struct um_timing */
-	int late; /* returns just in time (late.h); else as early as there is room */
+	int late; /* returns just in time (return_deadlines.h); otherwise as early as there is room */
 };
 
-/* What makes a plan again, or nearly. */
+/* Recreates a plan, or nearly. */
 struct um_search_seed {
 	const struct um_search_config *way; /* NULL: none */
 	int64_t *penalty; /* by visit */
 };
 
-/* A plan that is sound. */
+/* A sound plan. */
 struct um_search_kept {
 	UM_VEC(struct um_hint) hints;
-	uint64_t plan_ns, ns; /* predicted (0: there is none), rehearsed */
-	struct um_search_seed seed; /* of those that were rehearsed */
-	int spent; /* wandered from */
+	uint64_t plan_ns, ns; /* predicted (0: none), rehearsed */
+	struct um_search_seed seed; /* of rehearsed plans */
+	int spent; /* variations were tried */
 };
 
 /* The best by prediction, and several from UM_SEARCH_REHEARSED on. */
@@ -39,35 +39,35 @@ enum { UM_SEARCH_PREDICTED, UM_SEARCH_REHEARSED, UM_SEARCH_KEPT = UM_SEARCH_REHE
 struct um_search {
 	const struct um_blocks *b;
 	const struct um_plan_effort *effort;
-	const struct um_plan_rehearsal *rehearsal; /* NULL: what the plan predicts is what counts */
+	const struct um_plan_rehearsal *rehearsal; /* NULL: only the prediction counts */
 	struct um_plan *out;
-	int32_t capacity, most; /* blocks: in the budget; touched by one op */
-	uint64_t *clock; /* by op: when it starts if nothing waits; one more */
-	uint32_t *group, *rank; /* by visit: the use that it belongs to, its number among those of this use */
+	int32_t capacity, most; /* blocks: in the budget; maximum touched by one op */
+	uint64_t *clock; /* by op: its start if nothing waits; one more entry */
+	uint32_t *group, *rank; /* by visit: the use that it belongs to, and its index among the visits of this use */
 	uint32_t *size; /* by use: visits */
 	int64_t *penalty; /* by visit, for the next choice */
 	int64_t *stall, *total_stall; /* by use: ns waited for in the last round, in all rounds */
 	uint8_t *keep_resident; /* by visit: turned out too short */
 	uint64_t work, work_most; /* touches */
-	uint64_t until; /* so much work, then something else is tried; 0: no limit but work_most */
+	uint64_t until; /* work limit until another method is tried; 0: only work_most */
 	struct um_search_kept kept[UM_SEARCH_KEPT];
-	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of plans that were rehearsed */
+	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of rehearsed plans */
 	unsigned n_known;
-	int taught; /* lessons */
-	int compared; /* plans rehearsed with advice (advice.h) and without it */
-	uint64_t advised_ns, bare_ns; /* the least of them, so and so */
-	int unheard; /* what comes now is not rehearsed */
+	int taught; /* rounds of learning */
+	int compared; /* number of plans rehearsed with advice (advice.h) and without */
+	uint64_t advised_ns, bare_ns; /* the least times with and without advice */
+	int unheard; /* the following plans are not rehearsed */
 	double score; /* of the last rehearsal */
-	uint64_t best_ns; /* predicted; 0: nothing sound yet */
-	uint64_t own_ns; /* likewise, of plans that a way and a penalty make again */
+	uint64_t best_ns; /* predicted; 0: no sound plan yet */
+	uint64_t own_ns; /* likewise, of plans that a configuration and a penalty recreate */
 	struct um_search_seed own; /* of that */
 	uint64_t random;
 	uint8_t *away; /* by visit: chosen in the last round */
-	uint64_t estimate; /* of the last way */
-	uint64_t *start; /* by op: when it starts, under the last way; one more */
+	uint64_t estimate; /* of the last configuration */
+	uint64_t *start; /* by op: its start, under the last configuration; one more entry */
 	int32_t *not_before; /* by visit */
 	int started; /* `start` is filled */
-	char why[200]; /* the last unsoundness */
+	char why[200]; /* the last violation */
 };
 
 /* --- search_evaluate.c: what a plan is worth ---------------------------------------------------------------------- */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Choosing asks again and again for the best ranked swap around one op. Swaps hang in a tree over the ops, each at the
- * few nodes that make up its range, in the order of rank; what an op sees are the lists on the way to the root. A list
- * is read once from front to back, since what was taken stays taken.
+ * swaps.c - finds, ranks and chooses swaps
+ *
+ * Choosing repeatedly needs the best ranked swap around one op. Swaps are in a tree over the ops, each at the few nodes
+ * that make up its range, in the order of rank; the swaps around an op are the lists on the path to the root. A list is
+ * read once from front to back, since taken swaps stay taken.
  */
 #include "plan/swaps.h"
 
@@ -48,7 +50,7 @@ static void sort_by_slot(struct piece *p, size_t n)
 	}
 }
 
-/* The visits of one op that may be followed by an absence, by the slot whose part comes first in the block. */
+/* The visits of one op that a gap may follow, by the slot whose part comes first in the block. */
 static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, const uint8_t *keep_resident)
 {
 	size_t n = 0;
@@ -138,7 +140,7 @@ struct tree {
 	uint32_t *item; /* ranks */
 };
 
-/* Adds a rank to the nodes of [from, to), not around the end; counts if item is not there yet. */
+/* Adds a rank to the nodes of [from, to), not around the end; only counts if item does not exist yet. */
 static void hang_flat(struct tree *t, int32_t from, int32_t to, uint32_t rank)
 {
 	for (int32_t x = from + t->size, y = to + t->size; x < y; x /= 2, y /= 2) {
@@ -290,7 +292,7 @@ static int by_need(const void *a, const void *b)
 	return x->swap < y->swap ? -1 : x->swap > y->swap;
 }
 
-/* The op that runs at a time, as a position; what happens before the iteration begins has a negative one. */
+/* The op that runs at a time, as a position; negative before the iteration begins. */
 static int64_t position_at(const struct um_scheme_case *s, int64_t time)
 {
 	int64_t lap = (int64_t)s->clock[s->b->n_ops], laps = time < 0 ? -((lap - 1 - time) / lap) : time / lap;
@@ -320,7 +322,7 @@ int um_swaps_chain(const struct um_swaps *w, const struct um_scheme_case *s, str
 		if (w->at[i].live && a->choice.away[w->visit[w->at[i].first]])
 			due[n++] = (struct due){w->at[i].to % s->b->n_ops, i};
 	qsort(due, n, sizeof *due, by_need);
-	/* Twice around: the last of one iteration must not be in the way of the first of the next. */
+	/* twice around: the last return of one iteration must not collide with the first of the next */
 	for (size_t i = lap ? 2 * n : 0; i-- > 0;) {
 		const struct um_swap *x = &w->at[due[i % n].swap];
 		int64_t time = (int64_t)s->clock[due[i % n].need] + (i >= n ? lap : 0);

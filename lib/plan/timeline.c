@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Three iterations are carried out in time, as the proof does it but move by move, to find out where in the queue the
- * arrivals belong: they take no time themselves, but wait behind a return that is being copied, and a return behind one
- * that is not due yet would wait for it. The last iteration's order is the result.
+ * timeline.c - simulates three iterations, move by move
+ *
+ * Three iterations are carried out as the proof does, but move by move, to find the position of arrivals in the queue:
+ * they take no time themselves, but wait for a return that is being copied, and a return behind an arrival that is not
+ * due yet would wait for it. The last iteration's order is the result.
  */
 #include "plan/timeline.h"
 
@@ -10,19 +12,19 @@
 
 #define LAPS 3
 
-struct out { /* room that is free once something has been copied out */
+struct out { /* room that becomes free after a copy to the host */
 	uint64_t at;
 	uint64_t bytes;
 	uint32_t visit;
 };
 
-/* An engine's: most copies are as long as the one before. */
+/* Of an engine: most copies are as long as the previous one. */
 struct rate {
 	uint64_t rate; /* bytes/s */
 	uint64_t bytes, ns;
 };
 
-/* What was found last for a return that is asked for again until it starts. */
+/* Cached result for a return that is asked for repeatedly until it starts. */
 struct gone {
 	uint64_t left;
 	int64_t after, op;
@@ -39,9 +41,9 @@ struct lap {
 	int32_t n;
 	uint32_t *dirty; /* by visit: bytes to copy out */
 	uint32_t *first_out, *outgo; /* by op, into outgo; n + 1: visits behind which something live leaves */
-	uint64_t *left; /* by visit: when its block last began to leave */
-	uint64_t *goes; /* by position: bytes that leave by themselves, or are dropped */
-	uint64_t *done; /* by op, over all laps: when it ended; [0] is the start */
+	uint64_t *left; /* by visit: begin of the block's last eviction */
+	uint64_t *goes; /* by position: bytes freed or dropped */
+	uint64_t *done; /* by op, over all iterations: its end; [0] is the start */
 	uint64_t h2d, d2h; /* when the engine is free */
 	struct rate in, out;
 	uint64_t block_out_ns; /* a whole one */
@@ -49,9 +51,9 @@ struct lap {
 	UM_VEC(struct out) outs;
 	size_t out_head;
 	struct gone gone;
-	uint32_t next, next_lap; /* return, and the lap that it belongs to */
-	int64_t arrived; /* over all laps: arrivals of ops before this one are issued */
-	int64_t ended; /* ops over all laps that had ended when the engine last started something */
+	uint32_t next, next_lap; /* the next return, and its iteration */
+	int64_t arrived; /* over all iterations: arrivals of earlier ops are issued */
+	int64_t ended; /* ops over all iterations that had ended when the engine last started a copy */
 	int failed;
 };
 
@@ -66,8 +68,8 @@ static uint64_t copy_ns(struct rate *r, uint64_t bytes)
 
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
 
-/* A part is copied out where it was written since it came or was copied last, if it is not stale when the iteration
- * begins. Is it when it ends? */
+/* A part is copied out if it was written since it arrived or was last copied, provided that it is not stale when the
+ * iteration begins. Is it stale at the end? */
 static int find_dirty_part(struct lap *l, uint32_t part)
 {
 	const struct um_blocks *b = l->b;
@@ -89,8 +91,7 @@ static int find_dirty_part(struct lap *l, uint32_t part)
 	return stale;
 }
 
-/* What is stale when it ends is so when it begins: it counts up to where that makes no difference any more, which is
- * where the part is copied, written or born. */
+/* If it is stale at the end, it is at the beginning: this counts until the part is copied, written or born. */
 static void find_dirty_begin(struct lap *l, uint32_t part)
 {
 	const struct um_blocks *b = l->b;
@@ -109,7 +110,7 @@ static void find_dirty_begin(struct lap *l, uint32_t part)
 	}
 }
 
-/* Only parts that leave somewhere with content are asked. `seen`: by part, 0 at first. */
+/* Only parts that are evicted with content. `seen`: by part, 0 initially. */
 static void find_dirty(struct lap *l, uint8_t *seen)
 {
 	for (uint32_t i = 0; i < l->c->n_left; i++) {
@@ -123,7 +124,7 @@ static void find_dirty(struct lap *l, uint8_t *seen)
 	}
 }
 
-/* Where a part that is not needed again is dropped or freed behind touch t, which it leaves behind: a position. */
+/* Position at which a part that is not needed again is dropped or freed after touch t. */
 static int32_t drops_at(const struct lap *l, uint32_t touch)
 {
 	const struct um_touch *t = &l->b->touch[touch];
@@ -133,8 +134,7 @@ static int32_t drops_at(const struct lap *l, uint32_t touch)
 	return t->fate == UM_FATE_GONE && t->until < at ? t->until : at;
 }
 
-/* Bytes that leave by position, and those on the device when an iteration begins: what is so if nothing leaves, but for
- * what does. */
+/* Bytes that leave by position, and those on the device when an iteration begins: the baseline, less the evictions. */
 static void find_drops(struct lap *l)
 {
 	const struct um_blocks *b = l->b;
@@ -161,7 +161,7 @@ static void find_drops(struct lap *l)
 	}
 }
 
-/* What leaves by op, in the order of blocks. */
+/* Evictions by op, in the order of blocks. */
 static void find_outgo(struct lap *l)
 {
 	const struct um_choice *c = l->c;
@@ -221,7 +221,7 @@ static int send_out(struct lap *l, int32_t op, uint64_t time)
 	return 0;
 }
 
-/* --- what comes --------------------------------------------------------------------------------------------------- */
+/* --- returns and arrivals ----------------------------------------------------------------------------------------- */
 
 static void record(struct lap *l, int64_t need, int64_t after, const struct um_move *m)
 {
@@ -236,7 +236,8 @@ static void record(struct lap *l, int64_t need, int64_t after, const struct um_m
 		l->failed = 1;
 }
 
-/* Whoever was copied out between two times is why an op waited. Early laps count as well: they settle the same way. */
+/* Attributes a wait to the blocks that were copied out between two times. Early iterations count as well: they settle
+ * the same way. */
 static void blame_out(struct lap *l, uint64_t from, uint64_t to)
 {
 	for (size_t i = l->out_head; i < l->outs.n && l->outs.at[i].at <= to; i++)
@@ -250,14 +251,14 @@ static void blame_move(struct lap *l, const struct um_move *m, uint64_t ns)
 		l->t->stall[l->r->back[i]] += ns;
 }
 
-/* What is copied out by `time` has left. */
+/* Frees the room of copies that ended by `time`. */
 static void settle(struct lap *l, uint64_t time)
 {
 	for (; l->out_head < l->outs.n && l->outs.at[l->out_head].at <= time; l->out_head++)
 		l->resident -= l->outs.at[l->out_head].bytes;
 }
 
-/* The earliest time from `time` on at which there is room, as far as copies out make it; UINT64_MAX if they do not. */
+/* The earliest time from `time` on at which there is room, considering copies out only; UINT64_MAX if never. */
 static uint64_t room_at(struct lap *l, uint64_t time, uint64_t bytes)
 {
 	uint64_t used;
@@ -282,8 +283,8 @@ static void arrive(struct lap *l, int32_t op, int64_t at, int64_t after)
 	l->arrived = at + 1;
 }
 
-/* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: before it, with
- * room. */
+/* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: issued before it, if
+ * there is room. */
 static void hoist(struct lap *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end, uint64_t bytes,
 		  int64_t need)
 {
@@ -311,8 +312,9 @@ static int64_t first_done(const struct lap *l, int64_t lo, int64_t hi, uint64_t 
 	return lo;
 }
 
-/* The op after which a return may start, `after` or a later one below `known`: when its blocks have surely begun to
- * leave. One that is asked back before would not be fetched, and leave then. INT64_MAX if they have not by then. */
+/* The op after which a return may start, `after` or a later one below `known`: when the eviction of its blocks has
+ * certainly begun. A prefetch before that would copy nothing, and the block would be evicted later. INT64_MAX if it has
+ * not by then. */
 static int64_t gone_by(struct lap *l, const struct um_move *m, int64_t after, int64_t known)
 {
 	uint64_t left = 0;
@@ -339,8 +341,8 @@ static void pin(struct lap *l, const struct um_move *m)
 	}
 }
 
-/* The engine works until `time`, when op `op` could start, as far as it knew before that op's place was reached; or, if
- * `reached`, on what the op itself waits for. Returns when that is there. */
+/* The engine works until `time`, when op `op` could start, with the knowledge before that op's place was reached; or,
+ * if `reached`, on the blocks that the op itself needs. Returns their arrival. */
 static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int reached)
 {
 	while (l->next_lap < LAPS && l->r->n_moves) {
@@ -366,7 +368,7 @@ static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int r
 		ready = after < 0 ? 0 : l->done[after + 1];
 		start = room_at(l, l->h2d > ready ? l->h2d : ready, m->bytes);
 		if (!must && start >= time) {
-			/* What is freed from now on cannot be used before. */
+			/* frees from now on cannot be used before */
 			if (start == UINT64_MAX && l->h2d < time)
 				l->h2d = time;
 			break;
@@ -394,7 +396,7 @@ static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int r
 	return time;
 }
 
-/* Arrivals take their turn behind what is being copied, and need room. */
+/* Arrivals wait for the copy in progress, and for room. */
 static uint64_t wait_to_arrive(struct lap *l, int32_t op, uint64_t time)
 {
 	uint64_t room;
