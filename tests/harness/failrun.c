@@ -5,8 +5,9 @@
  *     failrun [-f FIRST] [-e N] [-x STATUS]... COMMAND [ARGUMENT]...
  *
  * First the command runs untouched: it must succeed, and it is looked which of its allocations are worth failing: each
- * chain of calls that asks for memory (failmalloc.c), with -e each N-th of them; with UM_TEST_EVERY in the
- * environment every single allocation. Then for each such n from FIRST on it runs with its n-th allocation failing. It
+ * chain of calls that asks for memory (failmalloc.c). Of these each (4 * N)-th fails, N from -e or 1, from an offset
+ * that moves by one each day (or UM_FAIL_OFFSET); with UM_TEST_ALL in the environment each of them, with UM_TEST_EVERY
+ * every single allocation. Then for each such n from FIRST on it runs with its n-th allocation failing. It
  * may then fail in its own way, with an exit status below 124; it may not hang, die of a signal, or show what a
  * sanitizer or the C library says of broken memory. -x names a status that is refused as well. COMMAND is a program: of
  * a script the allocations of its shell would count. UM_FAIL_MODULE names what is preloaded.
@@ -23,10 +24,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIMIT_S 120 /* what runs longer hangs */
 #define MOST_BROKEN 5
+#define SAMPLE 4 /* by default one in so many */
 #define FIRST_RUN 0 /* as the number of a failing allocation: none fails */
 
 extern char **environ;
@@ -224,10 +227,21 @@ static int well(unsigned long at)
 	return 0;
 }
 
+/* Where a sample of each step-th of `n` begins. */
+static size_t offset(size_t n, size_t step)
+{
+	const char *asked = getenv("UM_FAIL_OFFSET");
+	unsigned long at = (unsigned long)time(NULL) / 86400;
+
+	if (asked)
+		at = strtoul(asked, NULL, 10);
+	return at % (n < step ? n : step);
+}
+
 static int every(unsigned long first, unsigned long step)
 {
 	unsigned long *at = NULL, last;
-	size_t n, runs = 0;
+	size_t n, begin, runs = 0;
 	int status, err, bad = 0;
 
 	err = once(FIRST_RUN, &status);
@@ -244,14 +258,14 @@ static int every(unsigned long first, unsigned long step)
 		return 1;
 	}
 	last = at[n - 1];
+	for (begin = 0; begin < n && at[begin] < first; begin++)
+		;
+	begin += begin < n ? offset(n - begin, step) : 0;
 	if (run.each)
 		for (unsigned long i = first; i <= last && bad < MOST_BROKEN; i++, runs++)
 			bad += !well(i);
-	for (size_t i = 0; !run.each && i < n && bad < MOST_BROKEN; i += step)
-		if (at[i] >= first) {
-			bad += !well(at[i]);
-			runs++;
-		}
+	for (size_t i = begin; !run.each && i < n && bad < MOST_BROKEN; i += step, runs++)
+		bad += !well(at[i]);
 	free(at);
 	printf("%zu runs, the last with allocation %lu, %d broken\n", runs, last, bad);
 	return bad || !runs;
@@ -285,7 +299,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	run.each = getenv("UM_TEST_EVERY") != NULL;
-	rc = every(first, step);
+	rc = every(first, getenv("UM_TEST_ALL") ? 1 : step * SAMPLE);
 	fclose(run.count);
 	fclose(run.out);
 	free(run.said);

@@ -95,6 +95,30 @@ else
 	is "$(ls "$tmp/seen")" "threads" "one that starts one is"
 fi
 
+# Failing allocations: a sample each day, all of them together.
+cat >"$tmp/asks.c" <<'END'
+#include <stdlib.h>
+static volatile int kept;
+#define ASK(n) do { char *p = malloc(n); kept += p != NULL; free(p); } while (0)
+int main(void)
+{
+	ASK(1); ASK(2); ASK(3); ASK(4); ASK(5); ASK(6); ASK(7); ASK(8); ASK(9);
+	return 0;
+}
+END
+export UM_FAIL_MODULE=$top_builddir/tests/harness/.libs/failmalloc.so
+if [ ! -r "$UM_FAIL_MODULE" ] || [ -n "${SANITIZE-}" ]; then
+	skip 3 "nothing to preload"
+else
+	# shellcheck disable=SC2086 # CC is a list
+	$CC -O0 -o "$tmp/asks" "$tmp/asks.c"
+	runs() { "$top_builddir/tests/harness/failrun" "$tmp/asks" | sed -n 's/^\([0-9]*\) runs.*/\1/p'; }
+	is "$(UM_TEST_ALL=1 runs)" 9 "with UM_TEST_ALL each of nine allocations fails"
+	is "$(for i in 0 1 2 3; do UM_FAIL_OFFSET=$i runs; done | tr '\n' ' ')" "3 2 2 2 " \
+		"each of nine allocations fails in one of four samples"
+	is "$(for i in 19000 19001; do UM_FAIL_OFFSET=$i runs; done | tr '\n' ' ')" "3 2 " "the offset rotates"
+fi
+
 # Times of tests.
 timed=$top_srcdir/tests/harness/timed.sh
 mkdir -p "$tmp/tests/one" "$tmp/tests/two"
@@ -126,6 +150,17 @@ is "$(told count "$tmp/trs")" "   2 passed, 1 failed, 1 skipped
 1: 2 1 1" "what the tests of a build say is counted, and kept"
 is "$(told summed "$tmp/log")" "   13 passed, 1 failed, 3 skipped
 1: 13 1 3" "and the summary of one that is gone"
+mkdir "$tmp/out"
+printf '%s\n' 'processor time of each group of tests:' '     3.5 s  tests/one         2 tests, longest u 2.3 s' \
+	'     3.5 s  together' >"$tmp/out/plain.groups"
+printf '     1.5 s  %s\n' tests/one tests/two together >"$tmp/out/asan.groups"
+# shellcheck disable=SC2016 # expanded there
+is "$(out=$tmp/out bash -c 'eval "$(sed -n "/^groups() /,/^}/p" "$1")"; groups plain asan' - "$quick")" \
+	'seconds               sum    plain     asan
+tests/one             5.0      3.5      1.5
+tests/two             1.5      0.0      1.5
+together              5.0      3.5      1.5' "quickstart shows the time of each group in each stage"
+fails 2 "quickstart check refuses an unknown option" bash "$quick" check --everything
 ok "quickstart --help" bash "$quick" --help
 fails 2 "quickstart refuses what it does not know" bash "$quick" everything
 tap_done

@@ -30,40 +30,49 @@ for path in (b"in.umtrace", folder + b"/in.umtrace"):
 END
 folder=$(echo [^i]*)
 
-# Bytes of $1 that should not be there.
-cat >check.py <<'END'
-import sys
-data = open(sys.argv[1], "rb").read()
-allowed = set(b"\n\t" + (b"\r" if sys.argv[2] == "csv" else b""))
-bad = {"%02x" % b for b in data if (b < 0x20 or b == 0x7f) and b not in allowed}
-try:
-    text = data.decode()
-    bad |= {"U+%04X" % ord(c) for c in text if 0x80 <= ord(c) < 0xa0 or c in "\u200e\u202e\u2066\u2028\ufeff"}
-except UnicodeDecodeError as e:
-    bad.add(str(e))
-print(" ".join(sorted(bad)))
-END
-
-n=0
+# Outputs are kept, and one script looks at all of them at the end: FORM, CELLS or not, LABEL for each.
 clean() { # FORM LABEL COMMAND...: what it says on both outputs is clean
-	local form=$1 label=$2
-	shift 2
-	"$@" >out 2>err
-	is "$(python3 check.py out "$form")|$(python3 check.py err text)" "|" "$label shows no control character"
+	kept=$((kept + 1))
+	printf '%s\t%s\n' "$1" "$2" >>list
+	"${@:3}" >"out.$kept" 2>"err.$kept"
 }
+cells() { # LABEL: and no text of it begins as a formula of a spreadsheet does
+	printf 'cells\t%s\n' "$1" >>list
+}
+kept=0
 
-# No text begins as a formula of a spreadsheet does.
-cells() { # LABEL
-	is "$(python3 -c 'import csv
+cat >check.py <<'END'
+import csv
 def number(c):
     try: return float(c) <= 0
     except ValueError: return False
-print([c for r in csv.reader(open("out", newline="")) for c in r if c and c[0] in "=+-@\t\r" and not number(c)])')" \
-		"[]" \
-		"$1 has no formula"
-}
+
+def bytes_of(name, form):
+    data = open(name, "rb").read()
+    allowed = set(b"\n\t" + (b"\r" if form == "csv" else b""))
+    bad = {"%02x" % b for b in data if (b < 0x20 or b == 0x7f) and b not in allowed}
+    try:
+        text = data.decode()
+        bad |= {"U+%04X" % ord(c) for c in text if 0x80 <= ord(c) < 0xa0 or c in "\u200e\u202e\u2066\u2028\ufeff"}
+    except UnicodeDecodeError as e:
+        bad.add(str(e))
+    return bad
+
+n = 0
+for line in open("list", newline="\n"):
+    form, label = line.rstrip("\n").split("\t")
+    if form == "cells":
+        rows = csv.reader(open("out.%d" % n, newline=""))
+        bad = [c for r in rows for c in r if c and c[0] in "=+-@\t\r" and not number(c)]
+        print("%s: no cell begins a formula\t%s" % (label, ascii(bad) if bad else ""))
+    else:
+        n += 1
+        bad = bytes_of("out.%d" % n, form) | bytes_of("err.%d" % n, "text")
+        print("%s: both outputs are free of control characters\t%s" % (label, " ".join(sorted(bad))))
+END
 
 one="--oversubscribe 1.5 --strategy on-demand"
+n=0
 for t in in.umtrace "$folder/in.umtrace"; do
 	n=$((n + 1))
 	# shellcheck disable=SC2086 # options
@@ -117,4 +126,18 @@ for name in STRATEGY PROFILE PLAN TRACE REPORT DEVICE LOG BUDGET; do
 	clean text "doctor --format json with UMADVISE_$name" env "UMADVISE_$name=no/$bad" "$UMADVISE" doctor -f json
 	clean text "UMADVISE_$name" env "UMADVISE_$name=no/$bad" "$top_builddir/examples/vector"
 done
+
+printf '\tx\n' >"out.$((kept + 1))"
+printf '=1\n' >"out.$((kept + 2))"
+printf '\033x' >"err.$((kept + 1))"
+: >"err.$((kept + 2))"
+printf 'text\tplanted\ntext\tplanted\ncells\tplanted\n' >>list
+python3 check.py >found
+while IFS=$'\t' read -r label bad; do
+	case $label in
+	planted*) ;;
+	*) is "$bad" "" "$label" ;;
+	esac
+done <found
+is "$(grep -c '^planted' found) $(sed -n 's/^planted.*\t//p' found | tr '\n' ' ')" "3 1b  ['=1'] " "planted bytes and formulas are found"
 tap_done
