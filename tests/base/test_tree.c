@@ -122,7 +122,7 @@ static void ascending(void)
 	}
 	height = check(t.root, NULL);
 	ok(height > 0 && height <= 12, "400 keys in ascending order stay within 12 levels");
-	ok(same_walk(&t), "and in order");
+	ok(same_walk(&t), "a walk visits all nodes in order");
 }
 
 int main(void)
@@ -130,7 +130,7 @@ int main(void)
 	struct um_tree empty = {0};
 
 	ok(!um_tree_first(&empty), "an empty tree has no first");
-	ok(!um_tree_floor(&empty, 1, 1) && !um_tree_ceil(&empty, 1, 1), "nor anything before or behind");
+	ok(!um_tree_floor(&empty, 1, 1) && !um_tree_ceil(&empty, 1, 1), "an empty tree has no neighbours of a key");
 	random_changes();
 	ascending();
 	return tap_done();

@@ -143,10 +143,10 @@ int main(void)
 	snprintf(path, sizeof path, "/tmp/um-damage-%ld-x.sqlite", (long)getpid());
 	write_sample(sample);
 	is_int(read_one(sample, 0, &bad), 0, "the sample is read");
-	is_int(read_one(sample, 1, &bad), 0, "and with a thread for each table");
+	is_int(read_one(sample, 1, &bad), 0, "the sample is read with a thread for each table");
 	whole = slurp(sample, &size);
 	data = malloc(size);
-	ok(data && size > 20000, "and is large enough to be hurt: %zu", size);
+	ok(data && size > 20000, "the sample is large enough to be damaged: %zu", size);
 	for (long i = 0; i < rounds && data; i++) {
 		memcpy(data, whole, size);
 		for (uint64_t k = 1 + draw(3); k > 0; k--)

@@ -27,7 +27,7 @@ static char *end_trace(struct um_perfetto *w)
 	size_t size = 0;
 	FILE *f;
 
-	ok(um_perfetto_close(w, 1, NULL) == 0, "and ended");
+	ok(um_perfetto_close(w, 1, NULL) == 0, "the file is closed");
 	f = fopen(path, "r");
 	if (!f || getdelim(&text, &size, 0, f) < 0)
 		tap_bail("no file");
@@ -96,7 +96,7 @@ static void test_nanoseconds(void)
 		at++;
 	}
 	is_u64(seen, 5000, "all slices are there");
-	is_u64(wrong, 0, "to the nanosecond, whether one cuts or rounds");
+	is_u64(wrong, 0, "times are exact to the nanosecond");
 	free(text);
 }
 
@@ -108,10 +108,10 @@ static void test_order(void)
 
 	kernel(w, -50, 10, 0, "first");
 	kernel(w, 30, 40, 0, "second");
-	ok(um_activity_feed(um_perfetto_sink(w), &a) == -EINVAL, "not in order: refused");
+	ok(um_activity_feed(um_perfetto_sink(w), &a) == -EINVAL, "an activity out of order is refused");
 	text = end_trace(w);
 	ok(strstr(text, "\"ts\":0,\"name\":\"first\",\"dur\":0.060"), "what begins before 0 is zero");
-	ok(strstr(text, "\"ts\":0.080"), "and the others follow");
+	ok(strstr(text, "\"ts\":0.080"), "activities after a refused one are written");
 	free(text);
 
 	w = open_trace();
@@ -139,9 +139,9 @@ static void test_lanes(void)
 	FEED(w, .kind = UM_ACT_RANGE, .begin = 210, .end = 300, .thread = 5, .name = "inner", .device = -1);
 	FEED(w, .kind = UM_ACT_RANGE, .begin = 290, .end = 310, .thread = 5, .name = "across", .device = -1);
 	text = end_trace(w);
-	is_u64(count(text, "\"stream 7\""), 1, "a stream");
-	is_u64(count(text, "\"stream 7 (2)\""), 1, "and a lane beside it for what overlaps");
-	is_u64(count(text, "\"stream 7 (3)\""), 0, "which goes back when there is room");
+	is_u64(count(text, "\"stream 7\""), 1, "a stream has one lane");
+	is_u64(count(text, "\"stream 7 (2)\""), 1, "overlapping work has a second lane");
+	is_u64(count(text, "\"stream 7 (3)\""), 0, "a lane is used again when it is free");
 	is_u64(count(text, "\"thread 5\"") + 10 * count(text, "\"thread 5 (2)\""), 11,
 	       "ranges nest in a lane, but not across each other's end");
 	free(text);
@@ -150,8 +150,8 @@ static void test_lanes(void)
 	for (int i = 0; i < 40; i++)
 		kernel(w, i, 1000, 0, "k");
 	text = end_trace(w);
-	is_u64(count(text, "\"ph\":\"X\""), 32, "so many at a time");
-	is_u64(count(text, "\"ph\":\"i\""), 8, "and the others as instants");
+	is_u64(count(text, "\"ph\":\"X\""), 32, "32 overlapping activities have lanes");
+	is_u64(count(text, "\"ph\":\"i\""), 8, "further overlapping activities are instants");
 	free(text);
 
 	w = open_trace();
@@ -182,12 +182,12 @@ static void test_arrows(void)
 	kernel(w, 500, 600, 22, "two");
 	kernel(w, 600, 700, 23, "a stranger");
 	text = end_trace(w);
-	is_u64(count(text, "\"ph\":\"s\""), 3, "three arrows");
-	is_u64(count(text, "\"ph\":\"f\""), 3, "with two ends each");
+	is_u64(count(text, "\"ph\":\"s\""), 3, "each of three hints begins an arrow");
+	is_u64(count(text, "\"ph\":\"f\""), 3, "each of three arrows has an end");
 	ok(strstr(text, "\"ts\":0.300,\"name\":\"prefetch\",\"cat\":\"hint\",\"id\":1,\"bp\":\"e\""),
-	   "to the beginning of the first kernel");
+	   "an arrow ends at the beginning of the first kernel");
 	ok(strstr(text, "\"ts\":0.350,\"name\":\"prefetch\",\"cat\":\"hint\",\"id\":2,\"bp\":\"e\""),
-	   "or into it, where the hint was late; too late: none");
+	   "the arrow of a late hint ends inside the kernel");
 	ok(strstr(text, "\"result\":\"error 700\""), "what failed says so");
 	is_u64(count(text, "\"op\":1,\"op_name\":\"op\""), 2, "kernels know their op");
 	free(text);
@@ -200,8 +200,8 @@ static void test_arrows(void)
 	FEED(w, .kind = UM_ACT_RANGE, .begin = 250, .end = 900, .thread = 1, .name = "next", .device = -1);
 	text = end_trace(w);
 	ok(strstr(text, "\"ts\":0.100,\"name\":\"prefetch\"") && strstr(text, "\"ts\":0.200,\"name\":\"prefetch\""),
-	   "to the announcement where nothing was launched");
-	ok(strstr(text, "\"dur\":0.100") && strstr(text, "\"dur\":0.050"), "which lasts until the thread goes on");
+	   "a hint without a launch points to the announcement");
+	ok(strstr(text, "\"dur\":0.100") && strstr(text, "\"dur\":0.050"), "an op lasts until its thread continues");
 	free(text);
 }
 
@@ -267,7 +267,7 @@ static void test_counters(void)
 	   "what is under way");
 	ok(strstr(text, "\"ts\":510,\"name\":\"migrating\",\"args\":{\"bytes to the device\":0,"
 			"\"bytes to the host\":0}"),
-	   "and in the end nothing");
+	   "the counter ends at no bytes");
 	free(text);
 
 	w = open_trace();

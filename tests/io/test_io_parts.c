@@ -22,8 +22,8 @@ static void check_number(double x, const char *want)
 	double back = -1;
 	size_t n = um_number_print(buf, x);
 
-	is_str(buf, want, "%s", want);
-	ok(um_number_parse(buf, n, &back) == 0 && back == x, "and back");
+	is_str(buf, want, "a number is written as %s", want);
+	ok(um_number_parse(buf, n, &back) == 0 && back == x, "the written number is read back");
 }
 
 static void check_numbers(void)
@@ -43,14 +43,14 @@ static void check_numbers(void)
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		is_int(um_number_parse(wrong[i], strlen(wrong[i]), &x), -EINVAL, "no number: \"%s\"", wrong[i]);
 	is_int(um_number_parse("1e999", 5, &x), -ERANGE, "beyond a double");
-	ok(x == 9, "and nothing is set");
+	ok(x == 9, "a refused number leaves the output untouched");
 	is_int(um_number_parse_u64("9223372036854775807", 19, &u), 0, "2^63 - 1");
-	is_u64(u, INT64_MAX, "is read");
-	is_int(um_number_parse_u64("9223372036854775808", 19, &u), -ERANGE, "2^63");
-	is_int(um_number_parse_u64("99999999999999999999999", 23, &u), -ERANGE, "far beyond");
-	is_int(um_number_parse_u64("", 0, &u), -EINVAL, "nothing");
-	is_int(um_number_parse_u64("1e3", 3, &u), -EINVAL, "digits only");
-	is_u64(u, INT64_MAX, "and nothing is set");
+	is_u64(u, INT64_MAX, "the largest integer is read");
+	is_int(um_number_parse_u64("9223372036854775808", 19, &u), -ERANGE, "an integer of 2^63 is out of range");
+	is_int(um_number_parse_u64("99999999999999999999999", 23, &u), -ERANGE, "a far larger integer is out of range");
+	is_int(um_number_parse_u64("", 0, &u), -EINVAL, "an empty integer is refused");
+	is_int(um_number_parse_u64("1e3", 3, &u), -EINVAL, "an integer with an exponent is refused");
+	is_u64(u, INT64_MAX, "a refused integer leaves the output untouched");
 }
 
 /* Against a plain array: keys that collide, come and go. */
@@ -84,7 +84,7 @@ static void check_map(void)
 		}
 	}
 	is_int(wrong, 0, "a map is what a plain array is");
-	is_u64(m.n, n, "and counts");
+	is_u64(m.n, n, "the map counts its entries");
 	um_id_map_fini(&m);
 }
 
@@ -102,7 +102,7 @@ static void check_arena(void)
 		wrong += strcmp(name, text) != 0 || name != um_arena_intern(&a, text);
 	}
 	is_int(wrong, 0, "a string is kept once");
-	ok(first == um_arena_intern(&a, "first") && strcmp(first, "first") == 0, "and stays where it is");
+	ok(first == um_arena_intern(&a, "first") && strcmp(first, "first") == 0, "an interned text keeps its address");
 	memset(big, 'x', sizeof big);
 	char *copy = um_arena_copy(&a, big, sizeof big);
 
@@ -153,9 +153,10 @@ static void check_lines(void)
 	ok(join("\n", 1, out, &d) == 0 && strcmp(out, "|") == 0, "a newline is a line");
 	ok(join("a\n\nbc", 5, out, &d) == 0 && strcmp(out, "a||bc|") == 0, "the last newline may be missing");
 	ok(join("\x1f", 1, out, &d) == 0 && strcmp(out, "\x1f|") == 0, "half a sign of gzip is none");
-	ok(join(packed, n, out, &d) == 0 && strcmp(out, "one|two|") == 0, "gzip");
+	ok(join(packed, n, out, &d) == 0 && strcmp(out, "one|two|") == 0, "lines of a gzip file are read");
 	memcpy(packed + n, packed, n);
-	ok(join(packed, 2 * n, out, &d) == 0 && strcmp(out, "one|twoone|two|") == 0, "two members");
+	ok(join(packed, 2 * n, out, &d) == 0 && strcmp(out, "one|twoone|two|") == 0,
+	   "lines of two gzip members are read as one file");
 	for (size_t cut = 2; cut < n; cut++)
 		if (join(packed, cut, out, &d) != -EINVAL)
 			break;
@@ -180,8 +181,8 @@ static void check_long_lines(void)
 	um_lines_open_mem(&l, line, max + 2, "memory", &d);
 	is_int(um_lines_next(l, &text, &n), 1, "an empty line");
 	is_int(um_lines_next(l, &text, &n), 1, "a line of the most bytes");
-	is_u64(n, max, "whole");
-	is_int(um_lines_next(l, &text, &n), 0, "the end");
+	is_u64(n, max, "a line of the largest length is whole");
+	is_int(um_lines_next(l, &text, &n), 0, "the file ends after the line");
 	um_lines_close(l);
 	line[max + 1] = 'x';
 	for (int newline = 0; newline < 2; newline++) {
@@ -189,7 +190,7 @@ static void check_long_lines(void)
 		um_lines_open_mem(&l, line, max + 2 + (size_t)newline, "memory", &d);
 		um_lines_next(l, &text, &n);
 		is_int(um_lines_next(l, &text, &n), -EINVAL, "a byte more, %s newline", newline ? "with" : "without");
-		is_u64(d.line, 2, "on its line");
+		is_u64(d.line, 2, "the diagnostic has the line");
 		um_lines_close(l);
 	}
 	free(line);
@@ -202,7 +203,7 @@ static void check_roles(void)
 	for (int i = 0; i < UM_ROLES; i++)
 		wrong += um_role_parse(um_role_name((enum um_role)i)) != i;
 	is_int(wrong, 0, "roles have names");
-	is_int(um_role_parse("Param"), -EINVAL, "in this spelling");
+	is_int(um_role_parse("Param"), -EINVAL, "a role in another spelling is refused");
 	is_str(um_role_name(UM_ROLES), "other", "no role is other");
 }
 

@@ -147,11 +147,12 @@ static void play(const char *name, uint64_t iterations, uint64_t hints)
 				    .iterations = iterations,
 				    .watch = &told.sink};
 
-	ok(um_play(t, &o, &result) == 0, "%s: played", name);
-	is_int(um_log_close(told.log, told.end, none, none), 0, "%s: written", name);
+	ok(um_play(t, &o, &result) == 0, "%s: the workload is played", name);
+	is_int(um_log_close(told.log, told.end, none, none), 0, "%s: the log is written", name);
 	ok(read_log(&found, &c, &d) == 0, "%s: read %s", name, d.text);
 	is_u64(found.disorder, 0, "%s: in order of time", name);
-	is_u64(c.library.kept, iterations + 1, "%s: iterations", name); /* one more begins with the last one's end */
+	is_u64(c.library.kept, iterations + 1, "%s: the log has all iterations",
+	       name); /* one more begins with the last one's end */
 	/* The ranges are not those that were fed: they are where the log's parts are. */
 	is_u64(found.n[UM_ACT_RANGE], iterations + 1, "%s: and ranges", name);
 	for (size_t i = 0; i < found.at.n; i++)
@@ -257,8 +258,8 @@ static void limited(uint64_t n, uint64_t change, const char *what)
 		if (i % 64 == 0 && size_of(file) > most)
 			most = size_of(file);
 	}
-	is_int(err, 0, "%s: written", what);
-	is_int(finish(l, n), 0, "%s: closed", what);
+	is_int(err, 0, "%s: the log is written", what);
+	is_int(finish(l, n), 0, "%s: the log is closed", what);
 	ok(most <= UM_LOG_LIMIT_LEAST && size_of(file) <= UM_LOG_LIMIT_LEAST, "%s: never above its limit", what);
 	ok(read_log(&h, &c, &d) == 0, "%s: read %s", what, d.text);
 	is_u64(c.library.iterations, n + 1, "%s: every iteration is counted", what);
@@ -319,9 +320,9 @@ static void again(void)
 	for (; i < 6000 && !err; i++)
 		err = iterate(l, i, 2, 6);
 	err = err ? err : iterate(l, i++, 1, 6);
-	is_int(err, 0, "again: written");
+	is_int(err, 0, "the log of the second reading is written");
 	finish(l, i);
-	ok(read_log(&h, &c, &d) == 0, "again: read %s", d.text);
+	ok(read_log(&h, &c, &d) == 0, "the log is read again: %s", d.text);
 	um_capture_fini(&c);
 	forget(&h);
 }
@@ -433,7 +434,8 @@ static void others(void)
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		store((const unsigned char *)texts[i], strlen(texts[i]));
-		ok(read_log(&h, &c, &d) == -EINVAL && *d.text && !strchr(d.text, '\n'), "refused: %s", d.text);
+		ok(read_log(&h, &c, &d) == -EINVAL && *d.text && !strchr(d.text, '\n'),
+		   "the log is refused with one line: %s", d.text);
 		um_capture_fini(&c);
 		forget(&h);
 	}

@@ -109,13 +109,13 @@ static void late(void)
 {
 	struct heard h;
 
-	ok(write_late() == 0, "a log");
+	ok(write_late() == 0, "a log with late counters is written");
 	ok(look(&h) == 0, "is read %s", h.diag.text);
 	for (int i = 0; i < 6; i++)
 		is_u64(h.in_iteration[i], (uint64_t)i + 1, "what was told late is where it happened");
-	is_u64(h.disorder, 0, "in order of time");
+	is_u64(h.disorder, 0, "counters are in order of time");
 	ok(h.n == 8 && h.records == 8 && h.faults == 7 && h.cpu_faults == 1, "all of it");
-	is_u64(h.capture.library.counts[UM_LIBRARY_H2D], 21, "and its sum");
+	is_u64(h.capture.library.counts[UM_LIBRARY_H2D], 21, "counters add up to their sum");
 	is_u64(h.capture.library.counts[UM_LIBRARY_SUMMED], 0, "nothing is known in sum alone");
 	is_u64(h.capture.missing.n, 1, "only kernels are missing");
 	um_capture_fini(&h.capture);
@@ -137,8 +137,8 @@ static void many(void)
 	ok(turn(l, 2 * ITERATION, 0) == 0 && look(&h) == 0, "too many for a part");
 	ok(h.sums == 2 && h.n < 100, "only some are kept one by one");
 	is_u64(h.bytes, bytes, "the sum is exact");
-	is_u64(h.in_iteration[1], bytes, "and in its iteration");
-	ok(h.faults == 2000 && h.records == 2000, "of all kinds");
+	is_u64(h.in_iteration[1], bytes, "counters of an iteration are in that iteration");
+	ok(h.faults == 2000 && h.records == 2000, "counters of all kinds are read");
 	ok(h.capture.library.counts[UM_LIBRARY_SUMMED] > 1900, "what is known in sum alone is counted");
 	um_capture_fini(&h.capture);
 }
@@ -225,7 +225,7 @@ static void by_tensor(void)
 
 	seen = (struct seen){.sink = {see}};
 	ok(write_tensors() == 0, "more than are kept one by one");
-	ok(um_log_read(file, &(struct um_log_read_options){0}, &seen.sink, &capture, &diag) == 0, "is read");
+	ok(um_log_read(file, &(struct um_log_read_options){0}, &seen.sink, &capture, &diag) == 0, "the log is read");
 	is_u64(seen.n, sizeof want / sizeof *want, "a sum for each tensor, and one for none");
 	for (unsigned i = 0; i < seen.n && i < sizeof want / sizeof *want; i++)
 		ok(seen.at[i].begin == want[i].at && seen.at[i].address == want[i].address &&
@@ -268,12 +268,12 @@ static void by_hand(void)
 	}
 	put(HEAD PART "{\"um\":\"later\",\"at_ns\":1}\n{\"um\":\"h2d\",\"why\":\"later\",\"at_ns\":1,\"address\":1,"
 		      "\"bytes\":5}\n" END);
-	ok(look(&h) == 0 && h.n == 1 && h.bytes == 5, "of a later writer: left out, or without a reason");
+	ok(look(&h) == 0 && h.n == 1 && h.bytes == 5, "records of a later writer are left out, or have no reason");
 	um_capture_fini(&h.capture);
 	put(HEAD PART "{\"um\":\"h2d\",\"at_ns\":1,\"address\":1,\"bytes\":5}\n" END
 		      "{\"part\":1,\"begin_ns\":9,\"end_ns\":19,\"first_op\":0,\"alive\":[]}\n"
 		      "{\"um\":\"h2d\",\"at_ns\":11,\"address\":1,\"bytes\":3}\n");
-	ok(look(&h) == 0 && h.bytes == 5, "of a part that has no end there is nothing");
+	ok(look(&h) == 0 && h.bytes == 5, "a part without an end gives no counters");
 	um_capture_fini(&h.capture);
 	put("{\"umlog\":1}\n" PART "{\"um\":\"h2d\",\"at_ns\":1,\"address\":1,\"bytes\":5}\n" END);
 	ok(look(&h) == 0 && !h.n && h.capture.missing.n == 3, "nobody was asked to count: nothing");

@@ -41,15 +41,15 @@ static void check_defaults(void)
 		      "{\"ev\":\"hint\",\"at\":1,\"kind\":\"advise\",\"s\":0,\"off\":0,\"bytes\":1,\"advice\":"
 		      "\"accessed_by\"}\n");
 	s = p.sched.slots.at;
-	is_u64(p.sched.signature, 0xab, "signature");
-	is_u64(p.d2h, 2000000000, "a rate");
+	is_u64(p.sched.signature, 0xab, "the signature is read");
+	is_u64(p.d2h, 2000000000, "the rate is read");
 	ok(s[0].carry == 0 && s[2].carry == 2, "what lives on stays itself");
 	ok(s[1].carry == UM_NO_SLOT && s[3].carry == UM_NO_SLOT, "what does not is nobody");
 	ok(s[0].place == UINT64_MAX && s[0].flags == 0 && s[0].bound.v == 0, "no place, no flags, nobody bound");
-	is_int((long long)p.sched.births.n, 2, "births");
-	ok(p.sched.births.at[0] == 2 && p.sched.births.at[1] == 1, "in the order of the ops");
-	ok(s[2].born_ord == 0 && s[1].born_ord == 1, "and numbered so");
-	is_u64(p.sched.ops.at[0].ns, 7, "duration");
+	is_int((long long)p.sched.births.n, 2, "both births are read");
+	ok(p.sched.births.at[0] == 2 && p.sched.births.at[1] == 1, "births are in the order of the ops");
+	ok(s[2].born_ord == 0 && s[1].born_ord == 1, "slots are numbered by their births");
+	is_u64(p.sched.ops.at[0].ns, 7, "the duration is read");
 	is_u64(p.sched.ops.at[0].cost.ns, 7, "taken as measured");
 	ok(p.hints.at[0].copy == 1 && p.hints.at[0].after == 0 && p.hints.at[0].off == 8, "an evict copies");
 	ok(p.hints.at[1].advice == 5 && p.hints.at[1].after == -1, "advice has CUDA's number");
@@ -66,11 +66,11 @@ static void check_extra_keys(void)
 	u = p.sched.uses.at;
 	ok(u[0].slot == 2 && u[0].off == 8 && u[0].access == UM_WRITE && u[0].dead_after,
 	   "first in the program's order");
-	ok(u[1].slot == 3 && u[1].access == UM_UPDATE && u[1].dead_after, "second");
-	ok(u[2].slot == 2 && u[2].off == 0 && !u[2].dead_after, "third");
-	ok(u[3].slot == 0 && u[3].touched == 5 && u[3].access == UM_READ, "last");
-	is_u64(p.sched.ops.at[0].cost.ns, 0, "not measured");
-	is_u64(p.sched.ops.at[0].hash, 0xff, "hash");
+	ok(u[1].slot == 3 && u[1].access == UM_UPDATE && u[1].dead_after, "the second use is read");
+	ok(u[2].slot == 2 && u[2].off == 0 && !u[2].dead_after, "the third use is read");
+	ok(u[3].slot == 0 && u[3].touched == 5 && u[3].access == UM_READ, "the last use is read");
+	is_u64(p.sched.ops.at[0].cost.ns, 0, "an op that was not measured has no duration");
+	is_u64(p.sched.ops.at[0].hash, 0xff, "the hash is read");
 	um_plan_fini(&p);
 }
 
@@ -143,18 +143,18 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 		load(&a, text);
 	else
 		is_int(um_plan_read(from, &a, &d), 0, "%s is read", from);
-	is_int(um_plan_write(to, &a, &d), 0, "and written");
-	if (!is_int(um_plan_read(to, &b, &d), 0, "and read again"))
+	is_int(um_plan_write(to, &a, &d), 0, "the plan is written");
+	if (!is_int(um_plan_read(to, &b, &d), 0, "the written plan is read"))
 		diag("%" PRIu64 ": %s", d.line, d.text);
-	ok(same_slots(&a.sched, &b.sched), "the same slots");
-	ok(same_ops(&a.sched, &b.sched), "the same ops");
-	ok(same_hints(&a, &b), "the same hints");
+	ok(same_slots(&a.sched, &b.sched), "the slots are the same after writing");
+	ok(same_ops(&a.sched, &b.sched), "the ops are the same after writing");
+	ok(same_hints(&a, &b), "the hints are the same after writing");
 	ok(a.sched.signature == b.sched.signature && a.budget == b.budget && a.h2d == b.h2d && a.d2h == b.d2h &&
 		   a.predicted_ns == b.predicted_ns && a.in_core_ns == b.in_core_ns && a.bound_ns == b.bound_ns,
-	   "the same numbers");
+	   "the numbers are the same after writing");
 	ok(same_text(a.source, b.source) && same_text(a.workload, b.workload) && same_text(a.profile, b.profile) &&
 		   same_text(a.strategy, b.strategy),
-	   "the same names");
+	   "the names are the same after writing");
 	um_plan_fini(&a);
 	um_plan_fini(&b);
 }
@@ -192,9 +192,9 @@ static void check_places(void)
 	p.sched.slots.at[2].place = base + 3 * UM_BLOCK_BYTES;
 	snprintf(path, sizeof path, "%s/places.umplan", tmp);
 	is_int(um_plan_write(path, &p, &d), 0, "a plan with addresses is written");
-	is_int(um_plan_read(path, &q, &d), 0, "and read");
+	is_int(um_plan_read(path, &q, &d), 0, "the written plan is read");
 	is_u64(q.sched.slots.at[1].place, 512, "the lowest place");
-	is_u64(q.sched.slots.at[2].place, 3 * UM_BLOCK_BYTES, "another");
+	is_u64(q.sched.slots.at[2].place, 3 * UM_BLOCK_BYTES, "the other place is read");
 	is_u64(q.sched.slots.at[0].place, UINT64_MAX, "none stays none");
 	um_plan_fini(&p);
 	um_plan_fini(&q);
@@ -211,7 +211,7 @@ static void check_failures(void)
 	is_int(um_plan_write(path, &p, &d), -ENOENT, "no such folder");
 	is_int(um_plan_read(path, &p, &d), -ENOENT, "no such file");
 	is_u64(p.sched.slots.n, 4, "the plan that was there is as it was");
-	is_int(um_plan_read_mem("{}", 2, &p, &d), -EINVAL, "refused");
+	is_int(um_plan_read_mem("{}", 2, &p, &d), -EINVAL, "a file without a header is refused");
 	is_u64(p.sched.slots.n, 4, "the plan that was there is as it was");
 	um_plan_fini(&p);
 }
@@ -229,6 +229,6 @@ int main(void)
 	check_places();
 	check_failures();
 	snprintf(command, sizeof command, "rm -rf '%s'", tmp);
-	ok(system(command) == 0, "cleared up");
+	ok(system(command) == 0, "the folder is removed");
 	return tap_done();
 }

@@ -16,17 +16,17 @@ static void check_builtin(void)
 	unsigned n = 0;
 
 	for (; names[n]; n++)
-		is_str(um_profile_builtin(n), names[n], "profile %u", n);
-	ok(!um_profile_builtin(n), "and no more");
+		is_str(um_profile_builtin(n), names[n], "built-in profile %u has its name", n);
+	ok(!um_profile_builtin(n), "there is no further built-in profile");
 	ok(!um_profile_find("a100 "), "a name is a whole name");
 	is_str(p->name, "a100", "found by name");
-	is_u64(p->capacity, 40ull << 30, "capacity");
-	ok(p->flops == 60e12 && p->mem_bandwidth == 1.3e12 && p->launch_ns == 4000, "speed");
-	ok(p->h2d == 24e9 && p->d2h == 24e9 && p->duplex == 0.5 && p->eta == 0.9, "link");
+	is_u64(p->capacity, 40ull << 30, "the a100 has its capacity");
+	ok(p->flops == 60e12 && p->mem_bandwidth == 1.3e12 && p->launch_ns == 4000, "the a100 has its speed");
+	ok(p->h2d == 24e9 && p->d2h == 24e9 && p->duplex == 0.5 && p->eta == 0.9, "the a100 has its link");
 	ok(um_profile_find("gh200")->d2h == 297e9 && um_profile_find("1080ti")->d2h == 13e9,
 	   "one direction may be slower");
 	is_u64(p->c_batch, 60000, "a driver cost");
-	is_u64(p->c_dma_4k, 300000, "another");
+	is_u64(p->c_dma_4k, 300000, "another profile has its own figures");
 	ok(!p->measured, "assumed, not measured");
 }
 
@@ -42,9 +42,9 @@ static void check_estimate(void)
 	p.flops = 1e12;
 	p.mem_bandwidth = 2e9;
 	p.launch_ns = 7;
-	is_u64(um_profile_op_ns(&p, &flops, 0), 1000007, "by floating-point operations");
-	is_u64(um_profile_op_ns(&p, &bytes, 0), 1500007, "by traffic");
-	is_u64(um_profile_op_ns(&p, &ns, 0), 42, "as measured");
+	is_u64(um_profile_op_ns(&p, &flops, 0), 1000007, "an op is estimated by its floating-point operations");
+	is_u64(um_profile_op_ns(&p, &bytes, 0), 1500007, "an op is estimated by its traffic");
+	is_u64(um_profile_op_ns(&p, &ns, 0), 42, "a measured op takes its measured time");
 	is_u64(um_profile_op_ns(&p, &nothing, 0), 7, "a launch at least");
 	is_u64(um_profile_op_ns(&p, &nothing, 4e6), 2000007, "an op without a cost moves each byte that it touches");
 	is_u64(um_profile_op_ns(&p, &bytes, 1e9), 1500007, "an op with a cost takes no time for what it touches");
@@ -78,9 +78,9 @@ static void check_round_trip(const char *path)
 		p.h2d = nextafter(p.h2d, 0); /* needs all its digits */
 		memset(&q, 0, sizeof q);
 		is_int(um_profile_write(path, &p, &d), 0, "%s is written", p.name);
-		if (!is_int(um_profile_get(path, &q, &d), 0, "and read"))
+		if (!is_int(um_profile_get(path, &q, &d), 0, "the written profile is read"))
 			diag("%" PRIu64 ": %s", d.line, d.text);
-		ok(same(&p, &q), "and the same");
+		ok(same(&p, &q), "the profile is the same after writing");
 	}
 	is_int(um_profile_write("no/such/folder", &p, &d), -ENOENT, "no such folder");
 }
@@ -94,16 +94,16 @@ static void check_files(void)
 
 	is_int(um_profile_get("nobody", &p, &d), -ENOENT, "no such profile");
 	ok(strstr(d.text, "a100") && strstr(d.text, "gh200"), "the built-in ones are named");
-	is_u64(p.capacity, 77, "and nothing is set");
+	is_u64(p.capacity, 77, "a refused profile leaves the output untouched");
 	is_int(um_profile_read_mem("name = x\n", 9, "mine", &p, &d), -EINVAL, "a profile that lacks keys");
-	is_str(d.file, "mine", "is named");
-	is_u64(p.capacity, 77, "and nothing is set");
+	is_str(d.file, "mine", "the diagnostic names the file");
+	is_u64(p.capacity, 77, "a refused profile leaves the output untouched");
 	is_int(um_profile_read_mem("eta", 3, "mine", &p, NULL), -EINVAL, "diag may be absent");
 	is_int(um_profile_read_mem(text, strlen(text), "mine", &p, &d), 0, "a whole one");
 	is_u64(p.capacity, 3ull << 29, "a fraction of a unit");
-	ok(p.h2d == 1.5e9 && p.eta == 0.9 && p.c_api == 10000, "and the rest at its defaults");
+	ok(p.h2d == 1.5e9 && p.eta == 0.9 && p.c_api == 10000, "missing keys have their defaults");
 	is_int(um_profile_get("a100", &p, &d), 0, "a built-in one");
-	is_str(p.name, "a100", "by name");
+	is_str(p.name, "a100", "a built-in profile is found by its name");
 }
 
 int main(void)
@@ -118,6 +118,6 @@ int main(void)
 	check_estimate();
 	check_round_trip(path);
 	check_files();
-	ok(unlink(path) == 0, "cleared up");
+	ok(unlink(path) == 0, "the file is removed");
 	return tap_done();
 }

@@ -105,12 +105,13 @@ static void check_round_trip(const char *from, const char *to)
 
 	if (!is_int(um_trace_load(&a, from, &d), 0, "%s is read", from))
 		return;
-	is_int(write_trace(a, to), 0, "and written");
-	if (is_int(um_trace_load(&b, to, &d), 0, "and read again")) {
+	is_int(write_trace(a, to), 0, "the trace is written");
+	if (is_int(um_trace_load(&b, to, &d), 0, "the written trace is read")) {
 		is_int((long long)first_difference(a, b), -1, "event by event the same");
-		is_str(um_trace_header(b)->source, um_trace_header(a)->source, "the same source");
-		is_str(um_trace_header(b)->workload, um_trace_header(a)->workload, "the same workload");
-		is_u64(um_trace_peak_bytes(b), um_trace_peak_bytes(a), "the same peak");
+		is_str(um_trace_header(b)->source, um_trace_header(a)->source, "the source is the same after writing");
+		is_str(um_trace_header(b)->workload, um_trace_header(a)->workload,
+		       "the workload is the same after writing");
+		is_u64(um_trace_peak_bytes(b), um_trace_peak_bytes(a), "the peak is the same after writing");
 		um_trace_free(b);
 	} else {
 		diag("%" PRIu64 ": %s", d.line, d.text);
@@ -145,23 +146,25 @@ static void check_events(void)
 	const struct um_op *op = &um_trace_event(t, 2)->op;
 
 	is_u64(um_trace_event(t, 0)->alloc.id.v, 1, "ids are t + 1");
-	is_int(um_trace_event(t, 1)->alloc.role, UM_ROLE_GRAD, "a role");
+	is_int(um_trace_event(t, 1)->alloc.role, UM_ROLE_GRAD, "the role is read");
 	is_int(um_trace_event(t, 0)->alloc.role, UM_ROLE_OTHER, "no role is other");
 	ok(!um_trace_event(t, 0)->alloc.name, "no name is none");
 	is_int(op->n_uses, 4, "a range counts once, however often it is listed");
-	ok(op->uses[0].id.v == 1 && op->uses[0].access == UM_READ && op->uses[0].bytes == 100, "read, whole");
-	ok(op->uses[1].id.v == 2 && op->uses[1].access == UM_UPDATE && op->uses[1].bytes == 100, "in both: an update");
-	ok(op->uses[2].bytes == 10 && op->uses[2].access == UM_UPDATE, "and so for a part of it");
+	ok(op->uses[0].id.v == 1 && op->uses[0].access == UM_READ && op->uses[0].bytes == 100,
+	   "a read of a whole tensor is read");
+	ok(op->uses[1].id.v == 2 && op->uses[1].access == UM_UPDATE && op->uses[1].bytes == 100,
+	   "a tensor in both lists is updated");
+	ok(op->uses[2].bytes == 10 && op->uses[2].access == UM_UPDATE, "a range in both lists is updated");
 	ok(op->uses[3].off == 5 && op->uses[3].access == UM_UPDATE,
 	   "written in part, scattered: what is not touched is kept");
-	is_u64(op->uses[0].touched, 100, "touched whole");
+	is_u64(op->uses[0].touched, 100, "a use without touched bytes touches all");
 	is_u64(op->uses[1].touched, 7, "touched in part");
 	ok(op->relaunchable && op->n_relaunch == 0, "relaunch of nothing is said");
 	um_trace_free(t);
 
 	t = load(HEAD "{\"ev\":\"op\",\"name\":\"a\",\"r\":[],\"w\":[1],\"touched\":{\"1\":100}}\n");
 	op = &um_trace_event(t, 2)->op;
-	is_int(op->uses[0].access, UM_WRITE, "in w alone: overwritten");
+	is_int(op->uses[0].access, UM_WRITE, "a tensor in the list of writes alone is overwritten");
 	ok(!op->relaunchable && op->stream == 0 && op->phase == 0 && op->n_ws == 0, "what is not said is not there");
 	um_trace_free(t);
 }
@@ -175,13 +178,13 @@ static void check_sums(void)
 	uint64_t bytes;
 
 	is_u64(um_trace_peak_bytes(t), 200, "the most bytes alive at once");
-	is_u64(um_trace_iterations(t), 2, "iterations");
+	is_u64(um_trace_iterations(t), 2, "the trace has two iterations");
 	is_u64(um_trace_largest_op(t, &bytes), 3, "the largest op");
 	is_u64(bytes, 200, "touches whole tensors, each once");
 	um_trace_free(t);
 	t = load("{\"umtrace\":1}\n");
-	is_u64(um_trace_largest_op(t, &bytes), SIZE_MAX, "no op");
-	is_u64(bytes, 0, "no bytes");
+	is_u64(um_trace_largest_op(t, &bytes), SIZE_MAX, "an empty trace has no largest op");
+	is_u64(bytes, 0, "an empty trace has no largest bytes");
 	um_trace_free(t);
 }
 
@@ -220,13 +223,13 @@ static void check_writing(void)
 	struct um_sink *w;
 	int n = entries(tmp);
 
-	is_int(um_umtrace_writer_open(&w, path, "us", NULL, NULL), 0, "a writer");
+	is_int(um_umtrace_writer_open(&w, path, "us", NULL, NULL), 0, "a writer opens");
 	ok(access(path, F_OK) != 0, "the file is not there before it is whole");
-	is_int(um_sink_feed(w, &alloc), 0, "alloc");
-	is_int(um_sink_feed(w, &dead), 0, "dead");
-	is_int(um_sink_feed(w, &iter), 0, "iter");
-	is_int(um_sink_feed(w, &op), 0, "op");
-	is_int(um_umtrace_writer_close(w, 1), 0, "closed");
+	is_int(um_sink_feed(w, &alloc), 0, "an alloc is written");
+	is_int(um_sink_feed(w, &dead), 0, "a dead event is written");
+	is_int(um_sink_feed(w, &iter), 0, "an iteration is written");
+	is_int(um_sink_feed(w, &op), 0, "an op is written");
+	is_int(um_umtrace_writer_close(w, 1), 0, "the file is closed");
 	is_str(contents(path),
 	       "{\"umtrace\":1,\"source\":\"us\"}\n"
 	       "{\"ev\":\"alloc\",\"t\":4,\"bytes\":8,\"name\":\"a\\\"\\\\\\u000a\xef\xbf\xbd\"}\n"
@@ -234,7 +237,7 @@ static void check_writing(void)
 	       "{\"ev\":\"op\",\"name\":\"x\",\"r\":[4],\"w\":[4],\"touched\":{\"4\":3},\"flops\":0.1,\"bytes\":1e+300}"
 	       "\n",
 	       "what was written");
-	is_int(entries(tmp), n + 1, "and nothing beside it");
+	is_int(entries(tmp), n + 1, "no other file is left beside it");
 }
 
 static void check_no_half_files(void)
@@ -249,20 +252,20 @@ static void check_no_half_files(void)
 
 	strcpy(was, contents(path));
 	is_int(um_umtrace_writer_open(&w, path, NULL, NULL, NULL), 0, "a writer over a file that is there");
-	is_int(um_sink_feed(w, &op), 0, "op");
-	is_int(um_umtrace_writer_close(w, 0), 0, "thrown away");
+	is_int(um_sink_feed(w, &op), 0, "an op is written");
+	is_int(um_umtrace_writer_close(w, 0), 0, "the file is discarded");
 	is_str(contents(path), was, "the file is as it was");
-	is_int(entries(tmp), n, "and nothing is beside it");
+	is_int(entries(tmp), n, "no file is left in the folder");
 
 	um_umtrace_writer_open(&w, path, NULL, NULL, NULL);
 	is_int(um_sink_feed(w, &gone), -EINVAL, "an event that makes no sense is refused");
-	is_int(um_sink_feed(w, &op), -EINVAL, "and ends the file");
-	is_int(um_umtrace_writer_close(w, 1), -EINVAL, "which is not kept");
+	is_int(um_sink_feed(w, &op), -EINVAL, "an invalid op ends the file");
+	is_int(um_umtrace_writer_close(w, 1), -EINVAL, "a file that ended early is not kept");
 	is_str(contents(path), was, "the file is as it was");
-	is_int(entries(tmp), n, "and nothing is beside it");
+	is_int(entries(tmp), n, "no file is left in the folder");
 
 	is_int(um_umtrace_writer_open(&w, file_in("no/such/dir.umtrace"), NULL, NULL, &d), -ENOENT, "no such folder");
-	ok(strstr(d.text, "cannot write") && strstr(d.file, "no/such"), "which is said");
+	ok(strstr(d.text, "cannot write") && strstr(d.file, "no/such"), "the diagnostic names the file");
 }
 
 /* What is no file is written where it is: renaming over a device would be the end of the device. */
@@ -282,9 +285,9 @@ static void check_no_file(void)
 	fd = open(path, O_RDWR | O_NONBLOCK);
 	is_int(um_umtrace_writer_open(&w, path, NULL, NULL, NULL), 0, "a writer into a pipe");
 	um_sink_feed(w, &op);
-	is_int(um_umtrace_writer_close(w, 1), 0, "closed");
+	is_int(um_umtrace_writer_close(w, 1), 0, "the pipe is closed");
 	ok(read(fd, got, sizeof got - 1) > 0 && strncmp(got, "{\"umtrace\":1}\n", 14) == 0, "comes out of it");
-	ok(stat(path, &st) == 0 && S_ISFIFO(st.st_mode), "and it is still a pipe");
+	ok(stat(path, &st) == 0 && S_ISFIFO(st.st_mode), "the pipe is still a pipe");
 	close(fd);
 	unlink(path);
 }
@@ -305,7 +308,7 @@ static void check_no_room(void)
 	rc = um_umtrace_writer_close(w, 1);
 	setrlimit(RLIMIT_FSIZE, &was); /* before anything is printed: it may go to a file */
 	is_int(rc, -EFBIG, "no room for the file");
-	is_int(entries(tmp), n, "and nothing is left of it");
+	is_int(entries(tmp), n, "no file is left of it");
 }
 
 static int stop_at_op(struct um_sink *sink, const struct um_event *ev)
@@ -324,11 +327,11 @@ static void check_sink_errors(void)
 
 	is_int(um_umtrace_read_mem(text, strlen(text), &sink, &h, &d), -ENOSPC,
 	       "what the sink returns ends the reading");
-	is_u64(d.line, 3, "with the line");
+	is_u64(d.line, 3, "the diagnostic has the line");
 	ok(!h.source, "no header is left behind");
 	is_int(um_umtrace_read_mem(text, strlen(text), &sink, NULL, NULL), -ENOSPC, "header and diag may be absent");
 	is_int(um_umtrace_read(file_in("nobody"), &sink, NULL, &d), -ENOENT, "no such file");
-	is_int(um_umtrace_read(tmp, &sink, NULL, &d), -EISDIR, "a folder");
+	is_int(um_umtrace_read(tmp, &sink, NULL, &d), -EISDIR, "a folder is refused");
 }
 
 /* A program may have set a locale in which 0.5 is written 0,5. */
@@ -369,6 +372,6 @@ int main(void)
 	check_sink_errors();
 	check_locale();
 	snprintf(command, sizeof command, "rm -rf '%s'", tmp);
-	ok(system(command) == 0, "cleared up");
+	ok(system(command) == 0, "the folder is removed");
 	return tap_done();
 }

@@ -68,8 +68,8 @@ static void training(void)
 	}
 	is_int(signatures_differ, 0, "the first iteration has another signature");
 	world_iter(&w);
-	is_int(w.changed, 0, "and stays");
-	is_int(w.sched.slots.n, 4, "four slots");
+	is_int(w.changed, 0, "the schedule stays the same");
+	is_int(w.sched.slots.n, 4, "the schedule has four slots");
 	lives(named(&w, "grad"), 1, 0, "a gradient wraps");
 	lives(named(&w, "act"), 0, 2, "an activation passes");
 	lives(named(&w, "state"), -1, -1, "state made in the first iteration has come to stay");
@@ -77,11 +77,11 @@ static void training(void)
 	is_u64(named(&w, "grad")->bound.v, grad->id.v, "bound to the one that is alive now");
 	is_u64(named(&w, "grad")->place, grad->addr, "where it is");
 	is_int(named(&w, "grad")->flags, UM_SLOT_FIXED, "whose place is settled");
-	is_int(named(&w, "act")->flags, 0, "that of an activation is not");
-	is_int(named(&w, "act")->carry, UM_NO_SLOT, "nor is it carried");
-	is_u64(named(&w, "act")->place, UINT64_MAX, "or placed");
+	is_int(named(&w, "act")->flags, 0, "an activation has no fixed address");
+	is_int(named(&w, "act")->carry, UM_NO_SLOT, "an activation is not carried to another slot");
+	is_u64(named(&w, "act")->place, UINT64_MAX, "an activation has no place");
 	is_int(named(&w, "grad")->carry, index_of(&w, named(&w, "grad")), "a gradient carries itself");
-	is_int(w.sched.births.n, 2, "two births");
+	is_int(w.sched.births.n, 2, "the iteration has two births");
 	is_int(w.sched.births.at[1], index_of(&w, named(&w, "grad")), "the second is the gradient");
 	is_u64(named(&w, "p")->bound.v, p->id.v, "a weight is bound to itself");
 	world_fini(&w);
@@ -128,7 +128,8 @@ static void hidden_state(int overlap)
 		lives(old, -1, 2, "the old one");
 		lives(young, 1, 3, "the new one");
 		is_int(old->carry, index_of(&w, young), "the new one becomes the old one");
-		ok(old->bound.v == h->id.v && old->place == h->addr, "and is bound so");
+		ok(old->bound.v == h->id.v && old->place == h->addr,
+		   "the slot is bound to the tensor that replaces it");
 		is_int(young->flags, 0, "where the next new one will lie is open");
 	} else {
 		is_int(w.sched.slots.n, 2, "one slot for the state, one for the rest");
@@ -158,8 +159,8 @@ static void swapping(void)
 
 			sound(&w, "swapping");
 			ok(s[0].carry == 1 && s[1].carry == 0, "step %d: each is the other one next", step);
-			ok(s[0].bound.v == a->id.v && s[1].bound.v == b->id.v, "and bound so");
-			ok(s[0].place == a->addr && s[1].place == b->addr, "and lies there");
+			ok(s[0].bound.v == a->id.v && s[1].bound.v == b->id.v, "both slots are bound to their tensors");
+			ok(s[0].place == a->addr && s[1].place == b->addr, "both slots lie where their tensors lie");
 			is_int(s[0].flags, UM_SLOT_FIXED, "a promise about a tensor is none about its part");
 			is_int(w.changed, step == 2, "the schedule %s", step == 2 ? "is new" : "stays");
 		}
@@ -185,7 +186,7 @@ static void taking_turns(void)
 			ok(w.sched.slots.at[0].carry == 1 && w.sched.slots.at[0].bound.v == t[step % 3]->id.v,
 			   "step %d: the second is the first next", step);
 			ok(w.sched.slots.at[1].bound.v == 0 && w.sched.slots.at[1].flags == UM_SLOT_GUESSED,
-			   "and the second is somebody else");
+			   "the second slot is bound to another tensor by a guess");
 			is_int(w.changed, step == 2, "the schedule %s", step == 2 ? "is new" : "stays");
 		}
 		OP(&w, "step", R(t[step % 3]), W(t[(step + 1) % 3]));
@@ -214,7 +215,7 @@ static void one_missed(void)
 		}
 	}
 	is_int(w.sched.slots.at[0].carry, 0, "after a gap everybody stays");
-	is_int(w.changed, 0, "as after the first one");
+	is_int(w.changed, 0, "the schedule is the same as after the first iteration");
 	world_fini(&w);
 }
 
@@ -238,7 +239,7 @@ static void the_end(void)
 	sound(&w, "the end");
 	lives(named(&w, "p"), -1, 1, "what is freed for good");
 	is_u64(named(&w, "p")->bound.v, 0, "nobody plays its part next");
-	ok(named(&w, "p")->flags & UM_SLOT_GUESSED, "as far as is known");
+	ok(named(&w, "p")->flags & UM_SLOT_GUESSED, "the promise is a guess until more is known");
 	is_int(w.changed, 1, "the schedule is another");
 	world_fini(&w);
 }
@@ -295,12 +296,13 @@ static void ring(void)
 		t[1] = t[0];
 	}
 	world_iter(&w);
-	is_int(w.sched.slots.n, 3, "three slots");
+	is_int(w.sched.slots.n, 3, "the schedule has three slots");
 	lives(&w.sched.slots.at[0], 0, 2, "the young one");
 	lives(&w.sched.slots.at[1], -1, -1, "the middle one");
 	lives(&w.sched.slots.at[2], -1, 1, "the old one");
 	ok(w.sched.slots.at[1].carry == 0 && w.sched.slots.at[2].carry == 1, "each becomes the next older one");
-	ok(w.sched.slots.at[1].bound.v == t[1]->id.v && w.sched.slots.at[2].bound.v == t[2]->id.v, "and is bound so");
+	ok(w.sched.slots.at[1].bound.v == t[1]->id.v && w.sched.slots.at[2].bound.v == t[2]->id.v,
+	   "all slots are bound in rotation");
 	is_int(w.sched.slots.at[0].flags & UM_SLOT_GUESSED, 0, "nothing is guessed");
 	world_fini(&w);
 }
@@ -366,7 +368,7 @@ static void nested(void)
 	is_int(w.changed, 0, "while the whole is not used, parts are slots");
 	u = w.sched.uses.at;
 	ok(u[0].slot == u[1].slot && u[0].off == 8192 && u[0].bytes == 4096, "a part of a used part is the latter");
-	is_int(u[1].dead_after, 0, "and no promise is made for it");
+	is_int(u[1].dead_after, 0, "no promise is made for the overlapping use");
 	is_int(w.sched.slots.at[u[0].slot].flags, UM_SLOT_FIXED, "adopted memory does not move");
 	is_int(named(&w, "part")->flags, UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED, "its own slot is idle");
 	lives(named(&w, "inner"), 1, 2, "born in the iteration");
@@ -376,10 +378,10 @@ static void nested(void)
 	sound(&w, "the whole and its parts");
 	ok(u[0].slot == u[1].slot && u[1].slot == u[2].slot && u[2].slot == u[3].slot, "the whole is used: one slot");
 	ok(u[0].off == 40960 && u[1].off == 32768 && u[2].off == 0 && u[3].bytes == 65536, "each part at its offset");
-	is_str(w.sched.slots.at[u[0].slot].name, "all", "the whole's");
+	is_str(w.sched.slots.at[u[0].slot].name, "all", "a use of a part belongs to the slot of the whole");
 	is_int(w.sched.slots.at[u[0].slot].flags, UM_SLOT_FIXED, "what is promised of it is not promised of each part");
 	is_int(w.sched.births.n, 1, "a birth inside it keeps a slot");
-	ok(named(&w, "inner")->flags & UM_SLOT_UNMANAGED, "that asks for nothing");
+	ok(named(&w, "inner")->flags & UM_SLOT_UNMANAGED, "the slot of a part gets no hints");
 
 	/* an allocation carved up within the iteration */
 	all = world_add(&w, 1 << 24, 65536, "fresh", UM_TENSOR_ADOPTED);
@@ -391,7 +393,7 @@ static void nested(void)
 	world_iter(&w);
 	u = w.sched.uses.at;
 	is_int(u[0].slot, index_of(&w, named(&w, "carved")), "a whole that is not used takes nothing from its parts");
-	ok(named(&w, "fresh")->flags & UM_SLOT_UNMANAGED, "and asks for nothing");
+	ok(named(&w, "fresh")->flags & UM_SLOT_UNMANAGED, "a new part gets no hints");
 	is_int(named(&w, "carved")->flags, UM_SLOT_FIXED | UM_SLOT_TRANSIENT, "a promise made after the birth counts");
 	world_fini(&w);
 }
@@ -420,9 +422,9 @@ static void relaunching(int with_whole)
 		OP(&w, "use", R(all));
 	world_iter(&w);
 	is_int(w.sched.ops.at[0].relaunchable, !with_whole, with_whole ? "not if it makes a part" : "if it makes one");
-	is_int(w.sched.ops.at[0].n_relaunch, !with_whole, "and what it makes");
+	is_int(w.sched.ops.at[0].n_relaunch, !with_whole, "an op has relaunched outputs unless it makes a part");
 	if (!with_whole)
-		is_int(w.sched.relaunch.at[0], w.sched.uses.at[0].slot, "in terms of slots");
+		is_int(w.sched.relaunch.at[0], w.sched.uses.at[0].slot, "relaunched outputs are in terms of slots");
 	world_fini(&w);
 }
 
@@ -489,7 +491,7 @@ static void edges(void)
 			sound(&w, "edges, after one iteration");
 			lives(named(&w, "batch"), 2, 2, "made for the next iteration, perhaps: there all the time");
 			is_u64(named(&w, "batch")->bound.v, batch->id.v, "the one that is there");
-			ok(named(&w, "batch")->flags & UM_SLOT_GUESSED, "a guess");
+			ok(named(&w, "batch")->flags & UM_SLOT_GUESSED, "the binding of the slot is a guess");
 		}
 		if (step > 1) {
 			sound(&w, "edges");
@@ -516,7 +518,7 @@ static void edges(void)
 	}
 	world_iter(&w);
 	lives(named(&w, "passing"), 0, 1, "a life between two ops is stretched over one");
-	ok(named(&w, "passing")->flags & UM_SLOT_UNMANAGED, "and asks for nothing");
+	ok(named(&w, "passing")->flags & UM_SLOT_UNMANAGED, "a passing part gets no hints");
 	lives(named(&w, "spare"), 1, 2, "after the last op too");
 	lives(named(&w, "batch"), 2, 2, "made after the last op, freed after the last op of the next: one slot");
 	lives(named(&w, "kept"), 2, 1, "never used, but it takes memory");
@@ -551,8 +553,8 @@ static void unused_overlap(void)
 	before = young + 1;
 	lives(young, 0, 2, "the young one to the end");
 	lives(before, -1, 1, "the old one until it is freed");
-	is_int(before->carry, index_of(&w, young), "which was the young one");
-	is_u64(before->bound.v, batch->id.v, "and is bound so");
+	is_int(before->carry, index_of(&w, young), "the old slot becomes the young one");
+	is_u64(before->bound.v, batch->id.v, "the slot is bound to its tensor");
 	world_fini(&w);
 }
 
@@ -566,14 +568,14 @@ static void nothing_to_learn(void)
 	world_iter(&w);
 	world_iter(&w);
 	is_int(w.rc, -ENODATA, "no ops, no schedule");
-	is_int(w.changed, -1, "and no word about change");
+	is_int(w.changed, -1, "the change stays unknown");
 	OP(&w, "a", U(p));
 	world_iter(&w);
 	OP(&w, "a", U(p));
 	w.recorder.it.incomplete = 1;
 	world_iter(&w);
 	is_int(w.rc, -ENODATA, "an incomplete iteration is not learned from");
-	is_int(w.sched.slots.n, 0, "and nothing is put out");
+	is_int(w.sched.slots.n, 0, "a failed learner has no schedule");
 	OP(&w, "a", U(p));
 	world_iter(&w);
 	ok(w.rc == 0 && w.changed == 0, "what comes after it is what was known before");
@@ -595,13 +597,13 @@ static void what_is_copied(void)
 	OP(&w, "a", world_use(p, UM_READ, 8, 16), W(comm));
 	world_dead(&w, comm);
 	world_iter(&w);
-	is_int(named(&w, "p")->role, UM_ROLE_PARAM, "the role");
-	is_int(named(&w, "p")->flags, UM_SLOT_FIXED | UM_SLOT_TRANSIENT, "a promise");
+	is_int(named(&w, "p")->role, UM_ROLE_PARAM, "the slot has its role");
+	is_int(named(&w, "p")->flags, UM_SLOT_FIXED | UM_SLOT_TRANSIENT, "the slot has its promises");
 	is_int(named(&w, "comm")->flags, UM_SLOT_FIXED | UM_SLOT_UNMANAGED, "what is kept out of managed memory");
 	ok(w.sched.uses.at[0].off == 8 && w.sched.uses.at[0].bytes == 16, "the range of a use");
 	ok(!w.sched.uses.at[0].dead_after && w.sched.uses.at[1].dead_after, "what is dead after it");
 	is_u64(w.sched.ops.at[0].hash, w.it.ops.at[0].hash, "the op's hash");
-	is_str(w.sched.ops.at[0].name, "a", "its name");
+	is_str(w.sched.ops.at[0].name, "a", "the op has its name");
 	OP(&w, "a", world_use(p, UM_READ, 8, 16), W(comm));
 	world_iter(&w);
 	is_int(w.changed, 1, "a promise that is not made again is a change");

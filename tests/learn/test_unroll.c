@@ -64,21 +64,21 @@ static void test_swap(void)
 	op(a, t);
 	op(t, b);
 	is_u64(um_unroll_iterations(&one), 2, "two that swap: two iterations");
-	is_int(um_unroll_build(&one, 2, &all), 0, "as one");
+	is_int(um_unroll_build(&one, 2, &all), 0, "two iterations become one schedule");
 	is_u64(all.slots.n, 5, "what stays is one slot, what is born is one each time");
-	is_u64(all.ops.n, 4, "all ops");
+	is_u64(all.ops.n, 4, "the schedule has all four ops");
 	ok(used(0, 0) == a && used(1, 1) == b, "first one way round");
-	ok(used(2, 0) == b && used(3, 1) == a, "then the other");
+	ok(used(2, 0) == b && used(3, 1) == a, "the second iteration uses the other buffers");
 	ok(used(0, 1) == used(1, 0) && used(2, 1) == used(3, 0) && used(0, 1) != used(2, 1),
 	   "what is born is used in its own iteration");
 	for (uint32_t i = 0; i < 3; i++)
 		ok(all.slots.at[i].carry == i && all.slots.at[i].bound.v == i + 1 &&
 			   all.slots.at[i].place == one.slots.at[i].place,
 		   "who stays, stays where he is");
-	is_u64(all.births.n, 2, "two births");
+	is_u64(all.births.n, 2, "the schedule has two births");
 	is_int(all.slots.at[all.births.at[1]].birth, 2, "the second in the second iteration");
-	is_int(all.slots.at[all.births.at[1]].death, 4, "which is also when it dies");
-	is_u64(all.slots.at[all.births.at[1]].born_ord, 1, "by its number");
+	is_int(all.slots.at[all.births.at[1]].death, 4, "the second birth dies at the end of its iteration");
+	is_u64(all.slots.at[all.births.at[1]].born_ord, 1, "births keep their ordinals");
 	(void)c;
 }
 

@@ -44,7 +44,7 @@ static void everything_fits(void)
 	fx_op(&p.sched, "b", 20, "u1");
 	is_int(check(), 0, "all fits without a hint: what stays was brought once");
 	is_u64(f.ns, 30, "no longer than its ops");
-	is_u64(f.peak_bytes, 200, "both resident");
+	is_u64(f.peak_bytes, 200, "both tensors are resident at the peak");
 	is_u64(f.h2d_bytes + f.d2h_bytes + f.stall_ns, 0, "nothing moves, nothing waits");
 	p.budget = 199;
 	refused("200 bytes resident, 199 allowed", "one byte less is too little");
@@ -69,7 +69,7 @@ static void copies(void)
 	turns(UM_READ);
 	is_int(check(), 0, "two take turns");
 	is_u64(f.ns, 100 + 10 + 100 + 20, "each op waits for its copy");
-	is_u64(f.stall_ns, 200, "that is the stall");
+	is_u64(f.stall_ns, 200, "the wait for the copy is the stall");
 	is_u64(f.h2d_bytes, 200, "both come in");
 	is_u64(f.d2h_bytes, 0, "what was only read is not copied out");
 	is_u64(f.peak_bytes, 100, "never both at once");
@@ -86,10 +86,10 @@ static void starts(void)
 {
 	turns(UM_READ);
 	ok(!p.start && check() == 0 && !p.start, "a check leaves no starts behind");
-	is_int(um_plan_prove(&p, &f, why, sizeof why), 0, "proved");
+	is_int(um_plan_prove(&p, &f, why, sizeof why), 0, "the plan is proved");
 	is_u64(p.start[0], 100, "op 0 starts when its copy has come");
 	is_u64(p.start[1], 100 + 10 + 100, "op 1 likewise");
-	is_u64(p.start[2], 100 + f.ns, "and op 0 of the next iteration");
+	is_u64(p.start[2], 100 + f.ns, "op 0 of the next iteration starts after the iteration's time");
 	p.hints.n = 0;
 	ok(um_plan_prove(&p, NULL, why, sizeof why) == -EINVAL && !p.start, "what is not sound has no starts");
 }
@@ -136,8 +136,8 @@ static void on_the_host(void)
 	far(0);
 	is_int(check(), 0, "a table stays on the host");
 	is_u64(f.ns, 100 + 150, "an op takes what the link does for what it looks up, or its own time");
-	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves");
-	is_u64(f.peak_bytes, 100, "and it takes no room");
+	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "a table on the host is never copied");
+	is_u64(f.peak_bytes, 100, "a table on the host takes no room");
 	far(1);
 	is_int(check(), 0, "it may be written there");
 	p.hints.at[0].off = 200;
@@ -145,7 +145,7 @@ static void on_the_host(void)
 	p.budget = 300;
 	is_int(check(), 0, "all but the first 200 bytes");
 	is_u64(f.peak_bytes, 300, "these take room");
-	is_u64(f.ns, 80 + 150, "and are not reached over the link");
+	is_u64(f.ns, 80 + 150, "the bytes on the device are not reached over the link");
 	far(0);
 	p.hints.n--;
 	refused("1100 bytes resident, 100 allowed", "preferred on the host alone does not do");
@@ -182,16 +182,16 @@ static void overlap(void)
 	is_int(check(), 0, "copies beside an op");
 	/* Slot 1 comes at 10..110; slot 0 is out at 110 and back at 210, when op b ends. */
 	is_u64(f.ns, 230, "are hidden behind it");
-	is_u64(f.h2d_bytes, 200, "two in");
-	is_u64(f.d2h_bytes, 100, "one out");
-	is_u64(f.peak_bytes, 300, "three resident");
+	is_u64(f.h2d_bytes, 200, "two tensors are copied in");
+	is_u64(f.d2h_bytes, 100, "one tensor is copied out");
+	is_u64(f.peak_bytes, 300, "three tensors are resident at the peak");
 	p.sched.ops.at[1].ns = 190;
 	is_int(check(), 0, "the op between a little shorter");
 	/* b ends at 200, c runs until 220, and slot 0 is there at 210. */
 	is_u64(f.ns, 220, "hides them as well");
 	p.sched.ops.at[1].ns = 100;
-	is_int(check(), 0, "much shorter");
-	is_u64(f.stall_ns, 80, "and the rest shows");
+	is_int(check(), 0, "a much shorter op keeps the plan sound");
+	is_u64(f.stall_ns, 80, "the part of the copy that is not hidden is a stall");
 }
 
 static void births(void)
@@ -204,9 +204,9 @@ static void births(void)
 	fx_op(&p.sched, "c", 10, "r0");
 	refused("op 1 'b': 50 bytes of slot 1 are absent", "what is born must be made resident");
 	fx_hint(&p, UM_HINT_PREFETCH, 1, 0, 1);
-	is_int(check(), 0, "by a prefetch");
-	is_u64(f.ns, 30, "that takes no time");
-	is_u64(f.h2d_bytes, 0, "and moves nothing");
+	is_int(check(), 0, "a prefetch may make new memory resident");
+	is_u64(f.ns, 30, "the prefetch of new memory takes no time");
+	is_u64(f.h2d_bytes, 0, "the prefetch of new memory copies nothing");
 	p.hints.at[0].at = 2;
 	refused("slot 1 is not alive", "not behind the free");
 	p.hints.at[0].at = 0;
@@ -268,14 +268,14 @@ static void dead_content(void)
 	fx_hint(&p, UM_HINT_DISCARD, 1, 0, 0);
 	fx_hint(&p, UM_HINT_PREFETCH, 1, 0, 1);
 	is_int(check(), 0, "overwritten as a whole: may be dropped");
-	is_u64(f.ns, 120, "and comes back in no time");
+	is_u64(f.ns, 120, "the discarded tensor returns in no time");
 	p.sched.uses.at[0].access = UM_UPDATE;
 	refused("op 0 'a' reads 100 bytes of slot 0", "not if the old content is read");
 	p.sched.slots.at[0].flags = UM_SLOT_TRANSIENT;
-	is_int(check(), 0, "but if it is declared transient");
+	is_int(check(), 0, "a discard of a transient tensor is sound");
 	p.sched.slots.at[0].flags = 0;
 	p.sched.uses.at[0].dead_after = 1;
-	is_int(check(), 0, "or dead behind its use");
+	is_int(check(), 0, "a discard of a tensor that is dead after its use is sound");
 	p.sched.uses.at[0].dead_after = 0;
 	p.sched.uses.at[0].access = UM_WRITE;
 	p.sched.uses.at[0].bytes = 60;
@@ -299,7 +299,7 @@ static void parts(void)
 	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 0, 100, 60);
 	refused("op 1 'b': 40 bytes of slot 0 are absent", "ranges are exact");
 	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 0, 160, 40);
-	is_int(check(), 0, "in two pieces");
+	is_int(check(), 0, "an eviction in two pieces is sound");
 	is_u64(f.d2h_bytes, 100, "only the written half is copied");
 	is_u64(f.ns, 100 + 100 + 10 + 100 + 10, "one after the other");
 }
@@ -409,11 +409,11 @@ static void around_the_end(void)
 	fx_hint(&p, UM_HINT_EVICT, 1, 0, 0);
 	fx_hint(&p, UM_HINT_PREFETCH, 2, 1, 0);
 	is_int(check(), 0, "fetched for the next iteration");
-	is_u64(f.ns, 170, "in time");
+	is_u64(f.ns, 170, "the ordered copy arrives in time");
 	p.sched.ops.at[2].ns = 30;
-	is_int(check(), 0, "not in time");
+	is_int(check(), 0, "a plan whose copy arrives late is sound");
 	is_u64(f.ns, 10 + 10 + 100, "the next iteration waits");
-	is_u64(f.stall_ns, 70, "for the rest");
+	is_u64(f.stall_ns, 70, "the op stalls for the rest of the copy");
 }
 
 int main(void)

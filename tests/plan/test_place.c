@@ -75,11 +75,11 @@ static void by_hand(void)
 	is_u64(s.slots.at[1].place, 1ull << 30, "the second takes its place when it is gone");
 	is_u64(s.slots.at[2].place, (1ull << 30) + 3 * FX_MIB, "the third beside them");
 	is_u64(s.slots.at[3].place, 1ull << 40, "what is larger than the room lies behind it");
-	is_u64(grow, 6 * FX_MIB, "for which there must be whole blocks");
+	is_u64(grow, 6 * FX_MIB, "the arena grows by whole blocks");
 	s.slots.at[2].flags = UM_SLOT_FIXED;
 	s.slots.at[2].place = (1ull << 30) + FX_MIB;
-	is_int(um_place_build(&r, &s, &grow), 0, "with one settled in the middle");
-	is_u64(s.slots.at[2].place, (1ull << 30) + FX_MIB, "it stays");
+	is_int(um_place_build(&r, &s, &grow), 0, "places are found around a settled tensor");
+	is_u64(s.slots.at[2].place, (1ull << 30) + FX_MIB, "the settled tensor stays in its place");
 	ok(s.slots.at[0].place >= 1ull << 40 && s.slots.at[1].place >= 1ull << 40, "the others go where there is room");
 	rooms[0].addr++;
 	is_int(um_place_build(&r, &s, &grow), -EINVAL, "a room begins at a block");
@@ -103,8 +103,8 @@ static void around_the_end(void)
 		fx_op(&s, "a", 1, "");
 	is_int(um_place_build(&r, &s, &grow), 0, "lives through the iteration's end");
 	is_u64(s.slots.at[0].place, s.slots.at[1].place, "one fills the time that the other leaves");
-	is_u64(s.slots.at[2].place, s.slots.at[3].place, "so do two at either end");
-	is_u64(grow, 8 * FX_MIB, "and what stays takes a block with the rest free");
+	is_u64(s.slots.at[2].place, s.slots.at[3].place, "two tensors at either end share a place");
+	is_u64(grow, 8 * FX_MIB, "a tensor that stays takes a block whose rest is free");
 	um_schedule_fini(&s);
 }
 
@@ -136,7 +136,7 @@ static void by_chance(void)
 		um_schedule_fini(&before);
 	}
 	is_int(failed, 0, "%d schedules by chance find places", n);
-	is_int(bad, 0, "without overlap");
+	is_int(bad, 0, "tensors alive at once never overlap");
 	is_int(moved, 0, "what is settled stays");
 }
 
@@ -187,7 +187,7 @@ static void as_a_stream(void)
 	for (int32_t i = 0; i < n; i++)
 		fx_op(&s, "op", 1, "");
 	is_int(um_place_build(&r, &s, &grow), 0, "more than can be searched for");
-	is_int(overlaps(&s, &blocks), 0, "without overlap");
+	is_int(overlaps(&s, &blocks), 0, "tensors alive at once never overlap");
 	is_u64(s.slots.at[0].place, r.grow_at + 4096, "what is settled stays");
 	peak = fx_peak(&s);
 	ok(blocks * UM_BLOCK_BYTES <= peak + peak / 8, "%d MiB of blocks for %d MiB alive", (int)(2 * blocks),

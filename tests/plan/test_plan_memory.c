@@ -90,7 +90,7 @@ int main(int argc, char **argv)
 	if (only == CASES) {
 		ok(evictions > 0, "plans that have something to do");
 		ok(advice == (1 << UM_ADVICE_READ_MOSTLY | 1 << UM_ADVICE_PREFERRED | 1 << UM_ADVICE_ACCESSED_BY),
-		   "and all kinds of advice");
+		   "the plan has advice of every kind");
 	}
 	ok(only <= CASES && !wrong, "memory runs out and is found again");
 	tap_done();

@@ -63,15 +63,15 @@ static void all_fits(void)
 	fx_slot(&s, B, 1, 3);
 	fx_op(&s, "end", 50, "r0");
 	s.slots.at[5].death = 3;
-	is_int(build(&s, 6 * B), 0, "what fits");
+	is_int(build(&s, 6 * B), 0, "a schedule that fits gets a plan");
 	is_int(count(UM_HINT_EVICT) + count(UM_HINT_DISCARD), 0, "nothing has to leave");
 	is_u64(plan_.predicted_ns, 550, "no longer than its ops");
-	is_u64(plan_.in_core_ns, 550, "which are the time in core");
+	is_u64(plan_.in_core_ns, 550, "the predicted time is the time in core");
 	is_u64(plan_.hints.n, 0, "what no op touches gets no hint");
 	s.uses.at[2].slot = 5;
 	is_int(build(&s, 6 * B), 0, "what is born");
-	is_u64(plan_.hints.n, 1, "gets one");
-	is_u64(f.h2d_bytes, 0, "that moves nothing");
+	is_u64(plan_.hints.n, 1, "a tensor that is born in the iteration gets one hint");
+	is_u64(f.h2d_bytes, 0, "the hint for a birth moves nothing");
 	um_schedule_fini(&s);
 }
 
@@ -104,7 +104,7 @@ static void palindrome(void)
 	}
 	is_int(build(&s, 5 * B), 0, "forward and back");
 	is_u64(f.h2d_bytes, 3 * B, "what does not fit comes back");
-	is_u64(f.d2h_bytes, 3 * B, "and no more than that leaves");
+	is_u64(f.d2h_bytes, 3 * B, "no more than the missing bytes are evicted");
 	for (size_t i = 0; i < plan_.hints.n; i++)
 		if (plan_.hints.at[i].kind == UM_HINT_EVICT)
 			ok(plan_.hints.at[i].slot < 4, "slot %d is one of the first", (int)plan_.hints.at[i].slot);
@@ -119,15 +119,15 @@ static void dead(void)
 	/* Two blocks in turn, each overwritten as a whole, room for one. */
 	sweep(&s, 2, 'w', 100);
 	is_int(build(&s, B), 0, "overwritten each time");
-	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves");
+	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "dead memory causes no copies");
 	is_int(count(UM_HINT_EVICT), 0, "nothing is evicted");
-	is_int(count(UM_HINT_DISCARD), 2, "but dropped");
+	is_int(count(UM_HINT_DISCARD), 2, "both dead tensors are discarded");
 	s.uses.at[0].access = s.uses.at[1].access = UM_UPDATE;
-	is_int(build(&s, B), 0, "updated");
+	is_int(build(&s, B), 0, "a schedule with updates gets a plan");
 	is_u64(f.h2d_bytes, 2 * B, "now both move");
 	s.uses.at[0].dead_after = 1;
 	is_int(build(&s, B), 0, "one declared dead");
-	is_u64(f.h2d_bytes, B, "and one less");
+	is_u64(f.h2d_bytes, B, "one tensor fewer is copied in");
 	s.slots.at[1].flags |= UM_SLOT_TRANSIENT;
 	is_int(build(&s, B), 0, "the other transient");
 	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves again");
@@ -152,7 +152,7 @@ static void shared_block(void)
 	fx_op(&s, "d", B, "u1");
 	is_int(build(&s, B), 0, "two halves of a block");
 	is_u64(f.h2d_bytes, 2 * B, "go and come together");
-	is_int(count(UM_HINT_EVICT), 3, "with a hint each");
+	is_int(count(UM_HINT_EVICT), 3, "each eviction has one hint");
 	um_schedule_fini(&s);
 }
 
@@ -168,11 +168,11 @@ static void too_large(void)
 	is_int(build(&s, 4 * B), -E2BIG, "an op that is too large");
 	is_str(why, "op 1 'sweep' uses 8.0 MiB, which lie in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
 	       "the reason names the op, its bytes, their blocks and the budget");
-	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "and nothing is left");
+	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "a refused schedule leaves the plan empty");
 	s.slots.at[3].death = -1;
 	is_int(build(&s, 4 * B), -EINVAL, "a schedule that makes no sense");
 	um_schedule_fini(&s);
-	is_int(build(&s, 4 * B), -EINVAL, "nor one without ops");
+	is_int(build(&s, 4 * B), -EINVAL, "a schedule without ops is refused");
 }
 
 /* Never placed, never hinted, not counted. */
@@ -317,9 +317,9 @@ static void by_chance(void)
 		um_schedule_fini(&s);
 	}
 	is_int(unsound, 0, "schedules by chance: every plan is sound");
-	is_int(differ, 0, "and made again, the same");
-	is_int(beaten, 0, "nor faster than can be");
-	is_int(blocks, 0, "and never has more blocks than the budget");
+	is_int(differ, 0, "planning again gives the same plan");
+	is_int(beaten, 0, "no plan is faster than the bound");
+	is_int(blocks, 0, "no plan has more blocks than the budget");
 	ok(n - large > 200 / step, "%d of %d could be planned", n - large, n);
 	ok(far > 8 / step, "something stays on the host in %d of them", far);
 }
@@ -337,7 +337,8 @@ static void freed_around(void)
 	fx_op(&s, "c", 100, "r0 w2");
 	is_int(build(&s, 3 * B), 0, "what is freed around the end");
 	is_u64(f.ns, 300, "is in nobody's way");
-	is_int(count(UM_HINT_DISCARD) + count(UM_HINT_EVICT), 0, "and need not be dropped");
+	is_int(count(UM_HINT_DISCARD) + count(UM_HINT_EVICT), 0,
+	       "memory that is freed around the end needs no discard or eviction");
 	um_schedule_fini(&s);
 }
 
@@ -375,14 +376,15 @@ static void more_effort(void)
 	if (read_trace(&s, "cg_laplace3d"))
 		return;
 	q = fx_request(&s, fx_peak(&s) / 5 * 4);
-	is_int(build(&s, q.budget), 0, "with the usual effort");
+	is_int(build(&s, q.budget), 0, "planning with the usual effort succeeds");
 	usual = f.ns;
 	q.effort = &effort;
 	um_plan_fini(&plan_);
 	um_plan_init(&plan_);
-	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "with more");
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "planning with more effort succeeds");
 	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
-	ok(f.ns < usual, "and better by %.2f %%", 100 * (1 - (double)f.ns / (double)usual));
+	ok(f.ns < usual, "more effort gives a plan that is better by %.2f %%",
+	   100 * (1 - (double)f.ns / (double)usual));
 	um_schedule_fini(&s);
 }
 
@@ -407,7 +409,7 @@ static void less_effort(void)
 	um_plan_fini(&plan_);
 	um_plan_init(&plan_);
 	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "late planning ends with the best plan so far");
-	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "that plan is sound");
+	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
 	um_plan_fini(&plan_);
 	um_plan_init(&plan_);
 	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), -EINVAL, "planning without time finds no plan");
@@ -453,12 +455,12 @@ static void rehearsed(void)
 	if (read_trace(&s, "cg_laplace3d"))
 		return;
 	q = fx_request(&s, fx_peak(&s) / 3 * 2);
-	is_int(build(&s, q.budget), 0, "as predicted");
+	is_int(build(&s, q.budget), 0, "the planner predicts a plan");
 	usual = f.ns;
 	q.rehearsal = &rehearsal;
 	um_plan_fini(&plan_);
 	um_plan_init(&plan_);
-	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "as rehearsed");
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "planning with a rehearsal succeeds");
 	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
 	diag("%d rehearsals, %" PRIu64 " bytes, at first %" PRIu64 ", taken %" PRIu64 ", predicted %.4f", h.n, h.least,
 	     h.first, bytes(&plan_), (double)f.ns / (double)usual);
@@ -498,7 +500,7 @@ static void advised(int dear)
 	um_plan_init(&plan_);
 	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), 0, "advice is %s", dear ? "dear" : "worth it");
 	is_int(um_plan_check(&plan_, &f, why, sizeof why), 0, "the plan is sound");
-	ok((count(UM_HINT_ADVISE) == 0) == dear, "and has %s", dear ? "none" : "some");
+	ok((count(UM_HINT_ADVISE) == 0) == dear, "the plan has %s advice", dear ? "none" : "some");
 	um_schedule_fini(&s);
 }
 
@@ -510,9 +512,9 @@ static void recorded(const char *name, double ratio, uint64_t most)
 	if (read_trace(&s, name))
 		return;
 	is_int(build(&s, (uint64_t)((double)fx_peak(&s) / ratio)), 0, "%s at %.2f is planned", name, ratio);
-	ok(f.ns <= plan_.in_core_ns / 100 * most, "in %.2f of its time in core, at least %.2f",
+	ok(f.ns <= plan_.in_core_ns / 100 * most, "the plan takes %.2f of its time in core, at least %.2f",
 	   (double)f.ns / (double)plan_.in_core_ns, (double)plan_.bound_ns / (double)plan_.in_core_ns);
-	ok(f.ns >= plan_.bound_ns, "which no plan can beat");
+	ok(f.ns >= plan_.bound_ns, "the plan is no faster than its bound");
 	um_schedule_fini(&s);
 }
 

@@ -21,7 +21,7 @@ static void largest(uint64_t ns, int leaves)
 	is_int(scheme_plan(&p, &s, "appobmem", 4 * B), 0, "one block less than the peak");
 	is_int(scheme_leaves(&p, 1), leaves, "the largest leaves, if its gap is long enough");
 	is_int(scheme_leaves(&p, 0), !leaves, "else the one with the longer gap");
-	ok(!scheme_leaves(&p, 2) && !scheme_leaves(&p, 3), "and no other");
+	ok(!scheme_leaves(&p, 2) && !scheme_leaves(&p, 3), "no other tensor leaves the device");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -49,7 +49,7 @@ static void extremal(void)
 	scheme_plan_fini(&p);
 	s.slots.at[1].bytes = s.uses.at[1].bytes = B;
 	is_int(scheme_plan(&p, &s, "appobmem", 2 * B), 0, "one in the longest gap can");
-	ok(scheme_leaves(&p, 0) && p.f.d2h_bytes == B, "with one copy");
+	ok(scheme_leaves(&p, 0) && p.f.d2h_bytes == B, "the tensor leaves with one copy");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }

@@ -31,14 +31,16 @@ static void scores(void)
 
 	nest(&s);
 	scheme_case_init(&x, &s, 3);
-	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "gaps");
-	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "and their scores");
+	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "absences of the schedule are found");
+	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0,
+	       "absences of the schedule get scores");
 	doa = c.of[UM_SCORE_DOA];
 	aoa = c.of[UM_SCORE_AOA];
 	wdoa = c.of[UM_SCORE_WDOA];
 	swdoa = c.of[UM_SCORE_SWDOA];
 	is_u64(w.n, 3, "three tensors are absent, each once");
-	ok(w.at[0].from == 1 && w.at[0].to == 7 && w.at[2].from == 3 && w.at[2].to == 5, "from use to use");
+	ok(w.at[0].from == 1 && w.at[0].to == 7 && w.at[2].from == 3 && w.at[2].to == 5,
+	   "an absence lasts from use to use");
 	ok(doa[0] == 7.0 * U && doa[1] == 5.0 * U && doa[2] == 3.0 * U, "DOA: 9, 7 and 5 less 2 for copies");
 	ok(aoa[0] == doa[0] * B && aoa[2] == doa[2] * B, "AOA: times the size");
 	ok(wdoa[0] == 30.0 * U && wdoa[1] == 26.0 * U && wdoa[2] == 20.0 * U,
@@ -70,9 +72,9 @@ static void negative(void)
 	fx_op(&s, "op", U, "u1");
 	fx_op(&s, "last", U, "");
 	scheme_case_init(&x, &s, 5);
-	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "short absences");
-	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "with scores");
-	is_u64(w.n, 2, "are two");
+	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "short absences of the schedule are found");
+	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "short absences get scores");
+	is_u64(w.n, 2, "two short absences are left");
 	ok(c.of[UM_SCORE_DOA][0] == -1.0 * U && c.of[UM_SCORE_DOA][1] == -7.0 * U, "DOA: 1 - 2, 1 - 8");
 	ok(c.of[UM_SCORE_AOA][0] == -1.0 && c.of[UM_SCORE_AOA][1] == -7.0 / 4, "AOA: by the size");
 	um_scores_fini(&c);
@@ -95,14 +97,14 @@ static void stick_to_limit(void)
 		is_int(scheme_plan(&p, &s, names[i], 3 * B), 0, "%s: a limit below the peak", names[i]);
 		ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2) && !scheme_leaves(&p, 3),
 		   "the one with the highest score leaves");
-		is_u64(p.f.stall_ns, 0, "and delays nobody");
+		is_u64(p.f.stall_ns, 0, "the swaps delay no op");
 		is_u64((uint64_t)scheme_returns_after(&p, 0), 5, "it comes back just in time");
 		scheme_plan_fini(&p);
 		is_int(scheme_plan(&p, &s, names[i], 2 * B), 0, "%s: a lower one", names[i]);
 		ok(scheme_leaves(&p, 0) && scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the two best leave");
 		scheme_plan_fini(&p);
-		is_int(scheme_plan(&p, &s, names[i], 4 * B), 0, "no need");
-		is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "nothing moves");
+		is_int(scheme_plan(&p, &s, names[i], 4 * B), 0, "a schedule that fits gets a plan");
+		is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 		scheme_plan_fini(&p);
 		um_schedule_fini(&s);
 	}
@@ -121,8 +123,8 @@ static void no_overhead(void)
 
 	nest(&s);
 	scheme_case_init(&x, &s, 1);
-	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "without overhead");
-	is_int(um_booking_choose(&w, &x.s, order, 1, &x.a, &most), 0, "booked");
+	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "swaps without overhead are found");
+	is_int(um_booking_choose(&w, &x.s, order, 1, &x.a, &most), 0, "swaps without overhead are booked");
 	is_int(most, 2, "the load comes down to two blocks");
 	is_int(um_load_at(&x.a.choice.load, 3), 2, "two are away in the middle");
 	ok(x.a.not_before[w.visit[w.at[0].first]] == 6 && x.a.not_before[w.visit[w.at[1].first]] == 5,
@@ -130,10 +132,11 @@ static void no_overhead(void)
 	um_swaps_fini(&w);
 	scheme_case_fini(&x);
 	is_int(scheme_plan(&p, &s, "autoswap-no-overhead", 2 * B), 0, "a plan for that");
-	is_u64(p.f.stall_ns, 0, "delays nobody");
+	is_u64(p.f.stall_ns, 0, "swaps without overhead delay no op");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "autoswap-no-overhead", B), -E2BIG, "none for less");
-	is_str(p.why, "autoswap without overhead comes down to 4 MiB, not to 2 MiB", "which is said");
+	is_str(p.why, "autoswap without overhead comes down to 4 MiB, not to 2 MiB",
+	       "the plan says how far the memory comes down");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -160,7 +163,7 @@ static void bayes(void)
 		if (i == 3)
 			first = y.value[um_bayes_best(&y)];
 	}
-	ok(first > 0.5 && y.value[um_bayes_best(&y)] < 0.1, "from %.3f down to %.3f in 30 questions", first,
+	ok(first > 0.5 && y.value[um_bayes_best(&y)] < 0.1, "30 questions lower the cost from %.3f to %.3f", first,
 	   y.value[um_bayes_best(&y)]);
 }
 

@@ -21,12 +21,12 @@ static void free_time(void)
 	for (int i = 0; i < 6; i++)
 		fx_op(&s, "op", 4 * U, use[i]);
 	is_int(scheme_plan(&p, &s, "capuchin", 3 * B), 0, "room for all");
-	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "nothing moves");
+	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "capuchin", 2 * B), 0, "room for two of three");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "most free time leaves");
 	is_int(scheme_returns_after(&p, 0), 3, "it is asked for one op ahead");
-	is_u64(p.f.stall_ns, 0, "and nobody waits");
+	is_u64(p.f.stall_ns, 0, "the swaps delay no op");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -53,8 +53,8 @@ static void feedback(void)
 	is_int(scheme_plan(&p, &s, "capuchin", 9 * B), 0, "two late tensors");
 	is_int(scheme_returns_after(&p, 0), 16, "the first is asked for eight ops before the second is used");
 	is_u64(p.f.h2d_bytes, 8 * U, "both come back");
-	is_u64(p.f.d2h_bytes, 8 * U, "once");
-	is_u64(p.f.stall_ns, 0, "in time");
+	is_u64(p.f.d2h_bytes, 8 * U, "each block leaves once");
+	is_u64(p.f.stall_ns, 0, "all blocks return in time");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }

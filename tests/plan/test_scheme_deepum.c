@@ -48,7 +48,7 @@ static void contexts(void)
 	is_u64(um_deepum_next(&t, &x), 'd', "after x a b c");
 	is_u64(um_deepum_next(&t, &y), 'e', "after y a b c");
 	y.before[2] = 'z';
-	is_u64(um_deepum_next(&t, &y), UM_DEEPUM_NONE, "never seen");
+	is_u64(um_deepum_next(&t, &y), UM_DEEPUM_NONE, "a kernel that was never seen has no successor");
 	um_deepum_followed(&t, &x, 'f');
 	is_u64(um_deepum_next(&t, &x), 'f', "the latest counts");
 	um_deepum_tables_fini(&t);
@@ -126,24 +126,24 @@ static void learn(void)
 		iterate(&plain, KERNELS);
 	faults = plain.faults;
 	iterate(&plain, KERNELS);
-	ok(plain.faults - faults >= KERNELS, "by itself the driver faults for each kernel, in every iteration");
+	ok(plain.faults - faults >= KERNELS, "without prefetches the driver faults for each kernel of every iteration");
 	iterate(&d, KERNELS);
 	is_u64(d.faults, plain.faults / 5 / VISITS, "first the rest of a block follows its first fault");
 	faults = d.faults;
 	iterate(&d, KERNELS);
 	/* What comes behind the first three was learned in another context: none had come before them. */
-	is_u64(d.faults - faults, faults / KERNELS * 4, "in the second one the first four fault");
+	is_u64(d.faults - faults, faults / KERNELS * 4, "the first four kernels of the second iteration fault");
 	faults = d.faults;
 	in = d.in;
 	out = d.out;
 	iterate(&d, KERNELS);
-	is_u64(d.faults, faults, "from the third iteration on there is no fault");
+	is_u64(d.faults, faults, "no kernel faults after the second iteration");
 	is_u64(d.in - in, KERNELS * BLOCK, "each block comes once");
-	is_u64(d.out - out, KERNELS * BLOCK, "and goes once");
+	is_u64(d.out - out, KERNELS * BLOCK, "each block leaves once in an iteration");
 	iterate(&d, 9);
 	for (i = 9; i < KERNELS && resident(&d, i); i++)
 		;
-	is_int(i, 8 + 32 + 1, "as far ahead as 32 kernels");
+	is_int(i, 8 + 32 + 1, "the chain is followed 32 kernels ahead");
 	device_close(&plain);
 	device_close(&d);
 }

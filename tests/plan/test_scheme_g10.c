@@ -25,14 +25,14 @@ static void above_the_line(void)
 	is_int(scheme_plan(&p, &s, "g10", 2 * B), 0, "room for two of three");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2),
 	   "what is away longest above the line leaves, and nothing else");
-	is_int(scheme_returns_after(&p, 0), 5, "and comes back as soon as there is room");
-	is_u64(p.f.stall_ns, 0, "nobody waits");
+	is_int(scheme_returns_after(&p, 0), 5, "the tensor returns as soon as there is room");
+	is_u64(p.f.stall_ns, 0, "the returns delay no op");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "autoswap-doa", 2 * B), 0, "by the absence alone");
+	is_int(scheme_plan(&p, &s, "autoswap-doa", 2 * B), 0, "choosing by the length of the absence gives a plan");
 	ok(scheme_leaves(&p, 2), "another one leaves");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "g10", 3 * B), 0, "room for all");
-	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "nothing moves");
+	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -73,7 +73,7 @@ static void crossing(void)
 	for (int i = 0; i < 6; i++)
 		fx_op(&s, "op", U / 4, use[i]);
 	is_int(scheme_plan(&p, &s, "g10", 2 * B), 0, "copies that meet");
-	ok(p.f.stall_ns > 0 && p.f.h2d_bytes, "somebody waits");
+	ok(p.f.stall_ns > 0 && p.f.h2d_bytes, "an op waits for its tensor");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "g10", B), 0, "room for one");
 	scheme_plan_fini(&p);

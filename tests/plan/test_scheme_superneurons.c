@@ -23,13 +23,13 @@ static void cache(const char *name, int32_t after)
 	for (int i = 0; i < 6; i++)
 		fx_op(&s, name, 4 * U, use[i]);
 	is_int(scheme_plan(&p, &s, "superneurons", 3 * B), 0, "%s: room for all", name);
-	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "nothing moves");
+	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "room for two of three");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the least recently used leaves");
-	is_u64(p.f.d2h_bytes, B, "once");
+	is_u64(p.f.d2h_bytes, B, "the tensor leaves once");
 	is_int(scheme_returns_after(&p, 0), after, "it comes back behind op %d", after);
-	is_u64(p.f.stall_ns, after == 4 ? U : 0, "and the op waits, or not");
+	is_u64(p.f.stall_ns, after == 4 ? U : 0, "the op waits exactly when the prefetch is late");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -51,7 +51,7 @@ static void cliff(void)
 		is_int(scheme_plan(&p, &s, "superneurons", (uint64_t)(n - 1) * B), 0, "%d in turn, one too many", n);
 		is_u64(in(&p), (uint64_t)n, "all of them come back");
 		scheme_plan_fini(&p);
-		is_int(scheme_plan(&p, &s, "lookahead", (uint64_t)(n - 1) * B), 0, "lookahead");
+		is_int(scheme_plan(&p, &s, "lookahead", (uint64_t)(n - 1) * B), 0, "lookahead plans the same schedule");
 		ok(in(&p) < (uint64_t)n, "no more than %d", (int)in(&p));
 		scheme_plan_fini(&p);
 		um_schedule_fini(&s);

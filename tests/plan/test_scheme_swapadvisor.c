@@ -33,13 +33,13 @@ static void double_pass(void)
 	ok(!scheme_leaves(&p, 0) && scheme_leaves(&p, 1) && !scheme_leaves(&p, 2) && scheme_leaves(&p, 3),
 	   "two of them leave");
 	is_u64(p.f.h2d_bytes, 2 * B, "two come back");
-	is_u64(p.f.stall_ns, 0, "nobody waits");
+	is_u64(p.f.stall_ns, 0, "the swaps delay no op");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "swapadvisor", 4 * B), 0, "room for all");
-	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "nothing moves");
+	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "swapadvisor", B), 0, "room for one");
-	is_u64(p.f.h2d_bytes, 4 * B, "all move");
+	is_u64(p.f.h2d_bytes, 4 * B, "all four tensors return");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -58,8 +58,8 @@ static void belady(void)
 		fx_op(&s, "op", 4 * U, use[i]);
 	is_int(scheme_plan(&p, &s, "swapadvisor", 2 * B), 0, "room for two of three");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the furthest next use leaves");
-	is_int(scheme_returns_after(&p, 0), 3, "as early as there is room again");
-	is_u64(p.f.stall_ns, 0, "nobody waits");
+	is_int(scheme_returns_after(&p, 0), 3, "the tensor returns as soon as there is room");
+	is_u64(p.f.stall_ns, 0, "the returns delay no op");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }

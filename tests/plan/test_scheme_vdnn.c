@@ -39,11 +39,11 @@ static void check(const char *scheme, const char *turn, int32_t blocks, const in
 
 		is_int(scheme_leaves(&p, i), leaves, "slot %u %s", i, leaves ? "leaves" : "stays");
 		if (leaves)
-			is_int(scheme_returns_after(&p, i), back[i], "and comes back behind op %d", back[i]);
+			is_int(scheme_returns_after(&p, i), back[i], "the tensor returns after op %d", back[i]);
 		n += (uint64_t)leaves;
 	}
-	is_u64(p.f.h2d_bytes / B, n, "each once");
-	is_u64(p.f.stall_ns, 0, "and nobody waits");
+	is_u64(p.f.h2d_bytes / B, n, "each tensor returns once");
+	is_u64(p.f.stall_ns, 0, "the swaps delay no op");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -60,10 +60,11 @@ static void weights(void)
 	fx_op(&s, "update", U, "u4");
 	s.ops.at[9].phase = 'o';
 	is_int(scheme_plan(&p, &s, "vdnn", 4 * B), -E2BIG, "weights never leave");
-	ok(strstr(p.why, "feature maps alone") != NULL, "which is said: %s", p.why);
+	ok(strstr(p.why, "feature maps alone") != NULL, "the plan says that feature maps alone do not suffice: %s",
+	   p.why);
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "vdnn", 5 * B), 0, "room beside them");
-	ok(!scheme_leaves(&p, 4), "they stay");
+	ok(!scheme_leaves(&p, 4), "the weights stay on the device");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }
@@ -73,7 +74,7 @@ int main(void)
 	const int32_t none[] = {STAYS, STAYS, STAYS, STAYS}, conv[] = {6, STAYS, 5, STAYS};
 	const int32_t all[] = {6, 5, 5, STAYS}, early[] = {5, 4, 4, STAYS};
 
-	ok(!um_scheme_find("vdnn"), "not known by itself");
+	ok(!um_scheme_find("vdnn"), "vdnn is unknown without its variant");
 	um_schemes_add();
 	check("vdnn", "relu", 4, none); /* all fits: nothing leaves */
 	check("vdnn-all", "conv", 4, all); /* no further ahead than the next convolution */

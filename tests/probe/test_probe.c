@@ -133,10 +133,11 @@ static void check_stats(void)
 			s.y[r][i] = 7 + 3 * s.x[i];
 	s.y[1][2] = 1000;
 	l = um_series_line(&s);
-	ok(fabs(l.slope.value - 3) < 1e-9 && fabs(l.fixed.value - 7) < 1e-9, "nor a line");
+	ok(fabs(l.slope.value - 3) < 1e-9 && fabs(l.fixed.value - 7) < 1e-9,
+	   "one late answer does not change a fitted line");
 	f = um_figure_add((struct um_figure){5, 3, 4}, -2, (struct um_figure){1, 2, 9});
 	ok(f.value == 3 && f.spread == 5 && f.n == 4, "figures add up, and so do their spreads");
-	ok(!um_figure_add(f, 1, none).n && !um_figure_add(none, 1, f).n, "with nothing, to nothing");
+	ok(!um_figure_add(f, 1, none).n && !um_figure_add(none, 1, f).n, "a sum with an unknown figure is unknown");
 }
 
 /* --- what observations are worth --------------------------------------------------------------------------------- */
@@ -157,7 +158,8 @@ static void check_derive(void)
 	um_derive(&seen, &p, &d);
 	ok(d.at[UM_CONST_c_unmap].n && p.c_unmap == 0, "less than nothing, within the noise, is nothing");
 	ok(!d.at[UM_CONST_c_dma].n && p.c_dma == before.c_dma, "beyond it, it is no measurement");
-	ok(!d.at[UM_CONST_c_hostpop].n && p.c_hostpop == before.c_hostpop, "and what rests on it is none either");
+	ok(!d.at[UM_CONST_c_hostpop].n && p.c_hostpop == before.c_hostpop,
+	   "a constant that rests on an unknown figure is unknown");
 	seen.at[UM_OBS_FLOPS] = (struct um_figure){NAN, 0, 9};
 	seen.at[UM_OBS_DUPLEX] = (struct um_figure){1.3, 0, 9};
 	um_derive(&seen, &p, &d);
@@ -168,7 +170,7 @@ static void check_derive(void)
 	ok(!d.at[UM_CONST_c_disc_u].n, "a discard after which writes do not fault is of the other kind");
 	seen.at[UM_OBS_DISCARD_FAULTS] = (struct um_figure){1, 0, 9};
 	um_derive(&seen, &p, &d);
-	is_u64(p.c_disc_u, 12345, "and one after which they do takes mappings away");
+	is_u64(p.c_disc_u, 12345, "a discard after which writes fault has the measured cost");
 	for (int c = 0; c < UM_CONST_N; c++)
 		if (!*um_constant_name((enum um_constant)c) || !*um_constant_why((enum um_constant)c))
 			ok(0, "constant %d has no name", c);
@@ -190,13 +192,14 @@ static void check_guard(void)
 
 	is_u64(um_probe_allowance(gpu), 1536 * MIB, "an eighth of what is free");
 	is_int(um_probe_guard(gpu, 1536 * MIB, 0, why, sizeof why), 0, "may be had");
-	is_int(um_probe_guard(gpu, 1536 * MIB, 1536 * MIB, why, sizeof why), 0, "with a budget as large");
-	is_str(why, "", "and nothing is said");
+	is_int(um_probe_guard(gpu, 1536 * MIB, 1536 * MIB, why, sizeof why), 0,
+	       "a budget as large as free memory is accepted");
+	is_str(why, "", "an accepted device has no reason");
 	is_int(um_probe_guard(gpu, 1536 * MIB + 1, 0, why, sizeof why), -EPERM, "a byte more is refused");
-	ok(strstr(why, "1/8") != NULL, "with the reason: %s", why);
+	ok(strstr(why, "1/8") != NULL, "the refusal has its reason: %s", why);
 	is_int(um_probe_guard(gpu, MIB, 1537 * MIB, why, sizeof why), -EPERM, "a larger budget, too");
 	ok(!gpu->api->cudaMalloc(gpu, &p, 8ull << 30), "somebody takes 8 GiB");
-	is_int(um_probe_guard(gpu, 1024 * MIB, 0, why, sizeof why), -EPERM, "then less is free, and less may be had");
+	is_int(um_probe_guard(gpu, 1024 * MIB, 0, why, sizeof why), -EPERM, "less free memory allows less");
 	is_int(um_probe_guard(gpu, 512 * MIB, 0, why, sizeof why), 0, "an eighth of the rest");
 	l->close(l);
 	gpu->api->close(gpu);
@@ -251,12 +254,13 @@ static void check_failures(void)
 	ok(failed > 20, "a call that fails ends its probe, says so, and leaves nothing behind");
 	weak.cudaMemGetInfo = mute_info;
 	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "who does not know what is free, asks not");
-	is_int(um_probe_guard(gpu, 1, 0, why, sizeof why), -EIO, "not for a byte");
+	is_int(um_probe_guard(gpu, 1, 0, why, sizeof why), -EIO,
+	       "a device that does not know its free memory is refused one byte");
 	gpu->api = strong;
 	gpu->caps.concurrent_managed = 0;
 	snprintf(gpu->caps.why, sizeof gpu->caps.why, "no hints here");
 	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EIO, "without concurrent managed access: no probe");
-	is_str(why, "no hints here", "and why");
+	is_str(why, "no hints here", "the report has the driver's reason");
 	l->close(l);
 	gpu->api->close(gpu);
 }
@@ -273,7 +277,7 @@ static void check_budgets(void)
 	setup.gpu = open_sim(&p, &setup.launcher);
 	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), 0, "16 MiB are enough");
 	setup.budget = 16 * MIB;
-	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), 0, "also as a budget");
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), 0, "the same memory is accepted as a budget");
 	setup.budget++;
 	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EPERM, "a byte more is refused");
 	setup.budget = UM_PROBE_LEAST - 1;

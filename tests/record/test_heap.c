@@ -53,13 +53,13 @@ static void fitting(void)
 	um_heap_init(&h);
 	is_int(um_heap_take(&h, 1, &addr), -ENOSPC, "no arena, no room");
 	is_u64(addr, 77, "the output is left alone");
-	is_int(um_heap_add_region(&h, BASE, UM_BLOCK_BYTES), 0, "an arena");
+	is_int(um_heap_add_region(&h, BASE, UM_BLOCK_BYTES), 0, "an arena is added");
 	a = take(&h, 4 * G);
 	b = take(&h, 1);
 	c = take(&h, 2 * G);
 	d = take(&h, 5 * G);
 	is_u64(a, BASE, "lowest address first");
-	is_u64(b, BASE + 4 * G, "right behind");
+	is_u64(b, BASE + 4 * G, "the second range lies right after the first");
 	is_u64(c, BASE + 5 * G, "one byte takes a granule");
 	is_u64(h.live_bytes, 12 * G, "live bytes are whole granules");
 	um_heap_give(&h, a, 4 * G);
@@ -85,14 +85,15 @@ static void exact_places(void)
 
 	um_heap_init(&h);
 	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
-	is_int(um_heap_take_at(&h, BASE + 3 * G, 2 * G), 0, "in the middle of a hole");
-	is_int(look(&h).n, 2, "leaves two");
-	is_int(um_heap_take_at(&h, BASE + 4 * G, G), -EBUSY, "taken already");
+	is_int(um_heap_take_at(&h, BASE + 3 * G, 2 * G), 0, "a range in the middle of a hole is taken");
+	is_int(look(&h).n, 2, "taking the middle of a hole leaves two holes");
+	is_int(um_heap_take_at(&h, BASE + 4 * G, G), -EBUSY, "a range that is taken already is refused");
 	is_int(um_heap_take_at(&h, BASE + 2 * G, 2 * G), -EBUSY, "taken in part");
-	is_int(um_heap_take_at(&h, BASE - G, G), -EBUSY, "outside, below");
-	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, G), -EBUSY, "outside, above");
+	is_int(um_heap_take_at(&h, BASE - G, G), -EBUSY, "a range below the arena is refused");
+	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, G), -EBUSY, "a range above the arena is refused");
 	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES - G, 2 * G), -EBUSY, "over the end");
-	is_int(um_heap_take_at(&h, BASE + 10 * G + 8, G), -EBUSY, "not on a granule");
+	is_int(um_heap_take_at(&h, BASE + 10 * G + 8, G), -EBUSY,
+	       "a range that does not begin at a granule is refused");
 	is_int(um_heap_take_at(&h, BASE, 3 * G), 0, "exactly the hole");
 	is_int(look(&h).n, 1, "one hole is left");
 	um_heap_fini(&h);
@@ -115,8 +116,8 @@ static void arenas(void)
 	um_heap_give(&h, a, UM_BLOCK_BYTES);
 	um_heap_give(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
 	s = look(&h);
-	is_int(s.n, 3, "and do not merge when given back");
-	ok(s.ordered && s.addr[0] == BASE && s.len[1] == UM_BLOCK_BYTES, "in address order");
+	is_int(s.n, 3, "holes of adjacent arenas do not merge");
+	ok(s.ordered && s.addr[0] == BASE && s.len[1] == UM_BLOCK_BYTES, "holes are in address order");
 	a = 5;
 	is_int(um_heap_take(&h, UM_BLOCK_BYTES + G, &a), -ENOSPC, "a tensor never spans two arenas");
 	is_u64(h.regions.at[0].addr, BASE + 2 * UM_BLOCK_BYTES, "the regions are listed in the order given");
@@ -260,7 +261,7 @@ static void random_changes(void)
 	ok(sums, "free and live bytes always add up");
 	ok(blocks, "the number of blocks in use is always exact");
 	ok(spare, "there is always a record for the next give");
-	ok(full > 100, "and it was full at times");
+	ok(full > 100, "the heap was full at times");
 	for (int i = 0; i < LIVE; i++)
 		if (live[i].bytes)
 			um_heap_give(&h, live[i].addr, live[i].bytes);

@@ -29,23 +29,23 @@ static void numbers_and_positions(void)
 	world_iter(&w);
 	is_int(w.it.tensors.n, 3, "who appeared: the births and the used, not the one only freed");
 	is_str(w.it.tensors.at[0].name, "b", "numbered by first appearance, births too");
-	is_str(w.it.tensors.at[1].name, "a", "then by use");
+	is_str(w.it.tensors.at[1].name, "a", "tensors that live already follow in the order of use");
 	ok(w.it.tensors.at[2].name == NULL, "without a name");
 	is_int(w.it.tensors.at[0].birth, 0, "born before op 0");
 	is_int(w.it.tensors.at[0].death, 2, "freed before op 2");
 	is_int(w.it.tensors.at[1].birth, UM_NOWHERE, "an older one has no birth");
-	is_int(w.it.tensors.at[1].death, UM_NOWHERE, "and lives on");
+	is_int(w.it.tensors.at[1].death, UM_NOWHERE, "a tensor that is not freed lives on");
 	is_int(w.it.tensors.at[2].birth, 1, "born before op 1");
 	is_int(w.it.tensors.at[2].death, 3, "freed after the last op");
 	is_u64(w.it.tensors.at[2].born_iter, 1, "born in this iteration");
-	is_u64(w.it.tensors.at[2].born_ord, 1, "as its second");
-	is_int(w.it.births.n, 2, "two births");
+	is_u64(w.it.tensors.at[2].born_ord, 1, "the second birth has ordinal 1");
+	is_int(w.it.births.n, 2, "the iteration has two births");
 	is_int(w.it.births.at[1], 2, "the second is tensor 2");
-	is_int(w.it.ops.n, 3, "three ops");
+	is_int(w.it.ops.n, 3, "the iteration has three ops");
 	is_int(w.it.ops.at[1].first_use, 2, "uses lie one after the other");
 	is_int(w.it.ops.at[1].n_uses, 3, "three in the second op");
 	is_u64(w.it.uses.at[4].off, 16, "a part: where");
-	is_u64(w.it.uses.at[4].bytes, 32, "and how much");
+	is_u64(w.it.uses.at[4].bytes, 32, "the use has the bytes that were read");
 	is_int(w.it.uses.at[3].access, UM_UPDATE, "what was done");
 	is_int(w.it.incomplete, 0, "all was kept");
 	ok(a->born_iter == 0 && a->born_ord == 1, "a tensor knows when it was born");
@@ -139,7 +139,7 @@ static void late_and_dead(void)
 	world_dead(&w, used);
 	world_free(&w, setup);
 	world_iter(&w);
-	is_int(w.it.late_frees.n, 0, "of set-up the order of births says nothing");
+	is_int(w.it.late_frees.n, 0, "the order of births before the first iteration is ignored");
 	ok(!w.it.uses.at[0].dead_after && w.it.uses.at[1].dead_after, "the last use of what was declared dead");
 	world_free(&w, grad);
 	world_dead(&w, p);
@@ -153,10 +153,10 @@ static void late_and_dead(void)
 	is_int(w.it.late_frees.at[0].born_ord, 0, "the first birth");
 	is_int(w.it.late_frees.at[0].pos, 0, "freed before any op");
 	is_int(w.it.late_frees.at[1].pos, 2, "the other before op 2");
-	is_u64(w.it.late_frees.at[1].bytes, 32, "with its size");
+	is_u64(w.it.late_frees.at[1].bytes, 32, "the late free has the tensor's size");
 	is_int(w.it.uses.at[1].dead_after, 0, "dead is said of the last use so far, not of an earlier one");
-	is_int(w.it.uses.at[2].dead_after, 1, "but of this one");
-	is_int(w.it.uses.at[3].dead_after, 0, "and not of a later one");
+	is_int(w.it.uses.at[2].dead_after, 1, "the last use of this iteration is dead after it");
+	is_int(w.it.uses.at[3].dead_after, 0, "a later use is not dead after it");
 	for (int i = 0; i < 2; i++) {
 		OP(&w, "e", R(p));
 		if (i == 0)
@@ -199,7 +199,7 @@ static void relaunch(void)
 	world_iter(&w);
 	is_int(w.it.ops.at[0].n_relaunch, 1, "one output can be made again; an id that the op does not use is dropped");
 	is_int(w.it.relaunch.at[0], 0, "it is tensor 0");
-	ok(w.it.ops.at[0].relaunchable && !w.it.ops.at[1].relaunchable, "and whether it may be launched again");
+	ok(w.it.ops.at[0].relaunchable && !w.it.ops.at[1].relaunchable, "ops say whether they may be launched again");
 	is_int(w.it.ops.at[0].phase, 'f', "the phase is kept");
 	world_fini(&w);
 }
@@ -231,12 +231,12 @@ static void memory_is_reused(void)
 		}
 		if (step == 7) {
 			is_int(w.it.ops.n, 100, "every op is there");
-			is_str(w.it.ops.at[99].name, "op 99", "with a name that outlives the caller's");
+			is_str(w.it.ops.at[99].name, "op 99", "an op's name outlives the caller's string");
 		}
 	}
 	is_int(moved, 0, "the memory of an iteration is used again");
 	is_u64(w.recorder.names.n, 101, "a name is kept once");
-	is_int(w.it.strings.n, 0, "and not with the iteration");
+	is_int(w.it.strings.n, 0, "names are not kept with the iteration");
 	world_fini(&w);
 }
 
@@ -255,12 +255,13 @@ static void nested(void)
 	is_int(w.it.tensors.n, 2, "what is not used is not there");
 	is_int(w.it.nests.n, 2, "a part of a part lies in two");
 	ok(w.it.nests.at[0].outer.v == b->id.v && w.it.nests.at[0].off == 256, "the innermost first");
-	ok(w.it.nests.at[1].outer.v == a->id.v && w.it.nests.at[1].off == 768, "then the whole");
+	ok(w.it.nests.at[1].outer.v == a->id.v && w.it.nests.at[1].off == 768,
+	   "the whole tensor is recorded with the offset of its part");
 	OP(&w, "x", R(c));
 	world_add(&w, 0, 65536, "around", UM_TENSOR_ADOPTED);
 	world_iter(&w);
 	is_int(w.it.incomplete, 1, "a birth around live ones is not learned from");
-	is_int(w.rc, -ENODATA, "and says so");
+	is_int(w.rc, -ENODATA, "the recorder returns the error");
 	world_fini(&w);
 }
 
@@ -275,7 +276,7 @@ static void between_take_and_mark(void)
 	world_iter(&w);
 	OP(&w, "a", U(x));
 	um_recorder_take(&w.recorder, &w.it);
-	is_int(w.it.ops.n, 1, "handed over");
+	is_int(w.it.ops.n, 1, "the iteration is handed over with its op");
 	world_dead(&w, x);
 	OP(&w, "b", U(y));
 	OP(&w, "c", U(x));
@@ -425,7 +426,7 @@ static void known_ops(void)
 		}
 	}
 	is_int(differ, 0, "an op that is known to be one of before is recorded as if it was not");
-	ok(w.passed > 1000, "and many are (%d)", w.passed);
+	ok(w.passed > 1000, "many ops are passed by (%d)", w.passed);
 	world_fini(&w.plain);
 	world_fini(&w.told);
 }
@@ -449,11 +450,12 @@ static void passed_in_a_row(void)
 	hash = w.recorder.it.ops.at[0].hash;
 	world_iter(&w);
 	ok(um_recorder_pass(&w.recorder, hash, &uses[0], 1) != NULL, "an op is known");
-	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL, "not one whose uses lie elsewhere");
+	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL, "an op whose uses lie elsewhere is not passed by");
 	ok(um_recorder_pass(&w.recorder, hash, &uses[1], 1) != NULL, "one whose uses are the next");
-	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL, "nor one more than there were");
+	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL,
+	   "an op is not passed by more often than it was recorded");
 	um_recorder_settle(&w.recorder);
-	is_int(w.recorder.it.ops.n, 2, "as many as were known are kept");
+	is_int(w.recorder.it.ops.n, 2, "all known ops are kept");
 	world_fini(&w);
 }
 

@@ -44,13 +44,13 @@ static void apart(void)
 	is_str(at(&r, 0x2000), "b", "a neighbour starts where the other ends");
 	is_str(at(&r, 0x2010), "nobody", "the byte behind is outside");
 	is_u64(a->id.v, 1, "ids start at 1");
-	is_u64(b->id.v, 2, "and count");
+	is_u64(b->id.v, 2, "ids count up");
 	ok(a->seen_turn == UINT64_MAX, "nobody has seen a new tensor");
 	is_int(um_registry_remove(&r, a), 0, "a tensor goes");
-	is_u64(a->id.v, 0, "and whoever has a pointer to it can tell");
-	is_str(at(&r, 0x1800), "nobody", "and is not found any more");
+	is_u64(a->id.v, 0, "the id of a removed tensor is cleared");
+	is_str(at(&r, 0x1800), "nobody", "a removed tensor is not found");
 	a = add(&r, 0x1000, 0x800, NULL);
-	is_u64(a->id.v, 3, "the same address is another life");
+	is_u64(a->id.v, 3, "the same address gets a new id");
 	ok(a->name == NULL, "a name is not needed");
 	is_u64(r.n, 2, "two are alive");
 	um_registry_fini(&r);
@@ -62,17 +62,17 @@ static void refusals(void)
 
 	um_registry_init(&r);
 	add(&r, 0x1000, 0x1000, "a");
-	is_int(refused(&r, 0x1000, 0x1000), -EEXIST, "the same range twice");
+	is_int(refused(&r, 0x1000, 0x1000), -EEXIST, "the same range twice is refused");
 	is_int(refused(&r, 0x1800, 0x1000), -EEXIST, "overlap over the end");
 	is_int(refused(&r, 0x0800, 0x1000), -EEXIST, "overlap over the start");
-	is_int(refused(&r, 0x3000, 0), -EINVAL, "no bytes");
+	is_int(refused(&r, 0x3000, 0), -EINVAL, "a range without bytes is refused");
 	is_int(refused(&r, UINT64_MAX - 5, 10), -EINVAL, "past the end of the address space");
 	add(&r, 0x1400, 0x400, "inner");
 	is_int(refused(&r, 0x1500, 0x400), -EEXIST, "overlap in part with the inner one only");
-	is_int(refused(&r, 0x1200, 0x400), -EEXIST, "the same on the other side");
+	is_int(refused(&r, 0x1200, 0x400), -EEXIST, "a range that overlaps the other end is refused");
 	is_int(refused(&r, 0x1400, 0x400), -EEXIST, "the inner range twice");
 	is_u64(r.n, 2, "a refusal leaves nothing behind");
-	is_str(at(&r, 0x1500), "inner", "and changes nothing");
+	is_str(at(&r, 0x1500), "inner", "a refused range changes nothing");
 	um_registry_fini(&r);
 }
 
@@ -171,13 +171,13 @@ static void clips(void)
 	add(&r, 220, 10, "part of that");
 	is_str(clipped(&r, 110, 10), "110+10", "what is inside stays as it is");
 	is_str(clipped(&r, 0, 1000), "100+150", "the ends are cut off, gaps between stay");
-	is_str(clipped(&r, 0, 120), "100+20", "one end");
+	is_str(clipped(&r, 0, 120), "100+20", "a range is clipped at one end");
 	is_str(clipped(&r, 240, 60), "240+10", "the other, where parts end before");
 	is_str(clipped(&r, 150, 50), "nothing", "a gap is nothing");
-	is_str(clipped(&r, 0, 100), "nothing", "nor is what lies before");
-	is_str(clipped(&r, 250, 100), "nothing", "or behind");
-	is_str(clipped(&r, 150, 51), "200+1", "a byte");
-	is_str(clipped(&r, 149, 2), "149+1", "a byte");
+	is_str(clipped(&r, 0, 100), "nothing", "a range before all tensors has no part");
+	is_str(clipped(&r, 250, 100), "nothing", "a range after all tensors has no part");
+	is_str(clipped(&r, 150, 51), "200+1", "a range shares its last byte with a tensor");
+	is_str(clipped(&r, 149, 2), "149+1", "a range shares its first byte with a tensor");
 	is_str(clipped(&r, 120, 0), "nothing", "no bytes stay none");
 	um_registry_fini(&r);
 }

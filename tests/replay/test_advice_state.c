@@ -56,9 +56,9 @@ static void runs(void)
 	const struct um_compiled_plan_run two[] = {{4 * MIB2, 4 * MIB2}, {16 * MIB2, 2 * MIB2}};
 	struct um_advice_state m = {0};
 
-	is_int(um_advice_state_set(&m, &gpu, one, 1), 0, "runs: one");
+	is_int(um_advice_state_set(&m, &gpu, one, 1), 0, "runs: advice for one range is given");
 	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 4, 4), "runs: advised in one call");
-	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: another");
+	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: advice for further ranges is given");
 	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 16, 2), "runs: what was said is not said again");
 	ok(um_advice_state_has(&m, 5 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 5 * MIB2, 4 * MIB2),
 	   "runs: all of a range");
@@ -72,10 +72,10 @@ static void runs(void)
 	   "runs: what is before and behind it stays");
 	um_advice_state_clear(&m, &gpu, 7 * MIB2, 10 * MIB2);
 	ok(was_told(2, UM_ADV_UNSET_READ_MOSTLY, 16, 1) && m.runs.n == 3, "runs: the ends of two");
-	is_int(um_advice_state_set(&m, &gpu, NULL, 0), 0, "runs: none");
+	is_int(um_advice_state_set(&m, &gpu, NULL, 0), 0, "runs: all advice is taken back");
 	ok(was_told(3, UM_ADV_UNSET_READ_MOSTLY, 17, 1) && m.runs.n == 0, "runs: all that was left is taken back");
 	told.code = UM_CUDA_NOT_SUPPORTED;
-	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: refused");
+	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: refused advice is no error");
 	ok(m.runs.n == 0 && m.refused == 2, "runs: they are not, and that is counted");
 	gpu.api = &nothing;
 	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: a device that takes no advice");
@@ -92,14 +92,14 @@ static void far_runs(void)
 
 	told.code = 0;
 	told.n = 0;
-	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: one");
+	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: advice for one range is given");
 	ok(was_told(2, UM_ADV_SET_ACCESSED_BY, 4, 4), "far: two calls, so that nothing faults in between");
 	um_advice_state_clear(&m, &gpu, 7 * MIB2, 8);
 	ok(was_told(3, UM_ADV_UNSET_PREFERRED, 7, 1), "far: taken back");
 	ok(um_advice_state_has(&m, 4 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 7 * MIB2, 1), "far: for one block");
 	told.code = UM_CUDA_NOT_SUPPORTED;
 	um_advice_state_set(&m, &gpu, NULL, 0);
-	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: refused");
+	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: refused advice is no error");
 	is_u64(m.runs.n, 0, "far: it is not");
 	um_advice_state_fini(&m);
 }
@@ -141,7 +141,7 @@ static void program(uint32_t access_of_other, uint64_t lets, uint64_t outs, uint
 	make_hint(&plan, UM_HINT_EVICT, 2, 0, 0, 2 * MIB2 + MIB2 / 2);
 	make_hint(&plan, UM_HINT_EVICT, 2, 1, 0, MIB2 / 2);
 	make_hint(&plan, UM_HINT_PREFETCH, 2, 2, 0, 3 * MIB2);
-	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "%s: builds", name);
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "%s: the plan compiles", name);
 	is_u64(p.mostly.n, 1, "%s: one run", name);
 	is_u64(p.mostly.n ? p.mostly.at[0].bytes / MIB2 : 0, blocks, "%s: of whole blocks that nobody writes", name);
 	is_u64(count(&p, UM_ACTION_DROP_CLEAN), lets, "%s: they leave without a copy", name);
@@ -169,7 +169,7 @@ static void far_program(void)
 		make_hint(&plan, UM_HINT_ADVISE, 0, 0, MIB2 / 2, 2 * MIB2);
 		plan.hints.at[i].advice = i ? UM_ADVICE_PREFERRED : UM_ADVICE_ACCESSED_BY;
 	}
-	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "far: builds");
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "far: the plan compiles");
 	is_u64(p.far.n, 1, "far: a run");
 	is_u64(p.far.n ? p.far.at[0].addr - BASE : 0, MIB2, "far: without the block that the table begins in");
 	is_u64(p.far.n ? p.far.at[0].bytes : 0, 2 * MIB2, "far: nor the one that it ends in");
@@ -263,15 +263,15 @@ static void inference(void)
 	start(0);
 	plain = play(8, &t);
 	ok(t.d2h_bytes && t.d2h_bytes >= t.h2d_bytes * 9 / 10, "without advice what was only read is copied back");
-	is_u64(t.faults, 0, "nothing faults");
+	is_u64(t.faults, 0, "no access of the planned iteration faults");
 	umadv_close(adv);
 
 	start(1);
 	ns = play(8, &t);
-	is_u64(t.d2h_bytes, 0, "with it nothing is");
-	ok(t.h2d_bytes, "but weights come and go");
-	is_u64(t.faults, 0, "nothing faults");
-	ok(ns < plain * 9 / 10, "and that is faster by a tenth");
+	is_u64(t.d2h_bytes, 0, "with advice no weight is copied back");
+	ok(t.h2d_bytes, "with advice weights are still copied in");
+	is_u64(t.faults, 0, "no access with advice faults");
+	ok(ns < plain * 9 / 10, "advice makes the iteration faster by a tenth");
 	if (ns >= plain * 9 / 10)
 		diag("  %llu ns, %llu without", (unsigned long long)ns, (unsigned long long)plain);
 
@@ -290,7 +290,7 @@ static void inference(void)
 	weight[5] = p;
 	play(8, &t);
 	is_u64(t.faults, 0, "the plan is taken up again");
-	is_u64(t.d2h_bytes, 0, "with all its advice");
+	is_u64(t.d2h_bytes, 0, "nothing is copied out with advice of every kind");
 	umadv_close(adv);
 }
 
@@ -369,7 +369,7 @@ static void all_through(int own)
 	if (own) {
 		is_int(umadv_disown(adv, table, 96 * MIB), 0, "the program takes it back");
 		um_sim_told(gpu, table, 96 * MIB, &said);
-		ok(!said.accessed_gpu && said.preferred == -2, "and so is the advice");
+		ok(!said.accessed_gpu && said.preferred == -2, "closing takes the advice back");
 		umadv_close(adv);
 		return;
 	}

@@ -44,12 +44,12 @@ static void turns(void)
 	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, 2 * MIB2);
 	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 2 * MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
-	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "turns: builds");
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "turns: the plan compiles");
 	is_u64(STEADY.n_in, 2, "turns: two ins, the blocks of a slot in one run");
 	is_u64(STEADY.n_out, 4, "turns: four outs, a block each");
 	is_u64(count(&p, UM_ACTION_DISCARD), 0, "turns: nothing is discarded");
 	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->addr, BASE, "turns: slot 0 comes first");
-	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->bytes, 2 * MIB2, "turns: whole");
+	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->bytes, 2 * MIB2, "turns: a prefetch covers whole blocks");
 	is_int(nth(&p, UM_ACTION_PREFETCH, 0)->room, 2, "turns: it waits for the first two outs of this iteration");
 	is_int(nth(&p, UM_ACTION_PREFETCH, 1)->room, 4, "turns: the other for all four");
 	is_int(STEADY.gate[0], 1, "turns: op 0 waits for the first in");
@@ -84,7 +84,7 @@ static void shared(void)
 	make_hint(&plan, UM_HINT_EVICT, 2, 0, 0, MIB2 / 4);
 	make_hint(&plan, UM_HINT_EVICT, 2, 1, 0, MIB2 / 4);
 	make_hint(&plan, UM_HINT_PREFETCH, 3, 0, 0, MIB2 / 4);
-	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "shared: builds");
+	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "shared: the plan compiles");
 	is_u64(STEADY.n_out, 1, "shared: the block leaves once");
 	is_u64(nth(&p, UM_ACTION_EVICT, 0)->at, 3, "shared: when what was born in it has died");
 	is_u64(STEADY.n_in, 1, "shared: and returns once");
@@ -142,10 +142,10 @@ static void partial(void)
 	make_op(&plan, "b", SLOTS(0), UM_UPDATE);
 	make_hint(&plan, UM_HINT_EVICT, 1, 0, MIB2 / 2, 2 * MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, MIB2 / 2, 2 * MIB2);
-	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "partial: builds");
+	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "partial: the plan compiles");
 	is_u64(STEADY.n_out, 1, "partial: one block is covered as a whole");
 	is_u64(nth(&p, UM_ACTION_EVICT, 0)->addr, BASE + MIB2, "partial: the middle one");
-	is_u64(nth(&p, UM_ACTION_EVICT, 0)->bytes, MIB2, "partial: alone");
+	is_u64(nth(&p, UM_ACTION_EVICT, 0)->bytes, MIB2, "partial: the block is evicted alone");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
@@ -210,7 +210,7 @@ static void elsewhere(void)
 	make_op(&plan, "read", SLOTS(0), UM_READ);
 	make_op(&plan, "make", SLOTS(0), UM_WRITE);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, 0, MIB2);
-	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "elsewhere: builds");
+	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "elsewhere: the plan compiles");
 	act_is(&p.lap[0], 0, UM_ACTION_PREFETCH, 0, 5, 0, "elsewhere: it is read where it lies");
 	is_u64(p.lap[0].actions.at[0].slot, UM_NO_SLOT, "elsewhere: whatever the slot's place is then");
 	act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 1, 0, 0, "elsewhere: the next one is made where it is planned");
@@ -247,7 +247,7 @@ static void early(void)
 	early_plan(&plan);
 	um_compiled_plan_init(&p);
 	plan.d2h = 1; /* a byte a second: the copy is not over in time */
-	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "early: builds");
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "early: the plan compiles");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->addr, BASE, "early: what died makes room");
 	is_u64(nth(&p, UM_ACTION_DISCARD, STEADY.n_drop - 1)->at, 1, "early: from when on it is dead");
 	is_u64(nth(&p, UM_ACTION_PREFETCH, STEADY.n_in - 1)->at, 3, "early: for the last in");
@@ -270,7 +270,7 @@ static void late(void)
 	if (!plan.start)
 		tap_bail("no memory");
 	memcpy(plan.start, start, sizeof start);
-	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "late: builds");
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "late: the plan compiles");
 	is_u64(STEADY.n_in, 2, "late: what is born last finds its memory there");
 	is_u64(STEADY.n_drop, 1, "late: one discard");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->addr, BASE, "late: of what is wanted last");
@@ -300,7 +300,7 @@ static void waste(int declared)
 	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, MIB2);
 	make_hint(&plan, UM_HINT_DISCARD, 2, 1, 0, MIB2);
-	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "waste: builds");
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "waste: the plan compiles");
 	is_u64(STEADY.n_out, declared ? 1 : 2, "waste: %s leaves with a copy",
 	       declared ? "a tensor" : "each of two tensors");
 	is_u64(STEADY.n_in, 2, "waste: two return");

@@ -48,12 +48,12 @@ int main(void)
 
 	um_cursor_init(&c);
 	is_int(um_cursor_begin(&c), 1, "nothing to follow: an iteration begins all the same");
-	ok(um_cursor_follow(&c, &p.sched) == 0, "follows");
+	ok(um_cursor_follow(&c, &p.sched) == 0, "the cursor follows a schedule");
 	is_u64(um_cursor_place(&c, 512, 0), 12288, "the next birth has a place");
 	is_u64(um_cursor_place(&c, 513, 0), UINT64_MAX, "another size has none");
-	is_u64(um_cursor_place(&c, 512, 1), UINT64_MAX, "and no other one");
+	is_u64(um_cursor_place(&c, 512, 1), UINT64_MAX, "the cursor has no place for another slot");
 	is_int(op(&c, "x", &a, UM_READ), 0, "first op fits");
-	is_int(um_cursor_alloc(&c, &born), 0, "birth fits");
+	is_int(um_cursor_alloc(&c, &born), 0, "the birth fits the schedule");
 	is_u64(um_cursor_place(&c, 512, 0), UINT64_MAX, "no birth is left");
 	is_int(op(&c, "y", &born, UM_WRITE), 0, "op on the newborn fits");
 	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
@@ -62,17 +62,17 @@ int main(void)
 	ok(known(&c, &a, 1), "who is bound to the slot is known");
 	ok(!known(&c, &b, 2), "another is not");
 	a.n_children = 1;
-	ok(!known(&c, &a, 1), "nor while there are parts: it may be one of those");
+	ok(!known(&c, &a, 1), "a tensor with parts is not known");
 	a.n_children = 0;
 	a.id.v = 0;
-	ok(!known(&c, &a, 1), "nor one that is dead");
+	ok(!known(&c, &a, 1), "a dead tensor is not known");
 	a.id.v = 1;
 	um_cursor_begin(&c);
 
 	is_int(op(&c, "x", &other, UM_READ), 0, "a slot may be another tensor of the same size at its first use");
-	is_u64(c.rebound, 1, "which is counted");
-	is_u64(c.slots[0].addr, other.addr, "and it lies where that one lies");
-	is_u64(c.slots[0].off, other.addr - 4096, "so far from where it was planned");
+	is_u64(c.rebound, 1, "the substitution is counted");
+	is_u64(c.slots[0].addr, other.addr, "the slot has the address of the substitute");
+	is_u64(c.slots[0].off, other.addr - 4096, "the slot has its offset from the planned place");
 	is_int(um_cursor_alloc(&c, &small), 1, "a birth of another size leaves the schedule");
 	is_int(op(&c, "y", &born, UM_WRITE), 1, "left is left");
 	is_int(um_cursor_begin(&c), 0, "the iteration stopped short");
@@ -83,7 +83,7 @@ int main(void)
 	um_cursor_begin(&c);
 	is_int(op(&c, "x", &other, UM_UPDATE), 1, "another access leaves it");
 	um_cursor_begin(&c);
-	is_int(op(&c, "x", &other, UM_READ), 0, "and the next iteration may follow again");
+	is_int(op(&c, "x", &other, UM_READ), 0, "the next iteration may follow again");
 	um_cursor_alloc(&c, &born);
 	op(&c, "y", &born, UM_WRITE);
 	op(&c, "z", &b, UM_UPDATE);
@@ -93,26 +93,26 @@ int main(void)
 	/* Two slots that swap every iteration. */
 	p.sched.slots.at[0].carry = 1;
 	p.sched.slots.at[1].carry = 0;
-	ok(um_cursor_follow(&c, &p.sched) == 0, "follows anew");
+	ok(um_cursor_follow(&c, &p.sched) == 0, "the cursor follows a new schedule");
 	op(&c, "x", &a, UM_READ);
 	um_cursor_alloc(&c, &born);
 	op(&c, "y", &born, UM_WRITE);
 	op(&c, "z", &b, UM_UPDATE);
 	um_cursor_begin(&c);
 	is_u64(c.slots[0].id.v, b.id.v, "slots that swap are bound to each other's tensor");
-	is_u64(c.slots[1].addr, a.addr, "with its address");
+	is_u64(c.slots[1].addr, a.addr, "the slot has its new address");
 	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
-	ok(known(&c, &b, 2), "and known there");
-	is_int(op(&c, "x", &b, UM_READ), 0, "and the swapped use fits");
+	ok(known(&c, &b, 2), "the swapped tensor is known in its slot");
+	is_int(op(&c, "x", &b, UM_READ), 0, "the swapped use fits the schedule");
 	is_u64(c.rebound, 0, "without a surprise");
 	um_cursor_fini(&c);
 
 	/* What is born is the next iteration's slot 0: its places are two. */
 	p.sched.slots.at[0].bytes = 512;
 	p.sched.slots.at[0].carry = 2;
-	ok(um_cursor_follow(&c, &p.sched) == 0, "follows anew");
-	is_u64(um_cursor_place(&c, 512, 0), 12288, "one place");
-	is_u64(um_cursor_place(&c, 512, 1), 4096, "and the one of the slot that it becomes");
+	ok(um_cursor_follow(&c, &p.sched) == 0, "the cursor follows a new schedule");
+	is_u64(um_cursor_place(&c, 512, 0), 12288, "the first slot has its place");
+	is_u64(um_cursor_place(&c, 512, 1), 4096, "the second slot has the place of the slot that it becomes");
 	um_cursor_fini(&c);
 	um_plan_fini(&p);
 	return tap_done();

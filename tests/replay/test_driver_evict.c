@@ -65,9 +65,9 @@ static void turns(void)
 
 	make_turns(&plan);
 	um_compiled_plan_init(&p);
-	is_int(um_compiled_plan_build(&plan, 3, &p), 0, "turns: builds");
+	is_int(um_compiled_plan_build(&plan, 3, &p), 0, "turns: the plan compiles");
 	is_str(show(&p.lap[UM_COMPILED_PLAN_STEADY]), "0:O3@0 0:I2@1(0,0) 1:O2@1 1:I3@2(0,0)", "turns: as they were");
-	is_int(um_driver_evict_build(&p, 3, &lap), 0, "turns: yields");
+	is_int(um_driver_evict_build(&p, 3, &lap), 0, "turns: the evictions are derived");
 	/* Block 3 came last, behind 0 and 1: they must be behind it before it can be evicted. */
 	is_str(show(&lap), "0:L3@0 0:K0+1 0:I2@1(1,0) 1:L2@2 1:K0+1 1:I3@2(1,0)",
 	       "turns: nothing is done for outs, what stays is asked for before each in");
@@ -100,8 +100,8 @@ static void dropped(void)
 	make_op(&plan, "a", SLOTS(0, 1), UM_UPDATE);
 	make_op(&plan, "b", SLOTS(2), UM_UPDATE);
 	make_op(&plan, "c", SLOTS(0), UM_UPDATE);
-	is_int(um_compiled_plan_build(&plan, 2, &p), 0, "dropped: builds");
-	is_int(um_driver_evict_build(&p, 2, &lap), 0, "dropped: yields");
+	is_int(um_compiled_plan_build(&plan, 2, &p), 0, "dropped: the plan compiles");
+	is_int(um_driver_evict_build(&p, 2, &lap), 0, "dropped: the evictions are derived");
 	is_str(show(&lap), show(&p.lap[UM_COMPILED_PLAN_STEADY]),
 	       "dropped: nothing is asked for again, nothing evicted");
 	um_compiled_iteration_fini(&lap);
@@ -330,8 +330,8 @@ static int look(void *user, struct um_plan *plan)
 	int ahead;
 
 	um_compiled_plan_init(&p);
-	is_int(um_compiled_plan_build(plan, capacity, &p), 0, "%s: builds", name);
-	is_int(um_driver_evict_build(&p, capacity, &lap), 0, "%s: yields", name);
+	is_int(um_compiled_plan_build(plan, capacity, &p), 0, "%s: the plan compiles", name);
+	is_int(um_driver_evict_build(&p, capacity, &lap), 0, "%s: the evictions are derived", name);
 	for (int late = 0; late < 2; late++)
 		for (uint64_t more = 0; more <= 40; more += 20)
 			follow(&p, &lap, capacity, more, late, name);
@@ -369,7 +369,7 @@ static void recorded(const char *name, double ratio)
 	if (um_trace_load(&t, path, &d))
 		tap_bail(d.text);
 	o.budget = (uint64_t)((double)um_trace_peak_bytes(t) / ratio);
-	is_int(um_play(t, &o, &r), 0, "%s: played", name);
+	is_int(um_play(t, &o, &r), 0, "%s: the workload is played", name);
 	um_play_result_fini(&r);
 	um_trace_free(t);
 }

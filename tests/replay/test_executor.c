@@ -73,7 +73,7 @@ static void run(unsigned fail_nth)
 	if (um_null_open(&gpu, 1ull << 30, fail_nth) || um_compiled_plan_build(&plan, 2, &p) ||
 	    um_cursor_follow(&cur, &plan.sched))
 		tap_bail("set-up");
-	ok(um_executor_open(&ex, gpu, &host) == 0, "opens");
+	ok(um_executor_open(&ex, gpu, &host) == 0, "the executor opens");
 	ok(!um_executor_active(ex), "follows nothing yet");
 	for (int round = 0; round < 2; round++) {
 		ok(um_executor_adopt(ex, &p, 2, &used, 1, &cur) == 0 && um_executor_active(ex), "takes a program up");
@@ -86,7 +86,7 @@ static void run(unsigned fail_nth)
 		wait_for_calls(ex);
 		um_executor_claim(ex, BASE, 4 * MIB2);
 		um_executor_leave(ex);
-		ok(!um_executor_active(ex), "leaves it");
+		ok(!um_executor_active(ex), "the executor is not active after it left");
 	}
 	um_executor_close(ex);
 	ex = NULL;
@@ -97,7 +97,7 @@ static void run(unsigned fail_nth)
 		ok(c.discards > 0, "what may be discarded is (%llu)", (unsigned long long)c.discards);
 	else
 		is_u64(c.discards, 0, "what may not be discarded is sent away with a copy");
-	ok(c.evicts > 0, "and evictions (%llu)", (unsigned long long)c.evicts);
+	ok(c.evicts > 0, "the executor issues evictions (%llu)", (unsigned long long)c.evicts);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cur);
 	um_compiled_plan_fini(&p);
@@ -155,7 +155,7 @@ static void moved(void)
 	um_executor_claim(s.ex, BASE, 4 * MIB2);
 	wait_for_calls(s.ex);
 	um_executor_counts(s.ex, &n);
-	is_u64(n.prefetch_bytes, 3 * MIB2, "in: the three blocks that the slot touches");
+	is_u64(n.prefetch_bytes, 3 * MIB2, "in: the prefetch covers the three blocks that the slot touches");
 	is_u64(n.discard_bytes, MIB2, "out: the one block that it covers as a whole");
 	is_u64(n.evict_bytes, 0, "a slot without a tensor has nothing to evict");
 	scene_close(&s);
@@ -187,7 +187,7 @@ static void ends(void)
 	wait_for_calls(s.ex);
 	um_executor_counts(s.ex, &n);
 	allow = 1;
-	is_u64(n.prefetch_bytes, 4 * MIB2 - MIB2 / 2, "in: the last block as far as the memory goes");
+	is_u64(n.prefetch_bytes, 4 * MIB2 - MIB2 / 2, "in: the prefetch of the last block ends with the memory");
 	is_u64(n.evict_bytes, 6 * MIB2 - MIB2 / 2, "out: so, too, and what is not asked for at once");
 	is_u64(n.refused, 0, "nothing is refused");
 	scene_close(&s);
@@ -220,7 +220,7 @@ static void outside(void)
 	}
 	allow = 1;
 	is_u64(gone[1], 0, "outside the program: what is alive stays");
-	is_u64(gone[2], 2 * MIB2, "and leaves when it has died in the second iteration");
+	is_u64(gone[2], 2 * MIB2, "the block is evicted after its death in the second iteration");
 	is_u64(gone[3] + gone[4], 0, "later nothing is looked for");
 	scene_close(&s);
 }
@@ -283,8 +283,8 @@ static void driver_evicts(void)
 
 	yields(at, 6, -1, -1);
 	is_u64(at[1][0], 2, "two blocks come, before any iteration is steady");
-	is_u64(at[1][1], 2, "and two are taken home");
-	is_u64(at[2][0], 6, "in the first steady one what stays is asked for again, twice");
+	is_u64(at[1][1], 2, "two blocks are evicted before any iteration is steady");
+	is_u64(at[2][0], 6, "the first steady iteration prefetches twice what stays");
 	is_u64(at[2][1], 2, "what leaves is taken home still");
 	for (int i = 3; i < 6; i++) {
 		is_u64(at[i][0], 6, "iteration %d: two blocks come, two are asked for again, twice", i);
@@ -294,12 +294,12 @@ static void driver_evicts(void)
 	is_u64(at[4][1], 0, "nothing is, until a tensor lies elsewhere");
 	for (int i = 5; i < 8; i++)
 		ok(at[i][0] <= 6 && at[i][1] > 0, "iteration %d: then it is again", i);
-	is_u64(at[7][0], 2, "and nothing is asked for twice");
+	is_u64(at[7][0], 2, "no block is prefetched twice");
 	yields(at, 8, -1, 4);
 	is_u64(at[3][1], 0, "nothing is taken home, until the program is left");
 	for (int i = 4; i < 7; i++)
 		ok(at[i][1] > 0, "iteration %d: taken up anew, it takes home what leaves", i);
-	is_u64(at[7][1], 0, "and leaves it to the driver from its fourth iteration on");
+	is_u64(at[7][1], 0, "evictions are left to the driver from the fourth iteration on");
 }
 
 /* On the simulated GPU the app is ahead of the device: what was asked for is still to come when memory changes hands.
@@ -339,7 +339,7 @@ static void claims(void)
 	um_executor_claim(ex, (uintptr_t)mem + MIB2 + 512, 512);
 	um_executor_counts(ex, &n);
 	is_u64(n.discard_bytes, 2 * MIB2, "memory that is to be discarded changes hands behind that");
-	ok(um_sim_now(gpu) >= kernel.ns, "which is behind the kernel");
+	ok(um_sim_now(gpu) >= kernel.ns, "the copy completes after the kernel");
 	um_executor_close(ex);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cur);

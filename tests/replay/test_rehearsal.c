@@ -49,17 +49,17 @@ static void turns(void)
 	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 2 * MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
 	is_u64(rehearsed(&plan, 2, &p), 10000, "turns: two copies out, two in, an op; twice");
-	is_u64(rehearsed(&plan, 4, &p), 5000, "with room for both each waits for itself alone: op, out, in");
+	is_u64(rehearsed(&plan, 4, &p), 5000, "with room for both, each op waits for its own copies");
 	p.c_api = 10;
-	is_u64(rehearsed(&plan, 2, &p), 10060, "six calls");
+	is_u64(rehearsed(&plan, 2, &p), 10060, "six calls add their cost");
 	p.c_pf = 100;
 	is_u64(rehearsed(&plan, 2, &p), 10440, "the work on a range's first block comes before its copy");
 	p.c_pf_cpu = 70;
 	is_u64(rehearsed(&plan, 2, &p), 10580, "the mapping of its last block on the host behind it");
 	p.c_unmap = 30;
-	is_u64(rehearsed(&plan, 2, &p), 10640, "and from there the unmapping when it comes back");
+	is_u64(rehearsed(&plan, 2, &p), 10640, "unmapping adds its cost when the block returns");
 	p.o_seg = 5;
-	is_u64(rehearsed(&plan, 2, &p), 10680, "each copy");
+	is_u64(rehearsed(&plan, 2, &p), 10680, "each copy adds its cost");
 	um_plan_fini(&plan);
 }
 
@@ -102,11 +102,11 @@ static void dropped(void)
 	make_op(&plan, "b", SLOTS(1), UM_WRITE);
 	is_u64(rehearsed(&plan, 1, &p), 2000, "what is dead gives its room for nothing");
 	p.c_disc_u = 300;
-	is_u64(rehearsed(&plan, 1, &p), 2600, "but for being dropped");
+	is_u64(rehearsed(&plan, 1, &p), 2600, "a dropped block costs only its drop");
 	p.c_zero = 50;
 	p.c_pf = 100;
-	is_u64(rehearsed(&plan, 1, &p), 2900, "and for what comes in its place");
-	is_u64(rehearsed(&plan, 2, &p), 2000, "with room for both nothing is");
+	is_u64(rehearsed(&plan, 1, &p), 2900, "the block that replaces it costs its fill");
+	is_u64(rehearsed(&plan, 2, &p), 2000, "no work is added with room for both");
 	um_plan_fini(&plan);
 }
 

@@ -74,7 +74,7 @@ static inline void none_found(const char *what)
 
 	for (size_t i = 0; i < report.findings.list.n; i++)
 		others += report.findings.list.at[i].reason != UM_REASON_WAITED;
-	if (!is_u64(others, 0, "none: %s", what))
+	if (!is_u64(others, 0, "the only findings are waits: %s", what))
 		say();
 	forget();
 }

@@ -52,20 +52,22 @@ static void nesting(void)
 	add(UM_PLACE_TENSOR, 35, 20, 5);
 	is_str(told(0, 100), "_-10 4-35 5-55 4-90 _-100 ", "what is overlapped in part is over");
 	add(UM_PLACE_TENSOR, 35, 20, 6);
-	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "and what is the same");
+	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ",
+	       "an allocation with the same range replaces the earlier one");
 	add(UM_PLACE_TENSOR, 10, 5, 7);
 	add(UM_PLACE_TENSOR, 10, 20, 8);
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 10, 5);
-	is_str(told(0, 100), "_-10 8-30 4-35 6-55 4-90 _-100 ", "of several that begin there, one of that size ends");
+	is_str(told(0, 100), "_-10 8-30 4-35 6-55 4-90 _-100 ",
+	       "of several allocations at an address the one of that size ends");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 10, 0);
-	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "or the last to have begun");
+	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "without a size the last one ends");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 11, 0);
 	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "where nothing begins, nothing ends");
 	um_address_map_remove(&p, UM_PLACE_ALLOCATION, 10, 0);
 	is_str(told(0, 100), "_-100 ", "an allocation takes its tensors along");
 	add(UM_PLACE_TENSOR, UINT64_MAX - 9, 100, 9);
 	add(UM_PLACE_TENSOR, 5, 0, 10);
-	is_str(told(0, 100), "_-100 ", "of no bytes is nothing");
+	is_str(told(0, 100), "_-100 ", "an allocation of no bytes covers nothing");
 	is_u64(um_address_map_find(&p, UINT64_MAX - 5, &(uint64_t){0}), 9, "up to the last address");
 	um_address_map_fini(&p);
 }

@@ -61,10 +61,10 @@ static void test_ends(void)
 	um_bins_add(&s, ROW, INT64_MAX - 1, INT64_MAX, 7);
 	um_bins_add(&s, ROW, INT64_MIN, INT64_MIN + 5, 9);
 	um_bins_add(&s, ROW, INT64_MIN, INT64_MAX, 1000);
-	is_u64(um_bins_total(&s, ROW), 1016, "from the beginning to the end of time");
+	is_u64(um_bins_total(&s, ROW), 1016, "the total covers all of time");
 	ok(um_bins_at(&s, 0) == INT64_MIN && um_bins_at(&s, s.n) == INT64_MAX, "whose ends are theirs");
 	um_bins_clear(&s);
-	is_u64(um_bins_total(&s, ROW), 0, "cleared");
+	is_u64(um_bins_total(&s, ROW), 0, "a cleared series has no bytes");
 	um_bins_add(&s, ROW, 100, 104, 8);
 	ok(s.n == 4 && s.at[0].sum[ROW] == 2 && s.at[3].sum[ROW] == 2, "spread evenly, in bins of 1 ns");
 	um_bins_add(&s, ROW, 96, 97, 1);
@@ -83,10 +83,11 @@ static void test_levels(void)
 	um_bins_level(&s, 0, 3);
 	ok(s.at[0].most == 9 && s.at[0].last == 3, "the highest level, and the last");
 	um_bins_level(&s, 3, 1);
-	ok(s.n == 2 && s.at[0].most == 9 && s.at[0].last == 3 && s.at[1].last == 1, "in bins that were joined, too");
+	ok(s.n == 2 && s.at[0].most == 9 && s.at[0].last == 3 && s.at[1].last == 1,
+	   "levels hold in bins that were joined");
 	um_bins_level(&later, 3, 4);
 	um_bins_join(&s, &later);
-	ok(s.at[1].most == 4 && s.at[1].last == 4, "and of another series");
+	ok(s.at[1].most == 4 && s.at[1].last == 4, "levels of another series are joined");
 	um_bins_fini(&s);
 	um_bins_fini(&later);
 }
@@ -166,7 +167,7 @@ static void test_views(unsigned n)
 	}
 	if (um_report_finish(&r))
 		tap_bail("no memory");
-	is_u64(r.iterations.n, n, "%u iterations", n);
+	is_u64(r.iterations.n, n, "the report has %u iterations", n);
 	ok(same(&r.views.all, &r.all), "%u iterations: the whole run has the sums of all", n);
 	ok(r.views.of.n <= UM_VIEWS_KEPT + 3, "%u iterations: few are kept, %zu", n, r.views.of.n);
 	for (size_t i = 0; i < r.views.of.n; i++)
@@ -208,30 +209,31 @@ static void test_resident(void)
 
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_GPU_FAULT, .address = at + 5, .faults = 1}), 1,
 	       "what is touched takes a block");
-	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, at, 65536)), 1, "which its pages come into");
+	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, at, 65536)), 1, "pages that come in make a block resident");
 	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_PREFETCH, at + BLOCK / 2, 2 * BLOCK)), 3,
 	       "a range takes all it is in");
 	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_DEMAND, at + BLOCK, 65536)), 3,
 	       "what the CPU takes leaves the rest");
 	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_EVICTION, at + BLOCK, 65536)), 2, "what is evicted goes as a whole");
 	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_PREFETCH, at + 2 * BLOCK, BLOCK / 2)), 1,
-	       "and what has gone back in parts");
+	       "a block stays resident until all of it has left");
 	if (um_resident_use(&r, 0, at + 3 * BLOCK, 4 * BLOCK))
 		tap_bail("no memory");
 	is_u64(um_resident_bytes(&r, 0) / BLOCK, 5, "what a kernel uses is there");
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_HINT, .address = at + 3 * BLOCK, .bytes = BLOCK}), 4,
 	       "until it is dropped");
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_FREE, .address = at + 4 * BLOCK, .bytes = 2 * BLOCK + 1}),
-	       1, "or freed");
+	       1, "a freed block is not resident");
 	is_u64(um_resident_bytes(&r, 1), 0, "each lane for itself");
-	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, UINT64_MAX - 5, 100)), 2, "to the end of all addresses");
-	ok(!r.lost, "and all of it is known");
+	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, UINT64_MAX - 5, 100)), 2,
+	       "blocks are counted to the end of all addresses");
+	ok(!r.lost, "residency of all addresses is known");
 	after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, at, UINT64_MAX / 2));
-	ok(r.lost, "but not where sizes cannot be");
+	ok(r.lost, "residency is unknown without sizes");
 	um_resident_fini(&r);
 	r = (struct um_resident){0};
 	after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, 0, 4096));
-	ok(r.lost, "nor without addresses");
+	ok(r.lost, "residency is unknown without addresses");
 	um_resident_fini(&r);
 }
 

@@ -294,7 +294,8 @@ static void mute(void)
 		play(64 * MIB, plants[i].setup, plants[i].iteration);
 		for (size_t k = 0; k < report.findings.list.n; k++)
 			there |= report.findings.list.at[k].reason == plants[i].reason;
-		if (!ok(there, "in a program that says nothing: %s", um_reason_name(plants[i].reason)))
+		if (!ok(there, "the finding is made in a program without the library: %s",
+			um_reason_name(plants[i].reason)))
 			say();
 		forget();
 	}

@@ -132,11 +132,13 @@ static void names(void)
 	kernel(0, 10);
 	finish();
 	is_str(row("w"), "1: 9 0 0 0 0", "a name is a row");
-	is_str(row("a"), "2: 0 0 0 0 0", "that comes again");
+	is_str(row("a"), "2: 0 0 0 0 0", "a tensor that comes again has one row");
 	is_str(row("tensor #0 of an iteration (512 bytes)"), "2: 5 0 0 0 0", "without one, by order and bytes");
-	is_str(row("tensor #1 of an iteration (2 KiB)"), "2: 0 0 0 0 0", "in an iteration");
+	is_str(row("tensor #1 of an iteration (2 KiB)"), "2: 0 0 0 0 0",
+	       "a tensor without a name is a row of its iteration");
 	is_str(row("allocation #1 (1.5 MiB)"), "1: 6 0 0 0 0", "an allocation, by its place in the run");
-	is_str(row("allocation #0 of an iteration (4 KiB)"), "1: 7 0 0 0 0", "or in an iteration");
+	is_str(row("allocation #0 of an iteration (4 KiB)"), "1: 7 0 0 0 0",
+	       "an allocation without a name is a row of its iteration");
 	is_str(row("(unknown)"), "0: 8 0 0 0 0", "what is in none");
 	is_u64(r.tensors.by_cost.n, 7, "allocations in which nothing happened are not listed");
 	end();
@@ -167,10 +169,11 @@ static void behind(void)
 	moved(MIB, 50, UM_DIR_D2H, UM_CAUSE_PREFETCH);
 	finish();
 	is_str(row("first"), "1: 1 0 1048576 0 0", "what lay there at the launch");
-	is_str(row("second"), "1: 2 0 262144 250 0", "and at the next, also of what came before it and after it");
+	is_str(row("second"), "1: 2 0 262144 250 0",
+	       "bytes before, during and after the next launch count for its tensor");
 	is_str(row("allocation #0 (64 MiB)"), "1: 0 0 262144 100 0", "what lies between tensors is the allocation's");
-	is_str(row("(unknown)"), "0: 0 3 0 0 0", "for the CPU it is over");
-	is_u64(r.tensors.rows.at[2].sums.evictions, 1, "an eviction");
+	is_str(row("(unknown)"), "0: 0 3 0 0 0", "the CPU's faults belong to no tensor after its end");
+	is_u64(r.tensors.rows.at[2].sums.evictions, 1, "the tensor has one eviction");
 	end();
 
 	start(NULL);
@@ -191,7 +194,7 @@ static void behind(void)
 	fault(MIB, 1, 0, 0);
 	finish();
 	is_str(row("early"), "1: 1 0 0 0 0", "tensors from before the time that is looked at");
-	is_u64(r.activities, 2, "which do not count in it");
+	is_u64(r.activities, 2, "activities before the window do not count in it");
 	end();
 }
 
@@ -224,7 +227,7 @@ static void iterations(void)
 	   "between kernels, in the next one's");
 	is_u64(r.tensors.cells.at[2].sums.d2h_bytes[UM_CAUSE_EVICTION], 512, "after the last, in none");
 	ok(r.tensors.cell_order.at[0] == 2 && r.tensors.cell_order.at[1] == 0 && r.tensors.cell_order.at[2] == 1,
-	   "which is shown first");
+	   "the cell with most bytes is shown first");
 	end();
 }
 
@@ -240,9 +243,9 @@ static void shares(void)
 	fault(3 * MIB, 1, 1500, 2500); /* 500 of it are its own */
 	finish();
 	is_str(row("a"), "1: 1 0 0 0 250", "what is served at once shares the time by faults");
-	is_str(row("b"), "1: 3 0 0 0 750", "so does the last");
+	is_str(row("b"), "1: 3 0 0 0 750", "the last tensor has its share of the stall");
 	is_str(row("c"), "1: 1 0 0 0 500", "each moment counts once");
-	is_u64(r.all.work.fault_ns, 1500, "as for kernels");
+	is_u64(r.all.work.fault_ns, 1500, "kernels have the same stall");
 	end();
 }
 
@@ -263,11 +266,11 @@ static void ops(void)
 	feed((struct um_activity){.kind = UM_ACT_CALL, .thread = 1, .name = "cudaFree_v3020", .correlation = 8});
 	feed((struct um_activity){.kind = UM_ACT_CALL, .thread = 3, .name = launch, .correlation = 9});
 	is_u64(um_report_op_of(&r, 7, 5), 41, "a launch is the op's that its thread announced");
-	is_u64(um_report_op_of(&r, 7, 6), 41, "and the next one, too");
-	is_u64(um_report_op_of(&r, 7, 7), 42, "of another thread, another op's");
+	is_u64(um_report_op_of(&r, 7, 6), 41, "the next launch belongs to the same op");
+	is_u64(um_report_op_of(&r, 7, 7), 42, "a launch of another thread belongs to another op");
 	is_u64(um_report_op_of(&r, 7, 8), UM_ACT_NO_OP, "other calls are not");
-	is_u64(um_report_op_of(&r, 7, 9), UM_ACT_NO_OP, "nor those of who announced nothing");
-	is_u64(um_report_op_of(&r, 8, 5), UM_ACT_NO_OP, "nor those of another process");
+	is_u64(um_report_op_of(&r, 7, 9), UM_ACT_NO_OP, "a launch of a thread without announcements has no op");
+	is_u64(um_report_op_of(&r, 8, 5), UM_ACT_NO_OP, "a launch of another process has no op");
 	is_str(r.tensors.rows.at[0].first_op, "conv", "who used it first");
 	end();
 	um_launches_announce(&l, &(struct um_activity){.op = 1});
@@ -292,7 +295,7 @@ static void many(void)
 		fault(MIB, 1, now, now);
 	}
 	finish();
-	is_u64(r.tensors.rows.n, 65537, "not more rows than there are for");
+	is_u64(r.tensors.rows.n, 65537, "the table stops at its largest number of rows");
 	is_str(row("(others)"), "4464: 4464 0 0 0 0", "the last takes the rest");
 	end();
 }
@@ -370,13 +373,13 @@ static void back(struct um_activity a, const char *text)
 
 	if (um_nsys_mark_write(&a, &got))
 		tap_bail("no memory");
-	is_str(got ? got : "(none)", text, "written: %s", text);
+	is_str(got ? got : "(none)", text, "the mark is written as: %s", text);
 	if (!got)
 		return;
 	ok(um_nsys_mark_read(got, &b) && b.kind == a.kind && b.address == a.address && b.bytes == a.bytes &&
 		   b.op == a.op && b.access == a.access && b.hint == a.hint && b.error == a.error &&
 		   strcmp(b.name ? b.name : "", a.name ? a.name : "") == 0,
-	   "and read");
+	   "the written mark is read back");
 	free(got);
 }
 

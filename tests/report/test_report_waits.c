@@ -106,7 +106,7 @@ static void planted(void)
 	   "all of it was waited for, without a fault");
 	ok(f && strstr(f->evidence, "stood still until its 24.0 MiB") != NULL && strstr(f->advice, "earlier") != NULL,
 	   "it says so, and what to do");
-	is_u64(f ? f->op : 0, 1, "in the kernel that needs it");
+	is_u64(f ? f->op : 0, 1, "the late prefetch is found in the kernel that needs it");
 	is_u64(f ? f->waited_ns : 0, waited(), "the sums of all kernels are the same");
 	slow = report.median_ns;
 	saving = f ? f->saving_ns : 0;
@@ -114,7 +114,7 @@ static void planted(void)
 	play(64 * MIB, setup, ahead);
 	is_u64(report.all.work.wait_ns, 0, "nothing is waited for where it is asked for ahead");
 	ok(saving * 10 > (slow - report.median_ns) * 9 && saving * 9 < (slow - report.median_ns) * 10,
-	   "which is faster by what was estimated: %llu of %llu ns", (unsigned long long)saving,
+	   "the earlier prefetch saves what was estimated: %llu of %llu ns", (unsigned long long)saving,
 	   (unsigned long long)(slow - report.median_ns));
 	none_found("asked for ahead");
 	play(64 * MIB, full_setup, full);
@@ -124,7 +124,7 @@ static void planted(void)
 	p.speechless = 1;
 	play(64 * MIB, setup, right_before);
 	ok(report.findings.list.n == 1 && report.findings.list.at[0].reason == UM_REASON_LATE,
-	   "in a program that says nothing");
+	   "the late prefetch is found in a program without the library");
 	ok(report.findings.list.n && strstr(report.findings.list.at[0].estimate, "is taken to use") != NULL,
 	   "where it says that it is a guess");
 	forget();

@@ -65,13 +65,13 @@ static void pinned(void)
 	open_sim(1);
 	memset(pin, 1, MS);
 	t0 = now();
-	is_int(copy(a, dev, pin, MS, 0), UM_CUDA_OK, "from pinned memory");
+	is_int(copy(a, dev, pin, MS, 0), UM_CUDA_OK, "a copy from pinned memory is accepted");
 	is_u64(now(), t0, "the caller goes on");
 	is_int(um_sim_stream_query(gpu, a), UM_CUDA_NOT_READY, "while the copy runs");
 	is_u64(now(), t0 + 10, "asking takes a moment");
 	copy(b, pin + MS, dev, MS, 0);
-	is_int(um_sim_sync(gpu), UM_CUDA_OK, "both directions");
-	is_u64(now() - t0, SEG + MS, "at once, each at its rate");
+	is_int(um_sim_sync(gpu), UM_CUDA_OK, "copies in both directions complete");
+	is_u64(now() - t0, SEG + MS, "copies in both directions run at once, each at its rate");
 	um_sim_tally(gpu, &t);
 	ok(t.copied_h2d == MS && t.copied_d2h == MS && !t.h2d_bytes && !t.d2h_bytes, "counted apart from migrations");
 
@@ -86,12 +86,13 @@ static void pinned(void)
 	is_u64(now() - t0, 5 * MS + SEG + MS, "without Async the call waits");
 	t0 = now();
 	copy(a, dev + MS, dev, MS, 1);
-	is_u64(now() - t0, 0, "but not inside the device");
+	is_u64(now() - t0, 0, "a copy inside the device does not block the caller");
 	api->cudaStreamSynchronize(gpu, a);
 	is_u64(now() - t0, SEG + 2 * MS / 100, "where each byte is read and written");
-	is_int(dev[MS + 5], 1, "and there it is");
-	is_int(copy(a, dev, pin, BLOCK + 1, 0), UM_CUDA_INVALID_VALUE, "not past the end");
-	is_int(copy(a, NULL, pin, 1, 0), UM_CUDA_INVALID_VALUE, "nor to nowhere");
+	is_int(dev[MS + 5], 1, "the copied value is in device memory");
+	is_int(copy(a, dev, pin, BLOCK + 1, 0), UM_CUDA_INVALID_VALUE,
+	       "a copy past the end of an allocation is refused");
+	is_int(copy(a, NULL, pin, 1, 0), UM_CUDA_INVALID_VALUE, "a copy to a null pointer is refused");
 	is_int(copy(a, NULL, pin, 0, 0), UM_CUDA_OK, "unless it is nothing");
 	shut();
 }
@@ -123,22 +124,23 @@ static void pageable(void)
 	copy(a, dev, page, 65536, 0);
 	is_u64(now() - t0, 0, "64 KiB are taken aside");
 	um_sim_sync(gpu);
-	is_u64(now() - t0, SEG + 65536, "and then go at full rate");
+	is_u64(now() - t0, SEG + 65536, "the copies that were taken aside run at full rate");
 	t0 = now();
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.ns = 3 * MS});
 	copy(a, dev, page, MS, 0);
 	is_u64(now() - t0, 3 * MS + SEG + 2 * MS, "more goes through a buffer, on the caller's time");
 	t0 = now();
 	copy(a, page, dev, MS, 0);
-	is_u64(now() - t0, SEG + MS, "as it does on the way back");
-	is_int(um_sim_host_register(gpu, page, BLOCK), UM_CUDA_OK, "registered,");
-	is_int(um_sim_host_register(gpu, page + 4096, 1), UM_CUDA_ALREADY_REGISTERED, "once,");
+	is_u64(now() - t0, SEG + MS, "a copy to pageable memory on the way back takes as long");
+	is_int(um_sim_host_register(gpu, page, BLOCK), UM_CUDA_OK, "host memory is registered");
+	is_int(um_sim_host_register(gpu, page + 4096, 1), UM_CUDA_ALREADY_REGISTERED,
+	       "registering memory twice is refused");
 	t0 = now();
 	copy(a, page, dev, MS, 0);
 	is_u64(now() - t0, 0, "it is pinned");
 	is_int(um_sim_host_unregister(gpu, page + 1), UM_CUDA_NOT_REGISTERED, "until its beginning");
 	is_int(um_sim_host_unregister(gpu, page), UM_CUDA_OK, "is given back");
-	is_u64(now() - t0, SEG + MS / 2, "which waits");
+	is_u64(now() - t0, SEG + MS / 2, "unregistering memory waits for its copies");
 	t0 = now();
 	copy(a, page, pin, MS, 0);
 	is_u64(now() - t0, SEG + MS, "host to host holds the caller up");
@@ -158,11 +160,11 @@ static void rows(void)
 	d.to = dev;
 	d.from = pin;
 	t0 = now();
-	is_int(um_sim_copy(gpu, a, &d, 1), UM_CUDA_OK, "rows");
+	is_int(um_sim_copy(gpu, a, &d, 1), UM_CUDA_OK, "a copy of rows is accepted");
 	is_u64(now() - t0, SEG + 150, "are one copy");
 	ok(dev[0] == 1 && dev[49] == 1 && dev[50] == 0 && dev[149] == 2 && dev[200] == 3, "each in its place");
 	d.to_pitch = 49;
-	is_int(um_sim_copy(gpu, a, &d, 1), UM_CUDA_INVALID_VALUE, "not one over the other");
+	is_int(um_sim_copy(gpu, a, &d, 1), UM_CUDA_INVALID_VALUE, "a copy of rows onto each other is refused");
 	s.at = dev;
 	is_int(um_sim_set(gpu, a, &s), UM_CUDA_OK, "rows of words");
 	s.size = 2;
@@ -172,13 +174,15 @@ static void rows(void)
 	s.at = dev + 800;
 	um_sim_set(gpu, a, &s);
 	um_sim_sync(gpu);
-	ok(dev[0] == 4 && dev[39] == 1 && dev[40] == 1 && dev[100] == 4, "set");
-	ok(dev[400] == 4 && dev[419] == 3 && dev[420] == 0 && dev[809] == 4 && dev[810] == 0, "and of less");
+	ok(dev[0] == 4 && dev[39] == 1 && dev[40] == 1 && dev[100] == 4, "memory is set as asked");
+	ok(dev[400] == 4 && dev[419] == 3 && dev[420] == 0 && dev[809] == 4 && dev[810] == 0,
+	   "memory of a shorter set is set as asked");
 	s.size = 4;
 	s.at = dev + 2;
 	is_int(um_sim_set(gpu, a, &s), UM_CUDA_INVALID_VALUE, "where a word can be");
 	s.at = page;
-	is_int(um_sim_set(gpu, a, &s), UM_CUDA_INVALID_VALUE, "and the device gets at");
+	is_int(um_sim_set(gpu, a, &s), UM_CUDA_INVALID_VALUE,
+	       "a set of memory that the device cannot reach is refused");
 	s = (struct um_sim_set){.at = dev, .width = BLOCK, .rows = 1, .size = 1};
 	t0 = now();
 	um_sim_set(gpu, a, &s);
@@ -206,11 +210,11 @@ static void managed(int backed)
 	is_u64(u.visits - t.visits, 6, "a copy out of a managed block");
 	is_u64(u.batches - t.batches, 6, "faults page by page");
 	is_u64(u.h2d_bytes - t.h2d_bytes, BLOCK, "brings it to the device");
-	is_u64(u.copied_d2h - t.copied_d2h, BLOCK, "and copies from there");
+	is_u64(u.copied_d2h - t.copied_d2h, BLOCK, "the rest is copied from the device");
 	um_sim_block(gpu, m, &st);
 	is_u64(st.gpu, UINT32_MAX, "where it stays");
 	um_sim_block(gpu, m + BLOCK, &st);
-	is_u64(st.gpu, 0, "and no other");
+	is_u64(st.gpu, 0, "no other page is on the device");
 	if (backed)
 		is_int(pin[BLOCK - 1], 3, "its content came along");
 	copy(a, m + BLOCK, pin, 65536, 0);
@@ -220,7 +224,7 @@ static void managed(int backed)
 	um_sim_set(gpu, a, &(struct um_sim_set){.at = m + BLOCK, .width = BLOCK, .rows = 1, .size = 1});
 	um_sim_sync(gpu);
 	um_sim_block(gpu, m + BLOCK, &st);
-	is_u64(st.gpu, UINT32_MAX, "and a fill all of them");
+	is_u64(st.gpu, UINT32_MAX, "a fill makes all pages resident on the device");
 	shut();
 }
 
@@ -243,19 +247,21 @@ static void calls_and_frees(void)
 	um_sim_call(gpu, b, note, (void *)2);
 	is_int(n_order, 0, "host functions wait for their streams");
 	um_sim_sync(gpu);
-	ok(n_order == 2 && order[0] == 2 && order[1] == 1, "and are called in the order of time");
+	ok(n_order == 2 && order[0] == 2 && order[1] == 1, "host functions are called in the order of time");
 	is_int(um_sim_call(gpu, a, NULL, NULL), UM_CUDA_INVALID_VALUE, "if they are there");
 
 	api->cudaMalloc(gpu, (void **)&m, BLOCK);
 	is_int(um_sim_memory(gpu, m + 5, &mem), 0, "memory is known");
-	ok(mem.kind == UM_SIM_DEVICE && mem.addr == (uintptr_t)m && mem.bytes == BLOCK, "by any address in it");
-	is_int(um_sim_free_async(gpu, a, m + 5), UM_CUDA_INVALID_VALUE, "and freed by its own");
+	ok(mem.kind == UM_SIM_DEVICE && mem.addr == (uintptr_t)m && mem.bytes == BLOCK,
+	   "any address inside an allocation finds it");
+	is_int(um_sim_free_async(gpu, a, m + 5), UM_CUDA_INVALID_VALUE,
+	       "an allocation is freed only by its own address");
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.ns = MS});
-	is_int(um_sim_free_async(gpu, a, m), UM_CUDA_OK, "in the order of a stream");
-	is_int(um_sim_memory(gpu, m, &mem), 0, "that is, later");
+	is_int(um_sim_free_async(gpu, a, m), UM_CUDA_OK, "a free in the order of a stream is accepted");
+	is_int(um_sim_memory(gpu, m, &mem), 0, "the memory exists until the stream reaches the free");
 	copy(b, m, pin, 64, 0);
 	um_sim_sync(gpu);
-	is_int(um_sim_memory(gpu, m, &mem), -ENOENT, "then it is gone");
+	is_int(um_sim_memory(gpu, m, &mem), -ENOENT, "the memory is gone after the stream reached the free");
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "who was done with it before is content");
 	api->cudaMalloc(gpu, (void **)&m, BLOCK);
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.ns = MS});
@@ -263,7 +269,7 @@ static void calls_and_frees(void)
 	um_sim_run(gpu, b, &(struct um_sim_kernel){.ns = 2 * MS});
 	copy(b, m, pin, 64, 0);
 	is_int(um_sim_sync(gpu), UM_CUDA_ILLEGAL_ADDRESS, "who comes too late is an error of the device");
-	is_int(copy(b, dev, pin, 64, 0), UM_CUDA_ILLEGAL_ADDRESS, "that stays");
+	is_int(copy(b, dev, pin, 64, 0), UM_CUDA_ILLEGAL_ADDRESS, "the illegal address error persists");
 	shut();
 }
 

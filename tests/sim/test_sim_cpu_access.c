@@ -133,7 +133,7 @@ static void test_readback(void)
 	is_u64(since().cpu_faults, 0, "nobody touched anything since");
 	c = p[7 * KIB64 + 17];
 	IS_TALLY(since(), 1, 0, 0, KIB64, "a byte is read back");
-	is_int(c, 3, "and is what was written");
+	is_int(c, 3, "the CPU reads what was written");
 	c = p[7 * KIB64 + 18];
 	is_u64(since().cpu_faults, 0, "its neighbour is there already");
 	for (uint64_t i = 0; i < BLOCK; i += 4096)
@@ -144,7 +144,7 @@ static void test_readback(void)
 	IS_TALLY(since(), 6, 0, 0, BLOCK, "a block is overwritten");
 	kernel((char *)p + 2 * BLOCK, BLOCK, UM_READ);
 	IS_TALLY(since(), 0, 6, BLOCK, 0, "and goes back");
-	is_int(p[3 * BLOCK - 4096] + c, 12, "with its content");
+	is_int(p[3 * BLOCK - 4096] + c, 12, "the content arrives with the pages");
 	shut();
 }
 
@@ -161,10 +161,10 @@ static void test_home(void)
 	c = p[0];
 	IS_TALLY(since(), 1, 0, 0, 0, "an evicted page: a fault, no copy");
 	gpu->api->cudaMemPrefetchAsync(gpu, (char *)p + 3 * BLOCK, BLOCK, um_on_host(), 0, NULL);
-	is_u64(since().d2h_bytes, BLOCK, "prefetched home");
+	is_u64(since().d2h_bytes, BLOCK, "the block is prefetched to the host");
 	c = (char)(c + p[3 * BLOCK]);
 	IS_TALLY(since(), 0, 0, 0, 0, "and read without a fault");
-	is_int(c, 2, "content");
+	is_int(c, 2, "the content is intact after the prefetch to the host");
 	shut();
 }
 
@@ -181,12 +181,12 @@ static void test_bodies(void)
 	IS_TALLY(since(), 0, 12, 0, 0, "host code writes in the device's name");
 	kernel_with(p, 2 * BLOCK, UM_READ, &sum);
 	IS_TALLY(since(), 0, 0, 0, 0, "and reads");
-	is_u64(sum.sum, 4 * 2 * BLOCK, "it computes");
+	is_u64(sum.sum, 4 * 2 * BLOCK, "the kernel computes the sum");
 	memset(p, 5, KIB64);
 	sum.sum = 0;
 	kernel_with(p, 2 * BLOCK, UM_READ, &sum);
 	IS_TALLY(since(), 1, 1, KIB64, KIB64, "a page goes to and fro");
-	is_u64(sum.sum, 4 * 2 * BLOCK + KIB64, "and is seen");
+	is_u64(sum.sum, 4 * 2 * BLOCK + KIB64, "the kernel sees what the CPU wrote");
 	shut();
 }
 
@@ -204,7 +204,7 @@ static void test_calls(void)
 	since();
 	is_u64((uint64_t)read(fd, p + BLOCK, 4096), 4096, "a system call writes to pages that are away");
 	IS_TALLY(since(), 1, 0, 0, KIB64, "and is noticed");
-	is_int(p[BLOCK], 0, "it wrote");
+	is_int(p[BLOCK], 0, "the CPU reads what the kernel wrote");
 	is_u64((uint64_t)write(pipes[1], p, 4096), 4096, "one reads them");
 	IS_TALLY(since(), 1, 0, 0, KIB64, "and is noticed");
 	is_u64((uint64_t)read(pipes[0], other, 4096), 4096, "through a pipe");
@@ -236,8 +236,8 @@ static void test_copies(void)
 	um_sim_set(gpu, NULL, &(struct um_sim_set){p, BLOCK, BLOCK / 4, 1, 7, 4});
 	um_sim_sync(gpu);
 	IS_TALLY(since(), 0, 0, 0, 0, "a copy and a fill are the device's doing");
-	is_int(out[99], 6, "copied");
-	is_int(((int *)p)[5], 7, "filled");
+	is_int(out[99], 6, "the copy read what the CPU wrote");
+	is_int(((int *)p)[5], 7, "the fill is visible to the CPU");
 	IS_TALLY(since(), 1, 0, 0, KIB64, "reading it is the CPU's");
 	host_code_at = p;
 	um_sim_call(gpu, NULL, host_code, NULL);
@@ -259,7 +259,7 @@ static void test_duplicates(void)
 	since();
 	c = p[0];
 	IS_TALLY(since(), 0, 0, 0, 0, "a duplicate is read without a fault");
-	is_int(c, 2, "content");
+	is_int(c, 2, "the content is intact");
 	shut();
 }
 
@@ -347,7 +347,7 @@ static void test_same(void)
 	ok(!memcmp(&told, &done, sizeof told), "done is as told: %llu, %llu faults; at %llu, %llu ns",
 	   (unsigned long long)told.cpu_faults, (unsigned long long)done.cpu_faults, (unsigned long long)told.ns,
 	   (unsigned long long)done.ns);
-	ok(!memcmp(&done, &again, sizeof done), "and the same each time");
+	ok(!memcmp(&done, &again, sizeof done), "a repeated run has the same figures");
 }
 
 /* What the child finds at the address goes through a pipe, as a system call reads it: nothing, or something else. */
@@ -370,7 +370,7 @@ static void test_fork(void)
 		tap_bail("cannot fork");
 	close(pipes[1]);
 	ok(read(pipes[0], &got, 1) == 0 || got != 1, "a child of fork has no managed memory");
-	is_int(p[0], 1, "and the parent has");
+	is_int(p[0], 1, "the parent has its own content");
 	close(pipes[0]);
 	shut();
 }

@@ -80,19 +80,19 @@ static void test_sums(void)
 	um_sim_ledger_show(gpu, show, NULL);
 
 	is_u64(n_kernels, 4, "three names and the others");
-	is_str(kernels[1].name, "first", "in order of launch");
-	is_u64(kernels[1].launches, 3, "launches");
-	is_u64(kernels[1].computed, 0, "not computed");
-	is_u64(kernels[2].computed, 1, "computed once");
-	is_str(kernels[3].name, "(copy)", "a copy");
+	is_str(kernels[1].name, "first", "kernels are listed in order of launch");
+	is_u64(kernels[1].launches, 3, "the kernel has its number of launches");
+	is_u64(kernels[1].computed, 0, "a kernel without a body is not computed");
+	is_u64(kernels[2].computed, 1, "a kernel with a body is computed once");
+	is_str(kernels[3].name, "(copy)", "copies are listed under their own name");
 	ok(kernels[3].xfer && !kernels[1].xfer, "is told from kernels");
 	ok(t.evictions > 5, "there were evictions");
 	is_u64(SUM(kernels, n_kernels, stall_ns), t.stall_ns, "stall of kernels");
 	is_u64(SUM(kernels, n_kernels, faults), t.faults, "faults of kernels");
 	is_u64(SUM(memories, n_memories, faults), t.faults, "faults of allocations");
 	is_u64(SUM(memories, n_memories, cpu_faults), t.cpu_faults, "CPU faults of allocations");
-	is_u64(SUM(memories, n_memories, h2d_bytes), t.h2d_bytes, "bytes in");
-	is_u64(SUM(memories, n_memories, d2h_bytes), t.d2h_bytes, "bytes out");
+	is_u64(SUM(memories, n_memories, h2d_bytes), t.h2d_bytes, "bytes in of all allocations add up");
+	is_u64(SUM(memories, n_memories, d2h_bytes), t.d2h_bytes, "bytes out of all allocations add up");
 	is_u64(SUM(memories, n_memories, evictions), t.evictions, "evictions of allocations");
 	is_u64(SUM(kernels, n_kernels, evictions), t.evictions, "evictions for kernels");
 	ok(SUM(memories, n_memories, stall_ns) <= t.stall_ns &&
@@ -102,7 +102,7 @@ static void test_sums(void)
 	is_u64(kinds[UM_SIM_MANAGED].peak_bytes, 5 * BLOCK, "most managed bytes");
 	is_u64(kinds[UM_SIM_MANAGED].bytes, 3 * BLOCK, "managed bytes now");
 	ok(!memories[2].alive && memories[1].alive, "freed, and not");
-	is_u64(calls, 1, "host functions");
+	is_u64(calls, 1, "the host function is called once");
 }
 
 static void test_many(void)
@@ -116,7 +116,7 @@ static void test_many(void)
 	um_sim_sync(gpu);
 	um_sim_ledger_show(gpu, show, NULL);
 	ok(n_kernels <= 4200 && n_kernels > 4000, "names are counted up to a limit: %zu", n_kernels);
-	is_u64(kernels[0].launches, 5000 + 3 - (n_kernels - 1), "and the others together");
+	is_u64(kernels[0].launches, 5000 + 3 - (n_kernels - 1), "the last row has the launches of all other kernels");
 }
 
 /* What a kernel waits for before it begins is stall, and part of its time. */
@@ -134,11 +134,11 @@ static void test_gate(void)
 	um_sim_run(gpu, s, &(struct um_sim_kernel){.name = "long", .ns = 1000000});
 	gpu->api->cuStreamWriteValue32(gpu, s, at, 1, 0);
 	um_sim_sync(gpu);
-	is_int(um_sim_ledger_show(gpu, show, NULL), 0, "shown");
+	is_int(um_sim_ledger_show(gpu, show, NULL), 0, "the ledger is shown");
 	for (i = 0; i + 1 < n_kernels && strcmp(kernels[i].name ? kernels[i].name : "", "gated"); i++)
 		;
 	ok(kernels[i].stall_ns >= 900000, "a kernel waits at a gate");
-	is_u64(kernels[i].ns, kernels[i].stall_ns + 1000, "and that is part of its time");
+	is_u64(kernels[i].ns, kernels[i].stall_ns + 1000, "stall time is part of the kernel's time");
 	gpu->api->cudaStreamDestroy(gpu, s);
 	gpu->api->cudaFreeHost(gpu, at);
 }

@@ -50,21 +50,21 @@ static void default_stream(void)
 	run(b, 7);
 	is_u64(end(alone), 4, "a non-blocking stream waits for nobody");
 	is_u64(end(a), 8, "a blocking one for the default stream, which waits for all blocking ones");
-	is_u64(end(b), 13, "and not for others");
+	is_u64(end(b), 13, "other streams do not wait");
 	run(a, 1);
 	is_u64(end(LEGACY), 14, "waiting for the default stream is waiting for them");
 	run(LEGACY, 1);
 	is_int(um_sim_stream_query(gpu, a), UM_CUDA_NOT_READY, "a stream behind it is not ready");
-	is_int(um_sim_stream_query(gpu, alone), UM_CUDA_OK, "another is");
+	is_int(um_sim_stream_query(gpu, alone), UM_CUDA_OK, "a stream that does not block is idle");
 	is_u64(end(NULL), 15, "its other name");
 	run(a, 2);
 	api->cudaStreamDestroy(gpu, a);
 	run(NULL, 1);
-	is_u64(end(NULL), 18, "also for streams that are gone");
+	is_u64(end(NULL), 18, "the default stream waits also for destroyed streams");
 	run(alone, 2);
 	api->cudaStreamDestroy(gpu, alone);
 	um_sim_sync(gpu);
-	is_u64(um_sim_now(gpu) / MS, 20, "and the device for all of those");
+	is_u64(um_sim_now(gpu) / MS, 20, "the device waits for all of them");
 	api->close(gpu);
 }
 
@@ -134,7 +134,8 @@ static void thread_streams(void)
 	is_u64(other, 2, "each thread has a default stream of its own");
 	run(NULL, 1);
 	is_u64(end(NULL), 6, "a blocking one");
-	is_int(api->cudaStreamDestroy(gpu, THREAD), UM_CUDA_INVALID_VALUE, "that stays");
+	is_int(api->cudaStreamDestroy(gpu, THREAD), UM_CUDA_INVALID_VALUE,
+	       "the stream of a thread cannot be destroyed");
 	api->close(gpu);
 }
 
@@ -184,11 +185,11 @@ static void patience(void)
 	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "waiting for what another thread will enqueue");
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
-	ok(!got[0] && !got[1] && !got[2], "from several threads at once");
+	ok(!got[0] && !got[1] && !got[2], "several threads write the value at once without an error");
 
 	api->cuStreamWaitValue32(gpu, a, flag, 2, UM_WAIT_VALUE_GEQ);
 	pthread_create(&t[0], NULL, store, NULL);
-	is_int(um_sim_sync(gpu), UM_CUDA_OK, "or for what it stores");
+	is_int(um_sim_sync(gpu), UM_CUDA_OK, "the device completes what waits for a stored value");
 	pthread_join(t[0], NULL);
 	api->cudaEventDestroy(gpu, event);
 	api->close(gpu);
@@ -197,7 +198,7 @@ static void patience(void)
 	api->cudaHostAlloc(gpu, (void **)&flag, 4, 0);
 	*flag = 0;
 	api->cuStreamWaitValue32(gpu, a, flag, 1, UM_WAIT_VALUE_GEQ);
-	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT, "but not for ever");
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT, "a wait without end times out");
 	api->close(gpu);
 }
 

@@ -91,7 +91,8 @@ static void streams(void)
 	for (int i = 0; i < 4; i++)
 		e[i] = event();
 	is_int(api->cudaEventQuery(gpu, e[0]), UM_CUDA_OK, "an event never recorded is complete");
-	is_int(api->cudaEventElapsedTime(gpu, &ms, e[0], e[1]), UM_CUDA_INVALID_VALUE, "but has no time");
+	is_int(api->cudaEventElapsedTime(gpu, &ms, e[0], e[1]), UM_CUDA_INVALID_VALUE,
+	       "an event that was never recorded has no time");
 	api->cudaEventRecord(gpu, e[0], a);
 	run(a, 3 * MS);
 	run(a, 2 * MS);
@@ -101,13 +102,14 @@ static void streams(void)
 	is_u64(um_sim_now(gpu), 0, "launching costs the app nothing");
 	is_int(api->cudaEventQuery(gpu, e[0]), UM_CUDA_OK, "a stream's first record is reached at once");
 	is_int(api->cudaEventQuery(gpu, e[1]), UM_CUDA_NOT_READY, "one behind a kernel is not");
-	is_int(api->cudaEventElapsedTime(gpu, &ms, e[0], e[1]), UM_CUDA_NOT_READY, "nor has it a time yet");
+	is_int(api->cudaEventElapsedTime(gpu, &ms, e[0], e[1]), UM_CUDA_NOT_READY,
+	       "an event that is not reached has no time yet");
 	is_int(api->cudaEventSynchronize(gpu, e[2]), UM_CUDA_OK, "waiting for an event");
 	is_u64(um_sim_now(gpu), 4 * MS, "takes until it is reached");
 	is_int(api->cudaEventQuery(gpu, e[1]), UM_CUDA_NOT_READY, "later ones are still to come");
 	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "waiting for a stream");
 	is_u64(um_sim_now(gpu), 5 * MS, "kernels of a stream follow each other, those of two overlap");
-	is_u64(between(e[0], e[1]), 5 * MS, "elapsed time");
+	is_u64(between(e[0], e[1]), 5 * MS, "the elapsed time between events is exact");
 
 	run(a, MS);
 	api->cudaEventRecord(gpu, e[3], a);
@@ -128,10 +130,10 @@ static void streams(void)
 	for (int i = 0; i < 4; i++)
 		is_int(api->cudaEventDestroy(gpu, e[i]), UM_CUDA_OK,
 		       "an event may be destroyed while it is waited for");
-	is_int(api->cudaStreamDestroy(gpu, a), UM_CUDA_OK, "and a stream while it runs");
-	is_int(run(a, 1), UM_CUDA_INVALID_VALUE, "then it takes nothing any more");
-	is_int(um_sim_sync(gpu), UM_CUDA_OK, "but ends its work");
-	is_u64(um_sim_now(gpu), 14 * MS, "in its time");
+	is_int(api->cudaStreamDestroy(gpu, a), UM_CUDA_OK, "a stream is destroyed while it runs");
+	is_int(run(a, 1), UM_CUDA_INVALID_VALUE, "a destroyed stream refuses work");
+	is_int(um_sim_sync(gpu), UM_CUDA_OK, "the work of a destroyed stream ends");
+	is_u64(um_sim_now(gpu), 14 * MS, "the work of a destroyed stream takes its time");
 	is_int(api->cudaStreamDestroy(gpu, NULL), UM_CUDA_INVALID_VALUE, "the default stream stays");
 	shut();
 }
@@ -145,7 +147,7 @@ static void launch_queue(void)
 	run(a, MS);
 	is_u64(um_sim_now(gpu), MS, "the next waits for room");
 	run(a, MS);
-	is_u64(um_sim_now(gpu), 2 * MS, "and so on");
+	is_u64(um_sim_now(gpu), 2 * MS, "later launches wait likewise");
 	run(b, MS);
 	is_u64(um_sim_now(gpu), 2 * MS, "another stream has its own");
 	um_sim_sync(gpu);
@@ -159,7 +161,7 @@ static void values(void)
 	void *p;
 
 	open_sim(4);
-	is_int(api->cudaHostAlloc(gpu, &p, 4096, 0), UM_CUDA_OK, "pinned memory");
+	is_int(api->cudaHostAlloc(gpu, &p, 4096, 0), UM_CUDA_OK, "pinned memory is allocated");
 	v = p;
 	api->cuStreamWaitValue32(gpu, a, v, 1, UM_WAIT_VALUE_GEQ);
 	run(a, MS);
@@ -176,16 +178,16 @@ static void values(void)
 	run(a, MS);
 	um_sim_sync(gpu);
 	is_u64(um_sim_now(gpu), 6 * MS, "values at or below, in 32-bit round, do not hold it up");
-	is_u64(tally().stall_ns, 3 * MS, "nor count");
+	is_u64(tally().stall_ns, 3 * MS, "values that are reached already cause no stall");
 
 	api->cuStreamWaitValue32(gpu, a, v, 10, UM_WAIT_VALUE_GEQ);
 	run(a, MS);
 	run(b, 2 * MS);
 	is_int(api->cudaStreamSynchronize(gpu, b), UM_CUDA_OK, "other streams go on");
 	__atomic_store_n(v, 11, __ATOMIC_RELEASE);
-	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "the host may store the value");
-	is_u64(um_sim_now(gpu), 9 * MS, "and is seen from then on");
-	is_int(api->cudaFreeHost(gpu, p), UM_CUDA_OK, "pinned memory goes");
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "a value that the host stores ends the wait");
+	is_u64(um_sim_now(gpu), 9 * MS, "the value is seen from then on");
+	is_int(api->cudaFreeHost(gpu, p), UM_CUDA_OK, "pinned memory is freed");
 	is_int(api->cuStreamWaitValue32(gpu, a, v, 1, 1), UM_CUDA_INVALID_VALUE, "other comparisons are refused");
 	shut();
 }
@@ -204,16 +206,19 @@ static void deadlocks(void)
 	api->cudaStreamWaitEvent(gpu, b, e, 0);
 	run(b, MS);
 	is_int(um_sim_sync(gpu), UM_CUDA_LAUNCH_TIMEOUT, "a value that nobody writes: no waiting for all");
-	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT, "nor for the stream");
-	is_int(api->cudaStreamSynchronize(gpu, b), UM_CUDA_LAUNCH_TIMEOUT, "nor for one behind it");
-	is_int(api->cudaEventSynchronize(gpu, e), UM_CUDA_LAUNCH_TIMEOUT, "nor for an event");
-	is_int(api->cudaFree(gpu, p), UM_CUDA_LAUNCH_TIMEOUT, "nor freeing");
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT,
+	       "synchronizing a stream that cannot go on times out");
+	is_int(api->cudaStreamSynchronize(gpu, b), UM_CUDA_LAUNCH_TIMEOUT,
+	       "synchronizing a stream that waits for it times out");
+	is_int(api->cudaEventSynchronize(gpu, e), UM_CUDA_LAUNCH_TIMEOUT,
+	       "synchronizing an event that is not reached times out");
+	is_int(api->cudaFree(gpu, p), UM_CUDA_LAUNCH_TIMEOUT, "freeing memory times out");
 	for (int i = 0; i < UM_SIM_QUEUE - 2; i++)
 		run(a, MS);
-	is_int(run(a, MS), UM_CUDA_LAUNCH_TIMEOUT, "nor a launch into a full queue");
+	is_int(run(a, MS), UM_CUDA_LAUNCH_TIMEOUT, "a launch into a full queue times out");
 	v = 1;
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "written after all, it goes on");
-	is_int(api->cudaFree(gpu, p), UM_CUDA_OK, "to the end");
+	is_int(api->cudaFree(gpu, p), UM_CUDA_OK, "the memory is freed in the end");
 	api->cudaEventDestroy(gpu, e);
 	shut();
 }
@@ -234,7 +239,8 @@ static void callers(void)
 	is_u64(um_sim_now(gpu) - t0, profile.c_api + 2 * profile.c_pf,
 	       "prefetch on an idle stream: the caller does the work");
 	um_sim_sync(gpu);
-	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 2 * copy, "and does not wait for the copies");
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 2 * copy,
+	       "the prefetch call does not wait for the copies");
 
 	t0 = um_sim_now(gpu);
 	api->cudaMemPrefetchAsync(gpu, p + 5 * BLOCK, 3 * BLOCK, um_on_device(0), 0, a);
@@ -244,17 +250,18 @@ static void callers(void)
 	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 3 * copy + MS,
 	       "a kernel on another stream waits for what is on its way");
 	is_u64(tally().faults - before.faults, 0, "nothing has to be served for it");
-	is_u64(tally().stall_ns - before.stall_ns, 3 * copy - 2 * profile.c_pf, "but it stalls");
+	is_u64(tally().stall_ns - before.stall_ns, 3 * copy - 2 * profile.c_pf,
+	       "the kernel stalls until its copies complete");
 	touch(b, p + 7 * BLOCK, BLOCK, MS);
 	um_sim_sync(gpu);
-	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 3 * copy + 2 * MS, "once");
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + profile.c_pf + 3 * copy + 2 * MS, "the stall is paid once");
 	api->cudaMemPrefetchAsync(gpu, p + 5 * BLOCK, 3 * BLOCK, um_on_host(), 0, a);
 
 	um_sim_sync(gpu);
 	run(a, 5 * MS);
 	t0 = um_sim_now(gpu);
 	api->cudaMemPrefetchAsync(gpu, p + 2 * BLOCK, 2 * BLOCK, um_on_device(0), 0, a);
-	is_u64(um_sim_now(gpu) - t0, profile.c_api, "on a busy stream: only the call");
+	is_u64(um_sim_now(gpu) - t0, profile.c_api, "on a busy stream a prefetch costs only the call");
 	um_sim_sync(gpu);
 	is_u64(um_sim_now(gpu) - t0, 5 * MS + profile.c_pf + 2 * copy, "the work is done when the stream gets there");
 
@@ -265,7 +272,7 @@ static void callers(void)
 	api->cudaMemPrefetchAsync(gpu, p, 4 * BLOCK, um_on_device(0), 0, b);
 	um_sim_sync(gpu);
 	is_u64(tally().h2d_bytes, 8 * BLOCK, "both were done");
-	is_u64(um_sim_now(gpu) - t0, MS + profile.c_pf + copy, "by one worker, the first first");
+	is_u64(um_sim_now(gpu) - t0, MS + profile.c_pf + copy, "one worker handles the prefetches in order");
 
 	run(a, MS);
 	run(b, MS);
@@ -297,7 +304,7 @@ static void callers(void)
 	api->cudaMemPrefetchAsync(gpu, p + 2 * BLOCK, BLOCK, um_on_host(), 0, a);
 	touch(b, p + 2 * BLOCK, 65536, 0);
 	um_sim_sync(gpu);
-	is_u64(tally().faults - before.faults, 16, "and the GPU faults, if only to map");
+	is_u64(tally().faults - before.faults, 16, "the GPU faults even only to map pages");
 	is_u64(tally().h2d_bytes - before.h2d_bytes, 0, "what it may reach over the link");
 	api->cudaEventDestroy(gpu, e);
 	shut();
@@ -356,7 +363,7 @@ static void workers(void)
 	s.evict = p;
 	s.step[0].kind = UM_STEP_AGAIN;
 	s.step[1] = (struct um_step){UM_STEP_WAIT, e};
-	is_int(api->worker_start(gpu, &w), UM_CUDA_OK, "a worker");
+	is_int(api->worker_start(gpu, &w), UM_CUDA_OK, "a worker is started");
 	um_sim_sync(gpu);
 	is_u64(s.n, 3, "is stepped until it is idle");
 	is_u64(s.at[0] - t0, 0, "first at once");
@@ -368,12 +375,12 @@ static void workers(void)
 	s.evict = NULL;
 	run(a, MS);
 	api->cudaStreamSynchronize(gpu, a);
-	is_u64(s.n, 3, "IDLE: asleep");
+	is_u64(s.n, 3, "an idle worker is asleep after three calls");
 	api->worker_poke(gpu, &w);
 	api->worker_poke(gpu, &w);
 	um_sim_sync(gpu);
 	is_u64(s.n, 4, "until it is poked");
-	is_u64(s.at[3] - t0, MS, "then it is the time of the poke");
+	is_u64(s.at[3] - t0, MS, "the next call is at the time of the poke");
 
 	r.poke = &x; /* while stepping: steps again */
 	r.step[1].kind = UM_STEP_STOP;
@@ -435,9 +442,9 @@ static void marks(void)
 	um_sim_mark(gpu, a);
 	is_int(um_sim_mark_at(gpu, 0, &t), -EAGAIN, "a mark is not there before it is reached");
 	um_sim_sync(gpu);
-	is_int(um_sim_mark_at(gpu, 0, &t), 0, "then it is");
+	is_int(um_sim_mark_at(gpu, 0, &t), 0, "the mark has a time then");
 	is_u64(t.h2d_bytes, 3 * BLOCK, "sums at that time");
-	is_u64(t.peak_resident_bytes, 3 * BLOCK, "and the peak");
+	is_u64(t.peak_resident_bytes, 3 * BLOCK, "the mark has the peak of resident bytes");
 	api->cudaMemPrefetchAsync(gpu, p, 2 * BLOCK, um_on_host(), 0, a);
 	touch(a, p + 3 * BLOCK, BLOCK, MS);
 	um_sim_mark(gpu, a);
@@ -445,7 +452,7 @@ static void marks(void)
 	um_sim_mark(gpu, a);
 	um_sim_sync(gpu);
 	is_int(um_sim_mark_at(gpu, 3, &t), 0, "a later one");
-	is_u64(t.resident_bytes, 2 * BLOCK, "resident then");
+	is_u64(t.resident_bytes, 2 * BLOCK, "the mark has the resident bytes of its time");
 	is_u64(t.peak_resident_bytes, 2 * BLOCK, "the peak is since the mark before");
 	um_sim_mark_at(gpu, 2, &t);
 	is_u64(t.peak_resident_bytes, 3 * BLOCK, "where there was more");
@@ -472,12 +479,12 @@ static void content(void)
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.ns = MS, .fn = add_one, .arg = p + 7});
 	is_int(p[7], 41, "a kernel computes nothing before its time");
 	um_sim_sync(gpu);
-	is_int(p[7], 42, "and then it does");
+	is_int(p[7], 42, "the kernel writes its result then");
 	touch(a, p, BLOCK, MS);
 	is_int(api->cudaMemDiscardBatchAsync(gpu, &at, &bytes, 1, 0, a), UM_CUDA_OK, "discarded behind a kernel");
 	is_int(p[7], 42, "content is there until then");
 	um_sim_sync(gpu);
-	is_int(p[7], 0xdb, "and poisoned afterwards");
+	is_int(p[7], 0xdb, "the freed memory is poisoned afterwards");
 	um_sim_run(gpu, a,
 		   &(struct um_sim_kernel){.access = &(struct um_touch){p, BLOCK, 0, UM_READ},
 					   .n_access = 1,
@@ -502,11 +509,12 @@ static void in_core(void)
 	t0 = um_sim_now(gpu);
 	touch(a, p, 8 * BLOCK, MS);
 	api->cudaStreamSynchronize(gpu, a);
-	is_u64(um_sim_now(gpu) - t0, MS, "in core: a kernel takes its own time");
+	is_u64(um_sim_now(gpu) - t0, MS, "in core a kernel takes its own time");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_host(), 0, a), UM_CUDA_OK, "hints are accepted");
 	api->cudaMemAdvise(gpu, p, BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_host());
-	is_u64(um_sim_now(gpu) - t0, MS + 2 * profile.c_api, "and cost the call");
-	is_u64(tally().h2d_bytes + tally().d2h_bytes + tally().faults + tally().cpu_faults, 0, "nothing moves");
+	is_u64(um_sim_now(gpu) - t0, MS + 2 * profile.c_api, "the iteration costs the kernel and the calls");
+	is_u64(tally().h2d_bytes + tally().d2h_bytes + tally().faults + tally().cpu_faults, 0,
+	       "nothing moves and nothing faults");
 	shut();
 }
 
@@ -527,34 +535,40 @@ static void refusals(void)
 	api->cudaHostAlloc(gpu, &h, 4096, 0);
 	is_int(api->cudaMemPrefetchAsync(gpu, d, 4096, here, 0, a), UM_CUDA_INVALID_VALUE, "prefetch: not managed");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, 3 * BLOCK, here, 0, a), UM_CUDA_INVALID_VALUE, "beyond the end");
-	is_int(api->cudaMemPrefetchAsync(gpu, p, 0, here, 0, a), UM_CUDA_INVALID_VALUE, "of nothing");
-	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, there, 0, a), UM_CUDA_INVALID_DEVICE, "to another device");
-	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 1, a), UM_CUDA_INVALID_VALUE, "with flags");
-	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, p), UM_CUDA_INVALID_VALUE, "on no stream");
+	is_int(api->cudaMemPrefetchAsync(gpu, p, 0, here, 0, a), UM_CUDA_INVALID_VALUE,
+	       "a prefetch of no bytes is refused");
+	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, there, 0, a), UM_CUDA_INVALID_DEVICE,
+	       "a prefetch to another device is refused");
+	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 1, a), UM_CUDA_INVALID_VALUE,
+	       "a prefetch with flags is refused");
+	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, p), UM_CUDA_INVALID_VALUE,
+	       "a prefetch on an unknown stream is refused");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, NULL), UM_CUDA_INVALID_VALUE,
 	       "a batch: on the default stream");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &one, 1, 0, a), UM_CUDA_INVALID_VALUE,
 	       "whose locations begin late");
-	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, a), UM_CUDA_OK, "or in order");
+	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, a), UM_CUDA_OK,
+	       "a batch in order is accepted");
 	is_int(api->cudaMemDiscardBatchAsync(gpu, &in, &odd, 1, 0, a), UM_CUDA_INVALID_VALUE,
 	       "discard: not whole pages");
-	is_int(api->cudaMemAdvise(gpu, p, BLOCK, 9, here), UM_CUDA_INVALID_VALUE, "advice: unknown");
+	is_int(api->cudaMemAdvise(gpu, p, BLOCK, 9, here), UM_CUDA_INVALID_VALUE, "unknown advice is refused");
 	is_int(api->cudaMemAdvise(gpu, p, BLOCK, UM_ADV_SET_PREFERRED, there), UM_CUDA_INVALID_DEVICE,
-	       "for another device");
+	       "advice for another device is refused");
 	is_u64(tally().refused, 11, "refused hints are counted");
-	is_u64(tally().hints, 1, "and accepted ones");
+	is_u64(tally().hints, 1, "accepted hints are counted");
 	is_int(api->cudaFree(gpu, in), UM_CUDA_INVALID_VALUE, "freeing what is no beginning");
-	is_int(api->cudaFree(gpu, h), UM_CUDA_INVALID_VALUE, "or pinned");
-	is_int(api->cudaFree(gpu, NULL), UM_CUDA_OK, "or nothing, which is fine");
+	is_int(api->cudaFree(gpu, h), UM_CUDA_INVALID_VALUE, "pinned memory is not freed as device memory");
+	is_int(api->cudaFree(gpu, NULL), UM_CUDA_OK, "freeing a null pointer succeeds");
 	touch(a, h, 4096, MS);
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "a kernel may touch what is not managed");
 	api->cudaFree(gpu, p);
 	is_int(api->cudaMalloc(gpu, &in, BLOCK), UM_CUDA_OK, "device memory fills the device");
 	p = written(1);
-	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, a), UM_CUDA_NO_MEMORY, "then a prefetch finds none");
+	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, a), UM_CUDA_NO_MEMORY,
+	       "a prefetch without free memory is refused");
 	touch(a, p, BLOCK, MS);
-	is_int(um_sim_sync(gpu), UM_CUDA_LAUNCH_FAILURE, "and a fault is fatal");
-	is_int(run(a, MS), UM_CUDA_LAUNCH_FAILURE, "for good");
+	is_int(um_sim_sync(gpu), UM_CUDA_LAUNCH_FAILURE, "a fault without free memory is fatal");
+	is_int(run(a, MS), UM_CUDA_LAUNCH_FAILURE, "the failure persists");
 	shut();
 }
 
@@ -574,9 +588,9 @@ static void faults(void)
 	t = tally();
 	one = 6 * (profile.c_batch + 3 * 8 * profile.c_fault + 3 * profile.c_blk);
 	is_u64(t.batches, 6, "6 blocks in groups of 3: 6 batches");
-	is_u64(t.faults, 6 * 24, "of 24 entries");
+	is_u64(t.faults, 6 * 24, "faults come in batches of 24 entries");
 	is_u64(um_sim_now(gpu) - t0, MS + one, "they take their time, then the kernel computes");
-	is_u64(t.stall_ns, one, "which is a stall");
+	is_u64(t.stall_ns, one, "the time of a batch is a stall");
 	is_u64(t.zeroed_bytes, 0, "memory never used need not be zeroed");
 
 	e = event();
@@ -599,7 +613,7 @@ static void faults(void)
 	       profile.c_batch + 17 * profile.c_fault + profile.c_blk + profile.c_evict + profile.c_hostpop +
 		       profile.c_dma + d2h + profile.c_zero,
 	       "an eviction: host memory, its copy, then zeroing");
-	is_u64(tally().zeroed_bytes, BLOCK, "of what was won");
+	is_u64(tally().zeroed_bytes, BLOCK, "the memory that the eviction freed is zeroed");
 	t0 = tally().batches;
 	um_sim_run(
 		gpu, a,
@@ -630,17 +644,17 @@ static void walks(void)
 	um_sim_sync(gpu);
 	um_sim_block(gpu, p, &s);
 	is_u64(s.gpu, 1u << 31 | 1u << 16, "two tensors in one block: each one's pages");
-	is_u64(tally().batches, 1, "in one batch");
+	is_u64(tally().batches, 1, "all faults are in one batch");
 	x[0] = (struct um_touch){p + BLOCK, 4 * BLOCK, 8 * 4096, UM_READ};
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
 	t = tally();
 	is_u64(t.faults, 2 + 8, "scattered: 8 rows of 4 KiB over 4 blocks");
 	um_sim_block(gpu, p + BLOCK, &s);
-	is_u64(s.gpu, 1u << 16 | 1, "evenly spread");
+	is_u64(s.gpu, 1u << 16 | 1, "touched pages are evenly spread");
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
-	is_u64(tally().faults, t.faults, "the same ones again");
+	is_u64(tally().faults, t.faults, "the same pages are touched again");
 	is_int(um_sim_block(gpu, p + 8 * BLOCK + 100, &s), -ENOENT, "where nothing is, there is no block");
 	shut();
 
@@ -655,7 +669,7 @@ static void walks(void)
 	um_sim_sync(gpu);
 	is_u64(tally().h2d_bytes, 5 * BLOCK, "what had its turn does not come back when it is evicted");
 	um_sim_block(gpu, p, &s);
-	is_int(s.chunk, 0, "as it is");
+	is_int(s.chunk, 0, "the evicted block stays without a chunk");
 	api->cudaMemPrefetchAsync(gpu, p + BLOCK, BLOCK, um_on_device(0), 0, a);
 	api->cudaMemPrefetchAsync(gpu, p, BLOCK, um_on_host(), 0, a);
 	um_sim_sync(gpu);

@@ -162,13 +162,13 @@ static void check_ptx(const struct um_image *image)
 	check_param(k, 0, 0, 1);
 	check_param(k, 1, 8, 24);
 	check_param(k, 2, 32, 8);
-	is_u64(image->vars.n, 3, "three variables");
+	is_u64(image->vars.n, 3, "the image has three variables");
 	if (image->vars.n != 3)
 		return;
-	is_u64(image->vars.at[0].bytes, 8, "an array");
-	ok(!memcmp(image->vars.at[0].init, "\1\2\3\0\0\0\0\0", 8), "with its first values");
+	is_u64(image->vars.at[0].bytes, 8, "the array has eight bytes");
+	ok(!memcmp(image->vars.at[0].init, "\1\2\3\0\0\0\0\0", 8), "the array has its first values");
 	ok(image->vars.at[1].managed && !image->vars.at[0].managed, "one is managed");
-	is_u64(image->vars.at[1].init[0], 7, "with a number");
+	is_u64(image->vars.at[1].init[0], 7, "the number has its first value");
 	memcpy(&one, image->vars.at[2].init, 4);
 	is_u64((uint64_t)one, 0x3f800000, "a floating-point number is given by its bits");
 }
@@ -180,11 +180,11 @@ static void check_elf(const struct um_image *image)
 	is_u64(image->kernels.n, 1, "one entry; a function that is none does not count");
 	check_param(k, 0, 0, 4);
 	check_param(k, 1, 8, 5000);
-	is_u64(image->vars.n, 2, "two variables");
+	is_u64(image->vars.n, 2, "the image has two variables");
 	if (image->vars.n != 2)
 		return;
 	ok(image->vars.at[0].managed && image->vars.at[0].init, "one managed, with a value");
-	ok(!memcmp(image->vars.at[0].init, "\5\4\3\2", 4), "which is the right one");
+	ok(!memcmp(image->vars.at[0].init, "\5\4\3\2", 4), "the variable has the value of the right image");
 	ok(!image->vars.at[1].init && image->vars.at[1].bytes == 400, "one of zeros");
 }
 
@@ -287,27 +287,27 @@ int main(void)
 	for (enum pack pack = PLAIN; pack <= ZSTD; pack++) {
 		n = fat_make(data, pack);
 		is_u64(um_image_bytes(data), n, "a fat binary tells its size, %s", how[pack]);
-		is_u64((uint64_t)-read_exact(&image, data, n, 86), 0, "is read");
-		is_u64((uint64_t)image.sm, 80, "for a device that its ELF suits: that");
+		is_u64((uint64_t)-read_exact(&image, data, n, 86), 0, "a device that an ELF suits gets an image");
+		is_u64((uint64_t)image.sm, 80, "the image is the ELF that suits the device");
 		check_elf(&image);
 		um_image_fini(&image);
-		is_u64((uint64_t)-read_exact(&image, data, n, 90), 0, "for a newer one");
-		is_u64((uint64_t)image.sm, 75, "its PTX");
+		is_u64((uint64_t)-read_exact(&image, data, n, 90), 0, "a newer device gets an image");
+		is_u64((uint64_t)image.sm, 75, "a newer device gets the PTX");
 		check_ptx(&image);
 		um_image_fini(&image);
 		ok(damage(data, n, 86) > 0 && damage(data, n, 90) > 0, "damage does no harm, %s", how[pack]);
 	}
 	n = elf_make(data);
-	ok(damage(data, n, 80) > 0, "nor to ELF");
-	ok(damage((const unsigned char *)ptx, sizeof ptx - 1, 80) > 0, "nor to PTX");
+	ok(damage(data, n, 80) > 0, "damaged ELF does no harm");
+	ok(damage((const unsigned char *)ptx, sizeof ptx - 1, 80) > 0, "damaged PTX does no harm");
 	is_u64((uint64_t)-read_exact(&image, "", 0, 80), EINVAL, "nothing is no image");
-	is_u64((uint64_t)-read_exact(&image, "hello", 5, 80), EINVAL, "nor is any text");
+	is_u64((uint64_t)-read_exact(&image, "hello", 5, 80), EINVAL, "plain text is refused");
 	n = fat_make(data, PLAIN);
 	put(data + 8, UINT64_MAX, 8);
 	is_u64((uint64_t)-read_exact(&image, data, n, 80), EINVAL, "a size beyond the file is refused");
 	n = fat_make(data, ZSTD);
 	put(data + 16 + 56, 1ull << 40, 8);
-	is_u64((uint64_t)-read_exact(&image, data, n, 90), EINVAL, "so is a part that would be huge");
+	is_u64((uint64_t)-read_exact(&image, data, n, 90), EINVAL, "a part with a huge size is refused");
 	check_bombs(data);
 	return tap_done();
 }

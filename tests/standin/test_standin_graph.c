@@ -133,21 +133,21 @@ static void captured(void)
 	set_async(managed, 5, 64, stream);
 	synchronize(stream);
 	is_int(begin(stream, GLOBAL), 0, "a stream captures");
-	is_int(begin(stream, GLOBAL), 401, "once");
-	is_int(status(stream), 1, "and says so");
+	is_int(begin(stream, GLOBAL), 401, "a second capture of a stream is refused");
+	is_int(status(stream), 1, "the status of the stream is capturing");
 	is_int(status(other), 0, "others do not");
-	is_int(set_async(device, 1, 16, stream), 0, "a fill");
-	is_int(launch(stream, device, 10), 0, "a kernel");
+	is_int(set_async(device, 1, 16, stream), 0, "a fill is captured");
+	is_int(launch(stream, device, 10), 0, "a kernel is captured");
 	is_int(CALL(cuLaunchHostFunc, 10000, void *, void (*)(void *), void *)(stream, count, &calls), 0,
 	       "a host function");
-	is_int(read_async(device, 256, stream), 0, "and a copy");
+	is_int(read_async(device, 256, stream), 0, "a copy is captured");
 	CALL(cuStreamGetCaptureInfo, 11030, void *, int *, unsigned long long *, void **, void *const **, size_t *)
 	(stream, &type[0], &id, &graph, NULL, &n);
 	ok(type[0] == 1 && id && graph && n == 1, "what is known of a capture");
 	is_int(finish(other, &graph), 401, "it ends where it began");
-	is_int(finish(stream, &graph), 0, "it ends");
-	is_int(status(stream), 0, "then the stream is a plain one");
-	is_int(calls, 0, "and nothing has been done");
+	is_int(finish(stream, &graph), 0, "the capture ends with a graph");
+	is_int(status(stream), 0, "the stream is not capturing after the end");
+	is_int(calls, 0, "nothing was executed during the capture");
 	n = 8;
 	CALL(cuGraphGetNodes, 10000, void *, void **, size_t *)(graph, all, &n);
 	CALL(cuGraphGetRootNodes, 10000, void *, void **, size_t *)(graph, root, &n_root);
@@ -156,18 +156,19 @@ static void captured(void)
 	   "four nodes in a row");
 	for (int i = 0; i < 4; i++)
 		CALL(cuGraphNodeGetType, 10000, void *, int *)(all[i], &type[i]);
-	ok(type[0] == 2 && type[1] == 0 && type[2] == 3 && type[3] == 1, "of their types");
+	ok(type[0] == 2 && type[1] == 0 && type[2] == 3 && type[3] == 1,
+	   "the nodes have the types of the captured work");
 	exec = instantiate(graph);
 	is_int(run(exec, stream), 0, "it is launched");
 	run(exec, stream);
 	synchronize(stream);
-	ok(pinned[0] == 11 && pinned[15] == 11 && pinned[16] == 5, "and does what was captured");
-	is_int(calls, 2, "every time");
+	ok(pinned[0] == 11 && pinned[15] == 11 && pinned[16] == 5, "the launched graph does what was captured");
+	is_int(calls, 2, "each launch calls the host function");
 
 	CALL(cuGraphDestroy, 10000, void *)(graph);
-	is_int(run(exec, other), 0, "also without the graph it was made of");
+	is_int(run(exec, other), 0, "an executable graph runs after its graph was destroyed");
 	synchronize(other);
-	is_int(calls, 3, "on another stream");
+	is_int(calls, 3, "the graph runs on another stream");
 	drop(NULL, exec);
 }
 
@@ -192,11 +193,11 @@ static void forked(void)
 	set_async(managed, 2, 16, other);
 	record(join, other);
 	is_int(CALL(cuEventQuery, 2000, void *)(join), CAPTURED_EVENT, "such an event is no time");
-	is_int(wait_for(stream, join), 0, "and comes back");
+	is_int(wait_for(stream, join), 0, "the capture joins the first stream again");
 	read_async(managed, 64, stream);
 	is_int(finish(stream, &graph), 0, "all joined, the capture ends");
 	is_u64(nodes(graph), 6, "events are no nodes");
-	is_int(wait_for(stream, join), CAPTURED_EVENT, "nor of use any more");
+	is_int(wait_for(stream, join), CAPTURED_EVENT, "an event of an ended capture cannot be waited for");
 	exec = instantiate(graph);
 	record(begun, stream);
 	run(exec, stream);
@@ -208,7 +209,7 @@ static void forked(void)
 	record(ended, stream);
 	synchronize(stream);
 	CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&both, begun, ended);
-	ok(both < 3.7f * one, "and at the same time as the rest");
+	ok(both < 3.7f * one, "both branches run at the same time as the rest");
 	is_int(record(join, stream), 0, "recorded anew, an event is one again");
 	synchronize(stream);
 	is_int(CALL(cuEventQuery, 2000, void *)(join), 0, "like any other");
@@ -221,9 +222,9 @@ static void breaks(int got, int want, const char *what)
 	void *graph = &graph;
 
 	is_int(got, want, "%s", what);
-	is_int(status(stream), 2, "and breaks the capture");
-	is_int(launch(stream, device, 1), INVALIDATED, "in which then nothing goes");
-	is_int(finish(stream, &graph), INVALIDATED, "but to end it");
+	is_int(status(stream), 2, "the refused call breaks the capture");
+	is_int(launch(stream, device, 1), INVALIDATED, "a broken capture refuses further work");
+	is_int(finish(stream, &graph), INVALIDATED, "a broken capture can only be ended");
 	ok(!graph && status(stream) == 0, "without a graph");
 }
 
@@ -259,15 +260,16 @@ static void broken(void)
 
 	begin(stream, GLOBAL);
 	is_int(CALL(cuThreadExchangeStreamCaptureMode, 10010, int *)(&mode), 0, "a thread may say");
-	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, 4096), 0, "that it allocates all the same");
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, 4096), 0,
+	       "memory is allocated in relaxed mode during the capture");
 	CALL(cuMemFree, 3020, uint64_t)(p);
 	CALL(cuThreadExchangeStreamCaptureMode, 10010, int *)(&mode);
-	is_int(mode, RELAXED, "and take it back");
+	is_int(mode, RELAXED, "exchanging the mode again returns the relaxed one");
 	record(e, stream);
 	wait_for(other, e);
 	launch(other, device, 1);
 	is_int(finish(stream, &graph), UNJOINED, "what forked must join");
-	is_int(status(other), 0, "and is free again");
+	is_int(status(other), 0, "the other stream is not capturing any more");
 
 	begin(stream, GLOBAL);
 	begin(other, GLOBAL);
@@ -278,8 +280,8 @@ static void broken(void)
 	is_int(begin(LEGACY, GLOBAL), UNSUPPORTED, "the default stream does not capture");
 	is_int(begin((void *)2, GLOBAL), 0, "a thread's own does");
 	launch((void *)2, device, 1);
-	is_int(finish((void *)2, &graph), 0, "as others do");
-	is_u64(nodes(graph), 1, "with its work");
+	is_int(finish((void *)2, &graph), 0, "the capture of a thread's own stream ends");
+	is_u64(nodes(graph), 1, "the captured graph has the one node");
 	drop(graph, NULL);
 	(void)zero;
 }
@@ -303,7 +305,7 @@ static void on_threads(void)
 	pthread_create(&t, NULL, end_elsewhere, &err);
 	pthread_join(t, NULL);
 	is_int(err, WRONG_THREAD, "a capture ends on its thread");
-	is_int(finish(stream, &graph), INVALIDATED, "or breaks");
+	is_int(finish(stream, &graph), INVALIDATED, "the capture is broken at its end");
 	begin(stream, RELAXED);
 	pthread_create(&t, NULL, end_elsewhere, &err);
 	pthread_join(t, NULL);
@@ -340,31 +342,33 @@ static void by_hand(void)
 #define ADD void **, void *, void *const *, size_t
 	/* The kernel is added first, and comes last. */
 	is_int(CALL(cuGraphAddKernelNode, 12000, ADD, void *)(&kernel, graph, NULL, 0, &k), 0, "a kernel node");
-	is_int(CALL(cuGraphAddMemsetNode, 10000, ADD, void *, void *)(&set, graph, NULL, 0, &fill, NULL), 0, "a fill");
+	is_int(CALL(cuGraphAddMemsetNode, 10000, ADD, void *, void *)(&set, graph, NULL, 0, &fill, NULL), 0,
+	       "a fill node is added");
 	is_int(CALL(cuGraphAddEmptyNode, 10000, ADD)(&empty, graph, &set, 1), 0, "an empty one behind it");
 	is_int(CALL(cuGraphAddDependencies, 10000, void *, void **, void **, size_t)(graph, &empty, &kernel, 1), 0,
-	       "and the kernel behind that");
+	       "the kernel depends on the empty node");
 	is_int(CALL(cuGraphAddChildGraphNode, 10000, ADD, void *)(&child, outer, NULL, 0, graph), 0,
 	       "a graph in a graph");
 	CALL(cuGraphAddChildGraphNode, 10000, ADD, void *)(&second, outer, &child, 1, graph);
-	is_int(CALL(cuGraphAddHostNode, 10000, ADD, void *)(&host, outer, &second, 1, &call), 0, "and a host function");
+	is_int(CALL(cuGraphAddHostNode, 10000, ADD, void *)(&host, outer, &second, 1, &call), 0,
+	       "a host function node is added");
 	exec = instantiate(outer);
 	run(exec, stream);
 	read_async(device, 64, stream);
 	synchronize(stream);
 	is_int(pinned[7], 103, "are done in the order of their edges");
-	is_int(calls, 1, "each");
+	is_int(calls, 1, "the host function is called once");
 	drop(outer, exec);
 
 	exec = instantiate(graph);
 	by = 30;
 	is_int(CALL(cuGraphExecKernelNodeSetParams, 12000, void *, void *, void *)(exec, kernel, &k), 0,
-	       "other parameters");
+	       "other parameters are set in the executable graph");
 	by = 0;
 	run(exec, stream);
 	read_async(device, 64, stream);
 	synchronize(stream);
-	is_int(pinned[7], 130, "as they were when given");
+	is_int(pinned[7], 130, "parameters have the values they had when given");
 	by = 300;
 	CALL(cuGraphKernelNodeSetParams, 12000, void *, void *)(kernel, &k);
 	is_int(CALL(cuGraphExecUpdate, 12000, void *, void *, void *)(exec, graph, info), 0, "a graph that changed");
@@ -373,10 +377,11 @@ static void by_hand(void)
 	synchronize(stream);
 	is_int(pinned[7], 400, "is taken over");
 	CALL(cuGraphDestroyNode, 10000, void *)(empty);
-	is_int(CALL(cuGraphExecUpdate, 12000, void *, void *, void *)(exec, graph, info), 910, "but not another one");
-	is_int(info[0], 2, "and why is said");
+	is_int(CALL(cuGraphExecUpdate, 12000, void *, void *, void *)(exec, graph, info), 910,
+	       "an update from a different graph is refused");
+	is_int(info[0], 2, "the refused update names its reason");
 	is_int(CALL(cuGraphAddDependencies, 10000, void *, void **, void **, size_t)(graph, &set, &kernel, 1), 0,
-	       "a circle");
+	       "a dependency that closes a circle is refused");
 	CALL(cuGraphAddDependencies, 10000, void *, void **, void **, size_t)(graph, &kernel, &set, 1);
 	second = NULL;
 	is_int(CALL(cuGraphInstantiateWithFlags, 11040, void **, void *, unsigned long long)(&second, graph, 0), 1,
@@ -398,12 +403,12 @@ static void nested(void)
 	run(exec, stream);
 	read_async(device, 64, stream);
 	finish(stream, &outer);
-	is_u64(nodes(outer), 4, "as a node");
+	is_u64(nodes(outer), 4, "the child graph is one node");
 	drop(graph, exec);
 	outer_exec = instantiate(outer);
 	run(outer_exec, stream);
 	synchronize(stream);
-	is_int(pinned[9], 2, "that does what it did");
+	is_int(pinned[9], 2, "the child graph does what it did before");
 	drop(outer, outer_exec);
 }
 

@@ -83,35 +83,39 @@ static void allocations(void)
 	void *h;
 
 	CALL(cuMemGetInfo, 3020, size_t *, size_t *)(&free_bytes, &total);
-	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&device, 8 * MIB), 0, "device memory");
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&device, 8 * MIB), 0, "device memory is allocated");
 	CALL(cuMemGetInfo, 3020, size_t *, size_t *)(&after, &total);
 	is_u64(free_bytes - after, 8 * MIB, "is taken from what is free");
-	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, 0), 1, "of no bytes is none");
-	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, total + 1), 2, "nor is more than there is");
-	is_int(CALL(cuMemAllocManaged, 6000, uint64_t *, size_t, unsigned)(&managed, 8 * MIB, 1), 0, "managed memory");
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, 0), 1, "an allocation of no bytes is refused");
+	is_int(CALL(cuMemAlloc, 3020, uint64_t *, size_t)(&p, total + 1), 2,
+	       "an allocation above the device's memory is refused");
+	is_int(CALL(cuMemAllocManaged, 6000, uint64_t *, size_t, unsigned)(&managed, 8 * MIB, 1), 0,
+	       "managed memory is allocated");
 	is_int(CALL(cuMemAllocManaged, 6000, uint64_t *, size_t, unsigned)(&p, MIB, 3), 1, "knows its flags");
-	is_int(CALL(cuMemAllocHost, 3020, void **, size_t)((void **)&pinned, 8 * MIB), 0, "pinned memory");
-	is_int(CALL(cuMemHostAlloc, 2020, void **, size_t, unsigned)(&h, MIB, 7), 0, "in the other form");
+	is_int(CALL(cuMemAllocHost, 3020, void **, size_t)((void **)&pinned, 8 * MIB), 0, "pinned memory is allocated");
+	is_int(CALL(cuMemHostAlloc, 2020, void **, size_t, unsigned)(&h, MIB, 7), 0,
+	       "pinned memory is allocated with flags");
 	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, h, 0), 0,
 	       "has an address there");
-	is_u64(p, (uintptr_t)h, "which is its own");
-	is_int(CALL(cuMemFreeHost, 2000, void *)(h), 0, "and goes");
+	is_u64(p, (uintptr_t)h, "the device address of pinned memory equals its host address");
+	is_int(CALL(cuMemFreeHost, 2000, void *)(h), 0, "pinned memory is freed");
 	host = malloc(8 * MIB);
 	is_int(CALL(cuMemHostGetDevicePointer, 3020, uint64_t *, void *, unsigned)(&p, host, 0), 1,
 	       "other memory has none");
 	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host, MIB, 0), 0, "until it is registered");
-	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host + 8, 16, 0), 712, "which is done once");
-	is_int(CALL(cuMemFreeHost, 2000, void *)(host), 1, "that is not an allocation");
-	is_int(CALL(cuMemHostUnregister, 4000, void *)(host), 0, "and undone");
-	is_int(CALL(cuMemHostUnregister, 4000, void *)(host), 713, "once");
+	is_int(CALL(cuMemHostRegister, 4000, void *, size_t, unsigned)(host + 8, 16, 0), 712,
+	       "registering part of registered memory is refused");
+	is_int(CALL(cuMemFreeHost, 2000, void *)(host), 1, "registered memory is not freed as an allocation");
+	is_int(CALL(cuMemHostUnregister, 4000, void *)(host), 0, "registered memory is unregistered");
+	is_int(CALL(cuMemHostUnregister, 4000, void *)(host), 713, "unregistering twice is refused");
 	is_int(CALL(cuMemAllocPitch, 3020, uint64_t *, size_t *, size_t, size_t, unsigned)(&p, &pitch, 100, 10, 4), 0,
-	       "rows");
-	is_u64(pitch, 512, "at a distance");
+	       "rows are allocated");
+	is_u64(pitch, 512, "rows are 512 bytes apart");
 	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p + 700), 0,
 	       "a place in them");
 	ok(base == p && bytes == 5120, "belongs to them");
 	is_int(CALL(cuMemFree, 3020, uint64_t)(p + 512), 1, "what is freed is a whole allocation");
-	is_int(CALL(cuMemFree, 3020, uint64_t)(p), 0, "freed");
+	is_int(CALL(cuMemFree, 3020, uint64_t)(p), 0, "rows are freed");
 	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p), 500,
 	       "it is not found");
 	is_int(CALL(cuMemFree, 3020, uint64_t)(0), 0, "nothing is freed, too");
@@ -136,10 +140,11 @@ static void copies(void)
 
 	for (size_t i = 0; i < n; i++)
 		host[i] = (int)i;
-	is_int(to_device(device, host, n * 4), 0, "to the device");
+	is_int(to_device(device, host, n * 4), 0, "a copy to the device is accepted");
 	memset(host, 0, n * 4);
-	is_int(CALL(cuMemcpyDtoD, 3020, uint64_t, uint64_t, size_t)(managed, device, n * 4), 0, "to managed memory");
-	is_int(to_host(host, managed, n * 4), 0, "and back");
+	is_int(CALL(cuMemcpyDtoD, 3020, uint64_t, uint64_t, size_t)(managed, device, n * 4), 0,
+	       "a copy to managed memory is accepted");
+	is_int(to_host(host, managed, n * 4), 0, "a copy from managed memory to the host is accepted");
 	ok(host[0] == 0 && host[77] == 77 && host[n - 1] == (int)n - 1, "is what it was");
 	c.fd = device;
 	c.th = host + n;
@@ -147,20 +152,20 @@ static void copies(void)
 	ok(host[n] == 1026 && host[n + 10] == 2050 && host[n + 99] == 1035 + 9 * 1024, "come as rows");
 	c.ft = 3;
 	is_int(CALL(cuMemcpy2D, 3020, const void *)(&c), 801, "arrays are not known");
-	is_int(to_device(device, host, 8 * MIB + 1), 1, "not past the end");
-	is_int(to_device((uintptr_t)host, host, 4), 1, "nor to memory that is not the device's");
+	is_int(to_device(device, host, 8 * MIB + 1), 1, "a copy past the end is refused");
+	is_int(to_device((uintptr_t)host, host, 4), 1, "a copy to unregistered host memory is refused");
 	is_int(CALL(cuMemcpy, 4000, uint64_t, uint64_t, size_t)((uintptr_t)host, (uintptr_t)(host + n), 400), 0,
-	       "on the host, too");
+	       "a copy from host to host is accepted");
 	is_int(host[0], 1026, "one can copy");
 	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device, 7, n), 0, "words are set");
-	is_int(CALL(cuMemsetD8, 3020, uint64_t, unsigned char, size_t)(device, 1, 4), 0, "and bytes");
+	is_int(CALL(cuMemsetD8, 3020, uint64_t, unsigned char, size_t)(device, 1, 4), 0, "a fill of bytes is accepted");
 	is_int(CALL(cuMemsetD2D16, 3020, uint64_t, size_t, unsigned short, size_t, size_t)(device + 4096, 4096, 3, 2,
 											   2),
-	       0, "and rows");
+	       0, "a fill of rows is accepted");
 	to_host(host, device, n * 4);
 	ok(host[0] == 0x01010101 && host[1] == 7 && host[1024] == 0x30003 && host[1025] == 7 && host[2048] == 0x30003 &&
 		   host[3072] == 7,
-	   "as they were told");
+	   "filled memory has the values that were asked for");
 	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device + 2, 7, 1), 1, "words lie where words can");
 }
 
@@ -176,7 +181,7 @@ static void order(void)
 	CALL(cuStreamGetFlags, 5050, void *, unsigned *)(other, &flags);
 	is_u64(flags, 1, "a stream's flags");
 	CALL(cuStreamGetPriority, 5050, void *, int *)(other, &priority);
-	is_int(priority, 0, "and priority");
+	is_int(priority, 0, "the priority of the stream is 0");
 	is_int(query(stream), 0, "an idle stream");
 	record(begin, stream);
 	for (int i = 1; i <= 64; i++)
@@ -184,14 +189,16 @@ static void order(void)
 	record(end, stream);
 	is_int(query(stream), 600, "a busy one");
 	is_int(CALL(cuEventQuery, 2000, void *)(end), 600, "its event is to come");
-	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 600, "and has no time");
+	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 600,
+	       "an event that was not recorded has no time");
 	wait_for(other, end);
 	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, device, 64, other);
 	is_int(query(other), 600, "another stream waits for it");
 	is_int(synchronize(other), 0, "both are done");
-	is_int(pinned[3], 64, "in order");
-	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 0, "then it has a time");
-	ok(ms > 0.1f && ms < 100, "of its own");
+	is_int(pinned[3], 64, "the work ran in order");
+	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 0,
+	       "a reached event has a time");
+	ok(ms > 0.1f && ms < 100, "the elapsed time is that of the kernel");
 	record(untimed, stream);
 	synchronize(stream);
 	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, untimed), 400, "if it keeps times");
@@ -200,11 +207,11 @@ static void order(void)
 	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, device, 64, NULL);
 	is_int(query(other), 0, "a non-blocking stream does not wait for the default one");
 	synchronize(NULL);
-	is_int(pinned[3], 163, "which waits for the blocking ones");
+	is_int(pinned[3], 163, "the default stream waits for blocking streams");
 	while (query(stream) == 600)
 		;
 	is_int(CALL(cuEventDestroy, 4000, void *)(untimed), 0, "an event goes");
-	is_int(record(untimed, stream), 400, "once");
+	is_int(record(untimed, stream), 400, "a destroyed event cannot be recorded");
 	CALL(cuEventDestroy, 4000, void *)(begin);
 	CALL(cuEventDestroy, 4000, void *)(end);
 	is_int(query((void *)&ms), 400, "a stream that is none");
@@ -230,11 +237,11 @@ static void host_functions(void)
 	CALL(cuLaunchHostFunc, 10000, void *, void (*)(void *), void *)(stream, add_one, &n);
 	is_int(n, 0, "a host function waits for its turn");
 	synchronize(stream);
-	is_int(n, 1, "and is called");
+	is_int(n, 1, "the host function is called");
 	CALL(cuStreamAddCallback, 5000, void *, void (*)(void *, int, void *), void *, unsigned)
 	(stream, callback, &n, 0);
 	synchronize(stream);
-	is_int(n, 11, "as is a callback, with its stream");
+	is_int(n, 11, "the callback is called with its stream");
 
 	*word = 0;
 	CALL(cuStreamWaitValue32, 8000, void *, uint64_t, uint32_t, unsigned)(stream, (uintptr_t)word, 3, 0);
@@ -250,10 +257,10 @@ static void host_functions(void)
 	CALL(cuMemcpyDtoHAsync, 3020, void *, uint64_t, size_t, void *)(pinned, p, 64, stream);
 	is_int(CALL(cuMemFreeAsync, 11020, uint64_t, void *)(p, stream), 0, "is freed in that order");
 	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(NULL, NULL, p), 0,
-	       "and there until then");
+	       "the memory exists until the stream reaches the free");
 	synchronize(stream);
 	is_int(pinned[5], 9, "having been used");
-	is_int(to_host(host, p, 4), 1, "then it is gone");
+	is_int(to_host(host, p, 4), 1, "the memory is gone after the free");
 }
 
 static void hints(void)
@@ -266,24 +273,26 @@ static void hints(void)
 	void *out[2] = {&v[0], &v[1]};
 	size_t sizes[2] = {4, 4};
 
-	is_int(prefetch(managed, 8 * MIB, stream), 0, "prefetch");
-	is_int(prefetch(device, MIB, stream), 1, "of managed memory only");
+	is_int(prefetch(managed, 8 * MIB, stream), 0, "a prefetch of managed memory is accepted");
+	is_int(prefetch(device, MIB, stream), 1, "a prefetch of device memory is refused");
 	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, -1, stream), 0,
 	       "the old form");
 	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, 1, stream), 101,
 	       "knows one device");
 	is_int(CALL(cuMemAdvise, 12020, uint64_t, size_t, int, struct um_location)(managed, 2 * MIB, 1, there), 0,
-	       "advise");
-	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 3, -1), 0, "and its old form");
-	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 5, -1), 0, "for the host, too");
+	       "advice is accepted");
+	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 3, -1), 0,
+	       "advice in its old form is accepted");
+	is_int(CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 5, -1), 0,
+	       "access by the host is advised in the old form");
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 1, managed, 2 * MIB);
-	is_int(v[0], 1, "is remembered");
+	is_int(v[0], 1, "the range remembers read-mostly");
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 1, managed, 4 * MIB);
 	is_int(v[0], 0, "where it holds for all");
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 4, 2, managed, 2 * MIB);
-	is_int(v[0], -1, "as is the preferred place");
+	is_int(v[0], -1, "the range remembers its preferred location");
 	CALL(cuMemRangeGetAttribute, 8000, void *, size_t, int, uint64_t, size_t)(v, 12, 3, managed, 2 * MIB);
-	ok(v[0] == -1 && v[1] == -2 && v[2] == -2, "and who has access");
+	ok(v[0] == -1 && v[1] == -2 && v[2] == -2, "the range lists who has access");
 	is_int(CALL(cuMemRangeGetAttributes, 8000, void **, size_t *, int *, size_t, uint64_t,
 		    size_t)(out, sizes, attribute, 2, managed + MIB, MIB),
 	       0, "several at once");
@@ -292,19 +301,20 @@ static void hints(void)
 	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 4, 0);
 
 #define BATCH uint64_t *, size_t *, size_t, struct um_location *, size_t *, size_t, unsigned long long, void *
-	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0, "a batch");
+	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0,
+	       "a batch of prefetches is accepted");
 	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, NULL), 1,
-	       "not on the default stream");
+	       "a batch on the default stream is refused");
 	is_int(CALL(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, LEGACY), 1,
-	       "by any name");
+	       "a batch on the legacy default stream is refused");
 	is_int(CALL_PTSZ(cuMemPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, NULL), 0,
-	       "but on the thread's own");
+	       "a batch on the thread's own default stream is accepted");
 	is_int(CALL(cuMemDiscardAndPrefetchBatchAsync, 13000, BATCH)(at, bytes, 2, &here, &index, 1, 0, stream), 0,
-	       "renew");
+	       "a batch of discards with prefetches is accepted");
 	is_int(CALL(cuMemDiscardBatchAsync, 13000, uint64_t *, size_t *, size_t, unsigned long long,
 		    void *)(at, bytes, 1, 0, stream),
-	       0, "discard");
-	is_int(CALL(cuCtxSynchronize, 2000, void)(), 0, "all done");
+	       0, "a batch of discards is accepted");
+	is_int(CALL(cuCtxSynchronize, 2000, void)(), 0, "the context completes all work");
 	is_int(*(int *)(uintptr_t)(managed + 64), (int)0xdbdbdbdb, "what was discarded is worthless");
 }
 
@@ -321,9 +331,9 @@ static void pointers(void)
 	is_int(CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out,
 										      (uintptr_t)host),
 	       0, "an unknown one is no error");
-	ok(type == 0 && is_managed == 0 && ordinal == -2, "and nothing");
+	ok(type == 0 && is_managed == 0 && ordinal == -2, "unknown memory has no attributes");
 	is_int(CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&type, 2, (uintptr_t)host), 1,
-	       "but asked for one");
+	       "a single attribute of unknown memory is refused");
 	CALL(cuPointerGetAttribute, 4000, void *, int, uint64_t)(&base, 11, managed + 99);
 	is_u64(base, managed, "where it begins");
 }
@@ -353,12 +363,13 @@ static void versions(void)
 	ok(call_find("cuMemAdvise", 12010, 0) != call_find("cuMemAdvise", 12020, 0),
 	   "a name stands for what it was then");
 	ok(call_find("cuMemcpyAsync", 13000, 0) != call_find("cuMemcpyAsync", 13000, 2),
-	   "or for the thread's own stream");
+	   "a function for the thread's own stream differs from the plain one");
 	setenv("UMADVISE_DRYRUN_CUDA", "12.4", 1);
 	ok(!call_find("cuMemDiscardBatchAsync", 13000, 0) && !call_find("cuMemPrefetchBatchAsync", 13000, 0) &&
 		   !call_find("cuMemGetMemPool", 13000, 0),
 	   "a driver of 12.4 has no batches");
-	ok(call_find("cuMemPrefetchAsync", 12020, 0) && call_find("cuGraphLaunch", 12000, 0), "but the rest");
+	ok(call_find("cuMemPrefetchAsync", 12020, 0) && call_find("cuGraphLaunch", 12000, 0),
+	   "all other functions are found");
 }
 
 int main(void)

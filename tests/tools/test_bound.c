@@ -221,10 +221,10 @@ static void by_chance(void)
 	}
 	ok(tried > 50 / step, "%d schedules by chance", tried);
 	is_int(above, 0, "never above what a plan takes");
-	is_int(below, 0, "with all cuts never below the planner's own bound");
+	is_int(below, 0, "the bound with all cuts is never below the planner's own");
 	is_int(down, 0, "finer cuts never lower it");
 	is_int(more, 0, "computing again never raises it, nor takes it below what ops take");
-	ok(fewer > 0 || step > 1, "and lowers it %d times", fewer);
+	ok(fewer > 0 || step > 1, "computing again lowers the bound %d times", fewer);
 	is_int(lost, 0, "cut short, between what ops take and what a plan takes");
 }
 

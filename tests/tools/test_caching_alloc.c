@@ -15,7 +15,7 @@ static uint64_t take(uint64_t bytes)
 {
 	uint64_t addr = 0;
 
-	is_int(um_caching_alloc_take(&h, bytes, &addr), 0, "%d MiB", (int)(bytes / MIB));
+	is_int(um_caching_alloc_take(&h, bytes, &addr), 0, "%d MiB are allocated", (int)(bytes / MIB));
 	return addr;
 }
 
@@ -38,7 +38,7 @@ int main(void)
 			um_caching_alloc_give(&h, b[i - 1], 5 * MIB);
 	}
 	ok(a[3] == a[1] && a[4] == a[2], "it lies where it lay, beside what is there in turns");
-	ok(b[4] == b[2] && b[3] == b[1] && b[4] != b[3], "in turns");
+	ok(b[4] == b[2] && b[3] == b[1] && b[4] != b[3], "tensors that outlive each other alternate between places");
 	um_caching_alloc_iter(&h);
 	take(4 * MIB);
 	large = take(700 * MIB);
