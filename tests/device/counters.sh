@@ -64,7 +64,7 @@ counted 6 UMADVISE_STRATEGY=on-demand
 is "$out" "errors 0" "a program runs with counters"
 like "$(compared)" "^the same 6 6 [34] kernels\$" "on demand: by tensor, iteration and cause what the device has"
 counted 6
-like "$(compared)" "^the same 6 6 [34] kernels\$" "with plan and hints"
+like "$(compared)" "^the same 6 6 [34] kernels\$" "with plan and hints the log has what the device has"
 counted 6 UMADVISE_STRATEGY=prefetch-on-use
 like "$(compared)" "^the same 6 6 [23] kernels\$" "prefetched on use"
 cp "$tmp/device.json" "$tmp/with.json"
@@ -74,12 +74,12 @@ is "$(grep -v '"pid"' "$tmp/device.json")" "$(grep -v '"pid"' "$tmp/with.json")"
 like "$("$UMADVISE" report "$log" --format json)" '^ "summary": .*"um_h2d_bytes": null, ' \
 	"the log of a run without counters has no bytes"
 like "$("$UMADVISE" report "$log" --report missing --format csv | cut -d, -f2 | paste -sd ' ')" \
-	"kernels.* migrations.* faults" "which is told"
+	"kernels.* migrations.* faults" "the log tells what the counters count"
 
 # More of an iteration than its log keeps one by one.
 counted 6 UMADVISE_STRATEGY=on-demand UMADVISE_RUN_LOG_SIZE=1MiB
 like "$(compared)" "^the same 6 6 [34] kernels\$" "what is kept in sum is by tensor, iteration and cause, too"
-ok "some is" grep -q '"um":"[^"]*".*"address":.*"records":' <(zcat "$log")
+ok "some records stand for several events" grep -q '"um":"[^"]*".*"address":.*"records":' <(zcat "$log")
 
 # Many iterations in a file that is too small for them: single records, then parts, become sums.
 counted 1200 UMADVISE_STRATEGY=on-demand UMADVISE_RUN_LOG_SIZE=256KiB
@@ -113,12 +113,13 @@ for fail in RegisterCallbacks:1:39 ConfigureUnifiedMemoryCounter:1:30 Enable:1:3
 	counted 2 UMADVISE_DRYRUN_FAIL="cuptiActivity$fail"
 	like "$out" "^$why .*\(CUPTI error ${fail##*:}\)
 errors 1\$" "cuptiActivity$fail: one line, counted, and the program runs"
-	is "$("$UMADVISE" report "$log" --report iterations | grep -c 'iteration [0-9]')" 2 "with a log"
+	is "$("$UMADVISE" report "$log" --report iterations | grep -c 'iteration [0-9]')" 2 \
+		"the report of the log has two iterations"
 done
 counted 4 UMADVISE_DRYRUN_FAIL=cuptiActivityFlushAll:2:999
 like "$out" "^umadvise: counters of unified memory may be missing: CUPTI error 999
 errors 1\$" "a flush that fails is told"
-like "$(compared)" "^the same" "and what it did not give comes with the next"
+like "$(compared)" "^the same" "activities of the failed flush come with the next one"
 is "$(dry UMADVISE_COUNTERS=on "$app" 1)" "$why they are added to the run log, and UMADVISE_RUN_LOG names none
 errors 1" "no log: told"
 is "$(dry UMADVISE_RUN_LOG="$tmp/none/x" UMADVISE_COUNTERS=on "$app" 1)" \

@@ -31,7 +31,7 @@ why " "bare: the driver, with everything, nothing said"
 over "$app" table
 is "$rc" 0 "every entry is called"
 is "$(grep -v ' 0$' <<<"$out")" "pending no
-last error as before" "and works"
+last error as before" "the calls leave no error behind"
 entries=$(grep -c ' 0$' <<<"$out")
 over UMADVISE_DRYRUN_THREADS=real "$app" info
 like "$out" "virtual 0 workers 0" "threads of the library's own where that is asked for"
@@ -43,10 +43,10 @@ like "$out" "not opened: this process has no shared CUDA runtime" "no runtime: s
 "$app" same sim >"$tmp/sim" 2>&1
 over UMADVISE_DRYRUN_MEMORY=$((40 << 20)) UMADVISE_DRYRUN_LOG="$tmp/log" "$app" same device
 is "$out" "$(cat "$tmp/sim")" "the same calls give the same clock and sums as in process"
-like "$out" "^now [1-9].* faults [1-9].* out [1-9].* evictions [1-9]" "and they did something"
+like "$out" "^now [1-9].* faults [1-9].* out [1-9].* evictions [1-9]" "the calls copied, faulted and evicted"
 UM_TEST_LOG=$tmp/simlog "$app" same sim >"$tmp/sim"
 ok "the event logs are the same to the byte" cmp "$tmp/simlog" "$tmp/log"
-ok "and not empty" test -s "$tmp/log"
+ok "the log of the run has lines" test -s "$tmp/log"
 
 # --- a child, and the end of the process ----------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ last error as before" "without $fn all else works"
 	*Value32) want="concurrent 1 discard 1 batch 1 values 0 virtual 1 workers 1" ;;
 	*) want="concurrent 1 discard 1 batch 1 values 1 virtual 1 workers 1" ;;
 	esac
-	is "$(sed -n 2p <<<"$out")" "$want" "and it is known"
+	is "$(sed -n 2p <<<"$out")" "$want" "$fn: the capabilities without it are known"
 done
 for fn in cuMemAllocManaged cuEventRecord cuStreamIsCapturing cuDevicePrimaryCtxRetain; do
 	over UMADVISE_DRYRUN_MISSING="$fn" "$app" info
@@ -192,7 +192,7 @@ started() { # LIBRARY VERSION NAME
 	over UM_TEST_LOAD="$1" UMADVISE_DRYRUN_MEMORY=$((40 << 20)) UMADVISE_DRYRUN_LOG="$tmp/log" \
 		"$app" same device
 	is "$out" "$(cat "$tmp/sim")" "$3: the same calls give the same clock and sums as in process"
-	ok "and the same log" cmp "$tmp/simlog" "$tmp/log"
+	ok "both runs have the same log" cmp "$tmp/simlog" "$tmp/log"
 	over UM_TEST_LOAD="$1" "$app" fork
 	is "$rc $(grep -v ' 0$' <<<"$out")" "0 child: all quiet" "$3: a forked child calls nothing"
 	over UM_TEST_LOAD="$1" "$app" exit

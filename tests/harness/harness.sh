@@ -34,16 +34,16 @@ is $? 0 "what holds succeeds"
 is "$out" 'ok 1 - holds . not a directive
 ok 2 - equal
 ok 3 # SKIP no reason
-1..3' "and says so"
+1..3' "each check that holds is one line"
 
 out=$("$tmp/t" 7 x)
 is $? 1 "what fails does not"
 like "$out" '^not ok 4 - does not hold$' "the failure is said"
-like "$out" '^#   at .*t\.c:11$' "and where"
-like "$out" '^#   got -1, want 1$' "and both numbers"
-like "$out" '^#   got 18446744073709551615 \(0xf+\), want 0 \(0x0\)$' "and both sizes"
-like "$out" '^#   got  "a"$' "and the text that is"
-like "$out" '^#   want NULL$' "and the one that should be"
+like "$out" '^#   at .*t\.c:11$' "a failure names its file and line"
+like "$out" '^#   got -1, want 1$' "a failure shows both numbers"
+like "$out" '^#   got 18446744073709551615 \(0xf+\), want 0 \(0x0\)$' "a failure shows both sizes"
+like "$out" '^#   got  "a"$' "a failure shows the text that it got"
+like "$out" '^#   want NULL$' "a failure shows the text that it wants"
 
 "$tmp/t" 5 >/dev/null
 is $? 1 "a test that ends early fails"
@@ -62,8 +62,8 @@ out=$(top_srcdir=$top_srcdir bash "$tmp/t.sh")
 is $? 1 "a shell test with failures fails"
 told=$(printf '%s\n' "$out" | sed -n 's/^\(ok\|not ok\) .*/\1/p' | tr '\n' ,)
 is "$told" 'ok,not ok,not ok,not ok,not ok,ok,' "each is told"
-like "$out" 't\.sh:3$' "with the line"
-like "$out" 'status 4, want 3' "and the status"
+like "$out" 't\.sh:3$' "a failure of a shell test has its line"
+like "$out" 'status 4, want 3' "a failure of a shell test has both statuses"
 is "$(printf '. "$top_srcdir/tests/tap.sh"\ntap_done\n' | top_srcdir=$top_srcdir bash 2>&1; echo $?)" '1..0
 1' "no check at all is a failure"
 
@@ -149,7 +149,7 @@ told() { # COMMAND: a function of quickstart's, and what it has in its sums then
 is "$(told count "$tmp/trs")" "   2 passed, 1 failed, 1 skipped
 1: 2 1 1" "what the tests of a build say is counted, and kept"
 is "$(told summed "$tmp/log")" "   13 passed, 1 failed, 3 skipped
-1: 13 1 3" "and the summary of one that is gone"
+1: 13 1 3" "the summary of a removed suite is counted"
 mkdir "$tmp/out"
 printf '%s\n' 'processor time of each group of tests:' '     3.5 s  tests/one         2 tests, longest u 2.3 s' \
 	'     3.5 s  together' >"$tmp/out/plain.groups"
@@ -161,6 +161,6 @@ tests/one             5.0      3.5      1.5
 tests/two             1.5      0.0      1.5
 together              5.0      3.5      1.5' "quickstart shows the time of each group in each stage"
 fails 2 "quickstart check refuses an unknown option" bash "$quick" check --everything
-ok "quickstart --help" bash "$quick" --help
+ok "quickstart prints its help" bash "$quick" --help
 fails 2 "quickstart refuses what it does not know" bash "$quick" everything
 tap_done

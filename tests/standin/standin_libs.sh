@@ -23,15 +23,15 @@ figure() { sed -n "s/^ \{1,3\}\"$1\": \"\\{0,1\\}\\([^\",]*\\)\"\\{0,1\\},\\{0,1
 
 is "$(dryrun "$tmp/app" 2>/dev/null)" "all is right" "results are those of plain loops"
 is "$(figure kernels)" "$(figure kernels_computed)" "each call is a kernel that computes"
-ok "which takes time" test "$(figure device_ns)" -gt 0
-ok "and moves memory" test "$(figure faults)" -gt 0
+ok "library calls take device time" test "$(figure device_ns)" -gt 0
+ok "library calls cause faults" test "$(figure faults)" -gt 0
 cp "$tmp/r.json" "$tmp/a.json"
 dryrun "$tmp/app" >"$tmp/out" 2>&1
-is "$(grep -v '"pid"' "$tmp/r.json")" "$(grep -v '"pid"' "$tmp/a.json")" "the same again, to the byte"
+is "$(grep -v '"pid"' "$tmp/r.json")" "$(grep -v '"pid"' "$tmp/a.json")" "a second run has the same report, to the byte"
 
 UMADVISE_DRYRUN_COMPUTE=off dryrun "$tmp/app" >"$tmp/out" 2>&1
 like "$(cat "$tmp/out")" 'not all is right' "without computing, results are missing"
-is "$(figure kernels_computed)" 0 "and the report says so"
+is "$(figure kernels_computed)" 0 "the report says that no kernel computed"
 is "$(figure kernels)" "$(sed -n 's/^ *"kernels": \([0-9]*\).*/\1/p' "$tmp/a.json")" "the kernels are the same"
 
 is "$(UMADVISE_DRYRUN_FAIL=cublasSgemm:1 dryrun "$tmp/app" 2>/dev/null | sort -u)" "not all is right

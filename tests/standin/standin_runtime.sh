@@ -46,7 +46,7 @@ is "$(UMADVISE_DRYRUN_MISSING=cuMemDiscardBatchAsync,cuInit app ask cuMemDiscard
 cuMemPrefetchBatchAsync@13000 0 there 0" "a function that is missing"
 is "$(app call cuTexObjectCreate 2)" "801
 801" "what is not there answers 801"
-is "$(grep -c cuTexObjectCreate "$tmp/err")" 1 "and says its name, once"
+is "$(grep -c cuTexObjectCreate "$tmp/err")" 1 "the missing function is named once"
 is "$($NM -D --defined-only "$here/libcuda.so.1" | awk '{ print $3 }' | grep -v '^cu[A-Z]')" "" \
 	"the driver shows a driver's names only"
 
@@ -68,13 +68,13 @@ unload 0
 unload again 400
 damaged 200"
 is "$(app run)" "$run" "a kernel runs, as its parameters were"
-is "$(UMADVISE_DRYRUN_CUDA=12.4 UMADVISE_DRYRUN_PROFILE=h100 app run)" "$run" "in 12.4 just the same"
+is "$(UMADVISE_DRYRUN_CUDA=12.4 UMADVISE_DRYRUN_PROFILE=h100 app run)" "$run" "the program runs under version 12.4"
 is "$(UMADVISE_DRYRUN_FAIL=cuMemAllocManaged:1:2,cuInit:2 app run | sed -n 5p)" "alloc 2" "a call that is made to fail"
-is "$(UMADVISE_DRYRUN_FAIL=cuInit:0:100 app run)" "begin 100" "at every call"
+is "$(UMADVISE_DRYRUN_FAIL=cuInit:0:100 app run)" "begin 100" "the injected error is returned at every call"
 is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:3:700 app run | grep buffer)" "in a buffer 700 computed 325" \
-	"at the third one"
+	"the injected error is returned at the third call"
 is "$(UMADVISE_DRYRUN_PROFILE=nobody app run)" "begin 100" "a profile that is not there: no device"
-like "$(cat "$tmp/err")" nobody "and why"
+like "$(cat "$tmp/err")" nobody "the message names the unknown profile"
 
 # --- the names of the runtimes ---------------------------------------------------------------------------------------
 
@@ -164,7 +164,8 @@ case $("$NVCC" --version) in
 	is "$(UMADVISE_DRYRUN_CUDA=12.4 under "$tmp/shared" 2>/dev/null)" "count: cudaErrorInsufficientDriver" \
 		"a driver that is older than the runtime"
 	unset UMADVISE_DRYRUN_PROFILE UMADVISE_DRYRUN_MEMORY
-	is "$("$UMADVISE" dryrun --profile a100 --budget 67108864 -- "$tmp/shared" 2>"$tmp/err")" "$want" "under dryrun"
+	is "$("$UMADVISE" dryrun --profile a100 --budget 67108864 -- "$tmp/shared" 2>"$tmp/err")" "$want" \
+		"the program runs the same under dryrun"
 	like "$(cat "$tmp/err")" '^ *1  *1 .*  (mixed\(Pair, char, float const\*, short\)|_Z5mixed4PaircPKfs)$' \
 		"its kernel is in the table"
 	;;
@@ -180,7 +181,7 @@ else
 fi
 if nvcc "$tmp/static" -arch="sm_$arch" -cudart static >"$tmp/log" 2>&1; then
 	is "$(under "$tmp/static" 2>"$tmp/err")" "count: cudaErrorNotSupported" "NVIDIA's own runtime does not start"
-	like "$(cat "$tmp/err")" "link the shared one" "and it is said what would"
+	like "$(cat "$tmp/err")" "link the shared one" "the message says to link the shared runtime"
 else
 	skip 2 "nvcc links no static runtime"
 fi

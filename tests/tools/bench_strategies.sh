@@ -45,10 +45,12 @@ bound=$("$UMADVISE" simulate "$work" --oversubscribe 1.5 --strategy infinite --b
 is "$(column bound steady_ns)" "$bound" "the bound as simulate says"
 time_of() { column "$1" steady_ns; }
 quotient() { awk "BEGIN { printf \"%.4f\", $1 / $2 }"; }
-is "$(column lookahead x_bound)" "$(quotient "$(time_of lookahead)" "$bound")" "x bound"
+is "$(column lookahead x_bound)" "$(quotient "$(time_of lookahead)" "$bound")" "the table has the time over the bound"
 is "$(column lookahead planned_x_bound)" "$(quotient "$(column lookahead planned_ns)" "$bound")" "planned x bound"
-is "$(column lookahead x_on_demand)" "$(quotient "$(time_of on-demand)" "$(time_of lookahead)")" "x on-demand"
-is "$(column lookahead x_in_core)" "$(quotient "$(time_of lookahead)" "$(column lookahead in_core_ns)")" "x in-core"
+is "$(column lookahead x_on_demand)" "$(quotient "$(time_of on-demand)" "$(time_of lookahead)")" \
+	"the table has the speedup over on-demand"
+is "$(column lookahead x_in_core)" "$(quotient "$(time_of lookahead)" "$(column lookahead in_core_ns)")" \
+	"the table has the time over in-core"
 is "$(column autoswap-no-overhead status)" "no plan" "a scheme that makes none"
 is "$(column autoswap-no-overhead x_bound)" "" "is not compared"
 
@@ -57,8 +59,10 @@ short=$(awk "BEGIN { printf \"%.3f\", $(time_of lookahead) / $bound }")
 like "$table" "^\| cg_laplace3d \| v100 \| 1\.5 \| lookahead \| [0-9.]+ \| $short \|" "the table has the row"
 is "$(grep -c '^| cg_laplace3d .* | on-demand |' "$out/strategies.md")" 0 "what was not asked for is not in it"
 like "$table" '^\| autoswap \| 1 of 1 \| [0-9.]+ \| [0-9.]+ \(cg_laplace3d, v100, 1\.5x\)' "the summary has a strategy"
-like "$table" '^lookahead is behind another by more than 1 % in [01] of 1 cases' "and who is ahead"
-like "$table" '^- autoswap-no-overhead, no plan \(1\): cg_laplace3d on v100 1.5x$' "and what was not played"
+like "$table" '^lookahead is behind another by more than 1 % in [01] of 1 cases' \
+	"the table says which strategy is ahead"
+like "$table" '^- autoswap-no-overhead, no plan \(1\): cg_laplace3d on v100 1.5x$' \
+	"the table says which runs have no plan"
 xml() { python3 -c 'import sys, xml.dom.minidom
 words = [t.firstChild.data for t in xml.dom.minidom.parse(sys.argv[1]).getElementsByTagName("text")]
 sys.exit(not set(sys.argv[2:]) <= set(words))' "$@"; }
@@ -66,28 +70,28 @@ ok "the drawing is XML, with names and figures" xml "$out/strategies.svg" lookah
 	"$(printf %.2f "$(column lookahead x_on_demand)")"
 
 cp -r "$out" "$tmp/first"
-ok "the same again" bench "${few[@]}"
+ok "bench/strategies runs a second time" bench "${few[@]}"
 is "$(calls)" 1 "asks for the list only"
-ok "and comes to the same" diff -r "$out" "$tmp/first"
+ok "the second run has the same output" diff -r "$out" "$tmp/first"
 sed -i '/,autoswap,/d' "$out/strategies.csv"
 ok "where a play is missing" bench "${few[@]}"
-is "$(calls)" 2 "that one is played"
-ok "and all is as before" cmp <(sort "$out/strategies.csv") <(sort "$tmp/first/strategies.csv")
+is "$(calls)" 2 "the missing strategy alone is played"
+ok "the completed table equals the first one" cmp <(sort "$out/strategies.csv") <(sort "$tmp/first/strategies.csv")
 
 ok "what is to be played again" bench "${few[@]}" --again bound,lookahead --bound-time 7
 is "$(calls)" 3 "is, and no more"
 is "$(grep -c -- '--bound-time 7 ' "$tmp/calls")" 1 "the bound within its time"
-ok "with no time for it" bench "${few[@]}" --again all --total-time 1e-9
-is "$(calls)" 1 "nothing is"
+ok "bench/strategies ends when it has no time" bench "${few[@]}" --again all --total-time 1e-9
+is "$(calls)" 1 "no run is started without time"
 like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on v100 1.5x$' \
-	"and is said not to have run"
+	"runs without time are reported as not run"
 
 # Devices written out with an ideal link are those of the tool.
 ideal=$tmp/ideal
 ok "an ideal link" bench "$work" --link-ideal --profiles k40,1080ti,v100,rtx4090,a100,h100,h200,gh200 --ratios 2 \
 	--strategies on-demand --output "$ideal" --jobs 2
 like "$(cat "$ideal/profiles/a100.profile")" '^duplex = 1$' "both directions at once"
-like "$(cat "$ideal/profiles/a100.profile")" '^eta = 1$' "at all of the rate"
+like "$(cat "$ideal/profiles/a100.profile")" '^eta = 1$' "the ideal link runs at its full rate"
 ops() { "$UMADVISE" simulate "$work" --profile "$1" --strategy infinite --format csv | tail -n 1 | cut -d, -f 2,4,6-7; }
 for p in k40 1080ti v100 rtx4090 a100 h100 h200 gh200; do
 	is "$(ops "$ideal/profiles/$p.profile")" "$(ops "$p")" "$p: its ops as on the tool's own"
@@ -116,7 +120,7 @@ table=$(cat "$tmp/f/strategies.md")
 like "$table" '^\| cg_laplace3d \| a \| 2 \| huge \| 0.000 \| 2.000 ' "a strategy that nobody here knows has its row"
 like "$table" '^Bounds, the bound was cut short \(1\): cg_laplace3d on a 2x\.$' "what the tool says of a bound is told"
 like "$table" '^- nap, time limit \(1\): cg_laplace3d on a 2x: 5 s$' "what takes too long is named"
-like "$table" '^- new, failed \(1\): cg_laplace3d on a 2x: it broke$' "as is what fails"
+like "$table" '^- new, failed \(1\): cg_laplace3d on a 2x: it broke$' "a failed run is reported with its message"
 
 one_line() { # NAME ARGUMENT...
 	local name=$1 said
@@ -131,6 +135,6 @@ one_line "what is no trace" "$data/README.md" --ratios 2
 one_line "a ratio of nothing" "$work" --ratios 0
 one_line "two of one name" "$work" "$work"
 one_line "an unknown strategy again" "$work" --again belady
-ok "help" bench --help
-ok "and that of the other" python3 "$top_srcdir/bench/papers" --help
+ok "bench/strategies prints its help" bench --help
+ok "bench/papers prints its help" python3 "$top_srcdir/bench/papers" --help
 tap_done

@@ -36,7 +36,7 @@ like "$table" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above it"
 like "$table" '^infinite.* - +-$' "endless memory is not held to it"
 like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,}.$' "csv has it last"
 like "$("${run[@]}" --bound --format json 2>/dev/null)" '"bound_ns": [0-9]{7,}' "json has it"
-is "$("${run[@]}" | grep -c bound)" 0 "not asked for, not shown"
+is "$("${run[@]}" | grep -c bound)" 0 "without --bound nothing is said of a bound"
 
 ms() { awk '$1 == "lookahead" { print $(NF - 1) }' <<<"$1"; }
 again=$("${run[@]}" --bound --recompute 2>/dev/null)
@@ -47,7 +47,7 @@ cut=$("${run[@]}" --bound --bound-time 1e-6 2>&1)
 like "$cut" 'simulate: the bound was cut short' "no time for it: is said"
 like "$cut" '^lookahead.* [0-9.]+ +[1-9][0-9.]+$' "what is proved by then stands"
 for bad in 0 -1 soon 1e9 ''; do
-	fails 2 "--bound-time '$bad'" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --bound-time "$bad" \
+	fails 2 "--bound-time '$bad' is refused" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --bound-time "$bad" \
 		-o "$tmp/c.umplan"
 done
 tap_done

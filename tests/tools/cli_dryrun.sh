@@ -30,11 +30,11 @@ is "$(figures schema program ended profile cuda)" "umdryrun/1 app true v100 13.0
 if [ "$(figure cpu)" = on ]; then
 	is "$(figures kernels kernels_computed faults batches cpu_faults h2d_bytes d2h_bytes)" \
 		"2 2 96 6 36 8388608 8388608" "its figures: initialised, to the device and back twice"
-	is "$(grep -c '"faults": 96' "$tmp/r.json")" 3 "the same for its kernel and its allocation"
+	is "$(grep -c '"faults": 96' "$tmp/r.json")" 3 "kernel and allocation have the same faults"
 	# shellcheck disable=SC2086
-	ok "with half of the memory" json --budget 2MiB "$app" $one
+	ok "a program runs with half of the memory" json --budget 2MiB "$app" $one
 	ok "there are evictions" test "$(figure evictions)" -gt 0
-	is "$(figures memory_bytes resident_peak_bytes)" "2097152 2097152" "and no more is resident"
+	is "$(figures memory_bytes resident_peak_bytes)" "2097152 2097152" "no more than the budget is resident"
 else
 	skip 5 "this system does not show a process its page tables"
 fi
@@ -43,42 +43,42 @@ ok "without the CPU" json --cpu off "$app" $one
 is "$(figures cpu cpu_faults h2d_bytes d2h_bytes kernels)" "off 0 0 0 1" "nothing comes from it and nothing goes back"
 # shellcheck disable=SC2086
 ok "a driver of 12.4" json --cuda 12.4 --profile a100 "$app" $one
-is "$(figures profile cuda)" "a100 12.4" "is told"
+is "$(figures profile cuda)" "a100 12.4" "the report names profile and driver version"
 ok "hints, copies, other memory" json "$app" start alloc prefetch refused copy pinned sync
 is "$(figures hints hints_refused copies copied_h2d_bytes device_peak_bytes pinned_peak_bytes managed_peak_bytes)" \
-	"1 1 1 1048576 1048576 1048576 4194304" "are counted"
-ok "two processes" json sh -c "$app start alloc; $app start; true"
+	"1 1 1 1048576 1048576 1048576 4194304" "hints and copies are counted"
+ok "two processes of a program are run" json sh -c "$app start alloc; $app start; true"
 is "$(figure program | paste -sd ' ')" "app app" "have a report each"
 ok "a child of fork" json "$app" start alloc fork launch sync
-is "$(figures program kernels ended)" "app 1 true" "has none"
+is "$(figures program kernels ended)" "app 1 true" "a child of fork has no report"
 cp "$tmp/r.json" "$tmp/a.json"
 json "$app" start alloc fork launch sync
-is "$(grep -v '"pid"' "$tmp/r.json")" "$(grep -v '"pid"' "$tmp/a.json")" "the same again, to the byte"
+is "$(grep -v '"pid"' "$tmp/r.json")" "$(grep -v '"pid"' "$tmp/a.json")" "a second run has the same report, to the byte"
 
 # shellcheck disable=SC2086
 is "$(dryrun "$app" $one 2>/dev/null)" "sum 2" "kernels with host code compute; standard output is the program's"
 is "$(dryrun "$app" start alloc init launch sync read 2>"$tmp/e")" "sum 1" "without, they do not"
 like "$(cat "$tmp/e")" '^app on v100 \(simulated\), 32768.0 MiB of device memory, CUDA 13.0:$' "the table has a heading"
-like "$(cat "$tmp/e")" '1 of 1 kernels did not compute' "and says so"
+like "$(cat "$tmp/e")" '1 of 1 kernels did not compute' "the report says that a kernel did not compute"
 like "$(cat "$tmp/e")" '^ *1  *0 .*  twice$' "the kernel has a row"
-ok "csv" dryrun --format csv -o "$tmp/r.csv" "$app" start alloc launch sync
+ok "the report is written as csv" dryrun --format csv -o "$tmp/r.csv" "$app" start alloc launch sync
 is "$(wc -l <"$tmp/r.csv")" 2 "a heading and a row"
 is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" 'app,1,v100' \
 	"the row has the program, the number of kernels and the device"
-ok "a log" dryrun --log "$tmp/log" -o "$tmp/r" "$app" start alloc launch sync
-like "$(cat "$tmp/log")" ' kernel twice ' "of events"
+ok "a log is written" dryrun --log "$tmp/log" -o "$tmp/r" "$app" start alloc launch sync
+like "$(cat "$tmp/log")" ' kernel twice ' "the log has events"
 fails 137 "a log of a process that is killed" dryrun --log "$tmp/log2" "$app" start alloc launch sync raise=9
 ok "has all that happened" cmp "$tmp/log2" "$tmp/log"
 
 fails 5 "an exit status" json "$app" start alloc exit=5
 is "$(figure ended)" true "is an end"
-fails 6 "_exit" json "$app" start alloc launch sync launch sync _exit=6
+fails 6 "the status of _exit is passed on" json "$app" start alloc launch sync launch sync _exit=6
 is "$(figures ended kernels)" "false 2" "leaves what the last wait knew"
-fails 137 "SIGKILL" json "$app" start alloc launch sync raise=9
-is "$(figures ended kernels)" "false 1" "too"
+fails 137 "a program killed by SIGKILL is reported as killed" json "$app" start alloc launch sync raise=9
+is "$(figures ended kernels)" "false 1" "a killed program has figures"
 dryrun "$app" start alloc launch sync raise=9 2>"$tmp/e"
-like "$(cat "$tmp/e")" 'was ended before it could tell' "and the table says so"
-fails 134 "SIGABRT" json "$app" start alloc raise=6
+like "$(cat "$tmp/e")" 'was ended before it could tell' "the table says that the program was killed"
+fails 134 "a program killed by SIGABRT is reported as aborted" json "$app" start alloc raise=6
 
 cuda_build() { "$NVCC" -I"$top_srcdir/include" "$@" "$top_srcdir/tests/tools/dryrun_app.cu" >"$tmp/e" 2>&1; }
 # What nvcc compiles, with the runtime as a library and linked in. 8 MiB are four blocks: 24 CPU faults a pass.
@@ -93,13 +93,14 @@ else
 		"followed or not, the results are the same"
 	is "$(figures program kernels kernels_computed managed_peak_bytes)" "shared 3 3 8388608" "a program of nvcc's"
 	if [ "$(figure cpu)" = on ]; then
-		is "$(figures cpu_faults h2d_bytes d2h_bytes)" "96 25165824 25165824" "its figures"
+		is "$(figures cpu_faults h2d_bytes d2h_bytes)" "96 25165824 25165824" "the CUDA program has its figures"
 	else
 		skip 1 "this system does not show a process its page tables"
 	fi
-	ok "with less memory" json --budget 4MiB "$tmp/shared" "$tmp/data"
+	ok "the CUDA program runs with less memory" json --budget 4MiB "$tmp/shared" "$tmp/data"
 	fails 1 "the runtime linked in" dryrun "$tmp/linked" "$tmp/data"
-	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" "does not support NVIDIA's CUDA runtime" "is told"
+	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" "does not support NVIDIA's CUDA runtime" \
+		"a static runtime is reported"
 fi
 
 wait_for() { # FILE: has a line
@@ -121,23 +122,23 @@ for signal in TERM INT HUP; do
 	kill -$signal $pid
 	wait $pid
 	is $? $((128 + $(kill -l $signal))) "SIG$signal is passed on"
-	like "$(cat "$tmp/k")" '1 kernels' "and what was known is told"
+	like "$(cat "$tmp/k")" '1 kernels' "SIG$signal: the kernels before it are reported"
 	rm -f "$tmp/k"
 done
 
 fails 0 "a program without CUDA" dryrun -o "$tmp/none" true
-like "$(dryrun true 2>&1)" '^umadvise dryrun: true never opened libcuda.so.1$' "is told"
-ok "and leaves no table" test ! -e "$tmp/none"
+like "$(dryrun true 2>&1)" '^umadvise dryrun: true never opened libcuda.so.1$' "a program without CUDA is reported"
+ok "a program without CUDA leaves no table" test ! -e "$tmp/none"
 like "$(dryrun "$app" load 2>&1)" 'app opened libcuda.so.1 and never initialised it$' "one that only loads it"
 fails 127 "no such program" dryrun "$tmp/nowhere"
 fails 127 "none in PATH" dryrun no-such-program-here
 echo text >"$tmp/text"
-fails 126 "no program" dryrun "$tmp/text"
+fails 126 "a file that is no program is refused" dryrun "$tmp/text"
 printf 'exit 4\n' >"$tmp/script" && chmod +x "$tmp/script"
 fails 4 "a script without its first line" dryrun "$tmp/script"
 cp "$app" "$tmp/suid" && chmod u+s "$tmp/suid"
-fails 126 "set-uid" dryrun "$tmp/suid" start
-like "$(dryrun "$tmp/suid" start 2>&1)" 'is set-uid or set-gid' "is told"
+fails 126 "a set-uid program is refused" dryrun "$tmp/suid" start
+like "$(dryrun "$tmp/suid" start 2>&1)" 'is set-uid or set-gid' "the refusal names the set-uid program"
 if [ -z "$SANITIZE" ] && build -static -o "$tmp/static" "$top_srcdir/tests/tools/dryrun_app.c" 2>/dev/null; then
 	like "$(dryrun "$tmp/static" 2>&1)" 'never opened libcuda.so.1: it is linked statically' "a static program"
 else
@@ -226,12 +227,12 @@ fi
 fails 125 "an output that cannot be" dryrun -o "$tmp/no/such/r" "$app" start exit=3
 : >"$tmp/ran"
 dryrun -o "$tmp/no/such/r" sh -c "echo yes >'$tmp/ran'" 2>/dev/null
-is "$(cat "$tmp/ran")" "" "and the program is not run for it"
+is "$(cat "$tmp/ran")" "" "a refused option does not run the program"
 ok "an output that is no file" dryrun -o /dev/null "$app" start
 fails 2 "no program given" dryrun --budget 4MiB
 fails 2 "a version that is not there" dryrun --cuda 11.0 "$app"
 fails 2 "too little memory" dryrun --budget 1KiB "$app"
 fails 3 "a profile that is not there" dryrun --profile nothing "$app"
 is "$(ls "$tmp/t")" "" "no folder is left behind"
-is "$(find "$tmp" -maxdepth 1 -name '*.json.*' -o -maxdepth 1 -name 'none*')" "" "and nothing half-written"
+is "$(find "$tmp" -maxdepth 1 -name '*.json.*' -o -maxdepth 1 -name 'none*')" "" "no half-written file is left"
 tap_done

@@ -139,5 +139,6 @@ while IFS=$'\t' read -r label bad; do
 	*) is "$bad" "" "$label" ;;
 	esac
 done <found
-is "$(grep -c '^planted' found) $(sed -n 's/^planted.*\t//p' found | tr '\n' ' ')" "3 1b  ['=1'] " "planted bytes and formulas are found"
+is "$(grep -c '^planted' found) $(sed -n 's/^planted.*\t//p' found | tr '\n' ' ')" "3 1b  ['=1'] " \
+	"planted bytes and formulas are found"
 tap_done

@@ -59,7 +59,7 @@ what does not leave alike
        4.0        0.0  <a> (act): behind op 0, until op 2
 1 leave in A only, 1 in B only, 0 in both but not as many bytes, 0 alike" "and compared with another one"
 like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 leave in A only, 0 in B only, 0 in both .*, 1 alike" \
-	"with itself"
+	"a plan compared with itself has no differences"
 
 # The same as JSON, and into a file.
 query() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
@@ -82,7 +82,7 @@ sed 's/"at":2\(.*\)"s":1/"at":2\1"s":2/' "$tmp/a.umplan" >"$tmp/dead.umplan"
 fails 1 "an unsound plan" plan --show "$tmp/dead.umplan"
 like "$(plan --show "$tmp/dead.umplan" 2>&1)" "^umadvise plan: .*: not sound: hint 4 at op 2: slot 2 is not alive" \
 	"the reason is said"
-is "$(plan --show "$tmp/dead.umplan" 2>/dev/null)" "" "and nothing else"
+is "$(plan --show "$tmp/dead.umplan" 2>/dev/null)" "" "a plan with dead slots prints nothing else"
 grep -v '"at":2' "$tmp/a.umplan" >"$tmp/absent.umplan"
 like "$(plan --show "$tmp/absent.umplan" 2>&1)" "not sound: op 2 'use': 4194304 bytes of slot 1 are absent" \
 	"a byte that nobody brings"
@@ -114,7 +114,7 @@ param: 4.0 MiB resident at most" "each band, op and copy has its title"
 is "$(svg "$tmp/a.svg" 'print(root.tag == ns + "svg", "script" in raw, re.findall("(?:href|src|url)", raw),
     len(re.findall("http", raw)))')" "True False [] 1" "no script, nothing from elsewhere"
 plan --show "$tmp/a.umplan" --svg - >"$tmp/b.svg"
-ok "to standard output, and nothing else" cmp "$tmp/a.svg" "$tmp/b.svg"
+ok "the picture on standard output equals the file" cmp "$tmp/a.svg" "$tmp/b.svg"
 
 ok "a recorded workload is planned and drawn" plan "$data/resnet50.umtrace.gz" --oversubscribe 1.5 \
 	-o "$tmp/r.umplan.gz" --svg "$tmp/r.svg"
@@ -134,13 +134,14 @@ is "$(python3 - "$tmp/r.txt" <<-'EOF'
 EOF
 )" "True True True" "what leaves adds up to what is copied"
 ok "a plan at 2x" plan "$data/resnet50.umtrace.gz" --oversubscribe 2 -o "$tmp/r2.umplan.gz"
-like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ leave in A only, [0-9]+ in B only" "two budgets"
+like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ leave in A only, [0-9]+ in B only" \
+	"plans of two budgets are compared"
 fails 1 "plans of different schedules" plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan"
 like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan" 2>&1)" "different schedules: expected as many ops \(1000 ops" \
 	"are said to be"
 
-fails 2 "no file" plan --show
-fails 2 "two files" plan --show "$tmp/a.umplan" "$tmp/w.umplan"
+fails 2 "a missing file is refused" plan --show
+fails 2 "two files are refused" plan --show "$tmp/a.umplan" "$tmp/w.umplan"
 fails 2 "one file to compare" plan --diff "$tmp/a.umplan"
 fails 2 "a comparison drawn" plan --diff "$tmp/a.umplan" "$tmp/w.umplan" --svg "$tmp/x.svg"
 fails 2 "shown and compared" plan --show "$tmp/a.umplan" --diff "$tmp/w.umplan"
@@ -153,5 +154,5 @@ fails 4 "a drawing into no folder is refused" plan --show "$tmp/a.umplan" --svg 
 fails 4 "a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' >/dev/full"
 fails 4 "a drawing to a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' --svg - >/dev/full"
 is "$(ls "$tmp"/x* "$tmp"/*.tmp 2>/dev/null)" "" "nothing is left behind"
-ok "help" plan --show --help
+ok "umadvise plan --show prints its help" plan --show --help
 tap_done

@@ -47,10 +47,11 @@ is "$(query "$tmp/s.json" 'r, o = [run(R[0]["trace"], s) for s in ("lookahead", 
 print([i["faults"] for i in r["iterations"][6:]], r["steady_ns"] * 3 < o["steady_ns"])')" \
 	"[0, 0, 0, 0, 0, 0] True" "lookahead: no fault whoever's turn it is, and three times as fast as on-demand"
 
-ok "the same again" simulate "${five[@]}" --profile v100 --oversubscribe 1.5 --format json -o "$tmp/b.json"
+ok "the same simulation runs again" simulate "${five[@]}" --profile v100 --oversubscribe 1.5 --format json -o \
+	"$tmp/b.json"
 ok "gives the same bytes" cmp "$tmp/a.json" "$tmp/b.json"
 
-ok "with room" simulate "${five[@]}" --oversubscribe 0.9 --format json -o "$tmp/c.json"
+ok "a simulation with room for all succeeds" simulate "${five[@]}" --oversubscribe 0.9 --format json -o "$tmp/c.json"
 is "$(query "$tmp/c.json" 'print([(r["trace"], r["steady_ns"] / r["in_core_ns"]) for r in R
     if r["strategy"]=="lookahead" and r["steady_ns"] > 1.01 * r["in_core_ns"]])')" "[]" \
 	"lookahead: within 1 % of infinite"
@@ -84,7 +85,7 @@ is "$(query "$tmp/j25.json" 'print(all(len({i["ns"] for i in r["iterations"][6:]
 is "$(query "$tmp/j25.json" 'print(all(r["steady_ns"] == sum(i["ns"] for i in r["iterations"][6:]) // 6
     for r in R))')" True "the figures are means"
 jitter() { simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.1 --strategy lookahead --jitter 25 "$@"; }
-is "$(jitter --seed 0)" "$(jitter)" "the same seed: the same kernels"
+is "$(jitter --seed 0)" "$(jitter)" "the same seed gives the same kernels"
 ok "another seed: others" test "$(jitter --seed 1)" != "$(jitter)"
 fails 2 "jitter of 100 %" jitter --jitter 100
 fails 2 "jitter below nothing" jitter --jitter -1
@@ -101,16 +102,16 @@ least; the budget is [0-9.]+ MiB" "the line names the op, its bytes, the whole b
 like "$(simulate "$data/lstm_lm.umtrace.gz" "$data/cg_laplace3d.umtrace.gz" --oversubscribe 3 --strategy on-demand \
 	2>/dev/null)" "^cg_laplace3d" "the others are played all the same"
 
-fails 2 "no trace" simulate
+fails 2 "a missing trace is refused" simulate
 fails 2 "an unknown option" simulate --nonesuch x
 fails 2 "an unknown strategy" simulate "$data/cg_laplace3d.umtrace.gz" --strategy belady
 fails 2 "a ratio of nothing" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 0
 fails 2 "a ratio that is none" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe nan
-fails 2 "two budgets" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 2 --budget 1GiB
+fails 2 "two budgets are refused" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 2 --budget 1GiB
 fails 2 "a budget below one block is refused" simulate "$data/cg_laplace3d.umtrace.gz" --budget 1
 fails 1 "a ratio that leaves less than one block is refused" simulate "$data/good-all-keys.umtrace" --oversubscribe 1000
 fails 2 "a budget that is none" simulate "$data/cg_laplace3d.umtrace.gz" --budget 1XB
-fails 2 "no iterations" simulate "$data/cg_laplace3d.umtrace.gz" --iterations 0
+fails 2 "zero iterations are refused" simulate "$data/cg_laplace3d.umtrace.gz" --iterations 0
 fails 2 "an unknown format" simulate "$data/cg_laplace3d.umtrace.gz" --format yaml
 fails 3 "a trace that is not there" simulate "$tmp/none"
 fails 3 "a trace that is none" simulate "$top_srcdir/README.md"
@@ -127,9 +128,9 @@ deepum=(simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "on-
 is "$(awk '/^on-demand/ { ns = $2; faults = $4 }
 	/^deepum/ { print $4 * 4 < faults && $2 * 2 < ns }' "$tmp/deepum")" 1 \
 	"deepum: less than a quarter of the driver's own faults, and less than half of its time"
-is "$("${deepum[@]}")" "$(cat "$tmp/deepum")" "and the same each time"
+is "$("${deepum[@]}")" "$(cat "$tmp/deepum")" "deepum gives the same table each time"
 
-ok "help" simulate --help
+ok "umadvise simulate prints its help" simulate --help
 simulate --list-strategies >"$tmp/names"
 is "$(head -n 4 "$tmp/names" | tr '\n' ' ')" "infinite on-demand prefetch-on-use lookahead " "names of strategies"
 ok "each of them is one" simulate "$data/cg_laplace3d.umtrace.gz" --strategy "$(paste -sd, "$tmp/names")"
@@ -138,7 +139,8 @@ is "$(wc -l <"$tmp/c.csv")" 3 "csv: a heading and a row per run"
 is "$(head -n 1 "$tmp/c.csv" | tr -d '\r')" \
 	"$(printf '%s,' trace profile oversubscribe budget_bytes strategy steady_ns in_core_ns faults h2d_bytes \
 		d2h_bytes stall_ns hints peak_resident_bytes first_hinted_iteration)planned_ns" "csv: its columns"
-like "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5)" "^lookahead +[0-9.]+ +[0-9.]+ +0 " "the table"
+like "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5)" "^lookahead +[0-9.]+ +[0-9.]+ +0 " \
+	"the table has lookahead without faults"
 cat >"$tmp/my.profile" <<-EOF
 	name = my-card
 	capacity = 1 GiB

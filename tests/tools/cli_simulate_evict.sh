@@ -22,14 +22,14 @@ for w in alexnet_b200:1.25 resnet50:3; do
 	best=$((driver < library ? driver : library))
 	ok "$w on gh200: the faster way is chosen, but for 4 %" \
 		test $(($(column steady_ns "${args[@]}" --profile gh200) * 100)) -le $((best * 104))
-	[ "$w" != resnet50:3 ] || ok "which is the driver's" test "$driver" -lt "$library"
+	[ "$w" != resnet50:3 ] || ok "the driver's evictions are the faster ones" test "$driver" -lt "$library"
 	library=$(column steady_ns "${args[@]}" --profile v100 --evict library)
 	is "$(column steady_ns "${args[@]}" --profile v100)" "$library" "$w on v100: the library's is"
 	ok "$w on v100: the driver's way is slower" \
 		test "$(column steady_ns "${args[@]}" --profile v100 --evict driver)" -gt "$library"
 	is "$(column faults "${args[@]}" --profile v100 --evict driver)" 0 "$w on v100: nothing faults all the same"
 done
-fails 2 "nobody's way" "$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody
+fails 2 "an unknown eviction policy is refused" "$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody
 like "$("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody 2>&1)" "auto, library or driver" "what there is"
 fails 2 "a plan is not played" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --evict library -o "$tmp/x"
 tap_done

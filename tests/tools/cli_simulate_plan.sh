@@ -70,7 +70,7 @@ row() { simulate "$@" --profile "$tmp/toy.profile" --strategy infinite | awk '/^
 is "$(row "$tmp/small.umtrace" --plan "$tmp/a.umplan")" "11.000 0 4 4 8" "a plan by hand takes what it should"
 is "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --profile "$tmp/toy.profile" --strategy infinite |
 	tail -n 1)" \
-	"  as predicted        11.000 (the play is +0.0 % off)" "and the prediction stands beside it"
+	"  as predicted        11.000 (the play is +0.0 % off)" "the prediction stands beside the play"
 like "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --strategy infinite)" " 8.0 MiB of device memory" \
 	"the budget is the plan's"
 is "$(row "$tmp/slow.umtrace" --plan "$tmp/a.umplan")" "16.000 0 4 4 8" "operations take what the trace says"
@@ -81,7 +81,8 @@ sed 's/"at":2,"after":1/"at":2,"after":0/' "$tmp/a.umplan" >"$tmp/early.umplan"
 is "$(row "$tmp/small.umtrace" --plan "$tmp/early.umplan")" "11.000 0 4 4 8" "a prefetch waits for room"
 # Half the budget more: then it need not wait, and returns while side runs: a out 1-5, a in 5-9, side 1-2, use 9-10.
 sed 's/"budget":8388608/"budget":12582912/' "$tmp/early.umplan" >"$tmp/wide.umplan"
-is "$(row "$tmp/small.umtrace" --plan "$tmp/wide.umplan")" "10.000 0 4 4 12" "and for nothing else"
+is "$(row "$tmp/small.umtrace" --plan "$tmp/wide.umplan")" "10.000 0 4 4 12" \
+	"a plan for more memory causes no other copies"
 # side takes 6 ms, 1-7: behind it a returns 7-11, use 11-12.
 sed 's/"budget":8388608/"budget":12582912/' "$tmp/a.umplan" >"$tmp/late.umplan"
 is "$(row "$tmp/slow.umtrace" --plan "$tmp/wide.umplan"), $(row "$tmp/slow.umtrace" --plan "$tmp/late.umplan")" \
@@ -97,7 +98,8 @@ for w in resnet50 gpt2_small lstm_lm alexnet_b200 stencil_slabs:g10 cg_laplace3d
 	t=${w%:*}
 	"$UMADVISE" plan "$data/$t.umtrace.gz" --profile "$tmp/free.profile" --oversubscribe 1.5 --strategy "$by" \
 		-o "$tmp/p.umplan.gz" >/dev/null
-	ok "$w: played" simulate "$data/$t.umtrace.gz" --profile "$tmp/free.profile" --plan "$tmp/p.umplan.gz" \
+	ok "$w: the trace is played with the plan" \
+		simulate "$data/$t.umtrace.gz" --profile "$tmp/free.profile" --plan "$tmp/p.umplan.gz" \
 		--strategy infinite --iterations 8 --format json -o "$tmp/r.json"
 	is "$(python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$tmp/p.umplan.gz" |
 		python3 -c 'import json, re, sys
@@ -122,7 +124,7 @@ simulate "$data/resnet50.umtrace.gz" --plan "$tmp/p.umplan.gz" --strategy infini
 like "$(cat "$tmp/other")" "gz: the plan is not of this trace: ops in an iteration \(1000, planned are" \
 	"a plan of another workload"
 like "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --strategy infinite --iterations 2 --per-iteration)" \
-	"^  1 +[0-9]" "every iteration"
+	"^  1 +[0-9]" "--per-iteration has every iteration"
 is "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --strategy infinite --format csv | cut -d, -f5 | tr -d '\r' |
 	tr '\n' ' ')" "strategy infinite plan " "csv"
 grep -v '"at":2' "$tmp/a.umplan" >"$tmp/absent.umplan"

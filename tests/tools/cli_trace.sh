@@ -57,7 +57,7 @@ is "$(trace stat -f json - <"$data/good-all-keys.umtrace")" '{"schema":"umtrace-
 printf '{"umtrace":1,"workload":"a,\\"b\\"\\n"}\n' >"$tmp/odd.umtrace"
 is "$(trace stat -f csv "$tmp/odd.umtrace" | sed -n '2,3p' | tr -d '\r' | sed "s,$tmp/,,")" \
 	'odd.umtrace,"a,""b""\x0a",0,0,,0,0,0,0,0,0,,0,0' "csv quotes what must be quoted, and escapes a newline"
-like "$(trace stat -f json "$tmp/odd.umtrace")" '"workload":"a,\\"b\\"\\u000a"' "so does json"
+like "$(trace stat -f json "$tmp/odd.umtrace")" '"workload":"a,\\"b\\"\\u000a"' "a workload's name is escaped in json"
 lines=$(trace stat "$tmp/odd.umtrace" | wc -l)
 is "$lines" 2 "a name does not break a table"
 
@@ -68,11 +68,11 @@ is "$(cat "$tmp/err")" "$data/bad-empty.umtrace: empty file: want a umtrace head
 	"a file without a line has no line number"
 
 # --- usage
-ok "--help" trace --help
+ok "umadvise trace prints its help" trace --help
 like "$(trace --help)" 'Examples:' "help has examples"
-fails 2 "no verb" trace
+fails 2 "a missing verb is refused" trace
 fails 2 "no such verb" trace frobnicate "$data/vgg16.umtrace.gz"
-fails 2 "no file" trace check
+fails 2 "a missing file is refused" trace check
 fails 2 "no such option" trace stat --frobnicate "$data/vgg16.umtrace.gz"
 fails 2 "no such format" trace stat --format xml "$data/vgg16.umtrace.gz"
 fails 2 "a format without a value" trace stat "$data/vgg16.umtrace.gz" --format

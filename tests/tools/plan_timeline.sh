@@ -72,10 +72,12 @@ print(len(B), 0.95 * max(B) < max(R) <= max(B))')" "1 True" "$w: what is residen
 		'"$UMADVISE" plan --show "$1" --timeline - | cmp - "$2"' - "$tmp/p.umplan" <(gzip -dc "$tmp/p.json.gz")
 done
 
-fails 2 "a comparison" plan --diff "$tmp/a.umplan" "$tmp/a.umplan" --timeline "$tmp/x.json"
-fails 2 "of standard output" plan "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - \
+fails 2 "a timeline of a comparison is refused" plan --diff "$tmp/a.umplan" "$tmp/a.umplan" --timeline "$tmp/x.json"
+fails 2 "a timeline with the plan on standard output is refused" \
+	plan "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - \
 	--timeline "$tmp/x.json"
-fails 2 "of a simulation" "$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --timeline "$tmp/x.json"
+fails 2 "a timeline of a simulation is refused" "$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --timeline \
+	"$tmp/x.json"
 fails 3 "a folder that is not there" plan --show "$tmp/a.umplan" --timeline "$tmp/no/x.json"
 fails 4 "a full device" sh -c '"$UMADVISE" plan --show "$1" --timeline - >/dev/full' - "$tmp/a.umplan"
 tap_done

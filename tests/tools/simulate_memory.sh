@@ -51,17 +51,17 @@ each "simulate, evictions left to the driver" simulate "$tmp/chain.umtrace" --ov
 each "simulate, a driver that learns" simulate "$tmp/chain.umtrace" --oversubscribe 1.5 \
 	--iterations 3 --strategy deepum
 each "plan" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
-is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "nor of a plan"
-ok "a plan" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"
+is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "no half plan is left behind"
+ok "a plan is made" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"
 # Behind the reading of the trace there is that of the plan: the parser may say no to the text (status 3).
 survives "simulate, a plan" -f "$((read + 10))" -x 1 -x 2 \
 	"$UMADVISE" simulate "$tmp/chain.umtrace" --plan "$tmp/chain.umplan" --iterations 3 --strategy infinite
 survives "plan --show and --timeline" -x 1 -x 2 "$UMADVISE" plan \
 	--show "$tmp/chain.umplan" --timeline "$tmp/out.json"
-is "$(ls "$tmp"/out.json?* 2>/dev/null)" "" "nor of a trace"
+is "$(ls "$tmp"/out.json?* 2>/dev/null)" "" "no half timeline is left behind"
 survives "plan --show and --svg" -x 1 -x 2 "$UMADVISE" plan \
 	--show "$tmp/chain.umplan" --svg "$tmp/out.svg"
-is "$(ls "$tmp"/out.svg?* 2>/dev/null)" "" "nor of a drawing"
+is "$(ls "$tmp"/out.svg?* 2>/dev/null)" "" "no half drawing is left behind"
 survives "plan --diff" -x 1 -x 2 "$UMADVISE" plan \
 	--diff "$tmp/chain.umplan" "$tmp/chain.umplan"
 tap_done
