@@ -16,7 +16,8 @@ lib="$top_builddir/.libs/libumtools.a $top_builddir/.libs/libum.a"
 build() {
 	"$MAKE" -s -j2 -f "$top_srcdir/tests/gpu/programs.mk" SRC="$top_srcdir" OUT="$bin" NVCC="$NVCC" LIBUM="$lib" \
 		STANDIN="$standin" TOOL="$UMADVISE" NVCCFLAGS=-O1 KINDS=shared \
-		PROGRAMS="correct same special${UM_TEST_ALL:+ speed} cg stencil train" all "$bin/correct-static" "$bin/special-static"
+		PROGRAMS="correct same special${UM_TEST_ALL:+ speed} cg stencil train" all \
+		"$bin/correct-static" "$bin/special-static"
 }
 ok "the programs build" build || tap_done
 
@@ -71,7 +72,7 @@ example() { # NAME ARGUMENTS... (size and iterations first)
 	shift
 	plain=$("$bin/$name-shared" --plain "${@:1:4}" 2>"$tmp/err" | head -n 1)
 	got=$("$bin/$name-shared" "$@" 2>"$tmp/err")
-	like "$plain" "^$name: checksum [0-9a-f]{16}, result" "$name alone"
+	like "$plain" "^$name: checksum [0-9a-f]{16}, result" "$name runs without the library"
 	is "$(printf '%s\n' "$got" | head -n 1)" "$plain" "$name with the library: the same"
 	like "$got" "^$name: [1-9][0-9]* of $4 iterations hinted" "$name: hints were given"
 }
@@ -83,7 +84,7 @@ example train --size 512 --iterations 4 --budget 18
 [ -n "${UM_TEST_ALL-}" ] || tap_done
 for work in vector cg; do
 	out=$("$bin/speed-shared" --work $work --size 32 --rounds 1 --iterations 4 --check 2>&1)
-	is $? 0 "speed, $work: five ways, the same numbers" || diag "$out"
+	is $? 0 "speed, $work: all five ways have the same results" || diag "$out"
 	ms() { printf '%s\n' "$out" | sed -n "s/.*\"mode\": \"$1\", \"median_ms\": \([0-9.]*\).*/\1/p"; }
 	ok "speed, $work: in core < umadvise < plain ($(ms in-core) $(ms umadvise) $(ms plain))" \
 		awk -v c="$(ms in-core)" -v u="$(ms umadvise)" -v p="$(ms plain)" \

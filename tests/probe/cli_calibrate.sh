@@ -7,19 +7,19 @@
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${UMADVISE:=$top_builddir/tools/umadvise}"
 . "$top_srcdir/tests/tap.sh"
 
-ok "help" "$UMADVISE" calibrate --help
+ok "umadvise calibrate prints its help" "$UMADVISE" calibrate --help
 fails 2 "an unknown option" "$UMADVISE" calibrate --nonsense
-fails 2 "an argument" "$UMADVISE" calibrate file
+fails 2 "an argument is refused" "$UMADVISE" calibrate file
 fails 2 "no such size" "$UMADVISE" calibrate --budget many
 fails 2 "no budget at all" "$UMADVISE" calibrate --budget 0
-fails 2 "no time" "$UMADVISE" calibrate --time 0
+fails 2 "a time of zero is refused" "$UMADVISE" calibrate --time 0
 fails 2 "no such probe" "$UMADVISE" calibrate --run-probe nonsense 0 0
 
 # Without a driver, or with one that is none.
 mkdir "$tmp/none"
 : >"$tmp/none/libcuda.so.1"
-fails 3 "no device" env LD_LIBRARY_PATH="$tmp/none" "$UMADVISE" calibrate -o "$tmp/x"
-is "$(ls "$tmp"/x* 2>/dev/null)" "" "and no profile"
+fails 3 "a machine without a device is refused" env LD_LIBRARY_PATH="$tmp/none" "$UMADVISE" calibrate -o "$tmp/x"
+is "$(ls "$tmp"/x* 2>/dev/null)" "" "no profile is left after the refusal"
 
 standin=$top_builddir/standin
 why=
@@ -59,9 +59,10 @@ differ() {
 }
 
 # Every constant of a built-in device, and of the same one bent: each constant times a factor of its own.
-ok "a v100" calibrate v100 -o "$tmp/v100"
+ok "a simulated v100 is measured" calibrate v100 -o "$tmp/v100"
 like "$(cat "$tmp/v100")" '^measured = yes$' "its profile says that it was measured"
-ok "which is a profile" "$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --profile "$tmp/v100" \
+ok "the measured profile can be used" \
+	"$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --profile "$tmp/v100" \
 	--strategy infinite
 awk -F ' = ' -v OFS=' = ' '
 	/^#/ { next }
@@ -85,7 +86,7 @@ else
 		s/^| `\(c_[a-z0-9_]*\)`, `\(c_[a-z0-9_]*\)`.*| \([0-9]*\), \([0-9]*\) |$/\1 = \3\n\2 = \4/p' \
 		"$top_srcdir/doc/simulator.md" >>"$tmp/known"
 	is "$(differ "$tmp/known" "$tmp/v100")" "" "every constant is found"
-	ok "the same one bent" calibrate "$tmp/bent" -o "$tmp/found"
+	ok "a changed v100 is measured" calibrate "$tmp/bent" -o "$tmp/found"
 	is "$(differ "$tmp/bent" "$tmp/found")" "" "every constant is found again"
 fi
 
@@ -93,9 +94,9 @@ fi
 calibrate v100 --format json >"$tmp/v100.json"
 like "$(cat "$tmp/v100.json")" '"schema": "umcalibrate/1"' "JSON has a schema"
 calibrate v100 -o "$tmp/again" -f json >"$tmp/stdout" 2>"$tmp/stderr"
-is "$(cat "$tmp/stdout")" "$(cat "$tmp/v100.json")" "the same device gives the same JSON, with nothing else"
-is "$(cat "$tmp/again")" "$(cat "$tmp/v100")" "and so is the profile"
-is "$(cat "$tmp/stderr")" "" "and nothing is said besides"
+is "$(cat "$tmp/stdout")" "$(cat "$tmp/v100.json")" "the same device gives the same JSON"
+is "$(cat "$tmp/again")" "$(cat "$tmp/v100")" "the same device gives the same profile"
+is "$(cat "$tmp/stderr")" "" "no diagnostic is printed"
 
 # Too little memory; nothing is oversubscribed. No such device.
 fails 3 "a budget too small" calibrate v100 --budget 4MiB -o "$tmp/x"
@@ -110,8 +111,8 @@ UMADVISE_CALIBRATE_FAULT=remote:hang UMADVISE_DRYRUN_CUDA=12.4 \
 	fails 1 "a probe that hangs" calibrate v100 --time 8 --budget 20MiB -o "$tmp/hang"
 like "$(cat "$tmp/.tap")" 'probe remote: took longer than 8 s, and was killed' "is killed, and that is said"
 like "$(cat "$tmp/hang")" '^b_remote = .* # assumed: ' "what it measures is said to be assumed"
-like "$(cat "$tmp/hang")" '^c_disc_u = 15000 # assumed: ' "as is what the driver has not"
-like "$(cat "$tmp/hang")" '^duplex = .* # assumed: ' "and what needs more memory"
+like "$(cat "$tmp/hang")" '^c_disc_u = 15000 # assumed: ' "a constant without its function is assumed"
+like "$(cat "$tmp/hang")" '^duplex = .* # assumed: ' "a constant that needs more memory is assumed"
 like "$(cat "$tmp/hang")" '^c_pf = [0-9]+$' "the rest is measured"
 
 # One that dies, and calls that fail. What was measured is shown and written, and what cannot be written is said.
@@ -119,7 +120,7 @@ UMADVISE_CALIBRATE_FAULT=faults:crash UMADVISE_DRYRUN_FAIL=cuMemAdvise_v2:0 \
 	fails 3 "a probe that dies, and a profile that cannot be written" calibrate v100 -o "$tmp/no/such/folder"
 cp "$tmp/.tap" "$tmp/said"
 like "$(cat "$tmp/said")" 'probe faults: died of signal 6' "the one is reported"
-like "$(cat "$tmp/said")" "$tmp/no/such/folder: " "and the other"
+like "$(cat "$tmp/said")" "$tmp/no/such/folder: " "the message names the file"
 like "$(cat "$tmp/said")" 'probe hints: cudaMemAdvise returned CUDA error 1;' "a call that fails is named"
 like "$(cat "$tmp/said")" '^c_pf +ns +[0-9]' "what was measured is shown"
 tap_done

@@ -10,7 +10,7 @@
 ptxas=$(dirname "$NVCC")/ptxas
 [ -x "$ptxas" ] || skip_all "no ptxas beside nvcc"
 "$top_builddir/tests/probe/test_probe" ptx >"$tmp/probe.ptx"
-like "$(cat "$tmp/probe.ptx")" '\.target sm_60' "for devices from Pascal on"
+like "$(cat "$tmp/probe.ptx")" '\.target sm_60' "the kernels are for devices from Pascal on"
 while read -r arch; do
 	ok "compiles for $arch" "$ptxas" -Werror -arch="$arch" -o "$tmp/out" "$tmp/probe.ptx"
 done < <("$NVCC" --list-gpu-code | grep -E '^sm_[0-9]+$')

@@ -7,13 +7,14 @@
 . "$top_srcdir/tests/tap.sh"
 
 out=$("$top_builddir/examples/vector" 2>&1)
-is $? 0 "vector succeeds" || diag "$out"
+is $? 0 "the vector example succeeds" || diag "$out"
 like "$out" '^0 wrong elements' "its numbers are right"
 like "$out" ' [1-9][0-9]* of 6 iterations hinted' "hints were given"
 
 out=$("$top_builddir/examples/cg" 2>&1)
-is $? 0 "cg succeeds" || diag "$out"
-like "$out" '^the results are the same' "with hints and without, the same to the last bit"
+is $? 0 "the cg example succeeds" || diag "$out"
+like "$out" '^the results are the same' "the cg example has the same results with hints, to the last bit"
 times=$(printf '%s\n' "$out" | awk '/simulated/ { print $2 }' | tr '\n' ' ')
-ok "with hints it is faster ($times)" awk -v t="$times" 'BEGIN { split(t, a, " "); exit !(a[2] > 0 && a[2] < a[1]) }'
+ok "the cg example is faster with hints ($times)" \
+	awk -v t="$times" 'BEGIN { split(t, a, " "); exit !(a[2] > 0 && a[2] < a[1]) }'
 tap_done

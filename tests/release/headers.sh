@@ -77,7 +77,7 @@ int launch(struct umadv *adv, cudaStream_t stream, float *x)
 END
 	} >"$tmp/use.cu"
 	ok "umadvise.h in CUDA C++17" "$NVCC" -std=c++17 -I"$top_srcdir/include" -c -o "$tmp/use.o" "$tmp/use.cu" &&
-		ok "and links with the library" "$NVCC" -o "$tmp/use" "$tmp/use.o" "$lib" &&
-		ok "and runs without a GPU" env LD_LIBRARY_PATH="$top_builddir/.libs" "$tmp/use"
+		ok "a CUDA program links with the library" "$NVCC" -o "$tmp/use" "$tmp/use.o" "$lib" &&
+		ok "a CUDA program runs without a GPU" env LD_LIBRARY_PATH="$top_builddir/.libs" "$tmp/use"
 fi
 tap_done

@@ -64,13 +64,13 @@ else
 	}
 	if [ -e "$libdir/libumadvise.so" ]; then
 		ok "a program builds against the shared library" shared
-		is "$(LD_LIBRARY_PATH=$libdir "$tmp/shared")" "$version" "and runs"
+		is "$(LD_LIBRARY_PATH=$libdir "$tmp/shared")" "$version" "the program linked to the shared library runs"
 	else
 		skip 2 "no shared library was built"
 	fi
 	if [ -e "$libdir/libumadvise.a" ]; then
 		ok "a program builds against the static library" static
-		is "$("$tmp/static")" "$version" "and runs"
+		is "$("$tmp/static")" "$version" "the program linked to the static library runs"
 	else
 		skip 2 "no static library was built"
 	fi
@@ -103,7 +103,7 @@ with_cmake() { # FOLDER COMPILER...
 if command -v cmake >/dev/null; then
 	read -ra compiler <<<"$CC"
 	ok "CMake finds it, refuses a wrong version, and builds" with_cmake b "${compiler[@]}"
-	is "$(LD_LIBRARY_PATH=$libdir "$tmp/cmake/b/use")" "$version" "and it runs"
+	is "$(LD_LIBRARY_PATH=$libdir "$tmp/cmake/b/use")" "$version" "the program built by CMake runs"
 	printf '#!/bin/sh\necho >>"%s/launched"\nexec "$@"\n' "$tmp" >"$tmp/launcher"
 	chmod +x "$tmp/launcher"
 	ok "CMake builds with a CC of a launcher, a compiler and an option" \

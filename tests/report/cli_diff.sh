@@ -37,8 +37,10 @@ is "$(verdict a slow)" \
 	"B is 12.0 % slower (median 100.000 -> 112.000 ms, noise 0.0 %): sgemm: gpu_page_faults 0 -> 18220" \
 	"slower, and why"
 is "$(verdict slow a)" \
-	"B is 10.7 % faster (median 112.000 -> 100.000 ms, noise 0.0 %): sgemm: gpu_page_faults 18220 -> 0" "faster"
-is "$(verdict a same)" "B is as fast as A (median 100.000 -> 100.000 ms, noise 1.7 %)" "the same"
+	"B is 10.7 % faster (median 112.000 -> 100.000 ms, noise 0.0 %): sgemm: gpu_page_faults 18220 -> 0" \
+	"a faster run is reported as faster"
+is "$(verdict a same)" "B is as fast as A (median 100.000 -> 100.000 ms, noise 1.7 %)" \
+	"runs within the noise are reported as equally fast"
 like "$(verdict a noisy)" "^B is as fast as A \(median 100.000 -> 112.000 ms, noise [5-9][0-9]" "within the noise"
 like "$(verdict a slow --threshold 15)" "^B is as fast as A" "within the threshold"
 like "$(verdict a cold)" "^B is as fast as A" "a cold iteration does not count"
@@ -54,7 +56,8 @@ print(eval(sys.argv[1]))' "$3"
 }
 is "$(query a slow '[(c["row"], c["state"], c["gpu_page_faults"]) for c in d["changes"] if c["table"] == "ops"]')" \
 	"[('sgemm', 'slower', [0, 18220]), ('fresh', 'new', [0, 0]), ('old', 'gone', [0, 0])]" "slower, new and gone"
-is "$(query a same 'd["schema"], d["changes"], d["verdict"]["state"]')" "('umdiff/1', [], 'same')" "nothing changed"
+is "$(query a same 'd["schema"], d["changes"], d["verdict"]["state"]')" "('umdiff/1', [], 'same')" \
+	"runs within the noise have no changes"
 is "$(query a twice 'd["per_iteration"], d["changes"], d["verdict"]["state"]')" "(True, [], 'same')" \
 	"twice as many iterations: sums are per iteration"
 is "$(query a none 'd["verdict"]["state"], d["verdict"]["a_ns"], d["verdict"]["noise_percent"]')" \
@@ -64,18 +67,19 @@ is "$(diff "$tmp/a.json" "$tmp/slow.json" --format csv | grep sgemm)" \
 
 ok "slower, and nobody minds" diff "$tmp/a.json" "$tmp/slow.json"
 fails 1 "slower, with --fail-on" diff "$tmp/a.json" "$tmp/slow.json" --fail-on worse
-ok "the same" diff "$tmp/a.json" "$tmp/same.json" --fail-on worse
-ok "faster" diff "$tmp/slow.json" "$tmp/a.json" --fail-on worse
+ok "--fail-on accepts an equal run" diff "$tmp/a.json" "$tmp/same.json" --fail-on worse
+ok "--fail-on accepts a faster run" diff "$tmp/slow.json" "$tmp/a.json" --fail-on worse
 fails 3 "nothing that could be compared" diff "$tmp/a.json" "$tmp/none.json" --fail-on worse
-fails 2 "one file" diff "$tmp/a.json"
-fails 2 "three" diff "$tmp/a.json" "$tmp/a.json" "$tmp/a.json"
+fails 2 "a single file is refused" diff "$tmp/a.json"
+fails 2 "three files are refused" diff "$tmp/a.json" "$tmp/a.json" "$tmp/a.json"
 fails 2 "a threshold that is none" diff "$tmp/a.json" "$tmp/a.json" --threshold much
 fails 2 "a level that is none" diff "$tmp/a.json" "$tmp/a.json" --fail-on often
 fails 2 "a form that is none" diff "$tmp/a.json" "$tmp/a.json" --format xml
 fails 3 "a file that is not there" diff "$tmp/a.json" "$tmp/gone.json"
 printf '{"schema": "umreport/1", "summary": {' >"$tmp/cut.json"
 fails 3 "a document that was cut off" diff "$tmp/a.json" "$tmp/cut.json"
-like "$(diff "$tmp/a.json" "$tmp/cut.json" 2>&1)" "cut.json:1: .*expected one document" "and why"
+like "$(diff "$tmp/a.json" "$tmp/cut.json" 2>&1)" "cut.json:1: .*expected one document" \
+	"the reason for the refusal is reported"
 printf '{"schema": "umreport/2", "summary": {}}' >"$tmp/new.json"
 fails 3 "a schema to come" diff "$tmp/a.json" "$tmp/new.json"
 ok "into a file" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
@@ -94,21 +98,24 @@ cat >"$tmp/few.umtrace" <<'END'
 {"ev":"op","name":"b","r":[1],"w":[1],"ns":1000000}
 END
 for s in infinite on-demand; do
-	ok "$s" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy "$s" --oversubscribe 1.5 --iterations 6 \
+	ok "$s: the workload is simulated" \
+		"$UMADVISE" simulate "$tmp/few.umtrace" --strategy "$s" --oversubscribe 1.5 --iterations 6 \
 		--export "$tmp/$s.sqlite"
 	"$UMADVISE" report "$tmp/$s.sqlite" --format json -o "$tmp/$s.json" 2>/dev/null
 done
 like "$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.sqlite" | grep -v ^note: | head -n 1)" \
-	"^B is .* slower .*: [ab]: gpu_page_faults 0 -> " "exports"
+	"^B is .* slower .*: [ab]: gpu_page_faults 0 -> " "exports are compared"
 is "$(diff "$tmp/infinite.json" "$tmp/on-demand.sqlite" | head -n 1)" \
 	"$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.json" | head -n 1)" "an export is what its document is"
-ok "and the same as itself" diff "$tmp/on-demand.sqlite" "$tmp/on-demand.json" --fail-on worse --threshold 0
+ok "an export is the same as its document" \
+	diff "$tmp/on-demand.sqlite" "$tmp/on-demand.json" --fail-on worse --threshold 0
 
 # Two runs that differ in what should be the same.
 out=$(diff "$tmp/infinite.sqlite" "$tmp/on-demand.sqlite")
 like "$(head -n 1 <<<"$out")" '^note: devices differ: A: v100, 32768\.0 MiB, B: v100, [0-9.]* MiB$' \
 	"a difference of devices is said first"
-is "$(query infinite on-demand '[x["what"] for x in d["differences"]]')" "['devices']" "and is in the document"
+is "$(query infinite on-demand '[x["what"] for x in d["differences"]]')" "['devices']" \
+	"different devices are named in the document"
 is "$(query a slow 'd["differences"]')" "[]" "runs that do not differ have no such line"
 python3 - "$tmp/on-demand.json" "$tmp/other.json" "$tmp/unseen.json" <<'END'
 import json, sys

@@ -255,10 +255,11 @@ fails 3 "no data of unified memory: a report, and status 3" report "$tmp/bare.sq
 like "$(report "$tmp/bare.sqlite" 2>&1 >/dev/null)" \
 	'nsys profile --trace=cuda,nvtx --cuda-um-gpu-page-faults=true --cuda-um-cpu-page-faults=true$' \
 	"the switches are named"
-is "$(query "$tmp/bare.sqlite" 'print(S["gpu_page_faults"], len(S["missing"]))')" "None 6" "and what is there is told"
+is "$(query "$tmp/bare.sqlite" 'print(S["gpu_page_faults"], len(S["missing"]))')" "None 6" \
+	"the report lists what is missing"
 
 # The command line.
-fails 2 "no file" report
+fails 2 "a missing file is refused" report
 fails 2 "an option that is none" report "$tmp/a.sqlite" --nonsense
 fails 2 "a table that is none" report "$tmp/a.sqlite" --report summary,what
 fails 2 "a table twice" report "$tmp/a.sqlite" --report ops,ops
@@ -275,7 +276,7 @@ ok "leaves no file" test ! -e "$tmp/none.txt"
 mkdir "$tmp/a ?%20#b"
 cp "$tmp/a.sqlite" "$tmp/a ?%20#b/x;y.sqlite"
 ok "a path with everything in it" report "$tmp/a ?%20#b/x;y.sqlite"
-is "$(ls "$tmp/a ?%20#b")" "x;y.sqlite" "and nothing is left beside it"
+is "$(ls "$tmp/a ?%20#b")" "x;y.sqlite" "no file is left beside the export"
 is "$(report "$tmp/a.sqlite" "$tmp/a.sqlite" --format json | grep -c umreport/1)" "2" "two files, two documents"
 
 # From a simulation, and of one.
@@ -288,10 +289,10 @@ is "$(query "$tmp/vgg.sqlite" 'print([i["gpu_page_faults"] for i in d["iteration
 r = json.load(open(sys.argv[1]))["runs"][0]
 print([i["faults"] for i in r["iterations"]], "iteration 2", ["CUDA_UM_CPU_PAGE_FAULT_EVENTS"], 1)' "$tmp/vgg.json")" \
 	"its iterations are found by themselves"
-ok "again" "$UMADVISE" simulate "${vgg[@]}" --strategy on-demand --export "$tmp/vgg2.sqlite"
+ok "the workload is simulated again" "$UMADVISE" simulate "${vgg[@]}" --strategy on-demand --export "$tmp/vgg2.sqlite"
 ok "gives the same bytes" cmp "$tmp/vgg.sqlite" "$tmp/vgg2.sqlite"
-fails 2 "two strategies" "$UMADVISE" simulate "${vgg[@]}" --export "$tmp/x.sqlite"
-fails 2 "two traces" "$UMADVISE" simulate "${vgg[@]}" "$data/alexnet_b200.umtrace.gz" --strategy on-demand \
+fails 2 "two strategies are refused" "$UMADVISE" simulate "${vgg[@]}" --export "$tmp/x.sqlite"
+fails 2 "two traces are refused" "$UMADVISE" simulate "${vgg[@]}" "$data/alexnet_b200.umtrace.gz" --strategy on-demand \
 	--export "$tmp/x.sqlite"
 fails 2 "a plan is not exported" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --export "$tmp/x.sqlite" -o "$tmp/x.umplan"
 fails 3 "where nothing can be written" "$UMADVISE" simulate "${vgg[@]}" --strategy on-demand \

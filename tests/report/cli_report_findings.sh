@@ -17,8 +17,8 @@ like "$(sed -n 2p <<<"$out")" '^A steady iteration takes [0-9.]* ms \(mean of [0
 is "$(sed -n 4p <<<"$out")" "findings: what costs time in the later half of the iterations (2), and what to do" \
 	"they come first"
 like "$out" "  high       demand: .*would save [0-9.]* ms" "the dearest one"
-like "$out" "  do         prefetch each" "with what to do"
-like "$out" "  estimated  kernels' time" "and how its saving is estimated"
+like "$out" "  do         prefetch each" "a finding says what to do"
+like "$out" "  estimated  kernels' time" "a finding says how its saving is estimated"
 like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
 
 # The first iterations of a plan learn: they are told apart, and what the others wait for is a finding.
@@ -29,12 +29,12 @@ like "$(sed -n 2p <<<"$out")" 'waits [0-9.]* ms for prefetches.*Before them, [0-
 like "$out" '  (high|medium|low) +waited for prefetch: .* % of the time of an iteration' "waits are a finding"
 
 for level in low medium high; do
-	fails 1 "--fail-on $level" report "$tmp/slow.sqlite" --fail-on "$level"
+	fails 1 "--fail-on $level fails with a high finding" report "$tmp/slow.sqlite" --fail-on "$level"
 	ok "--fail-on $level, and all is well" report "$tmp/well.sqlite" --fail-on "$level"
 done
 fails 2 "an unknown level" report "$tmp/slow.sqlite" --fail-on much
 like "$(report "$tmp/slow.sqlite" --fail-on much 2>&1)" \
-	"^umadvise report: --fail-on 'much': expected low, medium or high" "and what there is"
+	"^umadvise report: --fail-on 'much': expected low, medium or high" "the message names the accepted levels"
 
 report "$tmp/slow.sqlite" --report findings --format csv >"$tmp/f.csv"
 like "$(head -1 "$tmp/f.csv")" "^severity,kind,tensor,tensors,op,caller,first_iteration," "findings as csv"

@@ -104,7 +104,8 @@ looks() { # NAME FILE
 # Simulated runs: with faults, and with hints.
 for strategy in on-demand lookahead; do
 	f=$tmp/$strategy
-	ok "$strategy: simulated" "$UMADVISE" simulate "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --iterations 4 \
+	ok "$strategy: the workload is simulated" \
+		"$UMADVISE" simulate "$data/vgg16.umtrace.gz" --oversubscribe 1.5 --iterations 4 \
 		--strategy "$strategy" --export "$f.sqlite"
 	ok "$strategy: a page" report "$f.sqlite" --format html -o "$f.html"
 	ok "$strategy: and JSON" report "$f.sqlite" --format json -o "$f.json"
@@ -119,11 +120,11 @@ print([k for k in ("gpu_page_faults", "um_h2d_bytes", "um_d2h_bytes", "iteration
 done
 is "$(page "$tmp/on-demand.html" 'print("Iterations up close" in text, "Tensors that were waited for" in text,
     p.count["svg"] > 12)')" "True True True" "iterations up close, and the heat map"
-ok "again" report "$tmp/on-demand.sqlite" --format html -o "$tmp/again.html"
+ok "the page is written again" report "$tmp/on-demand.sqlite" --format html -o "$tmp/again.html"
 ok "gives the same bytes" cmp "$tmp/on-demand.html" "$tmp/again.html"
 page_rows() { page "$1" 'print(raw.count("<tr>"))'; }
 ok "tables can be chosen" report "$tmp/on-demand.sqlite" --format html --report ops:rows=2 -o "$tmp/few.html"
-is "$(page_rows "$tmp/few.html")" "3" "and their rows"
+is "$(page_rows "$tmp/few.html")" "3" "tables of the page have their rows"
 
 # Names as bad as they come: markup, quotes, bytes that are no text, controls, what turns writing around, very long.
 cp "$tmp/on-demand.sqlite" "$tmp/names.sqlite"
@@ -162,5 +163,5 @@ fails 3 "nothing of unified memory" report "$tmp/bare.sqlite" --format html -o "
 is "$(page "$tmp/bare.html" 'print(p.bad, "--cuda-um-gpu-page-faults=true" in text)')" "[] True" \
 	"a page that names the switch"
 looks "bare" "$tmp/bare.html"
-fails 2 "two files" report "$tmp/on-demand.sqlite" "$tmp/bare.sqlite" --format html
+fails 2 "two files without --merge are refused" report "$tmp/on-demand.sqlite" "$tmp/bare.sqlite" --format html
 tap_done

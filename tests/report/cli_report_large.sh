@@ -45,8 +45,10 @@ print(eval(sys.argv[2]))' "$tmp/$1.json" "$2"
 }
 
 sums='[d["summary"][k] for k in ("kernels", "kernel_ns", "um_h2d_bytes", "iterations")]'
-is "$(query ordered "$sums")" "[$rows, $((rows * 90)), $((rows * 4096)), $((rows / 10))]" "sums"
-is "$(query mixed "$sums")" "[$rows, $((rows * 90)), $((rows * 4096)), $((rows / 10))]" "the same in no order"
+is "$(query ordered "$sums")" "[$rows, $((rows * 90)), $((rows * 4096)), $((rows / 10))]" \
+	"sums of tables in order are right"
+is "$(query mixed "$sums")" "[$rows, $((rows * 90)), $((rows * 4096)), $((rows / 10))]" \
+	"sums of tables without order are the same"
 for file in ordered mixed; do
 	is "$(query "$file" 'set((i["kernels"], i["um_h2d_bytes"]) for i in d["iterations"])')" "{(10, 40960)}" \
 		"$file: every iteration has what is its"

@@ -16,11 +16,12 @@ out=$(report "$tmp/a.umlog")
 is $? 0 "its log is read"
 like "$out" '^note: .*kernels, faults and migrations are not in it' "it says what a log does not have"
 like "$out" 'hints issued +[1-9]' "what the library counted"
-like "$out" ' iteration 19 ' "iterations"
+like "$out" ' iteration 19 ' "the report has the iterations of the log"
 like "$out" '  A-north +8\.0 +1 +- ' "tensors; nobody saw what became of their pages"
 like "$out" '  product +80 +560 +1440\.0 +160\.0' "operations as they were announced"
-like "$out" '  prefetch  A-east +[1-9]' "hints"
-like "$out" '  faults .*not recorded +--cuda-um-gpu-page-faults=true' "and what would have recorded the rest"
+like "$out" '  prefetch  A-east +[1-9]' "the report has the hints of the log"
+like "$out" '  faults .*not recorded +--cuda-um-gpu-page-faults=true' \
+	"the report says what would have recorded the rest"
 unlike() { if [[ $1 =~ $2 ]]; then ok "$3" false; else ok "$3" true; fi; }
 unlike "$out" 'summary:|Nsight Systems' "no sums of nothing"
 
@@ -36,19 +37,19 @@ print(d["schema"], d["schema_version"], L["ops"], L["iterations"], L["strategy"]
 fi
 is "$(report "$tmp/a.umlog" --report announced --format csv | tail -n 2)" \
 	"$(printf 'dot,20,40,335544320,0\r\nstep,20,80,671088640,503316480\r')" "as CSV"
-ok "as a page" report "$tmp/a.umlog" --format html -o "$tmp/a.html"
+ok "a log becomes a page" report "$tmp/a.umlog" --format html -o "$tmp/a.html"
 
 head -c "$(($(wc -c <"$tmp/a.umlog") - 5))" "$tmp/a.umlog" >"$tmp/cut.umlog"
 out=$(report "$tmp/cut.umlog")
 is $? 0 "one that was cut is read as far as it goes"
-like "$out" '^note: the file ends inside a part' "and says so"
+like "$out" '^note: the file ends inside a part' "the report says that the log was cut"
 
 refused() { # NAME FILE PATTERN
 	local out
 	out=$(report "$2" 2>&1)
-	is $? 3 "$1: refused"
-	is "$(printf '%s\n' "$out" | wc -l)" 1 "in one line"
-	like "$out" "$3" "that says why"
+	is $? 3 "$1 is refused"
+	is "$(printf '%s\n' "$out" | wc -l)" 1 "the refusal is one line"
+	like "$out" "$3" "the refusal says why"
 }
 gzip -c "$top_srcdir/README.md" >"$tmp/text.gz"
 refused "any gzip" "$tmp/text.gz" 'text\.gz:1: '
@@ -68,5 +69,5 @@ out=$(UMADVISE_RUN_LOG=/nonexistent/b "$top_builddir/examples/vector" 2>&1)
 is $? 0 "a log that can not be written is no matter to the program"
 like "$out" 'no run log is written: /nonexistent/b: cannot write' "it is said"
 ok "a name with the process's number" env UMADVISE_RUN_LOG="$tmp/%p.log" "$top_builddir/examples/vector"
-is "$(find "$tmp" -name '[0-9]*.log' | wc -l)" 1 "is there"
+is "$(find "$tmp" -name '[0-9]*.log' | wc -l)" 1 "the log is named after its process"
 tap_done

@@ -84,13 +84,13 @@ like "$(<"$tmp/all.txt")" $'\nprocesses:.*\n  '"$tmp/well2.sqlite +1 +simulated"
 like "$(report --merge "${ranks[@]}" --report iterations --format csv | sed -n 1p)" "^file,pid,n,name," \
 	"csv: its file first"
 like "$(report "${ranks[0]}" --report iterations --format csv | sed -n 1p)" "^pid,n,name," "csv of one file: as ever"
-is "$(report --merge "${ranks[@]}" --report iterations --format csv | wc -l)" 13 "all iterations"
-fails 1 "--fail-on" report --merge "${ranks[@]}" --fail-on high
+is "$(report --merge "${ranks[@]}" --report iterations --format csv | wc -l)" 13 "the merged report has all iterations"
+fails 1 "--fail-on works with several files" report --merge "${ranks[@]}" --fail-on high
 report --merge "${ranks[@]}" --format html >"$tmp/all.html"
-is "$(grep -c "<h1><bdi>3 files</bdi></h1>" "$tmp/all.html")" 1 "a page"
-is "$(grep -c "<h3><bdi[^>]*>.*sqlite</bdi></h3>" "$tmp/all.html")" 3 "in it, the course of each file"
+is "$(grep -c "<h1><bdi>3 files</bdi></h1>" "$tmp/all.html")" 1 "the page names the number of files"
+is "$(grep -c "<h3><bdi[^>]*>.*sqlite</bdi></h3>" "$tmp/all.html")" 3 "the page has the course of each file"
 is "$(grep -c "<b>pid 1 of <bdi.*<span>median " "$tmp/all.html")" 3 "the iterations of each process"
-like "$(<"$tmp/all.html")" "<span>in 1 of 3 processes: pid 1 of <bdi" "and whose a finding is"
+like "$(<"$tmp/all.html")" "<span>in 1 of 3 processes: pid 1 of <bdi" "the page names the process of a finding"
 
 # The clocks have nothing to do with each other: one file long after the other, or rows in no order.
 cp "$tmp/slow.sqlite" "$tmp/late.sqlite"
@@ -121,7 +121,8 @@ is "$(report --merge "$tmp/late.sqlite" "$tmp/well.sqlite" --format json | strip
 	"no time of one is one of the other"
 is "$(report --merge "$tmp/mixed.sqlite" "$tmp/well.sqlite" --format json | strip)" "$want" "rows in no order of time"
 swap=$(report --merge "$tmp/well.sqlite" "$tmp/slow.sqlite" --format json | strip)
-is "$(report --merge "$tmp/well.sqlite" "$tmp/mixed.sqlite" --format json | strip)" "$swap" "the same of the last file"
+is "$(report --merge "$tmp/well.sqlite" "$tmp/mixed.sqlite" --format json | strip)" "$swap" \
+	"tensors of the last file have the same rows"
 
 # Processes of one file stay apart, too.
 python3 - "$tmp/slow.sqlite" "$tmp/two.sqlite" <<'END'
@@ -160,8 +161,8 @@ fails 3 "a damaged file among them" report --merge "$tmp/well.sqlite" "$tmp/cut.
 is "$(report --merge "$tmp/well.sqlite" "$tmp/cut.sqlite" 2>/dev/null)" "" \
 	"then there is no report: its sums would be wrong"
 fails 2 "a file given twice" report --merge "$tmp/well.sqlite" "$tmp/../$(basename "$tmp")/well.sqlite"
-fails 2 "no file" report --merge
+fails 2 "a missing file is refused" report --merge
 fails 2 "several over time" report --merge "${ranks[@]}" --format perfetto -o "$tmp/x.json"
 fails 2 "several as csv, not merged" report "${ranks[@]}" --format csv
-like "$(report "${ranks[@]}" --format csv 2>&1)" "or --merge" "and what would be right"
+like "$(report "${ranks[@]}" --format csv 2>&1)" "or --merge" "the message suggests --merge"
 tap_done

@@ -12,7 +12,7 @@ cat >"$tmp/few.umtrace" <<'END'
 {"ev":"iter","n":0}
 {"ev":"op","name":"a","r":[0],"w":[0],"ns":1000}
 END
-ok "an export" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/run.sqlite"
+ok "a workload is exported" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/run.sqlite"
 cp "$tmp/run.sqlite" "$tmp/run.nsys-rep"
 
 # Programs in the place of nsys: called with "export --type sqlite --force-overwrite true -o OUT IN".
@@ -49,7 +49,7 @@ ok "there is something to compare with" test -s "$tmp/want.json"
 is "$(PATH=$tmp/bin:$PATH report "$tmp/run.nsys-rep" | sed 1,2d | cmp - "$tmp/want.json")" "" \
 	"exported by the nsys in PATH"
 is "$(report "$tmp/run.nsys-rep" --nsys "$tmp/bin/nsys" | sed 1,2d | cmp - "$tmp/want.json")" "" \
-	"or by the one that is given"
+	"the nsys that --nsys names is run"
 like "$(report "$tmp/run.nsys-rep" --nsys "$tmp/bin/nsys" | sed -n 2p)" '/run.nsys-rep"' "the file keeps its name"
 is "$(left)" "" "nothing is left"
 

@@ -46,10 +46,10 @@ run=$tmp/vgg16.sqlite
 query "$run" "$same" >"$tmp/true"
 sql "$run" "DROP TABLE CUPTI_ACTIVITY_KIND_RUNTIME"
 query "$run" "$same" >"$tmp/found"
-ok "without calls" cmp "$tmp/true" "$tmp/found"
+ok "the iterations are the same without calls" cmp "$tmp/true" "$tmp/found"
 sql "$run" "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = 0"
 query "$run" "$same" >"$tmp/found"
-ok "and without correlations" cmp "$tmp/true" "$tmp/found"
+ok "the iterations are the same without correlations" cmp "$tmp/true" "$tmp/found"
 is "$(query "$run" 'S["iterations"], S["iterations_by"]' --iteration none)" "(0, None)" "none are wanted"
 is "$(query "$run" 'S["iterations"], S["iterations_by"]' --iteration repetition)" "(6, 'repetition')" "only those are"
 is "$(query "$run" 'S["iterations"], S["iterations_by"]' --iteration '[a]uto')" "(0, None)" "a range may be called auto"
@@ -113,13 +113,14 @@ is "$(query "$tmp/a.sqlite" "$what")" "('ranges', 10, 'step 0', 6)" "the ranges 
 like "$("$UMADVISE" report "$tmp/a.sqlite" --report summary)" \
 	"note: iterations are the ranges 'step \*', as nothing else is asked for: 100.0 %" "are told"
 is "$(query "$tmp/a.sqlite" "$what" --iteration forward)" "('asked', 10, 'forward', 3)" "others can be asked for"
-is "$(query "$tmp/a.sqlite" "$what" --iteration repetition)" "('repetition', 10, 'repetition', 6)" "or what repeats"
+is "$(query "$tmp/a.sqlite" "$what" --iteration repetition)" "('repetition', 10, 'repetition', 6)" \
+	"--iteration repetition finds what repeats"
 sample "$tmp/b.sqlite" "DELETE FROM NVTX_EVENTS WHERE text LIKE 'step%'"
 is "$(query "$tmp/b.sqlite" "$what")" "('repetition', 10, 'repetition', 6)" "ranges that are but parts are not taken"
 sample "$tmp/c.sqlite" "UPDATE NVTX_EVENTS SET \"end\" = \"end\" - 800 WHERE text LIKE 'step%' AND start % 2000 > 1000"
-is "$(query "$tmp/c.sqlite" 'S["iterations_by"]')" "repetition" "nor such as are short now and long then"
+is "$(query "$tmp/c.sqlite" 'S["iterations_by"]')" "repetition" "ranges of very different lengths are no iterations"
 sample "$tmp/d.sqlite" "UPDATE NVTX_EVENTS SET globalTid = globalTid + start % 3 WHERE text LIKE 'step%'"
-is "$(query "$tmp/d.sqlite" 'S["iterations_by"]')" "repetition" "nor of several threads"
+is "$(query "$tmp/d.sqlite" 'S["iterations_by"]')" "repetition" "ranges of several threads are no iterations"
 sample "$tmp/e.sqlite" "DELETE FROM NVTX_EVENTS; DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName <> 10"
 is "$(query "$tmp/e.sqlite" 'S["iterations_by"]')" "None" "one kernel, over and over"
 like "$("$UMADVISE" report "$tmp/e.sqlite" --report summary)" \
@@ -130,7 +131,7 @@ sample "$tmp/f.sqlite" "DELETE FROM NVTX_EVENTS;
 	ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN blockZ INTEGER;
 	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridX = 1 + (correlationId - 1) % 3,
 		blockZ = 1 + (correlationId - 1) % 6 / 3"
-is "$(query "$tmp/f.sqlite" "$what")" "('repetition', 10, 'repetition', 6)" "but where its grids and blocks differ"
+is "$(query "$tmp/f.sqlite" "$what")" "('repetition', 10, 'repetition', 6)" "kernels with other grids and blocks repeat"
 sample "$tmp/g.sqlite" "DELETE FROM NVTX_EVENTS;
 	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = (correlationId - 1) / 6 * 6 + 1"
 is "$(query "$tmp/g.sqlite" "$what")" "('repetition', 10, 'repetition', 6)" "a graph of kernels is an iteration"
@@ -143,7 +144,8 @@ sample "$tmp/h.sqlite" "DELETE FROM NVTX_EVENTS;
 		FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName > 10"
 is "$(query "$tmp/h.sqlite" '[(p["pid"], p["iterations"], p["iterations_by"]) for p in d["processes"]]')" \
 	"[(10, 10, 'repetition'), (11, 0, None)]" "each process has its own"
-is "$(query "$tmp/h.sqlite" 'set(i["kernels"] for i in d["iterations"])')" "{11}" "with what its other devices do"
+is "$(query "$tmp/h.sqlite" 'set(i["kernels"] for i in d["iterations"])')" "{11}" \
+	"iterations include work of other devices"
 
 # Faults of the CPU: behind the last launch, behind a call that waits, and behind one that does not.
 sample "$tmp/i.sqlite" "DELETE FROM NVTX_EVENTS; INSERT INTO StringIds VALUES (2, 'cudaDeviceSynchronize_v3020'),
@@ -157,5 +159,6 @@ sample "$tmp/i.sqlite" "DELETE FROM NVTX_EVENTS; INSERT INTO StringIds VALUES (2
 		FROM (VALUES (1930), (1935), (1950), (1970), (1971), (1972), (1973))"
 is "$(query "$tmp/i.sqlite" '[i["cpu_page_faults"] for i in d["iterations"]][:4]')" "[0, 3, 4, 0]" \
 	"an iteration begins with the first call behind the last launch that does not wait"
-is "$(query "$tmp/a.sqlite" "$what" --filter-time 3150/7150)" "('ranges', 4, 'step 3', 6)" "of a part of the recording"
+is "$(query "$tmp/a.sqlite" "$what" --filter-time 3150/7150)" "('ranges', 4, 'step 3', 6)" \
+	"iterations of a part of the recording are found"
 tap_done

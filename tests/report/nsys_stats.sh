@@ -50,7 +50,7 @@ cat >"$tmp/few.umtrace" <<'END'
 {"ev":"op","name":"it's \"a\", too","r":[0],"w":[0],"ns":1000}
 {"ev":"op","name":"b","r":[0],"w":[0],"ns":1000}
 END
-ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
+ok "a workload is exported" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
 
 is "$(stats "$tmp/few.sqlite" table=ops | head -n 1)" \
 	"Name|Launches|Time:dur_ns|Gpu page faults|Fault:dur_ns|Um h2d:mem_B|Um d2h:mem_B|Prefetch wait:dur_ns" \
@@ -60,10 +60,10 @@ is "$(stats "$tmp/few.sqlite" table=ops | tail -n +2)" "$(python3 -c 'import csv
 for row in list(csv.reader(open(sys.argv[1], newline="")))[1:]:
     print("|".join(v or "-" for v in row))' "$tmp/ops.csv")" "the rows are the tool's own"
 like "$(stats "$tmp/few.sqlite" table=ops)" "^it's \"a\", too\|" "whatever is in a name"
-is "$(stats "$tmp/few.sqlite" table=ops rows=1 | wc -l)" 2 "a limit"
+is "$(stats "$tmp/few.sqlite" table=ops rows=1 | wc -l)" 2 "rows= limits the number of rows"
 is "$(stats "$tmp/few.sqlite" | wc -l)" 2 "the summary, where no table is named"
 is "$(stats "$tmp/few.sqlite" table=iterations 'iteration=no such' | wc -l)" 1 "no iterations: no rows"
 like "$(stats "$tmp/few.sqlite" table=nothing 2>&1)" "'nothing': expected a table" "a table that is none"
 UMADVISE=$tmp/gone
-like "$(stats "$tmp/few.sqlite" 2>&1)" "gone cannot be run" "no tool"
+like "$(stats "$tmp/few.sqlite" 2>&1)" "gone cannot be run" "a missing umadvise is reported"
 tap_done

@@ -15,7 +15,7 @@ cat >"$tmp/few.umtrace" <<'END'
 {"ev":"iter","n":1}
 {"ev":"op","name":"a","r":[0],"w":[0],"ns":1000}
 END
-ok "a sample" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
+ok "a workload is exported" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
 
 # Which of SQLite's allocations fail decides what it says: that there is no memory (4), or that it could not (3).
 survives "report" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"

@@ -48,14 +48,15 @@ is "$(query "$tmp/on-demand.json.gz" 'print(t["arrows"], t["slices"]["hint"], t[
 	"no hints, no arrows"
 
 fails 2 "a trace needs a file" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto
-fails 2 "and has no tables" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto --report ops -o "$tmp/x.json"
+fails 2 "tables in a perfetto trace are refused" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto --report ops -o \
+	"$tmp/x.json"
 cp "$tmp/lookahead.json" "$tmp/link.json"
 ok "an existing trace file is replaced" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto -o "$tmp/link.json"
 ok "report writes a trace with --force-overwrite" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto \
 	--force-overwrite -o "$tmp/lookahead.report.json"
 fails 4 "a folder that is not there" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto -o "$tmp/no/x.json"
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto -o - >"$tmp/out.json"
-ok "standard output" cmp "$tmp/out.json" "$tmp/lookahead.report.json"
+ok "standard output equals the file" cmp "$tmp/out.json" "$tmp/lookahead.report.json"
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto -o "$tmp/part.json" --filter-nvtx 'iteration 2'
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format json -o "$tmp/part.report" --filter-nvtx 'iteration 2'
 is "$(query "$tmp/part.json" "$sums" "$tmp/part.report")" "$all_true" "what is filtered out is not drawn"
@@ -64,7 +65,7 @@ is "$(query "$tmp/part.json" "$sums" "$tmp/part.report")" "$all_true" "what is f
 vector=$top_builddir/examples/vector
 if [ -x "$vector" ]; then
 	UMADVISE_RUN_LOG=$tmp/own.umlog UMADVISE_BUDGET=4MiB "$vector" >/dev/null
-	ok "a log" "$UMADVISE" report "$tmp/own.umlog" --format perfetto -o "$tmp/own.json"
+	ok "a log becomes a trace" "$UMADVISE" report "$tmp/own.umlog" --format perfetto -o "$tmp/own.json"
 	is "$(query "$tmp/own.json" 'C = t["slices"]
 print(C["range"], C["op"] > 100, C["hint"] > 100, C["kernel"], any(n.startswith("hints") for n in t["names"]))')" \
 		"6 True True 0 True" "has iterations, operations and hints"
@@ -83,7 +84,8 @@ for t in "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY":
 c.commit()' "$tmp/mixed.sqlite"
 ok "rows in no order" "$UMADVISE" report "$tmp/mixed.sqlite" --format perfetto -o "$tmp/mixed.json"
 is "$(query "$tmp/mixed.json" "$sums" "$tmp/on-demand.json")" "$all_true" "are brought into order"
-fails 3 "but not where what was written is gone" "$UMADVISE" report "$tmp/mixed.sqlite" --format perfetto -o -
+fails 3 "a trace out of order is refused where it cannot be written again" \
+	"$UMADVISE" report "$tmp/mixed.sqlite" --format perfetto -o -
 head -c 60000 "$tmp/on-demand.sqlite" >"$tmp/cut.sqlite"
 fails 3 "a damaged file" "$UMADVISE" report "$tmp/cut.sqlite" --format perfetto -o "$tmp/cut.json"
 is "$(compgen -G "$tmp/*cut.json*")" "" "leaves no trace"

@@ -24,7 +24,7 @@ count() { grep -cE "^[0-9]+ [0-9]+ $2" "$1"; }
 want=$("$top_builddir/examples/cg")
 got=$(spied "$tmp/spied" env UMADVISE_RUN_LOG="$tmp/own.umlog" "$top_builddir/examples/cg")
 is $? 0 "a program runs with a tool attached"
-is "$got" "$want" "and comes to the same"
+is "$got" "$want" "the program computes the same with marks"
 is "$(count "$tmp/spied" 'domain ')" 1 "one domain, though it has two contexts"
 
 # What was seen as Nsight Systems would export it; of the second context, whose log was kept. Checks that each thing is
@@ -86,7 +86,8 @@ EOF
 sed -n 's/^[0-9]* [0-9]* mark 1 hint [^ ]* \([a-z]*\) .* 0$/\1/p' "$tmp/spied" | LC_ALL=C sort | uniq -c |
 	awk '{ print $2, $1 }' >"$tmp/hints"
 ok "hints of more than one kind" test "$(wc -l <"$tmp/hints")" -gt 1
-like "$("$UMADVISE" report "$tmp/spied.sqlite" --report hints)" "prefetch +A-" "and by tensor"
+like "$("$UMADVISE" report "$tmp/spied.sqlite" --report hints)" "prefetch +A-" \
+	"hints of the recording have their tensor"
 
 # One context: to the number what its log has.
 ok "a program with one context" spied "$tmp/one" env UMADVISE_RUN_LOG="$tmp/one.umlog" "$top_builddir/examples/vector"
@@ -102,15 +103,16 @@ print(len(a["iterations"]), len(b["iterations"]), tensors(a) == tensors(b) or (t
       hints(a) == hints(b) or (hints(a), hints(b)), sum(h["issued"] for h in b["hints"]) > 100)
 EOF
 )" "6 6 True True True" "iterations, tensors, hints"
-is "$(count "$tmp/one" 'mark 1 op [0-9]+ ')" "$((24 + 24 * 6))" "every op"
-is "$(count "$tmp/one" 'mark 1 use ')" "$((24 + 24 * 6 * 2))" "every use"
+is "$(count "$tmp/one" 'mark 1 op [0-9]+ ')" "$((24 + 24 * 6))" "every op has a mark"
+is "$(count "$tmp/one" 'mark 1 use ')" "$((24 + 24 * 6 * 2))" "every use has a mark"
 is "$(sed -n 's/.* start 1 [0-9]* //p' "$tmp/one" | tr '\n' ' ')" \
 	"iteration 0 iteration 1 iteration 2 iteration 3 iteration 4 iteration 5 " "iterations by name"
 
-ok "UMADVISE_NVTX=iterations" spied "$tmp/few" env UMADVISE_NVTX=iterations "$top_builddir/examples/vector"
+ok "the program runs with UMADVISE_NVTX=iterations" spied "$tmp/few" env UMADVISE_NVTX=iterations \
+	"$top_builddir/examples/vector"
 is "$(count "$tmp/few" 'start'), $(count "$tmp/few" 'mark')" "6, 0" "marks them alone"
-ok "UMADVISE_NVTX=off" spied "$tmp/off" env UMADVISE_NVTX=off "$top_builddir/examples/vector"
-ok "marks nothing" test ! -e "$tmp/off"
+ok "the program runs with UMADVISE_NVTX=off" spied "$tmp/off" env UMADVISE_NVTX=off "$top_builddir/examples/vector"
+ok "UMADVISE_NVTX=off makes no marks" test ! -e "$tmp/off"
 ok "a tool that does not attach" env NVTX_INJECTION64_PATH="$spy" "$top_builddir/examples/vector"
 ok "a tool that is not there" env NVTX_INJECTION64_PATH="$tmp/none.so" "$top_builddir/examples/vector"
 ok "the tool of this project plays without marks" spied "$tmp/tool" "$UMADVISE" simulate \

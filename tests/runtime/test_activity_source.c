@@ -202,10 +202,10 @@ static void play(const char *name, enum um_play_strategy strategy, int hints)
 				    .iterations = ITERATIONS,
 				    .watch = &heard.sink};
 
-	ok(um_play(t, &o, &result) == 0, "%s: played", what);
+	ok(um_play(t, &o, &result) == 0, "%s: the workload is played", what);
 	count(t, &births, &ops);
-	is_u64(heard.births, births, "%s: tensors", what);
-	is_u64(heard.ops.n, ops, "%s: ops", what);
+	is_u64(heard.births, births, "%s: all tensors are announced", what);
+	is_u64(heard.ops.n, ops, "%s: all ops are announced", what);
 	is_u64(heard.kernels, heard.ops.n, "%s: each launch was announced", what);
 	is_u64(heard.wrong, 0, "%s: all in turn, of memory and tensors that are there", what);
 	check_hints(what, hints);

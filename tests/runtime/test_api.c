@@ -139,17 +139,17 @@ static void results(void)
 
 	adv = open_sim(1024 * MIB, NULL, NULL);
 	err = train(adv, 12, NULL, &fits);
-	ok(err == 0 && fits.sum == plain.sum, "the same results where all fits (%g)", fits.sum);
+	ok(err == 0 && fits.sum == plain.sum, "the results are the same where all fits (%g)", fits.sum);
 	is_u64(fits.stats.divergences, 0, "the loop is regular");
 	umadv_close(adv);
 
 	/* 25 tensors of 4 MiB; room for 15. */
 	adv = open_sim(60 * MIB, NULL, NULL);
 	err = train(adv, 12, path, &small);
-	ok(err == 0 && small.sum == plain.sum, "the same results in 60 %% of the memory");
-	ok(small.stats.hints_issued > 0 && small.stats.evict_bytes > 0, "with evictions");
+	ok(err == 0 && small.sum == plain.sum, "the results are the same in 60 %% of the memory");
+	ok(small.stats.hints_issued > 0 && small.stats.evict_bytes > 0, "the smaller memory causes evictions");
 	is_u64(small.stats.first_hinted_iteration, 1, "hints from the second iteration on");
-	is_u64(small.stats.hints_refused, 0, "none refused");
+	is_u64(small.stats.hints_refused, 0, "no hint is refused");
 	ok(small.stats.plan_peak_bytes <= 60 * MIB, "the plan keeps to the budget");
 	umadv_close(adv);
 
@@ -163,8 +163,8 @@ static void results(void)
 
 	adv = open_sim(60 * MIB, NULL, path);
 	err = train(adv, 12, NULL, &warm);
-	ok(err == 0 && warm.sum == plain.sum, "the same results from a saved plan");
-	is_u64(warm.stats.first_hinted_iteration, 0, "with hints from the first iteration on");
+	ok(err == 0 && warm.sum == plain.sum, "the results are the same with a saved plan");
+	is_u64(warm.stats.first_hinted_iteration, 0, "the saved plan gives hints from the first iteration on");
 	umadv_close(adv);
 	remove(path);
 }
@@ -235,7 +235,8 @@ static void irregular(void)
 	ok(err == 0 && hinted.sum == plain.sum, "have the same results with hints (%g, %g)", hinted.sum, plain.sum);
 	ok(hinted.stats.divergences > 2, "though the schedule is left (%llu times)",
 	   (unsigned long long)hinted.stats.divergences);
-	ok(hinted.stats.hinted_iterations > 20 && hinted.stats.discard_bytes > 0, "and taken up again (%llu of 40)",
+	ok(hinted.stats.hinted_iterations > 20 && hinted.stats.discard_bytes > 0,
+	   "most iterations are hinted in spite of departures (%llu of 40)",
 	   (unsigned long long)hinted.stats.hinted_iterations);
 }
 
@@ -379,7 +380,7 @@ static void promises(void)
 
 	ok(!err && nothing.stats.hinted_iterations > 8, "scratch without a promise");
 	is_u64(nothing.stats.discard_bytes, 0, "is never thrown away");
-	ok(nothing.stats.evict_bytes > 0, "but copied to the host");
+	ok(nothing.stats.evict_bytes > 0, "memory without a promise is copied to the host");
 	err = scratch(NONE, &none);
 	ok(!err && none.sum == nothing.sum,
 	   "scratch that is overwritten as a whole: the same results, poisoned as it is");
@@ -390,8 +391,8 @@ static void promises(void)
 	ok(!err && transient.sum == none.sum, "transient scratch: the same results");
 	ok(transient.stats.evict_bytes + transient.stats.discard_bytes > 0 &&
 		   transient.stats.evict_bytes <= none.stats.evict_bytes,
-	   "and no more copies (%llu discarded, %llu copied)", (unsigned long long)transient.stats.discard_bytes,
-	   (unsigned long long)transient.stats.evict_bytes);
+	   "transient memory is not copied more often (%llu discarded, %llu copied)",
+	   (unsigned long long)transient.stats.discard_bytes, (unsigned long long)transient.stats.evict_bytes);
 	err = scratch(DEAD, &dead);
 	ok(!err && dead.sum == none.sum, "scratch declared dead: the same results, poisoned as it is");
 	ok(dead.stats.discard_bytes > 0 && dead.stats.evict_bytes < none.stats.evict_bytes,
@@ -452,24 +453,24 @@ static void arguments(void)
 	o.nvtx = UMADV_NVTX_ALL;
 	setenv("UMADVISE_NVTX", "iterations", 1);
 	umadv_options_init(&o);
-	is_int(o.nvtx, UMADV_NVTX_ITERATIONS, "UMADVISE_NVTX");
+	is_int(o.nvtx, UMADV_NVTX_ITERATIONS, "UMADVISE_NVTX sets the option");
 	unsetenv("UMADVISE_NVTX");
 	umadv_options_init(&o);
 	is_int(o.nvtx, UMADV_NVTX_ALL, "without it: all");
 	is_int(o.evict, UMADV_EVICT_AUTO, "who evicts is ours to choose");
 	o.log = on_log;
 	o.evict = (enum umadv_evict)3;
-	is_int(umadv_open(&adv, &o), -EINVAL, "but for nobody");
+	is_int(umadv_open(&adv, &o), -EINVAL, "an unknown eviction policy is refused");
 	ok(strstr(last_log, "UMADV_EVICT_AUTO"), "who is no choice: %s", last_log);
 	setenv("UMADVISE_EVICT", "driver", 1);
 	umadv_options_init(&o);
-	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT");
+	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT sets the option");
 	unsetenv("UMADVISE_EVICT");
 	umadv_options_init(&o);
-	is_int(o.counters, 0, "nobody counts");
+	is_int(o.counters, 0, "counters are off by default");
 	setenv("UMADVISE_COUNTERS", "on", 1);
 	umadv_options_init(&o);
-	is_int(o.counters, 1, "UMADVISE_COUNTERS");
+	is_int(o.counters, 1, "UMADVISE_COUNTERS sets the option");
 	unsetenv("UMADVISE_COUNTERS");
 	o.log = on_log;
 	o.device = UMADV_DEVICE_SIM;
@@ -482,36 +483,39 @@ static void arguments(void)
 	umadv_close(NULL);
 
 	adv = open_sim(64 * MIB, NULL, NULL);
-	is_int(umadv_alloc(adv, (void **)&p, 0, "p", UMADV_OTHER), -EINVAL, "no bytes");
+	is_int(umadv_alloc(adv, (void **)&p, 0, "p", UMADV_OTHER), -EINVAL, "an allocation of no bytes is refused");
 	is_int(umadv_alloc(adv, (void **)&p, 4096, "p", (enum umadv_role)99), -EINVAL, "no such role");
-	ok(umadv_alloc(adv, (void **)&p, 100000, "p", UMADV_OTHER) == 0 && (uintptr_t)p % 512 == 0, "512-byte aligned");
+	ok(umadv_alloc(adv, (void **)&p, 100000, "p", UMADV_OTHER) == 0 && (uintptr_t)p % 512 == 0,
+	   "memory is 512-byte aligned");
 	ok(umadv_alloc(adv, (void **)&q, 100000, NULL, UMADV_COMM) == 0, "role comm, no name");
 	is_int(umadv_free(adv, p + 512), -EINVAL, "free of an inner address");
 	is_int(umadv_adopt(adv, p + 99000, 2000, "x", UMADV_OTHER), -EEXIST, "adoption that overlaps in part");
 	ok(umadv_adopt(adv, p + 1000, 2000, "x", UMADV_OTHER) == 0, "a part of a tensor is a tensor");
-	is_int(umadv_free(adv, p), -EINVAL, "which must end first");
-	is_int(umadv_disown(adv, p + 1000, 1999), -EINVAL, "as the range that it is");
-	ok(umadv_disown(adv, p + 1000, 2000) == 0 && umadv_free(adv, p) == 0, "and then both end");
-	is_int(umadv_free(adv, p), -EINVAL, "once");
+	is_int(umadv_free(adv, p), -EINVAL, "memory with an adopted range is not freed");
+	is_int(umadv_disown(adv, p + 1000, 1999), -EINVAL, "a range is disowned only as it was adopted");
+	ok(umadv_disown(adv, p + 1000, 2000) == 0 && umadv_free(adv, p) == 0,
+	   "memory is freed after its adopted range");
+	is_int(umadv_free(adv, p), -EINVAL, "freeing memory twice is refused");
 	ok(umadv_free(adv, NULL) == 0 && umadv_free(adv, q) == 0, "NULL is nothing to free");
 
-	ok(umadv_alloc(adv, (void **)&p, 4096, "p", UMADV_OTHER) == 0 && umadv_iter(adv, "train") == 0, "an iteration");
+	ok(umadv_alloc(adv, (void **)&p, 4096, "p", UMADV_OTHER) == 0 && umadv_iter(adv, "train") == 0,
+	   "an iteration begins");
 	is_int(umadv_op(adv, NULL, "op", NULL, 1), -EINVAL, "uses that are not there");
 	is_int(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ_RANGE(p, 4097))), -EINVAL,
 	       "a range past the tensor's end");
 	n_logs = 0;
 	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o), UMADV_READ(p))) == 0, "an unknown pointer is ignored");
-	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o))) == 0, "twice");
-	is_int(n_logs, 1, "and said once");
+	ok(umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(&o))) == 0, "an op with unknown memory succeeds again");
+	is_int(n_logs, 1, "unknown memory is logged once");
 	ok(umadv_op(adv, NULL, NULL, NULL, 0) == 0, "an op without a name or uses");
-	ok(umadv_stats_get(adv, &s) == 0, "statistics");
+	ok(umadv_stats_get(adv, &s) == 0, "statistics are read");
 	is_u64(s.unknown_pointers, 2, "count unknown pointers");
-	is_u64(s.ops, 3, "and ops");
-	is_u64(s.tensors_live, 1, "and tensors");
-	is_u64(s.bytes_live_peak, 200000, "and bytes");
+	is_u64(s.ops, 3, "ops are counted");
+	is_u64(s.tensors_live, 1, "live tensors are counted");
+	is_u64(s.bytes_live_peak, 200000, "the peak of live bytes is counted");
 	s.struct_size = 0;
 	is_int(umadv_stats_get(adv, &s), -EINVAL, "statistics of no size");
-	ok(umadv_caps_get(adv, &c) == 0 && c.simulated && c.managed && c.capacity == 64 * MIB, "capabilities");
+	ok(umadv_caps_get(adv, &c) == 0 && c.simulated && c.managed && c.capacity == 64 * MIB, "capabilities are read");
 	is_int(umadv_transient(adv, p + 1), -EINVAL, "transient: a tensor's start");
 	is_int(umadv_dead(adv, &o), -EINVAL, "dead: a tensor's start");
 	is_int(umadv_load_plan(adv, "/nonexistent/plan"), -ENOENT, "a plan that is not there");
@@ -523,12 +527,13 @@ static void arguments(void)
 	ok(umadv_open(&none, &o) == 0, "a context without a device");
 	ok(umadv_alloc(none, (void **)&p, 1000, "p", UMADV_OTHER) == 0, "allocates host memory");
 	memset(p, 1, 1000);
-	ok(umadv_iter(none, NULL) == 0 && umadv_op(none, NULL, "op", UMADV_USES(UMADV_UPDATE(p))) == 0, "and listens");
-	is_int(umadv_sim_run(none, NULL, NULL, NULL), -ENODEV, "but simulates nothing");
-	ok(umadv_caps_get(none, &c) == 0 && !c.managed && *c.why, "and says why it is quiet: %s", c.why);
+	ok(umadv_iter(none, NULL) == 0 && umadv_op(none, NULL, "op", UMADV_USES(UMADV_UPDATE(p))) == 0,
+	   "a context without a device accepts announcements");
+	is_int(umadv_sim_run(none, NULL, NULL, NULL), -ENODEV, "a context without a device simulates nothing");
+	ok(umadv_caps_get(none, &c) == 0 && !c.managed && *c.why, "a context without a device says why: %s", c.why);
 	umadv_close(none);
 	is_str(umadv_strerror(-ENOMEM), "out of memory", "errors in words");
-	is_str(umadv_version(), "0.1.0", "version");
+	is_str(umadv_version(), "0.1.0", "the version is 0.1.0");
 }
 
 /* Less than a block: a line, and plain managed memory. */

@@ -61,7 +61,7 @@ static void test_alignment(void)
 	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
 	       "memory that begins anywhere is good enough");
 	is_u64(a.regions.at[0].addr % UM_BLOCK_BYTES, 0, "what is used of it begins at a block");
-	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "and is whole blocks");
+	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "a region is whole blocks");
 	ok(addr >= a.regions.at[0].addr && addr + 3 * MIB <= a.regions.at[0].addr + a.regions.at[0].bytes,
 	   "the piece lies inside");
 	memset((void *)(uintptr_t)a.regions.at[0].addr, 1, a.regions.at[0].bytes);
@@ -99,10 +99,10 @@ static void test_waiting(void)
 	deaf = s[1];
 	um_arena_pool_give(&a, first, 4 * MIB);
 	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &next);
-	ok(next != first, "not used again while a stream could take no event");
+	ok(next != first, "memory waits while a stream takes no event");
 	deaf = NULL;
 	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &again);
-	is_u64(again, first, "but as soon as it has passed one");
+	is_u64(again, first, "memory is used again when the stream has passed an event");
 	um_arena_pool_fini(&a);
 }
 

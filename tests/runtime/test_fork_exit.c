@@ -114,7 +114,7 @@ static void test_fork(void)
 
 	if (pid == 0)
 		_exit(in_child(adv, x[0]));
-	is_int(outcome(pid), 0, "in a forked child it is dead, quietly, and another one can be opened");
+	is_int(outcome(pid), 0, "a forked child can open a context, and its parent's is dead");
 
 	/* The lock may be held by another thread in the instant of the fork. */
 	if (pthread_create(&thread, NULL, keep_busy, &busy))
@@ -134,7 +134,7 @@ static void test_fork(void)
 	}
 	busy.stop = 1;
 	pthread_join(thread, NULL);
-	is_int(bad, 0, "also when another thread is inside the library");
+	is_int(bad, 0, "a fork is safe while another thread is inside the library");
 	is_int(iterate(adv, x, 2), 0, "the parent goes on");
 	umadv_close(adv);
 }
@@ -168,7 +168,7 @@ static void test_exit(void)
 		exit(left_open ? 5 : 6);
 	}
 	is_int(outcome(pid), 5, "a process that ends with a context open keeps its exit status");
-	is_int(access(path, R_OK), 0, "and the trace that was being written is whole");
+	is_int(access(path, R_OK), 0, "the trace of a program that exits is whole");
 	unlink(path);
 }
 

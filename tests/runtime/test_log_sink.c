@@ -98,25 +98,25 @@ static void whole(void)
 	um_context_close(a.adv);
 	ok(look(&f, file) == 0, "a log is there %s", f.diag.text);
 	l = &f.capture.library;
-	is_u64(l->iterations, 20, "iterations");
-	is_u64(f.n[UM_ACT_RANGE], 20, "as ranges");
-	is_u64(f.n[UM_ACT_OP], 20 * OPS, "ops");
-	is_u64(f.n[UM_ACT_USE], 3 * 20 * OPS, "uses");
-	is_u64(f.n[UM_ACT_TENSOR], 2 * APP_LAYERS + 1, "tensors");
-	is_u64(f.wrong, 0, "by number, name and size");
+	is_u64(l->iterations, 20, "the log has 20 iterations");
+	is_u64(f.n[UM_ACT_RANGE], 20, "each iteration is a range");
+	is_u64(f.n[UM_ACT_OP], 20 * OPS, "the log has all ops");
+	is_u64(f.n[UM_ACT_USE], 3 * 20 * OPS, "the log has all uses");
+	is_u64(f.n[UM_ACT_TENSOR], 2 * APP_LAYERS + 1, "the log has all tensors");
+	is_u64(f.wrong, 0, "tensors have their number, name and size");
 	is_u64(l->counts[UM_LIBRARY_OPS], s.ops, "ops are counted");
 	is_u64(l->counts[UM_LIBRARY_ISSUED], s.hints_issued, "hints are counted");
-	is_u64(l->counts[UM_LIBRARY_PREFETCH], s.prefetch_bytes, "and what they asked for");
+	is_u64(l->counts[UM_LIBRARY_PREFETCH], s.prefetch_bytes, "prefetches add up to the statistics");
 	ok(s.hints_issued > 0, "there are some (%" PRIu64 ")", s.hints_issued);
 	/* Statistics are taken before the helper threads have stopped: the last calls may not be in them. */
 	ok(f.bytes[UM_HINT_PREFETCH] >= s.prefetch_bytes, "bytes to the device");
 	ok(f.bytes[UM_HINT_EVICT] + f.bytes[UM_HINT_ADVISE] >= s.evict_bytes, "bytes to the host, or let go");
-	ok(f.bytes[UM_HINT_DISCARD] >= s.discard_bytes, "bytes discarded");
-	ok(f.aimed > 0, "for some op");
-	is_u64(l->counts[UM_LIBRARY_PLANS], s.plans, "plans");
+	ok(f.bytes[UM_HINT_DISCARD] >= s.discard_bytes, "discards have at least the bytes of the statistics");
+	ok(f.aimed > 0, "a discard names its op");
+	is_u64(l->counts[UM_LIBRARY_PLANS], s.plans, "the log counts the plans");
 	is_u64(l->levels[UM_LIBRARY_PLAN_NS], s.plan_ns, "what the plan foresees");
-	is_str(l->strategy, "lookahead", "the strategy");
-	is_u64(l->budget_bytes, s.budget_bytes, "the budget");
+	is_str(l->strategy, "lookahead", "the log has the strategy");
+	is_u64(l->budget_bytes, s.budget_bytes, "the log has the budget");
 	um_capture_fini(&f.capture);
 }
 
@@ -142,8 +142,8 @@ static void killed(void)
 	is_int(outcome(pid), 128 + SIGKILL, "a program is killed in its seventh iteration");
 	ok(look(&f, file) == 0, "its log can be read %s", f.diag.text);
 	is_u64(f.capture.library.iterations, 6, "it has those that were over");
-	is_u64(f.n[UM_ACT_OP], 6 * OPS, "with their ops");
-	is_u64(f.wrong, 0, "as they were");
+	is_u64(f.n[UM_ACT_OP], 6 * OPS, "kept iterations have their ops");
+	is_u64(f.wrong, 0, "kept tensors have number, name and size");
 	um_capture_fini(&f.capture);
 }
 
@@ -205,7 +205,7 @@ static void refused(void)
 	umadv_stats_get(a.adv, &s);
 	umadv_close(a.adv);
 	is_u64(s.errors, 1, "a log that can not be written is counted");
-	is_u64(s.iterations, 3, "and nothing else comes of it");
+	is_u64(s.iterations, 3, "a failed log changes nothing else");
 
 	setenv("UMADVISE_RUN_LOG", file, 1);
 	signal(SIGXFSZ, SIG_IGN);

@@ -89,23 +89,23 @@ static void test_measure(void)
 	um_op_timer_init(&w, gpu);
 	iteration(&w, 10, 10, s);
 	is_int(um_op_timer_end(&w, 1), 0, "off: nothing is measured");
-	is_int(um_op_timer_begin(&w, 10), 0, "begins");
+	is_int(um_op_timer_begin(&w, 10), 0, "the timer begins to measure");
 	iteration(&w, 10, 3, s);
 	is_int(um_op_timer_end(&w, 0), 0, "an iteration that went elsewhere does not count");
 	is_int(w.state, UM_OP_TIMER_RUNS, "the next one may");
 	iteration(&w, 10, 3, s);
 	um_op_timer_end(&w, 1);
-	is_int(w.state, UM_OP_TIMER_RUNS, "nor one with an op that was not begun");
+	is_int(w.state, UM_OP_TIMER_RUNS, "an iteration with an op that was not begun does not count");
 	iteration(&w, 10, 10, s);
-	is_int(um_op_timer_end(&w, 1), 0, "not yet: the device has not got there");
+	is_int(um_op_timer_end(&w, 1), 0, "a time is not ready before the device gets there");
 	is_int(w.state, UM_OP_TIMER_WAITS, "it is waited for, without waiting");
 	um_sim_sync(gpu);
-	is_int(um_op_timer_end(&w, 1), 0, "one pass");
+	is_int(um_op_timer_end(&w, 1), 0, "one pass is not enough");
 	iteration(&w, 10, 10, s);
 	um_sim_sync(gpu);
 	is_int(um_op_timer_end(&w, 1), 1, "two passes: done");
 	is_u64(wrong(&w), 0, "each op has its own time, without what it waited for");
-	is_int(um_op_timer_end(&w, 1), 1, "and stays so");
+	is_int(um_op_timer_end(&w, 1), 1, "the timer stays complete");
 
 	is_int(um_op_timer_begin(&w, n), 0, "more ops than one window holds");
 	while (!done && rounds < 10) {
@@ -117,7 +117,7 @@ static void test_measure(void)
 	is_int(rounds, 2 * UM_OP_TIMER_PASSES, "are measured a window at a time");
 	is_u64(wrong(&w), 0, "all of them");
 	um_op_timer_off(&w);
-	is_int(um_op_timer_end(&w, 1), 0, "off: forgotten");
+	is_int(um_op_timer_end(&w, 1), 0, "a timer that was switched off has no times");
 	um_op_timer_fini(&w);
 	gpu->api->cudaStreamDestroy(gpu, s[0]);
 	gpu->api->cudaStreamDestroy(gpu, s[1]);
@@ -183,7 +183,7 @@ static void test_trace(void)
 		memcpy(name, "other", sizeof name); /* borrowed for the call only */
 	}
 	is_int(um_trace_sink_close(&t), 0, "the trace is closed");
-	is_int(um_trace_load(&trace, path, &diag), 0, "and can be read");
+	is_int(um_trace_load(&trace, path, &diag), 0, "the recorded trace can be read");
 	for (size_t i = 0; trace && i < um_trace_length(trace); i++) {
 		const struct um_event *ev = um_trace_event(trace, i);
 

@@ -134,18 +134,18 @@ int main(void)
 	ok(learn(&a) == 0, "a loop is learned");
 	unsigned long before = allocations;
 
-	ok(app_ops(&a) == 0, "and replayed");
+	ok(app_ops(&a) == 0, "the iterations are replayed");
 	before = allocations - before;
 	if (COUNTS)
 		is_u64(before, 0, "no allocation in %d ops", 2 * APP_LAYERS);
 	else
 		skip(1, "the sanitizer owns malloc");
 	umadv_stats_get(a.adv, &s);
-	is_u64(s.divergences, 0, "on the schedule");
-	is_u64(s.plans, 1, "of one plan");
-	ok(um_context_hints(a.adv) > 2 * APP_LAYERS, "with hints (%llu asked for)",
+	is_u64(s.divergences, 0, "no iteration departs from the schedule");
+	is_u64(s.plans, 1, "one plan serves all iterations");
+	ok(um_context_hints(a.adv) > 2 * APP_LAYERS, "ops cause hints (%llu asked for)",
 	   (unsigned long long)um_context_hints(a.adv));
-	is_u64(s.hints_refused, 0, "none refused");
+	is_u64(s.hints_refused, 0, "no hint is refused");
 	umadv_close(a.adv);
 
 	long idle = COUNTS ? run_child(idle_child) : -1, calls = idle < 0 ? -1 : run_child(child);

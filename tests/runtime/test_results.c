@@ -313,8 +313,8 @@ int main(void)
 			/* the largest op has three ranges of 6 MiB, which lie in four blocks each */
 			budget = budget < 24 * MIB ? 24 * MIB : budget;
 			larger = budget_devices[(seed + i) % BUDGET_DEVICES];
-			is_u64(run(seed, "lookahead", budget, &few), want, "the same in %u %% of its memory",
-			       percent[i]);
+			is_u64(run(seed, "lookahead", budget, &few), want,
+			       "the results are the same in %u %% of the memory", percent[i]);
 			hinted += few.hinted_iterations;
 			discarded += few.discard_bytes;
 			evicted += few.evict_bytes;

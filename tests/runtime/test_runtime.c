@@ -118,9 +118,9 @@ int main(void)
 	for (int i = 0; i < 12 && !err; i++)
 		err = um_sim_sync(gpu) || iteration(adv, stream, x, 0);
 	s = stats_of(adv);
-	is_u64(s.measured, OPS, "then each op is measured");
+	is_u64(s.measured, OPS, "each op is measured");
 	ok(s.in_core_ns >= OPS * LONG_NS && s.in_core_ns < OPS * LONG_NS * 11 / 10,
-	   "and planned with what it takes (%llu ns)", (unsigned long long)s.in_core_ns);
+	   "the plan uses the measured time (%llu ns)", (unsigned long long)s.in_core_ns);
 	is_u64(s.divergences, 0, "no iteration strayed");
 
 	code = UM_CUDA_OK;
@@ -129,8 +129,8 @@ int main(void)
 	err |= iteration(adv, stream, x, 1);
 	s = stats_of(adv);
 	is_int(err, 0, "ops on a stream that is captured");
-	is_u64(s.captured, 2, "are counted");
-	is_u64(s.divergences, 0, "and are no part of the iteration");
+	is_u64(s.captured, 2, "captured ops are counted");
+	is_u64(s.divergences, 0, "captured ops are no part of the iteration");
 	is_int(on_captured, 0, "nothing was called on that stream");
 	code = 400; /* cudaErrorInvalidResourceHandle */
 	err = iteration(adv, stream, x, 1);
@@ -138,7 +138,7 @@ int main(void)
 	is_u64(stats_of(adv).errors, s.errors + 1, "an op on a stream that the device refuses is counted as an error");
 	is_u64(stats_of(adv).captured, s.captured, "an op on a stream that the device refuses is not a captured one");
 	code = UM_CUDA_OK;
-	is_int(um_sim_sync(gpu), 0, "all ends");
+	is_int(um_sim_sync(gpu), 0, "all work ends");
 	umadv_close(adv);
 	return tap_done();
 }

@@ -76,7 +76,8 @@ fails 2 "a timeline of a comparison is refused" plan --diff "$tmp/a.umplan" "$tm
 fails 2 "a timeline with the plan on standard output is refused" \
 	plan "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - \
 	--timeline "$tmp/x.json"
-fails 2 "a timeline of a simulation is refused" "$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --timeline \
+fails 2 "a timeline of a simulation is refused" \
+	"$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --timeline \
 	"$tmp/x.json"
 fails 3 "a folder that is not there" plan --show "$tmp/a.umplan" --timeline "$tmp/no/x.json"
 fails 4 "a full device" sh -c '"$UMADVISE" plan --show "$1" --timeline - >/dev/full' - "$tmp/a.umplan"
