@@ -52,10 +52,10 @@ cat >"$tmp/t.sh" <<'END'
 . "$top_srcdir/tests/tap.sh"
 ok "true is true" true
 ok "false is not" false
-is a b "texts differ"
-like abc '^b' "no match"
-fails 3 "another status" sh -c 'exit 4'
-fails 4 "that status" sh -c 'exit 4'
+is a b "is notices different texts"
+like abc '^b' "like notices a mismatch"
+fails 3 "fails notices another status" sh -c 'exit 4'
+fails 4 "fails accepts the wanted status" sh -c 'exit 4'
 tap_done
 END
 out=$(top_srcdir=$top_srcdir bash "$tmp/t.sh")

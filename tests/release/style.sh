@@ -90,6 +90,34 @@ names() { # TREE
 	}')
 }
 
+# A label of a test is a statement: fewer than three words are none. One with a format or a variable has more when it is
+# printed.
+labels() { # TREE
+	(cd "$1" && find tests \( -name '*.[ch]' -o -name '*.sh' \) ! -path 'tests/data/*' 2>/dev/null | LC_ALL=C sort |
+		xargs -r awk '
+	function look(line,   label) {
+		label = ""
+		if (FILENAME ~ /\.sh$/ && match(line, /^[ \t]*(ok|survives|fails [0-9]+) "[^"]*"/))
+			label = substr(line, RSTART, RLENGTH)
+		else if (match(line, FILENAME ~ "[.]sh$" ? " \"[^\"]*\"$" : "(^\t*|, )\"[^\"]*\"[)]+( [{]|;)$"))
+			label = substr(line, RSTART, RLENGTH)
+		sub(/^[^"]*"/, "", label)
+		sub(/".*/, "", label)
+		if (label != "" && label !~ /[%$\\]/ && split(label, word, " ") < 3)
+			print FILENAME ":" FNR ": a label is a statement: " label
+	}
+	FNR == 1 { open = 0 }
+	FILENAME ~ /\.sh$/ {
+		if ($0 ~ /^[ \t]*(ok|survives|fails [0-9]+) "/ || $0 ~ /^[ \t]*(is|like) .* "[^"]*"$/)
+			look($0)
+		next
+	}
+	/(^|[^A-Za-z0-9_])(ok|is_int|is_u64|is_str)\(/ && !/#define/ { open = 1 }
+	open && /"\)*( \{|;)$/ { look($0) }
+	/;$|\{$/ { open = 0 }
+	')
+}
+
 planted() { # CHECK NAME FILE TEXT
 	rm -rf "$tmp/tree"
 	mkdir -p "$tmp/tree/$(dirname "$3")"
@@ -113,10 +141,15 @@ planted quiet "exiting" lib/base/a.c '\texit(1);'
 planted quiet "logging outside lib/runtime" lib/gpu/a.c '\tfprintf(stderr, "hi");'
 planted names "a function without prefix" lib/base/a.h 'int add(int a);'
 planted names "a struct without prefix" lib/base/a.h 'struct tree {'
+planted labels "a label of two words" tests/base/a.c '\tis_int(n, 2, "two slots");'
+planted labels "a short label on its own line" tests/base/a.c '\tis_int(a_long_call(n),\n\t       2, "two slots");'
+planted labels "a short label of a shell test" tests/base/a.sh 'is "$a" "b" "csv"'
+planted labels "a short label before a command" tests/base/a.sh 'fails 2 "no file" umadvise report'
 
 is "$(spdx "$top_srcdir")" "" "every source says its licence"
 is "$(lines "$top_srcdir")" "" "lines and white space"
 is "$(sizes "$top_srcdir")" "" "sizes of files and functions"
 is "$(quiet "$top_srcdir")" "" "the library is quiet"
 is "$(names "$top_srcdir")" "" "names of what crosses files"
+is "$(labels "$top_srcdir")" "" "labels of tests are statements"
 tap_done

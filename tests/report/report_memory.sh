@@ -18,7 +18,7 @@ END
 ok "a workload is exported" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/few.sqlite"
 
 # Which of SQLite's allocations fail decides what it says: that there is no memory (4), or that it could not (3).
-survives "report" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
+survives "report survives failing allocations" -x 1 -x 2 "$UMADVISE" report "$tmp/few.sqlite"
 # Four turns of two kernels, found by repetition.
 {
 	head -n 2 "$tmp/few.umtrace"
@@ -41,7 +41,7 @@ survives "report, as a trace" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/few.sqlite" --format perfetto --force-overwrite -o "$tmp/trace.json"
 survives "simulate --export, as a trace" -x 1 -x 2 "$UMADVISE" \
 	simulate "$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.json"
-survives "simulate --export" -x 1 -x 2 "$UMADVISE" simulate \
+survives "simulate --export survives failing allocations" -x 1 -x 2 "$UMADVISE" simulate \
 	"$tmp/few.umtrace" --strategy on-demand --export "$tmp/x.sqlite"
 is "$(ls "$tmp"/x.sqlite?* "$tmp"/x.json?* "$tmp"/out.json?* "$tmp"/out.html?* "$tmp"/trace.json?* 2>/dev/null)" "" \
 	"no half file is left behind"

@@ -48,8 +48,8 @@ is "$(query "$tmp/on-demand.json.gz" 'print(t["arrows"], t["slices"]["hint"], t[
 	"no hints, no arrows"
 
 fails 2 "a trace needs a file" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto
-fails 2 "tables in a perfetto trace are refused" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto --report ops -o \
-	"$tmp/x.json"
+fails 2 "tables in a perfetto trace are refused" \
+	"$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto --report ops -o "$tmp/x.json"
 cp "$tmp/lookahead.json" "$tmp/link.json"
 ok "an existing trace file is replaced" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto -o "$tmp/link.json"
 ok "report writes a trace with --force-overwrite" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto \

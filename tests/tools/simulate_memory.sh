@@ -62,6 +62,6 @@ is "$(ls "$tmp"/out.json?* 2>/dev/null)" "" "no half timeline is left behind"
 survives "plan --show and --svg" -x 1 -x 2 "$UMADVISE" plan \
 	--show "$tmp/chain.umplan" --svg "$tmp/out.svg"
 is "$(ls "$tmp"/out.svg?* 2>/dev/null)" "" "no half drawing is left behind"
-survives "plan --diff" -x 1 -x 2 "$UMADVISE" plan \
+survives "plan --diff survives failing allocations" -x 1 -x 2 "$UMADVISE" plan \
 	--diff "$tmp/chain.umplan" "$tmp/chain.umplan"
 tap_done
