@@ -20,25 +20,13 @@
 
 struct doctor {
 	int json; /* --format */
+	const char *program; /* or NULL */
+	int calls; /* it calls the library */
 	struct umadv *adv; /* NULL: none could be opened */
 	int err; /* why */
 	json_t *log; /* what the context said */
 	char last[512]; /* of that */
 };
-
-/* Bytes that are no UTF-8 are shown as question marks. */
-static json_t *text(const char *s)
-{
-	json_t *all = s ? json_string(s) : json_null();
-	char plain[1024];
-
-	if (all)
-		return all;
-	snprintf(plain, sizeof plain, "%s", s);
-	for (char *p = plain; *p; p++)
-		*p = *p & 0x80 ? '?' : *p;
-	return json_string(plain);
-}
 
 static void on_log(void *user, enum umadv_log_level level, const char *line)
 {
@@ -46,7 +34,7 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 
 	snprintf(d->last, sizeof d->last, "%s", line);
 	json_array_append_new(d->log, json_pack("{s:s, s:o}", "level", level == UMADV_LOG_ERROR ? "error" : "warning",
-						"text", text(line)));
+						"text", doctor_text(line)));
 }
 
 /* --- environment -------------------------------------------------------------------------------------------------- */
@@ -60,7 +48,7 @@ static json_t *environment(void)
 		int used = um_variable_read(v, &scratch);
 
 		json_array_append_new(all, json_pack("{s:s, s:o, s:b, s:s, s:s, s:s}", "name", v->name, "value",
-						     text(um_variable_get(v->name)), "used", used > 0, "meaning",
+						     doctor_text(um_variable_get(v->name)), "used", used > 0, "meaning",
 						     v->what, "accepted", v->accepted, "default", v->standard));
 	}
 	return all;
@@ -74,7 +62,8 @@ static json_t *unknown(void)
 	size_t at = 0;
 
 	while (um_environment_unknown(&at, name, sizeof name, &near))
-		json_array_append_new(all, json_pack("{s:o, s:o}", "name", text(name), "near", text(near)));
+		json_array_append_new(all,
+				      json_pack("{s:o, s:o}", "name", doctor_text(name), "near", doctor_text(near)));
 	return all;
 }
 
@@ -112,16 +101,16 @@ static json_t *libraries(void)
 
 	um_libraries_find(l);
 	for (int i = 0; i < UM_LIBRARIES; i++)
-		json_array_append_new(all, json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:s}", "role", roles[l[i].role],
-						     "name", text(l[i].soname), "found", l[i].found, "version",
-						     version(l[i].version), "path", text(l[i].found ? l[i].path : NULL),
-						     "why", text(l[i].found ? NULL : l[i].why), "note",
-						     library_note(&l[i], &l[0])));
-	json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:s}", "role", "profiler", "name", "NVTX",
-					     "found", um_nvtx_built(), "version", "path",
-					     text(getenv("NVTX_INJECTION64_PATH")), "why",
-					     text(um_nvtx_built() ? NULL : "the library was built without its headers"),
-					     "note", um_nvtx_built() ? "" : "UMADVISE_NVTX has no effect"));
+		json_array_append_new(
+			all, json_pack("{s:s, s:o, s:b, s:o, s:o, s:o, s:s}", "role", roles[l[i].role], "name",
+				       doctor_text(l[i].soname), "found", l[i].found, "version", version(l[i].version),
+				       "path", doctor_text(l[i].found ? l[i].path : NULL), "why",
+				       doctor_text(l[i].found ? NULL : l[i].why), "note", library_note(&l[i], &l[0])));
+	json_array_append_new(
+		all, json_pack("{s:s, s:s, s:b, s:n, s:o, s:o, s:s}", "role", "profiler", "name", "NVTX", "found",
+			       um_nvtx_built(), "version", "path", doctor_text(getenv("NVTX_INJECTION64_PATH")), "why",
+			       doctor_text(um_nvtx_built() ? NULL : "the library was built without its headers"),
+			       "note", um_nvtx_built() ? "" : "UMADVISE_NVTX has no effect"));
 	return all;
 }
 
@@ -157,13 +146,13 @@ static json_t *device(const struct umadv *adv)
 
 	if (adv->cuda)
 		um_device_info(adv->gpu, &info);
-	return json_pack("{s:o, s:s, s:b, s:o, s:I, s:o, s:o}", "name", text(c->name), "kind",
+	return json_pack("{s:o, s:s, s:b, s:o, s:I, s:o, s:o}", "name", doctor_text(c->name), "kind",
 			 !adv->cuda	? (adv->simulated ? "simulated" : "none")
 			 : info.standin ? "stand-in"
 					: "cuda",
 			 "usable", adv->gpu->caps.concurrent_managed, "driver", version(info.driver_version),
 			 "memory_bytes", (json_int_t)(adv->cuda || adv->simulated ? c->capacity : 0), "why",
-			 text(c->why), "capabilities", capabilities(c));
+			 doctor_text(c->why), "capabilities", capabilities(c));
 }
 
 /* Who has chosen the profile. */
@@ -187,7 +176,7 @@ static json_t *choices(const struct umadv *adv)
 			     : adv->real	     ? "95 % of the device memory that is free"
 						     : "the device memory";
 
-	return json_pack("{s:o, s:s, s:I, s:s, s:s}", "profile", text(adv->profile.name), "profile_from",
+	return json_pack("{s:o, s:s, s:I, s:s, s:s}", "profile", doctor_text(adv->profile.name), "profile_from",
 			 profile_from(adv), "budget_bytes", (json_int_t)adv->budget, "budget_from", budget, "strategy",
 			 um_strategy_name(adv->options.strategy));
 }
@@ -222,6 +211,8 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 		return "the strategy on-demand leaves everything to the driver: unset UMADVISE_STRATEGY";
 	else if (um_strategy_plans(adv->options.strategy) && !adv->executor)
 		return "the device has no streams or events for hints";
+	else if (d->program && !d->calls)
+		snprintf(line, size, "%s does not call the library: umadvise(3) shows the calls", d->program);
 	else
 		return NULL;
 	return line;
@@ -239,7 +230,7 @@ static json_t *verdict(const struct doctor *d, int *hints)
 		snprintf(line, sizeof line, "hints will be issued on %s, within %.1f MiB, by %s",
 			 d->adv->gpu->caps.name, (double)d->adv->budget / (1 << 20),
 			 um_strategy_name(d->adv->options.strategy));
-	return text(line);
+	return doctor_text(line);
 }
 
 /* --- the verb ----------------------------------------------------------------------------------------------------- */
@@ -264,9 +255,17 @@ static void open_context(struct doctor *d)
 
 static json_t *examine(struct doctor *d, int *hints)
 {
-	json_t *found = json_pack("{s:s, s:s, s:o, s:o}", "schema", "umdoctor/1", "version", umadv_version(),
-				  "environment", environment(), "unknown_variables", unknown());
+	json_t *found = json_pack("{s:s, s:s}", "schema", "umdoctor/1", "version", umadv_version());
+	json_t *program = d->program ? doctor_program(d->program, &d->calls) : NULL;
 
+	if (!program && d->program) {
+		json_decref(found);
+		return NULL;
+	}
+	if (program)
+		json_object_set_new(found, "program", program);
+	json_object_set_new(found, "environment", environment());
+	json_object_set_new(found, "unknown_variables", unknown());
 	open_context(d);
 	json_object_set_new(found, "libraries", libraries());
 	if (d->adv) {
@@ -294,14 +293,17 @@ static int run(int argc, char **argv)
 
 	if (code != ARGS_GO_ON)
 		return code;
-	if (args.n) {
-		tool_say("doctor", "'%s': expected no file", args.operands[0]);
+	if (args.n > 1) {
+		tool_say("doctor", "'%s': expected one program", args.operands[1]);
 		return TOOL_USAGE;
 	}
+	d.program = args.n ? args.operands[0] : NULL;
 	d.log = json_array();
 	found = examine(&d, &hints);
 	json_decref(d.log);
 	if (!found) {
+		if (d.program)
+			return TOOL_REFUSED; /* said */
 		tool_say("doctor", "out of memory");
 		return TOOL_INTERNAL;
 	}
@@ -317,12 +319,16 @@ const struct tool_verb verb_doctor = {
 	.name = "doctor",
 	.run = run,
 	.what = "say whether a program gets hints here, and if not, why not",
-	.synopsis = "doctor [OPTION]...",
+	.synopsis = "doctor [OPTION]... [PROGRAM]",
 	.about = "Shows the UMADVISE_* variables, the libraries of CUDA that are found, the device and what it can do, "
-		 "the profile and the budget that a context takes by default, and a verdict in the last line.",
+		 "the profile and the budget that a context takes by default, and a verdict in the last line.\n"
+		 "With PROGRAM it reads that file and says how it is linked with CUDA's runtime, which version it is "
+		 "built for, and whether it allocates managed memory, calls the library and has NVTX.",
 	.options = options,
-	.tail = "Exit status: 0 hints will be issued, 1 they will not, 2 usage, 4 out of memory.\n\n"
+	.tail = "Exit status: 0 hints will be issued, 1 they will not, 2 usage, 3 PROGRAM cannot\n"
+		"be read, 4 out of memory.\n\n"
 		"Examples:\n"
 		"  umadvise doctor\n"
+		"  umadvise doctor ./train\n"
 		"  umadvise dryrun -- umadvise doctor --format json\n",
 };

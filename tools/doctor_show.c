@@ -6,6 +6,19 @@
 
 #include <string.h>
 
+json_t *doctor_text(const char *s)
+{
+	json_t *all = s ? json_string(s) : json_null();
+	char plain[1024];
+
+	if (all)
+		return all;
+	snprintf(plain, sizeof plain, "%s", s);
+	for (char *p = plain; *p; p++)
+		*p = *p & 0x80 ? '?' : *p;
+	return json_string(plain);
+}
+
 static const char *str(const json_t *o, const char *key)
 {
 	const char *s = json_string_value(json_object_get(o, key));
@@ -38,6 +51,25 @@ static void line(FILE *to, const char *name, const char *value, const char *note
 		fputc(')', to);
 	}
 	fputc('\n', to);
+}
+
+static void show_program(const json_t *program, FILE *to)
+{
+	static const char *const rows[][2] = {{"runtime", "CUDA runtime"},
+					      {"cuda", "CUDA version"},
+					      {"managed", "managed allocations"},
+					      {"library", "calls the library"},
+					      {"nvtx", "NVTX"}};
+	const json_t *fact;
+
+	if (!program)
+		return;
+	heading(to, "Program");
+	line(to, "file", str(program, "path"), "");
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		fact = json_object_get(program, rows[i][0]);
+		line(to, rows[i][1], str(fact, "value"), str(fact, "meaning"));
+	}
 }
 
 static void show_environment(const json_t *found, FILE *to)
@@ -111,6 +143,7 @@ void doctor_show(const json_t *found, FILE *to)
 	const json_t *l;
 	size_t i;
 
+	show_program(json_object_get(found, "program"), to);
 	show_environment(found, to);
 	show_libraries(found, to);
 	show_device(found, to);

@@ -54,7 +54,108 @@ else
 fi
 unset UMADVISE_DEVICE
 
-fails 2 "an operand is a usage error" "$UMADVISE" doctor program
+fails 2 "two programs are a usage error" "$UMADVISE" doctor program program
+fails 3 "a program that does not exist is refused" "$UMADVISE" doctor "$tmp/none"
+fails 3 "a name that is not in PATH is refused" "$UMADVISE" doctor no-such-program-here
+printf '#!/bin/sh\nexec true\n' >"$tmp/script"
+fails 3 "a script is refused" "$UMADVISE" doctor "$tmp/script"
+like "$("$UMADVISE" doctor "$tmp/script" 2>&1)" "name the program that this script starts$" \
+	"the line on a script says what to name"
+: >"$tmp/empty"
+fails 3 "an empty file is refused" "$UMADVISE" doctor "$tmp/empty"
+
+# Programs with stand-ins for the libraries that they are linked with.
+export UMADVISE_DEVICE=sim
+mkdir "$tmp/lib"
+cat >"$tmp/rt.c" <<'END'
+const char *cudaGetErrorName(int err) { return err ? "cudaErrorMissingConfiguration" : "cudaSuccess"; }
+int cudaMallocManaged(void **p, unsigned long n, unsigned f) { *p = (void *)cudaGetErrorName((int)n); return (int)f; }
+END
+echo 'int umadv_open(void **adv, const void *o) { *adv = (void *)o; return 0; }' >"$tmp/um.c"
+echo 'int cuMemAllocManaged(void **p, unsigned long n, unsigned f) { *p = 0; return (int)(n + f); }' >"$tmp/cu.c"
+cat >"$tmp/app.c" <<'END'
+int cudaMallocManaged(void **p, unsigned long n, unsigned f);
+const char *cudaGetErrorName(int err);
+int umadv_open(void **adv, const void *o);
+int cuMemAllocManaged(void **p, unsigned long n, unsigned f);
+const char nvtx[] = "NVTX_INJECTION64_PATH", made[] = "Cuda compilation tools, release 12.4, V12.4.131";
+
+int main(int argc, char **argv)
+{
+	void *p = argv;
+
+#ifdef RUNTIME
+	cudaGetErrorName(argc);
+#endif
+#ifdef MANAGED
+	cudaMallocManaged(&p, 1, 1);
+#endif
+#ifdef DRIVER
+	cuMemAllocManaged(&p, 1, 1);
+#endif
+#ifdef LIBRARY
+	umadv_open(&p, 0);
+#endif
+#ifdef NVTX
+	return !argc && nvtx[argc] + made[argc];
+#endif
+	return 0;
+}
+END
+# shellcheck disable=SC2086 # CC is a list
+compile() { $CC -w "$@"; }
+shared() { compile -shared -fPIC -Wl,-soname,"$1" -o "$tmp/lib/$1" "$2"; }
+if shared libcudart.so.11.0 "$tmp/rt.c" && shared libcudart.so.12 "$tmp/rt.c" && shared libcuda.so.1 "$tmp/cu.c" &&
+	shared libumadvise.so.0 "$tmp/um.c" &&
+	compile -o "$tmp/all" -DRUNTIME -DMANAGED -DDRIVER -DLIBRARY -DNVTX "$tmp/app.c" "$tmp/lib/libcudart.so.12" \
+		"$tmp/lib/libcuda.so.1" "$tmp/lib/libumadvise.so.0" &&
+	compile -o "$tmp/old" -DRUNTIME "$tmp/app.c" "$tmp/lib/libcudart.so.11.0" &&
+	compile -o "$tmp/static" -DMANAGED -DNVTX "$tmp/app.c" "$tmp/rt.c" &&
+	compile -s -o "$tmp/stripped" -DMANAGED "$tmp/app.c" "$tmp/rt.c" &&
+	compile -o "$tmp/none" "$tmp/app.c" -ffunction-sections -fdata-sections -Wl,--gc-sections; then
+	out=$(doctor "$tmp/all")
+	is $? 0 "a program that calls the library gets hints"
+	like "$out" '^  CUDA runtime +shared, libcudart.so.12 +\(' "a shared runtime is shown with its name"
+	like "$out" '^  CUDA version +12 +\(needs a driver' "the version of CUDA is that of the shared runtime"
+	like "$out" '^  managed allocations +cudaMallocManaged, cuMemAllocManaged +\(.*umadv_adopt' \
+		"imports that allocate managed memory are shown"
+	like "$out" '^  calls the library +yes ' "calls of the library are shown"
+	like "$out" '^  NVTX +yes ' "NVTX is shown"
+	fails 1 "a program that does not call the library gets no hints" "$UMADVISE" doctor "$tmp/old"
+	out=$(doctor "$tmp/old")
+	like "$(tail -n 1 <<<"$out")" '^no hints: .*/old does not call the library: umadvise\(3\) ' \
+		"the verdict says that the program does not call the library"
+	like "$out" '^  CUDA version +11 +\(too old' "an old version of CUDA is shown as such"
+	like "$out" '^  managed allocations +none +\(.*umadv_alloc or cudaMallocManaged' \
+		"a program without managed memory is told what to call"
+	out=$(doctor "$tmp/static")
+	like "$out" '^  CUDA runtime +static +\(.*-cudart shared' "a static runtime is shown with what dryrun needs"
+	like "$out" '^  CUDA version +12 ' "the version of CUDA is read from device code"
+	like "$out" '^  managed allocations +unknown ' "functions of a static runtime say nothing of calls"
+	like "$(doctor "$tmp/stripped")" '^  CUDA runtime +static ' "a static runtime is found without symbols"
+	out=$(PATH=$tmp:$PATH doctor none)
+	like "$out" "^  file +$tmp/none\$" "a program is looked for in PATH"
+	like "$out" '^  CUDA runtime +none ' "a program without CUDA is shown as such"
+	like "$out" '^  NVTX +no +\(a range around each iteration' "the lack of NVTX is shown with what it is for"
+	bad=
+	size=$(wc -c <"$tmp/all")
+	for ((n = 1; n < 60; n++)); do
+		head -c $((size * n / 60)) "$tmp/all" >"$tmp/cut"
+		doctor "$tmp/cut" >/dev/null 2>&1
+		(($? <= 3)) || bad+=" $n"
+	done
+	is "$bad" "" "files that are cut off do no harm"
+	if command -v python3 >/dev/null; then
+		doctor --format json "$tmp/all" >"$tmp/j"
+		is "$(json '[d["program"][k]["value"] for k in ("cuda", "library", "nvtx")]' <"$tmp/j")" \
+			"['12', 'yes', 'yes']" "JSON has the program's properties"
+	else
+		skip 1 "no Python"
+	fi
+else
+	skip 19 "no shared library can be built"
+fi
+unset UMADVISE_DEVICE
 if [ -e /dev/nvidiactl ] || ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	skip 3 "this machine has a CUDA driver"
 else
