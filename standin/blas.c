@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLAS: handles, modes, texts, and copies of vectors and matrices between host and device.
+ * blas.c - cuBLAS: handles, modes, error texts, and copies of vectors and matrices between host and device
  */
 #include "standin/blas.h"
 

@@ -6,7 +6,7 @@
  * out   kernels (libs.h)
  * owns  handles
  *
- * Matrices lie by column. UM_BLAS_DOUBLE: 0 or 1; files of typed functions are compiled for each.
+ * Matrices are stored by column. UM_BLAS_DOUBLE: 0 or 1; files of typed functions are compiled for each.
  */
 #ifndef UM_STANDIN_BLAS_H
 #define UM_STANDIN_BLAS_H

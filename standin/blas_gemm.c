@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of matrices. A block of op(A) is packed so that the innermost loops read memory upward, then every few
- * columns of op(B) are multiplied with it, a tile of C at a time in registers: 16-byte vectors, which every 64-bit
- * machine has. What is packed at the edges is filled up with zeros, so that there is one kind of tile.
+ * blas_gemm.c - cuBLAS: products of matrices on the host
+ *
+ * A block of op(A) is packed so that the innermost loops read memory in ascending order, then every few columns of
+ * op(B) are multiplied with it, a tile of C at a time in registers: 16-byte vectors, which every 64-bit machine has.
+ * Packed edges are padded with zeros, so that there is one kind of tile.
  */
 #include "standin/blas.h"
 

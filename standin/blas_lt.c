@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuBLASLt: a product of matrices as a call with descriptors. Single precision; matrices by column or by row, batches,
- * and what follows the product: a bias, ReLU, GELU (its tanh form) with or without the value before it, GELU's
- * derivative.
+ * blas_lt.c - cuBLASLt: a product of matrices as a call with descriptors
+ *
+ * Single precision; matrices by column or by row, batches, and epilogues: a bias, ReLU, GELU (its tanh form) with or
+ * without the value before it, GELU's derivative.
  */
 #include "standin/blas.h"
 

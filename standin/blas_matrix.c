@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A matrix and vectors, sums of matrices, triangles: plain loops, by column.
+ * blas_matrix.c - cuBLAS: matrix-vector functions, sums of matrices, triangular matrices; plain loops, by column
  */
 #include "standin/blas.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of all types: checks, what they touch, and the forms that are told types. Single and double alone are
- * computed.
+ * blas_mixed.c - cuBLAS: products with types as parameters (GemmEx and the like)
+ *
+ * Checks, touched ranges, and dispatch. Only single and double precision are computed.
  */
 #include "standin/blas.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Vectors. Sums are kept in double. A result that goes to the host makes the call wait for it.
+ * blas_vector.c - cuBLAS: functions of vectors
+ *
+ * Sums are kept in double. A result on the host makes the call wait for it.
  */
 #include "standin/blas.h"
 

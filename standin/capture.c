@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Capture. Work on a capturing stream becomes a node after the last one of that stream. An event recorded there
- * remembers the place, and a stream that waits for it joins the capture. What cannot be captured breaks the capture:
- * from then on everything in it is an error, until it is ended.
+ * capture.c - stream capture of the stand-in driver
+ *
+ * Work on a capturing stream becomes a node after the last one of that stream. An event recorded there remembers the
+ * position, and a stream that waits for it joins the capture. Work that cannot be captured invalidates the capture:
+ * from then on every call on it is an error, until it is ended.
  */
 #include "standin/graph.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies and memsets: every form becomes rows to copy or to fill. A copy of three dimensions is one for each plane.
+ * copy.c - cuMemcpy and cuMemset in all forms
+ *
+ * Every form becomes rows to copy or to fill. A copy of three dimensions is one for each plane.
  */
 #include "standin/graph.h"
 

@@ -3,11 +3,11 @@
  * cupti.c - a libcupti.so.13 for the stand-in driver: records of unified memory, and nothing else
  *
  * in    migrations and faults of the simulated device
- * out   the same as records of CUPTI's own layout, in buffers that its client gives, on a thread of this library
- * owns  what was told and is not yet delivered
+ * out   the same as records of CUPTI's own layout, in buffers from its client, on a thread of this library
+ * owns  the records that are not yet delivered
  *
- * Delivers when the client flushes, which waits for the thread. Memory is bounded: what comes when it is used up is
- * counted as dropped. Where a client gives no buffer, likewise. UMADVISE_DRYRUN_FAIL works on its calls, too.
+ * Delivers when the client flushes, which waits for the thread. Memory is bounded: records beyond it are counted as
+ * dropped; likewise if a client provides no buffer. UMADVISE_DRYRUN_FAIL applies to its calls, too.
  */
 #include "gpu/standin_table.h"
 

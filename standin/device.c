@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One device, named for its profile, with the attributes of a recent GPU. Contexts carry no state but their flags: all
- * are over the same device, and a thread has a stack of them.
+ * device.c - cuDevice and cuCtx functions: one device, its attributes, contexts
+ *
+ * The device is named for its profile and has the attributes of a recent GPU. Contexts carry no state but their flags:
+ * all of them use the same device, and a thread has a stack of them.
  */
 #include "standin/errors.h"
 #include "standin/report.h"

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names. What a real driver may have and this one has not is answered by one of a pool of small functions, bound to
- * the name when it is asked for: a program that only looks names up starts, and one that calls says what it misses.
+ * entry.c - the driver's functions by name and version (cuGetProcAddress)
+ *
+ * A function that a real driver may have and the stand-in lacks is represented by one of a pool of small functions,
+ * bound to the name when it is looked up: a program that only looks names up starts, and a call reports the missing
+ * function.
  */
 #include "standin/standin.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The codes that the stand-ins can return, be it because a fault of that code is injected.
+ * errors.c - names and texts of CUDA error codes, including those that can be injected
  */
 #include "standin/errors.h"
 

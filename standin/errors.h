@@ -3,7 +3,7 @@
  * errors.h - names of CUDA error codes
  *
  * in    a CUresult or cudaError_t: the numbers are the same
- * out   what the driver and the runtime call it, and a few words
+ * out   its name in the driver and in the runtime, and a short text
  * owns  nothing
  */
 #ifndef UM_STANDIN_ERRORS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events. One that was last recorded on a capturing stream stands for a place in that capture and for nothing else.
+ * event.c - cuEvent functions
+ *
+ * An event that was last recorded on a capturing stream represents a position in that capture and nothing else.
  */
 #include "standin/report.h"
 #include "standin/work.h"

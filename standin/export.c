@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables without a public name. NVIDIA's own runtime asks for several of them when it starts, and through one of them
- * has the driver prove that it is NVIDIA's (else error 103, "integrity checks failed"). That is an authentication
- * mechanism; the licence of the toolkit forbids to get around such, and this driver does not try: it has no hidden
+ * export.c - cuGetExportTable: refused
+ *
+ * NVIDIA's own runtime requests several tables without a public name when it starts, and through one of them lets the
+ * driver prove that it is NVIDIA's (otherwise error 103, "integrity checks failed"). That is an authentication
+ * mechanism; the licence of the toolkit forbids circumventing it, and this driver does not try: it has no hidden
  * tables, and says so.
  */
 #include "standin/standin.h"

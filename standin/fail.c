@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls that fail: on purpose, as UMADVISE_DRYRUN_FAIL asks, and those that the stand-in has not.
+ * fail.c - calls that fail: those that UMADVISE_DRYRUN_FAIL injects, and those that the stand-in lacks
  */
 #include "standin/standin.h"
 

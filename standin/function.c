@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is asked of functions besides launching them. Occupancy is counted in threads alone, with plausible numbers for
- * registers: no kernel is run here, and programs only size their grids by it.
+ * function.c - attributes and occupancy of kernels
+ *
+ * Occupancy considers threads only, with plausible numbers of registers: no kernel runs here, and programs only derive
+ * their grid sizes from it.
  */
 #include "standin/module.h"
 

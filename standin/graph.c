@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs as values: nodes, dependencies, copies, an order.
+ * graph.c - CUDA graphs as values: nodes, dependencies, copies, a topological order
  */
 #include "standin/graph.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * graph.h - graphs: nodes with work, and what each comes after
+ * graph.h - CUDA graphs of the stand-in driver: nodes with work and their dependencies
  *
- * in    nodes added by hand or by a capture
+ * in    nodes added by calls or by a capture
  * out   graphs that can be launched
- * owns  references to the works' kernels and events; a child graph is a copy of the one that was given
+ * owns  references to the works' kernels and events; a child graph is a copy of the given one
  *
- * Guarded by um_standin_lock(), except while a graph is launched: it is the program's duty not to change it then.
+ * Guarded by um_standin_lock(), except while a graph is launched: the program must not change it then.
  */
 #ifndef UM_STANDIN_GRAPH_H
 #define UM_STANDIN_GRAPH_H

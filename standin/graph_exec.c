@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs that run. Instantiated, a graph is a list of items in an order that its dependencies allow, child graphs among
- * them unrolled. Items are dealt out to lanes: one that comes after the last item of a lane goes on there, others open
- * a lane. The first lane is the stream that the graph is launched on, the others are streams of the graph's own; events
- * order items of different lanes.
+ * graph_exec.c - instantiates and launches graphs
+ *
+ * An instantiated graph is a list of items in an order that its dependencies allow, with child graphs unrolled. Items
+ * are assigned to lanes: one that follows the last item of a lane continues it, others open a lane. The first lane is
+ * the stream of the launch, the others are streams of the graph; events order items of different lanes.
  */
 #include "standin/graph.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls that build a graph by hand, and those that look at one.
+ * graph_node.c - calls that add, change and query nodes of a graph
  */
 #include "standin/graph.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hints, in the forms of both versions, and what can be asked about ranges and pointers.
+ * hint.c - prefetch, advice and discard in the forms of both versions, and attributes of ranges and pointers
  */
 #include "standin/work.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A fat binary is a header and parts behind it, each with a header of its own: PTX or ELF, for one capability, packed
+ * image.c - fat binaries: finds and unpacks the images in them
+ *
+ * A fat binary is a header followed by parts with headers of their own: PTX or ELF, for one compute capability, packed
  * with zstd (since CUDA 12.8), LZ4 or not at all.
  */
 #include "standin/image.h"

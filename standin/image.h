@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * image.h - what a device image says of itself: kernels with their parameters, variables
+ * image.h - kernels with their parameters, and variables, of a device image
  *
- * in    bytes that came from a file or out of a program: a fat binary, an ELF image or the text of a PTX module
- * out   names, sizes and offsets; no code is looked at
+ * in    bytes from a file or a program: a fat binary, an ELF image or the text of a PTX module
+ * out   names, sizes and offsets; code is not examined
  * owns  copies of all of it
  *
- * Images are not trusted: whatever the bytes are, nothing outside of them is read.
+ * Images are not trusted: no byte outside of them is read, whatever their content.
  */
 #ifndef UM_STANDIN_IMAGE_H
 #define UM_STANDIN_IMAGE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An ELF image: kernels are symbols that are marked as entries; a section .nv.info.NAME lists attributes of a kernel,
- * its parameters among them; variables are objects in the sections for globals and constants.
+ * image_elf.c - reads ELF device images
+ *
+ * Kernels are symbols that are marked as entries; a section .nv.info.NAME lists attributes of a kernel, including its
+ * parameters; variables are objects in the sections for globals and constants.
  */
 #include "standin/image.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text of a PTX module. Read are its entries with their parameters, and its variables; bodies are skipped.
+ * image_ptx.c - reads the text of PTX modules
+ *
+ * Reads entries with their parameters, and variables; bodies are skipped.
  */
 #include "standin/image.h"
 

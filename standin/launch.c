@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A launch is a value: the kernel and copies of its parameters, so that it can be captured and done many times. What a
- * kernel touches is what was announced on the stream. Where nothing was, it is found among the parameters: each 8-byte
- * word that is an address of managed memory stands for everything from there to the end of its allocation. A library's
- * kernel has no device code: what it touches and how long it takes came with it.
+ * launch.c - kernel launches
+ *
+ * A launch is a value: the kernel and copies of its parameters, so that it can be captured and executed repeatedly. A
+ * kernel touches the ranges announced on the stream. Without an announcement they are derived from the parameters: each
+ * 8-byte word that is an address of managed memory represents everything from there to the end of its allocation. A
+ * library's kernel has no device code: its ranges and its time are arguments of the launch.
  */
 #include "standin/module.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver is found where the runtime has found it: libcuda.so.1. The table that only the stand-in hands out makes
- * the difference; without it nothing is called.
+ * libs.c - connects the stand-in libraries with the stand-in driver; kernels and copies
+ *
+ * The driver is found where the runtime has found it: libcuda.so.1. Only the stand-in provides the required table;
+ * without it nothing is called.
  */
 #include "standin/libs.h"
 

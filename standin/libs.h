@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libs.h - stand-ins for CUDA's libraries: what cuBLAS's and cuSPARSE's share
+ * libs.h - shared by the stand-ins for CUDA's libraries (cuBLAS, cuBLASLt, cuSPARSE)
  *
  * in    calls of a library that become kernels: a name, floating-point operations, ranges, host code
  * out   the same kernels on the simulated device, in the order of their stream
- * owns  the door to the stand-in driver in this process
+ * owns  the connection to the stand-in driver in this process
  *
- * NVIDIA's own libraries have its runtime inside and start on its driver only (export.c). Those here are written from
- * the public headers and compute on the host. They know no driver but the stand-in; without it every handle is refused.
+ * NVIDIA's own libraries contain its runtime and start on its driver only (export.c). These are written from the public
+ * headers and compute on the host. They work with the stand-in driver only; with another one every handle is refused.
  *
- *     libs.c          the door, kernels, copies
+ *     libs.c          connection to the driver, kernels, copies
  *     blas.c          cuBLAS: handles, modes, texts, copies
  *     blas_vector.c   vectors; compiled once for each type, as the next two
  *     blas_matrix.c   a matrix and vectors; triangles; sums of matrices

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Allocations. An asynchronous one is made at once and freed in stream order; a pool is a kind of memory and a count.
- * All addresses are host addresses, the same on both sides, so pointers need no translation.
+ * memory.c - cuMemAlloc and the like: allocations, pools, pinned memory
+ *
+ * An asynchronous allocation is made at once and freed in stream order; a pool is a kind of memory and a count. All
+ * addresses are host addresses, the same on both sides, so that pointers need no translation.
  */
 #include "standin/work.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Modules and libraries are one thing here: an image that was read, its kernels, and memory for its variables. All
- * handles of one are the same address, so is a kernel's as a CUkernel and as a CUfunction.
+ * module.c - cuModule and cuLibrary: loaded device images
+ *
+ * Modules and libraries are the same here: a parsed image, its kernels, and memory for its variables. All handles of
+ * one are the same address; so are a kernel's as a CUkernel and as a CUfunction.
  */
 #include "standin/module.h"
 

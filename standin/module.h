@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * module.h - a device image that was loaded
+ * module.h - a loaded device image
  *
  * in    an image
  * out   functions, and memory for variables
  * owns  both
  *
- * A struct um_function lives as long as its module; launches keep a copy of what they need of it.
+ * A struct um_function lives as long as its module; launches keep copies of the fields that they need.
  */
 #ifndef UM_STANDIN_MODULE_H
 #define UM_STANDIN_MODULE_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tables show the rows that cost most: by stall, then faults, then bytes, then order. What is in row 0 of the
- * ledger is in the sums only.
+ * report.c - writes the dry run's report
+ *
+ * The tables show the most expensive rows: by stall, then faults, then bytes, then order. Row 0 of the ledger is in the
+ * sums only.
  */
 #include "standin/report.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report.h - what memory did in a process, as a file for whoever started it
+ * report.h - the report of a process under `umadvise dryrun`, as a file
  *
- * in    the device's sums and its ledger (gpu/sim_ledger.h)
- * out   UMADVISE_DRYRUN_OUT: one JSON object, schema "umdryrun/1" (doc/dryrun.md); %p in the name is the process's id
+ * in    the device's sums and its ledger (sim/ledger.h)
+ * out   UMADVISE_DRYRUN_OUT: one JSON object, schema "umdryrun/1" (doc/dryrun.md); %p in the name is the process id
  * owns  that file
  *
  * The file is written when the library is loaded (empty), when the device is opened, when the program has waited for
- * it, and when the process ends; always as a whole, under another name first. So a process that is killed leaves what
- * it had done when it last waited: of the first 64 waits exactly, later on within a sixty-fourth. A child of fork
- * writes nothing.
+ * it, and when the process ends; always as a whole, under another name first. So a killed process leaves the figures of
+ * its last wait: exactly for the first 64 waits, later within a sixty-fourth. A child of fork writes nothing.
  */
 #ifndef UM_STANDIN_REPORT_H
 #define UM_STANDIN_REPORT_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * rt.c - the stand-in CUDA runtime: finds the driver, contexts, errors
+ *
  * The driver is looked for when it is first needed, never earlier: nvcc's start-up code registers before main.
  */
 #include "standin/rt.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rt.h - a libcudart.so.13 (or .12) for programs under the stand-in driver: what its files share
+ * rt.h - a libcudart.so.13 (or .12) for programs under the stand-in driver: shared by the rt_*.c files
  *
  * in    calls of the CUDA runtime API, made by a program that nvcc has linked to the shared runtime
  * out   calls of the driver API, by name and version through cuGetProcAddress, as a runtime makes them
- * owns  what nvcc's start-up code registers: fat binaries, kernels, variables; the thread's last error
+ * owns  registrations of nvcc's start-up code: fat binaries, kernels, variables; the thread's last error
  *
- * NVIDIA's runtime starts on NVIDIA's driver only (export.c), so the stand-in brings one of its own, written from the
- * public headers. It refuses every driver but the stand-in. What it does not have answers 801 by name (rt_absent.h).
+ * NVIDIA's runtime starts on NVIDIA's driver only (export.c), so the stand-in has a runtime of its own, written from
+ * the public headers. It refuses every driver but the stand-in. Missing functions return 801 and are named
+ * (rt_absent.h).
  *
  *     rt.c         opening, contexts, errors
  *     rt_binary.c  registration, kernels by their host address, launches, symbols

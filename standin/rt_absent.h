@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rt_absent.h - runtime functions that the stand-in does not have
+ * rt_absent.h - names of runtime functions that the stand-in lacks
  *
  * in    nothing
- * out   their names: in both versions, in that of CUDA 12 alone, in that of CUDA 13 alone
+ * out   their names: in both versions, in CUDA 12 only, in CUDA 13 only
  * owns  nothing
  *
- * A program that names one starts, and is told when it calls it. The test standin_runtime.sh compares with the runtime.
+ * A program that refers to one starts; a call of it is reported. The test standin_runtime.sh compares the lists with
+ * the runtime.
  */
 #ifndef UM_STANDIN_RT_ABSENT_H
 #define UM_STANDIN_RT_ABSENT_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nvcc's start-up code registers, and launches. Nothing is loaded before it is used.
+ * rt_binary.c - registrations of nvcc's start-up code, kernel launches and symbols of the runtime
+ *
+ * Images are loaded when they are first used.
  */
 #include "standin/rt.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The one device of the stand-in, as the runtime shows it.
+ * rt_device.c - device functions of the runtime: one device and its properties
  */
 #include "standin/rt.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory, copies and hints. Every address says for itself whose it is, so a copy's direction is not looked at.
+ * rt_memory.c - memory, copies and hints of the runtime
+ *
+ * Every address identifies its memory, so that a copy's direction argument is ignored.
  */
 #include "standin/rt.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams, events, capture, graphs: the driver's handles are the runtime's.
+ * rt_stream.c - streams, events, capture and graphs of the runtime: its handles are the driver's
  */
 #include "standin/rt.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cuSPARSE: handles, matrices and vectors of the generic API, and the descriptor that the old one had.
+ * sparse.c - cuSPARSE: handles, matrices and vectors of the generic API, and the old matrix descriptor
  */
 #include "standin/sparse.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sparse.h - the stand-in for cuSPARSE: what stands behind its handles
+ * sparse.h - the stand-in for cuSPARSE: structs of its handles
  *
  * in    calls of cusparse.h's generic API
  * out   kernels (libs.h)
- * owns  handles and descriptors; never what they point to
+ * owns  handles and descriptors; never the memory that they point to
  */
 #ifndef UM_STANDIN_SPARSE_H
 #define UM_STANDIN_SPARSE_H

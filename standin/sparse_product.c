@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of a sparse matrix with a vector or a dense matrix: y = alpha op(A) x + beta y. Entry by entry, in the order
- * in which they lie; sums of rows are kept in double.
+ * sparse_product.c - cuSPARSE: products of a sparse matrix with a vector or a dense matrix
+ *
+ * y = alpha op(A) x + beta y, entry by entry in storage order; sums of rows are kept in double.
  */
 #include "standin/sparse.h"
 

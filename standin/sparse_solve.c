@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Triangles of sparse matrices: op(A) y = alpha x, where of A one triangle counts; and the factors L and U of a matrix
- * on the places that it has itself, as the old interface makes them.
+ * sparse_solve.c - cuSPARSE: triangular solvers and incomplete LU
+ *
+ * op(A) y = alpha x, where one triangle of A counts; and the factors L and U on the matrix's own pattern (csrilu02).
  */
 #include "standin/sparse.h"
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * standin.h - a libcuda.so.1 over the simulated GPU: what its files share
+ * standin.h - a libcuda.so.1 over the simulated GPU: shared by the files of standin/
  *
  * in    calls of the CUDA driver API, made by a program or by the CUDA runtime inside it
- * out   the same calls on the simulated device (gpu/sim.h), whose memory is host memory
+ * out   the same calls on the simulated device (sim/sim.h), whose memory is host memory
  * owns  the one simulated device of the process; contexts, modules, launches, captures and graphs
  *
- *     entry.c     which names there are, in which version; what is unknown answers "not supported" by name
- *     fail.c      injected faults; what is said of calls that are unknown
+ *     entry.c     functions by name and version; unknown ones return "not supported" and are named
+ *     fail.c      injected faults; messages about unknown calls
  *     state.c     opening, settings from the environment
- *     report.c    the report of what memory did
+ *     report.c    the report
  *     device.c    devices, attributes, contexts
  *     export.c    why NVIDIA's own runtime does not start on this driver
  *     image.c     fat binaries, ELF images and PTX: names of kernels and their parameters
  *     module.c    modules, libraries, functions, globals
- *     launch.c    a launch: copies of its parameters, what it touches, host code that stands for it
+ *     launch.c    launches: copies of parameters, touched ranges, host functions for kernels
  *     function.c  attributes and names of functions, occupancy
  *     memory.c    allocations, pools, pinned memory; attributes of pointers
  *     copy.c      copies, memsets
@@ -22,21 +22,21 @@
  *     stream.c    streams, values, host functions
  *     event.c     events
  *     capture.c   capture
- *     graph.c     graphs: nodes, an order; graph_node.c builds and shows them, graph_exec.c runs them
+ *     graph.c     graphs: nodes, an order; graph_node.c builds and queries them, graph_exec.c runs them
  *     worker.c    helper threads of the program, run in simulated time
  *
  * Settings come from the environment, as `umadvise dryrun` sets it:
  *     UMADVISE_DRYRUN_PROFILE   built-in name or file (default v100)
  *     UMADVISE_DRYRUN_MEMORY    bytes of device memory (default: the profile's)
  *     UMADVISE_DRYRUN_CUDA      driver version to imitate: 12.4 or 13.0 (default)
- *     UMADVISE_DRYRUN_OUT       file for the report (json); %p in it becomes the process's id: report.h
+ *     UMADVISE_DRYRUN_OUT       file for the report (json); %p in it becomes the process id: report.h
  *     UMADVISE_DRYRUN_LOG       file for the event log
  *     UMADVISE_DRYRUN_FAIL      NAME:N[:CODE],...: the N-th call of NAME (0: every one) returns CODE (default 1)
  *     UMADVISE_DRYRUN_MISSING   NAME,...: functions that this driver does not have
- *     UMADVISE_DRYRUN_CPU       off: accesses of the CPU to managed memory are not followed
+ *     UMADVISE_DRYRUN_CPU       off: accesses of the CPU to managed memory are not tracked
  *
- * Errors are CUresult codes, the same numbers as cudaError_t in gpu.h. The simulator has its own lock; what else is
- * shared between threads is guarded by um_standin_lock(), which is never held during a call that lets time pass.
+ * Errors are CUresult codes, the same numbers as cudaError_t in gpu.h. The simulator has its own lock; other data
+ * shared between threads are guarded by um_standin_lock(), which is never held during a call that advances time.
  */
 #ifndef UM_STANDIN_STANDIN_H
 #define UM_STANDIN_STANDIN_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The device is opened once in a process and stays until its end. Settings are read when they are first asked for.
+ * state.c - the simulated device of the process and the settings of the dry run
+ *
+ * The device is opened once in a process and stays until its end. Settings are read at their first use.
  */
 #include "standin/standin.h"
 

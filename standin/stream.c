@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams: a handle stands for a stream of the simulator. The legacy default stream and each thread's own have a handle
- * without being created.
+ * stream.c - cuStream functions
+ *
+ * A handle represents a stream of the simulator. The legacy default stream and each thread's own have handles without
+ * being created.
  */
 #include "standin/report.h"
 #include "standin/work.h"

@@ -2,11 +2,11 @@
  *
  * work.h - streams, events, captures and graphs of the stand-in driver
  *
- * in    handles that programs hold
- * out   what stands behind them; work, done or captured
- * owns  the list of streams; captures, graphs and events count who refers to them
+ * in    handles of programs
+ * out   the objects that they represent; work, executed or captured
+ * owns  the list of streams; captures, graphs and events are reference-counted
  *
- * All of it is guarded by um_standin_lock(). Under it nothing of the simulator is called: helper threads run inside the
+ * All of it is guarded by um_standin_lock(). Under that lock the simulator is not called: helper threads run inside the
  * simulator, with its lock held, and take this one.
  */
 #ifndef UM_STANDIN_WORK_H

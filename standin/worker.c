@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers of the program, run by the simulator: the event that one waits for is a handle of this driver's.
+ * worker.c - helper threads of libumadvise under the stand-in, run by the simulator
+ *
+ * Translates the event that a worker waits for, which is a handle of this driver.
  */
 #include "standin/work.h"
 
