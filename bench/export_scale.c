@@ -10,6 +10,7 @@
  * lie in order of time, as nsys writes them. The same file each time.
  */
 #include "formats/nsys_schema.h"
+#include "fixture/random.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -32,10 +33,7 @@ static uint64_t seed = 20261122;
 
 static uint64_t draw(uint64_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
+	return test_random64(&seed) % below;
 }
 
 static void fail(void)

@@ -3,6 +3,7 @@
  * An ordered set against a plain sorted array: the same answers after every one of many changes, and balanced.
  */
 #include "base/tree.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #define N 400
@@ -10,13 +11,11 @@
 static struct um_tree_node node[N];
 static int in[N];
 
-/* A fixed sequence of numbers (constants of MMIX's generator). */
-static uint32_t next_number(void)
+static uint32_t draw(uint32_t below)
 {
-	static uint64_t x = 42;
+	static uint64_t seed = 42;
 
-	x = x * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(x >> 33);
+	return test_random(&seed, below);
 }
 
 /* Keys in pairs that share `a`, so that `b` decides. */
@@ -81,8 +80,8 @@ static void random_changes(void)
 
 	for (int step = 0; step < 6000; step++) {
 		/* first mostly in, then mostly out */
-		int i = (int)(next_number() % N), add = next_number() % 10 < (step < 3000 ? 7u : 3u);
-		uint64_t a = next_number() % (N * 5 + 20), b = next_number() % 3 ? 7 : UINT64_MAX;
+		int i = (int)draw(N), add = draw(10) < (step < 3000 ? 7u : 3u);
+		uint64_t a = draw(N * 5 + 20), b = draw(3) ? 7 : UINT64_MAX;
 
 		if (add && in[i]) {
 			struct um_tree_node twin = node[i];

@@ -5,6 +5,7 @@
  */
 #include "formats/nsys.h"
 #include "report/report.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <fcntl.h>
@@ -17,10 +18,7 @@ static uint64_t seed = 20261121;
 
 static uint64_t draw(uint64_t below)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
+	return test_random64(&seed) % below;
 }
 
 static void feed(struct um_activity_sink *to, enum um_activity_kind kind, int64_t begin, uint64_t n)

@@ -3,6 +3,7 @@
  * Each mutation has a generator of its own, seeded with its number: one of them is made again without those before it.
  */
 #include "mutate.h"
+#include "fixture/random.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -20,11 +21,8 @@ struct text {
 
 static uint64_t draw(struct text *t, uint64_t below)
 {
-	uint64_t z = t->state += 0x9e3779b97f4a7c15;
+	uint64_t z = test_random64(&t->state);
 
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	z ^= z >> 31;
 	return below ? z % below : 0;
 }
 

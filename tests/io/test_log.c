@@ -7,6 +7,7 @@
 #include "io/log.h"
 #include "io/log_file.h"
 #include "play/player.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <fcntl.h>
@@ -394,10 +395,9 @@ static void cut(void)
 		unsigned char was;
 		int err;
 
-		x = x * 6364136223846793005u + 1442695040888963407u;
-		at = (size_t)(x >> 33) % n;
+		at = test_random(&x, (uint32_t)n);
 		was = data[at];
-		data[at] ^= (unsigned char)(1u << (x >> 60) % 8);
+		data[at] ^= (unsigned char)(1u << test_random(&x, 8));
 		store(data, n);
 		err = read_log(&h, &c, &d);
 		wrong += err != 0 && err != -EINVAL;

@@ -6,6 +6,7 @@
 #include "probe/derive.h"
 #include "probe/guard.h"
 #include "probe/ptx.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -31,8 +32,7 @@ static struct {
 
 static uint64_t noisy_now(struct um_gpu *gpu)
 {
-	noisy.seed = noisy.seed * 6364136223846793005u + 1442695040888963407u;
-	noisy.late += (noisy.seed >> 40) % (noisy.seed >> 60 ? 200 : 400000);
+	noisy.late += test_random(&noisy.seed, test_random(&noisy.seed, 16) ? 200 : 400000);
 	return noisy.api->now(gpu) + noisy.late;
 }
 

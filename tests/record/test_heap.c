@@ -5,6 +5,7 @@
  */
 #include "record/heap.h"
 #include "model/event.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #define G UM_HEAP_GRANULE
@@ -171,12 +172,11 @@ static void aligned_elsewhere(void)
 	um_heap_fini(&h);
 }
 
-static uint32_t next_number(void)
+static uint32_t draw(uint32_t below)
 {
-	static uint64_t x = 7;
+	static uint64_t seed = 7;
 
-	x = x * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(x >> 33);
+	return test_random(&seed, below);
 }
 
 #define LIVE 300
@@ -201,7 +201,7 @@ static int mark(uint64_t addr, uint64_t bytes, unsigned char to)
 
 static int take_somehow(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
-	switch (next_number() % 4) {
+	switch (draw(4)) {
 	case 0:
 		return um_heap_take_at(h, *addr, bytes);
 	case 1:
@@ -232,14 +232,14 @@ static void random_changes(void)
 	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
 	um_heap_add_region(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
 	for (int step = 0; step < 20000; step++) {
-		int i = (int)(next_number() % LIVE);
+		int i = (int)draw(LIVE);
 
 		if (live[i].bytes) {
 			um_heap_give(&h, live[i].addr, live[i].bytes);
 			exact &= mark(live[i].addr, live[i].bytes, 0);
 			live[i].bytes = 0;
 		} else {
-			uint64_t bytes = 1 + next_number() % (40 * G), addr = BASE + next_number() % MAP * G;
+			uint64_t bytes = 1 + draw(40 * G), addr = BASE + draw(MAP) * G;
 
 			if (take_somehow(&h, bytes, &addr)) {
 				full++;
@@ -279,7 +279,7 @@ static int64_t worst_waste(uint64_t least, uint64_t most)
 
 	um_heap_init(&h);
 	um_heap_add_region(&h, BASE, 2000 * B);
-	while (!um_heap_take_aligned(&h, least + (most > least ? next_number() % (most - least) : 0), &addr)) {
+	while (!um_heap_take_aligned(&h, least + (most > least ? draw((uint32_t)(most - least)) : 0), &addr)) {
 		int64_t limit = (int64_t)(h.live_bytes + h.live_bytes / 64);
 		int64_t over = (int64_t)(h.used_blocks * B) - limit;
 

@@ -7,23 +7,16 @@
 
 #include "report/report.h"
 #include "report/views.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #define ROW UM_BINS_BUSY
 
 static uint64_t state = 1;
 
-static uint64_t next(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
-}
-
 static int64_t at(int64_t most)
 {
-	return (int64_t)(next() % (uint64_t)most) - most / 3;
+	return (int64_t)(test_random64(&state) % (uint64_t)most) - most / 3;
 }
 
 static void test_sums(unsigned room, int64_t span)
@@ -35,8 +28,8 @@ static void test_sums(unsigned room, int64_t span)
 	if (um_bins_init(&s, room) || um_bins_init(&other, room))
 		tap_bail("no memory");
 	for (int i = 0; i < 3000; i++) {
-		int64_t begin = at(span), end = begin + (int64_t)(next() % (uint64_t)(span / 50 + 2));
-		uint64_t amount = 1 + next() % (1u << (next() % 31));
+		int64_t begin = at(span), end = begin + (int64_t)(test_random64(&state) % (uint64_t)(span / 50 + 2));
+		uint64_t amount = 1 + test_random64(&state) % (1u << (test_random64(&state) % 31));
 
 		um_bins_add(i % 3 ? &s : &other, ROW, begin, end, amount);
 		sum += amount;

@@ -4,6 +4,7 @@
  * to begin.
  */
 #include "report/period.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <stdio.h>
@@ -94,8 +95,7 @@ static uint64_t seed = 20261122;
 
 static unsigned draw(unsigned below)
 {
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (unsigned)(seed >> 33) % below;
+	return test_random(&seed, below);
 }
 
 /* --- where it is plain -------------------------------------------------------------------------------------------- */

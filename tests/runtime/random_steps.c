@@ -3,6 +3,7 @@
  * random_steps.c - what a thread of a random program does in a step, and what memory holds then
  */
 #include "random_steps.h"
+#include "fixture/random.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,10 +41,7 @@ static void tell(const struct prog_thread *w, const char *what, const struct pro
 
 uint32_t prog_roll(uint64_t *dice, uint32_t n)
 {
-	*dice ^= *dice << 13;
-	*dice ^= *dice >> 7;
-	*dice ^= *dice << 17;
-	return (uint32_t)((*dice >> 11) % n);
+	return test_random(dice, n);
 }
 
 void prog_check(struct prog *p, int err, const struct prog_thread *w, const char *call)

@@ -234,7 +234,7 @@ int prog_run(struct prog *p, uint64_t seed, const struct prog_options *o, struct
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->turned, NULL);
 	p->seed = seed;
-	p->dice = seed * 0x9e3779b97f4a7c15ull + 7;
+	p->dice = seed;
 	if (open_context(p, o)) {
 		snprintf(p->why, sizeof p->why, "no context");
 		return 1;

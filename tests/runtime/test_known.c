@@ -10,6 +10,7 @@
 #include "runtime/context.h"
 #include "base/hash.h"
 
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -23,18 +24,6 @@
 #define ITERATIONS 32
 #define FEW 8 /* where each is run hundreds of times */
 #define STRIDE 8192 /* words: one in 64 KiB counts */
-
-struct dice {
-	uint64_t state;
-};
-
-static uint32_t roll(struct dice *d, uint32_t n)
-{
-	d->state ^= d->state << 13;
-	d->state ^= d->state >> 7;
-	d->state ^= d->state << 17;
-	return (uint32_t)((d->state >> 11) % n);
-}
 
 struct range {
 	uint64_t *at;
@@ -197,10 +186,10 @@ static int inside(const struct range *part, const struct tensor *t)
 }
 
 /* Given back and born again, perhaps elsewhere: somebody may be given its memory in between. */
-static void replace(struct world *w, struct dice *d, int i)
+static void replace(struct world *w, uint64_t *d, int i)
 {
-	struct tensor *t = &w->tensor[i], other = {.mem = {NULL, t->mem.bytes >> roll(d, 2)}};
-	int stranger = roll(d, 2) != 0;
+	struct tensor *t = &w->tensor[i], other = {.mem = {NULL, t->mem.bytes >> test_random(d, 2)}};
+	int stranger = test_random(d, 2) != 0;
 
 	if (inside(&w->part, t))
 		disown(w);
@@ -216,11 +205,11 @@ static void replace(struct world *w, struct dice *d, int i)
 }
 
 /* One thing about an op is not as it was in the iteration before. */
-static void alter(struct world *w, struct dice *d, struct way *way, struct job *j)
+static void alter(struct world *w, uint64_t *d, struct way *way, struct job *j)
 {
-	struct tensor *other = &w->tensor[roll(d, TENSORS)];
+	struct tensor *other = &w->tensor[test_random(d, TENSORS)];
 
-	switch (roll(d, 8)) {
+	switch (test_random(d, 8)) {
 	case 0:
 		way->name = "else";
 		break;
@@ -250,21 +239,21 @@ static void alter(struct world *w, struct dice *d, struct way *way, struct job *
 	}
 }
 
-static void one_step(struct world *w, struct dice *d, struct dice *chance, int i)
+static void one_step(struct world *w, uint64_t *d, uint64_t *chance, int i)
 {
 	static const char *const names[] = {"step", "stop", "stem"};
-	struct tensor *out = &w->tensor[roll(d, TENSORS)];
+	struct tensor *out = &w->tensor[test_random(d, TENSORS)];
 	struct job j = {.salt = (uint64_t)i};
-	struct way way = {.name = names[roll(d, 3)],
-			  .elsewhere = roll(d, 16) == 0,
-			  .thread = roll(d, 16) == 0,
-			  .twice = roll(d, 32) == 0,
-			  .unknown = roll(d, 64) == 0,
-			  .half = roll(d, 8) == 0,
-			  .relaunch = roll(d, 8) == 0};
+	struct way way = {.name = names[test_random(d, 3)],
+			  .elsewhere = test_random(d, 16) == 0,
+			  .thread = test_random(d, 16) == 0,
+			  .twice = test_random(d, 32) == 0,
+			  .unknown = test_random(d, 64) == 0,
+			  .half = test_random(d, 8) == 0,
+			  .relaunch = test_random(d, 8) == 0};
 
 	for (int tries = 0; tries < 2; tries++) {
-		const struct tensor *t = &w->tensor[roll(d, TENSORS)];
+		const struct tensor *t = &w->tensor[test_random(d, TENSORS)];
 
 		if (t->written && t != out && !(j.n_in && j.in[0].at == t->mem.at))
 			j.in[j.n_in++] = t->mem;
@@ -276,17 +265,17 @@ static void one_step(struct world *w, struct dice *d, struct dice *chance, int i
 			return;
 	j.out = out->mem;
 	j.written = out->written;
-	j.update = out->written && roll(d, 2);
-	if (roll(d, 4) == 0 && out->written) { /* a part of it */
+	j.update = out->written && test_random(d, 2);
+	if (test_random(d, 4) == 0 && out->written) { /* a part of it */
 		j.out.bytes = out->mem.bytes / 4096 / 2 * 4096;
-		j.out.at += roll(d, 2) * (j.out.bytes / 8);
+		j.out.at += test_random(d, 2) * (j.out.bytes / 8);
 		j.update = 1;
 	}
 	out->written = 1;
-	if (chance && roll(chance, 16) == 0)
+	if (chance && test_random(chance, 16) == 0)
 		alter(w, chance, &way, &j);
 	launch(w, way, j);
-	if (!w->calm && out >= w->tensor + PARAMS && roll(d, 12) == 0)
+	if (!w->calm && out >= w->tensor + PARAMS && test_random(d, 12) == 0)
 		replace(w, d, (int)(out - w->tensor));
 }
 
@@ -306,12 +295,12 @@ static void replace_both(struct world *w, int i, int k)
 }
 
 /* Something that is not so in every iteration, though most ops may be. */
-static void disturb(struct world *w, struct dice *d)
+static void disturb(struct world *w, uint64_t *d)
 {
-	int i = (int)roll(d, TENSORS);
+	int i = (int)test_random(d, TENSORS);
 	struct tensor *t = &w->tensor[i];
 
-	switch (roll(d, 6)) {
+	switch (test_random(d, 6)) {
 	case 0:
 		replace(w, d, i);
 		break;
@@ -323,7 +312,7 @@ static void disturb(struct world *w, struct dice *d)
 			disown(w);
 			break;
 		}
-		w->part = (struct range){t->mem.at + roll(d, 2) * (t->mem.bytes / 16), t->mem.bytes / 2};
+		w->part = (struct range){t->mem.at + test_random(d, 2) * (t->mem.bytes / 16), t->mem.bytes / 2};
 		before(w);
 		w->err |= umadv_adopt(w->adv, w->part.at, w->part.bytes, "part", UMADV_OTHER);
 		break;
@@ -415,22 +404,22 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 	(void)line;
 }
 
-static void set_up(struct world *w, struct dice *d)
+static void set_up(struct world *w, uint64_t *d)
 {
 	if (w->adv->gpu->api->cudaStreamCreateWithFlags(w->adv->gpu, &w->stream, 1))
 		w->err |= -ENOMEM;
 	for (int i = 0; i < TENSORS && !w->err; i++) {
-		w->tensor[i].mem.bytes = (3 + 3 * roll(d, 2)) * MIB / 2;
+		w->tensor[i].mem.bytes = (3 + 3 * test_random(d, 2)) * MIB / 2;
 		born(w, &w->tensor[i], i);
 		if (!w->err)
 			write_anew(w, &w->tensor[i], "init");
 	}
 }
 
-static void iterate(struct world *w, const struct dice *script, struct dice *chance)
+static void iterate(struct world *w, const uint64_t *script, uint64_t *chance)
 {
-	struct dice d = *script;
-	int wild = roll(chance, 3) == 0;
+	uint64_t d = *script;
+	int wild = test_random(chance, 3) == 0;
 
 	before(w);
 	w->op_err |= umadv_iter(w->adv, NULL);
@@ -439,7 +428,7 @@ static void iterate(struct world *w, const struct dice *script, struct dice *cha
 		w->tensor[i].written = 0;
 	for (int i = 0; i < STEPS && !w->err; i++) {
 		one_step(w, &d, wild ? chance : NULL, i);
-		if (wild && !w->err && roll(chance, 24) == 0)
+		if (wild && !w->err && test_random(chance, 24) == 0)
 			disturb(w, chance);
 	}
 }
@@ -453,7 +442,7 @@ struct result {
 static struct result run(uint64_t seed, const char *strategy, int forgets, int iterations)
 {
 	static struct world w;
-	struct dice d = {seed * 0x9e3779b97f4a7c15ull + 7}, script, chance;
+	uint64_t d = seed, script, chance;
 	struct result r = {.stats = {.struct_size = sizeof r.stats}};
 	struct umadv_options o;
 
@@ -469,8 +458,8 @@ static struct result run(uint64_t seed, const char *strategy, int forgets, int i
 	w.err = umadv_open(&w.adv, &o);
 	if (!w.err)
 		set_up(&w, &d);
-	script.state = 1 + roll(&d, 1u << 30);
-	chance.state = 1 + roll(&d, 1u << 30);
+	script = 1 + test_random(&d, 1u << 30);
+	chance = 1 + test_random(&d, 1u << 30);
 	for (int it = 0; it < iterations && !w.err; it++)
 		iterate(&w, &script, &chance);
 	if (!w.err)

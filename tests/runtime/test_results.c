@@ -13,6 +13,7 @@
 
 #include "budget_kept.h"
 #include "flaky_gpu.h"
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -34,10 +35,7 @@ static unsigned larger; /* the device holds so many times the budget */
 
 static uint32_t roll(uint32_t n)
 {
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return (uint32_t)((dice >> 11) % n);
+	return test_random(&dice, n);
 }
 
 struct tensor {
@@ -273,7 +271,7 @@ static uint64_t run(uint64_t seed, const char *strategy, uint64_t budget, struct
 	flaky.nth = seed % 2 ? 10 : 0;
 	flaky.by_chance = 1;
 #endif
-	dice = seed * 0x9e3779b97f4a7c15ull + 7;
+	dice = seed;
 	a.err = open_app(&a, &o);
 	if (!a.err)
 		set_up(&a);
