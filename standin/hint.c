@@ -25,26 +25,11 @@ static struct um_location plain(struct um_location to)
 	return to;
 }
 
-/* Hints are no nodes of graphs: one on a capturing stream breaks the capture. */
-static int open_stream(void *stream, um_stream *sim)
-{
-	struct um_stream_handle *s;
-	int err;
-
-	um_standin_lock();
-	s = um_stream_find(stream);
-	err = !s ? UM_CU_INVALID_HANDLE : um_capture_of(s) ? um_capture_break(s) : um_capture_guard(s);
-	if (!err)
-		*sim = s->sim;
-	um_standin_unlock();
-	return err;
-}
-
 static int prefetch(uint64_t at, size_t bytes, struct um_location to, unsigned flags, void *stream)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
 	um_stream sim;
-	int err = open_stream(stream, &sim);
+	int err = um_stream_quiet(stream, &sim);
 
 	return err ? err : gpu->api->cudaMemPrefetchAsync(gpu, ptr(at), bytes, plain(to), flags, sim);
 }
@@ -99,7 +84,7 @@ static int batch_stream(void *stream, um_stream *sim)
 {
 	if (!stream || stream == UM_LEGACY_STREAM)
 		return UM_CUDA_INVALID_VALUE;
-	return open_stream(stream, sim);
+	return um_stream_quiet(stream, sim);
 }
 
 UM_CALL(cuMemPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index,
@@ -164,7 +149,7 @@ UM_CALL(cuStreamAttachMemAsync, void *stream, uint64_t at, size_t bytes, unsigne
 	(void)bytes;
 	if (!err && flags != 1 && flags != 2 && flags != 4)
 		err = UM_CUDA_INVALID_VALUE;
-	return err ? err : open_stream(stream, &sim);
+	return err ? err : um_stream_quiet(stream, &sim);
 }
 UM_FORWARD(cuStreamAttachMemAsync_ptsz, (void *s, uint64_t at, size_t bytes, unsigned flags),
 	   cuStreamAttachMemAsync(um_ptsz(s), at, bytes, flags))

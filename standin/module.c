@@ -81,7 +81,7 @@ static int module_fill(struct um_module *m)
 	return err ? err : vars_make(m, 1);
 }
 
-int um_module_load(const void *data, size_t bytes, struct um_module **out)
+static int load_image(const void *data, size_t bytes, struct um_module **out)
 {
 	struct um_module *m;
 	int err;
@@ -124,7 +124,7 @@ static int load(const void *image, struct um_module **out)
 		memcpy(&wrapped, image, sizeof wrapped);
 		image = wrapped.data;
 	}
-	return um_module_load(image, um_image_bytes(image), out);
+	return load_image(image, um_image_bytes(image), out);
 }
 
 static int load_file(const char *path, struct um_module **out)
@@ -147,7 +147,7 @@ static int load_file(const char *path, struct um_module **out)
 	if (f)
 		fclose(f);
 	if (!err)
-		err = um_module_load(text.at, text.n, out);
+		err = load_image(text.at, text.n, out);
 	um_vec_fini(&text);
 	return err;
 }

@@ -26,7 +26,4 @@ struct um_module {
 	void *room[2]; /* device memory, managed memory; NULL: no such variable */
 };
 
-/* CUDA error code. */
-int um_module_load(const void *data, size_t bytes, struct um_module **out);
-
 #endif

@@ -205,7 +205,4 @@ int um_rt_absent(const char *name); /* says that it is not there, once; 801 */
 		return um_rt_done(err_ ? err_ : um_rt.fn ? um_rt.fn args : um_rt_absent(#fn));                         \
 	}
 
-/* rt_binary.c: the function for a kernel's host address, or the handle that it is. Error code. */
-int um_rt_function(const void *kernel, void **function);
-
 #endif

@@ -175,7 +175,8 @@ char __cudaInitModule(void **handle)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-int um_rt_function(const void *kernel, void **function)
+/* The function for a kernel's host address, or the handle that it is. Error code. */
+static int find_function(const void *kernel, void **function)
 {
 	int err = UM_CUDA_OK, handle = 0;
 	struct kernel *k = NULL;
@@ -205,7 +206,7 @@ static int function_of(const void *kernel, void **function)
 {
 	int err = um_rt_enter();
 
-	return err ? err : um_rt_function(kernel, function);
+	return err ? err : find_function(kernel, function);
 }
 
 UM_EXPORT int cudaGetFuncBySymbol(void **function, const void *kernel);

@@ -72,7 +72,6 @@ int diff_is_ns(const char *key);
 int diff_is_bytes(const char *key);
 
 const char *diff_word(const struct diff_row *row); /* "slower", "new" */
-void diff_verdict(const struct diff *d, char *to, size_t size);
 
 void diff_text(struct um_out *out, const struct diff *d);
 void diff_csv(struct um_out *out, const struct diff *d);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "diff.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,21 +28,14 @@ const struct diff_table diff_tables[] = {
 };
 const unsigned diff_n_tables = sizeof diff_tables / sizeof *diff_tables;
 
-static int ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n >= k && strcmp(s + n - k, end) == 0;
-}
-
 int diff_is_ns(const char *key)
 {
-	return strcmp(key, "ns") == 0 || ends_with(key, "_ns");
+	return strcmp(key, "ns") == 0 || um_text_ends(key, "_ns");
 }
 
 int diff_is_bytes(const char *key)
 {
-	return strcmp(key, "bytes") == 0 || ends_with(key, "_bytes");
+	return strcmp(key, "bytes") == 0 || um_text_ends(key, "_bytes");
 }
 
 const char *diff_word(const struct diff_row *row)

@@ -31,7 +31,7 @@ static void change_text(const struct diff_row *row, int m, char *to, size_t size
 	snprintf(to, size, "%s %s -> %s", row->table->measures[m], a, b);
 }
 
-void diff_verdict(const struct diff *d, char *to, size_t size)
+static void verdict(const struct diff *d, char *to, size_t size)
 {
 	const char *what = d->iterations[0] > 0 ? "median" : "kernels together";
 	char noise[48] = "noise not known", why[900] = "", change[160];
@@ -96,7 +96,7 @@ void diff_text(struct um_out *out, const struct diff *d)
 		um_out_visible(out, line);
 		um_out_str(out, "\n");
 	}
-	diff_verdict(d, line, sizeof line);
+	verdict(d, line, sizeof line);
 	um_out_str(out, paint(d->verdict == DIFF_MORE ? PAINT_HIGH : d->verdict == DIFF_LESS ? PAINT_GOOD : PAINT_OFF));
 	um_out_visible(out, line);
 	um_out_str(out, paint(PAINT_OFF));
@@ -201,7 +201,7 @@ static void json_verdict(struct um_out *out, const struct diff *d)
 	int known = d->verdict != DIFF_UNKNOWN;
 	char text[1200];
 
-	diff_verdict(d, text, sizeof text);
+	verdict(d, text, sizeof text);
 	um_out_str(out, " \"verdict\": {\"state\": ");
 	um_out_json_str(out, states[d->verdict]);
 	um_out_str(out, ", \"text\": ");

@@ -71,6 +71,13 @@ const char *um_text_visible(const char *s, char *room, size_t size)
 	return room;
 }
 
+int um_text_ends(const char *s, const char *end)
+{
+	size_t n = strlen(s), k = strlen(end);
+
+	return n >= k && strcmp(s + n - k, end) == 0;
+}
+
 char *um_text_csv(const char *s, int quoted)
 {
 	size_t room = ESCAPED * strlen(s) + 1, at = 0;

@@ -19,6 +19,8 @@ int um_text_hidden(const char *s, size_t n);
  * `room`. */
 const char *um_text_visible(const char *s, char *room, size_t size);
 
+int um_text_ends(const char *s, const char *end); /* does `s` end with `end`? */
+
 /* `s` as a CSV cell, to be freed; NULL: out of memory. Hidden bytes are escaped as above; an apostrophe precedes text
  * that a spreadsheet would take for a formula (= + - @); the cell is quoted where RFC 4180 requires it, or if
  * `quoted`. */

@@ -227,6 +227,14 @@ void um_out_json_str(struct um_out *o, const char *s)
 	um_out_str(o, "\"");
 }
 
+void um_out_key_str(struct um_out *o, const char *key, const char *s)
+{
+	if (!s)
+		return;
+	um_out_str(o, key);
+	um_out_json_str(o, s);
+}
+
 /* The escape of the character of n bytes at p (0: invalid), or NULL if it needs none. */
 static const char *html_for(const unsigned char *p, size_t n)
 {

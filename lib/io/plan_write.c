@@ -32,14 +32,6 @@ static uint64_t lowest_block(const struct um_plan *p)
 	return lowest == UINT64_MAX ? 0 : lowest / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 }
 
-static void key_str(struct um_out *o, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	um_out_str(o, key);
-	um_out_json_str(o, value);
-}
-
 static void key_u64(struct um_out *o, const char *key, uint64_t value)
 {
 	um_out_str(o, key);
@@ -57,24 +49,24 @@ static void key_hex(struct um_out *o, const char *key, uint64_t value)
 	char buf[24];
 
 	snprintf(buf, sizeof buf, "%016" PRIx64, value);
-	key_str(o, key, buf);
+	um_out_key_str(o, key, buf);
 }
 
 static void write_header(struct um_out *o, const struct um_plan *p)
 {
 	um_out_str(o, "{\"umplan\":1");
-	key_str(o, ",\"source\":", p->source);
-	key_str(o, ",\"workload\":", p->workload);
+	um_out_key_str(o, ",\"source\":", p->source);
+	um_out_key_str(o, ",\"workload\":", p->workload);
 	key_hex(o, ",\"signature\":", p->sched.signature);
 	key_u64(o, ",\"ops\":", p->sched.ops.n);
 	key_u64(o, ",\"slots\":", p->sched.slots.n);
 	key_u64(o, ",\"budget\":", p->budget);
-	key_str(o, ",\"profile\":", p->profile);
+	um_out_key_str(o, ",\"profile\":", p->profile);
 	key_u64(o, ",\"h2d\":", p->h2d);
 	key_u64(o, ",\"d2h\":", p->d2h);
 	if (p->remote)
 		key_u64(o, ",\"remote\":", p->remote);
-	key_str(o, ",\"strategy\":", p->strategy);
+	um_out_key_str(o, ",\"strategy\":", p->strategy);
 	key_u64(o, ",\"predicted_ns\":", p->predicted_ns);
 	key_u64(o, ",\"in_core_ns\":", p->in_core_ns);
 	if (p->bound_ns)
@@ -91,9 +83,9 @@ static void write_slot(const struct writer *w, const struct um_slot *s, size_t n
 	key_u64(o, ",\"bytes\":", s->bytes);
 	key_i64(o, ",\"birth\":", s->birth);
 	key_i64(o, ",\"death\":", s->death);
-	key_str(o, ",\"name\":", s->name);
+	um_out_key_str(o, ",\"name\":", s->name);
 	if (s->role != UM_ROLE_OTHER)
-		key_str(o, ",\"role\":", um_role_name(s->role));
+		um_out_key_str(o, ",\"role\":", um_role_name(s->role));
 	if (s->place != UINT64_MAX)
 		key_u64(o, ",\"place\":", s->place - w->base);
 	if (s->carry == UM_NO_SLOT && stays)
@@ -177,7 +169,7 @@ static int write_op(struct writer *w, const struct um_sched_op *op, size_t numbe
 	view.uses = w->uses.at;
 	view.n = (uint32_t)w->uses.n;
 	key_u64(w->out, "{\"ev\":\"op\",\"i\":", number);
-	key_str(w->out, ",\"name\":", op->name);
+	um_out_key_str(w->out, ",\"name\":", op->name);
 	um_uses_write(w->out, &view);
 	write_order(w);
 	write_dead(w, op, &view);
@@ -202,7 +194,7 @@ static void write_hint(struct um_out *o, const struct um_hint *h)
 {
 	key_i64(o, "{\"ev\":\"hint\",\"at\":", h->at);
 	key_i64(o, ",\"after\":", h->after);
-	key_str(o, ",\"kind\":", um_hint_kind_name(h->kind));
+	um_out_key_str(o, ",\"kind\":", um_hint_kind_name(h->kind));
 	if (h->kind == UM_HINT_RECOMPUTE) {
 		key_u64(o, ",\"op\":", h->slot);
 	} else {
@@ -213,7 +205,7 @@ static void write_hint(struct um_out *o, const struct um_hint *h)
 	if (h->kind == UM_HINT_EVICT && !h->copy)
 		um_out_str(o, ",\"copy\":false");
 	if (h->kind == UM_HINT_ADVISE)
-		key_str(o, ",\"advice\":", um_advice_name(h->advice));
+		um_out_key_str(o, ",\"advice\":", um_advice_name(h->advice));
 	um_out_str(o, "}\n");
 }
 

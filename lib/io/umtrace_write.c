@@ -20,14 +20,6 @@ struct writer {
 	uint64_t iterations; /* counted here: a feed may start at any iteration, a file starts at 0 */
 };
 
-static void key_str(struct um_out *o, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	um_out_str(o, key);
-	um_out_json_str(o, value);
-}
-
 static int write_alloc(struct writer *w, const struct um_event *ev)
 {
 	if (ev->alloc.id.v == 0 || um_id_map_find(&w->sizes, ev->alloc.id.v))
@@ -38,9 +30,9 @@ static int write_alloc(struct writer *w, const struct um_event *ev)
 	um_out_u64(w->out, ev->alloc.id.v - 1);
 	um_out_str(w->out, ",\"bytes\":");
 	um_out_u64(w->out, ev->alloc.bytes);
-	key_str(w->out, ",\"name\":", ev->alloc.name);
+	um_out_key_str(w->out, ",\"name\":", ev->alloc.name);
 	if (ev->alloc.role != UM_ROLE_OTHER)
-		key_str(w->out, ",\"role\":", um_role_name(ev->alloc.role));
+		um_out_key_str(w->out, ",\"role\":", um_role_name(ev->alloc.role));
 	um_out_str(w->out, "}\n");
 	return 0;
 }
@@ -129,7 +121,7 @@ static int feed(struct um_sink *sink, const struct um_event *ev)
 	case UM_EV_ITER:
 		um_out_str(w->out, "{\"ev\":\"iter\",\"n\":");
 		um_out_u64(w->out, w->iterations++);
-		key_str(w->out, ",\"name\":", ev->iter.name);
+		um_out_key_str(w->out, ",\"name\":", ev->iter.name);
 		um_out_str(w->out, "}\n");
 		break;
 	case UM_EV_DEAD:
@@ -159,8 +151,8 @@ int um_umtrace_writer_open(struct um_sink **out, const char *path, const char *s
 	}
 	w->sink.feed = feed;
 	um_out_str(w->out, "{\"umtrace\":1");
-	key_str(w->out, ",\"source\":", source);
-	key_str(w->out, ",\"workload\":", workload);
+	um_out_key_str(w->out, ",\"source\":", source);
+	um_out_key_str(w->out, ",\"workload\":", workload);
 	um_out_str(w->out, "}\n");
 	*out = &w->sink;
 	return 0;

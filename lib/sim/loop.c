@@ -216,7 +216,7 @@ int um_sim_turn(struct um_sim *sim, uint64_t limit)
 	return 1;
 }
 
-void um_sim_run_until(struct um_sim *sim, uint64_t t)
+static void run_until(struct um_sim *sim, uint64_t t)
 {
 	while (um_sim_turn(sim, t))
 		;
@@ -242,14 +242,14 @@ void um_sim_enter(struct um_sim *sim)
 	pthread_mutex_lock(&sim->lock);
 	if (!sim->lane) {
 		um_sim_touch_look(sim, &sim->app);
-		um_sim_run_until(sim, sim->app);
+		run_until(sim, sim->app);
 	}
 }
 
 int um_sim_leave(struct um_sim *sim, int error)
 {
 	if (!sim->lane) {
-		um_sim_run_until(sim, sim->app);
+		run_until(sim, sim->app);
 		um_sim_touch_forget(sim);
 	}
 	um_sim_news(sim);

@@ -82,14 +82,6 @@ void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	b->cro &= ~pages;
 }
 
-void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages)
-{
-	b->map &= ~pages;
-	b->rw &= ~pages;
-	b->remote &= ~pages;
-	um_sim_block_changed(b);
-}
-
 void um_sim_map(struct um_sim_block *b, uint32_t pages)
 {
 	uint32_t fresh = pages & b->gpu & ~b->map;
@@ -135,7 +127,7 @@ void um_sim_used(struct um_sim *sim, struct um_sim_block *b)
 }
 
 /* Host memory for a block, 2 MiB at once, until the program frees the memory. */
-void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t)
+static void host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t)
 {
 	if (b->cpu_chunk)
 		return;
@@ -182,7 +174,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	sim->tally.evictions++;
 	um_sim_ledger_evicted(sim, v->mem);
 	if (place)
-		um_sim_host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
+		host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
 	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, t);
 	*ready = v->tracker;
 	far = v->gpu & v->accessed_by & ~v->read_mostly & ~v->pref_gpu;
@@ -294,7 +286,7 @@ void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, e
 	uint32_t far = come & b->accessed_by & ~b->read_mostly & ~b->pref_gpu;
 
 	if (come)
-		um_sim_host_chunk(sim, b, (come & ~moved) != 0, t);
+		host_chunk(sim, b, (come & ~moved) != 0, t);
 	copy(sim, b, UM_SIM_D2H, moved, cause, t);
 	b->rw &= ~pages; /* the rest is a duplicate: read-only */
 	um_sim_gpu_set(sim, b, b->gpu & ~gone);

@@ -310,9 +310,7 @@ int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *cle
 void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b); /* memory is freed */
 int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
 void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
-void um_sim_host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t);
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
-void um_sim_gpu_unmap(struct um_sim_block *b, uint32_t pages); /* local and remote mappings */
 
 /* fault.c */
 /* The density prefetcher: pages of `all` to serve with `faulted`, given those resident at the destination. */
@@ -452,7 +450,6 @@ void um_sim_enter(struct um_sim *sim); /* locks; processes CPU accesses, and eve
 int um_sim_leave(struct um_sim *sim, int error); /* the same, and unlocks; returns `error` */
 int um_sim_turn(struct um_sim *sim, uint64_t limit); /* processes one event at or before `limit`: 1, or 0 if there is
 						        none */
-void um_sim_run_until(struct um_sim *sim, uint64_t t);
 void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t); /* processes commands that take no time,
 									        due by t */
 int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s); /* logs it; returns UM_CUDA_LAUNCH_TIMEOUT */

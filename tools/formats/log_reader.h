@@ -32,7 +32,6 @@ struct um_log_reader {
 	struct um_log_part kept[UM_LOG_REFERRED]; /* the latest first */
 	unsigned n_kept;
 	UM_VEC(struct um_activity) queue; /* not fed yet */
-	size_t sorted; /* of the queue, where the latest part's begins */
 	int64_t fed; /* time of the latest that was */
 	int64_t end; /* of the latest part */
 	uint64_t sums; /* iterations of which only sums are kept */

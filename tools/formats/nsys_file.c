@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/nsys_file.h"
 
+#include "base/text.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -23,13 +25,6 @@ int um_nsys_file_error(struct um_nsys_file *f, int code)
 }
 
 /* --- what kind of file it is -------------------------------------------------------------------------------------- */
-
-static int ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), k = strlen(end);
-
-	return n >= k && strcmp(s + n - k, end) == 0;
-}
 
 static uint32_t big_endian(const unsigned char *p, unsigned n)
 {
@@ -58,10 +53,10 @@ static int check_header(const char *path, const unsigned char *h, size_t n, uint
 		return um_diag_set(diag, EINVAL, 0, "is empty");
 	if (n == HEADER && memcmp(h, "SQLite format 3", 16) == 0)
 		return check_length(h, bytes, diag);
-	if (ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep"))
+	if (um_text_ends(path, ".nsys-rep") || um_text_ends(path, ".qdrep"))
 		return um_diag_set(diag, EINVAL, 0,
 				   "is a report, not an export: run 'nsys export --type sqlite' on it");
-	if (ends_with(path, ".qdstrm"))
+	if (um_text_ends(path, ".qdstrm"))
 		return um_diag_set(diag, EINVAL, 0,
 				   "is a raw recording that nsys could not import: QdstrmImporter makes a report of "
 				   "it, 'nsys export --type sqlite' an export");

@@ -8,7 +8,7 @@
 
 /* Some readers multiply by a thousand and cut, where others round: the fourth digit makes both see the same nanosecond
  * where the nearest double lies below it. */
-void um_pf_us(struct um_out *out, uint64_t ns)
+static void microseconds(struct um_out *out, uint64_t ns)
 {
 	char text[40];
 	uint64_t rest = ns % 1000;
@@ -32,7 +32,7 @@ void um_pf_event(struct um_perfetto *w, const char *ph, uint32_t pid, uint32_t t
 		n += snprintf(head + n, sizeof head - (size_t)n, ",\"tid\":%" PRIu32, tid);
 	um_out_write(w->out, head, (size_t)n);
 	um_out_str(w->out, ",\"ts\":");
-	um_pf_us(w->out, ts);
+	microseconds(w->out, ts);
 	um_out_str(w->out, ",\"name\":");
 	um_out_json_str(w->out, name);
 }
@@ -44,7 +44,7 @@ void um_pf_slice_begin(struct um_perfetto *w, const struct um_pf_slice *s, int f
 	um_pf_event(w, fits ? "X" : "i", w->groups.at[l->group].pid, l->tid, s->begin, name);
 	if (fits) {
 		um_out_str(w->out, ",\"dur\":");
-		um_pf_us(w->out, s->end - s->begin);
+		microseconds(w->out, s->end - s->begin);
 	} else {
 		um_out_str(w->out, ",\"s\":\"t\"");
 	}

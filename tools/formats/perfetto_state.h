@@ -113,7 +113,6 @@ struct um_perfetto {
 
 void um_pf_event(struct um_perfetto *w, const char *ph, uint32_t pid, uint32_t tid, uint64_t ts, const char *name);
 void um_pf_slice_begin(struct um_perfetto *w, const struct um_pf_slice *s, int fits, const char *cat, const char *name);
-void um_pf_us(struct um_out *out, uint64_t ns); /* microseconds */
 void um_pf_key_u64(struct um_perfetto *w, int *first, const char *key, uint64_t value);
 void um_pf_key_str(struct um_perfetto *w, int *first, const char *key, const char *value);
 void um_pf_key_address(struct um_perfetto *w, int *first, uint64_t address); /* none where it is 0 */

@@ -24,7 +24,7 @@ static void moves_add(struct um_report_moves *to, const struct um_report_moves *
 	to->ns += m->ns;
 }
 
-void um_report_add(struct um_report_sums *to, const struct um_report_sums *from)
+static void add_sums(struct um_report_sums *to, const struct um_report_sums *from)
 {
 	work_add(&to->work, &from->work);
 	to->fault_groups += from->fault_groups;
@@ -163,7 +163,7 @@ static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iterat
 
 	if (!l->pends)
 		return 0;
-	um_report_add(um_report_sums_of(r, iteration), &l->pending);
+	add_sums(um_report_sums_of(r, iteration), &l->pending);
 	memset(&l->pending, 0, sizeof l->pending);
 	l->pends = 0;
 	for (size_t i = 0; i < l->waiting.n; i++)

@@ -54,16 +54,11 @@ static int waits(const struct um_activity *a)
 	return a->kind == UM_ACT_CALL && strstr(a->name, "Synchronize");
 }
 
-static struct um_report_iteration *last_of(struct um_report *r, const struct um_report_process *p)
-{
-	return p->iterations.n ? &r->iterations.at[p->iterations.at[p->iterations.n - 1]] : NULL;
-}
-
 static int open_next(struct um_report *r, uint32_t process, uint64_t key, int64_t t)
 {
 	struct um_report_process *p = &r->processes.at[process];
 	const struct um_iteration_spans_span *span = &p->found->spans.at[p->opened];
-	struct um_report_iteration *last = last_of(r, p);
+	struct um_report_iteration *last = um_report_last_of(r, p);
 	struct um_report_iteration it = {.process = process,
 					 .n = (uint32_t)p->iterations.n,
 					 .begin = t,
@@ -102,7 +97,7 @@ int um_report_on_found(struct um_report *r, uint32_t process, const struct um_ac
 		return 0;
 	while (!err && p->opened < f->spans.n && key >= f->spans.at[p->opened].first)
 		err = open_next(r, process, key, a->begin);
-	last = last_of(r, p);
+	last = um_report_last_of(r, p);
 	if (err || !last || last->end != INT64_MAX || key <= last->last_call)
 		return err;
 	if (waits(a)) {

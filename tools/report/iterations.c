@@ -91,15 +91,10 @@ static int count_range(struct um_report *r, const struct um_activity *a)
 
 /* --- iterations --------------------------------------------------------------------------------------------------- */
 
-static struct um_report_iteration *last_of(const struct um_report *r, const struct um_report_process *p)
-{
-	return p->iterations.n ? &r->iterations.at[p->iterations.at[p->iterations.n - 1]] : NULL;
-}
-
 int um_report_on_range(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_report_process *p = &r->processes.at[process];
-	const struct um_report_iteration *last = last_of(r, p);
+	const struct um_report_iteration *last = um_report_last_of(r, p);
 	struct um_report_iteration it = {.process = process,
 					 .n = (uint32_t)p->iterations.n,
 					 .begin = a->begin,
@@ -126,7 +121,7 @@ int um_report_on_range(struct um_report *r, uint32_t process, const struct um_ac
 
 void um_report_on_call(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
-	struct um_report_iteration *it = last_of(r, &r->processes.at[process]);
+	struct um_report_iteration *it = um_report_last_of(r, &r->processes.at[process]);
 
 	r->has_calls = 1;
 	if (!it || r->processes.at[process].found || a->begin >= it->end || !a->correlation)
@@ -141,7 +136,7 @@ void um_report_on_call(struct um_report *r, uint32_t process, const struct um_ac
 uint32_t um_report_iteration_at(const struct um_report *r, uint32_t process, int64_t t)
 {
 	const struct um_report_process *p = &r->processes.at[process];
-	const struct um_report_iteration *it = last_of(r, p);
+	const struct um_report_iteration *it = um_report_last_of(r, p);
 
 	return it && t >= it->begin && t < it->end ? p->iterations.at[p->iterations.n - 1] : UM_REPORT_NONE;
 }

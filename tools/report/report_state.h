@@ -66,7 +66,13 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_migration(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_settle(struct um_report *r); /* what pends belongs to no iteration */
-void um_report_add(struct um_report_sums *to, const struct um_report_sums *from);
+
+/* The process's latest iteration, or NULL. */
+static inline struct um_report_iteration *um_report_last_of(const struct um_report *r,
+							    const struct um_report_process *p)
+{
+	return p->iterations.n ? &r->iterations.at[p->iterations.at[p->iterations.n - 1]] : NULL;
+}
 
 static inline struct um_report_sums *um_report_sums_of(struct um_report *r, uint32_t iteration)
 {

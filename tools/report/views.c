@@ -58,13 +58,6 @@ static size_t place_of(const struct um_views *v, uint32_t iteration)
 	return low;
 }
 
-const struct um_view *um_views_find(const struct um_views *v, uint32_t iteration)
-{
-	size_t i = place_of(v, iteration);
-
-	return i < v->of.n && v->of.at[i].iteration == iteration ? &v->of.at[i] : NULL;
-}
-
 static void drop(struct um_views *v, uint32_t iteration)
 {
 	size_t i = place_of(v, iteration);

@@ -59,9 +59,6 @@ int um_views_cpu_fault(struct um_report *r, uint32_t process, uint32_t iteration
 int um_views_next_file(struct um_views *v);
 int um_views_leave(struct um_report *r, uint32_t process, const struct um_activity *a); /* FREE, HINT */
 
-/* The iteration's view, or NULL. */
-const struct um_view *um_views_find(const struct um_views *v, uint32_t iteration);
-
 /* Of a finished report, the iterations to look at: the first, the one nearest to the median, the slowest of the others.
  * Writes rows that differ, in order of time, and which of the three they are; returns how many. */
 enum um_view_role { UM_VIEW_FIRST, UM_VIEW_TYPICAL, UM_VIEW_SLOWEST, UM_VIEW_ROLES };
