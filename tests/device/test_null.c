@@ -28,7 +28,7 @@ int main(void)
 	is_int(api->cudaMallocManaged(gpu, &p, 8 * MIB, 1), 0, "managed memory is allocated");
 	is_u64((uintptr_t)p % (2 * MIB), 0, "managed memory begins at a block boundary");
 	memset(p, 1, 8 * MIB);
-	is_int(api->cudaMalloc(gpu, &q, 100), 0, "device memory too");
+	is_int(api->cudaMalloc(gpu, &q, 100), 0, "device memory is allocated");
 	is_int(api->cudaMallocManaged(gpu, &v, 0, 1), UM_CUDA_INVALID_VALUE, "an allocation of no bytes is refused");
 	is_int(api->cudaMallocManaged(gpu, &v, SIZE_MAX - MIB, 1), UM_CUDA_NO_MEMORY,
 	       "an allocation of all addresses is refused");
@@ -42,14 +42,14 @@ int main(void)
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, ptrs, sizes, 3, locs, at, 2, 0, s), 0, "both in a batch");
 	is_int(api->cudaMemDiscardBatchAsync(gpu, ptrs, sizes, 3, 0, s), 0, "a batch of discards is accepted");
 	is_int(api->cudaMemDiscardAndPrefetchBatchAsync(gpu, ptrs, sizes, 1, locs, at, 1, 0, s), 0,
-	       "discard and prefetch");
+	       "a batch of discards with prefetches is accepted");
 	is_int(api->cudaMemAdvise(gpu, p, MIB, UM_ADV_SET_READ_MOSTLY, locs[0]), 0, "advice is accepted");
 	is_int(api->cudaEventCreateWithFlags(gpu, &e, 0), 0, "an event is created");
 	is_int(api->cudaEventRecord(gpu, e, s), 0, "an event is recorded");
 	is_int(api->cudaEventQuery(gpu, e), UM_CUDA_OK, "a recorded event is complete");
 	is_int(api->cudaStreamWaitEvent(gpu, s2, e, 0), 0, "a stream waits for an event");
 	is_int(api->cudaEventElapsedTime(gpu, &ms, e, e), 0, "no time passes");
-	ok(ms == 0, "none at all");
+	ok(ms == 0, "no time passes between events");
 	is_int(api->cudaHostAlloc(gpu, &v, 64, 0), 0, "pinned memory is allocated");
 	is_int(api->cuStreamWriteValue32(gpu, s, v, 5, 0), 0, "a write of a value is accepted");
 	is_u64(*(uint32_t *)v, 5, "the value is written");

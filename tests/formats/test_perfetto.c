@@ -159,7 +159,7 @@ static void test_lanes(void)
 		hint(w, 500, UM_ACT_NO_OP, 0);
 	text = end_trace(w);
 	is_u64(count(text, "\"thread_name\""), 1, "hints of one moment are in one lane");
-	ok(strstr(text, "\"ts\":0.549"), "behind each other");
+	ok(strstr(text, "\"ts\":0.549"), "activities follow each other in the lane");
 	free(text);
 }
 
@@ -281,7 +281,7 @@ static void test_counters(void)
 	ok(count(text, "page faults so far") < 25, "points that follow each other closely are one");
 	ok(strstr(text, "\"ts\":99.9001,\"name\":\"page faults so far\",\"args\":{\"faults\":3000}") ||
 		   strstr(text, "\"ts\":99.900,\"name\":\"page faults so far\",\"args\":{\"faults\":3000}"),
-	   "the last one");
+	   "the last count of faults is the sum");
 	free(text);
 }
 

@@ -42,9 +42,9 @@ static void check_numbers(void)
 	check_number(DBL_MIN / 4, "5.562684646268003e-309");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		is_int(um_number_parse(wrong[i], strlen(wrong[i]), &x), -EINVAL, "no number: \"%s\"", wrong[i]);
-	is_int(um_number_parse("1e999", 5, &x), -ERANGE, "beyond a double");
+	is_int(um_number_parse("1e999", 5, &x), -ERANGE, "a number beyond a double is out of range");
 	ok(x == 9, "a refused number leaves the output untouched");
-	is_int(um_number_parse_u64("9223372036854775807", 19, &u), 0, "2^63 - 1");
+	is_int(um_number_parse_u64("9223372036854775807", 19, &u), 0, "an integer of 2^63 - 1 is accepted");
 	is_u64(u, INT64_MAX, "the largest integer is read");
 	is_int(um_number_parse_u64("9223372036854775808", 19, &u), -ERANGE, "an integer of 2^63 is out of range");
 	is_int(um_number_parse_u64("99999999999999999999999", 23, &u), -ERANGE, "a far larger integer is out of range");
@@ -63,7 +63,7 @@ static void check_map(void)
 	size_t n = 0;
 
 	memset(value, 0xff, sizeof value);
-	ok(!um_id_map_find(&m, 3), "an empty map");
+	ok(!um_id_map_find(&m, 3), "an empty map finds nothing");
 	um_id_map_remove(&m, 3);
 	for (uint64_t step = 0; step < 20000; step++) {
 		uint64_t k = (step * 2654435761u >> 7) % KEYS, key = k % 2 ? k : k << 40;
@@ -179,7 +179,7 @@ static void check_long_lines(void)
 	line[0] = '\n';
 	line[max + 1] = '\n';
 	um_lines_open_mem(&l, line, max + 2, "memory", &d);
-	is_int(um_lines_next(l, &text, &n), 1, "an empty line");
+	is_int(um_lines_next(l, &text, &n), 1, "an empty line is read");
 	is_int(um_lines_next(l, &text, &n), 1, "a line of the most bytes");
 	is_u64(n, max, "a line of the largest length is whole");
 	is_int(um_lines_next(l, &text, &n), 0, "the file ends after the line");

@@ -114,7 +114,7 @@ static void late(void)
 	for (int i = 0; i < 6; i++)
 		is_u64(h.in_iteration[i], (uint64_t)i + 1, "what was told late is where it happened");
 	is_u64(h.disorder, 0, "counters are in order of time");
-	ok(h.n == 8 && h.records == 8 && h.faults == 7 && h.cpu_faults == 1, "all of it");
+	ok(h.n == 8 && h.records == 8 && h.faults == 7 && h.cpu_faults == 1, "all counters of the log are read");
 	is_u64(h.capture.library.counts[UM_LIBRARY_H2D], 21, "counters add up to their sum");
 	is_u64(h.capture.library.counts[UM_LIBRARY_SUMMED], 0, "nothing is known in sum alone");
 	is_u64(h.capture.missing.n, 1, "only kernels are missing");

@@ -193,7 +193,7 @@ static void check_places(void)
 	snprintf(path, sizeof path, "%s/places.umplan", tmp);
 	is_int(um_plan_write(path, &p, &d), 0, "a plan with addresses is written");
 	is_int(um_plan_read(path, &q, &d), 0, "the written plan is read");
-	is_u64(q.sched.slots.at[1].place, 512, "the lowest place");
+	is_u64(q.sched.slots.at[1].place, 512, "the lowest place is read");
 	is_u64(q.sched.slots.at[2].place, 3 * UM_BLOCK_BYTES, "the other place is read");
 	is_u64(q.sched.slots.at[0].place, UINT64_MAX, "none stays none");
 	um_plan_fini(&p);
@@ -208,8 +208,8 @@ static void check_failures(void)
 
 	load(&p, HEAD "{\"ev\":\"op\",\"i\":0,\"name\":\"a\",\"r\":[],\"w\":[],\"ns\":7}\n" TAIL);
 	snprintf(path, sizeof path, "%s/no/such.umplan", tmp);
-	is_int(um_plan_write(path, &p, &d), -ENOENT, "no such folder");
-	is_int(um_plan_read(path, &p, &d), -ENOENT, "no such file");
+	is_int(um_plan_write(path, &p, &d), -ENOENT, "a missing folder is refused");
+	is_int(um_plan_read(path, &p, &d), -ENOENT, "a missing file is refused");
 	is_u64(p.sched.slots.n, 4, "the plan that was there is as it was");
 	is_int(um_plan_read_mem("{}", 2, &p, &d), -EINVAL, "a file without a header is refused");
 	is_u64(p.sched.slots.n, 4, "the plan that was there is as it was");

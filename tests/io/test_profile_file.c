@@ -19,13 +19,13 @@ static void check_builtin(void)
 		is_str(um_profile_builtin(n), names[n], "built-in profile %u has its name", n);
 	ok(!um_profile_builtin(n), "there is no further built-in profile");
 	ok(!um_profile_find("a100 "), "a name is a whole name");
-	is_str(p->name, "a100", "found by name");
+	is_str(p->name, "a100", "the a100 is found by name");
 	is_u64(p->capacity, 40ull << 30, "the a100 has its capacity");
 	ok(p->flops == 60e12 && p->mem_bandwidth == 1.3e12 && p->launch_ns == 4000, "the a100 has its speed");
 	ok(p->h2d == 24e9 && p->d2h == 24e9 && p->duplex == 0.5 && p->eta == 0.9, "the a100 has its link");
 	ok(um_profile_find("gh200")->d2h == 297e9 && um_profile_find("1080ti")->d2h == 13e9,
 	   "one direction may be slower");
-	is_u64(p->c_batch, 60000, "a driver cost");
+	is_u64(p->c_batch, 60000, "a cost of the driver is read");
 	is_u64(p->c_dma_4k, 300000, "another profile has its own figures");
 	ok(!p->measured, "assumed, not measured");
 }
@@ -82,7 +82,7 @@ static void check_round_trip(const char *path)
 			diag("%" PRIu64 ": %s", d.line, d.text);
 		ok(same(&p, &q), "the profile is the same after writing");
 	}
-	is_int(um_profile_write("no/such/folder", &p, &d), -ENOENT, "no such folder");
+	is_int(um_profile_write("no/such/folder", &p, &d), -ENOENT, "a missing folder is refused");
 }
 
 static void check_files(void)
@@ -92,17 +92,17 @@ static void check_files(void)
 	struct um_profile p = {.capacity = 77};
 	struct um_diag d;
 
-	is_int(um_profile_get("nobody", &p, &d), -ENOENT, "no such profile");
+	is_int(um_profile_get("nobody", &p, &d), -ENOENT, "a missing profile is refused");
 	ok(strstr(d.text, "a100") && strstr(d.text, "gh200"), "the built-in ones are named");
 	is_u64(p.capacity, 77, "a refused profile leaves the output untouched");
 	is_int(um_profile_read_mem("name = x\n", 9, "mine", &p, &d), -EINVAL, "a profile that lacks keys");
 	is_str(d.file, "mine", "the diagnostic names the file");
 	is_u64(p.capacity, 77, "a refused profile leaves the output untouched");
 	is_int(um_profile_read_mem("eta", 3, "mine", &p, NULL), -EINVAL, "diag may be absent");
-	is_int(um_profile_read_mem(text, strlen(text), "mine", &p, &d), 0, "a whole one");
+	is_int(um_profile_read_mem(text, strlen(text), "mine", &p, &d), 0, "a complete profile is read");
 	is_u64(p.capacity, 3ull << 29, "a fraction of a unit");
 	ok(p.h2d == 1.5e9 && p.eta == 0.9 && p.c_api == 10000, "missing keys have their defaults");
-	is_int(um_profile_get("a100", &p, &d), 0, "a built-in one");
+	is_int(um_profile_get("a100", &p, &d), 0, "a built-in profile is found");
 	is_str(p.name, "a100", "a built-in profile is found by its name");
 }
 

@@ -179,7 +179,7 @@ static void check_sums(void)
 
 	is_u64(um_trace_peak_bytes(t), 200, "the most bytes alive at once");
 	is_u64(um_trace_iterations(t), 2, "the trace has two iterations");
-	is_u64(um_trace_largest_op(t, &bytes), 3, "the largest op");
+	is_u64(um_trace_largest_op(t, &bytes), 3, "the largest op is found");
 	is_u64(bytes, 200, "touches whole tensors, each once");
 	um_trace_free(t);
 	t = load("{\"umtrace\":1}\n");
@@ -264,7 +264,8 @@ static void check_no_half_files(void)
 	is_str(contents(path), was, "the file is as it was");
 	is_int(entries(tmp), n, "no file is left in the folder");
 
-	is_int(um_umtrace_writer_open(&w, file_in("no/such/dir.umtrace"), NULL, NULL, &d), -ENOENT, "no such folder");
+	is_int(um_umtrace_writer_open(&w, file_in("no/such/dir.umtrace"), NULL, NULL, &d), -ENOENT,
+	       "a missing folder is refused");
 	ok(strstr(d.text, "cannot write") && strstr(d.file, "no/such"), "the diagnostic names the file");
 }
 
@@ -330,7 +331,7 @@ static void check_sink_errors(void)
 	is_u64(d.line, 3, "the diagnostic has the line");
 	ok(!h.source, "no header is left behind");
 	is_int(um_umtrace_read_mem(text, strlen(text), &sink, NULL, NULL), -ENOSPC, "header and diag may be absent");
-	is_int(um_umtrace_read(file_in("nobody"), &sink, NULL, &d), -ENOENT, "no such file");
+	is_int(um_umtrace_read(file_in("nobody"), &sink, NULL, &d), -ENOENT, "a missing file is refused");
 	is_int(um_umtrace_read(tmp, &sink, NULL, &d), -EISDIR, "a folder is refused");
 }
 

@@ -337,7 +337,7 @@ static void replaced(void)
 	is_str(changed, "101101101", "known again at once after each replacement, and stays");
 	world_iter(&w);
 	lives(named(&w, "t"), -1, -1, "in between it is one that stays");
-	is_u64(named(&w, "t")->bound.v, t->id.v, "the latest one");
+	is_u64(named(&w, "t")->bound.v, t->id.v, "the slot is bound to the latest tensor");
 	world_fini(&w);
 }
 
@@ -602,7 +602,7 @@ static void what_is_copied(void)
 	is_int(named(&w, "comm")->flags, UM_SLOT_FIXED | UM_SLOT_UNMANAGED, "what is kept out of managed memory");
 	ok(w.sched.uses.at[0].off == 8 && w.sched.uses.at[0].bytes == 16, "the range of a use");
 	ok(!w.sched.uses.at[0].dead_after && w.sched.uses.at[1].dead_after, "what is dead after it");
-	is_u64(w.sched.ops.at[0].hash, w.it.ops.at[0].hash, "the op's hash");
+	is_u64(w.sched.ops.at[0].hash, w.it.ops.at[0].hash, "the op has its hash");
 	is_str(w.sched.ops.at[0].name, "a", "the op has its name");
 	OP(&w, "a", world_use(p, UM_READ, 8, 16), W(comm));
 	world_iter(&w);

@@ -70,7 +70,7 @@ static void copies(void)
 	is_int(check(), 0, "two take turns");
 	is_u64(f.ns, 100 + 10 + 100 + 20, "each op waits for its copy");
 	is_u64(f.stall_ns, 200, "the wait for the copy is the stall");
-	is_u64(f.h2d_bytes, 200, "both come in");
+	is_u64(f.h2d_bytes, 200, "both tensors are copied in");
 	is_u64(f.d2h_bytes, 0, "what was only read is not copied out");
 	is_u64(f.peak_bytes, 100, "never both at once");
 	turns(UM_UPDATE);
@@ -88,7 +88,7 @@ static void starts(void)
 	ok(!p.start && check() == 0 && !p.start, "a check leaves no starts behind");
 	is_int(um_plan_prove(&p, &f, why, sizeof why), 0, "the plan is proved");
 	is_u64(p.start[0], 100, "op 0 starts when its copy has come");
-	is_u64(p.start[1], 100 + 10 + 100, "op 1 likewise");
+	is_u64(p.start[1], 100 + 10 + 100, "op 1 starts after the wait of op 0");
 	is_u64(p.start[2], 100 + f.ns, "op 0 of the next iteration starts after the iteration's time");
 	p.hints.n = 0;
 	ok(um_plan_prove(&p, NULL, why, sizeof why) == -EINVAL && !p.start, "what is not sound has no starts");
@@ -144,7 +144,7 @@ static void on_the_host(void)
 	p.hints.at[0].bytes = 800;
 	p.budget = 300;
 	is_int(check(), 0, "all but the first 200 bytes");
-	is_u64(f.peak_bytes, 300, "these take room");
+	is_u64(f.peak_bytes, 300, "the bytes on the device take room");
 	is_u64(f.ns, 80 + 150, "the bytes on the device are not reached over the link");
 	far(0);
 	p.hints.n--;
@@ -224,7 +224,7 @@ static void born_and_freed_later(void)
 	fx_op(&p.sched, "c", 10, "w0");
 	fx_hint(&p, UM_HINT_PREFETCH, 2, 1, 0);
 	is_int(check(), 0, "a life through the iteration's end");
-	is_u64(f.ns, 30, "without a copy");
+	is_u64(f.ns, 30, "the iteration takes no time for a copy");
 	p.hints.at[0].after = 0;
 	fx_hint(&p, UM_HINT_DISCARD, 2, 1, 0);
 	refused("op 2 'c': 100 bytes of slot 0 are absent", "dropped before it is used");

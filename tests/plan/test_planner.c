@@ -102,7 +102,7 @@ static void palindrome(void)
 		snprintf(use, sizeof use, "%c%d", i < 8 ? 'w' : 'r', i < 8 ? i : 15 - i);
 		fx_op(&s, "op", 10 * B, use);
 	}
-	is_int(build(&s, 5 * B), 0, "forward and back");
+	is_int(build(&s, 5 * B), 0, "a pass forward and back gets a plan");
 	is_u64(f.h2d_bytes, 3 * B, "what does not fit comes back");
 	is_u64(f.d2h_bytes, 3 * B, "no more than the missing bytes are evicted");
 	for (size_t i = 0; i < plan_.hints.n; i++)
@@ -118,18 +118,18 @@ static void dead(void)
 
 	/* Two blocks in turn, each overwritten as a whole, room for one. */
 	sweep(&s, 2, 'w', 100);
-	is_int(build(&s, B), 0, "overwritten each time");
+	is_int(build(&s, B), 0, "a schedule that overwrites its tensors gets a plan");
 	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "dead memory causes no copies");
 	is_int(count(UM_HINT_EVICT), 0, "nothing is evicted");
 	is_int(count(UM_HINT_DISCARD), 2, "both dead tensors are discarded");
 	s.uses.at[0].access = s.uses.at[1].access = UM_UPDATE;
 	is_int(build(&s, B), 0, "a schedule with updates gets a plan");
-	is_u64(f.h2d_bytes, 2 * B, "now both move");
+	is_u64(f.h2d_bytes, 2 * B, "both updated tensors are copied in");
 	s.uses.at[0].dead_after = 1;
 	is_int(build(&s, B), 0, "one declared dead");
 	is_u64(f.h2d_bytes, B, "one tensor fewer is copied in");
 	s.slots.at[1].flags |= UM_SLOT_TRANSIENT;
-	is_int(build(&s, B), 0, "the other transient");
+	is_int(build(&s, B), 0, "a schedule with a transient tensor gets a plan");
 	is_u64(f.h2d_bytes + f.d2h_bytes, 0, "nothing moves again");
 	um_schedule_fini(&s);
 }

@@ -42,7 +42,7 @@ static void extremal(void)
 	fx_op(&s, "long", U, "u2");
 	fx_op(&s, "d", U, "");
 	fx_op(&s, "e", U, "u0");
-	is_int(scheme_plan(&p, &s, "appobmem", 3 * B), 0, "room for all");
+	is_int(scheme_plan(&p, &s, "appobmem", 3 * B), 0, "a budget for all tensors is accepted");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "appobmem", 2 * B), -E2BIG, "a peak in a gap that is not the longest");
 	is_str(p.why, "appobmem: one gap of each tensor is not enough at op 1 'short' for 4 MiB", "cannot be met");

@@ -20,7 +20,7 @@ static void free_time(void)
 		fx_slot(&s, B, i, 6 - i);
 	for (int i = 0; i < 6; i++)
 		fx_op(&s, "op", 4 * U, use[i]);
-	is_int(scheme_plan(&p, &s, "capuchin", 3 * B), 0, "room for all");
+	is_int(scheme_plan(&p, &s, "capuchin", 3 * B), 0, "a budget for all tensors is accepted");
 	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "capuchin", 2 * B), 0, "room for two of three");
@@ -52,7 +52,7 @@ static void feedback(void)
 	fx_op(&s, "second", U, "r1");
 	is_int(scheme_plan(&p, &s, "capuchin", 9 * B), 0, "two late tensors");
 	is_int(scheme_returns_after(&p, 0), 16, "the first is asked for eight ops before the second is used");
-	is_u64(p.f.h2d_bytes, 8 * U, "both come back");
+	is_u64(p.f.h2d_bytes, 8 * U, "both tensors return");
 	is_u64(p.f.d2h_bytes, 8 * U, "each block leaves once");
 	is_u64(p.f.stall_ns, 0, "all blocks return in time");
 	scheme_plan_fini(&p);

@@ -21,13 +21,14 @@ static void tables(void)
 		um_deepum_relate(&t, 1, 10, next);
 	um_deepum_relate(&t, 1, 10, 13);
 	is_int((int)um_deepum_successors(&t, 1, 10, out), 4, "four successors are kept");
-	ok(out[0] == 13 && out[1] == 15 && out[2] == 14 && out[3] == 12, "the latest first");
+	ok(out[0] == 13 && out[1] == 15 && out[2] == 14 && out[3] == 12, "successors are listed latest first");
 	is_int((int)um_deepum_successors(&t, 2, 10, out), 0, "each kernel has a table of its own");
 	um_deepum_relate(&t, 1, 10 + UM_DEEPUM_ROWS, 20);
 	um_deepum_relate(&t, 1, 10, 12);
 	um_deepum_relate(&t, 1, 10 + 2 * UM_DEEPUM_ROWS, 30);
 	is_int((int)um_deepum_successors(&t, 1, 10, out), 4, "two blocks share a row");
-	is_int((int)um_deepum_successors(&t, 1, 10 + 2 * UM_DEEPUM_ROWS, out), 1, "a third one");
+	is_int((int)um_deepum_successors(&t, 1, 10 + 2 * UM_DEEPUM_ROWS, out), 1,
+	       "a third kernel in a full row has one successor");
 	is_int((int)um_deepum_successors(&t, 1, 10 + UM_DEEPUM_ROWS, out), 0, "takes the place of what was used least");
 	um_deepum_tables_fini(&t);
 }

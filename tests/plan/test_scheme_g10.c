@@ -31,7 +31,7 @@ static void above_the_line(void)
 	is_int(scheme_plan(&p, &s, "autoswap-doa", 2 * B), 0, "choosing by the length of the absence gives a plan");
 	ok(scheme_leaves(&p, 2), "another one leaves");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "g10", 3 * B), 0, "room for all");
+	is_int(scheme_plan(&p, &s, "g10", 3 * B), 0, "a budget for all tensors is accepted");
 	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
@@ -75,7 +75,7 @@ static void crossing(void)
 	is_int(scheme_plan(&p, &s, "g10", 2 * B), 0, "copies that meet");
 	ok(p.f.stall_ns > 0 && p.f.h2d_bytes, "an op waits for its tensor");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "g10", B), 0, "room for one");
+	is_int(scheme_plan(&p, &s, "g10", B), 0, "a budget for one tensor is accepted");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
 }

@@ -32,13 +32,13 @@ static void double_pass(void)
 	is_int(scheme_plan(&p, &s, "swapadvisor", 3 * B), 0, "four in turn, room for three");
 	ok(!scheme_leaves(&p, 0) && scheme_leaves(&p, 1) && !scheme_leaves(&p, 2) && scheme_leaves(&p, 3),
 	   "two of them leave");
-	is_u64(p.f.h2d_bytes, 2 * B, "two come back");
+	is_u64(p.f.h2d_bytes, 2 * B, "two tensors return");
 	is_u64(p.f.stall_ns, 0, "the swaps delay no op");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "swapadvisor", 4 * B), 0, "room for all");
+	is_int(scheme_plan(&p, &s, "swapadvisor", 4 * B), 0, "a budget for all tensors is accepted");
 	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "swapadvisor", B), 0, "room for one");
+	is_int(scheme_plan(&p, &s, "swapadvisor", B), 0, "a budget for one tensor is accepted");
 	is_u64(p.f.h2d_bytes, 4 * B, "all four tensors return");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);

@@ -63,7 +63,7 @@ static void weights(void)
 	ok(strstr(p.why, "feature maps alone") != NULL, "the plan says that feature maps alone do not suffice: %s",
 	   p.why);
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "vdnn", 5 * B), 0, "room beside them");
+	is_int(scheme_plan(&p, &s, "vdnn", 5 * B), 0, "a budget with room beside the weights is accepted");
 	ok(!scheme_leaves(&p, 4), "the weights stay on the device");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);

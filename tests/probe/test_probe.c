@@ -177,8 +177,8 @@ static void check_derive(void)
 	for (int o = 0; o < UM_OBS_N; o++)
 		if (um_observation_find(um_observation_name((enum um_observation)o)) != o)
 			ok(0, "observation %d is not found", o);
-	is_int(um_observation_find("nonsense"), -ENOENT, "no such observation");
-	is_int(um_probe_find("nonsense"), -ENOENT, "no such probe");
+	is_int(um_observation_find("nonsense"), -ENOENT, "an unknown observation is not found");
+	is_int(um_probe_find("nonsense"), -ENOENT, "an unknown probe is not found");
 }
 
 /* --- the guard --------------------------------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ static void fitting(void)
 	um_heap_give(&h, d, 5 * G);
 	um_heap_give(&h, a, 5 * G);
 	is_int(look(&h).n, 1, "all given back: one range");
-	is_u64(look(&h).bytes, UM_BLOCK_BYTES, "the whole arena");
+	is_u64(look(&h).bytes, UM_BLOCK_BYTES, "the whole arena is free again");
 	um_heap_fini(&h);
 }
 
@@ -89,13 +89,14 @@ static void exact_places(void)
 	is_int(um_heap_take_at(&h, BASE + 3 * G, 2 * G), 0, "a range in the middle of a hole is taken");
 	is_int(look(&h).n, 2, "taking the middle of a hole leaves two holes");
 	is_int(um_heap_take_at(&h, BASE + 4 * G, G), -EBUSY, "a range that is taken already is refused");
-	is_int(um_heap_take_at(&h, BASE + 2 * G, 2 * G), -EBUSY, "taken in part");
+	is_int(um_heap_take_at(&h, BASE + 2 * G, 2 * G), -EBUSY, "a range that is partly taken is refused");
 	is_int(um_heap_take_at(&h, BASE - G, G), -EBUSY, "a range below the arena is refused");
 	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, G), -EBUSY, "a range above the arena is refused");
-	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES - G, 2 * G), -EBUSY, "over the end");
+	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES - G, 2 * G), -EBUSY,
+	       "a range over the arena's end is refused");
 	is_int(um_heap_take_at(&h, BASE + 10 * G + 8, G), -EBUSY,
 	       "a range that does not begin at a granule is refused");
-	is_int(um_heap_take_at(&h, BASE, 3 * G), 0, "exactly the hole");
+	is_int(um_heap_take_at(&h, BASE, 3 * G), 0, "a range that fills a hole is taken");
 	is_int(look(&h).n, 1, "one hole is left");
 	um_heap_fini(&h);
 }

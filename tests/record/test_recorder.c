@@ -30,7 +30,7 @@ static void numbers_and_positions(void)
 	is_int(w.it.tensors.n, 3, "who appeared: the births and the used, not the one only freed");
 	is_str(w.it.tensors.at[0].name, "b", "numbered by first appearance, births too");
 	is_str(w.it.tensors.at[1].name, "a", "tensors that live already follow in the order of use");
-	ok(w.it.tensors.at[2].name == NULL, "without a name");
+	ok(w.it.tensors.at[2].name == NULL, "a tensor without a name has none");
 	is_int(w.it.tensors.at[0].birth, 0, "born before op 0");
 	is_int(w.it.tensors.at[0].death, 2, "freed before op 2");
 	is_int(w.it.tensors.at[1].birth, UM_NOWHERE, "an older one has no birth");
@@ -44,7 +44,7 @@ static void numbers_and_positions(void)
 	is_int(w.it.ops.n, 3, "the iteration has three ops");
 	is_int(w.it.ops.at[1].first_use, 2, "uses lie one after the other");
 	is_int(w.it.ops.at[1].n_uses, 3, "three in the second op");
-	is_u64(w.it.uses.at[4].off, 16, "a part: where");
+	is_u64(w.it.uses.at[4].off, 16, "the use of a part has its offset");
 	is_u64(w.it.uses.at[4].bytes, 32, "the use has the bytes that were read");
 	is_int(w.it.uses.at[3].access, UM_UPDATE, "what was done");
 	is_int(w.it.incomplete, 0, "all was kept");
@@ -150,7 +150,7 @@ static void late_and_dead(void)
 	OP(&w, "d", W(p));
 	world_iter(&w);
 	is_int(w.it.late_frees.n, 2, "born in the one before, freed in this one: used or not");
-	is_int(w.it.late_frees.at[0].born_ord, 0, "the first birth");
+	is_int(w.it.late_frees.at[0].born_ord, 0, "the late free names the first birth");
 	is_int(w.it.late_frees.at[0].pos, 0, "freed before any op");
 	is_int(w.it.late_frees.at[1].pos, 2, "the other before op 2");
 	is_u64(w.it.late_frees.at[1].bytes, 32, "the late free has the tensor's size");
@@ -254,7 +254,8 @@ static void nested(void)
 	world_iter(&w);
 	is_int(w.it.tensors.n, 2, "what is not used is not there");
 	is_int(w.it.nests.n, 2, "a part of a part lies in two");
-	ok(w.it.nests.at[0].outer.v == b->id.v && w.it.nests.at[0].off == 256, "the innermost first");
+	ok(w.it.nests.at[0].outer.v == b->id.v && w.it.nests.at[0].off == 256,
+	   "nested tensors begin with the innermost");
 	ok(w.it.nests.at[1].outer.v == a->id.v && w.it.nests.at[1].off == 768,
 	   "the whole tensor is recorded with the offset of its part");
 	OP(&w, "x", R(c));
@@ -281,7 +282,7 @@ static void between_take_and_mark(void)
 	OP(&w, "b", U(y));
 	OP(&w, "c", U(x));
 	is_int(w.recorder.it.tensors.n, 2, "events before the mark number their tensors anew");
-	is_int(w.recorder.it.uses.at[1].tensor, 1, "each for itself");
+	is_int(w.recorder.it.uses.at[1].tensor, 1, "each tensor of the op has its own use");
 	world_fini(&w);
 }
 

@@ -95,7 +95,7 @@ static void far_runs(void)
 	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: advice for one range is given");
 	ok(was_told(2, UM_ADV_SET_ACCESSED_BY, 4, 4), "far: two calls, so that nothing faults in between");
 	um_advice_state_clear(&m, &gpu, 7 * MIB2, 8);
-	ok(was_told(3, UM_ADV_UNSET_PREFERRED, 7, 1), "far: taken back");
+	ok(was_told(3, UM_ADV_UNSET_PREFERRED, 7, 1), "far: the preferred location is taken back");
 	ok(um_advice_state_has(&m, 4 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 7 * MIB2, 1), "far: for one block");
 	told.code = UM_CUDA_NOT_SUPPORTED;
 	um_advice_state_set(&m, &gpu, NULL, 0);
@@ -170,7 +170,7 @@ static void far_program(void)
 		plan.hints.at[i].advice = i ? UM_ADVICE_PREFERRED : UM_ADVICE_ACCESSED_BY;
 	}
 	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "far: the plan compiles");
-	is_u64(p.far.n, 1, "far: a run");
+	is_u64(p.far.n, 1, "far: the plan has one run of host memory");
 	is_u64(p.far.n ? p.far.at[0].addr - BASE : 0, MIB2, "far: without the block that the table begins in");
 	is_u64(p.far.n ? p.far.at[0].bytes : 0, 2 * MIB2, "far: nor the one that it ends in");
 	is_u64(p.lap[0].n_in, 3, "far: these two are brought, and the other slot");
@@ -363,7 +363,7 @@ static void all_through(int own)
 	/* What the program's own memory has on the device when the plan is taken up goes when its room is wanted. */
 	ok(own ? t.remote_bytes > before.remote_bytes : t.remote_bytes - before.remote_bytes == 4 * MIB,
 	   "what is looked up comes over the link");
-	is_u64(t.faults - before.faults, 0, "without a fault");
+	is_u64(t.faults - before.faults, 0, "looking up the table causes no fault");
 	um_sim_told(gpu, table, 96 * MIB, &said);
 	ok(said.accessed_gpu && said.preferred == -1, "since the driver was told so");
 	if (own) {

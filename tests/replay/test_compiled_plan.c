@@ -188,7 +188,7 @@ static void cold(uint64_t capacity)
 		act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
 		act_is(&p.lap[0], 2, UM_ACTION_DISCARD, 2, 4, 2, "cold: no room before something has died");
 		act_is(&p.lap[0], 3, UM_ACTION_PREFETCH, 2, 0, 0, "cold: then what is used last comes");
-		is_u64(p.lap[0].actions.at[3].drops, 1, "cold: behind that");
+		is_u64(p.lap[0].actions.at[3].drops, 1, "cold: the block that is used last replaces the dead one");
 	}
 	is_u64(p.over, 0, "cold: there is always room");
 	um_compiled_plan_fini(&p);
@@ -272,7 +272,7 @@ static void late(void)
 	memcpy(plan.start, start, sizeof start);
 	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "late: the plan compiles");
 	is_u64(STEADY.n_in, 2, "late: what is born last finds its memory there");
-	is_u64(STEADY.n_drop, 1, "late: one discard");
+	is_u64(STEADY.n_drop, 1, "late: each iteration has one discard");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->addr, BASE, "late: of what is wanted last");
 	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->addr, BASE, "late: it comes again");
 	is_int(nth(&p, UM_ACTION_PREFETCH, 0)->room, 0, "late: when the copy of the iteration before is over");
@@ -303,9 +303,9 @@ static void waste(int declared)
 	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "waste: the plan compiles");
 	is_u64(STEADY.n_out, declared ? 1 : 2, "waste: %s leaves with a copy",
 	       declared ? "a tensor" : "each of two tensors");
-	is_u64(STEADY.n_in, 2, "waste: two return");
+	is_u64(STEADY.n_in, 2, "waste: each iteration has two returns");
 	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->at, 0, "waste: one is overwritten, which is waited for");
-	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, 0, "waste: that one");
+	is_u64(nth(&p, UM_ACTION_DISCARD, 0)->slot, 0, "waste: the discard is of slot 0");
 	is_u64(nth(&p, UM_ACTION_PREFETCH, 0)->drops, 1, "waste: before it comes");
 	is_u64(STEADY.n_drop, 2, "waste: the other one has been freed");
 	um_compiled_plan_fini(&p);

@@ -104,7 +104,7 @@ int main(void)
 	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
 	ok(known(&c, &b, 2), "the swapped tensor is known in its slot");
 	is_int(op(&c, "x", &b, UM_READ), 0, "the swapped use fits the schedule");
-	is_u64(c.rebound, 0, "without a surprise");
+	is_u64(c.rebound, 0, "no slot was substituted");
 	um_cursor_fini(&c);
 
 	/* What is born is the next iteration's slot 0: its places are two. */

@@ -204,11 +204,11 @@ static void test_calls(void)
 	since();
 	is_u64((uint64_t)read(fd, p + BLOCK, 4096), 4096, "a system call writes to pages that are away");
 	IS_TALLY(since(), 1, 0, 0, KIB64, "and is noticed");
-	is_int(p[BLOCK], 0, "the CPU reads what the kernel wrote");
+	is_int(p[BLOCK], 0, "the page has what the system call wrote");
 	is_u64((uint64_t)write(pipes[1], p, 4096), 4096, "one reads them");
 	IS_TALLY(since(), 1, 0, 0, KIB64, "and is noticed");
-	is_u64((uint64_t)read(pipes[0], other, 4096), 4096, "through a pipe");
-	is_int(other[4095], 6, "what it read");
+	is_u64((uint64_t)read(pipes[0], other, 4096), 4096, "memory is read through a pipe");
+	is_int(other[4095], 6, "the pipe delivers what memory has");
 	close(fd);
 	close(pipes[0]);
 	close(pipes[1]);

@@ -133,7 +133,7 @@ static void thread_streams(void)
 	pthread_join(t, NULL);
 	is_u64(other, 2, "each thread has a default stream of its own");
 	run(NULL, 1);
-	is_u64(end(NULL), 6, "a blocking one");
+	is_u64(end(NULL), 6, "the default stream waits for a thread's own");
 	is_int(api->cudaStreamDestroy(gpu, THREAD), UM_CUDA_INVALID_VALUE,
 	       "the stream of a thread cannot be destroyed");
 	api->close(gpu);

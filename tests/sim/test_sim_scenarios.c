@@ -199,9 +199,9 @@ static void first_touch(void)
 	kernel_as(UM_PATTERN_NARROW, p, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.visits, 6, "T1 first touch, one fault at a time: 6 visits");
-	is_str(tails(" visit ", 0), growth, "T1 they grow");
+	is_str(tails(" visit ", 0), growth, "T1 migrations grow with each fault");
 	is_u64(t.h2d_bytes, 0, "T1 nothing is copied");
-	is_u64(t.resident_bytes, BLOCK, "T1 one chunk");
+	is_u64(t.resident_bytes, BLOCK, "T1 one chunk is resident");
 	is_u64(t.faults, 6, "T1 as many faults");
 
 	clear();
@@ -260,7 +260,7 @@ static void preferred_host(void)
 		kernel(p, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.faults, 0, "T6 preferred host and accessed by the GPU: no fault");
-	is_u64(t.h2d_bytes, 0, "T6 no migration");
+	is_u64(t.h2d_bytes, 0, "T6 nothing is migrated");
 	is_u64(t.remote_bytes, 3 * BLOCK, "T6 all bytes go over the link, every time");
 
 	p = written(1);
@@ -269,10 +269,10 @@ static void preferred_host(void)
 	kernel(p, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.faults, 512, "T7 preferred host alone: a fault for each 4 KiB page");
-	is_u64(t.h2d_bytes, 0, "T7 no migration");
+	is_u64(t.h2d_bytes, 0, "T7 nothing is migrated");
 	kernel(p, BLOCK, UM_READ);
 	t = since();
-	is_u64(t.faults, 0, "T7 then none");
+	is_u64(t.faults, 0, "T7 later accesses do not fault");
 	is_u64(t.remote_bytes, BLOCK, "T7 but all bytes over the link");
 
 	p = written(1);
@@ -688,7 +688,7 @@ static void home_and_back(void)
 	kernel(p + 2 * BLOCK, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.evictions, 1, "T24 its chunk is taken first");
-	is_u64(t.d2h_bytes, 0, "T24 for nothing");
+	is_u64(t.d2h_bytes, 0, "T24 the eviction copies nothing");
 
 	fetch_home(p + BLOCK, BLOCK);
 	since();

@@ -118,7 +118,7 @@ static void streams(void)
 	api->cudaEventRecord(gpu, e[2], b);
 	run(a, 7 * MS);
 	api->cudaEventRecord(gpu, e[3], a); /* again: the wait is for the first one */
-	is_int(um_sim_sync(gpu), UM_CUDA_OK, "waiting for all");
+	is_int(um_sim_sync(gpu), UM_CUDA_OK, "the device waits for all streams");
 	is_u64(um_sim_now(gpu), 13 * MS, "takes until the last has ended");
 	is_u64(between(e[1], e[2]), 2 * MS, "a stream waits for the record that was current when it was told to");
 	is_u64(between(e[2], e[3]), 6 * MS, "an event holds its last record");
@@ -366,7 +366,7 @@ static void workers(void)
 	is_int(api->worker_start(gpu, &w), UM_CUDA_OK, "a worker is started");
 	um_sim_sync(gpu);
 	is_u64(s.n, 3, "is stepped until it is idle");
-	is_u64(s.at[0] - t0, 0, "first at once");
+	is_u64(s.at[0] - t0, 0, "an idle worker is called at once first");
 	is_u64(s.at[1] - t0, home, "AGAIN: when its own call is over");
 	is_u64(s.at[2] - t0, 2 * MS, "WAIT: when the event is there");
 	is_u64(um_sim_now(gpu) - t0, 2 * MS + home, "its clock is its own; waiting for all includes it");
@@ -389,7 +389,7 @@ static void workers(void)
 	is_u64(r.n, 2, "a poke during a step is not lost");
 	api->worker_poke(gpu, &x);
 	um_sim_sync(gpu);
-	is_u64(r.n, 2, "STOP: never again");
+	is_u64(r.n, 2, "STOP: the worker is never called again");
 	api->worker_stop(gpu, &x);
 
 	s.step[4] = (struct um_step){UM_STEP_WAIT, event()};
@@ -451,7 +451,7 @@ static void marks(void)
 	touch(a, p + 3 * BLOCK, BLOCK, MS);
 	um_sim_mark(gpu, a);
 	um_sim_sync(gpu);
-	is_int(um_sim_mark_at(gpu, 3, &t), 0, "a later one");
+	is_int(um_sim_mark_at(gpu, 3, &t), 0, "a later mark has a time");
 	is_u64(t.resident_bytes, 2 * BLOCK, "the mark has the resident bytes of its time");
 	is_u64(t.peak_resident_bytes, 2 * BLOCK, "the peak is since the mark before");
 	um_sim_mark_at(gpu, 2, &t);
@@ -534,7 +534,8 @@ static void refusals(void)
 	api->cudaMalloc(gpu, &d, 4096);
 	api->cudaHostAlloc(gpu, &h, 4096, 0);
 	is_int(api->cudaMemPrefetchAsync(gpu, d, 4096, here, 0, a), UM_CUDA_INVALID_VALUE, "prefetch: not managed");
-	is_int(api->cudaMemPrefetchAsync(gpu, p, 3 * BLOCK, here, 0, a), UM_CUDA_INVALID_VALUE, "beyond the end");
+	is_int(api->cudaMemPrefetchAsync(gpu, p, 3 * BLOCK, here, 0, a), UM_CUDA_INVALID_VALUE,
+	       "a prefetch beyond the end is refused");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, 0, here, 0, a), UM_CUDA_INVALID_VALUE,
 	       "a prefetch of no bytes is refused");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, there, 0, a), UM_CUDA_INVALID_DEVICE,

@@ -139,7 +139,7 @@ static void captured(void)
 	is_int(set_async(device, 1, 16, stream), 0, "a fill is captured");
 	is_int(launch(stream, device, 10), 0, "a kernel is captured");
 	is_int(CALL(cuLaunchHostFunc, 10000, void *, void (*)(void *), void *)(stream, count, &calls), 0,
-	       "a host function");
+	       "a host function is captured");
 	is_int(read_async(device, 256, stream), 0, "a copy is captured");
 	CALL(cuStreamGetCaptureInfo, 11030, void *, int *, unsigned long long *, void **, void *const **, size_t *)
 	(stream, &type[0], &id, &graph, NULL, &n);
@@ -212,7 +212,7 @@ static void forked(void)
 	ok(both < 3.7f * one, "both branches run at the same time as the rest");
 	is_int(record(join, stream), 0, "recorded anew, an event is one again");
 	synchronize(stream);
-	is_int(CALL(cuEventQuery, 2000, void *)(join), 0, "like any other");
+	is_int(CALL(cuEventQuery, 2000, void *)(join), 0, "the event that was recorded anew is complete");
 	drop(graph, exec);
 }
 
@@ -225,7 +225,7 @@ static void breaks(int got, int want, const char *what)
 	is_int(status(stream), 2, "the refused call breaks the capture");
 	is_int(launch(stream, device, 1), INVALIDATED, "a broken capture refuses further work");
 	is_int(finish(stream, &graph), INVALIDATED, "a broken capture can only be ended");
-	ok(!graph && status(stream) == 0, "without a graph");
+	ok(!graph && status(stream) == 0, "the broken capture ends without a graph");
 }
 
 static void broken(void)
@@ -341,7 +341,8 @@ static void by_hand(void)
 	CALL(cuGraphCreate, 10000, void **, unsigned)(&outer, 0);
 #define ADD void **, void *, void *const *, size_t
 	/* The kernel is added first, and comes last. */
-	is_int(CALL(cuGraphAddKernelNode, 12000, ADD, void *)(&kernel, graph, NULL, 0, &k), 0, "a kernel node");
+	is_int(CALL(cuGraphAddKernelNode, 12000, ADD, void *)(&kernel, graph, NULL, 0, &k), 0,
+	       "a kernel node is added");
 	is_int(CALL(cuGraphAddMemsetNode, 10000, ADD, void *, void *)(&set, graph, NULL, 0, &fill, NULL), 0,
 	       "a fill node is added");
 	is_int(CALL(cuGraphAddEmptyNode, 10000, ADD)(&empty, graph, &set, 1), 0, "an empty one behind it");

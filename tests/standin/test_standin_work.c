@@ -156,7 +156,7 @@ static void copies(void)
 	is_int(to_device((uintptr_t)host, host, 4), 1, "a copy to unregistered host memory is refused");
 	is_int(CALL(cuMemcpy, 4000, uint64_t, uint64_t, size_t)((uintptr_t)host, (uintptr_t)(host + n), 400), 0,
 	       "a copy from host to host is accepted");
-	is_int(host[0], 1026, "one can copy");
+	is_int(host[0], 1026, "filled memory can be copied");
 	is_int(CALL(cuMemsetD32, 3020, uint64_t, unsigned, size_t)(device, 7, n), 0, "words are set");
 	is_int(CALL(cuMemsetD8, 3020, uint64_t, unsigned char, size_t)(device, 1, 4), 0, "a fill of bytes is accepted");
 	is_int(CALL(cuMemsetD2D16, 3020, uint64_t, size_t, unsigned short, size_t, size_t)(device + 4096, 4096, 3, 2,
@@ -182,12 +182,12 @@ static void order(void)
 	is_u64(flags, 1, "a stream's flags");
 	CALL(cuStreamGetPriority, 5050, void *, int *)(other, &priority);
 	is_int(priority, 0, "the priority of the stream is 0");
-	is_int(query(stream), 0, "an idle stream");
+	is_int(query(stream), 0, "an idle stream is complete");
 	record(begin, stream);
 	for (int i = 1; i <= 64; i++)
 		set_async(device, (unsigned)i, MIB / 2, stream);
 	record(end, stream);
-	is_int(query(stream), 600, "a busy one");
+	is_int(query(stream), 600, "a busy stream is not complete");
 	is_int(CALL(cuEventQuery, 2000, void *)(end), 600, "its event is to come");
 	is_int(CALL(cuEventElapsedTime, 2000, float *, void *, void *)(&ms, begin, end), 600,
 	       "an event that was not recorded has no time");
@@ -276,7 +276,7 @@ static void hints(void)
 	is_int(prefetch(managed, 8 * MIB, stream), 0, "a prefetch of managed memory is accepted");
 	is_int(prefetch(device, MIB, stream), 1, "a prefetch of device memory is refused");
 	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, -1, stream), 0,
-	       "the old form");
+	       "the old form of prefetch is accepted");
 	is_int(CALL(cuMemPrefetchAsync, 8000, uint64_t, size_t, int, void *)(managed, MIB, 1, stream), 101,
 	       "knows one device");
 	is_int(CALL(cuMemAdvise, 12020, uint64_t, size_t, int, struct um_location)(managed, 2 * MIB, 1, there), 0,
@@ -295,7 +295,7 @@ static void hints(void)
 	ok(v[0] == -1 && v[1] == -2 && v[2] == -2, "the range lists who has access");
 	is_int(CALL(cuMemRangeGetAttributes, 8000, void **, size_t *, int *, size_t, uint64_t,
 		    size_t)(out, sizes, attribute, 2, managed + MIB, MIB),
-	       0, "several at once");
+	       0, "several attributes are read at once");
 	ok(v[0] == 1 && v[1] == 0, "where it was sent last");
 	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 2, 0);
 	CALL(cuMemAdvise, 8000, uint64_t, size_t, int, int)(managed, 2 * MIB, 4, 0);

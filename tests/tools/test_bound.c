@@ -83,7 +83,7 @@ static void clean(void)
 	s.ops.at[2].ns = 3 * B;
 	near(find(&s, 8 * B, 1, 1), 1100 + 4 * B, "a longer one hides more");
 	s.ops.at[2].ns = 5 * B;
-	is_u64(find(&s, 8 * B, 1, 1), 1100 + 5 * B, "all of it");
+	is_u64(find(&s, 8 * B, 1, 1), 1100 + 5 * B, "an op as long as all copies hides all of them");
 	s.uses.at[0].access = UM_UPDATE;
 	near(find(&s, 8 * B, 1, 1), 1100 + 9 * B, "updated, it has to leave as well");
 	um_schedule_fini(&s);
@@ -147,7 +147,7 @@ static void computed_again(void)
 	fx_op(&s, "rest", 10, "");
 	recompute = 1;
 	near(find(&s, 8 * B, 1, 1), 200030 + 8 * B, "an op that may not run again: copies");
-	is_int(relaunch(&s, 0, 0), 0, "now it may");
+	is_int(relaunch(&s, 0, 0), 0, "the op may be launched again now");
 	near(find(&s, 8 * B, 1, 1), 300030, "its time instead");
 	near(find(&s, 8 * B, 1, 0), 300030, "with few cuts as well");
 	near(find(&s, 10 * B, 1, 1), 250030, "half of it, where half of it fits");
