@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct um_gpu;
+struct um_gpu_simulation;
 typedef void *um_stream; /* cudaStream_t */
 typedef void *um_event_handle; /* cudaEvent_t */
 
@@ -186,6 +187,8 @@ struct um_gpu_api {
 	void (*worker_poke)(struct um_gpu *gpu, struct um_worker *worker); /* wakes the worker: there may be work */
 	/* Advances the caller's time until done(arg) is true; UM_CUDA_NOT_READY if that cannot happen any more. */
 	int (*worker_wait)(struct um_gpu *gpu, int (*done)(void *arg), void *arg);
+
+	const struct um_gpu_simulation *simulation; /* simulation.h; NULL: the device is not a simulated one */
 
 	void (*close)(struct um_gpu *gpu); /* closes the device and frees its memory */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/activity_source.h"
 
-#include "sim/sim.h"
+#include "gpu/simulation.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ uint64_t um_activity_source_now(const struct um_activity_source *t)
 /* No two things have one time: a tensor that is born and freed at once would seem to be freed before it was born. */
 static int64_t tick(struct um_activity_source *t)
 {
-	int64_t now = (int64_t)(t->watched ? um_sim_watch_tick(t->gpu) : um_activity_source_now(t));
+	int64_t now = (int64_t)(t->watched ? t->gpu->api->simulation->watch_tick(t->gpu) : um_activity_source_now(t));
 
 	if (now <= t->last && !t->watched)
 		now = t->last + 1;
@@ -54,7 +54,7 @@ static int64_t tick(struct um_activity_source *t)
 
 static uint64_t address(const struct um_activity_source *t, uint64_t addr)
 {
-	uint64_t told = t->watched ? um_sim_watch_address(t->gpu, addr) : 0;
+	uint64_t told = t->watched ? t->gpu->api->simulation->watch_address(t->gpu, addr) : 0;
 
 	return told ? told : addr;
 }

@@ -6,7 +6,6 @@
 #include "runtime/environment.h"
 #include "runtime/fork_exit.h"
 
-#include "sim/sim.h"
 #include "io/plan_file.h"
 
 #include <errno.h>
@@ -299,7 +298,7 @@ uint64_t umadv_sim_now(struct umadv *adv)
 		return 0;
 	pthread_mutex_lock(&adv->lock);
 	if (adv->simulated)
-		now = um_sim_now(adv->gpu);
+		now = adv->gpu->api->now(adv->gpu);
 	pthread_mutex_unlock(&adv->lock);
 	return now;
 }

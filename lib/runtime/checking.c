@@ -136,7 +136,7 @@ void um_checking_open(struct umadv *adv)
 {
 	if (adv->options.pub.check != UMADV_CHECK_ON || !adv->simulated)
 		return;
-	adv->checking.on = um_sim_checks(adv->gpu);
+	adv->checking.on = adv->gpu->api->simulation->checks(adv->gpu);
 	if (!adv->checking.on)
 		um_context_log(adv, UMADV_LOG_INFO,
 			       "check: this system does not show a process its page tables, so "

@@ -17,7 +17,7 @@
 #include "umadvise.h"
 
 #include "base/vec.h"
-#include "sim/sim.h"
+#include "gpu/simulation.h"
 #include "record/registry.h"
 
 struct um_checked_run;

@@ -7,7 +7,7 @@
 
 #include "gpu/device.h"
 #include "gpu/null.h"
-#include "sim/sim.h"
+#include "devices/devices.h"
 #include "base/text.h"
 #include "io/profile_file.h"
 
@@ -170,13 +170,12 @@ static int open_device(struct umadv *adv, const struct um_profile *profile)
 	else if (!err)
 		err = find_profile(adv);
 	if (!err && !adv->gpu) {
-		struct um_sim_options so = {.profile = &adv->profile,
-					    .capacity = too_small ? UM_BLOCK_BYTES : o->budget,
-					    .backed = 1,
-					    .poison = o->check != UMADV_CHECK_OFF,
-					    .check = o->check == UMADV_CHECK_ON};
+		struct um_simulator_options so = {.profile = &adv->profile,
+						  .capacity = too_small ? UM_BLOCK_BYTES : o->budget,
+						  .poison = o->check != UMADV_CHECK_OFF,
+						  .check = o->check == UMADV_CHECK_ON};
 
-		err = um_sim_open(&adv->gpu, &so);
+		err = um_simulator_find("sim")->open(&adv->gpu, &so);
 		adv->simulated = !err;
 	}
 	if (err)
@@ -259,7 +258,7 @@ int um_context_open(struct umadv **out, const struct umadv_options *options, str
 	}
 	pthread_mutex_init(&adv->lock, NULL);
 	adv->gpu = gpu;
-	adv->simulated = gpu && gpu->caps.virtual_time;
+	adv->simulated = gpu && gpu->caps.virtual_time && gpu->api->simulation;
 	host.user = adv;
 	host.streams = &adv->pool.streams;
 	um_registry_init(&adv->registry);

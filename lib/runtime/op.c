@@ -5,8 +5,6 @@
 #include "runtime/context.h"
 #include "runtime/mistakes.h"
 
-#include "sim/sim.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,7 +423,7 @@ int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void
 	if (!adv->simulated)
 		return -ENODEV;
 	struct um_checked_run *run = um_checking_launch(&adv->checking, &adv->registry, stream, &k);
-	int code = um_sim_run(adv->gpu, stream, &k);
+	int code = adv->gpu->api->simulation->run(adv->gpu, stream, &k);
 
 	if (code)
 		um_checking_cancel(&adv->checking, run);
@@ -437,7 +435,7 @@ int um_context_finish(struct umadv *adv)
 {
 	if (!adv->simulated)
 		return -ENODEV;
-	int code = um_sim_sync(adv->gpu);
+	int code = adv->gpu->api->simulation->sync(adv->gpu);
 
 	um_checking_tell(adv);
 	return code ? -EIO : 0;

@@ -46,6 +46,14 @@ static void sim_close(struct um_gpu *gpu)
 	free(sim);
 }
 
+static const struct um_gpu_simulation simulation = {
+	.run = um_sim_run,
+	.sync = um_sim_sync,
+	.checks = um_sim_checks,
+	.watch_tick = um_sim_watch_tick,
+	.watch_address = um_sim_watch_address,
+};
+
 static const struct um_gpu_api api = {
 	.cudaMallocManaged = um_sim_malloc_managed,
 	.cudaFree = um_sim_free,
@@ -77,6 +85,7 @@ static const struct um_gpu_api api = {
 	.worker_stop = um_sim_worker_stop,
 	.worker_poke = um_sim_worker_poke,
 	.worker_wait = um_sim_worker_wait,
+	.simulation = &simulation,
 	.close = sim_close,
 };
 
@@ -152,6 +161,19 @@ free_sim:
 	free(sim);
 	return -ENOMEM;
 }
+
+static int open_simulator(struct um_gpu **out, const struct um_simulator_options *options)
+{
+	struct um_sim_options o = {.profile = options->profile,
+				   .capacity = options->capacity,
+				   .backed = 1,
+				   .poison = options->poison,
+				   .check = options->check};
+
+	return um_sim_open(out, &o);
+}
+
+const struct um_simulator um_sim_simulator = {"sim", open_simulator};
 
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel)
 {

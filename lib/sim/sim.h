@@ -15,7 +15,7 @@
 #ifndef UM_SIM_SIM_H
 #define UM_SIM_SIM_H
 
-#include "gpu/gpu.h"
+#include "gpu/simulation.h"
 #include "model/activity.h"
 #include "model/profile.h"
 #include "model/tally.h"
@@ -41,31 +41,10 @@ struct um_sim_options {
 	uint64_t query_ns; /* cost of a query that returns "not ready", so that polling advances time */
 };
 
-/* System pages that a kernel's host code touched outside its declared ranges, or wrote in a range declared read. */
-struct um_sim_stray {
-	uint64_t addr, bytes;
-	int declared; /* declared for reading */
-	int written;
-};
-
-struct um_sim_kernel {
-	const char *name; /* copied into the log only; may be NULL */
-	uint64_t ns; /* compute time with everything resident */
-	const struct um_touch *access; /* copied */
-	uint32_t n_access;
-	enum um_pattern pattern;
-	int announced; /* an announcement on the stream takes precedence over ns, access and pattern */
-	int timed; /* ns counts nevertheless: the kernel takes longer or shorter than announced */
-	void (*fn)(void *arg); /* runs on the host when simulated time reaches the kernel and its faults are served, or
-			          NULL. Must not call the simulator */
-	void *arg;
-	void (*stray)(void *arg, const struct um_sim_stray *s); /* with `check`: called after fn for each violation,
-								   finally with NULL; under the same rules as fn. May be
-								   NULL */
-};
-
 /* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table. */
 int um_sim_open(struct um_gpu **out, const struct um_sim_options *options);
+
+extern const struct um_simulator um_sim_simulator; /* "sim" */
 
 /* Enqueues a kernel. CUDA error code. */
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel);

@@ -21,14 +21,15 @@ violations() {
 			for (i = 1; i <= n; i++)
 				sees[r[i]] = " base model "
 			sees["sim"] = sees["replay"] = " base model gpu "
-			sees["runtime"] = " base model gpu io sim record learn plan replay "
+			sees["devices"] = " base model gpu sim "
+			sees["runtime"] = " base model gpu io devices record learn plan replay "
 			sees["formats"] = " base model io "
 			sees["probe"] = " base model gpu sim "
 			sees["schemes"] = " base model gpu sim plan "
 			sees["bound"] = " base model plan "
-			sees["play"] = sees["runtime"] "runtime formats "
+			sees["play"] = sees["runtime"] "sim runtime formats "
 			sees["standin"] = " base model gpu io sim "
-			n = split("base model gpu io sim record learn plan replay runtime", r, " ")
+			n = split("base model gpu io sim devices record learn plan replay runtime", r, " ")
 			for (i = 1; i <= n; i++)
 				home[r[i]] = "lib"
 			n = split("formats probe schemes bound play report", r, " ")
@@ -123,6 +124,7 @@ planted "plan includes gpu" lib/plan/a.c '  # include "gpu/gpu.h"'
 planted "replay includes plan" lib/replay/a.c '#include "plan/planner.h"'
 planted "a directory includes runtime" lib/replay/a.c '#include "runtime/context.h"'
 planted "lib includes a directory of tools" lib/plan/a.c '#include "schemes/schemes.h"'
+planted "runtime includes the simulator" lib/runtime/a.c '#include "sim/sim.h"'
 planted "runtime includes a player" lib/runtime/a.c '#include "play/player.h"'
 planted "an include without its directory" lib/plan/a.c '#include "planner.h"'
 planted "a private include in angle brackets" lib/plan/a.c '#include <model/plan.h>'
