@@ -141,18 +141,18 @@ static json_t *capabilities(const struct um_gpu_caps *c)
 
 static json_t *device(const struct umadv *adv)
 {
-	const struct um_gpu_caps *c = &adv->gpu->caps;
+	const struct um_gpu_caps *c = &adv->device.gpu->caps;
 	struct um_device_info info = {0};
 
-	if (adv->cuda)
-		um_device_info(adv->gpu, &info);
+	if (adv->device.cuda)
+		um_device_info(adv->device.gpu, &info);
 	return json_pack("{s:o, s:s, s:b, s:o, s:I, s:o, s:o}", "name", doctor_text(c->name), "kind",
-			 !adv->cuda	? (adv->simulated ? "simulated" : "none")
-			 : info.standin ? "stand-in"
-					: "cuda",
-			 "usable", adv->gpu->caps.concurrent_managed, "driver", version(info.driver_version),
-			 "memory_bytes", (json_int_t)(adv->cuda || adv->simulated ? c->capacity : 0), "why",
-			 doctor_text(c->why), "capabilities", capabilities(c));
+			 !adv->device.cuda ? (adv->device.simulated ? "simulated" : "none")
+			 : info.standin	   ? "stand-in"
+					   : "cuda",
+			 "usable", adv->device.gpu->caps.concurrent_managed, "driver", version(info.driver_version),
+			 "memory_bytes", (json_int_t)(adv->device.cuda || adv->device.simulated ? c->capacity : 0),
+			 "why", doctor_text(c->why), "capabilities", capabilities(c));
 }
 
 /* Who has chosen the profile. */
@@ -160,25 +160,25 @@ static const char *profile_from(const struct umadv *adv)
 {
 	struct um_profile p;
 
-	if (adv->options.pub.profile && !adv->profile_ignored)
+	if (adv->options.pub.profile && !adv->device.profile_ignored)
 		return "UMADVISE_PROFILE";
-	if (!adv->cuda)
+	if (!adv->device.cuda)
 		return "the default";
-	if (!um_device_standin_profile(adv->gpu, &p))
+	if (!um_device_standin_profile(adv->device.gpu, &p))
 		return "the stand-in driver";
-	return um_profile_of_device(adv->gpu->caps.name) ? "the device's name"
-							 : "no better one: umadvise calibrate makes one";
+	return um_profile_of_device(adv->device.gpu->caps.name) ? "the device's name"
+								: "no better one: umadvise calibrate makes one";
 }
 
 static json_t *choices(const struct umadv *adv)
 {
 	const char *budget = adv->options.pub.budget ? "UMADVISE_BUDGET"
-			     : adv->real	     ? "95 % of the device memory that is free"
+			     : adv->device.real	     ? "95 % of the device memory that is free"
 						     : "the device memory";
 
-	return json_pack("{s:o, s:s, s:I, s:s, s:s}", "profile", doctor_text(adv->profile.name), "profile_from",
-			 profile_from(adv), "budget_bytes", (json_int_t)adv->budget, "budget_from", budget, "strategy",
-			 um_strategy_name(adv->options.strategy));
+	return json_pack("{s:o, s:s, s:I, s:s, s:s}", "profile", doctor_text(adv->device.profile.name), "profile_from",
+			 profile_from(adv), "budget_bytes", (json_int_t)adv->device.budget, "budget_from", budget,
+			 "strategy", um_strategy_name(adv->options.strategy));
 }
 
 /* --- the verdict -------------------------------------------------------------------------------------------------- */
@@ -200,16 +200,16 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 		snprintf(line, size, "no context can be opened: %s", *d->last ? d->last : umadv_strerror(d->err));
 	else if (adv->options.pub.device == UMADV_DEVICE_NONE)
 		return "UMADVISE_DEVICE=none asks for no device: unset it";
-	else if (!adv->cuda && !adv->simulated)
+	else if (!adv->device.cuda && !adv->device.simulated)
 		snprintf(line, size,
 			 "%s. A machine with an NVIDIA GPU and its driver (CUDA 12.0 or later) is needed; "
 			 "'umadvise dryrun -- PROGRAM' and UMADVISE_DEVICE=sim need none",
-			 adv->gpu->caps.why);
-	else if (!adv->gpu->caps.concurrent_managed)
-		snprintf(line, size, "%s", adv->gpu->caps.why);
+			 adv->device.gpu->caps.why);
+	else if (!adv->device.gpu->caps.concurrent_managed)
+		snprintf(line, size, "%s", adv->device.gpu->caps.why);
 	else if (adv->options.strategy == UM_STRATEGY_ON_DEMAND)
 		return "the strategy on-demand leaves everything to the driver: unset UMADVISE_STRATEGY";
-	else if (um_strategy_plans(adv->options.strategy) && !adv->executor)
+	else if (um_strategy_plans(adv->options.strategy) && !adv->replan.executor)
 		return "the device has no streams or events for hints";
 	else if (d->program && !d->calls)
 		snprintf(line, size, "%s does not call the library: umadvise(3) shows the calls", d->program);
@@ -228,7 +228,7 @@ static json_t *verdict(const struct doctor *d, int *hints)
 		snprintf(line, sizeof line, "no hints: %s", no);
 	else
 		snprintf(line, sizeof line, "hints will be issued on %s, within %.1f MiB, by %s",
-			 d->adv->gpu->caps.name, (double)d->adv->budget / (1 << 20),
+			 d->adv->device.gpu->caps.name, (double)d->adv->device.budget / (1 << 20),
 			 um_strategy_name(d->adv->options.strategy));
 	return doctor_text(line);
 }

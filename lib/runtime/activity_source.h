@@ -8,7 +8,7 @@
  *
  * On a simulated device that is watched, times and addresses are those that the watcher is told; else times are those
  * of CLOCK_MONOTONIC, or of the simulated clock. Nobody listens: one branch on `n`. What a listener answers is its own
- * matter. Not thread-safe: the front desk holds the lock.
+ * matter. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_ACTIVITY_SOURCE_H
 #define UM_RUNTIME_ACTIVITY_SOURCE_H

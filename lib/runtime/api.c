@@ -31,12 +31,12 @@ static int load_plan(struct umadv *adv, const char *path)
 	err = um_plan_read(path, &plan, &diag);
 	if (err) {
 		um_diag_line(&diag, line, sizeof line);
-		um_context_log(adv, UMADV_LOG_ERROR, "plan %s", line);
+		um_notices_log(&adv->notices, UMADV_LOG_ERROR, "plan %s", line);
 		goto out;
 	}
 	err = um_plan_check(&plan, NULL, why, sizeof why);
 	if (err) {
-		um_context_log(adv, UMADV_LOG_ERROR, "plan %s is not sound: %s", path, why);
+		um_notices_log(&adv->notices, UMADV_LOG_ERROR, "plan %s is not sound: %s", path, why);
 		goto out;
 	}
 	err = um_context_warm(adv, &plan);
@@ -55,7 +55,7 @@ static int open_plan(struct umadv *adv)
 	if (!err || err == -ENOMEM || !um_variable_is("UMADVISE_PLAN", path))
 		return err;
 	um_variable_ignored("UMADVISE_PLAN", line, sizeof line);
-	um_context_log(adv, UMADV_LOG_WARN, "%s", line);
+	um_notices_log(&adv->notices, UMADV_LOG_WARN, "%s", line);
 	return 0;
 }
 
@@ -87,11 +87,11 @@ void umadv_close(struct umadv *adv)
 #define LOCKED(adv, dead, expr)                                                                                        \
 	do {                                                                                                           \
 		int locked_err;                                                                                        \
-		if ((adv)->generation != um_fork_generation)                                                           \
+		if (um_fork_exit_is_dead(&(adv)->fork_exit))                                                           \
 			return (dead);                                                                                 \
-		pthread_mutex_lock(&(adv)->lock);                                                                      \
+		um_context_lock(adv);                                                                                  \
 		locked_err = (expr);                                                                                   \
-		pthread_mutex_unlock(&(adv)->lock);                                                                    \
+		um_context_unlock(adv);                                                                                \
 		return locked_err;                                                                                     \
 	} while (0)
 
@@ -175,11 +175,11 @@ int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)
 
 	if (!adv || size < sizeof size || size > 4096)
 		return -EINVAL;
-	if (adv->generation != um_fork_generation)
+	if (um_fork_exit_is_dead(&adv->fork_exit))
 		return -ENODEV;
-	pthread_mutex_lock(&adv->lock);
+	um_context_lock(adv);
 	um_context_stats(adv, &all);
-	pthread_mutex_unlock(&adv->lock);
+	um_context_unlock(adv);
 	memcpy(stats, &all, size < sizeof all ? size : sizeof all);
 	stats->struct_size = size;
 	return 0;
@@ -191,7 +191,7 @@ int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps)
 
 	if (!adv || size < sizeof size || size > 4096)
 		return -EINVAL;
-	const struct um_gpu_caps *c = &adv->gpu->caps;
+	const struct um_gpu_caps *c = &adv->device.gpu->caps;
 	struct umadv_caps all = {.managed = c->concurrent_managed,
 				 .discard = c->discard,
 				 .gate = c->stream_values,
@@ -211,13 +211,13 @@ static int save_plan(struct umadv *adv, const char *path)
 	char line[800];
 	int err;
 
-	if (!adv->plan.sched.ops.n)
+	if (!adv->replan.plan.sched.ops.n)
 		return -ENODATA;
 	um_diag_init(&diag, path);
-	err = um_plan_write(path, &adv->plan, &diag);
+	err = um_plan_write(path, &adv->replan.plan, &diag);
 	if (err) {
 		um_diag_line(&diag, line, sizeof line);
-		um_context_log(adv, UMADV_LOG_ERROR, "plan %s", line);
+		um_notices_log(&adv->notices, UMADV_LOG_ERROR, "plan %s", line);
 	}
 	return err;
 }
@@ -234,46 +234,6 @@ int umadv_load_plan(struct umadv *adv, const char *path)
 	if (!adv || !path)
 		return -EINVAL;
 	LOCKED(adv, -ENODEV, load_plan(adv, path));
-}
-
-const char *umadv_strerror(int err)
-{
-	switch (err < 0 ? -err : err) {
-	case 0:
-		return "success";
-	case EINVAL:
-		return "invalid argument";
-	case ENOMEM:
-		return "out of memory";
-	case ENODEV:
-		return "no such device";
-	case EEXIST:
-		return "overlaps a live tensor in part";
-	case ENODATA:
-		return "nothing has been learned yet";
-	case E2BIG:
-		return "one operation alone exceeds the budget";
-	case ENOTSUP:
-		return "not supported by this device";
-	case EIO:
-		return "the device below reported an error";
-	case ENOENT:
-		return "no such file";
-	case EACCES:
-		return "permission denied";
-	case ENOSPC:
-		return "no space left";
-	default:
-		return "unknown error";
-	}
-}
-
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
-
-const char *umadv_version(void)
-{
-	return TEXT(UMADV_VERSION_MAJOR) "." TEXT(UMADV_VERSION_MINOR) "." TEXT(UMADV_VERSION_PATCH);
 }
 
 int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg)
@@ -294,11 +254,11 @@ uint64_t umadv_sim_now(struct umadv *adv)
 {
 	uint64_t now = 0;
 
-	if (!adv || adv->generation != um_fork_generation)
+	if (!adv || um_fork_exit_is_dead(&adv->fork_exit))
 		return 0;
-	pthread_mutex_lock(&adv->lock);
-	if (adv->simulated)
-		now = adv->gpu->api->now(adv->gpu);
-	pthread_mutex_unlock(&adv->lock);
+	um_context_lock(adv);
+	if (adv->device.simulated)
+		now = adv->device.gpu->api->now(adv->device.gpu);
+	um_context_unlock(adv);
 	return now;
 }

@@ -14,7 +14,7 @@
  * piece may be taken again at once: the stream is the order. An event is recorded on that stream after each such piece,
  * and every stream that appears later waits for it on the device. With several streams a piece waits until events
  * recorded on all of them are complete. Where an event cannot be recorded the piece waits, or is never used again. Not
- * thread-safe: the front desk holds the lock.
+ * thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_ARENA_POOL_H
 #define UM_RUNTIME_ARENA_POOL_H

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/checking.h"
 
-#include "runtime/context.h"
-
 #include "base/hash.h"
 
 #include <stdatomic.h>
@@ -18,7 +16,7 @@ struct live_tensor {
 };
 
 struct um_checked_tensors {
-	unsigned refs; /* under the lock of the front desk */
+	unsigned refs; /* guarded by the context's lock */
 	uint64_t next_id, n; /* of the registry: the same tensors live while both are the same */
 	struct live_tensor at[]; /* by address, inner ones after outer ones */
 };
@@ -132,13 +130,11 @@ static void run_checked(void *arg)
 	run->fn(run->arg);
 }
 
-void um_checking_open(struct umadv *adv)
+void um_checking_open(struct um_checking *c, struct um_gpu *gpu, struct um_notices *notices)
 {
-	if (adv->options.pub.check != UMADV_CHECK_ON || !adv->simulated)
-		return;
-	adv->checking.on = adv->gpu->api->simulation->checks(adv->gpu);
-	if (!adv->checking.on)
-		um_context_log(adv, UMADV_LOG_INFO,
+	c->on = gpu->api->simulation->checks(gpu);
+	if (!c->on)
+		um_notices_log(notices, UMADV_LOG_INFO,
 			       "check: this system does not show a process its page tables, so "
 			       "what kernels touch is not compared with what ops declare");
 }
@@ -150,11 +146,9 @@ static void run_free(struct um_checked_run *run)
 	free(run);
 }
 
-void um_checking_fini(struct umadv *adv)
+void um_checking_fini(struct um_checking *c, struct um_notices *notices)
 {
-	struct um_checking *c = &adv->checking;
-
-	um_checking_tell(adv);
+	um_checking_tell(c, notices);
 	for (size_t i = 0; i < c->runs.n; i++)
 		run_free(c->runs.at[i]);
 	for (size_t i = 0; i < c->ops.n; i++)
@@ -237,7 +231,7 @@ static int said(struct um_checking *c, const struct um_checked_run *run, const s
 	return um_vec_push(&c->said, h) != 0;
 }
 
-static void log_finding(struct umadv *adv, const struct um_checked_run *run, const struct finding *f)
+static void log_finding(struct um_notices *notices, const struct um_checked_run *run, const struct finding *f)
 {
 	const struct live_tensor *t = f->tensor;
 	const char *verb = f->written ? "writes" : "reads";
@@ -245,25 +239,24 @@ static void log_finding(struct umadv *adv, const struct um_checked_run *run, con
 	unsigned long long from = f->addr - (t ? t->addr : 0), to = from + f->bytes;
 
 	if (!t)
-		um_context_log(adv, UMADV_LOG_WARN,
+		um_notices_log(notices, UMADV_LOG_WARN,
 			       "check: op '%s' %s %llu bytes at 0x%llx, which belong to no live tensor", run->op, verb,
 			       (unsigned long long)f->bytes, from);
 	else if (f->declared)
-		um_context_log(adv, UMADV_LOG_WARN,
+		um_notices_log(notices, UMADV_LOG_WARN,
 			       "check: op '%s' writes bytes [%llu, %llu) of tensor '%s', which it declares read: use "
 			       "UMADV_UPDATE",
 			       run->op, from, to, t->name);
 	else
-		um_context_log(adv, UMADV_LOG_WARN,
+		um_notices_log(notices, UMADV_LOG_WARN,
 			       "check: op '%s' %s bytes [%llu, %llu) of tensor '%s'%s, which it does not declare: add "
 			       "%s",
 			       run->op, verb, from, to, t->name,
 			       f->bytes < PAGE ? " or another tensor in that page" : "", remedy);
 }
 
-void um_checking_tell(struct umadv *adv)
+void um_checking_tell(struct um_checking *c, struct um_notices *notices)
 {
-	struct um_checking *c = &adv->checking;
 	size_t left = 0;
 
 	for (size_t i = 0; i < c->runs.n; i++) {
@@ -275,7 +268,7 @@ void um_checking_tell(struct umadv *adv)
 		}
 		for (size_t k = 0; k < run->findings.n; k++)
 			if (!said(c, run, &run->findings.at[k]))
-				log_finding(adv, run, &run->findings.at[k]);
+				log_finding(notices, run, &run->findings.at[k]);
 		run_free(run);
 	}
 	c->runs.n = left;

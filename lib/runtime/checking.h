@@ -8,17 +8,16 @@
  * owns  a record of each kernel until it has run and its lines are logged
  *
  * A kernel runs when simulated time reaches it, on any thread and perhaps after its tensors were freed: its record has
- * the tensors that lived when it was launched, and what it touched, until the front desk logs it under its lock. Off,
- * nothing is kept.
+ * the tensors that lived when it was launched, and what it touched, until it is logged, with the context's lock held.
+ * Off, nothing is kept.
  */
 #ifndef UM_RUNTIME_CHECKING_H
 #define UM_RUNTIME_CHECKING_H
 
-#include "umadvise.h"
-
 #include "base/vec.h"
 #include "gpu/simulation.h"
 #include "record/registry.h"
+#include "runtime/notices.h"
 
 struct um_checked_run;
 struct um_checked_tensors;
@@ -36,14 +35,15 @@ struct um_checking {
 	UM_VEC(uint64_t) said; /* hashes of lines: each is logged once */
 };
 
-void um_checking_open(struct umadv *adv); /* says so where the system does not let it check */
-void um_checking_fini(struct umadv *adv); /* after the device is closed */
+void um_checking_open(struct um_checking *c, struct um_gpu *gpu,
+		      struct um_notices *notices); /* says so where the system does not let it check */
+void um_checking_fini(struct um_checking *c, struct um_notices *notices); /* after the device is closed */
 
 void um_checking_op(struct um_checking *c, um_stream stream, const char *name);
 /* The kernel about to be launched is checked, if there is memory for it and an op was announced on the stream. */
 struct um_checked_run *um_checking_launch(struct um_checking *c, const struct um_registry *r, um_stream stream,
 					  struct um_sim_kernel *k);
 void um_checking_cancel(struct um_checking *c, struct um_checked_run *run); /* it was not launched. NULL is allowed */
-void um_checking_tell(struct umadv *adv); /* logs what kernels that have run touched */
+void um_checking_tell(struct um_checking *c, struct um_notices *notices); /* logs what kernels that have run touched */
 
 #endif

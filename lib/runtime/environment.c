@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/environment.h"
 
-#include "runtime/options.h"
+#include "runtime/strategy.h"
 
 #include "base/near.h"
 #include "base/size.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/fork_exit.h"
 
-#include "runtime/context.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +9,8 @@
 unsigned um_fork_generation;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below; taken before a context's */
-static struct umadv *contexts;
-static struct umadv *tracers; /* contexts that write a trace, open or about to be */
+static struct um_fork_exit *contexts;
+static struct um_fork_exit *tracers; /* contexts that write a trace, open or about to be */
 static int registered;
 
 static void before_fork(void)
@@ -36,25 +34,25 @@ static void in_child(void)
 static void at_exit(void)
 {
 	pthread_mutex_lock(&lock);
-	for (struct umadv *adv = contexts; adv; adv = adv->next_context) {
+	for (struct um_fork_exit *f = contexts; f; f = f->next) {
 		struct timespec until;
 
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += 2;
-		if (pthread_mutex_timedlock(&adv->lock, &until))
+		if (pthread_mutex_timedlock(f->lock, &until))
 			continue;
-		um_context_quiesce(adv);
-		pthread_mutex_unlock(&adv->lock);
+		f->quiesce(f->context);
+		pthread_mutex_unlock(f->lock);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-void um_fork_add(struct umadv *adv)
+void um_fork_exit_add(struct um_fork_exit *f)
 {
 	pthread_mutex_lock(&lock);
-	adv->generation = um_fork_generation;
-	adv->next_context = contexts;
-	contexts = adv;
+	f->generation = um_fork_generation;
+	f->next = contexts;
+	contexts = f;
 	if (!registered) {
 		registered = 1;
 		pthread_atfork(before_fork, in_parent, in_child);
@@ -63,34 +61,35 @@ void um_fork_add(struct umadv *adv)
 	pthread_mutex_unlock(&lock);
 }
 
-int um_process_claim_trace(struct umadv *adv)
+int um_fork_exit_claim_trace(struct um_fork_exit *f, const char *path)
 {
-	struct umadv *other;
+	struct um_fork_exit *other;
 
 	pthread_mutex_lock(&lock);
 	for (other = tracers; other; other = other->next_tracer)
-		if (strcmp(other->options.pub.trace, adv->options.pub.trace) == 0)
+		if (strcmp(other->trace, path) == 0)
 			break;
 	if (!other) {
-		adv->next_tracer = tracers;
-		tracers = adv;
+		f->trace = path;
+		f->next_tracer = tracers;
+		tracers = f;
 	}
 	pthread_mutex_unlock(&lock);
 	return other ? -EBUSY : 0;
 }
 
-void um_fork_remove(struct umadv *adv)
+void um_fork_exit_remove(struct um_fork_exit *f)
 {
-	struct umadv **at = &contexts, **tracer = &tracers;
+	struct um_fork_exit **at = &contexts, **tracer = &tracers;
 
 	pthread_mutex_lock(&lock);
-	while (*at && *at != adv)
-		at = &(*at)->next_context;
+	while (*at && *at != f)
+		at = &(*at)->next;
 	if (*at)
-		*at = adv->next_context;
-	while (*tracer && *tracer != adv)
+		*at = f->next;
+	while (*tracer && *tracer != f)
 		tracer = &(*tracer)->next_tracer;
 	if (*tracer)
-		*tracer = adv->next_tracer;
+		*tracer = f->next_tracer;
 	pthread_mutex_unlock(&lock);
 }

@@ -1,72 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/mistakes.h"
 
-#include "gpu/device.h"
-
 static const char *name_of(const char *name)
 {
 	return name ? name : "(unnamed)";
 }
 
-void um_mistake_pointer(struct umadv *adv, const void *ptr)
+void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_registry *r, const void *ptr)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)ptr;
-	const struct um_registry_past *past = um_registry_find_past(&adv->registry, addr);
+	const struct um_registry_past *past = um_registry_find_past(r, addr);
 
-	adv->stats.unknown_pointers++;
 	if (past)
-		um_context_warn(adv, UM_WARN_FREED,
+		um_notices_warn(n, UM_WARN_FREED,
 				"op '%s' uses %p, byte %llu of tensor '%s' (%llu bytes), which was freed: such uses "
 				"are ignored and counted",
-				adv->op_name, ptr, (unsigned long long)(addr - past->addr), name_of(past->name),
+				op, ptr, (unsigned long long)(addr - past->addr), name_of(past->name),
 				(unsigned long long)past->bytes);
 	else
-		um_context_warn(adv, UM_WARN_POINTER,
+		um_notices_warn(n, UM_WARN_POINTER,
 				"op '%s' uses %p, which is in no known tensor: such uses are ignored and counted; "
 				"umadv_adopt names memory of the program's own",
-				adv->op_name, ptr);
+				op, ptr);
 }
 
-void um_mistake_range(struct umadv *adv, const struct um_tensor *t, uint64_t off, uint64_t bytes)
+void um_mistake_range(struct um_notices *n, const char *op, const struct um_tensor *t, uint64_t off, uint64_t bytes)
 {
-	um_context_warn(adv, UM_WARN_RANGE,
-			"op '%s' uses bytes %llu to %llu of tensor '%s', which has %llu bytes: the op is refused",
-			adv->op_name, (unsigned long long)off, (unsigned long long)(off + bytes), name_of(t->name),
+	um_notices_warn(n, UM_WARN_RANGE,
+			"op '%s' uses bytes %llu to %llu of tensor '%s', which has %llu bytes: the op is refused", op,
+			(unsigned long long)off, (unsigned long long)(off + bytes), name_of(t->name),
 			(unsigned long long)t->bytes);
 }
 
-void um_mistake_access(struct umadv *adv, const struct um_tensor *t, unsigned access)
+void um_mistake_access(struct um_notices *n, const char *op, const struct um_tensor *t, unsigned access)
 {
-	um_context_warn(adv, UM_WARN_RANGE,
+	um_notices_warn(n, UM_WARN_RANGE,
 			"op '%s' uses tensor '%s' with access %u: expected UMADV_ACCESS_READ, _WRITE or _UPDATE; the "
 			"op is refused",
-			adv->op_name, name_of(t->name), access);
+			op, name_of(t->name), access);
 }
 
-void um_mistake_reserved(struct umadv *adv)
+void um_mistake_reserved(struct um_notices *n, const char *op)
 {
-	um_context_warn(
-		adv, UM_WARN_RESERVED,
+	um_notices_warn(
+		n, UM_WARN_RESERVED,
 		"op '%s' has a use whose reserved members are not zero, which umadvise %s does not know: the op "
 		"is refused. Fill uses by the macros of umadvise.h",
-		adv->op_name, umadv_version());
+		op, umadv_version());
 }
 
 /* What ends the context of CUDA is no matter of a stream. */
-void um_mistake_stream(struct umadv *adv, um_stream stream, int code)
+void um_mistake_stream(struct um_notices *n, const char *op, const struct um_chosen_device *d, um_stream stream,
+		       int code)
 {
-	if (code == UM_CUDA_LOST || (adv->cuda && um_device_lost(adv->gpu)))
+	if (code == UM_CUDA_LOST || um_chosen_device_lost(d))
 		return;
-	adv->stats.errors++;
-	um_context_warn(adv, UM_WARN_STREAM,
+	n->errors++;
+	um_notices_warn(n, UM_WARN_STREAM,
 			"op '%s' is announced on stream %p, which the device refuses with CUDA error %d: a stream must "
 			"be one of this device and not be destroyed",
-			adv->op_name, stream, code);
+			op, stream, code);
 }
 
-void um_mistake_no_iteration(struct umadv *adv)
+void um_mistake_no_iteration(struct um_notices *n)
 {
-	um_context_warn(adv, UM_WARN_OUTSIDE,
+	um_notices_warn(n, UM_WARN_OUTSIDE,
 			"%d ops were announced and umadv_iter was never called: nothing is learned and no hints are "
 			"issued. Call umadv_iter where an iteration begins",
 			UM_OPS_OUTSIDE);

@@ -3,51 +3,15 @@
 
 #include "runtime/environment.h"
 
-#include "plan/planner.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const strategies[] = {"lookahead", "on-demand", "prefetch-on-use"};
-/* In lib/peers: no program runs under them. */
+/* In tools/schemes: no program runs under them. */
 static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
-const char *const um_evict_words[UM_EVICT_WORDS] = {"auto", "library", "driver"};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
-
-static int look_up(const char *const *names, int n, const char *name)
-{
-	for (int i = 0; i < n; i++)
-		if (strcmp(names[i], name) == 0)
-			return i;
-	return -EINVAL;
-}
-
-const char *um_strategy_name(enum um_strategy s)
-{
-	return s < UM_STRATEGY_SCHEME ? strategies[s] : um_plan_scheme_name((unsigned)(s - UM_STRATEGY_SCHEME));
-}
-
-int um_strategy_parse(const char *name)
-{
-	int scheme = um_plan_scheme_parse(name);
-
-	if (scheme >= 0)
-		return UM_STRATEGY_SCHEME + scheme;
-	return look_up(strategies, COUNT(strategies), name);
-}
-
-int um_evict_parse(const char *name)
-{
-	return look_up(um_evict_words, UM_EVICT_WORDS, name);
-}
-
-int um_strategy_plans(enum um_strategy s)
-{
-	return s == UM_STRATEGY_LOOKAHEAD || s >= UM_STRATEGY_SCHEME;
-}
 
 void umadv_options_init(struct umadv_options *options)
 {
@@ -74,7 +38,11 @@ static int copy_strings(struct um_options *o)
 
 static int refuse_strategy(struct um_options *o, const char *name)
 {
-	if (look_up(compared, COUNT(compared), name) >= 0)
+	int known = 0;
+
+	for (int i = 0; i < COUNT(compared); i++)
+		known |= strcmp(compared[i], name) == 0;
+	if (known)
 		snprintf(o->problem, sizeof o->problem,
 			 "strategy '%s' is there to be compared with, in umadvise simulate only: no program "
 			 "runs under it",

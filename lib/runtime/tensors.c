@@ -1,223 +1,88 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * tensors.c - tensors appear and disappear: where they lie, who hears of it
- */
-#include "runtime/context.h"
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/tensors.h"
 
-#include "gpu/device.h"
+#include "base/debug.h"
+#include "umadvise.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
-/* What was made before the first op, or says so, has most likely come to stay. Between things that come and go it would
- * leave ends of blocks that nothing else can use. */
-static int stays(const struct umadv *adv, enum um_role role)
+void um_tensors_init(struct um_tensors *t, struct um_gpu *gpu)
 {
-	return role == UM_ROLE_PARAM || role == UM_ROLE_OPTIM || !adv->stats.ops;
+	memset(t, 0, sizeof *t);
+	um_registry_init(&t->registry);
+	um_arena_pool_init(&t->pool, gpu);
 }
 
-/* Where the plan says, if it says and that is free; else where there is room. */
-static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
+void um_tensors_fini(struct um_tensors *t)
 {
-	int hinting = adv->executor && adv->cursor.on && um_executor_active(adv->executor);
-	int planned = hinting || (adv->executor && adv->cursor.on && adv->adopt);
-
-	for (int choice = 0; choice < 2; choice++) {
-		uint64_t place = um_cursor_place(&adv->cursor, bytes, choice);
-
-		if (place != UINT64_MAX && um_arena_pool_take_at(&adv->pool, place, bytes) == 0) {
-			*addr = place;
-			return 0;
-		}
-	}
-	adv->misplaced += (uint64_t)planned;
-	/* Not aside as long as nothing follows the plan: where shapes change all the time that is for ever, and what is
-	 * aside and what is not would take turns to be evicted. */
-	return um_arena_pool_take(&adv->pool, bytes,
-				  hinting	     ? UM_ARENA_POOL_ASIDE
-				  : stays(adv, role) ? UM_ARENA_POOL_KEPT
-						     : UM_ARENA_POOL_MAIN,
-				  addr);
+	um_arena_pool_fini(&t->pool);
+	um_registry_fini(&t->registry);
 }
 
-static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
+int um_tensors_add(struct um_tensors *t, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
+		   unsigned flags, struct um_tensor **out)
 {
-	int err = find_place(adv, bytes, role, addr);
-
-	if (!err && adv->executor)
-		um_executor_claim(adv->executor, *addr, bytes);
-	return err;
-}
-
-static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
-		      unsigned flags)
-{
-	struct um_event e = {.kind = UM_EV_ALLOC};
-	struct um_tensor *t;
-	int err = um_registry_add(&adv->registry, addr, bytes, name, role, flags, &t);
+	int err = um_registry_add(&t->registry, addr, bytes, name, role, flags, out);
 
 	if (err)
 		return err;
-	t->born_iter = adv->iteration;
-	e.alloc.id = t->id;
-	e.alloc.tensor = t;
-	e.alloc.bytes = bytes;
-	e.alloc.name = t->name;
-	e.alloc.role = role;
-	um_context_feed(adv, &e, NULL);
-	if (adv->cuda && t->name)
-		um_device_standin_name(adv->gpu, (void *)(uintptr_t)addr, t->name);
-	if (um_activity_source_on(&adv->telling))
-		um_activity_source_tensor(&adv->telling, t);
-	if (adv->cursor.on && adv->cursor.sched && um_cursor_alloc(&adv->cursor, t))
-		um_context_leave(adv);
-	adv->stats.tensors_live++;
-	if (!t->parent) {
-		adv->stats.bytes_live += bytes;
-		if (adv->stats.bytes_live > adv->stats.bytes_live_peak)
-			adv->stats.bytes_live_peak = adv->stats.bytes_live;
+	t->live++;
+	if (!(*out)->parent) {
+		t->bytes_live += bytes;
+		if (t->bytes_live > t->bytes_live_peak)
+			t->bytes_live_peak = t->bytes_live;
 	}
 	return 0;
 }
 
-int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr)
+void um_tensors_remove(struct um_tensors *t, struct um_tensor *tensor)
 {
-	int unmanaged = role == UM_ROLE_COMM;
-	uint64_t addr;
-	void *p = NULL;
-	int err;
+	um_assert(t->live && !tensor->n_children);
+	t->live--;
+	if (!tensor->parent)
+		t->bytes_live -= tensor->bytes;
+	else if (!(tensor->flags & UM_TENSOR_DEAD))
+		tensor->parent->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	um_registry_remove(&t->registry, tensor);
+}
 
-	if (unmanaged) {
-		if (!adv->gpu->api->cudaMalloc || adv->gpu->api->cudaMalloc(adv->gpu, &p, bytes))
-			return -ENOMEM;
-		addr = (uint64_t)(uintptr_t)p;
-	} else {
-		err = take_place(adv, bytes, role, &addr);
-		if (err)
-			return err;
+struct um_tensor *um_tensors_find_start(struct um_tensors *t, const void *ptr, uint64_t bytes)
+{
+	struct um_tensor *at = um_registry_find(&t->registry, (uint64_t)(uintptr_t)ptr);
+
+	while (at && bytes && at->bytes != bytes)
+		at = at->parent;
+	return at && at->addr == (uint64_t)(uintptr_t)ptr ? at : NULL;
+}
+
+void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole)
+{
+	const struct um_arena_pool_region *r = um_arena_pool_region_at(&t->pool, *addr, *bytes);
+
+	if (!r)
+		um_registry_clip(&t->registry, addr, bytes);
+	else if (whole)
+		*whole = (struct um_executor_range){r->addr, r->bytes};
+}
+
+size_t um_tensors_used(const struct um_tensors *t, struct um_executor_range **out)
+{
+	const struct um_arena_pool *a = &t->pool;
+	struct um_executor_range *used = malloc((a->regions.n + 1) * sizeof *used);
+
+	for (size_t i = 0; i < a->regions.n && used; i++) {
+		const struct um_arena_pool_region *r = &a->regions.at[i];
+		uint64_t blocks = (r->used_hi - r->addr + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
+
+		used[i] = (struct um_executor_range){r->addr, blocks * UM_BLOCK_BYTES};
 	}
-	err = add_tensor(adv, addr, bytes, name, role, unmanaged ? UM_TENSOR_UNMANAGED : 0);
-	if (err) {
-		if (unmanaged)
-			adv->gpu->api->cudaFree(adv->gpu, p);
-		else
-			um_arena_pool_give(&adv->pool, addr, bytes);
-		return err;
-	}
-	*ptr = (void *)(uintptr_t)addr;
-	return 0;
+	*out = used;
+	return a->regions.n;
 }
 
-int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role)
+void um_tensors_stats(const struct um_tensors *t, struct umadv_stats *out)
 {
-	return add_tensor(adv, (uint64_t)(uintptr_t)ptr, bytes, name, role, UM_TENSOR_ADOPTED);
-}
-
-static int remove_tensor(struct umadv *adv, struct um_tensor *t)
-{
-	struct um_event e = {.kind = UM_EV_FREE};
-	uint64_t bytes = t->bytes;
-	int inner = t->parent != NULL;
-
-	if (t->n_children)
-		return -EINVAL;
-	if (inner && t->parent->used_op < t->used_op) /* what the part holds is the whole's content now */
-		t->parent->used_op = t->used_op;
-	e.free.id = t->id;
-	e.free.tensor = t;
-	um_context_feed(adv, &e, NULL);
-	if (um_activity_source_on(&adv->telling))
-		um_activity_source_tensor_end(&adv->telling, t);
-	if (inner && !(t->flags & UM_TENSOR_DEAD))
-		t->parent->flags &= ~(unsigned)UM_TENSOR_DEAD;
-	um_registry_remove(&adv->registry, t);
-	adv->stats.tensors_live--;
-	if (!inner)
-		adv->stats.bytes_live -= bytes;
-	return 0;
-}
-
-/* The live tensor that starts at ptr (of `bytes`, if not 0). */
-static struct um_tensor *starts_at(struct umadv *adv, const void *ptr, uint64_t bytes)
-{
-	struct um_tensor *t = um_registry_find(&adv->registry, (uint64_t)(uintptr_t)ptr);
-
-	while (t && bytes && t->bytes != bytes)
-		t = t->parent;
-	return t && t->addr == (uint64_t)(uintptr_t)ptr ? t : NULL;
-}
-
-int um_context_free(struct umadv *adv, void *ptr)
-{
-	struct um_tensor *t = starts_at(adv, ptr, 0);
-
-	while (t && t->flags & UM_TENSOR_ADOPTED)
-		t = t->parent;
-	if (!t || t->addr != (uint64_t)(uintptr_t)ptr)
-		return -EINVAL;
-	uint64_t addr = t->addr, bytes = t->bytes;
-	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
-	int err = remove_tensor(adv, t);
-
-	if (err)
-		return err;
-	if (unmanaged)
-		adv->gpu->api->cudaFree(adv->gpu, ptr);
-	else
-		um_arena_pool_give(&adv->pool, addr, bytes);
-	return 0;
-}
-
-/* What lies in a block that is somebody else's as well stays. */
-static void forget(struct umadv *adv, uint64_t addr, uint64_t bytes)
-{
-	for (uint64_t a = addr & ~(UM_BLOCK_BYTES - 1); a < addr + bytes; a += UM_BLOCK_BYTES) {
-		uint64_t lo = a, left = UM_BLOCK_BYTES;
-
-		um_context_clip(adv, &lo, &left);
-		if (!left)
-			um_executor_forget(adv->executor, a, UM_BLOCK_BYTES);
-	}
-}
-
-int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes)
-{
-	struct um_tensor *t = starts_at(adv, ptr, bytes);
-	uint64_t addr;
-	int err;
-
-	if (!t || !(t->flags & UM_TENSOR_ADOPTED))
-		return -EINVAL;
-	if (adv->executor)
-		um_executor_release(adv->executor, t->addr, t->bytes);
-	addr = t->addr;
-	bytes = t->bytes;
-	err = remove_tensor(adv, t);
-	if (!err && adv->executor && um_context_device_is_larger(adv))
-		forget(adv, addr, bytes);
-	return err;
-}
-
-int um_context_transient(struct umadv *adv, void *ptr)
-{
-	struct um_tensor *t = starts_at(adv, ptr, 0);
-
-	if (!t)
-		return -EINVAL;
-	um_recorder_settle(&adv->recorder);
-	t->flags |= UM_TENSOR_TRANSIENT;
-	return 0;
-}
-
-int um_context_dead(struct umadv *adv, void *ptr)
-{
-	struct um_event e = {.kind = UM_EV_DEAD};
-	struct um_tensor *t = starts_at(adv, ptr, 0);
-
-	if (!t)
-		return -EINVAL;
-	t->flags |= UM_TENSOR_DEAD;
-	e.free.id = t->id;
-	e.free.tensor = t;
-	um_context_feed(adv, &e, NULL);
-	return 0;
+	out->tensors_live = t->live;
+	out->bytes_live = t->bytes_live;
+	out->bytes_live_peak = t->bytes_live_peak;
 }

@@ -7,7 +7,7 @@
  * owns  the writer, and the op that is not written yet
  *
  * A measured op is written when the next event comes: then the device is waited for, so that a program that is being
- * recorded runs op by op. Not thread-safe: the front desk holds the lock.
+ * recorded runs op by op. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_TRACE_SINK_H
 #define UM_RUNTIME_TRACE_SINK_H

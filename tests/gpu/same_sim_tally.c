@@ -9,5 +9,5 @@ void same_sim_tally(struct umadv *adv, struct um_tally *out);
 
 void same_sim_tally(struct umadv *adv, struct um_tally *out)
 {
-	um_sim_tally(adv->gpu, out);
+	um_sim_tally(adv->device.gpu, out);
 }

@@ -346,7 +346,7 @@ static void add(struct world *w, uint64_t x)
 /* All of the iteration that was recorded last, but for where things lie. */
 static void add_iteration(struct world *w)
 {
-	const struct um_iteration *it = &w->adv->last;
+	const struct um_iteration *it = &w->adv->iterations.last;
 
 	add(w, it->signature);
 	add(w, (uint64_t)it->incomplete);
@@ -406,7 +406,7 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 
 static void set_up(struct world *w, uint64_t *d)
 {
-	if (w->adv->gpu->api->cudaStreamCreateWithFlags(w->adv->gpu, &w->stream, 1))
+	if (w->adv->device.gpu->api->cudaStreamCreateWithFlags(w->adv->device.gpu, &w->stream, 1))
 		w->err |= -ENOMEM;
 	for (int i = 0; i < TENSORS && !w->err; i++) {
 		w->tensor[i].mem.bytes = (3 + 3 * test_random(d, 2)) * MIB / 2;

@@ -79,10 +79,10 @@ static void ops(unsigned n)
 
 static int holds_nothing(void)
 {
-	const struct um_iteration *it = &app.adv->recorder.it;
+	const struct um_iteration *it = &app.adv->iterations.recorder.it;
 
 	return !it->ops.cap && !it->uses.cap && !it->tensors.cap && !it->births.cap && !it->late_frees.cap &&
-	       !it->relaunch.cap && !app.adv->recorder.last_use.cap && !app.adv->closures.cap;
+	       !it->relaunch.cap && !app.adv->iterations.recorder.last_use.cap && !app.adv->iterations.closures.cap;
 }
 
 /* Short iterations; returns how many of them had hints. */
@@ -105,9 +105,9 @@ static void endless(void)
 	struct umadv_stats st = {.struct_size = sizeof st};
 
 	open_app();
-	is_u64(app.adv->recorder.caps.ops, UMADV_MOST_OPS, "the header says how many ops are kept");
+	is_u64(app.adv->iterations.recorder.caps.ops, UMADV_MOST_OPS, "the header says how many ops are kept");
 	ok(UMADV_MOST_OPS > 1000000, "an iteration of a million ops is planned");
-	app.adv->recorder.caps = (struct um_record_caps){1000, 4000, 2500};
+	app.adv->iterations.recorder.caps = (struct um_record_caps){1000, 4000, 2500};
 	ops(3000);
 	ok(holds_nothing() && app.lines == 0, "before the first umadv_iter nothing is kept of ops");
 	app.err |= umadv_iter(app.adv, NULL);
@@ -138,7 +138,7 @@ static void births(void)
 	void *t;
 
 	open_app();
-	app.adv->recorder.caps = (struct um_record_caps){1000, 4000, 2500};
+	app.adv->iterations.recorder.caps = (struct um_record_caps){1000, 4000, 2500};
 	app.err |= umadv_iter(app.adv, NULL);
 	for (int i = 0; i < 5000 && !app.err; i++) {
 		app.err |= umadv_alloc(app.adv, &t, 4096, "t", UMADV_ACT);
@@ -152,7 +152,7 @@ static void births(void)
 static void set_up_then_endless(void)
 {
 	open_app();
-	app.adv->recorder.caps = (struct um_record_caps){1000, 4000, 2500};
+	app.adv->iterations.recorder.caps = (struct um_record_caps){1000, 4000, 2500};
 	ops(9999);
 	is_int(app.lines, 0, "9,999 ops without umadv_iter are not logged");
 	ops(15000);
@@ -186,15 +186,15 @@ static void deadline(void)
 	unsigned ticks;
 
 	open_app();
-	app.adv->real = 1;
-	app.adv->wall_ms = ticking;
+	app.adv->device.real = 1;
+	app.adv->replan.host.wall_ms = ticking;
 	tick_ms = 0;
 	ok(short_iterations(4) > 0 && app.lines == 0, "a plan that is found in time is followed");
 	umadv_close(app.adv);
 
 	open_app();
-	app.adv->real = 1;
-	app.adv->wall_ms = ticking;
+	app.adv->device.real = 1;
+	app.adv->replan.host.wall_ms = ticking;
 	tick_ms = 50000; /* the planner is late when it asks for the first time */
 	n_ticks = 0;
 	is_u64(short_iterations(2), 0, "a plan that is not found within a minute is not followed");
@@ -214,7 +214,7 @@ static void deadline(void)
 		ops(WEIGHTS / 2);
 		app.err |= umadv_sim_sync(app.adv);
 	}
-	ok(app.adv->plan.sched.ops.n == WEIGHTS / 2 && app.err == 0, "shorter iterations are planned");
+	ok(app.adv->replan.plan.sched.ops.n == WEIGHTS / 2 && app.err == 0, "shorter iterations are planned");
 	umadv_close(app.adv);
 }
 

@@ -53,7 +53,7 @@ static int one_op(struct worker *w, int i, int simulate)
 static void *run(void *arg)
 {
 	struct worker *w = arg;
-	int err = 0, simulate = w->s->adv->simulated;
+	int err = 0, simulate = w->s->adv->device.simulated;
 
 	for (int it = 0; it < ITERATIONS && !err; it++) {
 		if (w->id == 0)
@@ -91,7 +91,8 @@ static void play(const char *what, struct um_gpu *gpu, int in_step, int streams)
 	pthread_barrier_init(&s.barrier, NULL, 2);
 	for (int i = 0; i < 2; i++) {
 		w[i] = (struct worker){.s = &s, .id = i};
-		if (i && streams > 1 && s.adv->gpu->api->cudaStreamCreateWithFlags(s.adv->gpu, &w[i].stream, 1))
+		if (i && streams > 1 &&
+		    s.adv->device.gpu->api->cudaStreamCreateWithFlags(s.adv->device.gpu, &w[i].stream, 1))
 			tap_bail("stream");
 		for (int k = 0; k < 4; k++) {
 			if (umadv_alloc(s.adv, (void **)&w[i].data[k], 4 << 20, "data", UMADV_PARAM))
@@ -109,7 +110,7 @@ static void play(const char *what, struct um_gpu *gpu, int in_step, int streams)
 	if (in_step)
 		ok(st.hinted_iterations >= ITERATIONS - 2, "%s: in step it is regular: %llu iterations with hints",
 		   what, (unsigned long long)st.hinted_iterations);
-	if (s.adv->simulated && umadv_sim_sync(s.adv) == 0) {
+	if (s.adv->device.simulated && umadv_sim_sync(s.adv) == 0) {
 		uint64_t sum = 0;
 
 		for (int i = 0; i < 8; i++)
@@ -134,7 +135,7 @@ static void crowd(void)
 	if (umadv_open(&adv, &o))
 		tap_bail("open");
 	for (int i = 0; i <= UM_APP_STREAMS; i++) {
-		if (adv->gpu->api->cudaStreamCreateWithFlags(adv->gpu, &stream[i], 1) ||
+		if (adv->device.gpu->api->cudaStreamCreateWithFlags(adv->device.gpu, &stream[i], 1) ||
 		    umadv_alloc(adv, &a, 1 << 20, "a", UMADV_OTHER) ||
 		    umadv_op(adv, stream[i], "op", UMADV_USES(UMADV_WRITE(a))) || umadv_free(adv, a))
 			tap_bail("crowd");

@@ -135,7 +135,7 @@ static int tell(struct play *p, const void *ptr, uint64_t bytes, int there)
 
 static int give(struct play *p, void *ptr)
 {
-	struct um_tensor *t = p->driver ? um_registry_find(&p->adv->registry, (uint64_t)(uintptr_t)ptr) : NULL;
+	struct um_tensor *t = p->driver ? um_registry_find(&p->adv->tensors.registry, (uint64_t)(uintptr_t)ptr) : NULL;
 	uint64_t bytes = t ? t->bytes : 0;
 	int err = t ? tell(p, ptr, bytes, 0) : 0;
 
@@ -441,7 +441,7 @@ static int set_string(char **to, const char *from)
 
 static int save(struct play *p)
 {
-	struct um_plan *plan = &p->adv->plan;
+	struct um_plan *plan = &p->adv->replan.plan;
 	struct um_diag diag;
 	int err;
 
@@ -559,8 +559,8 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		err = play_all(&p);
 	if (!err)
 		err = collect(&p);
-	if (!err && p.adv->plan.sched.ops.n)
-		out->planned_ns = p.adv->plan.predicted_ns;
+	if (!err && p.adv->replan.plan.sched.ops.n)
+		out->planned_ns = p.adv->replan.plan.predicted_ns;
 	if (!err && (o->save_plan || o->planned))
 		err = save(&p);
 	if (p.driving)

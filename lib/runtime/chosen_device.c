@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/chosen_device.h"
+
+#include "devices/devices.h"
+#include "gpu/device.h"
+#include "gpu/null.h"
+#include "io/profile_file.h"
+#include "runtime/environment.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* A context without a device: allocations are host memory. */
+static int open_none(struct um_chosen_device *d, const char *why)
+{
+	int err = um_null_open(&d->gpu, UINT64_MAX / 2, 0);
+
+	if (err)
+		return err;
+	d->gpu->caps.concurrent_managed = 0;
+	snprintf(d->gpu->caps.name, sizeof d->gpu->caps.name, "none");
+	snprintf(d->gpu->caps.why, sizeof d->gpu->caps.why, "%s", why);
+	return 0;
+}
+
+/* The CUDA device of the process. What else is allocated on it needs room, too: some of what is free is left. */
+static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
+{
+	struct um_device_options options = {.ordinal = -1};
+	char why[160] = "";
+	int err = um_device_open(&d->gpu, &options, why, sizeof why);
+
+	if (err == -ENODEV) {
+		um_notices_log(notices, UMADV_LOG_WARN, "%s: no hints are issued", why);
+		return open_none(d, why);
+	}
+	if (err)
+		return err;
+	d->cuda = 1;
+	if (*d->gpu->caps.why)
+		um_notices_log(notices, UMADV_LOG_WARN, "%s: %s", d->gpu->caps.name, d->gpu->caps.why);
+	return 0;
+}
+
+/* The profile that was asked for. One that UMADVISE_PROFILE names and that cannot be read is ignored. */
+static int named_profile(struct um_chosen_device *d, const char *name, struct um_notices *notices)
+{
+	struct um_diag diag;
+	char line[800];
+	int err;
+
+	um_diag_init(&diag, name);
+	err = um_profile_get(name, &d->profile, &diag);
+	if (!err)
+		return 0;
+	um_diag_line(&diag, line, sizeof line);
+	d->profile_ignored = err != -ENOMEM && um_variable_is("UMADVISE_PROFILE", name);
+	um_notices_log(notices, d->profile_ignored ? UMADV_LOG_WARN : UMADV_LOG_ERROR, "profile %s", line);
+	if (d->profile_ignored) {
+		um_variable_ignored("UMADVISE_PROFILE", line, sizeof line);
+		um_notices_log(notices, UMADV_LOG_WARN, "%s", line);
+	}
+	return err;
+}
+
+/* How the device does things: as the user says, as the stand-in says, or as a device of this name is assumed to. */
+static int find_profile(struct um_chosen_device *d, const char *name, struct um_notices *notices)
+{
+	const struct um_profile *assumed;
+	int err = name ? named_profile(d, name, notices) : 0;
+
+	if (name && !d->profile_ignored)
+		return err;
+	if (d->cuda && !um_device_standin_profile(d->gpu, &d->profile))
+		return 0;
+	if (d->cuda && (assumed = um_profile_of_device(d->gpu->caps.name))) {
+		d->profile = *assumed;
+		return 0;
+	}
+	if (d->cuda)
+		um_notices_log(notices, UMADV_LOG_INFO,
+			       "no profile of %s: taken for a v100; umadvise calibrate makes one", d->gpu->caps.name);
+	d->profile = *um_profile_find("v100");
+	return 0;
+}
+
+static int open_simulator(struct um_chosen_device *d, const struct umadv_options *o)
+{
+	struct um_simulator_options so = {.profile = &d->profile,
+					  .capacity =
+						  o->budget && o->budget < UM_BLOCK_BYTES ? UM_BLOCK_BYTES : o->budget,
+					  .poison = o->check != UMADV_CHECK_OFF,
+					  .check = o->check == UMADV_CHECK_ON};
+	int err = um_simulator_find("sim")->open(&d->gpu, &so);
+
+	d->simulated = !err;
+	return err;
+}
+
+static void set_budget(struct um_chosen_device *d, struct um_options *options, struct um_notices *notices)
+{
+	uint64_t asked = options->pub.budget;
+
+	d->budget = asked ? asked : d->gpu->caps.capacity;
+	if (!asked && d->real)
+		d->budget -= d->budget / 20; /* others allocate there, too */
+	d->larger = asked && d->budget / UM_BLOCK_BYTES < d->gpu->caps.capacity / UM_BLOCK_BYTES;
+	if (asked && asked < UM_BLOCK_BYTES) {
+		options->strategy = UM_STRATEGY_ON_DEMAND;
+		um_notices_log(notices, UMADV_LOG_WARN,
+			       "no hints: the budget of %llu bytes is less than one block of %llu MiB",
+			       (unsigned long long)asked, UM_BLOCK_BYTES >> 20);
+	}
+}
+
+int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options, struct um_gpu *gpu,
+			  const struct um_profile *profile, struct um_notices *notices)
+{
+	const struct umadv_options *o = &options->pub;
+	int err = 0;
+
+	d->gpu = gpu;
+	d->simulated = gpu && gpu->caps.virtual_time && gpu->api->simulation;
+	if (!gpu && o->device == UMADV_DEVICE_AUTO)
+		err = open_cuda(d, notices);
+	else if (!gpu && o->device == UMADV_DEVICE_NONE)
+		err = open_none(d, "no device was asked for");
+	if (profile)
+		d->profile = *profile;
+	else if (!err)
+		err = find_profile(d, o->profile, notices);
+	if (!err && !d->gpu)
+		err = open_simulator(d, o);
+	if (err)
+		return err;
+	d->real = d->gpu->caps.concurrent_managed && !d->gpu->caps.virtual_time;
+	set_budget(d, options, notices);
+	return 0;
+}
+
+void um_chosen_device_close(struct um_chosen_device *d)
+{
+	if (d->gpu)
+		d->gpu->api->close(d->gpu);
+	d->gpu = NULL;
+}
+
+int um_chosen_device_lost(const struct um_chosen_device *d)
+{
+	return d->cuda ? um_device_lost(d->gpu) : 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * chosen_device.h - the device of a context: which one, what is assumed of its speed, how much of its memory is used
+ *
+ * in    options, the environment
+ * out   a table of device functions, a profile, a budget
+ * owns  the device
+ *
+ * Start path.
+ */
+#ifndef UM_RUNTIME_CHOSEN_DEVICE_H
+#define UM_RUNTIME_CHOSEN_DEVICE_H
+
+#include "gpu/gpu.h"
+#include "model/profile.h"
+#include "runtime/notices.h"
+#include "runtime/options.h"
+
+struct um_chosen_device {
+	struct um_gpu *gpu; /* NULL: not open */
+	int simulated; /* the simulated GPU of this process: what umadv_sim_* work on */
+	int real; /* time is real: ops are measured */
+	int cuda; /* opened by um_device_open: errors may be sticky */
+	int profile_ignored; /* what UMADVISE_PROFILE names cannot be read */
+	struct um_profile profile;
+	uint64_t budget;
+	/* The device holds more than the budget that was asked for, so its driver does not evict in time to keep that.
+	 * The default budget is no limit: it leaves room for others. */
+	int larger;
+};
+
+/* `gpu` is taken, whatever is returned; NULL: what the options say. `profile`: of the device, NULL likewise. 0,
+ * -ENOMEM, -EINVAL, -ENODEV. Where the budget is below one block the strategy becomes on-demand. */
+int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options, struct um_gpu *gpu,
+			  const struct um_profile *profile, struct um_notices *notices);
+void um_chosen_device_close(struct um_chosen_device *d);
+
+/* The CUDA error after which the device takes no calls any more, or 0. */
+int um_chosen_device_lost(const struct um_chosen_device *d);
+
+#endif

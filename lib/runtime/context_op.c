@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context_op.c - an op is announced: ranges become tensors, listeners hear of it, hints that are due are issued
+ */
+#include "runtime/context.h"
+#include "runtime/mistakes.h"
+
+#include "gpu/simulation.h"
+
+#include <errno.h>
+
+static unsigned add_stream(struct umadv *adv, um_stream stream)
+{
+	struct um_arena_pool *pool = &adv->tensors.pool;
+	unsigned i = pool->streams.n;
+
+	if (um_arena_pool_add_stream(pool, stream))
+		adv->notices.errors++;
+	if (adv->replan.executor && um_executor_crowded(adv->replan.executor))
+		um_context_leave(adv);
+	return i;
+}
+
+/* The stream's number in order of appearance. */
+static inline unsigned find_stream(struct umadv *adv, um_stream stream)
+{
+	const struct um_app_streams *streams = &adv->tensors.pool.streams;
+	unsigned i = um_app_streams_find(streams, stream);
+
+	return i < streams->n ? i : add_stream(adv, stream);
+}
+
+static inline int capturing(struct umadv *adv, um_stream stream)
+{
+	struct um_gpu *gpu = adv->device.gpu;
+	int status = 0, code = gpu->api->cudaStreamIsCapturing(gpu, stream, &status);
+
+	if (!code && !status)
+		return 0;
+	return um_op_state_captured(&adv->op, &adv->device, stream, code, status, &adv->notices);
+}
+
+/* The cursor goes on by this op, or the schedule is left. */
+static void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
+{
+	struct um_replan *r = &adv->replan;
+	struct um_cursor *c = &r->cursor;
+
+	if (!c->on || !c->sched)
+		return;
+	if (!info) {
+		um_cursor_pass(c);
+	} else if (!um_cursor_op(c, op)) {
+		um_op_state_remember(&adv->op, c->sched, c->op - 1, info);
+	} else {
+		um_context_leave(adv);
+		return;
+	}
+	if (um_follow_waits(r->state) && c->op == 1) {
+		um_context_forget_uses(adv);
+		um_replan_first_op(r);
+	}
+}
+
+/* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
+static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
+{
+	struct um_executor *ex = adv->replan.executor;
+	struct um_cursor *c = &adv->replan.cursor;
+
+	if (info || um_follow_waits(adv->replan.state)) /* what the plan knows of is not against its advice */
+		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
+	advance(adv, op, info);
+	if (!um_executor_active(ex)) {
+		um_executor_leave(ex); /* of a program that ended with the iteration before */
+		return;
+	}
+	adv->iterations.hinted = 1;
+	if (um_executor_op(ex, c->op - 1, stream, c))
+		um_context_leave(adv);
+	else
+		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
+}
+
+/* Listeners hear of the op; where it is `known`, the recorder has been told. */
+static void tell(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
+{
+	struct um_activity_source *activities = &adv->sinks.activities;
+	struct um_event e = {.kind = UM_EV_OP, .op = *op};
+
+	if (adv->device.gpu->api->announce)
+		um_op_state_announce(&adv->op, &adv->device, stream, &op->cost, &adv->notices);
+	if (adv->checking.on)
+		um_checking_op(&adv->checking, stream, op->name);
+	if (known)
+		um_sinks_trace(&adv->sinks, &e, stream);
+	else
+		um_context_feed(adv, &e, stream);
+	if (!um_activity_source_on(activities))
+		return;
+	um_activity_source_op(activities, adv->iterations.op_serial - 1, op);
+	if (adv->replan.executor)
+		um_executor_number(adv->replan.executor, adv->iterations.op_serial - 1);
+}
+
+/* An op that the schedule has next: the recorder takes it as that. 0: it does not. */
+static int pass(struct umadv *adv, const struct um_sched_op *so, const struct umadv_op_info *info)
+{
+	struct um_iter_op *kept;
+
+	if (info->relaunch && adv->op.outs.n)
+		return 0; /* the hash says nothing of those */
+	kept = um_recorder_pass(&adv->iterations.recorder, so->hash, adv->op.uses, adv->op.n_uses);
+	if (!kept)
+		return 0;
+	kept->cost = (struct um_cost){info->flops, info->bytes, info->ns};
+	kept->phase = info->phase;
+	kept->relaunchable = info->relaunch != NULL;
+	return 1;
+}
+
+/* Which tensors does it use? 0, -EINVAL; -ENOMEM: the op is not seen, and what is learned of this iteration is worth
+ * nothing. */
+static inline int look_up(struct umadv *adv, const struct umadv_op_info *info, int known)
+{
+	const struct um_registry *registry = &adv->tensors.registry;
+	int err = known ? 0 : um_op_state_resolve(&adv->op, registry, info, &adv->notices);
+
+	if (!err && info->relaunch)
+		err = um_op_state_resolve_outs(&adv->op, registry, info);
+	if (!err)
+		err = um_iterations_keep_closure(&adv->iterations, info);
+	if (err == -ENOMEM) {
+		adv->notices.errors++;
+		adv->iterations.recorder.it.incomplete = 1;
+		um_context_leave(adv);
+		if (adv->replan.executor)
+			um_executor_leave(adv->replan.executor);
+	}
+	return err;
+}
+
+int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
+{
+	struct um_op_state *o = &adv->op;
+	struct um_replan *r = &adv->replan;
+	const struct um_sched_op *known;
+	struct um_op op;
+	unsigned number;
+	int err, passed;
+
+	um_assert_locked(adv);
+	o->name = name ? name : "op";
+	if (capturing(adv, stream))
+		return 0;
+	number = find_stream(adv, stream);
+	known = um_op_state_expected(o, &r->cursor, (int32_t)number, info);
+	err = look_up(adv, info, known != NULL);
+	if (err)
+		return err == -ENOMEM ? 0 : err;
+	adv->iterations.op_serial++;
+	adv->iterations.ops++;
+	passed = known && pass(adv, known, info);
+	if (!passed || adv->device.gpu->api->announce || um_sinks_listened(&adv->sinks)) {
+		op = um_op_state_op(o, (int32_t)number, info);
+		tell(adv, &op, stream, passed);
+	}
+	if (r->timer.state == UM_OP_TIMER_RUNS)
+		um_op_timer_stop_op(&r->timer, stream);
+	if (r->executor)
+		replay(adv, &op, number, known ? NULL : info);
+	else if (adv->on_use.give && adv->device.gpu->caps.concurrent_managed)
+		um_on_use_op(&adv->on_use, stream, o->uses, o->n_uses);
+	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
+		u->tensor->used_op = adv->iterations.op_serial;
+		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	}
+	if (++o->n == UM_OPS_OUTSIDE && !adv->iterations.n && r->executor)
+		um_mistake_no_iteration(&adv->notices);
+	if (r->timer.state == UM_OP_TIMER_RUNS && r->cursor.on)
+		um_op_timer_start_op(&r->timer, stream, r->cursor.op - 1);
+	if (adv->sinks.trace.writer)
+		um_trace_sink_launch(&adv->sinks.trace);
+	return 0;
+}
+
+int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg)
+{
+	struct um_sim_kernel k = {.announced = 1, .fn = fn, .arg = arg};
+	struct um_gpu *gpu = adv->device.gpu;
+
+	um_assert_locked(adv);
+	if (!adv->device.simulated)
+		return -ENODEV;
+	struct um_checked_run *run = um_checking_launch(&adv->checking, &adv->tensors.registry, stream, &k);
+	int code = gpu->api->simulation->run(gpu, stream, &k);
+
+	if (code)
+		um_checking_cancel(&adv->checking, run);
+	um_checking_tell(&adv->checking, &adv->notices);
+	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;
+}
+
+int um_context_finish(struct umadv *adv)
+{
+	struct um_gpu *gpu = adv->device.gpu;
+
+	um_assert_locked(adv);
+	if (!adv->device.simulated)
+		return -ENODEV;
+	int code = gpu->api->simulation->sync(gpu);
+
+	um_checking_tell(&adv->checking, &adv->notices);
+	return code ? -EIO : 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context_tensors.c - tensors appear and disappear: where they lie, who hears of it
+ */
+#include "runtime/context.h"
+
+#include "gpu/device.h"
+
+#include <errno.h>
+
+/* What was made before the first op, or says so, has most likely come to stay. Between things that come and go it would
+ * leave ends of blocks that nothing else can use. */
+static int stays(const struct umadv *adv, enum um_role role)
+{
+	return role == UM_ROLE_PARAM || role == UM_ROLE_OPTIM || !adv->op.n;
+}
+
+/* Where the plan says, if it says and that is free; else where there is room. */
+static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
+{
+	struct um_replan *r = &adv->replan;
+	struct um_arena_pool *pool = &adv->tensors.pool;
+	int hinting = um_replan_hints(r);
+
+	for (int choice = 0; choice < 2; choice++) {
+		uint64_t place = um_cursor_place(&r->cursor, bytes, choice);
+
+		if (place != UINT64_MAX && um_arena_pool_take_at(pool, place, bytes) == 0) {
+			*addr = place;
+			return 0;
+		}
+	}
+	r->misplaced += hinting || (r->executor && r->cursor.on && um_follow_waits(r->state));
+	/* Not aside as long as nothing follows the plan: where shapes change all the time that is for ever, and what is
+	 * aside and what is not would take turns to be evicted. */
+	return um_arena_pool_take(pool, bytes,
+				  hinting	     ? UM_ARENA_POOL_ASIDE
+				  : stays(adv, role) ? UM_ARENA_POOL_KEPT
+						     : UM_ARENA_POOL_MAIN,
+				  addr);
+}
+
+static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
+{
+	int err = find_place(adv, bytes, role, addr);
+
+	if (!err && adv->replan.executor)
+		um_executor_claim(adv->replan.executor, *addr, bytes);
+	return err;
+}
+
+static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
+		      unsigned flags)
+{
+	struct um_event e = {.kind = UM_EV_ALLOC};
+	struct um_tensor *t;
+	int err = um_tensors_add(&adv->tensors, addr, bytes, name, role, flags, &t);
+
+	if (err)
+		return err;
+	t->born_iter = adv->iterations.n;
+	e.alloc.id = t->id;
+	e.alloc.tensor = t;
+	e.alloc.bytes = bytes;
+	e.alloc.name = t->name;
+	e.alloc.role = role;
+	um_context_feed(adv, &e, NULL);
+	if (adv->device.cuda && t->name)
+		um_device_standin_name(adv->device.gpu, (void *)(uintptr_t)addr, t->name);
+	if (um_activity_source_on(&adv->sinks.activities))
+		um_activity_source_tensor(&adv->sinks.activities, t);
+	if (adv->replan.cursor.on && adv->replan.cursor.sched && um_cursor_alloc(&adv->replan.cursor, t))
+		um_context_leave(adv);
+	return 0;
+}
+
+int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr)
+{
+	int unmanaged = role == UM_ROLE_COMM;
+	uint64_t addr;
+	void *p = NULL;
+	int err;
+
+	if (unmanaged) {
+		if (!adv->device.gpu->api->cudaMalloc || adv->device.gpu->api->cudaMalloc(adv->device.gpu, &p, bytes))
+			return -ENOMEM;
+		addr = (uint64_t)(uintptr_t)p;
+	} else {
+		err = take_place(adv, bytes, role, &addr);
+		if (err)
+			return err;
+	}
+	err = add_tensor(adv, addr, bytes, name, role, unmanaged ? UM_TENSOR_UNMANAGED : 0);
+	if (err) {
+		if (unmanaged)
+			adv->device.gpu->api->cudaFree(adv->device.gpu, p);
+		else
+			um_arena_pool_give(&adv->tensors.pool, addr, bytes);
+		return err;
+	}
+	*ptr = (void *)(uintptr_t)addr;
+	return 0;
+}
+
+int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role)
+{
+	return add_tensor(adv, (uint64_t)(uintptr_t)ptr, bytes, name, role, UM_TENSOR_ADOPTED);
+}
+
+static int remove_tensor(struct umadv *adv, struct um_tensor *t)
+{
+	struct um_event e = {.kind = UM_EV_FREE};
+
+	if (t->n_children)
+		return -EINVAL;
+	if (t->parent && t->parent->used_op < t->used_op) /* what the part holds is the whole's content now */
+		t->parent->used_op = t->used_op;
+	e.free.id = t->id;
+	e.free.tensor = t;
+	um_context_feed(adv, &e, NULL);
+	if (um_activity_source_on(&adv->sinks.activities))
+		um_activity_source_tensor_end(&adv->sinks.activities, t);
+	um_tensors_remove(&adv->tensors, t);
+	return 0;
+}
+
+int um_context_free(struct umadv *adv, void *ptr)
+{
+	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
+
+	while (t && t->flags & UM_TENSOR_ADOPTED)
+		t = t->parent;
+	if (!t || t->addr != (uint64_t)(uintptr_t)ptr)
+		return -EINVAL;
+	uint64_t addr = t->addr, bytes = t->bytes;
+	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
+	int err = remove_tensor(adv, t);
+
+	if (err)
+		return err;
+	if (unmanaged)
+		adv->device.gpu->api->cudaFree(adv->device.gpu, ptr);
+	else
+		um_arena_pool_give(&adv->tensors.pool, addr, bytes);
+	return 0;
+}
+
+/* What lies in a block that is somebody else's as well stays. */
+static void forget(struct umadv *adv, uint64_t addr, uint64_t bytes)
+{
+	for (uint64_t a = addr & ~(UM_BLOCK_BYTES - 1); a < addr + bytes; a += UM_BLOCK_BYTES) {
+		uint64_t lo = a, left = UM_BLOCK_BYTES;
+
+		um_tensors_clip(&adv->tensors, &lo, &left, NULL);
+		if (!left)
+			um_executor_forget(adv->replan.executor, a, UM_BLOCK_BYTES);
+	}
+}
+
+int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes)
+{
+	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, bytes);
+	uint64_t addr;
+	int err;
+
+	if (!t || !(t->flags & UM_TENSOR_ADOPTED))
+		return -EINVAL;
+	if (adv->replan.executor)
+		um_executor_release(adv->replan.executor, t->addr, t->bytes);
+	addr = t->addr;
+	bytes = t->bytes;
+	err = remove_tensor(adv, t);
+	if (!err && adv->replan.executor && adv->device.larger)
+		forget(adv, addr, bytes);
+	return err;
+}
+
+int um_context_transient(struct umadv *adv, void *ptr)
+{
+	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
+
+	if (!t)
+		return -EINVAL;
+	um_recorder_settle(&adv->iterations.recorder);
+	t->flags |= UM_TENSOR_TRANSIENT;
+	return 0;
+}
+
+int um_context_dead(struct umadv *adv, void *ptr)
+{
+	struct um_event e = {.kind = UM_EV_DEAD};
+	struct um_tensor *t = um_tensors_find_start(&adv->tensors, ptr, 0);
+
+	if (!t)
+		return -EINVAL;
+	t->flags |= UM_TENSOR_DEAD;
+	e.free.id = t->id;
+	e.free.tensor = t;
+	um_context_feed(adv, &e, NULL);
+	return 0;
+}

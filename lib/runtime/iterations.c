@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/iterations.h"
+
+#include "base/debug.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int um_iterations_init(struct um_iterations *it)
+{
+	memset(it, 0, sizeof *it);
+	um_iteration_init(&it->last);
+	it->first_hinted = UINT64_MAX;
+	return um_recorder_init(&it->recorder);
+}
+
+static void forget_closures(struct um_iterations *it)
+{
+	for (size_t i = 0; i < it->closures.n; i++)
+		free(it->closures.at[i].arg);
+	um_vec_fini(&it->closures);
+}
+
+void um_iterations_fini(struct um_iterations *it)
+{
+	forget_closures(it);
+	um_recorder_fini(&it->recorder);
+	um_iteration_fini(&it->last);
+}
+
+/* The iteration is not recorded any more. */
+static void stop_recording(struct um_iterations *it, struct um_notices *notices)
+{
+	const struct um_record_caps *c = &it->recorder.caps;
+
+	forget_closures(it);
+	um_notices_warn(notices, UM_WARN_LONG,
+			"iteration %llu is too long to be planned, after %u operations: at most %u operations, "
+			"%u ranges and %u tensors are kept. Mark shorter iterations with umadv_iter",
+			(unsigned long long)(it->n - 1), it->ops, c->ops, c->uses, c->tensors);
+}
+
+void um_iterations_feed(struct um_iterations *it, const struct um_event *e, struct um_notices *notices)
+{
+	if (um_sink_feed(&it->recorder.sink, e))
+		notices->errors++;
+	if (it->recorder.too_long)
+		stop_recording(it, notices);
+}
+
+int um_iterations_add_closure(struct um_iterations *it, const struct umadv_op_info *info)
+{
+	uint32_t i = it->ops;
+
+	if (!it->n)
+		return 0; /* set-up is never launched again, and a program that marks no iterations has no end of it */
+	if (it->recorder.too_long)
+		return 0;
+	um_assert(i <= it->closures.n);
+	if (i == it->closures.n && um_vec_push(&it->closures, (struct um_closure){0}))
+		return -ENOMEM;
+	struct um_closure *c = &it->closures.at[i];
+
+	c->fn = NULL;
+	if (!info->relaunch)
+		return 0;
+	if (info->relaunch_arg_bytes > c->cap) {
+		void *p = realloc(c->arg, info->relaunch_arg_bytes);
+
+		if (!p)
+			return -ENOMEM;
+		c->arg = p;
+		c->cap = info->relaunch_arg_bytes;
+	}
+	if (info->relaunch_arg_bytes)
+		memcpy(c->arg, info->relaunch_arg, info->relaunch_arg_bytes);
+	c->bytes = info->relaunch_arg_bytes;
+	c->fn = info->relaunch;
+	return 0;
+}
+
+void um_iterations_end(struct um_iterations *it)
+{
+	if (it->hinted) {
+		it->n_hinted++;
+		if (it->first_hinted == UINT64_MAX && it->n)
+			it->first_hinted = it->n - 1;
+	}
+	it->hinted = 0;
+	um_recorder_take(&it->recorder, &it->last);
+}
+
+void um_iterations_begin(struct um_iterations *it)
+{
+	it->ops = 0;
+	it->n++;
+}
+
+void um_iterations_stats(const struct um_iterations *it, struct umadv_stats *out)
+{
+	out->iterations = it->n;
+	out->hinted_iterations = it->n_hinted;
+	out->first_hinted_iteration = it->first_hinted;
+	if (it->hinted) {
+		out->hinted_iterations++;
+		if (out->first_hinted_iteration == UINT64_MAX && it->n)
+			out->first_hinted_iteration = it->n - 1;
+	}
+}

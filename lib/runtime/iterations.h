@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * iterations.h - which iteration is this, what was announced in it, what the one before was
+ *
+ * in    events
+ * out   the finished iteration
+ * owns  the recorder, copies of what launches ops again
+ *
+ * Op path: no allocation once an iteration of this length was recorded. Not thread-safe: the caller holds the context's
+ * lock.
+ */
+#ifndef UM_RUNTIME_ITERATIONS_H
+#define UM_RUNTIME_ITERATIONS_H
+
+#include "base/vec.h"
+#include "record/recorder.h"
+#include "runtime/notices.h"
+
+/* How to launch an op again; the argument is our copy. */
+struct um_closure {
+	void (*fn)(void *arg, void *stream); /* NULL: must not be launched again */
+	void *arg;
+	size_t bytes, cap;
+};
+
+struct um_iterations {
+	struct um_recorder recorder;
+	struct um_iteration last; /* the finished iteration */
+	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
+	uint64_t n; /* iterations begun so far */
+	uint64_t op_serial; /* ops announced so far */
+	uint32_t ops; /* of those in this iteration */
+	int hinted; /* hints were issued in this iteration */
+	uint64_t n_hinted, first_hinted; /* iterations with hints; the first of them, UINT64_MAX: none */
+};
+
+int um_iterations_init(struct um_iterations *it); /* 0 or -ENOMEM */
+void um_iterations_fini(struct um_iterations *it);
+
+/* To the recorder; what fails is counted and logged. */
+void um_iterations_feed(struct um_iterations *it, const struct um_event *e, struct um_notices *notices);
+
+int um_iterations_add_closure(struct um_iterations *it, const struct umadv_op_info *info);
+
+/* Keeps the closure of the op that is announced, in the memory of the one that stood there before. 0 or -ENOMEM. */
+static inline int um_iterations_keep_closure(struct um_iterations *it, const struct umadv_op_info *info)
+{
+	if (it->ops >= it->closures.n || info->relaunch)
+		return um_iterations_add_closure(it, info);
+	it->closures.at[it->ops].fn = NULL;
+	return 0;
+}
+
+/* The number of ops announced before this iteration began. */
+static inline uint64_t um_iterations_before(const struct um_iterations *it)
+{
+	return it->op_serial - it->ops;
+}
+
+/* The iteration ended: it becomes `last`. */
+void um_iterations_end(struct um_iterations *it);
+/* The next one begins. */
+void um_iterations_begin(struct um_iterations *it);
+
+void um_iterations_stats(const struct um_iterations *it, struct umadv_stats *out);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/make_plan.h"
+
+#include "learn/unroll.h"
+#include "plan/planner.h"
+#include "replay/evict_policy.h"
+#include "replay/rehearsal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Behind every address that a device may return: where the planner may pretend that there is more memory. */
+#define GROW_AT (1ull << 56)
+
+/* Planning on a real device ends then, on top of what UMADVISE_PLAN_TIME gives it. In simulated time, where equal runs
+ * are to give equal plans, only the caps of the recorder bound it. */
+#define UM_PLAN_MOST_MS 60000u
+
+/* Where the tensors lie now that the slots are bound to. What is freed and born again in every iteration need not stay
+ * there: it is placed anew, and lies so from its next birth on. */
+static void settle_places(struct um_schedule *s)
+{
+	for (size_t i = 0; i < s->slots.n; i++) {
+		struct um_slot *t = &s->slots.at[i];
+
+		t->bound_addr = t->place;
+		if (!t->bound.v || t->birth < 0 || t->death > t->birth)
+			continue;
+		t->flags &= ~(unsigned)UM_SLOT_FIXED;
+		t->place = UINT64_MAX;
+	}
+}
+
+static int cmp_id(const void *a, const void *b)
+{
+	const struct um_tensor_id *x = a, *y = b;
+
+	return x->v < y->v ? -1 : x->v > y->v;
+}
+
+/* Tensors that are alive but no part of the iteration lie where they lie: slots that no op uses. */
+static int add_bystanders(const struct um_plan_host *h, struct um_schedule *s)
+{
+	UM_VEC(struct um_tensor_id) known = {0};
+	int err = um_vec_reserve(&known, s->slots.n + 1);
+
+	for (size_t i = 0; i < s->slots.n && !err; i++)
+		if (s->slots.at[i].bound.v)
+			err = um_vec_push(&known, s->slots.at[i].bound);
+	if (known.n)
+		qsort(known.at, known.n, sizeof *known.at, cmp_id);
+	for (struct um_tree_node *n = um_tree_first(&h->tensors->registry.live); n && !err; n = um_tree_next(n)) {
+		const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
+
+		if (t->flags & (UM_TENSOR_ADOPTED | UM_TENSOR_UNMANAGED) ||
+		    (known.n && bsearch(&t->id, known.at, known.n, sizeof t->id, cmp_id)))
+			continue;
+		struct um_slot slot = {.bytes = t->bytes,
+				       .birth = -1,
+				       .death = -1,
+				       .carry = (uint32_t)s->slots.n,
+				       .flags = UM_SLOT_FIXED,
+				       .role = t->role,
+				       .place = t->addr,
+				       .bound = t->id,
+				       .bound_addr = t->addr};
+
+		err = um_vec_push(&s->slots, slot);
+	}
+	um_vec_fini(&known);
+	return err;
+}
+
+static uint64_t wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* When planning is to end, by the wall clock. */
+struct deadline {
+	uint64_t (*wall_ms)(void);
+	uint64_t early_ms; /* more effort is made until then */
+	uint64_t late_ms; /* no plan is looked for from then on; UINT64_MAX: no limit */
+};
+
+static int is_early(void *user)
+{
+	const struct deadline *d = user;
+
+	return d->wall_ms() < d->early_ms;
+}
+
+static int is_late(void *user)
+{
+	const struct deadline *d = user;
+
+	return d->late_ms != UINT64_MAX && d->wall_ms() >= d->late_ms;
+}
+
+/* What the plan's program takes with the driver's work on top. */
+static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
+{
+	const struct um_plan_host *h = user;
+	struct um_compiled_plan program;
+	int err;
+
+	um_compiled_plan_init(&program);
+	err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
+	if (!err)
+		err = um_rehearse(&program, &plan->sched, &h->device->profile, ns);
+	um_compiled_plan_fini(&program);
+	return err;
+}
+
+/* Plans, growing the arenas where the planner needs more room than there is. */
+static int build_plan(const struct um_plan_host *h, const struct um_schedule *s, uint64_t budget,
+		      struct deadline *deadline, struct um_plan *plan, char *why, size_t size)
+{
+	struct um_plan_room *rooms = NULL;
+	uint64_t grow = 0;
+	struct um_plan_effort effort = {h->options->pub.plan_ms ? is_early : NULL, is_late, deadline};
+	struct um_plan_rehearsal rehearsal = {rehearse, (void *)(uintptr_t)h};
+	int err = 0;
+
+	for (int tries = 0; tries < 3; tries++) {
+		size_t n = h->tensors->pool.regions.n;
+		struct um_plan_room *more = realloc(rooms, (n + 1) * sizeof *rooms);
+
+		if (!more) {
+			err = -ENOMEM;
+			break;
+		}
+		rooms = more;
+		size_t n_rooms = 0;
+
+		for (size_t i = 0; i < n; i++)
+			if (h->tensors->pool.regions.at[i].heap == UM_ARENA_POOL_MAIN)
+				rooms[n_rooms++] = (struct um_plan_room){h->tensors->pool.regions.at[i].addr,
+									 h->tensors->pool.regions.at[i].bytes};
+		struct um_plan_request req = {.sched = s,
+					      .profile = &h->device->profile,
+					      .budget = budget,
+					      .rooms = rooms,
+					      .n_rooms = n_rooms,
+					      .grow_at = GROW_AT,
+					      .strategy = um_strategy_name(h->options->strategy),
+					      .effort = &effort,
+					      .rehearsal = &rehearsal};
+
+		um_plan_fini(plan);
+		um_plan_init(plan);
+		err = um_plan_build(&req, plan, &grow, why, size);
+		if (err || !grow)
+			break;
+		err = um_arena_pool_grow(&h->tensors->pool, grow, UM_ARENA_POOL_MAIN);
+		if (err)
+			break;
+	}
+	if (!err && grow) {
+		snprintf(why, size, "the plan finds no room in %zu arenas", h->tensors->pool.regions.n);
+		err = -ENOSPC;
+	}
+	free(rooms);
+	return err;
+}
+
+static struct deadline deadline_of(const struct um_plan_host *h)
+{
+	struct deadline d = {h->wall_ms ? h->wall_ms : wall_ms, 0, UINT64_MAX};
+
+	d.early_ms = d.wall_ms() + h->options->pub.plan_ms;
+	if (h->device->real)
+		d.late_ms = d.early_ms + UM_PLAN_MOST_MS;
+	return d;
+}
+
+/* A plan for the whole budget; where the planner finds none that it can prove, one for less. After the time was up for
+ * one schedule, none is looked for that is as long: the program waits while the library plans. */
+static int find_plan(struct um_plan_host *h, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
+{
+	static const unsigned parts[] = {100, 95, 85, 70};
+	uint64_t budget = h->device->budget;
+	struct deadline d = deadline_of(h);
+	int err = -EINVAL;
+
+	if (h->late_ops && s->ops.n >= h->late_ops)
+		return -ETIMEDOUT;
+	for (size_t i = 0; i < sizeof parts / sizeof *parts && err == -EINVAL && !is_late(&d); i++)
+		err = build_plan(h, s, budget / 100 * parts[i] + (i ? 0 : budget % 100), &d, plan, why, size);
+	if (err && is_late(&d)) {
+		h->late_ops = s->ops.n;
+		snprintf(why, size,
+			 "none was found within %u s for %zu operations: mark shorter iterations with umadv_iter",
+			 UM_PLAN_MOST_MS / 1000, s->ops.n);
+	}
+	return err;
+}
+
+/* Where buffers take turns in places that are not alike, several iterations become one. 0 or -ENOMEM. */
+static int unroll(struct um_schedule *s, uint32_t *laps)
+{
+	struct um_schedule all;
+	int err;
+
+	*laps = um_unroll_iterations(s);
+	if (*laps == 1)
+		return 0;
+	um_schedule_init(&all);
+	err = um_unroll_build(s, *laps, &all);
+	if (err)
+		return err;
+	um_schedule_fini(s);
+	*s = all;
+	return 0;
+}
+
+int um_make_schedule(struct um_schedule *s, uint32_t *laps)
+{
+	settle_places(s);
+	return unroll(s, laps);
+}
+
+int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *plan, struct um_plan_figures *figures,
+		 char *why, size_t size)
+{
+	int err = add_bystanders(h, s);
+
+	if (!err)
+		err = find_plan(h, s, plan, why, size);
+	return err ? err : um_plan_prove(plan, figures, why, size);
+}
+
+/* The plan's program, which leaves evictions to the driver where that is the faster way. */
+int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, struct um_compiled_plan *program)
+{
+	uint64_t blocks = h->device->budget / UM_BLOCK_BYTES;
+	int err = um_compiled_plan_build(plan, blocks, program);
+	enum um_evict_policy policy = (enum um_evict_policy)h->options->pub.evict;
+
+	if (h->device->larger)
+		policy = UM_EVICT_LIBRARY; /* the driver evicts when the device is full, not before */
+	if (!err)
+		err = um_evict_policy_choose(program, &plan->sched, &h->device->profile, blocks, policy);
+	if (err)
+		um_compiled_plan_fini(program);
+	return err;
+}

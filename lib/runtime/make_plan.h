@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * make_plan.h - a learned schedule -> a proved plan for the tensors that live now -> its program
+ *
+ * in    a schedule, the device's budget and profile, live tensors
+ * out   a plan and a program
+ * owns  nothing
+ *
+ * The arenas grow where the planner needs more room. Plan path.
+ */
+#ifndef UM_RUNTIME_MAKE_PLAN_H
+#define UM_RUNTIME_MAKE_PLAN_H
+
+#include "model/plan.h"
+#include "replay/compiled_plan.h"
+#include "runtime/chosen_device.h"
+#include "runtime/tensors.h"
+
+/* Pointers are borrowed. */
+struct um_plan_host {
+	const struct um_chosen_device *device;
+	const struct um_options *options;
+	struct um_tensors *tensors;
+	uint64_t (*wall_ms)(void); /* the clock that limits planning; NULL: CLOCK_MONOTONIC */
+	size_t late_ops; /* ops of the shortest schedule that no plan was found for in time; 0: none */
+};
+
+/* Slots lie where their tensors lie now. Where buffers take turns in places that are not alike, `*laps` iterations
+ * become one. 0 or -ENOMEM. */
+int um_make_schedule(struct um_schedule *s, uint32_t *laps);
+
+/* The schedule, whose ops have times, is taken apart. `plan` is initialised. 0; -ENOMEM; another -errno and `why`. */
+int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *plan, struct um_plan_figures *figures,
+		 char *why, size_t size);
+
+/* 0 or -ENOMEM. `program` is initialised. */
+int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, struct um_compiled_plan *program);
+
+#endif
