@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_visit.c - code before and after every call on the device
+ * device_visit.c - keeps context and last error around every CUDA call; fork, exit and sticky errors
  *
  * The overhead of a visit: a load of two flags, cuCtxGetCurrent, and with a shared runtime cudaPeekAtLastError; all of
  * them read thread-local memory.

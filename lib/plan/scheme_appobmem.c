@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * scheme_appobmem.c - the largest tensors are evicted, each in its longest gap
+ *
  * AppObMem (Application-oblivious memory scheduling for DNNs below the framework, ACM TACO 2022, doi 10.1145/3535355).
  *
- * From the abstract: it works on the trace of blocks at the device's runtime alone, knows no layers or graph; accesses
- * of blocks are iterative, regular and extremal; the cost of a swap between host and device is easy to model. All that
- * is said there, and all that could be had.
+ * From the abstract: it uses the device runtime's trace of blocks only, without layers or graph; accesses of blocks are
+ * iterative, regular and extremal; the cost of a swap between host and device is easy to model. More was not available.
  *
- * Ours, as a reading of it: extremal means that the accesses of a block crowd at the two ends of its life, with one
- * long gap in between. So each tensor has one candidate, its longest gap, and by the linear model (fixed + bytes /
- * rate, both ways) that gap is worth while if it is longer than its copies take. Of those around the peak of the load,
- * the one with the most bytes goes first, and of equal ones the one with the longest gap; those that are too short come
- * last of all. Copies back are one behind the other, as late as is early enough. */
+ * Our interpretation: extremal means that the accesses of a block are at the two ends of its life, with one long gap in
+ * between. So each tensor has one candidate, its longest gap, and by the linear model (fixed + bytes / rate, both ways)
+ * that gap is useful if it is longer than its copies take. Of those around the peak of the load, the one with the most
+ * bytes goes first, and of equal ones the one with the longest gap; gaps that are too short come last. Copies back are
+ * one after the other, as late as is early enough.
+ */
 #include "plan/swaps.h"
 
 #include <stdio.h>

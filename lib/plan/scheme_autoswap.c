@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * scheme_autoswap.c - evicts tensors in gaps around the peak of the load, ranked by scores
+ *
  * AutoSwap (Zhang, Yeung, Shu, He, Wang: Efficient Memory Management for GPU-based Deep Learning Systems, 2019): gaps
  * that straddle the peak of the load, by one of four scores (scores.h) or by a sum of the four, standardised, whose
- * weights Bayesian optimisation finds (bayes.h) under the time of the iteration. Copies out begin right
- * behind the use; copies back are one behind the other in the order of need, as late as is early enough.
+ * weights Bayesian optimisation finds (bayes.h) to minimise the time of the iteration. Copies out begin right after the
+ * use; copies back are one after the other in the order of need, as late as is early enough.
  *
- * Two modes. Stick to limit: swaps are taken until the peak is below the limit; whatever that delays waits. No
- * overhead: only swaps that delay nobody (booking.h), as far down as the peak comes by them.
+ * Two modes. Stick to limit: swaps are taken until the peak is below the limit; delays are accepted. No overhead: only
+ * swaps that delay no op (booking.h), which lower the peak as far as they can.
  *
- * Where the paper is silent: once a peak is below another one, the other one is the peak, so gaps are chosen there from
- * then on. The threshold of 1 MB is met by all, since a block of 2 MiB is the least that moves. The weights are looked
- * for with the four single scores as the first points, each carried through to a proved plan, so that the sum is never
- * worse than the best of them. Without
- * overhead, the paper's limit is the lowest that turns out to be reached; it is found by halving. */
+ * Points that the paper leaves open: once a peak is below another one, gaps are chosen at the other one. The threshold
+ * of 1 MB is always met, since the unit is a block of 2 MiB. The optimisation starts with the four single scores, each
+ * carried through to a proved plan, so that the sum is never worse than the best of them. Without overhead, the paper's
+ * limit is the lowest reachable one; it is found by bisection.
+ */
 #include "plan/booking.h"
 #include "plan/scores.h"
 

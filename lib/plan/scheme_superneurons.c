@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
+ * scheme_superneurons.c - evicts least recently used tensors, prefetches at convolutions
+ *
  * SuperNeurons (Wang, Ye, Zhao, Wu, Li, Song, Xu, Kraska: Superneurons: Dynamic GPU Memory Management for Training Deep
  * Neural Networks, PPoPP 2018), without its recomputation.
  *
- *   liveness       what is dead takes no room; that is in the lifetimes of slots already
- *   tensor cache   tensors in the order of their last use. An op locks its operands; where one is missing and there is
- *                  no room, the least recently used ones that are not locked go until there is. Nothing is moved as
- *                  long as there is room. An iteration begins with what the one before it left, by its uses
- *   checkpoints    convolutions (and other products of matrices, which stand in their place in other nets): when one
- *                  starts, what is needed from the next one on until the one after that is prefetched. In between,
+ *   liveness       dead content takes no room; the lifetimes of slots already have that
+ *   tensor cache   tensors in the order of their last use. An op locks its operands; if one is missing and there is no
+ *                  room, the least recently used ones that are not locked are evicted until there is. Nothing is moved
+ *                  as long as there is room. An iteration begins with the tensors of the previous one, by their uses
+ *   checkpoints    convolutions (and other products of matrices, which have their role in other networks): when one
+ *                  starts, tensors needed from the next one on until the one after that are prefetched. In between,
  *                  and in a schedule without any, a tensor is fetched when it is used
  *
- * The paper copies out behind the convolution that made a tensor, in advance, and drops the tensor when room is short;
- * here both are one: what the cache throws out in a gap leaves as soon as it is not in use. Blocks stand for tensors
- * where tensors share them. */
+ * The paper copies out after the convolution that made a tensor, in advance, and drops the tensor when room is short;
+ * here both are one: a tensor that the cache evicts in a gap leaves as soon as it is not in use. Blocks represent
+ * tensors where tensors share them.
+ */
 #include "plan/swaps.h"
 
 #include <stdio.h>

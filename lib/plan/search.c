@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Learning: the timeline says how long something waited for each block to leave or to return. Gaps behind the same
- * use of a slot can stand for each other, so they share the stall, as a penalty in the rule of choice, in the measure
- * of the longest wait: all alike in odd rounds, rising along the group in even ones, which gives up a part of it. A
- * penalty that does not help is kept all the same, since the next wait is another one; the best plan so far is what
- * counts.
+ * search.c - the search of the strategy lookahead: configurations, learning from waits, refinement
  *
- * Rehearsing: what a plan predicts is the link's time alone. Plans that differ in kind are rehearsed with the driver's
- * work on top, as far as they do not predict much more than the best. Lessons only lower the prediction, and differ too
- * little to be rehearsed one by one; from the rehearsed plans that did best others are made by chance, and rehearsed.
+ * Learning: the timeline gives the time waited for each block to be evicted or to return. Gaps after the same use of a
+ * slot are interchangeable, so they share the stall, as a penalty in the rule of choice, in proportion to the longest
+ * wait: equal in odd rounds, rising along the group in even ones, which gives up a part of it. A penalty that does not
+ * help is kept, since the next wait is another one; the best plan so far counts.
+ *
+ * Rehearsing: a plan predicts the link's time only. Plans of different kinds are rehearsed with the driver's work
+ * added, if their predictions are near the best. Learning only lowers the prediction, and its plans differ too little
+ * to be rehearsed one by one; the best rehearsed plans are varied at random, and the variations rehearsed.
  */
 #include "plan/search.h"
 

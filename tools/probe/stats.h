@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stats.h - medians, their spread, and straight lines through them
+ * stats.h - medians, their spread, and straight lines through them, for measurements of a device
  *
- * A device that others use, too, now and then answers late, never early: medians, and medians of absolute deviations,
- * do not mind. A line separates what a call costs at all from what each further block costs.
+ * A device that others use, too, sometimes answers late, never early: medians, and medians of absolute deviations, are
+ * robust against that. A line separates the cost of a call from the cost of each further block.
  */
 #ifndef UM_PROBE_STATS_H
 #define UM_PROBE_STATS_H

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranges are in order of their beginnings, an outer one before an inner one that begins with it. As they nest, whatever
- * holds an address is the last range to begin there or before it, or one that holds that range.
+ * address_map.c - an interval tree from addresses to tensors and allocations
+ *
+ * Ranges are ordered by their beginnings, an outer one before an inner one with the same beginning. As they nest, the
+ * innermost range that contains an address is the last one to begin there or before, or one that contains that range.
  */
 #include "report/address_map.h"
 

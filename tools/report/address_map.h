@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * address_map.h - what lies at an address: the tensor, or the allocation that no tensor has taken there
+ * address_map.h - the tensor at an address of a recorded run, or else the allocation
  *
- * in    ranges that begin and end to hold something
- * out   for each address a number that came with the range
+ * in    ranges of tensors and allocations that begin and end
+ * out   for each address the number of the innermost range
  * owns  the ranges
  *
- * Tensors may lie within tensors: the innermost counts. They nest: a new one ends those that it overlaps in part, and
- * one of the very same range, for then they are over and nobody said so. Of allocations the same. An allocation that
- * ends takes the tensors in it along. Each call is O(log n), and O(k) where k ranges nest or end.
+ * Tensors may lie within tensors: the innermost counts. They nest: a new one ends those that it overlaps in part or
+ * equals, because their end was not recorded. The same holds for allocations. An allocation that ends also ends the
+ * tensors in it. Each call is O(log n), and O(k) where k ranges nest or end.
  */
 #ifndef UM_REPORT_ADDRESS_MAP_H
 #define UM_REPORT_ADDRESS_MAP_H

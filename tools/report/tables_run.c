@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of the run: sums, iterations, kernels, ranges and processes. Processes may be recorded by different clocks, so
- * that only how long their iterations took is compared.
+ * tables_run.c - report tables of the whole run: sums, iterations, kernels, ranges and processes
+ *
+ * Processes may be recorded by different clocks, so that only durations of their iterations are compared.
  */
 #include "report/tables_rows.h"
 
