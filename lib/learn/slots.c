@@ -136,7 +136,7 @@ static int add_kept(struct build *b, uint32_t i)
 {
 	const struct um_iter_tensor *t = &b->it->tensors.at[i];
 	int32_t late = b->roles->late[t->born_ord], birth = t->birth;
-	int follows = b->roles->heir_of[i] != UM_NOBODY;
+	int follows = b->roles->predecessor[i] != UM_NOBODY;
 	int64_t slot, before;
 
 	if (follows && birth == b->end)

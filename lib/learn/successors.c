@@ -21,7 +21,7 @@ static int give_part(struct um_successors *r, const struct um_iteration *it, uns
 	taken[b] = 1;
 	r->next[a] = b;
 	if (a != b)
-		r->heir_of[b] = a;
+		r->predecessor[b] = a;
 	return 1;
 }
 
@@ -92,15 +92,15 @@ int um_successors_init(struct um_successors *r, const struct um_iteration *it, c
 	unsigned char *taken = calloc(n + 1, 1);
 
 	r->next = malloc((n + 1) * sizeof *r->next);
-	r->heir_of = malloc((n + 1) * sizeof *r->heir_of);
+	r->predecessor = malloc((n + 1) * sizeof *r->predecessor);
 	r->late = malloc((it->births.n + 1) * sizeof *r->late);
-	if (!taken || !r->next || !r->heir_of || !r->late) {
+	if (!taken || !r->next || !r->predecessor || !r->late) {
 		free(taken);
 		um_successors_fini(r);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
-		r->next[i] = r->heir_of[i] = UM_NOBODY;
+		r->next[i] = r->predecessor[i] = UM_NOBODY;
 	if (past->known && past->n + 1 == it->n && past->signature == it->signature)
 		by_number(r, it, past, taken);
 	by_birth_order(r, it, taken);
@@ -113,7 +113,7 @@ int um_successors_init(struct um_successors *r, const struct um_iteration *it, c
 void um_successors_fini(struct um_successors *r)
 {
 	free(r->next);
-	free(r->heir_of);
+	free(r->predecessor);
 	free(r->late);
 	memset(r, 0, sizeof *r);
 }

@@ -20,7 +20,7 @@
 #define MOST_REHEARSED_OPS 30000
 
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
-#define MOST_LESSONS 24
+#define MOST_LEARNING_ROUNDS 24
 #define WORK_PER_OP 300ull
 #define WORK_OF_FEW 1200000ull /* less of it the more ops there are: some 50 ms up to 2,000 of them */
 #define WORK_OF_FEW_PER_OP 450ull
@@ -70,14 +70,16 @@ static int lower_prediction(struct um_search *s)
 {
 	int err = 0;
 
-	s->unheard = 1;
-	if (!s->taught && !um_search_enough(s))
+	s->no_rehearsal = 1;
+	if (!s->learning_rounds && !um_search_enough(s))
 		err = um_search_go(s, &um_search_ways[1]);
-	for (; !err && s->taught < MOST_LESSONS && !um_search_enough(s) && learn(s, s->taught); s->taught++)
+	for (;
+	     !err && s->learning_rounds < MOST_LEARNING_ROUNDS && !um_search_enough(s) && learn(s, s->learning_rounds);
+	     s->learning_rounds++)
 		err = um_search_try(s, &um_search_ways[1]);
 	if (!err && s->own_ns && !um_search_enough(s))
 		err = um_search_perturb(s, &s->own, 0);
-	s->unheard = 0;
+	s->no_rehearsal = 0;
 	return err;
 }
 

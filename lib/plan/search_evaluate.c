@@ -170,7 +170,7 @@ static int is_clearly_less(uint64_t a, uint64_t b)
 /* How long the plan takes as rehearsed. The first ones with advice are rehearsed without it too, and if that does
  * clearly better it goes for all others: what is read mostly need not be copied home, but calls for it keep all others
  * of the driver from working. */
-static int hear(struct um_search *s, uint64_t *ns)
+static int rehearse_variants(struct um_search *s, uint64_t *ns)
 {
 	uint64_t bare = UINT64_MAX;
 	int err;
@@ -199,7 +199,7 @@ int um_search_rehearse(struct um_search *s, const struct um_search_config *w, ui
 	if (!s->rehearsal || !um_search_is_near(s, plan_ns) || is_known(s))
 		return 0;
 	s->work += 2 * um_search_round(s);
-	if (hear(s, &fresh.ns))
+	if (rehearse_variants(s, &fresh.ns))
 		return -ENOMEM;
 	s->score = um_search_score(&fresh);
 	to = place_for(s, &fresh);
@@ -230,7 +230,7 @@ int um_search_judge(struct um_search *s, const struct um_search_config *w)
 		s->best_ns = f.ns;
 		err = keep(&s->kept[UM_SEARCH_PREDICTED], out, f.ns, 0);
 	}
-	return err || s->unheard ? err : um_search_rehearse(s, w, f.ns);
+	return err || s->no_rehearsal ? err : um_search_rehearse(s, w, f.ns);
 }
 
 int um_search_has_time(const struct um_search *s)
@@ -244,7 +244,7 @@ int um_search_enough(const struct um_search *s)
 	int late = s->effort && s->effort->late && s->effort->late(s->effort->user);
 	int close = s->best_ns && s->best_ns <= s->out->bound_ns + s->out->bound_ns / 400;
 
-	if (close && (s->unheard || !s->rehearsal || !s->kept[UM_SEARCH_PREDICTED].hints.n))
+	if (close && (s->no_rehearsal || !s->rehearsal || !s->kept[UM_SEARCH_PREDICTED].hints.n))
 		return 1;
 	if (late || (s->until && s->work > s->until))
 		return 1;

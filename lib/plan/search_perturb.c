@@ -14,7 +14,7 @@
 #define MOST_STEPS 160
 #define MOST_VAIN_STEPS 60 /* in a row */
 
-struct wander {
+struct variation {
 	uint32_t *first, *gap; /* by use: gaps that may be spent away, gap[first[use]] .. gap[first[use + 1]] */
 	uint8_t *away; /* by visit, where it stands */
 	int64_t *penalty; /* likewise */
@@ -26,7 +26,7 @@ static uint32_t draw(struct um_search *s, uint32_t below)
 	return (uint32_t)((s->random >> 32) * below >> 32);
 }
 
-static int wander_init(struct wander *w, const struct um_search *s)
+static int variation_init(struct variation *w, const struct um_search *s)
 {
 	size_t uses = s->out->sched.uses.n;
 
@@ -51,7 +51,7 @@ static int wander_init(struct wander *w, const struct um_search *s)
 	return 0;
 }
 
-static void wander_fini(struct wander *w)
+static void variation_fini(struct variation *w)
 {
 	free(w->first);
 	free(w->gap);
@@ -60,7 +60,7 @@ static void wander_fini(struct wander *w)
 }
 
 /* Keeps some of what leaves, or has some leave that stays: a gap drawn by chance, and neighbours of its group. */
-static void step(struct wander *w, struct um_search *s)
+static void step(struct variation *w, struct um_search *s)
 {
 	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(s, 5) < 3, v = 0;
 	int64_t lap = (int64_t)s->clock[s->b->n_ops], penalty;
@@ -98,11 +98,11 @@ static int weigh(struct um_search *s, const struct um_search_config *way, int re
 
 int um_search_perturb(struct um_search *s, const struct um_search_seed *from, double score)
 {
-	struct wander w = {.first = NULL};
+	struct variation w = {.first = NULL};
 	size_t bytes = s->b->n_visits * sizeof *s->penalty;
 	double at = score, value;
 	int steps = 0, vain = 0;
-	int err = wander_init(&w, s);
+	int err = variation_init(&w, s);
 
 	if (err || !w.first[s->out->sched.uses.n])
 		goto out;
@@ -128,6 +128,6 @@ int um_search_perturb(struct um_search *s, const struct um_search_seed *from, do
 		err = err == -E2BIG ? 0 : err;
 	}
 out:
-	wander_fini(&w);
+	variation_fini(&w);
 	return err;
 }

@@ -53,10 +53,10 @@ struct um_search {
 	struct um_search_kept kept[UM_SEARCH_KEPT];
 	uint64_t known[UM_SEARCH_KNOWN]; /* hashes of rehearsed plans */
 	unsigned n_known;
-	int taught; /* rounds of learning */
+	int learning_rounds; /* rounds of learning */
 	int compared; /* number of plans rehearsed with advice (advice.h) and without */
 	uint64_t advised_ns, bare_ns; /* the least times with and without advice */
-	int unheard; /* the following plans are not rehearsed */
+	int no_rehearsal; /* the following plans are not rehearsed */
 	double score; /* of the last rehearsal */
 	uint64_t best_ns; /* predicted; 0: no sound plan yet */
 	uint64_t own_ns; /* likewise, of plans that a configuration and a penalty recreate */

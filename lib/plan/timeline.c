@@ -238,7 +238,7 @@ static void record(struct lap *l, int64_t need, int64_t after, const struct um_m
 
 /* Attributes a wait to the blocks that were copied out between two times. Early iterations count as well: they settle
  * the same way. */
-static void blame_out(struct lap *l, uint64_t from, uint64_t to)
+static void attribute_stall(struct lap *l, uint64_t from, uint64_t to)
 {
 	for (size_t i = l->out_head; i < l->outs.n && l->outs.at[i].at <= to; i++)
 		if (l->outs.at[i].at > from)
@@ -376,7 +376,7 @@ static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int r
 		if (start == UINT64_MAX)
 			start = l->h2d > time ? l->h2d : time;
 		if (must && start > time)
-			blame_out(l, time, start);
+			attribute_stall(l, time, start);
 		settle(l, start);
 		ns = copy_ns(&l->in, m->bytes);
 		if (l->timing->eager && !must)
@@ -407,7 +407,7 @@ static uint64_t wait_to_arrive(struct lap *l, int32_t op, uint64_t time)
 		time = l->h2d;
 	room = room_at(l, time, l->a->bytes[op]);
 	if (room != UINT64_MAX) {
-		blame_out(l, time, room);
+		attribute_stall(l, time, room);
 		time = room;
 	}
 	settle(l, time);

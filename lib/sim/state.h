@@ -71,7 +71,7 @@ struct um_sim_mem {
 	size_t span_bytes;
 	uint64_t chunks; /* DEVICE: root chunks taken */
 	uint32_t row; /* of the ledger */
-	uint64_t told; /* the address that the watcher sees: the same in every run */
+	uint64_t watch_addr; /* the address that the watcher sees: the same in every run */
 	uint32_t n; /* MANAGED: blocks */
 	struct um_sim_block *block;
 	uint64_t *seen; /* a hash of each system page, when it was last known; NULL: kernels are not checked */
@@ -239,7 +239,7 @@ struct um_sim {
 
 	struct um_ledger *ledger; /* or NULL */
 	uint64_t correlation; /* of the last call reported to the watcher */
-	uint64_t told_end; /* addresses reported to the watcher are below it */
+	uint64_t watch_end; /* addresses reported to the watcher are below it */
 	const struct um_sim_listener *listener; /* or NULL */
 	struct um_activity_sink *counting; /* um_sim_count_moves; or NULL */
 	struct um_tally tally; /* ns, resident_bytes filled when taken */

@@ -9,7 +9,7 @@
 
 #define APP_THREAD 1u /* helper threads have the numbers after it */
 
-#define TOLD_FROM (0x7ull << 44) /* first address */
+#define WATCH_FROM (0x7ull << 44) /* first address */
 
 /* The watcher keeps its own errors. */
 static void tell(struct um_sim *sim, const struct um_activity *a)
@@ -99,7 +99,7 @@ int um_sim_looked_at(const struct um_sim *sim)
 /* Reports an event of managed memory to the watcher and to the counter. */
 static void tell_of(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, struct um_activity *a)
 {
-	a->address = m->told + off;
+	a->address = m->watch_addr + off;
 	if (sim->opt.watch)
 		tell(sim, a);
 	a->address = m->addr + off;
@@ -175,11 +175,11 @@ void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uin
 	if (!sim->opt.watch || (m->kind != UM_SIM_MANAGED && m->kind != UM_SIM_DEVICE))
 		return;
 	if (born) {
-		m->told = um_sim_later(sim->told_end, TOLD_FROM);
-		sim->told_end = m->told + (m->bytes / UM_BLOCK_BYTES + 1) * UM_BLOCK_BYTES;
+		m->watch_addr = um_sim_later(sim->watch_end, WATCH_FROM);
+		sim->watch_end = m->watch_addr + (m->bytes / UM_BLOCK_BYTES + 1) * UM_BLOCK_BYTES;
 	}
 	a = activity(born ? UM_ACT_ALLOC : UM_ACT_FREE, at, at);
-	a.address = m->told;
+	a.address = m->watch_addr;
 	a.bytes = m->bytes;
 	a.managed = m->kind == UM_SIM_MANAGED;
 	tell(sim, &a);
@@ -205,7 +205,7 @@ uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr)
 	pthread_mutex_lock(&sim->lock);
 	m = um_sim_mem_find(sim, addr);
 	if (m && (m->kind == UM_SIM_MANAGED || m->kind == UM_SIM_DEVICE))
-		told = m->told + (addr - m->addr);
+		told = m->watch_addr + (addr - m->addr);
 	pthread_mutex_unlock(&sim->lock);
 	return told;
 }
