@@ -432,7 +432,7 @@ static int write_json(struct output *out)
 static int run(int argc, char **argv)
 {
 	struct play_args a;
-	struct output out = {.table = {columns, sizeof columns / sizeof *columns, 0, {0}}};
+	struct output out = {.table = {.columns = columns, .n = sizeof columns / sizeof *columns}};
 	struct um_plan plan;
 	struct tool_output file;
 	int code = play_args_read(&a, &verb_simulate, argc, argv), failed, any = 0;

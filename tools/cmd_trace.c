@@ -5,6 +5,7 @@
  * A file that is refused does not keep the others from being done; the exit code is the worst of all.
  */
 #include "play_args.h"
+#include "table.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -298,45 +299,29 @@ static int fill_row(struct row *r, const struct stat *s, int plain)
 	return 0;
 }
 
-static void pad(struct um_out *o, size_t n)
-{
-	while (n-- > 0)
-		um_out_str(o, " ");
-}
-
-/* Texts to the left, numbers to the right. */
-static void table_row(struct um_out *o, const char *const *cell, const size_t *width)
-{
-	for (size_t i = 0; i < COLUMNS; i++) {
-		size_t fill;
-
-		if (!columns[i].head)
-			continue;
-		fill = width[i] - strlen(cell[i]);
-		um_out_str(o, i ? "  " : "");
-		if (!columns[i].text)
-			pad(o, fill);
-		um_out_str(o, cell[i]);
-		if (columns[i].text)
-			pad(o, fill);
-	}
-	um_out_str(o, "\n");
-}
-
 static void write_table(struct um_out *o, const struct row *rows, size_t n)
 {
-	const char *heads[COLUMNS];
-	size_t width[COLUMNS];
+	struct table_column shown[COLUMNS];
+	struct table t = {.columns = shown};
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+	int err = to ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < COLUMNS; i++) {
-		heads[i] = columns[i].head ? columns[i].head : "";
-		width[i] = strlen(heads[i]);
-		for (size_t k = 0; k < n; k++)
-			width[i] = strlen(rows[k].cell[i]) > width[i] ? strlen(rows[k].cell[i]) : width[i];
-	}
-	table_row(o, heads, width);
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (columns[i].head)
+			shown[t.n++] = (struct table_column){columns[i].head, columns[i].text, i < 2};
 	for (size_t k = 0; k < n; k++)
-		table_row(o, (const char *const *)rows[k].cell, width);
+		for (size_t i = 0; i < COLUMNS; i++)
+			if (columns[i].head)
+				table_cell(&t, "%s", rows[k].cell[i]);
+	if (to)
+		err = table_write(&t, to);
+	if ((to && fclose(to)) || err)
+		um_out_fail(o, -ENOMEM);
+	else
+		um_out_write(o, text, bytes);
+	free(text);
 }
 
 static void write_csv(struct um_out *o, const struct row *rows, size_t n)

@@ -7,6 +7,7 @@
 
 #include "output.h"
 #include "paint.h"
+#include "table.h"
 #include "tool.h"
 
 #include <dirent.h>
@@ -126,17 +127,10 @@ static int read_all(struct reports *r, const char *folder)
 
 /* --- table -------------------------------------------------------------------------------------------------------- */
 
-static void line(FILE *to, const char *what, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void line(FILE *to, const char *what, const char *fmt, ...)
-{
-	va_list ap;
+/* A figure with its name. */
+#define line(to, what, ...) (fprintf((to), "  %-20s ", (what)), table_wrapf((to), 23, 23, __VA_ARGS__))
 
-	fprintf(to, "  %-20s ", what);
-	va_start(ap, fmt);
-	vfprintf(to, fmt, ap);
-	va_end(ap);
-	fputc('\n', to);
-}
+#define say(to, ...) (fputs("  ", (to)), table_wrapf((to), 2, 2, __VA_ARGS__))
 
 #define LLU(o, key) ((unsigned long long)num((o), (key)))
 
@@ -146,15 +140,14 @@ static void warnings(FILE *to, const json_t *o)
 	uint64_t kernels = num(o, "kernels"), computed = num(o, "kernels_computed");
 
 	if (!json_is_true(json_object_get(o, "ended")))
-		fputs("  The process was ended before it could tell: figures are those of when it last waited for the "
-		      "device.\n",
-		      to);
+		table_wrap(to, 0, 2,
+			   "  The process ended without a last report: figures are those of its "
+			   "last wait for the device.");
 	if (computed < kernels)
-		fprintf(to, "  %llu of %llu kernels did not compute: results that depend on them are not real.\n",
-			(unsigned long long)(kernels - computed), (unsigned long long)kernels);
+		say(to, "%llu of %llu kernels did not compute: results that depend on them are not real.",
+		    (unsigned long long)(kernels - computed), (unsigned long long)kernels);
 	if (strcmp(str(o, "cpu"), "unknown") == 0)
-		fputs("  Accesses of the CPU were not followed: this system does not show a process its page tables.\n",
-		      to);
+		say(to, "CPU accesses were not followed: this system does not show a process its page tables.");
 }
 
 static void table_sums(FILE *to, const json_t *o)
@@ -176,77 +169,105 @@ static void table_sums(FILE *to, const json_t *o)
 	line(to, "hints", "%llu accepted, %llu refused", LLU(o, "hints"), LLU(o, "hints_refused"));
 }
 
-/* Names are of any length: they come last. */
-static void table_kernels(FILE *to, const json_t *list)
+static const struct table_column kernel_columns[] = {
+	{"kernel", 1, 1},   {"launches", 0, 1}, {"computed", 0, 1}, {"time ms", 0, 1},
+	{"stall ms", 0, 0}, {"faults", 0, 0},	{"in MiB", 0, 0},   {"out MiB", 0, 0},
+};
+static const struct table_column allocation_columns[] = {
+	{"managed allocation", 1, 1},
+	{"MiB", 0, 1},
+	{"stall ms", 0, 0},
+	{"GPU faults", 0, 0},
+	{"CPU faults", 0, 0},
+	{"in MiB", 0, 0},
+	{"out MiB", 0, 0},
+	{"evictions", 0, 0},
+	{"tensors", 1, 0},
+};
+
+static int table_kernels(FILE *to, const json_t *list)
 {
+	struct table t = {.columns = kernel_columns, .n = 8, .indent = 2};
 	const json_t *k;
 	size_t i;
 
-	if (json_array_size(list))
-		fprintf(to, "\n  %8s %8s %10s %10s %8s %8s %8s  %s\n", "launches", "computed", "time ms", "stall ms",
-			"faults", "in MiB", "out MiB", "kernel");
 	json_array_foreach(list, i, k)
-		fprintf(to, "  %8llu %8llu %10.3f %10.3f %8llu %8.1f %8.1f  %s\n", LLU(k, "launches"),
-			LLU(k, "computed"), ms(k, "ns"), ms(k, "stall_ns"), LLU(k, "faults"), mib(k, "h2d_bytes"),
-			mib(k, "d2h_bytes"), tool_text(str(k, "name")));
+	{
+		table_cell(&t, "%s", tool_text(str(k, "name")));
+		table_cell(&t, "%llu", LLU(k, "launches"));
+		table_cell(&t, "%llu", LLU(k, "computed"));
+		table_cell(&t, "%.3f", ms(k, "ns"));
+		table_cell(&t, "%.3f", ms(k, "stall_ns"));
+		table_cell(&t, "%llu", LLU(k, "faults"));
+		table_cell(&t, "%.1f", mib(k, "h2d_bytes"));
+		table_cell(&t, "%.1f", mib(k, "d2h_bytes"));
+	}
+	if (t.cells.n)
+		fputc('\n', to);
+	return table_write(&t, to);
 }
 
 /* A program with the library names its memory. */
-static int has_tensors(const json_t *list)
-{
-	const json_t *m;
-	size_t i;
-
-	json_array_foreach(list, i, m) if (json_object_get(m, "tensors")) return 1;
-	return 0;
-}
-
-static void show_tensors(FILE *to, const json_t *m)
+static void cell_tensors(struct table *t, const json_t *m)
 {
 	const json_t *names = json_object_get(m, "tensors"), *name;
-	size_t i;
+	char list[2048] = "";
+	size_t i, n = 0;
 
 	json_array_foreach(names, i, name)
 	{
-		fputs(i ? ", " : "  ", to);
-		fputs(tool_text(json_string_value(name)), to);
+		const char *known = json_string_value(name);
+
+		if (n < sizeof list - 1)
+			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "",
+					      tool_text(known ? known : "?"));
 	}
-	if (json_is_true(json_object_get(m, "more_tensors")))
-		fputs(i ? ", and others" : "  (others)", to);
+	if (json_is_true(json_object_get(m, "more_tensors")) && n < sizeof list - 1)
+		snprintf(list + n, sizeof list - n, "%s", n ? ", and others" : "(others)");
+	table_cell(t, "%s", list);
 }
 
-static void table_allocations(FILE *to, const json_t *list)
+static int table_allocations(FILE *to, const json_t *list)
 {
+	struct table t = {.columns = allocation_columns, .n = 9, .indent = 2};
 	const json_t *m;
 	size_t i;
 
-	if (json_array_size(list))
-		fprintf(to, "\n  %-18s %10s %10s %10s %10s %8s %8s %9s%s\n", "managed allocation", "MiB", "stall ms",
-			"GPU faults", "CPU faults", "in MiB", "out MiB", "evictions",
-			has_tensors(list) ? "  tensors" : "");
 	json_array_foreach(list, i, m)
 	{
-		fprintf(to, "  %-18llu %10.1f %10.3f %10llu %10llu %8.1f %8.1f %9llu", LLU(m, "number"),
-			mib(m, "bytes"), ms(m, "stall_ns"), LLU(m, "faults"), LLU(m, "cpu_faults"), mib(m, "h2d_bytes"),
-			mib(m, "d2h_bytes"), LLU(m, "evictions"));
-		show_tensors(to, m);
-		fputc('\n', to);
+		table_cell(&t, "%llu", LLU(m, "number"));
+		table_cell(&t, "%.1f", mib(m, "bytes"));
+		table_cell(&t, "%.3f", ms(m, "stall_ns"));
+		table_cell(&t, "%llu", LLU(m, "faults"));
+		table_cell(&t, "%llu", LLU(m, "cpu_faults"));
+		table_cell(&t, "%.1f", mib(m, "h2d_bytes"));
+		table_cell(&t, "%.1f", mib(m, "d2h_bytes"));
+		table_cell(&t, "%llu", LLU(m, "evictions"));
+		cell_tensors(&t, m);
 	}
+	if (t.cells.n)
+		fputc('\n', to);
+	return table_write(&t, to);
 }
 
-static void table(FILE *to, const struct reports *r)
+static int table(FILE *to, const struct reports *r)
 {
-	for (int i = 0; i < r->n; i++) {
+	int err = 0;
+
+	for (int i = 0; i < r->n && !err; i++) {
 		const json_t *o = r->at[i];
 
-		fprintf(to, "%s%s%s on %s (simulated), %.1f MiB of device memory, CUDA %s:%s\n", i ? "\n" : "",
-			paint(PAINT_HEADING), tool_text(str(o, "program")), tool_text(str(o, "profile")),
-			mib(o, "memory_bytes"), tool_text(str(o, "cuda")), paint(PAINT_OFF));
+		fprintf(to, "%s%s", i ? "\n" : "", paint(PAINT_HEADING));
+		table_wrapf(to, 0, 2, "%s on %s (simulated), %.1f MiB of device memory, CUDA %s:%s",
+			    tool_text(str(o, "program")), tool_text(str(o, "profile")), mib(o, "memory_bytes"),
+			    tool_text(str(o, "cuda")), paint(PAINT_OFF));
 		warnings(to, o);
 		table_sums(to, o);
-		table_kernels(to, json_object_get(o, "top_kernels"));
-		table_allocations(to, json_object_get(o, "top_allocations"));
+		err = table_kernels(to, json_object_get(o, "top_kernels"));
+		if (!err)
+			err = table_allocations(to, json_object_get(o, "top_allocations"));
 	}
+	return err;
 }
 
 /* --- JSON, CSV --------------------------------------------------------------------------------------------------- */
@@ -304,7 +325,7 @@ int dryrun_show(const struct dryrun *d, FILE *to, int *opened)
 	else if (!err && r.n && d->format == FORMAT_CSV)
 		write_csv(to, &r);
 	else if (!err)
-		table(to, &r);
+		err = table(to, &r);
 	for (int i = 0; i < r.n; i++)
 		json_decref(r.at[i]);
 	return err ? -1 : r.n;

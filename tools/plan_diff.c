@@ -55,21 +55,36 @@ static struct plan_leave *sorted(const struct plan_view *v)
 	return l;
 }
 
-static void head(const struct plan_view *a, const struct plan_view *b, FILE *to)
+static const struct table_column head_columns[] = {
+	{"plan", 1, 1},	    {"time ms", 0, 1},	{"predicted ms", 0, 1}, {"in MiB", 0, 0},
+	{"out MiB", 0, 0},  {"peak MiB", 0, 0}, {"budget MiB", 0, 0},	{"hints", 0, 0},
+	{"strategy", 1, 1}, {"profile", 1, 1},	{"file", 1, 1},
+};
+static const struct table_column row_columns[] = {
+	{"tensor", 1, 1}, {"role", 1, 1}, {"A MiB", 0, 1}, {"B MiB", 0, 1}, {"after op", 0, 1}, {"used op", 0, 1},
+};
+
+static int head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 {
+	struct table t = {.columns = head_columns, .n = sizeof head_columns / sizeof *head_columns};
 	const struct plan_view *both[] = {a, b};
 
-	fprintf(to, "%2s %11s %11s %9s %9s %9s %10s %7s  %s\n", "", "time ms", "predicted", "in MiB", "out MiB",
-		"peak MiB", "budget MiB", "hints", "file");
 	for (int i = 0; i < 2; i++) {
 		const struct plan_view *v = both[i];
 
-		fprintf(to, "%2c %11.3f %11.3f %9.1f %9.1f %9.1f %10.1f %7zu  %s (%s on %s)\n", "AB"[i],
-			(double)v -> figures.ns / 1e6, (double)v->plan.predicted_ns / 1e6, MIB(v->figures.h2d_bytes),
-			MIB(v->figures.d2h_bytes), MIB(v->figures.peak_bytes), MIB(v->plan.budget), v->plan.hints.n,
-			tool_text(v->path), tool_text(v->plan.strategy ? v->plan.strategy : "?"),
-			tool_text(v->plan.profile ? v->plan.profile : "?"));
+		table_cell(&t, "%c", "AB"[i]);
+		table_cell(&t, "%.3f", (double)v->figures.ns / 1e6);
+		table_cell(&t, "%.3f", (double)v->plan.predicted_ns / 1e6);
+		table_cell(&t, "%.1f", MIB(v->figures.h2d_bytes));
+		table_cell(&t, "%.1f", MIB(v->figures.d2h_bytes));
+		table_cell(&t, "%.1f", MIB(v->figures.peak_bytes));
+		table_cell(&t, "%.1f", MIB(v->plan.budget));
+		table_cell(&t, "%zu", v->plan.hints.n);
+		table_cell(&t, "%s", tool_text(v->plan.strategy ? v->plan.strategy : "?"));
+		table_cell(&t, "%s", tool_text(v->plan.profile ? v->plan.profile : "?"));
+		table_cell(&t, "%s", tool_text(v->path));
 	}
+	return table_write(&t, to);
 }
 
 static void row(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
@@ -77,13 +92,17 @@ static void row(struct plan_differ *d, const struct plan_view *v, const struct p
 {
 	const struct plan_leave *l = x ? x : y;
 	int32_t n = (int32_t)v->plan.sched.ops.n, after = l->after < -1 ? l->after + n : l->after;
-	char room[PLAN_SLOT_NAME], need[64] = "not used again";
+	char room[PLAN_SLOT_NAME];
 
-	if (l->need != PLAN_LEAVE_NEVER)
-		snprintf(need, sizeof need, "until op %d%s", l->need, l->after < -1 ? " of the next iteration" : "");
-	fprintf(d->to, "%10.1f %10.1f  %s (%s): behind op %d, %s\n", MIB(x ? x->bytes : 0), MIB(y ? y->bytes : 0),
-		tool_text(plan_slot_name(v, l->slot, room, sizeof room)),
-		um_role_name(v->plan.sched.slots.at[l->slot].role), after, need);
+	table_cell(d->table, "%s", tool_text(plan_slot_name(v, l->slot, room, sizeof room)));
+	table_cell(d->table, "%s", um_role_name(v->plan.sched.slots.at[l->slot].role));
+	table_cell(d->table, "%.1f", MIB(x ? x->bytes : 0));
+	table_cell(d->table, "%.1f", MIB(y ? y->bytes : 0));
+	table_cell(d->table, "%d", after);
+	if (l->need == PLAN_LEAVE_NEVER)
+		table_cell(d->table, "-");
+	else
+		table_cell(d->table, "%s%d", l->after < -1 ? "+" : "", l->need);
 }
 
 /* Calls `each` for what does not leave alike, and counts. */
@@ -109,14 +128,17 @@ static void compare(const struct plan_view *a, const struct plan_view *b, const 
 static int show_text(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
 		     const struct plan_leave *y, FILE *to)
 {
-	struct plan_differ d = {.row = row, .to = to};
+	struct table t = {.columns = row_columns, .n = sizeof row_columns / sizeof *row_columns};
+	struct plan_differ d = {.row = row, .table = &t};
+	int err = head(a, b, to);
 
-	head(a, b, to);
-	fprintf(to, "\nwhat does not leave alike\n%10s %10s  %s\n", "A MiB", "B MiB", "tensor (role)");
 	compare(a, b, x, y, &d);
-	fprintf(to, "%zu leave in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n", d.only_a,
-		d.only_b, d.both, d.same);
-	return 0;
+	if (t.cells.n)
+		fputs("\nEvictions that differ (+: used in the next iteration):\n", to);
+	err = table_write(&t, to) ? -ENOMEM : err;
+	fprintf(to, "%s%zu evicted in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n",
+		d.only_a || d.only_b || d.both ? "" : "\n", d.only_a, d.only_b, d.both, d.same);
+	return err;
 }
 
 static int show_json(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,

@@ -6,6 +6,7 @@
 #define UM_TOOLS_PLAN_JSON_H
 
 #include "plan_view.h"
+#include "table.h"
 
 #include <jansson.h>
 
@@ -13,7 +14,7 @@
 struct plan_differ {
 	void (*row)(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
 		    const struct plan_leave *y);
-	FILE *to; /* of a text */
+	struct table *table; /* of a text */
 	json_t *list; /* of JSON */
 	int err;
 	size_t only_a, only_b, both, same;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "paint.h"
 #include "plan_view.h"
+#include "table.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -22,10 +23,11 @@ static void show_advice(FILE *to, const struct um_plan *p)
 		far += h->advice == UM_ADVICE_ACCESSED_BY && p->remote ? h->bytes : 0;
 	}
 	if (mostly)
-		fprintf(to, "advice     %.1f MiB are read mostly: what leaves of them is not copied\n", MIB(mostly));
+		table_wrapf(to, 0, 11, "advice     %.1f MiB are read mostly: they are evicted without a copy",
+			    MIB(mostly));
 	if (far)
-		fprintf(to, "advice     %.1f MiB stay on the host and are reached over the link, %.2f GB/s\n", MIB(far),
-			(double)p->remote / 1e9);
+		table_wrapf(to, 0, 11, "advice     %.1f MiB stay on the host and are read over the link, %.2f GB/s",
+			    MIB(far), (double)p->remote / 1e9);
 }
 
 static void show_header(const struct plan_view *v, FILE *to)
@@ -34,23 +36,25 @@ static void show_header(const struct plan_view *v, FILE *to)
 	const struct um_plan_figures *f = &v->figures;
 	uint64_t core = f->ns - f->stall_ns;
 
-	fprintf(to, "%s%s: %s on %s, by %s%s\n", paint(PAINT_HEADING), tool_text(v->path),
-		tool_text(p->workload ? p->workload : "?"), tool_text(p->profile ? p->profile : "?"),
-		tool_text(p->strategy ? p->strategy : "?"), paint(PAINT_OFF));
-	fprintf(to, "schedule   %zu ops, %zu slots, %zu hints, signature %016llx\n", p->sched.ops.n, p->sched.slots.n,
-		p->hints.n, (unsigned long long)p->sched.signature);
-	fprintf(to,
-		"memory     %.1f MiB budget, %.1f MiB resident at most, %.1f MiB alive at most (%.2fx) at op %zu "
-		"'%s'\n",
-		MIB(p->budget), MIB(f->peak_bytes), MIB(v->alive[v->fullest]),
-		p->budget ? (double)v->alive[v->fullest] / (double)p->budget : 0, v->fullest,
-		tool_text(p->sched.ops.at[v->fullest].name));
-	fprintf(to, "link       %.2f GB/s in, %.2f GB/s out; copied %.1f MiB in, %.1f MiB out\n", (double)p->h2d / 1e9,
-		(double)p->d2h / 1e9, MIB(f->h2d_bytes), MIB(f->d2h_bytes));
+	fputs(paint(PAINT_HEADING), to);
+	table_wrapf(to, 0, 11, "%s: %s on %s, by %s%s", tool_text(v->path), tool_text(p->workload ? p->workload : "?"),
+		    tool_text(p->profile ? p->profile : "?"), tool_text(p->strategy ? p->strategy : "?"),
+		    paint(PAINT_OFF));
+	table_wrapf(to, 0, 11, "schedule   %zu ops, %zu slots, %zu hints, signature %016llx", p->sched.ops.n,
+		    p->sched.slots.n, p->hints.n, (unsigned long long)p->sched.signature);
+	table_wrapf(to, 0, 11,
+		    "memory     %.1f MiB budget, %.1f MiB resident at most, %.1f MiB alive at most (%.2fx) at op %zu "
+		    "'%s'",
+		    MIB(p->budget), MIB(f->peak_bytes), MIB(v->alive[v->fullest]),
+		    p->budget ? (double)v->alive[v->fullest] / (double)p->budget : 0, v->fullest,
+		    tool_text(p->sched.ops.at[v->fullest].name));
+	table_wrapf(to, 0, 11, "link       %.2f GB/s in, %.2f GB/s out; copied %.1f MiB in, %.1f MiB out",
+		    (double)p->h2d / 1e9, (double)p->d2h / 1e9, MIB(f->h2d_bytes), MIB(f->d2h_bytes));
 	show_advice(to, p);
-	fprintf(to, "time       %.3f ms carried out, %.3f ms predicted; in core %.3f ms (x %.3f), stalls %.3f ms\n",
-		(double)f->ns / 1e6, (double)p->predicted_ns / 1e6, (double)core / 1e6,
-		core ? (double)f->ns / (double)core : 0, (double)f->stall_ns / 1e6);
+	table_wrapf(to, 0, 11,
+		    "time       %.3f ms carried out, %.3f ms predicted; in core %.3f ms (x %.3f), stalls %.3f ms",
+		    (double)f->ns / 1e6, (double)p->predicted_ns / 1e6, (double)core / 1e6,
+		    core ? (double)f->ns / (double)core : 0, (double)f->stall_ns / 1e6);
 	if (p->bound_ns)
 		fprintf(to, "bound      %.3f ms (x %.3f)\n", (double)p->bound_ns / 1e6,
 			(double)f->ns / (double)p->bound_ns);
@@ -70,11 +74,15 @@ static int by_cost(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
+static const struct table_column costly_columns[] = {{"tensor", 1, 1}, {"role", 1, 1},	  {"link ms", 0, 1},
+						     {"in MiB", 0, 1}, {"out MiB", 0, 1}, {"size MiB", 0, 1}};
+
 static int show_costly(const struct plan_view *v, FILE *to)
 {
 	const struct um_plan *p = &v->plan;
 	size_t n = p->sched.slots.n;
 	struct cost *c = malloc((n + 1) * sizeof *c);
+	struct table t = {.columns = costly_columns, .n = 6};
 	char room[PLAN_SLOT_NAME];
 
 	if (!c)
@@ -83,15 +91,17 @@ static int show_costly(const struct plan_view *v, FILE *to)
 		c[i] = (struct cost){plan_copy_ns(v->in[i], p->h2d) + plan_copy_ns(v->out[i], p->d2h), i};
 	qsort(c, n, sizeof *c, by_cost);
 	if (n && c[0].ns > 0)
-		fprintf(to, "\nmost of the link's time takes\n%12s %10s %10s %10s  %-9s %s\n", "link ms", "in MiB",
-			"out MiB", "size MiB", "role", "tensor");
-	for (size_t i = 0; i < n && i < MOST_COSTLY && c[i].ns > 0; i++)
-		fprintf(to, "%12.3f %10.1f %10.1f %10.1f  %-9s %s\n", c[i].ns / 1e6, MIB(v->in[c[i].slot]),
-			MIB(v->out[c[i].slot]), MIB(p->sched.slots.at[c[i].slot].bytes),
-			um_role_name(p->sched.slots.at[c[i].slot].role),
-			tool_text(plan_slot_name(v, c[i].slot, room, sizeof room)));
+		fprintf(to, "\nTensors that take most of the link's time:\n");
+	for (size_t i = 0; i < n && i < MOST_COSTLY && c[i].ns > 0; i++) {
+		table_cell(&t, "%s", tool_text(plan_slot_name(v, c[i].slot, room, sizeof room)));
+		table_cell(&t, "%s", um_role_name(p->sched.slots.at[c[i].slot].role));
+		table_cell(&t, "%.3f", c[i].ns / 1e6);
+		table_cell(&t, "%.1f", MIB(v->in[c[i].slot]));
+		table_cell(&t, "%.1f", MIB(v->out[c[i].slot]));
+		table_cell(&t, "%.1f", MIB(p->sched.slots.at[c[i].slot].bytes));
+	}
 	free(c);
-	return 0;
+	return table_write(&t, to);
 }
 
 /* An op, counted from the iteration in which a departure begins: "12", "+3" for the next one's. */
@@ -106,42 +116,55 @@ static const char *position(int32_t op, int wraps, int32_t n, char *room, size_t
 	return room;
 }
 
-static void show_leave(const struct plan_view *v, const struct plan_leave *l, FILE *to)
+static const struct table_column leave_columns[] = {
+	{"tensor", 1, 1},  {"role", 1, 1},     {"evicted MiB", 0, 1}, {"out MiB", 0, 0},
+	{"in MiB", 0, 0},  {"after op", 0, 1}, {"asked op", 0, 0},    {"used op", 0, 0},
+	{"dropped", 1, 0}, {"ops over", 0, 0}, {"over MiB", 0, 0},    {"at op", 1, 0},
+};
+
+static void show_leave(const struct plan_view *v, const struct plan_leave *l, struct table *t)
 {
 	int32_t n = (int32_t)v->plan.sched.ops.n;
 	int wraps = l->after < -1;
-	char after[16], back[16] = "-", need[16] = "-", room[PLAN_SLOT_NAME], why[200] = "nothing runs between";
-	const char *how = l->dropped == l->bytes ? ", dropped" : l->dropped ? ", partly dropped" : "";
+	char after[16], back[16] = "-", need[16] = "-", room[PLAN_SLOT_NAME];
 
 	position(l->after, wraps, n, after, sizeof after);
 	if (l->back != INT32_MAX)
 		position(l->back, wraps, n, back, sizeof back);
 	if (l->need != PLAN_LEAVE_NEVER)
 		position(l->need, wraps, n, need, sizeof need);
-	if (l->over)
-		snprintf(why, sizeof why, "%u ops over, by %.1f MiB at op %d '%s'", l->over,
-			 MIB(v->alive[l->worst] - v->plan.budget), l->worst,
-			 tool_text(v->plan.sched.ops.at[l->worst].name));
-	else if (l->worst >= 0)
-		snprintf(why, sizeof why, "none is over: %.1f MiB at most", MIB(v->alive[l->worst]));
-	fprintf(to, "%10.1f %10.1f %10.1f %7s %7s %7s  %s (%s%s): %s\n", MIB(l->bytes), MIB(l->copied_out),
-		MIB(l->copied_in), after, back, need, tool_text(plan_slot_name(v, l->slot, room, sizeof room)),
-		um_role_name(v->plan.sched.slots.at[l->slot].role), how, why);
+	table_cell(t, "%s", tool_text(plan_slot_name(v, l->slot, room, sizeof room)));
+	table_cell(t, "%s", um_role_name(v->plan.sched.slots.at[l->slot].role));
+	table_cell(t, "%.1f", MIB(l->bytes));
+	table_cell(t, "%.1f", MIB(l->copied_out));
+	table_cell(t, "%.1f", MIB(l->copied_in));
+	table_cell(t, "%s", after);
+	table_cell(t, "%s", back);
+	table_cell(t, "%s", need);
+	table_cell(t, "%s", l->dropped == l->bytes ? "all" : l->dropped ? "part" : "-");
+	table_cell(t, "%u", l->over);
+	if (l->over) {
+		table_cell(t, "%.1f", MIB(v->alive[l->worst] - v->plan.budget));
+		table_cell(t, "%d '%s'", l->worst, tool_text(v->plan.sched.ops.at[l->worst].name));
+	}
+	table_end_row(t);
 }
 
 int plan_show(const struct plan_view *v, FILE *to)
 {
+	struct table t = {.columns = leave_columns, .n = sizeof leave_columns / sizeof *leave_columns};
+
 	show_header(v, to);
 	if (show_costly(v, to))
 		return -ENOMEM;
-	if (v->leaves.n)
-		fprintf(to,
-			"\nwhat leaves, behind which op; before which one it is asked for again; which one uses it "
-			"(+: of the next iteration);\n"
-			"and why: the ops between that have more alive than the budget\n"
-			"%10s %10s %10s %7s %7s %7s  %s\n",
-			"leaves MiB", "out MiB", "in MiB", "behind", "asked", "used", "tensor (role): why");
+	if (v->leaves.n) {
+		fputc('\n', to);
+		table_wrap(to, 0, 0,
+			   "Evictions: after which op the tensor leaves, before which op it is asked for again and "
+			   "which op uses it (+: of the next iteration). Ops over: ops between that have more "
+			   "alive than the budget, by how much at most, and at which op.");
+	}
 	for (size_t i = 0; i < v->leaves.n; i++)
-		show_leave(v, &v->leaves.at[i], to);
-	return 0;
+		show_leave(v, &v->leaves.at[i], &t);
+	return table_write(&t, to);
 }

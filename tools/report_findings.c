@@ -2,41 +2,21 @@
  *
  * Findings as a terminal shows them: a line that says what it is, and below it what was seen and what to do.
  */
-#include "base/text.h"
 #include "paint.h"
 #include "report_form.h"
+#include "table.h"
+#include "tool.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define WIDTH 118 /* columns: texts are broken there, between words */
-#define INDENT "             "
+#define INDENT 13 /* columns of a label */
 
-static void paragraph(struct um_out *out, enum paint label_paint, const char *label, const char *text)
+static void paragraph(FILE *to, enum paint label_paint, const char *label, const char *text)
 {
-	size_t column = strlen(INDENT);
-	char first[32], room[2048];
-
-	snprintf(first, sizeof first, "  %-*s", (int)strlen(INDENT) - 2, label);
-	um_out_str(out, label_paint ? paint(label_paint) : "");
-	um_out_str(out, first);
-	um_out_str(out, label_paint ? paint(PAINT_OFF) : "");
-	text = um_text_visible(text, room, sizeof room); /* names come from anywhere */
-	while (*text) {
-		size_t n = strcspn(text, " ");
-
-		if (column > strlen(INDENT) && column + 1 + n > WIDTH) {
-			um_out_str(out, "\n" INDENT);
-			column = strlen(INDENT);
-		} else if (column > strlen(INDENT)) {
-			um_out_str(out, " ");
-			column++;
-		}
-		um_out_write(out, text, n);
-		column += n;
-		text += n + (text[n] == ' ');
-	}
-	um_out_str(out, "\n");
+	fprintf(to, "%s  %-*s%s", label_paint ? paint(label_paint) : "", INDENT - 2, label,
+		label_paint ? paint(PAINT_OFF) : "");
+	table_wrap(to, INDENT, INDENT, tool_text(text)); /* names come from anywhere */
 }
 
 /* Where some of several processes do it. */
@@ -55,8 +35,7 @@ static void whose(const struct report_view *v, const struct um_finding *f, char 
 		 file ? file : "");
 }
 
-static void show(struct um_out *out, const struct report_args *a, const struct report_view *v,
-		 const struct um_finding *f)
+static void show(FILE *to, const struct report_args *a, const struct report_view *v, const struct um_finding *f)
 {
 	const struct um_report *r = v->findings.report;
 	char label[16], line[600], saves[96] = "", where[320] = "", in[160];
@@ -86,35 +65,30 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 						   "",
 			 f->op == UM_CAUSES_NONE ? "" : r->ops.at[f->op].name, where, saves);
 	snprintf(label, sizeof label, "%s", um_severity_name(f->severity));
-	paragraph(out, PAINT_LOW - (enum paint)f->severity, label, line);
-	paragraph(out, PAINT_OFF, "", f->evidence);
-	paragraph(out, PAINT_OFF, "do", f->advice);
-	paragraph(out, PAINT_OFF, "estimated", f->estimate);
+	paragraph(to, PAINT_LOW - (enum paint)f->severity, label, line);
+	paragraph(to, PAINT_OFF, "", f->evidence);
+	paragraph(to, PAINT_OFF, "do", f->advice);
+	paragraph(to, PAINT_OFF, "estimated", f->estimate);
 }
 
-void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
+void report_findings(FILE *to, const struct report_args *a, const struct report_choice *choice,
 		     const struct report_view *v)
 {
 	const struct um_report *r = v->findings.report;
 	const struct um_finding_list *f = &r->findings;
 	size_t n = f->list.n, shown = choice->rows && choice->rows < n ? choice->rows : n;
-	char line[160];
 
-	snprintf(line, sizeof line, "\n%sfindings%s: %s%s", paint(PAINT_HEADING), paint(PAINT_OFF),
-		 n ? "what costs time" : "none", f->iterations ? " in " : "");
-	um_out_str(out, line);
+	fprintf(to, "\n%sfindings%s: %s%s", paint(PAINT_HEADING), paint(PAINT_OFF), n ? "what costs time" : "none",
+		f->iterations ? " in " : "");
 	if (f->iterations)
-		snprintf(line, sizeof line, "the later half of the iterations (%llu)%s\n",
-			 (unsigned long long)f->iterations, n ? ", and what to do" : "");
+		fprintf(to, "the later half of the iterations (%llu)%s\n", (unsigned long long)f->iterations,
+			n ? ", and what to do" : "");
 	else
-		snprintf(line, sizeof line, ", over all of the recording: it has no iterations\n");
-	um_out_str(out, line);
+		fprintf(to, ", over all of the recording: it has no iterations\n");
 	for (size_t i = 0; i < shown; i++)
-		show(out, a, v, &f->list.at[i]);
-	if (shown < n) {
-		snprintf(line, sizeof line, "  and %zu more: --report findings:rows=%zu\n", n - shown, n);
-		um_out_str(out, line);
-	}
+		show(to, a, v, &f->list.at[i]);
+	if (shown < n)
+		fprintf(to, "  and %zu more: --report findings:rows=%zu\n", n - shown, n);
 }
 
 int report_fails(const struct report_args *a, const struct um_report *r)

@@ -19,6 +19,8 @@
 #include "formats/perfetto.h"
 #include "report/tables.h"
 
+#include <stdio.h>
+
 enum report_format { REPORT_TABLE, REPORT_CSV, REPORT_JSON, REPORT_HTML, REPORT_PERFETTO };
 
 struct report_choice {
@@ -64,7 +66,7 @@ struct report_view {
 	unsigned n_notes;
 };
 
-void report_findings(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
+void report_findings(FILE *to, const struct report_args *a, const struct report_choice *choice,
 		     const struct report_view *v);
 
 /* The run in a sentence or three. */

@@ -1,48 +1,31 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Columns are as wide as what is in them; texts to the left, numbers to the right.
- */
-#include "base/text.h"
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "paint.h"
 #include "report_form.h"
 #include "report_verdict.h"
+#include "table.h"
+#include "tool.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define WIDE 56 /* columns of a text; what is longer is cut */
-#define CELL 80
+#define NAME_WIDTH 40 /* of a single table's names */
+#define TITLE 80
 
-/* A cell as it is shown. Names come from anywhere: nothing that a terminal would obey gets through. */
-static void show(const struct report_args *a, const struct um_column *c, struct um_value x, char *to)
+/* Adds a cell as it is shown. Names come from anywhere: nothing that a terminal would obey gets through. */
+static void show(struct table *t, const struct report_args *a, const struct um_column *c, struct um_value x)
 {
-	char room[1024];
-	const char *text;
-	size_t n;
-
-	if (x.none) {
-		strcpy(to, "-");
-		return;
-	}
-	switch (c->kind) {
-	case UM_COLUMN_TEXT:
-		text = um_text_visible(x.text, room, sizeof room);
-		n = strlen(text) > WIDE ? WIDE - 3 : WIDE;
-		while (n < WIDE && n && (text[n] & 0xc0) == 0x80)
-			n--; /* between characters */
-		snprintf(to, CELL, n < WIDE ? "%.*s..." : "%.*s", (int)n, text);
-		break;
-	case UM_COLUMN_BYTES:
-		snprintf(to, CELL, "%.1f", (double)x.number / 1048576.0);
-		break;
-	case UM_COLUMN_NS:
-	case UM_COLUMN_AT:
-		snprintf(to, CELL, a->unit_ns > 1 ? "%.3f" : "%.0f", (double)x.number / a->unit_ns);
-		break;
-	case UM_COLUMN_COUNT:
-		snprintf(to, CELL, "%lld", (long long)x.number);
-		break;
-	}
+	if (x.none)
+		table_cell(t, "-");
+	else if (c->kind == UM_COLUMN_TEXT)
+		table_cell(t, "%s", tool_text(x.text));
+	else if (c->kind == UM_COLUMN_BYTES)
+		table_cell(t, "%.1f", (double)x.number / 1048576.0);
+	else if (c->kind == UM_COLUMN_COUNT)
+		table_cell(t, "%lld", (long long)x.number);
+	else
+		table_cell(t, a->unit_ns > 1 ? "%.3f" : "%.0f", (double)x.number / a->unit_ns);
 }
 
 static void title(const struct report_args *a, const struct um_column *c, char *to)
@@ -51,63 +34,46 @@ static void title(const struct report_args *a, const struct um_column *c, char *
 			   : c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? a->unit
 										: "";
 
-	snprintf(to, CELL, "%s%s%s", c->title, c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? " " : "", unit);
+	snprintf(to, TITLE, "%s%s%s", c->title, c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? " " : "", unit);
 }
 
-static void put(struct um_out *out, const char *s, size_t width, int left, int last)
+/* Names and values below each other. */
+static int show_single(FILE *to, const struct report_args *a, const struct um_table *t, const struct report_view *v)
 {
-	char line[2 * CELL + 8];
-
-	if (left)
-		snprintf(line, sizeof line, "%-*s%s", last ? 0 : (int)width, s, last ? "\n" : "  ");
-	else
-		snprintf(line, sizeof line, "%*s%s", (int)width, s, last ? "\n" : "  ");
-	um_out_str(out, line);
-}
-
-/* Keys and values below each other. */
-static void show_single(struct um_out *out, const struct report_args *a, const struct um_table *t,
-			const struct report_view *v)
-{
-	char name[CELL], value[CELL];
+	static const struct table_column columns[] = {{"", 1, 1}, {"", 0, 1}};
+	struct table out = {.columns = columns, .n = 2, .indent = 2, .no_titles = 1};
+	char name[TITLE];
 
 	for (unsigned c = 0; c < t->n_columns; c++) {
 		struct um_value x = um_table_cell(t, &v->findings, 0, c);
 
 		title(a, &t->columns[c], name);
-		show(a, &t->columns[c], x, value);
-		um_out_str(out, "  ");
-		put(out, name, 40, 1, 0);
-		put(out, value, 16, 0, 1);
+		table_cell(&out, "%-*s", NAME_WIDTH, name);
+		show(&out, a, &t->columns[c], x);
+		if (!out.err)
+			table_shorten(out.cells.at[out.cells.n - 1], TABLE_WIDTH - NAME_WIDTH - 4);
 	}
+	return table_write(&out, to);
 }
 
-static void show_rows(struct um_out *out, const struct report_args *a, const struct um_table *t, size_t rows,
-		      const struct report_view *v)
+static int show_rows(FILE *to, const struct report_args *a, const struct um_table *t, size_t rows,
+		     const struct report_view *v)
 {
 	unsigned first = !um_column_shown(&v->findings, &t->columns[0]);
-	size_t width[32] = {0};
-	char cell[CELL];
+	struct table_column columns[TABLE_COLUMNS];
+	struct table out = {.columns = columns, .n = t->n_columns - first, .indent = 2, .no_titles = !a->header};
+	char titles[TABLE_COLUMNS][TITLE];
+	int named = 0; /* what says which row it is stays, though it is 0 in all of them */
 
 	for (unsigned c = first; c < t->n_columns; c++) {
-		title(a, &t->columns[c], cell);
-		width[c] = a->header ? strlen(cell) : 0;
-		for (size_t i = 0; i < rows; i++) {
-			show(a, &t->columns[c], um_table_cell(t, &v->findings, i, c), cell);
-			width[c] = strlen(cell) > width[c] ? strlen(cell) : width[c];
-		}
-	}
-	for (unsigned c = first; c < t->n_columns && a->header; c++) {
-		title(a, &t->columns[c], cell);
-		um_out_str(out, c > first ? "" : "  ");
-		put(out, cell, width[c], t->columns[c].kind == UM_COLUMN_TEXT, c + 1 == t->n_columns);
+		title(a, &t->columns[c], titles[c]);
+		columns[c - first] = (struct table_column){titles[c], t->columns[c].kind == UM_COLUMN_TEXT, !named};
+		named |= columns[c - first].left;
 	}
 	for (size_t i = 0; i < rows; i++)
-		for (unsigned c = first; c < t->n_columns; c++) {
-			show(a, &t->columns[c], um_table_cell(t, &v->findings, i, c), cell);
-			um_out_str(out, c > first ? "" : "  ");
-			put(out, cell, width[c], t->columns[c].kind == UM_COLUMN_TEXT, c + 1 == t->n_columns);
-		}
+		for (unsigned c = first; c < t->n_columns; c++)
+			show(&out, a, &t->columns[c], um_table_cell(t, &v->findings, i, c));
+	return table_write(&out, to);
 }
 
 /* Where nothing was asked for: what is of the library's own log only, or of other recordings only. */
@@ -124,68 +90,80 @@ static int fits(const struct um_table *t, const struct report_view *v)
 	return !log || v->findings.capture->library.counters || t != um_tables[UM_TABLE_SUMMARY];
 }
 
-static void show_table(struct um_out *out, const struct report_args *a, const struct report_choice *choice,
-		       const struct report_view *v)
+static int show_table(FILE *to, const struct report_args *a, const struct report_choice *choice,
+		      const struct report_view *v)
 {
 	const struct um_table *t = choice->table;
-	size_t rows = um_table_rows(t, &v->findings), shown = choice->rows && choice->rows < rows ? choice->rows : rows;
-	char line[160];
+	size_t rows = um_table_rows(t, &v->findings);
+	size_t shown = choice->rows && choice->rows < rows ? choice->rows : rows;
+	int err = 0;
 
 	if (t == um_tables[UM_TABLE_FINDINGS]) {
-		report_findings(out, a, choice, v);
-		return;
+		report_findings(to, a, choice, v);
+		return 0;
 	}
 	if (!rows && !a->chosen)
-		return;
-	um_out_str(out, "\n");
-	snprintf(line, sizeof line, "%s%s%s: %s\n", paint(PAINT_HEADING), t->name, paint(PAINT_OFF),
-		 rows ? t->about : "none");
-	um_out_str(out, line);
-	if (rows && t->single)
-		show_single(out, a, t, v);
-	else if (rows)
-		show_rows(out, a, t, shown, v);
-	if (shown < rows) {
-		snprintf(line, sizeof line, "  and %zu more: --report %s:rows=%zu\n", rows - shown, t->name, rows);
-		um_out_str(out, line);
-	}
+		return 0;
+	fprintf(to, "\n%s%s%s: %s\n", paint(PAINT_HEADING), t->name, paint(PAINT_OFF), rows ? t->about : "none");
+	if (rows)
+		err = t->single ? show_single(to, a, t, v) : show_rows(to, a, t, shown, v);
+	if (shown < rows)
+		fprintf(to, "  and %zu more: --report %s:rows=%zu\n", rows - shown, t->name, rows);
+	return err;
 }
 
-static void show_note(struct um_out *out, const char *text)
+static void show_note(FILE *to, const char *text)
 {
-	um_out_str(out, "note: ");
-	um_out_visible(out, text);
-	um_out_str(out, "\n");
+	fputs("note: ", to);
+	table_wrap(to, 6, 6, tool_text(text));
+}
+
+static void show_file(FILE *to, const struct report_view *v)
+{
+	const struct um_capture *c = v->findings.capture;
+	char name[800], product[200] = "", schema[200] = "";
+
+	snprintf(name, sizeof name, "%s", tool_text(v->file));
+	if (*c->product)
+		snprintf(product, sizeof product, ": %s%s", c->library.is ? "" : "Nsight Systems ",
+			 tool_text(c->product));
+	if (*c->schema)
+		snprintf(schema, sizeof schema, ", schema %s", tool_text(c->schema));
+	table_wrapf(to, 0, 2, "%s%s%s", name, product, schema);
+}
+
+static int show_all(FILE *to, const struct report_args *a, const struct report_view *v)
+{
+	const struct um_capture *c = v->findings.capture;
+	char line[900];
+	int err = 0;
+
+	show_file(to, v);
+	if (!a->chosen && (!c->library.is || c->library.counters)) {
+		report_short(v, line, sizeof line);
+		table_wrap(to, 0, 0, line);
+	}
+	for (size_t i = 0; i < c->notes.n && !a->quiet; i++)
+		show_note(to, c->notes.at[i]);
+	for (unsigned i = 0; i < v->n_notes && !a->quiet; i++)
+		show_note(to, v->notes[i]);
+	report_verdict_show(to, a, v->findings.verdict);
+	for (unsigned i = 0; i < a->n_tables && !err; i++)
+		if (a->chosen || fits(a->tables[i].table, v))
+			err = show_table(to, a, &a->tables[i], v);
+	return err;
 }
 
 void report_text(struct um_out *out, const struct report_args *a, const struct report_view *v)
 {
-	const struct um_capture *c = v->findings.capture;
-	char line[900];
+	char *text = NULL;
+	size_t n = 0;
+	FILE *to = open_memstream(&text, &n);
+	int err = to ? show_all(to, a, v) : -ENOMEM;
 
-	um_out_visible(out, v->file);
-	if (*c->product) {
-		um_out_str(out, c->library.is ? ": " : ": Nsight Systems ");
-		um_out_visible(out, c->product);
-	}
-	if (*c->schema) {
-		um_out_str(out, ", schema ");
-		um_out_visible(out, c->schema);
-	}
-	um_out_str(out, "\n");
-	if (!a->chosen && (!c->library.is || c->library.counters)) {
-		report_short(v, line, sizeof line);
-		um_out_str(out, line);
-		um_out_str(out, "\n");
-	}
-	for (size_t i = 0; i < c->notes.n && !a->quiet; i++)
-		show_note(out, c->notes.at[i]);
-	for (unsigned i = 0; i < v->n_notes && !a->quiet; i++)
-		show_note(out, v->notes[i]);
-	report_verdict_show(out, a, v->findings.verdict);
-	for (unsigned i = 0; i < a->n_tables; i++) {
-		if (!a->chosen && !fits(a->tables[i].table, v))
-			continue;
-		show_table(out, a, &a->tables[i], v);
-	}
+	if ((to && fclose(to)) || err)
+		um_out_fail(out, -ENOMEM);
+	else
+		um_out_write(out, text, n);
+	free(text);
 }

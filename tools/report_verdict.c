@@ -7,6 +7,7 @@
 #include "bound/bound.h"
 #include "io/profile_file.h"
 #include "play_args.h"
+#include "table.h"
 #include "tool.h"
 #include "umadvise.h"
 
@@ -61,18 +62,14 @@ int report_verdict_find(const struct report_args *a, struct um_verdict *out)
 	return play_exit_of(err);
 }
 
-void report_verdict_show(struct um_out *out, const struct report_args *a, const struct um_verdict *v)
+void report_verdict_show(FILE *to, const struct report_args *a, const struct um_verdict *v)
 {
-	char line[400];
-
 	if (!v || !v->iteration_ns || !v->bound_ns)
 		return;
-	snprintf(line, sizeof line,
-		 "verdict: an iteration takes %.3f %s, %.2f times the %.3f %s that no plan can beat on %s with %.1f "
-		 "MiB\n"
-		 "         (without computing again); the library plans %.3f %s\n",
-		 (double)v->iteration_ns / a->unit_ns, a->unit, (double)v->iteration_ns / (double)v->bound_ns,
-		 (double)v->bound_ns / a->unit_ns, a->unit, v->device, (double)v->budget_bytes / 1048576.0,
-		 (double)v->plan_ns / a->unit_ns, a->unit);
-	um_out_str(out, line);
+	table_wrapf(to, 0, 9,
+		    "verdict: an iteration takes %.3f %s, %.2f times the %.3f %s that no plan can beat on %s with %.1f "
+		    "MiB (without computing again); the library plans %.3f %s",
+		    (double)v->iteration_ns / a->unit_ns, a->unit, (double)v->iteration_ns / (double)v->bound_ns,
+		    (double)v->bound_ns / a->unit_ns, a->unit, tool_text(v->device),
+		    (double)v->budget_bytes / 1048576.0, (double)v->plan_ns / a->unit_ns, a->unit);
 }

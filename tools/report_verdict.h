@@ -15,6 +15,6 @@
 int report_verdict_find(const struct report_args *a, struct um_verdict *out);
 
 /* A line, where there is one. */
-void report_verdict_show(struct um_out *out, const struct report_args *a, const struct um_verdict *v);
+void report_verdict_show(FILE *to, const struct report_args *a, const struct um_verdict *v);
 
 #endif

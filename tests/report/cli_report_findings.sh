@@ -14,8 +14,9 @@ ok "findings alone fail nothing" report "$tmp/slow.sqlite" -o "$tmp/slow.txt"
 out=$(<"$tmp/slow.txt")
 like "$(sed -n 2p <<<"$out")" '^A steady iteration takes [0-9.]* ms \(mean of [0-9]*\): kernels run for' \
 	"the first sentence is of steady iterations"
-is "$(sed -n 4p <<<"$out")" "findings: what costs time in the later half of the iterations (2), and what to do" \
-	"they come first"
+is "$(grep -A1 '^$' <<<"$out" | sed -n 2p)" \
+	"findings: what costs time in the later half of the iterations (2), and what to do" \
+	"findings come first"
 like "$out" "  high       demand: .*would save [0-9.]* ms" "the dearest one"
 like "$out" "  do         prefetch each" "a finding says what to do"
 like "$out" "  estimated  kernels' time" "a finding says how its saving is estimated"
@@ -24,7 +25,8 @@ like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none whe
 # The first iterations of a plan learn: they are told apart, and what the others wait for is a finding.
 "$UMADVISE" simulate "$trace" --budget 1GiB --strategy lookahead --iterations 8 --export "$tmp/plan.sqlite" >"$tmp/out"
 out=$(report "$tmp/plan.sqlite")
-like "$(sed -n 2p <<<"$out")" 'waits [0-9.]* ms for prefetches.*Before them, [0-9]+ cold iterations? took [0-9.]* ms' \
+like "$(sed -n '2,/^$/p' <<<"$out" | tr '\n' ' ')" \
+	'waits [0-9.]* ms for prefetches.*Before them, [0-9]+ cold iterations? took [0-9.]* ms' \
 	"cold iterations are counted apart"
 like "$out" '  (high|medium|low) +waited for prefetch: .* % of the time of an iteration' "waits are a finding"
 

@@ -14,10 +14,10 @@ report() { "$UMADVISE" report "$@"; }
 
 out=$(report "$tmp/a.umlog")
 is $? 0 "its log is read"
-like "$out" '^note: .*kernels, faults and migrations are not in it' "it says what a log does not have"
+like "${out//$'\n'/ }" 'note: .*kernels, faults  *and migrations are not in it' "it says what a log does not have"
 like "$out" 'hints issued +[1-9]' "what the library counted"
 like "$out" ' iteration 19 ' "the report has the iterations of the log"
-like "$out" '  A-north +8\.0 +1 +- ' "tensors; nobody saw what became of their pages"
+like "$out" '^  A-north +8\.0 +1  +[a-z]' "tensors, without the columns that a log does not fill"
 like "$out" '  product +80 +560 +1440\.0 +160\.0' "operations as they were announced"
 like "$out" '  prefetch  A-east +[1-9]' "the report has the hints of the log"
 like "$out" '  faults .*not recorded +--cuda-um-gpu-page-faults=true' \

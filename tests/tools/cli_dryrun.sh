@@ -60,7 +60,7 @@ is "$(dryrun "$app" $one 2>/dev/null)" "sum 2" "kernels with host code compute; 
 is "$(dryrun "$app" start alloc init launch sync read 2>"$tmp/e")" "sum 1" "without, they do not"
 like "$(cat "$tmp/e")" '^app on v100 \(simulated\), 32768.0 MiB of device memory, CUDA 13.0:$' "the table has a heading"
 like "$(cat "$tmp/e")" '1 of 1 kernels did not compute' "the report says that a kernel did not compute"
-like "$(cat "$tmp/e")" '^ *1  *0 .*  twice$' "the kernel has a row"
+like "$(cat "$tmp/e")" '^  twice  *1  *0 ' "the kernel has a row"
 ok "the report is written as csv" dryrun --format csv -o "$tmp/r.csv" "$app" start alloc launch sync
 is "$(wc -l <"$tmp/r.csv")" 2 "a heading and a row"
 is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" 'app,1,v100' \
@@ -77,7 +77,7 @@ is "$(figures ended kernels)" "false 2" "leaves what the last wait knew"
 fails 137 "a program killed by SIGKILL is reported as killed" json "$app" start alloc launch sync raise=9
 is "$(figures ended kernels)" "false 1" "a killed program has figures"
 dryrun "$app" start alloc launch sync raise=9 2>"$tmp/e"
-like "$(cat "$tmp/e")" 'was ended before it could tell' "the table says that the program was killed"
+like "$(cat "$tmp/e")" 'The process ended without a last report' "the table says that the program was killed"
 fails 134 "a program killed by SIGABRT is reported as aborted" json "$app" start alloc raise=6
 
 cuda_build() { "$NVCC" -I"$top_srcdir/include" "$@" "$top_srcdir/tests/tools/dryrun_app.cu" >"$tmp/e" 2>&1; }
@@ -179,7 +179,7 @@ if [ -e "$top_builddir/.libs/libumadvise.so" ] &&
 	build -o "$tmp/named" "$tmp/named.c" -L"$top_builddir/.libs" -lumadvise; then
 	named() { LD_LIBRARY_PATH=$top_builddir/.libs dryrun "$@"; }
 	table=$(named "$tmp/named" yes 2>&1)
-	like "$table" '  managed allocation .* evictions  tensors$' "the table has a column for names of tensors"
+	like "$table" '  managed allocation .*  tensors$' "the table has a column for names of tensors"
 	like "$table" '^  1 .*  in\\x1bput, conv1\.weight$' \
 		"an allocation has the names of the two tensors in it, without control characters"
 	named --format json -o "$tmp/named.json" "$tmp/named" yes
@@ -199,8 +199,8 @@ if build "-DKERNEL=$kernel" -o "$tmp/cxx" "$top_srcdir/tests/tools/dryrun_app.c"
 	if [[ $table == *_Z25* ]]; then
 		skip 2 "built without libstdc++"
 	else
-		like "$table" '  void a_kernel_with_a_long_name<float, 128>\(float\*, unsigned int\)$' \
-			"a C++ kernel has the name of the source, as a whole"
+		like "$table" '  void a_kernel_with_.*\.\.\..*\(float\*, unsigned int\) ' \
+			"the table has the name of a C++ kernel in the source, shortened in the middle"
 		like "$(dryrun --format json "$tmp/cxx" start alloc launch 2>&1)" \
 			'"symbol": "_Z25a_kernel_with_a_long_nameIfLi128EEvPT_j"' "JSON has its symbol as well"
 	fi

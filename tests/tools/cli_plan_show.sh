@@ -37,28 +37,29 @@ memory     8.0 MiB budget, 8.0 MiB resident at most, 12.0 MiB alive at most (1.5
 link       1.05 GB/s in, 1.05 GB/s out; copied 4.0 MiB in, 4.0 MiB out
 time       11.000 ms carried out, 11.000 ms predicted; in core 3.000 ms (x 3.667), stalls 8.000 ms
 
-most of the link's time takes
-     link ms     in MiB    out MiB   size MiB  role      tensor
-       8.000        4.0        4.0        4.0  act       <a>
+Tensors that take most of the link's time:
+tensor  role  link ms  in MiB  out MiB  size MiB
+<a>     act     8.000     4.0      4.0       4.0
 
-what leaves, behind which op; before which one it is asked for again; which one uses it (+: of the next iteration);
-and why: the ops between that have more alive than the budget
-leaves MiB    out MiB     in MiB  behind   asked    used  tensor (role): why
-       4.0        4.0        4.0       0       2       2  <a> (act): 1 ops over, by 4.0 MiB at op 1 'side'" \
+Evictions: after which op the tensor leaves, before which op it is asked for again and which op uses
+it (+: of the next iteration). Ops over: ops between that have more alive than the budget, by how
+much at most, and at which op.
+tensor role evicted MiB out MiB in MiB after op asked op used op ops over over MiB at op
+<a>    act          4.0     4.0    4.0        0        2       2        1      4.0 1 'side'" \
 	"a plan by hand is shown"
 
 # The weight is not written: it leaves without a copy. make 0-1, side 1-2, w in 2-6, use 6-7.
 is "$(cd "$tmp" && plan --diff a.umplan w.umplan)" \
-	"       time ms   predicted    in MiB   out MiB  peak MiB budget MiB   hints  file
- A      11.000      11.000       4.0       4.0       8.0        8.0       5  a.umplan (hand on toy)
- B       7.000      11.000       4.0       0.0       8.0        8.0       5  w.umplan (hand on toy)
+	"plan time ms predicted ms in MiB out MiB peak MiB budget MiB hints strategy profile file
+A     11.000       11.000    4.0     4.0      8.0        8.0     5 hand     toy     a.umplan
+B      7.000       11.000    4.0     0.0      8.0        8.0     5 hand     toy     w.umplan
 
-what does not leave alike
-     A MiB      B MiB  tensor (role)
-       0.0        4.0  w (param): behind op 0, until op 2
-       4.0        0.0  <a> (act): behind op 0, until op 2
-1 leave in A only, 1 in B only, 0 in both but not as many bytes, 0 alike" "and compared with another one"
-like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 leave in A only, 0 in B only, 0 in both .*, 1 alike" \
+Evictions that differ (+: used in the next iteration):
+tensor  role   A MiB  B MiB  after op  used op
+w       param    0.0    4.0         0        2
+<a>     act      4.0    0.0         0        2
+1 evicted in A only, 1 in B only, 0 in both but not as many bytes, 0 alike" "and compared with another one"
+like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 evicted in A only, 0 in B only, 0 in both .*, 1 alike" \
 	"a plan compared with itself has no differences"
 
 # The same as JSON, and into a file.
@@ -122,19 +123,20 @@ is "$(svg "$tmp/r.svg" 'print(sum("resident at most" in t for t in titles) >= 4,
     len(raw) < 500000)')" \
 	"True True True" "with several roles, and of a size that a browser takes"
 plan --show "$tmp/r.umplan.gz" >"$tmp/r.txt"
-is "$(sed -n '/^ *link ms/,/^$/p' "$tmp/r.txt" | wc -l)" 12 "the ten that cost most"
+is "$(sed -n '/^tensor .*link ms/,/^$/p' "$tmp/r.txt" | wc -l)" 12 "the ten that cost most"
 # Bytes copied are those of the departures, and those of the header.
 is "$(python3 - "$tmp/r.txt" <<-'EOF'
 	import re, sys
 	text = open(sys.argv[1]).read()
 	into, out = map(float, re.search(r"copied ([\d.]+) MiB in, ([\d.]+) MiB out", text).groups())
-	rows = [l.split() for l in text.split("leaves MiB")[1].splitlines()[1:]]
+	rows = [re.findall(r" [\d.]+\.\d\b", l[16:]) for l in text.split("at op\n")[-1].splitlines()
+	        if re.search(r" [\d.]+\.\d ", l[16:])]
 	print(abs(sum(float(r[1]) for r in rows) - out) < 1 + 0.05 * len(rows), len(rows) > 20,
 	      abs(sum(float(r[2]) for r in rows) - into) < 1 + 0.05 * len(rows))
 EOF
 )" "True True True" "what leaves adds up to what is copied"
 ok "a plan at 2x" plan "$data/resnet50.umtrace.gz" --oversubscribe 2 -o "$tmp/r2.umplan.gz"
-like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ leave in A only, [0-9]+ in B only" \
+like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ evicted in A only, [0-9]+ in B only" \
 	"plans of two budgets are compared"
 fails 1 "plans of different schedules" plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan"
 like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan" 2>&1)" "different schedules: expected as many ops \(1000 ops" \

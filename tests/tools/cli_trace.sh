@@ -38,9 +38,10 @@ files=()
 for name in $(printf '%s\n' "$want" | cut -d' ' -f1); do
 	files+=("$data/$name.umtrace.gz")
 done
-got=$(trace stat "${files[@]}" | sed 's/A x 60/A_x_60/' | awk 'NR > 1 {
+got=$(trace stat --format csv "${files[@]}" | tr -d '\r' | sed 's/A x 60/A_x_60/' | awk -F, 'NR > 1 {
 	sub(/.*\//, "", $1); sub(/\.umtrace\.gz$/, "", $1)
-	print $1, $5, $6, $7, $8, $9, $10, $12, $13
+	printf "%s %s %s %d %.0f %.0f %.0f %.0f %.1f\n", $1, $5, $6 == $7 ? $6 : $6 "-" $7, $8, $9 / 1048576,
+		$10 / 1048576, $11 / 1048576, $13 / 1e9, $14 / 1e9
 }')
 is "$got" "$want" "the figures of the recorded traces"
 
