@@ -5,6 +5,7 @@
 #include "dryrun.h"
 
 #include "io/out.h"
+#include "io/target.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -146,13 +147,45 @@ static int open_output(const struct dryrun *d, struct um_out **out)
 	return DRYRUN_FAILED;
 }
 
+/* The driver writes to what the tool has open, so that the log replaces a file as a whole (io/target.h). */
+static int open_log(struct dryrun *d, struct um_target *t, char *path, size_t size)
+{
+	int err;
+
+	if (!d->log)
+		return 0;
+	err = um_target_open(t, d->log);
+	if (err) {
+		tool_say("dryrun", "%s: cannot write: %s", d->log, strerror(-err));
+		return DRYRUN_FAILED;
+	}
+	snprintf(path, size, "/proc/%ld/fd/%d", (long)getpid(), t->fd);
+	return 0;
+}
+
+static int close_log(const struct dryrun *d, struct um_target *t, int keep)
+{
+	int err = 0, code;
+
+	if (!d->log)
+		return 0;
+	if (keep)
+		err = um_target_commit(t);
+	code = um_target_close(t);
+	err = err ? err : code;
+	if (err)
+		tool_say("dryrun", "%s: cannot write: %s", d->log, strerror(-err));
+	return err ? DRYRUN_FAILED : 0;
+}
+
 static int dryrun(int argc, char **argv)
 {
 	struct dryrun d;
 	struct um_profile known;
 	struct um_out *out;
-	char *log, *profile;
-	int code = read_args(&d, argc, argv);
+	struct um_target log = {.fd = -1};
+	char *profile, place[64];
+	int code = read_args(&d, argc, argv), failed;
 
 	if (code != ARGS_GO_ON)
 		return code;
@@ -162,24 +195,27 @@ static int dryrun(int argc, char **argv)
 	if (!code)
 		code = dryrun_find_driver(&d);
 	if (!code)
-		code = open_output(&d, &out);
+		code = open_log(&d, &log, place, sizeof place);
 	if (code)
 		return code;
-	log = d.log ? absolute(d.log) : NULL;
+	if (open_output(&d, &out)) {
+		close_log(&d, &log, 0);
+		return DRYRUN_FAILED;
+	}
 	profile = um_profile_find(d.profile) ? strdup(d.profile) : absolute(d.profile);
-	if ((d.log && !log) || !profile) {
+	if (!profile) {
 		tool_say("dryrun", "no memory");
 		if (out)
 			um_out_close(out, 0, NULL);
-		code = DRYRUN_FAILED;
-	} else {
-		d.log = log;
-		d.profile = profile;
-		code = run(&d, out);
+		close_log(&d, &log, 0);
+		return DRYRUN_FAILED;
 	}
-	free(log);
+	d.profile = profile;
+	d.log_place = d.log ? place : NULL;
+	code = run(&d, out);
+	failed = close_log(&d, &log, 1);
 	free(profile);
-	return code;
+	return failed ? failed : code;
 }
 
 const struct tool_verb verb_dryrun = {

@@ -24,6 +24,7 @@ struct dryrun {
 	int cuda; /* 0: 12.4; 1: 13.0 */
 	int cpu_off;
 	const char *log; /* or NULL */
+	const char *log_place; /* where the program finds it; NULL: no log */
 	const char *output; /* or NULL: standard error */
 	uint64_t memory; /* bytes; 0: the profile's */
 	enum play_format format;

@@ -205,8 +205,8 @@ static int environment(const struct dryrun *d)
 	bad = bad || setenv("UMADVISE_DRYRUN_CPU", d->cpu_off ? "off" : "on", 1);
 	if (d->memory)
 		bad = bad || set_number("UMADVISE_DRYRUN_MEMORY", d->memory);
-	if (d->log)
-		bad = bad || setenv("UMADVISE_DRYRUN_LOG", d->log, 1);
+	if (d->log_place)
+		bad = bad || setenv("UMADVISE_DRYRUN_LOG", d->log_place, 1);
 	free(path);
 	return bad ? -ENOMEM : 0;
 }

@@ -69,6 +69,16 @@ ok "a log is written" dryrun --log "$tmp/log" -o "$tmp/r" "$app" start alloc lau
 like "$(cat "$tmp/log")" ' kernel twice ' "the log has events"
 fails 137 "a log of a process that is killed" dryrun --log "$tmp/log2" "$app" start alloc launch sync raise=9
 ok "has all that happened" cmp "$tmp/log2" "$tmp/log"
+printf 'mine\n' >"$tmp/victim"
+chmod 604 "$tmp/victim"
+ln -s victim "$tmp/to-victim"
+ok "--log replaces what a link names" dryrun --log "$tmp/to-victim" "$app" start alloc launch sync
+ok "--log leaves the link" test -L "$tmp/to-victim"
+is "$(stat -c %a "$tmp/victim")" 604 "--log keeps the permissions of the file"
+printf 'mine\n' >"$tmp/victim"
+fails 127 "--log of a program that is not there" dryrun --log "$tmp/victim" /nonexistent/program
+is "$(<"$tmp/victim")" "mine" "--log leaves the file as it was where no program runs"
+fails 125 "--log into a folder that is not there" dryrun --log "$tmp/none/log" "$app" start
 
 fails 5 "an exit status" json "$app" start alloc exit=5
 is "$(figure ended)" true "is an end"

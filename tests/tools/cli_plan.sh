@@ -46,6 +46,7 @@ fails 2 "two traces are refused" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz
 fails 1 "an op that exceeds the budget" "$UMADVISE" plan "$data/lstm_lm.umtrace.gz" --oversubscribe 3 -o "$tmp/x"
 fails 1 "one iteration is too few" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --iterations 1 -o "$tmp/x"
 is "$(ls "$tmp"/x* 2>/dev/null)" "" "nothing is left behind"
-fails 3 "an output that cannot be" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" -o "$tmp/no/such/folder"
+fails 4 "plan -o into a missing folder exits as the other verbs do" \
+	"$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" -o "$tmp/no/such/folder"
 ok "umadvise plan prints its help" "$UMADVISE" plan --help
 tap_done

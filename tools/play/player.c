@@ -463,7 +463,7 @@ static int save(struct play *p)
 	err = um_plan_write(p->o->save_plan, plan, &diag);
 	if (err)
 		um_diag_line(&diag, p->out->why, sizeof p->out->why);
-	return err;
+	return err ? -EIO : 0;
 }
 
 static void on_log(void *user, enum umadv_log_level level, const char *line)
