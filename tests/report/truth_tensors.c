@@ -170,11 +170,11 @@ static struct um_sim_block *told_block(uint64_t address, uint64_t *start)
 {
 	for (size_t i = 0; i < truth.sim->mem.n; i++) {
 		const struct um_sim_mem *m = truth.sim->mem.at[i];
-		uint64_t off = address - m->told;
+		uint64_t off = address - m->watch_addr;
 
-		if (m->kind != UM_SIM_MANAGED || address < m->told || off >= m->bytes)
+		if (m->kind != UM_SIM_MANAGED || address < m->watch_addr || off >= m->bytes)
 			continue;
-		*start = m->told + off / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+		*start = m->watch_addr + off / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 		return &m->block[off / UM_BLOCK_BYTES];
 	}
 	return NULL;
