@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Of a range of which an op touches less than this share, page faults move fewer bytes than a prefetch. */
+#define SPARSE 8
+
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user)
 {
 	memset(p, 0, sizeof *p);
@@ -95,19 +98,24 @@ static void order(struct um_on_use *p, um_stream stream)
 		p->gpu->api->cudaStreamWaitEvent(p->gpu, stream, p->given, 0);
 }
 
+static int wanted(const struct um_on_use *p, const struct um_use *u)
+{
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->dense && u->touched < u->bytes / SPARSE);
+}
+
 void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n)
 {
 	p->resident.serial++;
 	if (p->tracks)
 		order(p, stream);
 	for (uint32_t i = 0; i < n && p->tracks; i++)
-		if (!(uses[i].tensor->flags & UM_TENSOR_UNMANAGED))
+		if (wanted(p, &uses[i]))
 			touch(p, &uses[i]);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct um_use *u = &uses[i];
 		uint64_t bytes = u->bytes;
 
-		if (u->tensor->flags & UM_TENSOR_UNMANAGED)
+		if (!wanted(p, u))
 			continue;
 		if (p->tracks) {
 			bytes = fit(p, u, stream);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * on_use.h - the strategy prefetch-on-use: prefetches each op's ranges just before it, within a budget
+ * on_use.h - prefetches each op's ranges just before it, within a budget: a strategy, and what lookahead does while it
+ * follows no plan
  *
  * in    ops, with the ranges that they use
  * out   prefetches to the device on the op's stream, and before them prefetches of other blocks to the host
@@ -27,6 +28,7 @@ struct um_on_use {
 	um_on_use_give *give;
 	void *user;
 	int tracks;
+	int dense; /* ranges of which an op touches only a little are left to page faults */
 	struct um_block_lru resident; /* the use is recorded with the number of the op */
 	uint64_t out, out_bytes; /* blocks to be evicted by the next call */
 	um_event_handle given; /* recorded after the latest prefetch, on `stream` */

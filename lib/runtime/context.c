@@ -45,7 +45,7 @@ static void give_hint(void *user, enum um_action_kind kind, uint64_t addr, uint6
 	h.code = gpu->api->cudaMemPrefetchAsync(gpu, (void *)(uintptr_t)h.addr, h.bytes, to, 0, stream);
 	if (listened) {
 		h.end = um_activity_source_now(activities);
-		um_activity_source_hint(activities, &h);
+		um_sinks_hint(&adv->sinks, &h);
 	}
 	if (h.code) {
 		counts->refused++;
@@ -53,7 +53,7 @@ static void give_hint(void *user, enum um_action_kind kind, uint64_t addr, uint6
 	}
 	counts->issued++;
 	*(in ? &counts->prefetch_bytes : &counts->evict_bytes) += h.bytes;
-	adv->iterations.hinted = 1;
+	adv->iterations.hinted |= !adv->replan.executor;
 }
 
 /* --- open, close -------------------------------------------------------------------------------------------------- */
@@ -63,17 +63,25 @@ static void log_environment(void *user, const char *line)
 	um_notices_log(user, UMADV_LOG_WARN, "%s", line);
 }
 
-/* How the strategy issues its hints: by an executor, or as ops are announced. 0 or -ENOMEM. */
+/* How the strategy issues its hints: by an executor, as ops are announced, or both. 0 or -ENOMEM. Beside an executor the
+ * device must keep the budget: otherwise both would have to agree on what is resident. */
 static int open_hints(struct umadv *adv)
 {
 	const struct um_chosen_device *d = &adv->device;
 	struct um_executor_host host = {
 		.may_discard = may_discard, .clip = clip, .user = adv, .streams = &adv->tensors.pool.streams};
+	enum um_strategy strategy = adv->options.strategy;
 
-	if (!d->gpu->caps.concurrent_managed || adv->options.strategy != UM_STRATEGY_PREFETCH_ON_USE)
-		return um_replan_open(&adv->replan, &host);
-	return um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX, give_hint,
-			      adv);
+	if (!d->gpu->caps.concurrent_managed || strategy == UM_STRATEGY_ON_DEMAND)
+		return 0;
+	if (strategy == UM_STRATEGY_PREFETCH_ON_USE)
+		return um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,
+				      give_hint, adv);
+	if (strategy == UM_STRATEGY_LOOKAHEAD && !d->larger) {
+		um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, give_hint, adv);
+		adv->on_use.dense = 1;
+	}
+	return um_replan_open(&adv->replan, &host);
 }
 
 /* The members can be closed from here on, whatever failed. */

@@ -46,7 +46,7 @@ struct umadv {
 	struct um_iterations iterations;
 	struct um_op_state op;
 	struct um_replan replan;
-	struct um_on_use on_use; /* the strategy prefetch-on-use */
+	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, while no plan is followed */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
 };

@@ -62,6 +62,13 @@ static void advance(struct umadv *adv, const struct um_op *op, const struct umad
 	}
 }
 
+/* What the op uses is prefetched just before it. The published schemes do without. */
+static inline void prefetch_on_use(struct umadv *adv)
+{
+	if (adv->on_use.give)
+		um_on_use_op(&adv->on_use, adv->op.stream, adv->op.uses, adv->op.n_uses);
+}
+
 /* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
 static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
 {
@@ -73,6 +80,7 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	advance(adv, op, info);
 	if (!um_executor_active(ex)) {
 		um_executor_leave(ex); /* of a program that ended with the iteration before */
+		prefetch_on_use(adv);
 		return;
 	}
 	adv->iterations.hinted = 1;
@@ -80,6 +88,8 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_context_leave(adv);
 	else
 		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
+	if (adv->replan.begins) /* tensors may lie elsewhere than planned */
+		prefetch_on_use(adv);
 }
 
 /* Listeners hear of the op; where it is `known`, the recorder has been told. */
@@ -151,6 +161,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 
 	um_assert_locked(adv);
 	o->name = name ? name : "op";
+	o->stream = stream;
 	if (capturing(adv, stream))
 		return 0;
 	number = find_stream(adv, stream);
@@ -169,8 +180,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		um_op_timer_stop_op(&r->timer, stream);
 	if (r->executor)
 		replay(adv, &op, number, known ? NULL : info);
-	else if (adv->on_use.give && adv->device.gpu->caps.concurrent_managed)
-		um_on_use_op(&adv->on_use, stream, o->uses, o->n_uses);
+	else
+		prefetch_on_use(adv);
 	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
 		u->tensor->used_op = adv->iterations.op_serial;
 		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;

@@ -37,7 +37,7 @@ void um_replan_leave(struct um_replan *r, uint64_t number)
 	um_executor_leave(r->executor);
 	r->n_left++;
 	um_notices_log(r->notices, UMADV_LOG_INFO,
-		       "iteration %llu left the schedule at op %u of %zu: no hints for the rest of it",
+		       "iteration %llu left the schedule at op %u of %zu: the rest is prefetched on use",
 		       (unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
@@ -274,6 +274,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 		return 0;
 	}
 	r->lap = 0;
+	r->begins = 0;
 	if (measured) {
 		r->measured = r->plan.sched.ops.n / r->laps;
 		l.retimed = times_differ(r);
@@ -289,6 +290,7 @@ void um_replan_first_op(struct um_replan *r)
 	size_t n = um_tensors_used(r->host.tensors, &used);
 
 	um_follow_step(&r->state, UM_FOLLOW_ON_FIRST_OP);
+	r->begins = 1;
 	if (!used ||
 	    um_executor_adopt(r->executor, &r->program, r->host.device->budget / UM_BLOCK_BYTES, used, n, &r->cursor))
 		r->notices->errors++;

@@ -31,6 +31,7 @@ struct um_replan {
 	struct um_cursor cursor;
 	struct um_executor *executor; /* NULL: no hints */
 	enum um_follow_state state;
+	int begins; /* the program was taken up in this iteration */
 	uint32_t laps, lap; /* iterations that the plan's schedule holds; and how many of them are over */
 	unsigned replans; /* of one schedule */
 	uint64_t last_signature; /* of the iteration before */

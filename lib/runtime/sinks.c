@@ -66,6 +66,13 @@ static void mark(void *user, const struct um_hint_given *hint)
 	um_nvtx_hint(&s->log.nvtx, &a); /* a mark that is missing is missing */
 }
 
+void um_sinks_hint(struct um_sinks *s, const struct um_hint_given *hint)
+{
+	hear(s, hint);
+	if (s->log.marks)
+		mark(s, hint);
+}
+
 int um_sinks_listen(struct um_sinks *s, struct um_executor *executor, struct um_activity_sink *sink, int watched)
 {
 	struct um_hint_ears ears = {hear, s->log.marks ? mark : NULL, s};

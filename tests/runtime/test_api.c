@@ -148,7 +148,7 @@ static void results(void)
 	err = train(adv, 12, path, &small);
 	ok(err == 0 && small.sum == plain.sum, "the results are the same in 60 %% of the memory");
 	ok(small.stats.hints_issued > 0 && small.stats.evict_bytes > 0, "the smaller memory causes evictions");
-	is_u64(small.stats.first_hinted_iteration, 1, "hints from the second iteration on");
+	is_u64(small.stats.first_hinted_iteration, 1, "a plan is followed from the second iteration on");
 	is_u64(small.stats.hints_refused, 0, "no hint is refused");
 	ok(small.stats.plan_peak_bytes <= 60 * MIB, "the plan keeps to the budget");
 	umadv_close(adv);
