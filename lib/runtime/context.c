@@ -63,8 +63,8 @@ static void log_environment(void *user, const char *line)
 	um_notices_log(user, UMADV_LOG_WARN, "%s", line);
 }
 
-/* How the strategy issues its hints: by an executor, as ops are announced, or both. 0 or -ENOMEM. Beside an executor the
- * device must keep the budget: otherwise both would have to agree on what is resident. */
+/* How the strategy issues its hints: by an executor, as ops are announced, or both. 0 or -ENOMEM. Beside an executor
+ * the device must keep the budget: otherwise both would have to agree on what is resident. */
 static int open_hints(struct umadv *adv)
 {
 	const struct um_chosen_device *d = &adv->device;
