@@ -220,6 +220,21 @@ static void tell_iteration(struct umadv *adv, const char *name)
 	um_log_sinks_iter(&s->log, adv->iterations.n, name, &stats);
 }
 
+/* An iteration ended: do several repeat together from now on, or no longer? Then what was planned is dropped. */
+static int find_period(struct umadv *adv)
+{
+	struct um_iterations *it = &adv->iterations;
+	const struct um_iteration *last = &it->last;
+
+	if (adv->options.strategy != UM_STRATEGY_LOOKAHEAD ||
+	    !um_iteration_period_end(&it->period, last->incomplete ? 0 : last->signature, (uint32_t)last->ops.n))
+		return 0;
+	um_notices_log(&adv->notices, UMADV_LOG_INFO, "iterations repeat every %u: they are planned as one",
+		       it->period.length);
+	um_replan_forget(&adv->replan);
+	return 1;
+}
+
 int um_context_iter(struct umadv *adv, const char *name)
 {
 	struct um_iterations *it = &adv->iterations;
@@ -229,9 +244,15 @@ int um_context_iter(struct umadv *adv, const char *name)
 	um_assert_locked(adv);
 	look_after_device(adv);
 	tell_iteration(adv, name);
+	if (!um_iterations_mark(it)) {
+		um_sinks_trace(&adv->sinks, &e, NULL);
+		return 0;
+	}
 	um_iterations_end(it);
 	um_context_feed(adv, &e, NULL);
-	if (adv->replan.executor && it->n)
+	if (adv->replan.executor && it->n && find_period(adv))
+		other = 1;
+	else if (adv->replan.executor && it->n)
 		other = um_replan_end_iteration(&adv->replan, &it->last, it->n - 1);
 	else if (adv->replan.executor && um_replan_is_loaded(&adv->replan))
 		other = um_replan_start_warm(&adv->replan);
@@ -271,4 +292,6 @@ void um_context_stats(const struct umadv *adv, struct umadv_stats *out)
 	um_iterations_stats(&adv->iterations, out);
 	um_tensors_stats(&adv->tensors, out);
 	um_replan_stats(&adv->replan, out);
+	out->plan_ns /= adv->iterations.period.length;
+	out->in_core_ns /= adv->iterations.period.length;
 }

@@ -32,6 +32,9 @@
  *                                                               UNSURE_*      PLAN        GUESS_WAITS
  *                                                               RENEWED_*     RESTART     PROVED_WAITS
  *                                                               PROVED_*      RESTART     PROVED_WAITS
+ *     DOUBT     the same, after guesses that were wrong         NONE          NOTHING     NONE
+ *                                                               GUESS_*       DROP        NONE
+ *                                                               UNSURE_*      DROP        NONE
  *     NEW       left it, for a pattern that came twice          any           PLAN        GUESS_WAITS
  *     UNKNOWN   left it, and cannot be learned                  NONE          NOTHING     NONE
  *                                                               any other     RESTART     kept, *_WAITS
@@ -64,6 +67,7 @@ enum um_follow_event {
 	UM_FOLLOW_ON_TIMED,
 	UM_FOLLOW_ON_IDLE,
 	UM_FOLLOW_ON_LEFT,
+	UM_FOLLOW_ON_DOUBT,
 	UM_FOLLOW_ON_NEW,
 	UM_FOLLOW_ON_UNKNOWN,
 	UM_FOLLOW_ON_LOADED,
@@ -84,6 +88,11 @@ enum um_follow_action {
 
 /* Goes to the next state. The caller does what is returned. */
 enum um_follow_action um_follow_step(enum um_follow_state *state, enum um_follow_event event);
+
+static inline int um_follow_is_sure(enum um_follow_state state)
+{
+	return (state >= UM_FOLLOW_RENEWED_WAITS && state <= UM_FOLLOW_RENEWED_RUNS) || state >= UM_FOLLOW_PROVED_WAITS;
+}
 
 static inline int um_follow_waits(enum um_follow_state state)
 {

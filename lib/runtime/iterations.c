@@ -12,6 +12,7 @@ int um_iterations_init(struct um_iterations *it)
 	memset(it, 0, sizeof *it);
 	um_iteration_init(&it->last);
 	it->first_hinted = UINT64_MAX;
+	um_iteration_period_init(&it->period);
 	return um_recorder_init(&it->recorder);
 }
 
@@ -80,7 +81,7 @@ int um_iterations_add_closure(struct um_iterations *it, const struct umadv_op_in
 	return 0;
 }
 
-void um_iterations_end(struct um_iterations *it)
+static void count_hinted(struct um_iterations *it)
 {
 	if (it->hinted) {
 		it->n_hinted++;
@@ -88,6 +89,19 @@ void um_iterations_end(struct um_iterations *it)
 			it->first_hinted = it->n - 1;
 	}
 	it->hinted = 0;
+}
+
+int um_iterations_mark(struct um_iterations *it)
+{
+	count_hinted(it);
+	if (um_iteration_period_mark(&it->period))
+		return 1;
+	it->n++;
+	return 0;
+}
+
+void um_iterations_end(struct um_iterations *it)
+{
 	um_recorder_take(&it->recorder, &it->last);
 }
 

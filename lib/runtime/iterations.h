@@ -13,6 +13,7 @@
 #define UM_RUNTIME_ITERATIONS_H
 
 #include "base/vec.h"
+#include "learn/iteration_period.h"
 #include "record/recorder.h"
 #include "runtime/notices.h"
 
@@ -27,9 +28,10 @@ struct um_iterations {
 	struct um_recorder recorder;
 	struct um_iteration last; /* the finished iteration */
 	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
-	uint64_t n; /* iterations begun so far */
+	struct um_iteration_period period; /* of marks: several may make up what is recorded as one iteration */
+	uint64_t n; /* iterations begun so far, as marked */
 	uint64_t op_serial; /* ops announced so far */
-	uint32_t ops; /* of those in this iteration */
+	uint32_t ops; /* of those in what is recorded */
 	int hinted; /* hints were issued in this iteration */
 	uint64_t n_hinted, first_hinted; /* iterations with hints; the first of them, UINT64_MAX: none */
 };
@@ -57,7 +59,9 @@ static inline uint64_t um_iterations_before(const struct um_iterations *it)
 	return it->op_serial - it->ops;
 }
 
-/* The iteration ended: it becomes `last`. */
+/* A mark. 1: what is recorded ends here; 0: it goes on with the next iteration. */
+int um_iterations_mark(struct um_iterations *it);
+/* What was recorded becomes `last`. */
 void um_iterations_end(struct um_iterations *it);
 /* The next one begins. */
 void um_iterations_begin(struct um_iterations *it);

@@ -124,6 +124,14 @@ static void give_up(struct um_replan *r)
 	drop_plan(r, 0);
 }
 
+void um_replan_forget(struct um_replan *r)
+{
+	if (r->state)
+		give_up(r);
+	r->begins = 0;
+	r->last_signature = 0;
+}
+
 /* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
 static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 {
@@ -212,6 +220,9 @@ static int act(struct um_replan *r, enum um_follow_event event, struct um_schedu
 		return 1;
 	case UM_FOLLOW_GO_ON:
 		return go_on(r);
+	case UM_FOLLOW_DROP:
+		drop_plan(r, 0);
+		return 1;
 	case UM_FOLLOW_RESTART:
 		um_cursor_begin(&r->cursor);
 		return restart(r);
@@ -233,8 +244,11 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct les
 {
 	if (!l->followed && l->err)
 		return UM_FOLLOW_ON_UNKNOWN;
-	if (!l->followed) /* where buffers take turns, whose turn it will be is learned anew */
-		return l->repeated || (r->state && r->laps > 1) ? UM_FOLLOW_ON_NEW : UM_FOLLOW_ON_LEFT;
+	if (!l->followed && (l->repeated || (r->state && r->laps > 1)))
+		return UM_FOLLOW_ON_NEW; /* where buffers take turns, whose turn it will be is learned anew */
+	if (!l->followed)
+		return r->wrong_guesses < UM_MAX_GUESSES || um_follow_is_sure(r->state) ? UM_FOLLOW_ON_LEFT
+											: UM_FOLLOW_ON_DOUBT;
 	if (l->retimed && !l->err)
 		return UM_FOLLOW_ON_TIMED;
 	if (l->err || r->replans >= UM_MAX_REPLANS)
@@ -275,6 +289,10 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	}
 	r->lap = 0;
 	r->begins = 0;
+	if (l.followed)
+		r->wrong_guesses = 0;
+	else if (r->state == UM_FOLLOW_GUESS_WAITS || r->state == UM_FOLLOW_GUESS_RUNS)
+		r->wrong_guesses++;
 	if (measured) {
 		r->measured = r->plan.sched.ops.n / r->laps;
 		l.retimed = times_differ(r);

@@ -20,6 +20,7 @@
 #include "runtime/op_timer.h"
 
 #define UM_MAX_REPLANS 3 /* of one schedule, as what is known of it grows */
+#define UM_MAX_GUESSES 2 /* in a row that were not followed; then only a pattern that came twice is planned */
 
 struct um_replan {
 	struct um_plan_host host;
@@ -34,6 +35,7 @@ struct um_replan {
 	int begins; /* the program was taken up in this iteration */
 	uint32_t laps, lap; /* iterations that the plan's schedule holds; and how many of them are over */
 	unsigned replans; /* of one schedule */
+	unsigned wrong_guesses; /* in a row */
 	uint64_t last_signature; /* of the iteration before */
 	uint64_t misplaced; /* births of this iteration that do not lie where planned */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */
@@ -52,6 +54,9 @@ void um_replan_fini(struct um_replan *r); /* the executor is closed, the device 
 
 /* Iteration `last` ended. 1: another plan is followed, or none any more; 0. */
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number);
+
+/* No plan is followed any more. */
+void um_replan_forget(struct um_replan *r);
 
 /* A plan to start warm from (read, checked) is taken over. */
 void um_replan_load(struct um_replan *r, struct um_plan *plan);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Programs that change from iteration to iteration, and the iterations before a plan is followed: lookahead is not
- * slower there than prefetch-on-use or the driver alone.
+ * slower there than prefetch-on-use or the driver alone. Kinds of iterations that take turns are planned as one.
  */
+#include "umadvise.h"
+
 #include "io/umtrace.h"
 #include "play/player.h"
+#include "runtime/context.h"
+#include "sim/sim.h"
 
 #include "tap.h"
 
@@ -56,6 +60,89 @@ static void never_behind(const char *name, const char *profile, double ratio, do
 	um_trace_free(t);
 }
 
+/* --- kinds of iterations that take turns ------------------------------------------------------------------------- */
+
+#define MIB (1ull << 20)
+#define TENSORS 24
+#define PAIRS 24
+#define SETTLED 12 /* pairs after which the period is known */
+
+struct app {
+	struct umadv *adv;
+	struct um_gpu *gpu;
+	void *w[TENSORS];
+	int err;
+};
+
+static void op(struct app *a, unsigned i)
+{
+	a->err |= umadv_op(a->adv, NULL, "op", UMADV_USES(UMADV_UPDATE(a->w[i])));
+	a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+}
+
+/* A pair of iterations: all tensors in order, then every third one backwards. */
+static void pair(struct app *a, int marks_each, int odd)
+{
+	a->err |= umadv_iter(a->adv, NULL);
+	for (unsigned i = 0; i < TENSORS; i++)
+		op(a, i);
+	if (odd)
+		op(a, 0);
+	if (marks_each)
+		a->err |= umadv_iter(a->adv, NULL);
+	for (unsigned i = TENSORS; i-- > 0;)
+		if (i % 3 == 0)
+			op(a, i);
+}
+
+/* Simulated time of the pairs after the first ones, ns. `odd`: a pair that is not like the others, 0: none. */
+static double pairs_take(int marks_each, unsigned odd, struct umadv_stats *stats)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
+	struct app a = {0};
+	struct umadv_options o;
+	uint64_t begin = 0, end;
+
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = so.capacity;
+	a.err = um_sim_open(&a.gpu, &so);
+	if (!a.err)
+		a.err = um_context_open(&a.adv, &o, a.gpu, v100);
+	for (int i = 0; i < TENSORS && !a.err; i++)
+		a.err = umadv_alloc(a.adv, &a.w[i], 8 * MIB, "w", UMADV_PARAM);
+	if (a.err)
+		tap_bail("no context");
+	for (unsigned i = 0; i < PAIRS; i++) {
+		if (i == SETTLED) {
+			a.err |= um_sim_sync(a.gpu);
+			begin = a.gpu->api->now(a.gpu);
+		}
+		pair(&a, marks_each, odd && i == odd);
+	}
+	a.err |= um_sim_sync(a.gpu);
+	end = a.gpu->api->now(a.gpu);
+	*stats = (struct umadv_stats){.struct_size = sizeof *stats};
+	umadv_stats_get(a.adv, stats);
+	umadv_close(a.adv);
+	is_int(a.err, 0, "%s: the program runs", marks_each ? "both kinds are marked" : "pairs are marked");
+	return (double)(end - begin);
+}
+
+static void take_turns(void)
+{
+	struct umadv_stats whole, each;
+	double pairs = pairs_take(0, 0, &whole), kinds = pairs_take(1, 0, &each);
+
+	ok(kinds <= 1.02 * pairs, "two kinds of iterations that take turns are planned as one (%.3f)", kinds / pairs);
+	is_u64(each.iterations, 2ull * PAIRS, "each mark counts as an iteration");
+	ok(each.plan_ns * 2 <= whole.plan_ns + whole.plan_ns / 50 && each.plan_ns * 2 >= whole.plan_ns * 49 / 50,
+	   "the planned time is that of one marked iteration");
+	kinds = pairs_take(1, SETTLED - 4, &each);
+	ok(kinds <= 1.02 * pairs, "one odd iteration does not end that (%.3f)", kinds / pairs);
+}
+
 int main(void)
 {
 	/* A plan that is taken up evicts what it does not begin with: small programs feel it in iteration 2. */
@@ -71,5 +158,6 @@ int main(void)
 			never_behind(traces[i].name, profiles[k], 1.5, traces[i].cold);
 			never_behind(traces[i].name, profiles[k], 2, traces[i].cold);
 		}
+	take_turns();
 	return tap_done();
 }

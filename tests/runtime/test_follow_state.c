@@ -10,8 +10,8 @@
 
 static const char *const states[] = {"NONE",	     "GUESS_WAITS", "GUESS_RUNS",   "RENEWED_WAITS", "RENEWED_RUNS",
 				     "UNSURE_WAITS", "UNSURE_RUNS", "PROVED_WAITS", "PROVED_RUNS"};
-static const char *const events[] = {"FIRST_OP", "AS_IS", "STRAYED", "CHANGED", "TIMED", "IDLE",
-				     "LEFT",	 "NEW",	  "UNKNOWN", "LOADED",	"FAILED"};
+static const char *const events[] = {"FIRST_OP", "AS_IS", "STRAYED", "CHANGED", "TIMED",  "IDLE",
+				     "LEFT",	 "DOUBT", "NEW",     "UNKNOWN", "LOADED", "FAILED"};
 
 struct row {
 	enum um_follow_event event;
@@ -52,6 +52,11 @@ static const struct row table[] = {
 	{S(ON_LEFT), S(RENEWED_RUNS), S(RESTART), S(PROVED_WAITS)},
 	{S(ON_LEFT), S(PROVED_WAITS), S(RESTART), S(PROVED_WAITS)},
 	{S(ON_LEFT), S(PROVED_RUNS), S(RESTART), S(PROVED_WAITS)},
+	{S(ON_DOUBT), S(NONE), S(NOTHING), S(NONE)},
+	{S(ON_DOUBT), S(GUESS_WAITS), S(DROP), S(NONE)},
+	{S(ON_DOUBT), S(GUESS_RUNS), S(DROP), S(NONE)},
+	{S(ON_DOUBT), S(UNSURE_WAITS), S(DROP), S(NONE)},
+	{S(ON_DOUBT), S(UNSURE_RUNS), S(DROP), S(NONE)},
 	{S(ON_UNKNOWN), S(NONE), S(NOTHING), S(NONE)},
 	{S(ON_UNKNOWN), S(GUESS_WAITS), S(RESTART), S(UNSURE_WAITS)},
 	{S(ON_UNKNOWN), S(GUESS_RUNS), S(RESTART), S(UNSURE_WAITS)},
