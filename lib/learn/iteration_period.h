@@ -8,8 +8,9 @@
  *
  * GAN training alternates a discriminator and a generator step: each differs from the one before, both together repeat.
  * A period of q > 1 is taken up when the latest iterations equal those q before them, over `caution` periods, and no
- * shorter period explains the latest ones. It ends when three joined iterations in a row differ from the one before; the
- * next one needs twice the evidence. Sums of operations beyond UM_PERIOD_OPS stay apart: planning them takes too long.
+ * shorter period explains the latest ones. It ends when three joined iterations in a row differ from the one before.
+ * The next one needs twice the evidence. Iterations with more than UM_PERIOD_OPS operations together stay apart:
+ * planning them takes too long.
  * A value. Iteration path: O(UM_PERIOD_MOST x UM_PERIOD_KEYS), no allocation.
  */
 #ifndef UM_LEARN_ITERATION_PERIOD_H
@@ -38,8 +39,8 @@ void um_iteration_period_init(struct um_iteration_period *p);
 /* A mark: does the iteration that is planned end here? */
 int um_iteration_period_mark(struct um_iteration_period *p);
 
-/* The iteration that is planned has ended. `key`: its signature, 0 if it is not known. 1: the length is another one from
- * now on, and what was planned is of no use; 0. */
+/* The iteration that is planned has ended. `key`: its signature, 0 if it is not known. 1: the length has changed, and
+ * what was planned is of no use; 0: it has not. */
 int um_iteration_period_end(struct um_iteration_period *p, uint64_t key, uint32_t ops);
 
 /* A plan of so many marks is followed, without evidence. */
