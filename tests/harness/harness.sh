@@ -112,11 +112,14 @@ if [ ! -r "$UM_FAIL_MODULE" ] || [ -n "${SANITIZE-}" ]; then
 else
 	# shellcheck disable=SC2086 # CC is a list
 	$CC -O0 -o "$tmp/asks" "$tmp/asks.c"
+	all=${UM_TEST_ALL-}
+	unset UM_TEST_ALL
 	runs() { "$top_builddir/tests/harness/failrun" "$tmp/asks" | sed -n 's/^\([0-9]*\) runs.*/\1/p'; }
 	is "$(UM_TEST_ALL=1 runs)" 9 "with UM_TEST_ALL each of nine allocations fails"
 	is "$(for i in 0 1 2 3; do UM_FAIL_OFFSET=$i runs; done | tr '\n' ' ')" "3 2 2 2 " \
 		"each of nine allocations fails in one of four samples"
 	is "$(for i in 19000 19001; do UM_FAIL_OFFSET=$i runs; done | tr '\n' ' ')" "3 2 " "the offset rotates"
+	[ -z "$all" ] || export UM_TEST_ALL="$all"
 fi
 
 # Times of tests.

@@ -173,7 +173,7 @@ static void play(const char *name, uint64_t iterations, uint64_t hints)
 	}
 	ok(told.n[UM_ACT_HINT] >= hints, "%s: hints are in it (%" PRIu64 ")", name, told.n[UM_ACT_HINT]);
 	is_u64(differences(&told, &found), 0, "%s: all that was told", name);
-	ok(size_of(file) < found.at.n * 8, "%s: %" PRIu64 " bytes for %zu things", name, size_of(file), found.at.n);
+	ok(size_of(file) < found.at.n * 11, "%s: %" PRIu64 " bytes for %zu things", name, size_of(file), found.at.n);
 	um_play_result_fini(&result);
 	um_capture_fini(&c);
 	um_trace_free(t);

@@ -166,7 +166,7 @@ case $("$NVCC" --version) in
 	unset UMADVISE_DRYRUN_PROFILE UMADVISE_DRYRUN_MEMORY
 	is "$("$UMADVISE" dryrun --profile a100 --budget 67108864 -- "$tmp/shared" 2>"$tmp/err")" "$want" \
 		"the program runs the same under dryrun"
-	like "$(cat "$tmp/err")" '^ *1  *1 .*  (mixed\(Pair, char, float const\*, short\)|_Z5mixed4PaircPKfs)$' \
+	like "$(cat "$tmp/err")" '^ *(mixed\(Pair, char, float const\*, short\)|_Z5mixed4PaircPKfs) +1 +1 ' \
 		"its kernel is in the table"
 	;;
 *)
