@@ -320,14 +320,16 @@ int main(void)
 		}
 	}
 	is_u64(over, 0, "what hints made resident never exceeded the budget");
-	ok(discarded && evicted, "some memory was discarded, some evicted");
+	if (!tap_few())
+		ok(discarded && evicted, "some memory was discarded, some evicted");
 #ifdef REAL_THREADS
 	ok(hinted > seeds * (ITERATIONS - 4), "many iterations were hinted, though calls failed");
 	diag("%llu iterations left the schedule",
 	     (unsigned long long)diverged); /* few programs are played: may be none */
 #else
 	ok(hinted > seeds * 3 * (ITERATIONS - 4), "most iterations were hinted");
-	ok(diverged > 0, "some iteration left the schedule");
+	if (!tap_few())
+		ok(diverged > 0, "some iteration left the schedule");
 #endif
 	return tap_done();
 }
