@@ -12,6 +12,9 @@
 /* Of a range of which an op touches less than this share, page faults move fewer bytes than a prefetch. */
 #define SPARSE 8
 
+/* That are told apart: of 256 GiB. */
+#define MOST_BLOCKS (1u << 17)
+
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user)
 {
 	memset(p, 0, sizeof *p);
@@ -25,6 +28,19 @@ int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_bloc
 	    gpu->api->cudaEventCreateWithFlags(gpu, &p->given, UM_EVENT_DISABLE_TIMING))
 		return -ENOMEM;
 	return 0;
+}
+
+int um_on_use_spare(struct um_on_use *p, uint64_t device_blocks)
+{
+	p->sparing = 1;
+	return um_block_lru_init(&p->resident, device_blocks < MOST_BLOCKS ? device_blocks : MOST_BLOCKS);
+}
+
+void um_on_use_forget(struct um_on_use *p)
+{
+	while (p->sparing && p->resident.head)
+		um_block_lru_remove(&p->resident, p->resident.head);
+	p->full = 0;
 }
 
 void um_on_use_fini(struct um_on_use *p)
@@ -98,9 +114,35 @@ static void order(struct um_on_use *p, um_stream stream)
 		p->gpu->api->cudaStreamWaitEvent(p->gpu, stream, p->given, 0);
 }
 
+/* Is a block of the range not known to be resident? From now on all of them are. */
+static int is_new(struct um_on_use *p, uint64_t addr, uint64_t bytes)
+{
+	int new = p->full;
+
+	for (uint64_t a = um_block_of(addr); a < addr + bytes && !p->full; a += UM_BLOCK_BYTES)
+		if (!um_block_lru_find(&p->resident, a)) {
+			p->full = um_block_lru_add(&p->resident, a) != 0;
+			new = 1;
+		}
+	return new;
+}
+
+static void prefetch(struct um_on_use *p, const struct um_use *u, um_stream stream)
+{
+	uint64_t addr = u->tensor->addr + u->off, end = addr + u->bytes;
+
+	if (p->sparing && !is_new(p, addr, u->bytes))
+		return;
+	if (p->sparing && !p->full) {
+		addr = um_block_of(addr);
+		end = um_block_of(end + UM_BLOCK_BYTES - 1);
+	}
+	p->give(p->user, UM_ACTION_PREFETCH, addr, end - addr, stream);
+}
+
 static int wanted(const struct um_on_use *p, const struct um_use *u)
 {
-	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->dense && u->touched < u->bytes / SPARSE);
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->sparing && u->touched < u->bytes / SPARSE);
 }
 
 void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n)
@@ -113,14 +155,16 @@ void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *us
 			touch(p, &uses[i]);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct um_use *u = &uses[i];
-		uint64_t bytes = u->bytes;
+		uint64_t bytes;
 
 		if (!wanted(p, u))
 			continue;
-		if (p->tracks) {
-			bytes = fit(p, u, stream);
-			flush_out(p, stream);
+		if (!p->tracks) {
+			prefetch(p, u, stream);
+			continue;
 		}
+		bytes = fit(p, u, stream);
+		flush_out(p, stream);
 		if (bytes)
 			p->give(p->user, UM_ACTION_PREFETCH, u->tensor->addr + u->off, bytes, stream);
 	}

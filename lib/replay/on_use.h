@@ -28,7 +28,8 @@ struct um_on_use {
 	um_on_use_give *give;
 	void *user;
 	int tracks;
-	int dense; /* ranges of which an op touches only a little are left to page faults */
+	int sparing; /* see um_on_use_spare */
+	int full; /* what was prefetched may have been evicted since: no block is known to be resident */
 	struct um_block_lru resident; /* the use is recorded with the number of the op */
 	uint64_t out, out_bytes; /* blocks to be evicted by the next call */
 	um_event_handle given; /* recorded after the latest prefetch, on `stream` */
@@ -39,6 +40,13 @@ struct um_on_use {
 /* `budget_blocks`: UINT64_MAX: the device keeps the budget by itself. 0 or -ENOMEM; um_on_use_fini in any case. */
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user);
 void um_on_use_fini(struct um_on_use *p);
+
+/* From now on no call is made for blocks that must be resident: those that were prefetched before, as long as they did
+ * not fill the device (of so many blocks). Prefetches are of whole blocks then. Ranges of which an op touches only a
+ * little are left to page faults. Where the device keeps the budget by itself, before the first op. 0 or -ENOMEM. */
+int um_on_use_spare(struct um_on_use *p, uint64_t device_blocks);
+/* It is not known any more what is resident: nothing is. */
+void um_on_use_forget(struct um_on_use *p);
 
 /* An op is about to be launched on `stream`. */
 void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n);

@@ -37,8 +37,7 @@ static void give_hint(void *user, enum um_action_kind kind, uint64_t addr, uint6
 	struct um_location to = in ? um_on_device(gpu->caps.device) : um_on_host();
 	struct um_hint_given h = {.kind = kind, .addr = addr, .bytes = bytes, .op = adv->iterations.op_serial - 1};
 
-	if (!in)
-		um_tensors_clip(&adv->tensors, &h.addr, &h.bytes, NULL);
+	um_tensors_clip(&adv->tensors, &h.addr, &h.bytes, NULL);
 	if (!h.bytes)
 		return;
 	h.begin = listened ? um_activity_source_now(activities) : 0;
@@ -71,6 +70,7 @@ static int open_hints(struct umadv *adv)
 	struct um_executor_host host = {
 		.may_discard = may_discard, .clip = clip, .user = adv, .streams = &adv->tensors.pool.streams};
 	enum um_strategy strategy = adv->options.strategy;
+	int err = 0;
 
 	if (!d->gpu->caps.concurrent_managed || strategy == UM_STRATEGY_ON_DEMAND)
 		return 0;
@@ -79,9 +79,9 @@ static int open_hints(struct umadv *adv)
 				      give_hint, adv);
 	if (strategy == UM_STRATEGY_LOOKAHEAD && !d->larger) {
 		um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, give_hint, adv);
-		adv->on_use.dense = 1;
+		err = um_on_use_spare(&adv->on_use, d->budget / UM_BLOCK_BYTES);
 	}
-	return um_replan_open(&adv->replan, &host);
+	return err ? err : um_replan_open(&adv->replan, &host);
 }
 
 /* The members can be closed from here on, whatever failed. */

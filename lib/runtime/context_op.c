@@ -80,6 +80,9 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	advance(adv, op, info);
 	if (!um_executor_active(ex)) {
 		um_executor_leave(ex); /* of a program that ended with the iteration before */
+		if (adv->op.beside_plan && adv->on_use.full)
+			um_on_use_forget(&adv->on_use);
+		adv->op.beside_plan = 0;
 		prefetch_on_use(adv);
 		return;
 	}
@@ -88,8 +91,12 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_context_leave(adv);
 	else
 		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
-	if (adv->replan.begins) /* tensors may lie elsewhere than planned */
-		prefetch_on_use(adv);
+	adv->op.beside_plan = 1;
+	if (!adv->replan.begins)
+		return;
+	if (um_replan_evicts(&adv->replan))
+		adv->on_use.full = 1;
+	prefetch_on_use(adv); /* tensors may lie elsewhere than planned */
 }
 
 /* Listeners hear of the op; where it is `known`, the recorder has been told. */

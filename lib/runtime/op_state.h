@@ -32,6 +32,7 @@ struct um_known_uses {
 struct um_op_state {
 	const char *name; /* of the op at hand */
 	um_stream stream; /* that it is launched on */
+	int beside_plan; /* a plan has issued hints since the last op without one */
 	const struct um_use *uses; /* of the op at hand: `resolved`, or a part of `known` */
 	uint32_t n_uses;
 	UM_VEC(struct um_use) resolved;

@@ -79,6 +79,15 @@ static inline int um_replan_hints(const struct um_replan *r)
 	return r->executor && r->cursor.on && um_executor_active(r->executor);
 }
 
+/* Does the program evict or discard? */
+static inline int um_replan_evicts(const struct um_replan *r)
+{
+	const struct um_compiled_iteration *first = &r->program.lap[0],
+					   *steady = &r->program.lap[UM_COMPILED_PLAN_STEADY];
+
+	return first->n_out || first->n_drop || steady->n_out || steady->n_drop;
+}
+
 void um_replan_stats(const struct um_replan *r, struct umadv_stats *out);
 
 #endif

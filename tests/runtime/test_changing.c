@@ -155,6 +155,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof traces / sizeof *traces; i++)
 		for (size_t k = 0; k < sizeof profiles / sizeof *profiles; k++) {
+			never_behind(traces[i].name, profiles[k], 0.9, 1.5);
 			never_behind(traces[i].name, profiles[k], 1.5, traces[i].cold);
 			never_behind(traces[i].name, profiles[k], 2, traces[i].cold);
 		}
