@@ -27,7 +27,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct um_standin_table *driver; /* NULL: there is none */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held during a call of the client or the driver */
-static UM_VEC(record) told;
+static UM_VEC(record) delivered;
 static size_t dropped;
 static int kinds; /* enabled, a bit each */
 static CUpti_BuffersCallbackRequestFunc wants_buffer;
@@ -63,7 +63,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	memset(&r, 0, sizeof r);
 	switch (a->kind) {
 	case UM_ACT_MIGRATION:
-		kind = a->way == UM_DIR_H2D ? CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD
+		kind = a->dir == UM_DIR_H2D ? CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD
 					    : CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH;
 		r.value = a->bytes;
 		r.flags = a->cause;
@@ -83,7 +83,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	r.end = kind == CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT ? 0 : (uint64_t)a->end;
 	r.address = a->address;
 	pthread_mutex_lock(&lock);
-	if (kinds & 1 << kind && (told.n == KEPT_MOST || um_vec_push(&told, r)))
+	if (kinds & 1 << kind && (delivered.n == KEPT_MOST || um_vec_push(&delivered, r)))
 		dropped++;
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -101,8 +101,8 @@ static void *deliver(void *unused)
 
 	(void)unused;
 	pthread_mutex_lock(&lock);
-	memcpy(&now, &told, sizeof now);
-	memset(&told, 0, sizeof told);
+	memcpy(&now, &delivered, sizeof now);
+	memset(&delivered, 0, sizeof delivered);
 	pthread_mutex_unlock(&lock);
 	while (i < now.n) {
 		size_t size = 0, most = 0, n;

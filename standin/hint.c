@@ -174,7 +174,7 @@ static int type_of(int place)
 	return place == OLD_CPU ? UM_LOC_HOST : place == OLD_NONE ? 0 : UM_LOC_DEVICE;
 }
 
-static int accessed_by(const struct um_sim_told *told, void *data, size_t bytes)
+static int accessed_by(const struct um_sim_range_attributes *attributes, void *data, size_t bytes)
 {
 	int *out = data;
 	size_t n = 0;
@@ -183,37 +183,37 @@ static int accessed_by(const struct um_sim_told *told, void *data, size_t bytes)
 		return UM_CUDA_INVALID_VALUE;
 	for (size_t i = 0; i < bytes / sizeof *out; i++)
 		out[i] = OLD_NONE;
-	if (told->accessed_gpu && n < bytes / sizeof *out)
+	if (attributes->accessed_gpu && n < bytes / sizeof *out)
 		out[n++] = 0;
-	if (told->accessed_cpu && n < bytes / sizeof *out)
+	if (attributes->accessed_cpu && n < bytes / sizeof *out)
 		out[n++] = OLD_CPU;
 	return UM_CUDA_OK;
 }
 
 static int range_attribute(void *data, size_t bytes, int attribute, uint64_t at, size_t n)
 {
-	struct um_sim_told told;
-	int v, err = um_sim_told(um_standin()->gpu, ptr(at), n, &told);
+	struct um_sim_range_attributes attributes;
+	int v, err = um_sim_range_attributes(um_standin()->gpu, ptr(at), n, &attributes);
 
 	if (err || !data || !bytes)
 		return err ? err : UM_CUDA_INVALID_VALUE;
 	switch (attribute) {
 	case READ_MOSTLY:
-		v = told.read_mostly;
+		v = attributes.read_mostly;
 		break;
 	case ACCESSED_BY:
-		return accessed_by(&told, data, bytes);
+		return accessed_by(&attributes, data, bytes);
 	case PREFERRED:
-		v = told.preferred;
+		v = attributes.preferred;
 		break;
 	case LAST_PREFETCH:
-		v = told.prefetched;
+		v = attributes.prefetched;
 		break;
 	case PREFERRED_TYPE:
-		v = type_of(told.preferred);
+		v = type_of(attributes.preferred);
 		break;
 	case LAST_PREFETCH_TYPE:
-		v = type_of(told.prefetched);
+		v = type_of(attributes.prefetched);
 		break;
 	case PREFERRED_ID:
 	case LAST_PREFETCH_ID:

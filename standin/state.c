@@ -81,7 +81,7 @@ static int open_locked(void)
 					 .follow_cpu = !cpu || strcmp(cpu, "off") != 0,
 					 .ledger = 1,
 					 .poison = 1,
-					 .patience_ms = 5000,
+					 .timeout_ms = 5000,
 					 .query_ns = 1000};
 	struct um_diag diag;
 

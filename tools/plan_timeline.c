@@ -109,7 +109,7 @@ static int put_iteration(struct timeline *t, unsigned k)
 		if (!c->carried)
 			err = put(t, UM_ACT_MIGRATION, from + c->begin, from + c->end,
 				  &(struct um_activity){.bytes = c->bytes,
-							.way = c->out ? UM_DIR_D2H : UM_DIR_H2D,
+							.dir = c->out ? UM_DIR_D2H : UM_DIR_H2D,
 							.cause = c->out ? UM_CAUSE_EVICTION : UM_CAUSE_PREFETCH,
 							.correlation = c->slot + 1u});
 	}

@@ -47,13 +47,13 @@ static double width_of(const struct um_bins *s)
 	return (double)(1ull << (s->shift < 63 ? s->shift : 63));
 }
 
-static double moved_in(const struct um_bin *b, enum um_activity_dir way, int reason)
+static double moved_in(const struct um_bin *b, enum um_activity_dir dir, int reason)
 {
 	uint64_t bytes = 0;
 
 	for (int cause = 0; cause < UM_CAUSES; cause++)
 		if (reason == REASONS || (int)reason_of(cause) == reason)
-			bytes += b->sum[UM_BINS_MOVED(way, cause)];
+			bytes += b->sum[UM_BINS_MOVED(dir, cause)];
 	return (double)bytes;
 }
 
@@ -189,13 +189,13 @@ static void moved_lane(const struct html *h, const struct course *c, const struc
 	char a[HTML_ROOM], b[HTML_ROOM], figure[3 * HTML_ROOM], label[2][HTML_ROOM];
 	uint64_t bytes[2] = {0};
 
-	for (int way = 0; way < 2; way++)
+	for (int dir = 0; dir < 2; dir++)
 		for (int cause = 0; cause < UM_CAUSES; cause++)
-			bytes[way] += um_bins_total(c->s, UM_BINS_MOVED(way ? UM_DIR_D2H : UM_DIR_H2D, cause));
+			bytes[dir] += um_bins_total(c->s, UM_BINS_MOVED(dir ? UM_DIR_D2H : UM_DIR_H2D, cause));
 	snprintf(figure, sizeof figure, "%s in, %s out", html_bytes(a, bytes[0]), html_bytes(b, bytes[1]));
 	open_lane(h, "Migration", figure, "both");
-	for (int way = 0; way < 2; way++) {
-		enum um_activity_dir which = way ? UM_DIR_D2H : UM_DIR_H2D;
+	for (int dir = 0; dir < 2; dir++) {
+		enum um_activity_dir which = dir ? UM_DIR_D2H : UM_DIR_H2D;
 
 		for (int top = REASONS; top > 0; top--) {
 			double sum = 0;
@@ -205,13 +205,13 @@ static void moved_lane(const struct html *h, const struct course *c, const struc
 				for (int k = 0; k < top; k++)
 					v[i] += moved_in(&c->s->at[i], which, k) / width;
 				sum += moved_in(&c->s->at[i], which, top - 1);
-				peak[way] = v[i] > peak[way] ? v[i] : peak[way];
+				peak[dir] = v[i] > peak[dir] ? v[i] : peak[dir];
 			}
 			if (sum > 0)
-				steps(h, c, reason_class[top - 1], v, 1.3 * m->moved, 50, way ? 50 : -50, 0);
+				steps(h, c, reason_class[top - 1], v, 1.3 * m->moved, 50, dir ? 50 : -50, 0);
 		}
-		snprintf(label[way], sizeof label[way], peak[way] > 0 ? "to the %s, peak %s" : "to the %s",
-			 way ? "host" : "device", html_scaled(a, peak[way], "GB/s"));
+		snprintf(label[dir], sizeof label[dir], peak[dir] > 0 ? "to the %s, peak %s" : "to the %s",
+			 dir ? "host" : "device", html_scaled(a, peak[dir], "GB/s"));
 	}
 	um_out_str(h->out, "<path class=\"zero\" d=\"M0 50H1000\"/>");
 	close_lane(h, c, turns, label[0], label[1]);

@@ -37,7 +37,7 @@ static inline struct um_app_stream um_app_stream_of(um_stream handle)
 struct um_app_streams {
 	struct um_app_stream at[UM_APP_STREAMS];
 	unsigned n; /* never decreases */
-	int crowded; /* more streams have had ops than fit */
+	int overflow; /* more streams have had ops than fit */
 };
 
 static inline int um_app_stream_same(struct um_app_stream a, struct um_app_stream b)

@@ -303,7 +303,7 @@ static struct um_activity activity(enum what what, unsigned why, uint64_t n)
 				.op = UM_ACT_NO_OP};
 
 	if (a.kind == UM_ACT_MIGRATION) {
-		a.way = what == H2D ? UM_DIR_H2D : UM_DIR_D2H;
+		a.dir = what == H2D ? UM_DIR_H2D : UM_DIR_D2H;
 		a.cause = (enum um_activity_cause)why;
 		a.bytes = n;
 	} else {
@@ -313,7 +313,7 @@ static struct um_activity activity(enum what what, unsigned why, uint64_t n)
 	return a;
 }
 
-static void tell_sums(const struct sum *sums, int64_t now, struct um_activity_sink *sink)
+static void report_sums(const struct sum *sums, int64_t now, struct um_activity_sink *sink)
 {
 	for (unsigned i = 0; i < WHATS * WHYS; i++) {
 		struct um_activity a = activity((enum what)(i / WHYS), i % WHYS, sums[i].n);
@@ -325,7 +325,7 @@ static void tell_sums(const struct sum *sums, int64_t now, struct um_activity_si
 	}
 }
 
-static void tell(const struct record *r, struct um_activity_sink *sink)
+static void report(const struct record *r, struct um_activity_sink *sink)
 {
 	struct um_activity a = activity(r->what, r->why, r->n);
 
@@ -375,8 +375,8 @@ int um_counters_take(int64_t now, int last, struct um_activity_sink *sink, uint6
 	counters.lost = 0;
 	pthread_mutex_unlock(&lock);
 	for (size_t i = 0; i < n; i++)
-		tell(&at[i], sink);
-	tell_sums(&sums[0][0], now, sink);
+		report(&at[i], sink);
+	report_sums(&sums[0][0], now, sink);
 	free(at);
 	if (last)
 		put_down();

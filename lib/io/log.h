@@ -40,8 +40,8 @@ struct um_activity_sink *um_log_sink(struct um_log *l);
 
 /* Ends the current part and writes it with its counters and current values; the next part is iteration `next`, named
  * `name` (copied, may be NULL). 0, or the error that ended the log. */
-int um_log_turn(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],
-		const uint64_t levels[UM_LIBRARY_LEVELS], uint64_t next, const char *name);
+int um_log_next_part(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],
+		     const uint64_t levels[UM_LIBRARY_LEVELS], uint64_t next, const char *name);
 
 /* The same for the last part; closes and frees the log. NULL is allowed. */
 int um_log_close(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],

@@ -38,8 +38,8 @@ int um_log_driver_counter_read(struct um_log_driver_counter *c, const struct um_
 {
 	*c = (struct um_log_driver_counter){
 		.begin = a->begin, .end = a->end, .address = a->address, .records = a->records};
-	if (a->kind == UM_ACT_MIGRATION && (a->way == UM_DIR_H2D || a->way == UM_DIR_D2H)) {
-		c->kind = a->way == UM_DIR_H2D ? UM_LOG_H2D : UM_LOG_D2H;
+	if (a->kind == UM_ACT_MIGRATION && (a->dir == UM_DIR_H2D || a->dir == UM_DIR_D2H)) {
+		c->kind = a->dir == UM_DIR_H2D ? UM_LOG_H2D : UM_LOG_D2H;
 		c->why = a->cause;
 		c->n = a->bytes;
 	} else if (a->kind == UM_ACT_GPU_FAULT || a->kind == UM_ACT_CPU_FAULT) {
@@ -179,7 +179,7 @@ struct um_activity um_log_driver_counter_as(const struct um_log_driver_counter *
 
 	if (c->kind <= UM_LOG_D2H) {
 		a.kind = UM_ACT_MIGRATION;
-		a.way = c->kind == UM_LOG_H2D ? UM_DIR_H2D : UM_DIR_D2H;
+		a.dir = c->kind == UM_LOG_H2D ? UM_DIR_H2D : UM_DIR_D2H;
 		a.cause = (enum um_activity_cause)c->why;
 		a.bytes = c->n;
 		return a;

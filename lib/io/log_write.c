@@ -347,8 +347,8 @@ static int end(struct um_log *l, int64_t now, const uint64_t *counts, const uint
 	return l->err;
 }
 
-int um_log_turn(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],
-		const uint64_t levels[UM_LIBRARY_LEVELS], uint64_t next, const char *name)
+int um_log_next_part(struct um_log *l, int64_t now, const uint64_t counts[UM_LIBRARY_COUNTS],
+		     const uint64_t levels[UM_LIBRARY_LEVELS], uint64_t next, const char *name)
 {
 	int err = l->err ? l->err : end(l, now, counts, levels);
 

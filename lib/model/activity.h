@@ -77,7 +77,7 @@ struct um_activity {
 	uint64_t records; /* MIGRATION, GPU_FAULT, CPU_FAULT: 0: one event of a profiler; otherwise the number of driver
 			     records that this activity of the run log (which has no kernels) sums up: if more than one,
 			     those of the tensor at `address`, or of any tensor if that is 0 */
-	enum um_activity_dir way; /* COPY, MIGRATION */
+	enum um_activity_dir dir; /* COPY, MIGRATION */
 	enum um_activity_cause cause; /* MIGRATION */
 	enum um_activity_access access; /* GPU_FAULT, USE */
 	uint64_t op; /* OP, USE: its number, counted over the run; HINT: the op that it precedes, or UM_ACT_NO_OP */

@@ -16,7 +16,7 @@ static struct um_host_resident both(const struct um_host_resident *a, const stru
 
 int um_host_resident_find(const struct um_plan *p, struct um_host_resident **out)
 {
-	struct um_host_resident *far, *home;
+	struct um_host_resident *ranges, *home;
 	size_t any = 0;
 
 	*out = NULL;
@@ -24,57 +24,58 @@ int um_host_resident_find(const struct um_plan *p, struct um_host_resident **out
 		any += p->hints.at[i].kind == UM_HINT_ADVISE && p->hints.at[i].advice == UM_ADVICE_ACCESSED_BY;
 	if (!any || !p->remote)
 		return 0;
-	far = calloc(2 * p->sched.slots.n + 1, sizeof *far);
-	if (!far)
+	ranges = calloc(2 * p->sched.slots.n + 1, sizeof *ranges);
+	if (!ranges)
 		return -ENOMEM;
-	home = far + p->sched.slots.n;
+	home = ranges + p->sched.slots.n;
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
 
 		if (h->kind == UM_HINT_ADVISE && h->advice == UM_ADVICE_PREFERRED)
 			home[h->slot] = (struct um_host_resident){h->off, h->bytes};
 		else if (h->kind == UM_HINT_ADVISE && h->advice == UM_ADVICE_ACCESSED_BY)
-			far[h->slot] = (struct um_host_resident){h->off, h->bytes};
+			ranges[h->slot] = (struct um_host_resident){h->off, h->bytes};
 	}
 	for (size_t s = 0; s < p->sched.slots.n; s++)
-		far[s] = both(&far[s], &home[s]);
-	*out = far;
+		ranges[s] = both(&ranges[s], &home[s]);
+	*out = ranges;
 	return 0;
 }
 
-uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct um_host_resident *far)
+uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct um_host_resident *ranges)
 {
 	struct um_host_resident u = {use->off, use->bytes};
 
-	return both(&u, far).bytes;
+	return both(&u, ranges).bytes;
 }
 
 uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op,
-			     const struct um_host_resident *far, uint64_t rate)
+			     const struct um_host_resident *ranges, uint64_t rate)
 {
 	double bytes = 0;
 
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
 		const struct um_sched_use *use = &s->uses.at[u];
-		uint64_t over = um_host_resident_overlap(use, &far[use->slot]);
+		uint64_t over = um_host_resident_overlap(use, &ranges[use->slot]);
 
 		bytes += over ? (double)use->touched * (double)over / (double)use->bytes : 0;
 	}
 	return (uint64_t)(bytes * 1e9 / (double)rate + 0.5);
 }
 
-int um_host_resident_check(const struct um_plan *p, const struct um_host_resident *far, char *why, size_t size)
+int um_host_resident_check(const struct um_plan *p, const struct um_host_resident *ranges, char *why, size_t size)
 {
 	for (uint32_t i = 0; i < p->sched.slots.n; i++) {
 		const struct um_slot *s = &p->sched.slots.at[i];
 
-		if (far[i].bytes && (s->birth >= 0 || s->death >= 0 || s->carry != i || s->flags & UM_SLOT_UNMANAGED))
+		if (ranges[i].bytes &&
+		    (s->birth >= 0 || s->death >= 0 || s->carry != i || s->flags & UM_SLOT_UNMANAGED))
 			return um_refuse(why, size, "slot %u is to stay on the host, but does not stay", i);
 	}
 	for (size_t i = 0; i < p->sched.uses.n; i++) {
 		const struct um_sched_use *u = &p->sched.uses.at[i];
 
-		if (u->touched >= u->bytes && um_host_resident_overlap(u, &far[u->slot]))
+		if (u->touched >= u->bytes && um_host_resident_overlap(u, &ranges[u->slot]))
 			return um_refuse(why, size, "slot %u is to stay on the host, and is used as a whole", u->slot);
 	}
 	for (size_t i = 0; i < p->hints.n; i++) {
@@ -82,7 +83,7 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 		struct um_sched_use range = {.off = h->off, .bytes = h->bytes};
 
 		if (h->kind != UM_HINT_ADVISE && h->kind != UM_HINT_RECOMPUTE &&
-		    um_host_resident_overlap(&range, &far[h->slot]))
+		    um_host_resident_overlap(&range, &ranges[h->slot]))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is to stay on the host", i, h->at,
 					 h->slot);
 	}

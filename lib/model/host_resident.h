@@ -20,16 +20,16 @@ struct um_host_resident {
 };
 
 /* Array by slot, to be freed; NULL: no slot has such a range. 0 or -ENOMEM. */
-int um_host_resident_find(const struct um_plan *p, struct um_host_resident **far);
+int um_host_resident_find(const struct um_plan *p, struct um_host_resident **ranges);
 
 /* Are the ranges valid? 0, or -EINVAL with the reason, as um_plan_check. */
-int um_host_resident_check(const struct um_plan *p, const struct um_host_resident *far, char *why, size_t size);
+int um_host_resident_check(const struct um_plan *p, const struct um_host_resident *ranges, char *why, size_t size);
 
 /* Time of the link, at `rate` bytes/s, for the bytes that an op touches in it. */
 uint64_t um_host_resident_ns(const struct um_schedule *s, const struct um_sched_op *op,
-			     const struct um_host_resident *far, uint64_t rate);
+			     const struct um_host_resident *ranges, uint64_t rate);
 
 /* Bytes that a use shares with the range. */
-uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct um_host_resident *far);
+uint64_t um_host_resident_overlap(const struct um_sched_use *use, const struct um_host_resident *ranges);
 
 #endif

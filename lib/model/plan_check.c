@@ -229,8 +229,8 @@ static int check(const struct um_plan *p, struct um_plan_figures *figures, uint6
 	if (err)
 		return err;
 	r.start = start;
-	if (r.far)
-		err = um_host_resident_check(p, r.far, why, size);
+	if (r.host_resident)
+		err = um_host_resident_check(p, r.host_resident, why, size);
 	if (!err)
 		err = steady(&r, why, size);
 	for (size_t i = 0; i < p->sched.ops.n; i++)

@@ -40,7 +40,7 @@ static void take(struct um_plan_run *r, uint64_t bytes)
 		r->tally.peak_bytes = r->used;
 }
 
-static void tell(const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range a)
+static void report(const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range a)
 {
 	if (r->watch && r->watch->hint)
 		r->watch->hint(r->watch->user, r, hint, slot, a);
@@ -163,7 +163,7 @@ static int start_evict(struct um_plan_run *r)
 	if (r->running && op_uses(r, a))
 		note(r, "op %d '%s': slot %u is evicted while the op uses it", r->pos,
 		     r->plan->sched.ops.at[r->pos].name, slot);
-	tell(r, e->queue[e->head], slot, a);
+	report(r, e->queue[e->head], slot, a);
 	stale = leave(r, a, r->plan->hints.at[e->queue[e->head]].copy);
 	r->tally.d2h_bytes += stale;
 	if (!stale) {
@@ -220,7 +220,7 @@ static int start_fetch(struct um_plan_run *r)
 	}
 	if (room > r->plan->budget || r->used > r->plan->budget - room)
 		return 0;
-	tell(r, e->queue[e->head], slot, a);
+	report(r, e->queue[e->head], slot, a);
 	take(r, room);
 	r->tally.h2d_bytes += moved;
 	for (uint32_t i = a.lo; i < a.hi; i++)
@@ -252,9 +252,9 @@ static void end_fetch(struct um_plan_run *r)
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 /* Is the atom accessed on the host? */
-static int is_far(const struct um_plan_run *r, uint32_t slot, uint32_t atom)
+static int is_host_resident(const struct um_plan_run *r, uint32_t slot, uint32_t atom)
 {
-	return r->far && atom >= r->far_atoms[slot].lo && atom < r->far_atoms[slot].hi;
+	return r->host_resident && atom >= r->host_atoms[slot].lo && atom < r->host_atoms[slot].hi;
 }
 
 /* Advances over resident bytes; 1 if all of the op's bytes are resident. `*lost`: some bytes that it reads may have
@@ -273,7 +273,7 @@ static int go_on(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 		}
 		for (uint32_t i = a.lo + r->seen_atom; i < a.hi; i++) {
 			*lost |= r->state[i] & looked;
-			if (r->state[i] & UM_ATOM_RESIDENT || is_far(r, r->plan->sched.uses.at[u].slot, i))
+			if (r->state[i] & UM_ATOM_RESIDENT || is_host_resident(r, r->plan->sched.uses.at[u].slot, i))
 				continue;
 			r->seen_atom = i - a.lo;
 			return 0;
@@ -307,7 +307,7 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 		if (slot_at(r, use->slot)->flags & UM_SLOT_UNMANAGED)
 			continue;
 		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++) {
-			if (r->state[i] & UM_ATOM_RESIDENT || is_far(r, use->slot, i))
+			if (r->state[i] & UM_ATOM_RESIDENT || is_host_resident(r, use->slot, i))
 				continue;
 			bytes += r->atoms.bytes[i];
 			if (!(r->state[i] & (UM_ATOM_COMING | UM_ATOM_LEAVING)))
@@ -383,7 +383,7 @@ static int start_op(struct um_plan_run *r)
 	r->running = 1;
 	if (r->start)
 		r->start[r->pos] = r->now - r->begin;
-	ns = r->far ? um_host_resident_ns(&r->plan->sched, op, r->far, r->plan->remote) : 0;
+	ns = r->host_resident ? um_host_resident_ns(&r->plan->sched, op, r->host_resident, r->plan->remote) : 0;
 	r->op_end = r->now + (ns > op->ns ? ns : op->ns);
 	return 1;
 }
@@ -403,7 +403,7 @@ static void arrive(struct um_plan_run *r)
 		uint32_t hint = r->discards.item[k];
 		struct um_atom_range a = r->atoms.hint[hint];
 
-		tell(r, hint, r->plan->hints.at[hint].slot, a);
+		report(r, hint, r->plan->hints.at[hint].slot, a);
 		for (uint32_t i = a.lo; i < a.hi; i++) {
 			drop_atom(r, i);
 			if (r->state[i] & UM_ATOM_LIVE)

@@ -58,8 +58,8 @@ struct um_plan_run {
 	struct um_plan_atoms atoms;
 	uint8_t *state, *spare, *begun; /* by atom: current; scratch for renaming; at the begin of the iteration */
 	uint32_t *successor; /* um_schedule_successors */
-	struct um_host_resident *far; /* by slot; NULL: none */
-	struct um_atom_range *far_atoms; /* likewise */
+	struct um_host_resident *host_resident; /* by slot; NULL: none */
+	struct um_atom_range *host_atoms; /* likewise */
 	uint8_t *how; /* by use: enum um_use_how */
 	int32_t *after; /* by hint: the op that must have finished */
 	uint32_t *due; /* by op: number of prefetches issued when it is launched */

@@ -137,17 +137,18 @@ static int uses_init(struct um_plan_run *r)
 	return 0;
 }
 
-static int far_init(struct um_plan_run *r)
+static int host_resident_init(struct um_plan_run *r)
 {
 	const struct um_plan *p = r->plan;
-	int err = um_host_resident_find(p, &r->far);
+	int err = um_host_resident_find(p, &r->host_resident);
 
-	if (err || !r->far)
+	if (err || !r->host_resident)
 		return err;
-	r->far_atoms = calloc(p->sched.slots.n + 1, sizeof *r->far_atoms);
-	for (uint32_t s = 0; r->far_atoms && s < p->sched.slots.n; s++)
-		r->far_atoms[s] = um_plan_atoms_range(&r->atoms, s, r->far[s].off, r->far[s].bytes);
-	return r->far_atoms ? 0 : -ENOMEM;
+	r->host_atoms = calloc(p->sched.slots.n + 1, sizeof *r->host_atoms);
+	for (uint32_t s = 0; r->host_atoms && s < p->sched.slots.n; s++)
+		r->host_atoms[s] =
+			um_plan_atoms_range(&r->atoms, s, r->host_resident[s].off, r->host_resident[s].bytes);
+	return r->host_atoms ? 0 : -ENOMEM;
 }
 
 int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
@@ -159,7 +160,7 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 	r->successor = um_schedule_successors(&p->sched);
 	err = r->successor ? um_plan_atoms_init(&r->atoms, p) : -ENOMEM;
 	if (!err)
-		err = far_init(r);
+		err = host_resident_init(r);
 	if (!err)
 		err = uses_init(r);
 	if (!err)
@@ -180,8 +181,8 @@ void um_plan_run_fini(struct um_plan_run *r)
 	free(r->spare);
 	free(r->begun);
 	free(r->successor);
-	free(r->far);
-	free(r->far_atoms);
+	free(r->host_resident);
+	free(r->host_atoms);
 	free(r->how);
 	free(r->after);
 	free(r->due);

@@ -29,7 +29,7 @@ struct um_tensor {
 	uint64_t born_iter; /* the iteration of its birth; 0: before the first umadv_iter */
 	uint32_t born_ord; /* its index among the births of that iteration, from 0 */
 	uint32_t n_children; /* live sub-ranges */
-	uint64_t seen_turn; /* recorder: the turn in which `seen_at` is valid; UINT64_MAX: none */
+	uint64_t seen_generation; /* recorder: the generation in which `seen_at` is valid; UINT64_MAX: none */
 	uint32_t seen_at; /* recorder: its index in that iteration's tensors */
 	uint64_t used_op; /* runtime: serial number of the last op that used it (any stream), 0: none */
 };

@@ -105,16 +105,16 @@ static struct um_host_resident inner_blocks(const struct um_slot *s)
 	return lo < hi ? (struct um_host_resident){lo - s->place, hi - lo} : (struct um_host_resident){0, 0};
 }
 
-int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_host_resident **out)
+int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_host_resident **out)
 {
 	const struct um_schedule *s = &p->sched;
-	struct um_host_resident *far = calloc(s->slots.n + 1, sizeof *far);
+	struct um_host_resident *host_resident = calloc(s->slots.n + 1, sizeof *host_resident);
 	double *looked = calloc(s->slots.n + 1, sizeof *looked); /* bytes of the range that ops touch */
 	size_t any = 0;
 
 	*out = NULL;
-	if (!far || !looked) {
-		free(far);
+	if (!host_resident || !looked) {
+		free(host_resident);
 		free(looked);
 		return -ENOMEM;
 	}
@@ -123,26 +123,26 @@ int um_advice_far(const struct um_plan *p, uint64_t remote, struct um_host_resid
 
 		if (t->birth < 0 && t->death < 0 && t->carry == i && t->place != UINT64_MAX &&
 		    !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED)))
-			far[i] = inner_blocks(t);
+			host_resident[i] = inner_blocks(t);
 	}
 	for (size_t i = 0; i < s->uses.n; i++) {
 		const struct um_sched_use *u = &s->uses.at[i];
-		uint64_t over = um_host_resident_overlap(u, &far[u->slot]);
+		uint64_t over = um_host_resident_overlap(u, &host_resident[u->slot]);
 
 		if (over && u->touched >= u->bytes)
-			far[u->slot].bytes = 0;
+			host_resident[u->slot].bytes = 0;
 		else if (over)
 			looked[u->slot] += (double)u->touched * (double)over / (double)u->bytes;
 	}
 	for (size_t i = 0; i < s->slots.n; i++) {
-		if (looked[i] <= 0 || looked[i] * (double)p->h2d >= (double)far[i].bytes * (double)remote)
-			far[i].bytes = 0;
-		any += far[i].bytes != 0;
+		if (looked[i] <= 0 || looked[i] * (double)p->h2d >= (double)host_resident[i].bytes * (double)remote)
+			host_resident[i].bytes = 0;
+		any += host_resident[i].bytes != 0;
 	}
 	free(looked);
 	if (any)
-		*out = far;
+		*out = host_resident;
 	else
-		free(far);
+		free(host_resident);
 	return 0;
 }

@@ -7,7 +7,7 @@
 /* The touch for which a part arrives whose content was dead and dropped after touch t; UINT32_MAX: none. */
 static uint32_t next_of(const struct um_blocks *b, uint32_t t)
 {
-	return b->touch[t].fate == UM_FATE_DEAD ? b->to[t] : UINT32_MAX;
+	return b->touch[t].liveness == UM_LIVENESS_DEAD ? b->to[t] : UINT32_MAX;
 }
 
 /* Counts dropped parts by op, two places up; returns their number. */
@@ -30,7 +30,7 @@ static uint32_t count(struct um_arrivals *a, const struct um_blocks *b, const st
 /* A part arrives for the first touch of a life, and for the next one if dead content in between was dropped. */
 static void fill(struct um_arrivals *a, const struct um_blocks *b, const struct um_choice *c)
 {
-	const struct um_baseline *s = &b->still;
+	const struct um_baseline *s = &b->baseline;
 
 	for (int32_t op = 0; op < b->n_ops; op++) {
 		uint32_t n = s->first_born[op + 1] - s->first_born[op];
@@ -56,9 +56,9 @@ int um_arrivals_build(struct um_arrivals *a, const struct um_blocks *b, const st
 	a->touch = NULL;
 	if (!a->first || !a->bytes)
 		goto no_memory;
-	memcpy(a->bytes, b->still.born_bytes, (b->n_ops + 1ull) * sizeof *a->bytes);
+	memcpy(a->bytes, b->baseline.born_bytes, (b->n_ops + 1ull) * sizeof *a->bytes);
 	n = count(a, b, c);
-	a->touch = malloc((b->still.first_born[b->n_ops] + n + 1ull) * sizeof *a->touch);
+	a->touch = malloc((b->baseline.first_born[b->n_ops] + n + 1ull) * sizeof *a->touch);
 	if (!a->touch)
 		goto no_memory;
 	fill(a, b, c);

@@ -6,7 +6,7 @@
 
 #include "plan/blocks.h"
 
-/* Differences first; whole iterations (rare: wandering slots) are added everywhere. */
+/* Differences first; whole iterations (rare: rotating slots) are added everywhere. */
 static void find_load(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t v = 0; v < b->n_visits; v++) {
@@ -52,8 +52,8 @@ static void find_bytes(struct um_baseline *s, const struct um_blocks *b)
 		const struct um_touch *x = &b->touch[t];
 		uint64_t bytes = b->part[x->part].bytes;
 
-		if (x->fate == UM_FATE_GONE)
-			s->goes[x->until % b->n_ops] += bytes;
+		if (x->liveness == UM_LIVENESS_FREED)
+			s->freed[x->until % b->n_ops] += bytes;
 		if (x->until >= b->n_ops)
 			s->resident += bytes;
 	}
@@ -65,8 +65,8 @@ int um_baseline_build(struct um_baseline *s, const struct um_blocks *b)
 	s->load = calloc(b->n_ops + 1ull, sizeof *s->load);
 	s->first_born = calloc(b->n_ops + 2ull, sizeof *s->first_born);
 	s->born_bytes = calloc(b->n_ops + 1ull, sizeof *s->born_bytes);
-	s->goes = calloc(b->n_ops + 1ull, sizeof *s->goes);
-	if (!s->load || !s->first_born || !s->born_bytes || !s->goes || find_born(s, b)) {
+	s->freed = calloc(b->n_ops + 1ull, sizeof *s->freed);
+	if (!s->load || !s->first_born || !s->born_bytes || !s->freed || find_born(s, b)) {
 		um_baseline_fini(s);
 		return -ENOMEM;
 	}
@@ -81,6 +81,6 @@ void um_baseline_fini(struct um_baseline *s)
 	free(s->first_born);
 	free(s->born);
 	free(s->born_bytes);
-	free(s->goes);
+	free(s->freed);
 	memset(s, 0, sizeof *s);
 }

@@ -19,7 +19,7 @@ struct um_baseline {
 	int32_t *load; /* by op: blocks with live content around it; one more entry */
 	uint32_t *first_born, *born; /* by op: touches that are the first of a life; n_ops + 2, the last one unused */
 	uint64_t *born_bytes; /* by op; one more */
-	uint64_t *goes; /* by op: bytes freed by then, but not by the previous op; one more entry */
+	uint64_t *freed; /* by op: bytes freed by then, but not by the previous op; one more entry */
 	uint64_t resident; /* bytes, at the beginning of an iteration */
 };
 

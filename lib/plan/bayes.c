@@ -117,7 +117,7 @@ void um_bayes_next(const struct um_bayes *y, double at[UM_BAYES_DIMS])
 	}
 }
 
-void um_bayes_tell(struct um_bayes *y, const double at[UM_BAYES_DIMS], double value)
+void um_bayes_add(struct um_bayes *y, const double at[UM_BAYES_DIMS], double value)
 {
 	memcpy(y->at[y->n], at, sizeof y->at[y->n]);
 	y->value[y->n++] = value;

@@ -22,7 +22,7 @@ struct um_bayes {
 
 /* `n` < UM_BAYES_MOST. O(n^3 + n^2 for each candidate). */
 void um_bayes_next(const struct um_bayes *y, double at[UM_BAYES_DIMS]);
-void um_bayes_tell(struct um_bayes *y, const double at[UM_BAYES_DIMS], double value);
+void um_bayes_add(struct um_bayes *y, const double at[UM_BAYES_DIMS], double value);
 int um_bayes_best(const struct um_bayes *y); /* the first with the least value; n > 0 */
 
 #endif

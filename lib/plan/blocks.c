@@ -16,7 +16,7 @@
 struct build {
 	struct um_blocks *b;
 	const struct um_schedule *s;
-	uint8_t *wanders, *used; /* by slot */
+	uint8_t *rotates, *used; /* by slot */
 	uint32_t *block; /* by slot: its first */
 	uint32_t *last; /* by part: scratch */
 	int64_t *live, *parts; /* by visit: differences */
@@ -46,7 +46,7 @@ static int compare_place(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Numbers the blocks of the slots: along the addresses, then those of wandering slots. */
+/* Numbers the blocks of the slots: along the addresses, then those of rotating slots. */
 static int number_blocks(struct build *w)
 {
 	const struct um_schedule *s = w->s;
@@ -57,7 +57,7 @@ static int number_blocks(struct build *w)
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->slots.n; i++)
-		if (w->used[i] && !w->wanders[i])
+		if (w->used[i] && !w->rotates[i])
 			order[m++] = (struct by_place){s->slots.at[i].place, i};
 	qsort(order, m, sizeof *order, compare_place);
 	for (size_t i = 0; i < m; i++) {
@@ -74,7 +74,7 @@ static int number_blocks(struct build *w)
 	}
 	free(order);
 	for (uint32_t i = 0; i < s->slots.n; i++) {
-		if (w->used[i] && w->wanders[i]) {
+		if (w->used[i] && w->rotates[i]) {
 			w->block[i] = (uint32_t)n;
 			n += blocks_of(&s->slots.at[i]);
 		}
@@ -88,10 +88,10 @@ static int find_used(struct build *w)
 	const struct um_schedule *s = w->s;
 	uint64_t parts = 0;
 
-	w->wanders = um_place_wanderers(s);
+	w->rotates = um_place_rotating(s);
 	w->used = calloc(s->slots.n + 1, 1);
 	w->block = malloc((s->slots.n + 1) * sizeof *w->block);
-	if (!w->wanders || !w->used || !w->block)
+	if (!w->rotates || !w->used || !w->block)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->uses.n; i++)
 		w->used[s->uses.at[i].slot] = !(s->slots.at[s->uses.at[i].slot].flags & UM_SLOT_UNMANAGED);
@@ -142,12 +142,12 @@ static void parts_under(const struct build *w, const struct um_sched_use *u, uin
 }
 
 /* Is this part of a slot host-resident? */
-static int is_far(const struct build *w, uint32_t slot, uint32_t p)
+static int is_host_resident(const struct build *w, uint32_t slot, uint32_t p)
 {
-	const struct um_host_resident *far = w->b->far ? &w->b->far[slot] : NULL;
+	const struct um_host_resident *range = w->b->host_resident ? &w->b->host_resident[slot] : NULL;
 	const struct um_part *part = &w->b->part[p];
 
-	return far && part->off >= far->off && part->off + part->bytes <= far->off + far->bytes;
+	return range && part->off >= range->off && part->off + part->bytes <= range->off + range->bytes;
 }
 
 static void add_touch(struct build *w, const struct um_sched_use *u, int32_t op, uint32_t p)
@@ -189,7 +189,7 @@ static int make_touches(struct build *w)
 		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++) {
 			parts_under(w, &s->uses.at[u], &lo, &hi);
 			for (uint32_t p = lo; p < hi; p++) {
-				if (w->last[p] == i + 1 || is_far(w, s->uses.at[u].slot, p))
+				if (w->last[p] == i + 1 || is_host_resident(w, s->uses.at[u].slot, p))
 					continue;
 				w->last[p] = (uint32_t)i + 1;
 				b->block[b->part[p].block].first_visit++;
@@ -214,7 +214,7 @@ static int make_touches(struct build *w)
 		for (uint32_t u = s->ops.at[i].first_use; u < s->ops.at[i].first_use + s->ops.at[i].n_uses; u++) {
 			parts_under(w, &s->uses.at[u], &lo, &hi);
 			for (uint32_t p = lo; p < hi; p++)
-				if (!is_far(w, s->uses.at[u].slot, p))
+				if (!is_host_resident(w, s->uses.at[u].slot, p))
 					add_touch(w, &s->uses.at[u], (int32_t)i, p);
 		}
 	}
@@ -312,12 +312,12 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 				!u->needs || t->dead_after || (name && w->s->slots.at[slot].flags & UM_SLOT_TRANSIENT);
 
 			b->to[here] = b->part_touch[k];
-			t->fate = dead ? UM_FATE_DEAD : UM_FATE_NEEDED;
+			t->liveness = dead ? UM_LIVENESS_DEAD : UM_LIVENESS_NEEDED;
 			t->until = base + u->op;
 			return;
 		}
 		if (dies != INT32_MAX) {
-			t->fate = UM_FATE_GONE;
+			t->liveness = UM_LIVENESS_FREED;
 			t->until = base + dies;
 			return;
 		}
@@ -328,7 +328,7 @@ static void follow(struct build *w, uint32_t part, uint32_t k)
 		base += n;
 	}
 	/* content without a known end of the gap: never off the device */
-	t->fate = UM_FATE_NEEDED;
+	t->liveness = UM_LIVENESS_NEEDED;
 	t->until = base;
 }
 
@@ -377,7 +377,7 @@ static void span_touch(struct build *w, uint32_t t)
 	const struct um_touch *x = &b->touch[t];
 	const struct um_part *p = &b->part[x->part];
 	uint32_t lo = b->block[p->block].first_visit, hi = b->block[p->block + 1].first_visit;
-	int64_t bytes = x->fate == UM_FATE_NEEDED ? p->bytes : 0;
+	int64_t bytes = x->liveness == UM_LIVENESS_NEEDED ? p->bytes : 0;
 	int around = x->until >= b->n_ops;
 	uint32_t last = b->to[t] != UINT32_MAX
 				? b->touch[b->to[t]].visit
@@ -406,7 +406,7 @@ static void span_touch(struct build *w, uint32_t t)
 	}
 }
 
-static void gaps_of_wanderer(struct build *w, uint32_t block)
+static void gaps_of_rotating(struct build *w, uint32_t block)
 {
 	struct um_blocks *b = w->b;
 
@@ -415,7 +415,7 @@ static void gaps_of_wanderer(struct build *w, uint32_t block)
 		uint32_t to = b->to[b->visit[v].first_touch];
 
 		b->visit[v].end = b->visit[v].held = t->until;
-		b->visit[v].live = t->fate == UM_FATE_NEEDED ? b->part[t->part].bytes : 0;
+		b->visit[v].live = t->liveness == UM_LIVENESS_NEEDED ? b->part[t->part].bytes : 0;
 		b->visit[v].parts = 1;
 		b->after[v] = to == UINT32_MAX ? UINT32_MAX : b->touch[to].visit;
 	}
@@ -474,23 +474,23 @@ static int make_gaps(struct build *w)
 	for (uint32_t i = 0; i < b->n_blocks; i++) {
 		if (b->block[i].first_visit == b->block[i + 1].first_visit)
 			continue;
-		b->block[i].wanders = w->wanders[b->part[b->block_part[b->block[i].first_part]].slot];
-		if (b->block[i].wanders)
-			gaps_of_wanderer(w, i);
+		b->block[i].rotates = w->rotates[b->part[b->block_part[b->block[i].first_part]].slot];
+		if (b->block[i].rotates)
+			gaps_of_rotating(w, i);
 		else
 			gaps_of_block(w, i);
 	}
 	return 0;
 }
 
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_host_resident *far)
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_host_resident *host_resident)
 {
 	struct build w = {.b = b, .s = s};
 	int err;
 
 	memset(b, 0, sizeof *b);
 	b->n_ops = (int32_t)s->ops.n;
-	b->far = far;
+	b->host_resident = host_resident;
 	b->successor = um_schedule_successors(s);
 	err = b->successor ? find_used(&w) : -ENOMEM;
 	if (!err)
@@ -508,8 +508,8 @@ int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const stru
 	if (!err)
 		err = index_ops(b);
 	if (!err)
-		err = um_baseline_build(&b->still, b);
-	free(w.wanders);
+		err = um_baseline_build(&b->baseline, b);
+	free(w.rotates);
 	free(w.used);
 	free(w.block);
 	free(w.last);
@@ -534,6 +534,6 @@ void um_blocks_fini(struct um_blocks *b)
 	free(b->after);
 	free(b->first_of_op);
 	free(b->of_op);
-	um_baseline_fini(&b->still);
+	um_baseline_fini(&b->baseline);
 	memset(b, 0, sizeof *b);
 }

@@ -9,7 +9,7 @@
  * A block contains parts of slots. Between two touches of a part there is content to keep, unless the second overwrites
  * the part as a whole or the program declared it dead; the bytes to move for a gap off the device are the sum over its
  * parts. Positions are ops; positions after the iteration's end (n + i: op i of the next one) represent the wrap. A gap
- * that no visit ends (the tensor dies) has no return. A wandering slot (place.h) has blocks of its own, which are named
+ * that no visit ends (the tensor dies) has no return. A rotating slot (place.h) has blocks of its own, which are named
  * by slot: the gap after its last visit ends with the first visit of its successor's blocks.
  */
 #ifndef UM_PLAN_BLOCKS_H
@@ -19,10 +19,10 @@
 #include "plan/baseline.h"
 
 /* State of a part after one of its touches. */
-enum um_fate {
-	UM_FATE_NEEDED, /* the next touch needs the content */
-	UM_FATE_DEAD, /* there is a next touch, but the content is not needed */
-	UM_FATE_GONE /* no further touch before it is freed */
+enum um_liveness {
+	UM_LIVENESS_NEEDED, /* the next touch needs the content */
+	UM_LIVENESS_DEAD, /* there is a next touch, but the content is not needed */
+	UM_LIVENESS_FREED /* no further touch before it is freed */
 };
 
 struct um_part {
@@ -39,7 +39,7 @@ struct um_touch {
 	uint8_t reads_all, writes_all; /* a single use covers the whole part */
 	uint8_t dense; /* a use accesses its whole range, not only a look-up */
 	uint8_t born; /* the first touch in the tensor's life */
-	uint8_t fate; /* enum um_fate */
+	uint8_t liveness; /* enum um_liveness */
 	int32_t until; /* position of the next touch, or of the free */
 };
 
@@ -56,13 +56,13 @@ struct um_visit {
 struct um_block {
 	uint32_t first_visit; /* into visit; ends where the next block's begins */
 	uint32_t first_part; /* into block_part, likewise */
-	int wanders; /* its only slot wanders */
+	int rotates; /* its only slot is a rotating one */
 };
 
 struct um_blocks {
 	int32_t n_ops;
 	uint32_t n_parts, n_touches, n_visits, n_blocks;
-	const struct um_host_resident *far; /* by slot, whole blocks whose touches are left out; NULL: none. Borrowed */
+	const struct um_host_resident *host_resident; /* by slot, whole blocks without touches; NULL: none. Borrowed */
 	uint32_t *successor; /* um_schedule_successors */
 	uint32_t *first_part; /* by slot, into part; equal to the next slot's where no op touches it; slots + 1 */
 	struct um_part *part; /* by slot, then offset; one more */
@@ -74,11 +74,11 @@ struct um_blocks {
 	uint32_t *block_part; /* by block: parts */
 	uint32_t *after; /* by visit: the visit that ends its gap, or UINT32_MAX */
 	uint32_t *first_of_op, *of_op; /* by op: its visits, block by block */
-	struct um_baseline still;
+	struct um_baseline baseline;
 };
 
 /* 0, -ENOMEM, -E2BIG (2^32 of a kind or more). */
-int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_host_resident *far);
+int um_blocks_build(struct um_blocks *b, const struct um_schedule *s, const struct um_host_resident *host_resident);
 void um_blocks_fini(struct um_blocks *b);
 
 #endif

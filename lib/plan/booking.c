@@ -9,7 +9,7 @@ struct taken {
 	int64_t from, to; /* off the device for ops [from, to) */
 };
 
-int um_track_init(struct um_track *t, const struct um_scheme_case *s)
+int um_track_init(struct um_track *t, const struct um_scheme_input *s)
 {
 	t->n = s->b->n_ops;
 	t->left = malloc((size_t)t->n * sizeof *t->left);
@@ -29,7 +29,7 @@ void um_track_fini(struct um_track *t)
 	free(t->skip);
 }
 
-int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
+int64_t um_track_book(struct um_track *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
 {
 	int64_t at = from;
 
@@ -39,10 +39,10 @@ int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint
 
 		if (!t->left[op]) {
 			/* adjacent full ops are skipped in one step the next time */
-			int32_t far = (int32_t)((at + step * (int64_t)t->skip[op] + t->n) % t->n);
+			int32_t next = (int32_t)((at + step * (int64_t)t->skip[op] + t->n) % t->n);
 
-			if (!t->left[far] && t->skip[op] + t->skip[far] < t->n)
-				t->skip[op] += t->skip[far];
+			if (!t->left[next] && t->skip[op] + t->skip[next] < t->n)
+				t->skip[op] += t->skip[next];
 			at += step * (int64_t)t->skip[op];
 			continue;
 		}
@@ -56,16 +56,16 @@ int64_t um_track_go(struct um_track *t, int64_t from, int64_t to, int step, uint
 	return ns ? to : from - step;
 }
 
-static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_answer *a)
+static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_result *a)
 {
 	for (uint32_t k = x->first; k < x->first + x->n; k++) {
-		a->choice.away[w->visit[k]] = 1;
+		a->choice.evicted[w->visit[k]] = 1;
 		a->not_before[w->visit[k]] = (int32_t)position;
 	}
 }
 
-int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, const uint32_t *order, int32_t limit,
-		      struct um_scheme_answer *a, int32_t *most)
+int um_booking_choose(const struct um_swaps *w, const struct um_scheme_input *s, const uint32_t *order, int32_t limit,
+		      struct um_scheme_result *a, int32_t *most)
 {
 	struct um_load *load = &a->choice.load;
 	struct um_track out = {0}, in = {0};
@@ -80,12 +80,12 @@ int um_booking_choose(const struct um_swaps *w, const struct um_scheme_case *s, 
 
 		if (um_load_max(load, x->from, x->to) <= limit)
 			continue;
-		from = um_track_go(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
-		to = um_track_go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
+		from = um_track_book(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
+		to = um_track_book(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
 		if (from >= to || um_load_max(load, from, to) <= limit)
 			continue;
-		um_track_go(&out, x->from, x->to, 1, x->out_ns, 1);
-		um_track_go(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
+		um_track_book(&out, x->from, x->to, 1, x->out_ns, 1);
+		um_track_book(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
 		wish(w, x, to, a);
 		um_load_add(load, from, to, -(int32_t)x->n);
 		err = um_vec_push(&taken, ((struct taken){x, from, to}));

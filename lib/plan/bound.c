@@ -30,7 +30,7 @@ static int counts(const struct bound *w, uint32_t t)
 {
 	const struct um_touch *x = &w->b->touch[t];
 
-	return w->dense[x->part] && x->fate == UM_FATE_NEEDED && w->b->to[t] != UINT32_MAX &&
+	return w->dense[x->part] && x->liveness == UM_LIVENESS_NEEDED && w->b->to[t] != UINT32_MAX &&
 	       w->b->touch[w->b->to[t]].reads_all;
 }
 
@@ -48,15 +48,15 @@ static void find_written(struct bound *w)
 	for (uint32_t p = 0; p < b->n_parts; p++) {
 		int32_t last = INT32_MIN;
 
-		for (int lap = 0; lap < 2; lap++) {
+		for (int iteration = 0; iteration < 2; iteration++) {
 			for (uint32_t k = b->part[p].first_touch; k < b->part[p + 1].first_touch; k++) {
 				const struct um_touch *t = &b->touch[b->part_touch[k]];
 
 				if (t->born)
 					last = INT32_MIN;
 				if (t->writes)
-					last = t->writes_all ? t->op + lap * w->n : INT32_MIN;
-				w->written[b->part_touch[k]] = last == INT32_MIN ? last : last - lap * w->n;
+					last = t->writes_all ? t->op + iteration * w->n : INT32_MIN;
+				w->written[b->part_touch[k]] = last == INT32_MIN ? last : last - iteration * w->n;
 			}
 		}
 	}

@@ -35,25 +35,25 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep
 {
 	memset(c, 0, sizeof *c);
 	c->keep_resident = keep_resident;
-	c->away = calloc(b->n_visits + 1ull, 1);
+	c->evicted = calloc(b->n_visits + 1ull, 1);
 	c->next = malloc((b->n_visits + 1ull) * sizeof *c->next);
 	c->first = malloc((b->n_touches + 1ull) * sizeof *c->first);
 	c->gone = malloc((b->n_visits + 1ull) * sizeof *c->gone);
 	c->left = malloc((b->n_touches + 1ull) * sizeof *c->left);
-	if (!c->away || !c->next || !c->first || !c->gone || !c->left || um_load_init(&c->load, b->n_ops)) {
+	if (!c->evicted || !c->next || !c->first || !c->gone || !c->left || um_load_init(&c->load, b->n_ops)) {
 		um_choice_fini(c);
 		return -ENOMEM;
 	}
-	memcpy(c->load.max + c->load.size, b->still.load, (size_t)b->n_ops * sizeof *b->still.load);
+	memcpy(c->load.max + c->load.size, b->baseline.load, (size_t)b->n_ops * sizeof *b->baseline.load);
 	um_load_fill(&c->load);
 	for (int32_t i = 1; i < b->n_ops; i++)
-		c->min_load_op = b->still.load[i] < b->still.load[c->min_load_op] ? i : c->min_load_op;
+		c->min_load_op = b->baseline.load[i] < b->baseline.load[c->min_load_op] ? i : c->min_load_op;
 	return 0;
 }
 
 void um_choice_fini(struct um_choice *c)
 {
-	free(c->away);
+	free(c->evicted);
 	free(c->next);
 	free(c->first);
 	free(c->gone);
@@ -100,9 +100,9 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 {
 	const struct um_visit *x = &s->b->visit[v];
 	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
-	int64_t lap = (int64_t)s->rule->clock[s->b->n_ops];
+	int64_t iteration_ns = (int64_t)s->rule->clock[s->b->n_ops];
 
-	if (!um_choice_can_leave(s->b, v) || s->c->away[v] || s->c->keep_resident[v])
+	if (!um_choice_can_leave(s->b, v) || s->c->evicted[v] || s->c->keep_resident[v])
 		return 0;
 	/* the load only falls: a gap that is useless now stays useless */
 	if (s->crowded[behind < 0 ? 0 : behind + 1] >= c.end)
@@ -111,12 +111,12 @@ static int offer(struct sweep *s, uint32_t v, int64_t behind)
 	if (s->rule->begin)
 		c.key -= time_at(s, s->c->min_load_op + behind) / 16 * s->rule->begin;
 	if (s->rule->clean && !is_written(s->b, v))
-		c.key += lap / 16 * s->rule->clean;
+		c.key += iteration_ns / 16 * s->rule->clean;
 	c.key -= s->rule->penalty[v];
 	if (!x->live)
-		c.key += 64 * lap;
+		c.key += 64 * iteration_ns;
 	else if (x->parts > MANY_PARTS)
-		c.key -= 64 * lap;
+		c.key -= 64 * iteration_ns;
 	if (um_vec_push(&s->heap, c))
 		return -ENOMEM;
 	candidates_rise(s->heap.at, s->heap.n - 1);
@@ -129,7 +129,7 @@ static int give_up(struct sweep *s, uint32_t v)
 
 	if (um_vec_push(&s->taken, v))
 		return -ENOMEM;
-	s->c->away[v] = 1;
+	s->c->evicted[v] = 1;
 	um_load_add(&s->c->load, x->op + 1, x->held, -1);
 	return 0;
 }
@@ -147,7 +147,7 @@ static int sweep_op(struct sweep *s, int32_t step)
 		c = s->heap.at[0];
 		s->heap.at[0] = s->heap.at[--s->heap.n];
 		candidates_sink(s->heap.at, s->heap.n, 0);
-		if (c.end <= step || s->c->away[c.visit])
+		if (c.end <= step || s->c->evicted[c.visit])
 			continue;
 		if (give_up(s, c.visit))
 			return -ENOMEM;
@@ -204,49 +204,49 @@ static void keep_spare(struct sweep *s)
 		for (size_t i = s->taken.n; i-- > 0;) {
 			const struct um_visit *x = &s->b->visit[s->taken.at[i]];
 
-			if (!s->c->away[s->taken.at[i]] || (x->live > 0) != live ||
+			if (!s->c->evicted[s->taken.at[i]] || (x->live > 0) != live ||
 			    um_load_max(&s->c->load, x->op + 1, x->held) >= s->limit)
 				continue;
-			s->c->away[s->taken.at[i]] = 0;
+			s->c->evicted[s->taken.at[i]] = 0;
 			um_load_add(&s->c->load, x->op + 1, x->held, 1);
 		}
 	}
 }
 
 static uint32_t first_behind(const struct um_choice *c, const struct um_blocks *b, const struct um_touch *t,
-			     uint32_t from, int wanders)
+			     uint32_t from, int rotates)
 {
 	uint32_t v = c->next[t->visit];
-	int32_t lap = 0;
+	int32_t wrap = 0;
 
-	if (v == UINT32_MAX && t->until > b->n_ops && !wanders) {
+	if (v == UINT32_MAX && t->until > b->n_ops && !rotates) {
 		v = c->next[from];
-		lap = b->n_ops;
+		wrap = b->n_ops;
 	}
-	return v != UINT32_MAX && b->visit[v].op + lap < t->until ? v : UINT32_MAX;
+	return v != UINT32_MAX && b->visit[v].op + wrap < t->until ? v : UINT32_MAX;
 }
 
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b)
 {
-	c->n_away = c->n_left = 0;
+	c->n_evicted = c->n_left = 0;
 	for (uint32_t i = 0; i < b->n_blocks; i++) {
 		uint32_t lo = b->block[i].first_visit, hi = b->block[i + 1].first_visit, last = UINT32_MAX;
 		uint32_t from = b->visit[lo].first_touch, to = b->visit[hi].first_touch;
 
 		for (uint32_t v = hi; v-- > lo;)
-			c->next[v] = last = c->away[v] ? v : last;
+			c->next[v] = last = c->evicted[v] ? v : last;
 		if (last == UINT32_MAX) {
 			memset(c->first + from, 0xff, (to - from) * sizeof *c->first);
 			continue;
 		}
 		for (uint32_t t = from; t < to; t++) {
-			c->first[t] = first_behind(c, b, &b->touch[t], lo, b->block[i].wanders);
+			c->first[t] = first_behind(c, b, &b->touch[t], lo, b->block[i].rotates);
 			if (c->first[t] != UINT32_MAX)
 				c->left[c->n_left++] = t;
 		}
 		for (uint32_t v = lo; v < hi; v++)
-			if (c->away[v])
-				c->gone[c->n_away++] = v;
+			if (c->evicted[v])
+				c->gone[c->n_evicted++] = v;
 	}
 }
 
@@ -259,7 +259,7 @@ int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b,
 	if (!at)
 		return -ENOMEM;
 	for (int fill = 0; fill < 2; fill++) {
-		for (uint32_t i = 0; i < c->n_away; i++) {
+		for (uint32_t i = 0; i < c->n_evicted; i++) {
 			uint32_t v = c->gone[i];
 
 			if (!um_choice_returns(b, v))

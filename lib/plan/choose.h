@@ -22,10 +22,10 @@ struct um_choose_rule {
 };
 
 struct um_choice {
-	uint8_t *away; /* by visit: the block is evicted after it */
+	uint8_t *evicted; /* by visit: the block is evicted after it */
 	struct um_load load; /* blocks resident by op, under this choice */
 	int32_t min_load_op; /* an op with minimum load */
-	uint32_t n_away;
+	uint32_t n_evicted;
 	uint32_t *next; /* by visit: the first one from it on in its block after which the block is off the device;
 			   UINT32_MAX if none */
 	uint32_t *first; /* by touch: see um_choice_first */

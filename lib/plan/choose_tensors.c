@@ -6,7 +6,7 @@
 
 #include "plan/swaps.h"
 
-int um_choose_tensors(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_choose_tensors(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct um_swaps w = {0};
 	uint32_t *order = NULL;

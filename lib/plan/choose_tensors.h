@@ -14,6 +14,6 @@
 #include "plan/scheme.h"
 
 /* As struct um_scheme's choose; there is one mode. */
-int um_choose_tensors(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
+int um_choose_tensors(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 
 #endif

@@ -44,7 +44,7 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	int32_t op = w->b->visit[v].op;
 	struct piece e = {p->block, p->slot, p->bytes, p->off, op + 1, op, UM_HINT_EVICT};
 
-	if (x->fate != UM_FATE_NEEDED)
+	if (x->liveness != UM_LIVENESS_NEEDED)
 		e.kind = UM_HINT_DISCARD;
 	if (op + 1 == w->b->n_ops) {
 		e.at = 0;
@@ -71,11 +71,11 @@ static int leave_all(struct writer *w, uint32_t t)
 	const struct um_touch *x = &b->touch[t];
 	const struct um_block *bl = &b->block[b->part[x->part].block];
 	uint32_t v = um_choice_first(w->c, t);
-	int32_t lap = b->visit[v].op < x->op ? b->n_ops : 0;
+	int32_t wrap = b->visit[v].op < x->op ? b->n_ops : 0;
 
-	if (x->fate != UM_FATE_NEEDED) {
+	if (x->liveness != UM_LIVENESS_NEEDED) {
 		/* freed at once: no hint is needed */
-		if (x->fate == UM_FATE_GONE && x->until <= b->visit[v].op + lap + 1)
+		if (x->liveness == UM_LIVENESS_FREED && x->until <= b->visit[v].op + wrap + 1)
 			return 0;
 		return leave(w, t, v);
 	}
@@ -83,11 +83,11 @@ static int leave_all(struct writer *w, uint32_t t)
 		if (leave_for_now(w, t, v))
 			return -ENOMEM;
 		v = v + 1 < bl[1].first_visit ? w->c->next[v + 1] : UINT32_MAX;
-		if (v == UINT32_MAX && !lap && x->until > b->n_ops && !bl->wanders) {
+		if (v == UINT32_MAX && !wrap && x->until > b->n_ops && !bl->rotates) {
 			v = w->c->next[bl->first_visit];
-			lap = b->n_ops;
+			wrap = b->n_ops;
 		}
-	} while (v != UINT32_MAX && b->visit[v].op + lap < x->until);
+	} while (v != UINT32_MAX && b->visit[v].op + wrap < x->until);
 	return 0;
 }
 
@@ -158,7 +158,7 @@ static int find_departures(struct writer *w)
 	w->back = malloc((b->n_visits + 1ull) * sizeof *w->back);
 	if (!w->back)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < w->c->n_away; i++)
+	for (uint32_t i = 0; i < w->c->n_evicted; i++)
 		w->back[w->c->gone[i]] = UINT32_MAX;
 	for (uint32_t i = 0; i < w->c->n_left; i++)
 		if (leave_all(w, w->c->left[i]))
@@ -206,14 +206,14 @@ static int flush_coming(struct writer *w, int before)
 static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 {
 	int before = at < 0;
-	int32_t lap = before ? w->b->n_ops : 0;
+	int32_t wrap = before ? w->b->n_ops : 0;
 
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
 		for (uint32_t k = w->back[w->r->back[i]]; k != UINT32_MAX; k = w->backs.at[k].next) {
 			uint32_t touch = w->backs.at[k].touch, to = w->b->to[touch];
 			const struct um_part *p = &w->b->part[w->b->touch[before ? touch : to].part];
-			struct piece e = {p->block, p->slot,	    p->bytes,	     p->off,
-					  at + lap, m->after + lap, UM_HINT_PREFETCH};
+			struct piece e = {p->block,  p->slot,	      p->bytes,	       p->off,
+					  at + wrap, m->after + wrap, UM_HINT_PREFETCH};
 
 			/* before the iteration's end, although it could start after it */
 			if (!before && e.after < -1)
@@ -268,15 +268,15 @@ static int write_advice(struct writer *w)
 {
 	static const int both[] = {UM_ADVICE_PREFERRED, UM_ADVICE_ACCESSED_BY};
 
-	for (uint32_t s = 0; w->b->far && s < w->out->sched.slots.n; s++) {
-		const struct um_host_resident *far = &w->b->far[s];
+	for (uint32_t s = 0; w->b->host_resident && s < w->out->sched.slots.n; s++) {
+		const struct um_host_resident *range = &w->b->host_resident[s];
 
-		for (int i = 0; far->bytes && i < 2; i++)
+		for (int i = 0; range->bytes && i < 2; i++)
 			if (um_vec_push(&w->out->hints, ((struct um_hint){.kind = UM_HINT_ADVISE,
 									  .after = -1,
 									  .slot = s,
-									  .off = far->off,
-									  .bytes = far->bytes,
+									  .off = range->off,
+									  .bytes = range->bytes,
 									  .copy = 1,
 									  .advice = both[i]})))
 				return -ENOMEM;

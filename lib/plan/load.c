@@ -71,7 +71,7 @@ static void add_flat(struct um_load *l, int32_t from, int32_t to, int32_t delta)
 }
 
 /* The position at which the round of another position begins. Most are in the first two. */
-static inline int64_t lap_of(const struct um_load *l, int64_t position)
+static inline int64_t iteration_start(const struct um_load *l, int64_t position)
 {
 	return position < l->n ? 0 : position < 2ll * l->n ? l->n : position - position % l->n;
 }
@@ -84,8 +84,8 @@ void um_load_add(struct um_load *l, int64_t from, int64_t to, int32_t delta)
 		add_flat(l, 0, l->n - 1, delta);
 	if (from >= to)
 		return;
-	a = (int32_t)(from - lap_of(l, from));
-	b = (int32_t)(to - 1 - lap_of(l, to - 1));
+	a = (int32_t)(from - iteration_start(l, from));
+	b = (int32_t)(to - 1 - iteration_start(l, to - 1));
 	if (a <= b) {
 		add_flat(l, a, b, delta);
 	} else {
@@ -132,8 +132,8 @@ int32_t um_load_max(const struct um_load *l, int64_t from, int64_t to)
 		return INT32_MIN;
 	if (to - from >= l->n)
 		return l->max[1];
-	a = (int32_t)(from - lap_of(l, from));
-	b = (int32_t)(to - 1 - lap_of(l, to - 1));
+	a = (int32_t)(from - iteration_start(l, from));
+	b = (int32_t)(to - 1 - iteration_start(l, to - 1));
 	if (a <= b)
 		return max_flat(l, a, b);
 	x = max_flat(l, a, l->n - 1);
@@ -167,17 +167,17 @@ static int32_t last_flat(const struct um_load *l, int32_t from, int32_t to, int3
 
 int64_t um_load_last(const struct um_load *l, int64_t from, int64_t to, int32_t limit)
 {
-	int64_t lap = lap_of(l, from);
-	int32_t a = (int32_t)(from - lap), b = (int32_t)(to - lap), at;
+	int64_t start = iteration_start(l, from);
+	int32_t a = (int32_t)(from - start), b = (int32_t)(to - start), at;
 
 	if (from >= to)
 		return from - 1;
 	if (b > l->n) {
 		at = last_flat(l, 0, b - l->n - 1, limit);
 		if (at >= 0)
-			return lap + l->n + at;
+			return start + l->n + at;
 		b = l->n;
 	}
 	at = last_flat(l, a, b - 1, limit);
-	return at >= 0 ? lap + at : from - 1;
+	return at >= 0 ? start + at : from - 1;
 }

@@ -30,7 +30,7 @@ struct run {
 
 struct placing {
 	struct um_schedule *sched;
-	uint8_t *wanders;
+	uint8_t *rotates;
 	int32_t *used_at; /* by slot: the first op that uses it */
 	UM_VEC(struct run) runs;
 	int through_end_for_ever;
@@ -48,7 +48,7 @@ static struct arc arc_of(const struct placing *p, uint32_t slot)
 {
 	const struct um_slot *t = &p->sched->slots.at[slot];
 
-	if (p->wanders[slot] || (t->birth < 0 && t->death < 0))
+	if (p->rotates[slot] || (t->birth < 0 && t->death < 0))
 		return for_ever;
 	if (p->through_end_for_ever && um_slot_alive_first(t))
 		return for_ever;
@@ -59,7 +59,7 @@ static struct arc arc_of(const struct placing *p, uint32_t slot)
 	return (struct arc){t->birth, INT32_MAX - 1, t->death};
 }
 
-uint8_t *um_place_wanderers(const struct um_schedule *s)
+uint8_t *um_place_rotating(const struct um_schedule *s)
 {
 	uint8_t *w = calloc(s->slots.n + 1, 1);
 
@@ -258,8 +258,8 @@ static int add_settled(struct placing *p)
 			continue;
 		uint64_t end = t->place + t->bytes;
 
-		/* A wandering slot with whole blocks keeps them. */
-		if (p->wanders[i] && t->place % UM_BLOCK_BYTES == 0)
+		/* A rotating slot with whole blocks keeps them. */
+		if (p->rotates[i] && t->place % UM_BLOCK_BYTES == 0)
 			end = (end + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 		if (list_add(p, t->place, end, arc_of(p, i)))
 			return -ENOMEM;
@@ -269,7 +269,7 @@ static int add_settled(struct placing *p)
 
 struct wish {
 	uint32_t slot;
-	int rank; /* wandering slots, then permanent ones, then the others */
+	int rank; /* rotating slots, then permanent ones, then the others */
 	int32_t at;
 	uint64_t bytes;
 };
@@ -302,7 +302,7 @@ static size_t list_wishes(const struct placing *p, struct wish *wish)
 		if (is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
 			continue;
 		w->slot = i;
-		w->rank = p->wanders[i] ? 0 : is_for_ever(arc_of(p, i)) ? 1 : 2;
+		w->rank = p->rotates[i] ? 0 : is_for_ever(arc_of(p, i)) ? 1 : 2;
 		w->at = w->rank == 2 ? t->birth : p->used_at[i];
 		w->bytes = (t->bytes + UM_PLACE_GRANULE - 1) / UM_PLACE_GRANULE * UM_PLACE_GRANULE;
 		n++;
@@ -315,7 +315,7 @@ static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t 
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t s = wish[i].slot;
-		uint64_t align = p->wanders[s] ? UM_BLOCK_BYTES : UM_PLACE_GRANULE;
+		uint64_t align = p->rotates[s] ? UM_BLOCK_BYTES : UM_PLACE_GRANULE;
 		uint64_t bytes = (wish[i].bytes + align - 1) / align * align;
 		uint64_t at = list_find(p, bytes, align, arc_of(p, s));
 
@@ -405,9 +405,9 @@ static int find_uses(struct placing *p)
 {
 	const struct um_schedule *s = p->sched;
 
-	p->wanders = um_place_wanderers(s);
+	p->rotates = um_place_rotating(s);
 	p->used_at = malloc((s->slots.n + 1) * sizeof *p->used_at);
-	if (!p->wanders || !p->used_at)
+	if (!p->rotates || !p->used_at)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->slots.n; i++)
 		p->used_at[i] = INT32_MAX;
@@ -435,7 +435,7 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 	if (!err)
 		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 	free(wish);
-	free(p.wanders);
+	free(p.rotates);
 	free(p.used_at);
 	um_vec_fini(&p.runs);
 	return err;

@@ -6,7 +6,7 @@
  * out   a place for each, such that no two slots that are alive at the same time overlap
  *
  * The goal is a minimum number of 2 MiB blocks with live content, at the peak. Neighbours share blocks; places are
- * multiples of UM_PLACE_GRANULE. Slots that pass their tensor on to another slot at the iteration's end (wandering
+ * multiples of UM_PLACE_GRANULE. Slots that pass their tensor on to another slot at the iteration's end (rotating
  * slots: double buffers, batches that overlap) keep whole blocks to themselves, for ever: their tensors have one of
  * these places in one iteration and another one in the next.
  */
@@ -17,8 +17,8 @@
 
 #define UM_PLACE_GRANULE 512ull
 
-/* By slot: 1 if it wanders. An array to be freed, NULL: out of memory. */
-uint8_t *um_place_wanderers(const struct um_schedule *s);
+/* By slot: 1 if it rotates. An array to be freed, NULL: out of memory. */
+uint8_t *um_place_rotating(const struct um_schedule *s);
 
 /* Sets `place` for slots without one; `*grow_bytes` (a multiple of 2 MiB) is the size used after r->grow_at. 0,
  * -ENOMEM, -EINVAL (rooms out of order, or out of addresses). Plan path. */

@@ -107,13 +107,13 @@ int um_plan_scheme_parse(const char *name)
 
 /* Makes the hints, with all places fixed. */
 static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme,
-		       const struct um_host_resident *far, struct um_plan *out, char *why, size_t size)
+		       const struct um_host_resident *host_resident, struct um_plan *out, char *why, size_t size)
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
 	struct um_blocks blocks = {0};
-	int err = um_blocks_build(&blocks, &out->sched, far);
+	int err = um_blocks_build(&blocks, &out->sched, host_resident);
 
-	if (!err && !far)
+	if (!err && !host_resident)
 		err = um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
 	if (!err)
 		err = check_ops(&blocks, out, why, size);
@@ -138,28 +138,28 @@ static void swap_times(struct um_schedule *s, uint64_t *ns)
 
 /* The same with host-resident ranges; kept if it is better than `out`, or if there was no plan (`had` is the error). 0,
  * -ENOMEM, or `had`. */
-static int build_far(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
+static int build_host_resident(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
 {
 	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);
 	uint64_t remote = (uint64_t)(r->profile->b_remote * r->profile->h2d);
 	struct um_plan near = *out;
-	struct um_host_resident *far = NULL;
+	struct um_host_resident *host_resident = NULL;
 	char line[240];
 	int err = ns ? 0 : -ENOMEM;
 
 	if (!err && remote)
-		err = um_advice_far(out, remote, &far);
-	if (err || !far)
+		err = um_advice_host_resident(out, remote, &host_resident);
+	if (err || !host_resident)
 		goto out;
 	memset(&out->hints, 0, sizeof out->hints);
 	for (size_t i = 0; i < out->sched.ops.n; i++) {
-		uint64_t slow = um_host_resident_ns(&out->sched, &out->sched.ops.at[i], far, remote);
+		uint64_t slow = um_host_resident_ns(&out->sched, &out->sched.ops.at[i], host_resident, remote);
 
 		ns[i] = slow > out->sched.ops.at[i].ns ? slow : out->sched.ops.at[i].ns;
 	}
 	out->remote = remote;
 	swap_times(&out->sched, ns);
-	err = build_hints(r, NULL, far, out, had ? why : line, had ? size : sizeof line);
+	err = build_hints(r, NULL, host_resident, out, had ? why : line, had ? size : sizeof line);
 	swap_times(&out->sched, ns);
 	if (err || (!had && out->predicted_ns >= near.predicted_ns)) {
 		um_vec_fini(&out->hints);
@@ -171,7 +171,7 @@ static int build_far(const struct um_plan_request *r, struct um_plan *out, int h
 		had = 0;
 	}
 out:
-	free(far);
+	free(host_resident);
 	free(ns);
 	return err == -ENOMEM ? err : had;
 }
@@ -182,7 +182,7 @@ static int build_own(const struct um_plan_request *r, struct um_plan *out, char 
 	int err = build_hints(r, NULL, NULL, out, why, size);
 
 	if (err == -E2BIG || err == -EINVAL || (!err && out->predicted_ns > out->in_core_ns))
-		err = build_far(r, out, err, why, size);
+		err = build_host_resident(r, out, err, why, size);
 	return err;
 }
 

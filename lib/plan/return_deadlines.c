@@ -19,7 +19,7 @@ static int64_t time_of(const uint64_t *start, int32_t n, int64_t position)
 int um_return_deadlines_build(const struct um_blocks *b, const struct um_choice *c, const uint64_t *start, uint64_t h2d,
 			      int32_t *not_before)
 {
-	uint32_t *back = malloc((c->n_away + 1ull) * sizeof *back), k = 0;
+	uint32_t *back = malloc((c->n_evicted + 1ull) * sizeof *back), k = 0;
 	int64_t due, latest = INT64_MAX, at = INT64_MAX;
 	int32_t n = b->n_ops;
 

@@ -46,20 +46,20 @@ static void sort(struct ret *ret, struct ret *scratch, uint32_t n)
 static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit,
 		  const int32_t *not_before)
 {
-	for (int lap = 0; lap < 2; lap++) {
+	for (int iteration = 0; iteration < 2; iteration++) {
 		for (uint32_t i = 0; i < n; i++) {
 			const struct um_visit *x = &b->visit[ret[i].visit];
 			/* not before the iteration that needs it if the tensor was off the device all through the
 			 * previous one */
 			int64_t base = x->end - x->end % b->n_ops, at;
 			int64_t from = x->op + 1 > base - b->n_ops ? x->op + 1 : base;
-			int64_t cut = x->end - ret[i].need, to = lap ? cut : x->end;
+			int64_t cut = x->end - ret[i].need, to = iteration ? cut : x->end;
 
 			if (not_before && from < not_before[ret[i].visit])
 				from = not_before[ret[i].visit];
-			if (lap && (from >= cut || ret[i].after > cut - 1 - base))
+			if (iteration && (from >= cut || ret[i].after > cut - 1 - base))
 				continue;
-			if (!lap && from < cut)
+			if (!iteration && from < cut)
 				from = cut;
 			at = um_load_last(&c->load, from, to, limit);
 			um_load_add(&c->load, at + 1, to, 1);
@@ -91,12 +91,12 @@ static void merge(struct um_returns *r, const struct ret *ret, uint32_t n, const
 int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_choice *c, int32_t limit, uint32_t most,
 		     const int32_t *not_before)
 {
-	struct ret *ret = malloc((2ull * c->n_away + 1) * sizeof *ret); /* and scratch for sorting */
+	struct ret *ret = malloc((2ull * c->n_evicted + 1) * sizeof *ret); /* and scratch for sorting */
 	uint32_t n;
 
 	memset(r, 0, sizeof *r);
-	r->back = malloc((c->n_away + 1ull) * sizeof *r->back);
-	r->move = malloc((c->n_away + 1ull) * sizeof *r->move);
+	r->back = malloc((c->n_evicted + 1ull) * sizeof *r->back);
+	r->move = malloc((c->n_evicted + 1ull) * sizeof *r->move);
 	if (!ret || !r->back || !r->move || um_choice_list_returns(c, b, c->min_load_op, r->back, &n)) {
 		free(ret);
 		um_returns_fini(r);
@@ -109,7 +109,7 @@ int um_returns_build(struct um_returns *r, const struct um_blocks *b, struct um_
 		ret[i] = (struct ret){need, 0, r->back[i]};
 	}
 	place(ret, n, b, c, limit, not_before);
-	sort(ret, ret + c->n_away, n);
+	sort(ret, ret + c->n_evicted, n);
 	merge(r, ret, n, b, most);
 	free(ret);
 	return 0;

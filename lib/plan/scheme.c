@@ -57,7 +57,7 @@ const struct um_scheme *um_scheme_find(const char *name)
 
 struct run {
 	const struct um_scheme *scheme;
-	struct um_scheme_case s;
+	struct um_scheme_input s;
 	struct um_plan *out;
 	uint8_t *keep_resident; /* by visit: turned out too short */
 };
@@ -65,10 +65,10 @@ struct run {
 /* One round, into out->hints. `*too_short`: number of gaps that should not have been chosen, keep_resident now. */
 static int ask(struct run *r, uint32_t *too_short)
 {
-	struct um_scheme_answer a;
+	struct um_scheme_result a;
 	struct um_lowering carry = r->s.carry;
 	struct um_timeline line = {0};
-	int err = um_scheme_answer_init(&a, r->s.b, r->keep_resident);
+	int err = um_scheme_result_init(&a, r->s.b, r->keep_resident);
 
 	if (err)
 		return err;
@@ -79,7 +79,7 @@ static int ask(struct run *r, uint32_t *too_short)
 		err = um_lower_plan(r->s.b, r->s.sched, &a.choice, &carry, &line, r->out);
 	*too_short = line.too_short;
 	um_timeline_fini(&line);
-	um_scheme_answer_fini(&a);
+	um_scheme_result_fini(&a);
 	return err;
 }
 
@@ -144,7 +144,7 @@ static int tune(struct run *r)
 			worst = y.value[k] > worst ? y.value[k] : worst;
 		if (r->s.value < 0)
 			r->s.value = err ? worst + (double)r->s.clock[r->s.b->n_ops] : (double)r->out->predicted_ns;
-		um_bayes_tell(&y, weight, r->s.value);
+		um_bayes_add(&y, weight, r->s.value);
 	}
 	memcpy(r->s.weight, y.at[um_bayes_best(&y)], sizeof r->s.weight);
 	return 0;
@@ -171,7 +171,7 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 
 	for (size_t i = 0; !err && i < out->sched.ops.n; i++)
 		clock[i + 1] = clock[i] + out->sched.ops.at[i].ns;
-	r.s = (struct um_scheme_case){
+	r.s = (struct um_scheme_input){
 		.b = b,
 		.sched = &out->sched,
 		.clock = clock,

@@ -19,7 +19,7 @@
 #include "plan/lower.h"
 
 /* The input of a scheme. */
-struct um_scheme_case {
+struct um_scheme_input {
 	const struct um_blocks *b;
 	const struct um_schedule *sched;
 	const uint64_t *clock; /* by op, its start if nothing waits; n_ops + 1 */
@@ -32,7 +32,7 @@ struct um_scheme_case {
 };
 
 /* The output of a scheme. */
-struct um_scheme_answer {
+struct um_scheme_result {
 	struct um_choice choice; /* `away` is set, and subtracted from `load`; `keep_resident` gaps must not be away */
 	int32_t *not_before; /* by visit, see um_returns_build; 0 at first */
 };
@@ -41,7 +41,7 @@ struct um_scheme {
 	const char *name;
 	int mode; /* the scheme's own */
 	int tuned; /* run with many weights (bayes.h), first with each one alone; the best counts */
-	int (*choose)(struct um_scheme_case *s, int mode, struct um_scheme_answer *a); /* 0, -ENOMEM, -E2BIG */
+	int (*choose)(struct um_scheme_input *s, int mode, struct um_scheme_result *a); /* 0, -ENOMEM, -E2BIG */
 };
 
 /* Adds schemes after our own: for a program that compares, once, before any planning. Borrowed. */
@@ -60,9 +60,9 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 /* Is an op of this name a convolution, or another matrix product, which has its role in other networks? */
 int um_scheme_is_product(const char *name);
 
-int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b,
+int um_scheme_result_init(struct um_scheme_result *a, const struct um_blocks *b,
 			  uint8_t *keep_resident); /* 0 or -ENOMEM */
-void um_scheme_answer_fini(struct um_scheme_answer *a);
+void um_scheme_result_fini(struct um_scheme_result *a);
 
 /* The schemes of the library. */
 enum um_autoswap_mode {
@@ -73,8 +73,8 @@ enum um_autoswap_mode {
 	UM_AUTOSWAP_COMBINED,
 	UM_AUTOSWAP_NO_OVERHEAD /* combined */
 };
-int um_scheme_autoswap(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
-int um_scheme_superneurons(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
-int um_scheme_appobmem(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
+int um_scheme_autoswap(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
+int um_scheme_superneurons(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
+int um_scheme_appobmem(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 /* By slot: the longest absence and the swap that it is, UINT32_MAX for none. */
-static uint32_t *find_extremal(const struct um_swaps *w, const struct um_scheme_case *s)
+static uint32_t *find_extremal(const struct um_swaps *w, const struct um_scheme_input *s)
 {
 	uint32_t *best = malloc((s->sched->slots.n + 1) * sizeof *best);
 
@@ -35,11 +35,11 @@ static uint32_t *find_extremal(const struct um_swaps *w, const struct um_scheme_
 }
 
 /* Candidates first, by the order above; the rest is no candidate. */
-static uint32_t *rank(const struct um_swaps *w, const struct um_scheme_case *s, uint32_t *n)
+static uint32_t *rank(const struct um_swaps *w, const struct um_scheme_input *s, uint32_t *n)
 {
 	uint32_t *extremal = find_extremal(w, s), *order = NULL;
 	double *score = malloc((w->n + 1ull) * sizeof *score);
-	double lap = (double)s->clock[s->b->n_ops] + 1;
+	double iteration_ns = (double)s->clock[s->b->n_ops] + 1;
 
 	*n = 0;
 	if (extremal && score) {
@@ -49,7 +49,7 @@ static uint32_t *rank(const struct um_swaps *w, const struct um_scheme_case *s, 
 			int is_short = absence < (double)x->out_ns + (double)x->in_ns;
 
 			/* An absence is a share of a block here: it decides between equals only. */
-			score[i] = (double)x->n + absence / (8 * lap) - (is_short ? 1e10 : 0);
+			score[i] = (double)x->n + absence / (8 * iteration_ns) - (is_short ? 1e10 : 0);
 			if (extremal[x->slot] != i)
 				score[i] -= 1e12;
 			else
@@ -62,7 +62,7 @@ static uint32_t *rank(const struct um_swaps *w, const struct um_scheme_case *s, 
 	return order;
 }
 
-int um_scheme_appobmem(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_appobmem(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct um_swaps swaps;
 	uint32_t *order = NULL, n;

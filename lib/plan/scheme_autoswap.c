@@ -23,8 +23,8 @@
 #define HALVINGS 12
 
 struct auto_swap {
-	struct um_scheme_case *s;
-	struct um_scheme_answer *a;
+	struct um_scheme_input *s;
+	struct um_scheme_result *a;
 	struct um_swaps swaps;
 	struct um_scores scores;
 	double *sum; /* by swap */
@@ -44,15 +44,15 @@ static uint32_t *rank(struct auto_swap *x, const double *weight)
 }
 
 /* Without overhead, for one limit. */
-static int book(struct auto_swap *x, const uint32_t *order, int32_t limit, struct um_scheme_answer *a)
+static int book(struct auto_swap *x, const uint32_t *order, int32_t limit, struct um_scheme_result *a)
 {
-	int err = um_scheme_answer_init(a, x->s->b, x->a->choice.keep_resident);
+	int err = um_scheme_result_init(a, x->s->b, x->a->choice.keep_resident);
 
 	return err ? err : um_booking_choose(&x->swaps, x->s, order, limit, a, &x->reached);
 }
 
 /* The lowest load that is reached, or the limit if it is; that answer is left in `a`. */
-static int come_down(struct auto_swap *x, const uint32_t *order, struct um_scheme_answer *a)
+static int come_down(struct auto_swap *x, const uint32_t *order, struct um_scheme_result *a)
 {
 	int32_t lo = x->limit, hi = um_load_max(&x->a->choice.load, 0, x->s->b->n_ops), best = hi, limit = lo, at = hi;
 	int err = 0;
@@ -68,7 +68,7 @@ static int come_down(struct auto_swap *x, const uint32_t *order, struct um_schem
 		else
 			lo = limit + 1;
 		limit = lo + (hi - lo) / 2;
-		um_scheme_answer_fini(a);
+		um_scheme_result_fini(a);
 	}
 	return err ? err : book(x, order, at, a);
 }
@@ -77,13 +77,13 @@ static int come_down(struct auto_swap *x, const uint32_t *order, struct um_schem
 static int decide(struct auto_swap *x, const double *weight)
 {
 	uint32_t *order = rank(x, weight);
-	struct um_scheme_answer a;
+	struct um_scheme_result a;
 	int err = order ? 0 : -ENOMEM;
 
 	if (!err && x->no_overhead) {
 		err = come_down(x, order, &a);
 		if (!err) {
-			um_scheme_answer_fini(x->a);
+			um_scheme_result_fini(x->a);
 			*x->a = a;
 		}
 	} else if (!err) {
@@ -109,7 +109,7 @@ static int refuse(const struct auto_swap *x)
 	return -E2BIG;
 }
 
-int um_scheme_autoswap(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_autoswap(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct auto_swap x = {.s = s, .a = a, .no_overhead = mode == UM_AUTOSWAP_NO_OVERHEAD};
 	double single[UM_SCORES] = {0};

@@ -21,15 +21,15 @@
 
 #include <stdio.h>
 
-#define LAPS 3
+#define ITERATIONS 3
 #define NONE UINT32_MAX
 
 /* What the cache holds: a swap's tensor from its use on. Doubly linked in the order of use, oldest first. */
 struct cache {
-	struct um_scheme_case *s;
+	struct um_scheme_input *s;
 	const struct um_swaps *swaps;
 	uint32_t *newer, *older; /* by swap */
-	uint8_t *in, *out, *left; /* by swap: in the list; away now; thrown out in this lap, or away when it began */
+	uint8_t *in, *out, *left; /* by swap: in the list; away now; evicted in this iteration, or when it began */
 	uint32_t *ending, *first_ending; /* by op: swaps whose gap ends there */
 	uint32_t *first_starting; /* by op: swaps from it on; they are in that order */
 	uint32_t oldest, newest;
@@ -128,9 +128,9 @@ static int step(struct cache *c, int32_t op, const struct um_load *load)
 	return 0;
 }
 
-/* The first lap begins with all that the iteration before used, in that order; by the last one it is what the room
- * allows. What leaves in that one, or is out when it begins, is the answer. */
-static int throw_out(struct cache *c, struct um_scheme_answer *a)
+/* The first iteration begins with all that the iteration before used, in that order; by the last one it is what the
+ * room allows. What leaves in that one, or is out when it begins, is the answer. */
+static int throw_out(struct cache *c, struct um_scheme_result *a)
 {
 	int32_t n = c->s->b->n_ops;
 	int err = 0;
@@ -138,7 +138,7 @@ static int throw_out(struct cache *c, struct um_scheme_answer *a)
 	for (uint32_t i = 0; i < c->swaps->n; i++)
 		if (c->swaps->at[i].to > n)
 			link_newest(c, i);
-	for (int lap = 0; !err && lap < LAPS; lap++) {
+	for (int iteration = 0; !err && iteration < ITERATIONS; iteration++) {
 		memcpy(c->left, c->out, c->swaps->n);
 		for (int32_t op = 0; !err && op < n; op++)
 			err = step(c, op, &a->choice.load);
@@ -166,7 +166,7 @@ static void find_checkpoints(const struct um_schedule *s, int32_t n, int32_t *ba
 	}
 }
 
-static int prefetch(const struct um_swaps *w, const struct um_scheme_case *s, struct um_scheme_answer *a)
+static int prefetch(const struct um_swaps *w, const struct um_scheme_input *s, struct um_scheme_result *a)
 {
 	int32_t n = s->b->n_ops, *back = malloc((size_t)n * sizeof *back);
 
@@ -185,7 +185,7 @@ static int prefetch(const struct um_swaps *w, const struct um_scheme_case *s, st
 	return 0;
 }
 
-int um_scheme_superneurons(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_superneurons(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct um_swaps swaps;
 	struct cache c = {.s = s, .swaps = &swaps, .room = s->carry.capacity};

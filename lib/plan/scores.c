@@ -13,7 +13,7 @@
 #include <math.h>
 
 struct area {
-	const struct um_scheme_case *s;
+	const struct um_scheme_input *s;
 	int32_t n;
 	double *rate, *moment; /* partial sums, n + 2 */
 };
@@ -43,12 +43,12 @@ static double area_to(const struct area *a, int32_t op)
 static double area_of(const struct area *a, const struct um_swap *w)
 {
 	int32_t from = w->from % a->n, length = w->to - w->from;
-	double lap = area_to(a, a->n), sum = length / a->n * lap;
+	double iteration_area = area_to(a, a->n), sum = length / a->n * iteration_area;
 
 	length %= a->n;
 	if (from + length <= a->n)
 		return sum + area_to(a, from + length) - area_to(a, from);
-	return sum + lap - area_to(a, from) + area_to(a, from + length - a->n);
+	return sum + iteration_area - area_to(a, from) + area_to(a, from + length - a->n);
 }
 
 static void take_off(struct area *a, const struct um_swap *w)
@@ -122,7 +122,7 @@ static void area_fill(struct area *a, const struct um_load *load)
 	}
 }
 
-int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_case *s,
+int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_input *s,
 		    const struct um_load *load)
 {
 	struct area a = {s, s->b->n_ops, calloc(s->b->n_ops + 2ull, sizeof(double)),

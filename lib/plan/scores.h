@@ -25,7 +25,7 @@ struct um_scores {
 };
 
 /* 0 or -ENOMEM. O((swaps + ops) log), and more for SWDOA if many absences cover each other. */
-int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_case *s,
+int um_scores_build(struct um_scores *c, unsigned wanted, const struct um_swaps *w, const struct um_scheme_input *s,
 		    const struct um_load *load);
 void um_scores_fini(struct um_scores *c);
 

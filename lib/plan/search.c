@@ -16,7 +16,7 @@
 #include "base/diag.h"
 #include "plan/search_state.h"
 
-#define N_FIRST_WAYS 2 /* run before the other configurations */
+#define N_FIRST_CONFIGS 2 /* run before the other configurations */
 #define MOST_REHEARSED_OPS 30000
 
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
@@ -32,14 +32,14 @@
 static int learn(struct um_search *s, int round)
 {
 	size_t uses = s->out->sched.uses.n;
-	int64_t most = 0, lap = (int64_t)s->clock[s->b->n_ops];
+	int64_t most = 0, iteration_ns = (int64_t)s->clock[s->b->n_ops];
 
 	for (size_t u = 0; u < uses; u++)
 		most = s->stall[u] > most ? s->stall[u] : most;
 	if (!most)
 		return 0;
 	for (size_t u = 0; u < uses; u++)
-		s->total_stall[u] += (int64_t)((double)lap / 16 * (double)s->stall[u] / (double)most);
+		s->total_stall[u] += (int64_t)((double)iteration_ns / 16 * (double)s->stall[u] / (double)most);
 	for (uint32_t v = 0; v < s->b->n_visits; v++) {
 		uint32_t u = s->group[v];
 
@@ -72,11 +72,11 @@ static int lower_prediction(struct um_search *s)
 
 	s->no_rehearsal = 1;
 	if (!s->learning_rounds && !um_search_enough(s))
-		err = um_search_go(s, &um_search_ways[1]);
+		err = um_search_apply(s, &um_search_configs[1]);
 	for (;
 	     !err && s->learning_rounds < MOST_LEARNING_ROUNDS && !um_search_enough(s) && learn(s, s->learning_rounds);
 	     s->learning_rounds++)
-		err = um_search_try(s, &um_search_ways[1]);
+		err = um_search_try(s, &um_search_configs[1]);
 	if (!err && s->own_ns && !um_search_enough(s))
 		err = um_search_perturb(s, &s->own, 0);
 	s->no_rehearsal = 0;
@@ -122,15 +122,15 @@ static int run(struct um_search *s)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < N_FIRST_WAYS && !um_search_enough(s); i++)
-		err = um_search_try(s, &um_search_ways[i]);
+	for (size_t i = 0; !err && i < N_FIRST_CONFIGS && !um_search_enough(s); i++)
+		err = um_search_try(s, &um_search_configs[i]);
 	if (!err && s->own_ns)
 		err = um_search_seeds(s);
-	for (size_t i = N_FIRST_WAYS; !err && i < UM_SEARCH_WAYS && !um_search_enough(s); i++)
-		err = um_search_try(s, &um_search_ways[i]);
+	for (size_t i = N_FIRST_CONFIGS; !err && i < UM_SEARCH_CONFIGS && !um_search_enough(s); i++)
+		err = um_search_try(s, &um_search_configs[i]);
 	if (!err)
 		err = refine(s);
-	/* A way that finds no place is no harm while there is another. */
+	/* A configuration without a result is no failure while another one has a result. */
 	return err == -E2BIG && s->best_ns ? 0 : err;
 }
 
@@ -175,11 +175,11 @@ static int prepare(struct um_search *s)
 	s->stall = calloc(uses, sizeof *s->stall);
 	s->total_stall = calloc(uses, sizeof *s->total_stall);
 	s->keep_resident = calloc(visits, 1);
-	s->away = calloc(visits, 1);
+	s->evicted = calloc(visits, 1);
 	s->start = calloc(sched->ops.n + 1, sizeof *s->start);
 	s->not_before = calloc(visits, sizeof *s->not_before);
 	if (!s->clock || !s->group || !s->rank || !s->size || !s->penalty || !s->stall || !s->total_stall ||
-	    !s->keep_resident || !s->away || !s->start || !s->not_before)
+	    !s->keep_resident || !s->evicted || !s->start || !s->not_before)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
@@ -254,7 +254,7 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	free(s.stall);
 	free(s.total_stall);
 	free(s.keep_resident);
-	free(s.away);
+	free(s.evicted);
 	free(s.own.penalty);
 	free(s.start);
 	free(s.not_before);

@@ -20,7 +20,7 @@
 /* Plans rehearsed with advice and without it. */
 #define MOST_COMPARED 8
 
-const struct um_search_config um_search_ways[UM_SEARCH_WAYS] = {
+const struct um_search_config um_search_configs[UM_SEARCH_CONFIGS] = {
 	{0, 0, 0, 1, 1, 0},  {0, 0, 0, 1, 1, 1},  {0, 0, 0, 16, 0, 0}, {0, 0, 4, 1, 1, 1},
 	{10, 0, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 1}, {0, 16, 0, 1, 1, 0},
 };
@@ -30,7 +30,8 @@ uint64_t um_search_round(const struct um_search *s)
 	return s->b->n_touches + s->out->sched.uses.n + 20ull * s->out->sched.ops.n;
 }
 
-/* Hints of one way, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident now. */
+/* Hints of one configuration, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident
+ * now. */
 static int go_once(struct um_search *s, const struct um_search_config *w, int32_t limit, uint32_t *too_short)
 {
 	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean};
@@ -51,7 +52,7 @@ static int go_once(struct um_search *s, const struct um_search_config *w, int32_
 	if (!err) {
 		*too_short = line.too_short;
 		s->estimate = line.ns;
-		memcpy(s->away, c.away, s->b->n_visits);
+		memcpy(s->evicted, c.evicted, s->b->n_visits);
 		memcpy(s->start, line.start, (s->out->sched.ops.n + 1) * sizeof *s->start);
 		s->started = 1;
 		memset(s->stall, 0, (s->out->sched.uses.n + 1) * sizeof *s->stall);
@@ -64,7 +65,7 @@ static int go_once(struct um_search *s, const struct um_search_config *w, int32_
 	return err;
 }
 
-int um_search_go(struct um_search *s, const struct um_search_config *w)
+int um_search_apply(struct um_search *s, const struct um_search_config *w)
 {
 	int32_t limit = s->capacity - (int32_t)(((int64_t)s->capacity * w->reserve + 999) / 1000);
 	uint32_t too_short = 0;
@@ -147,18 +148,18 @@ static struct um_search_kept *place_for(struct um_search *s, const struct um_sea
 	return um_search_score(fresh) < um_search_score(worst) ? worst : NULL;
 }
 
-/* What was made last, by way w or a scheme (NULL), as a seed. */
+/* The seed of the plan that was made last, by configuration w or by a scheme (NULL). */
 static int save_seed(struct um_search *s, const struct um_search_config *w, struct um_search_seed *seed)
 {
-	int64_t lap = (int64_t)s->clock[s->b->n_ops];
+	int64_t iteration_ns = (int64_t)s->clock[s->b->n_ops];
 
 	if (!seed->penalty)
 		seed->penalty = malloc((s->b->n_visits + 1ull) * sizeof *seed->penalty);
 	if (!seed->penalty)
 		return -ENOMEM;
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
-		seed->penalty[v] = w ? s->penalty[v] : s->away[v] ? -2 * lap : 0;
-	seed->way = w ? w : &um_search_ways[0];
+		seed->penalty[v] = w ? s->penalty[v] : s->evicted[v] ? -2 * iteration_ns : 0;
+	seed->config = w ? w : &um_search_configs[0];
 	return 0;
 }
 
@@ -254,7 +255,7 @@ int um_search_enough(const struct um_search *s)
 /* Estimates are good to a per cent or so. */
 int um_search_try(struct um_search *s, const struct um_search_config *w)
 {
-	int err = um_search_go(s, w);
+	int err = um_search_apply(s, w);
 
 	if (!err && (!s->best_ns || um_search_is_near(s, s->estimate - s->estimate / 256)))
 		err = um_search_judge(s, w);

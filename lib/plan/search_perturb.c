@@ -16,7 +16,7 @@
 
 struct variation {
 	uint32_t *first, *gap; /* by use: gaps that may be spent away, gap[first[use]] .. gap[first[use + 1]] */
-	uint8_t *away; /* by visit, where it stands */
+	uint8_t *evicted; /* by visit, where it stands */
 	int64_t *penalty; /* likewise */
 };
 
@@ -32,9 +32,9 @@ static int variation_init(struct variation *w, const struct um_search *s)
 
 	w->first = calloc(uses + 2, sizeof *w->first);
 	w->gap = malloc((s->b->n_visits + 1ull) * sizeof *w->gap);
-	w->away = malloc(s->b->n_visits + 1ull);
+	w->evicted = malloc(s->b->n_visits + 1ull);
 	w->penalty = malloc((s->b->n_visits + 1ull) * sizeof *w->penalty);
-	if (!w->first || !w->gap || !w->away || !w->penalty)
+	if (!w->first || !w->gap || !w->evicted || !w->penalty)
 		return -ENOMEM;
 	for (int fill = 0; fill < 2; fill++) {
 		for (uint32_t v = 0; v < s->b->n_visits; v++) {
@@ -55,7 +55,7 @@ static void variation_fini(struct variation *w)
 {
 	free(w->first);
 	free(w->gap);
-	free(w->away);
+	free(w->evicted);
 	free(w->penalty);
 }
 
@@ -63,11 +63,11 @@ static void variation_fini(struct variation *w)
 static void step(struct variation *w, struct um_search *s)
 {
 	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(s, 5) < 3, v = 0;
-	int64_t lap = (int64_t)s->clock[s->b->n_ops], penalty;
+	int64_t iteration_ns = (int64_t)s->clock[s->b->n_ops], penalty;
 
 	for (int i = 0; i < 200; i++) {
 		v = w->gap[draw(s, n)];
-		if (w->away[v] == keep)
+		if (w->evicted[v] == keep)
 			break;
 	}
 	uint32_t lo = w->first[s->group[v]], hi = w->first[s->group[v] + 1];
@@ -76,7 +76,7 @@ static void step(struct variation *w, struct um_search *s)
 		lo += draw(s, hi - lo);
 		hi = lo + 1 + draw(s, hi - lo);
 	}
-	penalty = lap / 512 * draw(s, 1024);
+	penalty = iteration_ns / 512 * draw(s, 1024);
 	if (!draw(s, 7))
 		penalty = 0;
 	for (; lo < hi; lo++)
@@ -84,14 +84,14 @@ static void step(struct variation *w, struct um_search *s)
 }
 
 /* Judges what was made last, if that is worth it. `*value`: of it; less is better than `at`. */
-static int weigh(struct um_search *s, const struct um_search_config *way, int rehearsed, double at, double *value)
+static int weigh(struct um_search *s, const struct um_search_config *config, int rehearsed, double at, double *value)
 {
 	int worth = rehearsed ? um_search_is_near(s, s->estimate - s->estimate / 256) : (double)s->estimate < at;
 	int err = 0;
 
 	s->score = HUGE_VAL;
 	if (worth)
-		err = um_search_judge(s, way);
+		err = um_search_judge(s, config);
 	*value = rehearsed ? s->score : (double)s->estimate;
 	return err;
 }
@@ -107,24 +107,24 @@ int um_search_perturb(struct um_search *s, const struct um_search_seed *from, do
 	if (err || !w.first[s->out->sched.uses.n])
 		goto out;
 	memcpy(s->penalty, from->penalty, bytes);
-	err = um_search_go(s, from->way);
+	err = um_search_apply(s, from->config);
 	if (!score)
 		at = (double)s->estimate;
 	while (!err && !um_search_enough(s) && steps++ < MOST_STEPS && vain++ < MOST_VAIN_STEPS) {
-		memcpy(w.away, s->away, s->b->n_visits);
+		memcpy(w.evicted, s->evicted, s->b->n_visits);
 		memcpy(w.penalty, s->penalty, bytes);
 		for (uint32_t i = 1 + draw(s, 3); i > 0; i--)
 			step(&w, s);
-		err = um_search_go(s, from->way);
+		err = um_search_apply(s, from->config);
 		if (!err)
-			err = weigh(s, from->way, score > 0, at, &value);
+			err = weigh(s, from->config, score > 0, at, &value);
 		if (!err && value <= at) {
 			vain = value < at ? 0 : vain;
 			at = value;
 			continue;
 		}
 		memcpy(s->penalty, w.penalty, bytes);
-		memcpy(s->away, w.away, s->b->n_visits);
+		memcpy(s->evicted, w.evicted, s->b->n_visits);
 		err = err == -E2BIG ? 0 : err;
 	}
 out:

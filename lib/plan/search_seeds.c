@@ -25,19 +25,19 @@ static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, u
 #define MOST_WEIGHTS 30 /* as in the paper */
 #define MERGE 4 /* maximum number of blocks in a hint */
 
-/* What one scheme chooses, carried out; hints into `out`, if any. `*too_short`: as in um_search_go. -E2BIG: it finds
+/* What one scheme chooses, carried out; hints into `out`, if any. `*too_short`: as in um_search_apply. -E2BIG: it finds
  * nothing. */
 static int ask_once(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
 		    uint32_t merge, uint32_t *too_short)
 {
-	struct um_scheme_case c = {.b = s->b,
-				   .sched = &s->out->sched,
-				   .clock = s->clock,
-				   .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, merge, NULL},
-				   .value = -1};
-	struct um_scheme_answer a;
+	struct um_scheme_input c = {.b = s->b,
+				    .sched = &s->out->sched,
+				    .clock = s->clock,
+				    .carry = {{s->out->budget, s->out->h2d, s->out->d2h, 1}, s->capacity, merge, NULL},
+				    .value = -1};
+	struct um_scheme_result a;
 	struct um_timeline line = {0};
-	int err = um_scheme_answer_init(&a, s->b, s->keep_resident);
+	int err = um_scheme_result_init(&a, s->b, s->keep_resident);
 
 	if (err)
 		return err;
@@ -52,10 +52,10 @@ static int ask_once(struct um_search *s, const struct um_scheme *scheme, const d
 		err = um_lower_plan(s->b, c.sched, &a.choice, &c.carry, &line, out);
 	*too_short = line.too_short;
 	s->estimate = line.ns;
-	memcpy(s->away, a.choice.away, s->b->n_visits);
+	memcpy(s->evicted, a.choice.evicted, s->b->n_visits);
 	s->work += (out ? 2 : 1) * um_search_round(s);
 	um_timeline_fini(&line);
-	um_scheme_answer_fini(&a);
+	um_scheme_result_fini(&a);
 	return err;
 }
 
@@ -74,15 +74,15 @@ static int ask(struct um_search *s, const struct um_scheme *scheme, const double
 /* The resulting plan, and one of our own that begins with the same choice. */
 static int adopt(struct um_search *s)
 {
-	int64_t lap = (int64_t)s->clock[s->b->n_ops];
+	int64_t iteration_ns = (int64_t)s->clock[s->b->n_ops];
 	int err = 0;
 
 	for (uint32_t v = 0; v < s->b->n_visits; v++)
-		s->penalty[v] = s->away[v] ? -2 * lap : 0;
+		s->penalty[v] = s->evicted[v] ? -2 * iteration_ns : 0;
 	if (um_search_is_near(s, s->estimate - s->estimate / 256))
 		err = um_search_judge(s, NULL);
 	if (!err && s->estimate < s->best_ns + s->best_ns / 8)
-		err = um_search_try(s, &um_search_ways[0]);
+		err = um_search_try(s, &um_search_configs[0]);
 	memset(s->penalty, 0, s->b->n_visits * sizeof *s->penalty);
 	return err;
 }
@@ -101,7 +101,7 @@ static int weigh(struct um_search *s, struct um_bayes *y)
 		err = ask(s, &combined, weight, NULL, MERGE);
 		if (err && err != -E2BIG)
 			return err;
-		um_bayes_tell(y, weight, (double)(err ? 2 * s->best_ns : s->estimate));
+		um_bayes_add(y, weight, (double)(err ? 2 * s->best_ns : s->estimate));
 	}
 	best = y->n > singles ? um_bayes_best(y) : 0;
 	if (best < singles)
@@ -133,7 +133,7 @@ int um_search_seeds(struct um_search *s)
 			continue;
 		if (others[i].choose == um_scheme_autoswap) {
 			weight[others[i].mode] = 1;
-			um_bayes_tell(&y, weight, (double)s->estimate);
+			um_bayes_add(&y, weight, (double)s->estimate);
 		}
 		err = adopt(s);
 	}

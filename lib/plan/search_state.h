@@ -21,7 +21,7 @@ struct um_search_config {
 
 /* Recreates a plan, or nearly. */
 struct um_search_seed {
-	const struct um_search_config *way; /* NULL: none */
+	const struct um_search_config *config; /* NULL: none */
 	int64_t *penalty; /* by visit */
 };
 
@@ -62,7 +62,7 @@ struct um_search {
 	uint64_t own_ns; /* likewise, of plans that a configuration and a penalty recreate */
 	struct um_search_seed own; /* of that */
 	uint64_t random;
-	uint8_t *away; /* by visit: chosen in the last round */
+	uint8_t *evicted; /* by visit: chosen in the last round */
 	uint64_t estimate; /* of the last configuration */
 	uint64_t *start; /* by op: its start, under the last configuration; one more entry */
 	int32_t *not_before; /* by visit */
@@ -72,11 +72,12 @@ struct um_search {
 
 /* --- search_evaluate.c: what a plan is worth ---------------------------------------------------------------------- */
 
-#define UM_SEARCH_WAYS 7
-extern const struct um_search_config um_search_ways[UM_SEARCH_WAYS]; /* the first is the one that others begin with */
+#define UM_SEARCH_CONFIGS 7
+/* The first is the one that others begin with. */
+extern const struct um_search_config um_search_configs[UM_SEARCH_CONFIGS];
 
-/* Hints of one way, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
-int um_search_go(struct um_search *s, const struct um_search_config *w);
+/* Hints of one configuration, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
+int um_search_apply(struct um_search *s, const struct um_search_config *w);
 
 /* The same, proved if the estimate is not clearly behind. */
 int um_search_try(struct um_search *s, const struct um_search_config *w);
@@ -84,8 +85,8 @@ int um_search_try(struct um_search *s, const struct um_search_config *w);
 /* What one round costs, of any kind, in units of s->work. */
 uint64_t um_search_round(const struct um_search *s);
 
-/* Proves what um_search_go, by way w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not kept, no
- * error. 0 or -ENOMEM. */
+/* Proves what um_search_apply, by configuration w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not
+ * kept, no error. 0 or -ENOMEM. */
 int um_search_judge(struct um_search *s, const struct um_search_config *w);
 
 /* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. 0 or -ENOMEM. */
@@ -103,11 +104,12 @@ double um_search_score(const struct um_search_kept *k);
 
 /* --- strategies --------------------------------------------------------------------------------------------------- */
 
-/* search_seeds.c: plans that begin with what published schemes choose, and go on by the first way. 0 or -ENOMEM. */
+/* search_seeds.c: plans that begin with what published schemes choose, and continue with the first configuration. 0 or
+ * -ENOMEM. */
 int um_search_seeds(struct um_search *s);
 
 /* search_perturb.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does
- * better than that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_go. */
+ * better than that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_apply. */
 int um_search_perturb(struct um_search *s, const struct um_search_seed *from, double score);
 
 #endif

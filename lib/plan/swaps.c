@@ -12,7 +12,7 @@
 
 #define FEW 64 /* pieces that are sorted by insertion */
 
-static uint64_t copy_ns(const struct um_scheme_case *s, uint64_t bytes, uint64_t rate)
+static uint64_t copy_ns(const struct um_scheme_input *s, uint64_t bytes, uint64_t rate)
 {
 	return bytes ? s->fixed_ns + (uint64_t)((double)bytes * 1e9 / (double)rate + 0.5) : 0;
 }
@@ -65,7 +65,7 @@ static size_t list_op(struct piece *p, const struct um_blocks *b, int32_t op, co
 	return n;
 }
 
-int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uint8_t *keep_resident)
+int um_swaps_build(struct um_swaps *w, const struct um_scheme_input *s, const uint8_t *keep_resident)
 {
 	const struct um_blocks *b = s->b;
 	struct piece *p = malloc((b->n_visits + 1ull) * sizeof *p);
@@ -111,24 +111,24 @@ void um_swaps_fini(struct um_swaps *w)
 }
 
 /* When the op at a position starts. */
-static int64_t time_at(const struct um_scheme_case *s, int64_t position)
+static int64_t time_at(const struct um_scheme_input *s, int64_t position)
 {
 	int32_t n = s->b->n_ops;
 
 	return position / n * (int64_t)s->clock[n] + (int64_t)s->clock[position % n];
 }
 
-int64_t um_swap_absence(const struct um_scheme_case *s, const struct um_swap *w)
+int64_t um_swap_absence(const struct um_scheme_input *s, const struct um_swap *w)
 {
 	return time_at(s, w->to) - time_at(s, w->from);
 }
 
-void um_swaps_take(const struct um_swaps *w, uint32_t i, struct um_scheme_answer *a)
+void um_swaps_take(const struct um_swaps *w, uint32_t i, struct um_scheme_result *a)
 {
 	const struct um_swap *x = &w->at[i];
 
 	for (uint32_t k = x->first; k < x->first + x->n; k++)
-		a->choice.away[w->visit[k]] = 1;
+		a->choice.evicted[w->visit[k]] = 1;
 	um_load_add(&a->choice.load, x->from, x->to, -(int32_t)x->n);
 }
 
@@ -217,7 +217,7 @@ static uint32_t best_at(struct tree *t, int32_t op, const uint8_t *taken)
 }
 
 int um_swaps_choose(const struct um_swaps *w, const uint32_t *order, uint32_t n, int32_t limit,
-		    struct um_scheme_answer *a, int32_t *stuck)
+		    struct um_scheme_result *a, int32_t *stuck)
 {
 	struct um_load *load = &a->choice.load;
 	struct tree t;
@@ -293,16 +293,17 @@ static int by_need(const void *a, const void *b)
 }
 
 /* The op that runs at a time, as a position; negative before the iteration begins. */
-static int64_t position_at(const struct um_scheme_case *s, int64_t time)
+static int64_t position_at(const struct um_scheme_input *s, int64_t time)
 {
-	int64_t lap = (int64_t)s->clock[s->b->n_ops], laps = time < 0 ? -((lap - 1 - time) / lap) : time / lap;
+	int64_t iteration_ns = (int64_t)s->clock[s->b->n_ops],
+		iterations = time < 0 ? -((iteration_ns - 1 - time) / iteration_ns) : time / iteration_ns;
 	int32_t next = 1;
 
-	UM_BISECT(next, s->b->n_ops, i, (int64_t)s->clock[i] <= time - laps * lap)
-	return laps * s->b->n_ops + next - 1;
+	UM_BISECT(next, s->b->n_ops, i, (int64_t)s->clock[i] <= time - iterations * iteration_ns)
+	return iterations * s->b->n_ops + next - 1;
 }
 
-static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_answer *a)
+static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_result *a)
 {
 	if (position < x->from)
 		position = x->from;
@@ -310,22 +311,22 @@ static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t posi
 		a->not_before[w->visit[k]] = (int32_t)position;
 }
 
-int um_swaps_chain(const struct um_swaps *w, const struct um_scheme_case *s, struct um_scheme_answer *a)
+int um_swaps_chain(const struct um_swaps *w, const struct um_scheme_input *s, struct um_scheme_result *a)
 {
 	struct due *due = malloc((w->n + 1ull) * sizeof *due);
-	int64_t lap = (int64_t)s->clock[s->b->n_ops], start = INT64_MAX;
+	int64_t iteration_ns = (int64_t)s->clock[s->b->n_ops], start = INT64_MAX;
 	size_t n = 0;
 
 	if (!due)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->at[i].live && a->choice.away[w->visit[w->at[i].first]])
+		if (w->at[i].live && a->choice.evicted[w->visit[w->at[i].first]])
 			due[n++] = (struct due){w->at[i].to % s->b->n_ops, i};
 	qsort(due, n, sizeof *due, by_need);
 	/* twice around: the last return of one iteration must not collide with the first of the next */
-	for (size_t i = lap ? 2 * n : 0; i-- > 0;) {
+	for (size_t i = iteration_ns ? 2 * n : 0; i-- > 0;) {
 		const struct um_swap *x = &w->at[due[i % n].swap];
-		int64_t time = (int64_t)s->clock[due[i % n].need] + (i >= n ? lap : 0);
+		int64_t time = (int64_t)s->clock[due[i % n].need] + (i >= n ? iteration_ns : 0);
 
 		start = (start < time ? start : time) - (int64_t)x->in_ns;
 		if (i < n)

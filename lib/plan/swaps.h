@@ -30,25 +30,25 @@ struct um_swaps {
 };
 
 /* All possible swaps (not those with `keep_resident`, by visit). 0 or -ENOMEM. */
-int um_swaps_build(struct um_swaps *w, const struct um_scheme_case *s, const uint8_t *keep_resident);
+int um_swaps_build(struct um_swaps *w, const struct um_scheme_input *s, const uint8_t *keep_resident);
 void um_swaps_fini(struct um_swaps *w);
 
 /* Time from the end of the op before the gap to the begin of the op that ends it. */
-int64_t um_swap_absence(const struct um_scheme_case *s, const struct um_swap *w);
+int64_t um_swap_absence(const struct um_scheme_input *s, const struct um_swap *w);
 
 /* Evicts swap `i` in answer `a`. */
-void um_swaps_take(const struct um_swaps *w, uint32_t i, struct um_scheme_answer *a);
+void um_swaps_take(const struct um_swaps *w, uint32_t i, struct um_scheme_result *a);
 
 /* Takes swaps, each the first in `order` (of `n`) around the op with the highest load, until no load is above `limit`.
  * 0, -ENOMEM, -E2BIG (none left there; `*stuck` is the op). O((swaps + ops) log). */
 int um_swaps_choose(const struct um_swaps *w, const uint32_t *order, uint32_t n, int32_t limit,
-		    struct um_scheme_answer *a, int32_t *stuck);
+		    struct um_scheme_result *a, int32_t *stuck);
 
 /* Swaps by descending score; equal ones in their order. To be freed; NULL: out of memory. */
 uint32_t *um_swaps_rank(const struct um_swaps *w, const double *score);
 
 /* Returns in the order of need, one after the other, each begun in time for the next one (sets not_before). 0 or
  * -ENOMEM. */
-int um_swaps_chain(const struct um_swaps *w, const struct um_scheme_case *s, struct um_scheme_answer *a);
+int um_swaps_chain(const struct um_swaps *w, const struct um_scheme_input *s, struct um_scheme_result *a);
 
 #endif

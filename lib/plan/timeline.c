@@ -10,7 +10,7 @@
 
 #include "base/bisect.h"
 
-#define LAPS 3
+#define ITERATIONS 3
 
 struct out { /* room that becomes free after a copy to the host */
 	uint64_t at;
@@ -30,7 +30,7 @@ struct gone {
 	int64_t after, op;
 };
 
-struct lap {
+struct evaluation {
 	struct um_timeline *t;
 	const struct um_blocks *b;
 	const struct um_schedule *s;
@@ -42,7 +42,7 @@ struct lap {
 	uint32_t *dirty; /* by visit: bytes to copy out */
 	uint32_t *first_out, *outgo; /* by op, into outgo; n + 1: visits behind which something live leaves */
 	uint64_t *left; /* by visit: begin of the block's last eviction */
-	uint64_t *goes; /* by position: bytes freed or dropped */
+	uint64_t *freed; /* by position: bytes freed or dropped */
 	uint64_t *done; /* by op, over all iterations: its end; [0] is the start */
 	uint64_t h2d, d2h; /* when the engine is free */
 	struct rate in, out;
@@ -51,7 +51,7 @@ struct lap {
 	UM_VEC(struct out) outs;
 	size_t out_head;
 	struct gone gone;
-	uint32_t next, next_lap; /* the next return, and its iteration */
+	uint32_t next, next_iteration; /* the next return, and its iteration */
 	int64_t arrived; /* over all iterations: arrivals of earlier ops are issued */
 	int64_t ended; /* ops over all iterations that had ended when the engine last started a copy */
 	int failed;
@@ -70,7 +70,7 @@ static uint64_t copy_ns(struct rate *r, uint64_t bytes)
 
 /* A part is copied out if it was written since it arrived or was last copied, provided that it is not stale when the
  * iteration begins. Is it stale at the end? */
-static int find_dirty_part(struct lap *l, uint32_t part)
+static int find_dirty_part(struct evaluation *l, uint32_t part)
 {
 	const struct um_blocks *b = l->b;
 	int stale = 0;
@@ -80,7 +80,7 @@ static int find_dirty_part(struct lap *l, uint32_t part)
 		const struct um_touch *t = &b->touch[touch];
 
 		stale = (stale && !t->born) || t->writes;
-		if (t->fate != UM_FATE_NEEDED || !stale)
+		if (t->liveness != UM_LIVENESS_NEEDED || !stale)
 			continue;
 		v = um_choice_first(l->c, touch);
 		if (v == UINT32_MAX)
@@ -92,7 +92,7 @@ static int find_dirty_part(struct lap *l, uint32_t part)
 }
 
 /* If it is stale at the end, it is at the beginning: this counts until the part is copied, written or born. */
-static void find_dirty_begin(struct lap *l, uint32_t part)
+static void find_dirty_begin(struct evaluation *l, uint32_t part)
 {
 	const struct um_blocks *b = l->b;
 
@@ -102,7 +102,7 @@ static void find_dirty_begin(struct lap *l, uint32_t part)
 
 		if (t->born || t->writes)
 			return;
-		v = t->fate == UM_FATE_NEEDED ? um_choice_first(l->c, touch) : UINT32_MAX;
+		v = t->liveness == UM_LIVENESS_NEEDED ? um_choice_first(l->c, touch) : UINT32_MAX;
 		if (v == UINT32_MAX)
 			continue;
 		l->dirty[v] += b->part[part].bytes;
@@ -111,12 +111,12 @@ static void find_dirty_begin(struct lap *l, uint32_t part)
 }
 
 /* Only parts that are evicted with content. `seen`: by part, 0 initially. */
-static void find_dirty(struct lap *l, uint8_t *seen)
+static void find_dirty(struct evaluation *l, uint8_t *seen)
 {
 	for (uint32_t i = 0; i < l->c->n_left; i++) {
 		const struct um_touch *t = &l->b->touch[l->c->left[i]];
 
-		if (t->fate != UM_FATE_NEEDED || seen[t->part])
+		if (t->liveness != UM_LIVENESS_NEEDED || seen[t->part])
 			continue;
 		seen[t->part] = 1;
 		if (find_dirty_part(l, t->part))
@@ -125,50 +125,50 @@ static void find_dirty(struct lap *l, uint8_t *seen)
 }
 
 /* Position at which a part that is not needed again is dropped or freed after touch t. */
-static int32_t drops_at(const struct lap *l, uint32_t touch)
+static int32_t drops_at(const struct evaluation *l, uint32_t touch)
 {
 	const struct um_touch *t = &l->b->touch[touch];
 	uint32_t v = um_choice_first(l->c, touch);
 	int32_t at = l->b->visit[v].op + 1 + (l->b->visit[v].op < t->op ? l->n : 0);
 
-	return t->fate == UM_FATE_GONE && t->until < at ? t->until : at;
+	return t->liveness == UM_LIVENESS_FREED && t->until < at ? t->until : at;
 }
 
 /* Bytes that leave by position, and those on the device when an iteration begins: the baseline, less the evictions. */
-static void find_drops(struct lap *l)
+static void find_drops(struct evaluation *l)
 {
 	const struct um_blocks *b = l->b;
 
-	memcpy(l->goes, b->still.goes, (l->n + 1ull) * sizeof *l->goes);
-	l->resident = b->still.resident;
+	memcpy(l->freed, b->baseline.freed, (l->n + 1ull) * sizeof *l->freed);
+	l->resident = b->baseline.resident;
 	for (uint32_t i = 0; i < l->c->n_left; i++) {
 		const struct um_touch *x = &b->touch[l->c->left[i]];
 		const struct um_part *p = &b->part[x->part];
 		int32_t at;
 
-		if (x->fate == UM_FATE_NEEDED) {
+		if (x->liveness == UM_LIVENESS_NEEDED) {
 			/* Around the end: there if its block is. */
-			if (x->until >= l->n && l->c->away[b->block[p->block + 1].first_visit - 1])
+			if (x->until >= l->n && l->c->evicted[b->block[p->block + 1].first_visit - 1])
 				l->resident -= p->bytes;
 			continue;
 		}
 		at = drops_at(l, l->c->left[i]);
-		if (x->fate == UM_FATE_GONE)
-			l->goes[x->until % l->n] -= p->bytes;
-		l->goes[at % l->n] += p->bytes;
+		if (x->liveness == UM_LIVENESS_FREED)
+			l->freed[x->until % l->n] -= p->bytes;
+		l->freed[at % l->n] += p->bytes;
 		if (x->until >= l->n && at < l->n)
 			l->resident -= p->bytes;
 	}
 }
 
 /* Evictions by op, in the order of blocks. */
-static void find_outgo(struct lap *l)
+static void find_outgo(struct evaluation *l)
 {
 	const struct um_choice *c = l->c;
 	const struct um_visit *visit = l->b->visit;
 
 	for (int fill = 0; fill < 2; fill++) {
-		for (uint32_t i = 0; i < c->n_away; i++) {
+		for (uint32_t i = 0; i < c->n_evicted; i++) {
 			const struct um_visit *x = &visit[c->gone[i]];
 
 			if (x->live && fill)
@@ -181,7 +181,7 @@ static void find_outgo(struct lap *l)
 	}
 }
 
-static int prepare(struct lap *l)
+static int prepare(struct evaluation *l)
 {
 	const struct um_blocks *b = l->b;
 	uint8_t *seen = calloc(b->n_parts + 1ull, 1);
@@ -189,12 +189,12 @@ static int prepare(struct lap *l)
 	l->dirty = calloc(b->n_visits + 1ull, sizeof *l->dirty);
 	l->left = calloc(b->n_visits + 1ull, sizeof *l->left);
 	l->first_out = calloc(l->n + 2ull, sizeof *l->first_out);
-	l->outgo = malloc((l->c->n_away + 1ull) * sizeof *l->outgo);
-	l->goes = malloc((l->n + 1ull) * sizeof *l->goes);
-	l->done = calloc((size_t)LAPS * (size_t)l->n + 1, sizeof *l->done);
+	l->outgo = malloc((l->c->n_evicted + 1ull) * sizeof *l->outgo);
+	l->freed = malloc((l->n + 1ull) * sizeof *l->freed);
+	l->done = calloc((size_t)ITERATIONS * (size_t)l->n + 1, sizeof *l->done);
 	l->t->stall = calloc(b->n_visits + 1ull, sizeof *l->t->stall);
 	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
-	if (!seen || !l->dirty || !l->left || !l->first_out || !l->outgo || !l->goes || !l->done || !l->t->stall ||
+	if (!seen || !l->dirty || !l->left || !l->first_out || !l->outgo || !l->freed || !l->done || !l->t->stall ||
 	    !l->t->start) {
 		free(seen);
 		return -ENOMEM;
@@ -206,7 +206,7 @@ static int prepare(struct lap *l)
 	return 0;
 }
 
-static int send_out(struct lap *l, int32_t op, uint64_t time)
+static int send_out(struct evaluation *l, int32_t op, uint64_t time)
 {
 	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++) {
 		uint32_t v = l->outgo[k];
@@ -223,9 +223,9 @@ static int send_out(struct lap *l, int32_t op, uint64_t time)
 
 /* --- returns and arrivals ----------------------------------------------------------------------------------------- */
 
-static void record(struct lap *l, int64_t need, int64_t after, const struct um_move *m)
+static void record(struct evaluation *l, int64_t need, int64_t after, const struct um_move *m)
 {
-	int64_t base = (int64_t)(LAPS - 1) * l->n;
+	int64_t base = (int64_t)(ITERATIONS - 1) * l->n;
 	struct um_move x = m ? *m : (struct um_move){0};
 
 	if (need < base || need >= base + l->n)
@@ -238,28 +238,28 @@ static void record(struct lap *l, int64_t need, int64_t after, const struct um_m
 
 /* Attributes a wait to the blocks that were copied out between two times. Early iterations count as well: they settle
  * the same way. */
-static void attribute_stall(struct lap *l, uint64_t from, uint64_t to)
+static void attribute_stall(struct evaluation *l, uint64_t from, uint64_t to)
 {
 	for (size_t i = l->out_head; i < l->outs.n && l->outs.at[i].at <= to; i++)
 		if (l->outs.at[i].at > from)
 			l->t->stall[l->outs.at[i].visit] += to - from;
 }
 
-static void blame_move(struct lap *l, const struct um_move *m, uint64_t ns)
+static void blame_move(struct evaluation *l, const struct um_move *m, uint64_t ns)
 {
 	for (uint32_t i = m->first; i < m->first + m->n; i++)
 		l->t->stall[l->r->back[i]] += ns;
 }
 
 /* Frees the room of copies that ended by `time`. */
-static void settle(struct lap *l, uint64_t time)
+static void settle(struct evaluation *l, uint64_t time)
 {
 	for (; l->out_head < l->outs.n && l->outs.at[l->out_head].at <= time; l->out_head++)
 		l->resident -= l->outs.at[l->out_head].bytes;
 }
 
 /* The earliest time from `time` on at which there is room, considering copies out only; UINT64_MAX if never. */
-static uint64_t room_at(struct lap *l, uint64_t time, uint64_t bytes)
+static uint64_t room_at(struct evaluation *l, uint64_t time, uint64_t bytes)
 {
 	uint64_t used;
 
@@ -274,8 +274,8 @@ static uint64_t room_at(struct lap *l, uint64_t time, uint64_t bytes)
 	return time;
 }
 
-/* An op of a lap: `at` counts over all laps. */
-static void arrive(struct lap *l, int32_t op, int64_t at, int64_t after)
+/* An op of an iteration: `at` counts ops over all iterations. */
+static void arrive(struct evaluation *l, int32_t op, int64_t at, int64_t after)
 {
 	if (um_arrivals_any(l->a, op))
 		record(l, at, after, NULL);
@@ -285,10 +285,10 @@ static void arrive(struct lap *l, int32_t op, int64_t at, int64_t after)
 
 /* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: issued before it, if
  * there is room. */
-static void hoist(struct lap *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end, uint64_t bytes,
-		  int64_t need)
+static void hoist(struct evaluation *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end,
+		  uint64_t bytes, int64_t need)
 {
-	int64_t last = (int64_t)LAPS * l->n;
+	int64_t last = (int64_t)ITERATIONS * l->n;
 
 	while (l->ended < at && l->done[l->ended + 1] <= start)
 		l->ended++;
@@ -304,7 +304,7 @@ static void hoist(struct lap *l, int32_t op, int64_t at, uint64_t due, uint64_t 
 }
 
 /* The first op of [lo, hi] that is over at `time` or later; hi is. Mostly lo. */
-static int64_t first_done(const struct lap *l, int64_t lo, int64_t hi, uint64_t time)
+static int64_t first_done(const struct evaluation *l, int64_t lo, int64_t hi, uint64_t time)
 {
 	if (lo < hi && l->done[lo + 1] >= time)
 		return lo;
@@ -315,7 +315,7 @@ static int64_t first_done(const struct lap *l, int64_t lo, int64_t hi, uint64_t 
 /* The op after which a return may start, `after` or a later one below `known`: when the eviction of its blocks has
  * certainly begun. A prefetch before that would copy nothing, and the block would be evicted later. INT64_MAX if it has
  * not by then. */
-static int64_t gone_by(struct lap *l, const struct um_move *m, int64_t after, int64_t known)
+static int64_t gone_by(struct evaluation *l, const struct um_move *m, int64_t after, int64_t known)
 {
 	uint64_t left = 0;
 
@@ -331,7 +331,7 @@ static int64_t gone_by(struct lap *l, const struct um_move *m, int64_t after, in
 	return l->gone.op;
 }
 
-static void pin(struct lap *l, const struct um_move *m)
+static void pin(struct evaluation *l, const struct um_move *m)
 {
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
 		uint32_t v = l->r->back[i];
@@ -343,11 +343,11 @@ static void pin(struct lap *l, const struct um_move *m)
 
 /* The engine works until `time`, when op `op` could start, with the knowledge before that op's place was reached; or,
  * if `reached`, on the blocks that the op itself needs. Returns their arrival. */
-static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int reached)
+static uint64_t work(struct evaluation *l, int32_t op, int64_t at, uint64_t time, int reached)
 {
-	while (l->next_lap < LAPS && l->r->n_moves) {
+	while (l->next_iteration < ITERATIONS && l->r->n_moves) {
 		const struct um_move *m = &l->r->move[l->next];
-		int64_t base = (int64_t)l->next_lap * l->n;
+		int64_t base = (int64_t)l->next_iteration * l->n;
 		int64_t need = base + m->need, after = base + m->after, known = reached ? at : at - 1, gone;
 		int must = reached && need <= at;
 		uint64_t start, ready, ns;
@@ -386,7 +386,7 @@ static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int r
 		l->h2d = start + ns;
 		if (++l->next == l->r->n_moves) {
 			l->next = 0;
-			l->next_lap++;
+			l->next_iteration++;
 		}
 		if (must && l->h2d > time) {
 			blame_move(l, m, l->h2d - time);
@@ -397,7 +397,7 @@ static uint64_t work(struct lap *l, int32_t op, int64_t at, uint64_t time, int r
 }
 
 /* Arrivals wait for the copy in progress, and for room. */
-static uint64_t wait_to_arrive(struct lap *l, int32_t op, uint64_t time)
+static uint64_t wait_to_arrive(struct evaluation *l, int32_t op, uint64_t time)
 {
 	uint64_t room;
 
@@ -415,16 +415,16 @@ static uint64_t wait_to_arrive(struct lap *l, int32_t op, uint64_t time)
 	return time;
 }
 
-/* One lap, the `lap`-th. */
-static int run_lap(struct lap *l, int lap)
+/* Simulates one iteration. */
+static int run_iteration(struct evaluation *l, int iteration)
 {
 	for (int32_t op = 0; op < l->n; op++) {
-		int64_t i = (int64_t)lap * l->n + op;
+		int64_t i = (int64_t)iteration * l->n + op;
 		uint64_t time = l->done[i];
 
 		if (i)
 			work(l, op, i, time, 0);
-		l->resident -= l->goes[op];
+		l->resident -= l->freed[op];
 		if (i && send_out(l, op ? op - 1 : l->n - 1, time))
 			return -ENOMEM;
 		time = work(l, op, i, time, 1);
@@ -437,13 +437,13 @@ static int run_lap(struct lap *l, int lap)
 	return 0;
 }
 
-static int run(struct lap *l)
+static int run(struct evaluation *l)
 {
-	const uint64_t *last = l->done + (size_t)(LAPS - 1) * (size_t)l->n;
+	const uint64_t *last = l->done + (size_t)(ITERATIONS - 1) * (size_t)l->n;
 	int err = 0;
 
-	for (int lap = 0; !err && lap < LAPS; lap++)
-		err = run_lap(l, lap);
+	for (int iteration = 0; !err && iteration < ITERATIONS; iteration++)
+		err = run_iteration(l, iteration);
 	l->t->ns = last[l->n] - last[0];
 	for (int32_t op = 0; op <= l->n; op++)
 		l->t->start[op] = last[op] - last[0];
@@ -454,7 +454,7 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 		      const struct um_choice *c, const struct um_arrivals *a, const struct um_returns *r,
 		      const struct um_timing *timing)
 {
-	struct lap l = {.t = t, .b = b, .s = s, .c = c, .a = a, .r = r, .timing = timing, .n = b->n_ops};
+	struct evaluation l = {.t = t, .b = b, .s = s, .c = c, .a = a, .r = r, .timing = timing, .n = b->n_ops};
 	int err;
 
 	memset(t, 0, sizeof *t);
@@ -468,7 +468,7 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 	free(l.left);
 	free(l.first_out);
 	free(l.outgo);
-	free(l.goes);
+	free(l.freed);
 	free(l.done);
 	um_vec_fini(&l.outs);
 	if (err)

@@ -266,17 +266,17 @@ static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
 	return 0;
 }
 
-int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr)
+int um_heap_alloc(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
 	return take(h, bytes, 0, addr);
 }
 
-int um_heap_take_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr)
+int um_heap_alloc_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
 	return take(h, bytes, 1, addr);
 }
 
-int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes)
+int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes)
 {
 	struct range *f;
 
@@ -292,7 +292,7 @@ int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes)
 	return 0;
 }
 
-void um_heap_give(struct um_heap *h, uint64_t addr, uint64_t bytes)
+void um_heap_free(struct um_heap *h, uint64_t addr, uint64_t bytes)
 {
 	struct range *below, *above;
 	uint64_t start = addr, end;

@@ -20,7 +20,7 @@
 
 #define UM_HEAP_GRANULE 512ull
 
-/* um_heap_take_aligned */
+/* um_heap_alloc_aligned */
 #define UM_HEAP_MEDIUM (UM_BLOCK_BYTES / 2) /* smaller pieces fill blocks in use */
 #define UM_HEAP_LARGE (7 * UM_BLOCK_BYTES) /* one more block costs larger pieces little */
 #define UM_HEAP_WASTE 64 /* share of the live bytes that alignment may leave free in blocks in use */
@@ -48,19 +48,19 @@ void um_heap_fini(struct um_heap *h);
 int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Takes `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and retry), -ENOMEM. */
-int um_heap_take(struct um_heap *h, uint64_t bytes, uint64_t *addr);
+int um_heap_alloc(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
 /* The same, placed by blocks. A piece of UM_HEAP_MEDIUM to UM_HEAP_LARGE bytes touches as few blocks as its size
  * allows, if the blocks in use then hold at most 1/UM_HEAP_WASTE of the live bytes and one block more than the live
- * bytes. A smaller piece takes the end of a range that is in a block in use. All others: as um_heap_take. */
-int um_heap_take_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr);
+ * bytes. A smaller piece takes the end of a range that is in a block in use. All others: as um_heap_alloc. */
+int um_heap_alloc_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
 /* Takes exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is taken, outside, or addr is not
  * a multiple of the granule, -ENOMEM. */
-int um_heap_take_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
+int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Returns a taken range (same addr and bytes). Never fails: take reserved the record. */
-void um_heap_give(struct um_heap *h, uint64_t addr, uint64_t bytes);
+void um_heap_free(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Calls fn for each free range in address order. */
 void um_heap_each_free(const struct um_heap *h, void (*fn)(void *user, uint64_t addr, uint64_t bytes), void *user);

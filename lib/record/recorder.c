@@ -52,7 +52,7 @@ static int number_new(struct um_recorder *r, struct um_tensor *t, int32_t birth)
 	to->flags = t->flags;
 	to->birth = birth;
 	to->death = UM_NOWHERE;
-	t->seen_turn = r->turn;
+	t->seen_generation = r->generation;
 	t->seen_at = (uint32_t)it->tensors.n;
 	for (const struct um_tensor *outer = t->parent; outer; outer = outer->parent)
 		it->nests.at[it->nests.n++] = (struct um_iter_nest){t->seen_at, outer->id, t->addr - outer->addr};
@@ -63,7 +63,7 @@ static int number_new(struct um_recorder *r, struct um_tensor *t, int32_t birth)
 
 static int seen(const struct um_recorder *r, const struct um_tensor *t)
 {
-	return t->seen_turn == r->turn;
+	return t->seen_generation == r->generation;
 }
 
 static int32_t position(const struct um_recorder *r)
@@ -202,22 +202,22 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	return 0;
 }
 
-struct um_iter_op *um_recorder_pass(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses)
+struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses)
 {
 	struct um_iteration *it = &r->it;
-	size_t at = it->ops.n + r->n_passed;
+	size_t at = it->ops.n + r->n_repeated;
 	struct um_iter_op *kept = &it->ops.at[at];
 
 	/* if all ops before it had the same number of uses, its old entry was not overwritten */
-	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_passed_uses ||
+	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_repeated_uses ||
 	    kept->n_uses != n_uses || kept->n_relaunch)
 		return NULL;
-	if (!r->n_passed)
-		r->passed = uses;
-	else if (uses != r->passed + r->n_passed_uses)
+	if (!r->n_repeated)
+		r->repeated = uses;
+	else if (uses != r->repeated + r->n_repeated_uses)
 		return NULL;
-	r->n_passed++;
-	r->n_passed_uses += n_uses;
+	r->n_repeated++;
+	r->n_repeated_uses += n_uses;
 	return kept;
 }
 
@@ -273,19 +273,19 @@ static void give_up(struct um_recorder *r, int rc)
 		r->too_long = 1;
 		um_iteration_fini(&r->it);
 		um_vec_fini(&r->last_use);
-		r->turn++; /* invalidates all numbers */
+		r->generation++; /* invalidates all numbers */
 		r->old_ops = r->old_tensors = 0;
 		r->it.n = n;
 	}
 	r->it.incomplete = 1; /* the host program continues after a failure of ours */
 }
 
-void um_recorder_settle(struct um_recorder *r)
+void um_recorder_flush(struct um_recorder *r)
 {
-	const struct um_use *uses = r->passed;
-	uint32_t n = r->n_passed;
+	const struct um_use *uses = r->repeated;
+	uint32_t n = r->n_repeated;
 
-	r->n_passed = r->n_passed_uses = 0;
+	r->n_repeated = r->n_repeated_uses = 0;
 	for (; n && !r->it.incomplete; n--) {
 		uint32_t n_uses = r->it.ops.at[r->it.ops.n].n_uses;
 
@@ -304,7 +304,7 @@ static void start(struct um_recorder *r, uint64_t n)
 		r->old_ops = r->it.incomplete ? 0 : r->it.ops.n;
 	if (r->it.tensors.n)
 		r->old_tensors = r->it.tensors.n;
-	r->turn++;
+	r->generation++;
 	um_iteration_clear(&r->it);
 	um_vec_clear(&r->last_use);
 	r->n_births = 0;
@@ -317,8 +317,8 @@ static int feed(struct um_sink *sink, const struct um_event *event)
 	struct um_recorder *r = (struct um_recorder *)sink;
 	int rc = 0;
 
-	if (r->n_passed)
-		um_recorder_settle(r);
+	if (r->n_repeated)
+		um_recorder_flush(r);
 	switch (event->kind) {
 	case UM_EV_ALLOC:
 		rc = feed_alloc(r, event->alloc.tensor);
@@ -362,7 +362,7 @@ void um_recorder_take(struct um_recorder *r, struct um_iteration *out)
 {
 	struct um_iteration done;
 
-	um_recorder_settle(r);
+	um_recorder_flush(r);
 	done = r->it;
 	r->it = *out;
 	r->old_ops = r->old_tensors = 0;

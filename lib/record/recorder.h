@@ -39,10 +39,10 @@ struct um_recorder {
 	struct um_iteration it; /* the current one; n == 0: set-up, before the first iter */
 	struct um_names names; /* alive as long as the recorder */
 	UM_VEC(uint32_t) last_use; /* by tensor of `it`: index of its last use, UINT32_MAX none */
-	uint64_t turn; /* number of times that `it` was emptied: a tensor's seen_at is valid until the next time */
+	uint64_t generation; /* number of times that `it` was emptied: until the next one a tensor's seen_at is valid */
 	size_t old_ops, old_tensors; /* entries in the memory of `it` from the iteration that it held before */
-	const struct um_use *passed; /* uses of the ops that were only counted */
-	uint32_t n_passed, n_passed_uses; /* numbers of these ops and uses */
+	const struct um_use *repeated; /* uses of the ops that were only counted */
+	uint32_t n_repeated, n_repeated_uses; /* numbers of these ops and uses */
 	uint32_t n_births; /* in this iteration, counted even if not kept */
 };
 
@@ -52,10 +52,10 @@ void um_recorder_fini(struct um_recorder *r);
 /* Records an op that equals a recorded one: same hash, and uses that stay unchanged until the next event. Returns the
  * entry; the caller fills in the fields that the hash does not cover (cost, phase, relaunchable). NULL: feed it as an
  * ordinary event. */
-struct um_iter_op *um_recorder_pass(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses);
+struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses);
 
 /* Copies the uses that were only counted: they, and the flags of their tensors, may change from now on. */
-void um_recorder_settle(struct um_recorder *r);
+void um_recorder_flush(struct um_recorder *r);
 
 /* Called at an iter event, before feeding it: hands over the finished iteration. Its strings stay valid while the
  * recorder lives. The memory of `*out` (initialised, or an earlier iteration of this recorder) is taken in exchange and

@@ -74,9 +74,9 @@ void um_registry_fini(struct um_registry *r)
 		um_tree_remove(&r->live, node);
 		record_give(r, tensor_of(node));
 	}
-	for (unsigned i = 0; i < UM_REGISTRY_PAST; i++)
-		free(r->past[i].name);
-	memset(r->past, 0, sizeof r->past);
+	for (unsigned i = 0; i < UM_REGISTRY_FREED; i++)
+		free(r->freed[i].name);
+	memset(r->freed, 0, sizeof r->freed);
 	while ((t = r->spare) != NULL) {
 		r->spare = t->parent;
 		free(t);
@@ -146,7 +146,7 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 	t->role = role;
 	t->flags = flags;
 	t->parent = parent;
-	t->seen_turn = UINT64_MAX;
+	t->seen_generation = UINT64_MAX;
 	rc = um_tree_add(&r->live, &t->node);
 	assert(rc == 0);
 	take_parts(t);
@@ -180,10 +180,10 @@ void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *byt
 	*bytes = hi - lo;
 }
 
-const struct um_registry_past *um_registry_find_past(const struct um_registry *r, uint64_t addr)
+const struct um_registry_freed *um_registry_find_freed(const struct um_registry *r, uint64_t addr)
 {
-	for (unsigned i = 1; i <= UM_REGISTRY_PAST; i++) {
-		const struct um_registry_past *p = &r->past[(r->next_past - i) % UM_REGISTRY_PAST];
+	for (unsigned i = 1; i <= UM_REGISTRY_FREED; i++) {
+		const struct um_registry_freed *p = &r->freed[(r->next_freed - i) % UM_REGISTRY_FREED];
 
 		if (addr >= p->addr && addr - p->addr < p->bytes)
 			return p;
@@ -194,10 +194,10 @@ const struct um_registry_past *um_registry_find_past(const struct um_registry *r
 /* Takes ownership of the name. */
 static void remember(struct um_registry *r, struct um_tensor *t)
 {
-	struct um_registry_past *p = &r->past[r->next_past++ % UM_REGISTRY_PAST];
+	struct um_registry_freed *p = &r->freed[r->next_freed++ % UM_REGISTRY_FREED];
 
 	free(p->name);
-	*p = (struct um_registry_past){t->addr, t->bytes, t->name};
+	*p = (struct um_registry_freed){t->addr, t->bytes, t->name};
 	t->name = NULL;
 }
 

@@ -16,10 +16,10 @@
 
 #include "model/tensor.h"
 
-#define UM_REGISTRY_PAST 64
+#define UM_REGISTRY_FREED 64
 
 /* A dead tensor. */
-struct um_registry_past {
+struct um_registry_freed {
 	uint64_t addr, bytes; /* bytes 0: none */
 	char *name; /* owned; may be NULL */
 };
@@ -27,8 +27,8 @@ struct um_registry_past {
 struct um_registry {
 	struct um_tree live; /* by addr; of nested tensors that start together the inner one comes later in the key */
 	struct um_tensor *spare; /* records of dead tensors, linked by `parent` */
-	struct um_registry_past past[UM_REGISTRY_PAST]; /* the last ones to die; a ring that continues at `next_past` */
-	unsigned next_past;
+	struct um_registry_freed freed[UM_REGISTRY_FREED]; /* the last ones; a ring that continues at `next_freed` */
+	unsigned next_freed;
 	uint64_t next_id;
 	size_t n;
 };
@@ -44,8 +44,8 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 /* The innermost live tensor that contains addr; NULL if none. */
 struct um_tensor *um_registry_find(const struct um_registry *r, uint64_t addr);
 
-/* The last to die, of the last UM_REGISTRY_PAST, that contained addr; NULL if none. */
-const struct um_registry_past *um_registry_find_past(const struct um_registry *r, uint64_t addr);
+/* The last to die, of the last UM_REGISTRY_FREED, that contained addr; NULL if none. */
+const struct um_registry_freed *um_registry_find_freed(const struct um_registry *r, uint64_t addr);
 
 /* Shrinks a range to its first and last byte that belong to a live tensor; 0 bytes if there are none. */
 void um_registry_clip(const struct um_registry *r, uint64_t *addr, uint64_t *bytes);

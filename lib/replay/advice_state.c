@@ -20,7 +20,7 @@ static int set(struct um_advice_state *m, struct um_gpu *gpu, const struct um_co
 	struct um_location here = um_on_device(gpu->caps.device);
 	int code;
 
-	if (!m->far)
+	if (!m->host_resident)
 		return call(m, gpu, r, UM_ADV_SET_READ_MOSTLY, here);
 	code = call(m, gpu, r, UM_ADV_SET_PREFERRED, um_on_host());
 	return code ? code : call(m, gpu, r, UM_ADV_SET_ACCESSED_BY, here);
@@ -31,7 +31,7 @@ static void unset(struct um_advice_state *m, struct um_gpu *gpu, const struct um
 {
 	struct um_location here = um_on_device(gpu->caps.device);
 
-	if (!m->far) {
+	if (!m->host_resident) {
 		call(m, gpu, r, UM_ADV_UNSET_READ_MOSTLY, here);
 		return;
 	}

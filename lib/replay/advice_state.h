@@ -18,7 +18,7 @@
 
 struct um_advice_state {
 	UM_VEC(struct um_compiled_plan_run) runs; /* ascending, disjoint */
-	int far; /* accessed by the device and preferred on the host; otherwise read mostly */
+	int host_resident; /* accessed by the device and preferred on the host; otherwise read mostly */
 	uint64_t refused; /* refused calls */
 };
 

@@ -68,7 +68,7 @@ int um_compiled_plan_turn(struct um_compiled_plan_walk *b)
 			bl->away = t->block.away;
 			bl->resident = t->block.resident;
 			bl->unsure = t->block.unsure;
-			bl->junk = t->block.junk;
+			bl->dead_on_host = t->block.dead_on_host;
 			bl->last_in = t->block.last_in;
 			bl->last_out = t->block.last_out;
 			if (bl->resident && !bl->wanted && !bl->away)
@@ -87,25 +87,25 @@ static int map_turns(struct um_compiled_plan_walk *b)
 	uint8_t *taken = calloc(b->n_blocks + 1ull, 1);
 
 	out->from = malloc((b->n_blocks + 1ull) * sizeof *out->from);
-	out->mover = malloc((b->n_blocks + 1ull) * sizeof *out->mover);
-	if (!taken || !out->from || !out->mover) {
+	out->rotating = malloc((b->n_blocks + 1ull) * sizeof *out->rotating);
+	if (!taken || !out->from || !out->rotating) {
 		free(taken);
 		return -ENOMEM;
 	}
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		out->from[k] = k;
-		out->mover[k] = UM_NO_SLOT;
+		out->rotating[k] = UM_NO_SLOT;
 	}
 	for (uint32_t i = 0; i < b->n_slots; i++) {
 		uint32_t j = b->slot_part[taken_from(b, i)];
 
 		for (uint32_t k = b->slot_part[i]; k < b->slot_part[i + 1] && b->moves[i]; k++, j++) {
 			out->from[b->parts[k].block] = b->parts[j].block;
-			out->mover[b->parts[k].block] = i;
+			out->rotating[b->parts[k].block] = i;
 		}
 	}
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
-		out->tangled |= taken[out->from[k]];
+		out->ambiguous |= taken[out->from[k]];
 		taken[out->from[k]] = 1;
 	}
 	free(taken);
@@ -117,10 +117,10 @@ int um_compiled_plan_end(struct um_compiled_plan_walk *b)
 	struct um_compiled_plan *out = b->out;
 	int err = map_turns(b);
 
-	out->there = calloc(b->n_blocks + 1ull, 1);
-	if (!out->there || err)
+	out->resident = calloc(b->n_blocks + 1ull, 1);
+	if (!out->resident || err)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < b->n_blocks; k++)
-		out->there[k] = (uint8_t)b->blocks[k].resident;
+		out->resident[k] = (uint8_t)b->blocks[k].resident;
 	return 0;
 }

@@ -40,28 +40,28 @@ static int find_mostly(struct um_compiled_plan_walk *b)
 		if (p->hints.at[i].kind == UM_HINT_ADVISE && p->hints.at[i].advice == UM_ADVICE_READ_MOSTLY)
 			count_advised(b, &p->hints.at[i], advised);
 	for (uint32_t k = 0; k < b->n_blocks; k++)
-		b->blocks[k].mostly = advised[k] && advised[k] == parts[k];
+		b->blocks[k].read_mostly = advised[k] && advised[k] == parts[k];
 	free(parts);
 	return 0;
 }
 
-static int find_far(struct um_compiled_plan_walk *b)
+static int find_host_resident(struct um_compiled_plan_walk *b)
 {
-	struct um_host_resident *far;
-	int err = um_host_resident_find(b->plan, &far);
+	struct um_host_resident *ranges;
+	int err = um_host_resident_find(b->plan, &ranges);
 
-	for (uint32_t s = 0; !err && far && s < b->n_slots; s++) {
-		uint64_t lo = b->plan->sched.slots.at[s].place + far[s].off, hi = lo + far[s].bytes;
+	for (uint32_t s = 0; !err && ranges && s < b->n_slots; s++) {
+		uint64_t lo = b->plan->sched.slots.at[s].place + ranges[s].off, hi = lo + ranges[s].bytes;
 		uint32_t from, to;
 
-		um_compiled_plan_parts(b, s, far[s].off, far[s].bytes, &from, &to);
+		um_compiled_plan_parts(b, s, ranges[s].off, ranges[s].bytes, &from, &to);
 		for (uint32_t k = from; k < to; k++) {
 			struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
 
-			bl->far = bl->addr >= lo && bl->addr + UM_BLOCK_BYTES <= hi;
+			bl->host_resident = bl->addr >= lo && bl->addr + UM_BLOCK_BYTES <= hi;
 		}
 	}
-	free(far);
+	free(ranges);
 	return err;
 }
 
@@ -75,12 +75,12 @@ int um_compiled_plan_advice(struct um_compiled_plan_walk *b)
 	int err = find_mostly(b);
 
 	if (!err)
-		err = find_far(b);
+		err = find_host_resident(b);
 	for (uint32_t k = 0; k < b->n_blocks && !err; k++) {
-		if (b->blocks[k].mostly)
-			err = ADD(b->out->mostly, &b->blocks[k]);
-		else if (b->blocks[k].far)
-			err = ADD(b->out->far, &b->blocks[k]);
+		if (b->blocks[k].read_mostly)
+			err = ADD(b->out->read_mostly, &b->blocks[k]);
+		else if (b->blocks[k].host_resident)
+			err = ADD(b->out->host_resident, &b->blocks[k]);
 	}
 	return err;
 }

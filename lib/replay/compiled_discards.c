@@ -23,14 +23,15 @@ UM_PQUEUE_TRACKED(dead, struct um_compiled_plan_dead, before, moved)
 void um_compiled_plan_dead_add(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot,
 			       uint32_t at)
 {
-	uint32_t far;
+	uint32_t distance;
 
 	if (bl->dead_at)
 		return;
-	far = um_compiled_plan_next_touch(b, bl, at);
+	distance = um_compiled_plan_next_touch(b, bl, at);
 	bl->since = at;
 	bl->dead_slot = slot;
-	b->dead[b->n_dead] = (struct um_compiled_plan_dead){far == UINT32_MAX ? UINT64_MAX : b->lap + at + far, bl};
+	b->dead[b->n_dead] =
+		(struct um_compiled_plan_dead){distance == UINT32_MAX ? UINT64_MAX : b->ops_before + at + distance, bl};
 	dead_rise(b->dead, b->n_dead++);
 }
 

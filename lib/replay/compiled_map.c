@@ -170,8 +170,8 @@ static int list_deaths(struct um_compiled_plan_walk *b)
 	b->pos_next = malloc((s->slots.n + 1) * sizeof *b->pos_next);
 	b->moves = calloc(s->slots.n + 1, sizeof *b->moves);
 	b->successor = malloc((s->slots.n + 1) * sizeof *b->successor);
-	b->told = calloc(s->slots.n + 1, sizeof *b->told);
-	if (!b->pos_head || !b->pos_next || !b->moves || !b->successor || !b->told)
+	b->marks = calloc(s->slots.n + 1, sizeof *b->marks);
+	if (!b->pos_head || !b->pos_next || !b->moves || !b->successor || !b->marks)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->slots.n; i++)
 		b->successor[i] = UM_NO_SLOT;
@@ -237,9 +237,9 @@ static int add_twins(struct um_compiled_plan_walk *b, const struct um_plan *plan
 	return 0;
 }
 
-uint32_t um_compiled_plan_who(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
+uint32_t um_compiled_plan_slot_at(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 {
-	uint32_t twin = b->lap ? UM_NONE : b->twin[slot];
+	uint32_t twin = b->ops_before ? UM_NONE : b->twin[slot];
 
 	return twin != UM_NONE && (int32_t)at < b->plan->sched.slots.at[slot].birth ? twin : slot;
 }
@@ -289,7 +289,7 @@ void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
 	free(b->pos_next);
 	free(b->moves);
 	free(b->successor);
-	free(b->told);
+	free(b->marks);
 	free(b->clock);
 	um_vec_fini(&b->drops);
 	um_vec_fini(&b->leaving);

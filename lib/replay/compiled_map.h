@@ -22,11 +22,11 @@ struct um_compiled_plan_block {
 	uint32_t wanted; /* parts that are alive and wanted */
 	uint32_t away; /* parts that are alive, have content and are not wanted */
 	int resident;
-	int mostly, far; /* all parts in it are read mostly; are host-resident */
+	int read_mostly, host_resident; /* all parts in it are read mostly; are host-resident */
 	int unsure; /* counted as resident, but not prefetched by an action */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the previous walk */
 	uint32_t since; /* dead: from this op of the walk on */
-	int junk, fetch; /* evicted: the host has content that died there; content that will be prefetched */
+	int dead_on_host, fetch; /* evicted: the host has content that died there; content that will be prefetched */
 	uint32_t dead_at; /* resident without live parts: its position in the walk's heap + 1; else 0 */
 	uint32_t dead_slot; /* the slot by which to find the block: see um_action.slot */
 	uint32_t first_touch, n_touch; /* into touches: ops that touch the block, ascending */
@@ -41,7 +41,7 @@ struct um_compiled_plan_ahead {
 #define UM_NONE UINT32_MAX
 
 /* Declarations of the program about a tensor, by an op of the walk. */
-enum um_compiled_plan_told {
+enum um_slot_mark {
 	UM_MARKED_USED = 1, /* used in this iteration */
 	UM_MARKED_DEAD = 2 /* dead since its latest use */
 };
@@ -75,7 +75,7 @@ struct um_compiled_plan_walk {
 	uint32_t *touches;
 	uint8_t *moves; /* by slot: its tensors rotate through several places */
 	uint32_t *successor; /* by slot: the slot of its tensor in the next iteration, UM_NO_SLOT if unchanged */
-	uint8_t *told; /* by slot: enum um_compiled_plan_told */
+	uint8_t *marks; /* by slot: enum um_slot_mark */
 	uint32_t *pos_head, *pos_next; /* deaths by position */
 	struct um_compiled_plan_dead *dead; /* a heap, the block needed last on top; room for all blocks */
 	uint32_t n_dead;
@@ -87,8 +87,8 @@ struct um_compiled_plan_walk {
 	double *clock; /* by op: its start in ns of the walk, as the plan predicts; one more entry */
 	size_t latest[2]; /* by lane: the last action, SIZE_MAX none */
 	int32_t outs_need; /* maximum of ins that the outs since the latest in wait for */
-	uint64_t lap; /* ops of the previous walks */
-	int scouting; /* this walk only finds missing blocks */
+	uint64_t ops_before; /* ops of the previous walks */
+	int finds_missing; /* this walk only finds missing blocks */
 	uint64_t *level; /* by op: number of resident blocks */
 	UM_VEC(struct um_compiled_plan_ahead) ahead; /* by op */
 	int err;
@@ -102,7 +102,7 @@ void um_compiled_plan_unmap(struct um_compiled_plan_walk *b);
 int um_compiled_plan_advice(struct um_compiled_plan_walk *b);
 
 /* The slot, or its twin, before op `at`. */
-uint32_t um_compiled_plan_who(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at);
+uint32_t um_compiled_plan_slot_at(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at);
 
 /* The parts under a range of a slot: [*from, *to). */
 void um_compiled_plan_parts(const struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes,

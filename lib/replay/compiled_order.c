@@ -14,14 +14,14 @@ struct freed {
 	size_t n, cap;
 };
 
-static int find_freed(struct freed *f, const struct um_compiled_iteration *lap)
+static int find_freed(struct freed *f, const struct um_compiled_iteration *iteration)
 {
 	int64_t sum = 0;
 	int err = um_vec_push(f, 0);
 
-	for (size_t i = 0; i < lap->actions.n && !err; i++)
-		if (lap->actions.at[i].kind == UM_ACTION_EVICT)
-			err = um_vec_push(f, sum += (int64_t)(lap->actions.at[i].bytes / UM_BLOCK_BYTES));
+	for (size_t i = 0; i < iteration->actions.n && !err; i++)
+		if (iteration->actions.at[i].kind == UM_ACTION_EVICT)
+			err = um_vec_push(f, sum += (int64_t)(iteration->actions.at[i].bytes / UM_BLOCK_BYTES));
 	return err;
 }
 
@@ -71,15 +71,15 @@ static int add_room(struct um_compiled_plan_walk *b)
 	struct freed now = {0}, before = {0};
 	int err = find_freed(&now, b->to);
 
-	if (!err && b->to != p->lap)
+	if (!err && b->to != p->iterations)
 		err = find_freed(&before, b->to - 1);
 	if (err)
 		goto out;
-	if (b->to == &p->lap[UM_COMPILED_PLAN_STEADY]) {
+	if (b->to == &p->iterations[UM_COMPILED_PLAN_STEADY]) {
 		p->settled = frees_alike(&now, &before);
 		set_room(b, &now, &now);
 	} else {
-		set_room(b, &now, b->to == p->lap ? NULL : &before);
+		set_room(b, &now, b->to == p->iterations ? NULL : &before);
 	}
 out:
 	um_vec_fini(&now);

@@ -19,25 +19,25 @@ void um_compiled_plan_init(struct um_compiled_plan *p)
 	memset(p, 0, sizeof *p);
 }
 
-void um_compiled_iteration_fini(struct um_compiled_iteration *lap)
+void um_compiled_iteration_fini(struct um_compiled_iteration *iteration)
 {
-	um_vec_fini(&lap->actions);
-	free(lap->first);
-	free(lap->gate);
-	memset(lap, 0, sizeof *lap);
+	um_vec_fini(&iteration->actions);
+	free(iteration->first);
+	free(iteration->gate);
+	memset(iteration, 0, sizeof *iteration);
 }
 
 void um_compiled_plan_fini(struct um_compiled_plan *p)
 {
 	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++)
-		um_compiled_iteration_fini(&p->lap[i]);
+		um_compiled_iteration_fini(&p->iterations[i]);
 	um_vec_fini(&p->stays);
 	um_vec_fini(&p->blocks);
-	um_vec_fini(&p->mostly);
-	um_vec_fini(&p->far);
-	free(p->there);
+	um_vec_fini(&p->read_mostly);
+	um_vec_fini(&p->host_resident);
+	free(p->resident);
 	free(p->from);
-	free(p->mover);
+	free(p->rotating);
 	memset(p, 0, sizeof *p);
 }
 
@@ -137,8 +137,8 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
  * past. */
 static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot)
 {
-	emit(b, !bl->away ? UM_ACTION_DISCARD : bl->mostly ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT, at, slot, bl);
-	if (bl->away && !bl->mostly)
+	emit(b, !bl->away ? UM_ACTION_DISCARD : bl->read_mostly ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT, at, slot, bl);
+	if (bl->away && !bl->read_mostly)
 		start_out(b, at);
 	bl->resident = bl->unsure = 0;
 	b->resident--;
@@ -158,11 +158,11 @@ static int make_room(struct um_compiled_plan_walk *b)
 
 /* No part of the block is wanted any more: live content is evicted now, dead content stays while there is room. */
 static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at,
-			   uint32_t slot, int told)
+			   uint32_t slot, int is_marked)
 {
 	if (!bl->resident || bl->wanted)
 		return;
-	if (bl->away || told)
+	if (bl->away || is_marked)
 		block_out(b, bl, at, slot);
 	else
 		um_compiled_plan_dead_add(b, bl, slot, at);
@@ -173,7 +173,7 @@ static void foresee(struct um_compiled_plan_walk *b, uint32_t block, uint32_t sl
 {
 	const struct um_compiled_plan_block *bl = &b->blocks[block];
 
-	if (!b->scouting || bl->resident || bl->last_in != INT32_MIN ||
+	if (!b->finds_missing || bl->resident || bl->last_in != INT32_MIN ||
 	    (stays && !um_slot_alive_first(&b->plan->sched.slots.at[slot])))
 		return;
 	if (um_vec_push(&b->ahead, ((struct um_compiled_plan_ahead){block, slot, at, stays})))
@@ -201,7 +201,7 @@ static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled
 	if (wanted && !p->waste) {
 		bl->fetch = 1;
 	} else {
-		bl->junk = 1;
+		bl->dead_on_host = 1;
 		bl->since = at;
 	}
 }
@@ -209,9 +209,9 @@ static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled
 /* Before a prefetch: if all content of the block on the host is unused, it is discarded and need not be copied. */
 static void drop_junk(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot)
 {
-	if (bl->junk && !bl->fetch && !bl->away)
+	if (bl->dead_on_host && !bl->fetch && !bl->away)
 		emit(b, UM_ACTION_DISCARD, bl->since, slot, bl);
-	bl->junk = bl->fetch = 0;
+	bl->dead_on_host = bl->fetch = 0;
 }
 
 /* `touched`: no hint prefetched it. Blocks that are only assumed resident are prefetched nevertheless. Dead blocks make
@@ -222,7 +222,7 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 
 	um_compiled_plan_parts(b, slot, off, bytes, &from, &to);
 	for (uint32_t k = from; k < to; k++) { /* first, so that none of them makes room for another */
-		if (b->blocks[b->parts[k].block].far)
+		if (b->blocks[b->parts[k].block].host_resident)
 			continue;
 		leave_host(b, &b->parts[k], at, 1);
 		part_set(b, &b->parts[k], 1, 0);
@@ -231,7 +231,7 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 	for (uint32_t k = from; k < to; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
 
-		if (bl->far || (bl->resident && !bl->unsure))
+		if (bl->host_resident || (bl->resident && !bl->unsure))
 			continue;
 		if (touched)
 			foresee(b, b->parts[k].block, slot, at, 0);
@@ -265,10 +265,10 @@ static void be_born(struct um_compiled_plan_walk *b, uint32_t slot)
  * declared dead is copied nevertheless: it is certainly unused only when it is overwritten or freed. */
 static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
 {
-	uint32_t from, to, slot = um_compiled_plan_who(b, h->slot, (uint32_t)h->at);
+	uint32_t from, to, slot = um_compiled_plan_slot_at(b, h->slot, (uint32_t)h->at);
 	const struct um_slot *sl = &b->plan->sched.slots.at[slot];
-	int declared =
-		b->told[slot] & UM_MARKED_DEAD || (sl->flags & UM_SLOT_TRANSIENT && !(b->told[slot] & UM_MARKED_USED));
+	int declared = b->marks[slot] & UM_MARKED_DEAD ||
+		       (sl->flags & UM_SLOT_TRANSIENT && !(b->marks[slot] & UM_MARKED_USED));
 	int waste = h->kind == UM_HINT_DISCARD && !declared;
 
 	um_compiled_plan_parts(b, slot, h->off, h->bytes, &from, &to);
@@ -306,14 +306,14 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 
 	for (uint32_t u = 0; u < so->n_uses; u++) {
 		const struct um_sched_use *su = &b->plan->sched.uses.at[so->first_use + u];
-		uint32_t from, to, slot = um_compiled_plan_who(b, su->slot, op);
+		uint32_t from, to, slot = um_compiled_plan_slot_at(b, su->slot, op);
 
 		um_compiled_plan_parts(b, slot, su->off, su->bytes, &from, &to);
-		b->told[slot] = UM_MARKED_USED;
+		b->marks[slot] = UM_MARKED_USED;
 		for (uint32_t k = from; k < to; k++) {
 			struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
 
-			if (bl->far)
+			if (bl->host_resident)
 				continue;
 			if (!bl->resident || bl->unsure || !b->parts[k].wanted)
 				want(b, slot, su->off, su->bytes, op, 1);
@@ -324,13 +324,13 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 	b->to->gate[op] = gate;
 	for (uint32_t u = so->first_use; u < so->first_use + so->n_uses; u++)
 		if (b->plan->sched.uses.at[u].dead_after)
-			b->told[um_compiled_plan_who(b, b->plan->sched.uses.at[u].slot, op)] |= UM_MARKED_DEAD;
+			b->marks[um_compiled_plan_slot_at(b, b->plan->sched.uses.at[u].slot, op)] |= UM_MARKED_DEAD;
 }
 
 /* First step of the first walk: blocks that may stay count as resident, known missing ones are prefetched. */
 static void bring_ahead(struct um_compiled_plan_walk *b)
 {
-	for (size_t i = 0; i < 2 * b->ahead.n && !b->scouting && !b->lap; i++) {
+	for (size_t i = 0; i < 2 * b->ahead.n && !b->finds_missing && !b->ops_before; i++) {
 		const struct um_compiled_plan_ahead *x = &b->ahead.at[i % b->ahead.n];
 		struct um_compiled_plan_block *bl = &b->blocks[x->block];
 
@@ -353,7 +353,7 @@ static void bring_ahead(struct um_compiled_plan_walk *b)
 /* In the second walk: releases memory that only had tensors that have moved since. */
 static void forget_twins(struct um_compiled_plan_walk *b)
 {
-	if (b->lap != b->plan->sched.ops.n)
+	if (b->ops_before != b->plan->sched.ops.n)
 		return;
 	for (uint32_t k = b->slot_part[b->n_slots]; k < b->slot_part[b->plan->sched.slots.n]; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
@@ -380,7 +380,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	forget_twins(b);
 	for (uint32_t op = 0; op < n_ops; op++) {
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
-			if (s < b->n_slots || !b->lap)
+			if (s < b->n_slots || !b->ops_before)
 				die(b, s, op);
 		for (; born < plan->sched.births.n; born++) {
 			uint32_t s = plan->sched.births.at[born];
@@ -393,12 +393,12 @@ static void walk(struct um_compiled_plan_walk *b)
 			const struct um_hint *hint = &plan->hints.at[h];
 
 			if (hint->kind == UM_HINT_PREFETCH)
-				want(b, um_compiled_plan_who(b, hint->slot, op), hint->off, hint->bytes, op, 0);
+				want(b, um_compiled_plan_slot_at(b, hint->slot, op), hint->off, hint->bytes, op, 0);
 			else if (hint->kind == UM_HINT_EVICT || hint->kind == UM_HINT_DISCARD)
 				unwant(b, hint);
 		}
 		touch(b, op);
-		if (b->scouting)
+		if (b->finds_missing)
 			b->level[op] = b->resident - b->n_dead;
 	}
 }
@@ -413,8 +413,8 @@ static void next_walk(struct um_compiled_plan_walk *b)
 	b->leaving.n = n;
 	b->gone = 0;
 	for (size_t i = 0; i < b->plan->sched.slots.n; i++)
-		b->told[i] = b->plan->sched.slots.at[i].carry == i ? b->told[i] & UM_MARKED_DEAD : 0;
-	b->lap += b->plan->sched.ops.n;
+		b->marks[i] = b->plan->sched.slots.at[i].carry == i ? b->marks[i] & UM_MARKED_DEAD : 0;
+	b->ops_before += b->plan->sched.ops.n;
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[k];
 
@@ -457,42 +457,42 @@ static int scout(struct um_compiled_plan_walk *b)
 	b->level = calloc(b->plan->sched.ops.n + 1, sizeof *b->level);
 	if (!b->level)
 		return -ENOMEM;
-	b->scouting = 1;
+	b->finds_missing = 1;
 	walk(b);
-	b->scouting = 0;
+	b->finds_missing = 0;
 	choose_ahead(b);
 	for (uint32_t k = 0; k < b->n_blocks; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[k];
 
 		um_compiled_plan_dead_remove(b, bl);
 		bl->wanted = bl->away = 0;
-		bl->resident = bl->unsure = bl->junk = bl->fetch = 0;
+		bl->resident = bl->unsure = bl->dead_on_host = bl->fetch = 0;
 		bl->last_in = bl->last_out = INT32_MIN;
 	}
 	for (uint32_t k = 0; k < b->slot_part[b->plan->sched.slots.n]; k++)
 		b->parts[k].wanted = b->parts[k].away = b->parts[k].waste = 0;
-	memset(b->told, 0, b->plan->sched.slots.n);
+	memset(b->marks, 0, b->plan->sched.slots.n);
 	b->leaving.n = b->gone = 0;
 	b->resident = 0;
 	return b->err;
 }
 
-static int build_lap(struct um_compiled_plan_walk *b, struct um_compiled_iteration *lap, int scouts)
+static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_iteration *iteration, int scouts)
 {
 	size_t n_ops = b->plan->sched.ops.n;
 	int err;
 
-	b->to = lap;
-	lap->first = calloc(n_ops + 2, sizeof *lap->first);
-	lap->gate = calloc(n_ops + 1, sizeof *lap->gate);
-	if (!lap->first || !lap->gate)
+	b->to = iteration;
+	iteration->first = calloc(n_ops + 2, sizeof *iteration->first);
+	iteration->gate = calloc(n_ops + 1, sizeof *iteration->gate);
+	if (!iteration->first || !iteration->gate)
 		return -ENOMEM;
 	err = scouts ? scout(b) : 0;
 	if (err)
 		return err;
 	walk(b);
-	lap->n_in = (uint32_t)b->n_in;
-	lap->n_out = (uint32_t)b->n_out;
+	iteration->n_in = (uint32_t)b->n_in;
+	iteration->n_out = (uint32_t)b->n_out;
 	return b->err ? b->err : um_compiled_plan_order(b);
 }
 
@@ -508,7 +508,7 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 	for (int i = first; i <= UM_COMPILED_PLAN_STEADY && !err; i++) {
 		if (i > first)
 			next_walk(&b);
-		err = b.err ? b.err : build_lap(&b, &out->lap[i], !i);
+		err = b.err ? b.err : build_iteration(&b, &out->iterations[i], !i);
 	}
 	if (!err && !first)
 		err = um_compiled_plan_end(&b);

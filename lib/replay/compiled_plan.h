@@ -56,7 +56,7 @@ struct um_action {
 	uint32_t drops; /* in: number of drops of this iteration, plus all of the previous one, that must be complete
 			   before it */
 	uint16_t evicts; /* in: blocks that the driver evicts for it */
-	uint16_t there; /* in: blocks of it that were not evicted since their out */
+	uint16_t resident; /* in: blocks of it that were not evicted since their out */
 };
 
 /* One iteration. */
@@ -76,27 +76,27 @@ struct um_compiled_plan_run {
 #define UM_COMPILED_PLAN_STEADY 2
 
 struct um_compiled_plan {
-	struct um_compiled_iteration
-		lap[UM_COMPILED_PLAN_STEADY + 1]; /* the first, the second, and all other iterations */
+	struct um_compiled_iteration iterations[UM_COMPILED_PLAN_STEADY + 1]; /* the first, the second, all others */
 	uint32_t n_ops;
 	UM_VEC(struct um_action) stays; /* blocks that may stay until the first iteration evicts them */
 	int settled; /* the second iteration's outs equal those of all later ones */
 	UM_VEC(uint64_t) blocks; /* addresses of all blocks under slots, ascending */
-	UM_VEC(struct um_compiled_plan_run) mostly, far; /* to be advised read mostly; host-resident; ascending */
+	UM_VEC(struct um_compiled_plan_run) read_mostly; /* runs to be advised read-mostly, ascending */
+	UM_VEC(struct um_compiled_plan_run) host_resident; /* likewise, host-resident */
 
 	uint64_t over; /* number of ins without room by this count: the driver will evict */
 	/* For a completely compiled plan: */
-	uint8_t *there; /* by block: on the device when a steady iteration ends */
+	uint8_t *resident; /* by block: on the device when a steady iteration ends */
 	uint32_t *from; /* by block: the block whose memory it has in the next iteration; its own number unless tensors
 			   rotate through several places */
-	uint32_t *mover; /* by block: the rotating slot in it, UM_NO_SLOT */
-	int tangled; /* the rotation is not one to one */
-	int yields; /* steady iterations leave evictions to the driver */
+	uint32_t *rotating; /* by block: the rotating slot in it, UM_NO_SLOT */
+	int ambiguous; /* the rotation is not one to one */
+	int driver_evicts; /* steady iterations leave evictions to the driver */
 };
 
 void um_compiled_plan_init(struct um_compiled_plan *p);
 void um_compiled_plan_fini(struct um_compiled_plan *p);
-void um_compiled_iteration_fini(struct um_compiled_iteration *lap);
+void um_compiled_iteration_fini(struct um_compiled_iteration *iteration);
 
 /* The number of the block at `addr`, or of the first one after it. */
 size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr);

@@ -66,7 +66,7 @@ static inline const struct um_sched_op *um_cursor_next(const struct um_cursor *c
 }
 
 /* Advances past the next op, whose uses were all found to match the schedule. */
-static inline void um_cursor_pass(struct um_cursor *c)
+static inline void um_cursor_advance(struct um_cursor *c)
 {
 	c->op++;
 }

@@ -39,19 +39,19 @@ static void add(struct weave *w, const struct um_action *a)
 }
 
 /* Adds the refreshes before an in; neighbours in one. */
-static void add_keeps(struct weave *w, const struct um_driver_lru_in *in, uint32_t at)
+static void add_refreshes(struct weave *w, const struct um_driver_lru_in *in, uint32_t at)
 {
 	struct um_action run = {.kind = UM_ACTION_REFRESH, .at = at, .room = INT32_MIN};
 
-	for (uint32_t i = in->first; i != UM_DRIVER_LRU_NONE; i = w->order->keeps.at[i].next) {
-		uint64_t addr = w->p->blocks.at[w->order->keeps.at[i].block];
+	for (uint32_t i = in->first; i != UM_DRIVER_LRU_NONE; i = w->order->refreshes.at[i].next) {
+		uint64_t addr = w->p->blocks.at[w->order->refreshes.at[i].block];
 		uint32_t slot;
 
-		if (w->order->keeps.at[i].idle)
+		if (w->order->refreshes.at[i].idle)
 			continue;
-		slot = w->p->mover[w->order->keeps.at[i].block];
-		if (run.bytes &&
-		    (addr != run.addr + run.bytes || run.bytes == UM_RUN_KEEP * UM_BLOCK_BYTES || slot != run.slot)) {
+		slot = w->p->rotating[w->order->refreshes.at[i].block];
+		if (run.bytes && (addr != run.addr + run.bytes || run.bytes == UM_RUN_REFRESH * UM_BLOCK_BYTES ||
+				  slot != run.slot)) {
 			add(w, &run);
 			w->n++;
 			run.bytes = 0;
@@ -69,29 +69,29 @@ static void add_keeps(struct weave *w, const struct um_driver_lru_in *in, uint32
 
 static void add_actions(struct weave *w)
 {
-	const struct um_compiled_iteration *lap = w->from;
+	const struct um_compiled_iteration *iteration = w->from;
 	uint32_t in = 0;
 
-	for (size_t i = 0; i < lap->actions.n && !w->err; i++) {
-		struct um_action a = lap->actions.at[i];
+	for (size_t i = 0; i < iteration->actions.n && !w->err; i++) {
+		struct um_action a = iteration->actions.at[i];
 
 		if (a.kind == UM_ACTION_PREFETCH) {
 			const struct um_driver_lru_in *x = &w->order->ins[in++];
 
-			add_keeps(w, x, a.at);
+			add_refreshes(w, x, a.at);
 			w->counts[in] = ++w->n;
 			a.room = x->room;
 			a.drops = x->drops;
 			a.evicts = x->evicts;
-			a.there = x->there;
+			a.resident = x->resident;
 		} else if (a.kind == UM_ACTION_EVICT) {
 			a.kind = UM_ACTION_LEAVE_TO_DRIVER;
 		}
 		add(w, &a);
 	}
 	w->to->n_in = w->n;
-	w->to->n_out = lap->n_out;
-	w->to->n_drop = lap->n_drop;
+	w->to->n_out = iteration->n_out;
+	w->to->n_drop = iteration->n_drop;
 }
 
 /* An eviction waits for the block's last refresh as it does for its in: renumbers. */
@@ -158,7 +158,7 @@ static int weave(struct weave *w)
 int um_driver_evict_build(const struct um_compiled_plan *p, uint64_t capacity_blocks, struct um_compiled_iteration *out)
 {
 	struct um_driver_lru order;
-	struct weave w = {.p = p, .from = &p->lap[UM_COMPILED_PLAN_STEADY], .order = &order, .to = out};
+	struct weave w = {.p = p, .from = &p->iterations[UM_COMPILED_PLAN_STEADY], .order = &order, .to = out};
 	int err = um_driver_lru_find(p, capacity_blocks, &order);
 
 	memset(out, 0, sizeof *out);

@@ -18,7 +18,7 @@
 					    next one first */
 #define NEAR 64 /* refreshed together with a neighbour in memory, if it is this near in the list */
 #define WARM 2 /* iterations before places are recorded */
-#define LAPS_MOST 16
+#define ITERATIONS_MOST 16
 
 enum state { GONE, LEFT, STAYS };
 enum due { DUE_NONE, DUE_OUT, DUE_DROP };
@@ -32,7 +32,7 @@ struct block {
 
 struct walk {
 	const struct um_compiled_plan *p;
-	const struct um_compiled_iteration *lap;
+	const struct um_compiled_iteration *iteration;
 	struct um_driver_lru *to;
 	uint32_t n; /* blocks; number n is the list's anchor */
 	struct block *blocks, *were; /* [n + 1]; before renaming */
@@ -87,7 +87,7 @@ static void leave(struct walk *w, uint32_t number, int before)
 {
 	uint32_t action = w->outs[number], first = w->block_of[action];
 
-	for (uint32_t i = first; i < first + um_driver_lru_blocks(&w->lap->actions.at[action]); i++) {
+	for (uint32_t i = first; i < first + um_driver_lru_blocks(&w->iteration->actions.at[action]); i++) {
 		uint32_t k = before ? w->to->successor[i] : i;
 		struct block *b = &w->blocks[k];
 
@@ -103,7 +103,7 @@ static void outs_until(struct walk *w, int32_t count)
 {
 	for (; w->outs_done < count; w->outs_done++)
 		if (w->outs_done < 0)
-			leave(w, (uint32_t)(w->outs_done + (int32_t)w->lap->n_out), 1);
+			leave(w, (uint32_t)(w->outs_done + (int32_t)w->iteration->n_out), 1);
 		else
 			leave(w, (uint32_t)w->outs_done, 0);
 }
@@ -113,7 +113,7 @@ static void drops_until(struct walk *w, uint32_t count)
 	for (; w->drops_done < count; w->drops_done++) {
 		uint32_t action = w->drops[w->drops_done], first = w->block_of[action];
 
-		for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->lap->actions.at[action]); k++) {
+		for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->iteration->actions.at[action]); k++) {
 			w->blocks[k].due = DUE_NONE;
 			if (w->blocks[k].state != GONE)
 				w->unused++;
@@ -127,7 +127,7 @@ static void put(struct walk *w, uint32_t action, int32_t number, enum due due)
 {
 	uint32_t first = w->block_of[action];
 
-	for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->lap->actions.at[action]); k++) {
+	for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->iteration->actions.at[action]); k++) {
 		w->blocks[k].pending = number;
 		w->blocks[k].due = (uint8_t)due;
 	}
@@ -152,13 +152,13 @@ static void note(struct walk *w, struct um_driver_lru_in *in, uint32_t k)
 {
 	if (!w->noting)
 		return;
-	if (um_vec_push(&w->to->keeps, ((struct um_driver_lru_keep){k, UM_DRIVER_LRU_NONE, 0}))) {
+	if (um_vec_push(&w->to->refreshes, ((struct um_driver_lru_refresh){k, UM_DRIVER_LRU_NONE, 0}))) {
 		w->err = -ENOMEM;
 		return;
 	}
-	*(in->first == UM_DRIVER_LRU_NONE ? &in->first : &w->to->keeps.at[in->last].next) =
-		(uint32_t)w->to->keeps.n - 1;
-	in->last = (uint32_t)w->to->keeps.n - 1;
+	*(in->first == UM_DRIVER_LRU_NONE ? &in->first : &w->to->refreshes.at[in->last].next) =
+		(uint32_t)w->to->refreshes.n - 1;
+	in->last = (uint32_t)w->to->refreshes.n - 1;
 	w->more = 1;
 }
 
@@ -173,7 +173,7 @@ static void keep(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
 {
 	uint64_t near = w->blocks[first].serial + NEAR, next = w->p->blocks.at[first];
 
-	for (uint32_t k = first; k < first + UM_RUN_KEEP && k < w->n; k++, next += UM_BLOCK_BYTES) {
+	for (uint32_t k = first; k < first + UM_RUN_REFRESH && k < w->n; k++, next += UM_BLOCK_BYTES) {
 		const struct block *b = &w->blocks[k];
 
 		if (w->p->blocks.at[k] != next || !stays(b) || b->serial > near)
@@ -185,7 +185,7 @@ static void keep(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
 }
 
 /* Refreshes blocks that stay among the first `n` blocks of the list that may be evicted. */
-static void clear_way(struct walk *w, struct um_driver_lru_in *in, uint64_t n)
+static void refresh_first(struct walk *w, struct um_driver_lru_in *in, uint64_t n)
 {
 	uint32_t before = w->n; /* the last block so far that may be evicted */
 
@@ -216,7 +216,7 @@ static void find_memory(struct walk *w, struct um_driver_lru_in *in)
 	uint32_t head;
 
 	if (!w->unused && w->blocks[w->blocks[w->n].next].state != LEFT)
-		clear_way(w, in, 1);
+		refresh_first(w, in, 1);
 	head = w->blocks[w->n].next;
 	if (w->unused) {
 		w->unused--;
@@ -230,31 +230,32 @@ static void find_memory(struct walk *w, struct um_driver_lru_in *in)
 
 static void arrive(struct walk *w, struct um_driver_lru_in *in)
 {
-	uint32_t first = w->block_of[in->action], end = first + um_driver_lru_blocks(&w->lap->actions.at[in->action]);
+	uint32_t first = w->block_of[in->action],
+		 end = first + um_driver_lru_blocks(&w->iteration->actions.at[in->action]);
 	uint64_t wanted = MARGIN;
 
 	if (in->room != INT32_MIN)
 		outs_until(w, in->room);
 	drops_until(w, in->drops);
-	for (uint32_t i = in->first; i != UM_DRIVER_LRU_NONE; i = w->to->keeps.at[i].next) {
-		uint32_t k = w->to->keeps.at[i].block;
+	for (uint32_t i = in->first; i != UM_DRIVER_LRU_NONE; i = w->to->refreshes.at[i].next) {
+		uint32_t k = w->to->refreshes.at[i].block;
 
-		w->to->keeps.at[i].idle = !stays(&w->blocks[k]);
-		if (w->to->keeps.at[i].idle)
+		w->to->refreshes.at[i].idle = !stays(&w->blocks[k]);
+		if (w->to->refreshes.at[i].idle)
 			continue;
 		unlink_block(w, k);
 		to_tail(w, k);
 	}
-	in->evicts = in->there = 0;
+	in->evicts = in->resident = 0;
 	for (uint32_t k = first; k < end; k++)
 		wanted += w->blocks[k].state == GONE;
 	if (wanted > MARGIN && wanted > w->unused)
-		clear_way(w, in, wanted - w->unused);
+		refresh_first(w, in, wanted - w->unused);
 	for (uint32_t k = first; k < end; k++) {
 		if (w->blocks[k].state == GONE)
 			find_memory(w, in);
 		else
-			in->there++;
+			in->resident++;
 		take(w, k);
 		to_tail(w, k);
 		w->blocks[k].state = STAYS;
@@ -284,17 +285,17 @@ static void rename_blocks(struct walk *w)
  * outs. */
 static void begin(struct walk *w)
 {
-	int32_t n_out = (int32_t)w->lap->n_out;
+	int32_t n_out = (int32_t)w->iteration->n_out;
 
 	outs_until(w, 0);
-	drops_until(w, w->lap->n_drop);
+	drops_until(w, w->iteration->n_drop);
 	rename_blocks(w);
 	w->drops_done = 0;
 	w->outs_done -= n_out;
 	for (int32_t i = w->outs_done; i < 0; i++) {
 		uint32_t action = w->outs[i + n_out], first = w->block_of[action];
 
-		for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->lap->actions.at[action]); k++)
+		for (uint32_t k = first; k < first + um_driver_lru_blocks(&w->iteration->actions.at[action]); k++)
 			if (w->blocks[w->to->successor[k]].due == DUE_OUT)
 				w->blocks[w->to->successor[k]].pending = i;
 	}
@@ -302,14 +303,14 @@ static void begin(struct walk *w)
 
 static void go_round(struct walk *w)
 {
-	const struct um_compiled_iteration *lap = w->lap;
+	const struct um_compiled_iteration *iteration = w->iteration;
 	int32_t in = 0, out = 0, drop = 0;
 
 	begin(w);
-	for (uint32_t i = 0; i < lap->actions.n && !w->err; i++) {
-		if (lap->actions.at[i].kind == UM_ACTION_PREFETCH)
+	for (uint32_t i = 0; i < iteration->actions.n && !w->err; i++) {
+		if (iteration->actions.at[i].kind == UM_ACTION_PREFETCH)
 			arrive(w, &w->to->ins[in++]);
-		else if (lap->actions.at[i].kind == UM_ACTION_EVICT)
+		else if (iteration->actions.at[i].kind == UM_ACTION_EVICT)
 			put(w, i, out++, DUE_OUT);
 		else
 			put(w, i, drop++, DUE_DROP);
@@ -335,8 +336,8 @@ static int is_settled(struct walk *w)
 /* Reaches the list's order in all iterations. */
 static int settle(struct walk *w)
 {
-	for (int lap = 0; lap < LAPS_MOST; lap++) {
-		w->noting = lap >= WARM;
+	for (int iteration = 0; iteration < ITERATIONS_MOST; iteration++) {
+		w->noting = iteration >= WARM;
 		w->more = 0;
 		go_round(w);
 		if (w->err)
@@ -353,8 +354,8 @@ static void number_actions(struct walk *w)
 {
 	uint32_t in = 0, out = 0, drop = 0;
 
-	for (uint32_t i = 0; i < w->lap->actions.n; i++) {
-		const struct um_action *a = &w->lap->actions.at[i];
+	for (uint32_t i = 0; i < w->iteration->actions.n; i++) {
+		const struct um_action *a = &w->iteration->actions.at[i];
 
 		w->block_of[i] = (uint32_t)um_compiled_plan_find(w->p, a->addr);
 		if (a->kind == UM_ACTION_PREFETCH)
@@ -378,7 +379,7 @@ static int fill(struct walk *w, uint64_t capacity_blocks)
 	w->blocks[w->n].next = w->blocks[w->n].prev = w->to->successor[w->n] = w->n;
 	for (uint32_t k = 0; k < w->n; k++) {
 		w->to->successor[w->p->from[k]] = k;
-		if (!w->p->there[k])
+		if (!w->p->resident[k])
 			continue;
 		w->blocks[k].state = STAYS;
 		to_tail(w, k);
@@ -387,28 +388,28 @@ static int fill(struct walk *w, uint64_t capacity_blocks)
 	if (n > capacity_blocks)
 		return -ENOTSUP;
 	w->unused = capacity_blocks - n;
-	w->outs_done = (int32_t)w->lap->n_out;
-	w->drops_done = w->lap->n_drop;
+	w->outs_done = (int32_t)w->iteration->n_out;
+	w->drops_done = w->iteration->n_drop;
 	return 0;
 }
 
 int um_driver_lru_find(const struct um_compiled_plan *p, uint64_t capacity_blocks, struct um_driver_lru *out)
 {
-	const struct um_compiled_iteration *lap = &p->lap[UM_COMPILED_PLAN_STEADY];
-	struct walk w = {.p = p, .lap = lap, .to = out, .n = (uint32_t)p->blocks.n};
+	const struct um_compiled_iteration *iteration = &p->iterations[UM_COMPILED_PLAN_STEADY];
+	struct walk w = {.p = p, .iteration = iteration, .to = out, .n = (uint32_t)p->blocks.n};
 	int err = -ENOMEM;
 
 	memset(out, 0, sizeof *out);
-	if (!p->there || p->tangled || p->over)
+	if (!p->resident || p->ambiguous || p->over)
 		return -ENOTSUP;
-	out->ins = calloc(lap->n_in + 1ull, sizeof *out->ins);
+	out->ins = calloc(iteration->n_in + 1ull, sizeof *out->ins);
 	out->successor = calloc(w.n + 1ull, sizeof *out->successor);
 	w.blocks = calloc(w.n + 1ull, sizeof *w.blocks);
 	w.were = calloc(w.n + 1ull, sizeof *w.were);
 	w.order = calloc(w.n + 1ull, sizeof *w.order);
-	w.block_of = calloc(lap->actions.n + 1, sizeof *w.block_of);
-	w.outs = calloc(lap->n_out + 1ull, sizeof *w.outs);
-	w.drops = calloc(lap->n_drop + 1ull, sizeof *w.drops);
+	w.block_of = calloc(iteration->actions.n + 1, sizeof *w.block_of);
+	w.outs = calloc(iteration->n_out + 1ull, sizeof *w.outs);
+	w.drops = calloc(iteration->n_drop + 1ull, sizeof *w.drops);
 	if (out->ins && out->successor && w.blocks && w.were && w.order && w.block_of && w.outs && w.drops) {
 		number_actions(&w);
 		err = fill(&w, capacity_blocks);
@@ -426,7 +427,7 @@ int um_driver_lru_find(const struct um_compiled_plan *p, uint64_t capacity_block
 
 void um_driver_lru_fini(struct um_driver_lru *o)
 {
-	um_vec_fini(&o->keeps);
+	um_vec_fini(&o->refreshes);
 	free(o->ins);
 	free(o->successor);
 	memset(o, 0, sizeof *o);

@@ -14,7 +14,7 @@
 
 #include "replay/compiled_plan.h"
 
-#define UM_RUN_KEEP 16 /* maximum number of blocks in one refresh: many, since it copies nothing */
+#define UM_RUN_REFRESH 16 /* maximum number of blocks in one refresh: many, since it copies nothing */
 #define UM_DRIVER_LRU_NONE UINT32_MAX
 
 struct um_driver_lru_in {
@@ -22,10 +22,10 @@ struct um_driver_lru_in {
 	uint32_t first, last; /* refreshes before it, UM_DRIVER_LRU_NONE */
 	int32_t room; /* as in um_action */
 	uint32_t drops;
-	uint16_t evicts, there;
+	uint16_t evicts, resident;
 };
 
-struct um_driver_lru_keep {
+struct um_driver_lru_refresh {
 	uint32_t block, next;
 	int idle; /* nothing to do: the block is to be evicted by then */
 };
@@ -33,7 +33,7 @@ struct um_driver_lru_keep {
 struct um_driver_lru {
 	struct um_driver_lru_in *ins; /* by number */
 	uint32_t *successor; /* by block: its number in the next iteration */
-	UM_VEC(struct um_driver_lru_keep) keeps;
+	UM_VEC(struct um_driver_lru_refresh) refreshes;
 };
 
 /* 0, -ENOMEM, or -ENOTSUP: the order cannot be predicted. um_driver_lru_fini in any case. */

@@ -21,37 +21,37 @@ static int may_gain(const struct um_profile *p)
 	return (double)(p->c_api + work) + copy > copy * um_lanes_out_workers(work, (uint64_t)copy);
 }
 
-static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
+static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration,
 		    const struct um_schedule *sched, const struct um_profile *profile, uint64_t *ns)
 {
 	struct um_compiled_plan as = *p;
 
-	as.lap[UM_COMPILED_PLAN_STEADY] = *lap;
+	as.iterations[UM_COMPILED_PLAN_STEADY] = *iteration;
 	return um_rehearse(&as, sched, profile, ns);
 }
 
 int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched,
-			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy way)
+			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy policy)
 {
-	struct um_compiled_iteration *steady = &p->lap[UM_COMPILED_PLAN_STEADY], lap;
-	uint64_t home = UINT64_MAX, driver = 0;
+	struct um_compiled_iteration *steady = &p->iterations[UM_COMPILED_PLAN_STEADY], iteration;
+	uint64_t library = UINT64_MAX, driver = 0;
 	int err;
 
-	if (way == UM_EVICT_LIBRARY || !steady->n_out || (way == UM_EVICT_AUTO && !may_gain(profile)))
+	if (policy == UM_EVICT_LIBRARY || !steady->n_out || (policy == UM_EVICT_AUTO && !may_gain(profile)))
 		return 0;
-	err = um_driver_evict_build(p, capacity_blocks, &lap);
+	err = um_driver_evict_build(p, capacity_blocks, &iteration);
 	if (err)
 		return err == -ENOTSUP ? 0 : err;
-	if (way == UM_EVICT_AUTO) {
-		err = um_rehearse(p, sched, profile, &home);
-		err = err ? err : rehearse(p, &lap, sched, profile, &driver);
+	if (policy == UM_EVICT_AUTO) {
+		err = um_rehearse(p, sched, profile, &library);
+		err = err ? err : rehearse(p, &iteration, sched, profile, &driver);
 	}
-	if (!err && driver <= home / 100 * AHEAD) {
+	if (!err && driver <= library / 100 * AHEAD) {
 		um_compiled_iteration_fini(steady);
-		*steady = lap;
-		p->yields = 1;
+		*steady = iteration;
+		p->driver_evicts = 1;
 		return 0;
 	}
-	um_compiled_iteration_fini(&lap);
+	um_compiled_iteration_fini(&iteration);
 	return err;
 }

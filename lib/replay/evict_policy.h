@@ -20,6 +20,6 @@ enum um_evict_policy { UM_EVICT_AUTO, UM_EVICT_LIBRARY, UM_EVICT_DRIVER };
 
 /* 0, or -ENOMEM and the plan is unchanged. */
 int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched,
-			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy way);
+			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy policy);
 
 #endif

@@ -17,17 +17,17 @@ struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
 	struct um_lanes lanes;
-	struct um_advice_state mostly, far;
+	struct um_advice_state read_mostly, host_resident;
 
 	const struct um_compiled_plan *program; /* NULL: none */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
-	const struct um_compiled_iteration *lap; /* of the plan: this iteration's */
+	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
 	uint64_t turn; /* number of iterations since the plan was adopted */
-	int keeps; /* all blocks to refresh are at their planned places */
-	int yields; /* and have been refreshed once: evictions are left to the driver */
+	int can_refresh; /* all blocks to refresh are at their planned places */
+	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
 	int32_t gate_least; /* ops that wait, wait for at least this many ins */
 
 	uint64_t number; /* of the current op, if there is a listener */
@@ -46,7 +46,7 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 		return -ENOMEM;
 	ex->gpu = gpu;
 	ex->host = *host;
-	ex->far.far = 1;
+	ex->host_resident.host_resident = 1;
 	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
 	if (err)
 		goto free_executor;
@@ -76,20 +76,20 @@ void um_executor_close(struct um_executor *ex)
 	if (!ex)
 		return;
 	um_executor_leave(ex);
-	um_advice_state_set(&ex->mostly, ex->gpu, NULL, 0);
-	um_advice_state_set(&ex->far, ex->gpu, NULL, 0);
+	um_advice_state_set(&ex->read_mostly, ex->gpu, NULL, 0);
+	um_advice_state_set(&ex->host_resident, ex->gpu, NULL, 0);
 	um_lanes_close(&ex->lanes);
-	um_advice_state_fini(&ex->mostly);
-	um_advice_state_fini(&ex->far);
+	um_advice_state_fini(&ex->read_mostly);
+	um_advice_state_fini(&ex->host_resident);
 	forget_targets(ex);
 	free(ex);
 }
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
 
-int um_executor_crowded(const struct um_executor *ex)
+int um_executor_too_many_streams(const struct um_executor *ex)
 {
-	return ex->host.streams->crowded || ex->host.streams->n > UM_LANES_STREAMS;
+	return ex->host.streams->overflow || ex->host.streams->n > UM_LANES_STREAMS;
 }
 
 static int mark(struct um_executor *ex)
@@ -123,12 +123,12 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 	int may = 0, err;
 
 	if (r.bytes && kind == UM_ACTION_DROP_CLEAN)
-		kind = !um_advice_state_has(&ex->mostly, r.addr, r.bytes) ? UM_ACTION_EVICT
-		       : ex->turn					  ? kind
-									  : UM_ACTION_EVICT_OR_DROP;
+		kind = !um_advice_state_has(&ex->read_mostly, r.addr, r.bytes) ? UM_ACTION_EVICT
+		       : ex->turn					       ? kind
+									       : UM_ACTION_EVICT_OR_DROP;
 	else if (r.bytes && !(ex->gpu->caps.discard && (may = may_discard(ex, r.addr, r.bytes, waits))))
 		kind = UM_ACTION_EVICT;
-	err = um_lanes_away(&ex->lanes, UM_AWAY_DROP, kind, r.addr, r.bytes, wait);
+	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait);
 	if (!err && may > 1)
 		um_lanes_live(&ex->lanes);
 	return err;
@@ -137,8 +137,8 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 /* If evictions are not left to the driver, the range is evicted. */
 static int put_leave(struct um_executor *ex, struct um_executor_range r, uint32_t wait)
 {
-	return um_lanes_away(&ex->lanes, UM_AWAY_OUT, ex->yields ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT, r.addr,
-			     r.bytes, wait);
+	return um_lanes_evict(&ex->lanes, UM_LANE_OUT, ex->driver_evicts ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT,
+			      r.addr, r.bytes, wait);
 }
 
 /* The current blocks of an action on a slot whose tensor is not at its planned place: under the same part of it, all of
@@ -213,39 +213,39 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 {
 	const struct um_compiled_plan *p = ex->program;
 	uint64_t was = turn > UM_COMPILED_PLAN_STEADY ? UM_COMPILED_PLAN_STEADY : turn ? turn - 1 : 0;
-	const struct um_compiled_iteration *before = &p->lap[was];
+	const struct um_compiled_iteration *before = &p->iterations[was];
 	int first = turn == UM_COMPILED_PLAN_STEADY, none = turn == 0 || (first && !p->settled);
 
 	ex->turn = turn;
 	if (turn <= UM_COMPILED_PLAN_STEADY) {
-		ex->keeps = p->yields && ex->inside;
-		ex->yields = 0;
+		ex->can_refresh = p->driver_evicts && ex->inside;
+		ex->driver_evicts = 0;
 	} else if (turn == UM_COMPILED_PLAN_STEADY + 1) {
-		ex->yields = ex->keeps;
+		ex->driver_evicts = ex->can_refresh;
 	}
 	/* in the first steady iteration the previous one was numbered without refreshes */
-	ex->gate_least = first && p->yields ? 0 : INT32_MIN;
-	ex->lap = &p->lap[turn < UM_COMPILED_PLAN_STEADY ? turn : UM_COMPILED_PLAN_STEADY];
-	ex->in_least = none || (first && p->yields) ? 0 : -(int32_t)before->n_in;
+	ex->gate_least = first && p->driver_evicts ? 0 : INT32_MIN;
+	ex->iteration = &p->iterations[turn < UM_COMPILED_PLAN_STEADY ? turn : UM_COMPILED_PLAN_STEADY];
+	ex->in_least = none || (first && p->driver_evicts) ? 0 : -(int32_t)before->n_in;
 	ex->out_least = none ? 0 : -(int32_t)before->n_out;
-	ex->out_base = um_lanes_away_put(&ex->lanes, UM_AWAY_OUT);
-	ex->drop_base = um_lanes_away_put(&ex->lanes, UM_AWAY_DROP);
+	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
 }
 
 /* Announces the next request to the listener. */
 static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 {
-	const uint32_t *targets = ex->targets[ex->lap - ex->program->lap];
+	const uint32_t *targets = ex->targets[ex->iteration - ex->program->iterations];
 	uint32_t target = targets ? targets[action] : UINT32_MAX;
 
-	return um_lanes_expect(&ex->lanes, ex->lap->actions.at[action].kind,
+	return um_lanes_expect(&ex->lanes, ex->iteration->actions.at[action].kind,
 			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
 static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
 {
-	const struct um_compiled_iteration *p = ex->lap;
+	const struct um_compiled_iteration *p = ex->iteration;
 	struct um_lanes *l = &ex->lanes;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 	int marked = 0;
@@ -256,14 +256,14 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		uint32_t wait;
 
 		if (!ex->inside || is_moved(a, cursor)) {
-			if (ex->keeps && !is_in_turn(a, cursor))
-				ex->keeps = ex->yields = 0; /* the places of other tensors are unknown */
+			if (ex->can_refresh && !is_in_turn(a, cursor))
+				ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
 			r = clip(ex, locate(a, cursor));
 		}
-		if (l->outcomes.ears.hear && expect(ex, op, (uint32_t)(a - p->actions.at)))
+		if (l->results.listener.report && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
 		if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH) {
-			if (a->kind == UM_ACTION_REFRESH && !ex->keeps)
+			if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
 				r.bytes = 0;
 			if (um_lanes_in(l, r.addr, r.bytes, number(a->room, ex->out_base, ex->out_least),
 					ex->drop_base + a->drops))
@@ -276,7 +276,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		wait = number(a->room, ex->in_base, ex->in_least);
 		/* no op waits for memory without a live tensor */
 		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
-		if (a->kind == UM_ACTION_EVICT ? um_lanes_away(l, UM_AWAY_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
+		if (a->kind == UM_ACTION_EVICT ? um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
 		    : a->kind == UM_ACTION_LEAVE_TO_DRIVER ? put_leave(ex, r, wait)
 							   : put_drop(ex, a->kind, r, wait, waits))
 			return -EAGAIN;
@@ -286,7 +286,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 
 int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor)
 {
-	const struct um_compiled_iteration *p = ex->lap;
+	const struct um_compiled_iteration *p = ex->iteration;
 	struct um_lanes *l = &ex->lanes;
 
 	if (!ex->program)
@@ -316,6 +316,7 @@ struct um_kept {
 	size_t n, cap;
 };
 
+/* Of addresses, or of structs that begin with one. */
 static int cmp_addr(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -323,24 +324,17 @@ static int cmp_addr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int cmp_run(const void *a, const void *b)
-{
-	const struct um_compiled_plan_run *x = a, *y = b;
-
-	return x->addr < y->addr ? -1 : x->addr > y->addr;
-}
-
 static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
 	struct um_executor_range r;
 
-	if (!bytes || (ex->lanes.outcomes.ears.hear && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
+	if (!bytes || (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
 		return;
 	r = clip(ex, (struct um_executor_range){addr, bytes});
 	if (kind == UM_ACTION_EVICT) /* where there is room */
-		um_lanes_away(&ex->lanes, UM_AWAY_OUT, kind, r.addr, r.bytes, um_lanes_in_put(&ex->lanes));
+		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes));
 	else
-		put_drop(ex, kind, r, um_lanes_in_put(&ex->lanes), UM_LATER_OPS_WAIT);
+		put_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), UM_LATER_OPS_WAIT);
 }
 
 /* Evicts every block in use that is not to stay, in runs of one kind; only dead ones, if there is room for the rest. */
@@ -352,7 +346,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
-		int let = !dead && um_advice_state_has(&ex->mostly, a, UM_BLOCK_BYTES);
+		int let = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
@@ -383,12 +377,12 @@ static int add_kept(struct um_kept *kept, const struct um_action *a, const struc
 /* Blocks that may stay for the first iteration, ascending: those that it needs at once, and others that may stay. */
 static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *kept)
 {
-	const struct um_compiled_iteration *lap = &p->lap[0];
+	const struct um_action *a = p->iterations[0].actions.at, *end = a + p->iterations[0].actions.n;
 	int err = 0;
 
-	for (uint32_t i = 0; i < lap->actions.n && lap->actions.at[i].at == 0 && !err; i++)
-		if (lap->actions.at[i].kind == UM_ACTION_PREFETCH && lap->actions.at[i].room <= 0)
-			err = add_kept(kept, &lap->actions.at[i], c);
+	for (; a < end && a->at == 0 && !err; a++)
+		if (a->kind == UM_ACTION_PREFETCH && a->room <= 0)
+			err = add_kept(kept, a, c);
 	for (size_t i = 0; i < p->stays.n && !err; i++)
 		err = add_kept(kept, &p->stays.at[i], c);
 	if (kept->n)
@@ -400,8 +394,9 @@ static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c
 static int is_inside(struct um_executor *ex, const struct um_compiled_plan *p)
 {
 	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->host.clip; i++)
-		for (size_t k = 0; k < p->lap[i].actions.n; k++) {
-			struct um_executor_range r = {p->lap[i].actions.at[k].addr, p->lap[i].actions.at[k].bytes};
+		for (size_t k = 0; k < p->iterations[i].actions.n; k++) {
+			const struct um_action *a = &p->iterations[i].actions.at[k];
+			struct um_executor_range r = {a->addr, a->bytes};
 
 			if (clip(ex, r).bytes != r.bytes || !is_whole(ex, r))
 				return 0;
@@ -412,8 +407,8 @@ static int is_inside(struct um_executor *ex, const struct um_compiled_plan *p)
 static void find_targets(struct um_executor *ex, const struct um_schedule *s)
 {
 	forget_targets(ex);
-	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->lanes.outcomes.ears.hear; i++)
-		ex->targets[i] = um_hint_results_targets(ex->program, &ex->program->lap[i], s);
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->lanes.results.listener.report; i++)
+		ex->targets[i] = um_hint_results_targets(ex->program, &ex->program->iterations[i], s);
 }
 
 /* Advises read-mostly runs inside our own memory: elsewhere the last block may contain other data. */
@@ -423,8 +418,8 @@ static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, 
 	UM_VEC(struct um_compiled_plan_run) runs = {0};
 	int err = 0;
 
-	for (size_t i = 0; i < p->mostly.n; i++) {
-		const struct um_compiled_plan_run *r = &p->mostly.at[i];
+	for (size_t i = 0; i < p->read_mostly.n; i++) {
+		const struct um_compiled_plan_run *r = &p->read_mostly.at[i];
 
 		for (size_t k = 0; k < n_used && !err; k++) {
 			uint64_t lo = r->addr > used[k].addr ? r->addr : used[k].addr;
@@ -436,9 +431,9 @@ static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, 
 		}
 	}
 	if (runs.n)
-		qsort(runs.at, runs.n, sizeof *runs.at, cmp_run);
+		qsort(runs.at, runs.n, sizeof *runs.at, cmp_addr);
 	if (!err)
-		err = um_advice_state_set(&ex->mostly, ex->gpu, runs.at, runs.n);
+		err = um_advice_state_set(&ex->read_mostly, ex->gpu, runs.at, runs.n);
 	um_vec_fini(&runs);
 	return err;
 }
@@ -447,15 +442,15 @@ static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, 
 static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
 		      size_t n_used)
 {
-	int err = 0;
+	int err;
 
-	if (!p->mostly.n && !p->far.n && !ex->mostly.runs.n && !ex->far.runs.n)
+	if (!p->read_mostly.n && !p->host_resident.n && !ex->read_mostly.runs.n && !ex->host_resident.runs.n)
 		return 0;
 	um_lanes_settle(&ex->lanes);
 	err = set_mostly(ex, p, used, n_used);
 	if (!err)
-		err = um_advice_state_set(&ex->far, ex->gpu, p->far.at, p->far.n);
-	return err ? err : ex->far.runs.n < p->far.n ? -ENOTSUP : 0;
+		err = um_advice_state_set(&ex->host_resident, ex->gpu, p->host_resident.at, p->host_resident.n);
+	return err ? err : ex->host_resident.runs.n < p->host_resident.n ? -ENOTSUP : 0;
 }
 
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
@@ -465,7 +460,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	uint64_t in_use = 0;
 	int err;
 
-	if (um_executor_crowded(ex))
+	if (um_executor_too_many_streams(ex))
 		return -EAGAIN;
 	if (find_kept(p, cursor, &kept)) {
 		um_vec_fini(&kept);
@@ -480,7 +475,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	}
 	ex->turn = 0;
 	ex->program = p;
-	ex->lap = &p->lap[0];
+	ex->iteration = &p->iterations[0];
 	ex->inside = is_inside(ex, p);
 	um_lanes_wake(&ex->lanes);
 	find_targets(ex, cursor->sched);
@@ -493,7 +488,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 			clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	}
 	um_vec_fini(&kept);
-	ex->in_base = um_lanes_in_put(&ex->lanes);
+	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	begin_counts(ex, 0);
 	return 0;
 }
@@ -503,7 +498,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
 
-	ex->in_base = um_lanes_in_put(&ex->lanes);
+	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !mark(ex)); i++)
 		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	begin_counts(ex, ex->turn + 1);
@@ -518,27 +513,28 @@ void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
 	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1),
 		       (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
-	um_advice_state_clear(&ex->mostly, ex->gpu, addr, bytes);
-	um_advice_state_clear(&ex->far, ex->gpu, addr, bytes);
+	um_advice_state_clear(&ex->read_mostly, ex->gpu, addr, bytes);
+	um_advice_state_clear(&ex->host_resident, ex->gpu, addr, bytes);
 }
 
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
 {
-	int mostly = ex->mostly.runs.n != 0, far = ex->far.runs.n != 0;
+	int read_mostly = ex->read_mostly.runs.n != 0, host_resident = ex->host_resident.runs.n != 0;
 
-	for (const struct um_use *u = uses; (mostly || far) && u < uses + n; u++) {
-		int writes = mostly && u->access & UM_WRITE, brings = far && u->touched >= u->bytes;
+	for (const struct um_use *u = uses; (read_mostly || host_resident) && u < uses + n; u++) {
+		int writes = read_mostly && u->access & UM_WRITE, brings = host_resident && u->touched >= u->bytes;
 		uint64_t addr = u->tensor->addr + u->off;
 
-		if ((writes && um_advice_state_touches(&ex->mostly, addr, u->bytes)) ||
-		    (brings && um_advice_state_touches(&ex->far, addr, u->bytes)))
+		if ((writes && um_advice_state_touches(&ex->read_mostly, addr, u->bytes)) ||
+		    (brings && um_advice_state_touches(&ex->host_resident, addr, u->bytes)))
 			um_executor_claim(ex, addr, u->bytes);
 	}
 }
 
 void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
-	if (um_advice_state_touches(&ex->mostly, addr, bytes) || um_advice_state_touches(&ex->far, addr, bytes))
+	if (um_advice_state_touches(&ex->read_mostly, addr, bytes) ||
+	    um_advice_state_touches(&ex->host_resident, addr, bytes))
 		um_executor_claim(ex, addr, bytes);
 }
 
@@ -557,14 +553,14 @@ void um_executor_leave(struct um_executor *ex)
 	um_lanes_drop(&ex->lanes);
 }
 
-int um_executor_listen(struct um_executor *ex, const struct um_hint_ears *ears)
+int um_executor_listen(struct um_executor *ex, const struct um_hint_listener *listener)
 {
-	return um_lanes_listen(&ex->lanes, ears);
+	return um_lanes_listen(&ex->lanes, listener);
 }
 
-void um_executor_tell(struct um_executor *ex)
+void um_executor_report_hints(struct um_executor *ex)
 {
-	um_lanes_tell(&ex->lanes);
+	um_lanes_report_hints(&ex->lanes);
 }
 
 void um_executor_number(struct um_executor *ex, uint64_t op)
@@ -592,7 +588,7 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 	const struct um_lanes *l = &ex->lanes;
 
 	out->issued = atomic_load_explicit(&l->issued, memory_order_relaxed);
-	out->refused = atomic_load_explicit(&l->refused, memory_order_relaxed) + ex->mostly.refused + ex->far.refused;
+	out->refused = ex->read_mostly.refused + ex->host_resident.refused + atomic_load(&l->refused);
 	out->prefetch_bytes = atomic_load_explicit(&l->prefetch_bytes, memory_order_relaxed);
 	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
 	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);

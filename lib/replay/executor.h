@@ -79,7 +79,7 @@ void um_executor_end(struct um_executor *ex);
 int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor);
 
 /* The program has more streams than can be distinguished: leave the plan before the op. */
-int um_executor_crowded(const struct um_executor *ex);
+int um_executor_too_many_streams(const struct um_executor *ex);
 
 /* The last announced op is about to be launched on that stream: returns when it writes no memory with a pending
  * discard. A plan makes the op wait on the device; if tensors are not at their planned places, or the device cannot
@@ -103,10 +103,11 @@ void um_executor_release(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 /* The memory was freed. */
 void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
-/* From now on `ears` (copied) receives the hints issued to the driver: `hear` is called by um_executor_tell, at the end
- * of the executor, or when very many are pending. Call it before the first plan. 0 or -ENOMEM. */
-int um_executor_listen(struct um_executor *ex, const struct um_hint_ears *ears);
-void um_executor_tell(struct um_executor *ex);
+/* From now on `listener` (copied) receives the hints issued to the driver: `report` is called by
+ * um_executor_report_hints, at the end of the executor, or when very many are pending. Call it before the first plan.
+ * 0 or -ENOMEM. */
+int um_executor_listen(struct um_executor *ex, const struct um_hint_listener *listener);
+void um_executor_report_hints(struct um_executor *ex);
 /* The next announced op has this number. Only with a listener. */
 void um_executor_number(struct um_executor *ex, uint64_t op);
 

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 
 int um_hint_results_open(struct um_hint_results *o, struct um_gpu *gpu, uint32_t places, const uint32_t *put,
-			 const struct um_hint_ears *ears)
+			 const struct um_hint_listener *listener)
 {
 	int err = 0;
 
 	memset(o, 0, sizeof *o);
 	for (int i = 0; i < UM_HINT_RESULTS_LANES; i++) {
 		o->at[i] = calloc(places, sizeof *o->at[i]);
-		o->told[i] = put[i];
+		o->reported[i] = put[i];
 		err = o->at[i] ? err : -ENOMEM;
 	}
 	if (err) {
@@ -25,13 +25,13 @@ int um_hint_results_open(struct um_hint_results *o, struct um_gpu *gpu, uint32_t
 		return err;
 	}
 	o->gpu = gpu;
-	o->ears = *ears;
+	o->listener = *listener;
 	return 0;
 }
 
 void um_hint_results_close(struct um_hint_results *o)
 {
-	o->ears.hear = NULL;
+	o->listener.report = NULL;
 	for (int i = 0; i < UM_HINT_RESULTS_LANES; i++) {
 		free(o->at[i]);
 		o->at[i] = NULL;
@@ -43,15 +43,15 @@ uint64_t um_hint_results_now(const struct um_hint_results *o)
 	return o->gpu->api->now ? o->gpu->api->now(o->gpu) : um_clock_ns(CLOCK_MONOTONIC);
 }
 
-void um_hint_results_made(struct um_hint_results *o, struct um_hint_result *is, const struct um_hint_given *hint)
+void um_hint_results_made(struct um_hint_results *o, struct um_hint_result *is, const struct um_issued_hint *hint)
 {
-	struct um_hint_given whole = *hint;
+	struct um_issued_hint whole = *hint;
 
 	whole.op = is->op;
 	whole.end = um_hint_results_now(o);
 	*is = (struct um_hint_result){whole.op, whole.begin, whole.end, 1, whole.code};
-	if (o->ears.given)
-		o->ears.given(o->ears.user, &whole);
+	if (o->listener.issued)
+		o->listener.issued(o->listener.user, &whole);
 }
 
 /* --- the op of a hint --------------------------------------------------------------------------------------------- */
@@ -97,11 +97,11 @@ static uint32_t target(const struct walk *w, const struct um_action *a)
 	return first;
 }
 
-uint32_t *um_hint_results_targets(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
+uint32_t *um_hint_results_targets(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration,
 				  const struct um_schedule *s)
 {
-	uint32_t *out = malloc((lap->actions.n + 1) * sizeof *out);
-	struct walk w = {p, s, malloc((p->blocks.n + 1) * sizeof *w.next), lap == p->lap};
+	uint32_t *out = malloc((iteration->actions.n + 1) * sizeof *out);
+	struct walk w = {p, s, malloc((p->blocks.n + 1) * sizeof *w.next), iteration == p->iterations};
 	uint32_t n = p->n_ops;
 
 	if (!out || !w.next) {
@@ -111,15 +111,16 @@ uint32_t *um_hint_results_targets(const struct um_compiled_plan *p, const struct
 	}
 	for (size_t i = 0; i < p->blocks.n; i++)
 		w.next[i] = UINT32_MAX;
-	for (size_t i = 0; i < lap->actions.n; i++)
+	for (size_t i = 0; i < iteration->actions.n; i++)
 		out[i] = UINT32_MAX;
 	for (uint32_t op = n; op--;)
 		pass(&w, op, n + op);
 	for (uint32_t op = n; op--;) {
 		pass(&w, op, op);
-		for (uint32_t i = lap->first[op]; i < lap->actions.n && lap->actions.at[i].at == op; i++)
-			if (lap->actions.at[i].kind == UM_ACTION_PREFETCH)
-				out[i] = target(&w, &lap->actions.at[i]);
+		for (uint32_t i = iteration->first[op]; i < iteration->actions.n && iteration->actions.at[i].at == op;
+		     i++)
+			if (iteration->actions.at[i].kind == UM_ACTION_PREFETCH)
+				out[i] = target(&w, &iteration->actions.at[i]);
 	}
 	free(w.next);
 	return out;

@@ -13,7 +13,7 @@
 
 /* Lanes of hint results. */
 #define LANE_IN 0
-#define LANE_AWAY 1 /* plus enum um_away */
+#define LANE_EVICT 1 /* plus enum um_evict_lane */
 
 static void count(_Atomic uint64_t *c, uint64_t n)
 {
@@ -30,19 +30,20 @@ static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint6
 /* The call for this request returned. */
 static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_request *r, uint64_t begin, int code)
 {
-	um_hint_results_end(&l->outcomes, lane, SLOT(k),
-			    &(struct um_hint_given){
+	um_hint_results_end(&l->results, lane, SLOT(k),
+			    &(struct um_issued_hint){
 				    .kind = r->kind, .addr = r->addr, .bytes = r->bytes, .begin = begin, .code = code});
 }
 
 static uint32_t put_by(const struct um_lanes *l, int lane)
 {
-	return lane == LANE_IN ? um_lanes_in_put(l) : um_lanes_away_put(l, (enum um_away)(lane - LANE_AWAY));
+	return lane == LANE_IN ? um_lanes_in_queued(l)
+			       : um_lanes_evict_queued(l, (enum um_evict_lane)(lane - LANE_EVICT));
 }
 
 static uint32_t done_by(const struct um_lanes *l, int lane)
 {
-	return lane == LANE_IN ? um_lanes_in_done(l) : um_lanes_away_done(l, (enum um_away)(lane - LANE_AWAY));
+	return lane == LANE_IN ? um_lanes_in_done(l) : um_lanes_evict_done(l, (enum um_evict_lane)(lane - LANE_EVICT));
 }
 
 static int current(const struct um_lanes *l, const struct um_request *r)
@@ -143,7 +144,7 @@ static void bring(struct um_lanes *l, uint32_t k, const struct um_request *r)
 	if (um_block_limit_add(&l->limit, r->addr, r->bytes))
 		return;
 
-	uint64_t begin = um_hint_results_begin(&l->outcomes);
+	uint64_t begin = um_hint_results_begin(&l->results);
 	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes,
 						     um_on_device(l->gpu->caps.device), 0,
 						     l->in_stream[k % UM_LANES_IN_STREAMS]);
@@ -170,10 +171,10 @@ static struct um_step step_in(void *arg)
 	const struct um_request *r = &l->in_ring[SLOT(k)];
 
 	if (!um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
-	    !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), r->drops))
+	    !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), r->drops))
 		/* of an old epoch: not for long, and the worker may have been told to sleep already */
 		return current(l, r) || l->gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
-	if (current(l, r) && !um_lanes_reached(um_lanes_away_done(l, UM_AWAY_OUT), r->wait))
+	if (current(l, r) && !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), r->wait))
 		return watch(in);
 	if (current(l, r) && !is_through(l, k)) {
 		watch(in);
@@ -203,14 +204,14 @@ static um_event_handle not_ready(struct um_lanes *l, uint32_t serial)
 static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 {
 	o->called = 0;
-	atomic_store_explicit(&o->next, k + o->away->n, memory_order_release);
+	atomic_store_explicit(&o->next, k + o->evict->n, memory_order_release);
 	um_lanes_poke_ins(o->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
 static int lane_of(const struct um_lanes_out *o)
 {
-	return LANE_AWAY + (int)(o->away - o->lanes->away);
+	return LANE_EVICT + (int)(o->evict - o->lanes->evict);
 }
 
 static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
@@ -218,7 +219,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	struct um_gpu *gpu = o->lanes->gpu;
 	void *ptr = (void *)(uintptr_t)r->addr;
 	size_t bytes = r->bytes;
-	uint64_t begin = um_hint_results_begin(&o->lanes->outcomes);
+	uint64_t begin = um_hint_results_begin(&o->lanes->results);
 	int code = gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream);
 
 	made(o->lanes, lane_of(o), k, r, begin, code);
@@ -234,7 +235,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
 {
 	struct um_lanes *l = o->lanes;
-	uint64_t begin = um_hint_results_begin(&l->outcomes);
+	uint64_t begin = um_hint_results_begin(&l->results);
 	int code = l->gpu->api->cudaMemPrefetchAsync(l->gpu, (void *)(uintptr_t)r->addr, r->bytes, um_on_host(), 0,
 						     o->stream);
 
@@ -252,7 +253,7 @@ static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *
 	struct um_gpu *gpu = l->gpu;
 	struct um_location here = um_on_device(gpu->caps.device);
 	void *ptr = (void *)(uintptr_t)r->addr;
-	uint64_t begin = um_hint_results_begin(&l->outcomes);
+	uint64_t begin = um_hint_results_begin(&l->results);
 	int code = gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_UNSET_READ_MOSTLY, here);
 
 	if (r->kind == UM_ACTION_EVICT_OR_DROP)
@@ -275,10 +276,10 @@ static struct um_step step_out(void *arg)
 
 	if (atomic_load_explicit(&l->closing, memory_order_acquire))
 		return (struct um_step){.kind = UM_STEP_STOP};
-	if (um_lanes_reached(k, atomic_load_explicit(&o->away->head, memory_order_acquire)))
+	if (um_lanes_reached(k, atomic_load_explicit(&o->evict->head, memory_order_acquire)))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 
-	const struct um_request *r = &o->away->ring[SLOT(k)];
+	const struct um_request *r = &o->evict->ring[SLOT(k)];
 
 	if (o->discarding) {
 		if (gpu->api->cudaEventQuery(gpu, o->discarded) == UM_CUDA_NOT_READY)
@@ -309,16 +310,16 @@ static struct um_step step_out(void *arg)
 
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
-static int open_out(struct um_lanes *l, struct um_lanes_away *away, unsigned i)
+static int open_out(struct um_lanes *l, struct um_lanes_evict *evict, unsigned i)
 {
 	struct um_lanes_out *o = &l->out[i];
 
 	o->lanes = l;
-	o->away = away;
+	o->evict = evict;
 	if (l->gpu->api->cudaStreamCreateWithFlags(l->gpu, &o->stream, UM_STREAM_NON_BLOCKING) ||
 	    l->gpu->api->cudaEventCreateWithFlags(l->gpu, &o->discarded, UM_LANES_EVENT_FLAGS))
 		return -ENOMEM;
-	return um_runner_start(&o->runner, l->gpu, away == &l->away[UM_AWAY_OUT] ? "umadvise-out" : "umadvise-drop",
+	return um_runner_start(&o->runner, l->gpu, evict == &l->evict[UM_LANE_OUT] ? "umadvise-out" : "umadvise-drop",
 			       step_out, o);
 }
 
@@ -341,12 +342,12 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 	l->gpu = gpu;
 	l->n_out = n_out + UM_LANES_DROP;
 	l->in_ring = calloc(UM_LANES_QUEUE, sizeof *l->in_ring);
-	for (int i = 0; i < UM_AWAYS; i++) {
-		l->away[i].ring = calloc(UM_LANES_QUEUE, sizeof *l->away[i].ring);
-		l->away[i].first = i == UM_AWAY_OUT ? 0 : n_out;
-		l->away[i].n = i == UM_AWAY_OUT ? n_out : UM_LANES_DROP;
+	for (int i = 0; i < UM_EVICT_LANES; i++) {
+		l->evict[i].ring = calloc(UM_LANES_QUEUE, sizeof *l->evict[i].ring);
+		l->evict[i].first = i == UM_LANE_OUT ? 0 : n_out;
+		l->evict[i].n = i == UM_LANE_OUT ? n_out : UM_LANES_DROP;
 	}
-	if (!l->in_ring || !l->away[UM_AWAY_OUT].ring || !l->away[UM_AWAY_DROP].ring ||
+	if (!l->in_ring || !l->evict[UM_LANE_OUT].ring || !l->evict[UM_LANE_DROP].ring ||
 	    gpu->api->cudaHostAlloc(gpu, &p, UM_LANES_IN_STREAMS * sizeof *l->arrived, 0))
 		err = -ENOMEM;
 	l->arrived = p;
@@ -368,25 +369,25 @@ int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out)
 		err = um_runner_start(&l->in[i].runner, gpu, "umadvise-in", step_in, &l->in[i]);
 	}
 	for (unsigned i = 0; i < l->n_out && !err; i++)
-		err = open_out(l, &l->away[i < n_out ? UM_AWAY_OUT : UM_AWAY_DROP], i);
+		err = open_out(l, &l->evict[i < n_out ? UM_LANE_OUT : UM_LANE_DROP], i);
 	if (err)
 		um_lanes_close(l);
 	return err;
 }
 
 /* Reports results of the lane's requests below this number. */
-static void tell(struct um_lanes *l, int lane, uint32_t until)
+static void report(struct um_lanes *l, int lane, uint32_t until)
 {
-	const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->away[lane - LANE_AWAY].ring;
-	struct um_hint_results *o = &l->outcomes;
+	const struct um_request *ring = lane == LANE_IN ? l->in_ring : l->evict[lane - LANE_EVICT].ring;
+	struct um_hint_results *o = &l->results;
 
-	for (; !um_lanes_reached(o->told[lane], until); o->told[lane]++) {
-		const struct um_hint_result *is = &o->at[lane][SLOT(o->told[lane])];
-		const struct um_request *r = &ring[SLOT(o->told[lane])];
-		struct um_hint_given h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
+	for (; !um_lanes_reached(o->reported[lane], until); o->reported[lane]++) {
+		const struct um_hint_result *is = &o->at[lane][SLOT(o->reported[lane])];
+		const struct um_request *r = &ring[SLOT(o->reported[lane])];
+		struct um_issued_hint h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
 
 		if (is->made)
-			o->ears.hear(o->ears.user, &h);
+			o->listener.report(o->listener.user, &h);
 	}
 }
 
@@ -408,8 +409,8 @@ static void finish(struct um_lanes *l)
 		um_lanes_drop(l);
 		um_runner_until(&l->in[0].runner, all_done, l);
 	}
-	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS && um_lanes_in_put(l) && !all_done(l); i++)
-		__atomic_store_n(&l->arrived[i], expected(um_lanes_in_put(l), i), __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < UM_LANES_IN_STREAMS && um_lanes_in_queued(l) && !all_done(l); i++)
+		__atomic_store_n(&l->arrived[i], expected(um_lanes_in_queued(l), i), __ATOMIC_RELEASE);
 	atomic_store_explicit(&l->closing, 1, memory_order_release);
 }
 
@@ -437,14 +438,14 @@ void um_lanes_close(struct um_lanes *l)
 				gpu->api->cudaEventDestroy(gpu, l->events[i][j]);
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
-	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->outcomes.ears.hear; lane++)
-		tell(l, lane, put_by(l, lane)); /* a skipped request may be followed by others */
-	um_hint_results_close(&l->outcomes);
+	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->results.listener.report; lane++)
+		report(l, lane, put_by(l, lane)); /* a skipped request may be followed by others */
+	um_hint_results_close(&l->results);
 	free(l->in_ring);
 	l->in_ring = NULL;
-	for (int i = 0; i < UM_AWAYS; i++) {
-		free(l->away[i].ring);
-		l->away[i].ring = NULL;
+	for (int i = 0; i < UM_EVICT_LANES; i++) {
+		free(l->evict[i].ring);
+		l->evict[i].ring = NULL;
 	}
 	um_block_limit_fini(&l->limit);
 }
@@ -459,38 +460,40 @@ void um_lanes_wake(struct um_lanes *l)
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears)
+int um_lanes_listen(struct um_lanes *l, const struct um_hint_listener *listener)
 {
 	const uint32_t put[] = {put_by(l, 0), put_by(l, 1), put_by(l, 2)};
 
-	return um_hint_results_open(&l->outcomes, l->gpu, UM_LANES_QUEUE, put, ears);
+	return um_hint_results_open(&l->results, l->gpu, UM_LANES_QUEUE, put, listener);
 }
 
-void um_lanes_tell(struct um_lanes *l)
+void um_lanes_report_hints(struct um_lanes *l)
 {
-	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->outcomes.ears.hear; lane++)
-		tell(l, lane, done_by(l, lane));
+	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->results.listener.report; lane++)
+		report(l, lane, done_by(l, lane));
 }
 
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op)
 {
-	enum um_away away = kind == UM_ACTION_EVICT || kind == UM_ACTION_LEAVE_TO_DRIVER ? UM_AWAY_OUT : UM_AWAY_DROP;
-	int lane = kind == UM_ACTION_PREFETCH || kind == UM_ACTION_REFRESH ? LANE_IN : LANE_AWAY + (int)away;
+	enum um_evict_lane evict =
+		kind == UM_ACTION_EVICT || kind == UM_ACTION_LEAVE_TO_DRIVER ? UM_LANE_OUT : UM_LANE_DROP;
+	int lane = kind == UM_ACTION_PREFETCH || kind == UM_ACTION_REFRESH ? LANE_IN : LANE_EVICT + (int)evict;
 	uint32_t k = put_by(l, lane);
 
 	if (k - done_by(l, lane) >= UM_LANES_QUEUE)
 		return -EAGAIN;
-	if (k - l->outcomes.told[lane] >= UM_LANES_QUEUE / 2)
-		um_lanes_tell(l);
-	um_hint_results_put(&l->outcomes, lane, SLOT(k), op);
+	if (k - l->results.reported[lane] >= UM_LANES_QUEUE / 2)
+		um_lanes_report_hints(l);
+	um_hint_results_put(&l->results, lane, SLOT(k), op);
 	return 0;
 }
 
 void um_lanes_drop(struct um_lanes *l)
 {
-	l->dropped += um_lanes_in_put(l) - um_lanes_in_done(l);
-	for (int i = 0; i < UM_AWAYS; i++)
-		l->dropped += um_lanes_away_put(l, (enum um_away)i) - um_lanes_away_done(l, (enum um_away)i);
+	l->dropped += um_lanes_in_queued(l) - um_lanes_in_done(l);
+	for (int i = 0; i < UM_EVICT_LANES; i++)
+		l->dropped +=
+			um_lanes_evict_queued(l, (enum um_evict_lane)i) - um_lanes_evict_done(l, (enum um_evict_lane)i);
 	atomic_fetch_add_explicit(&l->epoch, 1, memory_order_acq_rel);
 	um_lanes_poke(l);
 	um_lanes_settle(l);

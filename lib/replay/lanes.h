@@ -59,10 +59,10 @@ struct um_request {
 
 struct um_lanes;
 
-enum um_away { UM_AWAY_OUT, UM_AWAY_DROP, UM_AWAYS };
+enum um_evict_lane { UM_LANE_OUT, UM_LANE_DROP, UM_EVICT_LANES };
 
 /* A lane that evicts. */
-struct um_lanes_away {
+struct um_lanes_evict {
 	struct um_request *ring;
 	_Atomic uint32_t head; /* requests queued */
 	uint32_t limit; /* maximum that may be queued, as of the last look */
@@ -86,7 +86,7 @@ struct um_lanes_in {
 
 struct um_lanes_out {
 	struct um_lanes *lanes;
-	struct um_lanes_away *away; /* the lane of this worker */
+	struct um_lanes_evict *evict; /* the lane of this worker */
 	struct um_runner runner;
 	um_stream stream;
 	um_event_handle discarded; /* after a discard in progress */
@@ -99,10 +99,10 @@ struct um_lanes {
 	struct um_gpu *gpu;
 	struct um_block_limit limit; /* of blocks prefetched by ins; set before the first request */
 	struct um_request *in_ring;
-	struct um_lanes_away away[UM_AWAYS];
+	struct um_lanes_evict evict[UM_EVICT_LANES];
 	_Atomic uint32_t in_head; /* requests queued */
 	_Atomic uint32_t in_turn; /* the request that may begin next: in the order of need */
-	uint32_t in_limit; /* see um_lanes_away */
+	uint32_t in_limit; /* see um_lanes_evict */
 	struct um_lanes_in in[UM_LANES_IN];
 	um_stream in_stream[UM_LANES_IN_STREAMS];
 	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
@@ -123,7 +123,7 @@ struct um_lanes {
 	int any_live; /* one may be in progress or pending */
 	uint64_t queued, dropped;
 	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
-	struct um_hint_results outcomes;
+	struct um_hint_results results;
 };
 
 /* Number of workers that keep the link to the host busy, from the times for one block: the driver's work on the calling
@@ -148,30 +148,30 @@ static inline int um_lanes_reached(uint32_t have, uint32_t want)
 
 /* All requests of the lane below this number are complete. */
 uint32_t um_lanes_in_done(const struct um_lanes *l);
-uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane);
+uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane);
 
 /* Number of requests queued so far. */
-static inline uint32_t um_lanes_in_put(const struct um_lanes *l)
+static inline uint32_t um_lanes_in_queued(const struct um_lanes *l)
 {
 	return atomic_load_explicit(&l->in_head, memory_order_relaxed);
 }
 
-static inline uint32_t um_lanes_away_put(const struct um_lanes *l, enum um_away lane)
+static inline uint32_t um_lanes_evict_queued(const struct um_lanes *l, enum um_evict_lane lane)
 {
-	return atomic_load_explicit(&l->away[lane].head, memory_order_relaxed);
+	return atomic_load_explicit(&l->evict[lane].head, memory_order_relaxed);
 }
 
 /* Updates the lane's limit, if it seems to be reached. */
-int um_lanes_look_in(struct um_lanes *l);
-int um_lanes_look_away(struct um_lanes *l, enum um_away lane);
+int um_lanes_update_in_limit(struct um_lanes *l);
+int um_lanes_update_evict_limit(struct um_lanes *l, enum um_evict_lane lane);
 
 /* Queues a request: 0, or -EAGAIN if there is no room. */
 static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {
-	uint32_t k = um_lanes_in_put(l);
+	uint32_t k = um_lanes_in_queued(l);
 	struct um_request *r = &l->in_ring[k % UM_LANES_QUEUE];
 
-	if (k == l->in_limit && um_lanes_look_in(l))
+	if (k == l->in_limit && um_lanes_update_in_limit(l))
 		return -EAGAIN;
 	r->kind = UM_ACTION_PREFETCH;
 	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
@@ -185,14 +185,14 @@ static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes,
 }
 
 /* The same. `kind`: a drop may turn out to need a copy. */
-static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_action_kind kind, uint64_t addr,
-				uint64_t bytes, uint32_t ins)
+static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, enum um_action_kind kind, uint64_t addr,
+				 uint64_t bytes, uint32_t ins)
 {
-	struct um_lanes_away *to = &l->away[lane];
-	uint32_t k = um_lanes_away_put(l, lane);
+	struct um_lanes_evict *to = &l->evict[lane];
+	uint32_t k = um_lanes_evict_queued(l, lane);
 	struct um_request *r = &to->ring[k % UM_LANES_QUEUE];
 
-	if (k == to->limit && um_lanes_look_away(l, lane))
+	if (k == to->limit && um_lanes_update_evict_limit(l, lane))
 		return -EAGAIN;
 	r->kind = kind;
 	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
@@ -213,9 +213,9 @@ static inline int um_lanes_away(struct um_lanes *l, enum um_away lane, enum um_a
 /* The last queued drop discards content of a live tensor. */
 static inline void um_lanes_live(struct um_lanes *l)
 {
-	uint32_t k = um_lanes_away_put(l, UM_AWAY_DROP);
+	uint32_t k = um_lanes_evict_queued(l, UM_LANE_DROP);
 
-	l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE].live = 1;
+	l->evict[UM_LANE_DROP].ring[(k - 1) % UM_LANES_QUEUE].live = 1;
 	l->live = k;
 	l->any_live = 1;
 }
@@ -233,11 +233,11 @@ int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
 void um_lanes_drop(struct um_lanes *l);
 
 /* Begins to listen to requests queued from now on: call it before the workers are woken. 0 or -ENOMEM. */
-int um_lanes_listen(struct um_lanes *l, const struct um_hint_ears *ears);
+int um_lanes_listen(struct um_lanes *l, const struct um_hint_listener *listener);
 /* The next queued request is of this kind, for the op of this number. Call it before each request; only with a
  * listener. 0, or -EAGAIN: no room. */
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
-void um_lanes_tell(struct um_lanes *l); /* reports results of completed requests that were not reported */
+void um_lanes_report_hints(struct um_lanes *l); /* reports results of completed requests that were not reported */
 
 /* Returns when no queued drop is in progress or pending: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);

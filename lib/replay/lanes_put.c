@@ -6,9 +6,9 @@
 
 #include "model/tensor.h"
 
-uint32_t um_lanes_away_done(const struct um_lanes *l, enum um_away lane)
+uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane)
 {
-	const struct um_lanes_away *a = &l->away[lane];
+	const struct um_lanes_evict *a = &l->evict[lane];
 	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
 
 	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
@@ -53,16 +53,16 @@ void um_lanes_poke(struct um_lanes *l)
 	um_lanes_poke_ins(l);
 }
 
-int um_lanes_look_in(struct um_lanes *l)
+int um_lanes_update_in_limit(struct um_lanes *l)
 {
 	l->in_limit = um_lanes_in_done(l) + UM_LANES_QUEUE;
-	return um_lanes_in_put(l) == l->in_limit;
+	return um_lanes_in_queued(l) == l->in_limit;
 }
 
-int um_lanes_look_away(struct um_lanes *l, enum um_away lane)
+int um_lanes_update_evict_limit(struct um_lanes *l, enum um_evict_lane lane)
 {
-	l->away[lane].limit = um_lanes_away_done(l, lane) + UM_LANES_QUEUE;
-	return um_lanes_away_put(l, lane) == l->away[lane].limit;
+	l->evict[lane].limit = um_lanes_evict_done(l, lane) + UM_LANES_QUEUE;
+	return um_lanes_evict_queued(l, lane) == l->evict[lane].limit;
 }
 
 /* The oldest unfinished request holds its event, and all later ones. */
@@ -70,11 +70,12 @@ static uint32_t oldest_event(const struct um_lanes *l)
 {
 	uint32_t oldest = l->event;
 
-	for (int i = 0; i < UM_AWAYS; i++) {
-		uint32_t done = um_lanes_away_done(l, (enum um_away)i);
-		uint32_t event = l->away[i].ring[done % UM_LANES_QUEUE].event;
+	for (int i = 0; i < UM_EVICT_LANES; i++) {
+		uint32_t done = um_lanes_evict_done(l, (enum um_evict_lane)i);
+		uint32_t event = l->evict[i].ring[done % UM_LANES_QUEUE].event;
 
-		if (!um_lanes_reached(done, um_lanes_away_put(l, (enum um_away)i)) && !um_lanes_reached(event, oldest))
+		if (!um_lanes_reached(done, um_lanes_evict_queued(l, (enum um_evict_lane)i)) &&
+		    !um_lanes_reached(event, oldest))
 			oldest = event;
 	}
 	return oldest;
@@ -140,7 +141,7 @@ static int discards_done(void *arg)
 {
 	struct um_lanes *l = arg;
 
-	return um_lanes_reached(um_lanes_away_done(l, UM_AWAY_DROP), l->discard);
+	return um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), l->discard);
 }
 
 /* Returns when all drops below number `until` are complete. */
@@ -150,7 +151,7 @@ static void await_drops(struct um_lanes *l, uint32_t until)
 
 	l->discard = until;
 	um_lanes_poke(l);
-	um_runner_until(&l->out[l->away[UM_AWAY_DROP].first].runner, discards_done, l);
+	um_runner_until(&l->out[l->evict[UM_LANE_DROP].first].runner, discards_done, l);
 	l->discard = last;
 }
 
@@ -163,10 +164,10 @@ void um_lanes_settle(struct um_lanes *l)
 
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
 {
-	uint32_t done = um_lanes_away_done(l, UM_AWAY_DROP), k = l->any_discard ? l->discard : done;
+	uint32_t done = um_lanes_evict_done(l, UM_LANE_DROP), k = l->any_discard ? l->discard : done;
 
 	for (; !um_lanes_reached(done, k); k--) {
-		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE];
+		const struct um_request *r = &l->evict[UM_LANE_DROP].ring[(k - 1) % UM_LANES_QUEUE];
 
 		if (r->kind != UM_ACTION_EVICT && r->addr < end && r->addr + r->bytes > addr)
 			break;
@@ -180,7 +181,7 @@ static void guard(struct um_lanes *l, uint32_t from, uint64_t addr, uint64_t end
 	uint32_t k = l->live;
 
 	for (; !um_lanes_reached(from, k); k--) {
-		const struct um_request *r = &l->away[UM_AWAY_DROP].ring[(k - 1) % UM_LANES_QUEUE];
+		const struct um_request *r = &l->evict[UM_LANE_DROP].ring[(k - 1) % UM_LANES_QUEUE];
 
 		if (r->live && r->addr < end && r->addr + r->bytes > addr)
 			break;
@@ -192,14 +193,14 @@ static void guard(struct um_lanes *l, uint32_t from, uint64_t addr, uint64_t end
 /* The stream's ops already wait for all drops that the last of these ins waited for. */
 void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n)
 {
-	uint32_t from = um_lanes_away_done(l, UM_AWAY_DROP), in = l->gated[i];
+	uint32_t from = um_lanes_evict_done(l, UM_LANE_DROP), in = l->gated[i];
 	uint32_t waited = l->in_ring[(in - 1) % UM_LANES_QUEUE].drops;
 
 	if (um_lanes_reached(from, l->live)) {
 		l->any_live = 0;
 		return;
 	}
-	if (um_lanes_in_put(l) - in < UM_LANES_QUEUE && um_lanes_reached(waited, from))
+	if (um_lanes_in_queued(l) - in < UM_LANES_QUEUE && um_lanes_reached(waited, from))
 		from = waited;
 	for (const struct um_use *u = uses; u < uses + n; u++) {
 		uint64_t addr = u->tensor->addr + u->off;

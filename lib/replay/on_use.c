@@ -15,7 +15,7 @@
 /* That are told apart: of 256 GiB. */
 #define MOST_BLOCKS (1u << 17)
 
-int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user)
+int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_issue *give, void *user)
 {
 	memset(p, 0, sizeof *p);
 	p->gpu = gpu;
@@ -30,15 +30,15 @@ int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_bloc
 	return 0;
 }
 
-int um_on_use_spare(struct um_on_use *p, uint64_t device_blocks)
+int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks)
 {
-	p->sparing = 1;
+	p->skips_resident = 1;
 	return um_block_lru_init(&p->resident, device_blocks < MOST_BLOCKS ? device_blocks : MOST_BLOCKS);
 }
 
 void um_on_use_forget(struct um_on_use *p)
 {
-	while (p->sparing && p->resident.head)
+	while (p->skips_resident && p->resident.head)
 		um_block_lru_remove(&p->resident, p->resident.head);
 	p->full = 0;
 }
@@ -131,9 +131,9 @@ static void prefetch(struct um_on_use *p, const struct um_use *u, um_stream stre
 {
 	uint64_t addr = u->tensor->addr + u->off, end = addr + u->bytes;
 
-	if (p->sparing && !is_new(p, addr, u->bytes))
+	if (p->skips_resident && !is_new(p, addr, u->bytes))
 		return;
-	if (p->sparing && !p->full) {
+	if (p->skips_resident && !p->full) {
 		addr = um_block_of(addr);
 		end = um_block_of(end + UM_BLOCK_BYTES - 1);
 	}
@@ -142,7 +142,7 @@ static void prefetch(struct um_on_use *p, const struct um_use *u, um_stream stre
 
 static int wanted(const struct um_on_use *p, const struct um_use *u)
 {
-	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->sparing && u->touched < u->bytes / SPARSE);
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->skips_resident && u->touched < u->bytes / SPARSE);
 }
 
 void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n)

@@ -21,14 +21,14 @@
 #include "replay/block_lru.h"
 
 /* Issues one call: UM_ACTION_PREFETCH to the device, UM_ACTION_EVICT to the host. */
-typedef void um_on_use_give(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
+typedef void um_on_use_issue(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream);
 
 struct um_on_use {
 	struct um_gpu *gpu;
-	um_on_use_give *give;
+	um_on_use_issue *give;
 	void *user;
 	int tracks;
-	int sparing; /* see um_on_use_spare */
+	int skips_resident; /* see um_on_use_skip_resident */
 	int full; /* what was prefetched may have been evicted since: no block is known to be resident */
 	struct um_block_lru resident; /* the use is recorded with the number of the op */
 	uint64_t out, out_bytes; /* blocks to be evicted by the next call */
@@ -38,13 +38,13 @@ struct um_on_use {
 };
 
 /* `budget_blocks`: UINT64_MAX: the device keeps the budget by itself. 0 or -ENOMEM; um_on_use_fini in any case. */
-int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_give *give, void *user);
+int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_issue *give, void *user);
 void um_on_use_fini(struct um_on_use *p);
 
 /* From now on no call is made for blocks that must be resident: those that were prefetched before, as long as they did
  * not fill the device (of so many blocks). Prefetches are of whole blocks then. Ranges of which an op touches only a
  * little are left to page faults. Where the device keeps the budget by itself, before the first op. 0 or -ENOMEM. */
-int um_on_use_spare(struct um_on_use *p, uint64_t device_blocks);
+int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks);
 /* It is not known any more what is resident: nothing is. */
 void um_on_use_forget(struct um_on_use *p);
 

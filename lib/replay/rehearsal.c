@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define LAPS 3 /* the last one counts */
+#define ITERATIONS 3 /* the last one counts */
 
 /* Completion times of a lane's requests, over all iterations, each the maximum so far: when all requests up to it are
  * complete. */
@@ -29,7 +29,7 @@ enum lane { LANE_IN, LANE_OUT, LANE_DROP, LANES };
 
 struct rehearsal {
 	const struct um_compiled_plan *p;
-	const struct um_compiled_iteration *lap;
+	const struct um_compiled_iteration *iteration;
 	const struct um_schedule *s;
 	const struct um_profile *profile;
 	uint64_t in_ns, out_ns; /* to copy a block */
@@ -61,11 +61,12 @@ static void track_add(struct track *t, uint64_t at)
 	t->n++;
 }
 
-/* Completion of the first `count` requests, counted from iteration `lap` on with `n` of them each. NEVER: not known
+/* Completion of the first `count` requests, counted from `iteration` on with `n` of them each. NEVER: not known
  * yet. */
-static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint32_t lap, uint32_t n, int32_t count)
+static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint32_t iteration, uint32_t n,
+			 int32_t count)
 {
-	int64_t k = (int64_t)lap * n + count;
+	int64_t k = (int64_t)iteration * n + count;
 
 	if (count == INT32_MIN || k <= 0)
 		return 0;
@@ -94,7 +95,7 @@ static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t
 {
 	const struct um_profile *p = r->profile;
 	size_t i = um_compiled_plan_find(r->p, a->addr);
-	unsigned evicts = a->evicts, there = a->kind == UM_ACTION_REFRESH ? UINT_MAX : a->there;
+	unsigned evicts = a->evicts, there = a->kind == UM_ACTION_REFRESH ? UINT_MAX : a->resident;
 
 	*end = t = later(t, r->writer);
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
@@ -190,13 +191,13 @@ static enum lane lane_of(const struct um_action *a)
 /* Advances to the lane's next action, from `from` on or in the next iteration. */
 static void seek(struct rehearsal *r, enum lane lane, uint32_t from)
 {
-	uint32_t n = (uint32_t)r->lap->actions.n;
+	uint32_t n = (uint32_t)r->iteration->actions.n;
 
-	if (r->over[lane].n >= LAPS * (uint64_t)r->n[lane]) {
+	if (r->over[lane].n >= ITERATIONS * (uint64_t)r->n[lane]) {
 		r->next[lane] = n;
 		return;
 	}
-	while (lane_of(&r->lap->actions.at[from % n]) != lane)
+	while (lane_of(&r->iteration->actions.at[from % n]) != lane)
 		from++;
 	r->next[lane] = from % n;
 }
@@ -204,30 +205,30 @@ static void seek(struct rehearsal *r, enum lane lane, uint32_t from)
 /* When the lane's next request can begin. */
 static uint64_t begins(const struct rehearsal *r, enum lane lane)
 {
-	uint32_t k = r->over[lane].n, lap = r->n[lane] ? k / r->n[lane] : 0, op;
-	const struct um_action *a = &r->lap->actions.at[r->next[lane]];
+	uint32_t k = r->over[lane].n, iteration = r->n[lane] ? k / r->n[lane] : 0, op;
+	const struct um_action *a = &r->iteration->actions.at[r->next[lane]];
 	uint64_t t;
 
-	if (r->next[lane] >= r->lap->actions.n)
+	if (r->next[lane] >= r->iteration->actions.n)
 		return NEVER;
 	if (lane == LANE_IN) {
 		t = later(r->in_turn, later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN_STREAMS]));
-		t = later(t, track_at(r, &r->over[LANE_OUT], lap, r->n[LANE_OUT], a->room));
-		return later(t, track_at(r, &r->over[LANE_DROP], lap, r->n[LANE_DROP], (int32_t)a->drops));
+		t = later(t, track_at(r, &r->over[LANE_OUT], iteration, r->n[LANE_OUT], a->room));
+		return later(t, track_at(r, &r->over[LANE_DROP], iteration, r->n[LANE_DROP], (int32_t)a->drops));
 	}
-	op = lap * r->p->n_ops + a->at;
+	op = iteration * r->p->n_ops + a->at;
 	if (op > r->op)
 		return NEVER;
 	t = lane == LANE_OUT ? r->out_free[k % r->n_out] : r->drop_free[k % UM_LANES_DROP];
-	return later(later(t, r->done[op]), track_at(r, &r->over[LANE_IN], lap, r->n[LANE_IN], a->room));
+	return later(later(t, r->done[op]), track_at(r, &r->over[LANE_IN], iteration, r->n[LANE_IN], a->room));
 }
 
 /* Launches ops as long as the arrival of their blocks is known. */
 static void launch(struct rehearsal *r)
 {
-	for (; r->op < LAPS * r->p->n_ops; r->op++) {
-		uint32_t op = r->op % r->p->n_ops, lap = r->op / r->p->n_ops;
-		uint64_t t = track_at(r, &r->arrived, lap, r->n[LANE_IN], r->lap->gate[op]);
+	for (; r->op < ITERATIONS * r->p->n_ops; r->op++) {
+		uint32_t op = r->op % r->p->n_ops, iteration = r->op / r->p->n_ops;
+		uint64_t t = track_at(r, &r->arrived, iteration, r->n[LANE_IN], r->iteration->gate[op]);
 
 		if (t == NEVER)
 			return;
@@ -252,7 +253,7 @@ static int step(struct rehearsal *r)
 	if (t == NEVER)
 		return 0;
 
-	const struct um_action *a = &r->lap->actions.at[r->next[first]];
+	const struct um_action *a = &r->iteration->actions.at[r->next[first]];
 
 	if (first == LANE_IN)
 		in(r, a, t);
@@ -272,15 +273,15 @@ static int prepare(struct rehearsal *r)
 	r->in_ns = p->o_seg + (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * eta));
 	r->out_ns = p->o_seg + (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * eta));
 	r->n_out = um_lanes_out_workers(p->c_pf + p->c_pf_cpu, r->out_ns);
-	r->n[LANE_IN] = r->lap->n_in;
-	r->n[LANE_OUT] = r->lap->n_out;
-	r->n[LANE_DROP] = r->lap->n_drop;
+	r->n[LANE_IN] = r->iteration->n_in;
+	r->n[LANE_OUT] = r->iteration->n_out;
+	r->n[LANE_DROP] = r->iteration->n_drop;
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
 	r->bare = calloc(r->p->blocks.n + 1, 1);
-	r->done = calloc(LAPS * (size_t)r->p->n_ops + 1, sizeof *r->done);
-	r->arrived.at = calloc(LAPS * (size_t)r->lap->n_in + 1, sizeof *r->arrived.at);
+	r->done = calloc(ITERATIONS * (size_t)r->p->n_ops + 1, sizeof *r->done);
+	r->arrived.at = calloc(ITERATIONS * (size_t)r->iteration->n_in + 1, sizeof *r->arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
-		r->over[lane].at = calloc(LAPS * (size_t)r->n[lane] + 1, sizeof *r->over[lane].at);
+		r->over[lane].at = calloc(ITERATIONS * (size_t)r->n[lane] + 1, sizeof *r->over[lane].at);
 		if (!r->over[lane].at)
 			return -ENOMEM;
 		seek(r, lane, 0);
@@ -291,9 +292,11 @@ static int prepare(struct rehearsal *r)
 int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched,
 		const struct um_profile *profile, uint64_t *ns)
 {
-	struct rehearsal r = {
-		.p = program, .lap = &program->lap[UM_COMPILED_PLAN_STEADY], .s = sched, .profile = profile};
-	uint32_t end = LAPS * program->n_ops;
+	struct rehearsal r = {.p = program,
+			      .iteration = &program->iterations[UM_COMPILED_PLAN_STEADY],
+			      .s = sched,
+			      .profile = profile};
+	uint32_t end = ITERATIONS * program->n_ops;
 	int err = prepare(&r);
 
 	while (!err && r.op < end) {

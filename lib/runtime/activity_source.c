@@ -54,9 +54,9 @@ static int64_t tick(struct um_activity_source *t)
 
 static uint64_t address(const struct um_activity_source *t, uint64_t addr)
 {
-	uint64_t told = t->watched ? t->gpu->api->simulation->watch_address(t->gpu, addr) : 0;
+	uint64_t reported = t->watched ? t->gpu->api->simulation->watch_address(t->gpu, addr) : 0;
 
-	return told ? told : addr;
+	return reported ? reported : addr;
 }
 
 static void feed(struct um_activity_source *t, const struct um_activity *a)
@@ -78,7 +78,7 @@ static struct um_activity activity(const struct um_activity_source *t, enum um_a
 				    .op = UM_ACT_NO_OP};
 }
 
-static void tell_tensor(struct um_activity_source *t, enum um_activity_kind kind, const struct um_tensor *tensor)
+static void report_tensor(struct um_activity_source *t, enum um_activity_kind kind, const struct um_tensor *tensor)
 {
 	int64_t now = tick(t);
 	struct um_activity a = activity(t, kind, now, now);
@@ -91,12 +91,12 @@ static void tell_tensor(struct um_activity_source *t, enum um_activity_kind kind
 
 void um_activity_source_tensor(struct um_activity_source *t, const struct um_tensor *tensor)
 {
-	tell_tensor(t, UM_ACT_TENSOR, tensor);
+	report_tensor(t, UM_ACT_TENSOR, tensor);
 }
 
 void um_activity_source_tensor_end(struct um_activity_source *t, const struct um_tensor *tensor)
 {
-	tell_tensor(t, UM_ACT_TENSOR_END, tensor);
+	report_tensor(t, UM_ACT_TENSOR_END, tensor);
 }
 
 void um_activity_source_op(struct um_activity_source *t, uint64_t number, const struct um_op *op)
@@ -119,7 +119,8 @@ void um_activity_source_op(struct um_activity_source *t, uint64_t number, const 
 	}
 }
 
-struct um_activity um_activity_source_hint_as(const struct um_activity_source *t, const struct um_hint_given *hint)
+struct um_activity um_activity_source_hint_activity(const struct um_activity_source *t,
+						    const struct um_issued_hint *hint)
 {
 	static const enum um_hint_kind kinds[] = {[UM_ACTION_PREFETCH] = UM_HINT_PREFETCH,
 						  [UM_ACTION_EVICT] = UM_HINT_EVICT,
@@ -136,9 +137,9 @@ struct um_activity um_activity_source_hint_as(const struct um_activity_source *t
 	return a;
 }
 
-void um_activity_source_hint(struct um_activity_source *t, const struct um_hint_given *hint)
+void um_activity_source_hint(struct um_activity_source *t, const struct um_issued_hint *hint)
 {
-	struct um_activity a = um_activity_source_hint_as(t, hint);
+	struct um_activity a = um_activity_source_hint_activity(t, hint);
 
 	feed(t, &a);
 }

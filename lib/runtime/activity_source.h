@@ -43,9 +43,10 @@ static inline int um_activity_source_on(const struct um_activity_source *t)
 void um_activity_source_tensor(struct um_activity_source *t, const struct um_tensor *tensor);
 void um_activity_source_tensor_end(struct um_activity_source *t, const struct um_tensor *tensor);
 void um_activity_source_op(struct um_activity_source *t, uint64_t number, const struct um_op *op);
-void um_activity_source_hint(struct um_activity_source *t, const struct um_hint_given *hint);
+void um_activity_source_hint(struct um_activity_source *t, const struct um_issued_hint *hint);
 /* What that is told as. Any thread. */
-struct um_activity um_activity_source_hint_as(const struct um_activity_source *t, const struct um_hint_given *hint);
+struct um_activity um_activity_source_hint_activity(const struct um_activity_source *t,
+						    const struct um_issued_hint *hint);
 uint64_t um_activity_source_now(const struct um_activity_source *t);
 
 #endif

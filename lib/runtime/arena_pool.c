@@ -117,7 +117,7 @@ static void note_use(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 
 static void give_back(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 {
-	um_heap_give(&a->heap[region_of(a, addr)->heap], addr, bytes);
+	um_heap_free(&a->heap[region_of(a, addr)->heap], addr, bytes);
 }
 
 /* A stream that is no more was destroyed after its work was done; on a lost device no work is left. */
@@ -189,10 +189,10 @@ static int take_from(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool
 {
 	struct um_heap *h = &a->heap[heap];
 
-	return heap == UM_ARENA_POOL_KEPT ? um_heap_take_aligned(h, bytes, addr) : um_heap_take(h, bytes, addr);
+	return heap == UM_ARENA_POOL_LONG_LIVED ? um_heap_alloc_aligned(h, bytes, addr) : um_heap_alloc(h, bytes, addr);
 }
 
-int um_arena_pool_take(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
+int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
 {
 	int err;
 
@@ -212,12 +212,12 @@ int um_arena_pool_take(struct um_arena_pool *a, uint64_t bytes, enum um_arena_po
 	return err == -ENOSPC ? -ENOMEM : err;
 }
 
-int um_arena_pool_take_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes)
+int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes)
 {
 	int err;
 
 	settle_waiting(a, 0);
-	err = um_heap_take_at(&a->heap[UM_ARENA_POOL_MAIN], place, bytes);
+	err = um_heap_alloc_at(&a->heap[UM_ARENA_POOL_MAIN], place, bytes);
 	if (!err)
 		note_use(a, place, bytes);
 	return err;
@@ -232,11 +232,11 @@ static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)
 	return is_over(code) ? UM_CUDA_OK : code;
 }
 
-void um_arena_pool_give(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 {
 	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes};
 
-	if (a->streams.crowded)
+	if (a->streams.overflow)
 		return;
 	if (!a->streams.n || (a->streams.n == 1 && !record(a, &a->reused, a->streams.at[0]))) {
 		give_back(a, addr, bytes);
@@ -286,6 +286,6 @@ int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream)
 	if (!code && a->streams.n < UM_APP_STREAMS)
 		a->streams.at[a->streams.n++] = um_app_stream_of(stream);
 	else
-		a->streams.crowded = 1;
+		a->streams.overflow = 1;
 	return code ? -EIO : 0;
 }

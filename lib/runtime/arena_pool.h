@@ -25,7 +25,7 @@
 
 #define UM_ARENA_POOL_FIRST (256ull << 20)
 
-enum um_arena_pool_heap { UM_ARENA_POOL_MAIN, UM_ARENA_POOL_ASIDE, UM_ARENA_POOL_KEPT, UM_ARENA_POOL_HEAPS };
+enum um_arena_pool_heap { UM_ARENA_POOL_MAIN, UM_ARENA_POOL_UNPLANNED, UM_ARENA_POOL_LONG_LIVED, UM_ARENA_POOL_HEAPS };
 
 struct um_arena_pool_region {
 	void *given; /* by the device: what is to be freed */
@@ -53,10 +53,10 @@ struct um_arena_pool {
 void um_arena_pool_init(struct um_arena_pool *a, struct um_gpu *gpu);
 void um_arena_pool_fini(struct um_arena_pool *a); /* frees the regions */
 
-/* Takes a piece: of a heap, or, of the main one, exactly at `place`. 0; -ENOMEM; um_arena_pool_take_at also -EBUSY. */
-int um_arena_pool_take(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr);
-int um_arena_pool_take_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
-void um_arena_pool_give(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
+/* Takes a piece: of a heap, or, of the main one, exactly at `place`. 0; -ENOMEM; um_arena_pool_alloc_at also -EBUSY. */
+int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr);
+int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
 /* At least `bytes` more in one region of a heap. 0 or -ENOMEM. */
 int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap);

@@ -148,7 +148,7 @@ static void run_free(struct um_checked_run *run)
 
 void um_checking_fini(struct um_checking *c, struct um_notices *notices)
 {
-	um_checking_tell(c, notices);
+	um_checking_report(c, notices);
 	for (size_t i = 0; i < c->runs.n; i++)
 		run_free(c->runs.at[i]);
 	for (size_t i = 0; i < c->ops.n; i++)
@@ -255,7 +255,7 @@ static void log_finding(struct um_notices *notices, const struct um_checked_run 
 			       f->bytes < PAGE ? " or another tensor in that page" : "", remedy);
 }
 
-void um_checking_tell(struct um_checking *c, struct um_notices *notices)
+void um_checking_report(struct um_checking *c, struct um_notices *notices)
 {
 	size_t left = 0;
 

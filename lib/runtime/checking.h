@@ -44,6 +44,6 @@ void um_checking_op(struct um_checking *c, um_stream stream, const char *name);
 struct um_checked_run *um_checking_launch(struct um_checking *c, const struct um_registry *r, um_stream stream,
 					  struct um_sim_kernel *k);
 void um_checking_cancel(struct um_checking *c, struct um_checked_run *run); /* it was not launched. NULL is allowed */
-void um_checking_tell(struct um_checking *c, struct um_notices *notices); /* logs what kernels that have run touched */
+void um_checking_report(struct um_checking *c, struct um_notices *notices); /* logs accesses of finished kernels */
 
 #endif

@@ -35,7 +35,7 @@ static void give_hint(void *user, enum um_action_kind kind, uint64_t addr, uint6
 	struct um_executor_counts *counts = &adv->replan.counts;
 	int listened = um_activity_source_on(activities), in = kind == UM_ACTION_PREFETCH;
 	struct um_location to = in ? um_on_device(gpu->caps.device) : um_on_host();
-	struct um_hint_given h = {.kind = kind, .addr = addr, .bytes = bytes, .op = adv->iterations.op_serial - 1};
+	struct um_issued_hint h = {.kind = kind, .addr = addr, .bytes = bytes, .op = adv->iterations.op_serial - 1};
 
 	um_tensors_clip(&adv->tensors, &h.addr, &h.bytes, NULL);
 	if (!h.bytes)
@@ -79,7 +79,7 @@ static int open_hints(struct umadv *adv)
 				      give_hint, adv);
 	if (strategy == UM_STRATEGY_LOOKAHEAD && !d->larger) {
 		um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, give_hint, adv);
-		err = um_on_use_spare(&adv->on_use, d->budget / UM_BLOCK_BYTES);
+		err = um_on_use_skip_resident(&adv->on_use, d->budget / UM_BLOCK_BYTES);
 	}
 	return err ? err : um_replan_open(&adv->replan, &host);
 }
@@ -214,7 +214,7 @@ static void tell_iteration(struct umadv *adv, const char *name)
 	struct umadv_stats stats = {0};
 
 	if (um_activity_source_on(&s->activities) && adv->replan.executor)
-		um_executor_tell(adv->replan.executor);
+		um_executor_report_hints(adv->replan.executor);
 	if (um_log_sinks_on(&s->log))
 		um_context_stats(adv, &stats);
 	um_log_sinks_iter(&s->log, adv->iterations.n, name, &stats);

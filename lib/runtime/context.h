@@ -120,7 +120,7 @@ static inline void um_context_leave(struct umadv *adv)
 /* Every op is looked up once more. */
 static inline void um_context_forget_uses(struct umadv *adv)
 {
-	um_recorder_settle(&adv->iterations.recorder);
+	um_recorder_flush(&adv->iterations.recorder);
 	um_op_state_forget(&adv->op);
 }
 

@@ -16,7 +16,7 @@ static unsigned add_stream(struct umadv *adv, um_stream stream)
 
 	if (um_arena_pool_add_stream(pool, stream))
 		adv->notices.errors++;
-	if (adv->replan.executor && um_executor_crowded(adv->replan.executor))
+	if (adv->replan.executor && um_executor_too_many_streams(adv->replan.executor))
 		um_context_leave(adv);
 	return i;
 }
@@ -49,7 +49,7 @@ static void advance(struct umadv *adv, const struct um_op *op, const struct umad
 	if (!c->on || !c->sched)
 		return;
 	if (!info) {
-		um_cursor_pass(c);
+		um_cursor_advance(c);
 	} else if (!um_cursor_op(c, op)) {
 		um_op_state_remember(&adv->op, c->sched, c->op - 1, info);
 	} else {
@@ -127,7 +127,7 @@ static int pass(struct umadv *adv, const struct um_sched_op *so, const struct um
 
 	if (info->relaunch && adv->op.outs.n)
 		return 0; /* the hash says nothing of those */
-	kept = um_recorder_pass(&adv->iterations.recorder, so->hash, adv->op.uses, adv->op.n_uses);
+	kept = um_recorder_repeat(&adv->iterations.recorder, so->hash, adv->op.uses, adv->op.n_uses);
 	if (!kept)
 		return 0;
 	kept->cost = (struct um_cost){info->flops, info->bytes, info->ns};
@@ -215,7 +215,7 @@ int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void
 
 	if (code)
 		um_checking_cancel(&adv->checking, run);
-	um_checking_tell(&adv->checking, &adv->notices);
+	um_checking_report(&adv->checking, &adv->notices);
 	return code == UM_CUDA_NO_MEMORY ? -ENOMEM : code ? -EIO : 0;
 }
 
@@ -228,6 +228,6 @@ int um_context_finish(struct umadv *adv)
 		return -ENODEV;
 	int code = gpu->api->simulation->sync(gpu);
 
-	um_checking_tell(&adv->checking, &adv->notices);
+	um_checking_report(&adv->checking, &adv->notices);
 	return code ? -EIO : 0;
 }

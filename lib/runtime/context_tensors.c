@@ -25,7 +25,7 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 	for (int choice = 0; choice < 2; choice++) {
 		uint64_t place = um_cursor_place(&r->cursor, bytes, choice);
 
-		if (place != UINT64_MAX && um_arena_pool_take_at(pool, place, bytes) == 0) {
+		if (place != UINT64_MAX && um_arena_pool_alloc_at(pool, place, bytes) == 0) {
 			*addr = place;
 			return 0;
 		}
@@ -33,11 +33,11 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 	r->misplaced += hinting || (r->executor && r->cursor.on && um_follow_waits(r->state));
 	/* Not aside as long as nothing follows the plan: where shapes change all the time that is for ever, and what is
 	 * aside and what is not would take turns to be evicted. */
-	return um_arena_pool_take(pool, bytes,
-				  hinting	     ? UM_ARENA_POOL_ASIDE
-				  : stays(adv, role) ? UM_ARENA_POOL_KEPT
-						     : UM_ARENA_POOL_MAIN,
-				  addr);
+	return um_arena_pool_alloc(pool, bytes,
+				   hinting	      ? UM_ARENA_POOL_UNPLANNED
+				   : stays(adv, role) ? UM_ARENA_POOL_LONG_LIVED
+						      : UM_ARENA_POOL_MAIN,
+				   addr);
 }
 
 static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
@@ -95,7 +95,7 @@ int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum u
 		if (unmanaged)
 			adv->device.gpu->api->cudaFree(adv->device.gpu, p);
 		else
-			um_arena_pool_give(&adv->tensors.pool, addr, bytes);
+			um_arena_pool_free(&adv->tensors.pool, addr, bytes);
 		return err;
 	}
 	*ptr = (void *)(uintptr_t)addr;
@@ -141,7 +141,7 @@ int um_context_free(struct umadv *adv, void *ptr)
 	if (unmanaged)
 		adv->device.gpu->api->cudaFree(adv->device.gpu, ptr);
 	else
-		um_arena_pool_give(&adv->tensors.pool, addr, bytes);
+		um_arena_pool_free(&adv->tensors.pool, addr, bytes);
 	return 0;
 }
 
@@ -181,7 +181,7 @@ int um_context_transient(struct umadv *adv, void *ptr)
 
 	if (!t)
 		return -EINVAL;
-	um_recorder_settle(&adv->iterations.recorder);
+	um_recorder_flush(&adv->iterations.recorder);
 	t->flags |= UM_TENSOR_TRANSIENT;
 	return 0;
 }

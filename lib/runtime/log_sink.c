@@ -158,7 +158,7 @@ void um_log_sinks_iter(struct um_log_sinks *r, uint64_t n, const char *name, con
 	if (!r->log)
 		return;
 	look(r, 0, stats, counts, levels);
-	err = um_log_turn(r->log, (int64_t)um_activity_source_now(r->host.activities), counts, levels, n, name);
+	err = um_log_next_part(r->log, (int64_t)um_activity_source_now(r->host.activities), counts, levels, n, name);
 	if (err)
 		give_up(r, err);
 }

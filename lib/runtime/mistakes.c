@@ -9,7 +9,7 @@ static const char *name_of(const char *name)
 void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_registry *r, const void *ptr)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)ptr;
-	const struct um_registry_past *past = um_registry_find_past(r, addr);
+	const struct um_registry_freed *past = um_registry_find_freed(r, addr);
 
 	if (past)
 		um_notices_warn(n, UM_WARN_FREED,

@@ -82,8 +82,8 @@ static inline int um_replan_hints(const struct um_replan *r)
 /* Does the program evict or discard? */
 static inline int um_replan_evicts(const struct um_replan *r)
 {
-	const struct um_compiled_iteration *first = &r->program.lap[0],
-					   *steady = &r->program.lap[UM_COMPILED_PLAN_STEADY];
+	const struct um_compiled_iteration *first = &r->program.iterations[0],
+					   *steady = &r->program.iterations[UM_COMPILED_PLAN_STEADY];
 
 	return first->n_out || first->n_drop || steady->n_out || steady->n_drop;
 }

@@ -51,32 +51,32 @@ void um_sinks_open(struct um_sinks *s, const struct um_options *options, const s
 	um_log_sinks_open(&s->log, &host);
 }
 
-static void hear(void *user, const struct um_hint_given *hint)
+static void report(void *user, const struct um_issued_hint *hint)
 {
 	struct um_sinks *s = user;
 
 	um_activity_source_hint(&s->activities, hint);
 }
 
-static void mark(void *user, const struct um_hint_given *hint)
+static void mark(void *user, const struct um_issued_hint *hint)
 {
 	struct um_sinks *s = user;
-	struct um_activity a = um_activity_source_hint_as(&s->activities, hint);
+	struct um_activity a = um_activity_source_hint_activity(&s->activities, hint);
 
 	um_nvtx_hint(&s->log.nvtx, &a); /* a mark that is missing is missing */
 }
 
-void um_sinks_hint(struct um_sinks *s, const struct um_hint_given *hint)
+void um_sinks_hint(struct um_sinks *s, const struct um_issued_hint *hint)
 {
-	hear(s, hint);
+	report(s, hint);
 	if (s->log.marks)
 		mark(s, hint);
 }
 
 int um_sinks_listen(struct um_sinks *s, struct um_executor *executor, struct um_activity_sink *sink, int watched)
 {
-	struct um_hint_ears ears = {hear, s->log.marks ? mark : NULL, s};
-	int err = executor && !um_activity_source_on(&s->activities) ? um_executor_listen(executor, &ears) : 0;
+	struct um_hint_listener listener = {report, s->log.marks ? mark : NULL, s};
+	int err = executor && !um_activity_source_on(&s->activities) ? um_executor_listen(executor, &listener) : 0;
 
 	return err ? err : um_activity_source_add(&s->activities, sink, watched);
 }

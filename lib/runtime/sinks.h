@@ -37,7 +37,7 @@ void um_sinks_open(struct um_sinks *s, const struct um_options *options, const s
 int um_sinks_listen(struct um_sinks *s, struct um_executor *executor, struct um_activity_sink *sink, int watched);
 
 /* Listeners hear of a hint that the calling thread has issued. */
-void um_sinks_hint(struct um_sinks *s, const struct um_hint_given *hint);
+void um_sinks_hint(struct um_sinks *s, const struct um_issued_hint *hint);
 
 static inline int um_sinks_listened(const struct um_sinks *s)
 {

@@ -75,7 +75,7 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 /* A boundary of advice inside a block splits it permanently, unless both sides have equal advice. */
 static void cut(struct um_sim *sim, struct um_sim_block *b, uint64_t t)
 {
-	if (b->split || um_sim_alike(b, b->all) == b->all)
+	if (b->split || um_sim_same_advice(b, b->all) == b->all)
 		return;
 	b->split = 1;
 	um_sim_log_block(sim, t, "split", b, 0);
@@ -85,7 +85,7 @@ static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, 
 {
 	uint64_t t = um_sim_later(*um_sim_clock(sim), um_sim_later(sim->readers_until, sim->writer_until));
 	uint32_t last = (uint32_t)((off + bytes - 1) / UM_BLOCK_BYTES);
-	int far = advice == UM_ADV_SET_ACCESSED_BY || advice == UM_ADV_UNSET_ACCESSED_BY;
+	int accessed_by = advice == UM_ADV_SET_ACCESSED_BY || advice == UM_ADV_UNSET_ACCESSED_BY;
 
 	um_sim_log(sim, t, "advise %d m%u+%llu %llu", advice, m->serial, (unsigned long long)off,
 		   (unsigned long long)bytes);
@@ -94,7 +94,7 @@ static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, 
 		struct um_sim_block *b = &m->block[i];
 
 		if (b->chunk || b->cpu_chunk)
-			t += far ? sim->profile.c_adv_ab : sim->profile.c_adv;
+			t += accessed_by ? sim->profile.c_adv_ab : sim->profile.c_adv;
 		apply(sim, b, um_sim_pages_out(m, i, off, bytes), advice, host, t);
 		cut(sim, b, t);
 	}

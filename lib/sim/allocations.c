@@ -111,7 +111,7 @@ static void mem_add(struct um_sim *sim, struct um_sim_mem *m)
 static int observe(const struct um_sim *sim, struct um_sim_mem *m)
 {
 	if (sim->follow)
-		um_sim_touch_prepare(m->span, m->span_bytes);
+		um_sim_cpu_access_prepare(m->span, m->span_bytes);
 	return sim->check ? um_sim_check_begin(m) : 0;
 }
 

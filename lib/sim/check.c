@@ -38,7 +38,7 @@ __attribute__((no_sanitize("thread"))) static uint64_t page_hash(uint64_t addr, 
 	return um_hash_fold(um_hash_fold(um_hash_fold(h[0], h[1]), h[2]), h[3]);
 }
 
-static void tell(struct judge *j)
+static void report(struct judge *j)
 {
 	if (j->run.bytes)
 		j->check->stray(j->check->arg, &j->run);
@@ -50,7 +50,7 @@ static void found(struct judge *j, uint64_t addr, uint64_t bytes, int declared, 
 	struct um_sim_stray *run = &j->run;
 
 	if (!run->bytes || run->addr + run->bytes != addr || run->declared != declared || run->written != written) {
-		tell(j);
+		report(j);
 		*run = (struct um_sim_stray){addr, 0, declared, written};
 	}
 	run->bytes += bytes;
@@ -120,7 +120,7 @@ static int look(struct um_sim *sim, struct judge *j)
 			err = -EBUSY;
 	}
 	if (j)
-		tell(j);
+		report(j);
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -152,7 +152,7 @@ int um_sim_check_begin(struct um_sim_mem *m)
 {
 	uint64_t page = um_sim_os_page();
 
-	um_sim_touch_prepare(m->span, m->span_bytes);
+	um_sim_cpu_access_prepare(m->span, m->span_bytes);
 	m->seen = calloc((m->bytes + page - 1) / page, sizeof *m->seen);
 	return m->seen ? 0 : -ENOMEM;
 }

@@ -207,7 +207,7 @@ static uint64_t at_rate(uint64_t bytes, double rate)
 	return rate > 0 ? (uint64_t)((double)bytes * 1e9 / rate + 0.5) : 0;
 }
 
-uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far)
+uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t remote_ns)
 {
 	const struct um_profile *p = &sim->profile;
 	uint64_t bytes = x->copy.bytes * x->copy.rows, work = p->o_seg;
@@ -230,21 +230,21 @@ uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64
 		   (unsigned long long)bytes);
 	if (x->engine < 0) {
 		work += x->host ? at_rate(bytes, p->h2d) : at_rate(x->size ? bytes : 2 * bytes, p->mem_bandwidth);
-		return t + um_sim_later(work, far);
+		return t + um_sim_later(work, remote_ns);
 	}
 	work += at_rate(bytes, x->engine == UM_SIM_H2D ? p->h2d : p->d2h) * (x->staged ? STAGED : 1);
 	*(x->engine == UM_SIM_H2D ? &sim->tally.copied_h2d : &sim->tally.copied_d2h) += bytes;
-	return um_sim_later(um_sim_engine_book(sim, (enum um_sim_engine_id)x->engine, t, work), t + far);
+	return um_sim_later(um_sim_engine_book(sim, (enum um_sim_engine_id)x->engine, t, work), t + remote_ns);
 }
 
 void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
 		       uint64_t correlation, uint64_t begin, uint64_t end)
 {
-	enum um_activity_dir way = x->engine == UM_SIM_H2D   ? UM_DIR_H2D
+	enum um_activity_dir dir = x->engine == UM_SIM_H2D   ? UM_DIR_H2D
 				   : x->engine == UM_SIM_D2H ? UM_DIR_D2H
 				   : x->host		     ? UM_DIR_OTHER
 							     : UM_DIR_D2D;
 
-	um_sim_watch_copy(sim, s, x->size ? UM_ACT_FILL : UM_ACT_COPY, way, x->copy.bytes * x->copy.rows, correlation,
+	um_sim_watch_copy(sim, s, x->size ? UM_ACT_FILL : UM_ACT_COPY, dir, x->copy.bytes * x->copy.rows, correlation,
 			  begin, end);
 }

@@ -76,7 +76,7 @@ static int present(int fd, uint64_t addr, uint32_t n, uint32_t *out)
 	return err;
 }
 
-int um_sim_touch_can(void)
+int um_sim_cpu_access_supported(void)
 {
 	uint64_t here = 0;
 	int fd, can;
@@ -103,7 +103,7 @@ static void serve(struct um_sim *sim, struct um_sim_block *b, uint32_t touched, 
 }
 
 /* Pages that fault when the CPU writes them: not mapped, or read-only because they are discarded. */
-static uint32_t away(const struct um_sim_block *b)
+static uint32_t not_on_cpu(const struct um_sim_block *b)
 {
 	return b->all & ~(b->cmap & ~b->disc);
 }
@@ -113,7 +113,7 @@ static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t
 	uint32_t found[AT_ONCE];
 
 	for (uint32_t i = 0, n; i < m->n; i += n) {
-		for (n = 0; n < AT_ONCE && i + n < m->n && away(&m->block[i + n]); n++)
+		for (n = 0; n < AT_ONCE && i + n < m->n && not_on_cpu(&m->block[i + n]); n++)
 			;
 		if (!n) {
 			n = 1;
@@ -122,7 +122,7 @@ static int look_at(struct um_sim *sim, struct um_sim_mem *m, int fd, uint64_t *t
 		if (present(fd, m->addr + (uint64_t)i * UM_BLOCK_BYTES, n, found))
 			return -EIO;
 		for (uint32_t k = 0; k < n; k++)
-			serve(sim, &m->block[i + k], found[k] & away(&m->block[i + k]), t);
+			serve(sim, &m->block[i + k], found[k] & not_on_cpu(&m->block[i + k]), t);
 	}
 	return 0;
 }
@@ -141,7 +141,7 @@ static void forget_in(struct um_sim_mem *m, int all)
 
 	for (uint32_t i = 0; i < m->n; i++) {
 		struct um_sim_block *b = &m->block[i];
-		uint32_t gone = away(b) & (all ? UINT32_MAX : b->stale);
+		uint32_t gone = not_on_cpu(b) & (all ? UINT32_MAX : b->stale);
 		uint64_t base = m->addr + (uint64_t)i * UM_BLOCK_BYTES;
 
 		b->stale = 0;
@@ -168,7 +168,7 @@ static void forget(struct um_sim *sim, int all)
 			forget_in(sim->mem.at[i], all);
 }
 
-void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
+void um_sim_cpu_access_serve(struct um_sim *sim, uint64_t *t)
 {
 	uint64_t total;
 	int fd;
@@ -192,7 +192,7 @@ void um_sim_touch_look(struct um_sim *sim, uint64_t *t)
 	disown(sim);
 }
 
-void um_sim_touch_forget(struct um_sim *sim)
+void um_sim_cpu_access_rearm(struct um_sim *sim)
 {
 	uint64_t own;
 
@@ -205,7 +205,7 @@ void um_sim_touch_forget(struct um_sim *sim)
 	sim->follow_ran = sim->follow_stale = 0;
 }
 
-void um_sim_touch_prepare(void *span, size_t bytes)
+void um_sim_cpu_access_prepare(void *span, size_t bytes)
 {
 	/* No huge pages, because one access would count for many; and not inherited by fork: as under CUDA, a child has
 	 * no managed memory. */

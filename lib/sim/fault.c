@@ -31,7 +31,7 @@ uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted)
 	return region;
 }
 
-uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages)
+uint32_t um_sim_same_advice(const struct um_sim_block *b, uint32_t pages)
 {
 	const uint32_t policy[] = {b->read_mostly, b->accessed_by, b->pref_gpu, b->pref_cpu};
 	uint32_t low = pages & -pages, same = b->all;
@@ -44,9 +44,9 @@ uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages)
 /* Pages whose fault leaves them on the host, or moves them there: they are then mapped remotely. */
 static uint32_t stay_away(const struct um_sim_block *b, uint32_t pages)
 {
-	uint32_t far = um_sim_thrash_pinned(b) | (~b->gpu & b->pref_cpu) | (~b->gpu & b->cpu & b->accessed_by);
+	uint32_t remote = um_sim_thrash_pinned(b) | (~b->gpu & b->pref_cpu) | (~b->gpu & b->cpu & b->accessed_by);
 
-	return pages & ~b->read_mostly & ~b->pref_gpu & far;
+	return pages & ~b->read_mostly & ~b->pref_gpu & remote;
 }
 
 uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write, uint64_t t)
@@ -79,7 +79,7 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 /* Pages that a fault on `local` brings to the GPU, by the density prefetcher. */
 static uint32_t grow(const struct um_sim_block *b, uint32_t local)
 {
-	uint32_t alike = um_sim_alike(b, local), region;
+	uint32_t alike = um_sim_same_advice(b, local), region;
 
 	if (!(b->gpu | b->cpu) && (local & b->pref_gpu))
 		return local | (b->all & b->pref_gpu & alike);
@@ -129,15 +129,15 @@ static int serve_local(struct um_sim *sim, struct um_sim_block *b, uint32_t loca
 	return UM_CUDA_OK;
 }
 
-static void serve_far(struct um_sim *sim, struct um_sim_block *b, uint32_t far, uint64_t *t)
+static void serve_remote(struct um_sim *sim, struct um_sim_block *b, uint32_t remote, uint64_t *t)
 {
-	uint32_t region = far, alike = um_sim_alike(b, far);
+	uint32_t region = remote, alike = um_sim_same_advice(b, remote);
 
 	*t += sim->profile.c_perm;
-	if (!(b->gpu | b->cpu) && (far & b->pref_cpu))
+	if (!(b->gpu | b->cpu) && (remote & b->pref_cpu))
 		region |= b->all & b->pref_cpu & alike;
 	else /* pages that the CPU has mapped are not merged */
-		region |= um_sim_density(b->all, b->cpu, far) & alike & b->cpu & ~b->cmap & stay_away(b, b->all);
+		region |= um_sim_density(b->all, b->cpu, remote) & alike & b->cpu & ~b->cmap & stay_away(b, b->all);
 	um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, t);
 	b->disc &= ~region;
 	b->remote |= region;
@@ -148,12 +148,12 @@ static void serve_far(struct um_sim *sim, struct um_sim_block *b, uint32_t far, 
 
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t)
 {
-	uint32_t far = stay_away(b, faulted), local = faulted & ~far;
+	uint32_t remote = stay_away(b, faulted), local = faulted & ~remote;
 	int err = UM_CUDA_OK;
 
 	sim->tally.visits++;
-	if (far)
-		serve_far(sim, b, far, t);
+	if (remote)
+		serve_remote(sim, b, remote, t);
 	if (local)
 		err = serve_local(sim, b, local, write & local, t);
 	return err;

@@ -218,7 +218,7 @@ static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint 
 		}
 	}
 	for (size_t i = 0; i < h->n && !err && h->kind & UM_SIM_PREFETCH; i++)
-		um_sim_sent(sim, &h->range[i]);
+		um_sim_record_prefetch(sim, &h->range[i]);
 	um_sim_watch_call(sim, call, begin);
 	(*(err ? &sim->tally.refused : &sim->tally.hints))++;
 	return um_sim_leave(sim, err);

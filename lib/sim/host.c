@@ -11,7 +11,7 @@
 /* Pages that a CPU fault on `page` brings. */
 static uint32_t grow(const struct um_sim_block *b, uint32_t page)
 {
-	uint32_t alike = um_sim_alike(b, page), region;
+	uint32_t alike = um_sim_same_advice(b, page), region;
 
 	if (!(b->gpu | b->cpu) && (page & b->pref_cpu))
 		return b->all & b->pref_cpu & alike;

@@ -290,7 +290,7 @@ static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned en
  * groups of its own, at its own addresses, also on a page shared with another tensor. */
 static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
 {
-	for (unsigned i = 0; i < w->n_group && um_sim_looked_at(sim); i++) {
+	for (unsigned i = 0; i < w->n_group && um_sim_is_watched(sim); i++) {
 		const struct member *m = &w->group[i];
 		uint64_t start = (uint64_t)(m->block - m->block->mem->block) * UM_BLOCK_BYTES;
 
@@ -416,21 +416,21 @@ static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
 /* After the walk: computing, or remote accesses, whichever takes longer. */
 static uint64_t compute(struct um_sim *sim, const struct um_sim_stream *s, struct um_sim_walk *w, uint64_t t)
 {
-	uint64_t far = 0, end;
+	uint64_t remote_ns = 0, end;
 
 	if (w->remote) {
-		far = (uint64_t)((double)w->remote * 1e9 / (sim->profile.b_remote * sim->profile.h2d) + 0.5);
+		remote_ns = (uint64_t)((double)w->remote * 1e9 / (sim->profile.b_remote * sim->profile.h2d) + 0.5);
 		sim->tally.remote_bytes += w->remote;
 	}
 	if (w->xfer) {
-		end = um_sim_xfer_run(sim, w->xfer, t, far);
+		end = um_sim_xfer_run(sim, w->xfer, t, remote_ns);
 		um_sim_xfer_watch(sim, s, w->xfer, w->correlation, t, end);
 		return end;
 	}
 	um_sim_log(sim, t, "kernel %s %llu", w->name ? w->name : "-", (unsigned long long)w->ns);
 	if (w->fn)
 		run_host(sim, w);
-	end = t + um_sim_later(w->ns, far);
+	end = t + um_sim_later(w->ns, remote_ns);
 	um_sim_watch_kernel(sim, s, w->name ? w->name : "(unnamed)", w->correlation, w->begun, end);
 	return end;
 }
@@ -454,7 +454,7 @@ static uint64_t step(struct um_sim *sim, struct um_sim_stream *s, struct um_sim_
 	um_sim_thrash_expire(sim, t);
 	do {
 		if (!w->n_group && !sim->error)
-			gather(w, t, um_sim_looked_at(sim));
+			gather(w, t, um_sim_is_watched(sim));
 		if (!w->n_group || sim->error) {
 			*done = 1;
 			return compute(sim, s, w, t);

@@ -131,9 +131,9 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		break;
 	case UM_SIM_CMD_CALL:
 		um_sim_ledger_call(sim);
-		um_sim_touch_forget(sim);
+		um_sim_cpu_access_rearm(sim);
 		c->call.fn(c->call.arg);
-		um_sim_touch_look(sim, &s->ready);
+		um_sim_cpu_access_serve(sim, &s->ready);
 		break;
 	case UM_SIM_CMD_FREE:
 		um_sim_free_now(sim, c->addr);
@@ -186,7 +186,7 @@ static void lane_step(struct um_sim *sim, struct um_sim_lane *l, uint64_t t)
 	}
 }
 
-int um_sim_turn(struct um_sim *sim, uint64_t limit)
+int um_sim_process_event(struct um_sim *sim, uint64_t limit)
 {
 	struct next best = {NULL, NULL, UM_SIM_FOREVER, 0};
 
@@ -218,7 +218,7 @@ int um_sim_turn(struct um_sim *sim, uint64_t limit)
 
 static void run_until(struct um_sim *sim, uint64_t t)
 {
-	while (um_sim_turn(sim, t))
+	while (um_sim_process_event(sim, t))
 		;
 	sim->now = um_sim_later(sim->now, t);
 }
@@ -241,7 +241,7 @@ void um_sim_enter(struct um_sim *sim)
 {
 	pthread_mutex_lock(&sim->lock);
 	if (!sim->lane) {
-		um_sim_touch_look(sim, &sim->app);
+		um_sim_cpu_access_serve(sim, &sim->app);
 		run_until(sim, sim->app);
 	}
 }
@@ -250,9 +250,9 @@ int um_sim_leave(struct um_sim *sim, int error)
 {
 	if (!sim->lane) {
 		run_until(sim, sim->app);
-		um_sim_touch_forget(sim);
+		um_sim_cpu_access_rearm(sim);
 	}
-	um_sim_news(sim);
+	um_sim_notify(sim);
 	pthread_mutex_unlock(&sim->lock);
 	return error;
 }
@@ -276,7 +276,7 @@ int um_sim_finish(struct um_sim *sim)
 	}
 	/* Sleeping workers stay asleep; waits that cannot end are left. */
 	do {
-		while (um_sim_turn(sim, UM_SIM_FOREVER))
+		while (um_sim_process_event(sim, UM_SIM_FOREVER))
 			;
 		stuck = NULL;
 		for (struct um_sim_stream *s = sim->streams; s && !stuck; s = s->next)
@@ -322,7 +322,7 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 	um_sim_enter(sim);
 	/* It may wait for something that never happens: then it is stopped as it is. */
 	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_WATCHING && l->state != UM_SIM_STOPPED &&
-	       um_sim_turn(sim, UM_SIM_FOREVER))
+	       um_sim_process_event(sim, UM_SIM_FOREVER))
 		;
 	if (!sim->lane)
 		sim->app = um_sim_later(um_sim_later(sim->app, sim->now), l->at);
@@ -352,6 +352,6 @@ void um_sim_worker_poke(struct um_gpu *gpu, struct um_worker *worker)
 		l->poked = 1;
 	}
 	sim->changes++;
-	um_sim_news(sim);
+	um_sim_notify(sim);
 	pthread_mutex_unlock(&sim->lock);
 }

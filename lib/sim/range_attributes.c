@@ -20,7 +20,7 @@ static int both(int a, int b)
 	return a == b ? a : NOT_ALIKE;
 }
 
-void um_sim_sent(struct um_sim *sim, const struct um_sim_range *r)
+void um_sim_record_prefetch(struct um_sim *sim, const struct um_sim_range *r)
 {
 	struct um_sim_mem *m = um_sim_mem_find(sim, r->addr);
 	uint64_t off = r->addr - m->addr;
@@ -34,7 +34,7 @@ void um_sim_sent(struct um_sim *sim, const struct um_sim_range *r)
 	}
 }
 
-int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_sim_told *out)
+int um_sim_range_attributes(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_sim_range_attributes *out)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	uint64_t addr = (uint64_t)(uintptr_t)ptr, off;
@@ -50,11 +50,11 @@ int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_s
 	for (uint32_t i = first; i <= (off + bytes - 1) / UM_BLOCK_BYTES; i++) {
 		const struct um_sim_block *b = &m->block[i];
 		uint32_t pages = um_sim_pages_out(m, i, off, bytes);
-		struct um_sim_told t = {.read_mostly = !(pages & ~b->read_mostly),
-					.preferred = place(pages, b->pref_gpu, b->pref_cpu),
-					.prefetched = place(pages, b->sent_gpu, b->sent_cpu),
-					.accessed_gpu = !(pages & ~b->accessed_by),
-					.accessed_cpu = !(pages & ~b->accessed_cpu)};
+		struct um_sim_range_attributes t = {.read_mostly = !(pages & ~b->read_mostly),
+						    .preferred = place(pages, b->pref_gpu, b->pref_cpu),
+						    .prefetched = place(pages, b->sent_gpu, b->sent_cpu),
+						    .accessed_gpu = !(pages & ~b->accessed_by),
+						    .accessed_cpu = !(pages & ~b->accessed_cpu)};
 
 		if (i == first) {
 			*out = t;

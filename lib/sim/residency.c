@@ -167,7 +167,7 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 /* Evicts the chunk of `v` to the host and detaches it. */
 static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint64_t *ready)
 {
-	uint32_t place = v->gpu | v->disc, moved = v->gpu & ~v->cpu & ~v->disc, far;
+	uint32_t place = v->gpu | v->disc, moved = v->gpu & ~v->cpu & ~v->disc, remote;
 
 	*t += v->list == UM_SIM_UNUSED ? sim->profile.c_evict_unused : sim->profile.c_evict;
 	um_sim_log_block(sim, *t, "evict", v, (uint64_t)um_sim_count(v->gpu) * UM_SIM_PAGE);
@@ -177,15 +177,15 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 		host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
 	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, t);
 	*ready = v->tracker;
-	far = v->gpu & v->accessed_by & ~v->read_mostly & ~v->pref_gpu;
+	remote = v->gpu & v->accessed_by & ~v->read_mostly & ~v->pref_gpu;
 	v->cpu |= place;
 	v->chunk = 0;
 	um_sim_list_put(sim, v, UM_SIM_NONE);
 	um_sim_gpu_set(sim, v, 0);
-	if (far) { /* a deferred work item maps them after the copy */
-		v->remote |= far;
+	if (remote) { /* a deferred work item maps them after the copy */
+		v->remote |= remote;
 		v->remote_at = um_sim_later(*t, v->tracker);
-		um_sim_log_block(sim, v->remote_at, "remote-map", v, (uint64_t)um_sim_count(far) * UM_SIM_PAGE);
+		um_sim_log_block(sim, v->remote_at, "remote-map", v, (uint64_t)um_sim_count(remote) * UM_SIM_PAGE);
 		um_sim_block_changed(v);
 	}
 }
@@ -283,7 +283,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
 	uint32_t come = pages & ~b->cpu, moved = come & b->gpu & ~b->disc, gone = pages & b->gpu & ~b->read_mostly;
-	uint32_t far = come & b->accessed_by & ~b->read_mostly & ~b->pref_gpu;
+	uint32_t remote = come & b->accessed_by & ~b->read_mostly & ~b->pref_gpu;
 
 	if (come)
 		host_chunk(sim, b, (come & ~moved) != 0, t);
@@ -291,8 +291,8 @@ void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, e
 	b->rw &= ~pages; /* the rest is a duplicate: read-only */
 	um_sim_gpu_set(sim, b, b->gpu & ~gone);
 	b->cpu |= come;
-	if (far) {
-		b->remote |= far & ~b->gpu;
+	if (remote) {
+		b->remote |= remote & ~b->gpu;
 		b->remote_at = um_sim_later(*t, b->tracker);
 	}
 	if (b->chunk && !b->gpu && !b->split)

@@ -40,7 +40,7 @@ static void sim_close(struct um_gpu *gpu)
 	um_vec_fini(&sim->marks);
 	for (int i = 0; i < UM_SIM_ENGINES; i++)
 		um_vec_fini(&sim->engine[i].busy);
-	pthread_cond_destroy(&sim->news);
+	pthread_cond_destroy(&sim->changed);
 	pthread_mutex_destroy(&sim->lock);
 	um_sim_ledger_free(sim->ledger);
 	free(sim);
@@ -124,7 +124,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 		return -ENOMEM;
 	if (lock_init(&sim->lock))
 		goto free_sim;
-	if (pthread_cond_init(&sim->news, NULL))
+	if (pthread_cond_init(&sim->changed, NULL))
 		goto destroy_lock;
 	if (options->ledger) {
 		sim->ledger = um_sim_ledger_new();
@@ -136,8 +136,8 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->profile = *p;
 	sim->opt = *options;
 	sim->opt.profile = &sim->profile;
-	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_touch_can();
-	sim->check = options->check && options->backed && !sim->follow && um_sim_touch_can();
+	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_cpu_access_supported();
+	sim->check = options->check && options->backed && !sim->follow && um_sim_cpu_access_supported();
 	sim->kappa = (uint64_t)llround(p->duplex * 1e6);
 	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
 	sim->gpu.api = &api;
@@ -154,7 +154,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 free_ledger:
 	um_sim_ledger_free(sim->ledger);
 destroy_cond:
-	pthread_cond_destroy(&sim->news);
+	pthread_cond_destroy(&sim->changed);
 destroy_lock:
 	pthread_mutex_destroy(&sim->lock);
 free_sim:
@@ -178,7 +178,7 @@ const struct um_simulator um_sim_simulator = {"sim", open_simulator};
 int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel)
 {
 	struct um_sim *sim = um_sim_of(gpu);
-	struct um_sim_kernel told;
+	struct um_sim_kernel announced;
 	struct um_sim_stream *s;
 	struct um_sim_walk *w;
 	int err;
@@ -189,16 +189,16 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 	s = um_sim_stream_of(sim, stream);
 	if (!s || sim->error)
 		return um_sim_leave(sim, s ? sim->error : UM_CUDA_INVALID_VALUE);
-	told = *kernel;
+	announced = *kernel;
 	if (kernel->announced && s->announced) {
 		if (!kernel->timed)
-			told.ns = s->told_ns;
-		told.access = s->told.at;
-		told.n_access = (uint32_t)s->told.n;
-		told.pattern = s->told_pattern;
-		s->told_ns = 0;
+			announced.ns = s->announced_ns;
+		announced.access = s->touches.at;
+		announced.n_access = (uint32_t)s->touches.n;
+		announced.pattern = s->announced_pattern;
+		s->announced_ns = 0;
 	}
-	w = um_sim_walk_new(&told);
+	w = um_sim_walk_new(&announced);
 	if (!w)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
 	um_sim_walk_called(w, um_sim_watch_call(sim, "cudaLaunchKernel_v7000", *um_sim_clock(sim)));

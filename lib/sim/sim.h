@@ -36,7 +36,7 @@ struct um_sim_options {
 	void *log_user;
 	struct um_activity_sink *watch; /* receives the events that a profiler would record, when each event ends, so
 					   not in order of time; kept; must not call the device. NULL: none */
-	unsigned patience_ms; /* real time that a blocking call without a possible end waits for other threads to
+	unsigned timeout_ms; /* real time that a blocking call without a possible end waits for other threads to
 			         enqueue work; 0: it fails at once with UM_CUDA_LAUNCH_TIMEOUT */
 	uint64_t query_ns; /* cost of a query that returns "not ready", so that polling advances time */
 };
@@ -98,13 +98,13 @@ struct um_sim_memory {
 int um_sim_memory(struct um_gpu *gpu, const void *ptr, struct um_sim_memory *out);
 
 /* Attributes of a managed range. Locations: 0 the device, -1 the host, -2 none or mixed. */
-struct um_sim_told {
+struct um_sim_range_attributes {
 	int read_mostly, accessed_gpu, accessed_cpu; /* for the whole range */
 	int preferred, prefetched;
 };
 
 /* CUDA error code. */
-int um_sim_told(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_sim_told *out);
+int um_sim_range_attributes(struct um_gpu *gpu, const void *ptr, uint64_t bytes, struct um_sim_range_attributes *out);
 
 /* The program's CPU code reads (or writes) a managed range: waits only for its own faults. Returns a CUDA error
  * code. */

@@ -149,9 +149,9 @@ struct um_sim_stream {
 	uint64_t thread; /* the thread whose default stream it is; 0: none */
 	unsigned waiters; /* threads that hold a pointer to it while others run */
 	uint64_t gate_ns; /* time waited for values since the last kernel */
-	UM_VEC(struct um_touch) told; /* announced; see gpu.h */
-	uint64_t told_ns; /* for the next kernel */
-	enum um_pattern told_pattern;
+	UM_VEC(struct um_touch) touches; /* announced; see gpu.h */
+	uint64_t announced_ns; /* for the next kernel */
+	enum um_pattern announced_pattern;
 	int announced;
 	uint32_t serial;
 	int alone; /* non-blocking: not ordered with the default stream */
@@ -198,7 +198,7 @@ struct um_sim_hint {
 struct um_sim {
 	struct um_gpu gpu; /* first */
 	pthread_mutex_t lock; /* recursive: workers call from inside the loop */
-	pthread_cond_t news; /* signalled when something was enqueued, or happened */
+	pthread_cond_t changed; /* signalled when something was enqueued, or happened */
 	unsigned waiting; /* threads that wait for news */
 	uint64_t changes; /* number of signals */
 	struct um_profile profile;
@@ -315,7 +315,8 @@ void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 /* fault.c */
 /* The density prefetcher: pages of `all` to serve with `faulted`, given those resident at the destination. */
 uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted);
-uint32_t um_sim_alike(const struct um_sim_block *b, uint32_t pages); /* pages with the same advice as the lowest one */
+uint32_t um_sim_same_advice(const struct um_sim_block *b,
+			    uint32_t pages); /* pages with the same advice as the lowest one */
 void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is complete */
 void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* at time `t`: late pages may have arrived */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */
@@ -328,7 +329,7 @@ int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, u
 
 /* copy.c: the end of a walk of a copy or a fill; returns when that has finished. */
 struct um_sim_xfer;
-uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t far);
+uint64_t um_sim_xfer_run(struct um_sim *sim, const struct um_sim_xfer *x, uint64_t t, uint64_t remote_ns);
 void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_xfer *x,
 		       uint64_t correlation, uint64_t begin, uint64_t end);
 
@@ -345,7 +346,7 @@ struct um_sim_stream *um_sim_thread_stream(struct um_sim *sim); /* the calling t
 /* wait.c: lets something happen, if necessary by a call of another thread: 1; 0: nothing will. The caller holds no
  * pointer that another thread may free. */
 int um_sim_progress(struct um_sim *sim);
-void um_sim_news(struct um_sim *sim);
+void um_sim_notify(struct um_sim *sim);
 
 /* kernel.c */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
@@ -372,7 +373,7 @@ int um_sim_hint_run(struct um_sim *sim, const struct um_sim_hint *h, uint64_t t,
 void um_sim_hint_free(struct um_sim_hint *h);
 
 /* range_attributes.c: a managed range was prefetched. */
-void um_sim_sent(struct um_sim *sim, const struct um_sim_range *r);
+void um_sim_record_prefetch(struct um_sim *sim, const struct um_sim_range *r);
 
 /* thrash.c: the detector. `by`: 1 GPU, 2 CPU. */
 void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
@@ -406,13 +407,13 @@ void um_sim_ledger_faulted(struct um_sim *sim, const struct um_sim_mem *m, uint6
 void um_sim_ledger_cpu_fault(struct um_sim *sim, const struct um_sim_mem *m, uint64_t faults);
 
 /* watch.c: without a watcher these do nothing. Times in ns. */
-int um_sim_looked_at(const struct um_sim *sim); /* migrations and faults have a receiver */
+int um_sim_is_watched(const struct um_sim *sim); /* migrations and faults have a receiver */
 /* Reports a call that ended on the caller's clock, which advances a little. Returns its correlation id. */
 uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin);
 void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, const char *name, uint64_t correlation,
 			 uint64_t begin, uint64_t end);
 void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
-		       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
+		       enum um_activity_dir dir, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
 void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
 			enum um_sim_cause cause, uint64_t begin, uint64_t end);
 /* A group of faults: pages of a block, the first at that offset of the memory. */
@@ -424,16 +425,16 @@ void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, u
 void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uint64_t at);
 
 /* cpu_access.c: detects accesses of the program's CPU code. */
-int um_sim_touch_can(void); /* does this system support it? */
+int um_sim_cpu_access_supported(void); /* does this system support it? */
 uint64_t um_sim_os_page(void);
 /* The page table of the process. Opened each time, because a program may close unknown descriptors. */
 #define UM_SIM_ENTRY_PRESENT (1ull << 63)
 int um_sim_entries_open(void);
 int um_sim_entries_read(int fd, uint64_t addr, uint64_t *entry, size_t n);
-void um_sim_touch_prepare(void *span, size_t bytes); /* for newly backed memory */
+void um_sim_cpu_access_prepare(void *span, size_t bytes); /* for newly backed memory */
 /* Serves accesses since the last call; `*t` advances. */
-void um_sim_touch_look(struct um_sim *sim, uint64_t *t);
-void um_sim_touch_forget(struct um_sim *sim); /* makes pages that the CPU has not mapped detectable again */
+void um_sim_cpu_access_serve(struct um_sim *sim, uint64_t *t);
+void um_sim_cpu_access_rearm(struct um_sim *sim); /* makes pages that the CPU has not mapped detectable again */
 
 /* check.c: kernels against their declared ranges. */
 struct um_sim_check {
@@ -448,7 +449,8 @@ void um_sim_check_run(struct um_sim *sim, const struct um_sim_check *check, void
 /* loop.c */
 void um_sim_enter(struct um_sim *sim); /* locks; processes CPU accesses, and events due by the program's clock */
 int um_sim_leave(struct um_sim *sim, int error); /* the same, and unlocks; returns `error` */
-int um_sim_turn(struct um_sim *sim, uint64_t limit); /* processes one event at or before `limit`: 1, or 0 if there is
+int um_sim_process_event(struct um_sim *sim,
+			 uint64_t limit); /* processes one event at or before `limit`: 1, or 0 if there is
 						        none */
 void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t); /* processes commands that take no time,
 									        due by t */

@@ -53,7 +53,7 @@ void um_sim_stream_end(struct um_sim_stream *s)
 	for (size_t i = s->first; i < s->queue.n; i++)
 		um_sim_cmd_end(&s->queue.at[i]);
 	um_vec_fini(&s->queue);
-	um_vec_fini(&s->told);
+	um_vec_fini(&s->touches);
 	free(s);
 }
 
@@ -231,15 +231,15 @@ int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announ
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
 	s->announced = 0; /* on failure no earlier announcement remains */
-	um_vec_clear(&s->told);
-	if (um_vec_reserve(&s->told, next->n + 1)) {
+	um_vec_clear(&s->touches);
+	if (um_vec_reserve(&s->touches, next->n + 1)) {
 		err = UM_CUDA_NO_MEMORY;
 	} else {
 		if (next->n)
-			memcpy(s->told.at, next->touch, next->n * sizeof *next->touch);
-		s->told.n = next->n;
-		s->told_ns = next->ns;
-		s->told_pattern = next->pattern;
+			memcpy(s->touches.at, next->touch, next->n * sizeof *next->touch);
+		s->touches.n = next->n;
+		s->announced_ns = next->ns;
+		s->announced_pattern = next->pattern;
 		s->announced = 1;
 	}
 	return um_sim_leave(sim, err);

@@ -10,27 +10,27 @@
 
 #define SLICE_NS 1000000 /* interval for polling a value in memory, which changes without a call */
 
-void um_sim_news(struct um_sim *sim)
+void um_sim_notify(struct um_sim *sim)
 {
 	if (sim->waiting)
-		pthread_cond_broadcast(&sim->news);
+		pthread_cond_broadcast(&sim->changed);
 }
 
 int um_sim_progress(struct um_sim *sim)
 {
 	uint64_t seen = sim->changes, t, end;
-	int changed = um_sim_turn(sim, UM_SIM_FOREVER);
+	int changed = um_sim_process_event(sim, UM_SIM_FOREVER);
 
-	if (changed || !sim->opt.patience_ms || sim->lane)
+	if (changed || !sim->opt.timeout_ms || sim->lane)
 		return changed;
 	t = um_clock_ns(CLOCK_REALTIME);
-	end = t + sim->opt.patience_ms * (uint64_t)1000000;
+	end = t + sim->opt.timeout_ms * (uint64_t)1000000;
 	sim->waiting++;
 	while (t < end && !changed) {
 		struct timespec slice = {(time_t)((t + SLICE_NS) / 1000000000), (long)((t + SLICE_NS) % 1000000000)};
 
-		pthread_cond_timedwait(&sim->news, &sim->lock, &slice);
-		changed = sim->changes != seen || um_sim_turn(sim, UM_SIM_FOREVER);
+		pthread_cond_timedwait(&sim->changed, &sim->lock, &slice);
+		changed = sim->changes != seen || um_sim_process_event(sim, UM_SIM_FOREVER);
 		t = um_clock_ns(CLOCK_REALTIME);
 	}
 	sim->waiting--;

@@ -12,7 +12,7 @@
 #define WATCH_FROM (0x7ull << 44) /* first address */
 
 /* The watcher keeps its own errors. */
-static void tell(struct um_sim *sim, const struct um_activity *a)
+static void report(struct um_sim *sim, const struct um_activity *a)
 {
 	um_activity_feed(sim->opt.watch, a);
 }
@@ -52,7 +52,7 @@ uint64_t um_sim_watch_call(struct um_sim *sim, const char *name, uint64_t begin)
 	a.thread = thread_of(sim);
 	a.name = name;
 	a.correlation = ++sim->correlation;
-	tell(sim, &a);
+	report(sim, &a);
 	return a.correlation;
 }
 
@@ -67,22 +67,22 @@ void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, cons
 	a.name = name;
 	a.stream = (int32_t)s->serial;
 	a.correlation = correlation;
-	tell(sim, &a);
+	report(sim, &a);
 }
 
 void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
-		       enum um_activity_dir way, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end)
+		       enum um_activity_dir dir, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end)
 {
 	struct um_activity a;
 
 	if (!sim->opt.watch)
 		return;
 	a = activity(kind, begin, end);
-	a.way = way;
+	a.dir = dir;
 	a.bytes = bytes;
 	a.stream = (int32_t)s->serial;
 	a.correlation = correlation;
-	tell(sim, &a);
+	report(sim, &a);
 }
 
 /* Offset of a page in its allocation. */
@@ -91,17 +91,17 @@ static uint64_t offset_of(const struct um_sim_block *b, unsigned page)
 	return (uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES + page * (uint64_t)UM_SIM_PAGE;
 }
 
-int um_sim_looked_at(const struct um_sim *sim)
+int um_sim_is_watched(const struct um_sim *sim)
 {
 	return sim->opt.watch || sim->counting;
 }
 
 /* Reports an event of managed memory to the watcher and to the counter. */
-static void tell_of(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, struct um_activity *a)
+static void report_memory(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, struct um_activity *a)
 {
 	a->address = m->watch_addr + off;
 	if (sim->opt.watch)
-		tell(sim, a);
+		report(sim, a);
 	a->address = m->addr + off;
 	if (sim->counting)
 		um_activity_feed(sim->counting, a);
@@ -122,7 +122,7 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 	static const enum um_activity_cause causes[] = {UM_CAUSE_PREFETCH, UM_CAUSE_DEMAND, UM_CAUSE_EVICTION};
 	uint64_t all = um_sim_count(pages), before = 0;
 
-	if (!um_sim_looked_at(sim))
+	if (!um_sim_is_watched(sim))
 		return;
 	while (pages) {
 		unsigned first = (unsigned)__builtin_ctz(pages);
@@ -131,10 +131,10 @@ void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32
 		struct um_activity a = activity(UM_ACT_MIGRATION, begin + (end - begin) / all * before,
 						before + n == all ? end : begin + (end - begin) / all * (before + n));
 
-		a.way = to_device ? UM_DIR_H2D : UM_DIR_D2H;
+		a.dir = to_device ? UM_DIR_H2D : UM_DIR_D2H;
 		a.cause = causes[cause];
 		a.bytes = n * (uint64_t)UM_SIM_PAGE;
-		tell_of(sim, b->mem, offset_of(b, first), &a);
+		report_memory(sim, b->mem, offset_of(b, first), &a);
 		before += n;
 		pages &= n == UM_SIM_PAGES ? 0 : ~(((1u << n) - 1) << first);
 	}
@@ -145,18 +145,18 @@ void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_
 {
 	struct um_activity a;
 
-	if (!um_sim_looked_at(sim) || !entries)
+	if (!um_sim_is_watched(sim) || !entries)
 		return;
 	a = activity(UM_ACT_GPU_FAULT, begin, end);
 	a.faults = entries;
 	a.access = write ? UM_ACCESS_WRITE : UM_ACCESS_READ;
-	tell_of(sim, m, off, &a);
+	report_memory(sim, m, off, &a);
 }
 
 void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, uint32_t page, uint64_t from, unsigned n,
 			     uint64_t at)
 {
-	if (!um_sim_looked_at(sim))
+	if (!um_sim_is_watched(sim))
 		return;
 	for (unsigned i = 0; i < n; i++) {
 		struct um_activity a = activity(UM_ACT_CPU_FAULT, at, at);
@@ -164,7 +164,7 @@ void um_sim_watch_cpu_faults(struct um_sim *sim, const struct um_sim_block *b, u
 
 		off += i * (uint64_t)(UM_SIM_PAGE / UM_SIM_SUBPAGES);
 		a.faults = 1;
-		tell_of(sim, b->mem, um_sim_later(off, from), &a);
+		report_memory(sim, b->mem, um_sim_later(off, from), &a);
 	}
 }
 
@@ -182,7 +182,7 @@ void um_sim_watch_memory(struct um_sim *sim, struct um_sim_mem *m, int born, uin
 	a.address = m->watch_addr;
 	a.bytes = m->bytes;
 	a.managed = m->kind == UM_SIM_MANAGED;
-	tell(sim, &a);
+	report(sim, &a);
 }
 
 uint64_t um_sim_watch_tick(struct um_gpu *gpu)
@@ -200,12 +200,12 @@ uint64_t um_sim_watch_address(struct um_gpu *gpu, uint64_t addr)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	const struct um_sim_mem *m;
-	uint64_t told = 0;
+	uint64_t reported = 0;
 
 	pthread_mutex_lock(&sim->lock);
 	m = um_sim_mem_find(sim, addr);
 	if (m && (m->kind == UM_SIM_MANAGED || m->kind == UM_SIM_DEVICE))
-		told = m->watch_addr + (addr - m->addr);
+		reported = m->watch_addr + (addr - m->addr);
 	pthread_mutex_unlock(&sim->lock);
-	return told;
+	return reported;
 }

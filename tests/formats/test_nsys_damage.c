@@ -36,7 +36,7 @@ static void feed(struct um_activity_sink *to, enum um_activity_kind kind, int64_
 				.address = n << 16,
 				.bytes = 65536,
 				.faults = 3,
-				.way = n % 2 ? UM_DIR_H2D : UM_DIR_D2H,
+				.dir = n % 2 ? UM_DIR_H2D : UM_DIR_D2H,
 				.cause = (enum um_activity_cause)(n % UM_CAUSES),
 				.managed = 1};
 

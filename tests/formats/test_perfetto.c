@@ -234,9 +234,9 @@ static void test_programs(void)
 /* --- counters ----------------------------------------------------------------------------------------------------- */
 
 static void move(struct um_perfetto *w, int64_t begin, int64_t end, uint64_t address, uint64_t bytes,
-		 enum um_activity_dir way)
+		 enum um_activity_dir dir)
 {
-	FEED(w, .kind = UM_ACT_MIGRATION, .begin = begin, .end = end, .address = address, .bytes = bytes, .way = way,
+	FEED(w, .kind = UM_ACT_MIGRATION, .begin = begin, .end = end, .address = address, .bytes = bytes, .dir = dir,
 	     .cause = UM_CAUSE_DEMAND);
 }
 

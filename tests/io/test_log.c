@@ -70,8 +70,8 @@ static int on_told(struct um_activity_sink *sink, const struct um_activity *a)
 	note(h, a);
 	if (a->kind == UM_ACT_RANGE) {
 		if (h->n[UM_ACT_RANGE] == 1) /* the set-up was over when the first iteration began, as far as we know */
-			um_log_turn(h->log, a->begin, counts, levels, 0, "first");
-		um_log_turn(h->log, a->end, counts, levels, h->n[UM_ACT_RANGE], NULL);
+			um_log_next_part(h->log, a->begin, counts, levels, 0, "first");
+		um_log_next_part(h->log, a->end, counts, levels, h->n[UM_ACT_RANGE], NULL);
 	} else {
 		um_activity_feed(um_log_sink(h->log), a);
 	}
@@ -211,7 +211,7 @@ static int iterate(struct um_log *l, uint64_t n, uint64_t kind, unsigned ops)
 	char name[32];
 
 	if (!n)
-		um_log_turn(l, 10, counts, levels, 0, NULL);
+		um_log_next_part(l, 10, counts, levels, 0, NULL);
 	for (unsigned i = 0; i < ops; i++) {
 		snprintf(name, sizeof name, "op %" PRIu64, kind);
 		a = (struct um_activity){
@@ -234,7 +234,7 @@ static int iterate(struct um_log *l, uint64_t n, uint64_t kind, unsigned ops)
 				 .bytes = 1 << 21,
 				 .error = n % 7 == 3 ? 1 : 0};
 	um_activity_feed(um_log_sink(l), &a);
-	return um_log_turn(l, (int64_t)(1000 * (n + 1) + 10), counts, levels, n + 1, NULL);
+	return um_log_next_part(l, (int64_t)(1000 * (n + 1) + 10), counts, levels, n + 1, NULL);
 }
 
 static int finish(struct um_log *l, uint64_t n)

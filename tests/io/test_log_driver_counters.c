@@ -61,7 +61,7 @@ static void feed(struct um_log *l, enum um_activity_kind kind, int64_t at, uint6
 				.end = at + 10,
 				.address = 0x7f0000000000u + (uint64_t)at * 4096,
 				.records = 1,
-				.way = UM_DIR_H2D,
+				.dir = UM_DIR_H2D,
 				.cause = UM_CAUSE_DEMAND,
 				.access = UM_ACCESS_WRITE};
 
@@ -85,7 +85,7 @@ static int turn(struct um_log *l, int64_t now, uint64_t next)
 {
 	static const uint64_t counts[UM_LIBRARY_COUNTS], levels[UM_LIBRARY_LEVELS];
 
-	return next ? um_log_turn(l, now, counts, levels, next - 1, NULL) : um_log_close(l, now, counts, levels);
+	return next ? um_log_next_part(l, now, counts, levels, next - 1, NULL) : um_log_close(l, now, counts, levels);
 }
 
 /* Five iterations after a set-up; each has a migration of its number of bytes, and is told of it in the last one. */
@@ -167,7 +167,7 @@ static void move(struct um_log *l, int64_t at, uint64_t offset, uint64_t bytes)
 				.address = PLACE + offset,
 				.bytes = bytes,
 				.records = 1,
-				.way = UM_DIR_D2H,
+				.dir = UM_DIR_D2H,
 				.cause = UM_CAUSE_EVICTION};
 
 	um_activity_feed(um_log_sink(l), &a);

@@ -36,7 +36,7 @@ static struct um_tensor *make(struct program *p, uint64_t bytes, const char *nam
 	struct um_event event = {.kind = UM_EV_ALLOC};
 	struct um_tensor *t;
 	uint64_t addr;
-	int rc = um_heap_take(&p->heap, bytes, &addr);
+	int rc = um_heap_alloc(&p->heap, bytes, &addr);
 
 	if (rc) {
 		p->failed = p->step;
@@ -47,7 +47,7 @@ static struct um_tensor *make(struct program *p, uint64_t bytes, const char *nam
 	if (rc) {
 		p->failed = p->step;
 		p->wrong |= rc != -ENOMEM;
-		um_heap_give(&p->heap, addr, bytes);
+		um_heap_free(&p->heap, addr, bytes);
 		return NULL;
 	}
 	event.alloc.id = t->id;
@@ -67,7 +67,7 @@ static void drop(struct program *p, struct um_tensor *t)
 	event.free.id = t->id;
 	event.free.tensor = t;
 	p->wrong |= um_sink_feed(&p->recorder.sink, &event) != 0;
-	um_heap_give(&p->heap, t->addr, t->bytes);
+	um_heap_free(&p->heap, t->addr, t->bytes);
 	p->wrong |= um_registry_remove(&p->registry, t) != 0;
 }
 

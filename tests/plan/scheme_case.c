@@ -14,19 +14,19 @@ void scheme_case_init(struct scheme_case *x, const struct um_schedule *s, int32_
 		tap_bail("no memory");
 	x->keep_resident = calloc(x->blocks.n_visits + 1ull, 1);
 	x->clock = calloc(s->ops.n + 1, sizeof *x->clock);
-	if (!x->keep_resident || !x->clock || um_scheme_answer_init(&x->a, &x->blocks, x->keep_resident))
+	if (!x->keep_resident || !x->clock || um_scheme_result_init(&x->a, &x->blocks, x->keep_resident))
 		tap_bail("no memory");
 	for (size_t i = 0; i < s->ops.n; i++)
 		x->clock[i + 1] = x->clock[i] + s->ops.at[i].ns;
-	x->s = (struct um_scheme_case){.b = &x->blocks,
-				       .sched = &x->sched,
-				       .clock = x->clock,
-				       .carry = {{r.budget, 1000000000, 1000000000, 1}, capacity, 4, NULL}};
+	x->s = (struct um_scheme_input){.b = &x->blocks,
+					.sched = &x->sched,
+					.clock = x->clock,
+					.carry = {{r.budget, 1000000000, 1000000000, 1}, capacity, 4, NULL}};
 }
 
 void scheme_case_fini(struct scheme_case *x)
 {
-	um_scheme_answer_fini(&x->a);
+	um_scheme_result_fini(&x->a);
 	um_blocks_fini(&x->blocks);
 	um_schedule_fini(&x->sched);
 	free(x->keep_resident);

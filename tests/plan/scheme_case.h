@@ -15,8 +15,8 @@
 struct scheme_case {
 	struct um_schedule sched;
 	struct um_blocks blocks;
-	struct um_scheme_case s;
-	struct um_scheme_answer a;
+	struct um_scheme_input s;
+	struct um_scheme_result a;
 	uint8_t *keep_resident;
 	uint64_t *clock;
 };

@@ -255,7 +255,7 @@ static int most_blocks(const struct um_plan *p)
 	return most;
 }
 
-static int wanders(const struct um_schedule *s)
+static int rotates(const struct um_schedule *s)
 {
 	for (uint32_t i = 0; i < s->slots.n; i++)
 		if (s->slots.at[i].carry != UM_NO_SLOT && s->slots.at[i].carry != i)
@@ -308,7 +308,7 @@ static void by_chance(void)
 			differ += again.hints.n != plan_.hints.n || again.predicted_ns != f.ns ||
 				  (again.hints.n &&
 				   memcmp(again.hints.at, plan_.hints.at, again.hints.n * sizeof *again.hints.at));
-			if (!wanders(&s) && most_blocks(&plan_) > (int)(plan_.budget / B)) {
+			if (!rotates(&s) && most_blocks(&plan_) > (int)(plan_.budget / B)) {
 				diag("seed %d: %d blocks", (int)seed, most_blocks(&plan_));
 				blocks++;
 			}

@@ -159,7 +159,7 @@ static void bayes(void)
 		}
 		for (int k = 0; k < UM_BAYES_DIMS; k++)
 			value += (at[k] - centre[k]) * (at[k] - centre[k]);
-		um_bayes_tell(&y, at, value);
+		um_bayes_add(&y, at, value);
 		if (i == 3)
 			first = y.value[um_bayes_best(&y)];
 	}

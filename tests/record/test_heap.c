@@ -43,7 +43,7 @@ static uint64_t take(struct um_heap *h, uint64_t bytes)
 {
 	uint64_t addr = 1;
 
-	return um_heap_take(h, bytes, &addr) == 0 ? addr : 1;
+	return um_heap_alloc(h, bytes, &addr) == 0 ? addr : 1;
 }
 
 static void fitting(void)
@@ -52,7 +52,7 @@ static void fitting(void)
 	uint64_t a, b, c, d, addr = 77;
 
 	um_heap_init(&h);
-	is_int(um_heap_take(&h, 1, &addr), -ENOSPC, "no arena, no room");
+	is_int(um_heap_alloc(&h, 1, &addr), -ENOSPC, "no arena, no room");
 	is_u64(addr, 77, "the output is left alone");
 	is_int(um_heap_add_region(&h, BASE, UM_BLOCK_BYTES), 0, "an arena is added");
 	a = take(&h, 4 * G);
@@ -63,18 +63,18 @@ static void fitting(void)
 	is_u64(b, BASE + 4 * G, "the second range lies right after the first");
 	is_u64(c, BASE + 5 * G, "one byte takes a granule");
 	is_u64(h.live_bytes, 12 * G, "live bytes are whole granules");
-	um_heap_give(&h, a, 4 * G);
-	um_heap_give(&h, c, 2 * G);
+	um_heap_free(&h, a, 4 * G);
+	um_heap_free(&h, c, 2 * G);
 	is_u64(take(&h, 2 * G), c, "the smallest hole that fits, not the first");
 	is_u64(take(&h, 0), a, "nothing is one granule too");
-	um_heap_give(&h, a, 0);
-	um_heap_give(&h, b, 1);
+	um_heap_free(&h, a, 0);
+	um_heap_free(&h, b, 1);
 	is_u64(take(&h, 5 * G), a, "neighbours given back are one hole");
-	is_int(um_heap_take(&h, UM_BLOCK_BYTES, &addr), -ENOSPC, "more than the largest hole");
-	is_int(um_heap_take(&h, UINT64_MAX - 3, &addr), -ENOMEM, "more than there can be");
-	um_heap_give(&h, c, 2 * G);
-	um_heap_give(&h, d, 5 * G);
-	um_heap_give(&h, a, 5 * G);
+	is_int(um_heap_alloc(&h, UM_BLOCK_BYTES, &addr), -ENOSPC, "more than the largest hole");
+	is_int(um_heap_alloc(&h, UINT64_MAX - 3, &addr), -ENOMEM, "more than there can be");
+	um_heap_free(&h, c, 2 * G);
+	um_heap_free(&h, d, 5 * G);
+	um_heap_free(&h, a, 5 * G);
 	is_int(look(&h).n, 1, "all given back: one range");
 	is_u64(look(&h).bytes, UM_BLOCK_BYTES, "the whole arena is free again");
 	um_heap_fini(&h);
@@ -86,17 +86,17 @@ static void exact_places(void)
 
 	um_heap_init(&h);
 	um_heap_add_region(&h, BASE, UM_BLOCK_BYTES);
-	is_int(um_heap_take_at(&h, BASE + 3 * G, 2 * G), 0, "a range in the middle of a hole is taken");
+	is_int(um_heap_alloc_at(&h, BASE + 3 * G, 2 * G), 0, "a range in the middle of a hole is taken");
 	is_int(look(&h).n, 2, "taking the middle of a hole leaves two holes");
-	is_int(um_heap_take_at(&h, BASE + 4 * G, G), -EBUSY, "a range that is taken already is refused");
-	is_int(um_heap_take_at(&h, BASE + 2 * G, 2 * G), -EBUSY, "a range that is partly taken is refused");
-	is_int(um_heap_take_at(&h, BASE - G, G), -EBUSY, "a range below the arena is refused");
-	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, G), -EBUSY, "a range above the arena is refused");
-	is_int(um_heap_take_at(&h, BASE + UM_BLOCK_BYTES - G, 2 * G), -EBUSY,
+	is_int(um_heap_alloc_at(&h, BASE + 4 * G, G), -EBUSY, "a range that is taken already is refused");
+	is_int(um_heap_alloc_at(&h, BASE + 2 * G, 2 * G), -EBUSY, "a range that is partly taken is refused");
+	is_int(um_heap_alloc_at(&h, BASE - G, G), -EBUSY, "a range below the arena is refused");
+	is_int(um_heap_alloc_at(&h, BASE + UM_BLOCK_BYTES, G), -EBUSY, "a range above the arena is refused");
+	is_int(um_heap_alloc_at(&h, BASE + UM_BLOCK_BYTES - G, 2 * G), -EBUSY,
 	       "a range over the arena's end is refused");
-	is_int(um_heap_take_at(&h, BASE + 10 * G + 8, G), -EBUSY,
+	is_int(um_heap_alloc_at(&h, BASE + 10 * G + 8, G), -EBUSY,
 	       "a range that does not begin at a granule is refused");
-	is_int(um_heap_take_at(&h, BASE, 3 * G), 0, "a range that fills a hole is taken");
+	is_int(um_heap_alloc_at(&h, BASE, 3 * G), 0, "a range that fills a hole is taken");
 	is_int(look(&h).n, 1, "one hole is left");
 	um_heap_fini(&h);
 }
@@ -114,14 +114,14 @@ static void arenas(void)
 	is_int(look(&h).n, 3, "three arenas side by side stay three ranges");
 	a = take(&h, UM_BLOCK_BYTES);
 	is_u64(a, BASE, "lowest address first, whatever the order they came in");
-	um_heap_take_at(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
-	um_heap_give(&h, a, UM_BLOCK_BYTES);
-	um_heap_give(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	um_heap_alloc_at(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
+	um_heap_free(&h, a, UM_BLOCK_BYTES);
+	um_heap_free(&h, BASE + UM_BLOCK_BYTES, UM_BLOCK_BYTES);
 	s = look(&h);
 	is_int(s.n, 3, "holes of adjacent arenas do not merge");
 	ok(s.ordered && s.addr[0] == BASE && s.len[1] == UM_BLOCK_BYTES, "holes are in address order");
 	a = 5;
-	is_int(um_heap_take(&h, UM_BLOCK_BYTES + G, &a), -ENOSPC, "a tensor never spans two arenas");
+	is_int(um_heap_alloc(&h, UM_BLOCK_BYTES + G, &a), -ENOSPC, "a tensor never spans two arenas");
 	is_u64(h.regions.at[0].addr, BASE + 2 * UM_BLOCK_BYTES, "the regions are listed in the order given");
 	um_heap_fini(&h);
 }
@@ -132,7 +132,7 @@ static uint64_t take_aligned(struct um_heap *h, uint64_t bytes)
 {
 	uint64_t addr = 1;
 
-	return um_heap_take_aligned(h, bytes, &addr) == 0 ? addr - BASE : 1;
+	return um_heap_alloc_aligned(h, bytes, &addr) == 0 ? addr - BASE : 1;
 }
 
 static void aligned_places(void)
@@ -147,9 +147,9 @@ static void aligned_places(void)
 	is_u64(take_aligned(&h, B + B / 4), 2 * B, "a medium piece follows at a boundary");
 	is_u64(take_aligned(&h, B + B / 4), 3 * B + B / 4, "a medium piece may begin inside a block");
 	is_u64(h.used_blocks, 5, "five blocks are in use");
-	um_heap_give(&h, BASE + 2 * B, B + B / 4);
+	um_heap_free(&h, BASE + 2 * B, B + B / 4);
 	is_u64(take_aligned(&h, B / 8), B / 2 - B / 8, "a small piece prefers the smallest range");
-	um_heap_take_at(&h, BASE + B / 2, B / 2);
+	um_heap_alloc_at(&h, BASE + B / 2, B / 2);
 	is_u64(take_aligned(&h, B / 8), 3 * B, "a small piece takes the end of a range that lies in a block in use");
 	is_u64(take_aligned(&h, B), 2 * B, "the whole block before it is left to a large piece");
 	is_u64(take_aligned(&h, 8 * B), 1, "a piece that fits nowhere is refused");
@@ -162,12 +162,12 @@ static void aligned_elsewhere(void)
 
 	um_heap_init(&h);
 	um_heap_add_region(&h, BASE, 32 * B);
-	um_heap_take_at(&h, BASE, B - G);
-	um_heap_take_at(&h, BASE + 2 * B, 26 * B);
-	um_heap_take_at(&h, BASE + 31 * B, B);
+	um_heap_alloc_at(&h, BASE, B - G);
+	um_heap_alloc_at(&h, BASE + 2 * B, 26 * B);
+	um_heap_alloc_at(&h, BASE + 31 * B, B);
 	is_u64(take_aligned(&h, B + G), B - G, "a medium piece takes the range of exactly its size");
-	um_heap_give(&h, BASE + B - G, B + G);
-	um_heap_take_at(&h, BASE + 2 * B - G, G);
+	um_heap_free(&h, BASE + B - G, B + G);
+	um_heap_alloc_at(&h, BASE + 2 * B - G, G);
 	is_u64(take_aligned(&h, B), 28 * B, "a piece of one block passes over a range where it would straddle two");
 	is_u64(take(&h, B) - BASE, B - G, "the plain best fit takes that range");
 	um_heap_fini(&h);
@@ -204,11 +204,11 @@ static int take_somehow(struct um_heap *h, uint64_t bytes, uint64_t *addr)
 {
 	switch (draw(4)) {
 	case 0:
-		return um_heap_take_at(h, *addr, bytes);
+		return um_heap_alloc_at(h, *addr, bytes);
 	case 1:
-		return um_heap_take_aligned(h, bytes, addr);
+		return um_heap_alloc_aligned(h, bytes, addr);
 	default:
-		return um_heap_take(h, bytes, addr);
+		return um_heap_alloc(h, bytes, addr);
 	}
 }
 
@@ -236,7 +236,7 @@ static void random_changes(void)
 		int i = (int)draw(LIVE);
 
 		if (live[i].bytes) {
-			um_heap_give(&h, live[i].addr, live[i].bytes);
+			um_heap_free(&h, live[i].addr, live[i].bytes);
 			exact &= mark(live[i].addr, live[i].bytes, 0);
 			live[i].bytes = 0;
 		} else {
@@ -265,7 +265,7 @@ static void random_changes(void)
 	ok(full > 100, "the heap was full at times");
 	for (int i = 0; i < LIVE; i++)
 		if (live[i].bytes)
-			um_heap_give(&h, live[i].addr, live[i].bytes);
+			um_heap_free(&h, live[i].addr, live[i].bytes);
 	is_int(look(&h).n, 2, "all given back: the two arenas");
 	um_heap_fini(&h);
 }
@@ -280,7 +280,7 @@ static int64_t worst_waste(uint64_t least, uint64_t most)
 
 	um_heap_init(&h);
 	um_heap_add_region(&h, BASE, 2000 * B);
-	while (!um_heap_take_aligned(&h, least + (most > least ? draw((uint32_t)(most - least)) : 0), &addr)) {
+	while (!um_heap_alloc_aligned(&h, least + (most > least ? draw((uint32_t)(most - least)) : 0), &addr)) {
 		int64_t limit = (int64_t)(h.live_bytes + h.live_bytes / 64);
 		int64_t over = (int64_t)(h.used_blocks * B) - limit;
 

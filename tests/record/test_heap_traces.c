@@ -35,7 +35,7 @@ static void play(struct use *u, const struct um_event *ev)
 
 	if (ev->kind == UM_EV_ALLOC) {
 		id = ev->alloc.id.v;
-		if (um_heap_take_aligned(&u->heap, ev->alloc.bytes, &addr)) {
+		if (um_heap_alloc_aligned(&u->heap, ev->alloc.bytes, &addr)) {
 			u->wrong = 1;
 			return;
 		}
@@ -45,7 +45,7 @@ static void play(struct use *u, const struct um_event *ev)
 	} else if (ev->kind == UM_EV_FREE) {
 		id = ev->free.id.v;
 		count(u, u->addr[id], u->bytes[id], 0);
-		um_heap_give(&u->heap, u->addr[id], u->bytes[id]);
+		um_heap_free(&u->heap, u->addr[id], u->bytes[id]);
 	}
 	if (u->live > u->most_live)
 		u->most_live = u->live;

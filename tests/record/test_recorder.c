@@ -313,7 +313,7 @@ static int twins_pass(struct twins *w, const struct um_op *op, uint64_t hash, st
 	if (!hash)
 		return 0;
 	memcpy(uses, op->uses, op->n_uses * sizeof *uses);
-	kept = um_recorder_pass(&w->told.recorder, hash, uses, op->n_uses);
+	kept = um_recorder_repeat(&w->told.recorder, hash, uses, op->n_uses);
 	if (!kept)
 		return 0;
 	kept->cost = op->cost;
@@ -352,7 +352,7 @@ static void twins_disturb(struct twins *w)
 		if (kind == 0)
 			world_dead(both[k], w->t[k][which]);
 		if (kind == 1) {
-			um_recorder_settle(&both[k]->recorder);
+			um_recorder_flush(&both[k]->recorder);
 			w->t[k][which]->flags ^= UM_TENSOR_TRANSIENT;
 		}
 		if (kind == 2) {
@@ -450,12 +450,13 @@ static void passed_in_a_row(void)
 	}
 	hash = w.recorder.it.ops.at[0].hash;
 	world_iter(&w);
-	ok(um_recorder_pass(&w.recorder, hash, &uses[0], 1) != NULL, "an op is known");
-	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL, "an op whose uses lie elsewhere is not passed by");
-	ok(um_recorder_pass(&w.recorder, hash, &uses[1], 1) != NULL, "one whose uses are the next");
-	ok(um_recorder_pass(&w.recorder, hash, &uses[2], 1) == NULL,
+	ok(um_recorder_repeat(&w.recorder, hash, &uses[0], 1) != NULL, "an op is known");
+	ok(um_recorder_repeat(&w.recorder, hash, &uses[2], 1) == NULL,
+	   "an op whose uses lie elsewhere is not passed by");
+	ok(um_recorder_repeat(&w.recorder, hash, &uses[1], 1) != NULL, "one whose uses are the next");
+	ok(um_recorder_repeat(&w.recorder, hash, &uses[2], 1) == NULL,
 	   "an op is not passed by more often than it was recorded");
-	um_recorder_settle(&w.recorder);
+	um_recorder_flush(&w.recorder);
 	is_int(w.recorder.it.ops.n, 2, "all known ops are kept");
 	world_fini(&w);
 }

@@ -45,7 +45,7 @@ static void apart(void)
 	is_str(at(&r, 0x2010), "nobody", "the byte behind is outside");
 	is_u64(a->id.v, 1, "ids start at 1");
 	is_u64(b->id.v, 2, "ids count up");
-	ok(a->seen_turn == UINT64_MAX, "nobody has seen a new tensor");
+	ok(a->seen_generation == UINT64_MAX, "nobody has seen a new tensor");
 	is_int(um_registry_remove(&r, a), 0, "a tensor goes");
 	is_u64(a->id.v, 0, "the id of a removed tensor is cleared");
 	is_str(at(&r, 0x1800), "nobody", "a removed tensor is not found");
@@ -184,7 +184,7 @@ static void clips(void)
 
 static const char *past_name(const struct um_registry *r, uint64_t addr)
 {
-	const struct um_registry_past *p = um_registry_find_past(r, addr);
+	const struct um_registry_freed *p = um_registry_find_freed(r, addr);
 
 	return p ? p->name : "none";
 }
@@ -204,7 +204,7 @@ static void past(void)
 	add(&r, 100, 80, "b");
 	um_registry_remove(&r, um_registry_find(&r, 100));
 	is_str(past_name(&r, 149), "b", "the last of two tensors that had an address is found");
-	for (int i = 0; i < UM_REGISTRY_PAST; i++) {
+	for (int i = 0; i < UM_REGISTRY_FREED; i++) {
 		snprintf(name, sizeof name, "t%d", i);
 		add(&r, 1000 + 10 * (uint64_t)i, 10, name);
 		um_registry_remove(&r, um_registry_find(&r, 1000 + 10 * (uint64_t)i));

@@ -88,7 +88,7 @@ static void far_runs(void)
 	const struct um_gpu_api api = {.cudaMemAdvise = advise};
 	struct um_gpu gpu = {.api = &api};
 	const struct um_compiled_plan_run one = {4 * MIB2, 4 * MIB2};
-	struct um_advice_state m = {.far = 1};
+	struct um_advice_state m = {.host_resident = 1};
 
 	told.code = 0;
 	told.n = 0;
@@ -111,9 +111,9 @@ static uint64_t count(const struct um_compiled_plan *p, enum um_action_kind kind
 {
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < p->lap[UM_COMPILED_PLAN_STEADY].actions.n; i++)
-		if (p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind)
-			bytes += p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i].bytes;
+	for (size_t i = 0; i < p->iterations[UM_COMPILED_PLAN_STEADY].actions.n; i++)
+		if (p->iterations[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind)
+			bytes += p->iterations[UM_COMPILED_PLAN_STEADY].actions.at[i].bytes;
 	return bytes / MIB2;
 }
 
@@ -142,8 +142,9 @@ static void program(uint32_t access_of_other, uint64_t lets, uint64_t outs, uint
 	make_hint(&plan, UM_HINT_EVICT, 2, 1, 0, MIB2 / 2);
 	make_hint(&plan, UM_HINT_PREFETCH, 2, 2, 0, 3 * MIB2);
 	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "%s: the plan compiles", name);
-	is_u64(p.mostly.n, 1, "%s: one run", name);
-	is_u64(p.mostly.n ? p.mostly.at[0].bytes / MIB2 : 0, blocks, "%s: of whole blocks that nobody writes", name);
+	is_u64(p.read_mostly.n, 1, "%s: one run", name);
+	is_u64(p.read_mostly.n ? p.read_mostly.at[0].bytes / MIB2 : 0, blocks, "%s: of whole blocks that nobody writes",
+	       name);
 	is_u64(count(&p, UM_ACTION_DROP_CLEAN), lets, "%s: they leave without a copy", name);
 	is_u64(count(&p, UM_ACTION_EVICT), outs, "%s: the others with one", name);
 	is_u64(p.over, 0, "%s: there is always room", name);
@@ -170,10 +171,11 @@ static void far_program(void)
 		plan.hints.at[i].advice = i ? UM_ADVICE_PREFERRED : UM_ADVICE_ACCESSED_BY;
 	}
 	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "far: the plan compiles");
-	is_u64(p.far.n, 1, "far: the plan has one run of host memory");
-	is_u64(p.far.n ? p.far.at[0].addr - BASE : 0, MIB2, "far: without the block that the table begins in");
-	is_u64(p.far.n ? p.far.at[0].bytes : 0, 2 * MIB2, "far: nor the one that it ends in");
-	is_u64(p.lap[0].n_in, 3, "far: these two are brought, and the other slot");
+	is_u64(p.host_resident.n, 1, "far: the plan has one run of host memory");
+	is_u64(p.host_resident.n ? p.host_resident.at[0].addr - BASE : 0, MIB2,
+	       "far: without the block that the table begins in");
+	is_u64(p.host_resident.n ? p.host_resident.at[0].bytes : 0, 2 * MIB2, "far: nor the one that it ends in");
+	is_u64(p.iterations[0].n_in, 3, "far: these two are brought, and the other slot");
 	is_u64(p.over, 0, "far: there is room");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
@@ -338,7 +340,7 @@ static void look_ups(void)
 static void all_through(int own)
 {
 	struct um_tally t;
-	struct um_sim_told said;
+	struct um_sim_range_attributes said;
 	struct umadv_use use = {0};
 	void *table;
 
@@ -364,11 +366,11 @@ static void all_through(int own)
 	ok(own ? t.remote_bytes > before.remote_bytes : t.remote_bytes - before.remote_bytes == 4 * MIB,
 	   "what is looked up comes over the link");
 	is_u64(t.faults - before.faults, 0, "looking up the table causes no fault");
-	um_sim_told(gpu, table, 96 * MIB, &said);
+	um_sim_range_attributes(gpu, table, 96 * MIB, &said);
 	ok(said.accessed_gpu && said.preferred == -1, "since the driver was told so");
 	if (own) {
 		is_int(umadv_disown(adv, table, 96 * MIB), 0, "the program takes it back");
-		um_sim_told(gpu, table, 96 * MIB, &said);
+		um_sim_range_attributes(gpu, table, 96 * MIB, &said);
 		ok(!said.accessed_gpu && said.preferred == -2, "closing takes the advice back");
 		umadv_close(adv);
 		return;

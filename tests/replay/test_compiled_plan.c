@@ -7,7 +7,7 @@
 #include "plan_make.h"
 
 #define BASE (16 * MIB2)
-#define STEADY p.lap[UM_COMPILED_PLAN_STEADY]
+#define STEADY p.iterations[UM_COMPILED_PLAN_STEADY]
 
 #define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
 
@@ -15,16 +15,16 @@ static unsigned count(const struct um_compiled_plan *p, enum um_action_kind kind
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < p->lap[UM_COMPILED_PLAN_STEADY].actions.n; i++)
-		n += p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind;
+	for (size_t i = 0; i < p->iterations[UM_COMPILED_PLAN_STEADY].actions.n; i++)
+		n += p->iterations[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind;
 	return n;
 }
 
 static const struct um_action *nth(const struct um_compiled_plan *p, enum um_action_kind kind, unsigned n)
 {
-	for (size_t i = 0; i < p->lap[UM_COMPILED_PLAN_STEADY].actions.n; i++)
-		if (p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind && n-- == 0)
-			return &p->lap[UM_COMPILED_PLAN_STEADY].actions.at[i];
+	for (size_t i = 0; i < p->iterations[UM_COMPILED_PLAN_STEADY].actions.n; i++)
+		if (p->iterations[UM_COMPILED_PLAN_STEADY].actions.at[i].kind == kind && n-- == 0)
+			return &p->iterations[UM_COMPILED_PLAN_STEADY].actions.at[i];
 	tap_bail("no such action");
 }
 
@@ -54,7 +54,7 @@ static void turns(void)
 	is_int(nth(&p, UM_ACTION_PREFETCH, 1)->room, 4, "turns: the other for all four");
 	is_int(STEADY.gate[0], 1, "turns: op 0 waits for the first in");
 	is_int(STEADY.gate[1], 2, "turns: op 1 for the second");
-	is_u64(p.lap[0].actions.n, 6, "turns: the first iteration is like all others");
+	is_u64(p.iterations[0].actions.n, 6, "turns: the first iteration is like all others");
 	is_u64(p.stays.n, 2, "turns: but slot 1 may stay until it does");
 	is_u64(p.stays.at[0].addr, BASE + 2 * MIB2, "turns: both blocks of it");
 	ok(p.settled, "turns: the second is like all others");
@@ -150,14 +150,15 @@ static void partial(void)
 	um_plan_fini(&plan);
 }
 
-static void act_is(const struct um_compiled_iteration *lap, unsigned n, enum um_action_kind kind, uint32_t at,
+static void act_is(const struct um_compiled_iteration *iteration, unsigned n, enum um_action_kind kind, uint32_t at,
 		   uint64_t block, int32_t room, const char *what)
 {
-	const struct um_action *a = &lap->actions.at[n];
+	const struct um_action *a = &iteration->actions.at[n];
 
-	ok(n < lap->actions.n && a->kind == kind && a->at == at && a->addr == BASE + block * MIB2 && a->room == room,
+	ok(n < iteration->actions.n && a->kind == kind && a->at == at && a->addr == BASE + block * MIB2 &&
+		   a->room == room,
 	   "%s", what);
-	if (n < lap->actions.n)
+	if (n < iteration->actions.n)
 		tap_diag_("kind %d, before op %u, block %d, room %d", a->kind, a->at, (int)((a->addr - BASE) / MIB2),
 			  a->room);
 }
@@ -178,17 +179,18 @@ static void cold(uint64_t capacity)
 	make_op(&plan, "last", SLOTS(0), UM_READ);
 	make_hint(&plan, UM_HINT_PREFETCH, 0, 2, 0, MIB2);
 	ok(um_compiled_plan_build(&plan, capacity, &p) == 0, "cold: builds for %d blocks", (int)capacity);
-	act_is(&p.lap[0], 0, UM_ACTION_PREFETCH, 0, 8, 0, "cold: first comes what is used first");
+	act_is(&p.iterations[0], 0, UM_ACTION_PREFETCH, 0, 8, 0, "cold: first comes what is used first");
 	if (capacity > 2) {
-		act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 0, 0, 0, "cold: then, at once, what is used last");
-		act_is(&p.lap[0], 2, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
-		is_int(p.lap[0].gate[2], 2, "cold: the last op waits for what came for it");
-		is_u64(p.lap[0].n_out, 0, "cold: nothing leaves");
+		act_is(&p.iterations[0], 1, UM_ACTION_PREFETCH, 0, 0, 0, "cold: then, at once, what is used last");
+		act_is(&p.iterations[0], 2, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
+		is_int(p.iterations[0].gate[2], 2, "cold: the last op waits for what came for it");
+		is_u64(p.iterations[0].n_out, 0, "cold: nothing leaves");
 	} else {
-		act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
-		act_is(&p.lap[0], 2, UM_ACTION_DISCARD, 2, 4, 2, "cold: no room before something has died");
-		act_is(&p.lap[0], 3, UM_ACTION_PREFETCH, 2, 0, 0, "cold: then what is used last comes");
-		is_u64(p.lap[0].actions.at[3].drops, 1, "cold: the block that is used last replaces the dead one");
+		act_is(&p.iterations[0], 1, UM_ACTION_PREFETCH, 0, 4, 0, "cold: then what hints ask for");
+		act_is(&p.iterations[0], 2, UM_ACTION_DISCARD, 2, 4, 2, "cold: no room before something has died");
+		act_is(&p.iterations[0], 3, UM_ACTION_PREFETCH, 2, 0, 0, "cold: then what is used last comes");
+		is_u64(p.iterations[0].actions.at[3].drops, 1,
+		       "cold: the block that is used last replaces the dead one");
 	}
 	is_u64(p.over, 0, "cold: there is always room");
 	um_compiled_plan_fini(&p);
@@ -211,11 +213,11 @@ static void elsewhere(void)
 	make_op(&plan, "make", SLOTS(0), UM_WRITE);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 0, 0, MIB2);
 	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "elsewhere: the plan compiles");
-	act_is(&p.lap[0], 0, UM_ACTION_PREFETCH, 0, 5, 0, "elsewhere: it is read where it lies");
-	is_u64(p.lap[0].actions.at[0].slot, UM_NO_SLOT, "elsewhere: whatever the slot's place is then");
-	act_is(&p.lap[0], 1, UM_ACTION_PREFETCH, 1, 0, 0, "elsewhere: the next one is made where it is planned");
-	is_u64(p.lap[1].actions.n, 1, "elsewhere: in the second iteration");
-	act_is(&p.lap[1], 0, UM_ACTION_DISCARD, 0, 5, -1, "elsewhere: what it lay in is given up");
+	act_is(&p.iterations[0], 0, UM_ACTION_PREFETCH, 0, 5, 0, "elsewhere: it is read where it lies");
+	is_u64(p.iterations[0].actions.at[0].slot, UM_NO_SLOT, "elsewhere: whatever the slot's place is then");
+	act_is(&p.iterations[0], 1, UM_ACTION_PREFETCH, 1, 0, 0, "elsewhere: the next one is made where it is planned");
+	is_u64(p.iterations[1].actions.n, 1, "elsewhere: in the second iteration");
+	act_is(&p.iterations[1], 0, UM_ACTION_DISCARD, 0, 5, -1, "elsewhere: what it lay in is given up");
 	is_u64(STEADY.actions.n, 0, "elsewhere: then there is nothing to do");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);

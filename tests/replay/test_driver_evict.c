@@ -17,7 +17,7 @@
 #define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
 
 /* An iteration as text: K keep, I in (evicts/there), L leave, D drop, each with block, blocks, room and drops. */
-static const char *show(const struct um_compiled_iteration *lap)
+static const char *show(const struct um_compiled_iteration *iteration)
 {
 	static const char kinds[] = {
 		[UM_ACTION_PREFETCH] = 'I',   [UM_ACTION_EVICT] = 'O',		 [UM_ACTION_DISCARD] = 'D',
@@ -26,8 +26,8 @@ static const char *show(const struct um_compiled_iteration *lap)
 	size_t n = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < lap->actions.n && n < sizeof text - 80; i++) {
-		const struct um_action *a = &lap->actions.at[i];
+	for (size_t i = 0; i < iteration->actions.n && n < sizeof text - 80; i++) {
+		const struct um_action *a = &iteration->actions.at[i];
 
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%u:%c%d", i ? " " : "", a->at, kinds[a->kind],
 				      (int)((a->addr - BASE) / MIB2));
@@ -36,7 +36,7 @@ static const char *show(const struct um_compiled_iteration *lap)
 		if (a->kind != UM_ACTION_REFRESH && a->room != INT32_MIN)
 			n += (size_t)snprintf(text + n, sizeof text - n, "@%d", a->room);
 		if (a->kind == UM_ACTION_PREFETCH)
-			n += (size_t)snprintf(text + n, sizeof text - n, "(%u,%u)", a->evicts, a->there);
+			n += (size_t)snprintf(text + n, sizeof text - n, "(%u,%u)", a->evicts, a->resident);
 	}
 	return text;
 }
@@ -59,28 +59,30 @@ static void make_turns(struct um_plan *plan)
 
 static void turns(void)
 {
-	struct um_compiled_iteration lap;
+	struct um_compiled_iteration iteration;
 	struct um_compiled_plan p;
 	struct um_plan plan;
 
 	make_turns(&plan);
 	um_compiled_plan_init(&p);
 	is_int(um_compiled_plan_build(&plan, 3, &p), 0, "turns: the plan compiles");
-	is_str(show(&p.lap[UM_COMPILED_PLAN_STEADY]), "0:O3@0 0:I2@1(0,0) 1:O2@1 1:I3@2(0,0)", "turns: as they were");
-	is_int(um_driver_evict_build(&p, 3, &lap), 0, "turns: the evictions are derived");
+	is_str(show(&p.iterations[UM_COMPILED_PLAN_STEADY]), "0:O3@0 0:I2@1(0,0) 1:O2@1 1:I3@2(0,0)",
+	       "turns: as they were");
+	is_int(um_driver_evict_build(&p, 3, &iteration), 0, "turns: the evictions are derived");
 	/* Block 3 came last, behind 0 and 1: they must be behind it before it can be evicted. */
-	is_str(show(&lap), "0:L3@0 0:K0+1 0:I2@1(1,0) 1:L2@2 1:K0+1 1:I3@2(1,0)",
+	is_str(show(&iteration), "0:L3@0 0:K0+1 0:I2@1(1,0) 1:L2@2 1:K0+1 1:I3@2(1,0)",
 	       "turns: nothing is done for outs, what stays is asked for before each in");
-	is_u64(lap.n_in, 4, "turns: what is asked for again counts as in");
-	is_u64(lap.n_out, 2, "turns: an out is an out");
-	is_int(lap.gate[0], 2, "turns: op 0 waits for the second in");
-	is_int(lap.gate[1], 4, "turns: op 1 for the fourth");
-	is_u64(lap.first[1], 3, "turns: op 1 finds its actions");
-	um_compiled_iteration_fini(&lap);
-	is_int(um_driver_evict_build(&p, 4, &lap), 0, "turns: with room for all");
-	is_str(show(&lap), "0:L3@0 0:I2@1(0,1) 1:L2@1 1:I3@2(0,1)", "turns: nothing is evicted, all is there still");
-	um_compiled_iteration_fini(&lap);
-	is_int(um_driver_evict_build(&p, 2, &lap), -ENOTSUP, "turns: without room there is no way");
+	is_u64(iteration.n_in, 4, "turns: what is asked for again counts as in");
+	is_u64(iteration.n_out, 2, "turns: an out is an out");
+	is_int(iteration.gate[0], 2, "turns: op 0 waits for the second in");
+	is_int(iteration.gate[1], 4, "turns: op 1 for the fourth");
+	is_u64(iteration.first[1], 3, "turns: op 1 finds its actions");
+	um_compiled_iteration_fini(&iteration);
+	is_int(um_driver_evict_build(&p, 4, &iteration), 0, "turns: with room for all");
+	is_str(show(&iteration), "0:L3@0 0:I2@1(0,1) 1:L2@1 1:I3@2(0,1)",
+	       "turns: nothing is evicted, all is there still");
+	um_compiled_iteration_fini(&iteration);
+	is_int(um_driver_evict_build(&p, 2, &iteration), -ENOTSUP, "turns: without room there is no way");
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
@@ -88,7 +90,7 @@ static void turns(void)
 /* What is dropped is memory unused, which the driver takes before it evicts. */
 static void dropped(void)
 {
-	struct um_compiled_iteration lap;
+	struct um_compiled_iteration iteration;
 	struct um_compiled_plan p;
 	struct um_plan plan;
 
@@ -101,10 +103,10 @@ static void dropped(void)
 	make_op(&plan, "b", SLOTS(2), UM_UPDATE);
 	make_op(&plan, "c", SLOTS(0), UM_UPDATE);
 	is_int(um_compiled_plan_build(&plan, 2, &p), 0, "dropped: the plan compiles");
-	is_int(um_driver_evict_build(&p, 2, &lap), 0, "dropped: the evictions are derived");
-	is_str(show(&lap), show(&p.lap[UM_COMPILED_PLAN_STEADY]),
+	is_int(um_driver_evict_build(&p, 2, &iteration), 0, "dropped: the evictions are derived");
+	is_str(show(&iteration), show(&p.iterations[UM_COMPILED_PLAN_STEADY]),
 	       "dropped: nothing is asked for again, nothing evicted");
-	um_compiled_iteration_fini(&lap);
+	um_compiled_iteration_fini(&iteration);
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
@@ -215,20 +217,20 @@ static void list_turn(struct list *l, uint32_t n_in)
 }
 
 /* Actions that take away as soon as they may, or none before an in waits for it. */
-static void go_round(struct list *l, const struct um_compiled_iteration *lap, int home, int late, size_t *outs,
+static void go_round(struct list *l, const struct um_compiled_iteration *iteration, int home, int late, size_t *outs,
 		     size_t *drops)
 {
 	size_t n_in = 0, out = 0, drop = 0;
 
-	for (size_t i = 0; i < lap->actions.n; i++) {
-		const struct um_action *a = &lap->actions.at[i];
+	for (size_t i = 0; i < iteration->actions.n; i++) {
+		const struct um_action *a = &iteration->actions.at[i];
 
 		if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH) {
 			uint32_t first = (uint32_t)um_compiled_plan_find(l->p, a->addr);
 
 			n_in++;
 			for (size_t k = 0; late && a->kind == UM_ACTION_PREFETCH && k < i; k++) {
-				const struct um_action *b = &lap->actions.at[k];
+				const struct um_action *b = &iteration->actions.at[k];
 
 				if (b->kind == UM_ACTION_PREFETCH || b->kind == UM_ACTION_REFRESH)
 					continue;
@@ -255,8 +257,8 @@ static void go_round(struct list *l, const struct um_compiled_iteration *lap, in
 				list_away(l, a, home);
 		}
 	}
-	for (size_t k = 0; late && k < lap->actions.n; k++) { /* the rest, before the next iteration begins */
-		const struct um_action *b = &lap->actions.at[k];
+	for (size_t k = 0; late && k < iteration->actions.n; k++) { /* the rest, before the next iteration begins */
+		const struct um_action *b = &iteration->actions.at[k];
 
 		if (b->kind == UM_ACTION_LEAVE_TO_DRIVER || b->kind == UM_ACTION_EVICT) {
 			if (out++ >= *outs)
@@ -266,11 +268,11 @@ static void go_round(struct list *l, const struct um_compiled_iteration *lap, in
 		}
 	}
 	*outs = *drops = 0;
-	list_turn(l, lap->n_in);
+	list_turn(l, iteration->n_in);
 }
 
 /* Several iterations, the first with outs that are taken home; with `more` blocks than were planned for. */
-static void follow(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap, uint64_t capacity,
+static void follow(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration, uint64_t capacity,
 		   uint64_t more, int late, const char *name)
 {
 	struct list l = {.at = calloc(2 * p->blocks.n + 1, sizeof *l.at),
@@ -281,7 +283,7 @@ static void follow(const struct um_compiled_plan *p, const struct um_compiled_it
 	size_t outs = 0, drops = 0;
 
 	for (uint32_t k = 0; k < p->blocks.n; k++)
-		if (p->there[k]) {
+		if (p->resident[k]) {
 			l.at[l.n++] = k;
 			l.state[k] = STAYS;
 			l.unused--;
@@ -291,7 +293,7 @@ static void follow(const struct um_compiled_plan *p, const struct um_compiled_it
 		l.kept[k] = INT32_MIN;
 	for (int i = 0; i < 4; i++) {
 		l.unclear = 0; /* it is as foreseen in the last one */
-		go_round(&l, lap, !i, late, &outs, &drops);
+		go_round(&l, iteration, !i, late, &outs, &drops);
 	}
 	is_u64(l.bad, 0, "%s: nothing that stays is evicted%s%s", name, more ? ", with more room" : "",
 	       late ? ", with what leaves in time only" : "");
@@ -308,13 +310,13 @@ static void follow(const struct um_compiled_plan *p, const struct um_compiled_it
 /* --- recorded workloads ------------------------------------------------------------------------------------------- */
 
 /* Is the driver's way ahead by so much that it is taken? */
-static int is_ahead(const struct um_compiled_plan *p, const struct um_compiled_iteration *lap,
+static int is_ahead(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration,
 		    const struct um_schedule *sched, const struct um_profile *profile)
 {
 	struct um_compiled_plan as = *p;
 	uint64_t home = 0, driver = 0;
 
-	as.lap[UM_COMPILED_PLAN_STEADY] = *lap;
+	as.iterations[UM_COMPILED_PLAN_STEADY] = *iteration;
 	if (um_rehearse(p, sched, profile, &home) || um_rehearse(&as, sched, profile, &driver))
 		tap_bail("no memory");
 	return driver * 100 <= home * 97;
@@ -325,28 +327,28 @@ static int look(void *user, struct um_plan *plan)
 	const char *name = user;
 	uint64_t capacity = plan->budget / MIB2;
 	const struct um_profile *v100 = um_profile_find("v100"), *gh200 = um_profile_find("gh200");
-	struct um_compiled_iteration lap;
+	struct um_compiled_iteration iteration;
 	struct um_compiled_plan p;
 	int ahead;
 
 	um_compiled_plan_init(&p);
 	is_int(um_compiled_plan_build(plan, capacity, &p), 0, "%s: the plan compiles", name);
-	is_int(um_driver_evict_build(&p, capacity, &lap), 0, "%s: the evictions are derived", name);
+	is_int(um_driver_evict_build(&p, capacity, &iteration), 0, "%s: the evictions are derived", name);
 	for (int late = 0; late < 2; late++)
 		for (uint64_t more = 0; more <= 40; more += 20)
-			follow(&p, &lap, capacity, more, late, name);
-	ahead = is_ahead(&p, &lap, &plan->sched, gh200);
-	um_compiled_iteration_fini(&lap);
-	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_AUTO) && !p.yields, "%s: not on v100",
-	   name);
-	ok(!um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_LIBRARY) && !p.yields,
+			follow(&p, &iteration, capacity, more, late, name);
+	ahead = is_ahead(&p, &iteration, &plan->sched, gh200);
+	um_compiled_iteration_fini(&iteration);
+	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_AUTO) && !p.driver_evicts,
+	   "%s: not on v100", name);
+	ok(!um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_LIBRARY) && !p.driver_evicts,
 	   "%s: nor where not wanted", name);
 	is_int(um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_AUTO), 0, "%s: rehearsed on gh200",
 	       name);
-	is_int(p.yields, ahead, "%s: with what is faster chosen", name);
+	is_int(p.driver_evicts, ahead, "%s: with what is faster chosen", name);
 	um_compiled_plan_fini(&p);
 	is_int(um_compiled_plan_build(plan, capacity, &p), 0, "%s: builds again", name);
-	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_DRIVER) && p.yields,
+	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_DRIVER) && p.driver_evicts,
 	   "%s: on v100 where it must be", name);
 	um_compiled_plan_fini(&p);
 	return 0;

@@ -228,7 +228,7 @@ static void outside(void)
 /* Blocks 2 and 3 take turns beside 0 and 1, and the driver is left to evict them. `at[i]` asks of iteration i, in
  * blocks, what was asked for and what was taken home; in iteration `astray` and from then on slot 1 lies elsewhere,
  * before iteration `anew` the program was left. */
-static void yields(uint64_t (*at)[2], int n, int astray, int anew)
+static void leaves_to_driver(uint64_t (*at)[2], int n, int astray, int anew)
 {
 	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
 	const struct um_profile *gh200 = um_profile_find("gh200");
@@ -281,7 +281,7 @@ static void driver_evicts(void)
 {
 	uint64_t at[8][2];
 
-	yields(at, 6, -1, -1);
+	leaves_to_driver(at, 6, -1, -1);
 	is_u64(at[1][0], 2, "two blocks come, before any iteration is steady");
 	is_u64(at[1][1], 2, "two blocks are evicted before any iteration is steady");
 	is_u64(at[2][0], 6, "the first steady iteration prefetches twice what stays");
@@ -290,12 +290,12 @@ static void driver_evicts(void)
 		is_u64(at[i][0], 6, "iteration %d: two blocks come, two are asked for again, twice", i);
 		is_u64(at[i][1], 0, "nothing is taken home");
 	}
-	yields(at, 8, 5, -1);
+	leaves_to_driver(at, 8, 5, -1);
 	is_u64(at[4][1], 0, "nothing is, until a tensor lies elsewhere");
 	for (int i = 5; i < 8; i++)
 		ok(at[i][0] <= 6 && at[i][1] > 0, "iteration %d: then it is again", i);
 	is_u64(at[7][0], 2, "no block is prefetched twice");
-	yields(at, 8, -1, 4);
+	leaves_to_driver(at, 8, -1, 4);
 	is_u64(at[3][1], 0, "nothing is taken home, until the program is left");
 	for (int i = 4; i < 7; i++)
 		ok(at[i][1] > 0, "iteration %d: taken up anew, it takes home what leaves", i);

@@ -123,7 +123,7 @@ static void iteration(struct um_report *r, int64_t t, int64_t takes, uint64_t n)
 					     .end = begin + takes,
 					     .address = (1 + k) << 21,
 					     .bytes = 65537 + n,
-					     .way = UM_DIR_H2D,
+					     .dir = UM_DIR_H2D,
 					     .cause = k ? UM_CAUSE_DEMAND : UM_CAUSE_PREFETCH});
 	}
 	feed(r,
@@ -136,9 +136,9 @@ static int same(const struct um_bins *s, const struct um_report_sums *sums)
 		   um_bins_total(s, UM_BINS_CPU_FAULTS) == sums->cpu_faults &&
 		   um_bins_total(s, UM_BINS_BUSY) == sums->work.ns;
 
-	for (int way = 0; way <= UM_DIR_D2D; way++)
+	for (int dir = 0; dir <= UM_DIR_D2D; dir++)
 		for (int cause = 0; cause < UM_CAUSES; cause++)
-			good &= um_bins_total(s, UM_BINS_MOVED(way, cause)) == sums->moves[way][cause].bytes;
+			good &= um_bins_total(s, UM_BINS_MOVED(dir, cause)) == sums->moves[dir][cause].bytes;
 	return good;
 }
 
@@ -189,10 +189,10 @@ static uint64_t after(struct um_resident *r, struct um_activity a)
 	return um_resident_bytes(r, 0) / BLOCK;
 }
 
-static struct um_activity move(enum um_activity_dir way, enum um_activity_cause cause, uint64_t address, uint64_t bytes)
+static struct um_activity move(enum um_activity_dir dir, enum um_activity_cause cause, uint64_t address, uint64_t bytes)
 {
 	return (struct um_activity){
-		.kind = UM_ACT_MIGRATION, .way = way, .cause = cause, .address = address, .bytes = bytes};
+		.kind = UM_ACT_MIGRATION, .dir = dir, .cause = cause, .address = address, .bytes = bytes};
 }
 
 static void test_resident(void)

@@ -65,10 +65,10 @@ static void fault(uint64_t address, uint64_t n, int64_t begin, int64_t end)
 		.kind = UM_ACT_GPU_FAULT, .address = address, .faults = n, .begin = begin, .end = end});
 }
 
-static void moved(uint64_t address, uint64_t bytes, enum um_activity_dir way, enum um_activity_cause cause)
+static void moved(uint64_t address, uint64_t bytes, enum um_activity_dir dir, enum um_activity_cause cause)
 {
 	feed((struct um_activity){
-		.kind = UM_ACT_MIGRATION, .address = address, .bytes = bytes, .way = way, .cause = cause});
+		.kind = UM_ACT_MIGRATION, .address = address, .bytes = bytes, .dir = dir, .cause = cause});
 }
 
 static void range(int64_t begin, int64_t end)

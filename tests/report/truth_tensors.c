@@ -27,7 +27,7 @@ struct moment { /* pages that moved or faulted */
 	int64_t at; /* ns */
 	uint64_t address; /* of a page */
 	uint64_t told; /* of a fault */
-	enum um_activity_dir way;
+	enum um_activity_dir dir;
 	enum um_activity_cause cause;
 	unsigned faults;
 };
@@ -189,7 +189,7 @@ static void on_migration(const struct um_activity *a)
 	for (uint64_t at = a->address; at < a->address + a->bytes; at += PAGE) {
 		truth.told |= 1u << (at - start) / PAGE;
 		PUSH(&truth.moments,
-		     ((struct moment){.at = a->begin, .address = at, .way = a->way, .cause = a->cause}));
+		     ((struct moment){.at = a->begin, .address = at, .dir = a->dir, .cause = a->cause}));
 	}
 }
 
@@ -407,7 +407,7 @@ static void divide(struct sums *all, const struct moment *m, uint64_t launch)
 			bytes = tensors ? bytes : rest;
 			if (l->tensor != tensors || !alive(l, at))
 				continue;
-			*(m->way == UM_DIR_H2D ? &s->h2d[m->cause] : &s->d2h[m->cause]) += bytes;
+			*(m->dir == UM_DIR_H2D ? &s->h2d[m->cause] : &s->d2h[m->cause]) += bytes;
 			rest -= bytes;
 		}
 	truth.wrong += rest != 0;

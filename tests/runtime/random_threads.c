@@ -198,7 +198,7 @@ static int open_context(struct prog *p, const struct prog_options *o)
 {
 	const struct um_profile *profile = um_profile_find(o->profile);
 	struct um_sim_options so = {
-		.profile = profile, .capacity = o->capacity, .backed = 1, .poison = 1, .patience_ms = 20000};
+		.profile = profile, .capacity = o->capacity, .backed = 1, .poison = 1, .timeout_ms = 20000};
 	struct umadv_options uo;
 	int err;
 

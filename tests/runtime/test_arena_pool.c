@@ -58,7 +58,7 @@ static void test_alignment(void)
 
 	setup(&a);
 	shift = 4096;
-	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
+	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
 	       "memory that begins anywhere is good enough");
 	is_u64(a.regions.at[0].addr % UM_BLOCK_BYTES, 0, "what is used of it begins at a block");
 	is_u64(a.regions.at[0].bytes % UM_BLOCK_BYTES, 0, "a region is whole blocks");
@@ -76,10 +76,10 @@ static void test_little(void)
 
 	setup(&a);
 	most = 20 * MIB;
-	is_int(um_arena_pool_take(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
+	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
 	       "where there is little, less is asked for");
 	ok(a.regions.at[0].bytes <= most, "no more than there is");
-	is_int(um_arena_pool_take(&a, 30 * MIB, UM_ARENA_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
+	is_int(um_arena_pool_alloc(&a, 30 * MIB, UM_ARENA_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
 	um_arena_pool_fini(&a);
 	is_int(live + frees_wrong, 0, "all is given back");
 }
@@ -95,13 +95,13 @@ static void test_waiting(void)
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], 0);
 	um_arena_pool_add_stream(&a, s[0]);
 	um_arena_pool_add_stream(&a, s[1]);
-	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &first);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &first);
 	deaf = s[1];
-	um_arena_pool_give(&a, first, 4 * MIB);
-	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &next);
+	um_arena_pool_free(&a, first, 4 * MIB);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &next);
 	ok(next != first, "memory waits while a stream takes no event");
 	deaf = NULL;
-	um_arena_pool_take(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &again);
+	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &again);
 	is_u64(again, first, "memory is used again when the stream has passed an event");
 	um_arena_pool_fini(&a);
 }

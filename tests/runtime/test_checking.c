@@ -197,7 +197,7 @@ static void pending(void)
 int main(void)
 {
 	off();
-	if (!um_sim_touch_can()) {
+	if (!um_sim_cpu_access_supported()) {
 		skip(1, "this system does not show a process its page tables");
 		return tap_done();
 	}

@@ -231,7 +231,7 @@ static int open_app(struct app *a, const struct umadv_options *o)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_sim_options so = {
-		.profile = v100, .capacity = larger * o->budget, .backed = 1, .poison = 1, .patience_ms = 20000};
+		.profile = v100, .capacity = larger * o->budget, .backed = 1, .poison = 1, .timeout_ms = 20000};
 	int err = flaky_open(&gpu, &so);
 
 	if (err)

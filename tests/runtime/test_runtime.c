@@ -45,7 +45,7 @@ static int wait_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32
 static struct umadv *open_real(uint64_t budget)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
-	struct um_sim_options so = {.profile = v100, .capacity = budget, .patience_ms = 20000};
+	struct um_sim_options so = {.profile = v100, .capacity = budget, .timeout_ms = 20000};
 	struct umadv_options o;
 	struct umadv *adv;
 

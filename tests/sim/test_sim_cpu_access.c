@@ -392,7 +392,7 @@ int main(void)
 {
 	profile = *um_profile_find("v100");
 	test_off();
-	if (!um_sim_touch_can()) {
+	if (!um_sim_cpu_access_supported()) {
 		skip(1, "this system does not show a process its page tables");
 		return tap_done();
 	}

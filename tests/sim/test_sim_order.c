@@ -16,10 +16,10 @@ static struct um_gpu *gpu;
 static const struct um_gpu_api *api;
 static um_stream a, b, alone;
 
-static void open_sim(unsigned patience_ms)
+static void open_sim(unsigned timeout_ms)
 {
 	profile = *um_profile_find("a100");
-	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .patience_ms = patience_ms}))
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .timeout_ms = timeout_ms}))
 		tap_bail("cannot open");
 	api = gpu->api;
 	if (api->cudaStreamCreateWithFlags(gpu, &a, 0) || api->cudaStreamCreateWithFlags(gpu, &b, 0) ||

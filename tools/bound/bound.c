@@ -55,8 +55,8 @@ static void cut_first(struct bound_cuts *c, const struct bound_work *w)
  * time. -1: nowhere. */
 static int64_t middle(const struct bound_work *w, int64_t from, int64_t to, uint64_t budget)
 {
-	int64_t lap = 2ll * w->n_ops, best = -1;
-	int64_t begin = w->need[from % lap / 2], end = w->need[to % lap / 2], most = begin > end ? begin : end;
+	int64_t length = 2ll * w->n_ops, best = -1;
+	int64_t begin = w->need[from % length / 2], end = w->need[to % length / 2], most = begin > end ? begin : end;
 	uint64_t half, sum = 0;
 
 	if (to - from < 2)
@@ -64,22 +64,22 @@ static int64_t middle(const struct bound_work *w, int64_t from, int64_t to, uint
 	most = most > (int64_t)budget ? most : (int64_t)budget;
 	most += most / 500;
 	for (int64_t m = from + 1; m < to; m++)
-		if (w->need[m % lap / 2] > most) {
-			most = w->need[m % lap / 2];
+		if (w->need[m % length / 2] > most) {
+			most = w->need[m % length / 2];
 			best = m;
 		}
 	if (best >= 0)
-		return best % lap;
+		return best % length;
 	for (int64_t m = from; m < to; m++)
-		sum += m % 2 == 0 ? w->before[m % lap / 2 + 1] - w->before[m % lap / 2] : 0;
+		sum += m % 2 == 0 ? w->before[m % length / 2 + 1] - w->before[m % length / 2] : 0;
 	half = sum / 2;
 	sum = 0;
 	for (int64_t m = from; m + 1 < to; m++) {
-		sum += m % 2 == 0 ? w->before[m % lap / 2 + 1] - w->before[m % lap / 2] : 0;
+		sum += m % 2 == 0 ? w->before[m % length / 2 + 1] - w->before[m % length / 2] : 0;
 		if (sum >= half && m + 1 > from)
-			return (m + 1) % lap;
+			return (m + 1) % length;
 	}
-	return (to - 1) % lap;
+	return (to - 1) % length;
 }
 
 struct candidate {
@@ -100,7 +100,7 @@ static int by_score(const void *a, const void *b)
 static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound_prices *p, uint64_t budget)
 {
 	struct candidate *x = malloc(((size_t)c->n + 1) * sizeof *x);
-	int64_t lap = 2ll * w->n_ops, *old = malloc(((size_t)c->n + 1) * sizeof *old);
+	int64_t length = 2ll * w->n_ops, *old = malloc(((size_t)c->n + 1) * sizeof *old);
 	struct bound_prices q = {0};
 	int n = c->n, room = n / 2, err = 0;
 
@@ -110,12 +110,12 @@ static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound
 	}
 	memcpy(old, c->moment, (size_t)n * sizeof *old);
 	for (int k = 0; k < n; k++) {
-		int64_t from = c->moment[k], to = k + 1 < n ? c->moment[k + 1] : c->moment[0] + lap;
+		int64_t from = c->moment[k], to = k + 1 < n ? c->moment[k + 1] : c->moment[0] + length;
 		int l = k ? k - 1 : n - 1, h = k + 1 < n ? k + 1 : 0;
 		double ns = 0, step;
 
 		for (int64_t m = from; m < to; m++)
-			ns += m % 2 == 0 ? (double)(w->before[m % lap / 2 + 1] - w->before[m % lap / 2]) : 0;
+			ns += m % 2 == 0 ? (double)(w->before[m % length / 2 + 1] - w->before[m % length / 2]) : 0;
 		/* Where prices change from segment to segment the program would like to tell more apart. */
 		step = fabs(p->in[k] - p->in[l]) + fabs(p->in[k] - p->in[h]) + fabs(p->out[k] - p->out[l]) +
 		       fabs(p->out[k] - p->out[h]) + p->room[k] + p->room[h];
@@ -124,7 +124,7 @@ static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound
 	qsort(x, (size_t)n, sizeof *x, by_score);
 	for (int i = 0; i < n && c->n < n + room; i++) {
 		int k = x[i].k;
-		int64_t m = middle(w, old[k], k + 1 < n ? old[k + 1] : old[0] + lap, budget);
+		int64_t m = middle(w, old[k], k + 1 < n ? old[k + 1] : old[0] + length, budget);
 
 		if (m >= 0)
 			c->moment[c->n++] = m;

@@ -7,29 +7,29 @@
 #include "bound/bound_master.h"
 
 /* How many cuts lie at or before a moment, from the first of iteration 0 on. */
-static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t lap)
+static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t length)
 {
-	int64_t laps = moment / lap, rest = moment % lap;
+	int64_t iterations = moment / length, rest = moment % length;
 	int lo = 0;
 
 	UM_BISECT(lo, c->n, i, c->moment[i] <= rest)
-	return (int32_t)(laps * c->n + lo);
+	return (int32_t)(iterations * c->n + lo);
 }
 
 /* Appends a chain's key: 0 gaps if no cut lies in any. Counted from the cut before the first one. */
 static int push_key(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c,
 		    const struct bound_chain *x, uint32_t *gaps)
 {
-	int64_t lap = 2ll * w->n_ops;
+	int64_t length = 2ll * w->n_ops;
 	size_t at = g->keys.n;
 	int32_t shift;
 
 	*gaps = 0;
 	if (um_vec_reserve(&g->keys, 2 * (size_t)x->n + 1))
 		return -ENOMEM;
-	g->keys.at[g->keys.n++] = x->written == BOUND_CLEAN ? INT32_MIN : rank(c, x->written, lap) - 1;
+	g->keys.at[g->keys.n++] = x->written == BOUND_CLEAN ? INT32_MIN : rank(c, x->written, length) - 1;
 	for (uint32_t k = x->first; k < x->first + x->n; k++) {
-		int32_t first = rank(c, w->gaps.at[k].from, lap), last = rank(c, w->gaps.at[k].to - 1, lap) - 1;
+		int32_t first = rank(c, w->gaps.at[k].from, length), last = rank(c, w->gaps.at[k].to - 1, length) - 1;
 
 		if (first > last)
 			continue;

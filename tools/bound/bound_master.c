@@ -121,8 +121,8 @@ void bound_prices_fini(struct bound_prices *p)
 static void find_least(struct master *m, int k)
 {
 	const struct bound_cuts *c = m->c;
-	int64_t lap = 2ll * m->w->n_ops, from = c->moment[k];
-	int64_t to = k + 1 < c->n ? c->moment[k + 1] : c->moment[0] + lap;
+	int64_t length = 2ll * m->w->n_ops, from = c->moment[k];
+	int64_t to = k + 1 < c->n ? c->moment[k + 1] : c->moment[0] + length;
 	int64_t first = (from + 1) / 2, last = (to + 1) / 2; /* ops [first, last) */
 	const uint64_t *before = m->w->before;
 	uint64_t ns = 0;
@@ -219,7 +219,7 @@ static void add_times(struct master *m)
 }
 
 /* How many of [lo, hi] are cut 0. */
-static int laps(const struct master *m, int64_t lo, int64_t hi)
+static int iterations_in(const struct master *m, int64_t lo, int64_t hi)
 {
 	int64_t n = m->n, below = lo - 1;
 
@@ -231,7 +231,7 @@ static int laps(const struct master *m, int64_t lo, int64_t hi)
 static void add_share(struct master *m, const struct stores *s, int into, int64_t from, int last, int64_t to,
 		      double size)
 {
-	int n = laps(m, from + 1, to);
+	int n = iterations_in(m, from + 1, to);
 
 	bound_lp_put(m->lp, store_row(s, into, from), size);
 	bound_lp_put(m->lp, store_row(s, last, to), -size);

@@ -140,18 +140,18 @@ static int copy_of(const struct um_nsys_row *s, struct um_activity *a)
 	switch (number(s, GPU_REST + 1)) {
 	case UM_COPY_UM_H2D:
 	case UM_COPY_H2D:
-		a->way = UM_DIR_H2D;
+		a->dir = UM_DIR_H2D;
 		break;
 	case UM_COPY_UM_D2H:
 	case UM_COPY_D2H:
-		a->way = UM_DIR_D2H;
+		a->dir = UM_DIR_D2H;
 		break;
 	case UM_COPY_UM_D2D:
 	case UM_COPY_D2D:
-		a->way = UM_DIR_D2D;
+		a->dir = UM_DIR_D2D;
 		break;
 	default:
-		a->way = UM_DIR_OTHER;
+		a->dir = UM_DIR_OTHER;
 	}
 	a->bytes = count(s, GPU_REST);
 	if (number(s, GPU_REST + 1) < UM_COPY_UM_H2D || number(s, GPU_REST + 1) > UM_COPY_UM_D2D)

@@ -225,7 +225,7 @@ static int64_t copy_kind(const struct um_activity *a)
 					  [UM_DIR_D2H] = UM_COPY_UM_D2H,
 					  [UM_DIR_D2D] = UM_COPY_UM_D2D};
 
-	return a->kind == UM_ACT_MIGRATION ? unified[a->way] : kinds[a->way];
+	return a->kind == UM_ACT_MIGRATION ? unified[a->dir] : kinds[a->dir];
 }
 
 static void put_copy(struct um_nsys_writer *w, const struct um_activity *a, int64_t pid)

@@ -95,7 +95,7 @@ static int on_work(struct um_perfetto *w, const struct um_activity *a)
 	if (fits < 0)
 		return fits;
 	if (a->kind != UM_ACT_KERNEL) {
-		um_pf_slice_begin(w, &s, fits, "copy", a->kind == UM_ACT_FILL ? "fill" : copies[a->way]);
+		um_pf_slice_begin(w, &s, fits, "copy", a->kind == UM_ACT_FILL ? "fill" : copies[a->dir]);
 		um_pf_key_u64(w, &first, "bytes", a->bytes);
 		um_out_str(w->out, "}}");
 		return 0;
@@ -143,7 +143,7 @@ static int on_migration(struct um_perfetto *w, const struct um_activity *a)
 						[UM_DIR_H2D] = UM_PF_TO_DEVICE,
 						[UM_DIR_D2H] = UM_PF_TO_HOST,
 						[UM_DIR_D2D] = UM_PF_BETWEEN};
-	int64_t lane = um_pf_lane(w, a->process, a->device, kinds[a->way], 0);
+	int64_t lane = um_pf_lane(w, a->process, a->device, kinds[a->dir], 0);
 	const char *tensor = um_pf_tensor(w, a);
 	struct um_pf_slice s = {.begin = um_pf_time(w, a->begin), .end = um_pf_time(w, a->end)};
 	int fits = lane < 0 ? (int)lane : um_pf_place(w, (uint32_t)lane, &s), first = 1;

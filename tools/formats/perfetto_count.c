@@ -98,7 +98,7 @@ static int arrived_or_left(struct um_pf_group *g, const struct um_pf_move *m, in
 		uint64_t part = known && in < left ? in : left, most = known ? BLOCK : UINT64_MAX;
 		uint64_t *at = um_id_map_find(&g->blocks, block), has = at ? *at : 0, now;
 
-		if (m->way == UM_DIR_H2D)
+		if (m->dir == UM_DIR_H2D)
 			now = part < most - has ? has + part : most;
 		else
 			now = has > part ? has - part : 0;
@@ -144,7 +144,7 @@ static int settle(struct um_perfetto *w, struct um_pf_group *g, uint64_t now)
 	while (g->moving.n && g->moving.at[0].end <= now) {
 		struct um_pf_move m = g->moving.at[0];
 		struct um_pf_points *flight = &g->points[UM_PF_FLIGHT], *resident = &g->points[UM_PF_RESIDENT];
-		unsigned series = m.way == UM_DIR_D2H;
+		unsigned series = m.dir == UM_DIR_D2H;
 		int64_t by = 0;
 
 		g->moving.at[0] = g->moving.at[--g->moving.n];
@@ -162,13 +162,13 @@ static int settle(struct um_perfetto *w, struct um_pf_group *g, uint64_t now)
 int um_pf_count_move(struct um_perfetto *w, uint32_t group, const struct um_activity *a)
 {
 	struct um_pf_group *g = &w->groups.at[group];
-	struct um_pf_move m = {um_pf_time(w, a->end), a->bytes, a->address, a->way};
+	struct um_pf_move m = {um_pf_time(w, a->end), a->bytes, a->address, a->dir};
 	uint64_t now = um_pf_time(w, a->begin);
 	struct um_pf_points *p = &g->points[UM_PF_FLIGHT];
-	unsigned series = a->way == UM_DIR_D2H;
+	unsigned series = a->dir == UM_DIR_D2H;
 	int err = settle(w, g, now);
 
-	if (err || (a->way != UM_DIR_H2D && a->way != UM_DIR_D2H) || !a->bytes)
+	if (err || (a->dir != UM_DIR_H2D && a->dir != UM_DIR_D2H) || !a->bytes)
 		return err;
 	change(w, g, p, UM_PF_FLIGHT, now, series, p->value[series] + a->bytes);
 	if (um_vec_push(&g->moving, m))

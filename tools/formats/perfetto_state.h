@@ -40,7 +40,7 @@ struct um_pf_points {
 
 struct um_pf_move {
 	uint64_t end, bytes, address;
-	enum um_activity_dir way;
+	enum um_activity_dir dir;
 };
 
 struct um_pf_group {

@@ -35,12 +35,12 @@ static int grow(struct um_caching_alloc *h, uint64_t bytes)
 
 static int take_anywhere(struct um_caching_alloc *h, uint64_t bytes, uint64_t *addr)
 {
-	int err = um_heap_take(&h->heap, bytes, addr);
+	int err = um_heap_alloc(&h->heap, bytes, addr);
 
 	if (err != -ENOSPC)
 		return err;
 	err = grow(h, bytes);
-	return err ? err : um_heap_take(&h->heap, bytes, addr);
+	return err ? err : um_heap_alloc(&h->heap, bytes, addr);
 }
 
 int um_caching_alloc_take(struct um_caching_alloc *h, uint64_t bytes, uint64_t *addr)
@@ -52,7 +52,7 @@ int um_caching_alloc_take(struct um_caching_alloc *h, uint64_t bytes, uint64_t *
 		return -ENOMEM;
 	home = &h->home.at[h->made++];
 	for (int i = 0; i < 2 && home->bytes == bytes; i++) {
-		if (!home->addr[i] || um_heap_take_at(&h->heap, home->addr[i], bytes))
+		if (!home->addr[i] || um_heap_alloc_at(&h->heap, home->addr[i], bytes))
 			continue;
 		*addr = home->addr[i];
 		return 0;
@@ -68,5 +68,5 @@ int um_caching_alloc_take(struct um_caching_alloc *h, uint64_t bytes, uint64_t *
 
 void um_caching_alloc_give(struct um_caching_alloc *h, uint64_t addr, uint64_t bytes)
 {
-	um_heap_give(&h->heap, addr, bytes);
+	um_heap_free(&h->heap, addr, bytes);
 }

@@ -44,8 +44,8 @@ double um_kernel_flops(const struct um_kernel *k);
 
 /* What a simulated device with profile `p` is told of it. `touch` has room for UM_ADDRESS_MAP_MAX and lives as long as
  * `out`. */
-void um_kernel_tell(const struct um_kernel *k, const struct um_profile *p, struct um_touch *touch,
-		    struct um_announcement *out);
+void um_kernel_announcement(const struct um_kernel *k, const struct um_profile *p, struct um_touch *touch,
+			    struct um_announcement *out);
 
 struct um_launcher {
 	int (*launch)(struct um_launcher *l, um_stream stream, const struct um_kernel *k);

@@ -45,12 +45,12 @@ static int tell(struct device_launcher *d, um_stream stream, const struct um_ker
 {
 	struct um_gpu *gpu = d->l.gpu;
 	struct um_touch touch[UM_ADDRESS_MAP_MAX];
-	struct um_announcement told;
+	struct um_announcement announcement;
 
 	if (!gpu->api->announce)
 		return UM_CUDA_OK;
-	um_kernel_tell(k, &d->profile, touch, &told);
-	return gpu->api->announce(gpu, stream, &told);
+	um_kernel_announcement(k, &d->profile, touch, &announcement);
+	return gpu->api->announce(gpu, stream, &announcement);
 }
 
 static int device_launch(struct um_launcher *l, um_stream stream, const struct um_kernel *k)

@@ -35,8 +35,8 @@ static unsigned places(const struct um_kernel *k, struct um_touch *touch)
 	return k->n;
 }
 
-void um_kernel_tell(const struct um_kernel *k, const struct um_profile *p, struct um_touch *touch,
-		    struct um_announcement *out)
+void um_kernel_announcement(const struct um_kernel *k, const struct um_profile *p, struct um_touch *touch,
+			    struct um_announcement *out)
 {
 	struct um_cost cost = {0};
 	unsigned n = 0;
@@ -69,15 +69,15 @@ static int sim_launch(struct um_launcher *l, um_stream stream, const struct um_k
 {
 	struct sim_launcher *s = (struct sim_launcher *)l;
 	struct um_touch touch[UM_ADDRESS_MAP_MAX];
-	struct um_announcement told;
+	struct um_announcement announcement;
 
-	um_kernel_tell(k, &s->profile, touch, &told);
+	um_kernel_announcement(k, &s->profile, touch, &announcement);
 	return um_sim_run(l->gpu, stream,
 			  &(struct um_sim_kernel){.name = "probe",
-						  .ns = told.ns,
-						  .access = told.touch,
-						  .n_access = told.n,
-						  .pattern = told.pattern});
+						  .ns = announcement.ns,
+						  .access = announcement.touch,
+						  .n_access = announcement.n,
+						  .pattern = announcement.pattern});
 }
 
 static int sim_copy(struct um_launcher *l, um_stream stream, void *to, const void *from, size_t bytes, int to_device)

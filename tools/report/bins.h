@@ -26,7 +26,7 @@ enum um_bins_row {
 	UM_BINS_ROWS
 };
 
-#define UM_BINS_MOVED(way, cause) ((unsigned)(way)*UM_CAUSES + (unsigned)(cause)) /* bytes */
+#define UM_BINS_MOVED(dir, cause) ((unsigned)(dir)*UM_CAUSES + (unsigned)(cause)) /* bytes */
 
 struct um_bin {
 	uint64_t sum[UM_BINS_ROWS];

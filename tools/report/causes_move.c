@@ -390,8 +390,8 @@ int um_causes_on_migration(struct um_causes *c, const struct um_cause_site *site
 
 		if (!err && !part.block)
 			err = count(c, site, &part, part.pages,
-				    a->way == UM_DIR_D2H ? UM_REASON_EVICTION : UM_REASON_DEMAND, 0);
-		else if (!err && a->way == UM_DIR_D2H)
+				    a->dir == UM_DIR_D2H ? UM_REASON_EVICTION : UM_REASON_DEMAND, 0);
+		else if (!err && a->dir == UM_DIR_D2H)
 			err = go(c, site, &part, a);
 		else if (!err)
 			err = come(c, site, &part, a);

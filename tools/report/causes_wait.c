@@ -123,7 +123,7 @@ int um_causes_on_copy(struct um_causes *c, uint32_t process, uint32_t lane, cons
 
 	if (!l)
 		return err;
-	if (a->kind == UM_ACT_COPY && a->way != UM_DIR_D2D)
+	if (a->kind == UM_ACT_COPY && a->dir != UM_DIR_D2D)
 		on_link(l, a);
 	l->busy_until = a->end > l->busy_until ? a->end : l->busy_until;
 	return 0;
@@ -140,8 +140,8 @@ int um_causes_wait_moved(struct um_causes *c, const struct um_cause_site *site, 
 		if (c->capture->devices.at[i].device == a->device)
 			l->capacity = c->capture->devices.at[i].memory_bytes / UM_PAGES_BLOCK;
 	on_link(l, a);
-	l->evicted |= a->way == UM_DIR_D2H && a->cause == UM_CAUSE_EVICTION;
-	if (a->way != UM_DIR_H2D || a->cause != UM_CAUSE_PREFETCH || !a->bytes)
+	l->evicted |= a->dir == UM_DIR_D2H && a->cause == UM_CAUSE_EVICTION;
+	if (a->dir != UM_DIR_H2D || a->cause != UM_CAUSE_PREFETCH || !a->bytes)
 		return 0;
 	if (l->arrivals.n >= ARRIVALS_MAX) {
 		l->arrivals.n /= 2;

@@ -13,7 +13,7 @@ int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_
 	uint32_t iteration = um_report_iteration_at(r, process, a->begin);
 	struct um_report_sums *both[] = {&r->all, um_report_sums_of(r, iteration)};
 	const struct um_report_event e = {
-		.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause, .faults = a->faults};
+		.address = a->address, .bytes = a->bytes, .dir = a->dir, .cause = a->cause, .faults = a->faults};
 
 	for (unsigned i = 0; i < 2; i++) {
 		if (a->kind == UM_ACT_CPU_FAULT) {
@@ -22,7 +22,7 @@ int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_
 			both[i]->fault_groups += a->records;
 			both[i]->work.faults += a->faults;
 		} else {
-			struct um_report_moves *m = &both[i]->moves[a->way][a->cause];
+			struct um_report_moves *m = &both[i]->moves[a->dir][a->cause];
 
 			m->bytes += a->bytes;
 			m->n += a->records;

@@ -321,7 +321,7 @@ static int push(struct builder *b, struct um_finding *f, const struct um_hint_re
 	f->waited_bytes /= n;
 	f->spare_ns /= n;
 	f->n = (f->n + n - 1) / n;
-	if (um_vec_reserve(&b->out->list, 1) || um_finding_tell(f, b->r, refusal))
+	if (um_vec_reserve(&b->out->list, 1) || um_finding_describe(f, b->r, refusal))
 		return -ENOMEM;
 	b->out->list.at[b->out->list.n++] = *f;
 	return 0;

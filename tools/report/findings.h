@@ -69,9 +69,9 @@ void um_findings_fini(struct um_finding_list *f); /* one of zeroes is empty */
 const char *um_severity_name(enum um_severity severity);
 
 /* Fills evidence, estimate and advice. 0 or -ENOMEM. */
-int um_finding_tell(struct um_finding *f, const struct um_report *r, const struct um_hint_refusal *refusal);
+int um_finding_describe(struct um_finding *f, const struct um_report *r, const struct um_hint_refusal *refusal);
 
 /* ns for a byte on its way, as this recording has it; 0: it has too few. */
-double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir way);
+double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir dir);
 
 #endif

@@ -12,9 +12,9 @@
 #define NAME 64 /* bytes of a name that are shown */
 #define LINK_BYTES (4ull << 20) /* fewer do not tell a rate */
 
-double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir way)
+double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir dir)
 {
-	const struct um_report_moves *m = r->all.moves[way];
+	const struct um_report_moves *m = r->all.moves[dir];
 	uint64_t bytes = m[UM_CAUSE_PREFETCH].bytes, ns = m[UM_CAUSE_PREFETCH].ns;
 
 	for (int c = 0; c < UM_CAUSES && m[UM_CAUSE_PREFETCH].bytes < LINK_BYTES; c++) {
@@ -311,7 +311,7 @@ static int evidence_refused(const struct words *w, const struct um_hint_refusal 
 			(unsigned long long)refusal->n, refusal->error);
 }
 
-int um_finding_tell(struct um_finding *f, const struct um_report *r, const struct um_hint_refusal *refusal)
+int um_finding_describe(struct um_finding *f, const struct um_report *r, const struct um_hint_refusal *refusal)
 {
 	struct words w;
 

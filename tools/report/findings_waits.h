@@ -19,7 +19,7 @@ void um_finding_waits(struct um_finding *f, const struct um_cause_row *rows, siz
 /* The same from the plan that a run log ends with. 0: it is none, or its plan waits for nothing. */
 int um_finding_planned_waits(struct um_finding *f, const struct um_report *r);
 
-/* Texts, as um_finding_tell asks for them: as asprintf answers. */
+/* Texts, as um_finding_describe asks for them: as asprintf answers. */
 int um_finding_waits_evidence(const struct um_finding *f, const struct um_report *r, char **out);
 int um_finding_waits_estimate(const struct um_finding *f, const struct um_report *r, char **out);
 int um_finding_waits_advice(const struct um_finding *f, const struct um_report *r, char **out);

@@ -230,7 +230,7 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 		it->has_gpu = 1;
 	}
 	if (a->kind == UM_ACT_COPY)
-		r->copies[a->way] += a->bytes;
+		r->copies[a->dir] += a->bytes;
 	if (a->kind != UM_ACT_KERNEL)
 		return um_causes_on_copy(&r->causes, process, (uint32_t)(l - r->lanes.at), a);
 	k.op = op_of(r, a->name);
@@ -283,19 +283,19 @@ int um_report_on_migration(struct um_report *r, uint32_t process, const struct u
 
 	if (!l)
 		return -ENOMEM;
-	moves_add(&r->all.moves[a->way][a->cause], &moved);
-	moves_add(&(k ? um_report_sums_of(r, k->iteration) : &l->pending)->moves[a->way][a->cause], &moved);
+	moves_add(&r->all.moves[a->dir][a->cause], &moved);
+	moves_add(&(k ? um_report_sums_of(r, k->iteration) : &l->pending)->moves[a->dir][a->cause], &moved);
 	l->pends |= !k;
-	if (k && a->way == UM_DIR_H2D && (a->cause == UM_CAUSE_DEMAND || a->cause == UM_CAUSE_SPECULATIVE))
+	if (k && a->dir == UM_DIR_H2D && (a->cause == UM_CAUSE_DEMAND || a->cause == UM_CAUSE_SPECULATIVE))
 		charge(r, k, &(struct um_report_work){.h2d_bytes = a->bytes});
-	if (k && a->way == UM_DIR_D2H && a->cause == UM_CAUSE_EVICTION && a->begin < l->serving_until)
+	if (k && a->dir == UM_DIR_D2H && a->cause == UM_CAUSE_EVICTION && a->begin < l->serving_until)
 		charge(r, k, &(struct um_report_work){.d2h_bytes = a->bytes});
 	if (um_views_memory(r, (uint32_t)(l - r->lanes.at), k ? k->iteration : UM_REPORT_NONE, k != NULL, a) ||
 	    um_report_site_event(r, l, k, a, 0))
 		return -ENOMEM;
 	return charge_tensors(
 		r, l, k,
-		&(struct um_report_event){.address = a->address, .bytes = a->bytes, .way = a->way, .cause = a->cause},
+		&(struct um_report_event){.address = a->address, .bytes = a->bytes, .dir = a->dir, .cause = a->cause},
 		NULL);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/report_state.h"
 
-uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_dir way)
+uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_dir dir)
 {
 	uint64_t bytes = 0;
 
 	for (int c = 0; c < UM_CAUSES; c++)
-		bytes += s->moves[way][c].bytes;
+		bytes += s->moves[dir][c].bytes;
 	return bytes;
 }
 
@@ -54,7 +54,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 {
 	struct um_report *r = (struct um_report *)sink;
 	uint32_t p, iteration;
-	int err = um_report_tensors_hear(r, process_found(r, a->process), a);
+	int err = um_report_tensors_feed(r, process_found(r, a->process), a);
 
 	if (err || !um_window_has(&r->window, a))
 		return err;

@@ -167,7 +167,7 @@ int um_report_finish(struct um_report *r);
 const char *um_report_iterations_by(const struct um_report *r);
 
 /* Bytes that migrated one way, whatever the cause. */
-uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_dir way);
+uint64_t um_report_moved(const struct um_report_sums *s, enum um_activity_dir dir);
 
 /* From the first to the last activity: of the file that took longest, and of all of them added up. */
 uint64_t um_report_longest(const struct um_report *r);

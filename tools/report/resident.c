@@ -110,7 +110,7 @@ int um_resident_feed(struct um_resident *r, uint32_t lane, const struct um_activ
 		b = find(r, lane, a->address / UM_RESIDENT_BLOCK);
 		return b && b->bytes ? 0 : come(r, lane, a->address / UM_RESIDENT_BLOCK, PAGES);
 	}
-	return walk(r, lane, a->address, a->bytes, a->way != UM_DIR_D2H, a->cause == UM_CAUSE_EVICTION);
+	return walk(r, lane, a->address, a->bytes, a->dir != UM_DIR_D2H, a->cause == UM_CAUSE_EVICTION);
 }
 
 void um_resident_leave(struct um_resident *r, uint32_t lane, const struct um_activity *a)

@@ -273,7 +273,7 @@ static int heard(const struct um_activity *a)
 	}
 }
 
-int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct um_activity *a)
+int um_report_tensors_feed(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_report_space *s;
 
@@ -352,13 +352,13 @@ static void add(struct um_report_tensor_sums *to, const struct um_report_event *
 	to->faults += e->faults;
 	if (!bytes)
 		return;
-	if (e->way == UM_DIR_H2D)
+	if (e->dir == UM_DIR_H2D)
 		to->h2d_bytes[e->cause] += bytes;
-	else if (e->way == UM_DIR_D2H)
+	else if (e->dir == UM_DIR_D2H)
 		to->d2h_bytes[e->cause] += bytes;
 	else
 		to->d2d_bytes += bytes;
-	to->evictions += e->way == UM_DIR_D2H && e->cause == UM_CAUSE_EVICTION;
+	to->evictions += e->dir == UM_DIR_D2H && e->cause == UM_CAUSE_EVICTION;
 }
 
 /* The row there; where the GPU's map has none, that of now. UM_REPORT_NONE: no memory. */
@@ -426,7 +426,7 @@ int um_report_tensors_charge_sum(struct um_report *r, uint64_t process, uint32_t
 	to[0] = &r->tensors.rows.at[row].sums;
 	for (unsigned i = 0; i < 2 && to[i]; i++) {
 		add(to[i], e, e->bytes);
-		if (e->bytes && e->way == UM_DIR_D2H && e->cause == UM_CAUSE_EVICTION)
+		if (e->bytes && e->dir == UM_DIR_D2H && e->cause == UM_CAUSE_EVICTION)
 			to[i]->evictions += records - 1;
 	}
 	return 0;

@@ -51,7 +51,7 @@ struct um_report_tensor_cell { /* a tensor in an iteration */
 struct um_report_event {
 	uint64_t address, bytes;
 	uint64_t faults;
-	enum um_activity_dir way; /* of the bytes */
+	enum um_activity_dir dir; /* of the bytes */
 	enum um_activity_cause cause;
 };
 
@@ -78,7 +78,7 @@ struct um_report_tensors {
 
 /* Hears of every activity that says what lies where, or is called; also of those that are filtered out. `process`: its
  * row, or UM_REPORT_NONE where it has none yet. 0 or -ENOMEM. */
-int um_report_tensors_hear(struct um_report *r, uint32_t process, const struct um_activity *a);
+int um_report_tensors_feed(struct um_report *r, uint32_t process, const struct um_activity *a);
 
 /* The GPU begins what was enqueued by that call. */
 int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t correlation);

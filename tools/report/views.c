@@ -219,7 +219,7 @@ int um_views_work(struct um_report *r, uint32_t lane, uint32_t iteration, const 
 int um_views_memory(struct um_report *r, uint32_t lane, uint32_t iteration, int belongs, const struct um_activity *a)
 {
 	int moved = a->kind == UM_ACT_MIGRATION;
-	unsigned row = moved ? UM_BINS_MOVED(a->way, a->cause) : UM_BINS_FAULTS;
+	unsigned row = moved ? UM_BINS_MOVED(a->dir, a->cause) : UM_BINS_FAULTS;
 	/* Faults are told when they are served; how long that takes is not theirs. */
 	int64_t end = moved ? a->end : a->begin;
 	uint64_t amount = moved ? a->bytes : a->faults;

@@ -26,12 +26,12 @@
 
 #define ROUNDS 400
 #define PATIENCE 40
-#define LAPS 3 /* until an iteration is like the one before */
+#define ITERATIONS 3 /* until an iteration is like the one before */
 #define STEP 20 /* of SwapTime: 5 % */
 
 struct capuchin {
-	struct um_scheme_case *s;
-	struct um_scheme_answer *a;
+	struct um_scheme_input *s;
+	struct um_scheme_result *a;
 	struct um_swaps swaps;
 	uint32_t *taken, n_taken; /* swaps that copy, by need */
 	uint32_t *late; /* by swap: how often it was */
@@ -43,7 +43,7 @@ struct capuchin {
 
 static int is_taken(const struct capuchin *x, uint32_t swap)
 {
-	return x->a->choice.away[x->swaps.visit[x->swaps.at[swap].first]];
+	return x->a->choice.evicted[x->swaps.visit[x->swaps.at[swap].first]];
 }
 
 static int by_free_time(struct capuchin *x)
@@ -104,10 +104,10 @@ static void set_triggers(struct capuchin *x)
 	for (uint32_t i = x->n_taken ? 2 * x->n_taken : 0; i-- > 0;) {
 		uint32_t swap = x->taken[i % x->n_taken];
 		const struct um_swap *w = &x->swaps.at[swap];
-		int64_t lap = w->to - w->to % n - (i >= x->n_taken ? n : 0), at = trigger(x, swap) - lap;
+		int64_t base = w->to - w->to % n - (i >= x->n_taken ? n : 0), at = trigger(x, swap) - base;
 
 		earliest = at < earliest ? at : earliest;
-		x->asked[swap] = (int32_t)(earliest + lap < w->from ? w->from : earliest + lap);
+		x->asked[swap] = (int32_t)(earliest + base < w->from ? w->from : earliest + base);
 	}
 }
 
@@ -138,18 +138,18 @@ static int64_t measure(struct capuchin *x)
 	int32_t n = x->s->b->n_ops;
 	int64_t time = 0, link = 0;
 
-	for (int lap = 0; lap < LAPS; lap++) {
+	for (int iteration = 0; iteration < ITERATIONS; iteration++) {
 		uint32_t next = 0;
 
 		for (int32_t op = 0; op < n; op++) {
-			int64_t position = (int64_t)lap * n + op;
+			int64_t position = (int64_t)iteration * n + op;
 
 			time = wait_for(x, &next, position, time, &link);
 			x->start[position] = time;
 			time += (int64_t)(x->s->clock[op + 1] - x->s->clock[op]);
 		}
 	}
-	return time - x->start[(int64_t)(LAPS - 1) * n];
+	return time - x->start[(int64_t)(ITERATIONS - 1) * n];
 }
 
 /* Who was late is asked for earlier, but no earlier than right behind its departure. 0: nobody is. */
@@ -202,7 +202,7 @@ static void adjust(struct capuchin *x)
 	}
 }
 
-int um_scheme_capuchin(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_capuchin(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct capuchin x = {.s = s, .a = a};
 	int err;
@@ -215,7 +215,7 @@ int um_scheme_capuchin(struct um_scheme_case *s, int mode, struct um_scheme_answ
 	x.late = calloc(x.swaps.n + 1ull, sizeof *x.late);
 	x.was_late = calloc(x.swaps.n + 1ull, 1);
 	x.asked = calloc(x.swaps.n + 1ull, sizeof *x.asked);
-	x.start = calloc((size_t)LAPS * (size_t)s->b->n_ops, sizeof *x.start);
+	x.start = calloc((size_t)ITERATIONS * (size_t)s->b->n_ops, sizeof *x.start);
 	if (!x.taken || !x.late || !x.was_late || !x.asked || !x.start)
 		err = -ENOMEM;
 	if (!err)

@@ -30,8 +30,8 @@ struct top {
 };
 
 struct g10 {
-	struct um_scheme_case *s;
-	struct um_scheme_answer *a;
+	struct um_scheme_input *s;
+	struct um_scheme_result *a;
 	struct um_swaps swaps;
 	struct um_track out, in;
 	int32_t *load; /* by op, blocks: copies count as resident */
@@ -87,8 +87,8 @@ UM_PQUEUE(top, struct top, before)
 /* Between the copies, as they would be booked now. 0: they meet. */
 static int window(struct g10 *x, const struct um_swap *w, int64_t *from, int64_t *to)
 {
-	*from = um_track_go(&x->out, w->from, w->to, 1, w->out_ns, 0) + 1;
-	*to = um_track_go(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 0);
+	*from = um_track_book(&x->out, w->from, w->to, 1, w->out_ns, 0) + 1;
+	*to = um_track_book(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 0);
 	if (!w->live) {
 		*from = w->from;
 		*to = w->to;
@@ -116,8 +116,8 @@ static void take(struct g10 *x, uint32_t i)
 
 	window(x, w, &from, &to);
 	if (w->live) {
-		um_track_go(&x->out, w->from, w->to, 1, w->out_ns, 1);
-		um_track_go(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 1);
+		um_track_book(&x->out, w->from, w->to, 1, w->out_ns, 1);
+		um_track_book(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 1);
 	}
 	for (int64_t at = from; at < to && at < from + x->n; at++) {
 		int32_t op = (int32_t)(at % x->n), was = x->load[op];
@@ -178,7 +178,7 @@ static int choose_rest(struct g10 *x, uint32_t *order)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < x->swaps.n; i++)
-		if (!x->a->choice.away[x->swaps.visit[x->swaps.at[order[i]].first]])
+		if (!x->a->choice.evicted[x->swaps.visit[x->swaps.at[order[i]].first]])
 			order[n++] = order[i];
 	return um_swaps_choose(&x->swaps, order, n, x->s->carry.capacity, x->a, &x->stuck);
 }
@@ -207,7 +207,7 @@ static int prepare(struct g10 *x)
 	return err;
 }
 
-int um_scheme_g10(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_g10(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct g10 x = {.s = s, .a = a};
 	uint32_t *order = NULL;

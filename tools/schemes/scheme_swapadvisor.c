@@ -27,9 +27,9 @@ struct candidate {
 };
 
 struct advisor {
-	struct um_scheme_case *s;
+	struct um_scheme_input *s;
 	struct um_swaps swaps;
-	struct um_scheme_answer *a;
+	struct um_scheme_result *a;
 	uint8_t *in, *out, *left; /* by swap: may be a victim; away now; away in the plan */
 	uint32_t *ending, *first_ending; /* by op: swaps whose gap ends there */
 	uint32_t *first_starting; /* by op: swaps from it on; they are in that order */
@@ -215,7 +215,7 @@ static int plan(struct advisor *x)
 	return err;
 }
 
-int um_scheme_swapadvisor(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_swapadvisor(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct advisor x = {.s = s, .a = a};
 	int err = um_swaps_build(&x.swaps, s, a->choice.keep_resident);

@@ -24,8 +24,8 @@
 #include <stdio.h>
 
 struct vdnn {
-	struct um_scheme_case *s;
-	struct um_scheme_answer *a;
+	struct um_scheme_input *s;
+	struct um_scheme_result *a;
 	struct um_swaps swaps;
 	int32_t *products; /* by op: products of matrices before it; one more */
 	uint32_t *map; /* feature maps that are offloaded: swaps by need */
@@ -77,7 +77,7 @@ static void offload(struct vdnn *x, int all)
 	for (uint32_t i = 0; i < x->swaps.n; i++) {
 		const struct um_swap *w = &x->swaps.at[i];
 
-		if (!is_map(x, w) || x->a->choice.away[x->swaps.visit[w->first]])
+		if (!is_map(x, w) || x->a->choice.evicted[x->swaps.visit[w->first]])
 			continue;
 		if (!all && !um_scheme_is_product(op_at(x, w->from - 1)->name))
 			continue;
@@ -157,7 +157,7 @@ static int decide(struct vdnn *x, int mode)
 	return err;
 }
 
-int um_scheme_vdnn(struct um_scheme_case *s, int mode, struct um_scheme_answer *a)
+int um_scheme_vdnn(struct um_scheme_input *s, int mode, struct um_scheme_result *a)
 {
 	struct vdnn x = {.s = s, .a = a};
 	int err = um_swaps_build(&x.swaps, s, a->choice.keep_resident);

@@ -14,9 +14,9 @@
 void um_schemes_add(void);
 
 enum um_vdnn_mode { UM_VDNN_AS_NEEDED, UM_VDNN_ALL, UM_VDNN_CONV };
-int um_scheme_vdnn(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
-int um_scheme_capuchin(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
-int um_scheme_g10(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
-int um_scheme_swapadvisor(struct um_scheme_case *s, int mode, struct um_scheme_answer *a);
+int um_scheme_vdnn(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
+int um_scheme_capuchin(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
+int um_scheme_g10(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
+int um_scheme_swapadvisor(struct um_scheme_input *s, int mode, struct um_scheme_result *a);
 
 #endif

@@ -17,7 +17,7 @@ int um_scheme_is_product(const char *name)
 	return 0;
 }
 
-int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b, uint8_t *keep_resident)
+int um_scheme_result_init(struct um_scheme_result *a, const struct um_blocks *b, uint8_t *keep_resident)
 {
 	memset(a, 0, sizeof *a);
 	a->not_before = calloc(b->n_visits + 1ull, sizeof *a->not_before);
@@ -28,7 +28,7 @@ int um_scheme_answer_init(struct um_scheme_answer *a, const struct um_blocks *b,
 	return -ENOMEM;
 }
 
-void um_scheme_answer_fini(struct um_scheme_answer *a)
+void um_scheme_result_fini(struct um_scheme_result *a)
 {
 	um_choice_fini(&a->choice);
 	free(a->not_before);
