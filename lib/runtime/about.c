@@ -26,7 +26,7 @@ const char *umadv_strerror(int err)
 	case ENOTSUP:
 		return "not supported by this device";
 	case EIO:
-		return "the device below reported an error";
+		return "the device reported an error";
 	case ENOENT:
 		return "no such file";
 	case EACCES:

@@ -19,7 +19,7 @@ int um_activity_source_add(struct um_activity_source *t, struct um_activity_sink
 {
 	if (t->n == UM_ACTIVITY_SOURCE_MOST)
 		return -ENOSPC;
-	t->to[t->n++] = sink;
+	t->sinks[t->n++] = sink;
 	if (watched) {
 		t->watched = 1;
 		t->process = t->thread = 1;
@@ -42,7 +42,7 @@ uint64_t um_activity_source_now(const struct um_activity_source *t)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* No two things have one time: a tensor that is born and freed at once would seem to be freed before it was born. */
+/* Times differ: otherwise a tensor that is freed at once could be sorted before its own birth. */
 static int64_t tick(struct um_activity_source *t)
 {
 	int64_t now = (int64_t)(t->watched ? t->gpu->api->simulation->watch_tick(t->gpu) : um_activity_source_now(t));
@@ -62,7 +62,7 @@ static uint64_t address(const struct um_activity_source *t, uint64_t addr)
 static void feed(struct um_activity_source *t, const struct um_activity *a)
 {
 	for (unsigned i = 0; i < t->n; i++)
-		um_activity_feed(t->to[i], a);
+		um_activity_feed(t->sinks[i], a);
 }
 
 static struct um_activity activity(const struct um_activity_source *t, enum um_activity_kind kind, int64_t begin,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * api.c - the public functions: checks, the one lock, hand-over
+ * api.c - the public functions: check arguments, take the lock, call the context
  */
 #include "runtime/context.h"
 #include "runtime/environment.h"
@@ -45,7 +45,7 @@ out:
 	return err;
 }
 
-/* A plan that cannot be used is an error where the program names it. */
+/* A plan that cannot be used is an error if the program names it, and is ignored if UMADVISE_PLAN names it. */
 static int open_plan(struct umadv *adv)
 {
 	const char *path = adv->options.pub.plan;

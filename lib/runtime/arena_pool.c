@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#define RETRIES 8 /* pieces that lack an event, looked at in one call */
+#define RETRIES 8 /* maximum pieces without an event that are retried in one call */
 
 void um_arena_pool_init(struct um_arena_pool *a, struct um_gpu *gpu)
 {
@@ -29,7 +29,7 @@ void um_arena_pool_fini(struct um_arena_pool *a)
 	if (a->reused)
 		a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
 	for (size_t i = 0; i < a->regions.n; i++)
-		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].given);
+		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].base);
 	um_vec_fini(&a->waiting);
 	um_vec_fini(&a->regions);
 	for (int i = 0; i < UM_ARENA_POOL_HEAPS; i++)
@@ -41,8 +41,8 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-/* Managed memory that begins at a block boundary: CUDA was not seen to give other where so much is asked for, but does
- * not promise it. NULL: there is not so much. */
+/* Managed memory that begins at a block boundary. Observed CUDA versions align large allocations so, but no document
+ * promises it. NULL: out of memory. */
 static void *get_blocks(struct um_arena_pool *a, uint64_t bytes, uint64_t *addr)
 {
 	void *p = NULL;
@@ -66,7 +66,7 @@ int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_po
 	if (want < UM_ARENA_POOL_FIRST)
 		want = UM_ARENA_POOL_FIRST;
 	if (want < a->total[heap])
-		want = round_up(a->total[heap], UM_BLOCK_BYTES); /* doubling keeps regions, and their seams, few */
+		want = round_up(a->total[heap], UM_BLOCK_BYTES); /* doubling keeps the number of regions small */
 	if (um_vec_reserve(&a->regions, 1))
 		return -ENOMEM;
 	while (!(p = get_blocks(a, want, &addr))) {
@@ -115,13 +115,13 @@ static void note_use(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 		r->used_hi = addr + bytes;
 }
 
-static void give_back(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+static void release(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 {
 	um_heap_free(&a->heap[region_of(a, addr)->heap], addr, bytes);
 }
 
-/* A stream that is no more was destroyed after its work was done; on a lost device no work is left. */
-static int is_over(int code)
+/* The work of a destroyed stream is complete, and a lost device has no work. */
+static int is_complete(int code)
 {
 	return code == UM_CUDA_INVALID_HANDLE || code == UM_CUDA_LOST;
 }
@@ -134,10 +134,10 @@ static int record(struct um_arena_pool *a, um_event_handle *event, struct um_app
 		*event = NULL;
 	else
 		code = um_app_stream_record(a->gpu, *event, stream);
-	return is_over(code) ? UM_CUDA_OK : code;
+	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
-/* Records on the streams that have no event yet. For per-thread streams of other threads that holds up all streams that
+/* Records an event on each stream without one. On a per-thread stream of another thread this delays all streams that
  * are ordered with the legacy one, so it is done only with `foreign`. */
 static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting *w, int foreign)
 {
@@ -147,19 +147,19 @@ static void record_missing(struct um_arena_pool *a, struct um_arena_pool_waiting
 			w->missing &= ~(1u << i);
 }
 
-static int is_settled(struct um_arena_pool *a, const struct um_arena_pool_waiting *w)
+static int is_unused(struct um_arena_pool *a, const struct um_arena_pool_waiting *w)
 {
 	for (unsigned i = 0; !w->missing && i < UM_APP_STREAMS; i++) {
 		int code = w->events[i] ? a->gpu->api->cudaEventQuery(a->gpu, w->events[i]) : UM_CUDA_OK;
 
-		if (code && !is_over(code))
+		if (code && !is_complete(code))
 			return 0;
 	}
 	return !w->missing;
 }
 
-/* Gives the heap what no stream uses any more. A piece that lacks an event does not hold up the pieces after it. */
-static void settle_waiting(struct um_arena_pool *a, int foreign)
+/* Frees the pieces that no stream uses any more. A piece without an event does not delay the pieces after it. */
+static void free_unused(struct um_arena_pool *a, int foreign)
 {
 	size_t kept = 0, i = 0;
 	int pending = 0;
@@ -169,12 +169,12 @@ static void settle_waiting(struct um_arena_pool *a, int foreign)
 
 		if (w->missing && (foreign || tries++ < RETRIES))
 			record_missing(a, w, foreign);
-		if (is_settled(a, w)) {
-			give_back(a, w->addr, w->bytes);
+		if (is_unused(a, w)) {
+			release(a, w->addr, w->bytes);
 			drop_events(a, w);
 			continue;
 		}
-		pending = !w->missing; /* what was given back later has later events */
+		pending = !w->missing; /* later pieces have later events */
 		a->waiting.at[kept++] = *w;
 	}
 	if (i == kept)
@@ -183,9 +183,9 @@ static void settle_waiting(struct um_arena_pool *a, int foreign)
 	a->waiting.n -= i - kept;
 }
 
-/* Tensors that stay are placed block by block. Those that come and go take the place of the iteration before, or else
- * memory that was never touched would be taken anew for a few iterations; the plan aligns them. */
-static int take_from(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
+/* Long-lived tensors are aligned to blocks. Best fit gives the others their place of the previous iteration; aligned,
+ * they would use new memory for several iterations, and plans align them anyway. */
+static int alloc_from(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
 {
 	struct um_heap *h = &a->heap[heap];
 
@@ -196,16 +196,16 @@ int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_p
 {
 	int err;
 
-	settle_waiting(a, 0);
-	err = take_from(a, bytes, heap, addr);
+	free_unused(a, 0);
+	err = alloc_from(a, bytes, heap, addr);
 	if (err == -ENOSPC && a->waiting.n) {
-		settle_waiting(a, 1);
-		err = take_from(a, bytes, heap, addr);
+		free_unused(a, 1);
+		err = alloc_from(a, bytes, heap, addr);
 	}
 	if (err == -ENOSPC) {
 		err = um_arena_pool_grow(a, bytes, heap);
 		if (!err)
-			err = take_from(a, bytes, heap, addr);
+			err = alloc_from(a, bytes, heap, addr);
 	}
 	if (!err)
 		note_use(a, *addr, bytes);
@@ -216,7 +216,7 @@ int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t byt
 {
 	int err;
 
-	settle_waiting(a, 0);
+	free_unused(a, 0);
 	err = um_heap_alloc_at(&a->heap[UM_ARENA_POOL_MAIN], place, bytes);
 	if (!err)
 		note_use(a, place, bytes);
@@ -229,7 +229,7 @@ static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)
 
 	if (um_app_stream_is_ours(stream))
 		code = a->gpu->api->cudaStreamSynchronize(a->gpu, stream.handle);
-	return is_over(code) ? UM_CUDA_OK : code;
+	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
 void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
@@ -239,15 +239,15 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 	if (a->streams.overflow)
 		return;
 	if (!a->streams.n || (a->streams.n == 1 && !record(a, &a->reused, a->streams.at[0]))) {
-		give_back(a, addr, bytes);
+		release(a, addr, bytes);
 		return;
 	}
 	if (um_vec_reserve(&a->waiting, 1)) {
-		/* Without a place in the list the order must come from waiting here. */
+		/* out of memory for the list: wait for the streams here */
 		for (unsigned i = 0; i < a->streams.n; i++)
 			if (synchronise(a, a->streams.at[i]))
-				return; /* never used again: nobody can tell when it may be */
-		give_back(a, addr, bytes);
+				return; /* never used again: the end of its last use is unknown */
+		release(a, addr, bytes);
 		return;
 	}
 	w.missing = (1u << a->streams.n) - 1;
@@ -255,8 +255,8 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 	a->waiting.at[a->waiting.n++] = w;
 }
 
-/* Work launched on the stream from now on follows the earlier use of the pieces that were taken again at once. On the
- * device if that can be, else the caller waits. 0 or the CUDA error of the last attempt. */
+/* Orders later work on the stream after the uses of pieces that were reused at once: on the device if possible,
+ * otherwise the caller waits. 0 or the CUDA error of the last attempt. */
 static int order_stream(struct um_arena_pool *a, um_stream stream)
 {
 	const struct um_gpu_api *api = a->gpu->api;
@@ -265,7 +265,7 @@ static int order_stream(struct um_arena_pool *a, um_stream stream)
 	if (!a->reused)
 		return 0;
 	code = api->cudaEventQuery(a->gpu, a->reused);
-	if (code && !is_over(code)) {
+	if (code && !is_complete(code)) {
 		if (!api->cudaStreamWaitEvent(a->gpu, stream, a->reused, 0))
 			return 0;
 		code = api->cudaEventSynchronize(a->gpu, a->reused);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 4096u /* the least that is ever seen touched */
+#define PAGE 4096u /* the granularity of detected accesses */
 
 struct live_tensor {
 	uint64_t addr, bytes;
@@ -61,7 +61,7 @@ static struct um_checked_tensors *tensors_new(const struct um_registry *r)
 	return t;
 }
 
-/* The innermost tensor at `addr`, or NULL; `*end`: up to where that holds. */
+/* The innermost tensor at `addr`, or NULL; the result is the same up to `*end`. */
 static const struct live_tensor *tensor_at(const struct um_checked_tensors *t, uint64_t addr, uint64_t *end)
 {
 	const struct live_tensor *in = NULL;
@@ -90,10 +90,10 @@ static void add(struct um_checked_run *run, const struct finding *f)
 			return;
 	}
 	if (um_vec_push(&run->findings, *f))
-		return; /* one line less */
+		return; /* out of memory: the finding is not logged */
 }
 
-/* Pages are cut at the ends of tensors. A piece smaller than a page counts only where there is none larger. */
+/* Splits pages at the ends of tensors. A part smaller than a page counts only if there is no larger one. */
 static void on_stray(void *arg, const struct um_sim_stray *s)
 {
 	struct um_checked_run *run = arg;
@@ -156,7 +156,7 @@ void um_checking_fini(struct um_checking *c, struct um_notices *notices)
 	tensors_put(c->tensors);
 	um_vec_fini(&c->runs);
 	um_vec_fini(&c->ops);
-	um_vec_fini(&c->said);
+	um_vec_fini(&c->logged);
 }
 
 static struct um_checked_op *op_of(struct um_checking *c, um_stream stream)
@@ -219,16 +219,16 @@ void um_checking_cancel(struct um_checking *c, struct um_checked_run *run)
 	}
 }
 
-/* Has this been said of the op and the tensor? */
-static int said(struct um_checking *c, const struct um_checked_run *run, const struct finding *f)
+/* Was this finding logged before? */
+static int is_logged(struct um_checking *c, const struct um_checked_run *run, const struct finding *f)
 {
 	uint64_t h = um_hash_fold(um_hash_str(run->op), um_hash_str(f->tensor ? f->tensor->name : NULL));
 
 	h = um_hash_u64(h, (uint64_t)f->declared << 1 | (uint64_t)f->written);
-	for (size_t i = 0; i < c->said.n; i++)
-		if (c->said.at[i] == h)
+	for (size_t i = 0; i < c->logged.n; i++)
+		if (c->logged.at[i] == h)
 			return 1;
-	return um_vec_push(&c->said, h) != 0;
+	return um_vec_push(&c->logged, h) != 0;
 }
 
 static void log_finding(struct um_notices *notices, const struct um_checked_run *run, const struct finding *f)
@@ -267,7 +267,7 @@ void um_checking_report(struct um_checking *c, struct um_notices *notices)
 			continue;
 		}
 		for (size_t k = 0; k < run->findings.n; k++)
-			if (!said(c, run, &run->findings.at[k]))
+			if (!is_logged(c, run, &run->findings.at[k]))
 				log_finding(notices, run, &run->findings.at[k]);
 		run_free(run);
 	}

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* A context without a device: allocations are host memory. */
+/* Opens no device: allocations are host memory. */
 static int open_none(struct um_chosen_device *d, const char *why)
 {
 	int err = um_null_open(&d->gpu, UINT64_MAX / 2, 0);
@@ -23,7 +23,7 @@ static int open_none(struct um_chosen_device *d, const char *why)
 	return 0;
 }
 
-/* The CUDA device of the process. What else is allocated on it needs room, too: some of what is free is left. */
+/* The CUDA device of the process. */
 static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
 {
 	struct um_device_options options = {.ordinal = -1};
@@ -42,7 +42,7 @@ static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
 	return 0;
 }
 
-/* The profile that was asked for. One that UMADVISE_PROFILE names and that cannot be read is ignored. */
+/* Reads the requested profile. If UMADVISE_PROFILE names it and it cannot be read, it is ignored. */
 static int named_profile(struct um_chosen_device *d, const char *name, struct um_notices *notices)
 {
 	struct um_diag diag;
@@ -63,7 +63,7 @@ static int named_profile(struct um_chosen_device *d, const char *name, struct um
 	return err;
 }
 
-/* How the device does things: as the user says, as the stand-in says, or as a device of this name is assumed to. */
+/* Chooses the profile: the requested one, the stand-in's, or the one for the device's name. */
 static int find_profile(struct um_chosen_device *d, const char *name, struct um_notices *notices)
 {
 	const struct um_profile *assumed;
@@ -79,7 +79,8 @@ static int find_profile(struct um_chosen_device *d, const char *name, struct um_
 	}
 	if (d->cuda)
 		um_notices_log(notices, UMADV_LOG_INFO,
-			       "no profile of %s: taken for a v100; umadvise calibrate makes one", d->gpu->caps.name);
+			       "no profile for device '%s': the profile of v100 is used; umadvise calibrate makes one",
+			       d->gpu->caps.name);
 	d->profile = *um_profile_find("v100");
 	return 0;
 }
@@ -103,7 +104,7 @@ static void set_budget(struct um_chosen_device *d, struct um_options *options, s
 
 	d->budget = asked ? asked : d->gpu->caps.capacity;
 	if (!asked && d->real)
-		d->budget -= d->budget / 20; /* others allocate there, too */
+		d->budget -= d->budget / 20; /* for allocations of others */
 	d->larger = asked && d->budget / UM_BLOCK_BYTES < d->gpu->caps.capacity / UM_BLOCK_BYTES;
 	if (asked && asked < UM_BLOCK_BYTES) {
 		options->strategy = UM_STRATEGY_ON_DEMAND;
@@ -124,7 +125,7 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 	if (!gpu && o->device == UMADV_DEVICE_AUTO)
 		err = open_cuda(d, notices);
 	else if (!gpu && o->device == UMADV_DEVICE_NONE)
-		err = open_none(d, "no device was asked for");
+		err = open_none(d, "the option device is none");
 	if (profile)
 		d->profile = *profile;
 	else if (!err)

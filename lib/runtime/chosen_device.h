@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * chosen_device.h - the device of a context: which one, what is assumed of its speed, how much of its memory is used
+ * chosen_device.h - the device of a context, its profile and its memory budget
  *
  * in    options, the environment
  * out   a table of device functions, a profile, a budget
@@ -18,19 +18,19 @@
 
 struct um_chosen_device {
 	struct um_gpu *gpu; /* NULL: not open */
-	int simulated; /* the simulated GPU of this process: what umadv_sim_* work on */
-	int real; /* time is real: ops are measured */
+	int simulated; /* the simulated GPU of this process, for umadv_sim_* */
+	int real; /* time is real, so that ops are measured */
 	int cuda; /* opened by um_device_open: errors may be sticky */
-	int profile_ignored; /* what UMADVISE_PROFILE names cannot be read */
+	int profile_ignored; /* the profile named by UMADVISE_PROFILE cannot be read */
 	struct um_profile profile;
 	uint64_t budget;
-	/* The device holds more than the budget that was asked for, so its driver does not evict in time to keep that.
-	 * The default budget is no limit: it leaves room for others. */
+	/* The device has more memory than the requested budget, so its driver does not evict in time to keep the
+	 * budget. The default budget is not a limit: it leaves room for other allocations. */
 	int larger;
 };
 
-/* `gpu` is taken, whatever is returned; NULL: what the options say. `profile`: of the device, NULL likewise. 0,
- * -ENOMEM, -EINVAL, -ENODEV. Where the budget is below one block the strategy becomes on-demand. */
+/* Takes ownership of `gpu`, also on failure; NULL: as the options say. `profile`: of the device; NULL: as the options
+ * say. 0, -ENOMEM, -EINVAL, -ENODEV. With a budget below one block the strategy becomes on-demand. */
 int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options, struct um_gpu *gpu,
 			  const struct um_profile *profile, struct um_notices *notices);
 void um_chosen_device_close(struct um_chosen_device *d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/discard_guard.h"
 
-/* The op at hand writes all of the tensor's part in [addr, end) and reads none of it. */
+/* Does the current op write all of the tensor's part in [addr, end), and read none of it? */
 static int is_overwritten(const struct um_discard_guard *g, const struct um_tensor *t, uint64_t addr, uint64_t end)
 {
 	uint64_t lo = addr > t->addr ? addr : t->addr, hi = end < t->addr + t->bytes ? end : t->addr + t->bytes;
@@ -20,7 +20,7 @@ static int is_overwritten(const struct um_discard_guard *g, const struct um_tens
 	return whole;
 }
 
-/* Of a tensor that overlaps [addr, end). */
+/* Does a tensor that overlaps [addr, end) need its content there? */
 static int is_needed(const struct um_discard_guard *g, const struct um_tensor *t, uint64_t addr, uint64_t end,
 		     enum um_executor_waits waits)
 {
@@ -39,7 +39,7 @@ int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t
 
 	if (!um_arena_pool_region_at(g->pool, addr, bytes))
 		return 0;
-	if (n) /* a tensor that contains that one began earlier and may end later */
+	if (n) /* tensors that contain this one begin earlier and may end later */
 		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent) {
 			if (t->addr + t->bytes <= addr)
 				continue;

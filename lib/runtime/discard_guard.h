@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * discard_guard.h - may this memory be discarded now?
+ * discard_guard.h - decides whether a range of memory may be discarded now
  *
  * in    live tensors, the library's own memory, the op that is being announced
  * out   yes or no for a range of addresses
  * owns  nothing
  *
  * Promise 1 of the library rests on these rules: a hint never changes a result. A discard is allowed only if no live
- * tensor needs any byte of the range. The plan says what should be dead by then; the guard decides at the time of
- * issue, from the tensors that are alive then. It allows a discard exactly if
+ * tensor needs any byte of the range. The plan predicts which content is dead; the guard decides at the time of issue,
+ * from the tensors that are alive then. It allows a discard exactly if
  *
  *     1. the range lies in one region of the library's own memory (adopted memory is never discarded), and
  *     2. each live tensor that overlaps the range is in a state marked "yes", in the column of what waits for the
@@ -21,11 +21,12 @@
  *     overwritten by the op at hand       no       no          yes
  *     any other                           no       no          no
  *
- * A dead tensor may be written by the next op: the discard must be over by then, so without a waiting op only memory
- * without a live tensor may go. An iteration writes a transient tensor before it reads it; once used, a later op of the
- * iteration may read it. "Overwritten" means that the op writes every byte of the tensor in the range and reads none of
- * them. A tensor that contains another counts by itself: both must be in a state marked "yes". A freed tensor is not
- * live. The caller holds the context's lock. Cost: O(log tensors + overlapping tensors x uses of the op).
+ * The next op may write a dead tensor, and the discard must be complete by then. So if no op waits for the discard,
+ * only memory without a live tensor may be discarded. An iteration writes a transient tensor before it reads it; once
+ * used, a later op of the iteration may read it. "Overwritten" means that the op writes every byte of the tensor in the
+ * range and reads none of them. A tensor that contains another counts by itself: both must be in a state marked "yes".
+ * A freed tensor is not live. The caller holds the context's lock. Cost: O(log tensors + overlapping tensors x uses of
+ * the op).
  */
 #ifndef UM_RUNTIME_DISCARD_GUARD_H
 #define UM_RUNTIME_DISCARD_GUARD_H
@@ -42,8 +43,8 @@ struct um_discard_guard {
 	uint64_t before_iteration; /* number of ops announced before this iteration began */
 };
 
-/* May the content of [addr, addr + bytes) be thrown away, if these ops wait until that has been done? 0: no; 1: yes, no
- * live tensor overlaps it; 2: yes, though live tensors do, so that an op which writes them must wait. */
+/* May the content of [addr, addr + bytes) be discarded, if these ops wait for the discard? 0: no; 1: yes, no live
+ * tensor overlaps it; 2: yes, and live tensors overlap it, so that an op that writes them must wait. */
 int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
 
 #endif

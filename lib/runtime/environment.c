@@ -128,27 +128,27 @@ static int parse_ms(const struct um_variable *v, const char *text, struct umadv_
 const struct um_variable um_variables[] = {
 	{"UMADVISE_DEVICE", "auto, none or sim", "auto", "the device: CUDA's, none, or the simulated GPU", AT(device),
 	 parse_word, devices, COUNT(devices), "UMADV_DEVICE_AUTO, _NONE or _SIM"},
-	{"UMADVISE_BUDGET", SIZE ", 2 MiB at least; 0: what the device has", "0", "device memory to keep to",
+	{"UMADVISE_BUDGET", SIZE ", 2 MiB at least; 0: all of the device", "0", "maximum of device memory in use",
 	 AT(budget), parse_budget, NULL, 0, NULL},
 	{"UMADVISE_STRATEGY", "lookahead, on-demand, prefetch-on-use or another of umadvise(7)", "lookahead",
-	 "what decides which hints are issued", AT(strategy), parse_strategy, NULL, 0, NULL},
+	 "policy that chooses the hints", AT(strategy), parse_strategy, NULL, 0, NULL},
 	{"UMADVISE_PROFILE", "the name of a built-in device profile, or a file", "by the device's name",
-	 "what is assumed of the device's speed", AT(profile), parse_text, NULL, 0, NULL},
+	 "assumed speed of the device", AT(profile), parse_text, NULL, 0, NULL},
 	{"UMADVISE_PLAN", "a file that umadv_save_plan or umadvise plan wrote", "none", "plan to start from", AT(plan),
 	 parse_text, NULL, 0, NULL},
-	{"UMADVISE_TRACE", "the name of a file to write", "none", "recording of what the program does", AT(trace),
+	{"UMADVISE_TRACE", "the name of a file to write", "none", "recording of the program's operations", AT(trace),
 	 parse_text, NULL, 0, NULL},
 	{"UMADVISE_RUN_LOG", "the name of a file to write", "none", "run log, for umadvise report", AT(run_log),
 	 parse_text, NULL, 0, NULL},
-	{"UMADVISE_RUN_LOG_SIZE", SIZE, "64 MiB", "most bytes of that log", AT(run_log_bytes), parse_size, NULL, 0,
+	{"UMADVISE_RUN_LOG_SIZE", SIZE, "64 MiB", "maximum size of the run log", AT(run_log_bytes), parse_size, NULL, 0,
 	 NULL},
-	{"UMADVISE_COUNTERS", SWITCH, "off", "the driver's own counters in that log, by CUPTI", AT(counters),
+	{"UMADVISE_COUNTERS", SWITCH, "off", "the driver's counters in the run log, by CUPTI", AT(counters),
 	 parse_switch, NULL, 0, NULL},
 	{"UMADVISE_NVTX", "all, iterations or off", "all", "marks for a profiler that is attached", AT(nvtx),
 	 parse_word, marks, COUNT(marks), "UMADV_NVTX_ALL, _ITERATIONS or _OFF"},
-	{"UMADVISE_LOG", "error, warn, info or debug", "warn", "what is logged", AT(log_level), parse_word, levels,
-	 COUNT(levels), NULL},
-	{"UMADVISE_PLAN_TIME", "milliseconds, at most 3600000", "a fixed effort", "time to look for a better plan",
+	{"UMADVISE_LOG", "error, warn, info or debug", "warn", "least important level that is logged", AT(log_level),
+	 parse_word, levels, COUNT(levels), NULL},
+	{"UMADVISE_PLAN_TIME", "milliseconds, at most 3600000", "a fixed effort", "time to search for a better plan",
 	 AT(plan_ms), parse_ms, NULL, 0, NULL},
 	{"UMADVISE_EVICT", "auto, library or driver", "auto", "eviction policy in steady iterations", AT(evict),
 	 parse_word, um_evict_words, UM_EVICT_WORDS, "UMADV_EVICT_AUTO, _LIBRARY or _DRIVER"},
@@ -190,8 +190,8 @@ void um_variable_ignored(const char *name, char *line, size_t size)
 
 	while (strcmp(v->name, name) != 0)
 		v++;
-	snprintf(line, size, "%s=%.160s is ignored: accepted: %s; used: the default, %s", name, um_variable_get(name),
-		 v->accepted, v->standard);
+	snprintf(line, size, "%s=%.160s is ignored: accepted values: %s; the default is used: %s", name,
+		 um_variable_get(name), v->accepted, v->standard);
 }
 
 void um_environment_read(struct umadv_options *o)
@@ -200,7 +200,7 @@ void um_environment_read(struct umadv_options *o)
 		um_variable_read(v, o);
 }
 
-/* The variable whose name is spelled almost like that. */
+/* The variable with a similar name, or NULL. */
 static const char *near_name(const char *name)
 {
 	const size_t skip = sizeof PREFIX - 1;
@@ -256,8 +256,8 @@ static void say_unknown(void (*say)(void *user, const char *line), void *user)
 		return;
 	for (at = 0; um_environment_unknown(&at, name, sizeof name, &near);) {
 		snprintf(line, sizeof line,
-			 near ? "%s is no variable of this library: did you mean %s?"
-			      : "%s is no variable of this library: umadvise(7) lists them",
+			 near ? "unknown variable %s: did you mean %s?"
+			      : "unknown variable %s: umadvise(7) lists all variables",
 			 name, near);
 		say(user, line);
 	}

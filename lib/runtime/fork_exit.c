@@ -30,7 +30,7 @@ static void in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A thread that is inside the library while the process ends is waited for, but not for ever. */
+/* Waits for threads that are inside the library, at most two seconds for each context. */
 static void at_exit(void)
 {
 	pthread_mutex_lock(&lock);

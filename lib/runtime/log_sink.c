@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static void give_up(struct um_log_sinks *r, int err)
+static void report_error(struct um_log_sinks *r, int err)
 {
 	r->host.notices->errors++;
 	um_notices_warn(r->host.notices, UM_WARN_RUN_LOG, "the run log could not be written: %s", strerror(-err));
 }
 
-/* Before the log: who listens first says who hears of hints at once. */
+/* Before the log: the executor's listener is set by the first sink, and hints must reach marks at once. */
 static void open_marks(struct um_log_sinks *r)
 {
 	enum umadv_nvtx nvtx = r->host.options->pub.nvtx;
@@ -22,7 +22,7 @@ static void open_marks(struct um_log_sinks *r)
 	r->marks = 1;
 	if (r->host.listen(r->host.user, &r->nvtx.sink)) {
 		r->host.notices->errors++;
-		um_notices_warn(r->host.notices, UM_WARN_RUN_LOG, "iterations alone are marked: no memory");
+		um_notices_warn(r->host.notices, UM_WARN_RUN_LOG, "out of memory: only iterations are marked");
 	}
 }
 
@@ -33,10 +33,10 @@ static int ignore(struct um_activity_sink *sink, const struct um_activity *a)
 	return 0;
 }
 
-/* Before the log, whose first line says whether they are in it. */
+/* Before the log, since its first line says whether it contains counters. */
 static void open_counters(struct um_log_sinks *r)
 {
-	char why[200] = "they are added to the run log, and UMADVISE_RUN_LOG names none";
+	char why[200] = "they need a run log: set UMADVISE_RUN_LOG";
 
 	if (!r->host.options->pub.counters)
 		return;
@@ -52,17 +52,17 @@ static void open_counters(struct um_log_sinks *r)
 	um_notices_warn(r->host.notices, UM_WARN_COUNTERS, "no counters of unified memory: %s", why);
 }
 
-/* What the driver has told goes to the log, `last`: all of it; without a log, nowhere. */
+/* Moves the driver's counter records to the log, `last`: all of them; without a log they are dropped. */
 static void take_counters(struct um_log_sinks *r, int last)
 {
-	struct um_activity_sink nowhere = {ignore};
+	struct um_activity_sink dropped = {ignore};
 	uint64_t lost = 0;
 	int code;
 
 	if (!r->counters)
 		return;
 	code = um_counters_take((int64_t)um_activity_source_now(r->host.activities), last,
-				r->log ? um_log_sink(r->log) : &nowhere, &lost);
+				r->log ? um_log_sink(r->log) : &dropped, &lost);
 	r->lost += lost;
 	if (last)
 		r->counters = 0;
@@ -96,7 +96,7 @@ static void open_log(struct um_log_sinks *r)
 		um_diag_line(&diag, line, sizeof line);
 		um_notices_warn(r->host.notices, UM_WARN_RUN_LOG, "no run log is written: %s", line);
 	} else if (r->host.listen(r->host.user, um_log_sink(r->log))) {
-		give_up(r, -ENOMEM);
+		report_error(r, -ENOMEM);
 	}
 	if (r->log && um_log_other_path(r->log))
 		um_notices_log(r->host.notices, UMADV_LOG_WARN,
@@ -115,13 +115,14 @@ void um_log_sinks_open(struct um_log_sinks *r, const struct um_log_sinks_host *h
 		take_counters(r, 1);
 }
 
-static void look(struct um_log_sinks *r, int last, const struct umadv_stats *stats, uint64_t *counts, uint64_t *levels)
+static void read_values(struct um_log_sinks *r, int last, const struct umadv_stats *stats, uint64_t *counts,
+			uint64_t *levels)
 {
 	struct umadv_stats *b = &r->before, s = *stats;
 
 	take_counters(r, last);
 	s.errors = r->host.notices->errors;
-	const uint64_t grown[UM_LIBRARY_COUNTS] = {
+	const uint64_t increase[UM_LIBRARY_COUNTS] = {
 		[UM_LIBRARY_OPS] = s.ops - b->ops,
 		[UM_LIBRARY_ISSUED] = s.hints_issued - b->hints_issued,
 		[UM_LIBRARY_REFUSED] = s.hints_refused - b->hints_refused,
@@ -136,15 +137,15 @@ static void look(struct um_log_sinks *r, int last, const struct umadv_stats *sta
 		[UM_LIBRARY_ERRORS] = s.errors - b->errors,
 		[UM_LIBRARY_LOST] = r->lost,
 	};
-	const uint64_t held[UM_LIBRARY_LEVELS] = {
+	const uint64_t current[UM_LIBRARY_LEVELS] = {
 		[UM_LIBRARY_PLAN_NS] = s.plan_ns,	    [UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
 		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes, [UM_LIBRARY_TENSORS] = s.tensors_live,
 		[UM_LIBRARY_LIVE] = s.bytes_live,	    [UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
 		[UM_LIBRARY_MEASURED] = s.measured,
 	};
 
-	memcpy(counts, grown, sizeof grown);
-	memcpy(levels, held, sizeof held);
+	memcpy(counts, increase, sizeof increase);
+	memcpy(levels, current, sizeof current);
 	*b = s;
 	r->lost = 0;
 }
@@ -157,13 +158,13 @@ void um_log_sinks_iter(struct um_log_sinks *r, uint64_t n, const char *name, con
 	um_nvtx_iter(&r->nvtx, n, name);
 	if (!r->log)
 		return;
-	look(r, 0, stats, counts, levels);
+	read_values(r, 0, stats, counts, levels);
 	err = um_log_next_part(r->log, (int64_t)um_activity_source_now(r->host.activities), counts, levels, n, name);
 	if (err)
-		give_up(r, err);
+		report_error(r, err);
 }
 
-/* What was not freed ends with the context, and others may get its addresses. */
+/* Ends the marks of live tensors: their addresses may be reused after the context is closed. */
 static void close_marks(struct um_log_sinks *r, const struct um_registry *registry)
 {
 	for (struct um_tree_node *n = r->marks ? um_tree_first(&registry->live) : NULL; n; n = um_tree_next(n)) {
@@ -184,9 +185,9 @@ void um_log_sinks_close(struct um_log_sinks *r, const struct um_registry *regist
 	close_marks(r, registry);
 	if (!r->log)
 		return;
-	look(r, 1, stats, counts, levels);
+	read_values(r, 1, stats, counts, levels);
 	err = um_log_close(r->log, (int64_t)um_activity_source_now(r->host.activities), counts, levels);
 	r->log = NULL;
 	if (err)
-		give_up(r, err);
+		report_error(r, err);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log_sink.h - the library's own log (io/log.h), what the driver counts for it (gpu/counters.h), and marks for
- * a profiler (io/nvtx.h): who is told what, and when
+ * log_sink.h - writes the run log (io/log.h) with the driver's counters (gpu/counters.h), and NVTX marks (io/nvtx.h)
  *
- * in    options, statistics; where iterations begin
+ * in    options, statistics, beginnings of iterations
  * out   a umlog file; marks
  * owns  the log
  *
@@ -22,9 +21,9 @@
 struct um_log_sinks_host {
 	const struct um_options *options;
 	const struct um_chosen_device *device;
-	const struct um_activity_source *activities; /* whose clock is used */
+	const struct um_activity_source *activities; /* its clock is used */
 	struct um_notices *notices;
-	int (*listen)(void *user, struct um_activity_sink *sink); /* the sink hears activities from now on */
+	int (*listen)(void *user, struct um_activity_sink *sink); /* the sink receives activities from now on */
 	void *user; /* until um_log_sinks_open returns */
 };
 
@@ -32,16 +31,16 @@ struct um_log_sinks {
 	struct um_log_sinks_host host; /* borrowed until close */
 	struct um_log *log; /* NULL: none */
 	struct um_nvtx nvtx;
-	int marks; /* of more than iterations */
-	int counters; /* they are ours */
-	uint64_t lost; /* of their records, in the part at hand */
-	struct umadv_stats before; /* as of the beginning of the part at hand */
+	int marks; /* tensors, ops and hints are marked, not only iterations */
+	int counters; /* the driver's counters are enabled for this context */
+	uint64_t lost; /* counter records dropped in the current part */
+	struct umadv_stats before; /* at the beginning of the current part */
 };
 
-/* Begins the log that the options ask for, if they do, and marks, if a profiler is there for them. What goes wrong is
- * logged and counted. */
+/* Opens the run log if the options request one, and marks if a profiler is attached. Failures are logged and
+ * counted. */
 void um_log_sinks_open(struct um_log_sinks *r, const struct um_log_sinks_host *host);
-/* Iteration `n` begins, called `name` (may be NULL): what was before is written. `stats`: now. */
+/* Iteration `n` begins, named `name` (may be NULL): writes the previous part. `stats`: current. */
 void um_log_sinks_iter(struct um_log_sinks *r, uint64_t n, const char *name, const struct umadv_stats *stats);
 void um_log_sinks_close(struct um_log_sinks *r, const struct um_registry *registry, const struct umadv_stats *stats);
 

@@ -18,10 +18,11 @@ void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_re
 				op, ptr, (unsigned long long)(addr - past->addr), name_of(past->name),
 				(unsigned long long)past->bytes);
 	else
-		um_notices_warn(n, UM_WARN_POINTER,
-				"op '%s' uses %p, which is in no known tensor: such uses are ignored and counted; "
-				"umadv_adopt names memory of the program's own",
-				op, ptr);
+		um_notices_warn(
+			n, UM_WARN_POINTER,
+			"op '%s' uses %p, which is in no tensor: such uses are ignored and counted; register memory "
+			"of the program by umadv_adopt",
+			op, ptr);
 }
 
 void um_mistake_range(struct um_notices *n, const char *op, const struct um_tensor *t, uint64_t off, uint64_t bytes)
@@ -42,14 +43,13 @@ void um_mistake_access(struct um_notices *n, const char *op, const struct um_ten
 
 void um_mistake_reserved(struct um_notices *n, const char *op)
 {
-	um_notices_warn(
-		n, UM_WARN_RESERVED,
-		"op '%s' has a use whose reserved members are not zero, which umadvise %s does not know: the op "
-		"is refused. Fill uses by the macros of umadvise.h",
-		op, umadv_version());
+	um_notices_warn(n, UM_WARN_RESERVED,
+			"op '%s' has a use with reserved members that are not zero, unknown to umadvise %s: the op "
+			"is refused. Fill uses by the macros of umadvise.h",
+			op, umadv_version());
 }
 
-/* What ends the context of CUDA is no matter of a stream. */
+/* If the CUDA context is lost, the stream is not the reason. */
 void um_mistake_stream(struct um_notices *n, const char *op, const struct um_chosen_device *d, um_stream stream,
 		       int code)
 {
@@ -57,15 +57,15 @@ void um_mistake_stream(struct um_notices *n, const char *op, const struct um_cho
 		return;
 	n->errors++;
 	um_notices_warn(n, UM_WARN_STREAM,
-			"op '%s' is announced on stream %p, which the device refuses with CUDA error %d: a stream must "
-			"be one of this device and not be destroyed",
+			"op '%s' is announced on stream %p, which the device refuses with CUDA error %d: use a stream "
+			"of this device that is not destroyed",
 			op, stream, code);
 }
 
 void um_mistake_no_iteration(struct um_notices *n)
 {
 	um_notices_warn(n, UM_WARN_OUTSIDE,
-			"%d ops were announced and umadv_iter was never called: nothing is learned and no hints are "
+			"%d ops were announced without a call of umadv_iter: nothing is learned and no hints are "
 			"issued. Call umadv_iter where an iteration begins",
 			UM_OPS_OUTSIDE);
 }

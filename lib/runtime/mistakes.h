@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mistakes.h - what a program announces wrongly, in the log: once per cause, with the names of the op and the tensor
+ * mistakes.h - logs invalid announcements of the program, once per cause, with the names of op and tensor
  *
- * Beside the op path: called only where something is wrong. Under the context's lock.
+ * Outside the op path: called only for invalid announcements. The caller holds the context's lock.
  */
 #ifndef UM_RUNTIME_MISTAKES_H
 #define UM_RUNTIME_MISTAKES_H
@@ -11,25 +11,25 @@
 #include "runtime/chosen_device.h"
 #include "runtime/notices.h"
 
-#define UM_OPS_OUTSIDE 10000 /* ops without an iteration after which the program is told */
+#define UM_OPS_OUTSIDE 10000 /* ops without an iteration after which a warning is logged */
 
-/* The op at hand uses an address in no live tensor. */
+/* The op uses an address outside every live tensor. */
 void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_registry *r, const void *ptr);
 
-/* It uses `bytes` from `off` of a tensor that is shorter. */
+/* The op uses bytes beyond the tensor's end. */
 void um_mistake_range(struct um_notices *n, const char *op, const struct um_tensor *t, uint64_t off, uint64_t bytes);
 
-/* A use of it neither reads nor writes. */
+/* A use neither reads nor writes. */
 void um_mistake_access(struct um_notices *n, const char *op, const struct um_tensor *t, unsigned access);
 
-/* A reserved member of one of its uses is not zero. */
+/* A reserved member of a use is not zero. */
 void um_mistake_reserved(struct um_notices *n, const char *op);
 
-/* The device below refuses its stream. */
+/* The device refuses the op's stream. */
 void um_mistake_stream(struct um_notices *n, const char *op, const struct um_chosen_device *d, um_stream stream,
 		       int code);
 
-/* UM_OPS_OUTSIDE ops, and umadv_iter was never called. */
+/* UM_OPS_OUTSIDE ops were announced without a call of umadv_iter. */
 void um_mistake_no_iteration(struct um_notices *n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * notices.h - what a context says of itself: log lines, warnings once per cause, failures counted
+ * notices.h - log lines of a context, warnings once per cause, and the count of failures
  *
- * in    lines and causes
+ * in    lines, causes
  * out   calls of the program's log function, or lines on stderr
- * owns  which causes were logged, and the number of failures
+ * owns  the set of logged causes, the number of failures
  *
- * Beside the op path: nothing is called where nothing is wrong. The caller holds the context's lock.
+ * Outside the op path. The caller holds the context's lock.
  */
 #ifndef UM_RUNTIME_NOTICES_H
 #define UM_RUNTIME_NOTICES_H
@@ -33,9 +33,9 @@ enum um_warned {
 struct um_notices {
 	umadv_log_fn log; /* NULL: stderr */
 	void *log_user;
-	enum umadv_log_level level; /* what is less important is not logged */
+	enum umadv_log_level level; /* less important lines are not logged */
 	unsigned warned; /* enum um_warned: each cause is logged once */
-	uint64_t errors; /* allocations and device calls of the library's own that failed */
+	uint64_t errors; /* failed allocations and device calls of the library */
 };
 
 void um_notices_init(struct um_notices *n, const struct umadv_options *options);

@@ -109,8 +109,9 @@ int um_op_state_captured(struct um_op_state *o, const struct um_chosen_device *d
 		return 0;
 	o->n_captured++;
 	um_notices_warn(notices, UM_WARN_CAPTURE,
-			"ops are announced on a stream that is being captured: ignored. "
-			"Announce the launch of the graph");
+			"op '%s' is announced on a stream that is being captured: such ops are ignored. "
+			"Announce the launch of the graph",
+			o->name);
 	return 1;
 }
 

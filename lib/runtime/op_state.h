@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_state.h - the op at hand: which tensors are the ranges that the program names?
+ * op_state.h - resolves the ranges of the current op to tensors
  *
- * in    what umadv_op was given, live tensors, the schedule's next op
+ * in    the arguments of umadv_op, live tensors, the schedule's next op
  * out   uses
- * owns  the uses of the op at hand, and those of an iteration before, which need not be looked up again
+ * owns  the uses of the current op, and a cache of uses resolved in earlier iterations
  *
- * Op path: O(uses) for an op that the schedule has next and that names the same ranges as before, else
- * O(uses x log tensors). No allocation once an op of that size was seen. Not thread-safe: the caller holds the
- * context's lock.
+ * Op path: O(uses) for the schedule's next op with the same ranges as before, otherwise O(uses x log tensors). No
+ * allocation once an op of that size was seen. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_RUNTIME_OP_STATE_H
 #define UM_RUNTIME_OP_STATE_H
@@ -22,33 +21,33 @@
 
 #include <string.h>
 
-/* What the program named here when it was looked up last, and what that was: the uses of an op lie one after the other,
- * so that they need not be looked up, nor written down again. */
+/* Cache of resolved uses: the ranges that the program named at the last look-up, and their tensors. The uses of an op
+ * are consecutive, so that they can be passed on without a copy. */
 struct um_known_uses {
 	UM_VEC(struct umadv_use) given; /* by use of the plan's schedule */
 	UM_VEC(struct um_use) found; /* likewise; id 0: not known */
 };
 
 struct um_op_state {
-	const char *name; /* of the op at hand */
+	const char *name; /* of the current op */
 	um_stream stream; /* that it is launched on */
-	int beside_plan; /* a plan has issued hints since the last op without one */
-	const struct um_use *uses; /* of the op at hand: `resolved`, or a part of `known` */
+	int beside_plan; /* the plan has issued hints since the last op outside the plan */
+	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */
 	uint32_t n_uses;
 	UM_VEC(struct um_use) resolved;
-	struct um_known_uses known; /* of an iteration before */
-	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the op at hand */
-	UM_VEC(struct um_touch) touches; /* of the op at hand, for a simulated device */
+	struct um_known_uses known; /* of earlier iterations */
+	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the current op */
+	UM_VEC(struct um_touch) touches; /* of the current op, for a simulated device */
 	uint64_t n; /* ops announced so far */
-	uint64_t n_captured, n_unknown; /* ignored ops of captured streams; uses in no tensor */
+	uint64_t n_captured, n_unknown; /* ignored ops of captured streams; uses outside every tensor */
 };
 
 _Static_assert(sizeof(struct umadv_use) == 4 * sizeof(void *) + 2 * sizeof(unsigned), "uses are compared as bytes");
 
 void um_op_state_fini(struct um_op_state *o);
 
-/* Is this the op that the schedule has next, on tensors that are who they are expected to be? Then nothing is looked
- * up: `uses` is set. Else NULL. */
+/* The schedule's next op if this is it, on the expected tensors: `uses` is then set without a look-up. Otherwise
+ * NULL. */
 static inline const struct um_sched_op *um_op_state_expected(struct um_op_state *o, struct um_cursor *c, int32_t stream,
 							     const struct umadv_op_info *info)
 {
@@ -72,24 +71,24 @@ static inline const struct um_sched_op *um_op_state_expected(struct um_op_state 
 	return so;
 }
 
-/* The op that was looked up was the schedule's number `op`: it need not be next time. */
+/* Caches the resolved uses of the schedule's op number `op`. */
 void um_op_state_remember(struct um_op_state *o, const struct um_schedule *s, uint32_t op,
 			  const struct umadv_op_info *info);
-/* Every op is looked up once more. */
+/* Empties the cache. */
 void um_op_state_forget(struct um_op_state *o);
 
-/* Ranges become tensors; the same range named twice is one use. 0; -ENOMEM; -EINVAL, logged once. */
+/* Resolves ranges to tensors; equal ranges become one use. 0; -ENOMEM; -EINVAL, logged once. */
 int um_op_state_resolve(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info,
 			struct um_notices *notices);
-/* Likewise of the relaunch outputs. 0 or -ENOMEM. */
+/* The same for relaunch outputs. 0 or -ENOMEM. */
 int um_op_state_resolve_outs(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info);
 
-/* Is the stream being captured? What is captured does not run now, and a call on a capturing stream would become part
- * of the graph, or spoil it. `code`, `status`: the device's answer, not both 0. */
+/* Is the stream being captured? Captured work does not run now, and a call on a capturing stream would become part of
+ * the graph or invalidate it. `code`, `status`: results of cudaStreamIsCapturing, not both 0. */
 int um_op_state_captured(struct um_op_state *o, const struct um_chosen_device *d, um_stream stream, int code,
 			 int status, struct um_notices *notices);
 
-/* A simulated device is told what the kernel that follows will touch. */
+/* Announces the ranges and the time of the next kernel to a simulated device. */
 void um_op_state_announce(struct um_op_state *o, const struct um_chosen_device *d, um_stream stream,
 			  const struct um_cost *cost, struct um_notices *notices);
 

@@ -35,7 +35,7 @@ static void run(struct um_op_timer *w)
 	for (uint32_t i = 0; i < w->n; i++)
 		w->pairs.at[i].ended = 0;
 	w->n_open = 0;
-	w->spoilt = 0;
+	w->invalid = 0;
 	w->state = UM_OP_TIMER_RUNS;
 }
 
@@ -71,7 +71,7 @@ static void end_op(struct um_op_timer *w, unsigned k)
 	struct um_op_timer_pair *p = &w->pairs.at[w->open[k].op - w->first];
 
 	p->ended = !um_app_stream_record(w->gpu, p->end, w->open[k].stream);
-	w->spoilt |= !p->ended;
+	w->invalid |= !p->ended;
 	w->open[k] = w->open[--w->n_open];
 }
 
@@ -88,7 +88,7 @@ void um_op_timer_stop_op(struct um_op_timer *w, um_stream stream)
 		}
 }
 
-/* The calling thread's streams come first: blocking streams wait for what is recorded on the legacy stream. */
+/* The calling thread's streams come first: blocking streams wait for events that are recorded on the legacy stream. */
 static void end_all(struct um_op_timer *w)
 {
 	for (unsigned k = w->n_open; k-- > 0;)
@@ -104,7 +104,7 @@ void um_op_timer_start_op(struct um_op_timer *w, um_stream stream, uint32_t op)
 		return;
 	if (w->n_open == UM_OP_TIMER_STREAMS ||
 	    w->gpu->api->cudaEventRecord(w->gpu, w->pairs.at[op - w->first].start, stream)) {
-		w->spoilt = 1;
+		w->invalid = 1;
 		return;
 	}
 	w->open[w->n_open].stream = um_app_stream_of(stream);
@@ -141,8 +141,8 @@ int um_op_timer_end(struct um_op_timer *w, int whole)
 	if (w->state == UM_OP_TIMER_RUNS) {
 		end_all(w);
 		for (uint32_t i = 0; i < w->n; i++)
-			w->spoilt |= !w->pairs.at[i].ended;
-		if (!whole || w->spoilt) {
+			w->invalid |= !w->pairs.at[i].ended;
+		if (!whole || w->invalid) {
 			run(w);
 			return 0;
 		}

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_timer.h - how long the ops of an iteration take on the device, by pairs of events
+ * op_timer.h - measures the ops of an iteration on the device, by pairs of events
  *
- * in    ops as they are announced, behind what makes them wait for memory
+ * in    ops as they are announced, after the call that makes them wait for memory
  * out   ns by op: the least of UM_OP_TIMER_PASSES iterations
  * owns  events for UM_OP_TIMER_OPS ops; longer iterations are measured a window at a time
  *
- * An op ends where the next one on its stream is announced, or the iteration. So what the device idles for want of a
- * launch counts; what it waits for memory does not. An event cannot be recorded on another host thread's per-thread
- * stream: at the end of the iteration it is recorded on the legacy default stream, which waits for that one. Events
- * cost the device and the app's thread about a microsecond each, so this runs in few iterations. Op path: two event
- * records, no allocation. Not thread-safe: the front desk holds the lock.
+ * An op ends when the next one on its stream is announced, or at the end of the iteration. So the time includes idle
+ * time of the device before the next launch, but not waits for memory. No event can be recorded on another host
+ * thread's per-thread stream: at the end of the iteration it is recorded on the legacy default stream, which waits for
+ * that one. An event costs the device and the program's thread about a microsecond each, so ops are measured in few
+ * iterations. Op path: two event records, no allocation. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_RUNTIME_OP_TIMER_H
 #define UM_RUNTIME_OP_TIMER_H
@@ -37,9 +37,9 @@ struct um_op_timer {
 	struct {
 		struct um_app_stream stream;
 		uint32_t op;
-	} open[UM_OP_TIMER_STREAMS]; /* the op that is under way on each stream */
+	} open[UM_OP_TIMER_STREAMS]; /* the running op of each stream */
 	unsigned n_open;
-	int spoilt; /* of this iteration nothing counts */
+	int invalid; /* this iteration's times are not used */
 };
 
 void um_op_timer_init(struct um_op_timer *w, struct um_gpu *gpu);
@@ -48,14 +48,14 @@ void um_op_timer_fini(struct um_op_timer *w);
 /* The next iteration has `n_ops` ops and is to be measured, from the first window on. 0, -ENOMEM, -EIO. */
 int um_op_timer_begin(struct um_op_timer *w, uint32_t n_ops);
 
-/* An op is announced on `stream`: what was under way there ends. Op number `op` begins. */
+/* An op is announced on `stream`: the running op there ends, and op number `op` begins. */
 void um_op_timer_stop_op(struct um_op_timer *w, um_stream stream);
 void um_op_timer_start_op(struct um_op_timer *w, um_stream stream, uint32_t op);
 
-/* The iteration has ended; `whole`: as was expected. 1: all ops are measured, see `ns`; else 0, and the next iteration
- * is measured too, or waited through for the device to get there. */
+/* The iteration has ended; `whole`: it was followed to its end. 1: all ops are measured, see `ns`; otherwise 0, and the
+ * next iteration is measured, or passes until the device has reached the events. */
 int um_op_timer_end(struct um_op_timer *w, int whole);
 
-void um_op_timer_off(struct um_op_timer *w); /* forgets what was measured */
+void um_op_timer_off(struct um_op_timer *w); /* drops the measured times */
 
 #endif

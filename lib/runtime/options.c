@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In tools/schemes: no program runs under them. */
+/* Schemes of tools/schemes: for comparison in umadvise simulate only. */
 static const char *const compared[] = {"capuchin", "deepum", "g10", "swapadvisor", "vdnn", "vdnn-all", "vdnn-conv"};
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
@@ -44,8 +44,8 @@ static int refuse_strategy(struct um_options *o, const char *name)
 		known |= strcmp(compared[i], name) == 0;
 	if (known)
 		snprintf(o->problem, sizeof o->problem,
-			 "strategy '%s' is there to be compared with, in umadvise simulate only: no program "
-			 "runs under it",
+			 "strategy '%s' is for comparison in umadvise simulate only: expected lookahead, "
+			 "on-demand, prefetch-on-use or another of umadvise(7)",
 			 name);
 	else
 		snprintf(o->problem, sizeof o->problem,
@@ -82,7 +82,7 @@ int um_options_take(struct um_options *o, const struct umadv_options *given)
 	if (given) {
 		if (given->struct_size < offsetof(struct umadv_options, budget) || given->struct_size > 4096) {
 			snprintf(o->problem, sizeof o->problem,
-				 "options: struct_size %zu: call umadv_options_init first", given->struct_size);
+				 "options: struct_size is %zu: call umadv_options_init first", given->struct_size);
 			return -EINVAL;
 		}
 		size_t n = given->struct_size < sizeof o->pub ? given->struct_size : sizeof o->pub;

@@ -2,7 +2,7 @@
  *
  * options.h - the options of a context
  *
- * Owned copies of what umadv_open was given, with the environment (environment.h) where nothing was given.
+ * Owned copies of the options given to umadv_open; defaults come from the environment (environment.h).
  */
 #ifndef UM_RUNTIME_OPTIONS_H
 #define UM_RUNTIME_OPTIONS_H
@@ -11,13 +11,13 @@
 #include "umadvise.h"
 
 struct um_options {
-	struct umadv_options pub; /* its strings point at the copies below */
+	struct umadv_options pub; /* its strings point to the copies below */
 	enum um_strategy strategy;
 	char *strings[5];
-	char problem[160]; /* the first value given that makes no sense, in words; empty if all do */
+	char problem[160]; /* the first invalid value, in words; empty if all are valid */
 };
 
-/* Takes `given` (NULL: defaults and environment). 0, -ENOMEM, -EINVAL (`problem` says which). */
+/* Copies `given` (NULL: defaults and environment). 0, -ENOMEM, -EINVAL (see `problem`). */
 int um_options_take(struct um_options *o, const struct umadv_options *given);
 void um_options_fini(struct um_options *o);
 

@@ -18,7 +18,7 @@ static void open_trace(struct um_sinks *s, const char *path, const struct um_cho
 
 	if (um_fork_exit_claim_trace(process, path)) {
 		um_notices_warn(s->notices, UM_WARN_TRACE,
-				"no trace of this context is written: another context of the process writes %s", path);
+				"no trace is written for this context: another context of the process writes %s", path);
 		return;
 	}
 	um_diag_init(&diag, path);
@@ -28,14 +28,14 @@ static void open_trace(struct um_sinks *s, const char *path, const struct um_cho
 	}
 }
 
-struct listening {
+struct log_listen {
 	struct um_sinks *sinks;
 	struct um_executor *executor;
 };
 
-static int listen_to_all(void *user, struct um_activity_sink *sink)
+static int listen_for_log(void *user, struct um_activity_sink *sink)
 {
-	const struct listening *l = user;
+	const struct log_listen *l = user;
 
 	return um_sinks_listen(l->sinks, l->executor, sink, 0);
 }
@@ -43,8 +43,8 @@ static int listen_to_all(void *user, struct um_activity_sink *sink)
 void um_sinks_open(struct um_sinks *s, const struct um_options *options, const struct um_chosen_device *device,
 		   struct um_fork_exit *process, struct um_executor *executor)
 {
-	struct listening l = {s, executor};
-	const struct um_log_sinks_host host = {options, device, &s->activities, s->notices, listen_to_all, &l};
+	struct log_listen l = {s, executor};
+	const struct um_log_sinks_host host = {options, device, &s->activities, s->notices, listen_for_log, &l};
 
 	if (options->pub.trace)
 		open_trace(s, options->pub.trace, device, process);
@@ -63,7 +63,7 @@ static void mark(void *user, const struct um_issued_hint *hint)
 	struct um_sinks *s = user;
 	struct um_activity a = um_activity_source_hint_activity(&s->activities, hint);
 
-	um_nvtx_hint(&s->log.nvtx, &a); /* a mark that is missing is missing */
+	um_nvtx_hint(&s->log.nvtx, &a); /* a failed mark is not reported */
 }
 
 void um_sinks_hint(struct um_sinks *s, const struct um_issued_hint *hint)

@@ -11,7 +11,7 @@ const char *const um_evict_words[UM_EVICT_WORDS] = {"auto", "library", "driver"}
 
 #define COUNT(a) (int)(sizeof(a) / sizeof *(a))
 
-static int look_up(const char *const *names, int n, const char *name)
+static int find_name(const char *const *names, int n, const char *name)
 {
 	for (int i = 0; i < n; i++)
 		if (strcmp(names[i], name) == 0)
@@ -30,7 +30,7 @@ int um_strategy_parse(const char *name)
 
 	if (scheme >= 0)
 		return UM_STRATEGY_SCHEME + scheme;
-	return look_up(strategies, COUNT(strategies), name);
+	return find_name(strategies, COUNT(strategies), name);
 }
 
 int um_strategy_plans(enum um_strategy s)

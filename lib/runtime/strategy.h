@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * strategy.h - the words that options and variables choose from: strategies, eviction policies
+ * strategy.h - names and numbers of strategies and eviction policies
  *
- * in    a word
+ * in    a name
  * out   its number
  * owns  nothing
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tensors.h - the live tensors of a context, and the managed memory that they lie in
+ * tensors.h - the live tensors of a context, and their managed memory
  *
  * in    sizes, addresses of the program
- * out   tensors; ranges that are known to be managed memory
+ * out   tensors; ranges of managed memory
  * owns  the registry, the arenas
  *
  * Not thread-safe: the caller holds the context's lock. O(log tensors), um_tensors_used O(regions).
@@ -26,20 +26,21 @@ struct um_tensors {
 void um_tensors_init(struct um_tensors *t, struct um_gpu *gpu);
 void um_tensors_fini(struct um_tensors *t); /* the device is still open */
 
-/* A tensor appears; 0 or what um_registry_add returns. */
+/* Adds a tensor; returns as um_registry_add. */
 int um_tensors_add(struct um_tensors *t, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
 		   unsigned flags, struct um_tensor **out);
-/* It has no parts and is gone. Unless it is dead, its parent is not. */
+/* Removes a tensor without parts. Unless it is dead, its parent is not dead. */
 void um_tensors_remove(struct um_tensors *t, struct um_tensor *tensor);
 
 /* The live tensor that starts at ptr (of `bytes`, if not 0), or NULL. */
 struct um_tensor *um_tensors_find_start(struct um_tensors *t, const void *ptr, uint64_t bytes);
 
-/* Cuts off the ends of a range that are not known to be managed memory. Where it lies in one region of the arenas, that
- * is put into `*whole` (unless NULL). */
+/* Shrinks a range to the part that is known to be managed memory. If it is inside one region of the arenas, that region
+ * is stored in `*whole` (unless NULL). */
 void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 
-/* Managed memory that was ever given out, in whole blocks: an array to be freed (NULL: no memory) and its length. */
+/* Managed memory that was ever allocated, in whole blocks: an array to be freed (NULL: out of memory) and its
+ * length. */
 size_t um_tensors_used(const struct um_tensors *t, struct um_executor_range **out);
 
 void um_tensors_stats(const struct um_tensors *t, struct umadv_stats *out);

@@ -17,7 +17,7 @@ int um_trace_sink_open(struct um_trace_sink *t, const char *path, struct um_gpu 
 	if (err)
 		um_diag_set(diag, -err, 0, "cannot write: %s",
 			    err != -EEXIST ? strerror(-err)
-					   : "is there and is no umtrace: remove it, or name another file");
+					   : "the file exists and is not a umtrace: remove it, or name another file");
 	else
 		err = um_umtrace_writer_open(&t->writer, path, "libumadvise", "program", diag);
 	if (err) {
@@ -45,7 +45,7 @@ static void finish(struct um_trace_sink *t)
 	memset(t, 0, sizeof *t);
 }
 
-static int give_up(struct um_trace_sink *t, int err)
+static int stop(struct um_trace_sink *t, int err)
 {
 	um_umtrace_writer_close(t->writer, 0);
 	finish(t);
@@ -58,7 +58,7 @@ void um_trace_sink_launch(struct um_trace_sink *t)
 		t->started = !t->gpu->api->cudaEventRecord(t->gpu, t->start, t->stream);
 }
 
-/* Writes the op that was waiting for its time. What was not measured is written without one. */
+/* Writes the held op, with its time if that was measured. */
 static int flush(struct um_trace_sink *t)
 {
 	struct um_event e = {.kind = UM_EV_OP};
@@ -75,7 +75,7 @@ static int flush(struct um_trace_sink *t)
 	return um_sink_feed(t->writer, &e);
 }
 
-/* Copies what the op borrows. */
+/* Copies the op with its name and lists. */
 static int hold(struct um_trace_sink *t, const struct um_op *op, um_stream stream)
 {
 	size_t n = strlen(op->name) + 1;
@@ -110,7 +110,7 @@ int um_trace_sink_feed(struct um_trace_sink *t, const struct um_event *e, um_str
 	err = flush(t);
 	if (!err)
 		err = e->kind == UM_EV_OP && t->gpu ? hold(t, &e->op, stream) : um_sink_feed(t->writer, e);
-	return err ? give_up(t, err) : 0;
+	return err ? stop(t, err) : 0;
 }
 
 int um_trace_sink_close(struct um_trace_sink *t)
@@ -121,7 +121,7 @@ int um_trace_sink_close(struct um_trace_sink *t)
 		return 0;
 	err = flush(t);
 	if (err)
-		return give_up(t, err);
+		return stop(t, err);
 	err = um_umtrace_writer_close(t->writer, 1);
 	finish(t);
 	return err;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * trace_sink.h - what happens, written as a umtrace, with measured times where the device is real
+ * trace_sink.h - writes events as a umtrace, with measured times on a real device
  *
- * in    events, and the moment an op is about to be launched
+ * in    events; launches of ops
  * out   a umtrace file
- * owns  the writer, and the op that is not written yet
+ * owns  the writer, and the latest op, which is not written yet
  *
- * A measured op is written when the next event comes: then the device is waited for, so that a program that is being
- * recorded runs op by op. Not thread-safe: the caller holds the lock.
+ * A measured op is written at the next event, after waiting for the device. So a recorded program runs one op after the
+ * other. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_TRACE_SINK_H
 #define UM_RUNTIME_TRACE_SINK_H
@@ -22,7 +22,7 @@ struct um_trace_sink {
 	struct um_gpu *gpu; /* NULL: nothing is measured */
 	um_event_handle start, end;
 	int held;
-	struct um_op op; /* held: its lists are those below */
+	struct um_op op; /* held: its lists are the copies below */
 	um_stream stream;
 	int started; /* held: `start` was recorded */
 	UM_VEC(char) name;
@@ -30,10 +30,10 @@ struct um_trace_sink {
 	UM_VEC(struct um_tensor_id) relaunch;
 };
 
-/* 0 or -errno, and nothing is written. `gpu` NULL: times are only those that the program says. */
+/* 0, or -errno and nothing is written. `gpu` NULL: times are those that the program gives. */
 int um_trace_sink_open(struct um_trace_sink *t, const char *path, struct um_gpu *gpu, struct um_diag *diag);
 
-/* 0, or -errno: the file is given up. */
+/* 0, or -errno: writing ends. */
 int um_trace_sink_feed(struct um_trace_sink *t, const struct um_event *e, um_stream stream);
 void um_trace_sink_launch(struct um_trace_sink *t); /* the op fed last is about to be launched */
 int um_trace_sink_close(struct um_trace_sink *t);

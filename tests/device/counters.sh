@@ -127,6 +127,6 @@ is "$(dry UMADVISE_RUN_LOG="$tmp/none/x" UMADVISE_COUNTERS=on "$app" 1)" \
 errors 1" "no log that can be written: told"
 is "$(env UMADVISE_RUN_LOG="$tmp/v.umlog" UMADVISE_COUNTERS=on "$top_builddir/examples/vector" 2>&1 >/dev/null)" \
 	"$why the context has no CUDA device" "a simulated device in the program itself"
-like "$(dry UMADVISE_COUNTERS=some "$app" 1)" "UMADVISE_COUNTERS=some is ignored: accepted: on or off" \
+like "$(dry UMADVISE_COUNTERS=some "$app" 1)" "UMADVISE_COUNTERS=some is ignored: accepted values: on or off" \
 	"a value of UMADVISE_COUNTERS that is not accepted is named"
 tap_done
