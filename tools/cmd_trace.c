@@ -504,9 +504,10 @@ const struct tool_verb verb_trace = {
 	.options = options,
 	.modes = TRACE_CHECK | TRACE_STAT,
 	.tail = "Shape has a letter for each iteration: the same letter, the same ops, allocations and frees, on the "
-		"same\nsizes in the same pattern. Peak is the most bytes alive at once; largest op, the most bytes "
-		"of whole\ntensors that one op touches; GFLOP and GB moved are sums over the ops of the last "
-		"iteration.\n\nExit status: 0 done, 2 usage, 3 a file was refused.\n\n"
+		"same\nsizes in the same pattern. Peak is the most bytes of live tensors at once, largest op the most "
+		"bytes that\none op uses: of a tensor only the ranges that ops use, of a table the 2 MiB blocks that "
+		"are looked up.\nGFLOP and GB moved are sums over the ops of the last iteration.\n\n"
+		"Exit status: 0 done, 2 usage, 3 a file was refused.\n\n"
 		"Examples:\n"
 		"  umadvise trace check *.umtrace.gz\n"
 		"  umadvise trace stat resnet50.umtrace.gz\n"

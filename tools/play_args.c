@@ -76,7 +76,8 @@ const struct arg play_options[] = {
 	 .value = "R,...",
 	 .read = read_ratios,
 	 .expected = "ratios from 0.01 to 1000, 16 at most",
-	 .help = "device memory is (most bytes alive at once) / R; below 1 leaves room; simulate takes several"},
+	 .help = "device memory is (most bytes alive at once, of those that ops use) / R; below 1 leaves room; simulate "
+		 "takes several"},
 	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory is so much (default: the profile's)"),
 	{.name = "strategy",
 	 .kind = ARG_READ,

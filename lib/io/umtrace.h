@@ -61,9 +61,11 @@ const struct um_umtrace_header *um_trace_header(const struct um_trace *t);
 size_t um_trace_length(const struct um_trace *t);
 /* The i-th event; everything it points to lives as long as the trace. */
 const struct um_event *um_trace_event(const struct um_trace *t, size_t i);
-uint64_t um_trace_peak_bytes(const struct um_trace *t); /* peak of live bytes, without rounding */
+/* The most bytes of live tensors at once, without rounding; of each, those that ops of its life touch (a look-up: the
+ * blocks of its pages). */
+uint64_t um_trace_peak_bytes(const struct um_trace *t);
 uint64_t um_trace_iterations(const struct um_trace *t);
-/* The op whose tensors have the most bytes: its event index (SIZE_MAX: there is no op) and those bytes. */
+/* The op that touches the most bytes, counted likewise: its event index (SIZE_MAX: there is no op) and those bytes. */
 size_t um_trace_largest_op(const struct um_trace *t, uint64_t *bytes);
 
 #endif

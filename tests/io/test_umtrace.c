@@ -177,14 +177,33 @@ static void check_sums(void)
 				       "{\"ev\":\"alloc\",\"t\":2,\"bytes\":99}\n{\"ev\":\"iter\",\"n\":1}\n");
 	uint64_t bytes;
 
-	is_u64(um_trace_peak_bytes(t), 200, "the most bytes alive at once");
+	is_u64(um_trace_peak_bytes(t), 101, "the peak counts the bytes of live tensors that ops use");
 	is_u64(um_trace_iterations(t), 2, "the trace has two iterations");
 	is_u64(um_trace_largest_op(t, &bytes), 3, "the largest op is found");
-	is_u64(bytes, 200, "touches whole tensors, each once");
+	is_u64(bytes, 101, "an op counts each byte of its ranges once");
 	um_trace_free(t);
 	t = load("{\"umtrace\":1}\n");
 	is_u64(um_trace_largest_op(t, &bytes), SIZE_MAX, "an empty trace has no largest op");
 	is_u64(bytes, 0, "an empty trace has no largest bytes");
+	um_trace_free(t);
+}
+
+/* Two tensors of 64 MiB. An op reads 12 MiB of the first in two ranges that overlap and writes 8 MiB of the second; the
+ * next one looks up 3 pages of the second. */
+static void check_ranges(void)
+{
+	struct um_trace *t =
+		load("{\"umtrace\":1}\n{\"ev\":\"alloc\",\"t\":0,\"bytes\":67108864}\n"
+		     "{\"ev\":\"alloc\",\"t\":1,\"bytes\":67108864}\n"
+		     "{\"ev\":\"op\",\"name\":\"slab\",\"r\":[[0,0,8388608],[0,4194304,8388608]],"
+		     "\"w\":[[1,8388608,8388608]]}\n"
+		     "{\"ev\":\"op\",\"name\":\"look up\",\"r\":[1],\"w\":[],\"touched\":{\"1\":12288}}\n");
+	uint64_t bytes;
+
+	is_u64(um_trace_largest_op(t, &bytes), 2, "the op with the most bytes in its ranges is the largest");
+	is_u64(bytes, 20 << 20, "ranges of one tensor count once where they overlap");
+	is_u64(um_trace_peak_bytes(t), (12 + 8 + 6) << 20,
+	       "the peak counts ranges, and of a look-up one block for each page");
 	um_trace_free(t);
 }
 
@@ -365,6 +384,7 @@ int main(void)
 		tap_bail("no folder to write to");
 	check_events();
 	check_sums();
+	check_ranges();
 	check_writing();
 	check_no_half_files();
 	check_no_file();

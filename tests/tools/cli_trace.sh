@@ -48,11 +48,11 @@ is "$got" "$want" "the figures of the recorded traces"
 is "$(trace stat --format csv "$data/good-all-keys.umtrace" | tr -d '\r' | sed "s,$data/,,")" "\
 file,workload,events,iterations,shape,ops_min,ops_max,tensors,peak_bytes,params_bytes,largest_op_bytes,largest_op,\
 last_flop,last_moved_bytes
-good-all-keys.umtrace,sample,12,2,AB,0,3,4,5243968,1048576,5243904,look up,0,0" "csv"
+good-all-keys.umtrace,sample,12,2,AB,0,3,4,5243904,1048576,4194304,fill,0,0" "csv"
 is "$(trace stat -f json - <"$data/good-all-keys.umtrace")" '{"schema":"umtrace-stat/1","traces":[
 {"file":"-","workload":"sample","events":12,"iterations":2,"shape":"AB",'\
-'"ops_min":0,"ops_max":3,"tensors":4,"peak_bytes":5243968,"params_bytes":1048576,'\
-'"largest_op_bytes":5243904,"largest_op":"look up","last_flop":0,"last_moved_bytes":0}
+'"ops_min":0,"ops_max":3,"tensors":4,"peak_bytes":5243904,"params_bytes":1048576,'\
+'"largest_op_bytes":4194304,"largest_op":"fill","last_flop":0,"last_moved_bytes":0}
 ]}' "json"
 
 printf '{"umtrace":1,"workload":"a,\\"b\\"\\n"}\n' >"$tmp/odd.umtrace"

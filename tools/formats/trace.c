@@ -8,8 +8,8 @@
 
 #include "base/vec.h"
 #include "io/arena.h"
-#include "io/id_map.h"
 #include "io/umtrace.h"
+#include "formats/trace_bytes.h"
 
 struct um_trace {
 	struct um_sink sink; /* first */
@@ -18,9 +18,8 @@ struct um_trace {
 	uint64_t uses; /* of all ops */
 	struct um_trace_caps caps;
 	struct um_arena arena;
-	struct um_id_map sizes; /* id -> bytes, while loading */
-	UM_VEC(uint64_t) counted; /* ids of an op that count towards its size, while loading */
-	uint64_t live_bytes, peak_bytes, iterations, largest_bytes;
+	struct um_trace_bytes touched; /* while loading */
+	uint64_t peak_bytes, iterations, largest_bytes;
 	size_t largest; /* SIZE_MAX: no op */
 };
 
@@ -41,37 +40,11 @@ static int keep_list(struct um_trace *t, const void *list, size_t n, size_t size
 	return n && !*out ? -ENOMEM : 0;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Bytes of the whole tensors that an op touches, each once. */
-static int op_bytes(struct um_trace *t, const struct um_op *op, uint64_t *bytes)
-{
-	uint64_t sum = 0;
-
-	um_vec_clear(&t->counted);
-	if (um_vec_reserve(&t->counted, op->n_uses))
-		return -ENOMEM;
-	for (uint32_t i = 0; i < op->n_uses; i++)
-		t->counted.at[t->counted.n++] = op->uses[i].id.v;
-	if (op->n_uses)
-		qsort(t->counted.at, t->counted.n, sizeof *t->counted.at, compare_ids);
-	for (size_t i = 0; i < t->counted.n; i++)
-		if (i == 0 || t->counted.at[i] != t->counted.at[i - 1])
-			sum += *um_id_map_find(&t->sizes, t->counted.at[i]);
-	*bytes = sum;
-	return 0;
-}
-
 static int keep_op(struct um_trace *t, struct um_op *op)
 {
 	const void *uses, *relaunch, *ws;
 	uint64_t bytes;
-	int rc = op_bytes(t, op, &bytes);
+	int rc = um_trace_bytes_op(&t->touched, op, &bytes);
 
 	if (!rc)
 		rc = keep_name(t, &op->name);
@@ -93,22 +66,6 @@ static int keep_op(struct um_trace *t, struct um_op *op)
 	return 0;
 }
 
-static int keep_alloc(struct um_trace *t, const struct um_event *ev)
-{
-	if (um_id_map_add(&t->sizes, ev->alloc.id.v, ev->alloc.bytes))
-		return -ENOMEM;
-	t->live_bytes += ev->alloc.bytes;
-	if (t->live_bytes > t->peak_bytes)
-		t->peak_bytes = t->live_bytes;
-	return 0;
-}
-
-static void keep_free(struct um_trace *t, const struct um_event *ev)
-{
-	t->live_bytes -= *um_id_map_find(&t->sizes, ev->free.id.v);
-	um_id_map_remove(&t->sizes, ev->free.id.v);
-}
-
 static int keep(struct um_sink *sink, const struct um_event *event)
 {
 	struct um_trace *t = (struct um_trace *)sink;
@@ -122,10 +79,7 @@ static int keep(struct um_sink *sink, const struct um_event *event)
 	case UM_EV_ALLOC:
 		rc = keep_name(t, &ev.alloc.name);
 		if (!rc)
-			rc = keep_alloc(t, &ev);
-		break;
-	case UM_EV_FREE:
-		keep_free(t, &ev);
+			rc = um_trace_bytes_add(&t->touched, ev.alloc.id.v, ev.alloc.bytes);
 		break;
 	case UM_EV_OP:
 		rc = keep_op(t, &ev.op);
@@ -134,6 +88,7 @@ static int keep(struct um_sink *sink, const struct um_event *event)
 		rc = keep_name(t, &ev.iter.name);
 		t->iterations++;
 		break;
+	case UM_EV_FREE:
 	case UM_EV_DEAD: /* no line of a file says it */
 		break;
 	}
@@ -156,10 +111,27 @@ static struct um_trace *trace_new(struct um_diag *diag, const char *name)
 	return t;
 }
 
+/* Of each tensor that is alive, the bytes that ops of its life touch. */
+static void find_peak(struct um_trace *t)
+{
+	uint64_t live = 0;
+
+	for (size_t i = 0; i < t->events.n; i++) {
+		const struct um_event *e = &t->events.at[i];
+
+		if (e->kind == UM_EV_ALLOC)
+			live += um_trace_bytes_of(&t->touched, e->alloc.id.v);
+		else if (e->kind == UM_EV_FREE)
+			live -= um_trace_bytes_of(&t->touched, e->free.id.v);
+		t->peak_bytes = live > t->peak_bytes ? live : t->peak_bytes;
+	}
+}
+
 static int trace_done(struct um_trace *t, int rc, struct um_trace **out)
 {
-	um_id_map_fini(&t->sizes);
-	um_vec_fini(&t->counted);
+	if (!rc)
+		find_peak(t);
+	um_trace_bytes_fini(&t->touched);
 	if (rc)
 		um_trace_free(t);
 	else
@@ -199,8 +171,7 @@ void um_trace_free(struct um_trace *t)
 	um_umtrace_header_fini(&t->header);
 	um_vec_fini(&t->events);
 	um_arena_fini(&t->arena);
-	um_id_map_fini(&t->sizes);
-	um_vec_fini(&t->counted);
+	um_trace_bytes_fini(&t->touched);
 	free(t);
 }
 

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB(b) ((double)(b) / 1048576.0)
-
 static const char *const names[UM_PLAYS] = {"infinite", "on-demand", "prefetch-on-use", "lookahead"};
 
 static const struct um_sim_driver *drivers;
@@ -509,25 +507,13 @@ static int start(struct play *p)
 	return err;
 }
 
-/* An op must fit. Its tensors have no places yet: their whole blocks are at least what their bytes fill. */
-static int too_big(const struct um_trace *t, uint64_t budget, int endless, char *why, size_t size)
+/* Less than a block holds nothing. An op that exceeds the budget is paged by the driver. */
+static int too_small(uint64_t budget, char *why, size_t size)
 {
-	uint64_t bytes, blocks;
-	size_t i = um_trace_largest_op(t, &bytes), op = 0;
-
-	if (budget && budget < UM_BLOCK_BYTES) {
-		snprintf(why, size, "the budget of %llu bytes is less than one block of %llu MiB",
-			 (unsigned long long)budget, UM_BLOCK_BYTES >> 20);
-		return -E2BIG;
-	}
-	if (endless || i == SIZE_MAX || bytes <= budget)
+	if (!budget || budget >= UM_BLOCK_BYTES)
 		return 0;
-	for (size_t k = 0; k < i; k++)
-		op += um_trace_event(t, k)->kind == UM_EV_OP;
-	blocks = bytes / UM_BLOCK_BYTES + (bytes % UM_BLOCK_BYTES != 0);
-	snprintf(why, size,
-		 "op %zu '%s' uses %.1f MiB, which lie in %.1f MiB of whole blocks at least; the budget is %.1f MiB",
-		 op, um_trace_event(t, i)->op.name, MIB(bytes), MIB(blocks * UM_BLOCK_BYTES), MIB(budget));
+	snprintf(why, size, "the budget of %llu bytes is less than one block of %llu MiB", (unsigned long long)budget,
+		 UM_BLOCK_BYTES >> 20);
 	return -E2BIG;
 }
 
@@ -538,7 +524,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 
 	memset(out, 0, sizeof *out);
 	out->first_hinted_iteration = -1;
-	err = too_big(trace, o->budget, o->strategy == UM_PLAY_INFINITE, out->why, sizeof out->why);
+	err = too_small(o->budget, out->why, sizeof out->why);
 	if (!err)
 		err = um_trace_period_find(trace, &p.tail);
 	if (err) {

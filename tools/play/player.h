@@ -88,7 +88,7 @@ void um_play_result_fini(struct um_play_result *r);
 /* Sums the iterations (at least one) up. */
 void um_play_result_settle(struct um_play_result *r, int means);
 
-/* Plays. 0; -E2BIG: an op alone exceeds the budget (`why` names it); -ENODATA: a plan was to be saved and there is
+/* Plays. 0; -E2BIG: the budget is less than a block (`why` says so); -ENODATA: a plan was to be saved and there is
  * none; -ENOMEM and others. */
 int um_play(const struct um_trace *trace, const struct um_play_options *o, struct um_play_result *out);
 

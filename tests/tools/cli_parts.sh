@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# umadvise simulate: ops that use parts of large tensors, look up a little in them, or use more than the budget. In sum
+# from the third iteration on the library is not behind the driver alone, nor behind prefetches of what each op uses.
+. "${top_srcdir:=.}/tests/tap.sh"
+
+trace() { "${PYTHON3:-python3}" "$top_srcdir/tests/fixture/parts_trace.py" "$@"; }
+
+# $1: profile, further: traces. Prints what fails: a strategy is missing, lookahead is more than 2 % behind in sum, or more
+# than 10 % behind in more than one iteration.
+behind() {
+	"$UMADVISE" simulate "${@:2}" --profile "$1" --oversubscribe 1.5,2 --iterations 52 --per-iteration -f json \
+		--strategy on-demand,prefetch-on-use,lookahead -o "$tmp/runs.json" || echo "status $?"
+	"${PYTHON3:-python3}" - "$tmp/runs.json" <<'END'
+import json, sys
+runs = {}
+for r in json.load(open(sys.argv[1]))["runs"]:
+    key = (r["trace"], round(r["oversubscribe"], 2))
+    runs.setdefault(key, {})[r["strategy"]] = [i["ns"] for i in r["iterations"][2:]]
+for key, r in runs.items():
+    ours = r["lookahead"]
+    best = min(r["on-demand"], r["prefetch-on-use"], key=sum)
+    late = sum(a > 1.1 * b for a, b in zip(ours, best))
+    if sum(ours) > 1.02 * sum(best) or late > 1:
+        print(*key, "%.3f" % (sum(ours) / sum(best)), late)
+END
+}
+
+trace slabs --mib 24 --slabs 8 >"$tmp/slabs.umtrace"
+trace tables --mib 8 --layers 12 >"$tmp/tables.umtrace"
+trace giant --mib 16 --layers 8 >"$tmp/giant.umtrace"
+for device in v100 a100 h100; do
+	is "$(behind "$device" "$tmp/slabs.umtrace" "$tmp/tables.umtrace" "$tmp/giant.umtrace")" "" \
+		"$device: slabs, tables and an op above the budget are not behind"
+done
+tap_done
