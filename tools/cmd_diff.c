@@ -25,7 +25,7 @@ static int say_why(struct um_diag *diag, int err)
 	return tool_exit_of(err);
 }
 
-/* A finished report, by way of the document that it would be: one way of comparing for both. */
+/* Converts a finished report to its JSON document, so that both kinds of input are compared alike. */
 static int sheets_of(const struct report_loaded *l, const char *file, struct um_sheets *out)
 {
 	struct report_view v = {.file = file, .findings = {&l->report, &l->capture, NULL}};
@@ -115,7 +115,7 @@ static int run(int argc, char **argv)
 	if (!code)
 		code = show(&a, &d);
 	if (!code && a.fail_on == 0 && d.verdict == DIFF_UNKNOWN) {
-		tool_say("diff", "%s and %s cannot be compared: no iterations, and no kernels, in both", d.file[0],
+		tool_say("diff", "cannot compare %s and %s: they share neither iterations nor kernels", d.file[0],
 			 d.file[1]);
 		code = TOOL_REFUSED;
 	}
@@ -130,9 +130,9 @@ const struct tool_verb verb_diff = {
 	.run = run,
 	.what = "compare two recorded runs: is the second slower, and what changed",
 	.synopsis = "diff A B [OPTION]...",
-	.about = "Compares two runs: whether iterations of B are slower than those of A, beyond their noise and a "
-		 "threshold, and what changed, by kernel, cause and tensor. A and B are whatever 'umadvise report' "
-		 "reads, or what it wrote with --format json.",
+	.about = "Compares two runs: whether iterations of B are slower than those of A, beyond noise and a "
+		 "threshold, and which kernels, causes and tensors changed. A and B are inputs of 'umadvise "
+		 "report', or its documents (--format json).",
 	.options = report_options,
 	.modes = REPORT_DIFF,
 	.tail = "Example:\n"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diff.h - two reports compared: is the second slower, and what changed
+ * diff.h - compares two reports: is the second slower, and what changed
  *
- *     cmd_diff.c      the command line, and reading
- *     diff_compare.c  what is compared, and what counts as a change
- *     diff_differ.c   what makes the two hard to compare
- *     diff_show.c     the forms: a text, csv, "umdiff/1"
+ *     cmd_diff.c      the command line, and reading the inputs
+ *     diff_compare.c  the comparison and its thresholds
+ *     diff_differ.c   differences that make the comparison doubtful
+ *     diff_show.c     output as text, CSV or JSON ("umdiff/1")
  */
 #ifndef UM_TOOLS_DIFF_H
 #define UM_TOOLS_DIFF_H
@@ -16,10 +16,10 @@
 #define DIFF_MEASURES 6
 #define DIFF_KEYS 3
 
-/* What of a report's table is compared. Rows with equal keys are added up. */
+/* How one table of a report is compared. Rows with equal keys are added up. */
 struct diff_table {
 	const char *name, *keys[DIFF_KEYS + 1];
-	const char *measures[DIFF_MEASURES + 1]; /* the first that changed says whether it is more */
+	const char *measures[DIFF_MEASURES + 1]; /* the first changed one decides the direction */
 };
 
 extern const struct diff_table diff_tables[];
@@ -32,12 +32,12 @@ struct diff_row {
 	char *key;
 	int in[2];
 	double value[2][DIFF_MEASURES];
-	int unknown[2][DIFF_MEASURES]; /* not recorded there: null */
+	int unknown[2][DIFF_MEASURES]; /* null: not recorded */
 	int changed[DIFF_MEASURES];
 	enum diff_state state;
 };
 
-/* The two ran on different devices, or differ otherwise in what should be the same. */
+/* A difference in the conditions of the two runs, for example in their devices. */
 struct diff_difference {
 	const char *what; /* static */
 	char *of[2];
@@ -47,24 +47,24 @@ struct diff {
 	const char *file[2]; /* borrowed */
 	struct um_sheets sheets[2];
 	double threshold; /* percent */
-	double iterations[2], ns[2], mad_ns[2]; /* the iterations that are compared, or 0 and all kernels */
+	double iterations[2], ns[2], mad_ns[2]; /* compared iterations, or 0: all kernels */
 	double recorded[2]; /* iterations, all of them */
-	double change, noise; /* percent; noise < 0: not known */
+	double change, noise; /* percent; noise < 0: unknown */
 	enum diff_state verdict; /* not NEW and GONE */
-	int per_iteration; /* values of rows are: the numbers of iterations recorded differ */
+	int per_iteration; /* values are per iteration, because the runs recorded different numbers of iterations */
 	UM_VEC(struct diff_difference) differences;
 	UM_VEC(struct diff_row) rows; /* table by table, the largest change first */
 	const struct diff_row *why; /* of the verdict, or NULL */
 };
 
-/* Compares the two sheets, which are there. 0 or -ENOMEM. */
+/* Compares the two sheets, which must exist. 0 or -ENOMEM. */
 int diff_compare(struct diff *d);
 void diff_fini(struct diff *d); /* the sheets, too */
 
-/* Fills the differences. 0 or -ENOMEM, as of the next one. */
+/* Fills the differences. 0 or -ENOMEM. */
 int diff_differences(struct diff *d);
 
-/* The same for a measure of the summary that only one of the two has recorded. */
+/* The same for a measure of the summary that only one run has recorded. 0 or -ENOMEM. */
 int diff_unrecorded(struct diff *d, const struct diff_row *row, int m);
 
 /* Is a key's value a time, or bytes? */

@@ -9,9 +9,9 @@
 
 #define SIGMA 1.4826 /* of a normal distribution, per MAD */
 #define MEDIAN_ERROR 1.2533 /* standard error of a median, per sigma and root of n */
-#define SURE 2.0 /* standard errors of the difference: less is noise */
-#define ITERATIONS_MIN 3 /* fewer say nothing of their noise */
-#define SHARE 0.001 /* of a column's sum: what changes less is no change */
+#define SURE 2.0 /* standard errors; a smaller difference is noise */
+#define ITERATIONS_MIN 3 /* fewest iterations for an estimate of noise */
+#define SHARE 0.001 /* share of a column's sum; a smaller change is ignored */
 
 const struct diff_table diff_tables[] = {
 	{"summary",
@@ -93,7 +93,7 @@ static double number_of(const struct um_sheet *t, size_t row, const char *key)
 	return c >= 0 && row < t->n_rows ? um_sheet_at(t, row, (size_t)c)->number : 0;
 }
 
-/* A null: what it counts was not recorded. */
+/* A null means that the value was not recorded. */
 static int is_null(const struct um_sheet *t, size_t row, const char *key)
 {
 	int c = um_sheet_column(t, key);
@@ -108,7 +108,7 @@ static const char *text_of(const struct um_sheet *t, size_t row, const char *key
 	return c >= 0 && row < t->n_rows ? um_sheet_at(t, row, (size_t)c)->text : NULL;
 }
 
-/* Iterations that are neither cold nor unfinished; where a report has no list of them, what its summary says. */
+/* Iterations that are neither cold nor unfinished; without a list of them, the report's summary. */
 static int measure(struct diff *d, int side)
 {
 	const struct um_sheet *list = um_sheets_find(&d->sheets[side], "iterations");
@@ -191,7 +191,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(x->key, y->key);
 }
 
-/* Rows of a table of one side, behind the others. Per iteration where `times` is not 0. */
+/* Appends the rows of one side's table, per iteration if `times` is not 0. */
 static int add_rows(struct diff *d, const struct diff_table *t, int side, double times)
 {
 	const struct um_sheet *sheet = um_sheets_find(&d->sheets[side], t->name);
@@ -212,7 +212,7 @@ static int add_rows(struct diff *d, const struct diff_table *t, int side, double
 	return 0;
 }
 
-/* Equal keys, of both sides, become one row. */
+/* Joins rows of equal keys. */
 static void join_rows(struct diff *d, size_t from)
 {
 	size_t to = from;
@@ -274,7 +274,7 @@ static int compare_table(struct diff *d, const struct diff_table *t)
 	int err = 0;
 
 	if (!um_sheets_find(&d->sheets[0], t->name) || !um_sheets_find(&d->sheets[1], t->name))
-		return 0; /* what only one of them was asked for is no change */
+		return 0; /* a table of one side only is no change */
 	for (int s = 0; s < 2 && !err; s++)
 		err = add_rows(d, t, s, d->per_iteration ? d->recorded[s] : 0);
 	if (err)

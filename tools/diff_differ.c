@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes two runs hard to compare: they ran on different devices, or different programs ran. They are compared
- * still, and each difference is said first.
+ * Conditions in which two runs differ, such as devices and programs. The runs are compared all the same, and each
+ * difference is printed first.
  */
 #include "diff.h"
 
@@ -27,7 +27,7 @@ static const char *cell_text(const struct um_sheet *t, size_t row, const char *k
 	return room;
 }
 
-/* "sgemm step 17" and "sgemm step 3" are marks of one kind. */
+/* "sgemm step 17" and "sgemm step 3" count as the same mark. */
 static void without_number(char *text)
 {
 	size_t n = strlen(text);
@@ -38,7 +38,7 @@ static void without_number(char *text)
 		strcpy(text + n, "*");
 }
 
-/* The different texts of some columns, in order, behind each other; empty: the report does not say. */
+/* The distinct texts of some columns, in order, joined; empty: unknown. */
 static char *listed(const struct um_sheet *t, const char *const *keys, int numbered)
 {
 	char **all = t ? calloc(t->n_rows + 1, sizeof *all) : NULL, *out = NULL, text[256], room[32];
@@ -101,7 +101,7 @@ int diff_differences(struct diff *d)
 		{"devices", "devices", {"name", "memory_bytes"}, 0},
 		{"drivers", "devices", {"driver"}, 0},
 		{"programs", "processes", {"name"}, 0},
-		{"what iterations are known by", "summary", {"iterations_by"}, 0},
+		{"source of iterations", "summary", {"iterations_by"}, 0},
 		{"iteration marks", "iterations", {"name"}, 1},
 		{"strategies", "library", {"strategy"}, 0},
 		{"budgets", "library", {"budget_bytes"}, 0},
@@ -118,7 +118,7 @@ int diff_differences(struct diff *d)
 	return err;
 }
 
-/* A value that one of the two has not recorded is compared with nothing. */
+/* Values that only one of the two has recorded are not compared. */
 int diff_unrecorded(struct diff *d, const struct diff_row *row, int m)
 {
 	static const char *const words[] = {"recorded", "not recorded"};

@@ -39,13 +39,13 @@ static void verdict(const struct diff *d, char *to, size_t size)
 	int m = 0;
 
 	if (d->verdict == DIFF_UNKNOWN) {
-		snprintf(to, size, "no verdict: iterations, or else kernels, have to be in both");
+		snprintf(to, size, "no verdict: the runs share neither iterations nor kernels");
 		return;
 	}
 	if (d->noise >= 0)
 		snprintf(noise, sizeof noise, "noise %.1f %%", d->noise);
 	if (d->why) {
-		/* Faults explain a time; the time alone is what is left to say. */
+		/* Prefers a row of faults, which explains the time, to the time itself. */
 		for (int i = 1; i < DIFF_MEASURES && d->why->table->measures[i] && !m; i++)
 			if (d->why->changed[i] && (d->why->value[1][i] > d->why->value[0][i]) == (d->change > 0))
 				m = i;
@@ -106,12 +106,12 @@ void diff_text(struct um_out *out, const struct diff *d)
 		snprintf(line, sizeof line, ", %.0f iterations", d->recorded[s]);
 		um_out_str(out, line);
 	}
-	um_out_str(out, d->per_iteration ? "\nnote: as many are not in both: sums are per iteration\n" : "\n");
+	um_out_str(out, d->per_iteration ? "\nnote: the numbers of iterations differ: sums are per iteration\n" : "\n");
 	for (size_t i = 0; i <= d->rows.n; i++) {
 		const struct diff_row *row = i < d->rows.n ? &d->rows.at[i] : NULL;
 
 		if (hidden && (!row || row->table != table)) {
-			snprintf(line, sizeof line, "  and %zu more: --format json has all\n", hidden);
+			snprintf(line, sizeof line, "  and %zu more: see --format json\n", hidden);
 			um_out_str(out, line);
 			hidden = 0;
 		}

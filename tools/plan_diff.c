@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Departures of both plans, by the tensor and the use that ends them.
+ * Compares the evictions of two plans by tensor and by the use that ends them.
  */
 #include "plan_json.h"
 
@@ -13,13 +13,13 @@
 
 #define MIB(b) ((double)(b) / 1048576.0)
 
-/* Why the two are not of one schedule, or NULL. Times may differ: that is another plan for the same iteration. */
+/* Why the two plans are not of one schedule, or NULL. Times may differ. */
 static const char *other_schedule(const struct um_schedule *a, const struct um_schedule *b)
 {
 	if (a->ops.n != b->ops.n)
-		return "as many ops";
+		return "the same number of ops";
 	if (a->slots.n != b->slots.n)
-		return "as many slots";
+		return "the same number of slots";
 	if (a->signature != b->signature)
 		return "the same signature";
 	for (size_t i = 0; i < a->slots.n; i++)
@@ -61,7 +61,7 @@ static const struct table_column head_columns[] = {
 	{"strategy", 1, 1}, {"profile", 1, 1},	{"file", 1, 1},
 };
 static const struct table_column row_columns[] = {
-	{"tensor", 1, 1}, {"role", 1, 1}, {"A MiB", 0, 1}, {"B MiB", 0, 1}, {"after op", 0, 1}, {"used op", 0, 1},
+	{"tensor", 1, 1}, {"role", 1, 1}, {"A MiB", 0, 1}, {"B MiB", 0, 1}, {"after op", 0, 1}, {"used by op", 0, 1},
 };
 
 static int head(const struct plan_view *a, const struct plan_view *b, FILE *to)
@@ -105,7 +105,7 @@ static void row(struct plan_differ *d, const struct plan_view *v, const struct p
 		table_cell(d->table, "%s%d", l->after < -1 ? "+" : "", l->need);
 }
 
-/* Calls `each` for what does not leave alike, and counts. */
+/* Calls `each` for evictions that differ, and counts all. */
 static void compare(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
 		    const struct plan_leave *y, struct plan_differ *d)
 {
@@ -136,7 +136,7 @@ static int show_text(const struct plan_view *a, const struct plan_view *b, const
 	if (t.cells.n)
 		fputs("\nEvictions that differ (+: used in the next iteration):\n", to);
 	err = table_write(&t, to) ? -ENOMEM : err;
-	fprintf(to, "%s%zu evicted in A only, %zu in B only, %zu in both but not as many bytes, %zu alike\n",
+	fprintf(to, "%s%zu evicted in A only, %zu in B only, %zu in both with different bytes, %zu equal\n",
 		d.only_a || d.only_b || d.both ? "" : "\n", d.only_a, d.only_b, d.both, d.same);
 	return err;
 }

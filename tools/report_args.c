@@ -99,7 +99,7 @@ static int one_page(const struct report_args *a)
 	return TOOL_USAGE;
 }
 
-/* Read when the format is known: it says how many rows are shown where nothing else is said. */
+/* Read after the format, which decides the default number of rows. */
 static int read_tables(struct report_args *a, const char *list)
 {
 	static const char *const defaults[] = {
@@ -172,23 +172,23 @@ const struct arg report_options[] = {
 	 .kind = ARG_READ,
 	 .value = "PATTERN",
 	 .read = read_iteration,
-	 .help = "NVTX ranges that are iterations: a shell pattern over NAME or DOMAIN:NAME; or auto (default: the "
-		 "ranges of the domain umadvise; without any, the likeliest ranges; without those, what repeats in "
-		 "the order of kernels), repetition (of kernels, whatever is marked) or none"},
+	 .help = "NVTX ranges that mark iterations: a shell pattern for NAME or DOMAIN:NAME; or auto (default: the "
+		 "ranges of the domain umadvise; otherwise the most likely ranges; otherwise repetitions of "
+		 "kernels), repetition (of kernels, even if ranges exist) or none"},
 	{.name = "report",
 	 .kind = ARG_TEXT,
 	 .modes = REPORT_VERB,
 	 .at = AT(list),
 	 .value = "T[:rows=N],...",
 	 .word = table_name,
-	 .help = "the tables to show, and how many rows (--help-reports lists them)"},
+	 .help = "tables to show, and how many rows (--help-reports lists them)"},
 	{.name = "help-reports", .kind = ARG_LIST, .modes = REPORT_VERB, .list = list_tables, .help = "the tables"},
 	{.name = "merge",
 	 .kind = ARG_FLAG,
 	 .modes = REPORT_VERB,
 	 .at = AT(merge),
-	 .help = "all FILEs, as of the processes of one run, as one report: sums over all of them, and processes and "
-		 "their iterations beside each other, each with its file"},
+	 .help = "one report on all FILEs as processes of one run: sums over all of them, and the iterations of "
+		 "processes side by side, each with its file"},
 	{.name = "threshold",
 	 .kind = ARG_REAL,
 	 .modes = REPORT_DIFF,
@@ -196,21 +196,23 @@ const struct arg report_options[] = {
 	 .value = "PERCENT",
 	 .most = 1000000,
 	 .expected = "a percentage",
-	 .help = "what changes by no more is the same (default: 5)"},
+	 .help = "smaller changes count as equal (default: 5)"},
 	ARG_FORMAT(AT(format), REPORT_VERB, "table csv json html perfetto",
-		   "table (default), csv (one table), json (schema umreport/1), html (a page of its own: drawings, "
-		   "findings, tables) or perfetto (the run over time, for Perfetto and chrome://tracing)"),
+		   "table (default), csv (one table), json (schema umreport/1), html (a self-contained page: "
+		   "drawings, findings, tables) or perfetto (the run over time, for Perfetto and chrome://tracing)"),
 	ARG_FORMAT(AT(format), REPORT_DIFF, "table csv json", "table (default), csv or json (schema umdiff/1)"),
-	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
-			       "output"),
-	{.name = "force-overwrite", .kind = ARG_FLAG, .at = AT(force), .help = "as for nsys: no effect"},
+	ARG_OUTPUT(AT(output), "write to FILE (gzip if the name ends in .gz; -: standard output)"),
+	{.name = "force-overwrite",
+	 .kind = ARG_FLAG,
+	 .at = AT(force),
+	 .help = "no effect; for compatibility with nsys"},
 	{.name = "timeunit",
 	 .kind = ARG_CHOICE,
 	 .modes = REPORT_VERB,
 	 .at = AT(unit_index),
 	 .value = "UNIT",
 	 .words = "ns us ms s",
-	 .help = "of tables in a terminal and in a page: ns, us, ms (default) or s"},
+	 .help = "unit of times in tables and pages: ns, us, ms (default) or s"},
 	{.name = "no-header",
 	 .kind = ARG_OFF,
 	 .modes = REPORT_VERB,
@@ -223,42 +225,42 @@ const struct arg report_options[] = {
 	 .value = "A/B",
 	 .read = read_window,
 	 .expected = "BEGIN/END, in ns or with us, ms, s",
-	 .help = "only what begins at A or later, and before B: ns, or with us, ms, s; either may be left out"},
+	 .help = "only activity that begins at BEGIN or later and before END: ns, or with us, ms, s; either may be "
+		 "left out"},
 	{.name = "filter-nvtx",
 	 .kind = ARG_TEXT,
 	 .modes = REPORT_VERB,
 	 .at = AT(o.within),
 	 .value = "PATTERN",
-	 .help = "only what begins in such a range"},
+	 .help = "only activity that begins in a matching NVTX range"},
 	{.name = "workload",
 	 .kind = ARG_TEXT,
 	 .modes = REPORT_VERB,
 	 .at = AT(workload),
 	 .value = "FILE",
-	 .help = "the workload that ran (umtrace): says how far it is from what no plan can beat, on the device of "
-		 "--profile with the memory of --budget"},
+	 .help = "the recorded workload of the run (umtrace): compares the run with the lower bound of any plan, "
+		 "for --profile and --budget"},
 	ARG_PROFILE(AT(profile), REPORT_VERB),
-	ARG_BUDGET(AT(budget), REPORT_VERB, 2 << 20,
-		   "of --workload: device memory is so much (default: the profile's)"),
+	ARG_BUDGET(AT(budget), REPORT_VERB, 2 << 20, "device memory for --workload (default: the profile's)"),
 	{.name = "fail-on",
 	 .kind = ARG_CHOICE,
 	 .modes = REPORT_VERB,
 	 .at = AT(fail_on),
 	 .value = "LEVEL",
 	 .words = "low medium high",
-	 .help = "exit with 1 where there is a finding as severe as this or more: low, medium or high"},
+	 .help = "exit with 1 if a finding has this severity or a higher one: low, medium or high"},
 	{.name = "fail-on",
 	 .kind = ARG_CHOICE,
 	 .modes = REPORT_DIFF,
 	 .at = AT(fail_on),
 	 .value = "worse",
 	 .words = "worse",
-	 .help = "exit with 1 where B is slower, with 3 where that cannot be said"},
+	 .help = "exit with 1 if B is slower, with 3 if the comparison has no verdict"},
 	{.name = "nsys",
 	 .kind = ARG_TEXT,
 	 .at = AT(nsys),
 	 .value = "PROGRAM",
-	 .help = "exports files that are reports (.nsys-rep) (default: nsys, from PATH)"},
+	 .help = "program that exports .nsys-rep files (default: nsys, from PATH)"},
 	{.name = "quiet", .letter = 'q', .kind = ARG_FLAG, .at = AT(quiet), .help = "no progress, no notes"},
 	ARG_LAST,
 };
@@ -281,7 +283,7 @@ int report_args_read(struct report_args *a, const struct tool_verb *verb, int ar
 		return TOOL_USAGE;
 	}
 	if (!a->n_files) {
-		tool_say("report", "no file given: expected what 'nsys export --type sqlite' writes");
+		tool_say("report", "no file given: expected an export of 'nsys export --type sqlite'");
 		return TOOL_USAGE;
 	}
 	return verb->modes == REPORT_DIFF ? ARGS_GO_ON : read_tables(a, a->list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Findings as a terminal shows them: a line that says what it is, and below it what was seen and what to do.
+ * Findings for a terminal: a line with the problem, then the observation and the advice.
  */
 #include "paint.h"
 #include "report_form.h"
@@ -16,10 +16,10 @@ static void paragraph(FILE *to, enum paint label_paint, const char *label, const
 {
 	fprintf(to, "%s  %-*s%s", label_paint ? paint(label_paint) : "", INDENT - 2, label,
 		label_paint ? paint(PAINT_OFF) : "");
-	table_wrap(to, INDENT, INDENT, tool_text(text)); /* names come from anywhere */
+	table_wrap(to, INDENT, INDENT, tool_text(text)); /* names are untrusted */
 }
 
-/* Where some of several processes do it. */
+/* The processes that are affected, if not all are. */
 static void whose(const struct report_view *v, const struct um_finding *f, char *to, size_t size)
 {
 	const struct um_report *r = v->findings.report;
@@ -84,7 +84,7 @@ void report_findings(FILE *to, const struct report_args *a, const struct report_
 		fprintf(to, "the later half of the iterations (%llu)%s\n", (unsigned long long)f->iterations,
 			n ? ", and what to do" : "");
 	else
-		fprintf(to, ", over all of the recording: it has no iterations\n");
+		fprintf(to, ", over the whole recording: it has no iterations\n");
 	for (size_t i = 0; i < shown; i++)
 		show(to, a, v, &f->list.at[i]);
 	if (shown < n)

@@ -31,7 +31,7 @@ static void head(const struct html *h)
 	um_out_str(h->out, "</style>\n</head>\n<body>\n");
 }
 
-/* What was recorded, and on what. */
+/* The recorded program, device and time. */
 static void header(const struct html *h)
 {
 	const struct um_capture *c = h->v->findings.capture;
@@ -67,7 +67,7 @@ static void header(const struct html *h)
 	um_out_str(h->out, "</p>\n");
 }
 
-/* Why there is nothing of a table though something may have been: "not recorded", "unknown"; NULL: it is known. */
+/* Why a table has no data: "not recorded", "unknown"; NULL: it has. */
 static const char *unseen(const struct html *h, const char *table)
 {
 	const struct um_capture *c = h->v->findings.capture;
@@ -81,7 +81,7 @@ static const char *unseen(const struct html *h, const char *table)
 #define GPU_FAULTS "CUDA_UM_GPU_PAGE_FAULT_EVENTS"
 #define CPU_FAULTS "CUDA_UM_CPU_PAGE_FAULT_EVENTS"
 
-/* In one sentence: how bad is it? */
+/* The summary sentence. */
 static void in_short(const struct html *h)
 {
 	char text[900];
@@ -96,12 +96,14 @@ static void library_in_short(const struct html *h, const struct um_capture_libra
 {
 	char a[HTML_ROOM], b[HTML_ROOM], c[HTML_ROOM];
 
-	html_f(h, "<p class=\"short\">In %s iterations %s operations were announced, and %s hints given.</p>\n",
+	html_f(h,
+	       "<p class=\"short\">In %s iterations the program announced %s operations and the library issued "
+	       "%s hints.</p>\n",
 	       html_count(a, l->iterations), html_count(b, l->counts[UM_LIBRARY_OPS]),
 	       html_count(c, l->counts[UM_LIBRARY_ISSUED]));
 }
 
-/* How far from what no plan can beat, where that is known. */
+/* The verdict, if there is one. */
 static void verdict(const struct html *h)
 {
 	const struct um_verdict *v = h->v->findings.verdict;
@@ -110,8 +112,8 @@ static void verdict(const struct html *h)
 	if (!v || !v->iteration_ns || !v->bound_ns)
 		return;
 	html_f(h,
-	       "<p class=\"short\">An iteration takes %s, <b>%.2f times</b> the %s that no plan can beat with %s "
-	       "(without computing again); the library plans %s.</p>\n",
+	       "<p class=\"short\">An iteration takes %s, <b>%.2f times</b> the lower bound of %s for any plan with "
+	       "%s (without recomputation); the library plans %s.</p>\n",
 	       html_ns(a, v->iteration_ns), (double)v->iteration_ns / (double)v->bound_ns, html_ns(b, v->bound_ns),
 	       html_bytes(c, v->budget_bytes), html_ns(d, v->plan_ns));
 }
@@ -132,7 +134,7 @@ static void notes(const struct html *h)
 	um_out_str(h->out, "</aside>\n");
 }
 
-/* `exact` is what the number is, to the last digit. */
+/* `exact` is the unrounded number. */
 static void tile(const struct html *h, const char *title, const char *value, uint64_t exact, const char *unit,
 		 const char *below)
 {
@@ -151,7 +153,7 @@ static void iteration_tile(const struct html *h)
 	tile(h, "An iteration", html_ns(a, r->median_ns), r->median_ns, " ns", below);
 }
 
-/* A number of faults, unless nobody looked. */
+/* A number of faults, if they were recorded. */
 static void fault_tile(const struct html *h, const char *title, const char *table, uint64_t n, const char *below)
 {
 	const char *why = unseen(h, table);
@@ -188,7 +190,7 @@ static void tiles(const struct html *h)
 	um_out_str(h->out, "</ul>\n");
 }
 
-/* What the library counted itself. */
+/* The library's own counters. */
 static void library_tiles(const struct html *h, const struct um_capture_library *l)
 {
 	const uint64_t *n = l->counts;
@@ -197,12 +199,12 @@ static void library_tiles(const struct html *h, const struct um_capture_library 
 	um_out_str(h->out, "<ul class=\"tiles\">\n");
 	iteration_tile(h);
 	snprintf(below, sizeof below, "of %s iterations", html_count(b, l->iterations));
-	tile(h, "Left the schedule", html_count(a, n[UM_LIBRARY_LEFT]), n[UM_LIBRARY_LEFT], "", below);
+	tile(h, "Off the schedule", html_count(a, n[UM_LIBRARY_LEFT]), n[UM_LIBRARY_LEFT], "", below);
 	snprintf(below, sizeof below, "%s refused", html_count(b, n[UM_LIBRARY_REFUSED]));
 	tile(h, "Hints given", html_count(a, n[UM_LIBRARY_ISSUED]), n[UM_LIBRARY_ISSUED], "", below);
-	tile(h, "Asked to the device", html_bytes(a, n[UM_LIBRARY_PREFETCH]), n[UM_LIBRARY_PREFETCH], " bytes", "");
+	tile(h, "Prefetched", html_bytes(a, n[UM_LIBRARY_PREFETCH]), n[UM_LIBRARY_PREFETCH], " bytes", "");
 	snprintf(below, sizeof below, "%s dropped", html_bytes(b, n[UM_LIBRARY_DISCARD]));
-	tile(h, "Asked to the host", html_bytes(a, n[UM_LIBRARY_EVICT]), n[UM_LIBRARY_EVICT], " bytes", below);
+	tile(h, "Evicted", html_bytes(a, n[UM_LIBRARY_EVICT]), n[UM_LIBRARY_EVICT], " bytes", below);
 	snprintf(below, sizeof below, "budget %s", html_bytes(b, l->budget_bytes));
 	tile(h, "Alive at most", html_bytes(a, l->levels[UM_LIBRARY_LIVE_PEAK]), l->levels[UM_LIBRARY_LIVE_PEAK],
 	     " bytes", below);

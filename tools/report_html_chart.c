@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterations side by side, the heat map, and what moved for which reason.
+ * Iterations side by side, the heat map, and migrations by cause.
  */
 #include "report_html.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BARS 160 /* at most: then several iterations share one */
+#define BARS 160 /* bars at most: more iterations share a bar */
 #define ROWS 16
 #define COLUMNS 40
 
@@ -38,7 +38,7 @@ static struct bar bar_of(const struct um_report *r, const struct um_report_proce
 	return b;
 }
 
-/* Of the process that has most. */
+/* Of the process with the most iterations. */
 static size_t most_iterations(const struct um_report *r)
 {
 	size_t most = 0;
@@ -59,7 +59,7 @@ static void bar(const struct html *h, const struct bar *b, size_t at, double mos
 	else
 		snprintf(names, sizeof names, "%zu", b->first);
 	if (um_table_recorded(&h->v->findings, UM_RECORDED_SERVING, NULL))
-		snprintf(serving, sizeof serving, "%s of it faults being served", html_ns(fault_ns, b->fault_ns));
+		snprintf(serving, sizeof serving, "%s of it while faults were served", html_ns(fault_ns, b->fault_ns));
 	else
 		snprintf(serving, sizeof serving, "page faults not recorded");
 	html_f(h,
@@ -71,7 +71,7 @@ static void bar(const struct html *h, const struct bar *b, size_t at, double mos
 	um_out_str(h->out, "</g>\n");
 }
 
-/* Their numbers, and below them what is odd of them. */
+/* Numbers of iterations, and marks of cold and odd ones. */
 static void bar_names(const struct html *h, const struct um_report_process *p, size_t n, size_t each)
 {
 	static const char *const marks[] = {"", "cold", "odd", "unfinished"};
@@ -133,10 +133,10 @@ void html_iterations(const struct html *h)
 		return;
 	for (size_t i = 0; i < r->iterations.n; i++)
 		most = r->iterations.at[i].ns > most ? r->iterations.at[i].ns : most;
-	html_heading(h, "Iterations compared", "How long each took. Cold and odd ones are far from the median.");
+	html_heading(h, "Iterations compared", "Time of each iteration. Cold and odd ones are far from the median.");
 	html_f(h,
-	       "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, "
-	       "faults being served%s</li><li>dashed: median</li></ul>\n",
+	       "<ul class=\"legend\"><li><i class=\"bar\"></i>time</li><li><i class=\"demand\"></i>of it, while "
+	       "faults were served%s</li><li>dashed: median</li></ul>\n",
 	       um_table_recorded(&h->v->findings, UM_RECORDED_SERVING, NULL) ? "" : " (not recorded)");
 	for (uint32_t i = 0; i < r->processes.n && drawn < HTML_FILES; i++) {
 		if (!r->processes.at[i].iterations.n)
@@ -150,7 +150,7 @@ void html_iterations(const struct html *h)
 
 /* --- heat map ----------------------------------------------------------------------------------------------------- */
 
-/* Values by row and column, and what they are called. Columns are groups of iterations. */
+/* Values by row and column, and their names. Columns are groups of iterations. */
 struct heat {
 	size_t n_rows, n_columns, each; /* each: iterations in a column */
 	uint64_t *value; /* by row, then column */
@@ -179,7 +179,7 @@ static void heat_fini(struct heat *m)
 	free(m->order);
 }
 
-/* Of several processes, iterations of one number are one. */
+/* Iterations of several processes with the same number share a column. */
 static void heat_add(const struct um_report *r, struct heat *m, size_t row, uint32_t iteration, uint64_t value)
 {
 	if (iteration == UM_REPORT_NONE)
@@ -196,7 +196,7 @@ static int larger(const void *a, const void *b, void *user)
 	return sum[x] != sum[y] ? sum[x] < sum[y] ? 1 : -1 : x > y ? 1 : -1;
 }
 
-/* Rows that have something, the largest first, and no more than fit; of several iterations the mean. */
+/* The largest rows first, as many as fit; columns of several iterations show the mean. */
 static void heat_sort(struct heat *m, size_t iterations)
 {
 	size_t n = 0;
@@ -268,7 +268,7 @@ static void heat_draw(const struct html *h, const struct heat *m)
 	um_out_str(h->out, "</div></div>\n");
 }
 
-/* What a map shows: its rows, and how they are filled. */
+/* Kinds of maps: rows and values. */
 struct heat_of {
 	const char *title, *about;
 	const char *(*name)(const struct html *h, size_t row);
@@ -336,16 +336,15 @@ static void heat(const struct html *h, const struct heat_of *of, size_t rows)
 void html_heat(const struct html *h)
 {
 	static const struct heat_of maps[] = {
-		{"Tensors that were waited for", "Kernels' time in which faults on them were served.", tensor_name,
-		 html_ns, fill_waits},
-		{"Tensors that moved", "To the device and back, whatever the reason.", tensor_name, html_bytes,
+		{"Stalls by tensor", "Kernel time while faults on the tensor were served.", tensor_name, html_ns,
+		 fill_waits},
+		{"Migrations by tensor", "To the device and to the host, all causes.", tensor_name, html_bytes,
 		 fill_moves},
-		{"Kernels that waited", "Their time in which their faults were served.", op_name, html_ns, fill_ops},
+		{"Stalls by kernel", "Kernel time while its faults were served.", op_name, html_ns, fill_ops},
 	};
-	static const char of_one[] =
-		"A row each, the largest first; a column is an iteration, and at the right are all together.";
-	static const char of_all[] = "A row each, the largest first; a column is the iteration of that number of all "
-				     "processes, and at the right are all together.";
+	static const char of_one[] = "Largest rows first; each column is an iteration; the last column is the sum.";
+	static const char of_all[] = "Largest rows first; each column is the iteration of that number in all "
+				     "processes; the last column is the sum.";
 	const struct um_report *r = h->v->findings.report;
 
 	if (most_iterations(r) < 2 || !r->ops.n)
@@ -400,7 +399,7 @@ void html_legend(const struct html *h)
 		unsigned causes; /* bits */
 	} parts[] = {{"demand", "on demand: page faults", 1u << UM_CAUSE_DEMAND | 1u << UM_CAUSE_SPECULATIVE},
 		     {"prefetch", "prefetched", 1u << UM_CAUSE_PREFETCH},
-		     {"evict", "evicted to make room", 1u << UM_CAUSE_EVICTION},
+		     {"evict", "evicted to free memory", 1u << UM_CAUSE_EVICTION},
 		     {"other", "other", 1u << UM_CAUSE_UNKNOWN | 1u << UM_CAUSE_COUNTERS}};
 	const struct um_report_sums *s = &h->v->findings.report->all;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Findings, as cards: what it is and what it would save, what was seen, what to do.
+ * Findings as cards: the problem and its saving, the observation, the advice.
  */
 #include "report_html.h"
 
@@ -10,7 +10,7 @@
 #define MOST 50
 #define NAME 80
 
-/* What, where and when. */
+/* The problem, its place and its iterations. */
 static void what(const struct html *h, const struct um_finding *f)
 {
 	const struct um_report *r = h->v->findings.report;
@@ -79,10 +79,10 @@ void html_findings(const struct html *h)
 	char about[160];
 
 	if (f->iterations)
-		snprintf(about, sizeof about, "%sIn the later half of the iterations (%llu), once it is warm.",
+		snprintf(about, sizeof about, "%sIn the later half of the iterations (%llu), after warm-up.",
 			 f->list.n ? "" : "None. ", (unsigned long long)f->iterations);
 	else
-		snprintf(about, sizeof about, "%sIn all of the recording: it has no iterations.",
+		snprintf(about, sizeof about, "%sIn the whole recording: it has no iterations.",
 			 f->list.n ? "" : "None. ");
 	html_heading(h, "Findings", about);
 	for (size_t i = 0; i < f->list.n && i < MOST; i++) {

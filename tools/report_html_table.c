@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Any table of tables.h, whichever there are: its columns say what they are.
+ * Prints any table of tables.h, from the descriptions of its columns.
  */
 #include "report_html.h"
 
@@ -31,7 +31,7 @@ static void value(const struct html *h, const struct um_column *c, struct um_val
 		html_f(h, unit_ns(h) > 1 ? "%.3f" : "%.0f", (double)x.number / unit_ns(h));
 		break;
 	default:
-		/* Numbers that only name something are not grouped. */
+		/* Identifiers are printed without digit groups. */
 		if (x.number < 0 || strcmp(c->key, "pid") == 0 || strcmp(c->key, "n") == 0)
 			html_f(h, "%lld", (long long)x.number);
 		else
@@ -115,7 +115,7 @@ static void rows(const struct html *h, const struct um_table *t, size_t n)
 	um_out_str(h->out, "</tbody></table></div>\n");
 }
 
-/* Those one looks at first are open. */
+/* The most important tables are open. */
 static int is_open(const char *name)
 {
 	static const char *const open[] = {"iterations", "tensors", "ops", "missing"};
@@ -134,7 +134,7 @@ void html_tables(const struct html *h)
 		size_t n = um_table_rows(t, &h->v->findings), most = h->a->tables[i].rows;
 		size_t shown = most && most < n ? most : n;
 
-		/* Findings have a form of their own, ahead of all. */
+		/* Findings are printed separately, before all tables. */
 		if ((!n && !h->a->chosen) || t == um_tables[UM_TABLE_FINDINGS])
 			continue;
 		html_f(h, "<details id=\"%s\"%s><summary>%s <span>%s", t->name, is_open(t->name) ? " open" : "",

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NARROW "\xe2\x80\xaf" /* a narrow blank at which no line is broken */
+#define NARROW "\xe2\x80\xaf" /* narrow no-break space */
 
 void html_f(const struct html *h, const char *fmt, ...)
 {
@@ -19,7 +19,7 @@ void html_f(const struct html *h, const char *fmt, ...)
 	um_out_str(h->out, line);
 }
 
-/* Characters, where each byte that begins none counts as one. */
+/* Number of characters; each invalid byte counts as one. */
 static size_t length(const char *s)
 {
 	size_t n = 0;
@@ -29,7 +29,7 @@ static size_t length(const char *s)
 	return n;
 }
 
-/* Where the last n characters begin. */
+/* Offset of the last n characters. */
 static const char *tail(const char *s, size_t n)
 {
 	const char *p = s + strlen(s);
@@ -43,7 +43,7 @@ static const char *tail(const char *s, size_t n)
 
 void html_name(const struct html *h, const char *name, size_t most)
 {
-	/* Bytes that continue nothing make a name longer than it is thought to be. */
+	/* Stray continuation bytes lengthen a name. */
 	if (length(name) <= most && strlen(name) <= 4 * most) {
 		um_out_str(h->out, "<bdi>");
 		um_out_html(h->out, name, SIZE_MAX);

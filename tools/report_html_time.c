@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The course of the whole run, and of three iterations that share their scales: what is in use on the device, what
- * moves, faults, kernels. x goes from 0 to 1000, y from 0 to 100, whatever the size of a drawing.
+ * The whole run and three iterations over time, with common scales: memory in use, migrations, faults, kernels. In all
+ * drawings x goes from 0 to 1000 and y from 0 to 100.
  */
 #include "report_html.h"
 
@@ -10,7 +10,7 @@
 
 #define TURNS 64 /* beginnings of iterations that are drawn, at most */
 
-/* Why something moved, as colours tell it. */
+/* Colours of causes of migration. */
 enum reason { DEMAND, PREFETCH, EVICT, OTHER, REASONS };
 
 static const char *const reason_class[] = {"demand", "prefetch", "evict", "other"};
@@ -34,10 +34,10 @@ struct course {
 	const struct um_bins *s;
 	int64_t begin, end;
 	uint64_t level; /* when it begins */
-	unsigned file; /* of those that are merged */
+	unsigned file; /* of the merged files */
 };
 
-/* The most of each, over all that share a scale. */
+/* Maximum of each series, over all drawings that share a scale. */
 struct scales {
 	double level, moved, faults; /* bytes; bytes/ns; 1/ms */
 };
@@ -89,7 +89,7 @@ static double x_at(const struct course *c, int64_t t)
 	return x < 0 ? 0 : x > 1000 ? 1000 : x;
 }
 
-/* Steps from `base`, `full` for what is as large as `most`. `edge`: their upper line alone. */
+/* Draws steps from `base` with height `full` for `most`. `edge`: only their upper line. */
 static void steps(const struct html *h, const struct course *c, const char *class, const double *v, double most,
 		  double base, double full, int edge)
 {
@@ -117,7 +117,7 @@ static void open_lane(const struct html *h, const char *title, const char *figur
 	       title, figure, size, title, figure);
 }
 
-/* Where iterations begin, too. */
+/* Draws values and the beginnings of iterations. */
 static void close_lane(const struct html *h, const struct course *c, int turns, const char *up, const char *down)
 {
 	const struct um_report *r = h->v->findings.report;
@@ -134,7 +134,7 @@ static void close_lane(const struct html *h, const struct course *c, int turns, 
 	um_out_str(h->out, "</div></figure>\n");
 }
 
-/* Of all devices of the file; 0: not known. */
+/* Of all devices of the file; 0: unknown. */
 static uint64_t memory_of(const struct html *h, const struct course *of)
 {
 	const struct um_capture *c = h->v->findings.capture;
@@ -146,7 +146,7 @@ static uint64_t memory_of(const struct html *h, const struct course *of)
 	return memory;
 }
 
-/* By bin. What is estimated is no more than there is. */
+/* By bin. Estimates are limited by the capacity. */
 static void levels(const struct course *c, uint64_t memory, double *v)
 {
 	uint64_t now = c->level;
@@ -169,7 +169,7 @@ static void level_lane(const struct html *h, const struct course *c, const struc
 	levels(c, memory, v);
 	for (unsigned i = 0; i < c->s->n; i++)
 		most = v[i] > most ? v[i] : most;
-	/* A device that is far from full is not drawn to its top. */
+	/* The capacity is drawn only if use comes near it. */
 	full = memory && (double)memory < 4 * full ? (double)memory : full;
 	full *= 1.06;
 	snprintf(figure, sizeof figure, memory ? "at most %s of %s" : "at most %s", html_bytes(a, (uint64_t)most),
@@ -182,7 +182,7 @@ static void level_lane(const struct html *h, const struct course *c, const struc
 	close_lane(h, c, turns, NULL, NULL);
 }
 
-/* To the device upwards, to the host downwards, one reason on the other; room for a line of text above and below. */
+/* To the device upwards, to the host downwards, causes stacked; with space for a line of text above and below. */
 static void moved_lane(const struct html *h, const struct course *c, const struct scales *m, int turns)
 {
 	double v[UM_VIEWS_BINS] = {0}, width = width_of(c->s), peak[2] = {0};
@@ -276,7 +276,7 @@ static void lanes(const struct html *h, const struct course *c, const struct sca
 	axis(h, c);
 }
 
-/* What a script can tell of the moment that is pointed at: by bin MiB, GB/s in and out, faults per ms; 0 left out. */
+/* Data for the script's tooltip: by bin MiB, GB/s in and out, faults per ms; 0 is left empty. */
 static void open_panel(const struct html *h, const struct course *c)
 {
 	static const char *const names[] = {"level", "in", "out", "faults"};
@@ -331,7 +331,7 @@ static void iteration(const struct html *h, const struct um_view *view, enum um_
 	um_out_str(h->out, "</div>\n");
 }
 
-/* The whole of a file; without bins where nothing was seen in it. */
+/* The whole run of a file, without bins if it has no activity. */
 static struct course whole(const struct um_report *r, unsigned file)
 {
 	const struct um_bins *s = file < r->views.files.n ? &r->views.files.at[file] : &r->views.all;
@@ -339,7 +339,7 @@ static struct course whole(const struct um_report *r, unsigned file)
 	return (struct course){s, s->n ? um_bins_at(s, 0) : 0, s->n ? um_bins_at(s, s->n) : 0, 0, file};
 }
 
-/* Each file by its own clock: below each other, with one scale for the heights. 0: there is nothing to draw. */
+/* Each file with its own clock, one below the other, with one vertical scale. 0: nothing to draw. */
 static int runs(const struct html *h)
 {
 	const struct um_report *r = h->v->findings.report;
@@ -395,7 +395,7 @@ void html_time(const struct html *h)
 		measure(&shared, &(struct course){.s = &chosen[i]->series, .level = chosen[i]->level});
 	if (n) {
 		html_heading(h, n > 1 ? "Iterations up close" : "An iteration up close",
-			     n > 1 ? "Heights share one scale; each is as wide as there is room." : NULL);
+			     n > 1 ? "All share one vertical scale; each has the full width." : NULL);
 		um_out_str(h->out, "<div class=\"panels\">\n");
 		for (unsigned i = 0; i < n; i++)
 			iteration(h, chosen[i], roles[i], &shared);

@@ -9,7 +9,7 @@ static void key(struct um_out *out, const char *name)
 	um_out_str(out, ": ");
 }
 
-/* Names of tables have hyphens, keys have not. */
+/* Tables have hyphens in their names, keys have underscores. */
 static void table_key(struct um_out *out, const char *name)
 {
 	char text[64];
@@ -39,7 +39,7 @@ static void row(struct um_out *out, const struct um_table *t, const struct repor
 	}
 }
 
-/* Sums, and the names of the tables whose sums are 0 because they are not there. */
+/* Sums, and the names of missing tables, whose sums are 0. */
 static void summary(struct um_out *out, const struct report_view *v)
 {
 	const struct um_capture *c = v->findings.capture;
@@ -90,7 +90,7 @@ static void table(struct um_out *out, const struct report_choice *choice, const 
 	um_out_str(out, "]");
 }
 
-/* Of several, there is no one file. */
+/* A merged report has no single file. */
 static void files(struct um_out *out, const struct report_args *a)
 {
 	um_out_str(out, "null,\n \"files\": [");

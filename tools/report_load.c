@@ -25,7 +25,7 @@ struct reading {
 	struct um_capture *capture;
 	void (*again)(void *user);
 	void *user;
-	int sort; /* rows lie in no order of time */
+	int sort; /* rows are out of order */
 	int nth, of; /* file */
 	uint64_t begun_ns;
 	int terminal, shown;
@@ -48,8 +48,7 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 	return 0;
 }
 
-/* 0, -ECANCELED (without a word: who listens wanted no more), or -errno after a line that says why; `code` is for the
- * exit. */
+/* 0, -ECANCELED (silent: the sink stopped reading), or -errno after an error message; `code` is the exit code. */
 static int read_file(struct reading *r, int *code)
 {
 	const struct report_source *s = r->source;
@@ -79,9 +78,9 @@ static int read_file(struct reading *r, int *code)
 	if (err == -ENOMEM)
 		um_diag_set(&diag, ENOMEM, 0, "no memory");
 	if (err == -ESPIPE)
-		um_diag_set(&diag, ESPIPE, 0, "its rows are in no order of time: expected -o FILE");
+		um_diag_set(&diag, ESPIPE, 0, "its rows are not in order of time: expected -o FILE");
 	else
-		um_diag_set(&diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
+		um_diag_set(&diag, -err, 0, "%s", strerror(-err)); /* if no reason was set */
 	um_diag_line(&diag, line, sizeof line);
 	tool_say(s->verb, "%s", line);
 	return err;
@@ -146,8 +145,8 @@ struct several {
 	struct um_activity_sink sink;
 	struct um_merge merge;
 	struct um_iteration_spans *found; /* by file */
-	char *unordered; /* by file: its rows lie in no order of time */
-	int spoilt; /* rows were fed that are fed once more: nothing counts any more but which files are so */
+	char *unordered; /* by file: its rows are out of order */
+	int spoilt; /* rows are fed again; only the list of unordered files is kept */
 };
 
 static int pass_on(struct um_activity_sink *sink, const struct um_activity *a)
@@ -159,7 +158,7 @@ static int pass_on(struct um_activity_sink *sink, const struct um_activity *a)
 							 : um_activity_feed(&all->merge.sink, a);
 }
 
-/* Files before this one cannot be taken back: this one is read again with all of them. */
+/* Rows of earlier files cannot be removed from the report, so all files are read again. */
 static void not_in_order(void *user)
 {
 	struct several *all = user;
@@ -186,7 +185,7 @@ static int add_file(struct several *all, const struct report_source *s)
 	if (!err && !all->spoilt) {
 		err = um_merge_end(&all->merge, &of, s->file);
 		if (err == -EINVAL)
-			tool_say(s->verb, "%s: --merge takes logs of the library, or exports, not both", s->file);
+			tool_say(s->verb, "%s: --merge accepts logs of the library or exports, not both", s->file);
 		code = err == -EINVAL ? TOOL_USAGE : err ? no_memory(s) : 0;
 	}
 	all->merge.report->causes.capture = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the report leaves out is not drawn, either. Rows that turn out to be in no order of time are read again, and the
- * file is begun anew.
+ * Activities that the report filters out are not drawn. Rows that are out of order are read again, and the output
+ * restarts.
  */
 #include "report_form.h"
 
@@ -21,7 +21,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	return t->err ? t->err : um_activity_feed(um_perfetto_sink(t->file), a);
 }
 
-/* What the driver brings because the CPU asked lies where the CPU says. */
+/* The CPU's address map finds migrations that the CPU caused. */
 static const char *tensor(void *user, const struct um_activity *a)
 {
 	struct report_perfetto *t = user;
@@ -73,7 +73,7 @@ int report_perfetto_convert(const char *from, const char *to, int (*progress)(vo
 	if (!err) {
 		err = um_nsys_read(from, &ro, &t.sink, &capture, diag);
 		if (err)
-			um_diag_set(diag, -err, 0, "%s", strerror(-err)); /* where nothing was said yet */
+			um_diag_set(diag, -err, 0, "%s", strerror(-err)); /* if no reason was set */
 		if (report_perfetto_close(&t, !err, diag) && !err)
 			err = -EIO;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run in one sentence: its steady iterations; the cold ones are told apart, for what they do is warming up.
+ * A run in one sentence about its steady iterations; cold ones warm up and are described separately.
  */
 #include "report_form.h"
 
@@ -8,7 +8,7 @@
 
 struct means {
 	uint64_t steady, cold, unfinished, cold_ns; /* iterations; of the cold ones together */
-	/* Of the steady ones together; without any, of all. */
+	/* Sums over the steady ones; without any, over all. */
 	uint64_t ns, kernel_ns, fault_ns, wait_ns, in, demand, out;
 };
 
@@ -65,12 +65,12 @@ static void what(const struct report_view *v, const struct means *m, char *to, s
 		snprintf(to + at, size - at, "%smigrations were not recorded", at ? "; " : "");
 	else if (m->in || m->out)
 		snprintf(to + at, size - at,
-			 "%s%.1f MiB of managed memory come to the device, %.1f MiB of it on "
-			 "demand, and %.1f MiB go back",
+			 "%s%.1f MiB of managed memory migrate to the device, %.1f MiB of it on demand, and %.1f "
+			 "MiB to the host",
 			 at ? "; " : "", (double)m->in / n / 1048576, (double)m->demand / n / 1048576,
 			 (double)m->out / n / 1048576);
 	else
-		snprintf(to + at, size - at, "%sno managed memory moves", at ? "; " : "");
+		snprintf(to + at, size - at, "%sno managed memory migrates", at ? "; " : "");
 }
 
 void report_short(const struct report_view *v, char *to, size_t size)
@@ -86,7 +86,7 @@ void report_short(const struct report_view *v, char *to, size_t size)
 		at = (size_t)snprintf(to, size, "A steady iteration takes %.3f ms (mean of %llu): %s.",
 				      (double)m.ns / (double)m.steady / 1e6, (unsigned long long)m.steady, does);
 	else
-		at = (size_t)snprintf(to, size, "In all of the recording, %s.", does);
+		at = (size_t)snprintf(to, size, "In the whole recording, %s.", does);
 	if (m.cold && at < size)
 		at += (size_t)snprintf(to + at, size - at, " Before them, %llu cold iteration%s took %.3f ms%s.",
 				       (unsigned long long)m.cold, m.cold > 1 ? "s" : "", (double)m.cold_ns / 1e6,

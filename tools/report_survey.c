@@ -24,7 +24,7 @@ static int show_progress(void *user, uint64_t rows, uint64_t of)
 	return r->progress(r->user, rows, of);
 }
 
-/* 0, 1: nothing was found, or -errno. */
+/* 0, 1: no iterations found, or -errno. */
 static int look(const struct um_survey_options *o, struct reading *r, struct um_iteration_spans *f, const char *path)
 {
 	struct um_nsys_read_options ro = {.progress = show_progress,
@@ -62,7 +62,7 @@ int report_survey(struct um_report *r, struct um_iteration_spans *f, const char 
 		return 0;
 	got = look(&so, &reading, f, path);
 	if (got == 1) {
-		/* Kernels of one name may differ by what they are launched with. */
+		/* Kernels of one name may differ in launch dimensions. */
 		so.shapes = 1;
 		um_iteration_spans_fini(f);
 		got = look(&so, &reading, f, path);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_WIDTH 40 /* of a single table's names */
+#define NAME_WIDTH 40 /* of names in a single table */
 #define TITLE 80
 
-/* Adds a cell as it is shown. Names come from anywhere: nothing that a terminal would obey gets through. */
+/* Adds a formatted cell. Names are untrusted: control characters are escaped. */
 static void show(struct table *t, const struct report_args *a, const struct um_column *c, struct um_value x)
 {
 	if (x.none)
@@ -37,7 +37,7 @@ static void title(const struct report_args *a, const struct um_column *c, char *
 	snprintf(to, TITLE, "%s%s%s", c->title, c->kind == UM_COLUMN_NS || c->kind == UM_COLUMN_AT ? " " : "", unit);
 }
 
-/* Names and values below each other. */
+/* A list of names and values. */
 static int show_single(FILE *to, const struct report_args *a, const struct um_table *t, const struct report_view *v)
 {
 	static const struct table_column columns[] = {{"", 1, 1}, {"", 0, 1}};
@@ -63,7 +63,7 @@ static int show_rows(FILE *to, const struct report_args *a, const struct um_tabl
 	struct table_column columns[TABLE_COLUMNS];
 	struct table out = {.columns = columns, .n = t->n_columns - first, .indent = 2, .no_titles = !a->header};
 	char titles[TABLE_COLUMNS][TITLE];
-	int named = 0; /* what says which row it is stays, though it is 0 in all of them */
+	int named = 0; /* columns that identify a row stay, even if all are 0 */
 
 	for (unsigned c = first; c < t->n_columns; c++) {
 		title(a, &t->columns[c], titles[c]);
@@ -76,7 +76,7 @@ static int show_rows(FILE *to, const struct report_args *a, const struct um_tabl
 	return table_write(&out, to);
 }
 
-/* Where nothing was asked for: what is of the library's own log only, or of other recordings only. */
+/* The default tables of the library's own log and of other recordings. */
 static int fits(const struct um_table *t, const struct report_view *v)
 {
 	int log = v->findings.capture->library.is;

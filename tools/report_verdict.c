@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How far a run is from what can be had: its workload, recorded as a umtrace, is planned for the device that it ran on.
+ * Compares a run with the lower bound: its workload, recorded as a umtrace, is planned for its device.
  */
 #include "report_verdict.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ITERATIONS 8 /* that the workload is played, to be learned */
+#define ITERATIONS 8 /* iterations played until the workload is learned */
 #define SECONDS 30 /* for the bound */
 
 static int keep(void *user, struct um_plan *plan)
@@ -67,8 +67,8 @@ void report_verdict_show(FILE *to, const struct report_args *a, const struct um_
 	if (!v || !v->iteration_ns || !v->bound_ns)
 		return;
 	table_wrapf(to, 0, 9,
-		    "verdict: an iteration takes %.3f %s, %.2f times the %.3f %s that no plan can beat on %s with %.1f "
-		    "MiB (without computing again); the library plans %.3f %s",
+		    "verdict: an iteration takes %.3f %s, %.2f times the lower bound of %.3f %s for any plan on %s "
+		    "with %.1f MiB (without recomputation); the library plans %.3f %s",
 		    (double)v->iteration_ns / a->unit_ns, a->unit, (double)v->iteration_ns / (double)v->bound_ns,
 		    (double)v->bound_ns / a->unit_ns, a->unit, tool_text(v->device),
 		    (double)v->budget_bytes / 1048576.0, (double)v->plan_ns / a->unit_ns, a->unit);

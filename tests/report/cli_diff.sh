@@ -135,7 +135,7 @@ for table in ("ops", "tensors"):
 json.dump(d, open(sys.argv[3], "w"))
 END
 is "$(query unseen other '[(x["what"], x["b"]) for x in d["differences"]][1:]')" \
-	"[('drivers', '560.94'), ('programs', '/usr/bin/other'), ('what iterations are known by', 'repetition'), \
+	"[('drivers', '560.94'), ('programs', '/usr/bin/other'), ('source of iterations', 'repetition'), \
 ('iteration marks', 'step *'), ('gpu_page_faults', 'recorded')]" "driver, program, iterations and what was recorded"
 is "$(query unseen on-demand '[c for c in d["changes"]]')" "[]" "a value that one has not recorded is no change"
 is "$(diff "$tmp/unseen.json" "$tmp/other.json" --format csv | grep -c '^differences,')" 6 "a row of CSV for each"

@@ -19,7 +19,7 @@ is "$(grep -A1 '^$' <<<"$out" | sed -n 2p)" \
 	"findings come first"
 like "$out" "  high       demand: .*would save [0-9.]* ms" "the dearest one"
 like "$out" "  do         prefetch each" "a finding says what to do"
-like "$out" "  estimated  kernels' time" "a finding says how its saving is estimated"
+like "$out" "  estimated  kernel time" "a finding says how its saving is estimated"
 like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
 
 # The first iterations of a plan learn: they are told apart, and what the others wait for is a finding.
@@ -50,7 +50,7 @@ is "$(report "$tmp/slow.sqlite" --report reasons --format csv |
 	"$came" "reasons: each byte that came has one"
 
 report "$tmp/slow.sqlite" --workload "$trace" --budget 1GiB --report summary >"$tmp/v.txt"
-like "$(<"$tmp/v.txt")" "verdict: an iteration takes [0-9.]* ms, [1-9][0-9]*\.[0-9]* times the [0-9.]* ms that no" \
+like "$(<"$tmp/v.txt")" "verdict: an iteration takes .* ms, [1-9][0-9]*\.[0-9]* times the lower bound of" \
 	"how far from the bound"
 like "$(report "$tmp/slow.sqlite" --workload "$trace" --budget 1GiB --format json)" \
 	'"verdict": {"device": "v100", "budget_bytes": 1073741824, "iteration_ns": [0-9]*, "plan_ns": [0-9]*, "bound' \

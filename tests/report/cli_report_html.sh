@@ -118,7 +118,7 @@ print([k for k in ("gpu_page_faults", "um_h2d_bytes", "um_d2h_bytes", "iteration
        if not any(t.split(" ")[0] == str(d[k]) for t in p.titles)])' "$f.json")" "[]" "$strategy: and the tiles'"
 	looks "$strategy" "$f.html"
 done
-is "$(page "$tmp/on-demand.html" 'print("Iterations up close" in text, "Tensors that were waited for" in text,
+is "$(page "$tmp/on-demand.html" 'print("Iterations up close" in text, "Stalls by tensor" in text,
     p.count["svg"] > 12)')" "True True True" "iterations up close, and the heat map"
 ok "the page is written again" report "$tmp/on-demand.sqlite" --format html -o "$tmp/again.html"
 ok "gives the same bytes" cmp "$tmp/on-demand.html" "$tmp/again.html"

@@ -104,7 +104,7 @@ static void planted(void)
 		say();
 	ok(f && f->severity == UM_SEVERITY_HIGH && f->waited_ns && !f->faults && f->waited_bytes == a->bytes,
 	   "all of it was waited for, without a fault");
-	ok(f && strstr(f->evidence, "stood still until its 24.0 MiB") != NULL && strstr(f->advice, "earlier") != NULL,
+	ok(f && strstr(f->evidence, "was idle until 24.0 MiB") != NULL && strstr(f->advice, "earlier") != NULL,
 	   "it says so, and what to do");
 	is_u64(f ? f->op : 0, 1, "the late prefetch is found in the kernel that needs it");
 	is_u64(f ? f->waited_ns : 0, waited(), "the sums of all kernels are the same");
@@ -119,13 +119,13 @@ static void planted(void)
 	none_found("asked for ahead");
 	play(64 * MIB, full_setup, full);
 	f = found(UM_REASON_LATE, "weights");
-	ok(f && f->full && strstr(f->advice, "make room") != NULL, "the driver has to make room first");
+	ok(f && f->full && strstr(f->advice, "free memory") != NULL, "the driver has to make room first");
 	forget();
 	p.speechless = 1;
 	play(64 * MIB, setup, right_before);
 	ok(report.findings.list.n == 1 && report.findings.list.at[0].reason == UM_REASON_LATE,
 	   "the late prefetch is found in a program without the library");
-	ok(report.findings.list.n && strstr(report.findings.list.at[0].estimate, "is taken to use") != NULL,
+	ok(report.findings.list.n && strstr(report.findings.list.at[0].estimate, "assuming that") != NULL,
 	   "where it says that it is a guess");
 	forget();
 	play(64 * MIB, setup, ahead);

@@ -15,8 +15,8 @@
 
 struct place {
 	struct um_tree_node node; /* (beginning, ~end) */
-	struct place *holder; /* the innermost one that holds all of it, or NULL */
-	uint64_t begun; /* the how manieth */
+	struct place *holder; /* the innermost range that contains all of it, or NULL */
+	uint64_t begun; /* index in the order of insertion */
 	uint32_t row;
 };
 
@@ -35,13 +35,13 @@ static uint64_t end_of(const struct place *p)
 	return ~p->node.b;
 }
 
-/* The last one to begin at an address or before it. */
+/* The last range that begins at an address or before it. */
 static struct place *last_at(const struct um_tree *t, uint64_t address)
 {
 	return place_of(um_tree_floor(t, address, UINT64_MAX));
 }
 
-/* Those directly in `p` are from now on in `holder`. */
+/* Moves the children of `p` to `holder`. */
 static void hand_over(const struct um_tree *t, struct place *p, struct place *holder)
 {
 	struct place *c = place_of(um_tree_next(&p->node));
@@ -59,7 +59,7 @@ static void drop(struct um_tree *t, struct place *p)
 	free(p);
 }
 
-/* Those that would not nest with [begin, end), and one that is the same. */
+/* Removes ranges that do not nest with [begin, end), and an equal one. */
 static void drop_crossing(struct um_tree *t, uint64_t begin, uint64_t end)
 {
 	struct place *p, *up;
@@ -79,7 +79,7 @@ static void drop_crossing(struct um_tree *t, uint64_t begin, uint64_t end)
 		drop(t, p);
 }
 
-/* What was found may be otherwise now. */
+/* Invalidates the cached look-up. */
 static void forget(struct um_address_map *p)
 {
 	memset(p->found, 0, sizeof p->found);
@@ -110,7 +110,7 @@ int um_address_map_add(struct um_address_map *p, enum um_place_kind kind, uint64
 	return 0;
 }
 
-/* The tensors that lie in [begin, end) as a whole. */
+/* Removes the tensors that lie in [begin, end) as a whole. */
 static void drop_within(struct um_tree *t, uint64_t begin, uint64_t end)
 {
 	struct place *p = place_of(um_tree_ceil(t, begin, 0)), *next;
@@ -145,7 +145,7 @@ void um_address_map_remove(struct um_address_map *p, enum um_place_kind kind, ui
 		drop_within(&p->ranges[UM_PLACE_TENSOR], address, end);
 }
 
-/* The row at an address, and the addresses around it for which that is known. */
+/* Finds the row at an address, and the surrounding addresses with the same row. */
 static struct um_place_found look(const struct um_address_map *p, uint64_t address)
 {
 	struct um_place_found f = {0, UINT64_MAX, UM_PLACE_NONE};

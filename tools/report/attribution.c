@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the report and its causes: which kernel, operation and iteration something belongs to.
+ * Passes activities from the report to its causes, with their kernel, operation and iteration.
  */
 #include "report/launches.h"
 #include "report/report_state.h"

@@ -93,7 +93,7 @@ void um_bins_add(struct um_bins *s, unsigned row, int64_t begin, int64_t end, ui
 
 	if (!amount)
 		return;
-	/* The moment at which it ends is no part of it. */
+	/* An interval excludes its end. */
 	i = fit(s, begin, end > begin ? end - 1 : begin, &last);
 	for (; i < last; i++) {
 		uint64_t part = (uint64_t)um_bins_at(s, i + 1) - (uint64_t)begin;
@@ -122,7 +122,7 @@ void um_bins_join(struct um_bins *to, const struct um_bins *from)
 
 	if (!from->n)
 		return;
-	/* As wide as the wider of the two, so that each bin lies within one. */
+	/* Takes the wider bins of the two, so that each bin lies within one. */
 	if (to->n && to->shift < from->shift)
 		widen(to, from->shift - to->shift);
 	else if (!to->n)
@@ -146,6 +146,6 @@ int64_t um_bins_at(const struct um_bins *s, unsigned i)
 	int64_t k = s->first + (int64_t)i;
 	uint64_t at = (uint64_t)k << s->shift;
 
-	/* The last bin of all ends where times end. */
+	/* The last bin ends at the largest time. */
 	return k > 0 && at > INT64_MAX ? INT64_MAX : (int64_t)at;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the program does: it allocates, touches memory, and gives hints.
+ * Activities of the program: allocations, CPU accesses, and hints.
  */
 #include "report/causes_state.h"
 
@@ -37,14 +37,14 @@ void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t
 	}
 }
 
-/* What a hint finds. */
+/* State of the pages of a hint. */
 struct found {
 	uint32_t blocks;
 	uint64_t pages, there;
-	int late; /* the op that it is for has faulted on some of it */
+	int late; /* its op has faulted on some of its pages */
 };
 
-/* What is there already is asked for once more: to have been used is to be used from now on. */
+/* Prefetches resident pages again: their uses count from now on. */
 static void ask_anew(struct um_causes *c, struct um_page_block *b, uint32_t pages, int64_t now)
 {
 	if (now >= c->busy_until)
@@ -78,7 +78,7 @@ static int look_at(struct um_causes *c, const struct um_cause_site *site, const 
 		if (a->hint == UM_HINT_PREFETCH)
 			ask_anew(c, b, part.pages, a->begin);
 		if (a->hint == UM_HINT_EVICT && !((b->on | b->use | b->fault_pages) & ~part.pages))
-			um_causes_gone(c, b); /* what is not copied leaves without a trace */
+			um_causes_gone(c, b); /* an eviction without a copy is not recorded */
 		f->pages += (uint64_t)__builtin_popcount(part.pages);
 		f->there += (uint64_t)__builtin_popcount(part.pages & (b->on | b->use | b->fault_pages));
 		if (a->hint == UM_HINT_PREFETCH && b->fault_pages & part.pages && a->op != UM_ACT_NO_OP &&
@@ -91,7 +91,7 @@ static int look_at(struct um_causes *c, const struct um_cause_site *site, const 
 	return 0;
 }
 
-/* From now on, each of its blocks may tell what the prefetch was good for. */
+/* Each of its blocks records the outcome of the prefetch from now on. */
 static int await(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, uint32_t row,
 		 uint32_t blocks)
 {
@@ -198,7 +198,7 @@ static void forget(struct um_causes *c, struct um_page_block *b, uint32_t pages)
 	um_causes_left(c, b);
 }
 
-/* Block by block of the range, or of those that are known where these are fewer. */
+/* Visits the blocks of a range, or all known blocks if these are fewer. */
 static void on_memory(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
 	uint64_t end = a->bytes < UINT64_MAX - a->address ? a->address + a->bytes : UINT64_MAX, bytes;
@@ -245,7 +245,7 @@ static int on_alloc(struct um_causes *c, const struct um_cause_site *site, const
 	return 0;
 }
 
-/* The function's row; UM_CAUSES_NONE: not known, or there are too many. */
+/* The function's row; UM_CAUSES_NONE: unknown, or too many. */
 static int caller_of(struct um_causes *c, const struct um_activity *a, uint32_t *out)
 {
 	char name[256], *copy;
@@ -271,7 +271,7 @@ static int caller_of(struct um_causes *c, const struct um_activity *a, uint32_t 
 	return 0;
 }
 
-/* Only what the GPU has had: before that the CPU fills its memory. */
+/* Only pages that were on the GPU count: before that the CPU initialises them. */
 static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
 	struct um_page_block *b = um_pages_find(&c->pages, site->process, a->address);
@@ -294,7 +294,7 @@ static int on_cpu_fault(struct um_causes *c, const struct um_cause_site *site, c
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* What the library says of its own hints is not counted again as the call that it made. */
+/* A hint that the library reports is not counted again as a call. */
 static int on_call(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a)
 {
 	static const char *const hints[] = {"cudaMemPrefetch", "cuMemPrefetch",	 "cudaMemAdvise",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a device does: kernels that use pages, fault on them, and the migrations that follow.
+ * Activities of a device: kernels that use pages, their faults, and the migrations that follow.
  *
- * A page that faults and for which no migration follows was populated on the device: it counts as being there once
- * another kernel looks. Reasons are given in the order in which a later one would hide an earlier one.
+ * A faulting page without a migration was populated on the device: it counts as resident from the next kernel on.
+ * Reasons are given in the order in which a later one would hide an earlier one.
  */
 #include "report/causes_state.h"
 
@@ -30,7 +30,7 @@ void um_causes_look(struct um_page_block *b, uint64_t kernel)
 
 static void new_iteration(struct um_page_block *b, uint32_t iteration)
 {
-	if (b->iteration == iteration || iteration == UM_CAUSES_NONE) /* between kernels: still the last one's */
+	if (b->iteration == iteration || iteration == UM_CAUSES_NONE) /* between kernels: assigned to the last one */
 		return;
 	b->iteration = iteration;
 	memset(b->trips, 0, sizeof b->trips);
@@ -48,7 +48,7 @@ static unsigned trips(const struct um_page_block *b, uint32_t pages)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* Written back and now overwritten: nobody read it. */
+/* Written back and now overwritten, without a read. */
 static int dead(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part)
 {
 	uint32_t pages = part->pages & part->block->evicted;
@@ -145,7 +145,7 @@ static enum um_reason reason_of(const struct um_page_block *b, uint32_t page, co
 	return UM_REASON_DEMAND;
 }
 
-/* Counts what a kernel's faults cost, so that it can be turned into another reason. */
+/* Records the cost of a kernel's faults, so that it can be moved to another reason. */
 static int count_fault(struct um_causes *c, const struct um_cause_site *site, struct um_page_block *b,
 		       struct um_cause_row row)
 {
@@ -191,7 +191,7 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 	b->fault_op = site->said;
 	b->fault_pages |= part.pages;
 	b->fault_tensor = part.tensor;
-	if (a->access != UM_ACCESS_READ) /* the others of its group, too */
+	if (a->access != UM_ACCESS_READ) /* also the others of its group */
 		b->written |= site->known ? part.pages & b->use_write : UINT32_MAX;
 	return count_fault(c, site, b, row);
 }
@@ -216,7 +216,7 @@ static int count(struct um_causes *c, const struct um_cause_site *site, const st
 	return um_causes_add(c, site, row, NULL);
 }
 
-/* Counts pages reason by reason, as each was faulted on. */
+/* Counts pages by the reason of their faults. */
 static int count_demand(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part,
 			const struct um_activity *a)
 {
@@ -273,7 +273,7 @@ static int come(struct um_causes *c, const struct um_cause_site *site, struct um
 	new_iteration(b, site->iteration);
 	if (b->fault_kernel == site->kernel && b->fault_row != UM_PAGES_NONE &&
 	    c->rows.at[b->fault_row].reason == UM_REASON_COLLAPSE && part->pages & b->fault_pages) {
-		b->on &= ~part->pages; /* it had gone, without a copy */
+		b->on &= ~part->pages; /* it was evicted without a copy */
 		err = um_causes_turn(c, b, UM_REASON_DEMAND);
 	}
 	if (err) {
@@ -304,7 +304,7 @@ static int neighbour_set(struct um_causes *c, uint32_t tensor, uint32_t of)
 	return 0;
 }
 
-/* Written back by the driver: what for? */
+/* Reason of a write-back by the driver. */
 static int evict(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part, uint64_t ns)
 {
 	struct um_page_block *b = part->block;
@@ -332,7 +332,7 @@ static int evict(struct um_causes *c, const struct um_cause_site *site, struct u
 	return err ? err : count(c, site, part, rest, UM_REASON_EVICTION, site->serving ? ns : 0);
 }
 
-/* Taken by the CPU, which touched this tensor, or another one in its block. */
+/* Migrated by the CPU, which accessed this tensor or another one in its block. */
 static int taken(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part, uint64_t ns)
 {
 	struct um_page_block *b = part->block;
@@ -358,7 +358,7 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 
 	um_causes_look(b, site->kernel);
 	new_iteration(b, site->iteration);
-	/* A row may hold more pages than this part: its time is shared by bytes. */
+	/* A row may have more pages than this part: its time is divided by bytes. */
 	ns = a->bytes ? (uint64_t)((double)ns * ((double)part->bytes / (double)a->bytes)) : 0;
 	if (a->cause == UM_CAUSE_PREFETCH) {
 		b->wasted |= !c->blind ? part->pages & b->on & b->asked & ~b->used : 0;
@@ -368,7 +368,7 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 	} else {
 		err = taken(c, site, part, ns);
 	}
-	b->hint_pages &= ~(part->pages & b->on); /* it had brought them */
+	b->hint_pages &= ~(part->pages & b->on); /* it had migrated them */
 	if (!b->hint_pages)
 		um_causes_hint_over(c, b);
 	b->on &= ~part->pages;

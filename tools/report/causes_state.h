@@ -16,40 +16,40 @@ struct um_cause_pending {
  * NULL). 0 or -ENOMEM. */
 int um_causes_add(struct um_causes *c, const struct um_cause_site *site, struct um_cause_row row, uint32_t *at);
 
-/* Part of a range that has one tensor and lies in one block. */
+/* Part of a range with one tensor in one block. */
 struct um_cause_part {
 	uint64_t address, bytes;
 	uint32_t tensor, pages;
 	struct um_page_block *block;
 };
 
-/* The first part of [address, address + bytes); its block is NULL where there are too many. 0 or -ENOMEM. */
+/* The first part of [address, address + bytes); its block is NULL if there are too many. 0 or -ENOMEM. */
 int um_causes_part(struct um_causes *c, const struct um_cause_site *site, uint64_t address, uint64_t bytes,
 		   struct um_cause_part *out);
 
-/* Of a part's bytes, those on some of its pages. */
+/* Bytes of a part on some of its pages. */
 uint64_t um_causes_bytes_on(const struct um_cause_part *part, uint32_t pages);
 
-/* What another kernel than this has faulted on or used is its device's. */
+/* Pages that another kernel has faulted on or used belong to its device. */
 void um_causes_look(struct um_page_block *b, uint64_t kernel);
 
-/* What was counted for faults of the running kernel on a block has another reason. 0 or -ENOMEM. */
+/* Moves the counts of the running kernel's faults on a block to another reason. 0 or -ENOMEM. */
 int um_causes_turn(struct um_causes *c, struct um_page_block *b, enum um_reason reason);
 
-/* A prefetch that covers some pages of the block is judged late, or evicted early. */
+/* Marks a prefetch of some pages of the block as late, or as evicted early. */
 void um_causes_hint_late(struct um_causes *c, struct um_page_block *b, uint32_t pages, uint64_t kernel);
 void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t pages);
 
-/* Another prefetch takes its place on the block. */
+/* Replaces the prefetch of the block. */
 void um_causes_hint_over(struct um_causes *c, struct um_page_block *b);
 
-/* causes_wait.c: waiting without a fault. 0 or -ENOMEM. */
+/* causes_wait.c: stalls without a fault. 0 or -ENOMEM. */
 int um_causes_wait_moved(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a);
 int um_causes_waits(struct um_causes *c, const struct um_cause_site *site, const struct um_kernel_span *span,
 		    uint64_t *ns);
 void um_causes_waits_fini(struct um_causes *c);
 
-/* Some of the block is on a lane's device, or none of it is anywhere any more. */
+/* Sets the lane whose device has some of the block, or none. */
 void um_causes_resident(struct um_causes *c, struct um_page_block *b, uint32_t lane);
 void um_causes_gone(struct um_causes *c, struct um_page_block *b);
 
@@ -59,10 +59,10 @@ static inline void um_causes_left(struct um_causes *c, struct um_page_block *b)
 		um_causes_gone(c, b);
 }
 
-/* A process's only lane; UM_CAUSES_NONE: it has several, or none yet. */
+/* The only lane of a process; UM_CAUSES_NONE: it has several, or none yet. */
 uint32_t um_causes_lane_of(const struct um_causes *c, uint32_t process);
 
-/* So long the link of a lane has been idle so far. */
+/* Idle time of a lane's link so far. */
 uint64_t um_causes_link_idle(const struct um_causes *c, uint32_t lane);
 
 #endif

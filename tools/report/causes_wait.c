@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waiting without a fault: the device stands still between two kernels while a prefetch brings what the second uses.
+ * Stalls without a fault: the device is idle between two kernels while a prefetch copies data for the second.
  *
- * What is counted is the time from when nothing ran any more, and the kernel was launched, to when the last of its
- * pages had come. Each piece of it belongs to the arrival that ended it, so that pieces add up to the whole. Where
- * nobody says what a kernel uses, a prefetch that ended right before it began is taken for its.
+ * A stall begins when the device is idle and the kernel is launched, and ends when the last of its pages is copied.
+ * Each piece of it belongs to the arrival that ended it, so that pieces add up to the whole. For a kernel with
+ * undeclared uses, a prefetch that ended right before it counts as its own.
  */
 #include "report/causes_state.h"
 
-#define ARRIVALS_MAX 16384u /* since the last kernel: of more, the first are forgotten */
-#define SOON_NS 25000 /* a kernel that waits for a prefetch begins so soon behind it */
+#define ARRIVALS_MAX 16384u /* since the last kernel; beyond this number the first ones are dropped */
+#define SOON_NS 25000 /* largest gap between a prefetch and the kernel that waited for it */
 #define LANES_MAX 4096u
 #define IDLES 256u
 
 struct arrival {
 	int64_t begin, end;
 	uint64_t address, bytes;
-	uint64_t idle_ns; /* of the link, so far */
+	uint64_t idle_ns; /* idle time of the link so far */
 };
 
-/* A device, as one process uses it. */
+/* A device of one process. */
 struct um_cause_lane {
 	uint32_t process;
 	int64_t busy_until; /* kernels, and copies of the program */
-	int64_t link_until; /* something is on its way, in either direction */
-	uint64_t idle_ns; /* nothing was, since the first that was */
-	uint64_t capacity; /* blocks; 0: not known */
-	uint64_t blocks, most; /* resident: now, and ever */
+	int64_t link_until; /* end of copies under way, in either direction */
+	uint64_t idle_ns; /* idle time since the first copy */
+	uint64_t capacity; /* blocks; 0: unknown */
+	uint64_t blocks, most; /* resident blocks: now, and at most */
 	struct idle {
-		uint64_t ns, end_ns; /* idle_ns when it was over */
-		uint64_t blocks; /* resident at most, from then to the end of the next one */
-	} idle[IDLES]; /* the last of them, by their number */
+		uint64_t ns, end_ns; /* idle_ns at its end */
+		uint64_t blocks; /* most resident blocks until the end of the next one */
+	} idle[IDLES]; /* the last ones, by number */
 	uint64_t idles;
-	int evicted; /* the driver did, since the last kernel began; nobody had asked for it */
-	uint64_t spent_ns; /* of that, up to here: waits before could have been there */
-	UM_VEC(struct arrival) arrivals; /* of prefetches, that end behind the begin of the last kernel */
-	int64_t begun[UM_WAIT_KERNELS]; /* when the last kernels began, by their number */
+	int evicted; /* evictions by the driver since the last kernel began */
+	uint64_t spent_ns; /* part of it that is already assigned to earlier stalls */
+	UM_VEC(struct arrival) arrivals; /* of prefetches that end after the last kernel's begin */
+	int64_t begun[UM_WAIT_KERNELS]; /* begins of the last kernels, by number */
 	uint64_t kernels;
 };
 
@@ -46,7 +46,7 @@ void um_causes_waits_fini(struct um_causes *c)
 	um_vec_fini(&c->lanes);
 }
 
-/* NULL: there are too many, or (with -ENOMEM) no memory. */
+/* NULL: too many, or (with -ENOMEM) no memory. */
 static int lane_of(struct um_causes *c, uint32_t process, uint32_t lane, struct um_cause_lane **out)
 {
 	const struct um_cause_lane fresh = {
@@ -175,7 +175,7 @@ static int earlier(const void *x, const void *y)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* How many kernels before this one begin after `t`. */
+/* Number of kernels before this one that begin after `t`. */
 static uint32_t kernels_after(const struct um_cause_lane *l, int64_t t)
 {
 	uint32_t n = 0;
@@ -185,8 +185,8 @@ static uint32_t kernels_after(const struct um_cause_lane *l, int64_t t)
 	return n;
 }
 
-/* How long of `ns`, before `to` and behind `since` of its idle time, the link was idle, and from then on there was room
- * for so many more blocks. Where the driver makes room meanwhile, what it takes could have left before. */
+/* The part of `ns` that fits into the link's idle time between `since` and `to`, with memory for so many more blocks
+ * from then on. Blocks that the driver evicts meanwhile could have been evicted before. */
 static uint64_t spare(const struct um_cause_lane *l, uint64_t blocks, uint64_t since, uint64_t to, uint64_t ns)
 {
 	uint64_t capacity = l->capacity ? l->capacity : l->most, most = 0, got = 0;
@@ -194,7 +194,7 @@ static uint64_t spare(const struct um_cause_lane *l, uint64_t blocks, uint64_t s
 	for (uint64_t i = 0; i < l->idles && i < IDLES && got < ns; i++) {
 		const struct idle *k = &l->idle[(l->idles - 1 - i) % IDLES];
 		uint64_t begin = k->end_ns - k->ns;
-		/* They are there, after the last of them. */
+		/* Time when the last of them is complete. */
 		uint64_t level = i ? k->blocks : k->blocks - (k->blocks < blocks ? k->blocks : blocks);
 
 		most = level > most ? level : most;
@@ -206,7 +206,7 @@ static uint64_t spare(const struct um_cause_lane *l, uint64_t blocks, uint64_t s
 	return got < ns ? got : ns;
 }
 
-/* It was what the device waited for, so long; so much of that it could have come before. */
+/* Counts a stall for this arrival, and the part that an earlier prefetch would avoid. */
 static int waited(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_lane *l,
 		  const struct arrival *a, uint64_t ns, uint64_t spare_ns, int full)
 {
@@ -224,7 +224,7 @@ static int waited(struct um_causes *c, const struct um_cause_site *site, const s
 	return um_causes_add(c, site, row, NULL);
 }
 
-/* Of the first arrivals, those between `from` and the kernel's beginning. */
+/* Counts the first arrivals between `from` and the kernel's begin. */
 static int count_waits(struct um_causes *c, const struct um_cause_site *site, struct um_cause_lane *l, size_t over,
 		       int64_t from, int64_t begin, uint64_t *ns)
 {

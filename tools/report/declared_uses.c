@@ -10,7 +10,7 @@
 struct um_declared_uses_op {
 	uint64_t op, first; /* of its uses */
 	uint32_t process, n;
-	int known; /* all of its uses are there */
+	int known; /* all of its uses are stored */
 };
 
 void um_declared_uses_fini(struct um_declared_uses *s)
@@ -35,7 +35,7 @@ int um_declared_uses_on_op(struct um_declared_uses *s, uint32_t process, const s
 	return 0;
 }
 
-/* The uses of an op lie behind each other: what another thread says in between makes it unknown. */
+/* The uses of an op must be contiguous; another thread's use in between makes them unknown. */
 void um_declared_uses_on_use(struct um_declared_uses *s, uint32_t process, const struct um_activity *a)
 {
 	struct um_declared_uses_op *op = s->ops ? &s->ops[a->op % OPS] : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the driver counted for the library's own log, where no kernels are told: by way and cause, tensor and the
- * iteration at whose time it happened. Why it came to that is not gone into: that needs to know what kernels used.
+ * Sums the driver's counts in the library's own log, which has no kernels: by direction and cause, tensor, and the
+ * iteration at that time. Reasons are not determined, because they need the uses of kernels.
  */
 #include "report/report_state.h"
 #include "report/tensors.h"

@@ -26,23 +26,23 @@ void um_findings_fini(struct um_finding_list *f)
 
 struct found_in {
 	uint64_t steady; /* iterations */
-	uint32_t group, reason; /* that it had last, as in iterations */
-	uint64_t cost; /* of that group: of no unit */
+	uint32_t group, reason; /* last of its units, numbered as in iterations */
+	uint64_t cost; /* of that group: no unit */
 };
 
 struct builder {
 	const struct um_report *r;
 	struct um_finding_list *out;
 	char *steady; /* by iteration */
-	uint32_t *met, *met_reason; /* by iteration: the last group, and one more than the last reason, that it had */
+	uint32_t *met, *met_reason; /* by iteration: its last group, and its last reason + 1 */
 	uint32_t group;
 	struct found_in *in_process; /* by process */
-	uint64_t reason_iterations; /* that had this reason, whichever the tensor */
-	uint64_t reason_of; /* iterations of the processes that had it */
+	uint64_t reason_iterations; /* iterations with this reason, for any tensor */
+	uint64_t reason_of; /* iterations of the affected processes */
 	struct um_cause_row *rows; /* of the steady part, by reason, tensor, op */
 	size_t n;
 	double to_device, to_host; /* ns a byte */
-	int named; /* the program names tensors */
+	int named; /* the program declares tensors */
 };
 
 static void find_steady(struct builder *b)
@@ -72,7 +72,7 @@ static void find_steady(struct builder *b)
 	b->out->iteration_ns = b->out->iterations ? ns / b->out->iterations : um_report_together(r);
 }
 
-/* A prefetch is late whether a kernel then faults or its device stands still. */
+/* A prefetch is late if its kernel faults or its device is idle for it. */
 static enum um_reason kind_of(const struct um_cause_row *row)
 {
 	return row->reason == UM_REASON_WAITED ? UM_REASON_LATE : row->reason;
@@ -99,7 +99,7 @@ static int is_bad(enum um_reason reason)
 	       reason != UM_REASON_REFUSED;
 }
 
-/* What the CPU took once in an iteration is part of what it took over and over. */
+/* Single CPU migrations of an iteration are part of repeated ones. */
 static int join_ping_pong(struct builder *b)
 {
 	uint32_t most = 0;
@@ -108,7 +108,7 @@ static int join_ping_pong(struct builder *b)
 	for (size_t i = 0; i < b->n; i++)
 		if (b->rows[i].tensor != UM_CAUSES_NONE && b->rows[i].tensor >= most)
 			most = b->rows[i].tensor + 1;
-	has = calloc((size_t)most + 1, 1); /* the last one: of no tensor */
+	has = calloc((size_t)most + 1, 1); /* the last one has no tensor */
 	if (!has)
 		return -ENOMEM;
 	for (int turn = 0; turn < 2; turn++)
@@ -124,7 +124,7 @@ static int join_ping_pong(struct builder *b)
 	return 0;
 }
 
-/* A program that names tensors has none there: what is written back is dead. */
+/* A program that declares tensors has none there: the write-back is dead. */
 static int is_free_memory(const struct builder *b, uint32_t tensor)
 {
 	return b->named && tensor != UM_CAUSES_NONE && !b->r->tensors.rows.at[tensor].named;
@@ -143,7 +143,7 @@ static int gather(struct builder *b)
 		    (b->out->iterations && (row->iteration == UM_CAUSES_NONE || !b->steady[row->iteration])))
 			continue;
 		if (row->reason == UM_REASON_EARLY && is_free_memory(b, row->tensor))
-			continue; /* it lies in a block of which something else was asked for */
+			continue; /* it shares a block with another prefetched tensor */
 		b->rows[b->n] = *row;
 		if (row->reason == UM_REASON_CLEAN && is_free_memory(b, row->tensor))
 			b->rows[b->n].reason = UM_REASON_DEAD;
@@ -157,7 +157,7 @@ static int gather(struct builder *b)
 
 /* --- one tensor and reason ---------------------------------------------------------------------------------------- */
 
-/* What rows are compared by. */
+/* The key of rows. */
 static uint64_t weight(const struct um_cause_row *row)
 {
 	return row->ns + row->bytes / 1024 + row->faults;
@@ -210,7 +210,7 @@ static void add_row(struct builder *b, struct um_finding *f, const struct um_cau
 	b->met_reason[row->iteration] = kind_of(row) + 1u;
 }
 
-/* Of rows from `i` on, those of the same reason and tensor. How many. */
+/* Number of rows from `i` on with the same reason and tensor. */
 static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 {
 	const struct um_cause_row *first = &b->rows[i];
@@ -239,7 +239,7 @@ static size_t read_group(struct builder *b, size_t i, struct um_finding *f)
 	return n;
 }
 
-/* ns an iteration, of what was counted in all of them. */
+/* ns per iteration, from the sum over all of them. */
 static uint64_t saving(const struct builder *b, const struct um_finding *f)
 {
 	double ns = (double)f->ns, bytes = (double)f->bytes;
@@ -271,10 +271,10 @@ static uint64_t saving(const struct builder *b, const struct um_finding *f)
 	return (uint64_t)ns;
 }
 
-/* `to->of` are the iterations of all processes that have the reason. */
+/* `to->of`: the iterations of all processes with the reason. */
 static void add_group(struct um_finding *to, const struct um_finding *f)
 {
-	if (!to->tensors++) { /* the dearest comes first */
+	if (!to->tensors++) { /* the most expensive comes first */
 		to->op = f->op;
 		to->process = f->process;
 	}
@@ -343,7 +343,7 @@ static int dearer(const void *x, const void *y)
 	return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
 }
 
-/* The reason's findings: the dearest tensors each, the others together. */
+/* The reason's findings: one for each of the most expensive tensors, one for all others. */
 static int add_reason(struct builder *b, struct um_finding *all, size_t n)
 {
 	struct um_finding rest = {.tensor = UM_CAUSES_NONE,
@@ -395,7 +395,7 @@ static int find(struct builder *b)
 	return err;
 }
 
-/* ns from one steady iteration of a process to the next: what lies between their kernels is in it, too. */
+/* ns from one steady iteration of a process to the next, including time between their kernels. */
 static double period_of(const struct builder *b, uint32_t process, double waited)
 {
 	const struct um_report_process *p = process == UM_CAUSES_NONE ? NULL : &b->r->processes.at[process];
@@ -416,7 +416,7 @@ static double period_of(const struct builder *b, uint32_t process, double waited
 	return (double)b->out->iteration_ns + (p ? waited : 0);
 }
 
-/* All that devices waited for prefetches, whichever tensor they were of. */
+/* Sum of the devices' stalls for prefetches of all tensors. */
 static int find_waits(struct builder *b)
 {
 	struct um_finding f = {.reason = UM_REASON_WAITED,
@@ -441,7 +441,7 @@ static int find_waits(struct builder *b)
 	return push(b, &f, NULL);
 }
 
-/* A run log has no kernels, but the plan that was followed says what it waits for. */
+/* A run log has no kernels, but the followed plan has its stalls. */
 static int find_planned_waits(struct builder *b)
 {
 	struct um_finding f = {.reason = UM_REASON_WAITED,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a finding says: what was seen, how its saving is estimated, what to do. Names are cut, so that each is a line.
+ * Texts of a finding: the observation, the estimate of its saving, and advice. Names are cut, so that each text is one
+ * line.
  */
 #include "report/findings.h"
 #include "report/findings_waits.h"
@@ -10,7 +11,7 @@
 #include <stdio.h>
 
 #define NAME 64 /* bytes of a name that are shown */
-#define LINK_BYTES (4ull << 20) /* fewer do not tell a rate */
+#define LINK_BYTES (4ull << 20) /* fewest copied bytes that show a rate */
 
 double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir dir)
 {
@@ -64,12 +65,12 @@ static int evidence_late(const struct words *w, char **out)
 	unsigned long long faults = f->faults;
 
 	if (!f->waited_ns)
-		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms waiting", faults, w->mib, w->per, w->ms);
+		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms stall", faults, w->mib, w->per, w->ms);
 	if (!f->faults && !f->bytes)
-		return asprintf(out, "the device stood still until its %.1f MiB%s had come: %.3f ms", mib, w->per, ms);
+		return asprintf(out, "the device was idle until %.1f MiB%s had been copied: %.3f ms", mib, w->per, ms);
 	return asprintf(out,
-			"the device stood still until %.1f MiB%s had come: %.3f ms; and %llu faults and %.1f MiB, "
-			"%.3f ms waiting",
+			"the device was idle until %.1f MiB%s had been copied: %.3f ms; and %llu faults and %.1f "
+			"MiB, %.3f ms stall",
 			mib, w->per, ms, faults, w->mib, w->ms);
 }
 
@@ -83,51 +84,38 @@ static int evidence(const struct words *w, char **out)
 		return evidence_late(w, out);
 	case UM_REASON_EARLY:
 		return asprintf(out,
-				"%.1f MiB%s were prefetched, evicted before anything used them, and brought "
-				"again; %llu faults, %.3f ms waiting",
+				"%.1f MiB%s were prefetched, evicted before their first use, and migrated again; "
+				"%llu faults, %.3f ms stall",
 				w->mib, w->per, faults, w->ms);
 	case UM_REASON_CPU:
 	case UM_REASON_PING_PONG:
-		return asprintf(out,
-				"%.1f MiB%s and %llu faults, on both sides%s%s; %.3f ms copying and "
-				"waiting",
+		return asprintf(out, "%.1f MiB%s and %llu faults of CPU and GPU%s%s; %.3f ms of copies and stalls",
 				w->mib, w->per, faults, *w->caller ? ", the CPU's in " : "", w->caller, w->ms);
 	case UM_REASON_SHARED:
-		return asprintf(out,
-				"%.1f MiB%s moved though not they were asked for, but %s in the same 2 MiB; %.3f "
-				"ms",
-				w->mib, w->per, w->neighbour, w->ms);
+		return asprintf(out, "%.1f MiB%s migrated only because %s shares their 2 MiB block; %.3f ms", w->mib,
+				w->per, w->neighbour, w->ms);
 	case UM_REASON_OVERSHOOT:
-		return asprintf(out,
-				"%.1f MiB%s came with what was faulted on and were evicted "
-				"unused",
-				w->mib, w->per);
+		return asprintf(out, "%.1f MiB%s were migrated beside faulting pages and evicted unused", w->mib,
+				w->per);
 	case UM_REASON_COLLAPSE:
-		return asprintf(out, "%llu write faults%s on pages that were on the device; %.3f ms waiting", faults,
-				w->per, w->ms);
+		return asprintf(out, "%llu write faults%s on resident read-mostly pages; %.3f ms stall", faults, w->per,
+				w->ms);
 	case UM_REASON_CLEAN:
-		return asprintf(out, "%.1f MiB%s were written back while kernels waited, and had not been written%s",
-				w->mib, w->per,
-				w->r->causes.doubtful ? ", as far as faults tell: a write to what was read first "
-							"shows in "
-							"none"
-						      : "");
+		return asprintf(out, "%.1f MiB%s were written back while kernels waited, though unchanged%s", w->mib,
+				w->per,
+				w->r->causes.doubtful ? ", judging by faults: a write after a read causes none" : "");
 	case UM_REASON_DEAD:
-		return asprintf(out,
-				"%.1f MiB%s were written back and then overwritten before anything read "
-				"them",
-				w->mib, w->per);
+		return asprintf(out, "%.1f MiB%s were written back and then overwritten before the next read", w->mib,
+				w->per);
 	case UM_REASON_WAITED:
 		return um_finding_waits_evidence(f, w->r, out);
 	case UM_REASON_REDUNDANT:
-		return asprintf(out,
-				"%llu prefetches%s of %.1f MiB moved nothing: the pages were "
-				"there",
-				n, w->per, w->mib);
+		return asprintf(out, "%llu prefetches%s of %.1f MiB moved nothing: the pages were resident", n, w->per,
+				w->mib);
 	default:
 		if (!faults && !w->r->causes.saw_faults)
-			return asprintf(out, "%.1f MiB%s, %.3f ms waiting", w->mib, w->per, w->ms);
-		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms waiting", faults, w->mib, w->per, w->ms);
+			return asprintf(out, "%.1f MiB%s, %.3f ms stall", w->mib, w->per, w->ms);
+		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms stall", faults, w->mib, w->per, w->ms);
 	}
 }
 
@@ -135,52 +123,51 @@ static int evidence(const struct words *w, char **out)
 
 static int estimate(const struct words *w, char **out)
 {
-	const char *guess = w->r->causes.guessed ? ", where a kernel is taken to use what came right before it" : "";
+	const char *guess =
+		w->r->causes.guessed ? ", assuming that a kernel uses the pages copied right before it" : "";
 	double in = um_report_ns_per_byte(w->r, UM_DIR_H2D);
-	char rate[64] = "the link's rate, of which this recording shows none";
+	char rate[64] = "the link's rate (not measured: too few copies)";
 
 	if (w->f->reason == UM_REASON_WAITED)
 		return um_finding_waits_estimate(w->f, w->r, out);
 	if (in > 0)
-		snprintf(rate, sizeof rate, "the %.1f GB/s that this recording shows", 1 / in);
+		snprintf(rate, sizeof rate, "the recorded %.1f GB/s", 1 / in);
 	if (!w->r->causes.saw_faults && w->f->reason <= UM_REASON_LATE && !w->f->waited_ns)
-		return asprintf(out, "the copies alone, while kernels ran: page faults were not recorded "
-				     "(--cuda-um-gpu-page-faults=true), and cost more");
+		return asprintf(out, "only the copies while kernels ran: page faults cost more, but were not "
+				     "recorded (--cuda-um-gpu-page-faults=true)");
 	if (w->f->waited_ns && !w->f->faults && !w->f->bytes)
-		return asprintf(out, "of that, what could have come before, while the link was idle%s", guess);
+		return asprintf(out, "the part that an earlier prefetch could have copied while the link was idle%s",
+				guess);
 	switch (w->f->reason) {
 	case UM_REASON_LATE:
 		if (w->f->waited_ns)
 			return asprintf(out,
-					"what could have come while the link was idle%s; and kernels' time while "
-					"its faults were served, less its bytes at %s",
+					"the part that an earlier prefetch could have copied while the link was "
+					"idle%s; and kernel time while its faults were served, less its bytes at %s",
 					guess, rate);
 		/* fall through */
 	case UM_REASON_DEMAND:
 	case UM_REASON_DISCARDED:
 	case UM_REASON_FRESH:
 	case UM_REASON_COLLAPSE:
-		return asprintf(out, "kernels' time while its faults were served, less its bytes at %s", rate);
+		return asprintf(out, "kernel time while its faults were served, less its bytes at %s", rate);
 	case UM_REASON_EARLY:
-		return asprintf(out,
-				"its bytes there and back at %s, or the wait for its faults where that is "
-				"longer",
+		return asprintf(out, "its bytes in both directions at %s, or the stall of its faults if that is longer",
 				rate);
 	case UM_REASON_CPU:
 	case UM_REASON_PING_PONG:
 	case UM_REASON_SHARED:
-		return asprintf(out, "the copies, and kernels' time while its faults were served");
+		return asprintf(out, "the copies, and kernel time while its faults were served");
 	case UM_REASON_OVERSHOOT:
-		return asprintf(out, "its bytes at %s, and their copies back while kernels waited", rate);
+		return asprintf(out, "its bytes at %s, and their write-backs while kernels waited", rate);
 	case UM_REASON_CLEAN:
-		return asprintf(out, "the copies back while kernels waited for room");
+		return asprintf(out, "the write-backs while kernels waited for free memory");
 	case UM_REASON_DEAD:
-		return asprintf(out, "the copies back, at the rate that this recording shows");
+		return asprintf(out, "the write-backs at the recorded rate");
 	case UM_REASON_REDUNDANT:
-		return asprintf(out, "as many times the shortest call that prefetches, where a thread that launches "
-				     "kernels calls");
+		return asprintf(out, "the shortest prefetch call times their number, on threads that launch kernels");
 	default:
-		return asprintf(out, "not estimated: what the hint was for shows as other findings");
+		return asprintf(out, "not estimated: other findings show the effect");
 	}
 }
 
@@ -193,14 +180,15 @@ static int advice_late(const struct words *w, char **out)
 	char kernels[48] = "";
 
 	if (!f->waited_ns)
-		return asprintf(out, "ask for it at least %.3f ms before %s begins", (double)f->bytes * in / 1e6,
+		return asprintf(out, "prefetch it at least %.3f ms before %s begins", (double)f->bytes * in / 1e6,
 				w->op);
 	if (f->earlier > 1)
 		snprintf(kernels, sizeof kernels, ", or %s%u kernels", f->earlier < UM_WAIT_KERNELS ? "" : "more than ",
 			 (unsigned)f->earlier);
-	return asprintf(out, "ask for %s up to %.3f ms%s earlier, on another stream than the kernels'%s",
+	return asprintf(out, "prefetch %s up to %.3f ms%s earlier, on another stream than the kernels'%s",
 			f->tensors > 1 ? "each" : "it", (double)f->longest_ns / 1e6, kernels,
-			f->full ? ", and send home before what is not used soon: the driver had to make room" : "");
+			f->full ? ", and first evict tensors that are not used soon: the driver had to free memory"
+				: "");
 }
 
 static int advice_refused(const struct words *w, const struct um_hint_refusal *refusal, char **out)
@@ -208,13 +196,12 @@ static int advice_refused(const struct words *w, const struct um_hint_refusal *r
 	int e = refusal ? refusal->error : 0;
 
 	return asprintf(out, "%s",
-			e == 101   ? "the device takes no hints (no concurrent managed access: Windows, WSL, older "
-				     "ones), or "
-				     "its number is wrong: ask umadv_caps_get"
-			: e == 801 ? "this driver has no such call: leave it out, or use one with it"
-			: e == 1   ? "give it managed memory, and no range that goes beyond the allocation"
-			: e == 900 ? "hints are refused while a stream captures: give them before or after"
-				   : "look up the error; without the hint the driver works by faults");
+			e == 101   ? "the device does not support hints (no concurrent managed access: Windows, "
+				     "WSL, old GPUs), or its number is wrong: check umadv_caps_get"
+			: e == 801 ? "this driver lacks the call: remove it, or use a driver that has it"
+			: e == 1   ? "pass managed memory, and a range within one allocation"
+			: e == 900 ? "hints are refused during stream capture: issue them before or after"
+				   : "look up the error; without the hint the driver relies on faults");
 	(void)w;
 }
 
@@ -226,19 +213,17 @@ static int advice(const struct words *w, const struct um_hint_refusal *refusal, 
 	switch (f->reason) {
 	case UM_REASON_DEMAND:
 		if (f->tensors > 1)
-			return asprintf(out, "prefetch each to the device before the kernel that needs it; or say to "
-					     "umadv_op "
-					     "what kernels use, and strategy lookahead does it ahead of time");
+			return asprintf(out, "prefetch each to the device before the kernel that needs it; or "
+					     "declare kernels' uses with umadv_op, and strategy lookahead "
+					     "prefetches them in time");
 		if (!f->bytes)
 			return asprintf(out,
-					"its first touch faults: cudaMemPrefetchAsync(%s) to the device before "
-					"%s, or name "
-					"it to umadv_op",
+					"its first touch faults: cudaMemPrefetchAsync(%s) to the device before %s, "
+					"or declare it with umadv_op",
 					w->tensor, w->op);
 		return asprintf(out,
-				"cudaMemPrefetchAsync(%s, %llu bytes, device, stream) before %s; or say to "
-				"umadv_op what "
-				"kernels use, and strategy lookahead does it ahead of time",
+				"cudaMemPrefetchAsync(%s, %llu bytes, device, stream) before %s; or declare "
+				"kernels' uses with umadv_op, and strategy lookahead prefetches them in time",
 				w->tensor, bytes, w->op);
 	case UM_REASON_LATE:
 		return advice_late(w, out);
@@ -246,59 +231,49 @@ static int advice(const struct words *w, const struct um_hint_refusal *refusal, 
 		return um_finding_waits_advice(f, w->r, out);
 	case UM_REASON_EARLY:
 		return asprintf(out,
-				"prefetch it later, or less of others before %s: more is asked for than there is "
-				"room; "
-				"UMADVISE_BUDGET keeps to what fits",
+				"prefetch it later, or less of others before %s: prefetches exceed the device "
+				"memory; UMADVISE_BUDGET limits them",
 				w->op);
 	case UM_REASON_CPU:
 		return asprintf(out,
-				"keep the CPU%s%s off it in an iteration (work on a copy), or ask for it on the "
-				"host "
-				"before and on the device behind; only read on both sides: cudaMemAdviseSetReadMostly",
+				"avoid the CPU's accesses%s%s in an iteration (work on a copy), or prefetch it to "
+				"the host before them and to the device after them; if both sides only read it: "
+				"cudaMemAdviseSetReadMostly",
 				*w->caller ? ", in " : "", w->caller);
 	case UM_REASON_PING_PONG:
 		return asprintf(out,
-				"let one side do it, or keep it on the host: "
-				"cudaMemAdviseSetPreferredLocation(host) and "
-				"SetAccessedBy(device)%s%s",
-				*w->caller ? "; the CPU's touch is in " : "", w->caller);
+				"access it from one side only, or keep it on the host: "
+				"cudaMemAdviseSetPreferredLocation(host) and SetAccessedBy(device)%s%s",
+				*w->caller ? "; the CPU accesses it in " : "", w->caller);
 	case UM_REASON_SHARED:
 		if (f->tensors > 1)
-			return asprintf(out, "let tensors of different use begin at multiples of 2 MiB, or allocate "
-					     "them with "
+			return asprintf(out, "align tensors of different use to 2 MiB, or allocate them with "
 					     "umadv_alloc");
-		return asprintf(out,
-				"let %s begin at a multiple of 2 MiB, apart from %s: pad it, or allocate it with "
-				"umadv_alloc",
-				w->tensor, w->neighbour);
+		return asprintf(out, "align %s to 2 MiB, apart from %s, or allocate it with umadv_alloc", w->tensor,
+				w->neighbour);
 	case UM_REASON_OVERSHOOT:
 		return asprintf(out,
-				"prefetch what %s uses of it and no more (umadv_op with UMADV_READ_RANGE); "
-				"scattered "
-				"look-ups: cudaMemAdviseSetAccessedBy(device) leaves it on the host",
+				"prefetch only the range that %s uses (umadv_op with UMADV_READ_RANGE); for "
+				"scattered look-ups cudaMemAdviseSetAccessedBy(device) leaves it on the host",
 				w->op);
 	case UM_REASON_COLLAPSE:
 		return asprintf(out, "cudaMemAdviseUnsetReadMostly: %s writes it", w->op);
 	case UM_REASON_DISCARDED:
-		return asprintf(out, "prefetch it behind the discard, on the same stream, before %s writes it", w->op);
+		return asprintf(out, "prefetch it after the discard, on the same stream, before %s writes it", w->op);
 	case UM_REASON_FRESH:
-		return asprintf(out, "allocate it once, before the iterations; or with umadv_alloc, which keeps the "
+		return asprintf(out, "allocate it once, before the iterations, or with umadv_alloc, which reuses "
 				     "memory");
 	case UM_REASON_CLEAN:
-		return asprintf(out, "cudaMemAdviseSetReadMostly where the device only reads it: the host keeps a "
-				     "copy, and it "
-				     "leaves without one");
+		return asprintf(out, "if the device only reads it: cudaMemAdviseSetReadMostly; the host keeps a "
+				     "copy, so its eviction needs none");
 	case UM_REASON_DEAD:
 		if (f->tensors > 1 || f->tensor == UM_CAUSES_NONE || !w->r->tensors.rows.at[f->tensor].named)
-			return asprintf(out, "discard what is dead (cudaMemDiscardBatchAsync) behind its last use; "
-					     "plans do so "
-					     "with what umadv_free, umadv_dead or umadv_transient tell them");
-		return asprintf(out,
-				"umadv_transient(adv, %s), or cudaMemDiscardBatchAsync behind its last "
-				"use",
+			return asprintf(out, "discard dead tensors (cudaMemDiscardBatchAsync) after their last use; "
+					     "plans do so for tensors of umadv_free, umadv_dead and umadv_transient");
+		return asprintf(out, "umadv_transient(adv, %s), or cudaMemDiscardBatchAsync after its last use",
 				w->tensor);
 	case UM_REASON_REDUNDANT:
-		return asprintf(out, "leave it out, or prefetch once before the iterations: it stays");
+		return asprintf(out, "remove it, or prefetch once before the iterations: the pages stay");
 	default:
 		return advice_refused(w, refusal, out);
 	}

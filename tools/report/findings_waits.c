@@ -104,13 +104,13 @@ int um_finding_waits_evidence(const struct um_finding *f, const struct um_report
 	tops(f, r, list, sizeof list);
 	if (f->resident_ns)
 		return asprintf(out,
-				"the plan takes %.3f ms an iteration, and %.3f ms if every tensor were "
-				"resident: it waits %.3f ms (%.1f %%) for copies; prefetched most: %s",
+				"the plan takes %.3f ms per iteration, but %.3f ms with every tensor resident: it "
+				"waits %.3f ms (%.1f %%) for copies; most prefetched: %s",
 				(double)f->resident_ns / 1e6 + ms, (double)f->resident_ns / 1e6, ms, 100 * f->share,
 				*list ? list : "nothing");
 	return asprintf(out,
-			"the device waited %.3f ms%s for prefetches of %.1f MiB, in %.3f ms of it the link "
-			"had no idle time before that an earlier prefetch could use; longest for %s",
+			"the device waited %.3f ms%s for prefetches of %.1f MiB; for %.3f ms of that the link had "
+			"no earlier idle time; longest for %s",
 			ms, per, (double)f->waited_bytes / 1048576.0,
 			(double)(f->waited_ns - (f->spare_ns < f->waited_ns ? f->spare_ns : f->waited_ns)) / 1e6, list);
 }
@@ -119,9 +119,9 @@ int um_finding_waits_estimate(const struct um_finding *f, const struct um_report
 {
 	(void)r;
 	if (f->resident_ns)
-		return asprintf(out, "not a saving: the plan's own times, of the simulation that it was proved in");
-	return asprintf(out, "not a saving: time between kernels, until the last prefetch had come that the next one "
-			     "uses");
+		return asprintf(out, "not a saving: the plan's own simulated times");
+	return asprintf(out, "not a saving: time between kernels until the last prefetch for the next one was "
+			     "complete");
 }
 
 int um_finding_waits_advice(const struct um_finding *f, const struct um_report *r, char **out)
@@ -130,11 +130,11 @@ int um_finding_waits_advice(const struct um_finding *f, const struct um_report *
 	int ours = f->resident_ns || r->causes.hints.rows.n;
 
 	if (f->spare_ns && f->earlier)
-		snprintf(distance, sizeof distance, "; ask up to %s%u kernels earlier where the link is idle",
+		snprintf(distance, sizeof distance, "; prefetch up to %s%u kernels earlier if the link is idle",
 			 f->earlier < UM_WAIT_KERNELS ? "" : "more than ", (unsigned)f->earlier);
 	return asprintf(out,
-			"move less: give it more device memory%s, free or discard what is dead, read-mostly "
-			"for what is not written%s%s",
+			"move less: give it more device memory%s, free or discard dead tensors, set read-mostly for "
+			"tensors that are not written%s%s",
 			ours ? " (a larger UMADVISE_BUDGET)" : "",
-			ours ? "; UMADVISE_PLAN_TIME=MS looks for a plan that waits less" : "", distance);
+			ours ? "; UMADVISE_PLAN_TIME=MS searches longer for a better plan" : "", distance);
 }

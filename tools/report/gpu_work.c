@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the GPU does: kernels, and the faults and migrations that are charged to them.
+ * Activities of the GPU: kernels, and the faults and migrations charged to them.
  */
 #include "report/report_state.h"
 
@@ -49,7 +49,7 @@ static int same_op(const void *user, uint32_t row)
 	return strcmp(k->r->ops.at[row].name, k->name) == 0;
 }
 
-/* The op's row; past the most of them, the last one. UM_REPORT_NONE: no memory. */
+/* The op's row; beyond the limit, the last one. UM_REPORT_NONE: no memory. */
 static uint32_t op_of(struct um_report *r, const char *name)
 {
 	struct key k = {r, r->ops.n == UM_REPORT_OPS_MAX ? "(others)" : name, 0, 0};
@@ -86,7 +86,7 @@ static int same_cell(const void *user, uint32_t row)
 	return k->r->cells.at[row].op == k->op && k->r->cells.at[row].iteration == k->iteration;
 }
 
-/* The cell's row, or UM_REPORT_NONE: there are too many. 0 or -ENOMEM. */
+/* The cell's row, or UM_REPORT_NONE: too many. 0 or -ENOMEM. */
 static int cell_of(struct um_report *r, uint32_t op, uint32_t iteration, uint32_t *out)
 {
 	struct key k = {r, NULL, op, iteration};
@@ -127,7 +127,7 @@ static struct um_report_lane *lane_of(struct um_report *r, uint32_t process, int
 
 /* --- what runs ---------------------------------------------------------------------------------------------------- */
 
-/* The kernel that began last of those that run at `t`, or NULL. */
+/* The last begun of the kernels that run at `t`, or NULL. */
 static const struct um_report_running *running_at(const struct um_report_lane *l, int64_t t)
 {
 	for (size_t i = l->running.n; i > 0; i--)
@@ -147,7 +147,7 @@ static int run(struct um_report_lane *l, int64_t begin, const struct um_report_r
 	return um_vec_push(&l->running, *k);
 }
 
-/* Charges all who have a part in it. */
+/* Charges process, iteration, op and tensor. */
 static void charge(struct um_report *r, const struct um_report_running *k, const struct um_report_work *w)
 {
 	work_add(&r->ops.at[k->op].work, w);
@@ -173,7 +173,7 @@ static int settle(struct um_report *r, struct um_report_lane *l, uint32_t iterat
 	return um_report_site_settle(r, l, iteration);
 }
 
-/* Charges the tensors: with the kernel, or once it is known what runs next. */
+/* Charges the tensors together with the running kernel, or with the next one. */
 static int charge_tensors(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
 			  const struct um_report_event *e, uint32_t *row)
 {
@@ -193,7 +193,7 @@ static int share(struct um_report *r, struct um_report_lane *l)
 	return err;
 }
 
-/* Of what is served at once, groups follow each other, and the first would seem to have taken all the time. */
+/* Groups served together follow each other; charging the first with all their time would be wrong. */
 static int charge_fault(struct um_report *r, struct um_report_lane *l, const struct um_report_running *k,
 			const struct um_activity *a, uint64_t ns)
 {
@@ -216,7 +216,7 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 
 	if (!l)
 		return -ENOMEM;
-	/* A copy has a stream of its own, and may be far ahead of the kernels. */
+	/* A copy runs on its own stream and may be far ahead of the kernels. */
 	if ((a->kind == UM_ACT_KERNEL && um_report_tensors_begin(r, a->process, a->correlation)) ||
 	    settle(r, l, k.iteration) || um_views_work(r, (uint32_t)(l - r->lanes.at), k.iteration, a))
 		return -ENOMEM;
@@ -244,7 +244,7 @@ int um_report_on_work(struct um_report *r, uint32_t process, const struct um_act
 	return 0;
 }
 
-/* Groups overlap: each moment counts once, for the kernel of the first of them. */
+/* Groups overlap: each moment counts once, for the first group's kernel. */
 int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_report_lane *l = lane_of(r, process, a->device);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hints.h - what became of the hints that a program gave
+ * hints.h - outcomes of a program's hints
  *
- * in    hints as they are given, and what then happens to their pages
- * out   by kind and tensor: how many did what they were for
- * owns  its rows, and the prefetches that are not judged yet
+ * in    hints, and later events of their pages
+ * out   by kind and tensor: the number of hints of each outcome
+ * owns  its rows, and prefetches with a pending outcome
  *
  * A prefetch is
- *     refused    where the call failed
- *     redundant  where all of its pages were there
- *     late       where a kernel faulted on some of them before they had come
- *     early      where some of them were evicted before they were used
- *     useful     where it was none of these and a kernel used them
- * and not judged where no kernel is known to have used them. Other hints are refused or not.
+ *     refused    if the call failed
+ *     redundant  if all of its pages were resident
+ *     late       if a kernel faulted on some of them before the copy completed
+ *     early      if some of them were evicted before their use
+ *     useful     if none of these applies and a kernel used them
+ * and pending if no kernel is known to have used them. Other hints are only refused or not.
  */
 #ifndef UM_REPORT_HINTS_H
 #define UM_REPORT_HINTS_H
@@ -25,15 +25,15 @@
 struct um_hint_row {
 	enum um_hint_kind kind;
 	uint32_t tensor; /* of its first page */
-	uint64_t issued, bytes; /* those refused, too */
+	uint64_t issued, bytes; /* including refused ones */
 	uint64_t useful, late, redundant, early, refused;
 };
 
-struct um_hint_open { /* a prefetch that is not judged yet */
+struct um_hint_open { /* a prefetch with a pending outcome */
 	uint32_t row;
-	uint32_t blocks; /* that may still tell; 0: this one is free, and `row` the next free one */
+	uint32_t blocks; /* blocks with a pending outcome; 0: this slot is free, and `row` is the next free one */
 	int used, late, early;
-	uint64_t kernel; /* that used it */
+	uint64_t kernel; /* the kernel that used it */
 };
 
 struct um_hint_refusal {
@@ -52,26 +52,26 @@ struct um_hints {
 	UM_VEC(struct um_hint_refusal) refusals;
 	uint32_t free; /* + 1; 0: none */
 	struct um_index index;
-	uint64_t call_ns; /* the shortest call that prefetches, in a recording of calls: longer ones wait for a queue */
+	uint64_t call_ns; /* the shortest recorded prefetch call: longer ones wait for a queue */
 	struct {
 		uint64_t thread;
 		uint32_t process;
-	} launcher[UM_HINT_LAUNCHERS]; /* threads that launch kernels: what they call delays those */
+	} launcher[UM_HINT_LAUNCHERS]; /* threads that launch kernels: their calls delay kernels */
 	unsigned n_launchers;
 };
 
-void um_hints_fini(struct um_hints *h); /* one of zeroes is empty */
+void um_hints_fini(struct um_hints *h); /* zeroed: empty */
 
 /* The row of a kind and tensor. 0 or -ENOMEM. */
 int um_hints_row(struct um_hints *h, enum um_hint_kind kind, uint32_t tensor, uint32_t *row);
 
-/* A prefetch of so many blocks is to be judged. 0 or -ENOMEM. */
+/* Begins a prefetch of so many blocks. 0 or -ENOMEM. */
 int um_hints_open(struct um_hints *h, uint32_t row, uint32_t blocks, uint32_t *open);
 
-/* One of its blocks will tell no more. */
+/* Completes the outcome of one of its blocks. */
 void um_hints_release(struct um_hints *h, uint32_t open);
 
-/* A call of the program: does it prefetch, on a thread that launches kernels? */
+/* Feeds a call of the program. */
 int um_hints_on_call(struct um_hints *h, uint32_t process, const struct um_activity *call);
 
 /* 0 or -ENOMEM. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * index.h - where in an array a key is: open addressing over row numbers
+ * index.h - a hash table of row numbers with open addressing
  *
  * in    the key's hash, and a function that says whether a row has that key
  * out   the row, or none
- * owns  the places; the rows are the caller's
+ * owns  the slots; the rows are the caller's
  */
 #ifndef UM_REPORT_INDEX_H
 #define UM_REPORT_INDEX_H
@@ -14,7 +14,7 @@
 
 struct um_index_place {
 	uint32_t row; /* + 1; 0: free */
-	uint32_t hash; /* the lower half: most that have another key are told apart without a look at their row */
+	uint32_t hash; /* lower half of the hash: distinguishes most keys without access to the row */
 };
 
 struct um_index {
@@ -24,12 +24,12 @@ struct um_index {
 
 #define UM_INDEX_NONE UINT32_MAX
 
-void um_index_fini(struct um_index *x); /* one of zeroes is empty */
+void um_index_fini(struct um_index *x); /* zeroed: empty */
 
 uint32_t um_index_find(const struct um_index *x, uint64_t hash, int (*same)(const void *user, uint32_t row),
 		       const void *user);
 
-/* Adds a row that is not there. 0 or -ENOMEM. */
+/* Adds a row that is not in the table. 0 or -ENOMEM. */
 int um_index_add(struct um_index *x, uint64_t hash, uint32_t row);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterations that a survey found, opened as the report comes to them. Where they begin on the CPU nobody says: with
- * the first call behind their last kernel's launch that does not wait for the device.
+ * Opens the iterations of a survey as the report reaches them. On the CPU an iteration begins with the first call after
+ * the previous iteration's last launch that does not wait for the device.
  */
 #include "report/iteration_spans.h"
 

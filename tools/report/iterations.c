@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Iterations are ranges of one thread of a process, one behind the other. Correlations grow with time in a process, so
- * that the first and the last call of an iteration say which work is its.
+ * Iterations are consecutive ranges of one thread of a process. Correlations grow with time in a process, so the first
+ * and the last call of an iteration determine its work.
  */
 #include "report/report_state.h"
 
 #include "base/hash.h"
 
-#define FAR 3.5 /* robust standard deviations that an odd iteration is away */
+#define FAR 3.5 /* robust standard deviations of an odd iteration from the median */
 #define SIGMA 1.4826 /* of a normal distribution, per MAD */
-#define FAR_SHARE 0.01 /* of the median: nearer is not odd, however alike the others are */
+#define FAR_SHARE 0.01 /* of the median: smallest deviation of an odd iteration */
 
-/* Is it one of those that a survey chose? */
+/* Is it a range that the survey chose? */
 static int is_chosen(const struct um_iteration_spans *f, const struct um_activity *a)
 {
 	char name[UM_RANGE_NAME_MAX];
@@ -67,7 +67,7 @@ static int range_add(struct um_report *r, const char *name, const struct um_acti
 	return 0;
 }
 
-/* Counted by name, without the number that it ends with. */
+/* Counts a range by its name without the final number. */
 static int count_range(struct um_report *r, const struct um_activity *a)
 {
 	char name[UM_RANGE_NAME_MAX];

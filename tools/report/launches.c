@@ -45,7 +45,7 @@ int um_launches_call(struct um_launches *l, const struct um_activity *call)
 	}
 	if (um_vec_reserve(&l->queue, 1))
 		return -ENOMEM;
-	/* Of threads that call at the same time, numbers may come in another order than times. */
+	/* Numbers of concurrent threads may be in another order than times. */
 	for (i = l->queue.n; i > l->first && l->queue.at[i - 1].correlation > call->correlation; i--)
 		l->queue.at[i] = l->queue.at[i - 1];
 	l->queue.at[i] = (struct um_launch){call->correlation, t ? t->op : UM_ACT_NO_OP, call->end};

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The process's number among all, from 1; 0: no memory. */
+/* The process's number in the report, from 1; 0: no memory. */
 static uint64_t number_of(struct um_merge *m, uint64_t process)
 {
 	if (m->last >= m->file.n || m->file.at[m->last] != process) {

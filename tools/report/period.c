@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Anchors are tried one by one (period_anchors.c), what lies between them is measured, one is chosen, and the sequence
- * is cut (period_cut.c).
+ * Tries anchors one by one (period_anchors.c), measures the units between them, chooses an anchor, and cuts the
+ * sequence (period_cut.c).
  */
 #include "report/period_state.h"
 
 #include "base/hash.h"
 
-#define ALIKE 0.9 /* of the kernels that usually lie between two anchors: alike */
-#define MOST 0.5 /* of the time is in iterations, from the first to the last, or there are none */
-#define SOME 0.3 /* in such as are alike */
-#define REACH 0.25 /* of all kernels lie there, or of their time */
-#define REGULAR 0.6 /* of the best score */
-#define NEARLY_ALL 0.8 /* is in what repeats: that nothing longer explains it better */
-#define EXACT 0.9 /* of it repeats: of something longer */
-#define SAME_LEVEL 1.3 /* times as long, and it is the same with other anchors */
-#define SAME_NS 0.7 /* of the time of the best of them */
-#define SHORT 32 /* kernels: may be a layer, or a step of a loop in an iteration */
+#define ALIKE 0.9 /* share of common kernels of similar units */
+#define MOST 0.5 /* smallest share of time in iterations, from first to last */
+#define SOME 0.3 /* smallest share of time in similar ones */
+#define REACH 0.25 /* smallest share of all kernels, or of their time */
+#define REGULAR 0.6 /* share of the best score */
+#define NEARLY_ALL 0.8 /* share of a repetition that a longer one need not explain */
+#define EXACT 0.9 /* share of a longer unit that repeats */
+#define SAME_LEVEL 1.3 /* largest ratio of lengths of the same unit with other anchors */
+#define SAME_NS 0.7 /* share of the best one's time */
+#define SHORT 32 /* kernels; shorter units may be layers or steps of a loop */
 
 static const char *const trusts[] = {"low", "medium", "high"};
 
@@ -43,7 +43,7 @@ static int by_kind(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* The commonest of what lies between anchors; where none is twice the same, that of middle length. */
+/* The most frequent unit between anchors; if all differ, the one of median length. */
 static void usual(struct um_level *l, struct span *spans, size_t n)
 {
 	size_t best = 0, at = n / 2, same;
@@ -84,7 +84,7 @@ static void weigh(struct um_level *l, const struct um_sequence *s, size_t from, 
 		ns *= (double)l->unit / (double)length;
 	l->repeats++;
 	l->ns += ns;
-	/* The last one may be cut short. */
+	/* The last unit may be incomplete. */
 	if (share >= ALIKE || (to == s->n && (double)alike >= ALIKE * (double)length)) {
 		l->alike++;
 		l->held += ns;
@@ -107,7 +107,7 @@ static void weigh_all(struct um_level *l, const struct um_sequence *s, const siz
 	l->reach = region / all > kernels / (double)s->n ? region / all : kernels / (double)s->n;
 }
 
-/* What lies between the anchors, by how often that comes. 0 or -ENOMEM. */
+/* Groups the units between anchors by frequency. 0 or -ENOMEM. */
 static int measure(struct um_level *l, const struct um_sequence *s)
 {
 	size_t *at = NULL, n = 0;
@@ -143,14 +143,14 @@ static int by_unit(const void *a, const void *b)
 	return x->anchor.first < y->anchor.first ? -1 : x->anchor.first > y->anchor.first;
 }
 
-/* Does the shorter one only have a part of each of the longer? */
+/* Is the shorter one only a part of each of the longer? */
 static int once_each(const struct um_level *longer, const struct um_level *shorter)
 {
 	return 2 * longer->repeats > shorter->repeats;
 }
 
-/* Is the longer one the iteration, and the shorter one a loop in it? An evaluation now and then has kernels of the
- * iteration itself; what surrounds the layers of a network has others. */
+/* Is the longer one the iteration, and the shorter one a loop in it? An occasional evaluation has the iteration's own
+ * kernels; code around the layers of a network has others. */
 static int surrounds(const struct um_level *longer, const struct um_level *shorter)
 {
 	double explained = shorter->held + shorter->partly;
@@ -162,7 +162,7 @@ static int surrounds(const struct um_level *longer, const struct um_level *short
 	return explained < NEARLY_ALL || (shorter->unit < SHORT && longer->held > explained);
 }
 
-/* Leaves those that may be iterations, by their length. Their number. */
+/* Keeps the candidates for iterations, by length. Their number. */
 static size_t eligible(struct um_level *levels, size_t n)
 {
 	double best = 0;
@@ -190,7 +190,7 @@ static int same_level(const struct um_level *a, const struct um_level *b)
 	return x < SAME_LEVEL * y && y < SAME_LEVEL * x;
 }
 
-/* The level; `other`: another one that repeats. */
+/* The confidence level; `other`: another repetition. */
 static struct um_level choose(const struct um_level *levels, size_t n, size_t *other)
 {
 	struct um_level best = levels[0];
@@ -233,7 +233,7 @@ static enum um_period_trust trust_of(const struct um_period *p, double covered, 
 											  : UM_TRUST_MEDIUM;
 }
 
-/* How well it is known where iterations begin. They are likely to be what the sequence ends with. */
+/* Confidence in the begin of iterations. The sequence probably ends with one. */
 static int knowledge(const struct um_period *p, const struct um_sequence *s, int sure)
 {
 	const struct um_period_span *last = &p->spans.at[p->spans.n - 1];
@@ -241,7 +241,7 @@ static int knowledge(const struct um_period *p, const struct um_sequence *s, int
 	return 2 * sure + (last->to == s->n && last->whole);
 }
 
-/* Takes what was found over, if it is better than what there is. */
+/* Takes a better result over. */
 static void take(struct um_period *p, int *known, struct um_period *cut, int cut_known)
 {
 	if (!p->spans.n || cut_known > *known || (cut_known == *known && cut->covered > p->covered)) {
@@ -253,7 +253,7 @@ static void take(struct um_period *p, int *known, struct um_period *cut, int cut
 	}
 }
 
-/* With the anchors of that level: those which show where iterations begin are the best. 0 or -ENOMEM. */
+/* Tries the anchors of a level: the best ones show the begin of iterations. 0 or -ENOMEM. */
 static int cut_all(struct um_period *p, const struct um_sequence *s, const struct um_level *levels, size_t n,
 		   size_t skipped)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Anchors: runs of kernels, of lengths that double, that come back at regular distance. Runs are told apart by a hash
- * that rolls; of those that come equally often, the most regular one stands for all.
+ * Anchors: runs of kernels, of doubling lengths, that recur at regular distance. A rolling hash identifies runs; the
+ * most regular one represents all runs of equal frequency.
  */
 #include "report/period_state.h"
 
@@ -31,7 +31,7 @@ static struct roll roll_begin(const struct um_sequence *s, size_t length)
 	return r;
 }
 
-/* From the run at `at` to the one behind it. */
+/* Moves the hash from the run at `at` to the next one. */
 static void roll_on(struct roll *r, const struct um_sequence *s, size_t at, size_t length)
 {
 	if (at + length < s->n)
@@ -110,7 +110,7 @@ static struct um_anchor anchor_of(const struct um_sequence *s, const struct slot
 	return a;
 }
 
-/* Keeps the best, one for each count. The number of them. */
+/* Keeps the best one of each count. Their number. */
 static int keep(struct um_anchor anchors[UM_ANCHORS_MAX], int n, const struct um_anchor *a)
 {
 	int worst = 0;
@@ -131,8 +131,8 @@ static int keep(struct um_anchor anchors[UM_ANCHORS_MAX], int n, const struct um
 	return n;
 }
 
-/* Of those nearly as regular as the best, the one that comes first: the first iteration differs from the others mostly
- * towards its end, and what lies before an anchor there would not tell where it begins. */
+/* Of those nearly as regular as the best, the first: the first iteration usually differs from the others towards its
+ * end, so an anchor there would not show its begin. */
 static void come_first(const struct um_anchor *best, struct um_anchor *first, int n, const struct um_anchor *a)
 {
 	for (int i = 0; i < n; i++)
@@ -142,7 +142,7 @@ static void come_first(const struct um_anchor *best, struct um_anchor *first, in
 			first[i] = *a;
 }
 
-/* Looks at the runs of every length: keeps the best, or, where `first` is not NULL, finds those. The number kept. */
+/* Searches runs of every length: keeps the best or, if `first` is not NULL, finds these. The number kept. */
 static int look(const struct table *t, const struct um_sequence *s, struct um_anchor *best, struct um_anchor *first,
 		int n)
 {
@@ -154,7 +154,7 @@ static int look(const struct table *t, const struct um_sequence *s, struct um_an
 
 			if (slot->count < UM_PERIOD_LEAST)
 				continue;
-			/* A kernel that is launched over and over is an iteration only if it says so. */
+			/* A single repeated kernel is an iteration only if `alone` allows it. */
 			if (slot->last - slot->first < 2 * (slot->count - 1) && !s->alone[s->names[slot->first]])
 				continue;
 			a = anchor_of(s, slot, length);

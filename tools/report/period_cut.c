@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where an iteration begins, which an anchor in it does not say: before the first one that is followed by an
- * iteration, as far back as what precedes it precedes the next one, too. Behind the last one, as far as it goes on as
- * the one before, is where iterations end: if both agree, it is sure.
+ * Finds the begin of an iteration, which an anchor inside it does not show: before the first anchor that an iteration
+ * follows, as far back as the preceding kernels equal those before the next anchor. After the last anchor, as far as
+ * kernels equal those after the previous one, iterations end: if both agree, the cut is sure.
  */
 #include "report/period_state.h"
 
-#define RESYNC 48u /* kernels that are more, or fewer, in a row */
-#define LONGER 1.1 /* than usual: something may lie behind it */
-#define ENOUGH 0.9 /* of the usual: it is whole */
+#define RESYNC 48u /* longest run of additional or missing kernels */
+#define LONGER 1.1 /* times the usual length: other kernels may follow */
+#define ENOUGH 0.9 /* share of the usual length: complete */
 
 size_t um_span_alike(const struct um_sequence *s, size_t sample, size_t unit, size_t from, size_t to)
 {
@@ -28,7 +28,7 @@ size_t um_span_alike(const struct um_sequence *s, size_t sample, size_t unit, si
 	return alike;
 }
 
-/* How far the kernels before both are the same. */
+/* Number of equal kernels before both positions. */
 static size_t same_before(const struct um_sequence *s, size_t a, size_t b, size_t most)
 {
 	size_t n = 0;
@@ -57,7 +57,7 @@ static int two_alike(const struct um_sequence *s, size_t a, size_t a_end, size_t
 	       (a + 1 < a_end && b + 1 < b_end && s->names[a + 1] == s->names[b + 1]);
 }
 
-/* Goes on behind what only one of them has, by as few kernels as possible. 0: they are no longer alike. */
+/* Skips as few differing kernels as possible. 0: no longer similar. */
 static int resync(const struct um_sequence *s, size_t *a, size_t a_end, size_t *b, size_t b_end)
 {
 	for (size_t skip = 1; skip <= RESYNC; skip++)
@@ -70,7 +70,7 @@ static int resync(const struct um_sequence *s, size_t *a, size_t a_end, size_t *
 	return 0;
 }
 
-/* Where in [from, to) the usual kernels are over: 1; 0: in no place that can be told, *end is `to`. */
+/* Finds the end of the usual kernels in [from, to): 1; 0: no clear end, *end is `to`. */
 static int usual_end(const struct um_sequence *s, size_t sample, size_t unit, size_t from, size_t to, size_t *end)
 {
 	size_t a = sample, a_end = sample + unit, b = from, skips = 0;
@@ -90,11 +90,11 @@ static int usual_end(const struct um_sequence *s, size_t sample, size_t unit, si
 
 struct cut {
 	const struct um_sequence *s;
-	size_t unit, sample; /* sample: where a usual iteration begins */
+	size_t unit, sample; /* sample: begin of a usual iteration */
 	size_t *at, n; /* anchors */
-	unsigned char *is; /* an iteration follows; else what is too little for one */
+	unsigned char *is; /* an iteration follows; otherwise too few kernels for one */
 	size_t head; /* kernels of an iteration before its anchor */
-	size_t model; /* an anchor that `head` lies before */
+	size_t model; /* an anchor that `head` precedes */
 };
 
 static int find_iterations(struct cut *c, const struct um_level *l)
@@ -117,7 +117,7 @@ static int find_iterations(struct cut *c, const struct um_level *l)
 	return found >= UM_PERIOD_LEAST ? 0 : -EAGAIN;
 }
 
-/* The first iteration, `from` and on, that another one follows; c->n: none. */
+/* The first iteration from `from` on that another one follows; c->n: none. */
 static size_t pair_from(const struct cut *c, size_t from)
 {
 	while (from + 1 < c->n && !(c->is[from] && c->is[from + 1]))
@@ -125,8 +125,8 @@ static size_t pair_from(const struct cut *c, size_t from)
 	return from + 1 < c->n ? from : c->n;
 }
 
-/* The kernels before `at` that are those before the model's anchor, up to `head` of them, where some may be more or
- * fewer: their number on both sides. */
+/* Matches the kernels before `at` with those before the model's anchor, up to `head`, with small differences: their
+ * number on both sides. */
 static size_t go_back(const struct cut *c, size_t at, size_t head, size_t *of_model)
 {
 	const uint32_t *names = c->s->names;
@@ -157,7 +157,7 @@ static size_t go_back(const struct cut *c, size_t at, size_t head, size_t *of_mo
 	}
 }
 
-/* Is it known where iterations begin? The first one may lack something there. */
+/* Is the begin of iterations known? The first one may lack kernels there. */
 static int find_head(struct cut *c)
 {
 	size_t first = pair_from(c, 0), last = first, tail, head;
@@ -170,7 +170,7 @@ static int find_head(struct cut *c)
 	c->head = same_before(c->s, c->at[first], c->at[first + 1], c->unit - 1);
 	tail = same_from(c->s, c->at[last], c->at[last + 1], 2 * c->unit);
 	if (tail > c->unit)
-		return 0; /* what comes next begins as they do */
+		return 0; /* the next kernels begin as they do */
 	head = c->unit - tail;
 	if (c->head < head && head <= c->at[first + 1]) {
 		go_back(c, c->at[first], head, &tail);
@@ -180,7 +180,7 @@ static int find_head(struct cut *c)
 	return c->head == head;
 }
 
-/* What is no iteration may begin otherwise. */
+/* Other kernels may begin differently. */
 static size_t begin_of(const struct cut *c, size_t i)
 {
 	size_t of_model, n;
@@ -194,7 +194,7 @@ static size_t begin_of(const struct cut *c, size_t i)
 /* `sure`: the sequence ends with an iteration. */
 static int add_spans(struct um_period *p, const struct cut *c, int *sure)
 {
-	size_t over = 0; /* the end of the one before */
+	size_t over = 0; /* the end of the previous one */
 
 	for (size_t i = 0; i < c->n; i++) {
 		struct um_period_span span = {begin_of(c, i), i + 1 < c->n ? begin_of(c, i + 1) : c->s->n, 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tables.h - a report as tables: one definition of rows and columns for every form that shows them
+ * tables.h - a report as tables: one definition of rows and columns for all output forms
  *
- * in    a finished report, and what the recording says of itself
+ * in    a finished report, and properties of the recording
  * out   for each table its columns and the value of each cell
  * owns  nothing: texts are borrowed from the report
  *
@@ -17,42 +17,42 @@ enum um_column_kind {
 	UM_COLUMN_TEXT,
 	UM_COLUMN_COUNT,
 	UM_COLUMN_BYTES,
-	UM_COLUMN_NS, /* how long; its key ends in _ns */
-	UM_COLUMN_AT /* ns: when, may be negative */
+	UM_COLUMN_NS, /* duration; its key ends in _ns */
+	UM_COLUMN_AT /* point in time, ns, may be negative */
 };
 
 enum um_value_state {
 	UM_VALUE_THERE,
-	UM_VALUE_NONE, /* it does not apply here */
-	UM_VALUE_NOT_RECORDED /* what it counts was not recorded, or the recording does not say whether it was */
+	UM_VALUE_NONE, /* not applicable */
+	UM_VALUE_NOT_RECORDED /* not recorded, or unknown whether it was recorded */
 };
 
 struct um_value {
-	int none; /* enum um_value_state: 0, or why there is none */
+	int none; /* enum um_value_state: 0, or why there is no value */
 	const char *text; /* UM_COLUMN_TEXT */
-	int64_t number; /* the others; what is larger is cut there */
+	int64_t number; /* the others; larger values are cut there */
 };
 
-/* How far the run is from what can be had. */
+/* The run's time compared with the lower bound. */
 struct um_verdict {
 	char device[64];
-	uint64_t budget_bytes; /* that were planned with */
-	uint64_t iteration_ns; /* of the later half of the run */
-	uint64_t plan_ns, bound_ns; /* of an iteration: as the library plans it; that no plan can beat */
+	uint64_t budget_bytes; /* inputs of the plan */
+	uint64_t iteration_ns; /* mean of the later half of the run */
+	uint64_t plan_ns, bound_ns; /* of an iteration: planned by the library; lower bound of any plan */
 };
 
-/* What a report is made of. */
+/* Inputs of the tables. */
 struct um_findings {
 	const struct um_report *report;
 	const struct um_capture *capture;
 	const struct um_verdict *verdict; /* or NULL */
 };
 
-/* What values count. */
+/* Kinds of counted events. */
 enum um_recorded {
 	UM_RECORDED_ALWAYS,
 	UM_RECORDED_GPU_FAULTS,
-	UM_RECORDED_SERVING, /* kernels' time in which faults were served, and what was evicted for them */
+	UM_RECORDED_SERVING, /* kernel time while faults were served, and evictions for them */
 	UM_RECORDED_CPU_FAULTS,
 	UM_RECORDED_MIGRATIONS,
 	UM_RECORDED_WAITS, /* for prefetches */
@@ -62,22 +62,22 @@ enum um_recorded {
 	UM_RECORDED_KINDS
 };
 
-/* What a member of 4 bytes is the row of; UM_REPORT_NONE: of none. */
+/* The table that a 4-byte member is a row number of; UM_REPORT_NONE: no row. */
 enum um_refers { UM_REFERS_NOT, UM_REFERS_TENSOR, UM_REFERS_OP };
 
 struct um_table_row;
 
-/* All that is known of a column: the forms that show a table read it here. */
+/* Description of a column for all output forms. */
 struct um_column {
 	const char *key; /* with its unit: in CSV and JSON */
-	const char *title; /* without: whoever shows it adds the unit that it shows */
+	const char *title; /* without its unit, which the output form adds */
 	enum um_column_kind kind;
-	enum um_recorded counts; /* events that the value is a count of */
-	/* Where the value is: `size` bytes, `at` so many in the row's struct; a sum of `terms`, `step` bytes apart. */
+	enum um_recorded counts; /* events that the value counts */
+	/* Place of the value: `size` bytes at offset `at` of the row's struct; a sum of `terms`, `step` bytes apart. */
 	size_t at, size, step;
 	unsigned terms;
 	enum um_refers refers;
-	/* There is a value where the number at `where` - 1 is not 0, and `applies` says so. 0, NULL: always. */
+	/* The cell has a value if the number at `where` - 1 is not 0 and `applies` returns so. 0, NULL: always. */
 	size_t where;
 	int (*applies)(const struct um_table_row *row);
 	struct um_value (*value)(const struct um_table_row *row); /* instead of `at`, or NULL */
@@ -93,9 +93,9 @@ struct um_table {
 	 * a UM_VEC(uint32_t) of rows in the report. 0: in their own. */
 	size_t list, row_size, order;
 	int captured;
-	size_t iteration; /* 1 + where the struct says of which iteration it is; 0: nowhere */
+	size_t iteration; /* 1 + offset of the row's iteration; 0: none */
 	size_t (*count)(const struct um_findings *f); /* instead of `list`: how many rows */
-	void (*find)(struct um_table_row *row); /* what else is known of `row->i`: without `list`, where it is */
+	void (*find)(struct um_table_row *row); /* completes `row->i`; without `list`, finds the row */
 };
 
 enum um_table_id {
@@ -128,17 +128,17 @@ size_t um_table_rows(const struct um_table *t, const struct um_findings *f);
  * causes, as there are causes; else none. */
 struct um_value um_table_cell(const struct um_table *t, const struct um_findings *f, size_t row, unsigned column);
 
-/* Where several files are one report, the first column of some tables is the file; else it is not shown. */
+/* In a report of several files the first column of some tables is the file; otherwise it is not shown. */
 int um_column_shown(const struct um_findings *f, const struct um_column *column);
 
-/* The number that the system gave the process, and the file that it is in. */
+/* The process id, and the process's file. */
 struct um_value um_table_pid(const struct um_findings *f, uint64_t process);
 struct um_value um_table_file(const struct um_findings *f, uint64_t process);
 
-/* What the recording says of the process, or NULL. */
+/* Properties of the process in the recording, or NULL. */
 const struct um_capture_process *um_table_process(const struct um_findings *f, uint64_t process);
 
-/* Was it recorded? Of several files: in `file`; NULL: in any of them. */
+/* Was it recorded? In a report of several files: in `file`; NULL: in any of them. */
 int um_table_recorded(const struct um_findings *f, enum um_recorded what, const char *file);
 
 /* `n`, or UM_VALUE_NOT_RECORDED. `file`: as um_table_file answers. */

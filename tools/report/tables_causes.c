@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of why: findings, the verdict, reasons and hints.
+ * Tables of causes: findings, the verdict, reasons and hints.
  */
 #include "report/tables_rows.h"
 
@@ -28,7 +28,7 @@ static struct um_value finding_caller(const struct um_table_row *row)
 	return um_table_text(caller == UM_CAUSES_NONE ? NULL : row->f->report->causes.callers.at[caller]);
 }
 
-/* Of both sides: a number of those that were recorded; none of them was, and there is none. */
+/* Sum of the recorded ones of both sides; no value if none was recorded. */
 static struct um_value finding_faults(const struct um_table_row *row)
 {
 	uint64_t n = finding(row)->faults;
@@ -80,8 +80,8 @@ static void find_finding(struct um_table_row *row)
 	row->process = process == UM_CAUSES_NONE ? NULL : &row->f->report->processes.at[process];
 }
 
-const struct um_table um_table_findings = {TABLE("findings", "what costs time, and what to do", finding_columns),
-					   LIST(findings.list), .find = find_finding};
+const struct um_table um_table_findings = {TABLE("findings", "costs and advice", finding_columns), LIST(findings.list),
+					   .find = find_finding};
 
 /* --- verdict ------------------------------------------------------------------------------------------------------ */
 
@@ -94,9 +94,9 @@ static int has_iterations(const struct um_table_row *row)
 static const struct um_column verdict_columns[] = {
 	{"device", "device", UM_COLUMN_TEXT, 0, MEMBER(V, device)},
 	{"budget_bytes", "memory", UM_COLUMN_BYTES, 0, MEMBER(V, budget_bytes)},
-	{"iteration_ns", "an iteration takes", UM_COLUMN_NS, 0, MEMBER(V, iteration_ns), .applies = has_iterations},
-	{"plan_ns", "the library plans", UM_COLUMN_NS, 0, MEMBER(V, plan_ns)},
-	{"bound_ns", "no plan can beat", UM_COLUMN_NS, 0, MEMBER(V, bound_ns)},
+	{"iteration_ns", "time of an iteration", UM_COLUMN_NS, 0, MEMBER(V, iteration_ns), .applies = has_iterations},
+	{"plan_ns", "planned time", UM_COLUMN_NS, 0, MEMBER(V, plan_ns)},
+	{"bound_ns", "lower bound of any plan", UM_COLUMN_NS, 0, MEMBER(V, bound_ns)},
 };
 #undef V
 
@@ -111,7 +111,7 @@ static void find_verdict(struct um_table_row *row)
 }
 
 const struct um_table um_table_verdict = {
-	TABLE("verdict", "how far an iteration is from what no plan can beat: with --workload", verdict_columns),
+	TABLE("verdict", "time of an iteration over the lower bound of any plan (needs --workload)", verdict_columns),
 	.single = 1, .count = verdict_rows, .find = find_verdict};
 
 /* --- reasons ------------------------------------------------------------------------------------------------------ */
@@ -153,7 +153,7 @@ static const struct um_column reason_columns[] = {
 #undef C
 
 const struct um_table um_table_reasons = {
-	TABLE("reasons", "why pages moved and kernels faulted, by tensor, kernel and iteration", reason_columns),
+	TABLE("reasons", "causes of migrations and faults, by tensor, kernel and iteration", reason_columns),
 	LIST(causes.rows), ITERATION(struct um_cause_row, iteration)};
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static struct um_value hint_kind(const struct um_table_row *row)
 	return um_table_text(um_hint_word(hint(row)->kind));
 }
 
-/* What became of prefetches: a run log does not have it. */
+/* Outcomes of prefetches, which a run log lacks. */
 static int hint_judged(const struct um_table_row *row)
 {
 	return !row->f->capture->library.is && hint(row)->kind == UM_HINT_PREFETCH;
@@ -188,5 +188,5 @@ static const struct um_column hint_columns[] = {
 };
 #undef H
 
-const struct um_table um_table_hints = {TABLE("hints", "what became of hints, by kind and tensor", hint_columns),
+const struct um_table um_table_hints = {TABLE("hints", "outcomes of hints, by kind and tensor", hint_columns),
 					LIST(causes.hints.rows)};

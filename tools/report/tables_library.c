@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of what libumadvise says of itself, of what a program announced, and of the recording.
+ * Tables of libumadvise's own figures, of announced operations, and of the recording.
  */
 #include "report/tables_rows.h"
 
@@ -31,37 +31,36 @@ static struct um_value clock_name(const struct um_table_row *row)
 static const struct um_column library_columns[] = {
 	{"version", "written by", UM_COLUMN_TEXT, 0, MEMBER(L, version)},
 	{"device", "device", UM_COLUMN_TEXT, 0, MEMBER(L, device)},
-	{"why_no_hints", "hints do nothing, because", UM_COLUMN_TEXT, 0, MEMBER(L, why)},
+	{"why_no_hints", "hints have no effect because", UM_COLUMN_TEXT, 0, MEMBER(L, why)},
 	{"strategy", "strategy", UM_COLUMN_TEXT, 0, MEMBER(L, strategy)},
 	{"clock", "clock", UM_COLUMN_TEXT, .value = clock_name},
 	{"budget_bytes", "budget", UM_COLUMN_BYTES, 0, MEMBER(L, budget_bytes)},
 	{"iterations", "iterations", UM_COLUMN_COUNT, 0, MEMBER(L, iterations)},
-	{"iterations_kept", "of which it has more than sums", UM_COLUMN_COUNT, 0, MEMBER(L, kept)},
+	{"iterations_kept", "iterations with events", UM_COLUMN_COUNT, 0, MEMBER(L, kept)},
 	COUNT("ops", "operations", UM_LIBRARY_OPS),
 	COUNT("hints_issued", "hints issued", UM_LIBRARY_ISSUED),
 	COUNT("hints_refused", "hints refused", UM_LIBRARY_REFUSED),
 	COUNT("hints_dropped", "hints dropped", UM_LIBRARY_DROPPED),
-	COUNTED("prefetch_bytes", "asked to come", 0, UM_COLUMN_BYTES, UM_LIBRARY_PREFETCH),
-	COUNTED("evict_bytes", "asked to leave", 0, UM_COLUMN_BYTES, UM_LIBRARY_EVICT),
+	COUNTED("prefetch_bytes", "prefetched", 0, UM_COLUMN_BYTES, UM_LIBRARY_PREFETCH),
+	COUNTED("evict_bytes", "evicted", 0, UM_COLUMN_BYTES, UM_LIBRARY_EVICT),
 	COUNTED("discard_bytes", "discarded", 0, UM_COLUMN_BYTES, UM_LIBRARY_DISCARD),
 	COUNT("plans_adopted", "plans adopted", UM_LIBRARY_PLANS),
-	COUNT("left_schedule", "iterations that left the schedule", UM_LIBRARY_LEFT),
-	COUNT("unknown_uses", "uses of no known tensor", UM_LIBRARY_UNKNOWN),
+	COUNT("left_schedule", "iterations off the schedule", UM_LIBRARY_LEFT),
+	COUNT("unknown_uses", "uses of unknown tensors", UM_LIBRARY_UNKNOWN),
 	COUNT("captured_ops", "operations under stream capture", UM_LIBRARY_CAPTURED),
-	COUNT("errors", "errors of the library's own", UM_LIBRARY_ERRORS),
-	COUNTED("counted_h2d_bytes", "counted: to the device", UM_RECORDED_MIGRATIONS, UM_COLUMN_BYTES, UM_LIBRARY_H2D),
-	COUNTED("counted_d2h_bytes", "counted: to the host", UM_RECORDED_MIGRATIONS, UM_COLUMN_BYTES, UM_LIBRARY_D2H),
-	COUNTED("counted_gpu_faults", "counted: faults of the device", UM_RECORDED_GPU_FAULTS, UM_COLUMN_COUNT,
+	COUNT("errors", "internal errors", UM_LIBRARY_ERRORS),
+	COUNTED("counted_h2d_bytes", "counted to the device", UM_RECORDED_MIGRATIONS, UM_COLUMN_BYTES, UM_LIBRARY_H2D),
+	COUNTED("counted_d2h_bytes", "counted to the host", UM_RECORDED_MIGRATIONS, UM_COLUMN_BYTES, UM_LIBRARY_D2H),
+	COUNTED("counted_gpu_faults", "counted faults of the device", UM_RECORDED_GPU_FAULTS, UM_COLUMN_COUNT,
 		UM_LIBRARY_GPU_FAULTS),
-	COUNTED("counted_cpu_faults", "counted: faults of the CPU", UM_RECORDED_CPU_FAULTS, UM_COLUMN_COUNT,
+	COUNTED("counted_cpu_faults", "counted faults of the CPU", UM_RECORDED_CPU_FAULTS, UM_COLUMN_COUNT,
 		UM_LIBRARY_CPU_FAULTS),
-	COUNTED("counters_summed", "counted, of no known tensor", UM_RECORDED_MIGRATIONS, UM_COLUMN_COUNT,
+	COUNTED("counters_summed", "counted, of unknown tensors", UM_RECORDED_MIGRATIONS, UM_COLUMN_COUNT,
 		UM_LIBRARY_SUMMED),
-	COUNTED("counters_lost", "not counted: records that CUPTI dropped", UM_RECORDED_MIGRATIONS, UM_COLUMN_COUNT,
-		UM_LIBRARY_LOST),
-	PLAN("plan_ns", "an iteration by the plan", UM_COLUMN_NS, UM_LIBRARY_PLAN_NS),
-	PLAN("in_core_ns", "the same with all in memory", UM_COLUMN_NS, UM_LIBRARY_IN_CORE_NS),
-	PLAN("plan_peak_bytes", "resident by the plan", UM_COLUMN_BYTES, UM_LIBRARY_PLAN_PEAK),
+	COUNTED("counters_lost", "records dropped by CUPTI", UM_RECORDED_MIGRATIONS, UM_COLUMN_COUNT, UM_LIBRARY_LOST),
+	PLAN("plan_ns", "planned iteration", UM_COLUMN_NS, UM_LIBRARY_PLAN_NS),
+	PLAN("in_core_ns", "the same, all resident", UM_COLUMN_NS, UM_LIBRARY_IN_CORE_NS),
+	PLAN("plan_peak_bytes", "planned resident", UM_COLUMN_BYTES, UM_LIBRARY_PLAN_PEAK),
 	LEVEL("tensors_live", "tensors alive", UM_COLUMN_COUNT, UM_LIBRARY_TENSORS),
 	LEVEL("live_bytes", "alive", UM_COLUMN_BYTES, UM_LIBRARY_LIVE),
 	LEVEL("live_peak_bytes", "alive at most", UM_COLUMN_BYTES, UM_LIBRARY_LIVE_PEAK),
@@ -78,7 +77,7 @@ static void find_library(struct um_table_row *row)
 	row->at = &row->f->capture->library;
 }
 
-const struct um_table um_table_library = {TABLE("library", "what the library counted: in its own log", library_columns),
+const struct um_table um_table_library = {TABLE("library", "figures of the library's own log", library_columns),
 					  .single = 1, .count = library_rows, .find = find_library};
 
 /* --- announced ---------------------------------------------------------------------------------------------------- */
@@ -131,12 +130,11 @@ static struct um_value absence_state(const struct um_table_row *row)
 static const struct um_column missing_columns[] = {
 	{"file", "file", UM_COLUMN_TEXT, 0, MEMBER(A, file)},
 	{"table", "table", UM_COLUMN_TEXT, 0, MEMBER(A, table)},
-	{"what", "what it has", UM_COLUMN_TEXT, 0, MEMBER(A, what)},
+	{"what", "content", UM_COLUMN_TEXT, 0, MEMBER(A, what)},
 	{"state", "because", UM_COLUMN_TEXT, .value = absence_state},
 	{"option", "nsys profile", UM_COLUMN_TEXT, 0, MEMBER(A, option)},
 };
 
 const struct um_table um_table_missing = {
-	TABLE("missing", "what the file does not have (-: not recorded), and what would have recorded it",
-	      missing_columns),
+	TABLE("missing", "data missing from the file (-: not recorded), and how to record them", missing_columns),
 	CAPTURED(missing)};

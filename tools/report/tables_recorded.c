@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sum of 0 over events that were not recorded says nothing: such a value is shown as missing.
+ * A sum of 0 over events that were not recorded is shown as missing.
  */
 #include "report/tables.h"
 
@@ -8,7 +8,7 @@
 #define KERNELS_TABLE "CUPTI_ACTIVITY_KIND_KERNEL"
 #define FAULTS_TABLE "CUDA_UM_GPU_PAGE_FAULT_EVENTS"
 
-/* Tables of an export that a value is made of. */
+/* Source tables of a value in an export. */
 static const char *const made_of[UM_RECORDED_KINDS][2] = {
 	[UM_RECORDED_GPU_FAULTS] = {FAULTS_TABLE, NULL},
 	[UM_RECORDED_SERVING] = {FAULTS_TABLE, KERNELS_TABLE},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tables_rows.h - how columns get their values: private to the tables*.c files
+ * tables_rows.h - descriptions of columns and their values: private to the tables*.c files
  *
  * Most values are members of the struct that a row shows: NUMBER, SUM and TEXT describe them. A function makes the
  * others.
@@ -10,7 +10,7 @@
 
 #include "report/tables.h"
 
-/* The iterations of one number, of all processes. */
+/* The iterations of all processes with one number. */
 struct um_table_side {
 	const struct um_report_iteration *slowest, *fastest; /* NULL: none, n is 0 */
 	uint64_t slowest_ns, fastest_ns, apart_ns;
@@ -21,7 +21,7 @@ struct um_table_row {
 	const struct um_findings *f;
 	size_t i;
 	const void *at; /* the struct that the row shows */
-	const struct um_report_iteration *iteration; /* that it belongs to, or NULL */
+	const struct um_report_iteration *iteration; /* the row's iteration, or NULL */
 	const struct um_report_process *process; /* likewise */
 	struct um_table_side side;
 };
@@ -40,7 +40,7 @@ struct um_table_row {
 #define MEMBER(type, member) .at = offsetof(type, member), .size = sizeof(((type *)0)->member)
 #define TENSOR(type, member) MEMBER(type, member), .refers = UM_REFERS_TENSOR
 #define OP(type, member) MEMBER(type, member), .refers = UM_REFERS_OP
-/* There is a value where that member is not 0. */
+/* The cell has a value if that member is not 0. */
 #define WHERE(type, member) .where = 1 + offsetof(type, member)
 /* `n_` members, from one on; in arrays of numbers, and of moves. */
 #define SUM(type, member, n_) .at = offsetof(type, member), .size = 8, .terms = (n_), .step = 8
@@ -50,7 +50,7 @@ struct um_table_row {
 
 _Static_assert(UM_CAUSE_SPECULATIVE == UM_CAUSE_DEMAND + 1, "both are summed from the first one on");
 
-/* Columns that several tables have: where the row's iteration or process is. */
+/* Columns that several tables share: the row's iteration or process. */
 #define FILE_COLUMN(title_)                                                                                            \
 	{                                                                                                              \
 		"file", title_, UM_COLUMN_TEXT, .value = um_table_row_file                                             \

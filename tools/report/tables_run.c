@@ -30,7 +30,7 @@ static const struct um_column summary_columns[] = {
 	 MOVES(R, all, UM_DIR_D2D, 0, UM_CAUSES)},
 	{"gpu_fault_groups", "groups of GPU page faults", UM_COLUMN_COUNT, UM_RECORDED_GPU_FAULTS,
 	 MEMBER(R, all.fault_groups)},
-	{"fault_ns", "kernels while faults were served", UM_COLUMN_NS, UM_RECORDED_SERVING,
+	{"fault_ns", "kernel time while faults were served", UM_COLUMN_NS, UM_RECORDED_SERVING,
 	 MEMBER(R, all.work.fault_ns)},
 	{"kernels", "kernels", UM_COLUMN_COUNT, UM_RECORDED_KERNELS, MEMBER(R, all.work.launches)},
 	{"kernel_ns", "kernels took", UM_COLUMN_NS, UM_RECORDED_KERNELS, MEMBER(R, all.work.ns)},
@@ -41,12 +41,12 @@ static const struct um_column summary_columns[] = {
 	{"copy_d2d_bytes", "copied on devices by the program", UM_COLUMN_BYTES, UM_RECORDED_COPIES,
 	 MEMBER(R, copies[UM_DIR_D2D])},
 	{"iterations", "iterations", UM_COLUMN_COUNT, 0, MEMBER(R, iterations.n)},
-	{"iterations_by", "iterations are known by", UM_COLUMN_TEXT, .value = iterations_by},
+	{"iterations_by", "iterations found by", UM_COLUMN_TEXT, .value = iterations_by},
 	{"iteration_median_ns", "an iteration (median)", UM_COLUMN_NS, 0, MEMBER(R, median_ns), WHERE(R, iterations.n)},
 	{"iteration_mad_ns", "their spread (MAD)", UM_COLUMN_NS, 0, MEMBER(R, mad_ns), WHERE(R, iterations.n)},
 	{"processes", "processes", UM_COLUMN_COUNT, 0, MEMBER(R, processes.n)},
-	{"duration_ns", "from the first to the last of it", UM_COLUMN_NS, .value = duration},
-	{"prefetch_wait_ns", "devices that stood still for a prefetch", UM_COLUMN_NS, UM_RECORDED_WAITS,
+	{"duration_ns", "from first to last activity", UM_COLUMN_NS, .value = duration},
+	{"prefetch_wait_ns", "devices idle for a prefetch", UM_COLUMN_NS, UM_RECORDED_WAITS,
 	 MEMBER(R, all.work.wait_ns)},
 };
 #undef R
@@ -169,7 +169,7 @@ static void find_iteration(struct um_table_row *row)
 }
 
 const struct um_table um_table_iterations = {
-	TABLE("iterations", "what each iteration took, faulted and moved", iteration_columns), LIST(iterations),
+	TABLE("iterations", "time, faults and migrations of each iteration", iteration_columns), LIST(iterations),
 	.find = find_iteration};
 
 /* --- ops, and ops in iterations ----------------------------------------------------------------------------------- */
@@ -183,7 +183,7 @@ const struct um_table um_table_iterations = {
 		WORK(type, "ns", "took", UM_COLUMN_NS, UM_RECORDED_KERNELS, ns),                                       \
 		WORK(type, "gpu_page_faults", "faults", UM_COLUMN_COUNT, UM_RECORDED_GPU_FAULTS, faults),              \
 		WORK(type, "fault_ns", "faulting", UM_COLUMN_NS, UM_RECORDED_SERVING, fault_ns),                       \
-		WORK(type, "um_h2d_bytes", "brought by its faults", UM_COLUMN_BYTES, UM_RECORDED_MIGRATIONS,           \
+		WORK(type, "um_h2d_bytes", "migrated by its faults", UM_COLUMN_BYTES, UM_RECORDED_MIGRATIONS,          \
 		     h2d_bytes),                                                                                       \
 		WORK(type, "um_d2h_bytes", "evicted for them", UM_COLUMN_BYTES, UM_RECORDED_SERVING, d2h_bytes),       \
 		WORK(type, "prefetch_wait_ns", "waiting for prefetches", UM_COLUMN_NS, UM_RECORDED_WAITS, wait_ns)
@@ -200,8 +200,8 @@ static const struct um_column cell_columns[] = {
 	WORK_COLUMNS(struct um_report_cell),
 };
 
-const struct um_table um_table_ops = {TABLE("ops", "kernels by name, those that faulted longest first", op_columns),
-				      LIST(ops), ORDER(by_cost)};
+const struct um_table um_table_ops = {TABLE("ops", "kernels by name, longest fault time first", op_columns), LIST(ops),
+				      ORDER(by_cost)};
 const struct um_table um_table_op_iterations = {TABLE("op-iterations", "kernels by name and iteration", cell_columns),
 						LIST(cells), ITERATION(struct um_report_cell, iteration)};
 
@@ -239,7 +239,7 @@ static const struct um_column side_columns[] = {
 	{"fastest_fault_ns", "fastest, faulting", UM_COLUMN_NS, .value = fastest_faulting},
 };
 
-/* As many as the process with the most has; none where there is but one process that has any. */
+/* The largest number of iterations of a process; 0 if only one process has any. */
 static size_t side_rows(const struct um_findings *f)
 {
 	const struct um_report *r = f->report;
@@ -284,7 +284,7 @@ static void find_side(struct um_table_row *row)
 }
 
 const struct um_table um_table_sides = {
-	TABLE("side-by-side", "iterations of several processes by number: the slowest and the fastest", side_columns),
+	TABLE("side-by-side", "iterations of several processes by number: slowest and fastest", side_columns),
 	.count = side_rows, .find = find_side};
 
 /* --- ranges ------------------------------------------------------------------------------------------------------- */
@@ -299,8 +299,8 @@ static const struct um_column range_columns[] = {
 };
 #undef R
 
-const struct um_table um_table_ranges = {
-	TABLE("ranges", "names of NVTX ranges: what --iteration can be given", range_columns), LIST(ranges)};
+const struct um_table um_table_ranges = {TABLE("ranges", "names of NVTX ranges, for --iteration", range_columns),
+					 LIST(ranges)};
 
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
@@ -345,7 +345,7 @@ static const struct um_column process_columns[] = {
 	{"managed_peak_bytes", "managed at most", UM_COLUMN_BYTES, UM_RECORDED_ALLOCATIONS,
 	 MEMBER(P, managed_peak_bytes)},
 	{"iterations_by", "known by", UM_COLUMN_TEXT, 0, MEMBER(P, iterations_by)},
-	{"repetition_kernels", "repeats after kernels", UM_COLUMN_COUNT, .applies = repeats,
+	{"repetition_kernels", "kernels per repetition", UM_COLUMN_COUNT, .applies = repeats,
 	 .value = repetition_kernels},
 	{"repetition_percent", "% of kernel time", UM_COLUMN_COUNT, .applies = repeats, .value = repetition_percent},
 	{"repetition_confidence", "confidence", UM_COLUMN_TEXT, .applies = repeats, .value = repetition_confidence},

@@ -35,9 +35,8 @@ static const struct um_column tensor_columns[] = {
 };
 #undef T
 
-const struct um_table um_table_tensors = {
-	TABLE("tensors", "tensors, those whose faults took longest first", tensor_columns), LIST(tensors.rows),
-	ORDER(tensors.by_cost)};
+const struct um_table um_table_tensors = {TABLE("tensors", "tensors, longest fault time first", tensor_columns),
+					  LIST(tensors.rows), ORDER(tensors.by_cost)};
 
 static const struct um_column cell_columns[] = {
 	FILE_COLUMN("file"),
