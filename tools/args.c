@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define MOST 64 /* options of a table */
-#define LONG_ONLY 256 /* what getopt calls options without a letter: this, and their index */
+#define LONG_ONLY 256 /* getopt's value of options without a letter: this plus their index */
 
 static const struct arg *find(const struct tool_verb *v, int c)
 {
@@ -32,7 +32,7 @@ static const struct arg *named(const struct tool_verb *v, const char *name, size
 	return NULL;
 }
 
-/* What would have been right. */
+/* Describes the valid values of an option. */
 static void expected(const struct arg *a, char *to, size_t size)
 {
 	char room[64];
@@ -134,12 +134,12 @@ static int read_value(const struct tool_verb *v, const struct arg *a, void *args
 			return ARGS_GO_ON;
 		break;
 	case ARG_LIST:
-		return ARGS_GO_ON; /* when all options are known */
+		return ARGS_GO_ON; /* runs after all options are read */
 	}
 	return bad(v, a, wrong);
 }
 
-/* Says what is wrong with what getopt did not take. */
+/* Reports an option that getopt rejected. */
 static int refuse(const struct tool_verb *v, int c, const char *word)
 {
 	const struct arg *a = optopt ? find(v, optopt) : NULL;
@@ -149,7 +149,7 @@ static int refuse(const struct tool_verb *v, int c, const char *word)
 
 	if (a && c == ':') {
 		expected(a, right, sizeof right);
-		tool_say(v->name, "--%s: no value given: expected %s", a->name, right);
+		tool_say(v->name, "--%s needs a value: expected %s", a->name, right);
 		return TOOL_USAGE;
 	}
 	if (a) {
@@ -195,7 +195,7 @@ static void prepare(const struct tool_verb *v, struct option *longs, char *short
 	*longs = (struct option){NULL, 0, NULL, 0};
 }
 
-/* Lists what was asked for. Else decides on colour. */
+/* Prints a requested list, otherwise decides on colour. */
 static int finish(const struct tool_verb *v, const void *args, const struct arg *list, enum paint_when when)
 {
 	const struct arg *f = named(v, "format", 6), *o = named(v, "output", 6);
@@ -222,7 +222,7 @@ static const char *file_of(const struct arg *a, const void *args, const struct a
 	return given && a->kind == ARG_TEXT ? *(const char *const *)((const char *)args + a->at) : NULL;
 }
 
-/* No output is an input, or another output. */
+/* No output may be an input or another output. */
 static int check_outputs(const struct tool_verb *v, const void *args, const struct args_found *found)
 {
 	int n = v->runs_program && found->n > 1 ? 1 : found->n, code = 0;
@@ -277,7 +277,7 @@ int args_only(const struct tool_verb *v, const struct args_found *found, unsigne
 {
 	for (const struct arg *a = v->options; a->name; a++)
 		if ((found->given >> (a - v->options) & 1) && a->modes && !(a->modes & modes)) {
-			tool_say(v->name, "--%s: not with %s", a->name, with);
+			tool_say(v->name, "--%s cannot be used with %s", a->name, with);
 			return 0;
 		}
 	return 1;

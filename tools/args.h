@@ -3,10 +3,10 @@
  * args.h - the options of all verbs, as tables
  *
  * in    a verb's table and its command line
- * out   the verb's struct, filled in; or what is wrong, said on stderr
+ * out   the verb's struct, filled in; or an error message on stderr
  *
- * The parser, --help, the messages and the data of the shell completion read the same table. An option that several
- * verbs have is one macro here or one line of a table that they share; `modes` says which of them have it.
+ * The parser, --help, the messages and the data of the shell completion read the same table. An option of several verbs
+ * is one macro here, or one line of a shared table; `modes` lists its verbs.
  */
 #ifndef UM_TOOLS_ARGS_H
 #define UM_TOOLS_ARGS_H
@@ -22,21 +22,21 @@ enum arg_kind {
 	ARG_COUNT, /* uint64_t, `least` to `most` */
 	ARG_REAL, /* double, `least` to `most` */
 	ARG_CHOICE, /* int or an enum: which of `words` */
-	ARG_READ, /* what `read` makes of it */
-	ARG_LIST, /* `list` prints, and the command is done */
+	ARG_READ, /* parsed by `read` */
+	ARG_LIST, /* `list` prints, then the command ends */
 };
 
 struct arg {
 	const char *name; /* NULL: the end of a table */
 	char letter; /* or 0 */
 	enum arg_kind kind;
-	unsigned modes; /* bits that the table's verbs give a meaning; 0: all of them */
-	size_t at; /* of the target in the verb's struct */
-	const char *value; /* as --help calls it; "FILE" and "," tell the completion more; NULL: it has none */
+	unsigned modes; /* bits of verbs or uses; 0: all of them */
+	size_t at; /* offset of the target in the verb's struct */
+	const char *value; /* name of the value in --help; completion knows "FILE" and ","; NULL: no value */
 	const char *words; /* "table json csv" */
-	const char *(*word)(unsigned i); /* instead of `words`: the i-th, or NULL */
+	const char *(*word)(unsigned i); /* instead of `words`: the i-th word, or NULL */
 	double least, most;
-	const char *expected; /* "a percentage"; a range, words and sizes are said without */
+	const char *expected; /* "a percentage"; ranges, words and sizes need none */
 	const char *(*read)(void *args, const char *text); /* NULL, or the part of `text` that is wrong */
 	void (*list)(int json); /* json: --format json was given */
 	int writes; /* ARG_TEXT: a file that the verb writes */
@@ -50,10 +50,10 @@ struct tool_verb {
 	const char *synopsis; /* a usage a line, without "umadvise" */
 	const char *about; /* a paragraph a line */
 	const struct arg *options;
-	unsigned modes; /* of the table: those of this verb */
+	unsigned modes; /* the table's modes that belong to this verb */
 	const char *tail; /* --help ends with it: examples */
 	int runs_program; /* the first operand ends the options */
-	int table_fd; /* where tables go without --output: 0 is standard output */
+	int table_fd; /* descriptor of tables without --output; 0: standard output */
 };
 
 extern const struct tool_verb *const *args_verbs; /* all of the tool, NULL at the end; set by main() */
@@ -66,18 +66,18 @@ struct args_found {
 
 #define ARGS_GO_ON (-1)
 
-/* Reads the options into `args`, which has the defaults. ARGS_GO_ON, or the exit code: help was asked for, or what is
- * wrong was said. */
+/* Reads the options into `args`, which holds the defaults. ARGS_GO_ON, or the exit code after --help or an error
+ * message. */
 int args_read(const struct tool_verb *v, void *args, int argc, char **argv, struct args_found *found);
 
-/* Were only options of these modes given? Else says which was not, and that `with` excludes it. */
+/* Are all given options of these modes? Otherwise prints that `with` excludes the first other one. */
 int args_only(const struct tool_verb *v, const struct args_found *found, unsigned modes, const char *with);
 
 /* args_help.c */
 void args_help(const struct tool_verb *v);
-/* For the shell completion: the verbs, or a line an option: its spellings, then words, "@file", "@list", "@value". */
+/* For the shell completion: the verbs, or one line per option: its spellings, then words, "@file", "@list", "@value" */
 int args_complete(const char *verb);
-/* The word that `text` is likely meant to be, or NULL. `room` holds it. */
+/* The word closest to `text`, or NULL. `room` holds it. */
 const char *args_near(const char *text, const struct arg *a, char *room, size_t size);
 const char *args_near_option(const struct tool_verb *v, const char *text);
 const char *args_near_verb(const char *text);
@@ -125,7 +125,7 @@ const char *args_profile_name(unsigned i);
 	 .at = SIZE_MAX,                                                                                               \
 	 .value = "WHEN",                                                                                              \
 	 .words = "auto always never",                                                                                 \
-	 .help = "colour tables and findings: auto (default: on a terminal, where NO_COLOR is not set), always "       \
+	 .help = "colour tables and findings: auto (default: on a terminal if NO_COLOR is not set), always "           \
 		 "or never"},                                                                                          \
 		{.name = "help", .letter = 'h', .kind = ARG_LIST, .help = "this text"},                                \
 	{                                                                                                              \

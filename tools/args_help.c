@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tables say to a reader: --help, names close to a mistyped one, and the lines of the shell completion.
+ * Texts made from the tables: --help, suggestions for mistyped names, and the lines of the shell completion.
  */
 #include "args.h"
 #include "tool.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define WIDTH 100 /* columns */
-#define INDENT 24 /* of what an option does */
+#define INDENT 24 /* column where the description of an option begins */
 
 const struct tool_verb *const *args_verbs;
 
@@ -37,7 +37,7 @@ const char *args_word(const struct arg *a, unsigned i, char *room, size_t size)
 	return room;
 }
 
-/* Text from `column` on, broken between words; line breaks of its own stay. */
+/* Prints text from `column` on, broken between words; its own line breaks stay. */
 static void wrap(const char *text, size_t indent, size_t column)
 {
 	while (*text) {
@@ -93,13 +93,13 @@ void args_help(const struct tool_verb *v)
 
 /* --- names close by ----------------------------------------------------------------------------------------------- */
 
-/* Is `word` closer to the text than all before? */
+/* Is `word` closer to the text than all previous words? */
 static int closer(const char *text, const char *word, size_t *best)
 {
 	size_t n = strcspn(text, "=,"), d = um_near_distance(text, n, word);
 
 	if (n > 1 && strncmp(text, word, n) == 0)
-		d = 1; /* it begins like that */
+		d = 1; /* the text is a prefix of the word */
 	if (d > 3 || 2 * d >= strlen(word) || d >= *best)
 		return 0;
 	*best = d;

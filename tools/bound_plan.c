@@ -16,26 +16,24 @@ int bound_plan(struct um_plan *p, const struct bound_wish *wish)
 	struct bound_result out;
 	int err = bound_lp_load();
 
-	/* The planner's knows of copies alone. */
+	/* The planner's own bound covers copies only. */
 	if (wish->recompute)
 		p->bound_ns = p->in_core_ns;
 	if (err) {
-		tool_say(wish->verb,
-			 "no LP solver (libClp.so.1) is installed: the planner's weaker bound stands instead");
+		tool_say(wish->verb, "no LP solver (libClp.so.1) is installed: using the planner's weaker bound");
 		return 0;
 	}
 	err = bound_find(&r, &out);
 	if (err)
-		tool_say(wish->verb,
-			 "the linear program of the bound failed: the planner's weaker bound stands instead");
+		tool_say(wish->verb, "the linear program of the bound failed: using the planner's weaker bound");
 	else if (out.cut_short)
-		tool_say(wish->verb, "the bound was cut short; with a longer --bound-time it could be higher");
+		tool_say(wish->verb, "the bound stopped at --bound-time; more time may raise it");
 	if (!err && out.ns > p->bound_ns)
 		p->bound_ns = out.ns;
 	return err == -ENOMEM ? err : 0;
 #else
 	(void)p;
-	tool_say(wish->verb, "built without an LP solver (Clp): the planner's weaker bound stands for the bound");
+	tool_say(wish->verb, "built without an LP solver (Clp): using the planner's weaker bound");
 	return 0;
 #endif
 }

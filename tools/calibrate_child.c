@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What goes through the pipe, a line each:
+ * Protocol of the pipe, one line each:
  *     device CAPACITY ALLOWANCE DRIVER STANDIN NAME
  *     seen OBSERVATION VALUE SPREAD N
- *     done                       last, if all went well
- *     failed ERRNO TEXT          last, if not
+ *     done                       last, after success
+ *     failed ERRNO TEXT          last, after a failure
  */
 #include "calibrate_child.h"
 
@@ -24,7 +24,7 @@
 #include "gpu/device.h"
 #include "probe/guard.h"
 
-#define TEXT_MAX 65536u /* more than any probe says */
+#define TEXT_MAX 65536u /* more than any probe prints */
 #define DYING_MS 5000 /* a process that waits for a device in the kernel may take its time */
 
 extern char **environ;
@@ -143,7 +143,7 @@ static int start(const struct calibrate_job *job, pid_t *pid, int *from)
 	return -rc;
 }
 
-/* All that is said until the pipe is closed; 0, or -ETIMEDOUT. `text` is ended by a 0. */
+/* Reads until the pipe is closed; 0, or -ETIMEDOUT. `text` is null-terminated. */
 static int listen_to(int from, long long until, char *text)
 {
 	size_t n = 0;
@@ -171,7 +171,7 @@ static int listen_to(int from, long long until, char *text)
 	return rc;
 }
 
-/* Waits, and kills what does not end by itself: 0, or -EBUSY. */
+/* Waits for the child and kills it after the time limit: 0, or -EBUSY. */
 static int reap(pid_t pid, long long until, int *status)
 {
 	int killed = 0;
@@ -219,7 +219,7 @@ static void read_device(const char *line, struct calibrate_device *d)
 	snprintf(d->name, sizeof d->name, "%s", line + at);
 }
 
-/* Takes what was said. 1: done; 0: nothing about the end; -errno. */
+/* Parses the child's output. 1: done; 0: no final line; -errno. */
 static int understand(char *text, struct calibrate_device *device, struct um_observed *seen, char *why, size_t size)
 {
 	char *save = NULL;
@@ -265,9 +265,9 @@ int calibrate_child_run(const struct calibrate_job *job, struct calibrate_device
 	end = understand(text, device, &heard, why, size);
 	free(text);
 	if (rc) {
-		snprintf(why, size, "took longer than %g s, was killed, and does not die", job->seconds);
+		snprintf(why, size, "took longer than %g s and does not end after SIGKILL", job->seconds);
 	} else if (late) {
-		snprintf(why, size, "took longer than %g s, and was killed", job->seconds);
+		snprintf(why, size, "took longer than %g s and was killed", job->seconds);
 		rc = -ETIMEDOUT;
 	} else if (end < 0) {
 		rc = end;
@@ -276,7 +276,7 @@ int calibrate_child_run(const struct calibrate_job *job, struct calibrate_device
 			 WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 		rc = -EIO;
 	} else {
-		*seen = heard; /* what it said before it failed may be of a device that was failing */
+		*seen = heard; /* observations before a failure may come from a failing device */
 	}
 	return rc;
 }

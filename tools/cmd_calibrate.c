@@ -21,7 +21,7 @@
 
 struct calibration {
 	const char *output;
-	int json; /* what is observed, instead of the table */
+	int json; /* print observations instead of the table */
 	uint64_t device_number;
 	struct calibrate_job job;
 	struct calibrate_device device;
@@ -36,8 +36,8 @@ struct calibration {
 #define AT(field) offsetof(struct calibration, field)
 
 static const struct arg options[] = {
-	ARG_FORMAT(AT(json), 0, "table json", "what is shown: table (default), or json with all that was observed"),
-	ARG_OUTPUT(AT(output), "where to write the profile (default: only show)"),
+	ARG_FORMAT(AT(json), 0, "table json", "table (default), or json with all observations"),
+	ARG_OUTPUT(AT(output), "write the profile to FILE (default: only print it)"),
 	{.name = "device",
 	 .kind = ARG_COUNT,
 	 .at = AT(device_number),
@@ -45,8 +45,8 @@ static const struct arg options[] = {
 	 .most = 1000,
 	 .expected = "a "
 		     "number",
-	 .help = "which GPU (default: 0)"},
-	ARG_BUDGET(AT(job.budget), 0, 1, "use so much managed memory at most"),
+	 .help = "number of the GPU (default: 0)"},
+	ARG_BUDGET(AT(job.budget), 0, 1, "limit of managed memory"),
 	{.name = "time",
 	 .kind = ARG_REAL,
 	 .at = AT(job.seconds),
@@ -54,7 +54,7 @@ static const struct arg options[] = {
 	 .least = 0.01,
 	 .most = 3600,
 	 .expected = "seconds",
-	 .help = "kill a probe that takes longer (default: 30)"},
+	 .help = "time limit of each probe (default: 30)"},
 	ARG_LAST,
 };
 
@@ -73,7 +73,7 @@ static int read_args(struct calibration *c, int argc, char **argv)
 
 /* --- measuring --------------------------------------------------------------------------------------------------- */
 
-/* The built-in device whose name is the longest in that of this one, for what cannot be measured. */
+/* The built-in device with the longest name that this device's name contains, for constants that cannot be measured. */
 static const struct um_profile *nearest(const char *name)
 {
 	const struct um_profile *best = um_profile_find("v100");
@@ -109,9 +109,9 @@ static void run_probes(struct calibration *c)
 		if (!rc)
 			continue;
 		c->failed++;
-		tool_say("calibrate", "probe %s: %s; what it measures stays assumed", c->job.probe, why);
+		tool_say("calibrate", "probe %s: %s; its constants stay assumed", c->job.probe, why);
 		if (rc == -EBUSY) {
-			tool_say("calibrate", "the device does not answer: no more probes are started");
+			tool_say("calibrate", "the device does not answer: skipping the remaining probes");
 			break;
 		}
 	}
@@ -147,7 +147,7 @@ static void print_table(const struct calibration *c)
 	}
 }
 
-/* jansson refuses what is no number, and NULL, and says so: asked once, at the end. */
+/* jansson refuses NaN and NULL; the first failure makes the document NULL, which is checked once, at the end. */
 static json_t *figures(const struct calibration *c)
 {
 	json_t *constants = json_object(), *seen = json_object(), *root;
@@ -197,7 +197,7 @@ static int print_json(const struct calibration *c)
 	return TOOL_DONE;
 }
 
-/* Behind each key: that it was not measured. */
+/* Marks each key that was not measured. */
 static const char *note(void *user, const char *key)
 {
 	const struct calibration *c = user;
@@ -234,20 +234,19 @@ static int highest(int a, int b)
 	return a > b ? a : b;
 }
 
-/* Asked before any probe starts; each asks again. */
+/* Checked before the first probe; each probe checks again. */
 static int affordable(const struct calibration *c)
 {
 	uint64_t most = c->job.budget ? c->job.budget : c->device.allowance;
 
 	if (most > c->device.allowance) {
-		tool_say("calibrate", "--budget: more than the %.1f MiB that may be used, an eighth of what is free",
+		tool_say("calibrate", "--budget: the limit is %.1f MiB, an eighth of the free memory",
 			 (double)c->device.allowance / 1048576);
 		return 0;
 	}
 	if (most < UM_PROBE_LEAST) {
 		tool_say("calibrate",
-			 "%.1f MiB are too little: %llu MiB of managed memory are needed, and %d times "
-			 "as much free",
+			 "%.1f MiB are too little: probes need %llu MiB of managed memory, and %d times as much free",
 			 (double)most / 1048576, UM_PROBE_LEAST >> 20, UM_GUARD_SHARE);
 		return 0;
 	}
@@ -277,7 +276,7 @@ static int run(int argc, char **argv)
 	for (int i = 0; i < UM_CONST_N; i++)
 		measured += c.derived.at[i].n != 0;
 	if (!measured) {
-		tool_say("calibrate", "nothing was measured: nothing is written");
+		tool_say("calibrate", "no constant was measured: not writing a profile");
 		return TOOL_FAILED;
 	}
 	code = c.failed ? TOOL_FAILED : TOOL_DONE;
@@ -291,11 +290,11 @@ static int run(int argc, char **argv)
 const struct tool_verb verb_calibrate = {
 	.name = "calibrate",
 	.run = run,
-	.what = "measure this machine's GPU and its link, and write a profile",
+	.what = "measure this machine's GPU and its link, write a profile",
 	.synopsis = "calibrate [OPTION]...",
-	.about = "Measures this machine's GPU, its link and what its driver's work costs, and writes them as a "
-		 "profile. Takes a few seconds, and at most an eighth of the memory that is free; nothing is ever "
-		 "oversubscribed. Each probe runs in a process of its own.",
+	.about = "Measures this machine's GPU, its link and the costs of its driver, and writes them as a profile. "
+		 "Takes a few seconds and at most an eighth of the free memory; memory is never oversubscribed. "
+		 "Each probe runs in a process of its own.",
 	.options = options,
 	.tail = "Example:\n"
 		"  umadvise calibrate -o this.profile && umadvise simulate resnet50.umtrace.gz --profile "

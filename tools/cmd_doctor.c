@@ -2,7 +2,7 @@
  *
  * cmd_doctor.c - umadvise doctor: will a program get hints here, and if not, why not
  *
- * A context is opened as umadv_open(NULL) opens one, without the files that it would write, and asked.
+ * Opens a context as umadv_open(NULL) does, without its output files, and shows its state.
  */
 #include "runtime/context.h"
 #include "args.h"
@@ -22,9 +22,9 @@ struct doctor {
 	int json; /* --format */
 	const char *program; /* or NULL */
 	int calls; /* it calls the library */
-	struct umadv *adv; /* NULL: none could be opened */
+	struct umadv *adv; /* NULL: opening failed */
 	int err; /* why */
-	json_t *log; /* what the context said */
+	json_t *log; /* the context's log lines */
 	char last[512]; /* of that */
 };
 
@@ -79,7 +79,7 @@ static json_t *version(int v)
 	return json_string(words);
 }
 
-/* A program with a runtime newer than the driver gets no hints, and no CUDA either. */
+/* A runtime newer than the driver fails: its program gets neither CUDA nor hints. */
 static const char *library_note(const struct um_library *l, const struct um_library *driver)
 {
 	static const char *const lacks[] = {"no CUDA device can be used",
@@ -128,14 +128,14 @@ static json_t *capabilities(const struct um_gpu_caps *c)
 	json_array_append_new(all, capability("concurrent managed access", c->concurrent_managed,
 					      "pages move one by one, and hints work",
 					      "managed memory moves as a whole at each launch: no hints"));
-	json_array_append_new(all, capability("discard", c->discard, "dead content leaves without a copy",
-					      "dead content is copied to the host when it leaves"));
+	json_array_append_new(all, capability("discard", c->discard, "dead content is evicted without a copy",
+					      "dead content is copied to the host when it is evicted"));
 	json_array_append_new(all, capability("stream values", c->stream_values,
 					      "operations wait on the device for their data",
-					      "operations do not wait: data that are late fault"));
+					      "operations do not wait: late data fault"));
 	json_array_append_new(all, capability("host coherent", c->ats,
-					      "the GPU reaches host memory by the host's page tables, too",
-					      "the GPU reaches managed memory alone: the usual case behind PCIe"));
+					      "the GPU also reads pageable host memory, by the host's page tables",
+					      "the GPU reads managed memory only: the usual case with PCIe"));
 	return all;
 }
 
@@ -155,7 +155,7 @@ static json_t *device(const struct umadv *adv)
 			 "why", doctor_text(c->why), "capabilities", capabilities(c));
 }
 
-/* Who has chosen the profile. */
+/* Source of the profile. */
 static const char *profile_from(const struct umadv *adv)
 {
 	struct um_profile p;
@@ -183,7 +183,7 @@ static json_t *choices(const struct umadv *adv)
 
 /* --- the verdict -------------------------------------------------------------------------------------------------- */
 
-/* Why a program gets no hints, and what helps; or NULL. */
+/* Why a program gets no hints, and the remedy; or NULL. */
 static const char *obstacle(const struct doctor *d, char *line, size_t size)
 {
 	const struct umadv *adv = d->adv;
@@ -195,11 +195,11 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 	scratch.device = UMADV_DEVICE_SIM;
 	um_variable_read(disable, &scratch);
 	if (scratch.device == UMADV_DEVICE_NONE)
-		return "UMADVISE_DISABLE turns them off: unset it";
+		return "UMADVISE_DISABLE is set: unset it";
 	if (!adv)
 		snprintf(line, size, "no context can be opened: %s", *d->last ? d->last : umadv_strerror(d->err));
 	else if (adv->options.pub.device == UMADV_DEVICE_NONE)
-		return "UMADVISE_DEVICE=none asks for no device: unset it";
+		return "UMADVISE_DEVICE=none selects no device: unset it";
 	else if (!adv->device.cuda && !adv->device.simulated)
 		snprintf(line, size,
 			 "%s. A machine with an NVIDIA GPU and its driver (CUDA 12.0 or later) is needed; "
@@ -208,7 +208,7 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 	else if (!adv->device.gpu->caps.concurrent_managed)
 		snprintf(line, size, "%s", adv->device.gpu->caps.why);
 	else if (adv->options.strategy == UM_STRATEGY_ON_DEMAND)
-		return "the strategy on-demand leaves everything to the driver: unset UMADVISE_STRATEGY";
+		return "the strategy on-demand issues none: unset UMADVISE_STRATEGY";
 	else if (um_strategy_plans(adv->options.strategy) && !adv->replan.executor)
 		return "the device has no streams or events for hints";
 	else if (d->program && !d->calls)
@@ -227,7 +227,7 @@ static json_t *verdict(const struct doctor *d, int *hints)
 	if (no)
 		snprintf(line, sizeof line, "no hints: %s", no);
 	else
-		snprintf(line, sizeof line, "hints will be issued on %s, within %.1f MiB, by %s",
+		snprintf(line, sizeof line, "hints will be issued on %s, within %.1f MiB, by strategy %s",
 			 d->adv->device.gpu->caps.name, (double)d->adv->device.budget / (1 << 20),
 			 um_strategy_name(d->adv->options.strategy));
 	return doctor_text(line);
@@ -318,12 +318,12 @@ static int run(int argc, char **argv)
 const struct tool_verb verb_doctor = {
 	.name = "doctor",
 	.run = run,
-	.what = "say whether a program gets hints here, and if not, why not",
+	.what = "say whether a program gets hints on this machine, and if not, why",
 	.synopsis = "doctor [OPTION]... [PROGRAM]",
-	.about = "Shows the UMADVISE_* variables, the libraries of CUDA that are found, the device and what it can do, "
-		 "the profile and the budget that a context takes by default, and a verdict in the last line.\n"
-		 "With PROGRAM it reads that file and says how it is linked with CUDA's runtime, which version it is "
-		 "built for, and whether it allocates managed memory, calls the library and has NVTX.",
+	.about = "Shows the UMADVISE_* variables, the CUDA libraries, the device and its capabilities, the default "
+		 "profile and budget of a context, and a verdict in the last line.\n"
+		 "With PROGRAM it also shows how that file is linked with CUDA's runtime, its CUDA version, and "
+		 "whether it allocates managed memory, calls the library and has NVTX.",
 	.options = options,
 	.tail = "Exit status: 0 hints will be issued, 1 they will not, 2 usage, 3 PROGRAM cannot\n"
 		"be read, 4 out of memory.\n\n"

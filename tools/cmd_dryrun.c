@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_dryrun.c - umadvise dryrun: a CUDA program on a simulated GPU, and what its memory did
+ * cmd_dryrun.c - umadvise dryrun: runs a CUDA program on a simulated GPU and reports its memory activity
  */
 #include "dryrun.h"
 
@@ -18,7 +18,7 @@
 
 static const struct arg options[] = {
 	ARG_PROFILE(AT(profile), 0),
-	ARG_BUDGET(AT(memory), 0, 2 << 20, "device memory is so much (default: the profile's)"),
+	ARG_BUDGET(AT(memory), 0, 2 << 20, "device memory (default: the profile's)"),
 	{.name = "cuda",
 	 .kind = ARG_CHOICE,
 	 .at = AT(cuda),
@@ -30,15 +30,15 @@ static const struct arg options[] = {
 	 .at = AT(cpu_off),
 	 .value = "on|off",
 	 .words = "on off",
-	 .help = "follow what CPU code does to managed memory (default: on)"},
+	 .help = "track accesses of the CPU to managed memory (default: on)"},
 	{.name = "log",
 	 .kind = ARG_TEXT,
 	 .at = AT(log),
 	 .value = "FILE",
 	 .writes = 1,
-	 .help = "write what the driver does, event by event"},
+	 .help = "log the simulated driver's events"},
 	ARG_FORMAT(AT(format), 0, "table json csv", "table (default), json or csv"),
-	ARG_OUTPUT(AT(output), "write the table there, not to standard error"),
+	ARG_OUTPUT(AT(output), "write the table to FILE instead of standard error"),
 	ARG_LAST,
 };
 
@@ -57,7 +57,7 @@ static int read_args(struct dryrun *d, int argc, char **argv)
 	return code;
 }
 
-/* The program may change its folder: relative names are made absolute. NULL: not possible. */
+/* The program may change its directory, so relative names are made absolute. NULL: not possible. */
 static char *absolute(const char *path)
 {
 	char here[PATH_MAX], *all;
@@ -69,7 +69,7 @@ static char *absolute(const char *path)
 	return all;
 }
 
-/* What was shown goes where it was asked for, as a whole. 0 or an exit code. */
+/* Copies the finished table to its target as a whole. 0 or an exit code. */
 static int deliver(const struct dryrun *d, struct um_out *out, const char *text, size_t n)
 {
 	struct um_diag diag;
@@ -88,7 +88,7 @@ static int deliver(const struct dryrun *d, struct um_out *out, const char *text,
 	return DRYRUN_FAILED;
 }
 
-/* Nothing to show: why. `code`: what the program ended with. A program that the loader cannot start ends with 127. */
+/* Explains why there is no table. `code`: the program's exit status; 127 if the loader could not start it. */
 static void say_nothing(const struct dryrun *d, int opened, int code)
 {
 	char why[600];
@@ -97,14 +97,14 @@ static void say_nothing(const struct dryrun *d, int opened, int code)
 		tool_say("dryrun", "%s needs %s, which is not installed: dryrun has no stand-in for it (doc/dryrun.md)",
 			 d->program[0], why);
 	else if (opened)
-		tool_say("dryrun", "%s opened libcuda.so.1 and never initialised it", d->program[0]);
+		tool_say("dryrun", "%s opened libcuda.so.1 but never called cuInit", d->program[0]);
 	else if (dryrun_cut_off(d->path, why, sizeof why))
 		tool_say("dryrun", "%s never opened libcuda.so.1: %s", d->program[0], why);
 	else
 		tool_say("dryrun", "%s never opened libcuda.so.1", d->program[0]);
 }
 
-/* The program, then what is to be told of it. */
+/* Runs the program, then shows its reports. */
 static int run(struct dryrun *d, struct um_out *out)
 {
 	int code, opened = 0, n = -1, failed;
@@ -133,7 +133,7 @@ static int run(struct dryrun *d, struct um_out *out)
 	return n < 0 ? DRYRUN_FAILED : failed ? failed : code;
 }
 
-/* Opened before the program runs: what cannot be written is better known then. */
+/* Opened before the program runs, so that an error comes early. */
 static int open_output(const struct dryrun *d, struct um_out **out)
 {
 	struct um_diag diag;
@@ -147,7 +147,7 @@ static int open_output(const struct dryrun *d, struct um_out **out)
 	return DRYRUN_FAILED;
 }
 
-/* The driver writes to what the tool has open, so that the log replaces a file as a whole (io/target.h). */
+/* The driver writes to the tool's open file, so that the log replaces a file as a whole (io/target.h). */
 static int open_log(struct dryrun *d, struct um_target *t, char *path, size_t size)
 {
 	int err;
@@ -189,7 +189,7 @@ static int dryrun(int argc, char **argv)
 
 	if (code != ARGS_GO_ON)
 		return code;
-	code = tool_profile("dryrun", d.profile, &known); /* the stand-in would find out late */
+	code = tool_profile("dryrun", d.profile, &known); /* the stand-in would report it late */
 	if (!code)
 		code = dryrun_find_program(&d);
 	if (!code)
@@ -221,14 +221,16 @@ static int dryrun(int argc, char **argv)
 const struct tool_verb verb_dryrun = {
 	.name = "dryrun",
 	.run = dryrun,
-	.what = "run a CUDA program on a simulated GPU, and tell what its memory did",
+	.what = "run a CUDA program on a simulated GPU and report its memory activity",
 	.synopsis = "dryrun [OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.about = "Runs a CUDA program without a GPU: its driver calls go to a simulated one. Memory and time behave "
-		 "as on the device of the profile; kernels do not compute, unless the program says how "
-		 "(doc/dryrun.md). At the end, a table of what its memory did, on standard error.",
+		 "as on the device of the profile; kernels do not compute unless the program registers host code "
+		 "(doc/dryrun.md). At the end a table of its memory activity goes to standard error.",
 	.options = options,
 	.tail = "Exit status: the program's; 128 + n if signal n ended it; 125 if it could not be run, 126 if it is "
-		"no\nprogram, 127 if it was not found.\n\n"
+		"not\n"
+		"executable, 127 if it was not found.\n"
+		"\n"
 		"Examples:\n"
 		"  umadvise dryrun -- ./conjugateGradientUM\n"
 		"  umadvise dryrun --profile a100 --budget 256MiB --format json -o out.json -- ./solver -n 100\n",

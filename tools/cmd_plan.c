@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_plan.c - umadvise plan: learn a recorded workload, write the plan; or look at plans
+ * cmd_plan.c - umadvise plan: learns a recorded workload and writes the plan
  */
 #include "bound/bound.h"
 #include "plan_view.h"
@@ -26,7 +26,7 @@ static int add_bound(void *user, struct um_plan *plan)
 	return err;
 }
 
-/* Why a scheme makes no plan: what the library says last. */
+/* Keeps the library's last log line, which says why a scheme makes no plan. */
 struct plan_progress {
 	struct play_progress shown;
 	char why[300];
@@ -44,7 +44,7 @@ static void keep_why(void *user, const char *line)
 	snprintf(p->why, sizeof p->why, "%s", line);
 }
 
-/* Who plans; negative: nobody does. */
+/* The planning strategy; negative: none. */
 static int who_plans(const struct play_args *a)
 {
 	if (!a->chosen)
@@ -83,7 +83,7 @@ static int run(int argc, char **argv)
 		return plan_tools_main(&a);
 	if (a.n_ratios > 1 || a.format != FORMAT_TABLE) {
 		tool_say("plan", a.n_ratios > 1 ? "--oversubscribe: expected one ratio"
-						: "--format: a plan is a umplan: expected --show or --diff");
+						: "--format applies to --show and --diff only");
 		return TOOL_USAGE;
 	}
 	if (!a.output || a.n_traces != 1) {
@@ -92,7 +92,7 @@ static int run(int argc, char **argv)
 		return TOOL_USAGE;
 	}
 	if ((a.svg || a.timeline) && strcmp(a.output, "-") == 0) {
-		tool_say("plan", "%s needs a plan in a file: expected -o FILE", a.svg ? "--svg" : "--timeline");
+		tool_say("plan", "%s needs the plan in a file: expected -o FILE", a.svg ? "--svg" : "--timeline");
 		return TOOL_USAGE;
 	}
 	strategy = who_plans(&a);
@@ -102,7 +102,7 @@ static int run(int argc, char **argv)
 
 	if (!t)
 		return code;
-	/* The plan's two engines do not know of each other, so neither does its bound. */
+	/* A plan counts both directions at full rate, so its bound does, too. */
 	struct bounding bound = {.wish = {"plan", 1, a.bound_time, a.recompute}};
 	struct um_play_options o = {.profile = &a.profile,
 				    .budget = play_args_budget(&a, t, a.ratios[0]),
@@ -142,12 +142,12 @@ static int run(int argc, char **argv)
 const struct tool_verb verb_plan = {
 	.name = "plan",
 	.run = run,
-	.what = "learn a recorded workload and write the plan for it (umplan)",
+	.what = "learn a recorded workload and write its plan (umplan)",
 	.synopsis = "plan TRACE [OPTION]... -o FILE\n"
 		    "plan --show FILE [--svg FILE] [--timeline FILE] [--format json] [-o FILE]\n"
 		    "plan --diff FILE FILE [--format json] [-o FILE]",
-	.about = "Plays TRACE (umtrace) on a simulated GPU until it is learned and writes the plan (umplan): what "
-		 "each iteration does, and the hints that make it fit.",
+	.about = "Plays TRACE (umtrace) on a simulated GPU until it is learned, and writes the plan (umplan): the "
+		 "operations of an iteration, and the hints that make it fit into device memory.",
 	.options = play_options,
 	.modes = PLAY_PLAN | PLAY_SHOW | PLAY_DIFF,
 	.tail = "Examples:\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_report.c - umadvise report: what unified memory did in a recorded run
+ * cmd_report.c - umadvise report: page faults and migrations of a recorded run
  */
 #include "report_form.h"
 #include "report_load.h"
@@ -26,7 +26,7 @@ static void __attribute__((format(printf, 2, 3))) note(struct report_view *v, co
 	va_end(ap);
 }
 
-/* The commonest name that could be an iteration's. */
+/* The most frequent range name that could mark iterations. */
 static const struct um_report_range *likely(const struct um_report *r)
 {
 	const struct um_report_range *best = NULL;
@@ -37,7 +37,7 @@ static const struct um_report_range *likely(const struct um_report *r)
 	return best;
 }
 
-/* What repeats, as far as there is room to say so. */
+/* Notes on repetitions that were taken as iterations. */
 static void note_repetitions(struct report_view *v)
 {
 	const struct um_report *r = v->findings.report;
@@ -53,19 +53,19 @@ static void note_repetitions(struct report_view *v)
 			continue;
 		told++;
 		note(v,
-		     "process %llu: iterations are what repeats, as nothing marks them: %zu, mostly of %llu "
-		     "kernels, with %.1f %% of the kernel time, from %s on; confidence: %s",
+		     "process %llu: no marked iterations: using %zu repetitions, most of %llu kernels, with %.1f %% "
+		     "of the kernel time, each beginning with %s; confidence: %s",
 		     pid, p->spans.n, (unsigned long long)p->kernels, 100 * p->covered, p->first,
 		     um_period_trust_name(p->trust));
 		if (p->other)
-			note(v, "process %llu: what has %llu kernels repeats, too, and may be the iteration", pid,
+			note(v, "process %llu: a sequence of %llu kernels repeats, too, and may be the iteration", pid,
 			     (unsigned long long)p->other);
 	}
 	if (found > told)
-		note(v, "iterations of %u other processes are what repeats, too: --report processes", found - told);
+		note(v, "iterations of %u other processes are repetitions, too: see --report processes", found - told);
 }
 
-/* What the program did not say iterations are. */
+/* Notes on iterations that the program did not mark. */
 static void note_found(struct report_view *v, const struct report_loaded *l)
 {
 	const char *before = "";
@@ -80,13 +80,13 @@ static void note_found(struct report_view *v, const struct report_loaded *l)
 			continue;
 		before = f->name;
 		note(v,
-		     "iterations are the ranges '%s%s%s', as nothing else is asked for: %.1f %% of the kernel "
-		     "time begins in them%s%s%s; --iteration chooses others",
+		     "no --iteration given: using ranges '%s%s%s': %.1f %% of the kernel time begins in them%s%s%s; "
+		     "--iteration selects others",
 		     f->domain ? f->domain : "", f->domain ? ":" : "", f->name, 100 * f->covered,
-		     f->rival ? "; nearly all does in '" : "", f->rival ? f->rival : "", f->rival ? "', too" : "");
+		     f->rival ? "; nearly all begins in '" : "", f->rival ? f->rival : "", f->rival ? "', too" : "");
 	}
 	if (skipped)
-		note(v, "the last %llu kernels were not looked at for iterations", (unsigned long long)skipped);
+		note(v, "the search for iterations left out the last %llu kernels", (unsigned long long)skipped);
 }
 
 static void note_no_iterations(struct report_view *v)
@@ -96,11 +96,11 @@ static void note_no_iterations(struct report_view *v)
 	int asked = r->o.seek == UM_SEEK_PATTERN;
 	int kernels = r->o.found && r->all.work.launches;
 	const char *why = asked	    ? "no NVTX range is called "
-			  : kernels ? "kernels do not repeat in a way that tells"
+			  : kernels ? "kernels do not repeat regularly"
 				    : "no NVTX range of the domain " UM_REPORT_DOMAIN;
 
 	if (!best && !asked && !r->all.work.launches)
-		return; /* there is nothing that could be one */
+		return; /* no candidate */
 	if (best)
 		note(v, "no iterations: %s%s; perhaps --iteration '%s%s%s' (%llu ranges)?", why,
 		     asked ? r->o.iteration : "", best->domain ? best->domain : "", best->domain ? ":" : "", best->name,
@@ -117,24 +117,25 @@ static void add_notes(struct report_view *v, const struct report_loaded *l)
 	if (!r->iterations.n && r->o.seek != UM_SEEK_NONE && !v->findings.capture->library.is)
 		note_no_iterations(v);
 	if (r->ranges_skipped)
-		note(v, "%llu ranges that match lie inside an iteration, or on another thread: they are none",
+		note(v, "%llu matching ranges lie inside an iteration or on another thread: not counted as iterations",
 		     (unsigned long long)r->ranges_skipped);
 	if (r->by_time)
 		note(v,
-		     "%llu kernels and copies are assigned to iterations by time: which calls enqueued them was "
+		     "%llu kernels and copies are assigned to iterations by time: the calls that enqueued them were "
 		     "not recorded",
 		     (unsigned long long)r->by_time);
 	if (v->findings.capture->marks_damaged)
 		note(v, "%llu marks of the domain " UM_REPORT_DOMAIN " are not understood",
 		     (unsigned long long)v->findings.capture->marks_damaged);
 	if (r->cells_skipped)
-		note(v, "op-iterations: too many, %llu launches are in no row", (unsigned long long)r->cells_skipped);
+		note(v, "op-iterations: too many rows, %llu launches are left out",
+		     (unsigned long long)r->cells_skipped);
 	if (r->tensors.cells_skipped)
-		note(v, "tensor-iterations: too many, %llu faults and migrations are in no row",
+		note(v, "tensor-iterations: too many rows, %llu faults and migrations are left out",
 		     (unsigned long long)r->tensors.cells_skipped);
 }
 
-/* Was anything of unified memory looked at? Else, in a line, what would have to be recorded. */
+/* Does the file have data of unified memory? Otherwise prints in one line how to record it. */
 static int has_data(const struct report_view *v)
 {
 	const struct um_report *r = v->findings.report;
@@ -143,7 +144,7 @@ static int has_data(const struct report_view *v)
 	size_t n = 0;
 
 	if (c->library.is)
-		return 1; /* it never has any, and says so */
+		return 1; /* a run log never has any and notes so itself */
 	if (um_report_moved(&r->all, UM_DIR_H2D) || um_report_moved(&r->all, UM_DIR_D2H) ||
 	    um_report_moved(&r->all, UM_DIR_D2D) || r->all.fault_groups || r->all.cpu_faults)
 		return 1;
@@ -189,7 +190,7 @@ static void perfetto_again(void *user)
 	report_perfetto_again(user);
 }
 
-/* One file; NULL: all of them together. */
+/* NULL: all files together */
 static int report_file(const struct report_args *a, const char *file, const struct um_verdict *verdict,
 		       struct um_out *out, int *shown)
 {
@@ -231,7 +232,7 @@ static int report_file(const struct report_args *a, const char *file, const stru
 	return code;
 }
 
-/* The same file twice would count twice. */
+/* A file given twice would be counted twice. */
 static int same_twice(const struct report_args *a)
 {
 	struct stat one, other;
@@ -281,12 +282,11 @@ static int run(int argc, char **argv)
 const struct tool_verb verb_report = {
 	.name = "report",
 	.run = run,
-	.what = "say what unified memory did in a recorded run (an export of Nsight Systems)",
+	.what = "show page faults and migrations of a recorded run, and their causes",
 	.synopsis = "report FILE... [OPTION]...",
-	.about = "Says what unified memory did in a run, from an export of Nsight Systems (nsys export --type "
-		 "sqlite): page faults and migrations by tensor, by kernel, by iteration and by cause. Of the "
-		 "library's own log (UMADVISE_RUN_LOG=FILE) it says what that has: iterations, tensors, operations "
-		 "and hints.",
+	.about = "Shows the page faults and migrations of a run by tensor, kernel, iteration and cause, from an "
+		 "export of Nsight Systems (nsys export --type sqlite). The library's own log "
+		 "(UMADVISE_RUN_LOG=FILE) has iterations, tensors, operations and hints.",
 	.options = report_options,
 	.modes = REPORT_VERB,
 	.tail = "Examples:\n"

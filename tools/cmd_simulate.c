@@ -34,7 +34,7 @@ struct output {
 	json_t *runs; /* JSON */
 	struct table table;
 	unsigned blocks; /* tables written */
-	uint64_t predicted_ns, played_ns; /* of the plan that is played in this block; 0: none */
+	uint64_t predicted_ns, played_ns; /* of the plan played in this block; 0: none */
 	int csv_heading;
 };
 
@@ -44,7 +44,7 @@ static const struct table_column columns[] = {
 	{"peak MiB", 0, 0}, {"from", 0, 0},    {"bound ms", 0, 0}, {"x bound", 0, 0},
 };
 
-/* What a row of a strategy and one of an iteration have in common. */
+/* Columns that rows of strategies and of iterations share. */
 static void add_figures(struct table *t, const struct um_play_iteration *it, uint64_t in_core_ns)
 {
 	table_cell(t, "%.3f", (double)it->ns / 1e6);
@@ -75,7 +75,7 @@ static void print_table(struct output *out, const struct run *run)
 		table_cell(t, "%lld", (long long)r->first_hinted_iteration);
 	else
 		table_cell(t, "-");
-	/* Endless memory is not held to it. */
+	/* The bound does not apply to unlimited memory. */
 	if (run->args->bound && run->bound_ns && strcmp(run->strategy, "infinite") != 0) {
 		table_cell(t, "%.3f", (double)run->bound_ns / 1e6);
 		table_cell(t, "%.3f", (double)r->steady_ns / (double)run->bound_ns);
@@ -98,7 +98,7 @@ static void print_table(struct output *out, const struct run *run)
 	}
 }
 
-/* The rows of a trace with so much memory, below a line or two that say which. 0 or -ENOMEM. */
+/* Prints the rows of one trace and budget below a heading. 0 or -ENOMEM. */
 static int end_block(struct output *out, const struct run *run)
 {
 	char which[1200], played[40];
@@ -114,8 +114,7 @@ static int end_block(struct output *out, const struct run *run)
 		strlen(which) + strlen(played) < 100 ? " " : "\n", played, paint(PAINT_OFF));
 	err = table_write(&out->table, out->to);
 	if (out->predicted_ns)
-		fprintf(out->to, "  %-14s %11.3f (the play is %+.1f %% off)\n", "as predicted",
-			(double)out->predicted_ns / 1e6,
+		fprintf(out->to, "  %-14s %11.3f (played: %+.1f %%)\n", "as predicted", (double)out->predicted_ns / 1e6,
 			((double)out->played_ns / (double)out->predicted_ns - 1) * 100);
 	out->predicted_ns = 0;
 	return err;
@@ -240,7 +239,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Why a published scheme makes no plan. */
+/* Logs why a published scheme makes no plan. */
 static void say_why(void *user, const char *line)
 {
 	struct play_progress *progress = user;
@@ -259,7 +258,7 @@ static int add_bound(void *user, struct um_plan *plan)
 	return err;
 }
 
-/* A play of its own learns what every iteration does. What cannot be planned has no bound. */
+/* Learns the iteration in a separate play. A workload that cannot be planned has no bound. */
 static void find_bound(struct run *run, const struct um_trace *t)
 {
 	struct play_progress progress;
@@ -280,18 +279,18 @@ static void find_bound(struct run *run, const struct um_trace *t)
 	um_play_result_fini(&run->r);
 }
 
-/* What a simulation of one trace needs. */
+/* State of the simulation of one trace. */
 struct simulation {
 	const struct play_args *args;
 	const char *path;
 	const struct um_trace *trace;
 	struct output *out;
 	struct run run;
-	char why[sizeof((struct um_play_result *)0)->why]; /* said last: what holds for every strategy is said once */
+	char why[sizeof((struct um_play_result *)0)->why]; /* last error: an error of every strategy is printed once */
 	int said;
 };
 
-/* Plays, and writes what it showed where that was asked for. 0 or -errno; `why` of the run says more. */
+/* Plays, with --export into a file. 0 or -errno, explained by `why` of the run. */
 static int play(struct simulation *s, const struct um_plan *plan, struct um_play_options *o)
 {
 	struct um_play_result *r = &s->run.r;
@@ -305,7 +304,7 @@ static int play(struct simulation *s, const struct um_plan *plan, struct um_play
 	if (!s->args->export)
 		return um_play(s->trace, o, r);
 	memset(r, 0, sizeof *r);
-	/* The device that was played on has no more memory than that. */
+	/* The played device has only the budget as memory. */
 	if (o->strategy != UM_PLAY_INFINITE && o->budget < device.capacity)
 		device.capacity = o->budget;
 	err = play_export_open(&export, s->args->export, &device, o->user, &o->watch, &diag);
@@ -356,7 +355,7 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	return code;
 }
 
-/* All strategies on one trace, with so much memory; ratio 0: none was given. */
+/* All strategies on one trace and budget; ratio 0: not given. */
 static int simulate_budget(struct simulation *s, double ratio, const struct um_plan *plan)
 {
 	const struct play_args *a = s->args;
@@ -379,7 +378,7 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 	return end_block(s->out, run) ? TOOL_INTERNAL : code;
 }
 
-/* Goes on after a run that could not be done. */
+/* Continues after a failed run. */
 static int simulate(const struct play_args *a, const char *path, const struct um_plan *plan, struct output *out)
 {
 	struct simulation s = {.args = a, .path = path, .out = out};
@@ -469,10 +468,13 @@ end:
 const struct tool_verb verb_simulate = {
 	.name = "simulate",
 	.run = run,
-	.what = "play recorded workloads on a simulated GPU under strategies, and compare",
+	.what = "compare strategies for recorded workloads on a simulated GPU",
 	.synopsis = "simulate TRACE... [OPTION]...",
-	.about = "Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and says what a steady "
-		 "iteration costs under each.",
+	.about = "Plays recorded workloads (umtrace) on a simulated GPU, once per strategy, and shows the cost of a "
+		 "steady iteration.\n"
+		 "Columns: time of the iteration; x core, that time over the time with unlimited memory; faults "
+		 "served; in and out, copied to the device and to the host; stall, time beyond the operations' own; "
+		 "hints; peak, most bytes resident at once; from, the first iteration with hints, counted from 0.",
 	.options = play_options,
 	.modes = PLAY_SIMULATE,
 	.tail = "Examples:\n"

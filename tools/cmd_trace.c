@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cmd_trace.c - umadvise trace: check recorded workloads, and count what is in them
+ * cmd_trace.c - umadvise trace: checks recorded workloads and counts their events
  *
- * A file that is refused does not keep the others from being done; the exit code is the worst of all.
+ * A refused file does not stop the others; the exit code is the highest of all.
  */
 #include "play_args.h"
 #include "table.h"
@@ -48,7 +48,7 @@ static void stat_fini(struct stat *s)
 	free(s->shape);
 }
 
-/* Who a tensor is in a pattern: its number by first appearance in the iteration, and its size. */
+/* Identity of a tensor in a pattern: its number by first appearance in the iteration, and its size. */
 static int add_tensor(struct um_id_map *seen, const struct um_id_map *sizes, uint64_t id, uint64_t *pattern)
 {
 	const uint64_t *number = um_id_map_find(seen, id);
@@ -77,7 +77,7 @@ static int count_op(struct iteration *it, struct um_id_map *seen, const struct u
 	return 0;
 }
 
-/* What is allocated and freed belongs to the pattern too: an iteration may have to clear up after another kind. */
+/* Allocations and frees belong to the pattern, too: an iteration may free tensors of another kind of iteration. */
 static int count_life(struct stat *s, struct um_id_map *seen, const struct um_id_map *sizes, const struct um_event *ev)
 {
 	struct iteration *it = s->its.n ? &s->its.at[s->its.n - 1] : NULL;
@@ -106,7 +106,7 @@ static int count_event(struct stat *s, struct um_id_map *seen, struct um_id_map 
 	case UM_EV_ITER:
 		um_id_map_fini(seen);
 		return um_vec_push(&s->its, (struct iteration){0});
-	case UM_EV_OP: /* before the first iter: set-up */
+	case UM_EV_OP: /* setup, before the first iter */
 		return s->its.n ? count_op(&s->its.at[s->its.n - 1], seen, sizes, &ev->op) : 0;
 	case UM_EV_DEAD:
 		break;
@@ -133,7 +133,7 @@ static int number_kinds(struct stat *s)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < s->its.n; i++) {
-		uint64_t pattern = s->its.at[i].pattern >> 1; /* the map keeps its largest key for itself */
+		uint64_t pattern = s->its.at[i].pattern >> 1; /* the map reserves its largest key */
 		const uint64_t *kind = um_id_map_find(&kinds, pattern);
 
 		s->its.at[i].kind = kind ? *kind : kinds.n;
@@ -144,7 +144,7 @@ static int number_kinds(struct stat *s)
 	return rc;
 }
 
-/* A letter a kind; past 52 of them they share a sign. */
+/* One letter per kind; kinds past 52 share a sign. */
 static char letter(uint64_t kind)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -152,7 +152,7 @@ static char letter(uint64_t kind)
 	return kind < sizeof letters - 1 ? letters[kind] : '+';
 }
 
-/* A long run is counted: "A x 60". */
+/* Long runs are abbreviated: "A x 60". */
 static int draw_shape(struct stat *s)
 {
 	enum { SHORT = 8, PER = 32 };
@@ -205,8 +205,8 @@ struct row {
 };
 
 static const struct {
-	const char *head; /* in a table; NULL: not there */
-	const char *key; /* in json and csv; NULL: not there */
+	const char *head; /* title in a table; NULL: not shown */
+	const char *key; /* key in json and csv; NULL: not written */
 	int text; /* left-aligned, quoted in json */
 } columns[COLUMNS] = {
 	{"trace", "file", 1},
@@ -240,7 +240,7 @@ static char *format(const char *fmt, ...)
 	return n < 0 ? NULL : s;
 }
 
-/* What a name may hold must not break lines, nor reach the terminal. */
+/* Names must neither break lines nor control the terminal. */
 static int make_printable(char **s)
 {
 	char *shown = strdup(tool_text(*s));
@@ -255,7 +255,7 @@ static double mib(uint64_t bytes)
 	return (double)bytes / (1 << 20);
 }
 
-/* `plain`: whole bytes and FLOP for programs; else for people. */
+/* `plain`: bytes and FLOP as integers, for programs; else scaled units. */
 static int fill_row(struct row *r, const struct stat *s, int plain)
 {
 	const struct um_umtrace_header *h = um_trace_header(s->trace);
@@ -481,7 +481,7 @@ static int run(int argc, char **argv)
 		return code;
 	stat = found.n && strcmp(found.operands[0], "stat") == 0;
 	if (!stat && (!found.n || strcmp(found.operands[0], "check") != 0)) {
-		tool_say("trace", "%s%s%s: expected check or stat, and files", found.n ? "'" : "",
+		tool_say("trace", "%s%s%s: expected check or stat, then files", found.n ? "'" : "",
 			 found.n ? found.operands[0] : "no verb given", found.n ? "'" : "");
 		return TOOL_USAGE;
 	}
@@ -497,16 +497,16 @@ static int run(int argc, char **argv)
 const struct tool_verb verb_trace = {
 	.name = "trace",
 	.run = run,
-	.what = "check recorded workloads (umtrace), or tell what is in them",
+	.what = "check recorded workloads (umtrace), or count their events",
 	.synopsis = "trace check FILE...\ntrace stat [--format table|json|csv] FILE...",
-	.about = "check reads each umtrace and says whether it keeps to the format; else the first thing wrong, with "
-		 "its line. stat counts what is in each. Files are plain or gzip; - is standard input.",
+	.about = "check reads each umtrace and prints ok, or its first error with the line. stat prints the size, "
+		 "iterations and memory of each. Files are plain or gzip; - is standard input.",
 	.options = options,
 	.modes = TRACE_CHECK | TRACE_STAT,
-	.tail = "Shape has a letter for each iteration: the same letter, the same ops, allocations and frees, on the "
-		"same\nsizes in the same pattern. Peak is the most bytes of live tensors at once, largest op the most "
-		"bytes that\none op uses: of a tensor only the ranges that ops use, of a table the 2 MiB blocks that "
-		"are looked up.\nGFLOP and GB moved are sums over the ops of the last iteration.\n\n"
+	.tail = "Shape has a letter per iteration: equal letters have the same ops, allocations and frees,\n"
+		"on the same sizes in the same pattern. Peak is the most bytes of live tensors at once, largest op\n"
+		"the most bytes that one op uses: of a tensor only the ranges that ops use, of a table the 2 MiB\n"
+		"blocks that are looked up. GFLOP and GB moved are sums over the ops of the last iteration.\n\n"
 		"Exit status: 0 done, 2 usage, 3 a file was refused.\n\n"
 		"Examples:\n"
 		"  umadvise trace check *.umtrace.gz\n"

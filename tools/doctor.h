@@ -2,11 +2,11 @@
  *
  * doctor.h - umadvise doctor: what its files share
  *
- *     cmd_doctor.c     options; what a context says when it opens here, and the verdict
- *     doctor_program.c what the file of a program shows
- *     doctor_show.c    all that as text
+ *     cmd_doctor.c     options, the state of a context on this machine, and the verdict
+ *     doctor_program.c examines a program's file
+ *     doctor_show.c    prints the document as text
  *
- * What was found is one JSON document, in the order in which it is shown (umadvise(1) has its keys).
+ * The result is one JSON document in the order of the text (umadvise(1) has its keys).
  */
 #ifndef UM_TOOLS_DOCTOR_H
 #define UM_TOOLS_DOCTOR_H
@@ -14,10 +14,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Bytes that are no UTF-8 are shown as question marks; NULL is null. */
+/* Invalid UTF-8 becomes question marks; NULL becomes null. */
 json_t *doctor_text(const char *s);
 
-/* What the program's file shows: an object, and whether it calls the library. NULL: said. */
+/* Examines the program's file: an object, and whether it calls the library. NULL after an error message. */
 json_t *doctor_program(const char *name, int *calls);
 
 void doctor_show(const json_t *found, FILE *to);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * doctor_program.c - what an executable file says of its use of CUDA, managed memory, the library and NVTX
+ * doctor_program.c - reads a program's use of CUDA, managed memory, the library and NVTX off its file
  *
  * The file is read, not run: its needed libraries, its symbols, and strings that the static runtime, the library and
- * NVTX carry. Libraries that the program loads are not looked into. Offsets and sizes in the file are not trusted.
+ * NVTX carry. Libraries that the program loads are not examined. Offsets and sizes in the file are not trusted.
  */
 #include "doctor.h"
 
@@ -24,7 +24,7 @@ struct image {
 	size_t n;
 };
 
-/* What the file shows. */
+/* Facts read off the file. */
 struct traits {
 	char runtime[32]; /* file name of the shared runtime, or empty */
 	int static_runtime, driver, library, nvtx;
@@ -36,7 +36,7 @@ struct traits {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Finds it as execvp would. 0: there is none. */
+/* Finds it as execvp would. 0: not found. */
 static int find(const char *name, char *path, size_t size)
 {
 	const char *folder = getenv("PATH"), *end;
@@ -81,7 +81,7 @@ static int has(const struct image *f, const char *text)
 	return memmem(f->at, f->n, text, strlen(text)) != NULL;
 }
 
-/* Copies `size` bytes of the file. 0: it has not so many there. */
+/* Copies `size` bytes of the file. 0: they lie beyond its end. */
 static int take(const struct image *f, uint64_t at, void *out, size_t size)
 {
 	if (at > f->n || size > f->n - at)
@@ -99,7 +99,7 @@ static int section_at(const struct image *f, uint32_t i, Elf64_Shdr *out)
 	       (out->sh_type == SHT_NOBITS || (out->sh_offset <= f->n && out->sh_size <= f->n - out->sh_offset));
 }
 
-/* A string of the string section; "": there is none. */
+/* A string of the string section, or "". */
 static const char *text_at(const struct image *f, const Elf64_Shdr *strings, uint64_t at)
 {
 	const char *s;
@@ -133,7 +133,7 @@ static void see_symbol(struct traits *t, const char *name, int defined)
 	int managed = strcmp(name, "cudaMallocManaged") == 0;
 
 	t->static_runtime |= defined && (managed || strcmp(name, "cudaGetErrorName") == 0);
-	/* The static runtime defines it for every program; the form for a type is the program's own. */
+	/* The static runtime defines this function in every program, but its template form is the program's own. */
 	t->managed_runtime |= (managed && !defined) || (starts(name, "_Z") && strstr(name, "17cudaMallocManagedI"));
 	t->managed_driver |= strcmp(name, "cuMemAllocManaged") == 0 && !defined;
 	t->library |= strcmp(name, "umadv_open") == 0;
@@ -203,7 +203,7 @@ static json_t *runtime(const struct traits *t)
 
 	if (*t->runtime) {
 		snprintf(value, sizeof value, "shared, %s", t->runtime);
-		return fact(value, "the library uses the same one, and umadvise dryrun puts its own in its place");
+		return fact(value, "the library uses the same one; umadvise dryrun replaces it with its own");
 	}
 	if (t->static_runtime)
 		return fact("static", "the library uses the driver; for umadvise dryrun link with nvcc -cudart shared");
@@ -211,7 +211,7 @@ static json_t *runtime(const struct traits *t)
 		return fact("unknown", "the file has no symbols");
 	if (t->driver)
 		return fact("none", "the program calls the driver, and so does the library");
-	return fact("none", "the program itself calls no CUDA; libraries that it loads are not looked into");
+	return fact("none", "the program itself calls no CUDA; libraries that it loads are not examined");
 }
 
 static json_t *cuda(const struct traits *t)
@@ -219,7 +219,7 @@ static json_t *cuda(const struct traits *t)
 	char value[16];
 
 	if (!t->cuda)
-		return fact("unknown", "the file does not say; any driver of CUDA 12.0 or later serves the library");
+		return fact("unknown", "the library works with any driver of CUDA 12.0 or later");
 	snprintf(value, sizeof value, "%d", t->cuda);
 	return fact(value, t->cuda < 12	  ? "too old for the library: build with CUDA 12 or 13"
 			   : t->cuda > 12 ? "needs a driver of this version or later; the library can discard memory"
@@ -228,19 +228,18 @@ static json_t *cuda(const struct traits *t)
 
 static json_t *managed(const struct traits *t)
 {
-	static const char keep[] = "pages of such memory move; umadv_adopt names it to the library";
+	static const char keep[] = "managed memory migrates; umadv_adopt registers it with the library";
 
 	if (t->managed_runtime && t->managed_driver)
 		return fact("cudaMallocManaged, cuMemAllocManaged", keep);
 	if (t->managed_runtime || t->managed_driver)
 		return fact(t->managed_runtime ? "cudaMallocManaged" : "cuMemAllocManaged", keep);
 	if (t->static_runtime || t->no_symbols)
-		return fact("unknown", t->no_symbols
-					       ? "the file has no symbols"
-					       : "the static runtime has the function whether it is called or not");
+		return fact("unknown", t->no_symbols ? "the file has no symbols"
+						     : "the static runtime always contains the function");
 	if (t->library)
 		return fact("by the library", "umadv_alloc allocates managed memory");
-	return fact("none", "memory of cudaMalloc does not page: allocate with umadv_alloc or cudaMallocManaged");
+	return fact("none", "cudaMalloc's memory does not migrate: allocate with umadv_alloc or cudaMallocManaged");
 }
 
 json_t *doctor_program(const char *name, int *calls)
@@ -261,7 +260,7 @@ json_t *doctor_program(const char *name, int *calls)
 		return NULL;
 	}
 	if (f.n < sizeof(Elf64_Ehdr) || memcmp(f.at, ELFMAG, SELFMAG) != 0 || f.at[EI_CLASS] != ELFCLASS64) {
-		tool_say("doctor", "%s: no 64-bit ELF program%s", path,
+		tool_say("doctor", "%s: not a 64-bit ELF program%s", path,
 			 f.n > 2 && starts(f.at, "#!") ? ": name the program that this script starts" : "");
 		munmap((void *)f.at, f.n);
 		return NULL;
@@ -272,9 +271,10 @@ json_t *doctor_program(const char *name, int *calls)
 	found = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "path", doctor_text(path), "runtime", runtime(&t), "cuda",
 			  cuda(&t), "managed", managed(&t), "library",
 			  t.library ? fact("yes", "the program calls it")
-				    : fact("no", "hints need its calls: umadvise(3); umadvise report works without"),
+				    : fact("no", "hints need its calls (umadvise(3)); umadvise report works without "
+						 "them"),
 			  "nvtx",
-			  t.nvtx ? fact("yes", "umadvise report finds the program's own ranges")
+			  t.nvtx ? fact("yes", "umadvise report shows the program's own ranges")
 				 : fact("no", "a range around each iteration lets umadvise report show iterations"));
 	if (!found)
 		tool_say("doctor", "out of memory");

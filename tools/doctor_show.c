@@ -92,7 +92,7 @@ static void show_environment(const json_t *found, FILE *to)
 	{
 		snprintf(note, sizeof note, *str(v, "near") ? "did you mean %s?" : "umadvise(7) lists them",
 			 str(v, "near"));
-		line(to, str(v, "name"), "is no variable of this library", note);
+		line(to, str(v, "name"), "not a variable of this library", note);
 	}
 	if (!set && !i)
 		fputs("  no UMADVISE_* variable is set\n", to);
@@ -148,7 +148,7 @@ void doctor_show(const json_t *found, FILE *to)
 	show_libraries(found, to);
 	show_device(found, to);
 	if (json_array_size(json_object_get(found, "log")))
-		heading(to, "A context says when it opens");
+		heading(to, "Log of a context that opens");
 	json_array_foreach(json_object_get(found, "log"), i, l)
 	{
 		fprintf(to, "  %s: ", str(l, "level"));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dryrun.h - umadvise dryrun: what its files share
+ * dryrun.h - umadvise dryrun: declarations shared by its files
  *
- *     cmd_dryrun.c    options, and the order of things
+ *     cmd_dryrun.c    options and the sequence of steps
  *     dryrun_run.c    the program under the stand-in driver: folder, environment, signals, status
- *     dryrun_elf.c    why a program may not find it
+ *     dryrun_elf.c    why a program may not load the stand-in
  *     dryrun_show.c   its reports as a table, JSON or CSV
  */
 #ifndef UM_TOOLS_DRYRUN_H
@@ -16,7 +16,7 @@
 
 #include "play_args.h"
 
-/* Exit codes of a program that could not be run, as env(1) and the shells have them. */
+/* Exit codes of a program that could not be run, as of env(1) and shells. */
 enum { DRYRUN_FAILED = 125, DRYRUN_NO_EXEC = 126, DRYRUN_NO_PROGRAM = 127 };
 
 struct dryrun {
@@ -24,7 +24,7 @@ struct dryrun {
 	int cuda; /* 0: 12.4; 1: 13.0 */
 	int cpu_off;
 	const char *log; /* or NULL */
-	const char *log_place; /* where the program finds it; NULL: no log */
+	const char *log_place; /* path for the program; NULL: no log */
 	const char *output; /* or NULL: standard error */
 	uint64_t memory; /* bytes; 0: the profile's */
 	enum play_format format;
@@ -34,30 +34,30 @@ struct dryrun {
 	char folder[64]; /* ours, or empty */
 };
 
-/* Finds the program as execvp would. 0 or an exit code; said. */
+/* Finds the program as execvp would. 0, or an exit code after an error message. */
 int dryrun_find_program(struct dryrun *d);
 
-/* Finds the stand-in. 0 or an exit code; said. */
+/* Finds the stand-in. 0, or an exit code after an error message. */
 int dryrun_find_driver(struct dryrun *d);
 
-/* Makes the folder, and holds signals from then on; removes it with all that is in it. */
+/* Creates the directory and blocks signals from then on; removes it with its content. */
 int dryrun_folder_make(struct dryrun *d);
 void dryrun_folder_remove(struct dryrun *d);
 
-/* Lets signals through again and runs the program to its end. Its exit status, 128 + n for a signal. */
+/* Unblocks signals and runs the program to its end. Its exit status, 128 + n for a signal. */
 int dryrun_run(struct dryrun *d);
 
-/* Will the loader keep the program from the stand-in? 1 and why, or 0. */
+/* Will the loader miss the stand-in? 1 and why, or 0. */
 int dryrun_cut_off(const char *program, char *why, size_t size);
 
-/* Is it a program that the loader loads libraries for? */
+/* Is it a dynamically linked program? */
 int dryrun_loads(const char *program);
 
-/* The first library that the loader does not find for the program; 1, or 0: there is none, or it does not say. */
+/* The first library that the loader does not find for the program; 1, or 0: none, or unknown. */
 int dryrun_missing(const struct dryrun *d, char *name, size_t size);
 
-/* Reads what the processes left in the folder and writes it to `to`. How many there were, or -1: an error, said.
- * `opened`: processes that loaded the stand-in. */
+/* Reads the reports in the directory and writes them to `to`. Their number, or -1 after an error message. `opened`:
+ * processes that loaded the stand-in. */
 int dryrun_show(const struct dryrun *d, FILE *to, int *opened);
 
 #endif

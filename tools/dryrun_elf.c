@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program that is linked statically loads nothing, and a DT_RPATH is looked through before LD_LIBRARY_PATH (a
- * DT_RUNPATH after it). Only 64-bit programs of this machine are looked into; of others nothing is said.
+ * A statically linked program loads no library, and the loader searches DT_RPATH before LD_LIBRARY_PATH (DT_RUNPATH
+ * after it). Only 64-bit programs of this machine are examined.
  */
 #include "dryrun.h"
 
@@ -36,7 +36,7 @@ static int image_open(const char *path, struct image *out)
 	return 0;
 }
 
-/* The program header number i, and whether there is one and what it names lies inside the file. */
+/* Program header i; 0 if there is none or its content lies outside of the file. */
 static int header_at(const struct image *f, unsigned i, Elf64_Phdr *out)
 {
 	Elf64_Ehdr h;
@@ -61,7 +61,7 @@ static int segment(const struct image *f, uint32_t type, Elf64_Phdr *out)
 	return 0;
 }
 
-/* Where an address of the loaded program lies in the file; f->n: nowhere. */
+/* Offset of an address of the loaded program in the file; f->n: none. */
 static uint64_t offset_of(const struct image *f, uint64_t addr)
 {
 	Elf64_Phdr p;
@@ -100,7 +100,7 @@ static const char *rpath(const struct image *f)
 	return (const char *)f->at + at + name;
 }
 
-/* A folder of the path that has a driver of its own. */
+/* A directory of the path that contains a driver. */
 static int other_driver(const char *program, const char *path, char *why, size_t size)
 {
 	const char *end, *slash = strrchr(program, '/');
@@ -113,7 +113,7 @@ static int other_driver(const char *program, const char *path, char *why, size_t
 		snprintf(file, sizeof file, "%.*s%.*s/libcuda.so.1", skip && slash ? (int)(slash - program) : 0,
 			 program, (int)(end - path) - skip, path + skip);
 		if (access(file, R_OK) == 0) {
-			snprintf(why, size, "its RPATH comes before LD_LIBRARY_PATH and finds %.500s", file);
+			snprintf(why, size, "its RPATH comes before LD_LIBRARY_PATH and has %.500s", file);
 			return 1;
 		}
 	}

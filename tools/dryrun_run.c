@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program runs as our child with a folder of ours first in LD_LIBRARY_PATH; in it, libcuda.so.1 is a link to the
- * stand-in. Signals that somebody sends to us are sent on; those of the terminal reach the program by themselves.
+ * The program runs as a child with a directory of the tool first in LD_LIBRARY_PATH, where libcuda.so.1 is a link to
+ * the stand-in. Signals sent to the tool are forwarded; the terminal's signals reach the program directly.
  */
 #include "dryrun.h"
 
@@ -27,7 +27,7 @@ static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 #define N_PASSED (sizeof passed_on / sizeof *passed_on)
 
 static volatile sig_atomic_t child;
-static sigset_t mask; /* before the folder was there */
+static sigset_t mask; /* before the directory existed */
 
 static int is_program(const char *path)
 {
@@ -36,7 +36,7 @@ static int is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Privileges make the loader ignore LD_LIBRARY_PATH. */
+/* The loader ignores LD_LIBRARY_PATH for privileged programs. */
 static int privileged(const char *path)
 {
 	struct stat st;
@@ -51,7 +51,7 @@ static int found(struct dryrun *d)
 		return DRYRUN_NO_EXEC;
 	}
 	if (privileged(d->path)) {
-		tool_say("dryrun", "%s is set-uid or set-gid: such a program loads no library of ours", d->path);
+		tool_say("dryrun", "%s is set-uid or set-gid: the loader ignores LD_LIBRARY_PATH for it", d->path);
 		return DRYRUN_NO_EXEC;
 	}
 	return 0;
@@ -77,7 +77,7 @@ int dryrun_find_program(struct dryrun *d)
 	return DRYRUN_NO_PROGRAM;
 }
 
-/* Beside the tool in the build tree, beside it where it was installed, where it was to be installed. */
+/* Searched beside the tool in the build tree, relative to the installed tool, and in the configured directory. */
 int dryrun_find_driver(struct dryrun *d)
 {
 	static const char *const places[] = {"%s/../standin/libcuda.so.1", "%s/../../standin/libcuda.so.1",
@@ -107,7 +107,7 @@ static void signals(sigset_t *out)
 		sigaddset(out, passed_on[i]);
 }
 
-/* A library for the stand-in: "cudart", 13 is beside the driver where it was installed, or in the build tree. */
+/* A library for the stand-in, such as "cudart" 13, installed beside the driver or in the build tree. */
 static int library_find(const struct dryrun *d, const char *name, int major, char out[PATH_MAX])
 {
 	int dir = (int)(strrchr(d->driver, '/') - d->driver), runtime = !strcmp(name, "cudart");
@@ -121,12 +121,12 @@ static int library_find(const struct dryrun *d, const char *name, int major, cha
 	return realpath(try, out) != NULL;
 }
 
-/* 0 or -1 with errno. A library that was not built is left out: the program finds another one, and is told why that
- * fails. */
+/* 0 or -1 with errno. A library that was not built is left out; the program then loads another one, which refuses the
+ * driver. */
 static int folder_fill(const struct dryrun *d)
 {
 	static const char *const libraries[] = {"cudart", "cublas", "cublasLt", "cupti", "cusparse"};
-	/* Not all of them: a program that asks for another name asks for what is not there. */
+	/* Programs that ask for other names do not find a library. */
 	static const char *const names[] = {"libcuda.so.1", "libcuda.so"};
 	char link[sizeof d->folder + 32], to[PATH_MAX];
 
@@ -229,7 +229,7 @@ static _Noreturn void become(const struct dryrun *d, const struct sigaction *bef
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (!environment(d))
 		execv(d->path, d->program);
-	/* A script without its first line is the shell's, as everywhere. */
+	/* A script without an interpreter line runs in the shell. */
 	if (errno == ENOEXEC)
 		execvp(d->path, d->program);
 	tool_say("dryrun", "%s: %s", d->path, strerror(errno));
@@ -258,12 +258,12 @@ int dryrun_run(struct dryrun *d)
 		got = waitpid(pid, &status, 0);
 	while (got < 0 && errno == EINTR);
 	child = 0;
-	for (size_t i = 0; i < N_PASSED; i++) /* tidying up is short, and is not to be interrupted */
+	for (size_t i = 0; i < N_PASSED; i++) /* cleaning up is short and must not be interrupted */
 		signal(passed_on[i], SIG_IGN);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The loader lists what a program needs instead of running it, one library a line. */
+/* The loader lists the program's libraries instead of running it, one per line. */
 int dryrun_missing(const struct dryrun *d, char *name, size_t size)
 {
 	char line[4096], *end;

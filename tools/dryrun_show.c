@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each process that loaded the stand-in left a file, report.PID.json, empty where it went no further. They are shown in
- * the order of their ids.
+ * Each process that loaded the stand-in wrote a file report.PID.json, which is empty if it never called cuInit. They
+ * are shown in the order of process ids.
  */
 #include "dryrun.h"
 
@@ -18,7 +18,7 @@
 
 #define MIB 1048576.0
 
-/* Of the C++ ABI. The result is the caller's to free. */
+/* From the C++ ABI; the caller frees the result. */
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
 
 struct reports {
@@ -57,7 +57,7 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Kernels of C++ get the names that the program's source has; the symbol stays beside it. */
+/* C++ kernels get their source names; the symbol is kept as well. */
 static void demangle(json_t *o)
 {
 	json_t *list = json_object_get(o, "top_kernels"), *k;
@@ -77,7 +77,7 @@ static void demangle(json_t *o)
 	}
 }
 
-/* 0; -1: said. */
+/* 0, or -1 after an error message */
 static int read_one(struct reports *r, const char *folder, const char *name)
 {
 	char path[512];
@@ -87,10 +87,10 @@ static int read_one(struct reports *r, const char *folder, const char *name)
 	snprintf(path, sizeof path, "%s/%s", folder, name);
 	o = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
 	r->opened++;
-	if (!o && why.position == 0) /* empty: loaded, no more */
+	if (!o && why.position == 0) /* empty: the stand-in was only loaded */
 		return 0;
 	if (!o || strcmp(str(o, "schema"), "umdryrun/1") != 0) {
-		tool_say("dryrun", "%s: no report of this version: %s", name, o ? str(o, "schema") : why.text);
+		tool_say("dryrun", "%s: not a report of this version: %s", name, o ? str(o, "schema") : why.text);
 		json_decref(o);
 		return -1;
 	}
@@ -134,20 +134,20 @@ static int read_all(struct reports *r, const char *folder)
 
 #define LLU(o, key) ((unsigned long long)num((o), (key)))
 
-/* What is not as it seems. */
+/* Warnings about the figures. */
 static void warnings(FILE *to, const json_t *o)
 {
 	uint64_t kernels = num(o, "kernels"), computed = num(o, "kernels_computed");
 
 	if (!json_is_true(json_object_get(o, "ended")))
 		table_wrap(to, 0, 2,
-			   "  The process ended without a last report: figures are those of its "
-			   "last wait for the device.");
+			   "  The process ended without a last report: figures date from its last wait for the "
+			   "device.");
 	if (computed < kernels)
-		say(to, "%llu of %llu kernels did not compute: results that depend on them are not real.",
+		say(to, "%llu of %llu kernels did not compute: results that depend on them are meaningless.",
 		    (unsigned long long)(kernels - computed), (unsigned long long)kernels);
 	if (strcmp(str(o, "cpu"), "unknown") == 0)
-		say(to, "CPU accesses were not followed: this system does not show a process its page tables.");
+		say(to, "CPU accesses were not tracked: this system hides page tables from processes.");
 }
 
 static void table_sums(FILE *to, const json_t *o)
@@ -161,7 +161,7 @@ static void table_sums(FILE *to, const json_t *o)
 	line(to, "resident at peak", "%.1f MiB of managed memory", mib(o, "resident_peak_bytes"));
 	line(to, "GPU faults", "%llu in %llu batches", LLU(o, "faults"), LLU(o, "batches"));
 	line(to, "CPU faults", "%llu%s", LLU(o, "cpu_faults"),
-	     strcmp(str(o, "cpu"), "off") == 0 ? " (not followed: --cpu off)" : "");
+	     strcmp(str(o, "cpu"), "off") == 0 ? " (not tracked: --cpu off)" : "");
 	line(to, "migrated", "%.1f MiB in, %.1f MiB out, %llu evictions", mib(o, "h2d_bytes"), mib(o, "d2h_bytes"),
 	     LLU(o, "evictions"));
 	line(to, "copied", "%.1f MiB in, %.1f MiB out", mib(o, "copied_h2d_bytes"), mib(o, "copied_d2h_bytes"));
@@ -207,7 +207,7 @@ static int table_kernels(FILE *to, const json_t *list)
 	return table_write(&t, to);
 }
 
-/* A program with the library names its memory. */
+/* The library's tensor names of an allocation. */
 static void cell_tensors(struct table *t, const json_t *m)
 {
 	const json_t *names = json_object_get(m, "tensors"), *name;
@@ -288,10 +288,10 @@ static int write_json(FILE *to, const struct reports *r)
 	return err ? -1 : 0;
 }
 
-/* All that is not a list, in the order of the report. */
+/* The values that are no lists, in the order of the report. */
 static void write_csv(FILE *to, const struct reports *r)
 {
-	for (int i = -1; i < r->n; i++) { /* first the heading, from the first report */
+	for (int i = -1; i < r->n; i++) { /* the heading, from the first report */
 		const char *key, *comma = "";
 		json_t *v;
 

@@ -29,7 +29,7 @@ static void help(FILE *to)
 	      to);
 	for (const struct tool_verb *const *v = verbs; *v; v++)
 		fprintf(to, "  %-10s %s\n", (*v)->name, (*v)->what);
-	fputs("\n'umadvise VERB --help' tells more; so does umadvise(1).\n", to);
+	fputs("\nSee 'umadvise VERB --help' and umadvise(1).\n", to);
 }
 
 static int unknown_verb(const char *name)

@@ -36,7 +36,7 @@ int nsys_export_needed(const char *file)
 	return 0;
 }
 
-/* Only what a handler of signals may call. */
+/* Calls only async-signal-safe functions. */
 static void remove_files(void)
 {
 	unlink(made.export);
@@ -51,7 +51,7 @@ static void on_signal(int sig)
 		kill((pid_t)-made.child, SIGKILL);
 	remove_files();
 	for (size_t i = 0; i < N_SIGNALS; i++)
-		sigaction(signals[i], &made.before[i], NULL); /* there may be other temporaries */
+		sigaction(signals[i], &made.before[i], NULL); /* other temporaries may exist */
 	raise(sig);
 }
 
@@ -72,7 +72,7 @@ static int make_folder(const char *verb)
 	int n = snprintf(made.folder, sizeof made.folder, "%s/umadvise-XXXXXX", root && *root ? root : "/tmp");
 
 	if (n >= (int)sizeof made.folder || !mkdtemp(made.folder)) {
-		tool_say(verb, "%s: no folder for the export: %s", made.folder, strerror(errno));
+		tool_say(verb, "%s: cannot create a directory for the export: %s", made.folder, strerror(errno));
 		*made.folder = '\0';
 		return TOOL_INTERNAL;
 	}
@@ -99,7 +99,7 @@ static void child(const char *nsys, const char *file)
 	_exit(errno == ENOENT || errno == EACCES ? NO_COMMAND : 1);
 }
 
-/* Its exit status; -1: it did not end by itself. */
+/* Its exit status; -1: killed by a signal. */
 static int wait_for(pid_t pid, const char *file, int quiet)
 {
 	const struct timespec pause = {0, WAIT_MS * 1000000};
@@ -116,7 +116,7 @@ static int wait_for(pid_t pid, const char *file, int quiet)
 	return got == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The last line that nsys said. */
+/* The last line of nsys's output. */
 static void last_words(char *to, size_t size)
 {
 	FILE *f = fopen(made.said, "re");
@@ -162,7 +162,9 @@ int nsys_export_make(const char *verb, const char *nsys, const char *file, int q
 		return 0;
 	last_words(words, sizeof words);
 	if (status == NO_COMMAND)
-		tool_say(verb, "%s: is a report, not an export, and %s is not here: run 'nsys export --type sqlite %s'",
+		tool_say(verb,
+			 "%s: is a report, not an export, and %s is not installed: run 'nsys export --type "
+			 "sqlite %s'",
 			 file, nsys ? nsys : "nsys", file);
 	else
 		tool_say(verb, "%s: 'nsys export --type sqlite' failed%s", file, words);

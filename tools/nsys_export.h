@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nsys_export.h - the export of a report of Nsight Systems, made by nsys in a folder of its own
+ * nsys_export.h - exports a report of Nsight Systems with nsys, in a temporary directory
  *
- * One at a time. Until it is removed, SIGINT, SIGTERM and SIGHUP remove it, too, before they end the process.
+ * One export at a time. SIGINT, SIGTERM and SIGHUP also remove it before they end the process.
  */
 #ifndef UM_TOOLS_NSYS_EXPORT_H
 #define UM_TOOLS_NSYS_EXPORT_H
 
-/* Is it a report that nsys would have to export? By its name. */
+/* Is it a report that nsys has to export, by its name? */
 int nsys_export_needed(const char *file);
 
 /* Runs `nsys` (a path, or NULL: from PATH). `verb` is for messages; `quiet`: no progress. 0 and the path of the export

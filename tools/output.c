@@ -53,10 +53,10 @@ int tool_output_close(struct tool_output *o, int keep)
 	if (!o->out)
 		return 0;
 	if (fclose(o->to))
-		um_out_fail(o->out, ENOMEM); /* where the file itself has no error */
+		um_out_fail(o->out, ENOMEM); /* if the file itself has no error */
 	um_diag_init(&diag, o->path);
 	if (um_out_error(o->out))
-		keep = 1; /* so that the error is said */
+		keep = 1; /* so that the error is reported */
 	return um_out_close(o->out, keep, &diag) ? say_why(o, &diag) : 0;
 }
 
@@ -68,7 +68,7 @@ void tool_csv(FILE *to, const char *s)
 	free(cell);
 }
 
-/* jansson leaves DEL as it is. */
+/* jansson does not escape DEL. */
 static int write_json(const char *text, size_t n, void *to)
 {
 	for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * output.h - the files that the tool writes: with printf, never onto an input, and not left behind by a signal
+ * output.h - output files of the tool: written with printf, never onto an input, removed by signals
  */
 #ifndef UM_TOOLS_OUTPUT_H
 #define UM_TOOLS_OUTPUT_H
@@ -18,17 +18,18 @@ struct tool_output {
 
 /* Opens `path` by the rule of io/target.h; NULL or "-" is standard output. 0, or the exit code after a line. */
 int tool_output_open(struct tool_output *o, const char *verb, const char *path);
-/* Ends it; keep 0 leaves the file as it was. 0, or the exit code after a line. */
+/* Ends it; keep 0 restores the file as it was. 0, or the exit code after a line. */
 int tool_output_close(struct tool_output *o, int keep);
 
 /* A text as a cell of CSV (base/text.h). */
 void tool_csv(FILE *to, const char *s);
 
-/* Prints a document in ASCII: what a terminal obeys is spelled \u. `flags` are jansson's. 0, or -1: `doc` is NULL, or
- * it could not be written. */
+/* Prints a document in ASCII: control characters are written as \u. `flags` are jansson's. 0, or -1: `doc` is NULL, or
+ * writing failed. */
 int tool_json(FILE *to, const json_t *doc, size_t flags);
 
-/* Is `output` one of the other files (each may be NULL), by whatever name? 0, or the exit code after a line. */
+/* Refuses an `output` that is one of the other files (each may be NULL) under any name. 0, or the exit code after a
+ * line. */
 int tool_output_spares(const char *verb, const char *output, char *const *others, int n);
 
 /* SIGINT, SIGTERM and SIGHUP remove named temporaries before they end the process; a file size limit is an error. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * paint.h - colour for a terminal; nothing at all elsewhere
+ * paint.h - colour for terminals
  */
 #ifndef UM_TOOLS_PAINT_H
 #define UM_TOOLS_PAINT_H
@@ -8,10 +8,10 @@
 enum paint { PAINT_OFF, PAINT_HEADING, PAINT_HIGH, PAINT_MEDIUM, PAINT_LOW, PAINT_GOOD };
 enum paint_when { PAINT_AUTO, PAINT_ALWAYS, PAINT_NEVER };
 
-/* --color. `fd` is where tables go; -1: to a file. */
+/* Evaluates --color. `fd`: descriptor of the tables; -1: a file. */
 void paint_init(enum paint_when when, int fd);
 
-/* The escape sequence, or "". PAINT_OFF ends every other. */
+/* The escape sequence, or "". PAINT_OFF ends all others. */
 const char *paint(enum paint p);
 
 #endif

@@ -12,7 +12,7 @@ static json_t *position(int none, int32_t op)
 	return none ? json_null() : json_integer(op);
 }
 
-/* Text of a file, which may be missing. */
+/* An optional text of the file. */
 static json_t *text(const char *s)
 {
 	return s ? json_string(s) : json_null();
@@ -43,7 +43,7 @@ static json_t *tensor(const struct plan_view *v, uint32_t slot)
 			 "d2h_bytes", (json_int_t)v->out[slot]);
 }
 
-/* Ops are numbers; of the iteration in which the departure begins, n and more are of the next one. */
+/* Ops are numbers, counted from the iteration in which the eviction begins: n and more are of the next one. */
 static json_t *leave(const struct plan_view *v, const struct plan_leave *l)
 {
 	int32_t n = (int32_t)v->plan.sched.ops.n, wraps = l->after < -1 ? n : 0;

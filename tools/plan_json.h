@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* What two plans do not do alike, row by row: `x` of the first, `y` of the second; one may be NULL. */
+/* Differing evictions, row by row: `x` of the first plan, `y` of the second; one may be NULL. */
 struct plan_differ {
 	void (*row)(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
 		    const struct plan_leave *y);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A hint belongs to the gap before the next use of its tensor; that use is its key, whatever the tensor is called by
- * then. So what leaves in one iteration and what returns in the next one meet.
+ * A hint belongs to the gap before the next use of its tensor. That use is its key, whatever slot the tensor has by
+ * then, so an eviction of one iteration is matched with its prefetch in the next.
  */
 #include "plan_view.h"
 
@@ -14,10 +14,10 @@ struct finder {
 	uint32_t *successor; /* by slot */
 	uint32_t *first; /* by slot, into use_op; one more */
 	int32_t *use_op; /* ascending, each op once */
-	uint32_t *leave; /* by index of use_op; then by slot, for what is not used again */
+	uint32_t *leave; /* by index of use_op; then by slot, for tensors that are not used again */
 };
 
-/* A use to come: of which slot, where in use_op, and how many iterations later. */
+/* A future use: its slot, its index in use_op, and how many iterations later. */
 struct coming {
 	uint32_t slot, use; /* use NOBODY: none */
 	int later;
@@ -46,7 +46,7 @@ static int uses_build(struct finder *f)
 	return 0;
 }
 
-/* Before op `from` (>= 0) of an iteration: who uses this slot's tensor next? */
+/* The next use of this slot's tensor, seen before op `from` (>= 0) of an iteration. */
 static struct coming next_use(const struct finder *f, uint32_t slot, int32_t from)
 {
 	const struct um_schedule *s = &f->v->plan.sched;
@@ -116,7 +116,7 @@ static void add_return(struct finder *f, uint32_t i)
 	int32_t back;
 
 	if (c.use == NOBODY || f->leave[c.use] == NOBODY)
-		return; /* it comes, but did not leave: it is born */
+		return; /* prefetched but never evicted: it is born */
 	l = &f->v->leaves.at[f->leave[c.use]];
 	back = h->at - (c.later ? (int32_t)f->v->plan.sched.ops.n : 0);
 	if (back < l->back)
@@ -125,7 +125,7 @@ static void add_return(struct finder *f, uint32_t i)
 	l->copied_in += f->copied[i];
 }
 
-/* What its room was needed for. */
+/* Finds the ops that need its room. */
 static void find_reason(const struct plan_view *v, struct plan_leave *l)
 {
 	int32_t n = (int32_t)v->plan.sched.ops.n, end = l->need == PLAN_LEAVE_NEVER ? n : l->need;

@@ -9,7 +9,7 @@
 #define MIB(b) ((double)(b) / 1048576.0)
 #define MOST_COSTLY 10
 
-/* What is told once, when the plan is taken up. */
+/* Prints advice that is given once, before the first planned iteration. */
 static void show_advice(FILE *to, const struct um_plan *p)
 {
 	uint64_t mostly = 0, far = 0;
@@ -23,10 +23,9 @@ static void show_advice(FILE *to, const struct um_plan *p)
 		far += h->advice == UM_ADVICE_ACCESSED_BY && p->remote ? h->bytes : 0;
 	}
 	if (mostly)
-		table_wrapf(to, 0, 11, "advice     %.1f MiB are read mostly: they are evicted without a copy",
-			    MIB(mostly));
+		table_wrapf(to, 0, 11, "advice     %.1f MiB are read-mostly and evicted without a copy", MIB(mostly));
 	if (far)
-		table_wrapf(to, 0, 11, "advice     %.1f MiB stay on the host and are read over the link, %.2f GB/s",
+		table_wrapf(to, 0, 11, "advice     %.1f MiB stay on the host and are read over the link at %.2f GB/s",
 			    MIB(far), (double)p->remote / 1e9);
 }
 
@@ -104,7 +103,7 @@ static int show_costly(const struct plan_view *v, FILE *to)
 	return table_write(&t, to);
 }
 
-/* An op, counted from the iteration in which a departure begins: "12", "+3" for the next one's. */
+/* An op, counted from the iteration in which an eviction begins: "12", or "+3" in the next one. */
 static const char *position(int32_t op, int wraps, int32_t n, char *room, size_t size)
 {
 	int32_t at = op + (wraps ? n : 0);
@@ -117,9 +116,9 @@ static const char *position(int32_t op, int wraps, int32_t n, char *room, size_t
 }
 
 static const struct table_column leave_columns[] = {
-	{"tensor", 1, 1},  {"role", 1, 1},     {"evicted MiB", 0, 1}, {"out MiB", 0, 0},
-	{"in MiB", 0, 0},  {"after op", 0, 1}, {"asked op", 0, 0},    {"used op", 0, 0},
-	{"dropped", 1, 0}, {"ops over", 0, 0}, {"over MiB", 0, 0},    {"at op", 1, 0},
+	{"tensor", 1, 1},    {"role", 1, 1},	 {"evicted MiB", 0, 1}, {"out MiB", 0, 0},
+	{"in MiB", 0, 0},    {"after op", 0, 1}, {"before op", 0, 0},	{"used by op", 0, 0},
+	{"discarded", 1, 0}, {"ops over", 0, 0}, {"over MiB", 0, 0},	{"at op", 1, 0},
 };
 
 static void show_leave(const struct plan_view *v, const struct plan_leave *l, struct table *t)
@@ -160,9 +159,9 @@ int plan_show(const struct plan_view *v, FILE *to)
 	if (v->leaves.n) {
 		fputc('\n', to);
 		table_wrap(to, 0, 0,
-			   "Evictions: after which op the tensor leaves, before which op it is asked for again and "
-			   "which op uses it (+: of the next iteration). Ops over: ops between that have more "
-			   "alive than the budget, by how much at most, and at which op.");
+			   "Evictions: the op after which the tensor is evicted, the op before which it is "
+			   "prefetched and the op that uses it next (+: of the next iteration). Ops over: number of "
+			   "ops in between that have more alive than the budget, the largest excess, and its op.");
 	}
 	for (size_t i = 0; i < v->leaves.n; i++)
 		show_leave(v, &v->leaves.at[i], &t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time goes from left to right. What would be narrower than half a pixel is drawn together with what follows, so that
- * the drawing of a long iteration stays of a size that a browser shows.
+ * Time goes from left to right. Bars narrower than half a pixel are drawn together with the next ones, so that a
+ * browser can show the drawing of a long iteration.
  */
 #include "base/text.h"
 #include "output.h"
@@ -45,7 +45,7 @@ static double y_of(const struct drawing *d, uint64_t bytes)
 	return TOP + HIGH - (d->most ? HIGH * (double)bytes / (double)d->most : 0);
 }
 
-/* What XML does not take as it is. What is hidden becomes U+FFFD. */
+/* Escapes a text for XML. Hidden characters become U+FFFD. */
 static void text(FILE *to, const char *s)
 {
 	for (size_t n; *s; s += n ? n : 1) {
@@ -100,7 +100,7 @@ static uint64_t below(const struct plan_sample *s, int role)
 	return sum;
 }
 
-/* Between what is stacked below it and its own top: there along the top, back along the bottom. */
+/* Draws an area between two curves: along its top, then back along its bottom. */
 static void draw_band(const struct drawing *d, int role)
 {
 	const struct plan_view *v = d->v;
@@ -182,7 +182,7 @@ static void draw_lines(const struct drawing *d)
 		MIB(v->plan.budget));
 }
 
-/* A number of 1, 2 or 5 times a power of ten, so that at most `n` of them make `all`. */
+/* The step of an axis: 1, 2 or 5 times a power of ten, at most `n` steps up to `all`. */
 static double round_step(double all, int n)
 {
 	double step = 1e-6;
@@ -218,12 +218,12 @@ static void draw_axes(const struct drawing *d)
 
 /* --- lanes ------------------------------------------------------------------------------------------------------- */
 
-/* A bar that may still grow; n == 0: none. */
+/* The current bar, which may still grow; n == 0: none. */
 struct bar {
 	double from, to;
 	const char *colour;
 	uint64_t begin, end, bytes; /* ns, ns */
-	uint32_t what, last, n; /* the first slot or op, the last one, how many */
+	uint32_t what, last, n; /* first and last slot or op, and their number */
 };
 
 static void draw_bar(const struct drawing *d, const struct bar *b, int y, int ops)
@@ -246,7 +246,7 @@ static void draw_bar(const struct drawing *d, const struct bar *b, int y, int op
 	fprintf(d->to, ": %.3f to %.3f ms</title></rect>\n", (double)b->begin / 1e6, (double)b->end / 1e6);
 }
 
-/* Grows the bar if the next one is too thin to stand alone, or goes on where it ends and is of the same. */
+/* Extends the bar if the next one is too thin, or continues it for the same slot or op. */
 static void put_bar(const struct drawing *d, struct bar *b, const struct bar *next, int y, int ops)
 {
 	int same = !ops && b->n && b->last == next->what && b->what == b->last && next->from - b->to < THIN;

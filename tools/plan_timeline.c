@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steady iteration that was carried out, twice: what is asked for in the first may be needed in the second. A hint
- * stands where it starts; it is for the first op that uses what it brings.
+ * Writes the steady iteration twice, because a prefetch in the first may serve an op of the second. A hint appears at
+ * its start and belongs to the first op that uses its range.
  */
 #include "plan_view.h"
 #include "tool.h"
@@ -19,7 +19,7 @@ struct timeline {
 	uint32_t *first_use; /* by slot: into `user`; slots + 1 */
 	uint32_t *user; /* ops' uses (their rows in the schedule), by slot, in the order of ops */
 	uint32_t *op_of; /* by use */
-	uint32_t *successor; /* by slot: what it is called an iteration later */
+	uint32_t *successor; /* by slot: its tensor's slot an iteration later */
 	char name[PLAN_SLOT_NAME];
 };
 
@@ -47,7 +47,7 @@ static int index_uses(struct timeline *t)
 	return 0;
 }
 
-/* The first op that begins at `from` or later and uses a part of the range; UM_ACT_NO_OP: none in the iteration. */
+/* The first op at `from` or later that uses a part of the range; UM_ACT_NO_OP: none in the iteration. */
 static uint64_t user_after(const struct timeline *t, uint32_t slot, const struct um_hint *h, uint64_t from)
 {
 	for (uint32_t k = t->first_use[slot]; k < t->first_use[slot + 1]; k++) {
@@ -76,7 +76,7 @@ static uint64_t target(const struct timeline *t, const struct plan_start *s)
 
 /* --- what happens ------------------------------------------------------------------------------------------------- */
 
-/* `slot`, where there is one, goes in the place of a correlation. */
+/* A valid `slot` is stored as the correlation. */
 static int put(struct timeline *t, enum um_activity_kind kind, uint64_t begin, uint64_t end,
 	       const struct um_activity *rest)
 {

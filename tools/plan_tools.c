@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan_tools.c - umadvise plan --show, --diff: look at plans that were written
+ * plan_tools.c - umadvise plan --show and --diff: shows and compares plan files
  */
 #include "plan_view.h"
 
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A drawing that goes to standard output has it for itself. */
+/* A drawing on standard output excludes other output. */
 static int is_output(const char *path)
 {
 	return path && strcmp(path, "-") == 0;
 }
 
-/* What was shown goes to --output, as a whole. */
+/* Copies the finished text to --output as a whole. */
 static int deliver(const struct play_args *a, const char *text, size_t n)
 {
 	struct um_diag diag;

@@ -7,20 +7,20 @@
 
 #include "io/plan_file.h"
 
-#define MOST_ITERATIONS 8 /* um_plan_check finds the steady state within as many */
+#define MOST_ITERATIONS 8 /* limit; um_plan_check reaches the steady state within as many */
 
-/* What is seen of one iteration while it runs. */
+/* Observations of one iteration while it runs. */
 struct watcher {
 	struct plan_view *v;
 	uint64_t begin, step; /* ns: of the iteration; at least between two samples */
 	uint64_t *copied; /* by hint, bytes */
-	int fresh; /* nothing of this iteration was seen yet */
+	int fresh; /* no observation of this iteration yet */
 	struct {
 		uint64_t iter;
 		uint32_t head;
 		int busy;
-	} last[2]; /* what the engines did when last seen: in, out */
-	int32_t op; /* the last one seen to begin */
+	} last[2]; /* state of the copy engines at the last observation: in, out */
+	int32_t op; /* the last op that began */
 	int err;
 };
 
@@ -113,7 +113,7 @@ static void see_hint(void *user, const struct um_plan_run *r, uint32_t hint, uin
 		w->err = -ENOMEM;
 }
 
-/* The iteration that was proved, within the rounding that the proof allows. */
+/* Checks that the iteration equals the proved one, within the rounding that the proof allows. */
 static int is_steady(const struct plan_view *v, const struct um_plan_run *r)
 {
 	uint64_t a = r->tally.ns, b = v->figures.ns, d = a > b ? a - b : b - a;
@@ -158,7 +158,7 @@ static int carry_out(struct plan_view *v)
 	return err;
 }
 
-/* Ends of lives first, then summed. */
+/* Marks ends of lives, then sums. */
 static void sum_alive(struct plan_view *v)
 {
 	const struct um_schedule *s = &v->plan.sched;
@@ -171,9 +171,9 @@ static void sum_alive(struct plan_view *v)
 		if (t->flags & UM_SLOT_UNMANAGED)
 			continue;
 		if (t->birth >= 0 && t->death <= t->birth)
-			v->alive[0] += t->bytes; /* what was born in the iteration before */
+			v->alive[0] += t->bytes; /* tensors born in the previous iteration */
 		v->alive[birth] += t->bytes;
-		v->alive[death] -= t->bytes; /* below zero for a while: unsigned, the sum is right */
+		v->alive[death] -= t->bytes; /* may wrap below zero; the unsigned sum is right */
 	}
 	for (size_t i = 0; i < n; i++) {
 		v->alive[i] += i ? v->alive[i - 1] : 0;
@@ -206,7 +206,7 @@ int plan_view_open(struct plan_view *v, const char *path)
 		return say(&diag, err);
 	err = um_plan_check(&v->plan, &v->figures, why, sizeof why);
 	if (err == -EINVAL) {
-		tool_say("plan", "%s: not sound: %s", path, why);
+		tool_say("plan", "%s: the plan is not sound: %s", path, why);
 		return TOOL_FAILED;
 	}
 	v->op_begin = calloc(s->ops.n + 1, sizeof *v->op_begin);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan_view.h - a umplan read, proved and carried out once, for those who show it
+ * plan_view.h - reads a umplan, proves it and executes a steady iteration, for output
  *
  * in    a umplan file
- * out   a steady iteration of it: when each op begins, what is copied when, what is resident; and per departure what
- *       it costs and which ops it makes room for
+ * out   a steady iteration of it: when each op begins, what is copied when, what is resident; and per departure what it
+ *       costs and which ops it makes room for
  * owns  the plan and the arrays
  *
  *     plan_view.c    reads, proves, watches a steady iteration
- *     plan_leave.c   what leaves, and until when
- *     plan_show.c    all of it as text
- *     plan_diff.c    two of them beside each other
+ *     plan_leave.c   evictions and their ends
+ *     plan_show.c    the plan as text
+ *     plan_diff.c    compares two plans
  *     plan_json.h    both as JSON
- *     plan_svg.c     as a drawing
- *     plan_timeline.c  over time, for Perfetto
+ *     plan_svg.c     the plan as a drawing
+ *     plan_timeline.c  the plan over time, for Perfetto
  *
- * Positions of a departure are ops, counted in the iteration in which the tensor is needed again: negative ones are of
- * the iteration before.
+ * Positions of an eviction are ops, counted in the iteration in which the tensor is needed again: negative ones are of
+ * the previous iteration.
  */
 #ifndef UM_TOOLS_PLAN_VIEW_H
 #define UM_TOOLS_PLAN_VIEW_H
@@ -26,20 +26,20 @@
 #include "model/plan_run.h"
 
 #define PLAN_VIEW_COLUMNS 1000 /* of the residency, at most */
-#define PLAN_LEAVE_NEVER (-1) /* `need` of what is not used again */
+#define PLAN_LEAVE_NEVER (-1) /* `need` of a tensor that is not used again */
 
 struct plan_copy {
-	uint64_t begin, end; /* ns from the iteration's beginning; `end` may lie behind its end */
+	uint64_t begin, end; /* ns from the iteration's beginning; `end` may lie after its end */
 	uint64_t bytes;
 	uint32_t slot, hint;
 	int out; /* to the host */
-	int carried; /* begun in the iteration before, where it counts */
+	int carried; /* begun in the previous iteration, where it counts */
 };
 
 /* A hint starts. */
 struct plan_start {
 	uint64_t at; /* ns from the iteration's beginning */
-	uint32_t hint, slot; /* slot: as it is called then */
+	uint32_t hint, slot; /* slot: its slot at that time */
 };
 
 struct plan_sample {
@@ -47,17 +47,17 @@ struct plan_sample {
 	uint64_t bytes[UM_ROLES]; /* of device memory taken */
 };
 
-/* One tensor, or a part of it, away between two uses. */
+/* One tensor, or a part of it, evicted between two uses. */
 struct plan_leave {
-	uint32_t slot; /* as it is called when it leaves */
-	uint32_t next; /* as it is called when it is needed again, or the same */
-	int32_t after; /* the first part may leave once this op has finished */
-	int32_t back; /* the first part is asked for before this op; INT32_MAX: not at all */
+	uint32_t slot; /* its slot when it is evicted */
+	uint32_t next; /* its slot when it is needed again, or the same */
+	int32_t after; /* the first part may be evicted after this op */
+	int32_t back; /* the first part is prefetched before this op; INT32_MAX: never */
 	int32_t need; /* the op that uses it again, PLAN_LEAVE_NEVER */
-	uint64_t bytes, dropped; /* that leave; of them discarded */
+	uint64_t bytes, dropped; /* evicted; of them discarded */
 	uint64_t copied_out, returned, copied_in; /* bytes */
 	uint32_t over; /* ops between that have more alive than the budget */
-	int32_t worst; /* the fullest one between, 0 <= worst < ops; -1: none is between */
+	int32_t worst; /* the fullest op in between, 0 <= worst < ops; -1: none */
 };
 
 struct plan_view {
@@ -65,29 +65,28 @@ struct plan_view {
 	struct um_plan plan;
 	struct um_plan_figures figures;
 	uint64_t *op_begin; /* by op, ns */
-	uint64_t *alive; /* by op: bytes of the slots that are */
+	uint64_t *alive; /* by op: bytes of live slots */
 	uint64_t *in, *out; /* by slot: bytes copied */
-	size_t fullest; /* the op with the most alive */
-	UM_VEC(struct plan_copy) copies; /* those to the device, and those to the host: each in order of time */
+	size_t fullest; /* the op with the most bytes alive */
+	UM_VEC(struct plan_copy) copies; /* copies to the device and to the host: each in order of time */
 	UM_VEC(struct plan_start) starts; /* in order of time */
 	UM_VEC(struct plan_sample) samples;
-	unsigned roles; /* bits: of which there are slots */
+	unsigned roles; /* bits: roles that slots have */
 	UM_VEC(struct plan_leave) leaves; /* in the order of the file */
 };
 
-/* 0, or an exit code (what is wrong was said, the name of the verb before it): the file is refused, or -
- * TOOL_FAILED - the plan is not sound. */
+/* 0, or an exit code after an error message of `verb`: the file is refused, or (TOOL_FAILED) the plan is not sound. */
 int plan_view_open(struct plan_view *v, const char *path);
 void plan_view_close(struct plan_view *v);
 
-/* plan_leave.c: fills v->leaves. `copied`: by hint. `after`: by hint, the op that it really waits for. 0 or -ENOMEM. */
+/* plan_leave.c: fills v->leaves. `copied`: by hint. `after`: by hint, the op that it waits for. 0 or -ENOMEM. */
 int plan_leave_find(struct plan_view *v, const uint64_t *copied, const int32_t *after);
 
-/* "name", or "slot 12 of op 3 'relu'" where it has none and is born before that op. */
+/* "name", or "slot 12 of op 3 'relu'" if it has none and is born before that op. */
 #define PLAN_SLOT_NAME 128
 const char *plan_slot_name(const struct plan_view *v, uint32_t slot, char *room, size_t size);
 
-/* Nanoseconds that so many bytes take. */
+/* Time to copy `bytes`, ns. */
 double plan_copy_ns(uint64_t bytes, uint64_t rate);
 
 int plan_show(const struct plan_view *v, FILE *to); /* 0 or -ENOMEM */

@@ -76,9 +76,8 @@ const struct arg play_options[] = {
 	 .value = "R,...",
 	 .read = read_ratios,
 	 .expected = "ratios from 0.01 to 1000, 16 at most",
-	 .help = "device memory is (most bytes alive at once, of those that ops use) / R; below 1 leaves room; simulate "
-		 "takes several"},
-	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory is so much (default: the profile's)"),
+	 .help = "device memory is (most bytes alive at once, of those that ops use) / R; simulate accepts several"},
+	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory (default: the profile's)"),
 	{.name = "strategy",
 	 .kind = ARG_READ,
 	 .modes = PLAYS,
@@ -87,21 +86,21 @@ const struct arg play_options[] = {
 	 .word = strategy_name,
 	 .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of "
 		     "--list-strategies",
-	 .help = "simulate: infinite (all fits), on-demand (the driver alone), prefetch-on-use (each op's tensors "
-		 "just before it), lookahead (learned and planned), default: these four; or published schemes, "
-		 "umadvise(7) and umadvise(1); plan: one that plans (default: lookahead)"},
+	 .help = "simulate: infinite (unlimited memory), on-demand (page faults only), prefetch-on-use (each op's "
+		 "tensors just before it), lookahead (learned and planned), default: these four; or published "
+		 "schemes, see umadvise(1); plan: one strategy that plans (default: lookahead)"},
 	{.name = "list-strategies",
 	 .kind = ARG_LIST,
 	 .modes = PLAYS,
 	 .list = list_strategies,
-	 .help = "the names of all strategies, one a line"},
+	 .help = "names of all strategies, one per line"},
 	{.name = "plan",
 	 .kind = ARG_TEXT,
 	 .modes = PLAY_SIMULATE,
 	 .at = AT(plan),
 	 .value = "FILE",
-	 .help = "the hints of this umplan, exactly as they are written, as one more strategy 'plan'; the default "
-		 "budget is then the plan's"},
+	 .help = "also play the hints of this umplan exactly as written, as strategy 'plan'; the default budget is "
+		 "then the plan's"},
 	{.name = "iterations",
 	 .kind = ARG_COUNT,
 	 .modes = PLAYS,
@@ -110,8 +109,8 @@ const struct arg play_options[] = {
 	 .least = 1,
 	 .most = 1000000,
 	 .expected = "a number",
-	 .help = "iterations to play (default: 8); past the recorded ones the shortest repeating tail goes on, and "
-		 "the figures are those of the last iteration"},
+	 .help = "iterations to play (default: 8); after the recorded ones their shortest repeating tail is "
+		 "repeated; figures are those of the last iteration"},
 	{.name = "plan-time",
 	 .kind = ARG_COUNT,
 	 .modes = PLAYS,
@@ -120,8 +119,7 @@ const struct arg play_options[] = {
 	 .least = 1,
 	 .most = 3600000,
 	 .expected = "milliseconds",
-	 .help = "lookahead goes on looking for a better plan for so long, each time that one is made (default: a "
-		 "fixed effort, some 50 ms for 2,000 ops)"},
+	 .help = "time for each search for a better plan (default: a fixed effort, some 50 ms for 2,000 ops)"},
 	{.name = "evict",
 	 .kind = ARG_CHOICE,
 	 .modes = PLAY_SIMULATE,
@@ -137,9 +135,8 @@ const struct arg play_options[] = {
 	 .value = "PERCENT",
 	 .most = 99,
 	 .expected = "a percentage",
-	 .help = "each kernel takes up to so much shorter or longer than the library is told, anew in each "
-		 "iteration, the sum of them as before; the figures are then means over the second half of the "
-		 "iterations (with 0 too, to compare with)"},
+	 .help = "vary the time of each kernel by up to PERCENT in each iteration; the sum of kernel times stays; "
+		 "figures are then means over the second half of the iterations (with 0, too)"},
 	{.name = "seed",
 	 .kind = ARG_COUNT,
 	 .modes = PLAY_SIMULATE,
@@ -152,8 +149,8 @@ const struct arg play_options[] = {
 	 .kind = ARG_FLAG,
 	 .modes = PLAYS,
 	 .at = AT(bound),
-	 .help = "prove a lower bound too (of plans without computing again), and show time / bound; plan: into the "
-		 "plan's header"},
+	 .help = "also prove a lower bound on the time of plans without recomputation, and show time / bound; plan: "
+		 "writes it to the plan's header"},
 	{.name = "bound-time",
 	 .kind = ARG_REAL,
 	 .modes = PLAYS,
@@ -162,63 +159,62 @@ const struct arg play_options[] = {
 	 .least = 1e-6,
 	 .most = 1000000,
 	 .expected = "seconds",
-	 .help = "for the bound at most (default: 30); what is proved by then counts"},
+	 .help = "time limit of the bound (default: 30); the best bound so far counts"},
 	{.name = "recompute",
 	 .kind = ARG_FLAG,
 	 .modes = PLAYS,
 	 .at = AT(recompute),
-	 .help = "the bound is one of plans that may launch ops again (where the trace allows it), and optimistic; "
-		 "plans themselves do not yet"},
+	 .help = "the bound covers plans that may launch ops again (where the trace allows it); it is optimistic; "
+		 "plans do not recompute yet"},
 	{.name = "no-recompute",
 	 .kind = ARG_OFF,
 	 .modes = PLAYS,
 	 .at = AT(recompute),
-	 .help = "nothing is computed again (default)"},
+	 .help = "the bound covers plans without recomputation (default)"},
 	{.name = "per-iteration",
 	 .kind = ARG_FLAG,
 	 .modes = PLAY_SIMULATE,
 	 .at = AT(per_iteration),
-	 .help = "every iteration's figures too"},
+	 .help = "also show each iteration"},
 	{.name = "export",
 	 .kind = ARG_TEXT,
 	 .modes = PLAY_SIMULATE,
 	 .at = AT(export),
 	 .value = "FILE",
 	 .writes = 1,
-	 .help = "write the run there as Nsight Systems would export it (SQLite), for umadvise report, or if the "
-		 "name ends in .json or .json.gz over time, for Perfetto and chrome://tracing; with one trace, one "
-		 "strategy and one budget"},
+	 .help = "write the run as an export of Nsight Systems (SQLite) for umadvise report, or, if the name ends "
+		 "in .json or .json.gz, for Perfetto and chrome://tracing; needs one trace, one strategy and one "
+		 "budget"},
 	{.name = "svg",
 	 .kind = ARG_TEXT,
 	 .modes = DRAWS,
 	 .at = AT(svg),
 	 .value = "FILE",
 	 .writes = 1,
-	 .help = "draw the plan, too: residency, ops and copies over a steady iteration"},
+	 .help = "also draw residency, ops and copies of a steady iteration"},
 	{.name = "timeline",
 	 .kind = ARG_TEXT,
 	 .modes = DRAWS,
 	 .at = AT(timeline),
 	 .value = "FILE",
 	 .writes = 1,
-	 .help = "write the plan over time, too: two steady iterations for Perfetto and chrome://tracing (JSON; gzip "
-		 "if the name ends in .gz)"},
+	 .help = "also write two steady iterations for Perfetto and chrome://tracing (JSON; gzip if the name ends "
+		 "in .gz)"},
 	{.name = "show",
 	 .kind = ARG_FLAG,
 	 .modes = PLAY_SHOW,
 	 .at = AT(show),
-	 .help = "a plan that was written: its figures, carried out again; the tensors that cost most; what leaves, "
-		 "when it returns, and why"},
+	 .help = "show a plan: its figures, the tensors that cost most, and each eviction with its prefetch and "
+		 "reason"},
 	{.name = "diff",
 	 .kind = ARG_FLAG,
 	 .modes = PLAY_DIFF,
 	 .at = AT(diff),
-	 .help = "two plans for the same iteration: what leaves in one and not in the other"},
+	 .help = "compare two plans for the same iteration: evictions that differ"},
 	ARG_FORMAT(AT(format), PLAY_SIMULATE, "table json csv", "table (default), json or csv"),
 	ARG_FORMAT(AT(format), PLAY_PLAN | PLAY_SHOW | PLAY_DIFF, "table json",
 		   "table (default) or json, of --show, --diff and the lists"),
-	ARG_OUTPUT(AT(output), "write there (gzip if the name ends in .gz), not to standard output; - is standard "
-			       "output"),
+	ARG_OUTPUT(AT(output), "write to FILE (gzip if the name ends in .gz; -: standard output)"),
 	ARG_LAST,
 };
 
@@ -233,7 +229,7 @@ static int check(const struct play_args *a)
 	if (!a->n_traces)
 		return say(a, "no trace given: expected umtrace files");
 	if (a->recompute && !a->bound)
-		return say(a, "--recompute: plans compute nothing again yet, only a bound does: expected --bound");
+		return say(a, "--recompute applies to the bound only: expected --bound");
 	if (a->budget && a->n_ratios)
 		return say(a, "--budget and --oversubscribe both given: expected one of them");
 	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->n_ratios > 1 || a->plan))
@@ -279,8 +275,8 @@ void play_args_note_fits(const struct play_args *a, const char *trace, uint64_t 
 {
 	if (!a->budget && !a->n_ratios && !a->plan && peak <= a->profile.capacity)
 		tool_say(a->verb,
-			 "note: %s needs %.1f MiB, and all of it fits into the %.1f MiB of %s: "
-			 "--budget or --oversubscribe gives less memory",
+			 "note: %s needs %.1f MiB and fits into the %.1f MiB of %s: reduce the memory with --budget "
+			 "or --oversubscribe",
 			 trace, (double)peak / 1048576.0, (double)a->profile.capacity / 1048576.0, a->profile.name);
 }
 

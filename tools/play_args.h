@@ -16,7 +16,7 @@ enum play_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 struct play_args {
 	const char *verb;
 	const char *profile_name; /* --profile */
-	struct um_profile profile; /* what that is */
+	struct um_profile profile; /* the profile that it names */
 	double ratios[PLAY_RATIOS]; /* --oversubscribe */
 	unsigned n_ratios;
 	uint64_t budget; /* bytes; 0: not given */
@@ -30,15 +30,15 @@ struct play_args {
 	struct um_jitter jitter;
 	int per_iteration;
 	int bound; /* --bound */
-	int recompute; /* --recompute: the bound may */
-	double bound_time; /* seconds for it, at most */
+	int recompute; /* --recompute: the bound covers recomputation */
+	double bound_time; /* its time limit, seconds */
 	enum play_format format;
 	const char *output; /* -o, or NULL */
-	const char *svg; /* plan: where to draw, or NULL */
-	const char *timeline; /* plan: where to write a trace of it, or NULL */
-	int show, diff; /* plan: look at plans that were written */
-	const char *export; /* simulate: where to write the run as an export of nsys, or NULL */
-	const char *plan; /* simulate: a plan to play as it is written, or NULL */
+	const char *svg; /* plan: file of the drawing, or NULL */
+	const char *timeline; /* plan: file of the timeline, or NULL */
+	int show, diff; /* plan: show or compare plan files */
+	const char *export; /* simulate: file of the exported run, or NULL */
+	const char *plan; /* simulate: plan file to play, or NULL */
 	char **traces; /* or plans */
 	int n_traces;
 };
@@ -47,25 +47,25 @@ struct play_args {
 enum { PLAY_SIMULATE = 1, PLAY_PLAN = 2, PLAY_SHOW = 4, PLAY_DIFF = 8 };
 extern const struct arg play_options[];
 
-/* Reads the command line: ARGS_GO_ON or the exit code. With --show and --diff there is nothing but their options. */
+/* Reads the command line: ARGS_GO_ON or the exit code. --show and --diff exclude options of other modes. */
 int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, char **argv);
 
-/* Bytes to keep to for a trace: what was asked for, else the profile's capacity. `ratio` 0: none was. */
+/* Budget for a trace: as given by the options, else the profile's capacity. `ratio` 0: not given. */
 uint64_t play_args_budget(const struct play_args *a, const struct um_trace *t, double ratio);
 
-/* Where neither --budget nor --oversubscribe was given and all of a trace fits: says so on stderr. */
+/* Prints a note if neither --budget nor --oversubscribe was given and the trace fits into memory. */
 void play_args_note_fits(const struct play_args *a, const char *trace, uint64_t peak);
 
-/* Reads a trace; says why it cannot. */
+/* Reads a trace; prints an error message if it cannot. */
 struct um_trace *play_args_trace(const struct play_args *a, const char *path, int *exit_code);
 
-/* The exit code for what um_play returned: a simulated device that gave up is no fault of an input. */
+/* The exit code for um_play's result: a failure of the simulated device is not an input error. */
 int play_exit_of(int err);
 
-/* A line on stderr, where that is a terminal, while a run takes longer than two seconds. */
+/* A progress line on stderr if that is a terminal and a run takes longer than two seconds. */
 struct play_progress {
 	const char *trace, *strategy;
-	uint64_t begun_ns; /* 0: not yet */
+	uint64_t begun_ns; /* 0: not begun */
 	int shown, terminal;
 };
 

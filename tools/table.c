@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT_TEXT 16 /* a text column is not made narrower for the sake of one block */
-#define MOST_TEXT 32 /* its width where several blocks are needed */
+#define SHORT_TEXT 16 /* width to which a text column may shrink for a single block */
+#define MOST_TEXT 32 /* its width if several blocks are needed */
 
 void table_cell(struct table *t, const char *fmt, ...)
 {
@@ -49,7 +49,7 @@ static size_t width_of(const char *s)
 	return n;
 }
 
-/* Where character n begins. */
+/* Offset of character n. */
 static char *skip(char *s, size_t n)
 {
 	for (; *s && (!begins(*s) || n); s++)
@@ -66,7 +66,7 @@ char *table_shorten(char *s, size_t most)
 		return s;
 	to = skip(s, most - 3 - tail);
 	from = skip(s, n - tail);
-	memmove(to + 3, from, strlen(from) + 1); /* more than three bytes are left out */
+	memmove(to + 3, from, strlen(from) + 1); /* leaves out more than three bytes */
 	memcpy(to, "...", 3);
 	return s;
 }
@@ -117,7 +117,7 @@ void table_wrapf(FILE *to, size_t column, size_t indent, const char *fmt, ...)
 struct layout {
 	size_t width[TABLE_COLUMNS]; /* 0: the column is left out */
 	size_t gap;
-	unsigned lead; /* columns that each block begins with */
+	unsigned lead; /* leading columns, repeated in each block */
 	int wrapped; /* titles take several lines */
 };
 
@@ -169,7 +169,7 @@ static size_t total(const struct table *t, const struct layout *l)
 	return all + (shown ? l->gap * (shown - 1) : 0);
 }
 
-/* Takes from the widest text, a character at a time. */
+/* Shrinks the widest text column, one character at a time. */
 static void shrink(const struct table *t, struct layout *l, size_t least)
 {
 	while (total(t, l) > TABLE_WIDTH) {
@@ -185,7 +185,7 @@ static void shrink(const struct table *t, struct layout *l, size_t least)
 	}
 }
 
-/* How many lines the title takes in a column of that width; line `n` of them into `to`. */
+/* Number of lines of the title in a column of that width; line `n` goes to `to`. */
 static int title_line(const char *title, size_t width, int n, char *to, size_t size)
 {
 	int line = 0;
@@ -235,7 +235,7 @@ static void lay_out(const struct table *t, struct layout *l)
 /* Columns [0, lead) and [from, to). */
 struct block {
 	unsigned lead, from, to;
-	int titles; /* lines of them */
+	int titles; /* lines of the titles */
 };
 
 static int is_in(const struct layout *l, const struct block *b, unsigned c)
@@ -243,7 +243,7 @@ static int is_in(const struct layout *l, const struct block *b, unsigned c)
 	return l->width[c] && (c < b->lead || (c >= b->from && c < b->to));
 }
 
-/* Nothing is padded at the end of a line. */
+/* Ends a line without padding. */
 static void write_cell(const struct table *t, unsigned c, char *s, size_t width, size_t *pending, FILE *to)
 {
 	size_t fill;
@@ -262,7 +262,7 @@ static void write_cell(const struct table *t, unsigned c, char *s, size_t width,
 	}
 }
 
-/* A row, or with `cells` NULL a line of the titles, whose last lines are full. */
+/* A row, or with `cells` NULL a line of the titles, which are aligned to the bottom. */
 static void write_row(const struct table *t, const struct layout *l, const struct block *b, char *const *cells,
 		      int line, FILE *to)
 {
@@ -305,7 +305,7 @@ static void write_block(const struct table *t, const struct layout *l, struct bl
 	}
 }
 
-/* How far a block that begins there goes. */
+/* The end of a block that begins at a column. */
 static unsigned block_end(const struct table *t, const struct layout *l, unsigned lead, unsigned from)
 {
 	size_t wide = t->indent;

@@ -18,8 +18,8 @@
 
 struct table_column {
 	const char *title;
-	int left; /* a text: may be shortened */
-	int keep; /* even where all of it is empty: "", "-" or 0 */
+	int left; /* text, which may be shortened */
+	int keep; /* shown even if all of it is empty: "", "-" or 0 */
 };
 
 struct table {
@@ -37,10 +37,10 @@ void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(pri
 /* The rest of the row is empty. */
 void table_end_row(struct table *t);
 
-/* Writes what was collected and begins anew. 0 or -ENOMEM. */
+/* Writes the collected rows and clears them. 0 or -ENOMEM. */
 int table_write(struct table *t, FILE *to);
 
-/* Keeps at most so many characters (5 at least) of a text: "convolut...weight". Returns `s`. */
+/* Shortens a text to at most so many characters (5 at least): "convolut...weight". Returns `s`. */
 char *table_shorten(char *s, size_t most);
 
 /* Writes a text of words, then a newline; lines after the first begin with `indent` blanks. `column`: where it begins.

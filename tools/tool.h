@@ -2,9 +2,9 @@
  *
  * tool.h - what the verbs of the tool share
  *
- * Exit codes: 0 done; 1 a run could not be done (an op alone exceeds the budget), or a report has
- * findings that --fail-on asks for; 2 usage; 3 an input is unreadable or
- * was refused; 4 internal (no memory, no space). What is wrong goes to stderr, one line; results go to stdout or -o.
+ * Exit codes: 0 done; 1 a run failed (an op alone exceeds the budget), or a report has findings of the level of
+ * --fail-on; 2 usage; 3 an input is unreadable or was refused; 4 internal (no memory, no space). Errors go to stderr,
+ * one line each; results go to stdout or -o.
  */
 #ifndef UM_TOOL_H
 #define UM_TOOL_H
@@ -18,14 +18,14 @@ extern const struct tool_verb verb_simulate, verb_trace;
 /* "umadvise VERB: ..." to stderr. */
 void tool_say(const char *verb, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* What a terminal may show of a name (base/text.h). Of this and the seven calls before it, in static memory. */
+/* A name with control characters escaped (base/text.h), in static memory that eight calls share in turn. */
 const char *tool_text(const char *s);
 
-/* --profile: a built-in device, or a file. 0 or the exit code: why not was said. */
+/* Reads --profile: a built-in device, or a file. 0, or the exit code after an error message. */
 struct um_profile;
 int tool_profile(const char *verb, const char *name, struct um_profile *out);
 
-/* What -errno means for the exit code. */
+/* The exit code for -errno. */
 int tool_exit_of(int err);
 
 #endif

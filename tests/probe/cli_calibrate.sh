@@ -109,7 +109,7 @@ is "$(ls "$tmp"/x* 2>/dev/null)" "" "each without a profile"
 # driver that has less.
 UMADVISE_CALIBRATE_FAULT=remote:hang UMADVISE_DRYRUN_CUDA=12.4 \
 	fails 1 "a probe that hangs" calibrate v100 --time 8 --budget 20MiB -o "$tmp/hang"
-like "$(cat "$tmp/.tap")" 'probe remote: took longer than 8 s, and was killed' "is killed, and that is said"
+like "$(cat "$tmp/.tap")" 'probe remote: took longer than 8 s and was killed' "is killed, and that is said"
 like "$(cat "$tmp/hang")" '^b_remote = .* # assumed: ' "what it measures is said to be assumed"
 like "$(cat "$tmp/hang")" '^c_disc_u = 15000 # assumed: ' "a constant without its function is assumed"
 like "$(cat "$tmp/hang")" '^duplex = .* # assumed: ' "a constant that needs more memory is assumed"

@@ -59,12 +59,12 @@ wrong "--budget '1XB': expected a size such as 512MiB, 2 MiB at least" simulate 
 wrong "--budget '1KiB': expected a size such as 512MiB, 2 MiB at least" dryrun --budget 1KiB true
 wrong "--format 'jsn': expected table, json or csv; did you mean 'json'?" trace stat -f jsn "$cg"
 wrong "--format 'xml': expected table, csv or json" diff a b --format xml
-wrong "--format: no value given: expected table or json" calibrate --format
+wrong "--format needs a value: expected table or json" calibrate --format
 wrong "--fail-on 'error': expected low, medium or high" report a --fail-on error
 wrong "--oversubscribe '0': expected ratios from 0.01 to 1000, 16 at most" simulate "$cg" --oversubscribe 1.5,0
-wrong "--diff: not with --show" plan --diff a b --show
-wrong "--profile: not with --show" plan --show a --profile a100
-wrong "--format: not with check" trace check --format json "$cg"
+wrong "--diff cannot be used with --show" plan --diff a b --show
+wrong "--profile cannot be used with --show" plan --show a --profile a100
+wrong "--format cannot be used with check" trace check --format json "$cg"
 wrong "unknown option '--budgte': did you mean '--budget'?" simulate "$cg" --budgte 1GiB
 wrong "unknown option '--jitter': it is an option of umadvise simulate" report a --jitter 5
 wrong "unknown option '--trace': 'umadvise report --help' lists the options" report a --trace b
@@ -140,7 +140,7 @@ fails 2 "a plan takes one ratio" "$UMADVISE" plan "$cg" --oversubscribe 1.25,2 -
 fails 2 "an export takes one ratio" "$UMADVISE" simulate "$cg" --oversubscribe 1.25,2 --strategy infinite \
 	--export "$tmp/x"
 like "$(said simulate "$cg" --strategy infinite)" \
-	"^umadvise simulate: note: .* fits into the [0-9.]+ MiB of v100: --budget" \
+	"^umadvise simulate: note: .* fits into the [0-9.]+ MiB of v100: reduce" \
 	"a note says that all fits where no budget was given"
 is "$(said simulate "$cg" --strategy infinite --budget 16GiB)" "" "with a budget there is no note"
 

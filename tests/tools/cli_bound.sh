@@ -44,7 +44,7 @@ ok "computing again lowers the bound" awk -v a="$(ms "$again")" -v b="$(ms "$tab
 fails 2 "--recompute without --bound" "${run[@]}" --recompute
 
 cut=$("${run[@]}" --bound --bound-time 1e-6 2>&1)
-like "$cut" 'simulate: the bound was cut short' "no time for it: is said"
+like "$cut" 'simulate: the bound stopped at --bound-time' "no time for it: is said"
 like "$cut" '^lookahead.* [0-9.]+ +[1-9][0-9.]+$' "what is proved by then stands"
 for bad in 0 -1 soon 1e9 ''; do
 	fails 2 "--bound-time '$bad' is refused" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --bound-time "$bad" \

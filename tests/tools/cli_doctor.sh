@@ -11,7 +11,7 @@ json() { python3 -c 'import json, sys; d = json.load(sys.stdin); print(eval(sys.
 
 export UMADVISE_DEVICE=sim
 ok "the simulated GPU needs no driver" doctor
-like "$(verdict)" '^hints will be issued on .*, within 32768.0 MiB, by lookahead$' \
+like "$(verdict)" '^hints will be issued on .*, within 32768.0 MiB, by strategy lookahead$' \
 	"the last line names device, budget and strategy"
 like "$(UMADVISE_BUDGET='1.5 GiB' doctor)" '^  budget +1536.0 MiB +\(UMADVISE_BUDGET\)$' \
 	"the budget is shown with the variable that sets it"
@@ -178,7 +178,7 @@ is "$?" 0 "hints are issued over the stand-in driver"
 like "$out" '^  driver libcuda.so.1 +found 13.0, ' "the driver is shown with its version and path"
 like "$out" '^  discard +yes ' "the device discards under CUDA 13"
 like "$out" '^  profile +a100 +\(the stand-in driver\)$' "the profile is the stand-in's"
-like "$(tail -n 1 <<<"$out")" '^hints will be issued on .*, within 256.0 MiB, by lookahead$' \
+like "$(tail -n 1 <<<"$out")" '^hints will be issued on .*, within 256.0 MiB, by strategy lookahead$' \
 	"the verdict is that of the stand-in's device"
 out=$(dry --cuda 12.4)
 like "$out" '^  discard +no +\(dead content is copied' "a capability that is missing is shown with what that means"

@@ -139,7 +139,7 @@ done
 fails 0 "a program without CUDA" dryrun -o "$tmp/none" true
 like "$(dryrun true 2>&1)" '^umadvise dryrun: true never opened libcuda.so.1$' "a program without CUDA is reported"
 ok "a program without CUDA leaves no table" test ! -e "$tmp/none"
-like "$(dryrun "$app" load 2>&1)" 'app opened libcuda.so.1 and never initialised it$' "one that only loads it"
+like "$(dryrun "$app" load 2>&1)" 'app opened libcuda.so.1 but never called cuInit$' "one that only loads it"
 fails 127 "no such program" dryrun "$tmp/nowhere"
 fails 127 "none in PATH" dryrun no-such-program-here
 echo text >"$tmp/text"
@@ -158,7 +158,7 @@ mkdir "$tmp/lib"
 cp "$(readlink -f "$top_builddir/standin/libcuda.so.1")" "$tmp/lib/libcuda.so.1"
 # shellcheck disable=SC2016 # the loader's own word
 if build -o "$tmp/rpath" "$top_srcdir/tests/tools/dryrun_app.c" -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/lib'; then
-	like "$(dryrun "$tmp/rpath" 2>&1)" 'its RPATH comes before LD_LIBRARY_PATH and finds .*/lib/libcuda.so.1$' \
+	like "$(dryrun "$tmp/rpath" 2>&1)" 'its RPATH comes before LD_LIBRARY_PATH and has .*/lib/libcuda.so.1$' \
 		"an RPATH"
 else
 	skip 1 "no RPATH can be made"

@@ -41,25 +41,25 @@ Tensors that take most of the link's time:
 tensor  role  link ms  in MiB  out MiB  size MiB
 <a>     act     8.000     4.0      4.0       4.0
 
-Evictions: after which op the tensor leaves, before which op it is asked for again and which op uses
-it (+: of the next iteration). Ops over: ops between that have more alive than the budget, by how
-much at most, and at which op.
-tensor role evicted MiB out MiB in MiB after op asked op used op ops over over MiB at op
-<a>    act          4.0     4.0    4.0        0        2       2        1      4.0 1 'side'" \
+Evictions: the op after which the tensor is evicted, the op before which it is prefetched and the op
+that uses it next (+: of the next iteration). Ops over: number of ops in between that have more
+alive than the budget, the largest excess, and its op.
+tensor role evicted MiB out MiB in MiB after op before op used by op ops over over MiB at op
+<a>    act          4.0     4.0    4.0        0         2          2        1      4.0 1 'side'" \
 	"a plan by hand is shown"
 
-# The weight is not written: it leaves without a copy. make 0-1, side 1-2, w in 2-6, use 6-7.
+# The weight is not written: it is evicted without a copy. make 0-1, side 1-2, w in 2-6, use 6-7.
 is "$(cd "$tmp" && plan --diff a.umplan w.umplan)" \
 	"plan time ms predicted ms in MiB out MiB peak MiB budget MiB hints strategy profile file
 A     11.000       11.000    4.0     4.0      8.0        8.0     5 hand     toy     a.umplan
 B      7.000       11.000    4.0     0.0      8.0        8.0     5 hand     toy     w.umplan
 
 Evictions that differ (+: used in the next iteration):
-tensor  role   A MiB  B MiB  after op  used op
-w       param    0.0    4.0         0        2
-<a>     act      4.0    0.0         0        2
-1 evicted in A only, 1 in B only, 0 in both but not as many bytes, 0 alike" "and compared with another one"
-like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 evicted in A only, 0 in B only, 0 in both .*, 1 alike" \
+tensor  role   A MiB  B MiB  after op  used by op
+w       param    0.0    4.0         0           2
+<a>     act      4.0    0.0         0           2
+1 evicted in A only, 1 in B only, 0 in both with different bytes, 0 equal" "and compared with another one"
+like "$(plan --diff "$tmp/a.umplan" "$tmp/a.umplan")" "^0 evicted in A only, 0 in B only, 0 in both .*, 1 equal" \
 	"a plan compared with itself has no differences"
 
 # The same as JSON, and into a file.
@@ -81,7 +81,7 @@ is "$(<"$tmp/show.txt")" "$(plan --show "$tmp/a.umplan")" "--show -o writes what
 
 sed 's/"at":2\(.*\)"s":1/"at":2\1"s":2/' "$tmp/a.umplan" >"$tmp/dead.umplan"
 fails 1 "an unsound plan" plan --show "$tmp/dead.umplan"
-like "$(plan --show "$tmp/dead.umplan" 2>&1)" "^umadvise plan: .*: not sound: hint 4 at op 2: slot 2 is not alive" \
+like "$(plan --show "$tmp/dead.umplan" 2>&1)" "^umadvise plan: .* is not sound: hint 4 at op 2: slot 2 is not alive" \
 	"the reason is said"
 is "$(plan --show "$tmp/dead.umplan" 2>/dev/null)" "" "a plan with dead slots prints nothing else"
 grep -v '"at":2' "$tmp/a.umplan" >"$tmp/absent.umplan"
@@ -139,7 +139,7 @@ ok "a plan at 2x" plan "$data/resnet50.umtrace.gz" --oversubscribe 2 -o "$tmp/r2
 like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ evicted in A only, [0-9]+ in B only" \
 	"plans of two budgets are compared"
 fails 1 "plans of different schedules" plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan"
-like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan" 2>&1)" "different schedules: expected as many ops \(1000 ops" \
+like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan" 2>&1)" "different schedules: .*same number of ops \(1000 ops" \
 	"are said to be"
 
 fails 2 "a missing file is refused" plan --show

@@ -70,7 +70,7 @@ row() { simulate "$@" --profile "$tmp/toy.profile" --strategy infinite | awk '/^
 is "$(row "$tmp/small.umtrace" --plan "$tmp/a.umplan")" "11.000 0 4 4 8" "a plan by hand takes what it should"
 is "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --profile "$tmp/toy.profile" --strategy infinite |
 	tail -n 1)" \
-	"  as predicted        11.000 (the play is +0.0 % off)" "the prediction stands beside the play"
+	"  as predicted        11.000 (played: +0.0 %)" "the prediction stands beside the play"
 like "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --strategy infinite)" " 8.0 MiB of device memory" \
 	"the budget is the plan's"
 is "$(row "$tmp/slow.umtrace" --plan "$tmp/a.umplan")" "16.000 0 4 4 8" "operations take what the trace says"
