@@ -7,8 +7,8 @@
 
 trace() { "${PYTHON3:-python3}" "$top_srcdir/tests/fixture/parts_trace.py" "$@"; }
 
-# $1: profile, further: traces. Prints what fails: a strategy is missing, lookahead is more than 2 % behind in sum, or more
-# than 10 % behind in more than one iteration.
+# $1: profile, further: traces. Failures: a strategy is missing, lookahead is more than 2 % slower in sum, or more
+# than 10 % slower in more than one iteration.
 behind() {
 	"$UMADVISE" simulate "${@:2}" --profile "$1" --oversubscribe 1.5,2 --iterations 52 --per-iteration -f json \
 		--strategy on-demand,prefetch-on-use,lookahead -o "$tmp/runs.json" || echo "status $?"
