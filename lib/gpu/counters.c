@@ -108,7 +108,7 @@ static void load(void)
 	if (missing)
 		snprintf(cupti.why, sizeof cupti.why, "%s has no %s", soname, missing);
 	else if (cupti.cuptiGetVersion(&version) || version / 10000 != MAJOR)
-		snprintf(cupti.why, sizeof cupti.why, "%s is of version %u, and its records would not be understood",
+		snprintf(cupti.why, sizeof cupti.why, "%s has version %u, whose records this library cannot read",
 			 soname, version);
 	else
 		cupti.loaded = 1;
@@ -120,17 +120,17 @@ static const char *reason(int code)
 		int code;
 		const char *text;
 	} reasons[] = {
-		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED, "this platform does not count"},
-		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_DEVICE, "the device does not count"},
+		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED, "this platform has no counters"},
+		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_DEVICE, "the device has no counters"},
 		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_ON_NON_P2P_DEVICES,
-		 "the devices have no access to each other: CUDA_VISIBLE_DEVICES with one of them helps"},
-		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS, "not under MPS"},
-		{CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "not on a virtual GPU"},
+		 "the devices have no peer access: set CUDA_VISIBLE_DEVICES to one of them"},
+		{CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS, "not supported under MPS"},
+		{CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, "not supported on a virtual GPU"},
 		{CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "the driver lets administrators profile alone "
 						      "(NVreg_RestrictProfilingToAdminUsers)"},
 		{CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "a profiler is attached already"},
-		{CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "not with confidential computing"},
-		{CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, "not under WSL"},
+		{CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, "not supported with confidential computing"},
+		{CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, "not supported under WSL"},
 	};
 
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
@@ -271,7 +271,7 @@ int um_counters_open(int64_t now, char *why, size_t size)
 	int busy, err;
 
 	if (!atomic_compare_exchange_strong(&owner, &nobody, getpid()) && nobody != getpid()) {
-		snprintf(why, size, "a process that this one was forked from has them");
+		snprintf(why, size, "this process was forked from one that uses them");
 		return -EBUSY;
 	}
 	pthread_mutex_lock(&lock);
@@ -279,7 +279,7 @@ int um_counters_open(int64_t now, char *why, size_t size)
 	counters.taken = 1;
 	pthread_mutex_unlock(&lock);
 	if (busy) {
-		snprintf(why, size, "another context of this process has them");
+		snprintf(why, size, "another context of this process uses them");
 		return -EBUSY;
 	}
 	err = start(why, size);

@@ -34,7 +34,7 @@ static int open_device(struct um_device *d, const struct um_device_options *opti
 	int managed = 0, err;
 
 	if (um_process_gone())
-		return um_device_refuse(d, "this process was forked from one that used CUDA, or it ends");
+		return um_device_refuse(d, "this process was forked from one that used CUDA, or is exiting");
 	d->info.via = UM_VIA_DRIVER;
 	err = um_driver_open(d);
 	if (err)

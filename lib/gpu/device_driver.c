@@ -60,11 +60,11 @@ static const char *reason(int err)
 		{2, "the CUDA driver is out of memory"},
 		{3, "the CUDA driver was in use when this process was forked, and does not work in a child"},
 		{34, UM_LIBRARY_DRIVER " is the toolkit's stub library, not a driver"},
-		{46, "the device is busy: another process uses it alone"},
-		{100, "no CUDA device can be seen (no GPU, or none in CUDA_VISIBLE_DEVICES)"},
+		{46, "the device is busy: another process uses it exclusively"},
+		{100, "no CUDA device is visible (no GPU, or none in CUDA_VISIBLE_DEVICES)"},
 		{101, "CUDA_VISIBLE_DEVICES names a device that does not exist"},
-		{304, "the operating system refused the CUDA driver (are the device files there?)"},
-		{802, "the system is not ready: the fabric manager of this machine does not run yet"},
+		{304, "the operating system refused access to the CUDA driver (do the device files exist?)"},
+		{802, "the system is not ready: the fabric manager is not running yet"},
 		{803, "the kernel's driver and " UM_LIBRARY_DRIVER " differ in version: restart, or reinstall the "
 		      "driver"},
 		{804, "the forward compatibility package does not support this GPU"},
@@ -215,7 +215,7 @@ int um_driver_use(struct um_device *d, int ordinal)
 	ordinal = choose(d, ordinal, current);
 	err = d->cu.device_count(&n);
 	if (!err && ordinal >= n)
-		return um_device_refuse(d, "there is no device %d: %d can be seen", ordinal, n);
+		return um_device_refuse(d, "device %d does not exist: %d visible", ordinal, n);
 	err = err ? err : d->cu.device_get(&d->device, ordinal);
 	if (err)
 		return refuse(d, "cuDeviceGet", err);

@@ -91,7 +91,7 @@ static void probe_discard(struct um_device *d)
 		return;
 	}
 	if (blocker >= 0) {
-		um_device_refuse(d, "no discards: device %d, also in sight, has no concurrent managed access", blocker);
+		um_device_refuse(d, "no discards: the visible device %d has no concurrent managed access", blocker);
 		return;
 	}
 	err = d->standin ? UM_CUDA_OK : try_discard(d);
@@ -136,8 +136,9 @@ void um_device_probe(struct um_device *d)
 	d->info.cc_minor = attribute(d, UM_AT_COMPUTE_CAPABILITY_MINOR, d->device);
 	set_capacity(d);
 	if (!caps->concurrent_managed) {
-		um_device_refuse(d, "no hints: here managed memory moves as a whole at every launch, without faults "
-				    "(concurrentManagedAccess is 0, as on Windows and WSL)");
+		um_device_refuse(
+			d, "no hints: this device migrates managed memory as a whole at every launch, without faults "
+			   "(concurrentManagedAccess is 0, as on Windows and WSL)");
 		return;
 	}
 	probe_discard(d);

@@ -6,12 +6,12 @@
  * out   a visit: the context is current, the program's last error is safe, or the device is lost
  * owns  the looked up functions, and the rules of device.h about what a call leaves behind
  *
- *     device.c          opening, closing, what is told about it
+ *     device.c          opening, closing, information about the device
  *     device_driver.c   libcuda.so.1, its functions, the context; why a device was refused
  *     device_runtime.c  the shared runtime, its functions
- *     device_visit.c    what goes before and after every call; fork, exit, sticky errors
+ *     device_visit.c    code around every call; fork, exit, sticky errors
  *     device_table.c    the table
- *     device_probe.c    what the device can do, and one reason why not
+ *     device_probe.c    the device's capabilities, and one reason for a missing one
  *     device_kernel.c   kernels of our own
  */
 #ifndef UM_GPU_DEVICE_STATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * simulation.h - what a simulated device does beyond the table of gpu.h, and how such a device is opened
+ * simulation.h - functions of a simulated device besides the table of gpu.h, and how it is opened
  *
  * in    kernels with host code, a description of the device
  * out   CUDA error codes, or -errno from open
@@ -42,20 +42,20 @@ struct um_gpu_simulation {
 	int (*run)(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel *kernel);
 	/* Lets simulated time pass until all enqueued work has finished. CUDA error code. */
 	int (*sync)(struct um_gpu *gpu);
-	/* Is what kernels touch compared with what they were told? */
+	/* Are the accesses of kernels compared with their declared ranges? */
 	int (*checks)(struct um_gpu *gpu);
-	/* The clock for what the watcher is told besides, which then goes on by 1 ns; the address by which the watcher
-	 * is told of this one, or 0 where no memory of the device is. */
+	/* The clock for other activities reported to the watcher, which then advances by 1 ns. The address that the
+	 * watcher sees for this one, or 0 outside the device's memory. */
 	uint64_t (*watch_tick)(struct um_gpu *gpu);
 	uint64_t (*watch_address)(struct um_gpu *gpu, uint64_t addr);
 };
 
-/* What a program may choose of a simulated device. */
+/* Options of a simulated device. */
 struct um_simulator_options {
 	const struct um_profile *profile; /* copied */
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's */
-	int check; /* kernels with `stray` are compared with what they were told */
-	int poison; /* a discard overwrites its range: a wrong discard shows */
+	int check; /* kernels with `stray` are compared with their declared ranges */
+	int poison; /* a discard overwrites its range, so that a wrong discard is detected */
 };
 
 struct um_simulator {

@@ -178,7 +178,7 @@ static int member_ends(struct um_lines *l)
 		inflateReset(&l->z);
 		l->in_member = 1;
 	} else if (l->z.avail_in) {
-		return refuse(l, EINVAL, "bytes behind the end of the gzip data: want nothing there");
+		return refuse(l, EINVAL, "bytes after the end of the gzip data: want nothing there");
 	} else {
 		l->done = 1;
 	}

@@ -22,7 +22,7 @@
 /* The lock excludes other writers, also of this process. A file that is not a umlog is left unchanged, because the
  * environment may name any file. Links are followed and their target is checked. 0, -EWOULDBLOCK, -EINVAL, -EEXIST or
  * another. */
-static int take(const char *path, int *fd)
+static int open_locked(const char *path, int *fd)
 {
 	struct stat st;
 	int err = 0;
@@ -78,10 +78,10 @@ int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, st
 	if (err)
 		return um_diag_set(diag, ENOMEM, 0, "cannot write: %s", strerror(ENOMEM));
 	n = strlen(f->path);
-	err = take(f->path, &f->fd);
+	err = open_locked(f->path, &f->fd);
 	for (unsigned i = 2; err == -EWOULDBLOCK && i < NAMES_MOST; i++) {
 		snprintf(f->path + n, room - n, ".%u", i);
-		err = take(f->path, &f->fd);
+		err = open_locked(f->path, &f->fd);
 		f->renamed = 1;
 	}
 	if (!err)
@@ -89,8 +89,8 @@ int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, st
 	f->fd = -1;
 	um_log_file_close(f);
 	return um_diag_set(diag, -err, 0, "cannot write: %s",
-			   err == -EINVAL   ? "no regular file"
-			   : err == -EEXIST ? "is there and is no umlog: remove it, or name another file"
+			   err == -EINVAL   ? "not a regular file"
+			   : err == -EEXIST ? "the file exists and is not a umlog: remove it, or name another file"
 					    : strerror(-err));
 }
 

@@ -235,7 +235,7 @@ int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint6
 	int rc = hint_kind(j, &h.kind);
 
 	if (!rc && n_ops == 0)
-		return um_json_refuse(j, "a hint without ops: want none where the header says 0 ops");
+		return um_json_refuse(j, "a hint without ops: want no hints if the header says 0 ops");
 	if (!rc)
 		rc = um_json_i32(j, "at", UM_JSON_MUST, 0, (int32_t)n_ops - 1, &h.at);
 	if (!rc && h.at < last)
@@ -308,7 +308,7 @@ int um_plan_births_build(struct um_schedule *sched, const struct um_slot_line *f
 		}
 		if (i && b->at < births.at[i - 1].at) {
 			rc = um_diag_set(diag, EINVAL, from[b->slot].line,
-					 "`ord` puts slot %" PRIu32 " behind slot %" PRIu32
+					 "`ord` puts slot %" PRIu32 " after slot %" PRIu32
 					 ", `birth` before it: want one order",
 					 b->slot, births.at[i - 1].slot);
 			goto end;

@@ -70,13 +70,17 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 
 		if (ranges[i].bytes &&
 		    (s->birth >= 0 || s->death >= 0 || s->carry != i || s->flags & UM_SLOT_UNMANAGED))
-			return um_refuse(why, size, "slot %u is to stay on the host, but does not stay", i);
+			return um_refuse(
+				why, size,
+				"slot %u is advised to stay on the host, but it does not live in all iterations", i);
 	}
 	for (size_t i = 0; i < p->sched.uses.n; i++) {
 		const struct um_sched_use *u = &p->sched.uses.at[i];
 
 		if (u->touched >= u->bytes && um_host_resident_overlap(u, &ranges[u->slot]))
-			return um_refuse(why, size, "slot %u is to stay on the host, and is used as a whole", u->slot);
+			return um_refuse(why, size,
+					 "slot %u is advised to stay on the host, but an op uses it as a whole",
+					 u->slot);
 	}
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
@@ -84,8 +88,8 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 
 		if (h->kind != UM_HINT_ADVISE && h->kind != UM_HINT_RECOMPUTE &&
 		    um_host_resident_overlap(&range, &ranges[h->slot]))
-			return um_refuse(why, size, "hint %zu at op %d: slot %u is to stay on the host", i, h->at,
-					 h->slot);
+			return um_refuse(why, size, "hint %zu at op %d: slot %u is advised to stay on the host", i,
+					 h->at, h->slot);
 	}
 	return 0;
 }

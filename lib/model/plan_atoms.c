@@ -33,7 +33,7 @@ static void group(struct cuts *c, const struct um_schedule *sched)
 		if (to < sched->slots.n) {
 			uint32_t a = lead_of(c->lead, s), b = lead_of(c->lead, to);
 
-			/* the lowest number leads, whatever the order */
+			/* the lowest number represents the group, whatever the order */
 			c->lead[a > b ? a : b] = a < b ? a : b;
 		}
 	}

@@ -26,7 +26,8 @@ static int check_carry(const struct um_schedule *s, char *why, size_t size)
 			continue;
 		if (from >= s->slots.n || taken[from] || s->slots.at[from].bytes != s->slots.at[i].bytes ||
 		    !um_slot_alive_first(&s->slots.at[i]) || !um_slot_alive_last(&s->slots.at[from], (int32_t)s->ops.n))
-			err = um_refuse(why, size, "slot %u cannot be what slot %u was in the iteration before", i,
+			err = um_refuse(why, size,
+					"slot %u cannot carry the tensor of slot %u from the previous iteration", i,
 					from);
 		else
 			taken[from] = 1;
@@ -71,7 +72,7 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 		const struct um_sched_op *op = &s->ops.at[i];
 
 		if (op->first_use > s->uses.n || op->n_uses > s->uses.n - op->first_use)
-			return um_refuse(why, size, "op %zu '%s': its uses are not there", i, op->name);
+			return um_refuse(why, size, "op %zu '%s': its uses are out of range", i, op->name);
 		for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
 			const struct um_sched_use *use = &s->uses.at[u];
 
@@ -127,7 +128,7 @@ static int check_read_mostly(const struct um_plan *p, char *why, size_t size)
 		const struct um_sched_use *u = &p->sched.uses.at[i];
 
 		if (u->access & UM_WRITE && breaks(p, next, first[u->slot], u))
-			err = um_refuse(why, size, "slot %u is said to be read mostly, and is written", u->slot);
+			err = um_refuse(why, size, "slot %u is advised read-mostly, but an op writes it", u->slot);
 	}
 	free(first);
 	free(next);
@@ -143,13 +144,14 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 		const struct um_slot *t;
 
 		if (h->at < last || h->at >= (int32_t)p->sched.ops.n)
-			return um_refuse(why, size, "hint %zu: at %d, behind one at %d of %zu ops", i, h->at, last,
+			return um_refuse(why, size, "hint %zu: at %d, after a hint at %d of %zu ops", i, h->at, last,
 					 p->sched.ops.n);
 		last = h->at;
 		if (h->after < -1 || h->after >= h->at)
 			return um_refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
 		if (h->kind == UM_HINT_RECOMPUTE)
-			return um_refuse(why, size, "hint %zu at op %d: computing again cannot be proved", i, h->at);
+			return um_refuse(why, size, "hint %zu at op %d: a plan with recompute cannot be proved", i,
+					 h->at);
 		if (h->slot >= p->sched.slots.n || !inside(&p->sched.slots.at[h->slot], h->off, h->bytes))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u has no such range", i, h->at, h->slot);
 		if (h->kind == UM_HINT_ADVISE)

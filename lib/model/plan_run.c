@@ -316,7 +316,7 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 			r->state[i] |= UM_ATOM_RESIDENT;
 		}
 		if (bytes)
-			note(r, "op %d '%s': %" PRIu64 " bytes of slot %u are absent and none are on their way", r->pos,
+			note(r, "op %d '%s': %" PRIu64 " bytes of slot %u are absent and not in flight", r->pos,
 			     op->name, bytes, use->slot);
 	}
 	r->seen_use = r->seen_atom = 0;
@@ -332,8 +332,8 @@ static void check_lost(struct um_plan_run *r, const struct um_sched_op *op)
 			if (r->state[i] & UM_ATOM_LOST)
 				lost += r->atoms.bytes[i];
 		if (lost)
-			note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u whose content was thrown away", r->pos,
-			     op->name, lost, r->plan->sched.uses.at[u].slot);
+			note(r, "op %d '%s' reads %" PRIu64 " bytes of slot %u that were discarded", r->pos, op->name,
+			     lost, r->plan->sched.uses.at[u].slot);
 	}
 }
 
@@ -413,7 +413,7 @@ static void arrive(struct um_plan_run *r)
 	}
 }
 
-/* Advances to the next end of something; 0 if there is none. */
+/* Advances to the next end of an op or a copy; 0 if there is none. */
 static int pass(struct um_plan_run *r)
 {
 	uint64_t t = UINT64_MAX;
@@ -501,7 +501,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 		if (r->watch)
 			r->watch->pass(r->watch->user, r);
 		if (!pass(r)) {
-			note(r, "op %d '%s' waits for ever: %" PRIu64 " bytes resident of %" PRIu64, r->pos,
+			note(r, "op %d '%s' waits forever:  %" PRIu64 " bytes resident of %" PRIu64, r->pos,
 			     r->plan->sched.ops.at[r->pos].name, r->used, r->plan->budget);
 			r->tally.stuck = 1;
 			return;

@@ -6,10 +6,10 @@
  * out   time and bytes of one iteration, and the first violation that makes the plan unsound
  * owns  the state of every byte, and of three engines that work in parallel: compute, host-to-device, device-to-host
  *
- * Time is integer nanoseconds and moves only to the next end of something, so a run is exact and deterministic. A first
- * iteration starts with an empty device. An op with missing bytes that are not in flight is noted as unsound, gets them
- * at once and goes on: this brings in what stays resident for ever, and only an iteration that ends in the state in
- * which it began is a verdict.
+ * Time is integer nanoseconds and advances to the next end of an op or a copy, so a run is exact and deterministic. The
+ * first iteration starts with an empty device. An op with missing bytes that are not in flight is recorded as unsound,
+ * gets them at once and continues: so content that stays resident in all iterations becomes resident. The verdict comes
+ * from an iteration that ends in the state in which it began.
  */
 #ifndef UM_MODEL_PLAN_RUN_H
 #define UM_MODEL_PLAN_RUN_H

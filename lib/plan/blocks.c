@@ -11,7 +11,7 @@
 #include "base/bisect.h"
 #include "plan/place.h"
 
-#define MOST_NAMES 64 /* names of a tensor in consecutive iterations until it is touched again */
+#define MOST_NAMES 64 /* slots of a tensor in consecutive iterations until it is touched again */
 
 struct build {
 	struct um_blocks *b;
@@ -281,7 +281,7 @@ static int index_parts(struct build *w)
 
 /* --- from touch to touch ------------------------------------------------------------------------------------------ */
 
-/* Position at which the tensor with this name after op `op` is freed in this iteration; INT32_MAX if it lives on. */
+/* Position at which the tensor of this slot after op `op` is freed in this iteration; INT32_MAX if it stays alive. */
 static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, uint32_t slot, int32_t op)
 {
 	const struct um_slot *t = &s->slots.at[slot];
@@ -292,7 +292,7 @@ static int32_t dies_at(const struct um_blocks *b, const struct um_schedule *s, u
 	return b->successor[slot] != UM_NO_SLOT ? INT32_MAX : b->n_ops;
 }
 
-/* Fills fate and until of one touch, and its next touch. */
+/* Fills liveness and until of one touch, and its next touch. */
 static void follow(struct build *w, uint32_t part, uint32_t k)
 {
 	struct um_blocks *b = w->b;

@@ -92,7 +92,7 @@ int um_booking_choose(const struct um_swaps *w, const struct um_scheme_input *s,
 	}
 	if (!err)
 		*most = um_load_max(load, 0, load->n);
-	/* an answer's load excludes copies in progress */
+	/* the load of a result excludes copies in progress */
 	for (size_t i = 0; !err && i < taken.n; i++) {
 		um_load_add(load, taken.at[i].swap->from, taken.at[i].from, -(int32_t)taken.at[i].swap->n);
 		um_load_add(load, taken.at[i].to, taken.at[i].swap->to, -(int32_t)taken.at[i].swap->n);

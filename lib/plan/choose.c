@@ -15,7 +15,7 @@
 #define MANY_PARTS 16
 
 struct candidate {
-	int64_t key; /* larger goes first */
+	int64_t key; /* the largest is evicted first */
 	int64_t end; /* in ops from the sweep's start; unused from here on */
 	uint32_t visit;
 };
@@ -25,7 +25,7 @@ struct sweep {
 	const struct um_blocks *b;
 	const struct um_choose_rule *rule;
 	int32_t limit;
-	int32_t *crowded; /* by step: the next step, or itself, with too many blocks initially; n_ops: none. One more
+	int32_t *too_many; /* by step: the next step, or itself, with too many blocks initially; n_ops: none. One more
 			     entry */
 	UM_VEC(struct candidate) heap;
 	UM_VEC(uint32_t) taken; /* in the order of giving up */
@@ -95,21 +95,21 @@ static int is_written(const struct um_blocks *b, uint32_t v)
 	return 0;
 }
 
-/* `behind`: ops from the sweep's start to the gap's visit, negative for gaps that are open when it starts. */
-static int offer(struct sweep *s, uint32_t v, int64_t behind)
+/* `after`: ops from the sweep's start to the gap's visit, negative for gaps that are open when it starts. */
+static int offer(struct sweep *s, uint32_t v, int64_t after)
 {
 	const struct um_visit *x = &s->b->visit[v];
-	struct candidate c = {.visit = v, .end = behind + x->held - x->op};
+	struct candidate c = {.visit = v, .end = after + x->held - x->op};
 	int64_t iteration_ns = (int64_t)s->rule->clock[s->b->n_ops];
 
 	if (!um_choice_can_leave(s->b, v) || s->c->evicted[v] || s->c->keep_resident[v])
 		return 0;
 	/* the load only falls: a gap that is useless now stays useless */
-	if (s->crowded[behind < 0 ? 0 : behind + 1] >= c.end)
+	if (s->too_many[after < 0 ? 0 : after + 1] >= c.end)
 		return 0;
 	c.key = time_at(s, s->c->min_load_op + c.end);
 	if (s->rule->begin)
-		c.key -= time_at(s, s->c->min_load_op + behind) / 16 * s->rule->begin;
+		c.key -= time_at(s, s->c->min_load_op + after) / 16 * s->rule->begin;
 	if (s->rule->clean && !is_written(s->b, v))
 		c.key += iteration_ns / 16 * s->rule->clean;
 	c.key -= s->rule->penalty[v];
@@ -160,14 +160,14 @@ static int find_crowded(struct sweep *s)
 {
 	int32_t n = s->b->n_ops;
 
-	s->crowded = malloc((n + 1ull) * sizeof *s->crowded);
-	if (!s->crowded)
+	s->too_many = malloc((n + 1ull) * sizeof *s->too_many);
+	if (!s->too_many)
 		return -ENOMEM;
-	s->crowded[n] = n;
+	s->too_many[n] = n;
 	for (int32_t i = n; i-- > 0;) {
 		int32_t op = s->c->min_load_op + i < n ? s->c->min_load_op + i : s->c->min_load_op + i - n;
 
-		s->crowded[i] = um_load_at(&s->c->load, op) > s->limit ? i : s->crowded[i + 1];
+		s->too_many[i] = um_load_at(&s->c->load, op) > s->limit ? i : s->too_many[i + 1];
 	}
 	return 0;
 }
@@ -186,10 +186,10 @@ static int sweep(struct sweep *s)
 		else if (x->op >= min_load_op && x->held > b->n_ops + min_load_op)
 			err = offer(s, v, x->op - min_load_op - b->n_ops);
 	}
-	for (int32_t i = 0; !err && s->crowded[i] < b->n_ops; i++) {
+	for (int32_t i = 0; !err && s->too_many[i] < b->n_ops; i++) {
 		int32_t op = (min_load_op + i) % b->n_ops;
 
-		if (s->crowded[i] == i)
+		if (s->too_many[i] == i)
 			err = sweep_op(s, i);
 		for (uint32_t k = b->first_of_op[op]; !err && k < b->first_of_op[op + 1]; k++)
 			err = offer(s, b->of_op[k], i);
@@ -285,7 +285,7 @@ int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limi
 	if (!err)
 		keep_spare(&s);
 	um_choice_settle(c, b);
-	free(s.crowded);
+	free(s.too_many);
 	um_vec_fini(&s.heap);
 	um_vec_fini(&s.taken);
 	return err;

@@ -4,7 +4,7 @@
  *
  * Evictions are sorted by op; returns and arrivals come in the engine's order, which becomes the order of the file:
  * each is issued at the earliest op that preserves it. Hints issued in the previous iteration go to the file's end,
- * under the name that their slot has there. Then both are merged by `at`.
+ * with the slot that the tensor has there. Then both are merged by `at`.
  */
 #include "plan/hints.h"
 
@@ -36,7 +36,8 @@ struct writer {
 
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
 
-/* After visit v, before the op after it; after the last op that is in the next iteration, by the name used there. */
+/* After visit v, before the op after it. After the last op that is in the next iteration, with the slot that the tensor
+ * has there. */
 static int leave(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];
@@ -91,7 +92,7 @@ static int leave_all(struct writer *w, uint32_t t)
 	return 0;
 }
 
-/* By time, then along the blocks, which is the order of the timeline. */
+/* By time, then by block, which is the order of the timeline. */
 static int by_departure(const void *a, const void *b)
 {
 	const struct piece *x = a, *y = b;
@@ -107,7 +108,7 @@ static int by_departure(const void *a, const void *b)
 	return x->off < y->off ? -1 : x->off > y->off;
 }
 
-/* Pieces that are nearly always in order. */
+/* Sorts pieces that are nearly always in order. */
 static void sort_pieces(struct piece *p, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -118,7 +119,7 @@ static void sort_pieces(struct piece *p, size_t n)
 	}
 }
 
-/* They were found block by block: counting sort by op and kind, then a sort within a block. */
+/* Pieces were found block by block: counting sort by op and kind, then a sort within a block. */
 static int sort_leaving(struct writer *w)
 {
 	uint32_t *at = calloc(2ull * w->b->n_ops + 1, sizeof *at);

@@ -4,10 +4,10 @@
  *
  * Each slot goes into the smallest hole between the slots placed before it whose lifetimes intersect its own
  * (SmartPool, Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one.
- * Placed slots are a list in address order, kept in runs of some entries: a search reads it front to back, an insertion
- * moves one run. Permanent slots are merged with their neighbours. Time is quadratic in the number of slots, with a
- * small constant: lifetimes of a run are adjacent in memory and compared several at once, before places are examined.
- * Long schedules go to place_stream.c.
+ * Placed slots are a list in address order, stored in runs of some entries: a search reads it front to back, an
+ * insertion moves one run. Permanent slots are merged with their neighbours. Time is quadratic in the number of slots,
+ * with a small constant: lifetimes of a run are adjacent in memory and compared several at once, before places are
+ * examined. Long schedules go to place_stream.c.
  */
 #include "plan/place.h"
 
@@ -229,7 +229,7 @@ static int is_settled(const struct um_slot *t)
 	return t->flags & UM_SLOT_FIXED && t->place != UINT64_MAX;
 }
 
-/* Adds walls between the rooms. */
+/* Adds walls (entries that intersect every lifetime) between the rooms. */
 static int add_walls(struct placing *p, const struct um_plan_request *r)
 {
 	uint64_t from = 0;
@@ -267,7 +267,7 @@ static int add_settled(struct placing *p)
 	return 0;
 }
 
-struct wish {
+struct request {
 	uint32_t slot;
 	int rank; /* rotating slots, then permanent ones, then the others */
 	int32_t at;
@@ -278,7 +278,7 @@ struct wish {
  * first. */
 static int by_turn(const void *a, const void *b)
 {
-	const struct wish *x = a, *y = b;
+	const struct request *x = a, *y = b;
 
 	if (x->rank != y->rank)
 		return x->rank - y->rank;
@@ -291,13 +291,13 @@ static int by_turn(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-static size_t list_wishes(const struct placing *p, struct wish *wish)
+static size_t list_wishes(const struct placing *p, struct request *request)
 {
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < p->sched->slots.n; i++) {
 		const struct um_slot *t = &p->sched->slots.at[i];
-		struct wish *w = &wish[n];
+		struct request *w = &request[n];
 
 		if (is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
 			continue;
@@ -307,16 +307,16 @@ static size_t list_wishes(const struct placing *p, struct wish *wish)
 		w->bytes = (t->bytes + UM_PLACE_GRANULE - 1) / UM_PLACE_GRANULE * UM_PLACE_GRANULE;
 		n++;
 	}
-	qsort(wish, n, sizeof *wish, by_turn);
+	qsort(request, n, sizeof *request, by_turn);
 	return n;
 }
 
-static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t *top)
+static int grant(struct placing *p, const struct request *request, size_t n, uint64_t *top)
 {
 	for (size_t i = 0; i < n; i++) {
-		uint32_t s = wish[i].slot;
+		uint32_t s = request[i].slot;
 		uint64_t align = p->rotates[s] ? UM_BLOCK_BYTES : UM_PLACE_GRANULE;
-		uint64_t bytes = (wish[i].bytes + align - 1) / align * align;
+		uint64_t bytes = (request[i].bytes + align - 1) / align * align;
 		uint64_t at = list_find(p, bytes, align, arc_of(p, s));
 
 		if (at == UINT64_MAX)
@@ -330,8 +330,9 @@ static int grant(struct placing *p, const struct wish *wish, size_t n, uint64_t 
 	return 0;
 }
 
-/* Places slots of the last rank in the holes that are always free. Slots with fixed places block them for ever. */
-static int grant_stream(struct placing *p, const struct wish *wish, size_t n, uint64_t *top)
+/* Places slots of the last rank in the holes that are always free. A slot with a fixed place blocks it in all
+ * iterations. */
+static int grant_stream(struct placing *p, const struct request *request, size_t n, uint64_t *top)
 {
 	struct um_place_life *life = malloc((n + 1) * sizeof *life);
 	UM_VEC(struct um_place_hole) holes = {0};
@@ -350,8 +351,8 @@ static int grant_stream(struct placing *p, const struct wish *wish, size_t n, ui
 		at = r->next;
 	} while (at);
 	for (size_t i = 0; !err && i < n; i++)
-		life[i] = (struct um_place_life){wish[i].slot, wish[i].at, p->sched->slots.at[wish[i].slot].death,
-						 wish[i].bytes, 0};
+		life[i] = (struct um_place_life){request[i].slot, request[i].at,
+						 p->sched->slots.at[request[i].slot].death, request[i].bytes, 0};
 	if (!err)
 		err = um_place_stream(holes.at, holes.n, life, n, (int32_t)p->sched->ops.n);
 	for (size_t i = 0; !err && i < n; i++) {
@@ -366,39 +367,39 @@ static int grant_stream(struct placing *p, const struct wish *wish, size_t n, ui
 
 static int by_birth(const void *a, const void *b)
 {
-	const struct wish *x = a, *y = b;
+	const struct request *x = a, *y = b;
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* All of them: by search if they are few, otherwise as a stream those with a beginning and an end within the
- * iteration. */
-static int grant_all(struct placing *p, struct wish *wish, size_t n, uint64_t *top)
+/* Places all slots: by search if they are few, otherwise those with a beginning and an end within the iteration as a
+ * stream. */
+static int grant_all(struct placing *p, struct request *request, size_t n, uint64_t *top)
 {
 	size_t first = 0, kept = 0;
 	int err;
 
-	while (first < n && wish[first].rank < 2)
+	while (first < n && request[first].rank < 2)
 		first++;
 	if (n - first <= MOST_SEARCHED)
-		return grant(p, wish, n, top);
+		return grant(p, request, n, top);
 	for (size_t i = first; i < n; i++) {
-		const struct um_slot *t = &p->sched->slots.at[wish[i].slot];
-		struct wish w = wish[i];
+		const struct um_slot *t = &p->sched->slots.at[request[i].slot];
+		struct request w = request[i];
 
 		if (t->birth >= 0 && t->birth < t->death)
 			continue;
-		wish[i] = wish[first + kept];
-		wish[first + kept++] = w;
+		request[i] = request[first + kept];
+		request[first + kept++] = w;
 	}
-	/* slots that live through the end get places of their own: addresses are cheap, and blocks without content are
-	 * free */
+	/* slots that are alive at the end get places of their own: addresses cost little, and blocks without content
+	 * cost nothing */
 	p->through_end_for_ever = 1;
-	err = grant(p, wish, first + kept, top);
-	qsort(wish + first + kept, n - first - kept, sizeof *wish, by_birth);
-	return err ? err : grant_stream(p, wish + first + kept, n - first - kept, top);
+	err = grant(p, request, first + kept, top);
+	qsort(request + first + kept, n - first - kept, sizeof *request, by_birth);
+	return err ? err : grant_stream(p, request + first + kept, n - first - kept, top);
 }
 
 static int find_uses(struct placing *p)
@@ -420,9 +421,9 @@ static int find_uses(struct placing *p)
 int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint64_t *grow_bytes)
 {
 	struct placing p = {.sched = s};
-	struct wish *wish = malloc((s->slots.n + 1) * sizeof *wish);
+	struct request *request = malloc((s->slots.n + 1) * sizeof *request);
 	uint64_t top = r->grow_at;
-	int err = wish ? find_uses(&p) : -ENOMEM;
+	int err = request ? find_uses(&p) : -ENOMEM;
 
 	if (!err)
 		err = list_init(&p);
@@ -431,10 +432,10 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 	if (!err)
 		err = add_settled(&p);
 	if (!err)
-		err = grant_all(&p, wish, list_wishes(&p, wish), &top);
+		err = grant_all(&p, request, list_wishes(&p, request), &top);
 	if (!err)
 		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
-	free(wish);
+	free(request);
 	free(p.rotates);
 	free(p.used_at);
 	um_vec_fini(&p.runs);

@@ -81,8 +81,7 @@ static int check_ops(const struct um_blocks *b, const struct um_plan *out, char 
 	if (most <= allowed)
 		return 0;
 	if (why && size)
-		snprintf(why, size,
-			 "op %d '%s' uses %.1f MiB, which lie in %.1f MiB of whole blocks; the budget is %.1f MiB", at,
+		snprintf(why, size, "op %d '%s' uses %.1f MiB, in %.1f MiB of whole blocks; the budget is %.1f MiB", at,
 			 out->sched.ops.at[at].name, MIB(used_bytes(b, at)), MIB(most * UM_BLOCK_BYTES),
 			 MIB(out->budget));
 	return -E2BIG;
@@ -136,8 +135,8 @@ static void swap_times(struct um_schedule *s, uint64_t *ns)
 	}
 }
 
-/* The same with host-resident ranges; kept if it is better than `out`, or if there was no plan (`had` is the error). 0,
- * -ENOMEM, or `had`. */
+/* Makes the plan with host-resident ranges too; it is used if it is better than `out`, or if there was no plan (`had`
+ * is the error). 0, -ENOMEM, or `had`. */
 static int build_host_resident(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
 {
 	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);
@@ -176,8 +175,8 @@ out:
 	return err == -ENOMEM ? err : had;
 }
 
-/* By our own strategy, with advice. */
-static int build_own(const struct um_plan_request *r, struct um_plan *out, char *why, size_t size)
+/* Makes a plan by lookahead, with advice. */
+static int build_lookahead(const struct um_plan_request *r, struct um_plan *out, char *why, size_t size)
 {
 	int err = build_hints(r, NULL, NULL, out, why, size);
 
@@ -199,7 +198,7 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 	if (!err)
 		err = um_place_build(r, &out->sched, &grow);
 	if (!err)
-		err = scheme ? build_hints(r, scheme, NULL, out, why, size) : build_own(r, out, why, size);
+		err = scheme ? build_hints(r, scheme, NULL, out, why, size) : build_lookahead(r, out, why, size);
 	if (err) {
 		um_plan_fini(out);
 		um_plan_init(out);

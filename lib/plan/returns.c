@@ -41,8 +41,8 @@ static void sort(struct ret *ret, struct ret *scratch, uint32_t n)
 	}
 }
 
-/* The earliest start of each. Those needed first take room first, so the circle is cut at the op with minimum load:
- * returns that would cross it are extended only when all others have their place. */
+/* Finds the earliest start of each return. Returns that are needed first take room first, so the circle is cut at the
+ * op with minimum load: returns that would cross it are extended after all others are placed. */
 static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct um_choice *c, int32_t limit,
 		  const int32_t *not_before)
 {

@@ -6,13 +6,13 @@
 
 #include <stdio.h>
 
-/* Times that a scheme is run, each without the gaps that turned out too short. */
+/* Maximum rounds of a scheme, each without the gaps that turned out too short. */
 #define MOST_ROUNDS 20
 
-/* Weights tried; the paper's converge after some 30. */
+/* Number of weights tried; those of the paper converge after some 30. */
 #define TRIES 34
 #define FEW_TRIES 12
-#define MANY_TOUCHES 400000u /* from here on few */
+#define MANY_TOUCHES 400000u /* from this many touches on */
 
 #define MERGE 4 /* maximum number of blocks in a hint */
 
@@ -63,7 +63,7 @@ struct run {
 };
 
 /* One round, into out->hints. `*too_short`: number of gaps that should not have been chosen, keep_resident now. */
-static int ask(struct run *r, uint32_t *too_short)
+static int run_once(struct run *r, uint32_t *too_short)
 {
 	struct um_scheme_result a;
 	struct um_lowering carry = r->s.carry;
@@ -90,8 +90,8 @@ static int ask_all(struct run *r)
 
 	memset(r->keep_resident, 0, r->s.b->n_visits);
 	for (int i = 0; !err && too_short && i < MOST_ROUNDS; i++) {
-		err = ask(r, &too_short);
-		/* too many gaps excluded: use the previous answer */
+		err = run_once(r, &too_short);
+		/* too many gaps excluded: use the previous result */
 		if (err == -E2BIG && i)
 			return 0;
 	}

@@ -55,7 +55,7 @@ const struct um_scheme *um_scheme_at(unsigned i);
 int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, const struct um_profile *profile,
 		  struct um_plan *out, char *why, size_t size);
 
-/* --- scheme_answer.c ---------------------------------------------------------------------------------------------- */
+/* --- scheme_result.c ---------------------------------------------------------------------------------------------- */
 
 /* Is an op of this name a convolution, or another matrix product, which has its role in other networks? */
 int um_scheme_is_product(const char *name);

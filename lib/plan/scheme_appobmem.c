@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scheme_appobmem.c - the largest tensors are evicted, each in its longest gap
+ * scheme_appobmem.c - evicts the largest tensors, each in its longest gap
  *
  * AppObMem (Application-oblivious memory scheduling for DNNs below the framework, ACM TACO 2022, doi 10.1145/3535355).
  *
@@ -9,9 +9,9 @@
  *
  * Our interpretation: extremal means that the accesses of a block are at the two ends of its life, with one long gap in
  * between. So each tensor has one candidate, its longest gap, and by the linear model (fixed + bytes / rate, both ways)
- * that gap is useful if it is longer than its copies take. Of those around the peak of the load, the one with the most
- * bytes goes first, and of equal ones the one with the longest gap; gaps that are too short come last. Copies back are
- * one after the other, as late as is early enough.
+ * that gap is useful if it is longer than its copies take. Of the candidates around the peak of the load, the one with
+ * the most bytes is evicted first, and of equal ones the one with the longest gap; gaps that are too short come last.
+ * Copies back follow each other, as late as the needs allow.
  */
 #include "plan/swaps.h"
 
@@ -34,7 +34,7 @@ static uint32_t *find_extremal(const struct um_swaps *w, const struct um_scheme_
 	return best;
 }
 
-/* Candidates first, by the order above; the rest is no candidate. */
+/* Swaps in that order; `*n`: the number of candidates. */
 static uint32_t *rank(const struct um_swaps *w, const struct um_scheme_input *s, uint32_t *n)
 {
 	uint32_t *extremal = find_extremal(w, s), *order = NULL;
@@ -48,7 +48,7 @@ static uint32_t *rank(const struct um_swaps *w, const struct um_scheme_input *s,
 			double absence = (double)um_swap_absence(s, x);
 			int is_short = absence < (double)x->out_ns + (double)x->in_ns;
 
-			/* An absence is a share of a block here: it decides between equals only. */
+			/* the absence adds less than a block: it decides between equal sizes only */
 			score[i] = (double)x->n + absence / (8 * iteration_ns) - (is_short ? 1e10 : 0);
 			if (extremal[x->slot] != i)
 				score[i] -= 1e12;
@@ -77,7 +77,8 @@ int um_scheme_appobmem(struct um_scheme_input *s, int mode, struct um_scheme_res
 	if (!err)
 		err = um_swaps_chain(&swaps, s, a);
 	if (err == -E2BIG)
-		snprintf(s->why, s->why_size, "appobmem: one gap of each tensor is not enough at op %d '%s' for %d MiB",
+		snprintf(s->why, s->why_size,
+			 "appobmem: one gap of each tensor does not suffice at op %d '%s' for a budget of %d MiB",
 			 stuck, s->sched->ops.at[stuck].name, 2 * s->carry.capacity);
 	free(order);
 	um_swaps_fini(&swaps);

@@ -51,8 +51,8 @@ static int book(struct auto_swap *x, const uint32_t *order, int32_t limit, struc
 	return err ? err : um_booking_choose(&x->swaps, x->s, order, limit, a, &x->reached);
 }
 
-/* The lowest load that is reached, or the limit if it is; that answer is left in `a`. */
-static int come_down(struct auto_swap *x, const uint32_t *order, struct um_scheme_result *a)
+/* Finds the lowest load that can be reached, down to the limit; `a` is the result for it. */
+static int find_lowest(struct auto_swap *x, const uint32_t *order, struct um_scheme_result *a)
 {
 	int32_t lo = x->limit, hi = um_load_max(&x->a->choice.load, 0, x->s->b->n_ops), best = hi, limit = lo, at = hi;
 	int err = 0;
@@ -73,7 +73,7 @@ static int come_down(struct auto_swap *x, const uint32_t *order, struct um_schem
 	return err ? err : book(x, order, at, a);
 }
 
-/* The answer for these weights, in place of the one given. */
+/* Replaces the result by the one for these weights. */
 static int decide(struct auto_swap *x, const double *weight)
 {
 	uint32_t *order = rank(x, weight);
@@ -81,7 +81,7 @@ static int decide(struct auto_swap *x, const double *weight)
 	int err = order ? 0 : -ENOMEM;
 
 	if (!err && x->no_overhead) {
-		err = come_down(x, order, &a);
+		err = find_lowest(x, order, &a);
 		if (!err) {
 			um_scheme_result_fini(x->a);
 			*x->a = a;
@@ -95,16 +95,17 @@ static int decide(struct auto_swap *x, const double *weight)
 	return err;
 }
 
-/* One line. */
+/* Writes the reason. */
 static int refuse(const struct auto_swap *x)
 {
 	unsigned budget = 2 * (unsigned)x->s->carry.capacity;
 
 	if (x->no_overhead)
-		snprintf(x->s->why, x->s->why_size, "autoswap without overhead comes down to %u MiB, not to %u MiB",
+		snprintf(x->s->why, x->s->why_size,
+			 "autoswap without overhead: the lowest load is %u MiB, above the budget of %u MiB",
 			 2 * (unsigned)x->reached, budget);
 	else
-		snprintf(x->s->why, x->s->why_size, "autoswap: no gap is left around op %d '%s' to keep to %u MiB",
+		snprintf(x->s->why, x->s->why_size, "autoswap: no further gap around op %d '%s' for a budget of %u MiB",
 			 x->stuck, x->s->sched->ops.at[x->stuck].name, budget);
 	return -E2BIG;
 }

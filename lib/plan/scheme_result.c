@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scheme_answer.c - functions shared by several schemes
+ * scheme_result.c - memory of a scheme's result, and functions shared by several schemes
  */
 #include "plan/scheme.h"
 

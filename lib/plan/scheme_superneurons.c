@@ -24,12 +24,12 @@
 #define ITERATIONS 3
 #define NONE UINT32_MAX
 
-/* What the cache holds: a swap's tensor from its use on. Doubly linked in the order of use, oldest first. */
+/* The tensor cache: a swap's tensor from its use on. Doubly linked in the order of use, oldest first. */
 struct cache {
 	struct um_scheme_input *s;
 	const struct um_swaps *swaps;
 	uint32_t *newer, *older; /* by swap */
-	uint8_t *in, *out, *left; /* by swap: in the list; away now; evicted in this iteration, or when it began */
+	uint8_t *in, *out, *left; /* by swap: in the list; evicted now; evicted in this iteration, or before it began */
 	uint32_t *ending, *first_ending; /* by op: swaps whose gap ends there */
 	uint32_t *first_starting; /* by op: swaps from it on; they are in that order */
 	uint32_t oldest, newest;
@@ -96,8 +96,8 @@ static void cache_fini(struct cache *c)
 	free(c->first_starting);
 }
 
-/* An op: gaps that end with it, room for it, gaps that begin behind it. What lies through it and is in no list (it must
- * not leave) is in its load, as are its operands. */
+/* Steps over an op: ends gaps, makes room for it, begins gaps after it. Its load includes its operands and tensors that
+ * must stay, which are in no list. */
 static int step(struct cache *c, int32_t op, const struct um_load *load)
 {
 	const struct um_swaps *w = c->swaps;
@@ -128,9 +128,10 @@ static int step(struct cache *c, int32_t op, const struct um_load *load)
 	return 0;
 }
 
-/* The first iteration begins with all that the iteration before used, in that order; by the last one it is what the
- * room allows. What leaves in that one, or is out when it begins, is the answer. */
-static int throw_out(struct cache *c, struct um_scheme_result *a)
+/* The first iteration begins with all tensors of the previous one, in the order of their uses; after some iterations
+ * the list is limited by the room. The result is the set of tensors that are evicted in the last iteration, or before
+ * it begins. */
+static int find_evictions(struct cache *c, struct um_scheme_result *a)
 {
 	int32_t n = c->s->b->n_ops;
 	int err = 0;
@@ -149,8 +150,8 @@ static int throw_out(struct cache *c, struct um_scheme_result *a)
 	return err;
 }
 
-/* By op: the last checkpoint but one at or before it, as ops back; the op itself where there is none in an iteration.
- * What an op needs is asked for as that one starts. */
+/* By op: distance in ops to the last checkpoint but one at or before it, 0 if there is none in an iteration. The
+ * operands of an op are prefetched when that checkpoint starts. */
 static void find_checkpoints(const struct um_schedule *s, int32_t n, int32_t *back)
 {
 	int64_t last = -1, one_before = -1;
@@ -195,12 +196,13 @@ int um_scheme_superneurons(struct um_scheme_input *s, int mode, struct um_scheme
 	if (!err)
 		err = cache_init(&c);
 	if (!err)
-		err = throw_out(&c, a);
+		err = find_evictions(&c, a);
 	if (!err)
 		err = prefetch(&swaps, s, a);
 	if (err == -E2BIG)
-		snprintf(s->why, s->why_size, "superneurons: all is locked at op %d '%s', and more than %d MiB",
-			 c.stuck, s->sched->ops.at[c.stuck].name, 2 * c.room);
+		snprintf(s->why, s->why_size,
+			 "superneurons: the locked tensors at op %d '%s' exceed the budget of %d MiB", c.stuck,
+			 s->sched->ops.at[c.stuck].name, 2 * c.room);
 	cache_fini(&c);
 	um_swaps_fini(&swaps);
 	return err;

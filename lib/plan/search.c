@@ -22,9 +22,9 @@
 /* Rounds of learning, and total work (about touches): some 50 ms for 2,000 ops, half a second for 20,000. */
 #define MOST_LEARNING_ROUNDS 24
 #define WORK_PER_OP 300ull
-#define WORK_OF_FEW 1200000ull /* less of it the more ops there are: some 50 ms up to 2,000 of them */
+#define WORK_OF_FEW 1200000ull /* up to 2,000 ops, then less: some 50 ms */
 #define WORK_OF_FEW_PER_OP 450ull
-#define WORK_OF_LONG 6000000ull /* where iterations are long, a third of one, likewise: some 300 ms at most */
+#define WORK_OF_LONG 6000000ull /* for long iterations a third of one iteration: some 300 ms at most */
 #define WORK_OF_LONG_PER_OP 2500ull
 #define NS_OF_LONG 160
 
@@ -50,7 +50,7 @@ static int learn(struct um_search *s, int round)
 	return 1;
 }
 
-/* The best rehearsed plan; `fresh`: that was not varied yet; NULL: none. */
+/* The best rehearsed plan, with `fresh` one that was not varied yet; NULL: none. */
 static struct um_search_kept *find_best(struct um_search *s, int fresh)
 {
 	struct um_search_kept *best = NULL;
@@ -97,8 +97,8 @@ static int lower_rehearsed(struct um_search *s)
 	return err;
 }
 
-/* A third of the remaining work goes into the prediction. Then the rehearsed plans near it are varied; without any the
- * prediction gets the rest. */
+/* A third of the remaining work lowers the prediction. Then rehearsed plans with a prediction near the best are varied;
+ * without such plans the rest of the work lowers the prediction. */
 static int refine(struct um_search *s)
 {
 	uint64_t before;
@@ -196,7 +196,7 @@ static int prepare(struct um_search *s)
 	return 0;
 }
 
-/* Its hints become the plan's: nobody asks for them again. */
+/* Moves the hints of a kept plan to the result. */
 static void take(struct um_plan *out, struct um_search_kept *k)
 {
 	um_vec_fini(&out->hints);
@@ -205,7 +205,7 @@ static void take(struct um_plan *out, struct um_search_kept *k)
 	out->predicted_ns = k->plan_ns;
 }
 
-/* The best hints become the plan's. */
+/* Moves the best hints to the plan. */
 static int hand_over(struct um_search *s, char *why, size_t size)
 {
 	struct um_search_kept *best;
@@ -220,7 +220,7 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	best = find_best(s, 0);
 	if (!err && best)
 		take(s->out, best);
-	/* Of whichever plan was proved last. */
+	/* start times of the plan that was proved last */
 	free(s->out->start);
 	s->out->start = NULL;
 	return err;
@@ -245,7 +245,7 @@ int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort
 	if (!err)
 		err = hand_over(&s, why, size);
 	if (err == -E2BIG)
-		um_refuse(why, size, "%d MiB cannot hold what is in use around one op", 2 * s.capacity);
+		um_refuse(why, size, "the blocks in use around one op exceed the budget of %d MiB", 2 * s.capacity);
 	free(s.clock);
 	free(s.group);
 	free(s.rank);

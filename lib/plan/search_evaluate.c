@@ -32,7 +32,7 @@ uint64_t um_search_round(const struct um_search *s)
 
 /* Hints of one configuration, into out->hints. `*too_short`: gaps that should not have been chosen, keep_resident
  * now. */
-static int go_once(struct um_search *s, const struct um_search_config *w, int32_t limit, uint32_t *too_short)
+static int apply_once(struct um_search *s, const struct um_search_config *w, int32_t limit, uint32_t *too_short)
 {
 	struct um_choose_rule rule = {s->clock, s->penalty, w->begin, w->clean};
 	struct um_lowering carry = {{s->out->budget, s->out->h2d, s->out->d2h, w->eager}, s->capacity, w->merge, NULL};
@@ -75,7 +75,7 @@ int um_search_apply(struct um_search *s, const struct um_search_config *w)
 		limit = s->most;
 	memset(s->keep_resident, 0, s->b->n_visits);
 	for (int i = 0; !err && (!i || too_short) && i < UM_SEARCH_ROUNDS; i++) {
-		err = go_once(s, w, limit, &too_short);
+		err = apply_once(s, w, limit, &too_short);
 		/* too many gaps excluded: use the previous choice */
 		if (err == -E2BIG && i)
 			return 0;
@@ -125,14 +125,14 @@ static int keep(struct um_search_kept *to, const struct um_plan *p, uint64_t pla
 	return 0;
 }
 
-/* a loss in prediction must be outweighed fourfold by the rehearsal */
+/* the rehearsal must gain four times what the prediction loses */
 double um_search_score(const struct um_search_kept *k)
 {
 	return (double)k->plan_ns * pow((double)k->ns, 4);
 }
 
-/* Where a plan that was rehearsed is kept: some are, since a better prediction may be found later, and one that is too
- * far above it be out. NULL: it is behind all that are kept. */
+/* The entry for a rehearsed plan. Several are kept, because a better prediction may be found later that excludes the
+ * best of them. NULL: all kept plans are better. */
 static struct um_search_kept *place_for(struct um_search *s, const struct um_search_kept *fresh)
 {
 	struct um_search_kept *worst = NULL;
@@ -168,9 +168,9 @@ static int is_clearly_less(uint64_t a, uint64_t b)
 	return a < b - b / 64;
 }
 
-/* How long the plan takes as rehearsed. The first ones with advice are rehearsed without it too, and if that does
- * clearly better it goes for all others: what is read mostly need not be copied home, but calls for it keep all others
- * of the driver from working. */
+/* Rehearses the plan. The first plans with advice are rehearsed without it, too; if that is clearly better, all other
+ * plans drop the advice. Read-mostly blocks need no copy to the host, but calls that give advice block all other calls
+ * of the driver. */
 static int rehearse_variants(struct um_search *s, uint64_t *ns)
 {
 	uint64_t bare = UINT64_MAX;
@@ -239,7 +239,7 @@ int um_search_has_time(const struct um_search *s)
 	return s->effort && s->effort->more && s->effort->more(s->effort->user);
 }
 
-/* Who is at the bound can only do better in rehearsals, if there is anything to be rehearsed. */
+/* A prediction at the bound can only be improved by rehearsals. */
 int um_search_enough(const struct um_search *s)
 {
 	int late = s->effort && s->effort->late && s->effort->late(s->effort->user);
@@ -252,7 +252,7 @@ int um_search_enough(const struct um_search *s)
 	return s->best_ns && s->work > s->work_most && !um_search_has_time(s);
 }
 
-/* Estimates are good to a per cent or so. */
+/* Estimates differ from predictions by about a per cent. */
 int um_search_try(struct um_search *s, const struct um_search_config *w)
 {
 	int err = um_search_apply(s, w);

@@ -12,11 +12,11 @@
 #include <math.h>
 
 #define MOST_STEPS 160
-#define MOST_VAIN_STEPS 60 /* in a row */
+#define MOST_FAILED_STEPS 60 /* steps in a row without improvement */
 
 struct variation {
-	uint32_t *first, *gap; /* by use: gaps that may be spent away, gap[first[use]] .. gap[first[use + 1]] */
-	uint8_t *evicted; /* by visit, where it stands */
+	uint32_t *first, *gap; /* by use: gaps in which eviction is possible, gap[first[use]] .. gap[first[use + 1]] */
+	uint8_t *evicted; /* by visit: the current plan */
 	int64_t *penalty; /* likewise */
 };
 
@@ -59,7 +59,7 @@ static void variation_fini(struct variation *w)
 	free(w->penalty);
 }
 
-/* Keeps some of what leaves, or has some leave that stays: a gap drawn by chance, and neighbours of its group. */
+/* Changes a random gap and neighbours of its group: evicted ones become resident, or the other way round. */
 static void step(struct variation *w, struct um_search *s)
 {
 	uint32_t n = w->first[s->out->sched.uses.n], keep = draw(s, 5) < 3, v = 0;
@@ -83,7 +83,7 @@ static void step(struct variation *w, struct um_search *s)
 		s->penalty[w->gap[lo]] = keep ? penalty : -penalty;
 }
 
-/* Judges what was made last, if that is worth it. `*value`: of it; less is better than `at`. */
+/* Judges the last plan if its estimate is near. `*value`: its value; less than `at` is better. */
 static int weigh(struct um_search *s, const struct um_search_config *config, int rehearsed, double at, double *value)
 {
 	int worth = rehearsed ? um_search_is_near(s, s->estimate - s->estimate / 256) : (double)s->estimate < at;
@@ -110,7 +110,7 @@ int um_search_perturb(struct um_search *s, const struct um_search_seed *from, do
 	err = um_search_apply(s, from->config);
 	if (!score)
 		at = (double)s->estimate;
-	while (!err && !um_search_enough(s) && steps++ < MOST_STEPS && vain++ < MOST_VAIN_STEPS) {
+	while (!err && !um_search_enough(s) && steps++ < MOST_STEPS && vain++ < MOST_FAILED_STEPS) {
 		memcpy(w.evicted, s->evicted, s->b->n_visits);
 		memcpy(w.penalty, s->penalty, bytes);
 		for (uint32_t i = 1 + draw(s, 3); i > 0; i--)

@@ -21,13 +21,12 @@ static const struct um_scheme others[] = {
 static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, um_scheme_autoswap};
 
 #define N_OTHERS (sizeof others / sizeof *others)
-#define MOST_ASKED_OPS 8000 /* their time is quadratic */
+#define MOST_SCHEME_OPS 8000 /* their time is quadratic */
 #define MOST_WEIGHTS 30 /* as in the paper */
 #define MERGE 4 /* maximum number of blocks in a hint */
 
-/* What one scheme chooses, carried out; hints into `out`, if any. `*too_short`: as in um_search_apply. -E2BIG: it finds
- * nothing. */
-static int ask_once(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
+/* Runs one scheme; hints into `out`, if any. `*too_short`: as in um_search_apply. -E2BIG: the scheme has no result. */
+static int run_once(struct um_search *s, const struct um_scheme *scheme, const double *weight, struct um_plan *out,
 		    uint32_t merge, uint32_t *too_short)
 {
 	struct um_scheme_input c = {.b = s->b,
@@ -67,7 +66,7 @@ static int ask(struct um_search *s, const struct um_scheme *scheme, const double
 
 	memset(s->keep_resident, 0, s->b->n_visits);
 	for (int i = 0; !err && too_short && i < UM_SEARCH_ROUNDS; i++)
-		err = ask_once(s, scheme, weight, out, merge, &too_short);
+		err = run_once(s, scheme, weight, out, merge, &too_short);
 	return err;
 }
 
@@ -87,7 +86,7 @@ static int adopt(struct um_search *s)
 	return err;
 }
 
-/* From what is known of single scores on, until a quarter of what work is left is done. */
+/* Starts with the results of single scores; uses a quarter of the remaining work. */
 static int weigh(struct um_search *s, struct um_bayes *y)
 {
 	uint64_t until = s->work + (s->work_most > s->work ? (s->work_most - s->work) / 4 : 0);
@@ -106,7 +105,7 @@ static int weigh(struct um_search *s, struct um_bayes *y)
 	best = y->n > singles ? um_bayes_best(y) : 0;
 	if (best < singles)
 		return 0;
-	/* Block by block too: it moves less at once, and may be proved where the other is not sound. */
+	/* also with hints of one block: such a plan moves less at once, and may be sound if the other is not */
 	for (uint32_t merge = MERGE; merge; merge = merge > 1 ? 1 : 0) {
 		int err = ask(s, &combined, y->at[best], s->out, merge);
 
@@ -123,7 +122,7 @@ int um_search_seeds(struct um_search *s)
 	struct um_bayes y = {.n = 0};
 	int err = 0;
 
-	if (s->b->n_ops > MOST_ASKED_OPS)
+	if (s->b->n_ops > MOST_SCHEME_OPS)
 		return 0;
 	for (size_t i = 0; (!err || err == -E2BIG) && i < N_OTHERS && !um_search_enough(s); i++) {
 		double weight[UM_BAYES_DIMS] = {0};

@@ -70,7 +70,7 @@ struct um_search {
 	char why[200]; /* the last violation */
 };
 
-/* --- search_evaluate.c: what a plan is worth ---------------------------------------------------------------------- */
+/* --- search_evaluate.c ---------------------------------------------------------------------- */
 
 #define UM_SEARCH_CONFIGS 7
 /* The first is the one that others begin with. */
@@ -79,27 +79,28 @@ extern const struct um_search_config um_search_configs[UM_SEARCH_CONFIGS];
 /* Hints of one configuration, into s->out. 0, -ENOMEM, -E2BIG (it finds no place). */
 int um_search_apply(struct um_search *s, const struct um_search_config *w);
 
-/* The same, proved if the estimate is not clearly behind. */
+/* The same, and proves the plan unless its estimate is clearly worse. */
 int um_search_try(struct um_search *s, const struct um_search_config *w);
 
-/* What one round costs, of any kind, in units of s->work. */
+/* Cost of one round in units of s->work. */
 uint64_t um_search_round(const struct um_search *s);
 
 /* Proves what um_search_apply, by configuration w, or a scheme (NULL) made, and keeps it if it is good. Not sound: not
  * kept, no error. 0 or -ENOMEM. */
 int um_search_judge(struct um_search *s, const struct um_search_config *w);
 
-/* Rehearses the plan that was judged last, unless that was done, and keeps it if it goes well. 0 or -ENOMEM. */
+/* Rehearses the plan that was judged last, unless an equal one was rehearsed, and keeps it if it is good. 0 or
+ * -ENOMEM. */
 int um_search_rehearse(struct um_search *s, const struct um_search_config *w, uint64_t plan_ns);
 
-/* Nothing could be better by much, or there has been enough work. */
+/* Is the plan near the bound, or the work limit reached? */
 int um_search_enough(const struct um_search *s);
-int um_search_has_time(const struct um_search *s); /* the caller asks for more effort */
+int um_search_has_time(const struct um_search *s); /* does the caller request more effort? */
 
-/* May a plan be taken that predicts so much, if its rehearsal goes well? */
+/* May a plan with this prediction be chosen if its rehearsal is good? */
 int um_search_is_near(const struct um_search *s, uint64_t plan_ns);
 
-/* Of a plan that was rehearsed: less is better. */
+/* Score of a rehearsed plan: less is better. */
 double um_search_score(const struct um_search_kept *k);
 
 /* --- strategies --------------------------------------------------------------------------------------------------- */
@@ -108,8 +109,9 @@ double um_search_score(const struct um_search_kept *k);
  * -ENOMEM. */
 int um_search_seeds(struct um_search *s);
 
-/* search_perturb.c: from one plan on, to what is predicted to be better, or, where `score` is not 0, to what does
- * better than that in the rehearsal. Until there is enough, or nothing comes of it. As um_search_apply. */
+/* search_perturb.c: varies one plan towards a better prediction, or, if `score` is not 0, towards a rehearsal better
+ * than `score`. Ends when the search has enough, or after many steps without improvement. Returns as
+ * um_search_apply. */
 int um_search_perturb(struct um_search *s, const struct um_search_seed *from, double score);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "base/bisect.h"
 
-#define FEW 64 /* pieces that are sorted by insertion */
+#define FEW 64 /* maximum number of pieces that are sorted by insertion */
 
 static uint64_t copy_ns(const struct um_scheme_input *s, uint64_t bytes, uint64_t rate)
 {
@@ -33,7 +33,7 @@ static int by_slot(const void *a, const void *b)
 	return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
-/* An op's are few, or in order. */
+/* The pieces of an op are few, or nearly in order. */
 static void sort_by_slot(struct piece *p, size_t n)
 {
 	if (n > FEW) {
@@ -141,7 +141,7 @@ struct tree {
 };
 
 /* Adds a rank to the nodes of [from, to), not around the end; only counts if item does not exist yet. */
-static void hang_flat(struct tree *t, int32_t from, int32_t to, uint32_t rank)
+static void add_flat(struct tree *t, int32_t from, int32_t to, uint32_t rank)
 {
 	for (int32_t x = from + t->size, y = to + t->size; x < y; x /= 2, y /= 2) {
 		int32_t node[2] = {x & 1 ? x++ : 0, y & 1 ? --y : 0};
@@ -157,17 +157,17 @@ static void hang_flat(struct tree *t, int32_t from, int32_t to, uint32_t rank)
 	}
 }
 
-static void hang(struct tree *t, const struct um_swap *w, uint32_t rank)
+static void add_range(struct tree *t, const struct um_swap *w, uint32_t rank)
 {
 	int32_t from = w->from % t->n, length = w->to - w->from;
 
 	if (length >= t->n) {
-		hang_flat(t, 0, t->n, rank);
+		add_flat(t, 0, t->n, rank);
 	} else if (from + length <= t->n) {
-		hang_flat(t, from, from + length, rank);
+		add_flat(t, from, from + length, rank);
 	} else {
-		hang_flat(t, from, t->n, rank);
-		hang_flat(t, 0, from + length - t->n, rank);
+		add_flat(t, from, t->n, rank);
+		add_flat(t, 0, from + length - t->n, rank);
 	}
 }
 
@@ -189,7 +189,7 @@ static int tree_init(struct tree *t, const struct um_swaps *w, const uint32_t *o
 	if (!t->first || !t->next)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		hang(t, &w->at[order[i]], i);
+		add_range(t, &w->at[order[i]], i);
 	for (int32_t x = 0; x < 2 * t->size; x++)
 		t->first[x + 1] += t->first[x];
 	memcpy(t->next, t->first, (2 * (size_t)t->size + 1) * sizeof *t->next);
@@ -197,7 +197,7 @@ static int tree_init(struct tree *t, const struct um_swaps *w, const uint32_t *o
 	if (!t->item)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		hang(t, &w->at[order[i]], i);
+		add_range(t, &w->at[order[i]], i);
 	memcpy(t->next, t->first, (2 * (size_t)t->size + 1) * sizeof *t->next);
 	return 0;
 }

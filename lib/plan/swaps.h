@@ -36,7 +36,7 @@ void um_swaps_fini(struct um_swaps *w);
 /* Time from the end of the op before the gap to the begin of the op that ends it. */
 int64_t um_swap_absence(const struct um_scheme_input *s, const struct um_swap *w);
 
-/* Evicts swap `i` in answer `a`. */
+/* Evicts swap `i` in result `a`. */
 void um_swaps_take(const struct um_swaps *w, uint32_t i, struct um_scheme_result *a);
 
 /* Takes swaps, each the first in `order` (of `n`) around the op with the highest load, until no load is above `limit`.

@@ -3,7 +3,7 @@
  * timeline.c - simulates three iterations, move by move
  *
  * Three iterations are carried out as the proof does, but move by move, to find the position of arrivals in the queue:
- * they take no time themselves, but wait for a return that is being copied, and a return behind an arrival that is not
+ * they take no time themselves, but wait for a return that is being copied, and a return after an arrival that is not
  * due yet would wait for it. The last iteration's order is the result.
  */
 #include "plan/timeline.h"
@@ -40,7 +40,7 @@ struct evaluation {
 	const struct um_timing *timing;
 	int32_t n;
 	uint32_t *dirty; /* by visit: bytes to copy out */
-	uint32_t *first_out, *outgo; /* by op, into outgo; n + 1: visits behind which something live leaves */
+	uint32_t *first_out, *outgo; /* by op, into outgo; n + 1: visits after which live content is evicted */
 	uint64_t *left; /* by visit: begin of the block's last eviction */
 	uint64_t *freed; /* by position: bytes freed or dropped */
 	uint64_t *done; /* by op, over all iterations: its end; [0] is the start */
@@ -134,7 +134,7 @@ static int32_t drops_at(const struct evaluation *l, uint32_t touch)
 	return t->liveness == UM_LIVENESS_FREED && t->until < at ? t->until : at;
 }
 
-/* Bytes that leave by position, and those on the device when an iteration begins: the baseline, less the evictions. */
+/* Bytes freed by position, and bytes on the device when an iteration begins: the baseline, less the evictions. */
 static void find_drops(struct evaluation *l)
 {
 	const struct um_blocks *b = l->b;
@@ -147,7 +147,7 @@ static void find_drops(struct evaluation *l)
 		int32_t at;
 
 		if (x->liveness == UM_LIVENESS_NEEDED) {
-			/* Around the end: there if its block is. */
+			/* around the end: resident if its block is */
 			if (x->until >= l->n && l->c->evicted[b->block[p->block + 1].first_visit - 1])
 				l->resident -= p->bytes;
 			continue;
@@ -236,8 +236,8 @@ static void record(struct evaluation *l, int64_t need, int64_t after, const stru
 		l->failed = 1;
 }
 
-/* Attributes a wait to the blocks that were copied out between two times. Early iterations count as well: they settle
- * the same way. */
+/* Attributes a wait to the blocks that were copied out between two times. Early iterations count as well: they converge
+ * to the same order. */
 static void attribute_stall(struct evaluation *l, uint64_t from, uint64_t to)
 {
 	for (size_t i = l->out_head; i < l->outs.n && l->outs.at[i].at <= to; i++)
@@ -245,13 +245,13 @@ static void attribute_stall(struct evaluation *l, uint64_t from, uint64_t to)
 			l->t->stall[l->outs.at[i].visit] += to - from;
 }
 
-static void blame_move(struct evaluation *l, const struct um_move *m, uint64_t ns)
+static void stall_by_move(struct evaluation *l, const struct um_move *m, uint64_t ns)
 {
 	for (uint32_t i = m->first; i < m->first + m->n; i++)
 		l->t->stall[l->r->back[i]] += ns;
 }
 
-/* Frees the room of copies that ended by `time`. */
+/* Frees the room of evictions whose copy ended by `time`. */
 static void settle(struct evaluation *l, uint64_t time)
 {
 	for (; l->out_head < l->outs.n && l->outs.at[l->out_head].at <= time; l->out_head++)
@@ -303,7 +303,7 @@ static void hoist(struct evaluation *l, int32_t op, int64_t at, uint64_t due, ui
 	}
 }
 
-/* The first op of [lo, hi] that is over at `time` or later; hi is. Mostly lo. */
+/* The first op of [lo, hi] that ends at `time` or later, at most hi. Mostly lo. */
 static int64_t first_done(const struct evaluation *l, int64_t lo, int64_t hi, uint64_t time)
 {
 	if (lo < hi && l->done[lo + 1] >= time)
@@ -315,7 +315,7 @@ static int64_t first_done(const struct evaluation *l, int64_t lo, int64_t hi, ui
 /* The op after which a return may start, `after` or a later one below `known`: when the eviction of its blocks has
  * certainly begun. A prefetch before that would copy nothing, and the block would be evicted later. INT64_MAX if it has
  * not by then. */
-static int64_t gone_by(struct evaluation *l, const struct um_move *m, int64_t after, int64_t known)
+static int64_t evicted_by(struct evaluation *l, const struct um_move *m, int64_t after, int64_t known)
 {
 	uint64_t left = 0;
 
@@ -331,7 +331,7 @@ static int64_t gone_by(struct evaluation *l, const struct um_move *m, int64_t af
 	return l->gone.op;
 }
 
-static void pin(struct evaluation *l, const struct um_move *m)
+static void mark_too_short(struct evaluation *l, const struct um_move *m)
 {
 	for (uint32_t i = m->first; i < m->first + m->n; i++) {
 		uint32_t v = l->r->back[i];
@@ -341,8 +341,8 @@ static void pin(struct evaluation *l, const struct um_move *m)
 	}
 }
 
-/* The engine works until `time`, when op `op` could start, with the knowledge before that op's place was reached; or,
- * if `reached`, on the blocks that the op itself needs. Returns their arrival. */
+/* Runs the engine until `time`, when op `op` could start, before the host has reached that op; or, if `reached`, on the
+ * blocks that the op itself needs. Returns their arrival. */
 static uint64_t work(struct evaluation *l, int32_t op, int64_t at, uint64_t time, int reached)
 {
 	while (l->next_iteration < ITERATIONS && l->r->n_moves) {
@@ -354,7 +354,7 @@ static uint64_t work(struct evaluation *l, int32_t op, int64_t at, uint64_t time
 
 		if (after >= known)
 			break;
-		gone = gone_by(l, m, after, known);
+		gone = evicted_by(l, m, after, known);
 		if (gone == INT64_MAX && !must)
 			break;
 		if (!must && l->h2d >= time) {
@@ -362,7 +362,7 @@ static uint64_t work(struct evaluation *l, int32_t op, int64_t at, uint64_t time
 			break;
 		}
 		if (gone == INT64_MAX)
-			pin(l, m);
+			mark_too_short(l, m);
 		else
 			after = gone;
 		ready = after < 0 ? 0 : l->done[after + 1];
@@ -389,7 +389,7 @@ static uint64_t work(struct evaluation *l, int32_t op, int64_t at, uint64_t time
 			l->next_iteration++;
 		}
 		if (must && l->h2d > time) {
-			blame_move(l, m, l->h2d - time);
+			stall_by_move(l, m, l->h2d - time);
 			time = l->h2d;
 		}
 	}

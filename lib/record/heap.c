@@ -4,8 +4,8 @@
  *
  * Free ranges are in three trees: by address to find neighbours, by (size, address) to find the best fit, and by (size
  * from the first block boundary on, address) to find the best fit at a boundary. Between two free ranges of one region
- * there is always a live one, so there are never more of them than live ranges plus regions: take() and add_region()
- * keep that many records, which is why give() cannot run out of them.
+ * there is always a live one, so there are never more of them than live ranges plus regions: um_heap_alloc() and
+ * um_heap_add_region() keep that many records, so that um_heap_free() never needs memory.
  */
 #include "record/heap.h"
 

@@ -34,9 +34,9 @@ struct um_heap {
 	void *spare; /* recycled records */
 	UM_VEC(struct um_heap_region) regions; /* in the order of um_heap_add_region */
 	UM_VEC(uint64_t) starts; /* of the regions, ascending */
-	uint64_t live_bytes; /* taken, rounded to granules */
+	uint64_t live_bytes; /* allocated, rounded to granules */
 	uint64_t used_blocks; /* blocks that hold live bytes */
-	size_t n_live; /* taken ranges */
+	size_t n_live; /* allocated ranges */
 	size_t n_records; /* in the trees and spare; never less than n_live + regions.n */
 };
 
@@ -47,7 +47,7 @@ void um_heap_fini(struct um_heap *h);
  * -ENOMEM. */
 int um_heap_add_region(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
-/* Takes `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and retry), -ENOMEM. */
+/* Allocates `bytes` (rounded up to granules, at least one). 0 and *addr, -ENOSPC (add a region and retry), -ENOMEM. */
 int um_heap_alloc(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
 /* The same, placed by blocks. A piece of UM_HEAP_MEDIUM to UM_HEAP_LARGE bytes touches as few blocks as its size
@@ -55,11 +55,11 @@ int um_heap_alloc(struct um_heap *h, uint64_t bytes, uint64_t *addr);
  * bytes. A smaller piece takes the end of a range that is in a block in use. All others: as um_heap_alloc. */
 int um_heap_alloc_aligned(struct um_heap *h, uint64_t bytes, uint64_t *addr);
 
-/* Takes exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is taken, outside, or addr is not
- * a multiple of the granule, -ENOMEM. */
+/* Allocates exactly [addr, addr + bytes), bytes rounded as above. 0, -EBUSY if part of it is allocated, outside, or
+ * addr is not a multiple of the granule, -ENOMEM. */
 int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
-/* Returns a taken range (same addr and bytes). Never fails: take reserved the record. */
+/* Frees an allocated range (same addr and bytes). Never fails: the allocation reserved the record. */
 void um_heap_free(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
 /* Calls fn for each free range in address order. */

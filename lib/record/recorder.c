@@ -2,9 +2,9 @@
  *
  * recorder.c - records the events of an iteration
  *
- * A live tensor remembers its number in the current iteration (seen_at, valid while seen_turn is the recorder's turn),
- * so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an event is kept
- * as a whole or not at all; after the first that is not, the iteration is incomplete and ops are ignored.
+ * A live tensor remembers its number in the current iteration (seen_at, valid while seen_generation is the recorder's
+ * generation), so numbering by first appearance needs no look-up. Memory is reserved before anything is appended: an
+ * event is kept as a whole or not at all; after the first that is not, the iteration is incomplete and ops are ignored.
  */
 #include "record/recorder.h"
 
@@ -221,8 +221,8 @@ struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, cons
 	return kept;
 }
 
-/* Are the uses of the next op already in place from the iteration before? 0: not all of them. */
-static int stand(struct um_recorder *r, const struct um_use *uses, uint32_t n)
+/* Are the uses of the next op in memory from the previous iteration? 0: not all of them. */
+static int are_in_place(struct um_recorder *r, const struct um_use *uses, uint32_t n)
 {
 	struct um_iteration *it = &r->it;
 	uint32_t first = (uint32_t)it->uses.n;
@@ -247,7 +247,7 @@ static int settle_op(struct um_recorder *r, const struct um_use *uses)
 	struct um_iteration *it = &r->it;
 	struct um_iter_op *kept = &it->ops.at[it->ops.n];
 
-	if (!stand(r, uses, kept->n_uses))
+	if (!are_in_place(r, uses, kept->n_uses))
 		return feed_op(r, &(struct um_op){
 					  .name = kept->name,
 					  .uses = uses,
@@ -265,7 +265,7 @@ static int settle_op(struct um_recorder *r, const struct um_use *uses)
 }
 
 /* Discards the record of the iteration. */
-static void give_up(struct um_recorder *r, int rc)
+static void mark_incomplete(struct um_recorder *r, int rc)
 {
 	uint64_t n = r->it.n;
 
@@ -277,7 +277,7 @@ static void give_up(struct um_recorder *r, int rc)
 		r->old_ops = r->old_tensors = 0;
 		r->it.n = n;
 	}
-	r->it.incomplete = 1; /* the host program continues after a failure of ours */
+	r->it.incomplete = 1; /* the program continues after a failure of the library */
 }
 
 void um_recorder_flush(struct um_recorder *r)
@@ -292,7 +292,7 @@ void um_recorder_flush(struct um_recorder *r)
 		int rc = settle_op(r, uses);
 
 		if (rc)
-			give_up(r, rc);
+			mark_incomplete(r, rc);
 		uses += n_uses;
 	}
 }
@@ -337,7 +337,7 @@ static int feed(struct um_sink *sink, const struct um_event *event)
 		break;
 	}
 	if (rc)
-		give_up(r, rc);
+		mark_incomplete(r, rc);
 	return 0;
 }
 

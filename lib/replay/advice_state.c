@@ -41,7 +41,7 @@ static void unset(struct um_advice_state *m, struct um_gpu *gpu, const struct um
 }
 
 /* The first run that ends after `addr`. */
-static size_t run_behind(const struct um_compiled_plan_run *at, size_t n, uint64_t addr)
+static size_t run_after(const struct um_compiled_plan_run *at, size_t n, uint64_t addr)
 {
 	size_t lo = 0;
 
@@ -58,7 +58,7 @@ static size_t run_behind(const struct um_compiled_plan_run *at, size_t n, uint64
 
 static int is_among(const struct um_compiled_plan_run *at, size_t n, const struct um_compiled_plan_run *run)
 {
-	size_t i = run_behind(at, n, run->addr);
+	size_t i = run_after(at, n, run->addr);
 
 	return i < n && at[i].addr == run->addr && at[i].bytes == run->bytes;
 }
@@ -113,20 +113,20 @@ void um_advice_state_clear(struct um_advice_state *m, struct um_gpu *gpu, uint64
 	uint64_t end = (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
 
 	addr &= ~(UM_BLOCK_BYTES - 1);
-	for (size_t i = run_behind(m->runs.at, m->runs.n, addr); i < m->runs.n && m->runs.at[i].addr < end;)
+	for (size_t i = run_after(m->runs.at, m->runs.n, addr); i < m->runs.n && m->runs.at[i].addr < end;)
 		i += cut(m, gpu, i, addr, end);
 }
 
 int um_advice_state_search(const struct um_advice_state *m, uint64_t addr, uint64_t bytes)
 {
-	size_t i = run_behind(m->runs.at, m->runs.n, addr);
+	size_t i = run_after(m->runs.at, m->runs.n, addr);
 
 	return i < m->runs.n && m->runs.at[i].addr < addr + bytes;
 }
 
 int um_advice_state_has(const struct um_advice_state *m, uint64_t addr, uint64_t bytes)
 {
-	size_t i = run_behind(m->runs.at, m->runs.n, addr);
+	size_t i = run_after(m->runs.at, m->runs.n, addr);
 
 	return i < m->runs.n && m->runs.at[i].addr <= addr && addr + bytes <= m->runs.at[i].addr + m->runs.at[i].bytes;
 }

@@ -9,7 +9,7 @@
 #include <errno.h>
 
 /* Of rotating slots: the slot whose tensor is at the planned place of `slot` when the next iteration begins. That is
- * the slot that it is carried from; a slot to be born takes the place that the oldest one left. */
+ * the slot that it is carried from; a slot that is born takes the place of the oldest one. */
 static uint32_t turn_of(const struct um_compiled_plan_walk *b, uint32_t slot)
 {
 	const struct um_schedule *s = &b->plan->sched;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compiled_discards.c - dead blocks that can make room
+ * compiled_discards.c - finds the dead block that is needed last, to make room
  *
  * A heap with the block needed last on top. Each block knows its position, so that it can be removed.
  */

@@ -168,8 +168,8 @@ static void block_unwanted(struct um_compiled_plan_walk *b, struct um_compiled_p
 		um_compiled_plan_dead_add(b, bl, slot, at);
 }
 
-/* Scouting: records the end of a block that no action brought. */
-static void foresee(struct um_compiled_plan_walk *b, uint32_t block, uint32_t slot, uint32_t at, int stays)
+/* While missing blocks are searched: records the end of a block that no action prefetched. */
+static void record_missing(struct um_compiled_plan_walk *b, uint32_t block, uint32_t slot, uint32_t at, int stays)
 {
 	const struct um_compiled_plan_block *bl = &b->blocks[block];
 
@@ -191,7 +191,7 @@ static void part_set(struct um_compiled_plan_walk *b, struct um_compiled_plan_pa
 	p->waste = 0;
 }
 
-/* The part's content on the host, if any, will be prefetched or is unused. */
+/* The part's content on the host, if any, will be prefetched, or is unused. */
 static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled_plan_part *p, uint32_t at, int wanted)
 {
 	struct um_compiled_plan_block *bl = &b->blocks[p->block];
@@ -207,15 +207,15 @@ static void leave_host(struct um_compiled_plan_walk *b, const struct um_compiled
 }
 
 /* Before a prefetch: if all content of the block on the host is unused, it is discarded and need not be copied. */
-static void drop_junk(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot)
+static void discard_dead_on_host(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t slot)
 {
 	if (bl->dead_on_host && !bl->fetch && !bl->away)
 		emit(b, UM_ACTION_DISCARD, bl->since, slot, bl);
 	bl->dead_on_host = bl->fetch = 0;
 }
 
-/* `touched`: no hint prefetched it. Blocks that are only assumed resident are prefetched nevertheless. Dead blocks make
- * room in preference to evictions in progress. */
+/* `touched`: no hint prefetched it. Blocks that are only assumed resident are prefetched nevertheless. Dead blocks are
+ * discarded before the walk waits for evictions in progress. */
 static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, uint64_t bytes, uint32_t at, int touched)
 {
 	uint32_t from, to;
@@ -234,14 +234,14 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 		if (bl->host_resident || (bl->resident && !bl->unsure))
 			continue;
 		if (touched)
-			foresee(b, b->parts[k].block, slot, at, 0);
+			record_missing(b, b->parts[k].block, slot, at, 0);
 		if (!bl->unsure) {
 			while (b->resident + leaving_at(b, at) >= b->capacity && make_room(b))
 				continue;
 			b->out->over += b->resident >= b->capacity;
 			b->resident++;
 		}
-		drop_junk(b, bl, bl->since < at && !b->moves[slot] ? UM_NO_SLOT : slot);
+		discard_dead_on_host(b, bl, bl->since < at && !b->moves[slot] ? UM_NO_SLOT : slot);
 		emit(b, UM_ACTION_PREFETCH, at, slot, bl);
 		bl->resident = 1;
 		bl->unsure = 0;
@@ -249,7 +249,7 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 }
 
 /* A tensor is born in resident memory: the memory may be written from now on and is not dead any more. */
-static void be_born(struct um_compiled_plan_walk *b, uint32_t slot)
+static void birth(struct um_compiled_plan_walk *b, uint32_t slot)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
 		struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
@@ -281,7 +281,7 @@ static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
 			hi = sl->bytes;
 		if (h->off > lo || h->off + h->bytes < hi)
 			continue;
-		foresee(b, b->parts[k].block, slot, (uint32_t)h->at, 1);
+		record_missing(b, b->parts[k].block, slot, (uint32_t)h->at, 1);
 		part_set(b, &b->parts[k], 0, waste || h->kind == UM_HINT_EVICT);
 		b->parts[k].waste = (uint8_t)waste;
 		block_unwanted(b, bl, (uint32_t)h->at, slot, 1);
@@ -291,14 +291,14 @@ static void unwant(struct um_compiled_plan_walk *b, const struct um_hint *h)
 static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 {
 	for (uint32_t k = b->slot_part[slot]; k < b->slot_part[slot + 1]; k++) {
-		foresee(b, b->parts[k].block, slot, at, 1);
+		record_missing(b, b->parts[k].block, slot, at, 1);
 		leave_host(b, &b->parts[k], at, 0);
 		part_set(b, &b->parts[k], 0, 0);
 		block_unwanted(b, &b->blocks[b->parts[k].block], at, b->moves[slot] ? slot : UM_NO_SLOT, 0);
 	}
 }
 
-/* An op touches the blocks that earlier hints brought; others come by a fault and are resident as well. */
+/* An op touches blocks that earlier hints prefetched; the others become resident by a fault. */
 static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 {
 	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
@@ -328,7 +328,7 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 }
 
 /* First step of the first walk: blocks that may stay count as resident, known missing ones are prefetched. */
-static void bring_ahead(struct um_compiled_plan_walk *b)
+static void prefetch_ahead(struct um_compiled_plan_walk *b)
 {
 	for (size_t i = 0; i < 2 * b->ahead.n && !b->finds_missing && !b->ops_before; i++) {
 		const struct um_compiled_plan_ahead *x = &b->ahead.at[i % b->ahead.n];
@@ -376,7 +376,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	b->latest[0] = b->latest[1] = SIZE_MAX;
 	b->outs_need = INT32_MIN;
 	b->start_resident = b->resident;
-	bring_ahead(b);
+	prefetch_ahead(b);
 	forget_twins(b);
 	for (uint32_t op = 0; op < n_ops; op++) {
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
@@ -387,7 +387,7 @@ static void walk(struct um_compiled_plan_walk *b)
 
 			if (plan->sched.slots.at[s].birth > (int32_t)op)
 				break;
-			be_born(b, s);
+			birth(b, s);
 		}
 		for (; h < plan->hints.n && (uint32_t)plan->hints.at[h].at == op; h++) {
 			const struct um_hint *hint = &plan->hints.at[h];
@@ -452,7 +452,7 @@ static void choose_ahead(struct um_compiled_plan_walk *b)
 }
 
 /* A walk from an empty device, to find missing blocks; then the state is restored. */
-static int scout(struct um_compiled_plan_walk *b)
+static int find_missing(struct um_compiled_plan_walk *b)
 {
 	b->level = calloc(b->plan->sched.ops.n + 1, sizeof *b->level);
 	if (!b->level)
@@ -477,7 +477,7 @@ static int scout(struct um_compiled_plan_walk *b)
 	return b->err;
 }
 
-static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_iteration *iteration, int scouts)
+static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_iteration *iteration, int finds_missing)
 {
 	size_t n_ops = b->plan->sched.ops.n;
 	int err;
@@ -487,7 +487,7 @@ static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_i
 	iteration->gate = calloc(n_ops + 1, sizeof *iteration->gate);
 	if (!iteration->first || !iteration->gate)
 		return -ENOMEM;
-	err = scouts ? scout(b) : 0;
+	err = finds_missing ? find_missing(b) : 0;
 	if (err)
 		return err;
 	walk(b);

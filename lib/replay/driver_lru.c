@@ -3,8 +3,8 @@
  * driver_lru.c - simulates the driver's list of blocks over steady iterations
  *
  * The iteration is repeated with the driver's list. At first blocks are refreshed where necessary; then these places
- * are recorded, and used from then on, with more where they are not enough. It ends when an iteration needed no further
- * refresh and leaves the list as it found it.
+ * are recorded, and used from then on, with more where they are not enough. It ends when an iteration needs no further
+ * refresh and leaves the list unchanged.
  */
 #include "replay/driver_lru.h"
 
@@ -16,7 +16,7 @@
 #define MARGIN                                                                                                         \
 	(UM_LANES_IN * UM_RUN_IN) /* number of blocks in flight at once: it is unknown which worker takes the
 					    next one first */
-#define NEAR 64 /* refreshed together with a neighbour in memory, if it is this near in the list */
+#define NEAR 64 /* a block is refreshed together with a neighbour in memory if it is this near in the list */
 #define WARM 2 /* iterations before places are recorded */
 #define ITERATIONS_MOST 16
 
@@ -135,7 +135,7 @@ static void put(struct walk *w, uint32_t action, int32_t number, enum due due)
 
 /* --- refreshes ---------------------------------------------------------------------------------------------------- */
 
-/* A block is evicted by an action that was queued before this in: the in waits for it, too. */
+/* A block is evicted by an action that was queued before this in: the in waits for that action, too. */
 static void wait_for(struct walk *w, struct um_driver_lru_in *in, const struct block *b)
 {
 	if (b->due == DUE_DROP) {
@@ -162,7 +162,7 @@ static void note(struct walk *w, struct um_driver_lru_in *in, uint32_t k)
 	w->more = 1;
 }
 
-/* For as long as can be predicted from here. */
+/* Is the block resident, without a queued eviction? */
 static int stays(const struct block *b)
 {
 	return b->state == STAYS && b->due == DUE_NONE;

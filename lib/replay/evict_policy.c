@@ -12,7 +12,7 @@
 
 #define AHEAD 97 /* percent of the other policy's time, at most: the error of a rehearsal */
 
-/* Does the work on evicted blocks, rather than their copies, limit the iteration? */
+/* Does the driver's work on evicted blocks limit the iteration, rather than their copies? */
 static int may_gain(const struct um_profile *p)
 {
 	double copy = (double)UM_BLOCK_BYTES * 1e9 / (p->d2h * (p->eta > 0 ? p->eta : 1)) + (double)p->o_seg;

@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define CLEARED_TURNS 2 /* misplaced tensors may be carried over from the first iteration, and die in the second */
+#define CLEARED_ITERATIONS 2 /* misplaced tensors may be carried over from the first iteration, and die in the second */
 
 struct um_executor {
 	struct um_gpu *gpu;
@@ -208,7 +208,8 @@ static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
 	return base + (uint32_t)(count > least ? count : least);
 }
 
-/* Begins an iteration: in the first one no count refers back; after one unlike the steady one, all of it counts. */
+/* Begins an iteration. In the first one no count refers to the previous iteration; after one that differs from the
+ * steady one, ops wait for all of its actions. */
 static void begin_counts(struct um_executor *ex, uint64_t turn)
 {
 	const struct um_compiled_plan *p = ex->program;
@@ -346,9 +347,9 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
-		int let = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
+		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
-		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : let ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
+		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			clear_run(ex, run_kind, run, bytes);
@@ -496,7 +497,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used)
 {
 	const struct um_compiled_plan *p = ex->program;
-	size_t n = ex->turn < CLEARED_TURNS ? n_used : 0;
+	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !mark(ex)); i++)

@@ -94,7 +94,7 @@ static struct um_step watch(struct um_lanes_in *in)
 }
 
 /* Has everything arrived that was requested on the stream of request k before? */
-static int is_through(const struct um_lanes *l, uint32_t k)
+static int has_arrived(const struct um_lanes *l, uint32_t k)
 {
 	return !l->gpu->caps.stream_values ||
 	       um_lanes_reached(__atomic_load_n(&l->arrived[k % UM_LANES_IN_STREAMS], __ATOMIC_ACQUIRE),
@@ -102,7 +102,7 @@ static int is_through(const struct um_lanes *l, uint32_t k)
 }
 
 /* Request k has begun: the next one may begin. */
-static void pass_on(struct um_lanes *l, uint32_t k)
+static void allow_next(struct um_lanes *l, uint32_t k)
 {
 	atomic_store_explicit(&l->in_turn, k + 1, memory_order_release);
 	um_lanes_poke_ins(l);
@@ -123,7 +123,7 @@ static struct um_step arrive(struct um_lanes_in *in, uint32_t k)
 	}
 	if (in->state == UM_LANES_REFUSED) {
 		l->gpu->api->cudaStreamSynchronize(l->gpu, s); /* a simulated worker cannot wait, and need not */
-		if (!is_through(l, k))
+		if (!has_arrived(l, k))
 			return (struct um_step){.kind = UM_STEP_POLL};
 		__atomic_store_n(at, k + 1, __ATOMIC_RELEASE);
 	}
@@ -172,15 +172,15 @@ static struct um_step step_in(void *arg)
 
 	if (!um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) ||
 	    !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), r->drops))
-		/* of an old epoch: not for long, and the worker may have been told to sleep already */
+		/* of an old epoch: not for long, and the worker may have been requested to sleep already */
 		return current(l, r) || l->gpu->caps.virtual_time ? watch(in) : (struct um_step){.kind = UM_STEP_POLL};
 	if (current(l, r) && !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), r->wait))
 		return watch(in);
-	if (current(l, r) && !is_through(l, k)) {
+	if (current(l, r) && !has_arrived(l, k)) {
 		watch(in);
 		return (struct um_step){.kind = UM_STEP_POLL};
 	}
-	pass_on(l, k);
+	allow_next(l, k);
 	if (current(l, r))
 		bring(l, k, r);
 	if (in == l->in)
@@ -247,7 +247,7 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 
 /* Drops device copies of data that the host still has. A prefetch to the host would keep such duplicates; withdrawing
  * read-mostly drops the device's. The prefetch then copies the blocks that are no duplicates. */
-static void let_go(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
+static void drop_clean(struct um_lanes_out *o, uint32_t k, const struct um_request *r)
 {
 	struct um_lanes *l = o->lanes;
 	struct um_gpu *gpu = l->gpu;
@@ -303,7 +303,7 @@ static struct um_step step_out(void *arg)
 	if (r->kind == UM_ACTION_EVICT)
 		evict(o, k, r);
 	else
-		let_go(o, k, r);
+		drop_clean(o, k, r);
 	o->called = 1;
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
@@ -439,7 +439,7 @@ void um_lanes_close(struct um_lanes *l)
 	if (l->arrived)
 		gpu->api->cudaFreeHost(gpu, l->arrived);
 	for (int lane = 0; lane < UM_HINT_RESULTS_LANES && l->results.listener.report; lane++)
-		report(l, lane, put_by(l, lane)); /* a skipped request may be followed by others */
+		report(l, lane, put_by(l, lane)); /* later requests may follow a skipped one */
 	um_hint_results_close(&l->results);
 	free(l->in_ring);
 	l->in_ring = NULL;

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of a range of which an op touches less than this share, page faults move fewer bytes than a prefetch. */
+/* For an op that touches less than this share of a range, page faults move fewer bytes than a prefetch. */
 #define SPARSE 8
 
-/* That are told apart: of 256 GiB. */
+/* Maximum number of tracked blocks: 256 GiB. */
 #define MOST_BLOCKS (1u << 17)
 
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_issue *give, void *user)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * on_use.h - prefetches each op's ranges just before it, within a budget: a strategy, and what lookahead does while it
- * follows no plan
+ * on_use.h - prefetches each op's ranges just before it, within a budget: the strategy prefetch-on-use, also used by
+ * lookahead while it follows no plan
  *
  * in    ops, with the ranges that they use
  * out   prefetches to the device on the op's stream, and before them prefetches of other blocks to the host
@@ -29,7 +29,7 @@ struct um_on_use {
 	void *user;
 	int tracks;
 	int skips_resident; /* see um_on_use_skip_resident */
-	int full; /* what was prefetched may have been evicted since: no block is known to be resident */
+	int full; /* prefetched blocks may have been evicted since: no block is known to be resident */
 	struct um_block_lru resident; /* the use is recorded with the number of the op */
 	uint64_t out, out_bytes; /* blocks to be evicted by the next call */
 	um_event_handle given; /* recorded after the latest prefetch, on `stream` */
@@ -41,11 +41,11 @@ struct um_on_use {
 int um_on_use_init(struct um_on_use *p, struct um_gpu *gpu, uint64_t budget_blocks, um_on_use_issue *give, void *user);
 void um_on_use_fini(struct um_on_use *p);
 
-/* From now on no call is made for blocks that must be resident: those that were prefetched before, as long as they did
- * not fill the device (of so many blocks). Prefetches are of whole blocks then. Ranges of which an op touches only a
- * little are left to page faults. Where the device keeps the budget by itself, before the first op. 0 or -ENOMEM. */
+/* From now on no call is made for blocks that must be resident: those that were prefetched before, as long as they do
+ * not fill the device (of so many blocks). Prefetches are then of whole blocks. Ranges of which an op touches only a
+ * little are left to page faults. Only if the device keeps the budget by itself; before the first op. 0 or -ENOMEM. */
 int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks);
-/* It is not known any more what is resident: nothing is. */
+/* No block is known to be resident any more. */
 void um_on_use_forget(struct um_on_use *p);
 
 /* An op is about to be launched on `stream`. */

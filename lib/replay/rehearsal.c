@@ -47,7 +47,7 @@ struct rehearsal {
 	uint8_t *bare; /* by block: the host has no mapping of it, or a read-only one: no unmapping is needed */
 	uint64_t *done; /* by op, over all iterations: end of the previous op */
 	uint32_t op; /* the next one, over all iterations */
-	int stuck; /* unknown times are no reason to wait */
+	int stuck; /* unknown times count as over */
 };
 
 static uint64_t later(uint64_t a, uint64_t b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * worker.c - threads of workers: polling, naps and sleep
+ * worker.c - threads of workers: polling with growing intervals, then sleep
  */
 #include "replay/worker.h"
 

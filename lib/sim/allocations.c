@@ -67,7 +67,7 @@ static int span_map(struct um_sim_mem *m, size_t bytes, int backed, int shared)
 	return 0;
 }
 
-/* Also frees a partly made one. */
+/* Also frees a partly initialised allocation. */
 static void mem_free(struct um_sim_mem *m)
 {
 	if (m->span)
@@ -218,7 +218,7 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 	begin = *um_sim_clock(sim);
 	t = um_sim_later(begin, sim->writer_until) + sim->profile.c_api;
 	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
-	/* Each chunk is waited for: its copy to the host is complete when the call returns. */
+	/* waits for the chunk: its copy to the host is complete when the call returns */
 	for (; !err && m->chunks < need; m->chunks++) {
 		err = um_sim_chunk_take(sim, &t, &ready, &clean);
 		t = um_sim_later(t, ready);

@@ -158,7 +158,7 @@ static void add_name(struct um_ledger_memory *row, const char *name)
 	}
 }
 
-/* Lets no time pass: a program's figures are the same with names and without. */
+/* Takes no simulated time: results are the same with names and without. */
 void um_sim_ledger_name(struct um_gpu *gpu, const void *at, const char *name)
 {
 	struct um_sim *sim = um_sim_of(gpu);

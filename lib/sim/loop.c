@@ -320,7 +320,7 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 	if (!l)
 		return;
 	um_sim_enter(sim);
-	/* It may wait for something that never happens: then it is stopped as it is. */
+	/* A worker that waits for an event that never completes is stopped in that state. */
 	while (!sim->lane && l->state != UM_SIM_ASLEEP && l->state != UM_SIM_WATCHING && l->state != UM_SIM_STOPPED &&
 	       um_sim_process_event(sim, UM_SIM_FOREVER))
 		;

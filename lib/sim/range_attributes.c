@@ -2,7 +2,7 @@
  *
  * range_attributes.c - attributes of a managed range: advice, and last prefetch location
  *
- * As in the real driver, they do not tell where pages actually are.
+ * As in the real driver, they do not show where pages are.
  */
 #include "sim/state.h"
 

@@ -90,7 +90,7 @@ static const struct um_gpu_api api = {
 };
 
 /* The device must hold at least one block, and rates must not be so low that times overflow. */
-static int sensible(const struct um_profile *p, uint64_t capacity)
+static int is_valid(const struct um_profile *p, uint64_t capacity)
 {
 	const double slowest = 1e6; /* bytes/s */
 
@@ -117,7 +117,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	uint64_t capacity = !p ? 0 : options->capacity ? options->capacity : p->capacity;
 	struct um_sim *sim;
 
-	if (!p || !sensible(p, capacity))
+	if (!p || !is_valid(p, capacity))
 		return -EINVAL;
 	sim = calloc(1, sizeof *sim);
 	if (!sim)

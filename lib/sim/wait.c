@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wait.c - waits for a worker, and for work that other threads of the program have yet to enqueue
+ * wait.c - waits for a worker, and for work that other threads of the program enqueue later
  */
 #include "sim/state.h"
 

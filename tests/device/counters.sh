@@ -101,7 +101,7 @@ why="umadvise: no counters of unified memory:"
 for how in two fork; do
 	counted 4
 	like "$(compared)" "^the same 6 4 " "$how: the first context's log has all"
-	[ $how = fork ] || is "$out" "$why another context of this process has them
+	[ $how = fork ] || is "$out" "$why another context of this process uses them
 umadvise: the run log of this context is $log.2: another context or process writes $log
 errors 0" "the second context says why it has no counters, and where its log is"
 done
@@ -120,7 +120,7 @@ counted 4 UMADVISE_DRYRUN_FAIL=cuptiActivityFlushAll:2:999
 like "$out" "^umadvise: counters of unified memory may be missing: CUPTI error 999
 errors 1\$" "a flush that fails is told"
 like "$(compared)" "^the same" "activities of the failed flush come with the next one"
-is "$(dry UMADVISE_COUNTERS=on "$app" 1)" "$why they are added to the run log, and UMADVISE_RUN_LOG names none
+is "$(dry UMADVISE_COUNTERS=on "$app" 1)" "$why they need a run log: set UMADVISE_RUN_LOG
 errors 1" "no log: told"
 is "$(dry UMADVISE_RUN_LOG="$tmp/none/x" UMADVISE_COUNTERS=on "$app" 1)" \
 	"umadvise: no run log is written: $tmp/none/x: cannot write: No such file or directory

@@ -135,7 +135,7 @@ for fn in cuInit cuDevicePrimaryCtxRetain; do
 	is "$rc $out" "3 not opened: $fn failed: CUDA error 999" "$fn fails: said"
 done
 over UMADVISE_DRYRUN_FAIL=cuInit:1:100 "$app" info
-like "$out" "not opened: no CUDA device can be seen" "no device: said"
+like "$out" "not opened: no CUDA device is visible" "no device: said"
 
 # --- functions that are not there -----------------------------------------------------------------------------------
 

@@ -201,7 +201,7 @@ static void init_errors(void)
 {
 	driver();
 	fake->init_error = 100;
-	refused(UM_VIA_ANY, -1, "no CUDA device can be seen");
+	refused(UM_VIA_ANY, -1, "no CUDA device is visible");
 	fake->init_error = 803;
 	refused(UM_VIA_ANY, -1, "differ in version");
 	fake->init_error = 3;
@@ -229,7 +229,7 @@ static void devices(void)
 	struct um_gpu *gpu;
 
 	driver();
-	refused(UM_VIA_ANY, 1, "there is no device 1");
+	refused(UM_VIA_ANY, 1, "device 1 does not exist");
 	refused(UM_VIA_RUNTIME, -1, "no shared CUDA runtime");
 	fake->attributes[0][UM_AT_MANAGED_MEMORY] = 0;
 	refused(UM_VIA_ANY, -1, "has no managed memory");

@@ -78,8 +78,7 @@ static void copies(void)
 	is_u64(f.ns, 100 + 10 + 100 + 100 + 20, "its copy out comes before the other one's copy in");
 	is_u64(f.d2h_bytes, 100, "what was written is copied out");
 	p.hints.at[2].copy = 0;
-	refused("op 0 'a' reads 100 bytes of slot 0 whose content was thrown away",
-		"a promise that nothing is stale, broken");
+	refused("op 0 'a' reads 100 bytes of slot 0 that were discarded", "a promise that nothing is stale, broken");
 }
 
 static void starts(void)
@@ -104,7 +103,7 @@ static void read_mostly(void)
 	turns(UM_UPDATE);
 	fx_hint(&p, UM_HINT_ADVISE, 1, -1, 0);
 	p.hints.at[4].advice = UM_ADVICE_READ_MOSTLY;
-	refused("slot 0 is said to be read mostly, and is written", "read mostly, and written");
+	refused("slot 0 is advised read-mostly, but an op writes it", "read mostly, and written");
 	p.hints.at[4].slot = 1;
 	is_int(check(), 0, "another one is");
 	p.hints.at[4].bytes = 101;
@@ -154,15 +153,15 @@ static void on_the_host(void)
 	refused("1100 bytes resident, 100 allowed", "nor without a rate");
 	far(0);
 	p.sched.uses.at[0].touched = 1000;
-	refused("slot 0 is to stay on the host, and is used as a whole", "what an op goes all through");
+	refused("slot 0 is advised to stay on the host, but an op uses it as a whole", "what an op goes all through");
 	far(0);
 	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 0, 10, 10);
-	refused("hint 2 at op 1: slot 0 is to stay on the host", "and is brought");
+	refused("hint 2 at op 1: slot 0 is advised to stay on the host", "and is brought");
 	far(0);
 	p.sched.slots.at[0].birth = 0;
 	p.sched.slots.at[0].death = 2;
 	p.sched.slots.at[0].carry = UM_NO_SLOT;
-	refused("slot 0 is to stay on the host, but does not stay", "and is freed");
+	refused("slot 0 is advised to stay on the host, but it does not live in all iterations", "and is freed");
 }
 
 /* With room for both, the copy out of one and the copy in of the other overlap, and both overlap the op between. */
@@ -253,7 +252,7 @@ static void swap(void)
 	p.hints.at[0].after = -1;
 	refused("slot 0", "and must not be thrown away under its other name");
 	p.sched.slots.at[0].carry = 0;
-	refused("slot 1 cannot be", "nobody is two");
+	refused("slot 1 cannot carry", "nobody is two");
 }
 
 static void dead_content(void)
@@ -314,11 +313,11 @@ static void waits(void)
 	fx_hint(&p, UM_HINT_PREFETCH, 0, -1, 0);
 	fx_hint(&p, UM_HINT_EVICT, 1, 0, 0);
 	fx_hint(&p, UM_HINT_PREFETCH, 1, 0, 1);
-	refused("waits for ever", "nothing makes room");
+	refused("waits forever", "nothing makes room");
 	um_vec_clear(&p.hints);
 	turns(UM_READ);
 	p.hints.n--;
-	refused("op 1 'b': 100 bytes of slot 1 are absent and none are on their way", "one is not asked for");
+	refused("op 1 'b': 100 bytes of slot 1 are absent and not in flight", "one is not asked for");
 	begin(300);
 	fx_slot(&p.sched, 100, -1, -1);
 	fx_op(&p.sched, "a", 10, "r0");
@@ -357,7 +356,7 @@ static void rules(void)
 	refused("waits for op 1", "`after` is below `at`");
 	turns(UM_READ);
 	p.hints.at[0].at = 1;
-	refused("at 0, behind one at 1", "`at` never goes down");
+	refused("at 0, after a hint at 1", "`at` never goes down");
 	turns(UM_READ);
 	p.hints.at[3].at = 2;
 	refused("of 2 ops", "no op behind the last");
@@ -369,7 +368,7 @@ static void rules(void)
 	refused("no such range", "a slot that is there");
 	turns(UM_READ);
 	p.hints.at[1].kind = UM_HINT_RECOMPUTE;
-	refused("computing again", "computing again is not proved");
+	refused("a plan with recompute", "computing again is not proved");
 	turns(UM_READ);
 	p.sched.slots.at[1].flags = UM_SLOT_UNMANAGED;
 	refused("not managed", "no hints on memory that is not managed");
@@ -388,7 +387,7 @@ static void rules(void)
 	p.sched.uses.at[1].bytes = 90;
 	p.sched.slots.at[1].carry = 0;
 	p.sched.slots.at[0].carry = 1;
-	refused("cannot be what slot", "another size is another tensor");
+	refused("cannot carry the tensor of slot", "another size is another tensor");
 	turns(UM_READ);
 	p.h2d = 0;
 	refused("0 and", "a link");

@@ -166,7 +166,7 @@ static void too_large(void)
 	s.uses.at[1].slot = 3;
 	s.uses.at[1].bytes = 4 * B + 1;
 	is_int(build(&s, 4 * B), -E2BIG, "an op that is too large");
-	is_str(why, "op 1 'sweep' uses 8.0 MiB, which lie in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
+	is_str(why, "op 1 'sweep' uses 8.0 MiB, in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
 	       "the reason names the op, its bytes, their blocks and the budget");
 	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "a refused schedule leaves the plan empty");
 	s.slots.at[3].death = -1;

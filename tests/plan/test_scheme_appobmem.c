@@ -45,7 +45,8 @@ static void extremal(void)
 	is_int(scheme_plan(&p, &s, "appobmem", 3 * B), 0, "a budget for all tensors is accepted");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "appobmem", 2 * B), -E2BIG, "a peak in a gap that is not the longest");
-	is_str(p.why, "appobmem: one gap of each tensor is not enough at op 1 'short' for 4 MiB", "cannot be met");
+	is_str(p.why, "appobmem: one gap of each tensor does not suffice at op 1 'short' for a budget of 4 MiB",
+	       "cannot be met");
 	scheme_plan_fini(&p);
 	s.slots.at[1].bytes = s.uses.at[1].bytes = B;
 	is_int(scheme_plan(&p, &s, "appobmem", 2 * B), 0, "one in the longest gap can");

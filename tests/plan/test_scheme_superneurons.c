@@ -72,7 +72,7 @@ static void locked(void)
 	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "two operands in the room of two");
 	scheme_plan_fini(&p);
 	is_int(scheme_plan(&p, &s, "superneurons", B), -E2BIG, "no room for both");
-	ok(strstr(p.why, "lie in 4.0 MiB of whole blocks; the budget is 2.0 MiB") != NULL,
+	ok(strstr(p.why, "in 4.0 MiB of whole blocks; the budget is 2.0 MiB") != NULL,
 	   "the reason names the blocks that the op needs and the budget");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);
