@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cg.c - conjugate gradients on a matrix that does not fit, with hints and without
+ * cg.c - conjugate gradients on a matrix that exceeds the memory, with hints and without
  *
  * Solves A x = b, an implicit time step of the heat equation on a square grid, A kept as five diagonals: 72 MiB with
  * the vectors, and a budget of 48. One iteration of the solver is one iteration of the library. The product A p is
- * launched in strips that say which part of each tensor they touch: an operation must fit into the budget by itself.
- * Run twice, by the driver alone and by plan: the time differs, the result does not, to the last bit.
+ * launched in strips, each with the parts of the tensors that it touches, because an operation must fit into the budget
+ * by itself. It runs twice, by the driver alone and by plan: the times differ, the results are bitwise equal.
  */
 #include <math.h>
 #include <stdio.h>

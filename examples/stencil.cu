@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stencil.cu - heat in a cube, two buffers that swap, and neither need fit
+ * stencil.cu - heat in a cube, with two buffers that swap; neither needs to fit
  *
  * Every step reads the old temperatures, six neighbours and the point itself, and writes the new ones. The cube is
- * worked through in slabs of planes, so that an operation needs a slab of each buffer and no more. A third array says
- * how well each point conducts and is only read.
+ * processed in slabs of planes, so that an operation needs a slab of each buffer only. A third array, read-only, has
+ * the conductivity of each point.
  *
  *     stencil [--size 256] [--iterations 20] [--budget MIB] [--plain]
  */

@@ -2,9 +2,9 @@
  *
  * train.cu - a small training loop: a network of equal layers, gradients, SGD with momentum
  *
- * Learns to give back a shuffled version of its input. Weights, momentum, gradients and activations are tensors of
- * their own, as in a framework. Gradients and activations are written before they are read in every step, so the
- * program says that they are transient: between steps they may be dropped instead of copied. Every output element is
+ * The network learns to output a shuffled version of its input. Weights, momentum, gradients and activations are
+ * tensors of their own, as in a framework. Gradients and activations are written before they are read in every step, so
+ * the program declares them transient: between steps they may be discarded instead of copied. Every output element is
  * one sum in a fixed order: the same result in every run, to the last bit.
  *
  *     train [--size 1024] [--iterations 10] [--budget MIB] [--plain]        size: neurons in a layer
@@ -16,12 +16,12 @@ enum { LAYERS = 8, BATCH = 32 };
 struct layer {
 	float *weight, *momentum, *gradient;
 	float *out; /* activations, BATCH rows */
-	float *delta; /* derivative of the loss by what goes into the layer's relu */
+	float *delta; /* derivative of the loss by the input of the layer's relu */
 };
 
 /* --- kernels ----------------------------------------------------------------------------------------------------- */
 
-struct fill { /* numbers that look like chance */
+struct fill { /* pseudo-random numbers */
 	float *x;
 	float scale;
 	unsigned seed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vector.c - the least a program does: vectors that do not fit, updated again and again
+ * vector.c - a minimal program: vectors that exceed the memory, updated in a loop
  *
  * 24 vectors of 4 MiB each, a budget of 32 MiB. Every step adds to each vector its right neighbour. It runs on the
  * simulated GPU, where a "kernel" is a C function; on a real one, launch the kernel in place of umadv_sim_run.
@@ -12,7 +12,7 @@
 
 enum { VECTORS = 24, LENGTH = 1 << 20, STEPS = 6 };
 
-/* What a kernel gets. Must live until the kernel has run, so there is one for each vector. */
+/* Arguments of a kernel. They must live until the kernel has run, so each vector has its own. */
 struct add {
 	float *y;
 	const float *x;

@@ -2,10 +2,10 @@
  *
  * umadvise.h - let iterative CUDA programs outgrow GPU memory
  *
- * All tensors live in managed memory. The program announces its allocations, its operations with what they read and
- * write, and where an iteration begins. The library learns one iteration, plans the next ones, and issues prefetch,
- * eviction and discard hints so that pages are on the device before an operation needs them. Hints never change
- * results.
+ * All tensors live in managed memory. The program announces its allocations, its operations with the tensors that they
+ * read and write, and the beginning of each iteration. The library learns one iteration, plans the next ones, and
+ * issues prefetch, eviction and discard hints so that pages are on the device before an operation needs them. Hints
+ * never change results.
  *
  *     struct umadv *adv;
  *     umadv_open(&adv, NULL);
@@ -61,7 +61,7 @@ extern "C" {
 
 struct umadv; /* a context; a program has one for each device that it uses */
 
-/* Purpose of a tensor. It guides the planner where one iteration is not enough to tell; UMADV_OTHER is always right. */
+/* Purpose of a tensor. It guides the planner as long as only one iteration is known; UMADV_OTHER is always valid. */
 enum umadv_role {
 	UMADV_OTHER,
 	UMADV_PARAM,
@@ -87,14 +87,13 @@ enum umadv_log_level { UMADV_LOG_ERROR, UMADV_LOG_WARN, UMADV_LOG_INFO, UMADV_LO
 enum umadv_nvtx { UMADV_NVTX_ALL, UMADV_NVTX_ITERATIONS, UMADV_NVTX_OFF };
 
 /* Eviction policy in steady iterations. LIBRARY: the library prefetches blocks to the host before their room is needed.
- * DRIVER: the driver evicts when room is needed, and the library prefetches what is to stay again. AUTO: the faster of
- * both by the driver costs in the device profile. */
+ * DRIVER: the driver evicts when room is needed, and the library prefetches blocks that must stay once more. AUTO: the
+ * faster of both by the driver costs in the device profile. */
 enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_LIBRARY, UMADV_EVICT_DRIVER };
 
 /* Checks of the program's promises, on the simulated GPU only. DISCARDS poisons discarded content, so that a wrong
- * promise shows as a wrong number. ON also logs memory that the host code of a kernel touches although its op does not
- * declare it, or writes although its op declares it read; it hashes pages, so kernels take several times as long in
- * real time. */
+ * promise gives wrong results. ON also logs accesses of a kernel's host code that its op does not declare, and writes
+ * that its op declares as reads; it hashes pages, so kernels take several times as long in real time. */
 enum umadv_check { UMADV_CHECK_OFF, UMADV_CHECK_ON, UMADV_CHECK_DISCARDS };
 
 /* Receives one line without a newline. Called under the context's lock: it must not call functions of this library. */
@@ -105,8 +104,8 @@ typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char 
 struct umadv_options {
 	size_t struct_size;
 	enum umadv_device device; /* UMADVISE_DEVICE=auto|none|sim */
-	uint64_t budget; /* device memory to keep to, bytes; at least 2 MiB, otherwise no hints. 0: the memory of the
-			    device (on a CUDA device 95 % of what is free when the context is opened).
+	uint64_t budget; /* maximum of device memory in use, bytes; at least 2 MiB, otherwise no hints. 0: the memory of
+			    the device (on a CUDA device 95 % of what is free when the context is opened).
 			    UMADVISE_BUDGET=BYTES[KiB|MiB|GiB] */
 	const char *strategy; /* "lookahead" (default) or another one of umadvise(7). UMADVISE_STRATEGY */
 	const char *profile; /* device profile: built-in name or file; default "v100" with `sim`. UMADVISE_PROFILE */
@@ -116,8 +115,8 @@ struct umadv_options {
 	void *log_user;
 	enum umadv_log_level log_level; /* default WARN. UMADVISE_LOG=error|warn|info|debug */
 	enum umadv_check check; /* UMADVISE_CHECK=on|off|discards */
-	unsigned plan_ms; /* time for finding a better plan, in ms, spent in umadv_iter; 0: a fixed effort, some 50 ms
-			     for 2,000 ops, which gives the same program the same plan each time. UMADVISE_PLAN_TIME */
+	unsigned plan_ms; /* time to search for a better plan, in ms, spent in umadv_iter; 0: a fixed effort, some 50 ms
+			     for 2,000 ops, so that equal programs get equal plans. UMADVISE_PLAN_TIME */
 	const char *run_log; /* run log to write, for `umadvise report`, or NULL; %p in the name becomes the process id.
 			       UMADVISE_RUN_LOG=FILE */
 	uint64_t run_log_bytes; /* maximum size of the run log; 0: 64 MiB. UMADVISE_RUN_LOG_SIZE=BYTES[KiB|MiB|GiB] */
@@ -127,14 +126,14 @@ struct umadv_options {
 				   UMADVISE_EVICT=auto|library|driver */
 };
 
-/* Sets defaults, then the variables of the environment that are set, not empty and accepted. umadv_open logs the
- * others. Strings point into the environment. Start path. */
+/* Sets defaults, then the values of environment variables that are valid. umadv_open logs invalid values. Strings point
+ * into the environment. Start path. */
 UMADV_API void umadv_options_init(struct umadv_options *options);
 
 /* Opens a context for the current device and stores it in `out`; end it with umadv_close. `options` NULL: defaults and
- * environment (UMADVISE_DISABLE=1: as UMADV_DEVICE_NONE, no hints). A variable whose value is not accepted is logged
- * and its default used; an option of the program that is not accepted is an error. 0; -EINVAL (the log says why);
- * -ENODEV; -ENOMEM; with `plan`, the errors of umadv_load_plan. Start path. */
+ * environment (UMADVISE_DISABLE=1: as UMADV_DEVICE_NONE, no hints). An invalid value of a variable is logged and the
+ * default is used; an invalid option of the program is an error. 0; -EINVAL (the log says why); -ENODEV; -ENOMEM; with
+ * `plan`, the errors of umadv_load_plan. Start path. */
 UMADV_API int umadv_open(struct umadv **out, const struct umadv_options *options);
 
 /* Ends the context, in any state and from any thread: drops hints that have not begun, waits for the others and for
@@ -148,8 +147,8 @@ UMADV_API void umadv_close(struct umadv *adv);
 /* Allocates `bytes` of managed memory, 512-byte aligned, content undefined. Reports and plans show `name` (may be NULL;
  * names need not be unique). The memory may be that of a freed tensor: ops may use it at once on any stream, because
  * they run after the ops that used the freed tensor; the CPU may use it after the ops announced so far have finished.
- * 0; -EINVAL; -ENOMEM; -ENODEV in a forked child. Cost O(log tensors), plus CUDA calls where memory was freed with
- * several streams in use; may wait for a hint on that memory. */
+ * 0; -EINVAL; -ENOMEM; -ENODEV in a forked child. Cost O(log tensors), plus CUDA calls if memory was freed with several
+ * streams in use; may wait for a hint on that memory. */
 UMADV_API int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role);
 
 /* Ends a tensor of umadv_alloc. Ops that use it may still be running: the memory is reused only after them. NULL is
@@ -177,7 +176,7 @@ UMADV_API int umadv_dead(struct umadv *adv, void *ptr);
 
 enum umadv_access {
 	UMADV_ACCESS_READ = 1,
-	UMADV_ACCESS_WRITE = 2, /* without READ: the whole range is overwritten, its former content is dead */
+	UMADV_ACCESS_WRITE = 2, /* without READ: the whole range is overwritten, its previous content is dead */
 	UMADV_ACCESS_UPDATE = 3
 };
 
@@ -223,10 +222,10 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 		(sizeof((const struct umadv_use[]){__VA_ARGS__}) / sizeof(struct umadv_use))
 #endif
 
-/* Announces the next launch on `stream` with what it reads and writes. Call just before the launch. Where threads share
- * a context, call umadv_iter, umadv_free and umadv_dead, and announce dependent ops, only after the launch. A pointer
- * outside every known tensor is ignored, counted and logged once. 0; -EINVAL, logged once: a range exceeds its tensor,
- * a use neither reads nor writes, or a reserved member is not zero. Op path. */
+/* Announces the next launch on `stream` with the ranges that it reads and writes. Call just before the launch. Where
+ * threads share a context, call umadv_iter, umadv_free and umadv_dead, and announce dependent ops, only after the
+ * launch. A pointer outside every known tensor is ignored, counted and logged once. 0; -EINVAL, logged once: a range
+ * exceeds its tensor, a use neither reads nor writes, or a reserved member is not zero. Op path. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* umadv_op with all details. Set struct_size; zero means "not given". */
@@ -234,11 +233,11 @@ struct umadv_op_info {
 	size_t struct_size;
 	const struct umadv_use *uses;
 	size_t n_uses;
-	double flops, bytes; /* cost: floating-point operations, bytes of device-memory traffic. Where both and `ns` are
-			        0, each byte of the uses is moved once */
+	double flops, bytes; /* cost: floating-point operations, bytes of device-memory traffic. If both and `ns` are 0,
+				each byte of the uses is moved once */
 	uint64_t ns; /* cost: measured time */
-	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again. With the same content in what the op
-	 * reads, it produces the same content in `relaunch_outs` (pointers among its writes) and touches nothing else.
+	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again. With the same content of its inputs
+	 * the op produces the same content in `relaunch_outs` (pointers among its writes) and touches no other memory.
 	 * The argument is copied. The library records the closure; it does not recompute yet. */
 	void (*relaunch)(void *arg, void *stream);
 	const void *relaunch_arg;
@@ -303,12 +302,12 @@ UMADV_API const char *umadv_version(void); /* "0.1.0" */
 
 /* --- the simulated GPU (UMADV_DEVICE_SIM) ------------------------------------------------------------------------- */
 
-/* Launches a kernel of the simulated GPU: fn(arg) runs on the host when simulated time reaches the kernel. What it
- * touches and costs are those of the preceding umadv_op call on this stream. `fn` NULL: memory and time only. `arg`
- * must live until then. 0; -ENODEV: not the simulated GPU; -ENOMEM; -EIO: the simulated device reported an error. */
+/* Launches a kernel of the simulated GPU: fn(arg) runs on the host when simulated time reaches the kernel. Its accesses
+ * and its cost are those of the preceding umadv_op call on this stream. `fn` NULL: memory and time only. `arg` must
+ * live until then. 0; -ENODEV: not the simulated GPU; -ENOMEM; -EIO: the simulated device reported an error. */
 UMADV_API int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *arg), void *arg);
 
-/* umadv_sim_sync waits for all enqueued work (0, -ENODEV, -EIO); afterwards the CPU may read what kernels computed.
+/* umadv_sim_sync waits for all enqueued work (0, -ENODEV, -EIO); afterwards the CPU may read the results of kernels.
  * umadv_sim_now is the program's simulated clock, 0 elsewhere. */
 UMADV_API int umadv_sim_sync(struct umadv *adv);
 UMADV_API uint64_t umadv_sim_now(struct umadv *adv);
