@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text.h - escape names from untrusted sources for a terminal, a log or a spreadsheet
+ * text.h - escapes names from untrusted sources for a terminal, a log or a spreadsheet
  *
  * Hidden characters are those that a terminal interprets or a reader does not see: C0 and C1 controls, DEL, invalid
  * UTF-8, line and paragraph separators, zero-width characters and marks that change the direction of text.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * null.h - a device that succeeds at once and counts
+ * null.h - a device whose calls succeed at once and are counted
  *
  * Everything is host memory, every event is complete, workers are real threads of the library. Used by tests, and to
  * measure the library's own cost. Thread-safe.

@@ -28,7 +28,7 @@ struct um_sim_kernel {
 	uint32_t n_access;
 	enum um_pattern pattern;
 	int announced; /* an announcement on the stream takes precedence over ns, access and pattern */
-	int timed; /* ns counts nevertheless: the kernel takes longer or shorter than announced */
+	int timed; /* ns takes precedence over the announcement: the kernel takes longer or shorter than announced */
 	void (*fn)(void *arg); /* runs on the host when simulated time reaches the kernel and its faults are served, or
 			          NULL. Must not call the simulator */
 	void *arg;
@@ -44,8 +44,9 @@ struct um_gpu_simulation {
 	int (*sync)(struct um_gpu *gpu);
 	/* Are the accesses of kernels compared with their declared ranges? */
 	int (*checks)(struct um_gpu *gpu);
-	/* The clock for other activities reported to the watcher, which then advances by 1 ns. The address that the
-	 * watcher sees for this one, or 0 outside the device's memory. */
+	/* For the watcher, the sink that receives the device's activities (um_sim_options.watch): the time of one more
+	 * activity, after which the clock advances by 1 ns; and the address that stands for `addr` there, or 0 outside
+	 * the device's memory. */
 	uint64_t (*watch_tick)(struct um_gpu *gpu);
 	uint64_t (*watch_address)(struct um_gpu *gpu, uint64_t addr);
 };

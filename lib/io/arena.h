@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * arena.h - memory that is freed as a whole, with interned strings
+ * arena.h - host memory of a reader that is freed as a whole, with interned strings
  *
  * Memory from an arena does not move until um_arena_fini; a loaded trace points into it.
  */

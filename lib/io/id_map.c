@@ -88,9 +88,9 @@ void um_id_map_remove(struct um_id_map *m, uint64_t key)
 	/* Close the gap, so that no probe stops early: entries after the hole move up unless their own slot is after
 	 * the hole. */
 	for (i = (hole + 1) & (m->cap - 1); m->slots[i].key != EMPTY; i = (i + 1) & (m->cap - 1)) {
-		size_t away = (i - home(m, m->slots[i].key)) & (m->cap - 1);
+		size_t distance = (i - home(m, m->slots[i].key)) & (m->cap - 1);
 
-		if (away >= ((i - hole) & (m->cap - 1))) {
+		if (distance >= ((i - hole) & (m->cap - 1))) {
 			m->slots[hole] = m->slots[i];
 			hole = i;
 		}

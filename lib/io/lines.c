@@ -26,14 +26,14 @@ struct um_lines {
 	int gz; /* -1: unknown yet */
 	int in_member; /* gz: inside a member, whose end must follow */
 	int done; /* no more plain bytes */
-	int cut; /* see um_lines_cut */
+	int cut; /* see um_lines_truncated */
 	z_stream z; /* next_in, avail_in: raw bytes not yet consumed, gzip or not */
 	char *buf;
 	size_t start, scan, end, cap; /* returned | searched for a newline | filled | size */
 	unsigned char raw[CHUNK];
 };
 
-int um_lines_cut(const struct um_lines *l)
+int um_lines_truncated(const struct um_lines *l)
 {
 	return l->cut;
 }

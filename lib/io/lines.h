@@ -30,8 +30,8 @@ int um_lines_next(struct um_lines *l, const char **text, size_t *n);
 /* The number of the last returned line, from 1; 0 before the first. */
 uint64_t um_lines_number(const struct um_lines *l);
 
-/* After -EINVAL: the data ended inside a gzip member, without other damage. */
-int um_lines_cut(const struct um_lines *l);
+/* After -EINVAL: did the data end inside a gzip member, without other damage? */
+int um_lines_truncated(const struct um_lines *l);
 
 void um_lines_close(struct um_lines *l); /* NULL is allowed */
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * log_address_map.h - address and time to tensor, within one part of a umlog
+ * log_address_map.h - finds the tensor at an address and a time, within one part of a umlog
  *
  * in    the tensors alive when the part began, and those allocated in it
  * out   for an address and a time, the innermost tensor
  * owns  a sorted table
  *
- * For records that arrive late: if no tensor was alive at that time, one that was there at another time counts.
- * Building is O(n log n), a look-up O(log n) plus a bounded scan of ranges that begin before the address.
+ * It serves driver records, which are delivered late: if no tensor was alive at that time, the result is a tensor that
+ * had the address at another time of the part. Building is O(n log n), a look-up O(log n) plus a bounded scan of ranges
+ * that begin before the address.
  */
 #ifndef UM_IO_LOG_ADDRESS_MAP_H
 #define UM_IO_LOG_ADDRESS_MAP_H

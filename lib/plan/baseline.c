@@ -6,7 +6,7 @@
 
 #include "plan/blocks.h"
 
-/* Differences first; whole iterations (rare: rotating slots) are added everywhere. */
+/* Counts differences by op, then sums them. A gap of a whole iteration or more (rotating slots) counts at every op. */
 static void find_load(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t v = 0; v < b->n_visits; v++) {

@@ -8,14 +8,14 @@
  * use; copies back are one after the other in the order of need, as late as is early enough.
  *
  * Two modes. Stick to limit: swaps are taken until the peak is below the limit; delays are accepted. No overhead: only
- * swaps that delay no op (booking.h), which lower the peak as far as they can.
+ * swaps that delay no op (link_booking.h), which lower the peak as far as they can.
  *
  * Points that the paper leaves open: once a peak is below another one, gaps are chosen at the other one. The threshold
  * of 1 MB is always met, since the unit is a block of 2 MiB. The optimisation starts with the four single scores, each
  * carried through to a proved plan, so that the sum is never worse than the best of them. Without overhead, the paper's
  * limit is the lowest reachable one; it is found by bisection.
  */
-#include "plan/booking.h"
+#include "plan/link_booking.h"
 #include "plan/scores.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static int book(struct auto_swap *x, const uint32_t *order, int32_t limit, struc
 {
 	int err = um_scheme_result_init(a, x->s->b, x->a->choice.keep_resident);
 
-	return err ? err : um_booking_choose(&x->swaps, x->s, order, limit, a, &x->reached);
+	return err ? err : um_link_booking_choose(&x->swaps, x->s, order, limit, a, &x->reached);
 }
 
 /* Finds the lowest load that can be reached, down to the limit; `a` is the result for it. */

@@ -303,7 +303,7 @@ static int64_t position_at(const struct um_scheme_input *s, int64_t time)
 	return iterations * s->b->n_ops + next - 1;
 }
 
-static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_result *a)
+static void evict_from(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_result *a)
 {
 	if (position < x->from)
 		position = x->from;
@@ -330,7 +330,7 @@ int um_swaps_chain(const struct um_swaps *w, const struct um_scheme_input *s, st
 
 		start = (start < time ? start : time) - (int64_t)x->in_ns;
 		if (i < n)
-			wish(w, x, position_at(s, start) + x->to - due[i].need, a);
+			evict_from(w, x, position_at(s, start) + x->to - due[i].need, a);
 	}
 	free(due);
 	return 0;

@@ -29,7 +29,7 @@ static void sleep_until_woken(struct um_runner *r, unsigned wakes)
 static void *run(void *arg)
 {
 	struct um_runner *r = arg;
-	long ns = UM_WORKER_NAP_NS;
+	long ns = UM_WORKER_POLL_NS;
 	unsigned watched = 0;
 
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
@@ -43,14 +43,14 @@ static void *run(void *arg)
 		if (s.kind == UM_STEP_WAIT)
 			r->gpu->api->cudaEventSynchronize(r->gpu, s.event);
 		if (s.kind == UM_STEP_AGAIN || s.kind == UM_STEP_WAIT) {
-			ns = UM_WORKER_NAP_NS;
+			ns = UM_WORKER_POLL_NS;
 		} else if (may_sleep && s.kind == UM_STEP_IDLE) {
 			sleep_until_woken(r, wakes);
-			ns = UM_WORKER_NAP_NS;
+			ns = UM_WORKER_POLL_NS;
 		} else {
 			nap(ns);
-			if (s.kind != UM_STEP_POLL || ++watched > UM_WORKER_WATCHES)
-				ns = ns < UM_WORKER_NAP_MOST_NS ? ns * 2 : ns;
+			if (s.kind != UM_STEP_POLL || ++watched > UM_WORKER_FAST_POLLS)
+				ns = ns < UM_WORKER_POLL_MOST_NS ? ns * 2 : ns;
 			continue;
 		}
 		watched = 0;
@@ -129,6 +129,6 @@ int um_runner_until(struct um_runner *r, int (*done)(void *arg), void *arg)
 	if (r->gpu->api->worker_wait)
 		return r->gpu->api->worker_wait(r->gpu, done, arg) ? -ETIMEDOUT : 0;
 	while (!done(arg))
-		nap(UM_WORKER_NAP_NS);
+		nap(UM_WORKER_POLL_NS);
 	return 0;
 }

@@ -2,10 +2,10 @@
  *
  * worker.h - runs a worker: in a thread of its own, or in simulated time by the device
  *
- * An idle worker polls while it is awake, so that giving it work needs no system call: after UM_WORKER_NAP_NS, then
- * less and less often, down to every UM_WORKER_NAP_MOST_NS; one that watches (UM_STEP_POLL) slows down only after
- * UM_WORKER_WATCHES times, since it probably waits for the copy of a block. Asleep it costs nothing. It falls asleep
- * only when a step that began after the request to sleep has found nothing to do, so that earlier requests are
+ * An idle worker polls while it is awake, so that giving it work needs no system call. The interval grows from
+ * UM_WORKER_POLL_NS to UM_WORKER_POLL_MOST_NS; for a worker that watches (UM_STEP_POLL) it grows only after
+ * UM_WORKER_FAST_POLLS polls, since it probably waits for the copy of a block. An asleep worker costs nothing. It falls
+ * asleep only when a step that began after the request to sleep has found nothing to do, so that earlier requests are
  * complete.
  */
 #ifndef UM_REPLAY_WORKER_H
@@ -16,9 +16,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define UM_WORKER_NAP_NS 20000
-#define UM_WORKER_NAP_MOST_NS 160000
-#define UM_WORKER_WATCHES 32
+#define UM_WORKER_POLL_NS 20000
+#define UM_WORKER_POLL_MOST_NS 160000
+#define UM_WORKER_FAST_POLLS 32
 
 struct um_runner {
 	struct um_gpu *gpu;

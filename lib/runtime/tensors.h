@@ -29,7 +29,7 @@ void um_tensors_fini(struct um_tensors *t); /* the device is still open */
 /* Adds a tensor; returns as um_registry_add. */
 int um_tensors_add(struct um_tensors *t, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
 		   unsigned flags, struct um_tensor **out);
-/* Removes a tensor without parts. Unless it is dead, its parent is not dead. */
+/* Removes a tensor without parts. If its content was not declared dead, neither is that of its parent any more. */
 void um_tensors_remove(struct um_tensors *t, struct um_tensor *tensor);
 
 /* The live tensor that starts at ptr (of `bytes`, if not 0), or NULL. */

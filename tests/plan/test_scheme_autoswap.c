@@ -3,7 +3,7 @@
  * AutoSwap on cases worked by hand. A byte is a nanosecond on the link, a slot a block, unless said; U is the time that
  * one block takes on the link.
  */
-#include "plan/booking.h"
+#include "plan/link_booking.h"
 #include "plan/scores.h"
 #include "scheme_case.h"
 
@@ -124,7 +124,7 @@ static void no_overhead(void)
 	nest(&s);
 	scheme_case_init(&x, &s, 1);
 	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "swaps without overhead are found");
-	is_int(um_booking_choose(&w, &x.s, order, 1, &x.a, &most), 0, "swaps without overhead are booked");
+	is_int(um_link_booking_choose(&w, &x.s, order, 1, &x.a, &most), 0, "swaps without overhead are booked");
 	is_int(most, 2, "the load comes down to two blocks");
 	is_int(um_load_at(&x.a.choice.load, 3), 2, "two are away in the middle");
 	ok(x.a.not_before[w.visit[w.at[0].first]] == 6 && x.a.not_before[w.visit[w.at[1].first]] == 5,

@@ -168,7 +168,7 @@ static int read_lines(struct um_log_reader *r)
 		if (err)
 			return err;
 	}
-	if (err == -EINVAL && um_lines_cut(r->lines) && r->line) {
+	if (err == -EINVAL && um_lines_truncated(r->lines) && r->line) {
 		cut = 1;
 		err = 0;
 	}

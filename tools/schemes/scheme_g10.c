@@ -19,7 +19,7 @@
 #include "schemes/schemes.h"
 
 #include "base/pqueue.h"
-#include "plan/booking.h"
+#include "plan/link_booking.h"
 
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ struct g10 {
 	struct um_scheme_input *s;
 	struct um_scheme_result *a;
 	struct um_swaps swaps;
-	struct um_track out, in;
+	struct um_link_booking out, in;
 	int32_t *load; /* by op, blocks: copies count as resident */
 	double *above; /* a tree of partial sums: time of ops whose load is above the capacity; n + 1 */
 	int32_t n, over; /* ops; those above the capacity */
@@ -87,8 +87,8 @@ UM_PQUEUE(top, struct top, before)
 /* Between the copies, as they would be booked now. 0: they meet. */
 static int window(struct g10 *x, const struct um_swap *w, int64_t *from, int64_t *to)
 {
-	*from = um_track_book(&x->out, w->from, w->to, 1, w->out_ns, 0) + 1;
-	*to = um_track_book(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 0);
+	*from = um_link_booking_add(&x->out, w->from, w->to, 1, w->out_ns, 0) + 1;
+	*to = um_link_booking_add(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 0);
 	if (!w->live) {
 		*from = w->from;
 		*to = w->to;
@@ -116,8 +116,8 @@ static void take(struct g10 *x, uint32_t i)
 
 	window(x, w, &from, &to);
 	if (w->live) {
-		um_track_book(&x->out, w->from, w->to, 1, w->out_ns, 1);
-		um_track_book(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 1);
+		um_link_booking_add(&x->out, w->from, w->to, 1, w->out_ns, 1);
+		um_link_booking_add(&x->in, w->to - 1, w->from - 1, -1, w->in_ns, 1);
 	}
 	for (int64_t at = from; at < to && at < from + x->n; at++) {
 		int32_t op = (int32_t)(at % x->n), was = x->load[op];
@@ -189,9 +189,9 @@ static int prepare(struct g10 *x)
 
 	x->n = x->s->b->n_ops;
 	if (!err)
-		err = um_track_init(&x->out, x->s);
+		err = um_link_booking_init(&x->out, x->s);
 	if (!err)
-		err = um_track_init(&x->in, x->s);
+		err = um_link_booking_init(&x->in, x->s);
 	x->load = malloc((size_t)x->n * sizeof *x->load);
 	x->above = calloc(x->n + 1ull, sizeof *x->above);
 	x->heap = malloc((x->swaps.n + 1ull) * sizeof *x->heap);
@@ -227,8 +227,8 @@ int um_scheme_g10(struct um_scheme_input *s, int mode, struct um_scheme_result *
 	free(x.load);
 	free(x.above);
 	free(x.heap);
-	um_track_fini(&x.out);
-	um_track_fini(&x.in);
+	um_link_booking_fini(&x.out);
+	um_link_booking_fini(&x.in);
 	um_swaps_fini(&x.swaps);
 	return err;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * booking.c - books the copies of swaps on the link, op by op
+ * link_booking.c - books the copies of swaps in the link's idle time, op by op
  */
-#include "plan/booking.h"
+#include "plan/link_booking.h"
 
 struct taken {
 	const struct um_swap *swap;
 	int64_t from, to; /* off the device for ops [from, to) */
 };
 
-int um_track_init(struct um_track *t, const struct um_scheme_input *s)
+int um_link_booking_init(struct um_link_booking *t, const struct um_scheme_input *s)
 {
 	t->n = s->b->n_ops;
 	t->left = malloc((size_t)t->n * sizeof *t->left);
@@ -23,13 +23,13 @@ int um_track_init(struct um_track *t, const struct um_scheme_input *s)
 	return 0;
 }
 
-void um_track_fini(struct um_track *t)
+void um_link_booking_fini(struct um_link_booking *t)
 {
 	free(t->left);
 	free(t->skip);
 }
 
-int64_t um_track_book(struct um_track *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
+int64_t um_link_booking_add(struct um_link_booking *t, int64_t from, int64_t to, int step, uint64_t ns, int book)
 {
 	int64_t at = from;
 
@@ -56,7 +56,7 @@ int64_t um_track_book(struct um_track *t, int64_t from, int64_t to, int step, ui
 	return ns ? to : from - step;
 }
 
-static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_result *a)
+static void evict_from(const struct um_swaps *w, const struct um_swap *x, int64_t position, struct um_scheme_result *a)
 {
 	for (uint32_t k = x->first; k < x->first + x->n; k++) {
 		a->choice.evicted[w->visit[k]] = 1;
@@ -64,29 +64,29 @@ static void wish(const struct um_swaps *w, const struct um_swap *x, int64_t posi
 	}
 }
 
-int um_booking_choose(const struct um_swaps *w, const struct um_scheme_input *s, const uint32_t *order, int32_t limit,
-		      struct um_scheme_result *a, int32_t *most)
+int um_link_booking_choose(const struct um_swaps *w, const struct um_scheme_input *s, const uint32_t *order,
+			   int32_t limit, struct um_scheme_result *a, int32_t *most)
 {
 	struct um_load *load = &a->choice.load;
-	struct um_track out = {0}, in = {0};
+	struct um_link_booking out = {0}, in = {0};
 	UM_VEC(struct taken) taken = {0};
-	int err = um_track_init(&out, s);
+	int err = um_link_booking_init(&out, s);
 
 	if (!err)
-		err = um_track_init(&in, s);
+		err = um_link_booking_init(&in, s);
 	for (uint32_t i = 0; !err && i < w->n; i++) {
 		const struct um_swap *x = &w->at[order[i]];
 		int64_t from, to;
 
 		if (um_load_max(load, x->from, x->to) <= limit)
 			continue;
-		from = um_track_book(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
-		to = um_track_book(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
+		from = um_link_booking_add(&out, x->from, x->to, 1, x->out_ns, 0) + 1;
+		to = um_link_booking_add(&in, x->to - 1, x->from - 1, -1, x->in_ns, 0);
 		if (from >= to || um_load_max(load, from, to) <= limit)
 			continue;
-		um_track_book(&out, x->from, x->to, 1, x->out_ns, 1);
-		um_track_book(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
-		wish(w, x, to, a);
+		um_link_booking_add(&out, x->from, x->to, 1, x->out_ns, 1);
+		um_link_booking_add(&in, x->to - 1, x->from - 1, -1, x->in_ns, 1);
+		evict_from(w, x, to, a);
 		um_load_add(load, from, to, -(int32_t)x->n);
 		err = um_vec_push(&taken, ((struct taken){x, from, to}));
 	}
@@ -98,7 +98,7 @@ int um_booking_choose(const struct um_swaps *w, const struct um_scheme_input *s,
 		um_load_add(load, taken.at[i].to, taken.at[i].swap->to, -(int32_t)taken.at[i].swap->n);
 	}
 	um_vec_fini(&taken);
-	um_track_fini(&out);
-	um_track_fini(&in);
+	um_link_booking_fini(&out);
+	um_link_booking_fini(&in);
 	return err;
 }
