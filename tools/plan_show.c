@@ -29,6 +29,25 @@ static void show_advice(FILE *to, const struct um_plan *p)
 			    MIB(far), (double)p->remote / 1e9);
 }
 
+/* Ops that use more than the budget. */
+static void show_paged(FILE *to, const struct um_plan *p)
+{
+	size_t n = 0, first = 0;
+
+	for (size_t i = p->sched.ops.n; i-- > 0;)
+		if (p->sched.ops.at[i].paged) {
+			first = i;
+			n++;
+		}
+	if (n == 1)
+		table_wrapf(to, 0, 11, "paged      op %zu '%s' uses more than the budget: the driver pages it", first,
+			    tool_text(p->sched.ops.at[first].name));
+	else if (n)
+		table_wrapf(to, 0, 11,
+			    "paged      %zu ops use more than the budget, first op %zu '%s': the driver pages them", n,
+			    first, tool_text(p->sched.ops.at[first].name));
+}
+
 static void show_header(const struct plan_view *v, FILE *to)
 {
 	const struct um_plan *p = &v->plan;
@@ -50,6 +69,7 @@ static void show_header(const struct plan_view *v, FILE *to)
 	table_wrapf(to, 0, 11, "link       %.2f GB/s in, %.2f GB/s out; copied %.1f MiB in, %.1f MiB out",
 		    (double)p->h2d / 1e9, (double)p->d2h / 1e9, MIB(f->h2d_bytes), MIB(f->d2h_bytes));
 	show_advice(to, p);
+	show_paged(to, p);
 	table_wrapf(to, 0, 11,
 		    "time       %.3f ms carried out, %.3f ms predicted; in core %.3f ms (x %.3f), stalls %.3f ms",
 		    (double)f->ns / 1e6, (double)p->predicted_ns / 1e6, (double)core / 1e6,

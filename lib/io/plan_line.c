@@ -126,7 +126,7 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 		.first_relaunch = (uint32_t)sched->relaunch.n,
 		.n_relaunch = (uint32_t)op->relaunch.n,
 	};
-	int measured = 1, rc;
+	int measured = 1, paged = 0, rc;
 
 	if (!json_object_get(j->root, "ns"))
 		return um_json_refuse(j, "`ns` is missing: want the op's duration, measured or estimated");
@@ -136,6 +136,8 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 	if (!rc)
 		rc = um_json_bool(j, "measured", &measured);
 	if (!rc)
+		rc = um_json_bool(j, "paged", &paged);
+	if (!rc)
 		rc = reorder(op, j);
 	if (!rc && keep_uses(sched, op))
 		rc = no_memory(j);
@@ -143,6 +145,7 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 		rc = mark_dead(so.n_uses ? sched->uses.at + so.first_use : NULL, so.n_uses, j, names);
 	if (rc)
 		return rc;
+	so.paged = (uint8_t)paged;
 	if (!measured)
 		so.cost.ns = 0;
 	so.name = strdup(op->name);

@@ -176,6 +176,8 @@ static int write_op(struct writer *w, const struct um_sched_op *op, size_t numbe
 	key_u64(w->out, ",\"ns\":", op->ns);
 	if (op->cost.ns != op->ns)
 		um_out_str(w->out, ",\"measured\":false");
+	if (op->paged)
+		um_out_str(w->out, ",\"paged\":true");
 	um_cost_write(w->out, &cost);
 	if (op->relaunchable) {
 		um_out_str(w->out, ",\"relaunch\":[");

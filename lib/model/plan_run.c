@@ -358,10 +358,48 @@ static void touch(struct um_plan_run *r, const struct um_sched_op *op)
 	}
 }
 
+/* Moves the absent bytes of a paged op: in, where it needs their content, and out, what it writes beyond the budget.
+ * Returns the time of that on the link. */
+static uint64_t page(struct um_plan_run *r, const struct um_sched_op *op)
+{
+	uint64_t in = 0, all = 0, written = 0, out;
+
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
+		for (uint32_t i = r->atoms.use[u].lo; r->how[u] & UM_USE_MANAGED && i < r->atoms.use[u].hi; i++) {
+			int needed = r->how[u] & UM_USE_READS && r->state[i] & UM_ATOM_LIVE;
+
+			if (is_host_resident(r, r->plan->sched.uses.at[u].slot, i))
+				continue;
+			in += needed && !(r->state[i] & UM_ATOM_RESIDENT) ? r->atoms.bytes[i] : 0;
+			r->state[i] |= UM_ATOM_RESIDENT;
+			all += r->atoms.bytes[i];
+			written += r->how[u] & UM_USE_WRITES ? r->atoms.bytes[i] : 0;
+		}
+	}
+	out = all > r->plan->budget ? all - r->plan->budget : 0;
+	out = out < written ? out : written;
+	r->tally.h2d_bytes += in;
+	r->tally.d2h_bytes += out;
+	return copy_ns(in, r->plan->h2d) + copy_ns(out, r->plan->d2h);
+}
+
+/* A paged op has ended: the driver may have evicted anything. */
+static void forget_resident(struct um_plan_run *r)
+{
+	r->used = 0;
+	for (uint32_t i = 0; i < r->atoms.n; i++) {
+		r->state[i] &= (uint8_t) ~(UM_ATOM_RESIDENT | UM_ATOM_COMING);
+		if (r->state[i] & UM_ATOM_LEAVING)
+			r->used += r->atoms.bytes[i];
+		else if (r->state[i] & UM_ATOM_LIVE)
+			r->state[i] |= UM_ATOM_FRESH;
+	}
+}
+
 static int start_op(struct um_plan_run *r)
 {
 	const struct um_sched_op *op;
-	uint64_t ns;
+	uint64_t ns, paging;
 	int lost;
 
 	if (r->running || r->pos >= (int32_t)r->plan->sched.ops.n)
@@ -370,7 +408,8 @@ static int start_op(struct um_plan_run *r)
 	if (!all_there(r, op, &lost)) {
 		if (r->h2d.n && (r->h2d.iter < r->iter || r->h2d.head < r->due[r->pos]))
 			return 0;
-		fault(r, op);
+		if (!op->paged)
+			fault(r, op);
 		lost = 1;
 	}
 	r->seen_use = r->seen_atom = 0;
@@ -379,12 +418,13 @@ static int start_op(struct um_plan_run *r)
 		     r->plan->budget);
 	if (lost)
 		check_lost(r, op);
+	paging = op->paged ? page(r, op) : 0;
 	touch(r, op);
 	r->running = 1;
 	if (r->start)
 		r->start[r->pos] = r->now - r->begin;
 	ns = r->host_resident ? um_host_resident_ns(&r->plan->sched, op, r->host_resident, r->plan->remote) : 0;
-	r->op_end = r->now + (ns > op->ns ? ns : op->ns);
+	r->op_end = r->now + (ns > op->ns ? ns : op->ns) + paging;
 	return 1;
 }
 
@@ -433,6 +473,8 @@ static int pass(struct um_plan_run *r)
 		end_fetch(r);
 	if (r->running && r->op_end == t) {
 		r->running = 0;
+		if (r->plan->sched.ops.at[r->pos].paged)
+			forget_resident(r);
 		r->pos++;
 		arrive(r);
 	}

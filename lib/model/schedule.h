@@ -52,6 +52,7 @@ struct um_sched_op {
 	int32_t stream;
 	char phase;
 	uint8_t relaunchable;
+	uint8_t paged; /* of a plan: uses more than the budget, so that the driver pages it */
 	uint32_t first_relaunch, n_relaunch;
 };
 

@@ -134,6 +134,13 @@ int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_
 		else if (over)
 			looked[u->slot] += (double)u->touched * (double)over / (double)u->bytes;
 	}
+	/* a table that does not fit cannot migrate, whatever that would cost */
+	for (size_t i = 0; i < s->ops.n; i++)
+		for (uint32_t u = 0; s->ops.at[i].paged && u < s->ops.at[i].n_uses; u++) {
+			uint32_t slot = s->uses.at[s->ops.at[i].first_use + u].slot;
+
+			looked[slot] = looked[slot] > 0 ? 1 : 0;
+		}
 	for (size_t i = 0; i < s->slots.n; i++) {
 		if (looked[i] <= 0 || looked[i] * (double)p->h2d >= (double)host_resident[i].bytes * (double)remote)
 			host_resident[i].bytes = 0;

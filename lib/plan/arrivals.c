@@ -7,7 +7,9 @@
 /* The touch for which a part arrives whose content was dead and dropped after touch t; UINT32_MAX: none. */
 static uint32_t next_of(const struct um_blocks *b, uint32_t t)
 {
-	return b->touch[t].liveness == UM_LIVENESS_DEAD ? b->to[t] : UINT32_MAX;
+	uint32_t to = b->touch[t].liveness == UM_LIVENESS_DEAD ? b->to[t] : UINT32_MAX;
+
+	return to != UINT32_MAX && b->visit[b->touch[to].visit].faults ? UINT32_MAX : to;
 }
 
 /* Counts dropped parts by op, two places up; returns their number. */

@@ -10,7 +10,7 @@
 static void find_load(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t v = 0; v < b->n_visits; v++) {
-		int32_t from = b->visit[v].op, to = b->visit[v].held;
+		int32_t from = b->visit[v].op + b->visit[v].faults, to = b->visit[v].held;
 
 		for (; to - from >= b->n_ops; to -= b->n_ops)
 			s->load[0]++;
@@ -26,11 +26,17 @@ static void find_load(struct um_baseline *s, const struct um_blocks *b)
 		s->load[i] += s->load[i - 1];
 }
 
+/* Does the part arrive for this touch, without content? */
+static int is_born(const struct um_blocks *b, uint32_t t)
+{
+	return b->touch[t].born && !b->visit[b->touch[t].visit].faults;
+}
+
 /* Counts are stored one place up and then summed, so that filling leaves first_born[i] at the begin of op i. */
 static int find_born(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t t = 0; t < b->n_touches; t++) {
-		if (!b->touch[t].born)
+		if (!is_born(b, t))
 			continue;
 		s->first_born[b->touch[t].op + 2]++;
 		s->born_bytes[b->touch[t].op] += b->part[b->touch[t].part].bytes;
@@ -41,7 +47,7 @@ static int find_born(struct um_baseline *s, const struct um_blocks *b)
 	if (!s->born)
 		return -ENOMEM;
 	for (uint32_t t = 0; t < b->n_touches; t++)
-		if (b->touch[t].born)
+		if (is_born(b, t))
 			s->born[s->first_born[b->touch[t].op + 1]++] = t;
 	return 0;
 }

@@ -235,7 +235,8 @@ static int make_visits(struct build *w)
 
 		for (; t < end; t++) {
 			if (n == first || b->visit[n - 1].op != b->touch[t].op)
-				b->visit[n++] = (struct um_visit){.op = b->touch[t].op, .block = i, .first_touch = t};
+				b->visit[n++] = (struct um_visit){
+					.op = b->touch[t].op, .block = i, .first_touch = t, .paged_at = -1};
 			b->touch[t].visit = n - 1;
 		}
 		b->block[i].first_visit = first;

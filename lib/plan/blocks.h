@@ -51,6 +51,9 @@ struct um_visit {
 	int32_t held; /* from here on the block holds nothing, <= end */
 	uint32_t live; /* bytes to copy back if the block is off the device in the gap */
 	uint32_t parts; /* number of hints for an eviction and a return */
+	int32_t paged_at; /* position of the last paged op from the visit on, before the gap's end: the block is not
+			     resident after it. -1: none */
+	uint8_t faults; /* of a paged op: page faults bring the block, no hint */
 };
 
 struct um_block {

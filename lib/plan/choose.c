@@ -33,6 +33,9 @@ struct sweep {
 
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident)
 {
+	int32_t least;
+	int paged = 0;
+
 	memset(c, 0, sizeof *c);
 	c->keep_resident = keep_resident;
 	c->evicted = calloc(b->n_visits + 1ull, 1);
@@ -46,8 +49,20 @@ int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep
 	}
 	memcpy(c->load.max + c->load.size, b->baseline.load, (size_t)b->n_ops * sizeof *b->baseline.load);
 	um_load_fill(&c->load);
-	for (int32_t i = 1; i < b->n_ops; i++)
-		c->min_load_op = b->baseline.load[i] < b->baseline.load[c->min_load_op] ? i : c->min_load_op;
+	for (uint32_t v = 0; v < b->n_visits; v++) {
+		if (!um_choice_must_leave(b, v))
+			continue;
+		c->evicted[v] = 1;
+		um_load_add(&c->load, b->visit[v].op + 1, b->visit[v].held, -1);
+		paged = 1;
+	}
+	least = um_load_at(&c->load, 0);
+	for (int32_t i = 1; i < b->n_ops; i++) {
+		int32_t load = paged ? um_load_at(&c->load, i) : b->baseline.load[i];
+
+		c->min_load_op = load < least ? i : c->min_load_op;
+		least = load < least ? load : least;
+	}
 	return 0;
 }
 

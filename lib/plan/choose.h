@@ -34,7 +34,7 @@ struct um_choice {
 	uint8_t *keep_resident; /* by visit: must not be evicted after it. Borrowed: outlives the choice */
 };
 
-/* All blocks kept: fills `load` and `min_load_op`. 0 or -ENOMEM. */
+/* All blocks kept, but for those that a paged op evicts: fills `load` and `min_load_op`. 0 or -ENOMEM. */
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident);
 void um_choice_fini(struct um_choice *c);
 
@@ -59,10 +59,19 @@ static inline uint32_t um_choice_first(const struct um_choice *c, uint32_t touch
 	return c->first[touch];
 }
 
+/* Must the block be off the device after visit v? Also where its next visit follows at once, after a paged op: then it
+ * only returns. */
+static inline int um_choice_must_leave(const struct um_blocks *b, uint32_t v)
+{
+	const struct um_visit *x = &b->visit[v];
+
+	return x->paged_at >= 0 && (um_choice_can_leave(b, v) || (x->held <= x->op + 1 && b->after[v] != UINT32_MAX));
+}
+
 /* Does a copy return after visit v, if its block is off the device there? */
 static inline int um_choice_returns(const struct um_blocks *b, uint32_t v)
 {
-	return b->visit[v].live && b->after[v] != UINT32_MAX;
+	return b->visit[v].live && b->after[v] != UINT32_MAX && !b->visit[b->after[v]].faults;
 }
 
 /* The gaps with a return, in order of need counted from op `from` on, then of visits: into `back`, which has room for

@@ -37,7 +37,7 @@ struct writer {
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
 
 /* After visit v, before the op after it. After the last op that is in the next iteration, with the slot that the tensor
- * has there. */
+ * has there. No hint if the op after it visits the block: it only returns, after a paged op. */
 static int leave(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];
@@ -45,6 +45,8 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 	int32_t op = w->b->visit[v].op;
 	struct piece e = {p->block, p->slot, p->bytes, p->off, op + 1, op, UM_HINT_EVICT};
 
+	if (w->b->visit[v].held <= op + 1)
+		return 0;
 	if (x->liveness != UM_LIVENESS_NEEDED)
 		e.kind = UM_HINT_DISCARD;
 	if (op + 1 == w->b->n_ops) {

@@ -10,6 +10,7 @@
 #include "plan/advice.h"
 #include "plan/blocks.h"
 #include "plan/bound.h"
+#include "plan/paged.h"
 #include "plan/place.h"
 #include "plan/scheme.h"
 #include "plan/search.h"
@@ -110,11 +111,17 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
 	struct um_blocks blocks = {0};
-	int err = um_blocks_build(&blocks, &out->sched, host_resident);
+	int err = um_blocks_build(&blocks, &out->sched, host_resident), paged = 0;
 
+	if (!err && !scheme) {
+		paged = um_paged_mark(&blocks, &out->sched, out->budget / UM_BLOCK_BYTES);
+		err = paged < 0 ? paged : 0;
+	}
 	if (!err && !host_resident)
-		err = um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
-	if (!err)
+		err = paged ? 0 : um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
+	if (!err && !host_resident && paged)
+		out->bound_ns = out->in_core_ns;
+	if (!err && scheme)
 		err = check_ops(&blocks, out, why, size);
 	if (!err)
 		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
@@ -135,16 +142,35 @@ static void swap_times(struct um_schedule *s, uint64_t *ns)
 	}
 }
 
+static size_t count_paged(const struct um_schedule *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->ops.n; i++)
+		n += s->ops.at[i].paged;
+	return n;
+}
+
+/* The second of two plans: `was` paged so many ops, and took so long. */
+static int is_better(const struct um_plan *p, size_t was, uint64_t ns)
+{
+	size_t is = count_paged(&p->sched);
+
+	return is < was || (is == was && p->predicted_ns < ns);
+}
+
 /* Makes the plan with host-resident ranges too; it is used if it is better than `out`, or if there was no plan (`had`
  * is the error). 0, -ENOMEM, or `had`. */
 static int build_host_resident(const struct um_plan_request *r, struct um_plan *out, int had, char *why, size_t size)
 {
 	uint64_t *ns = malloc((out->sched.ops.n + 1) * sizeof *ns);
 	uint64_t remote = (uint64_t)(r->profile->b_remote * r->profile->h2d);
+	uint8_t *was = malloc(out->sched.ops.n + 1); /* by op: paged without such ranges */
+	size_t paged = count_paged(&out->sched);
 	struct um_plan near = *out;
 	struct um_host_resident *host_resident = NULL;
 	char line[240];
-	int err = ns ? 0 : -ENOMEM;
+	int err = ns && was ? 0 : -ENOMEM;
 
 	if (!err && remote)
 		err = um_advice_host_resident(out, remote, &host_resident);
@@ -155,22 +181,26 @@ static int build_host_resident(const struct um_plan_request *r, struct um_plan *
 		uint64_t slow = um_host_resident_ns(&out->sched, &out->sched.ops.at[i], host_resident, remote);
 
 		ns[i] = slow > out->sched.ops.at[i].ns ? slow : out->sched.ops.at[i].ns;
+		was[i] = out->sched.ops.at[i].paged;
 	}
 	out->remote = remote;
 	swap_times(&out->sched, ns);
 	err = build_hints(r, NULL, host_resident, out, had ? why : line, had ? size : sizeof line);
 	swap_times(&out->sched, ns);
-	if (err || (!had && out->predicted_ns >= near.predicted_ns)) {
+	if (err || (!had && !is_better(out, paged, near.predicted_ns))) {
 		um_vec_fini(&out->hints);
 		memcpy(&out->hints, &near.hints, sizeof out->hints);
 		out->predicted_ns = near.predicted_ns;
 		out->remote = 0;
+		for (size_t i = 0; i < out->sched.ops.n; i++)
+			out->sched.ops.at[i].paged = was[i];
 	} else {
 		um_vec_fini(&near.hints);
 		had = 0;
 	}
 out:
 	free(host_resident);
+	free(was);
 	free(ns);
 	return err == -ENOMEM ? err : had;
 }

@@ -55,6 +55,8 @@ static void place(struct ret *ret, uint32_t n, const struct um_blocks *b, struct
 			int64_t from = x->op + 1 > base - b->n_ops ? x->op + 1 : base;
 			int64_t cut = x->end - ret[i].need, to = iteration ? cut : x->end;
 
+			if (from <= x->paged_at)
+				from = (int64_t)x->paged_at + 1;
 			if (not_before && from < not_before[ret[i].visit])
 				from = not_before[ret[i].visit];
 			if (iteration && (from >= cut || ret[i].after > cut - 1 - base))

@@ -183,8 +183,10 @@ static int prepare(struct um_search *s)
 		return -ENOMEM;
 	s->clock[0] = 0;
 	for (size_t i = 0; i < sched->ops.n; i++) {
-		int32_t n = (int32_t)(b->first_of_op[i + 1] - b->first_of_op[i]);
+		int32_t n = 0;
 
+		for (uint32_t k = b->first_of_op[i]; k < b->first_of_op[i + 1]; k++)
+			n += !b->visit[b->of_op[k]].faults;
 		s->clock[i + 1] = s->clock[i] + sched->ops.at[i].ns;
 		s->most = n > s->most ? n : s->most;
 	}

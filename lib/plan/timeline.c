@@ -416,6 +416,19 @@ static uint64_t wait_to_arrive(struct evaluation *l, int32_t op, uint64_t time)
 }
 
 /* Simulates one iteration. */
+/* The op before has ended: its blocks are evicted. After a paged one nothing is taken to be resident. */
+static int leave_after(struct evaluation *l, int32_t op, uint64_t time)
+{
+	if (!l->s->ops.at[op].paged)
+		return send_out(l, op, time);
+	/* its own blocks leave after the copies in progress, without one that counts */
+	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++)
+		l->left[l->outgo[k]] = l->d2h > time ? l->d2h : 0;
+	l->resident = 0;
+	l->out_head = l->outs.n;
+	return 0;
+}
+
 static int run_iteration(struct evaluation *l, int iteration)
 {
 	for (int32_t op = 0; op < l->n; op++) {
@@ -425,7 +438,7 @@ static int run_iteration(struct evaluation *l, int iteration)
 		if (i)
 			work(l, op, i, time, 0);
 		l->resident -= l->freed[op];
-		if (i && send_out(l, op ? op - 1 : l->n - 1, time))
+		if (i && leave_after(l, op ? op - 1 : l->n - 1, time))
 			return -ENOMEM;
 		time = work(l, op, i, time, 1);
 		if (i >= l->arrived) {

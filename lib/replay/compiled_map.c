@@ -297,4 +297,5 @@ void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
 	free(b->twin);
 	free(b->level);
 	um_vec_fini(&b->ahead);
+	um_vec_fini(&b->faults);
 }

@@ -38,6 +38,12 @@ struct um_compiled_plan_ahead {
 	int stays; /* not touched: it may stay until then, but need not be prefetched */
 };
 
+/* Blocks that page faults of a paged op bring, before this action of the walk. */
+struct um_compiled_plan_faults {
+	size_t action;
+	int64_t blocks;
+};
+
 #define UM_NONE UINT32_MAX
 
 /* Declarations of the program about a tensor, by an op of the walk. */
@@ -91,6 +97,7 @@ struct um_compiled_plan_walk {
 	int finds_missing; /* this walk only finds missing blocks */
 	uint64_t *level; /* by op: number of resident blocks */
 	UM_VEC(struct um_compiled_plan_ahead) ahead; /* by op */
+	UM_VEC(struct um_compiled_plan_faults) faults; /* of this walk, by action */
 	int err;
 };
 

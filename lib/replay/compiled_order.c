@@ -34,7 +34,7 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 	int64_t in = 0, dropped = 0, room = (int64_t)b->capacity - (int64_t)b->start_resident;
 	int64_t m = before ? 1 - (int64_t)before->n : 0; /* at most all outs of the previous iteration pending */
 	int64_t seen = 0; /* outs issued no later than this in */
-	size_t next = 0, drops = 0;
+	size_t next = 0, drops = 0, faults = 0;
 
 	for (size_t i = 0; i < p->actions.n; i++) {
 		struct um_action *a = &p->actions.at[i];
@@ -43,6 +43,8 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 			seen += p->actions.at[next].kind == UM_ACTION_EVICT;
 		if (a->kind != UM_ACTION_PREFETCH)
 			continue;
+		for (; faults < b->faults.n && b->faults.at[faults].action <= i; faults++)
+			in += b->faults.at[faults].blocks;
 		in += (int64_t)(a->bytes / UM_BLOCK_BYTES);
 		for (; drops < a->drops; drops++)
 			dropped += b->drops.at[drops].frees;

@@ -298,11 +298,36 @@ static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 	}
 }
 
+/* A part that a paged op uses: resident afterwards, as far as that is known. */
+static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_part *p, int64_t *blocks)
+{
+	struct um_compiled_plan_block *bl = &b->blocks[p->block];
+
+	part_set(b, p, 1, 0);
+	um_compiled_plan_dead_remove(b, bl);
+	if (bl->resident)
+		return;
+	bl->resident = 1;
+	bl->dead_on_host = bl->fetch = 0;
+	b->resident++;
+	++*blocks;
+}
+
+/* After a paged op the driver may have evicted any block: each is prefetched before its next use. */
+static void end_paged(struct um_compiled_plan_walk *b, int64_t blocks)
+{
+	for (uint32_t k = 0; k < b->n_blocks; k++)
+		b->blocks[k].unsure = b->blocks[k].resident;
+	if (um_vec_push(&b->faults, ((struct um_compiled_plan_faults){b->to->actions.n, blocks})))
+		b->err = -ENOMEM;
+}
+
 /* An op touches blocks that earlier hints prefetched; the others become resident by a fault. */
 static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 {
 	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
 	int32_t gate = INT32_MIN;
+	int64_t blocks = 0;
 
 	for (uint32_t u = 0; u < so->n_uses; u++) {
 		const struct um_sched_use *su = &b->plan->sched.uses.at[so->first_use + u];
@@ -315,13 +340,17 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 
 			if (bl->host_resident)
 				continue;
-			if (!bl->resident || bl->unsure || !b->parts[k].wanted)
+			if (so->paged)
+				fault_in(b, &b->parts[k], &blocks);
+			else if (!bl->resident || bl->unsure || !b->parts[k].wanted)
 				want(b, slot, su->off, su->bytes, op, 1);
 			if (bl->last_in != INT32_MIN && bl->last_in + 1 > gate)
 				gate = bl->last_in + 1;
 		}
 	}
 	b->to->gate[op] = gate;
+	if (so->paged)
+		end_paged(b, blocks);
 	for (uint32_t u = so->first_use; u < so->first_use + so->n_uses; u++)
 		if (b->plan->sched.uses.at[u].dead_after)
 			b->marks[um_compiled_plan_slot_at(b, b->plan->sched.uses.at[u].slot, op)] |= UM_MARKED_DEAD;
@@ -371,6 +400,7 @@ static void walk(struct um_compiled_plan_walk *b)
 
 	um_vec_clear(&b->to->actions);
 	um_vec_clear(&b->drops);
+	um_vec_clear(&b->faults);
 	b->out->over = 0;
 	b->n_in = b->n_out = 0;
 	b->latest[0] = b->latest[1] = SIZE_MAX;

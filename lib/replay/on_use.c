@@ -12,6 +12,9 @@
 /* For an op that touches less than this share of a range, page faults move fewer bytes than a prefetch. */
 #define SPARSE 8
 
+/* One block in so many is left to the first page faults of an op that exceeds the device. */
+#define PAGED_SPARE 32
+
 /* Maximum number of tracked blocks: 256 GiB. */
 #define MOST_BLOCKS (1u << 17)
 
@@ -145,8 +148,31 @@ static int wanted(const struct um_on_use *p, const struct um_use *u)
 	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->skips_resident && u->touched < u->bytes / SPARSE);
 }
 
+/* The share of each range that may be prefetched: all, unless the op alone exceeds the device. Then as much as fits from
+ * the beginning of each, since the op reaches them at the same fraction; more would evict what it reaches first. */
+static double share_of(struct um_on_use *p, const struct um_use *uses, uint32_t n)
+{
+	uint64_t bytes = 0, most = p->resident.most * UM_BLOCK_BYTES;
+
+	for (uint32_t i = 0; p->skips_resident && i < n; i++)
+		bytes += wanted(p, &uses[i]) ? uses[i].bytes : 0;
+	if (!p->skips_resident || bytes <= most)
+		return 1;
+	p->full = 1;
+	return (double)(most - most / PAGED_SPARE) / (double)bytes;
+}
+
+static uint64_t part_of(const struct um_use *u, double share)
+{
+	uint64_t part = (uint64_t)((double)u->bytes * share) & ~(UM_BLOCK_BYTES - 1);
+
+	return share < 1 && part ? part : u->bytes;
+}
+
 void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n)
 {
+	double share = share_of(p, uses, n);
+
 	p->resident.serial++;
 	if (p->tracks)
 		order(p, stream);
@@ -160,7 +186,8 @@ void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *us
 		if (!wanted(p, u))
 			continue;
 		if (!p->tracks) {
-			prefetch(p, u, stream);
+			prefetch(p, &(struct um_use){.tensor = u->tensor, .off = u->off, .bytes = part_of(u, share)},
+				 stream);
 			continue;
 		}
 		bytes = fit(p, u, stream);

@@ -132,6 +132,15 @@ void um_replan_forget(struct um_replan *r)
 	r->last_signature = 0;
 }
 
+static void log_paged(const struct um_replan *r)
+{
+	for (size_t i = 0; i < r->plan.sched.ops.n; i++)
+		if (r->plan.sched.ops.at[i].paged)
+			um_notices_log(r->notices, UMADV_LOG_INFO,
+				       "op %zu '%s' uses more than the budget: the driver pages it", i,
+				       r->plan.sched.ops.at[i].name);
+}
+
 /* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
 static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 {
@@ -151,6 +160,7 @@ static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 		       r->plan.sched.ops.n, r->plan.hints.n, (double)r->plan.predicted_ns / 1e6,
 		       (double)r->plan.in_core_ns / 1e6, (unsigned long long)(r->plan_peak_bytes >> 20),
 		       (unsigned long long)(r->host.device->budget >> 20));
+	log_paged(r);
 }
 
 /* Slots that take turns in two places move by whole blocks, so that hints fit both. The first plan finds one of them

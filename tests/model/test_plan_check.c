@@ -110,6 +110,28 @@ static void read_mostly(void)
 	refused("slot 1 has no such range", "advice for more than there is");
 }
 
+/* Room for 100 bytes, and an op that updates 300. */
+static void paged(void)
+{
+	begin(100);
+	fx_slot(&p.sched, 100, -1, -1);
+	fx_slot(&p.sched, 300, -1, -1);
+	fx_op(&p.sched, "a", 10, "u0");
+	fx_op(&p.sched, "large", 20, "u1");
+	fx_hint(&p, UM_HINT_PREFETCH, 0, -1, 0);
+	fx_hint(&p, UM_HINT_EVICT, 1, 0, 0);
+	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 1, 0, 100);
+	refused("300 bytes resident of 100", "an op above the budget that is not paged is unsound");
+	p.sched.ops.at[1].paged = 1;
+	is_int(check(), 0, "a plan with a paged op is sound");
+	is_u64(f.ns, 100 + 10 + 100 + 100 + 20 + 200 + 200,
+	       "a paged op takes its time, and that of its absent bytes in and of those above the budget out");
+	is_u64(f.peak_bytes, 100, "bytes that the driver brings do not count towards the budget");
+	p.hints.n = 1;
+	p.hints.at[0].kind = UM_HINT_EVICT;
+	refused("op 0 'a': 100 bytes of slot 0 are absent", "nothing counts as resident after a paged op");
+}
+
 static void advise(uint32_t slot, int advice)
 {
 	fx_hint(&p, UM_HINT_ADVISE, (int32_t)p.sched.ops.n - 1, -1, slot);
@@ -421,6 +443,7 @@ int main(void)
 	everything_fits();
 	copies();
 	starts();
+	paged();
 	read_mostly();
 	on_the_host();
 	overlap();

@@ -158,6 +158,7 @@ static void shared_block(void)
 
 static void too_large(void)
 {
+	struct um_plan_request r;
 	struct um_schedule s = {0};
 
 	sweep(&s, 3, 'r', 1);
@@ -165,7 +166,12 @@ static void too_large(void)
 	fx_op(&s, "cat", 1, "");
 	s.uses.at[1].slot = 3;
 	s.uses.at[1].bytes = 4 * B + 1;
-	is_int(build(&s, 4 * B), -E2BIG, "an op that is too large");
+	r = fx_request(&s, 4 * B);
+	r.strategy = "superneurons";
+	um_plan_fini(&plan_);
+	um_plan_init(&plan_);
+	is_int(um_plan_build(&r, &plan_, &grow, why, sizeof why), -E2BIG,
+	       "a published scheme refuses an op above the budget");
 	is_str(why, "op 1 'sweep' uses 8.0 MiB, in 10.0 MiB of whole blocks; the budget is 8.0 MiB",
 	       "the reason names the op, its bytes, their blocks and the budget");
 	is_u64(plan_.hints.n + plan_.sched.ops.n, 0, "a refused schedule leaves the plan empty");
@@ -173,6 +179,57 @@ static void too_large(void)
 	is_int(build(&s, 4 * B), -EINVAL, "a schedule that makes no sense");
 	um_schedule_fini(&s);
 	is_int(build(&s, 4 * B), -EINVAL, "a schedule without ops is refused");
+}
+
+/* Ops on one block each, before and after one that updates eight, with room for five. Slots 0 to 2 are small. */
+static void around_paged(struct um_schedule *s)
+{
+	for (int i = 0; i < 3; i++)
+		fx_slot(s, B, -1, -1);
+	fx_slot(s, 8 * B, -1, -1);
+	fx_op(s, "a", B, "u0");
+	fx_op(s, "b", B, "u1");
+	fx_op(s, "large", B, "u3");
+	fx_op(s, "c", B, "r2 u1");
+	fx_op(s, "d", B, "r0");
+}
+
+/* Is a byte of a hint of this kind in the slot, at this op? */
+static uint64_t hinted(enum um_hint_kind kind, uint32_t slot, int32_t at)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < plan_.hints.n; i++) {
+		const struct um_hint *h = &plan_.hints.at[i];
+
+		bytes += h->kind == kind && h->slot == slot && h->at == at ? h->bytes : 0;
+	}
+	return bytes;
+}
+
+static void paged(void)
+{
+	struct um_schedule s = {0};
+	uint64_t ahead = 0;
+
+	around_paged(&s);
+	is_int(build(&s, 5 * B), 0, "a schedule with an op above the budget gets a plan");
+	ok(plan_.sched.ops.at[2].paged, "the op above the budget is marked as paged");
+	ok(!plan_.sched.ops.at[1].paged && !plan_.sched.ops.at[3].paged, "the ops around it are not");
+	for (int32_t op = 0; op < 5; op++)
+		ahead += hinted(UM_HINT_PREFETCH, 3, op);
+	is_u64(ahead, 5 * B, "as much of it is prefetched as there is room for");
+	ok(hinted(UM_HINT_EVICT, 0, 1) == B && hinted(UM_HINT_EVICT, 1, 2) == B,
+	   "all other blocks are evicted before it");
+	ok(hinted(UM_HINT_PREFETCH, 1, 3) == B && hinted(UM_HINT_PREFETCH, 2, 3) == B,
+	   "they are prefetched again for the op after it");
+	is_u64(hinted(UM_HINT_EVICT, 3, 3), 8 * B, "its own blocks are evicted after it");
+	/* three blocks in and out by page faults during the op */
+	ok(f.ns >= 5 * B + 3 * B + 3 * B, "the time of the plan contains the paged op's copies");
+	s.uses.at[2].bytes = 5 * B;
+	is_int(build(&s, 5 * B), 0, "a part of the tensor that fits");
+	ok(!plan_.sched.ops.at[2].paged, "an op that uses a part below the budget is not paged");
+	um_schedule_fini(&s);
 }
 
 /* Never placed, never hinted, not counted. */
@@ -215,6 +272,9 @@ static int most_blocks(const struct um_plan *p)
 	for (int32_t i = 0; i < 2 * (int32_t)p->sched.ops.n; i++) {
 		int32_t op = i % (int32_t)p->sched.ops.n;
 
+		/* nothing counts as resident after it */
+		while (n && p->sched.ops.at[op ? op - 1 : (int32_t)p->sched.ops.n - 1].paged)
+			count_range(p, &here[--n], held, -1);
 		for (size_t k = 0; k < p->hints.n; k++) {
 			const struct um_hint *h = &p->hints.at[k];
 
@@ -527,6 +587,7 @@ int main(void)
 	dead();
 	shared_block();
 	too_large();
+	paged();
 	unmanaged();
 	freed_around();
 	by_chance();

@@ -91,9 +91,8 @@ int main(void)
 	is_str(warning, "", "the log has no warning");
 
 	is_int(run(3 * MIB + MIB / 2, &p, &stats), 0, "a program with ops of 7.25 MiB runs within 8 MiB");
-	is_u64(stats.hinted_iterations, 0, "no plan holds the seven blocks that an op needs");
-	ok(strstr(warning, "uses 7.2 MiB, in 14.0 MiB of whole blocks; the budget is 8.0 MiB") != NULL,
-	   "the log gives bytes, whole blocks and the budget");
-	diag("%s", warning);
+	ok(stats.hinted_iterations >= 4, "ops whose blocks exceed the budget are paged within a plan (%llu of 6)",
+	   (unsigned long long)stats.hinted_iterations);
+	is_str(warning, "", "the log has no warning for paged ops");
 	return tap_done();
 }

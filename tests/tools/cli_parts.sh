@@ -34,4 +34,8 @@ for device in v100 a100 h100; do
 	is "$(behind "$device" "$tmp/slabs.umtrace" "$tmp/tables.umtrace" "$tmp/giant.umtrace")" "" \
 		"$device: slabs, tables and an op above the budget are not behind"
 done
+
+"$UMADVISE" plan "$tmp/giant.umtrace" --oversubscribe 1.5 -o "$tmp/giant.umplan" >/dev/null
+like "$("$UMADVISE" plan --show "$tmp/giant.umplan")" \
+	"paged +op [0-9]+ 'update_all' uses more than the budget: the driver pages it" "plan --show names the paged op"
 tap_done
