@@ -2,8 +2,8 @@
  *
  * debug.h - invariants that debug builds check, by level
  *
- * UM_DEBUG (configure --enable-debug=LEVEL) says which: 0, a release, checks none and evaluates nothing; 1 what costs a
- * comparison; 2 also what looks at many things, outside the op path; 3 also what does so on the op path.
+ * UM_DEBUG (configure --enable-debug=LEVEL) is the level: 0, a release, checks nothing; 1 checks conditions that cost a
+ * comparison; 2 also checks that visit many objects, outside the op path; 3 also such checks on the op path.
  */
 #ifndef UM_BASE_DEBUG_H
 #define UM_BASE_DEBUG_H

@@ -2,9 +2,9 @@
  *
  * pqueue.h - priority queues: binary heaps in arrays of the caller's
  *
- * UM_PQUEUE(NAME, type, before) defines NAME_rise and NAME_sink. `before(const type *a, const type *b)` says whether a
- * is nearer to the top, which is at[0]. To add: append, then rise. To remove the top: move the last one there and sink.
- * UM_PQUEUE_TRACKED also calls `moved(type *x, size_t i)` for each element that comes to lie at i. O(log n).
+ * UM_PQUEUE(NAME, type, before) defines NAME_rise and NAME_sink. `before(const type *a, const type *b)`: is a nearer to
+ * the top, at[0]? To add: append, then rise. To remove the top: move the last one there and sink. UM_PQUEUE_TRACKED
+ * also calls `moved(type *x, size_t i)` for each element that is moved to i. O(log n).
  */
 #ifndef UM_BASE_PQUEUE_H
 #define UM_BASE_PQUEUE_H

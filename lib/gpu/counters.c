@@ -267,10 +267,10 @@ static void look_at_clock(int64_t now)
 
 int um_counters_open(int64_t now, char *why, size_t size)
 {
-	pid_t nobody = 0;
+	pid_t expected = 0;
 	int busy, err;
 
-	if (!atomic_compare_exchange_strong(&owner, &nobody, getpid()) && nobody != getpid()) {
+	if (!atomic_compare_exchange_strong(&owner, &expected, getpid()) && expected != getpid()) {
 		snprintf(why, size, "this process was forked from one that uses them");
 		return -EBUSY;
 	}

@@ -57,7 +57,7 @@ int um_device_standin_profile(struct um_gpu *gpu, struct um_profile *out);
 /* The stand-in's tally so far. 0, or -ENODEV. */
 int um_device_standin_tally(struct um_gpu *gpu, struct um_tally *out);
 
-/* Names managed memory in the stand-in's report; nothing where the device is real. */
+/* Names managed memory in the stand-in's report; does nothing on a real device. */
 void um_device_standin_name(struct um_gpu *gpu, const void *at, const char *name);
 
 /* --- kernels of our own, by the driver API: for probes; CUDA error codes ------------------------------------------ */

@@ -31,7 +31,7 @@ void um_out_str(struct um_out *o, const char *s);
 void um_out_u64(struct um_out *o, uint64_t x);
 void um_out_i64(struct um_out *o, int64_t x);
 void um_out_double(struct um_out *o, double x); /* finite, in the fewest digits that read back as the same number */
-/* `key`, as it stands, and a string; nothing where that is NULL. */
+/* `key`, unchanged, and a string; nothing if the string is NULL. */
 void um_out_key_str(struct um_out *o, const char *key, const char *s);
 void um_out_json_str(struct um_out *o, const char *s); /* quoted; hidden characters as \u, invalid UTF-8 as U+FFFD */
 

@@ -5,9 +5,9 @@
  * Kernels, copies, migrations, faults, API calls, NVTX ranges and allocations; and tensors, operations and hints as
  * libumadvise, or a program with its own marks, announces them. Each is a value with a beginning and an end. A receiver
  * is an activity sink: the writer of an nsys export (io), the report. Put struct um_activity_sink first in the
- * receiver's struct. A source says whether it feeds in order of `begin`; at equal times the order is then that of the
- * kinds: a range before the marks inside it, an op before its uses, a call before the work that it enqueued, a kernel
- * before its faults, and faults before the migrations that serve them.
+ * receiver's struct. The header of a source states whether it feeds in order of `begin`; at equal times the order is
+ * then that of the kinds: a range before the marks inside it, an op before its uses, a call before the work that it
+ * enqueued, a kernel before its faults, and faults before the migrations that serve them.
  */
 #ifndef UM_MODEL_ACTIVITY_H
 #define UM_MODEL_ACTIVITY_H

@@ -16,7 +16,7 @@ static struct um_host_resident both(const struct um_host_resident *a, const stru
 
 int um_host_resident_find(const struct um_plan *p, struct um_host_resident **out)
 {
-	struct um_host_resident *ranges, *home;
+	struct um_host_resident *ranges, *preferred;
 	size_t any = 0;
 
 	*out = NULL;
@@ -27,17 +27,17 @@ int um_host_resident_find(const struct um_plan *p, struct um_host_resident **out
 	ranges = calloc(2 * p->sched.slots.n + 1, sizeof *ranges);
 	if (!ranges)
 		return -ENOMEM;
-	home = ranges + p->sched.slots.n;
+	preferred = ranges + p->sched.slots.n;
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
 
 		if (h->kind == UM_HINT_ADVISE && h->advice == UM_ADVICE_PREFERRED)
-			home[h->slot] = (struct um_host_resident){h->off, h->bytes};
+			preferred[h->slot] = (struct um_host_resident){h->off, h->bytes};
 		else if (h->kind == UM_HINT_ADVISE && h->advice == UM_ADVICE_ACCESSED_BY)
 			ranges[h->slot] = (struct um_host_resident){h->off, h->bytes};
 	}
 	for (size_t s = 0; s < p->sched.slots.n; s++)
-		ranges[s] = both(&ranges[s], &home[s]);
+		ranges[s] = both(&ranges[s], &preferred[s]);
 	*out = ranges;
 	return 0;
 }

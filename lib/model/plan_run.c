@@ -46,7 +46,7 @@ static void report(const struct um_plan_run *r, uint32_t hint, uint32_t slot, st
 		r->watch->hint(r->watch->user, r, hint, slot, a);
 }
 
-/* The hint at an engine's head: its slot by its current name, and its atoms. */
+/* The hint at an engine's head: the slot that has its tensor now, and its atoms. */
 static struct um_atom_range locate(const struct um_plan_run *r, const struct um_plan_engine *e, uint32_t *slot)
 {
 	uint32_t h = e->queue[e->head], s = r->plan->hints.at[h].slot;
@@ -297,7 +297,7 @@ static int all_there(struct um_plan_run *r, const struct um_sched_op *op, int *l
 	}
 }
 
-/* Bytes that no hint brings: recorded as a fault, and made resident at once so that the run continues. */
+/* Bytes that no hint prefetches: recorded as a fault, and made resident at once so that the run continues. */
 static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {

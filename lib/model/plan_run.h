@@ -71,7 +71,7 @@ struct um_plan_run {
 	int32_t pos; /* number of finished ops of this iteration */
 	int running; /* op `pos` is running */
 	uint64_t op_end;
-	uint32_t seen_use, seen_atom; /* of op `pos`: what was found resident so far */
+	uint32_t seen_use, seen_atom; /* of op `pos`: its uses and atoms found resident so far */
 	struct um_plan_tally tally;
 	int repeats; /* the iteration ended in its initial state */
 	const struct um_plan_watch *watch; /* borrowed; may be NULL */
@@ -79,10 +79,10 @@ struct um_plan_run {
 
 /* Callbacks of an observer, to show a plan or to play it on a device. */
 struct um_plan_watch {
-	/* An eviction, prefetch or discard starts now, on atoms of a slot by its current name; states are those before
-	 * it. May be NULL. */
+	/* An eviction, prefetch or discard starts now, on atoms of the slot that has the tensor now; states are those
+	 * before it. May be NULL. */
 	void (*hint)(void *user, const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range atoms);
-	/* Everything that can start has started, and time is about to advance. The callback may change when work in
+	/* All work that can start has started, and time is about to advance. The callback may change when work in
 	 * progress ends. */
 	void (*pass)(void *user, struct um_plan_run *r);
 	void *user;

@@ -17,7 +17,7 @@
 enum um_slot_flag {
 	UM_SLOT_FIXED = 1, /* its address is fixed (older tensor, adopted memory, or alive now): `place` is given */
 	UM_SLOT_TRANSIENT = 2, /* declared transient: content dead between iterations */
-	UM_SLOT_GUESSED = 4, /* its free has not been observed yet */
+	UM_SLOT_GUESSED = 4, /* its free was not observed yet */
 	UM_SLOT_UNMANAGED = 8 /* no hints, not counted in the budget */
 };
 

@@ -23,7 +23,8 @@ struct um_tally {
 	uint64_t resident_bytes; /* device memory in use by managed data: root chunks that hold a resident page, x 2 MiB
 				  */
 	uint64_t peak_resident_bytes; /* maximum since the previous tally */
-	uint64_t prefetched_bytes; /* of resident_bytes: chunks with a page that a prefetch, not a fault, brought */
+	uint64_t prefetched_bytes; /* of resident_bytes: chunks with a page made resident by a prefetch, not by a
+				      fault */
 	uint64_t peak_prefetched_bytes; /* maximum since the previous tally */
 	uint64_t peak_data_bytes; /* maximum so far of the allocations' bytes in such chunks, without padding */
 	uint64_t host_bytes; /* cached CPU chunks */

@@ -6,7 +6,7 @@
  * out   hints of kind advise, before all others
  *
  * Read-mostly: ranges that are evicted and return in every iteration and that no op writes. The driver then keeps the
- * host's copy when it brings the range to the device, and needs no copy when it evicts it. The driver does not track
+ * host's copy when it migrates the range to the device, and needs no copy when it evicts it. The driver does not track
  * dirty pages, so without the advice it copies ranges that the plan counts as clean.
  *
  * Host-resident: ranges in which ops only look up a little, if the link needs less time for these accesses than for one

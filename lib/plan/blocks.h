@@ -9,8 +9,8 @@
  * A block contains parts of slots. Between two touches of a part there is content to keep, unless the second overwrites
  * the part as a whole or the program declared it dead; the bytes to move for a gap off the device are the sum over its
  * parts. Positions are ops; positions after the iteration's end (n + i: op i of the next one) represent the wrap. A gap
- * that no visit ends (the tensor dies) has no return. A rotating slot (place.h) has blocks of its own, which are named
- * by slot: the gap after its last visit ends with the first visit of its successor's blocks.
+ * that no visit ends (the tensor dies) has no return. A rotating slot (place.h) has its own blocks, which are
+ * identified by slot: the gap after its last visit ends with the first visit of its successor's blocks.
  */
 #ifndef UM_PLAN_BLOCKS_H
 #define UM_PLAN_BLOCKS_H

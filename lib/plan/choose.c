@@ -2,16 +2,16 @@
  *
  * choose.c - Belady's rule on a circular iteration
  *
- * One sweep around the circle, from the op with minimum load on: where an op sees too many blocks, the best of the gaps
- * around it is given up as a whole. For the plain rule (latest end first) that is Belady's rule on a circle, optimal in
- * blocks moved except for the beginning of the first round; excess gaps from there are taken back afterwards, last
- * given up first.
+ * One sweep around the circle, from the op with minimum load on: where too many blocks are resident at an op, the block
+ * with the best gap around it is evicted for the whole gap. For the plain rule (latest end first) that is Belady's rule
+ * on a circle, optimal in blocks moved except for the beginning of the first round; excess evictions from there are
+ * undone afterwards, the last one first.
  */
 #include "plan/choose.h"
 
 #include "base/pqueue.h"
 
-/* A gap with too many hints for the room that it frees is given up last. */
+/* A gap with too many hints for the room that it frees is chosen last. */
 #define MANY_PARTS 16
 
 struct candidate {
@@ -28,7 +28,7 @@ struct sweep {
 	int32_t *too_many; /* by step: the next step, or itself, with too many blocks initially; n_ops: none. One more
 			     entry */
 	UM_VEC(struct candidate) heap;
-	UM_VEC(uint32_t) taken; /* in the order of giving up */
+	UM_VEC(uint32_t) taken; /* in the order of choice */
 };
 
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident)
@@ -212,7 +212,7 @@ static int sweep(struct sweep *s)
 	return err;
 }
 
-/* Takes back gaps that turn out not to be needed. */
+/* Undoes evictions that turn out not to be needed. */
 static void keep_spare(struct sweep *s)
 {
 	for (int live = 1; live >= 0; live--) {

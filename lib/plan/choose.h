@@ -12,9 +12,9 @@
 #include "plan/blocks.h"
 #include "plan/load.h"
 
-/* Order in which gaps around an op are given up: the largest value first of when it ends - begin / 16 of when it began
- * + clean / 16 of the iteration if its block was not written just before on the given clock. 0 and 0 is Belady's rule;
- * 16 orders by length. Dead content always goes before live content. */
+/* Order in which blocks are evicted in the gaps around an op, the largest value first: end of the gap - begin / 16 of
+ * its begin + clean / 16 of the iteration if its block was not written just before, on the given clock. 0 and 0 is
+ * Belady's rule; 16 orders by length. Dead content is always evicted before live content. */
 struct um_choose_rule {
 	const uint64_t *clock; /* by op, when it starts; n_ops + 1. Borrowed */
 	const int64_t *penalty; /* by visit, subtracted. Borrowed */
@@ -29,16 +29,17 @@ struct um_choice {
 	uint32_t *next; /* by visit: the first one from it on in its block after which the block is off the device;
 			   UINT32_MAX if none */
 	uint32_t *first; /* by touch: see um_choice_first */
-	uint32_t *gone; /* the n_away visits after which a block is off the device, ascending */
+	uint32_t *gone; /* the n_evicted visits after which a block is off the device, ascending */
 	uint32_t *left, n_left; /* touches after which their part is off the device, ascending */
 	uint8_t *keep_resident; /* by visit: must not be evicted after it. Borrowed: outlives the choice */
 };
 
-/* All blocks kept, but for those that a paged op evicts: fills `load` and `min_load_op`. 0 or -ENOMEM. */
+/* Initially all blocks are resident, except those that a paged op evicts: fills `load` and `min_load_op`. 0 or
+ * -ENOMEM. */
 int um_choice_init(struct um_choice *c, const struct um_blocks *b, uint8_t *keep_resident);
 void um_choice_fini(struct um_choice *c);
 
-/* Gives up gaps until no op sees more than `limit` blocks. 0, -ENOMEM, -E2BIG (impossible). */
+/* Evicts blocks in gaps until at most `limit` blocks are resident at each op. 0, -ENOMEM, -E2BIG (impossible). */
 int um_choice_build(struct um_choice *c, const struct um_blocks *b, int32_t limit, const struct um_choose_rule *rule);
 
 /* Can the block be off the device after visit v? Not if that frees nothing, nor with content whose return is
@@ -48,8 +49,8 @@ static inline int um_choice_can_leave(const struct um_blocks *b, uint32_t v)
 	return b->visit[v].held > b->visit[v].op + 1 && !(b->visit[v].live && b->after[v] == UINT32_MAX);
 }
 
-/* Computes n_away, next, first, gone and left from `away`, for callers that set `away` (and subtract it from the load)
- * themselves. */
+/* Computes n_evicted, next, first, gone and left from `evicted`, for callers that set `evicted` (and subtract it from
+ * the load) themselves. */
 void um_choice_settle(struct um_choice *c, const struct um_blocks *b);
 
 /* The first gap after a touch, before the next touch of its part or its free, in which the block is off the device;
@@ -75,7 +76,7 @@ static inline int um_choice_returns(const struct um_blocks *b, uint32_t v)
 }
 
 /* The gaps with a return, in order of need counted from op `from` on, then of visits: into `back`, which has room for
- * n_away of them. 0 or -ENOMEM. */
+ * n_evicted of them. 0 or -ENOMEM. */
 int um_choice_list_returns(const struct um_choice *c, const struct um_blocks *b, int32_t from, uint32_t *back,
 			   uint32_t *n);
 

@@ -6,9 +6,9 @@
  * out   the plan's hints, sound by um_plan_check, and predicted_ns
  *
  * A scheme decides in which gaps blocks are off the device and the earliest return; each is one file, scheme_<name>.c,
- * whose head names its source and the points left open there. Places, the room that returns need, arrivals, hints and
- * the proof are common (lower.h). So all of them have the common optimisations that their papers lack: dead content is
- * dropped without a copy, and content that the host still has is not copied again.
+ * whose head names its source and the points that the source leaves open. Places, the room that returns need, arrivals,
+ * hints and the proof are common (lower.h). So all of them have the common optimisations that their papers lack: dead
+ * content is dropped without a copy, and content that the host still has is not copied again.
  */
 #ifndef UM_PLAN_SCHEME_H
 #define UM_PLAN_SCHEME_H
@@ -33,14 +33,14 @@ struct um_scheme_input {
 
 /* The output of a scheme. */
 struct um_scheme_result {
-	struct um_choice choice; /* `away` is set, and subtracted from `load`; `keep_resident` gaps must not be away */
+	struct um_choice choice; /* `evicted` is set, and subtracted from `load`; not in `keep_resident` gaps */
 	int32_t *not_before; /* by visit, see um_returns_build; 0 at first */
 };
 
 struct um_scheme {
 	const char *name;
 	int mode; /* the scheme's own */
-	int tuned; /* run with many weights (bayes.h), first with each one alone; the best counts */
+	int tuned; /* run with many weights (bayes.h), first with each one alone; the best result is used */
 	int (*choose)(struct um_scheme_input *s, int mode, struct um_scheme_result *a); /* 0, -ENOMEM, -E2BIG */
 };
 
@@ -57,7 +57,7 @@ int um_scheme_run(const struct um_scheme *scheme, const struct um_blocks *b, con
 
 /* --- scheme_result.c ---------------------------------------------------------------------------------------------- */
 
-/* Is an op of this name a convolution, or another matrix product, which has its role in other networks? */
+/* Is an op of this name a convolution or another matrix product? */
 int um_scheme_is_product(const char *name);
 
 int um_scheme_result_init(struct um_scheme_result *a, const struct um_blocks *b,

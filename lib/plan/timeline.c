@@ -24,7 +24,7 @@ struct rate {
 	uint64_t bytes, ns;
 };
 
-/* Cached result for a return that is asked for repeatedly until it starts. */
+/* Cached result for a return that is examined repeatedly until it starts. */
 struct gone {
 	uint64_t left;
 	int64_t after, op;

@@ -12,9 +12,10 @@
  * interned. Not thread-safe.
  *
  * Of the set-up (before the first iter) only births are counted. An iteration that exceeds a cap (struct
- * um_record_caps) is too long: its memory is freed, the rest of it is not recorded, and the next iter starts anew. So a
- * program that stops marking iterations does not fill the memory. An iteration in which a tensor is born around live
- * ones is incomplete, too. Writes into live tensors: born_iter and born_ord at birth; seen_iter and seen_at.
+ * um_record_caps) is too long: its memory is freed, the rest of it is not recorded, and recording continues at the next
+ * iter. So a program that stops marking iterations does not fill the memory. An iteration in which a tensor is born
+ * around live ones is incomplete, too. Writes into live tensors: born_iter and born_ord at birth; seen_iter and
+ * seen_at.
  */
 #ifndef UM_RECORD_RECORDER_H
 #define UM_RECORD_RECORDER_H

@@ -4,7 +4,7 @@
  *
  * in    tensors that appear and disappear, addresses that operations use
  * out   live tensors
- * owns  struct um_tensor from birth to death; not the memory they stand for
+ * owns  struct um_tensor from birth to death; not the tensors' memory
  *
  * Live tensors nest (a sub-range of an adopted allocation is a tensor of its own) but never overlap in part. An id is
  * never reused, so an id in an old event stays valid. The record of a dead tensor is reused for a later one: with a

@@ -68,8 +68,8 @@ struct um_compiled_plan_dead {
 /* A plan being compiled: the map, and the state of a walk over the iteration. */
 struct um_compiled_plan_walk {
 	const struct um_plan *plan; /* &seen */
-	struct um_plan seen; /* the plan; after its slots their twins: current places of tensors that will be elsewhere
-			        later */
+	struct um_plan seen; /* the plan; after its slots their twins: current places of tensors whose slots have other
+				places */
 	uint32_t n_slots; /* without twins */
 	uint32_t *twin; /* by slot, UM_NONE: no twin */
 	struct um_compiled_plan *out;

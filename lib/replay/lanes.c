@@ -109,7 +109,7 @@ static void allow_next(struct um_lanes *l, uint32_t k)
 }
 
 /* The device raises the stream's number after the prefetch. If it cannot, the host does, after the numbers of all
- * earlier requests: a number still to be written by the device would lower it again, and an op would wait for ever. */
+ * earlier requests: a number still to be written by the device would lower it again, and an op would wait forever. */
 static struct um_step arrive(struct um_lanes_in *in, uint32_t k)
 {
 	struct um_lanes *l = in->lanes;

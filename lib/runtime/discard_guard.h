@@ -11,14 +11,14 @@
  * from the tensors that are alive then. It allows a discard exactly if
  *
  *     1. the range lies in one region of the library's own memory (adopted memory is never discarded), and
- *     2. each live tensor that overlaps the range is in a state marked "yes", in the column of what waits for the
+ *     2. each live tensor that overlaps the range is in a state marked "yes", in the column of the ops that wait for the
  *        discard:
  *
- *                                        no op   later ops   the op at hand, too
+ *                                        no op   later ops   the current op, too
  *     declared dead, not used since       no       yes         yes
  *     transient, unused so far            no       yes         yes
  *     transient, used this iteration      no       no          no, unless overwritten
- *     overwritten by the op at hand       no       no          yes
+ *     overwritten by the current op       no       no          yes
  *     any other                           no       no          no
  *
  * The next op may write a dead tensor, and the discard must be complete by then. So if no op waits for the discard,

@@ -25,7 +25,7 @@
 struct um_sim_options {
 	const struct um_profile *profile; /* copied */
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
-	int in_core; /* every page counts as resident for ever, as with cudaMalloc and enough memory */
+	int in_core; /* every page counts as resident all the time, as with cudaMalloc and enough memory */
 	int backed; /* managed memory is real host memory (programs compute on it); otherwise only reserved addresses */
 	int follow_cpu; /* backed: accesses of the program's CPU code are detected at its next call (um_sim_follows) */
 	int ledger; /* keep sums per kernel and per allocation: sim_ledger.h */
