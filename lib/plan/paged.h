@@ -7,8 +7,8 @@
  *       driver; gaps that no block stays on the device for
  *
  * The driver pages such an op: it brings in blocks by page faults, in the order in which the op reaches them, and
- * evicts others, of whatever tensor. So all other blocks are evicted before it, as many of its own are prefetched as there is
- * room for, first those that the op reaches first, and after it no block is taken to be resident.
+ * evicts others, of whatever tensor. So all other blocks are evicted before it, as many of its own are prefetched as
+ * there is room for, first those that the op reaches first, and after it no block is taken to be resident. /
  */
 #ifndef UM_PLAN_PAGED_H
 #define UM_PLAN_PAGED_H

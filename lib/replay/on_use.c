@@ -148,8 +148,9 @@ static int wanted(const struct um_on_use *p, const struct um_use *u)
 	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->skips_resident && u->touched < u->bytes / SPARSE);
 }
 
-/* The share of each range that may be prefetched: all, unless the op alone exceeds the device. Then as much as fits from
- * the beginning of each, since the op reaches them at the same fraction; more would evict what it reaches first. */
+/* The share of each range that may be prefetched: all, unless the op alone exceeds the device. Then as much as fits
+ * from the beginning of each, since the op reaches them at the same fraction; more would evict what it reaches
+ * first. */
 static double share_of(struct um_on_use *p, const struct um_use *uses, uint32_t n)
 {
 	uint64_t bytes = 0, most = p->resident.most * UM_BLOCK_BYTES;

@@ -11,8 +11,8 @@
  * from the tensors that are alive then. It allows a discard exactly if
  *
  *     1. the range lies in one region of the library's own memory (adopted memory is never discarded), and
- *     2. each live tensor that overlaps the range is in a state marked "yes", in the column of the ops that wait for the
- *        discard:
+ *     2. each live tensor that overlaps the range is in a state marked "yes", in the column of the ops that wait for
+ *        the discard:
  *
  *                                        no op   later ops   the current op, too
  *     declared dead, not used since       no       yes         yes
