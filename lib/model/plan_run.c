@@ -358,8 +358,8 @@ static void touch(struct um_plan_run *r, const struct um_sched_op *op)
 	}
 }
 
-/* Moves the absent bytes of a paged op: in, where it needs their content, and out, what it writes beyond the budget.
- * Returns the time of that on the link. */
+/* Moves the absent bytes of a paged op: in, if it needs their content, and out, the bytes that it writes beyond the
+ * budget. Returns the link's time. */
 static uint64_t page(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	uint64_t in = 0, all = 0, written = 0, out;
@@ -383,7 +383,7 @@ static uint64_t page(struct um_plan_run *r, const struct um_sched_op *op)
 	return copy_ns(in, r->plan->h2d) + copy_ns(out, r->plan->d2h);
 }
 
-/* A paged op has ended: the driver may have evicted anything. */
+/* A paged op has ended: the driver may have evicted any byte. */
 static void forget_resident(struct um_plan_run *r)
 {
 	r->used = 0;

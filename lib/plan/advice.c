@@ -134,7 +134,7 @@ int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_
 		else if (over)
 			looked[u->slot] += (double)u->touched * (double)over / (double)u->bytes;
 	}
-	/* a table that does not fit cannot migrate, whatever that would cost */
+	/* a table that exceeds the memory stays on the host, whatever a migration costs */
 	for (size_t i = 0; i < s->ops.n; i++)
 		for (uint32_t u = 0; s->ops.at[i].paged && u < s->ops.at[i].n_uses; u++) {
 			uint32_t slot = s->uses.at[s->ops.at[i].first_use + u].slot;

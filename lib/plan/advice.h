@@ -24,8 +24,8 @@ int um_advice_add(struct um_plan *p);
 int um_advice_drop(struct um_plan *p);
 
 /* By slot, the ranges that may be host-resident in a plan of this schedule (with places), whole blocks; NULL: none.
- * `remote`: bytes/s of accesses over the link. Those that the link accesses faster than it migrates them, and those of
- * paged ops. To be freed. 0 or -ENOMEM. O(uses). */
+ * `remote`: bytes/s of accesses over the link. These are ranges that the link accesses faster than it migrates them,
+ * and ranges of paged ops. To be freed. 0 or -ENOMEM. O(uses). */
 int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_host_resident **host_resident);
 
 #endif

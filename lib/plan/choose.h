@@ -60,8 +60,8 @@ static inline uint32_t um_choice_first(const struct um_choice *c, uint32_t touch
 	return c->first[touch];
 }
 
-/* Must the block be off the device after visit v? Also where its next visit follows at once, after a paged op: then it
- * only returns. */
+/* Must the block be off the device after visit v? Also if its next visit follows directly after a paged op: then the
+ * block only returns. */
 static inline int um_choice_must_leave(const struct um_blocks *b, uint32_t v)
 {
 	const struct um_visit *x = &b->visit[v];

@@ -37,7 +37,7 @@ struct writer {
 /* --- evictions ---------------------------------------------------------------------------------------------------- */
 
 /* After visit v, before the op after it. After the last op that is in the next iteration, with the slot that the tensor
- * has there. No hint if the op after it visits the block: it only returns, after a paged op. */
+ * has there. No hint if the next op visits the block: after a paged op it only returns. */
 static int leave(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];

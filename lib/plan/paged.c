@@ -2,101 +2,101 @@
  *
  * paged.c - finds ops above the budget and the gaps around them
  *
- * An op is taken to walk through its ranges in ascending order, through all of them at the same fraction at a time.
+ * An op is assumed to access its ranges in ascending order, all of them at the same fraction at a time.
  */
 #include "plan/paged.h"
 
 #include "base/bisect.h"
 
-#define SPARE 32 /* one block in so many is left free during a paged op, for the first faults */
+#define SPARE 32 /* 1/32 of the blocks stays free when a paged op begins, for its first faults */
 
-struct turn {
-	double at; /* fraction of its range before the block; -1: it is resident when the op begins */
+struct access {
+	double at; /* fraction of its range before the block; -1: the block is resident when the op begins */
 	uint32_t visit;
 };
 
-static int by_turn(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
-	const struct turn *x = a, *y = b;
+	const struct access *x = a, *y = b;
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	return x->visit < y->visit ? -1 : x->visit > y->visit;
 }
 
-/* The turn of the op's visit of a block, among its `n` turns, which are by block. */
-static struct turn *find_turn(const struct um_blocks *b, struct turn *turn, uint32_t n, uint32_t block)
+/* The op's access to a block, among its `n` accesses, which are sorted by block. */
+static struct access *find_access(const struct um_blocks *b, struct access *access, uint32_t n, uint32_t block)
 {
 	uint32_t lo = 0;
 
-	UM_BISECT(lo, n, i, b->visit[turn[i].visit].block < block)
-	return lo < n && b->visit[turn[lo].visit].block == block ? &turn[lo] : NULL;
+	UM_BISECT(lo, n, i, b->visit[access[i].visit].block < block)
+	return lo < n && b->visit[access[lo].visit].block == block ? &access[lo] : NULL;
 }
 
-/* The op reaches the parts of a use one after the other. */
-static void take_turns(const struct um_blocks *b, const struct um_sched_use *u, struct turn *turn, uint32_t n)
+/* Sets the order of the blocks of a use: by offset. */
+static void add_accesses(const struct um_blocks *b, const struct um_sched_use *u, struct access *access, uint32_t n)
 {
 	uint32_t first = b->first_part[u->slot], last = b->first_part[u->slot + 1];
 
 	for (uint32_t p = first; p < last; p++) {
 		const struct um_part *part = &b->part[p];
-		struct turn *t;
+		struct access *t;
 		double at;
 
 		if (part->off + part->bytes <= u->off || part->off >= u->off + u->bytes)
 			continue;
 		at = part->off > u->off ? (double)(part->off - u->off) / (double)u->bytes : 0;
-		t = find_turn(b, turn, n, part->block);
+		t = find_access(b, access, n, part->block);
 		if (t && at < t->at)
 			t->at = at;
 	}
 }
 
-/* Blocks that the op before uses are resident anyway. */
-static void keep_last(const struct um_blocks *b, int32_t op, struct turn *turn, uint32_t n)
+/* Blocks that the previous op uses are resident when this op begins. */
+static void mark_resident(const struct um_blocks *b, int32_t op, struct access *access, uint32_t n)
 {
 	int32_t before = op ? op - 1 : b->n_ops - 1;
 
 	for (uint32_t i = b->first_of_op[before]; i < b->first_of_op[before + 1]; i++) {
 		uint32_t next = b->after[b->of_op[i]];
-		struct turn *t = next == UINT32_MAX ? NULL : find_turn(b, turn, n, b->visit[next].block);
+		struct access *t = next == UINT32_MAX ? NULL : find_access(b, access, n, b->visit[next].block);
 
 		if (t && t->visit == next)
 			t->at = -1;
 	}
 }
 
-/* Of the op's blocks all but the first `most` that it reaches are left to page faults. */
+/* Leaves all of the op's blocks to page faults, except the first `most` in the order of access. */
 static int leave_to_faults(struct um_blocks *b, const struct um_schedule *s, int32_t op, uint32_t most)
 {
 	const struct um_sched_op *o = &s->ops.at[op];
 	uint32_t from = b->first_of_op[op], n = b->first_of_op[op + 1] - from;
-	struct turn *turn = malloc(n * sizeof *turn);
+	struct access *access = malloc(n * sizeof *access);
 
-	if (!turn)
+	if (!access)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		turn[i] = (struct turn){2, b->of_op[from + i]};
+		access[i] = (struct access){2, b->of_op[from + i]};
 	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses; u++)
-		take_turns(b, &s->uses.at[u], turn, n);
-	keep_last(b, op, turn, n);
-	qsort(turn, n, sizeof *turn, by_turn);
+		add_accesses(b, &s->uses.at[u], access, n);
+	mark_resident(b, op, access, n);
+	qsort(access, n, sizeof *access, by_order);
 	for (uint32_t i = most; i < n; i++)
-		b->visit[turn[i].visit].faults = 1;
-	free(turn);
+		b->visit[access[i].visit].faults = 1;
+	free(access);
 	return 0;
 }
 
 /* The last position of a paged op in [from, to); -1: none. `last`: by op, the last paged op up to it, -1 none. */
 static int32_t last_paged(const int32_t *last, int32_t n, int32_t from, int32_t to)
 {
-	int32_t lap = (to - 1) / n * n, at = last[(to - 1) % n];
+	int32_t base = (to - 1) / n * n, at = last[(to - 1) % n];
 
 	if (at < 0) {
 		at = last[n - 1];
-		lap -= n;
+		base -= n;
 	}
-	return lap + at >= from ? lap + at : -1;
+	return base + at >= from ? base + at : -1;
 }
 
 int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_blocks)
@@ -119,7 +119,7 @@ int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_
 		struct um_visit *x = &b->visit[v];
 
 		x->paged_at = last_paged(last, b->n_ops, x->op, x->end > x->op ? x->end : x->op + 1);
-		/* makes room for blocks that the op reaches sooner */
+		/* makes room for blocks that the op accesses earlier */
 		if (x->paged_at < 0 && b->after[v] != UINT32_MAX && b->visit[b->after[v]].faults)
 			x->paged_at = x->end - 1;
 	}

@@ -3,12 +3,12 @@
  * paged.h - ops that use more blocks than the budget holds
  *
  * in    blocks, the number of blocks that may be resident
- * out   such ops are marked `paged` in the schedule; of their visits, which are prefetched and which are left to the
- *       driver; gaps that no block stays on the device for
+ * out   `paged` of these ops in the schedule; `faults` of their visits that page faults serve; `paged_at` of gaps
+ *       during which no block stays on the device
  *
- * The driver pages such an op: it brings in blocks by page faults, in the order in which the op reaches them, and
- * evicts others, of whatever tensor. So all other blocks are evicted before it, as many of its own are prefetched as
- * there is room for, first those that the op reaches first, and after it no block is taken to be resident. /
+ * The driver pages such an op: it migrates blocks by page faults, in the order of the op's accesses, and evicts any
+ * others. So all other blocks are evicted before the op, as many of its own as fit are prefetched, in the order of
+ * access, and after it no block is assumed to be resident.
  */
 #ifndef UM_PLAN_PAGED_H
 #define UM_PLAN_PAGED_H

@@ -151,7 +151,7 @@ static size_t count_paged(const struct um_schedule *s)
 	return n;
 }
 
-/* The second of two plans: `was` paged so many ops, and took so long. */
+/* Is the plan better than one with `was` paged ops and time `ns`? */
 static int is_better(const struct um_plan *p, size_t was, uint64_t ns)
 {
 	size_t is = count_paged(&p->sched);

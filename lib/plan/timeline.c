@@ -415,13 +415,12 @@ static uint64_t wait_to_arrive(struct evaluation *l, int32_t op, uint64_t time)
 	return time;
 }
 
-/* Simulates one iteration. */
-/* The op before has ended: its blocks are evicted. After a paged one nothing is taken to be resident. */
+/* Op `op` has ended: begins its evictions. After a paged op no block is assumed to be resident. */
 static int leave_after(struct evaluation *l, int32_t op, uint64_t time)
 {
 	if (!l->s->ops.at[op].paged)
 		return send_out(l, op, time);
-	/* its own blocks leave after the copies in progress, without one that counts */
+	/* its blocks leave without copies of their own, after the copies in progress */
 	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++)
 		l->left[l->outgo[k]] = l->d2h > time ? l->d2h : 0;
 	l->resident = 0;
@@ -429,6 +428,7 @@ static int leave_after(struct evaluation *l, int32_t op, uint64_t time)
 	return 0;
 }
 
+/* Simulates one iteration. */
 static int run_iteration(struct evaluation *l, int iteration)
 {
 	for (int32_t op = 0; op < l->n; op++) {

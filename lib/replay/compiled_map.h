@@ -38,7 +38,7 @@ struct um_compiled_plan_ahead {
 	int stays; /* not touched: it may stay until then, but need not be prefetched */
 };
 
-/* Blocks that page faults of a paged op bring, before this action of the walk. */
+/* Blocks that page faults of a paged op migrate, before this action of the walk. */
 struct um_compiled_plan_faults {
 	size_t action;
 	int64_t blocks;

@@ -298,7 +298,7 @@ static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 	}
 }
 
-/* A part that a paged op uses: resident afterwards, as far as that is known. */
+/* A part that a paged op uses: its block counts as resident, and as unsure once the op has ended. */
 static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_part *p, int64_t *blocks)
 {
 	struct um_compiled_plan_block *bl = &b->blocks[p->block];

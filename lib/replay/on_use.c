@@ -12,7 +12,7 @@
 /* For an op that touches less than this share of a range, page faults move fewer bytes than a prefetch. */
 #define SPARSE 8
 
-/* One block in so many is left to the first page faults of an op that exceeds the device. */
+/* This share of the blocks stays free for the first page faults of an op that exceeds the device. */
 #define PAGED_SPARE 32
 
 /* Maximum number of tracked blocks: 256 GiB. */
@@ -148,9 +148,9 @@ static int wanted(const struct um_on_use *p, const struct um_use *u)
 	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->skips_resident && u->touched < u->bytes / SPARSE);
 }
 
-/* The share of each range that may be prefetched: all, unless the op alone exceeds the device. Then as much as fits
- * from the beginning of each, since the op reaches them at the same fraction; more would evict what it reaches
- * first. */
+/* The share of each range that may be prefetched: 1, unless the op alone exceeds the device. Then an equal share of
+ * each range, from its beginning, since the op is assumed to access all of them at the same fraction; more would evict
+ * blocks that it accesses first. */
 static double share_of(struct um_on_use *p, const struct um_use *uses, uint32_t n)
 {
 	uint64_t bytes = 0, most = p->resident.most * UM_BLOCK_BYTES;
