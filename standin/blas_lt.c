@@ -350,11 +350,28 @@ static int shape(struct call *g, const struct matmul *m, const struct layout *a,
 	return 1;
 }
 
-static void touch(struct um_libs_kernel *k, const struct call *g, const struct um_blas_gemm *product)
+static void touch(struct um_libs_kernel *k, const struct call *g)
 {
+	const struct um_blas_gemm product =
+		(struct um_blas_gemm){.transpose_a = g->p.transpose_a,
+				      .transpose_b = g->p.transpose_b,
+				      .m = g->p.m,
+				      .n = g->p.n,
+				      .k = g->p.k,
+				      .lda = g->p.lda,
+				      .ldb = g->p.ldb,
+				      .ldc = g->p.ldc,
+				      .beta = g->c == g->d ? g->beta : (struct um_factor){0},
+				      .a = g->a,
+				      .b = g->b,
+				      .c = g->d,
+				      .stride_a = g->stride_a,
+				      .stride_b = g->stride_b,
+				      .stride_c = g->stride_d,
+				      .batch = g->batch};
 	const size_t size = sizeof(float);
 
-	um_blas_gemm_touch(k, product, size);
+	um_blas_gemm_touch(k, &product, size);
 	if (!um_factor_is_zero(&g->beta) && g->c != g->d)
 		um_libs_touch_matrix(k, g->c, g->p.m, g->p.n * g->batch, g->ldc, size, UM_READ);
 	if (g->m.epilogue & BIAS)
@@ -370,7 +387,6 @@ UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha,
 {
 	const struct layout *l[] = {la, lb, lc, ld};
 	struct um_libs_kernel k = {.name = "cublasLtMatmul"};
-	struct um_blas_gemm product;
 	struct call g;
 
 	(void)algo;
@@ -411,23 +427,7 @@ UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha,
 	if (!um_factor_is_zero(&g.beta) && !c)
 		return UM_BLAS_INVALID_VALUE;
 	k.flops = 2.0 * (double)g.p.m * (double)g.p.n * (double)g.p.k * (double)g.batch;
-	product = (struct um_blas_gemm){.transpose_a = g.p.transpose_a,
-					.transpose_b = g.p.transpose_b,
-					.m = g.p.m,
-					.n = g.p.n,
-					.k = g.p.k,
-					.lda = g.p.lda,
-					.ldb = g.p.ldb,
-					.ldc = g.p.ldc,
-					.beta = g.c == g.d ? g.beta : (struct um_factor){0},
-					.a = g.a,
-					.b = g.b,
-					.c = d,
-					.stride_a = g.stride_a,
-					.stride_b = g.stride_b,
-					.stride_c = g.stride_d,
-					.batch = g.batch};
-	touch(&k, &g, &product);
+	touch(&k, &g);
 	return um_blas_status(um_libs_run(stream, &k, run, &g, sizeof g));
 }
 

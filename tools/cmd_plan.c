@@ -69,6 +69,36 @@ static int draw(const struct play_args *a)
 	return code;
 }
 
+/* ARGS_GO_ON or an exit code. */
+static int check(const struct play_args *a)
+{
+	if (a->n_ratios > 1)
+		tool_say("plan", "--oversubscribe: expected one ratio");
+	else if (a->format != FORMAT_TABLE)
+		tool_say("plan", "--format applies to --show and --diff only");
+	else if (!a->output)
+		tool_say("plan", "no output given: expected -o FILE");
+	else if (a->n_traces != 1)
+		tool_say("plan", "%d traces given: expected one", a->n_traces);
+	else if ((a->svg || a->timeline) && strcmp(a->output, "-") == 0)
+		tool_say("plan", "%s needs the plan in a file: expected -o FILE", a->svg ? "--svg" : "--timeline");
+	else
+		return ARGS_GO_ON;
+	return TOOL_USAGE;
+}
+
+static void print_figures(const char *output, const struct um_plan_figures *f, uint64_t budget, uint64_t bound_ns)
+{
+	if (strcmp(output, "-") == 0)
+		return;
+	printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", tool_text(output),
+	       (double)f->ns / 1e6, (double)(f->ns - f->stall_ns) / 1e6, (double)f->peak_bytes / 1048576.0,
+	       (double)budget / 1048576.0);
+	if (bound_ns)
+		printf(", bound %.3f ms, x bound %.3f", (double)bound_ns / 1e6, (double)f->ns / (double)bound_ns);
+	putchar('\n');
+}
+
 static int run(int argc, char **argv)
 {
 	struct play_args a;
@@ -81,21 +111,8 @@ static int run(int argc, char **argv)
 		return code;
 	if (a.show || a.diff)
 		return plan_tools_main(&a);
-	if (a.n_ratios > 1 || a.format != FORMAT_TABLE) {
-		tool_say("plan", a.n_ratios > 1 ? "--oversubscribe: expected one ratio"
-						: "--format applies to --show and --diff only");
-		return TOOL_USAGE;
-	}
-	if (!a.output || a.n_traces != 1) {
-		tool_say("plan", a.output ? "%d traces given: expected one" : "no output given: expected -o FILE",
-			 a.n_traces);
-		return TOOL_USAGE;
-	}
-	if ((a.svg || a.timeline) && strcmp(a.output, "-") == 0) {
-		tool_say("plan", "%s needs the plan in a file: expected -o FILE", a.svg ? "--svg" : "--timeline");
-		return TOOL_USAGE;
-	}
-	strategy = who_plans(&a);
+	code = check(&a);
+	strategy = code == ARGS_GO_ON ? who_plans(&a) : -1;
 	if (strategy < 0)
 		return TOOL_USAGE;
 	struct um_trace *t = play_args_trace(&a, a.traces[0], &code);
@@ -125,14 +142,8 @@ static int run(int argc, char **argv)
 		tool_say("plan", "%s: %s", a.traces[0], progress.why);
 	} else if (err) {
 		tool_say("plan", "%s: %s", a.traces[0], *r.why ? r.why : umadv_strerror(err));
-	} else if (a.output[0] != '-' || a.output[1]) {
-		printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", tool_text(a.output),
-		       (double)r.plan.ns / 1e6, (double)(r.plan.ns - r.plan.stall_ns) / 1e6,
-		       (double)r.plan.peak_bytes / 1048576.0, (double)o.budget / 1048576.0);
-		if (bound.ns)
-			printf(", bound %.3f ms, x bound %.3f", (double)bound.ns / 1e6,
-			       (double)r.plan.ns / (double)bound.ns);
-		putchar('\n');
+	} else {
+		print_figures(a.output, &r.plan, o.budget, bound.ns);
 	}
 	um_play_result_fini(&r);
 	um_trace_free(t);

@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define NAME 64 /* bytes of a name that are shown */
 #define LINK_BYTES (4ull << 20) /* fewest copied bytes that show a rate */
@@ -28,279 +29,257 @@ double um_report_ns_per_byte(const struct um_report *r, enum um_activity_dir dir
 struct words {
 	const struct um_report *r;
 	const struct um_finding *f;
-	char tensor[NAME + 32], op[NAME + 16], caller[NAME + 16], neighbour[NAME + 16];
-	char per[24]; /* " an iteration", or nothing */
-	double mib, ms;
+	const struct um_hint_refusal *refusal; /* or NULL */
+	uint32_t neighbour; /* row of the tensor that caused the migration, or UM_CAUSES_NONE */
+	double ns_per_byte; /* 0: unknown */
 };
 
-static void cut(char *to, size_t size, const char *before, const char *name)
-{
-	snprintf(to, size, "%s%.*s", before, NAME, name);
-}
+/* --- the texts ---------------------------------------------------------------------------------------------------- */
 
-static void words_init(struct words *w, const struct um_finding *f, const struct um_report *r)
-{
-	const struct um_causes *c = &r->causes;
-	uint32_t near = f->tensor < c->neighbour.n ? c->neighbour.at[f->tensor] : UM_CAUSES_NONE;
+#define STALL "%f faults and %m MiB%p, %s ms stall"
+#define IDLE "the device was idle until %M MiB%p had been copied: %S ms"
+#define SERVED "kernel time while its faults were served, less its bytes at %r"
+#define EARLIER "the part that an earlier prefetch could have copied while the link was idle%g"
+#define COPIES "the copies, and kernel time while its faults were served"
+#define BY_OP "declare kernels' uses with umadv_op, and strategy lookahead prefetches them in time"
 
-	*w = (struct words){.r = r, .f = f, .mib = (double)f->bytes / 1048576.0, .ms = (double)f->ns / 1e6};
-	if (f->tensors > 1)
-		snprintf(w->tensor, sizeof w->tensor, "%llu tensors", (unsigned long long)f->tensors);
-	else
-		cut(w->tensor, sizeof w->tensor, "",
-		    f->tensor == UM_CAUSES_NONE ? "what it uses" : um_report_tensor_name(r, f->tensor));
-	cut(w->op, sizeof w->op, "", f->op == UM_CAUSES_NONE ? "its kernel" : r->ops.at[f->op].name);
-	cut(w->caller, sizeof w->caller, "", f->caller == UM_CAUSES_NONE ? "" : c->callers.at[f->caller]);
-	cut(w->neighbour, sizeof w->neighbour, "",
-	    near == UM_CAUSES_NONE ? "another tensor" : um_report_tensor_name(r, near));
-	snprintf(w->per, sizeof w->per, "%s", r->findings.iterations ? " an iteration" : "");
-}
+struct text {
+	const char *evidence, *estimate, *advice;
+	const char *several; /* advice for several tensors; NULL: the same */
+};
 
-/* --- what was seen ------------------------------------------------------------------------------------------------ */
+/* expand() knows the letters after '%'. */
+static const struct text by_faults = {STALL, SERVED, "prefetch it at least %e ms before %o begins", NULL};
+static const struct text by_waits = {IDLE, EARLIER,
+				     "prefetch %a up to %l ms%k earlier, on another stream than the kernels'%F", NULL};
+static const struct text by_both = {IDLE "; and %f faults and %m MiB, %s ms stall", EARLIER "; and " SERVED,
+				    "prefetch %a up to %l ms%k earlier, on another stream than the kernels'%F", NULL};
+static const struct text refused = {"%h", "not estimated: other findings show the effect", "%H", NULL};
+static const char only_copies[] = "only the copies while kernels ran: page faults cost more, but were not recorded "
+				  "(--cuda-um-gpu-page-faults=true)";
+static const char first_touch[] = "its first touch faults: cudaMemPrefetchAsync(%t) to the device before %o, or "
+				  "declare it with umadv_op";
 
-static int evidence_late(const struct words *w, char **out)
+static const struct text texts[UM_REASONS] = {
+	[UM_REASON_DEMAND] = {STALL, SERVED, "cudaMemPrefetchAsync(%t, %b bytes, device, stream) before %o; or " BY_OP,
+			      "prefetch each to the device before the kernel that needs it; or " BY_OP},
+	[UM_REASON_EARLY] = {"%m MiB%p were prefetched, evicted before their first use, and migrated again; %f faults, "
+			     "%s ms stall",
+			     "its bytes in both directions at %r, or the stall of its faults if that is longer",
+			     "prefetch it later, or less of others before %o: prefetches exceed the device memory; "
+			     "UMADVISE_BUDGET limits them",
+			     NULL},
+	[UM_REASON_CPU] = {"%m MiB%p and %f faults of GPU and CPU%c; %s ms of copies and stalls", COPIES,
+			   "avoid the CPU's accesses%c in an iteration (work on a copy), or prefetch it to the host "
+			   "before them and to the device after them; if both sides only read it: "
+			   "cudaMemAdviseSetReadMostly",
+			   NULL},
+	[UM_REASON_PING_PONG] = {"%m MiB%p and %f faults of GPU and CPU%c; %s ms of copies and stalls", COPIES,
+				 "avoid the CPU's accesses%c, or keep it on the host: "
+				 "cudaMemAdviseSetPreferredLocation(host) and SetAccessedBy(device)",
+				 NULL},
+	[UM_REASON_SHARED] = {"%m MiB%p migrated only because %n shares their 2 MiB block; %s ms", COPIES,
+			      "align %t to 2 MiB, apart from %n, or allocate it with umadv_alloc",
+			      "align tensors of different use to 2 MiB, or allocate them with umadv_alloc"},
+	[UM_REASON_OVERSHOOT] = {"%m MiB%p were migrated beside faulting pages and evicted unused",
+				 "its bytes at %r, and their write-backs while kernels waited",
+				 "prefetch only the range that %o uses (umadv_op with UMADV_READ_RANGE); for scattered "
+				 "look-ups cudaMemAdviseSetAccessedBy(device) leaves it on the host",
+				 NULL},
+	[UM_REASON_COLLAPSE] = {"%f write faults%p on resident read-mostly pages; %s ms stall", SERVED,
+				"cudaMemAdviseUnsetReadMostly: %o writes it", NULL},
+	[UM_REASON_DISCARDED] = {STALL, SERVED,
+				 "prefetch it after the discard, on the same stream, before %o writes it", NULL},
+	[UM_REASON_FRESH] = {STALL, SERVED,
+			     "allocate it once, before the iterations, or with umadv_alloc, which reuses memory", NULL},
+	[UM_REASON_CLEAN] = {"%m MiB%p were written back while kernels waited, though unchanged%d",
+			     "the write-backs while kernels waited for free memory",
+			     "if the device only reads it: cudaMemAdviseSetReadMostly; the host keeps a copy, so its "
+			     "eviction needs none",
+			     NULL},
+	[UM_REASON_DEAD] = {"%m MiB%p were written back and then overwritten before the next read",
+			    "the write-backs at the recorded rate",
+			    "umadv_transient(adv, %t), or cudaMemDiscardBatchAsync after its last use",
+			    "discard dead tensors (cudaMemDiscardBatchAsync) after their last use; plans do so for "
+			    "tensors of umadv_free, umadv_dead and umadv_transient"},
+	[UM_REASON_REDUNDANT] = {"%N prefetches%p of %m MiB moved nothing: the pages were resident",
+				 "the shortest prefetch call times their number, on threads that launch kernels",
+				 "remove it, or prefetch once before the iterations: the pages stay", NULL},
+};
+
+static struct text text_of(const struct words *w)
 {
 	const struct um_finding *f = w->f;
-	double mib = (double)f->waited_bytes / 1048576.0, ms = (double)f->waited_ns / 1e6;
-	unsigned long long faults = f->faults;
+	struct text t = w->refusal ? refused : texts[f->reason];
+	int unnamed = f->tensor == UM_CAUSES_NONE || !w->r->tensors.rows.at[f->tensor].named;
 
-	if (!f->waited_ns)
-		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms stall", faults, w->mib, w->per, w->ms);
-	if (!f->faults && !f->bytes)
-		return asprintf(out, "the device was idle until %.1f MiB%s had been copied: %.3f ms", mib, w->per, ms);
-	return asprintf(out,
-			"the device was idle until %.1f MiB%s had been copied: %.3f ms; and %llu faults and %.1f "
-			"MiB, %.3f ms stall",
-			mib, w->per, ms, faults, w->mib, w->ms);
+	if (f->reason == UM_REASON_LATE)
+		t = !f->waited_ns ? by_faults : f->faults || f->bytes ? by_both : by_waits;
+	else if (f->reason == UM_REASON_DEMAND && !f->bytes)
+		t.advice = first_touch;
+	if (t.several && (f->tensors > 1 || (f->reason == UM_REASON_DEAD && unnamed)))
+		t.advice = t.several;
+	if (!w->r->causes.saw_faults && !f->faults && strcmp(t.evidence, STALL) == 0)
+		t.evidence = "%m MiB%p, %s ms stall";
+	if (!w->r->causes.saw_faults && f->reason <= UM_REASON_LATE && !f->waited_ns)
+		t.estimate = only_copies;
+	return t;
 }
 
-static int evidence(const struct words *w, char **out)
-{
-	const struct um_finding *f = w->f;
-	unsigned long long faults = f->faults, n = f->n;
+/* --- their words -------------------------------------------------------------------------------------------------- */
 
-	switch (f->reason) {
-	case UM_REASON_LATE:
-		return evidence_late(w, out);
-	case UM_REASON_EARLY:
-		return asprintf(out,
-				"%.1f MiB%s were prefetched, evicted before their first use, and migrated again; "
-				"%llu faults, %.3f ms stall",
-				w->mib, w->per, faults, w->ms);
-	case UM_REASON_CPU:
-	case UM_REASON_PING_PONG:
-		return asprintf(out, "%.1f MiB%s and %llu faults of CPU and GPU%s%s; %.3f ms of copies and stalls",
-				w->mib, w->per, faults, *w->caller ? ", the CPU's in " : "", w->caller, w->ms);
-	case UM_REASON_SHARED:
-		return asprintf(out, "%.1f MiB%s migrated only because %s shares their 2 MiB block; %.3f ms", w->mib,
-				w->per, w->neighbour, w->ms);
-	case UM_REASON_OVERSHOOT:
-		return asprintf(out, "%.1f MiB%s were migrated beside faulting pages and evicted unused", w->mib,
-				w->per);
-	case UM_REASON_COLLAPSE:
-		return asprintf(out, "%llu write faults%s on resident read-mostly pages; %.3f ms stall", faults, w->per,
-				w->ms);
-	case UM_REASON_CLEAN:
-		return asprintf(out, "%.1f MiB%s were written back while kernels waited, though unchanged%s", w->mib,
-				w->per,
-				w->r->causes.doubtful ? ", judging by faults: a write after a read causes none" : "");
-	case UM_REASON_DEAD:
-		return asprintf(out, "%.1f MiB%s were written back and then overwritten before the next read", w->mib,
-				w->per);
-	case UM_REASON_WAITED:
-		return um_finding_waits_evidence(f, w->r, out);
-	case UM_REASON_REDUNDANT:
-		return asprintf(out, "%llu prefetches%s of %.1f MiB moved nothing: the pages were resident", n, w->per,
-				w->mib);
+static const char *refusal_advice(int error)
+{
+	switch (error) {
+	case 101:
+		return "the device does not support hints (no concurrent managed access: Windows, WSL, old GPUs), or "
+		       "its number is wrong: check umadv_caps_get";
+	case 801:
+		return "this driver lacks the call: remove it, or use a driver that has it";
+	case 1:
+		return "pass managed memory, and a range within one allocation";
+	case 900:
+		return "hints are refused during stream capture: issue them before or after";
 	default:
-		if (!faults && !w->r->causes.saw_faults)
-			return asprintf(out, "%.1f MiB%s, %.3f ms stall", w->mib, w->per, w->ms);
-		return asprintf(out, "%llu faults and %.1f MiB%s, %.3f ms stall", faults, w->mib, w->per, w->ms);
+		return "look up the error; without the hint the driver relies on faults";
 	}
 }
 
-/* --- how its saving is estimated ---------------------------------------------------------------------------------- */
-
-static int estimate(const struct words *w, char **out)
+static void name(FILE *to, const char *before, const char *s)
 {
-	const char *guess =
-		w->r->causes.guessed ? ", assuming that a kernel uses the pages copied right before it" : "";
-	double in = um_report_ns_per_byte(w->r, UM_DIR_H2D);
-	char rate[64] = "the link's rate (not measured: too few copies)";
-
-	if (w->f->reason == UM_REASON_WAITED)
-		return um_finding_waits_estimate(w->f, w->r, out);
-	if (in > 0)
-		snprintf(rate, sizeof rate, "the recorded %.1f GB/s", 1 / in);
-	if (!w->r->causes.saw_faults && w->f->reason <= UM_REASON_LATE && !w->f->waited_ns)
-		return asprintf(out, "only the copies while kernels ran: page faults cost more, but were not "
-				     "recorded (--cuda-um-gpu-page-faults=true)");
-	if (w->f->waited_ns && !w->f->faults && !w->f->bytes)
-		return asprintf(out, "the part that an earlier prefetch could have copied while the link was idle%s",
-				guess);
-	switch (w->f->reason) {
-	case UM_REASON_LATE:
-		if (w->f->waited_ns)
-			return asprintf(out,
-					"the part that an earlier prefetch could have copied while the link was "
-					"idle%s; and kernel time while its faults were served, less its bytes at %s",
-					guess, rate);
-		/* fall through */
-	case UM_REASON_DEMAND:
-	case UM_REASON_DISCARDED:
-	case UM_REASON_FRESH:
-	case UM_REASON_COLLAPSE:
-		return asprintf(out, "kernel time while its faults were served, less its bytes at %s", rate);
-	case UM_REASON_EARLY:
-		return asprintf(out, "its bytes in both directions at %s, or the stall of its faults if that is longer",
-				rate);
-	case UM_REASON_CPU:
-	case UM_REASON_PING_PONG:
-	case UM_REASON_SHARED:
-		return asprintf(out, "the copies, and kernel time while its faults were served");
-	case UM_REASON_OVERSHOOT:
-		return asprintf(out, "its bytes at %s, and their write-backs while kernels waited", rate);
-	case UM_REASON_CLEAN:
-		return asprintf(out, "the write-backs while kernels waited for free memory");
-	case UM_REASON_DEAD:
-		return asprintf(out, "the write-backs at the recorded rate");
-	case UM_REASON_REDUNDANT:
-		return asprintf(out, "the shortest prefetch call times their number, on threads that launch kernels");
-	default:
-		return asprintf(out, "not estimated: other findings show the effect");
-	}
+	fprintf(to, "%s%.*s", before, NAME, s);
 }
 
-/* --- what to do --------------------------------------------------------------------------------------------------- */
-
-static int advice_late(const struct words *w, char **out)
-{
-	double in = um_report_ns_per_byte(w->r, UM_DIR_H2D);
-	const struct um_finding *f = w->f;
-	char kernels[48] = "";
-
-	if (!f->waited_ns)
-		return asprintf(out, "prefetch it at least %.3f ms before %s begins", (double)f->bytes * in / 1e6,
-				w->op);
-	if (f->earlier > 1)
-		snprintf(kernels, sizeof kernels, ", or %s%u kernels", f->earlier < UM_WAIT_KERNELS ? "" : "more than ",
-			 (unsigned)f->earlier);
-	return asprintf(out, "prefetch %s up to %.3f ms%s earlier, on another stream than the kernels'%s",
-			f->tensors > 1 ? "each" : "it", (double)f->longest_ns / 1e6, kernels,
-			f->full ? ", and first evict tensors that are not used soon: the driver had to free memory"
-				: "");
-}
-
-static int advice_refused(const struct words *w, const struct um_hint_refusal *refusal, char **out)
-{
-	int e = refusal ? refusal->error : 0;
-
-	return asprintf(out, "%s",
-			e == 101   ? "the device does not support hints (no concurrent managed access: Windows, "
-				     "WSL, old GPUs), or its number is wrong: check umadv_caps_get"
-			: e == 801 ? "this driver lacks the call: remove it, or use a driver that has it"
-			: e == 1   ? "pass managed memory, and a range within one allocation"
-			: e == 900 ? "hints are refused during stream capture: issue them before or after"
-				   : "look up the error; without the hint the driver relies on faults");
-	(void)w;
-}
-
-static int advice(const struct words *w, const struct um_hint_refusal *refusal, char **out)
+static void names(const struct words *w, char letter, FILE *to)
 {
 	const struct um_finding *f = w->f;
-	unsigned long long bytes = f->bytes;
+	const struct um_causes *c = &w->r->causes;
 
-	switch (f->reason) {
-	case UM_REASON_DEMAND:
+	switch (letter) {
+	case 't':
 		if (f->tensors > 1)
-			return asprintf(out, "prefetch each to the device before the kernel that needs it; or "
-					     "declare kernels' uses with umadv_op, and strategy lookahead "
-					     "prefetches them in time");
-		if (!f->bytes)
-			return asprintf(out,
-					"its first touch faults: cudaMemPrefetchAsync(%s) to the device before %s, "
-					"or declare it with umadv_op",
-					w->tensor, w->op);
-		return asprintf(out,
-				"cudaMemPrefetchAsync(%s, %llu bytes, device, stream) before %s; or declare "
-				"kernels' uses with umadv_op, and strategy lookahead prefetches them in time",
-				w->tensor, bytes, w->op);
-	case UM_REASON_LATE:
-		return advice_late(w, out);
-	case UM_REASON_WAITED:
-		return um_finding_waits_advice(f, w->r, out);
-	case UM_REASON_EARLY:
-		return asprintf(out,
-				"prefetch it later, or less of others before %s: prefetches exceed the device "
-				"memory; UMADVISE_BUDGET limits them",
-				w->op);
-	case UM_REASON_CPU:
-		return asprintf(out,
-				"avoid the CPU's accesses%s%s in an iteration (work on a copy), or prefetch it to "
-				"the host before them and to the device after them; if both sides only read it: "
-				"cudaMemAdviseSetReadMostly",
-				*w->caller ? ", in " : "", w->caller);
-	case UM_REASON_PING_PONG:
-		return asprintf(out,
-				"access it from one side only, or keep it on the host: "
-				"cudaMemAdviseSetPreferredLocation(host) and SetAccessedBy(device)%s%s",
-				*w->caller ? "; the CPU accesses it in " : "", w->caller);
-	case UM_REASON_SHARED:
-		if (f->tensors > 1)
-			return asprintf(out, "align tensors of different use to 2 MiB, or allocate them with "
-					     "umadv_alloc");
-		return asprintf(out, "align %s to 2 MiB, apart from %s, or allocate it with umadv_alloc", w->tensor,
-				w->neighbour);
-	case UM_REASON_OVERSHOOT:
-		return asprintf(out,
-				"prefetch only the range that %s uses (umadv_op with UMADV_READ_RANGE); for "
-				"scattered look-ups cudaMemAdviseSetAccessedBy(device) leaves it on the host",
-				w->op);
-	case UM_REASON_COLLAPSE:
-		return asprintf(out, "cudaMemAdviseUnsetReadMostly: %s writes it", w->op);
-	case UM_REASON_DISCARDED:
-		return asprintf(out, "prefetch it after the discard, on the same stream, before %s writes it", w->op);
-	case UM_REASON_FRESH:
-		return asprintf(out, "allocate it once, before the iterations, or with umadv_alloc, which reuses "
-				     "memory");
-	case UM_REASON_CLEAN:
-		return asprintf(out, "if the device only reads it: cudaMemAdviseSetReadMostly; the host keeps a "
-				     "copy, so its eviction needs none");
-	case UM_REASON_DEAD:
-		if (f->tensors > 1 || f->tensor == UM_CAUSES_NONE || !w->r->tensors.rows.at[f->tensor].named)
-			return asprintf(out, "discard dead tensors (cudaMemDiscardBatchAsync) after their last use; "
-					     "plans do so for tensors of umadv_free, umadv_dead and umadv_transient");
-		return asprintf(out, "umadv_transient(adv, %s), or cudaMemDiscardBatchAsync after its last use",
-				w->tensor);
-	case UM_REASON_REDUNDANT:
-		return asprintf(out, "remove it, or prefetch once before the iterations: the pages stay");
-	default:
-		return advice_refused(w, refusal, out);
+			fprintf(to, "%llu tensors", (unsigned long long)f->tensors);
+		else
+			name(to, "",
+			     f->tensor == UM_CAUSES_NONE ? "its range" : um_report_tensor_name(w->r, f->tensor));
+		break;
+	case 'o':
+		name(to, "", f->op == UM_CAUSES_NONE ? "its kernel" : w->r->ops.at[f->op].name);
+		break;
+	case 'n':
+		name(to, "",
+		     w->neighbour == UM_CAUSES_NONE ? "another tensor" : um_report_tensor_name(w->r, w->neighbour));
+		break;
+	case 'c':
+		if (f->caller != UM_CAUSES_NONE)
+			name(to, " in ", c->callers.at[f->caller]);
+		break;
+	case 'h':
+		fprintf(to, "%s", w->refusal->name);
+		if (f->tensor != UM_CAUSES_NONE)
+			name(to, " of ", um_report_tensor_name(w->r, f->tensor));
+		fprintf(to, " failed %llu times with error %d", (unsigned long long)w->refusal->n, w->refusal->error);
+		break;
+	case 'H':
+		fputs(refusal_advice(w->refusal->error), to);
+		break;
 	}
 }
 
-static int evidence_refused(const struct words *w, const struct um_hint_refusal *refusal, char **out)
+static void figure(const struct words *w, char letter, FILE *to)
 {
-	return asprintf(out, "%s%s%s failed %llu times with error %d", refusal->name,
-			w->f->tensor == UM_CAUSES_NONE ? "" : " of ", w->f->tensor == UM_CAUSES_NONE ? "" : w->tensor,
-			(unsigned long long)refusal->n, refusal->error);
+	const struct um_finding *f = w->f;
+	const struct {
+		char letter, decimals;
+		double value;
+	} figures[] = {{'m', 1, (double)f->bytes / 1048576.0},
+		       {'M', 1, (double)f->waited_bytes / 1048576.0},
+		       {'s', 3, (double)f->ns / 1e6},
+		       {'S', 3, (double)f->waited_ns / 1e6},
+		       {'l', 3, (double)f->longest_ns / 1e6},
+		       {'e', 3, (double)f->bytes * w->ns_per_byte / 1e6},
+		       {'f', 0, (double)f->faults},
+		       {'N', 0, (double)f->n},
+		       {'b', 0, (double)f->bytes}};
+
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		if (figures[i].letter == letter)
+			fprintf(to, "%.*f", figures[i].decimals, figures[i].value);
+}
+
+static void phrase(const struct words *w, char letter, FILE *to)
+{
+	const struct um_causes *c = &w->r->causes;
+	const struct um_finding *f = w->f;
+
+	if (letter == 'p' && w->r->findings.iterations)
+		fputs(" an iteration", to);
+	if (letter == 'd' && c->doubtful)
+		fputs(", judging by faults: a write after a read causes none", to);
+	if (letter == 'g' && c->guessed)
+		fputs(", assuming that a kernel uses the pages copied right before it", to);
+	if (letter == 'a')
+		fputs(f->tensors > 1 ? "each" : "it", to);
+	if (letter == 'k' && f->earlier > 1)
+		fprintf(to, ", or %s%u kernels", f->earlier < UM_WAIT_KERNELS ? "" : "more than ",
+			(unsigned)f->earlier);
+	if (letter == 'F' && f->full)
+		fputs(", and first evict tensors that are not used soon: the driver had to free memory", to);
+	if (letter == 'r' && w->ns_per_byte > 0)
+		fprintf(to, "the recorded %.1f GB/s", 1 / w->ns_per_byte);
+	else if (letter == 'r')
+		fputs("the link's rate (not measured: too few copies)", to);
+}
+
+/* A text with its words, to be freed. NULL: no memory. */
+static char *expand(const struct words *w, const char *text)
+{
+	char *out = NULL;
+	size_t size;
+	FILE *to = open_memstream(&out, &size);
+
+	if (!to)
+		return NULL;
+	for (; *text; text++)
+		if (*text != '%') {
+			fputc(*text, to);
+		} else {
+			names(w, *++text, to);
+			figure(w, *text, to);
+			phrase(w, *text, to);
+		}
+	if (fclose(to)) {
+		free(out);
+		return NULL;
+	}
+	return out;
 }
 
 int um_finding_describe(struct um_finding *f, const struct um_report *r, const struct um_hint_refusal *refusal)
 {
-	struct words w;
+	const struct um_causes *c = &r->causes;
+	struct words w = {.r = r, .f = f, .refusal = refusal, .ns_per_byte = um_report_ns_per_byte(r, UM_DIR_H2D)};
 
-	words_init(&w, f, r);
-	f->evidence = f->estimate = f->advice = NULL;
-	if ((refusal ? evidence_refused(&w, refusal, &f->evidence) : evidence(&w, &f->evidence)) < 0)
-		f->evidence = NULL;
-	else if (estimate(&w, &f->estimate) < 0)
-		f->estimate = NULL;
-	else if (advice(&w, refusal, &f->advice) < 0)
-		f->advice = NULL;
-	if (f->advice)
+	w.neighbour = f->tensor < c->neighbour.n ? c->neighbour.at[f->tensor] : UM_CAUSES_NONE;
+	if (f->reason == UM_REASON_WAITED) {
+		if (um_finding_waits_evidence(f, r, &f->evidence) < 0)
+			f->evidence = NULL;
+		if (um_finding_waits_estimate(f, r, &f->estimate) < 0)
+			f->estimate = NULL;
+		if (um_finding_waits_advice(f, r, &f->advice) < 0)
+			f->advice = NULL;
+	} else {
+		struct text t = text_of(&w);
+
+		f->evidence = expand(&w, t.evidence);
+		f->estimate = expand(&w, t.estimate);
+		f->advice = expand(&w, t.advice);
+	}
+	if (f->evidence && f->estimate && f->advice)
 		return 0;
 	free(f->evidence);
 	free(f->estimate);
+	free(f->advice);
+	f->evidence = f->estimate = f->advice = NULL;
 	return -ENOMEM;
 }
