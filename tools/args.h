@@ -90,6 +90,12 @@ int args_has(const struct tool_verb *v, const struct arg *a);
 void args_list_profiles(int json);
 const char *args_profile_name(unsigned i);
 
+/* A row of a table. Further fields follow by name, `help` last. */
+#define ARG(kind_, name_, modes_, at_, value_, ...)                                                                    \
+	{                                                                                                              \
+		.kind = (kind_), .name = (name_), .modes = (modes_), .at = (at_), .value = (value_), __VA_ARGS__       \
+	}
+
 /* --- options that verbs share ------------------------------------------------------------------------------------- */
 
 #define ARG_PROFILE(at_, modes_)                                                                                       \

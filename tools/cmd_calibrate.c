@@ -38,23 +38,11 @@ struct calibration {
 static const struct arg options[] = {
 	ARG_FORMAT(AT(json), 0, "table json", "table (default), or json with all observations"),
 	ARG_OUTPUT(AT(output), "write the profile to FILE (default: only print it)"),
-	{.name = "device",
-	 .kind = ARG_COUNT,
-	 .at = AT(device_number),
-	 .value = "N",
-	 .most = 1000,
-	 .expected = "a "
-		     "number",
-	 .help = "number of the GPU (default: 0)"},
+	ARG(ARG_COUNT, "device", 0, AT(device_number), "N", .most = 1000, .expected = "a number",
+	    .help = "number of the GPU (default: 0)"),
 	ARG_BUDGET(AT(job.budget), 0, 1, "limit of managed memory"),
-	{.name = "time",
-	 .kind = ARG_REAL,
-	 .at = AT(job.seconds),
-	 .value = "SECONDS",
-	 .least = 0.01,
-	 .most = 3600,
-	 .expected = "seconds",
-	 .help = "time limit of each probe (default: 30)"},
+	ARG(ARG_REAL, "time", 0, AT(job.seconds), "SECONDS", .least = 0.01, .most = 3600, .expected = "seconds",
+	    .help = "time limit of each probe (default: 30)"),
 	ARG_LAST,
 };
 
