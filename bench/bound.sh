@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# bound.sh - how far plans are from the lower bound
+# bound.sh - measures the distance of plans from the lower bound
 #
 #     bench/bound.sh [TRACE...] >table.md
 #
-# Each trace (default: those of tests/data) on v100, a100 and h100 with duplex 1 and eta 1, at 1.25, 1.5, 2 and 3 times
-# the memory that there is: the predicted steady time of lookahead's plan over the bound of the linear program. Where an
-# operation does not fit there is no row. UMADVISE names the tool (default: build/plain/tools/umadvise).
+# For each trace (default: those of tests/data) on v100, a100 and h100 with duplex 1 and eta 1, at 1.25, 1.5, 2 and 3
+# times the memory: the predicted steady time of lookahead's plan over the bound of the linear program (1 is optimal).
+# Combinations in which an operation does not fit have no row. UMADVISE names the tool (default:
+# build/plain/tools/umadvise).
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 tool=${UMADVISE:-$top/build/plain/tools/umadvise}

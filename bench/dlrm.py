@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# dlrm.py - writes a umtrace of a made-up recommendation model in training: embedding tables in which each iteration
-# looks up and updates a few rows, and dense layers on top
+# dlrm.py - writes a umtrace of a synthetic recommendation model in training: embedding tables in which each
+# iteration looks up and updates a few rows, and dense layers on top
 #
 #     bench/dlrm.py > dlrm.umtrace
 #     bench/dlrm.py --tables 26 --table-mib 512 --rows 65536 --iterations 4 > large.umtrace

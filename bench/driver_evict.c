@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * driver_evict.c - who takes blocks away: the library, or the driver when it needs the room
+ * driver_evict.c - compares eviction by the library with eviction by the driver
  *
- * A program goes round through more blocks than there is room for, one an op, and uses some others that are kept. Who
- * makes room for what comes next:
+ * A program cycles through more blocks than memory holds, one per op, and uses some others that stay. Memory for the
+ * next block is freed by:
  *
- *     home      workers prefetch what was used to the host
- *     driver    nobody: a prefetch that finds no room makes the driver evict what was served longest ago. What is kept
- *               is prefetched again and again, which copies nothing, so that it is not that
- *     let       as home, read-mostly: workers take the advice back and give it again
+ *     home      workers, which prefetch used blocks to the host
+ *     driver    the driver: a prefetch without free memory makes it evict the blocks that it served longest ago. Blocks
+ *               that should stay are refreshed by prefetches that copy nothing
+ *     let       as home, read-mostly: workers remove the advice and give it again
  *     ghost     as driver, read-mostly
  *
- * Prints the time of a block (us), and faults: where there are any, something that was kept has been evicted.
+ * Prints the time per block (us) and faults, which show that a block that should stay was evicted.
  */
 #include "sim/sim.h"
 #include "model/event.h"

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Who takes blocks away: workers of the library, or the driver (bench/driver_evict.c). Time of a block, us, in the
-# simulator; "!" where something that was kept has been evicted.
-# Usage: bench/driver_evict.sh BUILD-FOLDER [PROFILE...]
+# driver_evict.sh - compares eviction by workers of the library with eviction by the driver (bench/driver_evict.c)
+#
+#     bench/driver_evict.sh BUILD-FOLDER [PROFILE...]
+#
+# Prints the time per block in the simulator, in us; "!" marks evictions of blocks that should have stayed.
 set -eu
 build=${1:?usage: bench/driver_evict.sh BUILD-FOLDER [PROFILE...]}
 shift

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# export_scale.py FILE RUNS UMADVISE: `umadvise report FILE` beside scans of the tables that it reads; of RUNS of each,
-# taken in turns, the quickest.
+# export_scale.py - compares `umadvise report` with scans of the same tables
+#
+#     bench/export_scale.py FILE RUNS UMADVISE
+#
+# Runs both in turn, RUNS times each; the fastest of each counts.
 import os
 import subprocess
 import sys

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `umadvise report` costs on a large export, beside scans of the same tables by SQLite's own shell: time, processor
-# time and the most memory.
-# Usage: bench/export_scale.sh BUILD-FOLDER [EVENTS]     (default: 20,000,000 events, a file of 2 GB, made in TMPDIR
-# and removed again). RUNS may be set: of so many, the quickest is told (default 3).
+# export_scale.sh - measures `umadvise report` on a large export, beside scans of its tables by SQLite's shell
+#
+#     bench/export_scale.sh BUILD-FOLDER [EVENTS]
+#
+# Prints time, processor time and peak memory. EVENTS: 20,000,000 by default, a file of 2 GB, made in TMPDIR and removed
+# again. RUNS (default 3): repetitions, of which the fastest counts.
 set -eu
 build=${1:?usage: bench/export_scale.sh BUILD-FOLDER [EVENTS]}
 events=${2:-20000000}

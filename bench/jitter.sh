@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# jitter.sh - what it costs that kernels take longer or shorter than planned
+# jitter.sh - measures the cost of kernels that take longer or shorter than planned
 #
 #     bench/jitter.sh [TRACE...] >table.md
 #
-# Each trace (default: those of tests/data that repeat) on v100 and a100, at 1.5 and 2 times the memory that there is:
-# steady time of lookahead with each kernel up to 25 % off, over that with none off; the sum of the kernels is the same.
-# The library plays it (hints of whole blocks), and in the columns behind it the last plan is played as it is written.
-# Where an operation does not fit there is no row. PROFILES, RATIOS, JITTER, SEED and ITERATIONS may be set; UMADVISE
-# names the tool (default: build/plain/tools/umadvise).
+# For each trace (default: those of tests/data that repeat) on v100 and a100, at 1.5 and 2 times the memory: steady time
+# of lookahead with each kernel's time changed by up to 25 %, over the time without changes; the sum of kernel times is
+# the same. First for the library (hints of whole blocks), then for the last plan played as written. Combinations in
+# which an operation does not fit have no row. PROFILES, RATIOS, JITTER, SEED and ITERATIONS may be set; UMADVISE names
+# the tool (default: build/plain/tools/umadvise).
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 tool=${UMADVISE:-$top/build/plain/tools/umadvise}

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Instructions per umadv_op while replaying, by callgrind: three tensors an op, hints due at most ops, on the app's
-# thread. Two runs that differ in replayed iterations only; their difference is what those cost.
-# Usage: bench/oppath.sh BUILD-FOLDER     (needs valgrind; build with -O2)
-# Status 1 where it is more than CEILING.
+# oppath.sh - counts instructions per umadv_op during replay, by callgrind
+#
+#     bench/oppath.sh BUILD-FOLDER
+#
+# Needs valgrind and a build with -O2. The program uses three tensors per op, with hints due at most ops; only its own
+# thread counts. The count is the difference of two runs with different numbers of replayed iterations. Ends with 1 if
+# it exceeds CEILING.
 set -eu
 build=${1:?usage: bench/oppath.sh BUILD-FOLDER}
 src=$(cd "$(dirname "$0")/.." && pwd)

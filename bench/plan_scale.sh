@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What planning a generated iteration costs as it grows: time to plan, to prove and to compile, and the most memory that
-# the process had.
-# Usage: bench/plan_scale.sh BUILD-FOLDER [OPS...]     (default: 10,000, 100,000 and 1,000,000 ops, each in a process
-# of its own). RATIO may be set: how many times the memory is exceeded.
+# plan_scale.sh - measures planning of a generated iteration as it grows
+#
+#     bench/plan_scale.sh BUILD-FOLDER [OPS...]
+#
+# Prints the time to plan, to prove and to compile, and the peak memory of the process. OPS: 10,000, 100,000 and
+# 1,000,000 by default, each in its own process. RATIO may be set: memory demand over the budget.
 set -eu
 build=${1:?usage: bench/plan_scale.sh BUILD-FOLDER [OPS...]}
 shift

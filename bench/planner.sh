@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Plans over recorded workloads: time of a steady iteration over that in core, over the proven lower bound, MiB copied
-# in and out, hints, and how long planning took (ms, the least of three).
-# Usage: bench/planner.sh BUILD-FOLDER TRACE...
-# PROFILES and RATIOS may be set; the geometric mean and the worst of the second figure come last.
+# planner.sh - measures plans of recorded workloads
+#
+#     bench/planner.sh BUILD-FOLDER TRACE...
+#
+# Prints the time of a steady iteration over that in core and over the proven lower bound, MiB copied in and out, hints,
+# and the planning time (ms, the least of three). PROFILES and RATIOS may be set; the last lines have the geometric mean
+# and the worst of the second figure.
 set -eu
 build=${1:?usage: bench/planner.sh BUILD-FOLDER TRACE...}
 shift

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Instructions that planning takes, by callgrind: the same number on any machine and under any load, where
-# bench/planner.sh gives ms. Without rehearsals, as there.
-# Usage: bench/plantime.sh BUILD-FOLDER [TRACE...]     (needs valgrind; build with -O2)
-# Without a trace: gpt2_small of the tests. PROFILE (v100) and RATIOS ("1.5 2") may be set.
-# Status 1 where a plan takes more than CEILING million.
+# plantime.sh - counts the instructions of planning, by callgrind
+#
+#     bench/plantime.sh BUILD-FOLDER [TRACE...]
+#
+# The count is the same on any machine and under any load, unlike the ms of bench/planner.sh; both are without
+# rehearsals. Needs valgrind and a build with -O2. Default trace: gpt2_small of the tests. PROFILE (v100) and RATIOS
+# ("1.5 2") may be set. Ends with 1 if a plan exceeds CEILING million.
 set -eu
 build=${1:?usage: bench/plantime.sh BUILD-FOLDER [TRACE...]}
 shift

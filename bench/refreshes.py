@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# refreshes.py - if nobody took blocks away but the driver, which takes what was served longest ago: how many blocks
-# that are to stay would have to be refreshed (prefetched where they are) for each that leaves?
+# refreshes.py - counts refreshes that eviction by the driver alone would need
 #
 #     umadvise plan TRACE --profile h100 -o x.umplan && bench/refreshes.py x.umplan
 #
-# Walks a plan's hints with the driver's list beside them, four times round; the last counts. Blocks are counted from
-# each slot's beginning; what is freed or discarded leaves the list at once.
+# The driver evicts the blocks that it served longest ago. Blocks that should stay must therefore be refreshed, by a
+# prefetch that copies nothing. Prints refreshes per evicted block. Walks a plan's hints with the driver's list, four
+# times; the last round counts. Blocks are counted from each slot's begin; freed and discarded blocks leave the list at
+# once.
 
 import gzip
 import json
