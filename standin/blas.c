@@ -104,7 +104,7 @@ size_t cublasGetCudartVersion(void)
 	return UM_CUDA_MAJOR == 13 ? 13000 : 12040;
 }
 
-/* The simulated kernels need none. */
+/* The simulated kernels need no workspace. */
 UM_CALL(cublasSetWorkspace_v2, const struct um_blas *h, void *workspace, size_t bytes)
 {
 	(void)workspace;

@@ -65,7 +65,7 @@ typedef float um_real;
 
 /* --- products (blas_gemm.c) --------------------------------------------------------------------------------------- */
 
-/* C = alpha op(A) op(B) + beta C; m and n are C's, k what is summed over. For other files of the library: float um_s*,
+/* C = alpha op(A) op(B) + beta C; C has m x n elements, sums have k terms. For other files of the library: float um_s*,
  * double um_d*. Safe to call on any thread. */
 #define UM_PRODUCT_SHAPE                                                                                               \
 	int transpose_a, transpose_b;                                                                                  \

@@ -111,7 +111,7 @@ static void block_multiply(const product *p, int64_t i, int64_t rows, int64_t l,
 	}
 }
 
-/* What C held counts only where beta is not 0: it may be no number. */
+/* With beta 0 the old C is ignored, because it may be NaN. */
 static void scale(const product *p)
 {
 	for (int64_t j = 0; j < p->n && p->beta != 1; j++)

@@ -197,7 +197,7 @@ DESCRIPTOR(MatmulPreference, preference, preference_fields)
 
 /* --- handles ------------------------------------------------------------------------------------------------------ */
 
-/* A cublasHandle_t may be given as one of these, so nothing is kept in it. */
+/* A cublasHandle_t is also valid as a cublasLtHandle_t, so the handle has no state. */
 UM_CALL(cublasLtCreate, void **handle)
 {
 	if (!handle)
@@ -241,13 +241,13 @@ const char *cublasLtGetStatusString(int status)
 /* --- the product -------------------------------------------------------------------------------------------------- */
 
 struct call {
-	struct um_sproduct p; /* of column-major matrices; alpha, beta, addresses are set when it runs */
+	struct um_sproduct p; /* of column-major matrices; alpha, beta, addresses are set at execution */
 	struct um_factor alpha, beta;
 	const float *a, *b, *c;
 	float *d;
 	int64_t ldc, stride_a, stride_b, stride_c, stride_d, batch;
 	struct matmul m;
-	int by_row; /* D is computed as its transpose: a bias belongs to a column then */
+	int by_row; /* D is computed as its transpose: a bias then belongs to a column */
 };
 
 #define GELU_FACTOR 0.7978845608028654f /* sqrt(2 / pi) */
@@ -328,7 +328,7 @@ static int fits(const struct layout *l)
 	return l->ld >= (int64_t)(l->order == BY_ROW ? l->cols : l->rows) && l->batch >= 1;
 }
 
-/* All as matrices by column: one by row is the transpose of one by column. */
+/* Converts to matrices by column: a matrix by row is the transpose of one by column. */
 static int shape(struct call *g, const struct matmul *m, const struct layout *a, const struct layout *b,
 		 const struct layout *d)
 {
@@ -431,7 +431,7 @@ UM_CALL(cublasLtMatmul, void *handle, const struct matmul *m, const void *alpha,
 	return um_blas_status(um_libs_run(stream, &k, run, &g, sizeof g));
 }
 
-/* There is one algorithm. */
+/* Returns the only algorithm. */
 UM_CALL(cublasLtMatmulAlgoGetHeuristic, void *handle, const struct matmul *m, const struct layout *a,
 	const struct layout *b, const struct layout *c, const struct layout *d, const struct preference *preference,
 	int wanted, struct heuristic *results, int *n)

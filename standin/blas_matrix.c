@@ -5,7 +5,7 @@
 #include "standin/blas.h"
 
 struct matrices {
-	int64_t m, n, lda, ldb, ldc, incx, incy; /* m x n: what is written; of gemv, the matrix */
+	int64_t m, n, lda, ldb, ldc, incx, incy; /* m x n: size of the result; of gemv, of the matrix */
 	int ta, tb, right, upper, unit;
 	int64_t k;
 	struct um_factor alpha, beta;
@@ -209,7 +209,7 @@ UM_CALL(UM_S(dgmm), struct um_blas *h, int side, int m, int n, const um_real *a,
 
 /* --- triangles ---------------------------------------------------------------------------------------------------- */
 
-/* Element (i, j) of op(A); what is seen as upper depends on op. */
+/* Element (i, j) of op(A); the triangle's side depends on op. */
 static um_real at(const struct matrices *g, int64_t i, int64_t j)
 {
 	return g->ta ? g->a[j + i * g->lda] : g->a[i + j * g->lda];

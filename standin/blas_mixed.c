@@ -38,7 +38,7 @@ struct part {
 	uint32_t access;
 };
 
-/* Matrices `stride` apart count as one range, unless it is the same one again and again. */
+/* Matrices `stride` apart count as one range; stride 0 means the same matrix. */
 static void touch_strided(struct um_libs_kernel *k, const struct part *p, int64_t batch, size_t size)
 {
 	uint64_t one = ((uint64_t)(p->cols - 1) * (uint64_t)p->ld + (uint64_t)p->rows) * size;
@@ -51,7 +51,7 @@ static void touch_strided(struct um_libs_kernel *k, const struct part *p, int64_
 		      p->access == UM_WRITE && used < span ? UM_UPDATE : p->access);
 }
 
-/* The addresses are read where they are when the call is made. */
+/* The arrays of addresses are read at the time of the call. */
 static void touch_listed(struct um_libs_kernel *k, const struct part *p, int64_t batch, size_t size)
 {
 	um_libs_touch(k, p->at, (uint64_t)batch * sizeof(void *), (uint64_t)batch * sizeof(void *), UM_READ);
@@ -78,7 +78,7 @@ void um_blas_gemm_touch(struct um_libs_kernel *k, const struct um_blas_gemm *g, 
 
 /* --- types as parameters ------------------------------------------------------------------------------------------ */
 
-/* The one type that a call is computed in, or -1. */
+/* The type of computation of a call, or -1. */
 static int type_of(int a, int b, int c, int compute)
 {
 	switch (compute) {

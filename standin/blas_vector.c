@@ -16,7 +16,7 @@ struct vectors {
 	void *result;
 };
 
-/* A vector with a negative step begins at its far end. */
+/* A vector with a negative step begins at its last element. */
 static int64_t first(int64_t n, int64_t inc)
 {
 	return inc < 0 ? (1 - n) * inc : 0;
@@ -27,7 +27,7 @@ static int run(struct um_blas *h, struct um_libs_kernel *k, void (*fn)(void *arg
 	return um_blas_status(um_libs_run(h->stream, k, fn, v, sizeof *v));
 }
 
-/* The same for one that has a result. */
+/* The same for a function with a result. */
 static int run_result(struct um_blas *h, struct um_libs_kernel *k, void (*fn)(void *arg), const struct vectors *v,
 		      size_t size)
 {
@@ -36,7 +36,7 @@ static int run_result(struct um_blas *h, struct um_libs_kernel *k, void (*fn)(vo
 	if (h->device_scalars)
 		um_libs_touch(k, v->result, size, size, UM_WRITE);
 	else
-		memset(v->result, 0, size); /* where nothing is computed */
+		memset(v->result, 0, size); /* result without a computation */
 	status = run(h, k, fn, v);
 	return status || h->device_scalars ? status : um_blas_status(um_libs_wait(h->stream));
 }
@@ -47,7 +47,7 @@ static void dot(void *arg)
 {
 	const struct vectors *v = arg;
 	const um_real *x = v->x + first(v->n, v->incx), *y = v->y + first(v->n, v->incy);
-	double part[4] = {0}; /* of every fourth element: they do not wait for each other */
+	double part[4] = {0}; /* of every fourth element, as independent chains */
 	int64_t i;
 
 	for (i = 0; v->incx == 1 && v->incy == 1 && i + 4 <= v->n; i += 4)
@@ -215,7 +215,7 @@ static int reduce(struct um_blas *h, const char *name, void (*fn)(void *arg), in
 	return run_result(h, &k, fn, &v, size);
 }
 
-/* Scaled by the largest, so that no square is too large or too small. */
+/* Scaled by the largest, so that no square overflows or underflows. */
 static void nrm2(void *arg)
 {
 	const struct vectors *v = arg;
@@ -253,7 +253,7 @@ UM_CALL(UM_S(asum_v2), struct um_blas *h, int n, const um_real *x, int incx, um_
 	return reduce(h, UM_NAME("asum"), asum, n, x, incx, result, sizeof *result);
 }
 
-/* The first of the largest (sign 1) or smallest (-1), counted from 1; 0 where there is none. */
+/* The first of the largest (sign 1) or smallest (-1), counted from 1; 0: none. */
 static void extreme(const struct vectors *v, int sign)
 {
 	int64_t best = 0;

@@ -13,7 +13,7 @@ enum status { NOT_CAPTURING, CAPTURING, BROKEN };
 
 struct um_capture {
 	unsigned refs;
-	struct um_graph *graph; /* NULL once given away */
+	struct um_graph *graph; /* NULL after the graph was returned */
 	struct um_stream_handle *origin;
 	UM_VEC(struct um_stream_handle *) members;
 	uint64_t id;
@@ -46,7 +46,7 @@ void um_capture_put(struct um_capture *c)
 	free(c);
 }
 
-/* The capture has ended: the stream is a plain one again when it is next looked at. */
+/* Ends the capture: its streams leave it at their next use. */
 struct um_capture *um_capture_of(struct um_stream_handle *s)
 {
 	if (s->capture && s->capture->ended) {
@@ -84,7 +84,7 @@ int um_capture_guard(struct um_stream_handle *s)
 	return err;
 }
 
-/* Does this thread's mode, or the capture's own, keep calls of this kind from it? */
+/* Does this thread's mode, or the capture's own, forbid calls of this kind? */
 static int forbids(const struct um_capture *c)
 {
 	int mine = c->thread == this_thread();
@@ -138,7 +138,7 @@ void um_capture_leave(struct um_stream_handle *s)
 	for (size_t i = 0; i < c->members.n; i++)
 		if (c->members.at[i] == s)
 			c->members.at[i] = c->members.at[--c->members.n];
-	if (c->origin == s) { /* nobody can end it any more */
+	if (c->origin == s) { /* it can no longer be ended */
 		c->origin = NULL;
 		c->ended = 1;
 		for (size_t i = 0; i < active.n; i++)
@@ -159,7 +159,7 @@ static int after_also(struct um_stream_handle *s, struct um_node *n)
 
 /* --- work --------------------------------------------------------------------------------------------------------- */
 
-/* The event marks a place in the capture, or nothing any more. */
+/* Sets or clears the event's position in the capture. */
 void um_capture_mark(struct um_cuda_event *e, struct um_stream_handle *s)
 {
 	struct um_capture *c = s ? s->capture : NULL;
@@ -212,7 +212,7 @@ static const enum um_node_type type_of[] = {
 	[UM_WORK_HOST] = UM_NODE_HOST,
 };
 
-/* From now on the stream goes on behind `n`. */
+/* The next node of the stream depends on `n`. */
 static int follow(struct um_stream_handle *s, struct um_node *n)
 {
 	um_vec_clear(&s->last);
@@ -301,7 +301,7 @@ UM_FORWARD(cuStreamBeginCapture_v2_ptsz, (void *s, int mode), cuStreamBeginCaptu
 UM_FORWARD(cuStreamBeginCapture, (void *s), cuStreamBeginCapture_v2(s, MODE_GLOBAL))
 UM_FORWARD(cuStreamBeginCapture_ptsz, (void *s), cuStreamBeginCapture_v2(um_ptsz(s), MODE_GLOBAL))
 
-/* All that the nodes come after, marked in `index`. They were added in an order that dependencies allow. */
+/* Marks all predecessors of the nodes in `index`. Nodes are in topological order. */
 static void mark_before(struct um_graph *g, struct um_node *const *last, size_t n)
 {
 	for (size_t i = 0; i < g->node.n; i++)
@@ -313,7 +313,7 @@ static void mark_before(struct um_graph *g, struct um_node *const *last, size_t 
 			g->node.at[i]->after.at[k]->index = 1;
 }
 
-/* Is all that was captured elsewhere behind the stream that ends the capture? */
+/* Have all other streams been joined to the stream that ends the capture? */
 static int joined(struct um_capture *c)
 {
 	mark_before(c->graph, c->origin->last.at, c->origin->last.n);
@@ -389,7 +389,7 @@ struct info {
 	size_t n;
 };
 
-/* Asking about the legacy default stream is using it. */
+/* A query of the legacy default stream counts as a use. */
 static int look(void *stream, struct info *out)
 {
 	struct um_stream_handle *s;
@@ -457,7 +457,7 @@ UM_FORWARD(cuStreamGetCaptureInfo_v3, (INFO_3), get_info(__func__, s, status, id
 UM_FORWARD(cuStreamGetCaptureInfo_v3_ptsz, (INFO_3),
 	   cuStreamGetCaptureInfo_v3(um_ptsz(s), status, id, graph, last, edges, n))
 
-/* Flags: 0 adds to what the stream's next node comes after, 1 replaces it. */
+/* Flags: 0 adds dependencies of the stream's next node, 1 replaces them. */
 UM_CALL(cuStreamUpdateCaptureDependencies, void *stream, struct um_node **after, size_t n, unsigned flags)
 {
 	int err = um_standin_enter(__func__);

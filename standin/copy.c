@@ -6,7 +6,7 @@
  */
 #include "standin/graph.h"
 
-/* What a side of a copy must be. */
+/* Required memory type of a side of a copy. */
 enum side { HOST, DEVICE, ANY };
 
 static int is_side(const void *ptr, enum side side)
@@ -59,7 +59,7 @@ COPY(to_device, _v2, cuMemcpyHtoD, cuMemcpyHtoDAsync, uint64_t, const void *, pt
 COPY(to_host, _v2, cuMemcpyDtoH, cuMemcpyDtoHAsync, void *, uint64_t, t, HOST, ptr(f), DEVICE)
 COPY(in_device, _v2, cuMemcpyDtoD, cuMemcpyDtoDAsync, uint64_t, uint64_t, ptr(t), DEVICE, ptr(f), DEVICE)
 
-/* There is one device: its peer is itself. */
+/* With one device, a peer copy is a plain copy. */
 UM_FORWARD(cuMemcpyPeer, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
 	   ((void)tc, (void)fc, cuMemcpy(t, f, n)))
 UM_FORWARD(cuMemcpyPeer_ptds, (uint64_t t, void *tc, uint64_t f, void *fc, size_t n),
@@ -106,7 +106,7 @@ struct copy_3d {
 	size_t width, height, depth;
 };
 
-/* One side: where its first byte is. NULL: not understood. */
+/* Address of the first byte of a side. NULL: not supported. */
 static char *place(int type, const void *host, uint64_t device, size_t x, size_t row, size_t pitch)
 {
 	char *base = type == TYPE_HOST ? (char *)(uintptr_t)host : (char *)ptr(device);
@@ -215,7 +215,7 @@ UM_FORWARD(cuMemcpy3DAsync_v2_ptsz, (const struct copy_3d *c, void *s), copy_3d(
 
 /* --- memsets ------------------------------------------------------------------------------------------------------ */
 
-/* A call without Async waits where the target is pinned or managed memory, and not for device memory. */
+/* A call without Async waits for pinned or managed targets, but not for device memory. */
 static int set(const char *name, uint64_t at, size_t pitch, uint32_t value, unsigned size, size_t width, size_t rows,
 	       void *stream, int wait)
 {

@@ -26,7 +26,7 @@ typedef int find_fn(const char *name, void **fn, int version, unsigned long long
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct um_standin_table *driver; /* NULL: there is none */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* never held during a call of the client or the driver */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* not held during calls of the client or the driver */
 static UM_VEC(record) delivered;
 static size_t dropped;
 static int kinds; /* enabled, a bit each */
@@ -75,7 +75,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 		break;
 	default:
 		kind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT;
-		r.value = (uint64_t)(uintptr_t)feed; /* where the program was */
+		r.value = (uint64_t)(uintptr_t)feed; /* the program's context at the call */
 	}
 	r.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER;
 	r.counterKind = kind;
@@ -93,7 +93,7 @@ static struct um_activity_sink sink = {feed};
 
 /* --- deliveries --------------------------------------------------------------------------------------------------- */
 
-/* On a thread of its own, as CUPTI's are. */
+/* Runs on a separate thread, as in CUPTI. */
 static void *deliver(void *unused)
 {
 	UM_VEC(record) now;

@@ -36,7 +36,7 @@ static const struct model {
 
 #define MODELS (sizeof models / sizeof models[0])
 
-/* A profile of the user's counts as the last one. */
+/* A user's profile counts as the last one. */
 static const struct model *model(void)
 {
 	size_t i = 0;
@@ -111,7 +111,7 @@ int cuGetErrorString(int error, const char **text)
 	return t ? UM_CUDA_OK : UM_CUDA_INVALID_VALUE;
 }
 
-/* There is nothing to profile: a range that a tool would look at is let pass. */
+/* Profiling has no effect: ranges for tools are accepted. */
 UM_EXPORT int cuProfilerStart(void);
 int cuProfilerStart(void)
 {
@@ -162,7 +162,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 	return err ? err : um_standin()->gpu->api->cudaMemGetInfo(um_standin()->gpu, &unused, bytes);
 }
 
-/* The first bytes are the profile's name, so that two profiles are two devices. */
+/* The first bytes are the profile's name, so that profiles have different devices. */
 UM_EXPORT int cuDeviceGetUuid(char *uuid, int device);
 int cuDeviceGetUuid(char *uuid, int device)
 {
@@ -284,7 +284,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 	return err;
 }
 
-/* What a reset frees on a real device stays here: the process is about to end or to begin again. */
+/* A reset frees nothing here: the process is about to end or to start over. */
 UM_EXPORT int cuDevicePrimaryCtxReset_v2(int device);
 int cuDevicePrimaryCtxReset_v2(int device)
 {
@@ -431,7 +431,7 @@ int cuCtxGetLimit(size_t *value, int limit)
 	return err;
 }
 
-/* Limits and preferences are taken note of by nobody: nothing here depends on them. */
+/* Limits and preferences are accepted without effect. */
 UM_EXPORT int cuCtxSetLimit(int limit, size_t value);
 int cuCtxSetLimit(int limit, size_t value)
 {
@@ -497,7 +497,7 @@ int cuCtxCreate_v4(void **ctx, void *params, unsigned flags, int device)
 	return params ? um_standin_unsupported("contexts with parameters") : context_new(ctx, flags, device);
 }
 
-/* Its memory stays: other threads may still have it on their stacks, and must find it dead. */
+/* Its memory stays: other threads may still have it on their stacks, and must see that it is destroyed. */
 UM_EXPORT int cuCtxDestroy_v2(void *ctx);
 int cuCtxDestroy_v2(void *ctx)
 {

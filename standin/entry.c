@@ -20,7 +20,7 @@ enum found { FOUND, NO_SUCH_NAME, TOO_OLD }; /* CUdriverProcAddressQueryResult *
 UM_EXPORT int cuGetProcAddress(const char *name, void **fn, int version, unsigned long long flags);
 UM_EXPORT int cuGetProcAddress_v2(const char *name, void **fn, int version, unsigned long long flags, int *status);
 
-/* Any of the functions here: cast back before it is called. */
+/* Generic type of the functions; cast back before a call. */
 typedef int (*any_fn)(void);
 
 /* --- what is not there -------------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ ALL(FNS, 1)
 static const any_fn pool[POOL] = {ALL(REFS, 0) ALL(REFS, 1)};
 /* clang-format on */
 
-/* The function that answers for `name`, or NULL: the pool is used up. */
+/* A function that stands for `name`, or NULL: the pool is exhausted. */
 static void *pool_get(const char *name)
 {
 	void *fn = NULL;
@@ -158,7 +158,7 @@ static const struct um_entry *const tables[] = {
 	um_launch_entries, um_memory_entries,  um_copy_entries,	  um_hint_entries,   um_stream_entries,
 	um_event_entries,  um_capture_entries, um_graph_entries,  um_exec_entries};
 
-/* Names that came after 12.4 and are not in the tables: a driver of 12.4 does not know them. */
+/* Names newer than 12.4 that are not in the tables: a driver of 12.4 lacks them. */
 static const char *const newer[] = {
 	"cuMemcpyBatchAsync",
 	"cuMemcpy3DBatchAsync",

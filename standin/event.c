@@ -159,7 +159,7 @@ UM_CALL(cuStreamWaitEvent, void *stream, void *event, unsigned flags)
 }
 UM_FORWARD(cuStreamWaitEvent_ptsz, (void *s, void *event, unsigned flags), cuStreamWaitEvent(um_ptsz(s), event, flags))
 
-/* One call about an event that is not part of a capture. */
+/* Begins a call on an event outside of captures. */
 static int ask(void *event, int (*call)(struct um_gpu *gpu, um_event_handle event))
 {
 	struct um_cuda_event *e = um_event_get(event);
@@ -201,7 +201,7 @@ UM_CALL(cuEventElapsedTime, float *ms, void *start, void *end)
 		err = UM_CU_CAPTURED_EVENT;
 	else
 		err = um_standin()->gpu->api->cudaEventElapsedTime(um_standin()->gpu, ms, a->sim, b->sim);
-	/* Never recorded, or without times: the handle is to stall. */
+	/* Never recorded or without times: an invalid handle. */
 	if (err == UM_CUDA_INVALID_VALUE && ms)
 		err = UM_CU_INVALID_HANDLE;
 	if (a)

@@ -15,7 +15,7 @@ UM_EXPORT int cuGetExportTable(const void **table, const unsigned char *uuid);
 
 int cuGetExportTable(const void **table, const unsigned char *uuid)
 {
-	static const unsigned char start[4] = {0x6b, 0xd5, 0xfb, 0x6c}; /* of what no runtime starts without */
+	static const unsigned char start[4] = {0x6b, 0xd5, 0xfb, 0x6c}; /* prefix of tables that runtimes require */
 
 	if (!table || !uuid)
 		return UM_CUDA_INVALID_VALUE;

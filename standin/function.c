@@ -111,7 +111,7 @@ int cuFuncGetModule(void **module, void *function)
 	return UM_CUDA_OK;
 }
 
-/* Both handles of a kernel are one. */
+/* A kernel has one handle for both types. */
 UM_EXPORT int cuKernelGetFunction(void **function, void *kernel);
 int cuKernelGetFunction(void **function, void *kernel)
 {

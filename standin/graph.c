@@ -131,7 +131,7 @@ free_copy:
 	return NULL;
 }
 
-/* Again and again the first node, as they were added, that only comes after nodes already placed. */
+/* Repeatedly takes the first node, in order of addition, whose predecessors are all placed. */
 int um_graph_order(struct um_graph *g, struct um_node ***out)
 {
 	struct um_node **order = malloc((g->node.n + 1) * sizeof *order);

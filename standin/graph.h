@@ -29,12 +29,12 @@ struct um_graph;
 
 struct um_node {
 	enum um_node_type type;
-	struct um_graph *graph; /* it is in */
+	struct um_graph *graph; /* graph of the node */
 	struct um_graph *child; /* GRAPH: owned */
-	const struct um_node *origin; /* in a copy: the node copied; an identity, not followed */
+	const struct um_node *origin; /* in a copy: the original node; an identity, not dereferenced */
 	UM_VEC(struct um_work) work; /* one after the other */
 	UM_VEC(struct um_node *) after;
-	size_t index; /* scratch: its place in some order */
+	size_t index; /* scratch: its index in an order */
 };
 
 struct um_graph {
@@ -52,16 +52,16 @@ int um_node_work(struct um_node *n, const struct um_work *work);
 void um_node_clear(struct um_node *n); /* of its works */
 int um_node_after(struct um_node *n, struct um_node *before); /* one more dependency; 0 or -ENOMEM */
 void um_node_apart(struct um_node *n, const struct um_node *before); /* one less */
-void um_node_remove(struct um_node *n); /* from its graph, and free it */
+void um_node_remove(struct um_node *n); /* removes it from its graph and frees it */
 
-/* graph_node.c: what a node does, by CUDA's structs of parameters. CUDA error codes. */
+/* graph_node.c: sets and queries a node's work by CUDA's structs of parameters. CUDA error codes. */
 int um_kernel_node_set_1(struct um_node *n, const void *params);
 int um_kernel_node_set_2(struct um_node *n, const void *params);
 int um_copy_node_set(struct um_node *n, const void *params);
 int um_set_node_set(struct um_node *n, const void *params);
 int um_host_node_set(struct um_node *n, const void *params);
 
-/* Nodes in an order that their dependencies allow: 0, -ENOMEM, or -EINVAL: there is a circle. */
+/* Nodes in topological order: 0, -ENOMEM, or -EINVAL: a circle. */
 int um_graph_order(struct um_graph *g, struct um_node ***out);
 
 /* copy.c: the works of a copy of up to three dimensions: `each` is called for every plane. CUDA error code. */

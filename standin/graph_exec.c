@@ -11,16 +11,16 @@
 #define LANES_MAX 16u
 
 struct item {
-	const struct um_node *origin; /* in the graph that was instantiated; an identity */
+	const struct um_node *origin; /* in the instantiated graph; an identity */
 	UM_VEC(struct um_work) work; /* references */
 	UM_VEC(uint32_t) after; /* items */
 	uint32_t lane;
 	int waited; /* from another lane, or the last of its own */
-	um_event_handle event; /* if waited for */
+	um_event_handle event; /* event, if another lane waits for it */
 };
 
 struct exec {
-	struct um_graph *graph; /* a copy: what is captured if the launch is */
+	struct um_graph *graph; /* a copy, for launches into a capture */
 	UM_VEC(struct item) item;
 	uint32_t lanes;
 	uint32_t last[LANES_MAX]; /* items */
@@ -105,7 +105,7 @@ static int item_add(struct exec *x, const struct um_node *n, const indices *befo
 	return 0;
 }
 
-/* Unrolls `g` behind the items `before`; `*ends`: the items that stand for its end. */
+/* Unrolls `g` after the items `before`; `*ends`: the items at its end. */
 static int unroll(struct exec *x, struct um_graph *g, const indices *before, indices *ends)
 {
 	struct um_node **order;
@@ -128,7 +128,7 @@ static int unroll(struct exec *x, struct um_graph *g, const indices *before, ind
 		if (err)
 			break;
 		if (n->child && n->child->node.n) {
-			struct um_node *kept = order[i]; /* the child's order uses its own nodes' indices only */
+			struct um_node *kept = order[i]; /* the child's order covers its own nodes only */
 
 			err = unroll(x, kept->child, &mine, &end[kept->index]);
 			continue;
@@ -153,7 +153,7 @@ static int unroll(struct exec *x, struct um_graph *g, const indices *before, ind
 	return err;
 }
 
-/* Who comes after the last item of a lane goes on there; who does not opens one, or with all of them open shares. */
+/* An item after the last one of a lane continues it; another item opens a lane or, at the limit, shares one. */
 static void deal(struct exec *x)
 {
 	for (uint32_t i = 0; i < x->item.n; i++) {
@@ -277,7 +277,7 @@ UM_CALL(cuGraphExecGetFlags, const struct exec *x, unsigned long long *flags)
 	return UM_CUDA_OK;
 }
 
-/* Work under way keeps what it needs: events and streams of the simulator end when they are done. */
+/* Work under way keeps its resources: events and streams of the simulator end after their work. */
 UM_CALL(cuGraphExecDestroy, struct exec *x)
 {
 	int err = um_standin_enter(__func__);
@@ -313,7 +313,7 @@ static int item_run(const struct exec *x, uint32_t i, um_stream stream)
 	return err;
 }
 
-/* One launch of a graph begins when the one before it is over. */
+/* A launch of a graph begins after its previous launch has ended. */
 static int launch(const struct exec *x, um_stream stream)
 {
 	const struct um_gpu_api *api = gpu()->api;
@@ -351,7 +351,7 @@ UM_CALL(cuGraphLaunch, const struct exec *x, void *stream)
 }
 UM_FORWARD(cuGraphLaunch_ptsz, (const struct exec *x, void *s), cuGraphLaunch(x, um_ptsz(s)))
 
-/* It needs no preparation. */
+/* Uploads need no preparation. */
 UM_CALL(cuGraphUpload, const struct exec *x, void *stream)
 {
 	int err = um_standin_enter(__func__), ok;
@@ -367,7 +367,7 @@ UM_FORWARD(cuGraphInstantiateWithParams_ptsz, (void **out, const void *g, struct
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 
-/* Other work for the item that stands for `n`: set on the node of the copy, from which the item takes it. */
+/* Replaces the work of the item of `n`, which reads it from its node in the copy. */
 static int exec_change(const char *name, struct exec *x, const struct um_node *n,
 		       int (*set)(struct um_node *n, const void *params), const void *params)
 {
@@ -412,7 +412,7 @@ struct update_result { /* CUgraphExecUpdateResultInfo */
 	void *node, *from;
 };
 
-/* As many nodes, of the same types, after the same ones. */
+/* The same number of nodes, of the same types, with the same dependencies. */
 static int alike(const struct um_graph *a, struct um_graph *b)
 {
 	if (a->node.n != b->node.n)

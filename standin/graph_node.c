@@ -121,7 +121,7 @@ static int nothing_set(struct um_node *n, const void *params)
 	return UM_CUDA_OK;
 }
 
-/* A node that has not got what it needs is taken out again: it is the last one. */
+/* Removes an incomplete node, which is the last one. */
 static int add(const char *name, void **out, struct um_graph *g, struct um_node *const *after, size_t n,
 	       enum um_node_type type, int (*set)(struct um_node *n, const void *params), const void *params)
 {
@@ -156,7 +156,7 @@ UM_FORWARD(cuGraphAddEmptyNode, (ADD), WITH(UM_NODE_EMPTY, nothing_set, NULL))
 UM_FORWARD(cuGraphAddEventRecordNode, (ADD, void *event), WITH(UM_NODE_RECORD, event_set, event))
 UM_FORWARD(cuGraphAddEventWaitNode, (ADD, void *event), WITH(UM_NODE_WAIT, event_set, event))
 
-/* A node's parameters anew; those of graphs made from it stay as they were. */
+/* Sets a node's parameters; instantiated graphs are unaffected. */
 static int change(const char *name, struct um_node *n, int (*set)(struct um_node *n, const void *params),
 		  const void *params)
 {
@@ -248,7 +248,7 @@ UM_CALL(cuGraphDestroyNode, struct um_node *n)
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
-/* As many as there is room for; without an array only how many there are. What is beyond is NULL. */
+/* Fills the array as far as it reaches, with NULL beyond the last one; without an array returns the number. */
 struct answer {
 	void **at;
 	size_t room, n;
@@ -358,7 +358,7 @@ UM_CALL(cuGraphChildGraphNodeGetGraph, struct um_node *n, void **out)
 	return UM_CUDA_OK;
 }
 
-/* Adds or takes away edges. */
+/* Adds or removes edges. */
 static int edges(const char *name, struct um_graph *g, struct um_node *const *from, struct um_node *const *to, size_t n,
 		 int more)
 {

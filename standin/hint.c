@@ -79,7 +79,7 @@ UM_CALL(cuMemAdvise_v2, uint64_t at, size_t bytes, int advice, struct um_locatio
 
 /* --- batches ------------------------------------------------------------------------------------------------------ */
 
-/* Never on the legacy default stream, however it is spelled. */
+/* Refuses the legacy default stream in all spellings. */
 static int batch_stream(void *stream, um_stream *sim)
 {
 	if (!stream || stream == UM_LEGACY_STREAM)
@@ -139,7 +139,7 @@ UM_FORWARD(cuMemDiscardAndPrefetchBatchAsync_ptsz,
 	    unsigned long long flags, void *s),
 	   cuMemDiscardAndPrefetchBatchAsync(at, bytes, n, to, to_index, n_to, flags, um_ptsz(s)))
 
-/* Only with devices of before unified addressing of all memory does this do anything. */
+/* Has an effect only on devices without unified addressing of all memory. */
 UM_CALL(cuStreamAttachMemAsync, void *stream, uint64_t at, size_t bytes, unsigned flags)
 {
 	int err = um_standin_enter(__func__);
@@ -168,7 +168,7 @@ enum range_attribute {
 	LAST_PREFETCH_ID
 };
 
-/* A place as the old attributes say it, as a location's type. */
+/* Converts a device of the old attributes to a location's type. */
 static int type_of(int place)
 {
 	return place == OLD_CPU ? UM_LOC_HOST : place == OLD_NONE ? 0 : UM_LOC_DEVICE;
@@ -293,7 +293,7 @@ static int pointer_attribute(void *out, int attribute, uint64_t at, const struct
 	switch (attribute) {
 	case CONTEXT:
 		return cuCtxGetCurrent(out);
-	case MEMORY_TYPE: /* host, device; managed memory is a device's, and says so elsewhere */
+	case MEMORY_TYPE: /* host, device; managed memory counts as device memory and has its own attribute */
 		put_int(out, host ? 1 : 2);
 		break;
 	case DEVICE_POINTER:
@@ -351,7 +351,7 @@ UM_CALL(cuPointerGetAttribute, void *out, int attribute, uint64_t at)
 	return err ? err : pointer_attribute(out, attribute, at, &m);
 }
 
-/* Of an unknown pointer, and of what a known one does not have, this gives zeros. */
+/* Returns zeros for unknown pointers and for missing attributes. */
 static void pointer_none(void *out, int attribute)
 {
 	switch (attribute) {

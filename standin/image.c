@@ -16,20 +16,20 @@
 #define PART_ELF 2
 #define FLAG_LZ4 0x2000u
 #define FLAG_ZSTD 0x8000u
-#define UNPACKED_MAX (1ull << 31) /* what is said to be larger is taken for damage */
-#define RATIO_MAX 65536u /* unpacked bytes for a packed one: as well */
+#define UNPACKED_MAX (1ull << 31) /* larger sizes count as damage */
+#define RATIO_MAX 65536u /* largest ratio of unpacked to packed bytes */
 
 struct fat_head {
 	uint32_t magic;
 	uint16_t version, head;
-	uint64_t bytes; /* behind the header */
+	uint64_t bytes; /* after the header */
 };
 
 struct fat_part {
 	uint16_t kind, version;
 	uint32_t head;
-	uint64_t room; /* bytes behind the header, padding included */
-	uint32_t packed; /* of them in use, where packed */
+	uint64_t room; /* bytes after the header, padding included */
+	uint32_t packed; /* part in use, if packed */
 	uint32_t unused[2];
 	uint32_t sm;
 	uint32_t bits, unused2;
@@ -55,7 +55,7 @@ static int is_fat(const void *data, size_t bytes)
 	return magic == FAT_MAGIC;
 }
 
-/* The ends of the tables that an ELF header names: nothing in such a file lies behind its section table. */
+/* The end of an ELF image: the largest end of the header's tables, because the section table is last. */
 static size_t elf_bytes(const unsigned char *data)
 {
 	uint64_t sections, segments;
@@ -88,7 +88,7 @@ size_t um_image_bytes(const void *data)
 	return strlen(data);
 }
 
-/* Gives the bytes of a part, unpacked: *owned must be freed. */
+/* Returns the unpacked bytes of a part: *owned must be freed. */
 static int part_open(const struct fat_part *p, const unsigned char *at, const unsigned char **data, size_t *bytes,
 		     unsigned char **owned)
 {

@@ -32,18 +32,18 @@ struct um_image_var {
 struct um_image {
 	UM_VEC(struct um_image_kernel) kernels;
 	UM_VEC(struct um_image_var) vars;
-	int sm; /* compute capability the part that was read is for: 90; 0: not said */
+	int sm; /* compute capability of the chosen part, such as 90; 0: unknown */
 };
 
 /*
- * Reads the image at `data`, whose size is `bytes`. Of a fat binary the part that suits a device of capability `sm`
- * best is read: ELF of the same major version, else PTX, else any. 0; -EINVAL: this is no image or a damaged one;
- * -ENOTSUP: it is packed in a way that is not known here; -ENOMEM.
+ * Reads the image at `data`, of `bytes` bytes. Of a fat binary it reads the best part for a device of capability `sm`:
+ * ELF of the same major version, else PTX, else any. 0; -EINVAL: no image, or a damaged one; -ENOTSUP: unknown
+ * compression; -ENOMEM.
  */
 int um_image_read(struct um_image *out, const void *data, size_t bytes, int sm);
 void um_image_fini(struct um_image *image);
 
-/* Bytes of an image in memory, as its own header tells them; 0: it is none. Where the header lies, so does this. */
+/* Bytes of an image in memory according to its header, which is trusted; 0: no image. */
 size_t um_image_bytes(const void *data);
 
 /* The kernel of that name, or NULL. */

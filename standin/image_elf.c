@@ -14,7 +14,7 @@
 #define OTHER_MANAGED 0x04
 #define ATTR_PARAM 0x17 /* index, ordinal, offset, and the size in the high bits of a word */
 #define ATTR_PARAM_WIDE 0x45 /* the same with a 16-bit size of its own */
-#define FORM_SIZED 4 /* an attribute with a length and so many bytes behind it */
+#define FORM_SIZED 4 /* an attribute with a length, followed by so many bytes */
 #define COPIES 4 /* bytes copied for each byte of the image, at most: symbols may overlap, but not all of them do */
 
 struct elf {
@@ -26,7 +26,7 @@ struct elf {
 	uint64_t left; /* bytes that may still be copied */
 };
 
-/* A small image whose symbols share their names and values would take memory without bound. */
+/* Limits copies: a small image whose symbols share names and values would need unbounded memory. */
 static int may_copy(struct elf *e, uint64_t bytes)
 {
 	if (bytes > e->left)
@@ -35,7 +35,7 @@ static int may_copy(struct elf *e, uint64_t bytes)
 	return 0;
 }
 
-/* The string at `off` of a section, or NULL: it does not end within it. */
+/* The string at `off` of a section, or NULL: not terminated. */
 static const char *text_at(const struct elf *e, unsigned section, uint64_t off)
 {
 	const Elf64_Shdr *s;
@@ -49,7 +49,7 @@ static const char *text_at(const struct elf *e, unsigned section, uint64_t off)
 									 : NULL;
 }
 
-/* Sections that have bytes must have them inside the file. */
+/* Sections with content must lie inside the file. */
 static int sections_open(struct elf *e, const unsigned char *data, size_t bytes)
 {
 	Elf64_Ehdr h;
@@ -113,7 +113,7 @@ static int attributes_read(struct um_image_kernel *k, const unsigned char *at, s
 	return 0;
 }
 
-/* A hole in the list, or one in front of another that it overlaps, is damage. */
+/* Gaps in the list and overlapping parameters are damage. */
 static int params_check(const struct um_image_kernel *k)
 {
 	uint32_t end = 0;
@@ -207,7 +207,7 @@ int um_image_elf(struct um_image *out, const unsigned char *data, size_t bytes)
 	for (unsigned i = 0, tables = 0; i < e.n && !err; i++) {
 		if (e.section[i].sh_type != SHT_SYMTAB)
 			continue;
-		if (tables++) { /* the format has one */
+		if (tables++) { /* the format has a size */
 			err = -EINVAL;
 			break;
 		}

@@ -12,7 +12,7 @@ struct text {
 	const char *at, *end;
 };
 
-/* What a line says of a parameter or variable before its name. */
+/* Declaration of a parameter or variable, before its name. */
 struct decl {
 	unsigned align, size; /* of an element */
 	int managed;
@@ -45,7 +45,7 @@ static int is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.' || c == '%';
 }
 
-/* The next word, or one other character; 0 at the end. What does not fit is cut. */
+/* The next word or character; 0 at the end. Longer words are cut. */
 static int token(struct text *t, char *out, size_t size)
 {
 	size_t n = 0;
@@ -79,7 +79,7 @@ static unsigned type_bytes(const char *s)
 	return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
 }
 
-/* From behind .param or .global up to what ends it, which is given: , ) ; = or 0 at the end. */
+/* Parses a declaration after .param or .global; returns the character that ends it: , ) ; = or 0. */
 static char decl_read(struct text *t, struct decl *d)
 {
 	char s[512];
@@ -102,7 +102,7 @@ static char decl_read(struct text *t, struct decl *d)
 		} else if (strchr(",);={", s[0])) {
 			return s[0];
 		} else if (isalpha((unsigned char)s[0]) || strchr("_$%", s[0])) {
-			memcpy(d->name, s, sizeof s); /* the last word: others may stand before it */
+			memcpy(d->name, s, sizeof s); /* the last word; attributes may precede it */
 		}
 	}
 	return 0;
@@ -154,7 +154,7 @@ static int var_add(struct um_image *out, const struct decl *d)
 	struct um_image_var v = {NULL, (uint64_t)d->size * d->n, d->managed, NULL};
 
 	if (!v.bytes || !d->name[0])
-		return 0; /* external, or of a kind that holds nothing */
+		return 0; /* external, or without content */
 	v.name = strdup(d->name);
 	if (!v.name || um_vec_push(&out->vars, v)) {
 		free(v.name);
@@ -163,7 +163,7 @@ static int var_add(struct um_image *out, const struct decl *d)
 	return 0;
 }
 
-/* The values behind the sign of equality: bytes as they are written for arrays, or one number. */
+/* The values after '=': bytes of an array, or one number. */
 static int init_read(struct um_image_var *v, const struct decl *d, struct text *t)
 {
 	char s[512];
@@ -195,7 +195,7 @@ static int global_read(struct um_image *out, struct text *t)
 	if (err || stop != '=' || out->vars.n == before)
 		return err;
 	if (out->vars.at[before].bytes > (uint64_t)(t->end - t->at))
-		return 0; /* more than a list in this text could fill: left zero */
+		return 0; /* more than a list in this text can fill: left zero */
 	return init_read(&out->vars.at[before], &d, t);
 }
 

@@ -60,7 +60,7 @@ void um_launch_put(struct um_launch *launch)
 
 /* --- making one --------------------------------------------------------------------------------------------------- */
 
-/* The buffer among the extra options, which holds all parameters as they lie. */
+/* The buffer of the extra options, which contains all parameters in memory order. */
 static int extra_read(void **extra, const void **buffer, size_t *bytes)
 {
 	*buffer = NULL;
@@ -143,7 +143,7 @@ static void run_host(void *arg)
 
 typedef UM_VEC(struct um_touch) touches;
 
-/* One more address: the same allocation counts once, from the lowest one on. */
+/* Adds an address: an allocation counts once, from its lowest address on. */
 static int touch_add(touches *t, uint64_t *traffic, void *ptr)
 {
 	struct um_sim_memory a;

@@ -38,7 +38,7 @@ static struct {
 } driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int compute; /* not only move memory */
+static int compute; /* kernels compute, not only move memory */
 
 static void find(void)
 {

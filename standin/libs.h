@@ -41,7 +41,7 @@ enum um_data_type { UM_F32 = 0, UM_F64 = 1 }; /* cudaDataType */
 /* Opens the device, as the first call into a library does. CUDA error code; 35 where there is no stand-in driver. */
 int um_libs_open(void);
 
-/* One kernel: name and flops are given, the rest is filled by um_libs_touch and freed by um_libs_run. */
+/* One kernel: the caller sets name and flops, um_libs_touch fills the rest, um_libs_run frees it. */
 struct um_libs_kernel {
 	const char *name;
 	double flops, bytes;
@@ -72,7 +72,7 @@ struct um_libs_copy {
 };
 int um_libs_copy(void *stream, const struct um_libs_copy *c, int wait);
 
-/* A factor: a value that the program's pointer gave at the call, or the pointer where it is read by the kernel. */
+/* A factor: its value at the call, or a pointer that the kernel reads. */
 struct um_factor {
 	const void *at; /* on the device, or NULL */
 	double value;
@@ -80,7 +80,7 @@ struct um_factor {
 };
 
 struct um_factor um_factor_take(struct um_libs_kernel *k, const void *ptr, int type, int on_device);
-double um_factor_value(const struct um_factor *f); /* when the kernel runs */
-int um_factor_is_zero(const struct um_factor *f); /* at the call: is it known to be 0? */
+double um_factor_value(const struct um_factor *f); /* value at execution */
+int um_factor_is_zero(const struct um_factor *f); /* at the call: known to be 0? */
 
 #endif

@@ -14,7 +14,7 @@ static uint64_t addr_of(const void *ptr)
 	return (uint64_t)(uintptr_t)ptr;
 }
 
-/* An allocation may not be made while a capture is under way that does not allow it. */
+/* Refuses allocations during captures that forbid them. */
 static int begin(const char *name)
 {
 	int err = um_standin_enter(name);
@@ -191,7 +191,7 @@ UM_CALL(cuMemHostGetFlags, unsigned *flags, void *at)
 
 	if (err || !flags || !pinned(at))
 		return err ? err : UM_CUDA_INVALID_VALUE;
-	*flags = 2; /* mapped: with one address on both sides it always is */
+	*flags = 2; /* mapped: always, with one address on both sides */
 	return UM_CUDA_OK;
 }
 
@@ -199,7 +199,7 @@ UM_CALL(cuMemHostGetFlags, unsigned *flags, void *at)
 
 struct um_arena_pool {
 	int managed;
-	uint64_t threshold; /* kept for the program, no more: nothing is cached */
+	uint64_t threshold; /* stored for the program without effect: nothing is cached */
 	int reuse[4];
 	int made; /* by the program */
 };
@@ -264,7 +264,7 @@ UM_CALL(cuMemFreeAsync, uint64_t at, void *stream)
 }
 UM_FORWARD(cuMemFreeAsync_ptsz, (uint64_t at, void *s), cuMemFreeAsync(at, um_ptsz(s)))
 
-/* CUmemPoolProps, as far as it is looked at. */
+/* CUmemPoolProps, as far as it is used. */
 struct pool_props {
 	int alloc_type, handle_types;
 	struct um_location location;
@@ -313,7 +313,7 @@ UM_CALL(cuMemPoolTrimTo, void *pool, size_t bytes)
 	return pool ? um_standin_enter(__func__) : UM_CUDA_INVALID_VALUE;
 }
 
-/* 1 to 3 are switches, 4 is the release threshold, 5 to 8 count bytes: none are kept back. */
+/* 1 to 3 are switches, 4 is the release threshold, 5 to 8 count bytes, which are 0. */
 UM_CALL(cuMemPoolSetAttribute, void *pool, int attribute, void *value)
 {
 	int err = um_standin_enter(__func__);

@@ -28,7 +28,8 @@ static void module_free(struct um_module *m)
 
 #define VAR_ALIGN 256u
 
-/* Variables of one kind lie together, with their first values: alone, each would take a whole block of the device. */
+/* Variables of one kind share an allocation, with their initial values: alone, each would take a whole block of the
+ * device. */
 static int vars_make(struct um_module *m, int managed)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
@@ -109,7 +110,7 @@ static int load_image(const void *data, size_t bytes, struct um_module **out)
 	return UM_CUDA_OK;
 }
 
-/* A program's image: as it is, or with the small header that nvcc puts in front of a pointer to it. */
+/* A program's image, direct or behind the small header of nvcc with a pointer to it. */
 static int load(const void *image, struct um_module **out)
 {
 	struct {
@@ -171,7 +172,7 @@ static int unload(void *handle)
 
 	if (!module_at(handle))
 		return UM_CU_INVALID_HANDLE;
-	err = um_sim_sync(um_standin()->gpu); /* kernels of it may still run */
+	err = um_sim_sync(um_standin()->gpu); /* its kernels may still run */
 	um_standin_lock();
 	for (at = &modules; *at && *at != handle; at = &(*at)->next)
 		;
@@ -190,7 +191,7 @@ int cuModuleLoadData(void **module, const void *image)
 	return err ? err : load(image, (struct um_module **)module);
 }
 
-/* Options are for a compiler that is not there. */
+/* Options of the JIT compiler are ignored. */
 UM_EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values);
 int cuModuleLoadDataEx(void **module, const void *image, unsigned n, int *options, void **values)
 {
@@ -225,7 +226,7 @@ int cuModuleGetLoadingMode(int *mode)
 
 	if (!mode)
 		return UM_CUDA_INVALID_VALUE;
-	*mode = s && !strcmp(s, "EAGER") ? 1 : 2; /* lazy; here only in name */
+	*mode = s && !strcmp(s, "EAGER") ? 1 : 2; /* lazy; without effect here */
 	return UM_CUDA_OK;
 }
 

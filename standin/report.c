@@ -2,8 +2,8 @@
  *
  * report.c - writes the dry run's report
  *
- * The tables show the most expensive rows: by stall, then faults, then bytes, then order. Row 0 of the ledger is in the
- * sums only.
+ * The tables have the most expensive rows: by stall, then faults, then bytes, then order. Row 0 of the ledger counts in
+ * the sums only.
  */
 #include "standin/report.h"
 
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #define ROWS 10
-#define EXACT 64 /* waits; from then on each 64th part more */
+#define EXACT 64 /* waits; later writes at each increase by a 64th */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char path[4096]; /* empty: nobody wants a report */
+static char path[4096]; /* empty: no report */
 static pid_t owner;
 static uint64_t waits, next_wait;
 
@@ -38,7 +38,7 @@ static int costs_more(const struct row *a, const struct row *b)
 	return a->bytes > b->bytes;
 }
 
-/* Keeps the ROWS that cost most, in order. */
+/* Keeps the ROWS most expensive ones, in order. */
 static void rank(struct row *top, size_t *n, const struct row *r)
 {
 	size_t i = *n;
@@ -111,7 +111,7 @@ static void kernels(struct um_out *o, const struct um_ledger *l)
 	um_out_str(o, n ? "\n ]" : "[]");
 }
 
-/* Names that the library has for what is in an allocation; nothing where it has none. */
+/* The library's names of tensors in an allocation, if any. */
 static void tensors(struct um_out *o, const struct um_ledger_memory *m)
 {
 	if (!m->names.n && !m->names_left_out)
@@ -220,7 +220,7 @@ static void show(void *user, const struct um_tally *t, const struct um_ledger *l
 	um_out_str(o, "}\n");
 }
 
-/* A report that cannot be written is not there: whoever waits for it says so. */
+/* Without a report, its reader prints an error. */
 static void write_report(int ended)
 {
 	const struct um_standin *s = um_standin();
@@ -255,7 +255,7 @@ int um_report_sync(int err)
 	return err;
 }
 
-/* Which name is ours, with the id in the place of %p. */
+/* The file's name with the process id for %p. */
 static void name_file(const char *pattern)
 {
 	const char *at = strstr(pattern, "%p");
@@ -269,7 +269,7 @@ static void name_file(const char *pattern)
 		path[0] = 0;
 }
 
-/* An empty file says that the library was loaded. */
+/* An empty file shows that the library was loaded. */
 __attribute__((constructor)) static void begin(void)
 {
 	const char *pattern = secure_getenv("UMADVISE_DRYRUN_OUT");

@@ -7,13 +7,13 @@
  * owns  that file
  *
  * The file is written when the library is loaded (empty), when the device is opened, when the program has waited for
- * it, and when the process ends; always as a whole, under another name first. So a killed process leaves the figures of
- * its last wait: exactly for the first 64 waits, later within a sixty-fourth. A child of fork writes nothing.
+ * it, and when the process ends; always as a whole, first under another name. So a killed process leaves the figures of
+ * its last wait: exact for the first 64 waits, later within a sixty-fourth. A child of fork writes nothing.
  */
 #ifndef UM_STANDIN_REPORT_H
 #define UM_STANDIN_REPORT_H
 
-void um_report_open(void); /* the device is there */
+void um_report_open(void); /* the device was opened */
 int um_report_sync(int err); /* the program has waited for it; returns `err` */
 
 #endif

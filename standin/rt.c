@@ -2,7 +2,7 @@
  *
  * rt.c - the stand-in CUDA runtime: finds the driver, contexts, errors
  *
- * The driver is looked for when it is first needed, never earlier: nvcc's start-up code registers before main.
+ * The driver is loaded at its first use, because nvcc's start-up code registers before main.
  */
 #include "standin/rt.h"
 

@@ -181,9 +181,9 @@ extern struct um_rt um_rt; /* entries are NULL where the driver does not have th
 /* First in every call: opens the driver, and makes its context current on a thread that has none. Error code. */
 int um_rt_enter(void);
 int um_rt_done(int err); /* last in every call: remembers an error */
-int um_rt_absent(const char *name); /* says that it is not there, once; 801 */
+int um_rt_absent(const char *name); /* reports a missing function, once; 801 */
 
-/* A runtime function that is one of the driver's. */
+/* A runtime function that equals one of the driver's. */
 #define UM_RT(name, params, fn, args)                                                                                  \
 	UM_EXPORT int name params;                                                                                     \
 	int name params                                                                                                \

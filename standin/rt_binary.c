@@ -11,19 +11,19 @@
 #include <pthread.h>
 
 struct binary {
-	const void *image; /* the wrapper that nvcc made; the program's */
+	const void *image; /* nvcc's wrapper, owned by the program */
 	void *library; /* once loaded */
 };
 
 struct kernel {
-	const void *host; /* address that the program knows it by */
+	const void *host; /* the program's host address of it */
 	const char *name;
 	struct binary *binary;
-	void *function; /* once looked up */
+	void *function; /* after the first look-up */
 };
 
 struct var {
-	const void *host; /* MANAGED: where the program keeps its address */
+	const void *host; /* MANAGED: the program's pointer to it */
 	const char *name;
 	struct binary *binary;
 	int managed;
@@ -61,7 +61,7 @@ void __cudaRegisterFatBinaryEnd(void **handle)
 	(void)handle;
 }
 
-/* Its kernels go; what it has loaded stays, for the driver may be gone before. */
+/* Removes its kernels; its module stays loaded, because the driver may already be closed. */
 UM_EXPORT void __cudaUnregisterFatBinary(void **handle);
 void __cudaUnregisterFatBinary(void **handle)
 {
@@ -81,7 +81,7 @@ void __cudaUnregisterFatBinary(void **handle)
 	free(handle);
 }
 
-/* A kernel that there is no memory for is unknown when it is launched. */
+/* Without memory the kernel stays unknown, and its launch fails. */
 UM_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit,
 				      void *tid, void *bid, void *block, void *grid, int *warp);
 void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
@@ -158,7 +158,7 @@ static int load(struct binary *b)
 	return err;
 }
 
-/* The program is about to use a managed variable. */
+/* Initialises managed variables before their use. */
 UM_EXPORT char __cudaInitModule(void **handle);
 char __cudaInitModule(void **handle)
 {
@@ -175,7 +175,7 @@ char __cudaInitModule(void **handle)
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
-/* The function for a kernel's host address, or the handle that it is. Error code. */
+/* The function of a kernel's host address or handle. Error code. */
 static int find_function(const void *kernel, void **function)
 {
 	int err = UM_CUDA_OK, handle = 0;
@@ -185,7 +185,7 @@ static int find_function(const void *kernel, void **function)
 	for (size_t i = 0; i < kernels.n && !k && !handle; i++) {
 		if (kernels.at[i].host == kernel)
 			k = &kernels.at[i];
-		handle = kernels.at[i].function == kernel; /* a cudaKernel_t is taken for a symbol, too */
+		handle = kernels.at[i].function == kernel; /* a cudaKernel_t is accepted as a symbol, too */
 	}
 	if (k && !k->function) {
 		err = load(k->binary);
@@ -284,7 +284,7 @@ static int launch(const void *kernel, struct um_rt_dim3 g, struct um_rt_dim3 b, 
 LAUNCH(cudaLaunchKernel)
 LAUNCH(__cudaLaunchKernel)
 
-/* All blocks at once is no promise here: a kernel is one step of the simulation. */
+/* Cooperative launches equal plain ones: a kernel is one step of the simulation. */
 LAUNCH(cudaLaunchCooperativeKernel)
 
 struct config { /* cudaLaunchConfig_t */

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* cudaDeviceProp: up to the last member that is filled, then what makes it as long as the real one. */
+/* cudaDeviceProp: members up to the last filled one, then padding to its real size. */
 struct prop {
 	char name[256], uuid[16], luid[8];
 	unsigned luid_mask;
@@ -216,7 +216,7 @@ int cudaChooseDevice(int *device, const struct prop *wanted)
 
 static unsigned device_flags;
 
-/* How a host thread waits makes no difference in simulated time. */
+/* Flags for waiting host threads have no effect in simulated time. */
 UM_EXPORT int cudaSetDeviceFlags(unsigned flags);
 int cudaSetDeviceFlags(unsigned flags)
 {

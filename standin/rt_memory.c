@@ -39,7 +39,7 @@ int cudaFreeHost(void *ptr)
 	return um_rt_done(err || !ptr ? err : um_rt.cuMemFreeHost(ptr));
 }
 
-struct attributes { /* cudaPointerAttributes, without what 13 has reserved behind it */
+struct attributes { /* cudaPointerAttributes, without the reserved members of CUDA 13 */
 	int type; /* 0 unregistered, 1 host, 2 device, 3 managed */
 	int device;
 	void *device_ptr, *host_ptr;
@@ -55,7 +55,7 @@ int cudaPointerGetAttributes(struct attributes *a, const void *ptr)
 		return um_rt_done(err ? err : UM_CUDA_INVALID_VALUE);
 	*a = (struct attributes){0, -2, NULL, (void *)(uintptr_t)ptr};
 	if (um_rt.cuPointerGetAttribute(&type, ATTR_TYPE, ptr))
-		return UM_CUDA_OK; /* memory that CUDA does not know */
+		return UM_CUDA_OK; /* memory unknown to CUDA */
 	um_rt.cuPointerGetAttribute(&managed, ATTR_MANAGED, ptr);
 	a->type = managed ? 3 : (int)type;
 	a->device = 0;
@@ -154,7 +154,7 @@ UM_RT_STREAM(cudaMemset2DAsync, (void *at, size_t pitch, int value, size_t width
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
 #if UM_RT_MAJOR == 12
-/* A device of the old forms: -1 is the host. */
+/* A device number of the old forms: -1 is the host. */
 static struct um_location place(int device)
 {
 	return device == -1 ? um_on_host() : um_on_device(device);

@@ -42,7 +42,7 @@ UM_RT_STREAM(cudaStreamGetCaptureInfo_v2,
 	     (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, size_t *n),
 	     cuStreamGetCaptureInfo, (stream, status, id, graph, after, n))
 #else
-/* Edges carry nothing here: whoever asks for their data is told that there is none. */
+/* Edges have no data, which queries return as empty. */
 UM_RT_STREAM(cudaStreamGetCaptureInfo,
 	     (void *stream, int *status, unsigned long long *id, void **graph, const void ***after, const void **edges,
 	      size_t *n),

@@ -39,7 +39,7 @@ const char *cusparseGetErrorString(int status)
 
 /* --- handles ------------------------------------------------------------------------------------------------------ */
 
-/* A copy of `from` for the program. */
+/* Allocates a copy of `from` for the program. */
 static int create(void **out, const void *from, size_t bytes)
 {
 	void *p = out ? malloc(bytes) : NULL;
@@ -283,7 +283,7 @@ VALUES(SpMat, um_sparse_matrix)
 VALUES(DnVec, um_dense_vector)
 VALUES(DnMat, um_dense_matrix)
 
-/* Of a triangle: 0 which one it is, 1 its diagonal. */
+/* Attributes of a triangle: 0 its side, 1 its diagonal. */
 UM_CALL(cusparseSpMatSetAttribute, struct um_sparse_matrix *m, int attribute, const void *data, size_t bytes)
 {
 	if (!m || !data || bytes != sizeof(int) || attribute < 0 || attribute > 1)

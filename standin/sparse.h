@@ -41,7 +41,7 @@ struct um_sparse_matrix { /* cusparseSpMatDescr_t */
 	int fill, diag; /* attributes */
 };
 
-struct um_sparse_description { /* cusparseMatDescr_t: how the old functions are told of a matrix */
+struct um_sparse_description { /* cusparseMatDescr_t: description of a matrix for the old functions */
 	int type, fill, diag, base;
 };
 
@@ -81,7 +81,7 @@ static inline size_t um_value_size(int type)
 	return type == UM_F64 ? sizeof(double) : sizeof(float);
 }
 
-/* sparse_product.c: its indices are read, its values accessed so. */
+/* sparse_product.c: reads its indices and accesses its values as given. */
 void um_sparse_touch(struct um_libs_kernel *k, const struct um_sparse_matrix *a, uint32_t values);
 
 static inline int um_sparse_status(int cuda)

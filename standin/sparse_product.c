@@ -46,7 +46,7 @@ static void scale(const struct call *c, int64_t rows, double beta)
 		}
 }
 
-/* By rows (or columns) of the matrix as it lies; `across`: the result has a row for each minor index. */
+/* By rows (or columns) in storage order; `across`: the result has a row for each minor index. */
 static void compressed(const struct call *c, double alpha, int across)
 {
 	const struct um_sparse_matrix *a = &c->a;
@@ -113,7 +113,7 @@ void um_sparse_touch(struct um_libs_kernel *k, const struct um_sparse_matrix *a,
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* The types that are computed: one for all. */
+/* Supported types: the same for all operands. */
 static int types_bad(const struct um_sparse_matrix *a, int x, int y, int compute)
 {
 	return a->type != compute || x != compute || y != compute || (compute != UM_F32 && compute != UM_F64);
@@ -130,7 +130,7 @@ static int vector_check(const struct um_sparse *h, int op, const struct um_spars
 	return types_bad(a, x->type, y->type, type) ? UM_SPARSE_NOT_SUPPORTED : UM_SPARSE_OK;
 }
 
-/* Not 0: programs allocate what they are told, and an allocation of nothing is an error. */
+/* Not 0: programs allocate this size, and an allocation of 0 bytes is an error. */
 #define BUFFER_BYTES 8
 
 UM_CALL(cusparseSpMV_bufferSize, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,

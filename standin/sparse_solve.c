@@ -15,12 +15,12 @@ struct solve {
 	struct um_factor alpha;
 	const void *x;
 	void *y;
-	int by_column; /* the matrix is solved by its columns as they lie: a transpose of rows */
+	int by_column; /* solved by columns in storage order: a transpose of rows */
 };
 
 /* --- triangles ---------------------------------------------------------------------------------------------------- */
 
-/* Row i as it lies: where it begins, how many entries it has. */
+/* Row i in storage order: its begin and number of entries. */
 static int64_t row(const struct um_sparse_matrix *a, int64_t i, int64_t *n)
 {
 	int64_t from = um_index_at(a->major, a->major_type, i), to = um_index_at(a->major, a->major_type, i + 1);
@@ -29,7 +29,7 @@ static int64_t row(const struct um_sparse_matrix *a, int64_t i, int64_t *n)
 	return from - a->base;
 }
 
-/* What of row i lies in the triangle beside the diagonal: its sum with y; by column, it is taken off y. */
+/* The entries of row i in the triangle without the diagonal: sums them with y; by column, subtracts them from y. */
 static double row_apply(const struct solve *s, int64_t i)
 {
 	const struct um_sparse_matrix *a = &s->a;
@@ -115,7 +115,7 @@ static int check(const struct um_sparse *h, int op, const struct um_sparse_matri
 	return UM_SPARSE_OK;
 }
 
-#define BUFFER_BYTES 8 /* an allocation of nothing is an error */
+#define BUFFER_BYTES 8 /* an allocation of 0 bytes is an error */
 
 UM_CALL(cusparseSpSV_bufferSize, const struct um_sparse *h, int op, const void *alpha, const struct um_sparse_matrix *a,
 	const struct um_dense_vector *x, const struct um_dense_vector *y, int type, int algorithm, const struct plan *p,
@@ -185,7 +185,7 @@ struct factors {
 	struct pivots *found;
 };
 
-/* Row i minus factor times row k, right of column k, on the places of row i. */
+/* Row i minus factor times row k, right of column k, on the entries of row i. */
 static void row_subtract(const struct um_sparse_matrix *a, int64_t i, int64_t k, double factor)
 {
 	int64_t n_i, n_k, e = row(a, i, &n_i), f = row(a, k, &n_k), end = e + n_i, end_k = f + n_k;

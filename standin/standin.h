@@ -51,7 +51,7 @@
 	UM_EXPORT int name(__VA_ARGS__);                                                                               \
 	int name(__VA_ARGS__)
 
-/* One that does what another does: the form for per-thread default streams, an older name. */
+/* An alias: the form for per-thread default streams, or an older name. */
 #define UM_FORWARD(name, params, call)                                                                                 \
 	UM_EXPORT int name params;                                                                                     \
 	int name params                                                                                                \
@@ -65,7 +65,7 @@ struct um_standin {
 	int version; /* 12040, 13000 */
 };
 
-/* CUresult, where gpu.h has no name for it. */
+/* CUresult values without a name in gpu.h. */
 enum um_standin_error {
 	UM_CU_NOT_INITIALIZED = 3,
 	UM_CU_NO_DEVICE = 100,
@@ -87,7 +87,7 @@ enum um_standin_error {
 	UM_CU_GRAPH_UPDATE_FAILURE = 910
 };
 
-/* The driver version to imitate: known before cuInit. */
+/* The imitated driver version: known before cuInit. */
 int um_standin_version(void);
 
 /* The process's device; NULL before cuInit has succeeded. */
@@ -128,13 +128,13 @@ extern const struct um_entry um_device_entries[], um_export_entries[], um_module
 /* Injected faults: called first by every entry that may be made to fail; 0 or the code to return. `name` is the
  * exported symbol. */
 int um_standin_fail(const char *name);
-/* Is `name` an item of a comma-separated list? What stands after its name: a colon, or the end of the item; or NULL. */
+/* Is `name` an item of a comma-separated list? The text after its name, a colon or the end of the item; or NULL. */
 const char *um_item_find(const char *list, const char *name);
 
-/* First in every entry: an injected error, or that there is no device yet. CUDA error code. */
+/* First in every entry: an injected error, or the lack of a device. CUDA error code. */
 int um_standin_enter(const char *name);
 
-/* Says once per text, on stderr, that something is beyond the stand-in. Returns 801. */
+/* Reports an unsupported feature on stderr, once per text. Returns 801. */
 int um_standin_unsupported(const char *what);
 
 /* --- device.c, module.c ------------------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ struct um_launch; /* launch.c: one kernel launch with copies of its parameters; 
 
 enum um_work_kind { UM_WORK_KERNEL, UM_WORK_COPY, UM_WORK_SET, UM_WORK_HOST, UM_WORK_RECORD, UM_WORK_WAIT };
 
-/* What a stream is asked to do, as a value: captured into a graph, or done. */
+/* Work of a stream as a value: captured into a graph, or executed. */
 struct um_work {
 	enum um_work_kind kind;
 	union {
@@ -187,7 +187,7 @@ struct um_work {
 	};
 };
 
-/* A driver stream handle (NULL, 1, 2 or one of ours). Captures it, or hands it to the simulator. CUDA error code. The
+/* A driver stream handle (NULL, 1, 2 or one of ours). Captures it, or passes it to the simulator. CUDA error code. The
  * reference to a launch is taken, also on failure. */
 int um_work_submit(void *stream, const struct um_work *work);
 

@@ -59,7 +59,7 @@ static void log_line(void *user, const char *line)
 	fprintf(user, "%s\n", line);
 }
 
-/* A log that cannot be written is said and left out. */
+/* A log that cannot be written is reported and skipped. */
 static FILE *log_open(void)
 {
 	const char *path = secure_getenv("UMADVISE_DRYRUN_LOG");
@@ -68,7 +68,7 @@ static FILE *log_open(void)
 	if (path && *path && !f)
 		fprintf(stderr, "umadvise: %s: %s\n", path, strerror(errno));
 	if (f)
-		setvbuf(f, NULL, _IOLBF, BUFSIZ); /* a program that is killed leaves all of it */
+		setvbuf(f, NULL, _IOLBF, BUFSIZ); /* line-buffered, so that a killed program leaves all of it */
 	return f;
 }
 

@@ -11,7 +11,7 @@
 static UM_VEC(struct um_stream_handle *) streams;
 static uint64_t last_id = 2; /* 1 and 2 are the default streams */
 static struct um_stream_handle legacy = {.sim = UM_LEGACY_STREAM, .id = 1};
-static _Thread_local struct um_stream_handle *own; /* made when first used; in `streams`, for ever */
+static _Thread_local struct um_stream_handle *own; /* created at first use; in `streams` permanently */
 
 static struct um_stream_handle *own_make(void)
 {
@@ -228,7 +228,7 @@ UM_CALL(cuStreamDestroy_v2, void *stream)
 	return um_standin()->gpu->api->cudaStreamDestroy(um_standin()->gpu, sim);
 }
 
-/* One fact about a stream. */
+/* One property of a stream. */
 enum fact { FLAGS, PRIORITY, ID };
 
 static int fact(void *stream, enum fact which, uint64_t *out)
@@ -279,7 +279,7 @@ UM_CALL(cuStreamGetId, void *stream, unsigned long long *id)
 }
 UM_FORWARD(cuStreamGetId_ptsz, (void *s, unsigned long long *id), cuStreamGetId(um_ptsz(s), id))
 
-/* There is one device, and one context that anything runs in. */
+/* All work runs on one device in one context. */
 UM_CALL(cuStreamGetDevice, void *stream, int *device)
 {
 	int err = um_standin_enter(__func__);
@@ -395,7 +395,7 @@ UM_CALL(cuStreamAddCallback, void *stream, void (*fn)(void *stream, int status, 
 
 	if (!err && (!fn || flags))
 		err = UM_CUDA_INVALID_VALUE;
-	err = err ? err : um_stream_quiet(stream, &sim); /* cannot be captured: it runs once */
+	err = err ? err : um_stream_quiet(stream, &sim); /* cannot be captured, because it runs once */
 	if (err)
 		return err;
 	c = malloc(sizeof *c);
@@ -412,7 +412,7 @@ UM_FORWARD(cuStreamAddCallback_ptsz, (void *s, void (*fn)(void *, int, void *), 
 
 /* --- values in memory ------------------------------------------------------------------------------------------- */
 
-#define VALUE_NO_BARRIER 1u /* of writes: nothing is ordered less here */
+#define VALUE_NO_BARRIER 1u /* of writes: relaxed ordering has no effect */
 
 static int value(void *stream, uint64_t addr, uint32_t v, unsigned flags, int write)
 {
@@ -422,7 +422,7 @@ static int value(void *stream, uint64_t addr, uint32_t v, unsigned flags, int wr
 
 	if (!addr || (write ? flags & ~VALUE_NO_BARRIER : flags))
 		return !addr || write ? UM_CUDA_INVALID_VALUE : um_standin_unsupported("cuStreamWaitValue: flags");
-	err = um_stream_quiet(stream, &sim); /* no node in a graph stands for it here */
+	err = um_stream_quiet(stream, &sim); /* not supported as a graph node */
 	if (err)
 		return err;
 	if (write)

@@ -32,19 +32,19 @@ struct um_stream_handle {
 	unsigned flags;
 	int priority;
 	uint64_t id;
-	struct um_capture *capture; /* it is part of, or was of one that has ended; a reference */
-	UM_VEC(struct um_node *) last; /* capturing: what its next node comes after */
+	struct um_capture *capture; /* its current or ended capture; a reference */
+	UM_VEC(struct um_node *) last; /* capturing: dependencies of its next node */
 };
 
 struct um_cuda_event {
-	struct um_cuda_event *next; /* dead: nobody refers to it */
+	struct um_cuda_event *next; /* destroyed and unreferenced */
 	um_event_handle sim;
-	unsigned refs; /* the program's, and works that name it */
+	unsigned refs; /* references of the program and of work */
 	struct um_capture *capture; /* last recorded in it; a reference */
-	UM_VEC(struct um_node *) last; /* what came before it there */
+	UM_VEC(struct um_node *) last; /* its predecessors there */
 };
 
-/* stream.c: the stream of a handle, or NULL. Locked. */
+/* stream.c: the stream of a handle, or NULL. Under lock. */
 struct um_stream_handle *um_stream_find(void *handle);
 /* Not locked. The simulator's stream of a call that cannot be captured: a hint, a wait, a question. On a stream that
  * captures it breaks the capture. CUDA error code. */
@@ -60,22 +60,22 @@ void um_work_drop(const struct um_work *work);
 /* event.c. Locked. */
 struct um_cuda_event *um_event_get(void *handle); /* one more reference, or NULL */
 void um_cuda_event_put(struct um_cuda_event *e);
-void um_events_reap(void); /* not locked: frees those that nobody refers to */
+void um_events_reap(void); /* without lock: frees unreferenced ones */
 um_event_handle um_standin_event(void *handle); /* the simulator's, or NULL */
 
 /* capture.c. Locked. */
 /* The capture that a stream is part of, or NULL. */
 struct um_capture *um_capture_of(struct um_stream_handle *s);
 void um_capture_put(struct um_capture *c);
-/* 0: go on; else the error to return: work on `s` would break a capture under way, and has done so. */
+/* 0: allowed; else an error: the work on `s` has broken a capture under way. */
 int um_capture_guard(struct um_stream_handle *s);
 /* The same for calls that concern all of the device: synchronizing, allocating. */
 int um_capture_unsafe(void);
 /* `s` captures: its work becomes a node, takes the references; or an error. */
 int um_capture_add(struct um_stream_handle *s, const struct um_work *work);
-/* What `s` captures is broken: returns the error to say. */
+/* Breaks the capture of `s`: returns the error code. */
 int um_capture_break(struct um_stream_handle *s);
-int um_capture_any(void); /* breaks all captures under way: 0 if there is none, else the error to say */
+int um_capture_any(void); /* breaks all captures under way: 0 if there is none, else the error code */
 void um_capture_leave(struct um_stream_handle *s); /* the stream is destroyed */
 void um_capture_mark(struct um_cuda_event *e, struct um_stream_handle *s); /* recorded on `s`, or outside (NULL) */
 int um_capture_wait(struct um_stream_handle *s, struct um_cuda_event *e); /* `s` joins the event's capture */

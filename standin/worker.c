@@ -11,7 +11,7 @@ struct proxy {
 	struct um_worker *worker;
 };
 
-/* Waiting for what is no event would never end: such a worker waits to be poked. */
+/* A wait for an invalid event would never end: such a worker waits for a poke. */
 static struct um_step step(void *arg)
 {
 	struct proxy *p = arg;
