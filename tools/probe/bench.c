@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where time is simulated the clock is the device's, and few rounds tell all; elsewhere it is the machine's.
+ * With simulated time the clock is the device's, and few rounds suffice; otherwise it is the machine's.
  */
 #include "probe/bench.h"
 
@@ -25,7 +25,7 @@ int um_bench_check(struct um_bench *b, int cuda_error, const char *call)
 	return !b->err;
 }
 
-/* One block more than asked for: small allocations may begin anywhere. */
+/* Adds a block, because small allocations may begin anywhere. */
 struct um_piece um_bench_alloc(struct um_bench *b, unsigned blocks)
 {
 	uint64_t bytes = (blocks + 1) * UM_BLOCK_BYTES;
@@ -49,7 +49,7 @@ struct um_piece um_bench_alloc(struct um_bench *b, unsigned blocks)
 	return p;
 }
 
-/* Freed also after a failure: the next probe may run in this process. */
+/* Also frees after a failure: the next probe may run in this process. */
 void um_bench_free(struct um_bench *b, struct um_piece *p)
 {
 	if (p->base)

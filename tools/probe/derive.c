@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each constant is a sum of observations, most of them a difference that leaves one cost alone. Differences of noisy
- * figures may come out below nothing: within their noise that is nothing, beyond it no measurement.
+ * Each constant is a sum of observations, mostly a difference that isolates one cost. Differences of noisy figures may
+ * be negative: within their noise that counts as 0, beyond it as not measured.
  */
 #include "probe/derive.h"
 
@@ -73,7 +73,7 @@ const char *um_constant_why(enum um_constant c)
 	}
 }
 
-/* What no profile may hold is no measurement. */
+/* Values that a profile may not have count as not measured. */
 static int usable(enum um_constant c, struct um_figure *f)
 {
 	const double noise = 3 * f->spread + 1000;
@@ -93,7 +93,7 @@ static int usable(enum um_constant c, struct um_figure *f)
 	}
 }
 
-/* Kept if it is one. What is made of it later is none either, if not. */
+/* Keeps a valid measurement; values derived from an invalid one are invalid, too. */
 static void keep(struct um_figure *constant, enum um_constant c, struct um_figure f)
 {
 	constant[c] = usable(c, &f) ? f : (struct um_figure){0};
@@ -136,8 +136,8 @@ static void costs(const struct um_figure *o, struct um_figure *c)
 	keep(c, UM_CONST_o_seg, o[UM_OBS_H2D_RUN]);
 }
 
-/* How often the driver looks at a block that faults fill narrowly, until it is whole: each time a batch of one fault,
- * and mappings to take from the CPU. No constant, but what the simulator assumes is 6. */
+/* Number of the driver's visits to a block until single faults have filled it: each is a batch of one fault and unmaps
+ * pages of the CPU. Not a constant; the simulator assumes 6. */
 static struct um_figure visits(const struct um_figure *o, const struct um_figure *c)
 {
 	struct um_figure each = um_figure_add(o[UM_OBS_FAULT_SERIAL], 1, c[UM_CONST_c_unmap]), all;
@@ -161,8 +161,8 @@ static struct um_figure rate_of(struct um_figure page)
 	return (struct um_figure){rate, rate * page.spread / page.value, page.n};
 }
 
-/* The driver's copies reach a share of the link. The share is one number for both directions, and what planning counts
- * on is the product: so that is kept exact, and the rates are what it leaves. */
+/* The driver's copies reach a share of the link, which is one number for both directions. Planning uses the product, so
+ * the product is exact, and the rates follow from it. */
 static void link_rates(const struct um_figure *o, struct um_figure *c)
 {
 	struct um_figure to = rate_of(o[UM_OBS_H2D_PAGE]), home = rate_of(less(o[UM_OBS_D2H_PAGE], o[UM_OBS_MAP_PAGE]));
@@ -171,7 +171,7 @@ static void link_rates(const struct um_figure *o, struct um_figure *c)
 	keep(c, UM_CONST_duplex, o[UM_OBS_DUPLEX]);
 	if (!to.n || !home.n || !o[UM_OBS_LINK_H2D].n || !o[UM_OBS_LINK_D2H].n)
 		return;
-	/* Calls over many blocks reach less than the copies in them can, never more. */
+	/* Calls over many blocks are never faster than their copies. */
 	to.value = fmax(to.value, o[UM_OBS_RATE_H2D].value);
 	home.value = fmax(home.value, o[UM_OBS_RATE_D2H].value);
 	eta = sqrt(to.value / o[UM_OBS_LINK_H2D].value * (home.value / o[UM_OBS_LINK_D2H].value));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * derive.h - observations become the constants of a profile
+ * derive.h - computes the constants of a profile from observations
  *
- * in    what probes have observed
- * out   a profile; of each constant, whether it was measured, and how far its measurements lie apart
+ * in    the probes' observations
+ * out   a profile; for each constant, whether it was measured, and its spread
  *
- * Pure: no device, no clock. What was not observed keeps the value that the profile came with.
+ * Pure: no device, no clock. A constant without observations keeps the profile's value.
  */
 #ifndef UM_PROBE_DERIVE_H
 #define UM_PROBE_DERIVE_H
@@ -13,7 +13,7 @@
 #include "model/profile.h"
 #include "probe/probe.h"
 
-/* The constants that can be had, in the order of a profile file. Sizes and names are no matter of measuring. */
+/* Measurable constants, in the order of a profile file, which also has sizes and names. */
 /* clang-format off */
 #define UM_CONSTANTS(X)                                                                                            \
 	X(flops) X(mem_bandwidth) X(launch_ns) X(h2d) X(d2h) X(duplex) X(eta) X(c_batch) X(c_fault) X(c_blk)         \
@@ -36,13 +36,13 @@ void um_constant_set(struct um_profile *p, enum um_constant c, double value);
 
 struct um_derived {
 	struct um_figure at[UM_CONST_N]; /* n 0: not measured */
-	struct um_figure visits; /* of the fault handler to a block, in a narrow walk */
+	struct um_figure visits; /* visits of the fault handler to a block, with single faults */
 };
 
-/* Sets in `p` what `seen` tells. */
+/* Sets the constants of `p` from `seen`. */
 void um_derive(const struct um_observed *seen, struct um_profile *p, struct um_derived *out);
 
-/* Why a constant is not measured, in a few words. */
+/* Why a constant was not measured. */
 const char *um_constant_why(enum um_constant c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asked anew each time: others use the device, too.
+ * Queried each time, because other programs use the device, too.
  */
 #include "probe/guard.h"
 
@@ -24,16 +24,16 @@ int um_probe_guard(struct um_gpu *gpu, uint64_t managed, uint64_t budget, char *
 	uint64_t left;
 
 	if (free_bytes(gpu, &left)) {
-		snprintf(why, size, "the device does not say how much memory is free");
+		snprintf(why, size, "the device does not report its free memory");
 		return -EIO;
 	}
 	if (managed > left / UM_GUARD_SHARE) {
-		snprintf(why, size, "%.1f MiB of managed memory refused: more than 1/%d of the %.1f MiB free",
+		snprintf(why, size, "%.1f MiB of managed memory refused: more than 1/%d of the free %.1f MiB",
 			 (double)managed / MIB, UM_GUARD_SHARE, (double)left / MIB);
 		return -EPERM;
 	}
 	if (budget > left / UM_GUARD_SHARE) {
-		snprintf(why, size, "a budget of %.1f MiB refused: more than 1/%d of the %.1f MiB free",
+		snprintf(why, size, "a budget of %.1f MiB refused: more than 1/%d of the free %.1f MiB",
 			 (double)budget / MIB, UM_GUARD_SHARE, (double)left / MIB);
 		return -EPERM;
 	}

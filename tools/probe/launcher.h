@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * launcher.h - the few kernels that probes need, on a real, an imitated or a simulated device
+ * launcher.h - the kernels of probes, on a real device, a stand-in or a simulated device
  *
- * in    what a kernel shall do, as a value
- * out   it is on a stream; a simulated device was told beforehand what it touches and how long it computes
+ * in    the task of a kernel, as a value
+ * out   the kernel on a stream; a simulated device first receives its accesses and time
  * owns  the module with the kernels
  *
  * Calls return CUDA error codes.
@@ -14,7 +14,7 @@
 #include "gpu/gpu.h"
 #include "model/profile.h"
 
-#define UM_PLACE_BYTES 65536u /* what a driver brings for one fault */
+#define UM_PLACE_BYTES 65536u /* bytes that a driver migrates for one fault */
 #define UM_ADDRESS_MAP_MAX 64u
 
 enum um_kernel_kind {
@@ -32,18 +32,18 @@ struct um_kernel {
 	void *at;
 	uint64_t bytes, stride, ns, rounds;
 	unsigned n, rows; /* TOUCH: n <= UM_ADDRESS_MAP_MAX, rows <= 16 */
-	int serial; /* TOUCH: one place after the other, not all at once */
-	int write; /* TOUCH: written, not only read */
-	enum um_pattern pattern; /* READ, WRITE: in which order */
+	int serial; /* TOUCH: places in sequence, not concurrently */
+	int write; /* TOUCH: writes */
+	enum um_pattern pattern; /* READ, WRITE: order */
 };
 
 #define UM_FMA_THREADS 256u /* in a thread block */
 
-/* What UM_KERNEL_FMA computes. */
+/* Operations of UM_KERNEL_FMA. */
 double um_kernel_flops(const struct um_kernel *k);
 
-/* What a simulated device with profile `p` is told of it. `touch` has room for UM_ADDRESS_MAP_MAX and lives as long as
- * `out`. */
+/* The description of a kernel for a simulated device with profile `p`. `touch` has UM_ADDRESS_MAP_MAX elements and
+ * lives as long as `out`. */
 void um_kernel_announcement(const struct um_kernel *k, const struct um_profile *p, struct um_touch *touch,
 			    struct um_announcement *out);
 

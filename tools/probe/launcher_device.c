@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels on a CUDA device. A stand-in for one sees neither what they touch nor how long they take: it is told,
- * with its own profile, before each launch.
+ * The kernels on a CUDA device. A stand-in knows neither their accesses nor their times: it receives them, for its own
+ * profile, before each launch.
  */
 #include "probe/launcher.h"
 
@@ -16,11 +16,11 @@
 
 struct device_launcher {
 	struct um_launcher l; /* first */
-	struct um_profile profile; /* where the device is told */
+	struct um_profile profile; /* entry that describes a kernel to a stand-in */
 	void *module, *spin, *touch, *sweep, *fma;
 };
 
-/* How the kernels walk: thread blocks, and bytes that each takes in one piece. */
+/* Walk of the kernels: thread blocks, and bytes per piece of each. */
 struct walk {
 	unsigned blocks;
 	uint64_t chunk;
@@ -85,7 +85,7 @@ static int device_copy(struct um_launcher *l, um_stream stream, void *to, const 
 	return um_device_copy(l->gpu, to, from, bytes, stream);
 }
 
-/* A stand-in finds out with the next call: there is one before anybody looks at the clock. */
+/* A stand-in notices with the next call, which precedes each reading of the clock. */
 static int device_host_touch(struct um_launcher *l, void *at, uint64_t bytes)
 {
 	size_t left, total;
@@ -134,7 +134,7 @@ int um_launcher_device(struct um_launcher **out, struct um_gpu *gpu, char *why, 
 				    .units = info.sms > 0 ? (unsigned)info.sms : 1};
 	err = gpu->api->announce && um_device_standin_profile(gpu, &d->profile) ? UM_CUDA_NOT_SUPPORTED : load(d);
 	if (err) {
-		snprintf(why, size, "the device does not take our kernels: CUDA error %d", err);
+		snprintf(why, size, "the device refuses the kernels of the probes: CUDA error %d", err);
 		device_close(&d->l);
 		return -ENODEV;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels on the simulated device: what they touch and the time that its profile gives them.
+ * The kernels on the simulated device: their accesses and their times by its profile.
  */
 #include "probe/launcher.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of probes, and what each run of one needs.
+ * The list of probes, and the setup of each run.
  */
 #include "probe/probe.h"
 
@@ -11,8 +11,8 @@
 #include "probe/bench.h"
 #include "probe/guard.h"
 
-#define BLOCKS_MAX 32u /* more tell nothing new */
-#define BLOCKS_MAX_EXACT 16u /* where there is no noise */
+#define BLOCKS_MAX 32u /* more give no further information */
+#define BLOCKS_MAX_EXACT 16u /* without noise */
 #define ROUNDS 11u
 #define ROUNDS_EXACT 2u
 
@@ -72,7 +72,7 @@ int um_probe_find(const char *name)
 	return -ENOENT;
 }
 
-/* How much may be used, in blocks, one of which is lost to alignment. */
+/* Usable blocks, less one for alignment. */
 static int afford(struct um_bench *b, uint64_t budget)
 {
 	uint64_t most = um_probe_allowance(b->gpu);
@@ -82,7 +82,7 @@ static int afford(struct um_bench *b, uint64_t budget)
 		return -EPERM;
 	b->budget = budget ? budget : most;
 	if (b->budget < UM_PROBE_LEAST) {
-		snprintf(b->why, b->size, "%.1f MiB of managed memory are too little: %.0f MiB are needed",
+		snprintf(b->why, b->size, "%.1f MiB of managed memory are too little: probes need %.0f MiB",
 			 (double)b->budget / 1048576, (double)UM_PROBE_LEAST / 1048576);
 		return -EPERM;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processor and its own memory, and how the runtime packs small allocations. Nothing here is managed but the last.
+ * The processor and its memory, and the packing of small managed allocations.
  */
 #include "probe/bench.h"
 
-#define BUFFER (256ull << 20) /* beyond any cache; less where memory is short */
+#define BUFFER (256ull << 20) /* beyond any cache; less if memory is short */
 
 static void launches(struct um_bench *b)
 {
@@ -71,7 +71,7 @@ void um_probe_compute(struct um_bench *b)
 	arithmetic(b);
 }
 
-/* The least distance between any two of several small allocations. */
+/* The smallest distance between several small allocations. */
 static void distance(struct um_bench *b, size_t bytes, enum um_observation o)
 {
 	void *at[8] = {NULL};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Both directions of the link at once. Nothing says when a copy runs, so it is told by how late others are.
+ * Both directions of the link at once. A copy's time is not observable, so it is inferred from the delay of others.
  */
 #include "probe/bench.h"
 
-#define AGAINST 11u /* blocks that it takes to have two directions busy at once */
+#define AGAINST 11u /* blocks needed to keep both directions busy */
 
-/* Some blocks to the device, alone or while many go home: those were begun first, behind a kernel, so that somebody
- * else waits for them. Returns ns; 0: the caller was held, so nothing went on at the same time. */
+/* Prefetches some blocks to the device, alone or while many are evicted: the evictions begin first, after a kernel, so
+ * that another thread waits for them. Returns ns; 0: the caller was blocked, so the copies did not overlap. */
 static double against(struct um_bench *b, struct um_piece *few, unsigned k, struct um_piece *many, unsigned n)
 {
 	const struct um_kernel spin = {.kind = UM_KERNEL_SPIN, .ns = 2000000};
@@ -37,8 +37,7 @@ static double against(struct um_bench *b, struct um_piece *few, unsigned k, stru
 	return held > (double)spin.ns / 2 ? 0 : ns;
 }
 
-/* How long the copy of a block takes: half of one, with all that is not the copy, is that much shorter. `*work`: what
- * the caller does for a block. */
+/* Copy time of a block, from the difference to half a block. `*work`: the caller's work for a block. */
 static double copy_ns(struct um_bench *b, struct um_piece *p, double *work)
 {
 	double half, whole;
@@ -53,8 +52,8 @@ static double copy_ns(struct um_bench *b, struct um_piece *p, double *work)
 	return 2 * (whole - half);
 }
 
-/* What is measured of both directions, with so many blocks to the device: one, and several. Several tell more, but only
- * where copies take longer than the work for them: else gaps between them hide the other direction. */
+/* Measures both directions with one and with several blocks to the device. Several are more precise, but only if copies
+ * take longer than the caller's work: otherwise gaps hide the other direction. */
 struct crossing {
 	unsigned k[2];
 	double copy[UM_ROUNDS_MAX], work[UM_ROUNDS_MAX]; /* of a block */
@@ -73,7 +72,7 @@ static void cross(struct um_bench *b, struct crossing *x, unsigned round, int cu
 		um_bench_advise(b, many.at, n * UM_BLOCK_BYTES, UM_ADV_UNSET_PREFERRED, 0);
 	um_bench_touch(b, few.at, most * UM_BLOCK_BYTES);
 	um_bench_touch(b, many.at, n * UM_BLOCK_BYTES);
-	for (int home = 0; home <= 1; home++) /* all memory that they will need exists, and is mapped */
+	for (int home = 0; home <= 1; home++) /* all needed memory exists and is mapped */
 		um_bench_move(b, few.at, most * UM_BLOCK_BYTES, home);
 	for (int home = 0; home <= 2; home++)
 		um_bench_move(b, many.at, n * UM_BLOCK_BYTES, home & 1);
@@ -86,7 +85,7 @@ static void cross(struct um_bench *b, struct crossing *x, unsigned round, int cu
 	um_bench_free(b, &many);
 }
 
-/* The share of its rate that a copy to the device keeps; n 0: not to be had. */
+/* The share of its rate that a copy to the device retains; n 0: not measurable. */
 static struct um_figure share_kept(const struct crossing *x, unsigned rounds)
 {
 	struct um_figure copy = um_figure_of(x->copy, rounds), work = um_figure_of(x->work, rounds), alone, both;
@@ -101,14 +100,14 @@ static struct um_figure share_kept(const struct crossing *x, unsigned rounds)
 	return (struct um_figure){all / (all + more), (alone.spread + both.spread) / (all + more), rounds};
 }
 
-/* With whole blocks, and with blocks cut by advice: they are copied in small pieces, which keeps the link busy where
- * the driver is slower than whole copies are. Gaps hide the other direction: the lower figure counts. */
+/* With whole blocks, and with blocks split by advice, which are copied in small pieces and keep the link busy if the
+ * driver is slower than whole copies. Gaps hide the other direction: the lower figure counts. */
 void um_probe_duplex(struct um_bench *b)
 {
 	struct crossing x[2];
 	struct um_figure whole, cut;
 
-	if (b->blocks < AGAINST) /* over before the other has begun */
+	if (b->blocks < AGAINST) /* ended before the other began */
 		return;
 	for (int i = 0; i < 2; i++) {
 		x[i].k[0] = 1;

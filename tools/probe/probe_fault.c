@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Faults, on memory that was never used, so that nothing is copied: one at a time, several at once in different blocks,
- * several at once in one block. What a batch costs, a visit to a block and an entry follows from the three.
+ * Faults on unused memory, without copies: one at a time, several at once in different blocks, several at once in one
+ * block. The costs of a batch, of a visit to a block and of an entry follow from the three.
  */
 #include "probe/bench.h"
 
@@ -38,8 +38,8 @@ void um_probe_faults(struct um_bench *b)
 	um_bench_line(b, &entry, UM_OBS_FAULT_ENTRY, -1);
 }
 
-/* Writes to read-mostly memory that is there, a block after the other: nothing moves, only permission is given, and
- * each of the 16 pages of a place faults for itself. */
+/* Writes to resident read-mostly memory, block by block: only permissions change, and each of the 16 pages of a place
+ * faults separately. */
 void um_probe_permissions(struct um_bench *b)
 {
 	struct um_series s;
@@ -65,7 +65,7 @@ void um_probe_permissions(struct um_bench *b)
 	um_bench_line(b, &s, UM_OBS_FAULT_PERM, -1);
 }
 
-/* What faults bring a second, of memory that the CPU has written. */
+/* Bytes per second that faults migrate, of memory written by the CPU. */
 static void pattern(struct um_bench *b, enum um_pattern how, enum um_observation o)
 {
 	uint64_t bytes = b->blocks * UM_BLOCK_BYTES;
@@ -90,7 +90,7 @@ void um_probe_patterns(struct um_bench *b)
 	pattern(b, UM_PATTERN_LIBRARY, UM_OBS_FAULT_LIBRARY);
 }
 
-/* The CPU's first touch of a block makes host memory for all of it; the next 64 KiB need a fault and no more. */
+/* The CPU's first access to a block allocates host memory for all of it; the next 64 KiB need only a fault. */
 void um_probe_cpu(struct um_bench *b)
 {
 	double first[UM_ROUNDS_MAX], next[UM_ROUNDS_MAX];
@@ -113,7 +113,7 @@ void um_probe_cpu(struct um_bench *b)
 		next[r ? r - 1 : 0] = um_median(two, b->blocks);
 		um_bench_free(b, &p);
 	}
-	/* No fault is that quick: the CPU is not followed, or has the memory already. */
+	/* Too quick for a fault: CPU accesses are not tracked, or the memory is already mapped. */
 	if (b->err || um_median(first, b->rounds) < 100 || um_median(next, b->rounds) < 100)
 		return;
 	um_bench_set(b, UM_OBS_CPU_FIRST, um_figure_of(first, b->rounds));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What hints cost the thread that gives them: lines over numbers of blocks. The stream is idle each time, so that the
+ * Costs of hints for the calling thread: linear fits over numbers of blocks. The stream is idle each time, so that the
  * caller does the work.
  */
 #include "probe/bench.h"
 
-/* Memory never used; then the same call again, with nothing left to do. */
+/* Unused memory; then the same call again, without effect. */
 static void fresh_and_resident(struct um_bench *b)
 {
 	struct um_series fresh, resident;
@@ -27,8 +27,8 @@ static void fresh_and_resident(struct um_bench *b)
 	um_bench_line(b, &resident, UM_OBS_PF_RES_BLOCK, UM_OBS_PF_RES_CALL);
 }
 
-/* What the CPU has written goes to the device, comes home, and goes again: the second time its memory is known to the
- * device already. */
+/* Memory written by the CPU goes to the device, to the host, and to the device again: the second time the device has
+ * its mappings already. */
 static void first_and_again(struct um_bench *b)
 {
 	struct um_series first, again;
@@ -58,7 +58,7 @@ void um_probe_prefetch(struct um_bench *b)
 	first_and_again(b);
 }
 
-/* Advice for all but the first 64 KiB of each block cuts it for good; then the advice is taken back. */
+/* Advice for all but the first 64 KiB of each block splits it permanently; then the advice is removed. */
 void um_probe_split(struct um_bench *b)
 {
 	struct um_series s;
@@ -81,7 +81,7 @@ void um_probe_split(struct um_bench *b)
 	um_bench_line(b, &s, UM_OBS_PF_SPLIT_BLOCK, -1);
 }
 
-/* Discard, and advice, for what is on the device. Advice that was set already would be no work. */
+/* Discard and advice for resident memory. Repeating advice would cost nothing. */
 void um_probe_hints(struct um_bench *b)
 {
 	int discards = b->gpu->caps.discard && b->gpu->api->cudaMemDiscardBatchAsync != NULL;
@@ -115,7 +115,7 @@ void um_probe_hints(struct um_bench *b)
 	um_bench_line(b, &far, UM_OBS_ADVISE_AB_BLOCK, -1);
 }
 
-/* A write that takes much longer after a discard than before it has faulted: then discard takes mappings away. */
+/* A write that takes much longer after a discard than before has faulted: discard removes mappings. */
 void um_probe_discard(struct um_bench *b)
 {
 	double before[UM_ROUNDS_MAX], after[UM_ROUNDS_MAX], warm, cold;
@@ -142,8 +142,7 @@ void um_probe_discard(struct um_bench *b)
 	um_bench_set(b, UM_OBS_DISCARD_FAULTS, (struct um_figure){cold > 1.5 * warm + 20000, 0, b->rounds});
 }
 
-/* Calls on a stream that is still computing: is the work left to somebody else, and is the caller held? Advice knows no
- * stream. */
+/* Calls on a busy stream: is the work deferred to another thread, and is the caller blocked? Advice has no stream. */
 void um_probe_calls(struct um_bench *b)
 {
 	enum { PREFETCH, HOME, RENEW, DISCARD, ADVISE, CALLS };

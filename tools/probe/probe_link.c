@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The link. On a fast one the driver's work takes longer than its copies, so rates are read off single blocks: the same
- * work, and more of the block to copy.
+ * The link. On a fast link the driver's work takes longer than its copies, so rates follow from single blocks: the same
+ * work with more bytes to copy.
  */
 #include "probe/bench.h"
 
@@ -10,7 +10,7 @@
 
 static const double steps[STEPS] = {4, 12, 22, 32}; /* pages */
 
-/* Of one block: the call that moves so many pages to the device, and one that moves them home. */
+/* Of one block: the call that moves its pages to the device, and the one that moves them to the host. */
 static void by_pages(struct um_bench *b, struct um_piece *p)
 {
 	struct um_series to = {.sizes = STEPS}, home = {.sizes = STEPS};
@@ -66,9 +66,9 @@ void um_probe_pages(struct um_bench *b)
 	um_bench_free(b, &p);
 }
 
-/* What coming home costs besides the copy: host memory, which a block gets once, and the CPU's mappings. Those alone
- * are left to do for what the device has put on the host: with a preferred location there, its first touch does (a
- * read: for an atomic access the driver would move it). */
+/* Costs of a prefetch to the host besides the copy: host memory, which a block gets once, and the CPU's mappings. Only
+ * mappings remain for memory that the device has populated on the host, by a first read with a preferred location there
+ * (for an atomic access the driver would migrate it). */
 void um_probe_home(struct um_bench *b)
 {
 	struct um_series map = {.sizes = STEPS};
@@ -140,7 +140,7 @@ void um_probe_link(struct um_bench *b)
 		b->gpu->api->cudaFree(b->gpu, device);
 }
 
-/* Many blocks in one call, as hints do it: what comes of all the costs together. */
+/* Many blocks in one call, as in hints: the sum of all costs. */
 void um_probe_rates(struct um_bench *b)
 {
 	double to[UM_ROUNDS_MAX], home[UM_ROUNDS_MAX];
@@ -161,7 +161,7 @@ void um_probe_rates(struct um_bench *b)
 	um_bench_rate(b, UM_OBS_RATE_D2H, (double)bytes, um_figure_of(home, b->rounds));
 }
 
-/* Pages that the CPU has written and the device may read where they are. */
+/* Pages written by the CPU that the device reads over the link. */
 void um_probe_remote(struct um_bench *b)
 {
 	struct um_series s;

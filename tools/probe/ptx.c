@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ptx.c - the kernels of probes, as text that the driver compiles for the device it has: any from sm_60 on
+ * ptx.c - the kernels of probes as PTX, which the driver compiles for any device from sm_60 on
  *
  * um_spin   until so many ns have passed
  * um_touch  a page of 4 KiB per thread; a place waits for the one before it where they are to be touched in turn, by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Medians by sorting: there are never more than a few dozen values.
+ * Medians by sorting: at most a few dozen values.
  */
 #include "probe/stats.h"
 
