@@ -16,10 +16,10 @@ static int in_time(const void *x, const void *y)
 		return a->begin < b->begin ? -1 : 1;
 	if (a->kind != b->kind)
 		return a->kind < b->kind ? -1 : 1;
-	return a->correlation < b->correlation ? -1 : a->correlation > b->correlation; /* place in the queue */
+	return a->correlation < b->correlation ? -1 : a->correlation > b->correlation; /* index in the queue */
 }
 
-/* All that begins before `until`. */
+/* Feeds all events that begin before `until`. */
 int um_log_feed(struct um_log_reader *r, int64_t until)
 {
 	size_t n = 0;
@@ -33,7 +33,7 @@ int um_log_feed(struct um_log_reader *r, int64_t until)
 		struct um_activity a = r->queue.at[n];
 
 		a.correlation = 0;
-		/* Of a hint that took longer than a whole part. */
+		/* Begin of a hint that took longer than a whole part. */
 		if (a.begin < r->fed)
 			a.begin = r->fed;
 		if (a.end < a.begin)
@@ -73,7 +73,7 @@ static int push_tensor(struct um_log_reader *r, uint32_t id, int alive, int64_t 
 	return !was != !d->alive ? push(r, a) : 0;
 }
 
-/* Where parts between are not kept, tensors came and went unseen. */
+/* Parts without events hide births and ends of tensors. */
 static int settle_tensors(struct um_log_reader *r, const struct um_log_part *whole, int64_t at)
 {
 	size_t run = 0;
@@ -117,7 +117,7 @@ static int push_op(struct um_log_reader *r, const struct um_log_part *whole, con
 	return err;
 }
 
-/* A moment of a whole part, in one that is like it and may have taken longer. */
+/* Scales a time of a whole part to a similar part of another length. */
 static int64_t moment(const struct um_log_part *p, const struct um_log_part *whole, int64_t t)
 {
 	int64_t ns = whole->end - whole->begin;
@@ -155,7 +155,7 @@ int um_log_queue_range(struct um_log_reader *r, const struct um_log_part *p)
 	return a.name ? push(r, a) : -ENOMEM;
 }
 
-/* The part's events are those of `whole`, which may be the part itself. */
+/* Feeds a part with the events of `whole`, which may be the part itself. */
 int um_log_queue_events(struct um_log_reader *r, const struct um_log_part *p, const struct um_log_part *whole)
 {
 	int64_t last = p->begin;
@@ -167,7 +167,7 @@ int um_log_queue_events(struct um_log_reader *r, const struct um_log_part *p, co
 		const struct um_log_event *e = &whole->events.at[i];
 		int64_t at = moment(p, whole, e->at);
 
-		/* In a part that took less time than the one that it is like, things must not come to be at once. */
+		/* In a shorter part than `whole`, births must not coincide. */
 		at = last = at > last ? at : last + 1;
 		if (e->kind == UM_LOG_OP)
 			err = push_op(r, whole, e, at, op++);

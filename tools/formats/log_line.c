@@ -102,7 +102,7 @@ int um_log_line_define(struct um_log_reader *r, const struct um_json *j)
 	return fresh ? 0 : um_json_refuse(j, "definition %" PRIu64 " is that of %" PRIu32, id, got);
 }
 
-/* Numbers below `below`, ascending; `equal`: they may be the same. */
+/* Reads ascending numbers below `below`; `equal`: they may repeat. */
 static int read_numbers(struct um_log_reader *r, const struct um_json *j, const char *key, uint64_t below, int equal,
 			uint32_t **at, size_t *n)
 {
@@ -123,7 +123,7 @@ static int read_numbers(struct um_log_reader *r, const struct um_json *j, const 
 		if (err || !below) {
 			free(*at);
 			*at = NULL;
-			return err ? err : um_json_refuse(j, "`%s` has numbers of nothing", key);
+			return err ? err : um_json_refuse(j, "`%s` refers to undefined entries", key);
 		}
 		(*at)[i] = (uint32_t)x;
 		least = x + !equal;
@@ -269,7 +269,7 @@ static int read_event(struct um_log_reader *r, const struct um_json *j, const ch
 	int err = um_log_time(j, "at_ns", &e.at);
 
 	if (!err && !r->defs.at.n)
-		return um_json_refuse(j, "a tensor, and none is defined");
+		return um_json_refuse(j, "a tensor without a definition");
 	if (!err)
 		err = um_json_u64(j, key, UM_JSON_MUST, 0, r->defs.at.n - 1, &def);
 	if (err)
@@ -348,5 +348,5 @@ int um_log_line_event(struct um_log_reader *r, const struct um_json *j)
 		return read_event(r, j, "tensor", UM_LOG_TENSOR);
 	if (json_object_get(o, "tensor_end"))
 		return read_event(r, j, "tensor_end", UM_LOG_TENSOR_END);
-	return 0; /* of a later writer */
+	return 0; /* written by a later version */
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A part is fed when the next one is there (or the file ends): the calls of hints reach back before the part in which
- * their outcome became known, and what is fed is in order of time. Whole parts are kept as long as others may refer to
- * them.
+ * A part is fed when the next one is read (or the file ends), because calls of hints may begin before the part that has
+ * their outcome, and events are fed in order of time. Whole parts are kept as long as others may refer to them.
  */
 #include "formats/log_reader.h"
 
@@ -14,11 +13,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define ROWS 4096 /* between two looks at progress */
+#define ROWS 4096 /* lines between two calls of progress */
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
 
-/* What was read can be referred to; the oldest that can be makes room. */
+/* Keeps a part for references and drops the oldest one. */
 static void keep(struct um_log_reader *r)
 {
 	struct um_log_part oldest = r->kept[UM_LOG_REFERRED - 1];
@@ -79,7 +78,7 @@ static int read_line(struct um_log_reader *r, const struct um_json *j)
 	if (json_object_get(o, "part"))
 		return um_log_line_part(r, j);
 	if (!r->in_part)
-		return 0; /* of a later writer */
+		return 0; /* written by a later version */
 	if (json_object_get(o, "end"))
 		return end_part(r);
 	return um_log_line_event(r, j);
@@ -87,7 +86,7 @@ static int read_line(struct um_log_reader *r, const struct um_json *j)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Such a log never has kernels; the rest where the driver was asked to count. */
+/* A log never has kernels; it has migrations and faults if the driver counted them. */
 static int absences(struct um_log_reader *r)
 {
 	static const struct um_absence list[] = {
@@ -105,25 +104,24 @@ static int absences(struct um_log_reader *r)
 
 static int notes(struct um_log_reader *r, int cut)
 {
-	static const char about[] = "the library's own log: an iteration's time is from one umadv_iter to the next; "
-				    "kernels, faults and migrations are not in it";
+	static const char about[] = "the library's own log: iterations are measured from one umadv_iter to the "
+				    "next; it has no kernels, faults and migrations";
 	static const char with_counters[] =
-		"the library's own log: an iteration's time is from one umadv_iter to the next; kernels are not in it; "
-		"what the driver counts belongs to the iteration at whose time it happened";
+		"the library's own log: iterations are measured from one umadv_iter to the next; it has no kernels; "
+		"the driver's counts are assigned to iterations by time";
 	const struct um_capture_library *l = &r->capture->library;
 	char text[256];
 	int err = um_capture_note(r->capture, l->counters ? with_counters : about);
 
 	if (!err && *l->why) {
-		snprintf(text, sizeof text, "hints do nothing there: %s", l->why);
+		snprintf(text, sizeof text, "hints have no effect there: %s", l->why);
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && cut)
-		err = um_capture_note(r->capture, "the file ends inside a part: the program has ended without closing "
+		err = um_capture_note(r->capture, "the file ends inside a part: the program ended without closing "
 						  "its log, or is still running");
 	if (!err && r->sums) {
-		snprintf(text, sizeof text, "of %" PRIu64 " iterations in the middle, the log has kept only sums",
-			 r->sums);
+		snprintf(text, sizeof text, "of %" PRIu64 " iterations in the middle, the log has only sums", r->sums);
 		err = um_capture_note(r->capture, text);
 	}
 	if (!err && l->left_out) {
@@ -139,8 +137,7 @@ static int notes(struct um_log_reader *r, int cut)
 	}
 	if (!err && l->counts[UM_LIBRARY_LOST]) {
 		snprintf(text, sizeof text,
-			 "CUPTI has dropped %" PRIu64 " records: there were more migrations and "
-			 "faults than this report has",
+			 "CUPTI has dropped %" PRIu64 " records: this report lacks some migrations and faults",
 			 l->counts[UM_LIBRARY_LOST]);
 		err = um_capture_note(r->capture, text);
 	}
@@ -184,7 +181,7 @@ static int read_lines(struct um_log_reader *r)
 	return err ? err : notes(r, cut || r->in_part);
 }
 
-/* An export that is compressed is no log; what else is wrong with what is compressed is left to the reader. */
+/* A compressed export is not a log; other errors in compressed files are left to the reader. */
 int um_log_is(const char *path)
 {
 	static const char export[] = "SQLite format 3";

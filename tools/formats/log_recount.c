@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is counted may stand in the log long after its time: it is read first, by itself, and put in order of time.
+ * The driver's counts may appear in the log long after their time: they are read first and sorted by time.
  */
 #include "formats/log_reader.h"
 
@@ -14,7 +14,7 @@ int um_log_is_counted(const char *text, size_t n)
 	return n >= sizeof begin - 1 && memcmp(text, begin, sizeof begin - 1) == 0;
 }
 
-/* The number of the name, in `of` names of which some are NULL; -1: none is. */
+/* The index of a name among `of` names, of which some may be NULL; -1: not found. */
 static int find(const struct um_json *j, const char *key, const char *const *names, int of)
 {
 	const char *s = json_string_value(json_object_get(j->root, key));
@@ -32,7 +32,7 @@ static int read_one(const struct um_json *j, struct um_log_driver_counter *c)
 	int kind = find(j, "um", um_log_driver_counter_names, UM_LOG_DRIVER_COUNTERS), why, err;
 
 	if (kind < 0)
-		return 0; /* of a later writer */
+		return 0; /* written by a later version */
 	c->kind = (enum um_log_driver_counter_kind)kind;
 	for (unsigned i = 0; i < UM_LOG_WHYS; i++)
 		whys[i] = um_log_driver_counter_why(c->kind, i);
@@ -74,7 +74,7 @@ static int ends_part(const char *text, size_t n)
 	return n >= sizeof end - 1 && memcmp(text, end, sizeof end - 1) == 0;
 }
 
-/* A file that is damaged is told of by who reads the rest. Of a part that has no end there is nothing. */
+/* The main reader reports damage. A part without an end has no counts. */
 int um_log_recount(struct um_log_reader *r)
 {
 	struct um_lines *lines;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an export says of itself. Its lists are cut at a few thousand entries: more is damage.
+ * Reads an export's description. Its lists are cut at a few thousand entries: more indicate damage.
  */
 #include "formats/nsys_file.h"
 
@@ -8,10 +8,10 @@
 
 #define LIST_MAX 8192
 
-/* What of the capture's settings matters here. */
+/* Relevant settings of the capture. */
 struct settings {
-	int known; /* the file has them */
-	int cuda, nvtx, cpu_faults, gpu_faults, memory; /* -1 not said, 0 off, 1 on: where any process had it on */
+	int known; /* the file has settings */
+	int cuda, nvtx, cpu_faults, gpu_faults, memory; /* -1 unknown, 0 off, 1 on in any process */
 };
 
 static const char *text_of(sqlite3_stmt *s, int column)
@@ -100,7 +100,7 @@ static int on_diagnostic(struct um_nsys_file *f, sqlite3_stmt *s, void *arg)
 	(void)f;
 	if (strstr(text, "Unified Memory cannot be traced")) {
 		const struct um_absence a = {UM_ABSENCE_MIGRATIONS, "migrations of unified memory",
-					     "none: this system cannot trace them", UM_ABSENT_NOT_RECORDED, NULL};
+					     "none: this system cannot record them", UM_ABSENT_NOT_RECORDED, NULL};
 		struct um_capture *c = arg;
 
 		for (size_t i = 0; i < c->missing.n; i++)
@@ -143,8 +143,8 @@ static int versions(struct um_nsys_file *f, struct um_capture *c)
 	if (!err)
 		err = each(f, "META_DATA_EXPORT", columns, "", on_version, c);
 	if (!err && atoi(c->schema) > UM_NSYS_MAJOR)
-		err = um_diag_set(f->diag, EINVAL, 0, "has schema %s, which is newer than this version knows (%d.x)",
-				  c->schema, UM_NSYS_MAJOR);
+		err = um_diag_set(f->diag, EINVAL, 0, "has schema %s, newer than the known ones (%d.x)", c->schema,
+				  UM_NSYS_MAJOR);
 	return err;
 }
 
@@ -155,7 +155,7 @@ static enum um_absence_state state_of(int setting)
 
 static int absences(struct um_nsys_file *f, struct um_capture *c, const struct settings *s)
 {
-	/* Traced without a GPU, CUDA leaves no table either: "on" is no proof, but another table of CUDA's is. */
+	/* Without a GPU, CUDA has no tables either: only another table of CUDA proves that tracing was on. */
 	int cuda = c->has_cuda ? 1 : s->cuda == 1 ? -1 : s->known ? 0 : -1;
 	const struct {
 		enum um_nsys_id id;

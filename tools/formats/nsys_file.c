@@ -9,16 +9,16 @@
 #include <unistd.h>
 
 #define HEADER 100 /* bytes at the beginning of every SQLite file */
-#define ROW_MIN 4 /* bytes that a row takes at least */
+#define ROW_MIN 4 /* least bytes of a row */
 #define LENGTH_MAX (16 << 20) /* bytes of a text */
 
 int um_nsys_file_error(struct um_nsys_file *f, int code)
 {
 	const char *text = f->db ? sqlite3_errmsg(f->db) : sqlite3_errstr(code);
 
-	/* A damaged row may say that it is larger than all memory; SQLite does not tell the two apart. */
+	/* A damaged row may claim more than all memory; SQLite reports both as lack of memory. */
 	if ((code & 0xff) == SQLITE_NOMEM)
-		return um_diag_set(f->diag, ENOMEM, 0, "no memory for what is in it; perhaps it is damaged");
+		return um_diag_set(f->diag, ENOMEM, 0, "no memory for its content; perhaps it is damaged");
 	if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB)
 		return um_diag_set(f->diag, EINVAL, 0, "damaged: %s", text);
 	return um_diag_set(f->diag, EINVAL, 0, "cannot be read: %s", text);
@@ -35,7 +35,7 @@ static uint32_t big_endian(const unsigned char *p, unsigned n)
 	return x;
 }
 
-/* A file that was cut: its header counts more pages than there are. */
+/* Detects a truncated file: its header counts more pages than it has. */
 static int check_length(const unsigned char *h, uint64_t bytes, struct um_diag *diag)
 {
 	uint64_t page = big_endian(h + 16, 2), pages = big_endian(h + 28, 4);
@@ -62,10 +62,10 @@ static int check_header(const char *path, const unsigned char *h, size_t n, uint
 				   "it, 'nsys export --type sqlite' an export");
 	if (n > 1 && h[0] == 0x1f && h[1] == 0x8b)
 		return um_diag_set(diag, EINVAL, 0, "is compressed: unpack it first");
-	return um_diag_set(diag, EINVAL, 0, "is no SQLite file: expected what 'nsys export --type sqlite' writes");
+	return um_diag_set(diag, EINVAL, 0, "is not a SQLite file: expected an export of 'nsys export --type sqlite'");
 }
 
-/* SQLite would make of an empty file an empty database, and of others an error that says little. */
+/* SQLite treats an empty file as an empty database, and gives unclear errors for others. */
 static int check_file(const char *path, uint64_t *bytes, struct um_diag *diag)
 {
 	unsigned char header[HEADER];
@@ -76,7 +76,7 @@ static int check_file(const char *path, uint64_t *bytes, struct um_diag *diag)
 	if (fd < 0 || fstat(fd, &st))
 		err = um_diag_set(diag, EINVAL, 0, "cannot be read: %s", strerror(errno));
 	else if (!S_ISREG(st.st_mode))
-		err = um_diag_set(diag, EINVAL, 0, "is no regular file");
+		err = um_diag_set(diag, EINVAL, 0, "is not a regular file");
 	if (!err && (n = read(fd, header, sizeof header)) < 0)
 		err = um_diag_set(diag, EINVAL, 0, "cannot be read: %s", strerror(errno));
 	if (!err)
@@ -88,7 +88,7 @@ static int check_file(const char *path, uint64_t *bytes, struct um_diag *diag)
 	return err;
 }
 
-/* "file:" and the path, with all that could mean something in a URI written as %xx. */
+/* "file:" and the path, with special characters of URIs written as %xx. */
 static char *uri_of(const char *path)
 {
 	char *uri = malloc(3 * strlen(path) + 64), *to = uri;
@@ -125,7 +125,7 @@ static int prepare(struct um_nsys_file *f, const char *sql, sqlite3_stmt **out)
 	return code == SQLITE_OK ? 0 : um_nsys_file_error(f, code);
 }
 
-/* Does a query with one or two texts find something? 1, 0 or -errno. */
+/* Does a query with one or two texts have a result? 1, 0 or -errno. */
 static int finds(struct um_nsys_file *f, const char *sql, const char *a, const char *b)
 {
 	sqlite3_stmt *s;
@@ -146,7 +146,7 @@ int um_nsys_file_has(struct um_nsys_file *f, const char *table)
 	return finds(f, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ? AND rootpage > 0", table, NULL);
 }
 
-/* "SELECT the columns AS c0, c1, ... FROM the table": those that it has. */
+/* "SELECT the columns AS c0, c1, ... FROM the table", for existing columns. */
 static int select_text(struct um_nsys_file *f, const char *table, const char *const *columns, char *sql, size_t size)
 {
 	size_t n = (size_t)snprintf(sql, size, "SELECT ");
@@ -158,9 +158,8 @@ static int select_text(struct um_nsys_file *f, const char *table, const char *co
 		if (has < 0)
 			return has;
 		if (!has && columns[i][0] == '!')
-			return um_diag_set(f->diag, EINVAL, 0,
-					   "table %s has no column %s: not an export that this version knows", table,
-					   name);
+			return um_diag_set(f->diag, EINVAL, 0, "table %s has no column %s: unknown kind of export",
+					   table, name);
 		n += (size_t)snprintf(sql + n, size - n, "%s%s%s%s AS c%d", i ? ", " : "", has ? "\"" : "",
 				      has ? name : "NULL", has ? "\"" : "", i);
 	}
@@ -229,7 +228,7 @@ const char *um_nsys_file_keep(struct um_nsys_file *f, const char *text, struct u
 	return copy;
 }
 
-/* Those met first are kept; in a file of very many, the others are looked up each time. */
+/* Keeps the first ones; in a file with very many, others are looked up each time. */
 const char *um_nsys_file_string(struct um_nsys_file *f, int64_t id, struct um_nsys_room *room)
 {
 	struct um_nsys_string *at;
@@ -293,7 +292,7 @@ static int find_tables(struct um_nsys_file *f)
 	if (got < 0)
 		return got;
 	if (!known)
-		return um_diag_set(f->diag, EINVAL, 0, "is no export of Nsight Systems: it has none of its tables");
+		return um_diag_set(f->diag, EINVAL, 0, "is not an export of Nsight Systems: it has none of its tables");
 	got = um_nsys_file_has(f, "StringIds");
 	if (got <= 0)
 		return got;

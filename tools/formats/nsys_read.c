@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows of each table (nsys_rows.h), and always the earliest of them all next. Tables are taken as they lie, which
- * in all exports seen is in order of time; one that turns out otherwise is sorted by SQLite (which does so in a file
- * once it is large) when all of it is read again.
+ * Merges the rows of all tables (nsys_rows.h) by time. Tables are read in stored order, which in all known exports is
+ * the order of time; if one is out of order, SQLite sorts it (in a file if it is large) and all of the export is read
+ * again.
  */
 #include "formats/nsys.h"
 
@@ -13,7 +13,7 @@
 #include <limits.h>
 
 #define PROGRESS_ROWS 65536u
-#define THREAD_ROWS 65536u /* a table of fewer is read along the way */
+#define THREAD_ROWS 65536u /* smaller tables have no thread */
 
 struct reader {
 	struct um_nsys_file file;
@@ -38,7 +38,7 @@ struct domain {
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
-/* What is read of each table, and where in its rows it then is. */
+/* Columns read from each table, and their indices in its rows. */
 enum { START, END, GLOBAL, DEVICE }; /* of all of them */
 enum { ALLOC_ADDRESS = 4, ALLOC_BYTES, ALLOC_KIND, ALLOC_OPERATION, ALLOC_NAME };
 enum { RANGE_TYPE = 4, RANGE_TEXT, RANGE_TEXT_ID, RANGE_DOMAIN };
@@ -62,7 +62,7 @@ static const char *const columns[UM_NSYS_TABLES][UM_NSYS_COLUMNS + 1] = {
 			  "migrationCause", "virtualAddress"},
 };
 
-/* Of kernels, where their shapes are wanted. */
+/* Of kernels, if their shapes are wanted. */
 static const char *const columns_shaped[] = {"!start",	      "!end",	   "globalPid",	    "deviceId", "streamId",
 					     "correlationId", "shortName", "demangledName", "gridX",	"gridY",
 					     "gridZ",	      "blockX",	   "blockY",	    "blockZ",	NULL};
@@ -72,7 +72,7 @@ static int64_t number(const struct um_nsys_row *row, int column)
 	return sqlite3_value_int64(row->values[column]);
 }
 
-/* What cannot be negative. */
+/* Clears negative values of unsigned columns. */
 static uint64_t count(const struct um_nsys_row *row, int column)
 {
 	int64_t n = number(row, column);
@@ -165,7 +165,7 @@ static int copy_of(const struct um_nsys_row *s, struct um_activity *a)
 	return 1;
 }
 
-/* Of what libumadvise, or whoever marks as it does, marks: 0 where it says nothing. */
+/* Parses marks in libumadvise's format: 0 if there is none. */
 static int mark_of(const struct reader *r, const struct um_nsys_row *s, struct um_activity *a)
 {
 	const char *domain = domain_of(r, a->process, number(s, RANGE_DOMAIN)), *text;
@@ -180,7 +180,7 @@ static int mark_of(const struct reader *r, const struct um_nsys_row *s, struct u
 	return 0;
 }
 
-/* Other marks, categories and names of threads are no ranges: 0. */
+/* Other marks, categories and names of threads are not ranges: 0. */
 static int range_of(const struct reader *r, const struct um_nsys_row *s, struct um_activity *a)
 {
 	int64_t type = number(s, RANGE_TYPE);
@@ -209,13 +209,13 @@ static const char *kernel_name(const struct um_nsys_row *s)
 	return text ? text : "(no name)";
 }
 
-/* What stands for a name that is not known is none. */
+/* A placeholder for an unknown name counts as no name. */
 static const char *known(const char *text)
 {
 	return !text || !*text || *text == '(' || *text == '[' ? NULL : text;
 }
 
-/* What a row is at first sight. */
+/* The kind of a row. */
 static const enum um_activity_kind kinds[UM_NSYS_TABLES] = {
 	[UM_NSYS_ALLOC] = UM_ACT_ALLOC,		[UM_NSYS_RANGE] = UM_ACT_RANGE, [UM_NSYS_CALL] = UM_ACT_CALL,
 	[UM_NSYS_KERNEL] = UM_ACT_KERNEL,	[UM_NSYS_FILL] = UM_ACT_FILL,	[UM_NSYS_GPU_FAULT] = UM_ACT_GPU_FAULT,
@@ -290,7 +290,7 @@ static int activity_of(const void *user, enum um_nsys_id id, const struct um_nsy
 
 /* --- in order ----------------------------------------------------------------------------------------------------- */
 
-/* The next batch that has something, or none. 0, -EAGAIN (not in order), or -errno. */
+/* The next non-empty batch, or none. 0, -EAGAIN (out of order), or -errno. */
 static int advance(struct reader *r, enum um_nsys_id id)
 {
 	const struct um_nsys_batch *b = r->batch[id];
@@ -349,7 +349,7 @@ static int64_t next_of(const struct reader *r, int id)
 	return r->batch[id]->at[r->at[id]].begin;
 }
 
-/* The table with the earliest; of equal ones, the first. -1: none. `until`: it stays so up to here. */
+/* The table with the earliest row; of equal ones, the first. -1: none. `until`: it stays the earliest up to here. */
 static int earliest(const struct reader *r, int64_t *until)
 {
 	int first = -1;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#define FUNCTION "um_row_%d" /* one a table: several may share a connection */
+#define FUNCTION "um_row_%d" /* one per table: several may share a connection */
 #define TEXTS_MAX (1u << 20) /* bytes of texts in a batch: more end it */
 #define TIME_MAX (INT64_MAX / 4) /* ns, some 70 years: differences of two are numbers, too */
 
@@ -15,7 +15,7 @@ static int possible(const struct um_activity *a)
 	       (a->kind != UM_ACT_MIGRATION || a->bytes <= UM_RANGE_MAX);
 }
 
-/* Takes a row. Is the batch to end with it? */
+/* Adds a row. Does the batch end with it? */
 static int take(struct um_nsys_rows *x, sqlite3_value **values)
 {
 	struct um_nsys_batch *b = x->filling;
@@ -122,8 +122,8 @@ static void thread_end(struct um_nsys_rows *x)
 
 /* --- the outside -------------------------------------------------------------------------------------------------- */
 
-/* "SELECT 1 FROM (SELECT the columns AS c0, c1, ...) WHERE the function of them". With a limit, which is none, SQLite
- * sorts before it calls. */
+/* "SELECT 1 FROM (SELECT the columns AS c0, c1, ...) WHERE the function of them". The limit -1 makes SQLite sort before
+ * the call. */
 static int prepare(struct um_nsys_rows *x, const char *const *columns)
 {
 	char name[32], condition[256];

@@ -2,12 +2,12 @@
  *
  * nsys_rows.h - the rows of one table of an export, as activities, a few hundred at a time
  *
- * in    a file that is open, a table, and who makes an activity of a row
- * out   batches; what is in one stays until the next one of the table is asked for
- * owns  its statement, its batches, and for a large table a thread with a connection of its own, which reads ahead
+ * in    an open file, a table, and a function that converts rows to activities
+ * out   batches, each valid until the next one of the table
+ * owns  its statement, its batches, and for a large table a thread with its own connection, which reads ahead
  *
  * Private to the nsys_* files. Rows are taken by a function of SQL, so that SQLite need not return for each of them.
- * Threads: one asks. Where there is no memory for another or for a connection, it reads as well.
+ * Threads: one caller. Without memory for a thread or a connection, the caller reads.
  */
 #ifndef UM_FORMATS_NSYS_ROWS_H
 #define UM_FORMATS_NSYS_ROWS_H
@@ -20,7 +20,7 @@
 #define UM_NSYS_BATCH 512u
 #define UM_NSYS_BATCHES 4u
 
-/* A row that is being looked at. Its texts stay as long as its batch. */
+/* The current row. Its texts are valid as long as its batch. */
 struct um_nsys_row {
 	sqlite3_value **values;
 	struct um_nsys_file *file;
@@ -31,18 +31,18 @@ struct um_nsys_batch {
 	struct um_activity at[UM_NSYS_BATCH];
 	unsigned n;
 	uint64_t rows; /* looked at */
-	int end; /* behind these: 0 there may be more, 1 nothing, -EAGAIN what is not in order of time, or -errno */
+	int end; /* after these: 0 perhaps more, 1 end, -EAGAIN rows out of order, or -errno */
 	struct um_nsys_room room;
 };
 
 struct um_nsys_rows {
 	enum um_nsys_id id;
-	/* A row as an activity: 1; 0: it is none. Called on the thread that reads. */
+	/* Converts a row to an activity: 1; 0: none. Called on the reading thread. */
 	int (*activity_of)(const void *user, enum um_nsys_id id, const struct um_nsys_row *row, struct um_activity *a);
 	const void *user; /* borrowed */
-	int sort; /* the table was found to be in no order */
+	int sort; /* the table was found to be out of order */
 
-	struct um_nsys_file own, *file; /* `file` is `own`, or the one that was given */
+	struct um_nsys_file own, *file; /* `file` is `own` or the caller's */
 	struct um_diag diag; /* of `own` */
 	sqlite3_stmt *s;
 	struct um_nsys_batch *ring, *filling; /* UM_NSYS_BATCHES; one of them */
@@ -58,13 +58,13 @@ struct um_nsys_rows {
 	int stop;
 };
 
-/* Begins, with the fields above the empty line set and the others 0. `columns` as for um_nsys_file_select. 0 or -errno,
+/* Begins; the fields above the empty line are set, the others 0. `columns` as for um_nsys_file_select. 0 or -errno,
  * with the diag of `file` set. Close it in every case. */
 int um_nsys_rows_open(struct um_nsys_rows *x, struct um_nsys_file *file, const char *path, const char *const *columns,
 		      int threaded);
 void um_nsys_rows_close(struct um_nsys_rows *x);
 
-/* The next batch; not after one that says it is the last. A failure is in the diag of the file that was given. */
+/* The next batch; not to be called after the last one. Failures are in the diag of the caller's file. */
 const struct um_nsys_batch *um_nsys_rows_next(struct um_nsys_rows *x, struct um_diag *diag);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nsys_schema.h - the tables of an Nsight Systems export that we read and write, by name
+ * nsys_schema.h - the tables of an Nsight Systems export that are read and written, by name
  *
- * The shape of schema 3.7.2, the last one all of whose tables of unified memory are known. Private to the nsys_* files.
+ * The schema is 3.7.2, the last one with known tables of unified memory. Private to the nsys_* files.
  */
 #ifndef UM_FORMATS_NSYS_SCHEMA_H
 #define UM_FORMATS_NSYS_SCHEMA_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define UM_NSYS_VERSION "3.7.2"
-#define UM_NSYS_MAJOR 3 /* whose tables we know; the next one may have changed anything */
+#define UM_NSYS_MAJOR 3 /* last known schema; the next one may differ */
 
 enum um_nsys_id {
 	UM_NSYS_ALLOC,
@@ -29,7 +29,7 @@ struct um_nsys_table {
 	const char *name;
 	const char *columns; /* of CREATE TABLE */
 	const char *set; /* columns that a writer binds, in the order of its parameters */
-	const char *fixed, *values; /* what it writes besides, the same in every row; or "" */
+	const char *fixed, *values; /* constant values of every row; or "" */
 };
 
 extern const struct um_nsys_table um_nsys_tables[UM_NSYS_TABLES];

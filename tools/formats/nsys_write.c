@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows are gathered in temporary tables, which SQLite keeps in a file of its own once they are large, and go over in
- * order of time at the end: exports have them so, and a simulation does not know its events in that order. Tables
- * without rows are not made, as nsys makes none.
+ * Rows are collected in temporary tables, which SQLite keeps in a file if they are large, and copied in order of time
+ * at the end, because a simulation produces events out of order. As in nsys, tables without rows are not created.
  *
- * SQLite needs a path. It gets that of a scratch file, which is removed as soon as SQLite has it open; the finished
- * database is copied to the output.
+ * SQLite needs a path: that of a scratch file, which is removed as soon as SQLite has opened it. The finished database
+ * is copied to the output.
  */
 #include "formats/nsys.h"
 
@@ -26,11 +25,11 @@ struct um_nsys_writer {
 	struct um_activity_sink sink; /* first */
 	sqlite3 *db;
 	char *path;
-	int scratch; /* the database, in a file that has no name any more; -1: none */
+	int scratch; /* the database's unlinked file; -1: none */
 	struct um_out *out;
 	sqlite3_stmt *insert[UM_NSYS_TABLES], *name_add, *name_find;
 	uint64_t rows[UM_NSYS_TABLES];
-	int64_t end; /* ns: the last thing seen */
+	int64_t end; /* ns: time of the last event */
 	UM_VEC(char *) domains; /* numbered from 1 */
 	struct um_profile device;
 	int err; /* the first failure: -errno */
@@ -123,7 +122,7 @@ static void step(struct um_nsys_writer *w, sqlite3_stmt *s)
 		failed(w, errno_of(code));
 }
 
-/* The number of a text, given when it is first met. */
+/* The number of a text, assigned at its first use. */
 static int64_t name_id(struct um_nsys_writer *w, const char *text)
 {
 	int64_t id = 0;
@@ -182,7 +181,7 @@ static void put_range(struct um_nsys_writer *w, const struct um_activity *a, int
 	w->rows[UM_NSYS_RANGE]++;
 }
 
-/* The domain's number; a new one is told of by a row of its own. */
+/* The domain's number; a new one gets a row. */
 static int64_t domain_id(struct um_nsys_writer *w, const struct um_activity *a, const char *domain)
 {
 	char *copy;
@@ -325,13 +324,13 @@ static void writer_free(struct um_nsys_writer *w)
 	free(w);
 }
 
-/* Where nothing was said yet. */
+/* Sets an error if none was set. */
 static void say_why(const struct um_nsys_writer *w, int err, struct um_diag *diag)
 {
 	um_diag_set(diag, -err, 0, "cannot be written: %s", w->db ? sqlite3_errmsg(w->db) : strerror(-err));
 }
 
-/* A journal would protect a file that is not seen before it is whole. SQLite opens the file at its first statement. */
+/* No journal: the file is invisible until it is complete. SQLite opens it at its first statement. */
 static void open_db(struct um_nsys_writer *w)
 {
 	char *name = NULL;
@@ -382,7 +381,7 @@ int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct u
 
 static void finish(struct um_nsys_writer *w)
 {
-	static const char in_order[] = "eventType = 34, "; /* marks behind the ranges that begin with them */
+	static const char in_order[] = "eventType = 34, "; /* marks after ranges that begin at the same time */
 	char *device = sqlite3_mprintf("%q", w->device.name);
 
 	for (int i = 0; i < UM_NSYS_TABLES; i++) {
@@ -407,7 +406,7 @@ static void finish(struct um_nsys_writer *w)
 	run(w, "COMMIT");
 }
 
-/* The database to the output. */
+/* Copies the database to the output. */
 static void copy_out(struct um_nsys_writer *w)
 {
 	char *block = malloc(BLOCK);

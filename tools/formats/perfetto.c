@@ -27,7 +27,7 @@ static int on_range(struct um_perfetto *w, const struct um_activity *a)
 	if (a->unfinished)
 		um_pf_key_str(w, &first, "unfinished", "still open when recording ended");
 	um_out_str(w->out, "}}");
-	/* What comes now is no part of the operation before. */
+	/* Ends the thread's current operation. */
 	ops = um_pf_lane_find(w, a->process, UM_PF_PROGRAM, UM_PF_OPS, a->thread);
 	return ops == UM_PF_NONE ? 0 : um_pf_op_over(w, ops, s.begin);
 }
@@ -173,7 +173,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	w->begun = 1;
 	w->last = a->begin;
 	if (a->records > 1 || (a->records && !a->address))
-		return 0; /* known in sum: there is no time to draw it at */
+		return 0; /* only a sum: without a time to draw */
 	switch (a->kind) {
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:
@@ -238,7 +238,7 @@ struct um_activity_sink *um_perfetto_sink(struct um_perfetto *w)
 	return &w->sink;
 }
 
-/* Where some versions of Perfetto meet the unit before the events, they take it for the events'. */
+/* Some versions of Perfetto apply a unit that precedes the events to them. */
 static void finish(struct um_perfetto *w)
 {
 	for (uint32_t i = 0; i < w->lanes.n; i++)

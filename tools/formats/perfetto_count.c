@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ends is known before it does: moves under way wait in a heap until time has come that far. Points that follow
- * each other within STEP are one, the last of them: each point that is written is exact.
+ * Ends are known in advance: copies under way wait in a heap for their end. Of points within STEP only the last is
+ * written: each written point is exact.
  */
 #include "formats/perfetto_state.h"
 
@@ -12,7 +12,7 @@
 #define STEP 10000u /* ns */
 #define BLOCK (2ull << 20)
 #define NO_BLOCK (1ull << 60) /* of addresses that were not recorded */
-#define MOST (1ull << 40) /* bytes: what claims to be more is not looked at block by block */
+#define MOST (1ull << 40) /* bytes; larger ranges are not split into blocks */
 
 static const struct {
 	const char *name, *series[2];
@@ -73,7 +73,7 @@ void um_pf_count_add(struct um_perfetto *w, uint32_t group, enum um_pf_counter c
 
 /* --- what is resident --------------------------------------------------------------------------------------------- */
 
-/* The block has so many bytes now. */
+/* Sets the bytes of a block. */
 static int block_set(struct um_pf_group *g, uint64_t block, uint64_t bytes)
 {
 	uint64_t *at = um_id_map_find(&g->blocks, block);
@@ -87,7 +87,7 @@ static int block_set(struct um_pf_group *g, uint64_t block, uint64_t bytes)
 	return 0;
 }
 
-/* Never more than the block has, never less than none: what a kernel was first to touch came without a migration. */
+/* Clamps to the block's size: pages that a kernel populated have no migration. */
 static int arrived_or_left(struct um_pf_group *g, const struct um_pf_move *m, int64_t *by)
 {
 	uint64_t address = m->address, left = m->bytes;
@@ -124,7 +124,7 @@ static void free_in(struct um_perfetto *w, struct um_pf_group *g, uint64_t at, u
 			continue;
 		most = most < *value ? most : *value;
 		gone += most;
-		block_set(g, b, *value - most); /* of one that is there: needs no memory */
+		block_set(g, b, *value - most); /* of an existing one: needs no memory */
 	}
 	change(w, g, p, UM_PF_RESIDENT, at, 0, added(p->value[0], -(int64_t)gone));
 }
@@ -138,7 +138,7 @@ static int ends_before(const struct um_pf_move *a, const struct um_pf_move *b)
 
 UM_PQUEUE(moves, struct um_pf_move, ends_before)
 
-/* All that has ended by `now`. */
+/* Removes copies that ended by `now`. */
 static int settle(struct um_perfetto *w, struct um_pf_group *g, uint64_t now)
 {
 	while (g->moving.n && g->moving.at[0].end <= now) {

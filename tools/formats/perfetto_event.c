@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define EXACT (1ull << 53) /* ns: below, doubles know all of them */
+#define EXACT (1ull << 53) /* ns: doubles represent all smaller integers */
 
-/* Some readers multiply by a thousand and cut, where others round: the fourth digit makes both see the same nanosecond
- * where the nearest double lies below it. */
+/* Some readers multiply by a thousand and truncate, others round: a fourth digit gives both the same nanosecond if the
+ * nearest double is below it. */
 static void microseconds(struct um_out *out, uint64_t ns)
 {
 	char text[40];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * There are as many groups and lanes as a recording has processes, devices, threads and streams; a damaged one may name
- * as many as it has rows, and those beyond a limit share the last.
+ * A recording has a group or lane per process, device, thread and stream; a damaged one may have one per row, and those
+ * beyond a limit share the last.
  */
 #include "formats/perfetto_state.h"
 
@@ -12,7 +12,7 @@
 
 #define GROUPS_MAX 1000u
 #define LANES_MAX 10000u
-#define FIRST_TID 1000u /* no number of a lane is one of a group */
+#define FIRST_TID 1000u /* numbers of lanes and groups are disjoint */
 #define BESIDE_MAX 32u
 #define DEPTH_MAX 128u
 #define APART 1000u /* ns */
@@ -84,7 +84,7 @@ static void name_lane(struct um_perfetto *w, const struct um_pf_lane *l)
 					    [UM_PF_TO_HOST] = "migration to the host",
 					    [UM_PF_BETWEEN] = "migration between devices",
 					    [UM_PF_GPU_FAULTS] = "page faults"};
-	uint64_t thread = l->number & 0xffffff; /* as profilers number them: above, it is the process */
+	uint64_t thread = l->number & 0xffffff; /* as numbered by profilers, with the process in the upper bits */
 	char name[80];
 	int n;
 
@@ -131,7 +131,7 @@ int64_t um_pf_lane(struct um_perfetto *w, uint64_t process, int32_t device, enum
 	if (row)
 		return (int64_t)*row;
 	if (w->lanes.n >= LANES_MAX && number) {
-		/* One that such things have anyway, or one for all of this kind that come too late. */
+		/* The lane of a kind, or the common lane of this kind beyond the limit. */
 		return um_pf_lane(w, process, device, kind, 0);
 	}
 	like.group = (uint32_t)group;
@@ -150,7 +150,7 @@ uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t 
 	return lane ? (uint32_t)*lane : UM_PF_NONE;
 }
 
-/* Arrows begin and end in slices that last, and a moment may have many hints and announcements. */
+/* Arrows need slices with a duration, and many hints and announcements may share a time. */
 static void spread(const struct um_pf_lane *l, struct um_pf_slice *s)
 {
 	uint64_t end = l->open.n ? l->open.at[l->open.n - 1] : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An op's slice is its first kernel, found by the call that launched it; where nothing was launched, the time from its
- * announcement until its thread goes on. Operations and calls are kept in rings, by their numbers: what comes later
- * takes the place of what came UM_PF_RING before it.
+ * An op's slice is its first kernel, found by its launch call; without a launch, the time from its announcement to its
+ * thread's next activity. Operations and calls are kept in rings by number: each overwrites the one UM_PF_RING before
+ * it.
  */
 #include "formats/perfetto_state.h"
 
@@ -11,11 +11,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HINTS_MAX (1u << 20) /* that wait for their ops */
+#define HINTS_MAX (1u << 20) /* hints that wait for their ops */
 
 /* --- who is remembered -------------------------------------------------------------------------------------------- */
 
-/* Programs that run side by side count their ops alike. */
+/* Concurrent programs number their ops alike. */
 static size_t place_of(uint64_t process, uint64_t number)
 {
 	return (size_t)((number + process * 8209) & (UM_PF_RING - 1));
@@ -66,7 +66,7 @@ static void arrow_end(struct um_perfetto *w, const char *ph, const struct um_pf_
 	um_out_str(w->out, *ph == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
 
-/* An arrow points ahead: to the slice's beginning, or into it where the hint came when it had begun. */
+/* An arrow points forward: to the slice's begin, or into it if the hint came after its begin. */
 static void arrow(struct um_perfetto *w, const struct um_pf_slice *from, enum um_hint_kind kind,
 		  const struct um_pf_slice *to)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * perfetto_state.h - a trace while it is written: private to the perfetto_* files
+ * perfetto_state.h - state of writing a trace: private to the perfetto_* files
  *
- * A group is what a trace calls a process: a program, or a device as one program uses it. A lane is what it calls a
- * thread. Slices of a lane nest or lie behind each other, as viewers want them: what would not is put in another lane
- * of the same name. Times are nanoseconds from the trace's zero.
+ * A group is a process of the trace: a program, or a device of a program. A lane is a thread of the trace. Viewers
+ * require that slices of a lane nest or follow each other: others go to another lane of the same name. Times are
+ * nanoseconds from the trace's zero.
  */
 #ifndef UM_FORMATS_PERFETTO_STATE_H
 #define UM_FORMATS_PERFETTO_STATE_H
@@ -52,19 +52,19 @@ struct um_pf_group {
 	struct um_id_map blocks; /* 2 MiB block -> bytes of it on the device */
 };
 
-/* An op that its thread has announced and not yet gone on from. */
+/* The current op of a thread. */
 struct um_pf_announced {
 	char *name; /* owned; NULL: none */
 	uint64_t op, begin;
-	int calls; /* were made since: its kernels will be found by them */
+	int calls; /* calls since then, which identify its kernels */
 };
 
 struct um_pf_lane {
-	uint32_t group, tid, next; /* next: the lane beside it, or UM_PF_NONE */
+	uint32_t group, tid, next; /* next: the next lane of this name, or UM_PF_NONE */
 	enum um_pf_kind kind;
 	uint64_t number;
 	unsigned sub; /* 0: the first of this name */
-	UM_VEC(uint64_t) open; /* ends of the slices around `now`, the innermost last */
+	UM_VEC(uint64_t) open; /* ends of the slices that contain `now`, innermost last */
 	struct um_pf_announced announced; /* UM_PF_OPS, sub 0 */
 };
 
@@ -83,7 +83,7 @@ struct um_pf_hint {
 struct um_pf_op {
 	uint64_t process, number;
 	char *name; /* owned; may be NULL */
-	struct um_pf_slice met; /* what serves as its slice */
+	struct um_pf_slice met; /* its slice */
 	int used, has_met;
 	uint32_t hints; /* waiting: a list, UM_PF_NONE ends it */
 };
@@ -97,7 +97,7 @@ struct um_perfetto {
 	struct um_perfetto_options o;
 	struct um_out *out;
 	int any; /* an event was written */
-	int64_t zero, last; /* of the source's clock: the trace's zero; the latest beginning */
+	int64_t zero, last; /* of the source's clock: the trace's zero; the latest begin */
 	int begun;
 	uint64_t flows;
 	UM_VEC(struct um_pf_group) groups;
@@ -115,7 +115,7 @@ void um_pf_event(struct um_perfetto *w, const char *ph, uint32_t pid, uint32_t t
 void um_pf_slice_begin(struct um_perfetto *w, const struct um_pf_slice *s, int fits, const char *cat, const char *name);
 void um_pf_key_u64(struct um_perfetto *w, int *first, const char *key, uint64_t value);
 void um_pf_key_str(struct um_perfetto *w, int *first, const char *key, const char *value);
-void um_pf_key_address(struct um_perfetto *w, int *first, uint64_t address); /* none where it is 0 */
+void um_pf_key_address(struct um_perfetto *w, int *first, uint64_t address); /* none if 0 */
 void um_pf_meta(struct um_perfetto *w, const char *what, uint32_t pid, uint32_t tid, const char *name);
 
 /* --- perfetto_lanes.c: groups and lanes --------------------------------------------------------------------------- */
@@ -127,9 +127,8 @@ int64_t um_pf_lane(struct um_perfetto *w, uint64_t process, int32_t device, enum
 uint32_t um_pf_lane_find(const struct um_perfetto *w, uint64_t process, int32_t device, enum um_pf_kind kind,
 			 uint64_t number); /* its row, or UM_PF_NONE */
 
-/* Where among the lanes beside `lane` the slice goes: sets s->lane, and moves what is announced or a hint behind
- * others of that moment. 1: it fits there; 0: it is in the way of others, and may only be shown as an instant; or
- * -errno. */
+/* Chooses a lane of this name for the slice: sets s->lane, and moves an announcement or a hint after others of the same
+ * time. 1: it fits; 0: it conflicts and can only be an instant; or -errno. */
 int um_pf_place(struct um_perfetto *w, uint32_t lane, struct um_pf_slice *s);
 
 /* --- perfetto_ops.c: operations, and the arrows to them ----------------------------------------------------------- */
@@ -137,11 +136,11 @@ int um_pf_place(struct um_perfetto *w, uint32_t lane, struct um_pf_slice *s);
 int um_pf_on_op(struct um_perfetto *w, const struct um_activity *a);
 void um_pf_on_call(struct um_perfetto *w, const struct um_activity *a);
 int um_pf_on_hint(struct um_perfetto *w, const struct um_activity *a);
-/* The op that a kernel is of; NULL: it is not known. */
+/* The op of a kernel; NULL: unknown. */
 struct um_pf_op *um_pf_op_of(struct um_perfetto *w, const struct um_activity *kernel);
-/* The op's slice: arrows go there, unless it has one already. */
+/* Sets the op's slice, the end of its arrows, unless it has one already. */
 void um_pf_op_meet(struct um_perfetto *w, struct um_pf_op *op, const struct um_pf_slice *s);
-/* The thread goes on to something else: what it announced is written. */
+/* Ends the thread's current op and writes it. */
 int um_pf_op_over(struct um_perfetto *w, uint32_t lane, uint64_t at);
 void um_pf_ops_fini(struct um_perfetto *w);
 

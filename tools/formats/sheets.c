@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BEGINNING 64 /* bytes in which the schema is said */
+#define BEGINNING 64 /* bytes that contain the schema */
 #define SIZE_MAX_BYTES (1ll << 30) /* of a document */
 
 int um_sheets_is(const char *path)
@@ -46,7 +46,7 @@ int um_sheet_column(const struct um_sheet *t, const char *key)
 
 /* --- what a document says ----------------------------------------------------------------------------------------- */
 
-/* The keys of the first row that hold no lists and no objects. */
+/* The keys of the first row, without lists and objects. */
 static int read_columns(struct um_sheets *s, struct um_sheet *t, json_t *row)
 {
 	const char **columns = calloc(json_object_size(row) + 1, sizeof *columns);
@@ -118,7 +118,7 @@ static int read_document(struct um_sheets *s, json_t *root, struct um_diag *diag
 	int err = 0;
 
 	if (!schema || strcmp(schema, UM_SHEETS_SCHEMA) != 0)
-		return um_diag_set(diag, EINVAL, 0, "is no report: expected \"schema\": \"" UM_SHEETS_SCHEMA "\"");
+		return um_diag_set(diag, EINVAL, 0, "is not a report: expected \"schema\": \"" UM_SHEETS_SCHEMA "\"");
 	json_object_foreach(root, key, v) if (!err && (json_is_array(v) || json_is_object(v))) err =
 		read_table(s, key, v);
 	return err ? um_diag_set(diag, -err, 0, "no memory") : 0;
@@ -155,9 +155,9 @@ int um_sheets_read(struct um_sheets *s, const char *path, struct um_diag *diag)
 	memset(s, 0, sizeof *s);
 	um_diag_init(diag, path);
 	if (!f || fstat(fileno(f), &st) || !S_ISREG(st.st_mode))
-		err = um_diag_set(diag, EINVAL, 0, "cannot be read: %s", f ? "is no regular file" : strerror(errno));
+		err = um_diag_set(diag, EINVAL, 0, "cannot be read: %s", f ? "is not a regular file" : strerror(errno));
 	else if (st.st_size > SIZE_MAX_BYTES)
-		err = um_diag_set(diag, EINVAL, 0, "is larger than a report can be");
+		err = um_diag_set(diag, EINVAL, 0, "is larger than any report");
 	else if (!(text = malloc((size_t)st.st_size + 1)))
 		err = um_diag_set(diag, ENOMEM, 0, "no memory");
 	else

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sheets.h - a report that was written as JSON ("umreport/1": doc/report.md), read back: tables by name
+ * sheets.h - reads a report in JSON ("umreport/1": doc/report.md) as tables by name
  *
  * in    the text of one document
  * out   its tables: columns by key, a value for each row and column; a single object ("summary") is a table of one row
  * owns  all of it
  *
- * Keys that are no tables are left out, and so are lists and objects in a row: what later versions add does no harm.
+ * Keys without a table, and lists and objects in a row, are ignored, so later versions may add them.
  */
 #ifndef UM_FORMATS_SHEETS_H
 #define UM_FORMATS_SHEETS_H
@@ -24,7 +24,7 @@ struct um_sheet_value {
 };
 
 struct um_sheet {
-	const char *name; /* as the document has it */
+	const char *name; /* as in the document */
 	const char **columns; /* of the first row */
 	size_t n_columns, n_rows;
 	struct um_sheet_value *cells; /* row by row */
@@ -35,7 +35,7 @@ struct um_sheets {
 	struct um_arena arena;
 };
 
-/* Does the file begin as such a document? Whatever else may be wrong with it. */
+/* Does the file begin like such a document? */
 int um_sheets_is(const char *path);
 
 /* Reads a file, or a text. 0; -EINVAL with `diag` set (whose file name the caller sets for a text), or -ENOMEM. End it
@@ -44,7 +44,7 @@ int um_sheets_read(struct um_sheets *s, const char *path, struct um_diag *diag);
 int um_sheets_parse(struct um_sheets *s, const char *text, size_t bytes, struct um_diag *diag);
 void um_sheets_fini(struct um_sheets *s);
 
-/* NULL, or -1: there is none. */
+/* NULL or -1: none. */
 const struct um_sheet *um_sheets_find(const struct um_sheets *s, const char *name);
 int um_sheet_column(const struct um_sheet *t, const char *key);
 

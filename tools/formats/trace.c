@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sink that keeps: events in one array, lists and strings in an arena that never moves, so that an event's pointers
- * are right from the moment it is kept.
+ * A sink that stores events in an array, and lists and strings in an arena that never moves, so that an event's
+ * pointers stay valid.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int keep_name(struct um_trace *t, const char **name)
 	return *name ? 0 : -ENOMEM;
 }
 
-/* A list of `n` elements; an empty list stays what it was: NULL or not says something of `relaunch`. */
+/* Copies a list of `n` elements; an empty list stays NULL or not, which `relaunch` distinguishes. */
 static int keep_list(struct um_trace *t, const void *list, size_t n, size_t size, const void **out)
 {
 	static const uint64_t nothing;
@@ -89,7 +89,7 @@ static int keep(struct um_sink *sink, const struct um_event *event)
 		t->iterations++;
 		break;
 	case UM_EV_FREE:
-	case UM_EV_DEAD: /* no line of a file says it */
+	case UM_EV_DEAD: /* no line of a file has it */
 		break;
 	}
 	return rc ? rc : um_vec_push(&t->events, ev);

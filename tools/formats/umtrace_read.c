@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One line, one object, one event; the object is freed before the next line is read. Of the past only a map is kept:
- * the bytes of each tensor, 0 once it is dead (a size is never 0), since a number is used for one life only.
+ * One line, one object, one event; the object is freed before the next line is read. Only a map persists: the bytes of
+ * each tensor, 0 after its free (a size is never 0), because a number has one life.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "io/umtrace.h"
 
 struct reader {
-	struct um_op_names names; /* first: bytes_of gets at the reader through it */
+	struct um_op_names names; /* first: bytes_of converts it to the reader */
 	struct um_sink *sink;
 	struct um_diag *diag;
 	struct um_id_map tensors; /* t -> bytes, 0 dead */
@@ -41,7 +41,7 @@ static int bytes_of(const struct um_op_names *names, const struct um_json *j, ui
 	return 0;
 }
 
-/* What the sink returns is the caller's matter; it gets a line all the same, so that nobody is left without one. */
+/* The sink's error is the caller's to explain; this line is the default. */
 static int feed(const struct reader *r, const struct um_json *j, const struct um_event *ev)
 {
 	int rc = um_sink_feed(r->sink, ev);
@@ -115,7 +115,7 @@ static int read_op(struct reader *r, const struct um_json *j)
 		struct um_use *u = &op->uses.at[i];
 
 		u->id.v++;
-		/* what is not touched keeps its content: the range is not overwritten as a whole, in `w` alone or not
+		/* a partly touched range keeps some content, so it is not overwritten as a whole
 		 */
 		if (u->touched < u->bytes)
 			u->access |= u->access == UM_WRITE ? UM_READ : 0;
@@ -136,7 +136,7 @@ static int read_op(struct reader *r, const struct um_json *j)
 		.n_ws = (uint32_t)op->ws.n,
 	};
 	rc = feed(r, j, &ev);
-	/* back to the file's numbers: the op's map is emptied by them */
+	/* restores the file's numbers, which clear the op's map */
 	for (size_t i = 0; i < op->uses.n; i++)
 		op->uses.at[i].id.v--;
 	return rc;

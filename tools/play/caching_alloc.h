@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * caching_alloc.h - an allocator whose tensors lie where they lay: those of frameworks cache, and so come close to that
+ * caching_alloc.h - a caching allocator, as in frameworks: reuses each tensor's previous address
  *
- * in    sizes, in the order in which an iteration makes tensors
- * out   addresses of managed memory: that of the tensor made at the same place in an iteration before, if it is free
- *       and of that size, else where there is room
- * owns  the map of the memory; the memory is the device's, and goes with it
+ * in    sizes, in the order of allocations in an iteration
+ * out   addresses of managed memory: that of the tensor with the same order in an earlier iteration, if it is free and
+ *       has that size, else any free range
+ * owns  the map of the memory; the memory itself is the device's
  *
- * Some tensors outlive the making of the next one, so two addresses are remembered for each. O(log n).
+ * Some tensors outlive the allocation of the next one, so two addresses are kept for each. O(log n).
  */
 #ifndef UM_PLAY_CACHING_ALLOC_H
 #define UM_PLAY_CACHING_ALLOC_H

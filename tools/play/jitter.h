@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jitter.h - kernels that take shorter or longer than was planned with
+ * jitter.h - varies the times of kernels
  *
  * in    the times of an iteration's ops, a share, a seed, which iteration
- * out   the same times, each off by up to the share
+ * out   the times, each changed by up to the share
  *
  * Factors are spread evenly over [1 - share, 1 + share], one for each op of each iteration, and the same for the same
- * seed. Then all of them are scaled so that the iteration computes as long as before: what it takes longer is lost to
- * waiting alone. (So a single op can be off by a little more than the share.)
+ * seed. Then all are scaled so that the sum of the iteration stays: a longer iteration shows additional stalls only.
+ * (So a single op can change by slightly more than the share.)
  */
 #ifndef UM_PLAY_JITTER_H
 #define UM_PLAY_JITTER_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 struct um_jitter {
-	double share; /* 0.25: off by 25 % at most; below 1; 0: nothing is off */
+	double share; /* 0.25: changes of up to 25 %; below 1; 0: none */
 	uint64_t seed;
 };
 

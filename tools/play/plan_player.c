@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workers of the device do what they are given, one job after the other: one launches, one brings, several take away,
- * and several make room for what is born, as the library's do: the driver works so long on a block that goes home, or
- * comes without a copy, that one alone leaves the link idle.
- * Each job ends with an event, so its end has a time. um_plan_run decides what starts; when something is under way it
- * is told here when that ends. What takes no time in a plan may take some on the device: then whatever needs it waits
- * for it there. Advice is given before the first iteration; what it is given for has blocks of its own here.
+ * Workers of the device execute jobs in order, as the library's workers do: one launches, one prefetches, several
+ * evict, and several allocate memory for births. The driver spends so much time on an eviction or on a prefetch without
+ * a copy that a single worker would leave the link idle. Each job ends with an event and so has an end time.
+ * um_plan_run decides what starts and receives the ends from here. Steps that take no time in a plan may take some on
+ * the device; later steps then wait for them. Advice is given before the first iteration, for ranges with blocks of
+ * their own.
  */
 #include "play/plan_player.h"
 
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 65536ull /* bytes that the driver moves together */
+#define PAGE 65536ull /* bytes that the driver copies together */
 
 #define TAKERS 4
 #define BEARERS 4
@@ -30,7 +30,7 @@ enum job_kind { JOB_OP, JOB_BRING, JOB_RENEW, JOB_TAKE, JOB_LET, JOB_DISCARD };
 struct job {
 	enum job_kind kind;
 	uint64_t addr, bytes; /* op: addr is its number */
-	uint64_t need[LANES]; /* jobs of each lane that must be done before it */
+	uint64_t need[LANES]; /* jobs of each lane that must end before it */
 };
 
 struct play;
@@ -39,17 +39,17 @@ struct lane {
 	struct play *p;
 	struct um_worker worker;
 	um_stream stream;
-	um_event_handle event; /* behind the job under way */
+	um_event_handle event; /* after the job under way */
 	UM_VEC(struct job) jobs;
-	uint64_t gone; /* jobs that are in `jobs` no more */
+	uint64_t gone; /* jobs already removed from `jobs` */
 	uint64_t done, put; /* jobs, ever */
 	int started, busy;
 };
 
-/* Where a tensor lies; it keeps its home while it goes by the names of several slots. */
+/* Memory of a tensor, which stays while the tensor passes through several slots. */
 struct home {
 	uint64_t addr;
-	uint64_t last[LANES]; /* behind the last job of each lane that concerned it */
+	uint64_t last[LANES]; /* after the last job of each lane for it */
 };
 
 struct play {
@@ -58,12 +58,12 @@ struct play {
 	struct um_gpu *gpu;
 	struct lane lane[LANES];
 	struct home *home;
-	uint32_t *at, *next; /* by slot: its home, now and in the next iteration */
-	uint8_t *mostly; /* by slot: what leaves of it is read mostly */
+	uint32_t *at, *next; /* by slot: its memory, now and in the next iteration */
+	uint8_t *mostly; /* by slot: its evicted ranges are read-mostly */
 	uint64_t *ns, *now; /* by op: of the trace, in this iteration */
-	struct um_touch *touch; /* room for those of one op */
-	uint64_t in_begin, end[LANES]; /* the jobs of what is under way: from, behind */
-	unsigned turn[LANES]; /* of OUT and BORN: who does the next piece */
+	struct um_touch *touch; /* buffer for those of one op */
+	uint64_t in_begin, end[LANES]; /* the jobs under way: first, end */
+	unsigned turn[LANES]; /* of OUT and BORN: worker of the next piece */
 	uint64_t turns; /* iterations of the trace in one of the plan */
 	int launched; /* the op under way was */
 	int err;
@@ -103,11 +103,11 @@ static int issue(struct play *p, const struct job *j, um_stream stream)
 	case JOB_BRING:
 		return api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
 	case JOB_RENEW:
-		/* Not in one call: that leaves read-only what a neighbour's fault has mapped since the last discard,
-		 * and writing it faults. The plain discard unmaps. */
+		/* Not in one call: that would leave pages read-only that a neighbour's fault has mapped since the last
+		 * discard, and a write would fault. The plain discard unmaps. */
 		err = api->cudaMemDiscardBatchAsync(p->gpu, &ptr, &bytes, 1, 0, stream);
 		return err ? err : api->cudaMemPrefetchAsync(p->gpu, ptr, bytes, here, 0, stream);
-	case JOB_LET: /* a duplicate: that ends, and the host's copy stays */
+	case JOB_LET: /* a duplicate ends, and the host's copy stays */
 		return api->cudaMemAdvise(p->gpu, ptr, bytes, UM_ADV_UNSET_READ_MOSTLY, here) ||
 		       api->cudaMemAdvise(p->gpu, ptr, bytes, UM_ADV_SET_READ_MOSTLY, here);
 	case JOB_TAKE:
@@ -159,7 +159,7 @@ static void put(struct play *p, unsigned id, struct job j)
 		l->put++;
 }
 
-/* What the driver is asked for one atom, -1 nothing. Dead content must not be copied: the driver would. */
+/* The call for one atom, -1: none. Dead content must be discarded, because the driver would copy it. */
 static int job_for(enum um_hint_kind kind, const struct um_hint *h, unsigned state)
 {
 	int there = (state & UM_ATOM_RESIDENT) != 0, live = (state & UM_ATOM_LIVE) != 0;
@@ -173,7 +173,7 @@ static int job_for(enum um_hint_kind kind, const struct um_hint *h, unsigned sta
 	return live && (h->copy || state & UM_ATOM_FRESH) ? JOB_TAKE : JOB_DISCARD;
 }
 
-/* Discards want pages of 4 KiB, and spare what is no whole page of 64 KiB; the tensor's last one is its own. */
+/* Discards need pages of 4 KiB and leave partial pages of 64 KiB alone; the tensor's last page is its own. */
 static void round_out(struct job *j, int last)
 {
 	uint64_t unit = last ? PAGE : 4096, end = (j->addr + j->bytes + unit - 1) / unit * unit;
@@ -182,7 +182,7 @@ static void round_out(struct job *j, int last)
 	j->bytes = end - j->addr;
 }
 
-/* Advice is given to whole blocks, where the tensor does not go on. */
+/* Advice applies to whole blocks at the end of a tensor. */
 static void round_advice(struct job *j, const struct um_hint *h, const struct um_slot *s)
 {
 	uint64_t end = j->addr + j->bytes;
@@ -194,7 +194,7 @@ static void round_advice(struct job *j, const struct um_hint *h, const struct um
 	j->bytes = end - j->addr;
 }
 
-/* In as many pieces as there are workers, cut where blocks end. */
+/* One piece per worker, cut at block boundaries. */
 static void put_pieces(struct play *p, enum lane_id id, unsigned workers, struct job j)
 {
 	uint64_t end = j.addr + j.bytes, first = j.addr / UM_BLOCK_BYTES;
@@ -232,7 +232,7 @@ static void on_hint(void *user, const struct um_plan_run *r, uint32_t hint, uint
 			j.kind = JOB_LET;
 			round_advice(&j, h, &p->plan->sched.slots.at[h->slot]);
 		}
-		memcpy(j.need, home->last, sizeof j.need); /* one after the other, whoever does them */
+		memcpy(j.need, home->last, sizeof j.need); /* in order, on any worker */
 		if (kind == JOB_DISCARD || kind == JOB_RENEW)
 			round_out(&j, end == r->atoms.first[slot + 1]);
 		if (kind == JOB_RENEW)
@@ -274,7 +274,7 @@ static int something_ended(void *arg)
 	       (w->r->d2h.busy && has_ended(w->p, OUT));
 }
 
-/* The op that has just started: behind all that was to come before it, but not behind the copy under way. */
+/* Starts an op after all earlier copies, but not after the copy under way. */
 static void put_op(struct play *p, const struct um_plan_run *r)
 {
 	struct job j = {.kind = JOB_OP, .addr = (uint64_t)r->pos};
@@ -317,8 +317,8 @@ static void on_pass(void *user, struct um_plan_run *r)
 
 /* --- iterations -------------------------------------------------------------------------------------------------- */
 
-/* Tensors go by other names in the next iteration. What is not handed on leaves its home to what is born at the other
- * end of its chain of names. */
+/* Passes tensors to their slots of the next iteration. A tensor without a successor leaves its memory to the tensor
+ * that is born at the other end of its chain of slots. */
 static void rename_homes(struct play *p, const uint32_t *successor)
 {
 	uint32_t *swap = p->at;
@@ -335,7 +335,7 @@ static void rename_homes(struct play *p, const uint32_t *successor)
 	p->next = swap;
 }
 
-/* One of the plan's: so many of the trace's, which are all told alike. */
+/* Reports one iteration of the plan as the same number of equal iterations of the trace. */
 static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_tally *before, uint64_t in_core,
 			 struct um_play_result *out)
 {
@@ -356,7 +356,7 @@ static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_
 	return err;
 }
 
-/* What the ops take in the plan's iteration that begins with the trace's `iteration`. */
+/* Times of the ops in the plan's iteration that begins with the trace's `iteration`. */
 static void take_times(struct play *p, const struct um_play_options *o, uint64_t iteration)
 {
 	size_t each = p->plan->sched.ops.n / p->turns;
@@ -416,7 +416,7 @@ static int by_place(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Bytes in all; tensors that were planned beside each other lie beside each other. */
+/* Bytes in all; tensors with adjacent places in the plan are adjacent. */
 static int settle(struct play *p, uint64_t *bytes)
 {
 	const struct um_schedule *s = &p->plan->sched;
@@ -438,7 +438,7 @@ static int settle(struct play *p, uint64_t *bytes)
 	for (uint32_t i = 0; i < s->slots.n; i++) {
 		uint64_t whole = advised[o[i].slot] ? UM_BLOCK_BYTES : PAGE;
 
-		/* Blocks of its own, which begin where they were planned to. */
+		/* Blocks of its own, at the planned offset. */
 		if (advised[o[i].slot])
 			*bytes = (*bytes + whole - 1) / whole * whole + o[i].place % whole;
 		p->home[o[i].slot].addr = *bytes;
@@ -450,7 +450,7 @@ static int settle(struct play *p, uint64_t *bytes)
 	return 0;
 }
 
-/* What is alive when the first iteration begins was written by the CPU. */
+/* Tensors that are alive at the first iteration were written by the CPU. */
 static int fill(struct play *p, char *base)
 {
 	const struct um_schedule *s = &p->plan->sched;
@@ -466,7 +466,7 @@ static int fill(struct play *p, char *base)
 	return 0;
 }
 
-/* Read-mostly, and what makes a range far; other advice is none of the plan's business. */
+/* Gives read-mostly and host-resident advice; a plan has no other. */
 static int advise(struct play *p)
 {
 	for (size_t i = 0; i < p->plan->hints.n; i++) {

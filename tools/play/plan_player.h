@@ -2,14 +2,14 @@
  *
  * plan_player.h - plays a plan's own hints on a simulated GPU, exactly as they are written
  *
- * in    a plan, the trace it was made from (its operations' times count), a device profile
- * out   what each iteration cost
+ * in    a plan, its trace, which gives the operations' times, a device profile
+ * out   the cost of each iteration
  * owns  the simulated device while it plays
  *
- * The order of things is that of um_plan_run, which also keeps the room below the plan's budget; how long each of them
- * takes is the device's matter. So the difference to the time that the plan predicts is what a umplan leaves out: the
- * driver's work, copies of what is clean, both directions slowing each other down, whole pages. Tensors do not share
- * 64 KiB pages, and the device has memory to spare for that: it never evicts by itself. Deterministic.
+ * um_plan_run decides the order and keeps the plan's budget; the device decides the times. So the difference to the
+ * predicted time shows costs that a umplan does not model: the driver's work, copies of clean pages, interference of
+ * both directions, whole pages. Tensors do not share 64 KiB pages, and the device has additional memory for that: it
+ * never evicts by itself. Deterministic.
  */
 #ifndef UM_PLAY_PLAN_PLAYER_H
 #define UM_PLAY_PLAN_PLAYER_H

@@ -24,7 +24,7 @@ void um_play_drivers(const struct um_sim_driver *list, unsigned n)
 	n_drivers = n;
 }
 
-/* NULL: it is no driver. */
+/* NULL: not a driver. */
 static const struct um_sim_driver *driver_of(enum um_play_strategy s)
 {
 	unsigned first = UM_PLAYS;
@@ -87,7 +87,7 @@ void um_play_result_settle(struct um_play_result *r, int means)
 	r->hints /= n - first;
 }
 
-/* What only the app's side knows of an iteration: the device is behind it. */
+/* The application's view of an iteration, which is ahead of the device's. */
 struct host_side {
 	uint64_t in_core_ns, hinted, hints;
 };
@@ -100,32 +100,32 @@ struct play {
 	struct um_gpu *gpu;
 	const struct um_sim_driver *driver; /* NULL: the plain one */
 	void *driving; /* its own; NULL: not open */
-	struct um_caching_alloc habit; /* under a driver: where tensors lie */
+	struct um_caching_alloc habit; /* under a driver: addresses of tensors */
 	uint64_t kernels; /* launched */
 	struct um_trace_period tail;
-	void **ptr; /* by id: where the tensor lives now, NULL dead */
-	void **moved; /* room for the tail's moves */
+	void **ptr; /* by id: the tensor's current memory, NULL: dead */
+	void **moved; /* buffer for the tail's moves */
 	size_t n_ids;
 	UM_VEC(struct umadv_use) uses;
 	UM_VEC(const void *) outs;
 	um_stream streams[8]; /* of the trace's numbers */
 	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
 	uint64_t in_core_ns; /* of this iteration */
-	UM_VEC(uint64_t) times; /* what this iteration's ops take */
-	size_t op; /* the one to come */
+	UM_VEC(uint64_t) times; /* times of this iteration's ops */
+	size_t op; /* the next one */
 	uint64_t begun_ns; /* the app's clock when it began */
 	UM_VEC(struct host_side) ended; /* by iteration */
 	struct host_side before;
 };
 
-/* A stand-in: traces tell that an op may be launched again, not how. */
+/* A placeholder: traces mark ops that may be launched again, without the closure. */
 static void relaunch(void *arg, void *stream)
 {
 	(void)arg;
 	(void)stream;
 }
 
-/* The driver hears what an allocator knows: which memory holds a tensor. */
+/* Reports the memory of tensors to the driver, as an allocator could. */
 static int tell(struct play *p, const void *ptr, uint64_t bytes, int there)
 {
 	return p->driver ? p->driver->tensor(p->driving, p->kernels, ptr, bytes, there) : 0;
@@ -143,7 +143,7 @@ static int give(struct play *p, void *ptr)
 	return umadv_disown(p->adv, ptr, bytes);
 }
 
-/* A driver learns by addresses: under it tensors lie where they lay. */
+/* A driver learns addresses, so each tensor reuses its previous address. */
 static int take(struct play *p, const struct um_event *e, void **ptr)
 {
 	enum umadv_role role = e->alloc.role == UM_ROLE_COMM ? UMADV_OTHER : (enum umadv_role)e->alloc.role;
@@ -198,7 +198,7 @@ static uint64_t op_ns(const struct play *p, const struct um_op *op)
 	return um_profile_op_ns(p->o->profile, &op->cost, um_uses_touched(op->uses, op->n_uses));
 }
 
-/* The kernel that was just announced; before the first iteration it takes as long as was said. */
+/* Launches the announced kernel; before the first iteration it takes its announced time. */
 static int run(struct play *p, um_stream stream, const char *name)
 {
 	struct um_sim_kernel k = {.name = name, .announced = 1};
@@ -250,7 +250,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	return err;
 }
 
-/* What the ops of the iteration that begins with event `i` take. */
+/* Times of the ops of the iteration that begins with event `i`. */
 static int take_times(struct play *p, size_t i)
 {
 	uint64_t n = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
@@ -284,7 +284,7 @@ static int watch_iteration(const struct play *p)
 	return p->o->watch ? um_activity_feed(p->o->watch, &a) : 0;
 }
 
-/* An iteration ends here (if one was being played). */
+/* Ends the current iteration, if any. */
 static int end_iteration(struct play *p)
 {
 	struct umadv_stats st = {.struct_size = sizeof st};
@@ -319,7 +319,7 @@ static int play_iter(struct play *p, const char *name)
 	return umadv_iter(p->adv, name);
 }
 
-/* Plays events [from, to), stopping where the iteration after the last wanted one would begin. 1: stopped. */
+/* Plays events [from, to) up to the begin of the iteration after the last wanted one. 1: stopped there. */
 static int play_span(struct play *p, size_t from, size_t to)
 {
 	int err = 0;
@@ -355,7 +355,7 @@ static int play_span(struct play *p, size_t from, size_t to)
 	return err;
 }
 
-/* The round ends: each tensor takes the place that it has in the next one. */
+/* Ends the period: each tensor takes its role of the next one. */
 static int turn_round(struct play *p)
 {
 	const struct um_trace_period *t = &p->tail;

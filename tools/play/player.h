@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * player.h - plays a trace through the public API on a simulated GPU: it is an app
+ * player.h - plays a trace through the public API on a simulated GPU, like an application
  *
  * in    a trace, a device profile, a budget, a strategy, how many iterations
- * out   what each iteration cost
+ * out   the cost of each iteration
  * owns  the context and the simulated device while it plays
  *
- * Past the recorded iterations the shortest repeating tail goes on; tensors find their counterparts by their place in
- * the iteration, not by their number. Deterministic.
+ * After the recorded iterations their shortest repeating tail is repeated; tensors correspond by their order in the
+ * iteration, not by number. Deterministic.
  */
 #ifndef UM_PLAY_PLAYER_H
 #define UM_PLAY_PLAYER_H
@@ -25,14 +25,14 @@
 
 struct um_gpu;
 
-/* From UM_PLAYS on: published schemes by number (plan/planner.h), and behind them drivers (um_play_drivers). */
+/* From UM_PLAYS on: published schemes by number (plan/planner.h), then drivers (um_play_drivers). */
 enum um_play_strategy { UM_PLAY_INFINITE, UM_PLAY_ON_DEMAND, UM_PLAY_PREFETCH_ON_USE, UM_PLAY_LOOKAHEAD, UM_PLAYS };
 
 const char *um_play_strategy_name(enum um_play_strategy s);
 int um_play_strategy_parse(const char *name); /* or -EINVAL */
 int um_play_strategy_plans(enum um_play_strategy s); /* does it learn and plan? */
 
-/* Drivers that can be played under, besides: for a program that compares, once, at its start. Borrowed. */
+/* Adds drivers for comparison, once, at the start of the program. Borrowed. */
 struct um_sim_driver;
 void um_play_drivers(const struct um_sim_driver *list, unsigned n);
 
@@ -41,33 +41,33 @@ struct um_play_options {
 	uint64_t budget; /* bytes */
 	uint64_t device_bytes; /* memory of the device; 0: the budget */
 	enum um_play_strategy strategy;
-	uint64_t iterations; /* played in all, at least 1 */
+	uint64_t iterations; /* number of played ones, at least 1 */
 	unsigned plan_ms; /* struct umadv_options */
 	enum umadv_evict evict; /* likewise */
-	struct um_jitter jitter; /* how far the kernels' times are off what the library is told; 0: not at all */
-	int means; /* the figures are the means over the second half of the iterations, not those of the last */
+	struct um_jitter jitter; /* deviation of kernel times from the announced ones; 0: none */
+	int means; /* figures are means over the second half of the iterations instead of the last one's */
 	/* Called after each event batch; may be NULL. */
 	void (*progress)(void *user, uint64_t iteration, uint64_t iterations);
-	void (*log)(void *user, const char *line); /* what the library said; NULL: nothing */
+	void (*log)(void *user, const char *line); /* receives log lines of the library; may be NULL */
 	void *user;
 	const char *save_plan; /* write the last plan here, or NULL */
-	/* Called with the last plan before that; may be NULL. 0 or -errno. */
+	/* Called with the last plan before it is saved; may be NULL. 0 or -errno. */
 	int (*planned)(void *user, struct um_plan *plan);
 	void *planned_user;
-	/* Told what a profiler would record, each iteration as a range UM_PLAY_RANGE of the domain UM_PLAY_DOMAIN, and
-	 * tensors, ops and hints; not in order of time. NULL: nobody. */
+	/* Receives a profiler's activities, each iteration as a range UM_PLAY_RANGE of the domain UM_PLAY_DOMAIN, and
+	 * tensors, ops and hints; out of order. May be NULL. */
 	struct um_activity_sink *watch;
-	/* Called with the simulated device, which then keeps a ledger, before anything is played; may be NULL. */
+	/* Called with the simulated device, which then keeps a ledger, before the first event; may be NULL. */
 	void (*opened)(void *user, struct um_gpu *gpu);
 	void *opened_user;
 };
 
 struct um_play_iteration {
-	uint64_t ns; /* device time from its beginning to the next one's */
+	uint64_t ns; /* device time from its begin to the next one's */
 	uint64_t faults;
-	uint64_t stall_ns; /* ns beyond what its ops take with everything resident */
+	uint64_t stall_ns; /* ns beyond the time of its ops with everything resident */
 	uint64_t h2d_bytes, d2h_bytes;
-	uint64_t hints; /* prefetches, evictions and discards that it asked for */
+	uint64_t hints; /* issued prefetches, evictions and discards */
 	uint64_t peak_resident_bytes, peak_prefetched_bytes; /* see um_tally */
 	int hinted;
 };
@@ -77,10 +77,10 @@ struct um_play_result {
 	/* Of the last iteration, or means: */
 	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
 	int64_t first_hinted_iteration; /* -1: none */
-	uint64_t planned_ns; /* an iteration of the plan that was followed last; 0: there was none */
+	uint64_t planned_ns; /* predicted iteration of the last followed plan; 0: none */
 	struct um_plan_figures plan; /* of the plan that was saved */
-	uint64_t predicted_ns; /* of an iteration, by the plan that was played (plan_play.h); else 0 */
-	char why[256]; /* where it could not be played: one line */
+	uint64_t predicted_ns; /* predicted iteration of the played plan (plan_player.h); else 0 */
+	char why[256]; /* why it could not be played: one line */
 };
 
 void um_play_result_fini(struct um_play_result *r);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers tensors by first appearance since a moment; starting anew costs nothing. */
+/* Numbers tensors by first appearance since a reset, which is free. */
 struct numbering {
 	uint32_t *number, *stamp; /* by id */
 	size_t n_ids;
@@ -100,7 +100,7 @@ static int find_moves(const struct um_trace *t, struct numbering *u, size_t befo
 	if (!err && !born)
 		err = -ENOMEM;
 	if (!err)
-		err = appear(t, u, before, out->begin, &was, &n_was); /* leaves the numbers of the round before */
+		err = appear(t, u, before, out->begin, &was, &n_was); /* keeps the numbers of the previous period */
 	for (size_t i = out->begin; i < end && !err; i++)
 		if (um_trace_event(t, i)->kind == UM_EV_ALLOC)
 			born[um_trace_event(t, i)->alloc.id.v] = 1;
@@ -147,7 +147,7 @@ int um_trace_period_find(const struct um_trace *t, struct um_trace_period *out)
 		out->begin = rounds.at[m - out->period].begin;
 		err = find_moves(t, &u, rounds.at[m - 2 * out->period].begin, out);
 	} else if (!err) {
-		out->period = m; /* nothing repeats: all of it does */
+		out->period = m; /* no repetition: repeats the whole trace */
 		out->begin = rounds.at[0].begin;
 	}
 	um_vec_fini(&rounds);
