@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cuts are refined where it matters until the bound settles.
+ * Refines cuts until the bound settles.
  */
 #include "bound/bound.h"
 
@@ -13,7 +13,7 @@
 #define MOST_CUTS 1000
 #define FEW_CUTS 200 /* not settled before */
 #define MOST_ROUNDS (BOUND_ROUNDS - 1) /* and one more */
-#define SETTLED 1e-4 /* two rounds in a row that gain less are the last */
+#define SETTLED 1e-4 /* gain below which two successive rounds end the search */
 
 static int by_moment(const void *a, const void *b)
 {
@@ -33,7 +33,7 @@ static void tidy(struct bound_cuts *c)
 	c->n = n;
 }
 
-/* Evenly in time, and the fullest op. */
+/* Initial cuts: even in time, and the fullest op. */
 static void cut_first(struct bound_cuts *c, const struct bound_work *w)
 {
 	int32_t full = 0, op = 0;
@@ -51,8 +51,8 @@ static void cut_first(struct bound_cuts *c, const struct bound_work *w)
 	tidy(c);
 }
 
-/* Where to cut (from, to), moments of one lap or into the next: at the fullest op if it stands out, else midway in
- * time. -1: nowhere. */
+/* Where to cut (from, to), moments of one iteration or into the next: at the fullest op if it stands out, else midway
+ * in time. -1: no cut. */
 static int64_t middle(const struct bound_work *w, int64_t from, int64_t to, uint64_t budget)
 {
 	int64_t length = 2ll * w->n_ops, best = -1;
@@ -116,7 +116,7 @@ static int refine(struct bound_cuts *c, const struct bound_work *w, struct bound
 
 		for (int64_t m = from; m < to; m++)
 			ns += m % 2 == 0 ? (double)(w->before[m % length / 2 + 1] - w->before[m % length / 2]) : 0;
-		/* Where prices change from segment to segment the program would like to tell more apart. */
+		/* Segments whose prices differ from their neighbours' deserve more cuts. */
 		step = fabs(p->in[k] - p->in[l]) + fabs(p->in[k] - p->in[h]) + fabs(p->out[k] - p->out[l]) +
 		       fabs(p->out[k] - p->out[h]) + p->room[k] + p->room[h];
 		x[k] = (struct candidate){ns * (0.02 + 10 * step), k};
@@ -152,7 +152,7 @@ struct finder {
 	double begun, took; /* seconds: at the start, by the last round */
 };
 
-/* One round at the present cuts. *more: it came to its end, and there is time for another. */
+/* One round with the current cuts. *more: it finished, and time is left for another. */
 static int go_round(struct finder *f, int fine, int *more)
 {
 	struct bound_problem b = {f->r, &f->w, &f->c, fine};
@@ -163,7 +163,7 @@ static int go_round(struct finder *f, int fine, int *more)
 	if (err)
 		return err;
 	f->took = seconds_now() - from;
-	/* What a solver that was stopped leaves need not be a number. */
+	/* A stopped solver may leave NaN. */
 	if (ms > 0 && ms * 1e6 < 1e18 && (uint64_t)(ms * 1e6) > f->out->ns)
 		f->out->ns = (uint64_t)(ms * 1e6);
 	f->out->by_round[round] = f->out->ns;

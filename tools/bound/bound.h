@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bound.h - a time that no plan can beat, by a linear program
+ * bound.h - a lower bound on the time of all plans, by a linear program
  *
  * in    a schedule, a budget, link rates
  * out   nanoseconds of a steady iteration, rounded down
  *
- * Bytes are those of tensors, so the bound holds for plans by blocks too: a block takes at least the room of what is in
- * it. It is a bound on umplan's steady iteration (doc/umplan.md): ops run one after the other, each with every byte
- * that it names resident. Deterministic where no time limit cuts it short: how far it refines is a matter of the
- * schedule alone.
+ * Bytes are those of tensors, so the bound also holds for plans by blocks: a block takes at least the memory of its
+ * tensors. It is a bound on umplan's steady iteration (doc/umplan.md): ops run one after the other, each with every
+ * byte that it names resident. Deterministic unless the time limit ends it: refinement depends on the schedule only.
  */
 #ifndef UM_BOUND_BOUND_H
 #define UM_BOUND_BOUND_H
@@ -20,21 +19,20 @@ struct bound_request {
 	const struct um_schedule *sched; /* borrowed; passed um_schedule_check */
 	uint64_t budget; /* bytes */
 	double h2d, d2h; /* bytes/s */
-	double duplex; /* as in a profile; 1: the directions do not know of each other */
-	double seconds; /* stop by then with what is proved; 0: no limit */
+	double duplex; /* as in a profile; 1: independent directions */
+	double seconds; /* time limit; 0: none */
 	unsigned rounds; /* refinements at most; 0: until it settles */
-	int recompute; /* bytes that an op may be launched again for can be had in its time, too. Optimistic: what it
-			  reads is taken to be there */
-	int all; /* no refinement: every begin and end of an op at once. For small schedules */
+	int recompute; /* ops may recompute bytes in their time. Optimistic: inputs are assumed resident */
+	int all; /* no refinement: all begins and ends of ops are cuts. For small schedules */
 };
 
 #define BOUND_ROUNDS 16
 
 struct bound_result {
 	uint64_t ns; /* the bound, at least the sum of the ops' times */
-	unsigned rounds, cuts; /* refinements, and moments that the last one told apart */
+	unsigned rounds, cuts; /* refinements, and moments distinguished by the last one */
 	uint64_t by_round[BOUND_ROUNDS]; /* the best up to each */
-	int cut_short; /* stopped for want of time */
+	int cut_short; /* stopped by the time limit */
 };
 
 /* 0; -ENOMEM; -E2BIG: what one op uses exceeds the budget */
@@ -42,21 +40,20 @@ int bound_find(const struct bound_request *r, struct bound_result *out);
 
 /* For the tool. */
 struct bound_wish {
-	const char *verb; /* borrowed; who says what is to be said */
+	const char *verb; /* borrowed; verb for messages */
 	double duplex, seconds; /* as above */
 	int recompute;
 };
 
-/* Raises p->bound_ns to the bound. Without a solver it stays what the planner knows, which is said on stderr. 0 or
- * -ENOMEM. */
+/* Raises p->bound_ns to the bound. Without a solver the planner's bound stays, with a note on stderr. 0 or -ENOMEM. */
 int bound_plan(struct um_plan *p, const struct bound_wish *wish);
 
 /* --- its parts ---------------------------------------------------------------------------------------------------- */
 
 /* Moments: 2 i op i begins, 2 i + 1 it ends, 2 n + m is m of the next iteration. */
 
-/* Between two uses of the same bytes, the second of which reads what the first left: strictly between `from` (an op
- * ends) and `to` (an op begins) they may be away. */
+/* A gap between two uses of the same bytes, the second of which reads the first one's content: the bytes may be evicted
+ * strictly between `from` (an op ends) and `to` (an op begins). */
 struct bound_gap {
 	int64_t from, to;
 };
@@ -66,9 +63,9 @@ struct bound_gap {
 /* Bytes with the same history: gaps, one after the other, over which their content stays the same. */
 struct bound_chain {
 	uint64_t bytes;
-	int64_t written; /* the host's copy is stale from this moment on; BOUND_CLEAN: it is not */
+	int64_t written; /* moment from which the host's copy is stale; BOUND_CLEAN: never */
 	uint32_t first, n; /* gaps */
-	double again; /* ms a MiB, to compute it again; BOUND_NEVER: cannot be */
+	double again; /* ms per MiB of recomputation; BOUND_NEVER: impossible */
 };
 
 #define BOUND_NEVER (-1.0)

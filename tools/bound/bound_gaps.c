@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What may be away, and when, read off a schedule: by atoms (plan_atoms.h), so every byte of a chain has one
- * history. Written from the format's definition and without lib/plan/blocks.c: each is a check of the other.
+ * Finds the gaps in which bytes may be evicted from a schedule: by atoms (plan_atoms.h), so every byte of a chain has
+ * one history. Written from the format's definition and without lib/plan/blocks.c: each checks the other.
  *
- * Only what is certain counts. Content that nothing wrote, that was declared dead or that is overwritten as a whole
- * next moves no bytes; neither does what no op uses again. Bytes that ops only look up a little in (each use of them
- * says that it touches less than its range) do not count at all: a sound plan may leave them on the host and have ops
- * reach them over the link (model/far.h), where they need no room and are not brought; the time that this takes an op
- * is left out, so that the bound holds for plans that bring them, too.
+ * Only certain costs count. Content that was never written, declared dead, overwritten as a whole next or not used
+ * again needs no copy. Bytes of sparse look-ups (each use touches less than its range) do not count at all: a sound
+ * plan may leave them on the host, where ops read them over the link (model/host_resident.h) without device memory and
+ * copies; the time of these reads is left out, so that the bound also holds for plans that prefetch them.
  */
 #include "bound/bound.h"
 
 #include "model/plan_atoms.h"
 
-#define MOST_NAMES 64 /* that a tensor goes by, one iteration after the other, before it is used again */
+#define MOST_NAMES 64 /* slots of a tensor in successive iterations before its next use */
 
 struct touch {
 	int32_t op;
 	uint32_t atom;
-	uint32_t next; /* touch of the same bytes, UINT32_MAX none */
+	uint32_t next; /* next touch of the same bytes, UINT32_MAX none */
 	int64_t apart; /* ops from here to there */
 	uint8_t reads, writes;
-	uint8_t kept; /* what this one left is what the next one finds */
-	uint8_t fed; /* what a touch before it left is found */
+	uint8_t kept; /* the next touch finds this one's content */
+	uint8_t fed; /* finds an earlier touch's content */
 	uint8_t seen;
 };
 
@@ -45,7 +44,7 @@ static int managed(const struct um_schedule *s, uint32_t slot)
 	return !(s->slots.at[slot].flags & UM_SLOT_UNMANAGED);
 }
 
-/* Touches of all uses of op `i`, one an atom. `fill` 0: counts into first[atom + 1]. */
+/* Touches of all uses of op `i`, one per atom. `fill` 0: counts into first[atom + 1]. */
 static void add_op(struct builder *b, uint32_t i, uint32_t *last, int fill)
 {
 	const struct um_sched_op *op = &b->s->ops.at[i];
@@ -104,7 +103,7 @@ static int find_touches(struct builder *b)
 	for (uint32_t i = 0; b->touch && i < b->s->ops.n; i++)
 		add_op(b, i, last, 1);
 	free(last);
-	/* Filling moved each start to where the next one was. */
+	/* Filling moved each start to the next one. */
 	memmove(b->first + 1, b->first, b->atoms.n * sizeof *b->first);
 	b->first[0] = 0;
 	return b->touch ? 0 : -ENOMEM;
@@ -141,7 +140,7 @@ static int dead_between(const struct builder *b, uint32_t slot, int32_t from, in
 	return 0;
 }
 
-/* Where the tensor that is called `slot` behind op `from` is freed; INT32_MAX if it is known in the next iteration. */
+/* The op that frees the tensor of `slot` after op `from`; INT32_MAX if it lives on in the next iteration. */
 static int32_t dies_at(const struct builder *b, uint32_t slot, int32_t from)
 {
 	const struct um_slot *t = &b->s->slots.at[slot];
@@ -152,7 +151,7 @@ static int32_t dies_at(const struct builder *b, uint32_t slot, int32_t from)
 	return b->successor[slot] == UM_NO_SLOT ? b->w->n_ops : INT32_MAX;
 }
 
-/* Finds the touch behind touch `k`, under the tensor's names of the next iterations. */
+/* Finds the touch after touch `k`, also under the tensor's slots of the next iterations. */
 static void follow(struct builder *b, uint32_t k)
 {
 	struct touch *t = &b->touch[k];
@@ -184,7 +183,7 @@ static void follow(struct builder *b, uint32_t k)
 
 enum content { CONTENT_NONE, CONTENT_STALE, CONTENT_CLEAN };
 
-/* What a touch writes, had once more: the op's time by what it can be launched again for. */
+/* Cost of recomputing a touch's content: the op's time per byte that it can be launched again for. */
 static double again_ms(const struct builder *b, const struct touch *t)
 {
 	const struct um_sched_op *op = &b->s->ops.at[t->op];
@@ -200,7 +199,7 @@ static double again_ms(const struct builder *b, const struct touch *t)
 	return mine && bytes ? (double)op->ns / 1e6 / ((double)bytes / 1048576.0) : BOUND_NEVER;
 }
 
-/* Walks the gaps behind touch `k`, which leaves such content, until that is lost, overwritten or written to. */
+/* Walks the gaps after touch `k`, which leaves such content, until it is lost, overwritten or modified. */
 static int add_chain(struct builder *b, uint32_t k, enum content what)
 {
 	struct bound_work *w = b->w;
@@ -220,7 +219,7 @@ static int add_chain(struct builder *b, uint32_t k, enum content what)
 			return -ENOMEM;
 		at += t->apart;
 		k = t->next;
-		/* Seen: once around what is only read. */
+		/* Stops after one round of read-only content. */
 		if (b->touch[k].writes || b->touch[k].seen)
 			break;
 		b->touch[k].seen = 1;
@@ -229,7 +228,7 @@ static int add_chain(struct builder *b, uint32_t k, enum content what)
 	return c.n ? um_vec_push(&w->chains, c) : 0;
 }
 
-/* Content that is on the host whenever an iteration begins, and found by the first touch. */
+/* Content that is on the host at the begin of each iteration and found by the first touch. */
 static int from_host(const struct builder *b, uint32_t k)
 {
 	uint32_t atom = b->touch[k].atom, slot = b->slot_of[atom];
@@ -240,7 +239,7 @@ static int from_host(const struct builder *b, uint32_t k)
 	       !dead_between(b, slot, -1, b->touch[k].op);
 }
 
-/* Content comes from a write, from the host, or, where an iteration only reads it, from the one before. */
+/* Content comes from a write, from the host, or, if an iteration only reads it, from the previous one. */
 static int add_chains(struct builder *b)
 {
 	int err = 0;

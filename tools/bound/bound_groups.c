@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bytes whose gaps hold the same cuts are one group: the program is the same for all of them.
+ * Bytes whose gaps contain the same cuts form one group with the same variables.
  */
 #include "base/bisect.h"
 #include "base/hash.h"
 #include "bound/bound_master.h"
 
-/* How many cuts lie at or before a moment, from the first of iteration 0 on. */
+/* Number of cuts at or before a moment, counted from the first one of iteration 0. */
 static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t length)
 {
 	int64_t iterations = moment / length, rest = moment % length;
@@ -16,7 +16,7 @@ static int32_t rank(const struct bound_cuts *c, int64_t moment, int64_t length)
 	return (int32_t)(iterations * c->n + lo);
 }
 
-/* Appends a chain's key: 0 gaps if no cut lies in any. Counted from the cut before the first one. */
+/* Appends a chain's key: 0 gaps if none contains a cut. Counted from the cut before the first one. */
 static int push_key(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c,
 		    const struct bound_chain *x, uint32_t *gaps)
 {
@@ -95,7 +95,7 @@ int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const 
 		struct bound_chain x = w->chains.at[i];
 		uint32_t left = x.n;
 
-		/* What is clean anyway has gaps that do not know of each other. */
+		/* Gaps of clean bytes are independent. */
 		for (x.n = x.written == BOUND_CLEAN ? 1 : x.n; left && !err; x.first += x.n, left -= x.n) {
 			struct bound_group y = {(double)x.bytes / 1048576.0, x.again, (uint32_t)g->keys.n, 0};
 
@@ -125,13 +125,13 @@ static int wrap(int32_t i, int n)
 	return (int)(((i % n) + n) % n);
 }
 
-/* What a MiB costs that comes back in a segment: copied, or computed `again`. */
+/* Cost of a MiB that returns in a segment: copied, or recomputed (`again`). */
 static double back(const struct bound_prices *p, int k, double again)
 {
 	return again < 0 ? p->in[k] : again * p->time[k];
 }
 
-/* The best stay away within cuts [lo, hi]: its worth, 0 if none is worth it. */
+/* Largest gain of an eviction within cuts [lo, hi], or 0. */
 static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p, double again)
 {
 	double best = 0, open = 0;
@@ -148,7 +148,7 @@ static double stay(int32_t lo, int32_t hi, int n, const struct bound_prices *p, 
 	return best;
 }
 
-/* What a gap is worth without a copy out. */
+/* Gain of a gap without a copy to the host. */
 static double anew(const struct bound_groups *g, const struct bound_group *x, uint32_t gap, int n,
 		   const struct bound_prices *p)
 {
@@ -157,7 +157,7 @@ static double anew(const struct bound_groups *g, const struct bound_group *x, ui
 	return x->again < 0 ? 0 : stay(key[1], key[2], n, p, x->again);
 }
 
-/* The best time to copy out, or none: all stays behind it are free then. */
+/* The best time of the copy to the host, or none: all later evictions need no copy. */
 static double copied_once(const struct bound_groups *groups, const struct bound_group *x, int n,
 			  const struct bound_prices *p)
 {
@@ -168,7 +168,7 @@ static double copied_once(const struct bound_groups *groups, const struct bound_
 	for (uint32_t i = 0; i < g; i++)
 		earlier += anew(groups, x, i, n, p);
 	best = earlier;
-	/* From the last cut back; `here`: the best stay of the gap that i is in, as far as seen; `earlier`: of those
+	/* From the last cut backwards; `here`: the best eviction so far in the gap of cut i; `earlier`: in the gaps
 	 * before it. */
 	for (int32_t i = key[2 * g]; i > key[0]; i--) {
 		int k = wrap(i, n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The solver is Clp. It is loaded when the first bound is asked for: what comes with it (LAPACK, a Fortran runtime)
- * ends the process when memory runs out at its start, and is no burden for other verbs.
+ * The solver is Clp. It is loaded for the first bound, so that other verbs do not depend on its libraries (LAPACK, a
+ * Fortran runtime), which end the process if they lack memory at their start.
  */
 #include "bound/bound_lp.h"
 

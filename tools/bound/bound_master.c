@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The program. The iteration is cut at some moments; segment k is what lies between cut k and the next, its length T_k
- * is unknown. Each byte is away at some of the cuts in its gaps; for that it is copied out in a segment before the
- * first of them, if the host's copy is stale and for the first time since it became so, and copied in in the segment
- * behind the last of them. All of what a byte does in an iteration is its day.
+ * The program. The iteration is cut at some moments; segment k lies between cut k and the next, and its length T_k is
+ * unknown. Each byte is evicted at some of the cuts in its gaps: it is copied out in a segment before the first of
+ * them, if the host's copy is stale and was not renewed since, and copied in in the segment after the last of them. The
+ * sequence of a byte's copies in an iteration is its day.
  *
  *     minimise the sum of T_k so that
  *         at each cut      bytes away >= bytes needed or in use there - budget
@@ -47,20 +47,20 @@
 #include "bound/bound_lp.h"
 
 #define OWN_STORES 6 /* times the common ones, at most */
-#define NEVER 1e9 /* a price that nobody pays */
-#define SURE 1e-9 /* of a bound, for what doubles lose */
+#define NEVER 1e9 /* a prohibitive price */
+#define SURE 1e-9 /* of a bound, for rounding errors */
 
-/* Rows, a block of each kind, one for each cut or the segment behind it. */
+/* Rows, a block of each kind, one for each cut or the segment after it. */
 enum { ROW_ROOM, ROW_IN, ROW_OUT, ROW_BOTH, ROW_TIME, ROW_KINDS };
 
-/* What is chosen passes from one store to the next: it waits to be copied out, is away, is back before its time. What
- * is copied out before its gap begins waits, and is then kept, in stores of its own. */
+/* Chosen bytes pass from one store to the next: waiting for the copy out, evicted, returned early. Bytes copied out
+ * before their gap begins wait, and are then kept, in separate stores. */
 enum { WAIT, AWAY, BACK, EARLY, KEPT, STORES };
 
-/* What is to be computed again, in ms: to be done, and done before its time. */
+/* Recomputation, in ms: pending, and done early. */
 enum { TO_DO, DONE, WORKS };
 
-/* Stores from segment `from` on, `n` of them: a row each, by kind. Or the common ones, around the circle. */
+/* `n` stores from segment `from` on: one row each, by kind. Or the common ones, around the iteration. */
 struct stores {
 	int row, circle, kinds;
 	int64_t from, n;
@@ -96,7 +96,7 @@ static int store_row(const struct stores *s, int kind, int64_t i)
 	return s->row + kind * (int)s->n + (s->circle ? wrap(i, (int)s->n) : (int)(i - s->from));
 }
 
-/* All that is chosen and all that is copied out early, at cut 0: a circle of stores needs to be told what is in it. */
+/* All chosen bytes and all bytes copied out early, at cut 0: a circle of stores needs its initial content. */
 static int row_all(const struct stores *s, int kind)
 {
 	return s->row + s->kinds * (int)s->n + (kind >= EARLY);
@@ -134,7 +134,7 @@ static void find_least(struct master *m, int k)
 	m->fixed[k] = to == from + 1 && from % 2 == 0;
 }
 
-/* A store at cut k: what it holds, then and behind the segment. */
+/* A store at cut k: its content then and after the segment. */
 static void add_store(struct master *m, const struct stores *s, int kind, int64_t k)
 {
 	bound_lp_column(m->lp, 0, 0, BOUND_LP_FREE);
@@ -157,7 +157,7 @@ static void add_copy(struct master *m, const struct stores *s, int64_t k, int li
 	bound_lp_put(m->lp, store_row(s, to, k), 1);
 }
 
-/* The store at cut k plus what comes in segment k less what goes is the store at cut k + 1. */
+/* The store at cut k plus the inflow of segment k less its outflow is the store at cut k + 1. */
 static void add_store_rows(struct master *m, struct stores *s)
 {
 	for (int64_t i = 0; i < s->kinds * s->n + 2 * s->circle; i++) {
@@ -180,7 +180,7 @@ static void add_stores(struct master *m, struct stores *s, int64_t from, int64_t
 	}
 }
 
-/* Time to compute again is added to that of the ops, between them: a segment that is one op has none. */
+/* Recomputation adds to the time between ops: a segment that is one op has none. */
 static void add_works(struct master *m)
 {
 	struct stores *s = &m->works;
@@ -218,7 +218,7 @@ static void add_times(struct master *m)
 	}
 }
 
-/* How many of [lo, hi] are cut 0. */
+/* Number of moments in [lo, hi] that are cut 0. */
 static int iterations_in(const struct master *m, int64_t lo, int64_t hi)
 {
 	int64_t n = m->n, below = lo - 1;
@@ -226,8 +226,7 @@ static int iterations_in(const struct master *m, int64_t lo, int64_t hi)
 	return (int)((hi - wrap(hi, m->n)) / n - (below - wrap(below, m->n)) / n);
 }
 
-/* A column of bytes that are put into a store in segment `from`, and must have come to the last one by the end of
- * segment `to`. */
+/* A column of bytes that enter a store in segment `from` and must reach the last one by the end of segment `to`. */
 static void add_share(struct master *m, const struct stores *s, int into, int64_t from, int last, int64_t to,
 		      double size)
 {
@@ -245,7 +244,7 @@ static void add_chosen(struct master *m, const struct stores *s, double most, in
 	add_share(m, s, into, lo - 1, BACK, hi, 1);
 }
 
-/* Bytes that nothing makes stale: away for nothing in each gap by itself. */
+/* Bytes that never become stale: evicted without a copy in each gap independently. */
 static void add_clean(struct master *m, const struct stores *s, const struct bound_group *x)
 {
 	const int32_t *key = m->groups.keys.at + x->key;
@@ -254,7 +253,7 @@ static void add_clean(struct master *m, const struct stores *s, const struct bou
 		add_chosen(m, s, x->mib, AWAY, key[2 * g + 1], key[2 * g + 2]);
 }
 
-/* Bytes that are away all through a gap, and computed again behind any of its cuts. `full`: the row of what is away. */
+/* Bytes evicted throughout a gap and recomputed after any of its cuts. `full`: the row of evicted bytes. */
 static void add_anew(struct master *m, const struct stores *s, const struct bound_group *x, int64_t lo, int64_t hi,
 		     int full)
 {
@@ -270,8 +269,8 @@ static void put_full(struct master *m, int full)
 		bound_lp_put(m->lp, full, 1);
 }
 
-/* Bytes to be copied out once: before or in the first of the gaps that they are away in. Those copied out by the end
- * of gap g are its sum; so many may be away in later gaps for nothing. */
+/* Bytes copied out once: before or in the first gap of their eviction. Gap g has the sum of bytes copied out by its
+ * end; as many may be evicted in later gaps without a copy. */
 static void add_stale(struct master *m, const struct stores *s, const struct bound_group *x)
 {
 	const int32_t *key = m->groups.keys.at + x->key;
@@ -312,7 +311,7 @@ static void add_stale(struct master *m, const struct stores *s, const struct bou
 	bound_lp_put(m->lp, sum, 1);
 }
 
-/* Stores of its own for who is `alone`. */
+/* Separate stores for groups that are `alone`. */
 static void add_group(struct master *m, const struct stores *common, const struct bound_group *x, int alone)
 {
 	const int32_t *key = m->groups.keys.at + x->key;
@@ -344,8 +343,8 @@ static int by_mib(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* The largest groups of several gaps have stores of their own, as far as that makes the program at most some times as
- * long. In common ones the copy of one group could pass for that of another. */
+/* The largest groups with several gaps get separate stores, up to a limit of the program's size. In common stores the
+ * copy of one group could count for another. */
 static int add_groups(struct master *m, const struct stores *common)
 {
 	size_t n = m->groups.at.n, many = 0;
@@ -373,7 +372,7 @@ static int add_groups(struct master *m, const struct stores *common)
 	return err;
 }
 
-/* The solver's prices, made such that they prove something; what copies cost where both directions count. */
+/* Corrects the solver's prices to a valid proof; adds the price of both directions. */
 static double take_prices(struct master *m, struct bound_prices *p)
 {
 	double sum = 0;
@@ -412,7 +411,7 @@ static int init(struct master *m)
 	m->n = m->c->n;
 	m->joint = m->r->duplex < 1;
 	m->both = 1 + m->r->duplex;
-	/* Each copy takes a whole number of ns: as if the link were a little faster. */
+	/* Copies take whole ns: allows for a slightly faster link. */
 	m->h2d = m->r->h2d / 1048576e3 / 0.9999;
 	m->d2h = m->r->d2h / 1048576e3 / 0.9999;
 	m->excess = calloc((size_t)m->n + 1, sizeof *m->excess);
@@ -434,7 +433,7 @@ static int init(struct master *m)
 	return add_groups(m, &common);
 }
 
-/* What the solver's prices prove. */
+/* The bound that the solver's prices prove. */
 static double prove(struct master *m, struct bound_prices *p)
 {
 	double proved = take_prices(m, p);

@@ -2,17 +2,17 @@
  *
  * bound_master.h - the linear program over given cuts
  *
- * in    chains, moments at which the iteration is cut, budget, rates
- * out   the bound, and what room and link cost at each cut
+ * in    chains, cuts of the iteration, budget, rates
+ * out   the bound, and the prices of memory and link at each cut
  *
- * See bound_master.c for the program, and for why it is a bound.
+ * See bound_master.c for the program and its proof.
  */
 #ifndef UM_BOUND_BOUND_MASTER_H
 #define UM_BOUND_BOUND_MASTER_H
 
 #include "bound/bound.h"
 
-/* Per MiB at each cut (room) and in the segment behind it (in, out), in ms; per ms of it (time). */
+/* Per MiB at each cut (room) and in the segment after it (in, out), in ms; per ms of it (time). */
 struct bound_prices {
 	double *room, *in, *out, *time; /* one allocation, at room */
 };
@@ -25,12 +25,11 @@ struct bound_cuts {
 	int64_t *moment; /* ascending, in [0, 2 n_ops) */
 };
 
-/* A tensor's day: of a group of bytes with the same gaps between cuts, what is away when. */
+/* A day: when bytes of a group with the same gaps between cuts are evicted. */
 struct bound_group {
 	double mib;
 	double again; /* ms a MiB, or BOUND_NEVER */
-	uint32_t key, gaps; /* into keys: the segment from which on it may be copied out (or INT32_MIN), then for each
-			       gap its first and last cut */
+	uint32_t key, gaps; /* into keys: first segment of a copy out (or INT32_MIN), then cuts of each gap */
 };
 
 struct bound_groups {
@@ -38,22 +37,22 @@ struct bound_groups {
 	UM_VEC(int32_t) keys;
 };
 
-/* Puts together what cannot be told apart at these cuts. 0 or -ENOMEM. */
+/* Groups bytes that these cuts do not distinguish. 0 or -ENOMEM. */
 int bound_groups_init(struct bound_groups *g, const struct bound_work *w, const struct bound_cuts *c);
 void bound_groups_fini(struct bound_groups *g);
 
-/* What one MiB of a group is worth on its best day at these prices; >= 0. */
+/* Gain of one MiB of a group on its best day at these prices; >= 0. */
 double bound_day_worth(const struct bound_groups *g, const struct bound_group *x, int n, const struct bound_prices *p);
 
 struct bound_problem { /* all borrowed */
 	const struct bound_request *r;
 	const struct bound_work *w;
 	const struct bound_cuts *c;
-	int fine; /* better and slower: large chains of gaps each by themselves */
+	int fine; /* better and slower: large chains of gaps separately */
 };
 
-/* Solves, for so many seconds (0: as long as it takes). `prices` (of c->n cuts) and *bound_ms: a bound and what proves
- * it, *done or not. 0, -ENOMEM. */
+/* Solves within `seconds` (0: no limit). `prices` (of c->n cuts) prove the bound *bound_ms, *done or not. 0,
+ * -ENOMEM. */
 int bound_master_solve(const struct bound_problem *b, double seconds, struct bound_prices *prices, double *bound_ms,
 		       int *done);
 

@@ -4,22 +4,22 @@
  * driver that learns from its faults.
  *
  *   correlation    deepum_tables.h; a kernel's id stands for its name and arguments
- *   chaining       behind a fault all successors are prefetched, and theirs; behind the last of a kernel, the kernel
- *                  expected next goes on from the block that its faults began with, up to 32 kernels ahead. A new fault
- *                  begins anew
- *   pre-eviction   where no memory is free, blocks that were migrated longest ago and that are not expected by this
- *                  kernel or those ahead
- *   invalidation   of such blocks, those without a tensor in them are dropped and not copied; the allocator tells
+ *   chaining       after a fault all successors are prefetched, and theirs; after the last one of a kernel, the chain
+ *                  continues in the expected next kernel, at the block of its first fault, up to 32 kernels ahead. A
+ *                  new fault restarts the chain
+ *   pre-eviction   without free memory: the blocks with the oldest migration that neither this kernel nor those ahead
+ *                  are expected to use
+ *   invalidation   of such blocks, those without a tensor are discarded without a copy; the allocator reports tensors
  *
- * One worker migrates, at what the simulated driver charges for a prefetch and for an eviction, with two copies under
- * way so that the link has no gaps; the fault handler does not wait for it. Walking the tables costs nothing here.
+ * One worker migrates, at the simulated driver's costs of prefetches and evictions, with two copies under way so that
+ * the link has no gaps; the fault handler does not wait for it. Walking the tables costs nothing here.
  *
- * Ours: tensors lie where they lay in the iteration before (habit.h), since the ids and all that is learned are of
- * addresses. A fault is counted once a kernel and block, as the driver visits a block several times until it is whole.
- * How much is evicted ahead is not said: RESERVE blocks are kept free. Where all that is resident is expected,
- * prefetching waits for the next kernel. A chain that the device has overtaken goes on with the kernel that runs. The
- * block that the faults of a kernel begin with is kept once it is known, and a first fault on another one is taken to
- * follow it: otherwise a block that came late would hide those that did not. */
+ * Ours: tensors reuse their addresses of the previous iteration (play/caching_alloc.h), because the ids and all
+ * learned data are of addresses. A fault counts once per kernel and block, because the driver visits a block several
+ * times until it is whole. The paper does not state the amount of pre-eviction: RESERVE blocks are kept free. If all
+ * resident blocks are expected, prefetching waits for the next kernel. A chain that the device has overtaken continues
+ * with the running kernel. The block of a kernel's first fault is fixed once it is known, and a first fault on another
+ * one counts as its successor: otherwise a late block would hide those in time. */
 #include "schemes/deepum.h"
 
 #include "schemes/deepum_tables.h"
@@ -34,14 +34,14 @@
 
 struct block {
 	struct um_tree_node node; /* a: its address / 2 MiB */
-	uint64_t number; /* in the order of appearance: what is learned must not depend on where memory was mapped */
-	uint64_t expected; /* the last kernel that is expected to use it; 0: none */
+	uint64_t number; /* in order of appearance, so that learning does not depend on addresses */
+	uint64_t expected; /* last kernel that is expected to use it; 0: none */
 	uint64_t faulted; /* the last kernel that faulted on it; 0: none */
-	uint64_t seen; /* by which walk of the chain */
+	uint64_t seen; /* walk of the chain that visited it */
 	int32_t tensors; /* in it */
 };
 
-/* What an allocator has said, to be true once some kernels have run. */
+/* An allocator's report, which takes effect after some kernels. */
 struct life {
 	uint64_t kernels, first, last; /* blocks by address */
 	int32_t more;
@@ -56,21 +56,21 @@ struct deepum {
 	UM_VEC(struct block *) by_number;
 	UM_VEC(struct life) lives;
 	size_t lived;
-	uint64_t kernel; /* begun so far: the one that runs */
+	uint64_t kernel; /* begun kernels; the last one runs */
 	struct um_deepum_context now;
-	uint64_t last; /* block that it faulted on last, or NONE */
+	uint64_t last; /* its last faulting block, or NONE */
 	/* The chain. */
-	uint64_t at; /* kernel that it has come to; 0: there is none */
+	uint64_t at; /* kernel that the chain has reached; 0: none */
 	struct um_deepum_context then;
 	uint64_t walk;
 	UM_VEC(uint64_t) frontier;
 	size_t next;
-	uint64_t waiting; /* block that found no room, or NONE */
+	uint64_t waiting; /* block without memory, or NONE */
 	uint64_t there[UNDER_WAY]; /* ns: copies end */
 	unsigned turn;
 };
 
-/* By address / 2 MiB; NULL without memory. */
+/* By address / 2 MiB; NULL: no memory. */
 static struct block *block_of(struct deepum *d, uint64_t at)
 {
 	struct um_tree_node *n = um_tree_floor(&d->blocks, at, 0);
@@ -101,7 +101,7 @@ static void expect(struct deepum *d, uint64_t number)
 	b->expected = d->at > b->expected ? d->at : b->expected;
 }
 
-/* At a kernel, from a block on. */
+/* Starts the chain at a kernel, from a block on. */
 static void begin(struct deepum *d, uint64_t kernel, uint64_t number)
 {
 	d->at = kernel;
@@ -119,7 +119,7 @@ static uint64_t start_of(struct deepum *d, uint64_t id)
 	return e ? e->start : NONE;
 }
 
-/* The next block to be there; NONE where the chain ends, or has come far enough. */
+/* The next block to prefetch; NONE at the end of the chain or of the distance. */
 static uint64_t follow(struct deepum *d)
 {
 	uint64_t next, successor[UM_DEEPUM_SUCCESSORS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * deepum.h - DeepUM, a driver that prefetches what it expects to fault, on the simulated device
+ * deepum.h - DeepUM, a driver that prefetches expected faults, on the simulated device
  */
 #ifndef UM_SCHEMES_DEEPUM_H
 #define UM_SCHEMES_DEEPUM_H

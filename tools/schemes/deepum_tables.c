@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Only rows that are used take memory.
+ * Unused rows take no memory.
  */
 #include "schemes/deepum_tables.h"
 
@@ -10,17 +10,17 @@
 #include <string.h>
 
 struct record {
-	struct um_tree_node node; /* a: the id, b: a hash of those before it */
+	struct um_tree_node node; /* a: the id, b: a hash of the previous ones */
 	uint64_t next;
 };
 
 struct way {
-	uint64_t block, successor[UM_DEEPUM_SUCCESSORS]; /* UM_DEEPUM_NONE: none, nor behind it */
+	uint64_t block, successor[UM_DEEPUM_SUCCESSORS]; /* UM_DEEPUM_NONE: none, and no later ones */
 };
 
 struct row {
 	struct um_tree_node node; /* a: the id, b: the row's number */
-	struct way way[UM_DEEPUM_WAYS]; /* the one used last first */
+	struct way way[UM_DEEPUM_WAYS]; /* most recently used first */
 };
 
 static struct um_tree_node *find(const struct um_tree *t, uint64_t a, uint64_t b)
@@ -122,7 +122,7 @@ static struct row *row_new(struct um_deepum_tables *t, uint64_t id, uint64_t blo
 	return r;
 }
 
-/* Moves `x` to the front of the first `n`, in place of what is there already or of the last. */
+/* Moves `x` to the front of the first `n`, replacing its old position or the last one. */
 static void to_front(uint64_t *list, unsigned n, uint64_t x)
 {
 	unsigned i = 0;

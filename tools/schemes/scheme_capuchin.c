@@ -6,14 +6,13 @@
  *   SwapTime    bytes / bandwidth
  *   FT          back access - SwapTime - (evicted access + SwapTime): the free time of a pair of accesses. Pairs
  *               around the peak are taken by descending FT, so those whose copies cost nothing go first
- *   in-trigger  the last access of any tensor before the back access less SwapTime: the copy back is asked for there
- *   feedback    who is still on its way at the back access is asked for earlier by 5 % of its SwapTime, from then on
+ *   in-trigger  the last access of any tensor before the back access less SwapTime: begin of the prefetch
+ *   feedback    a swap that is late at the back access is triggered earlier by 5 % of its SwapTime from then on
  *
- * The paper measures one iteration and then corrects triggers from one to the next. Here iterations are carried out on
- * paper, as far as the link delays them, until ROUNDS are over or PATIENCE in a row were no faster; the triggers of the
- * fastest one count. Where no pair is free the paper weighs swapping against computing again; without that, the
- * pair that costs least is swapped. That a trigger must not lie inside the peak is seen to by the common part: nothing
- * comes back before there is room.
+ * The paper measures one iteration and then corrects triggers from one to the next. Here iterations are simulated with
+ * the delays of the link only, until ROUNDS are over or PATIENCE in a row were no faster; the triggers of the fastest
+ * one count. If no pair is free the paper weighs swapping against recomputation; without that, the cheapest pair is
+ * swapped. The common part ensures that a trigger does not lie inside the peak: prefetches wait for free memory.
  *
  * Ours: the link works in the order of need, so who is needed sooner is asked for no later than who is needed later.
  * A pair may go around the end of the iteration, or the optimizer's state would never leave. */
@@ -26,7 +25,7 @@
 
 #define ROUNDS 400
 #define PATIENCE 40
-#define ITERATIONS 3 /* until an iteration is like the one before */
+#define ITERATIONS 3 /* until an iteration equals the previous one */
 #define STEP 20 /* of SwapTime: 5 % */
 
 struct capuchin {
@@ -34,9 +33,9 @@ struct capuchin {
 	struct um_scheme_result *a;
 	struct um_swaps swaps;
 	uint32_t *taken, n_taken; /* swaps that copy, by need */
-	uint32_t *late; /* by swap: how often it was */
+	uint32_t *late; /* by swap: number of late arrivals */
 	uint8_t *was_late; /* by swap: the last time */
-	int32_t *asked; /* by swap: the position at which its copy back is asked for */
+	int32_t *asked; /* by swap: position of its prefetch */
 	int64_t *start; /* by position: when the op began */
 	int32_t stuck; /* op */
 };
@@ -95,8 +94,8 @@ static int by_need(const void *a, const void *b, void *user)
 	return i < k ? -1 : i > k;
 }
 
-/* Copies back go in the order of need: who is needed sooner is not asked for later. Twice around, since the last of one
- * iteration come before the first of the next. */
+/* Prefetches follow the order of need. Two passes, because the last ones of one iteration precede the first ones of the
+ * next. */
 static void set_triggers(struct capuchin *x)
 {
 	int64_t n = x->s->b->n_ops, earliest = INT64_MAX;
@@ -111,7 +110,7 @@ static void set_triggers(struct capuchin *x)
 	}
 }
 
-/* An op starts, at `time` if it does not have to wait for who comes back for it. */
+/* Start of an op: `time`, or the end of its prefetches. */
 static int64_t wait_for(struct capuchin *x, uint32_t *next, int64_t position, int64_t time, int64_t *link)
 {
 	int32_t n = x->s->b->n_ops, op = (int32_t)(position % n);
@@ -131,8 +130,8 @@ static int64_t wait_for(struct capuchin *x, uint32_t *next, int64_t position, in
 	return time;
 }
 
-/* Carries out some iterations under the triggers, as far as the link delays them. Returns the time of the last one, and
- * says who was late in it. */
+/* Simulates some iterations under the triggers, with delays of the link only. Returns the time of the last one and its
+ * late swaps. */
 static int64_t measure(struct capuchin *x)
 {
 	int32_t n = x->s->b->n_ops;
@@ -152,7 +151,7 @@ static int64_t measure(struct capuchin *x)
 	return time - x->start[(int64_t)(ITERATIONS - 1) * n];
 }
 
-/* Who was late is asked for earlier, but no earlier than right behind its departure. 0: nobody is. */
+/* Moves triggers of late swaps earlier, but not before their eviction. 0: none moved. */
 static uint32_t take_feedback(struct capuchin *x)
 {
 	uint32_t n = 0;

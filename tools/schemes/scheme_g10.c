@@ -5,13 +5,13 @@
  *
  *   periods    of inactivity, of every tensor, around the end of the iteration as well
  *   benefit    size x the time that the load is above the capacity between the end of the copy out and the begin of the
- *              copy back; where both go is seen from what is booked on the link already, op by op and per direction:
- *              out as early, back as late as can be. A period in which the two would meet is out of question
+ *              copy back; their times follow from the bookings of the link, op by op and per direction: out as early,
+ *              back as late as possible. A period in which the two would overlap is excluded
  *   cost       the time of both copies
- *   choice     the period with the largest benefit / cost, is booked and taken off the load; then all are looked at
- *              again, until the load is nowhere above the capacity. Of equal ones, the one with the larger size x time
- *   prefetch   latest safe time first; then, in that order, each as early as memory allows: that is what the common
- *              part does
+ *   choice     the period with the largest benefit / cost, is booked and subtracted from the load; then all are
+ *              compared again, until the load is nowhere above the capacity. Of equal ones, the one with the larger
+ *              size x time
+ *   prefetch   latest safe time first; then, in that order, each as early as memory allows, by the common part
  *
  * The published code sorts by the benefit alone and stops at 99 % of the capacity; this is the paper's. What remains
  * above the capacity when no period is left that could hide its copies is the fault handler's there. A plan here must
@@ -62,7 +62,7 @@ static double above_before(const struct g10 *x, int32_t op)
 	return sum;
 }
 
-/* Around the end of the iteration; no longer than that. */
+/* Wraps around the end of the iteration, at most once. */
 static double above_in(const struct g10 *x, int64_t from, int64_t to)
 {
 	int32_t a = (int32_t)(from % x->n);
@@ -84,7 +84,7 @@ static int before(const struct top *a, const struct top *b)
 
 UM_PQUEUE(top, struct top, before)
 
-/* Between the copies, as they would be booked now. 0: they meet. */
+/* Interval between the copies if they were booked now. 0: they overlap. */
 static int window(struct g10 *x, const struct um_swap *w, int64_t *from, int64_t *to)
 {
 	*from = um_link_booking_add(&x->out, w->from, w->to, 1, w->out_ns, 0) + 1;
@@ -131,7 +131,7 @@ static void take(struct g10 *x, uint32_t i)
 	um_swaps_take(&x->swaps, i, x->a);
 }
 
-/* The whole absences, for what cannot be hidden. */
+/* The whole periods, if the copies cannot be hidden. */
 static int rank(struct g10 *x, uint32_t **order)
 {
 	double *value = malloc((x->swaps.n + 1ull) * sizeof *value);
@@ -145,7 +145,7 @@ static int rank(struct g10 *x, uint32_t **order)
 	return *order ? 0 : -ENOMEM;
 }
 
-/* A score only falls as others are taken, so only the one on top has to be looked at again. */
+/* Scores only fall as others are chosen, so only the top one needs an update. */
 static void choose(struct g10 *x)
 {
 	for (uint32_t i = 0; i < x->swaps.n; i++) {
@@ -160,7 +160,7 @@ static void choose(struct g10 *x)
 	while (x->n_heap && x->over) {
 		double now = score(x, x->heap[0].swap);
 
-		/* Sums of parts are off by some last digits. */
+		/* Tolerance for rounding of partial sums. */
 		if (now > 0 && now < x->heap[0].score * (1 - 1e-9)) {
 			x->heap[0].score = now;
 		} else {
@@ -172,7 +172,7 @@ static void choose(struct g10 *x)
 	}
 }
 
-/* What was taken is not taken again. */
+/* A chosen period is not chosen again. */
 static int choose_rest(struct g10 *x, uint32_t *order)
 {
 	uint32_t n = 0;

@@ -2,16 +2,14 @@
  *
  * SwapAdvisor (Huang, Jin, Li: SwapAdvisor: Pushing Deep Learning Beyond the GPU Memory Limit via Smart Swapping,
  * ASPLOS 2020): its swap planner. The genetic search over the order of ops and the classes of its pool is not here: the
- * order is the program's, and blocks of one size are all the pool there is.
+ * order is the program's, and the pool has blocks of one size only.
  *
- *   victims      where an op finds no room, of what it does not use itself the tensor whose next use is furthest goes
- *                (Belady), but none whose last use is so recent that its copy out could not have ended; only if there
- *                is no other
- *   double pass  the first pass begins with no weights resident, which is what lives from one iteration into the next;
- *                what of them is resident when it ends is there when the second one begins. A victim of the second pass
- *                that waits for its first use is taken out of that set: it is not there when an iteration begins, and
- *                the plan suits every iteration
- *   swap-in      as early as a victim's departure makes room for it: that is what the common part does
+ *   victims      an op without free memory evicts the tensor with the furthest next use (Belady) that it does not use
+ *                itself; one whose last use is too recent for its copy out only if there is no other
+ *   double pass  the first pass begins with no resident weights, which are the tensors that live across iterations;
+ *                those resident at its end are resident at the begin of the second pass. A victim of the second pass
+ *                before its first use is removed from that set, so that the plan suits every iteration
+ *   swap-in      as early as a victim's eviction frees memory, by the common part
  *
  * Ours: the threshold of recency is the time of the victim's own copy out. */
 #include "schemes/schemes.h"
@@ -22,7 +20,7 @@
 #include <stdio.h>
 
 struct candidate {
-	int64_t next_use; /* position in this pass; of dead content none: INT64_MAX */
+	int64_t next_use; /* position in this pass; INT64_MAX: dead content */
 	uint32_t swap;
 };
 
@@ -30,13 +28,13 @@ struct advisor {
 	struct um_scheme_input *s;
 	struct um_swaps swaps;
 	struct um_scheme_result *a;
-	uint8_t *in, *out, *left; /* by swap: may be a victim; away now; away in the plan */
+	uint8_t *in, *out, *left; /* by swap: candidate; evicted now; evicted in the plan */
 	uint32_t *ending, *first_ending; /* by op: swaps whose gap ends there */
 	uint32_t *first_starting; /* by op: swaps from it on; they are in that order */
-	struct candidate *heap; /* what may be a victim, or was: the furthest next use on top */
-	struct candidate *aside; /* too recent to go */
+	struct candidate *heap; /* heap of current and former candidates: the furthest next use on top */
+	struct candidate *aside; /* too recent for an eviction */
 	uint32_t n_heap;
-	int64_t *next_use; /* by swap: where it counts */
+	int64_t *next_use; /* by swap: its pass */
 	int32_t absent, stuck; /* blocks, op */
 };
 
@@ -106,7 +104,7 @@ static struct candidate pop(struct advisor *x)
 	return top;
 }
 
-/* May be a victim from now on. */
+/* Makes a swap a candidate. */
 static void enter(struct advisor *x, uint32_t i, int64_t to)
 {
 	if (x->in[i])
@@ -120,11 +118,11 @@ static int is_recent(const struct advisor *x, uint32_t i, int32_t op)
 {
 	const struct um_swap *w = &x->swaps.at[i];
 
-	/* What began in the pass before is not. */
+	/* Swaps that began in the previous pass are left out. */
 	return w->from <= op && x->s->clock[op] - x->s->clock[w->from] < w->out_ns;
 }
 
-/* The victim, no longer in the heap; UINT32_MAX if there is none. */
+/* Removes and returns the victim; UINT32_MAX: none. */
 static uint32_t find_victim(struct advisor *x, int32_t op)
 {
 	uint32_t n_aside = 0, back, found = UINT32_MAX;
@@ -147,7 +145,7 @@ static uint32_t find_victim(struct advisor *x, int32_t op)
 	return found;
 }
 
-/* Gaps that end with the op, room for it, gaps that begin behind it. */
+/* One op: gaps that end with it, memory for it, gaps that begin after it. */
 static int step(struct advisor *x, int32_t op)
 {
 	const struct um_swaps *w = &x->swaps;
@@ -178,7 +176,7 @@ static int step(struct advisor *x, int32_t op)
 	return 0;
 }
 
-/* One iteration. What is out when it begins is out in the plan. */
+/* One iteration. Swaps evicted at its begin are evicted in the plan. */
 static int pass(struct advisor *x)
 {
 	int32_t n = x->s->b->n_ops;

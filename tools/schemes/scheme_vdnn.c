@@ -3,12 +3,12 @@
  * vDNN (Rhu, Gimelshein, Clemons, Zulfiqar, Keckler: vDNN: Virtualized Deep Neural Networks for Scalable,
  * Memory-Efficient Neural Network Design, MICRO 2016).
  *
- *   offload    the input of a layer leaves behind the layer's forward op if that is the last forward op to use it, and
- *              is used again on the way back; whether there is need or not
- *   policies   vdnn-all: every layer's input; vdnn-conv: that of convolutions; vdnn: nothing where all fits, else what
- *              vdnn-conv offloads, else what vdnn-all does: the paper's dynamic policy without its choice of algorithms
- *   prefetch   as a backward op starts, the next one of what was offloaded and was not asked for yet comes back, unless
- *              a convolution's backward op lies between; what nobody asked for comes when it is used
+ *   offload    the input of a layer is evicted after the layer's forward op if that is its last forward use and a
+ *              backward op uses it again, with or without need
+ *   policies   vdnn-all: every layer's input; vdnn-conv: that of convolutions; vdnn: nothing if all fits, else the
+ *              choice of vdnn-conv, else that of vdnn-all: the paper's dynamic policy without its choice of algorithms
+ *   prefetch   when a backward op starts, the next offloaded tensor without a prefetch is prefetched, unless a
+ *              convolution's backward op lies between; others migrate on use
  *
  * Weights, gradients and the optimizer's state never leave: where feature maps alone make no room there is no plan.
  *
@@ -38,7 +38,7 @@ static const struct um_sched_op *op_at(const struct vdnn *x, int32_t position)
 	return &x->s->sched->ops.at[position % x->s->b->n_ops];
 }
 
-/* Left behind by a forward op, and used next by a backward one of the same iteration. */
+/* Last used by a forward op, and next by a backward one of the same iteration. */
 static int is_map(const struct vdnn *x, const struct um_swap *w)
 {
 	const struct um_slot *slot = &x->s->sched->slots.at[w->slot];
@@ -71,7 +71,7 @@ static int count_products(struct vdnn *x)
 	return 0;
 }
 
-/* All feature maps, or those that are inputs of convolutions, on top of what was offloaded before. */
+/* Adds all feature maps, or inputs of convolutions, to the offloaded ones. */
 static void offload(struct vdnn *x, int all)
 {
 	for (uint32_t i = 0; i < x->swaps.n; i++) {
@@ -92,7 +92,7 @@ static int fits(const struct vdnn *x)
 	return um_load_max(&x->a->choice.load, 0, x->s->b->n_ops) <= x->s->carry.capacity;
 }
 
-/* What is dead, where there is no room. -E2BIG: not enough. */
+/* Discards dead content if memory is short. -E2BIG: not enough. */
 static int drop_dead(struct vdnn *x)
 {
 	uint32_t *dead = malloc((x->swaps.n + 1ull) * sizeof *dead), n = 0;
@@ -108,7 +108,7 @@ static int drop_dead(struct vdnn *x)
 	return err;
 }
 
-/* Those needed by one op, starting at the earliest with op `at`. */
+/* Prefetches those needed by one op, at op `at` or later. */
 static uint32_t ask_for(struct vdnn *x, uint32_t i, int32_t at)
 {
 	int32_t need = x->swaps.at[x->map[i]].to;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * schemes.h - published schemes that are there to be compared with, in simulation only
+ * schemes.h - published schemes for comparison, in simulation only
  *
- * Strategies like those of plan/scheme.h, which whoever links this room adds to them. It is no part of the shipped
- * library: no program runs under them.
+ * Further strategies of the kind of plan/scheme.h for programs that link this directory. The shipped library does not
+ * have them.
  */
 #ifndef UM_SCHEMES_SCHEMES_H
 #define UM_SCHEMES_SCHEMES_H
 
 #include "plan/scheme.h"
 
-/* From now on the planner knows them by name. Start path, before anything is planned. */
+/* Registers them with the planner by name. Start path, before the first plan. */
 void um_schemes_add(void);
 
 enum um_vdnn_mode { UM_VDNN_AS_NEEDED, UM_VDNN_ALL, UM_VDNN_CONV };
