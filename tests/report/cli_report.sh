@@ -231,15 +231,15 @@ gzip -c "$tmp/a.sqlite" >"$tmp/a.sqlite.gz"
 python3 -c 'import sqlite3,sys; c = sqlite3.connect(sys.argv[1]); c.execute("CREATE TABLE t (x)"); c.commit()' \
 	"$tmp/other.sqlite"
 refused "a file that is not there" "$tmp/none.sqlite" 'none.sqlite: cannot be read: No such file'
-refused "a folder" "$tmp" 'is no regular file'
+refused "a folder" "$tmp" 'is not a regular file'
 refused "an empty one" "$tmp/empty.sqlite" 'is empty'
 refused "a report that was not exported" "$tmp/run.nsys-rep" "nsys export --type sqlite"
-refused "a text" "$tmp/text.sqlite" 'is no SQLite file'
+refused "a text" "$tmp/text.sqlite" 'is not a SQLite file'
 refused "a compressed one" "$tmp/a.sqlite.gz" 'is compressed'
 refused "one that was cut off" "$tmp/cut.sqlite" 'truncated: 20000 of [0-9]+ bytes'
-refused "another database" "$tmp/other.sqlite" 'is no export of Nsight Systems'
+refused "another database" "$tmp/other.sqlite" 'is not an export of Nsight Systems'
 sample "$tmp/new.sqlite" "UPDATE META_DATA_EXPORT SET value = '4.0.1' WHERE name = 'EXPORT_SCHEMA_VERSION'"
-refused "a schema to come" "$tmp/new.sqlite" 'has schema 4.0.1, which is newer'
+refused "a schema to come" "$tmp/new.sqlite" 'has schema 4.0.1, newer'
 sample "$tmp/odd.sqlite" "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN start TO began"
 refused "a column without which nothing goes" "$tmp/odd.sqlite" 'CUPTI_ACTIVITY_KIND_KERNEL has no column start'
 sample "$tmp/late.sqlite" "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET \"end\" = 9223372036854775807 WHERE correlationId = 2"

@@ -14,7 +14,7 @@ report() { "$UMADVISE" report "$@"; }
 
 out=$(report "$tmp/a.umlog")
 is $? 0 "its log is read"
-like "${out//$'\n'/ }" 'note: .*kernels, faults  *and migrations are not in it' "it says what a log does not have"
+like "${out//$'\n'/ }" 'note: .*has no  *kernels, faults and migrations' "it says what a log does not have"
 like "$out" 'hints issued +[1-9]' "what the library counted"
 like "$out" ' iteration 19 ' "the report has the iterations of the log"
 like "$out" '^  A-north +8\.0 +1  +[a-z]' "tensors, without the columns that a log does not fill"

@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report_state.h - the report while it is made: private to report.c, iterations.c and work.c
+ * report_state.h - state of the report: private to report.c, iterations.c and gpu_work.c
  */
 #ifndef UM_REPORT_REPORT_STATE_H
 #define UM_REPORT_REPORT_STATE_H
 
 #include "report/report.h"
 
-#define UM_REPORT_OPS_MAX 65536u /* different names; then one row takes the rest */
+#define UM_REPORT_OPS_MAX 65536u /* different names; one row takes the rest */
 #define UM_REPORT_ITERATIONS_MAX 262144u
 #define UM_REPORT_CELLS_MAX 1048576u
 #define UM_REPORT_RANGES_MAX 8192u
-#define UM_REPORT_TENSORS_MAX 65536u /* different names; then one row takes the rest */
+#define UM_REPORT_TENSORS_MAX 65536u /* different names; one row takes the rest */
 #define UM_REPORT_TENSOR_CELLS_MAX 524288u
-#define UM_REPORT_SERVED_MAX 4096u /* groups of faults at one moment; with more, time is shared by so many */
-#define UM_REPORT_WAITING_MAX 262144u /* events between kernels; more are charged to no iteration */
+#define UM_REPORT_SERVED_MAX 4096u /* largest number of concurrent groups of faults that share time */
+#define UM_REPORT_WAITING_MAX 262144u /* events between kernels; further ones are charged to no iteration */
 
 struct um_report_running {
 	int64_t end;
 	uint32_t op, iteration, cell;
 	uint64_t serial, said; /* report/causes.h: kernel, said, known */
 	int known;
-	uint64_t waited_ns; /* its device stood still until what it uses had come */
+	uint64_t waited_ns; /* idle time of its device for its data */
 };
 
 /* A device, as one process uses it. */
 struct um_report_lane {
 	uint32_t process;
 	int32_t device;
-	UM_VEC(struct um_report_running) running; /* in order of their beginning; those over are dropped in time */
+	UM_VEC(struct um_report_running) running; /* in order of begin; ended ones are dropped */
 	int64_t serving_until; /* faults */
-	struct um_report_sums pending; /* since the last work ended: belongs to the next one's iteration */
+	struct um_report_sums pending; /* since the last work ended: assigned to the next one's iteration */
 	int pends; /* something does */
 	UM_VEC(struct um_report_event) waiting; /* the same, by address */
 	UM_VEC(struct um_report_served) served; /* faults that began to be served at `served_at` */
 	int64_t served_at;
-	uint64_t served_ns; /* kernels waited for them */
+	uint64_t served_ns; /* stall of kernels for them */
 };
 
 /* iterations.c */
 int um_report_on_range(struct um_report *r, uint32_t process, const struct um_activity *a);
 void um_report_on_call(struct um_report *r, uint32_t process, const struct um_activity *a);
-/* The iteration that the process's CPU is in at time `t`; that enqueued the work. UM_REPORT_NONE: none. */
+/* The iteration of the process's CPU at time `t`; the iteration that enqueued the work. UM_REPORT_NONE: none. */
 uint32_t um_report_iteration_at(const struct um_report *r, uint32_t process, int64_t t);
 uint32_t um_report_iteration_of(struct um_report *r, uint32_t process, const struct um_activity *work);
 int um_report_compare(struct um_report *r);
 
-/* found.c: what repeats begins, or ends, with a call or work. 0 or -ENOMEM; after the last activity. */
+/* iteration_spans.c: begins or ends found iterations at a call or work. 0 or -ENOMEM; after the last activity. */
 int um_report_on_found(struct um_report *r, uint32_t process, const struct um_activity *a);
 void um_report_found_end(struct um_report *r);
 
-/* site.c: causes are told where in the run something happens. 0 or -ENOMEM */
+/* attribution.c: passes activities with their kernel and iteration to the causes. 0 or -ENOMEM */
 int um_report_site_host(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, struct um_report_running *k,
 			 const struct um_activity *a);
@@ -58,14 +58,14 @@ int um_report_site_event(struct um_report *r, const struct um_report_lane *l, co
 			 const struct um_activity *a, uint64_t fault_ns);
 int um_report_site_settle(struct um_report *r, const struct um_report_lane *l, uint32_t iteration);
 
-/* counted.c: a migration or faults with `records`. 0 or -ENOMEM */
+/* driver_counters.c: a migration or faults with `records`. 0 or -ENOMEM */
 int um_report_on_counted(struct um_report *r, uint32_t process, const struct um_activity *a);
 
 /* work.c */
 int um_report_on_work(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_fault(struct um_report *r, uint32_t process, const struct um_activity *a);
 int um_report_on_migration(struct um_report *r, uint32_t process, const struct um_activity *a);
-int um_report_settle(struct um_report *r); /* what pends belongs to no iteration */
+int um_report_settle(struct um_report *r); /* assigns pending events to no iteration */
 
 /* The process's latest iteration, or NULL. */
 static inline struct um_report_iteration *um_report_last_of(const struct um_report *r,

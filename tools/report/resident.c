@@ -4,7 +4,7 @@
 #include "base/hash.h"
 
 #define BLOCKS_MAX (1u << 20) /* 2 TiB */
-#define PAGES 65536u /* bytes that a touch makes resident at least */
+#define PAGES 65536u /* least bytes that an access makes resident */
 
 static int same(const void *user, uint32_t row)
 {
@@ -57,13 +57,13 @@ static void go(struct um_resident *r, struct um_resident_block *b, uint32_t byte
 	r->used.at[b->lane] -= !b->bytes;
 }
 
-/* What lies in each block of a range comes, or goes; `all`: whole blocks do. */
+/* Adds or removes the bytes of a range by block; `all`: whole blocks. */
 static int walk(struct um_resident *r, uint32_t lane, uint64_t address, uint64_t bytes, int comes, int all)
 {
 	uint64_t end = bytes < UINT64_MAX - address ? address + bytes : UINT64_MAX;
 	int err = 0;
 
-	/* A size that cannot be must not take forever. */
+	/* An impossible size must not take forever. */
 	if (bytes / UM_RESIDENT_BLOCK > BLOCKS_MAX) {
 		r->lost = 1;
 		return 0;

@@ -5,7 +5,7 @@
 #include "report/report.h"
 #include "report/window.h"
 
-#define NAMES_MAX 65536u /* different ones; then one stands for the rest */
+#define NAMES_MAX 65536u /* different names; one takes the rest */
 
 /* --- kernels ------------------------------------------------------------------------------------------------------ */
 
@@ -70,7 +70,7 @@ static int on_kernel(struct um_survey *s, const struct um_activity *a)
 	}
 	s->kernels++;
 	if (!k.key && !l->by_time) {
-		/* Those before had correlations, which say nothing beside times. */
+		/* Earlier ones had correlations, which are not comparable with times. */
 		l->by_time = 1;
 		um_vec_clear(&l->kernels);
 	}
@@ -138,7 +138,7 @@ struct sequence {
 	uint64_t *keys;
 	size_t n;
 	unsigned char *alone; /* by name */
-	UM_VEC(uint64_t) graphs; /* hashes: what the names from n_names on are */
+	UM_VEC(uint64_t) graphs; /* hashes of the names from n_names on */
 	struct um_index index;
 };
 
@@ -159,7 +159,7 @@ static int same_graph(const void *user, uint32_t row)
 	return q->graphs.at[row] == q->graphs.at[q->graphs.n - 1];
 }
 
-/* The name of kernels that one launch made: in whatever order, where they run beside each other. */
+/* The name of all kernels of one launch, independent of their order. */
 static int graph_name(struct sequence *q, const struct um_survey_kernel *k, size_t n, size_t n_names, uint32_t *name)
 {
 	uint64_t hash = n;
@@ -258,7 +258,7 @@ static int find_in(struct um_survey *s, struct um_survey_lane *l, struct um_iter
 	return err;
 }
 
-/* The device that works most for a process, if this is it. */
+/* Is this the device with the most kernel time of its process? */
 static int leads(const struct um_survey *s, const struct um_survey_lane *l)
 {
 	for (const struct um_survey_lane *other = s->lanes.at; other < s->lanes.at + s->lanes.n; other++)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * survey.h - looks for iterations in a recording, before a report is made of it
+ * survey.h - searches a recording for iterations before the report
  *
- * in    ranges and kernels in order of time (others are no matter): it is a sink
- * out   what iterations are (report/found.h)
+ * in    ranges and kernels in order of time (others are ignored): it is a sink
+ * out   the definition of iterations (report/iteration_spans.h)
  * owns  16 bytes a kernel, for the first UM_SURVEY_KERNELS of them, and the names
  *
- * Ranges come first: a name is taken that comes three times or more, one after the other, about equally long, and in
- * which four fifths of the kernel time begin; of several the one that comes least often, which the others lie in.
- * Else a process's iterations are what repeats in the kernels of the device that works most for it, in the order of
- * their launches. Kernels of one launch, a graph, count as one.
+ * Ranges come first: a name with at least three consecutive ranges of about equal length, in which four fifths of the
+ * kernel time begin; of several names the least frequent one, which contains the others. Otherwise the iterations of a
+ * process are the repetition in the kernels of its busiest device, in launch order. Kernels of one launch, a graph,
+ * count as one.
  */
 #ifndef UM_REPORT_SURVEY_H
 #define UM_REPORT_SURVEY_H
@@ -29,8 +29,8 @@ struct um_survey_open;
 struct um_survey_options {
 	int64_t from, to; /* as of a report */
 	const char *within;
-	int no_ranges; /* only what repeats */
-	int shapes; /* a kernel is told by its grid and blocks as well */
+	int no_ranges; /* search repetitions only */
+	int shapes; /* kernels are distinguished by grid and blocks, too */
 };
 
 struct um_survey {
@@ -43,12 +43,12 @@ struct um_survey {
 	UM_VEC(struct um_survey_name) names; /* of kernels */
 	struct um_index name_index, group_index;
 	uint64_t kernels, skipped;
-	int marked; /* there are ranges of our own: they are iterations, and reading was ended with -ECANCELED */
+	int marked; /* the library's ranges are iterations; reading ended with -ECANCELED */
 };
 
 void um_survey_init(struct um_survey *s, const struct um_survey_options *o);
 void um_survey_fini(struct um_survey *s);
-void um_survey_reset(struct um_survey *s); /* as it was after init */
+void um_survey_reset(struct um_survey *s); /* back to the state after init */
 
 /* After the last one; initialises *f, for um_iteration_spans_fini in every case. 0 or -ENOMEM. */
 int um_survey_find(struct um_survey *s, struct um_iteration_spans *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranges that may be iterations: by name, in a process, with the kernel time that begins in them.
+ * Candidate ranges for iterations: by name, in a process, with the kernel time that begins in them.
  */
 #include "report/survey_state.h"
 
@@ -8,10 +8,10 @@
 #include "report/window.h"
 
 #define GROUPS_MAX 4096u
-#define TIMES_MAX 65536u /* that are compared */
+#define TIMES_MAX 65536u /* compared lengths */
 #define LEAST 3 /* ranges */
-#define COVERED 0.8 /* of the kernel time begins in them */
-#define STABLE 0.5 /* of the median: as far as half of them are away from it */
+#define COVERED 0.8 /* smallest share of kernel time that begins in them */
+#define STABLE 0.5 /* of the median: largest median deviation */
 
 struct key {
 	const struct um_survey *s;
@@ -109,7 +109,7 @@ static float median(float *v, size_t n)
 	return v[n / 2];
 }
 
-/* Are most of them about equally long? Changes `times`, which nobody needs any more. */
+/* Are most of them about equally long? Overwrites `times`. */
 static int stable(struct um_survey_group *g)
 {
 	float middle = median(g->times.at, g->times.n);
@@ -119,7 +119,7 @@ static int stable(struct um_survey_group *g)
 	return (double)median(g->times.at, g->times.n) <= STABLE * (double)middle;
 }
 
-/* Device time of the process that a group is of. */
+/* Device time of a group's process. */
 static double ns_of(const struct um_survey *s, const struct um_survey_group *g)
 {
 	double ns = 0;
@@ -129,7 +129,7 @@ static double ns_of(const struct um_survey *s, const struct um_survey_group *g)
 	return ns;
 }
 
-/* Those that lie around others come less often. */
+/* Enclosing ranges are less frequent. */
 static int better(const struct um_survey_group *a, const struct um_survey_group *b)
 {
 	if (!b || a->process != b->process)

@@ -18,23 +18,23 @@ struct um_survey_kernel {
 	float ns;
 };
 
-/* A device, as one process uses it. */
+/* A device of one process. */
 struct um_survey_lane {
 	uint64_t process;
 	int32_t device;
-	int by_time, unordered; /* there are no correlations; they are not in order */
+	int by_time, unordered; /* no correlations; not in order */
 	double ns;
 	UM_VEC(struct um_survey_kernel) kernels;
 };
 
-/* Ranges of one name, without the number that it ends with. */
+/* Ranges of one name, without its final number. */
 struct um_survey_group {
 	char *name, *domain; /* domain NULL: the default one */
 	uint64_t process, thread, n;
 	int64_t last_end;
 	double ns, kernel_ns; /* of the ranges; of kernels that began in them */
-	int mixed; /* one lies in another, or on another thread */
-	UM_VEC(float) times; /* ns, of those that ended */
+	int mixed; /* one lies in another or on another thread */
+	UM_VEC(float) times; /* ns, of ended ones */
 };
 
 struct um_survey_open {
@@ -46,7 +46,7 @@ struct um_survey_open {
 /* survey_ranges.c: 0 or -ENOMEM. */
 int um_survey_on_range(struct um_survey *s, const struct um_activity *a);
 void um_survey_in_ranges(struct um_survey *s, const struct um_activity *kernel);
-/* The name whose ranges are iterations goes into *f, if there is one. 0 or -ENOMEM. */
+/* Stores the name of ranges that are iterations in *f, if there is one. 0 or -ENOMEM. */
 int um_survey_choose_range(struct um_survey *s, struct um_iteration_spans *f);
 void um_survey_ranges_fini(struct um_survey *s);
 

@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 
-#define CHANGES_MAX 262144u /* that the GPU may be behind */
+#define CHANGES_MAX 262144u /* limit of changes that the GPU has not reached */
 
 enum change { TENSOR_BEGINS, TENSOR_ENDS, ALLOCATION_BEGINS, ALLOCATION_ENDS };
 
 struct changed {
-	uint64_t after; /* the call by that correlation */
+	uint64_t after; /* the call of a correlation */
 	uint64_t address, bytes;
 	uint32_t row;
 	enum change change;
@@ -22,9 +22,9 @@ struct um_report_space {
 	uint64_t process;
 	struct um_address_map now, gpu;
 	UM_VEC(struct changed) changes;
-	size_t first; /* of the changes: those before it have come to the GPU */
+	size_t first; /* first change that the GPU has not reached */
 	uint64_t correlation; /* of the latest call */
-	uint32_t iteration; /* in which `births` are counted */
+	uint32_t iteration; /* iteration of `births` */
 	uint64_t births[UM_PLACE_KINDS], births_outside[UM_PLACE_KINDS]; /* without a name */
 	struct um_launches launches;
 	char op[96]; /* announced last */
@@ -45,7 +45,7 @@ static int same_row(const void *user, uint32_t row)
 	return strcmp(k->t->rows.at[row].name, k->name) == 0;
 }
 
-/* The row of a name; past the most of them, the last one. UM_REPORT_NONE: no memory. */
+/* The row of a name; beyond the limit, the last one. UM_REPORT_NONE: no memory. */
 static uint32_t row_of(struct um_report_tensors *t, const char *name)
 {
 	struct key k = {.t = t, .name = name};
@@ -75,7 +75,7 @@ static int same_cell(const void *user, uint32_t row)
 	return k->t->cells.at[row].tensor == k->tensor && k->t->cells.at[row].iteration == k->iteration;
 }
 
-/* The sums of a tensor in an iteration; NULL: there are too many. 0 or -ENOMEM. */
+/* The sums of a tensor in an iteration; NULL: too many. 0 or -ENOMEM. */
 static int cell_of(struct um_report_tensors *t, uint32_t tensor, uint32_t iteration, struct um_report_tensor_sums **out)
 {
 	struct um_report_tensor *row = &t->rows.at[tensor];
@@ -174,7 +174,7 @@ int um_report_tensors_begin(struct um_report *r, uint64_t process, uint64_t corr
 	return err;
 }
 
-/* What the GPU has not come to: where something lay last. */
+/* Searches the changes that the GPU has not reached for the last range at an address. */
 int um_report_tensors_last(struct um_report *r)
 {
 	int err = 0;
@@ -244,7 +244,7 @@ static int announced(struct um_report_space *s, const struct um_activity *a)
 	return um_launches_announce(&s->launches, a);
 }
 
-/* What has no name is best known by who used it first. */
+/* Unnamed tensors are identified by their first user. */
 static int used(struct um_report_tensors *t, struct um_report_space *s, const struct um_activity *a)
 {
 	uint64_t until;
@@ -361,7 +361,7 @@ static void add(struct um_report_tensor_sums *to, const struct um_report_event *
 	to->evictions += e->dir == UM_DIR_D2H && e->cause == UM_CAUSE_EVICTION;
 }
 
-/* The row there; where the GPU's map has none, that of now. UM_REPORT_NONE: no memory. */
+/* The row at an address on the GPU's map, else on the CPU's. UM_REPORT_NONE: no memory. */
 static uint32_t find(struct um_report *r, struct um_report_space *s, uint64_t address, uint64_t *until)
 {
 	uint32_t row = um_address_map_find(&s->gpu, address, until);
@@ -493,7 +493,7 @@ static int any(const struct um_report_tensor_sums *s)
 	       um_report_tensor_moved(s->d2h_bytes);
 }
 
-/* Those whose faults took longest first, then those that moved most, then by name. */
+/* Longest fault time first, then most migrated bytes, then by name. */
 static int dearer(const void *a, const void *b, void *user)
 {
 	const struct um_report_tensors *t = user;
@@ -516,7 +516,7 @@ static int by_row(const void *a, const void *b, void *user)
 
 	if (x->tensor != y->tensor)
 		return t->rows.at[x->tensor].rank < t->rows.at[y->tensor].rank ? -1 : 1;
-	/* Outside of iterations comes before them. */
+	/* Cells outside of iterations come first. */
 	return x->iteration + 1 < y->iteration + 1 ? -1 : x->iteration != y->iteration;
 }
 

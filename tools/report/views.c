@@ -64,7 +64,7 @@ static void drop(struct um_views *v, uint32_t iteration)
 
 	if (i == v->of.n || v->of.at[i].iteration != iteration)
 		return;
-	v->spare.at[v->spare.n++] = v->of.at[i]; /* there is room: take_spare */
+	v->spare.at[v->spare.n++] = v->of.at[i]; /* memory was reserved by take_spare */
 	memmove(v->of.at + i, v->of.at + i + 1, (--v->of.n - i) * sizeof *v->of.at);
 }
 
@@ -73,7 +73,7 @@ static int on_stride(const struct um_views *v, uint32_t iteration)
 	return iteration % (v->stride ? v->stride : 1) == 0;
 }
 
-/* Nothing more is to come for it: is it worth keeping? */
+/* Decides whether to keep a finished iteration. */
 static void over(struct um_report *r, uint32_t iteration)
 {
 	struct um_views *v = &r->views;
@@ -90,7 +90,7 @@ static void over(struct um_report *r, uint32_t iteration)
 		drop(v, loser);
 }
 
-/* Of those kept for being every so many: half of them. What is still going on stays. */
+/* Drops every other one of the regularly kept iterations. Unfinished ones stay. */
 static void thin(struct um_views *v)
 {
 	uint32_t kept = 0;
@@ -113,7 +113,7 @@ static void thin(struct um_views *v)
 
 static int take_spare(struct um_views *v, struct um_bins *out)
 {
-	/* Room for all of them to be dropped. */
+	/* Reserves memory for dropping all of them. */
 	if (um_vec_reserve(&v->spare, v->of.n + 1))
 		return -ENOMEM;
 	if (!v->spare.n)
@@ -123,7 +123,7 @@ static int take_spare(struct um_views *v, struct um_bins *out)
 	return 0;
 }
 
-/* The series of an iteration; NULL in *out: it has none. */
+/* The series of an iteration; NULL in *out: none. */
 static int series_of(struct um_report *r, uint32_t process, uint32_t iteration, struct um_bins **out)
 {
 	struct um_views *v = &r->views;
@@ -144,7 +144,7 @@ static int series_of(struct um_report *r, uint32_t process, uint32_t iteration, 
 	while (v->last.n <= process)
 		if (um_vec_push(&v->last, UM_REPORT_NONE))
 			return -ENOMEM;
-	/* One that was given up: it is over, and none of the three. */
+	/* Reuses a dropped one. */
 	if (v->last.at[process] != UM_REPORT_NONE && iteration < v->last.at[process])
 		return 0;
 	if (um_vec_reserve(&v->of, 1) || take_spare(v, &fresh.series))
@@ -167,7 +167,7 @@ static int all_of(struct um_views *v)
 	return v->all.at ? 0 : um_bins_init(&v->all, UM_VIEWS_BINS);
 }
 
-/* What the kernel is said to use is there while it runs. */
+/* The declared uses of a kernel are resident while it runs. */
 static int on_uses(struct um_report *r, uint32_t lane, struct um_bins *s, const struct um_activity *a)
 {
 	struct um_views *v = &r->views;
@@ -220,7 +220,7 @@ int um_views_memory(struct um_report *r, uint32_t lane, uint32_t iteration, int 
 {
 	int moved = a->kind == UM_ACT_MIGRATION;
 	unsigned row = moved ? UM_BINS_MOVED(a->dir, a->cause) : UM_BINS_FAULTS;
-	/* Faults are told when they are served; how long that takes is not theirs. */
+	/* Faults count when their service begins, without its duration. */
 	int64_t end = moved ? a->end : a->begin;
 	uint64_t amount = moved ? a->bytes : a->faults;
 	struct um_views *v = &r->views;
@@ -274,7 +274,7 @@ int um_views_leave(struct um_report *r, uint32_t process, const struct um_activi
 	return 0;
 }
 
-/* Times of another file are none of this one's. */
+/* Times of different files are unrelated. */
 int um_views_next_file(struct um_views *v)
 {
 	int lost = v->resident.lost;
@@ -299,7 +299,7 @@ static uint64_t from_median(const struct um_report *r, const struct um_view *v)
 	return it->ns > median ? it->ns - median : median - it->ns;
 }
 
-/* Is `a` better in this role than `b`, which may be NULL? The first of equals is. */
+/* Is `a` better in this role than `b`, which may be NULL? The first of equal ones is. */
 static int better(const struct um_report *r, enum um_view_role role, const struct um_view *a, const struct um_view *b)
 {
 	const struct um_report_iteration *it = &r->iterations.at[a->iteration];
