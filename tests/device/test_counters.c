@@ -49,16 +49,16 @@ static int open_at(int64_t now)
 }
 
 /* What was told. */
-struct heard {
+struct received {
 	struct um_activity_sink sink;
 	uint64_t n[UM_ACT_KINDS], records[UM_ACT_KINDS], bytes, faults, sums;
 	int64_t first;
 	unsigned wrong;
 };
 
-static int hear(struct um_activity_sink *sink, const struct um_activity *a)
+static int on_activity(struct um_activity_sink *sink, const struct um_activity *a)
 {
-	struct heard *h = (struct heard *)sink;
+	struct received *h = (struct received *)sink;
 
 	h->n[a->kind]++;
 	h->records[a->kind] += a->records;
@@ -71,9 +71,9 @@ static int hear(struct um_activity_sink *sink, const struct um_activity *a)
 	return 0;
 }
 
-static struct heard take(int64_t now, int last, int want, uint64_t *lost)
+static struct received take(int64_t now, int last, int want, uint64_t *lost)
 {
-	struct heard h = {.sink = {hear}};
+	struct received h = {.sink = {on_activity}};
 
 	CHECK(um_counters_take(now, last, &h.sink, lost) == want);
 	CHECK(!h.wrong);
@@ -82,9 +82,9 @@ static struct heard take(int64_t now, int last, int want, uint64_t *lost)
 
 /* --- cases -------------------------------------------------------------------------------------------------------- */
 
-static void is_told(void)
+static void is_delivered(void)
 {
-	struct heard h;
+	struct received h;
 	uint64_t lost;
 
 	load();
@@ -119,7 +119,7 @@ static void is_told(void)
 
 static void too_many(void)
 {
-	struct heard h;
+	struct received h;
 	uint64_t lost;
 
 	load();
@@ -214,10 +214,10 @@ static void run(void (*test)(void), const char *name)
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "once") == 0) {
-		is_told();
+		is_delivered();
 		return failed;
 	}
-	run(is_told, "records are told, by our clock, once; who has closed them can open them again");
+	run(is_delivered, "records are told, by our clock, once; who has closed them can open them again");
 	run(too_many, "more than fit are known in sum, to the byte; for what there is no buffer is counted");
 	run(is_refused, "each reason not to count is one line; one context has them; a flush that fails is told");
 	run(other_version, "a CUPTI of another version is not asked");

@@ -167,7 +167,7 @@ static const char *judge(int status)
 }
 
 /* The last lines of what was said. */
-static void tell(int lines)
+static void print_tail(int lines)
 {
 	const char *p = run.said + strlen(run.said);
 
@@ -223,7 +223,7 @@ static int well(unsigned long at)
 		printf(" %s", *c);
 	printf("\n");
 	if (!err)
-		tell(5);
+		print_tail(5);
 	return 0;
 }
 
@@ -253,7 +253,7 @@ static int every(unsigned long first, unsigned long step)
 	if (status || !n) {
 		printf("failrun: untouched, %s ends with wait status 0x%x and %zu allocations\n", run.command[0],
 		       (unsigned)status, n);
-		tell(20);
+		print_tail(20);
 		free(at);
 		return 1;
 	}

@@ -18,7 +18,7 @@
 static char file[64];
 
 /* What was fed to a log, or read from one. */
-struct heard {
+struct received {
 	struct um_activity_sink sink;
 	struct um_log *log; /* goes on to this one; NULL: none */
 	UM_VEC(struct um_activity) at; /* names are copied */
@@ -28,7 +28,7 @@ struct heard {
 	unsigned disorder;
 };
 
-static void forget(struct heard *h)
+static void forget(struct received *h)
 {
 	for (size_t i = 0; i < h->at.n; i++)
 		free((char *)(uintptr_t)h->at.at[i].name);
@@ -36,7 +36,7 @@ static void forget(struct heard *h)
 	memset(h, 0, sizeof *h);
 }
 
-static void note(struct heard *h, const struct um_activity *a)
+static void note(struct received *h, const struct um_activity *a)
 {
 	struct um_activity copy = *a;
 
@@ -48,7 +48,7 @@ static void note(struct heard *h, const struct um_activity *a)
 
 static int on_read(struct um_activity_sink *sink, const struct um_activity *a)
 {
-	struct heard *h = (struct heard *)sink;
+	struct received *h = (struct received *)sink;
 
 	h->disorder += a->begin < h->last || a->end < a->begin;
 	h->last = a->begin;
@@ -57,9 +57,9 @@ static int on_read(struct um_activity_sink *sink, const struct um_activity *a)
 }
 
 /* A watcher: each iteration's range comes when the iteration is over. */
-static int on_told(struct um_activity_sink *sink, const struct um_activity *a)
+static int on_written(struct um_activity_sink *sink, const struct um_activity *a)
 {
-	struct heard *h = (struct heard *)sink;
+	struct received *h = (struct received *)sink;
 	uint64_t counts[UM_LIBRARY_COUNTS] = {[UM_LIBRARY_OPS] = h->n[UM_ACT_OP]}, levels[UM_LIBRARY_LEVELS] = {0};
 
 	if (a->kind != UM_ACT_TENSOR && a->kind != UM_ACT_TENSOR_END && a->kind != UM_ACT_OP && a->kind != UM_ACT_USE &&
@@ -90,7 +90,7 @@ static int by_content(const void *x, const void *y)
 	return strcmp(a->name ? a->name : "", b->name ? b->name : "");
 }
 
-static unsigned differences(struct heard *a, struct heard *b)
+static unsigned differences(struct received *a, struct received *b)
 {
 	unsigned bad = a->at.n != b->at.n;
 
@@ -110,7 +110,7 @@ static unsigned differences(struct heard *a, struct heard *b)
 static const struct um_capture_library about = {
 	.version = "test", .device = "a device", .why = "", .strategy = "lookahead", .simulated = 1, .pid = 1};
 
-static int read_log(struct heard *h, struct um_capture *c, struct um_diag *d)
+static int read_log(struct received *h, struct um_capture *c, struct um_diag *d)
 {
 	memset(h, 0, sizeof *h);
 	h->sink.feed = on_read;
@@ -130,7 +130,7 @@ static uint64_t size_of(const char *path)
 static void play(const char *name, uint64_t iterations, uint64_t hints)
 {
 	const char *top = getenv("top_srcdir");
-	struct heard told = {.sink.feed = on_told}, found;
+	struct received written = {.sink.feed = on_written}, found;
 	struct um_play_result result;
 	struct um_capture c;
 	struct um_trace *t;
@@ -139,17 +139,17 @@ static void play(const char *name, uint64_t iterations, uint64_t hints)
 	uint64_t none[UM_LIBRARY_COUNTS + UM_LIBRARY_LEVELS] = {0};
 
 	snprintf(path, sizeof path, "%s/tests/data/%s.umtrace.gz", top ? top : ".", name);
-	if (um_trace_load(&t, path, &d) || um_log_open(&told.log, file, &about, 0, 0, &d))
+	if (um_trace_load(&t, path, &d) || um_log_open(&written.log, file, &about, 0, 0, &d))
 		tap_bail(d.text);
 
 	struct um_play_options o = {.profile = um_profile_find("v100"),
 				    .budget = um_trace_peak_bytes(t) * 2 / 3,
 				    .strategy = UM_PLAY_LOOKAHEAD,
 				    .iterations = iterations,
-				    .watch = &told.sink};
+				    .watch = &written.sink};
 
 	ok(um_play(t, &o, &result) == 0, "%s: the workload is played", name);
-	is_int(um_log_close(told.log, told.end, none, none), 0, "%s: the log is written", name);
+	is_int(um_log_close(written.log, written.end, none, none), 0, "%s: the log is written", name);
 	ok(read_log(&found, &c, &d) == 0, "%s: read %s", name, d.text);
 	is_u64(found.disorder, 0, "%s: in order of time", name);
 	is_u64(c.library.kept, iterations + 1, "%s: the log has all iterations",
@@ -160,7 +160,7 @@ static void play(const char *name, uint64_t iterations, uint64_t hints)
 		if (found.at.at[i].kind == UM_ACT_RANGE)
 			found.at.at[i].bytes = found.at.at[i].op = 0;
 	for (int k = 0; k < 2; k++) {
-		struct heard *h = k ? &found : &told;
+		struct received *h = k ? &found : &written;
 		size_t n = 0;
 
 		for (size_t i = 0; i < h->at.n; i++) {
@@ -171,13 +171,13 @@ static void play(const char *name, uint64_t iterations, uint64_t hints)
 		}
 		h->at.n = n;
 	}
-	ok(told.n[UM_ACT_HINT] >= hints, "%s: hints are in it (%" PRIu64 ")", name, told.n[UM_ACT_HINT]);
-	is_u64(differences(&told, &found), 0, "%s: all that was told", name);
+	ok(written.n[UM_ACT_HINT] >= hints, "%s: hints are in it (%" PRIu64 ")", name, written.n[UM_ACT_HINT]);
+	is_u64(differences(&written, &found), 0, "%s: all that was told", name);
 	ok(size_of(file) < found.at.n * 11, "%s: %" PRIu64 " bytes for %zu things", name, size_of(file), found.at.n);
 	um_play_result_fini(&result);
 	um_capture_fini(&c);
 	um_trace_free(t);
-	forget(&told);
+	forget(&written);
 	forget(&found);
 }
 
@@ -248,7 +248,7 @@ static int finish(struct um_log *l, uint64_t n)
 static void limited(uint64_t n, uint64_t change, const char *what)
 {
 	struct um_log *l = begin(1);
-	struct heard h;
+	struct received h;
 	struct um_capture c;
 	struct um_diag d;
 	uint64_t most = 0, named = 0;
@@ -286,7 +286,7 @@ static void alike(void)
 	uint64_t n = 100, refused = 0, expected = 0;
 	struct um_capture c;
 	struct um_diag d;
-	struct heard h;
+	struct received h;
 
 	for (uint64_t i = 0; i < n; i++) {
 		expected += i % 7 == 3;
@@ -311,7 +311,7 @@ static void again(void)
 	struct um_log *l = begin(1);
 	struct um_capture c;
 	struct um_diag d;
-	struct heard h;
+	struct received h;
 	uint64_t i = 0;
 	int err = 0;
 
@@ -352,7 +352,7 @@ static void store(const unsigned char *data, size_t n)
 static void cut(void)
 {
 	struct um_log *l = begin(0);
-	struct heard h;
+	struct received h;
 	struct um_capture c;
 	struct um_diag d;
 	unsigned refused = 0, fewer = 0, silent = 0, step = (unsigned)tap_step(9);
@@ -430,7 +430,7 @@ static void others(void)
 		"{\"at_ns\":0,\"op\":\"a\",\"uses\":[[\"x\",1,1]]}\n"};
 	struct um_capture c;
 	struct um_diag d;
-	struct heard h;
+	struct received h;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		store((const unsigned char *)texts[i], strlen(texts[i]));

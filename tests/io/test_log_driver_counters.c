@@ -18,7 +18,7 @@
 
 static char file[] = "/tmp/umlog.XXXXXX";
 
-struct heard {
+struct received {
 	struct um_activity_sink sink;
 	uint64_t n, sums, records, bytes, faults, cpu_faults;
 	uint64_t in_iteration[8]; /* migrations by their time */
@@ -28,9 +28,9 @@ struct heard {
 	struct um_diag diag;
 };
 
-static int hear(struct um_activity_sink *sink, const struct um_activity *a)
+static int on_activity(struct um_activity_sink *sink, const struct um_activity *a)
 {
-	struct heard *h = (struct heard *)sink;
+	struct received *h = (struct received *)sink;
 
 	h->disorder += a->begin < h->last || a->end < a->begin;
 	h->last = a->begin;
@@ -47,10 +47,10 @@ static int hear(struct um_activity_sink *sink, const struct um_activity *a)
 	return 0;
 }
 
-static int look(struct heard *h)
+static int look(struct received *h)
 {
 	memset(h, 0, sizeof *h);
-	h->sink.feed = hear;
+	h->sink.feed = on_activity;
 	return um_log_read(file, &(struct um_log_read_options){0}, &h->sink, &h->capture, &h->diag);
 }
 
@@ -107,7 +107,7 @@ static int write_late(void)
 
 static void late(void)
 {
-	struct heard h;
+	struct received h;
 
 	ok(write_late() == 0, "a log with late counters is written");
 	ok(look(&h) == 0, "is read %s", h.diag.text);
@@ -124,7 +124,7 @@ static void late(void)
 static void many(void)
 {
 	struct um_log *l = begin(1, UM_LOG_LIMIT_LEAST);
-	struct heard h;
+	struct received h;
 	uint64_t bytes = 0;
 
 	if (!l || turn(l, ITERATION, 1))
@@ -258,7 +258,7 @@ static void by_hand(void)
 					  "{\"um\":\"cpu_fault\",\"at_ns\":1,\"records\":0,\"faults\":1}",
 					  "{\"um\":"};
 	char text[512];
-	struct heard h;
+	struct received h;
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		snprintf(text, sizeof text, HEAD PART "%s\n" END, bad[i]);

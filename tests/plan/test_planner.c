@@ -476,7 +476,7 @@ static void less_effort(void)
 	um_schedule_fini(&s);
 }
 
-struct heard {
+struct received {
 	int n, fail;
 	uint64_t first, least; /* of the first kinds of plans, of all */
 };
@@ -493,7 +493,7 @@ static uint64_t bytes(const struct um_plan *p)
 /* Where bytes are all that counts, and not when they move. */
 static int by_bytes(void *user, const struct um_plan *p, uint64_t *ns)
 {
-	struct heard *h = user;
+	struct received *h = user;
 
 	*ns = bytes(p);
 	if (!h->n++ || *ns < h->least)
@@ -506,7 +506,7 @@ static int by_bytes(void *user, const struct um_plan *p, uint64_t *ns)
 /* What does better there is taken although it predicts a little more, and looked for. */
 static void rehearsed(void)
 {
-	struct heard h = {0};
+	struct received h = {0};
 	struct um_plan_rehearsal rehearsal = {by_bytes, &h};
 	struct um_schedule s = {0};
 	struct um_plan_request q;

@@ -291,7 +291,7 @@ static void between_take_and_mark(void)
 
 /* Two worlds in which the same happens; in one of them ops come by the hash that they had when they were learned. */
 struct twins {
-	struct world plain, told;
+	struct world plain, repeating;
 	struct um_tensor *t[2][SCRIPT_TENSORS];
 	uint64_t hash[SCRIPT];
 	struct um_use uses[SCRIPT * 2]; /* of the ops that come by their hash */
@@ -313,7 +313,7 @@ static int twins_pass(struct twins *w, const struct um_op *op, uint64_t hash, st
 	if (!hash)
 		return 0;
 	memcpy(uses, op->uses, op->n_uses * sizeof *uses);
-	kept = um_recorder_repeat(&w->told.recorder, hash, uses, op->n_uses);
+	kept = um_recorder_repeat(&w->repeating.recorder, hash, uses, op->n_uses);
 	if (!kept)
 		return 0;
 	kept->cost = op->cost;
@@ -324,7 +324,7 @@ static int twins_pass(struct twins *w, const struct um_op *op, uint64_t hash, st
 
 static void twins_op(struct twins *w, int i, int more, uint64_t ns, uint64_t hash)
 {
-	struct world *const both[] = {&w->plain, &w->told};
+	struct world *const both[] = {&w->plain, &w->repeating};
 	char name[16];
 
 	snprintf(name, sizeof name, "op %d", i);
@@ -345,7 +345,7 @@ static void twins_op(struct twins *w, int i, int more, uint64_t ns, uint64_t has
 /* Something that a plan's schedule knows nothing of. */
 static void twins_disturb(struct twins *w)
 {
-	struct world *const both[] = {&w->plain, &w->told};
+	struct world *const both[] = {&w->plain, &w->repeating};
 	uint32_t kind = roll(w, 12), which = roll(w, SCRIPT_TENSORS);
 
 	for (int k = 0; k < 2; k++) {
@@ -405,15 +405,15 @@ static void known_ops(void)
 	int differ = 0;
 
 	world_init(&w.plain);
-	world_init(&w.told);
+	world_init(&w.repeating);
 	for (int i = 0; i < SCRIPT_TENSORS; i++) {
 		w.t[0][i] = world_alloc(&w.plain, 64 + (uint64_t)i, "t");
-		w.t[1][i] = world_alloc(&w.told, 64 + (uint64_t)i, "t");
+		w.t[1][i] = world_alloc(&w.repeating, 64 + (uint64_t)i, "t");
 	}
 	for (int step = 0; step < 400; step++) {
 		world_iter(&w.plain);
-		world_iter(&w.told);
-		differ += step > 1 && !same_iteration(&w.plain.it, &w.told.it);
+		world_iter(&w.repeating);
+		differ += step > 1 && !same_iteration(&w.plain.it, &w.repeating.it);
 		for (int i = 0; i < SCRIPT; i++) {
 			if (step % 4 == 3)
 				twins_disturb(&w);
@@ -429,7 +429,7 @@ static void known_ops(void)
 	is_int(differ, 0, "an op that is known to be one of before is recorded as if it was not");
 	ok(w.passed > 1000, "many ops are passed by (%d)", w.passed);
 	world_fini(&w.plain);
-	world_fini(&w.told);
+	world_fini(&w.repeating);
 }
 
 /* What is only counted lies one behind the other. */

@@ -24,27 +24,27 @@ static struct {
 	int n, advice;
 	uint64_t addr, bytes;
 	int code;
-} told;
+} called;
 
 static int advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice, struct um_location where)
 {
 	(void)gpu;
 	(void)where;
-	told.n++;
-	told.advice = advice;
-	told.addr = (uint64_t)(uintptr_t)ptr / MIB2;
-	told.bytes = bytes / MIB2;
-	return told.code;
+	called.n++;
+	called.advice = advice;
+	called.addr = (uint64_t)(uintptr_t)ptr / MIB2;
+	called.bytes = bytes / MIB2;
+	return called.code;
 }
 
-static int was_told(int n, int advice, uint64_t addr, uint64_t bytes)
+static int was_called(int n, int advice, uint64_t addr, uint64_t bytes)
 {
-	int good = told.n == n && (!n || (told.advice == advice && told.addr == addr && told.bytes == bytes));
+	int good = called.n == n && (!n || (called.advice == advice && called.addr == addr && called.bytes == bytes));
 
 	if (!good)
-		diag("  %d calls, the last: advice %d, %llu + %llu", told.n, told.advice, (unsigned long long)told.addr,
-		     (unsigned long long)told.bytes);
-	told.n = 0;
+		diag("  %d calls, the last: advice %d, %llu + %llu", called.n, called.advice,
+		     (unsigned long long)called.addr, (unsigned long long)called.bytes);
+	called.n = 0;
 	return good;
 }
 
@@ -57,24 +57,24 @@ static void runs(void)
 	struct um_advice_state m = {0};
 
 	is_int(um_advice_state_set(&m, &gpu, one, 1), 0, "runs: advice for one range is given");
-	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 4, 4), "runs: advised in one call");
+	ok(was_called(1, UM_ADV_SET_READ_MOSTLY, 4, 4), "runs: advised in one call");
 	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: advice for further ranges is given");
-	ok(was_told(1, UM_ADV_SET_READ_MOSTLY, 16, 2), "runs: what was said is not said again");
+	ok(was_called(1, UM_ADV_SET_READ_MOSTLY, 16, 2), "runs: what was said is not said again");
 	ok(um_advice_state_has(&m, 5 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 5 * MIB2, 4 * MIB2),
 	   "runs: all of a range");
 	ok(um_advice_state_touches(&m, 7 * MIB2 + 1, MIB2) && !um_advice_state_touches(&m, 8 * MIB2, MIB2),
 	   "runs: any of it");
 	um_advice_state_clear(&m, &gpu, 8 * MIB2, 8 * MIB2);
-	ok(was_told(0, 0, 0, 0), "runs: a write beside them");
+	ok(was_called(0, 0, 0, 0), "runs: a write beside them");
 	um_advice_state_clear(&m, &gpu, 5 * MIB2 + 100, 8);
-	ok(was_told(1, UM_ADV_UNSET_READ_MOSTLY, 5, 1), "runs: a write in the middle: its block");
+	ok(was_called(1, UM_ADV_UNSET_READ_MOSTLY, 5, 1), "runs: a write in the middle: its block");
 	ok(um_advice_state_has(&m, 4 * MIB2, MIB2) && um_advice_state_has(&m, 6 * MIB2, 2 * MIB2) && m.runs.n == 3,
 	   "runs: what is before and behind it stays");
 	um_advice_state_clear(&m, &gpu, 7 * MIB2, 10 * MIB2);
-	ok(was_told(2, UM_ADV_UNSET_READ_MOSTLY, 16, 1) && m.runs.n == 3, "runs: the ends of two");
+	ok(was_called(2, UM_ADV_UNSET_READ_MOSTLY, 16, 1) && m.runs.n == 3, "runs: the ends of two");
 	is_int(um_advice_state_set(&m, &gpu, NULL, 0), 0, "runs: all advice is taken back");
-	ok(was_told(3, UM_ADV_UNSET_READ_MOSTLY, 17, 1) && m.runs.n == 0, "runs: all that was left is taken back");
-	told.code = UM_CUDA_NOT_SUPPORTED;
+	ok(was_called(3, UM_ADV_UNSET_READ_MOSTLY, 17, 1) && m.runs.n == 0, "runs: all that was left is taken back");
+	called.code = UM_CUDA_NOT_SUPPORTED;
 	is_int(um_advice_state_set(&m, &gpu, two, 2), 0, "runs: refused advice is no error");
 	ok(m.runs.n == 0 && m.refused == 2, "runs: they are not, and that is counted");
 	gpu.api = &nothing;
@@ -90,14 +90,14 @@ static void far_runs(void)
 	const struct um_compiled_plan_run one = {4 * MIB2, 4 * MIB2};
 	struct um_advice_state m = {.host_resident = 1};
 
-	told.code = 0;
-	told.n = 0;
+	called.code = 0;
+	called.n = 0;
 	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: advice for one range is given");
-	ok(was_told(2, UM_ADV_SET_ACCESSED_BY, 4, 4), "far: two calls, so that nothing faults in between");
+	ok(was_called(2, UM_ADV_SET_ACCESSED_BY, 4, 4), "far: two calls, so that nothing faults in between");
 	um_advice_state_clear(&m, &gpu, 7 * MIB2, 8);
-	ok(was_told(3, UM_ADV_UNSET_PREFERRED, 7, 1), "far: the preferred location is taken back");
+	ok(was_called(3, UM_ADV_UNSET_PREFERRED, 7, 1), "far: the preferred location is taken back");
 	ok(um_advice_state_has(&m, 4 * MIB2, 3 * MIB2) && !um_advice_state_has(&m, 7 * MIB2, 1), "far: for one block");
-	told.code = UM_CUDA_NOT_SUPPORTED;
+	called.code = UM_CUDA_NOT_SUPPORTED;
 	um_advice_state_set(&m, &gpu, NULL, 0);
 	is_int(um_advice_state_set(&m, &gpu, &one, 1), 0, "far: refused advice is no error");
 	is_u64(m.runs.n, 0, "far: it is not");

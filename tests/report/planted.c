@@ -37,7 +37,7 @@ struct um_activity said(enum um_activity_kind kind)
 		.kind = kind, .begin = now, .end = now, .process = 1, .thread = 1, .device = -1, .stream = -1};
 }
 
-void tell(const struct um_activity *a)
+void feed(const struct um_activity *a)
 {
 	if (!p.speechless || a->kind == UM_ACT_RANGE)
 		um_activity_feed(p.writer, a);
@@ -45,15 +45,15 @@ void tell(const struct um_activity *a)
 
 /* --- what a program does ------------------------------------------------------------------------------------------ */
 
-struct tensor *name(const char *what, char *at, uint64_t told, uint64_t bytes)
+struct tensor *name(const char *what, char *at, uint64_t exported, uint64_t bytes)
 {
 	struct um_activity a = said(UM_ACT_TENSOR);
 
-	p.tensor[p.n] = (struct tensor){what, at, told, bytes};
+	p.tensor[p.n] = (struct tensor){what, at, exported, bytes};
 	a.name = what;
-	a.address = told;
+	a.address = exported;
 	a.bytes = bytes;
-	tell(&a);
+	feed(&a);
 	return &p.tensor[p.n++];
 }
 
@@ -80,10 +80,10 @@ void use(const struct tensor *t, uint64_t off, uint64_t bytes, unsigned access)
 	struct um_activity a = said(UM_ACT_USE);
 
 	a.op = p.op;
-	a.address = t->told + off;
+	a.address = t->exported + off;
 	a.bytes = bytes;
 	a.access = access == 1 ? UM_ACCESS_READ : access == 2 ? UM_ACCESS_WRITE : UM_ACCESS_UPDATE;
-	tell(&a);
+	feed(&a);
 }
 
 void op(const char *what)
@@ -92,7 +92,7 @@ void op(const char *what)
 
 	a.name = what;
 	a.op = ++p.op;
-	tell(&a);
+	feed(&a);
 }
 
 void launch(const char *what, const struct um_touch *touch, uint32_t n)
@@ -126,10 +126,10 @@ void hint(enum um_hint_kind kind, const struct tensor *t, int error, int64_t at)
 	a.begin = a.end = at;
 	a.hint = kind;
 	a.op = UM_ACT_NO_OP;
-	a.address = t->told;
+	a.address = t->exported;
 	a.bytes = t->bytes;
 	a.error = error;
-	tell(&a);
+	feed(&a);
 }
 
 int prefetch_on(const struct tensor *t, uint64_t bytes, um_stream stream)
@@ -233,7 +233,7 @@ void play(uint64_t capacity, void (*setup)(void), void (*iteration)(void))
 		range.name = text;
 		range.domain = UM_REPORT_DOMAIN;
 		range.end = (int64_t)um_sim_now(p.gpu);
-		tell(&range);
+		feed(&range);
 	}
 	p.gpu->api->close(p.gpu);
 	if (um_nsys_close(w, 1, &d))

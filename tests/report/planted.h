@@ -22,7 +22,7 @@
 struct tensor {
 	const char *name;
 	char *at;
-	uint64_t told, bytes; /* its address as the export has it */
+	uint64_t exported, bytes; /* its address as the export has it */
 };
 
 /* The program, who watches it, and what it has. */
@@ -43,8 +43,8 @@ extern struct um_report report;
 extern struct um_capture capture;
 
 struct um_activity said(enum um_activity_kind kind);
-void tell(const struct um_activity *a);
-struct tensor *name(const char *what, char *at, uint64_t told, uint64_t bytes);
+void feed(const struct um_activity *a);
+struct tensor *name(const char *what, char *at, uint64_t exported, uint64_t bytes);
 void *managed(uint64_t bytes);
 struct tensor *tensor(const char *what, uint64_t mib);
 void use(const struct tensor *t, uint64_t off, uint64_t bytes, unsigned access);

@@ -20,7 +20,7 @@ static void add(enum um_place_kind kind, uint64_t address, uint64_t bytes, uint3
 }
 
 /* Rows and where they end, over a range: "1-20 2-30 ". */
-static const char *told(uint64_t from, uint64_t to)
+static const char *shown(uint64_t from, uint64_t to)
 {
 	static char text[1024];
 	size_t n = 0;
@@ -40,34 +40,34 @@ static const char *told(uint64_t from, uint64_t to)
 
 static void nesting(void)
 {
-	is_str(told(0, 100), "_-100 ", "nothing lies anywhere");
+	is_str(shown(0, 100), "_-100 ", "nothing lies anywhere");
 	add(UM_PLACE_ALLOCATION, 10, 80, 1);
 	add(UM_PLACE_TENSOR, 20, 40, 2);
 	add(UM_PLACE_TENSOR, 30, 10, 3);
-	is_str(told(0, 100), "_-10 1-20 2-30 3-40 2-60 1-90 _-100 ", "the innermost counts, then the allocation");
+	is_str(shown(0, 100), "_-10 1-20 2-30 3-40 2-60 1-90 _-100 ", "the innermost counts, then the allocation");
 	add(UM_PLACE_TENSOR, 10, 80, 4);
-	is_str(told(0, 100), "_-10 4-20 2-30 3-40 2-60 4-90 _-100 ", "a tensor around others, all of an allocation");
+	is_str(shown(0, 100), "_-10 4-20 2-30 3-40 2-60 4-90 _-100 ", "a tensor around others, all of an allocation");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 20, 0);
-	is_str(told(0, 100), "_-10 4-30 3-40 4-90 _-100 ", "what held another ends");
+	is_str(shown(0, 100), "_-10 4-30 3-40 4-90 _-100 ", "what held another ends");
 	add(UM_PLACE_TENSOR, 35, 20, 5);
-	is_str(told(0, 100), "_-10 4-35 5-55 4-90 _-100 ", "what is overlapped in part is over");
+	is_str(shown(0, 100), "_-10 4-35 5-55 4-90 _-100 ", "what is overlapped in part is over");
 	add(UM_PLACE_TENSOR, 35, 20, 6);
-	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ",
+	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ",
 	       "an allocation with the same range replaces the earlier one");
 	add(UM_PLACE_TENSOR, 10, 5, 7);
 	add(UM_PLACE_TENSOR, 10, 20, 8);
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 10, 5);
-	is_str(told(0, 100), "_-10 8-30 4-35 6-55 4-90 _-100 ",
+	is_str(shown(0, 100), "_-10 8-30 4-35 6-55 4-90 _-100 ",
 	       "of several allocations at an address the one of that size ends");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 10, 0);
-	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "without a size the last one ends");
+	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "without a size the last one ends");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 11, 0);
-	is_str(told(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "where nothing begins, nothing ends");
+	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "where nothing begins, nothing ends");
 	um_address_map_remove(&p, UM_PLACE_ALLOCATION, 10, 0);
-	is_str(told(0, 100), "_-100 ", "an allocation takes its tensors along");
+	is_str(shown(0, 100), "_-100 ", "an allocation takes its tensors along");
 	add(UM_PLACE_TENSOR, UINT64_MAX - 9, 100, 9);
 	add(UM_PLACE_TENSOR, 5, 0, 10);
-	is_str(told(0, 100), "_-100 ", "an allocation of no bytes covers nothing");
+	is_str(shown(0, 100), "_-100 ", "an allocation of no bytes covers nothing");
 	is_u64(um_address_map_find(&p, UINT64_MAX - 5, &(uint64_t){0}), 9, "up to the last address");
 	um_address_map_fini(&p);
 }

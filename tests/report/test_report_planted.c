@@ -82,11 +82,11 @@ static void ping_pong(void)
 static void shared_setup(void)
 {
 	char *at = managed(BLOCK);
-	uint64_t told = p.allocated;
+	uint64_t exported = p.allocated;
 
 	um_sim_host_touch(p.gpu, at, BLOCK, 2);
-	b = name("of the CPU", at, told, 20 * 65536);
-	a = name("weights", at + 20 * 65536, told + 20 * 65536, 12 * 65536);
+	b = name("of the CPU", at, exported, 20 * 65536);
+	a = name("weights", at + 20 * 65536, exported + 20 * 65536, 12 * 65536);
 }
 
 static void shared(void)

@@ -302,7 +302,7 @@ static void many(void)
 
 /* --- on the simulated device -------------------------------------------------------------------------------------- */
 
-static UM_VEC(struct um_activity) told;
+static UM_VEC(struct um_activity) recorded;
 
 static int keep(struct um_activity_sink *sink, const struct um_activity *a)
 {
@@ -310,7 +310,7 @@ static int keep(struct um_activity_sink *sink, const struct um_activity *a)
 
 	(void)sink;
 	copy.name = a->name ? "k" : NULL; /* borrowed */
-	if (um_vec_push(&told, copy))
+	if (um_vec_push(&recorded, copy))
 		tap_bail("no memory");
 	return 0;
 }
@@ -346,9 +346,9 @@ static void one_page(void)
 	tensor("host", base + 4096, 4096);
 	tensor("read", base + 8192, 4096);
 	tensor("written", base + 65536 - 4096, 8192);
-	qsort(told.at, told.n, sizeof *told.at, in_order);
-	for (size_t i = 0; i < told.n; i++) {
-		struct um_activity a = told.at[i];
+	qsort(recorded.at, recorded.n, sizeof *recorded.at, in_order);
+	for (size_t i = 0; i < recorded.n; i++) {
+		struct um_activity a = recorded.at[i];
 
 		a.process = 7;
 		if (um_activity_feed(&r.sink, &a))
@@ -360,7 +360,7 @@ static void one_page(void)
 	is_str(row("host"), "1: 0 1 4096 4096 0", "whom the CPU reads there: a fault of the CPU");
 	is_str(row("unused"), "1: 0 1 4096 4096 0", "who lies where the page begins: that of the CPU's first touch");
 	end();
-	um_vec_fini(&told);
+	um_vec_fini(&recorded);
 	gpu->api->close(gpu);
 }
 

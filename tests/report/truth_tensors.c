@@ -26,7 +26,7 @@ struct life { /* of a tensor, or of an allocation */
 struct moment { /* pages that moved or faulted */
 	int64_t at; /* ns */
 	uint64_t address; /* of a page */
-	uint64_t told; /* of a fault */
+	uint64_t reported; /* of a fault */
 	enum um_activity_dir dir;
 	enum um_activity_cause cause;
 	unsigned faults;
@@ -68,7 +68,7 @@ static struct {
 	/* A block whose pages are about to move. */
 	struct um_sim_block *moving, before;
 	int to_device;
-	uint32_t told; /* pages */
+	uint32_t reported; /* pages */
 	/* Those that fault. */
 	struct um_sim_block *faulting[8];
 	uint32_t faulted[8], each[8];
@@ -115,9 +115,9 @@ static void look(void)
 		moved = b->gpu & ~old->gpu & old->cpu & ~old->disc;
 	else
 		moved = b->cpu & ~old->cpu & old->gpu & ~old->disc;
-	truth.wrong += moved != truth.told;
+	truth.wrong += moved != truth.reported;
 	truth.moving = NULL;
-	truth.told = 0;
+	truth.reported = 0;
 }
 
 static struct um_sim_block *block_of(const char *place)
@@ -144,7 +144,7 @@ static void log_line(void *user, const char *line)
 	if (strncmp(what, "migrate ", 8) == 0) {
 		truth.moving = block_of(place);
 		truth.to_device = what[8] == 'h';
-		if (!truth.moving || !truth.told)
+		if (!truth.moving || !truth.reported)
 			tap_bail("a move that nobody told");
 		truth.before = *truth.moving;
 	}
@@ -166,7 +166,7 @@ void truth_tensors_opened(struct um_sim *sim)
 
 /* --- what is told ------------------------------------------------------------------------------------------------- */
 
-static struct um_sim_block *told_block(uint64_t address, uint64_t *start)
+static struct um_sim_block *reported_block(uint64_t address, uint64_t *start)
 {
 	for (size_t i = 0; i < truth.sim->mem.n; i++) {
 		const struct um_sim_mem *m = truth.sim->mem.at[i];
@@ -183,11 +183,11 @@ static struct um_sim_block *told_block(uint64_t address, uint64_t *start)
 static void on_migration(const struct um_activity *a)
 {
 	uint64_t start = 0;
-	struct um_sim_block *b = told_block(a->address, &start);
+	struct um_sim_block *b = reported_block(a->address, &start);
 
 	truth.wrong += !b || a->bytes % PAGE || a->address + a->bytes > start + UM_BLOCK_BYTES;
 	for (uint64_t at = a->address; at < a->address + a->bytes; at += PAGE) {
-		truth.told |= 1u << (at - start) / PAGE;
+		truth.reported |= 1u << (at - start) / PAGE;
 		PUSH(&truth.moments,
 		     ((struct moment){.at = a->begin, .address = at, .dir = a->dir, .cause = a->cause}));
 	}
@@ -197,7 +197,7 @@ static void on_migration(const struct um_activity *a)
 static void on_fault(const struct um_activity *a)
 {
 	uint64_t start = 0, left = a->faults;
-	struct um_sim_block *b = told_block(a->address, &start);
+	struct um_sim_block *b = reported_block(a->address, &start);
 
 	for (unsigned i = 0; i < truth.n_faulting; i++) {
 		while (truth.faulting[i] == b && truth.faulted[i] && left) {
@@ -208,7 +208,7 @@ static void on_fault(const struct um_activity *a)
 			left -= n <= left ? n : left;
 			PUSH(&truth.moments, ((struct moment){.at = a->begin,
 							      .address = start + (uint64_t)__builtin_ctz(page) * PAGE,
-							      .told = a->address,
+							      .reported = a->address,
 							      .faults = n}));
 		}
 	}
@@ -429,7 +429,7 @@ static const struct life *life_at(uint64_t address, uint64_t launch)
 /* The tensor that the op uses there. Where it uses several on the page, the one that was told is one of them. */
 static void stall(struct sums *all, const struct moment *m, uint64_t launch)
 {
-	const struct life *only = NULL, *told = life_at(m->told, launch);
+	const struct life *only = NULL, *reported = life_at(m->reported, launch);
 	size_t end = launch + 1 < truth.first_use.n ? truth.first_use.at[launch + 1] : truth.uses.n;
 	int n = 0, meant = 0;
 
@@ -440,11 +440,11 @@ static void stall(struct sums *all, const struct moment *m, uint64_t launch)
 		if (u->address >= m->address + PAGE || u->address + u->bytes <= m->address)
 			continue;
 		n += !only || l->id != only->id;
-		meant |= l == told;
+		meant |= l == reported;
 		only = l;
 	}
 	if (n > 1 && meant)
-		only = told;
+		only = reported;
 	if (!n || (n > 1 && !meant))
 		truth.wrong++;
 	else

@@ -32,7 +32,8 @@ static void wrong(struct prog *p, const char *fmt, ...)
 }
 
 /* `what` is done to a tensor. */
-static void tell(const struct prog_thread *w, const char *what, const struct prog_tensor *t, unsigned first, unsigned n)
+static void log_step(const struct prog_thread *w, const char *what, const struct prog_tensor *t, unsigned first,
+		     unsigned n)
 {
 	if (w->p->tells)
 		fprintf(stderr, "thread %d, iteration %d, step %d: %s tensor %d (kind %d) cells %u+%u %p+%zu\n", w->id,
@@ -143,13 +144,13 @@ static void born(struct prog_thread *w, struct prog_tensor *t)
 	t->at = err ? NULL : at;
 	t->streams = t->adopted = 0;
 	prog_undefine(t);
-	tell(w, "alloc", t, 0, t->n_cells);
+	log_step(w, "alloc", t, 0, t->n_cells);
 }
 
 static void die(struct prog_thread *w, struct prog_tensor *t)
 {
 	w->doing = "umadv_free";
-	tell(w, "free", t, 0, t->n_cells);
+	log_step(w, "free", t, 0, t->n_cells);
 	for (unsigned i = 0; i < t->n_cells; i++)
 		if (t->adopted & 1u << i)
 			prog_check(w->p, umadv_disown(w->p->adv, cell_at(t, i), cell_bytes(t, i, 1)), w,
@@ -251,7 +252,7 @@ void prog_launch(struct prog_thread *w, unsigned s, struct prog_use *uses, unsig
 	for (unsigned i = 0; i < n; i++) {
 		size_t bytes = cell_bytes(uses[i].t, uses[i].first, uses[i].n);
 
-		tell(w, how[uses[i].access], uses[i].t, uses[i].first, uses[i].n);
+		log_step(w, how[uses[i].access], uses[i].t, uses[i].first, uses[i].n);
 		u[i] = umadv_use_(cell_at(uses[i].t, uses[i].first), bytes,
 				  uses[i].looks_up ? bytes / STRIDE / SPARSE * 8 : 0, uses[i].access);
 	}
@@ -334,7 +335,7 @@ static void cpu_read(struct prog_thread *w)
 	if (!is_defined(t, c, 1))
 		return;
 	prog_wait(w, is_shared(t) ? NULL : t);
-	tell(w, "CPU read", t, c, 1);
+	log_step(w, "CPU read", t, c, 1);
 	touch(w, cell_at(t, c), cell_bytes(t, c, 1), UM_READ);
 	if (!atomic_load(&w->p->wrong) && !holds(cell_at(t, c), cell_bytes(t, c, 1), t->version[c], 0, &k))
 		wrong(w->p, "thread %d, iteration %d, step %d: the CPU reads 0x%llx in tensor %d, cell %u, byte %zu",
@@ -351,7 +352,7 @@ static void cpu_write(struct prog_thread *w)
 	if (!t->at || t->kind == PROG_SCRATCH || t->kind == PROG_TABLE || !is_defined(t, 0, t->n_cells))
 		return;
 	prog_wait(w, t);
-	tell(w, "CPU write", t, c, 1);
+	log_step(w, "CPU write", t, c, 1);
 	touch(w, cell_at(t, c), cell_bytes(t, c, 1), UM_WRITE);
 	t->version[c] = atomic_fetch_add(&w->p->versions, 1) + 1;
 	if (!atomic_load(&w->p->wrong))
@@ -368,7 +369,7 @@ static void end_content(struct prog_thread *w)
 		die(w, t);
 	} else if (t->kind == PROG_DEAD && !t->adopted && w->p->deads) {
 		w->doing = "umadv_dead";
-		tell(w, "dead", t, 0, t->n_cells);
+		log_step(w, "dead", t, 0, t->n_cells);
 		prog_check(w->p, umadv_dead(w->p->adv, t->at), w, "umadv_dead");
 		prog_undefine(t);
 	}
@@ -383,7 +384,7 @@ static void toggle_part(struct prog_thread *w)
 	if (!t->at || t->n_cells == 1 || (t->kind == PROG_SCRATCH))
 		return;
 	w->doing = "umadv_adopt";
-	tell(w, t->adopted & 1u << c ? "disown" : "adopt", t, c, 1);
+	log_step(w, t->adopted & 1u << c ? "disown" : "adopt", t, c, 1);
 	err = t->adopted & 1u << c ? umadv_disown(w->p->adv, cell_at(t, c), cell_bytes(t, c, 1))
 				   : umadv_adopt(w->p->adv, cell_at(t, c), cell_bytes(t, c, 1), "part", UMADV_OTHER);
 	t->adopted ^= 1u << c;

@@ -180,7 +180,7 @@ static void on_device(void *user, const char *line)
 	fprintf(stderr, "\t%s\n", line);
 }
 
-static int hear(struct um_activity_sink *sink, const struct um_activity *activity)
+static int on_activity(struct um_activity_sink *sink, const struct um_activity *activity)
 {
 	(void)sink;
 	(void)activity;
@@ -221,7 +221,7 @@ static int open_context(struct prog *p, const struct prog_options *o)
 	uo.log_level = UMADV_LOG_INFO;
 	uo.evict = o->evict;
 	err = um_context_open(&p->adv, &uo, p->gpu, profile);
-	p->listener.feed = hear;
+	p->listener.feed = on_activity;
 	if (!err && o->listens)
 		err = um_context_listen(p->adv, &p->listener);
 	flaky.armed = 1;

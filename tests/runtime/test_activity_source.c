@@ -21,7 +21,7 @@ struct span {
 	enum um_activity_access access;
 };
 
-static struct heard {
+static struct received {
 	struct um_activity_sink sink;
 	UM_VEC(struct op) ops;
 	UM_VEC(struct span) uses;
@@ -30,7 +30,7 @@ static struct heard {
 	uint64_t births, ends, kernels, calls[2]; /* prefetches, discards */
 	unsigned wrong; /* things that do not fit what was told before */
 	int64_t last;
-} heard;
+} received;
 
 static int inside(const struct span *s, uint64_t address, uint64_t bytes)
 {
@@ -39,31 +39,31 @@ static int inside(const struct span *s, uint64_t address, uint64_t bytes)
 
 static int known(uint64_t address, uint64_t bytes)
 {
-	for (size_t i = 0; i < heard.memory.n; i++)
-		if (inside(&heard.memory.at[i], address, bytes))
+	for (size_t i = 0; i < received.memory.n; i++)
+		if (inside(&received.memory.at[i], address, bytes))
 			return 1;
 	return 0;
 }
 
 static struct span *tensor_at(uint64_t address)
 {
-	for (size_t i = heard.tensors.n; i--;)
-		if (heard.tensors.at[i].address == address)
-			return &heard.tensors.at[i];
+	for (size_t i = received.tensors.n; i--;)
+		if (received.tensors.at[i].address == address)
+			return &received.tensors.at[i];
 	return NULL;
 }
 
 static void on_use(const struct um_activity *a)
 {
-	const struct op *op = a->op < heard.ops.n ? &heard.ops.at[a->op] : NULL;
+	const struct op *op = a->op < received.ops.n ? &received.ops.at[a->op] : NULL;
 	int in_tensor = 0;
 
-	for (size_t i = 0; i < heard.tensors.n && !in_tensor; i++)
-		in_tensor = inside(&heard.tensors.at[i], a->address, a->bytes);
-	heard.wrong += !op || a->op + 1 != heard.ops.n || op->at != a->begin || !in_tensor;
-	if (um_vec_push(&heard.uses, ((struct span){a->address, a->bytes, a->access})))
+	for (size_t i = 0; i < received.tensors.n && !in_tensor; i++)
+		in_tensor = inside(&received.tensors.at[i], a->address, a->bytes);
+	received.wrong += !op || a->op + 1 != received.ops.n || op->at != a->begin || !in_tensor;
+	if (um_vec_push(&received.uses, ((struct span){a->address, a->bytes, a->access})))
 		tap_bail("no memory");
-	heard.ops.at[heard.ops.n - 1].n++;
+	received.ops.at[received.ops.n - 1].n++;
 }
 
 static void on_tensor(const struct um_activity *a)
@@ -71,50 +71,50 @@ static void on_tensor(const struct um_activity *a)
 	struct span *t = tensor_at(a->address);
 
 	if (a->kind == UM_ACT_TENSOR) {
-		heard.births++;
-		heard.wrong += !known(a->address, a->bytes) || t;
-		if (um_vec_push(&heard.tensors, ((struct span){a->address, a->bytes, 0})))
+		received.births++;
+		received.wrong += !known(a->address, a->bytes) || t;
+		if (um_vec_push(&received.tensors, ((struct span){a->address, a->bytes, 0})))
 			tap_bail("no memory");
 		return;
 	}
-	heard.ends++;
-	heard.wrong += !t || t->bytes != a->bytes;
+	received.ends++;
+	received.wrong += !t || t->bytes != a->bytes;
 	if (t)
-		*t = heard.tensors.at[--heard.tensors.n];
+		*t = received.tensors.at[--received.tensors.n];
 }
 
 /* The kernel of an op is launched after it was announced, and before the next one is. */
 static void on_call(const struct um_activity *a)
 {
-	heard.calls[0] += strncmp(a->name, "cudaMemPrefetchAsync", 20) == 0;
-	heard.calls[1] += strncmp(a->name, "cudaMemDiscardBatch", 19) == 0;
+	received.calls[0] += strncmp(a->name, "cudaMemPrefetchAsync", 20) == 0;
+	received.calls[1] += strncmp(a->name, "cudaMemDiscardBatch", 19) == 0;
 	if (strncmp(a->name, "cudaLaunch", 10) != 0)
 		return;
-	heard.kernels++;
-	heard.wrong += heard.kernels != heard.ops.n || heard.ops.at[heard.ops.n - 1].at >= a->begin;
+	received.kernels++;
+	received.wrong += received.kernels != received.ops.n || received.ops.at[received.ops.n - 1].at >= a->begin;
 }
 
 static int listen(struct um_activity_sink *sink, const struct um_activity *a)
 {
 	(void)sink;
 	if (a->kind == UM_ACT_TENSOR || a->kind == UM_ACT_TENSOR_END || a->kind == UM_ACT_OP) {
-		heard.wrong += a->begin <= heard.last || a->process != 1 || a->thread != 1;
-		heard.last = a->begin;
+		received.wrong += a->begin <= received.last || a->process != 1 || a->thread != 1;
+		received.last = a->begin;
 	}
-	if (a->kind == UM_ACT_ALLOC && um_vec_push(&heard.memory, ((struct span){a->address, a->bytes, 0})))
+	if (a->kind == UM_ACT_ALLOC && um_vec_push(&received.memory, ((struct span){a->address, a->bytes, 0})))
 		tap_bail("no memory");
 	if (a->kind == UM_ACT_TENSOR || a->kind == UM_ACT_TENSOR_END)
 		on_tensor(a);
 	if (a->kind == UM_ACT_CALL)
 		on_call(a);
 	if (a->kind == UM_ACT_OP) {
-		heard.wrong += a->op != heard.ops.n;
-		if (um_vec_push(&heard.ops, ((struct op){a->begin, (uint32_t)heard.uses.n, 0})))
+		received.wrong += a->op != received.ops.n;
+		if (um_vec_push(&received.ops, ((struct op){a->begin, (uint32_t)received.uses.n, 0})))
 			tap_bail("no memory");
 	}
 	if (a->kind == UM_ACT_USE)
 		on_use(a);
-	if (a->kind == UM_ACT_HINT && um_vec_push(&heard.hints, *a))
+	if (a->kind == UM_ACT_HINT && um_vec_push(&received.hints, *a))
 		tap_bail("no memory");
 	return 0;
 }
@@ -122,10 +122,10 @@ static int listen(struct um_activity_sink *sink, const struct um_activity *a)
 /* What a prefetch brings is used by the op that it is for. */
 static int serves(const struct um_activity *h)
 {
-	const struct op *op = &heard.ops.at[h->op];
+	const struct op *op = &received.ops.at[h->op];
 
 	for (uint32_t i = op->first; i < op->first + op->n; i++) {
-		const struct span *s = &heard.uses.at[i];
+		const struct span *s = &received.uses.at[i];
 
 		/* whole blocks come */
 		if (s->address / UM_BLOCK_BYTES <= (h->address + h->bytes - 1) / UM_BLOCK_BYTES &&
@@ -140,8 +140,8 @@ static void check_hints(const char *what, int expected)
 	uint64_t n[UM_HINT_ADVISE + 1] = {0}, aimed = 0, unknown = 0, refused = 0;
 	unsigned wrong = 0;
 
-	for (size_t i = 0; i < heard.hints.n; i++) {
-		const struct um_activity *h = &heard.hints.at[i];
+	for (size_t i = 0; i < received.hints.n; i++) {
+		const struct um_activity *h = &received.hints.at[i];
 
 		if (h->hint > UM_HINT_ADVISE || h->end < h->begin)
 			wrong++;
@@ -151,14 +151,15 @@ static void check_hints(const char *what, int expected)
 		unknown += !known(h->address, h->bytes);
 		if (h->hint != UM_HINT_PREFETCH)
 			wrong += h->op != UM_ACT_NO_OP;
-		else if (h->op < heard.ops.n) /* else what it is for was not played any more */
+		else if (h->op < received.ops.n) /* else what it is for was not played any more */
 			wrong += !serves(h) || ++aimed == 0;
 	}
-	is_u64(n[UM_HINT_PREFETCH] + n[UM_HINT_EVICT], heard.calls[0], "%s: each prefetch and eviction is told", what);
-	is_u64(n[UM_HINT_DISCARD], heard.calls[1], "%s: each discard is told", what);
+	is_u64(n[UM_HINT_PREFETCH] + n[UM_HINT_EVICT], received.calls[0], "%s: each prefetch and eviction is told",
+	       what);
+	is_u64(n[UM_HINT_DISCARD], received.calls[1], "%s: each discard is told", what);
 	is_u64(unknown + refused, 0, "%s: all of memory that is there, and none refused", what);
 	is_u64(wrong, 0, "%s: a prefetch is for an op that uses what it brings", what);
-	ok(!expected == !heard.hints.n && aimed * 10 >= n[UM_HINT_PREFETCH] * 8,
+	ok(!expected == !received.hints.n && aimed * 10 >= n[UM_HINT_PREFETCH] * 8,
 	   "%s: nearly all are for some op (%" PRIu64 " of %" PRIu64 ")", what, aimed, n[UM_HINT_PREFETCH]);
 }
 
@@ -192,30 +193,30 @@ static void play(const char *name, enum um_play_strategy strategy, int hints)
 	if (um_trace_load(&t, path, &d))
 		tap_bail(d.text);
 	snprintf(what, sizeof what, "%s, %s", name, um_play_strategy_name(strategy));
-	memset(&heard, 0, sizeof heard);
-	heard.sink.feed = listen;
-	heard.last = -1;
+	memset(&received, 0, sizeof received);
+	received.sink.feed = listen;
+	received.last = -1;
 
 	struct um_play_options o = {.profile = um_profile_find("v100"),
 				    .budget = um_trace_peak_bytes(t) * 2 / 3,
 				    .strategy = strategy,
 				    .iterations = ITERATIONS,
-				    .watch = &heard.sink};
+				    .watch = &received.sink};
 
 	ok(um_play(t, &o, &result) == 0, "%s: the workload is played", what);
 	count(t, &births, &ops);
-	is_u64(heard.births, births, "%s: all tensors are announced", what);
-	is_u64(heard.ops.n, ops, "%s: all ops are announced", what);
-	is_u64(heard.kernels, heard.ops.n, "%s: each launch was announced", what);
-	is_u64(heard.wrong, 0, "%s: all in turn, of memory and tensors that are there", what);
+	is_u64(received.births, births, "%s: all tensors are announced", what);
+	is_u64(received.ops.n, ops, "%s: all ops are announced", what);
+	is_u64(received.kernels, received.ops.n, "%s: each launch was announced", what);
+	is_u64(received.wrong, 0, "%s: all in turn, of memory and tensors that are there", what);
 	check_hints(what, hints);
 	um_play_result_fini(&result);
 	um_trace_free(t);
-	um_vec_fini(&heard.ops);
-	um_vec_fini(&heard.uses);
-	um_vec_fini(&heard.hints);
-	um_vec_fini(&heard.memory);
-	um_vec_fini(&heard.tensors);
+	um_vec_fini(&received.ops);
+	um_vec_fini(&received.uses);
+	um_vec_fini(&received.hints);
+	um_vec_fini(&received.memory);
+	um_vec_fini(&received.tensors);
 }
 
 int main(void)

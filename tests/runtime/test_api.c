@@ -171,7 +171,7 @@ static void results(void)
 
 /* Iterations that are not alike: every third one has fewer layers, every fifth one ends early, tensors are born in
  * another order. What was planned for the others must not show in the results. */
-static int wander(struct umadv *adv, struct result *r)
+static int run_changing(struct umadv *adv, struct result *r)
 {
 	static struct step steps[40][2 * BUFS];
 	float *w[BUFS], *x, *y[BUFS];
@@ -225,12 +225,12 @@ static void irregular(void)
 {
 	struct result plain, hinted;
 	struct umadv *adv = open_sim(60 * MIB, "on-demand", NULL);
-	int err = wander(adv, &plain);
+	int err = run_changing(adv, &plain);
 
 	umadv_close(adv);
 	ok(err == 0, "iterations that are not alike");
 	adv = open_sim(60 * MIB, NULL, NULL);
-	err = wander(adv, &hinted);
+	err = run_changing(adv, &hinted);
 	umadv_close(adv);
 	ok(err == 0 && hinted.sum == plain.sum, "have the same results with hints (%g, %g)", hinted.sum, plain.sum);
 	ok(hinted.stats.divergences > 2, "though the schedule is left (%llu times)",
@@ -416,16 +416,17 @@ static uint64_t op_time(struct umadv *adv, void *p, double bytes)
 static void op_without_a_cost(void)
 {
 	struct umadv *adv = open_sim(128 * MIB, "on-demand", NULL);
-	uint64_t told, untold;
+	uint64_t with_cost, without_cost;
 	void *p;
 
 	if (umadv_alloc(adv, &p, 64 * MIB, "p", UMADV_OTHER))
 		tap_bail("cannot allocate");
 	op_time(adv, p, 0);
-	told = op_time(adv, p, 64 * MIB);
-	untold = op_time(adv, p, 0);
-	ok(untold > 64000, "an op without a cost takes time (%llu ns)", (unsigned long long)untold);
-	is_u64(untold, told, "an op without a cost takes as long as one that moves each byte of its uses once");
+	with_cost = op_time(adv, p, 64 * MIB);
+	without_cost = op_time(adv, p, 0);
+	ok(without_cost > 64000, "an op without a cost takes time (%llu ns)", (unsigned long long)without_cost);
+	is_u64(without_cost, with_cost,
+	       "an op without a cost takes as long as one that moves each byte of its uses once");
 	umadv_close(adv);
 }
 

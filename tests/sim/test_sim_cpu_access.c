@@ -341,12 +341,12 @@ static struct um_tally program(int follow)
 
 static void test_same(void)
 {
-	struct um_tally told = program(0), done = program(1), again = program(1);
+	struct um_tally announced = program(0), done = program(1), again = program(1);
 
-	ok(told.cpu_faults > 40 && told.evictions > 0, "a program with faults and evictions");
-	ok(!memcmp(&told, &done, sizeof told), "done is as told: %llu, %llu faults; at %llu, %llu ns",
-	   (unsigned long long)told.cpu_faults, (unsigned long long)done.cpu_faults, (unsigned long long)told.ns,
-	   (unsigned long long)done.ns);
+	ok(announced.cpu_faults > 40 && announced.evictions > 0, "a program with faults and evictions");
+	ok(!memcmp(&announced, &done, sizeof announced), "done is as told: %llu, %llu faults; at %llu, %llu ns",
+	   (unsigned long long)announced.cpu_faults, (unsigned long long)done.cpu_faults,
+	   (unsigned long long)announced.ns, (unsigned long long)done.ns);
 	ok(!memcmp(&done, &again, sizeof done), "a repeated run has the same figures");
 }
 
