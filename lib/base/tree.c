@@ -57,7 +57,7 @@ static struct um_tree_node *rotate(struct um_tree *t, struct um_tree_node *node,
 }
 
 /* Restores heights and balance from `node` upwards. */
-static void mend(struct um_tree *t, struct um_tree_node *node)
+static void rebalance(struct um_tree *t, struct um_tree_node *node)
 {
 	while (node) {
 		int before = node->balance;
@@ -97,7 +97,7 @@ int um_tree_add(struct um_tree *t, struct um_tree_node *node)
 	node->balance = 1;
 	*link = node;
 	t->n++;
-	mend(t, parent);
+	rebalance(t, parent);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ void um_tree_remove(struct um_tree *t, struct um_tree_node *node)
 	}
 	t->n--;
 	node->child[0] = node->child[1] = node->parent = NULL;
-	mend(t, from);
+	rebalance(t, from);
 }
 
 struct um_tree_node *um_tree_floor(const struct um_tree *t, uint64_t a, uint64_t b)

@@ -20,7 +20,7 @@ static int attribute(struct um_device *d, enum um_attribute which, int device)
 }
 
 /* Batch calls fail while any visible device lacks concurrent managed access. The first such device, or -1. */
-static int hinders(struct um_device *d)
+static int first_unmanaged(struct um_device *d)
 {
 	int n = 0, device;
 
@@ -83,7 +83,7 @@ static int try_values(struct um_device *d)
 
 static void probe_discard(struct um_device *d)
 {
-	int blocker = hinders(d), err;
+	int blocker = first_unmanaged(d), err;
 
 	if (!d->api.cudaMemDiscardBatchAsync) {
 		um_device_refuse(d, "no discards: they need a driver of CUDA 13.0, this one is %d.%d",

@@ -33,13 +33,13 @@ static void make_printable(char *s)
 			*s = '?';
 }
 
-static _Thread_local int starved; /* an allocation of the parser failed */
+static _Thread_local int alloc_failed; /* an allocation of the parser failed */
 
 static void *take(size_t n)
 {
 	void *p = malloc(n);
 
-	starved |= !p;
+	alloc_failed |= !p;
 	return p;
 }
 
@@ -53,9 +53,9 @@ int um_json_parse(struct um_json *j, const char *text, size_t n, uint64_t line, 
 	json_error_t e;
 
 	*j = (struct um_json){.line = line, .diag = diag};
-	starved = 0;
+	alloc_failed = 0;
 	j->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
-	if (starved) {
+	if (alloc_failed) {
 		um_json_fini(j);
 		return um_diag_set(diag, ENOMEM, line, "out of memory");
 	}

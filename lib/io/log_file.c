@@ -44,7 +44,7 @@ static int open_locked(const char *path, int *fd)
 }
 
 /* Replaces %p by the process id. */
-static int spell(const char *path, char **out, size_t *room)
+static int expand_path(const char *path, char **out, size_t *room)
 {
 	size_t n = strlen(path), at = 0;
 	char *s;
@@ -74,7 +74,7 @@ int um_log_file_open(struct um_log_file *f, const char *path, uint64_t limit, st
 	memset(f, 0, sizeof *f);
 	f->fd = -1;
 	f->limit = limit;
-	err = spell(path, &f->path, &room);
+	err = expand_path(path, &f->path, &room);
 	if (err)
 		return um_diag_set(diag, ENOMEM, 0, "cannot write: %s", strerror(ENOMEM));
 	n = strlen(f->path);

@@ -10,35 +10,35 @@
 #include "base/bisect.h"
 
 struct cuts {
-	uint32_t *lead; /* by slot: the slot that represents its group */
-	size_t *first; /* by lead: its first cut; slots + 1 */
-	size_t *n; /* by lead: how many */
+	uint32_t *root; /* by slot: the slot that represents its group */
+	size_t *first; /* by root: its first cut; slots + 1 */
+	size_t *n; /* by root: number of cuts */
 	uint64_t *at;
 };
 
-static uint32_t lead_of(uint32_t *lead, uint32_t s)
+static uint32_t lead_of(uint32_t *root, uint32_t s)
 {
-	while (lead[s] != s)
-		s = lead[s] = lead[lead[s]];
+	while (root[s] != s)
+		s = root[s] = root[root[s]];
 	return s;
 }
 
 static void group(struct cuts *c, const struct um_schedule *sched)
 {
 	for (uint32_t s = 0; s < sched->slots.n; s++)
-		c->lead[s] = s;
+		c->root[s] = s;
 	for (uint32_t s = 0; s < sched->slots.n; s++) {
 		uint32_t to = sched->slots.at[s].carry;
 
 		if (to < sched->slots.n) {
-			uint32_t a = lead_of(c->lead, s), b = lead_of(c->lead, to);
+			uint32_t a = lead_of(c->root, s), b = lead_of(c->root, to);
 
 			/* the lowest number represents the group, whatever the order */
-			c->lead[a > b ? a : b] = a < b ? a : b;
+			c->root[a > b ? a : b] = a < b ? a : b;
 		}
 	}
 	for (uint32_t s = 0; s < sched->slots.n; s++)
-		c->lead[s] = lead_of(c->lead, s);
+		c->root[s] = lead_of(c->root, s);
 }
 
 static int has_range(const struct um_hint *h)
@@ -65,7 +65,7 @@ static void visit(struct cuts *c, const struct um_plan *p, uint32_t slot, uint64
 
 	if (!left && !right)
 		return;
-	g = c->lead[slot];
+	g = c->root[slot];
 	if (!fill)
 		c->first[g + 1] += (size_t)left + (size_t)right;
 	if (fill && left)
@@ -104,7 +104,7 @@ static int is_sorted(const uint64_t *at, size_t n)
 }
 
 /* Sorts each group's cuts and drops duplicates. Hints are in order of time, so cuts are often sorted already. */
-static void tidy(struct cuts *c, size_t slots)
+static void sort_cuts(struct cuts *c, size_t slots)
 {
 	for (size_t g = 0; g < slots; g++) {
 		uint64_t *at = c->at + c->first[g];
@@ -123,11 +123,11 @@ static int cuts_init(struct cuts *c, const struct um_plan *p)
 {
 	size_t slots = p->sched.slots.n;
 
-	c->lead = malloc((slots + 1) * sizeof *c->lead);
+	c->root = malloc((slots + 1) * sizeof *c->root);
 	c->first = calloc(slots + 1, sizeof *c->first);
 	c->n = calloc(slots + 1, sizeof *c->n);
 	c->at = NULL;
-	if (!c->lead || !c->first || !c->n)
+	if (!c->root || !c->first || !c->n)
 		return -ENOMEM;
 	group(c, &p->sched);
 	visit_all(c, p, 0);
@@ -137,13 +137,13 @@ static int cuts_init(struct cuts *c, const struct um_plan *p)
 	if (!c->at)
 		return -ENOMEM;
 	visit_all(c, p, 1);
-	tidy(c, slots);
+	sort_cuts(c, slots);
 	return 0;
 }
 
 static void cuts_fini(struct cuts *c)
 {
-	free(c->lead);
+	free(c->root);
 	free(c->first);
 	free(c->n);
 	free(c->at);
@@ -173,12 +173,12 @@ static void fill_atoms(struct um_plan_atoms *a, const struct cuts *c, const stru
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < s->slots.n; i++) {
-		const uint64_t *cut = c->at + c->first[c->lead[i]];
+		const uint64_t *cut = c->at + c->first[c->root[i]];
 		uint64_t off = 0;
 
 		a->first[i] = n;
-		for (size_t k = 0; k <= c->n[c->lead[i]]; k++) {
-			uint64_t end = k < c->n[c->lead[i]] ? cut[k] : s->slots.at[i].bytes;
+		for (size_t k = 0; k <= c->n[c->root[i]]; k++) {
+			uint64_t end = k < c->n[c->root[i]] ? cut[k] : s->slots.at[i].bytes;
 
 			a->off[n] = off;
 			a->bytes[n++] = end - off;
@@ -200,7 +200,7 @@ int um_plan_atoms_init(struct um_plan_atoms *a, const struct um_plan *p)
 	if (err)
 		goto out;
 	for (size_t i = 0; i < s->slots.n; i++)
-		most += c.n[c.lead[i]];
+		most += c.n[c.root[i]];
 	a->first = malloc((s->slots.n + 1) * sizeof *a->first);
 	a->off = malloc(most * sizeof *a->off);
 	a->bytes = malloc(most * sizeof *a->bytes);

@@ -62,7 +62,7 @@ static struct um_atom_range locate(const struct um_plan_run *r, const struct um_
 }
 
 /* Has the tensor of this hint been freed meanwhile? Follows its renamings. */
-static int outlived(const struct um_plan_run *r, const struct um_plan_engine *e)
+static int is_freed(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	const struct um_hint *h = &r->plan->hints.at[e->queue[e->head]];
 	int32_t n = (int32_t)r->plan->sched.ops.n, from = h->at;
@@ -155,7 +155,7 @@ static int start_evict(struct um_plan_run *r)
 
 	if (!due(r, e))
 		return 0;
-	if (outlived(r, e)) {
+	if (is_freed(r, e)) {
 		advance(r, e);
 		return 1;
 	}
@@ -205,7 +205,7 @@ static int start_fetch(struct um_plan_run *r)
 
 	if (!due(r, e))
 		return 0;
-	if (outlived(r, e)) {
+	if (is_freed(r, e)) {
 		advance(r, e);
 		return 1;
 	}
@@ -259,7 +259,7 @@ static int is_host_resident(const struct um_plan_run *r, uint32_t slot, uint32_t
 
 /* Advances over resident bytes; 1 if all of the op's bytes are resident. `*lost`: some bytes that it reads may have
  * been discarded; valid only for a complete pass. */
-static int go_on(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
+static int advance_use(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 {
 	*lost = 0;
 	for (; r->seen_use < op->n_uses; r->seen_use++, r->seen_atom = 0) {
@@ -283,12 +283,12 @@ static int go_on(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 }
 
 /* Are all of the op's bytes resident? Starts over to confirm. */
-static int all_there(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
+static int all_resident(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 {
 	int whole = r->seen_use == 0 && r->seen_atom == 0;
 
 	for (;;) {
-		if (!go_on(r, op, lost))
+		if (!advance_use(r, op, lost))
 			return 0;
 		r->seen_use = r->seen_atom = 0;
 		if (whole)
@@ -405,7 +405,7 @@ static int start_op(struct um_plan_run *r)
 	if (r->running || r->pos >= (int32_t)r->plan->sched.ops.n)
 		return 0;
 	op = &r->plan->sched.ops.at[r->pos];
-	if (!all_there(r, op, &lost)) {
+	if (!all_resident(r, op, &lost)) {
 		if (r->h2d.n && (r->h2d.iter < r->iter || r->h2d.head < r->due[r->pos]))
 			return 0;
 		if (!op->paged)
@@ -454,7 +454,7 @@ static void arrive(struct um_plan_run *r)
 }
 
 /* Advances to the next end of an op or a copy; 0 if there is none. */
-static int pass(struct um_plan_run *r)
+static int next_event(struct um_plan_run *r)
 {
 	uint64_t t = UINT64_MAX;
 
@@ -542,7 +542,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 			;
 		if (r->watch)
 			r->watch->pass(r->watch->user, r);
-		if (!pass(r)) {
+		if (!next_event(r)) {
 			note(r, "op %d '%s' waits forever:  %" PRIu64 " bytes resident of %" PRIu64, r->pos,
 			     r->plan->sched.ops.at[r->pos].name, r->used, r->plan->budget);
 			r->tally.stuck = 1;

@@ -29,7 +29,7 @@ struct writer {
 	uint32_t *back; /* by visit after which a block is off the device: the last of its parts that return, UINT32_MAX
 			   none */
 	UM_VEC(struct back) backs;
-	UM_VEC(struct piece) leaving, coming; /* coming: one move at a time */
+	UM_VEC(struct piece) evictions, arriving; /* arriving: one move at a time */
 	UM_VEC(struct um_hint) fetch[2]; /* prefetches issued in the iteration of the need, and in the one before */
 	uint64_t merge;
 };
@@ -38,7 +38,7 @@ struct writer {
 
 /* After visit v, before the op after it. After the last op that is in the next iteration, with the slot that the tensor
  * has there. No hint if the next op visits the block: after a paged op it only returns. */
-static int leave(struct writer *w, uint32_t t, uint32_t v)
+static int add_eviction(struct writer *w, uint32_t t, uint32_t v)
 {
 	const struct um_touch *x = &w->b->touch[t];
 	const struct um_part *p = &w->b->part[x->part];
@@ -54,13 +54,13 @@ static int leave(struct writer *w, uint32_t t, uint32_t v)
 		e.after = -1;
 		e.slot = w->b->successor[p->slot];
 	}
-	return um_vec_push(&w->leaving, e);
+	return um_vec_push(&w->evictions, e);
 }
 
 /* After visit v, with a return. */
 static int leave_for_now(struct writer *w, uint32_t t, uint32_t v)
 {
-	if (leave(w, t, v) || um_vec_push(&w->backs, ((struct back){t, w->back[v]})))
+	if (add_eviction(w, t, v) || um_vec_push(&w->backs, ((struct back){t, w->back[v]})))
 		return -ENOMEM;
 	w->back[v] = (uint32_t)w->backs.n - 1;
 	return 0;
@@ -68,7 +68,7 @@ static int leave_for_now(struct writer *w, uint32_t t, uint32_t v)
 
 /* All gaps after a touch in which its part is off the device (at least one): it is evicted in each, unless it is dead
  * after the first. */
-static int leave_all(struct writer *w, uint32_t t)
+static int add_evictions(struct writer *w, uint32_t t)
 {
 	const struct um_blocks *b = w->b;
 	const struct um_touch *x = &b->touch[t];
@@ -80,7 +80,7 @@ static int leave_all(struct writer *w, uint32_t t)
 		/* freed at once: no hint is needed */
 		if (x->liveness == UM_LIVENESS_FREED && x->until <= b->visit[v].op + wrap + 1)
 			return 0;
-		return leave(w, t, v);
+		return add_eviction(w, t, v);
 	}
 	do {
 		if (leave_for_now(w, t, v))
@@ -122,35 +122,36 @@ static void sort_pieces(struct piece *p, size_t n)
 }
 
 /* Pieces were found block by block: counting sort by op and kind, then a sort within a block. */
-static int sort_leaving(struct writer *w)
+static int sort_evictions(struct writer *w)
 {
 	uint32_t *at = calloc(2ull * w->b->n_ops + 1, sizeof *at);
-	struct piece *sorted = malloc((w->leaving.n + 1) * sizeof *sorted);
+	struct piece *sorted = malloc((w->evictions.n + 1) * sizeof *sorted);
 
 	if (!at || !sorted) {
 		free(at);
 		free(sorted);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < w->leaving.n; i++)
-		at[2 * w->leaving.at[i].at + (w->leaving.at[i].kind == UM_HINT_EVICT) + 1]++;
+	for (size_t i = 0; i < w->evictions.n; i++)
+		at[2 * w->evictions.at[i].at + (w->evictions.at[i].kind == UM_HINT_EVICT) + 1]++;
 	for (int32_t i = 0; i < 2 * w->b->n_ops; i++)
 		at[i + 1] += at[i];
-	for (size_t i = 0; i < w->leaving.n; i++)
-		sorted[at[2 * w->leaving.at[i].at + (w->leaving.at[i].kind == UM_HINT_EVICT)]++] = w->leaving.at[i];
-	for (size_t from = 0, to; from < w->leaving.n; from = to) {
+	for (size_t i = 0; i < w->evictions.n; i++)
+		sorted[at[2 * w->evictions.at[i].at + (w->evictions.at[i].kind == UM_HINT_EVICT)]++] =
+			w->evictions.at[i];
+	for (size_t from = 0, to; from < w->evictions.n; from = to) {
 		const struct piece *x = &sorted[from];
 
-		for (to = from + 1; to < w->leaving.n && sorted[to].at == x->at && sorted[to].kind == x->kind &&
+		for (to = from + 1; to < w->evictions.n && sorted[to].at == x->at && sorted[to].kind == x->kind &&
 				    sorted[to].block == x->block;
 		     to++)
 			;
 		sort_pieces(sorted + from, to - from);
 	}
 	free(at);
-	free(w->leaving.at);
-	w->leaving.at = sorted;
-	w->leaving.cap = w->leaving.n + 1;
+	free(w->evictions.at);
+	w->evictions.at = sorted;
+	w->evictions.cap = w->evictions.n + 1;
 	return 0;
 }
 
@@ -164,9 +165,9 @@ static int find_departures(struct writer *w)
 	for (uint32_t i = 0; i < w->c->n_evicted; i++)
 		w->back[w->c->gone[i]] = UINT32_MAX;
 	for (uint32_t i = 0; i < w->c->n_left; i++)
-		if (leave_all(w, w->c->left[i]))
+		if (add_evictions(w, w->c->left[i]))
 			return -ENOMEM;
-	return sort_leaving(w);
+	return sort_evictions(w);
 }
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
@@ -189,20 +190,20 @@ static int joins(const struct um_hint *h, const struct piece *p, uint64_t most)
 }
 
 /* The engine's order is kept: pieces of one move are sorted among themselves only. */
-static int flush_coming(struct writer *w, int before)
+static int flush_arrivals(struct writer *w, int before)
 {
 	size_t first = w->fetch[before].n;
 
-	sort_pieces(w->coming.at, w->coming.n);
-	for (size_t i = 0; i < w->coming.n; i++) {
+	sort_pieces(w->arriving.at, w->arriving.n);
+	for (size_t i = 0; i < w->arriving.n; i++) {
 		size_t n = w->fetch[before].n;
 
-		if (n > first && joins(&w->fetch[before].at[n - 1], &w->coming.at[i], UINT64_MAX))
-			w->fetch[before].at[n - 1].bytes += w->coming.at[i].bytes;
-		else if (um_vec_push(&w->fetch[before], hint_of(&w->coming.at[i])))
+		if (n > first && joins(&w->fetch[before].at[n - 1], &w->arriving.at[i], UINT64_MAX))
+			w->fetch[before].at[n - 1].bytes += w->arriving.at[i].bytes;
+		else if (um_vec_push(&w->fetch[before], hint_of(&w->arriving.at[i])))
 			return -ENOMEM;
 	}
-	um_vec_clear(&w->coming);
+	um_vec_clear(&w->arriving);
 	return 0;
 }
 
@@ -221,11 +222,11 @@ static int write_return(struct writer *w, const struct um_move *m, int32_t at)
 			/* before the iteration's end, although it could start after it */
 			if (!before && e.after < -1)
 				e.after = -1;
-			if (um_vec_push(&w->coming, e))
+			if (um_vec_push(&w->arriving, e))
 				return -ENOMEM;
 		}
 	}
-	return flush_coming(w, before);
+	return flush_arrivals(w, before);
 }
 
 static int write_arrivals(struct writer *w, const struct um_arrivals *a, const struct um_move *m)
@@ -239,10 +240,10 @@ static int write_arrivals(struct writer *w, const struct um_arrivals *a, const s
 		/* Not while the previous iteration's tensor has the same name. */
 		if (s->birth >= 0 && s->death <= s->birth && m->need >= s->birth && e.after < s->death - 1)
 			e.after = s->death - 1;
-		if (um_vec_push(&w->coming, e))
+		if (um_vec_push(&w->arriving, e))
 			return -ENOMEM;
 	}
-	return flush_coming(w, 0);
+	return flush_arrivals(w, 0);
 }
 
 static int write_moves(struct writer *w, const struct um_arrivals *a, const struct um_timeline *t)
@@ -291,22 +292,22 @@ static int write_advice(struct writer *w)
 static int merge_all(struct writer *w)
 {
 	struct um_plan *out = w->out;
-	size_t i = 0, j = 0, k = 0, total = w->leaving.n + w->fetch[0].n + w->fetch[1].n;
+	size_t i = 0, j = 0, k = 0, total = w->evictions.n + w->fetch[0].n + w->fetch[1].n;
 
 	um_vec_clear(&out->hints);
 	if (write_advice(w) || um_vec_reserve(&out->hints, total))
 		return -ENOMEM;
-	while (i < w->leaving.n || j < w->fetch[0].n || k < w->fetch[1].n) {
-		int32_t a = i < w->leaving.n ? w->leaving.at[i].at : INT32_MAX;
+	while (i < w->evictions.n || j < w->fetch[0].n || k < w->fetch[1].n) {
+		int32_t a = i < w->evictions.n ? w->evictions.at[i].at : INT32_MAX;
 		int32_t b = j < w->fetch[0].n ? w->fetch[0].at[j].at : INT32_MAX;
 		int32_t c = k < w->fetch[1].n ? w->fetch[1].at[k].at : INT32_MAX;
 		struct um_hint *last = out->hints.n ? &out->hints.at[out->hints.n - 1] : NULL;
 
 		if (a <= b && a <= c) {
-			if (last && joins(last, &w->leaving.at[i], w->merge))
-				last->bytes += w->leaving.at[i].bytes;
+			if (last && joins(last, &w->evictions.at[i], w->merge))
+				last->bytes += w->evictions.at[i].bytes;
 			else
-				out->hints.at[out->hints.n++] = hint_of(&w->leaving.at[i]);
+				out->hints.at[out->hints.n++] = hint_of(&w->evictions.at[i]);
 			i++;
 		} else if (b <= c) {
 			out->hints.at[out->hints.n++] = w->fetch[0].at[j++];
@@ -323,7 +324,7 @@ static void drop_returns(struct writer *w)
 	free(w->back);
 	w->back = NULL;
 	um_vec_fini(&w->backs);
-	um_vec_fini(&w->coming);
+	um_vec_fini(&w->arriving);
 }
 
 int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct um_choice *c,
@@ -337,7 +338,7 @@ int um_hints_build(struct um_plan *out, const struct um_blocks *b, const struct 
 	drop_returns(&w);
 	if (!err)
 		err = merge_all(&w);
-	um_vec_fini(&w.leaving);
+	um_vec_fini(&w.evictions);
 	um_vec_fini(&w.fetch[1]);
 	um_vec_fini(&w.fetch[0]);
 	return err;

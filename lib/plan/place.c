@@ -276,7 +276,7 @@ struct request {
 
 /* Permanent slots in the order of use, so that blocks are shared by tensors that are used together. The others: largest
  * first. */
-static int by_turn(const void *a, const void *b)
+static int by_rank(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
 
@@ -291,7 +291,7 @@ static int by_turn(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-static size_t list_wishes(const struct placing *p, struct request *request)
+static size_t list_requests(const struct placing *p, struct request *request)
 {
 	size_t n = 0;
 
@@ -307,11 +307,11 @@ static size_t list_wishes(const struct placing *p, struct request *request)
 		w->bytes = (t->bytes + UM_PLACE_GRANULE - 1) / UM_PLACE_GRANULE * UM_PLACE_GRANULE;
 		n++;
 	}
-	qsort(request, n, sizeof *request, by_turn);
+	qsort(request, n, sizeof *request, by_rank);
 	return n;
 }
 
-static int grant(struct placing *p, const struct request *request, size_t n, uint64_t *top)
+static int place_slot(struct placing *p, const struct request *request, size_t n, uint64_t *top)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t s = request[i].slot;
@@ -332,7 +332,7 @@ static int grant(struct placing *p, const struct request *request, size_t n, uin
 
 /* Places slots of the last rank in the holes that are always free. A slot with a fixed place blocks it in all
  * iterations. */
-static int grant_stream(struct placing *p, const struct request *request, size_t n, uint64_t *top)
+static int place_as_stream(struct placing *p, const struct request *request, size_t n, uint64_t *top)
 {
 	struct um_place_life *life = malloc((n + 1) * sizeof *life);
 	UM_VEC(struct um_place_hole) holes = {0};
@@ -376,7 +376,7 @@ static int by_birth(const void *a, const void *b)
 
 /* Places all slots: by search if they are few, otherwise those with a beginning and an end within the iteration as a
  * stream. */
-static int grant_all(struct placing *p, struct request *request, size_t n, uint64_t *top)
+static int place_all(struct placing *p, struct request *request, size_t n, uint64_t *top)
 {
 	size_t first = 0, kept = 0;
 	int err;
@@ -384,7 +384,7 @@ static int grant_all(struct placing *p, struct request *request, size_t n, uint6
 	while (first < n && request[first].rank < 2)
 		first++;
 	if (n - first <= MOST_SEARCHED)
-		return grant(p, request, n, top);
+		return place_slot(p, request, n, top);
 	for (size_t i = first; i < n; i++) {
 		const struct um_slot *t = &p->sched->slots.at[request[i].slot];
 		struct request w = request[i];
@@ -397,9 +397,9 @@ static int grant_all(struct placing *p, struct request *request, size_t n, uint6
 	/* slots that are alive at the end get places of their own: addresses cost little, and blocks without content
 	 * cost nothing */
 	p->through_end_for_ever = 1;
-	err = grant(p, request, first + kept, top);
+	err = place_slot(p, request, first + kept, top);
 	qsort(request + first + kept, n - first - kept, sizeof *request, by_birth);
-	return err ? err : grant_stream(p, request + first + kept, n - first - kept, top);
+	return err ? err : place_as_stream(p, request + first + kept, n - first - kept, top);
 }
 
 static int find_uses(struct placing *p)
@@ -432,7 +432,7 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 	if (!err)
 		err = add_settled(&p);
 	if (!err)
-		err = grant_all(&p, request, list_wishes(&p, request), &top);
+		err = place_all(&p, request, list_requests(&p, request), &top);
 	if (!err)
 		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 	free(request);

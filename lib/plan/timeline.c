@@ -40,7 +40,8 @@ struct evaluation {
 	const struct um_timing *timing;
 	int32_t n;
 	uint32_t *dirty; /* by visit: bytes to copy out */
-	uint32_t *first_out, *outgo; /* by op, into outgo; n + 1: visits after which live content is evicted */
+	uint32_t *first_out, *evictions; /* first_out: by op, into evictions; n + 1. evictions: visits after which live
+					    content is evicted */
 	uint64_t *left; /* by visit: begin of the block's last eviction */
 	uint64_t *freed; /* by position: bytes freed or dropped */
 	uint64_t *done; /* by op, over all iterations: its end; [0] is the start */
@@ -162,7 +163,7 @@ static void find_drops(struct evaluation *l)
 }
 
 /* Evictions by op, in the order of blocks. */
-static void find_outgo(struct evaluation *l)
+static void list_evictions(struct evaluation *l)
 {
 	const struct um_choice *c = l->c;
 	const struct um_visit *visit = l->b->visit;
@@ -172,7 +173,7 @@ static void find_outgo(struct evaluation *l)
 			const struct um_visit *x = &visit[c->gone[i]];
 
 			if (x->live && fill)
-				l->outgo[l->first_out[x->op + 1]++] = c->gone[i];
+				l->evictions[l->first_out[x->op + 1]++] = c->gone[i];
 			else if (x->live)
 				l->first_out[x->op + 2]++;
 		}
@@ -189,27 +190,27 @@ static int prepare(struct evaluation *l)
 	l->dirty = calloc(b->n_visits + 1ull, sizeof *l->dirty);
 	l->left = calloc(b->n_visits + 1ull, sizeof *l->left);
 	l->first_out = calloc(l->n + 2ull, sizeof *l->first_out);
-	l->outgo = malloc((l->c->n_evicted + 1ull) * sizeof *l->outgo);
+	l->evictions = malloc((l->c->n_evicted + 1ull) * sizeof *l->evictions);
 	l->freed = malloc((l->n + 1ull) * sizeof *l->freed);
 	l->done = calloc((size_t)ITERATIONS * (size_t)l->n + 1, sizeof *l->done);
 	l->t->stall = calloc(b->n_visits + 1ull, sizeof *l->t->stall);
 	l->t->start = calloc(l->n + 1ull, sizeof *l->t->start);
-	if (!seen || !l->dirty || !l->left || !l->first_out || !l->outgo || !l->freed || !l->done || !l->t->stall ||
+	if (!seen || !l->dirty || !l->left || !l->first_out || !l->evictions || !l->freed || !l->done || !l->t->stall ||
 	    !l->t->start) {
 		free(seen);
 		return -ENOMEM;
 	}
 	find_dirty(l, seen);
 	free(seen);
-	find_outgo(l);
+	list_evictions(l);
 	find_drops(l);
 	return 0;
 }
 
-static int send_out(struct evaluation *l, int32_t op, uint64_t time)
+static int begin_evictions(struct evaluation *l, int32_t op, uint64_t time)
 {
 	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++) {
-		uint32_t v = l->outgo[k];
+		uint32_t v = l->evictions[k];
 
 		if (time > l->d2h)
 			l->d2h = time;
@@ -285,8 +286,8 @@ static void arrive(struct evaluation *l, int32_t op, int64_t at, int64_t after)
 
 /* Arrivals that come due, by the ops' own times, while a return is copied from `start` to `end`: issued before it, if
  * there is room. */
-static void hoist(struct evaluation *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end,
-		  uint64_t bytes, int64_t need)
+static void issue_before(struct evaluation *l, int32_t op, int64_t at, uint64_t due, uint64_t start, uint64_t end,
+			 uint64_t bytes, int64_t need)
 {
 	int64_t last = (int64_t)ITERATIONS * l->n;
 
@@ -380,7 +381,7 @@ static uint64_t work(struct evaluation *l, int32_t op, int64_t at, uint64_t time
 		settle(l, start);
 		ns = copy_ns(&l->in, m->bytes);
 		if (l->timing->eager && !must)
-			hoist(l, op, at, time, start, start + ns, m->bytes, need);
+			issue_before(l, op, at, time, start, start + ns, m->bytes, need);
 		record(l, need, after, m);
 		l->resident += m->bytes;
 		l->h2d = start + ns;
@@ -416,13 +417,13 @@ static uint64_t wait_to_arrive(struct evaluation *l, int32_t op, uint64_t time)
 }
 
 /* Op `op` has ended: begins its evictions. After a paged op no block is assumed to be resident. */
-static int leave_after(struct evaluation *l, int32_t op, uint64_t time)
+static int end_op_evictions(struct evaluation *l, int32_t op, uint64_t time)
 {
 	if (!l->s->ops.at[op].paged)
-		return send_out(l, op, time);
+		return begin_evictions(l, op, time);
 	/* its blocks leave without copies of their own, after the copies in progress */
 	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++)
-		l->left[l->outgo[k]] = l->d2h > time ? l->d2h : 0;
+		l->left[l->evictions[k]] = l->d2h > time ? l->d2h : 0;
 	l->resident = 0;
 	l->out_head = l->outs.n;
 	return 0;
@@ -438,7 +439,7 @@ static int run_iteration(struct evaluation *l, int iteration)
 		if (i)
 			work(l, op, i, time, 0);
 		l->resident -= l->freed[op];
-		if (i && leave_after(l, op ? op - 1 : l->n - 1, time))
+		if (i && end_op_evictions(l, op ? op - 1 : l->n - 1, time))
 			return -ENOMEM;
 		time = work(l, op, i, time, 1);
 		if (i >= l->arrived) {
@@ -480,7 +481,7 @@ int um_timeline_build(struct um_timeline *t, const struct um_blocks *b, const st
 	free(l.dirty);
 	free(l.left);
 	free(l.first_out);
-	free(l.outgo);
+	free(l.evictions);
 	free(l.freed);
 	free(l.done);
 	um_vec_fini(&l.outs);

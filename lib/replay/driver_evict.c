@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 
-struct weave {
+struct build {
 	const struct um_compiled_plan *p;
 	const struct um_compiled_iteration *from;
 	const struct um_driver_lru *order;
@@ -23,7 +23,7 @@ struct weave {
 };
 
 /* The number of ins in the new iteration that corresponds to a count. */
-static int32_t counted(const struct weave *w, int32_t count)
+static int32_t counted(const struct build *w, int32_t count)
 {
 	int32_t n_in = (int32_t)w->from->n_in;
 
@@ -32,14 +32,14 @@ static int32_t counted(const struct weave *w, int32_t count)
 	return count + n_in < 0 ? INT32_MIN : (int32_t)w->counts[count + n_in] - (int32_t)w->counts[n_in];
 }
 
-static void add(struct weave *w, const struct um_action *a)
+static void add(struct build *w, const struct um_action *a)
 {
 	if (um_vec_push(&w->to->actions, *a))
 		w->err = -ENOMEM;
 }
 
 /* Adds the refreshes before an in; neighbours in one. */
-static void add_refreshes(struct weave *w, const struct um_driver_lru_in *in, uint32_t at)
+static void add_refreshes(struct build *w, const struct um_driver_lru_in *in, uint32_t at)
 {
 	struct um_action run = {.kind = UM_ACTION_REFRESH, .at = at, .room = INT32_MIN};
 
@@ -67,7 +67,7 @@ static void add_refreshes(struct weave *w, const struct um_driver_lru_in *in, ui
 	}
 }
 
-static void add_actions(struct weave *w)
+static void add_actions(struct build *w)
 {
 	const struct um_compiled_iteration *iteration = w->from;
 	uint32_t in = 0;
@@ -95,7 +95,7 @@ static void add_actions(struct weave *w)
 }
 
 /* An eviction waits for the block's last refresh as it does for its in: renumbers. */
-static void set_waits(struct weave *w, int before)
+static void set_waits(struct build *w, int before)
 {
 	struct um_compiled_iteration *to = w->to;
 	int32_t n = before ? -(int32_t)to->n_in : 0;
@@ -124,7 +124,7 @@ static void set_waits(struct weave *w, int before)
 		memcpy(w->last, w->were, w->p->blocks.n * sizeof *w->last);
 }
 
-static int weave(struct weave *w)
+static int build(struct build *w)
 {
 	const struct um_compiled_iteration *from = w->from;
 	struct um_compiled_iteration *to = w->to;
@@ -158,12 +158,12 @@ static int weave(struct weave *w)
 int um_driver_evict_build(const struct um_compiled_plan *p, uint64_t capacity_blocks, struct um_compiled_iteration *out)
 {
 	struct um_driver_lru order;
-	struct weave w = {.p = p, .from = &p->iterations[UM_COMPILED_PLAN_STEADY], .order = &order, .to = out};
+	struct build w = {.p = p, .from = &p->iterations[UM_COMPILED_PLAN_STEADY], .order = &order, .to = out};
 	int err = um_driver_lru_find(p, capacity_blocks, &order);
 
 	memset(out, 0, sizeof *out);
 	if (!err)
-		err = weave(&w);
+		err = build(&w);
 	if (err)
 		um_compiled_iteration_fini(out);
 	free(w.counts);

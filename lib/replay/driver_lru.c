@@ -45,7 +45,7 @@ struct walk {
 	uint32_t drops_done;
 	uint32_t *order; /* the list at the beginning of the iteration */
 	uint64_t n_order, unused_order;
-	int noting, more; /* recording; more places were recorded */
+	int recording, more; /* places of refreshes are recorded; new ones were recorded in this iteration */
 	int err;
 };
 
@@ -145,12 +145,12 @@ static void wait_for(struct walk *w, struct um_driver_lru_in *in, const struct b
 		in->room = b->pending + 1;
 		outs_until(w, in->room);
 	}
-	w->more |= w->noting;
+	w->more |= w->recording;
 }
 
 static void note(struct walk *w, struct um_driver_lru_in *in, uint32_t k)
 {
-	if (!w->noting)
+	if (!w->recording)
 		return;
 	if (um_vec_push(&w->to->refreshes, ((struct um_driver_lru_refresh){k, UM_DRIVER_LRU_NONE, 0}))) {
 		w->err = -ENOMEM;
@@ -169,7 +169,7 @@ static int stays(const struct block *b)
 }
 
 /* Refreshes a block, and its neighbours with it. */
-static void keep(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
+static void refresh(struct walk *w, struct um_driver_lru_in *in, uint32_t first)
 {
 	uint64_t near = w->blocks[first].serial + NEAR, next = w->p->blocks.at[first];
 
@@ -206,7 +206,7 @@ static void refresh_first(struct walk *w, struct um_driver_lru_in *in, uint64_t 
 			seen = 0;
 			continue;
 		}
-		keep(w, in, k);
+		refresh(w, in, k);
 	}
 }
 
@@ -337,12 +337,12 @@ static int is_settled(struct walk *w)
 static int settle(struct walk *w)
 {
 	for (int iteration = 0; iteration < ITERATIONS_MOST; iteration++) {
-		w->noting = iteration >= WARM;
+		w->recording = iteration >= WARM;
 		w->more = 0;
 		go_round(w);
 		if (w->err)
 			return w->err;
-		if (is_settled(w) && w->noting && !w->more)
+		if (is_settled(w) && w->recording && !w->more)
 			return 0;
 	}
 	return -ENOTSUP;

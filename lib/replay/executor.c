@@ -186,7 +186,7 @@ static uint64_t place_of(const struct um_cursor *c, uint32_t slot)
 }
 
 /* Is the tensor at its planned place, at another place of its rotation, or not born yet? */
-static int is_in_turn(const struct um_action *a, const struct um_cursor *c)
+static int is_rotated(const struct um_action *a, const struct um_cursor *c)
 {
 	uint64_t now = is_moved(a, c) ? place_of(c, a->slot) : UINT64_MAX;
 
@@ -257,7 +257,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		uint32_t wait;
 
 		if (!ex->inside || is_moved(a, cursor)) {
-			if (ex->can_refresh && !is_in_turn(a, cursor))
+			if (ex->can_refresh && !is_rotated(a, cursor))
 				ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
 			r = clip(ex, locate(a, cursor));
 		}
@@ -325,7 +325,7 @@ static int cmp_addr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
+static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
 	struct um_executor_range r;
 
@@ -339,8 +339,8 @@ static void clear_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 }
 
 /* Evicts every block in use that is not to stay, in runs of one kind; only dead ones, if there is room for the rest. */
-static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_keep, const struct um_executor_range *used,
-		      int only_dead)
+static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t n_keep,
+			    const struct um_executor_range *used, int only_dead)
 {
 	uint64_t run = 0, bytes = 0;
 	enum um_action_kind run_kind = UM_ACTION_EVICT;
@@ -352,7 +352,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
-			clear_run(ex, run_kind, run, bytes);
+			evict_run(ex, run_kind, run, bytes);
 			bytes = 0;
 		}
 		if (stays)
@@ -362,7 +362,7 @@ static void clear_out(struct um_executor *ex, const uint64_t *keep, size_t n_kee
 		run_kind = kind;
 		bytes += UM_BLOCK_BYTES;
 	}
-	clear_run(ex, run_kind, run, bytes);
+	evict_run(ex, run_kind, run, bytes);
 }
 
 static int add_kept(struct um_kept *kept, const struct um_action *a, const struct um_cursor *c)
@@ -484,9 +484,9 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	for (size_t i = 0; i < n_used && (i || !mark(ex)); i++) {
 		if (in_use > capacity_blocks)
-			clear_out(ex, kept.at, kept.n, &used[i], 0);
+			evict_unplanned(ex, kept.at, kept.n, &used[i], 0);
 		else
-			clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
+			evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	}
 	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
@@ -501,7 +501,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !mark(ex)); i++)
-		clear_out(ex, p->blocks.at, p->blocks.n, &used[i], 1);
+		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	begin_counts(ex, ex->turn + 1);
 }
 

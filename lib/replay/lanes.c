@@ -139,7 +139,7 @@ static struct um_step in_done_with(struct um_lanes_in *in, uint32_t k)
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
 
-static void bring(struct um_lanes *l, uint32_t k, const struct um_request *r)
+static void prefetch(struct um_lanes *l, uint32_t k, const struct um_request *r)
 {
 	if (um_block_limit_add(&l->limit, r->addr, r->bytes))
 		return;
@@ -182,7 +182,7 @@ static struct um_step step_in(void *arg)
 	}
 	allow_next(l, k);
 	if (current(l, r))
-		bring(l, k, r);
+		prefetch(l, k, r);
 	if (in == l->in)
 		l->seen_ns = 0;
 	in->state = UM_LANES_CALLED;

@@ -44,7 +44,7 @@ struct rehearsal {
 	uint64_t h2d, d2h; /* engines */
 	uint64_t readers, writer; /* hints share a lock of the driver, advice takes it alone: until when */
 	uint64_t *left; /* by block: when its copy on the host was complete; 0: none */
-	uint8_t *bare; /* by block: the host has no mapping of it, or a read-only one: no unmapping is needed */
+	uint8_t *unmapped; /* by block: the host has no mapping of it, or a read-only one: no unmapping is needed */
 	uint64_t *done; /* by op, over all iterations: end of the previous op */
 	uint32_t op; /* the next one, over all iterations */
 	int stuck; /* unknown times count as over */
@@ -91,7 +91,7 @@ static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
 /* The driver's work for an in, from `t` on. Returns its end on the calling thread; `*end`: arrival of the blocks. */
-static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
+static uint64_t prefetch(struct rehearsal *r, const struct um_action *a, uint64_t t, uint64_t *end)
 {
 	const struct um_profile *p = r->profile;
 	size_t i = um_compiled_plan_find(r->p, a->addr);
@@ -112,7 +112,7 @@ static uint64_t bring(struct rehearsal *r, const struct um_action *a, uint64_t t
 			evicts--;
 		}
 		if (r->left[i]) {
-			t += r->bare[i] ? 0 : p->c_unmap;
+			t += r->unmapped[i] ? 0 : p->c_unmap;
 			*end = later(*end, copy(r, &r->h2d, r->d2h, later(later(t, gone), r->left[i]), r->in_ns));
 		} else {
 			*end = later(*end, later(t, gone) + p->c_zero);
@@ -130,14 +130,14 @@ static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	uint64_t *worker = &r->in_free[k % UM_LANES_IN], *stream = &r->stream[k % UM_LANES_IN_STREAMS];
 
 	r->in_turn = t;
-	*worker = bring(r, a, t + r->profile->c_api, stream);
+	*worker = prefetch(r, a, t + r->profile->c_api, stream);
 	track_add(&r->over[LANE_IN], *worker);
 	track_add(&r->arrived, *stream);
 }
 
 /* Blocks its caller: the copies, then the mapping on the host. A block left to the driver is copied for the in that
  * takes its memory, long before it returns. */
-static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
+static void evict(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
 	size_t first = um_compiled_plan_find(r->p, a->addr), end = first + a->bytes / UM_BLOCK_BYTES;
 	int leave = a->kind == UM_ACTION_LEAVE_TO_DRIVER;
@@ -149,7 +149,7 @@ static void out(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	for (size_t i = first; i < end; i++) {
 		t += leave ? 0 : r->profile->c_pf;
 		r->left[i] = leave ? t : copy(r, &r->d2h, r->h2d, t, r->out_ns);
-		r->bare[i] = (uint8_t)leave;
+		r->unmapped[i] = (uint8_t)leave;
 	}
 	for (size_t i = first; i < end && !leave; i++)
 		t = later(t, r->left[i]) + r->profile->c_pf_cpu;
@@ -173,7 +173,7 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	}
 	for (; n && i < r->p->blocks.n; n--, i++) {
 		r->left[i] = let ? t : 0;
-		r->bare[i] = (uint8_t)let;
+		r->unmapped[i] = (uint8_t)let;
 	}
 	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
 	track_add(&r->over[LANE_DROP], t);
@@ -258,7 +258,7 @@ static int step(struct rehearsal *r)
 	if (first == LANE_IN)
 		in(r, a, t);
 	else if (first == LANE_OUT)
-		out(r, a, t);
+		evict(r, a, t);
 	else
 		drop(r, a, t);
 	seek(r, first, r->next[first] + 1);
@@ -277,7 +277,7 @@ static int prepare(struct rehearsal *r)
 	r->n[LANE_OUT] = r->iteration->n_out;
 	r->n[LANE_DROP] = r->iteration->n_drop;
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
-	r->bare = calloc(r->p->blocks.n + 1, 1);
+	r->unmapped = calloc(r->p->blocks.n + 1, 1);
 	r->done = calloc(ITERATIONS * (size_t)r->p->n_ops + 1, sizeof *r->done);
 	r->arrived.at = calloc(ITERATIONS * (size_t)r->iteration->n_in + 1, sizeof *r->arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++) {
@@ -286,7 +286,7 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	return r->left && r->bare && r->done && r->arrived.at ? 0 : -ENOMEM;
+	return r->left && r->unmapped && r->done && r->arrived.at ? 0 : -ENOMEM;
 }
 
 int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched,
@@ -306,7 +306,7 @@ int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule
 	if (!err)
 		*ns = r.done[end] - r.done[end - program->n_ops];
 	free(r.left);
-	free(r.bare);
+	free(r.unmapped);
 	free(r.done);
 	free(r.arrived.at);
 	for (enum lane lane = LANE_IN; lane < LANES; lane++)

@@ -10,7 +10,7 @@
 
 #define SLACK_NS 1000ul /* the system's default, 50 us, is more than the shortest nap */
 
-static void nap(long ns)
+static void sleep_ns(long ns)
 {
 	struct timespec ts = {0, ns};
 
@@ -48,7 +48,7 @@ static void *run(void *arg)
 			sleep_until_woken(r, wakes);
 			ns = UM_WORKER_POLL_NS;
 		} else {
-			nap(ns);
+			sleep_ns(ns);
 			if (s.kind != UM_STEP_POLL || ++watched > UM_WORKER_FAST_POLLS)
 				ns = ns < UM_WORKER_POLL_MOST_NS ? ns * 2 : ns;
 			continue;
@@ -129,6 +129,6 @@ int um_runner_until(struct um_runner *r, int (*done)(void *arg), void *arg)
 	if (r->gpu->api->worker_wait)
 		return r->gpu->api->worker_wait(r->gpu, done, arg) ? -ETIMEDOUT : 0;
 	while (!done(arg))
-		nap(UM_WORKER_POLL_NS);
+		sleep_ns(UM_WORKER_POLL_NS);
 	return 0;
 }

@@ -39,7 +39,7 @@ static uint64_t faults(int who)
 }
 
 /* Subtracts the faults of this thread since the last call, which are not the program's. Returns their number. */
-static uint64_t disown(struct um_sim *sim)
+static uint64_t subtract_own(struct um_sim *sim)
 {
 	uint64_t now = faults(RUSAGE_THREAD), n = now - mine;
 
@@ -189,7 +189,7 @@ void um_sim_cpu_access_serve(struct um_sim *sim, uint64_t *t)
 			break;
 	if (fd >= 0)
 		close(fd);
-	disown(sim);
+	subtract_own(sim);
 }
 
 void um_sim_cpu_access_rearm(struct um_sim *sim)
@@ -199,7 +199,7 @@ void um_sim_cpu_access_rearm(struct um_sim *sim)
 	if (!sim->follow)
 		return;
 	/* Host code of a kernel faults like any other; its accesses are the device's. */
-	own = disown(sim);
+	own = subtract_own(sim);
 	if (sim->follow_stale || (sim->follow_ran && own))
 		forget(sim, sim->follow_ran && own);
 	sim->follow_ran = sim->follow_stale = 0;

@@ -30,10 +30,10 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		*t = um_sim_later(*t, b->tracker);
 	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro | b->disc : 0)))) {
 		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, from_gpu, faults;
-		uint64_t nap = um_sim_thrash_nap(sim, b, page, 2, *t);
+		uint64_t throttle = um_sim_thrash_throttle(sim, b, page, 2, *t);
 
-		if (nap) {
-			*t = nap;
+		if (throttle) {
+			*t = throttle;
 			continue;
 		}
 		*t = um_sim_later(*t, sim->writer_until) + sim->profile.c_cpuf;

@@ -23,7 +23,7 @@ static const struct pattern {
 };
 
 /* One operand of the walk. */
-struct leg {
+struct operand {
 	const struct um_sim_mem *mem; /* NULL: not managed */
 	uint64_t off, bytes;
 	uint64_t pages, touched; /* in the range; of them, actually touched */
@@ -39,7 +39,7 @@ struct member {
 	uint32_t faulted, written; /* faulted in this batch; of them, by a write */
 	uint32_t each; /* of them, pages whose 4 KiB pages fault one by one */
 	unsigned entries; /* of it */
-	uint32_t leg[UM_SIM_PAGES]; /* the operand that needs the page; not filled without a watcher */
+	uint32_t operand[UM_SIM_PAGES]; /* the operand that needs the page; not filled without a watcher */
 };
 
 struct um_sim_walk {
@@ -56,13 +56,13 @@ struct um_sim_walk {
 	unsigned n_group;
 	struct member group[GROUP_MAX];
 	uint32_t n;
-	struct leg leg[];
+	struct operand operand[];
 };
 
 /* One allocation, so that launching can fail in one place only. */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 {
-	struct um_sim_walk *w = calloc(1, sizeof *w + k->n_access * sizeof w->leg[0]);
+	struct um_sim_walk *w = calloc(1, sizeof *w + k->n_access * sizeof w->operand[0]);
 
 	if (!w)
 		return NULL;
@@ -80,10 +80,10 @@ struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *k)
 	w->pattern = &pattern[(unsigned)k->pattern <= UM_PATTERN_WIDE ? k->pattern : UM_PATTERN_LIBRARY];
 	w->n = k->n_access;
 	for (uint32_t i = 0; i < k->n_access; i++) {
-		w->leg[i].off = (uint64_t)(uintptr_t)k->access[i].ptr; /* an address until the kernel begins */
-		w->leg[i].bytes = k->access[i].bytes;
-		w->leg[i].touched = k->access[i].touched;
-		w->leg[i].access = k->access[i].access;
+		w->operand[i].off = (uint64_t)(uintptr_t)k->access[i].ptr; /* an address until the kernel begins */
+		w->operand[i].bytes = k->access[i].bytes;
+		w->operand[i].touched = k->access[i].touched;
+		w->operand[i].access = k->access[i].access;
 	}
 	return w;
 }
@@ -112,8 +112,8 @@ void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m)
 	unsigned left = 0;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		if (w->leg[i].mem == m)
-			w->leg[i].mem = NULL;
+		if (w->operand[i].mem == m)
+			w->operand[i].mem = NULL;
 	for (unsigned i = 0; i < w->n_group; i++)
 		if (w->group[i].block->mem != m)
 			w->group[left++] = w->group[i];
@@ -124,7 +124,7 @@ void um_sim_walk_forget(struct um_sim_walk *w, const struct um_sim_mem *m)
 static void resolve(struct um_sim *sim, struct um_sim_walk *w)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct leg *l = &w->leg[i];
+		struct operand *l = &w->operand[i];
 		const struct um_sim_mem *m = um_sim_mem_find(sim, l->off);
 		uint64_t last;
 
@@ -147,7 +147,7 @@ static void resolve(struct um_sim *sim, struct um_sim_walk *w)
 }
 
 /* Pages of the k-th block that the operand touches. */
-static uint32_t leg_pages(const struct leg *l, uint32_t k)
+static uint32_t operand_pages(const struct operand *l, uint32_t k)
 {
 	uint32_t in = um_sim_pages_out(l->mem, l->first + k, l->off, l->bytes), out = 0;
 	uint64_t base = l->off / UM_SIM_PAGE, start = (uint64_t)(l->first + k) * UM_SIM_PAGES;
@@ -167,7 +167,7 @@ static uint32_t leg_pages(const struct leg *l, uint32_t k)
 }
 
 /* The next block of the operand that is not completely mapped; l->n if none. */
-static uint32_t leg_odd(const struct leg *l)
+static uint32_t operand_next(const struct operand *l)
 {
 	uint32_t i = l->first + l->at, end = l->first + l->n;
 
@@ -185,13 +185,13 @@ static uint32_t leg_odd(const struct leg *l)
 
 /* The next block in the order of the walk that may need service; advances all operands up to it. NULL at the end.
  * Blocks that are mapped now may be evicted before their turn, so no operand advances further. */
-static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
+static struct operand *next_block(struct um_sim_walk *w, uint32_t *k)
 {
-	struct leg *best = NULL;
+	struct operand *best = NULL;
 
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct leg *l = &w->leg[i];
-		uint32_t odd = l->mem ? leg_odd(l) : l->n;
+		struct operand *l = &w->operand[i];
+		uint32_t odd = l->mem ? operand_next(l) : l->n;
 
 		if (odd < l->n && (!best || (uint64_t)odd * best->n < (uint64_t)*k * l->n)) {
 			best = l;
@@ -201,7 +201,7 @@ static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
 	if (!best)
 		return NULL;
 	for (uint32_t i = 0; i < w->n; i++) {
-		struct leg *l = &w->leg[i];
+		struct operand *l = &w->operand[i];
 		uint64_t turn = (uint64_t)*k * l->n;
 
 		/* The first block that is not before this fraction; at equal ones, earlier operands go first. */
@@ -213,7 +213,7 @@ static struct leg *next_odd(struct um_sim_walk *w, uint32_t *k)
 }
 
 /* Bytes of the operand on `pages` of its k-th block. */
-static uint64_t leg_bytes(const struct leg *l, uint32_t k, uint32_t pages)
+static uint64_t operand_bytes(const struct operand *l, uint32_t k, uint32_t pages)
 {
 	uint64_t start = (uint64_t)(l->first + k) * UM_BLOCK_BYTES, sum = 0;
 
@@ -230,29 +230,29 @@ static uint64_t leg_bytes(const struct leg *l, uint32_t k, uint32_t pages)
 }
 
 /* Records the operand of each faulting page for the watcher. */
-static void claim(struct member *m, uint32_t pages, uint32_t leg)
+static void set_operand(struct member *m, uint32_t pages, uint32_t operand)
 {
 	for (; pages; pages &= pages - 1)
-		m->leg[__builtin_ctz(pages)] = leg;
+		m->operand[__builtin_ctz(pages)] = operand;
 }
 
 /* Fills the group with the next blocks that need service. A block that is in the group already ends it. */
 static void gather(struct um_sim_walk *w, uint64_t t, int watched)
 {
-	struct leg *l;
+	struct operand *l;
 	uint32_t k;
 
-	while (w->n_group < w->pattern->blocks && (l = next_odd(w, &k))) {
+	while (w->n_group < w->pattern->blocks && (l = next_block(w, &k))) {
 		struct um_sim_block *b = &l->mem->block[l->first + k];
-		uint32_t want = leg_pages(l, k), write = l->access & UM_WRITE ? want : 0, i;
+		uint32_t want = operand_pages(l, k), write = l->access & UM_WRITE ? want : 0, i;
 
 		/* pages that become remote by a fault are counted then */
-		w->remote += leg_bytes(l, k, want & (t >= b->remote_at ? b->remote : 0));
+		w->remote += operand_bytes(l, k, want & (t >= b->remote_at ? b->remote : 0));
 		for (i = 0; i < w->n_group && w->group[i].block != b; i++)
 			;
 		if (i < w->n_group) { /* two tensors in one block */
 			if (watched)
-				claim(&w->group[i], want & ~w->group[i].want, (uint32_t)(l - w->leg));
+				set_operand(&w->group[i], want & ~w->group[i].want, (uint32_t)(l - w->operand));
 			w->group[i].want |= want;
 			w->group[i].write |= write;
 			continue;
@@ -264,7 +264,7 @@ static void gather(struct um_sim_walk *w, uint64_t t, int watched)
 		w->group[w->n_group].want = want;
 		w->group[w->n_group].write = write;
 		if (watched)
-			claim(&w->group[w->n_group], want, (uint32_t)(l - w->leg));
+			set_operand(&w->group[w->n_group], want, (uint32_t)(l - w->operand));
 		w->n_group++;
 	}
 }
@@ -276,7 +276,7 @@ static uint64_t late_until(const struct member *m, uint64_t t)
 }
 
 /* Attributes the wait to allocations by their shares of the faults, or evenly without faults. */
-static void account(struct um_sim *sim, const struct um_sim_walk *w, unsigned entries, uint64_t ns)
+static void attribute_wait(struct um_sim *sim, const struct um_sim_walk *w, unsigned entries, uint64_t ns)
 {
 	for (unsigned i = 0; i < w->n_group; i++) {
 		const struct member *m = &w->group[i];
@@ -296,10 +296,10 @@ static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begi
 
 		for (uint32_t rest = m->faulted; rest;) {
 			unsigned first = (unsigned)__builtin_ctz(rest), entries = 0;
-			const struct leg *l = &w->leg[m->leg[first]];
+			const struct operand *l = &w->operand[m->operand[first]];
 			uint32_t written = 0;
 
-			for (; rest && m->leg[__builtin_ctz(rest)] == m->leg[first]; rest &= rest - 1) {
+			for (; rest && m->operand[__builtin_ctz(rest)] == m->operand[first]; rest &= rest - 1) {
 				entries += m->each & rest & -rest ? UM_SIM_SUBPAGES : 1;
 				written |= m->written & rest & -rest;
 			}
@@ -321,25 +321,26 @@ static uint64_t identity(const struct um_sim_walk *w)
 	uint64_t h = um_hash_str(w->name);
 
 	for (uint32_t i = 0; i < w->n; i++)
-		h = um_hash_fold(um_hash_fold(um_hash_fold(h, w->leg[i].off), w->leg[i].bytes), w->leg[i].access);
+		h = um_hash_fold(um_hash_fold(um_hash_fold(h, w->operand[i].off), w->operand[i].bytes),
+				 w->operand[i].access);
 	return um_hash_u64(h, w->n);
 }
 
 /* Serves one batch of faults for the group; returns its end, 0 if no fault is left. */
 static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 {
-	uint64_t start = um_sim_later(um_sim_later(t, sim->fault_free), sim->writer_until), cpu = start, end, nap = 0;
+	uint64_t start = um_sim_later(um_sim_later(t, sim->fault_free), sim->writer_until), cpu = start, end, delay = 0;
 	unsigned entries = 0, left = 0;
 
 	for (unsigned i = 0; i < w->n_group; i++) {
 		struct member *m = &w->group[i];
 		unsigned n = 0;
 		uint32_t need = um_sim_need(m->block, m->want, m->write, start);
-		uint64_t until = need ? um_sim_thrash_nap(sim, m->block, need, 1, start) : 0;
+		uint64_t until = need ? um_sim_thrash_throttle(sim, m->block, need, 1, start) : 0;
 		uint64_t late = late_until(m, start);
 
 		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n, &m->each);
-		nap = um_sim_later(nap, um_sim_later(late, until));
+		delay = um_sim_later(delay, um_sim_later(late, until));
 		m->written = m->faulted & m->write;
 		m->entries = n;
 		entries += n;
@@ -384,8 +385,8 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	end = um_sim_later(end, cpu);
 	watch(sim, w, start, end);
 	sim->fault_free = um_sim_later(sim->fault_free, end);
-	end = um_sim_later(end, nap);
-	account(sim, w, entries, end - t);
+	end = um_sim_later(end, delay);
+	attribute_wait(sim, w, entries, end - t);
 	return end;
 }
 
@@ -397,7 +398,7 @@ static void run_host(struct um_sim *sim, const struct um_sim_walk *w)
 
 	sim->follow_ran = 1;
 	for (uint32_t i = 0; i < w->n && touch; i++) {
-		const struct leg *l = &w->leg[i];
+		const struct operand *l = &w->operand[i];
 
 		touch[i].ptr = (void *)(uintptr_t)(l->off + (l->mem ? l->mem->addr : 0));
 		touch[i].bytes = l->bytes;

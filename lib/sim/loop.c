@@ -282,7 +282,7 @@ int um_sim_finish(struct um_sim *sim)
 		for (struct um_sim_stream *s = sim->streams; s && !stuck; s = s->next)
 			stuck = um_sim_head(s) ? s : NULL;
 	} while (stuck && um_sim_progress(sim));
-	end = um_sim_later(um_sim_later(sim->now, sim->app), sim->gone_until);
+	end = um_sim_later(um_sim_later(sim->now, sim->app), sim->destroyed_until);
 	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
 		end = um_sim_later(end, s->ready);
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next)

@@ -35,7 +35,7 @@ static int older(const struct um_sim_stream *s, uint64_t seq)
 
 uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_cmd *c)
 {
-	uint64_t at = is_default(sim, s) ? sim->gone_order : 0;
+	uint64_t at = is_default(sim, s) ? sim->destroyed_order : 0;
 
 	/* Begun and unfinished work was enqueued earlier: wait for it. */
 	for (const struct um_sim_stream *o = peer(sim, s, NULL); o; o = peer(sim, s, o)) {
@@ -64,7 +64,7 @@ uint64_t um_sim_order_ready(const struct um_sim *sim, const struct um_sim_stream
 		return at;
 	for (const struct um_sim_stream *o = peer(sim, s, NULL); o; o = peer(sim, s, o))
 		at = um_sim_later(at, o->ready);
-	return um_sim_later(at, sim->gone_order);
+	return um_sim_later(at, sim->destroyed_order);
 }
 
 int um_sim_busy(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t t)
@@ -74,7 +74,7 @@ int um_sim_busy(const struct um_sim *sim, const struct um_sim_stream *s, uint64_
 	for (const struct um_sim_stream *o = peer(sim, s, NULL); o; o = peer(sim, s, o))
 		if (um_sim_head(o) || o->ready > t)
 			return 1;
-	return is_default(sim, s) && sim->gone_order > t;
+	return is_default(sim, s) && sim->destroyed_order > t;
 }
 
 struct um_sim_stream *um_sim_thread_stream(struct um_sim *sim)

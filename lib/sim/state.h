@@ -211,8 +211,8 @@ struct um_sim {
 	struct um_sim_lane *lane; /* the worker whose step() is running; NULL: the program calls */
 	struct um_sim_lane *lanes;
 	struct um_sim_stream *streams; /* the first is the default stream */
-	uint64_t gone_until; /* ns: end of destroyed streams' work */
-	uint64_t gone_order; /* the same for those that the default stream is ordered with */
+	uint64_t destroyed_until; /* ns: end of destroyed streams' work */
+	uint64_t destroyed_order; /* the same for those that the default stream is ordered with */
 	uint32_t stream_serial;
 	int stepping; /* a stream's command is taking effect: host code may run */
 	int error; /* sticky CUDA error */
@@ -379,7 +379,7 @@ void um_sim_record_prefetch(struct um_sim *sim, const struct um_sim_range *r);
 void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
 void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b);
 /* Time until which processor `by` must leave the pages alone (0: none); pins pages that are due. */
-uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
+uint64_t um_sim_thrash_throttle(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
 uint32_t um_sim_thrash_pinned(const struct um_sim_block *b);
 uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* pages excluded from the density prefetcher */
 void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);

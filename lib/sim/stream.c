@@ -64,9 +64,9 @@ void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	sim->gone_until = um_sim_later(sim->gone_until, s->ready);
+	sim->destroyed_until = um_sim_later(sim->destroyed_until, s->ready);
 	if (!s->alone)
-		sim->gone_order = um_sim_later(sim->gone_order, s->ready);
+		sim->destroyed_order = um_sim_later(sim->destroyed_order, s->ready);
 	um_sim_stream_end(s);
 }
 

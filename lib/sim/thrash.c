@@ -8,7 +8,7 @@
 
 #define LAPSE 500000u /* ns between events that count, and the length of a delay */
 #define EVENTS 3 /* counted events until a page is thrashing */
-#define NAPS 10 /* delays until it is pinned */
+#define THROTTLES 10 /* delays until the page is pinned */
 #define PIN (300ull * LAPSE)
 #define EPOCH (2000ull * LAPSE) /* after that a page is forgotten */
 
@@ -19,8 +19,8 @@ struct um_sim_thrash {
 	uint32_t hot, pinned; /* pages */
 	struct {
 		uint64_t stamp; /* ns: last event; 0 none */
-		uint64_t nap_until;
-		uint8_t events, naps, napping; /* napping: the delayed processor */
+		uint64_t throttled_until;
+		uint8_t events, throttles, throttled; /* throttled: the delayed processor */
 	} page[UM_SIM_PAGES];
 };
 
@@ -45,7 +45,7 @@ void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pa
 		int counts = !first && th->page[i].stamp && t - th->page[i].stamp <= LAPSE;
 
 		if (t - th->page[i].stamp > EPOCH) {
-			th->page[i].naps = 0;
+			th->page[i].throttles = 0;
 			th->hot &= ~(1u << i);
 		}
 		if (!(th->hot & 1u << i))
@@ -89,7 +89,7 @@ static void pin(struct um_sim *sim, struct um_sim_thrash *th, unsigned i, uint64
 	um_sim_log_block(sim, t, "pin", th->block, i);
 }
 
-uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t)
+uint64_t um_sim_thrash_throttle(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t)
 {
 	struct um_sim_thrash *th = b->thrash;
 	uint64_t until = 0;
@@ -99,17 +99,17 @@ uint64_t um_sim_thrash_nap(struct um_sim *sim, struct um_sim_block *b, uint32_t 
 	for (pages &= th->hot & ~th->pinned; pages; pages &= pages - 1) {
 		unsigned i = (unsigned)__builtin_ctz(pages);
 
-		if (th->page[i].napping == by) {
-			if (t < th->page[i].nap_until)
-				until = um_sim_later(until, th->page[i].nap_until);
+		if (th->page[i].throttled == by) {
+			if (t < th->page[i].throttled_until)
+				until = um_sim_later(until, th->page[i].throttled_until);
 			else
-				th->page[i].napping = 0; /* the delay is over: it is served */
-		} else if (th->page[i].naps == NAPS) {
+				th->page[i].throttled = 0; /* the delay is over: it is served */
+		} else if (th->page[i].throttles == THROTTLES) {
 			pin(sim, th, i, t);
 		} else {
-			th->page[i].naps++;
-			th->page[i].napping = (uint8_t)by;
-			th->page[i].nap_until = t + LAPSE;
+			th->page[i].throttles++;
+			th->page[i].throttled = (uint8_t)by;
+			th->page[i].throttled_until = t + LAPSE;
 			until = um_sim_later(until, t + LAPSE);
 			um_sim_log_block(sim, t, "throttle", b, i);
 		}
