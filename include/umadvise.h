@@ -250,7 +250,8 @@ struct umadv_op_info {
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
 
 /* Begins an iteration. `name` (train, eval, a bucket) may be NULL. 0 or -EINVAL. Iteration path: learning and planning
- * happen here. */
+ * happen here. Optional: where it was never called, iterations are found in the ops, and umadv_op is on the iteration
+ * path where one begins. */
 UMADV_API int umadv_iter(struct umadv *adv, const char *name);
 /* An iteration of more ops than this gets no plan; umadvise(7) has the limits of ranges and tensors. */
 #define UMADV_MOST_OPS (1u << 20)

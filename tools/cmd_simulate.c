@@ -34,6 +34,7 @@ struct output {
 	json_t *runs; /* JSON */
 	struct table table;
 	unsigned blocks; /* tables written */
+	uint64_t iterations; /* played in this block */
 	uint64_t predicted_ns, played_ns; /* of the plan played in this block; 0: none */
 	int csv_heading;
 };
@@ -84,6 +85,7 @@ static void print_table(struct output *out, const struct run *run)
 		table_cell(t, "-");
 	}
 	table_end_row(t);
+	out->iterations = r->iterations.n;
 	if (r->predicted_ns) {
 		out->predicted_ns = r->predicted_ns;
 		out->played_ns = r->steady_ns;
@@ -109,7 +111,8 @@ static int end_block(struct output *out, const struct run *run)
 	snprintf(which, sizeof which, "%s on %s: %.1f MiB alive at most, %.1f MiB of device memory (%.2fx);",
 		 tool_text(run->trace), tool_text(run->args->profile.name), (double)run->peak / 1048576.0,
 		 (double)run->budget / 1048576.0, run->oversubscribe);
-	snprintf(played, sizeof played, "%llu iterations", (unsigned long long)run->args->iterations);
+	snprintf(played, sizeof played, "%llu iteration%s", (unsigned long long)out->iterations,
+		 out->iterations == 1 ? "" : "s");
 	fprintf(out->to, "%s%s%s%s%s%s\n", out->blocks++ ? "\n" : "", paint(PAINT_HEADING), which,
 		strlen(which) + strlen(played) < 100 ? " " : "\n", played, paint(PAINT_OFF));
 	err = table_write(&out->table, out->to);
@@ -175,9 +178,9 @@ static int add_iterations(json_t *o, const struct um_play_result *r)
 	for (size_t i = 0; i < r->iterations.n; i++) {
 		const struct um_play_iteration *it = &r->iterations.at[i];
 
-		if (json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:I,s:b}", "n", (json_int_t)i, "ns",
-							  (json_int_t)it->ns, "faults", (json_int_t)it->faults,
-							  "stall_ns", (json_int_t)it->stall_ns,
+		if (json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:I,s:I,s:b}", "n", (json_int_t)i, "first_op",
+							  (json_int_t)it->first_op, "ns", (json_int_t)it->ns, "faults",
+							  (json_int_t)it->faults, "stall_ns", (json_int_t)it->stall_ns,
 							  "hinted"
 							  "",
 							  it->hinted)))

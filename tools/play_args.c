@@ -2,6 +2,7 @@
 #include "play_args.h"
 
 #include "base/clock.h"
+#include "play/trace_marks.h"
 #include "tool.h"
 
 #include <errno.h>
@@ -193,6 +194,26 @@ void play_args_note_fits(const struct play_args *a, const char *trace, uint64_t 
 			 trace, (double)peak / 1048576.0, (double)a->profile.capacity / 1048576.0, a->profile.name);
 }
 
+/* Of a trace that marks none. 0 or -errno. */
+static int find_iterations(const struct play_args *a, const char *path, struct um_trace *t, struct um_diag *diag)
+{
+	int err = um_trace_marks_find(t);
+
+	if (err == -ENODATA)
+		return um_diag_set(diag, EINVAL, 0, "the trace has no iterations and no operations");
+	if (err)
+		return um_diag_set(diag, -err, 0, "%s", strerror(-err));
+	if (um_trace_iterations(t) > 1)
+		tool_say(a->verb, "note: %s marks no iterations: %llu were found in its operations", path,
+			 (unsigned long long)um_trace_iterations(t));
+	else
+		tool_say(a->verb,
+			 "note: %s marks no iterations, and its operations do not repeat: all of them are played "
+			 "once, as one iteration",
+			 path);
+	return 0;
+}
+
 struct um_trace *play_args_trace(const struct play_args *a, const char *path, int *exit_code)
 {
 	struct um_trace *t = NULL;
@@ -202,8 +223,11 @@ struct um_trace *play_args_trace(const struct play_args *a, const char *path, in
 	um_diag_init(&diag, path);
 	int err = um_trace_load(&t, path, &diag);
 
+	if (!err && !um_trace_iterations(t))
+		err = find_iterations(a, path, t, &diag);
 	if (!err)
 		return t;
+	um_trace_free(t);
 	um_diag_line(&diag, line, sizeof line);
 	tool_say(a->verb, "%s", line);
 	*exit_code = tool_exit_of(err);

@@ -65,6 +65,10 @@ const struct um_event *um_trace_event(const struct um_trace *t, size_t i);
  * blocks of its pages). */
 uint64_t um_trace_peak_bytes(const struct um_trace *t);
 uint64_t um_trace_iterations(const struct um_trace *t);
+/* Iterations begin before these events (increasing), which are not written in the file, and the trace ends before event
+ * `end`. 0 or -ENOMEM. */
+int um_trace_insert_iterations(struct um_trace *t, const size_t *at, size_t n, size_t end);
+int um_trace_is_marked(const struct um_trace *t); /* its iterations are those of the file */
 /* The op that touches the most bytes, counted likewise: its event index (SIZE_MAX: there is no op) and those bytes. */
 size_t um_trace_largest_op(const struct um_trace *t, uint64_t *bytes);
 

@@ -31,6 +31,7 @@ struct um_tensor {
 	uint32_t n_children; /* live sub-ranges */
 	uint64_t seen_generation; /* recorder: the generation in which `seen_at` is valid; UINT64_MAX: none */
 	uint32_t seen_at; /* recorder: its index in that iteration's tensors */
+	uint64_t born_op; /* runtime: number of ops announced before its birth */
 	uint64_t used_op; /* runtime: serial number of the last op that used it (any stream), 0: none */
 };
 

@@ -66,6 +66,12 @@ static int seen(const struct um_recorder *r, const struct um_tensor *t)
 	return t->seen_generation == r->generation;
 }
 
+/* Only births are counted. */
+static int idle(const struct um_recorder *r)
+{
+	return (r->it.n == 0 && !r->setup) || r->it.incomplete;
+}
+
 static int32_t position(const struct um_recorder *r)
 {
 	return (int32_t)r->it.ops.n;
@@ -77,7 +83,7 @@ static int feed_alloc(struct um_recorder *r, struct um_tensor *t)
 
 	t->born_iter = it->n;
 	t->born_ord = r->n_births++;
-	if (it->n == 0 || it->incomplete)
+	if (idle(r))
 		return 0;
 	if (t->n_children)
 		return -ENOTSUP; /* its parts were numbered without it */
@@ -96,7 +102,7 @@ static int feed_free(struct um_recorder *r, const struct um_tensor *t)
 {
 	struct um_iteration *it = &r->it;
 
-	if (it->n == 0 || it->incomplete)
+	if (idle(r))
 		return 0;
 	if (seen(r, t)) {
 		it->tensors.at[t->seen_at].death = position(r);
@@ -111,7 +117,7 @@ static void feed_dead(struct um_recorder *r, const struct um_tensor *t)
 {
 	uint32_t use;
 
-	if (r->it.n == 0 || r->it.incomplete || !seen(r, t))
+	if (idle(r) || !seen(r, t))
 		return;
 	use = r->last_use.at[t->seen_at];
 	if (use != NO_USE)
@@ -165,7 +171,7 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	uint64_t hash;
 	int rc;
 
-	if (it->n == 0 || it->incomplete)
+	if (idle(r))
 		return 0;
 	if (it->ops.n >= r->caps.ops || it->uses.n + op->n_uses > r->caps.uses)
 		return -E2BIG;
@@ -310,6 +316,15 @@ static void start(struct um_recorder *r, uint64_t n)
 	r->n_births = 0;
 	r->too_long = 0;
 	r->it.n = n;
+}
+
+void um_recorder_restart(struct um_recorder *r)
+{
+	uint32_t births = r->n_births;
+
+	um_recorder_flush(r);
+	start(r, r->it.n);
+	r->n_births = births;
 }
 
 static int feed(struct um_sink *sink, const struct um_event *event)

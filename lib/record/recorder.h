@@ -11,10 +11,10 @@
  * follows. If an allocation fails the iteration is marked incomplete and the host program continues. Names are
  * interned. Not thread-safe.
  *
- * Of the set-up (before the first iter) only births are counted. An iteration that exceeds a cap (struct
- * um_record_caps) is too long: its memory is freed, the rest of it is not recorded, and recording continues at the next
- * iter. So a program that stops marking iterations does not fill the memory. An iteration in which a tensor is born
- * around live ones is incomplete, too. Writes into live tensors: born_iter and born_ord at birth; seen_iter and
+ * Of the set-up (before the first iter) only births are counted, unless `setup` is set. An iteration that exceeds a cap
+ * (struct um_record_caps) is too long: its memory is freed, the rest of it is not recorded, and recording continues at
+ * the next iter. So a program that stops marking iterations does not fill the memory. An iteration in which a tensor is
+ * born around live ones is incomplete, too. Writes into live tensors: born_iter and born_ord at birth; seen_iter and
  * seen_at.
  */
 #ifndef UM_RECORD_RECORDER_H
@@ -36,6 +36,7 @@ struct um_record_caps {
 struct um_recorder {
 	struct um_sink sink;
 	struct um_record_caps caps;
+	int setup; /* what comes before the first iter is recorded, too */
 	int too_long; /* the current iteration exceeded a cap */
 	struct um_iteration it; /* the current one; n == 0: set-up, before the first iter */
 	struct um_names names; /* alive as long as the recorder */
@@ -57,6 +58,9 @@ struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, cons
 
 /* Copies the uses that were only counted: they, and the flags of their tensors, may change from now on. */
 void um_recorder_flush(struct um_recorder *r);
+
+/* Forgets what was recorded of the current iteration: it begins here. Its births are counted on. */
+void um_recorder_restart(struct um_recorder *r);
 
 /* Called at an iter event, before feeding it: hands over the finished iteration. Its strings stay valid while the
  * recorder lives. The memory of `*out` (initialised, or an earlier iteration of this recorder) is taken in exchange and

@@ -137,6 +137,8 @@ int um_context_open(struct umadv **out, const struct umadv_options *options, str
 		um_checking_open(&adv->checking, adv->device.gpu, &adv->notices);
 	um_notices_log(&adv->notices, UMADV_LOG_INFO, "%s, budget %llu MiB, strategy %s", adv->device.gpu->caps.name,
 		       (unsigned long long)(adv->device.budget >> 20), um_strategy_name(adv->options.strategy));
+	if (adv->replan.executor || um_log_sinks_on(&adv->sinks.log))
+		um_iterations_search(&adv->iterations);
 	um_fork_exit_add(&adv->fork_exit);
 	*out = adv;
 	return 0;
@@ -235,21 +237,20 @@ static int find_period(struct umadv *adv)
 	return 1;
 }
 
-int um_context_iter(struct umadv *adv, const char *name)
+void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *found)
 {
 	struct um_iterations *it = &adv->iterations;
 	struct um_event e = {.kind = UM_EV_ITER, .iter = {.n = it->n, .name = name}};
 	int other = 0;
 
-	um_assert_locked(adv);
 	look_after_device(adv);
 	tell_iteration(adv, name);
-	if (!um_iterations_mark(it)) {
-		um_sinks_trace(&adv->sinks, &e, NULL);
-		return 0;
-	}
+	if (!um_iterations_mark(it))
+		return;
 	um_iterations_end(it);
-	um_context_feed(adv, &e, NULL);
+	if (found)
+		um_iterations_replace(it, found);
+	um_iterations_feed(it, &e, &adv->notices);
 	if (adv->replan.executor && it->n && find_period(adv))
 		other = 1;
 	else if (adv->replan.executor && it->n)
@@ -260,6 +261,17 @@ int um_context_iter(struct umadv *adv, const char *name)
 		um_context_forget_uses(adv);
 	adv->replan.misplaced = 0;
 	um_iterations_begin(it);
+}
+
+int um_context_iter(struct umadv *adv, const char *name)
+{
+	struct um_iterations *it = &adv->iterations;
+	struct um_event e = {.kind = UM_EV_ITER, .iter = {.n = it->marked++, .name = name}};
+
+	um_assert_locked(adv);
+	um_iterations_are_marked(it);
+	um_sinks_trace(&adv->sinks, &e, NULL);
+	um_context_begin(adv, name, NULL);
 	return 0;
 }
 

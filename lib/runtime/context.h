@@ -111,6 +111,17 @@ void um_context_quiesce(struct umadv *adv);
 /* An event to whoever listens: the recorder, and the trace being written. `stream`: of an op. */
 void um_context_feed(struct umadv *adv, const struct um_event *e, um_stream stream);
 
+/* An iteration begins. `found`: the one that ends, if it is not what was recorded since the last one began; its content
+ * is taken. */
+void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *found);
+
+/* The current op, whose uses are known: does an iteration begin with it that the program does not mark? Returns the op
+ * of the schedule that it is, NULL if it is none. `known`: likewise, before. */
+const struct um_sched_op *um_context_find(struct umadv *adv, unsigned stream, const struct umadv_op_info *info,
+					  const struct um_sched_op *known);
+/* The op was processed: an iteration begins after it, or the search has something to say. */
+void um_context_find_last(struct umadv *adv);
+
 /* The schedule was left. */
 static inline void um_context_leave(struct umadv *adv)
 {

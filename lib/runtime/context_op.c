@@ -136,12 +136,16 @@ static int pass(struct umadv *adv, const struct um_sched_op *so, const struct um
 	return 1;
 }
 
-/* Which tensors does it use? 0, -EINVAL; -ENOMEM: the op is not seen, and what is learned of this iteration is worth
- * nothing. */
-static inline int look_up(struct umadv *adv, const struct umadv_op_info *info, int known)
+/* Which tensors does it use, and does it begin an iteration? 0, -EINVAL; -ENOMEM: the op is not seen, and what is
+ * learned of this iteration is worth nothing. */
+static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv_op_info *info,
+			  const struct um_sched_op **known)
 {
 	const struct um_registry *registry = &adv->tensors.registry;
-	int err = known ? 0 : um_op_state_resolve(&adv->op, registry, info, &adv->notices);
+	int err = *known ? 0 : um_op_state_resolve(&adv->op, registry, info, &adv->notices);
+
+	if (!err && adv->iterations.finder.on)
+		*known = um_context_find(adv, stream, info, *known);
 
 	if (!err && info->relaunch)
 		err = um_op_state_resolve_outs(&adv->op, registry, info);
@@ -173,7 +177,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		return 0;
 	number = find_stream(adv, stream);
 	known = um_op_state_expected(o, &r->cursor, (int32_t)number, info);
-	err = look_up(adv, info, known != NULL);
+	err = look_up(adv, number, info, &known);
 	if (err)
 		return err == -ENOMEM ? 0 : err;
 	adv->iterations.op_serial++;
@@ -199,6 +203,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		um_op_timer_start_op(&r->timer, stream, r->cursor.op - 1);
 	if (adv->sinks.trace.writer)
 		um_trace_sink_launch(&adv->sinks.trace);
+	if (adv->iterations.finder.step != UM_OP_PERIOD_GOES_ON)
+		um_context_find_last(adv);
 	return 0;
 }
 

@@ -59,6 +59,8 @@ static int add_tensor(struct umadv *adv, uint64_t addr, uint64_t bytes, const ch
 	if (err)
 		return err;
 	t->born_iter = adv->iterations.n;
+	t->born_op = adv->iterations.op_serial;
+	adv->iterations.finder.born += bytes;
 	e.alloc.id = t->id;
 	e.alloc.tensor = t;
 	e.alloc.bytes = bytes;

@@ -16,6 +16,18 @@ int um_iterations_init(struct um_iterations *it)
 	return um_recorder_init(&it->recorder);
 }
 
+void um_iterations_search(struct um_iterations *it)
+{
+	um_iteration_finder_init(&it->finder);
+	it->recorder.setup = 1;
+}
+
+void um_iterations_are_marked(struct um_iterations *it)
+{
+	um_iteration_finder_fini(&it->finder);
+	it->recorder.setup = 0;
+}
+
 static void forget_closures(struct um_iterations *it)
 {
 	for (size_t i = 0; i < it->closures.n; i++)
@@ -26,6 +38,7 @@ static void forget_closures(struct um_iterations *it)
 void um_iterations_fini(struct um_iterations *it)
 {
 	forget_closures(it);
+	um_iteration_finder_fini(&it->finder);
 	um_recorder_fini(&it->recorder);
 	um_iteration_fini(&it->last);
 }
@@ -46,7 +59,11 @@ void um_iterations_feed(struct um_iterations *it, const struct um_event *e, stru
 {
 	if (um_sink_feed(&it->recorder.sink, e))
 		notices->errors++;
-	if (it->recorder.too_long)
+	if (!it->recorder.too_long)
+		return;
+	if (um_iterations_outside(it))
+		um_recorder_restart(&it->recorder);
+	else
 		stop_recording(it, notices);
 }
 
@@ -54,8 +71,8 @@ int um_iterations_add_closure(struct um_iterations *it, const struct umadv_op_in
 {
 	uint32_t i = it->ops;
 
-	if (!it->n)
-		return 0; /* set-up is never launched again, and a program that marks no iterations has no end of it */
+	if (um_iterations_outside(it))
+		return 0; /* set-up is never launched again, and there may be no end of it */
 	if (it->recorder.too_long)
 		return 0;
 	um_assert(i <= it->closures.n);
@@ -103,6 +120,14 @@ int um_iterations_mark(struct um_iterations *it)
 void um_iterations_end(struct um_iterations *it)
 {
 	um_recorder_take(&it->recorder, &it->last);
+}
+
+void um_iterations_replace(struct um_iterations *it, struct um_iteration *last)
+{
+	um_iteration_fini(&it->last);
+	it->last = *last;
+	it->recorder.it.n = last->n;
+	um_iteration_init(last);
 }
 
 void um_iterations_begin(struct um_iterations *it)

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "learn/iteration_period.h"
 #include "record/recorder.h"
+#include "runtime/iteration_finder.h"
 #include "runtime/notices.h"
 
 /* How to launch an op again; the argument is our copy. */
@@ -29,7 +30,9 @@ struct um_iterations {
 	struct um_iteration last; /* the finished iteration */
 	UM_VEC(struct um_closure) closures; /* of the iteration's ops, as last announced */
 	struct um_iteration_period period; /* of marks: several may make up what is recorded as one iteration */
-	uint64_t n; /* iterations begun so far, as marked */
+	struct um_iteration_finder finder; /* as long as the program marks none */
+	uint64_t n; /* iterations begun so far, marked or found */
+	uint64_t marked; /* of those */
 	uint64_t op_serial; /* ops announced so far */
 	uint32_t ops; /* of those in what is recorded */
 	int hinted; /* hints were issued in this iteration */
@@ -37,6 +40,8 @@ struct um_iterations {
 };
 
 int um_iterations_init(struct um_iterations *it); /* 0 or -ENOMEM */
+/* Iterations are searched for in the ops. */
+void um_iterations_search(struct um_iterations *it);
 void um_iterations_fini(struct um_iterations *it);
 
 /* To the recorder; what fails is counted and logged. */
@@ -59,10 +64,20 @@ static inline uint64_t um_iterations_before(const struct um_iterations *it)
 	return it->op_serial - it->ops;
 }
 
+/* The program marks iterations: none is searched for. */
+void um_iterations_are_marked(struct um_iterations *it);
+/* Ops are announced that are in no iteration. */
+static inline int um_iterations_outside(const struct um_iterations *it)
+{
+	return it->finder.on ? !um_op_period_length(&it->finder.period) : !it->n;
+}
+
 /* A mark. 1: what is recorded ends here; 0: it goes on with the next iteration. */
 int um_iterations_mark(struct um_iterations *it);
 /* What was recorded becomes `last`. */
 void um_iterations_end(struct um_iterations *it);
+/* `last` was another one; its content is taken. */
+void um_iterations_replace(struct um_iterations *it, struct um_iteration *last);
 /* The next one begins. */
 void um_iterations_begin(struct um_iterations *it);
 

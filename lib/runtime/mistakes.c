@@ -65,7 +65,7 @@ void um_mistake_stream(struct um_notices *n, const char *op, const struct um_cho
 void um_mistake_no_iteration(struct um_notices *n)
 {
 	um_notices_warn(n, UM_WARN_OUTSIDE,
-			"%d ops were announced without a call of umadv_iter: nothing is learned and no hints are "
-			"issued. Call umadv_iter where an iteration begins",
+			"%d ops were announced, umadv_iter was never called, and the ops do not repeat: no plan is "
+			"made. Call umadv_iter where an iteration begins",
 			UM_OPS_OUTSIDE);
 }

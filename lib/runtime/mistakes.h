@@ -11,7 +11,7 @@
 #include "runtime/chosen_device.h"
 #include "runtime/notices.h"
 
-#define UM_OPS_OUTSIDE 10000 /* ops without an iteration after which a warning is logged */
+#define UM_OPS_OUTSIDE 100000 /* ops without an iteration, marked or found, after which the program is told */
 
 /* The op uses an address outside every live tensor. */
 void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_registry *r, const void *ptr);
@@ -29,7 +29,7 @@ void um_mistake_reserved(struct um_notices *n, const char *op);
 void um_mistake_stream(struct um_notices *n, const char *op, const struct um_chosen_device *d, um_stream stream,
 		       int code);
 
-/* UM_OPS_OUTSIDE ops were announced without a call of umadv_iter. */
+/* UM_OPS_OUTSIDE ops, umadv_iter was never called, and they do not repeat. */
 void um_mistake_no_iteration(struct um_notices *n);
 
 #endif

@@ -10,6 +10,7 @@ void um_op_state_fini(struct um_op_state *o)
 	um_vec_fini(&o->resolved);
 	um_vec_fini(&o->known.given);
 	um_vec_fini(&o->known.found);
+	um_vec_fini(&o->known.keys);
 	um_vec_fini(&o->outs);
 	um_vec_fini(&o->touches);
 }
@@ -26,12 +27,15 @@ void um_op_state_remember(struct um_op_state *o, const struct um_schedule *s, ui
 		o->known.given.at[so->first_use + i] = info->uses[i];
 		o->known.found.at[so->first_use + i] = o->uses[i];
 	}
+	if (o->key && !um_vec_fill(&o->known.keys, s->ops.n))
+		o->known.keys.at[op] = o->key;
 }
 
 void um_op_state_forget(struct um_op_state *o)
 {
 	um_vec_clear(&o->known.given);
 	um_vec_clear(&o->known.found);
+	um_vec_clear(&o->known.keys);
 }
 
 static int add_use(struct um_op_state *o, const struct um_registry *r, const struct umadv_use *given,

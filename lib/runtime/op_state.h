@@ -26,12 +26,14 @@
 struct um_known_uses {
 	UM_VEC(struct umadv_use) given; /* by use of the plan's schedule */
 	UM_VEC(struct um_use) found; /* likewise; id 0: not known */
+	UM_VEC(uint64_t) keys; /* by op; 0: not known */
 };
 
 struct um_op_state {
 	const char *name; /* of the current op */
 	um_stream stream; /* that it is launched on */
 	int beside_plan; /* the plan has issued hints since the last op outside the plan */
+	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
 	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */
 	uint32_t n_uses;
 	UM_VEC(struct um_use) resolved;

@@ -312,6 +312,18 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	return other;
 }
 
+void um_replan_teach(struct um_replan *r, const struct um_iteration *it)
+{
+	struct um_schedule s;
+	int changed;
+
+	um_schedule_init(&s);
+	if (um_learner_feed(&r->learner, it, &s, &changed) == -ENOMEM)
+		r->notices->errors++;
+	r->last_signature = it->signature;
+	um_schedule_fini(&s);
+}
+
 void um_replan_first_op(struct um_replan *r)
 {
 	struct um_executor_range *used;

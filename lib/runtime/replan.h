@@ -55,6 +55,9 @@ void um_replan_fini(struct um_replan *r); /* the executor is closed, the device 
 /* Iteration `last` ended. 1: another plan is followed, or none any more; 0. */
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number);
 
+/* `it` was an iteration, and the one that ends next came after it: it is learned from, and not planned. */
+void um_replan_teach(struct um_replan *r, const struct um_iteration *it);
+
 /* No plan is followed any more. */
 void um_replan_forget(struct um_replan *r);
 

@@ -4,6 +4,7 @@
  */
 #include "umadvise.h"
 
+#include "fixture/random.h"
 #include "tap.h"
 
 #include <errno.h>
@@ -161,19 +162,26 @@ static void streams(void)
 	umadv_close(adv);
 }
 
+/* One like no other. */
+static void irregular_op(struct umadv *adv, void *p, uint64_t *seed)
+{
+	umadv_op(adv, NULL, "op", UMADV_USES(UMADV_UPDATE_RANGE(p, 1 + test_random(seed, MIB - 1))));
+}
+
 static void no_iteration(void)
 {
 	struct umadv *adv = open_with(NULL, NULL);
+	uint64_t seed = 1;
 	void *p;
 
 	umadv_alloc(adv, &p, MIB, "w", UMADV_PARAM);
-	for (int i = 0; i < 9999; i++)
-		umadv_op(adv, NULL, "op", UMADV_USES(UMADV_UPDATE(p)));
-	is_int(n_logs, 0, "9,999 ops before the first iteration are a long set-up");
-	for (int i = 0; i < 10001; i++)
-		umadv_op(adv, NULL, "op", UMADV_USES(UMADV_UPDATE(p)));
-	ok(n_logs == 1 && HAS("umadv_iter") && HAS("10000 ops"),
-	   "10,000 ops without an iteration are logged once, with what to call: %s", logged);
+	for (int i = 0; i < 99999; i++)
+		irregular_op(adv, p, &seed);
+	is_int(n_logs, 0, "99,999 ops before the first iteration are a long set-up");
+	for (int i = 0; i < 100001; i++)
+		irregular_op(adv, p, &seed);
+	ok(n_logs == 1 && HAS("umadv_iter") && HAS("100000 ops"),
+	   "100,000 ops that do not repeat are logged once, with what to call: %s", logged);
 	umadv_close(adv);
 
 	adv = open_with(NULL, NULL);

@@ -21,6 +21,7 @@ struct um_trace {
 	struct um_trace_bytes touched; /* while loading */
 	uint64_t peak_bytes, iterations, largest_bytes;
 	size_t largest; /* SIZE_MAX: no op */
+	int inserted; /* its iterations are not those of the file */
 };
 
 static int keep_name(struct um_trace *t, const char **name)
@@ -199,6 +200,37 @@ uint64_t um_trace_peak_bytes(const struct um_trace *t)
 uint64_t um_trace_iterations(const struct um_trace *t)
 {
 	return t->iterations;
+}
+
+int um_trace_insert_iterations(struct um_trace *t, const size_t *at, size_t n, size_t end)
+{
+	size_t to;
+
+	if (t->largest != SIZE_MAX && t->largest >= end)
+		end = t->events.n; /* what is cut off is not like what stays */
+	to = end + n;
+
+	if (to > t->events.n && um_vec_reserve(&t->events, to - t->events.n))
+		return -ENOMEM;
+	t->events.n = to;
+	for (size_t i = end, left = n; left; i--) {
+		if (i < end)
+			t->events.at[--to] = t->events.at[i];
+		if (at[left - 1] != i)
+			continue;
+		left--;
+		t->events.at[--to] = (struct um_event){.kind = UM_EV_ITER, .iter.n = left};
+		if (t->largest != SIZE_MAX && t->largest >= i)
+			t->largest++;
+	}
+	t->iterations = n;
+	t->inserted = 1;
+	return 0;
+}
+
+int um_trace_is_marked(const struct um_trace *t)
+{
+	return !t->inserted;
 }
 
 size_t um_trace_largest_op(const struct um_trace *t, uint64_t *bytes)

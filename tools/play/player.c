@@ -89,7 +89,7 @@ void um_play_result_settle(struct um_play_result *r, int means)
 
 /* The application's view of an iteration, which is ahead of the device's. */
 struct host_side {
-	uint64_t in_core_ns, hinted, hints;
+	uint64_t first_op, in_core_ns, hinted, hints;
 };
 
 struct play {
@@ -110,7 +110,9 @@ struct play {
 	UM_VEC(const void *) outs;
 	um_stream streams[8]; /* of the trace's numbers */
 	uint64_t iteration; /* the one being played; UINT64_MAX: set-up */
+	uint64_t iterations; /* to be played */
 	uint64_t in_core_ns; /* of this iteration */
+	uint64_t first_op; /* ops before this iteration */
 	UM_VEC(uint64_t) times; /* times of this iteration's ops */
 	size_t op; /* the next one */
 	uint64_t begun_ns; /* the app's clock when it began */
@@ -295,7 +297,7 @@ static int end_iteration(struct play *p)
 		return -EINVAL;
 	struct host_side now = {.hinted = st.hinted_iterations, .hints = um_context_hints(p->adv)};
 
-	if (um_vec_push(&p->ended, ((struct host_side){p->in_core_ns, now.hinted - p->before.hinted,
+	if (um_vec_push(&p->ended, ((struct host_side){p->first_op, p->in_core_ns, now.hinted - p->before.hinted,
 						       now.hints - p->before.hints})))
 		return -ENOMEM;
 	p->before = now;
@@ -310,13 +312,14 @@ static int play_iter(struct play *p, const char *name)
 		return err;
 	p->iteration = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
 	p->in_core_ns = 0;
+	p->first_op = p->kernels;
 	um_caching_alloc_iter(&p->habit);
 	p->begun_ns = um_sim_now(p->gpu);
 	if (um_sim_mark(p->gpu, NULL))
 		return -ENOMEM;
 	if (p->o->progress)
-		p->o->progress(p->o->user, p->iteration, p->o->iterations);
-	return umadv_iter(p->adv, name);
+		p->o->progress(p->o->user, p->iteration, p->iterations);
+	return um_trace_is_marked(p->trace) ? umadv_iter(p->adv, name) : 0; /* else the library finds it */
 }
 
 /* Plays events [from, to) up to the begin of the iteration after the last wanted one. 1: stopped there. */
@@ -338,7 +341,7 @@ static int play_span(struct play *p, size_t from, size_t to)
 			err = play_op(p, &e->op);
 			break;
 		case UM_EV_ITER:
-			if (p->iteration != UINT64_MAX && p->iteration + 1 == p->o->iterations)
+			if (p->iteration != UINT64_MAX && p->iteration + 1 == p->iterations)
 				return 1;
 			err = take_times(p, i);
 			if (!err)
@@ -350,7 +353,7 @@ static int play_span(struct play *p, size_t from, size_t to)
 			break;
 		}
 		if (p->o->progress && i % 4096 == 0)
-			p->o->progress(p->o->user, p->iteration == UINT64_MAX ? 0 : p->iteration, p->o->iterations);
+			p->o->progress(p->o->user, p->iteration == UINT64_MAX ? 0 : p->iteration, p->iterations);
 	}
 	return err;
 }
@@ -406,7 +409,8 @@ static int collect(struct play *p)
 
 		if (um_sim_mark_at(p->gpu, k, &a) || um_sim_mark_at(p->gpu, k + 1, &b))
 			return -EIO;
-		struct um_play_iteration it = {.ns = b.ns - a.ns,
+		struct um_play_iteration it = {.first_op = h->first_op,
+					       .ns = b.ns - a.ns,
 					       .faults = b.faults - a.faults,
 					       .h2d_bytes = b.h2d_bytes - a.h2d_bytes,
 					       .d2h_bytes = b.d2h_bytes - a.d2h_bytes,
@@ -445,7 +449,7 @@ static int save(struct play *p)
 
 	if (!plan->sched.ops.n) {
 		snprintf(p->out->why, sizeof p->out->why, "no plan after %llu iterations%s",
-			 (unsigned long long)p->o->iterations, p->o->iterations < 2 ? ": one more is needed" : "");
+			 (unsigned long long)p->iterations, p->iterations < 2 ? ": one more is needed" : "");
 		return -ENODATA;
 	}
 	err = set_string(&plan->workload, um_trace_header(p->trace)->workload);
@@ -524,6 +528,7 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 
 	memset(out, 0, sizeof *out);
 	out->first_hinted_iteration = -1;
+	p.iterations = um_trace_is_marked(trace) || um_trace_iterations(trace) > 1 ? o->iterations : 1;
 	err = too_small(o->budget, out->why, sizeof out->why);
 	if (!err)
 		err = um_trace_period_find(trace, &p.tail);

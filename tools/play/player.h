@@ -6,8 +6,9 @@
  * out   the cost of each iteration
  * owns  the context and the simulated device while it plays
  *
- * After the recorded iterations their shortest repeating tail is repeated; tensors correspond by their order in the
- * iteration, not by number. Deterministic.
+ * The library has to find iterations that are not marked in the file (trace_marks.h). A trace that does not repeat is
+ * one iteration, played once. After the recorded iterations their shortest repeating tail is repeated; tensors
+ * correspond by their order in the iteration, not by number. Deterministic.
  */
 #ifndef UM_PLAY_PLAYER_H
 #define UM_PLAY_PLAYER_H
@@ -63,6 +64,7 @@ struct um_play_options {
 };
 
 struct um_play_iteration {
+	uint64_t first_op; /* ops before it, set-up included */
 	uint64_t ns; /* device time from its begin to the next one's */
 	uint64_t faults;
 	uint64_t stall_ns; /* ns beyond the time of its ops with everything resident */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * context_find.c - an iteration begins that the program did not mark
+ *
+ * What was recorded up to here holds the two iterations before. They are cut out of it, compared tensor by tensor, and
+ * learned from: the first iteration that begins where it was found has a plan.
+ */
+#include "runtime/context.h"
+
+#include "learn/iteration_cut.h"
+#include "learn/iteration_start.h"
+
+#include <errno.h>
+
+/* Ops recorded before a search of iterations begins anew. */
+#define RECORD_OPS (2 * UM_OP_PERIOD_MOST)
+#define RECORD_USES (1u << 20)
+#define RECORD_TENSORS (1u << 18)
+
+/* The latest periods, cut out. */
+struct found {
+	struct um_iteration before, last;
+};
+
+/* 1: they are alike; 0: not, or there is no memory. */
+static int cut_out(struct umadv *adv, uint32_t length, struct found *out)
+{
+	const struct um_iteration *all = &adv->iterations.recorder.it;
+	uint32_t end = (uint32_t)all->ops.n, periods = UM_OP_PERIOD_EVIDENCE / length;
+	int alike = 1;
+
+	if (periods > end / length)
+		periods = end / length;
+	for (uint32_t k = periods > 2 ? periods : 2; k && alike; k--) {
+		struct um_cut cut = {.from = end - k * length, .to = end - (k - 1) * length};
+
+		cut.before = cut.from > length ? cut.from - length : 0;
+		cut.n = adv->iterations.n + (k == 1 ? 2 : 1);
+		um_iteration_fini(&out->before);
+		out->before = out->last;
+		um_iteration_init(&out->last);
+		if (um_iteration_cut(all, &cut, &out->last)) {
+			adv->notices.errors++;
+			return 0;
+		}
+		alike = !out->before.ops.n || out->before.signature == out->last.signature;
+	}
+	return alike;
+}
+
+/* Tensors alive know in which iteration they were born. */
+static void tell_births(struct umadv *adv, const struct um_iteration *it)
+{
+	for (uint32_t i = 0; i < it->births.n; i++) {
+		const struct um_iter_tensor *born = &it->tensors.at[it->births.at[i]];
+		struct um_tensor *t = um_registry_find(&adv->tensors.registry, born->addr);
+
+		while (t && t->id.v != born->id.v)
+			t = t->parent;
+		if (!t)
+			continue;
+		t->born_iter = it->n;
+		t->born_ord = i;
+	}
+}
+
+/* Should an iteration begin later? 1: it waits. `known`: the recorded ops end with two periods. */
+static int wait_for_start(struct umadv *adv, int known)
+{
+	struct um_op_period *p = &adv->iterations.finder.period;
+	uint32_t start = p->due_first;
+
+	if (p->placed)
+		return 0;
+	p->placed = 1;
+	if (known && um_iteration_start(&adv->iterations.recorder.it, um_op_period_due(p), p->due_first, &start))
+		adv->notices.errors++;
+	um_op_period_wait(p, start);
+	return start != 0;
+}
+
+/* The first iteration of a new period begins, or has to wait. 0: the tensors are not used in turn as the ops repeat. */
+static int begin_period(struct umadv *adv)
+{
+	struct um_iterations *it = &adv->iterations;
+	uint32_t length = um_op_period_due(&it->finder.period);
+	struct found found = {0};
+	int known;
+
+	um_recorder_flush(&it->recorder);
+	known = !it->recorder.it.incomplete && it->recorder.it.ops.n >= 2ull * length;
+	if (!known && um_iterations_outside(it))
+		return 0; /* the record began anew just now */
+	if (known && !cut_out(adv, length, &found)) {
+		um_iteration_fini(&found.before);
+		um_iteration_fini(&found.last);
+		return 0;
+	}
+	if (wait_for_start(adv, known)) {
+		um_iteration_fini(&found.before);
+		um_iteration_fini(&found.last);
+		return 1;
+	}
+	um_notices_log(&adv->notices, UMADV_LOG_INFO,
+		       "no iteration is marked, and every %u ops repeat: iterations begin after op '%s'", length,
+		       adv->op.name);
+	if (known) {
+		tell_births(adv, &found.before);
+		tell_births(adv, &found.last);
+		if (adv->replan.executor)
+			um_replan_teach(&adv->replan, &found.before);
+		it->n += 2;
+	}
+	um_context_begin(adv, NULL, known ? &found.last : NULL);
+	if (um_op_period_accept(&it->finder.period))
+		adv->notices.errors++;
+	um_iteration_fini(&found.before);
+	um_iteration_fini(&found.last);
+	return 1;
+}
+
+void um_context_find_last(struct umadv *adv)
+{
+	struct um_iteration_finder *f = &adv->iterations.finder;
+
+	if (f->step == UM_OP_PERIOD_FOUND) {
+		if (begin_period(adv))
+			return;
+		f->step = um_op_period_refuse(&f->period);
+	}
+	if (f->step == UM_OP_PERIOD_LAST)
+		um_context_begin(adv, NULL, NULL);
+	else if (f->step == UM_OP_PERIOD_GIVEN_UP)
+		um_notices_log(&adv->notices, UMADV_LOG_INFO, "the ops do not repeat any more");
+}
+
+/* What is recorded while nothing repeats is bounded. */
+static void limit_record(struct umadv *adv)
+{
+	const struct um_iteration *all = &adv->iterations.recorder.it;
+
+	if (all->incomplete || all->ops.n >= RECORD_OPS || all->uses.n >= RECORD_USES ||
+	    all->tensors.n >= RECORD_TENSORS)
+		um_recorder_restart(&adv->iterations.recorder);
+}
+
+const struct um_sched_op *um_context_find(struct umadv *adv, unsigned stream, const struct umadv_op_info *info,
+					  const struct um_sched_op *known)
+{
+	struct um_iteration_finder *f = &adv->iterations.finder;
+	struct um_op_state *o = &adv->op;
+	uint32_t op = adv->replan.cursor.op;
+
+	o->key = known && op < o->known.keys.n ? o->known.keys.at[op] : 0;
+	if (!o->key)
+		o->key = um_iteration_finder_key(o->name, stream, o->uses, o->n_uses);
+	um_iteration_finder_op(f, o->key, o->uses, o->n_uses, adv->iterations.op_serial, adv->tensors.bytes_live);
+	if (um_iterations_outside(&adv->iterations))
+		limit_record(adv);
+	if (f->step != UM_OP_PERIOD_BEGINS)
+		return known;
+	um_context_begin(adv, NULL, NULL);
+	if (known && um_op_state_resolve(o, &adv->tensors.registry, info, &adv->notices))
+		adv->notices.errors++;
+	known = um_op_state_expected(o, &adv->replan.cursor, (int32_t)stream, info);
+	if (!known) {
+		o->uses = o->resolved.at;
+		o->n_uses = (uint32_t)o->resolved.n;
+	}
+	return known;
+}

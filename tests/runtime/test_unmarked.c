@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Programs that mark no iterations: they are found, planned and hinted; nothing is found where nothing repeats, and
+ * a program that marks is left alone.
+ */
+#include "umadvise.h"
+
+#include "runtime/context.h"
+#include "sim/sim.h"
+
+#include "fixture/random.h"
+#include "tap.h"
+
+#define MIB (1ull << 20)
+#define TENSORS 24
+#define STEPS 24
+
+struct app {
+	struct umadv *adv;
+	struct um_gpu *gpu;
+	void *w[TENSORS];
+	int err;
+};
+
+static void open_app(struct app *a)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
+	struct umadv_options o;
+
+	memset(a, 0, sizeof *a);
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = so.capacity;
+	a->err = um_sim_open(&a->gpu, &so);
+	if (!a->err)
+		a->err = um_context_open(&a->adv, &o, a->gpu, v100);
+	for (int i = 0; i < TENSORS && !a->err; i++)
+		a->err = umadv_alloc(a->adv, &a->w[i], 8 * MIB, "w", UMADV_PARAM);
+	if (a->err)
+		tap_bail("no context");
+}
+
+static struct umadv_stats stats_of(struct app *a)
+{
+	struct umadv_stats s = {.struct_size = sizeof s};
+
+	a->err |= umadv_stats_get(a->adv, &s);
+	return s;
+}
+
+static void op(struct app *a, unsigned i)
+{
+	a->err |= umadv_op(a->adv, NULL, "op", UMADV_USES(UMADV_UPDATE(a->w[i])));
+	a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+}
+
+/* A step has an activation of its own, and goes through all weights there and back. */
+static void step(struct app *a, int marked)
+{
+	void *act;
+
+	if (marked)
+		a->err |= umadv_iter(a->adv, NULL);
+	a->err |= umadv_alloc(a->adv, &act, 4 * MIB, "act", UMADV_ACT);
+	for (unsigned i = 0; i < TENSORS; i++)
+		op(a, i);
+	a->err |= umadv_op(a->adv, NULL, "loss", UMADV_USES(UMADV_WRITE(act)));
+	for (unsigned i = TENSORS; i-- > 0;)
+		op(a, i);
+	a->err |= umadv_op(a->adv, NULL, "update", UMADV_USES(UMADV_READ(act), UMADV_UPDATE(a->w[0])));
+	a->err |= umadv_free(a->adv, act);
+}
+
+static uint64_t now(struct app *a)
+{
+	a->err |= um_sim_sync(a->gpu);
+	return a->gpu->api->now(a->gpu);
+}
+
+/* Simulated time of the second half of the steps, ns. */
+static double steps_take(int marked, struct umadv_stats *stats)
+{
+	struct app a;
+	uint64_t begin = 0, end;
+
+	open_app(&a);
+	for (int i = 0; i < 5; i++)
+		op(&a, (unsigned)i * 3); /* warm-up */
+	for (int i = 0; i < STEPS; i++) {
+		if (i == STEPS / 2)
+			begin = now(&a);
+		step(&a, marked);
+	}
+	end = now(&a);
+	*stats = stats_of(&a);
+	umadv_close(a.adv);
+	is_int(a.err, 0, marked ? "a program with marks runs" : "a program without marks runs");
+	return (double)(end - begin);
+}
+
+static void found(void)
+{
+	struct umadv_stats with, without;
+	double marked = steps_take(1, &with), unmarked = steps_take(0, &without);
+
+	ok(unmarked <= 1.01 * marked, "steps that are not marked take the time of marked ones (%.3f)",
+	   unmarked / marked);
+	ok(without.iterations >= STEPS - 1 && without.iterations <= STEPS + 1, "each step is found");
+	is_u64(without.first_hinted_iteration, 2, "the third one has hints");
+	is_u64(without.divergences, with.divergences, "the schedule is not left");
+}
+
+static void nothing_repeats(void)
+{
+	struct umadv_stats s;
+	uint64_t seed = 5;
+	struct app a;
+
+	open_app(&a);
+	for (int i = 0; i < 5000; i++)
+		op(&a, test_random(&seed, TENSORS));
+	s = stats_of(&a);
+	is_u64(s.iterations, 0, "no iteration is found in 5,000 ops on tensors chosen at random");
+	is_u64(s.plans, 0, "nothing is planned");
+	umadv_close(a.adv);
+}
+
+static void marks_end_the_search(void)
+{
+	struct umadv_stats s;
+	uint64_t before;
+	struct app a;
+
+	open_app(&a);
+	for (int i = 0; i < 6; i++)
+		step(&a, 0);
+	before = stats_of(&a).iterations;
+	ok(before > 0, "iterations are found before the first mark");
+	for (int i = 0; i < 6; i++)
+		step(&a, 1);
+	s = stats_of(&a);
+	ok(!a.adv->iterations.finder.on, "the first mark ends the search");
+	is_u64(s.iterations, before + 6, "from then on each mark is an iteration, and nothing else");
+	is_int(a.err, 0, "no call fails");
+	umadv_close(a.adv);
+}
+
+static void odd_ops(void)
+{
+	struct umadv_stats s;
+	struct app a;
+
+	open_app(&a);
+	for (int i = 0; i < 12; i++) {
+		step(&a, 0);
+		if (i == 7)
+			a.err |= umadv_op(a.adv, NULL, "save", UMADV_USES(UMADV_READ(a.w[3])));
+	}
+	s = stats_of(&a);
+	ok(s.iterations >= 11, "an op between two steps changes nothing of the others");
+	ok(s.divergences <= 1, "at most one iteration leaves the schedule");
+	ok(um_replan_hints(&a.adv->replan), "hints are issued again after it");
+	umadv_close(a.adv);
+}
+
+static void other_pattern(void)
+{
+	struct umadv_stats s;
+	struct app a;
+
+	open_app(&a);
+	for (int i = 0; i < 6; i++)
+		step(&a, 0);
+	for (int k = 0; k < 12; k++)
+		for (unsigned i = 0; i < TENSORS; i += 2)
+			a.err |= umadv_op(a.adv, NULL, "evaluate", UMADV_USES(UMADV_READ(a.w[i])));
+	is_u64(um_op_period_length(&a.adv->iterations.finder.period), TENSORS / 2,
+	       "another period that repeats takes the place of the first");
+	s = stats_of(&a);
+	ok(s.iterations >= 10 && a.err == 0, "its iterations are found (%d)", (int)s.iterations);
+	umadv_close(a.adv);
+}
+
+int main(void)
+{
+	found();
+	nothing_repeats();
+	marks_end_the_search();
+	odd_ops();
+	other_pattern();
+	return tap_done();
+}
