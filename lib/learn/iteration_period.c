@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#define MISSES 3 /* an odd iteration makes two: itself, and the one after it */
+#define MISSES 3 /* a single different iteration causes two differences: itself, and the next one */
 
 void um_iteration_period_init(struct um_iteration_period *p)
 {
 	memset(p, 0, sizeof *p);
 	p->length = 1;
-	p->caution = 1;
+	p->required = 1;
 }
 
 int um_iteration_period_mark(struct um_iteration_period *p)
@@ -54,7 +54,7 @@ static uint64_t ops_of(const struct um_iteration_period *p, uint32_t q)
 static uint32_t find(const struct um_iteration_period *p)
 {
 	for (uint32_t q = 1; q <= UM_PERIOD_MOST; q++)
-		if (repeats(p, q, q == 1 ? 1 : q * p->caution))
+		if (repeats(p, q, q == 1 ? 1 : q * p->required))
 			return ops_of(p, q) <= UM_PERIOD_OPS ? q : 1;
 	return 1;
 }
@@ -77,8 +77,8 @@ int um_iteration_period_end(struct um_iteration_period *p, uint64_t key, uint32_
 		p->last = key;
 		if (p->misses < MISSES)
 			return 0;
-		if (p->caution < UM_PERIOD_CAUTION)
-			p->caution *= 2;
+		if (p->required < UM_PERIOD_REQUIRED)
+			p->required *= 2;
 	} else {
 		add(p, key, ops);
 		length = find(p);

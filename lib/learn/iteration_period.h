@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iteration_period.h - how many marked iterations repeat together: kinds that alternate, an odd one in every tenth
+ * iteration_period.h - finds iterations of several kinds that repeat together: alternating kinds, or every tenth is
+ * different
  *
  * in    the signature of each iteration that ended
- * out   the number of marks after which the program repeats; they are learned and planned as one iteration
+ * out   the number of marks after which the program repeats; these iterations are learned and planned as one
  * owns  the latest signatures
  *
  * GAN training alternates a discriminator and a generator step: each differs from the one before, both together repeat.
- * A period of q > 1 is taken up when the latest iterations equal those q before them, over `caution` periods, and no
+ * A period of q > 1 is adopted when the latest iterations equal those q before them, over `required` periods, and no
  * shorter period explains the latest ones. It ends when three joined iterations in a row differ from the one before.
- * The next one needs twice the evidence. Iterations with more than UM_PERIOD_OPS operations together stay apart:
- * planning them takes too long.
- * A value. Iteration path: O(UM_PERIOD_MOST x UM_PERIOD_KEYS), no allocation.
+ * The next period needs twice the evidence. Iterations with more than UM_PERIOD_OPS operations together are not joined,
+ * since planning them takes too long. A value. Iteration path: O(UM_PERIOD_MOST x UM_PERIOD_KEYS), no allocation.
  */
 #ifndef UM_LEARN_ITERATION_PERIOD_H
 #define UM_LEARN_ITERATION_PERIOD_H
@@ -19,31 +19,31 @@
 #include <stdint.h>
 
 #define UM_PERIOD_MOST 16
-#define UM_PERIOD_CAUTION 4
-#define UM_PERIOD_KEYS (UM_PERIOD_MOST * (UM_PERIOD_CAUTION + 1))
+#define UM_PERIOD_REQUIRED 4
+#define UM_PERIOD_KEYS (UM_PERIOD_MOST * (UM_PERIOD_REQUIRED + 1))
 #define UM_PERIOD_OPS 20000u
 
 struct um_iteration_period {
 	uint64_t keys[UM_PERIOD_KEYS]; /* of iterations by themselves, the latest one last */
 	uint32_t ops[UM_PERIOD_KEYS];
 	uint32_t n; /* keys */
-	uint32_t length; /* marks in an iteration that is planned, at least 1 */
+	uint32_t length; /* marks in a joined iteration, at least 1 */
 	uint32_t marks; /* seen in the current one */
 	uint64_t last; /* key of the joined iteration before; 0: none */
 	uint32_t misses; /* joined iterations in a row that differ from the one before */
-	uint32_t caution; /* periods that must have repeated */
+	uint32_t required; /* number of periods that must have repeated */
 };
 
 void um_iteration_period_init(struct um_iteration_period *p);
 
-/* A mark: does the iteration that is planned end here? */
+/* A mark: does the joined iteration end here? */
 int um_iteration_period_mark(struct um_iteration_period *p);
 
-/* The iteration that is planned has ended. `key`: its signature, 0 if it is not known. 1: the length has changed, and
- * what was planned is of no use; 0: it has not. */
+/* The joined iteration has ended. `key`: its signature, 0 if unknown. 1: the length has changed, and the plan no longer
+ * fits; 0: unchanged. */
 int um_iteration_period_end(struct um_iteration_period *p, uint64_t key, uint32_t ops);
 
-/* A plan of so many marks is followed, without evidence. */
+/* Sets the length without evidence, for a plan that is followed. */
 void um_iteration_period_set(struct um_iteration_period *p, uint32_t length);
 
 #endif

@@ -59,13 +59,13 @@ static void add_uses(const struct um_iteration *it, const struct um_nesting *nes
 			.off = u->off + nesting->off[u->tensor],
 			.bytes = u->bytes,
 			.touched = u->touched,
-			/* a dead part does not make the whole dead, nor the reverse */
+			/* a dead part does not make the whole dead, and a dead whole does not make its parts dead */
 			.dead_after = u->dead_after && host == u->tensor && !nesting->whole[host],
 		};
 	}
 }
 
-/* Relaunching an op makes whole slots again; not if an output is only a part of its slot. */
+/* Can the op be relaunched? Only if each output is a whole slot, not a part of it. */
 static int relaunch_is_whole(const struct um_iteration *it, const struct um_iter_op *op,
 			     const struct um_nesting *nesting)
 {
@@ -143,7 +143,7 @@ free_slot_of:
 #define USE_WORDS 4
 
 /* Facts on which a plan depends: not the bound tensors, their addresses, or the ops' costs. */
-static int spell(struct learner *m, const struct um_schedule *s)
+static int write_words(struct learner *m, const struct um_schedule *s)
 {
 	uint64_t *w;
 
@@ -187,8 +187,8 @@ static int spell(struct learner *m, const struct um_schedule *s)
 	return 0;
 }
 
-/* Makes this schedule's words the last ones. Did they differ? */
-static int turn_page(struct learner *m)
+/* Makes this schedule's words the last ones. Returns 1 if they differ. */
+static int replace_words(struct learner *m)
 {
 	int changed = !m->have_last || m->last.n != m->words.n ||
 		      memcmp(m->last.at, m->words.at, m->words.n * sizeof *m->words.at) != 0;
@@ -212,13 +212,13 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct 
 	if (!rc)
 		rc = build(it, &m->past, &m->now, out);
 	if (!rc)
-		rc = spell(m, out);
+		rc = write_words(m, out);
 	if (rc) {
 		um_schedule_fini(out);
 		um_schedule_init(out);
 		return rc;
 	}
-	*changed = turn_page(m);
+	*changed = replace_words(m);
 	was = m->past;
 	m->past = m->now;
 	m->now = was;

@@ -12,8 +12,8 @@ int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const s
 	n->host = malloc((count + 1) * sizeof *n->host);
 	n->off = calloc(count + 1, sizeof *n->off);
 	n->whole = calloc(count + 1, 1);
-	n->hollow = calloc(count + 1, 1);
-	if (!used || !n->host || !n->off || !n->whole || !n->hollow) {
+	n->parts_only = calloc(count + 1, 1);
+	if (!used || !n->host || !n->off || !n->whole || !n->parts_only) {
 		free(used);
 		um_nesting_fini(n);
 		return -ENOMEM;
@@ -27,10 +27,10 @@ int um_nesting_init(struct um_nesting *n, const struct um_iteration *it, const s
 		const struct um_iter_nest *nest = &it->nests.at[i];
 		uint32_t outer = um_previous_iteration_find(now, nest->outer);
 
-		if (outer == UM_NOBODY)
+		if (outer == UM_NO_NUMBER)
 			continue;
 		if (!used[outer]) {
-			n->hollow[outer] = 1;
+			n->parts_only[outer] = 1;
 			continue;
 		}
 		n->host[nest->inner] = outer;
@@ -46,6 +46,6 @@ void um_nesting_fini(struct um_nesting *n)
 	free(n->host);
 	free(n->off);
 	free(n->whole);
-	free(n->hollow);
+	free(n->parts_only);
 	memset(n, 0, sizeof *n);
 }

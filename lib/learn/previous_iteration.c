@@ -47,6 +47,6 @@ uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struc
 
 	UM_BISECT(lo, p->known ? p->entries.n : 0, i, p->entries.at[i].id < id.v)
 	if (!p->known || lo == p->entries.n || p->entries.at[lo].id != id.v)
-		return UM_NOBODY;
+		return UM_NO_NUMBER;
 	return p->entries.at[lo].number;
 }

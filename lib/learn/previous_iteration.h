@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * previous_iteration.h - the number of each tensor in the previous iteration
+ * previous_iteration.h - finds the number that a tensor had in the previous iteration
  *
  * A value: owns its memory. Iteration path: O(n log n) to fill, O(log n) per query.
  */
@@ -9,7 +9,7 @@
 
 #include "model/iteration.h"
 
-#define UM_NOBODY UINT32_MAX
+#define UM_NO_NUMBER UINT32_MAX
 
 struct um_previous_iteration_entry {
 	uint64_t id;

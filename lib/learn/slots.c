@@ -26,7 +26,7 @@ static unsigned slot_flags(const struct build *b, uint32_t number)
 
 	if (t->flags & UM_TENSOR_TRANSIENT)
 		flags |= UM_SLOT_TRANSIENT;
-	if ((t->flags & UM_TENSOR_UNMANAGED) || b->nesting->host[number] != number || b->nesting->hollow[number])
+	if ((t->flags & UM_TENSOR_UNMANAGED) || b->nesting->host[number] != number || b->nesting->parts_only[number])
 		flags |= UM_SLOT_UNMANAGED;
 	return flags;
 }
@@ -70,12 +70,13 @@ static void bind(struct um_slot *s, const struct um_iter_tensor *t)
 }
 
 /* Is `older` certainly freed before `born` is born? Then both are one slot. */
-static int in_turn(const struct um_iter_tensor *older, const struct um_iter_tensor *born)
+static int is_freed_before(const struct um_iter_tensor *older, const struct um_iter_tensor *born)
 {
 	return older->death != UM_NOWHERE && older->death <= born->birth;
 }
 
-/* Makes `slot`, born at p, also the slot of the tensor born an iteration ago that dies at q <= p in this one. */
+/* Makes `slot`, born at p, also the slot of the tensor that was born in the previous iteration and dies at q <= p in
+ * this one. */
 static void wrap(struct build *b, uint32_t slot, uint32_t born, int32_t q)
 {
 	struct um_slot *s = &b->out->slots.at[slot];
@@ -91,7 +92,8 @@ static int add_older(struct build *b, uint32_t a)
 	uint32_t next = b->roles->next[a];
 	int64_t slot;
 
-	if (next != UM_NOBODY && b->it->tensors.at[next].birth != UM_NOWHERE && in_turn(t, &b->it->tensors.at[next])) {
+	if (next != UM_NO_NUMBER && b->it->tensors.at[next].birth != UM_NOWHERE &&
+	    is_freed_before(t, &b->it->tensors.at[next])) {
 		unsigned both = slot_flags(b, next) & UM_SLOT_TRANSIENT; /* valid only if promised for both */
 
 		slot = add_slot(b, a, b->it->tensors.at[next].birth, t->death);
@@ -100,7 +102,7 @@ static int add_older(struct build *b, uint32_t a)
 		b->out->slots.at[slot].flags &= both | ~(unsigned)UM_SLOT_TRANSIENT;
 		b->out->slots.at[slot].flags |= slot_flags(b, next) & UM_SLOT_UNMANAGED;
 		wrap(b, (uint32_t)slot, next, t->death);
-		assert(b->slot_of[next] == UM_NO_SLOT); /* it was used before its successor was born */
+		assert(b->slot_of[next] == UM_NO_SLOT); /* its last use precedes the birth of its successor */
 		b->slot_of[next] = (uint32_t)slot;
 	} else {
 		slot = add_slot(b, a, UM_NOWHERE, t->death);
@@ -136,7 +138,7 @@ static int add_kept(struct build *b, uint32_t i)
 {
 	const struct um_iter_tensor *t = &b->it->tensors.at[i];
 	int32_t late = b->roles->late[t->born_ord], birth = t->birth;
-	int follows = b->roles->predecessor[i] != UM_NOBODY;
+	int follows = b->roles->predecessor[i] != UM_NO_NUMBER;
 	int64_t slot, before;
 
 	if (follows && birth == b->end)
@@ -197,7 +199,7 @@ static void carry_older(struct build *b)
 
 		if (t->birth != UM_NOWHERE || s->birth != UM_NOWHERE)
 			continue;
-		if (next == UM_NOBODY) {
+		if (next == UM_NO_NUMBER) {
 			s->flags |= UM_SLOT_GUESSED;
 			s->flags &= ~(unsigned)UM_SLOT_TRANSIENT;
 			continue;
@@ -225,8 +227,8 @@ static int list_births(struct build *b)
 	return 0;
 }
 
-/* Parts have promises of their own: a promise about the whole holds only if it holds for each part. */
-static void join_promises(struct build *b)
+/* A part may lack a promise: the promise about the whole holds only if it holds for each part. */
+static void join_transient(struct build *b)
 {
 	for (uint32_t i = 0; i < b->it->tensors.n; i++) {
 		uint32_t host = b->nesting->host[i];
@@ -248,6 +250,6 @@ int um_slots_build(const struct um_iteration *it, const struct um_successors *ro
 	if (rc)
 		return rc;
 	carry_older(&b);
-	join_promises(&b);
+	join_transient(&b);
 	return list_births(&b);
 }

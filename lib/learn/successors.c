@@ -3,7 +3,7 @@
  * successors.c - finds the successor of each tensor
  *
  * Observation has priority (the same signature twice), then birth order, then the rule that a live tensor succeeds
- * itself. No tensor succeeds two others: a later rule yields to an earlier one.
+ * itself. No tensor succeeds two others: an earlier rule has precedence.
  */
 #include "learn/successors.h"
 
@@ -13,8 +13,8 @@ static int alive_at_end(const struct um_iter_tensor *t)
 }
 
 /* Makes b the successor of a, unless b will be dead or succeeds another tensor already. */
-static int give_part(struct um_successors *r, const struct um_iteration *it, unsigned char *taken, uint32_t a,
-		     uint32_t b)
+static int set_successor(struct um_successors *r, const struct um_iteration *it, unsigned char *taken, uint32_t a,
+			 uint32_t b)
 {
 	if (taken[b] || !alive_at_end(&it->tensors.at[b]) || it->tensors.at[b].bytes != it->tensors.at[a].bytes)
 		return 0;
@@ -26,14 +26,14 @@ static int give_part(struct um_successors *r, const struct um_iteration *it, uns
 }
 
 /* The birth of this iteration that corresponds to a tensor born in the previous one; UM_NOBODY if none. */
-static uint32_t counterpart(const struct um_iteration *it, uint64_t ord, uint64_t bytes)
+static uint32_t same_birth(const struct um_iteration *it, uint64_t ord, uint64_t bytes)
 {
 	uint32_t b;
 
 	if (ord >= it->births.n)
-		return UM_NOBODY;
+		return UM_NO_NUMBER;
 	b = it->births.at[ord];
-	return it->tensors.at[b].bytes == bytes ? b : UM_NOBODY;
+	return it->tensors.at[b].bytes == bytes ? b : UM_NO_NUMBER;
 }
 
 static void by_number(struct um_successors *r, const struct um_iteration *it, const struct um_previous_iteration *past,
@@ -46,7 +46,7 @@ static void by_number(struct um_successors *r, const struct um_iteration *it, co
 			continue;
 		b = um_previous_iteration_find(past, it->tensors.at[a].id);
 		if (b < it->tensors.n)
-			give_part(r, it, taken, a, b);
+			set_successor(r, it, taken, a, b);
 	}
 }
 
@@ -56,21 +56,21 @@ static void by_birth_order(struct um_successors *r, const struct um_iteration *i
 		const struct um_iter_tensor *t = &it->tensors.at[a];
 		uint32_t b;
 
-		if (r->next[a] != UM_NOBODY || t->birth != UM_NOWHERE || alive_at_end(t))
+		if (r->next[a] != UM_NO_NUMBER || t->birth != UM_NOWHERE || alive_at_end(t))
 			continue;
 		if (t->born_iter == 0 || t->born_iter + 1 != it->n)
 			continue; /* births of set-up have another order */
-		b = counterpart(it, t->born_ord, t->bytes);
-		if (b != UM_NOBODY)
-			give_part(r, it, taken, a, b);
+		b = same_birth(it, t->born_ord, t->bytes);
+		if (b != UM_NO_NUMBER)
+			set_successor(r, it, taken, a, b);
 	}
 }
 
 static void by_staying(struct um_successors *r, const struct um_iteration *it, unsigned char *taken)
 {
 	for (uint32_t a = 0; a < it->tensors.n; a++)
-		if (r->next[a] == UM_NOBODY && it->tensors.at[a].birth == UM_NOWHERE)
-			give_part(r, it, taken, a, a);
+		if (r->next[a] == UM_NO_NUMBER && it->tensors.at[a].birth == UM_NOWHERE)
+			set_successor(r, it, taken, a, a);
 }
 
 static void find_late(struct um_successors *r, const struct um_iteration *it)
@@ -79,9 +79,9 @@ static void find_late(struct um_successors *r, const struct um_iteration *it)
 		r->late[i] = UM_NOWHERE;
 	for (size_t i = 0; i < it->late_frees.n; i++) {
 		const struct um_iter_free *f = &it->late_frees.at[i];
-		uint32_t b = counterpart(it, f->born_ord, f->bytes);
+		uint32_t b = same_birth(it, f->born_ord, f->bytes);
 
-		if (b != UM_NOBODY && alive_at_end(&it->tensors.at[b]))
+		if (b != UM_NO_NUMBER && alive_at_end(&it->tensors.at[b]))
 			r->late[f->born_ord] = f->pos;
 	}
 }
@@ -100,7 +100,7 @@ int um_successors_init(struct um_successors *r, const struct um_iteration *it, c
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
-		r->next[i] = r->predecessor[i] = UM_NOBODY;
+		r->next[i] = r->predecessor[i] = UM_NO_NUMBER;
 	if (past->known && past->n + 1 == it->n && past->signature == it->signature)
 		by_number(r, it, past, taken);
 	by_birth_order(r, it, taken);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * successors.h - the tensor that takes each tensor's role in the next iteration
+ * successors.h - finds the tensor that has each tensor's role in the next iteration
  *
  * in    an iteration, and the numbers of the previous one
  * out   for each tensor of the iteration, the tensor that has its role in the next one

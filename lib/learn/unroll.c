@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Passes its tensor on, and has an address of the program's choice that is not the beginning of a block. */
-static int is_awkward(const struct um_schedule *s, uint32_t i)
+/* Does the slot pass its tensor on, at an address that the program chose and that is not a block boundary? */
+static int is_unaligned_rotation(const struct um_schedule *s, uint32_t i)
 {
 	const struct um_slot *t = &s->slots.at[i];
 
 	return t->carry != i && t->carry < s->slots.n && t->flags & UM_SLOT_FIXED && t->place % UM_BLOCK_BYTES;
 }
 
-/* Iterations until slot i has its initial tensor again; 0: never, or not soon. */
-static uint32_t lap_of(const struct um_schedule *s, uint32_t i)
+/* Number of iterations until slot i has its initial tensor again; 0: never, or more than UM_UNROLL_MOST. */
+static uint32_t iterations_of(const struct um_schedule *s, uint32_t i)
 {
 	uint32_t at = i;
 
@@ -46,41 +46,41 @@ static uint32_t common(uint32_t a, uint32_t b)
 
 uint32_t um_unroll_iterations(const struct um_schedule *s)
 {
-	uint32_t laps = 1;
-	int awkward = 0;
+	uint32_t n_iterations = 1;
+	int unaligned = 0;
 
 	for (uint32_t i = 0; i < s->slots.n; i++) {
 		const struct um_slot *t = &s->slots.at[i];
-		uint32_t lap = t->birth < 0 && t->death < 0 ? lap_of(s, i) : 0;
+		uint32_t iteration = t->birth < 0 && t->death < 0 ? iterations_of(s, i) : 0;
 
-		/* lives that cross the iteration boundary, and tensors of unknown origin, are left to the planner */
-		if (t->birth < 0 ? t->carry != UM_NO_SLOT && !lap : t->death <= t->birth)
+		/* no unrolling with lives that cross the iteration boundary, or with tensors of unknown origin */
+		if (t->birth < 0 ? t->carry != UM_NO_SLOT && !iteration : t->death <= t->birth)
 			return 1;
-		if (lap)
-			laps = common(laps, lap);
-		if (laps > UM_UNROLL_MOST)
+		if (iteration)
+			n_iterations = common(n_iterations, iteration);
+		if (n_iterations > UM_UNROLL_MOST)
 			return 1;
-		awkward |= is_awkward(s, i);
+		unaligned |= is_unaligned_rotation(s, i);
 	}
-	return awkward ? laps : 1;
+	return unaligned ? n_iterations : 1;
 }
 
 /* The slot of each tensor in each iteration: slots alive before all iterations keep their numbers, births follow. */
 struct unroll {
 	const struct um_schedule *s;
 	struct um_schedule *out;
-	uint32_t n, laps;
+	uint32_t n, n_iterations;
 	uint32_t *now, *next; /* by slot: the slot of `out` in this iteration, in the next */
 };
 
-static int add_slot(struct unroll *u, uint32_t i, uint32_t lap)
+static int add_slot(struct unroll *u, uint32_t i, uint32_t iteration)
 {
 	struct um_slot t = u->s->slots.at[i];
-	int32_t from = (int32_t)(lap * u->n);
+	int32_t from = (int32_t)(iteration * u->n);
 
 	if (t.birth >= 0) {
 		t.birth += from;
-		t.born_ord += lap * (uint32_t)u->s->births.n;
+		t.born_ord += iteration * (uint32_t)u->s->births.n;
 	}
 	if (t.death >= 0)
 		t.death += from;
@@ -120,14 +120,14 @@ static int add_ops(struct unroll *u)
 	return 0;
 }
 
-static int add_lap(struct unroll *u, uint32_t lap)
+static int add_iteration(struct unroll *u, uint32_t iteration)
 {
 	const struct um_schedule *s = u->s;
 	int err = 0;
 
 	for (uint32_t i = 0; i < s->slots.n && !err; i++)
-		if (!lap || s->slots.at[i].birth >= 0)
-			err = add_slot(u, i, lap);
+		if (!iteration || s->slots.at[i].birth >= 0)
+			err = add_slot(u, i, iteration);
 	if (!err)
 		err = add_ops(u);
 	for (uint32_t i = 0; i < s->slots.n && !err; i++) {
@@ -142,10 +142,10 @@ static int add_lap(struct unroll *u, uint32_t lap)
 	return err;
 }
 
-int um_unroll_build(const struct um_schedule *s, uint32_t laps, struct um_schedule *out)
+int um_unroll_build(const struct um_schedule *s, uint32_t n_iterations, struct um_schedule *out)
 {
-	struct unroll u = {.s = s, .out = out, .n = (uint32_t)s->ops.n, .laps = laps};
-	size_t n = laps;
+	struct unroll u = {.s = s, .out = out, .n = (uint32_t)s->ops.n, .n_iterations = n_iterations};
+	size_t n = n_iterations;
 	int err = 0;
 
 	u.now = malloc((s->slots.n + 1) * sizeof *u.now);
@@ -155,8 +155,8 @@ int um_unroll_build(const struct um_schedule *s, uint32_t laps, struct um_schedu
 	    um_vec_reserve(&out->relaunch, n * s->relaunch.n + 1) || um_vec_reserve(&out->births, n * s->births.n + 1))
 		err = -ENOMEM;
 	out->signature = s->signature;
-	for (uint32_t lap = 0; lap < laps && !err; lap++)
-		err = add_lap(&u, lap);
+	for (uint32_t iteration = 0; iteration < n_iterations && !err; iteration++)
+		err = add_iteration(&u, iteration);
 	free(u.now);
 	free(u.next);
 	if (err) {
