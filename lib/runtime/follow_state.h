@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * follow_state.h - is there a plan, how sure is it, and what happens to it when an iteration ends
+ * follow_state.h - state machine of the plan: whether it exists, whether its schedule is confirmed, what happens at an
+ * iteration's end
  *
  * in    one event at a time
- * out   what to do
+ * out   the action to take
  * owns  nothing
  *
- * A plan is NEW until the first iteration under it has ended. It is sure where its schedule was followed to its end, or
- * comes from an earlier run. Before the first op of an iteration that fits, a plan waits; then its program runs:
+ * A plan is new until the first iteration under it has ended. It is confirmed if its schedule was followed to its end,
+ * or if it was loaded. A plan waits for the first op of an iteration that fits; from then on it runs:
  *
- *                 waits               runs
- *     new         GUESS_WAITS         GUESS_RUNS
- *     new, sure   RENEWED_WAITS       RENEWED_RUNS
- *     old         UNSURE_WAITS        UNSURE_RUNS
- *     old, sure   PROVED_WAITS        PROVED_RUNS
+ *                       waits                runs
+ *     new               GUESS_WAITS          GUESS_RUNS
+ *     new, confirmed    RENEWED_WAITS        RENEWED_RUNS
+ *     old               UNCONFIRMED_WAITS    UNCONFIRMED_RUNS
+ *     old, confirmed    CONFIRMED_WAITS      CONFIRMED_RUNS
  *
- * Events and what follows. "kept": GUESS and UNSURE become UNSURE, RENEWED and PROVED become PROVED.
+ * Events and actions. "kept": GUESS becomes UNCONFIRMED, RENEWED becomes CONFIRMED.
  *
- *     event     the iteration ...                               in state      action      next state
- *     FIRST_OP  begins with the op that is expected             *_WAITS       TAKE_UP     the same, *_RUNS
- *     AS_IS     was followed; nothing to do better              *_RUNS        GO_ON       PROVED_RUNS
- *     STRAYED   was followed; tensors lie elsewhere than        GUESS_RUNS    GO_ON       PROVED_RUNS
- *               planned (under a new plan: since before it)     RENEWED_RUNS  GO_ON       PROVED_RUNS
- *                                                               UNSURE_RUNS   PLAN_AGAIN  RENEWED_WAITS
- *                                                               PROVED_RUNS   PLAN_AGAIN  RENEWED_WAITS
- *     CHANGED   was followed; more is known of the schedule     *_RUNS        PLAN_AGAIN  RENEWED_WAITS
- *     TIMED     was followed; measured times differ             *_RUNS        PLAN        RENEWED_WAITS
- *     IDLE      was followed, but its program could not run     PROVED_RUNS   RESTART     PROVED_WAITS
- *     LEFT      left the schedule, for a pattern never seen     NONE          PLAN        GUESS_WAITS
- *                                                               GUESS_*       PLAN        GUESS_WAITS
- *                                                               UNSURE_*      PLAN        GUESS_WAITS
- *                                                               RENEWED_*     RESTART     PROVED_WAITS
- *                                                               PROVED_*      RESTART     PROVED_WAITS
- *     DOUBT     the same, after guesses that were wrong         NONE          NOTHING     NONE
- *                                                               GUESS_*       DROP        NONE
- *                                                               UNSURE_*      DROP        NONE
- *     NEW       left it, for a pattern that came twice          any           PLAN        GUESS_WAITS
- *     UNKNOWN   left it, and cannot be learned                  NONE          NOTHING     NONE
- *                                                               any other     RESTART     kept, *_WAITS
- *     LOADED    (a plan was loaded)                             any           PLAN        RENEWED_WAITS
- *     FAILED    (the action failed)                             any           DROP        NONE
+ *     event       the iteration ...                           in state          action      next state
+ *     FIRST_OP    begins with the expected op                 *_WAITS           START       the same, *_RUNS
+ *     FOLLOWED    was followed; no better plan is known       *_RUNS            CONTINUE    CONFIRMED_RUNS
+ *     MISPLACED   was followed; tensors are not at their      GUESS_RUNS        CONTINUE    CONFIRMED_RUNS
+ *                 places (under a new plan: since earlier)    RENEWED_RUNS      CONTINUE    CONFIRMED_RUNS
+ *                                                             UNCONFIRMED_RUNS  PLAN_AGAIN  RENEWED_WAITS
+ *                                                             CONFIRMED_RUNS    PLAN_AGAIN  RENEWED_WAITS
+ *     CHANGED     was followed; the schedule is known better  *_RUNS            PLAN_AGAIN  RENEWED_WAITS
+ *     TIMED       was followed; measured times differ         *_RUNS            PLAN        RENEWED_WAITS
+ *     IDLE        was followed, but the plan could not run    CONFIRMED_RUNS    RESTART     CONFIRMED_WAITS
+ *     LEFT        left the schedule, for an unknown pattern   NONE              PLAN        GUESS_WAITS
+ *                                                             GUESS_*           PLAN        GUESS_WAITS
+ *                                                             UNCONFIRMED_*     PLAN        GUESS_WAITS
+ *                                                             RENEWED_*         RESTART     CONFIRMED_WAITS
+ *                                                             CONFIRMED_*       RESTART     CONFIRMED_WAITS
+ *     MISGUESSED  the same, after wrong guesses               NONE              NOTHING     NONE
+ *                                                             GUESS_*           DROP        NONE
+ *                                                             UNCONFIRMED_*     DROP        NONE
+ *     NEW         left it, for a pattern that occurred twice  any               PLAN        GUESS_WAITS
+ *     UNKNOWN     left it, and cannot be learned              NONE              NOTHING     NONE
+ *                                                             any other         RESTART     kept, *_WAITS
+ *     LOADED      (a plan was loaded)                         any               PLAN        RENEWED_WAITS
+ *     FAILED      (the action failed)                         any               DROP        NONE
  *
  * A pair that is not listed cannot occur.
  */
@@ -48,26 +49,26 @@
 
 enum um_follow_state {
 	UM_FOLLOW_NONE, /* no plan */
-	UM_FOLLOW_GUESS_WAITS, /* odd numbers wait */
+	UM_FOLLOW_GUESS_WAITS, /* odd numbers: the plan waits */
 	UM_FOLLOW_GUESS_RUNS,
 	UM_FOLLOW_RENEWED_WAITS,
 	UM_FOLLOW_RENEWED_RUNS,
-	UM_FOLLOW_UNSURE_WAITS,
-	UM_FOLLOW_UNSURE_RUNS,
-	UM_FOLLOW_PROVED_WAITS,
-	UM_FOLLOW_PROVED_RUNS,
+	UM_FOLLOW_UNCONFIRMED_WAITS,
+	UM_FOLLOW_UNCONFIRMED_RUNS,
+	UM_FOLLOW_CONFIRMED_WAITS,
+	UM_FOLLOW_CONFIRMED_RUNS,
 	UM_FOLLOW_STATES
 };
 
 enum um_follow_event {
 	UM_FOLLOW_ON_FIRST_OP,
-	UM_FOLLOW_ON_AS_IS,
-	UM_FOLLOW_ON_STRAYED,
+	UM_FOLLOW_ON_FOLLOWED,
+	UM_FOLLOW_ON_MISPLACED,
 	UM_FOLLOW_ON_CHANGED,
 	UM_FOLLOW_ON_TIMED,
 	UM_FOLLOW_ON_IDLE,
 	UM_FOLLOW_ON_LEFT,
-	UM_FOLLOW_ON_DOUBT,
+	UM_FOLLOW_ON_MISGUESSED,
 	UM_FOLLOW_ON_NEW,
 	UM_FOLLOW_ON_UNKNOWN,
 	UM_FOLLOW_ON_LOADED,
@@ -76,22 +77,23 @@ enum um_follow_event {
 };
 
 enum um_follow_action {
-	UM_FOLLOW_IMPOSSIBLE, /* not in the table: the state stays */
+	UM_FOLLOW_IMPOSSIBLE, /* not in the table: the state is unchanged */
 	UM_FOLLOW_NOTHING,
-	UM_FOLLOW_TAKE_UP, /* run the program from this op on */
-	UM_FOLLOW_GO_ON, /* run it for one more iteration */
-	UM_FOLLOW_RESTART, /* compile the program anew, for tensors where they lie now */
-	UM_FOLLOW_PLAN, /* plan what was learned */
+	UM_FOLLOW_START, /* run the compiled plan from this op on */
+	UM_FOLLOW_CONTINUE, /* run it for one more iteration */
+	UM_FOLLOW_RESTART, /* compile the plan again, for the current addresses of tensors */
+	UM_FOLLOW_PLAN, /* plan the learned schedule */
 	UM_FOLLOW_PLAN_AGAIN, /* the same; it counts as one more plan of one schedule */
-	UM_FOLLOW_DROP /* the plan is gone */
+	UM_FOLLOW_DROP /* drop the plan */
 };
 
-/* Goes to the next state. The caller does what is returned. */
+/* Goes to the next state. Returns the action that the caller takes. */
 enum um_follow_action um_follow_step(enum um_follow_state *state, enum um_follow_event event);
 
-static inline int um_follow_is_sure(enum um_follow_state state)
+static inline int um_follow_is_confirmed(enum um_follow_state state)
 {
-	return (state >= UM_FOLLOW_RENEWED_WAITS && state <= UM_FOLLOW_RENEWED_RUNS) || state >= UM_FOLLOW_PROVED_WAITS;
+	return (state >= UM_FOLLOW_RENEWED_WAITS && state <= UM_FOLLOW_RENEWED_RUNS) ||
+	       state >= UM_FOLLOW_CONFIRMED_WAITS;
 }
 
 static inline int um_follow_waits(enum um_follow_state state)

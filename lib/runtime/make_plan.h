@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * make_plan.h - a learned schedule -> a proved plan for the tensors that live now -> its program
+ * make_plan.h - makes a proved plan from a learned schedule for the live tensors, and compiles it
  *
  * in    a schedule, the device's budget and profile, live tensors
- * out   a plan and a program
+ * out   a plan and a compiled plan
  * owns  nothing
  *
- * The arenas grow where the planner needs more room. Plan path.
+ * The arenas grow if the planner needs more room. Plan path.
  */
 #ifndef UM_RUNTIME_MAKE_PLAN_H
 #define UM_RUNTIME_MAKE_PLAN_H
@@ -22,14 +22,14 @@ struct um_plan_host {
 	const struct um_options *options;
 	struct um_tensors *tensors;
 	uint64_t (*wall_ms)(void); /* the clock that limits planning; NULL: CLOCK_MONOTONIC */
-	size_t late_ops; /* ops of the shortest schedule that no plan was found for in time; 0: none */
+	size_t late_ops; /* number of ops of the shortest schedule for which planning timed out; 0: none */
 };
 
-/* Slots lie where their tensors lie now. Where buffers take turns in places that are not alike, `*laps` iterations
- * become one. 0 or -ENOMEM. */
+/* Places slots at the current addresses of their tensors. If buffers rotate through places that are not equivalent,
+ * `*laps` iterations are joined. 0 or -ENOMEM. */
 int um_make_schedule(struct um_schedule *s, uint32_t *laps);
 
-/* The schedule, whose ops have times, is taken apart. `plan` is initialised. 0; -ENOMEM; another -errno and `why`. */
+/* Consumes the schedule, whose ops have times. `plan` is initialised. 0; -ENOMEM; another -errno and `why`. */
 int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *plan, struct um_plan_figures *figures,
 		 char *why, size_t size);
 

@@ -218,7 +218,7 @@ static int go_on(struct um_replan *r)
 static int act(struct um_replan *r, enum um_follow_event event, struct um_schedule *s)
 {
 	unsigned replans = r->replans;
-	int followed = event == UM_FOLLOW_ON_TIMED || event == UM_FOLLOW_ON_CHANGED || event == UM_FOLLOW_ON_STRAYED;
+	int followed = event == UM_FOLLOW_ON_TIMED || event == UM_FOLLOW_ON_CHANGED || event == UM_FOLLOW_ON_MISPLACED;
 
 	switch (um_follow_step(&r->state, event)) {
 	case UM_FOLLOW_PLAN:
@@ -228,7 +228,7 @@ static int act(struct um_replan *r, enum um_follow_event event, struct um_schedu
 		follow(r, s, followed);
 		r->replans = replans + 1;
 		return 1;
-	case UM_FOLLOW_GO_ON:
+	case UM_FOLLOW_CONTINUE:
 		return go_on(r);
 	case UM_FOLLOW_DROP:
 		drop_plan(r, 0);
@@ -257,15 +257,15 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct les
 	if (!l->followed && (l->repeated || (r->state && r->laps > 1)))
 		return UM_FOLLOW_ON_NEW; /* where buffers take turns, whose turn it will be is learned anew */
 	if (!l->followed)
-		return r->wrong_guesses < UM_MAX_GUESSES || um_follow_is_sure(r->state) ? UM_FOLLOW_ON_LEFT
-											: UM_FOLLOW_ON_DOUBT;
+		return r->wrong_guesses < UM_MAX_GUESSES || um_follow_is_confirmed(r->state) ? UM_FOLLOW_ON_LEFT
+											     : UM_FOLLOW_ON_MISGUESSED;
 	if (l->retimed && !l->err)
 		return UM_FOLLOW_ON_TIMED;
 	if (l->err || r->replans >= UM_MAX_REPLANS)
-		return UM_FOLLOW_ON_AS_IS;
+		return UM_FOLLOW_ON_FOLLOWED;
 	if (l->changed || out_of_step(&r->plan.sched))
 		return UM_FOLLOW_ON_CHANGED;
-	return r->misplaced ? UM_FOLLOW_ON_STRAYED : UM_FOLLOW_ON_AS_IS;
+	return r->misplaced ? UM_FOLLOW_ON_MISPLACED : UM_FOLLOW_ON_FOLLOWED;
 }
 
 /* An iteration ended. Are the times of the plan's ops measured now, for the first time? */
