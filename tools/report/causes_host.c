@@ -8,35 +8,6 @@
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
-void um_causes_hint_over(struct um_causes *c, struct um_page_block *b)
-{
-	if (b->hint == UM_PAGES_NONE)
-		return;
-	um_hints_release(&c->hints, b->hint);
-	b->hint = UM_PAGES_NONE;
-	b->hint_pages = 0;
-}
-
-void um_causes_hint_late(struct um_causes *c, struct um_page_block *b, uint32_t pages, uint64_t kernel)
-{
-	struct um_hint_open *o = b->hint == UM_PAGES_NONE ? NULL : &c->hints.open.at[b->hint];
-
-	if (o && b->hint_pages & pages && (!o->used || o->kernel == kernel)) {
-		o->late = 1;
-		um_causes_hint_over(c, b);
-	}
-}
-
-void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t pages)
-{
-	struct um_hint_open *o = b->hint == UM_PAGES_NONE ? NULL : &c->hints.open.at[b->hint];
-
-	if (o && b->hint_pages & pages && !o->used) {
-		o->early = 1;
-		um_causes_hint_over(c, b);
-	}
-}
-
 /* State of the pages of a hint. */
 struct found {
 	uint32_t blocks;

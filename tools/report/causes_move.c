@@ -7,27 +7,6 @@
  */
 #include "report/causes_state.h"
 
-void um_causes_look(struct um_page_block *b, uint64_t kernel)
-{
-	uint32_t mine = 0;
-
-	if (b->fault_kernel != kernel) {
-		mine |= b->fault_pages;
-		b->fault_pages = 0;
-		b->fault_row = UM_PAGES_NONE;
-	}
-	if (b->use_kernel != kernel) {
-		mine |= b->use;
-		b->used |= b->use;
-		b->written |= b->use_write;
-		b->use = b->use_write = 0;
-	}
-	b->on |= mine;
-	b->gpu |= mine;
-	b->dropped &= ~mine;
-	b->fresh &= ~mine;
-}
-
 static void new_iteration(struct um_page_block *b, uint32_t iteration)
 {
 	if (b->iteration == iteration || iteration == UM_CAUSES_NONE) /* between kernels: assigned to the last one */

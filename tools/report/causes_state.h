@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * causes_state.h - private to causes.c, causes_host.c and causes_move.c
+ * causes_state.h - sums and the state of blocks: private to the causes*.c files
  */
 #ifndef UM_REPORT_CAUSES_STATE_H
 #define UM_REPORT_CAUSES_STATE_H
@@ -15,6 +15,9 @@ struct um_cause_pending {
 /* Adds to a row of sums, `row->iteration` being the site's. The row's number, or UM_CAUSES_NONE, goes to `*at` (may be
  * NULL). 0 or -ENOMEM. */
 int um_causes_add(struct um_causes *c, const struct um_cause_site *site, struct um_cause_row row, uint32_t *at);
+
+/* Adds rows without an iteration. 0 or -ENOMEM. */
+int um_causes_settle_all(struct um_causes *c);
 
 /* Part of a range with one tensor in one block. */
 struct um_cause_part {
