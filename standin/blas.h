@@ -98,6 +98,21 @@ struct um_blas_gemm {
 	int by_address;
 };
 
+/* The product of a function with the usual parameters; further fields by name. */
+#define UM_BLAS_GEMM(c_, ...)                                                                                          \
+	(&(struct um_blas_gemm){.transpose_a = ta,                                                                     \
+				.transpose_b = tb,                                                                     \
+				.m = m,                                                                                \
+				.n = n,                                                                                \
+				.k = k,                                                                                \
+				.lda = lda,                                                                            \
+				.ldb = ldb,                                                                            \
+				.ldc = ldc,                                                                            \
+				.a = a,                                                                                \
+				.b = b,                                                                                \
+				.c = (c_),                                                                             \
+				__VA_ARGS__})
+
 /* The arguments of a call, checked and entered. `size`: bytes of an element. */
 int um_blas_gemm_check(const struct um_blas *h, int ta, int tb, const struct um_blas_gemm *g, const void *alpha,
 		       const void *beta);

@@ -187,43 +187,26 @@ int UM_IN(gemm)(struct um_blas *h, const char *name, struct um_blas_gemm *g, con
 	return um_blas_status(um_libs_run(h->stream, &k, run, g, sizeof *g));
 }
 
-#define SHAPE                                                                                                          \
-	.transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .a = a,      \
-	.b = b, .c = c
-
 UM_CALL(UM_S(gemm_v2), struct um_blas *h, int ta, int tb, int m, int n, int k, const um_real *alpha, const um_real *a,
 	int lda, const um_real *b, int ldb, const um_real *beta, um_real *c, int ldc)
 {
-	return UM_IN(gemm)(h, UM_NAME("gemm"), &(struct um_blas_gemm){SHAPE, .batch = 1}, alpha, beta);
+	return UM_IN(gemm)(h, UM_NAME("gemm"), UM_BLAS_GEMM(c, .batch = 1), alpha, beta);
 }
 
 UM_CALL(UM_S(gemmStridedBatched), struct um_blas *h, int ta, int tb, int m, int n, int k, const um_real *alpha,
 	const um_real *a, int lda, long long stride_a, const um_real *b, int ldb, long long stride_b,
 	const um_real *beta, um_real *c, int ldc, long long stride_c, int batch)
 {
-	return UM_IN(gemm)(h, UM_NAME("gemmStridedBatched"),
-			   &(struct um_blas_gemm){SHAPE, .stride_a = stride_a, .stride_b = stride_b,
-						  .stride_c = stride_c, .batch = batch},
-			   alpha, beta);
+	return UM_IN(gemm)(
+		h, UM_NAME("gemmStridedBatched"),
+		UM_BLAS_GEMM(c, .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch),
+		alpha, beta);
 }
 
 UM_CALL(UM_S(gemmBatched), struct um_blas *h, int ta, int tb, int m, int n, int k, const um_real *alpha,
 	const um_real *const a[], int lda, const um_real *const b[], int ldb, const um_real *beta, um_real *const c[],
 	int ldc, int batch)
 {
-	struct um_blas_gemm g = {.transpose_a = ta,
-				 .transpose_b = tb,
-				 .m = m,
-				 .n = n,
-				 .k = k,
-				 .lda = lda,
-				 .ldb = ldb,
-				 .ldc = ldc,
-				 .a = a,
-				 .b = b,
-				 .c = (void *)(uintptr_t)c,
-				 .batch = batch,
-				 .by_address = 1};
-
-	return UM_IN(gemm)(h, UM_NAME("gemmBatched"), &g, alpha, beta);
+	return UM_IN(gemm)(h, UM_NAME("gemmBatched"),
+			   UM_BLAS_GEMM((void *)(uintptr_t)c, .batch = batch, .by_address = 1), alpha, beta);
 }

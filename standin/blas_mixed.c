@@ -111,20 +111,8 @@ UM_CALL(cublasGemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, co
 	int compute, int algorithm)
 {
 	(void)algorithm;
-	return gemm(h, "cublasGemmEx", type_of(type_a, type_b, type_c, compute),
-		    &(struct um_blas_gemm){.transpose_a = ta,
-					   .transpose_b = tb,
-					   .m = m,
-					   .n = n,
-					   .k = k,
-					   .lda = lda,
-					   .ldb = ldb,
-					   .ldc = ldc,
-					   .a = a,
-					   .b = b,
-					   .c = c,
-					   .batch = 1},
-		    alpha, beta);
+	return gemm(h, "cublasGemmEx", type_of(type_a, type_b, type_c, compute), UM_BLAS_GEMM(c, .batch = 1), alpha,
+		    beta);
 }
 
 UM_CALL(cublasGemmStridedBatchedEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const void *alpha,
@@ -133,21 +121,7 @@ UM_CALL(cublasGemmStridedBatchedEx, struct um_blas *h, int ta, int tb, int m, in
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmStridedBatchedEx", type_of(type_a, type_b, type_c, compute),
-		    &(struct um_blas_gemm){.transpose_a = ta,
-					   .transpose_b = tb,
-					   .m = m,
-					   .n = n,
-					   .k = k,
-					   .lda = lda,
-					   .ldb = ldb,
-					   .ldc = ldc,
-					   .a = a,
-					   .b = b,
-					   .c = c,
-					   .stride_a = stride_a,
-					   .stride_b = stride_b,
-					   .stride_c = stride_c,
-					   .batch = batch},
+		    UM_BLAS_GEMM(c, .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .batch = batch),
 		    alpha, beta);
 }
 
@@ -157,20 +131,7 @@ UM_CALL(cublasGemmBatchedEx, struct um_blas *h, int ta, int tb, int m, int n, in
 {
 	(void)algorithm;
 	return gemm(h, "cublasGemmBatchedEx", type_of(type_a, type_b, type_c, compute),
-		    &(struct um_blas_gemm){.transpose_a = ta,
-					   .transpose_b = tb,
-					   .m = m,
-					   .n = n,
-					   .k = k,
-					   .lda = lda,
-					   .ldb = ldb,
-					   .ldc = ldc,
-					   .a = a,
-					   .b = b,
-					   .c = (void *)(uintptr_t)c,
-					   .batch = batch,
-					   .by_address = 1},
-		    alpha, beta);
+		    UM_BLAS_GEMM((void *)(uintptr_t)c, .batch = batch, .by_address = 1), alpha, beta);
 }
 
 UM_CALL(cublasSgemmEx, struct um_blas *h, int ta, int tb, int m, int n, int k, const float *alpha, const void *a,
