@@ -83,7 +83,7 @@ ok "some records stand for several events" grep -q '"um":"[^"]*".*"address":.*"r
 
 # Many iterations in a file that is too small for them: single records, then parts, become sums.
 counted 1200 UMADVISE_STRATEGY=on-demand UMADVISE_RUN_LOG_SIZE=256KiB
-ok "a small file: below its limit" test "$(stat -c %s "$log")" -le 262144
+ok "a small file stays below its limit" test "$(stat -c %s "$log")" -le 262144
 "$UMADVISE" report "$log" --format json >"$tmp/report.json"
 is "$(python3 - "$tmp/device.json" "$tmp/report.json" <<'EOF2'
 import json, sys

@@ -36,7 +36,7 @@ entries=$(grep -c ' 0$' <<<"$out")
 over UMADVISE_DRYRUN_THREADS=real "$app" info
 like "$out" "virtual 0 workers 0" "threads of the library's own where that is asked for"
 over UM_TEST_VIA=runtime "$app" info
-like "$out" "not opened: this process has no shared CUDA runtime" "no runtime: said"
+like "$out" "not opened: this process has no shared CUDA runtime" "a message reports the missing runtime"
 
 # --- the same work in process and over the driver -------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ for fn in cuInit cuDevicePrimaryCtxRetain; do
 	is "$rc $out" "3 not opened: $fn failed: CUDA error 999" "$fn fails: said"
 done
 over UMADVISE_DRYRUN_FAIL=cuInit:1:100 "$app" info
-like "$out" "not opened: no CUDA device is visible" "no device: said"
+like "$out" "not opened: no CUDA device is visible" "a message reports the missing device"
 
 # --- functions that are not there -----------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ done
 # --- 12.4 -----------------------------------------------------------------------------------------------------------
 
 over UMADVISE_DRYRUN_CUDA=12.4 "$app" info
-like "$out" "via driver driver 12040 .*" "12.4: the driver"
+like "$out" "via driver driver 12040 .*" "a driver of 12.4 is used"
 like "$out" "why no discards: they need a driver of CUDA 13.0, this one is 12.4" "12.4: what it lacks"
 over UMADVISE_DRYRUN_CUDA=12.4 "$app" table
 is "$rc $(grep -c ' 0$' <<<"$out")" "0 $((entries - 3))" "12.4: all but the three batch calls"
@@ -244,7 +244,7 @@ build_static() {
 		-lz -ljansson -lm -ldl -lrt -pthread
 }
 if [ -n "$CUDA_HOME" ] && [ -e "$static" ] && [ -e "$top_builddir/.libs/libum.a" ]; then
-	ok "a program with the static runtime" build_static
+	ok "a program with the static runtime is built" build_static
 	over "$tmp/static" info
 	like "$out" "^via driver driver 13000 runtime 0 " "the static runtime: the driver is used"
 	over "$tmp/static" table

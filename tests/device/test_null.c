@@ -34,12 +34,13 @@ int main(void)
 	       "an allocation of all addresses is refused");
 	is_int(api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING), 0, "a stream is created");
 	api->cudaStreamCreateWithFlags(gpu, &s2, UM_STREAM_NON_BLOCKING);
-	ok(s != s2 && s, "each its own");
+	ok(s != s2 && s, "two streams have different handles");
 	for (int i = 0; i < 3; i++)
 		ptrs[i] = p;
 	is_int(api->cudaMemPrefetchAsync(gpu, p, MIB, locs[0], 0, s), 0, "a prefetch to the device is accepted");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, MIB, locs[1], 0, s), 0, "a prefetch to the host is accepted");
-	is_int(api->cudaMemPrefetchBatchAsync(gpu, ptrs, sizes, 3, locs, at, 2, 0, s), 0, "both in a batch");
+	is_int(api->cudaMemPrefetchBatchAsync(gpu, ptrs, sizes, 3, locs, at, 2, 0, s), 0,
+	       "a batch in both directions is accepted");
 	is_int(api->cudaMemDiscardBatchAsync(gpu, ptrs, sizes, 3, 0, s), 0, "a batch of discards is accepted");
 	is_int(api->cudaMemDiscardAndPrefetchBatchAsync(gpu, ptrs, sizes, 1, locs, at, 1, 0, s), 0,
 	       "a batch of discards with prefetches is accepted");

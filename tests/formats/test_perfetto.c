@@ -110,7 +110,7 @@ static void test_order(void)
 	kernel(w, 30, 40, 0, "second");
 	ok(um_activity_feed(um_perfetto_sink(w), &a) == -EINVAL, "an activity out of order is refused");
 	text = end_trace(w);
-	ok(strstr(text, "\"ts\":0,\"name\":\"first\",\"dur\":0.060"), "what begins before 0 is zero");
+	ok(strstr(text, "\"ts\":0,\"name\":\"first\",\"dur\":0.060"), "activities before 0 begin at 0");
 	ok(strstr(text, "\"ts\":0.080"), "activities after a refused one are written");
 	free(text);
 
@@ -122,7 +122,7 @@ static void test_order(void)
 	unlink(path);
 	w = open_trace();
 	kernel(w, 0, 1, 0, "k");
-	ok(um_perfetto_close(w, 0, NULL) == 0 && access(path, F_OK), "what is thrown away is not there");
+	ok(um_perfetto_close(w, 0, NULL) == 0 && access(path, F_OK), "a file that is thrown away does not exist");
 }
 
 /* --- lanes -------------------------------------------------------------------------------------------------------- */
@@ -188,7 +188,7 @@ static void test_arrows(void)
 	   "an arrow ends at the beginning of the first kernel");
 	ok(strstr(text, "\"ts\":0.350,\"name\":\"prefetch\",\"cat\":\"hint\",\"id\":2,\"bp\":\"e\""),
 	   "the arrow of a late hint ends inside the kernel");
-	ok(strstr(text, "\"result\":\"error 700\""), "what failed says so");
+	ok(strstr(text, "\"result\":\"error 700\""), "failed hints are marked");
 	is_u64(count(text, "\"op\":1,\"op_name\":\"op\""), 2, "kernels know their op");
 	free(text);
 
@@ -256,15 +256,15 @@ static void test_counters(void)
 	     .device = -1);
 	move(w, 500000, 510000, 0, 7, UM_DIR_H2D);
 	text = end_trace(w);
-	ok(strstr(text, RESIDENT("150", "4194304")), "what has arrived is resident");
-	ok(strstr(text, RESIDENT("160", "3145728")), "what has left is not");
+	ok(strstr(text, RESIDENT("150", "4194304")), "pages are resident after their copy");
+	ok(strstr(text, RESIDENT("160", "3145728")), "evicted pages are not resident");
 	ok(strstr(text, RESIDENT("210", "4194304")), "nothing is there twice");
-	ok(!strstr(text, "\"ts\":310,\"name\":\"resident\""), "what never came cannot leave");
-	ok(strstr(text, RESIDENT("400", "1048576")), "what is freed is gone");
+	ok(!strstr(text, "\"ts\":310,\"name\":\"resident\""), "an eviction of unknown pages changes nothing");
+	ok(strstr(text, RESIDENT("400", "1048576")), "freed memory is not resident");
 	ok(strstr(text, RESIDENT("510", "1048583")), "without an address it counts as well");
 	ok(strstr(text, "\"ts\":120,\"name\":\"migrating\",\"args\":{\"bytes to the device\":4194304,"
 			"\"bytes to the host\":1048576}"),
-	   "what is under way");
+	   "copies under way are counted");
 	ok(strstr(text, "\"ts\":510,\"name\":\"migrating\",\"args\":{\"bytes to the device\":0,"
 			"\"bytes to the host\":0}"),
 	   "the counter ends at no bytes");

@@ -43,7 +43,7 @@ for name in cuMemPrefetchAsync_v2,cuMemPrefetchBatchAsync cuMemDiscardBatchAsync
 		--only train --expect-refused
 	UMADVISE_DRYRUN_MISSING=$name passes "hints are missing: $name" "$bin/correct-shared" --size 24 --only train
 done
-UMADVISE_DRYRUN_MEMORY=$((160 << 20)) fails 3 "the guard: not on so small a device" "$bin/correct-shared" --size 24
+UMADVISE_DRYRUN_MEMORY=$((160 << 20)) fails 3 "the guard refuses a small device" "$bin/correct-shared" --size 24
 
 # The same program on the simulated GPU in the process: results, hints and what memory did, to the byte.
 if [ -z "$CXX" ]; then
@@ -56,7 +56,7 @@ else
 			$CXX -std=c++17 -D_GNU_SOURCE -O1 $inc -o "$tmp/same-sim" "$top_srcdir/tests/gpu/same_sim.cc" \
 				"$tmp/tally.o" $lib -ljansson -lz -lpthread -ldl
 	}
-	if ok "the same program without nvcc" in_process; then
+	if ok "the same program is built without nvcc" in_process; then
 		for work in vector stencil cg train; do
 			want=$("$tmp/same-sim" "$work" 1.5)
 			memory=$(printf '%s\n' "$want" | sed -n 's/.*budget \([0-9]*\):.*/\1/p')

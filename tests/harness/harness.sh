@@ -30,14 +30,14 @@ ok "tap.h compiles without a warning" $CC -std=c11 -D_GNU_SOURCE -Wall -Wextra -
 	-I"$top_srcdir/tests" -o "$tmp/t" "$tmp/t.c" || { tap_done; }
 
 out=$("$tmp/t")
-is $? 0 "what holds succeeds"
+is $? 0 "a program whose checks hold succeeds"
 is "$out" 'ok 1 - holds . not a directive
 ok 2 - equal
 ok 3 # SKIP no reason
 1..3' "each check that holds is one line"
 
 out=$("$tmp/t" 7 x)
-is $? 1 "what fails does not"
+is $? 1 "a program with a failed check fails"
 like "$out" '^not ok 4 - does not hold$' "the failure is said"
 like "$out" '^#   at .*t\.c:11$' "a failure names its file and line"
 like "$out" '^#   got -1, want 1$' "a failure shows both numbers"
@@ -89,8 +89,8 @@ else
 	$CC -pthread -o "$tmp/threads" "$tmp/threads.c"
 	seen() { LD_PRELOAD=$module UM_THREADS_SEEN=$tmp/seen "$tmp/threads" "$@"; }
 	mkdir "$tmp/seen"
-	ok "a program without threads" seen
-	is "$(ls "$tmp/seen")" "" "is not noted"
+	ok "a program without threads runs" seen
+	is "$(ls "$tmp/seen")" "" "a program without threads is not noted"
 	seen yes
 	is "$(ls "$tmp/seen")" "threads" "one that starts one is"
 fi

@@ -41,7 +41,8 @@ static void check_numbers(void)
 	check_number(DBL_MAX, "1.7976931348623157e+308");
 	check_number(DBL_MIN / 4, "5.562684646268003e-309");
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		is_int(um_number_parse(wrong[i], strlen(wrong[i]), &x), -EINVAL, "no number: \"%s\"", wrong[i]);
+		is_int(um_number_parse(wrong[i], strlen(wrong[i]), &x), -EINVAL, "\"%s\" is refused as a number",
+		       wrong[i]);
 	is_int(um_number_parse("1e999", 5, &x), -ERANGE, "a number beyond a double is out of range");
 	ok(x == 9, "a refused number leaves the output untouched");
 	is_int(um_number_parse_u64("9223372036854775807", 19, &u), 0, "an integer of 2^63 - 1 is accepted");
@@ -106,7 +107,7 @@ static void check_arena(void)
 	memset(big, 'x', sizeof big);
 	char *copy = um_arena_copy(&a, big, sizeof big);
 
-	ok(memcmp(copy, big, sizeof big) == 0, "what is larger than a chunk");
+	ok(memcmp(copy, big, sizeof big) == 0, "an allocation larger than a chunk succeeds");
 	um_arena_fini(&a);
 }
 
@@ -180,7 +181,7 @@ static void check_long_lines(void)
 	line[max + 1] = '\n';
 	um_lines_open_mem(&l, line, max + 2, "memory", &d);
 	is_int(um_lines_next(l, &text, &n), 1, "an empty line is read");
-	is_int(um_lines_next(l, &text, &n), 1, "a line of the most bytes");
+	is_int(um_lines_next(l, &text, &n), 1, "a line of the largest size is read");
 	is_u64(n, max, "a line of the largest length is whole");
 	is_int(um_lines_next(l, &text, &n), 0, "the file ends after the line");
 	um_lines_close(l);

@@ -155,7 +155,7 @@ static void play(const char *name, uint64_t iterations, uint64_t hints)
 	is_u64(c.library.kept, iterations + 1, "%s: the log has all iterations",
 	       name); /* one more begins with the last one's end */
 	/* The ranges are not those that were fed: they are where the log's parts are. */
-	is_u64(found.n[UM_ACT_RANGE], iterations + 1, "%s: and ranges", name);
+	is_u64(found.n[UM_ACT_RANGE], iterations + 1, "%s: the log has the ranges", name);
 	for (size_t i = 0; i < found.at.n; i++)
 		if (found.at.at[i].kind == UM_ACT_RANGE)
 			found.at.at[i].bytes = found.at.at[i].op = 0;
@@ -261,12 +261,13 @@ static void limited(uint64_t n, uint64_t change, const char *what)
 	}
 	is_int(err, 0, "%s: the log is written", what);
 	is_int(finish(l, n), 0, "%s: the log is closed", what);
-	ok(most <= UM_LOG_LIMIT_LEAST && size_of(file) <= UM_LOG_LIMIT_LEAST, "%s: never above its limit", what);
+	ok(most <= UM_LOG_LIMIT_LEAST && size_of(file) <= UM_LOG_LIMIT_LEAST, "%s: the log never exceeds its limit",
+	   what);
 	ok(read_log(&h, &c, &d) == 0, "%s: read %s", what, d.text);
 	is_u64(c.library.iterations, n + 1, "%s: every iteration is counted", what);
 	is_u64(c.library.counts[UM_LIBRARY_OPS], 6 * (n + 1), "%s: so is what happened in it", what);
 	ok(c.library.kept < n / 2 && c.library.kept > 100, "%s: some are there (%" PRIu64 ")", what, c.library.kept);
-	is_u64(h.n[UM_ACT_OP], 6 * (c.library.kept - 1), "%s: with what happened", what);
+	is_u64(h.n[UM_ACT_OP], 6 * (c.library.kept - 1), "%s: kept iterations have their operations", what);
 	is_u64(h.n[UM_ACT_TENSOR], 4, "%s: tensors are known", what);
 	is_u64(h.disorder, 0, "%s: in order of time", what);
 	for (size_t i = 0; i < h.at.n; i++)
@@ -297,8 +298,8 @@ static void alike(void)
 	ok(read_log(&h, &c, &d) == 0, "alike: read %s", d.text);
 	for (size_t i = 0; i < h.at.n; i++)
 		refused += h.at.at[i].kind == UM_ACT_HINT && h.at.at[i].error == 1;
-	is_u64(h.n[UM_ACT_HINT], n, "alike: a hint in each");
-	is_u64(refused, expected, "alike: with what became of it");
+	is_u64(h.n[UM_ACT_HINT], n, "alike: each iteration has a hint");
+	is_u64(refused, expected, "alike: hints keep their results");
 	is_u64(h.n[UM_ACT_USE], 6 * n, "alike: and its uses");
 	ok(size_of(file) < n * 250, "alike: %" PRIu64 " bytes", size_of(file));
 	um_capture_fini(&c);
@@ -453,7 +454,8 @@ static void names(void)
 	finish(a, 0);
 	ok(size_of(file) && size_of(second), "the second of two has a file of its own");
 	remove(second);
-	ok(um_log_open(&a, "/dev/null", &about, 0, 0, &d) == -EINVAL && *d.text, "no regular file: %s", d.text);
+	ok(um_log_open(&a, "/dev/null", &about, 0, 0, &d) == -EINVAL && *d.text, "a device file is refused: %s",
+	   d.text);
 	snprintf(second, sizeof second, "%s.%%p", file);
 	if (um_log_open(&a, second, &about, 0, 0, &d))
 		tap_bail(d.text);

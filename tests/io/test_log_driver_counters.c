@@ -110,9 +110,9 @@ static void late(void)
 	struct received h;
 
 	ok(write_late() == 0, "a log with late counters is written");
-	ok(look(&h) == 0, "is read %s", h.diag.text);
+	ok(look(&h) == 0, "the log is read %s", h.diag.text);
 	for (int i = 0; i < 6; i++)
-		is_u64(h.in_iteration[i], (uint64_t)i + 1, "what was told late is where it happened");
+		is_u64(h.in_iteration[i], (uint64_t)i + 1, "late records have their own time");
 	is_u64(h.disorder, 0, "counters are in order of time");
 	ok(h.n == 8 && h.records == 8 && h.faults == 7 && h.cpu_faults == 1, "all counters of the log are read");
 	is_u64(h.capture.library.counts[UM_LIBRARY_H2D], 21, "counters add up to their sum");
@@ -134,12 +134,12 @@ static void many(void)
 		feed(l, UM_ACT_GPU_FAULT, ITERATION + i / 2, 2);
 		bytes += (uint64_t)i;
 	}
-	ok(turn(l, 2 * ITERATION, 0) == 0 && look(&h) == 0, "too many for a part");
+	ok(turn(l, 2 * ITERATION, 0) == 0 && look(&h) == 0, "a part accepts more records than it keeps");
 	ok(h.sums == 2 && h.n < 100, "only some are kept one by one");
 	is_u64(h.bytes, bytes, "the sum is exact");
 	is_u64(h.in_iteration[1], bytes, "counters of an iteration are in that iteration");
 	ok(h.faults == 2000 && h.records == 2000, "counters of all kinds are read");
-	ok(h.capture.library.counts[UM_LIBRARY_SUMMED] > 1900, "what is known in sum alone is counted");
+	ok(h.capture.library.counts[UM_LIBRARY_SUMMED] > 1900, "records in sums are counted");
 	um_capture_fini(&h.capture);
 }
 
@@ -263,7 +263,7 @@ static void by_hand(void)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		snprintf(text, sizeof text, HEAD PART "%s\n" END, bad[i]);
 		put(text);
-		ok(look(&h) == -EINVAL && h.diag.line == 3, "refused with its line: %s", h.diag.text);
+		ok(look(&h) == -EINVAL && h.diag.line == 3, "a bad line is refused with its number: %s", h.diag.text);
 		um_capture_fini(&h.capture);
 	}
 	put(HEAD PART "{\"um\":\"later\",\"at_ns\":1}\n{\"um\":\"h2d\",\"why\":\"later\",\"at_ns\":1,\"address\":1,"

@@ -43,14 +43,15 @@ static void check_defaults(void)
 	s = p.sched.slots.at;
 	is_u64(p.sched.signature, 0xab, "the signature is read");
 	is_u64(p.d2h, 2000000000, "the rate is read");
-	ok(s[0].carry == 0 && s[2].carry == 2, "what lives on stays itself");
-	ok(s[1].carry == UM_NO_SLOT && s[3].carry == UM_NO_SLOT, "what does not is nobody");
-	ok(s[0].place == UINT64_MAX && s[0].flags == 0 && s[0].bound.v == 0, "no place, no flags, nobody bound");
+	ok(s[0].carry == 0 && s[2].carry == 2, "a slot that lives on carries itself");
+	ok(s[1].carry == UM_NO_SLOT && s[3].carry == UM_NO_SLOT, "a slot that ends carries none");
+	ok(s[0].place == UINT64_MAX && s[0].flags == 0 && s[0].bound.v == 0,
+	   "missing keys give no place, no flags and no binding");
 	is_int((long long)p.sched.births.n, 2, "both births are read");
 	ok(p.sched.births.at[0] == 2 && p.sched.births.at[1] == 1, "births are in the order of the ops");
 	ok(s[2].born_ord == 0 && s[1].born_ord == 1, "slots are numbered by their births");
 	is_u64(p.sched.ops.at[0].ns, 7, "the duration is read");
-	is_u64(p.sched.ops.at[0].cost.ns, 7, "taken as measured");
+	is_u64(p.sched.ops.at[0].cost.ns, 7, "the duration counts as measured");
 	ok(p.hints.at[0].copy == 1 && p.hints.at[0].after == 0 && p.hints.at[0].off == 8, "an evict copies");
 	ok(p.hints.at[1].advice == 5 && p.hints.at[1].after == -1, "advice has CUDA's number");
 	um_plan_fini(&p);

@@ -27,7 +27,7 @@ static void check_builtin(void)
 	   "one direction may be slower");
 	is_u64(p->c_batch, 60000, "a cost of the driver is read");
 	is_u64(p->c_dma_4k, 300000, "another profile has its own figures");
-	ok(!p->measured, "assumed, not measured");
+	ok(!p->measured, "a built-in profile is marked as assumed");
 }
 
 static void check_estimate(void)
@@ -38,7 +38,7 @@ static void check_estimate(void)
 
 	um_profile_init(&p);
 	ok(p.flops == 0 && p.capacity == 0 && p.duplex == 1 && p.b_remote == 0.8,
-	   "required keys 0, the others at defaults");
+	   "an initialised profile has 0 in required keys and defaults in others");
 	p.flops = 1e12;
 	p.mem_bandwidth = 2e9;
 	p.launch_ns = 7;
@@ -52,8 +52,8 @@ static void check_estimate(void)
 	p.launch_ns = 0;
 	bytes.bytes = 1; /* half a ns */
 	bytes.flops = 0;
-	is_u64(um_profile_op_ns(&p, &bytes, 0), 1, "rounded to the nearest ns");
-	ok(um_profile_op_ns(&p, &wild, 0) <= 1000000000000000000ull, "what cannot be is bounded");
+	is_u64(um_profile_op_ns(&p, &bytes, 0), 1, "times are rounded to the nearest ns");
+	ok(um_profile_op_ns(&p, &wild, 0) <= 1000000000000000000ull, "impossible times are bounded");
 	p.flops = 0;
 	is_u64(um_profile_op_ns(&p, &flops, 0), 0, "an unknown rate adds nothing");
 }
@@ -100,7 +100,7 @@ static void check_files(void)
 	is_u64(p.capacity, 77, "a refused profile leaves the output untouched");
 	is_int(um_profile_read_mem("eta", 3, "mine", &p, NULL), -EINVAL, "diag may be absent");
 	is_int(um_profile_read_mem(text, strlen(text), "mine", &p, &d), 0, "a complete profile is read");
-	is_u64(p.capacity, 3ull << 29, "a fraction of a unit");
+	is_u64(p.capacity, 3ull << 29, "a fraction of a unit is read");
 	ok(p.h2d == 1.5e9 && p.eta == 0.9 && p.c_api == 10000, "missing keys have their defaults");
 	is_int(um_profile_get("a100", &p, &d), 0, "a built-in profile is found");
 	is_str(p.name, "a100", "a built-in profile is found by its name");

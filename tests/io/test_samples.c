@@ -84,7 +84,7 @@ static void check_refusal(FILE *tsv, const char *name, int rc, const struct um_d
 	/* a star at the end: the rest is in the words of a library below, which change */
 	if (ends(want, "*") && strncmp(got, want, strlen(want) - 1) == 0)
 		strcpy(got, want);
-	is_str(got, want, "%s: line and reason", name);
+	is_str(got, want, "%s: the error has its line and reason", name);
 }
 
 /* Every line of expect.tsv is about a file that is there. */

@@ -107,7 +107,7 @@ static void check_round_trip(const char *from, const char *to)
 		return;
 	is_int(write_trace(a, to), 0, "the trace is written");
 	if (is_int(um_trace_load(&b, to, &d), 0, "the written trace is read")) {
-		is_int((long long)first_difference(a, b), -1, "event by event the same");
+		is_int((long long)first_difference(a, b), -1, "the read trace equals the written one");
 		is_str(um_trace_header(b)->source, um_trace_header(a)->source, "the source is the same after writing");
 		is_str(um_trace_header(b)->workload, um_trace_header(a)->workload,
 		       "the workload is the same after writing");
@@ -158,14 +158,14 @@ static void check_events(void)
 	ok(op->uses[3].off == 5 && op->uses[3].access == UM_UPDATE,
 	   "written in part, scattered: what is not touched is kept");
 	is_u64(op->uses[0].touched, 100, "a use without touched bytes touches all");
-	is_u64(op->uses[1].touched, 7, "touched in part");
+	is_u64(op->uses[1].touched, 7, "touched bytes are read");
 	ok(op->relaunchable && op->n_relaunch == 0, "relaunch of nothing is said");
 	um_trace_free(t);
 
 	t = load(HEAD "{\"ev\":\"op\",\"name\":\"a\",\"r\":[],\"w\":[1],\"touched\":{\"1\":100}}\n");
 	op = &um_trace_event(t, 2)->op;
 	is_int(op->uses[0].access, UM_WRITE, "a tensor in the list of writes alone is overwritten");
-	ok(!op->relaunchable && op->stream == 0 && op->phase == 0 && op->n_ws == 0, "what is not said is not there");
+	ok(!op->relaunchable && op->stream == 0 && op->phase == 0 && op->n_ws == 0, "missing keys have no value");
 	um_trace_free(t);
 }
 
@@ -255,7 +255,7 @@ static void check_writing(void)
 	       "{\"ev\":\"iter\",\"n\":0,\"name\":\"train\"}\n"
 	       "{\"ev\":\"op\",\"name\":\"x\",\"r\":[4],\"w\":[4],\"touched\":{\"4\":3},\"flops\":0.1,\"bytes\":1e+300}"
 	       "\n",
-	       "what was written");
+	       "the text is the written one");
 	is_int(entries(tmp), n + 1, "no other file is left beside it");
 }
 
@@ -303,7 +303,7 @@ static void check_no_file(void)
 		return;
 	}
 	fd = open(path, O_RDWR | O_NONBLOCK);
-	is_int(um_umtrace_writer_open(&w, path, NULL, NULL, NULL), 0, "a writer into a pipe");
+	is_int(um_umtrace_writer_open(&w, path, NULL, NULL, NULL), 0, "a writer opens a pipe");
 	um_sink_feed(w, &op);
 	is_int(um_umtrace_writer_close(w, 1), 0, "the pipe is closed");
 	ok(read(fd, got, sizeof got - 1) > 0 && strncmp(got, "{\"umtrace\":1}\n", 14) == 0, "comes out of it");
@@ -327,7 +327,7 @@ static void check_no_room(void)
 	setrlimit(RLIMIT_FSIZE, &small);
 	rc = um_umtrace_writer_close(w, 1);
 	setrlimit(RLIMIT_FSIZE, &was); /* before anything is printed: it may go to a file */
-	is_int(rc, -EFBIG, "no room for the file");
+	is_int(rc, -EFBIG, "a full file is reported");
 	is_int(entries(tmp), n, "no file is left of it");
 }
 
@@ -346,7 +346,7 @@ static void check_sink_errors(void)
 	struct um_diag d;
 
 	is_int(um_umtrace_read_mem(text, strlen(text), &sink, &h, &d), -ENOSPC,
-	       "what the sink returns ends the reading");
+	       "an error of the sink ends the reading");
 	is_u64(d.line, 3, "the diagnostic has the line");
 	ok(!h.source, "no header is left behind");
 	is_int(um_umtrace_read_mem(text, strlen(text), &sink, NULL, NULL), -ENOSPC, "header and diag may be absent");

@@ -28,7 +28,7 @@ static void lives(const struct um_slot *s, int birth, int death, const char *wha
 
 static void sound(const struct world *w, const char *what)
 {
-	is_str(world_flaw(&w->sched), NULL, "%s: well formed", what);
+	is_str(world_flaw(&w->sched), NULL, "%s: the schedule is well formed", what);
 }
 
 /* Gradients born in backward, used by the optimizer, freed at the start of the next iteration; optimizer state made in
@@ -124,7 +124,7 @@ static void hidden_state(int overlap)
 		const struct um_slot *old = &w.sched.slots.at[w.sched.uses.at[0].slot];
 		const struct um_slot *young = &w.sched.slots.at[w.sched.uses.at[3].slot];
 
-		is_int(w.sched.slots.n, 3, "two slots for the state, one for the rest");
+		is_int(w.sched.slots.n, 3, "the schedule has two slots for the state and one for the rest");
 		lives(old, -1, 2, "the old one");
 		lives(young, 1, 3, "the new one");
 		is_int(old->carry, index_of(&w, young), "the new one becomes the old one");
@@ -132,11 +132,13 @@ static void hidden_state(int overlap)
 		   "the slot is bound to the tensor that replaces it");
 		is_int(young->flags, 0, "where the next new one will lie is open");
 	} else {
-		is_int(w.sched.slots.n, 2, "one slot for the state, one for the rest");
+		is_int(w.sched.slots.n, 2, "the schedule has one slot for the state and one for the rest");
 		is_int(w.sched.uses.at[0].slot, w.sched.uses.at[3].slot, "read and written: the same slot");
 		lives(&w.sched.slots.at[w.sched.uses.at[0].slot], 1, 1, "the state wraps");
-		is_u64(w.sched.slots.at[w.sched.uses.at[0].slot].bound.v, h->id.v, "bound to the new one");
-		is_int(w.sched.slots.at[w.sched.uses.at[0].slot].flags, UM_SLOT_FIXED, "promised for one of both");
+		is_u64(w.sched.slots.at[w.sched.uses.at[0].slot].bound.v, h->id.v,
+		       "the slot is bound to the new tensor");
+		is_int(w.sched.slots.at[w.sched.uses.at[0].slot].flags, UM_SLOT_FIXED,
+		       "a promise for one of both does not count");
 	}
 	world_fini(&w);
 }
@@ -153,7 +155,7 @@ static void swapping(void)
 	for (int step = 0; step < 4; step++) {
 		world_iter(&w);
 		if (step == 1)
-			is_u64(w.sched.slots.at[0].carry, 0, "after one iteration nobody knows that they swap");
+			is_u64(w.sched.slots.at[0].carry, 0, "after one iteration the swap is unknown");
 		if (step >= 2) {
 			const struct um_slot *s = w.sched.slots.at;
 
@@ -214,7 +216,7 @@ static void one_missed(void)
 			world_iter(&w);
 		}
 	}
-	is_int(w.sched.slots.at[0].carry, 0, "after a gap everybody stays");
+	is_int(w.sched.slots.at[0].carry, 0, "after a gap all tensors keep their slots");
 	is_int(w.changed, 0, "the schedule is the same as after the first iteration");
 	world_fini(&w);
 }
@@ -377,7 +379,7 @@ static void nested(void)
 	u = w.sched.uses.at;
 	sound(&w, "the whole and its parts");
 	ok(u[0].slot == u[1].slot && u[1].slot == u[2].slot && u[2].slot == u[3].slot, "the whole is used: one slot");
-	ok(u[0].off == 40960 && u[1].off == 32768 && u[2].off == 0 && u[3].bytes == 65536, "each part at its offset");
+	ok(u[0].off == 40960 && u[1].off == 32768 && u[2].off == 0 && u[3].bytes == 65536, "each part has its offset");
 	is_str(w.sched.slots.at[u[0].slot].name, "all", "a use of a part belongs to the slot of the whole");
 	is_int(w.sched.slots.at[u[0].slot].flags, UM_SLOT_FIXED, "what is promised of it is not promised of each part");
 	is_int(w.sched.births.n, 1, "a birth inside it keeps a slot");
@@ -444,7 +446,7 @@ static void shapes_change(void)
 		world_free(&w, act);
 		OP(&w, "g", U(p));
 	}
-	ok(never, "other sizes in every iteration: never the same schedule");
+	ok(never, "changing sizes never give the same schedule");
 	world_fini(&w);
 }
 
@@ -548,7 +550,7 @@ static void unused_overlap(void)
 	world_iter(&w);
 	sound(&w, "overlap");
 	is_int(w.changed, 0, "the schedule stays");
-	is_int(w.sched.slots.n, 3, "the weight and two batches");
+	is_int(w.sched.slots.n, 3, "the schedule has slots for the weight and two batches");
 	young = &w.sched.slots.at[w.sched.births.at[0]];
 	before = young + 1;
 	lives(young, 0, 2, "the young one to the end");
@@ -567,7 +569,7 @@ static void nothing_to_learn(void)
 	p = world_alloc(&w, 64, "p");
 	world_iter(&w);
 	world_iter(&w);
-	is_int(w.rc, -ENODATA, "no ops, no schedule");
+	is_int(w.rc, -ENODATA, "an iteration without ops has no schedule");
 	is_int(w.changed, -1, "the change stays unknown");
 	OP(&w, "a", U(p));
 	world_iter(&w);
@@ -611,7 +613,7 @@ static void what_is_copied(void)
 	late->flags |= UM_TENSOR_TRANSIENT;
 	OP(&w, "a", W(late));
 	world_iter(&w);
-	is_int(named(&w, "late")->flags, UM_SLOT_TRANSIENT | UM_SLOT_GUESSED, "a promise made after the birth");
+	is_int(named(&w, "late")->flags, UM_SLOT_TRANSIENT | UM_SLOT_GUESSED, "a promise after the birth counts");
 	world_fini(&w);
 }
 

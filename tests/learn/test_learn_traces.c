@@ -267,13 +267,13 @@ static void trace_case(const char *name, const char *want, unsigned wrapped, uns
 	run(t, 0, &o);
 	is_str(o.changed, want, "%s: the schedule changes and stays as it should", name);
 	is_str(o.flaw, NULL, "%s: every schedule is well formed", name);
-	is_u64(count_flag(&o.last, UM_SLOT_GUESSED), guessed, "%s: guesses left", name);
+	is_u64(count_flag(&o.last, UM_SLOT_GUESSED), guessed, "%s: the number of guessed slots is as expected", name);
 	is_u64(count_wrapped(&o.last), wrapped, "%s: slots that live over the iteration's end", name);
-	is_u64(count_handed_on(&o.last), handed, "%s: slots that hand their tensor on", name);
+	is_u64(count_handed_on(&o.last), handed, "%s: the number of slots with a successor is as expected", name);
 	ok(same_memory(&o) || guessed, "%s: op by op as many bytes alive as there were", name);
 	outcome_fini(&o);
 	run(t, TAIL, &o);
-	ok(strlen(o.changed) == n + TAIL, "%s: played on", name);
+	ok(strlen(o.changed) == n + TAIL, "%s: the trace is played beyond its end", name);
 	/* where the trace ends in an iteration of a new kind, its repetition is the first to be known for one */
 	is_str(o.changed + n + (want[n - 1] == '1'), &"0000"[want[n - 1] == '1'], "%s: and nothing changes", name);
 	is_str(o.flaw, NULL, "%s: and all is well formed", name);

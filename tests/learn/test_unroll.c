@@ -63,7 +63,7 @@ static void test_swap(void)
 	t = slot(0, 2, UM_NO_SLOT, UINT64_MAX);
 	op(a, t);
 	op(t, b);
-	is_u64(um_unroll_iterations(&one), 2, "two that swap: two iterations");
+	is_u64(um_unroll_iterations(&one), 2, "two swapping tensors repeat after two iterations");
 	is_int(um_unroll_build(&one, 2, &all), 0, "two iterations become one schedule");
 	is_u64(all.slots.n, 5, "what stays is one slot, what is born is one each time");
 	is_u64(all.ops.n, 4, "the schedule has all four ops");
@@ -74,9 +74,9 @@ static void test_swap(void)
 	for (uint32_t i = 0; i < 3; i++)
 		ok(all.slots.at[i].carry == i && all.slots.at[i].bound.v == i + 1 &&
 			   all.slots.at[i].place == one.slots.at[i].place,
-		   "who stays, stays where he is");
+		   "a tensor that stays keeps its slot");
 	is_u64(all.births.n, 2, "the schedule has two births");
-	is_int(all.slots.at[all.births.at[1]].birth, 2, "the second in the second iteration");
+	is_int(all.slots.at[all.births.at[1]].birth, 2, "the second birth is in the second iteration");
 	is_int(all.slots.at[all.births.at[1]].death, 4, "the second birth dies at the end of its iteration");
 	is_u64(all.slots.at[all.births.at[1]].born_ord, 1, "births keep their ordinals");
 	(void)c;

@@ -43,7 +43,7 @@ static void everything_fits(void)
 	fx_op(&p.sched, "a", 10, "r0");
 	fx_op(&p.sched, "b", 20, "u1");
 	is_int(check(), 0, "all fits without a hint: what stays was brought once");
-	is_u64(f.ns, 30, "no longer than its ops");
+	is_u64(f.ns, 30, "the iteration takes the time of its ops");
 	is_u64(f.peak_bytes, 200, "both tensors are resident at the peak");
 	is_u64(f.h2d_bytes + f.d2h_bytes + f.stall_ns, 0, "nothing moves, nothing waits");
 	p.budget = 199;
@@ -71,12 +71,12 @@ static void copies(void)
 	is_u64(f.ns, 100 + 10 + 100 + 20, "each op waits for its copy");
 	is_u64(f.stall_ns, 200, "the wait for the copy is the stall");
 	is_u64(f.h2d_bytes, 200, "both tensors are copied in");
-	is_u64(f.d2h_bytes, 0, "what was only read is not copied out");
-	is_u64(f.peak_bytes, 100, "never both at once");
+	is_u64(f.d2h_bytes, 0, "a tensor that was only read is not copied out");
+	is_u64(f.peak_bytes, 100, "the tensors are never resident together");
 	turns(UM_UPDATE);
-	is_int(check(), 0, "one of them written");
+	is_int(check(), 0, "the plan with a written tensor is sound");
 	is_u64(f.ns, 100 + 10 + 100 + 100 + 20, "its copy out comes before the other one's copy in");
-	is_u64(f.d2h_bytes, 100, "what was written is copied out");
+	is_u64(f.d2h_bytes, 100, "a written tensor is copied out");
 	p.hints.at[2].copy = 0;
 	refused("op 0 'a' reads 100 bytes of slot 0 that were discarded", "a promise that nothing is stale, broken");
 }
@@ -90,7 +90,7 @@ static void starts(void)
 	is_u64(p.start[1], 100 + 10 + 100, "op 1 starts after the wait of op 0");
 	is_u64(p.start[2], 100 + f.ns, "op 0 of the next iteration starts after the iteration's time");
 	p.hints.n = 0;
-	ok(um_plan_prove(&p, NULL, why, sizeof why) == -EINVAL && !p.start, "what is not sound has no starts");
+	ok(um_plan_prove(&p, NULL, why, sizeof why) == -EINVAL && !p.start, "an unsound plan has no starts");
 }
 
 static void read_mostly(void)
@@ -164,7 +164,7 @@ static void on_the_host(void)
 	p.hints.at[0].off = 200;
 	p.hints.at[0].bytes = 800;
 	p.budget = 300;
-	is_int(check(), 0, "all but the first 200 bytes");
+	is_int(check(), 0, "the plan without the first 200 bytes is sound");
 	is_u64(f.peak_bytes, 300, "the bytes on the device take room");
 	is_u64(f.ns, 80 + 150, "the bytes on the device are not reached over the link");
 	far(0);
@@ -202,12 +202,12 @@ static void overlap(void)
 	fx_hint(&p, UM_HINT_PREFETCH, 2, 0, 0);
 	is_int(check(), 0, "copies beside an op");
 	/* Slot 1 comes at 10..110; slot 0 is out at 110 and back at 210, when op b ends. */
-	is_u64(f.ns, 230, "are hidden behind it");
+	is_u64(f.ns, 230, "the copies overlap with the op");
 	is_u64(f.h2d_bytes, 200, "two tensors are copied in");
 	is_u64(f.d2h_bytes, 100, "one tensor is copied out");
 	is_u64(f.peak_bytes, 300, "three tensors are resident at the peak");
 	p.sched.ops.at[1].ns = 190;
-	is_int(check(), 0, "the op between a little shorter");
+	is_int(check(), 0, "the plan with a shorter op is sound");
 	/* b ends at 200, c runs until 220, and slot 0 is there at 210. */
 	is_u64(f.ns, 220, "hides them as well");
 	p.sched.ops.at[1].ns = 100;
@@ -268,7 +268,7 @@ static void swap(void)
 	fx_hint(&p, UM_HINT_DISCARD, 1, 0, 0);
 	fx_hint(&p, UM_HINT_PREFETCH, 1, 0, 1);
 	is_int(check(), 0, "what is written as 1 is read as 0");
-	is_u64(f.h2d_bytes, 0, "still on the device");
+	is_u64(f.h2d_bytes, 0, "the tensor stays on the device");
 	p.hints.at[0].slot = 1;
 	p.hints.at[0].at = 0;
 	p.hints.at[0].after = -1;
@@ -322,7 +322,7 @@ static void parts(void)
 	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 0, 160, 40);
 	is_int(check(), 0, "an eviction in two pieces is sound");
 	is_u64(f.d2h_bytes, 100, "only the written half is copied");
-	is_u64(f.ns, 100 + 100 + 10 + 100 + 10, "one after the other");
+	is_u64(f.ns, 100 + 100 + 10 + 100 + 10, "the copies run one after the other");
 }
 
 static void waits(void)
@@ -347,7 +347,7 @@ static void waits(void)
 	fx_op(&p.sched, "c", 10, "r0");
 	fx_hint(&p, UM_HINT_EVICT, 2, 1, 0);
 	fx_hint(&p, UM_HINT_PREFETCH, 2, 1, 0);
-	is_int(check(), 0, "evicted and asked for again at once");
+	is_int(check(), 0, "an eviction with an immediate prefetch is sound");
 	is_u64(f.ns, 170, "the op waits");
 	p.hints.at[0].after = 0;
 	p.hints.at[0].at = 1;
@@ -429,7 +429,7 @@ static void around_the_end(void)
 	fx_op(&p.sched, "c", 150, "");
 	fx_hint(&p, UM_HINT_EVICT, 1, 0, 0);
 	fx_hint(&p, UM_HINT_PREFETCH, 2, 1, 0);
-	is_int(check(), 0, "fetched for the next iteration");
+	is_int(check(), 0, "a prefetch for the next iteration is sound");
 	is_u64(f.ns, 170, "the ordered copy arrives in time");
 	p.sched.ops.at[2].ns = 30;
 	is_int(check(), 0, "a plan whose copy arrives late is sound");

@@ -70,10 +70,10 @@ static void by_hand(void)
 	fx_op(&s, "d", 1, "w3");
 	r.rooms = rooms;
 	r.n_rooms = 1;
-	is_int(um_place_build(&r, &s, &grow), 0, "places for four");
+	is_int(um_place_build(&r, &s, &grow), 0, "four tensors get places");
 	is_u64(s.slots.at[0].place, 1ull << 30, "the first lies in the room");
 	is_u64(s.slots.at[1].place, 1ull << 30, "the second takes its place when it is gone");
-	is_u64(s.slots.at[2].place, (1ull << 30) + 3 * FX_MIB, "the third beside them");
+	is_u64(s.slots.at[2].place, (1ull << 30) + 3 * FX_MIB, "the third lies beside them");
 	is_u64(s.slots.at[3].place, 1ull << 40, "what is larger than the room lies behind it");
 	is_u64(grow, 6 * FX_MIB, "the arena grows by whole blocks");
 	s.slots.at[2].flags = UM_SLOT_FIXED;
@@ -137,7 +137,7 @@ static void by_chance(void)
 	}
 	is_int(failed, 0, "%d schedules by chance find places", n);
 	is_int(bad, 0, "tensors alive at once never overlap");
-	is_int(moved, 0, "what is settled stays");
+	is_int(moved, 0, "settled tensors keep their places");
 }
 
 /* Bar: at most 2 per cent more blocks than the bytes alive fill, but for some that are only begun. */
@@ -188,7 +188,7 @@ static void as_a_stream(void)
 		fx_op(&s, "op", 1, "");
 	is_int(um_place_build(&r, &s, &grow), 0, "more than can be searched for");
 	is_int(overlaps(&s, &blocks), 0, "tensors alive at once never overlap");
-	is_u64(s.slots.at[0].place, r.grow_at + 4096, "what is settled stays");
+	is_u64(s.slots.at[0].place, r.grow_at + 4096, "settled tensors keep their places");
 	peak = fx_peak(&s);
 	ok(blocks * UM_BLOCK_BYTES <= peak + peak / 8, "%d MiB of blocks for %d MiB alive", (int)(2 * blocks),
 	   (int)(peak / FX_MIB));

@@ -65,9 +65,9 @@ static void all_fits(void)
 	s.slots.at[5].death = 3;
 	is_int(build(&s, 6 * B), 0, "a schedule that fits gets a plan");
 	is_int(count(UM_HINT_EVICT) + count(UM_HINT_DISCARD), 0, "nothing has to leave");
-	is_u64(plan_.predicted_ns, 550, "no longer than its ops");
+	is_u64(plan_.predicted_ns, 550, "the iteration takes the time of its ops");
 	is_u64(plan_.in_core_ns, 550, "the predicted time is the time in core");
-	is_u64(plan_.hints.n, 0, "what no op touches gets no hint");
+	is_u64(plan_.hints.n, 0, "a tensor that no op uses gets no hint");
 	s.uses.at[2].slot = 5;
 	is_int(build(&s, 6 * B), 0, "what is born");
 	is_u64(plan_.hints.n, 1, "a tensor that is born in the iteration gets one hint");
@@ -84,7 +84,7 @@ static void belady(void)
 		sweep(&s, 8, 'r', 10 * B);
 		is_int(build(&s, (uint64_t)c * B), 0, "8 blocks in turn, room for %d", c);
 		ok(f.h2d_bytes <= (uint64_t)(c == 8 ? 0 : 10 - c) * B, "%d come back", (int)(f.h2d_bytes / B));
-		is_u64(f.d2h_bytes, 0, "what is only read is never copied out");
+		is_u64(f.d2h_bytes, 0, "a tensor that is only read is never copied out");
 		ok(f.stall_ns == 0, "ops are long: all is hidden");
 		um_schedule_fini(&s);
 	}
@@ -103,7 +103,7 @@ static void palindrome(void)
 		fx_op(&s, "op", 10 * B, use);
 	}
 	is_int(build(&s, 5 * B), 0, "a pass forward and back gets a plan");
-	is_u64(f.h2d_bytes, 3 * B, "what does not fit comes back");
+	is_u64(f.h2d_bytes, 3 * B, "an evicted tensor is prefetched again");
 	is_u64(f.d2h_bytes, 3 * B, "no more than the missing bytes are evicted");
 	for (size_t i = 0; i < plan_.hints.n; i++)
 		if (plan_.hints.at[i].kind == UM_HINT_EVICT)
@@ -126,7 +126,7 @@ static void dead(void)
 	is_int(build(&s, B), 0, "a schedule with updates gets a plan");
 	is_u64(f.h2d_bytes, 2 * B, "both updated tensors are copied in");
 	s.uses.at[0].dead_after = 1;
-	is_int(build(&s, B), 0, "one declared dead");
+	is_int(build(&s, B), 0, "a schedule with a dead tensor gets a plan");
 	is_u64(f.h2d_bytes, B, "one tensor fewer is copied in");
 	s.slots.at[1].flags |= UM_SLOT_TRANSIENT;
 	is_int(build(&s, B), 0, "a schedule with a transient tensor gets a plan");
@@ -150,7 +150,7 @@ static void shared_block(void)
 	fx_op(&s, "b", B, "u1");
 	fx_op(&s, "c", B, "u2");
 	fx_op(&s, "d", B, "u1");
-	is_int(build(&s, B), 0, "two halves of a block");
+	is_int(build(&s, B), 0, "a schedule with two halves of a block gets a plan");
 	is_u64(f.h2d_bytes, 2 * B, "go and come together");
 	is_int(count(UM_HINT_EVICT), 3, "each eviction has one hint");
 	um_schedule_fini(&s);
@@ -529,7 +529,7 @@ static void rehearsed(void)
 	h.fail = 1;
 	um_plan_fini(&plan_);
 	um_plan_init(&plan_);
-	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), -ENOMEM, "no memory for a rehearsal");
+	is_int(um_plan_build(&q, &plan_, &grow, why, sizeof why), -ENOMEM, "a rehearsal without memory fails");
 	um_schedule_fini(&s);
 }
 

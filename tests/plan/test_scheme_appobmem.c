@@ -18,9 +18,9 @@ static void largest(uint64_t ns, int leaves)
 		fx_slot(&s, i == 1 ? 2 * B : B, i, 8 - i);
 	for (int i = 0; i < 8; i++)
 		fx_op(&s, "op", i == 3 ? ns : U, use[i]);
-	is_int(scheme_plan(&p, &s, "appobmem", 4 * B), 0, "one block less than the peak");
+	is_int(scheme_plan(&p, &s, "appobmem", 4 * B), 0, "a limit one block below the peak gets a plan");
 	is_int(scheme_leaves(&p, 1), leaves, "the largest leaves, if its gap is long enough");
-	is_int(scheme_leaves(&p, 0), !leaves, "else the one with the longer gap");
+	is_int(scheme_leaves(&p, 0), !leaves, "otherwise the one with the longer gap leaves");
 	ok(!scheme_leaves(&p, 2) && !scheme_leaves(&p, 3), "no other tensor leaves the device");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);

@@ -42,14 +42,13 @@ static void scores(void)
 	ok(w.at[0].from == 1 && w.at[0].to == 7 && w.at[2].from == 3 && w.at[2].to == 5,
 	   "an absence lasts from use to use");
 	ok(doa[0] == 7.0 * U && doa[1] == 5.0 * U && doa[2] == 3.0 * U, "DOA: 9, 7 and 5 less 2 for copies");
-	ok(aoa[0] == doa[0] * B && aoa[2] == doa[2] * B, "AOA: times the size");
+	ok(aoa[0] == doa[0] * B && aoa[2] == doa[2] * B, "AOA is DOA times the size");
 	ok(wdoa[0] == 30.0 * U && wdoa[1] == 26.0 * U && wdoa[2] == 20.0 * U,
 	   "WDOA: loads of 2 3 4 4 3 2 for 1 1 4 1 1 1: %.1f %.1f %.1f", wdoa[0] / U, wdoa[1] / U, wdoa[2] / U);
 	ok(swdoa[0] == 30.0 * U && swdoa[1] == 19.0 * U && swdoa[2] == 10.0 * U,
-	   "SWDOA: the best, then each without those before it: %.1f %.1f %.1f", swdoa[0] / U, swdoa[1] / U,
-	   swdoa[2] / U);
+	   "SWDOA excludes chosen ones: %.1f %.1f %.1f", swdoa[0] / U, swdoa[1] / U, swdoa[2] / U);
 	um_scores_standardise(&c, w.n);
-	ok(doa[0] > 1.22 && doa[0] < 1.23 && doa[2] < -1.22, "standardised: 1.22 0 -1.22");
+	ok(doa[0] > 1.22 && doa[0] < 1.23 && doa[2] < -1.22, "standardised scores are 1.22, 0 and -1.22");
 	um_scores_fini(&c);
 	um_swaps_fini(&w);
 	scheme_case_fini(&x);
@@ -75,8 +74,9 @@ static void negative(void)
 	is_int(um_swaps_build(&w, &x.s, x.keep_resident), 0, "short absences of the schedule are found");
 	is_int(um_scores_build(&c, UM_SCORES_ALL, &w, &x.s, &x.a.choice.load), 0, "short absences get scores");
 	is_u64(w.n, 2, "two short absences are left");
-	ok(c.of[UM_SCORE_DOA][0] == -1.0 * U && c.of[UM_SCORE_DOA][1] == -7.0 * U, "DOA: 1 - 2, 1 - 8");
-	ok(c.of[UM_SCORE_AOA][0] == -1.0 && c.of[UM_SCORE_AOA][1] == -7.0 / 4, "AOA: by the size");
+	ok(c.of[UM_SCORE_DOA][0] == -1.0 * U && c.of[UM_SCORE_DOA][1] == -7.0 * U, "DOA of short absences is negative");
+	ok(c.of[UM_SCORE_AOA][0] == -1.0 && c.of[UM_SCORE_AOA][1] == -7.0 / 4,
+	   "AOA divides negative scores by the size");
 	um_scores_fini(&c);
 	um_swaps_fini(&w);
 	scheme_case_fini(&x);
@@ -94,13 +94,13 @@ static void stick_to_limit(void)
 		struct scheme_plan p;
 
 		nest(&s);
-		is_int(scheme_plan(&p, &s, names[i], 3 * B), 0, "%s: a limit below the peak", names[i]);
+		is_int(scheme_plan(&p, &s, names[i], 3 * B), 0, "%s: a limit below the peak gets a plan", names[i]);
 		ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2) && !scheme_leaves(&p, 3),
 		   "the one with the highest score leaves");
 		is_u64(p.f.stall_ns, 0, "the swaps delay no op");
 		is_u64((uint64_t)scheme_returns_after(&p, 0), 5, "it comes back just in time");
 		scheme_plan_fini(&p);
-		is_int(scheme_plan(&p, &s, names[i], 2 * B), 0, "%s: a lower one", names[i]);
+		is_int(scheme_plan(&p, &s, names[i], 2 * B), 0, "%s: a lower limit gets a plan", names[i]);
 		ok(scheme_leaves(&p, 0) && scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the two best leave");
 		scheme_plan_fini(&p);
 		is_int(scheme_plan(&p, &s, names[i], 4 * B), 0, "a schedule that fits gets a plan");
@@ -134,7 +134,7 @@ static void no_overhead(void)
 	is_int(scheme_plan(&p, &s, "autoswap-no-overhead", 2 * B), 0, "a plan for that");
 	is_u64(p.f.stall_ns, 0, "swaps without overhead delay no op");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "autoswap-no-overhead", B), -E2BIG, "none for less");
+	is_int(scheme_plan(&p, &s, "autoswap-no-overhead", B), -E2BIG, "a smaller limit gets no plan");
 	is_str(p.why, "autoswap without overhead: the lowest load is 4 MiB, above the budget of 2 MiB",
 	       "the plan says how far the memory comes down");
 	scheme_plan_fini(&p);

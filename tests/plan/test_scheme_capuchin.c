@@ -23,7 +23,7 @@ static void free_time(void)
 	is_int(scheme_plan(&p, &s, "capuchin", 3 * B), 0, "a budget for all tensors is accepted");
 	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "capuchin", 2 * B), 0, "room for two of three");
+	is_int(scheme_plan(&p, &s, "capuchin", 2 * B), 0, "memory for two of three gets a plan");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "most free time leaves");
 	is_int(scheme_returns_after(&p, 0), 3, "it is asked for one op ahead");
 	is_u64(p.f.stall_ns, 0, "the swaps delay no op");
@@ -50,7 +50,7 @@ static void feedback(void)
 		fx_op(&s, "op", U, "");
 	fx_op(&s, "first", U, "r0");
 	fx_op(&s, "second", U, "r1");
-	is_int(scheme_plan(&p, &s, "capuchin", 9 * B), 0, "two late tensors");
+	is_int(scheme_plan(&p, &s, "capuchin", 9 * B), 0, "two late tensors get a plan");
 	is_int(scheme_returns_after(&p, 0), 16, "the first is asked for eight ops before the second is used");
 	is_u64(p.f.h2d_bytes, 8 * U, "both tensors return");
 	is_u64(p.f.d2h_bytes, 8 * U, "each block leaves once");

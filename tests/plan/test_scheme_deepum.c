@@ -46,8 +46,8 @@ static void contexts(void)
 	}
 	x = (struct um_deepum_context){'c', {'b', 'a', 'x'}};
 	y = (struct um_deepum_context){'c', {'b', 'a', 'y'}};
-	is_u64(um_deepum_next(&t, &x), 'd', "after x a b c");
-	is_u64(um_deepum_next(&t, &y), 'e', "after y a b c");
+	is_u64(um_deepum_next(&t, &x), 'd', "the kernel after x, a, b, c is known");
+	is_u64(um_deepum_next(&t, &y), 'e', "the kernel after y, a, b, c is known");
 	y.before[2] = 'z';
 	is_u64(um_deepum_next(&t, &y), UM_DEEPUM_NONE, "a kernel that was never seen has no successor");
 	um_deepum_followed(&t, &x, 'f');

@@ -22,7 +22,7 @@ static void above_the_line(void)
 	fx_slot(&s, B, -1, -1);
 	for (int i = 0; i < OPS; i++)
 		fx_op(&s, "op", 4 * U, i == 0 ? "w0" : i == 4 ? "u1 r2" : i >= 2 && i <= 5 ? "u1" : i == 7 ? "r0" : "");
-	is_int(scheme_plan(&p, &s, "g10", 2 * B), 0, "room for two of three");
+	is_int(scheme_plan(&p, &s, "g10", 2 * B), 0, "memory for two of three gets a plan");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2),
 	   "what is away longest above the line leaves, and nothing else");
 	is_int(scheme_returns_after(&p, 0), 5, "the tensor returns as soon as there is room");
@@ -55,7 +55,7 @@ static void profit(void)
 		      : i == 9		 ? "r0"
 		      : i == 11		 ? "r1"
 					 : "");
-	is_int(scheme_plan(&p, &s, "g10", 3 * B), 0, "one block too many");
+	is_int(scheme_plan(&p, &s, "g10", 3 * B), 0, "one block above the limit gets a plan");
 	ok(!scheme_leaves(&p, 0) && scheme_leaves(&p, 1), "most time above the line for its copies");
 	scheme_plan_fini(&p);
 	um_schedule_fini(&s);

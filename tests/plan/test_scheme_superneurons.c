@@ -22,10 +22,10 @@ static void cache(const char *name, int32_t after)
 		fx_slot(&s, B, i, 6 - i);
 	for (int i = 0; i < 6; i++)
 		fx_op(&s, name, 4 * U, use[i]);
-	is_int(scheme_plan(&p, &s, "superneurons", 3 * B), 0, "%s: room for all", name);
+	is_int(scheme_plan(&p, &s, "superneurons", 3 * B), 0, "%s: memory for all gets a plan", name);
 	is_u64(p.f.d2h_bytes + p.f.h2d_bytes, 0, "a schedule that fits moves nothing");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "room for two of three");
+	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "memory for two of three gets a plan");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the least recently used leaves");
 	is_u64(p.f.d2h_bytes, B, "the tensor leaves once");
 	is_int(scheme_returns_after(&p, 0), after, "it comes back behind op %d", after);
@@ -69,9 +69,9 @@ static void locked(void)
 	fx_op(&s, "both", U, "r0 r1");
 	fx_op(&s, "others", U, "r2 r3");
 	fx_op(&s, "one of each", U, "r1 r2");
-	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "two operands in the room of two");
+	is_int(scheme_plan(&p, &s, "superneurons", 2 * B), 0, "two operands fit into the memory of two");
 	scheme_plan_fini(&p);
-	is_int(scheme_plan(&p, &s, "superneurons", B), -E2BIG, "no room for both");
+	is_int(scheme_plan(&p, &s, "superneurons", B), -E2BIG, "memory for one operand is refused");
 	ok(strstr(p.why, "in 4.0 MiB of whole blocks; the budget is 2.0 MiB") != NULL,
 	   "the reason names the blocks that the op needs and the budget");
 	scheme_plan_fini(&p);

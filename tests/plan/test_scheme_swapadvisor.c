@@ -56,7 +56,7 @@ static void belady(void)
 		fx_slot(&s, B, i, i == 2 ? 4 : 7);
 	for (int i = 0; i < 7; i++)
 		fx_op(&s, "op", 4 * U, use[i]);
-	is_int(scheme_plan(&p, &s, "swapadvisor", 2 * B), 0, "room for two of three");
+	is_int(scheme_plan(&p, &s, "swapadvisor", 2 * B), 0, "memory for two of three gets a plan");
 	ok(scheme_leaves(&p, 0) && !scheme_leaves(&p, 1) && !scheme_leaves(&p, 2), "the furthest next use leaves");
 	is_int(scheme_returns_after(&p, 0), 3, "the tensor returns as soon as there is room");
 	is_u64(p.f.stall_ns, 0, "the returns delay no op");

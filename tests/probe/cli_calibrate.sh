@@ -8,12 +8,12 @@
 . "$top_srcdir/tests/tap.sh"
 
 ok "umadvise calibrate prints its help" "$UMADVISE" calibrate --help
-fails 2 "an unknown option" "$UMADVISE" calibrate --nonsense
+fails 2 "an unknown option is refused" "$UMADVISE" calibrate --nonsense
 fails 2 "an argument is refused" "$UMADVISE" calibrate file
-fails 2 "no such size" "$UMADVISE" calibrate --budget many
-fails 2 "no budget at all" "$UMADVISE" calibrate --budget 0
+fails 2 "an invalid size is refused" "$UMADVISE" calibrate --budget many
+fails 2 "a budget of 0 is refused" "$UMADVISE" calibrate --budget 0
 fails 2 "a time of zero is refused" "$UMADVISE" calibrate --time 0
-fails 2 "no such probe" "$UMADVISE" calibrate --run-probe nonsense 0 0
+fails 2 "an unknown probe is refused" "$UMADVISE" calibrate --run-probe nonsense 0 0
 
 # Without a driver, or with one that is none.
 mkdir "$tmp/none"
@@ -99,18 +99,18 @@ is "$(cat "$tmp/again")" "$(cat "$tmp/v100")" "the same device gives the same pr
 is "$(cat "$tmp/stderr")" "" "no diagnostic is printed"
 
 # Too little memory; nothing is oversubscribed. No such device.
-fails 3 "a budget too small" calibrate v100 --budget 4MiB -o "$tmp/x"
+fails 3 "a budget that is too small is refused" calibrate v100 --budget 4MiB -o "$tmp/x"
 fails 3 "a budget beyond an eighth of what is free" calibrate v100 --budget 4097MiB -o "$tmp/x"
-UMADVISE_DRYRUN_MEMORY=$((64 << 20)) fails 3 "a device with too little memory" calibrate v100 -o "$tmp/x"
-fails 3 "no such device" calibrate v100 --device 7 -o "$tmp/x"
-is "$(ls "$tmp"/x* 2>/dev/null)" "" "each without a profile"
+UMADVISE_DRYRUN_MEMORY=$((64 << 20)) fails 3 "a device with too little memory is refused" calibrate v100 -o "$tmp/x"
+fails 3 "an unknown device is refused" calibrate v100 --device 7 -o "$tmp/x"
+is "$(ls "$tmp"/x* 2>/dev/null)" "" "no refused run writes a profile"
 
 # A probe that hangs is killed; what it measures stays assumed, the rest is measured. So with less memory, and with a
 # driver that has less.
 UMADVISE_CALIBRATE_FAULT=remote:hang UMADVISE_DRYRUN_CUDA=12.4 \
 	fails 1 "a probe that hangs" calibrate v100 --time 8 --budget 20MiB -o "$tmp/hang"
-like "$(cat "$tmp/.tap")" 'probe remote: took longer than 8 s and was killed' "is killed, and that is said"
-like "$(cat "$tmp/hang")" '^b_remote = .* # assumed: ' "what it measures is said to be assumed"
+like "$(cat "$tmp/.tap")" 'probe remote: took longer than 8 s and was killed' "a hanging probe is killed and reported"
+like "$(cat "$tmp/hang")" '^b_remote = .* # assumed: ' "its constants are marked as assumed"
 like "$(cat "$tmp/hang")" '^c_disc_u = 15000 # assumed: ' "a constant without its function is assumed"
 like "$(cat "$tmp/hang")" '^duplex = .* # assumed: ' "a constant that needs more memory is assumed"
 like "$(cat "$tmp/hang")" '^c_pf = [0-9]+$' "the rest is measured"
@@ -122,5 +122,5 @@ cp "$tmp/.tap" "$tmp/said"
 like "$(cat "$tmp/said")" 'probe faults: died of signal 6' "the one is reported"
 like "$(cat "$tmp/said")" "$tmp/no/such/folder: " "the message names the file"
 like "$(cat "$tmp/said")" 'probe hints: cudaMemAdvise returned CUDA error 1;' "a call that fails is named"
-like "$(cat "$tmp/said")" '^c_pf +ns +[0-9]' "what was measured is shown"
+like "$(cat "$tmp/said")" '^c_pf +ns +[0-9]' "measured constants are shown"
 tap_done

@@ -15,5 +15,5 @@ while read -r arch; do
 	ok "compiles for $arch" "$ptxas" -Werror -arch="$arch" -o "$tmp/out" "$tmp/probe.ptx"
 done < <("$NVCC" --list-gpu-code | grep -E '^sm_[0-9]+$')
 sed 's/ld.volatile.global.u32/ld.volatile.global.x32/' "$tmp/probe.ptx" >"$tmp/bad.ptx"
-fails 255 "what is no instruction is refused" "$ptxas" -arch=sm_80 -o "$tmp/out" "$tmp/bad.ptx"
+fails 255 "an unknown instruction is refused" "$ptxas" -arch=sm_80 -o "$tmp/out" "$tmp/bad.ptx"
 tap_done

@@ -149,7 +149,7 @@ static void check_derive(void)
 	struct um_derived d;
 
 	um_derive(&seen, &p, &d);
-	ok(memcmp(&p, &before, sizeof p) == 0, "nothing observed: nothing changed");
+	ok(memcmp(&p, &before, sizeof p) == 0, "without observations the profile is unchanged");
 	seen.at[UM_OBS_PF_NEW_BLOCK] = (struct um_figure){20000, 100, 9};
 	seen.at[UM_OBS_PF_AGAIN_BLOCK] = (struct um_figure){19900, 100, 9};
 	seen.at[UM_OBS_PF_FIRST_BLOCK] = (struct um_figure){9900, 10, 9};
@@ -163,7 +163,7 @@ static void check_derive(void)
 	seen.at[UM_OBS_FLOPS] = (struct um_figure){NAN, 0, 9};
 	seen.at[UM_OBS_DUPLEX] = (struct um_figure){1.3, 0, 9};
 	um_derive(&seen, &p, &d);
-	ok(!d.at[UM_CONST_flops].n && p.flops == before.flops, "what is no number is no measurement");
+	ok(!d.at[UM_CONST_flops].n && p.flops == before.flops, "NaN is not a measurement");
 	ok(p.duplex == 1, "a share is a whole at most");
 	seen.at[UM_OBS_DISCARD_BLOCK] = (struct um_figure){12345, 0, 9};
 	um_derive(&seen, &p, &d);
@@ -197,10 +197,10 @@ static void check_guard(void)
 	is_str(why, "", "an accepted device has no reason");
 	is_int(um_probe_guard(gpu, 1536 * MIB + 1, 0, why, sizeof why), -EPERM, "a byte more is refused");
 	ok(strstr(why, "1/8") != NULL, "the refusal has its reason: %s", why);
-	is_int(um_probe_guard(gpu, MIB, 1537 * MIB, why, sizeof why), -EPERM, "a larger budget, too");
+	is_int(um_probe_guard(gpu, MIB, 1537 * MIB, why, sizeof why), -EPERM, "a larger budget is refused, too");
 	ok(!gpu->api->cudaMalloc(gpu, &p, 8ull << 30), "somebody takes 8 GiB");
 	is_int(um_probe_guard(gpu, 1024 * MIB, 0, why, sizeof why), -EPERM, "less free memory allows less");
-	is_int(um_probe_guard(gpu, 512 * MIB, 0, why, sizeof why), 0, "an eighth of the rest");
+	is_int(um_probe_guard(gpu, 512 * MIB, 0, why, sizeof why), 0, "an eighth of the rest is allowed");
 	l->close(l);
 	gpu->api->close(gpu);
 }
@@ -259,7 +259,8 @@ static void check_failures(void)
 	gpu->api = strong;
 	gpu->caps.concurrent_managed = 0;
 	snprintf(gpu->caps.why, sizeof gpu->caps.why, "no hints here");
-	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EIO, "without concurrent managed access: no probe");
+	is_int(um_probe_run(0, &setup, &seen, why, sizeof why), -EIO,
+	       "a device without concurrent managed access is refused");
 	is_str(why, "no hints here", "the report has the driver's reason");
 	l->close(l);
 	gpu->api->close(gpu);

@@ -52,14 +52,14 @@ static void fitting(void)
 	uint64_t a, b, c, d, addr = 77;
 
 	um_heap_init(&h);
-	is_int(um_heap_alloc(&h, 1, &addr), -ENOSPC, "no arena, no room");
+	is_int(um_heap_alloc(&h, 1, &addr), -ENOSPC, "a heap without arenas has no memory");
 	is_u64(addr, 77, "the output is left alone");
 	is_int(um_heap_add_region(&h, BASE, UM_BLOCK_BYTES), 0, "an arena is added");
 	a = take(&h, 4 * G);
 	b = take(&h, 1);
 	c = take(&h, 2 * G);
 	d = take(&h, 5 * G);
-	is_u64(a, BASE, "lowest address first");
+	is_u64(a, BASE, "the lowest address is taken first");
 	is_u64(b, BASE + 4 * G, "the second range lies right after the first");
 	is_u64(c, BASE + 5 * G, "one byte takes a granule");
 	is_u64(h.live_bytes, 12 * G, "live bytes are whole granules");
@@ -70,12 +70,12 @@ static void fitting(void)
 	um_heap_free(&h, a, 0);
 	um_heap_free(&h, b, 1);
 	is_u64(take(&h, 5 * G), a, "neighbours given back are one hole");
-	is_int(um_heap_alloc(&h, UM_BLOCK_BYTES, &addr), -ENOSPC, "more than the largest hole");
+	is_int(um_heap_alloc(&h, UM_BLOCK_BYTES, &addr), -ENOSPC, "more than the largest hole is refused");
 	is_int(um_heap_alloc(&h, UINT64_MAX - 3, &addr), -ENOMEM, "more than there can be");
 	um_heap_free(&h, c, 2 * G);
 	um_heap_free(&h, d, 5 * G);
 	um_heap_free(&h, a, 5 * G);
-	is_int(look(&h).n, 1, "all given back: one range");
+	is_int(look(&h).n, 1, "a heap without allocations has one range");
 	is_u64(look(&h).bytes, UM_BLOCK_BYTES, "the whole arena is free again");
 	um_heap_fini(&h);
 }
@@ -266,7 +266,7 @@ static void random_changes(void)
 	for (int i = 0; i < LIVE; i++)
 		if (live[i].bytes)
 			um_heap_free(&h, live[i].addr, live[i].bytes);
-	is_int(look(&h).n, 2, "all given back: the two arenas");
+	is_int(look(&h).n, 2, "a heap without allocations has its two arenas");
 	um_heap_fini(&h);
 }
 

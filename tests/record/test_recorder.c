@@ -27,26 +27,26 @@ static void numbers_and_positions(void)
 	world_free(&w, c);
 	world_free(&w, old);
 	world_iter(&w);
-	is_int(w.it.tensors.n, 3, "who appeared: the births and the used, not the one only freed");
-	is_str(w.it.tensors.at[0].name, "b", "numbered by first appearance, births too");
+	is_int(w.it.tensors.n, 3, "births and used tensors are recorded, a tensor that is only freed is not");
+	is_str(w.it.tensors.at[0].name, "b", "tensors are numbered by first appearance");
 	is_str(w.it.tensors.at[1].name, "a", "tensors that live already follow in the order of use");
 	ok(w.it.tensors.at[2].name == NULL, "a tensor without a name has none");
-	is_int(w.it.tensors.at[0].birth, 0, "born before op 0");
-	is_int(w.it.tensors.at[0].death, 2, "freed before op 2");
+	is_int(w.it.tensors.at[0].birth, 0, "the first birth is before op 0");
+	is_int(w.it.tensors.at[0].death, 2, "the first free is before op 2");
 	is_int(w.it.tensors.at[1].birth, UM_NOWHERE, "an older one has no birth");
 	is_int(w.it.tensors.at[1].death, UM_NOWHERE, "a tensor that is not freed lives on");
-	is_int(w.it.tensors.at[2].birth, 1, "born before op 1");
+	is_int(w.it.tensors.at[2].birth, 1, "the second birth is before op 1");
 	is_int(w.it.tensors.at[2].death, 3, "freed after the last op");
-	is_u64(w.it.tensors.at[2].born_iter, 1, "born in this iteration");
+	is_u64(w.it.tensors.at[2].born_iter, 1, "the birth is of this iteration");
 	is_u64(w.it.tensors.at[2].born_ord, 1, "the second birth has ordinal 1");
 	is_int(w.it.births.n, 2, "the iteration has two births");
 	is_int(w.it.births.at[1], 2, "the second is tensor 2");
 	is_int(w.it.ops.n, 3, "the iteration has three ops");
 	is_int(w.it.ops.at[1].first_use, 2, "uses lie one after the other");
-	is_int(w.it.ops.at[1].n_uses, 3, "three in the second op");
+	is_int(w.it.ops.at[1].n_uses, 3, "the second op has three uses");
 	is_u64(w.it.uses.at[4].off, 16, "the use of a part has its offset");
 	is_u64(w.it.uses.at[4].bytes, 32, "the use has the bytes that were read");
-	is_int(w.it.uses.at[3].access, UM_UPDATE, "what was done");
+	is_int(w.it.uses.at[3].access, UM_UPDATE, "the uses are recorded");
 	is_int(w.it.incomplete, 0, "all was kept");
 	ok(a->born_iter == 0 && a->born_ord == 1, "a tensor knows when it was born");
 	world_fini(&w);
@@ -121,7 +121,7 @@ static void fingerprints(void)
 	for (int i = 0; i < (int)(sizeof variant / sizeof *variant); i++)
 		ok((signature_of(i) == base) == variant[i].same, "%s: %s", variant[i].what,
 		   variant[i].same ? "the same signature" : "another signature");
-	ok(signature_of(8) != signature_of(9), "another offset alone: another signature");
+	ok(signature_of(8) != signature_of(9), "another offset changes the signature");
 }
 
 static void late_and_dead(void)
@@ -149,10 +149,10 @@ static void late_and_dead(void)
 	world_dead(&w, p);
 	OP(&w, "d", W(p));
 	world_iter(&w);
-	is_int(w.it.late_frees.n, 2, "born in the one before, freed in this one: used or not");
+	is_int(w.it.late_frees.n, 2, "tensors of the previous iteration are freed in this one, used or not");
 	is_int(w.it.late_frees.at[0].born_ord, 0, "the late free names the first birth");
-	is_int(w.it.late_frees.at[0].pos, 0, "freed before any op");
-	is_int(w.it.late_frees.at[1].pos, 2, "the other before op 2");
+	is_int(w.it.late_frees.at[0].pos, 0, "one is freed before any op");
+	is_int(w.it.late_frees.at[1].pos, 2, "the other is freed before op 2");
 	is_u64(w.it.late_frees.at[1].bytes, 32, "the late free has the tensor's size");
 	is_int(w.it.uses.at[1].dead_after, 0, "dead is said of the last use so far, not of an earlier one");
 	is_int(w.it.uses.at[2].dead_after, 1, "the last use of this iteration is dead after it");
@@ -166,7 +166,7 @@ static void late_and_dead(void)
 	}
 	world_free(&w, used);
 	world_iter(&w);
-	is_int(w.it.late_frees.n, 0, "born two iterations ago: not late but old");
+	is_int(w.it.late_frees.n, 0, "a tensor born two iterations ago counts as old");
 	world_fini(&w);
 }
 
@@ -252,7 +252,7 @@ static void nested(void)
 	world_iter(&w);
 	OP(&w, "x", R(c), W(a));
 	world_iter(&w);
-	is_int(w.it.tensors.n, 2, "what is not used is not there");
+	is_int(w.it.tensors.n, 2, "unused tensors are not recorded");
 	is_int(w.it.nests.n, 2, "a part of a part lies in two");
 	ok(w.it.nests.at[0].outer.v == b->id.v && w.it.nests.at[0].off == 256,
 	   "nested tensors begin with the innermost");

@@ -70,7 +70,7 @@ static void refusals(void)
 	add(&r, 0x1400, 0x400, "inner");
 	is_int(refused(&r, 0x1500, 0x400), -EEXIST, "overlap in part with the inner one only");
 	is_int(refused(&r, 0x1200, 0x400), -EEXIST, "a range that overlaps the other end is refused");
-	is_int(refused(&r, 0x1400, 0x400), -EEXIST, "the inner range twice");
+	is_int(refused(&r, 0x1400, 0x400), -EEXIST, "the inner range is found twice");
 	is_u64(r.n, 2, "a refusal leaves nothing behind");
 	is_str(at(&r, 0x1500), "inner", "a refused range changes nothing");
 	um_registry_fini(&r);
@@ -142,8 +142,8 @@ static void many(void)
 		add(&r, i * 1000, 500, "part");
 	for (uint64_t i = 0; i < 1000; i++)
 		good &= !strcmp(at(&r, i * 1000 + 499), "part") && !strcmp(at(&r, i * 1000 + 500), "all");
-	ok(good, "a thousand parts of one allocation");
-	is_u64(um_registry_find(&r, 500)->n_children, 1000, "all of them counted");
+	ok(good, "a thousand parts of an allocation are added");
+	is_u64(um_registry_find(&r, 500)->n_children, 1000, "all parts are counted");
 	um_registry_fini(&r);
 }
 
@@ -169,7 +169,7 @@ static void clips(void)
 	add(&r, 200, 50, "b");
 	add(&r, 210, 20, "part of b");
 	add(&r, 220, 10, "part of that");
-	is_str(clipped(&r, 110, 10), "110+10", "what is inside stays as it is");
+	is_str(clipped(&r, 110, 10), "110+10", "inner ranges stay");
 	is_str(clipped(&r, 0, 1000), "100+150", "the ends are cut off, gaps between stay");
 	is_str(clipped(&r, 0, 120), "100+20", "a range is clipped at one end");
 	is_str(clipped(&r, 240, 60), "240+10", "the other, where parts end before");

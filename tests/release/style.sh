@@ -147,8 +147,8 @@ planted labels "a short label of a shell test" tests/base/a.sh 'is "$a" "b" "csv
 planted labels "a short label before a command" tests/base/a.sh 'fails 2 "no file" umadvise report'
 
 is "$(spdx "$top_srcdir")" "" "every source says its licence"
-is "$(lines "$top_srcdir")" "" "lines and white space"
-is "$(sizes "$top_srcdir")" "" "sizes of files and functions"
+is "$(lines "$top_srcdir")" "" "lines and white space follow the style"
+is "$(sizes "$top_srcdir")" "" "files and functions keep their size limits"
 is "$(quiet "$top_srcdir")" "" "the library is quiet"
 is "$(names "$top_srcdir")" "" "names of what crosses files"
 is "$(labels "$top_srcdir")" "" "labels of tests are statements"

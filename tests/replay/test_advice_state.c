@@ -146,7 +146,7 @@ static void program(uint32_t access_of_other, uint64_t lets, uint64_t outs, uint
 	is_u64(p.read_mostly.n ? p.read_mostly.at[0].bytes / MIB2 : 0, blocks, "%s: of whole blocks that nobody writes",
 	       name);
 	is_u64(count(&p, UM_ACTION_DROP_CLEAN), lets, "%s: they leave without a copy", name);
-	is_u64(count(&p, UM_ACTION_EVICT), outs, "%s: the others with one", name);
+	is_u64(count(&p, UM_ACTION_EVICT), outs, "%s: the others use one", name);
 	is_u64(p.over, 0, "%s: there is always room", name);
 	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
@@ -364,7 +364,7 @@ static void all_through(int own)
 	um_sim_tally(gpu, &t);
 	/* What the program's own memory has on the device when the plan is taken up goes when its room is wanted. */
 	ok(own ? t.remote_bytes > before.remote_bytes : t.remote_bytes - before.remote_bytes == 4 * MIB,
-	   "what is looked up comes over the link");
+	   "looked-up rows are read over the link");
 	is_u64(t.faults - before.faults, 0, "looking up the table causes no fault");
 	um_sim_range_attributes(gpu, table, 96 * MIB, &said);
 	ok(said.accessed_gpu && said.preferred == -1, "since the driver was told so");
@@ -382,7 +382,7 @@ static void all_through(int own)
 	um_sim_sync(gpu);
 	um_sim_tally(gpu, &t);
 	is_u64(t.remote_bytes - before.remote_bytes, 0, "an op that goes all through it");
-	ok(t.h2d_bytes - before.h2d_bytes >= 96 * MIB, "has it brought");
+	ok(t.h2d_bytes - before.h2d_bytes >= 96 * MIB, "its pages migrate");
 	umadv_close(adv);
 }
 

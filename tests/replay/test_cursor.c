@@ -59,7 +59,7 @@ int main(void)
 	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
 	ok(um_cursor_next(&c) == NULL, "no op is left");
 	is_int(um_cursor_begin(&c), 1, "the iteration was whole");
-	ok(known(&c, &a, 1), "who is bound to the slot is known");
+	ok(known(&c, &a, 1), "the tensor of the slot is known");
 	ok(!known(&c, &b, 2), "another is not");
 	a.n_children = 1;
 	ok(!known(&c, &a, 1), "a tensor with parts is not known");
@@ -75,7 +75,7 @@ int main(void)
 	is_u64(c.slots[0].off, other.addr - 4096, "the slot has its offset from the planned place");
 	is_int(um_cursor_alloc(&c, &small), 1, "a birth of another size leaves the schedule");
 	is_int(op(&c, "y", &born, UM_WRITE), 1, "left is left");
-	is_int(um_cursor_begin(&c), 0, "the iteration stopped short");
+	is_int(um_cursor_begin(&c), 0, "the iteration ended early");
 
 	is_int(op(&c, "x", &small, UM_READ), 1, "a use of another size leaves the schedule");
 	um_cursor_begin(&c);

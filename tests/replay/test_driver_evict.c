@@ -340,10 +340,10 @@ static int look(void *user, struct um_plan *plan)
 	ahead = is_ahead(&p, &iteration, &plan->sched, gh200);
 	um_compiled_iteration_fini(&iteration);
 	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_AUTO) && !p.driver_evicts,
-	   "%s: not on v100", name);
+	   "%s: v100 evicts by the library", name);
 	ok(!um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_LIBRARY) && !p.driver_evicts,
-	   "%s: nor where not wanted", name);
-	is_int(um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_AUTO), 0, "%s: rehearsed on gh200",
+	   "%s: the option disables it", name);
+	is_int(um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_AUTO), 0, "%s: gh200 rehearses it",
 	       name);
 	is_int(p.driver_evicts, ahead, "%s: with what is faster chosen", name);
 	um_compiled_plan_fini(&p);

@@ -94,7 +94,7 @@ static void run(unsigned fail_nth)
 	ok(c.prefetches <= 2 * 201 && c.prefetches > 0, "%llu prefetches, at most one per in and one to start with",
 	   (unsigned long long)c.prefetches);
 	if (allow)
-		ok(c.discards > 0, "what may be discarded is (%llu)", (unsigned long long)c.discards);
+		ok(c.discards > 0, "dead memory is discarded (%llu)", (unsigned long long)c.discards);
 	else
 		is_u64(c.discards, 0, "what may not be discarded is sent away with a copy");
 	ok(c.evicts > 0, "the executor issues evictions (%llu)", (unsigned long long)c.evicts);
@@ -285,7 +285,7 @@ static void driver_evicts(void)
 	is_u64(at[1][0], 2, "two blocks come, before any iteration is steady");
 	is_u64(at[1][1], 2, "two blocks are evicted before any iteration is steady");
 	is_u64(at[2][0], 6, "the first steady iteration prefetches twice what stays");
-	is_u64(at[2][1], 2, "what leaves is taken home still");
+	is_u64(at[2][1], 2, "evictions still prefetch to the host");
 	for (int i = 3; i < 6; i++) {
 		is_u64(at[i][0], 6, "iteration %d: two blocks come, two are asked for again, twice", i);
 		is_u64(at[i][1], 0, "nothing is taken home");

@@ -100,7 +100,7 @@ static void dropped(void)
 	make_slot(&plan, BASE + MIB2, MIB2, 1, 2);
 	make_op(&plan, "a", SLOTS(0), UM_WRITE);
 	make_op(&plan, "b", SLOTS(1), UM_WRITE);
-	is_u64(rehearsed(&plan, 1, &p), 2000, "what is dead gives its room for nothing");
+	is_u64(rehearsed(&plan, 1, &p), 2000, "dead tensors free memory without a copy");
 	p.c_disc_u = 300;
 	is_u64(rehearsed(&plan, 1, &p), 2600, "a dropped block costs only its drop");
 	p.c_zero = 50;
@@ -138,7 +138,7 @@ static void beside_play(const char *name, const char *profile, uint64_t percent)
 	o.budget = um_trace_peak_bytes(t) * 2 / 3;
 	o.save_plan = plan;
 	o.planned_user = &ns;
-	is_int(um_play(t, &o, &r), 0, "%s on %s: played", name, profile);
+	is_int(um_play(t, &o, &r), 0, "%s on %s: the trace is played", name, profile);
 	remove(plan);
 	off = ns > r.steady_ns ? ns - r.steady_ns : r.steady_ns - ns;
 	ok(off * 100 <= r.steady_ns * percent, "rehearsed at %.3f ms, played in %.3f, planned for %.3f",

@@ -64,10 +64,10 @@ int main(void)
 	atomic_store(&poll_until, 100);
 	um_runner_sleep(&r);
 	um_runner_until(&r, polled, NULL);
-	is_u64(atomic_load(&polls), 100, "what must be watched keeps it awake");
+	is_u64(atomic_load(&polls), 100, "watched events keep the worker awake");
 	um_runner_stop(&r);
 	um_runner_stop(&r);
-	ok(1, "stopped, and again");
+	ok(1, "stopping twice succeeds");
 	gpu->api->close(gpu);
 	return tap_done();
 }

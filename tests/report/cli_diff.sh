@@ -35,17 +35,18 @@ document "$tmp/none.json" "" ""
 
 is "$(verdict a slow)" \
 	"B is 12.0 % slower (median 100.000 -> 112.000 ms, noise 0.0 %): sgemm: gpu_page_faults 0 -> 18220" \
-	"slower, and why"
+	"the verdict says slower and why"
 is "$(verdict slow a)" \
 	"B is 10.7 % faster (median 112.000 -> 100.000 ms, noise 0.0 %): sgemm: gpu_page_faults 18220 -> 0" \
 	"a faster run is reported as faster"
 is "$(verdict a same)" "B is as fast as A (median 100.000 -> 100.000 ms, noise 1.7 %)" \
 	"runs within the noise are reported as equally fast"
-like "$(verdict a noisy)" "^B is as fast as A \(median 100.000 -> 112.000 ms, noise [5-9][0-9]" "within the noise"
-like "$(verdict a slow --threshold 15)" "^B is as fast as A" "within the threshold"
+like "$(verdict a noisy)" "^B is as fast as A \(median 100.000 -> 112.000 ms, noise [5-9][0-9]" \
+	"a change within the noise counts as equal"
+like "$(verdict a slow --threshold 15)" "^B is as fast as A" "a change within the threshold counts as equal"
 like "$(verdict a cold)" "^B is as fast as A" "a cold iteration does not count"
 like "$(verdict a kernels)" "^B is 11.0 % slower \(kernels together 91.000 -> 101.000 ms, noise not known\)" \
-	"no iterations in one: all kernels"
+	"without iterations in one, all kernels are compared"
 like "$(verdict a none)" "^no verdict" "nothing to compare"
 
 query() { # A B EXPRESSION [OPTION]...
@@ -65,7 +66,7 @@ is "$(query a none 'd["verdict"]["state"], d["verdict"]["a_ns"], d["verdict"]["n
 is "$(diff "$tmp/a.json" "$tmp/slow.json" --format csv | grep sgemm)" \
 	"$(printf 'ops,"sgemm",slower,ns,50000000,62000000,24\r\nops,"sgemm",slower,gpu_page_faults,0,18220,\r')" "csv"
 
-ok "slower, and nobody minds" diff "$tmp/a.json" "$tmp/slow.json"
+ok "a slower run succeeds without --fail-on" diff "$tmp/a.json" "$tmp/slow.json"
 fails 1 "slower, with --fail-on" diff "$tmp/a.json" "$tmp/slow.json" --fail-on worse
 ok "--fail-on accepts an equal run" diff "$tmp/a.json" "$tmp/same.json" --fail-on worse
 ok "--fail-on accepts a faster run" diff "$tmp/slow.json" "$tmp/a.json" --fail-on worse
@@ -82,7 +83,7 @@ like "$(diff "$tmp/a.json" "$tmp/cut.json" 2>&1)" "cut.json:1: .*expected one do
 	"the reason for the refusal is reported"
 printf '{"schema": "umreport/2", "summary": {}}' >"$tmp/new.json"
 fails 3 "a schema to come" diff "$tmp/a.json" "$tmp/new.json"
-ok "into a file" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
+ok "a comparison is written to a file" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
 ok "diff replaces an existing output file" diff "$tmp/a.json" "$tmp/slow.json" -o "$tmp/out.txt"
 
 # Exports, and what report says of them.
@@ -136,8 +137,9 @@ json.dump(d, open(sys.argv[3], "w"))
 END
 is "$(query unseen other '[(x["what"], x["b"]) for x in d["differences"]][1:]')" \
 	"[('drivers', '560.94'), ('programs', '/usr/bin/other'), ('source of iterations', 'repetition'), \
-('iteration marks', 'step *'), ('gpu_page_faults', 'recorded')]" "driver, program, iterations and what was recorded"
+('iteration marks', 'step *'), ('gpu_page_faults', 'recorded')]" \
+	"differences of driver, program, iterations and recorded data are listed"
 is "$(query unseen on-demand '[c for c in d["changes"]]')" "[]" "a value that one has not recorded is no change"
-is "$(diff "$tmp/unseen.json" "$tmp/other.json" --format csv | grep -c '^differences,')" 6 "a row of CSV for each"
+is "$(diff "$tmp/unseen.json" "$tmp/other.json" --format csv | grep -c '^differences,')" 6 "CSV has a row for each"
 ok "the exit status is that of the verdict" diff "$tmp/on-demand.json" "$tmp/other.json" --fail-on worse
 tap_done

@@ -87,7 +87,7 @@ is "$(query "$tmp/a.sqlite" 'print([(i["pid"], i["n"], i["name"], i["mark"], i["
 	"[(10, 0, 'step', None, 2, 7, 1, 65536, 131072, 1500)
 (10, 1, 'step', None, 1, 1, 1, 8192, 0, 1000)
 (10, 2, 'step', 'unfinished', 0, 0, 0, 0, 0, 8700)]" \
-	"iterations: by correlation, of one process, and between kernels of the next one"
+	"events belong to iterations by correlation, by process, and between kernels to the next one"
 is "$(query "$tmp/a.sqlite" 'print([(i["pid"], i["name"], i["kernels"], i["cpu_page_faults"])
     for i in d["iterations"]])' \
 	--iteration 'step*' | grep -o "(20[^)]*)")" "(20, 'step 7', 1, 1)" "a domain's number is its process's"
@@ -105,9 +105,9 @@ like "$(report "$tmp/a.sqlite")" "^note: no iterations: .* --iteration 'mine:ste
 is "$(query "$tmp/a.sqlite" 'print(S["gpu_page_faults"], S["kernels"])' --filter-time 2us/)" "1 2" \
 	"only what begins late"
 is "$(query "$tmp/a.sqlite" 'print(S["gpu_page_faults"], S["cpu_page_faults"])' --filter-time 120/1200)" "5 3" \
-	"or in a window"
+	"a window of time filters them"
 is "$(query "$tmp/a.sqlite" 'print(S["cpu_page_faults"], S["kernels"])' --filter-nvtx 'yours:step*')" "2 0" \
-	"or in a range"
+	"a range filters them"
 is "$(report "$tmp/a.sqlite" --report ops:rows=1 --format csv)" \
 	"$(printf '%s\r\n' name,launches,ns,gpu_page_faults,fault_ns,um_h2d_bytes,um_d2h_bytes,prefetch_wait_ns \
 		scale,2,2000,8,500,65536,65536,510)" "csv"
@@ -162,9 +162,11 @@ shape "faults that were not recorded are null in each table" "DROP TABLE CUDA_UM
 	INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COLLECT_UVM_GPU_PAGE_FAULTS', 'false')" \
 	"$none_of_faults" "None None None 0 False"
 like "$(report "$tmp/s.sqlite")" '  GPU page faults +-$' "they are - in a text"
-is "$(report "$tmp/s.sqlite" --report summary --format csv | tail -n 1 | cut -d, -f1)" "" "an empty cell in CSV"
+is "$(report "$tmp/s.sqlite" --report summary --format csv | tail -n 1 | cut -d, -f1)" "" \
+	"a missing value is an empty cell in CSV"
 report "$tmp/s.sqlite" --format html -o "$tmp/s.html"
-like "$(<"$tmp/s.html")" 'data-key="gpu_page_faults".*title="not recorded[^"]*">&ndash;' "a dash with a title on a page"
+like "$(<"$tmp/s.html")" 'data-key="gpu_page_faults".*title="not recorded[^"]*">&ndash;' \
+	"a missing value is a dash with a title on a page"
 shape "faults that were recorded, and of which there was none, are 0" "DROP TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS;
 	INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COLLECT_UVM_GPU_PAGE_FAULTS', 'true')" \
 	'print(S["gpu_page_faults"], S["fault_ns"])' "0 0"
@@ -262,22 +264,22 @@ is "$(query "$tmp/bare.sqlite" 'print(S["gpu_page_faults"], len(S["missing"]))')
 fails 2 "a missing file is refused" report
 fails 2 "an option that is none" report "$tmp/a.sqlite" --nonsense
 fails 2 "a table that is none" report "$tmp/a.sqlite" --report summary,what
-fails 2 "a table twice" report "$tmp/a.sqlite" --report ops,ops
+fails 2 "a table given twice is refused" report "$tmp/a.sqlite" --report ops,ops
 fails 2 "rows that are no number" report "$tmp/a.sqlite" --report ops:rows=x
 fails 2 "a form that is none" report "$tmp/a.sqlite" --format xml
 fails 2 "a unit that is none" report "$tmp/a.sqlite" --timeunit h
 fails 2 "a window that is none" report "$tmp/a.sqlite" --filter-time 5
-fails 2 "two tables as csv" report "$tmp/a.sqlite" --report ops,causes --format csv
-ok "into a file" report "$tmp/a.sqlite" -o "$tmp/out.txt"
+fails 2 "two tables as csv are refused" report "$tmp/a.sqlite" --report ops,causes --format csv
+ok "a report is written to a file" report "$tmp/a.sqlite" -o "$tmp/out.txt"
 ok "report replaces an existing output file" report "$tmp/a.sqlite" -o "$tmp/out.txt"
 ok "report accepts --force-overwrite" report "$tmp/a.sqlite" -o "$tmp/out.txt" --force-overwrite
 fails 3 "nothing to write" report "$tmp/empty.sqlite" -o "$tmp/none.txt"
 ok "leaves no file" test ! -e "$tmp/none.txt"
 mkdir "$tmp/a ?%20#b"
 cp "$tmp/a.sqlite" "$tmp/a ?%20#b/x;y.sqlite"
-ok "a path with everything in it" report "$tmp/a ?%20#b/x;y.sqlite"
+ok "a path with special characters is read" report "$tmp/a ?%20#b/x;y.sqlite"
 is "$(ls "$tmp/a ?%20#b")" "x;y.sqlite" "no file is left beside the export"
-is "$(report "$tmp/a.sqlite" "$tmp/a.sqlite" --format json | grep -c umreport/1)" "2" "two files, two documents"
+is "$(report "$tmp/a.sqlite" "$tmp/a.sqlite" --format json | grep -c umreport/1)" "2" "two files give two documents"
 
 # From a simulation, and of one.
 vgg=("$data/vgg16.umtrace.gz" --oversubscribe 1.5 --iterations 3)
@@ -295,6 +297,6 @@ fails 2 "two strategies are refused" "$UMADVISE" simulate "${vgg[@]}" --export "
 fails 2 "two traces are refused" "$UMADVISE" simulate "${vgg[@]}" "$data/alexnet_b200.umtrace.gz" --strategy on-demand \
 	--export "$tmp/x.sqlite"
 fails 2 "a plan is not exported" "$UMADVISE" plan "$data/vgg16.umtrace.gz" --export "$tmp/x.sqlite" -o "$tmp/x.umplan"
-fails 3 "where nothing can be written" "$UMADVISE" simulate "${vgg[@]}" --strategy on-demand \
+fails 3 "a file that cannot be written is reported" "$UMADVISE" simulate "${vgg[@]}" --strategy on-demand \
 	--export "$tmp/no/x.sqlite"
 tap_done

@@ -17,7 +17,7 @@ like "$(sed -n 2p <<<"$out")" '^A steady iteration takes [0-9.]* ms \(mean of [0
 is "$(grep -A1 '^$' <<<"$out" | sed -n 2p)" \
 	"findings: what costs time in the later half of the iterations (2), and what to do" \
 	"findings come first"
-like "$out" "  high       demand: .*would save [0-9.]* ms" "the dearest one"
+like "$out" "  high       demand: .*would save [0-9.]* ms" "the most expensive finding comes first"
 like "$out" "  do         prefetch each" "a finding says what to do"
 like "$out" "  estimated  kernel time" "a finding says how its saving is estimated"
 like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
@@ -34,13 +34,13 @@ for level in low medium high; do
 	fails 1 "--fail-on $level fails with a high finding" report "$tmp/slow.sqlite" --fail-on "$level"
 	ok "--fail-on $level, and all is well" report "$tmp/well.sqlite" --fail-on "$level"
 done
-fails 2 "an unknown level" report "$tmp/slow.sqlite" --fail-on much
+fails 2 "an unknown level is refused" report "$tmp/slow.sqlite" --fail-on much
 like "$(report "$tmp/slow.sqlite" --fail-on much 2>&1)" \
 	"^umadvise report: --fail-on 'much': expected low, medium or high" "the message names the accepted levels"
 
 report "$tmp/slow.sqlite" --report findings --format csv >"$tmp/f.csv"
-like "$(head -1 "$tmp/f.csv")" "^severity,kind,tensor,tensors,op,caller,first_iteration," "findings as csv"
-like "$(sed -n 2p "$tmp/f.csv")" "^high,demand," "the dearest one in it"
+like "$(head -1 "$tmp/f.csv")" "^severity,kind,tensor,tensors,op,caller,first_iteration," "findings are written as csv"
+like "$(sed -n 2p "$tmp/f.csv")" "^high,demand," "csv has the most expensive finding"
 
 # Names may have commas: from the end.
 came=$(report "$tmp/slow.sqlite" --report causes --format csv |
@@ -51,11 +51,11 @@ is "$(report "$tmp/slow.sqlite" --report reasons --format csv |
 
 report "$tmp/slow.sqlite" --workload "$trace" --budget 1GiB --report summary >"$tmp/v.txt"
 like "$(<"$tmp/v.txt")" "verdict: an iteration takes .* ms, [1-9][0-9]*\.[0-9]* times the lower bound of" \
-	"how far from the bound"
+	"the verdict compares the run with the bound"
 like "$(report "$tmp/slow.sqlite" --workload "$trace" --budget 1GiB --format json)" \
 	'"verdict": {"device": "v100", "budget_bytes": 1073741824, "iteration_ns": [0-9]*, "plan_ns": [0-9]*, "bound' \
-	"as json"
+	"json has the verdict"
 fails 3 "a workload that is not there" report "$tmp/slow.sqlite" --workload "$tmp/none.umtrace"
-fails 2 "a budget of nothing" report "$tmp/slow.sqlite" --workload "$trace" --budget 0
+fails 2 "a budget of 0 is refused" report "$tmp/slow.sqlite" --workload "$trace" --budget 0
 fails 3 "a device that is not known" report "$tmp/slow.sqlite" --workload "$trace" --profile nothing-like-it
 tap_done

@@ -119,7 +119,7 @@ print([k for k in ("gpu_page_faults", "um_h2d_bytes", "um_d2h_bytes", "iteration
 	looks "$strategy" "$f.html"
 done
 is "$(page "$tmp/on-demand.html" 'print("Iterations up close" in text, "Stalls by tensor" in text,
-    p.count["svg"] > 12)')" "True True True" "iterations up close, and the heat map"
+    p.count["svg"] > 12)')" "True True True" "the page has iterations up close and the heat map"
 ok "the page is written again" report "$tmp/on-demand.sqlite" --format html -o "$tmp/again.html"
 ok "gives the same bytes" cmp "$tmp/on-demand.html" "$tmp/again.html"
 page_rows() { page "$1" 'print(raw.count("<tr>"))'; }
@@ -144,7 +144,7 @@ cp "$tmp/names.sqlite" "$tmp/<b>&\"'.sqlite"
 ok "names of any kind" report "$tmp/<b>&\"'.sqlite" --format html -o "$tmp/names.html"
 is "$(page "$tmp/names.html" 'print(p.bad, p.count["script"], p.count.get("b", 0) == len(re.findall("<b[ >]", raw)),
     "<script>alert(1)</script>" in text, "\u202e" in raw, "\u200b" in raw)')" "[] 1 True True False False" \
-	"are texts, and nothing else"
+	"names are only text"
 is "$(page "$tmp/names.html" 'print(any(len(t) > 10000 and t.endswith(">()") for t in p.titles),
     max(len(t) for t in p.texts) < 700)')" "True True" "long ones are shortened, and whole in their title"
 looks "names" "$tmp/names.html"
@@ -159,7 +159,7 @@ for t in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUDA_UM_G
 c.execute("DELETE FROM META_DATA_CAPTURE")
 c.commit()
 END
-fails 3 "nothing of unified memory" report "$tmp/bare.sqlite" --format html -o "$tmp/bare.html"
+fails 3 "a file without data of unified memory has a page" report "$tmp/bare.sqlite" --format html -o "$tmp/bare.html"
 is "$(page "$tmp/bare.html" 'print(p.bad, "--cuda-um-gpu-page-faults=true" in text)')" "[] True" \
 	"a page that names the switch"
 looks "bare" "$tmp/bare.html"

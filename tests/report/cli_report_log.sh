@@ -15,7 +15,7 @@ report() { "$UMADVISE" report "$@"; }
 out=$(report "$tmp/a.umlog")
 is $? 0 "its log is read"
 like "${out//$'\n'/ }" 'note: .*has no  *kernels, faults and migrations' "it says what a log does not have"
-like "$out" 'hints issued +[1-9]' "what the library counted"
+like "$out" 'hints issued +[1-9]' "the library's counts are shown"
 like "$out" ' iteration 19 ' "the report has the iterations of the log"
 like "$out" '^  A-north +8\.0 +1  +[a-z]' "tensors, without the columns that a log does not fill"
 like "$out" '  product +80 +560 +1440\.0 +160\.0' "operations as they were announced"

@@ -76,20 +76,22 @@ ok "sums are sums, rows are those of their files, findings those of the process"
 	python3 "$tmp/compare.py" "$tmp/all.json" "${ranks[@]}"
 
 report --merge "${ranks[@]}" >"$tmp/all.txt"
-is "$(head -1 "$tmp/all.txt")" "3 files: Nsight Systems simulated, schema 3.7.2" "what it is of"
+is "$(head -1 "$tmp/all.txt")" "3 files: Nsight Systems simulated, schema 3.7.2" "the report names its files"
 like "$(tr -s ' \n' ' ' <"$tmp/all.txt")" \
 	" high demand.*, in 1 of 3 processes \(pid 1 of $tmp/slow.sqlite\): would save" "which process"
-like "$(<"$tmp/all.txt")" $'\nside-by-side:.*\n  slowest in .*\n  '"$tmp/slow.sqlite +1 +0 +3 " "the slowest of each"
-like "$(<"$tmp/all.txt")" $'\nprocesses:.*\n  '"$tmp/well2.sqlite +1 +simulated" "each process with its file"
+like "$(<"$tmp/all.txt")" $'\nside-by-side:.*\n  slowest in .*\n  '"$tmp/slow.sqlite +1 +0 +3 " \
+	"the slowest of each is marked"
+like "$(<"$tmp/all.txt")" $'\nprocesses:.*\n  '"$tmp/well2.sqlite +1 +simulated" "each process has its file"
 like "$(report --merge "${ranks[@]}" --report iterations --format csv | sed -n 1p)" "^file,pid,n,name," \
-	"csv: its file first"
-like "$(report "${ranks[0]}" --report iterations --format csv | sed -n 1p)" "^pid,n,name," "csv of one file: as ever"
+	"csv has the file first"
+like "$(report "${ranks[0]}" --report iterations --format csv | sed -n 1p)" "^pid,n,name," \
+	"csv of one file is unchanged"
 is "$(report --merge "${ranks[@]}" --report iterations --format csv | wc -l)" 13 "the merged report has all iterations"
 fails 1 "--fail-on works with several files" report --merge "${ranks[@]}" --fail-on high
 report --merge "${ranks[@]}" --format html >"$tmp/all.html"
 is "$(grep -c "<h1><bdi>3 files</bdi></h1>" "$tmp/all.html")" 1 "the page names the number of files"
 is "$(grep -c "<h3><bdi[^>]*>.*sqlite</bdi></h3>" "$tmp/all.html")" 3 "the page has the course of each file"
-is "$(grep -c "<b>pid 1 of <bdi.*<span>median " "$tmp/all.html")" 3 "the iterations of each process"
+is "$(grep -c "<b>pid 1 of <bdi.*<span>median " "$tmp/all.html")" 3 "the iterations of each process are shown"
 like "$(<"$tmp/all.html")" "<span>in 1 of 3 processes: pid 1 of <bdi" "the page names the process of a finding"
 
 # The clocks have nothing to do with each other: one file long after the other, or rows in no order.
@@ -139,7 +141,7 @@ for t, in c.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetch
 c.commit()
 END
 like "$(report "$tmp/two.sqlite")" $'\nside-by-side:.*\n.*\n +1 +0 +2 .* 0\\.000 ' \
-	"two processes of one file, side by side"
+	"two processes of one file are side by side"
 pids=$(report --merge "$tmp/two.sqlite" "$tmp/well.sqlite" --report processes --format csv | cut -d, -f2)
 is "${pids//$'\n'/ } " \
 	"pid 1 2 1 " "and beside that of another"
@@ -153,16 +155,16 @@ d = json.load(sys.stdin)
 S = d["side_by_side"]
 print(d["library"]["iterations"], len(S), d["summary"]["processes"], S[0]["processes"])')" \
 	"12 6 2 2" "logs of two processes"
-fails 2 "a log and an export" report --merge "$tmp/1.umlog" "$tmp/well.sqlite"
+fails 2 "a log and an export are refused together" report --merge "$tmp/1.umlog" "$tmp/well.sqlite"
 
 # What cannot be.
 head -c 20000 "$tmp/slow.sqlite" >"$tmp/cut.sqlite"
-fails 3 "a damaged file among them" report --merge "$tmp/well.sqlite" "$tmp/cut.sqlite"
+fails 3 "a damaged file among them is refused" report --merge "$tmp/well.sqlite" "$tmp/cut.sqlite"
 is "$(report --merge "$tmp/well.sqlite" "$tmp/cut.sqlite" 2>/dev/null)" "" \
 	"then there is no report: its sums would be wrong"
-fails 2 "a file given twice" report --merge "$tmp/well.sqlite" "$tmp/../$(basename "$tmp")/well.sqlite"
+fails 2 "a file given twice is refused" report --merge "$tmp/well.sqlite" "$tmp/../$(basename "$tmp")/well.sqlite"
 fails 2 "a missing file is refused" report --merge
-fails 2 "several over time" report --merge "${ranks[@]}" --format perfetto -o "$tmp/x.json"
-fails 2 "several as csv, not merged" report "${ranks[@]}" --format csv
+fails 2 "several files as perfetto are refused" report --merge "${ranks[@]}" --format perfetto -o "$tmp/x.json"
+fails 2 "several files as csv without --merge are refused" report "${ranks[@]}" --format csv
 like "$(report "${ranks[@]}" --format csv 2>&1)" "or --merge" "the message suggests --merge"
 tap_done

@@ -47,7 +47,7 @@ report() { "$UMADVISE" report "$@" --format json; }
 report "$tmp/run.sqlite" | sed 1,2d >"$tmp/want.json"
 ok "there is something to compare with" test -s "$tmp/want.json"
 is "$(PATH=$tmp/bin:$PATH report "$tmp/run.nsys-rep" | sed 1,2d | cmp - "$tmp/want.json")" "" \
-	"exported by the nsys in PATH"
+	"the nsys in PATH exports it"
 is "$(report "$tmp/run.nsys-rep" --nsys "$tmp/bin/nsys" | sed 1,2d | cmp - "$tmp/want.json")" "" \
 	"the nsys that --nsys names is run"
 like "$(report "$tmp/run.nsys-rep" --nsys "$tmp/bin/nsys" | sed -n 2p)" '/run.nsys-rep"' "the file keeps its name"
@@ -65,7 +65,7 @@ refused "it fails" "$tmp/bin/broken" "failed: Importer error: no such version"
 refused "it makes nothing" "$tmp/bin/lazy" "failed"
 fails 3 "a report that is not there" report "$tmp/gone.nsys-rep"
 printf 'QD raw' >"$tmp/raw.qdstrm"
-like "$(report "$tmp/raw.qdstrm" 2>&1)" "is a raw recording" "a raw recording"
+like "$(report "$tmp/raw.qdstrm" 2>&1)" "is a raw recording" "a raw recording is refused"
 
 "$UMADVISE" report "$tmp/run.nsys-rep" --nsys "$tmp/bin/endless" 2>/dev/null &
 pid=$!
@@ -73,6 +73,6 @@ until [ -e "$tmp/begun" ] || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
 kill -TERM "$pid"
 rc=0
 wait "$pid" || rc=$?
-is "$rc" 143 "ended by a signal"
+is "$rc" 143 "a signal ends it"
 is "$(left)" "" "nothing is left then, either"
 tap_done

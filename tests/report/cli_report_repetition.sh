@@ -111,7 +111,7 @@ what='S["iterations_by"], S["iterations"], d["iterations"][0]["name"], d["iterat
 sample "$tmp/a.sqlite" ""
 is "$(query "$tmp/a.sqlite" "$what")" "('ranges', 10, 'step 0', 6)" "the ranges that most of the work is in"
 like "$("$UMADVISE" report "$tmp/a.sqlite" --report summary)" \
-	"note: no --iteration given: using ranges 'step \*': 100.0 %" "are told"
+	"note: no --iteration given: using ranges 'step \*': 100.0 %" "a note names the ranges"
 is "$(query "$tmp/a.sqlite" "$what" --iteration forward)" "('asked', 10, 'forward', 3)" "others can be asked for"
 is "$(query "$tmp/a.sqlite" "$what" --iteration repetition)" "('repetition', 10, 'repetition', 6)" \
 	"--iteration repetition finds what repeats"
@@ -122,9 +122,10 @@ is "$(query "$tmp/c.sqlite" 'S["iterations_by"]')" "repetition" "ranges of very 
 sample "$tmp/d.sqlite" "UPDATE NVTX_EVENTS SET globalTid = globalTid + start % 3 WHERE text LIKE 'step%'"
 is "$(query "$tmp/d.sqlite" 'S["iterations_by"]')" "repetition" "ranges of several threads are no iterations"
 sample "$tmp/e.sqlite" "DELETE FROM NVTX_EVENTS; DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName <> 10"
-is "$(query "$tmp/e.sqlite" 'S["iterations_by"]')" "None" "one kernel, over and over"
+is "$(query "$tmp/e.sqlite" 'S["iterations_by"]')" "None" "a report of one repeated kernel succeeds"
 like "$("$UMADVISE" report "$tmp/e.sqlite" --report summary)" \
-	"note: no iterations: kernels do not repeat regularly" "is no iteration, and that is told"
+	"note: no iterations: kernels do not repeat regularly" \
+		"a repeated kernel is not an iteration, and a note says so"
 sample "$tmp/f.sqlite" "DELETE FROM NVTX_EVENTS;
 	UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET shortName = 10;
 	ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN gridX INTEGER;

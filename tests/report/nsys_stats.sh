@@ -54,7 +54,7 @@ ok "a workload is exported" "$UMADVISE" simulate "$tmp/few.umtrace" --strategy o
 
 is "$(stats "$tmp/few.sqlite" table=ops | head -n 1)" \
 	"Name|Launches|Time:dur_ns|Gpu page faults|Fault:dur_ns|Um h2d:mem_B|Um d2h:mem_B|Prefetch wait:dur_ns" \
-	"columns, and their units"
+	"columns have their units"
 "$UMADVISE" report "$tmp/few.sqlite" -q --report ops --format csv >"$tmp/ops.csv"
 is "$(stats "$tmp/few.sqlite" table=ops | tail -n +2)" "$(python3 -c 'import csv, sys
 for row in list(csv.reader(open(sys.argv[1], newline="")))[1:]:
@@ -62,7 +62,7 @@ for row in list(csv.reader(open(sys.argv[1], newline="")))[1:]:
 like "$(stats "$tmp/few.sqlite" table=ops)" "^it's \"a\", too\|" "whatever is in a name"
 is "$(stats "$tmp/few.sqlite" table=ops rows=1 | wc -l)" 2 "rows= limits the number of rows"
 is "$(stats "$tmp/few.sqlite" | wc -l)" 2 "the summary, where no table is named"
-is "$(stats "$tmp/few.sqlite" table=iterations 'iteration=no such' | wc -l)" 1 "no iterations: no rows"
+is "$(stats "$tmp/few.sqlite" table=iterations 'iteration=no such' | wc -l)" 1 "without iterations there are no rows"
 like "$(stats "$tmp/few.sqlite" table=nothing 2>&1)" "'nothing': expected a table" "a table that is none"
 UMADVISE=$tmp/gone
 like "$(stats "$tmp/few.sqlite" 2>&1)" "gone cannot be run" "a missing umadvise is reported"

@@ -29,7 +29,7 @@ survives "report survives failing allocations" -x 1 -x 2 "$UMADVISE" report "$tm
 } >"$tmp/turns.umtrace"
 "$UMADVISE" simulate "$tmp/turns.umtrace" --strategy on-demand --export "$tmp/turns.sqlite" >/dev/null
 like "$("$UMADVISE" report "$tmp/turns.sqlite" --iteration repetition)" \
-	"^note: process 1: no marked iterations" "a sample of what repeats"
+	"^note: process 1: no marked iterations" "the sample has repetitions"
 survives "report, as JSON into a file" -x 1 -x 2 "$UMADVISE" report \
 	"$tmp/turns.sqlite" --iteration repetition --format json --force-overwrite -o "$tmp/out.json"
 cp "$tmp/few.sqlite" "$tmp/more.sqlite"

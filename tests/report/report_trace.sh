@@ -46,7 +46,7 @@ print(len(A) > 100, all(a[0].startswith("prefetch ") for a in A), max(a[2] for a
 	"arrows from prefetches to kernels, ahead of them"
 is "$(query "$tmp/lookahead.json.gz" 'print(t["slices"]["kernel"] - t["named"])')" 0 "each kernel knows its operation"
 is "$(query "$tmp/on-demand.json.gz" 'print(t["arrows"], t["slices"]["hint"], t["slices"]["range"])')" "[] 0 3" \
-	"no hints, no arrows"
+	"without hints there are no arrows"
 
 fails 2 "a trace needs a file" "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto
 fails 2 "tables in a perfetto trace are refused" \
@@ -60,7 +60,7 @@ fails 4 "a folder that is not there" "$UMADVISE" report "$tmp/lookahead.sqlite" 
 ok "standard output equals the file" cmp "$tmp/out.json" "$tmp/lookahead.report.json"
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format perfetto -o "$tmp/part.json" --filter-nvtx 'iteration 2'
 "$UMADVISE" report "$tmp/lookahead.sqlite" --format json -o "$tmp/part.report" --filter-nvtx 'iteration 2'
-is "$(query "$tmp/part.json" "$sums" "$tmp/part.report")" "$all_true" "what is filtered out is not drawn"
+is "$(query "$tmp/part.json" "$sums" "$tmp/part.report")" "$all_true" "filtered activities are not drawn"
 
 # The library's own log: no kernels, and so no more than what was announced.
 vector=$top_builddir/examples/vector
@@ -84,10 +84,10 @@ for t in "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY":
     c.execute("ALTER TABLE x RENAME TO %s" % t)
 c.commit()' "$tmp/mixed.sqlite"
 ok "rows in no order" "$UMADVISE" report "$tmp/mixed.sqlite" --format perfetto -o "$tmp/mixed.json"
-is "$(query "$tmp/mixed.json" "$sums" "$tmp/on-demand.json")" "$all_true" "are brought into order"
+is "$(query "$tmp/mixed.json" "$sums" "$tmp/on-demand.json")" "$all_true" "rows out of order are sorted"
 fails 3 "a trace out of order is refused where it cannot be written again" \
 	"$UMADVISE" report "$tmp/mixed.sqlite" --format perfetto -o -
 head -c 60000 "$tmp/on-demand.sqlite" >"$tmp/cut.sqlite"
-fails 3 "a damaged file" "$UMADVISE" report "$tmp/cut.sqlite" --format perfetto -o "$tmp/cut.json"
+fails 3 "a damaged file is refused" "$UMADVISE" report "$tmp/cut.sqlite" --format perfetto -o "$tmp/cut.json"
 is "$(compgen -G "$tmp/*cut.json*")" "" "leaves no trace"
 tap_done

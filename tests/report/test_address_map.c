@@ -46,11 +46,12 @@ static void nesting(void)
 	add(UM_PLACE_TENSOR, 30, 10, 3);
 	is_str(shown(0, 100), "_-10 1-20 2-30 3-40 2-60 1-90 _-100 ", "the innermost counts, then the allocation");
 	add(UM_PLACE_TENSOR, 10, 80, 4);
-	is_str(shown(0, 100), "_-10 4-20 2-30 3-40 2-60 4-90 _-100 ", "a tensor around others, all of an allocation");
+	is_str(shown(0, 100), "_-10 4-20 2-30 3-40 2-60 4-90 _-100 ",
+	       "a tensor contains others and fills its allocation");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 20, 0);
-	is_str(shown(0, 100), "_-10 4-30 3-40 4-90 _-100 ", "what held another ends");
+	is_str(shown(0, 100), "_-10 4-30 3-40 4-90 _-100 ", "a range that contains another ends");
 	add(UM_PLACE_TENSOR, 35, 20, 5);
-	is_str(shown(0, 100), "_-10 4-35 5-55 4-90 _-100 ", "what is overlapped in part is over");
+	is_str(shown(0, 100), "_-10 4-35 5-55 4-90 _-100 ", "a partly overlapped range ends");
 	add(UM_PLACE_TENSOR, 35, 20, 6);
 	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ",
 	       "an allocation with the same range replaces the earlier one");
@@ -62,7 +63,7 @@ static void nesting(void)
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 10, 0);
 	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "without a size the last one ends");
 	um_address_map_remove(&p, UM_PLACE_TENSOR, 11, 0);
-	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "where nothing begins, nothing ends");
+	is_str(shown(0, 100), "_-10 4-35 6-55 4-90 _-100 ", "an end without a begin changes nothing");
 	um_address_map_remove(&p, UM_PLACE_ALLOCATION, 10, 0);
 	is_str(shown(0, 100), "_-100 ", "an allocation takes its tensors along");
 	add(UM_PLACE_TENSOR, UINT64_MAX - 9, 100, 9);

@@ -38,7 +38,7 @@ static void test_sums(unsigned room, int64_t span)
 	}
 	um_bins_join(&s, &other);
 	is_u64(um_bins_total(&s, ROW), sum, "%u bins over %lld: nothing is lost", room, (long long)span);
-	ok(s.n <= room && s.n > 1, "%u bins over %lld: no more of them, %u", room, (long long)span, s.n);
+	ok(s.n <= room && s.n > 1, "%u bins over %lld: their number stays limited, %u", room, (long long)span, s.n);
 	ok(um_bins_at(&s, 0) <= first && um_bins_at(&s, s.n) > last, "%u bins over %lld: from the first to the last",
 	   room, (long long)span);
 	um_bins_fini(&s);
@@ -59,9 +59,9 @@ static void test_ends(void)
 	um_bins_clear(&s);
 	is_u64(um_bins_total(&s, ROW), 0, "a cleared series has no bytes");
 	um_bins_add(&s, ROW, 100, 104, 8);
-	ok(s.n == 4 && s.at[0].sum[ROW] == 2 && s.at[3].sum[ROW] == 2, "spread evenly, in bins of 1 ns");
+	ok(s.n == 4 && s.at[0].sum[ROW] == 2 && s.at[3].sum[ROW] == 2, "an amount is spread evenly over bins of 1 ns");
 	um_bins_add(&s, ROW, 96, 97, 1);
-	ok(s.n == 4 && um_bins_at(&s, 0) == 96 && um_bins_at(&s, 1) == 100 - 2, "joined in pairs, on one grid");
+	ok(s.n == 4 && um_bins_at(&s, 0) == 96 && um_bins_at(&s, 1) == 100 - 2, "bins are joined in pairs on one grid");
 	um_bins_fini(&s);
 }
 
@@ -167,10 +167,10 @@ static void test_views(unsigned n)
 		bad += !same(&r.views.of.at[i].series, &r.iterations.at[r.views.of.at[i].iteration].sums);
 	is_u64(bad, 0, "%u iterations: and each that is kept has its own", n);
 	is_u64(um_views_choose(&r, chosen, roles), 3, "%u iterations: three are looked at", n);
-	ok(chosen[0]->iteration == 0 && roles[0] == UM_VIEW_FIRST, "%u iterations: the first", n);
+	ok(chosen[0]->iteration == 0 && roles[0] == UM_VIEW_FIRST, "%u iterations: the first is kept", n);
 	ok(roles[1] == UM_VIEW_TYPICAL && r.iterations.at[chosen[1]->iteration].ns < 1300,
 	   "%u iterations: one as most are", n);
-	is_u64(chosen[2]->iteration, n / 2 + 1, "%u iterations: and the slowest", n);
+	is_u64(chosen[2]->iteration, n / 2 + 1, "%u iterations: the slowest is kept", n);
 	is_u64(r.views.resident.used.at[0], 2, "%u iterations: two blocks are in use", n);
 	um_report_fini(&r);
 }
@@ -201,23 +201,23 @@ static void test_resident(void)
 	const uint64_t at = 16 * BLOCK;
 
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_GPU_FAULT, .address = at + 5, .faults = 1}), 1,
-	       "what is touched takes a block");
+	       "an accessed page takes a block");
 	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, at, 65536)), 1, "pages that come in make a block resident");
 	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_PREFETCH, at + BLOCK / 2, 2 * BLOCK)), 3,
 	       "a range takes all it is in");
-	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_DEMAND, at + BLOCK, 65536)), 3,
-	       "what the CPU takes leaves the rest");
-	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_EVICTION, at + BLOCK, 65536)), 2, "what is evicted goes as a whole");
+	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_DEMAND, at + BLOCK, 65536)), 3, "a CPU migration leaves the rest");
+	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_EVICTION, at + BLOCK, 65536)), 2,
+	       "an eviction removes the whole block");
 	is_u64(after(&r, move(UM_DIR_D2H, UM_CAUSE_PREFETCH, at + 2 * BLOCK, BLOCK / 2)), 1,
 	       "a block stays resident until all of it has left");
 	if (um_resident_use(&r, 0, at + 3 * BLOCK, 4 * BLOCK))
 		tap_bail("no memory");
-	is_u64(um_resident_bytes(&r, 0) / BLOCK, 5, "what a kernel uses is there");
+	is_u64(um_resident_bytes(&r, 0) / BLOCK, 5, "a declared use is resident");
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_HINT, .address = at + 3 * BLOCK, .bytes = BLOCK}), 4,
-	       "until it is dropped");
+	       "a discard removes it");
 	is_u64(after(&r, (struct um_activity){.kind = UM_ACT_FREE, .address = at + 4 * BLOCK, .bytes = 2 * BLOCK + 1}),
 	       1, "a freed block is not resident");
-	is_u64(um_resident_bytes(&r, 1), 0, "each lane for itself");
+	is_u64(um_resident_bytes(&r, 1), 0, "each lane has its own levels");
 	is_u64(after(&r, move(UM_DIR_H2D, UM_CAUSE_DEMAND, UINT64_MAX - 5, 100)), 2,
 	       "blocks are counted to the end of all addresses");
 	ok(!r.lost, "residency of all addresses is known");

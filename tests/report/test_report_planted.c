@@ -249,7 +249,7 @@ static void planted(void)
 			   *f->estimate,
 		   "%s: with its figures and what to do", um_reason_name(plants[i].reason));
 		if (f && (f->reason == UM_REASON_CPU || f->reason == UM_REASON_PING_PONG))
-			ok(strstr(f->evidence, "checkpoint of app") != NULL, "%s: with the CPU's function",
+			ok(strstr(f->evidence, "checkpoint of app") != NULL, "%s: the finding names the CPU's function",
 			   um_reason_name(f->reason));
 		judged(plants[i].reason);
 		forget();

@@ -139,7 +139,7 @@ static void names(void)
 	is_str(row("allocation #1 (1.5 MiB)"), "1: 6 0 0 0 0", "an allocation, by its place in the run");
 	is_str(row("allocation #0 of an iteration (4 KiB)"), "1: 7 0 0 0 0",
 	       "an allocation without a name is a row of its iteration");
-	is_str(row("(unknown)"), "0: 8 0 0 0 0", "what is in none");
+	is_str(row("(unknown)"), "0: 8 0 0 0 0", "faults outside of tensors are unknown");
 	is_u64(r.tensors.by_cost.n, 7, "allocations in which nothing happened are not listed");
 	end();
 }
@@ -168,10 +168,11 @@ static void behind(void)
 	now += 200;
 	moved(MIB, 50, UM_DIR_D2H, UM_CAUSE_PREFETCH);
 	finish();
-	is_str(row("first"), "1: 1 0 1048576 0 0", "what lay there at the launch");
+	is_str(row("first"), "1: 1 0 1048576 0 0", "a fault belongs to the tensor of its launch");
 	is_str(row("second"), "1: 2 0 262144 250 0",
 	       "bytes before, during and after the next launch count for its tensor");
-	is_str(row("allocation #0 (64 MiB)"), "1: 0 0 262144 100 0", "what lies between tensors is the allocation's");
+	is_str(row("allocation #0 (64 MiB)"), "1: 0 0 262144 100 0",
+	       "memory between tensors belongs to the allocation");
 	is_str(row("(unknown)"), "0: 0 3 0 0 0", "the CPU's faults belong to no tensor after its end");
 	is_u64(r.tensors.rows.at[2].sums.evictions, 1, "the tensor has one eviction");
 	end();
@@ -219,13 +220,14 @@ static void iterations(void)
 	finish();
 	ok(r.tensors.cells.n == 3 && r.tensors.cells.at[0].iteration == 0 && r.tensors.cells.at[1].iteration == 1 &&
 		   r.tensors.cells.at[2].iteration == UM_REPORT_NONE,
-	   "a cell for each iteration of a tensor, and for none");
+	   "a tensor has a cell for each iteration, and one outside of all");
 	ok(r.tensors.cells.at[0].sums.faults == 1 && !r.tensors.cells.at[0].sums.h2d_bytes[UM_CAUSE_PREFETCH],
 	   "a fault in the kernel's");
 	ok(r.tensors.cells.at[1].sums.h2d_bytes[UM_CAUSE_PREFETCH] == 4096 &&
 		   r.tensors.cells.at[1].sums.d2h_bytes[UM_CAUSE_EVICTION] == 8192,
-	   "between kernels, in the next one's");
-	is_u64(r.tensors.cells.at[2].sums.d2h_bytes[UM_CAUSE_EVICTION], 512, "after the last, in none");
+	   "events between kernels belong to the next one's iteration");
+	is_u64(r.tensors.cells.at[2].sums.d2h_bytes[UM_CAUSE_EVICTION], 512,
+	       "events after the last kernel belong to no iteration");
 	ok(r.tensors.cell_order.at[0] == 2 && r.tensors.cell_order.at[1] == 0 && r.tensors.cell_order.at[2] == 1,
 	   "the cell with most bytes is shown first");
 	end();
@@ -271,15 +273,15 @@ static void ops(void)
 	is_u64(um_report_op_of(&r, 7, 8), UM_ACT_NO_OP, "other calls are not");
 	is_u64(um_report_op_of(&r, 7, 9), UM_ACT_NO_OP, "a launch of a thread without announcements has no op");
 	is_u64(um_report_op_of(&r, 8, 5), UM_ACT_NO_OP, "a launch of another process has no op");
-	is_str(r.tensors.rows.at[0].first_op, "conv", "who used it first");
+	is_str(r.tensors.rows.at[0].first_op, "conv", "the row names its first user");
 	end();
 	um_launches_announce(&l, &(struct um_activity){.op = 1});
 	for (uint64_t i = 1; i <= 200000; i++) {
 		um_launches_call(&l, &(struct um_activity){.name = launch, .correlation = i});
 		um_launches_begun(&l, i);
 	}
-	ok(l.queue.cap <= 262144, "what has long begun is forgotten");
-	is_u64(um_launches_find(&l, 199999)->op, 1, "what has begun just now is not");
+	ok(l.queue.cap <= 262144, "old launches are dropped");
+	is_u64(um_launches_find(&l, 199999)->op, 1, "recent launches are kept");
 	um_launches_fini(&l);
 }
 
@@ -438,7 +440,7 @@ static void marks(void)
 	ok(um_nsys_mark_read("tensor 4096 0x10", &a) && a.address == 4096 && a.bytes == 16 && !*a.name,
 	   "numbers as in C, and no name");
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-		ok(!um_nsys_mark_read(bad[i], &a), "says nothing: '%s'", bad[i]);
+		ok(!um_nsys_mark_read(bad[i], &a), "a malformed mark is ignored: '%s'", bad[i]);
 }
 
 int main(void)

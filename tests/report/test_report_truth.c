@@ -161,15 +161,17 @@ static void check(const struct um_report *r, int helpers, const char *what)
 	}
 	is_u64(r->iterations.n, ITERATIONS, "%s: the report has all iterations", what);
 	is_u64(r->all.work.faults, truth.tally.faults, "%s: the report has all faults", what);
-	is_u64(um_report_moved(&r->all, UM_DIR_H2D), truth.tally.h2d_bytes, "%s: bytes to the device", what);
-	is_u64(um_report_moved(&r->all, UM_DIR_D2H), truth.tally.d2h_bytes, "%s: bytes to the host", what);
+	is_u64(um_report_moved(&r->all, UM_DIR_H2D), truth.tally.h2d_bytes,
+	       "%s: the report has all bytes to the device", what);
+	is_u64(um_report_moved(&r->all, UM_DIR_D2H), truth.tally.d2h_bytes, "%s: the report has all bytes to the host",
+	       what);
 	is_u64(r->all.work.launches, truth.launched, "%s: the report has all kernels", what);
 	ok(sum.work.faults == r->all.work.faults && sum.work.launches == r->all.work.launches &&
 		   um_report_moved(&sum, UM_DIR_H2D) == um_report_moved(&r->all, UM_DIR_H2D) &&
 		   um_report_moved(&sum, UM_DIR_D2H) == um_report_moved(&r->all, UM_DIR_D2H),
 	   "%s: iterations and what is outside of them are all", what);
-	is_u64(differences(r, helpers), 0, "%s: each kernel in each iteration", what);
-	is_u64(truth_tensors_compare(r), 0, "%s: each tensor in each iteration, by cause", what);
+	is_u64(differences(r, helpers), 0, "%s: each kernel's figures are right in each iteration", what);
+	is_u64(truth_tensors_compare(r), 0, "%s: each tensor's figures are right by iteration and cause", what);
 }
 
 static void play(const struct um_trace *t, enum um_play_strategy strategy, const char *path, const char *what)
@@ -201,7 +203,7 @@ static void play(const struct um_trace *t, enum um_play_strategy strategy, const
 	truth.writer = um_nsys_sink(w);
 	err = um_play(t, &o, &result);
 	ok(!err, "%s: the workload is played", what);
-	ok(um_nsys_close(w, 1, &d) == 0, "%s: exported %s", what, d.text);
+	ok(um_nsys_close(w, 1, &d) == 0, "%s: the run is exported %s", what, d.text);
 	um_play_result_fini(&result);
 	um_report_init(&r, &(struct um_report_options){0});
 	err = um_nsys_read(path, &ro, &r.sink, &capture, &d);

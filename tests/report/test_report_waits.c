@@ -100,12 +100,12 @@ static void planted(void)
 
 	play(64 * MIB, setup, right_before);
 	f = found(UM_REASON_LATE, "weights");
-	if (!ok(f != NULL, "asked for right before"))
+	if (!ok(f != NULL, "a prefetch right before its use is found"))
 		say();
 	ok(f && f->severity == UM_SEVERITY_HIGH && f->waited_ns && !f->faults && f->waited_bytes == a->bytes,
 	   "all of it was waited for, without a fault");
 	ok(f && strstr(f->evidence, "was idle until 24.0 MiB") != NULL && strstr(f->advice, "earlier") != NULL,
-	   "it says so, and what to do");
+	   "the finding has its evidence and advice");
 	is_u64(f ? f->op : 0, 1, "the late prefetch is found in the kernel that needs it");
 	is_u64(f ? f->waited_ns : 0, waited(), "the sums of all kernels are the same");
 	slow = report.median_ns;
@@ -119,14 +119,15 @@ static void planted(void)
 	none_found("asked for ahead");
 	play(64 * MIB, full_setup, full);
 	f = found(UM_REASON_LATE, "weights");
-	ok(f && f->full && strstr(f->advice, "free memory") != NULL, "the driver has to make room first");
+	ok(f && f->full && strstr(f->advice, "free memory") != NULL,
+	   "the finding says that the driver frees memory first");
 	forget();
 	p.speechless = 1;
 	play(64 * MIB, setup, right_before);
 	ok(report.findings.list.n == 1 && report.findings.list.at[0].reason == UM_REASON_LATE,
 	   "the late prefetch is found in a program without the library");
 	ok(report.findings.list.n && strstr(report.findings.list.at[0].estimate, "assuming that") != NULL,
-	   "where it says that it is a guess");
+	   "the estimate says that it is a guess");
 	forget();
 	play(64 * MIB, setup, ahead);
 	none_found("asked for ahead, in a program that says nothing");

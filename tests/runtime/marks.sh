@@ -85,12 +85,13 @@ EOF
 )" "20 40 set()" "iterations of both contexts, tensors by name"
 sed -n 's/^[0-9]* [0-9]* mark 1 hint [^ ]* \([a-z]*\) .* 0$/\1/p' "$tmp/spied" | LC_ALL=C sort | uniq -c |
 	awk '{ print $2, $1 }' >"$tmp/hints"
-ok "hints of more than one kind" test "$(wc -l <"$tmp/hints")" -gt 1
+ok "hints have more than one kind" test "$(wc -l <"$tmp/hints")" -gt 1
 like "$("$UMADVISE" report "$tmp/spied.sqlite" --report hints)" "prefetch +A-" \
 	"hints of the recording have their tensor"
 
 # One context: to the number what its log has.
-ok "a program with one context" spied "$tmp/one" env UMADVISE_RUN_LOG="$tmp/one.umlog" "$top_builddir/examples/vector"
+ok "a program with one context runs" \
+	spied "$tmp/one" env UMADVISE_RUN_LOG="$tmp/one.umlog" "$top_builddir/examples/vector"
 "$UMADVISE" report "$tmp/one.umlog" --format json -o "$tmp/one.json"
 python3 "$tmp/export.py" "$tmp/one" "$tmp/one.sqlite" >/dev/null
 "$UMADVISE" report "$tmp/one.sqlite" --format json -o "$tmp/two.json"
@@ -117,5 +118,5 @@ ok "a tool that does not attach" env NVTX_INJECTION64_PATH="$spy" "$top_builddir
 ok "a tool that is not there" env NVTX_INJECTION64_PATH="$tmp/none.so" "$top_builddir/examples/vector"
 ok "the tool of this project plays without marks" spied "$tmp/tool" "$UMADVISE" simulate \
 	"$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --iterations 3
-ok "whoever profiles it" test ! -e "$tmp/tool"
+ok "the tool makes no marks under a profiler" test ! -e "$tmp/tool"
 tap_done

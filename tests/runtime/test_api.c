@@ -157,7 +157,7 @@ static void results(void)
 
 	adv = open_sim(60 * MIB, "on-demand", NULL);
 	err = train(adv, 12, NULL, &base);
-	ok(err == 0 && small.ns < base.ns, "faster than the driver alone (%.2f against %.2f ms)",
+	ok(err == 0 && small.ns < base.ns, "hints are faster than the driver alone (%.2f against %.2f ms)",
 	   (double)small.ns / 1e6, (double)base.ns / 1e6);
 	umadv_close(adv);
 
@@ -232,7 +232,7 @@ static void irregular(void)
 	adv = open_sim(60 * MIB, NULL, NULL);
 	err = run_changing(adv, &hinted);
 	umadv_close(adv);
-	ok(err == 0 && hinted.sum == plain.sum, "have the same results with hints (%g, %g)", hinted.sum, plain.sum);
+	ok(err == 0 && hinted.sum == plain.sum, "hints give the same results (%g, %g)", hinted.sum, plain.sum);
 	ok(hinted.stats.divergences > 2, "though the schedule is left (%llu times)",
 	   (unsigned long long)hinted.stats.divergences);
 	ok(hinted.stats.hinted_iterations > 20 && hinted.stats.discard_bytes > 0,
@@ -378,17 +378,17 @@ static void promises(void)
 	struct result nothing, none, transient, dead;
 	int err = scratch(NOTHING, &nothing);
 
-	ok(!err && nothing.stats.hinted_iterations > 8, "scratch without a promise");
-	is_u64(nothing.stats.discard_bytes, 0, "is never thrown away");
+	ok(!err && nothing.stats.hinted_iterations > 8, "a program with scratch and no promise runs");
+	is_u64(nothing.stats.discard_bytes, 0, "scratch without a promise is never discarded");
 	ok(nothing.stats.evict_bytes > 0, "memory without a promise is copied to the host");
 	err = scratch(NONE, &none);
 	ok(!err && none.sum == nothing.sum,
 	   "scratch that is overwritten as a whole: the same results, poisoned as it is");
 	ok(none.stats.discard_bytes > 0 && none.stats.evict_bytes > none.stats.discard_bytes,
-	   "copied to the host, and not back (%llu copied, %llu discarded)", (unsigned long long)none.stats.evict_bytes,
-	   (unsigned long long)none.stats.discard_bytes);
+	   "scratch is copied to the host and discarded there (%llu copied, %llu discarded)",
+	   (unsigned long long)none.stats.evict_bytes, (unsigned long long)none.stats.discard_bytes);
 	err = scratch(TRANSIENT, &transient);
-	ok(!err && transient.sum == none.sum, "transient scratch: the same results");
+	ok(!err && transient.sum == none.sum, "transient scratch gives the same results");
 	ok(transient.stats.evict_bytes + transient.stats.discard_bytes > 0 &&
 		   transient.stats.evict_bytes <= none.stats.evict_bytes,
 	   "transient memory is not copied more often (%llu discarded, %llu copied)",
@@ -396,7 +396,7 @@ static void promises(void)
 	err = scratch(DEAD, &dead);
 	ok(!err && dead.sum == none.sum, "scratch declared dead: the same results, poisoned as it is");
 	ok(dead.stats.discard_bytes > 0 && dead.stats.evict_bytes < none.stats.evict_bytes,
-	   "thrown away instead of copied (%llu discarded, %llu copied of %llu)",
+	   "dead scratch is discarded instead of copied (%llu discarded, %llu copied of %llu)",
 	   (unsigned long long)dead.stats.discard_bytes, (unsigned long long)dead.stats.evict_bytes,
 	   (unsigned long long)none.stats.evict_bytes);
 }
@@ -438,12 +438,13 @@ static void arguments(void)
 	struct umadv *adv = NULL, *none = NULL;
 	char *p, *q;
 
-	is_int(umadv_open(NULL, NULL), -EINVAL, "no place for the context");
+	is_int(umadv_open(NULL, NULL), -EINVAL, "a missing pointer for the context is refused");
 	umadv_options_init(&o);
 	o.log = on_log;
 	o.strategy = "belady";
-	is_int(umadv_open(&adv, &o), -EINVAL, "an unknown strategy");
-	ok(strstr(last_log, "belady") && strstr(last_log, "lookahead"), "is named, with what is known: %s", last_log);
+	is_int(umadv_open(&adv, &o), -EINVAL, "an unknown strategy is refused");
+	ok(strstr(last_log, "belady") && strstr(last_log, "lookahead"),
+	   "the message names the unknown strategy and the known ones: %s", last_log);
 	o.strategy = "vdnn";
 	is_int(umadv_open(&adv, &o), -EINVAL, "a strategy that is only compared with");
 	ok(strstr(last_log, "'vdnn'") && strstr(last_log, "umadvise simulate only"), "is refused: %s", last_log);
@@ -457,12 +458,12 @@ static void arguments(void)
 	is_int(o.nvtx, UMADV_NVTX_ITERATIONS, "UMADVISE_NVTX sets the option");
 	unsetenv("UMADVISE_NVTX");
 	umadv_options_init(&o);
-	is_int(o.nvtx, UMADV_NVTX_ALL, "without it: all");
-	is_int(o.evict, UMADV_EVICT_AUTO, "who evicts is ours to choose");
+	is_int(o.nvtx, UMADV_NVTX_ALL, "without the variable all marks are on");
+	is_int(o.evict, UMADV_EVICT_AUTO, "the default eviction policy is auto");
 	o.log = on_log;
 	o.evict = (enum umadv_evict)3;
 	is_int(umadv_open(&adv, &o), -EINVAL, "an unknown eviction policy is refused");
-	ok(strstr(last_log, "UMADV_EVICT_AUTO"), "who is no choice: %s", last_log);
+	ok(strstr(last_log, "UMADV_EVICT_AUTO"), "the message names the option: %s", last_log);
 	setenv("UMADVISE_EVICT", "driver", 1);
 	umadv_options_init(&o);
 	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT sets the option");
@@ -476,7 +477,7 @@ static void arguments(void)
 	o.log = on_log;
 	o.device = UMADV_DEVICE_SIM;
 	o.profile = "nonesuch";
-	ok(umadv_open(&adv, &o) < 0, "an unknown profile");
+	ok(umadv_open(&adv, &o) < 0, "an unknown profile is refused");
 	o.profile = NULL;
 	o.struct_size = 1;
 	is_int(umadv_open(&adv, &o), -EINVAL, "options that were not initialised");
@@ -485,7 +486,7 @@ static void arguments(void)
 
 	adv = open_sim(64 * MIB, NULL, NULL);
 	is_int(umadv_alloc(adv, (void **)&p, 0, "p", UMADV_OTHER), -EINVAL, "an allocation of no bytes is refused");
-	is_int(umadv_alloc(adv, (void **)&p, 4096, "p", (enum umadv_role)99), -EINVAL, "no such role");
+	is_int(umadv_alloc(adv, (void **)&p, 4096, "p", (enum umadv_role)99), -EINVAL, "an unknown role is refused");
 	ok(umadv_alloc(adv, (void **)&p, 100000, "p", UMADV_OTHER) == 0 && (uintptr_t)p % 512 == 0,
 	   "memory is 512-byte aligned");
 	ok(umadv_alloc(adv, (void **)&q, 100000, NULL, UMADV_COMM) == 0, "role comm, no name");
@@ -515,7 +516,7 @@ static void arguments(void)
 	is_u64(s.tensors_live, 1, "live tensors are counted");
 	is_u64(s.bytes_live_peak, 200000, "the peak of live bytes is counted");
 	s.struct_size = 0;
-	is_int(umadv_stats_get(adv, &s), -EINVAL, "statistics of no size");
+	is_int(umadv_stats_get(adv, &s), -EINVAL, "statistics of size 0 are refused");
 	ok(umadv_caps_get(adv, &c) == 0 && c.simulated && c.managed && c.capacity == 64 * MIB, "capabilities are read");
 	is_int(umadv_transient(adv, p + 1), -EINVAL, "transient: a tensor's start");
 	is_int(umadv_dead(adv, &o), -EINVAL, "dead: a tensor's start");
@@ -525,7 +526,7 @@ static void arguments(void)
 	umadv_options_init(&o);
 	o.log = on_log;
 	o.device = UMADV_DEVICE_NONE;
-	ok(umadv_open(&none, &o) == 0, "a context without a device");
+	ok(umadv_open(&none, &o) == 0, "a context without a device opens");
 	ok(umadv_alloc(none, (void **)&p, 1000, "p", UMADV_OTHER) == 0, "allocates host memory");
 	memset(p, 1, 1000);
 	ok(umadv_iter(none, NULL) == 0 && umadv_op(none, NULL, "op", UMADV_USES(UMADV_UPDATE(p))) == 0,
@@ -533,7 +534,7 @@ static void arguments(void)
 	is_int(umadv_sim_run(none, NULL, NULL, NULL), -ENODEV, "a context without a device simulates nothing");
 	ok(umadv_caps_get(none, &c) == 0 && !c.managed && *c.why, "a context without a device says why: %s", c.why);
 	umadv_close(none);
-	is_str(umadv_strerror(-ENOMEM), "out of memory", "errors in words");
+	is_str(umadv_strerror(-ENOMEM), "out of memory", "errors have texts");
 	is_str(umadv_version(), "0.1.0", "the version is 0.1.0");
 }
 

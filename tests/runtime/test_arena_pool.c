@@ -76,8 +76,7 @@ static void test_little(void)
 
 	setup(&a);
 	most = 20 * MIB;
-	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0,
-	       "where there is little, less is asked for");
+	is_int(um_arena_pool_alloc(&a, 3 * MIB, UM_ARENA_POOL_MAIN, &addr), 0, "with little memory arenas are smaller");
 	ok(a.regions.at[0].bytes <= most, "no more than there is");
 	is_int(um_arena_pool_alloc(&a, 30 * MIB, UM_ARENA_POOL_MAIN, &addr), -ENOMEM, "more than there is: said so");
 	um_arena_pool_fini(&a);

@@ -543,10 +543,10 @@ int main(int argc, char **argv)
 
 		ok(!plain.err && !plain.op_err, "program %d runs", (int)seed);
 		is_u64(is.content, plain.content, "it computes the same with hints");
-		is_u64(want.content, plain.content, "and with hints and nothing remembered");
+		is_u64(want.content, plain.content, "it computes the same with hints and without memory of plans");
 		is_u64(is.recorded, want.recorded, "the same is recorded");
 		ok(memcmp(&is.stats, &want.stats, sizeof is.stats) == 0, "the same is hinted");
-		is_u64(is.ns, want.ns, "at the same time");
+		is_u64(is.ns, want.ns, "it takes the same time");
 		hinted += is.stats.hinted_iterations;
 		plans += is.stats.plans;
 		diverged += is.stats.divergences;

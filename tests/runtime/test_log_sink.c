@@ -109,12 +109,12 @@ static void whole(void)
 	is_u64(l->counts[UM_LIBRARY_PREFETCH], s.prefetch_bytes, "prefetches add up to the statistics");
 	ok(s.hints_issued > 0, "there are some (%" PRIu64 ")", s.hints_issued);
 	/* Statistics are taken before the helper threads have stopped: the last calls may not be in them. */
-	ok(f.bytes[UM_HINT_PREFETCH] >= s.prefetch_bytes, "bytes to the device");
+	ok(f.bytes[UM_HINT_PREFETCH] >= s.prefetch_bytes, "the log has the bytes to the device");
 	ok(f.bytes[UM_HINT_EVICT] + f.bytes[UM_HINT_ADVISE] >= s.evict_bytes, "bytes to the host, or let go");
 	ok(f.bytes[UM_HINT_DISCARD] >= s.discard_bytes, "discards have at least the bytes of the statistics");
 	ok(f.aimed > 0, "a discard names its op");
 	is_u64(l->counts[UM_LIBRARY_PLANS], s.plans, "the log counts the plans");
-	is_u64(l->levels[UM_LIBRARY_PLAN_NS], s.plan_ns, "what the plan foresees");
+	is_u64(l->levels[UM_LIBRARY_PLAN_NS], s.plan_ns, "the log has the plan's figures");
 	is_str(l->strategy, "lookahead", "the log has the strategy");
 	is_u64(l->budget_bytes, s.budget_bytes, "the log has the budget");
 	um_capture_fini(&f.capture);
@@ -182,7 +182,7 @@ static void forked(void)
 		umadv_close(b.adv);
 		exit(0);
 	}
-	is_int(outcome(pid), 0, "a child of a program with a log");
+	is_int(outcome(pid), 0, "a child of a program with a log ends normally");
 	iterate(&a, 2);
 	umadv_close(a.adv);
 	ok(look(&f, file) == 0 && f.capture.library.iterations == 5, "the parent's log is the parent's");
@@ -220,7 +220,7 @@ static void refused(void)
 	umadv_close(a.adv);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	ok(s.errors > 0 && s.iterations == 80, "the disk is full: counted, and the program goes on");
-	ok(look(&f, file) == 0 && f.capture.library.iterations >= 1, "what was written before can be read");
+	ok(look(&f, file) == 0 && f.capture.library.iterations >= 1, "earlier parts of the log can be read");
 	um_capture_fini(&f.capture);
 }
 

@@ -176,7 +176,7 @@ static void set_up_then_endless(void)
 		app.err |= umadv_iter(app.adv, NULL);
 		ops(11000);
 	}
-	is_int(app.lines, 2, "neither line is said again");
+	is_int(app.lines, 2, "neither line is logged again");
 	is_int(app.err, 0, "no call fails after both lines");
 	umadv_close(app.adv);
 }

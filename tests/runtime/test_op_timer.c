@@ -114,8 +114,8 @@ static void test_measure(void)
 		done = um_op_timer_end(&w, 1);
 		rounds++;
 	}
-	is_int(rounds, 2 * UM_OP_TIMER_PASSES, "are measured a window at a time");
-	is_u64(wrong(&w), 0, "all of them");
+	is_int(rounds, 2 * UM_OP_TIMER_PASSES, "ops are measured a window at a time");
+	is_u64(wrong(&w), 0, "all times are right");
 	um_op_timer_off(&w);
 	is_int(um_op_timer_end(&w, 1), 0, "a timer that was switched off has no times");
 	um_op_timer_fini(&w);
@@ -193,7 +193,7 @@ static void test_trace(void)
 				ns[n++] = ev->op.cost.ns;
 		}
 	}
-	is_u64(ns[0], 12000, "the first op's time");
+	is_u64(ns[0], 12000, "the first op's time is measured");
 	is_u64(ns[1], 13000, "the last one's");
 	um_trace_free(trace);
 	unlink(path);

@@ -137,7 +137,7 @@ int main(void)
 	ok(app_ops(&a) == 0, "the iterations are replayed");
 	before = allocations - before;
 	if (COUNTS)
-		is_u64(before, 0, "no allocation in %d ops", 2 * APP_LAYERS);
+		is_u64(before, 0, "%d ops allocate no memory", 2 * APP_LAYERS);
 	else
 		skip(1, "the sanitizer owns malloc");
 	umadv_stats_get(a.adv, &s);

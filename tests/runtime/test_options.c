@@ -220,7 +220,7 @@ static void distances(void)
 
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		is_int(um_near_distance(known[i].a, strlen(known[i].a), known[i].b), known[i].d,
-		       "%u edits between '%s' and '%s'", known[i].d, known[i].a, known[i].b);
+		       "the distance is %u edits between '%s' and '%s'", known[i].d, known[i].a, known[i].b);
 }
 
 int main(void)

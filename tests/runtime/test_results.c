@@ -319,7 +319,7 @@ int main(void)
 			diverged += few.divergences;
 		}
 	}
-	is_u64(over, 0, "what hints made resident never exceeded the budget");
+	is_u64(over, 0, "hints never make more resident than the budget");
 	if (!tap_few())
 		ok(discarded && evicted, "some memory was discarded, some evicted");
 #ifdef REAL_THREADS

@@ -73,7 +73,8 @@ static void pinned(void)
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "copies in both directions complete");
 	is_u64(now() - t0, SEG + MS, "copies in both directions run at once, each at its rate");
 	um_sim_tally(gpu, &t);
-	ok(t.copied_h2d == MS && t.copied_d2h == MS && !t.h2d_bytes && !t.d2h_bytes, "counted apart from migrations");
+	ok(t.copied_h2d == MS && t.copied_d2h == MS && !t.h2d_bytes && !t.d2h_bytes,
+	   "copies are counted apart from migrations");
 
 	t0 = now();
 	copy(a, dev, pin, MS, 0);
@@ -138,8 +139,8 @@ static void pageable(void)
 	t0 = now();
 	copy(a, page, dev, MS, 0);
 	is_u64(now() - t0, 0, "it is pinned");
-	is_int(um_sim_host_unregister(gpu, page + 1), UM_CUDA_NOT_REGISTERED, "until its beginning");
-	is_int(um_sim_host_unregister(gpu, page), UM_CUDA_OK, "is given back");
+	is_int(um_sim_host_unregister(gpu, page + 1), UM_CUDA_NOT_REGISTERED, "an address inside the page is refused");
+	is_int(um_sim_host_unregister(gpu, page), UM_CUDA_OK, "the page is unregistered");
 	is_u64(now() - t0, SEG + MS / 2, "unregistering memory waits for its copies");
 	t0 = now();
 	copy(a, page, pin, MS, 0);
@@ -161,12 +162,12 @@ static void rows(void)
 	d.from = pin;
 	t0 = now();
 	is_int(um_sim_copy(gpu, a, &d, 1), UM_CUDA_OK, "a copy of rows is accepted");
-	is_u64(now() - t0, SEG + 150, "are one copy");
-	ok(dev[0] == 1 && dev[49] == 1 && dev[50] == 0 && dev[149] == 2 && dev[200] == 3, "each in its place");
+	is_u64(now() - t0, SEG + 150, "rows without gaps are one copy");
+	ok(dev[0] == 1 && dev[49] == 1 && dev[50] == 0 && dev[149] == 2 && dev[200] == 3, "each value is in its place");
 	d.to_pitch = 49;
 	is_int(um_sim_copy(gpu, a, &d, 1), UM_CUDA_INVALID_VALUE, "a copy of rows onto each other is refused");
 	s.at = dev;
-	is_int(um_sim_set(gpu, a, &s), UM_CUDA_OK, "rows of words");
+	is_int(um_sim_set(gpu, a, &s), UM_CUDA_OK, "rows of words are filled");
 	s.size = 2;
 	s.at = dev + 400;
 	um_sim_set(gpu, a, &s);
@@ -209,7 +210,7 @@ static void managed(int backed)
 	um_sim_tally(gpu, &u);
 	is_u64(u.visits - t.visits, 6, "a copy out of a managed block");
 	is_u64(u.batches - t.batches, 6, "faults page by page");
-	is_u64(u.h2d_bytes - t.h2d_bytes, BLOCK, "brings it to the device");
+	is_u64(u.h2d_bytes - t.h2d_bytes, BLOCK, "the copy brings it to the device");
 	is_u64(u.copied_d2h - t.copied_d2h, BLOCK, "the rest is copied from the device");
 	um_sim_block(gpu, m, &st);
 	is_u64(st.gpu, UINT32_MAX, "where it stays");

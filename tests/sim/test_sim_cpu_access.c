@@ -380,7 +380,7 @@ static void test_off(void)
 	char *p;
 
 	open_sim(4, 0);
-	ok(!um_sim_follows(gpu), "off unless asked for");
+	ok(!um_sim_follows(gpu), "tracking is off by default");
 	p = managed(BLOCK);
 	memset(p, 1, BLOCK);
 	kernel(p, BLOCK, UM_READ);

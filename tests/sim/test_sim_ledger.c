@@ -87,21 +87,21 @@ static void test_sums(void)
 	is_str(kernels[3].name, "(copy)", "copies are listed under their own name");
 	ok(kernels[3].xfer && !kernels[1].xfer, "is told from kernels");
 	ok(t.evictions > 5, "there were evictions");
-	is_u64(SUM(kernels, n_kernels, stall_ns), t.stall_ns, "stall of kernels");
+	is_u64(SUM(kernels, n_kernels, stall_ns), t.stall_ns, "the stall of kernels adds up");
 	is_u64(SUM(kernels, n_kernels, faults), t.faults, "faults of kernels");
 	is_u64(SUM(memories, n_memories, faults), t.faults, "faults of allocations");
 	is_u64(SUM(memories, n_memories, cpu_faults), t.cpu_faults, "CPU faults of allocations");
 	is_u64(SUM(memories, n_memories, h2d_bytes), t.h2d_bytes, "bytes in of all allocations add up");
 	is_u64(SUM(memories, n_memories, d2h_bytes), t.d2h_bytes, "bytes out of all allocations add up");
-	is_u64(SUM(memories, n_memories, evictions), t.evictions, "evictions of allocations");
-	is_u64(SUM(kernels, n_kernels, evictions), t.evictions, "evictions for kernels");
+	is_u64(SUM(memories, n_memories, evictions), t.evictions, "evictions of allocations add up");
+	is_u64(SUM(kernels, n_kernels, evictions), t.evictions, "evictions for kernels add up");
 	ok(SUM(memories, n_memories, stall_ns) <= t.stall_ns &&
 		   SUM(memories, n_memories, stall_ns) > t.stall_ns - t.stall_ns / 100,
-	   "stall of allocations, but for rounding");
-	is_u64(kernels[1].ns - kernels[1].stall_ns, 3000, "what is no stall is computing");
-	is_u64(kinds[UM_SIM_MANAGED].peak_bytes, 5 * BLOCK, "most managed bytes");
-	is_u64(kinds[UM_SIM_MANAGED].bytes, 3 * BLOCK, "managed bytes now");
-	ok(!memories[2].alive && memories[1].alive, "freed, and not");
+	   "the stall of allocations adds up, except rounding");
+	is_u64(kernels[1].ns - kernels[1].stall_ns, 3000, "time without a stall is computing");
+	is_u64(kinds[UM_SIM_MANAGED].peak_bytes, 5 * BLOCK, "the peak of managed bytes is right");
+	is_u64(kinds[UM_SIM_MANAGED].bytes, 3 * BLOCK, "the current managed bytes are right");
+	ok(!memories[2].alive && memories[1].alive, "freed allocations are marked");
 	is_u64(calls, 1, "the host function is called once");
 }
 
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 	gpu->api->close(gpu);
 	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = um_profile_find("v100")}))
 		tap_bail("cannot open");
-	is_int(um_sim_ledger_show(gpu, show, NULL), -ENOENT, "no ledger unless asked for");
+	is_int(um_sim_ledger_show(gpu, show, NULL), -ENOENT, "a device has no ledger by default");
 	gpu->api->close(gpu);
 	return tap_done();
 }

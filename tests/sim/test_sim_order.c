@@ -182,7 +182,7 @@ static void patience(void)
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, wait_event, &got[i]);
 	pthread_create(&t[3], NULL, let_go, NULL);
-	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "waiting for what another thread will enqueue");
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "a stream waits for work that another thread enqueues");
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	ok(!got[0] && !got[1] && !got[2], "several threads write the value at once without an error");

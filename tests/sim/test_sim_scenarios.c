@@ -210,9 +210,9 @@ static void first_touch(void)
 	clear();
 	kernel_as(UM_PATTERN_NARROW, p, BLOCK, UM_READ);
 	t = since();
-	is_u64(t.visits, 6, "T2 initialised by the CPU: the same visits");
+	is_u64(t.visits, 6, "T2 memory initialised by the CPU has the same visits");
 	is_str(tails("migrate h2d", 0), growth, "T2 each copies what it brings");
-	is_u64(t.h2d_bytes, BLOCK, "T2 2 MiB in all");
+	is_u64(t.h2d_bytes, BLOCK, "T2 moves 2 MiB in all");
 	ok(state(p).cpu_chunk && !state(p).cpu, "T2 the host chunk stays cached");
 	shut();
 }
@@ -236,12 +236,12 @@ static void density(void)
 	since();
 	for (unsigned i = 0; i < 16; i++)
 		kernel_as(UM_PATTERN_NARROW, p + 2 * BLOCK + i * 2 * KIB64, 4096, UM_READ);
-	is_u64(since().visits, 16, "T4 a stride of 128 KiB: 16 visits");
-	is_u64(state(p + 2 * BLOCK).gpu, 0x55555555, "T4 1 MiB resident");
-	is_u64(before.resident_bytes, 3 * BLOCK, "T4 2 MiB of device memory used");
+	is_u64(since().visits, 16, "T4 a stride of 128 KiB makes 16 visits");
+	is_u64(state(p + 2 * BLOCK).gpu, 0x55555555, "T4 1 MiB is resident");
+	is_u64(before.resident_bytes, 3 * BLOCK, "T4 2 MiB of device memory are used");
 	advise(p + 3 * BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
 	kernel_as(UM_PATTERN_NARROW, p + 3 * BLOCK, 4096, UM_READ);
-	is_u64(since().visits, 1, "T5 preferred: one visit");
+	is_u64(since().visits, 1, "T5 a preferred location makes one visit");
 	is_u64(state(p + 3 * BLOCK).gpu, UINT32_MAX, "T5 brings the whole block");
 	shut();
 }
@@ -294,7 +294,8 @@ static void prefetch_resident(void)
 	since();
 	t0 = um_sim_now(gpu);
 	prefetch(p, 2 * BLOCK);
-	is_u64(um_sim_now(gpu) - t0, profile.c_api + 2 * profile.c_pf_res, "T9 prefetch of a resident range: its time");
+	is_u64(um_sim_now(gpu) - t0, profile.c_api + 2 * profile.c_pf_res,
+	       "T9 prefetch of a resident range takes its time");
 	is_u64(since().h2d_bytes, 0, "T9 nothing is copied");
 	clear();
 	for (int i = 4; i < 8; i++)
@@ -480,10 +481,10 @@ static void what_moves(void)
 	kernel(p, BLOCK, UM_READ);
 	is_u64(since().h2d_bytes, BLOCK, "T17 read-mostly: copied in");
 	kernel(q, BLOCK, UM_READ);
-	is_u64(since().d2h_bytes, 0, "T17 evicted for nothing");
+	is_u64(since().d2h_bytes, 0, "T17 the block is evicted needlessly");
 	kernel(p, BLOCK, UM_READ);
 	t = since();
-	is_u64(t.h2d_bytes, BLOCK, "T17 and copied in again");
+	is_u64(t.h2d_bytes, BLOCK, "T17 the block is copied in again");
 	is_u64(t.d2h_bytes, BLOCK, "T17 (the other one is not read-mostly)");
 
 	p = managed(1);
@@ -525,7 +526,7 @@ static void read_mostly(void)
 	kernel(p, BLOCK, UM_READ);
 	is_u64(since().faults, 0, "T19 setting read-mostly leaves what is there readable");
 	kernel(p, 4096, UM_WRITE);
-	is_u64(since().faults, 16, "T19 but not writable");
+	is_u64(since().faults, 16, "T19 the page is not writable");
 
 	p = written(1);
 	advise(p, BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_device(0));
@@ -572,7 +573,7 @@ static void discards(void)
 	discard(p + 2 * BLOCK, 2 * BLOCK, 0);
 	t = since();
 	ok(state(p + 2 * BLOCK).list == UM_SIM_UNUSED, "T20 discarded blocks are unused");
-	is_u64(t.resident_bytes, 2 * BLOCK, "T20 and not resident");
+	is_u64(t.resident_bytes, 2 * BLOCK, "T20 the page is not resident");
 	clear();
 	kernel(p + 4 * BLOCK, 2 * BLOCK, UM_WRITE);
 	t = since();
@@ -614,7 +615,7 @@ static void discards(void)
 		kernel_as((enum um_pattern)k, p, BLOCK, UM_WRITE);
 		is_u64(since().faults, 512, "T23 discarded, then written by faults (pattern %d): one for each 4 KiB",
 		       k);
-		ok(state(p).list == UM_SIM_DISCARDED, "T23 and among the discarded");
+		ok(state(p).list == UM_SIM_DISCARDED, "T23 the block is among the discarded ones");
 		kernel_as((enum um_pattern)k, p, BLOCK, UM_WRITE);
 		is_u64(since().faults, 0, "T23 written, it faults no more");
 		kernel(managed(4), 4 * BLOCK, UM_WRITE);
@@ -696,7 +697,7 @@ static void home_and_back(void)
 	prefetch(p + BLOCK, BLOCK);
 	gpu->api->cudaMemGetInfo(gpu, &is_free, &total);
 	t = since();
-	is_u64(t.h2d_bytes, BLOCK, "T25 home and back: copied in");
+	is_u64(t.h2d_bytes, BLOCK, "T25 a round trip to the host copies it in");
 	is_u64(t.evictions + (was_free - is_free), 0, "T25 into the chunk it had");
 	shut();
 }
@@ -718,7 +719,7 @@ static void after_eviction(void)
 	kernel(p, BLOCK, UM_READ);
 	t = since();
 	is_u64(t.faults, 0, "T26 accessed by the GPU and evicted: no fault");
-	is_u64(t.remote_bytes, 2 * BLOCK, "T26 remote for good");
+	is_u64(t.remote_bytes, 2 * BLOCK, "T26 the memory stays remote");
 	prefetch(p, BLOCK);
 	since();
 	kernel(p, BLOCK, UM_READ);
@@ -762,7 +763,7 @@ static void device_memory(void)
 	since();
 	t0 = um_sim_now(gpu);
 	clear();
-	is_int(gpu->api->cudaMalloc(gpu, &d, 3 * BLOCK), UM_CUDA_OK, "T28 device memory, full of managed data");
+	is_int(gpu->api->cudaMalloc(gpu, &d, 3 * BLOCK), UM_CUDA_OK, "T28 device memory is full of managed data");
 	t = since();
 	is_u64(t.evictions, 3, "T28 evicts as many blocks");
 	is_str(tails("evict ", 1), "m1+0 m1+1 m1+2", "T28 in the order of the list");
@@ -830,11 +831,11 @@ static void ping_pong(void)
 			at = i + 1;
 	}
 	is_int(at, 5, "T31 CPU and GPU write one page: thrashing from the fifth migration");
-	is_u64(count("throttle"), 10, "T31 throttled ten times");
-	is_u64(count(" pin "), 1, "T31 then pinned");
+	is_u64(count("throttle"), 10, "T31 the block is throttled ten times");
+	is_u64(count(" pin "), 1, "T31 the block is then pinned");
 	kernel_as(UM_PATTERN_NARROW, q, 4096, UM_WRITE);
 	um_sim_sync(gpu);
-	ok(state(q).remote & 1 && state(q).cpu & 1, "T31 to the host");
+	ok(state(q).remote & 1 && state(q).cpu & 1, "T31 the block is pinned to the host");
 	since();
 	um_sim_host_touch(gpu, q, 4096, UM_WRITE);
 	kernel_as(UM_PATTERN_NARROW, q, 4096, UM_WRITE);
@@ -928,12 +929,12 @@ static void cpu_touches(void)
 	um_sim_host_touch(gpu, p + BLOCK, 4096, UM_READ);
 	ok(um_sim_now(gpu) - t0 >= profile.c_cpuf + um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, KIB64, 1, 0),
 	   "T34 and a resident one: the caller waits");
-	is_u64(since().d2h_bytes, KIB64, "T34 for 64 KiB");
+	is_u64(since().d2h_bytes, KIB64, "T34 the visit covers 64 KiB");
 	shut();
 
 	open_sim(10);
 	p = written(10);
-	is_u64(since().host_bytes, 10 * BLOCK, "T35 initialised by the CPU");
+	is_u64(since().host_bytes, 10 * BLOCK, "T35 the CPU initialises the memory");
 	prefetch(p, 10 * BLOCK);
 	is_u64(since().host_bytes, 10 * BLOCK, "T35 all on the GPU: host memory is not given back");
 	gpu->api->cudaFree(gpu, p);

@@ -104,10 +104,10 @@ static void streams(void)
 	is_int(api->cudaEventQuery(gpu, e[1]), UM_CUDA_NOT_READY, "one behind a kernel is not");
 	is_int(api->cudaEventElapsedTime(gpu, &ms, e[0], e[1]), UM_CUDA_NOT_READY,
 	       "an event that is not reached has no time yet");
-	is_int(api->cudaEventSynchronize(gpu, e[2]), UM_CUDA_OK, "waiting for an event");
+	is_int(api->cudaEventSynchronize(gpu, e[2]), UM_CUDA_OK, "waiting for an event times out");
 	is_u64(um_sim_now(gpu), 4 * MS, "takes until it is reached");
 	is_int(api->cudaEventQuery(gpu, e[1]), UM_CUDA_NOT_READY, "later ones are still to come");
-	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "waiting for a stream");
+	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_OK, "waiting for a stream times out");
 	is_u64(um_sim_now(gpu), 5 * MS, "kernels of a stream follow each other, those of two overlap");
 	is_u64(between(e[0], e[1]), 5 * MS, "the elapsed time between events is exact");
 
@@ -365,7 +365,7 @@ static void workers(void)
 	s.step[1] = (struct um_step){UM_STEP_WAIT, e};
 	is_int(api->worker_start(gpu, &w), UM_CUDA_OK, "a worker is started");
 	um_sim_sync(gpu);
-	is_u64(s.n, 3, "is stepped until it is idle");
+	is_u64(s.n, 3, "the worker is stepped until it is idle");
 	is_u64(s.at[0] - t0, 0, "an idle worker is called at once first");
 	is_u64(s.at[1] - t0, home, "AGAIN: when its own call is over");
 	is_u64(s.at[2] - t0, 2 * MS, "WAIT: when the event is there");
@@ -481,7 +481,7 @@ static void content(void)
 	um_sim_sync(gpu);
 	is_int(p[7], 42, "the kernel writes its result then");
 	touch(a, p, BLOCK, MS);
-	is_int(api->cudaMemDiscardBatchAsync(gpu, &at, &bytes, 1, 0, a), UM_CUDA_OK, "discarded behind a kernel");
+	is_int(api->cudaMemDiscardBatchAsync(gpu, &at, &bytes, 1, 0, a), UM_CUDA_OK, "a discard waits for the kernel");
 	is_int(p[7], 42, "content is there until then");
 	um_sim_sync(gpu);
 	is_int(p[7], 0xdb, "the freed memory is poisoned afterwards");
@@ -527,13 +527,14 @@ static void refusals(void)
 	is_int(um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .capacity = 100}), -EINVAL,
 	       "no block fits");
 	is_int(um_sim_open(&gpu, &(struct um_sim_options){.profile = &(struct um_profile){.capacity = BLOCK}}), -EINVAL,
-	       "a profile without rates");
+	       "a profile without rates is refused");
 	open_sim(2);
 	p = written(2);
 	in = (char *)p + 4096;
 	api->cudaMalloc(gpu, &d, 4096);
 	api->cudaHostAlloc(gpu, &h, 4096, 0);
-	is_int(api->cudaMemPrefetchAsync(gpu, d, 4096, here, 0, a), UM_CUDA_INVALID_VALUE, "prefetch: not managed");
+	is_int(api->cudaMemPrefetchAsync(gpu, d, 4096, here, 0, a), UM_CUDA_INVALID_VALUE,
+	       "a prefetch of unmanaged memory is refused");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, 3 * BLOCK, here, 0, a), UM_CUDA_INVALID_VALUE,
 	       "a prefetch beyond the end is refused");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, 0, here, 0, a), UM_CUDA_INVALID_VALUE,
@@ -545,7 +546,7 @@ static void refusals(void)
 	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, p), UM_CUDA_INVALID_VALUE,
 	       "a prefetch on an unknown stream is refused");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, NULL), UM_CUDA_INVALID_VALUE,
-	       "a batch: on the default stream");
+	       "a batch on the default stream is refused");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &one, 1, 0, a), UM_CUDA_INVALID_VALUE,
 	       "whose locations begin late");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, a), UM_CUDA_OK,
@@ -644,7 +645,7 @@ static void walks(void)
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
 	um_sim_block(gpu, p, &s);
-	is_u64(s.gpu, 1u << 31 | 1u << 16, "two tensors in one block: each one's pages");
+	is_u64(s.gpu, 1u << 31 | 1u << 16, "two tensors in one block have their own pages");
 	is_u64(tally().batches, 1, "all faults are in one batch");
 	x[0] = (struct um_touch){p + BLOCK, 4 * BLOCK, 8 * 4096, UM_READ};
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_PATTERN_NARROW});
@@ -656,7 +657,7 @@ static void walks(void)
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 1, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
 	is_u64(tally().faults, t.faults, "the same pages are touched again");
-	is_int(um_sim_block(gpu, p + 8 * BLOCK + 100, &s), -ENOENT, "where nothing is, there is no block");
+	is_int(um_sim_block(gpu, p + 8 * BLOCK + 100, &s), -ENOENT, "unmapped memory has no block");
 	shut();
 
 	open_sim(2);
@@ -679,7 +680,7 @@ static void walks(void)
 	x[1] = (struct um_touch){q, 4 * BLOCK, 0, UM_READ}; /* missing */
 	um_sim_run(gpu, a, &(struct um_sim_kernel){.access = x, .n_access = 2, .pattern = UM_PATTERN_NARROW});
 	um_sim_sync(gpu);
-	is_u64(tally().h2d_bytes - h2d, 2 * BLOCK, "what is evicted before its turn does");
+	is_u64(tally().h2d_bytes - h2d, 2 * BLOCK, "a block evicted before its turn migrates again");
 	shut();
 }
 

@@ -87,7 +87,7 @@ real=$(dirname "${NVCC:-/none/bin/nvcc}")/../lib64/libcudart.so.13
 if [ -e "$real" ]; then
 	is "$(compare "$here/libcudart.so.13" "$real")" "" "the runtime has every name of the real one"
 	is "$($NM -D --with-symbol-versions "$here/libcudart.so.13" | grep ' T ' | grep -cv '@@libcudart.so.13$')" 0 \
-		"each with its version"
+		"each name has its version"
 else
 	skip 2 "no CUDA runtime 13 here"
 fi
@@ -154,9 +154,9 @@ free twice: cudaErrorInvalidValue"
 export UMADVISE_DRYRUN_PROFILE=a100 UMADVISE_DRYRUN_MEMORY=67108864
 case $("$NVCC" --version) in
 *"release 13."*)
-	is "$(under "$tmp/shared" 2>"$tmp/err")" "$want" "a program with the shared runtime"
+	is "$(under "$tmp/shared" 2>"$tmp/err")" "$want" "a program with the shared runtime runs"
 	is "$(cat "$tmp/err")" "umadvise: the stand-in runtime does not support cudaMallocMipmappedArray" \
-		"which is told what is not there"
+		"a missing function is reported"
 	is "$(UMADVISE_DRYRUN_FAIL=cuLaunchKernel:1:719 under "$tmp/shared" 2>/dev/null | grep '^launch')" \
 		"launch: cudaErrorLaunchFailure" "a launch that fails"
 	is "$(UMADVISE_DRYRUN_MISSING=cuMemDiscardBatchAsync under "$tmp/shared" 2>/dev/null | grep '^discard')" \

@@ -149,8 +149,8 @@ static void check_param(const struct um_image_kernel *k, size_t i, uint32_t offs
 {
 	if (!ok(k && i < k->params.n, "parameter %zu is there", i))
 		return;
-	is_u64(k->params.at[i].offset, offset, "parameter %zu: offset", i);
-	is_u64(k->params.at[i].bytes, bytes, "parameter %zu: size", i);
+	is_u64(k->params.at[i].offset, offset, "parameter %zu has its offset", i);
+	is_u64(k->params.at[i].bytes, bytes, "parameter %zu has its size", i);
 }
 
 static void check_ptx(const struct um_image *image)
@@ -158,7 +158,7 @@ static void check_ptx(const struct um_image *image)
 	const struct um_image_kernel *k = um_image_kernel_find(image, "first");
 	int one = 0;
 
-	is_u64(image->kernels.n, 3, "three entries, none in a comment or a body");
+	is_u64(image->kernels.n, 3, "the text has three entries, none in a comment or a body");
 	check_param(k, 0, 0, 1);
 	check_param(k, 1, 8, 24);
 	check_param(k, 2, 32, 8);
@@ -183,9 +183,9 @@ static void check_elf(const struct um_image *image)
 	is_u64(image->vars.n, 2, "the image has two variables");
 	if (image->vars.n != 2)
 		return;
-	ok(image->vars.at[0].managed && image->vars.at[0].init, "one managed, with a value");
+	ok(image->vars.at[0].managed && image->vars.at[0].init, "one variable is managed and has a value");
 	ok(!memcmp(image->vars.at[0].init, "\5\4\3\2", 4), "the variable has the value of the right image");
-	ok(!image->vars.at[1].init && image->vars.at[1].bytes == 400, "one of zeros");
+	ok(!image->vars.at[1].init && image->vars.at[1].bytes == 400, "one variable is zero");
 }
 
 /* Every end and every damaged byte: any answer will do. Returns how many were taken for good. */

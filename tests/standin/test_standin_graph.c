@@ -143,7 +143,7 @@ static void captured(void)
 	is_int(read_async(device, 256, stream), 0, "a copy is captured");
 	CALL(cuStreamGetCaptureInfo, 11030, void *, int *, unsigned long long *, void **, void *const **, size_t *)
 	(stream, &type[0], &id, &graph, NULL, &n);
-	ok(type[0] == 1 && id && graph && n == 1, "what is known of a capture");
+	ok(type[0] == 1 && id && graph && n == 1, "a capture has its properties");
 	is_int(finish(other, &graph), 401, "it ends where it began");
 	is_int(finish(stream, &graph), 0, "the capture ends with a graph");
 	is_int(status(stream), 0, "the stream is not capturing after the end");
@@ -153,7 +153,7 @@ static void captured(void)
 	CALL(cuGraphGetRootNodes, 10000, void *, void **, size_t *)(graph, root, &n_root);
 	CALL(cuGraphGetEdges, 10000, void *, void **, void **, size_t *)(graph, from, to, &n_edges);
 	ok(n == 4 && n_root == 1 && n_edges == 3 && root[0] == all[0] && from[0] == all[0] && to[2] == all[3],
-	   "four nodes in a row");
+	   "the graph has four nodes in a row");
 	for (int i = 0; i < 4; i++)
 		CALL(cuGraphNodeGetType, 10000, void *, int *)(all[i], &type[i]);
 	ok(type[0] == 2 && type[1] == 0 && type[2] == 3 && type[3] == 1,
@@ -186,7 +186,7 @@ static void forked(void)
 	begin(stream, GLOBAL);
 	record(fork, stream);
 	is_int(wait_for(other, fork), 0, "a stream that waits for a capturing one");
-	is_int(status(other), 1, "captures with it");
+	is_int(status(other), 1, "the stream captures with it");
 	set_async(device, 1, 1 << 20, stream);
 	for (int i = 0; i < 3; i++)
 		set_async(device + (4 << 20), 2, 1 << 20, other);
@@ -203,7 +203,7 @@ static void forked(void)
 	run(exec, stream);
 	record(ended, stream);
 	synchronize(stream);
-	is_int(pinned[3], 2, "what joined was done before");
+	is_int(pinned[3], 2, "joined work runs before");
 	record(begun, stream);
 	run(exec, stream);
 	record(ended, stream);
@@ -268,7 +268,7 @@ static void broken(void)
 	record(e, stream);
 	wait_for(other, e);
 	launch(other, device, 1);
-	is_int(finish(stream, &graph), UNJOINED, "what forked must join");
+	is_int(finish(stream, &graph), UNJOINED, "forked streams must join");
 	is_int(status(other), 0, "the other stream is not capturing any more");
 
 	begin(stream, GLOBAL);
@@ -345,11 +345,11 @@ static void by_hand(void)
 	       "a kernel node is added");
 	is_int(CALL(cuGraphAddMemsetNode, 10000, ADD, void *, void *)(&set, graph, NULL, 0, &fill, NULL), 0,
 	       "a fill node is added");
-	is_int(CALL(cuGraphAddEmptyNode, 10000, ADD)(&empty, graph, &set, 1), 0, "an empty one behind it");
+	is_int(CALL(cuGraphAddEmptyNode, 10000, ADD)(&empty, graph, &set, 1), 0, "an empty node is added after it");
 	is_int(CALL(cuGraphAddDependencies, 10000, void *, void **, void **, size_t)(graph, &empty, &kernel, 1), 0,
 	       "the kernel depends on the empty node");
 	is_int(CALL(cuGraphAddChildGraphNode, 10000, ADD, void *)(&child, outer, NULL, 0, graph), 0,
-	       "a graph in a graph");
+	       "a graph is added to a graph");
 	CALL(cuGraphAddChildGraphNode, 10000, ADD, void *)(&second, outer, &child, 1, graph);
 	is_int(CALL(cuGraphAddHostNode, 10000, ADD, void *)(&host, outer, &second, 1, &call), 0,
 	       "a host function node is added");
@@ -357,7 +357,7 @@ static void by_hand(void)
 	run(exec, stream);
 	read_async(device, 64, stream);
 	synchronize(stream);
-	is_int(pinned[7], 103, "are done in the order of their edges");
+	is_int(pinned[7], 103, "nodes run in the order of their edges");
 	is_int(calls, 1, "the host function is called once");
 	drop(outer, exec);
 
@@ -372,11 +372,12 @@ static void by_hand(void)
 	is_int(pinned[7], 130, "parameters have the values they had when given");
 	by = 300;
 	CALL(cuGraphKernelNodeSetParams, 12000, void *, void *)(kernel, &k);
-	is_int(CALL(cuGraphExecUpdate, 12000, void *, void *, void *)(exec, graph, info), 0, "a graph that changed");
+	is_int(CALL(cuGraphExecUpdate, 12000, void *, void *, void *)(exec, graph, info), 0,
+	       "a changed graph updates its instance");
 	run(exec, stream);
 	read_async(device, 64, stream);
 	synchronize(stream);
-	is_int(pinned[7], 400, "is taken over");
+	is_int(pinned[7], 400, "the change is taken over");
 	CALL(cuGraphDestroyNode, 10000, void *)(empty);
 	is_int(CALL(cuGraphExecUpdate, 12000, void *, void *, void *)(exec, graph, info), 910,
 	       "an update from a different graph is refused");

@@ -112,9 +112,9 @@ static void allocations(void)
 	       "rows are allocated");
 	is_u64(pitch, 512, "rows are 512 bytes apart");
 	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p + 700), 0,
-	       "a place in them");
+	       "an address inside the rows finds them");
 	ok(base == p && bytes == 5120, "belongs to them");
-	is_int(CALL(cuMemFree, 3020, uint64_t)(p + 512), 1, "what is freed is a whole allocation");
+	is_int(CALL(cuMemFree, 3020, uint64_t)(p + 512), 1, "only whole allocations are freed");
 	is_int(CALL(cuMemFree, 3020, uint64_t)(p), 0, "rows are freed");
 	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(&base, &bytes, p), 500,
 	       "it is not found");
@@ -145,10 +145,10 @@ static void copies(void)
 	is_int(CALL(cuMemcpyDtoD, 3020, uint64_t, uint64_t, size_t)(managed, device, n * 4), 0,
 	       "a copy to managed memory is accepted");
 	is_int(to_host(host, managed, n * 4), 0, "a copy from managed memory to the host is accepted");
-	ok(host[0] == 0 && host[77] == 77 && host[n - 1] == (int)n - 1, "is what it was");
+	ok(host[0] == 0 && host[77] == 77 && host[n - 1] == (int)n - 1, "the copies return the content");
 	c.fd = device;
 	c.th = host + n;
-	is_int(CALL(cuMemcpy2D, 3020, const void *)(&c), 0, "rows out of the middle");
+	is_int(CALL(cuMemcpy2D, 3020, const void *)(&c), 0, "rows are copied out of the middle");
 	ok(host[n] == 1026 && host[n + 10] == 2050 && host[n + 99] == 1035 + 9 * 1024, "come as rows");
 	c.ft = 3;
 	is_int(CALL(cuMemcpy2D, 3020, const void *)(&c), 801, "arrays are not known");
@@ -179,7 +179,7 @@ static void order(void)
 	stream = stream_new(0);
 	other = stream_new(1);
 	CALL(cuStreamGetFlags, 5050, void *, unsigned *)(other, &flags);
-	is_u64(flags, 1, "a stream's flags");
+	is_u64(flags, 1, "a stream has its flags");
 	CALL(cuStreamGetPriority, 5050, void *, int *)(other, &priority);
 	is_int(priority, 0, "the priority of the stream is 0");
 	is_int(query(stream), 0, "an idle stream is complete");
@@ -259,7 +259,7 @@ static void host_functions(void)
 	is_int(CALL(cuMemGetAddressRange, 3020, uint64_t *, size_t *, uint64_t)(NULL, NULL, p), 0,
 	       "the memory exists until the stream reaches the free");
 	synchronize(stream);
-	is_int(pinned[5], 9, "having been used");
+	is_int(pinned[5], 9, "the pinned memory was used");
 	is_int(to_host(host, p, 4), 1, "the memory is gone after the free");
 }
 
@@ -315,7 +315,7 @@ static void hints(void)
 		    void *)(at, bytes, 1, 0, stream),
 	       0, "a batch of discards is accepted");
 	is_int(CALL(cuCtxSynchronize, 2000, void)(), 0, "the context completes all work");
-	is_int(*(int *)(uintptr_t)(managed + 64), (int)0xdbdbdbdb, "what was discarded is worthless");
+	is_int(*(int *)(uintptr_t)(managed + 64), (int)0xdbdbdbdb, "discarded memory loses its content");
 }
 
 static void pointers(void)
@@ -325,9 +325,9 @@ static void pointers(void)
 	uint64_t base = 0;
 
 	CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, managed + 99);
-	ok(type == 2 && is_managed == 1 && ordinal == 0, "what a managed pointer is");
+	ok(type == 2 && is_managed == 1 && ordinal == 0, "a managed pointer has its attributes");
 	CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out, (uintptr_t)pinned);
-	ok(type == 1 && is_managed == 0 && ordinal == 0, "a pinned one");
+	ok(type == 1 && is_managed == 0 && ordinal == 0, "a pinned pointer has its attributes");
 	is_int(CALL(cuPointerGetAttributes, 7000, unsigned, int *, void **, uint64_t)(3, attributes, out,
 										      (uintptr_t)host),
 	       0, "an unknown one is no error");

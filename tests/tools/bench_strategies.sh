@@ -27,7 +27,7 @@ for row in csv.DictReader(open(sys.argv[1], newline="")):
 }
 
 few=("$work" --profiles v100 --ratios 1.5 --strategies "lookahead,autoswap,autoswap-no-overhead" --output "$out")
-ok "one workload, one device" bench "${few[@]}"
+ok "one workload runs on one device" bench "${few[@]}"
 is "$(calls)" 6 "the list, the bound, on-demand, and three strategies"
 told() { # STRATEGY [OPTION...]: the tool's own figures, as the csv has them
 	"$UMADVISE" simulate "$work" --oversubscribe 1.5 --format csv --strategy "$@" 2>/dev/null | tail -n 1 |
@@ -46,7 +46,8 @@ is "$(column bound steady_ns)" "$bound" "the bound as simulate says"
 time_of() { column "$1" steady_ns; }
 quotient() { awk "BEGIN { printf \"%.4f\", $1 / $2 }"; }
 is "$(column lookahead x_bound)" "$(quotient "$(time_of lookahead)" "$bound")" "the table has the time over the bound"
-is "$(column lookahead planned_x_bound)" "$(quotient "$(column lookahead planned_ns)" "$bound")" "planned x bound"
+is "$(column lookahead planned_x_bound)" "$(quotient "$(column lookahead planned_ns)" "$bound")" \
+	"the table has the planned time over the bound"
 is "$(column lookahead x_on_demand)" "$(quotient "$(time_of on-demand)" "$(time_of lookahead)")" \
 	"the table has the speedup over on-demand"
 is "$(column lookahead x_in_core)" "$(quotient "$(time_of lookahead)" "$(column lookahead in_core_ns)")" \
@@ -74,13 +75,13 @@ ok "bench/strategies runs a second time" bench "${few[@]}"
 is "$(calls)" 1 "asks for the list only"
 ok "the second run has the same output" diff -r "$out" "$tmp/first"
 sed -i '/,autoswap,/d' "$out/strategies.csv"
-ok "where a play is missing" bench "${few[@]}"
+ok "a run with a missing play succeeds" bench "${few[@]}"
 is "$(calls)" 2 "the missing strategy alone is played"
 ok "the completed table equals the first one" cmp <(sort "$out/strategies.csv") <(sort "$tmp/first/strategies.csv")
 
-ok "what is to be played again" bench "${few[@]}" --again bound,lookahead --bound-time 7
-is "$(calls)" 3 "is, and no more"
-is "$(grep -c -- '--bound-time 7 ' "$tmp/calls")" 1 "the bound within its time"
+ok "a run with --again succeeds" bench "${few[@]}" --again bound,lookahead --bound-time 7
+is "$(calls)" 3 "only these plays are repeated"
+is "$(grep -c -- '--bound-time 7 ' "$tmp/calls")" 1 "the bound runs with its time limit"
 ok "bench/strategies ends when it has no time" bench "${few[@]}" --again all --total-time 1e-9
 is "$(calls)" 1 "no run is started without time"
 like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on v100 1.5x$' \
@@ -90,7 +91,7 @@ like "$(cat "$out/strategies.md")" '^- lookahead, not run \(1\): cg_laplace3d on
 ideal=$tmp/ideal
 ok "an ideal link" bench "$work" --link-ideal --profiles k40,1080ti,v100,rtx4090,a100,h100,h200,gh200 --ratios 2 \
 	--strategies on-demand --output "$ideal" --jobs 2
-like "$(cat "$ideal/profiles/a100.profile")" '^duplex = 1$' "both directions at once"
+like "$(cat "$ideal/profiles/a100.profile")" '^duplex = 1$' "the ideal profile has independent directions"
 like "$(cat "$ideal/profiles/a100.profile")" '^eta = 1$' "the ideal link runs at its full rate"
 ops() { "$UMADVISE" simulate "$work" --profile "$1" --strategy infinite --format csv | tail -n 1 | cut -d, -f 2,4,6-7; }
 for p in k40 1080ti v100 rtx4090 a100 h100 h200 gh200; do
@@ -119,7 +120,7 @@ fails 2 "a play that fails is told of" fake --time-limit 5 --jobs 2
 table=$(cat "$tmp/f/strategies.md")
 like "$table" '^\| cg_laplace3d \| a \| 2 \| huge \| 0.000 \| 2.000 ' "a strategy that nobody here knows has its row"
 like "$table" '^Bounds, the bound was cut short \(1\): cg_laplace3d on a 2x\.$' "what the tool says of a bound is told"
-like "$table" '^- nap, time limit \(1\): cg_laplace3d on a 2x: 5 s$' "what takes too long is named"
+like "$table" '^- nap, time limit \(1\): cg_laplace3d on a 2x: 5 s$' "a play that takes too long is named"
 like "$table" '^- new, failed \(1\): cg_laplace3d on a 2x: it broke$' "a failed run is reported with its message"
 
 one_line() { # NAME ARGUMENT...

@@ -123,7 +123,7 @@ is "$(complete report --format h)" "html" "each verb has its own values"
 is "$(complete dryrun --profile a)" "a100" "profiles are completed"
 is "$(complete simulate --strategy on-demand,look)" "on-demand,lookahead" "a list is completed behind its comma"
 is "$(complete trace '')" "check stat" "trace is followed by check or stat"
-is "$(complete plan --show '')" "" "where a file belongs, bash completes its name"
+is "$(complete plan --show '')" "" "bash completes file names"
 
 # Several ratios: a block each; and a note where all fits.
 "$UMADVISE" simulate "$cg" --oversubscribe 1.25,1.5,2 --strategy on-demand,lookahead -f csv >"$tmp/three"
@@ -147,7 +147,7 @@ is "$(said simulate "$cg" --strategy infinite --budget 16GiB)" "" "with a budget
 # Colour: only where it was asked for, or a terminal is at the other end and NO_COLOR is not set.
 escape=$(printf '\033')
 table() { "$UMADVISE" simulate "$cg" --oversubscribe 1.5 "$@"; }
-is "$(table | grep -c "$escape")" 0 "what goes into a pipe has no colour"
+is "$(table | grep -c "$escape")" 0 "output to a pipe has no colour"
 is "$(table --color always | grep -c "$escape")" 2 "--color always colours the headings"
 is "$(table --color always | sed "s/$escape\\[[0-9;]*m//g")" "$(table)" "without its colours it is the same table"
 ok "it goes to a file" table --color auto -o "$tmp/plain"

@@ -41,11 +41,11 @@ is "$("${run[@]}" | grep -c bound)" 0 "without --bound nothing is said of a boun
 ms() { awk '$1 == "lookahead" { print $(NF - 1) }' <<<"$1"; }
 again=$("${run[@]}" --bound --recompute 2>/dev/null)
 ok "computing again lowers the bound" awk -v a="$(ms "$again")" -v b="$(ms "$table")" 'BEGIN { exit !(a > 0 && a < b) }'
-fails 2 "--recompute without --bound" "${run[@]}" --recompute
+fails 2 "--recompute without --bound is refused" "${run[@]}" --recompute
 
 cut=$("${run[@]}" --bound --bound-time 1e-6 2>&1)
-like "$cut" 'simulate: the bound stopped at --bound-time' "no time for it: is said"
-like "$cut" '^lookahead.* [0-9.]+ +[1-9][0-9.]+$' "what is proved by then stands"
+like "$cut" 'simulate: the bound stopped at --bound-time' "a note says that the bound's time ended"
+like "$cut" '^lookahead.* [0-9.]+ +[1-9][0-9.]+$' "the bound proved so far counts"
 for bad in 0 -1 soon 1e9 ''; do
 	fails 2 "--bound-time '$bad' is refused" "$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --bound-time "$bad" \
 		-o "$tmp/c.umplan"

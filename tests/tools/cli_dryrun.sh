@@ -26,7 +26,7 @@ figures() { # KEY...: on one line
 one="start compute alloc init launch sync read"
 # shellcheck disable=SC2086 # words
 ok "a program runs" json "$app" $one launch sync read free
-is "$(figures schema program ended profile cuda)" "umdryrun/1 app true v100 13.0" "who it was, and where"
+is "$(figures schema program ended profile cuda)" "umdryrun/1 app true v100 13.0" "the report has process and device"
 if [ "$(figure cpu)" = on ]; then
 	is "$(figures kernels kernels_computed faults batches cpu_faults h2d_bytes d2h_bytes)" \
 		"2 2 96 6 36 8388608 8388608" "its figures: initialised, to the device and back twice"
@@ -39,17 +39,17 @@ else
 	skip 5 "this system does not show a process its page tables"
 fi
 # shellcheck disable=SC2086
-ok "without the CPU" json --cpu off "$app" $one
+ok "a program runs without tracking the CPU" json --cpu off "$app" $one
 is "$(figures cpu cpu_faults h2d_bytes d2h_bytes kernels)" "off 0 0 0 1" "nothing comes from it and nothing goes back"
 # shellcheck disable=SC2086
-ok "a driver of 12.4" json --cuda 12.4 --profile a100 "$app" $one
+ok "a program runs with a driver of 12.4" json --cuda 12.4 --profile a100 "$app" $one
 is "$(figures profile cuda)" "a100 12.4" "the report names profile and driver version"
 ok "hints, copies, other memory" json "$app" start alloc prefetch refused copy pinned sync
 is "$(figures hints hints_refused copies copied_h2d_bytes device_peak_bytes pinned_peak_bytes managed_peak_bytes)" \
 	"1 1 1 1048576 1048576 1048576 4194304" "hints and copies are counted"
 ok "two processes of a program are run" json sh -c "$app start alloc; $app start; true"
-is "$(figure program | paste -sd ' ')" "app app" "have a report each"
-ok "a child of fork" json "$app" start alloc fork launch sync
+is "$(figure program | paste -sd ' ')" "app app" "each process has a report"
+ok "a child of fork runs" json "$app" start alloc fork launch sync
 is "$(figures program kernels ended)" "app 1 true" "a child of fork has no report"
 cp "$tmp/r.json" "$tmp/a.json"
 json "$app" start alloc fork launch sync
@@ -62,13 +62,13 @@ like "$(cat "$tmp/e")" '^app on v100 \(simulated\), 32768.0 MiB of device memory
 like "$(cat "$tmp/e")" '1 of 1 kernels did not compute' "the report says that a kernel did not compute"
 like "$(cat "$tmp/e")" '^  twice  *1  *0 ' "the kernel has a row"
 ok "the report is written as csv" dryrun --format csv -o "$tmp/r.csv" "$app" start alloc launch sync
-is "$(wc -l <"$tmp/r.csv")" 2 "a heading and a row"
+is "$(wc -l <"$tmp/r.csv")" 2 "CSV has a heading and a row"
 is "$(sed -n 2p "$tmp/r.csv" | cut -d, -f1,3,4)" 'app,1,v100' \
 	"the row has the program, the number of kernels and the device"
 ok "a log is written" dryrun --log "$tmp/log" -o "$tmp/r" "$app" start alloc launch sync
 like "$(cat "$tmp/log")" ' kernel twice ' "the log has events"
 fails 137 "a log of a process that is killed" dryrun --log "$tmp/log2" "$app" start alloc launch sync raise=9
-ok "has all that happened" cmp "$tmp/log2" "$tmp/log"
+ok "the log has all events" cmp "$tmp/log2" "$tmp/log"
 printf 'mine\n' >"$tmp/victim"
 chmod 604 "$tmp/victim"
 ln -s victim "$tmp/to-victim"
@@ -81,7 +81,7 @@ is "$(<"$tmp/victim")" "mine" "--log leaves the file as it was where no program 
 fails 125 "--log into a folder that is not there" dryrun --log "$tmp/none/log" "$app" start
 
 fails 5 "an exit status" json "$app" start alloc exit=5
-is "$(figure ended)" true "is an end"
+is "$(figure ended)" true "the report says that the program ended"
 fails 6 "the status of _exit is passed on" json "$app" start alloc launch sync launch sync _exit=6
 is "$(figures ended kernels)" "false 2" "leaves what the last wait knew"
 fails 137 "a program killed by SIGKILL is reported as killed" json "$app" start alloc launch sync raise=9
@@ -101,14 +101,15 @@ else
 	is "$(dryrun --format json -o "$tmp/r.json" "$tmp/shared" "$tmp/data")" \
 		"$(dryrun --cpu off "$tmp/shared" "$tmp/data" 2>/dev/null)" \
 		"followed or not, the results are the same"
-	is "$(figures program kernels kernels_computed managed_peak_bytes)" "shared 3 3 8388608" "a program of nvcc's"
+	is "$(figures program kernels kernels_computed managed_peak_bytes)" "shared 3 3 8388608" \
+		"a program of nvcc runs"
 	if [ "$(figure cpu)" = on ]; then
 		is "$(figures cpu_faults h2d_bytes d2h_bytes)" "96 25165824 25165824" "the CUDA program has its figures"
 	else
 		skip 1 "this system does not show a process its page tables"
 	fi
 	ok "the CUDA program runs with less memory" json --budget 4MiB "$tmp/shared" "$tmp/data"
-	fails 1 "the runtime linked in" dryrun "$tmp/linked" "$tmp/data"
+	fails 1 "a program with a static runtime is explained" dryrun "$tmp/linked" "$tmp/data"
 	like "$(dryrun "$tmp/linked" "$tmp/data" 2>&1)" "does not support NVIDIA's CUDA runtime" \
 		"a static runtime is reported"
 fi
@@ -136,21 +137,23 @@ for signal in TERM INT HUP; do
 	rm -f "$tmp/k"
 done
 
-fails 0 "a program without CUDA" dryrun -o "$tmp/none" true
+fails 0 "a program without CUDA is explained" dryrun -o "$tmp/none" true
 like "$(dryrun true 2>&1)" '^umadvise dryrun: true never opened libcuda.so.1$' "a program without CUDA is reported"
 ok "a program without CUDA leaves no table" test ! -e "$tmp/none"
-like "$(dryrun "$app" load 2>&1)" 'app opened libcuda.so.1 but never called cuInit$' "one that only loads it"
-fails 127 "no such program" dryrun "$tmp/nowhere"
-fails 127 "none in PATH" dryrun no-such-program-here
+like "$(dryrun "$app" load 2>&1)" 'app opened libcuda.so.1 but never called cuInit$' \
+	"a program that only loads the driver is explained"
+fails 127 "an unknown program is refused" dryrun "$tmp/nowhere"
+fails 127 "an unknown program in PATH is refused" dryrun no-such-program-here
 echo text >"$tmp/text"
 fails 126 "a file that is no program is refused" dryrun "$tmp/text"
 printf 'exit 4\n' >"$tmp/script" && chmod +x "$tmp/script"
-fails 4 "a script without its first line" dryrun "$tmp/script"
+fails 4 "a script without an interpreter line runs" dryrun "$tmp/script"
 cp "$app" "$tmp/suid" && chmod u+s "$tmp/suid"
 fails 126 "a set-uid program is refused" dryrun "$tmp/suid" start
 like "$(dryrun "$tmp/suid" start 2>&1)" 'is set-uid or set-gid' "the refusal names the set-uid program"
 if [ -z "$SANITIZE" ] && build -static -o "$tmp/static" "$top_srcdir/tests/tools/dryrun_app.c" 2>/dev/null; then
-	like "$(dryrun "$tmp/static" 2>&1)" 'never opened libcuda.so.1: it is linked statically' "a static program"
+	like "$(dryrun "$tmp/static" 2>&1)" 'never opened libcuda.so.1: it is linked statically' \
+		"a static program is explained"
 else
 	skip 1 "nothing is linked statically here"
 fi
@@ -159,7 +162,7 @@ cp "$(readlink -f "$top_builddir/standin/libcuda.so.1")" "$tmp/lib/libcuda.so.1"
 # shellcheck disable=SC2016 # the loader's own word
 if build -o "$tmp/rpath" "$top_srcdir/tests/tools/dryrun_app.c" -Wl,--disable-new-dtags '-Wl,-rpath,$ORIGIN/lib'; then
 	like "$(dryrun "$tmp/rpath" 2>&1)" 'its RPATH comes before LD_LIBRARY_PATH and has .*/lib/libcuda.so.1$' \
-		"an RPATH"
+		"a program with an RPATH is explained"
 else
 	skip 1 "no RPATH can be made"
 fi
@@ -239,9 +242,9 @@ fails 125 "an output that cannot be" dryrun -o "$tmp/no/such/r" "$app" start exi
 dryrun -o "$tmp/no/such/r" sh -c "echo yes >'$tmp/ran'" 2>/dev/null
 is "$(cat "$tmp/ran")" "" "a refused option does not run the program"
 ok "an output that is no file" dryrun -o /dev/null "$app" start
-fails 2 "no program given" dryrun --budget 4MiB
+fails 2 "a missing program is refused" dryrun --budget 4MiB
 fails 2 "a version that is not there" dryrun --cuda 11.0 "$app"
-fails 2 "too little memory" dryrun --budget 1KiB "$app"
+fails 2 "too little memory is refused" dryrun --budget 1KiB "$app"
 fails 3 "a profile that is not there" dryrun --profile nothing "$app"
 is "$(ls "$tmp/t")" "" "no folder is left behind"
 is "$(find "$tmp" -maxdepth 1 -name '*.json.*' -o -maxdepth 1 -name 'none*')" "" "no half-written file is left"

@@ -18,7 +18,7 @@ done
 like "$(head -n 1 "$tmp/r.umplan")" '"workload":"resnet50"' "the header names the workload"
 like "$(head -n 1 "$tmp/r.umplan")" '"profile":"a100"' "the header has the device profile"
 like "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - | head -n 1)" '^\{"umplan":1,' \
-	"to standard output"
+	"a plan is written to standard output"
 
 predicted() { sed -n '1s/.*"predicted_ns":\([0-9]*\).*/\1/p' "$1"; }
 "$UMADVISE" plan "$data/alexnet_b200.umtrace.gz" --oversubscribe 1.5 -o "$tmp/usual.umplan" >/dev/null

@@ -82,11 +82,11 @@ is "$(<"$tmp/show.txt")" "$(plan --show "$tmp/a.umplan")" "--show -o writes what
 sed 's/"at":2\(.*\)"s":1/"at":2\1"s":2/' "$tmp/a.umplan" >"$tmp/dead.umplan"
 fails 1 "an unsound plan" plan --show "$tmp/dead.umplan"
 like "$(plan --show "$tmp/dead.umplan" 2>&1)" "^umadvise plan: .* is not sound: hint 4 at op 2: slot 2 is not alive" \
-	"the reason is said"
+	"the reason is printed"
 is "$(plan --show "$tmp/dead.umplan" 2>/dev/null)" "" "a plan with dead slots prints nothing else"
 grep -v '"at":2' "$tmp/a.umplan" >"$tmp/absent.umplan"
 like "$(plan --show "$tmp/absent.umplan" 2>&1)" "not sound: op 2 'use': 4194304 bytes of slot 1 are absent" \
-	"a byte that nobody brings"
+	"a use of bytes that are not prefetched is refused"
 fails 1 "an unsound plan in a comparison" plan --diff "$tmp/a.umplan" "$tmp/absent.umplan"
 
 # --- the drawing ---
@@ -102,7 +102,7 @@ svg() {
 		exec(sys.argv[2])
 	EOF
 }
-ok "shown and drawn" plan --show "$tmp/a.umplan" --svg "$tmp/a.svg"
+ok "a plan is shown and drawn" plan --show "$tmp/a.umplan" --svg "$tmp/a.svg"
 is "$(svg "$tmp/a.svg" 'print("\n".join(sorted(titles)))')" "<a>, 4.0 MiB: 1.000 to 5.000 ms
 <a>, 4.0 MiB: 6.000 to 10.000 ms
 act: 4.0 MiB resident at most
@@ -140,21 +140,22 @@ like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/r2.umplan.gz")" "[0-9]+ evicted in 
 	"plans of two budgets are compared"
 fails 1 "plans of different schedules" plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan"
 like "$(plan --diff "$tmp/r.umplan.gz" "$tmp/a.umplan" 2>&1)" "different schedules: .*same number of ops \(1000 ops" \
-	"are said to be"
+	"plans of different schedules are reported"
 
 fails 2 "a missing file is refused" plan --show
 fails 2 "two files are refused" plan --show "$tmp/a.umplan" "$tmp/w.umplan"
 fails 2 "one file to compare" plan --diff "$tmp/a.umplan"
-fails 2 "a comparison drawn" plan --diff "$tmp/a.umplan" "$tmp/w.umplan" --svg "$tmp/x.svg"
-fails 2 "shown and compared" plan --show "$tmp/a.umplan" --diff "$tmp/w.umplan"
-fails 2 "an unknown option" plan --show "$tmp/a.umplan" --nonesuch
-fails 2 "drawn from standard output" plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - --svg "$tmp/x.svg"
-fails 2 "a simulation drawn" "$UMADVISE" simulate "$data/cg_laplace3d.umtrace.gz" --svg "$tmp/x.svg"
+fails 2 "a comparison cannot be drawn" plan --diff "$tmp/a.umplan" "$tmp/w.umplan" --svg "$tmp/x.svg"
+fails 2 "--show and --diff exclude each other" plan --show "$tmp/a.umplan" --diff "$tmp/w.umplan"
+fails 2 "an unknown option is refused" plan --show "$tmp/a.umplan" --nonesuch
+fails 2 "a drawing needs the plan in a file" \
+	plan "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 -o - --svg "$tmp/x.svg"
+fails 2 "a simulation cannot be drawn" "$UMADVISE" simulate "$data/cg_laplace3d.umtrace.gz" --svg "$tmp/x.svg"
 fails 3 "a file that is not there" plan --show "$tmp/none"
 fails 3 "a file that is none" plan --show "$data/resnet50.umtrace.gz"
 fails 4 "a drawing into no folder is refused" plan --show "$tmp/a.umplan" --svg "$tmp/no/such/folder.svg"
-fails 4 "a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' >/dev/full"
-fails 4 "a drawing to a full device" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' --svg - >/dev/full"
+fails 4 "a full device is reported" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' >/dev/full"
+fails 4 "a drawing to a full device is reported" sh -c "'$UMADVISE' plan --show '$tmp/a.umplan' --svg - >/dev/full"
 is "$(ls "$tmp"/x* "$tmp"/*.tmp 2>/dev/null)" "" "nothing is left behind"
 ok "umadvise plan --show prints its help" plan --show --help
 tap_done

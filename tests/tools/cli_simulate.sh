@@ -20,7 +20,8 @@ exec(sys.argv[2])' "$1" "$2"; }
 five=("$data"/resnet50.umtrace.gz "$data"/vgg16.umtrace.gz "$data"/gpt2_small.umtrace.gz
 	"$data"/cg_laplace3d.umtrace.gz "$data"/lstm_lm.umtrace.gz)
 
-ok "five workloads at 1.5x on v100" simulate "${five[@]}" --profile v100 --oversubscribe 1.5 --format json \
+ok "five workloads are simulated at 1.5x on v100" \
+	simulate "${five[@]}" --profile v100 --oversubscribe 1.5 --format json \
 	-o "$tmp/a.json"
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
@@ -37,11 +38,12 @@ is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="looka
 	"lookahead: never slower than on-demand or prefetch-on-use"
 is "$(query "$tmp/a.json" 'print(prod(run(t, "on-demand")["steady_ns"] / run(t, "lookahead")["steady_ns"]
     for t in {r["trace"] for r in R}) ** (1 / 5) >= 3)')" "True" \
-	"lookahead: at least 3x faster than on-demand by geometric mean"
+	"lookahead is at least 3x faster than on-demand by geometric mean"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and
     r["first_hinted_iteration"] != 1])')" "[]" "lookahead: hints from the second iteration on"
 
-ok "buffers that swap, where the program put them" simulate "$data/stencil_slabs.umtrace.gz" --oversubscribe 1.5 \
+ok "buffers that swap are simulated at the program's places" \
+	simulate "$data/stencil_slabs.umtrace.gz" --oversubscribe 1.5 \
 	--format json --iterations 12 --per-iteration -o "$tmp/s.json"
 is "$(query "$tmp/s.json" 'r, o = [run(R[0]["trace"], s) for s in ("lookahead", "on-demand")]
 print([i["faults"] for i in r["iterations"][6:]], r["steady_ns"] * 3 < o["steady_ns"])')" \
@@ -54,7 +56,7 @@ ok "gives the same bytes" cmp "$tmp/a.json" "$tmp/b.json"
 ok "a simulation with room for all succeeds" simulate "${five[@]}" --oversubscribe 0.9 --format json -o "$tmp/c.json"
 is "$(query "$tmp/c.json" 'print([(r["trace"], r["steady_ns"] / r["in_core_ns"]) for r in R
     if r["strategy"]=="lookahead" and r["steady_ns"] > 1.01 * r["in_core_ns"]])')" "[]" \
-	"lookahead: within 1 % of infinite"
+	"lookahead is within 1 % of infinite"
 is "$(query "$tmp/c.json" 'print([(r["trace"], r["peak_resident_bytes"]) for r in R if r["strategy"]=="lookahead" and
     r["peak_resident_bytes"] > 1.03 * r["budget_bytes"] * 0.9 + (2 << 20)])')" "[]" \
 	"what is resident stays within 3 % of what is alive"
@@ -87,9 +89,9 @@ is "$(query "$tmp/j25.json" 'print(all(r["steady_ns"] == sum(i["ns"] for i in r[
     for r in R))')" True "the figures are means"
 jitter() { simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.1 --strategy lookahead --jitter 25 "$@"; }
 is "$(jitter --seed 0)" "$(jitter)" "the same seed gives the same kernels"
-ok "another seed: others" test "$(jitter --seed 1)" != "$(jitter)"
-fails 2 "jitter of 100 %" jitter --jitter 100
-fails 2 "jitter below nothing" jitter --jitter -1
+ok "another seed gives other figures" test "$(jitter --seed 1)" != "$(jitter)"
+fails 2 "jitter of 100 % is refused" jitter --jitter 100
+fails 2 "negative jitter is refused" jitter --jitter -1
 fails 2 "a seed that is none" jitter --seed x
 is "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --jitter 5 -o "$tmp/p" 2>&1)" \
 	"umadvise plan: unknown option '--jitter': it is an option of umadvise simulate" "a plan has none"
@@ -97,21 +99,22 @@ is "$("$UMADVISE" plan "$data/cg_laplace3d.umtrace.gz" --jitter 5 -o "$tmp/p" 2>
 ok "a trace with an op that exceeds the budget is played under all strategies" \
 	simulate "$data/lstm_lm.umtrace.gz" --oversubscribe 3
 fails 2 "a missing trace is refused" simulate
-fails 2 "an unknown option" simulate --nonesuch x
-fails 2 "an unknown strategy" simulate "$data/cg_laplace3d.umtrace.gz" --strategy belady
-fails 2 "a ratio of nothing" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 0
+fails 2 "an unknown option is refused" simulate --nonesuch x
+fails 2 "an unknown strategy is refused" simulate "$data/cg_laplace3d.umtrace.gz" --strategy belady
+fails 2 "a ratio of 0 is refused" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 0
 fails 2 "a ratio that is none" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe nan
 fails 2 "two budgets are refused" simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 2 --budget 1GiB
 fails 2 "a budget below one block is refused" simulate "$data/cg_laplace3d.umtrace.gz" --budget 1
 fails 1 "a ratio that leaves less than one block is refused" simulate "$data/good-all-keys.umtrace" --oversubscribe 1000
 fails 2 "a budget that is none" simulate "$data/cg_laplace3d.umtrace.gz" --budget 1XB
 fails 2 "zero iterations are refused" simulate "$data/cg_laplace3d.umtrace.gz" --iterations 0
-fails 2 "an unknown format" simulate "$data/cg_laplace3d.umtrace.gz" --format yaml
+fails 2 "an unknown format is refused" simulate "$data/cg_laplace3d.umtrace.gz" --format yaml
 fails 3 "a trace that is not there" simulate "$tmp/none"
 fails 3 "a trace that is none" simulate "$top_srcdir/README.md"
 fails 3 "a profile that is not there" simulate "$data/cg_laplace3d.umtrace.gz" --profile nonesuch
 fails 4 "an output that cannot be" simulate "$data/cg_laplace3d.umtrace.gz" --strategy infinite -o "$tmp/no/such/folder"
-fails 4 "a full device" sh -c "'$UMADVISE' simulate '$data/cg_laplace3d.umtrace.gz' --strategy infinite >/dev/full"
+fails 4 "a full device is reported" \
+	sh -c "'$UMADVISE' simulate '$data/cg_laplace3d.umtrace.gz' --strategy infinite >/dev/full"
 
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if (r["strategy"] == "lookahead") !=
     bool(r["planned_ns"] and r["in_core_ns"] <= r["planned_ns"] < r["steady_ns"] * 1.1)])')" "[]" \

@@ -30,6 +30,7 @@ for w in alexnet_b200:1.25 resnet50:3; do
 	is "$(column faults "${args[@]}" --profile v100 --evict driver)" 0 "$w on v100: nothing faults all the same"
 done
 fails 2 "an unknown eviction policy is refused" "$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody
-like "$("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody 2>&1)" "auto, library or driver" "what there is"
+like "$("$UMADVISE" simulate "$data/resnet50.umtrace.gz" --evict nobody 2>&1)" "auto, library or driver" \
+	"the message lists the policies"
 fails 2 "a plan is not played" "$UMADVISE" plan "$data/resnet50.umtrace.gz" --evict library -o "$tmp/x"
 tap_done

@@ -70,12 +70,12 @@ row() { simulate "$@" --profile "$tmp/toy.profile" --strategy infinite | awk '/^
 is "$(row "$tmp/small.umtrace" --plan "$tmp/a.umplan")" "11.000 0 4 4 8" "a plan by hand takes what it should"
 is "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --profile "$tmp/toy.profile" --strategy infinite |
 	tail -n 1)" \
-	"  as predicted        11.000 (played: +0.0 %)" "the prediction stands beside the play"
+	"  as predicted        11.000 (played: +0.0 %)" "the table shows the prediction and the played time"
 like "$(simulate "$tmp/small.umtrace" --plan "$tmp/a.umplan" --strategy infinite)" " 8.0 MiB of device memory" \
 	"the budget is the plan's"
 is "$(row "$tmp/slow.umtrace" --plan "$tmp/a.umplan")" "16.000 0 4 4 8" "operations take what the trace says"
 # make 0-1, side 1-2; w is clean, the driver copies it all the same 1-5, only then back 5-9; use 9-10.
-is "$(row "$tmp/small.umtrace" --plan "$tmp/w.umplan")" "10.000 0 4 4 8" "what is clean is copied"
+is "$(row "$tmp/small.umtrace" --plan "$tmp/w.umplan")" "10.000 0 4 4 8" "clean pages are copied"
 # The last prefetch waits for `make` only: a could return as soon as it is gone, but b has its room.
 sed 's/"at":2,"after":1/"at":2,"after":0/' "$tmp/a.umplan" >"$tmp/early.umplan"
 is "$(row "$tmp/small.umtrace" --plan "$tmp/early.umplan")" "11.000 0 4 4 8" "a prefetch waits for room"
@@ -113,7 +113,8 @@ print(r["strategy"], r["faults"], r["peak_resident_bytes"] <= r["budget_bytes"],
 		"plan 0 True True" "$w: no fault, within the budget, and $most of what is predicted"
 done
 # Kernels that are off, 3 ms together: side hides behind the copies, 8 ms; what it takes less the others take more.
-is "$(row "$tmp/small.umtrace" --plan "$tmp/a.umplan" --jitter 0)" "11.000 0 4 4 8" "no jitter: the same, on average"
+is "$(row "$tmp/small.umtrace" --plan "$tmp/a.umplan" --jitter 0)" "11.000 0 4 4 8" \
+	"without jitter the mean is the same"
 is "$(simulate "$tmp/small.umtrace" --plan "$tmp/wide.umplan" --profile "$tmp/toy.profile" --strategy infinite \
 	--jitter 40 --per-iteration --format json | python3 -c 'import json, sys
 i, p = json.load(sys.stdin)["runs"]

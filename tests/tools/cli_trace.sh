@@ -11,18 +11,19 @@ trace() { "$UMADVISE" trace "$@"; }
 
 # --- check
 out=$(trace check "$data/vgg16.umtrace.gz" "$data/good-all-keys.umtrace" 2>"$tmp/err")
-is "$?" 0 "good traces: status 0"
+is "$?" 0 "good traces end with 0"
 is "$out" "$data/vgg16.umtrace.gz: ok (1515 events, 3 iterations)
 $data/good-all-keys.umtrace: ok (12 events, 2 iterations)" "a line each"
-is "$(cat "$tmp/err")" "" "nothing on stderr"
+is "$(cat "$tmp/err")" "" "stderr stays empty"
 
 out=$(trace check "$data/bad-id-again.umtrace" "$data/good-bare-header.umtrace" 2>"$tmp/err")
-is "$?" 3 "a refused one: status 3"
+is "$?" 3 "a refused trace ends with 3"
 is "$out" "$data/good-bare-header.umtrace: ok (2 events, 0 iterations)" "the other is done all the same"
 is "$(cat "$tmp/err")" "$data/bad-id-again.umtrace:3: tensor 0 again: want a number that was never used" \
 	"the refusal has file, line and reason"
-fails 3 "no such file" trace check "$tmp/nobody"
-is "$(trace check - <"$data/good-all-keys.umtrace.gz")" "-: ok (12 events, 2 iterations)" "standard input, gzip"
+fails 3 "a missing file is refused" trace check "$tmp/nobody"
+is "$(trace check - <"$data/good-all-keys.umtrace.gz")" "-: ok (12 events, 2 iterations)" \
+	"gzip is read from standard input"
 
 # --- stat: figures that were counted by other means when the traces were made
 want="\
@@ -43,7 +44,7 @@ got=$(trace stat --format csv "${files[@]}" | tr -d '\r' | sed 's/A x 60/A_x_60/
 	printf "%s %s %s %d %.0f %.0f %.0f %.0f %.1f\n", $1, $5, $6 == $7 ? $6 : $6 "-" $7, $8, $9 / 1048576,
 		$10 / 1048576, $11 / 1048576, $13 / 1e9, $14 / 1e9
 }')
-is "$got" "$want" "the figures of the recorded traces"
+is "$got" "$want" "the recorded traces have their figures"
 
 is "$(trace stat --format csv "$data/good-all-keys.umtrace" | tr -d '\r' | sed "s,$data/,,")" "\
 file,workload,events,iterations,shape,ops_min,ops_max,tensors,peak_bytes,params_bytes,largest_op_bytes,largest_op,\
@@ -63,7 +64,7 @@ lines=$(trace stat "$tmp/odd.umtrace" | wc -l)
 is "$lines" 2 "a name does not break a table"
 
 out=$(trace stat "$data/bad-empty.umtrace" "$data/vgg16.umtrace.gz" 2>"$tmp/err")
-is "$?" 3 "stat of a refused one: status 3"
+is "$?" 3 "stat of a refused trace ends with 3"
 like "$out" 'vgg16' "the other is counted all the same"
 is "$(cat "$tmp/err")" "$data/bad-empty.umtrace: empty file: want a umtrace header" \
 	"a file without a line has no line number"
@@ -72,15 +73,17 @@ is "$(cat "$tmp/err")" "$data/bad-empty.umtrace: empty file: want a umtrace head
 ok "umadvise trace prints its help" trace --help
 like "$(trace --help)" 'Examples:' "help has examples"
 fails 2 "a missing verb is refused" trace
-fails 2 "no such verb" trace frobnicate "$data/vgg16.umtrace.gz"
+fails 2 "an unknown verb is refused" trace frobnicate "$data/vgg16.umtrace.gz"
 fails 2 "a missing file is refused" trace check
-fails 2 "no such option" trace stat --frobnicate "$data/vgg16.umtrace.gz"
-fails 2 "no such format" trace stat --format xml "$data/vgg16.umtrace.gz"
-fails 2 "a format without a value" trace stat "$data/vgg16.umtrace.gz" --format
+fails 2 "an unknown option is refused" trace stat --frobnicate "$data/vgg16.umtrace.gz"
+fails 2 "an unknown format is refused" trace stat --format xml "$data/vgg16.umtrace.gz"
+fails 2 "a format without a value is refused" trace stat "$data/vgg16.umtrace.gz" --format
 fails 2 "check has no formats" trace check --format json "$data/vgg16.umtrace.gz"
 if [ -w /dev/full ]; then
-	fails 4 "no space for the table" sh -c '"$1" trace stat "$2" >/dev/full' - "$UMADVISE" "$data/vgg16.umtrace.gz"
-	fails 4 "no space for the lines" sh -c '"$1" trace check "$2" >/dev/full' - "$UMADVISE" "$data/vgg16.umtrace.gz"
+	fails 4 "a full device is reported for the table" \
+		sh -c '"$1" trace stat "$2" >/dev/full' - "$UMADVISE" "$data/vgg16.umtrace.gz"
+	fails 4 "a full device is reported for the lines" \
+		sh -c '"$1" trace check "$2" >/dev/full' - "$UMADVISE" "$data/vgg16.umtrace.gz"
 else
 	skip 2 "no /dev/full"
 fi

@@ -80,5 +80,5 @@ fails 2 "a timeline of a simulation is refused" \
 	"$UMADVISE" simulate "$top_srcdir/tests/data/cg_laplace3d.umtrace.gz" --timeline \
 	"$tmp/x.json"
 fails 3 "a folder that is not there" plan --show "$tmp/a.umplan" --timeline "$tmp/no/x.json"
-fails 4 "a full device" sh -c '"$UMADVISE" plan --show "$1" --timeline - >/dev/full' - "$tmp/a.umplan"
+fails 4 "a full device is reported" sh -c '"$UMADVISE" plan --show "$1" --timeline - >/dev/full' - "$tmp/a.umplan"
 tap_done

@@ -219,7 +219,7 @@ static void by_chance(void)
 		um_plan_fini(&p);
 		um_schedule_fini(&s);
 	}
-	ok(tried > 50 / step, "%d schedules by chance", tried);
+	ok(tried > 50 / step, "%d random schedules are tried", tried);
 	is_int(above, 0, "never above what a plan takes");
 	is_int(below, 0, "the bound with all cuts is never below the planner's own");
 	is_int(down, 0, "finer cuts never lower it");
