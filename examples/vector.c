@@ -86,6 +86,8 @@ int main(void)
 			check(umadv_sim_run(adv, NULL, add, a), "run");
 		}
 	}
+	for (int v = 0; v < VECTORS; v++)
+		check(umadv_host(adv, "compare", UMADV_USES(UMADV_READ(vec[v]))), "host");
 	check(umadv_sim_sync(adv), "sync");
 
 	expected(want);

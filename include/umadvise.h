@@ -169,7 +169,7 @@ UMADV_API int umadv_disown(struct umadv *adv, void *ptr, size_t bytes);
 UMADV_API int umadv_transient(struct umadv *adv, void *ptr);
 
 /* Promises that the tensor's content, as of the ops announced so far, is not read again. A wrong promise changes
- * results. The next write must be an op's. 0; -EINVAL: not the start of a tensor. */
+ * results. The next write must be an op's, or one after umadv_host. 0; -EINVAL: not the start of a tensor. */
 UMADV_API int umadv_dead(struct umadv *adv, void *ptr);
 
 /* --- operations and iterations ------------------------------------------------------------------------------------ */
@@ -249,6 +249,13 @@ struct umadv_op_info {
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
 
+/* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss, logging.
+ * Call it before the access, and as in other iterations, so that the content is on the host by then; afterwards it is
+ * prefetched again before an op needs it. The call waits for discards of these ranges that the library has requested.
+ * It orders nothing else: the program synchronises with its own ops as CUDA demands. Memory that umadv_dead was called
+ * for may be written by the CPU after this call. 0; -EINVAL as umadv_op. Op path. */
+UMADV_API int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
+
 /* Begins an iteration. `name` (train, eval, a bucket) may be NULL. 0 or -EINVAL. Iteration path: learning and planning
  * happen here. Optional: where it was never called, iterations are found in the ops, and umadv_op is on the iteration
  * path where one begins. */
@@ -274,6 +281,7 @@ struct umadv_stats {
 	uint64_t budget_bytes, plan_peak_bytes;
 	uint64_t captured; /* ops announced on a capturing stream: ignored */
 	uint64_t measured; /* ops of the current plan with times measured on the device */
+	uint64_t host_accesses; /* calls of umadv_host; not among `ops` */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

@@ -16,6 +16,12 @@ int bound_plan(struct um_plan *p, const struct bound_wish *wish)
 	struct bound_result out;
 	int err = bound_lp_load();
 
+	for (size_t i = 0; i < p->sched.ops.n; i++) {
+		if (!p->sched.ops.at[i].paged && p->sched.ops.at[i].stream != UM_STREAM_CPU)
+			continue;
+		tool_say(wish->verb, "the bound of a plan with paged operations or CPU accesses is the time in core");
+		return 0;
+	}
 	/* The planner's own bound covers copies only. */
 	if (wish->recompute)
 		p->bound_ns = p->in_core_ns;

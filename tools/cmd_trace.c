@@ -63,6 +63,8 @@ static int add_tensor(struct um_id_map *seen, const struct um_id_map *sizes, uin
 static int count_op(struct iteration *it, struct um_id_map *seen, const struct um_id_map *sizes, const struct um_op *op)
 {
 	it->pattern = um_hash_u64(um_hash_u64(it->pattern, UM_EV_OP), um_hash_str(op->name));
+	if (op->stream == UM_STREAM_CPU)
+		it->pattern = um_hash_u64(it->pattern, 'h');
 	for (uint32_t i = 0; i < op->n_uses; i++) {
 		const struct um_use *u = &op->uses[i];
 

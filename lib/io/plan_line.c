@@ -126,7 +126,7 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 		.first_relaunch = (uint32_t)sched->relaunch.n,
 		.n_relaunch = (uint32_t)op->relaunch.n,
 	};
-	int measured = 1, paged = 0, rc;
+	int measured = 1, paged = 0, host = 0, rc;
 
 	if (!json_object_get(j->root, "ns"))
 		return um_json_refuse(j, "`ns` is missing: want the op's duration, measured or estimated");
@@ -138,6 +138,8 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 	if (!rc)
 		rc = um_json_bool(j, "paged", &paged);
 	if (!rc)
+		rc = um_json_bool(j, "host", &host);
+	if (!rc)
 		rc = reorder(op, j);
 	if (!rc && keep_uses(sched, op))
 		rc = no_memory(j);
@@ -146,6 +148,8 @@ int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const stru
 	if (rc)
 		return rc;
 	so.paged = (uint8_t)paged;
+	if (host)
+		so.stream = UM_STREAM_CPU;
 	if (!measured)
 		so.cost.ns = 0;
 	so.name = strdup(op->name);

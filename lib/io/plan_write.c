@@ -185,7 +185,9 @@ static int write_op(struct writer *w, const struct um_sched_op *op, size_t numbe
 			key_u64(w->out, i ? "," : "", w->plan->sched.relaunch.at[op->first_relaunch + i]);
 		um_out_str(w->out, "]");
 	}
-	um_launch_write(w->out, op->stream, op->phase);
+	if (op->stream == UM_STREAM_CPU)
+		um_out_str(w->out, ",\"host\":true");
+	um_launch_write(w->out, op->stream == UM_STREAM_CPU ? 0 : op->stream, op->phase);
 	if (op->hash)
 		key_hex(w->out, ",\"hash\":", op->hash);
 	um_out_str(w->out, "}\n");

@@ -90,13 +90,13 @@ static int write_op(struct writer *w, const struct um_event *ev)
 	for (uint32_t i = 0; i < op->n_uses; i++)
 		if (!um_id_map_find(&w->sizes, op->uses[i].id.v))
 			return -EINVAL;
-	um_out_str(w->out, "{\"ev\":\"op\",\"name\":");
+	um_out_str(w->out, op->stream == UM_STREAM_CPU ? "{\"ev\":\"host\",\"name\":" : "{\"ev\":\"op\",\"name\":");
 	um_out_json_str(w->out, op->name);
 	um_uses_write(w->out, &view);
 	um_cost_write(w->out, &op->cost);
 	write_relaunch(w->out, op);
 	write_ws(w->out, op);
-	um_launch_write(w->out, op->stream, op->phase);
+	um_launch_write(w->out, op->stream == UM_STREAM_CPU ? 0 : op->stream, op->phase);
 	um_out_str(w->out, "}\n");
 	return 0;
 }

@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The stream of an op that the program's CPU code does: umadv_host. It takes no time of the device, and its ranges are
+ * on the host then. */
+#define UM_STREAM_CPU (-1)
+
 #define UM_BLOCK_BYTES (2ull << 20) /* the driver's unit of residency and eviction */
 
 /* One allocation of a tensor; numbers are never reused. 0: none. (In a umtrace file `t` starts at 0: id = t + 1.) */
@@ -69,7 +73,7 @@ struct um_op {
 	const struct um_use *uses;
 	uint32_t n_uses;
 	struct um_cost cost;
-	int32_t stream;
+	int32_t stream; /* number, or UM_STREAM_CPU */
 	char phase; /* 'f', 'b', 'o', or 0 */
 	const struct um_tensor_id *relaunch; /* see umtrace; NULL: must not be launched again */
 	uint32_t n_relaunch;

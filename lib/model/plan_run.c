@@ -160,7 +160,7 @@ static int start_evict(struct um_plan_run *r)
 		return 1;
 	}
 	a = locate(r, e, &slot);
-	if (r->running && op_uses(r, a))
+	if (r->running && r->plan->sched.ops.at[r->pos].stream != UM_STREAM_CPU && op_uses(r, a))
 		note(r, "op %d '%s': slot %u is evicted while the op uses it", r->pos,
 		     r->plan->sched.ops.at[r->pos].name, slot);
 	report(r, e->queue[e->head], slot, a);
@@ -396,6 +396,51 @@ static void forget_resident(struct um_plan_run *r)
 	}
 }
 
+/* Is an eviction of a range of the CPU's op issued, and not begun? Any of the previous iteration counts. */
+static int is_to_leave(const struct um_plan_run *r)
+{
+	const struct um_plan_engine *e = &r->d2h;
+
+	if (e->head < e->n && e->iter < r->iter)
+		return 1;
+	for (uint32_t k = e->head; k < e->n && r->plan->hints.at[e->queue[k]].at <= r->pos; k++)
+		if (op_uses(r, r->atoms.hint[e->queue[k]]))
+			return 1;
+	return 0;
+}
+
+/* The CPU accesses its ranges: they are on the host then, copied if the host's copy is stale. 0: an eviction of them is
+ * in progress. */
+static int start_cpu(struct um_plan_run *r, const struct um_sched_op *op)
+{
+	uint64_t stale = 0;
+
+	if (is_to_leave(r))
+		return 0;
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++)
+		for (uint32_t i = r->atoms.use[u].lo; r->how[u] & UM_USE_MANAGED && i < r->atoms.use[u].hi; i++)
+			if (r->state[i] & UM_ATOM_LEAVING)
+				return 0;
+	check_lost(r, op);
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++)
+		for (uint32_t i = r->atoms.use[u].lo; r->how[u] & UM_USE_MANAGED && i < r->atoms.use[u].hi; i++) {
+			if (r->state[i] & UM_ATOM_RESIDENT && r->state[i] & UM_ATOM_LIVE &&
+			    !(r->state[i] & UM_ATOM_FRESH))
+				stale += r->atoms.bytes[i];
+			drop_atom(r, i);
+		}
+	touch(r, op);
+	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++)
+		for (uint32_t i = r->atoms.use[u].lo; i < r->atoms.use[u].hi; i++)
+			r->state[i] |= r->state[i] & UM_ATOM_LIVE ? UM_ATOM_FRESH : 0;
+	r->tally.d2h_bytes += stale;
+	r->running = 1;
+	if (r->start)
+		r->start[r->pos] = r->now - r->begin;
+	r->op_end = r->now + op->ns + copy_ns(stale, r->plan->d2h);
+	return 1;
+}
+
 static int start_op(struct um_plan_run *r)
 {
 	const struct um_sched_op *op;
@@ -405,6 +450,8 @@ static int start_op(struct um_plan_run *r)
 	if (r->running || r->pos >= (int32_t)r->plan->sched.ops.n)
 		return 0;
 	op = &r->plan->sched.ops.at[r->pos];
+	if (op->stream == UM_STREAM_CPU)
+		return start_cpu(r, op);
 	if (!all_resident(r, op, &lost)) {
 		if (r->h2d.n && (r->h2d.iter < r->iter || r->h2d.head < r->due[r->pos]))
 			return 0;
@@ -481,33 +528,6 @@ static int next_event(struct um_plan_run *r)
 	return 1;
 }
 
-/* Renames every tensor to its slot in the next iteration. */
-static void rename_slots(struct um_plan_run *r)
-{
-	const struct um_schedule *s = &r->plan->sched;
-	const uint32_t *first = r->atoms.first;
-
-	memcpy(r->spare, r->state, r->atoms.n);
-	for (uint32_t q = 0; q < s->slots.n; q++) {
-		const struct um_slot *t = slot_at(r, q);
-		uint32_t p = t->carry, n = first[q + 1] - first[q];
-
-		if (p != UM_NO_SLOT && p != q)
-			memcpy(r->state + first[q], r->spare + first[p], n);
-		else if (p == UM_NO_SLOT)
-			memset(r->state + first[q], um_slot_alive_first(t) ? UM_ATOM_LIVE | UM_ATOM_FRESH : 0, n);
-		if (t->flags & UM_SLOT_TRANSIENT)
-			for (uint32_t i = first[q]; i < first[q + 1]; i++)
-				r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
-	}
-	for (int i = 0; i < 2; i++) {
-		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
-
-		if (e->busy && r->successor[e->slot] != UM_NO_SLOT)
-			e->slot = r->successor[e->slot];
-	}
-}
-
 struct lag {
 	uint64_t iter, left;
 	uint32_t head;
@@ -551,7 +571,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 	}
 	r->tally.ns = r->now - r->begin;
 	r->iter++;
-	rename_slots(r);
+	um_plan_run_rename(r);
 	/* an idle engine continues with the next iteration's hints */
 	for (int i = 0; i < 2; i++) {
 		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;

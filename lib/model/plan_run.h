@@ -91,6 +91,8 @@ struct um_plan_watch {
 int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p); /* 0 or -ENOMEM */
 void um_plan_run_fini(struct um_plan_run *r);
 
+void um_plan_run_rename(struct um_plan_run *r); /* every tensor gets its slot of the next iteration */
+
 /* Runs one more iteration; fills r->tally and r->repeats. After tally.stuck the run is over. */
 void um_plan_run_iteration(struct um_plan_run *r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * plan_run_init.c - sets up a run of a plan
+ * plan_run_init.c - sets up a run of a plan, and each of its iterations
  *
  * All tables by position are built here once, so that the run itself allocates nothing.
  */
@@ -172,6 +172,32 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 	if (err)
 		um_plan_run_fini(r);
 	return err;
+}
+
+void um_plan_run_rename(struct um_plan_run *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+	const uint32_t *first = r->atoms.first;
+
+	memcpy(r->spare, r->state, r->atoms.n);
+	for (uint32_t q = 0; q < s->slots.n; q++) {
+		const struct um_slot *t = &s->slots.at[q];
+		uint32_t p = t->carry, n = first[q + 1] - first[q];
+
+		if (p != UM_NO_SLOT && p != q)
+			memcpy(r->state + first[q], r->spare + first[p], n);
+		else if (p == UM_NO_SLOT)
+			memset(r->state + first[q], um_slot_alive_first(t) ? UM_ATOM_LIVE | UM_ATOM_FRESH : 0, n);
+		if (t->flags & UM_SLOT_TRANSIENT)
+			for (uint32_t i = first[q]; i < first[q + 1]; i++)
+				r->state[i] &= (uint8_t) ~(UM_ATOM_LIVE | UM_ATOM_FRESH | UM_ATOM_LOST);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct um_plan_engine *e = i ? &r->h2d : &r->d2h;
+
+		if (e->busy && r->successor[e->slot] != UM_NO_SLOT)
+			e->slot = r->successor[e->slot];
+	}
 }
 
 void um_plan_run_fini(struct um_plan_run *r)

@@ -9,7 +9,7 @@ static uint32_t next_of(const struct um_blocks *b, uint32_t t)
 {
 	uint32_t to = b->touch[t].liveness == UM_LIVENESS_DEAD ? b->to[t] : UINT32_MAX;
 
-	return to != UINT32_MAX && b->visit[b->touch[to].visit].faults ? UINT32_MAX : to;
+	return to != UINT32_MAX && b->visit[b->touch[to].visit].absent ? UINT32_MAX : to;
 }
 
 /* Counts dropped parts by op, two places up; returns their number. */

@@ -10,7 +10,7 @@
 static void find_load(struct um_baseline *s, const struct um_blocks *b)
 {
 	for (uint32_t v = 0; v < b->n_visits; v++) {
-		int32_t from = b->visit[v].op + b->visit[v].faults, to = b->visit[v].held;
+		int32_t from = b->visit[v].op + b->visit[v].absent, to = b->visit[v].held;
 
 		for (; to - from >= b->n_ops; to -= b->n_ops)
 			s->load[0]++;
@@ -29,7 +29,7 @@ static void find_load(struct um_baseline *s, const struct um_blocks *b)
 /* Does the part arrive for this touch, without content? */
 static int is_born(const struct um_blocks *b, uint32_t t)
 {
-	return b->touch[t].born && !b->visit[b->touch[t].visit].faults;
+	return b->touch[t].born && !b->visit[b->touch[t].visit].absent;
 }
 
 /* Counts are stored one place up and then summed, so that filling leaves first_born[i] at the begin of op i. */
@@ -58,6 +58,8 @@ static void find_bytes(struct um_baseline *s, const struct um_blocks *b)
 		const struct um_touch *x = &b->touch[t];
 		uint64_t bytes = b->part[x->part].bytes;
 
+		if (b->visit[x->visit].home)
+			continue;
 		if (x->liveness == UM_LIVENESS_FREED)
 			s->freed[x->until % b->n_ops] += bytes;
 		if (x->until >= b->n_ops)

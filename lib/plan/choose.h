@@ -72,7 +72,7 @@ static inline int um_choice_must_leave(const struct um_blocks *b, uint32_t v)
 /* Does a copy return after visit v, if its block is off the device there? */
 static inline int um_choice_returns(const struct um_blocks *b, uint32_t v)
 {
-	return b->visit[v].live && b->after[v] != UINT32_MAX && !b->visit[b->after[v]].faults;
+	return b->visit[v].live && b->after[v] != UINT32_MAX && !b->visit[b->after[v]].absent;
 }
 
 /* The gaps with a return, in order of need counted from op `from` on, then of visits: into `back`, which has room for

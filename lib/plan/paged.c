@@ -82,7 +82,7 @@ static int leave_to_faults(struct um_blocks *b, const struct um_schedule *s, int
 	mark_resident(b, op, access, n);
 	qsort(access, n, sizeof *access, by_order);
 	for (uint32_t i = most; i < n; i++)
-		b->visit[access[i].visit].faults = 1;
+		b->visit[access[i].visit].absent = 1;
 	free(access);
 	return 0;
 }
@@ -102,12 +102,17 @@ static int32_t last_paged(const int32_t *last, int32_t n, int32_t from, int32_t 
 int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_blocks)
 {
 	int32_t *last = malloc((b->n_ops + 1ull) * sizeof *last), found = 0, at = -1;
+	int any = 0;
 	int err = last ? 0 : -ENOMEM;
 
 	for (int32_t op = 0; op < b->n_ops && !err; op++) {
 		uint32_t n = b->first_of_op[op + 1] - b->first_of_op[op];
+		int cpu = s->ops.at[op].stream == UM_STREAM_CPU;
 
-		s->ops.at[op].paged = n > capacity_blocks;
+		for (uint32_t i = b->first_of_op[op]; cpu && i < b->first_of_op[op + 1]; i++)
+			b->visit[b->of_op[i]].absent = b->visit[b->of_op[i]].home = 1;
+		any |= cpu;
+		s->ops.at[op].paged = !cpu && n > capacity_blocks;
 		if (s->ops.at[op].paged) {
 			err = leave_to_faults(b, s, op, (uint32_t)(capacity_blocks - capacity_blocks / SPARE));
 			at = op;
@@ -115,16 +120,20 @@ int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_
 		}
 		last[op] = at;
 	}
-	for (uint32_t v = 0; v < b->n_visits && found && !err; v++) {
+	any |= found;
+	for (uint32_t v = 0; v < b->n_visits && any && !err; v++) {
 		struct um_visit *x = &b->visit[v];
 
-		x->paged_at = last_paged(last, b->n_ops, x->op, x->end > x->op ? x->end : x->op + 1);
+		if (found)
+			x->paged_at = last_paged(last, b->n_ops, x->op, x->end > x->op ? x->end : x->op + 1);
+		if (x->home && x->paged_at < x->op)
+			x->paged_at = x->op;
 		/* makes room for blocks that the op accesses earlier */
-		if (x->paged_at < 0 && b->after[v] != UINT32_MAX && b->visit[b->after[v]].faults)
+		if (x->paged_at < 0 && b->after[v] != UINT32_MAX && b->visit[b->after[v]].absent)
 			x->paged_at = x->end - 1;
 	}
 	free(last);
-	if (!err && found) {
+	if (!err && any) {
 		um_baseline_fini(&b->baseline);
 		err = um_baseline_build(&b->baseline, b);
 	}

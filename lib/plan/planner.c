@@ -40,7 +40,7 @@ static int set_header(struct um_plan *out, const struct um_plan_request *r)
 	for (size_t i = 0; i < out->sched.ops.n; i++) {
 		struct um_sched_op *op = &out->sched.ops.at[i];
 
-		if (!op->ns)
+		if (!op->ns && op->stream != UM_STREAM_CPU)
 			op->ns = um_profile_op_ns(r->profile, &op->cost, um_sched_touched(&out->sched, op));
 		out->in_core_ns += op->ns;
 	}
@@ -105,6 +105,15 @@ int um_plan_scheme_parse(const char *name)
 	return -EINVAL;
 }
 
+static int uses_cpu(const struct um_schedule *s)
+{
+	int any = 0;
+
+	for (size_t i = 0; i < s->ops.n; i++)
+		any |= s->ops.at[i].stream == UM_STREAM_CPU;
+	return any;
+}
+
 /* Makes the hints, with all places fixed. */
 static int build_hints(const struct um_plan_request *r, const struct um_scheme *scheme,
 		       const struct um_host_resident *host_resident, struct um_plan *out, char *why, size_t size)
@@ -113,9 +122,10 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 	struct um_blocks blocks = {0};
 	int err = um_blocks_build(&blocks, &out->sched, host_resident), paged = 0;
 
-	if (!err && !scheme) {
-		paged = um_paged_mark(&blocks, &out->sched, out->budget / UM_BLOCK_BYTES);
+	if (!err) {
+		paged = um_paged_mark(&blocks, &out->sched, scheme ? UINT64_MAX : out->budget / UM_BLOCK_BYTES);
 		err = paged < 0 ? paged : 0;
+		paged |= uses_cpu(&out->sched);
 	}
 	if (!err && !host_resident)
 		err = paged ? 0 : um_bound_build(&blocks, &out->sched, &link, &out->bound_ns);
@@ -180,6 +190,8 @@ static int build_host_resident(const struct um_plan_request *r, struct um_plan *
 	for (size_t i = 0; i < out->sched.ops.n; i++) {
 		uint64_t slow = um_host_resident_ns(&out->sched, &out->sched.ops.at[i], host_resident, remote);
 
+		if (out->sched.ops.at[i].stream == UM_STREAM_CPU)
+			slow = 0;
 		ns[i] = slow > out->sched.ops.at[i].ns ? slow : out->sched.ops.at[i].ns;
 		was[i] = out->sched.ops.at[i].paged;
 	}

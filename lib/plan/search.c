@@ -186,7 +186,7 @@ static int prepare(struct um_search *s)
 		int32_t n = 0;
 
 		for (uint32_t k = b->first_of_op[i]; k < b->first_of_op[i + 1]; k++)
-			n += !b->visit[b->of_op[k]].faults;
+			n += !b->visit[b->of_op[k]].absent;
 		s->clock[i + 1] = s->clock[i] + sched->ops.at[i].ns;
 		s->most = n > s->most ? n : s->most;
 	}

@@ -147,6 +147,8 @@ static void find_drops(struct evaluation *l)
 		const struct um_part *p = &b->part[x->part];
 		int32_t at;
 
+		if (b->visit[x->visit].home)
+			continue;
 		if (x->liveness == UM_LIVENESS_NEEDED) {
 			/* around the end: resident if its block is */
 			if (x->until >= l->n && l->c->evicted[b->block[p->block + 1].first_visit - 1])
@@ -419,11 +421,15 @@ static uint64_t wait_to_arrive(struct evaluation *l, int32_t op, uint64_t time)
 /* Op `op` has ended: begins its evictions. After a paged op no block is assumed to be resident. */
 static int end_op_evictions(struct evaluation *l, int32_t op, uint64_t time)
 {
-	if (!l->s->ops.at[op].paged)
+	const struct um_sched_op *o = &l->s->ops.at[op];
+
+	if (!o->paged && o->stream != UM_STREAM_CPU)
 		return begin_evictions(l, op, time);
 	/* its blocks leave without copies of their own, after the copies in progress */
 	for (uint32_t k = l->first_out[op]; k < l->first_out[op + 1]; k++)
 		l->left[l->evictions[k]] = l->d2h > time ? l->d2h : 0;
+	if (!o->paged)
+		return 0;
 	l->resident = 0;
 	l->out_head = l->outs.n;
 	return 0;

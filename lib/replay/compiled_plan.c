@@ -313,6 +313,32 @@ static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_pa
 	++*blocks;
 }
 
+/* The program's CPU code uses the op's ranges: they are on the host then. */
+static void bring_home(struct um_compiled_plan_walk *b, uint32_t op)
+{
+	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
+
+	for (uint32_t u = so->first_use; u < so->first_use + so->n_uses; u++) {
+		const struct um_sched_use *su = &b->plan->sched.uses.at[u];
+		uint32_t from, to, slot = um_compiled_plan_slot_at(b, su->slot, op);
+
+		um_compiled_plan_parts(b, slot, su->off, su->bytes, &from, &to);
+		b->marks[slot] = UM_MARKED_USED;
+		for (uint32_t k = from; k < to; k++) {
+			struct um_compiled_plan_block *bl = &b->blocks[b->parts[k].block];
+
+			if (bl->host_resident)
+				continue;
+			um_compiled_plan_dead_remove(b, bl);
+			part_set(b, &b->parts[k], 0, 1);
+			bl->unsure = bl->resident;
+		}
+		if (su->dead_after)
+			b->marks[slot] |= UM_MARKED_DEAD;
+	}
+	b->to->gate[op] = INT32_MIN;
+}
+
 /* After a paged op the driver may have evicted any block: each is prefetched before its next use. */
 static void end_paged(struct um_compiled_plan_walk *b, int64_t blocks)
 {
@@ -427,7 +453,10 @@ static void walk(struct um_compiled_plan_walk *b)
 			else if (hint->kind == UM_HINT_EVICT || hint->kind == UM_HINT_DISCARD)
 				unwant(b, hint);
 		}
-		touch(b, op);
+		if (plan->sched.ops.at[op].stream == UM_STREAM_CPU)
+			bring_home(b, op);
+		else
+			touch(b, op);
 		if (b->finds_missing)
 			b->level[op] = b->resident - b->n_dead;
 	}

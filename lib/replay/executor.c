@@ -171,8 +171,7 @@ static inline int is_moved(const struct um_action *a, const struct um_cursor *c)
 	return a->slot != UM_NO_SLOT && c->slots[a->slot].off;
 }
 
-/* The address of a slot's tensor, now or when born: of two alternating tensors, the unborn one takes the other's
- * place. */
+/* The address of a slot's tensor, now or when born: of two that alternate, the unborn one takes the other's place. */
 static uint64_t place_of(const struct um_cursor *c, uint32_t slot)
 {
 	const struct um_slot *s = c->sched->slots.at;
@@ -510,10 +509,14 @@ void um_executor_end(struct um_executor *ex)
 	ex->program = NULL;
 }
 
+void um_executor_await_discards(struct um_executor *ex, uint64_t addr, uint64_t end)
+{
+	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1), (end + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
+}
+
 void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
-	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1),
-		       (addr + bytes + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
+	um_executor_await_discards(ex, addr, addr + bytes);
 	um_advice_state_clear(&ex->read_mostly, ex->gpu, addr, bytes);
 	um_advice_state_clear(&ex->host_resident, ex->gpu, addr, bytes);
 }

@@ -111,6 +111,9 @@ void um_executor_report_hints(struct um_executor *ex);
 /* The next announced op has this number. Only with a listener. */
 void um_executor_number(struct um_executor *ex, uint64_t op);
 
+/* Returns when no discard of memory in [addr, end) is in progress or pending. Cost: the pending requests. */
+void um_executor_await_discards(struct um_executor *ex, uint64_t addr, uint64_t end);
+
 int um_executor_stuck(const struct um_executor *ex); /* ops do not wait any more: see lanes.h */
 int um_executor_active(const struct um_executor *ex);
 uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever their results */

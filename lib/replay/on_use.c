@@ -54,6 +54,12 @@ void um_on_use_fini(struct um_on_use *p)
 	memset(p, 0, sizeof *p);
 }
 
+void um_on_use_evicted(struct um_on_use *p, const struct um_use *uses, uint32_t n)
+{
+	for (const struct um_use *u = uses; u < uses + n; u++)
+		um_block_lru_remove_range(&p->resident, u->tensor->addr + u->off, u->bytes);
+}
+
 static void flush_out(struct um_on_use *p, um_stream stream)
 {
 	if (p->out_bytes)

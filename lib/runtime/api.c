@@ -161,6 +161,13 @@ int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct 
 	LOCKED(adv, 0, um_context_op(adv, stream, name, &info));
 }
 
+int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses)
+{
+	if (!adv || (n_uses && !uses))
+		return -EINVAL;
+	LOCKED(adv, 0, um_context_host(adv, name, uses, n_uses));
+}
+
 int umadv_iter(struct umadv *adv, const char *name)
 {
 	if (!adv)

@@ -298,6 +298,7 @@ void um_context_stats(const struct umadv *adv, struct umadv_stats *out)
 {
 	memset(out, 0, sizeof *out);
 	out->ops = adv->op.n;
+	out->host_accesses = adv->op.n_cpu;
 	out->unknown_pointers = adv->op.n_unknown;
 	out->captured = adv->op.n_captured;
 	out->errors = adv->notices.errors;

@@ -92,6 +92,7 @@ int um_context_free(struct umadv *adv, void *ptr);
 int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role);
 int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes);
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
+int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 int um_context_iter(struct umadv *adv, const char *name);
 int um_context_dead(struct umadv *adv, void *ptr);
 int um_context_transient(struct umadv *adv, void *ptr);

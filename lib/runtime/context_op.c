@@ -99,21 +99,41 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	prefetch_on_use(adv); /* tensors may lie elsewhere than planned */
 }
 
+/* The program's CPU code is about to use the ranges: no discard of ours may follow. */
+static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
+{
+	struct um_executor *ex = adv->replan.executor;
+	const struct um_op_state *o = &adv->op;
+
+	if (adv->on_use.give)
+		um_on_use_evicted(&adv->on_use, o->uses, o->n_uses);
+	if (!ex)
+		return;
+	advance(adv, op, info);
+	if (um_executor_active(ex)) {
+		adv->iterations.hinted = 1;
+		if (um_executor_op(ex, adv->replan.cursor.op - 1, 0, &adv->replan.cursor))
+			um_context_leave(adv);
+	}
+	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++)
+		um_executor_await_discards(ex, u->tensor->addr + u->off, u->tensor->addr + u->off + u->bytes);
+}
+
 /* Listeners hear of the op; where it is `known`, the recorder has been told. */
 static void tell(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
 {
 	struct um_activity_source *activities = &adv->sinks.activities;
 	struct um_event e = {.kind = UM_EV_OP, .op = *op};
 
-	if (adv->device.gpu->api->announce)
+	if (adv->device.gpu->api->announce && !adv->op.cpu)
 		um_op_state_announce(&adv->op, &adv->device, stream, &op->cost, &adv->notices);
-	if (adv->checking.on)
+	if (adv->checking.on && !adv->op.cpu)
 		um_checking_op(&adv->checking, stream, op->name);
 	if (known)
 		um_sinks_trace(&adv->sinks, &e, stream);
 	else
 		um_context_feed(adv, &e, stream);
-	if (!um_activity_source_on(activities))
+	if (!um_activity_source_on(activities) || adv->op.cpu)
 		return;
 	um_activity_source_op(activities, adv->iterations.op_serial - 1, op);
 	if (adv->replan.executor)
@@ -173,9 +193,9 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	um_assert_locked(adv);
 	o->name = name ? name : "op";
 	o->stream = stream;
-	if (capturing(adv, stream))
+	if (!o->cpu && capturing(adv, stream))
 		return 0;
-	number = find_stream(adv, stream);
+	number = o->cpu ? (unsigned)UM_STREAM_CPU : find_stream(adv, stream);
 	known = um_op_state_expected(o, &r->cursor, (int32_t)number, info);
 	err = look_up(adv, number, info, &known);
 	if (err)
@@ -189,13 +209,19 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	}
 	if (r->timer.state == UM_OP_TIMER_RUNS)
 		um_op_timer_stop_op(&r->timer, stream);
-	if (r->executor)
+	if (o->cpu)
+		replay_cpu(adv, &op, known ? NULL : info);
+	else if (r->executor)
 		replay(adv, &op, number, known ? NULL : info);
 	else
 		prefetch_on_use(adv);
 	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
 		u->tensor->used_op = adv->iterations.op_serial;
 		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	}
+	if (o->cpu) {
+		o->n_cpu++;
+		return 0;
 	}
 	if (++o->n == UM_OPS_OUTSIDE && !adv->iterations.n && r->executor)
 		um_mistake_no_iteration(&adv->notices);
@@ -206,6 +232,17 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	if (adv->iterations.finder.step != UM_OP_PERIOD_GOES_ON)
 		um_context_find_last(adv);
 	return 0;
+}
+
+int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses)
+{
+	struct umadv_op_info info = {.struct_size = sizeof info, .uses = uses, .n_uses = n_uses};
+	int err;
+
+	adv->op.cpu = 1;
+	err = um_context_op(adv, NULL, name ? name : "host", &info);
+	adv->op.cpu = 0;
+	return err;
 }
 
 int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg)

@@ -245,8 +245,8 @@ int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, st
 	if (h->device->larger)
 		policy = UM_EVICT_LIBRARY; /* the driver evicts when the device is full, not before */
 	for (size_t i = 0; i < plan->sched.ops.n; i++)
-		if (plan->sched.ops.at[i].paged)
-			policy = UM_EVICT_LIBRARY; /* what the driver evicts for it cannot be foreseen */
+		if (plan->sched.ops.at[i].paged || plan->sched.ops.at[i].stream == UM_STREAM_CPU)
+			policy = UM_EVICT_LIBRARY; /* the driver's evictions cannot be foreseen, or come too late */
 	if (!err)
 		err = um_evict_policy_choose(program, &plan->sched, &h->device->profile, blocks, policy);
 	if (err)

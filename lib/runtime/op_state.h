@@ -32,6 +32,7 @@ struct um_known_uses {
 struct um_op_state {
 	const char *name; /* of the current op */
 	um_stream stream; /* that it is launched on */
+	int cpu; /* the program's CPU code does it: umadv_host */
 	int beside_plan; /* the plan has issued hints since the last op outside the plan */
 	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
 	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */
@@ -41,6 +42,7 @@ struct um_op_state {
 	UM_VEC(struct um_tensor_id) outs; /* relaunch outputs of the current op */
 	UM_VEC(struct um_touch) touches; /* of the current op, for a simulated device */
 	uint64_t n; /* ops announced so far */
+	uint64_t n_cpu; /* CPU accesses announced so far */
 	uint64_t n_captured, n_unknown; /* ignored ops of captured streams; uses outside every tensor */
 };
 

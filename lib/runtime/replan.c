@@ -83,7 +83,7 @@ static void fill_times(const struct um_replan *r, struct um_schedule *s)
 	for (size_t i = 0; i < s->ops.n; i++) {
 		struct um_sched_op *op = &s->ops.at[i];
 
-		if (!op->ns)
+		if (!op->ns && op->stream != UM_STREAM_CPU)
 			op->ns = um_profile_op_ns(&r->host.device->profile, &op->cost, um_sched_touched(s, op));
 	}
 }

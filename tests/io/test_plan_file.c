@@ -162,8 +162,8 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 
 static void check_round_trips(void)
 {
-	static const char *const names[] = {"good-all-keys.umplan", "good-foreign.umplan", "good-handed-on.umplan",
-					    "good-no-ops.umplan"};
+	static const char *const names[] = {"good-all-keys.umplan", "good-host.umplan", "good-foreign.umplan",
+					    "good-handed-on.umplan", "good-no-ops.umplan"};
 	const char *top = getenv("top_srcdir");
 	char from[1024], to[256];
 

@@ -121,10 +121,10 @@ static void check_round_trip(const char *from, const char *to)
 
 static void check_round_trips(void)
 {
-	static const char *const names[] = {"good-all-keys.umtrace",	"good-all-keys.umtrace.gz",
-					    "good-members.umtrace.gz",	"good-partly-touched-write.umtrace",
-					    "good-bare-header.umtrace", "resnet50.umtrace.gz",
-					    "cg_laplace3d.umtrace.gz",	"lstm_lm.umtrace.gz"};
+	static const char *const names[] = {
+		"good-all-keys.umtrace",   "good-all-keys.umtrace.gz",		"good-host.umtrace",
+		"good-members.umtrace.gz", "good-partly-touched-write.umtrace", "good-bare-header.umtrace",
+		"resnet50.umtrace.gz",	   "cg_laplace3d.umtrace.gz",		"lstm_lm.umtrace.gz"};
 	const char *top = getenv("top_srcdir");
 	char from[1024];
 

@@ -132,6 +132,30 @@ static void paged(void)
 	refused("op 0 'a': 100 bytes of slot 0 are absent", "nothing counts as resident after a paged op");
 }
 
+/* The CPU reads what op 0 wrote, and writes what op 2 reads. */
+static void by_cpu(void)
+{
+	begin(200);
+	fx_slot(&p.sched, 100, -1, -1);
+	fx_slot(&p.sched, 100, -1, -1);
+	fx_op(&p.sched, "a", 10, "u0");
+	fx_op(&p.sched, "host", 0, "r0 w1");
+	fx_op(&p.sched, "b", 20, "r1");
+	p.sched.ops.at[1].stream = UM_STREAM_CPU;
+	fx_hint(&p, UM_HINT_PREFETCH, 0, -1, 0);
+	refused("op 2 'b': 100 bytes of slot 1 are absent", "what the CPU wrote must be prefetched again");
+	p.hints.n = 0;
+	fx_hint(&p, UM_HINT_PREFETCH, 0, -1, 0);
+	fx_hint(&p, UM_HINT_PREFETCH, 2, 1, 1);
+	is_int(check(), 0, "a plan that prefetches after the CPU's access is sound");
+	is_u64(f.ns, 100 + 10 + 100 + 100 + 20, "the CPU waits for the copy of what is stale on the host");
+	is_u64(f.d2h_bytes, 100, "only the stale range is copied to the host");
+	p.hints.n = 1;
+	fx_hint(&p, UM_HINT_DISCARD, 1, 0, 0);
+	fx_hint(&p, UM_HINT_PREFETCH, 2, 1, 1);
+	refused("reads 100 bytes of slot 0", "the CPU must not read discarded content");
+}
+
 static void advise(uint32_t slot, int advice)
 {
 	fx_hint(&p, UM_HINT_ADVISE, (int32_t)p.sched.ops.n - 1, -1, slot);
@@ -444,6 +468,7 @@ int main(void)
 	copies();
 	starts();
 	paged();
+	by_cpu();
 	read_mostly();
 	on_the_host();
 	overlap();

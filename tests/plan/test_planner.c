@@ -232,6 +232,30 @@ static void paged(void)
 	um_schedule_fini(&s);
 }
 
+/* The CPU reads slot 0 and updates slot 1 between ops, with room for all. */
+static void by_cpu(void)
+{
+	struct um_schedule s = {0};
+
+	for (int i = 0; i < 4; i++)
+		fx_slot(&s, B, -1, -1);
+	fx_op(&s, "a", 10 * B, "u0");
+	fx_op(&s, "b", 10 * B, "r1 r2");
+	fx_op(&s, "checkpoint", 0, "r0 u1");
+	fx_op(&s, "c", 10 * B, "u3");
+	s.ops.at[2].stream = UM_STREAM_CPU;
+	is_int(build(&s, 4 * B), 0, "a schedule with a CPU access gets a plan");
+	is_u64(hinted(UM_HINT_EVICT, 0, 1), B, "content that the CPU reads is evicted after its last op");
+	is_u64(hinted(UM_HINT_EVICT, 1, 2), B, "so is content that is used just before the access");
+	ok(hinted(UM_HINT_PREFETCH, 0, 3) == B || hinted(UM_HINT_PREFETCH, 0, 0) == B,
+	   "it is prefetched again after the access");
+	is_u64(f.ns, 30 * B, "the copies in both directions are hidden");
+	is_u64(f.d2h_bytes, B, "only the content that an op wrote is copied to the host");
+	is_u64(f.h2d_bytes, 2 * B, "what the CPU wrote is copied to the device again");
+	is_u64(plan_.sched.ops.at[2].ns, 0, "the access takes no time of the device");
+	um_schedule_fini(&s);
+}
+
 /* Never placed, never hinted, not counted. */
 static void unmanaged(void)
 {
@@ -336,6 +360,15 @@ static void leave_file(uint64_t seed)
 		tap_bail("a plan cannot be written");
 }
 
+/* One op in seven is an access of the CPU. */
+static void some_by_cpu(struct um_schedule *s)
+{
+	for (size_t i = 3; i < s->ops.n; i += 7) {
+		s->ops.at[i].stream = UM_STREAM_CPU;
+		s->ops.at[i].ns = 0;
+	}
+}
+
 /* Every plan is proved here too (build); and the same request gives the same plan. */
 static void by_chance(void)
 {
@@ -351,6 +384,8 @@ static void by_chance(void)
 		fx_random(&s, seed);
 		if (seed % 2 == 0)
 			fx_thin(&s, seed);
+		if (seed % 10 == 0)
+			some_by_cpu(&s);
 		peak = fx_peak(&s);
 		err = build(&s, peak / 4 * (1 + fx_draw(&r, 4)) + 2 * B * fx_draw(&r, 3));
 		n++;
@@ -588,6 +623,7 @@ int main(void)
 	shared_block();
 	too_large();
 	paged();
+	by_cpu();
 	unmanaged();
 	freed_around();
 	by_chance();

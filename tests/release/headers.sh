@@ -35,6 +35,7 @@ int main(void)
 	if (err)
 		return 1;
 	err = umadv_op(adv, NULL, "op", UMADV_USES(UMADV_READ(x), UMADV_LOOKUP(w, 8), UMADV_WRITE_RANGE(y, 8)));
+	err |= umadv_host(adv, "loss", UMADV_USES(UMADV_READ_RANGE(y, 8)));
 	umadv_close(adv);
 	puts(umadv_version());
 	return err != 0;

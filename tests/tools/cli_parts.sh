@@ -30,9 +30,10 @@ END
 trace slabs --mib 24 --slabs 8 >"$tmp/slabs.umtrace"
 trace tables --mib 8 --layers 12 >"$tmp/tables.umtrace"
 trace giant --mib 16 --layers 8 >"$tmp/giant.umtrace"
+trace checkpoint --mib 16 --layers 8 >"$tmp/checkpoint.umtrace"
 for device in v100 a100 h100; do
-	is "$(behind "$device" "$tmp/slabs.umtrace" "$tmp/tables.umtrace" "$tmp/giant.umtrace")" "" \
-		"$device: slabs, tables and an op above the budget are not behind"
+	is "$(behind "$device" "$tmp/slabs.umtrace" "$tmp/tables.umtrace" "$tmp/giant.umtrace" \
+		"$tmp/checkpoint.umtrace")" "" "$device: slabs, tables, large ops, CPU accesses: not behind"
 done
 
 "$UMADVISE" plan "$tmp/giant.umtrace" --oversubscribe 1.5 -o "$tmp/giant.umplan" >/dev/null

@@ -45,7 +45,11 @@ static int keep_op(struct um_trace *t, struct um_op *op)
 {
 	const void *uses, *relaunch, *ws;
 	uint64_t bytes;
-	int rc = um_trace_bytes_op(&t->touched, op, &bytes);
+	int rc = 0;
+
+	bytes = 0;
+	if (op->stream != UM_STREAM_CPU)
+		rc = um_trace_bytes_op(&t->touched, op, &bytes);
 
 	if (!rc)
 		rc = keep_name(t, &op->name);

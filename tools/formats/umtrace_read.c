@@ -103,7 +103,7 @@ static int read_free(struct reader *r, const struct um_json *j)
 	return feed(r, j, &ev);
 }
 
-static int read_op(struct reader *r, const struct um_json *j)
+static int read_uses(struct reader *r, const struct um_json *j, int host)
 {
 	struct um_event ev = {.kind = UM_EV_OP};
 	struct um_op_line *op = &r->op;
@@ -135,11 +135,23 @@ static int read_op(struct reader *r, const struct um_json *j)
 		.ws = op->ws.n ? op->ws.at : NULL,
 		.n_ws = (uint32_t)op->ws.n,
 	};
+	if (host)
+		ev.op.stream = UM_STREAM_CPU;
 	rc = feed(r, j, &ev);
 	/* restores the file's numbers, which clear the op's map */
 	for (size_t i = 0; i < op->uses.n; i++)
 		op->uses.at[i].id.v--;
 	return rc;
+}
+
+static int read_op(struct reader *r, const struct um_json *j)
+{
+	return read_uses(r, j, 0);
+}
+
+static int read_host(struct reader *r, const struct um_json *j)
+{
+	return read_uses(r, j, 1);
 }
 
 static int read_iter(struct reader *r, const struct um_json *j)
@@ -163,7 +175,8 @@ static int read_event(struct reader *r, const struct um_json *j)
 	static const struct {
 		const char *ev;
 		int (*read)(struct reader *r, const struct um_json *j);
-	} kinds[] = {{"alloc", read_alloc}, {"op", read_op}, {"free", read_free}, {"iter", read_iter}};
+	} kinds[] = {
+		{"alloc", read_alloc}, {"op", read_op}, {"free", read_free}, {"iter", read_iter}, {"host", read_host}};
 	const char *ev;
 	int rc = um_json_str(j, "ev", UM_JSON_MUST, &ev);
 
@@ -172,7 +185,7 @@ static int read_event(struct reader *r, const struct um_json *j)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(ev, kinds[i].ev) == 0)
 			return kinds[i].read(r, j);
-	return um_json_refuse(j, "unknown `ev` %s: want alloc, op, free or iter",
+	return um_json_refuse(j, "unknown `ev` %s: want alloc, op, host, free or iter",
 			      um_json_show(json_object_get(j->root, "ev")).text);
 }
 

@@ -213,6 +213,22 @@ static int run(struct play *p, um_stream stream, const char *name)
 	return um_sim_run(p->gpu, stream, &k) ? -EIO : 0;
 }
 
+/* The app's CPU code waits for the device and then uses the op's ranges. */
+static int use_on_cpu(struct play *p, const struct um_op *op)
+{
+	int err = umadv_host(p->adv, op->name, p->uses.at, p->uses.n);
+
+	if (!err)
+		err = umadv_sim_sync(p->adv);
+	for (size_t i = 0; i < p->uses.n && !err; i++) {
+		const struct umadv_use *u = &p->uses.at[i];
+
+		if (um_sim_host_touch(p->gpu, (void *)(uintptr_t)u->ptr, u->bytes, u->access))
+			err = -EIO;
+	}
+	return err;
+}
+
 static int play_op(struct play *p, const struct um_op *op)
 {
 	struct umadv_op_info info = {.struct_size = sizeof info,
@@ -234,6 +250,8 @@ static int play_op(struct play *p, const struct um_op *op)
 		if (base)
 			p->uses.at[p->uses.n++] = umadv_use_(base + u->off, u->bytes, u->touched, u->access);
 	}
+	if (op->stream == UM_STREAM_CPU)
+		return use_on_cpu(p, op);
 	for (uint32_t i = 0; i < op->n_relaunch; i++)
 		p->outs.at[p->outs.n++] = p->ptr[op->relaunch[i].v];
 	info.uses = p->uses.at;
@@ -262,7 +280,7 @@ static int take_times(struct play *p, size_t i)
 	for (i++; i < um_trace_length(p->trace) && um_trace_event(p->trace, i)->kind != UM_EV_ITER; i++) {
 		const struct um_event *e = um_trace_event(p->trace, i);
 
-		if (e->kind == UM_EV_OP && um_vec_push(&p->times, op_ns(p, &e->op)))
+		if (e->kind == UM_EV_OP && e->op.stream != UM_STREAM_CPU && um_vec_push(&p->times, op_ns(p, &e->op)))
 			return -ENOMEM;
 	}
 	um_jitter_apply(&p->o->jitter, n, p->times.at, p->times.n);

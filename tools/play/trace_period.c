@@ -34,6 +34,7 @@ static uint64_t hash_event(struct numbering *u, const struct um_event *e, uint64
 		return um_hash_u64(h, number_of(u, e->free.id.v));
 	case UM_EV_OP:
 		h = um_hash_u64(h, um_hash_str(e->op.name));
+		h = e->op.stream == UM_STREAM_CPU ? um_hash_u64(h, 'h') : h;
 		for (uint32_t i = 0; i < e->op.n_uses; i++) {
 			const struct um_use *s = &e->op.uses[i];
 
