@@ -209,7 +209,7 @@ static int write_profile(struct calibration *c)
 
 	snprintf(top, sizeof top, "Measured by umadvise calibrate, driver %d.%d%s.", c->device.driver_version / 1000,
 		 c->device.driver_version % 1000 / 10, c->device.standin ? ", a simulated device" : "");
-	rc = um_profile_write_notes(c->output, &c->profile, &notes, &diag);
+	rc = um_profile_write(c->output, &c->profile, &notes, &diag);
 	if (!rc)
 		return TOOL_DONE;
 	um_diag_line(&diag, line, sizeof line);

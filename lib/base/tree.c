@@ -178,28 +178,17 @@ struct um_tree_node *um_tree_first(const struct um_tree *t)
 	return n;
 }
 
-/* The neighbour on side `side`: the nearest node below, otherwise the first ancestor that is reached from its other
- * side. */
-static struct um_tree_node *neighbour(const struct um_tree_node *node, int side)
-{
-	struct um_tree_node *n = node->child[side];
-
-	if (n) {
-		while (n->child[!side])
-			n = n->child[!side];
-		return n;
-	}
-	for (n = node->parent; n && n->child[side] == node; n = n->parent)
-		node = n;
-	return n;
-}
-
+/* The nearest node below on the right, otherwise the first ancestor that is reached from its left side. */
 struct um_tree_node *um_tree_next(const struct um_tree_node *node)
 {
-	return neighbour(node, 1);
-}
+	struct um_tree_node *n = node->child[1];
 
-struct um_tree_node *um_tree_prev(const struct um_tree_node *node)
-{
-	return neighbour(node, 0);
+	if (n) {
+		while (n->child[0])
+			n = n->child[0];
+		return n;
+	}
+	for (n = node->parent; n && n->child[1] == node; n = n->parent)
+		node = n;
+	return n;
 }

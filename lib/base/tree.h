@@ -31,10 +31,9 @@ void um_tree_remove(struct um_tree *t, struct um_tree_node *node);
 struct um_tree_node *um_tree_floor(const struct um_tree *t, uint64_t a, uint64_t b);
 struct um_tree_node *um_tree_ceil(const struct um_tree *t, uint64_t a, uint64_t b);
 
-/* In order: first, and successor / predecessor of a node; NULL at the end. */
+/* In order: the first node, and the successor of a node; NULL at the end. */
 struct um_tree_node *um_tree_first(const struct um_tree *t);
 struct um_tree_node *um_tree_next(const struct um_tree_node *node);
-struct um_tree_node *um_tree_prev(const struct um_tree_node *node);
 
 #define um_tree_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 

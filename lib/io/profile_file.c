@@ -309,22 +309,22 @@ static void write_value(struct um_out *o, const struct um_profile *p, const stru
 	}
 }
 
-int um_profile_write_notes(const char *path, const struct um_profile *p, const struct um_profile_notes *notes,
-			   struct um_diag *diag)
+int um_profile_write(const char *path, const struct um_profile *p, const struct um_profile_notes *notes,
+		     struct um_diag *diag)
 {
 	struct um_out *o;
 	int rc = um_out_open(&o, path, diag);
 
 	if (rc)
 		return rc;
-	if (notes->top) {
+	if (notes && notes->top) {
 		um_out_str(o, "# ");
 		um_out_str(o, notes->top);
 		um_out_str(o, "\n");
 	}
 	um_out_str(o, "# Sizes in bytes, rates in bytes/s and FLOP/s, times in ns.\n");
 	for (size_t i = 0; i < N_KEYS; i++) {
-		const char *note = notes->note ? notes->note(notes->user, keys[i].name) : NULL;
+		const char *note = notes && notes->note ? notes->note(notes->user, keys[i].name) : NULL;
 
 		um_out_str(o, keys[i].name);
 		um_out_str(o, " = ");
@@ -334,11 +334,6 @@ int um_profile_write_notes(const char *path, const struct um_profile *p, const s
 		um_out_str(o, "\n");
 	}
 	return um_out_close(o, 1, diag);
-}
-
-int um_profile_write(const char *path, const struct um_profile *p, struct um_diag *diag)
-{
-	return um_profile_write_notes(path, p, &(struct um_profile_notes){0}, diag);
 }
 
 int um_profile_get(const char *name_or_path, struct um_profile *out, struct um_diag *diag)

@@ -13,17 +13,16 @@
 int um_profile_read(const char *path, struct um_profile *out, struct um_diag *diag);
 int um_profile_read_mem(const void *data, size_t bytes, const char *name, struct um_profile *out, struct um_diag *diag);
 
-/* Writes one (temporary, then rename). 0 or -errno. */
-int um_profile_write(const char *path, const struct um_profile *p, struct um_diag *diag);
-
-/* The same, with a comment at the top and one after each key for which `note` returns a text: one line each. */
+/* A comment at the top, and one after each key for which `note` returns a text: one line each. */
 struct um_profile_notes {
 	const char *top; /* NULL: none */
 	const char *(*note)(void *user, const char *key); /* NULL: none */
 	void *user;
 };
-int um_profile_write_notes(const char *path, const struct um_profile *p, const struct um_profile_notes *notes,
-			   struct um_diag *diag);
+
+/* Writes a profile as a whole file. `notes` may be NULL. 0 or -errno. */
+int um_profile_write(const char *path, const struct um_profile *p, const struct um_profile_notes *notes,
+		     struct um_diag *diag);
 
 /* A built-in profile by name, otherwise a file. */
 int um_profile_get(const char *name_or_path, struct um_profile *out, struct um_diag *diag);

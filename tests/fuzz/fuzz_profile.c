@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!p.name[0] || !(p.h2d > 0) || !(p.d2h > 0) || !(p.eta > 0 && p.eta <= 1) ||
 	    um_profile_op_ns(&p, &cost, 0) == 0)
 		abort();
-	if (um_profile_write(FUZZ_OUT, &p, NULL))
+	if (um_profile_write(FUZZ_OUT, &p, NULL, NULL))
 		abort();
 	return 0;
 }

@@ -96,7 +96,7 @@ static int profile_once(int *failed)
 	int rc = um_profile_read_mem(profile_text, strlen(profile_text), "memory", &p, &d);
 
 	if (!rc)
-		rc = um_profile_write(path, &p, &d);
+		rc = um_profile_write(path, &p, NULL, &d);
 	*failed = rc != 0;
 	return rc == 0 || (rc == -ENOMEM && d.text[0]);
 }

@@ -77,12 +77,12 @@ static void check_round_trip(const char *path)
 		p.measured = i % 2;
 		p.h2d = nextafter(p.h2d, 0); /* needs all its digits */
 		memset(&q, 0, sizeof q);
-		is_int(um_profile_write(path, &p, &d), 0, "%s is written", p.name);
+		is_int(um_profile_write(path, &p, NULL, &d), 0, "%s is written", p.name);
 		if (!is_int(um_profile_get(path, &q, &d), 0, "the written profile is read"))
 			diag("%" PRIu64 ": %s", d.line, d.text);
 		ok(same(&p, &q), "the profile is the same after writing");
 	}
-	is_int(um_profile_write("no/such/folder", &p, &d), -ENOENT, "a missing folder is refused");
+	is_int(um_profile_write("no/such/folder", &p, NULL, &d), -ENOENT, "a missing folder is refused");
 }
 
 static void check_files(void)
