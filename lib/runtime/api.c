@@ -95,11 +95,19 @@ void umadv_close(struct umadv *adv)
 		return locked_err;                                                                                     \
 	} while (0)
 
+/* The same of an event. It belongs to the iteration that an NVTX range began before. */
+#define EVENT(adv, dead, expr)                                                                                         \
+	LOCKED(adv, dead,                                                                                              \
+	       (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks             \
+			? um_context_take_mark(adv)                                                                    \
+			: (void)0,                                                                                     \
+		(expr)))
+
 int umadv_alloc(struct umadv *adv, void **ptr, size_t bytes, const char *name, enum umadv_role role)
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	LOCKED(adv, -ENODEV, um_context_alloc(adv, bytes, name, (enum um_role)role, ptr));
+	EVENT(adv, -ENODEV, um_context_alloc(adv, bytes, name, (enum um_role)role, ptr));
 }
 
 int umadv_free(struct umadv *adv, void *ptr)
@@ -108,21 +116,21 @@ int umadv_free(struct umadv *adv, void *ptr)
 		return -EINVAL;
 	if (!ptr)
 		return 0;
-	LOCKED(adv, 0, um_context_free(adv, ptr));
+	EVENT(adv, 0, um_context_free(adv, ptr));
 }
 
 int umadv_adopt(struct umadv *adv, void *ptr, size_t bytes, const char *name, enum umadv_role role)
 {
 	if (!adv || !ptr || !bytes || bytes > SIZE_MAX / 2 || (unsigned)role > UMADV_COMM)
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_adopt(adv, ptr, bytes, name, (enum um_role)role));
+	EVENT(adv, 0, um_context_adopt(adv, ptr, bytes, name, (enum um_role)role));
 }
 
 int umadv_disown(struct umadv *adv, void *ptr, size_t bytes)
 {
 	if (!adv || !ptr || !bytes)
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_disown(adv, ptr, bytes));
+	EVENT(adv, 0, um_context_disown(adv, ptr, bytes));
 }
 
 int umadv_transient(struct umadv *adv, void *ptr)
@@ -136,7 +144,7 @@ int umadv_dead(struct umadv *adv, void *ptr)
 {
 	if (!adv || !ptr)
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_dead(adv, ptr));
+	EVENT(adv, 0, um_context_dead(adv, ptr));
 }
 
 int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses)
@@ -145,7 +153,7 @@ int umadv_op(struct umadv *adv, void *stream, const char *name, const struct uma
 
 	if (!adv || (n_uses && !uses))
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_op(adv, stream, name, &info));
+	EVENT(adv, 0, um_context_op(adv, stream, name, &info));
 }
 
 int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *given)
@@ -158,7 +166,7 @@ int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct 
 	if ((info.n_uses && !info.uses) || (info.n_relaunch_outs && !info.relaunch_outs) ||
 	    (info.relaunch_arg_bytes && !info.relaunch_arg) || !(info.flops >= 0) || !(info.bytes >= 0))
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_op(adv, stream, name, &info));
+	EVENT(adv, 0, um_context_op(adv, stream, name, &info));
 }
 
 int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses)
@@ -172,7 +180,7 @@ int umadv_iter(struct umadv *adv, const char *name)
 {
 	if (!adv)
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_iter(adv, name));
+	LOCKED(adv, 0, (adv->iterations.by_program = 1, um_context_iter(adv, name)));
 }
 
 int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)

@@ -132,6 +132,8 @@ int um_context_open(struct umadv **out, const struct umadv_options *options, str
 		um_context_close(adv);
 		return err;
 	}
+	um_nvtx_listen();
+	adv->iterations.nvtx_marks = atomic_load(&um_nvtx_marks);
 	um_sinks_open(&adv->sinks, &adv->options, &adv->device, &adv->fork_exit, adv->replan.executor);
 	if (adv->options.pub.check == UMADV_CHECK_ON && adv->device.simulated)
 		um_checking_open(&adv->checking, adv->device.gpu, &adv->notices);
@@ -273,6 +275,13 @@ int um_context_iter(struct umadv *adv, const char *name)
 	um_sinks_trace(&adv->sinks, &e, NULL);
 	um_context_begin(adv, name, NULL);
 	return 0;
+}
+
+void um_context_take_mark(struct umadv *adv)
+{
+	adv->iterations.nvtx_marks = atomic_load(&um_nvtx_marks);
+	if (!adv->iterations.by_program)
+		um_context_iter(adv, um_nvtx_mark_name());
 }
 
 int um_context_warm(struct umadv *adv, struct um_plan *plan)

@@ -20,6 +20,7 @@
 #define UM_RUNTIME_CONTEXT_H
 
 #include "base/debug.h"
+#include "gpu/nvtx_listen.h"
 #include "replay/on_use.h"
 #include "runtime/checking.h"
 #include "runtime/chosen_device.h"
@@ -94,6 +95,8 @@ int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes);
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 int um_context_iter(struct umadv *adv, const char *name);
+/* An NVTX range marks an iteration since the last call. */
+void um_context_take_mark(struct umadv *adv);
 int um_context_dead(struct umadv *adv, void *ptr);
 int um_context_transient(struct umadv *adv, void *ptr);
 int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg);

@@ -81,6 +81,15 @@ static int parse_text(const struct um_variable *v, const char *text, struct umad
 	return 0;
 }
 
+/* Of the process, not of a context: gpu/nvtx_listen.c reads it. */
+static int parse_other(const struct um_variable *v, const char *text, struct umadv_options *o)
+{
+	(void)v;
+	(void)text;
+	(void)o;
+	return 0;
+}
+
 static int parse_strategy(const struct um_variable *v, const char *text, struct umadv_options *o)
 {
 	return um_strategy_parse(text) < 0 ? -EINVAL : parse_text(v, text, o);
@@ -146,6 +155,10 @@ const struct um_variable um_variables[] = {
 	 parse_switch, NULL, 0, NULL},
 	{"UMADVISE_NVTX", "all, iterations or off", "all", "marks for a profiler that is attached", AT(nvtx),
 	 parse_word, marks, COUNT(marks), "UMADV_NVTX_ALL, _ITERATIONS or _OFF"},
+	{"UMADVISE_ITERATION", "a shell pattern of names, or of DOMAIN/NAME", "none",
+	 "NVTX ranges of the program that are its iterations", 0, parse_other, NULL, 0, NULL},
+	{"UMADVISE_NVTX_NEXT", "the name of a shared library", "none", "another tool that NVTX calls are passed on to",
+	 0, parse_other, NULL, 0, NULL},
 	{"UMADVISE_LOG", "error, warn, info or debug", "warn", "least important level that is logged", AT(log_level),
 	 parse_word, levels, COUNT(levels), NULL},
 	{"UMADVISE_PLAN_TIME", "milliseconds, at most 3600000", "a fixed effort", "time to search for a better plan",

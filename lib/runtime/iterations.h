@@ -33,6 +33,8 @@ struct um_iterations {
 	struct um_iteration_finder finder; /* as long as the program marks none */
 	uint64_t n; /* iterations begun so far, marked or found */
 	uint64_t marked; /* of those */
+	uint64_t nvtx_marks; /* number of the last NVTX range that was taken as a mark or ignored */
+	int by_program; /* it marks by umadv_iter: NVTX ranges are no marks */
 	uint64_t op_serial; /* ops announced so far */
 	uint32_t ops; /* of those in what is recorded */
 	int hinted; /* hints were issued in this iteration */

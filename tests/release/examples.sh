@@ -17,4 +17,13 @@ like "$out" '^the results are the same' "the cg example has the same results wit
 times=$(printf '%s\n' "$out" | awk '/simulated/ { print $2 }' | tr '\n' ' ')
 ok "the cg example is faster with hints ($times)" \
 	awk -v t="$times" 'BEGIN { split(t, a, " "); exit !(a[2] > 0 && a[2] < a[1]) }'
+if [ -x "$top_builddir/examples/nvtx" ]; then
+	for iteration in 'Step *' ''; do
+		out=$(UMADVISE_ITERATION=$iteration "$top_builddir/examples/nvtx" 2>&1)
+		like "$out" '^0 wrong elements, 1[0-9] iterations, ([89]|1[0-9]) of them hinted' \
+			"the example with NVTX ranges is right, and has hints with UMADVISE_ITERATION='$iteration'"
+	done
+else
+	skip 2 "no headers of NVTX"
+fi
 tap_done

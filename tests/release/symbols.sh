@@ -11,15 +11,16 @@ so=$top_builddir/.libs/libumadvise.so
 
 # The version's own name (UMADVISE_0, type A) is not a symbol of ours.
 $NM -D --defined-only "$so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort >"$tmp/has"
-is "$(grep -v '^umadv_' "$tmp/has")" "" "the library exports only names that begin with umadv_"
+is "$(grep -v '^umadv_' "$tmp/has" | tr '\n' ' ')" "InitializeInjectionNvtx2 InitializeInjectionNvtxExtension " \
+	"beside names that begin with umadv_ the library exports only what NVTX looks up"
 
 sed -n 's/^UMADV_API .*[ *]\(umadv_[a-z0-9_]*\)(.*/\1/p' "$top_srcdir/include/umadvise.h" | LC_ALL=C sort >"$tmp/says"
 ok "the header declares functions" test -s "$tmp/says"
 is "$(LC_ALL=C comm -13 "$tmp/has" "$tmp/says")" "" "the library exports every function of the header"
-is "$(LC_ALL=C comm -23 "$tmp/has" "$tmp/says")" "" "every exported symbol is declared in the header"
+is "$(grep '^umadv_' "$tmp/has" | LC_ALL=C comm -23 - "$tmp/says")" "" "every exported symbol is declared in the header"
 
 # The list of exports is written by hand, release by release.
-sed -n 's/^\t\(umadv_[a-z0-9_]*\);$/\1/p' "$top_srcdir/lib/libumadvise.map" | LC_ALL=C sort >"$tmp/listed"
+sed -n 's/^\t\([A-Za-z][A-Za-z0-9_]*\);$/\1/p' "$top_srcdir/lib/libumadvise.map" | LC_ALL=C sort >"$tmp/listed"
 is "$(diff "$tmp/listed" "$tmp/has")" "" "the exported symbols are those listed in lib/libumadvise.map"
 is "$(grep -c '\*;' "$top_srcdir/lib/libumadvise.map")" 1 "the export list has no wildcard but that of local symbols"
 
