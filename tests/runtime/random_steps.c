@@ -320,8 +320,15 @@ static void compute(struct prog_thread *w, int announce_only)
 		prog_launch(w, s % w->n_streams, uses, n, announce_only);
 }
 
+/* Every second program announces it. */
 static void touch(struct prog_thread *w, char *at, size_t bytes, unsigned access)
 {
+	struct umadv_use use = umadv_use_(at, bytes, 0, access);
+
+	if (w->p->seed % 2) {
+		w->doing = "umadv_host";
+		prog_check(w->p, umadv_host(w->p->adv, "cpu", &use, 1), w, "umadv_host");
+	}
 	w->doing = "CPU access";
 	prog_check(w->p, um_sim_host_touch(w->p->gpu, at, bytes, access), w, "CPU access");
 }

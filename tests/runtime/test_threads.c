@@ -45,6 +45,8 @@ static int one_op(struct worker *w, int i, int simulate)
 			       UMADV_USES(UMADV_READ(b), UMADV_UPDATE(a), UMADV_WRITE(scratch)));
 	if (!err && simulate)
 		err = umadv_sim_run(w->s->adv, w->stream, add_one, a);
+	if (!err && i == 0)
+		err = umadv_host(w->s->adv, "look", UMADV_USES(UMADV_READ_RANGE(b, 4)));
 	if (!err)
 		err = umadv_free(w->s->adv, scratch);
 	return err;
