@@ -34,6 +34,7 @@ void um_replan_leave(struct um_replan *r, uint64_t number)
 	r->cursor.on = 0;
 	if (!um_executor_active(r->executor))
 		return;
+	um_executor_end(r->executor); /* ops that are announced and have not run keep their hints */
 	um_executor_leave(r->executor);
 	r->n_left++;
 	um_notices_log(r->notices, UMADV_LOG_INFO,
