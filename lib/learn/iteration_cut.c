@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iteration_cut.c - numbers the tensors of a part anew, in order of appearance, and takes its fingerprints
+ * iteration_cut.c - numbers the tensors of a part in order of appearance and computes its fingerprints
  */
 #include "learn/iteration_cut.h"
 
@@ -14,7 +14,8 @@ struct work {
 	const struct um_cut *cut;
 	struct um_iteration *out;
 	uint32_t *number; /* by tensor of `all` */
-	size_t birth, first_before; /* of `all`: the next birth to be copied; the first of the iteration before */
+	size_t birth; /* of `all`: the next birth to copy */
+	size_t first_before; /* of `all`: the first birth of the previous iteration */
 };
 
 static int within(int32_t position, uint32_t from, uint32_t to)
@@ -27,7 +28,7 @@ static int32_t shift(const struct work *w, int32_t position)
 	return within(position, w->cut->from, w->cut->to) ? position - (int32_t)w->cut->from : UM_NOWHERE;
 }
 
-/* The index of a birth of the iteration before, among its births. */
+/* The index of a tensor among the births of the previous iteration. */
 static uint32_t order_before(const struct work *w, uint32_t tensor)
 {
 	size_t lo = w->first_before, hi = w->all->births.n; /* births are numbered in their order */
@@ -66,7 +67,7 @@ static int add_nests(struct work *w, uint32_t tensor)
 	return 0;
 }
 
-/* The tensor's number in the part; it appears here if it did not before. 0 or -ENOMEM. */
+/* Gives the tensor a number in the part, unless it has one. 0 or -ENOMEM. */
 static int number(struct work *w, uint32_t tensor)
 {
 	struct um_iter_tensor t = w->all->tensors.at[tensor];
@@ -88,7 +89,7 @@ static int number(struct work *w, uint32_t tensor)
 	return um_vec_push(&w->out->tensors, t) ? -ENOMEM : add_nests(w, tensor);
 }
 
-/* Births before op `position`. */
+/* Adds the births before op `position`. */
 static int add_births(struct work *w, uint32_t position)
 {
 	const struct um_iteration *all = w->all;
@@ -148,7 +149,7 @@ static int by_position(const void *a, const void *b)
 	return x->born_ord < y->born_ord ? -1 : x->born_ord > y->born_ord;
 }
 
-/* Births of the iteration before that are freed in this part. */
+/* Adds the frees, in this part, of tensors born in the previous iteration. */
 static int add_late_frees(struct work *w)
 {
 	const struct um_iteration *all = w->all;

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iteration_cut.h - a part of what was recorded, as if iterations had been marked there
+ * iteration_cut.h - cuts an iteration out of a longer recording
  *
- * in    a recorded iteration, positions in it
- * out   an iteration of its ops from one position to another
+ * in    a recording, positions in it
+ * out   the iteration that a program with marks at those positions would have recorded
  * owns  nothing
  *
- * Values in, value out. What is born or freed between two parts belongs to the second one. O(n log n) of the
- * recorded iteration.
+ * A birth or free between two parts belongs to the second one. O(n log n) in the length of the recording.
  */
 #ifndef UM_LEARN_ITERATION_CUT_H
 #define UM_LEARN_ITERATION_CUT_H
 
 #include "model/iteration.h"
 
-/* Which part, and of which iterations. */
+/* Positions are numbers of ops of the recording. */
 struct um_cut {
-	uint32_t before; /* the iteration before it began with this op */
-	uint32_t from, to; /* its own ops: [from, to) */
-	uint64_t n; /* its number */
+	uint32_t before; /* first op of the previous iteration */
+	uint32_t from, to; /* the part: [from, to) */
+	uint64_t n; /* number of the iteration */
 };
 
 /* `out` is initialised and empty; it borrows the names of `all`. 0 or -ENOMEM (`out` is empty). */

@@ -7,11 +7,12 @@
 struct work {
 	const struct um_iteration *all;
 	uint32_t begin, length; /* the first op of two periods */
-	int64_t *kept; /* by place in the first of them: bytes of content, as differences; one more */
-	int32_t *last; /* by tensor: the place after its last use or before its birth, at least 0 */
+	int64_t *kept; /* by position in the first period: bytes of live content, as differences; length + 1 entries */
+	int32_t *last; /* by tensor: the position after its last use or its birth, at least 0 */
 };
 
-/* A use in op `at`, counted from `begin`. Its content is kept since the use before it, if it is read. */
+/* A use in op `at`, counted from `begin`. The content is live since the previous use, unless the op overwrites all of
+ * it. */
 static void add_use(struct work *w, const struct um_iter_use *u, uint32_t at)
 {
 	const struct um_iter_tensor *t = &w->all->tensors.at[u->tensor];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_period.c - the ring of ops, and the period that is followed
+ * op_period.c - the ring of ops; follows the period that was accepted
  */
 #include "learn/op_period_state.h"
 
@@ -9,17 +9,17 @@
 #include <string.h>
 
 #define FIRST_ROOM 1024
-#define STREAK 8 /* ops in a row that find a lost period again */
-#define LOST_ROUNDS 2 /* periods, and */
-#define LOST_OPS 256 /* ops, after which a lost one is given up */
-#define CAUTION 4
-#define HELD 8 /* iterations after which a period was no mistake */
+#define RESYNC_OPS 8 /* ops in a row that must match a lost period before it is followed again */
+#define GIVE_UP_PERIODS 2 /* a lost period is given up after so many periods, and */
+#define GIVE_UP_OPS 256 /* so many ops */
+#define MAX_REQUIRED 4 /* repetitions */
+#define STABLE_ITERATIONS 8 /* a period with so many iterations was correct */
 
 void um_op_period_init(struct um_op_period *p)
 {
 	memset(p, 0, sizeof *p);
 	p->next_check = UINT64_MAX;
-	p->caution = 1;
+	p->required = 1;
 }
 
 void um_op_period_fini(struct um_op_period *p)
@@ -31,7 +31,7 @@ void um_op_period_fini(struct um_op_period *p)
 	um_op_period_init(p);
 }
 
-/* Twice as many ops are kept; those of now stay. Without memory it goes on with what there is. */
+/* Doubles the ring and keeps its ops. A failed allocation leaves the ring as it is. */
 static void grow(struct um_op_period *p)
 {
 	uint64_t room = p->room ? 2 * p->room : FIRST_ROOM;
@@ -45,7 +45,7 @@ static void grow(struct um_op_period *p)
 	}
 	for (uint64_t i = um_op_seen_oldest(p); i < p->n; i++)
 		ring[i & (room - 1)] = *um_op_seen_at(p, i);
-	for (uint64_t i = 0; i < p->room; i++) { /* the hash has one more bit: both places are as good */
+	for (uint64_t i = 0; i < p->room; i++) { /* the index has one more bit: either value of it is possible */
 		last[i] = p->last[i];
 		last[i + p->room] = p->last[i];
 	}
@@ -58,7 +58,7 @@ static void grow(struct um_op_period *p)
 
 static void push(struct um_op_period *p, const struct um_op_trait *op)
 {
-	*um_op_seen_at(p, p->n) = (struct um_op_seen){op->key, p->sum, op->live, op->born, op->reach};
+	*um_op_seen_at(p, p->n) = (struct um_op_seen){op->key, p->sum, op->live, op->born, op->reuse_distance};
 	p->sum = p->sum * UM_OP_BASE + op->key;
 	p->n++;
 }
@@ -79,7 +79,7 @@ static void forget(struct um_op_period *p)
 	um_vec_clear(&p->keys);
 	um_vec_clear(&p->index);
 	p->lost = 0;
-	p->rounds = 0;
+	p->iterations_begun = 0;
 }
 
 /* Where (key, phase) is or would be in the index. */
@@ -119,8 +119,8 @@ int um_op_period_accept(struct um_op_period *p)
 
 	p->first_is_unique = at == p->index.n || p->index.at[at].key != p->keys.at[0];
 	p->phase = 0;
-	p->rounds = 1;
-	p->odd_at = 0;
+	p->iterations_begun = 1;
+	p->mismatch_at = 0;
 	return 0;
 }
 
@@ -143,44 +143,45 @@ void um_op_period_wait(struct um_op_period *p, uint32_t ops)
 
 static enum um_op_period_step give_up(struct um_op_period *p)
 {
-	if (p->rounds >= HELD)
-		p->caution = 1;
-	else if (p->caution < CAUTION)
-		p->caution *= 2;
+	if (p->iterations_begun >= STABLE_ITERATIONS)
+		p->required = 1;
+	else if (p->required < MAX_REQUIRED)
+		p->required *= 2;
 	forget(p);
 	return UM_OP_PERIOD_GIVEN_UP;
 }
 
-/* The period is lost: does this op fit it somewhere? The nearest place after the one where it was lost comes first:
- * there, if ops were added, and not far, if some are missing. */
+/* The period is lost: finds a phase that matches this op. The nearest phase at or after the lost one is tried first:
+ * the same phase if ops were added, a later one if ops are missing. */
 static enum um_op_period_step find_phase(struct um_op_period *p, uint64_t key)
 {
-	uint64_t length = p->keys.n, patience = LOST_ROUNDS * length > LOST_OPS ? LOST_ROUNDS * length : LOST_OPS;
+	uint64_t length = p->keys.n,
+		 limit = GIVE_UP_PERIODS * length > GIVE_UP_OPS ? GIVE_UP_PERIODS * length : GIVE_UP_OPS;
 	uint32_t phase;
 	int begins;
 
-	p->odd_at = p->n - 1;
-	if (p->n - p->lost_at > patience)
+	p->mismatch_at = p->n - 1;
+	if (p->n - p->lost_at > limit)
 		return give_up(p);
 	phase = p->guess == length ? 0 : p->guess;
-	if (!p->streak || p->keys.at[phase] != key) {
+	if (!p->matched || p->keys.at[phase] != key) {
 		size_t at = find(p, key, p->phase);
 
-		p->streak = 0;
+		p->matched = 0;
 		if (at == p->index.n || p->index.at[at].key != key)
 			at = find(p, key, 0);
 		if (at == p->index.n || p->index.at[at].key != key)
 			return UM_OP_PERIOD_GOES_ON;
 		phase = p->index.at[at].phase;
 	}
-	p->streak++;
+	p->matched++;
 	p->guess = phase + 1;
-	begins = phase == 0 && p->streak == 1 && (p->first_is_unique || p->phase == 0);
-	if (p->streak >= STREAK || p->streak >= length) {
+	begins = phase == 0 && p->matched == 1 && (p->first_is_unique || p->phase == 0);
+	if (p->matched >= RESYNC_OPS || p->matched >= length) {
 		p->lost = 0;
 		p->phase = p->guess == length ? 0 : p->guess;
 	}
-	if (p->guess == length && p->streak > 1)
+	if (p->guess == length && p->matched > 1)
 		return UM_OP_PERIOD_LAST;
 	return begins ? UM_OP_PERIOD_BEGINS : UM_OP_PERIOD_GOES_ON;
 }
@@ -196,7 +197,7 @@ static enum um_op_period_step follow(struct um_op_period *p, uint64_t key)
 	if (!p->lost) {
 		p->lost = 1;
 		p->lost_at = p->n - 1;
-		p->streak = 0;
+		p->matched = 0;
 	}
 	return find_phase(p, key);
 }
@@ -211,11 +212,11 @@ enum um_op_period_step um_op_period_feed(struct um_op_period *p, const struct um
 	push(p, op);
 	if (p->keys.n)
 		p->step = follow(p, op->key);
-	p->rounds += p->step == UM_OP_PERIOD_LAST;
+	p->iterations_begun += p->step == UM_OP_PERIOD_LAST;
 	if (p->due_length && um_op_seen_at(p, p->n - 1 - p->due_length)->key != op->key)
-		p->due_length = 0; /* it passed the checks, and does not go on */
+		p->due_length = 0; /* it passed the checks, but this op does not repeat */
 	if (!p->keys.n || p->lost)
-		um_op_period_look(p);
+		um_op_period_search(p);
 	if (p->n >= p->next_check)
 		um_op_period_check(p);
 	return p->due_length && p->due_at == p->n ? UM_OP_PERIOD_FOUND : p->step;

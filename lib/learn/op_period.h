@@ -7,19 +7,20 @@
  * owns  the latest ops, the ops of the period that was found
  *
  * A period is found when the latest ops repeat those before them, key by key, and
- * - they use what was used a period ago: no loop over layers, whose tensors were last used in another iteration;
- * - as much is alive as a period ago, beside what is born in a period: no loop that collects activations;
- * - the caller, who can compare tensors, accepts it.
+ * - their tensors were last used at most a period ago. The tensors of a loop over layers were last used in another
+ *   iteration;
+ * - about as many bytes are alive as a period ago. A loop that collects activations leaves more alive;
+ * - the caller, after a comparison of the tensors, accepts it.
  * The caller also says where in the period an iteration begins: after an op, so that what is born before the next one
  * belongs to it.
  *
- * States: the search; a period that is followed; one that is lost, when an op differs. A lost period is taken up where
- * the ops fit it again, and given up after some periods without. The search goes on while a period is lost: a longer
- * one that repeats, with the shorter one inside of it, replaces it.
+ * States: searching; following a period; period lost, from an op that differs on. A lost period is followed again where
+ * the ops match it again, and given up after some periods without a match. The search continues while a period is lost:
+ * a longer period that contains the shorter one replaces it.
  *
- * A value. Memory: 44 bytes for each op looked at, for at most 2 * UM_OP_PERIOD_MOST ops, and 24 bytes for each op of
- * the period. Op path: O(1) while a period is followed, else O(log n) amortised; allocates as long as it grows. A
- * failed allocation shortens the longest period that can be found.
+ * Memory: 44 bytes for each op looked at, for at most 2 * UM_OP_PERIOD_MOST ops, and 24 bytes for each op of the
+ * period. Op path: O(1) while a period is followed, else O(log n) amortised; allocates while it grows. A failed
+ * allocation shortens the longest period that can be found.
  */
 #ifndef UM_LEARN_OP_PERIOD_H
 #define UM_LEARN_OP_PERIOD_H
@@ -36,24 +37,24 @@
 struct um_op_trait {
 	uint64_t key; /* of its name, stream, uses and sizes: equal ops have equal keys */
 	uint64_t live; /* bytes alive at its launch */
-	uint64_t born; /* bytes that were ever born before it */
-	uint32_t reach; /* of its tensors, the most ops since one was last used or born */
+	uint64_t born; /* bytes allocated or adopted before it, freed ones too */
+	uint32_t reuse_distance; /* greatest number of ops since one of its tensors was last used or born */
 };
 
 enum um_op_period_step {
 	UM_OP_PERIOD_GOES_ON,
 	UM_OP_PERIOD_FOUND, /* a new period: accept it, refuse it, or wait for the op after which it should begin */
 	UM_OP_PERIOD_LAST, /* the last op of an iteration: the next one begins after it */
-	UM_OP_PERIOD_BEGINS, /* after others that are not of the period, an iteration begins with this op */
+	UM_OP_PERIOD_BEGINS, /* an iteration begins with this op; the ops before it were not of the period */
 	UM_OP_PERIOD_GIVEN_UP
 };
 
 /* A distance at which the sequence repeats itself. */
 struct um_op_period_candidate {
 	uint32_t length; /* 0: none */
-	uint32_t tries; /* how often it was refused */
-	uint64_t from; /* the first op that equals the one `length` before it, and all after it do */
-	uint64_t check_at; /* number of ops at which it may be a period */
+	uint32_t tries; /* number of refusals */
+	uint64_t from; /* first op from which each op equals the one `length` before it */
+	uint64_t check_at; /* number of ops seen at which it is checked again */
 };
 
 struct um_op_seen;
@@ -62,31 +63,32 @@ struct um_op_phase;
 struct um_op_period {
 	/* The latest ops */
 	struct um_op_seen *ring;
-	uint32_t *last; /* by hash of a few ops: number of ops when they were seen last, its low 32 bits */
+	uint32_t *last; /* by hash of SEED_OPS ops in a row: number of ops seen at their last occurrence, low 32 bits */
 	uint64_t room; /* ops in the ring, a power of two; 0: no memory yet */
 	uint64_t n; /* ops seen */
 	uint64_t sum; /* rolling hash of their keys */
 	struct um_op_period_candidate candidates[UM_OP_PERIOD_CANDIDATES];
-	uint32_t hot; /* the candidate that the op before this one fitted */
-	uint64_t hot_n; /* and the number of ops then */
+	uint32_t recent; /* the candidate that the previous op matched */
+	uint64_t recent_n; /* number of ops seen then */
 	uint64_t next_check; /* the least check_at */
-	/* A period that passed, waiting for the op that begins it */
-	uint32_t due, due_length; /* candidate; 0: none waits */
-	uint64_t due_at; /* ops seen when its first iteration begins */
-	int placed; /* the caller knows where it begins */
-	/* Ops until it begins to repeat again, with an op that is like no other of the period */
+	/* A period that passed the checks and waits for its first op */
+	uint32_t due, due_length; /* candidate, ops; length 0: none waits */
+	uint64_t due_at; /* number of ops seen when its first iteration begins */
+	int start_known; /* the caller has chosen where it begins */
+	/* Ops until its next repetition begins, at an op that occurs once in the period if there is one */
 	uint32_t due_first;
 	/* The period */
 	UM_VEC(uint64_t) keys; /* in the order of an iteration; n == 0: none */
 	UM_VEC(struct um_op_phase) index; /* by key, then phase */
 	uint32_t phase; /* the next op's */
-	int first_is_unique; /* no other op of the period is like the first one */
+	int first_is_unique; /* no other op of the period equals the first one */
 	int lost;
-	uint64_t lost_at, odd_at; /* the op that lost it; the last one that was not expected */
-	uint32_t guess, streak; /* while lost: the next phase if the latest `streak` ops fit it again */
-	uint32_t rounds; /* iterations begun */
-	enum um_op_period_step step; /* of the op that was fed last, by the period that is followed */
-	uint32_t caution; /* periods that must have repeated */
+	uint64_t lost_at, mismatch_at; /* the op at which it was lost; the last op that did not match */
+	uint32_t guess,
+		matched; /* while lost: the latest `matched` ops match the period; the next phase would be `guess` */
+	uint32_t iterations_begun; /* iterations begun */
+	enum um_op_period_step step; /* of the last op, from the period that is followed */
+	uint32_t required; /* repetitions before a period is proposed */
 };
 
 void um_op_period_init(struct um_op_period *p);
@@ -102,7 +104,7 @@ static inline uint32_t um_op_period_due(const struct um_op_period *p)
 }
 /* The next op is the first one of an iteration. 0 or -ENOMEM: then nothing is followed. */
 int um_op_period_accept(struct um_op_period *p);
-/* It is found again after so many more ops. */
+/* UM_OP_PERIOD_FOUND is returned again after so many more ops. */
 void um_op_period_wait(struct um_op_period *p, uint32_t ops);
 /* Returns the answer for the period that is followed. */
 enum um_op_period_step um_op_period_refuse(struct um_op_period *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_period_state.h - the ops that op_period.h has seen, for its own files: op_period.c, op_period_search.c
+ * op_period_state.h - state shared by op_period.c and op_period_search.c
  *
- * Not for others. No memory of its own, not thread-safe. O(1) but for um_op_seen_alike, O(log n).
+ * No memory of its own, not thread-safe. O(1); um_op_seen_alike: O(log n).
  */
 #ifndef UM_LEARN_OP_PERIOD_STATE_H
 #define UM_LEARN_OP_PERIOD_STATE_H
@@ -15,7 +15,7 @@ struct um_op_seen {
 	uint64_t key;
 	uint64_t sum; /* of the keys before it */
 	uint64_t live, born;
-	uint32_t reach;
+	uint32_t reuse_distance;
 };
 
 struct um_op_phase {
@@ -34,13 +34,13 @@ static inline uint64_t um_op_seen_oldest(const struct um_op_period *p)
 	return p->n > p->room ? p->n - p->room : 0;
 }
 
-/* Do the ops from `from` on equal those `length` before them? Both are in the ring. */
+/* 1: the ops from `from` on equal those `length` before them. Both must be in the ring. */
 int um_op_seen_alike(const struct um_op_period *p, uint64_t from, uint32_t length);
 
-/* The op that was seen last is compared with earlier ones. */
-void um_op_period_look(struct um_op_period *p);
+/* Searches the ring for an earlier occurrence of the latest ops; its distance becomes a candidate. */
+void um_op_period_search(struct um_op_period *p);
 
-/* Candidates whose time has come: one of them may become due. */
+/* Checks the candidates with check_at <= n; one of them may become due. */
 void um_op_period_check(struct um_op_period *p);
 
 #endif

@@ -95,7 +95,7 @@ void umadv_close(struct umadv *adv)
 		return locked_err;                                                                                     \
 	} while (0)
 
-/* The same of an event. It belongs to the iteration that an NVTX range began before. */
+/* LOCKED for an event. An NVTX range before the event begins its iteration first. */
 #define EVENT(adv, dead, expr)                                                                                         \
 	LOCKED(adv, dead,                                                                                              \
 	       (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks             \

@@ -27,7 +27,7 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_execut
 }
 
 /* Makes a hint call of prefetch-on-use, on_use.h. */
-static void give_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
+static void issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
 {
 	struct umadv *adv = user;
 	struct um_activity_source *activities = &adv->sinks.activities;
@@ -62,8 +62,8 @@ static void log_environment(void *user, const char *line)
 	um_notices_log(user, UMADV_LOG_WARN, "%s", line);
 }
 
-/* How the strategy issues its hints: by an executor, as ops are announced, or both. 0 or -ENOMEM. Beside an executor
- * the device must keep the budget: otherwise both would have to agree on what is resident. */
+/* Opens the executor, prefetch-on-use, or both, as the strategy needs. 0 or -ENOMEM. Both are opened only if the device
+ * memory is the budget: otherwise both would have to agree on the resident blocks. */
 static int open_hints(struct umadv *adv)
 {
 	const struct um_chosen_device *d = &adv->device;
@@ -76,15 +76,15 @@ static int open_hints(struct umadv *adv)
 		return 0;
 	if (strategy == UM_STRATEGY_PREFETCH_ON_USE)
 		return um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,
-				      give_hint, adv);
+				      issue_hint, adv);
 	if (strategy == UM_STRATEGY_LOOKAHEAD && !d->larger) {
-		um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, give_hint, adv);
+		um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, issue_hint, adv);
 		err = um_on_use_skip_resident(&adv->on_use, d->budget / UM_BLOCK_BYTES);
 	}
 	return err ? err : um_replan_open(&adv->replan, &host);
 }
 
-/* The members can be closed from here on, whatever failed. */
+/* Initialises all members, so that they can be closed after any failure. */
 static int init(struct umadv *adv, int opened)
 {
 	const struct um_plan_host host = {.device = &adv->device, .options = &adv->options, .tensors = &adv->tensors};
@@ -196,23 +196,24 @@ void um_context_feed(struct umadv *adv, const struct um_event *e, um_stream stre
 	um_sinks_trace(&adv->sinks, e, stream);
 }
 
-/* A device that was lost takes no more hints: the error is the program's own, and it will hear of it. */
-static void look_after_device(struct umadv *adv)
+/* Stops the hints after an error of the device. The program receives the error from its own CUDA calls. */
+static void check_device(struct umadv *adv)
 {
 	int code = um_chosen_device_lost(&adv->device);
 
 	if (code && adv->replan.executor) {
-		um_notices_warn(&adv->notices, UM_WARN_LOST, "the device reported error %d: no more hints", code);
+		um_notices_warn(&adv->notices, UM_WARN_LOST, "the device reported error %d: hints are switched off",
+				code);
 		um_replan_close_executor(&adv->replan);
 	}
 	if (adv->replan.executor && um_executor_stuck(adv->replan.executor))
 		um_notices_warn(&adv->notices, UM_WARN_GATES,
-				"hints and ops share a hardware queue: ops do not wait for hints any more. "
-				"CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
+				"hints and ops share a hardware queue: ops no longer wait for hints. "
+				"Set CUDA_DEVICE_MAX_CONNECTIONS=32");
 }
 
-/* Listeners hear what became of the hints, and that an iteration begins. */
-static void tell_iteration(struct umadv *adv, const char *name)
+/* Reports the outcome of hints and the begin of an iteration to the sinks. */
+static void report_iteration(struct umadv *adv, const char *name)
 {
 	struct um_sinks *s = &adv->sinks;
 	struct umadv_stats stats = {0};
@@ -224,7 +225,7 @@ static void tell_iteration(struct umadv *adv, const char *name)
 	um_log_sinks_iter(&s->log, adv->iterations.n, name, &stats);
 }
 
-/* An iteration ended: do several repeat together from now on, or no longer? Then what was planned is dropped. */
+/* An iteration ended. 1: the number of iterations that repeat together has changed, and the plan was dropped. */
 static int find_period(struct umadv *adv)
 {
 	struct um_iterations *it = &adv->iterations;
@@ -233,7 +234,7 @@ static int find_period(struct umadv *adv)
 	if (adv->options.strategy != UM_STRATEGY_LOOKAHEAD ||
 	    !um_iteration_period_end(&it->period, last->incomplete ? 0 : last->signature, (uint32_t)last->ops.n))
 		return 0;
-	um_notices_log(&adv->notices, UMADV_LOG_INFO, "iterations repeat every %u: they are planned as one",
+	um_notices_log(&adv->notices, UMADV_LOG_INFO, "iterations repeat in groups of %u: a group is planned as one",
 		       it->period.length);
 	um_replan_forget(&adv->replan);
 	return 1;
@@ -245,8 +246,8 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 	struct um_event e = {.kind = UM_EV_ITER, .iter = {.n = it->n, .name = name}};
 	int other = 0;
 
-	look_after_device(adv);
-	tell_iteration(adv, name);
+	check_device(adv);
+	report_iteration(adv, name);
 	if (!um_iterations_mark(it))
 		return;
 	um_iterations_end(it);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * context.h - what a context consists of: passes each call to the members that it concerns, and values between them
+ * context.h - the context behind the API: passes each call to its members, and values between them
  *
- * in    what happens (through api.c, which holds the lock)
- * out   addresses, and hints issued behind the scenes
+ * in    API calls (from api.c, which holds the lock)
+ * out   addresses of tensors; hints to the device
  * owns  its members
  *
  *     alloc, free, op --> iterations --(iter)--> replan: learner --> planner --> program
  *                    \--> replan: cursor ("left the schedule") --> executor --> table
  *
- * Each member is a struct of the file that is named like it; its functions take that member and what else they need,
- * never the context. Includes and calls go one way: api -> context* -> members. What a member has to say upwards it
- * returns, or passes to a function that it was given. A failure of a member is counted and means no hints.
+ * Each member is a struct of the file with its name. The functions of a member take that member and further values,
+ * never the context. Includes and calls go one way: api -> context* -> members. A member reports upwards by return
+ * values and callbacks. A failure of a member is counted and means no hints.
  *
- * doc/locks.md says which locks there are, in which order they are taken, and which calls of the device are made with
- * the context's lock held.
+ * doc/locks.md lists the locks, their order, and the device calls that are made with the context's lock held.
  */
 #ifndef UM_RUNTIME_CONTEXT_H
 #define UM_RUNTIME_CONTEXT_H
@@ -69,23 +68,23 @@ static inline void um_context_unlock(struct umadv *adv)
 	pthread_mutex_unlock(&adv->lock);
 }
 
-/* The caller holds the lock: for functions that api.c calls. */
+/* Asserts that the caller holds the lock; for functions called by api.c. */
 #if UM_DEBUG
 #define um_assert_locked(adv) um_assert((adv)->held &&pthread_equal((adv)->holder, pthread_self()))
 #else
 #define um_assert_locked(adv) (void)(adv)
 #endif
 
-/* `gpu` is taken (closed at the end, also on failure); NULL: what the options say. `profile`: of the
- * device, NULL likewise. 0, -ENOMEM, -EINVAL, -ENODEV. */
+/* Takes ownership of `gpu` (closed at the end, also on failure); NULL: the device of the options. `profile`: of the
+ * device; NULL: the profile of the options. 0, -ENOMEM, -EINVAL, -ENODEV. */
 int um_context_open(struct umadv **out, const struct umadv_options *options, struct um_gpu *gpu,
 		    const struct um_profile *profile);
 void um_context_close(struct umadv *adv);
 
-/* `sink` (borrowed) is told from now on of tensors, ops, uses and hints: it is the watcher of the simulated device
- * below. Just after opening. 0 or -ENOMEM. */
+/* From now on `sink` (borrowed) receives tensors, ops, uses and hints. It must be the activity sink of the context's
+ * own simulated device. Call it just after opening. 0 or -ENOMEM. */
 int um_context_watch(struct umadv *adv, struct um_activity_sink *sink);
-/* The same, of anyone else. */
+/* The same, for any other sink. */
 int um_context_listen(struct umadv *adv, struct um_activity_sink *sink);
 
 int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum um_role role, void **ptr);
@@ -95,44 +94,45 @@ int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes);
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 int um_context_iter(struct umadv *adv, const char *name);
-/* An NVTX range marks an iteration since the last call. */
+/* Begins an iteration after an NVTX range has marked one since the last call. */
 void um_context_take_mark(struct umadv *adv);
 int um_context_dead(struct umadv *adv, void *ptr);
 int um_context_transient(struct umadv *adv, void *ptr);
 int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg);
 int um_context_finish(struct umadv *adv);
 void um_context_stats(const struct umadv *adv, struct umadv_stats *out);
-uint64_t um_context_hints(const struct umadv *adv); /* asked for so far, issued or still queued */
+uint64_t um_context_hints(const struct umadv *adv); /* hints so far, issued or still queued */
 
-/* Takes a plan (read, checked) to start warm from. */
+/* Takes ownership of a plan that was read and checked, for a warm start. */
 int um_context_warm(struct umadv *adv, struct um_plan *plan);
 
-/* Ends all that works behind the scenes: helper threads, hints, the trace. The context goes on without them. */
+/* Ends helper threads, hints and the trace. The context works without them afterwards. */
 void um_context_quiesce(struct umadv *adv);
 
 /* --- among the files of the context ------------------------------------------------------------------------------- */
 
-/* An event to whoever listens: the recorder, and the trace being written. `stream`: of an op. */
+/* Passes an event to the recorder and to the trace writer. `stream`: of an op. */
 void um_context_feed(struct umadv *adv, const struct um_event *e, um_stream stream);
 
-/* An iteration begins. `found`: the one that ends, if it is not what was recorded since the last one began; its content
- * is taken. */
+/* Begins an iteration. `found`: the iteration that ends, if it differs from the recording; its content is taken. NULL:
+ * the recording. */
 void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *found);
 
-/* The current op, whose uses are known: does an iteration begin with it that the program does not mark? Returns the op
- * of the schedule that it is, NULL if it is none. `known`: likewise, before. */
+/* Begins an unmarked iteration with the current op if the iteration finder says so. The uses of the op are resolved.
+ * `known`: the op of the schedule that matches it, NULL: none. Returns the same after the call. */
 const struct um_sched_op *um_context_find(struct umadv *adv, unsigned stream, const struct umadv_op_info *info,
 					  const struct um_sched_op *known);
-/* The op was processed: an iteration begins after it, or the search has something to say. */
+/* Called after each op for which the iteration finder reported something: begins an iteration after the op if
+ * necessary. */
 void um_context_find_last(struct umadv *adv);
 
-/* The schedule was left. */
+/* The program left the schedule. */
 static inline void um_context_leave(struct umadv *adv)
 {
 	um_replan_leave(&adv->replan, adv->iterations.n - 1);
 }
 
-/* Every op is looked up once more. */
+/* The uses of every op are resolved again. */
 static inline void um_context_forget_uses(struct umadv *adv)
 {
 	um_recorder_flush(&adv->iterations.recorder);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * context_find.c - an iteration begins that the program did not mark
+ * context_find.c - begins an iteration that the program did not mark
  *
- * What was recorded up to here holds the two iterations before. They are cut out of it, compared tensor by tensor, and
- * learned from: the first iteration that begins where it was found has a plan.
+ * The recording so far contains the two previous iterations. They are cut out of it, compared tensor by tensor, and
+ * given to the planner: the first iteration after the discovery has a plan.
  */
 #include "runtime/context.h"
 
@@ -12,17 +12,17 @@
 
 #include <errno.h>
 
-/* Ops recorded before a search of iterations begins anew. */
+/* Limits of a recording while no period is found; past one of them it restarts. */
 #define RECORD_OPS (2 * UM_OP_PERIOD_MOST)
 #define RECORD_USES (1u << 20)
 #define RECORD_TENSORS (1u << 18)
 
-/* The latest periods, cut out. */
+/* The two latest periods. */
 struct found {
 	struct um_iteration before, last;
 };
 
-/* 1: they are alike; 0: not, or there is no memory. */
+/* 1: the periods are equal; 0: they differ, or out of memory. */
 static int cut_out(struct umadv *adv, uint32_t length, struct found *out)
 {
 	const struct um_iteration *all = &adv->iterations.recorder.it;
@@ -48,8 +48,8 @@ static int cut_out(struct umadv *adv, uint32_t length, struct found *out)
 	return alike;
 }
 
-/* Tensors alive know in which iteration they were born. */
-static void tell_births(struct umadv *adv, const struct um_iteration *it)
+/* Stores iteration and order of birth in the live tensors. */
+static void set_birth_iterations(struct umadv *adv, const struct um_iteration *it)
 {
 	for (uint32_t i = 0; i < it->births.n; i++) {
 		const struct um_iter_tensor *born = &it->tensors.at[it->births.at[i]];
@@ -64,22 +64,22 @@ static void tell_births(struct umadv *adv, const struct um_iteration *it)
 	}
 }
 
-/* Should an iteration begin later? 1: it waits. `known`: the recorded ops end with two periods. */
+/* 1: the iteration should begin later, and the period waits. `known`: the recording ends with two periods. */
 static int wait_for_start(struct umadv *adv, int known)
 {
 	struct um_op_period *p = &adv->iterations.finder.period;
 	uint32_t start = p->due_first;
 
-	if (p->placed)
+	if (p->start_known)
 		return 0;
-	p->placed = 1;
+	p->start_known = 1;
 	if (known && um_iteration_start(&adv->iterations.recorder.it, um_op_period_due(p), p->due_first, &start))
 		adv->notices.errors++;
 	um_op_period_wait(p, start);
 	return start != 0;
 }
 
-/* The first iteration of a new period begins, or has to wait. 0: the tensors are not used in turn as the ops repeat. */
+/* The first iteration of a new period begins, or waits for its first op. 0: the ops repeat, but with other tensors. */
 static int begin_period(struct umadv *adv)
 {
 	struct um_iterations *it = &adv->iterations;
@@ -90,7 +90,7 @@ static int begin_period(struct umadv *adv)
 	um_recorder_flush(&it->recorder);
 	known = !it->recorder.it.incomplete && it->recorder.it.ops.n >= 2ull * length;
 	if (!known && um_iterations_outside(it))
-		return 0; /* the record began anew just now */
+		return 0; /* the recording has just restarted */
 	if (known && !cut_out(adv, length, &found)) {
 		um_iteration_fini(&found.before);
 		um_iteration_fini(&found.last);
@@ -102,11 +102,11 @@ static int begin_period(struct umadv *adv)
 		return 1;
 	}
 	um_notices_log(&adv->notices, UMADV_LOG_INFO,
-		       "no iteration is marked, and every %u ops repeat: iterations begin after op '%s'", length,
-		       adv->op.name);
+		       "the program marks no iterations; its ops repeat every %u ops: iterations begin after op '%s'",
+		       length, adv->op.name);
 	if (known) {
-		tell_births(adv, &found.before);
-		tell_births(adv, &found.last);
+		set_birth_iterations(adv, &found.before);
+		set_birth_iterations(adv, &found.last);
 		if (adv->replan.executor)
 			um_replan_teach(&adv->replan, &found.before);
 		it->n += 2;
@@ -131,10 +131,11 @@ void um_context_find_last(struct umadv *adv)
 	if (f->step == UM_OP_PERIOD_LAST)
 		um_context_begin(adv, NULL, NULL);
 	else if (f->step == UM_OP_PERIOD_GIVEN_UP)
-		um_notices_log(&adv->notices, UMADV_LOG_INFO, "the ops do not repeat any more");
+		um_notices_log(&adv->notices, UMADV_LOG_INFO,
+			       "the ops stopped repeating; no iterations are found until they repeat again");
 }
 
-/* What is recorded while nothing repeats is bounded. */
+/* Bounds the recording while nothing repeats. */
 static void limit_record(struct umadv *adv)
 {
 	const struct um_iteration *all = &adv->iterations.recorder.it;

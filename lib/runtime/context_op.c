@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * context_op.c - an op is announced: ranges become tensors, listeners hear of it, hints that are due are issued
+ * context_op.c - processes an announced op: finds its tensors, reports it, issues the hints that are due
  */
 #include "runtime/context.h"
 #include "runtime/mistakes.h"
@@ -40,7 +40,7 @@ static inline int capturing(struct umadv *adv, um_stream stream)
 	return um_op_state_captured(&adv->op, &adv->device, stream, code, status, &adv->notices);
 }
 
-/* The cursor goes on by this op, or the schedule is left. */
+/* Advances the cursor by this op, or leaves the schedule. */
 static void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
 	struct um_replan *r = &adv->replan;
@@ -62,24 +62,24 @@ static void advance(struct umadv *adv, const struct um_op *op, const struct umad
 	}
 }
 
-/* What the op uses is prefetched just before it. The published schemes do without. */
+/* Prefetches the ranges of the op just before it. Not used by the published schemes. */
 static inline void prefetch_on_use(struct umadv *adv)
 {
 	if (adv->on_use.give)
 		um_on_use_op(&adv->on_use, adv->op.stream, adv->op.uses, adv->op.n_uses);
 }
 
-/* `info`: of an op that had to be looked up; NULL: it is known to be the schedule's next. */
+/* `info`: of an op that was looked up; NULL: the op is the schedule's next. */
 static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
 {
 	struct um_executor *ex = adv->replan.executor;
 	struct um_cursor *c = &adv->replan.cursor;
 
-	if (info || um_follow_waits(adv->replan.state)) /* what the plan knows of is not against its advice */
+	if (info || um_follow_waits(adv->replan.state)) /* uses in the plan do not contradict its advice */
 		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
 	advance(adv, op, info);
 	if (!um_executor_active(ex)) {
-		um_executor_leave(ex); /* of a program that ended with the iteration before */
+		um_executor_leave(ex); /* a program that ended with the previous iteration */
 		if (adv->op.beside_plan && adv->on_use.full)
 			um_on_use_forget(&adv->on_use);
 		adv->op.beside_plan = 0;
@@ -96,10 +96,10 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		return;
 	if (um_replan_evicts(&adv->replan))
 		adv->on_use.full = 1;
-	prefetch_on_use(adv); /* tensors may lie elsewhere than planned */
+	prefetch_on_use(adv); /* tensors may be at other addresses than planned */
 }
 
-/* The program's CPU code is about to use the ranges: no discard of ours may follow. */
+/* The program's CPU code is about to use the ranges: waits for the library's discards of them. */
 static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
 	struct um_executor *ex = adv->replan.executor;
@@ -119,8 +119,8 @@ static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct u
 		um_executor_await_discards(ex, u->tensor->addr + u->off, u->tensor->addr + u->off + u->bytes);
 }
 
-/* Listeners hear of the op; where it is `known`, the recorder has been told. */
-static void tell(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
+/* Reports the op to device, checker, recorder, trace and activity sinks. `known`: the recorder has it already. */
+static void report_op(struct umadv *adv, const struct um_op *op, um_stream stream, int known)
 {
 	struct um_activity_source *activities = &adv->sinks.activities;
 	struct um_event e = {.kind = UM_EV_OP, .op = *op};
@@ -140,13 +140,13 @@ static void tell(struct umadv *adv, const struct um_op *op, um_stream stream, in
 		um_executor_number(adv->replan.executor, adv->iterations.op_serial - 1);
 }
 
-/* An op that the schedule has next: the recorder takes it as that. 0: it does not. */
-static int pass(struct umadv *adv, const struct um_sched_op *so, const struct umadv_op_info *info)
+/* Records an op that is the schedule's next as a repetition. 0: it has to be recorded in full. */
+static int repeat_op(struct umadv *adv, const struct um_sched_op *so, const struct umadv_op_info *info)
 {
 	struct um_iter_op *kept;
 
 	if (info->relaunch && adv->op.outs.n)
-		return 0; /* the hash says nothing of those */
+		return 0; /* the hash does not cover the output ranges */
 	kept = um_recorder_repeat(&adv->iterations.recorder, so->hash, adv->op.uses, adv->op.n_uses);
 	if (!kept)
 		return 0;
@@ -156,8 +156,8 @@ static int pass(struct umadv *adv, const struct um_sched_op *so, const struct um
 	return 1;
 }
 
-/* Which tensors does it use, and does it begin an iteration? 0, -EINVAL; -ENOMEM: the op is not seen, and what is
- * learned of this iteration is worth nothing. */
+/* Resolves the tensors of the op and begins an unmarked iteration if one is due. 0, -EINVAL; -ENOMEM: the op is ignored
+ * and the iteration is recorded as incomplete. */
 static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv_op_info *info,
 			  const struct um_sched_op **known)
 {
@@ -188,7 +188,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	const struct um_sched_op *known;
 	struct um_op op;
 	unsigned number;
-	int err, passed;
+	int err, repeated;
 
 	um_assert_locked(adv);
 	o->name = name ? name : "op";
@@ -202,10 +202,10 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		return err == -ENOMEM ? 0 : err;
 	adv->iterations.op_serial++;
 	adv->iterations.ops++;
-	passed = known && pass(adv, known, info);
-	if (!passed || adv->device.gpu->api->announce || um_sinks_listened(&adv->sinks)) {
+	repeated = known && repeat_op(adv, known, info);
+	if (!repeated || adv->device.gpu->api->announce || um_sinks_listened(&adv->sinks)) {
 		op = um_op_state_op(o, (int32_t)number, info);
-		tell(adv, &op, stream, passed);
+		report_op(adv, &op, stream, repeated);
 	}
 	if (r->timer.state == UM_OP_TIMER_RUNS)
 		um_op_timer_stop_op(&r->timer, stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * context_tensors.c - tensors appear and disappear: where they lie, who hears of it
+ * context_tensors.c - allocates, adopts and frees tensors and reports them
  */
 #include "runtime/context.h"
 
@@ -8,14 +8,14 @@
 
 #include <errno.h>
 
-/* What was made before the first op, or says so, has most likely come to stay. Between things that come and go it would
- * leave ends of blocks that nothing else can use. */
-static int stays(const struct umadv *adv, enum um_role role)
+/* Tensors allocated before the first op, and parameters and optimizer state, are probably long-lived. Placed among
+ * short-lived tensors, they would leave parts of blocks that no other tensor can use. */
+static int is_long_lived(const struct umadv *adv, enum um_role role)
 {
 	return role == UM_ROLE_PARAM || role == UM_ROLE_OPTIM || !adv->op.n;
 }
 
-/* Where the plan says, if it says and that is free; else where there is room. */
+/* Allocates at the planned address if there is one and it is free, else at any free address. */
 static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
 {
 	struct um_replan *r = &adv->replan;
@@ -31,12 +31,12 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 		}
 	}
 	r->misplaced += hinting || (r->executor && r->cursor.on && um_follow_waits(r->state));
-	/* Not aside as long as nothing follows the plan: where shapes change all the time that is for ever, and what is
-	 * aside and what is not would take turns to be evicted. */
+	/* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes
+	 * always change never follows a plan, and its tensors in two heaps would evict each other. */
 	return um_arena_pool_alloc(pool, bytes,
-				   hinting	      ? UM_ARENA_POOL_UNPLANNED
-				   : stays(adv, role) ? UM_ARENA_POOL_LONG_LIVED
-						      : UM_ARENA_POOL_MAIN,
+				   hinting		      ? UM_ARENA_POOL_UNPLANNED
+				   : is_long_lived(adv, role) ? UM_ARENA_POOL_LONG_LIVED
+							      : UM_ARENA_POOL_MAIN,
 				   addr);
 }
 
@@ -115,7 +115,7 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 
 	if (t->n_children)
 		return -EINVAL;
-	if (t->parent && t->parent->used_op < t->used_op) /* what the part holds is the whole's content now */
+	if (t->parent && t->parent->used_op < t->used_op) /* the part's content now belongs to the parent */
 		t->parent->used_op = t->used_op;
 	e.free.id = t->id;
 	e.free.tensor = t;
@@ -147,7 +147,7 @@ int um_context_free(struct umadv *adv, void *ptr)
 	return 0;
 }
 
-/* What lies in a block that is somebody else's as well stays. */
+/* Forgets the residency of the blocks that contain no other tensor. */
 static void forget(struct umadv *adv, uint64_t addr, uint64_t bytes)
 {
 	for (uint64_t a = addr & ~(UM_BLOCK_BYTES - 1); a < addr + bytes; a += UM_BLOCK_BYTES) {

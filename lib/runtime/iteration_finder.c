@@ -42,6 +42,6 @@ void um_iteration_finder_op(struct um_iteration_finder *f, uint64_t key, const s
 		if (last < oldest)
 			oldest = last;
 	}
-	op.reach = ops + 1 - oldest > UINT32_MAX ? UINT32_MAX : (uint32_t)(ops + 1 - oldest);
+	op.reuse_distance = ops + 1 - oldest > UINT32_MAX ? UINT32_MAX : (uint32_t)(ops + 1 - oldest);
 	f->step = um_op_period_feed(&f->period, &op);
 }

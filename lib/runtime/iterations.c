@@ -43,15 +43,14 @@ void um_iterations_fini(struct um_iterations *it)
 	um_iteration_fini(&it->last);
 }
 
-/* The iteration is not recorded any more. */
 static void stop_recording(struct um_iterations *it, struct um_notices *notices)
 {
 	const struct um_record_caps *c = &it->recorder.caps;
 
 	forget_closures(it);
 	um_notices_warn(notices, UM_WARN_LONG,
-			"iteration %llu is too long to be planned, after %u operations: at most %u operations, "
-			"%u ranges and %u tensors are kept. Mark shorter iterations with umadv_iter",
+			"iteration %llu is too long to be planned: recording stopped after %u operations "
+			"(limits: %u operations, %u ranges, %u tensors). Mark shorter iterations with umadv_iter",
 			(unsigned long long)(it->n - 1), it->ops, c->ops, c->uses, c->tensors);
 }
 
@@ -72,7 +71,7 @@ int um_iterations_add_closure(struct um_iterations *it, const struct umadv_op_in
 	uint32_t i = it->ops;
 
 	if (um_iterations_outside(it))
-		return 0; /* set-up is never launched again, and there may be no end of it */
+		return 0; /* ops outside iterations are never relaunched, and their number has no bound */
 	if (it->recorder.too_long)
 		return 0;
 	um_assert(i <= it->closures.n);

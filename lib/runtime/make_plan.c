@@ -11,16 +11,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Behind every address that a device may return: where the planner may pretend that there is more memory. */
+/* An address above all that a device may return: the planner places there what needs new arenas. */
 #define GROW_AT (1ull << 56)
 
-/* Planning on a real device ends then, on top of what UMADVISE_PLAN_TIME gives it. In simulated time, where equal runs
- * are to give equal plans, only the caps of the recorder bound it. */
+/* Limit of planning on a real device, in addition to UMADVISE_PLAN_TIME. In simulated time equal runs must give equal
+ * plans: only the recorder's limits bound the planning. */
 #define UM_PLAN_MOST_MS 60000u
 
-/* Where the tensors lie now that the slots are bound to. What is freed and born again in every iteration need not stay
- * there: it is placed anew, and lies so from its next birth on. */
-static void settle_places(struct um_schedule *s)
+/* Sets bound_addr to the current addresses of the tensors. Slots that are freed and born again in every iteration are
+ * placed anew; the new address counts from the next birth on. */
+static void set_places(struct um_schedule *s)
 {
 	for (size_t i = 0; i < s->slots.n; i++) {
 		struct um_slot *t = &s->slots.at[i];
@@ -40,8 +40,8 @@ static int cmp_id(const void *a, const void *b)
 	return x->v < y->v ? -1 : x->v > y->v;
 }
 
-/* Tensors that are alive but no part of the iteration lie where they lie: slots that no op uses. */
-static int add_bystanders(const struct um_plan_host *h, struct um_schedule *s)
+/* Adds live tensors that the iteration does not use, as slots with a fixed address. */
+static int add_unused_tensors(const struct um_plan_host *h, struct um_schedule *s)
 {
 	UM_VEC(struct um_tensor_id) known = {0};
 	int err = um_vec_reserve(&known, s->slots.n + 1);
@@ -81,11 +81,11 @@ static uint64_t wall_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* When planning is to end, by the wall clock. */
+/* Wall-clock limits of the planning. */
 struct deadline {
 	uint64_t (*wall_ms)(void);
-	uint64_t early_ms; /* more effort is made until then */
-	uint64_t late_ms; /* no plan is looked for from then on; UINT64_MAX: no limit */
+	uint64_t early_ms; /* the search for a better plan ends then */
+	uint64_t late_ms; /* planning fails from then on; UINT64_MAX: no limit */
 };
 
 static int is_early(void *user)
@@ -102,7 +102,7 @@ static int is_late(void *user)
 	return d->late_ms != UINT64_MAX && d->wall_ms() >= d->late_ms;
 }
 
-/* What the plan's program takes with the driver's work on top. */
+/* Simulates the plan's program together with the driver's work. */
 static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 {
 	const struct um_plan_host *h = user;
@@ -117,7 +117,7 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 	return err;
 }
 
-/* Plans, growing the arenas where the planner needs more room than there is. */
+/* Makes a plan; grows the arenas if the planner needs more room. */
 static int build_plan(const struct um_plan_host *h, const struct um_schedule *s, uint64_t budget,
 		      struct deadline *deadline, struct um_plan *plan, char *why, size_t size)
 {
@@ -162,7 +162,7 @@ static int build_plan(const struct um_plan_host *h, const struct um_schedule *s,
 			break;
 	}
 	if (!err && grow) {
-		snprintf(why, size, "the plan finds no room in %zu arenas", h->tensors->pool.regions.n);
+		snprintf(why, size, "the tensors of the plan do not fit into %zu arenas", h->tensors->pool.regions.n);
 		err = -ENOSPC;
 	}
 	free(rooms);
@@ -179,8 +179,8 @@ static struct deadline deadline_of(const struct um_plan_host *h)
 	return d;
 }
 
-/* A plan for the whole budget; where the planner finds none that it can prove, one for less. After the time was up for
- * one schedule, none is looked for that is as long: the program waits while the library plans. */
+/* Makes a plan for the whole budget, or for less if no such plan can be proved. After a timeout, schedules of the same
+ * or a greater length are not planned: the program waits while the library plans. */
 static int find_plan(struct um_plan_host *h, const struct um_schedule *s, struct um_plan *plan, char *why, size_t size)
 {
 	static const unsigned parts[] = {100, 95, 85, 70};
@@ -195,23 +195,23 @@ static int find_plan(struct um_plan_host *h, const struct um_schedule *s, struct
 	if (err && is_late(&d)) {
 		h->late_ops = s->ops.n;
 		snprintf(why, size,
-			 "none was found within %u s for %zu operations: mark shorter iterations with umadv_iter",
+			 "planning took longer than %u s for %zu operations: mark shorter iterations with umadv_iter",
 			 UM_PLAN_MOST_MS / 1000, s->ops.n);
 	}
 	return err;
 }
 
-/* Where buffers take turns in places that are not alike, several iterations become one. 0 or -ENOMEM. */
-static int unroll(struct um_schedule *s, uint32_t *laps)
+/* Joins several iterations into one if buffers rotate among places that differ. 0 or -ENOMEM. */
+static int unroll(struct um_schedule *s, uint32_t *n_iterations)
 {
 	struct um_schedule all;
 	int err;
 
-	*laps = um_unroll_iterations(s);
-	if (*laps == 1)
+	*n_iterations = um_unroll_iterations(s);
+	if (*n_iterations == 1)
 		return 0;
 	um_schedule_init(&all);
-	err = um_unroll_build(s, *laps, &all);
+	err = um_unroll_build(s, *n_iterations, &all);
 	if (err)
 		return err;
 	um_schedule_fini(s);
@@ -219,23 +219,23 @@ static int unroll(struct um_schedule *s, uint32_t *laps)
 	return 0;
 }
 
-int um_make_schedule(struct um_schedule *s, uint32_t *laps)
+int um_make_schedule(struct um_schedule *s, uint32_t *n_iterations)
 {
-	settle_places(s);
-	return unroll(s, laps);
+	set_places(s);
+	return unroll(s, n_iterations);
 }
 
 int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *plan, struct um_plan_figures *figures,
 		 char *why, size_t size)
 {
-	int err = add_bystanders(h, s);
+	int err = add_unused_tensors(h, s);
 
 	if (!err)
 		err = find_plan(h, s, plan, why, size);
 	return err ? err : um_plan_prove(plan, figures, why, size);
 }
 
-/* The plan's program, which leaves evictions to the driver where that is the faster way. */
+/* Compiles the plan. Evictions are left to the driver if that is faster. */
 int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, struct um_compiled_plan *program)
 {
 	uint64_t blocks = h->device->budget / UM_BLOCK_BYTES;

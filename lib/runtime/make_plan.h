@@ -26,8 +26,8 @@ struct um_plan_host {
 };
 
 /* Places slots at the current addresses of their tensors. If buffers rotate through places that are not equivalent,
- * `*laps` iterations are joined. 0 or -ENOMEM. */
-int um_make_schedule(struct um_schedule *s, uint32_t *laps);
+ * `*n_iterations` iterations are joined. 0 or -ENOMEM. */
+int um_make_schedule(struct um_schedule *s, uint32_t *n_iterations);
 
 /* Consumes the schedule, whose ops have times. `plan` is initialised. 0; -ENOMEM; another -errno and `why`. */
 int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *plan, struct um_plan_figures *figures,

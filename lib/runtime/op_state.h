@@ -32,7 +32,7 @@ struct um_known_uses {
 struct um_op_state {
 	const char *name; /* of the current op */
 	um_stream stream; /* that it is launched on */
-	int cpu; /* the program's CPU code does it: umadv_host */
+	int cpu; /* the current op is an access of the CPU: umadv_host */
 	int beside_plan; /* the plan has issued hints since the last op outside the plan */
 	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
 	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */

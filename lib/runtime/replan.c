@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Measured times that differ from those planned with by this share of the iteration make a new plan. */
+/* A new plan is made if the measured times differ from the planned ones by this share of the iteration. */
 #define TIMES_DIFFER 0.03
 
-/* The plan ends: left in the middle, or followed to the end of the iteration. */
+/* Drops the plan. `followed`: to the end of an iteration. */
 static void drop_plan(struct um_replan *r, int followed)
 {
 	if (followed)
@@ -22,8 +22,8 @@ static void drop_plan(struct um_replan *r, int followed)
 	um_cursor_drop(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
-	r->laps = 1;
-	r->lap = 0;
+	r->n_iterations = 1;
+	r->iteration = 0;
 	r->replans = 0;
 }
 
@@ -38,17 +38,17 @@ void um_replan_leave(struct um_replan *r, uint64_t number)
 	um_executor_leave(r->executor);
 	r->n_left++;
 	um_notices_log(r->notices, UMADV_LOG_INFO,
-		       "iteration %llu left the schedule at op %u of %zu: the rest is prefetched on use",
+		       "iteration %llu differs from the schedule at op %u of %zu: the other ops are prefetched on use",
 		       (unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
-/* The stopwatch has measured the ops of this schedule. */
+/* 1: the op timer has measured the ops of this schedule. */
 static int has_times(const struct um_replan *r, const struct um_schedule *s)
 {
 	return r->timer.state == UM_OP_TIMER_DONE && r->timer_signature == s->signature && r->timer.ns.n == s->ops.n;
 }
 
-/* Are measured times so different from those planned with that a new plan may be worth it? */
+/* 1: measured and planned times differ enough for a new plan. */
 static int times_differ(const struct um_replan *r)
 {
 	const struct um_schedule *s = &r->plan.sched;
@@ -63,12 +63,12 @@ static int times_differ(const struct um_replan *r)
 	return off > sum * TIMES_DIFFER;
 }
 
-/* Measures the next iterations, if the device is real and the plan's times are not measured yet. */
+/* Measures the next iterations if the device is real and the plan's ops have no measured times. */
 static void measure(struct um_replan *r)
 {
 	const struct um_schedule *s = &r->plan.sched;
 
-	r->measured = has_times(r, s) ? s->ops.n / r->laps : 0;
+	r->measured = has_times(r, s) ? s->ops.n / r->n_iterations : 0;
 	if (!r->host.device->real || r->measured)
 		return;
 	r->timer_signature = s->signature;
@@ -76,7 +76,7 @@ static void measure(struct um_replan *r)
 		um_op_timer_off(&r->timer);
 }
 
-/* Durations for the planner: measured, said, or estimated from what is touched. */
+/* Durations for the planner: measured, given by the program, or estimated from the touched bytes. */
 static void fill_times(const struct um_replan *r, struct um_schedule *s)
 {
 	for (size_t i = 0; i < s->ops.n && has_times(r, s); i++)
@@ -89,16 +89,16 @@ static void fill_times(const struct um_replan *r, struct um_schedule *s)
 	}
 }
 
-/* Makes a plan of the schedule and begins to follow it. 0 or -errno; `why` (if not empty) says what is wrong. */
+/* Makes a plan of the schedule and begins to follow it. 0 or -errno; `why`, if not empty, is the reason. */
 static int try_plan(struct um_replan *r, struct um_schedule *s, int followed, char *why, size_t size)
 {
 	struct um_plan_figures figures;
 	struct um_plan plan;
-	uint32_t laps = 1;
+	uint32_t n_iterations = 1;
 	int err;
 
 	um_plan_init(&plan);
-	err = um_make_schedule(s, &laps);
+	err = um_make_schedule(s, &n_iterations);
 	if (!err) {
 		fill_times(r, s);
 		err = um_make_plan(&r->host, s, &plan, &figures, why, size);
@@ -109,7 +109,7 @@ static int try_plan(struct um_replan *r, struct um_schedule *s, int followed, ch
 		return err;
 	}
 	r->plan = plan;
-	r->laps = laps;
+	r->n_iterations = n_iterations;
 	err = um_make_program(&r->host, &r->plan, &r->program);
 	if (!err)
 		err = um_cursor_follow(&r->cursor, &r->plan.sched);
@@ -118,7 +118,7 @@ static int try_plan(struct um_replan *r, struct um_schedule *s, int followed, ch
 	return err;
 }
 
-/* The action failed: there is no plan any more. */
+/* Drops the plan after a failure. */
 static void give_up(struct um_replan *r)
 {
 	um_follow_step(&r->state, UM_FOLLOW_ON_FAILED);
@@ -142,7 +142,7 @@ static void log_paged(const struct um_replan *r)
 				       r->plan.sched.ops.at[i].name);
 }
 
-/* Follows the schedule from now on. Takes `s` apart; on failure nothing is followed. */
+/* Follows the schedule from now on and takes its content; on failure no plan is followed. */
 static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 {
 	char why[256] = "";
@@ -164,9 +164,9 @@ static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 	log_paged(r);
 }
 
-/* Slots that take turns in two places move by whole blocks, so that hints fit both. The first plan finds one of them
- * lying where it was allocated; the next one finds both where they were planned. */
-static int out_of_step(const struct um_schedule *s)
+/* 1: two slots that exchange their addresses in turn are not a multiple of the block size apart, so that hints cannot
+ * fit both. The first plan may have one of them where it was allocated; the next plan places both. */
+static int is_misaligned(const struct um_schedule *s)
 {
 	for (size_t i = 0; i < s->slots.n; i++) {
 		uint32_t c = s->slots.at[i].carry;
@@ -179,7 +179,7 @@ static int out_of_step(const struct um_schedule *s)
 	return 0;
 }
 
-/* The program begins with tensors where they lie now. Without memory for that there are no hints any more. 1: so it is.
+/* Compiles the program again for the tensors' current addresses. 1: out of memory, the plan was dropped.
  */
 static int restart(struct um_replan *r)
 {
@@ -198,8 +198,8 @@ static int restart(struct um_replan *r)
 	return 1;
 }
 
-/* The program goes on with the next iteration. */
-static int go_on(struct um_replan *r)
+/* Continues the program with the next iteration. */
+static int continue_program(struct um_replan *r)
 {
 	struct um_executor_range *used;
 	size_t n;
@@ -215,8 +215,8 @@ static int go_on(struct um_replan *r)
 	return 0;
 }
 
-/* Does what the state machine says of the event. 1: another plan is followed, or none any more. */
-static int act(struct um_replan *r, enum um_follow_event event, struct um_schedule *s)
+/* Performs the state machine's action for the event. 1: another plan, or no plan, is followed from now on. */
+static int apply(struct um_replan *r, enum um_follow_event event, struct um_schedule *s)
 {
 	unsigned replans = r->replans;
 	int followed = event == UM_FOLLOW_ON_TIMED || event == UM_FOLLOW_ON_CHANGED || event == UM_FOLLOW_ON_MISPLACED;
@@ -230,7 +230,7 @@ static int act(struct um_replan *r, enum um_follow_event event, struct um_schedu
 		r->replans = replans + 1;
 		return 1;
 	case UM_FOLLOW_CONTINUE:
-		return go_on(r);
+		return continue_program(r);
 	case UM_FOLLOW_DROP:
 		drop_plan(r, 0);
 		return 1;
@@ -242,21 +242,21 @@ static int act(struct um_replan *r, enum um_follow_event event, struct um_schedu
 	}
 }
 
-/* What was learned of an iteration that followed the plan to its end, or did not. */
-struct lesson {
-	int followed;
-	int err; /* it cannot be learned */
-	int changed; /* more is known of the schedule */
-	int repeated; /* it is like the one before */
-	int retimed; /* its ops are measured now, and take other times than planned with */
+/* Outcome of an iteration. */
+struct outcome {
+	int followed; /* it followed the plan to its end */
+	int err; /* of the learner */
+	int changed; /* the learner knows more of the schedule */
+	int repeated; /* it equals the previous one */
+	int retimed; /* its ops are now measured, and their times differ from the plan's */
 };
 
-static enum um_follow_event event_of(const struct um_replan *r, const struct lesson *l)
+static enum um_follow_event event_of(const struct um_replan *r, const struct outcome *l)
 {
 	if (!l->followed && l->err)
 		return UM_FOLLOW_ON_UNKNOWN;
-	if (!l->followed && (l->repeated || (r->state && r->laps > 1)))
-		return UM_FOLLOW_ON_NEW; /* where buffers take turns, whose turn it will be is learned anew */
+	if (!l->followed && (l->repeated || (r->state && r->n_iterations > 1)))
+		return UM_FOLLOW_ON_NEW; /* the rotation of buffers is learned again */
 	if (!l->followed)
 		return r->wrong_guesses < UM_MAX_GUESSES || um_follow_is_confirmed(r->state) ? UM_FOLLOW_ON_LEFT
 											     : UM_FOLLOW_ON_MISGUESSED;
@@ -264,12 +264,12 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct les
 		return UM_FOLLOW_ON_TIMED;
 	if (l->err || r->replans >= UM_MAX_REPLANS)
 		return UM_FOLLOW_ON_FOLLOWED;
-	if (l->changed || out_of_step(&r->plan.sched))
+	if (l->changed || is_misaligned(&r->plan.sched))
 		return UM_FOLLOW_ON_CHANGED;
 	return r->misplaced ? UM_FOLLOW_ON_MISPLACED : UM_FOLLOW_ON_FOLLOWED;
 }
 
-/* An iteration ended. Are the times of the plan's ops measured now, for the first time? */
+/* An iteration ended. 1: it completed the first measurement of the plan's ops. */
 static int take_times(struct um_replan *r, int followed)
 {
 	return r->host.device->real && um_op_timer_end(&r->timer, followed) && r->state && !r->measured &&
@@ -279,8 +279,9 @@ static int take_times(struct um_replan *r, int followed)
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
-	struct lesson l = {.followed = r->state && c->on && c->op == c->sched->ops.n / r->laps * (r->lap + 1)};
-	int within = l.followed && r->lap + 1 < r->laps; /* the schedule goes on */
+	struct outcome l = {.followed = r->state && c->on &&
+					c->op == c->sched->ops.n / r->n_iterations * (r->iteration + 1)};
+	int within = l.followed && r->iteration + 1 < r->n_iterations; /* the schedule has further iterations */
 	int measured = !within && take_times(r, l.followed), other;
 	struct um_schedule s;
 
@@ -292,23 +293,23 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	if (l.err == -ENOMEM)
 		r->notices->errors++;
 	if (r->state && !l.followed && c->on)
-		um_replan_leave(r, number); /* the iteration stopped short */
+		um_replan_leave(r, number); /* the iteration ended too early */
 	if (within) {
-		r->lap++;
+		r->iteration++;
 		um_schedule_fini(&s);
 		return 0;
 	}
-	r->lap = 0;
+	r->iteration = 0;
 	r->begins = 0;
 	if (l.followed)
 		r->wrong_guesses = 0;
 	else if (r->state == UM_FOLLOW_GUESS_WAITS || r->state == UM_FOLLOW_GUESS_RUNS)
 		r->wrong_guesses++;
 	if (measured) {
-		r->measured = r->plan.sched.ops.n / r->laps;
+		r->measured = r->plan.sched.ops.n / r->n_iterations;
 		l.retimed = times_differ(r);
 	}
-	other = act(r, event_of(r, &l), &s);
+	other = apply(r, event_of(r, &l), &s);
 	um_schedule_fini(&s);
 	return other;
 }
@@ -340,7 +341,7 @@ void um_replan_first_op(struct um_replan *r)
 	free(used);
 }
 
-/* Slots of a saved plan find their tensors by name and size. */
+/* Binds the slots of a saved plan to tensors by name and size. */
 int um_replan_start_warm(struct um_replan *r)
 {
 	struct um_schedule *s = &r->warm.sched;
@@ -362,7 +363,7 @@ int um_replan_start_warm(struct um_replan *r)
 			slot->bound = t->id;
 			slot->place = t->addr;
 			slot->flags |= UM_SLOT_FIXED;
-			t->used_op = UINT64_MAX; /* taken: equal names bind one after the other */
+			t->used_op = UINT64_MAX; /* marks it bound: equal names bind one after the other */
 			break;
 		}
 	}
@@ -372,7 +373,7 @@ int um_replan_start_warm(struct um_replan *r)
 		if (t->used_op == UINT64_MAX)
 			t->used_op = 0;
 	}
-	act(r, UM_FOLLOW_ON_LOADED, s);
+	apply(r, UM_FOLLOW_ON_LOADED, s);
 	um_plan_fini(&r->warm);
 	return 1;
 }
@@ -463,8 +464,8 @@ void um_replan_stats(const struct um_replan *r, struct umadv_stats *out)
 	out->prefetch_bytes = c.prefetch_bytes;
 	out->evict_bytes = c.evict_bytes;
 	out->discard_bytes = c.discard_bytes;
-	out->plan_ns = r->plan.predicted_ns / (r->laps ? r->laps : 1);
-	out->in_core_ns = r->plan.in_core_ns / (r->laps ? r->laps : 1);
+	out->plan_ns = r->plan.predicted_ns / (r->n_iterations ? r->n_iterations : 1);
+	out->in_core_ns = r->plan.in_core_ns / (r->n_iterations ? r->n_iterations : 1);
 	out->plan_peak_bytes = r->plan_peak_bytes;
 	out->measured = r->measured;
 	out->budget_bytes = r->host.device->budget;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * replan.h - what is followed: at the end of an iteration schedule -> plan -> program, and which of them is kept
+ * replan.h - makes plans at the end of iterations and decides which plan is followed
  *
- * in    finished iterations, plans that were loaded
- * out   the plan that the next iteration follows, and its hints
- * owns  the learner, the plan, its program, the cursor, the executor, and the times of the plan's ops
+ * in    finished iterations, loaded plans
+ * out   the plan for the next iteration, and its hints
+ * owns  the learner, the plan, its program, the cursor, the executor, the times of the plan's ops
  *
- * follow_state.h has the states and what changes them. Iteration path and plan path; um_replan_leave,
- * um_replan_first_op and the fields are the op path's. Not thread-safe: the caller holds the context's lock.
+ * follow_state.h has the states and transitions. Iteration path and plan path; um_replan_leave, um_replan_first_op and
+ * the fields are the op path's. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_RUNTIME_REPLAN_H
 #define UM_RUNTIME_REPLAN_H
@@ -19,70 +19,70 @@
 #include "runtime/make_plan.h"
 #include "runtime/op_timer.h"
 
-#define UM_MAX_REPLANS 3 /* of one schedule, as what is known of it grows */
-#define UM_MAX_GUESSES 2 /* in a row that were not followed; then only a pattern that came twice is planned */
+#define UM_MAX_REPLANS 3 /* new plans of one schedule */
+#define UM_MAX_GUESSES 2 /* wrong guesses in a row; after them only a pattern that occurred twice is planned */
 
 struct um_replan {
 	struct um_plan_host host;
 	struct um_notices *notices; /* borrowed until um_replan_fini, as the host */
 	struct um_learner learner;
-	struct um_plan plan; /* the one followed; sched.ops.n == 0: none */
-	struct um_plan warm; /* loaded, not yet bound to tensors; sched.ops.n == 0: none */
+	struct um_plan plan; /* the followed plan; sched.ops.n == 0: none */
+	struct um_plan warm; /* loaded plan, not yet bound to tensors; sched.ops.n == 0: none */
 	struct um_compiled_plan program;
 	struct um_cursor cursor;
 	struct um_executor *executor; /* NULL: no hints */
 	enum um_follow_state state;
-	int begins; /* the program was taken up in this iteration */
-	uint32_t laps, lap; /* iterations that the plan's schedule holds; and how many of them are over */
+	int begins; /* the program was started in this iteration */
+	uint32_t n_iterations, iteration; /* in the plan's schedule; the current one of them */
 	unsigned replans; /* of one schedule */
 	unsigned wrong_guesses; /* in a row */
-	uint64_t last_signature; /* of the iteration before */
-	uint64_t misplaced; /* births of this iteration that do not lie where planned */
+	uint64_t last_signature; /* of the previous iteration */
+	uint64_t misplaced; /* births of this iteration at other addresses than planned */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */
-	uint64_t timer_signature; /* whose ops it measures, or has measured */
-	uint64_t measured; /* ops of an iteration of the plan whose times were measured */
+	uint64_t timer_signature; /* of the schedule that it measures or has measured */
+	uint64_t measured; /* measured ops of an iteration of the plan */
 	uint64_t plan_peak_bytes, n_plans, n_left;
-	struct um_executor_counts counts; /* of hints without the executor, or of one that is closed */
+	struct um_executor_counts counts; /* of hints issued without the executor, or by a closed executor */
 };
 
 /* 0 or -ENOMEM. */
 int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct um_notices *notices);
-/* Hints come from an executor, if the strategy plans and the device can be hinted. 0 or -ENOMEM. */
+/* Opens the executor if the strategy plans and the device supports hints. 0 or -ENOMEM. */
 int um_replan_open(struct um_replan *r, struct um_executor_host *host);
-void um_replan_close_executor(struct um_replan *r); /* no hints any more; what it did stays counted */
+void um_replan_close_executor(struct um_replan *r); /* ends the hints; their counts are kept */
 void um_replan_fini(struct um_replan *r); /* the executor is closed, the device is open or never was (timer) */
 
-/* Iteration `last` ended. 1: another plan is followed, or none any more; 0. */
+/* Iteration `last` ended. 1: another plan, or no plan, is followed from now on; 0: no change. */
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number);
 
-/* `it` was an iteration, and the one that ends next came after it: it is learned from, and not planned. */
+/* Gives the learner the iteration before the one that ends next; makes no plan. */
 void um_replan_teach(struct um_replan *r, const struct um_iteration *it);
 
-/* No plan is followed any more. */
+/* Drops the plan. */
 void um_replan_forget(struct um_replan *r);
 
-/* A plan to start warm from (read, checked) is taken over. */
+/* Takes ownership of a plan that was read and checked, for a warm start. */
 void um_replan_load(struct um_replan *r, struct um_plan *plan);
 static inline int um_replan_is_loaded(const struct um_replan *r)
 {
 	return r->warm.sched.ops.n != 0;
 }
-/* Follows the loaded plan, whose slots find their tensors by name and size. 1, as above. */
+/* Follows the loaded plan after binding its slots to tensors by name and size. 1, as above. */
 int um_replan_start_warm(struct um_replan *r);
 
-/* The schedule was left in iteration `number`. */
+/* The program left the schedule in iteration `number`. */
 void um_replan_leave(struct um_replan *r, uint64_t number);
 
-/* The first op of the iteration fits and the plan waits: from here on its program runs. Uses are looked up anew. */
+/* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again. */
 void um_replan_first_op(struct um_replan *r);
 
-/* Does the program run? */
+/* 1: the program is running. */
 static inline int um_replan_hints(const struct um_replan *r)
 {
 	return r->executor && r->cursor.on && um_executor_active(r->executor);
 }
 
-/* Does the program evict or discard? */
+/* 1: the program evicts or discards. */
 static inline int um_replan_evicts(const struct um_replan *r)
 {
 	const struct um_compiled_iteration *first = &r->program.iterations[0],

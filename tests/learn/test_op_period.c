@@ -15,7 +15,7 @@
 struct play {
 	struct um_op_period p;
 	uint64_t live, born;
-	uint32_t reach; /* of an upper-case op */
+	uint32_t reuse_distance; /* of an upper-case op */
 	unsigned found, last, begins, given_up; /* answers */
 	uint64_t n, found_at, begins_at;
 	uint32_t length; /* of the period found last */
@@ -26,8 +26,8 @@ static void answer(struct play *t, enum um_op_period_step step)
 {
 	if (step == UM_OP_PERIOD_FOUND && t->refuse) {
 		step = um_op_period_refuse(&t->p);
-	} else if (step == UM_OP_PERIOD_FOUND && !t->p.placed && t->p.due_first) {
-		t->p.placed = 1;
+	} else if (step == UM_OP_PERIOD_FOUND && !t->p.start_known && t->p.due_first) {
+		t->p.start_known = 1;
 		um_op_period_wait(&t->p, t->p.due_first);
 	} else if (step == UM_OP_PERIOD_FOUND) {
 		t->found++;
@@ -43,9 +43,10 @@ static void answer(struct play *t, enum um_op_period_step step)
 	}
 }
 
-static void feed_key(struct play *t, uint64_t key, uint32_t reach)
+static void feed_key(struct play *t, uint64_t key, uint32_t reuse_distance)
 {
-	struct um_op_trait op = {.key = key * 0x9e3779b97f4a7c15ull, .live = t->live, .born = t->born, .reach = reach};
+	struct um_op_trait op = {
+		.key = key * 0x9e3779b97f4a7c15ull, .live = t->live, .born = t->born, .reuse_distance = reuse_distance};
 	enum um_op_period_step step = um_op_period_feed(&t->p, &op);
 
 	t->n++;
@@ -56,14 +57,14 @@ static void feed(struct play *t, const char *ops, unsigned times)
 {
 	while (times--)
 		for (const char *c = ops; *c; c++)
-			feed_key(t, (uint64_t)*c, *c >= 'A' && *c <= 'Z' ? t->reach : 1);
+			feed_key(t, (uint64_t)*c, *c >= 'A' && *c <= 'Z' ? t->reuse_distance : 1);
 }
 
 static void begin(struct play *t)
 {
 	memset(t, 0, sizeof *t);
 	um_op_period_init(&t->p);
-	t->reach = 1;
+	t->reuse_distance = 1;
 }
 
 /* Twenty ops that differ. */
@@ -128,7 +129,7 @@ static void layers(void)
 	struct play t;
 
 	begin(&t);
-	t.reach = 1000;
+	t.reuse_distance = 1000;
 	for (int i = 0; i < 2; i++) {
 		feed(&t, "0", 1);
 		feed(&t, "Mnop", 30);
@@ -163,7 +164,7 @@ static void slabs(void)
 	struct play t;
 
 	begin(&t);
-	t.reach = 12;
+	t.reuse_distance = 12;
 	feed(&t, "S", 100);
 	is_u64(t.length, 12, "equal ops make up a period in which all is used again");
 	um_op_period_fini(&t.p);
@@ -243,14 +244,14 @@ static void waits(void)
 
 	begin(&t);
 	while (!um_op_period_due(&t.p)) {
-		struct um_op_trait op = {.key = (uint64_t)step[t.n++ % 20], .reach = 1};
+		struct um_op_trait op = {.key = (uint64_t)step[t.n++ % 20], .reuse_distance = 1};
 
 		um_op_period_feed(&t.p, &op);
 	}
 	um_op_period_wait(&t.p, 3);
 	t.n = t.n % 20;
 	for (int i = 1; i <= 3; i++) {
-		struct um_op_trait op = {.key = (uint64_t)step[t.n++ % 20], .reach = 1};
+		struct um_op_trait op = {.key = (uint64_t)step[t.n++ % 20], .reuse_distance = 1};
 
 		is_int(um_op_period_feed(&t.p, &op) == UM_OP_PERIOD_FOUND, i == 3, "op %d of three is waited for", i);
 	}

@@ -22,9 +22,12 @@ done
 app=$top_srcdir/tests/runtime/nvtx_app.c
 flags=(-I"$top_srcdir/include" -isystem "$include" -pthread)
 link=("$so" "-Wl,-rpath,$(dirname "$so")" -ldl)
+# shellcheck disable=SC2086 # CC is a list
 ok "a library with NVTX compiles" $CC -std=gnu11 -fPIC -shared "${flags[@]}" -DLIBRARY -o "$tmp/librange.so" "$app" -ldl
+# shellcheck disable=SC2086 # CC is a list
 ok "a program in C compiles" $CC -std=gnu11 "${flags[@]}" -o "$tmp/c" "$app" "$tmp/librange.so" "${link[@]}" \
 	-Wl,-rpath,"$tmp"
+# shellcheck disable=SC2086 # CXX is a list
 ok "a program in C++ compiles" $CXX -std=c++17 -x c++ "${flags[@]}" -o "$tmp/cpp" "$app" -x none "$tmp/librange.so" \
 	"${link[@]}" -Wl,-rpath,"$tmp"
 
