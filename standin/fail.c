@@ -63,17 +63,17 @@ int um_standin_fail(const char *name)
 
 int um_standin_unsupported(const char *what)
 {
-	static UM_VEC(char *) said;
+	static UM_VEC(char *) reported;
 	char *copy;
 	size_t i;
 
 	um_standin_lock();
-	for (i = 0; i < said.n && strcmp(said.at[i], what); i++)
+	for (i = 0; i < reported.n && strcmp(reported.at[i], what); i++)
 		;
-	if (i == said.n) {
+	if (i == reported.n) {
 		fprintf(stderr, "umadvise: the stand-in driver does not support %s\n", what);
 		copy = strdup(what);
-		if (copy && um_vec_push(&said, copy))
+		if (copy && um_vec_push(&reported, copy))
 			free(copy);
 	}
 	um_standin_unlock();

@@ -261,7 +261,7 @@ static void say(struct answer *a, void *what)
 	a->n++;
 }
 
-static int said(struct answer *a, size_t *n)
+static int answer_size(struct answer *a, size_t *n)
 {
 	for (size_t i = a->n; a->at && i < a->room; i++)
 		a->at[i] = NULL;
@@ -281,7 +281,7 @@ static int nodes(const char *name, struct um_graph *g, void **out, size_t *n, in
 		if (!roots || !g->node.at[i]->after.n)
 			say(&a, g->node.at[i]);
 	um_standin_unlock();
-	return said(&a, n);
+	return answer_size(&a, n);
 }
 
 UM_FORWARD(cuGraphGetNodes, (struct um_graph * g, void **out, size_t *n), nodes(__func__, g, out, n, 0))
@@ -298,7 +298,7 @@ UM_CALL(cuGraphNodeGetDependencies, struct um_node *node, void **out, size_t *n)
 	for (size_t i = 0; i < node->after.n; i++)
 		say(&a, node->after.at[i]);
 	um_standin_unlock();
-	return said(&a, n);
+	return answer_size(&a, n);
 }
 
 UM_CALL(cuGraphNodeGetDependentNodes, struct um_node *node, void **out, size_t *n)
@@ -317,7 +317,7 @@ UM_CALL(cuGraphNodeGetDependentNodes, struct um_node *node, void **out, size_t *
 				say(&a, o);
 	}
 	um_standin_unlock();
-	return said(&a, n);
+	return answer_size(&a, n);
 }
 
 UM_CALL(cuGraphGetEdges, struct um_graph *g, void **from, void **to, size_t *n)
@@ -334,8 +334,8 @@ UM_CALL(cuGraphGetEdges, struct um_graph *g, void **from, void **to, size_t *n)
 			say(&t, g->node.at[i]);
 		}
 	um_standin_unlock();
-	said(&f, n);
-	return said(&t, n);
+	answer_size(&f, n);
+	return answer_size(&t, n);
 }
 
 UM_CALL(cuGraphNodeGetType, struct um_node *n, int *type)

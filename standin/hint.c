@@ -29,7 +29,7 @@ static int prefetch(uint64_t at, size_t bytes, struct um_location to, unsigned f
 {
 	struct um_gpu *gpu = um_standin()->gpu;
 	um_stream sim;
-	int err = um_stream_quiet(stream, &sim);
+	int err = um_stream_uncaptured(stream, &sim);
 
 	return err ? err : gpu->api->cudaMemPrefetchAsync(gpu, ptr(at), bytes, plain(to), flags, sim);
 }
@@ -84,7 +84,7 @@ static int batch_stream(void *stream, um_stream *sim)
 {
 	if (!stream || stream == UM_LEGACY_STREAM)
 		return UM_CUDA_INVALID_VALUE;
-	return um_stream_quiet(stream, sim);
+	return um_stream_uncaptured(stream, sim);
 }
 
 UM_CALL(cuMemPrefetchBatchAsync, uint64_t *at, size_t *bytes, size_t n, struct um_location *to, size_t *to_index,
@@ -149,7 +149,7 @@ UM_CALL(cuStreamAttachMemAsync, void *stream, uint64_t at, size_t bytes, unsigne
 	(void)bytes;
 	if (!err && flags != 1 && flags != 2 && flags != 4)
 		err = UM_CUDA_INVALID_VALUE;
-	return err ? err : um_stream_quiet(stream, &sim);
+	return err ? err : um_stream_uncaptured(stream, &sim);
 }
 UM_FORWARD(cuStreamAttachMemAsync_ptsz, (void *s, uint64_t at, size_t bytes, unsigned flags),
 	   cuStreamAttachMemAsync(um_ptsz(s), at, bytes, flags))

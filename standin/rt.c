@@ -77,16 +77,16 @@ int um_rt_done(int err)
 int um_rt_absent(const char *name)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static const char *said[64];
+	static const char *reported[64];
 	size_t i;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < 64 && said[i] && said[i] != name; i++)
+	for (i = 0; i < 64 && reported[i] && reported[i] != name; i++)
 		;
-	if (i == 64 || !said[i]) {
+	if (i == 64 || !reported[i]) {
 		fprintf(stderr, "umadvise: the stand-in runtime does not support %s\n", name);
 		if (i < 64)
-			said[i] = name;
+			reported[i] = name;
 	}
 	pthread_mutex_unlock(&lock);
 	return UM_CUDA_NOT_SUPPORTED;

@@ -315,7 +315,7 @@ UM_FORWARD(cuStreamGetCtx_v2_ptsz, (void *s, void **context, void **green),
 
 /* --- waiting ---------------------------------------------------------------------------------------------------- */
 
-int um_stream_quiet(void *stream, um_stream *sim)
+int um_stream_uncaptured(void *stream, um_stream *sim)
 {
 	struct um_stream_handle *s;
 	int err;
@@ -334,7 +334,7 @@ UM_CALL(cuStreamQuery, void *stream)
 	int err = um_standin_enter(__func__);
 	um_stream sim;
 
-	err = err ? err : um_stream_quiet(stream, &sim);
+	err = err ? err : um_stream_uncaptured(stream, &sim);
 	return err ? err : um_sim_stream_query(um_standin()->gpu, sim);
 }
 UM_FORWARD(cuStreamQuery_ptsz, (void *s), cuStreamQuery(um_ptsz(s)))
@@ -344,7 +344,7 @@ UM_CALL(cuStreamSynchronize, void *stream)
 	int err = um_standin_enter(__func__);
 	um_stream sim;
 
-	err = err ? err : um_stream_quiet(stream, &sim);
+	err = err ? err : um_stream_uncaptured(stream, &sim);
 	if (!err)
 		err = um_standin()->gpu->api->cudaStreamSynchronize(um_standin()->gpu, sim);
 	return um_report_sync(err);
@@ -395,7 +395,7 @@ UM_CALL(cuStreamAddCallback, void *stream, void (*fn)(void *stream, int status, 
 
 	if (!err && (!fn || flags))
 		err = UM_CUDA_INVALID_VALUE;
-	err = err ? err : um_stream_quiet(stream, &sim); /* cannot be captured, because it runs once */
+	err = err ? err : um_stream_uncaptured(stream, &sim); /* cannot be captured, because it runs once */
 	if (err)
 		return err;
 	c = malloc(sizeof *c);
@@ -422,7 +422,7 @@ static int value(void *stream, uint64_t addr, uint32_t v, unsigned flags, int wr
 
 	if (!addr || (write ? flags & ~VALUE_NO_BARRIER : flags))
 		return !addr || write ? UM_CUDA_INVALID_VALUE : um_standin_unsupported("cuStreamWaitValue: flags");
-	err = um_stream_quiet(stream, &sim); /* not supported as a graph node */
+	err = um_stream_uncaptured(stream, &sim); /* not supported as a graph node */
 	if (err)
 		return err;
 	if (write)

@@ -48,7 +48,7 @@ struct um_cuda_event {
 struct um_stream_handle *um_stream_find(void *handle);
 /* Not locked. The simulator's stream of a call that cannot be captured: a hint, a wait, a question. On a stream that
  * captures it breaks the capture. CUDA error code. */
-int um_stream_quiet(void *stream, um_stream *sim);
+int um_stream_uncaptured(void *stream, um_stream *sim);
 /* Does it on a stream of the simulator. Takes the work's references, also on failure. `wait`: of copies only, as the
  * calls without Async do. */
 int um_work_run(um_stream stream, const struct um_work *work, int wait);

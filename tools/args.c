@@ -232,12 +232,12 @@ static int check_outputs(const struct tool_verb *v, const void *args, const stru
 
 		if (!output)
 			continue;
-		code = tool_output_spares(v->name, output, found->operands, n);
+		code = tool_output_check(v->name, output, found->operands, n);
 		for (const struct arg *b = v->options; b->name && !code; b++) {
 			char *other = (char *)file_of(b, args, found, v);
 
 			if (b != a)
-				code = tool_output_spares(v->name, output, &other, 1);
+				code = tool_output_check(v->name, output, &other, 1);
 		}
 	}
 	return code;

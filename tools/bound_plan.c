@@ -3,43 +3,44 @@
 #include "bound/bound_lp.h"
 #include "tool.h"
 
-int bound_plan(struct um_plan *p, const struct bound_wish *wish)
+int bound_plan(struct um_plan *p, const struct bound_settings *settings)
 {
 #ifdef HAVE_LP
 	struct bound_request r = {.sched = &p->sched,
 				  .budget = p->budget,
 				  .h2d = (double)p->h2d,
 				  .d2h = (double)p->d2h,
-				  .duplex = wish->duplex,
-				  .seconds = wish->seconds,
-				  .recompute = wish->recompute};
+				  .duplex = settings->duplex,
+				  .seconds = settings->seconds,
+				  .recompute = settings->recompute};
 	struct bound_result out;
 	int err = bound_lp_load();
 
 	for (size_t i = 0; i < p->sched.ops.n; i++) {
 		if (!p->sched.ops.at[i].paged && p->sched.ops.at[i].stream != UM_STREAM_CPU)
 			continue;
-		tool_say(wish->verb, "the bound of a plan with paged operations or CPU accesses is the time in core");
+		tool_say(settings->verb,
+			 "the bound of a plan with paged operations or CPU accesses is the time in core");
 		return 0;
 	}
 	/* The planner's own bound covers copies only. */
-	if (wish->recompute)
+	if (settings->recompute)
 		p->bound_ns = p->in_core_ns;
 	if (err) {
-		tool_say(wish->verb, "no LP solver (libClp.so.1) is installed: using the planner's weaker bound");
+		tool_say(settings->verb, "no LP solver (libClp.so.1) is installed: using the planner's weaker bound");
 		return 0;
 	}
 	err = bound_find(&r, &out);
 	if (err)
-		tool_say(wish->verb, "the linear program of the bound failed: using the planner's weaker bound");
+		tool_say(settings->verb, "the linear program of the bound failed: using the planner's weaker bound");
 	else if (out.cut_short)
-		tool_say(wish->verb, "the bound stopped at --bound-time; more time may raise it");
+		tool_say(settings->verb, "the bound stopped at --bound-time; more time may raise it");
 	if (!err && out.ns > p->bound_ns)
 		p->bound_ns = out.ns;
 	return err == -ENOMEM ? err : 0;
 #else
 	(void)p;
-	tool_say(wish->verb, "built without an LP solver (Clp): using the planner's weaker bound");
+	tool_say(settings->verb, "built without an LP solver (Clp): using the planner's weaker bound");
 	return 0;
 #endif
 }

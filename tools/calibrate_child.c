@@ -37,7 +37,7 @@ static long long now_ms(void)
 /* --- the child --------------------------------------------------------------------------------------------------- */
 
 /* For tests: UMADVISE_CALIBRATE_FAULT=PROBE:hang or PROBE:crash. */
-static void misbehave(const char *probe)
+static void inject_fault(const char *probe)
 {
 	const char *fault = getenv("UMADVISE_CALIBRATE_FAULT");
 	size_t n = strlen(probe);
@@ -50,13 +50,13 @@ static void misbehave(const char *probe)
 		pause();
 }
 
-static int say_failed(int err, const char *why)
+static int print_failure(int err, const char *why)
 {
 	printf("failed %d %s\n", -err, why);
 	return 1;
 }
 
-static void say_device(struct um_gpu *gpu)
+static void print_device(struct um_gpu *gpu)
 {
 	struct um_device_info info;
 
@@ -73,7 +73,7 @@ static int probe_on(struct um_gpu *gpu, int probe, uint64_t budget)
 	int rc = um_launcher_device(&setup.launcher, gpu, why, sizeof why);
 
 	if (rc)
-		return say_failed(rc, why);
+		return print_failure(rc, why);
 	rc = um_probe_run((unsigned)probe, &setup, &seen, why, sizeof why);
 	for (int i = 0; i < UM_OBS_N; i++)
 		if (seen.at[i].n)
@@ -82,7 +82,7 @@ static int probe_on(struct um_gpu *gpu, int probe, uint64_t budget)
 	if (!rc)
 		puts("done");
 	setup.launcher->close(setup.launcher);
-	return rc ? say_failed(rc, why) : 0;
+	return rc ? print_failure(rc, why) : 0;
 }
 
 /* argv: PROBE DEVICE BUDGET */
@@ -99,16 +99,16 @@ int calibrate_child_main(int argc, char **argv)
 	if (probe < 0)
 		return 2;
 	options.ordinal = atoi(argv[1]);
-	misbehave(argv[0]);
+	inject_fault(argv[0]);
 	rc = um_device_open(&gpu, &options, why, sizeof why);
 	if (rc)
-		return say_failed(rc, why);
+		return print_failure(rc, why);
 	if (!gpu->caps.concurrent_managed) {
-		rc = say_failed(-ENODEV, gpu->caps.why);
+		rc = print_failure(-ENODEV, gpu->caps.why);
 	} else if (*argv[0]) {
 		rc = probe_on(gpu, probe, strtoull(argv[2], NULL, 10));
 	} else {
-		say_device(gpu);
+		print_device(gpu);
 		puts("done");
 	}
 	fflush(stdout);
@@ -144,7 +144,7 @@ static int start(const struct calibrate_job *job, pid_t *pid, int *from)
 }
 
 /* Reads until the pipe is closed; 0, or -ETIMEDOUT. `text` is null-terminated. */
-static int listen_to(int from, long long until, char *text)
+static int read_output(int from, long long until, char *text)
 {
 	size_t n = 0;
 	int rc = 0;
@@ -220,7 +220,7 @@ static void read_device(const char *line, struct calibrate_device *d)
 }
 
 /* Parses the child's output. 1: done; 0: no final line; -errno. */
-static int understand(char *text, struct calibrate_device *device, struct um_observed *seen, char *why, size_t size)
+static int parse_output(char *text, struct calibrate_device *device, struct um_observed *seen, char *why, size_t size)
 {
 	char *save = NULL;
 	int end = 0, at, err;
@@ -259,10 +259,10 @@ int calibrate_child_run(const struct calibrate_job *job, struct calibrate_device
 		free(text);
 		return rc;
 	}
-	late = listen_to(from, until, text);
+	late = read_output(from, until, text);
 	close(from);
 	rc = reap(pid, late ? now_ms() : until, &status);
-	end = understand(text, device, &heard, why, size);
+	end = parse_output(text, device, &heard, why, size);
 	free(text);
 	if (rc) {
 		snprintf(why, size, "took longer than %g s and does not end after SIGKILL", job->seconds);

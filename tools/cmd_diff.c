@@ -14,7 +14,7 @@
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-static int say_why(struct um_diag *diag, int err)
+static int report_reason(struct um_diag *diag, int err)
 {
 	char line[800];
 
@@ -53,7 +53,7 @@ static int sheets_of(const struct report_loaded *l, const char *file, struct um_
 		err = um_sheets_parse(out, text, bytes, &diag);
 	free(text);
 	free(a);
-	return err ? say_why(&diag, err) : 0;
+	return err ? report_reason(&diag, err) : 0;
 }
 
 static int read_side(const struct report_args *a, const char *file, struct um_sheets *out)
@@ -65,7 +65,7 @@ static int read_side(const struct report_args *a, const char *file, struct um_sh
 
 	if (um_sheets_is(file)) {
 		err = um_sheets_read(out, file, &diag);
-		return err ? say_why(&diag, err) : 0;
+		return err ? report_reason(&diag, err) : 0;
 	}
 	report_load_init(&l, &a->o);
 	code = report_load(&l, &source);
@@ -90,7 +90,7 @@ static int show(const struct report_args *a, const struct diff *d)
 			diff_text(out, d);
 		err = um_out_close(out, 1, &diag);
 	}
-	return err ? (say_why(&diag, err), TOOL_INTERNAL) : TOOL_DONE;
+	return err ? (report_reason(&diag, err), TOOL_INTERNAL) : TOOL_DONE;
 }
 
 static int run(int argc, char **argv)
@@ -111,7 +111,7 @@ static int run(int argc, char **argv)
 	err = code ? 0 : diff_compare(&d);
 	um_diag_init(&diag, "");
 	if (err)
-		code = say_why(&diag, err);
+		code = report_reason(&diag, err);
 	if (!code)
 		code = show(&a, &d);
 	if (!code && a.fail_on == 0 && d.verdict == DIFF_UNKNOWN) {

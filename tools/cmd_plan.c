@@ -13,14 +13,14 @@
 #include <string.h>
 
 struct bounding {
-	struct bound_wish wish;
+	struct bound_settings settings;
 	uint64_t ns; /* 0: none */
 };
 
 static int add_bound(void *user, struct um_plan *plan)
 {
 	struct bounding *b = user;
-	int err = bound_plan(plan, &b->wish);
+	int err = bound_plan(plan, &b->settings);
 
 	b->ns = plan->bound_ns;
 	return err;
@@ -37,7 +37,7 @@ static void show_progress(void *user, uint64_t iteration, uint64_t iterations)
 	play_progress_show(&((struct plan_progress *)user)->shown, iteration, iterations);
 }
 
-static void keep_why(void *user, const char *line)
+static void keep_reason(void *user, const char *line)
 {
 	struct plan_progress *p = user;
 
@@ -45,7 +45,7 @@ static void keep_why(void *user, const char *line)
 }
 
 /* The planning strategy; negative: none. */
-static int who_plans(const struct play_args *a)
+static int planning_strategy(const struct play_args *a)
 {
 	if (!a->chosen)
 		return UM_PLAY_LOOKAHEAD;
@@ -112,7 +112,7 @@ static int run(int argc, char **argv)
 	if (a.show || a.diff)
 		return plan_tools_main(&a);
 	code = check(&a);
-	strategy = code == ARGS_GO_ON ? who_plans(&a) : -1;
+	strategy = code == ARGS_GO_ON ? planning_strategy(&a) : -1;
 	if (strategy < 0)
 		return TOOL_USAGE;
 	struct um_trace *t = play_args_trace(&a, a.traces[0], &code);
@@ -120,14 +120,14 @@ static int run(int argc, char **argv)
 	if (!t)
 		return code;
 	/* A plan counts both directions at full rate, so its bound does, too. */
-	struct bounding bound = {.wish = {"plan", 1, a.bound_time, a.recompute}};
+	struct bounding bound = {.settings = {"plan", 1, a.bound_time, a.recompute}};
 	struct um_play_options o = {.profile = &a.profile,
 				    .budget = play_args_budget(&a, t, a.ratios[0]),
 				    .strategy = (enum um_play_strategy)strategy,
 				    .iterations = a.iterations,
 				    .plan_ms = (unsigned)a.plan_ms,
 				    .progress = show_progress,
-				    .log = strategy < UM_PLAYS ? NULL : keep_why,
+				    .log = strategy < UM_PLAYS ? NULL : keep_reason,
 				    .user = &progress,
 				    .save_plan = a.output,
 				    .planned = a.bound ? add_bound : NULL,

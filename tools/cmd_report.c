@@ -176,7 +176,7 @@ static void show(struct um_out *out, const struct report_args *a, const struct r
 		report_text(out, a, v);
 }
 
-static int say_why(const struct um_diag *diag, int code)
+static int report_reason(const struct um_diag *diag, int code)
 {
 	char line[800];
 
@@ -207,7 +207,7 @@ static int report_file(const struct report_args *a, const char *file, const stru
 	report_load_init(&l, &a->o);
 	if (timed && report_perfetto_open(&timeline, a->output, &l.report, &l.capture, &diag)) {
 		report_unload(&l);
-		return say_why(&diag, TOOL_INTERNAL);
+		return report_reason(&diag, TOOL_INTERNAL);
 	}
 	if (timed) {
 		source.sink = &timeline.sink;
@@ -227,7 +227,7 @@ static int report_file(const struct report_args *a, const char *file, const stru
 		code = !has_data(&v) ? TOOL_REFUSED : report_fails(a, &l.report) ? TOOL_FAILED : TOOL_DONE;
 	}
 	if (timed && report_perfetto_close(&timeline, done, &diag))
-		code = say_why(&diag, TOOL_INTERNAL);
+		code = report_reason(&diag, TOOL_INTERNAL);
 	report_unload(&l);
 	return code;
 }
@@ -276,7 +276,7 @@ static int run(int argc, char **argv)
 	}
 	if (!err)
 		err = um_out_close(out, shown, &diag);
-	return err ? say_why(&diag, TOOL_INTERNAL) : code;
+	return err ? report_reason(&diag, TOOL_INTERNAL) : code;
 }
 
 const struct tool_verb verb_report = {

@@ -243,7 +243,7 @@ static const char *base_name(const char *path)
 }
 
 /* Logs why a published scheme makes no plan. */
-static void say_why(void *user, const char *line)
+static void report_reason(void *user, const char *line)
 {
 	struct play_progress *progress = user;
 
@@ -254,8 +254,9 @@ static void say_why(void *user, const char *line)
 static int add_bound(void *user, struct um_plan *plan)
 {
 	struct run *run = user;
-	struct bound_wish wish = {"simulate", run->args->profile.duplex, run->args->bound_time, run->args->recompute};
-	int err = bound_plan(plan, &wish);
+	struct bound_settings settings = {"simulate", run->args->profile.duplex, run->args->bound_time,
+					  run->args->recompute};
+	int err = bound_plan(plan, &settings);
 
 	run->bound_ns = plan->bound_ns;
 	return err;
@@ -290,7 +291,7 @@ struct simulation {
 	struct output *out;
 	struct run run;
 	char why[sizeof((struct um_play_result *)0)->why]; /* last error: an error of every strategy is printed once */
-	int said;
+	int printed;
 };
 
 /* Plays, with --export into a file. 0 or -errno, explained by `why` of the run. */
@@ -337,7 +338,7 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 				    .jitter = s->args->jitter,
 				    .means = s->args->jitter_percent >= 0,
 				    .progress = play_progress_show,
-				    .log = plan || strategy < UM_PLAYS ? NULL : say_why,
+				    .log = plan || strategy < UM_PLAYS ? NULL : report_reason,
 				    .user = &progress};
 	int err, code;
 
@@ -346,9 +347,9 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	err = play(s, plan, &o);
 	play_progress_end(&progress);
 	if (err) {
-		if (strcmp(run->r.why, s->why) != 0 || !s->said)
+		if (strcmp(run->r.why, s->why) != 0 || !s->printed)
 			tool_say("simulate", "%s: %s", s->path, *run->r.why ? run->r.why : umadv_strerror(err));
-		s->said = 1;
+		s->printed = 1;
 		memcpy(s->why, run->r.why, sizeof s->why);
 		code = play_exit_of(err);
 	} else {
@@ -368,7 +369,7 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 	run->budget = plan && !a->budget && ratio <= 0 ? plan->budget : play_args_budget(a, s->trace, ratio);
 	run->oversubscribe = ratio > 0 ? ratio : run->budget ? (double)run->peak / (double)run->budget : 0;
 	run->bound_ns = 0;
-	s->said = 0;
+	s->printed = 0;
 	if (a->bound)
 		find_bound(run, s->trace);
 	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {

@@ -64,7 +64,7 @@ static void verdict(const struct diff *d, char *to, size_t size)
 static void text_row(struct um_out *out, const struct diff_row *row)
 {
 	char line[200], change[160];
-	int said = 0;
+	int shown_changes = 0;
 
 	snprintf(line, sizeof line, "  %-6s  ", diff_word(row));
 	um_out_str(out, line);
@@ -75,7 +75,7 @@ static void text_row(struct um_out *out, const struct diff_row *row)
 		if (!row->changed[m])
 			continue;
 		change_text(row, m, change, sizeof change);
-		snprintf(line, sizeof line, "%s %s", said++ ? "," : ":", change);
+		snprintf(line, sizeof line, "%s %s", shown_changes++ ? "," : ":", change);
 		um_out_str(out, line);
 		snprintf(line, sizeof line, " (%+.1f %%)", a != 0 ? 100 * (b - a) / a : 0);
 		um_out_str(out, a != 0 ? line : "");

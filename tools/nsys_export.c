@@ -20,7 +20,7 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 #define N_SIGNALS (sizeof signals / sizeof *signals)
 
 static struct {
-	char folder[512], export[544], journal[560], said[544];
+	char folder[512], export[544], journal[560], output_log[544];
 	volatile sig_atomic_t child; /* its process group; 0: none */
 	struct sigaction before[N_SIGNALS];
 } made;
@@ -41,7 +41,7 @@ static void remove_files(void)
 {
 	unlink(made.export);
 	unlink(made.journal);
-	unlink(made.said);
+	unlink(made.output_log);
 	rmdir(made.folder);
 }
 
@@ -78,7 +78,7 @@ static int make_folder(const char *verb)
 	}
 	snprintf(made.export, sizeof made.export, "%s/export.sqlite", made.folder);
 	snprintf(made.journal, sizeof made.journal, "%s-journal", made.export);
-	snprintf(made.said, sizeof made.said, "%s/said", made.folder);
+	snprintf(made.output_log, sizeof made.output_log, "%s/output", made.folder);
 	for (size_t i = 0; i < N_SIGNALS; i++)
 		sigaction(signals[i], &on, &made.before[i]);
 	return 0;
@@ -86,7 +86,7 @@ static int make_folder(const char *verb)
 
 static void child(const char *nsys, const char *file)
 {
-	int out = open(made.said, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int out = open(made.output_log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	for (size_t i = 0; i < N_SIGNALS; i++)
@@ -119,7 +119,7 @@ static int wait_for(pid_t pid, const char *file, int quiet)
 /* The last line of nsys's output. */
 static void last_words(char *to, size_t size)
 {
-	FILE *f = fopen(made.said, "re");
+	FILE *f = fopen(made.output_log, "re");
 	char line[256];
 
 	*to = '\0';

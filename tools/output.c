@@ -19,7 +19,7 @@ static ssize_t write_part(void *cookie, const char *data, size_t n)
 	return um_out_error(cookie) ? 0 : (ssize_t)n;
 }
 
-static int say_why(const struct tool_output *o, const struct um_diag *diag)
+static int report_reason(const struct tool_output *o, const struct um_diag *diag)
 {
 	char line[800];
 
@@ -37,7 +37,7 @@ int tool_output_open(struct tool_output *o, const char *verb, const char *path)
 	if (!path || strcmp(path, "-") == 0)
 		return 0;
 	if (um_out_open(&o->out, path, &diag))
-		return say_why(o, &diag);
+		return report_reason(o, &diag);
 	o->to = fopencookie(o->out, "w", calls);
 	if (o->to)
 		return 0;
@@ -57,7 +57,7 @@ int tool_output_close(struct tool_output *o, int keep)
 	um_diag_init(&diag, o->path);
 	if (um_out_error(o->out))
 		keep = 1; /* so that the error is reported */
-	return um_out_close(o->out, keep, &diag) ? say_why(o, &diag) : 0;
+	return um_out_close(o->out, keep, &diag) ? report_reason(o, &diag) : 0;
 }
 
 void tool_csv(FILE *to, const char *s)
@@ -84,7 +84,7 @@ int tool_json(FILE *to, const json_t *doc, size_t flags)
 	return bad || fputc('\n', to) == EOF ? -1 : 0;
 }
 
-int tool_output_spares(const char *verb, const char *output, char *const *others, int n)
+int tool_output_check(const char *verb, const char *output, char *const *others, int n)
 {
 	struct stat out, in;
 

@@ -30,7 +30,7 @@ int tool_json(FILE *to, const json_t *doc, size_t flags);
 
 /* Refuses an `output` that is one of the other files (each may be NULL) under any name. 0, or the exit code after a
  * line. */
-int tool_output_spares(const char *verb, const char *output, char *const *others, int n);
+int tool_output_check(const char *verb, const char *output, char *const *others, int n);
 
 /* SIGINT, SIGTERM and SIGHUP remove named temporaries before they end the process; a file size limit is an error. */
 void tool_output_signals(void);

@@ -34,7 +34,7 @@ static const char *other_schedule(const struct um_schedule *a, const struct um_s
 
 static int by_key(const void *a, const void *b)
 {
-	const struct plan_leave *x = a, *y = b;
+	const struct plan_eviction *x = a, *y = b;
 
 	if (x->next != y->next)
 		return x->next < y->next ? -1 : 1;
@@ -43,15 +43,15 @@ static int by_key(const void *a, const void *b)
 	return 0;
 }
 
-static struct plan_leave *sorted(const struct plan_view *v)
+static struct plan_eviction *sorted(const struct plan_view *v)
 {
-	struct plan_leave *l = malloc((v->leaves.n + 1) * sizeof *l);
+	struct plan_eviction *l = malloc((v->evictions.n + 1) * sizeof *l);
 
 	if (!l)
 		return NULL;
-	if (v->leaves.n)
-		memcpy(l, v->leaves.at, v->leaves.n * sizeof *l);
-	qsort(l, v->leaves.n, sizeof *l, by_key);
+	if (v->evictions.n)
+		memcpy(l, v->evictions.at, v->evictions.n * sizeof *l);
+	qsort(l, v->evictions.n, sizeof *l, by_key);
 	return l;
 }
 
@@ -87,10 +87,10 @@ static int head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 	return table_write(&t, to);
 }
 
-static void row(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-		const struct plan_leave *y)
+static void row(struct plan_differ *d, const struct plan_view *v, const struct plan_eviction *x,
+		const struct plan_eviction *y)
 {
-	const struct plan_leave *l = x ? x : y;
+	const struct plan_eviction *l = x ? x : y;
 	int32_t n = (int32_t)v->plan.sched.ops.n, after = l->after < -1 ? l->after + n : l->after;
 	char room[PLAN_SLOT_NAME];
 
@@ -99,20 +99,20 @@ static void row(struct plan_differ *d, const struct plan_view *v, const struct p
 	table_cell(d->table, "%.1f", MIB(x ? x->bytes : 0));
 	table_cell(d->table, "%.1f", MIB(y ? y->bytes : 0));
 	table_cell(d->table, "%d", after);
-	if (l->need == PLAN_LEAVE_NEVER)
+	if (l->need == PLAN_NEVER_USED)
 		table_cell(d->table, "-");
 	else
 		table_cell(d->table, "%s%d", l->after < -1 ? "+" : "", l->need);
 }
 
 /* Calls `each` for evictions that differ, and counts all. */
-static void compare(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-		    const struct plan_leave *y, struct plan_differ *d)
+static void compare(const struct plan_view *a, const struct plan_view *b, const struct plan_eviction *x,
+		    const struct plan_eviction *y, struct plan_differ *d)
 {
 	size_t i = 0, j = 0;
 
-	while (i < a->leaves.n || j < b->leaves.n) {
-		int c = i == a->leaves.n ? 1 : j == b->leaves.n ? -1 : by_key(&x[i], &y[j]);
+	while (i < a->evictions.n || j < b->evictions.n) {
+		int c = i == a->evictions.n ? 1 : j == b->evictions.n ? -1 : by_key(&x[i], &y[j]);
 
 		if (c || x[i].bytes != y[j].bytes)
 			d->row(d, c > 0 ? b : a, c > 0 ? NULL : &x[i], c < 0 ? NULL : &y[j]);
@@ -125,8 +125,8 @@ static void compare(const struct plan_view *a, const struct plan_view *b, const 
 	}
 }
 
-static int show_text(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-		     const struct plan_leave *y, FILE *to)
+static int show_text(const struct plan_view *a, const struct plan_view *b, const struct plan_eviction *x,
+		     const struct plan_eviction *y, FILE *to)
 {
 	struct table t = {.columns = row_columns, .n = sizeof row_columns / sizeof *row_columns};
 	struct plan_differ d = {.row = row, .table = &t};
@@ -141,8 +141,8 @@ static int show_text(const struct plan_view *a, const struct plan_view *b, const
 	return err;
 }
 
-static int show_json(const struct plan_view *a, const struct plan_view *b, const struct plan_leave *x,
-		     const struct plan_leave *y, FILE *to)
+static int show_json(const struct plan_view *a, const struct plan_view *b, const struct plan_eviction *x,
+		     const struct plan_eviction *y, FILE *to)
 {
 	struct plan_differ d = {.row = plan_json_differ, .list = json_array()};
 	json_t *doc;
@@ -161,7 +161,7 @@ static int show_json(const struct plan_view *a, const struct plan_view *b, const
 int plan_diff(const struct plan_view *a, const struct plan_view *b, int json, FILE *to)
 {
 	const char *why = other_schedule(&a->plan.sched, &b->plan.sched);
-	struct plan_leave *x, *y;
+	struct plan_eviction *x, *y;
 	int err = 1;
 
 	if (why) {

@@ -44,7 +44,7 @@ static json_t *tensor(const struct plan_view *v, uint32_t slot)
 }
 
 /* Ops are numbers, counted from the iteration in which the eviction begins: n and more are of the next one. */
-static json_t *leave(const struct plan_view *v, const struct plan_leave *l)
+static json_t *eviction_json(const struct plan_view *v, const struct plan_eviction *l)
 {
 	int32_t n = (int32_t)v->plan.sched.ops.n, wraps = l->after < -1 ? n : 0;
 	char room[PLAN_SLOT_NAME];
@@ -55,36 +55,36 @@ static json_t *leave(const struct plan_view *v, const struct plan_leave *l)
 			 "dropped_bytes", (json_int_t)l->dropped, "d2h_bytes", (json_int_t)l->copied_out, "h2d_bytes",
 			 (json_int_t)l->copied_in, "after_op", l->after + wraps, "asked_op",
 			 position(l->back == INT32_MAX, l->back + wraps), "used_op",
-			 position(l->need == PLAN_LEAVE_NEVER, l->need + wraps), "ops_over_budget", (int)l->over);
+			 position(l->need == PLAN_NEVER_USED, l->need + wraps), "ops_over_budget", (int)l->over);
 }
 
 int plan_show_json(const struct plan_view *v, FILE *to)
 {
-	json_t *tensors = json_array(), *leaves = json_array(), *doc;
+	json_t *tensors = json_array(), *evictions = json_array(), *doc;
 	int err = 0;
 
 	for (uint32_t i = 0; i < v->plan.sched.slots.n; i++)
 		if (v->in[i] || v->out[i])
 			err |= json_array_append_new(tensors, tensor(v, i));
-	for (size_t i = 0; i < v->leaves.n; i++)
-		err |= json_array_append_new(leaves, leave(v, &v->leaves.at[i]));
+	for (size_t i = 0; i < v->evictions.n; i++)
+		err |= json_array_append_new(evictions, eviction_json(v, &v->evictions.at[i]));
 	doc = json_pack("{s:s, s:o, s:o, s:o}", "schema", "umplan-show/1", "plan", plan_json_figures(v), "tensors",
-			tensors, "leaves", leaves);
+			tensors, "leaves", evictions);
 	err = err || tool_json(to, doc, 0);
 	json_decref(doc);
 	return err ? -ENOMEM : 0;
 }
 
-void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-		      const struct plan_leave *y)
+void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_eviction *x,
+		      const struct plan_eviction *y)
 {
-	const struct plan_leave *l = x ? x : y;
+	const struct plan_eviction *l = x ? x : y;
 	int32_t wraps = l->after < -1 ? (int32_t)v->plan.sched.ops.n : 0;
 	char room[PLAN_SLOT_NAME];
 	json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:i, s:o}", "tensor", plan_slot_name(v, l->slot, room, sizeof room),
 			      "role", um_role_name(v->plan.sched.slots.at[l->slot].role), "a_bytes",
 			      (json_int_t)(x ? x->bytes : 0), "b_bytes", (json_int_t)(y ? y->bytes : 0), "after_op",
-			      l->after + wraps, "used_op", position(l->need == PLAN_LEAVE_NEVER, l->need + wraps));
+			      l->after + wraps, "used_op", position(l->need == PLAN_NEVER_USED, l->need + wraps));
 
 	d->err |= json_array_append_new(d->list, o);
 }

@@ -12,8 +12,8 @@
 
 /* Differing evictions, row by row: `x` of the first plan, `y` of the second; one may be NULL. */
 struct plan_differ {
-	void (*row)(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-		    const struct plan_leave *y);
+	void (*row)(struct plan_differ *d, const struct plan_view *v, const struct plan_eviction *x,
+		    const struct plan_eviction *y);
 	struct table *table; /* of a text */
 	json_t *list; /* of JSON */
 	int err;
@@ -22,7 +22,7 @@ struct plan_differ {
 
 /* The figures of a plan. NULL: no memory. */
 json_t *plan_json_figures(const struct plan_view *v);
-void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_leave *x,
-		      const struct plan_leave *y);
+void plan_json_differ(struct plan_differ *d, const struct plan_view *v, const struct plan_eviction *x,
+		      const struct plan_eviction *y);
 
 #endif

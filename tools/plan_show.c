@@ -135,13 +135,13 @@ static const char *position(int32_t op, int wraps, int32_t n, char *room, size_t
 	return room;
 }
 
-static const struct table_column leave_columns[] = {
+static const struct table_column eviction_columns[] = {
 	{"tensor", 1, 1},    {"role", 1, 1},	 {"evicted MiB", 0, 1}, {"out MiB", 0, 0},
 	{"in MiB", 0, 0},    {"after op", 0, 1}, {"before op", 0, 0},	{"used by op", 0, 0},
 	{"discarded", 1, 0}, {"ops over", 0, 0}, {"over MiB", 0, 0},	{"at op", 1, 0},
 };
 
-static void show_leave(const struct plan_view *v, const struct plan_leave *l, struct table *t)
+static void show_eviction(const struct plan_view *v, const struct plan_eviction *l, struct table *t)
 {
 	int32_t n = (int32_t)v->plan.sched.ops.n;
 	int wraps = l->after < -1;
@@ -150,7 +150,7 @@ static void show_leave(const struct plan_view *v, const struct plan_leave *l, st
 	position(l->after, wraps, n, after, sizeof after);
 	if (l->back != INT32_MAX)
 		position(l->back, wraps, n, back, sizeof back);
-	if (l->need != PLAN_LEAVE_NEVER)
+	if (l->need != PLAN_NEVER_USED)
 		position(l->need, wraps, n, need, sizeof need);
 	table_cell(t, "%s", tool_text(plan_slot_name(v, l->slot, room, sizeof room)));
 	table_cell(t, "%s", um_role_name(v->plan.sched.slots.at[l->slot].role));
@@ -171,19 +171,19 @@ static void show_leave(const struct plan_view *v, const struct plan_leave *l, st
 
 int plan_show(const struct plan_view *v, FILE *to)
 {
-	struct table t = {.columns = leave_columns, .n = sizeof leave_columns / sizeof *leave_columns};
+	struct table t = {.columns = eviction_columns, .n = sizeof eviction_columns / sizeof *eviction_columns};
 
 	show_header(v, to);
 	if (show_costly(v, to))
 		return -ENOMEM;
-	if (v->leaves.n) {
+	if (v->evictions.n) {
 		fputc('\n', to);
 		table_wrap(to, 0, 0,
 			   "Evictions: the op after which the tensor is evicted, the op before which it is "
 			   "prefetched and the op that uses it next (+: of the next iteration). Ops over: number of "
 			   "ops in between that have more alive than the budget, the largest excess, and its op.");
 	}
-	for (size_t i = 0; i < v->leaves.n; i++)
-		show_leave(v, &v->leaves.at[i], &t);
+	for (size_t i = 0; i < v->evictions.n; i++)
+		show_eviction(v, &v->evictions.at[i], &t);
 	return table_write(&t, to);
 }

@@ -152,7 +152,7 @@ static int carry_out(struct plan_view *v)
 			break;
 	}
 	if (!err)
-		err = plan_leave_find(v, w.copied, r.after);
+		err = plan_evictions_find(v, w.copied, r.after);
 	free(w.copied);
 	um_plan_run_fini(&r);
 	return err;
@@ -236,5 +236,5 @@ void plan_view_close(struct plan_view *v)
 	um_vec_fini(&v->copies);
 	um_vec_fini(&v->samples);
 	um_vec_fini(&v->starts);
-	um_vec_fini(&v->leaves);
+	um_vec_fini(&v->evictions);
 }

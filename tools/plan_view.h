@@ -7,13 +7,13 @@
  *       costs and which ops it makes room for
  * owns  the plan and the arrays
  *
- *     plan_view.c    reads, proves, watches a steady iteration
- *     plan_leave.c   evictions and their ends
- *     plan_show.c    the plan as text
- *     plan_diff.c    compares two plans
- *     plan_json.h    both as JSON
- *     plan_svg.c     the plan as a drawing
- *     plan_timeline.c  the plan over time, for Perfetto
+ *     plan_view.c       reads, proves, watches a steady iteration
+ *     plan_evictions.c  evictions and their ends
+ *     plan_show.c       the plan as text
+ *     plan_diff.c       compares two plans
+ *     plan_json.h       both as JSON
+ *     plan_svg.c        the plan as a drawing
+ *     plan_timeline.c   the plan over time, for Perfetto
  *
  * Positions of an eviction are ops, counted in the iteration in which the tensor is needed again: negative ones are of
  * the previous iteration.
@@ -26,7 +26,7 @@
 #include "model/plan_run.h"
 
 #define PLAN_VIEW_COLUMNS 1000 /* of the residency, at most */
-#define PLAN_LEAVE_NEVER (-1) /* `need` of a tensor that is not used again */
+#define PLAN_NEVER_USED (-1) /* `need` of a tensor that is not used again */
 
 struct plan_copy {
 	uint64_t begin, end; /* ns from the iteration's beginning; `end` may lie after its end */
@@ -48,12 +48,12 @@ struct plan_sample {
 };
 
 /* One tensor, or a part of it, evicted between two uses. */
-struct plan_leave {
+struct plan_eviction {
 	uint32_t slot; /* its slot when it is evicted */
 	uint32_t next; /* its slot when it is needed again, or the same */
 	int32_t after; /* the first part may be evicted after this op */
 	int32_t back; /* the first part is prefetched before this op; INT32_MAX: never */
-	int32_t need; /* the op that uses it again, PLAN_LEAVE_NEVER */
+	int32_t need; /* the op that uses it again, PLAN_NEVER_USED */
 	uint64_t bytes, dropped; /* evicted; of them discarded */
 	uint64_t copied_out, returned, copied_in; /* bytes */
 	uint32_t over; /* ops between that have more alive than the budget */
@@ -72,15 +72,15 @@ struct plan_view {
 	UM_VEC(struct plan_start) starts; /* in order of time */
 	UM_VEC(struct plan_sample) samples;
 	unsigned roles; /* bits: roles that slots have */
-	UM_VEC(struct plan_leave) leaves; /* in the order of the file */
+	UM_VEC(struct plan_eviction) evictions; /* in the order of the file */
 };
 
 /* 0, or an exit code after an error message of `verb`: the file is refused, or (TOOL_FAILED) the plan is not sound. */
 int plan_view_open(struct plan_view *v, const char *path);
 void plan_view_close(struct plan_view *v);
 
-/* plan_leave.c: fills v->leaves. `copied`: by hint. `after`: by hint, the op that it waits for. 0 or -ENOMEM. */
-int plan_leave_find(struct plan_view *v, const uint64_t *copied, const int32_t *after);
+/* plan_evictions.c: fills v->evictions. `copied`: by hint. `after`: by hint, the op that it waits for. 0 or -ENOMEM. */
+int plan_evictions_find(struct plan_view *v, const uint64_t *copied, const int32_t *after);
 
 /* "name", or "slot 12 of op 3 'relu'" if it has none and is born before that op. */
 #define PLAN_SLOT_NAME 128

@@ -132,7 +132,7 @@ const struct arg play_options[] = {
 	ARG_LAST,
 };
 
-static int say(const struct play_args *a, const char *what)
+static int usage_error(const struct play_args *a, const char *what)
 {
 	tool_say(a->verb, "%s", what);
 	return TOOL_USAGE;
@@ -141,13 +141,14 @@ static int say(const struct play_args *a, const char *what)
 static int check(const struct play_args *a)
 {
 	if (!a->n_traces)
-		return say(a, "no trace given: expected umtrace files");
+		return usage_error(a, "no trace given: expected umtrace files");
 	if (a->recompute && !a->bound)
-		return say(a, "--recompute applies to the bound only: expected --bound");
+		return usage_error(a, "--recompute applies to the bound only: expected --bound");
 	if (a->budget && a->n_ratios)
-		return say(a, "--budget and --oversubscribe both given: expected one of them");
+		return usage_error(a, "--budget and --oversubscribe both given: expected one of them");
 	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->n_ratios > 1 || a->plan))
-		return say(a, "--export: expected one trace, one --strategy and one --oversubscribe, and no --plan");
+		return usage_error(
+			a, "--export: expected one trace, one --strategy and one --oversubscribe, and no --plan");
 	return ARGS_GO_ON;
 }
 

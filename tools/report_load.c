@@ -146,7 +146,7 @@ struct several {
 	struct um_merge merge;
 	struct um_iteration_spans *found; /* by file */
 	char *unordered; /* by file: its rows are out of order */
-	int spoilt; /* rows are fed again; only the list of unordered files is kept */
+	int reread; /* rows are fed again; only the list of unordered files is kept */
 };
 
 static int pass_on(struct um_activity_sink *sink, const struct um_activity *a)
@@ -154,7 +154,7 @@ static int pass_on(struct um_activity_sink *sink, const struct um_activity *a)
 	struct several *all = (struct several *)((char *)sink - offsetof(struct several, sink));
 
 	return all->unordered[all->r.nth] != all->r.sort ? -ECANCELED
-	       : all->spoilt				 ? 0
+	       : all->reread				 ? 0
 							 : um_activity_feed(&all->merge.sink, a);
 }
 
@@ -163,7 +163,7 @@ static void not_in_order(void *user)
 {
 	struct several *all = user;
 
-	all->spoilt = all->unordered[all->r.nth] = 1;
+	all->reread = all->unordered[all->r.nth] = 1;
 }
 
 static int add_file(struct several *all, const struct report_source *s)
@@ -182,7 +182,7 @@ static int add_file(struct several *all, const struct report_source *s)
 	err = read_file(&all->r, &code);
 	if (err == -ECANCELED)
 		code = 0;
-	if (!err && !all->spoilt) {
+	if (!err && !all->reread) {
 		err = um_merge_end(&all->merge, &of, s->file);
 		if (err == -EINVAL)
 			tool_say(s->verb, "%s: --merge accepts logs of the library or exports, not both", s->file);
@@ -207,16 +207,16 @@ int report_load_merged(struct report_loaded *l, const struct report_source *s, c
 	all.found = l->found;
 	um_merge_init(&all.merge, &l->report, &l->capture);
 	do {
-		if (all.spoilt)
+		if (all.reread)
 			um_merge_reset(&all.merge);
-		all.spoilt = 0;
+		all.reread = 0;
 		for (all.r.nth = 0; all.r.nth < n && !code; all.r.nth++) {
 			struct report_source one = *s;
 
 			one.file = files[all.r.nth];
 			code = add_file(&all, &one);
 		}
-	} while (!code && all.spoilt);
+	} while (!code && all.reread);
 	um_merge_finish(&all.merge);
 	if (!code && um_report_finish(&l->report))
 		code = no_memory(s);

@@ -20,9 +20,9 @@
 
 static int keep(void *user, struct um_plan *plan)
 {
-	const struct bound_wish wish = {.verb = "report", .duplex = 1, .seconds = SECONDS};
+	const struct bound_settings settings = {.verb = "report", .duplex = 1, .seconds = SECONDS};
 	struct um_verdict *v = user;
-	int err = bound_plan(plan, &wish);
+	int err = bound_plan(plan, &settings);
 
 	v->plan_ns = plan->predicted_ns;
 	v->bound_ns = plan->bound_ns;

@@ -181,7 +181,7 @@ static void test_views(unsigned n)
 
 static uint64_t after(struct um_resident *r, struct um_activity a)
 {
-	int err = a.kind == UM_ACT_FREE || a.kind == UM_ACT_HINT ? (um_resident_leave(r, 0, &a), 0)
+	int err = a.kind == UM_ACT_FREE || a.kind == UM_ACT_HINT ? (um_resident_remove(r, 0, &a), 0)
 								 : um_resident_feed(r, 0, &a);
 
 	if (err)

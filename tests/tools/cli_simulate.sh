@@ -67,7 +67,7 @@ is "$(query "$tmp/v.json" 'ns = [sum(i["ns"] for i in r["iterations"]) for r in 
 print(ns[1] < 0.7 * ns[0])')" True \
 	"lookahead takes less than 0.7 times as long as on-demand where no iteration repeats"
 is "$(query "$tmp/v.json" 'print(" ".join(sorted(R[0]["iterations"][0])), len(R[0]["iterations"]))')" \
-	"faults hinted n ns stall_ns 16" "the keys of an iteration"
+	"faults first_op hinted n ns stall_ns 16" "the keys of an iteration"
 
 for percent in 0 25; do
 	ok "kernels off by $percent %" simulate "${five[@]}" --oversubscribe 1.5 --strategy infinite,lookahead \

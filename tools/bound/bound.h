@@ -39,14 +39,14 @@ struct bound_result {
 int bound_find(const struct bound_request *r, struct bound_result *out);
 
 /* For the tool. */
-struct bound_wish {
+struct bound_settings {
 	const char *verb; /* borrowed; verb for messages */
 	double duplex, seconds; /* as above */
 	int recompute;
 };
 
 /* Raises p->bound_ns to the bound. Without a solver the planner's bound stays, with a note on stderr. 0 or -ENOMEM. */
-int bound_plan(struct um_plan *p, const struct bound_wish *wish);
+int bound_plan(struct um_plan *p, const struct bound_settings *settings);
 
 /* --- its parts ---------------------------------------------------------------------------------------------------- */
 

@@ -325,7 +325,7 @@ static void writer_free(struct um_nsys_writer *w)
 }
 
 /* Sets an error if none was set. */
-static void say_why(const struct um_nsys_writer *w, int err, struct um_diag *diag)
+static void report_reason(const struct um_nsys_writer *w, int err, struct um_diag *diag)
 {
 	um_diag_set(diag, -err, 0, "cannot be written: %s", w->db ? sqlite3_errmsg(w->db) : strerror(-err));
 }
@@ -369,7 +369,7 @@ int um_nsys_create(struct um_nsys_writer **out, const char *path, const struct u
 		err = w->err;
 	}
 	if (err) {
-		say_why(w, err, diag);
+		report_reason(w, err, diag);
 		if (w->out)
 			um_out_close(w->out, 0, NULL);
 		writer_free(w);
@@ -438,7 +438,7 @@ int um_nsys_close(struct um_nsys_writer *w, int keep, struct um_diag *diag)
 		finish(w);
 	err = keep ? w->err : 0;
 	if (err)
-		say_why(w, err, diag);
+		report_reason(w, err, diag);
 	else if (keep)
 		copy_out(w);
 	if (err || !keep)

@@ -377,7 +377,7 @@ static int play_span(struct play *p, size_t from, size_t to)
 }
 
 /* Ends the period: each tensor takes its role of the next one. */
-static int turn_round(struct play *p)
+static int next_period(struct play *p)
 {
 	const struct um_trace_period *t = &p->tail;
 	int err = 0;
@@ -403,7 +403,7 @@ static int play_all(struct play *p)
 	int err = play_span(p, 0, end);
 
 	while (!err) {
-		err = turn_round(p);
+		err = next_period(p);
 		if (!err)
 			err = play_span(p, p->tail.begin, end);
 	}

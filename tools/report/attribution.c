@@ -12,13 +12,13 @@ static struct um_cause_site site_of(const struct um_report *r, const struct um_r
 				     .op = UM_CAUSES_NONE,
 				     .iteration = UM_CAUSES_NONE,
 				     .lane = (uint32_t)(l - r->lanes.at),
-				     .said = UM_ACT_NO_OP};
+				     .op_id = UM_ACT_NO_OP};
 
 	if (k) {
 		site.op = k->op;
 		site.iteration = k->iteration;
 		site.kernel = k->serial;
-		site.said = k->said;
+		site.op_id = k->op_id;
 		site.known = k->known;
 	}
 	return site;
@@ -37,10 +37,10 @@ int um_report_site_begin(struct um_report *r, const struct um_report_lane *l, st
 	struct um_kernel_span span = {a->begin, a->end, launch ? launch->at : INT64_MIN};
 	int err;
 
-	site.said = launch ? launch->op : UM_ACT_NO_OP;
+	site.op_id = launch ? launch->op : UM_ACT_NO_OP;
 	err = um_causes_on_kernel(&r->causes, &site, &span, &k->waited_ns);
 	k->serial = site.kernel;
-	k->said = site.said;
+	k->op_id = site.op_id;
 	k->known = site.known;
 	return err;
 }

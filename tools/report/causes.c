@@ -34,7 +34,7 @@ void um_causes_init(struct um_causes *c, um_causes_tensor_at *tensor_at, const v
 void um_causes_fini(struct um_causes *c)
 {
 	um_pages_fini(&c->pages);
-	um_declared_uses_fini(&c->said);
+	um_declared_uses_fini(&c->declared_uses);
 	um_causes_waits_fini(c);
 	um_hints_fini(&c->hints);
 	for (size_t i = 0; i < c->callers.n; i++)
@@ -51,7 +51,7 @@ int um_causes_finish(struct um_causes *c)
 	int err = um_causes_settle_all(c);
 
 	for (size_t i = 0; i < c->pages.blocks.n; i++)
-		um_causes_hint_over(c, &c->pages.blocks.at[i]);
+		um_causes_hint_end(c, &c->pages.blocks.at[i]);
 	return err;
 }
 
@@ -60,11 +60,11 @@ int um_causes_next_file(struct um_causes *c)
 	int err = um_causes_finish(c);
 
 	um_pages_fini(&c->pages);
-	um_declared_uses_fini(&c->said);
+	um_declared_uses_fini(&c->declared_uses);
 	um_causes_waits_fini(c);
 	c->call.row = UM_CAUSES_NONE;
 	c->busy_until = INT64_MIN;
-	c->blind = 0;
+	c->undeclared = 0;
 	c->hints.n_launchers = 0;
 	return err;
 }

@@ -61,7 +61,7 @@ struct um_cause_row {
 struct um_cause_site {
 	uint32_t process, op, iteration, lane;
 	uint64_t kernel; /* 0: none runs; um_causes_settle sets `iteration` later */
-	uint64_t said; /* its op, or UM_ACT_NO_OP */
+	uint64_t op_id; /* its op, or UM_ACT_NO_OP */
 	int known; /* the kernel's uses are known */
 	int serving; /* faults are being served */
 };
@@ -85,7 +85,7 @@ struct um_causes {
 	const void *user;
 	const struct um_capture *capture; /* of the current file, or NULL; borrowed */
 	struct um_pages pages;
-	struct um_declared_uses said;
+	struct um_declared_uses declared_uses;
 	struct um_hints hints;
 	UM_VEC(struct um_cause_row) rows;
 	UM_VEC(struct um_cause_lane) lanes; /* devices of each process: copies under way */
@@ -99,7 +99,7 @@ struct um_causes {
 		int64_t begin;
 	} call;
 	int64_t busy_until; /* number of the running kernel, of all that have begun */
-	uint64_t kernels, blind; /* kernels that have begun; those with undeclared uses */
+	uint64_t kernels, undeclared; /* kernels that have begun; those with undeclared uses */
 	int guessed; /* a kernel with undeclared uses waited */
 	int saw_faults; /* of the GPU; otherwise stalls are unknown, and the copies on demand count as a minimum */
 	int doubtful; /* unchanged write-backs are guessed from the kinds of faults */
@@ -113,7 +113,7 @@ void um_causes_fini(struct um_causes *c);
 /* ALLOC, FREE, OP, USE, HINT, CALL, CPU_FAULT. `iteration`: the CPU's current one. */
 int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration, const struct um_activity *a);
 
-/* A kernel of the op `site->said` begins: fills the site's kernel and known, and the idle time of its device until the
+/* A kernel of the op `site->op_id` begins: fills the site's kernel and known, and the idle time of its device until the
  * kernel's data had been copied. */
 int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const struct um_kernel_span *span,
 			uint64_t *waited_ns);

@@ -16,17 +16,17 @@ struct found {
 };
 
 /* Prefetches resident pages again: their uses count from now on. */
-static void ask_anew(struct um_causes *c, struct um_page_block *b, uint32_t pages, int64_t now)
+static void prefetch_again(struct um_causes *c, struct um_page_block *b, uint32_t pages, int64_t now)
 {
 	if (now >= c->busy_until)
-		um_causes_look(b, 0);
+		um_causes_settle_block(b, 0);
 	pages &= b->on;
 	b->asked |= pages;
 	b->used &= ~pages;
 	b->use &= ~pages;
 	b->written |= b->use_write & pages;
 	b->extra &= ~pages;
-	b->alien &= ~pages;
+	b->foreign &= ~pages;
 }
 
 static int look_at(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a, struct found *f)
@@ -47,15 +47,15 @@ static int look_at(struct um_causes *c, const struct um_cause_site *site, const 
 		f->blocks += b->number != last;
 		last = b->number;
 		if (a->hint == UM_HINT_PREFETCH)
-			ask_anew(c, b, part.pages, a->begin);
+			prefetch_again(c, b, part.pages, a->begin);
 		if (a->hint == UM_HINT_EVICT && !((b->on | b->use | b->fault_pages) & ~part.pages))
-			um_causes_gone(c, b); /* an eviction without a copy is not recorded */
+			um_causes_not_resident(c, b); /* an eviction without a copy is not recorded */
 		f->pages += (uint64_t)__builtin_popcount(part.pages);
 		f->there += (uint64_t)__builtin_popcount(part.pages & (b->on | b->use | b->fault_pages));
 		if (a->hint == UM_HINT_PREFETCH && b->fault_pages & part.pages && a->op != UM_ACT_NO_OP &&
 		    b->fault_op == a->op) {
 			f->late = 1;
-			if (um_causes_turn(c, b, UM_REASON_LATE))
+			if (um_causes_reclassify(c, b, UM_REASON_LATE))
 				return -ENOMEM;
 		}
 	}
@@ -78,7 +78,7 @@ static int await(struct um_causes *c, const struct um_cause_site *site, const st
 		if (!b)
 			continue;
 		if (b->hint != open)
-			um_causes_hint_over(c, b);
+			um_causes_hint_end(c, b);
 		b->hint = open;
 		b->hint_pages |= part.pages;
 		um_causes_resident(c, b, lane);
@@ -295,16 +295,16 @@ int um_causes_on_host(struct um_causes *c, uint32_t process, uint32_t iteration,
 					   .op = UM_CAUSES_NONE,
 					   .iteration = iteration,
 					   .lane = UM_CAUSES_NONE,
-					   .said = UM_ACT_NO_OP};
+					   .op_id = UM_ACT_NO_OP};
 
 	switch (a->kind) {
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:
 		return on_alloc(c, &site, a);
 	case UM_ACT_OP:
-		return um_declared_uses_on_op(&c->said, process, a);
+		return um_declared_uses_on_op(&c->declared_uses, process, a);
 	case UM_ACT_USE:
-		um_declared_uses_on_use(&c->said, process, a);
+		um_declared_uses_on_use(&c->declared_uses, process, a);
 		return 0;
 	case UM_ACT_HINT:
 		return on_hint(c, &site, a);

@@ -57,7 +57,7 @@ static int use(struct um_causes *c, const struct um_cause_site *site, const stru
 		b = part.block;
 		if (!b)
 			continue;
-		um_causes_look(b, site->kernel);
+		um_causes_settle_block(b, site->kernel);
 		if (u->access == UM_ACCESS_WRITE && b->evicted & part.pages && dead(c, site, &part))
 			return -ENOMEM;
 		b->evicted &= ~part.pages;
@@ -82,17 +82,17 @@ int um_causes_on_kernel(struct um_causes *c, struct um_cause_site *site, const s
 			uint64_t *waited_ns)
 {
 	uint64_t first = 0;
-	uint32_t n = um_declared_uses_of(&c->said, site->process, site->said, &first);
+	uint32_t n = um_declared_uses_of(&c->declared_uses, site->process, site->op_id, &first);
 
 	c->busy_until = span->end > c->busy_until ? span->end : c->busy_until;
 	site->kernel = ++c->kernels;
 	site->known = n > 0;
 	if (!n)
-		c->blind = site->kernel;
+		c->undeclared = site->kernel;
 	if (um_causes_waits(c, site, span, waited_ns))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		if (use(c, site, um_declared_uses_at(&c->said, first + i)))
+		if (use(c, site, um_declared_uses_at(&c->declared_uses, first + i)))
 			return -ENOMEM;
 	return 0;
 }
@@ -158,7 +158,7 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 	row.reason = UM_REASON_DEMAND;
 	if (!b)
 		return um_causes_add(c, site, row, NULL);
-	um_causes_look(b, site->kernel);
+	um_causes_settle_block(b, site->kernel);
 	new_iteration(b, site->iteration);
 	row.reason = reason_of(b, part.pages, site, a);
 	if (row.reason == UM_REASON_LATE)
@@ -167,7 +167,7 @@ int um_causes_on_fault(struct um_causes *c, const struct um_cause_site *site, co
 		c->neighbour.at[part.tensor] = b->cpu_tensor;
 	um_causes_resident(c, b, site->lane);
 	b->fault_kernel = site->kernel;
-	b->fault_op = site->said;
+	b->fault_op = site->op_id;
 	b->fault_pages |= part.pages;
 	b->fault_tensor = part.tensor;
 	if (a->access != UM_ACCESS_READ) /* also the others of its group */
@@ -229,7 +229,7 @@ static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages
 	b->dropped &= ~came;
 	b->asked = on_demand ? b->asked & ~came : b->asked | came;
 	b->extra = (b->extra & ~came) | (on_demand && site->known ? came & ~mine : 0);
-	b->alien = (b->alien & ~came) | (on_demand && site->known && !mine ? came : 0);
+	b->foreign = (b->foreign & ~came) | (on_demand && site->known && !mine ? came : 0);
 	b->used = (b->used & ~came) | (came & mine);
 	b->written = (b->written & ~came) | (uses ? came & b->use_write : 0);
 	b->on |= pages;
@@ -238,7 +238,7 @@ static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages
 	b->came_begin_ns = a->begin;
 	b->came_ns = a->end;
 	b->came_kernel = c->kernels;
-	b->came_quiet = !site->kernel;
+	b->came_idle = !site->kernel;
 }
 
 static int come(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part,
@@ -248,19 +248,19 @@ static int come(struct um_causes *c, const struct um_cause_site *site, struct um
 	uint32_t early;
 	int err = 0;
 
-	um_causes_look(b, site->kernel);
+	um_causes_settle_block(b, site->kernel);
 	new_iteration(b, site->iteration);
 	if (b->fault_kernel == site->kernel && b->fault_row != UM_PAGES_NONE &&
 	    c->rows.at[b->fault_row].reason == UM_REASON_COLLAPSE && part->pages & b->fault_pages) {
 		b->on &= ~part->pages; /* it was evicted without a copy */
-		err = um_causes_turn(c, b, UM_REASON_DEMAND);
+		err = um_causes_reclassify(c, b, UM_REASON_DEMAND);
 	}
 	if (err) {
 		return err;
 	} else if (a->cause != UM_CAUSE_PREFETCH) {
 		err = count_demand(c, site, part, a);
 	} else if (site->kernel && b->fault_kernel == site->kernel) {
-		err = um_causes_turn(c, b, UM_REASON_LATE);
+		err = um_causes_reclassify(c, b, UM_REASON_LATE);
 		um_causes_hint_late(c, b, b->hint_pages, site->kernel);
 		err = err ? err : count(c, site, part, part->pages, UM_REASON_LATE, 0);
 	} else {
@@ -287,10 +287,10 @@ static int neighbour_set(struct um_causes *c, uint32_t tensor, uint32_t of)
 static int evict(struct um_causes *c, const struct um_cause_site *site, struct um_cause_part *part, uint64_t ns)
 {
 	struct um_page_block *b = part->block;
-	int exact = !c->blind || (b->came_quiet && b->came_kernel == c->kernels);
+	int exact = !c->undeclared || (b->came_idle && b->came_kernel == c->kernels);
 	uint32_t idle = exact ? part->pages & b->on & ~b->used : 0;
-	uint32_t alien = idle & b->alien, over = idle & b->extra & ~alien;
-	uint32_t clean = part->pages & b->on & ~b->written & ~alien & ~over;
+	uint32_t foreign = idle & b->foreign, over = idle & b->extra & ~foreign;
+	uint32_t clean = part->pages & b->on & ~b->written & ~foreign & ~over;
 	uint32_t rest;
 	int err;
 
@@ -301,11 +301,11 @@ static int evict(struct um_causes *c, const struct um_cause_site *site, struct u
 	b->wasted |= idle & b->asked;
 	if (idle & b->asked)
 		um_causes_hint_early(c, b, idle & b->asked);
-	rest = part->pages & ~alien & ~over & ~clean;
+	rest = part->pages & ~foreign & ~over & ~clean;
 	if (site->serving)
 		b->evicted |= rest;
-	err = neighbour_set(c, alien ? part->tensor : UM_CAUSES_NONE, b->fault_tensor);
-	err = err ? err : count(c, site, part, alien, UM_REASON_SHARED, site->serving ? ns : 0);
+	err = neighbour_set(c, foreign ? part->tensor : UM_CAUSES_NONE, b->fault_tensor);
+	err = err ? err : count(c, site, part, foreign, UM_REASON_SHARED, site->serving ? ns : 0);
 	err = err ? err : count(c, site, part, over, UM_REASON_OVERSHOOT, site->serving ? ns : 0);
 	err = err ? err : count(c, site, part, clean, UM_REASON_CLEAN, site->serving ? ns : 0);
 	return err ? err : count(c, site, part, rest, UM_REASON_EVICTION, site->serving ? ns : 0);
@@ -335,12 +335,12 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 	uint64_t ns = (uint64_t)(a->end - a->begin);
 	int err;
 
-	um_causes_look(b, site->kernel);
+	um_causes_settle_block(b, site->kernel);
 	new_iteration(b, site->iteration);
 	/* A row may have more pages than this part: its time is divided by bytes. */
 	ns = a->bytes ? (uint64_t)((double)ns * ((double)part->bytes / (double)a->bytes)) : 0;
 	if (a->cause == UM_CAUSE_PREFETCH) {
-		b->wasted |= !c->blind ? part->pages & b->on & b->asked & ~b->used : 0;
+		b->wasted |= !c->undeclared ? part->pages & b->on & b->asked & ~b->used : 0;
 		err = count(c, site, part, part->pages, UM_REASON_SENT, 0);
 	} else if (a->cause == UM_CAUSE_EVICTION) {
 		err = evict(c, site, part, ns);
@@ -349,7 +349,7 @@ static int go(struct um_causes *c, const struct um_cause_site *site, struct um_c
 	}
 	b->hint_pages &= ~(part->pages & b->on); /* it had migrated them */
 	if (!b->hint_pages)
-		um_causes_hint_over(c, b);
+		um_causes_hint_end(c, b);
 	b->on &= ~part->pages;
 	b->use &= ~part->pages;
 	b->fault_pages &= ~part->pages;

@@ -144,7 +144,7 @@ uint64_t um_causes_bytes_on(const struct um_cause_part *part, uint32_t pages)
 	return bytes;
 }
 
-int um_causes_turn(struct um_causes *c, struct um_page_block *b, enum um_reason reason)
+int um_causes_reclassify(struct um_causes *c, struct um_page_block *b, enum um_reason reason)
 {
 	struct um_cause_row row, *was;
 	int err;
@@ -180,7 +180,7 @@ int um_causes_settle_all(struct um_causes *c)
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-void um_causes_look(struct um_page_block *b, uint64_t kernel)
+void um_causes_settle_block(struct um_page_block *b, uint64_t kernel)
 {
 	uint32_t mine = 0;
 
@@ -201,7 +201,7 @@ void um_causes_look(struct um_page_block *b, uint64_t kernel)
 	b->fresh &= ~mine;
 }
 
-void um_causes_hint_over(struct um_causes *c, struct um_page_block *b)
+void um_causes_hint_end(struct um_causes *c, struct um_page_block *b)
 {
 	if (b->hint == UM_PAGES_NONE)
 		return;
@@ -216,7 +216,7 @@ void um_causes_hint_late(struct um_causes *c, struct um_page_block *b, uint32_t 
 
 	if (o && b->hint_pages & pages && (!o->used || o->kernel == kernel)) {
 		o->late = 1;
-		um_causes_hint_over(c, b);
+		um_causes_hint_end(c, b);
 	}
 }
 
@@ -226,6 +226,6 @@ void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t
 
 	if (o && b->hint_pages & pages && !o->used) {
 		o->early = 1;
-		um_causes_hint_over(c, b);
+		um_causes_hint_end(c, b);
 	}
 }

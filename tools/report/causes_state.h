@@ -34,17 +34,17 @@ int um_causes_part(struct um_causes *c, const struct um_cause_site *site, uint64
 uint64_t um_causes_bytes_on(const struct um_cause_part *part, uint32_t pages);
 
 /* Pages that another kernel has faulted on or used belong to its device. */
-void um_causes_look(struct um_page_block *b, uint64_t kernel);
+void um_causes_settle_block(struct um_page_block *b, uint64_t kernel);
 
 /* Moves the counts of the running kernel's faults on a block to another reason. 0 or -ENOMEM. */
-int um_causes_turn(struct um_causes *c, struct um_page_block *b, enum um_reason reason);
+int um_causes_reclassify(struct um_causes *c, struct um_page_block *b, enum um_reason reason);
 
 /* Marks a prefetch of some pages of the block as late, or as evicted early. */
 void um_causes_hint_late(struct um_causes *c, struct um_page_block *b, uint32_t pages, uint64_t kernel);
 void um_causes_hint_early(struct um_causes *c, struct um_page_block *b, uint32_t pages);
 
 /* Replaces the prefetch of the block. */
-void um_causes_hint_over(struct um_causes *c, struct um_page_block *b);
+void um_causes_hint_end(struct um_causes *c, struct um_page_block *b);
 
 /* causes_wait.c: stalls without a fault. 0 or -ENOMEM. */
 int um_causes_wait_moved(struct um_causes *c, const struct um_cause_site *site, const struct um_activity *a);
@@ -54,12 +54,12 @@ void um_causes_waits_fini(struct um_causes *c);
 
 /* Sets the lane whose device has some of the block, or none. */
 void um_causes_resident(struct um_causes *c, struct um_page_block *b, uint32_t lane);
-void um_causes_gone(struct um_causes *c, struct um_page_block *b);
+void um_causes_not_resident(struct um_causes *c, struct um_page_block *b);
 
 static inline void um_causes_left(struct um_causes *c, struct um_page_block *b)
 {
 	if (!(b->on | b->use | b->fault_pages | b->hint_pages))
-		um_causes_gone(c, b);
+		um_causes_not_resident(c, b);
 }
 
 /* The only lane of a process; UM_CAUSES_NONE: it has several, or none yet. */

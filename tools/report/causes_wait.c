@@ -89,7 +89,7 @@ void um_causes_resident(struct um_causes *c, struct um_page_block *b, uint32_t l
 
 	if (b->lane == lane + 1 || lane >= c->lanes.n)
 		return;
-	um_causes_gone(c, b);
+	um_causes_not_resident(c, b);
 	l = &c->lanes.at[lane];
 	last = &l->idle[(l->idles + IDLES - 1) % IDLES];
 	b->lane = lane + 1;
@@ -98,7 +98,7 @@ void um_causes_resident(struct um_causes *c, struct um_page_block *b, uint32_t l
 	last->blocks = l->blocks > last->blocks ? l->blocks : last->blocks;
 }
 
-void um_causes_gone(struct um_causes *c, struct um_page_block *b)
+void um_causes_not_resident(struct um_causes *c, struct um_page_block *b)
 {
 	if (b->lane)
 		c->lanes.at[b->lane - 1].blocks--;
@@ -155,10 +155,10 @@ int um_causes_wait_moved(struct um_causes *c, const struct um_cause_site *site, 
 static int uses(const struct um_causes *c, const struct um_cause_site *site, const struct arrival *a)
 {
 	uint64_t first = 0;
-	uint32_t n = um_declared_uses_of(&c->said, site->process, site->said, &first);
+	uint32_t n = um_declared_uses_of(&c->declared_uses, site->process, site->op_id, &first);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct um_declared_use *u = um_declared_uses_at(&c->said, first + i);
+		const struct um_declared_use *u = um_declared_uses_at(&c->declared_uses, first + i);
 
 		if (u->address < a->address + a->bytes && a->address < u->address + u->bytes)
 			return 1;

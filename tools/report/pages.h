@@ -30,7 +30,7 @@ struct um_page_block {
 	/* of those, since their migration: */
 	uint32_t asked; /* migrated by a prefetch */
 	uint32_t extra; /* migrated by faults of a kernel that does not use them */
-	uint32_t alien; /* of those, pages of a tensor that the kernel does not use */
+	uint32_t foreign; /* of those, pages of a tensor that the kernel does not use */
 	uint32_t used, written; /* by kernels with declared uses; faults count, too */
 	/* of those that were evicted: */
 	uint32_t wasted; /* prefetched, and not used before the eviction */
@@ -42,7 +42,7 @@ struct um_page_block {
 	int64_t came_begin_ns, came_ns; /* begin and end of the last copy of them */
 	uint64_t left_idle; /* idle time of the link at their eviction, ns */
 	uint64_t came_kernel; /* begun kernels at that time */
-	int came_quiet; /* no kernel was running then */
+	int came_idle; /* no kernel was running then */
 	uint64_t use_kernel; /* the last kernel to use the block, and its pages */
 	uint32_t use, use_write;
 	uint64_t fault_kernel, fault_op; /* the last kernel to fault on it, and its op */

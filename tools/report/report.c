@@ -73,7 +73,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_ALLOC:
 	case UM_ACT_FREE:
 		on_memory(&r->processes.at[p], a);
-		if (a->managed && a->kind == UM_ACT_FREE && um_views_leave(r, p, a))
+		if (a->managed && a->kind == UM_ACT_FREE && um_views_remove(r, p, a))
 			return -ENOMEM;
 		return um_report_site_host(r, p, a);
 	case UM_ACT_RANGE:
@@ -99,7 +99,7 @@ static int feed(struct um_activity_sink *sink, const struct um_activity *a)
 	case UM_ACT_OP:
 	case UM_ACT_USE:
 	case UM_ACT_HINT:
-		if (um_declared_ops_feed(&r->announced, a) || um_views_leave(r, p, a))
+		if (um_declared_ops_feed(&r->announced, a) || um_views_remove(r, p, a))
 			return -ENOMEM;
 		return um_report_site_host(r, p, a);
 	case UM_ACT_TENSOR_END:

@@ -19,7 +19,7 @@
 struct um_report_running {
 	int64_t end;
 	uint32_t op, iteration, cell;
-	uint64_t serial, said; /* report/causes.h: kernel, said, known */
+	uint64_t serial, op_id; /* report/causes.h: kernel, op_id, known */
 	int known;
 	uint64_t waited_ns; /* idle time of its device for its data */
 };

@@ -113,7 +113,7 @@ int um_resident_feed(struct um_resident *r, uint32_t lane, const struct um_activ
 	return walk(r, lane, a->address, a->bytes, a->dir != UM_DIR_D2H, a->cause == UM_CAUSE_EVICTION);
 }
 
-void um_resident_leave(struct um_resident *r, uint32_t lane, const struct um_activity *a)
+void um_resident_remove(struct um_resident *r, uint32_t lane, const struct um_activity *a)
 {
 	if (lane < r->used.n && !r->lost)
 		walk(r, lane, a->address, a->bytes, 0, a->kind == UM_ACT_FREE);

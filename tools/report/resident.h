@@ -41,7 +41,7 @@ int um_resident_feed(struct um_resident *r, uint32_t lane, const struct um_activ
 int um_resident_use(struct um_resident *r, uint32_t lane, uint64_t address, uint64_t bytes);
 
 /* A FREE, or a HINT that discards pages, in one lane. */
-void um_resident_leave(struct um_resident *r, uint32_t lane, const struct um_activity *a);
+void um_resident_remove(struct um_resident *r, uint32_t lane, const struct um_activity *a);
 
 uint64_t um_resident_bytes(const struct um_resident *r, uint32_t lane);
 

@@ -173,10 +173,10 @@ static int on_uses(struct um_report *r, uint32_t lane, struct um_bins *s, const 
 	struct um_views *v = &r->views;
 	uint32_t process = v->lanes.at[lane].process;
 	uint64_t op = um_report_op_of(r, a->process, a->correlation), first = 0;
-	uint32_t n = op == UM_ACT_NO_OP ? 0 : um_declared_uses_of(&r->causes.said, process, op, &first);
+	uint32_t n = op == UM_ACT_NO_OP ? 0 : um_declared_uses_of(&r->causes.declared_uses, process, op, &first);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct um_declared_use *use = um_declared_uses_at(&r->causes.said, first + i);
+		const struct um_declared_use *use = um_declared_uses_at(&r->causes.declared_uses, first + i);
 
 		if (um_resident_use(&v->resident, lane, use->address, use->bytes))
 			return -ENOMEM;
@@ -258,7 +258,7 @@ int um_views_cpu_fault(struct um_report *r, uint32_t process, uint32_t iteration
 	return 0;
 }
 
-int um_views_leave(struct um_report *r, uint32_t process, const struct um_activity *a)
+int um_views_remove(struct um_report *r, uint32_t process, const struct um_activity *a)
 {
 	struct um_views *v = &r->views;
 	int dropped = a->kind == UM_ACT_HINT && !a->error && a->hint == UM_HINT_DISCARD;
@@ -269,7 +269,7 @@ int um_views_leave(struct um_report *r, uint32_t process, const struct um_activi
 		return -ENOMEM;
 	for (uint32_t i = 0; i < v->lanes.n; i++)
 		if (v->lanes.at[i].process == process)
-			um_resident_leave(&v->resident, i, a);
+			um_resident_remove(&v->resident, i, a);
 	um_bins_level(&v->all, a->begin, level(v, UM_REPORT_NONE));
 	return 0;
 }

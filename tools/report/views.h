@@ -57,7 +57,7 @@ int um_views_work(struct um_report *r, uint32_t lane, uint32_t iteration, const 
 int um_views_memory(struct um_report *r, uint32_t lane, uint32_t iteration, int belongs, const struct um_activity *a);
 int um_views_cpu_fault(struct um_report *r, uint32_t process, uint32_t iteration, const struct um_activity *a);
 int um_views_next_file(struct um_views *v);
-int um_views_leave(struct um_report *r, uint32_t process, const struct um_activity *a); /* FREE, HINT */
+int um_views_remove(struct um_report *r, uint32_t process, const struct um_activity *a); /* FREE, HINT */
 
 /* The iterations of a finished report to show: the first, the one nearest to the median, the slowest of the others.
  * Writes distinct rows in order of time, and their roles; returns their number. */

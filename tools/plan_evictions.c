@@ -5,7 +5,7 @@
  */
 #include "plan_view.h"
 
-#define NOBODY UINT32_MAX
+#define NO_USE UINT32_MAX
 
 struct finder {
 	struct plan_view *v;
@@ -14,7 +14,7 @@ struct finder {
 	uint32_t *successor; /* by slot */
 	uint32_t *first; /* by slot, into use_op; one more */
 	int32_t *use_op; /* ascending, each op once */
-	uint32_t *leave; /* by index of use_op; then by slot, for tensors that are not used again */
+	uint32_t *eviction; /* by index of use_op; then by slot, for tensors that are not used again */
 };
 
 /* A future use: its slot, its index in use_op, and how many iterations later. */
@@ -31,11 +31,11 @@ static int uses_build(struct finder *f)
 	f->successor = um_schedule_successors(s);
 	f->first = calloc(n + 2, sizeof *f->first);
 	f->use_op = malloc((s->uses.n + 1) * sizeof *f->use_op);
-	f->leave = malloc((s->uses.n + n + 1) * sizeof *f->leave);
-	if (!f->successor || !f->first || !f->use_op || !f->leave)
+	f->eviction = malloc((s->uses.n + n + 1) * sizeof *f->eviction);
+	if (!f->successor || !f->first || !f->use_op || !f->eviction)
 		return -ENOMEM;
 	for (size_t u = 0; u < s->uses.n + n; u++)
-		f->leave[u] = NOBODY;
+		f->eviction[u] = NO_USE;
 	for (size_t u = 0; u < s->uses.n; u++)
 		f->first[s->uses.at[u].slot + 2]++;
 	for (size_t i = 0; i < n; i++)
@@ -51,44 +51,44 @@ static struct coming next_use(const struct finder *f, uint32_t slot, int32_t fro
 {
 	const struct um_schedule *s = &f->v->plan.sched;
 	int32_t n = (int32_t)s->ops.n;
-	struct coming c = {slot, NOBODY, 0};
+	struct coming c = {slot, NO_USE, 0};
 
-	for (int turn = 0; turn < 2; turn++, from = 0) {
+	for (int round = 0; round < 2; round++, from = 0) {
 		const struct um_slot *t = &s->slots.at[c.slot];
 		int older = t->birth >= 0 && t->death <= t->birth && from < t->death; /* born an iteration ago */
 		int32_t end = t->death >= 0 && (older || t->birth < t->death) ? t->death : n;
 
-		c.later = turn;
+		c.later = round;
 		for (uint32_t u = f->first[c.slot]; u < f->first[c.slot + 1]; u++)
 			if (f->use_op[u] >= from && f->use_op[u] < end) {
 				c.use = u;
 				return c;
 			}
-		if (end < n || turn || f->successor[c.slot] == NOBODY)
+		if (end < n || round || f->successor[c.slot] == NO_USE)
 			break;
 		c.slot = f->successor[c.slot];
 	}
-	return (struct coming){slot, NOBODY, 0};
+	return (struct coming){slot, NO_USE, 0};
 }
 
-static struct plan_leave *leave_at(struct finder *f, uint32_t slot, const struct coming *c, int32_t after)
+static struct plan_eviction *eviction_at(struct finder *f, uint32_t slot, const struct coming *c, int32_t after)
 {
-	uint32_t *at = &f->leave[c->use == NOBODY ? f->v->plan.sched.uses.n + slot : c->use];
-	struct plan_leave new = {.slot = slot,
-				 .next = c->slot,
-				 .after = after,
-				 .back = INT32_MAX,
-				 .need = c->use == NOBODY ? PLAN_LEAVE_NEVER : f->use_op[c->use],
-				 .worst = -1};
+	uint32_t *at = &f->eviction[c->use == NO_USE ? f->v->plan.sched.uses.n + slot : c->use];
+	struct plan_eviction new = {.slot = slot,
+				    .next = c->slot,
+				    .after = after,
+				    .back = INT32_MAX,
+				    .need = c->use == NO_USE ? PLAN_NEVER_USED : f->use_op[c->use],
+				    .worst = -1};
 
-	if (*at == NOBODY) {
-		*at = (uint32_t)f->v->leaves.n;
-		if (um_vec_push(&f->v->leaves, new)) {
-			*at = NOBODY;
+	if (*at == NO_USE) {
+		*at = (uint32_t)f->v->evictions.n;
+		if (um_vec_push(&f->v->evictions, new)) {
+			*at = NO_USE;
 			return NULL;
 		}
 	}
-	return &f->v->leaves.at[*at];
+	return &f->v->evictions.at[*at];
 }
 
 static int add_departure(struct finder *f, uint32_t i)
@@ -96,7 +96,7 @@ static int add_departure(struct finder *f, uint32_t i)
 	const struct um_hint *h = &f->v->plan.hints.at[i];
 	struct coming c = next_use(f, h->slot, f->after[i] + 1);
 	int32_t after = f->after[i] - (c.later ? (int32_t)f->v->plan.sched.ops.n : 0);
-	struct plan_leave *l = leave_at(f, h->slot, &c, after);
+	struct plan_eviction *l = eviction_at(f, h->slot, &c, after);
 
 	if (!l)
 		return -ENOMEM;
@@ -112,12 +112,12 @@ static void add_return(struct finder *f, uint32_t i)
 {
 	const struct um_hint *h = &f->v->plan.hints.at[i];
 	struct coming c = next_use(f, h->slot, h->at);
-	struct plan_leave *l;
+	struct plan_eviction *l;
 	int32_t back;
 
-	if (c.use == NOBODY || f->leave[c.use] == NOBODY)
+	if (c.use == NO_USE || f->eviction[c.use] == NO_USE)
 		return; /* prefetched but never evicted: it is born */
-	l = &f->v->leaves.at[f->leave[c.use]];
+	l = &f->v->evictions.at[f->eviction[c.use]];
 	back = h->at - (c.later ? (int32_t)f->v->plan.sched.ops.n : 0);
 	if (back < l->back)
 		l->back = back;
@@ -126,9 +126,9 @@ static void add_return(struct finder *f, uint32_t i)
 }
 
 /* Finds the ops that need its room. */
-static void find_reason(const struct plan_view *v, struct plan_leave *l)
+static void find_reason(const struct plan_view *v, struct plan_eviction *l)
 {
-	int32_t n = (int32_t)v->plan.sched.ops.n, end = l->need == PLAN_LEAVE_NEVER ? n : l->need;
+	int32_t n = (int32_t)v->plan.sched.ops.n, end = l->need == PLAN_NEVER_USED ? n : l->need;
 
 	for (int32_t p = l->after + 1; p < end; p++) {
 		int32_t op = p < 0 ? p + n : p;
@@ -139,7 +139,7 @@ static void find_reason(const struct plan_view *v, struct plan_leave *l)
 	}
 }
 
-int plan_leave_find(struct plan_view *v, const uint64_t *copied, const int32_t *after)
+int plan_evictions_find(struct plan_view *v, const uint64_t *copied, const int32_t *after)
 {
 	struct finder f = {.v = v, .copied = copied, .after = after};
 	int err = uses_build(&f);
@@ -150,11 +150,11 @@ int plan_leave_find(struct plan_view *v, const uint64_t *copied, const int32_t *
 	for (uint32_t i = 0; i < v->plan.hints.n && !err; i++)
 		if (v->plan.hints.at[i].kind == UM_HINT_PREFETCH)
 			add_return(&f, i);
-	for (size_t i = 0; i < v->leaves.n && !err; i++)
-		find_reason(v, &v->leaves.at[i]);
+	for (size_t i = 0; i < v->evictions.n && !err; i++)
+		find_reason(v, &v->evictions.at[i]);
 	free(f.successor);
 	free(f.first);
 	free(f.use_op);
-	free(f.leave);
+	free(f.eviction);
 	return err;
 }
