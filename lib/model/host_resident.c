@@ -74,13 +74,17 @@ int um_host_resident_check(const struct um_plan *p, const struct um_host_residen
 				why, size,
 				"slot %u is advised to stay on the host, but it does not live in all iterations", i);
 	}
-	for (size_t i = 0; i < p->sched.uses.n; i++) {
-		const struct um_sched_use *u = &p->sched.uses.at[i];
+	for (size_t i = 0; i < p->sched.ops.n; i++) {
+		const struct um_sched_op *op = &p->sched.ops.at[i];
 
-		if (u->touched >= u->bytes && um_host_resident_overlap(u, &ranges[u->slot]))
-			return um_refuse(why, size,
-					 "slot %u is advised to stay on the host, but an op uses it as a whole",
-					 u->slot);
+		for (uint32_t k = 0; op->stream != UM_STREAM_CPU && k < op->n_uses; k++) {
+			const struct um_sched_use *u = &p->sched.uses.at[op->first_use + k];
+
+			if (u->touched >= u->bytes && um_host_resident_overlap(u, &ranges[u->slot]))
+				return um_refuse(why, size,
+						 "slot %u is advised to stay on the host, but an op uses it as a whole",
+						 u->slot);
+		}
 	}
 	for (size_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];

@@ -105,6 +105,17 @@ static struct um_host_resident inner_blocks(const struct um_slot *s)
 	return lo < hi ? (struct um_host_resident){lo - s->place, hi - lo} : (struct um_host_resident){0, 0};
 }
 
+/* A use by the device: the range is no candidate if it is used as a whole. */
+static void add_look_up(const struct um_sched_use *u, struct um_host_resident *host_resident, double *looked)
+{
+	uint64_t over = um_host_resident_overlap(u, &host_resident[u->slot]);
+
+	if (over && u->touched >= u->bytes)
+		host_resident[u->slot].bytes = 0;
+	else if (over)
+		looked[u->slot] += (double)u->touched * (double)over / (double)u->bytes;
+}
+
 int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_host_resident **out)
 {
 	const struct um_schedule *s = &p->sched;
@@ -125,15 +136,9 @@ int um_advice_host_resident(const struct um_plan *p, uint64_t remote, struct um_
 		    !(t->flags & (UM_SLOT_TRANSIENT | UM_SLOT_UNMANAGED)))
 			host_resident[i] = inner_blocks(t);
 	}
-	for (size_t i = 0; i < s->uses.n; i++) {
-		const struct um_sched_use *u = &s->uses.at[i];
-		uint64_t over = um_host_resident_overlap(u, &host_resident[u->slot]);
-
-		if (over && u->touched >= u->bytes)
-			host_resident[u->slot].bytes = 0;
-		else if (over)
-			looked[u->slot] += (double)u->touched * (double)over / (double)u->bytes;
-	}
+	for (size_t i = 0; i < s->ops.n; i++)
+		for (uint32_t k = 0; s->ops.at[i].stream != UM_STREAM_CPU && k < s->ops.at[i].n_uses; k++)
+			add_look_up(&s->uses.at[s->ops.at[i].first_use + k], host_resident, looked);
 	/* a table that exceeds the memory stays on the host, whatever a migration costs */
 	for (size_t i = 0; i < s->ops.n; i++)
 		for (uint32_t u = 0; s->ops.at[i].paged && u < s->ops.at[i].n_uses; u++) {

@@ -201,6 +201,11 @@ static void on_the_host(void)
 	p.sched.uses.at[0].touched = 1000;
 	refused("slot 0 is advised to stay on the host, but an op uses it as a whole", "what an op goes all through");
 	far(0);
+	fx_op(&p.sched, "checkpoint", 0, "r0");
+	p.sched.ops.at[2].stream = UM_STREAM_CPU;
+	is_int(check(), 0, "the CPU may read all of a table that stays on the host");
+	is_u64(f.ns, 100 + 150, "that takes no time of the link");
+	far(0);
 	fx_hint_part(&p, UM_HINT_PREFETCH, 1, 0, 0, 10, 10);
 	refused("hint 2 at op 1: slot 0 is advised to stay on the host", "and is brought");
 	far(0);
