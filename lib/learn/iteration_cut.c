@@ -4,6 +4,8 @@
  */
 #include "learn/iteration_cut.h"
 
+#include "model/tensor.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -83,6 +85,7 @@ static int number(struct work *w, uint32_t tensor)
 	} else {
 		t.born_iter = 0;
 	}
+	t.flags &= ~(unsigned)UM_TENSOR_TRANSIENT;
 	t.birth = shift(w, t.birth);
 	t.death = shift(w, t.death);
 	w->number[tensor] = (uint32_t)w->out->tensors.n;

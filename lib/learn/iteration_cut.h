@@ -20,7 +20,8 @@ struct um_cut {
 	uint64_t n; /* number of the iteration */
 };
 
-/* `out` is initialised and empty; it borrows the names of `all`. 0 or -ENOMEM (`out` is empty). */
+/* What the program promised of its iterations (umadv_transient) does not hold for a part. `out` is initialised and
+ * empty; it borrows the names of `all`. 0 or -ENOMEM (`out` is empty). */
 int um_iteration_cut(const struct um_iteration *all, const struct um_cut *cut, struct um_iteration *out);
 
 #endif

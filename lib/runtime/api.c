@@ -173,7 +173,7 @@ int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses
 {
 	if (!adv || (n_uses && !uses))
 		return -EINVAL;
-	LOCKED(adv, 0, um_context_host(adv, name, uses, n_uses));
+	EVENT(adv, 0, um_context_host(adv, name, uses, n_uses));
 }
 
 int umadv_iter(struct umadv *adv, const char *name)

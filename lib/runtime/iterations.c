@@ -119,6 +119,8 @@ int um_iterations_mark(struct um_iterations *it)
 void um_iterations_end(struct um_iterations *it)
 {
 	um_recorder_take(&it->recorder, &it->last);
+	for (size_t i = 0; i < it->last.tensors.n && it->finder.on; i++)
+		it->last.tensors.at[i].flags &= ~(unsigned)UM_TENSOR_TRANSIENT; /* promised of the program's own */
 }
 
 void um_iterations_replace(struct um_iterations *it, struct um_iteration *last)

@@ -60,10 +60,11 @@ static inline int um_iterations_keep_closure(struct um_iterations *it, const str
 	return 0;
 }
 
-/* The number of ops announced before this iteration began. */
+/* The number of ops announced before this iteration began. An iteration that was found is none of which the program has
+ * promised anything: 0, as if it had begun with the program. */
 static inline uint64_t um_iterations_before(const struct um_iterations *it)
 {
-	return it->op_serial - it->ops;
+	return it->finder.on ? 0 : it->op_serial - it->ops;
 }
 
 /* The program marks iterations: ends the search. */

@@ -25,7 +25,7 @@ struct app {
 static void open_app(struct app *a)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
-	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
+	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2, .backed = 1, .poison = 1};
 	struct umadv_options o;
 
 	memset(a, 0, sizeof *a);
@@ -53,6 +53,62 @@ static void op(struct app *a, unsigned i)
 {
 	a->err |= umadv_op(a->adv, NULL, "op", UMADV_USES(UMADV_UPDATE(a->w[i])));
 	a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+}
+
+struct word {
+	uint64_t *at, want, wrong;
+};
+
+static void put_word(void *arg)
+{
+	struct word *w = arg;
+
+	*w->at = ++w->want;
+}
+
+static void look_at_word(void *arg)
+{
+	struct word *w = arg;
+
+	w->wrong += *w->at != w->want;
+}
+
+static void run(struct app *a, void (*fn)(void *), struct word *w)
+{
+	a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000, .fn = fn, .arg = w});
+}
+
+/* Of two tensors one holds something at any time. The program begins its iterations before `small` is written, and
+ * promises that this comes first. Less has to be kept while `small` holds something: iterations are found there. */
+static void promises(void)
+{
+	struct word small = {0}, large = {0};
+	struct umadv_stats s;
+	struct app a;
+
+	open_app(&a);
+	a.err |= umadv_alloc(a.adv, (void **)&small.at, 16 * MIB, "small", UMADV_ACT);
+	a.err |= umadv_alloc(a.adv, (void **)&large.at, 32 * MIB, "large", UMADV_ACT);
+	a.err |= umadv_transient(a.adv, small.at);
+	for (int i = 0; i < 12; i++) {
+		a.err |= umadv_op(a.adv, NULL, "put", UMADV_USES(UMADV_WRITE(small.at)));
+		run(&a, put_word, &small);
+		a.err |= umadv_op(a.adv, NULL, "look", UMADV_USES(UMADV_READ(large.at)));
+		run(&a, i ? look_at_word : NULL, &large);
+		for (unsigned k = 0; k < TENSORS; k++)
+			op(&a, k);
+		a.err |= umadv_op(a.adv, NULL, "put large", UMADV_USES(UMADV_WRITE(large.at)));
+		run(&a, put_word, &large);
+		a.err |= umadv_op(a.adv, NULL, "look at small", UMADV_USES(UMADV_READ(small.at)));
+		run(&a, look_at_word, &small);
+		for (unsigned k = 0; k < TENSORS; k++)
+			op(&a, k);
+	}
+	a.err |= um_sim_sync(a.gpu);
+	s = stats_of(&a);
+	ok(!a.err && s.hinted_iterations > 4, "iterations are found and hinted");
+	is_u64(small.wrong + large.wrong, 0, "a promise about the program's iterations is not used for others");
+	umadv_close(a.adv);
 }
 
 /* A step has an activation of its own, and goes through all weights there and back. */
@@ -189,5 +245,6 @@ int main(void)
 	marks_end_the_search();
 	odd_ops();
 	other_pattern();
+	promises();
 	return tap_done();
 }
