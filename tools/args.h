@@ -108,7 +108,7 @@ const char *args_profile_name(unsigned i);
 	 .help = "the device: one of --list-profiles, or a file (default: v100)"},                                     \
 	{                                                                                                              \
 		.name = "list-profiles", .kind = ARG_LIST, .modes = (modes_), .list = args_list_profiles,              \
-		.help = "the built-in devices, one a line: name, memory, link"                                         \
+		.help = "built-in devices, one per line: name, memory, link"                                           \
 	}
 #define ARG_BUDGET(at_, modes_, least_, help_)                                                                         \
 	{                                                                                                              \

@@ -92,9 +92,8 @@ const struct arg play_options[] = {
 	ARG(ARG_COUNT, "plan-time", PLAYS, AT(plan_ms), "MS", .least = 1, .most = 3600000, .expected = "milliseconds",
 	    .help = "time for each search for a better plan (default: a fixed effort, some 50 ms for 2,000 ops)"),
 	ARG(ARG_CHOICE, "evict", PLAY_SIMULATE, AT(evict), "POLICY", .words = "auto library driver",
-	    .help = "library: the library prefetches blocks to the host ahead of the need for room; driver: the "
-		    "driver evicts them when room is needed; auto (default): the policy that the profile's costs "
-		    "make faster"),
+	    .help = "library: prefetch blocks to the host in advance; driver: let the driver evict them when memory is "
+		    "needed; auto (default): the faster one according to the profile"),
 	ARG(ARG_REAL, "jitter", PLAY_SIMULATE, AT(jitter_percent), "PERCENT", .most = 99, .expected = "a percentage",
 	    .help = "vary the time of each kernel by up to PERCENT in each iteration; the sum of kernel times "
 		    "stays; figures are then means over the second half of the iterations (with 0, too)"),

@@ -189,7 +189,7 @@ const struct arg report_options[] = {
 	ARG(ARG_CHOICE, "timeunit", REPORT_VERB, AT(unit_index), "UNIT", .words = "ns us ms s",
 	    .help = "unit of times in tables and pages: ns, us, ms (default) or s"),
 	ARG(ARG_OFF, "no-header", REPORT_VERB, AT(header), NULL, .help = "no titles of columns"),
-	ARG(ARG_READ, "filter-time", REPORT_VERB, 0, "A/B", .read = read_window,
+	ARG(ARG_READ, "filter-time", REPORT_VERB, 0, "BEGIN/END", .read = read_window,
 	    .expected = "BEGIN/END, in ns or with us, ms, s",
 	    .help = "only activity that begins at BEGIN or later and before END: ns, or with us, ms, s; either "
 		    "may be left out"),
