@@ -249,11 +249,12 @@ struct umadv_op_info {
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
 
-/* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss, logging.
- * Call it before the access, and as in other iterations, so that the content is on the host by then; afterwards it is
- * prefetched again before an op needs it. The call waits for discards of these ranges that the library has requested.
- * It orders nothing else: the program synchronises with its own ops as CUDA demands. Memory that umadv_dead was called
- * for may be written by the CPU after this call. 0; -EINVAL as umadv_op. Op path. */
+/* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss,
+ * logging. Call it before the access, at the same point of each iteration: then the content is evicted to the host
+ * before the access and prefetched again before the next op that needs it. The call waits for discards of these
+ * ranges that the library has requested. It orders nothing else: the program synchronises with its own ops as CUDA
+ * demands. Memory that umadv_dead was called for may be written by the CPU after this call. 0; -EINVAL as umadv_op.
+ * Op path. */
 UMADV_API int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* Begins an iteration. `name` (train, eval, a bucket) may be NULL. 0 or -EINVAL. Iteration path: learning and planning

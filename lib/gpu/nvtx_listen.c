@@ -2,8 +2,8 @@
  *
  * nvtx_listen.c - the injection interface of NVTX 3, with the few declarations that a tool needs
  *
- * Names are kept in lists that only grow at their head, by compare and swap. Later entries of a handle hide earlier
- * ones, so handles may be used again.
+ * Names are in lists that grow at the head by compare and swap. A later entry of a handle hides earlier ones, so
+ * handles may be used again.
  */
 #include "gpu/nvtx_listen.h"
 
@@ -22,7 +22,7 @@
 #define INIT "InitializeInjectionNvtx2"
 #define INIT_EXTENSION "InitializeInjectionNvtxExtension"
 #define NAME_BYTES 256
-#define MOST_NAMES 256 /* different names of iterations that are kept */
+#define MOST_NAMES 256 /* greatest number of different names of iterations */
 #define STRING_LISTS 256u
 
 _Atomic uint64_t um_nvtx_marks;
@@ -37,7 +37,7 @@ struct callbacks {
 	int (*table)(int module, function ***slots, unsigned *n);
 };
 
-struct attributes { /* versions 1 and 2 of nvtxEventAttributes_t begin so */
+struct attributes { /* the first members of nvtxEventAttributes_t, versions 1 and 2 */
 	uint16_t version, size;
 	uint32_t category;
 	int32_t color_type;
@@ -250,7 +250,7 @@ static int domain_push(const void *domain, const struct attributes *a)
 				 : NOT_TRACKED;
 }
 
-/* Of a string without the other tool the entry in our list is the handle: it is looked up in every list. */
+/* Without another tool the handle of a string is its entry in this library's lists, so that all lists are searched. */
 static const void *keep_string(const void *handle, const char *text)
 {
 	struct named *e = add(handle ? list_of(handle) : &strings[0], handle, text ? text : "");
@@ -342,7 +342,7 @@ static void load_next(void)
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(get_table get);
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(void *module);
 
-/* The other tool's function of that name; not ours, should it be named itself. */
+/* The other tool's function of that name; NULL if the variable names this library. */
 static void *next_function(const char *name, const void *ours)
 {
 	void *f;
@@ -352,7 +352,7 @@ static void *next_function(const char *name, const void *ours)
 	return f == ours ? NULL : f;
 }
 
-/* Is this the table of our own marks? */
+/* 1: the table belongs to this library's own ranges. */
 static int is_own(get_table get)
 {
 	Dl_info theirs, ours;
@@ -361,7 +361,7 @@ static int is_own(get_table get)
 	       theirs.dli_fbase == ours.dli_fbase;
 }
 
-/* The slots of one library that uses NVTX; NULL: it has none of that number. */
+/* The slots of one library that uses NVTX; NULL: the library has no such slot. */
 static void find_slots(get_table get, function **out)
 {
 	const struct callbacks *c = get(TABLE_CALLBACKS);
@@ -376,8 +376,8 @@ static void find_slots(get_table get, function **out)
 	}
 }
 
-/* Ours before the other tool's. `was`: what the slot held before that tool attached. A tool that gives each library
- * functions of its own is heard for the first one. */
+/* Puts this library's functions before the other tool's. `was`: content of the slot before that tool attached. If the
+ * tool has different functions for each library, only those of the first library are replaced. */
 static void put(function **slot, const function *was, int tool)
 {
 	pthread_mutex_lock(&lock);
@@ -414,7 +414,7 @@ int InitializeInjectionNvtx2(get_table get)
 	return 1;
 }
 
-/* Payloads, counters and memory of NVTX's extensions are the other tool's only. */
+/* Passes NVTX's extensions (payloads, counters, memory) to the other tool; this library does not use them. */
 int InitializeInjectionNvtxExtension(void *module)
 {
 	void *tool = next_function(INIT_EXTENSION, (void *)(uintptr_t)InitializeInjectionNvtxExtension);

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The stream of an op that the program's CPU code does: umadv_host. It takes no time of the device, and its ranges are
- * on the host then. */
+/* The stream of an access of the CPU (umadv_host). It takes no time on the device, and its ranges are on the host
+ * afterwards. */
 #define UM_STREAM_CPU (-1)
 
 #define UM_BLOCK_BYTES (2ull << 20) /* the driver's unit of residency and eviction */

@@ -396,8 +396,9 @@ static void forget_resident(struct um_plan_run *r)
 	}
 }
 
-/* Is an eviction of a range of the CPU's op issued, and not begun? Any of the previous iteration counts. */
-static int is_to_leave(const struct um_plan_run *r)
+/* 1: an eviction of a range of the CPU access is issued but not begun. Any eviction of the previous iteration
+ * counts. */
+static int has_eviction_pending(const struct um_plan_run *r)
 {
 	const struct um_plan_engine *e = &r->d2h;
 
@@ -409,13 +410,13 @@ static int is_to_leave(const struct um_plan_run *r)
 	return 0;
 }
 
-/* The CPU accesses its ranges: they are on the host then, copied if the host's copy is stale. 0: an eviction of them is
- * in progress. */
+/* Starts an access of the CPU: moves its ranges to the host, with a copy if the host's copy is stale. 0: an eviction of
+ * them is in progress. */
 static int start_cpu(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	uint64_t stale = 0;
 
-	if (is_to_leave(r))
+	if (has_eviction_pending(r))
 		return 0;
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++)
 		for (uint32_t i = r->atoms.use[u].lo; r->how[u] & UM_USE_MANAGED && i < r->atoms.use[u].hi; i++)

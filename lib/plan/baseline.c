@@ -58,7 +58,7 @@ static void find_bytes(struct um_baseline *s, const struct um_blocks *b)
 		const struct um_touch *x = &b->touch[t];
 		uint64_t bytes = b->part[x->part].bytes;
 
-		if (b->visit[x->visit].home)
+		if (b->visit[x->visit].on_cpu)
 			continue;
 		if (x->liveness == UM_LIVENESS_FREED)
 			s->freed[x->until % b->n_ops] += bytes;

@@ -53,8 +53,8 @@ struct um_visit {
 	uint32_t parts; /* number of hints for an eviction and a return */
 	int32_t paged_at; /* position of the last paged op from the visit on, before the gap's end: the block is not
 			     resident after it. -1: none */
-	uint8_t absent; /* the block need not be resident: a paged op faults on it, or it is the CPU's visit */
-	uint8_t home; /* the CPU's visit: the block is on the host after it */
+	uint8_t absent; /* the block need not be resident: a paged op faults on it, or the CPU accesses it */
+	uint8_t on_cpu; /* access of the CPU: the block is on the host after it */
 };
 
 struct um_block {

@@ -110,7 +110,7 @@ int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_
 		int cpu = s->ops.at[op].stream == UM_STREAM_CPU;
 
 		for (uint32_t i = b->first_of_op[op]; cpu && i < b->first_of_op[op + 1]; i++)
-			b->visit[b->of_op[i]].absent = b->visit[b->of_op[i]].home = 1;
+			b->visit[b->of_op[i]].absent = b->visit[b->of_op[i]].on_cpu = 1;
 		any |= cpu;
 		s->ops.at[op].paged = !cpu && n > capacity_blocks;
 		if (s->ops.at[op].paged) {
@@ -126,7 +126,7 @@ int um_paged_mark(struct um_blocks *b, struct um_schedule *s, uint64_t capacity_
 
 		if (found)
 			x->paged_at = last_paged(last, b->n_ops, x->op, x->end > x->op ? x->end : x->op + 1);
-		if (x->home && x->paged_at < x->op)
+		if (x->on_cpu && x->paged_at < x->op)
 			x->paged_at = x->op;
 		/* makes room for blocks that the op accesses earlier */
 		if (x->paged_at < 0 && b->after[v] != UINT32_MAX && b->visit[b->after[v]].absent)

@@ -147,7 +147,7 @@ static void find_drops(struct evaluation *l)
 		const struct um_part *p = &b->part[x->part];
 		int32_t at;
 
-		if (b->visit[x->visit].home)
+		if (b->visit[x->visit].on_cpu)
 			continue;
 		if (x->liveness == UM_LIVENESS_NEEDED) {
 			/* around the end: resident if its block is */

@@ -313,8 +313,8 @@ static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_pa
 	++*blocks;
 }
 
-/* The program's CPU code uses the op's ranges: they are on the host then. */
-static void bring_home(struct um_compiled_plan_walk *b, uint32_t op)
+/* Compiles an access of the CPU: the blocks of its ranges are on the host afterwards. */
+static void use_on_host(struct um_compiled_plan_walk *b, uint32_t op)
 {
 	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
 
@@ -454,7 +454,7 @@ static void walk(struct um_compiled_plan_walk *b)
 				unwant(b, hint);
 		}
 		if (plan->sched.ops.at[op].stream == UM_STREAM_CPU)
-			bring_home(b, op);
+			use_on_host(b, op);
 		else
 			touch(b, op);
 		if (b->finds_missing)

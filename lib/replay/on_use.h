@@ -48,7 +48,7 @@ int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks);
 /* No block is known to be resident any more. */
 void um_on_use_forget(struct um_on_use *p);
 
-/* The program's CPU code is about to use the ranges: their blocks leave the device. */
+/* Removes the blocks of the ranges from the resident set, before an access of the CPU. */
 void um_on_use_evicted(struct um_on_use *p, const struct um_use *uses, uint32_t n);
 
 /* An op is about to be launched on `stream`. */
