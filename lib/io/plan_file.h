@@ -2,10 +2,10 @@
  *
  * plan_file.h - reads and writes umplan files (doc/umplan.md)
  *
- * Written plain, or gzip if the name ends in .gz; read either way. Additional keys that we write and read: a slot's
- * `place` (counted from the lowest block: a file holds no address), `carry`, `flags`, `ord`; an op's `order`, `dead`,
- * `measured`, `hash`. The reader checks ids, ranges, order and numbers; um_plan_check decides whether the plan is
- * sound. A diag is initialised here and may be NULL; `out` is unchanged when a plan is refused.
+ * Written plain, or gzip if the name ends in .gz; read either way. Additional keys written and read by this library: a
+ * slot's `place` (counted from the lowest block: a file holds no address), `carry`, `flags`, `ord`; an op's `order`,
+ * `dead`, `measured`, `hash`. The reader checks ids, ranges, order and numbers; um_plan_check decides whether the plan
+ * is sound. A diag is initialised here and may be NULL; `out` is unchanged when a plan is refused.
  */
 #ifndef UM_IO_PLAN_FILE_H
 #define UM_IO_PLAN_FILE_H

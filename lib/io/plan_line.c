@@ -247,7 +247,7 @@ int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint6
 		rc = um_json_i32(j, "at", UM_JSON_MUST, 0, (int32_t)n_ops - 1, &h.at);
 	if (!rc && h.at < last)
 		return um_json_refuse(j, "`at` is %d after %d: want hints in the order of issue", h.at, last);
-	/* these two start like an op, or at once */
+	/* hints of these kinds start with an op, or at once */
 	if (h.kind == UM_HINT_RECOMPUTE || h.kind == UM_HINT_ADVISE)
 		after = UM_JSON_MAY;
 	if (!rc)

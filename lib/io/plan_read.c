@@ -13,7 +13,7 @@
 #include "io/plan_line.h"
 
 struct reader {
-	struct um_op_names names; /* first: bytes_of finds the reader through it */
+	struct um_op_names names; /* first member: bytes_of casts it to the reader */
 	struct um_diag *diag;
 	struct um_plan plan;
 	uint64_t n_slots, n_ops; /* from the header */
@@ -102,7 +102,7 @@ static int read_header(struct reader *r, const struct um_json *j)
 	return rc ? rc : keep_str(j, "strategy", &p->strategy);
 }
 
-/* Additional keys: facts of a slot beyond the format. */
+/* Additional keys of a slot. */
 static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_slot *s, int *ord, int *carry)
 {
 	const uint64_t known = UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_GUESSED | UM_SLOT_UNMANAGED;
@@ -223,7 +223,7 @@ static int read_line(struct reader *r, const struct um_json *j)
 			      um_json_show(json_object_get(j->root, "ev")).text);
 }
 
-/* At the end of the file. `line`: its last. */
+/* Checks the file as a whole, at its end. `line`: the last one. */
 static int check_whole(struct reader *r, uint64_t line)
 {
 	struct um_schedule *sched = &r->plan.sched;

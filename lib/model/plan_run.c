@@ -61,7 +61,7 @@ static struct um_atom_range locate(const struct um_plan_run *r, const struct um_
 	return a;
 }
 
-/* Has the tensor of this hint been freed meanwhile? Follows its renamings. */
+/* 1: the tensor of this hint has been freed. Follows its renamings. */
 static int is_freed(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	const struct um_hint *h = &r->plan->hints.at[e->queue[e->head]];
@@ -83,7 +83,7 @@ static int is_freed(const struct um_plan_run *r, const struct um_plan_engine *e)
 	return 0;
 }
 
-/* Is a hint at the head whose `after` has finished? */
+/* 1: there is a hint at the head and its `after` has finished. */
 static int due(const struct um_plan_run *r, const struct um_plan_engine *e)
 {
 	return !e->busy && e->head < e->n && (e->after < r->pos || e->iter < r->iter);
@@ -125,8 +125,9 @@ static void drop_atom(struct um_plan_run *r, uint32_t i)
 	r->state[i] &= (uint8_t) ~(UM_ATOM_RESIDENT | UM_ATOM_COMING);
 }
 
-/* Clean bytes free their room now, stale ones after the copy; returns the number of stale ones. */
-static uint64_t leave(struct um_plan_run *r, struct um_atom_range a, int copy)
+/* Begins an eviction. Bytes with a current host copy are freed now, stale ones after the copy. Returns the stale
+ * bytes. */
+static uint64_t begin_eviction(struct um_plan_run *r, struct um_atom_range a, int copy)
 {
 	uint64_t stale = 0;
 
@@ -164,7 +165,7 @@ static int start_evict(struct um_plan_run *r)
 		note(r, "op %d '%s': slot %u is evicted while the op uses it", r->pos,
 		     r->plan->sched.ops.at[r->pos].name, slot);
 	report(r, e->queue[e->head], slot, a);
-	stale = leave(r, a, r->plan->hints.at[e->queue[e->head]].copy);
+	stale = begin_eviction(r, a, r->plan->hints.at[e->queue[e->head]].copy);
 	r->tally.d2h_bytes += stale;
 	if (!stale) {
 		advance(r, e);
@@ -251,7 +252,7 @@ static void end_fetch(struct um_plan_run *r)
 
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
-/* Is the atom accessed on the host? */
+/* 1: the atom is accessed on the host. */
 static int is_host_resident(const struct um_plan_run *r, uint32_t slot, uint32_t atom)
 {
 	return r->host_resident && atom >= r->host_atoms[slot].lo && atom < r->host_atoms[slot].hi;
@@ -282,7 +283,7 @@ static int advance_use(struct um_plan_run *r, const struct um_sched_op *op, int 
 	return 1;
 }
 
-/* Are all of the op's bytes resident? Starts over to confirm. */
+/* 1: all bytes of the op are resident. Repeats the pass from the start to confirm. */
 static int all_resident(struct um_plan_run *r, const struct um_sched_op *op, int *lost)
 {
 	int whole = r->seen_use == 0 && r->seen_atom == 0;
@@ -297,7 +298,8 @@ static int all_resident(struct um_plan_run *r, const struct um_sched_op *op, int
 	}
 }
 
-/* Bytes that no hint prefetches: recorded as a fault, and made resident at once so that the run continues. */
+/* Records absent bytes that no hint prefetches as a fault, and makes them resident at once so that the run
+ * continues. */
 static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
@@ -322,7 +324,7 @@ static void fault(struct um_plan_run *r, const struct um_sched_op *op)
 	r->seen_use = r->seen_atom = 0;
 }
 
-/* Does an op read discarded bytes? */
+/* Records a fault if the op reads discarded bytes. */
 static void check_lost(struct um_plan_run *r, const struct um_sched_op *op)
 {
 	for (uint32_t u = op->first_use; u < op->first_use + op->n_uses; u++) {
@@ -477,7 +479,7 @@ static int start_op(struct um_plan_run *r)
 }
 
 /* The device has reached the point between op pos - 1 and op pos: frees, and discards that waited for it. */
-static void arrive(struct um_plan_run *r)
+static void reach_op(struct um_plan_run *r)
 {
 	for (uint32_t k = r->frees.first[r->pos]; k < r->frees.first[r->pos + 1]; k++) {
 		uint32_t s = r->frees.item[k];
@@ -524,7 +526,7 @@ static int next_event(struct um_plan_run *r)
 		if (r->plan->sched.ops.at[r->pos].paged)
 			forget_resident(r);
 		r->pos++;
-		arrive(r);
+		reach_op(r);
 	}
 	return 1;
 }
@@ -557,7 +559,7 @@ void um_plan_run_iteration(struct um_plan_run *r)
 	h2d = lag_of(r, &r->h2d);
 	d2h = lag_of(r, &r->d2h);
 	r->pos = 0;
-	arrive(r);
+	reach_op(r);
 	while (r->running || r->pos < n) {
 		while (start_evict(r) || start_fetch(r) || start_op(r))
 			;

@@ -42,7 +42,7 @@ struct um_plan_engine {
 	uint32_t slot, lo, hi; /* if busy: atoms from the slot's first; the slot by its current name */
 };
 
-/* Indices by position in the iteration: item[first[i]] .. item[first[i + 1]]. */
+/* Indices by position in the iteration: item[first[i]] .. item[first[i + 1]] - 1. */
 struct um_plan_bucket {
 	uint32_t *first, *item;
 };
@@ -82,8 +82,8 @@ struct um_plan_watch {
 	/* An eviction, prefetch or discard starts now, on atoms of the slot that has the tensor now; states are those
 	 * before it. May be NULL. */
 	void (*hint)(void *user, const struct um_plan_run *r, uint32_t hint, uint32_t slot, struct um_atom_range atoms);
-	/* All work that can start has started, and time is about to advance. The callback may change when work in
-	 * progress ends. */
+	/* Called when all work that can start has started, before time advances. It may change the end of work in
+	 * progress. */
 	void (*pass)(void *user, struct um_plan_run *r);
 	void *user;
 };
