@@ -50,8 +50,8 @@ struct um_plan_request {
 const char *um_plan_scheme_name(unsigned i);
 int um_plan_scheme_parse(const char *name);
 
-/* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` ("op 12 'cat' alone needs ... of ...") if
- * an op exceeds the budget; -EINVAL if the schedule is not valid. `*grow_bytes`: size used after grow_at. Plan path:
+/* Fills `out` (initialised, empty). 0; -ENOMEM; -E2BIG with one line in `why` if an op exceeds the budget of a
+ * published scheme; -EINVAL if the schedule is not valid. `*grow_bytes`: size used after grow_at. Plan path:
  * O((touches + hints) log). */
 int um_plan_build(const struct um_plan_request *request, struct um_plan *out, uint64_t *grow_bytes, char *why,
 		  size_t size);

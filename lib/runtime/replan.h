@@ -70,7 +70,8 @@ static inline int um_replan_is_loaded(const struct um_replan *r)
 /* Follows the loaded plan after binding its slots to tensors by name and size. 1, as above. */
 int um_replan_start_warm(struct um_replan *r);
 
-/* The program left the schedule in iteration `number`. */
+/* The program left the schedule in iteration `number`. Hints issued so far, of announced ops, are carried out; returns
+ * when no discard of them is pending. */
 void um_replan_leave(struct um_replan *r, uint64_t number);
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again. */
