@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libraries.c - looks for the shared CUDA libraries, for `umadvise doctor`
+ * libraries.c - finds the shared CUDA libraries, for `umadvise doctor`
  */
 #include "gpu/libraries.h"
 

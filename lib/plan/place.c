@@ -16,7 +16,7 @@
 #define RUN 256
 #define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 
-/* [from, to) in ops, and [0, wrap) where it goes on into the next iteration. */
+/* [from, to) in ops, and [0, wrap) where it continues in the next iteration. */
 struct arc {
 	int32_t from, to, wrap;
 };

@@ -11,7 +11,7 @@
 #include "runtime/chosen_device.h"
 #include "runtime/notices.h"
 
-#define UM_OPS_OUTSIDE 100000 /* ops without an iteration, marked or found, after which the program is told */
+#define UM_OPS_OUTSIDE 100000 /* ops without an iteration, marked or found, after which a warning is logged */
 
 /* The op uses an address outside every live tensor. */
 void um_mistake_pointer(struct um_notices *n, const char *op, const struct um_registry *r, const void *ptr);

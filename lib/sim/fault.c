@@ -76,7 +76,7 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 	return take;
 }
 
-/* Pages that a fault on `local` brings to the GPU, by the density prefetcher. */
+/* Pages that a fault on `local` migrates to the GPU, by the density prefetcher. */
 static uint32_t grow(const struct um_sim_block *b, uint32_t local)
 {
 	uint32_t alike = um_sim_same_advice(b, local), region;

@@ -2,13 +2,13 @@
  *
  * host.c - accesses of the program's CPU code to managed memory
  *
- * The CPU faults on pages that are not mapped, one page after the other, in ascending order; a fault also brings the
+ * The CPU faults on pages that are not mapped, one page after the other, in ascending order; a fault also migrates the
  * pages of the density prefetcher, and waits for the copy. The driver maps discarded pages read-only, so a write to one
  * faults even if it is mapped, once for each 4 KiB, and ends the discard of that page only.
  */
 #include "sim/state.h"
 
-/* Pages that a CPU fault on `page` brings. */
+/* Pages that a CPU fault on `page` migrates. */
 static uint32_t grow(const struct um_sim_block *b, uint32_t page)
 {
 	uint32_t alike = um_sim_same_advice(b, page), region;
