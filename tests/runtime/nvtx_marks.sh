@@ -77,6 +77,18 @@ is "$(env NVTX_INJECTION64_PATH="$so" UMADVISE_NVTX_NEXT="$so" UMADVISE_ITERATIO
 is "$(env NVTX_INJECTION64_PATH=/none.so UMADVISE_ITERATION='Train step *' "$tmp/c" push | cut -d' ' -f1)" 6 \
 	"a tool that does not exist is no harm"
 
+# A real profiler.
+if command -v nsys >"$tmp/which"; then
+	is "$(UMADVISE_NVTX=off UMADVISE_ITERATION='Train step *' nsys profile -t nvtx -s none --cpuctxsw=none \
+		-o "$tmp/r" "$tmp/c" push 2>"$tmp/nsys" | grep -c '^6 ')" 1 "ranges are iterations under nsys"
+	ok "nsys exports what it recorded" nsys export --type sqlite -o "$tmp/r.sqlite" "$tmp/r.nsys-rep"
+	is "$(python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("select count(*) from NVTX_EVENTS where coalesce(text, (select value from"
+      " StringIds where id = textId)) like \"Train step _\"").fetchone()[0])' "$tmp/r.sqlite")" 6 "nsys has each range"
+else
+	skip 3 "no nsys"
+fi
+
 # Marks of the library itself.
 rm -f "$tmp/spied"
 is "$(env NVTX_INJECTION64_PATH="$spy" NVTX_SPY="$tmp/spied" UMADVISE_NVTX=iterations UMADVISE_ITERATION='*' \
