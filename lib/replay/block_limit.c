@@ -26,14 +26,48 @@ int um_block_limit_set(struct um_block_limit *l, uint64_t blocks)
 	return err;
 }
 
+int um_block_limit_watch(struct um_block_limit *l, uint64_t blocks)
+{
+	l->watches = 1;
+	return um_block_limit_set(l, blocks);
+}
+
+void um_block_limit_visit(struct um_block_limit *l, void (*visit)(void *user, uint64_t addr), void *user)
+{
+	if (!l->on)
+		return;
+	pthread_mutex_lock(&l->lock);
+	for (const struct um_lru_block *b = l->resident.head; b; b = b->next)
+		visit(user, b->node.a);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* As the driver does: the block that was prefetched least recently is evicted for another one. */
+static void note(struct um_block_lru *r, uint64_t addr, uint64_t bytes)
+{
+	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES) {
+		struct um_lru_block *b = um_block_lru_find(r, a);
+
+		if (b)
+			um_block_lru_remove(r, b);
+		if (um_block_lru_add(r, a)) {
+			um_block_lru_remove(r, r->head);
+			um_block_lru_add(r, a);
+		}
+	}
+}
+
 int um_block_limit_add(struct um_block_limit *l, uint64_t addr, uint64_t bytes)
 {
-	int err;
+	int err = 0;
 
 	if (!l->on)
 		return 0;
 	pthread_mutex_lock(&l->lock);
-	err = um_block_lru_add_range(&l->resident, addr, bytes);
+	if (l->watches)
+		note(&l->resident, addr, bytes);
+	else
+		err = um_block_lru_add_range(&l->resident, addr, bytes);
 	pthread_mutex_unlock(&l->lock);
 	if (err)
 		atomic_fetch_add_explicit(&l->refused, 1, memory_order_relaxed);

@@ -19,6 +19,7 @@
 
 struct um_block_limit {
 	int on;
+	int watches; /* it lists blocks and refuses nothing */
 	pthread_mutex_t lock;
 	struct um_block_lru resident; /* guarded by the lock */
 	_Atomic uint64_t refused; /* ranges that did not fit */
@@ -29,6 +30,13 @@ void um_block_limit_fini(struct um_block_limit *l);
 
 /* From now on at most this many blocks are resident. Call it before any range is added. 0 or -ENOMEM. */
 int um_block_limit_set(struct um_block_limit *l, uint64_t blocks);
+
+/* From now on resident blocks are listed without a limit: where the device has no more memory than so many blocks, its
+ * driver evicts the one that was prefetched least recently. 0 or -ENOMEM. */
+int um_block_limit_watch(struct um_block_limit *l, uint64_t blocks);
+
+/* Calls `visit` for each resident block, that which was prefetched least recently first. */
+void um_block_limit_visit(struct um_block_limit *l, void (*visit)(void *user, uint64_t addr), void *user);
 
 /* Called before a prefetch of the range: 0, or -ENOSPC and it must not be prefetched. */
 int um_block_limit_add(struct um_block_limit *l, uint64_t addr, uint64_t bytes);

@@ -30,6 +30,7 @@ struct um_executor {
 	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
 	int32_t gate_least; /* ops that wait, wait for at least this many ins */
 
+	int awake; /* the workers expect requests */
 	uint64_t number; /* of the current op, if there is a listener */
 	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
 };
@@ -50,7 +51,8 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
 	if (err)
 		goto free_executor;
-	err = host->budget_blocks ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks) : 0;
+	err = host->larger ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks)
+			   : um_block_limit_watch(&ex->lanes.limit, host->budget_blocks);
 	if (err)
 		goto close_lanes;
 	*out = ex;
@@ -303,6 +305,93 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 	return 0;
 }
 
+/* --- requests without a plan -------------------------------------------------------------------------------------- */
+
+int um_executor_mark(struct um_executor *ex)
+{
+	return um_executor_too_many_streams(ex) ? -EAGAIN : mark(ex);
+}
+
+struct um_executor_room um_executor_room_now(const struct um_executor *ex)
+{
+	return (struct um_executor_room){um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT),
+					 um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP)};
+}
+
+uint32_t um_executor_in_queued(const struct um_executor *ex)
+{
+	return um_lanes_in_queued(&ex->lanes);
+}
+
+struct um_executor_room um_executor_room_done(const struct um_executor *ex)
+{
+	return (struct um_executor_room){um_lanes_evict_done(&ex->lanes, UM_LANE_OUT),
+					 um_lanes_evict_done(&ex->lanes, UM_LANE_DROP)};
+}
+
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, struct um_executor_room *room)
+{
+	struct um_executor_range r = clip(ex, (struct um_executor_range){addr, bytes});
+	int dead = r.bytes && may_discard(ex, r.addr, r.bytes, UM_NO_OP_WAITS), err;
+	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
+	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
+
+	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
+		return -EAGAIN;
+	if (dead)
+		err = put_drop(ex, kind, r, in, UM_NO_OP_WAITS);
+	else
+		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in);
+	*room = um_executor_room_now(ex);
+	return err;
+}
+
+int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
+		      const struct um_executor_room *room, uint32_t *in)
+{
+	struct um_executor_range r = clip(ex, (struct um_executor_range){addr, bytes});
+	struct um_lanes *l = &ex->lanes;
+
+	if (!ex->awake)
+		um_lanes_wake(l);
+	ex->awake = 1;
+	if (l->results.listener.report && um_lanes_expect(l, UM_ACTION_PREFETCH, ahead ? UM_HINT_RESULTS_NO_OP : ex->number))
+		return -EAGAIN;
+	if (um_lanes_in(l, r.addr, r.bytes, room->outs, room->drops))
+		return -EAGAIN;
+	*in = um_lanes_in_queued(l);
+	return 0;
+}
+
+void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream)
+{
+	struct um_lanes *l = &ex->lanes;
+
+	if (ex->gpu->api->worker_poke)
+		um_lanes_poke(l);
+	if (um_lanes_in_queued(l) - in >= UM_LANES_QUEUE || stream >= UM_LANES_STREAMS)
+		return; /* it has arrived long ago */
+	if (um_lanes_gate(l, in, ex->host.streams->at[stream].handle, stream))
+		um_lanes_settle(l);
+}
+
+void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user, uint64_t addr), void *user)
+{
+	um_lanes_carry_out(&ex->lanes);
+	um_block_limit_visit(&ex->lanes.limit, visit, user);
+}
+
+uint32_t um_executor_epoch(const struct um_executor *ex)
+{
+	return atomic_load_explicit(&ex->lanes.epoch, memory_order_relaxed);
+}
+
+void um_executor_cancel(struct um_executor *ex)
+{
+	ex->awake = 0;
+	um_lanes_drop(&ex->lanes);
+}
+
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
 {
 	if (ex->lanes.any_live)
@@ -447,6 +536,7 @@ static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, 
 	if (!p->read_mostly.n && !p->host_resident.n && !ex->read_mostly.runs.n && !ex->host_resident.runs.n)
 		return 0;
 	um_lanes_settle(&ex->lanes);
+	um_lanes_drain(&ex->lanes); /* an eviction of what is read mostly would leave a copy on the device */
 	err = set_mostly(ex, p, used, n_used);
 	if (!err)
 		err = um_advice_state_set(&ex->host_resident, ex->gpu, p->host_resident.at, p->host_resident.n);
@@ -478,6 +568,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	ex->iteration = &p->iterations[0];
 	ex->inside = is_inside(ex, p);
 	um_lanes_wake(&ex->lanes);
+	ex->awake = 1;
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
@@ -554,7 +645,7 @@ void um_executor_leave(struct um_executor *ex)
 		return;
 	}
 	ex->program = NULL;
-	um_lanes_drop(&ex->lanes);
+	um_executor_cancel(ex);
 }
 
 int um_executor_listen(struct um_executor *ex, const struct um_hint_listener *listener)

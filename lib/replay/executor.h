@@ -48,9 +48,14 @@ struct um_executor_host {
 	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 	void *user;
 	const struct um_app_streams *streams; /* the program's, borrowed until close */
-	uint64_t budget_blocks; /* for a device with more memory, which does not keep the budget by itself; otherwise
-				   0 */
+	uint64_t budget_blocks;
+	int larger; /* the device has more memory, and does not keep the budget by itself */
 	uint64_t evict_ns, link_ns; /* time to evict one block: the driver's work on the calling thread, and the copy */
+};
+
+/* Requested evictions that leave room. */
+struct um_executor_room {
+	uint32_t outs, drops;
 };
 
 struct um_executor_counts {
@@ -89,6 +94,29 @@ void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_
 /* Leaves the plan: queued actions that have not begun are dropped, waiting ops are released. Returns when no discard of
  * ours is in progress or pending, including those of an ended plan: later ops do not wait for them. */
 void um_executor_leave(struct um_executor *ex);
+
+/* Requests without a plan, for the op that is about to be launched. */
+/* Evictions requested from now on wait for the ops launched so far. 0 or -EAGAIN. */
+int um_executor_mark(struct um_executor *ex);
+uint32_t um_executor_in_queued(const struct um_executor *ex); /* prefetches so far */
+/* All evictions that are complete, or that were requested. */
+struct um_executor_room um_executor_room_done(const struct um_executor *ex);
+struct um_executor_room um_executor_room_now(const struct um_executor *ex);
+/* Evicts blocks after `in` prefetches have arrived; what holds no live tensor is discarded. `*room`: what a prefetch
+ * into their memory waits for. 0 or -EAGAIN. */
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, struct um_executor_room *room);
+/* Prefetches blocks, for the op at hand or, `ahead`, for one that may come. `*in`: the number of
+ * prefetches with this one. 0 or -EAGAIN. */
+int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
+		      const struct um_executor_room *room, uint32_t *in);
+/* The next launch on the program's stream of this number waits until `in` prefetches have arrived. */
+void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream);
+/* What was requested and has not begun is dropped. */
+void um_executor_cancel(struct um_executor *ex);
+/* Calls `visit` for each block that is resident by hints, that which was prefetched least recently first. */
+void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user, uint64_t addr), void *user);
+/* Changes whenever requests were dropped. */
+uint32_t um_executor_epoch(const struct um_executor *ex);
 
 /* Memory is about to get a new owner: returns when no discard requested while it was dead is in progress or pending,
  * and no advice of ours covers it. Cost: the pending requests. */

@@ -239,6 +239,11 @@ int um_lanes_listen(struct um_lanes *l, const struct um_hint_listener *listener)
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
 void um_lanes_report_hints(struct um_lanes *l); /* reports results of completed requests that were not reported */
 
+/* Returns when the requests are carried out that ops wait for which have been announced, or when nothing has moved for
+ * UM_LANES_STUCK_NS. */
+void um_lanes_carry_out(struct um_lanes *l);
+/* Returns when no queued eviction is in progress or pending. */
+void um_lanes_drain(struct um_lanes *l);
 /* Returns when no queued drop is in progress or pending: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);

@@ -4,6 +4,7 @@
  */
 #include "replay/lanes.h"
 
+#include "base/clock.h"
 #include "model/tensor.h"
 
 uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane)
@@ -160,6 +161,57 @@ void um_lanes_settle(struct um_lanes *l)
 	if (l->any_discard)
 		await_drops(l, l->discard);
 	l->any_discard = 0;
+}
+
+/* All prefetches that announced ops wait for were requested from the driver, or nothing has moved for a while: what they
+ * wait for may wait for this thread. */
+struct expected {
+	struct um_lanes *l;
+	uint32_t in, last;
+	uint64_t since;
+};
+
+static int is_carried_out(void *arg)
+{
+	struct expected *e = arg;
+	uint32_t done = um_lanes_in_done(e->l);
+
+	if (um_lanes_reached(done, e->in))
+		return 1;
+	if (e->l->gpu->caps.virtual_time)
+		return 0;
+	if (!e->since || done != e->last)
+		e->since = um_clock_ns(CLOCK_MONOTONIC);
+	e->last = done;
+	return um_clock_ns(CLOCK_MONOTONIC) - e->since > UM_LANES_STUCK_NS;
+}
+
+void um_lanes_carry_out(struct um_lanes *l)
+{
+	struct expected e = {.l = l, .in = um_lanes_in_done(l)};
+
+	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
+		if (um_lanes_in_queued(l) - l->gated[i] < UM_LANES_QUEUE && um_lanes_reached(l->gated[i], e.in))
+			e.in = l->gated[i];
+	um_lanes_poke(l);
+	if (!is_carried_out(&e))
+		um_runner_until(&l->in[0].runner, is_carried_out, &e);
+}
+
+static int evictions_done(void *arg)
+{
+	struct um_lanes *l = arg;
+
+	return um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), um_lanes_evict_queued(l, UM_LANE_OUT)) &&
+	       um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), um_lanes_evict_queued(l, UM_LANE_DROP));
+}
+
+void um_lanes_drain(struct um_lanes *l)
+{
+	if (evictions_done(l))
+		return;
+	um_lanes_poke(l);
+	um_runner_until(&l->out[l->evict[UM_LANE_OUT].first].runner, evictions_done, l);
 }
 
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)

@@ -46,6 +46,12 @@ void um_on_use_forget(struct um_on_use *p)
 	p->full = 0;
 }
 
+void um_on_use_add(struct um_on_use *p, uint64_t addr)
+{
+	if (p->skips_resident && !um_block_lru_find(&p->resident, addr))
+		um_block_lru_add(&p->resident, addr);
+}
+
 void um_on_use_fini(struct um_on_use *p)
 {
 	if (p->given)

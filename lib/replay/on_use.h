@@ -47,6 +47,8 @@ void um_on_use_fini(struct um_on_use *p);
 int um_on_use_skip_resident(struct um_on_use *p, uint64_t device_blocks);
 /* No block is known to be resident any more. */
 void um_on_use_forget(struct um_on_use *p);
+/* This block is resident. */
+void um_on_use_add(struct um_on_use *p, uint64_t addr);
 
 /* Removes the blocks of the ranges from the resident set, before an access of the CPU. */
 void um_on_use_evicted(struct um_on_use *p, const struct um_use *uses, uint32_t n);

@@ -62,6 +62,30 @@ static void log_environment(void *user, const char *line)
 	um_notices_log(user, UMADV_LOG_WARN, "%s", line);
 }
 
+/* No live tensor lies in the block. */
+static int is_dead(void *user, uint64_t addr)
+{
+	const struct umadv *adv = user;
+	uint64_t bytes = UM_BLOCK_BYTES;
+
+	um_registry_clip(&adv->tensors.registry, &addr, &bytes);
+	return !bytes;
+}
+
+static int open_horizon(struct umadv *adv)
+{
+	const struct um_profile *p = &adv->device.profile;
+	const struct um_horizon_host host = {.executor = adv->replan.executor,
+					     .predictor = &adv->predictor,
+					     .capacity = adv->device.budget / UM_BLOCK_BYTES,
+					     .in_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta)),
+					     .dead = is_dead,
+					     .user = adv};
+	int err = um_predictor_init(&adv->predictor);
+
+	return err ? err : um_horizon_init(&adv->horizon, &host);
+}
+
 /* Opens the executor, prefetch-on-use, or both, as the strategy needs. 0 or -ENOMEM. Both are opened only if the device
  * memory is the budget: otherwise both would have to agree on the resident blocks. */
 static int open_hints(struct umadv *adv)
@@ -77,11 +101,12 @@ static int open_hints(struct umadv *adv)
 	if (strategy == UM_STRATEGY_PREFETCH_ON_USE)
 		return um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,
 				      issue_hint, adv);
-	if (strategy == UM_STRATEGY_LOOKAHEAD && !d->larger) {
-		um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, issue_hint, adv);
-		err = um_on_use_skip_resident(&adv->on_use, d->budget / UM_BLOCK_BYTES);
-	}
-	return err ? err : um_replan_open(&adv->replan, &host);
+	err = um_replan_open(&adv->replan, &host);
+	if (err || strategy != UM_STRATEGY_LOOKAHEAD || !adv->replan.executor || d->larger)
+		return err;
+	um_on_use_init(&adv->on_use, d->gpu, UINT64_MAX, issue_hint, adv);
+	err = um_on_use_skip_resident(&adv->on_use, d->budget / UM_BLOCK_BYTES);
+	return err ? err : open_horizon(adv);
 }
 
 /* Initialises all members, so that they can be closed after any failure. */
@@ -175,6 +200,8 @@ void um_context_close(struct umadv *adv)
 	um_context_quiesce(adv);
 	um_context_unlock(adv);
 	um_replan_fini(&adv->replan);
+	um_horizon_fini(&adv->horizon);
+	um_predictor_fini(&adv->predictor);
 	if (adv->device.gpu) {
 		um_on_use_fini(&adv->on_use);
 		um_tensors_fini(&adv->tensors);

@@ -20,6 +20,7 @@
 
 #include "base/debug.h"
 #include "gpu/nvtx_listen.h"
+#include "replay/horizon.h"
 #include "replay/on_use.h"
 #include "runtime/checking.h"
 #include "runtime/chosen_device.h"
@@ -46,7 +47,9 @@ struct umadv {
 	struct um_iterations iterations;
 	struct um_op_state op;
 	struct um_replan replan;
-	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, while no plan is followed */
+	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
+	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */
+	struct um_horizon horizon; /* capacity 0: none */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
 };

@@ -40,6 +40,29 @@ static inline int capturing(struct umadv *adv, um_stream stream)
 	return um_op_state_captured(&adv->op, &adv->device, stream, code, status, &adv->notices);
 }
 
+/* The plan's program runs from here on. What is resident stays known if the plan evicts nothing but memory without live
+ * tensors that it does not use. */
+static void begin_plan(struct umadv *adv)
+{
+	const struct um_horizon_blocks *known = &adv->horizon.blocks;
+	const struct um_compiled_plan *p = &adv->replan.program;
+	int evicts = um_replan_first_op(&adv->replan);
+
+	if (evicts || known->n_live)
+		um_on_use_forget(&adv->on_use);
+	for (uint32_t i = 0; i < known->n_live && !evicts; i++)
+		um_on_use_add(&adv->on_use, known->heap[i].block->addr);
+	for (uint32_t i = known->oldest; known->n_dead && i != UM_HORIZON_NONE && !evicts; i = known->at[i].behind) {
+		size_t k = um_compiled_plan_find(p, known->at[i].addr);
+
+		if (k < p->blocks.n && p->blocks.at[k] == known->at[i].addr)
+			um_on_use_add(&adv->on_use, known->at[i].addr);
+	}
+	adv->on_use.full |= evicts;
+	if (adv->horizon.host.capacity)
+		um_horizon_forget(&adv->horizon);
+}
+
 /* Advances the cursor by this op, or leaves the schedule. */
 static void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
@@ -58,7 +81,7 @@ static void advance(struct umadv *adv, const struct um_op *op, const struct umad
 	}
 	if (um_follow_waits(r->state) && c->op == 1) {
 		um_context_forget_uses(adv);
-		um_replan_first_op(r);
+		begin_plan(adv);
 	}
 }
 
@@ -67,6 +90,26 @@ static inline void prefetch_on_use(struct umadv *adv)
 {
 	if (adv->on_use.give)
 		um_on_use_op(&adv->on_use, adv->op.stream, adv->op.uses, adv->op.n_uses);
+}
+
+/* The op follows no plan. */
+static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned stream)
+{
+	struct um_op_state *o = &adv->op;
+	uint64_t ns = um_profile_op_ns(&adv->device.profile, &op->cost, um_uses_touched(o->uses, o->n_uses));
+	const struct um_predictor_feed feed = {um_predictor_kind(op->name, op->stream, o->n_uses), ns, o->uses, o->n_uses};
+
+	if (o->beside_plan) {
+		um_executor_leave(adv->replan.executor); /* of a program that ended with the iteration before */
+		um_horizon_forget(&adv->horizon);
+		um_horizon_recall(&adv->horizon);
+	}
+	o->beside_plan = 0;
+	if (um_predictor_op(&adv->predictor, &feed)) {
+		adv->notices.errors++;
+		return;
+	}
+	um_horizon_op(&adv->horizon, stream, o->uses, o->n_uses, ns);
 }
 
 /* `info`: of an op that was looked up; NULL: the op is the schedule's next. */
@@ -79,11 +122,11 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
 	advance(adv, op, info);
 	if (!um_executor_active(ex)) {
-		um_executor_leave(ex); /* a program that ended with the previous iteration */
-		if (adv->op.beside_plan && adv->on_use.full)
-			um_on_use_forget(&adv->on_use);
-		adv->op.beside_plan = 0;
-		prefetch_on_use(adv);
+		if (adv->horizon.host.capacity) {
+			look_ahead(adv, op, stream);
+		} else {
+			um_executor_leave(ex); /* a program that ended with the previous iteration */
+		}
 		return;
 	}
 	adv->iterations.hinted = 1;
@@ -94,8 +137,6 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	adv->op.beside_plan = 1;
 	if (!adv->replan.begins)
 		return;
-	if (um_replan_evicts(&adv->replan))
-		adv->on_use.full = 1;
 	prefetch_on_use(adv); /* tensors may be at other addresses than planned */
 }
 
@@ -206,6 +247,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	if (!repeated || adv->device.gpu->api->announce || um_sinks_listened(&adv->sinks)) {
 		op = um_op_state_op(o, (int32_t)number, info);
 		report_op(adv, &op, stream, repeated);
+	} else if (adv->horizon.host.capacity && !um_executor_active(r->executor)) {
+		op = um_op_state_op(o, (int32_t)number, info);
 	}
 	if (r->timer.state == UM_OP_TIMER_RUNS)
 		um_op_timer_stop_op(&r->timer, stream);

@@ -144,6 +144,8 @@ int um_context_free(struct umadv *adv, void *ptr)
 		adv->device.gpu->api->cudaFree(adv->device.gpu, ptr);
 	else
 		um_arena_pool_free(&adv->tensors.pool, addr, bytes);
+	if (adv->horizon.host.capacity && !unmanaged)
+		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;
 }
 

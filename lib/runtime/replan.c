@@ -326,19 +326,22 @@ void um_replan_teach(struct um_replan *r, const struct um_iteration *it)
 	um_schedule_fini(&s);
 }
 
-void um_replan_first_op(struct um_replan *r)
+int um_replan_first_op(struct um_replan *r)
 {
+	uint64_t capacity = r->host.device->budget / UM_BLOCK_BYTES, in_use = 0;
 	struct um_executor_range *used;
 	size_t n = um_tensors_used(r->host.tensors, &used);
 
 	um_follow_step(&r->state, UM_FOLLOW_ON_FIRST_OP);
 	r->begins = 1;
-	if (!used ||
-	    um_executor_adopt(r->executor, &r->program, r->host.device->budget / UM_BLOCK_BYTES, used, n, &r->cursor))
+	if (!used || um_executor_adopt(r->executor, &r->program, capacity, used, n, &r->cursor))
 		r->notices->errors++;
 	else
 		r->n_plans++;
+	for (size_t i = 0; used && i < n; i++)
+		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	free(used);
+	return in_use > capacity || um_replan_evicts(r);
 }
 
 /* Binds the slots of a saved plan to tensors by name and size. */
@@ -407,7 +410,8 @@ int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 
 	if (!d->gpu->caps.concurrent_managed || !um_strategy_plans(r->host.options->strategy))
 		return 0;
-	host->budget_blocks = d->larger ? d->budget / UM_BLOCK_BYTES : 0;
+	host->budget_blocks = d->budget / UM_BLOCK_BYTES;
+	host->larger = d->larger;
 	host->evict_ns = d->profile.c_pf + d->profile.c_pf_cpu;
 	host->link_ns = (uint64_t)((double)UM_BLOCK_BYTES * 1e9 / (d->profile.d2h * d->profile.eta));
 	err = um_executor_open(&r->executor, d->gpu, host);

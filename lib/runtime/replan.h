@@ -74,8 +74,9 @@ int um_replan_start_warm(struct um_replan *r);
  * when no discard of them is pending. */
 void um_replan_leave(struct um_replan *r, uint64_t number);
 
-/* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again. */
-void um_replan_first_op(struct um_replan *r);
+/* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.
+ * 1: the plan may evict what was resident. */
+int um_replan_first_op(struct um_replan *r);
 
 /* 1: the program is running. */
 static inline int um_replan_hints(const struct um_replan *r)

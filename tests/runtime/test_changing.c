@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-#define ITERATIONS 16
+#define ITERATIONS 24
 
 struct sums {
 	double cold, rest; /* ns of the first two iterations, and of all others */

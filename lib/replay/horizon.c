@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "replay/horizon.h"
+
+#include "replay/block_lru.h"
+
+#include <string.h>
+
+/* Of a range of which an op touches less than this share, page faults move fewer bytes than a prefetch. */
+#define SPARSE 8
+
+#define RUN 2 /* blocks in a request, as compiled_plan.h */
+#define EARLY_BLOCKS 4 /* that prefetches start earlier than they must */
+#define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
+#define SCANS 4 /* of each op; more follow what became known since, and cost more */
+
+int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
+{
+	memset(h, 0, sizeof *h);
+	h->host = *host;
+	h->freed = calloc(host->capacity + 1, sizeof *h->freed);
+	h->gone = calloc(UM_HORIZON_GONE, sizeof *h->gone);
+	if (um_horizon_blocks_init(&h->blocks, host->capacity, host->in_ns) || !h->freed || !h->gone)
+		return -ENOMEM;
+	return 0;
+}
+
+void um_horizon_fini(struct um_horizon *h)
+{
+	um_horizon_blocks_fini(&h->blocks);
+	free(h->freed);
+	free(h->gone);
+	memset(h, 0, sizeof *h);
+}
+
+void um_horizon_forget(struct um_horizon *h)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+
+	um_horizon_blocks_begin(t, 0);
+	while (t->n_live)
+		um_horizon_blocks_drop(t, t->heap[t->n_live - 1].block);
+	while (t->n_dead)
+		um_horizon_blocks_drop(t, &t->at[t->newest]);
+	h->n_in = h->n_out = 0;
+	h->scanned = h->marked = 0;
+	h->epoch = um_executor_epoch(h->host.executor);
+	h->before = um_executor_room_now(h->host.executor);
+}
+
+/* Number of the op at hand. */
+static uint64_t current(const struct um_horizon *h)
+{
+	return h->host.predictor->n_ops;
+}
+
+static void recall_block(void *user, uint64_t addr)
+{
+	struct um_horizon *h = user;
+	struct um_horizon_blocks *t = &h->blocks;
+	struct um_horizon_block *b;
+
+	if (t->n_live == h->host.capacity || um_horizon_blocks_find(t, addr))
+		return;
+	b = um_horizon_blocks_come(t, addr, UM_HORIZON_UNKNOWN + h->host.capacity - t->n_live);
+	b->in = um_executor_in_queued(h->host.executor);
+	if (h->host.dead(h->host.user, addr))
+		um_horizon_blocks_die(t, b);
+	h->n_in++;
+}
+
+void um_horizon_recall(struct um_horizon *h)
+{
+	um_executor_visit_resident(h->host.executor, recall_block, h);
+}
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+/* What a prefetch of the block waits for, so that it does not come before the block's own eviction. */
+static struct um_executor_room *gone_of(const struct um_horizon *h, uint64_t addr)
+{
+	return &h->gone[(addr / UM_BLOCK_BYTES * 0x9e3779b97f4a7c15ull >> 32) % UM_HORIZON_GONE];
+}
+
+static void wait_for(struct um_executor_room *room, const struct um_executor_room *too)
+{
+	if ((int32_t)(too->outs - room->outs) > 0)
+		room->outs = too->outs;
+	if ((int32_t)(too->drops - room->drops) > 0)
+		room->drops = too->drops;
+}
+
+/* Evicts the block. 0 or -EAGAIN. */
+static int evict(struct um_horizon *h, struct um_horizon_block *b)
+{
+	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
+	uint64_t addr = b->addr, next = b->state == UM_BLOCK_LIVE ? b->next : 0;
+
+	if (b->last < b->came) /* it must have arrived before it is evicted, and no op has waited for it */
+		um_executor_await(h->host.executor, b->in, h->stream);
+	if (b->last >= h->marked || b->last < b->came) {
+		if (um_executor_mark(h->host.executor))
+			return -EAGAIN;
+		h->marked = current(h);
+	}
+	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, room))
+		return -EAGAIN;
+	*gone_of(h, addr) = *room;
+	um_horizon_blocks_drop(&h->blocks, b);
+	if (next > current(h) && next <= h->scanned)
+		um_horizon_blocks_miss(&h->blocks, addr, next);
+	return 0;
+}
+
+/* Blocks that were not used when they should have been: nothing is known of them. */
+static void doubt_overdue(struct um_horizon *h)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+
+	for (uint32_t i = 0; i < t->n_live; i++)
+		if (t->heap[i].next < current(h))
+			um_horizon_blocks_set_next(t, t->heap[i].block, UM_HORIZON_UNKNOWN - t->heap[i].block->last);
+}
+
+/* Makes room for one more block, by evicting one that is used after op number `op`. 0; -ENOSPC: there is none; -EAGAIN.
+ */
+static int make_room(struct um_horizon *h, uint64_t op)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+
+	if (t->n_live + t->n_dead < h->host.capacity)
+		return 0;
+	if (t->n_dead)
+		return evict(h, &t->at[t->oldest]);
+	if (t->heap->next <= op && op == current(h))
+		doubt_overdue(h);
+	return t->heap->next <= op ? -ENOSPC : evict(h, t->heap->block);
+}
+
+/* Blocks that are requested together. */
+struct run {
+	uint64_t addr, op;
+	uint32_t n;
+	struct um_horizon_block *block[RUN];
+};
+
+/* Requests the blocks that were collected. 0 or -EAGAIN. */
+static int request(struct um_horizon *h, struct run *r)
+{
+	struct um_executor_room room;
+	uint32_t number;
+
+	if (!r->n)
+		return 0;
+	room = um_executor_room_done(h->host.executor);
+	wait_for(&room, &h->before);
+	if (h->n_in > h->host.capacity)
+		wait_for(&room, &h->freed[(h->n_in - h->host.capacity - 1) % h->host.capacity]);
+	for (uint32_t i = 0; i < r->n; i++)
+		wait_for(&room, gone_of(h, r->addr + i * UM_BLOCK_BYTES));
+	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > current(h), &room, &number))
+		return -EAGAIN;
+	if (h->in_free < h->clock)
+		h->in_free = h->clock;
+	for (uint32_t i = 0; i < r->n; i++) {
+		h->in_free += h->host.in_ns;
+		r->block[i]->in = number;
+		r->block[i]->arrives = h->in_free;
+	}
+	r->n = 0;
+	return 0;
+}
+
+/* Requests a block that is not resident, for op number `op`. 0, -ENOSPC, -EAGAIN. */
+static int bring(struct um_horizon *h, struct run *r, uint64_t addr, uint64_t op)
+{
+	int err = 0, ahead = op > current(h);
+
+	if (r->n && (r->n == RUN || r->addr + r->n * UM_BLOCK_BYTES != addr || r->op != op))
+		err = request(h, r);
+	if (!err)
+		err = make_room(h, ahead ? h->scanned : op);
+	if (err)
+		return err;
+	if (!r->n)
+		*r = (struct run){.addr = addr, .op = op};
+	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op);
+	if (ahead)
+		um_horizon_blocks_set_near(&h->blocks, r->block[r->n], 1);
+	r->block[r->n]->came = current(h);
+	r->n++;
+	h->n_in++;
+	return 0;
+}
+
+/* --- the op at hand ----------------------------------------------------------------------------------------------- */
+
+static int is_sparse(uint64_t touched, uint64_t bytes)
+{
+	return touched < bytes / SPARSE;
+}
+
+static int is_ours(const struct um_use *u)
+{
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !is_sparse(u->touched, u->bytes);
+}
+
+/* Its blocks are not evicted for one another. */
+static void pin(struct um_horizon *h, const struct um_use *u)
+{
+	uint64_t begin = u->tensor->addr + u->off, op = current(h);
+
+	for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
+		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+		if (!um_horizon_block_resident(b))
+			continue;
+		if (b->state == UM_BLOCK_DEAD)
+			um_horizon_blocks_revive(&h->blocks, b, op);
+		if (b->next > op && b->next < UM_HORIZON_NO_OP && (b->later <= op || b->next < b->later))
+			b->later = b->next;
+		um_horizon_blocks_set_next(&h->blocks, b, op);
+	}
+}
+
+/* Requests its missing blocks. What finds no room is left to page faults. 0 or -EAGAIN. */
+static int demand(struct um_horizon *h, const struct um_use *u)
+{
+	uint64_t begin = u->tensor->addr + u->off;
+	struct run r = {0};
+	int err = 0;
+
+	for (uint64_t a = um_block_of(begin); a < begin + u->bytes && !err; a += UM_BLOCK_BYTES)
+		if (!um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+			err = bring(h, &r, a, current(h));
+	return err == -EAGAIN ? err : request(h, &r);
+}
+
+/* What the op waits for. */
+struct arrival {
+	uint32_t in; /* number after the last prefetch */
+	int64_t at; /* ns, estimated: its end */
+	int any;
+};
+
+static void find_arrival(const struct um_horizon *h, const struct um_use *u, struct arrival *last)
+{
+	uint64_t begin = u->tensor->addr + u->off;
+
+	for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
+		const struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+		if (!um_horizon_block_resident(b))
+			continue;
+		if (!last->any || (int32_t)(b->in - last->in) > 0)
+			last->in = b->in;
+		if (b->arrives > last->at)
+			last->at = b->arrives;
+		last->any = 1;
+	}
+}
+
+/* The op has used the range; its tensor is used again at `next`, another tensor of the block perhaps earlier. */
+static void release(struct um_horizon *h, const struct um_use *u, uint64_t next)
+{
+	uint64_t begin = u->tensor->addr + u->off, op = current(h);
+
+	for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
+		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+		if (!um_horizon_block_resident(b))
+			continue;
+		if (b->next <= op || next < b->next)
+			um_horizon_blocks_set_next(&h->blocks, b, b->later > op && b->later < next ? b->later : next);
+		b->last = op;
+		um_horizon_blocks_set_near(&h->blocks, b, b->next <= h->scanned);
+	}
+}
+
+static uint64_t next_use(const struct um_horizon *h, uint32_t k)
+{
+	uint64_t ops = um_predictor_next_use(h->host.predictor, k);
+
+	return ops == UM_PREDICTOR_UNKNOWN ? UM_HORIZON_UNKNOWN - current(h)
+	       : ops == UM_PREDICTOR_NEVER ? UM_HORIZON_NEVER - current(h)
+					   : current(h) + ops;
+}
+
+/* --- ops to come -------------------------------------------------------------------------------------------------- */
+
+/* Op number `scanned` uses this block. */
+static void scan_block(struct um_horizon *h, uint64_t addr)
+{
+	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
+
+	if (!b) {
+		um_horizon_blocks_miss(&h->blocks, addr, h->scanned);
+		return;
+	}
+	if (b->state == UM_BLOCK_LIVE)
+		um_horizon_blocks_set_near(&h->blocks, b, 1);
+	if (b->state == UM_BLOCK_LIVE && h->scanned < b->next)
+		um_horizon_blocks_set_next(&h->blocks, b, h->scanned);
+	else if (h->scanned > b->next && (b->later <= b->next || h->scanned < b->later))
+		b->later = h->scanned;
+}
+
+static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
+{
+	h->scanned++;
+	h->blocks.misses[h->scanned % UM_HORIZON_OPS].begins = h->scan_clock;
+	h->scan_clock += (int64_t)op->ns;
+	for (uint32_t k = 0; k < op->n_uses; k++) {
+		struct um_predicted_use u;
+		uint64_t begin;
+
+		if (!um_predictor_use_of(h->host.predictor, op, k, &u) || !u.sure || is_sparse(u.touched, u.bytes) ||
+		    u.tensor->flags & UM_TENSOR_UNMANAGED)
+			continue;
+		begin = u.tensor->addr + u.off;
+		for (uint64_t a = um_block_of(begin); a < begin + u.bytes; a += UM_BLOCK_BYTES)
+			scan_block(h, a);
+	}
+}
+
+/* Scans ops as long as what they use fits. The scan begins anew where the prediction has changed, and now and then:
+ * tensors were born, and others were matched. The op at hand takes `ns`. */
+static void scan(struct um_horizon *h, uint64_t ns)
+{
+	const struct um_predictor *p = h->host.predictor;
+	uint64_t most = h->host.capacity - h->host.capacity / 16;
+	const struct um_predictor_op *op;
+
+	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
+		um_horizon_blocks_begin(&h->blocks, p->n_ops + 1);
+		h->scanned = p->n_ops;
+		h->scan_again = 0;
+		h->scan_clock = h->clock + (int64_t)ns;
+	}
+	um_horizon_blocks_pass(&h->blocks, p->n_ops + 1);
+	if (h->scanned > p->n_ops)
+		h->slip = h->clock + (int64_t)ns - h->blocks.misses[(p->n_ops + 1) % UM_HORIZON_OPS].begins;
+	else
+		h->slip = 0;
+	while (h->blocks.n_near + h->blocks.n_missed < most && h->blocks.n_missed < UM_HORIZON_MISSED / 2 &&
+	       h->scanned - p->n_ops < UM_HORIZON_OPS - 1 &&
+	       (op = um_predictor_ahead(p, h->scanned - p->n_ops + 1)))
+		scan_op(h, op);
+	if (!h->scan_again)
+		h->scan_again = p->n_ops + 16 + (h->scanned - p->n_ops) / SCANS;
+}
+
+/* Requests missed blocks whose prefetch must start before the next op does. 0 or -EAGAIN. */
+static int prefetch(struct um_horizon *h, uint64_t ns)
+{
+	int64_t end = h->clock + (int64_t)ns, early = EARLY_BLOCKS * h->host.in_ns;
+	struct run r = {0};
+	int err = 0;
+
+	while (h->blocks.n_missed && !err && h->in_free <= end + early) {
+		int64_t from = h->in_free > end ? h->in_free : end;
+		const struct um_horizon_block *b;
+
+		if (um_horizon_blocks_must_start(&h->blocks, current(h) + 1) + h->slip > from + early)
+			break;
+		b = um_horizon_blocks_first_missed(&h->blocks);
+		err = bring(h, &r, b->addr, b->next);
+	}
+	return err == -EAGAIN ? err : request(h, &r);
+}
+
+static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
+{
+	struct arrival last = {0};
+	int err = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		if (is_ours(&uses[k]))
+			pin(h, &uses[k]);
+	for (uint32_t k = 0; k < n && !err; k++)
+		if (is_ours(&uses[k]))
+			err = demand(h, &uses[k]);
+	if (err)
+		return err;
+	for (uint32_t k = 0; k < n; k++)
+		if (is_ours(&uses[k]))
+			find_arrival(h, &uses[k], &last);
+	if (last.any)
+		um_executor_await(h->host.executor, last.in, stream);
+	if (last.at > h->clock)
+		h->clock = last.at;
+	scan(h, ns);
+	return prefetch(h, ns);
+}
+
+void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
+{
+	h->stream = stream;
+	if (h->epoch != um_executor_epoch(h->host.executor)) {
+		um_horizon_forget(h);
+		um_horizon_recall(h);
+	}
+	if (current(h) % OVERDUE_OPS == 0)
+		doubt_overdue(h);
+	if (request_all(h, stream, uses, n, ns)) { /* the queues are full */
+		um_executor_cancel(h->host.executor);
+		um_horizon_forget(h);
+	}
+	for (uint32_t k = 0; k < n; k++)
+		if (is_ours(&uses[k]))
+			release(h, &uses[k], next_use(h, k));
+	h->clock += (int64_t)ns;
+}
+
+void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
+{
+	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES) {
+		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+		if (!b || b->state == UM_BLOCK_DEAD || !h->host.dead(h->host.user, a))
+			continue;
+		if (b->state == UM_BLOCK_LIVE)
+			um_horizon_blocks_die(&h->blocks, b);
+		else
+			um_horizon_blocks_drop(&h->blocks, b); /* missed for the tensor that was there */
+	}
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * horizon.h - hints for a program that follows no plan: a rolling horizon over the ops that probably come next
+ *
+ * in    ops, with what they use; the predictor
+ * out   requests to the executor: prefetches, evictions, discards; ops that wait for their blocks
+ * owns  the table of blocks
+ *
+ * An op's missing blocks are requested as it is announced. Beyond that the predicted ops are scanned, as far as all that
+ * they use fits into the budget, and the blocks that they miss are requested as late as they can be without an op
+ * waiting: too early they would take the place of blocks that are used sooner. The victim is a block without a live
+ * tensor, which is discarded; else the one whose next use is furthest, and for a prefetch outside the scanned ops; where
+ * nothing is known of that, the least recently used one. Without predictions this is prefetch on use within the budget.
+ *
+ * Time is estimated: the durations of the ops, and the backlog of the link. Op path, only while no plan is followed:
+ * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
+ */
+#ifndef UM_REPLAY_HORIZON_H
+#define UM_REPLAY_HORIZON_H
+
+#include "replay/executor.h"
+#include "replay/horizon_blocks.h"
+#include "replay/predictor.h"
+
+#define UM_HORIZON_GONE 4096u /* a power of two */
+
+/* Pointers are borrowed. */
+struct um_horizon_host {
+	struct um_executor *executor;
+	const struct um_predictor *predictor;
+	uint64_t capacity; /* blocks */
+	int64_t in_ns; /* time to prefetch a block */
+	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
+	void *user;
+};
+
+struct um_horizon {
+	struct um_horizon_host host;
+	struct um_horizon_blocks blocks;
+	struct um_executor_room *freed; /* ring of `capacity`: by number of the eviction */
+	struct um_executor_room *gone; /* by hash of the address: of the latest evictions of such blocks */
+	uint32_t epoch; /* of the executor: requests of earlier ones were dropped */
+	struct um_executor_room before; /* evictions requested before the table was begun */
+	uint64_t n_in, n_out; /* blocks prefetched and evicted */
+	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
+	uint64_t scan_again; /* number of the op from which the scan begins anew */
+	int64_t clock; /* ns, estimated: when the op at hand begins */
+	int64_t scan_clock; /* the same of the op after `scanned`, as estimated when the scan began */
+	int64_t slip; /* by how much ops really begin later than that */
+	int64_t in_free; /* when the link has carried what was requested */
+	unsigned stream; /* of the op at hand */
+	uint64_t marked; /* number of the op at hand when evictions were last made to wait for the ops before it */
+};
+
+/* 0 or -ENOMEM; um_horizon_fini in any case. */
+int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host);
+void um_horizon_fini(struct um_horizon *h);
+
+/* An op, which the predictor was just fed with, is about to be launched on the program's stream of this number. It
+ * takes `ns` with everything resident. */
+void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns);
+
+/* Memory was freed. */
+void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);
+
+/* It is not known any more what is resident. */
+void um_horizon_forget(struct um_horizon *h);
+/* After that: what the executor knows of it. */
+void um_horizon_recall(struct um_horizon *h);
+
+#endif
