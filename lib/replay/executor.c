@@ -51,8 +51,9 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 	err = um_lanes_open(&ex->lanes, gpu, um_lanes_out_workers(host->evict_ns, host->link_ns));
 	if (err)
 		goto free_executor;
-	err = host->larger ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks)
-			   : um_block_limit_watch(&ex->lanes.limit, host->budget_blocks);
+	err = !host->budget_blocks ? 0
+	      : host->larger	  ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks)
+				  : um_block_limit_watch(&ex->lanes.limit, host->budget_blocks);
 	if (err)
 		goto close_lanes;
 	*out = ex;

@@ -48,7 +48,7 @@ struct um_executor_host {
 	void (*clip)(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole);
 	void *user;
 	const struct um_app_streams *streams; /* the program's, borrowed until close */
-	uint64_t budget_blocks;
+	uint64_t budget_blocks; /* 0: not known */
 	int larger; /* the device has more memory, and does not keep the budget by itself */
 	uint64_t evict_ns, link_ns; /* time to evict one block: the driver's work on the calling thread, and the copy */
 };

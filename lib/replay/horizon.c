@@ -424,3 +424,19 @@ void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 			um_horizon_blocks_drop(&h->blocks, b); /* missed for the tensor that was there */
 	}
 }
+
+void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n)
+{
+	for (const struct um_use *u = uses; u < uses + n; u++) {
+		uint64_t begin = u->tensor->addr + u->off;
+
+		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
+			struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
+
+			if (!um_horizon_block_resident(b))
+				continue;
+			um_horizon_blocks_drop(&h->blocks, b);
+			h->freed[h->n_out++ % h->host.capacity] = h->before;
+		}
+	}
+}

@@ -63,6 +63,9 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 /* Memory was freed. */
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 
+/* The CPU uses the ranges: their blocks leave the device. */
+void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n);
+
 /* It is not known any more what is resident. */
 void um_horizon_forget(struct um_horizon *h);
 /* After that: what the executor knows of it. */

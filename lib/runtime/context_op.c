@@ -100,7 +100,7 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 	const struct um_predictor_feed feed = {um_predictor_kind(op->name, op->stream, o->n_uses), ns, o->uses, o->n_uses};
 
 	if (o->beside_plan) {
-		um_executor_leave(adv->replan.executor); /* of a program that ended with the iteration before */
+		um_executor_leave(adv->replan.executor); /* a program that ended with the previous iteration */
 		um_horizon_forget(&adv->horizon);
 		um_horizon_recall(&adv->horizon);
 	}
@@ -122,11 +122,10 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
 	advance(adv, op, info);
 	if (!um_executor_active(ex)) {
-		if (adv->horizon.host.capacity) {
+		if (adv->horizon.host.capacity)
 			look_ahead(adv, op, stream);
-		} else {
+		else
 			um_executor_leave(ex); /* a program that ended with the previous iteration */
-		}
 		return;
 	}
 	adv->iterations.hinted = 1;
@@ -148,6 +147,8 @@ static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct u
 
 	if (adv->on_use.give)
 		um_on_use_evicted(&adv->on_use, o->uses, o->n_uses);
+	if (adv->horizon.host.capacity)
+		um_horizon_evicted(&adv->horizon, o->uses, o->n_uses);
 	if (!ex)
 		return;
 	advance(adv, op, info);
