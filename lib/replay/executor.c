@@ -2,38 +2,13 @@
  *
  * executor.c - issues a compiled plan's actions
  */
-#include "replay/executor.h"
-
-#include "replay/lanes.h"
-#include "replay/advice_state.h"
+#include "replay/executor_state.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 
 #define CLEARED_ITERATIONS 2 /* misplaced tensors may be carried over from the first iteration, and die in the second */
-
-struct um_executor {
-	struct um_gpu *gpu;
-	struct um_executor_host host;
-	struct um_lanes lanes;
-	struct um_advice_state read_mostly, host_resident;
-
-	const struct um_compiled_plan *program; /* NULL: none */
-	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
-	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
-	struct um_executor_range whole; /* no range inside this memory is clipped */
-	int inside; /* all ranges of the plan are in such memory */
-	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
-	uint64_t turn; /* number of iterations since the plan was adopted */
-	int can_refresh; /* all blocks to refresh are at their planned places */
-	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
-	int32_t gate_least; /* ops that wait, wait for at least this many ins */
-
-	int awake; /* the workers expect requests */
-	uint64_t number; /* of the current op, if there is a listener */
-	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
-};
 
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host)
 {
@@ -52,8 +27,8 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 	if (err)
 		goto free_executor;
 	err = !host->budget_blocks ? 0
-	      : host->larger	  ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks)
-				  : um_block_limit_watch(&ex->lanes.limit, host->budget_blocks);
+	      : host->larger	   ? um_block_limit_set(&ex->lanes.limit, host->budget_blocks)
+				   : um_block_limit_watch(&ex->lanes.limit, host->budget_blocks);
 	if (err)
 		goto close_lanes;
 	*out = ex;
@@ -95,33 +70,9 @@ int um_executor_too_many_streams(const struct um_executor *ex)
 	return ex->host.streams->overflow || ex->host.streams->n > UM_LANES_STREAMS;
 }
 
-static int mark(struct um_executor *ex)
-{
-	return um_lanes_mark(&ex->lanes, ex->host.streams->at, ex->host.streams->n);
-}
-
-static int is_whole(const struct um_executor *ex, struct um_executor_range r)
-{
-	uint64_t off = r.addr - ex->whole.addr;
-
-	return off < ex->whole.bytes && r.bytes <= ex->whole.bytes - off;
-}
-
-static struct um_executor_range clip(struct um_executor *ex, struct um_executor_range r)
-{
-	if (r.bytes && ex->host.clip && !is_whole(ex, r))
-		ex->host.clip(ex->host.user, &r.addr, &r.bytes, &ex->whole);
-	return r;
-}
-
-static int may_discard(struct um_executor *ex, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
-{
-	return ex->host.may_discard(ex->host.user, addr, bytes, um_lanes_gates(&ex->lanes) ? waits : UM_NO_OP_WAITS);
-}
-
 /* A range that may not be discarded is evicted with a copy. */
-static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
-		    enum um_executor_waits waits)
+int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
+		     enum um_executor_waits waits)
 {
 	int may = 0, err;
 
@@ -129,7 +80,7 @@ static int put_drop(struct um_executor *ex, enum um_action_kind kind, struct um_
 		kind = !um_advice_state_has(&ex->read_mostly, r.addr, r.bytes) ? UM_ACTION_EVICT
 		       : ex->turn					       ? kind
 									       : UM_ACTION_EVICT_OR_DROP;
-	else if (r.bytes && !(ex->gpu->caps.discard && (may = may_discard(ex, r.addr, r.bytes, waits))))
+	else if (r.bytes && !(ex->gpu->caps.discard && (may = um_executor_may_discard(ex, r.addr, r.bytes, waits))))
 		kind = UM_ACTION_EVICT;
 	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait);
 	if (!err && may > 1)
@@ -261,7 +212,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		if (!ex->inside || is_moved(a, cursor)) {
 			if (ex->can_refresh && !is_rotated(a, cursor))
 				ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
-			r = clip(ex, locate(a, cursor));
+			r = um_executor_clip(ex, locate(a, cursor));
 		}
 		if (l->results.listener.report && expect(ex, op, (uint32_t)(a - p->actions.at)))
 			return -EAGAIN;
@@ -273,7 +224,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 				return -EAGAIN;
 			continue;
 		}
-		if (!marked && mark(ex))
+		if (!marked && um_executor_mark_streams(ex))
 			return -EAGAIN;
 		marked = 1;
 		wait = number(a->room, ex->in_base, ex->in_least);
@@ -281,7 +232,7 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
 		if (a->kind == UM_ACTION_EVICT ? um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
 		    : a->kind == UM_ACTION_LEAVE_TO_DRIVER ? put_leave(ex, r, wait)
-							   : put_drop(ex, a->kind, r, wait, waits))
+							   : um_executor_drop(ex, a->kind, r, wait, waits))
 			return -EAGAIN;
 	}
 	return 0;
@@ -304,93 +255,6 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 						      ex->host.streams->at[stream].handle, stream))
 		um_lanes_settle(l); /* the op does not wait for discards before it */
 	return 0;
-}
-
-/* --- requests without a plan -------------------------------------------------------------------------------------- */
-
-int um_executor_mark(struct um_executor *ex)
-{
-	return um_executor_too_many_streams(ex) ? -EAGAIN : mark(ex);
-}
-
-struct um_executor_room um_executor_room_now(const struct um_executor *ex)
-{
-	return (struct um_executor_room){um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT),
-					 um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP)};
-}
-
-uint32_t um_executor_in_queued(const struct um_executor *ex)
-{
-	return um_lanes_in_queued(&ex->lanes);
-}
-
-struct um_executor_room um_executor_room_done(const struct um_executor *ex)
-{
-	return (struct um_executor_room){um_lanes_evict_done(&ex->lanes, UM_LANE_OUT),
-					 um_lanes_evict_done(&ex->lanes, UM_LANE_DROP)};
-}
-
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, struct um_executor_room *room)
-{
-	struct um_executor_range r = clip(ex, (struct um_executor_range){addr, bytes});
-	int dead = r.bytes && may_discard(ex, r.addr, r.bytes, UM_NO_OP_WAITS), err;
-	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
-	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
-
-	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
-		return -EAGAIN;
-	if (dead)
-		err = put_drop(ex, kind, r, in, UM_NO_OP_WAITS);
-	else
-		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in);
-	*room = um_executor_room_now(ex);
-	return err;
-}
-
-int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
-		      const struct um_executor_room *room, uint32_t *in)
-{
-	struct um_executor_range r = clip(ex, (struct um_executor_range){addr, bytes});
-	struct um_lanes *l = &ex->lanes;
-
-	if (!ex->awake)
-		um_lanes_wake(l);
-	ex->awake = 1;
-	if (l->results.listener.report && um_lanes_expect(l, UM_ACTION_PREFETCH, ahead ? UM_HINT_RESULTS_NO_OP : ex->number))
-		return -EAGAIN;
-	if (um_lanes_in(l, r.addr, r.bytes, room->outs, room->drops))
-		return -EAGAIN;
-	*in = um_lanes_in_queued(l);
-	return 0;
-}
-
-void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream)
-{
-	struct um_lanes *l = &ex->lanes;
-
-	if (ex->gpu->api->worker_poke)
-		um_lanes_poke(l);
-	if (um_lanes_in_queued(l) - in >= UM_LANES_QUEUE || stream >= UM_LANES_STREAMS)
-		return; /* it has arrived long ago */
-	if (um_lanes_gate(l, in, ex->host.streams->at[stream].handle, stream))
-		um_lanes_settle(l);
-}
-
-void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user, uint64_t addr), void *user)
-{
-	um_lanes_carry_out(&ex->lanes);
-	um_block_limit_visit(&ex->lanes.limit, visit, user);
-}
-
-uint32_t um_executor_epoch(const struct um_executor *ex)
-{
-	return atomic_load_explicit(&ex->lanes.epoch, memory_order_relaxed);
-}
-
-void um_executor_cancel(struct um_executor *ex)
-{
-	ex->awake = 0;
-	um_lanes_drop(&ex->lanes);
 }
 
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
@@ -420,11 +284,11 @@ static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 
 	if (!bytes || (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
 		return;
-	r = clip(ex, (struct um_executor_range){addr, bytes});
+	r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	if (kind == UM_ACTION_EVICT) /* where there is room */
 		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes));
 	else
-		put_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), UM_LATER_OPS_WAIT);
+		um_executor_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), UM_LATER_OPS_WAIT);
 }
 
 /* Evicts every block in use that is not to stay, in runs of one kind; only dead ones, if there is room for the rest. */
@@ -435,7 +299,7 @@ static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t
 	enum um_action_kind run_kind = UM_ACTION_EVICT;
 
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
-		int dead = may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
+		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
 		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
@@ -488,7 +352,7 @@ static int is_inside(struct um_executor *ex, const struct um_compiled_plan *p)
 			const struct um_action *a = &p->iterations[i].actions.at[k];
 			struct um_executor_range r = {a->addr, a->bytes};
 
-			if (clip(ex, r).bytes != r.bytes || !is_whole(ex, r))
+			if (um_executor_clip(ex, r).bytes != r.bytes || !um_executor_is_whole(ex, r))
 				return 0;
 		}
 	return 1;
@@ -573,7 +437,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	for (size_t i = 0; i < n_used && (i || !mark(ex)); i++) {
+	for (size_t i = 0; i < n_used && (i || !um_executor_mark_streams(ex)); i++) {
 		if (in_use > capacity_blocks)
 			evict_unplanned(ex, kept.at, kept.n, &used[i], 0);
 		else
@@ -591,7 +455,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
-	for (size_t i = 0; i < n && (i || !mark(ex)); i++)
+	for (size_t i = 0; i < n && (i || !um_executor_mark_streams(ex)); i++)
 		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	begin_counts(ex, ex->turn + 1);
 }

@@ -342,8 +342,7 @@ static void scan(struct um_horizon *h, uint64_t ns)
 	else
 		h->slip = 0;
 	while (h->blocks.n_near + h->blocks.n_missed < most && h->blocks.n_missed < UM_HORIZON_MISSED / 2 &&
-	       h->scanned - p->n_ops < UM_HORIZON_OPS - 1 &&
-	       (op = um_predictor_ahead(p, h->scanned - p->n_ops + 1)))
+	       h->scanned - p->n_ops < UM_HORIZON_OPS - 1 && (op = um_predictor_ahead(p, h->scanned - p->n_ops + 1)))
 		scan_op(h, op);
 	if (!h->scan_again)
 		h->scan_again = p->n_ops + 16 + (h->scanned - p->n_ops) / SCANS;

@@ -194,8 +194,8 @@ static uint32_t wrong_tensors(const struct um_predictor *p, uint64_t match)
 /* `alike`: an op of the same kind that used one of the tensors, 0: none. */
 static uint64_t find_match(const struct um_predictor *p, uint64_t alike)
 {
-	uint64_t next = p->match && p->match + 1 < p->n_ops && same_kinds(p, p->match + 1, p->n_ops, 1) ? p->match + 1
-													: 0;
+	uint64_t next =
+		p->match && p->match + 1 < p->n_ops && same_kinds(p, p->match + 1, p->n_ops, 1) ? p->match + 1 : 0;
 
 	if (next && (alike <= p->match + 1 || !wrong_tensors(p, next) || wrong_tensors(p, alike)))
 		return next;

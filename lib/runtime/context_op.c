@@ -97,7 +97,8 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 {
 	struct um_op_state *o = &adv->op;
 	uint64_t ns = um_profile_op_ns(&adv->device.profile, &op->cost, um_uses_touched(o->uses, o->n_uses));
-	const struct um_predictor_feed feed = {um_predictor_kind(op->name, op->stream, o->n_uses), ns, o->uses, o->n_uses};
+	const struct um_predictor_feed feed = {um_predictor_kind(op->name, op->stream, o->n_uses), ns, o->uses,
+					       o->n_uses};
 
 	if (o->beside_plan) {
 		um_executor_leave(adv->replan.executor); /* a program that ended with the previous iteration */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor_direct.c - requests without a plan
+ */
+#include "replay/executor_state.h"
+
+int um_executor_mark(struct um_executor *ex)
+{
+	return um_executor_too_many_streams(ex) ? -EAGAIN : um_executor_mark_streams(ex);
+}
+
+struct um_executor_room um_executor_room_now(const struct um_executor *ex)
+{
+	return (struct um_executor_room){um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT),
+					 um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP)};
+}
+
+uint32_t um_executor_in_queued(const struct um_executor *ex)
+{
+	return um_lanes_in_queued(&ex->lanes);
+}
+
+struct um_executor_room um_executor_room_done(const struct um_executor *ex)
+{
+	return (struct um_executor_room){um_lanes_evict_done(&ex->lanes, UM_LANE_OUT),
+					 um_lanes_evict_done(&ex->lanes, UM_LANE_DROP)};
+}
+
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, struct um_executor_room *room)
+{
+	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
+	int dead = r.bytes && um_executor_may_discard(ex, r.addr, r.bytes, UM_NO_OP_WAITS), err;
+	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
+	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
+
+	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
+		return -EAGAIN;
+	if (dead)
+		err = um_executor_drop(ex, kind, r, in, UM_NO_OP_WAITS);
+	else
+		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in);
+	*room = um_executor_room_now(ex);
+	return err;
+}
+
+int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
+		      const struct um_executor_room *room, uint32_t *in)
+{
+	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
+	struct um_lanes *l = &ex->lanes;
+
+	if (!ex->awake)
+		um_lanes_wake(l);
+	ex->awake = 1;
+	if (l->results.listener.report &&
+	    um_lanes_expect(l, UM_ACTION_PREFETCH, ahead ? UM_HINT_RESULTS_NO_OP : ex->number))
+		return -EAGAIN;
+	if (um_lanes_in(l, r.addr, r.bytes, room->outs, room->drops))
+		return -EAGAIN;
+	*in = um_lanes_in_queued(l);
+	return 0;
+}
+
+void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream)
+{
+	struct um_lanes *l = &ex->lanes;
+
+	if (ex->gpu->api->worker_poke)
+		um_lanes_poke(l);
+	if (um_lanes_in_queued(l) - in >= UM_LANES_QUEUE || stream >= UM_LANES_STREAMS)
+		return; /* it has arrived long ago */
+	if (um_lanes_gate(l, in, ex->host.streams->at[stream].handle, stream))
+		um_lanes_settle(l);
+}
+
+void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user, uint64_t addr), void *user)
+{
+	um_lanes_carry_out(&ex->lanes);
+	um_block_limit_visit(&ex->lanes.limit, visit, user);
+}
+
+uint32_t um_executor_epoch(const struct um_executor *ex)
+{
+	return atomic_load_explicit(&ex->lanes.epoch, memory_order_relaxed);
+}
+
+void um_executor_cancel(struct um_executor *ex)
+{
+	ex->awake = 0;
+	um_lanes_drop(&ex->lanes);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor_state.h - the executor, for the files that it consists of: executor.c carries out plans, executor_direct.c
+ * the requests of the horizon
+ */
+#ifndef UM_REPLAY_EXECUTOR_STATE_H
+#define UM_REPLAY_EXECUTOR_STATE_H
+
+#include "replay/advice_state.h"
+#include "replay/executor.h"
+#include "replay/lanes.h"
+
+struct um_executor {
+	struct um_gpu *gpu;
+	struct um_executor_host host;
+	struct um_lanes lanes;
+	struct um_advice_state read_mostly, host_resident;
+
+	const struct um_compiled_plan *program; /* NULL: none */
+	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
+	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
+	struct um_executor_range whole; /* no range inside this memory is clipped */
+	int inside; /* all ranges of the plan are in such memory */
+	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
+	uint64_t turn; /* number of iterations since the plan was adopted */
+	int can_refresh; /* all blocks to refresh are at their planned places */
+	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
+	int32_t gate_least; /* ops that wait, wait for at least this many ins */
+
+	int awake; /* the workers expect requests */
+	uint64_t number; /* of the current op, if there is a listener */
+	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
+};
+
+static inline int um_executor_mark_streams(struct um_executor *ex)
+{
+	return um_lanes_mark(&ex->lanes, ex->host.streams->at, ex->host.streams->n);
+}
+
+static inline int um_executor_is_whole(const struct um_executor *ex, struct um_executor_range r)
+{
+	uint64_t off = r.addr - ex->whole.addr;
+
+	return off < ex->whole.bytes && r.bytes <= ex->whole.bytes - off;
+}
+
+static inline struct um_executor_range um_executor_clip(struct um_executor *ex, struct um_executor_range r)
+{
+	if (r.bytes && ex->host.clip && !um_executor_is_whole(ex, r))
+		ex->host.clip(ex->host.user, &r.addr, &r.bytes, &ex->whole);
+	return r;
+}
+
+static inline int um_executor_may_discard(struct um_executor *ex, uint64_t addr, uint64_t bytes,
+					  enum um_executor_waits waits)
+{
+	return ex->host.may_discard(ex->host.user, addr, bytes, um_lanes_gates(&ex->lanes) ? waits : UM_NO_OP_WAITS);
+}
+
+/* A range that may not be discarded is evicted with a copy. */
+int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
+		     enum um_executor_waits waits);
+
+#endif
