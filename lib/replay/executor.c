@@ -503,6 +503,12 @@ void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 	um_block_limit_remove(&ex->lanes.limit, addr, bytes);
 }
 
+void um_executor_cancel(struct um_executor *ex)
+{
+	ex->awake = 0;
+	um_lanes_drop(&ex->lanes);
+}
+
 void um_executor_leave(struct um_executor *ex)
 {
 	if (!ex->program) {

@@ -83,9 +83,3 @@ uint32_t um_executor_epoch(const struct um_executor *ex)
 {
 	return atomic_load_explicit(&ex->lanes.epoch, memory_order_relaxed);
 }
-
-void um_executor_cancel(struct um_executor *ex)
-{
-	ex->awake = 0;
-	um_lanes_drop(&ex->lanes);
-}
