@@ -6,11 +6,11 @@
  * out   requests to the executor: prefetches, evictions, discards; ops that wait for their blocks
  * owns  the table of blocks
  *
- * The horizon requests an op's missing blocks as the op is announced. It scans the predicted ops as far as all that they
- * use fits into the budget, and requests the blocks that they miss as late as it can without an op waiting: too early
- * they would displace blocks that are used sooner. The victim is a block without a live tensor, which is discarded;
- * otherwise the block whose next use is furthest, and for a prefetch outside the scanned ops; where the next use is not
- * known, the least recently used block. Without predictions this is prefetch on use within the budget.
+ * The horizon requests an op's missing blocks as the op is announced. It scans the predicted ops as far as all that
+ * they use fits into the budget, and requests the blocks that they miss as late as it can without an op waiting: too
+ * early they would displace blocks that are used sooner. The victim is a block without a live tensor, which is
+ * discarded; otherwise the block whose next use is furthest, and for a prefetch outside the scanned ops; where the next
+ * use is not known, the least recently used block. Without predictions this is prefetch on use within the budget.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
  * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.

@@ -163,8 +163,8 @@ void um_lanes_settle(struct um_lanes *l)
 	l->any_discard = 0;
 }
 
-/* All prefetches that announced ops wait for were requested from the driver, or nothing has moved for a while: what they
- * wait for may wait for this thread. */
+/* All prefetches that announced ops wait for were requested from the driver, or nothing has moved for a while: what
+ * they wait for may wait for this thread. */
 struct expected {
 	struct um_lanes *l;
 	uint32_t in, last;

@@ -175,8 +175,8 @@ static const struct um_tensor *expected(const struct um_predictor *p, const stru
 	return t ? t : live(node->id, node->tensor);
 }
 
-/* How many of the latest op's uses are of another tensor than expected if it is matched with this op? Those that are not
- * sure do not count. */
+/* How many of the latest op's uses are of another tensor than expected if it is matched with this op? Those that are
+ * not sure do not count. */
 static uint32_t wrong_tensors(const struct um_predictor *p, uint64_t match)
 {
 	const struct um_predictor_op *now = op_at(p, p->n_ops), *then = op_at(p, match);
