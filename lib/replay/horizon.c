@@ -8,6 +8,9 @@
 /* Of a range of which an op touches less than this share, page faults move fewer bytes than a prefetch. */
 #define SPARSE 8
 
+#define PAGE (64u << 10) /* that a fault makes resident at least */
+#define RESERVE_SHARE 4 /* at most this share of the budget is left to blocks that faults make resident */
+
 #define RUN 2 /* blocks in a request, as compiled_plan.h */
 #define EARLY_BLOCKS 4 /* that prefetches start earlier than they must */
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
@@ -121,16 +124,23 @@ static void doubt_overdue(struct um_horizon *h)
 			um_horizon_blocks_set_next(t, t->heap[i].block, UM_HORIZON_UNKNOWN - t->heap[i].block->last);
 }
 
+static uint64_t capacity(const struct um_horizon *h)
+{
+	return h->host.capacity - h->reserve;
+}
+
 /* Makes room for one more block, by evicting one that is used after op number `op`. 0; -ENOSPC: there is none; -EAGAIN.
  */
 static int make_room(struct um_horizon *h, uint64_t op)
 {
 	struct um_horizon_blocks *t = &h->blocks;
 
-	if (t->n_live + t->n_dead < h->host.capacity)
-		return 0;
-	if (t->n_dead)
-		return evict(h, &t->at[t->oldest]);
+	int err = 0;
+
+	while (t->n_dead && t->n_live + t->n_dead >= capacity(h) && !err)
+		err = evict(h, &t->at[t->oldest]);
+	if (err || t->n_live < capacity(h))
+		return err;
 	if (t->heap->next <= op && op == current(h))
 		doubt_overdue(h);
 	return t->heap->next <= op ? -ENOSPC : evict(h, t->heap->block);
@@ -153,8 +163,8 @@ static int request(struct um_horizon *h, struct run *r)
 		return 0;
 	room = um_executor_room_done(h->host.executor);
 	wait_for(&room, &h->before);
-	if (h->n_in > h->host.capacity)
-		wait_for(&room, &h->freed[(h->n_in - h->host.capacity - 1) % h->host.capacity]);
+	if (h->n_out && h->n_in > capacity(h))
+		wait_for(&room, &h->freed[(h->n_in - capacity(h) - 1) % h->host.capacity]);
 	for (uint32_t i = 0; i < r->n; i++)
 		wait_for(&room, gone_of(h, r->addr + i * UM_BLOCK_BYTES));
 	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > current(h), &room, &number))
@@ -197,6 +207,33 @@ static int bring(struct um_horizon *h, struct run *r, uint64_t addr, uint64_t op
 static int is_sparse(uint64_t touched, uint64_t bytes)
 {
 	return touched < bytes / SPARSE;
+}
+
+/* The op touches a little of this range, by page faults. */
+static void note_sparse(struct um_horizon *h, const struct um_use *u)
+{
+	uint64_t addr = u->tensor->addr + u->off, sum = 0, most = h->host.capacity / RESERVE_SHARE;
+	struct um_horizon_sparse *s = h->sparse, *end = s + h->n_sparse;
+
+	while (s < end && (s->addr != addr || s->bytes != u->bytes))
+		s++;
+	if (s == end && h->n_sparse == UM_HORIZON_SPARSE)
+		return;
+	if (s == end)
+		h->sparse[h->n_sparse++] = (struct um_horizon_sparse){addr, u->bytes, 0};
+	s->blocks += (u->touched + PAGE - 1) / PAGE;
+	if (s->blocks > (u->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES)
+		s->blocks = (u->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
+	for (uint32_t i = 0; i < h->n_sparse; i++)
+		sum += h->sparse[i].blocks;
+	h->reserve = sum < most ? sum : most;
+}
+
+static void forget_sparse(struct um_horizon *h, uint64_t addr, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < h->n_sparse; i++)
+		if (h->sparse[i].addr < addr + bytes && h->sparse[i].addr + h->sparse[i].bytes > addr)
+			h->sparse[i--] = h->sparse[--h->n_sparse];
 }
 
 static int is_ours(const struct um_use *u)
@@ -327,7 +364,7 @@ static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 static void scan(struct um_horizon *h, uint64_t ns)
 {
 	const struct um_predictor *p = h->host.predictor;
-	uint64_t most = h->host.capacity - h->host.capacity / 16;
+	uint64_t most = capacity(h) - capacity(h) / 16;
 	const struct um_predictor_op *op;
 
 	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
@@ -372,9 +409,12 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	struct arrival last = {0};
 	int err = 0;
 
-	for (uint32_t k = 0; k < n; k++)
+	for (uint32_t k = 0; k < n; k++) {
 		if (is_ours(&uses[k]))
 			pin(h, &uses[k]);
+		else if (!(uses[k].tensor->flags & UM_TENSOR_UNMANAGED))
+			note_sparse(h, &uses[k]);
+	}
 	for (uint32_t k = 0; k < n && !err; k++)
 		if (is_ours(&uses[k]))
 			err = demand(h, &uses[k]);
@@ -412,6 +452,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 
 void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 {
+	forget_sparse(h, addr, bytes);
 	for (uint64_t a = um_block_of(addr); a < addr + bytes; a += UM_BLOCK_BYTES) {
 		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
 

@@ -34,6 +34,14 @@ struct um_horizon_host {
 	void *user;
 };
 
+#define UM_HORIZON_SPARSE 16
+
+/* Memory that ops touch here and there: page faults make its blocks resident. */
+struct um_horizon_sparse {
+	uint64_t addr, bytes;
+	uint64_t blocks; /* that may be resident */
+};
+
 struct um_horizon {
 	struct um_horizon_host host;
 	struct um_horizon_blocks blocks;
@@ -41,6 +49,9 @@ struct um_horizon {
 	struct um_executor_room *gone; /* by hash of the address: of the latest evictions of such blocks */
 	uint32_t epoch; /* of the executor: requests of earlier ones were dropped */
 	struct um_executor_room before; /* evictions requested before the table was begun */
+	struct um_horizon_sparse sparse[UM_HORIZON_SPARSE];
+	uint32_t n_sparse;
+	uint64_t reserve; /* blocks that are left to them */
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
