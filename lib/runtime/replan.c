@@ -276,6 +276,24 @@ static int take_times(struct um_replan *r, int followed)
 	       has_times(r, &r->plan.sched);
 }
 
+/* The more plans were left before an iteration followed one, the more repetitions the next one needs: planning takes
+ * time, and so do its first hints. */
+static void count_wrong(struct um_replan *r, int followed)
+{
+	if (followed) {
+		r->wrong_guesses = 0;
+		r->followed++;
+		if (r->followed > r->wrong_plans)
+			r->wrong_plans = 0;
+		return;
+	}
+	r->followed = 0;
+	if (r->state != UM_FOLLOW_GUESS_WAITS && r->state != UM_FOLLOW_GUESS_RUNS)
+		return;
+	if (++r->wrong_guesses > UM_MAX_GUESSES && r->wrong_plans < UM_MOST_REPETITIONS)
+		r->wrong_plans = 2 * r->wrong_plans + 1;
+}
+
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
@@ -288,7 +306,8 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
 	um_schedule_init(&s);
 	l.err = um_learner_feed(&r->learner, last, &s, &l.changed);
-	l.repeated = last->signature == r->last_signature;
+	r->repetitions = last->signature == r->last_signature ? r->repetitions + 1 : 0;
+	l.repeated = r->repetitions > r->wrong_plans;
 	r->last_signature = last->signature;
 	if (l.err == -ENOMEM)
 		r->notices->errors++;
@@ -301,10 +320,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	}
 	r->iteration = 0;
 	r->begins = 0;
-	if (l.followed)
-		r->wrong_guesses = 0;
-	else if (r->state == UM_FOLLOW_GUESS_WAITS || r->state == UM_FOLLOW_GUESS_RUNS)
-		r->wrong_guesses++;
+	count_wrong(r, l.followed);
 	if (measured) {
 		r->measured = r->plan.sched.ops.n / r->n_iterations;
 		l.retimed = times_differ(r);

@@ -20,6 +20,7 @@
 #include "runtime/op_timer.h"
 
 #define UM_MAX_REPLANS 3 /* new plans of one schedule */
+#define UM_MOST_REPETITIONS 15 /* at most twice as many and one are waited for before a plan */
 #define UM_MAX_GUESSES 2 /* wrong guesses in a row; after them only a pattern that occurred twice is planned */
 
 struct um_replan {
@@ -36,6 +37,9 @@ struct um_replan {
 	uint32_t n_iterations, iteration; /* in the plan's schedule; the current one of them */
 	unsigned replans; /* of one schedule */
 	unsigned wrong_guesses; /* in a row */
+	uint32_t repetitions; /* of the latest iteration, in a row */
+	uint32_t wrong_plans; /* repetitions that do not suffice for a plan, as too many plans were left */
+	uint32_t followed; /* iterations in a row that followed the plan */
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */
