@@ -33,9 +33,8 @@
  *                                                             UNCONFIRMED_*     PLAN        GUESS_WAITS
  *                                                             RENEWED_*         RESTART     CONFIRMED_WAITS
  *                                                             CONFIRMED_*       RESTART     CONFIRMED_WAITS
- *     MISGUESSED  the same, after wrong guesses               NONE              NOTHING     NONE
- *                                                             GUESS_*           DROP        NONE
- *                                                             UNCONFIRMED_*     DROP        NONE
+ *     MISGUESSED  the same, after wrong guesses, or several   NONE              NOTHING     NONE
+ *                 times in a row                              any other         DROP        NONE
  *     NEW         left it, for a pattern that occurred twice  any               PLAN        GUESS_WAITS
  *     UNKNOWN     left it, and cannot be learned              NONE              NOTHING     NONE
  *                                                             any other         RESTART     kept, *_WAITS

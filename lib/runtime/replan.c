@@ -12,6 +12,10 @@
 /* A new plan is made if the measured times differ from the planned ones by this share of the iteration. */
 #define TIMES_DIFFER 0.03
 
+#define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
+#define PAYS 8 /* iterations that must follow a plan for its planning and its first hints to pay */
+#define MOST_REPETITIONS 15 /* at most twice as many, and one more, are waited for before a plan */
+
 /* Drops the plan. `followed`: to the end of an iteration. */
 static void drop_plan(struct um_replan *r, int followed)
 {
@@ -258,8 +262,9 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct out
 	if (!l->followed && (l->repeated || (r->state && r->n_iterations > 1)))
 		return UM_FOLLOW_ON_NEW; /* the rotation of buffers is learned again */
 	if (!l->followed)
-		return r->wrong_guesses < UM_MAX_GUESSES || um_follow_is_confirmed(r->state) ? UM_FOLLOW_ON_LEFT
-											     : UM_FOLLOW_ON_MISGUESSED;
+		return (um_follow_is_confirmed(r->state) ? r->left <= LEFT_MOST : r->wrong_guesses < UM_MAX_GUESSES)
+			       ? UM_FOLLOW_ON_LEFT
+			       : UM_FOLLOW_ON_MISGUESSED;
 	if (l->retimed && !l->err)
 		return UM_FOLLOW_ON_TIMED;
 	if (l->err || r->replans >= UM_MAX_REPLANS)
@@ -276,22 +281,29 @@ static int take_times(struct um_replan *r, int followed)
 	       has_times(r, &r->plan.sched);
 }
 
-/* The more plans were left before an iteration followed one, the more repetitions the next one needs: planning takes
- * time, and so do its first hints. */
-static void count_wrong(struct um_replan *r, int followed)
+/* Counts how often the plan was followed and left. */
+static void count_followed(struct um_replan *r, int followed)
 {
 	if (followed) {
-		r->wrong_guesses = 0;
-		r->followed++;
-		if (r->followed > r->wrong_plans)
-			r->wrong_plans = 0;
+		r->left = 0;
+		if (++r->followed >= PAYS)
+			r->wrong_guesses = 0;
 		return;
 	}
-	r->followed = 0;
-	if (r->state != UM_FOLLOW_GUESS_WAITS && r->state != UM_FOLLOW_GUESS_RUNS)
-		return;
-	if (++r->wrong_guesses > UM_MAX_GUESSES && r->wrong_plans < UM_MOST_REPETITIONS)
+	r->left += r->state != UM_FOLLOW_NONE;
+	r->wrong_guesses += r->state == UM_FOLLOW_GUESS_WAITS || r->state == UM_FOLLOW_GUESS_RUNS;
+}
+
+/* Ends the plan for another pattern. The more plans did not pay in a row, the more repetitions the next one needs:
+ * planning takes time, and so do a plan's first hints. */
+static void count_ended(struct um_replan *r)
+{
+	if (r->followed >= PAYS)
+		r->wrong_plans = 0;
+	else if (r->state && r->wrong_plans < MOST_REPETITIONS)
 		r->wrong_plans = 2 * r->wrong_plans + 1;
+	r->wrong_guesses = UM_MAX_GUESSES;
+	r->followed = r->left = 0;
 }
 
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
@@ -301,6 +313,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 					c->op == c->sched->ops.n / r->n_iterations * (r->iteration + 1)};
 	int within = l.followed && r->iteration + 1 < r->n_iterations; /* the schedule has further iterations */
 	int measured = !within && take_times(r, l.followed), other;
+	enum um_follow_event event;
 	struct um_schedule s;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
@@ -320,12 +333,15 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	}
 	r->iteration = 0;
 	r->begins = 0;
-	count_wrong(r, l.followed);
+	count_followed(r, l.followed);
 	if (measured) {
 		r->measured = r->plan.sched.ops.n / r->n_iterations;
 		l.retimed = times_differ(r);
 	}
-	other = apply(r, event_of(r, &l), &s);
+	event = event_of(r, &l);
+	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)
+		count_ended(r);
+	other = apply(r, event, &s);
 	um_schedule_fini(&s);
 	return other;
 }

@@ -20,7 +20,6 @@
 #include "runtime/op_timer.h"
 
 #define UM_MAX_REPLANS 3 /* new plans of one schedule */
-#define UM_MOST_REPETITIONS 15 /* at most twice as many and one are waited for before a plan */
 #define UM_MAX_GUESSES 2 /* wrong guesses in a row; after them only a pattern that occurred twice is planned */
 
 struct um_replan {
@@ -38,8 +37,8 @@ struct um_replan {
 	unsigned replans; /* of one schedule */
 	unsigned wrong_guesses; /* in a row */
 	uint32_t repetitions; /* of the latest iteration, in a row */
-	uint32_t wrong_plans; /* repetitions that do not suffice for a plan, as too many plans were left */
-	uint32_t followed; /* iterations in a row that followed the plan */
+	uint32_t wrong_plans; /* repetitions that do not suffice for a plan, as plans before did not pay */
+	uint32_t followed, left; /* iterations that followed this plan; and that left it, in a row */
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Programs whose iterations repeat now and then: planning takes time, so plans that are left become rare.
+ */
+#include "umadvise.h"
+
+#include "runtime/context.h"
+#include "sim/sim.h"
+
+#include "tap.h"
+
+#define MIB (1ull << 20)
+#define TENSORS 12
+#define ITERATIONS 240
+
+static uint64_t state;
+
+static unsigned draw(unsigned n)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(state >> 33) % n;
+}
+
+struct app {
+	struct umadv *adv;
+	struct um_gpu *gpu;
+	void *w[TENSORS];
+	int err;
+};
+
+static void open_app(struct app *a)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
+	struct umadv_options o;
+
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = so.capacity;
+	a->err = um_sim_open(&a->gpu, &so);
+	if (!a->err)
+		a->err = um_context_open(&a->adv, &o, a->gpu, v100);
+	for (int i = 0; i < TENSORS && !a->err; i++)
+		a->err = umadv_alloc(a->adv, &a->w[i], 8 * MIB, "w", UMADV_PARAM);
+	if (a->err)
+		tap_bail("no context");
+}
+
+/* One iteration; `kind` says which tensors it uses and how often. */
+static void iteration(struct app *a, unsigned kind)
+{
+	a->err |= umadv_iter(a->adv, NULL);
+	for (unsigned i = 0; i < TENSORS + kind; i++) {
+		a->err |= umadv_op(a->adv, NULL, "op", UMADV_USES(UMADV_UPDATE(a->w[i % TENSORS])));
+		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	}
+}
+
+static struct umadv_stats close_app(struct app *a)
+{
+	struct umadv_stats stats = {.struct_size = sizeof stats};
+
+	a->err |= um_sim_sync(a->gpu);
+	umadv_stats_get(a->adv, &stats);
+	umadv_close(a->adv);
+	return stats;
+}
+
+/* Every kind comes twice or three times in a row. */
+static void twice(void)
+{
+	struct app a = {0};
+	struct umadv_stats stats;
+
+	open_app(&a);
+	for (unsigned i = 0; i < ITERATIONS;) {
+		unsigned kind = draw(40);
+
+		for (unsigned n = 2 + draw(2); n > 0; n--, i++)
+			iteration(&a, kind);
+	}
+	stats = close_app(&a);
+	is_int(a.err, 0, "a program whose iterations come twice or three times runs");
+	ok(stats.plans <= 12, "it gets few plans in %d iterations (%llu)", ITERATIONS, (unsigned long long)stats.plans);
+}
+
+/* Random kinds, then always the same. */
+static void settles(void)
+{
+	struct app a = {0};
+	struct umadv_stats before, after;
+
+	open_app(&a);
+	for (unsigned i = 0; i < ITERATIONS; i++)
+		iteration(&a, draw(7));
+	before = (struct umadv_stats){.struct_size = sizeof before};
+	umadv_stats_get(a.adv, &before);
+	for (unsigned i = 0; i < 60; i++)
+		iteration(&a, 3);
+	after = close_app(&a);
+	is_int(a.err, 0, "a program that repeats in the end runs");
+	ok(after.hinted_iterations >= before.hinted_iterations + 20,
+	   "iterations that repeat in the end follow a plan (%llu of 60)",
+	   (unsigned long long)(after.hinted_iterations - before.hinted_iterations));
+}
+
+int main(void)
+{
+	twice();
+	settles();
+	return tap_done();
+}
