@@ -283,6 +283,9 @@ struct umadv_stats {
 	uint64_t captured; /* ops announced on a capturing stream: ignored */
 	uint64_t measured; /* ops of the current plan with times measured on the device */
 	uint64_t host_accesses; /* calls of umadv_host; not among `ops` */
+	/* hints_issued and prefetch_bytes by source: the plan, ops that are predicted without one, the op at hand */
+	uint64_t hints_scheduled, hints_predicted, hints_announced;
+	uint64_t prefetch_scheduled_bytes, prefetch_predicted_bytes, prefetch_announced_bytes;
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

@@ -57,6 +57,12 @@ enum um_library_count {
 	UM_LIBRARY_UNKNOWN, /* uses outside every tensor */
 	UM_LIBRARY_CAPTURED, /* ops on a capturing stream */
 	UM_LIBRARY_ERRORS,
+	UM_LIBRARY_SCHEDULED, /* hints issued, by source */
+	UM_LIBRARY_PREDICTED,
+	UM_LIBRARY_ANNOUNCED,
+	UM_LIBRARY_SCHEDULED_BYTES, /* prefetched, by source */
+	UM_LIBRARY_PREDICTED_BYTES,
+	UM_LIBRARY_ANNOUNCED_BYTES,
 	UM_LIBRARY_H2D, /* from here on the driver's counters, with `counters`: bytes */
 	UM_LIBRARY_D2H,
 	UM_LIBRARY_GPU_FAULTS,

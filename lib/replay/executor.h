@@ -61,6 +61,7 @@ struct um_executor_room {
 struct um_executor_counts {
 	uint64_t issued, refused, dropped;
 	uint64_t prefetch_bytes, evict_bytes, discard_bytes;
+	struct um_hints_by_source issued_by;
 };
 
 /* 0, -ENOMEM, -ENOTSUP (the device does not support hints). */
@@ -102,9 +103,10 @@ uint32_t um_executor_in_queued(const struct um_executor *ex); /* prefetches so f
 /* All evictions that are complete, or that were requested. */
 struct um_executor_room um_executor_room_done(const struct um_executor *ex);
 struct um_executor_room um_executor_room_now(const struct um_executor *ex);
-/* Evicts blocks after `in` prefetches have arrived; what holds no live tensor is discarded. `*room`: what a prefetch
- * into their memory waits for. 0 or -EAGAIN. */
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, struct um_executor_room *room);
+/* Evicts blocks after `in` prefetches have arrived; what holds no live tensor is discarded. They make room for the op
+ * at hand or, `ahead`, for one that may come. `*room`: what a prefetch into their memory waits for. 0 or -EAGAIN. */
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, int ahead,
+		     struct um_executor_room *room);
 /* Prefetches blocks, for the op at hand or, `ahead`, for one that may come. `*in`: the number of
  * prefetches with this one. 0 or -EAGAIN. */
 int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
@@ -145,6 +147,7 @@ void um_executor_await_discards(struct um_executor *ex, uint64_t addr, uint64_t 
 int um_executor_stuck(const struct um_executor *ex); /* ops do not wait any more: see lanes.h */
 int um_executor_active(const struct um_executor *ex);
 uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever their results */
+void um_executor_queued_by(const struct um_executor *ex, struct um_hints_by_source *to); /* adds them by source */
 void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out);
 
 #endif

@@ -26,13 +26,20 @@ struct um_executor_room um_executor_room_done(const struct um_executor *ex)
 					 um_lanes_evict_done(&ex->lanes, UM_LANE_DROP)};
 }
 
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, struct um_executor_room *room)
+static enum um_hint_source source_of(int ahead)
+{
+	return ahead ? UM_HINT_PREDICTED : UM_HINT_ANNOUNCED;
+}
+
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, int ahead,
+		     struct um_executor_room *room)
 {
 	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	int dead = r.bytes && um_executor_may_discard(ex, r.addr, r.bytes, UM_NO_OP_WAITS), err;
 	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
 	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
 
+	ex->lanes.source = source_of(ahead);
 	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
 		return -EAGAIN;
 	if (dead)
@@ -52,6 +59,7 @@ int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int
 	if (!ex->awake)
 		um_lanes_wake(l);
 	ex->awake = 1;
+	l->source = source_of(ahead);
 	if (l->results.listener.report &&
 	    um_lanes_expect(l, UM_ACTION_PREFETCH, ahead ? UM_HINT_RESULTS_NO_OP : ex->number))
 		return -EAGAIN;

@@ -13,6 +13,7 @@
 #define UM_REPLAY_HINT_RESULTS_H
 
 #include "gpu/gpu.h"
+#include "model/hint_source.h"
 #include "replay/compiled_plan.h"
 
 #define UM_HINT_RESULTS_LANES 3

@@ -92,8 +92,8 @@ static void wait_for(struct um_executor_room *room, const struct um_executor_roo
 		room->drops = too->drops;
 }
 
-/* Evicts the block. 0 or -EAGAIN. */
-static int evict(struct um_horizon *h, struct um_horizon_block *b)
+/* Evicts the block; `ahead`: for an op to come. 0 or -EAGAIN. */
+static int evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
 {
 	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
 	uint64_t addr = b->addr, next = b->state == UM_BLOCK_LIVE ? b->next : 0;
@@ -105,7 +105,7 @@ static int evict(struct um_horizon *h, struct um_horizon_block *b)
 			return -EAGAIN;
 		h->marked = current(h);
 	}
-	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, room))
+	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, ahead, room))
 		return -EAGAIN;
 	*gone_of(h, addr) = *room;
 	um_horizon_blocks_drop(&h->blocks, b);
@@ -138,12 +138,12 @@ static int make_room(struct um_horizon *h, uint64_t op)
 	int err = 0;
 
 	while (t->n_dead && t->n_live + t->n_dead >= capacity(h) && !err)
-		err = evict(h, &t->at[t->oldest]);
+		err = evict(h, &t->at[t->oldest], op > current(h));
 	if (err || t->n_live < capacity(h))
 		return err;
 	if (t->heap->next <= op && op == current(h))
 		doubt_overdue(h);
-	return t->heap->next <= op ? -ENOSPC : evict(h, t->heap->block);
+	return t->heap->next <= op ? -ENOSPC : evict(h, t->heap->block, op > current(h));
 }
 
 /* Blocks that are requested together. */

@@ -20,9 +20,9 @@ static void count(_Atomic uint64_t *c, uint64_t n)
 	atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
-static void counted(struct um_lanes *l, int code, _Atomic uint64_t *bytes, uint64_t n)
+static void counted(struct um_lanes *l, int code, enum um_hint_source source, _Atomic uint64_t *bytes, uint64_t n)
 {
-	count(code ? &l->refused : &l->issued, 1);
+	count(code ? &l->refused : &l->issued[source], 1);
 	if (!code)
 		count(bytes, n);
 }
@@ -150,7 +150,7 @@ static void prefetch(struct um_lanes *l, uint32_t k, const struct um_request *r)
 						     l->in_stream[k % UM_LANES_IN_STREAMS]);
 
 	made(l, LANE_IN, k, r, begin, code);
-	counted(l, code, &l->prefetch_bytes, r->bytes);
+	counted(l, code, r->source, &l->prefetch_bytes[r->source], r->bytes);
 }
 
 static struct um_step step_in(void *arg)
@@ -223,7 +223,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	int code = gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream);
 
 	made(o->lanes, lane_of(o), k, r, begin, code);
-	counted(o->lanes, code, &o->lanes->discard_bytes, bytes);
+	counted(o->lanes, code, r->source, &o->lanes->discard_bytes, bytes);
 	o->discard_code = code;
 	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
 	if (o->discarding)
@@ -240,7 +240,7 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 						     o->stream);
 
 	made(l, lane_of(o), k, r, begin, code);
-	counted(l, code, &l->evict_bytes, r->bytes);
+	counted(l, code, r->source, &l->evict_bytes, r->bytes);
 	if (!code)
 		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }
@@ -257,11 +257,12 @@ static void drop_clean(struct um_lanes_out *o, uint32_t k, const struct um_reque
 	int code = gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_UNSET_READ_MOSTLY, here);
 
 	if (r->kind == UM_ACTION_EVICT_OR_DROP)
-		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream),
+		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream), r->source,
 			&l->evict_bytes, 0);
-	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), &l->evict_bytes, 0);
+	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), r->source,
+		&l->evict_bytes, 0);
 	made(l, lane_of(o), k, r, begin, code);
-	counted(l, code, &l->evict_bytes, r->bytes);
+	counted(l, code, r->source, &l->evict_bytes, r->bytes);
 	if (!code)
 		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }

@@ -54,6 +54,7 @@ struct um_request {
 	uint32_t drops; /* in: the same for drops */
 	uint32_t event; /* out, drop: serial of the mark after which it may start */
 	uint32_t epoch;
+	enum um_hint_source source;
 	int live; /* drop: discards content of a live tensor. Program's side only */
 };
 
@@ -121,8 +122,11 @@ struct um_lanes {
 	int any_discard;
 	uint32_t live; /* number after the last drop of a live tensor's content */
 	int any_live; /* one may be in progress or pending */
-	uint64_t queued, dropped;
-	_Atomic uint64_t issued, refused, prefetch_bytes, evict_bytes, discard_bytes;
+	enum um_hint_source source; /* of the requests that follow */
+	struct um_hints_by_source queued;
+	uint64_t dropped;
+	_Atomic uint64_t issued[UM_HINT_SOURCES], prefetch_bytes[UM_HINT_SOURCES];
+	_Atomic uint64_t refused, evict_bytes, discard_bytes;
 	struct um_hint_results results;
 };
 
@@ -179,7 +183,9 @@ static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes,
 	r->bytes = bytes;
 	r->wait = outs;
 	r->drops = drops;
-	l->queued += bytes != 0;
+	r->source = l->source;
+	l->queued.hints[r->source] += bytes != 0;
+	l->queued.prefetch_bytes[r->source] += bytes;
 	atomic_store_explicit(&l->in_head, k + 1, memory_order_release);
 	return 0;
 }
@@ -201,7 +207,8 @@ static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, en
 	r->wait = ins;
 	r->event = l->event;
 	r->live = 0;
-	l->queued += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
+	r->source = l->source;
+	l->queued.hints[r->source] += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
 	if (kind != UM_ACTION_EVICT && kind != UM_ACTION_LEAVE_TO_DRIVER) {
 		l->discard = k + 1;
 		l->any_discard = 1;

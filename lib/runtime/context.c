@@ -51,7 +51,9 @@ static void issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint
 		return;
 	}
 	counts->issued++;
+	counts->issued_by.hints[UM_HINT_ANNOUNCED]++;
 	*(in ? &counts->prefetch_bytes : &counts->evict_bytes) += h.bytes;
+	counts->issued_by.prefetch_bytes[UM_HINT_ANNOUNCED] += in ? h.bytes : 0;
 	adv->iterations.hinted |= !adv->replan.executor;
 }
 
@@ -329,6 +331,15 @@ uint64_t um_context_hints(const struct umadv *adv)
 	const struct um_replan *r = &adv->replan;
 
 	return r->counts.issued + (r->executor ? um_executor_queued(r->executor) : 0);
+}
+
+struct um_hints_by_source um_context_hints_by_source(const struct umadv *adv)
+{
+	struct um_hints_by_source sum = adv->replan.counts.issued_by;
+
+	if (adv->replan.executor)
+		um_executor_queued_by(adv->replan.executor, &sum);
+	return sum;
 }
 
 void um_context_stats(const struct umadv *adv, struct umadv_stats *out)

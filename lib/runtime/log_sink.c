@@ -135,6 +135,12 @@ static void read_values(struct um_log_sinks *r, int last, const struct umadv_sta
 		[UM_LIBRARY_UNKNOWN] = s.unknown_pointers - b->unknown_pointers,
 		[UM_LIBRARY_CAPTURED] = s.captured - b->captured,
 		[UM_LIBRARY_ERRORS] = s.errors - b->errors,
+		[UM_LIBRARY_SCHEDULED] = s.hints_scheduled - b->hints_scheduled,
+		[UM_LIBRARY_PREDICTED] = s.hints_predicted - b->hints_predicted,
+		[UM_LIBRARY_ANNOUNCED] = s.hints_announced - b->hints_announced,
+		[UM_LIBRARY_SCHEDULED_BYTES] = s.prefetch_scheduled_bytes - b->prefetch_scheduled_bytes,
+		[UM_LIBRARY_PREDICTED_BYTES] = s.prefetch_predicted_bytes - b->prefetch_predicted_bytes,
+		[UM_LIBRARY_ANNOUNCED_BYTES] = s.prefetch_announced_bytes - b->prefetch_announced_bytes,
 		[UM_LIBRARY_LOST] = r->lost,
 	};
 	const uint64_t current[UM_LIBRARY_LEVELS] = {

@@ -458,6 +458,10 @@ static void add_counts(struct um_executor_counts *to, const struct um_executor_c
 	to->prefetch_bytes += c->prefetch_bytes;
 	to->evict_bytes += c->evict_bytes;
 	to->discard_bytes += c->discard_bytes;
+	for (int i = 0; i < UM_HINT_SOURCES; i++) {
+		to->issued_by.hints[i] += c->issued_by.hints[i];
+		to->issued_by.prefetch_bytes[i] += c->issued_by.prefetch_bytes[i];
+	}
 }
 
 static struct um_executor_counts counts_of(const struct um_replan *r)
@@ -500,6 +504,12 @@ void um_replan_stats(const struct um_replan *r, struct umadv_stats *out)
 	out->prefetch_bytes = c.prefetch_bytes;
 	out->evict_bytes = c.evict_bytes;
 	out->discard_bytes = c.discard_bytes;
+	out->hints_scheduled = c.issued_by.hints[UM_HINT_SCHEDULED];
+	out->hints_predicted = c.issued_by.hints[UM_HINT_PREDICTED];
+	out->hints_announced = c.issued_by.hints[UM_HINT_ANNOUNCED];
+	out->prefetch_scheduled_bytes = c.issued_by.prefetch_bytes[UM_HINT_SCHEDULED];
+	out->prefetch_predicted_bytes = c.issued_by.prefetch_bytes[UM_HINT_PREDICTED];
+	out->prefetch_announced_bytes = c.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED];
 	out->plan_ns = r->plan.predicted_ns / (r->n_iterations ? r->n_iterations : 1);
 	out->in_core_ns = r->plan.in_core_ns / (r->n_iterations ? r->n_iterations : 1);
 	out->plan_peak_bytes = r->plan_peak_bytes;

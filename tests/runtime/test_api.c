@@ -150,6 +150,9 @@ static void results(void)
 	ok(small.stats.hints_issued > 0 && small.stats.evict_bytes > 0, "the smaller memory causes evictions");
 	is_u64(small.stats.first_hinted_iteration, 1, "a plan is followed from the second iteration on");
 	is_u64(small.stats.hints_refused, 0, "no hint is refused");
+	ok(small.stats.hints_announced && small.stats.hints_scheduled > small.stats.hints_announced,
+	   "most hints are the plan's, others of the op at hand (%llu, %llu)",
+	   (unsigned long long)small.stats.hints_scheduled, (unsigned long long)small.stats.hints_announced);
 	ok(small.stats.plan_peak_bytes <= 60 * MIB, "the plan keeps to the budget");
 	umadv_close(adv);
 
@@ -235,6 +238,13 @@ static void irregular(void)
 	ok(err == 0 && hinted.sum == plain.sum, "hints give the same results (%g, %g)", hinted.sum, plain.sum);
 	ok(hinted.stats.divergences > 2, "though the schedule is left (%llu times)",
 	   (unsigned long long)hinted.stats.divergences);
+	ok(hinted.stats.hints_predicted && hinted.stats.prefetch_predicted_bytes, "predicted ops cause hints (%llu)",
+	   (unsigned long long)hinted.stats.hints_predicted);
+	is_u64(hinted.stats.hints_scheduled + hinted.stats.hints_predicted + hinted.stats.hints_announced,
+	       hinted.stats.hints_issued, "each hint has one source");
+	is_u64(hinted.stats.prefetch_scheduled_bytes + hinted.stats.prefetch_predicted_bytes +
+		       hinted.stats.prefetch_announced_bytes,
+	       hinted.stats.prefetch_bytes, "and so has each prefetched byte");
 	ok(hinted.stats.hinted_iterations > 20 && hinted.stats.discard_bytes > 0,
 	   "most iterations are hinted in spite of departures (%llu of 40)",
 	   (unsigned long long)hinted.stats.hinted_iterations);

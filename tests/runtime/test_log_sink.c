@@ -107,6 +107,12 @@ static void whole(void)
 	is_u64(l->counts[UM_LIBRARY_OPS], s.ops, "ops are counted");
 	is_u64(l->counts[UM_LIBRARY_ISSUED], s.hints_issued, "hints are counted");
 	is_u64(l->counts[UM_LIBRARY_PREFETCH], s.prefetch_bytes, "prefetches add up to the statistics");
+	is_u64(l->counts[UM_LIBRARY_SCHEDULED] + l->counts[UM_LIBRARY_PREDICTED] + l->counts[UM_LIBRARY_ANNOUNCED],
+	       s.hints_issued, "each hint has a source");
+	is_u64(l->counts[UM_LIBRARY_SCHEDULED], s.hints_scheduled, "hints of the plan are counted by themselves");
+	is_u64(l->counts[UM_LIBRARY_SCHEDULED_BYTES] + l->counts[UM_LIBRARY_PREDICTED_BYTES] +
+		       l->counts[UM_LIBRARY_ANNOUNCED_BYTES],
+	       s.prefetch_bytes, "so are prefetched bytes");
 	ok(s.hints_issued > 0, "there are some (%" PRIu64 ")", s.hints_issued);
 	/* Statistics are taken before the helper threads have stopped: the last calls may not be in them. */
 	ok(f.bytes[UM_HINT_PREFETCH] >= s.prefetch_bytes, "the log has the bytes to the device");
