@@ -36,6 +36,7 @@ struct output {
 	unsigned blocks; /* tables written */
 	uint64_t iterations; /* played in this block */
 	uint64_t predicted_ns, played_ns; /* of the plan played in this block; 0: none */
+	int irregular; /* the iterations of this block are not all alike */
 	int csv_heading;
 };
 
@@ -86,6 +87,7 @@ static void print_table(struct output *out, const struct run *run)
 	}
 	table_end_row(t);
 	out->iterations = r->iterations.n;
+	out->irregular |= r->irregular;
 	if (r->predicted_ns) {
 		out->predicted_ns = r->predicted_ns;
 		out->played_ns = r->steady_ns;
@@ -119,7 +121,11 @@ static int end_block(struct output *out, const struct run *run)
 	if (out->predicted_ns)
 		fprintf(out->to, "  %-14s %11.3f (played: %+.1f %%)\n", "as predicted", (double)out->predicted_ns / 1e6,
 			((double)out->played_ns / (double)out->predicted_ns - 1) * 100);
+	if (out->irregular)
+		fprintf(out->to,
+			"  Iterations are not all alike: figures are means over all of them from the third on.\n");
 	out->predicted_ns = 0;
+	out->irregular = 0;
 	return err;
 }
 
@@ -201,6 +207,10 @@ static int add_json(struct output *out, const struct run *run)
 			      (json_int_t)r->peak_resident_bytes);
 	int err = !o;
 
+	if (!err)
+		err = json_object_set_new(o, "sum_ns", json_integer((json_int_t)r->sum_ns));
+	if (!err)
+		err = json_object_set_new(o, "irregular", json_boolean(r->irregular));
 	if (!err)
 		err = json_object_set_new(o, "first_hinted_iteration",
 					  r->first_hinted_iteration < 0

@@ -25,8 +25,8 @@ ok "five workloads are simulated at 1.5x on v100" \
 	-o "$tmp/a.json"
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
-	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints in_core_ns oversubscribe \
-		peak_resident_bytes planned_ns profile stall_ns steady_ns strategy)trace" "the keys of a run"
+	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints in_core_ns irregular \
+		oversubscribe peak_resident_bytes planned_ns profile stall_ns steady_ns strategy sum_ns)trace" "the keys of a run"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["faults"]])')" "[]" \
 	"lookahead: no fault in a steady iteration"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
@@ -66,6 +66,16 @@ ok "shapes that change" simulate "$data/transformer_varlen.umtrace.gz" --oversub
 is "$(query "$tmp/v.json" 'ns = [sum(i["ns"] for i in r["iterations"]) for r in R]
 print(ns[1] < 0.7 * ns[0])')" True \
 	"lookahead takes less than 0.7 times as long as on-demand where no iteration repeats"
+is "$(query "$tmp/v.json" 'print([(r["irregular"], r["sum_ns"] == sum(i["ns"] for i in r["iterations"][2:]),
+    r["steady_ns"] == r["sum_ns"] // 14) for r in R])')" "[(True, True, True), (True, True, True)]" \
+	"figures are means over the iterations from the third on where these are not all alike"
+is "$(query "$tmp/s.json" 'print([(r["irregular"], r["sum_ns"] == sum(i["ns"] for i in r["iterations"][2:]),
+    r["steady_ns"] == r["iterations"][-1]["ns"]) for r in R])' | uniq)" "$(query "$tmp/s.json" \
+	'print([(False, True, True)] * len(R))')" "they are those of the last iteration where all are alike"
+like "$(simulate "$data/transformer_varlen.umtrace.gz" --oversubscribe 1.5 --strategy on-demand)" \
+	"not all alike: figures are means over all of them from the third on" "a note below the table says so"
+is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --strategy on-demand | grep -c alike)" 0 \
+	"there is no note where all are alike"
 is "$(query "$tmp/v.json" 'print(" ".join(sorted(R[0]["iterations"][0])), len(R[0]["iterations"]))')" \
 	"faults first_op hinted n ns stall_ns 16" "the keys of an iteration"
 

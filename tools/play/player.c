@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play/player.h"
 
+#include "base/hash.h"
 #include "runtime/context.h"
 #include "sim/sim.h"
 #include "play/caching_alloc.h"
@@ -58,38 +59,11 @@ int um_play_strategy_plans(enum um_play_strategy s)
 	return s >= UM_PLAY_LOOKAHEAD && !driver_of(s);
 }
 
-void um_play_result_fini(struct um_play_result *r)
-{
-	um_vec_fini(&r->iterations);
-}
-
-void um_play_result_settle(struct um_play_result *r, int means)
-{
-	size_t n = r->iterations.n, first = means ? n / 2 : n - 1;
-
-	for (size_t i = first; i < n; i++) {
-		const struct um_play_iteration *it = &r->iterations.at[i];
-
-		r->steady_ns += it->ns;
-		r->faults += it->faults;
-		r->stall_ns += it->stall_ns;
-		r->h2d_bytes += it->h2d_bytes;
-		r->d2h_bytes += it->d2h_bytes;
-		r->hints += it->hints;
-		if (it->peak_resident_bytes > r->peak_resident_bytes)
-			r->peak_resident_bytes = it->peak_resident_bytes;
-	}
-	r->steady_ns /= n - first;
-	r->faults /= n - first;
-	r->stall_ns /= n - first;
-	r->h2d_bytes /= n - first;
-	r->d2h_bytes /= n - first;
-	r->hints /= n - first;
-}
-
 /* The application's view of an iteration, which is ahead of the device's. */
 struct host_side {
-	uint64_t first_op, in_core_ns, hinted, hints;
+	uint64_t first_op, in_core_ns, hinted, hints, kind;
+	struct um_hints_by_source by;
+	const char *name; /* of the trace, may be NULL */
 };
 
 struct play {
@@ -118,6 +92,8 @@ struct play {
 	uint64_t begun_ns; /* the app's clock when it began */
 	UM_VEC(struct host_side) ended; /* by iteration */
 	struct host_side before;
+	uint64_t kind; /* of this iteration: hash of its ops */
+	const char *name;
 };
 
 /* A placeholder: traces mark ops that may be launched again, without the closure. */
@@ -229,6 +205,14 @@ static int use_on_cpu(struct play *p, const struct um_op *op)
 	return err;
 }
 
+/* Adds the op to the iteration's kind: its name, and what it does to how many bytes; where they are may change. */
+static void add_to_kind(struct play *p, const struct um_op *op)
+{
+	p->kind = um_hash_u64(p->kind, um_hash_str(op->name ? op->name : ""));
+	for (uint32_t i = 0; i < op->n_uses; i++)
+		p->kind = um_hash_u64(p->kind, op->uses[i].touched ^ (uint64_t)op->uses[i].access << 60);
+}
+
 static int play_op(struct play *p, const struct um_op *op)
 {
 	struct umadv_op_info info = {.struct_size = sizeof info,
@@ -239,6 +223,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	um_stream stream;
 	int err;
 
+	add_to_kind(p, op);
 	um_vec_clear(&p->uses);
 	um_vec_clear(&p->outs);
 	if (um_vec_reserve(&p->uses, op->n_uses) || um_vec_reserve(&p->outs, op->n_relaunch))
@@ -313,10 +298,22 @@ static int end_iteration(struct play *p)
 		return 0;
 	if (umadv_stats_get(p->adv, &st))
 		return -EINVAL;
-	struct host_side now = {.hinted = st.hinted_iterations, .hints = um_context_hints(p->adv)};
+	struct host_side now = {.hinted = st.hinted_iterations,
+				.hints = um_context_hints(p->adv),
+				.by = um_context_hints_by_source(p->adv)};
+	struct host_side it = {.first_op = p->first_op,
+			       .in_core_ns = p->in_core_ns,
+			       .hinted = now.hinted - p->before.hinted,
+			       .hints = now.hints - p->before.hints,
+			       .kind = p->kind,
+			       .name = p->name};
 
-	if (um_vec_push(&p->ended, ((struct host_side){p->first_op, p->in_core_ns, now.hinted - p->before.hinted,
-						       now.hints - p->before.hints})))
+	for (int i = 0; i < UM_HINT_SOURCES; i++) {
+		it.by.hints[i] = now.by.hints[i] - p->before.by.hints[i];
+		it.by.prefetch_bytes[i] = now.by.prefetch_bytes[i] - p->before.by.prefetch_bytes[i];
+	}
+
+	if (um_vec_push(&p->ended, it))
 		return -ENOMEM;
 	p->before = now;
 	return watch_iteration(p);
@@ -330,6 +327,8 @@ static int play_iter(struct play *p, const char *name)
 		return err;
 	p->iteration = p->iteration == UINT64_MAX ? 0 : p->iteration + 1;
 	p->in_core_ns = 0;
+	p->kind = 0;
+	p->name = name;
 	p->first_op = p->kernels;
 	um_caching_alloc_iter(&p->habit);
 	p->begun_ns = um_sim_now(p->gpu);
@@ -435,6 +434,10 @@ static int collect(struct play *p)
 					       .peak_resident_bytes = b.peak_resident_bytes,
 					       .peak_prefetched_bytes = b.peak_prefetched_bytes,
 					       .hints = h->hints,
+					       .by = h->by,
+					       .in_core_ns = h->in_core_ns,
+					       .kind = h->kind,
+					       .name = h->name,
 					       .hinted = h->hinted != 0};
 
 		it.stall_ns = it.ns > h->in_core_ns ? it.ns - h->in_core_ns : 0;

@@ -17,6 +17,7 @@
 #include "io/umtrace.h"
 #include "play/jitter.h"
 #include "model/activity.h"
+#include "model/hint_source.h"
 #include "model/plan.h"
 #include "model/profile.h"
 #include "model/tally.h"
@@ -71,12 +72,18 @@ struct um_play_iteration {
 	uint64_t h2d_bytes, d2h_bytes;
 	uint64_t hints; /* issued prefetches, evictions and discards */
 	uint64_t peak_resident_bytes, peak_prefetched_bytes; /* see um_tally */
-	int hinted;
+	int hinted; /* by a plan */
+	struct um_hints_by_source by; /* `hints` and prefetched bytes; a plan that is played counts none */
+	uint64_t in_core_ns; /* time of its ops with everything resident */
+	uint64_t kind; /* the same for iterations of like ops; 0: a plan is played */
+	const char *name; /* as marked, of the trace; may be NULL */
 };
 
 struct um_play_result {
 	UM_VEC(struct um_play_iteration) iterations;
-	/* Of the last iteration, or means: */
+	int irregular; /* the iterations from the third on are not all alike */
+	uint64_t sum_ns; /* of the iterations from the third on; of all, where there are no more than two */
+	/* Of the last iteration, or means; irregular: means over the iterations from the third on */
 	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
 	int64_t first_hinted_iteration; /* -1: none */
 	uint64_t planned_ns; /* predicted iteration of the last followed plan; 0: none */
@@ -87,7 +94,7 @@ struct um_play_result {
 
 void um_play_result_fini(struct um_play_result *r);
 
-/* Sums the iterations (at least one) up. */
+/* Sums the iterations (at least one) up; `in_core_ns` is known of the last one. */
 void um_play_result_settle(struct um_play_result *r, int means);
 
 /* Plays. 0; -E2BIG: the budget is less than a block (`why` says so); -ENODATA: a plan was to be saved and there is
