@@ -134,6 +134,7 @@ void um_replan_forget(struct um_replan *r)
 	if (r->state)
 		give_up(r);
 	r->begins = 0;
+	r->wrong_guesses = 0;
 	r->last_signature = 0;
 }
 
