@@ -249,7 +249,7 @@ void um_lanes_report_hints(struct um_lanes *l); /* reports results of completed 
 /* Returns when the requests are carried out that ops wait for which have been announced, or when nothing has moved for
  * UM_LANES_STUCK_NS. */
 void um_lanes_carry_out(struct um_lanes *l);
-/* Returns when no queued eviction is in progress or pending. */
+/* Returns when no queued eviction is in progress or pending, or likewise. */
 void um_lanes_drain(struct um_lanes *l);
 /* Returns when no queued drop is in progress or pending: none at all, or none that touches [addr, end). */
 void um_lanes_settle(struct um_lanes *l);

@@ -163,55 +163,69 @@ void um_lanes_settle(struct um_lanes *l)
 	l->any_discard = 0;
 }
 
-/* All prefetches that announced ops wait for were requested from the driver, or nothing has moved for a while: what
- * they wait for may wait for this thread. */
-struct expected {
+/* A wait that ends when nothing has moved for a while: what it is for may wait for this thread. */
+struct bounded_wait {
 	struct um_lanes *l;
-	uint32_t in, last;
+	int (*done)(const struct um_lanes *l, uint32_t in, uint32_t *moved);
+	uint32_t in, moved;
 	uint64_t since;
 };
 
-static int is_carried_out(void *arg)
+static int is_over(void *arg)
 {
-	struct expected *e = arg;
-	uint32_t done = um_lanes_in_done(e->l);
+	struct bounded_wait *w = arg;
+	uint32_t moved;
 
-	if (um_lanes_reached(done, e->in))
+	if (w->done(w->l, w->in, &moved))
 		return 1;
-	if (e->l->gpu->caps.virtual_time)
+	if (w->l->gpu->caps.virtual_time)
 		return 0;
-	if (!e->since || done != e->last)
-		e->since = um_clock_ns(CLOCK_MONOTONIC);
-	e->last = done;
-	return um_clock_ns(CLOCK_MONOTONIC) - e->since > UM_LANES_STUCK_NS;
+	if (!w->since || moved != w->moved)
+		w->since = um_clock_ns(CLOCK_MONOTONIC);
+	w->moved = moved;
+	return um_clock_ns(CLOCK_MONOTONIC) - w->since > UM_LANES_STUCK_NS;
+}
+
+static void wait_bounded(struct um_lanes *l, struct um_runner *runner, struct bounded_wait *w)
+{
+	if (is_over(w))
+		return;
+	um_lanes_poke(l);
+	um_runner_until(runner, is_over, w);
+}
+
+/* All prefetches that announced ops wait for were requested from the driver. */
+static int is_carried_out(const struct um_lanes *l, uint32_t in, uint32_t *moved)
+{
+	*moved = um_lanes_in_done(l);
+	return um_lanes_reached(*moved, in);
 }
 
 void um_lanes_carry_out(struct um_lanes *l)
 {
-	struct expected e = {.l = l, .in = um_lanes_in_done(l)};
+	struct bounded_wait w = {.l = l, .done = is_carried_out, .in = um_lanes_in_done(l)};
 
 	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
-		if (um_lanes_in_queued(l) - l->gated[i] < UM_LANES_QUEUE && um_lanes_reached(l->gated[i], e.in))
-			e.in = l->gated[i];
-	um_lanes_poke(l);
-	if (!is_carried_out(&e))
-		um_runner_until(&l->in[0].runner, is_carried_out, &e);
+		if (um_lanes_in_queued(l) - l->gated[i] < UM_LANES_QUEUE && um_lanes_reached(l->gated[i], w.in))
+			w.in = l->gated[i];
+	wait_bounded(l, &l->in[0].runner, &w);
 }
 
-static int evictions_done(void *arg)
+static int is_drained(const struct um_lanes *l, uint32_t in, uint32_t *moved)
 {
-	struct um_lanes *l = arg;
+	uint32_t out = um_lanes_evict_done(l, UM_LANE_OUT), drop = um_lanes_evict_done(l, UM_LANE_DROP);
 
-	return um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), um_lanes_evict_queued(l, UM_LANE_OUT)) &&
-	       um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), um_lanes_evict_queued(l, UM_LANE_DROP));
+	(void)in;
+	*moved = out + drop;
+	return um_lanes_reached(out, um_lanes_evict_queued(l, UM_LANE_OUT)) &&
+	       um_lanes_reached(drop, um_lanes_evict_queued(l, UM_LANE_DROP));
 }
 
 void um_lanes_drain(struct um_lanes *l)
 {
-	if (evictions_done(l))
-		return;
-	um_lanes_poke(l);
-	um_runner_until(&l->out[l->evict[UM_LANE_OUT].first].runner, evictions_done, l);
+	struct bounded_wait w = {.l = l, .done = is_drained};
+
+	wait_bounded(l, &l->out[l->evict[UM_LANE_OUT].first].runner, &w);
 }
 
 void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end)
