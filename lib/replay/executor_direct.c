@@ -39,6 +39,8 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
 	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
 	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
 
+	if (um_lanes_in_queued(&ex->lanes) - in >= UM_LANES_QUEUE)
+		in = um_lanes_in_queued(&ex->lanes) - UM_LANES_QUEUE; /* numbers wrap around */
 	ex->lanes.source = source_of(ahead);
 	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
 		return -EAGAIN;

@@ -11,8 +11,12 @@
 #define PAGE (64u << 10) /* that a fault makes resident at least */
 #define RESERVE_SHARE 4 /* at most this share of the budget is left to blocks that faults make resident */
 
+/* This share of the blocks stays free for the first page faults of an op that exceeds the budget. */
+#define PAGED_SPARE 32
+
 #define RUN 2 /* blocks in a request, as compiled_plan.h */
 #define EARLY_BLOCKS 4 /* that prefetches start earlier than they must */
+#define LONGEST_NS (1ull << 36) /* of an op, whatever the program says: times stay within 64 bits */
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
 #define SCANS 4 /* of each op; more follow what became known since, and cost more */
 
@@ -84,11 +88,13 @@ static struct um_executor_room *gone_of(const struct um_horizon *h, uint64_t add
 	return &h->gone[(addr / UM_BLOCK_BYTES * 0x9e3779b97f4a7c15ull >> 32) % UM_HORIZON_GONE];
 }
 
-static void wait_for(struct um_executor_room *room, const struct um_executor_room *too)
+/* Numbers wrap around: one that is not behind `room` and up to `now`, the latest, is from long ago. */
+static void wait_for(struct um_executor_room *room, const struct um_executor_room *now,
+		     const struct um_executor_room *too)
 {
-	if ((int32_t)(too->outs - room->outs) > 0)
+	if (too->outs - room->outs <= now->outs - room->outs)
 		room->outs = too->outs;
-	if ((int32_t)(too->drops - room->drops) > 0)
+	if (too->drops - room->drops <= now->drops - room->drops)
 		room->drops = too->drops;
 }
 
@@ -156,17 +162,17 @@ struct run {
 /* Requests the blocks that were collected. 0 or -EAGAIN. */
 static int request(struct um_horizon *h, struct run *r)
 {
-	struct um_executor_room room;
+	struct um_executor_room room, now = um_executor_room_now(h->host.executor);
 	uint32_t number;
 
 	if (!r->n)
 		return 0;
 	room = um_executor_room_done(h->host.executor);
-	wait_for(&room, &h->before);
+	wait_for(&room, &now, &h->before);
 	if (h->n_out && h->n_in > capacity(h))
-		wait_for(&room, &h->freed[(h->n_in - capacity(h) - 1) % h->host.capacity]);
+		wait_for(&room, &now, &h->freed[(h->n_in - capacity(h) - 1) % h->host.capacity]);
 	for (uint32_t i = 0; i < r->n; i++)
-		wait_for(&room, gone_of(h, r->addr + i * UM_BLOCK_BYTES));
+		wait_for(&room, &now, gone_of(h, r->addr + i * UM_BLOCK_BYTES));
 	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > current(h), &room, &number))
 		return -EAGAIN;
 	if (h->in_free < h->clock)
@@ -259,17 +265,34 @@ static void pin(struct um_horizon *h, const struct um_use *u)
 	}
 }
 
-/* Requests its missing blocks. What finds no room is left to page faults. 0 or -EAGAIN. */
-static int demand(struct um_horizon *h, const struct um_use *u)
+/* Requests the missing ones of the blocks that `bytes` from its beginning lie in. What finds no room is left to page
+ * faults. 0 or -EAGAIN. */
+static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 {
 	uint64_t begin = u->tensor->addr + u->off;
 	struct run r = {0};
 	int err = 0;
 
-	for (uint64_t a = um_block_of(begin); a < begin + u->bytes && !err; a += UM_BLOCK_BYTES)
+	for (uint64_t a = um_block_of(begin); a < begin + bytes && !err; a += UM_BLOCK_BYTES)
 		if (!um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
 			err = bring(h, &r, a, current(h));
 	return err == -EAGAIN ? err : request(h, &r);
+}
+
+/* The share of each range that is prefetched. 1, unless the op alone exceeds the budget: then an equal share, since it
+ * is assumed to access all of them at the same fraction. */
+static double share_of(const struct um_horizon *h, const struct um_use *uses, uint32_t n)
+{
+	uint64_t bytes = 0, most = capacity(h) * UM_BLOCK_BYTES;
+
+	for (uint32_t k = 0; k < n; k++)
+		bytes += is_ours(&uses[k]) ? uses[k].bytes : 0;
+	return bytes <= most ? 1 : (double)(most - most / PAGED_SPARE) / (double)bytes;
+}
+
+static uint64_t part_of(const struct um_use *u, double share)
+{
+	return share < 1 ? (uint64_t)((double)u->bytes * share) & ~(UM_BLOCK_BYTES - 1) : u->bytes;
 }
 
 /* What the op waits for. */
@@ -345,7 +368,7 @@ static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 {
 	h->scanned++;
 	h->blocks.misses[h->scanned % UM_HORIZON_OPS].begins = h->scan_clock;
-	h->scan_clock += (int64_t)op->ns;
+	h->scan_clock += (int64_t)(op->ns < LONGEST_NS ? op->ns : LONGEST_NS);
 	for (uint32_t k = 0; k < op->n_uses; k++) {
 		struct um_predicted_use u;
 		uint64_t begin;
@@ -406,6 +429,7 @@ static int prefetch(struct um_horizon *h, uint64_t ns)
 
 static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
 {
+	double share = share_of(h, uses, n);
 	struct arrival last = {0};
 	int err = 0;
 
@@ -417,7 +441,7 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	}
 	for (uint32_t k = 0; k < n && !err; k++)
 		if (is_ours(&uses[k]))
-			err = demand(h, &uses[k]);
+			err = demand(h, &uses[k], part_of(&uses[k], share));
 	if (err)
 		return err;
 	for (uint32_t k = 0; k < n; k++)
@@ -427,12 +451,18 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 		um_executor_await(h->host.executor, last.in, stream);
 	if (last.at > h->clock)
 		h->clock = last.at;
+	if (share < 1) {
+		um_horizon_forget(h); /* its page faults evict what nobody knows */
+		return 0;
+	}
 	scan(h, ns);
 	return prefetch(h, ns);
 }
 
 void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
 {
+	if (ns > LONGEST_NS)
+		ns = LONGEST_NS;
 	h->stream = stream;
 	if (h->epoch != um_executor_epoch(h->host.executor)) {
 		um_horizon_forget(h);
@@ -465,18 +495,24 @@ void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 	}
 }
 
+void um_horizon_gone(struct um_horizon *h, uint64_t addr)
+{
+	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
+
+	if (!b)
+		return;
+	if (b->state != UM_BLOCK_MISSED)
+		h->freed[h->n_out++ % h->host.capacity] = h->before;
+	um_horizon_blocks_drop(&h->blocks, b);
+}
+
 void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n)
 {
 	for (const struct um_use *u = uses; u < uses + n; u++) {
 		uint64_t begin = u->tensor->addr + u->off;
 
-		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
-			struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
-
-			if (!um_horizon_block_resident(b))
-				continue;
-			um_horizon_blocks_drop(&h->blocks, b);
-			h->freed[h->n_out++ % h->host.capacity] = h->before;
-		}
+		for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES)
+			if (um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, a)))
+				um_horizon_gone(h, a);
 	}
 }

@@ -77,6 +77,9 @@ void um_horizon_free(struct um_horizon *h, uint64_t addr, uint64_t bytes);
 /* The CPU uses the ranges: their blocks leave the device. */
 void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_t n);
 
+/* A block is not the program's any more. */
+void um_horizon_gone(struct um_horizon *h, uint64_t addr);
+
 /* It is not known any more what is resident. */
 void um_horizon_forget(struct um_horizon *h);
 /* After that: what the executor knows of it. */

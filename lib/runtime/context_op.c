@@ -92,6 +92,18 @@ static inline void prefetch_on_use(struct umadv *adv)
 		um_on_use_op(&adv->on_use, adv->op.stream, adv->op.uses, adv->op.n_uses);
 }
 
+/* Evictions cannot wait for ops on so many streams: the driver evicts. */
+static void stop_looking(struct umadv *adv)
+{
+	const struct um_horizon_blocks *known = &adv->horizon.blocks;
+
+	if (!known->n_live && !known->n_dead)
+		return;
+	um_executor_cancel(adv->replan.executor);
+	um_horizon_forget(&adv->horizon);
+	um_on_use_forget(&adv->on_use);
+}
+
 /* The op follows no plan. */
 static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned stream)
 {
@@ -106,6 +118,11 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 		um_horizon_recall(&adv->horizon);
 	}
 	o->beside_plan = 0;
+	if (um_executor_too_many_streams(adv->replan.executor)) {
+		stop_looking(adv);
+		prefetch_on_use(adv);
+		return;
+	}
 	if (um_predictor_op(&adv->predictor, &feed)) {
 		adv->notices.errors++;
 		return;
@@ -249,7 +266,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	if (!repeated || adv->device.gpu->api->announce || um_sinks_listened(&adv->sinks)) {
 		op = um_op_state_op(o, (int32_t)number, info);
 		report_op(adv, &op, stream, repeated);
-	} else if (adv->horizon.host.capacity && !um_executor_active(r->executor)) {
+	} else if (adv->horizon.host.capacity && r->executor && !um_executor_active(r->executor)) {
 		op = um_op_state_op(o, (int32_t)number, info);
 	}
 	if (r->timer.state == UM_OP_TIMER_RUNS)

@@ -156,8 +156,11 @@ static void forget(struct umadv *adv, uint64_t addr, uint64_t bytes)
 		uint64_t lo = a, left = UM_BLOCK_BYTES;
 
 		um_tensors_clip(&adv->tensors, &lo, &left, NULL);
-		if (!left)
-			um_executor_forget(adv->replan.executor, a, UM_BLOCK_BYTES);
+		if (left)
+			continue;
+		um_executor_forget(adv->replan.executor, a, UM_BLOCK_BYTES);
+		if (adv->horizon.host.capacity)
+			um_horizon_gone(&adv->horizon, a);
 	}
 }
 
@@ -174,7 +177,7 @@ int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes)
 	addr = t->addr;
 	bytes = t->bytes;
 	err = remove_tensor(adv, t);
-	if (!err && adv->replan.executor && adv->device.larger)
+	if (!err && adv->replan.executor && (adv->device.larger || adv->horizon.host.capacity))
 		forget(adv, addr, bytes);
 	return err;
 }
