@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The horizon on the simulated GPU: ops without a plan, whose blocks it requests.
+ */
+#include "replay/horizon.h"
+
+#include "fixture/random.h"
+#include "model/profile.h"
+#include "replay/lanes.h"
+#include "sim/sim.h"
+#include "tap.h"
+
+#define BLOCK UM_BLOCK_BYTES
+#define TENSORS 64
+#define NO_MORE UINT32_MAX
+#define USED(...) ((const uint32_t[]){__VA_ARGS__, NO_MORE})
+
+/* Tensors of two blocks each in one allocation, by number. */
+struct rig {
+	struct um_gpu *gpu;
+	struct um_executor *ex;
+	struct um_app_streams streams;
+	struct um_predictor predictor;
+	struct um_horizon horizon;
+	struct um_tensor tensor[TENSORS];
+	int64_t in_ns; /* of a block */
+	uint64_t n_born;
+	void *memory;
+	int err;
+};
+
+static uint64_t size_of_tensor(void)
+{
+	return 2 * BLOCK;
+}
+
+static int is_dead(void *user, uint64_t addr)
+{
+	const struct rig *r = user;
+
+	for (int i = 0; i < TENSORS; i++)
+		if (r->tensor[i].id.v && addr < r->tensor[i].addr + r->tensor[i].bytes &&
+		    r->tensor[i].addr < addr + BLOCK)
+			return 0;
+	return 1;
+}
+
+static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
+{
+	(void)waits;
+	for (uint64_t a = addr; a < addr + bytes; a += BLOCK)
+		if (!is_dead(user, a))
+			return 0;
+	return 1;
+}
+
+static void born(struct rig *r, uint32_t i)
+{
+	r->tensor[i].id.v = ++r->n_born;
+	um_executor_claim(r->ex, r->tensor[i].addr, r->tensor[i].bytes);
+}
+
+static void died(struct rig *r, uint32_t i)
+{
+	r->tensor[i].id.v = 0;
+	um_horizon_free(&r->horizon, r->tensor[i].addr, r->tensor[i].bytes);
+}
+
+/* `capacity`: tensors that the horizon keeps resident; `device`: those that fit into the device. */
+static void rig_open(struct rig *r, uint64_t capacity, uint64_t device)
+{
+	const struct um_profile *p = um_profile_find("v100");
+	struct um_sim_options so = {.profile = p, .capacity = device * size_of_tensor()};
+	struct um_executor_host eh = {
+		.may_discard = may_discard, .user = r, .streams = &r->streams, .budget_blocks = 2 * capacity};
+	struct um_horizon_host hh = {.predictor = &r->predictor, .capacity = 2 * capacity, .dead = is_dead, .user = r};
+	uint64_t at;
+
+	memset(r, 0, sizeof *r);
+	r->streams.n = 1;
+	r->in_ns = (int64_t)((double)BLOCK * 1e9 / (p->h2d * p->eta));
+	eh.link_ns = (uint64_t)r->in_ns;
+	eh.evict_ns = p->c_pf + p->c_pf_cpu;
+	hh.in_ns = r->in_ns;
+	if (um_sim_open(&r->gpu, &so) || um_executor_open(&r->ex, r->gpu, &eh))
+		tap_bail("no device");
+	hh.executor = r->ex;
+	if (um_predictor_init(&r->predictor) || um_horizon_init(&r->horizon, &hh) ||
+	    r->gpu->api->cudaMallocManaged(r->gpu, &r->memory, (TENSORS + 1) * size_of_tensor(), 1))
+		tap_bail("no memory");
+	at = ((uint64_t)(uintptr_t)r->memory + BLOCK - 1) / BLOCK * BLOCK;
+	for (uint32_t i = 0; i < TENSORS; i++, at += size_of_tensor()) {
+		r->tensor[i].addr = at;
+		r->tensor[i].bytes = size_of_tensor();
+	}
+}
+
+static void rig_close(struct rig *r)
+{
+	is_int(r->err | um_sim_sync(r->gpu), 0, "all ops run, and all requests end");
+	um_executor_close(r->ex);
+	um_horizon_fini(&r->horizon);
+	um_predictor_fini(&r->predictor);
+	r->gpu->api->cudaFree(r->gpu, r->memory);
+	r->gpu->api->close(r->gpu);
+}
+
+/* An op that updates these tensors is announced, and launched if `runs`. */
+static void announce(struct rig *r, const char *name, uint64_t ns, const uint32_t *list, int runs)
+{
+	struct um_predictor_feed feed = {.ns = ns};
+	struct um_touch touch[TENSORS];
+	struct um_use uses[TENSORS];
+
+	for (; list[feed.n_uses] != NO_MORE; feed.n_uses++) {
+		struct um_tensor *t = &r->tensor[list[feed.n_uses]];
+
+		uses[feed.n_uses] = (struct um_use){t->id, t, 0, t->bytes, t->bytes, UM_UPDATE};
+		touch[feed.n_uses] =
+			(struct um_touch){.ptr = (void *)(uintptr_t)t->addr, t->bytes, t->bytes, UM_UPDATE};
+	}
+	feed.kind = um_predictor_kind(name, 0, feed.n_uses);
+	feed.uses = uses;
+	r->err |= um_predictor_op(&r->predictor, &feed);
+	um_horizon_op(&r->horizon, 0, uses, feed.n_uses, ns);
+	if (runs)
+		r->err |= um_sim_run(
+			r->gpu, NULL,
+			&(struct um_sim_kernel){.ns = ns, .name = name, .access = touch, .n_access = feed.n_uses});
+}
+
+static void op(struct rig *r, const char *name, uint64_t ns, const uint32_t *list)
+{
+	announce(r, name, ns, list, 1);
+}
+
+static int is_resident(const struct rig *r, uint32_t i)
+{
+	const struct um_horizon_blocks *t = &r->horizon.blocks;
+
+	return um_horizon_block_resident(um_horizon_blocks_find(t, r->tensor[i].addr)) &&
+	       um_horizon_block_resident(um_horizon_blocks_find(t, r->tensor[i].addr + BLOCK));
+}
+
+static struct um_tally tally_of(struct rig *r)
+{
+	struct um_tally t;
+
+	r->err |= um_sim_sync(r->gpu);
+	um_sim_tally(r->gpu, &t);
+	return t;
+}
+
+/* --- residency ---------------------------------------------------------------------------------------------------- */
+
+/* Tensors in random order, in a device that has as much memory as the horizon may use, or more. */
+static void no_faults(uint64_t device)
+{
+	struct um_executor_counts n;
+	struct um_tally t;
+	uint64_t seed = 3;
+	struct rig r;
+	int most = 1;
+
+	rig_open(&r, 6, device);
+	for (uint32_t i = 0; i < 16; i++)
+		born(&r, i);
+	for (int i = 0; i < 400; i++) {
+		uint32_t a = test_random(&seed, 16), b = i % 2 ? (uint32_t)i / 2 % 16 : (a + 1) % 16;
+
+		op(&r, "op", 100000, a == b ? USED(a) : USED(a, b));
+		most &= r.horizon.blocks.n_live + r.horizon.blocks.n_dead <= 12;
+	}
+	t = tally_of(&r);
+	um_executor_counts(r.ex, &n);
+	is_u64(t.faults, 0, "%d-tensor device: the blocks of an op are resident when it begins", (int)device);
+	is_u64(t.d2h_bytes, n.evict_bytes, "%d-tensor device: the driver evicts nothing but what was requested",
+	       (int)device);
+	ok(t.peak_resident_bytes <= 12 * BLOCK, "%d-tensor device: never more is resident than fits (%.1f blocks)",
+	   (int)device, (double)t.peak_resident_bytes / (double)BLOCK);
+	ok(most, "%d-tensor device: no more blocks are known as resident than fit", (int)device);
+	rig_close(&r);
+}
+
+/* One tensor is used after every four others, of eight; least recently used, it would be evicted each time. */
+static void hot(void)
+{
+	int stays = 1;
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 9; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 40; i++) {
+		if (i > 8)
+			stays &= is_resident(&r, 8);
+		op(&r, "hot", 100000, USED(8));
+		for (uint32_t k = 0; k < 4; k++)
+			op(&r, "cold", 100000, USED((i * 4 + k) % 8));
+	}
+	ok(stays, "a tensor that is used soon stays resident while others rotate");
+	rig_close(&r);
+}
+
+/* Tensors that live for one op. */
+static void dead(void)
+{
+	struct um_executor_counts n;
+	struct rig r;
+
+	rig_open(&r, 4, 8);
+	for (uint32_t i = 0; i < 200; i++) {
+		born(&r, i % 32);
+		op(&r, "op", 400000, USED(i % 32));
+		died(&r, i % 32);
+	}
+	r.err |= um_sim_sync(r.gpu);
+	um_executor_counts(r.ex, &n);
+	is_u64(n.evict_bytes, 0, "memory without a live tensor is not copied to the host");
+	ok(n.discard_bytes >= 300 * BLOCK, "it is discarded (%d blocks)", (int)(n.discard_bytes / BLOCK));
+	rig_close(&r);
+}
+
+/* The CPU used a tensor. */
+static void on_host(void)
+{
+	struct um_use use = {.access = UM_READ};
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	born(&r, 0);
+	op(&r, "op", 1000, USED(0));
+	ok(is_resident(&r, 0), "the blocks of an op are known as resident");
+	use.tensor = &r.tensor[0];
+	use.bytes = use.touched = size_of_tensor();
+	um_horizon_evicted(&r.horizon, &use, 1);
+	ok(!is_resident(&r, 0), "blocks that the CPU used are not resident");
+	r.err |= um_sim_sync(r.gpu) | um_sim_host_touch(r.gpu, (void *)(uintptr_t)r.tensor[0].addr, BLOCK, UM_READ);
+	op(&r, "op", 1000, USED(0));
+	is_u64(tally_of(&r).faults, 0, "they are prefetched for the next op");
+	rig_close(&r);
+}
+
+/* --- time --------------------------------------------------------------------------------------------------------- */
+
+/* 12 tensors in turn, of which eight fit. Without predictions (each op has a name of its own) each op's blocks are
+ * prefetched when it is announced. */
+static uint64_t turns_take(int predicted)
+{
+	uint64_t ns;
+	struct rig r;
+
+	rig_open(&r, 8, 8);
+	for (uint32_t i = 0; i < 12; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 240; i++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "op%u", predicted ? i % 12 : i);
+		op(&r, name, 3 * (uint64_t)r.in_ns, USED(i % 12));
+		r.err |= um_sim_sync(r.gpu); /* the program does not run ahead */
+	}
+	ns = tally_of(&r).ns;
+	rig_close(&r);
+	return ns;
+}
+
+static void overlap(void)
+{
+	uint64_t predicted = turns_take(1), on_use = turns_take(0);
+
+	ok((double)predicted < 0.8 * (double)on_use,
+	   "prefetches of predicted ops overlap with the ops before: %.2f of the time of prefetches on use",
+	   (double)predicted / (double)on_use);
+}
+
+/* --- requests that are not carried out ---------------------------------------------------------------------------- */
+
+/* An op misses more blocks, each of them far from the others, than a queue holds requests. */
+static void queue_full(void)
+{
+	uint32_t n = UM_LANES_QUEUE + 10, epoch;
+	struct um_use *uses = calloc(n, sizeof *uses);
+	struct um_predictor_feed feed = {1, 1000, uses, n};
+	struct um_tensor t = {.id = {1}};
+	uint64_t faults;
+	struct rig r;
+	void *memory;
+
+	rig_open(&r, n, n);
+	if (!uses || r.gpu->api->cudaMallocManaged(r.gpu, &memory, (2 * n + 1) * BLOCK, 1))
+		tap_bail("no memory");
+	t.addr = ((uint64_t)(uintptr_t)memory + BLOCK - 1) / BLOCK * BLOCK;
+	t.bytes = 2 * n * BLOCK;
+	for (uint32_t i = 0; i < n; i++)
+		uses[i] = (struct um_use){t.id, &t, 2 * i * BLOCK, BLOCK, BLOCK, UM_UPDATE};
+	epoch = um_executor_epoch(r.ex);
+	r.err |= um_predictor_op(&r.predictor, &feed);
+	um_horizon_op(&r.horizon, 0, uses, n, 1000);
+	ok(um_executor_epoch(r.ex) != epoch, "requests are dropped when a queue is full");
+	for (uint32_t i = 0; i < 16; i++)
+		born(&r, i);
+	op(&r, "op", 1000, USED(0)); /* the queue is still full: page faults serve it */
+	faults = tally_of(&r).faults;
+	for (uint32_t i = 0; i < 64; i++)
+		op(&r, "op", 1000, USED(i % 16));
+	ok(is_resident(&r, 15), "after that blocks are requested again");
+	is_u64(tally_of(&r).faults, faults, "and no op faults");
+	rig_close(&r);
+	free(uses);
+}
+
+static void dropped(void)
+{
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 8; i++)
+		born(&r, i);
+	op(&r, "op", 1000, USED(0));
+	r.err |= um_sim_sync(r.gpu);
+	announce(&r, "op", 1000, USED(1), 0);
+	um_executor_cancel(r.ex);
+	op(&r, "op", 1000, USED(2));
+	ok(is_resident(&r, 0) && is_resident(&r, 2), "after requests were dropped, what has arrived is known");
+	um_horizon_forget(&r.horizon);
+	ok(!r.horizon.blocks.n_live && !r.horizon.blocks.n_dead && !r.horizon.blocks.n_missed,
+	   "a horizon that forgets knows no block");
+	r.err |= um_sim_sync(r.gpu);
+	um_horizon_recall(&r.horizon);
+	ok(is_resident(&r, 0) && is_resident(&r, 2), "it recalls the blocks that were prefetched");
+	for (uint32_t i = 0; i < 32; i++)
+		op(&r, "op", 1000, USED(i % 8));
+	is_u64(tally_of(&r).faults, 0, "then no op faults");
+	rig_close(&r);
+}
+
+int main(void)
+{
+	no_faults(6);
+	no_faults(16);
+	hot();
+	dead();
+	on_host();
+	overlap();
+	queue_full();
+	dropped();
+	return tap_done();
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The predictor: sequences of ops worked by hand, and programs that it cannot learn from.
+ */
+#include "replay/predictor.h"
+
+#include "fixture/random.h"
+#include "tap.h"
+
+#define MIB (1ull << 20)
+#define NO_MORE ((struct um_tensor *)NULL)
+#define USED(...) ((struct um_tensor *[]){__VA_ARGS__, NO_MORE})
+
+static struct um_predictor p;
+static uint64_t n_born;
+
+static void born(struct um_tensor *t, uint64_t bytes)
+{
+	*t = (struct um_tensor){.id = {++n_born}, .addr = n_born * 64 * MIB, .bytes = bytes};
+}
+
+static void died(struct um_tensor *t)
+{
+	t->id.v = 0;
+}
+
+/* An op that updates the whole of each tensor of a list. */
+static void op(const char *name, struct um_tensor **list)
+{
+	struct um_predictor_feed feed = {.ns = 1000};
+	struct um_use uses[8];
+
+	for (; list[feed.n_uses]; feed.n_uses++) {
+		struct um_tensor *t = list[feed.n_uses];
+
+		uses[feed.n_uses] = (struct um_use){t->id, t, 0, t->bytes, t->bytes, UM_UPDATE};
+	}
+	feed.kind = um_predictor_kind(name, 0, feed.n_uses);
+	feed.uses = uses;
+	if (um_predictor_op(&p, &feed))
+		tap_bail("no memory");
+}
+
+static void begin(void)
+{
+	if (um_predictor_init(&p))
+		tap_bail("no memory");
+}
+
+/* Use number `k` of the op after `i` ops. */
+static struct um_predicted_use ahead(uint64_t i, uint32_t k)
+{
+	const struct um_predictor_op *next = um_predictor_ahead(&p, i);
+	struct um_predicted_use u = {0};
+
+	if (next && k < next->n_uses && !um_predictor_use_of(&p, next, k, &u))
+		u.tensor = NULL;
+	return u;
+}
+
+static int is_ahead(uint64_t i, uint32_t k, const struct um_tensor *t)
+{
+	struct um_predicted_use u = ahead(i, k);
+
+	return u.tensor == t && u.sure;
+}
+
+static void repeats(void)
+{
+	struct um_tensor a, b, c;
+
+	begin();
+	born(&a, MIB);
+	born(&b, MIB);
+	born(&c, MIB);
+	op("a", USED(&a));
+	ok(!um_predictor_ahead(&p, 1), "after the first op no other one is expected");
+	is_u64(um_predictor_next_use(&p, 0), UM_PREDICTOR_UNKNOWN, "the next use of a new tensor is not known");
+	op("b", USED(&b));
+	op("c", USED(&c));
+	op("a", USED(&a));
+	ok(is_ahead(1, 0, &b) && is_ahead(2, 0, &c), "a repeated sequence is expected with its tensors");
+	ok(is_ahead(3, 0, &a) && !um_predictor_ahead(&p, 4), "as far as the latest op, and no further");
+	is_u64(um_predictor_ahead(&p, 1)->ns, 1000, "an expected op takes as long as the one that it was matched with");
+	is_u64(um_predictor_next_use(&p, 0), 3, "a tensor is expected again after as many ops as the last time");
+	um_predictor_fini(&p);
+}
+
+static void distances(void)
+{
+	struct um_tensor w, x, y;
+
+	begin();
+	born(&w, MIB);
+	born(&x, MIB);
+	born(&y, MIB);
+	for (int i = 0; i < 3; i++) {
+		op("a", USED(&w, &y));
+		if (!i)
+			died(&y);
+		if (i == 1)
+			is_u64(um_predictor_next_use(&p, 1), UM_PREDICTOR_NEVER,
+			       "a tensor whose predecessor died after this op is never used again");
+		if (i == 2)
+			is_u64(um_predictor_next_use(&p, 0), 2, "the nearest of two next uses is the distance");
+		op("b", USED(&x));
+		op("c", USED(&w));
+		if (i == 2)
+			is_u64(um_predictor_next_use(&p, 0), 1, "a tensor that the next op uses is at distance 1");
+		if (!i)
+			born(&y, MIB);
+	}
+	um_predictor_fini(&p);
+	begin();
+	born(&w, MIB);
+	born(&x, MIB);
+	op("a", USED(&w));
+	op("a", USED(&x));
+	is_u64(um_predictor_next_use(&p, 0), UM_PREDICTOR_UNKNOWN,
+	       "the next use is not known if the tensor before lives and was not used again");
+	um_predictor_fini(&p);
+}
+
+/* Activations that are born and freed in each iteration. */
+static void freed(void)
+{
+	struct um_tensor w, act[3], grad[3];
+
+	begin();
+	born(&w, MIB);
+	for (int i = 0; i < 3; i++) {
+		born(&act[i], (unsigned)(i + 1) * MIB);
+		op("forward", USED(&w, &act[i]));
+		if (i) {
+			ok(ahead(1, 0).tensor == &act[i], "a freed tensor is expected as the one that takes its part");
+			is_u64(ahead(1, 0).bytes, act[i].bytes, "and with the size of that one");
+			ok(!ahead(1, 1).tensor, "a tensor that is not born yet is not expected");
+			ok(is_ahead(2, 0, &w), "a tensor that lives on is expected itself");
+		}
+		born(&grad[i], 2 * MIB);
+		op("backward", USED(&act[i], &grad[i]));
+		op("update", USED(&w, &grad[i]));
+		died(&act[i]);
+		died(&grad[i]);
+	}
+	um_predictor_fini(&p);
+}
+
+/* A range of a tensor stays within a smaller successor. */
+static void ranges(void)
+{
+	struct um_tensor t[3];
+	struct um_predictor_feed feed = {.kind = 1, .ns = 1, .n_uses = 1};
+
+	begin();
+	for (int i = 0; i < 3; i++) {
+		struct um_use use = {.off = i == 2 ? 0 : MIB, .bytes = i == 2 ? MIB : 3 * MIB, .access = UM_READ};
+
+		born(&t[i], i == 2 ? 2 * MIB : 8 * MIB);
+		use.tensor = &t[i];
+		use.touched = use.bytes;
+		feed.uses = &use;
+		feed.kind = 1;
+		if (um_predictor_op(&p, &feed) || (feed.kind = 2, um_predictor_op(&p, &feed)))
+			tap_bail("no memory");
+		if (i == 0)
+			continue;
+		if (i == 1)
+			died(&t[0]);
+	}
+	died(&t[1]);
+	feed.kind = 1;
+	feed.uses = &(struct um_use){.tensor = &t[2], .bytes = MIB, .touched = MIB, .access = UM_READ};
+	if (um_predictor_op(&p, &feed))
+		tap_bail("no memory");
+	struct um_predicted_use u = ahead(1, 0);
+
+	ok(u.tensor == &t[2] && u.off + u.bytes <= t[2].bytes && u.bytes, "an expected range lies within its tensor");
+	um_predictor_fini(&p);
+}
+
+#define EXPERTS 16
+
+static void random_tensors(void)
+{
+	struct um_tensor router, expert[EXPERTS];
+	uint64_t seed = 7;
+	int wrong = 0, sure = 0, steady = 0;
+
+	begin();
+	born(&router, MIB);
+	for (int i = 0; i < EXPERTS; i++)
+		born(&expert[i], MIB);
+	for (int i = 0; i < 200; i++) {
+		op("route", USED(&router));
+		if (i >= 40) {
+			struct um_predicted_use u = ahead(1, 0);
+
+			sure += u.tensor && u.sure;
+			steady += is_ahead(2, 0, &router);
+		}
+		op("expert", USED(&expert[test_random(&seed, EXPERTS)]));
+		wrong += i >= 40 && um_predictor_next_use(&p, 0) == UM_PREDICTOR_NEVER;
+	}
+	ok(sure <= 16, "a tensor that is chosen at random is seldom expected for sure (%d of 160)", sure);
+	is_int(steady, 160, "tensors that are not chosen at random stay sure beside it");
+	is_int(wrong, 0, "a tensor that is chosen at random is not expected to be unused from then on");
+	um_predictor_fini(&p);
+}
+
+/* Two kinds of iterations with ops of the same kinds: the tensors tell which one it is. */
+static void branches(void)
+{
+	struct um_tensor w[10], x[3], y[3];
+
+	begin();
+	for (int i = 0; i < 10; i++)
+		born(&w[i], MIB);
+	for (int i = 0; i < 3; i++) {
+		born(&x[i], MIB);
+		born(&y[i], MIB);
+	}
+	for (int k = 0; k < 8; k++) {
+		op("begin", USED(&w[0]));
+		for (int i = 0; i < 3; i++)
+			op(k % 2 ? "y" : "x", USED(k % 2 ? &y[i] : &x[i]));
+	}
+	op("begin", USED(&w[0]));
+	op("y", USED(&y[0]));
+	ok(is_ahead(1, 0, &y[1]) && is_ahead(2, 0, &y[2]), "after a branch, its own ops are expected: by their kinds");
+	um_predictor_fini(&p);
+	begin();
+	for (int k = 0; k < 5; k++) {
+		op("begin", USED(&x[0]));
+		for (int i = 0; i < 10; i++)
+			op("layer", USED(&w[i]));
+	}
+	op("begin", USED(&x[0]));
+	op("layer", USED(&w[6]));
+	ok(p.jumped && is_ahead(1, 0, &w[7]) && is_ahead(2, 0, &w[8]),
+	   "after a jump, the ops are expected that followed the last use of the same tensor");
+	op("layer", USED(&w[7]));
+	ok(!p.jumped, "the op after it follows the match");
+	um_predictor_fini(&p);
+}
+
+/* Two buffers swap their parts after each step. */
+static void ping_pong(void)
+{
+	struct um_tensor buffer[2];
+	int right = 0;
+
+	begin();
+	born(&buffer[0], MIB);
+	born(&buffer[1], MIB);
+	for (int i = 0; i < 20; i++) {
+		struct um_tensor *from = &buffer[i % 2], *to = &buffer[!(i % 2)];
+
+		op("sweep", USED(from, to));
+		right += i >= 10 && is_ahead(1, 0, to);
+		op("norm", USED(to));
+		right += i >= 10 && ahead(1, 0).tensor == to;
+	}
+	is_int(right, 20, "buffers that swap are expected in their next parts");
+	um_predictor_fini(&p);
+}
+
+/* --- bounds ------------------------------------------------------------------------------------------------------- */
+
+#define SHAPES 30000
+
+static void shapes(void)
+{
+	size_t n = 0;
+
+	begin();
+	for (int i = 0; i < 4 * SHAPES; i++) {
+		struct um_tensor t;
+		char name[16];
+
+		snprintf(name, sizeof name, "op%d", i);
+		born(&t, MIB + (unsigned)i);
+		op(name, USED(&t));
+		died(&t);
+		if (i == 2 * SHAPES)
+			n = p.tensors.cap;
+	}
+	ok(p.tensors.n <= UM_PREDICTOR_OPS, "no more tensors are kept than ops (%zu)", p.tensors.n);
+	is_u64(p.tensors.cap, n, "the memory of %d distinct shapes is that of %d", 4 * SHAPES, 2 * SHAPES);
+	ok(p.n_ops + 1 - p.first <= UM_PREDICTOR_OPS, "the oldest ops are forgotten");
+	um_predictor_fini(&p);
+}
+
+/* The same uses of one tensor, in an op of this kind. */
+static void large_op(struct um_use *uses, uint64_t kind, uint32_t n)
+{
+	struct um_predictor_feed feed = {kind, 1000, uses, n};
+
+	if (um_predictor_op(&p, &feed))
+		tap_bail("no memory");
+}
+
+static void many_uses(void)
+{
+	uint32_t most = UM_PREDICTOR_USES / 2;
+	struct um_use *uses = calloc(most + 1, sizeof *uses);
+	struct um_tensor t;
+
+	if (!uses)
+		tap_bail("no memory");
+	begin();
+	born(&t, (uint64_t)(most + 1) * 4096);
+	for (uint32_t i = 0; i <= most; i++)
+		uses[i] = (struct um_use){t.id, &t, i * 4096ull, 4096, 4096, UM_READ};
+	large_op(uses, 1, most - 1);
+	large_op(uses, 2, 1);
+	large_op(uses, 1, most - 1);
+	ok(is_ahead(1, 0, &t), "an op of %u uses is matched", most - 1);
+	for (int i = 0; i < 6; i++)
+		large_op(uses, 1, most);
+	ok(p.n_uses + 1 - um_predictor_ahead(&p, 1)->first_use <= UM_PREDICTOR_USES,
+	   "ops of many uses push others out");
+	large_op(uses, 1, most + 1);
+	ok(!um_predictor_ahead(&p, 1), "an op of too many uses is not kept, and nothing is expected");
+	for (int i = 0; i < 2; i++) {
+		large_op(uses, 1, 1);
+		large_op(uses, 2, 1);
+	}
+	ok(is_ahead(1, 0, &t), "ops after that are matched again");
+	um_predictor_fini(&p);
+	free(uses);
+}
+
+int main(void)
+{
+	repeats();
+	distances();
+	freed();
+	ranges();
+	random_tensors();
+	branches();
+	ping_pong();
+	shapes();
+	many_uses();
+	return tap_done();
+}
