@@ -221,6 +221,23 @@ static void dead(void)
 	rig_close(&r);
 }
 
+/* A tensor dies right after its use, when others have not been used for long. */
+static void dead_first(void)
+{
+	struct rig r;
+
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 5; i++)
+		born(&r, i);
+	for (uint32_t i = 0; i < 4; i++)
+		op(&r, "op", 1000, USED(i));
+	died(&r, 3);
+	op(&r, "op", 1000, USED(4));
+	ok(is_resident(&r, 0) && is_resident(&r, 1) && is_resident(&r, 2) && !is_resident(&r, 3),
+	   "memory without a live tensor is evicted before the least recently used tensor");
+	rig_close(&r);
+}
+
 /* The CPU used a tensor. */
 static void on_host(void)
 {
@@ -243,21 +260,21 @@ static void on_host(void)
 
 /* --- time --------------------------------------------------------------------------------------------------------- */
 
-/* 12 tensors in turn, of which eight fit. Without predictions (each op has a name of its own) each op's blocks are
+/* 16 tensors in turn, of which four fit, so that most must come each time. Without predictions (each op has a name of its own) each op's blocks are
  * prefetched when it is announced. */
 static uint64_t turns_take(int predicted)
 {
 	uint64_t ns;
 	struct rig r;
 
-	rig_open(&r, 8, 8);
-	for (uint32_t i = 0; i < 12; i++)
+	rig_open(&r, 4, 4);
+	for (uint32_t i = 0; i < 16; i++)
 		born(&r, i);
 	for (uint32_t i = 0; i < 240; i++) {
 		char name[16];
 
-		snprintf(name, sizeof name, "op%u", predicted ? i % 12 : i);
-		op(&r, name, 3 * (uint64_t)r.in_ns, USED(i % 12));
+		snprintf(name, sizeof name, "op%u", predicted ? i % 16 : i);
+		op(&r, name, 3 * (uint64_t)r.in_ns, USED(i % 16));
 		r.err |= um_sim_sync(r.gpu); /* the program does not run ahead */
 	}
 	ns = tally_of(&r).ns;
@@ -319,8 +336,10 @@ static void dropped(void)
 		born(&r, i);
 	op(&r, "op", 1000, USED(0));
 	r.err |= um_sim_sync(r.gpu);
-	announce(&r, "op", 1000, USED(1), 0);
+	announce(&r, "op", 1000, USED(1, 3), 0);
 	um_executor_cancel(r.ex);
+	op(&r, "op", 1000, USED(1, 3));
+	is_u64(tally_of(&r).faults, 0, "prefetches that were dropped are requested again");
 	op(&r, "op", 1000, USED(2));
 	ok(is_resident(&r, 0) && is_resident(&r, 2), "after requests were dropped, what has arrived is known");
 	um_horizon_forget(&r.horizon);
@@ -341,6 +360,7 @@ int main(void)
 	no_faults(16);
 	hot();
 	dead();
+	dead_first();
 	on_host();
 	overlap();
 	queue_full();

@@ -25,10 +25,24 @@ static struct {
 static uint64_t lo, hi, deaths; /* ops of the window: [lo, hi) */
 static int64_t begins[UM_HORIZON_OPS]; /* by number % UM_HORIZON_OPS */
 
-/* Addresses that are far apart, so that slots of the hash table collide and wrap. */
+static uint64_t addrs[BLOCKS + 1];
+
+/* Addresses whose slots in the hash table are near its end, so that they collide and wrap. */
+static void find_addrs(void)
+{
+	uint64_t addr = 0;
+
+	for (uint32_t n = 0; n <= BLOCKS; addr += UM_BLOCK_BYTES) {
+		uint32_t slot = (uint32_t)(addr / UM_BLOCK_BYTES * 0x9e3779b97f4a7c15ull >> 32) & t.mask;
+
+		if (slot > t.mask - 80)
+			addrs[n++] = addr;
+	}
+}
+
 static uint64_t addr_of(uint32_t i)
 {
-	return (uint64_t)(i * i * 977 + i + 1) * UM_BLOCK_BYTES;
+	return addrs[i];
 }
 
 static uint32_t resident(void)
@@ -230,6 +244,7 @@ static void random_operations(void)
 
 	if (um_horizon_blocks_init(&t, CAPACITY, IN_NS))
 		tap_bail("no memory");
+	find_addrs();
 	begin(UM_HORIZON_OPS - 100); /* the ring of ops wraps */
 	for (int i = 0; i < STEPS / tap_step(10); i++) {
 		uint32_t what = test_random(&seed, 200);
