@@ -260,8 +260,8 @@ static void on_host(void)
 
 /* --- time --------------------------------------------------------------------------------------------------------- */
 
-/* 16 tensors in turn, of which four fit, so that most must come each time. Without predictions (each op has a name of its own) each op's blocks are
- * prefetched when it is announced. */
+/* 16 tensors in turn, of which four fit, so that most must come each time. Without predictions (each op has a name of
+ * its own) each op's blocks are prefetched when it is announced. */
 static uint64_t turns_take(int predicted)
 {
 	uint64_t ns;
