@@ -7,6 +7,7 @@
 #include "paint.h"
 #include "play_args.h"
 #include "play_export.h"
+#include "play_iterations.h"
 #include "table.h"
 #include "tool.h"
 #include "umadvise.h"
@@ -27,12 +28,13 @@ struct run {
 	uint64_t bound_ns; /* with --bound; 0: none known */
 	const char *strategy;
 	struct um_play_result r;
+	const struct um_play_result *on_demand; /* its result; NULL: not needed, or not among the strategies */
 };
 
 struct output {
 	FILE *to;
 	json_t *runs; /* JSON */
-	struct table table;
+	struct table table, kinds;
 	unsigned blocks; /* tables written */
 	uint64_t iterations; /* played in this block */
 	uint64_t predicted_ns, played_ns; /* of the plan played in this block; 0: none */
@@ -41,9 +43,10 @@ struct output {
 };
 
 static const struct table_column columns[] = {
-	{"strategy", 1, 1}, {"time ms", 0, 1}, {"x core", 0, 1},   {"faults", 0, 1},
-	{"in MiB", 0, 0},   {"out MiB", 0, 0}, {"stall ms", 0, 0}, {"hints", 0, 0},
-	{"peak MiB", 0, 0}, {"from", 0, 0},    {"bound ms", 0, 0}, {"x bound", 0, 0},
+	{"strategy", 1, 1},  {"time ms", 0, 1},	  {"x core", 0, 1},    {"faults", 0, 1},
+	{"in MiB", 0, 0},    {"out MiB", 0, 0},	  {"stall ms", 0, 0},  {"hints", 0, 0},
+	{"peak MiB", 0, 0},  {"from", 0, 0},	  {"bound ms", 0, 0},  {"x bound", 0, 0},
+	{"scheduled", 0, 0}, {"predicted", 0, 0}, {"announced", 0, 0}, {"helped", 0, 0},
 };
 
 /* Columns that rows of strategies and of iterations share. */
@@ -73,7 +76,7 @@ static void print_table(struct output *out, const struct run *run)
 
 	table_cell(t, "%s", run->strategy);
 	add_figures(t, &sum, r->in_core_ns);
-	if (r->first_hinted_iteration >= 0)
+	if (r->first_hinted_iteration >= 0 && !run->args->per_iteration) /* then sources of hints are shown */
 		table_cell(t, "%lld", (long long)r->first_hinted_iteration);
 	else
 		table_cell(t, "-");
@@ -85,6 +88,8 @@ static void print_table(struct output *out, const struct run *run)
 		table_cell(t, "-");
 		table_cell(t, "-");
 	}
+	if (run->args->per_iteration)
+		play_iteration_sums(t, r, run->on_demand);
 	table_end_row(t);
 	out->iterations = r->iterations.n;
 	out->irregular |= r->irregular;
@@ -97,9 +102,13 @@ static void print_table(struct output *out, const struct run *run)
 
 		table_cell(t, "  %zu", i);
 		add_figures(t, it, r->in_core_ns);
-		table_cell(t, "%s", it->hinted ? "yes" : "no");
+		for (int k = 0; k < 3; k++) /* from, and the bound */
+			table_cell(t, "-");
+		play_iteration_cells(t, r, run->on_demand, i);
 		table_end_row(t);
 	}
+	if (run->args->per_iteration)
+		play_kinds(&out->kinds, run->strategy, r, run->on_demand);
 }
 
 /* Prints the rows of one trace and budget below a heading. 0 or -ENOMEM. */
@@ -124,6 +133,13 @@ static int end_block(struct output *out, const struct run *run)
 	if (out->irregular)
 		fprintf(out->to,
 			"  Iterations are not all alike: figures are means over all of them from the third on.\n");
+	if (run->args->per_iteration && !run->on_demand)
+		fprintf(out->to,
+			"  Which iterations hints helped is known only if on-demand is among the strategies.\n");
+	if (!err && out->kinds.cells.n) {
+		fprintf(out->to, "\nKinds of iterations:\n");
+		err = table_write(&out->kinds, out->to);
+	}
 	out->predicted_ns = 0;
 	out->irregular = 0;
 	return err;
@@ -144,17 +160,16 @@ static void print_csv(struct output *out, const struct run *run)
 
 	if (!out->csv_heading)
 		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s%s\r\n",
-			each ? "n,ns,faults,stall_ns,hinted"
+			each ? PLAY_ITERATION_CSV
 			     : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
 			       "first_hinted_iteration,planned_ns",
 			!each && run->args->bound ? ",bound_ns" : "");
 	out->csv_heading = 1;
 	for (size_t i = 0; each && i < r->iterations.n; i++) {
-		const struct um_play_iteration *it = &r->iterations.at[i];
-
 		csv_key(out, run);
-		fprintf(out->to, ",%zu,%llu,%llu,%llu,%d\r\n", i, (unsigned long long)it->ns,
-			(unsigned long long)it->faults, (unsigned long long)it->stall_ns, it->hinted);
+		fputc(',', out->to);
+		play_iteration_csv(out->to, r, run->on_demand, i);
+		fputs("\r\n", out->to);
 	}
 	if (each)
 		return;
@@ -175,23 +190,16 @@ static void print_csv(struct output *out, const struct run *run)
 	fputs("\r\n", out->to);
 }
 
-static int add_iterations(json_t *o, const struct um_play_result *r)
+static int add_iterations(json_t *o, const struct run *run)
 {
+	const struct um_play_result *r = &run->r;
 	json_t *list = json_array();
 
 	if (json_object_set_new(o, "iterations", list))
 		return -1;
-	for (size_t i = 0; i < r->iterations.n; i++) {
-		const struct um_play_iteration *it = &r->iterations.at[i];
-
-		if (json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:I,s:I,s:b}", "n", (json_int_t)i, "first_op",
-							  (json_int_t)it->first_op, "ns", (json_int_t)it->ns, "faults",
-							  (json_int_t)it->faults, "stall_ns", (json_int_t)it->stall_ns,
-							  "hinted"
-							  "",
-							  it->hinted)))
+	for (size_t i = 0; i < r->iterations.n; i++)
+		if (json_array_append_new(list, play_iteration_json(r, run->on_demand, i)))
 			return -1;
-	}
 	return 0;
 }
 
@@ -225,7 +233,7 @@ static int add_json(struct output *out, const struct run *run)
 	if (!err && r->predicted_ns)
 		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
 	if (!err && run->args->per_iteration)
-		err = add_iterations(o, r);
+		err = add_iterations(o, run);
 	if (err) {
 		json_decref(o);
 		return TOOL_INTERNAL;
@@ -302,6 +310,8 @@ struct simulation {
 	struct run run;
 	char why[sizeof((struct um_play_result *)0)->why]; /* last error: an error of every strategy is printed once */
 	int printed;
+	struct um_play_result on_demand; /* for --per-iteration, played first */
+	int keeps; /* `on_demand` is there */
 };
 
 /* Plays, with --export into a file. 0 or -errno, explained by `why` of the run. */
@@ -334,8 +344,8 @@ static int play(struct simulation *s, const struct um_plan *plan, struct um_play
 	return err;
 }
 
-/* One row: a strategy, or the plan. */
-static int simulate_one(struct simulation *s, enum um_play_strategy strategy, const struct um_plan *plan)
+/* Plays a strategy, or the plan. 0 or -errno. */
+static int play_one(struct simulation *s, enum um_play_strategy strategy, const struct um_plan *plan)
 {
 	struct play_progress progress;
 	struct run *run = &s->run;
@@ -350,12 +360,27 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 				    .progress = play_progress_show,
 				    .log = plan || strategy < UM_PLAYS ? NULL : report_reason,
 				    .user = &progress};
-	int err, code;
+	int err;
 
 	run->strategy = plan ? "plan" : um_play_strategy_name(strategy);
 	play_progress_begin(&progress, run->trace, run->strategy);
 	err = play(s, plan, &o);
 	play_progress_end(&progress);
+	return err;
+}
+
+/* One row. */
+static int simulate_one(struct simulation *s, enum um_play_strategy strategy, const struct um_plan *plan)
+{
+	struct run *run = &s->run;
+	int is_kept = s->keeps && strategy == UM_PLAY_ON_DEMAND, err = 0, code;
+
+	if (is_kept) {
+		run->strategy = um_play_strategy_name(strategy);
+		run->r = s->on_demand;
+	} else {
+		err = play_one(s, strategy, plan);
+	}
 	if (err) {
 		if (strcmp(run->r.why, s->why) != 0 || !s->printed)
 			tool_say("simulate", "%s: %s", s->path, *run->r.why ? run->r.why : umadv_strerror(err));
@@ -365,8 +390,29 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	} else {
 		code = print_run(s->out, run) ? TOOL_INTERNAL : TOOL_DONE;
 	}
-	um_play_result_fini(&run->r);
+	if (!is_kept)
+		um_play_result_fini(&run->r);
 	return code;
+}
+
+/* Other strategies are compared with on-demand, wherever it is among them. */
+static void keep_on_demand(struct simulation *s)
+{
+	const struct play_args *a = s->args;
+
+	s->run.on_demand = NULL;
+	s->keeps = 0;
+	for (unsigned i = 0; i < a->n_strategies && a->per_iteration && !s->keeps; i++) {
+		if (a->strategies[i] != UM_PLAY_ON_DEMAND)
+			continue;
+		if (play_one(s, UM_PLAY_ON_DEMAND, NULL)) {
+			um_play_result_fini(&s->run.r);
+			return;
+		}
+		s->on_demand = s->run.r;
+		s->run.on_demand = &s->on_demand;
+		s->keeps = 1;
+	}
 }
 
 /* All strategies on one trace and budget; ratio 0: not given. */
@@ -382,6 +428,7 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 	s->printed = 0;
 	if (a->bound)
 		find_bound(run, s->trace);
+	keep_on_demand(s);
 	for (unsigned i = 0; i < a->n_strategies + (plan != NULL); i++) {
 		int one = simulate_one(s, i < a->n_strategies ? a->strategies[i] : UM_PLAYS,
 				       i < a->n_strategies ? NULL : plan);
@@ -389,7 +436,11 @@ static int simulate_budget(struct simulation *s, double ratio, const struct um_p
 		if (one > code)
 			code = one;
 	}
-	return end_block(s->out, run) ? TOOL_INTERNAL : code;
+	if (end_block(s->out, run))
+		code = TOOL_INTERNAL;
+	if (s->keeps)
+		um_play_result_fini(&s->on_demand);
+	return code;
 }
 
 /* Continues after a failed run. */
@@ -445,7 +496,8 @@ static int write_json(struct output *out)
 static int run(int argc, char **argv)
 {
 	struct play_args a;
-	struct output out = {.table = {.columns = columns, .n = sizeof columns / sizeof *columns}};
+	struct output out = {.table = {.columns = columns, .n = sizeof columns / sizeof *columns},
+			     .kinds = {.columns = play_kind_columns, .n = PLAY_KIND_COLUMNS, .indent = 2}};
 	struct um_plan plan;
 	struct tool_output file;
 	int code = play_args_read(&a, &verb_simulate, argc, argv), failed, any = 0;

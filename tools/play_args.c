@@ -109,7 +109,8 @@ const struct arg play_options[] = {
 		    "optimistic; plans do not recompute yet"),
 	ARG(ARG_OFF, "no-recompute", PLAYS, AT(recompute), NULL,
 	    .help = "the bound covers plans without recomputation (default)"),
-	ARG(ARG_FLAG, "per-iteration", PLAY_SIMULATE, AT(per_iteration), NULL, .help = "also show each iteration"),
+	ARG(ARG_FLAG, "per-iteration", PLAY_SIMULATE, AT(per_iteration), NULL,
+	    .help = "also show each iteration: sources of its hints, and whether it was faster than on-demand"),
 	ARG(ARG_TEXT, "export", PLAY_SIMULATE, AT(export), "FILE", .writes = 1,
 	    .help = "write the run as an export of Nsight Systems (SQLite) for umadvise report, or, if the name "
 		    "ends in .json or .json.gz, for Perfetto and chrome://tracing; needs one trace, one strategy "

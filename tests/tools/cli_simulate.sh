@@ -26,7 +26,8 @@ ok "five workloads are simulated at 1.5x on v100" \
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
 	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints in_core_ns irregular \
-		oversubscribe peak_resident_bytes planned_ns profile stall_ns steady_ns strategy sum_ns)trace" "the keys of a run"
+		oversubscribe peak_resident_bytes planned_ns profile stall_ns steady_ns strategy \
+		sum_ns)trace" "the keys of a run"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["faults"]])')" "[]" \
 	"lookahead: no fault in a steady iteration"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
@@ -77,7 +78,33 @@ like "$(simulate "$data/transformer_varlen.umtrace.gz" --oversubscribe 1.5 --str
 is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --strategy on-demand | grep -c alike)" 0 \
 	"there is no note where all are alike"
 is "$(query "$tmp/v.json" 'print(" ".join(sorted(R[0]["iterations"][0])), len(R[0]["iterations"]))')" \
-	"faults first_op hinted n ns stall_ns 16" "the keys of an iteration"
+	"$(printf '%s ' announced announced_bytes faults first_op helped kind n ns predicted predicted_bytes scheduled \
+		scheduled_bytes)stall_ns 16" "the keys of an iteration"
+is "$(query "$tmp/v.json" 'print([i["helped"] for r in R for i in r["iterations"]] ==
+    [i["ns"] < o["ns"] for r in R for i, o in zip(r["iterations"], R[0]["iterations"])])')" True \
+	"an iteration is helped if it was faster than under on-demand"
+is "$(query "$tmp/v.json" 'print(sum(i["predicted"] for i in R[1]["iterations"]) > 0,
+    sum(i["announced_bytes"] for i in R[1]["iterations"]) > 0, len({i["kind"] for i in R[1]["iterations"]}) > 2)')" \
+	"True True True" "its hints are of predicted ops and of those at hand, its kinds are several"
+is "$(query "$tmp/s.json" 'print([(i["scheduled"] > 0, i["predicted"], i["announced"], i["kind"])
+    for i in run(R[0]["trace"], "lookahead")["iterations"][-2:]])')" \
+	"[(True, 0, 0, '#1'), (True, 0, 0, '#1')]" "all hints of a steady iteration are the plan's"
+simulate "$data/transformer_varlen.umtrace.gz" --oversubscribe 1.5 --per-iteration --strategy lookahead,on-demand \
+	--iterations 16 >"$tmp/v.table"
+like "$(cat "$tmp/v.table")" "helped
+lookahead .* [0-9]+ of 16
+" "the table counts helped iterations, though on-demand comes last"
+like "$(sed '1,/^Kinds/d' "$tmp/v.table")" "^  strategy +kind +met +hinted +helped +time ms +x on-demand
+  lookahead +#1 +2 +" "a table by kind of iteration follows"
+like "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --per-iteration --strategy lookahead)" \
+	"hints helped is known only if on-demand is among the strategies" \
+	"without on-demand a note says what is missing"
+simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --per-iteration --strategy on-demand,lookahead \
+	--format csv >"$tmp/i.csv"
+is "$(head -n 1 "$tmp/i.csv" | tr -d '\r' | cut -d, -f6-)" \
+	"$(printf '%s,' n ns faults stall_ns helped scheduled predicted announced scheduled_bytes \
+		predicted_bytes)announced_bytes" "csv: the columns of iterations"
+is "$(tail -n 1 "$tmp/i.csv" | cut -d, -f10)" 1 "csv: hints helped the last iteration"
 
 for percent in 0 25; do
 	ok "kernels off by $percent %" simulate "${five[@]}" --oversubscribe 1.5 --strategy infinite,lookahead \

@@ -349,6 +349,7 @@ static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_
 	it.h2d_bytes = (now.h2d_bytes - before->h2d_bytes) / p->turns;
 	it.d2h_bytes = (now.d2h_bytes - before->d2h_bytes) / p->turns;
 	it.hints = (now.hints - before->hints) / p->turns;
+	it.by.hints[UM_HINT_SCHEDULED] = it.hints;
 	it.stall_ns = it.ns > in_core ? it.ns - in_core : 0;
 	*before = now;
 	for (uint64_t k = 0; k < p->turns && !err; k++)
