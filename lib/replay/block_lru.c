@@ -15,10 +15,6 @@ int um_block_lru_init(struct um_block_lru *r, uint64_t most)
 	if (!r->blocks)
 		return -ENOMEM;
 	r->most = most;
-	for (uint64_t i = most; i-- > 0;) {
-		r->blocks[i].next = r->unused;
-		r->unused = &r->blocks[i];
-	}
 	return 0;
 }
 
@@ -60,9 +56,12 @@ int um_block_lru_add(struct um_block_lru *r, uint64_t addr)
 {
 	struct um_lru_block *b = r->unused;
 
-	if (!b)
+	if (b)
+		r->unused = b->next;
+	else if (r->n_used < r->most)
+		b = &r->blocks[r->n_used++];
+	else
 		return -ENOSPC;
-	r->unused = b->next;
 	b->node.a = addr;
 	b->node.b = 0;
 	um_tree_add(&r->by_addr, &b->node);

@@ -25,6 +25,7 @@ struct um_block_lru {
 	struct um_lru_block *head, *tail;
 	struct um_tree by_addr;
 	uint64_t most;
+	uint64_t n_used; /* records so far: memory for others is not touched */
 	uint64_t serial; /* set by the caller: recorded with each use */
 };
 

@@ -17,6 +17,9 @@
 #define RUN 2 /* blocks in a request, as compiled_plan.h */
 #define EARLY_BLOCKS 4 /* that prefetches start earlier than they must */
 #define LONGEST_NS (1ull << 36) /* of an op, whatever the program says: times stay within 64 bits */
+#define CREDIT 8 /* blocks of other ops that are scanned for each block of an op, on average: predictions may jump */
+#define CREDIT_OPS 8 /* an op counts as so many blocks, too */
+#define CREDIT_MOST (1 << 18)
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
 #define SCANS 4 /* of each op; more follow what became known since, and cost more */
 
@@ -24,6 +27,7 @@ int um_horizon_init(struct um_horizon *h, const struct um_horizon_host *host)
 {
 	memset(h, 0, sizeof *h);
 	h->host = *host;
+	h->credit = CREDIT_MOST;
 	h->freed = calloc(host->capacity + 1, sizeof *h->freed);
 	h->gone = calloc(UM_HORIZON_GONE, sizeof *h->gone);
 	if (um_horizon_blocks_init(&h->blocks, host->capacity, host->in_ns) || !h->freed || !h->gone)
@@ -279,14 +283,21 @@ static int demand(struct um_horizon *h, const struct um_use *u, uint64_t bytes)
 	return err == -EAGAIN ? err : request(h, &r);
 }
 
-/* The share of each range that is prefetched. 1, unless the op alone exceeds the budget: then an equal share, since it
- * is assumed to access all of them at the same fraction. */
-static double share_of(const struct um_horizon *h, const struct um_use *uses, uint32_t n)
+static uint64_t bytes_of(const struct um_use *uses, uint32_t n)
 {
-	uint64_t bytes = 0, most = capacity(h) * UM_BLOCK_BYTES;
+	uint64_t bytes = 0;
 
 	for (uint32_t k = 0; k < n; k++)
 		bytes += is_ours(&uses[k]) ? uses[k].bytes : 0;
+	return bytes;
+}
+
+/* `bytes`: that the op uses. The share of each range that is prefetched. 1, unless the op alone exceeds the budget: then an equal share, since it
+ * is assumed to access all of them at the same fraction. */
+static double share_of(const struct um_horizon *h, uint64_t bytes)
+{
+	uint64_t most = capacity(h) * UM_BLOCK_BYTES;
+
 	return bytes <= most ? 1 : (double)(most - most / PAGED_SPARE) / (double)bytes;
 }
 
@@ -367,6 +378,7 @@ static void scan_block(struct um_horizon *h, uint64_t addr)
 static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 {
 	h->scanned++;
+	h->credit--;
 	h->blocks.misses[h->scanned % UM_HORIZON_OPS].begins = h->scan_clock;
 	h->scan_clock += (int64_t)(op->ns < LONGEST_NS ? op->ns : LONGEST_NS);
 	for (uint32_t k = 0; k < op->n_uses; k++) {
@@ -377,6 +389,7 @@ static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 		    u.tensor->flags & UM_TENSOR_UNMANAGED)
 			continue;
 		begin = u.tensor->addr + u.off;
+		h->credit -= (int64_t)(u.bytes / UM_BLOCK_BYTES) + 1;
 		for (uint64_t a = um_block_of(begin); a < begin + u.bytes; a += UM_BLOCK_BYTES)
 			scan_block(h, a);
 	}
@@ -401,8 +414,9 @@ static void scan(struct um_horizon *h, uint64_t ns)
 		h->slip = h->clock + (int64_t)ns - h->blocks.misses[(p->n_ops + 1) % UM_HORIZON_OPS].begins;
 	else
 		h->slip = 0;
-	while (h->blocks.n_near + h->blocks.n_missed < most && h->blocks.n_missed < UM_HORIZON_MISSED / 2 &&
-	       h->scanned - p->n_ops < UM_HORIZON_OPS - 1 && (op = um_predictor_ahead(p, h->scanned - p->n_ops + 1)))
+	while (h->credit > 0 && h->blocks.n_near + h->blocks.n_missed < most &&
+	       h->blocks.n_missed < UM_HORIZON_MISSED / 2 && h->scanned - p->n_ops < UM_HORIZON_OPS - 1 &&
+	       (op = um_predictor_ahead(p, h->scanned - p->n_ops + 1)))
 		scan_op(h, op);
 	if (!h->scan_again)
 		h->scan_again = p->n_ops + 16 + (h->scanned - p->n_ops) / SCANS;
@@ -429,7 +443,8 @@ static int prefetch(struct um_horizon *h, uint64_t ns)
 
 static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
 {
-	double share = share_of(h, uses, n);
+	uint64_t bytes = bytes_of(uses, n);
+	double share = share_of(h, bytes);
 	struct arrival last = {0};
 	int err = 0;
 
@@ -455,6 +470,9 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 		um_horizon_forget(h); /* its page faults evict what nobody knows */
 		return 0;
 	}
+	h->credit += CREDIT * (int64_t)(CREDIT_OPS + bytes / UM_BLOCK_BYTES);
+	if (h->credit > CREDIT_MOST)
+		h->credit = CREDIT_MOST;
 	scan(h, ns);
 	return prefetch(h, ns);
 }

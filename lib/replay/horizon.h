@@ -22,6 +22,7 @@
 #include "replay/horizon_blocks.h"
 #include "replay/predictor.h"
 
+#define UM_HORIZON_MOST (1u << 20) /* blocks: bounds memory */
 #define UM_HORIZON_GONE 4096u /* a power of two */
 
 /* Pointers are borrowed. */
@@ -55,6 +56,7 @@ struct um_horizon {
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
+	int64_t credit; /* blocks and ops that may be scanned */
 	int64_t clock; /* ns, estimated: when the op at hand begins */
 	int64_t scan_clock; /* the same of the op after `scanned`, as estimated when the scan began */
 	int64_t slip; /* by how much ops really begin later than that */

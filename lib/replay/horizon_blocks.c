@@ -32,8 +32,7 @@ int um_horizon_blocks_init(struct um_horizon_blocks *t, uint64_t capacity, int64
 	if (!t->at || !t->slot || !t->heap || !t->misses || !t->urgency)
 		return -ENOMEM;
 	t->mask = (uint32_t)slots - 1;
-	for (uint64_t i = 0; i < n; i++)
-		t->at[i].behind = (uint32_t)i + 1;
+	t->unused = NONE;
 	for (uint32_t i = 0; i < UM_HORIZON_OPS; i++)
 		t->misses[i].first = NONE;
 	for (uint32_t i = 0; i < 2 * UM_HORIZON_OPS; i++)
@@ -72,10 +71,11 @@ struct um_horizon_block *um_horizon_blocks_find(const struct um_horizon_blocks *
 /* There are as many records as there are blocks of all states. */
 static struct um_horizon_block *add(struct um_horizon_blocks *t, uint64_t addr)
 {
-	uint32_t i = slot_of(t, addr), index = t->unused;
+	uint32_t i = slot_of(t, addr), index = t->unused != NONE ? t->unused : t->n_used++;
 	struct um_horizon_block *b = &t->at[index];
 
-	t->unused = b->behind;
+	if (index == t->unused)
+		t->unused = b->behind;
 	*b = (struct um_horizon_block){.addr = addr};
 	while (t->slot[i])
 		i = (i + 1) & t->mask;

@@ -60,7 +60,8 @@ struct um_misses {
 
 struct um_horizon_blocks {
 	struct um_horizon_block *at;
-	uint32_t unused; /* list by `behind` */
+	uint32_t unused; /* list by `behind`, of records that were used */
+	uint32_t n_used; /* records so far: memory for others is not touched */
 	uint32_t *slot; /* hash table by address: index + 1, 0: none */
 	uint32_t mask;
 	struct um_horizon_item *heap;

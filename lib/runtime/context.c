@@ -77,9 +77,10 @@ static int is_dead(void *user, uint64_t addr)
 static int open_horizon(struct umadv *adv)
 {
 	const struct um_profile *p = &adv->device.profile;
+	uint64_t blocks = adv->device.budget / UM_BLOCK_BYTES;
 	const struct um_horizon_host host = {.executor = adv->replan.executor,
 					     .predictor = &adv->predictor,
-					     .capacity = adv->device.budget / UM_BLOCK_BYTES,
+					     .capacity = blocks < UM_HORIZON_MOST ? blocks : UM_HORIZON_MOST,
 					     .in_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta)),
 					     .dead = is_dead,
 					     .user = adv};

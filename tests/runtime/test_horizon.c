@@ -242,6 +242,31 @@ static void test_long_ops(void)
 	umadv_close(adv);
 }
 
+/* Ops of many kinds in random order: each prediction is another one. */
+static void test_predictions_that_jump(void)
+{
+	uint64_t dice = 1, scanned = 0, before = 0;
+
+	open_program("lookahead");
+	for (int i = 0; i < 20000; i++) {
+		struct umadv_use use = UMADV_READ(x[0]);
+		struct umadv_op_info info = {.struct_size = sizeof info, .uses = &use, .n_uses = 1, .ns = 1000};
+		char name[8];
+
+		dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+		snprintf(name, sizeof name, "k%u", (unsigned)(dice >> 40) % 600);
+		umadv_op_ex(adv, NULL, name, &info);
+		um_sim_run(gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 1000});
+		if (adv->predictor.jumped)
+			before = adv->predictor.n_ops;
+		scanned += adv->horizon.scanned > before ? adv->horizon.scanned - before : 0;
+		before = adv->horizon.scanned;
+	}
+	ok(scanned && scanned < 20000 * 100, "of predictions that jump at each op few ops are scanned (%llu)",
+	   (unsigned long long)scanned / 20000);
+	umadv_close(adv);
+}
+
 int main(void)
 {
 	test_ends_within_a_plan();
@@ -251,5 +276,6 @@ int main(void)
 	test_disowned();
 	test_numbers_wrap_around();
 	test_long_ops();
+	test_predictions_that_jump();
 	return tap_done();
 }
