@@ -334,12 +334,12 @@ static void dropped(void)
 	rig_open(&r, 4, 4);
 	for (uint32_t i = 0; i < 8; i++)
 		born(&r, i);
-	op(&r, "op", 1000, USED(0));
-	r.err |= um_sim_sync(r.gpu);
-	announce(&r, "op", 1000, USED(1, 3), 0);
+	op(&r, "long", 100000000, USED(0, 1, 2, 3));
+	announce(&r, "op", 1000, USED(4), 0); /* there is no room before the long op ends */
 	um_executor_cancel(r.ex);
-	op(&r, "op", 1000, USED(1, 3));
+	op(&r, "op", 1000, USED(4));
 	is_u64(tally_of(&r).faults, 0, "prefetches that were dropped are requested again");
+	op(&r, "op", 1000, USED(0));
 	op(&r, "op", 1000, USED(2));
 	ok(is_resident(&r, 0) && is_resident(&r, 2), "after requests were dropped, what has arrived is known");
 	um_horizon_forget(&r.horizon);

@@ -325,10 +325,12 @@ static void many_uses(void)
 	ok(is_ahead(1, 0, &t), "an op of %u uses is matched", most - 1);
 	for (int i = 0; i < 6; i++)
 		large_op(uses, 1, most);
-	ok(p.n_uses + 1 - um_predictor_ahead(&p, 1)->first_use <= UM_PREDICTOR_USES,
+	ok(p.n_uses + 1 - p.ops[p.first % UM_PREDICTOR_OPS].first_use <= UM_PREDICTOR_USES,
 	   "ops of many uses push others out");
 	large_op(uses, 1, most + 1);
-	ok(!um_predictor_ahead(&p, 1), "an op of too many uses is not kept, and nothing is expected");
+	large_op(uses, 1, most + 1);
+	ok(!um_predictor_ahead(&p, 1) && p.first > p.n_ops,
+	   "an op of too many uses is not kept, and nothing is expected");
 	for (int i = 0; i < 2; i++) {
 		large_op(uses, 1, 1);
 		large_op(uses, 2, 1);
