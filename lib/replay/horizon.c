@@ -292,8 +292,8 @@ static uint64_t bytes_of(const struct um_use *uses, uint32_t n)
 	return bytes;
 }
 
-/* `bytes`: that the op uses. The share of each range that is prefetched. 1, unless the op alone exceeds the budget: then an equal share, since it
- * is assumed to access all of them at the same fraction. */
+/* `bytes`: that the op uses. The share of each range that is prefetched. 1, unless the op alone exceeds the budget:
+ * then an equal share, since it is assumed to access all of them at the same fraction. */
 static double share_of(const struct um_horizon *h, uint64_t bytes)
 {
 	uint64_t most = capacity(h) * UM_BLOCK_BYTES;
