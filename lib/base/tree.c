@@ -142,13 +142,11 @@ struct um_tree_node *um_tree_floor(const struct um_tree *t, uint64_t a, uint64_t
 	struct um_tree_node *best = NULL;
 
 	for (struct um_tree_node *n = t->root; n;) {
-		int c = key_cmp(a, b, n);
+		int at_most = n->a < a || (n->a == a && n->b <= b);
 
-		if (c >= 0)
+		if (at_most)
 			best = n;
-		if (c == 0)
-			break;
-		n = n->child[c > 0];
+		n = n->child[at_most];
 	}
 	return best;
 }

@@ -25,14 +25,22 @@ void um_cursor_drop(struct um_cursor *c)
 	um_cursor_fini(c);
 }
 
-/* Binds slot number `i` of `slots` to this tensor. */
-static struct um_cursor_slot *bind(const struct um_schedule *sched, struct um_cursor_slot *slots, size_t i,
-				   struct um_tensor_id id, uint64_t addr)
+/* Binds slot number `i` of `slots` to this tensor; it was not bound before. */
+static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *slots, size_t i, struct um_tensor_id id,
+				   uint64_t addr)
 {
 	slots[i].id = id;
 	slots[i].addr = addr;
-	slots[i].off = addr - sched->slots.at[i].place;
+	slots[i].off = addr - c->sched->slots.at[i].place;
+	c->n_moved += slots[i].off != 0;
 	return &slots[i];
+}
+
+/* Binds slot number `i` of this iteration to another tensor, which an op or a birth uses now. */
+static void rebind(struct um_cursor *c, size_t i, struct um_tensor_id id, uint64_t addr)
+{
+	c->n_moved -= c->slots[i].off != 0;
+	bind(c, c->slots, i, id, addr)->used = c->serial;
 }
 
 int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
@@ -61,7 +69,7 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	for (size_t i = 0; i < sched->slots.n; i++) {
 		const struct um_slot *s = &sched->slots.at[i];
 
-		bind(sched, slots, i, s->bound, s->bound.v ? s->bound_addr : UINT64_MAX);
+		bind(c, slots, i, s->bound, s->bound.v ? s->bound_addr : UINT64_MAX);
 	}
 	c->serial = 1;
 	c->on = 1;
@@ -77,13 +85,14 @@ int um_cursor_begin(struct um_cursor *c)
 		return 1;
 	whole = c->op == 0 || (c->on && c->op == sched->ops.n);
 	if (c->op || c->birth) {
+		c->n_moved = 0;
 		for (size_t i = 0; i < sched->slots.n; i++) {
 			uint32_t from = sched->slots.at[i].carry;
 			struct um_cursor_slot was = {.addr = UINT64_MAX};
 
 			if (from != UM_NO_SLOT)
 				was = c->slots[from];
-			bind(sched, c->next, i, was.id, was.addr)->used = was.used;
+			bind(c, c->next, i, was.id, was.addr)->used = was.used;
 		}
 		struct um_cursor_slot *was = c->slots;
 
@@ -119,7 +128,7 @@ int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 		c->on = 0;
 		return 1;
 	}
-	bind(c->sched, c->slots, c->sched->births.at[c->birth++], t->id, t->addr)->used = c->serial;
+	rebind(c, c->sched->births.at[c->birth++], t->id, t->addr);
 	return 0;
 }
 
@@ -140,7 +149,7 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	if (s->used == c->serial || u->off != su->off || !u->tensor ||
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
-	bind(c->sched, c->slots, su->slot, u->id, u->tensor->addr)->used = c->serial;
+	rebind(c, su->slot, u->id, u->tensor->addr);
 	c->rebound++;
 	return 1;
 }

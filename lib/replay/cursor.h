@@ -32,6 +32,7 @@ struct um_cursor {
 	uint32_t op; /* the next op */
 	uint32_t birth; /* the next birth */
 	uint32_t serial; /* of the iteration */
+	uint32_t n_moved; /* slots whose tensor is not at its planned place, or not born */
 	uint64_t rebound; /* slots that had another tensor than expected */
 	int on; /* following */
 };

@@ -88,13 +88,6 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
 	return err;
 }
 
-/* If evictions are not left to the driver, the range is evicted. */
-static int put_leave(struct um_executor *ex, struct um_executor_range r, uint32_t wait)
-{
-	return um_lanes_evict(&ex->lanes, UM_LANE_OUT, ex->driver_evicts ? UM_ACTION_LEAVE_TO_DRIVER : UM_ACTION_EVICT,
-			      r.addr, r.bytes, wait);
-}
-
 /* The current blocks of an action on a slot whose tensor is not at its planned place: under the same part of it, all of
  * them for an in, only whole ones for an out. No bytes: none. */
 static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
@@ -184,6 +177,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	ex->out_least = none ? 0 : -(int32_t)before->n_out;
 	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
+	um_lanes_update_live(&ex->lanes);
 }
 
 /* Announces the next request to the listener. */
@@ -196,45 +190,60 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
+/* Queues an action on a range of its own; `event`: the latest mark before the op. 0 or -EAGAIN. */
+static inline __attribute__((always_inline)) int put(struct um_executor *ex, const struct um_action *a, uint64_t addr,
+						     uint64_t bytes, uint32_t event)
+{
+	struct um_lanes *l = &ex->lanes;
+	enum um_executor_waits waits;
+	uint32_t wait;
+
+	if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
+		bytes = 0;
+	if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
+		return um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
+				   ex->drop_base + a->drops);
+	if (l->event == event && um_executor_mark_streams(ex))
+		return -EAGAIN;
+	wait = number(a->room, ex->in_base, ex->in_least);
+	if (a->kind == UM_ACTION_EVICT || (a->kind == UM_ACTION_LEAVE_TO_DRIVER && !ex->driver_evicts))
+		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, addr, bytes, wait);
+	if (a->kind == UM_ACTION_LEAVE_TO_DRIVER)
+		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_LEAVE_TO_DRIVER, addr, bytes, wait);
+	/* no op waits for memory without a live tensor */
+	waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
+	return um_executor_drop(ex, a->kind, (struct um_executor_range){addr, bytes}, wait, waits);
+}
+
+/* Queues an action that may be elsewhere than planned, or that has a listener. Not inlined: it would take registers
+ * from issue(). */
+static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
+						 const struct um_cursor *cursor, uint32_t event)
+{
+	struct um_executor_range r = {a->addr, a->bytes};
+
+	if (!ex->inside || is_moved(a, cursor)) {
+		if (ex->can_refresh && !is_rotated(a, cursor))
+			ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
+		r = um_executor_clip(ex, locate(a, cursor));
+	}
+	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)(a - ex->iteration->actions.at)))
+		return -EAGAIN;
+	return put(ex, a, r.addr, r.bytes, event);
+}
+
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
 static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
 {
 	const struct um_compiled_iteration *p = ex->iteration;
-	struct um_lanes *l = &ex->lanes;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
-	int marked = 0;
+	int all = !ex->inside || ex->lanes.results.listener.report, some = all || cursor->n_moved;
+	uint32_t event = ex->lanes.event;
 
-	for (; a < end; a++) {
-		struct um_executor_range r = {a->addr, a->bytes};
-		enum um_executor_waits waits;
-		uint32_t wait;
-
-		if (!ex->inside || is_moved(a, cursor)) {
-			if (ex->can_refresh && !is_rotated(a, cursor))
-				ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
-			r = um_executor_clip(ex, locate(a, cursor));
-		}
-		if (l->results.listener.report && expect(ex, op, (uint32_t)(a - p->actions.at)))
+	for (; a < end; a++)
+		if (some && (all || is_moved(a, cursor)) ? put_checked(ex, op, a, cursor, event)
+							 : put(ex, a, a->addr, a->bytes, event))
 			return -EAGAIN;
-		if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH) {
-			if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
-				r.bytes = 0;
-			if (um_lanes_in(l, r.addr, r.bytes, number(a->room, ex->out_base, ex->out_least),
-					ex->drop_base + a->drops))
-				return -EAGAIN;
-			continue;
-		}
-		if (!marked && um_executor_mark_streams(ex))
-			return -EAGAIN;
-		marked = 1;
-		wait = number(a->room, ex->in_base, ex->in_least);
-		/* no op waits for memory without a live tensor */
-		waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
-		if (a->kind == UM_ACTION_EVICT ? um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, r.addr, r.bytes, wait)
-		    : a->kind == UM_ACTION_LEAVE_TO_DRIVER ? put_leave(ex, r, wait)
-							   : um_executor_drop(ex, a->kind, r, wait, waits))
-			return -EAGAIN;
-	}
 	return 0;
 }
 
@@ -259,7 +268,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
 {
-	if (ex->lanes.any_live)
+	if (ex->lanes.any_live && !um_lanes_awaits_live(&ex->lanes, stream))
 		um_lanes_guard(&ex->lanes, stream, uses, n);
 }
 

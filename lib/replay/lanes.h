@@ -231,10 +231,24 @@ static inline void um_lanes_live(struct um_lanes *l)
  * them. 0, or -EAGAIN (no event is free). */
 int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsigned n);
 
+/* um_lanes_gate where the stream does not wait for all of these ins yet. */
+int um_lanes_gate_new(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i);
+
 /* The next launch on the program's stream number `i` waits until the first `seq` ins have arrived. 0, or -EIO: it does
  * not wait. */
-int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i);
-int um_lanes_gates(const struct um_lanes *l); /* can ops wait? */
+static inline int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
+{
+	if (l->gated[i] - seq < UM_LANES_QUEUE)
+		return 0; /* nothing was queued that an op must wait for */
+	return um_lanes_gate_new(l, seq, stream, i);
+}
+
+/* Can ops wait? */
+static inline int um_lanes_gates(const struct um_lanes *l)
+{
+	return l->gpu->caps.stream_values &&
+	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
+}
 
 /* Begins a new epoch: queued requests that have not begun are not carried out. */
 void um_lanes_drop(struct um_lanes *l);
@@ -258,5 +272,18 @@ void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
 /* An op on the program's stream number `i` is about to be launched: returns when no drop of a live tensor's content is
  * in progress or pending where the op writes, except those that the stream waits for. Only if l->any_live. */
 void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n);
+
+/* Does the last in that the stream's ops wait for come after all drops of live tensors' content? Then there is nothing
+ * to guard. */
+static inline int um_lanes_awaits_live(const struct um_lanes *l, unsigned i)
+{
+	uint32_t in = l->gated[i];
+
+	return um_lanes_in_queued(l) - in < UM_LANES_QUEUE &&
+	       um_lanes_reached(l->in_ring[(in - 1) % UM_LANES_QUEUE].drops, l->live);
+}
+
+/* Updates l->any_live: at least once in 2^31 drops, for the numbers to be comparable. */
+void um_lanes_update_live(struct um_lanes *l);
 
 #endif

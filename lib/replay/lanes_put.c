@@ -92,12 +92,12 @@ int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsig
 			return -EAGAIN;
 	}
 	l->event++;
-	for (unsigned i = 0; i < n; i++) {
-		um_event_handle *e = &l->events[l->event % UM_LANES_EVENTS][i];
+	um_event_handle *e = l->events[l->event % UM_LANES_EVENTS];
 
+	for (const struct um_app_stream *s = streams; s < streams + n; s++, e++) {
 		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS))
 			return -EAGAIN;
-		int code = um_app_stream_record(gpu, *e, streams[i]);
+		int code = um_app_stream_record(gpu, *e, *s);
 
 		if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
 			return -EAGAIN;
@@ -105,23 +105,17 @@ int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsig
 	return 0;
 }
 
-int um_lanes_gates(const struct um_lanes *l)
-{
-	return l->gpu->caps.stream_values &&
-	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
-}
-
 /* Of the ins that this stream does not wait for yet, the last on each of their streams: request k raises its stream's
  * number to k + 1. */
-int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
+int um_lanes_gate_new(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
 {
 	struct um_gpu *gpu = l->gpu;
-	uint32_t new = seq - l->gated[i];
+	uint32_t new = seq - l->gated[i], n = new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS;
 	int err = 0;
 
-	if (l->gated[i] - seq < UM_LANES_QUEUE || !um_lanes_gates(l))
-		return 0; /* nothing was queued that an op must wait for */
-	for (uint32_t last = seq; last != seq - (new < UM_LANES_IN_STREAMS ? new : UM_LANES_IN_STREAMS); last--) {
+	if (!um_lanes_gates(l))
+		return 0;
+	for (uint32_t last = seq; n; last--, n--) {
 		uint32_t *at = &l->arrived[(last - 1) % UM_LANES_IN_STREAMS];
 
 		if (um_lanes_reached(__atomic_load_n(at, __ATOMIC_ACQUIRE), last))
@@ -254,6 +248,12 @@ static void guard(struct um_lanes *l, uint32_t from, uint64_t addr, uint64_t end
 	}
 	if (!um_lanes_reached(from, k))
 		await_drops(l, k);
+}
+
+void um_lanes_update_live(struct um_lanes *l)
+{
+	if (l->any_live && um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), l->live))
+		l->any_live = 0;
 }
 
 /* The stream's ops already wait for all drops that the last of these ins waited for. */

@@ -49,11 +49,13 @@ int main(void)
 	um_cursor_init(&c);
 	is_int(um_cursor_begin(&c), 1, "nothing to follow: an iteration begins all the same");
 	ok(um_cursor_follow(&c, &p.sched) == 0, "the cursor follows a schedule");
+	is_u64(c.n_moved, 1, "a slot yet to be born is counted as moved");
 	is_u64(um_cursor_place(&c, 512, 0), 12288, "the next birth has a place");
 	is_u64(um_cursor_place(&c, 513, 0), UINT64_MAX, "another size has none");
 	is_u64(um_cursor_place(&c, 512, 1), UINT64_MAX, "the cursor has no place for another slot");
 	is_int(op(&c, "x", &a, UM_READ), 0, "first op fits");
 	is_int(um_cursor_alloc(&c, &born), 0, "the birth fits the schedule");
+	is_u64(c.n_moved, 0, "no slot is counted as moved if all tensors are at their planned places");
 	is_u64(um_cursor_place(&c, 512, 0), UINT64_MAX, "no birth is left");
 	is_int(op(&c, "y", &born, UM_WRITE), 0, "op on the newborn fits");
 	is_int(op(&c, "z", &b, UM_UPDATE), 0, "last op fits");
@@ -73,6 +75,7 @@ int main(void)
 	is_u64(c.rebound, 1, "the substitution is counted");
 	is_u64(c.slots[0].addr, other.addr, "the slot has the address of the substitute");
 	is_u64(c.slots[0].off, other.addr - 4096, "the slot has its offset from the planned place");
+	is_u64(c.n_moved, 2, "the substituted slot is counted as moved, beside the one yet to be born");
 	is_int(um_cursor_alloc(&c, &small), 1, "a birth of another size leaves the schedule");
 	is_int(op(&c, "y", &born, UM_WRITE), 1, "left is left");
 	is_int(um_cursor_begin(&c), 0, "the iteration ended early");

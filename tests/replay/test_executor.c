@@ -134,8 +134,10 @@ static void scene_close(struct scene *s)
 
 static void lie(struct um_cursor *c, int slot, uint64_t addr)
 {
+	c->n_moved -= c->slots[slot].off != 0;
 	c->slots[slot].addr = addr;
 	c->slots[slot].off = addr - c->sched->slots.at[slot].place;
+	c->n_moved += c->slots[slot].off != 0;
 }
 
 /* A slot that lies elsewhere than planned: an in covers its blocks, an out only whole ones. */
