@@ -208,25 +208,6 @@ static int feed_op(struct um_recorder *r, const struct um_op *op)
 	return 0;
 }
 
-struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses)
-{
-	struct um_iteration *it = &r->it;
-	size_t at = it->ops.n + r->n_repeated;
-	struct um_iter_op *kept = &it->ops.at[at];
-
-	/* if all ops before it had the same number of uses, its old entry was not overwritten */
-	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_repeated_uses ||
-	    kept->n_uses != n_uses || kept->n_relaunch)
-		return NULL;
-	if (!r->n_repeated)
-		r->repeated = uses;
-	else if (uses != r->repeated + r->n_repeated_uses)
-		return NULL;
-	r->n_repeated++;
-	r->n_repeated_uses += n_uses;
-	return kept;
-}
-
 /* Are the uses of the next op in memory from the previous iteration? 0: not all of them. */
 static int are_in_place(struct um_recorder *r, const struct um_use *uses, uint32_t n)
 {

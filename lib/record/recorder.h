@@ -54,7 +54,25 @@ void um_recorder_fini(struct um_recorder *r);
 /* Records an op that equals a recorded one: same hash, and uses that stay unchanged until the next event. Returns the
  * entry; the caller fills in the fields that the hash does not cover (cost, phase, relaunchable). NULL: feed it as an
  * ordinary event. */
-struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, const struct um_use *uses, uint32_t n_uses);
+static inline struct um_iter_op *um_recorder_repeat(struct um_recorder *r, uint64_t hash, const struct um_use *uses,
+						    uint32_t n_uses)
+{
+	struct um_iteration *it = &r->it;
+	size_t at = it->ops.n + r->n_repeated;
+	struct um_iter_op *kept = &it->ops.at[at];
+
+	/* if all ops before it had the same number of uses, its old entry was not overwritten */
+	if (at >= r->old_ops || kept->hash != hash || kept->first_use != it->uses.n + r->n_repeated_uses ||
+	    kept->n_uses != n_uses || kept->n_relaunch)
+		return NULL;
+	if (!r->n_repeated)
+		r->repeated = uses;
+	else if (uses != r->repeated + r->n_repeated_uses)
+		return NULL;
+	r->n_repeated++;
+	r->n_repeated_uses += n_uses;
+	return kept;
+}
 
 /* Copies the uses that were only counted: they, and the flags of their tensors, may change from now on. */
 void um_recorder_flush(struct um_recorder *r);

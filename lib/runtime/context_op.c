@@ -63,23 +63,31 @@ static void begin_plan(struct umadv *adv)
 		um_horizon_forget(&adv->horizon);
 }
 
-/* Advances the cursor by this op, or leaves the schedule. */
-static void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
+/* Advances the cursor by an op that was looked up, or leaves the schedule. 1: no schedule is followed. */
+static int compare(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
-	struct um_replan *r = &adv->replan;
-	struct um_cursor *c = &r->cursor;
+	struct um_cursor *c = &adv->replan.cursor;
 
 	if (!c->on || !c->sched)
-		return;
-	if (!info) {
-		um_cursor_advance(c);
-	} else if (!um_cursor_op(c, op)) {
-		um_op_state_remember(&adv->op, c->sched, c->op - 1, info);
-	} else {
+		return 1;
+	if (um_cursor_op(c, op)) {
 		um_context_leave(adv);
-		return;
+		return 1;
 	}
-	if (um_follow_waits(r->state) && c->op == 1) {
+	um_op_state_remember(&adv->op, c->sched, c->op - 1, info);
+	return 0;
+}
+
+/* Advances the cursor by this op, or leaves the schedule. `info`: as in replay(). */
+static inline void advance(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
+{
+	struct um_replan *r = &adv->replan;
+
+	if (!info)
+		um_cursor_advance(&r->cursor);
+	else if (compare(adv, op, info))
+		return;
+	if (um_follow_waits(r->state) && r->cursor.op == 1) {
 		um_context_forget_uses(adv);
 		begin_plan(adv);
 	}
@@ -277,8 +285,10 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		replay(adv, &op, number, known ? NULL : info);
 	else
 		prefetch_on_use(adv);
+	const uint64_t serial = adv->iterations.op_serial;
+
 	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
-		u->tensor->used_op = adv->iterations.op_serial;
+		u->tensor->used_op = serial;
 		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	}
 	if (o->cpu) {
