@@ -254,6 +254,8 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 
 	if (!ex->program)
 		return 0;
+	if (p->first[op] != p->first[op + 1] && um_lanes_is_tight(l))
+		um_lanes_make_space(l);
 	if (p->first[op] != p->first[op + 1] && issue(ex, op, cursor)) {
 		um_executor_leave(ex);
 		return -EAGAIN;

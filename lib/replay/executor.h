@@ -97,6 +97,8 @@ void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_
 void um_executor_leave(struct um_executor *ex);
 
 /* Requests without a plan, for the op that is about to be launched. */
+/* Waits until the queues have space, if the program is far ahead of the device. */
+void um_executor_make_space(struct um_executor *ex);
 /* Evictions requested from now on wait for the ops launched so far. 0 or -EAGAIN. */
 int um_executor_mark(struct um_executor *ex);
 uint32_t um_executor_in_queued(const struct um_executor *ex); /* prefetches so far */

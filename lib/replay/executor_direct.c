@@ -4,6 +4,12 @@
  */
 #include "replay/executor_state.h"
 
+void um_executor_make_space(struct um_executor *ex)
+{
+	if (um_lanes_is_tight(&ex->lanes))
+		um_lanes_make_space(&ex->lanes);
+}
+
 int um_executor_mark(struct um_executor *ex)
 {
 	return um_executor_too_many_streams(ex) ? -EAGAIN : um_executor_mark_streams(ex);

@@ -482,6 +482,7 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 	if (ns > LONGEST_NS)
 		ns = LONGEST_NS;
 	h->stream = stream;
+	um_executor_make_space(h->host.executor);
 	if (h->epoch != um_executor_epoch(h->host.executor)) {
 		um_horizon_forget(h);
 		um_horizon_recall(h);

@@ -169,6 +169,20 @@ static inline uint32_t um_lanes_evict_queued(const struct um_lanes *l, enum um_e
 int um_lanes_update_in_limit(struct um_lanes *l);
 int um_lanes_update_evict_limit(struct um_lanes *l, enum um_evict_lane lane);
 
+/* The queues are nearly full, as of the last look: the program is far ahead of the device. */
+static inline int um_lanes_is_tight(const struct um_lanes *l)
+{
+	const uint32_t least = UM_LANES_QUEUE / 4;
+
+	return l->in_limit - um_lanes_in_queued(l) < least ||
+	       l->evict[UM_LANE_OUT].limit - um_lanes_evict_queued(l, UM_LANE_OUT) < least ||
+	       l->evict[UM_LANE_DROP].limit - um_lanes_evict_queued(l, UM_LANE_DROP) < least ||
+	       l->event - l->oldest > UM_LANES_EVENTS / 4 * 3;
+}
+
+/* Then returns when they are half empty, or when nothing has moved for UM_LANES_STUCK_NS. */
+void um_lanes_make_space(struct um_lanes *l);
+
 /* Queues a request: 0, or -EAGAIN if there is no room. */
 static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
 {

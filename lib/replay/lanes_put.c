@@ -188,6 +188,36 @@ static void wait_bounded(struct um_lanes *l, struct um_runner *runner, struct bo
 	um_runner_until(runner, is_over, w);
 }
 
+static int has_space(const struct um_lanes *l, uint32_t in, uint32_t *moved)
+{
+	uint32_t done = um_lanes_in_done(l), most = um_lanes_in_queued(l) - done;
+
+	(void)in;
+	*moved = done;
+	for (int i = 0; i < UM_EVICT_LANES; i++) {
+		uint32_t queued = um_lanes_evict_queued(l, (enum um_evict_lane)i);
+
+		done = um_lanes_evict_done(l, (enum um_evict_lane)i);
+		*moved += done;
+		most = queued - done > most ? queued - done : most;
+	}
+	return most <= UM_LANES_QUEUE / 2 && l->event - oldest_event(l) <= UM_LANES_EVENTS / 2;
+}
+
+void um_lanes_make_space(struct um_lanes *l)
+{
+	struct bounded_wait w = {.l = l, .done = has_space};
+
+	um_lanes_update_in_limit(l);
+	for (int i = 0; i < UM_EVICT_LANES; i++)
+		um_lanes_update_evict_limit(l, (enum um_evict_lane)i);
+	l->oldest = oldest_event(l);
+	if (!um_lanes_is_tight(l))
+		return;
+	wait_bounded(l, &l->in[0].runner, &w);
+	l->oldest = oldest_event(l);
+}
+
 /* All prefetches that announced ops wait for were requested from the driver. */
 static int is_carried_out(const struct um_lanes *l, uint32_t in, uint32_t *moved)
 {
