@@ -161,11 +161,9 @@ for v in simulate export timeline; do
 		pid=$!
 		ok "$v: is at work when SIG$sig comes" busy $pid
 		kill -$sig $pid
-		(sleep 60; kill -KILL $pid) >/dev/null 2>&1 &
-		limit=$!
+		timeout 60 tail -s 0.05 --pid=$pid -f /dev/null || kill -KILL $pid
 		wait $pid
 		is "$? $(ls -A "$d")" "$((128 + $(kill -l $sig))) " "$v: SIG$sig ends it and leaves nothing"
-		kill $limit 2>/dev/null
 	done
 done
 
