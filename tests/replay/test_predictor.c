@@ -16,7 +16,8 @@ static uint64_t n_born;
 
 static void born(struct um_tensor *t, uint64_t bytes)
 {
-	*t = (struct um_tensor){.id = {++n_born}, .addr = n_born * 64 * MIB, .bytes = bytes};
+	n_born++;
+	*t = (struct um_tensor){.id = {n_born}, .addr = n_born * 64 * MIB, .bytes = bytes};
 }
 
 static void died(struct um_tensor *t)

@@ -23,7 +23,8 @@ like "$out" "  estimated  kernel time" "a finding says how its saving is estimat
 like "$(report "$tmp/well.sqlite")" "findings: none in the later half" "none where all is well"
 
 # The first iterations of a plan learn: they are counted apart, and what the others wait for is a finding.
-"$UMADVISE" simulate "$top_srcdir/tests/data/resnet50.umtrace.gz" --budget 1GiB --strategy autoswap --iterations 8 --export "$tmp/plan.sqlite" >"$tmp/out"
+"$UMADVISE" simulate "$top_srcdir/tests/data/resnet50.umtrace.gz" --budget 1GiB --strategy autoswap --iterations 8 \
+	--export "$tmp/plan.sqlite" >"$tmp/out"
 out=$(report "$tmp/plan.sqlite")
 like "$(sed -n '2,/^$/p' <<<"$out" | tr '\n' ' ')" \
 	'waits [0-9.]* ms for prefetches.*Before them, [0-9]+ cold iterations? took [0-9.]* ms' \

@@ -165,6 +165,16 @@ static void computed_again(void)
 	um_schedule_fini(&s);
 }
 
+/* Of such plans only the trivial bound is known. */
+static int has_paged_ops(const struct um_plan *p)
+{
+	int paged = 0;
+
+	for (size_t i = 0; i < p->sched.ops.n; i++)
+		paged |= p->sched.ops.at[i].paged;
+	return paged;
+}
+
 static void by_chance(void)
 {
 	int above = 0, below = 0, down = 0, lost = 0, fewer = 0, more = 0, tried = 0;
@@ -183,7 +193,7 @@ static void by_chance(void)
 		struct um_plan_request q = fx_request(&s, budget);
 
 		um_plan_init(&p);
-		if (!um_plan_build(&q, &p, &grow, NULL, 0) && !um_plan_check(&p, &f, NULL, 0)) {
+		if (!um_plan_build(&q, &p, &grow, NULL, 0) && !um_plan_check(&p, &f, NULL, 0) && !has_paged_ops(&p)) {
 			quick = p.bound_ns;
 			fine = find(&p.sched, budget, 1, 1);
 			coarse = find(&p.sched, budget, 1, 0);
