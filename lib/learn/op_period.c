@@ -10,10 +10,10 @@
 
 #define FIRST_ROOM 1024
 #define RESYNC_OPS 8 /* ops in a row that must match a lost period before it is followed again */
-#define GIVE_UP_PERIODS 2 /* a lost period is given up after so many periods, and */
-#define GIVE_UP_OPS 256 /* so many ops */
+#define GIVE_UP_PERIODS 2 /* a lost period is given up after as many periods, and */
+#define GIVE_UP_OPS 256 /* as many ops */
 #define MAX_REQUIRED 4 /* repetitions */
-#define STABLE_ITERATIONS 8 /* a period with so many iterations was correct */
+#define STABLE_ITERATIONS 8 /* iterations after which a period counts as correct */
 
 void um_op_period_init(struct um_op_period *p)
 {

@@ -104,7 +104,7 @@ static inline uint32_t um_op_period_due(const struct um_op_period *p)
 }
 /* The next op is the first one of an iteration. 0 or -ENOMEM: then nothing is followed. */
 int um_op_period_accept(struct um_op_period *p);
-/* UM_OP_PERIOD_FOUND is returned again after so many more ops. */
+/* UM_OP_PERIOD_FOUND is returned again after `ops` further ops. */
 void um_op_period_wait(struct um_op_period *p, uint32_t ops);
 /* Returns the answer for the period that is followed. */
 enum um_op_period_step um_op_period_refuse(struct um_op_period *p);

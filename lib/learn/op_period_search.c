@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #define SEED_OPS 4 /* ops in a row whose repetition makes a candidate */
-#define OUTLIER_SHARE 32 /* one op in so many may have a longer reuse distance: it reads the next batch of a data set */
-#define GROWTH_SHARE 16 /* one byte in so many born in a period may stay alive after it */
+#define OUTLIER_SHARE 32 /* one op in 32 may have a longer reuse distance: it reads the next batch of a data set */
+#define GROWTH_SHARE 16 /* one byte in 16 born in a period may stay alive after it */
 #define RECHECK_OPS 64 /* least number of ops before a candidate that failed is checked again */
 
 static uint64_t hash_power(uint64_t n)
@@ -231,8 +231,8 @@ static void evaluate(struct um_op_period *p, uint32_t number)
 	distance = reuse_distance(p, c->length);
 	if (distance > p->room / 2)
 		return;
-	length *= (distance + length - 1) / length + !distance; /* so many repetitions make up a period in which all
-								   tensors are used again */
+	/* in the longer period, all tensors are used again */
+	length *= (distance + length - 1) / length + !distance;
 	if (length > p->room / 2 || length > UM_OP_PERIOD_MOST)
 		return;
 	if (p->n - c->from < needed(p, length)) {

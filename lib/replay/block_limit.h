@@ -31,7 +31,7 @@ void um_block_limit_fini(struct um_block_limit *l);
 /* From now on at most this many blocks are resident. Call it before any range is added. 0 or -ENOMEM. */
 int um_block_limit_set(struct um_block_limit *l, uint64_t blocks);
 
-/* From now on resident blocks are listed without a limit: where the device has no more memory than so many blocks, its
+/* From now on resident blocks are listed without a limit. The device has memory for `blocks` of them: beyond that its
  * driver evicts the one that was prefetched least recently. 0 or -ENOMEM. */
 int um_block_limit_watch(struct um_block_limit *l, uint64_t blocks);
 

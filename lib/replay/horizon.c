@@ -2,23 +2,18 @@
 #include "replay/horizon.h"
 
 #include "replay/block_lru.h"
+#include "replay/paged_op.h"
 
 #include <string.h>
 
-/* Of a range of which an op touches less than this share, page faults move fewer bytes than a prefetch. */
-#define SPARSE 8
-
 #define PAGE (64u << 10) /* that a fault makes resident at least */
 #define RESERVE_SHARE 4 /* at most this share of the budget is left to blocks that faults make resident */
-
-/* This share of the blocks stays free for the first page faults of an op that exceeds the budget. */
-#define PAGED_SPARE 32
 
 #define RUN 2 /* blocks in a request, as compiled_plan.h */
 #define EARLY_BLOCKS 4 /* that prefetches start earlier than they must */
 #define LONGEST_NS (1ull << 36) /* of an op, whatever the program says: times stay within 64 bits */
 #define CREDIT 8 /* blocks of other ops that are scanned for each block of an op, on average: predictions may jump */
-#define CREDIT_OPS 8 /* an op counts as so many blocks, too */
+#define CREDIT_OPS 8 /* scanning an op costs as much as scanning 8 blocks */
 #define CREDIT_MOST (1 << 18)
 #define OVERDUE_OPS 256 /* between two searches for blocks that were not used when they should have been */
 #define SCANS 4 /* of each op; more follow what became known since, and cost more */
@@ -77,6 +72,16 @@ static void recall_block(void *user, uint64_t addr)
 	if (h->host.dead(h->host.user, addr))
 		um_horizon_blocks_die(t, b);
 	h->n_in++;
+}
+
+void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint64_t addr, int live), void *user)
+{
+	const struct um_horizon_blocks *t = &h->blocks;
+
+	for (uint32_t i = 0; i < t->n_live; i++)
+		visit(user, t->heap[i].block->addr, 1);
+	for (uint32_t i = t->oldest; t->n_dead && i != UM_HORIZON_NONE; i = t->at[i].behind)
+		visit(user, t->at[i].addr, 0);
 }
 
 void um_horizon_recall(struct um_horizon *h)
@@ -214,15 +219,19 @@ static int bring(struct um_horizon *h, struct run *r, uint64_t addr, uint64_t op
 
 /* --- the op at hand ----------------------------------------------------------------------------------------------- */
 
-static int is_sparse(uint64_t touched, uint64_t bytes)
+static void count_reserve(struct um_horizon *h)
 {
-	return touched < bytes / SPARSE;
+	uint64_t sum = 0, most = h->host.capacity / RESERVE_SHARE;
+
+	for (uint32_t i = 0; i < h->n_sparse; i++)
+		sum += h->sparse[i].blocks;
+	h->reserve = sum < most ? sum : most;
 }
 
 /* The op touches a little of this range, by page faults. */
 static void note_sparse(struct um_horizon *h, const struct um_use *u)
 {
-	uint64_t addr = u->tensor->addr + u->off, sum = 0, most = h->host.capacity / RESERVE_SHARE;
+	uint64_t addr = u->tensor->addr + u->off;
 	struct um_horizon_sparse *s = h->sparse, *end = s + h->n_sparse;
 
 	while (s < end && (s->addr != addr || s->bytes != u->bytes))
@@ -234,11 +243,10 @@ static void note_sparse(struct um_horizon *h, const struct um_use *u)
 	s->blocks += (u->touched + PAGE - 1) / PAGE;
 	if (s->blocks > (u->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES)
 		s->blocks = (u->bytes + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES;
-	for (uint32_t i = 0; i < h->n_sparse; i++)
-		sum += h->sparse[i].blocks;
-	h->reserve = sum < most ? sum : most;
+	count_reserve(h);
 }
 
+/* The reserve stays: the next iteration probably bears such memory again. */
 static void forget_sparse(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 {
 	for (uint32_t i = 0; i < h->n_sparse; i++)
@@ -248,7 +256,7 @@ static void forget_sparse(struct um_horizon *h, uint64_t addr, uint64_t bytes)
 
 static int is_ours(const struct um_use *u)
 {
-	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !is_sparse(u->touched, u->bytes);
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !um_range_is_sparse(u->touched, u->bytes);
 }
 
 /* Its blocks are not evicted for one another. */
@@ -290,20 +298,6 @@ static uint64_t bytes_of(const struct um_use *uses, uint32_t n)
 	for (uint32_t k = 0; k < n; k++)
 		bytes += is_ours(&uses[k]) ? uses[k].bytes : 0;
 	return bytes;
-}
-
-/* `bytes`: that the op uses. The share of each range that is prefetched. 1, unless the op alone exceeds the budget:
- * then an equal share, since it is assumed to access all of them at the same fraction. */
-static double share_of(const struct um_horizon *h, uint64_t bytes)
-{
-	uint64_t most = capacity(h) * UM_BLOCK_BYTES;
-
-	return bytes <= most ? 1 : (double)(most - most / PAGED_SPARE) / (double)bytes;
-}
-
-static uint64_t part_of(const struct um_use *u, double share)
-{
-	return share < 1 ? (uint64_t)((double)u->bytes * share) & ~(UM_BLOCK_BYTES - 1) : u->bytes;
 }
 
 /* What the op waits for. */
@@ -385,8 +379,8 @@ static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 		struct um_predicted_use u;
 		uint64_t begin;
 
-		if (!um_predictor_use_of(h->host.predictor, op, k, &u) || !u.sure || is_sparse(u.touched, u.bytes) ||
-		    u.tensor->flags & UM_TENSOR_UNMANAGED)
+		if (!um_predictor_use_of(h->host.predictor, op, k, &u) || !u.sure ||
+		    um_range_is_sparse(u.touched, u.bytes) || u.tensor->flags & UM_TENSOR_UNMANAGED)
 			continue;
 		begin = u.tensor->addr + u.off;
 		h->credit -= (int64_t)(u.bytes / UM_BLOCK_BYTES) + 1;
@@ -444,7 +438,7 @@ static int prefetch(struct um_horizon *h, uint64_t ns)
 static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
 {
 	uint64_t bytes = bytes_of(uses, n);
-	double share = share_of(h, bytes);
+	double share = um_paged_share(bytes, capacity(h) * UM_BLOCK_BYTES);
 	struct arrival last = {0};
 	int err = 0;
 
@@ -456,7 +450,7 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	}
 	for (uint32_t k = 0; k < n && !err; k++)
 		if (is_ours(&uses[k]))
-			err = demand(h, &uses[k], part_of(&uses[k], share));
+			err = demand(h, &uses[k], um_paged_part(uses[k].bytes, share));
 	if (err)
 		return err;
 	for (uint32_t k = 0; k < n; k++)
@@ -467,7 +461,7 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	if (last.at > h->clock)
 		h->clock = last.at;
 	if (share < 1) {
-		um_horizon_forget(h); /* its page faults evict what nobody knows */
+		um_horizon_forget(h); /* its page faults evict blocks that are not known here */
 		return 0;
 	}
 	h->credit += CREDIT * (int64_t)(CREDIT_OPS + bytes / UM_BLOCK_BYTES);

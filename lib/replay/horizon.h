@@ -82,6 +82,13 @@ void um_horizon_evicted(struct um_horizon *h, const struct um_use *uses, uint32_
 /* A block is not the program's any more. */
 void um_horizon_gone(struct um_horizon *h, uint64_t addr);
 
+/* Calls `visit` for each block that is known to be resident; `live`: with a live tensor. */
+void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint64_t addr, int live), void *user);
+static inline int um_horizon_knows(const struct um_horizon *h)
+{
+	return h->blocks.n_live || h->blocks.n_dead;
+}
+
 /* It is not known any more what is resident. */
 void um_horizon_forget(struct um_horizon *h);
 /* After that: what the executor knows of it. */

@@ -118,7 +118,7 @@ static struct um_misses *misses_of(const struct um_horizon_blocks *t, uint64_t o
 	return &t->misses[op % UM_HORIZON_OPS];
 }
 
-/* The op misses so many blocks more. */
+/* The number of blocks that the op misses changes. */
 static void count(struct um_horizon_blocks *t, uint64_t op, int more)
 {
 	uint32_t i = (uint32_t)(op % UM_HORIZON_OPS) + UM_HORIZON_OPS;

@@ -4,16 +4,10 @@
  */
 #include "replay/on_use.h"
 
-#include "model/tensor.h"
+#include "replay/paged_op.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* For an op that touches less than this share of a range, page faults move fewer bytes than a prefetch. */
-#define SPARSE 8
-
-/* This share of the blocks stays free for the first page faults of an op that exceeds the device. */
-#define PAGED_SPARE 32
 
 /* Maximum number of tracked blocks: 256 GiB. */
 #define MOST_BLOCKS (1u << 17)
@@ -157,29 +151,18 @@ static void prefetch(struct um_on_use *p, const struct um_use *u, um_stream stre
 
 static int wanted(const struct um_on_use *p, const struct um_use *u)
 {
-	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) && !(p->skips_resident && u->touched < u->bytes / SPARSE);
+	return !(u->tensor->flags & UM_TENSOR_UNMANAGED) &&
+	       !(p->skips_resident && um_range_is_sparse(u->touched, u->bytes));
 }
 
-/* The share of each range that may be prefetched: 1, unless the op alone exceeds the device. Then an equal share of
- * each range, from its beginning, since the op is assumed to access all of them at the same fraction; more would evict
- * blocks that it accesses first. */
 static double share_of(struct um_on_use *p, const struct um_use *uses, uint32_t n)
 {
 	uint64_t bytes = 0, most = p->resident.most * UM_BLOCK_BYTES;
 
 	for (uint32_t i = 0; p->skips_resident && i < n; i++)
 		bytes += wanted(p, &uses[i]) ? uses[i].bytes : 0;
-	if (!p->skips_resident || bytes <= most)
-		return 1;
-	p->full = 1;
-	return (double)(most - most / PAGED_SPARE) / (double)bytes;
-}
-
-static uint64_t part_of(const struct um_use *u, double share)
-{
-	uint64_t part = (uint64_t)((double)u->bytes * share) & ~(UM_BLOCK_BYTES - 1);
-
-	return share < 1 && part ? part : u->bytes;
+	p->full |= p->skips_resident && bytes > most;
+	return p->skips_resident ? um_paged_share(bytes, most) : 1;
 }
 
 void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *uses, uint32_t n)
@@ -199,8 +182,10 @@ void um_on_use_op(struct um_on_use *p, um_stream stream, const struct um_use *us
 		if (!wanted(p, u))
 			continue;
 		if (!p->tracks) {
-			prefetch(p, &(struct um_use){.tensor = u->tensor, .off = u->off, .bytes = part_of(u, share)},
-				 stream);
+			bytes = um_paged_part(u->bytes, share);
+			if (bytes)
+				prefetch(p, &(struct um_use){.tensor = u->tensor, .off = u->off, .bytes = bytes},
+					 stream);
 			continue;
 		}
 		bytes = fit(p, u, stream);

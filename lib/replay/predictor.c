@@ -132,7 +132,6 @@ static int add_use(struct um_predictor *p, const struct um_use *u)
 						       .touched = u->touched,
 						       .op = p->n_ops,
 						       .tensor = t,
-						       .access = (uint8_t)u->access,
 						       .score = SCORE_BEGIN};
 	p->n_uses = number;
 	return 0;

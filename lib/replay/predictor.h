@@ -35,7 +35,7 @@ struct um_predictor_use {
 	uint64_t next; /* number of the next use of the same tensor; 0: none yet */
 	uint64_t op; /* number of the op */
 	uint32_t tensor; /* index into tensors */
-	uint8_t access, score;
+	uint8_t score;
 };
 
 struct um_predictor_op {

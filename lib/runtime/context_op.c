@@ -40,24 +40,27 @@ static inline int capturing(struct umadv *adv, um_stream stream)
 	return um_op_state_captured(&adv->op, &adv->device, stream, code, status, &adv->notices);
 }
 
+/* A block without a live tensor that the plan does not use is evicted as the plan begins. */
+static void keep_known(void *user, uint64_t addr, int live)
+{
+	struct umadv *adv = user;
+	const struct um_compiled_plan *p = &adv->replan.program;
+	size_t k = um_compiled_plan_find(p, addr);
+
+	if (live || (k < p->blocks.n && p->blocks.at[k] == addr))
+		um_on_use_add(&adv->on_use, addr);
+}
+
 /* The plan's program runs from here on. What is resident stays known if the plan evicts nothing but memory without live
  * tensors that it does not use. */
 static void begin_plan(struct umadv *adv)
 {
-	const struct um_horizon_blocks *known = &adv->horizon.blocks;
-	const struct um_compiled_plan *p = &adv->replan.program;
 	int evicts = um_replan_first_op(&adv->replan);
 
-	if (evicts || known->n_live)
+	if (evicts || um_horizon_knows(&adv->horizon))
 		um_on_use_forget(&adv->on_use);
-	for (uint32_t i = 0; i < known->n_live && !evicts; i++)
-		um_on_use_add(&adv->on_use, known->heap[i].block->addr);
-	for (uint32_t i = known->oldest; known->n_dead && i != UM_HORIZON_NONE && !evicts; i = known->at[i].behind) {
-		size_t k = um_compiled_plan_find(p, known->at[i].addr);
-
-		if (k < p->blocks.n && p->blocks.at[k] == known->at[i].addr)
-			um_on_use_add(&adv->on_use, known->at[i].addr);
-	}
+	if (!evicts)
+		um_horizon_visit(&adv->horizon, keep_known, adv);
 	adv->on_use.full |= evicts;
 	if (adv->horizon.host.capacity)
 		um_horizon_forget(&adv->horizon);
@@ -103,9 +106,7 @@ static inline void prefetch_on_use(struct umadv *adv)
 /* Evictions cannot wait for ops on so many streams: the driver evicts. */
 static void stop_looking(struct umadv *adv)
 {
-	const struct um_horizon_blocks *known = &adv->horizon.blocks;
-
-	if (!known->n_live && !known->n_dead)
+	if (!um_horizon_knows(&adv->horizon))
 		return;
 	um_executor_cancel(adv->replan.executor);
 	um_horizon_forget(&adv->horizon);

@@ -96,7 +96,7 @@ struct play {
 	const char *name;
 };
 
-/* A placeholder: traces mark ops that may be launched again, without the closure. */
+/* Traces mark ops that may be launched again, without the closure: the player has nothing to launch. */
 static void relaunch(void *arg, void *stream)
 {
 	(void)arg;
