@@ -27,14 +27,13 @@ static void set_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t
 /* Duplicates collapse without a copy: the preferred location's copy stays, otherwise the host's. */
 static void unset_read_mostly(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
 {
-	uint32_t twice = pages & b->read_mostly & b->gpu & b->cpu, stay = twice & b->pref_gpu;
+	uint32_t twice = pages & b->read_mostly & b->gpu & b->cpu, stay = twice & b->pref_gpu, had = b->gpu;
 
 	b->cpu &= ~stay;
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->read_mostly &= ~pages;
 	um_sim_gpu_set(sim, b, b->gpu & ~(twice & ~stay));
-	if (b->chunk && !b->gpu && !b->split)
-		um_sim_list_put(sim, b, UM_SIM_UNUSED);
+	um_sim_emptied(sim, b, had);
 }
 
 /* One block. Location matters for preferred location and accessed-by only. */

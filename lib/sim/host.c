@@ -51,11 +51,12 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 			um_sim_thrash_moved(sim, b, from_gpu, 2, *t);
 		b->cmap |= region;
 		if (write) { /* a written page has one copy */
+			uint32_t had = b->gpu;
+
 			um_sim_gpu_set(sim, b, b->gpu & ~page);
 			b->cro &= ~page;
 			b->disc &= ~page;
-			if (b->chunk && !b->gpu && !b->split)
-				um_sim_list_put(sim, b, UM_SIM_UNUSED);
+			um_sim_emptied(sim, b, had);
 		}
 		sim->readers_until = um_sim_later(sim->readers_until, *t);
 	}

@@ -126,6 +126,12 @@ void um_sim_used(struct um_sim *sim, struct um_sim_block *b)
 		um_sim_list_put(sim, b, UM_SIM_USED);
 }
 
+void um_sim_emptied(struct um_sim *sim, struct um_sim_block *b, uint32_t had)
+{
+	if (had && !b->gpu && b->chunk && !b->split)
+		um_sim_list_put(sim, b, UM_SIM_UNUSED);
+}
+
 /* Host memory for a block, 2 MiB at once, until the program frees the memory. */
 static void host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uint64_t *t)
 {
@@ -283,7 +289,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
 {
 	uint32_t come = pages & ~b->cpu, moved = come & b->gpu & ~b->disc, gone = pages & b->gpu & ~b->read_mostly;
-	uint32_t remote = come & b->accessed_by & ~b->read_mostly & ~b->pref_gpu;
+	uint32_t remote = come & b->accessed_by & ~b->read_mostly & ~b->pref_gpu, had = b->gpu;
 
 	if (come)
 		host_chunk(sim, b, (come & ~moved) != 0, t);
@@ -295,7 +301,6 @@ void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, e
 		b->remote |= remote & ~b->gpu;
 		b->remote_at = um_sim_later(*t, b->tracker);
 	}
-	if (b->chunk && !b->gpu && !b->split)
-		um_sim_list_put(sim, b, UM_SIM_UNUSED);
+	um_sim_emptied(sim, b, had);
 	um_sim_block_changed(b);
 }

@@ -304,6 +304,9 @@ void um_sim_block_changed(struct um_sim_block *b); /* after map or rw changed */
 void um_sim_gpu_set(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_list list);
 void um_sim_used(struct um_sim *sim, struct um_sim_block *b); /* a service with the GPU as destination has ended */
+/* Pages left the GPU, which had the pages `had`: a block whose last page left is unused. It keeps its place in the list
+ * if it was unused before. */
+void um_sim_emptied(struct um_sim *sim, struct um_sim_block *b, uint32_t had);
 /* Takes a root chunk, evicting if necessary: 0 or UM_CUDA_NO_MEMORY. `*ready`: when the device may write it.
  * `*clean`. */
 int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *clean);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Behaviour that a comparison with the driver's own code (tests/driver) found to differ, in exact figures.
+ */
+#include "sim/state.h"
+#include "tap.h"
+
+#define BLOCK UM_BLOCK_BYTES
+#define KIB64 65536ull
+
+static struct um_profile profile;
+static struct um_gpu *gpu;
+static char log_text[1 << 16]; /* the event log since clear(); it may end early */
+
+static void listen(void *user, const char *line)
+{
+	size_t used = strlen(log_text);
+
+	(void)user;
+	snprintf(log_text + used, sizeof log_text - used, "%s\n", line);
+}
+
+static void clear(void)
+{
+	log_text[0] = 0;
+}
+
+static void open_sim(unsigned blocks)
+{
+	clear();
+	if (um_sim_open(&gpu, &(struct um_sim_options){.profile = &profile, .capacity = blocks * BLOCK, .log = listen}))
+		tap_bail("cannot open");
+}
+
+static void shut(void)
+{
+	gpu->api->close(gpu);
+	gpu = NULL;
+}
+
+static char *managed(unsigned blocks)
+{
+	void *p;
+
+	if (gpu->api->cudaMallocManaged(gpu, &p, blocks * BLOCK, 1))
+		tap_bail("cannot allocate");
+	return p;
+}
+
+static void prefetch(const char *p, uint64_t bytes, struct um_location to)
+{
+	if (gpu->api->cudaMemPrefetchAsync(gpu, p, bytes, to, 0, NULL))
+		tap_bail("cannot prefetch");
+	um_sim_sync(gpu);
+}
+
+/* On a stream of its own: the batch calls refuse the default one. */
+static void discard(char *p, size_t bytes, int renew)
+{
+	struct um_location here = um_on_device(0);
+	um_stream s;
+	size_t zero = 0;
+	void *at = p;
+	int err;
+
+	gpu->api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
+	if (renew)
+		err = gpu->api->cudaMemDiscardAndPrefetchBatchAsync(gpu, &at, &bytes, 1, &here, &zero, 1, 0, s);
+	else
+		err = gpu->api->cudaMemDiscardBatchAsync(gpu, &at, &bytes, 1, 0, s);
+	if (err)
+		tap_bail("cannot discard");
+	um_sim_sync(gpu);
+	gpu->api->cudaStreamDestroy(gpu, s);
+}
+
+/* The blocks that were evicted since clear(), in order. */
+static const char *evicted(void)
+{
+	static char out[256];
+	size_t n = 0;
+
+	out[0] = 0;
+	for (const char *l = log_text; (l = strstr(l, " evict m")); l++) {
+		const char *block = strchr(l, '+') + 1;
+
+		n += (size_t)snprintf(out + n, sizeof out - n, "%s%.*s", n ? " " : "", (int)strcspn(block, " "), block);
+	}
+	return out;
+}
+
+static void unused_blocks_stay_in_order(void)
+{
+	char *p;
+
+	open_sim(3);
+	p = managed(4);
+	prefetch(p, 3 * BLOCK, um_on_device(0));
+	prefetch(p, BLOCK, um_on_host());
+	prefetch(p + BLOCK, BLOCK, um_on_host());
+	prefetch(p, BLOCK, um_on_host());
+	clear();
+	prefetch(p + 3 * BLOCK, BLOCK, um_on_device(0));
+	is_str(evicted(), "0", "prefetching an unused block to the host again does not move it in its list");
+	shut();
+
+	open_sim(3);
+	p = managed(4);
+	prefetch(p, 3 * BLOCK, um_on_device(0));
+	um_sim_host_touch(gpu, p, BLOCK, UM_READ);
+	um_sim_host_touch(gpu, p + BLOCK, BLOCK, UM_READ);
+	discard(p, KIB64, 0);
+	um_sim_host_touch(gpu, p, BLOCK, UM_WRITE);
+	clear();
+	prefetch(p + 3 * BLOCK, BLOCK, um_on_device(0));
+	is_str(evicted(), "0", "a CPU write to an unused block does not move it in its list");
+	shut();
+}
+
+int main(void)
+{
+	profile = *um_profile_find("v100");
+	unused_blocks_stay_in_order();
+	return tap_done();
+}
