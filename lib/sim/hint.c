@@ -81,7 +81,39 @@ static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim
 	}
 }
 
+/* The pages that a discard of `pages` changes: newly discarded ones, and those whose kind of discard changes. Without
+ * unmapping, the driver looks for the latter in the whole block. */
+static uint32_t discard_changes(const struct um_sim_block *b, uint32_t pages, int unmap)
+{
+	uint32_t mapped = b->map | b->remote | b->cmap;
+
+	return unmap ? pages & (~b->disc | mapped) : (pages & ~b->disc) | (b->disc & ~mapped);
+}
+
 /* With `unmap`, the pages are dropped everywhere; without, they stay and need no copy. */
+static void discard_block(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int unmap, uint64_t *t)
+{
+	pages = discard_changes(b, pages, unmap);
+	if (!pages) { /* the block keeps its place in the list */
+		*t += sim->profile.c_disc;
+		return;
+	}
+	b->disc |= pages;
+	b->cpu &= ~(pages & (unmap ? UINT32_MAX : b->gpu)); /* duplicates collapse */
+	um_sim_cpu_unmap(sim, b, ~b->cpu);
+	b->remote &= b->cpu;
+	if (unmap) {
+		/* Waits for work queued for the block, and for the unmapping. */
+		*t = um_sim_later(*t, b->tracker) + sim->profile.c_disc_u;
+		um_sim_gpu_set(sim, b, b->gpu & ~pages);
+	} else {
+		*t += sim->profile.c_disc;
+	}
+	if (b->chunk && !b->split && b->disc == b->all)
+		um_sim_list_put(sim, b, b->gpu || b->cpu ? UM_SIM_DISCARDED : UM_SIM_UNUSED);
+	um_sim_block_changed(b);
+}
+
 static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_range *r, int unmap, uint64_t *t)
 {
 	uint64_t off = r->addr - m->addr;
@@ -91,22 +123,8 @@ static void discard(struct um_sim *sim, struct um_sim_mem *m, const struct um_si
 		struct um_sim_block *b = &m->block[i];
 		uint32_t pages = um_sim_pages_in(m, i, off, r->bytes);
 
-		if (!pages || (!b->chunk && !b->cpu_chunk))
-			continue;
-		b->disc |= pages;
-		b->cpu &= ~(pages & (unmap ? UINT32_MAX : b->gpu)); /* duplicates collapse */
-		um_sim_cpu_unmap(sim, b, ~b->cpu);
-		b->remote &= b->cpu;
-		if (unmap) {
-			/* Waits for work queued for the block, and for the unmapping. */
-			*t = um_sim_later(*t, b->tracker) + sim->profile.c_disc_u;
-			um_sim_gpu_set(sim, b, b->gpu & ~pages);
-		} else {
-			*t += sim->profile.c_disc;
-		}
-		if (b->chunk && !b->split && b->disc == b->all)
-			um_sim_list_put(sim, b, b->gpu || b->cpu ? UM_SIM_DISCARDED : UM_SIM_UNUSED);
-		um_sim_block_changed(b);
+		if (pages && (b->chunk || b->cpu_chunk))
+			discard_block(sim, b, pages, unmap, t);
 	}
 	if (sim->opt.backed && sim->opt.poison) {
 		memset((void *)(uintptr_t)r->addr, 0xdb, r->bytes);

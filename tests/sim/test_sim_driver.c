@@ -117,9 +117,26 @@ static void unused_blocks_stay_in_order(void)
 	shut();
 }
 
+static void discarding_twice(void)
+{
+	char *p;
+
+	open_sim(3);
+	p = managed(4);
+	prefetch(p, 3 * BLOCK, um_on_device(0));
+	discard(p, BLOCK, 0);
+	discard(p + BLOCK, BLOCK, 0);
+	discard(p, BLOCK, 0);
+	clear();
+	prefetch(p + 3 * BLOCK, BLOCK, um_on_device(0));
+	is_str(evicted(), "0", "discarding an unmapped discarded block again does not move it in its list");
+	shut();
+}
+
 int main(void)
 {
 	profile = *um_profile_find("v100");
 	unused_blocks_stay_in_order();
+	discarding_twice();
 	return tap_done();
 }
