@@ -90,6 +90,19 @@ static uint32_t discard_changes(const struct um_sim_block *b, uint32_t pages, in
 	return unmap ? pages & (~b->disc | mapped) : (pages & ~b->disc) | (b->disc & ~mapped);
 }
 
+/* Duplicates collapse: the preferred location's copy stays, otherwise the host's. */
+static void collapse(struct um_sim *sim, struct um_sim_block *b, uint32_t pages)
+{
+	uint32_t twice = pages & b->gpu & b->cpu, stay = twice & b->pref_gpu, had = b->gpu;
+
+	b->cpu &= ~stay;
+	um_sim_cpu_unmap(sim, b, ~b->cpu);
+	um_sim_gpu_set(sim, b, b->gpu & ~(twice & ~stay));
+	um_sim_emptied(sim, b, had);
+	if (stay)
+		um_sim_used(sim, b);
+}
+
 /* With `unmap`, the pages are dropped everywhere; without, they stay and need no copy. */
 static void discard_block(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int unmap, uint64_t *t)
 {
@@ -99,7 +112,8 @@ static void discard_block(struct um_sim *sim, struct um_sim_block *b, uint32_t p
 		return;
 	}
 	b->disc |= pages;
-	b->cpu &= ~(pages & (unmap ? UINT32_MAX : b->gpu)); /* duplicates collapse */
+	collapse(sim, b, pages);
+	b->cpu &= unmap ? ~pages : UINT32_MAX;
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->remote &= b->cpu;
 	if (unmap) {

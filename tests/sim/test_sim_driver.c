@@ -47,6 +47,15 @@ static char *managed(unsigned blocks)
 	return p;
 }
 
+static void kernel(enum um_pattern pattern, const char *p, uint64_t bytes, unsigned access)
+{
+	struct um_touch a = {.ptr = p, .bytes = bytes, .access = access};
+
+	if (um_sim_run(gpu, NULL, &(struct um_sim_kernel){.ns = 1000, .access = &a, .n_access = 1, .pattern = pattern}))
+		tap_bail("cannot run");
+	um_sim_sync(gpu);
+}
+
 static void prefetch(const char *p, uint64_t bytes, struct um_location to)
 {
 	if (gpu->api->cudaMemPrefetchAsync(gpu, p, bytes, to, 0, NULL))
@@ -54,24 +63,45 @@ static void prefetch(const char *p, uint64_t bytes, struct um_location to)
 	um_sim_sync(gpu);
 }
 
-/* On a stream of its own: the batch calls refuse the default one. */
-static void discard(char *p, size_t bytes, int renew)
+static void advise(const char *p, uint64_t bytes, int advice, struct um_location where)
 {
-	struct um_location here = um_on_device(0);
+	if (gpu->api->cudaMemAdvise(gpu, p, bytes, advice, where))
+		tap_bail("cannot advise");
+}
+
+/* On a stream of its own: the batch calls refuse the default one. */
+static void discard(char *p, size_t bytes)
+{
 	um_stream s;
-	size_t zero = 0;
 	void *at = p;
-	int err;
 
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
-	if (renew)
-		err = gpu->api->cudaMemDiscardAndPrefetchBatchAsync(gpu, &at, &bytes, 1, &here, &zero, 1, 0, s);
-	else
-		err = gpu->api->cudaMemDiscardBatchAsync(gpu, &at, &bytes, 1, 0, s);
-	if (err)
+	if (gpu->api->cudaMemDiscardBatchAsync(gpu, &at, &bytes, 1, 0, s))
 		tap_bail("cannot discard");
 	um_sim_sync(gpu);
 	gpu->api->cudaStreamDestroy(gpu, s);
+}
+
+static void renew(char *p, size_t bytes, struct um_location to)
+{
+	um_stream s;
+	size_t zero = 0;
+	void *at = p;
+
+	gpu->api->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING);
+	if (gpu->api->cudaMemDiscardAndPrefetchBatchAsync(gpu, &at, &bytes, 1, &to, &zero, 1, 0, s))
+		tap_bail("cannot discard and prefetch");
+	um_sim_sync(gpu);
+	gpu->api->cudaStreamDestroy(gpu, s);
+}
+
+static struct um_sim_block_state state(const char *p)
+{
+	struct um_sim_block_state s;
+
+	if (um_sim_block(gpu, p, &s))
+		tap_bail("not managed");
+	return s;
 }
 
 /* The blocks that were evicted since clear(), in order. */
@@ -109,7 +139,7 @@ static void unused_blocks_stay_in_order(void)
 	prefetch(p, 3 * BLOCK, um_on_device(0));
 	um_sim_host_touch(gpu, p, BLOCK, UM_READ);
 	um_sim_host_touch(gpu, p + BLOCK, BLOCK, UM_READ);
-	discard(p, KIB64, 0);
+	discard(p, KIB64);
 	um_sim_host_touch(gpu, p, BLOCK, UM_WRITE);
 	clear();
 	prefetch(p + 3 * BLOCK, BLOCK, um_on_device(0));
@@ -124,12 +154,30 @@ static void discarding_twice(void)
 	open_sim(3);
 	p = managed(4);
 	prefetch(p, 3 * BLOCK, um_on_device(0));
-	discard(p, BLOCK, 0);
-	discard(p + BLOCK, BLOCK, 0);
-	discard(p, BLOCK, 0);
+	discard(p, BLOCK);
+	discard(p + BLOCK, BLOCK);
+	discard(p, BLOCK);
 	clear();
 	prefetch(p + 3 * BLOCK, BLOCK, um_on_device(0));
 	is_str(evicted(), "0", "discarding an unmapped discarded block again does not move it in its list");
+	shut();
+}
+
+static void discarded_duplicates(void)
+{
+	char *p;
+
+	open_sim(3);
+	p = managed(2);
+	um_sim_host_touch(gpu, p, 2 * BLOCK, UM_WRITE);
+	advise(p, 2 * BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_host());
+	advise(p + BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
+	kernel(UM_PATTERN_WIDE, p, 2 * BLOCK, UM_READ);
+	renew(p, 2 * BLOCK, um_on_host());
+	is_u64(state(p).gpu, 0, "discard and prefetch of a duplicate drops the device's copy");
+	ok(state(p).list == UM_SIM_DISCARDED,
+	   "a block whose discarded duplicates left the device is among the discarded");
+	is_u64(state(p + BLOCK).gpu, UINT32_MAX, "it drops the host's copy where the device is preferred");
 	shut();
 }
 
@@ -138,5 +186,6 @@ int main(void)
 	profile = *um_profile_find("v100");
 	unused_blocks_stay_in_order();
 	discarding_twice();
+	discarded_duplicates();
 	return tap_done();
 }
