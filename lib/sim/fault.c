@@ -8,7 +8,6 @@
  */
 #include "sim/state.h"
 
-#define ENTRIES_MAX 256u /* of one batch: uvm_perf_fault_batch_count */
 #define DENSITY 51u /* percent: uvm_perf_prefetch_threshold */
 
 uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted)
@@ -56,8 +55,8 @@ uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write
 	return (want & ~(b->map | remote)) | (want & write & ~(b->rw | remote));
 }
 
-uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
-			    uint32_t *each)
+uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned room,
+			    unsigned *entries, uint32_t *each)
 {
 	uint32_t take = 0;
 	unsigned n = 0;
@@ -67,7 +66,7 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 		uint32_t page = need & -need;
 		unsigned more = page & *each ? UM_SIM_SUBPAGES : 1;
 
-		if (n + more > ENTRIES_MAX)
+		if (n + more > room)
 			break;
 		n += more;
 		take |= page;

@@ -326,31 +326,54 @@ static uint64_t identity(const struct um_sim_walk *w)
 	return um_hash_u64(h, w->n);
 }
 
-/* Serves one batch of faults for the group; returns its end, 0 if no fault is left. */
-static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
+/* Fault entries that the next of `members` blocks may take of a batch: they share it evenly, and the next ones get what
+ * one leaves. */
+static unsigned batch_share(unsigned taken, unsigned members)
 {
-	uint64_t start = um_sim_later(um_sim_later(t, sim->fault_free), sim->writer_until), cpu = start, end, delay = 0;
+	unsigned room = UM_SIM_BATCH - taken, share = room / members;
+
+	if (share < UM_SIM_SUBPAGES) /* at least one page, whatever its kind */
+		share = UM_SIM_SUBPAGES;
+	return share < room ? share : room;
+}
+
+/* Chooses the faults of a batch at time `t`. Members with nothing left to do drop out. `*delay`: when pages in flight
+ * arrive, and throttled ones may be served. Returns the number of entries. */
+static unsigned fetch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t, uint64_t *delay)
+{
 	unsigned entries = 0, left = 0;
 
+	*delay = 0;
 	for (unsigned i = 0; i < w->n_group; i++) {
 		struct member *m = &w->group[i];
-		unsigned n = 0;
-		uint32_t need = um_sim_need(m->block, m->want, m->write, start);
-		uint64_t until = need ? um_sim_thrash_throttle(sim, m->block, need, 1, start) : 0;
-		uint64_t late = late_until(m, start);
+		unsigned n = 0, share = batch_share(entries, w->n_group - i);
+		uint32_t need = um_sim_need(m->block, m->want, m->write, t);
+		uint64_t until = need ? um_sim_thrash_throttle(sim, m->block, need, 1, t) : 0;
+		uint64_t late = late_until(m, t);
 
-		m->faulted = until ? 0 : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, &n, &m->each);
-		delay = um_sim_later(delay, um_sim_later(late, until));
+		m->faulted =
+			until ? 0
+			      : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, share, &n, &m->each);
+		*delay = um_sim_later(*delay, um_sim_later(late, until));
 		m->written = m->faulted & m->write;
 		m->entries = n;
 		entries += n;
-		if (!need && !late) /* a finished member drops out */
+		if (!need && !late)
 			continue;
 		if (m != &w->group[left])
 			w->group[left] = *m;
 		left++;
 	}
 	w->n_group = left;
+	return entries;
+}
+
+/* Serves one batch of faults for the group; returns its end, 0 if no fault is left. */
+static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
+{
+	uint64_t start = um_sim_later(um_sim_later(t, sim->fault_free), sim->writer_until), cpu = start, end, delay;
+	unsigned entries = fetch(sim, w, start, &delay), left = w->n_group;
+
 	if (!left)
 		return 0;
 	cpu += sim->profile.c_batch + sim->profile.c_fault * entries;

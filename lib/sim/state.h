@@ -24,6 +24,7 @@
 #define UM_SIM_PAGE 65536u /* bytes of a page here: the driver's big page */
 #define UM_SIM_PAGES 32u /* in a block */
 #define UM_SIM_SUBPAGES 16u /* 4 KiB pages in a page: a page whose 4 KiB pages fault one by one has this many faults */
+#define UM_SIM_BATCH 256u /* fault entries of a batch: uvm_perf_fault_batch_count */
 #define UM_SIM_FOREVER UINT64_MAX
 
 struct um_sim;
@@ -324,10 +325,10 @@ void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the b
 void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* at time `t`: late pages may have arrived */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */
 uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write, uint64_t t);
-/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and their fault entries: one for a
- * page, UM_SIM_SUBPAGES for pages in `each`. */
-uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned *entries,
-			    uint32_t *each);
+/* Of `need`, the lowest pages that one visit of up to `k` faulting pages serves, and their fault entries, at most
+ * `room`: one for a page, UM_SIM_SUBPAGES for pages in `each`. */
+uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned room,
+			    unsigned *entries, uint32_t *each);
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
 
 /* copy.c: the end of a walk of a copy or a fill; returns when that has finished. */

@@ -181,11 +181,30 @@ static void discarded_duplicates(void)
 	shut();
 }
 
+static void blocks_share_a_batch(void)
+{
+	struct um_tally before, after;
+	char *p;
+
+	open_sim(8);
+	p = managed(8);
+	um_sim_host_touch(gpu, p, 8 * BLOCK, UM_WRITE);
+	advise(p, 8 * BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_host());
+	kernel(UM_PATTERN_WIDE, p, 8 * BLOCK, UM_READ);
+	um_sim_tally(gpu, &before);
+	kernel(UM_PATTERN_WIDE, p, 8 * BLOCK, UM_WRITE);
+	um_sim_tally(gpu, &after);
+	is_u64(after.faults - before.faults, 8 * 512, "a write of 8 read-mostly blocks faults for each 4 KiB");
+	is_u64(after.batches - before.batches, 8 * 512 / 256, "the blocks of a batch share its 256 entries");
+	shut();
+}
+
 int main(void)
 {
 	profile = *um_profile_find("v100");
 	unused_blocks_stay_in_order();
 	discarding_twice();
 	discarded_duplicates();
+	blocks_share_a_batch();
 	return tap_done();
 }
