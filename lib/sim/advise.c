@@ -111,7 +111,7 @@ int um_sim_advise(struct um_gpu *gpu, const void *ptr, size_t bytes, int advice,
 	struct um_sim_mem *m;
 	uint64_t begin;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaMemAdvise");
 	begin = *um_sim_clock(sim);
 	m = um_sim_mem_find(sim, addr);
 	if (!m || m->kind != UM_SIM_MANAGED || !bytes || bytes > m->bytes - (addr - m->addr))

@@ -193,7 +193,7 @@ int um_sim_malloc_managed(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned
 
 	if (!ptr || !bytes || flags > 2)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaMallocManaged");
 	err = mem_new(sim, UM_SIM_MANAGED, bytes, &m);
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
@@ -214,7 +214,7 @@ int um_sim_malloc(struct um_gpu *gpu, void **ptr, size_t bytes)
 
 	if (!ptr || !bytes)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaMalloc");
 	begin = *um_sim_clock(sim);
 	t = um_sim_later(begin, sim->writer_until) + sim->profile.c_api;
 	err = mem_new(sim, UM_SIM_DEVICE, bytes, &m);
@@ -250,11 +250,11 @@ static int release(struct um_sim *sim, void *ptr, int pinned)
 
 	if (!ptr)
 		return UM_CUDA_OK;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, pinned ? "cudaFreeHost" : "cudaFree");
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || is_host(m) != pinned || !m->span)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
-	err = um_sim_finish(sim); /* the device may still use it: freeing waits for all work of the device */
+	err = um_sim_finish_locked(sim); /* the device may still use it: freeing waits for all work of the device */
 	if (!err) {
 		*um_sim_clock(sim) += sim->profile.c_api;
 		um_sim_log(sim, *um_sim_clock(sim), "free m%u", m->serial);
@@ -299,7 +299,7 @@ int um_sim_free_async(struct um_gpu *gpu, um_stream stream, void *ptr)
 	struct um_sim_mem *m;
 	int err = UM_CUDA_INVALID_VALUE;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaFreeAsync");
 	s = um_sim_stream_of(sim, stream);
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (s && m && m->addr == (uint64_t)(uintptr_t)ptr && !is_host(m))
@@ -316,7 +316,7 @@ int um_sim_host_register(struct um_gpu *gpu, void *ptr, uint64_t bytes)
 
 	if (!ptr || !bytes || bytes > UINT64_MAX - addr)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaHostRegister");
 	i = mem_after(sim, addr);
 	if (um_sim_mem_find(sim, addr) || (i < sim->mem.n && sim->mem.at[i]->addr < addr + bytes))
 		return um_sim_leave(sim, UM_CUDA_ALREADY_REGISTERED);
@@ -338,11 +338,11 @@ int um_sim_host_unregister(struct um_gpu *gpu, void *ptr)
 	struct um_sim_mem *m;
 	int err;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaHostUnregister");
 	m = um_sim_mem_find(sim, (uint64_t)(uintptr_t)ptr);
 	if (!m || m->addr != (uint64_t)(uintptr_t)ptr || m->kind != UM_SIM_REGISTERED)
 		return um_sim_leave(sim, UM_CUDA_NOT_REGISTERED);
-	err = um_sim_finish(sim);
+	err = um_sim_finish_locked(sim);
 	if (!err)
 		um_sim_mem_release(sim, m);
 	return um_sim_leave(sim, err);
@@ -369,7 +369,7 @@ int um_sim_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned fla
 	(void)flags;
 	if (!ptr || !bytes)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaHostAlloc");
 	err = mem_new(sim, UM_SIM_PINNED, bytes, &m);
 	if (!err)
 		*ptr = (void *)(uintptr_t)m->addr;

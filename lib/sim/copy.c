@@ -111,9 +111,9 @@ int um_sim_copy(struct um_gpu *gpu, um_stream stream, const struct um_sim_copy *
 
 	if (!copy || !copy->bytes || !copy->rows)
 		return copy ? UM_CUDA_OK : UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "a copy");
 	s = um_sim_stream_of(sim, stream);
-	err = s ? sim->error : UM_CUDA_INVALID_VALUE;
+	err = s ? sim->error : UM_CUDA_INVALID_HANDLE;
 	err = err ? err : end_find(sim, copy->to, copy->to_pitch, copy->bytes, copy->rows, &to);
 	err = err ? err : end_find(sim, copy->from, copy->from_pitch, copy->bytes, copy->rows, &from);
 	if (err)
@@ -154,9 +154,9 @@ int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *se
 		return UM_CUDA_OK;
 	if ((uintptr_t)set->at % set->size || (set->rows > 1 && set->pitch % set->size))
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "a fill");
 	s = um_sim_stream_of(sim, stream);
-	err = s ? sim->error : UM_CUDA_INVALID_VALUE;
+	err = s ? sim->error : UM_CUDA_INVALID_HANDLE;
 	err = err ? err : end_find(sim, set->at, set->pitch, bytes, set->rows, &at);
 	if (!err && !at.mem) /* the device cannot reach it */
 		err = UM_CUDA_INVALID_VALUE;

@@ -58,7 +58,7 @@ int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 
 	if (!e)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaEventRecord");
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_HANDLE);
@@ -94,21 +94,24 @@ int um_sim_event_sync(struct um_gpu *gpu, um_event_handle event)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_event *e = event;
+	struct um_sim_waiter w;
 	struct um_sim_record *r;
 	int err = UM_CUDA_OK;
 
 	if (!e)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_free(sim, "cudaEventSynchronize");
 	if (sim->lane)
 		return um_sim_leave(sim, is_done(e, sim->lane->at) ? UM_CUDA_OK : UM_CUDA_NOT_SUPPORTED);
 	/* other streams and workers continue meanwhile, in order of time */
 	r = e->last;
 	if (r)
 		r->refs++;
+	um_sim_waiter_add(sim, &w, UM_SIM_WAITS_EVENT, NULL, r);
 	while (r && !r->done && !err)
 		if (!um_sim_progress(sim))
 			err = um_sim_deadlock(sim, sim->streams);
+	um_sim_waiter_remove(sim, &w);
 	if (r)
 		um_sim_record_put(r);
 	sim->app = um_sim_later(sim->app, sim->now);

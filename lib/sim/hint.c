@@ -232,14 +232,14 @@ static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint 
 	uint64_t *clock, begin, cpu, end;
 	int err, busy;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, call);
 	clock = um_sim_clock(sim);
 	begin = *clock;
 	s = um_sim_stream_of(sim, stream);
-	err = s ? check(sim, h) : UM_CUDA_INVALID_VALUE;
+	err = s ? check(sim, h) : UM_CUDA_INVALID_HANDLE;
 	if (!err) {
 		um_sim_settle(sim, s, *clock);
-		busy = um_sim_busy(sim, s, *clock);
+		busy = sim->opt.hazards.defer || um_sim_busy(sim, s, *clock);
 		*clock += sim->profile.c_api;
 		if (busy) {
 			err = defer(sim, s, h);

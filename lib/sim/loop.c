@@ -39,6 +39,9 @@ static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream 
 	start = um_sim_order_due(sim, s, c);
 	if (start == UM_SIM_FOREVER)
 		return start;
+	start = um_sim_later(start, um_sim_queue_due(sim, s, c));
+	if (start == UM_SIM_FOREVER)
+		return start;
 	start = um_sim_later(start, um_sim_later(s->ready, c->at));
 	switch (c->kind) {
 	case UM_SIM_CMD_HINT:
@@ -53,8 +56,10 @@ static uint64_t stream_due(const struct um_sim *sim, const struct um_sim_stream 
 }
 
 /* Likewise for a worker: asleep, stopped, or waiting for an event that is not complete: blocked. */
-static uint64_t lane_due(const struct um_sim_lane *l)
+static uint64_t lane_due(const struct um_sim *sim, const struct um_sim_lane *l)
 {
+	if (um_sim_lane_stands(sim, l))
+		return UM_SIM_FOREVER;
 	if (l->state == UM_SIM_READY)
 		return l->at;
 	if (l->state == UM_SIM_WAITING && l->record->done)
@@ -100,6 +105,8 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 	int done = 1;
 
 	s->ready = t;
+	if (!c->running)
+		um_sim_queue_begun(sim, s, t);
 	switch (c->kind) {
 	case UM_SIM_CMD_KERNEL:
 		s->ready = um_sim_walk_step(sim, s, c, t, &done);
@@ -190,6 +197,7 @@ int um_sim_process_event(struct um_sim *sim, uint64_t limit)
 {
 	struct next best = {NULL, NULL, UM_SIM_FOREVER, 0};
 
+	um_sim_lanes_resume(sim);
 	for (struct um_sim_stream *s = sim->streams; s; s = s->next) {
 		uint64_t at = stream_due(sim, s);
 
@@ -197,7 +205,7 @@ int um_sim_process_event(struct um_sim *sim, uint64_t limit)
 			best = (struct next){s, NULL, at, um_sim_head(s)->seq};
 	}
 	for (struct um_sim_lane *l = sim->lanes; l; l = l->next) {
-		uint64_t at = lane_due(l);
+		uint64_t at = lane_due(sim, l);
 
 		if (at < best.at || (at == best.at && at != UM_SIM_FOREVER && l->seq < best.seq))
 			best = (struct next){NULL, l, at, l->seq};
@@ -259,7 +267,11 @@ int um_sim_leave(struct um_sim *sim, int error)
 
 int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s)
 {
-	um_sim_log(sim, sim->now, "deadlock stream %u", s->serial);
+	if (s)
+		um_sim_log(sim, sim->now, "deadlock stream %u", s->serial);
+	else
+		um_sim_log(sim, sim->now, "deadlock calls");
+	um_sim_report_deadlock(sim);
 	return UM_CUDA_LAUNCH_TIMEOUT;
 }
 
@@ -331,6 +343,7 @@ void um_sim_worker_stop(struct um_gpu *gpu, struct um_worker *worker)
 	*at = l->next;
 	if (l->record)
 		um_sim_record_put(l->record);
+	um_sim_lane_release(sim, l);
 	free(l);
 	worker->impl = NULL;
 	um_sim_leave(sim, UM_CUDA_OK);

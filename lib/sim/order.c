@@ -46,6 +46,16 @@ uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *
 	return at;
 }
 
+const struct um_sim_stream *um_sim_order_blocker(const struct um_sim *sim, const struct um_sim_stream *s,
+						 const struct um_sim_cmd *c)
+{
+	const struct um_sim_stream *o = peer(sim, s, NULL);
+
+	while (o && !older(o, c->seq))
+		o = peer(sim, s, o);
+	return o;
+}
+
 int um_sim_behind(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t seq)
 {
 	if (older(s, seq))

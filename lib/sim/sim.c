@@ -43,6 +43,7 @@ static void sim_close(struct um_gpu *gpu)
 	pthread_cond_destroy(&sim->changed);
 	pthread_mutex_destroy(&sim->lock);
 	um_sim_ledger_free(sim->ledger);
+	um_sim_hazards_close(sim);
 	free(sim);
 }
 
@@ -116,6 +117,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	const struct um_profile *p = options ? options->profile : NULL;
 	uint64_t capacity = !p ? 0 : options->capacity ? options->capacity : p->capacity;
 	struct um_sim *sim;
+	int err = -ENOMEM;
 
 	if (!p || !is_valid(p, capacity))
 		return -EINVAL;
@@ -131,10 +133,14 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 		if (!sim->ledger)
 			goto destroy_cond;
 	}
-	if (!um_sim_stream_new(sim)) /* the default stream */
-		goto free_ledger;
-	sim->profile = *p;
 	sim->opt = *options;
+	err = um_sim_hazards_open(sim);
+	if (err)
+		goto free_ledger;
+	err = -ENOMEM;
+	if (!um_sim_stream_new(sim)) /* the default stream */
+		goto close_hazards;
+	sim->profile = *p;
 	sim->opt.profile = &sim->profile;
 	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_cpu_access_supported();
 	sim->check = options->check && options->backed && !sim->follow && um_sim_cpu_access_supported();
@@ -151,6 +157,8 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	*out = &sim->gpu;
 	return 0;
 
+close_hazards:
+	um_sim_hazards_close(sim);
 free_ledger:
 	um_sim_ledger_free(sim->ledger);
 destroy_cond:
@@ -159,7 +167,7 @@ destroy_lock:
 	pthread_mutex_destroy(&sim->lock);
 free_sim:
 	free(sim);
-	return -ENOMEM;
+	return err;
 }
 
 static int open_simulator(struct um_gpu **out, const struct um_simulator_options *options)
@@ -185,10 +193,15 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 
 	if (!kernel || (kernel->n_access && !kernel->access))
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "a kernel launch");
 	s = um_sim_stream_of(sim, stream);
 	if (!s || sim->error)
-		return um_sim_leave(sim, s ? sim->error : UM_CUDA_INVALID_VALUE);
+		return um_sim_leave(sim, s ? sim->error : UM_CUDA_INVALID_HANDLE);
+	s->waiters++; /* other threads may destroy it meanwhile */
+	err = um_sim_load_kernel(sim, kernel->name);
+	s->waiters--;
+	if (err)
+		return um_sim_leave(sim, err);
 	announced = *kernel;
 	if (kernel->announced && s->announced) {
 		if (!kernel->timed)
@@ -211,9 +224,14 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 int um_sim_sync(struct um_gpu *gpu)
 {
 	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_waiter w;
+	int err;
 
-	um_sim_enter(sim);
-	return um_sim_leave(sim, um_sim_finish(sim));
+	um_sim_enter_free(sim, "cudaDeviceSynchronize");
+	um_sim_waiter_add(sim, &w, UM_SIM_WAITS_DEVICE, NULL, NULL);
+	err = um_sim_finish(sim);
+	um_sim_waiter_remove(sim, &w);
+	return um_sim_leave(sim, err);
 }
 
 uint64_t um_sim_now(struct um_gpu *gpu)

@@ -22,6 +22,31 @@
 
 #define UM_SIM_QUEUE 1024
 
+#define UM_SIM_QUEUES_DEFAULT 8 /* as on a GPU without CUDA_DEVICE_MAX_CONNECTIONS */
+#define UM_SIM_QUEUES_MOST 32
+#define UM_SIM_DEPTH_DEFAULT 1000
+
+/* How a program can hang on a GPU. All off: streams are independent, and calls wait for the device only. */
+struct um_sim_hazards {
+	unsigned queues; /* hardware queues, which streams use in turn; 0: a queue for each stream */
+	unsigned depth; /* commands in a hardware queue (without `queues`: in a stream); a call for one more waits. 0:
+			   UM_SIM_QUEUE in a stream, and no limit for workers */
+	int locks; /* a call that waits for room or for all work of the device (frees, modules) holds the driver's lock:
+		      other calls that enqueue, allocate or free wait, and workers stand still */
+	int lazy; /* the first launch of each kernel waits for all work of the device, as loading a module does */
+	int reuse; /* the handle of the stream destroyed last is given to the next stream */
+	int defer; /* hints on idle streams are left to the driver's worker, too */
+	unsigned timeout_ms; /* replaces that of struct um_sim_options; 0: no */
+	/* Called for a deadlock (who waits for what) and for a call that names a destroyed stream. Must not call the
+	 * device. NULL: no reports. */
+	void (*report)(void *user, const char *text);
+	void *user;
+};
+
+/* Adds a list of `on` (8 queues, depth 1000, locks, lazy, reuse), `queues=N`, `depth=N`, `locks`, `lazy`, `reuse`,
+ * `defer`, `timeout=MS`. 0, or -EINVAL: unchanged. */
+int um_sim_hazards_parse(const char *text, struct um_sim_hazards *hazards);
+
 struct um_sim_options {
 	const struct um_profile *profile; /* copied */
 	uint64_t capacity; /* bytes of device memory for managed data; 0: the profile's; floored to 2 MiB */
@@ -39,6 +64,7 @@ struct um_sim_options {
 	unsigned timeout_ms; /* real time that a blocking call without a possible end waits for other threads to
 			         enqueue work; 0: it fails at once with UM_CUDA_LAUNCH_TIMEOUT */
 	uint64_t query_ns; /* cost of a query that returns "not ready", so that polling advances time */
+	struct um_sim_hazards hazards;
 };
 
 /* Opens a simulated device. 0, -ENOMEM, -EINVAL. The caller closes it through its table. */
@@ -117,6 +143,13 @@ int um_sim_checks(struct um_gpu *gpu); /* `check` was requested, and the process
 /* Advances simulated time until all enqueued work, workers included, has finished; the program's clock is then there.
  * CUDA error code: UM_CUDA_LAUNCH_TIMEOUT if a stream waits for a value that no command will write. */
 int um_sim_sync(struct um_gpu *gpu);
+
+/* Number of reports to hazards.report so far; `text` (unless `size` is 0) receives the first. */
+unsigned um_sim_hangs(struct um_gpu *gpu, char *text, size_t size);
+
+/* A module is loaded or unloaded by this call: with hazards.locks it waits for all work of the device. CUDA error
+ * code. */
+int um_sim_module(struct um_gpu *gpu, const char *call);
 
 /* The program's clock. */
 uint64_t um_sim_now(struct um_gpu *gpu);

@@ -26,6 +26,7 @@
 #define UM_SIM_SUBPAGES 16u /* 4 KiB pages in a page: a page whose 4 KiB pages fault one by one has this many faults */
 #define UM_SIM_BATCH 256u /* fault entries of a batch: uvm_perf_fault_batch_count */
 #define UM_SIM_FOREVER UINT64_MAX
+#define UM_SIM_HANG_TEXT 1500
 
 struct um_sim;
 struct um_sim_mem;
@@ -155,6 +156,7 @@ struct um_sim_stream {
 	enum um_pattern announced_pattern;
 	int announced;
 	uint32_t serial;
+	void *handle; /* what the program knows it by; NULL: destroyed */
 	int alone; /* non-blocking: not ordered with the default stream */
 	int gone; /* destroyed, ends when its queue is empty */
 };
@@ -169,6 +171,27 @@ enum um_sim_lane_state {
 	UM_SIM_STOPPED
 };
 
+/* A call that does not return yet. */
+enum um_sim_waits {
+	UM_SIM_WAITS_LOCK, /* of the driver */
+	UM_SIM_WAITS_FINISHED, /* for all work of the device, holding that lock */
+	UM_SIM_WAITS_ROOM, /* in a queue, holding the lock */
+	UM_SIM_WAITS_DEVICE,
+	UM_SIM_WAITS_STREAM,
+	UM_SIM_WAITS_EVENT
+};
+
+struct um_sim_lane;
+struct um_sim_waiter {
+	struct um_sim_waiter *next;
+	const char *call;
+	long thread;
+	enum um_sim_waits waits;
+	const struct um_sim_stream *stream; /* or NULL */
+	const struct um_sim_record *record; /* EVENT */
+	const struct um_sim_lane *lane; /* the worker that calls, or NULL */
+};
+
 struct um_sim_lane {
 	struct um_sim_lane *next; /* in order of start */
 	struct um_worker *worker;
@@ -177,6 +200,8 @@ struct um_sim_lane {
 	uint64_t at; /* ns: its clock */
 	uint64_t seq;
 	struct um_sim_record *record; /* WAITING: for this record */
+	struct um_sim_stream *full; /* its last call waits for room there; NULL: no */
+	struct um_sim_waiter waiter; /* then */
 };
 
 /* --- hints -------------------------------------------------------------------------------------------------------- */
@@ -216,6 +241,20 @@ struct um_sim {
 	uint64_t destroyed_order; /* the same for those that the default stream is ordered with */
 	uint32_t stream_serial;
 	int stepping; /* a stream's command is taking effect: host code may run */
+
+	uint64_t *hardware; /* [queues] ns: when its last command began; NULL: no hardware queues */
+	struct um_sim_waiter *waiters; /* the latest first */
+	struct um_sim_waiter *holder; /* of the driver's lock: one that waits */
+	unsigned lanes_full; /* workers that wait for room */
+	UM_VEC(char *) loaded; /* names of kernels */
+	UM_VEC(void *) handles; /* all that were given to streams; used again: handles_free */
+	UM_VEC(void *) handles_free;
+	unsigned hangs; /* reported */
+	struct {
+		size_t n;
+		char text[UM_SIM_HANG_TEXT];
+	} hang; /* the first */
+
 	int error; /* sticky CUDA error */
 
 	UM_VEC(struct um_sim_mem *) mem; /* by address */
@@ -340,6 +379,9 @@ void um_sim_xfer_watch(struct um_sim *sim, const struct um_sim_stream *s, const 
 /* order.c */
 /* Time at which the streams that the command is ordered with let it begin; UM_SIM_FOREVER: blocked. */
 uint64_t um_sim_order_due(const struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_cmd *c);
+/* The first of them that blocks it, or NULL. */
+const struct um_sim_stream *um_sim_order_blocker(const struct um_sim *sim, const struct um_sim_stream *s,
+						 const struct um_sim_cmd *c);
 /* At time `t`, is there unfinished work in the stream, or in one that it is ordered with? */
 int um_sim_busy(const struct um_sim *sim, const struct um_sim_stream *s, uint64_t t);
 /* Is any command up to sequence number `seq` still to begin there? End of begun work? */
@@ -351,6 +393,40 @@ struct um_sim_stream *um_sim_thread_stream(struct um_sim *sim); /* the calling t
  * pointer that another thread may free. */
 int um_sim_progress(struct um_sim *sim);
 void um_sim_notify(struct um_sim *sim);
+
+/* hazards.c */
+int um_sim_hazards_open(struct um_sim *sim); /* 0, -ENOMEM, -EINVAL */
+void um_sim_hazards_close(struct um_sim *sim);
+int um_sim_hazards_on(const struct um_sim *sim);
+unsigned um_sim_queue_of(const struct um_sim *sim, const struct um_sim_stream *s); /* its hardware queue */
+/* The stream of the oldest command on the stream's hardware queue that has not begun, if it is older than `c`. */
+const struct um_sim_stream *um_sim_queue_blocker(const struct um_sim *sim, const struct um_sim_stream *s,
+						 const struct um_sim_cmd *c);
+/* Time at which the hardware queue lets a command begin; UM_SIM_FOREVER: blocked. */
+uint64_t um_sim_queue_due(const struct um_sim *sim, const struct um_sim_stream *s, const struct um_sim_cmd *c);
+void um_sim_queue_begun(struct um_sim *sim, const struct um_sim_stream *s, uint64_t t);
+int um_sim_queue_is_full(const struct um_sim *sim, const struct um_sim_stream *s);
+int um_sim_load_kernel(struct um_sim *sim, const char *name); /* before its first launch. CUDA error code */
+int um_sim_handle_take(struct um_sim *sim, struct um_sim_stream *s); /* for a new stream: 0 or -ENOMEM */
+void um_sim_handle_give(struct um_sim *sim, struct um_sim_stream *s);
+
+/* hazard_lock.c. As um_sim_enter, with the call's name for reports. */
+void um_sim_enter_call(struct um_sim *sim, const char *call); /* needs the driver's lock: waits for it */
+void um_sim_enter_free(struct um_sim *sim, const char *call); /* does not need it */
+const char *um_sim_call_name(void); /* the thread's latest */
+/* While a call waits. What `stream` and `record` point to must stay. */
+void um_sim_waiter_add(struct um_sim *sim, struct um_sim_waiter *w, enum um_sim_waits waits,
+		       const struct um_sim_stream *stream, const struct um_sim_record *record);
+void um_sim_waiter_remove(struct um_sim *sim, struct um_sim_waiter *w);
+int um_sim_finish_locked(struct um_sim *sim); /* um_sim_finish, holding the driver's lock */
+void um_sim_lane_fill(struct um_sim *sim, struct um_sim_lane *l, struct um_sim_stream *s); /* it enqueued there */
+void um_sim_lane_release(struct um_sim *sim, struct um_sim_lane *l);
+void um_sim_lanes_resume(struct um_sim *sim);
+int um_sim_lane_stands(const struct um_sim *sim, const struct um_sim_lane *l); /* still: until a call returns */
+
+/* hazard_report.c: without hazards these do nothing. */
+void um_sim_report_deadlock(struct um_sim *sim); /* who waits for what */
+void um_sim_report_handle(struct um_sim *sim); /* the current call names no stream */
 
 /* kernel.c */
 struct um_sim_walk *um_sim_walk_new(const struct um_sim_kernel *kernel);
@@ -458,7 +534,8 @@ int um_sim_process_event(struct um_sim *sim,
 						        none */
 void um_sim_settle(struct um_sim *sim, struct um_sim_stream *s, uint64_t t); /* processes commands that take no time,
 									        due by t */
-int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s); /* logs it; returns UM_CUDA_LAUNCH_TIMEOUT */
+int um_sim_deadlock(struct um_sim *sim, const struct um_sim_stream *s); /* logs it (NULL: of calls); returns
+									         UM_CUDA_LAUNCH_TIMEOUT */
 int um_sim_finish(struct um_sim *sim); /* runs everything; the program's clock is then at the end. 0 or
 				          UM_CUDA_LAUNCH_TIMEOUT */
 int um_sim_worker_start(struct um_gpu *gpu, struct um_worker *worker);

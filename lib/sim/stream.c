@@ -10,9 +10,10 @@ struct um_sim_stream *um_sim_stream_of(struct um_sim *sim, um_stream stream)
 		return sim->streams;
 	if ((uintptr_t)stream == 2)
 		return um_sim_thread_stream(sim);
-	for (struct um_sim_stream *s = sim->streams; s; s = s->next)
-		if (s == stream && !s->gone && !s->thread)
+	for (struct um_sim_stream *s = sim->streams->next; s; s = s->next)
+		if (s->handle == stream && !s->gone && !s->thread)
 			return s;
+	um_sim_report_handle(sim);
 	return NULL;
 }
 
@@ -70,28 +71,42 @@ void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s)
 	um_sim_stream_end(s);
 }
 
-/* Commands that have not ended at the program's clock. */
-static size_t unfinished(const struct um_sim *sim, const struct um_sim_stream *s)
+/* A full launch queue blocks the program; a worker's commands always find room. */
+static int make_room(struct um_sim *sim, struct um_sim_stream *s)
 {
-	return s->queue.n - s->first + (s->ready > sim->app);
+	struct um_sim_waiter w;
+	int err = UM_CUDA_OK;
+
+	if (!um_sim_queue_is_full(sim, s))
+		return err;
+	s->waiters++;
+	um_sim_waiter_add(sim, &w, UM_SIM_WAITS_ROOM, s, NULL);
+	while (!err && um_sim_queue_is_full(sim, s)) {
+		if (um_sim_progress(sim))
+			sim->app = um_sim_later(sim->app, sim->now);
+		else
+			err = um_sim_deadlock(sim, s);
+	}
+	um_sim_waiter_remove(sim, &w);
+	s->waiters--;
+	return err;
 }
 
 int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct um_sim_cmd *cmd)
 {
 	struct um_sim_cmd c = *cmd;
-	int can = 1;
+	int err = sim->lane ? UM_CUDA_OK : make_room(sim, s);
 
-	/* A full launch queue blocks the program; a worker's commands always find room. */
-	s->waiters++;
-	while (!sim->lane && unfinished(sim, s) >= UM_SIM_QUEUE && (can = um_sim_progress(sim)))
-		sim->app = um_sim_later(sim->app, sim->now);
-	s->waiters--;
-	if (!can)
-		return um_sim_deadlock(sim, s);
+	if (err)
+		return err;
 	c.seq = ++sim->seq;
 	c.at = *um_sim_clock(sim);
 	sim->changes++;
-	return um_vec_push(&s->queue, c) ? UM_CUDA_NO_MEMORY : UM_CUDA_OK;
+	if (um_vec_push(&s->queue, c))
+		return UM_CUDA_NO_MEMORY;
+	if (sim->lane)
+		um_sim_lane_fill(sim, sim->lane, s);
+	return UM_CUDA_OK;
 }
 
 int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
@@ -101,11 +116,15 @@ int um_sim_stream_create(struct um_gpu *gpu, um_stream *stream, unsigned flags)
 
 	if (!stream || flags > UM_STREAM_NON_BLOCKING)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaStreamCreate");
 	s = um_sim_stream_new(sim);
+	if (s && um_sim_handle_take(sim, s)) {
+		um_sim_stream_forget(sim, s);
+		s = NULL;
+	}
 	if (s) {
 		s->alone = (flags & UM_STREAM_NON_BLOCKING) != 0;
-		*stream = s;
+		*stream = s->handle;
 	}
 	return um_sim_leave(sim, s ? UM_CUDA_OK : UM_CUDA_NO_MEMORY);
 }
@@ -115,11 +134,12 @@ int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream)
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_stream *s;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaStreamDestroy");
 	s = um_sim_stream_of(sim, stream);
 	if (!s || s == sim->streams || s->thread)
-		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
+		return um_sim_leave(sim, UM_CUDA_INVALID_HANDLE);
 	s->gone = 1; /* as in CUDA: its remaining work still runs */
+	um_sim_handle_give(sim, s);
 	if (s->first == s->queue.n && !s->waiters)
 		um_sim_stream_forget(sim, s);
 	return um_sim_leave(sim, UM_CUDA_OK);
@@ -129,12 +149,15 @@ int um_sim_stream_destroy(struct um_gpu *gpu, um_stream stream)
  * with. */
 int um_sim_stream_await(struct um_sim *sim, struct um_sim_stream *s, uint64_t seq)
 {
+	struct um_sim_waiter w;
 	int err = UM_CUDA_OK;
 
 	s->waiters++;
+	um_sim_waiter_add(sim, &w, UM_SIM_WAITS_STREAM, s, NULL);
 	while (um_sim_behind(sim, s, seq) && !err)
 		if (!um_sim_progress(sim))
 			err = um_sim_deadlock(sim, s);
+	um_sim_waiter_remove(sim, &w);
 	s->waiters--;
 	sim->app = um_sim_later(um_sim_later(sim->app, sim->now), um_sim_order_ready(sim, s));
 	if (s->gone && !um_sim_head(s) && !s->waiters)
@@ -147,7 +170,7 @@ int um_sim_stream_sync(struct um_gpu *gpu, um_stream stream)
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_stream *s;
 
-	um_sim_enter(sim);
+	um_sim_enter_free(sim, "cudaStreamSynchronize");
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_HANDLE);
@@ -161,9 +184,9 @@ int um_sim_stream_query(struct um_gpu *gpu, um_stream stream)
 {
 	struct um_sim *sim = um_sim_of(gpu);
 	struct um_sim_stream *s;
-	int err = UM_CUDA_INVALID_VALUE;
+	int err = UM_CUDA_INVALID_HANDLE;
 
-	um_sim_enter(sim);
+	um_sim_enter_free(sim, "cudaStreamQuery");
 	s = um_sim_stream_of(sim, stream);
 	if (s && um_sim_busy(sim, s, *um_sim_clock(sim))) {
 		err = UM_CUDA_NOT_READY;
@@ -180,7 +203,7 @@ int um_sim_call(struct um_gpu *gpu, um_stream stream, void (*fn)(void *arg), voi
 	struct um_sim_stream *s;
 	int err = UM_CUDA_INVALID_VALUE;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaLaunchHostFunc");
 	s = um_sim_stream_of(sim, stream);
 	if (s && fn)
 		err = um_sim_stream_push(sim, s,
@@ -197,7 +220,7 @@ int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle eve
 
 	if (!e || flags)
 		return UM_CUDA_INVALID_VALUE;
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, "cudaStreamWaitEvent");
 	s = um_sim_stream_of(sim, stream);
 	if (!s) {
 		err = UM_CUDA_INVALID_HANDLE;
@@ -226,7 +249,7 @@ int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announ
 	struct um_sim_stream *s;
 	int err = UM_CUDA_OK;
 
-	um_sim_enter(sim);
+	um_sim_enter_free(sim, "announce");
 	s = um_sim_stream_of(sim, stream);
 	if (!s)
 		return um_sim_leave(sim, UM_CUDA_INVALID_VALUE);
@@ -252,9 +275,11 @@ static int value(struct um_gpu *gpu, um_stream stream, enum um_sim_cmd_kind kind
 	struct um_sim_stream *s;
 	int err;
 
-	um_sim_enter(sim);
+	um_sim_enter_call(sim, kind == UM_SIM_CMD_WAIT_VALUE ? "cuStreamWaitValue32" : "cuStreamWriteValue32");
 	s = um_sim_stream_of(sim, stream);
-	if (!s || !addr || (uintptr_t)addr % sizeof *addr)
+	if (!s)
+		err = UM_CUDA_INVALID_HANDLE;
+	else if (!addr || (uintptr_t)addr % sizeof *addr)
 		err = UM_CUDA_INVALID_VALUE;
 	else
 		err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = kind, .v.addr = addr, .v.value = v});

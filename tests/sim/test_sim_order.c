@@ -134,7 +134,7 @@ static void thread_streams(void)
 	is_u64(other, 2, "each thread has a default stream of its own");
 	run(NULL, 1);
 	is_u64(end(NULL), 6, "the default stream waits for a thread's own");
-	is_int(api->cudaStreamDestroy(gpu, THREAD), UM_CUDA_INVALID_VALUE,
+	is_int(api->cudaStreamDestroy(gpu, THREAD), UM_CUDA_INVALID_HANDLE,
 	       "the stream of a thread cannot be destroyed");
 	api->close(gpu);
 }

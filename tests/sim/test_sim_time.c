@@ -131,10 +131,10 @@ static void streams(void)
 		is_int(api->cudaEventDestroy(gpu, e[i]), UM_CUDA_OK,
 		       "an event may be destroyed while it is waited for");
 	is_int(api->cudaStreamDestroy(gpu, a), UM_CUDA_OK, "a stream is destroyed while it runs");
-	is_int(run(a, 1), UM_CUDA_INVALID_VALUE, "a destroyed stream refuses work");
+	is_int(run(a, 1), UM_CUDA_INVALID_HANDLE, "a destroyed stream refuses work");
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "the work of a destroyed stream ends");
 	is_u64(um_sim_now(gpu), 14 * MS, "the work of a destroyed stream takes its time");
-	is_int(api->cudaStreamDestroy(gpu, NULL), UM_CUDA_INVALID_VALUE, "the default stream stays");
+	is_int(api->cudaStreamDestroy(gpu, NULL), UM_CUDA_INVALID_HANDLE, "the default stream stays");
 	shut();
 }
 
@@ -543,7 +543,7 @@ static void refusals(void)
 	       "a prefetch to another device is refused");
 	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 1, a), UM_CUDA_INVALID_VALUE,
 	       "a prefetch with flags is refused");
-	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, p), UM_CUDA_INVALID_VALUE,
+	is_int(api->cudaMemPrefetchAsync(gpu, p, BLOCK, here, 0, p), UM_CUDA_INVALID_HANDLE,
 	       "a prefetch on an unknown stream is refused");
 	is_int(api->cudaMemPrefetchBatchAsync(gpu, &p, &bytes, 1, &here, &zero, 1, 0, NULL), UM_CUDA_INVALID_VALUE,
 	       "a batch on the default stream is refused");
