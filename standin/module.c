@@ -89,6 +89,9 @@ static int load_image(const void *data, size_t bytes, struct um_module **out)
 
 	if (!um_standin())
 		return UM_CU_NOT_INITIALIZED;
+	err = um_sim_module(um_standin()->gpu, "cuModuleLoadData");
+	if (err)
+		return err;
 	m = calloc(1, sizeof *m);
 	if (!m)
 		return UM_CUDA_NO_MEMORY;
@@ -172,7 +175,9 @@ static int unload(void *handle)
 
 	if (!module_at(handle))
 		return UM_CU_INVALID_HANDLE;
-	err = um_sim_sync(um_standin()->gpu); /* its kernels may still run */
+	err = um_sim_module(um_standin()->gpu, "cuModuleUnload");
+	if (!err)
+		err = um_sim_sync(um_standin()->gpu); /* its kernels may still run */
 	um_standin_lock();
 	for (at = &modules; *at && *at != handle; at = &(*at)->next)
 		;

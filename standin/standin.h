@@ -34,6 +34,7 @@
  *     UMADVISE_DRYRUN_FAIL      NAME:N[:CODE],...: the N-th call of NAME (0: every one) returns CODE (default 1)
  *     UMADVISE_DRYRUN_MISSING   NAME,...: functions that this driver does not have
  *     UMADVISE_DRYRUN_CPU       off: accesses of the CPU to managed memory are not tracked
+ *     UMADVISE_DRYRUN_HAZARDS   how a program can hang: um_sim_hazards_parse; reported on standard error
  *
  * Errors are CUresult codes, the same numbers as cudaError_t in gpu.h. The simulator has its own lock; other data
  * shared between threads are guarded by um_standin_lock(), which is never held during a call that advances time.
@@ -63,6 +64,7 @@ struct um_standin {
 	struct um_gpu *gpu; /* the simulated device */
 	struct um_profile profile;
 	int version; /* 12040, 13000 */
+	int reuse; /* as in um_sim_hazards */
 };
 
 /* CUresult values without a name in gpu.h. */

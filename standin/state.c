@@ -72,6 +72,30 @@ static FILE *log_open(void)
 	return f;
 }
 
+static void report_hazard(void *user, const char *text)
+{
+	(void)user;
+	fprintf(stderr, "umadvise: hazard: %s\n", text);
+}
+
+/* CUDA's own variables count where the list says nothing. 0, or -EINVAL. */
+static int hazards_get(struct um_sim_hazards *h)
+{
+	const char *list = secure_getenv("UMADVISE_DRYRUN_HAZARDS"), *loading = secure_getenv("CUDA_MODULE_LOADING");
+	const char *connections = secure_getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	unsigned long queues = connections ? strtoul(connections, NULL, 10) : 0;
+
+	if (!list || !*list)
+		return 0;
+	h->queues = queues <= UM_SIM_QUEUES_MOST ? (unsigned)queues : UM_SIM_QUEUES_MOST;
+	h->report = report_hazard;
+	if (um_sim_hazards_parse(list, h))
+		return -EINVAL;
+	if (loading && !strcmp(loading, "EAGER"))
+		h->lazy = 0;
+	return 0;
+}
+
 static int open_locked(void)
 {
 	const char *name = secure_getenv("UMADVISE_DRYRUN_PROFILE"), *memory = secure_getenv("UMADVISE_DRYRUN_MEMORY");
@@ -91,6 +115,14 @@ static int open_locked(void)
 	}
 	if (memory && *memory)
 		options.capacity = strtoull(memory, NULL, 10);
+	if (hazards_get(&options.hazards)) {
+		fprintf(stderr,
+			"umadvise: UMADVISE_DRYRUN_HAZARDS: '%s' is not a list of on, queues=N (up to %d), "
+			"depth=N, locks, lazy, reuse, defer, timeout=MS\n",
+			secure_getenv("UMADVISE_DRYRUN_HAZARDS"), UM_SIM_QUEUES_MOST);
+		return UM_CU_NO_DEVICE;
+	}
+	state.reuse = options.hazards.reuse;
 	options.log_user = log_open();
 	options.log = options.log_user ? log_line : NULL;
 	if (um_sim_open(&state.gpu, &options))

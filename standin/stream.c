@@ -9,6 +9,7 @@
 #include "standin/work.h"
 
 static UM_VEC(struct um_stream_handle *) streams;
+static UM_VEC(struct um_stream_handle *) destroyed; /* handles to give out again, the latest last */
 static uint64_t last_id = 2; /* 1 and 2 are the default streams */
 static struct um_stream_handle legacy = {.sim = UM_LEGACY_STREAM, .id = 1};
 static _Thread_local struct um_stream_handle *own; /* created at first use; in `streams` permanently */
@@ -157,6 +158,25 @@ int um_work_submit(void *stream, const struct um_work *work)
 
 /* --- creation, attributes --------------------------------------------------------------------------------------- */
 
+static struct um_stream_handle *handle_new(void)
+{
+	struct um_stream_handle *s = NULL;
+
+	um_standin_lock();
+	if (destroyed.n)
+		s = destroyed.at[--destroyed.n];
+	um_standin_unlock();
+	return s ? memset(s, 0, sizeof *s) : calloc(1, sizeof *s);
+}
+
+static void handle_free(struct um_stream_handle *s)
+{
+	um_standin_lock();
+	if (!um_standin()->reuse || um_vec_push(&destroyed, s))
+		free(s);
+	um_standin_unlock();
+}
+
 static int create(void **out, unsigned flags, int priority)
 {
 	struct um_gpu *gpu = um_standin()->gpu;
@@ -165,12 +185,12 @@ static int create(void **out, unsigned flags, int priority)
 
 	if (!out || flags > UM_STREAM_NON_BLOCKING)
 		return UM_CUDA_INVALID_VALUE;
-	s = calloc(1, sizeof *s);
+	s = handle_new();
 	if (!s)
 		return UM_CUDA_NO_MEMORY;
 	err = gpu->api->cudaStreamCreateWithFlags(gpu, &s->sim, flags);
 	if (err) {
-		free(s);
+		handle_free(s);
 		return err;
 	}
 	s->flags = flags;
@@ -181,7 +201,7 @@ static int create(void **out, unsigned flags, int priority)
 	um_standin_unlock();
 	if (err) {
 		gpu->api->cudaStreamDestroy(gpu, s->sim);
-		free(s);
+		handle_free(s);
 		return err;
 	}
 	*out = s;
@@ -224,7 +244,7 @@ UM_CALL(cuStreamDestroy_v2, void *stream)
 		return UM_CU_INVALID_HANDLE;
 	sim = s->sim;
 	um_vec_fini(&s->last);
-	free(s);
+	handle_free(s);
 	return um_standin()->gpu->api->cudaStreamDestroy(um_standin()->gpu, sim);
 }
 
