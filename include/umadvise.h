@@ -76,7 +76,8 @@ enum umadv_role {
 /* --- open, close ------------------------------------------------------------------------------------------------ */
 
 enum umadv_device {
-	UMADV_DEVICE_AUTO, /* the current CUDA device of the process; without one as UMADV_DEVICE_NONE */
+	UMADV_DEVICE_AUTO, /* the current CUDA device of the process; without one as UMADV_DEVICE_NONE. A driver before
+			      CUDA 12.0 gets no hints, and gives managed memory */
 	UMADV_DEVICE_NONE, /* every call succeeds and does nothing; allocations are host memory */
 	UMADV_DEVICE_SIM /* the simulated GPU described by `profile` */
 };
@@ -131,7 +132,7 @@ struct umadv_options {
 UMADV_API void umadv_options_init(struct umadv_options *options);
 
 /* Opens a context for the current device and stores it in `out`; end it with umadv_close. `options` NULL: defaults and
- * environment (UMADVISE_DISABLE=1: as UMADV_DEVICE_NONE, no hints). An invalid value of a variable is logged and the
+ * environment (UMADVISE_DISABLE=1: no hints). An invalid value of a variable is logged and the
  * default is used; an invalid option of the program is an error. 0; -EINVAL (the log says why); -ENODEV; -ENOMEM; with
  * `plan`, the errors of umadv_load_plan. Start path. */
 UMADV_API int umadv_open(struct umadv **out, const struct umadv_options *options);
@@ -222,10 +223,11 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
 		(sizeof((const struct umadv_use[]){__VA_ARGS__}) / sizeof(struct umadv_use))
 #endif
 
-/* Announces the next launch on `stream` with the ranges that it reads and writes. Call just before the launch. Where
- * threads share a context, call umadv_iter, umadv_free and umadv_dead, and announce dependent ops, only after the
- * launch. A pointer outside every known tensor is ignored, counted and logged once. 0; -EINVAL, logged once: a range
- * exceeds its tensor, a use neither reads nor writes, or a reserved member is not zero. Op path. */
+/* Announces the next launch on `stream` (cudaStream_t) with the ranges that it reads and writes. Call just before the
+ * launch, after all waits of the stream for other streams: content that the op overwrites may be discarded from this
+ * call on. Where threads share a context, call umadv_iter, umadv_free and umadv_dead, and announce dependent ops, only
+ * after the launch. A pointer outside every known tensor is ignored, counted and logged once. 0; -EINVAL, logged once:
+ * a range exceeds its tensor, a use neither reads nor writes, or a reserved member is not zero. Op path. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
 /* umadv_op with all details. Set struct_size; zero means "not given". */
@@ -248,6 +250,12 @@ struct umadv_op_info {
 };
 
 UMADV_API int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info);
+
+/* Waits until the work of a stream that has had ops is complete. Call it before the stream is destroyed, or when it
+ * will have no ops for long: the library records events on streams that have had ops, and CUDA gives the handle of a
+ * destroyed stream to a later one. Plans distinguish 4 streams at once, memory is reused among 16. 0, also for a stream
+ * without ops; -EINVAL; -EBUSY: it captures; -EIO: CUDA refused to wait. Cost: as cudaStreamSynchronize. */
+UMADV_API int umadv_forget_stream(struct umadv *adv, void *stream);
 
 /* Announces that the calling thread is about to read or write these ranges on the CPU: a checkpoint, a loss,
  * logging. Call it before the access, at the same point of each iteration: then the content is evicted to the host
@@ -324,6 +332,18 @@ UMADV_API int umadv_sim_run(struct umadv *adv, void *stream, void (*fn)(void *ar
  * umadv_sim_now is the program's simulated clock, 0 elsewhere. */
 UMADV_API int umadv_sim_sync(struct umadv *adv);
 UMADV_API uint64_t umadv_sim_now(struct umadv *adv);
+
+/* In a program compiled for per-thread default streams, stream NULL is the calling thread's. */
+#if defined CUDA_API_PER_THREAD_DEFAULT_STREAM || defined __CUDA_API_PER_THREAD_DEFAULT_STREAM
+static inline void *umadv_stream_(void *stream)
+{
+	return stream ? stream : (void *)2; /* cudaStreamPerThread */
+}
+#define umadv_op(adv, stream, ...) umadv_op(adv, umadv_stream_(stream), __VA_ARGS__)
+#define umadv_op_ex(adv, stream, ...) umadv_op_ex(adv, umadv_stream_(stream), __VA_ARGS__)
+#define umadv_forget_stream(adv, stream) umadv_forget_stream(adv, umadv_stream_(stream))
+#define umadv_sim_run(adv, stream, ...) umadv_sim_run(adv, umadv_stream_(stream), __VA_ARGS__)
+#endif
 
 #ifdef __cplusplus
 }

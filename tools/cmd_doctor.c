@@ -44,7 +44,7 @@ static json_t *environment(void)
 	json_t *all = json_array();
 
 	for (const struct um_variable *v = um_variables; v->name; v++) {
-		struct umadv_options scratch = {0};
+		struct umadv_options scratch = {.strategy = NULL};
 		int used = um_variable_read(v, &scratch);
 
 		json_array_append_new(all, json_pack("{s:s, s:o, s:b, s:s, s:s, s:s}", "name", v->name, "value",
@@ -192,9 +192,8 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 
 	while (strcmp(disable->name, "UMADVISE_DISABLE") != 0)
 		disable++;
-	scratch.device = UMADV_DEVICE_SIM;
 	um_variable_read(disable, &scratch);
-	if (scratch.device == UMADV_DEVICE_NONE)
+	if (scratch.strategy)
 		return "UMADVISE_DISABLE is set: unset it";
 	if (!adv)
 		snprintf(line, size, "no context can be opened: %s", *d->last ? d->last : umadv_strerror(d->err));
@@ -205,7 +204,7 @@ static const char *obstacle(const struct doctor *d, char *line, size_t size)
 			 "%s. A machine with an NVIDIA GPU and its driver (CUDA 12.0 or later) is needed; "
 			 "'umadvise dryrun -- PROGRAM' and UMADVISE_DEVICE=sim need none",
 			 adv->device.gpu->caps.why);
-	else if (!adv->device.gpu->caps.concurrent_managed)
+	else if (!um_gpu_takes_hints(adv->device.gpu))
 		snprintf(line, size, "%s", adv->device.gpu->caps.why);
 	else if (adv->options.strategy == UM_STRATEGY_ON_DEMAND)
 		return "the strategy on-demand issues none: unset UMADVISE_STRATEGY";

@@ -3,13 +3,14 @@
  * app_stream.h - identity of the program's streams
  *
  * in    stream handles, as the program passes them
- * out   identities to compare, and events recorded on a stream from any thread
+ * out   numbers of the streams, and events recorded on a stream from any thread
  * owns  a number for each host thread that uses its per-thread default stream
  *
  * Handle 2 (cudaStreamPerThread) names another stream in each host thread, so its identity is the handle and the
- * thread. Every other handle names one stream. Handle 0 is the legacy default stream: a program compiled for per-thread
- * default streams that passes 0 means its thread's stream, but the legacy stream is ordered with that one in both
- * directions. Op path.
+ * thread. CUDA gives the handle of a destroyed stream to a later one, so the identity of the others is the handle and
+ * the driver's id. Handle 0 is the legacy default stream: a program compiled for per-thread default streams that
+ * passes 0 means its thread's stream. The legacy stream is ordered with that one in both directions, but two threads'
+ * streams are not ordered with each other: `null_shared` says that several threads have passed 0. Op path.
  */
 #ifndef UM_GPU_APP_STREAM_H
 #define UM_GPU_APP_STREAM_H
@@ -18,26 +19,32 @@
 
 #define UM_STREAM_LEGACY ((um_stream)(uintptr_t)1)
 #define UM_STREAM_PER_THREAD ((um_stream)(uintptr_t)2)
+#define UM_STREAM_NONE ((um_stream)UINTPTR_MAX) /* no stream's handle */
 
 struct um_app_stream {
 	um_stream handle;
 	uint64_t thread; /* for UM_STREAM_PER_THREAD: number of the host thread; 0 for all others */
+	unsigned long long id; /* of the driver; 0: a default stream, or the driver does not tell */
 };
 
 uint64_t um_app_stream_thread(void); /* number of the calling thread, never 0, never reused */
 
 static inline struct um_app_stream um_app_stream_of(um_stream handle)
 {
-	return (struct um_app_stream){handle, handle == UM_STREAM_PER_THREAD ? um_app_stream_thread() : 0};
+	return (struct um_app_stream){handle, handle == UM_STREAM_PER_THREAD ? um_app_stream_thread() : 0, 0};
 }
 
 #define UM_APP_STREAMS 16
 
-/* The streams that have had ops, in order of appearance. */
+/* The streams that have had ops. The number of a stream that was forgotten is given to a later one. */
 struct um_app_streams {
-	struct um_app_stream at[UM_APP_STREAMS];
-	unsigned n; /* never decreases */
-	int overflow; /* more streams have had ops than fit */
+	struct um_app_stream at[UM_APP_STREAMS]; /* UM_STREAM_NONE: the number is not in use */
+	uint64_t named[UM_APP_STREAMS + 1]; /* serial of the latest op; the last one: of all streams without a number */
+	unsigned n; /* no number from here on is in use */
+	unsigned live; /* bit i: number i is in use */
+	int overflow; /* more streams have had ops at once than fit */
+	uint64_t null_thread; /* a host thread that has passed handle 0; 0: none */
+	int null_shared; /* several have */
 };
 
 static inline int um_app_stream_same(struct um_app_stream a, struct um_app_stream b)
@@ -45,16 +52,47 @@ static inline int um_app_stream_same(struct um_app_stream a, struct um_app_strea
 	return a.handle == b.handle && a.thread == b.thread;
 }
 
-/* Index of a stream; s->n: not in the list. */
+/* Number of a stream; s->n: not in the list. */
 static inline unsigned um_app_streams_find(const struct um_app_streams *s, um_stream handle)
 {
-	struct um_app_stream is = um_app_stream_of(handle);
-	unsigned i = 0;
+	uint64_t thread = handle == UM_STREAM_PER_THREAD ? um_app_stream_thread() : 0;
+	unsigned i = 0, n = s->n;
 
-	while (i < s->n && !um_app_stream_same(s->at[i], is))
+	while (i < n && (s->at[i].handle != handle || s->at[i].thread != thread))
 		i++;
 	return i;
 }
+
+static inline int um_app_stream_is_default(um_stream handle)
+{
+	return (uintptr_t)handle <= (uintptr_t)UM_STREAM_PER_THREAD;
+}
+
+/* The driver's id of a stream that the program names in this call. 0: none. */
+static inline unsigned long long um_app_stream_id(struct um_gpu *gpu, um_stream handle)
+{
+	unsigned long long id = 0;
+
+	if (um_app_stream_is_default(handle) || !gpu->api->cuStreamGetId)
+		return 0;
+	return gpu->api->cuStreamGetId(gpu, handle, &id) ? 0 : id;
+}
+
+static inline int um_app_streams_one(const struct um_app_streams *s)
+{
+	return s->live && !(s->live & (s->live - 1)) && !s->null_shared;
+}
+
+/* The calling thread passes this handle. 1: it is the first, or the second, thread that passes 0. */
+static inline int um_app_streams_shares_null(const struct um_app_streams *s, um_stream handle)
+{
+	return !handle && !s->null_shared && s->null_thread != um_app_stream_thread();
+}
+
+/* The lowest number that is not in use; UM_APP_STREAMS: none. */
+unsigned um_app_streams_spare(const struct um_app_streams *s);
+void um_app_streams_put(struct um_app_streams *s, unsigned i, struct um_app_stream stream);
+void um_app_streams_forget(struct um_app_streams *s, unsigned i);
 
 /* Does the stream's handle name this stream in the calling thread? */
 static inline int um_app_stream_is_ours(struct um_app_stream stream)

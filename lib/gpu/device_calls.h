@@ -19,6 +19,7 @@
 /* CUdevice_attribute, without its prefix */
 #define UM_ATTRIBUTES(X)                                                                                               \
 	X(MULTIPROCESSOR_COUNT, 16)                                                                                    \
+	X(INTEGRATED, 18)                                                                                              \
 	X(COMPUTE_CAPABILITY_MAJOR, 75)                                                                                \
 	X(COMPUTE_CAPABILITY_MINOR, 76)                                                                                \
 	X(MANAGED_MEMORY, 83)                                                                                          \
@@ -132,6 +133,7 @@ struct um_calls {
 
 #define UM_DRIVER_OPTIONAL(X)                                                                                          \
 	X(capture_mode, cuThreadExchangeStreamCaptureMode, 10010, (int *))                                             \
+	X(stream_id, cuStreamGetId, 12000, (um_stream, unsigned long long *))                                          \
 	X(write_value, cuStreamWriteValue32, 11070, (um_stream, uint64_t, uint32_t, unsigned))                         \
 	X(wait_value, cuStreamWaitValue32, 11070, (um_stream, uint64_t, uint32_t, unsigned))                           \
 	X(module_load, cuModuleLoadData, 2000, (void **, const void *))                                                \

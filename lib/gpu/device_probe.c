@@ -130,12 +130,14 @@ void um_device_probe(struct um_device *d)
 
 	caps->concurrent_managed = attribute(d, UM_AT_CONCURRENT_MANAGED_ACCESS, d->device);
 	caps->pageable = attribute(d, UM_AT_PAGEABLE_MEMORY_ACCESS, d->device);
+	caps->integrated = attribute(d, UM_AT_INTEGRATED, d->device);
 	caps->ats = attribute(d, UM_AT_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES, d->device);
 	d->info.sms = attribute(d, UM_AT_MULTIPROCESSOR_COUNT, d->device);
 	d->info.cc_major = attribute(d, UM_AT_COMPUTE_CAPABILITY_MAJOR, d->device);
 	d->info.cc_minor = attribute(d, UM_AT_COMPUTE_CAPABILITY_MINOR, d->device);
 	set_capacity(d);
-	if (!caps->concurrent_managed) {
+	caps->no_faults = !caps->concurrent_managed;
+	if (caps->no_faults) {
 		um_device_refuse(
 			d, "no hints: this device migrates managed memory as a whole at every launch, without faults "
 			   "(concurrentManagedAccess is 0, as on Windows and WSL)");
@@ -143,4 +145,6 @@ void um_device_probe(struct um_device *d)
 	}
 	probe_discard(d);
 	probe_values(d);
+	if (caps->integrated)
+		um_device_refuse(d, "no hints: this GPU uses the host's memory, so nothing has to move");
 }

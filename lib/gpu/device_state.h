@@ -76,6 +76,9 @@ int um_visit_begin(struct um_visit *v, struct um_gpu *gpu, enum um_visit_kind ki
 /* The same for a call that enqueues on `stream`: UM_CUDA_CAPTURING if the stream captures. */
 int um_visit_stream(struct um_visit *v, struct um_gpu *gpu, um_stream stream, enum um_visit_kind kind);
 
+/* The result of a call on a stream: where it says that the context was destroyed, and it was not, the stream was. */
+int um_visit_stream_code(struct um_visit *v, int err);
+
 /* Ends a visit. Returns `err`, the result of the call. */
 int um_visit_end(struct um_visit *v, int err);
 

@@ -163,6 +163,14 @@ static int stream_capturing(struct um_gpu *gpu, um_stream stream, int *status)
 	return err ? err : um_visit_end(&v, v.calls->stream_capturing(stream, status));
 }
 
+static int stream_id(struct um_gpu *gpu, um_stream stream, unsigned long long *id)
+{
+	struct um_visit v;
+	int err = um_visit_begin(&v, gpu, UM_VISIT_PLAIN);
+
+	return err ? err : um_visit_end(&v, v.device->cu.stream_id(stream, id));
+}
+
 static int write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
 {
 	struct um_visit v;
@@ -202,7 +210,10 @@ static int event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 	struct um_visit v;
 	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_PLAIN);
 
-	return err ? err : um_visit_end(&v, v.calls->event_record(event, stream));
+	if (err)
+		return err;
+	err = v.calls->event_record(event, stream);
+	return um_visit_end(&v, um_visit_stream_code(&v, err));
 }
 
 static int event_query(struct um_gpu *gpu, um_event_handle event)
@@ -292,6 +303,7 @@ static const struct um_gpu_api whole = {
 	.cudaStreamSynchronize = stream_sync,
 	.cudaStreamWaitEvent = stream_wait,
 	.cudaStreamIsCapturing = stream_capturing,
+	.cuStreamGetId = stream_id,
 	.cuStreamWriteValue32 = write_value,
 	.cuStreamWaitValue32 = wait_value,
 	.cudaHostAlloc = host_alloc,
@@ -328,6 +340,8 @@ void um_device_table(struct um_device *d)
 		api->cuStreamWriteValue32 = NULL;
 		api->cuStreamWaitValue32 = NULL;
 	}
+	if (!d->cu.stream_id)
+		api->cuStreamGetId = NULL;
 	if (!d->standin) {
 		api->announce = NULL;
 		api->now = NULL;

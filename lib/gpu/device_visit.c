@@ -114,6 +114,15 @@ int um_visit_begin(struct um_visit *v, struct um_gpu *gpu, enum um_visit_kind ki
 	return UM_CUDA_OK;
 }
 
+int um_visit_stream_code(struct um_visit *v, int err)
+{
+	int device;
+
+	if (err == UM_CUDA_CONTEXT_IS_DESTROYED && !v->device->cu.ctx_device(&device))
+		return UM_CUDA_INVALID_HANDLE;
+	return err;
+}
+
 int um_visit_stream(struct um_visit *v, struct um_gpu *gpu, um_stream stream, enum um_visit_kind kind)
 {
 	int status = 0, err = um_visit_begin(v, gpu, kind);
@@ -124,7 +133,7 @@ int um_visit_stream(struct um_visit *v, struct um_gpu *gpu, um_stream stream, en
 	err = v->calls->stream_capturing(stream, &status);
 	if (!err && !status)
 		return UM_CUDA_OK;
-	err = um_visit_end(v, err);
+	err = um_visit_end(v, um_visit_stream_code(v, err));
 	return !err || err == UM_CUDA_CAPTURE_IMPLICIT ? UM_CUDA_CAPTURING : err;
 }
 

@@ -61,6 +61,7 @@ enum um_cuda_error {
 	UM_CUDA_NOT_READY = 600,
 	UM_CUDA_ILLEGAL_ADDRESS = 700,
 	UM_CUDA_LAUNCH_TIMEOUT = 702, /* simulated: a deadlock of streams */
+	UM_CUDA_CONTEXT_IS_DESTROYED = 709,
 	UM_CUDA_ALREADY_REGISTERED = 712,
 	UM_CUDA_NOT_REGISTERED = 713,
 	UM_CUDA_LAUNCH_FAILURE = 719, /* simulated: a fault without available memory; sticky */
@@ -78,6 +79,8 @@ enum um_cuda_error {
 struct um_gpu_caps {
 	int device; /* ordinal */
 	int concurrent_managed; /* attribute 89; 0: only allocation works */
+	int no_faults; /* managed memory is physical as soon as it is allocated */
+	int integrated; /* attribute 18: the GPU's memory is the host's */
 	int pageable; /* attribute 88 */
 	int ats; /* attribute 100: hardware coherence */
 	int discard; /* discard calls present and working */
@@ -161,6 +164,8 @@ struct um_gpu_api {
 	int (*cudaStreamSynchronize)(struct um_gpu *gpu, um_stream stream);
 	int (*cudaStreamWaitEvent)(struct um_gpu *gpu, um_stream stream, um_event_handle event, unsigned flags);
 	int (*cudaStreamIsCapturing)(struct um_gpu *gpu, um_stream stream, int *status); /* 0 not capturing */
+	/* A number that no other stream of the process has or had, unlike its handle. NULL: not known. */
+	int (*cuStreamGetId)(struct um_gpu *gpu, um_stream stream, unsigned long long *id);
 	int (*cuStreamWriteValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
 				    unsigned flags);
 	int (*cuStreamWaitValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
@@ -197,5 +202,11 @@ struct um_gpu {
 	const struct um_gpu_api *api;
 	struct um_gpu_caps caps;
 };
+
+/* Do hints help on this device? */
+static inline int um_gpu_takes_hints(const struct um_gpu *gpu)
+{
+	return gpu->caps.concurrent_managed && !gpu->caps.integrated;
+}
 
 #endif

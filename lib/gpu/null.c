@@ -202,6 +202,13 @@ static int null_capturing(struct um_gpu *gpu, um_stream stream, int *status)
 	return UM_CUDA_OK;
 }
 
+static int null_stream_id(struct um_gpu *gpu, um_stream stream, unsigned long long *id)
+{
+	(void)gpu;
+	*id = (uintptr_t)stream;
+	return UM_CUDA_OK;
+}
+
 static int null_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
 {
 	(void)gpu;
@@ -287,6 +294,7 @@ static const struct um_gpu_api api = {
 	.cudaStreamSynchronize = null_stream,
 	.cudaStreamWaitEvent = null_stream_wait,
 	.cudaStreamIsCapturing = null_capturing,
+	.cuStreamGetId = null_stream_id,
 	.cuStreamWriteValue32 = null_write_value,
 	.cuStreamWaitValue32 = null_wait_value,
 	.cudaHostAlloc = null_host_alloc,

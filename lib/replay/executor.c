@@ -65,6 +65,13 @@ void um_executor_close(struct um_executor *ex)
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
 
+_Static_assert(UM_EXECUTOR_STREAMS == UM_LANES_STREAMS, "the lanes distinguish as many");
+
+void um_executor_forget_stream(struct um_executor *ex, unsigned i)
+{
+	um_lanes_forget_stream(&ex->lanes, i);
+}
+
 int um_executor_too_many_streams(const struct um_executor *ex)
 {
 	return ex->host.streams->overflow || ex->host.streams->n > UM_LANES_STREAMS;

@@ -84,6 +84,11 @@ void um_executor_end(struct um_executor *ex);
  * announced so far have completed. 0, or -EAGAIN: the queues are full, the plan was left. */
 int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor);
 
+#define UM_EXECUTOR_STREAMS 4 /* that can be distinguished */
+
+/* The stream of this number has no work any more; a later one may get the number. */
+void um_executor_forget_stream(struct um_executor *ex, unsigned i);
+
 /* The program has more streams than can be distinguished: leave the plan before the op. */
 int um_executor_too_many_streams(const struct um_executor *ex);
 

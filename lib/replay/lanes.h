@@ -245,6 +245,9 @@ static inline void um_lanes_live(struct um_lanes *l)
  * them. 0, or -EAGAIN (no event is free). */
 int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsigned n);
 
+/* The stream of the program with this number has no work any more; a later one may get the number. */
+void um_lanes_forget_stream(struct um_lanes *l, unsigned i);
+
 /* um_lanes_gate where the stream does not wait for all of these ins yet. */
 int um_lanes_gate_new(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i);
 

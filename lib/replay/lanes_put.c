@@ -95,6 +95,8 @@ int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsig
 	um_event_handle *e = l->events[l->event % UM_LANES_EVENTS];
 
 	for (const struct um_app_stream *s = streams; s < streams + n; s++, e++) {
+		if (s->handle == UM_STREAM_NONE)
+			continue;
 		if (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS))
 			return -EAGAIN;
 		int code = um_app_stream_record(gpu, *e, *s);
@@ -103,6 +105,13 @@ int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsig
 			return -EAGAIN;
 	}
 	return 0;
+}
+
+/* A stream that gets the number waits for no in yet. */
+void um_lanes_forget_stream(struct um_lanes *l, unsigned i)
+{
+	if (i < UM_LANES_STREAMS)
+		l->gated[i] = um_lanes_in_queued(l) - UM_LANES_QUEUE;
 }
 
 /* Of the ins that this stream does not wait for yet, the last on each of their streams: request k raises its stream's

@@ -169,6 +169,29 @@ int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct 
 	EVENT(adv, 0, um_context_op(adv, stream, name, &info));
 }
 
+/* Waits without the lock: work of the stream may need another thread's call. */
+int umadv_forget_stream(struct umadv *adv, void *stream)
+{
+	struct um_gpu *gpu;
+	int code;
+
+	if (!adv)
+		return -EINVAL;
+	if (um_fork_exit_is_dead(&adv->fork_exit))
+		return 0;
+	um_context_lock(adv);
+	um_context_end_stream(adv, stream);
+	gpu = adv->device.gpu;
+	um_context_unlock(adv);
+	code = gpu->api->cudaStreamSynchronize(gpu, stream);
+	if (code && code != UM_CUDA_INVALID_HANDLE && code != UM_CUDA_LOST)
+		return code == UM_CUDA_CAPTURING ? -EBUSY : -EIO;
+	um_context_lock(adv);
+	um_context_forget_stream(adv, stream);
+	um_context_unlock(adv);
+	return 0;
+}
+
 int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses)
 {
 	if (!adv || (n_uses && !uses))

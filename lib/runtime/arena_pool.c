@@ -63,10 +63,11 @@ int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_po
 	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least, addr;
 	void *p;
 
-	if (want < UM_ARENA_POOL_FIRST)
+	/* doubling keeps the number of regions small, and costs nothing where memory becomes physical by page faults */
+	if (!a->gpu->caps.no_faults && want < UM_ARENA_POOL_FIRST)
 		want = UM_ARENA_POOL_FIRST;
-	if (want < a->total[heap])
-		want = round_up(a->total[heap], UM_BLOCK_BYTES); /* doubling keeps the number of regions small */
+	if (!a->gpu->caps.no_faults && want < a->total[heap])
+		want = round_up(a->total[heap], UM_BLOCK_BYTES);
 	if (um_vec_reserve(&a->regions, 1))
 		return -ENOMEM;
 	while (!(p = get_blocks(a, want, &addr))) {
@@ -238,19 +239,21 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 
 	if (a->streams.overflow)
 		return;
-	if (!a->streams.n || (a->streams.n == 1 && !record(a, &a->reused, a->streams.at[0]))) {
+	if (um_app_streams_one(&a->streams))
+		a->reused_on = a->streams.at[a->streams.n - 1];
+	if (!a->streams.live || (um_app_streams_one(&a->streams) && !record(a, &a->reused, a->reused_on))) {
 		release(a, addr, bytes);
 		return;
 	}
 	if (um_vec_reserve(&a->waiting, 1)) {
 		/* out of memory for the list: wait for the streams here */
 		for (unsigned i = 0; i < a->streams.n; i++)
-			if (synchronise(a, a->streams.at[i]))
+			if (a->streams.live >> i & 1 && synchronise(a, a->streams.at[i]))
 				return; /* never used again: the end of its last use is unknown */
 		release(a, addr, bytes);
 		return;
 	}
-	w.missing = (1u << a->streams.n) - 1;
+	w.missing = a->streams.live;
 	record_missing(a, &w, 0);
 	a->waiting.at[a->waiting.n++] = w;
 }
@@ -270,7 +273,7 @@ static int order_stream(struct um_arena_pool *a, um_stream stream)
 			return 0;
 		code = api->cudaEventSynchronize(a->gpu, a->reused);
 		if (code)
-			code = synchronise(a, a->streams.at[0]);
+			code = synchronise(a, a->reused_on);
 		if (code)
 			return code;
 	}
@@ -279,13 +282,62 @@ static int order_stream(struct um_arena_pool *a, um_stream stream)
 	return 0;
 }
 
-int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream)
+int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream, unsigned *number)
 {
+	struct um_app_stream is = um_app_stream_of(stream);
 	int code = order_stream(a, stream);
 
-	if (!code && a->streams.n < UM_APP_STREAMS)
-		a->streams.at[a->streams.n++] = um_app_stream_of(stream);
-	else
+	*number = code ? UM_APP_STREAMS : um_app_streams_spare(&a->streams);
+	if (*number == UM_APP_STREAMS) {
 		a->streams.overflow = 1;
-	return code ? -EIO : 0;
+		return code ? -EIO : 0;
+	}
+	is.id = um_app_stream_id(a->gpu, stream);
+	um_app_streams_put(&a->streams, *number, is);
+	return 0;
+}
+
+int um_arena_pool_share_null(struct um_arena_pool *a)
+{
+	if (!order_stream(a, NULL))
+		return 0;
+	a->streams.overflow = 1;
+	return -EIO;
+}
+
+void um_arena_pool_forget_stream(struct um_arena_pool *a, unsigned i)
+{
+	for (struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++) {
+		w->missing &= ~(1u << i);
+		if (w->events[i])
+			a->gpu->api->cudaEventDestroy(a->gpu, w->events[i]);
+		w->events[i] = NULL;
+	}
+	um_app_streams_forget(&a->streams, i);
+}
+
+/* Is all work of the stream complete? */
+static int is_idle(struct um_arena_pool *a, struct um_app_stream stream)
+{
+	um_event_handle event = NULL;
+	int code = record(a, &event, stream);
+
+	if (!event)
+		return 0;
+	if (!code)
+		code = a->gpu->api->cudaEventQuery(a->gpu, event);
+	a->gpu->api->cudaEventDestroy(a->gpu, event);
+	return !code || is_complete(code);
+}
+
+unsigned um_arena_pool_retire_streams(struct um_arena_pool *a, uint64_t since)
+{
+	unsigned retired = 0;
+
+	for (unsigned i = 0; i < UM_APP_STREAMS; i++)
+		if (a->streams.live >> i & 1 && a->streams.named[i] < since && is_idle(a, a->streams.at[i])) {
+			um_arena_pool_forget_stream(a, i);
+			retired |= 1u << i;
+		}
+	return retired;
 }

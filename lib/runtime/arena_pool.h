@@ -13,7 +13,7 @@
  * reuse at once, since that stream orders both uses. After each such free an event is recorded on that stream, and
  * every stream that appears later waits for it on the device. With several streams a piece is free for reuse when
  * events recorded on all of them are complete. If an event cannot be recorded, the piece waits, or is never used again.
- * Not thread-safe: the caller holds the lock.
+ * A stream that was forgotten has no work any more. Not thread-safe: the caller holds the lock.
  */
 #ifndef UM_RUNTIME_ARENA_POOL_H
 #define UM_RUNTIME_ARENA_POOL_H
@@ -46,6 +46,7 @@ struct um_arena_pool {
 	UM_VEC(struct um_arena_pool_waiting) waiting;
 	struct um_app_streams streams; /* overflow: freed pieces are not used again */
 	um_event_handle reused; /* after the pieces freed while there was one stream; NULL: none, or complete */
+	struct um_app_stream reused_on; /* that stream */
 	uint64_t total[UM_ARENA_POOL_HEAPS]; /* bytes of each heap's regions */
 };
 
@@ -66,7 +67,17 @@ const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena
 							   uint64_t bytes);
 
 /* An op is about to be launched on a new stream: numbers it, and orders it after earlier uses of all reused memory. 0,
- * or -EIO: the device refused every such call. */
-int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream);
+ * or -EIO: the device refused every such call. `*number`: UM_APP_STREAMS where no number was left. */
+int um_arena_pool_add_stream(struct um_arena_pool *a, um_stream stream, unsigned *number);
+
+/* A second host thread passes handle 0: orders its ops after earlier uses of all reused memory. 0 or -EIO. */
+int um_arena_pool_share_null(struct um_arena_pool *a);
+
+/* The work of the stream of this number is complete, and no more follows under the number. */
+void um_arena_pool_forget_stream(struct um_arena_pool *a, unsigned i);
+
+/* Forgets streams without pending work that have had no op since this serial. Returns their numbers, a bit each. Cost:
+ * an event on each of them. */
+unsigned um_arena_pool_retire_streams(struct um_arena_pool *a, uint64_t since);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "devices/devices.h"
 #include "gpu/device.h"
+#include "gpu/managed.h"
 #include "gpu/null.h"
 #include "io/profile_file.h"
 #include "runtime/environment.h"
@@ -10,11 +11,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Opens no device: allocations are host memory. */
-static int open_none(struct um_chosen_device *d, const char *why)
+/* Opens no device for hints. Allocations are managed memory if a driver gives it, otherwise host memory. */
+static int open_none(struct um_chosen_device *d, int managed, const char *why)
 {
-	int err = um_null_open(&d->gpu, UINT64_MAX / 2, 0);
+	int err = managed ? um_managed_open(&d->gpu) : -ENODEV;
 
+	if (err == -ENODEV)
+		err = um_null_open(&d->gpu, UINT64_MAX / 2, 0);
 	if (err)
 		return err;
 	d->gpu->caps.concurrent_managed = 0;
@@ -32,7 +35,7 @@ static int open_cuda(struct um_chosen_device *d, struct um_notices *notices)
 
 	if (err == -ENODEV) {
 		um_notices_log(notices, UMADV_LOG_WARN, "%s: no hints are issued", why);
-		return open_none(d, why);
+		return open_none(d, 1, why);
 	}
 	if (err)
 		return err;
@@ -125,7 +128,7 @@ int um_chosen_device_open(struct um_chosen_device *d, struct um_options *options
 	if (!gpu && o->device == UMADV_DEVICE_AUTO)
 		err = open_cuda(d, notices);
 	else if (!gpu && o->device == UMADV_DEVICE_NONE)
-		err = open_none(d, "the option device is none");
+		err = open_none(d, 0, "the option device is none");
 	if (profile)
 		d->profile = *profile;
 	else if (!err)

@@ -99,7 +99,7 @@ static int open_hints(struct umadv *adv)
 	enum um_strategy strategy = adv->options.strategy;
 	int err = 0;
 
-	if (!d->gpu->caps.concurrent_managed || strategy == UM_STRATEGY_ON_DEMAND)
+	if (!um_gpu_takes_hints(d->gpu) || strategy == UM_STRATEGY_ON_DEMAND)
 		return 0;
 	if (strategy == UM_STRATEGY_PREFETCH_ON_USE)
 		return um_on_use_init(&adv->on_use, d->gpu, d->larger ? d->budget / UM_BLOCK_BYTES : UINT64_MAX,

@@ -95,6 +95,9 @@ int um_context_free(struct umadv *adv, void *ptr);
 int um_context_adopt(struct umadv *adv, void *ptr, uint64_t bytes, const char *name, enum um_role role);
 int um_context_disown(struct umadv *adv, void *ptr, uint64_t bytes);
 int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info);
+/* The program will destroy the stream: no more events on it. Then, when its work is complete: its number is free. */
+void um_context_end_stream(struct umadv *adv, um_stream stream);
+void um_context_forget_stream(struct umadv *adv, um_stream stream);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 int um_context_iter(struct umadv *adv, const char *name);
 /* Begins an iteration after an NVTX range has marked one since the last call. */

@@ -9,25 +9,90 @@
 
 #include <errno.h>
 
-static unsigned add_stream(struct umadv *adv, um_stream stream)
-{
-	struct um_arena_pool *pool = &adv->tensors.pool;
-	unsigned i = pool->streams.n;
+/* A stream that has had no op for so long gives up its number to a new one, once its work is complete. */
+#define RETIRED_OPS 4096
 
-	if (um_arena_pool_add_stream(pool, stream))
+static void forget_stream(struct umadv *adv, unsigned i)
+{
+	um_arena_pool_forget_stream(&adv->tensors.pool, i);
+	if (adv->replan.executor)
+		um_executor_forget_stream(adv->replan.executor, i);
+}
+
+static void retire_streams(struct umadv *adv)
+{
+	uint64_t serial = adv->iterations.op_serial, since = serial > RETIRED_OPS ? serial - RETIRED_OPS : 0;
+	unsigned retired = um_arena_pool_retire_streams(&adv->tensors.pool, since);
+
+	for (unsigned i = 0; retired && adv->replan.executor && i < UM_APP_STREAMS; i++)
+		if (retired >> i & 1)
+			um_executor_forget_stream(adv->replan.executor, i);
+}
+
+static unsigned __attribute__((cold)) add_stream(struct umadv *adv, um_stream stream)
+{
+	struct um_app_streams *streams = &adv->tensors.pool.streams;
+	unsigned i;
+
+	if (um_app_streams_spare(streams) >= UM_EXECUTOR_STREAMS)
+		retire_streams(adv);
+	if (um_arena_pool_add_stream(&adv->tensors.pool, stream, &i))
 		adv->notices.errors++;
 	if (adv->replan.executor && um_executor_too_many_streams(adv->replan.executor))
 		um_context_leave(adv);
 	return i;
 }
 
-/* The stream's number in order of appearance. */
+/* Handle 0 was passed by no other thread, or by one: then ops of this thread wait for memory that was used again. */
+static void __attribute__((cold)) share_null(struct umadv *adv)
+{
+	struct um_app_streams *streams = &adv->tensors.pool.streams;
+
+	streams->null_shared = streams->null_thread != 0;
+	streams->null_thread = um_app_stream_thread();
+	if (streams->null_shared && um_arena_pool_share_null(&adv->tensors.pool))
+		adv->notices.errors++;
+}
+
+/* The handle names another stream than it did before. */
+static unsigned __attribute__((cold)) replace_stream(struct umadv *adv, um_stream stream, unsigned i)
+{
+	um_notices_warn(&adv->notices, UM_WARN_DESTROYED,
+			"a stream was destroyed without umadv_forget_stream: its operations are taken as complete");
+	forget_stream(adv, i);
+	return add_stream(adv, stream);
+}
+
+/* The stream's number. */
 static inline unsigned find_stream(struct umadv *adv, um_stream stream)
+{
+	struct um_app_streams *streams = &adv->tensors.pool.streams;
+	unsigned i = um_app_streams_find(streams, stream);
+
+	if (um_app_streams_shares_null(streams, stream))
+		share_null(adv);
+	if (i == streams->n)
+		i = add_stream(adv, stream);
+	else if (streams->at[i].id && streams->at[i].id != um_app_stream_id(adv->device.gpu, stream))
+		i = replace_stream(adv, stream, i);
+	streams->named[i] = adv->iterations.op_serial;
+	return i;
+}
+
+void um_context_end_stream(struct umadv *adv, um_stream stream)
+{
+	um_assert_locked(adv);
+	um_op_timer_stop_op(&adv->replan.timer, stream);
+}
+
+void um_context_forget_stream(struct umadv *adv, um_stream stream)
 {
 	const struct um_app_streams *streams = &adv->tensors.pool.streams;
 	unsigned i = um_app_streams_find(streams, stream);
 
-	return i < streams->n ? i : add_stream(adv, stream);
+	um_assert_locked(adv);
+	if (i < streams->n)
+		forget_stream(adv, i);
 }
 
 static inline int capturing(struct umadv *adv, um_stream stream)

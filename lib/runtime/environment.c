@@ -68,10 +68,8 @@ static int parse_disable(const struct um_variable *v, const char *text, struct u
 	int k = find_word(switches, COUNT(switches), text);
 
 	(void)v;
-	if (k >= 0 && k & 1) {
-		o->device = UMADV_DEVICE_NONE;
+	if (k >= 0 && k & 1)
 		o->strategy = "on-demand";
-	}
 	return k < 0 ? k : 0;
 }
 
@@ -167,8 +165,8 @@ const struct um_variable um_variables[] = {
 	 parse_word, um_evict_words, UM_EVICT_WORDS, "UMADV_EVICT_AUTO, _LIBRARY or _DRIVER"},
 	{"UMADVISE_CHECK", "on, off or discards", "off", "checks of the program's promises on the simulated GPU",
 	 AT(check), parse_check, checks, COUNT(checks), "UMADV_CHECK_OFF, _ON or _DISCARDS"},
-	{"UMADVISE_DISABLE", SWITCH, "off", "no hints, and allocations are host memory", 0, parse_disable, NULL, 0,
-	 NULL},
+	{"UMADVISE_DISABLE", SWITCH, "off", "no hints: as if the program had managed memory alone", 0, parse_disable,
+	 NULL, 0, NULL},
 	{NULL, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL},
 };
 

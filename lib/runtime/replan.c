@@ -441,7 +441,7 @@ int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 	const struct um_chosen_device *d = r->host.device;
 	int err;
 
-	if (!d->gpu->caps.concurrent_managed || !um_strategy_plans(r->host.options->strategy))
+	if (!um_gpu_takes_hints(d->gpu) || !um_strategy_plans(r->host.options->strategy))
 		return 0;
 	host->budget_blocks = d->budget / UM_BLOCK_BYTES;
 	host->larger = d->larger;

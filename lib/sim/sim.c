@@ -70,6 +70,7 @@ static const struct um_gpu_api api = {
 	.cudaStreamSynchronize = um_sim_stream_sync,
 	.cudaStreamWaitEvent = um_sim_stream_wait,
 	.cudaStreamIsCapturing = um_sim_stream_capturing,
+	.cuStreamGetId = um_sim_stream_id,
 	.cuStreamWriteValue32 = um_sim_write_value,
 	.cuStreamWaitValue32 = um_sim_wait_value,
 	.cudaHostAlloc = um_sim_host_alloc,

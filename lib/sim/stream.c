@@ -243,6 +243,18 @@ int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status)
 	return UM_CUDA_OK;
 }
 
+int um_sim_stream_id(struct um_gpu *gpu, um_stream stream, unsigned long long *id)
+{
+	struct um_sim *sim = um_sim_of(gpu);
+	struct um_sim_stream *s;
+
+	um_sim_enter(sim);
+	s = um_sim_stream_of(sim, stream);
+	if (s)
+		*id = s->serial + 1;
+	return um_sim_leave(sim, s ? UM_CUDA_OK : UM_CUDA_INVALID_HANDLE);
+}
+
 int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next)
 {
 	struct um_sim *sim = um_sim_of(gpu);

@@ -627,6 +627,34 @@ static void context_gone(void)
 	gpu->api->close(gpu);
 }
 
+/* The driver may report a stream that the program destroyed like a destroyed context. */
+static void stream_gone_by(const char *library, const char *fails)
+{
+	struct um_gpu *gpu;
+
+	driver();
+	if (library)
+		load(library);
+	gpu = open_any();
+	fake->fails = fails;
+	fake->code = UM_CUDA_CONTEXT_IS_DESTROYED;
+	CHECK(gpu->api->cudaEventRecord(gpu, why, (um_stream)0x7000) == UM_CUDA_INVALID_HANDLE);
+	CHECK(!um_device_lost(gpu) && !thread()->error);
+	fake->fails = NULL;
+	every(gpu, each_works);
+	close_it(gpu);
+}
+
+static void stream_gone(void)
+{
+	stream_gone_by(NULL, "cuEventRecord");
+}
+
+static void stream_gone_runtime(void)
+{
+	stream_gone_by("libcudart.so.13", "cudaStreamIsCapturing");
+}
+
 /* --- capture ------------------------------------------------------------------------------------------------------ */
 
 static void quiet(struct um_gpu *gpu, um_stream s)
@@ -837,6 +865,8 @@ static const struct {
 	{last_error, "the program's last error stays"},
 	{sticky, "sticky errors: known, kept, and nothing called after"},
 	{sticky_runtime, "sticky errors from the runtime are left to the program"},
+	{stream_gone, "a destroyed stream is not the end of the device"},
+	{stream_gone_runtime, "nor is it where the runtime is asked whether it captures"},
 	{sticky_pending, "a sticky error that the program met first"},
 	{passing, "other errors pass"},
 	{contexts, "the thread's context stays"},

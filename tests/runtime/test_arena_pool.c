@@ -88,12 +88,13 @@ static void test_waiting(void)
 	struct um_arena_pool a;
 	um_stream s[2];
 	uint64_t first, next, again;
+	unsigned number;
 
 	setup(&a);
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[0], 0);
 	gpu->api->cudaStreamCreateWithFlags(gpu, &s[1], 0);
-	um_arena_pool_add_stream(&a, s[0]);
-	um_arena_pool_add_stream(&a, s[1]);
+	um_arena_pool_add_stream(&a, s[0], &number);
+	um_arena_pool_add_stream(&a, s[1], &number);
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &first);
 	deaf = s[1];
 	um_arena_pool_free(&a, first, 4 * MIB);
