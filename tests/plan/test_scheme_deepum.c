@@ -68,7 +68,8 @@ static void device_open(struct device *d, int with)
 	void *p;
 
 	memset(d, 0, sizeof *d);
-	if (um_sim_open(&d->gpu, &o) || d->gpu->api->cudaMallocManaged(d->gpu, &p, KERNELS * BLOCK, 1))
+	if (um_sim_open(&d->gpu, &o) || d->gpu->api->cudaMallocManaged(d->gpu, &p, KERNELS * BLOCK, 1) ||
+	    um_sim_host_touch(d->gpu, p, KERNELS * BLOCK, UM_WRITE)) /* it has host pages: evictions allocate none */
 		tap_bail("no device");
 	d->memory = p;
 	if (with && um_deepum_driver.open(&d->driver, d->gpu))
