@@ -123,12 +123,14 @@ struct um_touch {
 	uint32_t access; /* enum um_access */
 };
 
-/* Access pattern of a kernel on missing blocks: visits per block until it is complete, blocks per fault batch. */
+/* Access pattern of a kernel on missing blocks: v visits per block until it is complete, p blocks per fault batch. */
 enum um_pattern {
 	UM_PATTERN_LIBRARY, /* default: v = 3, p = 3 (matrix products, convolutions) */
 	UM_PATTERN_NARROW, /* streaming, one region at a time: v = 6, p = 1 */
-	UM_PATTERN_WIDE /* every thread block in a region of its own: v = 1, p = 8 */
+	UM_PATTERN_WIDE, /* all regions at once: v = 5, p = 3; what is resident at its begin is never missed */
+	UM_PATTERN_ONE_BATCH /* few threads, each on a page of its own: v = 1, p = 8 */
 };
+#define UM_PATTERNS 3 /* of whole kernels: the first of them */
 
 /* Describes the next launch on a stream; borrowed for the call. */
 struct um_announcement {

@@ -186,6 +186,8 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	remote = v->gpu & v->accessed_by & ~v->read_mostly & ~v->pref_gpu;
 	v->cpu |= place;
 	v->chunk = 0;
+	v->evicted = v->map;
+	v->evicted_at = *t;
 	um_sim_list_put(sim, v, UM_SIM_NONE);
 	um_sim_gpu_set(sim, v, 0);
 	if (remote) { /* a deferred work item maps them after the copy */

@@ -44,11 +44,13 @@ struct um_sim_block {
 	uint64_t remote_at; /* ns: from then on `remote` is in effect */
 	uint64_t late_until; /* ns: from then on the mapping of `late` pages is in effect */
 	uint64_t moved_at; /* ns: last migration by a fault */
+	uint64_t evicted_at; /* ns: last eviction */
 	uint32_t all; /* pages that the allocation has here */
 	uint32_t gpu, cpu; /* resident */
 	uint32_t prefetched; /* of gpu: made resident by a prefetch, not by a fault */
 	uint32_t map, rw; /* mapped on the GPU, writable there */
 	uint32_t remote; /* mapped on the GPU, resident on the host */
+	uint32_t evicted; /* mapped on the GPU when it was last evicted */
 	uint32_t late; /* of map: in flight; cleared at the next access after arrival */
 	uint32_t cmap, cro; /* mapped on the CPU; of these, read-only since they were duplicated */
 	uint32_t stale; /* unmapped on the CPU, but not yet in the process's page tables (cpu_access.c) */

@@ -98,7 +98,7 @@ void op(const char *what)
 void launch(const char *what, const struct um_touch *touch, uint32_t n)
 {
 	struct um_sim_kernel k = {
-		.name = what, .ns = KERNEL_NS, .access = touch, .n_access = n, .pattern = UM_PATTERN_WIDE};
+		.name = what, .ns = KERNEL_NS, .access = touch, .n_access = n, .pattern = UM_PATTERN_ONE_BATCH};
 
 	if (um_sim_run(p.gpu, NULL, &k))
 		tap_bail("cannot run");

@@ -172,7 +172,7 @@ static void discarded_duplicates(void)
 	um_sim_host_touch(gpu, p, 2 * BLOCK, UM_WRITE);
 	advise(p, 2 * BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_host());
 	advise(p + BLOCK, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
-	kernel(UM_PATTERN_WIDE, p, 2 * BLOCK, UM_READ);
+	kernel(UM_PATTERN_ONE_BATCH, p, 2 * BLOCK, UM_READ);
 	renew(p, 2 * BLOCK, um_on_host());
 	is_u64(state(p).gpu, 0, "discard and prefetch of a duplicate drops the device's copy");
 	ok(state(p).list == UM_SIM_DISCARDED,
@@ -190,9 +190,9 @@ static void blocks_share_a_batch(void)
 	p = managed(8);
 	um_sim_host_touch(gpu, p, 8 * BLOCK, UM_WRITE);
 	advise(p, 8 * BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_host());
-	kernel(UM_PATTERN_WIDE, p, 8 * BLOCK, UM_READ);
+	kernel(UM_PATTERN_ONE_BATCH, p, 8 * BLOCK, UM_READ);
 	um_sim_tally(gpu, &before);
-	kernel(UM_PATTERN_WIDE, p, 8 * BLOCK, UM_WRITE);
+	kernel(UM_PATTERN_ONE_BATCH, p, 8 * BLOCK, UM_WRITE);
 	um_sim_tally(gpu, &after);
 	is_u64(after.faults - before.faults, 8 * 512, "a write of 8 read-mostly blocks faults for each 4 KiB");
 	is_u64(after.batches - before.batches, 8 * 512 / 256, "the blocks of a batch share its 256 entries");

@@ -224,8 +224,8 @@ static void density(void)
 
 	open_sim(8);
 	p = managed(4);
-	kernel_as(UM_PATTERN_WIDE, p, 17 * KIB64, UM_READ);
-	kernel_as(UM_PATTERN_WIDE, p + BLOCK, 16 * KIB64, UM_READ);
+	kernel_as(UM_PATTERN_ONE_BATCH, p, 17 * KIB64, UM_READ);
+	kernel_as(UM_PATTERN_ONE_BATCH, p + BLOCK, 16 * KIB64, UM_READ);
 	um_sim_sync(gpu);
 	is_u64(state(p).gpu, UINT32_MAX, "T3 17 pages in one batch bring the block");
 	is_u64(state(p + BLOCK).gpu, 0xffff, "T3 16 bring half of it");
@@ -369,6 +369,41 @@ static void cyclic(void)
 	shut();
 }
 
+/* One kernel over more than fits, again and again. */
+static void one_kernel(void)
+{
+	enum { N = 60, C = 40 };
+	struct um_tally t;
+
+	for (int k = 0; k < UM_PATTERNS; k++) {
+		enum um_pattern pattern = (enum um_pattern)k;
+		char *p;
+
+		open_sim(C);
+		p = written(N);
+		kernel_as(pattern, p, N * BLOCK, UM_UPDATE);
+		is_u64(since().h2d_bytes / BLOCK, N, "T12 one kernel over 60 of 40 blocks (pattern %d): all miss at first",
+		       k);
+		kernel_as(pattern, p, N * BLOCK, UM_UPDATE);
+		since();
+		kernel_as(pattern, p, N * BLOCK, UM_UPDATE);
+		t = since();
+		if (pattern == UM_PATTERN_WIDE) {
+			is_u64(t.h2d_bytes / BLOCK, N - C, "T12 wide: then only what was not resident at its begin");
+			is_u64(t.evictions, N - C, "T12 wide: and as many are evicted");
+		} else {
+			ok(t.h2d_bytes / BLOCK > C + (N - C) / 2, "T12 pattern %d: then almost all miss", k);
+		}
+		for (int i = 0; i < 2 * N; i++)
+			kernel_as(pattern, p + i % N * BLOCK, BLOCK, UM_READ);
+		since();
+		for (int i = 0; i < N; i++)
+			kernel_as(pattern, p + i * BLOCK, BLOCK, UM_READ);
+		is_u64(since().h2d_bytes / BLOCK, N, "T12 a kernel for each block: all miss with every pattern");
+		shut();
+	}
+}
+
 /* The resident block that is used again last, going round; -1 if there is room. */
 static int optimal_victim(const char *in, int n, int c, int at)
 {
@@ -500,7 +535,7 @@ static void what_moves(void)
 	shut();
 
 	open_sim(4);
-	for (int k = 0; k <= UM_PATTERN_WIDE; k++) {
+	for (int k = 0; k <= UM_PATTERN_ONE_BATCH; k++) {
 		p = written(1);
 		advise(p, BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_device(0));
 		kernel_as((enum um_pattern)k, p, BLOCK, UM_UPDATE);
@@ -606,7 +641,7 @@ static void discards(void)
 	is_str(tails("evict ", 1), "m1+1 m1+0", "T22 and it was the most recent");
 	shut();
 
-	for (int k = 0; k <= UM_PATTERN_WIDE; k++) {
+	for (int k = 0; k <= UM_PATTERN_ONE_BATCH; k++) {
 		open_sim(4);
 		p = managed(1);
 		kernel(p, BLOCK, UM_WRITE);
@@ -999,6 +1034,7 @@ int main(void)
 	duplex();
 	ping_pong();
 	unaligned_advice();
+	one_kernel();
 	advice_lock();
 	cpu_touches();
 	same_again();

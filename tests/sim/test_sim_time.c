@@ -608,7 +608,7 @@ static void faults(void)
 	um_sim_run(gpu, a,
 		   &(struct um_sim_kernel){.access = &(struct um_touch){(char *)p + 32 * BLOCK, BLOCK, 0, UM_WRITE},
 					   .n_access = 1,
-					   .pattern = UM_PATTERN_WIDE});
+					   .pattern = UM_PATTERN_ONE_BATCH});
 	um_sim_sync(gpu);
 	d2h = um_sim_copy_ns(um_sim_of(gpu), UM_SIM_D2H, BLOCK, 1, 0);
 	is_u64(um_sim_now(gpu) - t0,
@@ -623,7 +623,7 @@ static void faults(void)
 					.n_access = 1,
 					.pattern = UM_PATTERN_WIDE});
 	um_sim_sync(gpu);
-	is_u64(tally().batches - t0, 2, "wide: 16 blocks in 2 batches");
+	is_u64(tally().batches - t0, 6 * 5, "wide: 16 blocks in groups of 3, each with 5 visits: 30 batches");
 	api->cudaEventDestroy(gpu, e);
 	shut();
 }

@@ -48,7 +48,7 @@ void um_kernel_announcement(const struct um_kernel *k, const struct um_profile *
 		break;
 	case UM_KERNEL_TOUCH:
 		n = places(k, touch);
-		out->pattern = k->serial ? UM_PATTERN_NARROW : UM_PATTERN_WIDE;
+		out->pattern = k->serial ? UM_PATTERN_NARROW : UM_PATTERN_ONE_BATCH;
 		break;
 	case UM_KERNEL_FMA:
 		cost.flops = um_kernel_flops(k);
