@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return fprintf(stderr, "usage: plan_scale RATIO OPS...\n"), 2;
-	profile.duplex = profile.eta = 1;
+	profile.duplex = profile.duplex_evict = profile.eta = 1;
 	printf("%9s %9s %9s %9s %9s %10s %9s %10s %9s %9s\n", "ops", "hints", "GiB", "x core", "x bound", "plan ms",
 	       "check ms", "compile ms", "peak MiB", "B/op");
 	for (int i = 2; i < argc && !err; i++)

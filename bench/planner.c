@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	if (!known)
 		return fprintf(stderr, "planner: no profile %s\n", argv[2]), 2;
 	profile = *known;
-	profile.duplex = profile.eta = 1;
+	profile.duplex = profile.duplex_evict = profile.eta = 1;
 	if (fx_trace(&s, argv[1]))
 		return 1;
 	for (size_t i = 0; i < s.ops.n; i++)

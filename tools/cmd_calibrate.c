@@ -113,6 +113,8 @@ static void derive(struct calibration *c)
 	c->profile.capacity = c->device.capacity;
 	c->profile.measured = 1;
 	um_derive(&c->seen, &c->profile, &c->derived);
+	if (c->profile.duplex_evict > c->profile.duplex) /* assumed, and impossible */
+		c->profile.duplex_evict = c->profile.duplex;
 }
 
 /* --- telling ----------------------------------------------------------------------------------------------------- */

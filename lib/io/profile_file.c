@@ -32,39 +32,23 @@ static const struct key {
 	{                                                                                                              \
 #f, kind, offsetof(struct um_profile, f), required, min, max                                           \
 	}
-	FIELD(name, NAME, 1, 0, 0),
-	FIELD(capacity, SIZE, 1, 2.0 * 1024 * 1024, 1e15),
-	FIELD(flops, RATE, 1, 1e6, 1e18),
-	FIELD(mem_bandwidth, RATE, 1, 1e6, 1e16),
-	FIELD(launch_ns, TIME, 1, 0, 1e9),
-	FIELD(h2d, RATE, 1, 1e6, 1e15),
-	FIELD(d2h, RATE, 1, 1e6, 1e15),
-	FIELD(duplex, SHARE, 0, 0, 1),
-	FIELD(eta, SHARE, 0, 0.01, 1),
-	FIELD(measured, FLAG, 0, 0, 1),
-	FIELD(c_batch, TIME, 0, 0, 1e9),
-	FIELD(c_fault, TIME, 0, 0, 1e9),
-	FIELD(c_blk, TIME, 0, 0, 1e9),
-	FIELD(c_perm, TIME, 0, 0, 1e9),
-	FIELD(c_unmap, TIME, 0, 0, 1e9),
-	FIELD(c_dma, TIME, 0, 0, 1e9),
-	FIELD(c_dma_4k, TIME, 0, 0, 1e9),
-	FIELD(c_hostpop, TIME, 0, 0, 1e9),
-	FIELD(c_hostzero, TIME, 0, 0, 1e9),
-	FIELD(c_evict, TIME, 0, 0, 1e9),
-	FIELD(c_evict_unused, TIME, 0, 0, 1e9),
-	FIELD(c_zero, TIME, 0, 0, 1e9),
-	FIELD(c_api, TIME, 0, 0, 1e9),
-	FIELD(c_pf, TIME, 0, 0, 1e9),
-	FIELD(c_pf_res, TIME, 0, 0, 1e9),
-	FIELD(c_pf_cpu, TIME, 0, 0, 1e9),
-	FIELD(c_disc, TIME, 0, 0, 1e9),
-	FIELD(c_disc_u, TIME, 0, 0, 1e9),
-	FIELD(c_adv, TIME, 0, 0, 1e9),
-	FIELD(c_adv_ab, TIME, 0, 0, 1e9),
-	FIELD(c_cpuf, TIME, 0, 0, 1e9),
-	FIELD(o_seg, TIME, 0, 0, 1e9),
-	FIELD(b_remote, SHARE, 0, 0.001, 1),
+	FIELD(name, NAME, 1, 0, 0),	     FIELD(capacity, SIZE, 1, 2.0 * 1024 * 1024, 1e15),
+	FIELD(flops, RATE, 1, 1e6, 1e18),    FIELD(mem_bandwidth, RATE, 1, 1e6, 1e16),
+	FIELD(launch_ns, TIME, 1, 0, 1e9),   FIELD(h2d, RATE, 1, 1e6, 1e15),
+	FIELD(d2h, RATE, 1, 1e6, 1e15),	     FIELD(duplex, SHARE, 0, 0, 1),
+	FIELD(duplex_evict, SHARE, 0, 0, 1), FIELD(eta, SHARE, 0, 0.01, 1),
+	FIELD(measured, FLAG, 0, 0, 1),	     FIELD(c_batch, TIME, 0, 0, 1e9),
+	FIELD(c_fault, TIME, 0, 0, 1e9),     FIELD(c_blk, TIME, 0, 0, 1e9),
+	FIELD(c_perm, TIME, 0, 0, 1e9),	     FIELD(c_unmap, TIME, 0, 0, 1e9),
+	FIELD(c_dma, TIME, 0, 0, 1e9),	     FIELD(c_dma_4k, TIME, 0, 0, 1e9),
+	FIELD(c_hostpop, TIME, 0, 0, 1e9),   FIELD(c_hostzero, TIME, 0, 0, 1e9),
+	FIELD(c_evict, TIME, 0, 0, 1e9),     FIELD(c_evict_unused, TIME, 0, 0, 1e9),
+	FIELD(c_zero, TIME, 0, 0, 1e9),	     FIELD(c_api, TIME, 0, 0, 1e9),
+	FIELD(c_pf, TIME, 0, 0, 1e9),	     FIELD(c_pf_res, TIME, 0, 0, 1e9),
+	FIELD(c_pf_cpu, TIME, 0, 0, 1e9),    FIELD(c_disc, TIME, 0, 0, 1e9),
+	FIELD(c_disc_u, TIME, 0, 0, 1e9),    FIELD(c_adv, TIME, 0, 0, 1e9),
+	FIELD(c_adv_ab, TIME, 0, 0, 1e9),    FIELD(c_cpuf, TIME, 0, 0, 1e9),
+	FIELD(o_seg, TIME, 0, 0, 1e9),	     FIELD(b_remote, SHARE, 0, 0.001, 1),
 #undef FIELD
 };
 
@@ -258,6 +242,8 @@ static int read_lines(struct um_lines *lines, struct um_profile *out, struct um_
 		if (keys[i].required && !seen[i])
 			return um_diag_set(diag, EINVAL, um_lines_number(lines), "`%s` is missing: want a line %s = %s",
 					   keys[i].name, keys[i].name, wants(keys[i].kind));
+	if (!seen[find_key("duplex_evict", strlen("duplex_evict"))])
+		p.duplex_evict = p.duplex;
 	*out = p;
 	return 0;
 }

@@ -15,34 +15,34 @@
 /* Defaults of the optional keys. */
 #define DEFAULTS                                                                                                       \
 	.eta = 0.9, .c_batch = 60000, .c_fault = 500, .c_blk = 10000, .c_perm = 70000, .c_unmap = 30000,               \
-	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 335000, .c_hostzero = 150000, .c_evict = 15000,                 \
+	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 335000, .c_hostzero = 150000, .c_evict = 15000,                \
 	.c_evict_unused = 5000, .c_zero = 6000, .c_api = 10000, .c_pf = 20000, .c_pf_res = 3000, .c_pf_cpu = 80000,    \
 	.c_disc = 2000, .c_disc_u = 15000, .c_adv = 3000, .c_adv_ab = 15000, .c_cpuf = 15000, .o_seg = 400,            \
 	.b_remote = 0.8
 
-#define DEVICE(NAME, GIBS, FLOPS, MEM, LAUNCH, H2D, D2H, DUPLEX)                                                       \
+#define DEVICE(NAME, GIBS, FLOPS, MEM, LAUNCH, H2D, D2H, DUPLEX, EVICT)                                                \
 	{                                                                                                              \
 		.name = NAME, .capacity = (GIBS)*GIB, .flops = FLOPS, .mem_bandwidth = MEM, .launch_ns = LAUNCH,       \
-		.h2d = H2D, .d2h = D2H, .duplex = DUPLEX, DEFAULTS                                                     \
+		.h2d = H2D, .d2h = D2H, .duplex = DUPLEX, .duplex_evict = EVICT, DEFAULTS                              \
 	}
 
 /* The one list; doc/profiles.md shows it. */
 static const struct um_profile builtin[] = {
-	DEVICE("k40", 12, 3.0e12, 220e9, 8000, 8e9, 8e9, 1),
-	DEVICE("1080ti", 11, 8.0e12, 400e9, 6000, 12e9, 13e9, 1),
-	DEVICE("v100", 32, 13e12, 800e9, 5000, 12e9, 12e9, 0.8),
-	DEVICE("rtx4090", 24, 60e12, 850e9, 3500, 25e9, 25e9, 0.9),
-	DEVICE("a100", 40, 60e12, 1.3e12, 4000, 24e9, 24e9, 0.5),
-	DEVICE("h100", 80, 250e12, 2.8e12, 3000, 52e9, 52e9, 0.9),
-	DEVICE("h200", 141, 250e12, 3.9e12, 3000, 52e9, 52e9, 0.9),
-	DEVICE("gh200", 96, 250e12, 3.3e12, 3000, 370e9, 297e9, 0.9),
+	DEVICE("k40", 12, 3.0e12, 220e9, 8000, 8e9, 8e9, 1, 1),
+	DEVICE("1080ti", 11, 8.0e12, 400e9, 6000, 12e9, 13e9, 1, 1),
+	DEVICE("v100", 32, 13e12, 800e9, 5000, 12e9, 12e9, 0.8, 0.8),
+	DEVICE("rtx4090", 24, 60e12, 850e9, 3500, 25e9, 25e9, 0.9, 0.9),
+	DEVICE("a100", 40, 60e12, 1.3e12, 4000, 24e9, 24e9, 0.5, 0.1),
+	DEVICE("h100", 80, 250e12, 2.8e12, 3000, 52e9, 52e9, 0.9, 0.9),
+	DEVICE("h200", 141, 250e12, 3.9e12, 3000, 52e9, 52e9, 0.9, 0.9),
+	DEVICE("gh200", 96, 250e12, 3.3e12, 3000, 370e9, 297e9, 0.9, 0.9),
 };
 
 #define N_BUILTIN (sizeof builtin / sizeof *builtin)
 
 void um_profile_init(struct um_profile *p)
 {
-	*p = (struct um_profile){.duplex = 1, DEFAULTS};
+	*p = (struct um_profile){.duplex = 1, .duplex_evict = 1, DEFAULTS};
 }
 
 /* A rate of 0 is unknown and adds nothing. */

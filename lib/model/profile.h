@@ -16,6 +16,7 @@ struct um_profile {
 	uint64_t launch_ns;
 	double h2d, d2h; /* one direction alone */
 	double duplex; /* kappa: 1 both directions at full rate at once, 0 they share one */
+	double duplex_evict; /* likewise if one of them is the copy of an eviction by the driver */
 	double eta; /* share of the link rate that driver-queued 2 MiB copies reach */
 	int measured; /* written by calibration, not assumed */
 	/* driver costs, ns */

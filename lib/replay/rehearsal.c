@@ -75,17 +75,22 @@ static uint64_t track_at(const struct rehearsal *r, const struct track *t, uint3
 	return t->at[k];
 }
 
-/* A copy on one engine, slowed down by earlier work on the other one. */
-static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other, uint64_t from, uint64_t ns)
+/* A copy on one engine, slowed down to `duplex` by earlier work on the other one. */
+static uint64_t copy_at(double duplex, uint64_t *engine, uint64_t other, uint64_t from, uint64_t ns)
 {
 	uint64_t begin = later(*engine, from), both = other > begin ? other - begin : 0;
-	double done = (double)both * r->profile->duplex;
+	double done = (double)both * duplex;
 
 	if (done > (double)ns)
-		ns = (uint64_t)((double)ns / r->profile->duplex);
+		ns = (uint64_t)((double)ns / duplex);
 	else
 		ns += both - (uint64_t)done;
 	return *engine = begin + ns;
+}
+
+static uint64_t copy(const struct rehearsal *r, uint64_t *engine, uint64_t other, uint64_t from, uint64_t ns)
+{
+	return copy_at(r->profile->duplex, engine, other, from, ns);
 }
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
@@ -96,6 +101,7 @@ static uint64_t prefetch(struct rehearsal *r, const struct um_action *a, uint64_
 	const struct um_profile *p = r->profile;
 	size_t i = um_compiled_plan_find(r->p, a->addr);
 	unsigned evicts = a->evicts, there = a->kind == UM_ACTION_REFRESH ? UINT_MAX : a->resident;
+	double duplex = evicts ? p->duplex_evict : p->duplex;
 
 	*end = t = later(t, r->writer);
 	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
@@ -108,12 +114,13 @@ static uint64_t prefetch(struct rehearsal *r, const struct um_action *a, uint64_
 		}
 		t += p->c_pf + (evicts ? p->c_evict : p->c_evict_unused);
 		if (evicts) {
-			gone = copy(r, &r->d2h, r->h2d, t, r->out_ns);
+			gone = copy_at(duplex, &r->d2h, r->h2d, t, r->out_ns);
 			evicts--;
 		}
 		if (r->left[i]) {
 			t += r->unmapped[i] ? 0 : p->c_unmap;
-			*end = later(*end, copy(r, &r->h2d, r->d2h, later(later(t, gone), r->left[i]), r->in_ns));
+			*end = later(*end,
+				     copy_at(duplex, &r->h2d, r->d2h, later(later(t, gone), r->left[i]), r->in_ns));
 		} else {
 			*end = later(*end, later(t, gone) + p->c_zero);
 		}

@@ -4,7 +4,7 @@
  *
  * Both directions at once: a copy proceeds at the rate kappa (1: full, 0: none) while an earlier booked copy runs on
  * the other engine. The earlier one is not slowed down, so that bookings never change; a pair of equal copies still
- * takes max + (1 - kappa) * min.
+ * takes max + (1 - kappa) * min. A pair of which one is the copy of an eviction has a kappa of its own.
  */
 #include "sim/state.h"
 
@@ -23,11 +23,11 @@ static void forget(struct um_sim_engine *o, uint64_t t)
 }
 
 /* End of `work` that begins at `t`, given the bookings of `o`. */
-static uint64_t stretch(const struct um_sim_engine *o, uint64_t t, uint64_t work, uint64_t kappa)
+static uint64_t stretch(const struct um_sim *sim, const struct um_sim_engine *o, uint64_t t, uint64_t work, int evicts)
 {
 	for (size_t i = o->first; i < o->busy.n && work; i++) {
 		const struct um_sim_span *sp = &o->busy.at[i];
-		uint64_t room;
+		uint64_t room, kappa = evicts || sp->evicts ? sim->kappa_evict : sim->kappa;
 
 		if (sp->to <= t)
 			continue;
@@ -46,31 +46,41 @@ static uint64_t stretch(const struct um_sim_engine *o, uint64_t t, uint64_t work
 	return t + work;
 }
 
-static void keep(struct um_sim_engine *e, uint64_t from, uint64_t to)
+static void keep(struct um_sim_engine *e, uint64_t from, uint64_t to, int evicts)
 {
 	struct um_sim_span *last = e->busy.n > e->first ? &e->busy.at[e->busy.n - 1] : NULL;
 
-	if (last && last->to == from)
+	if (last && last->to == from && last->evicts == evicts)
 		last->to = to;
-	else if (um_vec_push(&e->busy, ((struct um_sim_span){from, to})) && last)
+	else if (um_vec_push(&e->busy, ((struct um_sim_span){from, to, evicts})) && last)
 		last->to = to; /* out of memory: the gap counts as busy too */
 }
 
-uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work)
+static uint64_t book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work, int evicts)
 {
 	struct um_sim_engine *e = &sim->engine[id];
 	uint64_t start = um_sim_later(from, e->free_at), end = start + work;
 
-	if (id != UM_SIM_MEMSET && sim->kappa < MILLION) {
+	if (id != UM_SIM_MEMSET && (sim->kappa < MILLION || sim->kappa_evict < MILLION)) {
 		struct um_sim_engine *o = &sim->engine[id == UM_SIM_H2D ? UM_SIM_D2H : UM_SIM_H2D];
 
 		forget(o, um_sim_later(e->free_at, sim->now));
 		forget(e, um_sim_later(o->free_at, sim->now));
-		end = stretch(o, start, work, sim->kappa);
-		keep(e, start, end);
+		end = stretch(sim, o, start, work, evicts);
+		keep(e, start, end, evicts);
 	}
 	e->free_at = end;
 	return end;
+}
+
+uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work)
+{
+	return book(sim, id, from, work, 0);
+}
+
+uint64_t um_sim_engine_evict(struct um_sim *sim, uint64_t from, uint64_t work)
+{
+	return book(sim, UM_SIM_D2H, from, work, 1);
 }
 
 uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,

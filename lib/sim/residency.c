@@ -152,7 +152,7 @@ static unsigned runs(uint32_t pages)
 static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_id id, uint32_t pages,
 		 enum um_sim_cause cause, uint64_t *t)
 {
-	uint64_t bytes = (uint64_t)um_sim_count(pages) * UM_SIM_PAGE, begin;
+	uint64_t bytes = (uint64_t)um_sim_count(pages) * UM_SIM_PAGE, begin, work;
 
 	if (!pages)
 		return;
@@ -161,7 +161,9 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 		b->dma = 1;
 	}
 	begin = um_sim_later(um_sim_later(*t, b->tracker), sim->engine[id].free_at);
-	b->tracker = um_sim_engine_book(sim, id, begin, um_sim_copy_ns(sim, id, bytes, runs(pages), b->split));
+	work = um_sim_copy_ns(sim, id, bytes, runs(pages), b->split);
+	b->tracker = cause == UM_SIM_EVICTION ? um_sim_engine_evict(sim, begin, work)
+					      : um_sim_engine_book(sim, id, begin, work);
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;
 	um_sim_ledger_moved(sim, b->mem, id == UM_SIM_H2D, bytes);
 	um_sim_watch_moved(sim, b, pages, id == UM_SIM_H2D, cause, begin, b->tracker);

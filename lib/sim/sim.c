@@ -97,7 +97,8 @@ static int is_valid(const struct um_profile *p, uint64_t capacity)
 	const double slowest = 1e6; /* bytes/s */
 
 	return capacity >= UM_BLOCK_BYTES && p->h2d * p->eta >= slowest && p->d2h * p->eta >= slowest &&
-	       p->h2d * p->b_remote >= slowest && p->duplex >= 0 && p->duplex <= 1;
+	       p->h2d * p->b_remote >= slowest && p->duplex >= 0 && p->duplex <= 1 && p->duplex_evict >= 0 &&
+	       p->duplex_evict <= 1;
 }
 
 static int lock_init(pthread_mutex_t *lock)
@@ -146,6 +147,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->follow = options->follow_cpu && options->backed && !options->in_core && um_sim_cpu_access_supported();
 	sim->check = options->check && options->backed && !sim->follow && um_sim_cpu_access_supported();
 	sim->kappa = (uint64_t)llround(p->duplex * 1e6);
+	sim->kappa_evict = (uint64_t)llround(p->duplex_evict * 1e6);
 	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
 	sim->gpu.api = &api;
 	sim->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,

@@ -88,6 +88,7 @@ struct um_sim_ring { /* a list of chunks in order of last service */
 
 struct um_sim_span {
 	uint64_t from, to;
+	int evicts; /* the copy of an eviction */
 };
 
 enum um_sim_engine_id { UM_SIM_H2D, UM_SIM_D2H, UM_SIM_MEMSET, UM_SIM_ENGINES };
@@ -231,7 +232,7 @@ struct um_sim {
 	uint64_t changes; /* number of signals */
 	struct um_profile profile;
 	struct um_sim_options opt;
-	uint64_t kappa; /* millionths */
+	uint64_t kappa, kappa_evict; /* millionths */
 
 	uint64_t now; /* ns: all earlier events have happened */
 	uint64_t app; /* ns: the program's clock */
@@ -319,6 +320,7 @@ static inline uint64_t *um_sim_clock(struct um_sim *sim)
 
 /* engine.c: books a copy or memset; returns its end. */
 uint64_t um_sim_engine_book(struct um_sim *sim, enum um_sim_engine_id id, uint64_t from, uint64_t work);
+uint64_t um_sim_engine_evict(struct um_sim *sim, uint64_t from, uint64_t work); /* likewise, an eviction's copy */
 /* Duration of a copy: of `segments` contiguous runs, or in pieces of 4 KiB. */
 uint64_t um_sim_copy_ns(const struct um_sim *sim, enum um_sim_engine_id id, uint64_t bytes, uint64_t segments,
 			int pieces);

@@ -44,7 +44,7 @@ differ() {
 	awk -F ' *[=#] *' '
 		/^(#|name|capacity|measured)/ { next }
 		FNR == NR { want[$1] = $2; next }
-		$1 ~ /^(c_evict|c_evict_unused|c_zero)$/ {
+		$1 ~ /^(c_evict|c_evict_unused|c_zero|duplex_evict)$/ {
 			if ($3 !~ /^assumed/)
 				print $1 " is not said to be assumed"
 			next
@@ -71,7 +71,7 @@ awk -F ' = ' -v OFS=' = ' '
 	{
 		f = 0.67 + 0.043 * (NR * 7 % 17)
 		x = $2 * f
-		if ($1 ~ /^(duplex|eta|b_remote)$/ && x > 1)
+		if ($1 ~ /^(duplex|duplex_evict|eta|b_remote)$/ && x > 1)
 			x = 1
 		printf "%s = " ($1 ~ /^(c_|o_|launch)/ ? "%d" : "%.9g") "\n", $1, x
 	}

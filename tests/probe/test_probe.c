@@ -67,7 +67,8 @@ static void observe(const struct um_profile *p, uint64_t budget, int noise, stru
 
 static int never_measured(enum um_constant c)
 {
-	return c == UM_CONST_c_evict || c == UM_CONST_c_evict_unused || c == UM_CONST_c_zero;
+	return c == UM_CONST_c_evict || c == UM_CONST_c_evict_unused || c == UM_CONST_c_zero ||
+	       c == UM_CONST_duplex_evict;
 }
 
 /* Every constant within 5 %, starting from a profile that knows nothing of the device. */
@@ -109,7 +110,7 @@ static struct um_profile perturbed(const char *name, unsigned seed)
 		double factor = 0.61 + 0.037 * (double)((c * 17 + seed * 11) % 31);
 		double value = um_constant_get(&p, (enum um_constant)c) * factor;
 
-		if (c == UM_CONST_duplex || c == UM_CONST_eta || c == UM_CONST_b_remote)
+		if (c == UM_CONST_duplex || c == UM_CONST_duplex_evict || c == UM_CONST_eta || c == UM_CONST_b_remote)
 			value = fmin(value, 1);
 		um_constant_set(&p, (enum um_constant)c, value);
 	}

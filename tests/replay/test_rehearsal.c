@@ -16,7 +16,8 @@
 /* A block takes 1,000 ns on the link; the driver costs nothing. */
 static struct um_profile link_alone(void)
 {
-	struct um_profile p = {.h2d = (double)MIB2 * 1e6, .d2h = (double)MIB2 * 1e6, .duplex = 1, .eta = 1};
+	struct um_profile p = {
+		.h2d = (double)MIB2 * 1e6, .d2h = (double)MIB2 * 1e6, .duplex = 1, .duplex_evict = 1, .eta = 1};
 
 	return p;
 }

@@ -382,8 +382,8 @@ static void one_kernel(void)
 		open_sim(C);
 		p = written(N);
 		kernel_as(pattern, p, N * BLOCK, UM_UPDATE);
-		is_u64(since().h2d_bytes / BLOCK, N, "T12 one kernel over 60 of 40 blocks (pattern %d): all miss at first",
-		       k);
+		is_u64(since().h2d_bytes / BLOCK, N,
+		       "T12 one kernel over 60 of 40 blocks (pattern %d): all miss at first", k);
 		kernel_as(pattern, p, N * BLOCK, UM_UPDATE);
 		since();
 		kernel_as(pattern, p, N * BLOCK, UM_UPDATE);
@@ -818,12 +818,14 @@ static void duplex(void)
 
 	for (int kappa = 0; kappa < 2; kappa++) {
 		uint64_t t0, one = BLOCK / 8; /* ns, at 8 bytes/ns */
+		um_stream away;
 		char *p;
 
 		um_profile_init(&profile);
 		profile.h2d = profile.d2h = 8e9;
 		profile.eta = 1;
-		profile.duplex = kappa;
+		profile.duplex = 1 - kappa; /* of copies that are no evictions */
+		profile.duplex_evict = kappa;
 		profile.o_seg = profile.c_pf = profile.c_evict = profile.c_api = profile.c_unmap = profile.c_dma = 0;
 		open_sim(50);
 		p = written(100);
@@ -835,6 +837,17 @@ static void duplex(void)
 		is_u64(um_sim_now(gpu) - t0, kappa ? 51 * one : 100 * one,
 		       "T29 prefetch with eviction, kappa %d: H2D at %s", kappa,
 		       kappa ? "the full rate" : "half the rate");
+
+		gpu->api->cudaStreamCreateWithFlags(gpu, &away, UM_STREAM_NON_BLOCKING);
+		fetch_home(p + 50 * BLOCK, 50 * BLOCK);
+		prefetch(p, 25 * BLOCK);
+		um_sim_sync(gpu);
+		t0 = um_sim_now(gpu);
+		prefetch(p + 25 * BLOCK, 25 * BLOCK);
+		gpu->api->cudaMemPrefetchAsync(gpu, p, 25 * BLOCK, um_on_host(), 0, away);
+		um_sim_sync(gpu);
+		ok(kappa ? um_sim_now(gpu) - t0 >= 50 * one : um_sim_now(gpu) - t0 < 40 * one,
+		   "T29 without evictions the directions overlap by the other constant");
 		shut();
 	}
 	profile = keep;
@@ -1021,6 +1034,7 @@ int main(void)
 	prefetch_resident();
 	two_passes();
 	cyclic();
+	one_kernel();
 	optimal();
 	hot();
 	there_and_back();
@@ -1034,7 +1048,6 @@ int main(void)
 	duplex();
 	ping_pong();
 	unaligned_advice();
-	one_kernel();
 	advice_lock();
 	cpu_touches();
 	same_again();

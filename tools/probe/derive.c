@@ -16,14 +16,14 @@ static const struct {
 	size_t at;
 } constants[UM_CONST_N] = {
 #define ROW(c, kind) [UM_CONST_##c] = {#c, kind, offsetof(struct um_profile, c)}
-	ROW(flops, RATE),    ROW(mem_bandwidth, RATE),	ROW(launch_ns, TIME), ROW(h2d, RATE),
-	ROW(d2h, RATE),	     ROW(duplex, SHARE),	ROW(eta, SHARE),      ROW(c_batch, TIME),
-	ROW(c_fault, TIME),  ROW(c_blk, TIME),		ROW(c_perm, TIME),    ROW(c_unmap, TIME),
-	ROW(c_dma, TIME),    ROW(c_dma_4k, TIME),	ROW(c_hostpop, TIME), ROW(c_hostzero, TIME),
-	ROW(c_evict, TIME),  ROW(c_evict_unused, TIME), ROW(c_zero, TIME),    ROW(c_api, TIME),
-	ROW(c_pf, TIME),     ROW(c_pf_res, TIME),	ROW(c_pf_cpu, TIME),  ROW(c_disc, TIME),
-	ROW(c_disc_u, TIME), ROW(c_adv, TIME),		ROW(c_adv_ab, TIME),  ROW(c_cpuf, TIME),
-	ROW(o_seg, TIME),    ROW(b_remote, SHARE),
+	ROW(flops, RATE),      ROW(mem_bandwidth, RATE), ROW(launch_ns, TIME),	    ROW(h2d, RATE),
+	ROW(d2h, RATE),	       ROW(duplex, SHARE),	 ROW(duplex_evict, SHARE),  ROW(eta, SHARE),
+	ROW(c_batch, TIME),    ROW(c_fault, TIME),	 ROW(c_blk, TIME),	    ROW(c_perm, TIME),
+	ROW(c_unmap, TIME),    ROW(c_dma, TIME),	 ROW(c_dma_4k, TIME),	    ROW(c_hostpop, TIME),
+	ROW(c_hostzero, TIME), ROW(c_evict, TIME),	 ROW(c_evict_unused, TIME), ROW(c_zero, TIME),
+	ROW(c_api, TIME),      ROW(c_pf, TIME),		 ROW(c_pf_res, TIME),	    ROW(c_pf_cpu, TIME),
+	ROW(c_disc, TIME),     ROW(c_disc_u, TIME),	 ROW(c_adv, TIME),	    ROW(c_adv_ab, TIME),
+	ROW(c_cpuf, TIME),     ROW(o_seg, TIME),	 ROW(b_remote, SHARE),
 #undef ROW
 };
 
@@ -64,6 +64,7 @@ const char *um_constant_why(enum um_constant c)
 	case UM_CONST_c_evict:
 	case UM_CONST_c_evict_unused:
 	case UM_CONST_c_zero:
+	case UM_CONST_duplex_evict:
 		return "seen only when memory runs out, which is not safe on a real device";
 	case UM_CONST_c_disc:
 	case UM_CONST_c_disc_u:

@@ -16,10 +16,10 @@
 /* Measurable constants, in the order of a profile file, which also has sizes and names. */
 /* clang-format off */
 #define UM_CONSTANTS(X)                                                                                            \
-	X(flops) X(mem_bandwidth) X(launch_ns) X(h2d) X(d2h) X(duplex) X(eta) X(c_batch) X(c_fault) X(c_blk)         \
-	X(c_perm) X(c_unmap) X(c_dma) X(c_dma_4k) X(c_hostpop) X(c_hostzero) X(c_evict) X(c_evict_unused) X(c_zero)  \
-	X(c_api) X(c_pf) X(c_pf_res) X(c_pf_cpu) X(c_disc) X(c_disc_u) X(c_adv) X(c_adv_ab) X(c_cpuf) X(o_seg)       \
-	X(b_remote)
+	X(flops) X(mem_bandwidth) X(launch_ns) X(h2d) X(d2h) X(duplex) X(duplex_evict) X(eta) X(c_batch) X(c_fault)  \
+	X(c_blk) X(c_perm) X(c_unmap) X(c_dma) X(c_dma_4k) X(c_hostpop) X(c_hostzero) X(c_evict) X(c_evict_unused)   \
+	X(c_zero) X(c_api) X(c_pf) X(c_pf_res) X(c_pf_cpu) X(c_disc) X(c_disc_u) X(c_adv) X(c_adv_ab) X(c_cpuf)      \
+	X(o_seg) X(b_remote)
 /* clang-format on */
 
 enum um_constant {
