@@ -112,14 +112,15 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 	um_sim_block_changed(b);
 }
 
-static int serve_local(struct um_sim *sim, struct um_sim_block *b, uint32_t local, uint32_t write, uint64_t *t)
+static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t local,
+		       uint32_t write, uint64_t *t)
 {
 	uint32_t region = grow(b, local), come = region & ~b->gpu, moved = come & b->cpu & ~b->read_mostly;
 	int attached = b->chunk, err;
 
 	*t += come ? sim->profile.c_blk : sim->profile.c_perm;
 	um_sim_log_block(sim, *t, "visit", b, (uint64_t)um_sim_count(come) * UM_SIM_PAGE);
-	err = um_sim_to_gpu(sim, b, come, UM_SIM_COHERENCE, t);
+	err = um_sim_to_gpu(sim, b, come, UM_SIM_COHERENCE, f, t);
 	if (err)
 		return err;
 	map_local(sim, b, region, write, attached, *t);
@@ -128,7 +129,8 @@ static int serve_local(struct um_sim *sim, struct um_sim_block *b, uint32_t loca
 	return UM_CUDA_OK;
 }
 
-static void serve_remote(struct um_sim *sim, struct um_sim_block *b, uint32_t remote, uint64_t *t)
+static void serve_remote(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t remote,
+			 uint64_t *t)
 {
 	uint32_t region = remote, alike = um_sim_same_advice(b, remote);
 
@@ -137,7 +139,7 @@ static void serve_remote(struct um_sim *sim, struct um_sim_block *b, uint32_t re
 		region |= b->all & b->pref_cpu & alike;
 	else /* pages that the CPU has mapped are not merged */
 		region |= um_sim_density(b->all, b->cpu, remote) & alike & b->cpu & ~b->cmap & stay_away(b, b->all);
-	um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, t);
+	um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, f, t);
 	b->disc &= ~region;
 	b->remote |= region;
 	b->remote_at = 0;
@@ -145,15 +147,16 @@ static void serve_remote(struct um_sim *sim, struct um_sim_block *b, uint32_t re
 	um_sim_block_changed(b);
 }
 
-int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t)
+int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t write,
+		 uint64_t *t)
 {
-	uint32_t remote = stay_away(b, faulted), local = faulted & ~remote;
+	uint32_t remote = stay_away(b, f->pages), local = f->pages & ~remote;
 	int err = UM_CUDA_OK;
 
 	sim->tally.visits++;
 	if (remote)
-		serve_remote(sim, b, remote, t);
+		serve_remote(sim, b, f, remote, t);
 	if (local)
-		err = serve_local(sim, b, local, write & local, t);
+		err = serve_local(sim, b, f, local, write & local, t);
 	return err;
 }

@@ -40,7 +40,7 @@ static int to_gpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_
 				*t += sim->profile.c_pf;
 			else if (pass == 1)
 				*t += sim->profile.c_pf_res;
-			err = um_sim_to_gpu(sim, b, missing, UM_SIM_USER, t);
+			err = um_sim_to_gpu(sim, b, missing, UM_SIM_USER, NULL, t);
 			if (err)
 				return err;
 			if (missing)
@@ -67,7 +67,7 @@ static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim
 		} else {
 			*t += sim->profile.c_pf_res;
 		}
-		um_sim_to_cpu(sim, b, pages, UM_SIM_USER, t);
+		um_sim_to_cpu(sim, b, pages, UM_SIM_USER, NULL, t);
 		b->disc &= ~pages;
 	}
 	for (uint32_t i = first; i <= last; i++) {

@@ -31,6 +31,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro | b->disc : 0)))) {
 		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, from_gpu, faults;
 		uint64_t throttle = um_sim_thrash_throttle(sim, b, page, 2, *t);
+		struct um_sim_faulted f;
 
 		if (throttle) {
 			*t = throttle;
@@ -45,7 +46,8 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		region = grow(b, page);
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
-		um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, t);
+		f = (struct um_sim_faulted){page, faults > 1 ? page : 0};
+		um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, &f, t);
 		*t = um_sim_later(*t, b->tracker);
 		if (from_gpu)
 			um_sim_thrash_moved(sim, b, from_gpu, 2, *t);

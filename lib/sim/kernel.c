@@ -390,6 +390,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 	um_sim_log(sim, start, "faults %u blocks %u", entries, left);
 	for (unsigned i = 0; i < left; i++) {
 		struct member *m = &w->group[i];
+		struct um_sim_faulted f = {m->faulted, m->each};
 		uint32_t before = m->block->remote;
 
 		if (!m->faulted)
@@ -398,7 +399,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 			   (unsigned)(m->block - m->block->mem->block), m->faulted, m->faulted & m->each);
 		if (sim->listener)
 			sim->listener->fault(sim->listener->user, block_addr(m->block));
-		if (um_sim_visit(sim, m->block, m->faulted, m->write & m->faulted, &cpu)) {
+		if (um_sim_visit(sim, m->block, &f, m->written, &cpu)) {
 			um_sim_log(sim, cpu, "fatal-fault m%u", m->block->mem->serial);
 			sim->error = UM_CUDA_LAUNCH_FAILURE;
 			watch(sim, w, start, cpu);

@@ -63,7 +63,7 @@ static void put_out(struct um_sim *sim, struct um_sim_block *b, int dead, uint64
 	sim->tally.evictions++;
 	um_sim_ledger_evicted(sim, b->mem);
 	if (!dead)
-		um_sim_to_cpu(sim, b, b->gpu, UM_SIM_EVICTION, t);
+		um_sim_to_cpu(sim, b, b->gpu, UM_SIM_EVICTION, NULL, t);
 	um_sim_gpu_set(sim, b, 0);
 	b->disc = 0;
 	um_sim_list_put(sim, b, UM_SIM_UNUSED);

@@ -142,17 +142,41 @@ static void host_chunk(struct um_sim *sim, struct um_sim_block *b, int zero, uin
 	*t += sim->profile.c_hostpop + (zero ? sim->profile.c_hostzero : 0);
 }
 
-/* Contiguous runs of pages: each is one copy. */
-static unsigned runs(uint32_t pages)
+static unsigned segment_add(struct um_sim_segment *out, unsigned n, uint32_t off, uint32_t bytes, int added)
 {
-	return um_sim_count(pages & ~(pages << 1));
+	if (n && out[n - 1].off + out[n - 1].bytes == off && out[n - 1].added == added) {
+		out[n - 1].bytes += bytes;
+		return n;
+	}
+	out[n] = (struct um_sim_segment){off, bytes, added};
+	return n + 1;
+}
+
+unsigned um_sim_segments(uint32_t pages, const struct um_sim_faulted *f, struct um_sim_segment out[2 * UM_SIM_PAGES])
+{
+	const uint32_t sub = UM_SIM_PAGE / UM_SIM_SUBPAGES;
+	unsigned n = 0;
+
+	for (; pages; pages &= pages - 1) {
+		uint32_t page = pages & -pages, off = (uint32_t)__builtin_ctz(page) * UM_SIM_PAGE;
+
+		if (f && page & f->pages & ~f->each) {
+			n = segment_add(out, n, off, sub, 0);
+			n = segment_add(out, n, off + sub, UM_SIM_PAGE - sub, 1);
+		} else {
+			n = segment_add(out, n, off, UM_SIM_PAGE, f && !(page & f->pages));
+		}
+	}
+	return n;
 }
 
 /* Queues the copy of `pages`, after earlier work on the block, not before `ready`; the tracker is its end. */
 static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_id id, uint32_t pages,
-		 enum um_sim_cause cause, uint64_t *t)
+		 enum um_sim_cause cause, const struct um_sim_faulted *f, uint64_t *t)
 {
+	struct um_sim_segment seg[2 * UM_SIM_PAGES];
 	uint64_t bytes = (uint64_t)um_sim_count(pages) * UM_SIM_PAGE, begin, work;
+	unsigned n = um_sim_segments(pages, f, seg);
 
 	if (!pages)
 		return;
@@ -161,12 +185,12 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 		b->dma = 1;
 	}
 	begin = um_sim_later(um_sim_later(*t, b->tracker), sim->engine[id].free_at);
-	work = um_sim_copy_ns(sim, id, bytes, runs(pages), b->split);
+	work = um_sim_copy_ns(sim, id, bytes, n, b->split);
 	b->tracker = cause == UM_SIM_EVICTION ? um_sim_engine_evict(sim, begin, work)
 					      : um_sim_engine_book(sim, id, begin, work);
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;
 	um_sim_ledger_moved(sim, b->mem, id == UM_SIM_H2D, bytes);
-	um_sim_watch_moved(sim, b, pages, id == UM_SIM_H2D, cause, begin, b->tracker);
+	um_sim_watch_moved(sim, b, seg, n, id == UM_SIM_H2D, cause, begin, b->tracker);
 	if (sim->opt.log)
 		um_sim_log(sim, *t, "migrate %s %s m%u+%u %llu", id == UM_SIM_H2D ? "h2d" : "d2h", cause_name[cause],
 			   b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
@@ -183,7 +207,7 @@ static void evict(struct um_sim *sim, struct um_sim_block *v, uint64_t *t, uint6
 	um_sim_ledger_evicted(sim, v->mem);
 	if (place)
 		host_chunk(sim, v, v->disc || (v->gpu | v->cpu) != v->all, t);
-	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, t);
+	copy(sim, v, UM_SIM_D2H, moved, UM_SIM_EVICTION, NULL, t);
 	*ready = v->tracker;
 	remote = v->gpu & v->accessed_by & ~v->read_mostly & ~v->pref_gpu;
 	v->cpu |= place;
@@ -260,7 +284,8 @@ static void zero(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uin
 }
 
 /* Makes pages resident; the caller maps them. Discarded pages arrive without their content. */
-int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
+int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause,
+		  const struct um_sim_faulted *f, uint64_t *t)
 {
 	uint32_t mig = pages & ~b->gpu, moved = mig & b->cpu & ~b->disc, unmap = mig & b->cmap & ~b->cro;
 	int err;
@@ -276,7 +301,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 		b->cro |= unmap & b->read_mostly;
 	}
 	zero(sim, b, mig & ~moved, *t);
-	copy(sim, b, UM_SIM_H2D, moved, cause, t);
+	copy(sim, b, UM_SIM_H2D, moved, cause, f, t);
 	if (moved & b->read_mostly)
 		um_sim_log_block(sim, *t, "read-duplicate", b,
 				 (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
@@ -290,14 +315,15 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 }
 
 /* Makes pages resident on the host. A chunk without pages becomes the first victim. */
-void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t)
+void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause,
+		   const struct um_sim_faulted *f, uint64_t *t)
 {
 	uint32_t come = pages & ~b->cpu, moved = come & b->gpu & ~b->disc, gone = pages & b->gpu & ~b->read_mostly;
 	uint32_t remote = come & b->accessed_by & ~b->read_mostly & ~b->pref_gpu, had = b->gpu;
 
 	if (come)
 		host_chunk(sim, b, (come & ~moved) != 0, t);
-	copy(sim, b, UM_SIM_D2H, moved, cause, t);
+	copy(sim, b, UM_SIM_D2H, moved, cause, f, t);
 	b->rw &= ~pages; /* the rest is a duplicate: read-only */
 	um_sim_gpu_set(sim, b, b->gpu & ~gone);
 	b->cpu |= come;

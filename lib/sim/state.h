@@ -36,6 +36,17 @@ struct um_ledger; /* ledger.h */
 /* Cause of a migration, in the driver's terms. */
 enum um_sim_cause { UM_SIM_USER, UM_SIM_COHERENCE, UM_SIM_EVICTION };
 
+/* The pages of a fault: the first 4 KiB of each, or all of it. The driver adds the rest to the fault. */
+struct um_sim_faulted {
+	uint32_t pages, each; /* each: of them, faulted for each of their 4 KiB */
+};
+
+/* One copy: contiguous, and of one cause. */
+struct um_sim_segment {
+	uint32_t off, bytes; /* in its block */
+	int added; /* by the driver to a fault */
+};
+
 struct um_sim_block {
 	struct um_sim_block *prev, *next; /* on its list, oldest first */
 	struct um_sim_mem *mem;
@@ -355,8 +366,13 @@ void um_sim_emptied(struct um_sim *sim, struct um_sim_block *b, uint32_t had);
  * `*clean`. */
 int um_sim_chunk_take(struct um_sim *sim, uint64_t *t, uint64_t *ready, int *clean);
 void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b); /* memory is freed */
-int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
-void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause, uint64_t *t);
+/* `f`: the fault that causes it; NULL: not a fault. */
+int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause,
+		  const struct um_sim_faulted *f, uint64_t *t);
+void um_sim_to_cpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, enum um_sim_cause cause,
+		   const struct um_sim_faulted *f, uint64_t *t);
+/* The copies that move `pages`: a new one begins after a gap, and where the cause changes. Returns their number. */
+unsigned um_sim_segments(uint32_t pages, const struct um_sim_faulted *f, struct um_sim_segment out[2 * UM_SIM_PAGES]);
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 
 /* fault.c */
@@ -372,7 +388,8 @@ uint32_t um_sim_need(const struct um_sim_block *b, uint32_t want, uint32_t write
  * `room`: one for a page, UM_SIM_SUBPAGES for pages in `each`. */
 uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_t write, unsigned k, unsigned room,
 			    unsigned *entries, uint32_t *each);
-int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, uint32_t faulted, uint32_t write, uint64_t *t);
+int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t write,
+		 uint64_t *t);
 
 /* copy.c: the end of a walk of a copy or a fill; returns when that has finished. */
 struct um_sim_xfer;
@@ -498,8 +515,8 @@ void um_sim_watch_kernel(struct um_sim *sim, const struct um_sim_stream *s, cons
 			 uint64_t begin, uint64_t end);
 void um_sim_watch_copy(struct um_sim *sim, const struct um_sim_stream *s, enum um_activity_kind kind,
 		       enum um_activity_dir dir, uint64_t bytes, uint64_t correlation, uint64_t begin, uint64_t end);
-void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
-			enum um_sim_cause cause, uint64_t begin, uint64_t end);
+void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, const struct um_sim_segment *seg, unsigned n,
+			int to_device, enum um_sim_cause cause, uint64_t begin, uint64_t end);
 /* A group of faults: pages of a block, the first at that offset of the memory. */
 void um_sim_watch_faults(struct um_sim *sim, const struct um_sim_mem *m, uint64_t off, int write, unsigned entries,
 			 uint64_t begin, uint64_t end);

@@ -2,8 +2,8 @@
  *
  * watch.c - reports the activity of the simulated GPU as a profiler would record it
  *
- * Calls belong to the program, or to the helper thread whose step runs. A copy of non-adjacent pages is several
- * migrations, as in the driver: each has its share of the time.
+ * Calls belong to the program, or to the helper thread whose step runs. A copy of non-adjacent pages, or of faulted and
+ * added ones, is several migrations, as in the driver: each has its share of the time.
  */
 #include "sim/state.h"
 
@@ -116,27 +116,25 @@ void um_sim_count_moves(struct um_gpu *gpu, struct um_activity_sink *sink)
 	um_sim_leave(sim, 0);
 }
 
-void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, uint32_t pages, int to_device,
-			enum um_sim_cause cause, uint64_t begin, uint64_t end)
+void um_sim_watch_moved(struct um_sim *sim, const struct um_sim_block *b, const struct um_sim_segment *seg, unsigned n,
+			int to_device, enum um_sim_cause cause, uint64_t begin, uint64_t end)
 {
 	static const enum um_activity_cause causes[] = {UM_CAUSE_PREFETCH, UM_CAUSE_DEMAND, UM_CAUSE_EVICTION};
-	uint64_t all = um_sim_count(pages), before = 0;
+	uint64_t all = 0, before = 0;
 
 	if (!um_sim_is_watched(sim))
 		return;
-	while (pages) {
-		unsigned first = (unsigned)__builtin_ctz(pages);
-		uint32_t rest = ~(pages >> first);
-		unsigned n = rest ? (unsigned)__builtin_ctz(rest) : UM_SIM_PAGES;
-		struct um_activity a = activity(UM_ACT_MIGRATION, begin + (end - begin) / all * before,
-						before + n == all ? end : begin + (end - begin) / all * (before + n));
+	for (unsigned i = 0; i < n; i++)
+		all += seg[i].bytes;
+	for (unsigned i = 0; i < n; before += seg[i++].bytes) {
+		uint64_t after = before + seg[i].bytes;
+		struct um_activity a = activity(UM_ACT_MIGRATION, begin + (end - begin) * before / all,
+						begin + (end - begin) * after / all);
 
 		a.dir = to_device ? UM_DIR_H2D : UM_DIR_D2H;
-		a.cause = causes[cause];
-		a.bytes = n * (uint64_t)UM_SIM_PAGE;
-		report_memory(sim, b->mem, offset_of(b, first), &a);
-		before += n;
-		pages &= n == UM_SIM_PAGES ? 0 : ~(((1u << n) - 1) << first);
+		a.cause = seg[i].added ? UM_CAUSE_SPECULATIVE : causes[cause];
+		a.bytes = seg[i].bytes;
+		report_memory(sim, b->mem, offset_of(b, 0) + seg[i].off, &a);
 	}
 }
 

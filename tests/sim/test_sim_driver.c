@@ -199,6 +199,54 @@ static void blocks_share_a_batch(void)
 	shut();
 }
 
+static struct {
+	struct um_activity_sink sink;
+	unsigned n[UM_CAUSES];
+	uint64_t bytes[UM_CAUSES];
+} moves;
+
+static int count_move(struct um_activity_sink *sink, const struct um_activity *a)
+{
+	(void)sink;
+	if (a->kind == UM_ACT_MIGRATION) {
+		moves.n[a->cause]++;
+		moves.bytes[a->cause] += a->bytes;
+	}
+	return 0;
+}
+
+/* The time of a kernel that reads a block written by the CPU. */
+static uint64_t read_ns(uint64_t o_seg)
+{
+	uint64_t begin, keep = profile.o_seg;
+	char *p;
+
+	profile.o_seg = o_seg;
+	open_sim(2);
+	p = managed(1);
+	um_sim_host_touch(gpu, p, BLOCK, UM_WRITE);
+	memset(&moves, 0, sizeof moves);
+	moves.sink.feed = count_move;
+	um_sim_count_moves(gpu, &moves.sink);
+	begin = um_sim_now(gpu);
+	kernel(UM_PATTERN_LIBRARY, p, BLOCK, UM_READ);
+	begin = um_sim_now(gpu) - begin;
+	shut();
+	profile.o_seg = keep;
+	return begin;
+}
+
+static void copies_of_a_fault(void)
+{
+	uint64_t ns = read_ns(0);
+
+	is_u64(moves.n[UM_CAUSE_DEMAND], 24, "the first 4 KiB of each faulting page are a copy");
+	is_u64(moves.bytes[UM_CAUSE_DEMAND], 24 * 4096, "a copy on demand has 4 KiB");
+	is_u64(moves.n[UM_CAUSE_SPECULATIVE], 24, "what the driver adds up to the next fault is a copy");
+	is_u64(moves.bytes[UM_CAUSE_SPECULATIVE], BLOCK - 24 * 4096, "the driver adds the rest of the block");
+	is_u64(read_ns(1000) - ns, 48 * 1000, "each copy has its fixed time");
+}
+
 int main(void)
 {
 	profile = *um_profile_find("v100");
@@ -206,5 +254,6 @@ int main(void)
 	discarding_twice();
 	discarded_duplicates();
 	blocks_share_a_batch();
+	copies_of_a_fault();
 	return tap_done();
 }
