@@ -74,10 +74,14 @@ static void apply(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, in
 /* A boundary of advice inside a block splits it permanently, unless both sides have equal advice. */
 static void cut(struct um_sim *sim, struct um_sim_block *b, uint64_t t)
 {
-	if (b->split || um_sim_same_advice(b, b->all) == b->all)
-		return;
-	b->split = 1;
-	um_sim_log_block(sim, t, "split", b, 0);
+	const uint32_t policy[] = {b->read_mostly, b->accessed_by, b->accessed_cpu, b->pref_gpu, b->pref_cpu};
+	uint32_t cuts = b->cuts;
+
+	for (unsigned i = 0; i < sizeof policy / sizeof *policy; i++)
+		cuts |= (policy[i] ^ policy[i] << 1) & b->all & b->all << 1;
+	if (cuts != b->cuts)
+		um_sim_log_block(sim, t, "split", b, 0);
+	b->cuts = cuts;
 }
 
 static int range_advise(struct um_sim *sim, struct um_sim_mem *m, uint64_t off, uint64_t bytes, int advice, int host)

@@ -10,19 +10,29 @@
 
 #define DENSITY 51u /* percent: uvm_perf_prefetch_threshold */
 
-uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted)
+/* 4 KiB pages of `pages`; the highest page of `all` has `last` of them. */
+static unsigned weight(uint32_t pages, uint32_t all, unsigned last)
 {
+	uint32_t top = UINT32_MAX << (31 - __builtin_clz(all));
+
+	return um_sim_count(pages & ~top) * UM_SIM_SUBPAGES + um_sim_count(pages & top) * last;
+}
+
+uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted, unsigned last)
+{
+	unsigned first = (unsigned)__builtin_ctz(all); /* the tree begins here */
 	uint32_t set = resident | faulted, region = 0;
 
 	for (uint32_t rest = faulted; rest; rest &= rest - 1) {
-		unsigned page = (unsigned)__builtin_ctz(rest);
-		uint32_t best = 1u << page;
+		unsigned page = (unsigned)__builtin_ctz(rest) - first;
+		uint32_t best = rest & -rest;
 
 		/* the largest node that is dense enough, even if a smaller one above the page is not */
 		for (unsigned size = 2; size <= UM_SIM_PAGES; size *= 2) {
-			uint32_t node = (size == 32 ? UINT32_MAX : ((1u << size) - 1) << (page / size * size)) & all;
+			uint32_t tree = size == 32 ? UINT32_MAX : ((1u << size) - 1) << (page / size * size);
+			uint32_t node = tree << first & all;
 
-			if (um_sim_count(set & node) * 100 > um_sim_count(node) * DENSITY)
+			if (weight(set & node, all, last) * 100 > weight(node, all, last) * DENSITY)
 				best = node;
 		}
 		region |= best;
@@ -30,14 +40,25 @@ uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted)
 	return region;
 }
 
-uint32_t um_sim_same_advice(const struct um_sim_block *b, uint32_t pages)
+uint32_t um_sim_piece(const struct um_sim_block *b, uint32_t pages)
 {
-	const uint32_t policy[] = {b->read_mostly, b->accessed_by, b->pref_gpu, b->pref_cpu};
-	uint32_t low = pages & -pages, same = b->all;
+	uint32_t low = pages & -pages, begin = b->cuts & (low | (low - 1)), end = b->cuts & ~(low | (low - 1));
+	uint32_t from = begin ? UINT32_MAX << (31 - __builtin_clz(begin)) : UINT32_MAX;
 
-	for (unsigned i = 0; i < 4; i++)
-		same &= policy[i] & low ? policy[i] : ~policy[i];
-	return same;
+	return b->all & from & (end ? (end & -end) - 1 : UINT32_MAX);
+}
+
+/* Pages of the piece of `faulted` that the density prefetcher adds to it, given those resident at the destination. The
+ * driver's tree counts 4 KiB pages; a thrashing page counts, but adds none. */
+static uint32_t dense(const struct um_sim_block *b, uint32_t resident, uint32_t faulted)
+{
+	uint32_t piece = um_sim_piece(b, faulted), hot = um_sim_thrash_pages(b);
+	uint64_t top =
+		(uint64_t)(b - b->mem->block) * UM_BLOCK_BYTES + (31 - (unsigned)__builtin_clz(piece)) * UM_SIM_PAGE;
+	uint64_t left = b->mem->bytes - top;
+	unsigned last = left < UM_SIM_PAGE ? (unsigned)((left + 4095) / 4096) : UM_SIM_SUBPAGES;
+
+	return um_sim_density(piece, (resident | faulted) & piece, faulted & ~hot, last) & ~hot;
 }
 
 /* Pages whose fault leaves them on the host, or moves them there: they are then mapped remotely. */
@@ -75,17 +96,26 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 	return take;
 }
 
-/* Pages that a fault on `local` migrates to the GPU, by the density prefetcher. */
-static uint32_t grow(const struct um_sim_block *b, uint32_t local)
+uint32_t um_sim_grow_gpu(const struct um_sim_block *b, uint32_t faulted)
 {
-	uint32_t alike = um_sim_same_advice(b, local), region;
+	uint32_t piece = um_sim_piece(b, faulted);
 
-	if (!(b->gpu | b->cpu) && (local & b->pref_gpu))
-		return local | (b->all & b->pref_gpu & alike);
-	if (local & b->pref_cpu)
-		return local;
-	region = um_sim_density(b->all, b->gpu, local);
-	return local | (region & alike & ~um_sim_thrash_pages(b));
+	if (!((b->gpu | b->cpu) & piece) && faulted & b->pref_gpu)
+		return faulted | (piece & ~um_sim_thrash_pages(b));
+	if (faulted & b->pref_cpu)
+		return faulted;
+	return faulted | dense(b, b->gpu, faulted);
+}
+
+uint32_t um_sim_grow_cpu(const struct um_sim_block *b, uint32_t faulted)
+{
+	uint32_t piece = um_sim_piece(b, faulted), had = b->cpu & b->cmap;
+
+	if (!((b->gpu | b->cpu) & piece) && faulted & b->pref_cpu)
+		return faulted | (piece & ~um_sim_thrash_pages(b));
+	if (faulted & b->pref_gpu)
+		return faulted; /* never away from the preferred location */
+	return faulted | (dense(b, b->cpu, faulted) & ~had); /* mapped pages are not mapped again */
 }
 
 /* Maps resident pages as the driver does for a fault on `local`, of which `write` is written. */
@@ -106,7 +136,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 	b->rw |= write;
 	um_sim_used(sim, b);
 	/* mapping comes after the list update, clearing the discard after mapping */
-	if (attached && !b->split && b->disc & (fresh | write))
+	if (attached && !b->cuts && b->disc & (fresh | write))
 		um_sim_list_put(sim, b, UM_SIM_DISCARDED);
 	b->disc &= ~write;
 	um_sim_block_changed(b);
@@ -115,7 +145,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t local,
 		       uint32_t write, uint64_t *t)
 {
-	uint32_t region = grow(b, local), come = region & ~b->gpu, moved = come & b->cpu & ~b->read_mostly;
+	uint32_t region = um_sim_grow_gpu(b, local), come = region & ~b->gpu, moved = come & b->cpu & ~b->read_mostly;
 	int attached = b->chunk, err;
 
 	*t += come ? sim->profile.c_blk : sim->profile.c_perm;
@@ -132,13 +162,9 @@ static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct 
 static void serve_remote(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t remote,
 			 uint64_t *t)
 {
-	uint32_t region = remote, alike = um_sim_same_advice(b, remote);
+	uint32_t region = um_sim_grow_cpu(b, remote);
 
 	*t += sim->profile.c_perm;
-	if (!(b->gpu | b->cpu) && (remote & b->pref_cpu))
-		region |= b->all & b->pref_cpu & alike;
-	else /* pages that the CPU has mapped are not merged */
-		region |= um_sim_density(b->all, b->cpu, remote) & alike & b->cpu & ~b->cmap & stay_away(b, b->all);
 	um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, f, t);
 	b->disc &= ~region;
 	b->remote |= region;
@@ -147,16 +173,23 @@ static void serve_remote(struct um_sim *sim, struct um_sim_block *b, const struc
 	um_sim_block_changed(b);
 }
 
+/* One visit for each piece of the block. */
 int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t write,
 		 uint64_t *t)
 {
-	uint32_t remote = stay_away(b, f->pages), local = f->pages & ~remote;
 	int err = UM_CUDA_OK;
 
-	sim->tally.visits++;
-	if (remote)
-		serve_remote(sim, b, f, remote, t);
-	if (local)
-		err = serve_local(sim, b, f, local, write & local, t);
+	for (uint32_t rest = f->pages, piece; rest && !err; rest &= ~piece) {
+		uint32_t remote, local;
+
+		piece = um_sim_piece(b, rest);
+		remote = stay_away(b, rest & piece);
+		local = rest & piece & ~remote;
+		sim->tally.visits++;
+		if (remote)
+			serve_remote(sim, b, f, remote, t);
+		if (local)
+			err = serve_local(sim, b, f, local, write & local, t);
+	}
 	return err;
 }

@@ -123,7 +123,7 @@ static void discard_block(struct um_sim *sim, struct um_sim_block *b, uint32_t p
 	} else {
 		*t += sim->profile.c_disc;
 	}
-	if (b->chunk && !b->split && b->disc == b->all)
+	if (b->chunk && !b->cuts && b->disc == b->all)
 		um_sim_list_put(sim, b, b->gpu || b->cpu ? UM_SIM_DISCARDED : UM_SIM_UNUSED);
 	um_sim_block_changed(b);
 }

@@ -8,19 +8,6 @@
  */
 #include "sim/state.h"
 
-/* Pages that a CPU fault on `page` migrates. */
-static uint32_t grow(const struct um_sim_block *b, uint32_t page)
-{
-	uint32_t alike = um_sim_same_advice(b, page), region;
-
-	if (!(b->gpu | b->cpu) && (page & b->pref_cpu))
-		return b->all & b->pref_cpu & alike;
-	if (page & b->pref_gpu)
-		return page; /* never away from the preferred location */
-	region = um_sim_density(b->all, b->cpu, page);
-	return page | (region & alike & ~um_sim_thrash_pages(b) & ~(b->cpu & b->cmap));
-}
-
 void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write, uint64_t *t)
 {
 	uint32_t need;
@@ -43,7 +30,7 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		um_sim_ledger_cpu_fault(sim, b->mem, faults);
 		um_sim_watch_cpu_faults(sim, b, page, from, faults, *t - sim->profile.c_cpuf);
 		*t += disc ? (faults - 1) * sim->profile.c_cpuf : 0;
-		region = grow(b, page);
+		region = um_sim_grow_cpu(b, page);
 		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
 		f = (struct um_sim_faulted){page, faults > 1 ? page : 0};

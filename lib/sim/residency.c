@@ -122,13 +122,13 @@ void um_sim_list_put(struct um_sim *sim, struct um_sim_block *b, enum um_sim_lis
 void um_sim_used(struct um_sim *sim, struct um_sim_block *b)
 {
 	/* a split block keeps its position in the list */
-	if (b->chunk && (!b->split || b->list != UM_SIM_USED))
+	if (b->chunk && (!b->cuts || b->list != UM_SIM_USED))
 		um_sim_list_put(sim, b, UM_SIM_USED);
 }
 
 void um_sim_emptied(struct um_sim *sim, struct um_sim_block *b, uint32_t had)
 {
-	if (had && !b->gpu && b->chunk && !b->split)
+	if (had && !b->gpu && b->chunk && !b->cuts)
 		um_sim_list_put(sim, b, UM_SIM_UNUSED);
 }
 
@@ -181,11 +181,11 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 	if (!pages)
 		return;
 	if (!b->dma) {
-		*t += b->split ? sim->profile.c_dma_4k : sim->profile.c_dma;
+		*t += b->cuts ? sim->profile.c_dma_4k : sim->profile.c_dma;
 		b->dma = 1;
 	}
 	begin = um_sim_later(um_sim_later(*t, b->tracker), sim->engine[id].free_at);
-	work = um_sim_copy_ns(sim, id, bytes, n, b->split);
+	work = um_sim_copy_ns(sim, id, bytes, n, b->cuts != 0);
 	b->tracker = cause == UM_SIM_EVICTION ? um_sim_engine_evict(sim, begin, work)
 					      : um_sim_engine_book(sim, id, begin, work);
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;

@@ -67,6 +67,7 @@ struct um_sim_block {
 	uint32_t stale; /* unmapped on the CPU, but not yet in the process's page tables (cpu_access.c) */
 	uint32_t disc; /* discarded */
 	uint32_t read_mostly, accessed_by, pref_gpu, pref_cpu; /* advice */
+	uint32_t cuts; /* a piece begins at each of these pages: cut by advice, permanently; 0: full-size */
 	uint32_t accessed_cpu, sent_gpu, sent_cpu; /* recorded, without effect: see range_attributes.c */
 	uint8_t list; /* enum um_sim_list */
 	uint8_t chunk; /* a root chunk is attached */
@@ -74,7 +75,6 @@ struct um_sim_block {
 	uint8_t dma; /* the host chunk is mapped for the device */
 	uint8_t clean; /* the chunk came scrubbed */
 	uint8_t whole_once; /* was fully resident in this chunk */
-	uint8_t split; /* split by advice: permanently not full-size */
 	uint8_t moved_by; /* last migration by a fault: 0 none, 1 GPU, 2 CPU */
 };
 
@@ -376,10 +376,14 @@ unsigned um_sim_segments(uint32_t pages, const struct um_sim_faulted *f, struct 
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 
 /* fault.c */
-/* The density prefetcher: pages of `all` to serve with `faulted`, given those resident at the destination. */
-uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted);
-uint32_t um_sim_same_advice(const struct um_sim_block *b,
-			    uint32_t pages); /* pages with the same advice as the lowest one */
+/* The density prefetcher: pages of `all` (adjacent, the last one with `last` of UM_SIM_SUBPAGES) to serve with `faulted`,
+ * given those resident at the destination. */
+uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted, unsigned last);
+/* The piece of the block that has the lowest of `pages`: to the driver a block of its own. */
+uint32_t um_sim_piece(const struct um_sim_block *b, uint32_t pages);
+/* Pages that a fault on `faulted`, all in one piece, brings to the GPU; that a fault on `page` brings to the CPU. */
+uint32_t um_sim_grow_gpu(const struct um_sim_block *b, uint32_t faulted);
+uint32_t um_sim_grow_cpu(const struct um_sim_block *b, uint32_t faulted);
 void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is complete */
 void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* at time `t`: late pages may have arrived */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */

@@ -119,6 +119,19 @@ static const char *evicted(void)
 	return out;
 }
 
+/* KiB that each visit since clear() brought. */
+static const char *visits(void)
+{
+	static char out[256];
+	size_t n = 0;
+
+	out[0] = 0;
+	for (const char *l = log_text; (l = strstr(l, " visit m")); l++)
+		n += (size_t)snprintf(out + n, sizeof out - n, "%s%lu", n ? " " : "",
+				      strtoul(strchr(l + 8, ' '), NULL, 10) / 1024);
+	return out;
+}
+
 static void unused_blocks_stay_in_order(void)
 {
 	char *p;
@@ -247,6 +260,55 @@ static void copies_of_a_fault(void)
 	is_u64(read_ns(1000) - ns, 48 * 1000, "each copy has its fixed time");
 }
 
+static void pieces_have_trees_of_their_own(void)
+{
+	char *p;
+
+	open_sim(2);
+	p = managed(1);
+	um_sim_host_touch(gpu, p, BLOCK, UM_WRITE);
+	advise(p, 8 * KIB64, UM_ADV_SET_ACCESSED_BY, um_on_device(0));
+	clear();
+	kernel(UM_PATTERN_NARROW, p + 8 * KIB64, 24 * KIB64, UM_READ);
+	is_str(visits(), "64 64 128 256 512 512", "the density rule counts from the beginning of a piece");
+	shut();
+
+	open_sim(2);
+	p = managed(1);
+	advise(p, 8 * KIB64, UM_ADV_SET_PREFERRED, um_on_device(0));
+	clear();
+	kernel(UM_PATTERN_LIBRARY, p + 4 * KIB64, 8 * KIB64, UM_READ);
+	is_str(visits(), "512 256",
+	       "each piece with a fault is visited, and one that prefers the device comes as a whole");
+	shut();
+
+	open_sim(2);
+	p = managed(1);
+	advise(p, 8 * KIB64, UM_ADV_SET_ACCESSED_BY, um_on_host());
+	advise(p, 8 * KIB64, UM_ADV_UNSET_ACCESSED_BY, um_on_host());
+	clear();
+	kernel(UM_PATTERN_WIDE, p, 17 * KIB64, UM_READ);
+	is_str(visits(), "512 1024", "advice that names the host cuts a block, too, and for good");
+	shut();
+}
+
+static void short_last_page(void)
+{
+	struct um_touch a[2];
+	void *p;
+
+	open_sim(2);
+	if (gpu->api->cudaMallocManaged(gpu, &p, 4 * KIB64 + 4096, 1))
+		tap_bail("cannot allocate");
+	clear();
+	a[0] = (struct um_touch){.ptr = p, .bytes = 2 * KIB64, .access = UM_READ};
+	a[1] = (struct um_touch){.ptr = (char *)p + 4 * KIB64, .bytes = 4096, .access = UM_READ};
+	um_sim_run(gpu, NULL, &(struct um_sim_kernel){.ns = 1000, .access = a, .n_access = 2});
+	um_sim_sync(gpu);
+	is_str(visits(), "192", "a last page of 4 KiB is a 65th of its block to the density rule, not a fifth");
+	shut();
+}
+
 int main(void)
 {
 	profile = *um_profile_find("v100");
@@ -255,5 +317,7 @@ int main(void)
 	discarded_duplicates();
 	blocks_share_a_batch();
 	copies_of_a_fault();
+	pieces_have_trees_of_their_own();
+	short_last_page();
 	return tap_done();
 }

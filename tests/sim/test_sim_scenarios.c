@@ -230,9 +230,9 @@ static void density(void)
 	is_u64(state(p).gpu, UINT32_MAX, "T3 17 pages in one batch bring the block");
 	is_u64(state(p + BLOCK).gpu, 0xffff, "T3 16 bring half of it");
 	for (int i = 0; i < 5; i++)
-		is_int(64 * __builtin_popcount(um_sim_density(UINT32_MAX, 0, (1u << first[i]) - 1)), (int)kib[i],
+		is_int(64 * __builtin_popcount(um_sim_density(UINT32_MAX, 0, (1u << first[i]) - 1, 16)), (int)kib[i],
 		       "T3 the first %u pages bring %u KiB", first[i], kib[i]);
-	is_u64(um_sim_density(UINT32_MAX, 0, 0xaaaaaaaa | 2 | 1), UINT32_MAX, "T3 any 17 pages bring the block");
+	is_u64(um_sim_density(UINT32_MAX, 0, 0xaaaaaaaa | 2 | 1, 16), UINT32_MAX, "T3 any 17 pages bring the block");
 	since();
 	for (unsigned i = 0; i < 16; i++)
 		kernel_as(UM_PATTERN_NARROW, p + 2 * BLOCK + i * 2 * KIB64, 4096, UM_READ);
