@@ -18,7 +18,7 @@
 #include "io/number.h"
 #include "io/out.h"
 
-enum kind { NAME, SIZE, RATE, TIME, SHARE, FLAG };
+enum kind { NAME, SIZE, RATE, TIME, SHARE, FLAG, WHOLE };
 
 /* The bounds keep arithmetic within 64 bits and refuse values that can only be a mistake of the unit. */
 static const struct key {
@@ -49,6 +49,7 @@ static const struct key {
 	FIELD(c_disc_u, TIME, 0, 0, 1e9),    FIELD(c_adv, TIME, 0, 0, 1e9),
 	FIELD(c_adv_ab, TIME, 0, 0, 1e9),    FIELD(c_cpuf, TIME, 0, 0, 1e9),
 	FIELD(o_seg, TIME, 0, 0, 1e9),	     FIELD(b_remote, SHARE, 0, 0.001, 1),
+	FIELD(driver, WHOLE, 0, 300, 9999),
 #undef FIELD
 };
 
@@ -92,6 +93,8 @@ static const char *wants(enum kind kind)
 		return "a plain number from 0 to 1 (0.9)";
 	case FLAG:
 		return "yes or no";
+	case WHOLE:
+		return "a whole number (595)";
 	default:
 		return "1 to 63 printable bytes";
 	}
@@ -127,16 +130,17 @@ static int parse_size(const char *text, size_t n, double *out)
 
 static int parse_number(const struct key *key, const char *text, size_t n, double *out)
 {
-	uint64_t ns;
+	uint64_t whole;
 	int rc;
 
 	switch (key->kind) {
 	case SIZE:
 		return parse_size(text, n, out);
 	case TIME:
-		rc = um_number_parse_u64(text, n, &ns);
+	case WHOLE:
+		rc = um_number_parse_u64(text, n, &whole);
 		if (!rc)
-			*out = (double)ns;
+			*out = (double)whole;
 		return rc;
 	case FLAG:
 		*out = n == 3;
@@ -171,7 +175,7 @@ static int set_value(struct um_profile *p, const struct key *key, const char *te
 	if (rc)
 		return um_diag_set(diag, EINVAL, line, "`%s` cannot be %s: want %s", key->name,
 				   n ? show(text, n).text : "empty", wants(key->kind));
-	if (key->kind == SIZE || key->kind == TIME)
+	if (key->kind == SIZE || key->kind == TIME || key->kind == WHOLE)
 		*(uint64_t *)(void *)at = (uint64_t)x;
 	else if (key->kind == FLAG)
 		*(int *)(void *)at = (int)x;
@@ -285,6 +289,7 @@ static void write_value(struct um_out *o, const struct um_profile *p, const stru
 		um_out_str(o, " B");
 		break;
 	case TIME:
+	case WHOLE:
 		um_out_u64(o, *(const uint64_t *)at);
 		break;
 	case FLAG:

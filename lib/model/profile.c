@@ -18,7 +18,7 @@
 	.c_dma = 5000, .c_dma_4k = 300000, .c_hostpop = 335000, .c_hostzero = 150000, .c_evict = 15000,                \
 	.c_evict_unused = 5000, .c_zero = 6000, .c_api = 10000, .c_pf = 20000, .c_pf_res = 3000, .c_pf_cpu = 80000,    \
 	.c_disc = 2000, .c_disc_u = 15000, .c_adv = 3000, .c_adv_ab = 15000, .c_cpuf = 15000, .o_seg = 400,            \
-	.b_remote = 0.8
+	.b_remote = 0.8, .driver = 595
 
 #define DEVICE(NAME, GIBS, FLOPS, MEM, LAUNCH, H2D, D2H, DUPLEX, EVICT)                                                \
 	{                                                                                                              \

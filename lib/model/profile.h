@@ -27,6 +27,7 @@ struct um_profile {
 	uint64_t c_disc, c_disc_u, c_adv, c_adv_ab, c_cpuf;
 	uint64_t o_seg; /* fixed time per copy */
 	double b_remote; /* remote access, share of the link rate */
+	uint64_t driver; /* major version of the driver that the simulated device follows */
 };
 
 /* All optional keys at their defaults, required ones 0. */

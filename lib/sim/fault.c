@@ -145,7 +145,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t local,
 		       uint32_t write, uint64_t *t)
 {
-	uint32_t region = um_sim_grow_gpu(b, local), come = region & ~b->gpu, moved = come & b->cpu & ~b->read_mostly;
+	uint32_t region = um_sim_grow_gpu(b, local), come = region & ~b->gpu;
 	int attached = b->chunk, err;
 
 	*t += come ? sim->profile.c_blk : sim->profile.c_perm;
@@ -154,8 +154,6 @@ static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct 
 	if (err)
 		return err;
 	map_local(sim, b, region, write, attached, *t);
-	if (moved)
-		um_sim_thrash_moved(sim, b, moved, 1, *t);
 	return UM_CUDA_OK;
 }
 
@@ -169,6 +167,7 @@ static void serve_remote(struct um_sim *sim, struct um_sim_block *b, const struc
 	b->disc &= ~region;
 	b->remote |= region;
 	b->remote_at = 0;
+	b->cmap |= um_sim_thrash_users(b, remote, 0); /* of a pinned page all who fought for it are mapped */
 	um_sim_log_block(sim, *t, "remote-map", b, (uint64_t)um_sim_count(region) * UM_SIM_PAGE);
 	um_sim_block_changed(b);
 }

@@ -43,8 +43,6 @@ static int to_gpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim_
 			err = um_sim_to_gpu(sim, b, missing, UM_SIM_USER, NULL, t);
 			if (err)
 				return err;
-			if (missing)
-				um_sim_thrash_reset(sim, b);
 			prefetch_map(sim, b, pages);
 			*end = um_sim_later(*end, b->tracker);
 		}
@@ -61,12 +59,7 @@ static void to_cpu(struct um_sim *sim, struct um_sim_mem *m, const struct um_sim
 		struct um_sim_block *b = &m->block[i];
 		uint32_t pages = um_sim_pages_out(m, i, off, r->bytes);
 
-		if (pages & ~b->cpu) {
-			*t += sim->profile.c_pf;
-			um_sim_thrash_reset(sim, b);
-		} else {
-			*t += sim->profile.c_pf_res;
-		}
+		*t += pages & ~b->cpu ? sim->profile.c_pf : sim->profile.c_pf_res;
 		um_sim_to_cpu(sim, b, pages, UM_SIM_USER, NULL, t);
 		b->disc &= ~pages;
 	}

@@ -16,11 +16,11 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 	if (!b->gpu) /* its copy to the host may be in progress */
 		*t = um_sim_later(*t, b->tracker);
 	while ((need = pages & ~(b->cmap & ~(write ? b->gpu | b->cro | b->disc : 0)))) {
-		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, from_gpu, faults;
-		uint64_t throttle = um_sim_thrash_throttle(sim, b, page, 2, *t);
+		uint32_t page = need & -need, disc = write ? page & b->disc : 0, region, faults;
+		uint64_t throttle = 0;
 		struct um_sim_faulted f;
 
-		if (throttle) {
+		if (um_sim_thrash_throttled(sim, b, page, 0, *t, &throttle)) {
 			*t = throttle;
 			continue;
 		}
@@ -31,14 +31,12 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 		um_sim_watch_cpu_faults(sim, b, page, from, faults, *t - sim->profile.c_cpuf);
 		*t += disc ? (faults - 1) * sim->profile.c_cpuf : 0;
 		region = um_sim_grow_cpu(b, page);
-		from_gpu = region & b->gpu & ~b->read_mostly;
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
 		f = (struct um_sim_faulted){page, faults > 1 ? page : 0};
 		um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, &f, t);
 		*t = um_sim_later(*t, b->tracker);
-		if (from_gpu)
-			um_sim_thrash_moved(sim, b, from_gpu, 2, *t);
 		b->cmap |= region;
+		b->remote |= um_sim_thrash_users(b, page, 1) & ~b->pref_gpu & ~b->gpu;
 		if (write) { /* a written page has one copy */
 			uint32_t had = b->gpu;
 

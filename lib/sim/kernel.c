@@ -41,6 +41,7 @@ struct member {
 	struct um_sim_block *block;
 	uint32_t want, write; /* pages still needed; of them, to be written */
 	uint32_t faulted, written; /* faulted in this batch; of them, by a write */
+	uint32_t throttled; /* faulted, too, and not served */
 	uint32_t each; /* of them, pages whose 4 KiB pages fault one by one */
 	unsigned entries; /* of it */
 	uint32_t operand[UM_SIM_PAGES]; /* the operand that needs the page; not filled without a watcher */
@@ -355,12 +356,11 @@ static unsigned fetch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t, uin
 		struct member *m = &w->group[i];
 		unsigned n = 0, share = batch_share(entries, w->n_group - i);
 		uint32_t need = um_sim_need(m->block, m->want, m->write, t);
-		uint64_t until = need ? um_sim_thrash_throttle(sim, m->block, need, 1, t) : 0;
-		uint64_t late = late_until(m, t);
+		uint64_t until = 0, late = late_until(m, t);
 
-		m->faulted =
-			until ? 0
-			      : um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, share, &n, &m->each);
+		m->faulted = um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, share, &n, &m->each);
+		m->throttled = um_sim_thrash_throttled(sim, m->block, m->faulted, 1, t, &until);
+		m->faulted &= ~m->throttled;
 		*delay = um_sim_later(*delay, um_sim_later(late, until));
 		m->written = m->faulted & m->write;
 		m->entries = n;
@@ -408,7 +408,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 		}
 		w->remote += (uint64_t)um_sim_count(m->block->remote & ~before & m->want) * UM_SIM_PAGE;
 		/* ascending: pages below the highest fault have had their turn */
-		m->want &= ~(UINT32_MAX >> __builtin_clz(m->faulted));
+		m->want &= ~(UINT32_MAX >> __builtin_clz(m->faulted)) | m->throttled;
 		m->write &= m->want;
 		end = um_sim_later(end, m->block->tracker);
 	}

@@ -191,6 +191,10 @@ static void copy(struct um_sim *sim, struct um_sim_block *b, enum um_sim_engine_
 	*(id == UM_SIM_H2D ? &sim->tally.h2d_bytes : &sim->tally.d2h_bytes) += bytes;
 	um_sim_ledger_moved(sim, b->mem, id == UM_SIM_H2D, bytes);
 	um_sim_watch_moved(sim, b, seg, n, id == UM_SIM_H2D, cause, begin, b->tracker);
+	if (cause != UM_SIM_EVICTION)
+		um_sim_thrash_reset(sim, b, cause == UM_SIM_COHERENCE ? pages & b->read_mostly : pages);
+	if (cause == UM_SIM_COHERENCE)
+		um_sim_thrash_moved(sim, b, pages & ~b->read_mostly, id == UM_SIM_H2D, *t);
 	if (sim->opt.log)
 		um_sim_log(sim, *t, "migrate %s %s m%u+%u %llu", id == UM_SIM_H2D ? "h2d" : "d2h", cause_name[cause],
 			   b->mem->serial, (unsigned)(b - b->mem->block), (unsigned long long)bytes);
@@ -262,7 +266,7 @@ static int chunk_attach(struct um_sim *sim, struct um_sim_block *b, uint64_t *t)
 
 void um_sim_block_drop(struct um_sim *sim, struct um_sim_block *b)
 {
-	um_sim_thrash_reset(sim, b);
+	um_sim_thrash_free(sim, b);
 	um_sim_list_put(sim, b, UM_SIM_NONE);
 	um_sim_gpu_set(sim, b, 0);
 	sim->chunks_free += b->chunk;

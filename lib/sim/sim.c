@@ -38,6 +38,7 @@ static void sim_close(struct um_gpu *gpu)
 	um_vec_fini(&sim->mem);
 	um_vec_fini(&sim->mem_order);
 	um_vec_fini(&sim->marks);
+	um_vec_fini(&sim->pins);
 	for (int i = 0; i < UM_SIM_ENGINES; i++)
 		um_vec_fini(&sim->engine[i].busy);
 	pthread_cond_destroy(&sim->changed);
@@ -148,6 +149,7 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->check = options->check && options->backed && !sim->follow && um_sim_cpu_access_supported();
 	sim->kappa = (uint64_t)llround(p->duplex * 1e6);
 	sim->kappa_evict = (uint64_t)llround(p->duplex_evict * 1e6);
+	um_sim_thrash_init(sim);
 	sim->chunks = sim->chunks_free = capacity / UM_BLOCK_BYTES;
 	sim->gpu.api = &api;
 	sim->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,

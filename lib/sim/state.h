@@ -50,11 +50,11 @@ struct um_sim_segment {
 struct um_sim_block {
 	struct um_sim_block *prev, *next; /* on its list, oldest first */
 	struct um_sim_mem *mem;
-	struct um_sim_thrash *thrash; /* NULL until two processors alternate on it */
+	struct um_sim_thrash *thrash; /* NULL until two processors have alternated on it */
 	uint64_t tracker; /* ns: end of its last queued device work */
 	uint64_t remote_at; /* ns: from then on `remote` is in effect */
 	uint64_t late_until; /* ns: from then on the mapping of `late` pages is in effect */
-	uint64_t moved_at; /* ns: last migration by a fault */
+	uint64_t moved_at; /* ns: last event of thrash.c */
 	uint64_t evicted_at; /* ns: last eviction */
 	uint32_t all; /* pages that the allocation has here */
 	uint32_t gpu, cpu; /* resident */
@@ -75,7 +75,7 @@ struct um_sim_block {
 	uint8_t dma; /* the host chunk is mapped for the device */
 	uint8_t clean; /* the chunk came scrubbed */
 	uint8_t whole_once; /* was fully resident in this chunk */
-	uint8_t moved_by; /* last migration by a fault: 0 none, 1 GPU, 2 CPU */
+	uint8_t moved_by; /* its processor, as thrash.c names it; 0: none */
 };
 
 struct um_sim_mem {
@@ -91,6 +91,12 @@ struct um_sim_mem {
 	struct um_sim_block *block;
 	uint64_t *seen; /* a hash of each system page, when it was last known; NULL: kernels are not checked */
 	uint64_t *odd; /* a bit per block: not completely mapped and writable on the GPU, or late */
+};
+
+struct um_sim_pin { /* a page that is pinned because of thrashing */
+	struct um_sim_block *block;
+	unsigned page;
+	uint64_t until; /* ns */
 };
 
 struct um_sim_ring { /* a list of chunks in order of last service */
@@ -283,7 +289,10 @@ struct um_sim {
 	struct um_sim_engine engine[UM_SIM_ENGINES];
 	uint64_t fault_free, worker_free; /* ns: fault worker, prefetch worker */
 	uint64_t readers_until, writer_until; /* ns: the VA-space lock is held for reading, for writing */
-	struct um_sim_thrash *pinned; /* blocks with pinned pages */
+	UM_VEC(struct um_sim_pin) pins; /* oldest first */
+	uint64_t unpin_at; /* ns: next run of the worker that unpins */
+	uint64_t lapse; /* ns between events of thrashing */
+	int8_t lapse_votes; /* for a longer or a shorter one */
 
 	int follow; /* CPU accesses are detected: cpu_access.c */
 	int check; /* kernels are compared with their declared ranges: check.c */
@@ -480,12 +489,19 @@ void um_sim_hint_free(struct um_sim_hint *h);
 /* range_attributes.c: a managed range was prefetched. */
 void um_sim_record_prefetch(struct um_sim *sim, const struct um_sim_range *r);
 
-/* thrash.c: the detector. `by`: 1 GPU, 2 CPU. */
-void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
-void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b);
-/* Time until which processor `by` must leave the pages alone (0: none); pins pages that are due. */
-uint64_t um_sim_thrash_throttle(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int by, uint64_t t);
+/* thrash.c: the detector. */
+void um_sim_thrash_init(struct um_sim *sim);
+/* Pages were copied for a fault, to the GPU or to the CPU; or for another reason. */
+void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int to_gpu, uint64_t t);
+void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
+void um_sim_thrash_free(struct um_sim *sim, struct um_sim_block *b); /* memory is freed */
+/* A fault of the GPU or of the CPU: returns the pages that may not be served now, and lengthens `*until` to the end of
+ * their period. Pins pages that are due. */
+uint32_t um_sim_thrash_throttled(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int gpu, uint64_t t,
+				 uint64_t *until);
+/* Pages pinned to the host; of `pages`, those pinned to the host that the processor fought for. */
 uint32_t um_sim_thrash_pinned(const struct um_sim_block *b);
+uint32_t um_sim_thrash_users(const struct um_sim_block *b, uint32_t pages, int gpu);
 uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* pages excluded from the density prefetcher */
 void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 

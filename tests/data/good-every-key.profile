@@ -33,3 +33,4 @@ c_adv_ab = 20
 c_cpuf = 21
 o_seg = 0
 b_remote = 0.5
+driver = 580

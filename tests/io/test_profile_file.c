@@ -39,6 +39,7 @@ static void check_estimate(void)
 	um_profile_init(&p);
 	ok(p.flops == 0 && p.capacity == 0 && p.duplex == 1 && p.b_remote == 0.8,
 	   "an initialised profile has 0 in required keys and defaults in others");
+	is_u64(p.driver, 595, "the driver is 595 unless a profile names another");
 	p.flops = 1e12;
 	p.mem_bandwidth = 2e9;
 	p.launch_ns = 7;

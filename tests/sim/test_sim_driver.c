@@ -309,6 +309,122 @@ static void short_last_page(void)
 	shut();
 }
 
+#define US 1000ull
+
+static struct um_sim *sim;
+static struct um_sim_block *block;
+
+/* A block whose first page the two processors copy in turns, every `us`, `n` times. */
+static void open_fight(uint64_t driver, unsigned n, uint64_t us)
+{
+	profile.driver = driver;
+	open_sim(2);
+	managed(1);
+	sim = um_sim_of(gpu);
+	block = &sim->mem_order.at[0]->block[0];
+	for (unsigned i = 1; i <= n; i++)
+		um_sim_thrash_moved(sim, block, 1, i % 2, i * us * US);
+}
+
+static void shut_fight(void)
+{
+	shut();
+	profile.driver = 595;
+}
+
+/* Until when a fault is throttled, in us; 0: it is served. */
+static uint64_t throttled(int by_gpu, uint64_t us)
+{
+	uint64_t until = 0;
+
+	um_sim_thrash_throttled(sim, block, 1, by_gpu, us * US, &until);
+	return until / US;
+}
+
+static void thrashing_periods(void)
+{
+	open_fight(595, 4, 100);
+	is_u64(um_sim_thrash_pages(block), 0, "a page is not thrashing after four migrations");
+	is_u64(throttled(1, 410), 0, "a page that is not thrashing is served");
+	um_sim_thrash_moved(sim, block, 1, 1, 500 * US);
+	is_u64(um_sim_thrash_pages(block), 1, "a page is thrashing after five migrations");
+	is_u64(throttled(0, 600), 0, "the first fault of a period is served");
+	is_u64(throttled(1, 700), 1099, "the other processor waits for the end of the period");
+	is_u64(throttled(1, 800), 1099, "it still waits if it asks again");
+	um_sim_thrash_moved(sim, block, 1, 0, 600 * US);
+	is_u64(throttled(1, 1100), 0, "it is served when the period has ended");
+	is_u64(throttled(0, 1200), 1600, "then the first processor waits");
+	shut_fight();
+
+	open_fight(580, 5, 100);
+	is_u64(throttled(0, 1001), 0, "a fault more than a lapse after the last migration is served");
+	is_u64(throttled(1, 1002), 0, "it begins no period");
+	um_sim_thrash_moved(sim, block, 1, 0, 1100 * US);
+	is_u64(um_sim_thrash_pages(block), 0, "a migration more than a lapse after the last one ends the thrashing");
+	shut_fight();
+
+	open_fight(580, 5, 100);
+	um_sim_thrash_reset(sim, block, 2);
+	is_u64(um_sim_thrash_pages(block), 1, "a prefetch of another page does not end the thrashing");
+	um_sim_thrash_reset(sim, block, 1);
+	is_u64(um_sim_thrash_pages(block), 0, "a prefetch of the page ends it");
+	shut_fight();
+}
+
+static void thrashing_lapse(void)
+{
+	open_fight(580, 5, 100);
+	throttled(0, 600);
+	is_u64(sim->lapse, 500 * US, "the lapse is constant up to driver 580");
+	shut_fight();
+	open_fight(590, 5, 100);
+	throttled(0, 600);
+	is_u64(sim->lapse, 500 * US * 9 / 8, "a fault soon after the last migration makes it longer since driver 590");
+	shut_fight();
+}
+
+/* Alternate faults, each with its migration, until the page is pinned; returns the time of the last one, in us. */
+static uint64_t fight(uint64_t us, unsigned *n)
+{
+	uint64_t t = 500 + us;
+
+	for (*n = 5; *n < 200; t += us) {
+		int by_gpu = (*n + 1) % 2;
+		uint64_t until = throttled(by_gpu, t);
+
+		if (strstr(log_text, " pin "))
+			break;
+		if (until)
+			t = until + 1;
+		else
+			um_sim_thrash_moved(sim, block, 1, ++*n % 2, t * US);
+	}
+	return t;
+}
+
+static void pinned_pages(void)
+{
+	uint64_t t;
+	unsigned n;
+
+	open_fight(580, 5, 100);
+	t = fight(100, &n);
+	is_u64(n, 60, "a wait outlasts the lapse and ends the thrashing: a page is pinned after 60 migrations");
+	is_u64(um_sim_thrash_pinned(block), 0, "a page is pinned to the processor that faults");
+	t = throttled(0, t + 100);
+	ok(t > 0, "the host, which does not reach the device, waits");
+	is_u64(throttled(0, t + 1), 0, "the host is served in its period");
+	is_u64(um_sim_thrash_pinned(block), 1, "the page is then pinned to the host, which both reach");
+	is_u64(um_sim_thrash_users(block, 1, 1), 1, "the device fought for it, and will be mapped");
+	is_u64(sim->pins.n, 1, "the page is pinned once");
+	um_sim_thrash_expire(sim, sim->pins.at[0].until - 1);
+	is_u64(sim->pins.n, 1, "it stays pinned before its time");
+	um_sim_thrash_expire(sim, sim->pins.at[0].until);
+	is_u64(sim->pins.n, 0, "it is released after 150 ms");
+	is_u64(um_sim_thrash_pages(block), 0, "a released page is not thrashing");
+	shut_fight();
+}
+
 int main(void)
 {
 	profile = *um_profile_find("v100");
@@ -319,5 +435,8 @@ int main(void)
 	copies_of_a_fault();
 	pieces_have_trees_of_their_own();
 	short_last_page();
+	thrashing_periods();
+	thrashing_lapse();
+	pinned_pages();
 	return tap_done();
 }
