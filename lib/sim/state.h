@@ -18,6 +18,7 @@
 
 #include "base/vec.h"
 #include "sim/sim.h"
+#include "sim/thrash.h"
 
 #include <pthread.h>
 
@@ -30,7 +31,6 @@
 
 struct um_sim;
 struct um_sim_mem;
-struct um_sim_thrash; /* thrash.c */
 struct um_ledger; /* ledger.h */
 
 /* Cause of a migration, in the driver's terms. */
@@ -91,12 +91,6 @@ struct um_sim_mem {
 	struct um_sim_block *block;
 	uint64_t *seen; /* a hash of each system page, when it was last known; NULL: kernels are not checked */
 	uint64_t *odd; /* a bit per block: not completely mapped and writable on the GPU, or late */
-};
-
-struct um_sim_pin { /* a page that is pinned because of thrashing */
-	struct um_sim_block *block;
-	unsigned page;
-	uint64_t until; /* ns */
 };
 
 struct um_sim_ring { /* a list of chunks in order of last service */
@@ -385,8 +379,8 @@ unsigned um_sim_segments(uint32_t pages, const struct um_sim_faulted *f, struct 
 void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
 
 /* fault.c */
-/* The density prefetcher: pages of `all` (adjacent, the last one with `last` of UM_SIM_SUBPAGES) to serve with `faulted`,
- * given those resident at the destination. */
+/* The density prefetcher: pages of `all` (adjacent, the last one has `last` of UM_SIM_SUBPAGES) to serve with
+ * `faulted`, given those resident at the destination. */
 uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted, unsigned last);
 /* The piece of the block that has the lowest of `pages`: to the driver a block of its own. */
 uint32_t um_sim_piece(const struct um_sim_block *b, uint32_t pages);
@@ -488,22 +482,6 @@ void um_sim_hint_free(struct um_sim_hint *h);
 
 /* range_attributes.c: a managed range was prefetched. */
 void um_sim_record_prefetch(struct um_sim *sim, const struct um_sim_range *r);
-
-/* thrash.c: the detector. */
-void um_sim_thrash_init(struct um_sim *sim);
-/* Pages were copied for a fault, to the GPU or to the CPU; or for another reason. */
-void um_sim_thrash_moved(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int to_gpu, uint64_t t);
-void um_sim_thrash_reset(struct um_sim *sim, struct um_sim_block *b, uint32_t pages);
-void um_sim_thrash_free(struct um_sim *sim, struct um_sim_block *b); /* memory is freed */
-/* A fault of the GPU or of the CPU: returns the pages that may not be served now, and lengthens `*until` to the end of
- * their period. Pins pages that are due. */
-uint32_t um_sim_thrash_throttled(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, int gpu, uint64_t t,
-				 uint64_t *until);
-/* Pages pinned to the host; of `pages`, those pinned to the host that the processor fought for. */
-uint32_t um_sim_thrash_pinned(const struct um_sim_block *b);
-uint32_t um_sim_thrash_users(const struct um_sim_block *b, uint32_t pages, int gpu);
-uint32_t um_sim_thrash_pages(const struct um_sim_block *b); /* pages excluded from the density prefetcher */
-void um_sim_thrash_expire(struct um_sim *sim, uint64_t t);
 
 /* host.c: the CPU accesses pages, beginning at that offset of the memory. */
 void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, uint64_t from, int write,

@@ -287,7 +287,7 @@ static void pieces_have_trees_of_their_own(void)
 	advise(p, 8 * KIB64, UM_ADV_SET_ACCESSED_BY, um_on_host());
 	advise(p, 8 * KIB64, UM_ADV_UNSET_ACCESSED_BY, um_on_host());
 	clear();
-	kernel(UM_PATTERN_WIDE, p, 17 * KIB64, UM_READ);
+	kernel(UM_PATTERN_ONE_BATCH, p, 17 * KIB64, UM_READ);
 	is_str(visits(), "512 1024", "advice that names the host cuts a block, too, and for good");
 	shut();
 }
