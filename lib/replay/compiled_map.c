@@ -297,5 +297,4 @@ void um_compiled_plan_unmap(struct um_compiled_plan_walk *b)
 	free(b->twin);
 	free(b->level);
 	um_vec_fini(&b->ahead);
-	um_vec_fini(&b->faults);
 }

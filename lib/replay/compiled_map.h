@@ -23,6 +23,7 @@ struct um_compiled_plan_block {
 	uint32_t away; /* parts that are alive, have content and are not wanted */
 	int resident;
 	int read_mostly, host_resident; /* all parts in it are read mostly; are host-resident */
+	uint8_t faults; /* a paged op faults on it: 1 in the previous walk, 2 in this one */
 	int unsure; /* counted as resident, but not prefetched by an action */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the previous walk */
 	uint32_t since; /* dead: from this op of the walk on */
@@ -36,12 +37,6 @@ struct um_compiled_plan_block {
 struct um_compiled_plan_ahead {
 	uint32_t block, slot, op;
 	int stays; /* not touched: it may stay until then, but need not be prefetched */
-};
-
-/* Blocks that page faults of a paged op migrate, before this action of the walk. */
-struct um_compiled_plan_faults {
-	size_t action;
-	int64_t blocks;
 };
 
 #define UM_NONE UINT32_MAX
@@ -97,7 +92,6 @@ struct um_compiled_plan_walk {
 	int finds_missing; /* this walk only finds missing blocks */
 	uint64_t *level; /* by op: number of resident blocks */
 	UM_VEC(struct um_compiled_plan_ahead) ahead; /* by op */
-	UM_VEC(struct um_compiled_plan_faults) faults; /* of this walk, by action */
 	int err;
 };
 

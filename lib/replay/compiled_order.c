@@ -43,8 +43,8 @@ static void set_room(const struct um_compiled_plan_walk *b, const struct freed *
 			seen += p->actions.at[next].kind == UM_ACTION_EVICT;
 		if (a->kind != UM_ACTION_PREFETCH)
 			continue;
-		for (; faults < b->faults.n && b->faults.at[faults].action <= i; faults++)
-			in += b->faults.at[faults].blocks;
+		for (; faults < p->faults.n && p->faults.at[faults].op < a->at; faults++)
+			in += p->faults.at[faults].blocks;
 		in += (int64_t)(a->bytes / UM_BLOCK_BYTES);
 		for (; drops < a->drops; drops++)
 			dropped += b->drops.at[drops].frees;

@@ -24,6 +24,7 @@ void um_compiled_iteration_fini(struct um_compiled_iteration *iteration)
 	um_vec_fini(&iteration->actions);
 	free(iteration->first);
 	free(iteration->gate);
+	um_vec_fini(&iteration->faults);
 	memset(iteration, 0, sizeof *iteration);
 }
 
@@ -137,7 +138,11 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
  * past. */
 static void block_out(struct um_compiled_plan_walk *b, struct um_compiled_plan_block *bl, uint32_t at, uint32_t slot)
 {
-	emit(b, !bl->away ? UM_ACTION_DISCARD : bl->read_mostly ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT, at, slot, bl);
+	emit(b,
+	     !bl->away	       ? bl->faults & 1 ? UM_ACTION_DROP_WITH_COPY : UM_ACTION_DISCARD
+	     : bl->read_mostly ? UM_ACTION_DROP_CLEAN
+			       : UM_ACTION_EVICT,
+	     at, slot, bl);
 	if (bl->away && !bl->read_mostly)
 		start_out(b, at);
 	bl->resident = bl->unsure = 0;
@@ -299,18 +304,22 @@ static void die(struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at)
 }
 
 /* A part that a paged op uses: its block counts as resident, and as unsure once the op has ended. */
-static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_part *p, int64_t *blocks)
+static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_part *p,
+		     struct um_compiled_plan_faults *faults)
 {
 	struct um_compiled_plan_block *bl = &b->blocks[p->block];
+	int copied = p->away && !p->waste;
 
 	part_set(b, p, 1, 0);
 	um_compiled_plan_dead_remove(b, bl);
 	if (bl->resident)
 		return;
 	bl->resident = 1;
+	bl->faults |= 2;
 	bl->dead_on_host = bl->fetch = 0;
 	b->resident++;
-	++*blocks;
+	faults->blocks++;
+	faults->copied += (uint32_t)copied;
 }
 
 /* Compiles an access of the CPU: the blocks of its ranges are on the host afterwards. */
@@ -340,11 +349,11 @@ static void use_on_host(struct um_compiled_plan_walk *b, uint32_t op)
 }
 
 /* After a paged op the driver may have evicted any block: each is prefetched before its next use. */
-static void end_paged(struct um_compiled_plan_walk *b, int64_t blocks)
+static void end_paged(struct um_compiled_plan_walk *b, const struct um_compiled_plan_faults *faults)
 {
 	for (uint32_t k = 0; k < b->n_blocks; k++)
 		b->blocks[k].unsure = b->blocks[k].resident;
-	if (um_vec_push(&b->faults, ((struct um_compiled_plan_faults){b->to->actions.n, blocks})))
+	if (um_vec_push(&b->to->faults, *faults))
 		b->err = -ENOMEM;
 }
 
@@ -353,7 +362,7 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 {
 	const struct um_sched_op *so = &b->plan->sched.ops.at[op];
 	int32_t gate = INT32_MIN;
-	int64_t blocks = 0;
+	struct um_compiled_plan_faults faults = {.op = op};
 
 	for (uint32_t u = 0; u < so->n_uses; u++) {
 		const struct um_sched_use *su = &b->plan->sched.uses.at[so->first_use + u];
@@ -367,7 +376,7 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 			if (bl->host_resident)
 				continue;
 			if (so->paged)
-				fault_in(b, &b->parts[k], &blocks);
+				fault_in(b, &b->parts[k], &faults);
 			else if (!bl->resident || bl->unsure || !b->parts[k].wanted)
 				want(b, slot, su->off, su->bytes, op, 1);
 			if (bl->last_in != INT32_MIN && bl->last_in + 1 > gate)
@@ -376,7 +385,7 @@ static void touch(struct um_compiled_plan_walk *b, uint32_t op)
 	}
 	b->to->gate[op] = gate;
 	if (so->paged)
-		end_paged(b, blocks);
+		end_paged(b, &faults);
 	for (uint32_t u = so->first_use; u < so->first_use + so->n_uses; u++)
 		if (b->plan->sched.uses.at[u].dead_after)
 			b->marks[um_compiled_plan_slot_at(b, b->plan->sched.uses.at[u].slot, op)] |= UM_MARKED_DEAD;
@@ -426,7 +435,7 @@ static void walk(struct um_compiled_plan_walk *b)
 
 	um_vec_clear(&b->to->actions);
 	um_vec_clear(&b->drops);
-	um_vec_clear(&b->faults);
+	um_vec_clear(&b->to->faults);
 	b->out->over = 0;
 	b->n_in = b->n_out = 0;
 	b->latest[0] = b->latest[1] = SIZE_MAX;
@@ -481,6 +490,7 @@ static void next_walk(struct um_compiled_plan_walk *b)
 			bl->last_in -= b->n_in;
 		if (bl->last_out != INT32_MIN)
 			bl->last_out -= b->n_out;
+		bl->faults >>= 1;
 		bl->since = 0; /* possibly the very end; time does not go back */
 	}
 	if (um_compiled_plan_turn(b))

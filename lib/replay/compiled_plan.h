@@ -31,7 +31,8 @@
 #define UM_RUN_OUT 1
 #define UM_RUN_DROP 4
 
-/* DROP_CLEAN drops read-mostly blocks without a copy, since the host still has their content. EVICT_OR_DROP does the
+/* DROP_WITH_COPY is a drop of dead blocks that a paged op will fault on: of a discarded block, each page of 4 KiB would
+ * fault for itself. DROP_CLEAN drops read-mostly blocks without a copy, since the host still has their content. EVICT_OR_DROP does the
  * same with blocks that may have been on the device before they were read mostly: those are copied. LEAVE_TO_DRIVER is
  * an out without a call: the driver evicts the block when room is needed. REFRESH prefetches resident blocks, so that
  * the driver does not evict them (driver_evict.h). */
@@ -39,6 +40,7 @@ enum um_action_kind {
 	UM_ACTION_PREFETCH,
 	UM_ACTION_EVICT,
 	UM_ACTION_DISCARD,
+	UM_ACTION_DROP_WITH_COPY,
 	UM_ACTION_DROP_CLEAN,
 	UM_ACTION_EVICT_OR_DROP,
 	UM_ACTION_LEAVE_TO_DRIVER,
@@ -59,6 +61,11 @@ struct um_action {
 	uint16_t resident; /* in: blocks of it that were not evicted since their out */
 };
 
+/* Blocks that page faults of a paged op make resident; `copied`: with content. */
+struct um_compiled_plan_faults {
+	uint32_t op, blocks, copied;
+};
+
 /* One iteration. */
 struct um_compiled_iteration {
 	UM_VEC(struct um_action) actions; /* by at */
@@ -66,6 +73,7 @@ struct um_compiled_iteration {
 	int32_t *gate; /* [n_ops]: number of ins of this iteration that must have arrived before the op; <= 0: of the
 		          previous one, INT32_MIN none */
 	uint32_t n_in, n_out, n_drop; /* actions in each lane */
+	UM_VEC(struct um_compiled_plan_faults) faults; /* by op */
 };
 
 /* A run of whole blocks. */

@@ -22,16 +22,16 @@ static int may_gain(const struct um_profile *p)
 }
 
 static int rehearse(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration,
-		    const struct um_schedule *sched, const struct um_profile *profile, uint64_t *ns)
+		    const struct um_plan *plan, const struct um_profile *profile, uint64_t *ns)
 {
 	struct um_compiled_plan as = *p;
 
 	as.iterations[UM_COMPILED_PLAN_STEADY] = *iteration;
-	return um_rehearse(&as, sched, profile, ns);
+	return um_rehearse(&as, plan, profile, ns);
 }
 
-int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched,
-			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy policy)
+int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_plan *plan, const struct um_profile *profile,
+			   uint64_t capacity_blocks, enum um_evict_policy policy)
 {
 	struct um_compiled_iteration *steady = &p->iterations[UM_COMPILED_PLAN_STEADY], iteration;
 	uint64_t library = UINT64_MAX, driver = 0;
@@ -43,8 +43,8 @@ int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule 
 	if (err)
 		return err == -ENOTSUP ? 0 : err;
 	if (policy == UM_EVICT_AUTO) {
-		err = um_rehearse(p, sched, profile, &library);
-		err = err ? err : rehearse(p, &iteration, sched, profile, &driver);
+		err = um_rehearse(p, plan, profile, &library);
+		err = err ? err : rehearse(p, &iteration, plan, profile, &driver);
 	}
 	if (!err && driver <= library / 100 * AHEAD) {
 		um_compiled_iteration_fini(steady);

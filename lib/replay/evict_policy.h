@@ -2,7 +2,7 @@
  *
  * evict_policy.h - eviction policy of steady iterations: prefetches to the host by the library, or the driver
  *
- * in    a compiled plan, its schedule, a device profile
+ * in    a compiled plan, its plan, a device profile
  * out   the plan with its steady iteration under the cheaper policy
  *
  * If a copy takes longer than the driver's additional work for a prefetch to the host, shared among the workers,
@@ -19,7 +19,7 @@
 enum um_evict_policy { UM_EVICT_AUTO, UM_EVICT_LIBRARY, UM_EVICT_DRIVER };
 
 /* 0, or -ENOMEM and the plan is unchanged. */
-int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_schedule *sched,
-			   const struct um_profile *profile, uint64_t capacity_blocks, enum um_evict_policy policy);
+int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_plan *plan, const struct um_profile *profile,
+			   uint64_t capacity_blocks, enum um_evict_policy policy);
 
 #endif

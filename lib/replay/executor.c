@@ -87,6 +87,8 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
 		kind = !um_advice_state_has(&ex->read_mostly, r.addr, r.bytes) ? UM_ACTION_EVICT
 		       : ex->turn					       ? kind
 									       : UM_ACTION_EVICT_OR_DROP;
+	else if (kind == UM_ACTION_DROP_WITH_COPY)
+		kind = UM_ACTION_EVICT;
 	else if (r.bytes && !(ex->gpu->caps.discard && (may = um_executor_may_discard(ex, r.addr, r.bytes, waits))))
 		kind = UM_ACTION_EVICT;
 	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait);

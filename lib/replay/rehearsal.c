@@ -4,10 +4,11 @@
  *
  * The steady iteration is simulated several times. Of the next request of each lane, the one that can begin first does,
  * as soon as its worker is free and its waits are over; ops begin when the end of their waits is known. The program is
- * assumed to be far ahead of the device.
+ * assumed to be far ahead of the device. Page faults of a paged op are not simulated: they add a time to it.
  */
 #include "replay/rehearsal.h"
 
+#include "model/host_resident.h"
 #include "replay/lanes.h"
 
 #include <errno.h>
@@ -15,6 +16,11 @@
 #include <stdlib.h>
 
 #define ITERATIONS 3 /* the last one counts */
+
+/* Page faults of library kernels (doc/simulator.md). */
+#define VISITS 3 /* until a block is whole */
+#define BATCH_BLOCKS 3
+#define VISIT_FAULTS 8
 
 /* Completion times of a lane's requests, over all iterations, each the maximum so far: when all requests up to it are
  * complete. */
@@ -30,8 +36,9 @@ enum lane { LANE_IN, LANE_OUT, LANE_DROP, LANES };
 struct rehearsal {
 	const struct um_compiled_plan *p;
 	const struct um_compiled_iteration *iteration;
-	const struct um_schedule *s;
+	const struct um_plan *plan;
 	const struct um_profile *profile;
+	uint64_t *ns; /* by op */
 	uint64_t in_ns, out_ns; /* to copy a block */
 	unsigned n_out;
 	uint32_t n[LANES]; /* requests of an iteration */
@@ -165,6 +172,17 @@ static void evict(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	track_add(&r->over[LANE_OUT], t);
 }
 
+/* As an eviction, by another worker; no action returns the blocks. */
+static void drop_with_copy(struct rehearsal *r, const struct um_action *a, uint64_t t)
+{
+	t = later(t + r->profile->c_api, r->writer);
+	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n; n--)
+		t = copy(r, &r->d2h, r->h2d, t + r->profile->c_pf, r->out_ns) + r->profile->c_pf_cpu;
+	r->readers = later(r->readers, t);
+	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
+	track_add(&r->over[LANE_DROP], t);
+}
+
 static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
 	const struct um_profile *p = r->profile;
@@ -172,6 +190,10 @@ static void drop(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	size_t i = um_compiled_plan_find(r->p, a->addr);
 	int let = a->kind == UM_ACTION_DROP_CLEAN;
 
+	if (a->kind == UM_ACTION_DROP_WITH_COPY) {
+		drop_with_copy(r, a, t);
+		return;
+	}
 	if (let) {
 		t = r->writer = later(t, later(r->readers, r->writer)) + 2 * (p->c_api + n * p->c_adv);
 	} else {
@@ -239,7 +261,7 @@ static void launch(struct rehearsal *r)
 
 		if (t == NEVER)
 			return;
-		r->done[r->op + 1] = later(r->done[r->op], t) + r->s->ops.at[op].ns;
+		r->done[r->op + 1] = later(r->done[r->op], t) + r->ns[op];
 	}
 }
 
@@ -272,6 +294,36 @@ static int step(struct rehearsal *r)
 	return 1;
 }
 
+/* Time that page faults on blocks add to an op: their batches, and the copies that the batches wait for. */
+static uint64_t faults_ns(const struct rehearsal *r, const struct um_compiled_plan_faults *f)
+{
+	const struct um_profile *p = r->profile;
+	uint64_t batches = ((uint64_t)f->blocks + BATCH_BLOCKS - 1) / BATCH_BLOCKS * VISITS;
+
+	return batches * p->c_batch + f->blocks * (VISITS * (p->c_blk + VISIT_FAULTS * p->c_fault) + p->c_evict) +
+	       f->blocks * r->out_ns + f->copied * r->in_ns;
+}
+
+/* Times of ops, with accesses over the link and page faults. 0 or -ENOMEM. */
+static int find_times(struct rehearsal *r)
+{
+	const struct um_schedule *s = &r->plan->sched;
+	struct um_host_resident *ranges;
+
+	if (um_host_resident_find(r->plan, &ranges))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->ops.n; i++) {
+		const struct um_sched_op *op = &s->ops.at[i];
+		int remote = ranges && op->stream != UM_STREAM_CPU;
+
+		r->ns[i] = later(op->ns, remote ? um_host_resident_ns(s, op, ranges, r->plan->remote) : 0);
+	}
+	free(ranges);
+	for (size_t i = 0; i < r->iteration->faults.n; i++)
+		r->ns[r->iteration->faults.at[i].op] += faults_ns(r, &r->iteration->faults.at[i]);
+	return 0;
+}
+
 static int prepare(struct rehearsal *r)
 {
 	const struct um_profile *p = r->profile;
@@ -283,6 +335,7 @@ static int prepare(struct rehearsal *r)
 	r->n[LANE_IN] = r->iteration->n_in;
 	r->n[LANE_OUT] = r->iteration->n_out;
 	r->n[LANE_DROP] = r->iteration->n_drop;
+	r->ns = calloc(r->p->n_ops + 1ull, sizeof *r->ns);
 	r->left = calloc(r->p->blocks.n + 1, sizeof *r->left);
 	r->unmapped = calloc(r->p->blocks.n + 1, 1);
 	r->done = calloc(ITERATIONS * (size_t)r->p->n_ops + 1, sizeof *r->done);
@@ -293,15 +346,15 @@ static int prepare(struct rehearsal *r)
 			return -ENOMEM;
 		seek(r, lane, 0);
 	}
-	return r->left && r->unmapped && r->done && r->arrived.at ? 0 : -ENOMEM;
+	return r->ns && r->left && r->unmapped && r->done && r->arrived.at ? find_times(r) : -ENOMEM;
 }
 
-int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule *sched,
-		const struct um_profile *profile, uint64_t *ns)
+int um_rehearse(const struct um_compiled_plan *program, const struct um_plan *plan, const struct um_profile *profile,
+		uint64_t *ns)
 {
 	struct rehearsal r = {.p = program,
 			      .iteration = &program->iterations[UM_COMPILED_PLAN_STEADY],
-			      .s = sched,
+			      .plan = plan,
 			      .profile = profile};
 	uint32_t end = ITERATIONS * program->n_ops;
 	int err = prepare(&r);
@@ -312,6 +365,7 @@ int um_rehearse(const struct um_compiled_plan *program, const struct um_schedule
 	}
 	if (!err)
 		*ns = r.done[end] - r.done[end - program->n_ops];
+	free(r.ns);
 	free(r.left);
 	free(r.unmapped);
 	free(r.done);

@@ -112,7 +112,7 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 	um_compiled_plan_init(&program);
 	err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
 	if (!err)
-		err = um_rehearse(&program, &plan->sched, &h->device->profile, ns);
+		err = um_rehearse(&program, plan, &h->device->profile, ns);
 	um_compiled_plan_fini(&program);
 	return err;
 }
@@ -248,7 +248,7 @@ int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, st
 		if (plan->sched.ops.at[i].paged || plan->sched.ops.at[i].stream == UM_STREAM_CPU)
 			policy = UM_EVICT_LIBRARY; /* the driver's evictions cannot be foreseen, or come too late */
 	if (!err)
-		err = um_evict_policy_choose(program, &plan->sched, &h->device->profile, blocks, policy);
+		err = um_evict_policy_choose(program, plan, &h->device->profile, blocks, policy);
 	if (err)
 		um_compiled_plan_fini(program);
 	return err;

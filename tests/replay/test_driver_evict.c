@@ -20,8 +20,9 @@
 static const char *show(const struct um_compiled_iteration *iteration)
 {
 	static const char kinds[] = {
-		[UM_ACTION_PREFETCH] = 'I',   [UM_ACTION_EVICT] = 'O',		 [UM_ACTION_DISCARD] = 'D',
-		[UM_ACTION_DROP_CLEAN] = 'T', [UM_ACTION_LEAVE_TO_DRIVER] = 'L', [UM_ACTION_REFRESH] = 'K'};
+		[UM_ACTION_PREFETCH] = 'I',	  [UM_ACTION_EVICT] = 'O',	[UM_ACTION_DISCARD] = 'D',
+		[UM_ACTION_DROP_WITH_COPY] = 'C', [UM_ACTION_DROP_CLEAN] = 'T', [UM_ACTION_LEAVE_TO_DRIVER] = 'L',
+		[UM_ACTION_REFRESH] = 'K'};
 	static char text[2000];
 	size_t n = 0;
 
@@ -311,13 +312,13 @@ static void follow(const struct um_compiled_plan *p, const struct um_compiled_it
 
 /* Is the driver's way ahead by so much that it is taken? */
 static int is_ahead(const struct um_compiled_plan *p, const struct um_compiled_iteration *iteration,
-		    const struct um_schedule *sched, const struct um_profile *profile)
+		    const struct um_plan *plan, const struct um_profile *profile)
 {
 	struct um_compiled_plan as = *p;
 	uint64_t home = 0, driver = 0;
 
 	as.iterations[UM_COMPILED_PLAN_STEADY] = *iteration;
-	if (um_rehearse(p, sched, profile, &home) || um_rehearse(&as, sched, profile, &driver))
+	if (um_rehearse(p, plan, profile, &home) || um_rehearse(&as, plan, profile, &driver))
 		tap_bail("no memory");
 	return driver * 100 <= home * 97;
 }
@@ -337,18 +338,17 @@ static int look(void *user, struct um_plan *plan)
 	for (int late = 0; late < 2; late++)
 		for (uint64_t more = 0; more <= 40; more += 20)
 			follow(&p, &iteration, capacity, more, late, name);
-	ahead = is_ahead(&p, &iteration, &plan->sched, gh200);
+	ahead = is_ahead(&p, &iteration, plan, gh200);
 	um_compiled_iteration_fini(&iteration);
-	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_AUTO) && !p.driver_evicts,
+	ok(!um_evict_policy_choose(&p, plan, v100, capacity, UM_EVICT_AUTO) && !p.driver_evicts,
 	   "%s: v100 evicts by the library", name);
-	ok(!um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_LIBRARY) && !p.driver_evicts,
+	ok(!um_evict_policy_choose(&p, plan, gh200, capacity, UM_EVICT_LIBRARY) && !p.driver_evicts,
 	   "%s: the option disables it", name);
-	is_int(um_evict_policy_choose(&p, &plan->sched, gh200, capacity, UM_EVICT_AUTO), 0, "%s: gh200 rehearses it",
-	       name);
+	is_int(um_evict_policy_choose(&p, plan, gh200, capacity, UM_EVICT_AUTO), 0, "%s: gh200 rehearses it", name);
 	is_int(p.driver_evicts, ahead, "%s: with what is faster chosen", name);
 	um_compiled_plan_fini(&p);
 	is_int(um_compiled_plan_build(plan, capacity, &p), 0, "%s: builds again", name);
-	ok(!um_evict_policy_choose(&p, &plan->sched, v100, capacity, UM_EVICT_DRIVER) && p.driver_evicts,
+	ok(!um_evict_policy_choose(&p, plan, v100, capacity, UM_EVICT_DRIVER) && p.driver_evicts,
 	   "%s: on v100 where it must be", name);
 	um_compiled_plan_fini(&p);
 	return 0;

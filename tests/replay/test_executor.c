@@ -255,7 +255,7 @@ static void leaves_to_driver(uint64_t (*at)[2], int n, int astray, int anew)
 	um_compiled_plan_init(&s.program);
 	um_cursor_init(&s.cursor);
 	if (um_null_open(&s.gpu, 1ull << 30, 0) || um_compiled_plan_build(&s.plan, 3, &s.program) ||
-	    um_evict_policy_choose(&s.program, &s.plan.sched, gh200, 3, UM_EVICT_DRIVER) ||
+	    um_evict_policy_choose(&s.program, &s.plan, gh200, 3, UM_EVICT_DRIVER) ||
 	    um_cursor_follow(&s.cursor, &s.plan.sched) || um_executor_open(&s.ex, s.gpu, &host))
 		tap_bail("set-up");
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);

@@ -28,7 +28,7 @@ static uint64_t rehearsed(const struct um_plan *plan, uint64_t blocks, const str
 	uint64_t ns = 0;
 
 	um_compiled_plan_init(&p);
-	if (um_compiled_plan_build_steady(plan, blocks, &p) || um_rehearse(&p, &plan->sched, profile, &ns))
+	if (um_compiled_plan_build_steady(plan, blocks, &p) || um_rehearse(&p, plan, profile, &ns))
 		tap_bail("no memory");
 	um_compiled_plan_fini(&p);
 	return ns;
@@ -111,6 +111,70 @@ static void dropped(void)
 	um_plan_fini(&plan);
 }
 
+/* Accesses over the link take the link's time. */
+static void remote(void)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, 4 * MIB2, -1, -1);
+	make_op(&plan, "look up", SLOTS(0), UM_READ);
+	plan.sched.uses.at[0].touched = MIB2;
+	for (int i = 0; i < 2; i++) {
+		make_hint(&plan, UM_HINT_ADVISE, 0, 0, 0, 4 * MIB2);
+		plan.hints.at[i].advice = i ? UM_ADVICE_ACCESSED_BY : UM_ADVICE_PREFERRED;
+	}
+	plan.remote = MIB2 * 200000; /* a block in 5,000 ns */
+	is_u64(rehearsed(&plan, 1, &p), 5000, "an op takes the link's time for what it touches on the host");
+	plan.remote = MIB2 * 2000000;
+	is_u64(rehearsed(&plan, 1, &p), 1000, "a fast link does not delay the op");
+	um_plan_fini(&plan);
+}
+
+/* The driver pages an op of three blocks with memory for two; another op needs two blocks. */
+static void paged(void)
+{
+	struct um_profile p = link_alone();
+	struct um_compiled_plan program;
+	uint32_t drops = 0, copies = 0, faults = 0;
+	uint64_t ns;
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, 3 * MIB2, 0, 1);
+	make_slot(&plan, BASE + 3 * MIB2, 2 * MIB2, -1, -1);
+	make_op(&plan, "large", SLOTS(0), UM_WRITE);
+	make_op(&plan, "small", SLOTS(1), UM_UPDATE);
+	make_hint(&plan, UM_HINT_EVICT, 0, 1, 0, 2 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 2 * MIB2);
+	plan.sched.ops.at[0].paged = 1;
+	um_compiled_plan_init(&program);
+	if (um_compiled_plan_build(&plan, 2, &program))
+		tap_bail("no memory");
+
+	const struct um_compiled_iteration *steady = &program.iterations[UM_COMPILED_PLAN_STEADY];
+
+	for (size_t i = 0; i < steady->actions.n; i++) {
+		const struct um_action *a = &steady->actions.at[i];
+
+		drops += a->kind == UM_ACTION_DISCARD;
+		copies += a->kind == UM_ACTION_DROP_WITH_COPY;
+	}
+	faults = steady->faults.n == 1 && steady->faults.at[0].op == 0 ? steady->faults.at[0].blocks : 0;
+	ok(faults > 0 && !steady->faults.at[0].copied, "the large op faults on %u blocks without content", faults);
+	ok(copies && drops < 3, "blocks that it will fault on are copied out, not discarded: %u, and %u", copies,
+	   drops);
+	um_compiled_plan_fini(&program);
+	ns = rehearsed(&plan, 2, &p);
+	p.c_batch = 10000;
+	is_u64(rehearsed(&plan, 2, &p), ns + (faults + 2) / 3 * 3 * 10000ull, "three batches serve three blocks");
+	p.c_batch = 0;
+	p.c_blk = 10000;
+	is_u64(rehearsed(&plan, 2, &p), ns + faults * 30000ull, "each block is visited three times");
+	um_plan_fini(&plan);
+}
+
 static int keep_plan(void *user, struct um_plan *plan)
 {
 	uint64_t *ns = user;
@@ -156,6 +220,8 @@ int main(void)
 	turns();
 	read_mostly();
 	dropped();
+	remote();
+	paged();
 	for (int i = 0; i < 3; i += tap_step(3)) {
 		/* The faster the link, the more it matters who of several workers comes first. */
 		uint64_t percent = i < 2 ? 2 : 6;
