@@ -294,6 +294,8 @@ struct umadv_stats {
 	/* hints_issued and prefetch_bytes by source: the plan, ops that are predicted without one, the op at hand */
 	uint64_t hints_scheduled, hints_predicted, hints_announced;
 	uint64_t prefetch_scheduled_bytes, prefetch_predicted_bytes, prefetch_announced_bytes;
+	uint64_t kept_bytes; /* discards that were replaced by copies: the program might have needed the content */
+	uint64_t played_ns; /* measured time of a steady iteration under the current plan; 0: not measured yet */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

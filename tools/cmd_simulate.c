@@ -162,7 +162,7 @@ static void print_csv(struct output *out, const struct run *run)
 		fprintf(out->to, "trace,profile,oversubscribe,budget_bytes,strategy,%s%s\r\n",
 			each ? PLAY_ITERATION_CSV
 			     : "steady_ns,in_core_ns,faults,h2d_bytes,d2h_bytes,stall_ns,hints,peak_resident_bytes,"
-			       "first_hinted_iteration,planned_ns",
+			       "first_hinted_iteration,planned_ns,played_ns",
 			!each && run->args->bound ? ",bound_ns" : "");
 	out->csv_heading = 1;
 	for (size_t i = 0; each && i < r->iterations.n; i++) {
@@ -183,6 +183,9 @@ static void print_csv(struct output *out, const struct run *run)
 	fputc(',', out->to);
 	if (r->planned_ns)
 		fprintf(out->to, "%llu", (unsigned long long)r->planned_ns);
+	fputc(',', out->to);
+	if (r->played_ns)
+		fprintf(out->to, "%llu", (unsigned long long)r->played_ns);
 	if (run->args->bound && run->bound_ns)
 		fprintf(out->to, ",%llu", (unsigned long long)run->bound_ns);
 	else if (run->args->bound)
@@ -230,6 +233,9 @@ static int add_json(struct output *out, const struct run *run)
 	if (!err)
 		err = json_object_set_new(o, "planned_ns",
 					  r->planned_ns ? json_integer((json_int_t)r->planned_ns) : json_null());
+	if (!err)
+		err = json_object_set_new(o, "played_ns",
+					  r->played_ns ? json_integer((json_int_t)r->played_ns) : json_null());
 	if (!err && r->predicted_ns)
 		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
 	if (!err && run->args->per_iteration)

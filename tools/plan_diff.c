@@ -74,7 +74,7 @@ static int head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 
 		table_cell(&t, "%c", "AB"[i]);
 		table_cell(&t, "%.3f", (double)v->figures.ns / 1e6);
-		table_cell(&t, "%.3f", (double)v->plan.predicted_ns / 1e6);
+		table_cell(&t, "%.3f", (double)um_plan_expected_ns(&v->plan) / 1e6);
 		table_cell(&t, "%.1f", MIB(v->figures.h2d_bytes));
 		table_cell(&t, "%.1f", MIB(v->figures.d2h_bytes));
 		table_cell(&t, "%.1f", MIB(v->figures.peak_bytes));

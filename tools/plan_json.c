@@ -29,7 +29,7 @@ json_t *plan_json_figures(const struct plan_view *v)
 			 (json_int_t)p->hints.n, "budget_bytes", (json_int_t)p->budget, "peak_bytes",
 			 (json_int_t)f->peak_bytes, "h2d_bytes", (json_int_t)f->h2d_bytes, "d2h_bytes",
 			 (json_int_t)f->d2h_bytes, "ns", (json_int_t)f->ns, "stall_ns", (json_int_t)f->stall_ns,
-			 "predicted_ns", (json_int_t)p->predicted_ns, "bound_ns",
+			 "predicted_ns", (json_int_t)um_plan_expected_ns(p), "bound_ns",
 			 p->bound_ns ? json_integer((json_int_t)p->bound_ns) : json_null());
 }
 

@@ -71,8 +71,10 @@ static void show_header(const struct plan_view *v, FILE *to)
 	show_advice(to, p);
 	show_paged(to, p);
 	table_wrapf(to, 0, 11,
-		    "time       %.3f ms carried out, %.3f ms predicted; in core %.3f ms (x %.3f), stalls %.3f ms",
-		    (double)f->ns / 1e6, (double)p->predicted_ns / 1e6, (double)core / 1e6,
+		    "time       %.3f ms for ops and copies, %.3f ms predicted%s; in core %.3f ms (x %.3f), stalls "
+		    "%.3f ms",
+		    (double)f->ns / 1e6, (double)um_plan_expected_ns(p) / 1e6,
+		    p->rehearsed_ns ? " with the driver's work" : "", (double)core / 1e6,
 		    core ? (double)f->ns / (double)core : 0, (double)f->stall_ns / 1e6);
 	if (p->bound_ns)
 		fprintf(to, "bound      %.3f ms (x %.3f)\n", (double)p->bound_ns / 1e6,

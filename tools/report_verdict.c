@@ -24,7 +24,7 @@ static int keep(void *user, struct um_plan *plan)
 	struct um_verdict *v = user;
 	int err = bound_plan(plan, &settings);
 
-	v->plan_ns = plan->predicted_ns;
+	v->plan_ns = um_plan_expected_ns(plan);
 	v->bound_ns = plan->bound_ns;
 	return err;
 }

@@ -68,6 +68,8 @@ static void write_header(struct um_out *o, const struct um_plan *p)
 		key_u64(o, ",\"remote\":", p->remote);
 	um_out_key_str(o, ",\"strategy\":", p->strategy);
 	key_u64(o, ",\"predicted_ns\":", p->predicted_ns);
+	if (p->rehearsed_ns)
+		key_u64(o, ",\"rehearsed_ns\":", p->rehearsed_ns);
 	key_u64(o, ",\"in_core_ns\":", p->in_core_ns);
 	if (p->bound_ns)
 		key_u64(o, ",\"bound_ns\":", p->bound_ns);

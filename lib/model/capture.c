@@ -22,14 +22,16 @@ const char *const um_library_count_keys[UM_LIBRARY_COUNTS] = {"ops",
 							      "prefetch_scheduled_bytes",
 							      "prefetch_predicted_bytes",
 							      "prefetch_announced_bytes",
+							      "kept_bytes",
 							      "counted_h2d_bytes",
 							      "counted_d2h_bytes",
 							      "counted_gpu_faults",
 							      "counted_cpu_faults",
 							      "counters_summed",
 							      "counters_lost"};
-const char *const um_library_level_keys[UM_LIBRARY_LEVELS] = {
-	"plan_ns", "in_core_ns", "plan_peak_bytes", "tensors_live", "live_bytes", "live_peak_bytes", "measured_ops"};
+const char *const um_library_level_keys[UM_LIBRARY_LEVELS] = {"plan_ns",      "in_core_ns", "plan_peak_bytes",
+							      "tensors_live", "live_bytes", "live_peak_bytes",
+							      "measured_ops", "played_ns"};
 
 void um_capture_init(struct um_capture *c)
 {

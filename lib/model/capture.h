@@ -63,6 +63,7 @@ enum um_library_count {
 	UM_LIBRARY_SCHEDULED_BYTES, /* prefetched, by source */
 	UM_LIBRARY_PREDICTED_BYTES,
 	UM_LIBRARY_ANNOUNCED_BYTES,
+	UM_LIBRARY_KEPT, /* bytes of planned discards that were copied instead */
 	UM_LIBRARY_H2D, /* from here on the driver's counters, with `counters`: bytes */
 	UM_LIBRARY_D2H,
 	UM_LIBRARY_GPU_FAULTS,
@@ -80,6 +81,7 @@ enum um_library_level {
 	UM_LIBRARY_LIVE, /* bytes */
 	UM_LIBRARY_LIVE_PEAK,
 	UM_LIBRARY_MEASURED, /* ops of the plan with measured times */
+	UM_LIBRARY_PLAYED_NS, /* measured time of an iteration of the current plan; 0: not measured */
 	UM_LIBRARY_LEVELS
 };
 

@@ -32,13 +32,20 @@ struct um_plan {
 	uint64_t budget; /* bytes of device memory the hints keep to */
 	uint64_t h2d, d2h; /* bytes/s that the plan assumes */
 	uint64_t remote; /* likewise, of ops' accesses over the link; 0: none */
-	uint64_t predicted_ns; /* steady iteration under these hints */
+	uint64_t predicted_ns; /* steady iteration under these hints: ops and copies only */
+	uint64_t rehearsed_ns; /* likewise, with the driver's work, as the library issues them; 0: not known */
 	uint64_t in_core_ns; /* with unlimited device memory: the sum of the ops' ns */
 	uint64_t bound_ns; /* proven lower bound, 0: none */
 	UM_VEC(struct um_hint) hints;
 	uint64_t *start; /* by op: start in a steady iteration, ns; one more entry. NULL: um_plan_prove was not
 			    called */
 };
+
+/* What an iteration is expected to take. */
+static inline uint64_t um_plan_expected_ns(const struct um_plan *p)
+{
+	return p->rehearsed_ns ? p->rehearsed_ns : p->predicted_ns;
+}
 
 void um_plan_init(struct um_plan *p);
 void um_plan_fini(struct um_plan *p);

@@ -89,8 +89,10 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
 									       : UM_ACTION_EVICT_OR_DROP;
 	else if (kind == UM_ACTION_DROP_WITH_COPY)
 		kind = UM_ACTION_EVICT;
-	else if (r.bytes && !(ex->gpu->caps.discard && (may = um_executor_may_discard(ex, r.addr, r.bytes, waits))))
+	else if (r.bytes && !(ex->gpu->caps.discard && (may = um_executor_may_discard(ex, r.addr, r.bytes, waits)))) {
 		kind = UM_ACTION_EVICT;
+		ex->kept_bytes += r.bytes;
+	}
 	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait);
 	if (!err && may > 1)
 		um_lanes_live(&ex->lanes);
@@ -553,48 +555,4 @@ void um_executor_report_hints(struct um_executor *ex)
 void um_executor_number(struct um_executor *ex, uint64_t op)
 {
 	ex->number = op;
-}
-
-int um_executor_active(const struct um_executor *ex)
-{
-	return ex->program != NULL;
-}
-
-int um_executor_stuck(const struct um_executor *ex)
-{
-	return atomic_load_explicit(&ex->lanes.stuck, memory_order_relaxed) >= UM_LANES_STUCK_MOST;
-}
-
-uint64_t um_executor_queued(const struct um_executor *ex)
-{
-	const uint64_t *by = ex->lanes.queued.hints;
-
-	return by[UM_HINT_SCHEDULED] + by[UM_HINT_PREDICTED] + by[UM_HINT_ANNOUNCED];
-}
-
-void um_executor_queued_by(const struct um_executor *ex, struct um_hints_by_source *to)
-{
-	for (int i = 0; i < UM_HINT_SOURCES; i++) {
-		to->hints[i] += ex->lanes.queued.hints[i];
-		to->prefetch_bytes[i] += ex->lanes.queued.prefetch_bytes[i];
-	}
-}
-
-void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out)
-{
-	const struct um_lanes *l = &ex->lanes;
-
-	out->issued = out->prefetch_bytes = 0;
-	for (int i = 0; i < UM_HINT_SOURCES; i++) {
-		struct um_hints_by_source *by = &out->issued_by;
-
-		by->hints[i] = atomic_load_explicit(&l->issued[i], memory_order_relaxed);
-		by->prefetch_bytes[i] = atomic_load_explicit(&l->prefetch_bytes[i], memory_order_relaxed);
-		out->issued += by->hints[i];
-		out->prefetch_bytes += by->prefetch_bytes[i];
-	}
-	out->refused = ex->read_mostly.refused + ex->host_resident.refused + atomic_load(&l->refused);
-	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
-	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);
-	out->dropped = l->dropped + atomic_load_explicit(&l->limit.refused, memory_order_relaxed);
 }

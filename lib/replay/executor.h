@@ -61,6 +61,7 @@ struct um_executor_room {
 struct um_executor_counts {
 	uint64_t issued, refused, dropped;
 	uint64_t prefetch_bytes, evict_bytes, discard_bytes;
+	uint64_t kept_bytes; /* planned discards that were copied instead: a live tensor may need the content */
 	struct um_hints_by_source issued_by;
 };
 
@@ -153,6 +154,8 @@ void um_executor_await_discards(struct um_executor *ex, uint64_t addr, uint64_t 
 
 int um_executor_stuck(const struct um_executor *ex); /* ops do not wait any more: see lanes.h */
 int um_executor_active(const struct um_executor *ex);
+/* The plan's current iteration is not its first. */
+int um_executor_is_warm(const struct um_executor *ex);
 uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever their results */
 void um_executor_queued_by(const struct um_executor *ex, struct um_hints_by_source *to); /* adds them by source */
 void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out);

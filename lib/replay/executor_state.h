@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * executor_state.h - the executor, for the files that it consists of: executor.c carries out plans, executor_direct.c
- * the requests of the horizon
+ * the requests of the horizon; executor_counts.c has its counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H
@@ -27,6 +27,7 @@ struct um_executor {
 	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */
 	int32_t gate_least; /* ops that wait, wait for at least this many ins */
 
+	uint64_t kept_bytes; /* struct um_executor_counts */
 	int awake; /* the workers expect requests */
 	uint64_t number; /* of the current op, if there is a listener */
 	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */

@@ -343,7 +343,7 @@ struct um_hints_by_source um_context_hints_by_source(const struct umadv *adv)
 	return sum;
 }
 
-void um_context_stats(const struct umadv *adv, struct umadv_stats *out)
+void um_context_stats(struct umadv *adv, struct umadv_stats *out)
 {
 	memset(out, 0, sizeof *out);
 	out->ops = adv->op.n;
@@ -355,5 +355,6 @@ void um_context_stats(const struct umadv *adv, struct umadv_stats *out)
 	um_tensors_stats(&adv->tensors, out);
 	um_replan_stats(&adv->replan, out);
 	out->plan_ns /= adv->iterations.period.length;
+	out->played_ns /= adv->iterations.period.length;
 	out->in_core_ns /= adv->iterations.period.length;
 }

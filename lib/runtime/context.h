@@ -106,7 +106,7 @@ int um_context_dead(struct umadv *adv, void *ptr);
 int um_context_transient(struct umadv *adv, void *ptr);
 int um_context_run(struct umadv *adv, um_stream stream, void (*fn)(void *), void *arg);
 int um_context_finish(struct umadv *adv);
-void um_context_stats(const struct umadv *adv, struct umadv_stats *out);
+void um_context_stats(struct umadv *adv, struct umadv_stats *out);
 uint64_t um_context_hints(const struct umadv *adv); /* hints so far, issued or still queued */
 struct um_hints_by_source um_context_hints_by_source(const struct umadv *adv);
 

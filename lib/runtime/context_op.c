@@ -345,6 +345,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	}
 	if (r->timer.state == UM_OP_TIMER_RUNS)
 		um_op_timer_stop_op(&r->timer, stream);
+	if (r->clock.due && !o->cpu)
+		um_replan_time(r, stream);
 	if (o->cpu)
 		replay_cpu(adv, &op, known ? NULL : info);
 	else if (r->executor)

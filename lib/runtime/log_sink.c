@@ -141,13 +141,14 @@ static void read_values(struct um_log_sinks *r, int last, const struct umadv_sta
 		[UM_LIBRARY_SCHEDULED_BYTES] = s.prefetch_scheduled_bytes - b->prefetch_scheduled_bytes,
 		[UM_LIBRARY_PREDICTED_BYTES] = s.prefetch_predicted_bytes - b->prefetch_predicted_bytes,
 		[UM_LIBRARY_ANNOUNCED_BYTES] = s.prefetch_announced_bytes - b->prefetch_announced_bytes,
+		[UM_LIBRARY_KEPT] = s.kept_bytes - b->kept_bytes,
 		[UM_LIBRARY_LOST] = r->lost,
 	};
 	const uint64_t current[UM_LIBRARY_LEVELS] = {
 		[UM_LIBRARY_PLAN_NS] = s.plan_ns,	    [UM_LIBRARY_IN_CORE_NS] = s.in_core_ns,
 		[UM_LIBRARY_PLAN_PEAK] = s.plan_peak_bytes, [UM_LIBRARY_TENSORS] = s.tensors_live,
 		[UM_LIBRARY_LIVE] = s.bytes_live,	    [UM_LIBRARY_LIVE_PEAK] = s.bytes_live_peak,
-		[UM_LIBRARY_MEASURED] = s.measured,
+		[UM_LIBRARY_MEASURED] = s.measured,	    [UM_LIBRARY_PLAYED_NS] = s.played_ns,
 	};
 
 	memcpy(counts, increase, sizeof increase);

@@ -236,7 +236,7 @@ int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *
 }
 
 /* Compiles the plan. Evictions are left to the driver if that is faster. */
-int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, struct um_compiled_plan *program)
+int um_make_program(const struct um_plan_host *h, struct um_plan *plan, struct um_compiled_plan *program)
 {
 	uint64_t blocks = h->device->budget / UM_BLOCK_BYTES;
 	int err = um_compiled_plan_build(plan, blocks, program);
@@ -249,6 +249,8 @@ int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, st
 			policy = UM_EVICT_LIBRARY; /* the driver's evictions cannot be foreseen, or come too late */
 	if (!err)
 		err = um_evict_policy_choose(program, plan, &h->device->profile, blocks, policy);
+	if (!err)
+		err = um_rehearse(program, plan, &h->device->profile, &plan->rehearsed_ns);
 	if (err)
 		um_compiled_plan_fini(program);
 	return err;

@@ -33,7 +33,7 @@ int um_make_schedule(struct um_schedule *s, uint32_t *n_iterations);
 int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *plan, struct um_plan_figures *figures,
 		 char *why, size_t size);
 
-/* 0 or -ENOMEM. `program` is initialised. */
-int um_make_program(const struct um_plan_host *h, const struct um_plan *plan, struct um_compiled_plan *program);
+/* Fills rehearsed_ns of the plan. 0 or -ENOMEM. `program` is initialised. */
+int um_make_program(const struct um_plan_host *h, struct um_plan *plan, struct um_compiled_plan *program);
 
 #endif

@@ -26,6 +26,8 @@ static void drop_plan(struct um_replan *r, int followed)
 	um_cursor_drop(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
+	um_plan_clock_reset(&r->clock);
+	memset(&r->gap, 0, sizeof r->gap);
 	r->n_iterations = 1;
 	r->iteration = 0;
 	r->replans = 0;
@@ -163,7 +165,7 @@ static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 	measure(r);
 	um_notices_log(r->notices, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
-		       r->plan.sched.ops.n, r->plan.hints.n, (double)r->plan.predicted_ns / 1e6,
+		       r->plan.sched.ops.n, r->plan.hints.n, (double)r->plan.rehearsed_ns / 1e6,
 		       (double)r->plan.in_core_ns / 1e6, (unsigned long long)(r->plan_peak_bytes >> 20),
 		       (unsigned long long)(r->host.device->budget >> 20));
 	log_paged(r);
@@ -307,6 +309,56 @@ static void count_ended(struct um_replan *r)
 	r->followed = r->left = 0;
 }
 
+static void add_counts(struct um_executor_counts *to, const struct um_executor_counts *c)
+{
+	to->issued += c->issued;
+	to->refused += c->refused;
+	to->dropped += c->dropped;
+	to->prefetch_bytes += c->prefetch_bytes;
+	to->evict_bytes += c->evict_bytes;
+	to->discard_bytes += c->discard_bytes;
+	to->kept_bytes += c->kept_bytes;
+	for (int i = 0; i < UM_HINT_SOURCES; i++) {
+		to->issued_by.hints[i] += c->issued_by.hints[i];
+		to->issued_by.prefetch_bytes[i] += c->issued_by.prefetch_bytes[i];
+	}
+}
+
+static struct um_executor_counts counts_of(const struct um_replan *r)
+{
+	struct um_executor_counts sum = r->counts, c;
+
+	if (r->executor) {
+		um_executor_counts(r->executor, &c);
+		add_counts(&sum, &c);
+	}
+	return sum;
+}
+
+/* Takes a new measurement of the plan's iterations. It is judged only if the plan's times of ops are known: otherwise
+ * another plan will be made. `last`: there will be no other. */
+static void check_clock(struct um_replan *r, int last)
+{
+	int is_new = um_plan_clock_read(&r->clock);
+
+	if ((is_new || (last && r->gap.measurements == 1)) && (!r->host.device->real || r->measured))
+		um_plan_gap_check(&r->gap, &r->clock, r->plan.rehearsed_ns, r->misplaced, last, r->notices);
+}
+
+/* The plan's current iteration ended; the next one may be measured. */
+static void time_iteration(struct um_replan *r, int followed)
+{
+	if (r->executor)
+		um_plan_clock_iteration(&r->clock, followed, um_executor_is_warm(r->executor));
+}
+
+void um_replan_time(struct um_replan *r, um_stream stream)
+{
+	struct um_executor_counts counts = counts_of(r);
+
+	um_plan_clock_record(&r->clock, stream, &counts);
+}
+
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
@@ -318,6 +370,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	struct um_schedule s;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
+	check_clock(r, 0);
 	um_schedule_init(&s);
 	l.err = um_learner_feed(&r->learner, last, &s, &l.changed);
 	r->repetitions = last->signature == r->last_signature ? r->repetitions + 1 : 0;
@@ -343,6 +396,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)
 		count_ended(r);
 	other = apply(r, event, &s);
+	time_iteration(r, l.followed);
 	um_schedule_fini(&s);
 	return other;
 }
@@ -433,6 +487,7 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	um_compiled_plan_init(&r->program);
 	um_cursor_init(&r->cursor);
 	um_op_timer_init(&r->timer, host->device->gpu);
+	um_plan_clock_init(&r->clock, host->device->gpu);
 	return um_learner_init(&r->learner);
 }
 
@@ -451,33 +506,9 @@ int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 	return err == -ENOMEM ? err : 0;
 }
 
-static void add_counts(struct um_executor_counts *to, const struct um_executor_counts *c)
-{
-	to->issued += c->issued;
-	to->refused += c->refused;
-	to->dropped += c->dropped;
-	to->prefetch_bytes += c->prefetch_bytes;
-	to->evict_bytes += c->evict_bytes;
-	to->discard_bytes += c->discard_bytes;
-	for (int i = 0; i < UM_HINT_SOURCES; i++) {
-		to->issued_by.hints[i] += c->issued_by.hints[i];
-		to->issued_by.prefetch_bytes[i] += c->issued_by.prefetch_bytes[i];
-	}
-}
-
-static struct um_executor_counts counts_of(const struct um_replan *r)
-{
-	struct um_executor_counts sum = r->counts, c;
-
-	if (r->executor) {
-		um_executor_counts(r->executor, &c);
-		add_counts(&sum, &c);
-	}
-	return sum;
-}
-
 void um_replan_close_executor(struct um_replan *r)
 {
+	check_clock(r, 1);
 	r->counts = counts_of(r);
 	um_executor_close(r->executor);
 	r->executor = NULL;
@@ -486,6 +517,7 @@ void um_replan_close_executor(struct um_replan *r)
 void um_replan_fini(struct um_replan *r)
 {
 	um_op_timer_fini(&r->timer);
+	um_plan_clock_fini(&r->clock);
 	um_learner_fini(&r->learner);
 	um_cursor_fini(&r->cursor);
 	um_compiled_plan_fini(&r->program);
@@ -493,9 +525,11 @@ void um_replan_fini(struct um_replan *r)
 	um_plan_fini(&r->warm);
 }
 
-void um_replan_stats(const struct um_replan *r, struct umadv_stats *out)
+void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 {
 	struct um_executor_counts c = counts_of(r);
+
+	check_clock(r, 0);
 
 	out->plans = r->n_plans;
 	out->divergences = r->n_left;
@@ -505,13 +539,15 @@ void um_replan_stats(const struct um_replan *r, struct umadv_stats *out)
 	out->prefetch_bytes = c.prefetch_bytes;
 	out->evict_bytes = c.evict_bytes;
 	out->discard_bytes = c.discard_bytes;
+	out->kept_bytes = c.kept_bytes;
 	out->hints_scheduled = c.issued_by.hints[UM_HINT_SCHEDULED];
 	out->hints_predicted = c.issued_by.hints[UM_HINT_PREDICTED];
 	out->hints_announced = c.issued_by.hints[UM_HINT_ANNOUNCED];
 	out->prefetch_scheduled_bytes = c.issued_by.prefetch_bytes[UM_HINT_SCHEDULED];
 	out->prefetch_predicted_bytes = c.issued_by.prefetch_bytes[UM_HINT_PREDICTED];
 	out->prefetch_announced_bytes = c.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED];
-	out->plan_ns = r->plan.predicted_ns / (r->n_iterations ? r->n_iterations : 1);
+	out->plan_ns = r->plan.sched.ops.n ? r->plan.rehearsed_ns / r->n_iterations : 0;
+	out->played_ns = r->clock.ns / (r->n_iterations ? r->n_iterations : 1);
 	out->in_core_ns = r->plan.in_core_ns / (r->n_iterations ? r->n_iterations : 1);
 	out->plan_peak_bytes = r->plan_peak_bytes;
 	out->measured = r->measured;

@@ -18,6 +18,8 @@
 #include "runtime/follow_state.h"
 #include "runtime/make_plan.h"
 #include "runtime/op_timer.h"
+#include "runtime/plan_clock.h"
+#include "runtime/plan_gap.h"
 
 #define UM_MAX_REPLANS 3 /* new plans of one schedule */
 #define UM_MAX_GUESSES 2 /* wrong guesses in a row; after them only a pattern that occurred twice is planned */
@@ -43,6 +45,8 @@ struct um_replan {
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */
 	uint64_t timer_signature; /* of the schedule that it measures or has measured */
+	struct um_plan_clock clock; /* of the plan's steady iterations */
+	struct um_plan_gap gap;
 	uint64_t measured; /* measured ops of an iteration of the plan */
 	uint64_t plan_peak_bytes, n_plans, n_left;
 	struct um_executor_counts counts; /* of hints issued without the executor, or by a closed executor */
@@ -81,6 +85,9 @@ void um_replan_leave(struct um_replan *r, uint64_t number);
  * 1: the plan may evict what was resident. */
 int um_replan_first_op(struct um_replan *r);
 
+/* The first op of the plan's next iteration, or the first one after it, is about to be launched. */
+void um_replan_time(struct um_replan *r, um_stream stream);
+
 /* 1: the program is running. */
 static inline int um_replan_hints(const struct um_replan *r)
 {
@@ -96,6 +103,6 @@ static inline int um_replan_evicts(const struct um_replan *r)
 	return first->n_out || first->n_drop || steady->n_out || steady->n_drop;
 }
 
-void um_replan_stats(const struct um_replan *r, struct umadv_stats *out);
+void um_replan_stats(struct um_replan *r, struct umadv_stats *out);
 
 #endif

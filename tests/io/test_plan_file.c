@@ -151,7 +151,8 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 	ok(same_ops(&a.sched, &b.sched), "the ops are the same after writing");
 	ok(same_hints(&a, &b), "the hints are the same after writing");
 	ok(a.sched.signature == b.sched.signature && a.budget == b.budget && a.h2d == b.h2d && a.d2h == b.d2h &&
-		   a.predicted_ns == b.predicted_ns && a.in_core_ns == b.in_core_ns && a.bound_ns == b.bound_ns,
+		   a.predicted_ns == b.predicted_ns && a.rehearsed_ns == b.rehearsed_ns &&
+		   a.in_core_ns == b.in_core_ns && a.bound_ns == b.bound_ns,
 	   "the numbers are the same after writing");
 	ok(same_text(a.source, b.source) && same_text(a.workload, b.workload) && same_text(a.profile, b.profile) &&
 		   same_text(a.strategy, b.strategy),

@@ -35,7 +35,8 @@ is "$(cd "$tmp" && plan --show a.umplan)" "a.umplan: small on toy, by hand
 schedule   3 ops, 3 slots, 5 hints, signature 00000000000000ab
 memory     8.0 MiB budget, 8.0 MiB resident at most, 12.0 MiB alive at most (1.50x) at op 1 'side'
 link       1.05 GB/s in, 1.05 GB/s out; copied 4.0 MiB in, 4.0 MiB out
-time       11.000 ms carried out, 11.000 ms predicted; in core 3.000 ms (x 3.667), stalls 8.000 ms
+time       11.000 ms for ops and copies, 11.000 ms predicted; in core 3.000 ms (x 3.667), stalls
+           8.000 ms
 
 Tensors that take most of the link's time:
 tensor  role  link ms  in MiB  out MiB  size MiB

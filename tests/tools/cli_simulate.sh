@@ -26,7 +26,7 @@ ok "five workloads are simulated at 1.5x on v100" \
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
 	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints in_core_ns irregular \
-		oversubscribe peak_resident_bytes planned_ns profile stall_ns steady_ns strategy \
+		oversubscribe peak_resident_bytes planned_ns played_ns profile stall_ns steady_ns strategy \
 		sum_ns)trace" "the keys of a run"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["faults"]])')" "[]" \
 	"lookahead: no fault in a steady iteration"
@@ -172,7 +172,8 @@ simulate "$data/cg_laplace3d.umtrace.gz" --budget 776MiB --strategy on-demand,lo
 is "$(wc -l <"$tmp/c.csv")" 3 "csv: a heading and a row per run"
 is "$(head -n 1 "$tmp/c.csv" | tr -d '\r')" \
 	"$(printf '%s,' trace profile oversubscribe budget_bytes strategy steady_ns in_core_ns faults h2d_bytes \
-		d2h_bytes stall_ns hints peak_resident_bytes first_hinted_iteration)planned_ns" "csv: its columns"
+		d2h_bytes stall_ns hints peak_resident_bytes first_hinted_iteration \
+		planned_ns)played_ns" "csv: its columns"
 like "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5)" "^lookahead +[0-9.]+ +[0-9.]+ +0 " \
 	"the table has lookahead without faults"
 cat >"$tmp/my.profile" <<-EOF

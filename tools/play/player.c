@@ -545,6 +545,7 @@ static int too_small(uint64_t budget, char *why, size_t size)
 int um_play(const struct um_trace *trace, const struct um_play_options *o, struct um_play_result *out)
 {
 	struct play p = {.trace = trace, .o = o, .out = out, .iteration = UINT64_MAX, .driver = driver_of(o->strategy)};
+	struct umadv_stats stats;
 	int err;
 
 	memset(out, 0, sizeof *out);
@@ -571,8 +572,11 @@ int um_play(const struct um_trace *trace, const struct um_play_options *o, struc
 		err = play_all(&p);
 	if (!err)
 		err = collect(&p);
-	if (!err && p.adv->replan.plan.sched.ops.n)
-		out->planned_ns = p.adv->replan.plan.predicted_ns;
+	if (!err) {
+		um_context_stats(p.adv, &stats);
+		out->planned_ns = stats.plan_ns;
+		out->played_ns = stats.played_ns;
+	}
 	if (!err && (o->save_plan || o->planned))
 		err = save(&p);
 	if (p.driving)

@@ -87,6 +87,7 @@ struct um_play_result {
 	uint64_t steady_ns, in_core_ns, faults, stall_ns, h2d_bytes, d2h_bytes, hints, peak_resident_bytes;
 	int64_t first_hinted_iteration; /* -1: none */
 	uint64_t planned_ns; /* predicted iteration of the last followed plan; 0: none */
+	uint64_t played_ns; /* measured steady iteration under that plan; 0: none */
 	struct um_plan_figures plan; /* of the plan that was saved */
 	uint64_t predicted_ns; /* predicted iteration of the played plan (plan_player.h); else 0 */
 	char why[256]; /* why it could not be played: one line */
