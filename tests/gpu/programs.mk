@@ -30,7 +30,7 @@ inc = -I$(SRC)/lib -I$(SRC)/tools -I$(SRC) -I$(SRC)/include -I$(SRC)/tests -I$(S
 comma = ,
 host = -Wall,-Wextra$(if $(SANITIZE),$(comma)$(SANITIZE))
 
-tests = correct facts same special speed
+tests = correct facts hazards same special speed
 examples = cg stencil train
 PROGRAMS ?= $(tests) $(examples)
 headers = $(wildcard $(SRC)/tests/gpu/*.h $(SRC)/examples/*.h $(SRC)/include/*.h)
@@ -70,7 +70,10 @@ $(OUT)/%.o: $(SRC)/examples/%.cu $(headers)
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 $(NVCCFLAGS) $(ARCH) $(inc) -Xcompiler $(host) -c -o $@ $<
 
-link = $(NVCC) $(ARCH) $(if $(SANITIZE),-Xcompiler $(SANITIZE)) -o $@ $< $(um) $(libs) -lpthread -ldl
+# Names of functions in stacks.
+$(OUT)/hazards-static $(OUT)/hazards-shared: export_names = -Xlinker -export-dynamic
+
+link = $(NVCC) $(ARCH) $(if $(SANITIZE),-Xcompiler $(SANITIZE)) -o $@ $< $(um) $(libs) $(export_names) -lpthread -ldl
 
 $(OUT)/%-static: $(OUT)/%.o $(um)
 	$(link) -cudart static $(if $(STANDIN),-L$(STANDIN)/rt13/.libs)
