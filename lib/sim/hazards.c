@@ -145,20 +145,17 @@ void um_sim_queue_begun(struct um_sim *sim, const struct um_sim_stream *s, uint6
 		sim->hardware[um_sim_queue_of(sim, s)] = um_sim_later(sim->hardware[um_sim_queue_of(sim, s)], t);
 }
 
-static size_t unfinished(const struct um_sim *sim, const struct um_sim_stream *s)
-{
-	return s->queue.n - s->first + (s->ready > sim->app);
-}
-
+/* What runs on the device has left its queue, except without a limit on the queues: there it counts, by the program's
+ * clock. Otherwise room would come without an event. */
 int um_sim_queue_is_full(const struct um_sim *sim, const struct um_sim_stream *s)
 {
-	size_t depth = sim->opt.hazards.depth ? sim->opt.hazards.depth : UM_SIM_QUEUE, n = 0;
+	size_t depth = sim->opt.hazards.depth, n = 0;
 
-	if (!sim->hardware || !sim->opt.hazards.depth)
-		return unfinished(sim, s) >= depth;
+	if (!depth)
+		return s->queue.n - s->first + (s->ready > sim->app) >= UM_SIM_QUEUE;
 	for (const struct um_sim_stream *o = sim->streams; o; o = o->next)
-		if (um_sim_queue_of(sim, o) == um_sim_queue_of(sim, s))
-			n += unfinished(sim, o);
+		if (o == s || (sim->hardware && um_sim_queue_of(sim, o) == um_sim_queue_of(sim, s)))
+			n += o->queue.n - o->first;
 	return n >= depth;
 }
 

@@ -29,8 +29,8 @@
 /* How a program can hang on a GPU. All off: streams are independent, and calls wait for the device only. */
 struct um_sim_hazards {
 	unsigned queues; /* hardware queues, which streams use in turn; 0: a queue for each stream */
-	unsigned depth; /* commands in a hardware queue (without `queues`: in a stream); a call for one more waits. 0:
-			   UM_SIM_QUEUE in a stream, and no limit for workers */
+	unsigned depth; /* commands that have not begun in a hardware queue (without `queues`: in a stream); a call for
+			   one more waits. 0: UM_SIM_QUEUE in a stream, and no limit for workers */
 	int locks; /* a call that waits for room or for all work of the device (frees, modules) holds the driver's lock:
 		      other calls that enqueue, allocate or free wait, and workers stand still */
 	int lazy; /* the first launch of each kernel waits for all work of the device, as loading a module does */

@@ -176,11 +176,11 @@ static void false_dependency(void)
 static void launch_queue(void)
 {
 	open_sim("depth=8", 0);
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 9; i++)
 		run(a, 1);
-	is_u64(um_sim_now(gpu) / MS, 0, "eight launches find room in a queue of eight");
+	is_u64(um_sim_now(gpu) / MS, 0, "a launch begins, and eight find room in a queue of eight");
 	run(a, 1);
-	is_u64(um_sim_now(gpu) / MS, 1, "the ninth waits for the end of the first");
+	is_u64(um_sim_now(gpu) / MS, 1, "the next one waits for the end of the first");
 	run(b, 1);
 	is_u64(um_sim_now(gpu) / MS, 1, "another stream has room of its own");
 	wait_value(b);
