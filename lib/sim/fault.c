@@ -96,25 +96,31 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 	return take;
 }
 
-uint32_t um_sim_grow_gpu(const struct um_sim_block *b, uint32_t faulted)
+/* Up to driver 580 the density rule also brings pages away from their preferred location. */
+int um_sim_adds_away(const struct um_sim *sim)
+{
+	return sim->profile.driver < 590;
+}
+
+uint32_t um_sim_grow_gpu(const struct um_sim *sim, const struct um_sim_block *b, uint32_t faulted)
 {
 	uint32_t piece = um_sim_piece(b, faulted);
 
 	if (!((b->gpu | b->cpu) & piece) && faulted & b->pref_gpu)
 		return faulted | (piece & ~um_sim_thrash_pages(b));
-	if (faulted & b->pref_cpu)
+	if (faulted & b->pref_cpu && !um_sim_adds_away(sim))
 		return faulted;
 	return faulted | dense(b, b->gpu, faulted);
 }
 
-uint32_t um_sim_grow_cpu(const struct um_sim_block *b, uint32_t faulted)
+uint32_t um_sim_grow_cpu(const struct um_sim *sim, const struct um_sim_block *b, uint32_t faulted)
 {
 	uint32_t piece = um_sim_piece(b, faulted), had = b->cpu & b->cmap;
 
 	if (!((b->gpu | b->cpu) & piece) && faulted & b->pref_cpu)
 		return faulted | (piece & ~um_sim_thrash_pages(b));
-	if (faulted & b->pref_gpu)
-		return faulted; /* never away from the preferred location */
+	if (faulted & b->pref_gpu && !um_sim_adds_away(sim))
+		return faulted;
 	return faulted | (dense(b, b->cpu, faulted) & ~had); /* mapped pages are not mapped again */
 }
 
@@ -145,7 +151,7 @@ static void map_local(struct um_sim *sim, struct um_sim_block *b, uint32_t regio
 static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t local,
 		       uint32_t write, uint64_t *t)
 {
-	uint32_t region = um_sim_grow_gpu(b, local), come = region & ~b->gpu;
+	uint32_t region = um_sim_grow_gpu(sim, b, local), come = region & ~b->gpu;
 	int attached = b->chunk, err;
 
 	*t += come ? sim->profile.c_blk : sim->profile.c_perm;
@@ -160,7 +166,7 @@ static int serve_local(struct um_sim *sim, struct um_sim_block *b, const struct 
 static void serve_remote(struct um_sim *sim, struct um_sim_block *b, const struct um_sim_faulted *f, uint32_t remote,
 			 uint64_t *t)
 {
-	uint32_t region = um_sim_grow_cpu(b, remote);
+	uint32_t region = um_sim_grow_cpu(sim, b, remote);
 
 	*t += sim->profile.c_perm;
 	um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, f, t);

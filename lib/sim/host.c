@@ -25,12 +25,12 @@ void um_sim_cpu_touch(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 			continue;
 		}
 		*t = um_sim_later(*t, sim->writer_until) + sim->profile.c_cpuf;
-		faults = disc || page & b->pref_gpu & b->gpu ? UM_SIM_SUBPAGES : 1;
+		faults = disc || (page & b->pref_gpu & b->gpu && !um_sim_adds_away(sim)) ? UM_SIM_SUBPAGES : 1;
 		sim->tally.cpu_faults += faults;
 		um_sim_ledger_cpu_fault(sim, b->mem, faults);
 		um_sim_watch_cpu_faults(sim, b, page, from, faults, *t - sim->profile.c_cpuf);
 		*t += disc ? (faults - 1) * sim->profile.c_cpuf : 0;
-		region = um_sim_grow_cpu(b, page);
+		region = um_sim_grow_cpu(sim, b, page);
 		um_sim_log_block(sim, *t, "cpu-fault", b, um_sim_count(region));
 		f = (struct um_sim_faulted){page, faults > 1 ? page : 0};
 		um_sim_to_cpu(sim, b, region, UM_SIM_COHERENCE, &f, t);

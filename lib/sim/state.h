@@ -385,8 +385,9 @@ uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted, unsig
 /* The piece of the block that has the lowest of `pages`: to the driver a block of its own. */
 uint32_t um_sim_piece(const struct um_sim_block *b, uint32_t pages);
 /* Pages that a fault on `faulted`, all in one piece, brings to the GPU; that a fault on `page` brings to the CPU. */
-uint32_t um_sim_grow_gpu(const struct um_sim_block *b, uint32_t faulted);
-uint32_t um_sim_grow_cpu(const struct um_sim_block *b, uint32_t faulted);
+uint32_t um_sim_grow_gpu(const struct um_sim *sim, const struct um_sim_block *b, uint32_t faulted);
+uint32_t um_sim_grow_cpu(const struct um_sim *sim, const struct um_sim_block *b, uint32_t faulted);
+int um_sim_adds_away(const struct um_sim *sim); /* does a fault away from the preferred location bring more pages? */
 void um_sim_map(struct um_sim_block *b, uint32_t pages); /* in effect when the block's queued work is complete */
 void um_sim_arrive(struct um_sim_block *b, uint64_t t); /* at time `t`: late pages may have arrived */
 /* The pages of `want` (of those, `write` to be written) that need a fault at time `t`. */

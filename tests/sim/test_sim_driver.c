@@ -425,6 +425,29 @@ static void pinned_pages(void)
 	shut_fight();
 }
 
+/* CPU faults of a read of a block that is on the device, where it is preferred. */
+static uint64_t faults_away(uint64_t driver)
+{
+	struct um_tally t;
+	char *p;
+
+	profile.driver = driver;
+	open_sim(2);
+	p = managed(1);
+	advise(p, BLOCK, UM_ADV_SET_PREFERRED, um_on_device(0));
+	prefetch(p, BLOCK, um_on_device(0));
+	um_sim_host_touch(gpu, p, BLOCK, UM_READ);
+	um_sim_tally(gpu, &t);
+	shut_fight();
+	return t.cpu_faults;
+}
+
+static void away_from_the_preferred_location(void)
+{
+	is_u64(faults_away(590), 512, "away from the preferred location each 4 KiB faults since driver 590");
+	is_u64(faults_away(580), 6, "up to driver 580 the density rule works there, too");
+}
+
 int main(void)
 {
 	profile = *um_profile_find("v100");
@@ -438,5 +461,6 @@ int main(void)
 	thrashing_periods();
 	thrashing_lapse();
 	pinned_pages();
+	away_from_the_preferred_location();
 	return tap_done();
 }
