@@ -229,7 +229,8 @@ def document(rows, names, command, args):
            '    ' + command, '',
            '`x bound` is the time over a bound of the linear program on any plan; `planned` that of the plan alone, '
            'without', 'what the simulated driver adds. `x on-demand` and `x in-core`: how many times as fast as the '
-           'driver alone, and as', 'long as with all data resident. The summary is below the table.', '']
+           'driver alone, and as', 'long as with all data resident. The driver alone is shown with the pattern of '
+           'faults that is kindest to it. The', 'summary is below the table.', '']
     out += list(table(rows)) + ['', '## Summary', '', 'Geometric means over the cases that were played:', '']
     out += list(overview(rows, names, cases)) + list(notes_on_bounds(cases))
     if OURS in names and len(names) > 1:

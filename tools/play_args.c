@@ -94,6 +94,10 @@ const struct arg play_options[] = {
 	ARG(ARG_CHOICE, "evict", PLAY_SIMULATE, AT(evict), "POLICY", .words = "auto library driver",
 	    .help = "library: prefetch blocks to the host in advance; driver: let the driver evict them when memory is "
 		    "needed; auto (default): the faster one according to the profile"),
+	ARG(ARG_CHOICE, "pattern", PLAY_SIMULATE, AT(pattern), "PATTERN", .words = "each library narrow wide",
+	    .help = "how kernels touch missing memory: library (tiles of matrix products), narrow (one region at a "
+		    "time) or wide (all regions at once); each (default): on-demand with each of them, the least and "
+		    "the most time, and the others with library"),
 	ARG(ARG_REAL, "jitter", PLAY_SIMULATE, AT(jitter_percent), "PERCENT", .most = 99, .expected = "a percentage",
 	    .help = "vary the time of each kernel by up to PERCENT in each iteration; the sum of kernel times "
 		    "stays; figures are then means over the second half of the iterations (with 0, too)"),

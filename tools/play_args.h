@@ -29,6 +29,7 @@ struct play_args {
 	double jitter_percent; /* negative: not given */
 	struct um_jitter jitter;
 	int per_iteration;
+	int pattern; /* --pattern: 0 each, otherwise the pattern + 1 */
 	int bound; /* --bound */
 	int recompute; /* --recompute: the bound covers recomputation */
 	double bound_time; /* its time limit, seconds */

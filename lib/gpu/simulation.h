@@ -27,7 +27,7 @@ struct um_sim_kernel {
 	const struct um_touch *access; /* copied */
 	uint32_t n_access;
 	enum um_pattern pattern;
-	int announced; /* an announcement on the stream takes precedence over ns, access and pattern */
+	int announced; /* an announcement on the stream takes precedence over ns, access and a pattern of 0 */
 	int timed; /* ns takes precedence over the announcement: the kernel takes longer or shorter than announced */
 	void (*fn)(void *arg); /* runs on the host when simulated time reaches the kernel and its faults are served, or
 			          NULL. Must not call the simulator */

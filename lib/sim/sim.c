@@ -213,7 +213,8 @@ int um_sim_run(struct um_gpu *gpu, um_stream stream, const struct um_sim_kernel 
 			announced.ns = s->announced_ns;
 		announced.access = s->touches.at;
 		announced.n_access = (uint32_t)s->touches.n;
-		announced.pattern = s->announced_pattern;
+		if (!kernel->pattern)
+			announced.pattern = s->announced_pattern;
 		s->announced_ns = 0;
 	}
 	w = um_sim_walk_new(&announced);

@@ -41,7 +41,7 @@ for s in on-demand lookahead autoswap autoswap-no-overhead; do
 	is "$(kept "$s")" "$(told "$s")" "$s: as simulate says"
 done
 bound=$("$UMADVISE" simulate "$work" --oversubscribe 1.5 --strategy infinite --bound --format csv 2>/dev/null |
-	tail -n 1 | tr -d '\r' | sed 's/.*,//')
+	tail -n 1 | cut -d, -f17)
 is "$(column bound steady_ns)" "$bound" "the bound as simulate says"
 time_of() { column "$1" steady_ns; }
 quotient() { awk "BEGIN { printf \"%.4f\", $1 / $2 }"; }

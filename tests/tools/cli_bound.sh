@@ -34,7 +34,8 @@ table=$("${run[@]}" --bound --no-recompute 2>/dev/null)
 like "$table" 'from +bound ms +x bound$' "a table has the columns"
 like "$table" '^lookahead.* [0-9.]+ +1\.[0-9]+$' "the library is above it"
 like "$table" '^infinite.* - +-$' "endless memory is not held to it"
-like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,}.$' "csv has it last"
+like "$("${run[@]}" --bound --format csv 2>/dev/null | tail -n 1)" ',[0-9]{7,},library,,.$' \
+	"csv has it before the pattern"
 like "$("${run[@]}" --bound --format json 2>/dev/null)" '"bound_ns": [0-9]{7,}' "json has it"
 is "$("${run[@]}" | grep -c bound)" 0 "without --bound nothing is said of a bound"
 

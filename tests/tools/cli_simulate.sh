@@ -26,8 +26,8 @@ ok "five workloads are simulated at 1.5x on v100" \
 is "$(query "$tmp/a.json" 'print(d["schema"], len(R))')" "umsimulate/1 20" "one document, a run per trace and strategy"
 is "$(query "$tmp/a.json" 'print(" ".join(sorted(R[0])))')" \
 	"$(printf '%s ' budget_bytes d2h_bytes faults first_hinted_iteration h2d_bytes hints in_core_ns irregular \
-		oversubscribe peak_resident_bytes planned_ns played_ns profile stall_ns steady_ns strategy \
-		sum_ns)trace" "the keys of a run"
+		oversubscribe pattern pattern_most peak_resident_bytes planned_ns played_ns profile stall_ns \
+		steady_most_ns steady_ns strategy sum_ns)trace" "the keys of a run"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["faults"]])')" "[]" \
 	"lookahead: no fault in a steady iteration"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
@@ -42,6 +42,33 @@ is "$(query "$tmp/a.json" 'print(prod(run(t, "on-demand")["steady_ns"] / run(t, 
 	"lookahead is at least 3x faster than on-demand by geometric mean"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and
     r["first_hinted_iteration"] != 1])')" "[]" "lookahead: hints from the second iteration on"
+
+# On-demand is a range over patterns.
+for pattern in library narrow wide; do
+	simulate "${five[@]}" --oversubscribe 1.5 --strategy on-demand --pattern $pattern -f json -o "$tmp/p_$pattern"
+	is "$(query "$tmp/p_$pattern" 'print({(r["pattern"], r["steady_most_ns"], r["pattern_most"]) for r in R})')" \
+		"{('$pattern', None, None)}" "--pattern $pattern: its own time, no range"
+done
+is "$(query "$tmp/a.json" 'each = lambda p: json.load(open(sys.argv[1].replace("a.json", "p_" + p)))["runs"]
+P = {p: {r["trace"]: r["steady_ns"] for r in each(p)} for p in ("library", "narrow", "wide")}
+print([r["trace"] for r in R if r["strategy"] == "on-demand" and
+    ((r["steady_ns"], r["pattern"]) != min((P[p][r["trace"]], p) for p in P) or
+     (r["steady_most_ns"], r["pattern_most"]) != max((P[p][r["trace"]], p) for p in P))])')" "[]" \
+	"on-demand is the least time of the patterns and the most"
+is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"] == "on-demand" and
+    r["steady_most_ns"] < 1.3 * r["steady_ns"]])')" "[]" "the most is at least 1.3 times the least"
+is "$(query "$tmp/a.json" 'print({(r["pattern"], r["steady_most_ns"], r["pattern_most"]) for r in R
+    if r["strategy"] != "on-demand"})')" "{('library', None, None)}" "other strategies have one pattern"
+range=$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --strategy infinite,on-demand)
+like "$range" "
+on-demand, least +[0-9.]+ .*
+on-demand, most +[0-9.]+ .*
+  on-demand: least with pattern '[a-z]+', most with pattern 'narrow'" "the table has a row for each end"
+is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 0.9 --strategy on-demand | grep -c '^on-demand  ')" 1 \
+	"where nothing is missing there is one row"
+is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --strategy on-demand --per-iteration |
+	grep -c '^  [0-9]')" 8 "iterations are shown of the least"
+fails 2 "an unknown pattern is refused" simulate "$data/cg_laplace3d.umtrace.gz" --pattern tiled
 
 ok "buffers that swap are simulated at the program's places" \
 	simulate "$data/stencil_slabs.umtrace.gz" --oversubscribe 1.5 \
@@ -159,7 +186,7 @@ is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if (r["strategy"] == "lo
 
 deepum=(simulate "$data/resnet50.umtrace.gz" --oversubscribe 1.5 --strategy "on-demand,deepum")
 "${deepum[@]}" >"$tmp/deepum"
-is "$(awk '/^on-demand/ { ns = $2; faults = $4 }
+is "$(awk '/^on-demand, least/ { ns = $3; faults = $5 }
 	/^deepum/ { print $4 * 4 < faults && $2 * 2 < ns }' "$tmp/deepum")" 1 \
 	"deepum: less than a quarter of the driver's own faults, and less than half of its time"
 is "$("${deepum[@]}")" "$(cat "$tmp/deepum")" "deepum gives the same table each time"
@@ -172,8 +199,8 @@ simulate "$data/cg_laplace3d.umtrace.gz" --budget 776MiB --strategy on-demand,lo
 is "$(wc -l <"$tmp/c.csv")" 3 "csv: a heading and a row per run"
 is "$(head -n 1 "$tmp/c.csv" | tr -d '\r')" \
 	"$(printf '%s,' trace profile oversubscribe budget_bytes strategy steady_ns in_core_ns faults h2d_bytes \
-		d2h_bytes stall_ns hints peak_resident_bytes first_hinted_iteration \
-		planned_ns)played_ns" "csv: its columns"
+		d2h_bytes stall_ns hints peak_resident_bytes first_hinted_iteration planned_ns played_ns pattern \
+		steady_most_ns)pattern_most" "csv: its columns"
 like "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5)" "^lookahead +[0-9.]+ +[0-9.]+ +0 " \
 	"the table has lookahead without faults"
 cat >"$tmp/my.profile" <<-EOF

@@ -55,6 +55,7 @@ struct home {
 struct play {
 	const struct um_plan *plan;
 	const struct um_profile *profile;
+	enum um_pattern pattern; /* of kernels */
 	struct um_gpu *gpu;
 	struct lane lane[LANES];
 	struct home *home;
@@ -75,7 +76,7 @@ static int launch(struct play *p, uint32_t op, um_stream stream)
 {
 	const struct um_schedule *s = &p->plan->sched;
 	const struct um_sched_op *o = &s->ops.at[op];
-	struct um_sim_kernel k = {.name = o->name, .ns = p->now[op], .access = p->touch};
+	struct um_sim_kernel k = {.name = o->name, .ns = p->now[op], .access = p->touch, .pattern = p->pattern};
 
 	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses; u++) {
 		const struct um_sched_use *use = &s->uses.at[u];

@@ -179,7 +179,7 @@ static uint64_t op_ns(const struct play *p, const struct um_op *op)
 /* Launches the announced kernel; before the first iteration it takes its announced time. */
 static int run(struct play *p, um_stream stream, const char *name)
 {
-	struct um_sim_kernel k = {.name = name, .announced = 1};
+	struct um_sim_kernel k = {.name = name, .announced = 1, .pattern = (enum um_pattern)p->o->pattern};
 
 	if (p->op < p->times.n) {
 		k.timed = 1;

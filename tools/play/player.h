@@ -46,6 +46,7 @@ struct um_play_options {
 	uint64_t iterations; /* number of played ones, at least 1 */
 	unsigned plan_ms; /* struct umadv_options */
 	enum umadv_evict evict; /* likewise */
+	int pattern; /* enum um_pattern, of all kernels */
 	struct um_jitter jitter; /* deviation of kernel times from the announced ones; 0: none */
 	int means; /* figures are means over the second half of the iterations instead of the last one's */
 	/* Called after each event batch; may be NULL. */
