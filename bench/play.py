@@ -126,7 +126,7 @@ def ideal_profile(profile, folder):
                 lines = f.read().splitlines()
         except (OSError, UnicodeDecodeError) as e:
             raise Refused(f'{profile}: neither a device nor a profile that can be read ({e})') from None
-    lines = [line for line in lines if line.split('=')[0].strip() not in ('duplex', 'eta')]
+    lines = [line for line in lines if line.split('=')[0].strip() not in ('duplex', 'duplex_evict', 'eta')]
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, profile_name(profile) + '.profile')
     with open(path, 'w', encoding='utf-8') as f:

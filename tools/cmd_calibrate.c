@@ -61,13 +61,17 @@ static int read_args(struct calibration *c, int argc, char **argv)
 
 /* --- measuring --------------------------------------------------------------------------------------------------- */
 
-/* The built-in device with the longest name that this device's name contains, for constants that cannot be measured. */
+/* The built-in device of that name, else the one with the longest name that this device's name contains, for constants
+ * that cannot be measured. */
 static const struct um_profile *nearest(const char *name)
 {
-	const struct um_profile *best = um_profile_find("v100");
+	const struct um_profile *best = um_profile_of_device(name);
 	char plain[64];
 	size_t n = 0, longest = 0;
 
+	if (best)
+		return best;
+	best = um_profile_find("v100");
 	for (; *name && n < sizeof plain - 1; name++)
 		if (!isspace((unsigned char)*name))
 			plain[n++] = (char)tolower((unsigned char)*name);

@@ -71,6 +71,8 @@ static const char *read_ratios(void *args, const char *text)
 
 const struct arg play_options[] = {
 	ARG_PROFILE(AT(profile_name), PLAYS),
+	ARG(ARG_TEXT, "show-profile", PLAY_SIMULATE, AT(show_profile), "NAME|FILE", .word = args_profile_name,
+	    .help = "print all constants of a device as a profile, each with its source, and end"),
 	ARG(ARG_READ, "oversubscribe", PLAYS, 0, "R,...", .read = read_ratios,
 	    .expected = "ratios from 0.01 to 1000, 16 at most",
 	    .help = "device memory is (most bytes alive at once, of those that ops use) / R; simulate accepts "
@@ -172,6 +174,10 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 	a->n_traces = found.n;
 	if (a->jitter_percent > 0)
 		a->jitter.share = a->jitter_percent / 100;
+	if (a->show_profile) {
+		code = tool_show_profile(verb->name, a->show_profile, a->output);
+		return code ? code : TOOL_DONE;
+	}
 	if (a->show || a->diff)
 		return args_only(verb, &found, a->show ? PLAY_SHOW : PLAY_DIFF, a->show ? "--show" : "--diff")
 			       ? ARGS_GO_ON

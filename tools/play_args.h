@@ -16,6 +16,7 @@ enum play_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
 struct play_args {
 	const char *verb;
 	const char *profile_name; /* --profile */
+	const char *show_profile; /* print this one */
 	struct um_profile profile; /* the profile that it names */
 	double ratios[PLAY_RATIOS]; /* --oversubscribe */
 	unsigned n_ratios;

@@ -24,6 +24,8 @@ const char *tool_text(const char *s);
 /* Reads --profile: a built-in device, or a file. 0, or the exit code after an error message. */
 struct um_profile;
 int tool_profile(const char *verb, const char *name, struct um_profile *out);
+/* Writes a profile, each constant with its source, to `output` (NULL: standard output). 0, or the exit code. */
+int tool_show_profile(const char *verb, const char *name, const char *output);
 
 /* The exit code for -errno. */
 int tool_exit_of(int err);

@@ -19,6 +19,7 @@ struct um_profile {
 	double duplex_evict; /* likewise if one of them is the copy of an eviction by the driver */
 	double eta; /* share of the link rate that driver-queued 2 MiB copies reach */
 	int measured; /* written by calibration, not assumed */
+	int coherent; /* the GPU reaches host memory in hardware: the driver's paging differs, and is not simulated */
 	/* driver costs, ns */
 	uint64_t c_batch, c_fault, c_blk, c_perm, c_unmap;
 	uint64_t c_dma, c_dma_4k; /* first DMA mapping of a block's host memory: one 2 MiB chunk / 4 KiB pages */
@@ -41,6 +42,10 @@ uint64_t um_profile_op_ns(const struct um_profile *p, const struct um_cost *cost
 /* The built-in profile of a name, or NULL; the name of the n-th one, or NULL. */
 const struct um_profile *um_profile_find(const char *name);
 const char *um_profile_builtin(unsigned n);
+
+/* Where a constant is from: "measured by others: ...", "derived: ...", "assumed: ...". Of a built-in profile, or with
+ * NULL of the defaults of optional keys. 0, or -ENOENT: no such key. */
+int um_profile_source(const char *name, const char *key, char *line, size_t size);
 
 /* The built-in profile for a CUDA device name ("NVIDIA H100 80GB HBM3"), or NULL. */
 const struct um_profile *um_profile_of_device(const char *device);

@@ -11,7 +11,9 @@
 
 static void check_builtin(void)
 {
-	static const char *const names[] = {"k40", "1080ti", "v100", "rtx4090", "a100", "h100", "h200", "gh200", NULL};
+	static const char *const names[] = {"k40",  "1080ti", "v100",  "rtx3090", "rtx4090", "rtx5090", "rtxpro6000",
+					    "a10",  "l4",     "l40s",  "a100",	  "h20",     "h100",	"h200",
+					    "b200", "gh200",  "gb200", "gb10",	  NULL};
 	const struct um_profile *p = um_profile_find("a100");
 	unsigned n = 0;
 
@@ -28,6 +30,86 @@ static void check_builtin(void)
 	is_u64(p->c_batch, 60000, "a cost of the driver is read");
 	is_u64(p->c_dma_4k, 300000, "another profile has its own figures");
 	ok(!p->measured, "a built-in profile is marked as assumed");
+}
+
+/* The profile of each name that CUDA reports. */
+static void check_names(void)
+{
+	static const char *const names[][2] = {
+		{"NVIDIA A100-SXM4-40GB", "a100"},
+		{"NVIDIA A100 80GB PCIe", "a100"},
+		{"NVIDIA A10", "a10"},
+		{"NVIDIA A10G", "a10"},
+		{"NVIDIA L4", "l4"},
+		{"NVIDIA L40S", "l40s"},
+		{"NVIDIA H20", "h20"},
+		{"NVIDIA H200", "h200"},
+		{"NVIDIA H100 80GB HBM3", "h100"},
+		{"NVIDIA GH200 480GB", "gh200"},
+		{"NVIDIA B200", "b200"},
+		{"NVIDIA GB200", "gb200"},
+		{"NVIDIA GB10", "gb10"},
+		{"NVIDIA GeForce RTX 3090", "rtx3090"},
+		{"NVIDIA GeForce RTX 4090", "rtx4090"},
+		{"NVIDIA GeForce RTX 5090", "rtx5090"},
+		{"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtxpro6000"},
+		{"NVIDIA GeForce GTX 1080 Ti", "1080ti"},
+		{"Tesla V100-SXM2-16GB", "v100"},
+		{"Tesla V100S-PCIE-32GB", "v100"},
+		{"Tesla K40m", "k40"},
+	};
+	static const char *const unknown[] = {"NVIDIA GeForce RTX 4090 Laptop GPU",
+					      "NVIDIA A1000",
+					      "NVIDIA H2000",
+					      "NVIDIA XA100",
+					      "Tesla T4",
+					      "NVIDIA GeForce GTX 1080",
+					      ""};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct um_profile *p = um_profile_of_device(names[i][0]);
+
+		is_str(p ? p->name : "none", names[i][1], "the profile of '%s' is %s", names[i][0], names[i][1]);
+	}
+	for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+		ok(!um_profile_of_device(unknown[i]), "no profile is for '%s'", unknown[i]);
+}
+
+/* Each constant of each device says whether it was measured, derived or assumed. */
+static void check_sources(const char *path)
+{
+	char line[512], key[64], from[200];
+	unsigned constants = 0, devices = 0, silent = 0;
+
+	for (; um_profile_builtin(devices); devices++) {
+		const struct um_profile *p = um_profile_find(um_profile_builtin(devices));
+		FILE *f;
+
+		if (um_profile_write(path, p, NULL, NULL) || !(f = fopen(path, "r")))
+			tap_bail("cannot write");
+		while (fgets(line, sizeof line, f)) {
+			if (sscanf(line, "%63[a-z0-9_] =", key) != 1 || !strcmp(key, "name") ||
+			    !strcmp(key, "measured") || !strcmp(key, "coherent") || !strcmp(key, "driver"))
+				continue;
+			constants++;
+			if (um_profile_source(p->name, key, from, sizeof from) ||
+			    (strncmp(from, "measured by others", 18) && strncmp(from, "derived: ", 9) &&
+			     strncmp(from, "assumed", 7))) {
+				diag("%s: %s: %s", p->name, key, from);
+				silent++;
+			}
+		}
+		fclose(f);
+	}
+	is_u64(silent, 0, "each constant of each device has a source");
+	is_u64(constants, devices * 32, "these are all constants");
+	um_profile_source("a100", "mem_bandwidth", from, sizeof from);
+	is_str(from, "assumed: 0.84 of the data sheet's 1555 GB/s", "a rate names the data sheet's");
+	um_profile_source("a100", "duplex_evict", from, sizeof from);
+	ok(strstr(from, "derived: log") == from, "the a100's own constant has its own source");
+	um_profile_source("v100", "duplex_evict", from, sizeof from);
+	is_str(from, "assumed: as duplex", "the others' is assumed");
+	is_int(um_profile_source("a100", "nonesuch", from, sizeof from), -ENOENT, "a key that is none has no source");
 }
 
 static void check_estimate(void)
@@ -116,6 +198,8 @@ int main(void)
 		tap_bail("no file to write to");
 	close(fd);
 	check_builtin();
+	check_names();
+	check_sources(path);
 	check_estimate();
 	check_round_trip(path);
 	check_files();

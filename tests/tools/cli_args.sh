@@ -82,6 +82,25 @@ like "$(said simulate "$cg" --strategy on-demand,lookahaed)" \
 "$UMADVISE" simulate --list-profiles >"$tmp/profiles"
 like "$(<"$tmp/profiles")" '^v100 +[0-9.]+ MiB +[0-9.]+ GB/s in +[0-9.]+ GB/s out$' \
 	"a profile's line has memory and link"
+# A profile and where it is from.
+"$UMADVISE" simulate --show-profile a100 >"$tmp/a100.profile"
+is "$(grep -c '^[a-z0-9_]* = .* # .' "$tmp/a100.profile")" "$(grep -vc '^#' "$tmp/a100.profile")" \
+	"--show-profile: each constant has a source"
+{
+	grep -v '^c_' "$tmp/a100.profile"
+	echo "c_pf = 12345 # a bet"
+	echo "c_blk = 1"
+} >"$tmp/mine.profile"
+"$UMADVISE" simulate --show-profile "$tmp/mine.profile" >"$tmp/shown"
+like "$(<"$tmp/shown")" "
+c_blk = 1 # the file, which names no source
+" "--show-profile: a value without a comment is the file's"
+like "$(<"$tmp/shown")" "
+c_pf = 12345 # a bet
+" "--show-profile: comments of a file are sources"
+like "$(<"$tmp/shown")" "
+c_hostpop = 335000 # derived: A100" "--show-profile: keys that the file lacks have the source of the default"
+fails 3 "--show-profile of nothing is refused" "$UMADVISE" simulate --show-profile "$tmp/none"
 for verb in plan report dryrun; do
 	is "$("$UMADVISE" "$verb" --list-profiles)" "$(<"$tmp/profiles")" "$verb lists the same profiles"
 done
@@ -120,7 +139,7 @@ done
 is "$(complete simulate x --format '')" "table json csv" "values of an option are offered"
 is "$(complete simulate -f = j)" "json" "a value behind = is completed"
 is "$(complete report --format h)" "html" "each verb has its own values"
-is "$(complete dryrun --profile a)" "a100" "profiles are completed"
+is "$(complete dryrun --profile h)" "h20 h100 h200" "profiles are completed"
 is "$(complete simulate --strategy on-demand,look)" "on-demand,lookahead" "a list is completed behind its comma"
 is "$(complete trace '')" "check stat" "trace is followed by check or stat"
 is "$(complete plan --show '')" "" "bash completes file names"
