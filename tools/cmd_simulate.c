@@ -161,6 +161,11 @@ static int simulate_one(struct simulation *s, enum um_play_strategy strategy, co
 	struct simulate_run *run = &s->run;
 	int is_kept = s->keeps && strategy == UM_PLAY_ON_DEMAND, err = 0, code;
 
+	run->unmodelled = !plan && strategy == UM_PLAY_ON_DEMAND && s->args->profile.coherent;
+	if (run->unmodelled) {
+		run->strategy = um_play_strategy_name(strategy);
+		return simulate_out_print(s->out, run) ? TOOL_INTERNAL : TOOL_DONE;
+	}
 	if (is_kept) {
 		run->strategy = um_play_strategy_name(strategy);
 		run->r = s->band.at[s->band.least];
@@ -191,7 +196,7 @@ static void keep_on_demand(struct simulation *s)
 
 	s->run.on_demand = NULL;
 	s->keeps = 0;
-	for (unsigned i = 0; i < a->n_strategies && !s->keeps && !a->export; i++) {
+	for (unsigned i = 0; i < a->n_strategies && !s->keeps && !a->export && !a->profile.coherent; i++) {
 		int patterns = plays_patterns(s), at = a->pattern ? a->pattern - 1 : 0;
 
 		if (a->strategies[i] != UM_PLAY_ON_DEMAND)

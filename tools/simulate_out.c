@@ -71,6 +71,14 @@ static void print_table(struct simulate_out *out, const struct simulate_run *run
 	const struct um_play_result *r = &run->r;
 	struct table *t = &out->table;
 
+	if (run->unmodelled) {
+		table_cell(t, "%s", run->strategy);
+		for (int i = 0; i < 2; i++) /* its time, alone and in core */
+			table_cell(t, "-");
+		table_end_row(t);
+		out->unmodelled = run->strategy;
+		return;
+	}
 	print_row(out, run, is_range(run) ? "on-demand, least" : run->strategy, r);
 	out->iterations = r->iterations.n;
 	out->irregular |= r->irregular;
@@ -116,6 +124,10 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 	if (out->predicted_ns)
 		fprintf(out->to, "  %-14s %11.3f (played: %+.1f %%)\n", "as predicted", (double)out->predicted_ns / 1e6,
 			((double)out->played_ns / (double)out->predicted_ns - 1) * 100);
+	if (out->unmodelled)
+		fprintf(out->to,
+			"  %s: not modelled on %s, whose GPU reaches host memory in hardware instead of faulting.\n",
+			out->unmodelled, tool_text(run->args->profile.name));
 	if (out->ranges)
 		fprintf(out->to,
 			"  on-demand: least with pattern '%s', most with pattern '%s': compare with the least.\n",
@@ -133,6 +145,7 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 	out->predicted_ns = 0;
 	out->irregular = 0;
 	out->ranges = 0;
+	out->unmodelled = NULL;
 	return err;
 }
 
@@ -167,6 +180,10 @@ static void print_csv(struct simulate_out *out, const struct simulate_run *run)
 	if (each)
 		return;
 	csv_key(out, run);
+	if (run->unmodelled) {
+		fprintf(out->to, ",,,,,,,,,,,%s,,,\r\n", run->args->bound ? "," : "");
+		return;
+	}
 	fprintf(out->to, ",%llu,%llu,%llu,%llu,%llu,%llu,%llu,%llu,", (unsigned long long)r->steady_ns,
 		(unsigned long long)r->in_core_ns, (unsigned long long)r->faults, (unsigned long long)r->h2d_bytes,
 		(unsigned long long)r->d2h_bytes, (unsigned long long)r->stall_ns, (unsigned long long)r->hints,
@@ -218,6 +235,17 @@ static int add_patterns(json_t *o, const struct simulate_run *run)
 		       : 0;
 }
 
+/* The keys of a run without figures. */
+static int add_unmodelled(struct simulate_out *out, const struct simulate_run *run)
+{
+	json_t *o = json_pack("{s:s,s:s,s:f,s:I,s:s,s:n,s:n,s:n,s:n,s:n}", "trace", run->trace, "profile",
+			      run->args->profile.name, "oversubscribe", run->oversubscribe, "budget_bytes",
+			      (json_int_t)run->budget, "strategy", run->strategy, "steady_ns", "faults", "pattern",
+			      "steady_most_ns", "pattern_most");
+
+	return !o || json_array_append_new(out->runs, o) ? TOOL_INTERNAL : 0;
+}
+
 static int add_json(struct simulate_out *out, const struct simulate_run *run)
 {
 	const struct um_play_result *r = &run->r;
@@ -264,7 +292,7 @@ static int add_json(struct simulate_out *out, const struct simulate_run *run)
 int simulate_out_print(struct simulate_out *out, const struct simulate_run *run)
 {
 	if (run->args->format == FORMAT_JSON)
-		return add_json(out, run);
+		return run->unmodelled ? add_unmodelled(out, run) : add_json(out, run);
 	if (run->args->format == FORMAT_CSV)
 		print_csv(out, run);
 	else

@@ -24,6 +24,7 @@ struct simulate_run {
 	const char *strategy;
 	struct um_play_result r;
 	enum um_pattern pattern;
+	int unmodelled; /* no figures */
 	const struct play_band *band; /* on-demand: all its patterns; `r` is the least */
 	const struct um_play_result *on_demand; /* the least; NULL: not needed, or not among the strategies */
 };
@@ -36,6 +37,7 @@ struct simulate_out {
 	uint64_t iterations; /* played in this block */
 	uint64_t predicted_ns, played_ns; /* of the plan played in this block; 0: none */
 	int irregular; /* the iterations of this block are not all alike */
+	const char *unmodelled; /* the strategy without figures, or NULL */
 	int ranges; /* it has a range over patterns: */
 	enum um_pattern least, most;
 	int csv_heading;

@@ -68,6 +68,18 @@ is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 0.9 --strategy on
 	"where nothing is missing there is one row"
 is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --strategy on-demand --per-iteration |
 	grep -c '^  [0-9]')" 8 "iterations are shown of the least"
+
+# With hardware coherence the driver's paging is another.
+coherent=(simulate "$data/cg_laplace3d.umtrace.gz" --profile gh200 --oversubscribe 1.5 --strategy "on-demand,lookahead")
+like "$("${coherent[@]}")" "
+on-demand +- .*
+lookahead +[0-9.]+ .*
+  on-demand: not modelled on gh200" "gh200: on-demand has no figures, and a line says why"
+"${coherent[@]}" -f csv | tr -d '\r' >"$tmp/gh200.csv"
+is "$(awk -F, '{ print NF }' "$tmp/gh200.csv" | uniq | wc -l)" 1 "gh200: csv has the same columns in each row"
+is "$(sed -n 2p "$tmp/gh200.csv" | cut -d, -f5-)" "on-demand,,,,,,,,,,,,,," "gh200: csv has no figures of on-demand"
+"${coherent[@]}" -f json -o "$tmp/gh200.json"
+is "$(query "$tmp/gh200.json" 'print([r["steady_ns"] is None for r in R])')" "[True, False]" "gh200: json has null"
 fails 2 "an unknown pattern is refused" simulate "$data/cg_laplace3d.umtrace.gz" --pattern tiled
 
 ok "buffers that swap are simulated at the program's places" \
