@@ -23,6 +23,14 @@ like "$out" '  prefetch  A-east +[1-9]' "the report has the hints of the log"
 like "$out" '  faults .*not recorded +--cuda-um-gpu-page-faults=true' \
 	"the report says what would have recorded the rest"
 unlike() { if [[ $1 =~ $2 ]]; then ok "$3" false; else ok "$3" true; fi; }
+unlike "$out" 'slower than planned' "a plan that takes what it predicts is no finding"
+zcat "$tmp/a.umlog" | sed 's/"played_ns":/&9/' >"$tmp/slow.umlog"
+slow=$(report "$tmp/slow.umlog")
+like "$slow" '  high +slower than planned: ' "a plan that takes more than it predicts is a finding"
+like "${slow//$'\n'/ }" 'an iteration under the plan takes [0-9.]+ ms, predicted [0-9.]+ ms' "it has both times"
+sed 's/"hints_issued":/"hints_refused":7,&/' "$tmp/slow.umlog" >"$tmp/refused.umlog"
+slow=$(report "$tmp/refused.umlog")
+like "${slow//$'\n'/ }" '; [0-9]+ +hints +of +the +run +were +refused' "it names refused hints as the cause"
 unlike "$out" 'summary:|Nsight Systems' "no sums of nothing"
 
 if python3 -c 'import json' 2>/dev/null; then

@@ -20,7 +20,8 @@ const char *um_reason_name(enum um_reason reason)
 						      "dead write-back",
 						      "redundant prefetch",
 						      "refused hint",
-						      "waited for prefetch"};
+						      "waited for prefetch",
+						      "slower than planned"};
 
 	return names[reason];
 }

@@ -38,6 +38,7 @@ enum um_reason {
 	UM_REASON_REDUNDANT, /* prefetched although resident */
 	UM_REASON_REFUSED, /* hints that failed */
 	UM_REASON_WAITED, /* the device was idle until its prefetch was complete */
+	UM_REASON_UNPLANNED, /* iterations take more than their plan predicts */
 	UM_REASONS
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/findings.h"
+#include "report/findings_plan.h"
 #include "report/findings_waits.h"
 
 #include "report/report.h"
@@ -303,7 +304,7 @@ static int push(struct builder *b, struct um_finding *f, const struct um_hint_re
 {
 	uint64_t n = f->of ? f->of : 1;
 
-	if (f->reason != UM_REASON_WAITED)
+	if (f->reason != UM_REASON_WAITED && f->reason != UM_REASON_UNPLANNED)
 		f->share = b->out->iteration_ns ? (double)f->saving_ns / (double)b->out->iteration_ns : 0;
 	if (f->share < UM_FINDING_LOW && !refusal)
 		return 0;
@@ -453,6 +454,17 @@ static int find_planned_waits(struct builder *b)
 	return um_finding_planned_waits(&f, b->r) ? push(b, &f, NULL) : 0;
 }
 
+static int find_unplanned(struct builder *b)
+{
+	struct um_finding f = {.reason = UM_REASON_UNPLANNED,
+			       .tensor = UM_CAUSES_NONE,
+			       .op = UM_CAUSES_NONE,
+			       .caller = UM_CAUSES_NONE,
+			       .process = UM_CAUSES_NONE};
+
+	return um_finding_plan(&f, b->r) ? push(b, &f, NULL) : 0;
+}
+
 int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 {
 	struct builder b = {.r = r, .out = f};
@@ -472,6 +484,7 @@ int um_findings_build(struct um_finding_list *f, const struct um_report *r)
 	err = err ? err : find(&b);
 	err = err ? err : find_waits(&b);
 	err = err ? err : find_planned_waits(&b);
+	err = err ? err : find_unplanned(&b);
 	for (size_t i = 0; i < r->causes.hints.refusals.n && !err; i++) {
 		const struct um_hint_refusal *refusal = &r->causes.hints.refusals.at[i];
 		struct um_finding one = {.reason = UM_REASON_REFUSED,

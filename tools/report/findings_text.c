@@ -4,6 +4,7 @@
  * line.
  */
 #include "report/findings.h"
+#include "report/findings_plan.h"
 #include "report/findings_waits.h"
 
 #include "report/report.h"
@@ -267,6 +268,13 @@ int um_finding_describe(struct um_finding *f, const struct um_report *r, const s
 		if (um_finding_waits_estimate(f, r, &f->estimate) < 0)
 			f->estimate = NULL;
 		if (um_finding_waits_advice(f, r, &f->advice) < 0)
+			f->advice = NULL;
+	} else if (f->reason == UM_REASON_UNPLANNED) {
+		if (um_finding_plan_evidence(r, &f->evidence) < 0)
+			f->evidence = NULL;
+		if (um_finding_plan_estimate(&f->estimate) < 0)
+			f->estimate = NULL;
+		if (um_finding_plan_advice(r, &f->advice) < 0)
 			f->advice = NULL;
 	} else {
 		struct text t = text_of(&w);
