@@ -11,6 +11,7 @@
 
 #include "sim/sim.h"
 #include "model/plan_run.h"
+#include "play/plan_issue.h"
 #include "play/plan_match.h"
 
 #include <errno.h>
@@ -564,10 +565,15 @@ int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan,
 		err = -ENOMEM;
 	if (!err)
 		err = um_plan_match(plan, trace, o->profile, p.ns, &p.turns, out->why, sizeof out->why);
+	if (!err && um_plan_issue_can(plan)) {
+		err = um_plan_issue(plan, o, p.ns, p.turns, out);
+		goto out;
+	}
 	if (!err)
 		err = start(&p);
 	if (!err)
 		err = play_all(&p, o, out);
+out:
 	stop(&p);
 	return err;
 }
