@@ -172,12 +172,22 @@ static void evict(struct rehearsal *r, const struct um_action *a, uint64_t t)
 	track_add(&r->over[LANE_OUT], t);
 }
 
-/* As an eviction, by another worker; no action returns the blocks. */
+/* As an eviction, by another worker. Of a block on the host nothing is left to copy, but it returns with a copy. */
 static void drop_with_copy(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
-	t = later(t + r->profile->c_api, r->writer);
-	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n; n--)
-		t = copy(r, &r->d2h, r->h2d, t + r->profile->c_pf, r->out_ns) + r->profile->c_pf_cpu;
+	const struct um_profile *p = r->profile;
+	size_t i = um_compiled_plan_find(r->p, a->addr);
+
+	t = later(t + p->c_api, r->writer);
+	for (uint64_t n = a->bytes / UM_BLOCK_BYTES; n && i < r->p->blocks.n; n--, i++) {
+		if (r->left[i]) {
+			t += p->c_pf_res;
+			continue;
+		}
+		t = copy(r, &r->d2h, r->h2d, t + p->c_pf, r->out_ns) + p->c_pf_cpu;
+		r->left[i] = t;
+		r->unmapped[i] = 0;
+	}
 	r->readers = later(r->readers, t);
 	r->drop_free[r->over[LANE_DROP].n % UM_LANES_DROP] = t;
 	track_add(&r->over[LANE_DROP], t);

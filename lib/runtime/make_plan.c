@@ -102,6 +102,21 @@ static int is_late(void *user)
 	return d->late_ms != UINT64_MAX && d->wall_ms() >= d->late_ms;
 }
 
+/* A device or memory without discards: what the plan discards is copied. Memory from GROW_AT on will be our own. */
+static void keep_undiscardable(const struct um_plan_host *h, struct um_compiled_plan *program)
+{
+	int can = h->device->gpu->caps.discard;
+
+	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++)
+		for (size_t k = 0; k < program->iterations[i].actions.n; k++) {
+			struct um_action *a = &program->iterations[i].actions.at[k];
+			int ours = a->addr >= GROW_AT || um_arena_pool_region_at(&h->tensors->pool, a->addr, a->bytes);
+
+			if (a->kind == UM_ACTION_DISCARD && !(can && ours))
+				a->kind = UM_ACTION_DROP_WITH_COPY;
+		}
+}
+
 /* Simulates the plan's program together with the driver's work. */
 static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 {
@@ -111,6 +126,7 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 
 	um_compiled_plan_init(&program);
 	err = um_compiled_plan_build_steady(plan, plan->budget / UM_BLOCK_BYTES, &program);
+	keep_undiscardable(h, &program);
 	if (!err)
 		err = um_rehearse(&program, plan, &h->device->profile, ns);
 	um_compiled_plan_fini(&program);
@@ -247,6 +263,7 @@ int um_make_program(const struct um_plan_host *h, struct um_plan *plan, struct u
 	for (size_t i = 0; i < plan->sched.ops.n; i++)
 		if (plan->sched.ops.at[i].paged || plan->sched.ops.at[i].stream == UM_STREAM_CPU)
 			policy = UM_EVICT_LIBRARY; /* the driver's evictions cannot be foreseen, or come too late */
+	keep_undiscardable(h, program);
 	if (!err)
 		err = um_evict_policy_choose(program, plan, &h->device->profile, blocks, policy);
 	if (!err)

@@ -152,7 +152,8 @@ static void log_lines(void)
 
 enum { TENSORS = 6, ITERATIONS = 12 };
 
-static void run(const struct um_profile *device, struct umadv_stats *stats)
+/* `transient`: of the tensors, so many are written anew in each iteration; then the program waits only at its end. */
+static void run(const struct um_profile *device, int transient, int discard, struct umadv_stats *stats)
 {
 	struct um_sim_options so = {.profile = device, .capacity = 64 << 20};
 	struct umadv_options o = {.struct_size = sizeof o,
@@ -166,17 +167,24 @@ static void run(const struct um_profile *device, struct umadv_stats *stats)
 	lines = 0;
 	if (um_sim_open(&gpu, &so) || um_context_open(&adv, &o, gpu, um_profile_find("v100")))
 		tap_bail("no context");
+	gpu->caps.discard = discard;
 	for (int i = 0; i < TENSORS; i++)
-		if (umadv_alloc(adv, &t[i], 16 << 20, NULL, UMADV_OTHER))
+		if (umadv_alloc(adv, &t[i], 16 << 20, NULL, UMADV_OTHER) ||
+		    (i < transient && umadv_transient(adv, t[i])))
 			tap_bail("no tensor");
 	for (int k = 0; k < ITERATIONS; k++) {
 		umadv_iter(adv, NULL);
 		for (int i = 0; i < TENSORS; i++) {
-			umadv_op(adv, NULL, "update", UMADV_USES(UMADV_UPDATE(t[i])));
+			if (i < transient)
+				umadv_op(adv, NULL, "write", UMADV_USES(UMADV_WRITE(t[i])));
+			else
+				umadv_op(adv, NULL, "update", UMADV_USES(UMADV_UPDATE(t[i])));
 			umadv_sim_run(adv, NULL, NULL, NULL);
 		}
-		umadv_sim_sync(adv);
+		if (!transient)
+			umadv_sim_sync(adv);
 	}
+	umadv_sim_sync(adv);
 	stats->struct_size = sizeof *stats;
 	umadv_stats_get(adv, stats);
 	umadv_close(adv);
@@ -187,17 +195,27 @@ static void programs(void)
 	const struct um_profile *v100 = um_profile_find("v100");
 	struct um_profile slow = *v100;
 	struct umadv_stats s = {0};
+	uint64_t ns[2];
 
-	run(v100, &s);
+	run(v100, 0, 1, &s);
 	ok(s.plan_ns && s.played_ns <= s.plan_ns + s.plan_ns / 10 && s.played_ns >= s.plan_ns - s.plan_ns / 10,
 	   "a program takes what its plan predicts: %.3f ms, %.3f", (double)s.played_ns / 1e6, (double)s.plan_ns / 1e6);
 	is_int(lines, 0, "nothing is logged about it");
 	slow.h2d /= 2;
 	slow.d2h /= 2;
-	run(&slow, &s);
+	run(&slow, 0, 1, &s);
 	ok(s.played_ns > s.plan_ns * 3 / 2, "a slow link is measured: %.3f ms, predicted %.3f",
 	   (double)s.played_ns / 1e6, (double)s.plan_ns / 1e6);
 	ok(lines == 1 && line_level == UMADV_LOG_WARN, "the log says so, once: %s", line);
+	for (int discard = 1; discard >= 0; discard--) {
+		run(v100, 4, discard, &s);
+		ok(s.played_ns && s.played_ns <= s.plan_ns + s.plan_ns / 10 &&
+			   s.played_ns >= s.plan_ns - s.plan_ns / 10,
+		   "dead tensors on a device %s discards: %.3f ms, predicted %.3f", discard ? "with" : "without",
+		   (double)s.played_ns / 1e6, (double)s.plan_ns / 1e6);
+		ns[discard] = s.played_ns;
+	}
+	ok(ns[0] > ns[1] + ns[1] / 10, "which the device without pays for");
 }
 
 int main(void)
