@@ -7,6 +7,7 @@
 #include "gpu/null.h"
 #include "io/profile_file.h"
 #include "runtime/environment.h"
+#include "runtime/link_speed.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -66,6 +67,20 @@ static int named_profile(struct um_chosen_device *d, const char *name, struct um
 	return err;
 }
 
+/* For a device without a profile: v100's, with a link of the speed that it has. */
+static void assume(struct um_chosen_device *d, struct um_notices *notices)
+{
+	if (um_link_speed(d->gpu, &d->profile))
+		um_notices_log(notices, UMADV_LOG_WARN,
+			       "no profile for device '%s': v100's is used with a link of %.1f GB/s, as measured; "
+			       "umadvise calibrate makes one",
+			       d->gpu->caps.name, d->profile.h2d / 1e9);
+	else
+		um_notices_log(notices, UMADV_LOG_WARN,
+			       "no profile for device '%s': v100's is used; umadvise calibrate makes one",
+			       d->gpu->caps.name);
+}
+
 /* Chooses the profile: the requested one, the stand-in's, or the one for the device's name. */
 static int find_profile(struct um_chosen_device *d, const char *name, struct um_notices *notices)
 {
@@ -80,11 +95,9 @@ static int find_profile(struct um_chosen_device *d, const char *name, struct um_
 		d->profile = *assumed;
 		return 0;
 	}
-	if (d->cuda)
-		um_notices_log(notices, UMADV_LOG_INFO,
-			       "no profile for device '%s': the profile of v100 is used; umadvise calibrate makes one",
-			       d->gpu->caps.name);
 	d->profile = *um_profile_find("v100");
+	if (d->cuda)
+		assume(d, notices);
 	return 0;
 }
 

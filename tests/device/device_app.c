@@ -14,6 +14,7 @@
  */
 #include "gpu/device.h"
 #include "gpu/device_calls.h"
+#include "runtime/link_speed.h"
 #include "sim/sim.h"
 
 #include <dlfcn.h>
@@ -448,6 +449,18 @@ static int ending(void)
 	return 0;
 }
 
+/* The link, timed as for a device without a profile. */
+static int link_rate(void)
+{
+	struct um_gpu *gpu = open_device();
+	struct um_profile p = *um_profile_find("v100");
+	int timed = um_link_speed(gpu, &p);
+
+	printf("timed %d h2d %.0f\n", timed, p.h2d / 1e9);
+	gpu->api->close(gpu);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -459,6 +472,8 @@ int main(int argc, char **argv)
 		return info();
 	if (!strcmp(what, "table"))
 		return table();
+	if (!strcmp(what, "link"))
+		return link_rate();
 	if (!strcmp(what, "same") && argc > 2)
 		return same(argv[2]);
 	if (!strcmp(what, "capture"))
@@ -467,6 +482,6 @@ int main(int argc, char **argv)
 		return forked();
 	if (!strcmp(what, "exit"))
 		return ending();
-	fprintf(stderr, "device_app: info, table, same sim|device, capture, fork or exit\n");
+	fprintf(stderr, "device_app: info, table, link, same sim|device, capture, fork or exit\n");
 	return 2;
 }

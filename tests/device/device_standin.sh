@@ -35,6 +35,10 @@ last error as before" "the calls leave no error behind"
 entries=$(grep -c ' 0$' <<<"$out")
 over UMADVISE_DRYRUN_THREADS=real "$app" info
 like "$out" "virtual 0 workers 0" "threads of the library's own where that is asked for"
+over UMADVISE_DRYRUN_PROFILE=a100 "$app" link
+is "$out" "timed 1 h2d 23" "the link of a device without a profile is timed: 23 of 24 GB/s"
+over UMADVISE_DRYRUN_PROFILE=a100 UMADVISE_DRYRUN_THREADS=real "$app" link
+is "$out" "timed 1 h2d 23" "it is timed by polling where there is a clock"
 over UM_TEST_VIA=runtime "$app" info
 like "$out" "not opened: this process has no shared CUDA runtime" "a message reports the missing runtime"
 
