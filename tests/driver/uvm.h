@@ -40,6 +40,18 @@ void uvm_fight_timer(uint64_t ns); /* runs the worker that unpins, as often as i
 uint32_t uvm_fight_thrashing(void);
 uint64_t uvm_fight_lapse(void);
 
+/* --- copies_uvm.c: block_copy_resident_pages_between of uvm_va_block.c -------------------------------------------- */
+
+struct uvm_copy {
+	unsigned first, pages; /* of 4 KiB */
+	int added; /* by the density rule */
+};
+
+/* The copies that move `pages`, of which `added` did not fault; of pages that `there` are at the destination none. Not
+ * `by_fault`: for a prefetch or an eviction. Returns their number. */
+unsigned uvm_copies(int to_gpu, int by_fault, const uint64_t pages[8], const uint64_t added[8], const uint64_t there[8],
+		    struct uvm_copy out[512]);
+
 /* --- lists_uvm.c: the list functions of uvm_pmm_gpu.c and uvm_va_block.c ------------------------------------------ */
 
 #define UVM_LIST_BLOCKS 64

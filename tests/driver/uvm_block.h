@@ -53,9 +53,11 @@ struct uvm_va_space_struct {
 	uvm_processor_mask_t registered_gpu_va_spaces;
 	uvm_processor_mask_t can_access[64], accessible_from[64], has_fast_link[64], has_nvlink[64];
 	uvm_processor_mask_t has_native_atomics[64];
+	int perf_events;
 };
 
 struct uvm_gpu_struct {
+	uvm_processor_id_t id;
 	uvm_perf_module_data_desc_t perf_modules_data[UVM_PERF_MODULE_TYPE_COUNT];
 	struct {
 		void *dir;
@@ -117,10 +119,17 @@ static inline uvm_page_mask_t *uvm_va_block_resident_mask_get(uvm_va_block_t *bl
 #define uvm_hmm_migrate_finish(block) ((void)(block))
 #define uvm_hmm_clear_thrashing_policy(space) NV_OK
 
+struct uvm_range_group {
+	uvm_spinlock_t migrated_ranges_lock;
+	struct list_head migrated_ranges;
+};
+
 typedef struct {
 	struct {
 		NvU64 start, end;
 	} node;
+	struct uvm_range_group *range_group;
+	struct list_head range_group_migrated_list_node;
 } uvm_range_group_range_t;
 
 #define uvm_range_group_for_each_range_in(r, space, start, end) for (r = NULL; r;)
