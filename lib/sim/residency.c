@@ -309,7 +309,7 @@ int um_sim_to_gpu(struct um_sim *sim, struct um_sim_block *b, uint32_t pages, en
 	if (moved & b->read_mostly)
 		um_sim_log_block(sim, *t, "read-duplicate", b,
 				 (uint64_t)um_sim_count(moved & b->read_mostly) * UM_SIM_PAGE);
-	b->cpu &= ~(mig & ~(moved & b->read_mostly));
+	b->cpu &= ~(mig & ~b->read_mostly); /* a duplicate, also of discarded content, which was not copied */
 	um_sim_cpu_unmap(sim, b, ~b->cpu);
 	b->remote &= ~mig;
 	um_sim_gpu_set(sim, b, b->gpu | mig);

@@ -192,6 +192,16 @@ static void discarded_duplicates(void)
 	   "a block whose discarded duplicates left the device is among the discarded");
 	is_u64(state(p + BLOCK).gpu, UINT32_MAX, "it drops the host's copy where the device is preferred");
 	shut();
+
+	open_sim(3);
+	p = managed(1);
+	um_sim_host_touch(gpu, p, BLOCK, UM_WRITE);
+	advise(p, BLOCK, UM_ADV_SET_READ_MOSTLY, um_on_host());
+	clear();
+	renew(p, BLOCK, um_on_device(0));
+	is_u64(state(p).cpu, UINT32_MAX, "discarded read-mostly memory becomes a duplicate when it is prefetched");
+	ok(!strstr(log_text, "migrate"), "the duplicate is not copied");
+	shut();
 }
 
 static void blocks_share_a_batch(void)
