@@ -2,7 +2,8 @@
  *
  * compare_lists.c - random calls on a small device: which blocks are evicted, in which order?
  *
- * A state is one call. After each the victims so far, and list, chunk and resident pages of each block must agree.
+ * A state is one call. After each the victims so far, and of each block its list and place there, its chunk, resident
+ * and discarded pages must agree.
  */
 #include "compare.h"
 
@@ -68,23 +69,24 @@ static void kernel(void *at, size_t bytes, int writing)
 	run.watching = 0;
 }
 
-/* The same call on both sides. */
-static void make(enum call call, unsigned first, unsigned n)
+/* The same call on both sides: for `n` blocks, or for pages [from, to) of one. */
+static void make(enum call call, unsigned first, unsigned n, unsigned from, unsigned to)
 {
 	struct um_gpu *gpu = &run.sim->gpu;
-	char *at = (char *)(uintptr_t)run.sim->mem_order.at[0]->addr + first * UM_BLOCK_BYTES;
-	size_t bytes = n * UM_BLOCK_BYTES;
+	char *at = (char *)(uintptr_t)run.sim->mem_order.at[0]->addr + first * UM_BLOCK_BYTES + from * UM_SIM_PAGE;
+	size_t bytes = (n - 1) * UM_BLOCK_BYTES + (to - from) * UM_SIM_PAGE;
+	uint32_t pages = UINT32_MAX >> (32 - (to - from)) << from;
 
 	for (unsigned b = first; b < first + n; b++) {
 		if (call == DISCARD || call == RENEW)
-			uvm_lists_discard(b, call == DISCARD);
+			uvm_lists_discard(b, pages, call == DISCARD);
 		if (call == HOST_WRITE)
 			uvm_lists_host_write(b);
 		if (call == READ_MOSTLY)
 			uvm_lists_read_mostly(b);
 	}
 	if (call == PREFETCH || call == RENEW)
-		uvm_lists_prefetch(first, n);
+		uvm_lists_prefetch(first, n, pages);
 	if (call == HOME)
 		uvm_lists_home(first, n);
 	if (call == PREFETCH || call == HOME)
@@ -116,16 +118,23 @@ static int same(void)
 		const struct um_sim_block *b = &run.sim->mem_order.at[0]->block[i];
 		struct uvm_list_state s = uvm_lists_state(i);
 
-		if (s.gpu == b->gpu && s.disc == b->disc && s.chunk == b->chunk && s.list == number[b->list])
+		unsigned place = 0;
+
+		for (const struct um_sim_block *o = b->prev; o; o = o->prev)
+			place++;
+		if (s.gpu == b->gpu && s.cpu == b->cpu && s.disc == b->disc && s.chunk == b->chunk &&
+		    s.list == number[b->list] && (s.list < 0 || s.place == place))
 			continue;
-		printf("# block %u: driver list %d pages %08x discarded %08x chunk %d, simulated %d %08x %08x %d\n", i,
-		       s.list, s.gpu, s.disc, s.chunk, number[b->list], b->gpu, b->disc, b->chunk);
+		printf("# block %u: driver list %d (%u) device %08x host %08x discarded %08x, simulated %d (%u) %08x "
+		       "%08x %08x\n",
+		       i, s.list, s.place, s.gpu, s.cpu, s.disc, number[b->list], place, b->gpu, b->cpu, b->disc);
 		return 0;
 	}
 	return 1;
 }
 
-static void play(struct compare_row *row, uint64_t driver, enum call calls)
+/* Calls for whole blocks; `parts`: also for parts of one, and some blocks prefer the device. */
+static void play(struct compare_row *row, uint64_t driver, enum call calls, int parts)
 {
 	static const char *const names[] = {"prefetch",	 "prefetch to the host", "read",    "write",
 					    "CPU write", "read-mostly",		 "discard", "discard and prefetch"};
@@ -136,36 +145,54 @@ static void play(struct compare_row *row, uint64_t driver, enum call calls)
 	run.n_victims = 0;
 	run.sim = compare_open(driver, capacity, run.n * UM_BLOCK_BYTES, hear);
 	uvm_lists_open(capacity);
+	for (unsigned i = 0; i < run.n && parts; i++)
+		if (compare_below(2)) {
+			uvm_lists_prefer(i, 1);
+			run.sim->gpu.api->cudaMemAdvise(
+				&run.sim->gpu, (char *)(uintptr_t)run.sim->mem_order.at[0]->addr + i * UM_BLOCK_BYTES,
+				UM_BLOCK_BYTES, UM_ADV_SET_PREFERRED, um_on_device(0));
+		}
 	for (unsigned i = 0; i < CALLS && agree; i++) {
 		unsigned first = compare_below(run.n), left = run.n - first, n = 1 + compare_below(left < 6 ? left : 6);
+		unsigned from = 0, to = UM_SIM_PAGES;
 		enum call call = (enum call)compare_below(calls);
 
 		if (call == READ_MOSTLY && compare_below(4))
 			call = PREFETCH;
-		make(call, first, n < capacity ? n : capacity);
+		if (parts && call != HOME && call != HOST_WRITE && call != READ_MOSTLY && compare_below(2)) {
+			n = 1;
+			from = compare_below(UM_SIM_PAGES);
+			to = from + 1 + compare_below(UM_SIM_PAGES - from);
+		}
+		n = n < capacity ? n : capacity;
+		make(call, first, n, from, to);
 		agree = compare_judge(row, same());
 		if (!agree)
-			printf("# after %s of blocks %u to %u\n", names[call], first, first + n - 1);
+			printf("# after %s of blocks %u to %u, pages %u to %u\n", names[call], first, first + n - 1,
+			       from, to);
 	}
 	compare_close(run.sim);
 }
 
-/* Runs of 60 calls: a fifteenth of the states, at least 20,000 runs for 300,000. */
+/* Runs of 60 calls. All eight calls: 20,000 of them for 300,000 states. */
 unsigned compare_lists(struct compare_row *rows, unsigned long states, uint64_t driver)
 {
 	static const struct {
 		const char *name;
 		enum call calls;
-	} kinds[] = {{"eviction: prefetches", READ},
-		     {"eviction: prefetches, kernels, CPU writes", READ_MOSTLY},
-		     {"eviction: the same and read-mostly", DISCARD},
-		     {"eviction: all eight calls", N_CALLS}};
-	unsigned n = driver < 580 ? 3 : 4; /* older drivers do not discard */
+		int parts;
+	} kinds[] = {{"eviction: prefetches", READ, 0},
+		     {"eviction: prefetches, kernels, CPU writes", READ_MOSTLY, 0},
+		     {"eviction: the same and read-mostly", DISCARD, 0},
+		     {"eviction: parts of blocks, device preferred", DISCARD, 1},
+		     {"eviction: all eight calls", N_CALLS, 0},
+		     {"eviction: all eight calls, parts of blocks, device preferred", N_CALLS, 1}};
+	unsigned n = driver < 580 ? 4 : 6; /* older drivers do not discard */
 
 	for (unsigned k = 0; k < n; k++) {
 		rows[k] = (struct compare_row){.name = kinds[k].name};
-		while (rows[k].states < (k == 3 ? 4 * states : states))
-			play(&rows[k], driver, kinds[k].calls);
+		while (rows[k].states < (kinds[k].calls == N_CALLS ? 4 * states : states))
+			play(&rows[k], driver, kinds[k].calls, kinds[k].parts);
 	}
 	return n;
 }

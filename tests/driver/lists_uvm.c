@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lists_uvm.c - the driver's list functions, and around them the calls that reach them
+ * lists_uvm.c - the driver's list functions and its discard, and around them the calls that reach them
  *
- * uvm_lists_cut.c has the functions, cut out by `run`. Each call here does with residency, mappings and discards what
+ * uvm_lists_cut.c has the functions, cut out by `run`. Each call here does with residency and mappings what
  * uvm_va_block.c and uvm_migrate.c do, by whole 64 KiB pages, and calls the list functions where they do: an allocation
  * pins the chunk, the end of the block's operation unpins it.
  */
@@ -102,6 +102,46 @@ static inline uvm_va_block_gpu_state_t *uvm_va_block_gpu_state_get(uvm_va_block_
 	return block->gpus[0];
 }
 
+/* What va_block_discard_locked needs, beside its masks. */
+enum { UVM_DISCARD_FLAGS_UNMAP = 1 };
+
+typedef struct {
+	int unused;
+} uvm_va_block_retry_t;
+
+#define UvmEventMapRemoteCauseInvalid 0
+#define NV_WARN_MORE_PROCESSING_REQUIRED NV_ERR_MORE_PROCESSING_REQUIRED
+#define uvm_va_policy_is_read_duplicate(policy, ...) ((policy)->read_duplication == UVM_READ_DUPLICATION_ENABLED)
+#define uvm_processor_mask_find_first_id(mask) ((uvm_processor_id_t){(NvU32)__builtin_ctzll((mask)->bits)})
+#define uvm_processor_mask_cache_alloc() calloc(1, sizeof(uvm_processor_mask_t))
+#define uvm_processor_mask_cache_free(mask) free(mask)
+#define uvm_va_block_map_mask_get(block, id) (&(block)->map[(id).val])
+#define uvm_va_block_migrate_map_mapped_pages(...) NV_OK
+#define for_each_possible_uvm_node(nid) for (nid = 0; nid < 1; nid++)
+#define for_each_gpu_id(id) for (id = (uvm_processor_id_t){1}; id.val == 1; id.val++)
+#define for_each_gpu_id_in_mask(id, mask) for_each_id_in_mask(id, mask)
+#define uvm_va_block_cpu_clear_resident_mask(block, nid, mask)                                                         \
+	uvm_page_mask_andnot(&(block)->on[0], &(block)->on[0], mask)
+#define uvm_va_block_cpu_clear_resident_all_chunks(block, context, mask)                                               \
+	uvm_page_mask_andnot(&(block)->on[0], &(block)->on[0], mask)
+
+static NV_STATUS uvm_va_block_unmap_mask(uvm_va_block_t *block, uvm_va_block_context_t *context,
+					 const uvm_processor_mask_t *ids, uvm_va_block_region_t region,
+					 const uvm_page_mask_t *mask)
+{
+	(void)context;
+	(void)region;
+	for (unsigned i = 0; i < 2; i++)
+		if (ids->bits >> i & 1)
+			uvm_page_mask_andnot(&block->map[i], &block->map[i], mask);
+	return NV_OK;
+}
+
+static NV_STATUS uvm_va_block_make_resident(uvm_va_block_t *block, uvm_va_block_retry_t *retry,
+					    uvm_va_block_context_t *context, uvm_processor_id_t dst,
+					    uvm_va_block_region_t region, const uvm_page_mask_t *mask,
+					    const uvm_page_mask_t *added, uvm_make_resident_cause_t cause);
+
 #include <uvm_lists_cut.c>
 
 #define PMM (&only_gpu.pmm)
@@ -111,8 +151,9 @@ static struct block {
 	uvm_va_block_t va;
 	uvm_va_block_gpu_state_t state;
 	uvm_va_range_managed_t range;
-	uint32_t gpu, cpu, disc, map, twice; /* pages; twice: read-duplicated */
+	uint32_t gpu, cpu, disc, map, cmap, twice; /* pages; mapped on the GPU, on the CPU; twice: read-duplicated */
 	int read_mostly, pinned;
+	int preferred; /* processor; -1: none */
 } blocks[UVM_LIST_BLOCKS];
 
 static uvm_gpu_root_chunk_t root[UVM_LIST_BLOCKS];
@@ -168,6 +209,7 @@ void uvm_lists_open(unsigned chunks)
 		b->va.start = i * UVM_VA_BLOCK_SIZE;
 		b->va.end = b->va.start + UVM_VA_BLOCK_SIZE - 1;
 		b->va.gpus[0] = &b->state;
+		b->preferred = -1;
 		b->va.managed_range = b->va.va_range = &b->range;
 	}
 	n_free = chunks;
@@ -233,6 +275,7 @@ static void make_resident(struct block *b, uint32_t pages, int twice)
 	b->gpu |= come;
 	b->twice = twice ? b->twice | copied : b->twice & ~pages;
 	b->cpu &= twice ? ~(come & ~copied) : ~pages;
+	b->cmap &= b->cpu;
 	resident(b);
 	if (b->gpu)
 		block_mark_memory_used(&b->va, only_gpu.id);
@@ -271,7 +314,7 @@ int uvm_lists_visit(unsigned block, uint32_t served, uint32_t written)
 }
 
 /* uvm_migrate: two passes over a range of several blocks. */
-int uvm_lists_prefetch(unsigned first, unsigned n)
+int uvm_lists_prefetch(unsigned first, unsigned n, uint32_t pages)
 {
 	for (int pass = 1; pass <= (n > 1 ? 2 : 1); pass++)
 		for (unsigned i = first; i < first + n; i++) {
@@ -279,10 +322,10 @@ int uvm_lists_prefetch(unsigned first, unsigned n)
 
 			if (!allocate(b))
 				return 0;
-			b->disc = 0;
-			make_resident(b, ALL, b->read_mostly);
+			b->disc &= ~pages;
+			make_resident(b, pages, b->read_mostly);
 			if (pass == 2 || n == 1)
-				map(b, ALL);
+				map(b, pages);
 			finish(b);
 		}
 	return 1;
@@ -294,7 +337,7 @@ void uvm_lists_home(unsigned first, unsigned n)
 		struct block *b = &blocks[i];
 
 		b->disc = 0;
-		b->cpu = ALL;
+		b->cpu = b->cmap = ALL;
 		b->twice = b->read_mostly ? b->twice | b->gpu : 0;
 		b->gpu &= b->read_mostly ? ALL : 0;
 		b->map &= b->gpu;
@@ -307,40 +350,84 @@ void uvm_lists_host_write(unsigned block)
 {
 	struct block *b = &blocks[block];
 
-	b->cpu = ALL;
+	b->cpu = b->cmap = ALL;
 	b->gpu = b->map = b->twice = b->disc = 0;
 	resident(b);
 }
 
-/* va_block_discard_locked; the driver has no block before its first page. */
-void uvm_lists_discard(unsigned block, int unmap)
-{
-	struct block *b = &blocks[block];
-	uint32_t changed = ~b->disc | (unmap ? b->map : b->disc & ~b->map), twice = b->twice & changed;
+#ifndef UVM_OLD_NO_DISCARD
 
-	if (!(b->gpu | b->cpu | b->disc || b->state.chunks[0]) || !changed)
-		return;
-	b->disc = ALL;
-	if (twice) { /* the first resident processor is the CPU */
-		b->gpu &= ~twice;
-		b->map &= ~twice;
-		b->twice &= ~twice;
-		resident(b);
-	}
-	if (unmap) {
-		b->map &= ~changed;
-		b->gpu &= ~changed;
-		b->cpu &= ~changed;
-		spread(&b->va.on[0], b->cpu);
-		spread(&b->va.on[1], b->gpu);
-		b->va.resident.bits = (b->cpu != 0) | (b->gpu != 0) << 1;
-	}
-	if (!b->state.chunks[0])
-		return;
-	if (uvm_processor_mask_empty(&b->va.resident))
-		uvm_pmm_gpu_mark_root_chunk_unused(PMM, b->state.chunks[0]);
-	else
-		mark_discarded(b);
+/* Of pages that are resident on both: nothing is copied, the other copy and its mapping go. */
+static NV_STATUS uvm_va_block_make_resident(uvm_va_block_t *block, uvm_va_block_retry_t *retry,
+					    uvm_va_block_context_t *context, uvm_processor_id_t dst,
+					    uvm_va_block_region_t region, const uvm_page_mask_t *mask,
+					    const uvm_page_mask_t *added, uvm_make_resident_cause_t cause)
+{
+	(void)retry;
+	(void)added;
+	(void)cause;
+	context->make_resident.dest_nid = NUMA_NO_NODE;
+	break_read_duplication_in_region(block, context, dst, region, mask);
+	uvm_page_mask_andnot(&block->map[!dst.val], &block->map[!dst.val], mask);
+	if (uvm_processor_mask_test(&block->resident, dst))
+		block_mark_memory_used(block, dst);
+	return NV_OK;
+}
+
+static uint32_t gather(const uvm_page_mask_t *from)
+{
+	uint32_t pages = 0;
+
+	for (unsigned i = 0; i < 32; i++)
+		pages |= (uint32_t)test_bit(i * 16, from->bitmap) << i;
+	return pages;
+}
+
+static void discard(struct block *b, uint32_t pages, int unmap)
+{
+	static uvm_va_block_context_t context;
+	uvm_va_block_t *va = &b->va;
+	uvm_tracker_t tracker;
+
+	b->range.policy.preferred_location =
+		b->preferred < 0 ? UVM_ID_INVALID : (uvm_processor_id_t){(NvU32)b->preferred};
+	b->range.policy.read_duplication = b->read_mostly ? UVM_READ_DUPLICATION_ENABLED : UVM_READ_DUPLICATION_UNSET;
+	spread(&va->map[0], b->cmap);
+	spread(&va->map[1], b->map);
+	va->mapped.bits = (b->cmap != 0) | (NvU64)(b->map != 0) << 1;
+	spread(&va->maybe_mapped_pages, b->map | b->cmap);
+	spread(&va->discarded_pages, b->disc);
+	spread(&va->read_duplicated_pages, b->twice);
+	spread(&context.discard.discarded_pages, pages);
+	va_block_discard_locked(va, NULL, &context, unmap ? UVM_DISCARD_FLAGS_UNMAP : 0, &tracker);
+	b->cpu = gather(&va->on[0]);
+	b->gpu = gather(&va->on[1]);
+	b->cmap = gather(&va->map[0]) & b->cpu;
+	b->map = gather(&va->map[1]) & b->gpu;
+	b->disc = gather(&va->discarded_pages);
+	b->twice = gather(&va->read_duplicated_pages);
+}
+
+#endif
+
+/* The driver has no block before its first page. */
+void uvm_lists_discard(unsigned block, uint32_t pages, int unmap)
+{
+#ifdef UVM_OLD_NO_DISCARD
+	(void)block;
+	(void)pages;
+	(void)unmap;
+#else
+	struct block *b = &blocks[block];
+
+	if (b->gpu | b->cpu | b->disc || b->state.chunks[0])
+		discard(b, pages, unmap);
+#endif
+}
+
+void uvm_lists_prefer(unsigned block, int processor)
+{
+	blocks[block].preferred = processor;
 }
 
 /* va_block_set_read_duplication_locked */
@@ -356,12 +443,21 @@ void uvm_lists_read_mostly(unsigned block)
 struct uvm_list_state uvm_lists_state(unsigned block)
 {
 	struct block *b = &blocks[block];
-	struct uvm_list_state s = {b->gpu, b->disc, b->state.chunks[0] != NULL, -1};
-	uvm_gpu_chunk_t *chunk;
+	struct uvm_list_state s = {b->gpu, b->cpu, b->disc, b->state.chunks[0] != NULL, -1, 0};
 
-	for (int i = 0; i < UVM_PMM_ALLOC_LIST_COUNT; i++)
-		list_for_each_entry(chunk, &PMM->root_chunks.alloc_list[i], list) if (chunk == b->state.chunks[0])
-			s.list = i;
+	for (int i = 0; i < UVM_PMM_ALLOC_LIST_COUNT && s.list < 0; i++) {
+		uvm_gpu_chunk_t *chunk;
+
+		s.place = 0;
+		list_for_each_entry(chunk, &PMM->root_chunks.alloc_list[i], list)
+		{
+			if (chunk == b->state.chunks[0]) {
+				s.list = i;
+				break;
+			}
+			s.place++;
+		}
+	}
 	return s;
 }
 

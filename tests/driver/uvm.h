@@ -58,16 +58,18 @@ unsigned uvm_copies(int to_gpu, int by_fault, const uint64_t pages[8], const uin
 
 void uvm_lists_open(unsigned chunks);
 int uvm_lists_visit(unsigned block, uint32_t served, uint32_t written); /* of the GPU: 1, or 0 without memory */
-int uvm_lists_prefetch(unsigned first, unsigned n); /* 1, or 0 without memory */
+int uvm_lists_prefetch(unsigned first, unsigned n, uint32_t pages); /* of each block: 1, or 0 without memory */
 void uvm_lists_home(unsigned first, unsigned n); /* a prefetch to the host */
-void uvm_lists_discard(unsigned block, int unmap);
+void uvm_lists_discard(unsigned block, uint32_t pages, int unmap);
+void uvm_lists_prefer(unsigned block, int processor); /* -1: none */
 void uvm_lists_host_write(unsigned block);
 void uvm_lists_read_mostly(unsigned block);
 
 struct uvm_list_state {
-	uint32_t gpu, disc;
+	uint32_t gpu, cpu, disc;
 	int chunk;
 	int list; /* the driver's number; -1: none */
+	unsigned place; /* in the list */
 };
 struct uvm_list_state uvm_lists_state(unsigned block);
 /* Victims since opening, in order. */

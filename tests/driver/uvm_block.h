@@ -32,6 +32,8 @@ struct uvm_va_block_struct {
 	uvm_va_range_managed_t *managed_range, *va_range;
 	uvm_processor_mask_t resident, mapped;
 	uvm_page_mask_t on[2]; /* resident pages, by processor */
+	uvm_page_mask_t map[2]; /* mapped pages */
+	uvm_page_mask_t discarded_pages, read_duplicated_pages, maybe_mapped_pages;
 	struct {
 		uvm_page_mask_t pte_bits[2];
 	} cpu;
