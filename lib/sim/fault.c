@@ -62,7 +62,7 @@ static uint32_t dense(const struct um_sim_block *b, uint32_t resident, uint32_t 
 }
 
 /* Pages whose fault leaves them on the host, or moves them there: they are then mapped remotely. */
-static uint32_t stay_away(const struct um_sim_block *b, uint32_t pages)
+uint32_t um_sim_stay_away(const struct um_sim_block *b, uint32_t pages)
 {
 	uint32_t remote = um_sim_thrash_pinned(b) | (~b->gpu & b->pref_cpu) | (~b->gpu & b->cpu & b->accessed_by);
 
@@ -82,7 +82,7 @@ uint32_t um_sim_visit_pages(const struct um_sim_block *b, uint32_t need, uint32_
 	uint32_t take = 0;
 	unsigned n = 0;
 
-	*each = (write & (b->disc | b->read_mostly)) | (stay_away(b, need) & b->cmap);
+	*each = (write & (b->disc | b->read_mostly)) | (um_sim_stay_away(b, need) & b->cmap);
 	for (; need && k; need &= need - 1, k--) {
 		uint32_t page = need & -need;
 		unsigned more = page & *each ? UM_SIM_SUBPAGES : 1;
@@ -188,7 +188,7 @@ int um_sim_visit(struct um_sim *sim, struct um_sim_block *b, const struct um_sim
 		uint32_t remote, local;
 
 		piece = um_sim_piece(b, rest);
-		remote = stay_away(b, rest & piece);
+		remote = um_sim_stay_away(b, rest & piece);
 		local = rest & piece & ~remote;
 		sim->tally.visits++;
 		if (remote)

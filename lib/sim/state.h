@@ -384,6 +384,7 @@ void um_sim_cpu_unmap(struct um_sim *sim, struct um_sim_block *b, uint32_t pages
 uint32_t um_sim_density(uint32_t all, uint32_t resident, uint32_t faulted, unsigned last);
 /* The piece of the block that has the lowest of `pages`: to the driver a block of its own. */
 uint32_t um_sim_piece(const struct um_sim_block *b, uint32_t pages);
+uint32_t um_sim_stay_away(const struct um_sim_block *b, uint32_t pages); /* those that a fault leaves on the host */
 /* Pages that a fault on `faulted`, all in one piece, brings to the GPU; that a fault on `page` brings to the CPU. */
 uint32_t um_sim_grow_gpu(const struct um_sim *sim, const struct um_sim_block *b, uint32_t faulted);
 uint32_t um_sim_grow_cpu(const struct um_sim *sim, const struct um_sim_block *b, uint32_t faulted);

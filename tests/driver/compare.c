@@ -71,6 +71,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	n += compare_density(rows + n, states, driver);
+	n += compare_policies(rows + n, states, driver);
 	n += compare_copies(rows + n, states);
 	n += compare_fights(rows + n, states, driver);
 	n += compare_lists(rows + n, states, driver);

@@ -25,6 +25,7 @@ void compare_close(struct um_sim *sim);
 /* Each adds rows and returns their number. `driver`: its major version. */
 unsigned compare_density(struct compare_row *rows, unsigned long states, uint64_t driver);
 unsigned compare_fights(struct compare_row *rows, unsigned long states, uint64_t driver);
+unsigned compare_policies(struct compare_row *rows, unsigned long states, uint64_t driver);
 unsigned compare_copies(struct compare_row *rows, unsigned long states);
 unsigned compare_lists(struct compare_row *rows, unsigned long states, uint64_t driver);
 

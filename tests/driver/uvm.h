@@ -40,6 +40,19 @@ void uvm_fight_timer(uint64_t ns); /* runs the worker that unpins, as often as i
 uint32_t uvm_fight_thrashing(void);
 uint64_t uvm_fight_lapse(void);
 
+/* --- policy_uvm.c: block_select_processor_residency of uvm_va_block.c --------------------------------------------- */
+
+struct uvm_fault {
+	int by, writes;
+	int on_gpu, on_cpu; /* the page is resident there */
+	int preferred; /* processor; -1: none */
+	int accessed_by_gpu, read_mostly; /* advice */
+	int pinned; /* to this processor by thrashing; -1: not */
+};
+
+/* The processor on which the page becomes resident. `*duplicate`: in addition to where it is. */
+int uvm_residency(const struct uvm_fault *f, int *duplicate);
+
 /* --- copies_uvm.c: block_copy_resident_pages_between of uvm_va_block.c -------------------------------------------- */
 
 struct uvm_copy {

@@ -9,7 +9,11 @@
 
 #include <uvm_perf_module.h>
 
-typedef enum { UVM_READ_DUPLICATION_UNSET, UVM_READ_DUPLICATION_ENABLED } uvm_read_duplication_policy_t;
+typedef enum {
+	UVM_READ_DUPLICATION_UNSET,
+	UVM_READ_DUPLICATION_ENABLED,
+	UVM_READ_DUPLICATION_DISABLED
+} uvm_read_duplication_policy_t;
 
 typedef struct {
 	uvm_processor_id_t preferred_location;
