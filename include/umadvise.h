@@ -30,9 +30,10 @@
  *
  * Units: sizes are in bytes, times in nanoseconds, unless a comment says otherwise.
  *
- * Cost classes. *Op path*: O(uses x log tensors); once an iteration has been learned, no allocation and no system call
- * on the calling thread. *Iteration path*: linear in the operations of the iteration; planning, when it is due, also
- * runs here. *Start path*: may open files and call the driver.
+ * Cost classes. *Op path*: O(uses x log tensors); once an iteration has been learned, no allocation on the calling
+ * thread, and a system call only to wait for the op's data or to wake a helper thread. *Iteration path*: linear in the
+ * operations of the iteration; planning, when it is due, also runs here. *Start path*: may open files and call the
+ * driver.
  *
  * No CUDA header is needed: a stream is passed as the pointer that cudaStream_t is (NULL: the default stream).
  * umadvise(7), section "CUDA", describes per-thread default streams, destroyed streams, stream capture, fork, exit and
@@ -296,6 +297,10 @@ struct umadv_stats {
 	uint64_t prefetch_scheduled_bytes, prefetch_predicted_bytes, prefetch_announced_bytes;
 	uint64_t kept_bytes; /* discards that were replaced by copies: the program might have needed the content */
 	uint64_t played_ns; /* measured time of a steady iteration under the current plan; 0: not measured yet */
+	uint64_t gates_waited; /* ops whose stream waited for prefetches in flight */
+	uint64_t gates_late; /* ops for which the calling thread waited until their prefetches were submitted */
+	uint64_t stuck; /* waits that ended because nothing had moved for a while: the op went on */
+	uint64_t host_wait_ns; /* time that calling threads waited so */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

@@ -49,18 +49,23 @@ static void forget_targets(struct um_executor *ex)
 	}
 }
 
-void um_executor_close(struct um_executor *ex)
+int um_executor_close(struct um_executor *ex)
 {
+	int err;
+
 	if (!ex)
-		return;
+		return 0;
 	um_executor_leave(ex);
 	um_advice_state_set(&ex->read_mostly, ex->gpu, NULL, 0);
 	um_advice_state_set(&ex->host_resident, ex->gpu, NULL, 0);
-	um_lanes_close(&ex->lanes);
+	err = um_lanes_close(&ex->lanes);
+	if (err)
+		return err;
 	um_advice_state_fini(&ex->read_mostly);
 	um_advice_state_fini(&ex->host_resident);
 	forget_targets(ex);
 	free(ex);
+	return 0;
 }
 
 /* --- ops -------------------------------------------------------------------------------------------------------- */
@@ -188,7 +193,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	ex->out_least = none ? 0 : -(int32_t)before->n_out;
 	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
-	um_lanes_update_live(&ex->lanes);
+	um_lanes_update_drops(&ex->lanes);
 }
 
 /* Announces the next request to the listener. */
@@ -201,9 +206,9 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
-/* Queues an action on a range of its own; `event`: the latest mark before the op. 0 or -EAGAIN. */
+/* Queues an action on a range of its own; `*marked`: the ops before this one are. 0 or -EAGAIN. */
 static inline __attribute__((always_inline)) int put(struct um_executor *ex, const struct um_action *a, uint64_t addr,
-						     uint64_t bytes, uint32_t event)
+						     uint64_t bytes, int *marked)
 {
 	struct um_lanes *l = &ex->lanes;
 	enum um_executor_waits waits;
@@ -214,8 +219,9 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 	if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
 		return um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
 				   ex->drop_base + a->drops);
-	if (l->event == event && um_executor_mark_streams(ex))
+	if (!*marked && um_executor_mark_streams(ex))
 		return -EAGAIN;
+	*marked = 1;
 	wait = number(a->room, ex->in_base, ex->in_least);
 	if (a->kind == UM_ACTION_EVICT || (a->kind == UM_ACTION_LEAVE_TO_DRIVER && !ex->driver_evicts))
 		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, addr, bytes, wait);
@@ -229,7 +235,7 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 /* Queues an action that may be elsewhere than planned, or that has a listener. Not inlined: it would take registers
  * from issue(). */
 static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
-						 const struct um_cursor *cursor, uint32_t event)
+						 const struct um_cursor *cursor, int *marked)
 {
 	struct um_executor_range r = {a->addr, a->bytes};
 
@@ -240,7 +246,7 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_
 	}
 	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)(a - ex->iteration->actions.at)))
 		return -EAGAIN;
-	return put(ex, a, r.addr, r.bytes, event);
+	return put(ex, a, r.addr, r.bytes, marked);
 }
 
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
@@ -249,11 +255,11 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 	const struct um_compiled_iteration *p = ex->iteration;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 	int all = !ex->inside || ex->lanes.results.listener.report, some = all || cursor->n_moved;
-	uint32_t event = ex->lanes.event;
+	int marked = 0;
 
 	for (; a < end; a++)
-		if (some && (all || is_moved(a, cursor)) ? put_checked(ex, op, a, cursor, event)
-							 : put(ex, a, a->addr, a->bytes, event))
+		if (some && (all || is_moved(a, cursor)) ? put_checked(ex, op, a, cursor, &marked)
+							 : put(ex, a, a->addr, a->bytes, &marked))
 			return -EAGAIN;
 	return 0;
 }
@@ -265,24 +271,16 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 
 	if (!ex->program)
 		return 0;
-	if (p->first[op] != p->first[op + 1] && um_lanes_is_tight(l))
-		um_lanes_make_space(l);
 	if (p->first[op] != p->first[op + 1] && issue(ex, op, cursor)) {
 		um_executor_leave(ex);
 		return -EAGAIN;
 	}
-	if (ex->gpu->api->worker_poke)
-		um_lanes_poke(l);
-	if (p->gate[op] != INT32_MIN && um_lanes_gate(l, number(p->gate[op], ex->in_base, ex->gate_least),
-						      ex->host.streams->at[stream].handle, stream))
-		um_lanes_settle(l); /* the op does not wait for discards before it */
+	if (p->first[op] != p->first[op + 1] || ex->unpoked)
+		um_executor_poke(ex);
+	ex->stream = stream;
+	if (p->gate[op] != INT32_MIN)
+		um_lanes_gate(l, &ex->need, number(p->gate[op], ex->in_base, ex->gate_least), stream);
 	return 0;
-}
-
-void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
-{
-	if (ex->lanes.any_live && !um_lanes_awaits_live(&ex->lanes, stream))
-		um_lanes_guard(&ex->lanes, stream, uses, n);
 }
 
 /* --- adoption ----------------------------------------------------------------------------------------------------- */
@@ -307,6 +305,7 @@ static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 	if (!bytes || (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
 		return;
 	r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
+	ex->unpoked = 1;
 	if (kind == UM_ACTION_EVICT) /* where there is room */
 		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes));
 	else
@@ -422,8 +421,8 @@ static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, 
 
 	if (!p->read_mostly.n && !p->host_resident.n && !ex->read_mostly.runs.n && !ex->host_resident.runs.n)
 		return 0;
-	um_lanes_settle(&ex->lanes);
-	um_lanes_drain(&ex->lanes); /* an eviction of what is read mostly would leave a copy on the device */
+	if (um_lanes_drain(&ex->lanes)) /* an eviction of what is read mostly would leave a copy on the device */
+		return -EAGAIN;
 	err = set_mostly(ex, p, used, n_used);
 	if (!err)
 		err = um_advice_state_set(&ex->host_resident, ex->gpu, p->host_resident.at, p->host_resident.n);
@@ -455,8 +454,6 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	ex->iteration = &p->iterations[0];
 	ex->lanes.source = UM_HINT_SCHEDULED;
 	ex->inside = is_inside(ex, p);
-	um_lanes_wake(&ex->lanes);
-	ex->awake = 1;
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
@@ -488,16 +485,19 @@ void um_executor_end(struct um_executor *ex)
 	ex->program = NULL;
 }
 
-void um_executor_await_discards(struct um_executor *ex, uint64_t addr, uint64_t end)
+int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 {
-	um_lanes_claim(&ex->lanes, addr & ~(UM_BLOCK_BYTES - 1), (end + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1));
-}
+	uint64_t first = um_block_of(addr), end = um_block_of(addr + bytes + UM_BLOCK_BYTES - 1);
 
-void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes)
-{
-	um_executor_await_discards(ex, addr, addr + bytes);
+	if (um_lanes_claim(&ex->lanes, first, end)) {
+		ex->program = NULL;
+		um_executor_cancel(ex);
+		if (um_lanes_claim(&ex->lanes, first, end))
+			return -EBUSY;
+	}
 	um_advice_state_clear(&ex->read_mostly, ex->gpu, addr, bytes);
 	um_advice_state_clear(&ex->host_resident, ex->gpu, addr, bytes);
+	return 0;
 }
 
 void um_executor_use(struct um_executor *ex, const struct um_use *uses, uint32_t n)
@@ -528,18 +528,14 @@ void um_executor_forget(struct um_executor *ex, uint64_t addr, uint64_t bytes)
 
 void um_executor_cancel(struct um_executor *ex)
 {
-	ex->awake = 0;
 	um_lanes_drop(&ex->lanes);
 }
 
 void um_executor_leave(struct um_executor *ex)
 {
-	if (!ex->program) {
-		um_lanes_settle(&ex->lanes);
-		return;
-	}
+	if (ex->program)
+		um_executor_cancel(ex);
 	ex->program = NULL;
-	um_executor_cancel(ex);
 }
 
 int um_executor_listen(struct um_executor *ex, const struct um_hint_listener *listener)

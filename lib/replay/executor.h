@@ -6,14 +6,16 @@
  * out   prefetches, evictions, discards; and ops that wait on the device for their blocks
  * owns  the lanes (workers, queues, streams and events: lanes.h)
  *
- * The program's thread queues due actions and records an event; it makes no hint call itself. The out workers wait for
- * that event and evict blocks (a prefetch to the host blocks its caller, therefore they have threads of their own).
- * Workers of lane `in` wait until there is room and prefetch blocks. Each arrival raises a number in pinned memory, and
- * an op with blocks in flight waits for that number on its stream (cuStreamWaitValue32) instead of faulting.
+ * The program's thread queues due actions and records an event; it makes no hint call itself. The out workers evict
+ * blocks after that event (a prefetch to the host blocks its caller, therefore they have threads of their own). Workers
+ * of lane `in` wait until there is room and prefetch blocks. An op with blocks in flight waits for them instead of
+ * faulting: the program's thread until the prefetches have been submitted, then the op's stream for the events after
+ * them.
  *
- * Failures are counted; waiting ops are always released. Content is only discarded after may_discard() has confirmed,
- * on the program's thread at the time of issue, that no live tensor needs it. Op path: O(actions due), no allocation,
- * no system call. Not thread-safe: the caller holds the context's lock (the workers do not need it).
+ * Failures are counted. Content is only discarded after may_discard() has confirmed, on the program's thread at the
+ * time of issue, that no live tensor needs it, and no op that writes there starts before the discard is over. Op path:
+ * O(actions due), no allocation, no system call unless the op has to wait or a worker sleeps. Not thread-safe: the
+ * caller holds the context's lock (the workers do not need it), except in um_executor_wait.
  */
 #ifndef UM_REPLAY_EXECUTOR_H
 #define UM_REPLAY_EXECUTOR_H
@@ -58,16 +60,33 @@ struct um_executor_room {
 	uint32_t outs, drops;
 };
 
+/* Waits of ops for hints, as in struct umadv_stats. */
+struct um_executor_wait_counts {
+	uint64_t gates_waited, gates_late, stuck, host_wait_ns;
+};
+
 struct um_executor_counts {
 	uint64_t issued, refused, dropped;
 	uint64_t prefetch_bytes, evict_bytes, discard_bytes;
 	uint64_t kept_bytes; /* planned discards that were copied instead: a live tensor may need the content */
 	struct um_hints_by_source issued_by;
+	struct um_executor_wait_counts waits;
+};
+
+/* What an announced op has to wait for before it is launched. */
+struct um_executor_wait {
+	struct um_executor *executor;
+	um_stream handle; /* of the op */
+	unsigned stream; /* the same by number */
+	int ins, drops; /* does it wait for prefetches, for discards? */
+	uint32_t in, drop; /* numbers after the last ones */
+	int cpu; /* the access is of the CPU */
 };
 
 /* 0, -ENOMEM, -ENOTSUP (the device does not support hints). */
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host);
-void um_executor_close(struct um_executor *ex);
+/* 0, or -ETIMEDOUT: the device does not answer; a worker is left behind, which uses the device. */
+int um_executor_close(struct um_executor *ex);
 
 /* Adopts a compiled plan (borrowed until the next adopt, leave or close) at the beginning of an iteration, just before
  * its first op is announced: evicts blocks that it does not need at once. 0, or -errno and nothing is issued. */
@@ -93,18 +112,26 @@ void um_executor_forget_stream(struct um_executor *ex, unsigned i);
 /* The program has more streams than can be distinguished: leave the plan before the op. */
 int um_executor_too_many_streams(const struct um_executor *ex);
 
-/* The last announced op is about to be launched on that stream: returns when it writes no memory with a pending
- * discard. A plan makes the op wait on the device; if tensors are not at their planned places, or the device cannot
- * wait, this call waits. Op path. */
+/* The announced op, on that stream, writes this: it waits for pending discards there. Call it for each op, with a plan
+ * or without. Op path. */
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n);
+/* The announced access, of the CPU, uses [addr, end): it waits for pending discards there. */
+void um_executor_guard_cpu(struct um_executor *ex, uint64_t addr, uint64_t end);
+/* It is not known what the announced op uses: it waits for all discards. */
+void um_executor_guard_all(struct um_executor *ex, unsigned stream);
 
-/* Leaves the plan: queued actions that have not begun are dropped, waiting ops are released. Returns when no discard of
- * ours is in progress or pending, including those of an ended plan: later ops do not wait for them. */
+/* The end of an op's announcement. 1: um_executor_wait must be called before the launch, finally um_executor_waited. */
+int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_executor_wait *out);
+/* Waits until the hints that the op needs have been submitted, and makes its stream wait for them. 0, or -EBUSY: a
+ * discard that must come before it is pending, and nothing has moved for a while. Drop the requests and call it again.
+ * Called without the context's lock; another thread may close the executor meanwhile. */
+int um_executor_wait(const struct um_executor_wait *w);
+void um_executor_waited(const struct um_executor_wait *w);
+
+/* Leaves the plan, if there is one: queued actions that have not begun are dropped. */
 void um_executor_leave(struct um_executor *ex);
 
 /* Requests without a plan, for the op that is about to be launched. */
-/* Waits until the queues have space, if the program is far ahead of the device. */
-void um_executor_make_space(struct um_executor *ex);
 /* Evictions requested from now on wait for the ops launched so far. 0 or -EAGAIN. */
 int um_executor_mark(struct um_executor *ex);
 uint32_t um_executor_in_queued(const struct um_executor *ex); /* prefetches so far */
@@ -119,7 +146,7 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
  * prefetches with this one. 0 or -EAGAIN. */
 int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int ahead,
 		      const struct um_executor_room *room, uint32_t *in);
-/* The next launch on the program's stream of this number waits until `in` prefetches have arrived. */
+/* The op at hand, on the program's stream of this number, waits until `in` prefetches have arrived. */
 void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream);
 /* What was requested and has not begun is dropped. */
 void um_executor_cancel(struct um_executor *ex);
@@ -129,8 +156,9 @@ void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user
 uint32_t um_executor_epoch(const struct um_executor *ex);
 
 /* Memory is about to get a new owner: returns when no discard requested while it was dead is in progress or pending,
- * and no advice of ours covers it. Cost: the pending requests. */
-void um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
+ * and no advice of ours covers it. If that takes long, requests that have not begun are dropped, and the plan is left.
+ * 0, or -EBUSY: a discard in progress does not end. Cost: the pending requests. */
+int um_executor_claim(struct um_executor *ex, uint64_t addr, uint64_t bytes);
 
 /* An op is about to use live tensors: ranges that it writes are no longer read mostly, host-resident ranges that it
  * uses as a whole become migratable again. Op path, except the first time. */
@@ -149,10 +177,7 @@ void um_executor_report_hints(struct um_executor *ex);
 /* The next announced op has this number. Only with a listener. */
 void um_executor_number(struct um_executor *ex, uint64_t op);
 
-/* Returns when no discard of memory in [addr, end) is in progress or pending. Cost: the pending requests. */
-void um_executor_await_discards(struct um_executor *ex, uint64_t addr, uint64_t end);
-
-int um_executor_stuck(const struct um_executor *ex); /* ops do not wait any more: see lanes.h */
+int um_executor_stuck(const struct um_executor *ex); /* ops do not wait for the time being: see lanes.h */
 int um_executor_active(const struct um_executor *ex);
 /* The plan's current iteration is not its first. */
 int um_executor_is_warm(const struct um_executor *ex);

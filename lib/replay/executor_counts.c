@@ -11,7 +11,7 @@ int um_executor_active(const struct um_executor *ex)
 
 int um_executor_stuck(const struct um_executor *ex)
 {
-	return atomic_load_explicit(&ex->lanes.stuck, memory_order_relaxed) >= UM_LANES_STUCK_MOST;
+	return !um_lanes_gates(&ex->lanes);
 }
 
 int um_executor_is_warm(const struct um_executor *ex)
@@ -51,5 +51,10 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 	out->evict_bytes = atomic_load_explicit(&l->evict_bytes, memory_order_relaxed);
 	out->discard_bytes = atomic_load_explicit(&l->discard_bytes, memory_order_relaxed);
 	out->kept_bytes = ex->kept_bytes;
+	out->waits = (struct um_executor_wait_counts){
+		.gates_waited = atomic_load_explicit(&l->gates_waited, memory_order_relaxed),
+		.gates_late = atomic_load_explicit(&l->gates_late, memory_order_relaxed),
+		.stuck = atomic_load_explicit(&l->stuck, memory_order_relaxed),
+		.host_wait_ns = atomic_load_explicit(&l->host_wait_ns, memory_order_relaxed)};
 	out->dropped = l->dropped + atomic_load_explicit(&l->limit.refused, memory_order_relaxed);
 }

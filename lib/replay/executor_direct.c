@@ -4,12 +4,6 @@
  */
 #include "replay/executor_state.h"
 
-void um_executor_make_space(struct um_executor *ex)
-{
-	if (um_lanes_is_tight(&ex->lanes))
-		um_lanes_make_space(&ex->lanes);
-}
-
 int um_executor_mark(struct um_executor *ex)
 {
 	return um_executor_too_many_streams(ex) ? -EAGAIN : um_executor_mark_streams(ex);
@@ -55,6 +49,7 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
 	else
 		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in);
 	*room = um_executor_room_now(ex);
+	ex->unpoked = 1;
 	return err;
 }
 
@@ -64,9 +59,6 @@ int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int
 	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	struct um_lanes *l = &ex->lanes;
 
-	if (!ex->awake)
-		um_lanes_wake(l);
-	ex->awake = 1;
 	l->source = source_of(ahead);
 	if (l->results.listener.report &&
 	    um_lanes_expect(l, UM_ACTION_PREFETCH, ahead ? UM_HINT_RESULTS_NO_OP : ex->number))
@@ -74,6 +66,7 @@ int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int
 	if (um_lanes_in(l, r.addr, r.bytes, room->outs, room->drops))
 		return -EAGAIN;
 	*in = um_lanes_in_queued(l);
+	ex->unpoked = 1;
 	return 0;
 }
 
@@ -81,17 +74,15 @@ void um_executor_await(struct um_executor *ex, uint32_t in, unsigned stream)
 {
 	struct um_lanes *l = &ex->lanes;
 
-	if (ex->gpu->api->worker_poke)
-		um_lanes_poke(l);
+	ex->stream = stream;
 	if (um_lanes_in_queued(l) - in >= UM_LANES_QUEUE || stream >= UM_LANES_STREAMS)
 		return; /* it has arrived long ago */
-	if (um_lanes_gate(l, in, ex->host.streams->at[stream].handle, stream))
-		um_lanes_settle(l);
+	um_lanes_gate(l, &ex->need, in, stream);
 }
 
 void um_executor_visit_resident(struct um_executor *ex, void (*visit)(void *user, uint64_t addr), void *user)
 {
-	um_lanes_carry_out(&ex->lanes);
+	um_lanes_drain(&ex->lanes);
 	um_block_limit_visit(&ex->lanes.limit, visit, user);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * executor_state.h - the executor, for the files that it consists of: executor.c carries out plans, executor_direct.c
- * the requests of the horizon; executor_counts.c has its counters
+ * the requests of the horizon, executor_wait.c the waits of ops; executor_counts.c has its counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H
@@ -28,14 +28,22 @@ struct um_executor {
 	int32_t gate_least; /* ops that wait, wait for at least this many ins */
 
 	uint64_t kept_bytes; /* struct um_executor_counts */
-	int awake; /* the workers expect requests */
+	struct um_lanes_need need; /* of the op at hand */
+	unsigned stream; /* its stream, by number */
+	int unpoked; /* requests were queued, and the workers do not know */
 	uint64_t number; /* of the current op, if there is a listener */
 	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
 };
 
 static inline int um_executor_mark_streams(struct um_executor *ex)
 {
-	return um_lanes_mark(&ex->lanes, ex->host.streams->at, ex->host.streams->n);
+	return um_lanes_mark(&ex->lanes, ex->host.streams->at, ex->host.streams->live & ((1u << UM_LANES_STREAMS) - 1));
+}
+
+static inline void um_executor_poke(struct um_executor *ex)
+{
+	um_lanes_poke(&ex->lanes);
+	ex->unpoked = 0;
 }
 
 static inline int um_executor_is_whole(const struct um_executor *ex, struct um_executor_range r)

@@ -11,6 +11,8 @@
 
 #define RUN 2 /* blocks in a request, as compiled_plan.h */
 #define EARLY_BLOCKS 4 /* that prefetches start earlier than they must */
+#define SPARE_BLOCKS 16 /* that are evicted for the next op, */
+#define SPARE_SHARE 32 /* and at most this share of the budget */
 #define LONGEST_NS (1ull << 36) /* of an op, whatever the program says: times stay within 64 bits */
 #define CREDIT 8 /* blocks of other ops that are scanned for each block of an op, on average: predictions may jump */
 #define CREDIT_OPS 8 /* scanning an op costs as much as scanning 8 blocks */
@@ -113,9 +115,7 @@ static int evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
 	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
 	uint64_t addr = b->addr, next = b->state == UM_BLOCK_LIVE ? b->next : 0;
 
-	if (b->last < b->came) /* it must have arrived before it is evicted, and no op has waited for it */
-		um_executor_await(h->host.executor, b->in, h->stream);
-	if (b->last >= h->marked || b->last < b->came) {
+	if (b->last >= h->marked) {
 		if (um_executor_mark(h->host.executor))
 			return -EAGAIN;
 		h->marked = current(h);
@@ -435,11 +435,32 @@ static int prefetch(struct um_horizon *h, uint64_t ns)
 	return err == -EAGAIN ? err : request(h, &r);
 }
 
+/* The next op is announced only when the prefetches for this one were submitted: evicts some blocks for it now. */
+static int evict_ahead(struct um_horizon *h, uint64_t n_in)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+	uint64_t spare = 2 * (h->n_in - n_in);
+	int err = 0;
+
+	spare = spare < SPARE_BLOCKS ? spare : SPARE_BLOCKS;
+	spare = spare < capacity(h) / SPARE_SHARE ? spare : capacity(h) / SPARE_SHARE;
+	while (!err && t->n_live + t->n_dead + spare > capacity(h)) {
+		if (t->n_dead)
+			err = evict(h, &t->at[t->oldest], 1);
+		else if (t->n_live && t->heap->next > h->scanned)
+			err = evict(h, t->heap->block, 1);
+		else
+			break;
+	}
+	return err;
+}
+
 static int request_all(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
 {
 	uint64_t bytes = bytes_of(uses, n);
 	double share = um_paged_share(bytes, capacity(h) * UM_BLOCK_BYTES);
 	struct arrival last = {0};
+	uint64_t n_in = h->n_in;
 	int err = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -468,7 +489,8 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	if (h->credit > CREDIT_MOST)
 		h->credit = CREDIT_MOST;
 	scan(h, ns);
-	return prefetch(h, ns);
+	err = prefetch(h, ns);
+	return err ? err : evict_ahead(h, n_in);
 }
 
 void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *uses, uint32_t n, uint64_t ns)
@@ -476,7 +498,6 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 	if (ns > LONGEST_NS)
 		ns = LONGEST_NS;
 	h->stream = stream;
-	um_executor_make_space(h->host.executor);
 	if (h->epoch != um_executor_epoch(h->host.executor)) {
 		um_horizon_forget(h);
 		um_horizon_recall(h);

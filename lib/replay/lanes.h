@@ -3,25 +3,26 @@
  * lanes.h - three queues of hint calls and the workers that make them
  *
  * in    requests from the program's thread, numbered per lane from 0 (numbers wrap around, compared by difference)
- * out   prefetches, evictions, discards, advice; and arrivals, on which ops wait
+ * out   prefetches, evictions, discards, advice; and events recorded after them, for ops to wait for
  * owns  the queues, the workers, their streams and events
  *
- * Lane `in` prefetches blocks to the device: request k belongs to worker k % n, on stream k % m, and begins when the
- * stream is idle and no earlier request is still to begin. (The driver works on a prefetch on an idle stream on the
- * calling thread, on a busy stream later, on its only worker, which a fast link outruns. While the blocks of one range
- * are copied, other workers do the driver's work on theirs.) Each stream raises a number in pinned memory when a range
- * has arrived. Lane `out` evicts: a prefetch to the host blocks its caller, and costs so much CPU time per block that
- * several workers are needed to fill a fast link; a block that is left to the driver only waits there, like an out.
- * Lane `drop` has workers of its own for evictions without a copy, so that they do not queue after copies. An in waits
- * for a number of outs and drops; those wait for a number of ins, and for an event. Requests of an old epoch are not
- * carried out, only counted as complete, so that waiting ops are released - but not before the drops that an in waits
- * for have ended: one may be in progress on memory that the released op writes. An in beyond the limit is not carried
- * out either. Queueing a request: no allocation, no system call. Not thread-safe on the program's side.
+ * Lane `in` prefetches blocks to the device: request k belongs to worker k % UM_LANES_IN, which has a stream of its
+ * own, and begins when that stream is idle and no earlier request is still to begin. (The driver works on a prefetch on
+ * an idle stream on the calling thread, on a busy stream later, on its only worker, which a fast link outruns. While
+ * the blocks of one range are copied, other workers do the driver's work on theirs.) Lane `out` evicts: a prefetch to
+ * the host blocks its caller, and costs so much CPU time per block that several workers are needed to fill a fast link;
+ * a block that is left to the driver only waits there, like an out. Lane `drop` has workers of its own for evictions
+ * without a copy, so that they do not queue after copies. An in waits for a number of outs and drops; those wait for a
+ * number of ins, and for marks: events on the program's streams, one worker for each stream (lanes_mark.c).
  *
- * CUDA does not see the order that waiting for a number creates: where streams share a hardware queue, the arrival that
- * an op waits for may be queued after that very op. So on a real device an in worker watches: the host raises numbers
- * that have not changed for UM_LANES_STUCK_NS although everything was requested (an op may then fault, no more than
- * that), and after UM_LANES_STUCK_MOST times ops do not wait any more.
+ * Nothing on a stream waits for what was not submitted to the driver: CUDA does not see such an order, and its calls
+ * may block each other because of it. So an op waits in two steps (um_lanes_await). The program's thread waits until
+ * the ins that the op needs have been submitted; then the op's stream waits for the events that the workers recorded
+ * after them. The first wait ends after a while without progress: the op may then fault, no more than that. Only
+ * discards of what the op writes have to be submitted or dropped before it.
+ *
+ * Requests of an old epoch are not carried out, only counted as complete. Queueing a request: no allocation, no system
+ * call while the workers are awake. Not thread-safe on the program's side, except um_lanes_await.
  */
 #ifndef UM_REPLAY_LANES_H
 #define UM_REPLAY_LANES_H
@@ -34,26 +35,27 @@
 
 #include <errno.h>
 
-#define UM_LANES_IN 4 /* workers */
-#define UM_LANES_IN_STREAMS                                                                                            \
-	4 /* a multiple of that; with more streams, more of them share a hardware queue with the
-			         program's */
+#define UM_LANES_IN 4 /* workers, each with a stream */
+#define UM_LANES_IN_EVENTS 4 /* of each stream, in turn: an op seldom waits for more than it needs */
 #define UM_LANES_OUT_MOST 8 /* needed only if the link is far faster than the driver (um_lanes_out_workers) */
 #define UM_LANES_DROP 4 /* workers */
 #define UM_LANES_STREAMS 4 /* distinguishable streams of the program */
 #define UM_LANES_EVENTS 2048
 #define UM_LANES_EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define UM_LANES_QUEUE (1u << 15)
-#define UM_LANES_STUCK_NS 200000000u
-#define UM_LANES_STUCK_MOST 3
+#define UM_LANES_STUCK_NS 200000000u /* a wait ends when nothing has moved for so long, */
+#define UM_LANES_STUCK_MARK_NS 2000000000u /* or for so long while evictions wait for the program's ops */
+#define UM_LANES_STUCK_MOST 3 /* after so many waits that ended so, ops do not wait for prefetches, */
+#define UM_LANES_STUCK_OPS 256 /* until so many have not waited */
 
 struct um_request {
 	enum um_action_kind kind;
 	uint64_t addr, bytes; /* no bytes: nothing to do */
 	uint32_t wait; /* in: number of outs that must be complete before it; else: number of ins */
 	uint32_t drops; /* in: the same for drops */
-	uint32_t event; /* out, drop: serial of the mark after which it may start */
 	uint32_t epoch;
+	uint32_t mark[UM_LANES_STREAMS]; /* out, drop: by stream of the program: the mark after which it may start */
+	uint32_t streams; /* a bit for each stream of the program with such a mark */
 	enum um_hint_source source;
 	int live; /* drop: discards content of a live tensor. Program's side only */
 };
@@ -70,19 +72,17 @@ struct um_lanes_evict {
 	unsigned first, n; /* its workers */
 };
 
-/* State of the current request. */
-enum um_lanes_state {
-	UM_LANES_WAITS,
-	UM_LANES_CALLED,
-	UM_LANES_REFUSED, /* the device cannot raise the number: the host will */
-	UM_LANES_ARRIVES /* from the next step on, since simulated time passes between steps */
-};
-
 struct um_lanes_in {
 	struct um_lanes *lanes;
 	struct um_runner runner;
-	enum um_lanes_state state;
-	_Atomic uint32_t next; /* the number of its next request: all earlier ones are complete */
+	um_stream stream;
+	um_event_handle event[UM_LANES_IN_EVENTS]; /* of request k: number k / UM_LANES_IN % UM_LANES_IN_EVENTS */
+	int called; /* the call has returned; from the next step on, since simulated time passes between steps */
+	uint32_t flies; /* number of the last request that was called, */
+	int flying; /* and whether it has not arrived, */
+	int waits; /* and whether the worker has waited for that */
+	_Atomic uint32_t next; /* the number of its next request: all earlier ones were submitted, or dropped */
+	_Atomic uint32_t arrived; /* the number after its last request that is known to have arrived */
 };
 
 struct um_lanes_out {
@@ -92,8 +92,25 @@ struct um_lanes_out {
 	um_stream stream;
 	um_event_handle discarded; /* after a discard in progress */
 	int discarding, discard_code;
-	int called; /* the call has returned; from the next step on, since simulated time passes between steps */
+	int called; /* as in um_lanes_in */
 	_Atomic uint32_t next; /* the number of its next request: all earlier ones are complete */
+	_Atomic uint32_t submitted; /* the same, or the one after: a discard in progress has its event */
+};
+
+/* The marks on a stream of the program. */
+struct um_lanes_mark {
+	struct um_lanes *lanes;
+	struct um_runner runner; /* started with the first mark */
+	um_event_handle event[UM_LANES_EVENTS]; /* by serial */
+	int waits; /* the worker has waited for the next mark */
+	_Atomic uint32_t marked, reached; /* serials of the latest mark, and of the latest one that is complete */
+};
+
+/* What an op, or an access of the CPU, has to come after. */
+struct um_lanes_need {
+	int ins, drops; /* are there such? */
+	uint32_t in, drop; /* numbers after the last ones */
+	int cpu; /* the access is of the CPU: drops must be complete */
 };
 
 struct um_lanes {
@@ -105,23 +122,25 @@ struct um_lanes {
 	_Atomic uint32_t in_turn; /* the request that may begin next: in the order of need */
 	uint32_t in_limit; /* see um_lanes_evict */
 	struct um_lanes_in in[UM_LANES_IN];
-	um_stream in_stream[UM_LANES_IN_STREAMS];
-	uint32_t *arrived; /* [UM_LANES_IN_STREAMS], pinned */
-	uint32_t seen[UM_LANES_IN_STREAMS]; /* first in worker: the numbers at the last look */
-	uint64_t seen_ns; /* time since which they are unchanged (0: all have arrived) */
-	_Atomic unsigned stuck; /* number of times that the host raised numbers */
 	struct um_lanes_out out[UM_LANES_OUT_MOST + UM_LANES_DROP];
 	unsigned n_out; /* workers of both lanes */
-	um_event_handle events[UM_LANES_EVENTS][UM_LANES_STREAMS];
-	uint32_t event; /* serial of the latest mark */
-	uint32_t oldest; /* of the marks that are still waited for, or an earlier one */
-	uint32_t gated[UM_LANES_STREAMS]; /* by stream of the program: number of ins that its ops wait for already */
+	struct um_lanes_mark mark[UM_LANES_STREAMS];
+	struct um_runner_group group; /* its bits: ins, outs, marks */
+	_Atomic uint32_t gated[UM_LANES_STREAMS]; /* by stream of the program: number of ins that its ops wait for */
 	_Atomic uint32_t epoch;
-	atomic_int closing; /* workers stop at their next step, and poke no other */
-	uint32_t discard; /* number after the last queued drop, or after the one that is waited for */
-	int any_discard;
+	atomic_int closing; /* workers stop at their next step, and wake no other */
+	uint32_t marked; /* a bit for each stream of the program on whose marks evictions wait from now on */
+	uint32_t discard; /* number after the last queued drop */
+	int any_discard; /* one may be in progress or pending */
 	uint32_t live; /* number after the last drop of a live tensor's content */
-	int any_live; /* one may be in progress or pending */
+	int any_live;
+	_Atomic uint32_t waiting; /* threads of the program that wait */
+	_Atomic uint32_t wanted; /* number of ins that the latest of them wait for */
+	_Atomic uint32_t progress; /* futex: changes when a worker has completed something that one waits for */
+	_Atomic uint32_t holds; /* calls of um_lanes_await that are announced or in progress */
+	_Atomic uint32_t level; /* of waits that ended by the limit, less those since */
+	_Atomic uint32_t passed; /* ops that did not wait because of the level */
+	_Atomic uint64_t gates_waited, gates_late, stuck, host_wait_ns; /* as in struct umadv_stats */
 	enum um_hint_source source; /* of the requests that follow */
 	struct um_hints_by_source queued;
 	uint64_t dropped;
@@ -137,13 +156,22 @@ unsigned um_lanes_out_workers(uint64_t work_ns, uint64_t link_ns);
 /* 0, -ENOMEM. The struct is zeroed here. `n_out` workers, at most UM_LANES_OUT_MOST, evict with copies. */
 int um_lanes_open(struct um_lanes *l, struct um_gpu *gpu, unsigned n_out);
 
-/* Waits for requests that have begun, drops the others, and releases ops that wait. */
-void um_lanes_close(struct um_lanes *l);
+/* Drops requests that have not begun and waits for the others. 0, or -ETIMEDOUT: the device does not answer; a worker
+ * is left behind, and with it the struct and the device. */
+int um_lanes_close(struct um_lanes *l);
 
-void um_lanes_wake(struct um_lanes *l); /* requests will follow */
-void um_lanes_poke(struct um_lanes *l); /* requests were queued */
-void um_lanes_poke_ins(struct um_lanes *l); /* wakes the workers of this side only */
-void um_lanes_poke_outs(struct um_lanes *l);
+/* Wakes the workers that have become due. */
+#define UM_LANES_BIT_MARK (UM_LANES_IN + UM_LANES_OUT_MOST + UM_LANES_DROP)
+void um_lanes_wake(struct um_lanes *l, uint32_t sleepers);
+
+/* Requests were queued. */
+static inline void um_lanes_poke(struct um_lanes *l)
+{
+	uint32_t sleepers = um_runner_sleepers(&l->group, l->gpu);
+
+	if (sleepers)
+		um_lanes_wake(l, sleepers);
+}
 
 static inline int um_lanes_reached(uint32_t have, uint32_t want)
 {
@@ -165,23 +193,13 @@ static inline uint32_t um_lanes_evict_queued(const struct um_lanes *l, enum um_e
 	return atomic_load_explicit(&l->evict[lane].head, memory_order_relaxed);
 }
 
-/* Updates the lane's limit, if it seems to be reached. */
+/* All drops below this number are complete, or have an event to wait for. */
+uint32_t um_lanes_drop_submitted(const struct um_lanes *l);
+
+/* Updates the lane's limit, if it seems to be reached, and waits for space where the program is far ahead of the
+ * device. 0, or 1: the queue is full. */
 int um_lanes_update_in_limit(struct um_lanes *l);
 int um_lanes_update_evict_limit(struct um_lanes *l, enum um_evict_lane lane);
-
-/* The queues are nearly full, as of the last look: the program is far ahead of the device. */
-static inline int um_lanes_is_tight(const struct um_lanes *l)
-{
-	const uint32_t least = UM_LANES_QUEUE / 4;
-
-	return l->in_limit - um_lanes_in_queued(l) < least ||
-	       l->evict[UM_LANE_OUT].limit - um_lanes_evict_queued(l, UM_LANE_OUT) < least ||
-	       l->evict[UM_LANE_DROP].limit - um_lanes_evict_queued(l, UM_LANE_DROP) < least ||
-	       l->event - l->oldest > UM_LANES_EVENTS / 4 * 3;
-}
-
-/* Then returns when they are half empty, or when nothing has moved for UM_LANES_STUCK_NS. */
-void um_lanes_make_space(struct um_lanes *l);
 
 /* Queues a request: 0, or -EAGAIN if there is no room. */
 static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
@@ -219,7 +237,9 @@ static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, en
 	r->addr = addr;
 	r->bytes = bytes;
 	r->wait = ins;
-	r->event = l->event;
+	for (int i = 0; i < UM_LANES_STREAMS; i++)
+		r->mark[i] = atomic_load_explicit(&l->mark[i].marked, memory_order_relaxed);
+	r->streams = l->marked;
 	r->live = 0;
 	r->source = l->source;
 	l->queued.hints[r->source] += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
@@ -241,31 +261,55 @@ static inline void um_lanes_live(struct um_lanes *l)
 	l->any_live = 1;
 }
 
-/* Records the positions of the program's streams (at most UM_LANES_STREAMS); evictions queued from now on wait for
+/* Records the positions of the program's streams whose bit is set in `which`; evictions queued from now on wait for
  * them. 0, or -EAGAIN (no event is free). */
-int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, unsigned n);
+int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, uint32_t which);
 
 /* The stream of the program with this number has no work any more; a later one may get the number. */
 void um_lanes_forget_stream(struct um_lanes *l, unsigned i);
 
-/* um_lanes_gate where the stream does not wait for all of these ins yet. */
-int um_lanes_gate_new(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i);
-
-/* The next launch on the program's stream number `i` waits until the first `seq` ins have arrived. 0, or -EIO: it does
- * not wait. */
-static inline int um_lanes_gate(struct um_lanes *l, uint32_t seq, um_stream stream, unsigned i)
+/* The op at hand, on the program's stream number `i`, needs the first `seq` ins. */
+static inline void um_lanes_gate(const struct um_lanes *l, struct um_lanes_need *need, uint32_t seq, unsigned i)
 {
-	if (l->gated[i] - seq < UM_LANES_QUEUE)
-		return 0; /* nothing was queued that an op must wait for */
-	return um_lanes_gate_new(l, seq, stream, i);
+	if (atomic_load_explicit(&l->gated[i], memory_order_relaxed) - seq < UM_LANES_QUEUE)
+		return; /* the stream waits for them already */
+	need->in = seq;
+	need->ins = 1;
 }
 
-/* Can ops wait? */
+/* Are all ops complete that the eviction comes after? */
+static inline int um_lanes_mark_reached(const struct um_lanes *l, const struct um_request *r)
+{
+	for (unsigned i = 0; r->streams >> i; i++)
+		if (r->streams & 1u << i &&
+		    (int32_t)(atomic_load_explicit(&l->mark[i].reached, memory_order_acquire) - r->mark[i]) < 0)
+			return 0;
+	return 1;
+}
+
+/* Is the request to be carried out? */
+int um_lanes_is_current(const struct um_lanes *l, const struct um_request *r);
+/* May the worker's next request, number `k`, begin? */
+int um_lanes_in_is_due(const struct um_lanes_in *in, uint32_t k);
+int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k);
+
+/* Do ops wait for ins? */
 static inline int um_lanes_gates(const struct um_lanes *l)
 {
-	return l->gpu->caps.stream_values &&
-	       atomic_load_explicit(&l->stuck, memory_order_relaxed) < UM_LANES_STUCK_MOST;
+	return atomic_load_explicit(&l->level, memory_order_relaxed) < UM_LANES_STUCK_MOST;
 }
+
+/* Announces a call of um_lanes_await: it keeps the struct from being freed. */
+static inline void um_lanes_hold(struct um_lanes *l)
+{
+	atomic_fetch_add_explicit(&l->holds, 1, memory_order_relaxed);
+}
+
+/* An op that needs this is about to be launched on the program's stream number `i`. Waits until it was submitted, and
+ * makes the stream wait for the rest. 0, or -EBUSY: drops that it needs are pending, and nothing has moved for a
+ * while. From any thread, without a lock. The last call of an op ends with um_lanes_let. */
+int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i);
+void um_lanes_let(struct um_lanes *l);
 
 /* Begins a new epoch: queued requests that have not begun are not carried out. */
 void um_lanes_drop(struct um_lanes *l);
@@ -277,30 +321,30 @@ int um_lanes_listen(struct um_lanes *l, const struct um_hint_listener *listener)
 int um_lanes_expect(struct um_lanes *l, enum um_action_kind kind, uint64_t op);
 void um_lanes_report_hints(struct um_lanes *l); /* reports results of completed requests that were not reported */
 
-/* Returns when the requests are carried out that ops wait for which have been announced, or when nothing has moved for
- * UM_LANES_STUCK_NS. */
-void um_lanes_carry_out(struct um_lanes *l);
-/* Returns when no queued eviction is in progress or pending, or likewise. */
-void um_lanes_drain(struct um_lanes *l);
-/* Returns when no queued drop is in progress or pending: none at all, or none that touches [addr, end). */
-void um_lanes_settle(struct um_lanes *l);
-void um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
+/* Waits until done(l, arg) is true: 0; or -ETIMEDOUT, when nothing has moved for a while. Poke the workers before. */
+int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *l, const void *arg), const void *arg);
+/* The same, for something that is not so before `in` ins were submitted. */
+int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *l, const void *arg), const void *arg,
+		      uint32_t in);
+/* A worker has completed something: wakes threads of the program that wait for it. */
+void um_lanes_notify(struct um_lanes *l);
 
-/* An op on the program's stream number `i` is about to be launched: returns when no drop of a live tensor's content is
- * in progress or pending where the op writes, except those that the stream waits for. Only if l->any_live. */
-void um_lanes_guard(struct um_lanes *l, unsigned i, const struct um_use *uses, uint32_t n);
+int um_lanes_is_drained(const struct um_lanes *l, const void *arg); /* for that: no request is pending */
 
-/* Does the last in that the stream's ops wait for come after all drops of live tensors' content? Then there is nothing
- * to guard. */
-static inline int um_lanes_awaits_live(const struct um_lanes *l, unsigned i)
-{
-	uint32_t in = l->gated[i];
+/* These wait like that, with the same results. */
+/* No drop that touches [addr, end) is pending. */
+int um_lanes_claim(struct um_lanes *l, uint64_t addr, uint64_t end);
+/* No request is pending. */
+int um_lanes_drain(struct um_lanes *l);
 
-	return um_lanes_in_queued(l) - in < UM_LANES_QUEUE &&
-	       um_lanes_reached(l->in_ring[(in - 1) % UM_LANES_QUEUE].drops, l->live);
-}
+/* The access at hand uses [addr, end), of the CPU or as new memory: adds pending drops to what it needs. */
+void um_lanes_need_drop(struct um_lanes *l, struct um_lanes_need *need, uint64_t addr, uint64_t end);
 
-/* Updates l->any_live: at least once in 2^31 drops, for the numbers to be comparable. */
-void um_lanes_update_live(struct um_lanes *l);
+/* The op at hand, on the program's stream number `i`, uses this: adds to what it needs the drops of live tensors'
+ * content where it writes. Only if l->any_live. */
+void um_lanes_guard(struct um_lanes *l, struct um_lanes_need *need, unsigned i, const struct um_use *uses, uint32_t n);
+
+/* Updates l->any_live and l->any_discard: at least once in 2^31 drops, for the numbers to be comparable. */
+void um_lanes_update_drops(struct um_lanes *l);
 
 #endif

@@ -46,7 +46,7 @@ struct rehearsal {
 	struct track over[LANES]; /* calls */
 	struct track arrived; /* ins: blocks */
 	uint64_t in_free[UM_LANES_IN], out_free[UM_LANES_OUT_MOST], drop_free[UM_LANES_DROP];
-	uint64_t stream[UM_LANES_IN_STREAMS]; /* when it is idle */
+	uint64_t stream[UM_LANES_IN]; /* when it is idle */
 	uint64_t in_turn; /* begin of the latest in */
 	uint64_t h2d, d2h; /* engines */
 	uint64_t readers, writer; /* hints share a lock of the driver, advice takes it alone: until when */
@@ -141,7 +141,7 @@ static uint64_t prefetch(struct rehearsal *r, const struct um_action *a, uint64_
 static void in(struct rehearsal *r, const struct um_action *a, uint64_t t)
 {
 	uint32_t k = r->over[LANE_IN].n;
-	uint64_t *worker = &r->in_free[k % UM_LANES_IN], *stream = &r->stream[k % UM_LANES_IN_STREAMS];
+	uint64_t *worker = &r->in_free[k % UM_LANES_IN], *stream = &r->stream[k % UM_LANES_IN];
 
 	r->in_turn = t;
 	*worker = prefetch(r, a, t + r->profile->c_api, stream);
@@ -251,7 +251,7 @@ static uint64_t begins(const struct rehearsal *r, enum lane lane)
 	if (r->next[lane] >= r->iteration->actions.n)
 		return NEVER;
 	if (lane == LANE_IN) {
-		t = later(r->in_turn, later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN_STREAMS]));
+		t = later(r->in_turn, later(r->in_free[k % UM_LANES_IN], r->stream[k % UM_LANES_IN]));
 		t = later(t, track_at(r, &r->over[LANE_OUT], iteration, r->n[LANE_OUT], a->room));
 		return later(t, track_at(r, &r->over[LANE_DROP], iteration, r->n[LANE_DROP], (int32_t)a->drops));
 	}

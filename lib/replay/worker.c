@@ -1,134 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * worker.c - threads of workers: polling with growing intervals, then sleep
+ * worker.c - threads of workers, and their sleep
  */
 #include "replay/worker.h"
 
 #include <errno.h>
-#include <sys/prctl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
-#define SLACK_NS 1000ul /* the system's default, 50 us, is more than the shortest nap */
+#define NS 1000000000u
 
-static void sleep_ns(long ns)
+void um_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
 {
-	struct timespec ts = {0, ns};
+	struct timespec ts = {(time_t)(ns / NS), (long)(ns % NS)};
 
-	nanosleep(&ts, NULL);
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, ns == UINT64_MAX ? NULL : &ts, NULL, 0);
 }
 
-/* Returns at once if it was woken since `wakes` was read. */
-static void sleep_until_woken(struct um_runner *r, unsigned wakes)
+void um_futex_wake(_Atomic uint32_t *word)
 {
-	pthread_mutex_lock(&r->lock);
-	while (atomic_load(&r->asleep) && atomic_load(&r->wakes) == wakes && !atomic_load(&r->stop))
-		pthread_cond_wait(&r->cond, &r->lock);
-	pthread_mutex_unlock(&r->lock);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Announces the sleep. The worker looks once more after that. */
+static void lie_down(struct um_runner *r)
+{
+	atomic_store_explicit(&r->sleeping, 1, memory_order_relaxed);
+	atomic_fetch_or_explicit(&r->group->asleep, r->bit, memory_order_acq_rel);
+}
+
+static void get_up(struct um_runner *r)
+{
+	atomic_store_explicit(&r->sleeping, 0, memory_order_relaxed);
+	atomic_fetch_and_explicit(&r->group->asleep, ~r->bit, memory_order_acq_rel);
 }
 
 static void *run(void *arg)
 {
 	struct um_runner *r = arg;
-	long ns = UM_WORKER_POLL_NS;
-	unsigned watched = 0;
+	int lies = 0; /* it has announced its sleep */
 
-	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	while (!atomic_load_explicit(&r->stop, memory_order_acquire)) {
-		unsigned wakes = atomic_load_explicit(&r->wakes, memory_order_acquire);
-		int may_sleep = atomic_load_explicit(&r->asleep, memory_order_acquire);
 		struct um_step s = r->worker.step(r->worker.arg);
 
+		if (s.kind == UM_STEP_IDLE && lies) {
+			um_futex_wait(&r->sleeping, 1, UINT64_MAX);
+			get_up(r);
+			lies = 0;
+			continue;
+		}
+		if (s.kind == UM_STEP_IDLE)
+			lie_down(r);
+		else if (lies)
+			get_up(r);
+		lies = s.kind == UM_STEP_IDLE;
 		if (s.kind == UM_STEP_STOP)
 			break;
 		if (s.kind == UM_STEP_WAIT)
 			r->gpu->api->cudaEventSynchronize(r->gpu, s.event);
-		if (s.kind == UM_STEP_AGAIN || s.kind == UM_STEP_WAIT) {
-			ns = UM_WORKER_POLL_NS;
-		} else if (may_sleep && s.kind == UM_STEP_IDLE) {
-			sleep_until_woken(r, wakes);
-			ns = UM_WORKER_POLL_NS;
-		} else {
-			sleep_ns(ns);
-			if (s.kind != UM_STEP_POLL || ++watched > UM_WORKER_FAST_POLLS)
-				ns = ns < UM_WORKER_POLL_MOST_NS ? ns * 2 : ns;
-			continue;
-		}
-		watched = 0;
 	}
 	return NULL;
 }
 
-int um_runner_start(struct um_runner *r, struct um_gpu *gpu, const char *name, struct um_step (*step)(void *),
-		    void *arg)
+int um_runner_start(struct um_runner *r, struct um_gpu *gpu, struct um_runner_group *group, unsigned i,
+		    const char *name, struct um_step (*step)(void *), void *arg)
 {
 	int err;
 
 	r->gpu = gpu;
+	r->group = group;
+	r->bit = 1u << i;
 	r->worker = (struct um_worker){.step = step, .arg = arg, .name = name};
-	atomic_init(&r->asleep, 1);
-	atomic_init(&r->wakes, 0);
-	r->started = 0;
+	atomic_init(&r->sleeping, 0);
 	atomic_init(&r->stop, 0);
-	if (gpu->api->worker_start) {
-		err = gpu->api->worker_start(gpu, &r->worker);
-		r->started = !err;
-		return err ? -ENOMEM : 0;
-	}
-	pthread_mutex_init(&r->lock, NULL);
-	pthread_cond_init(&r->cond, NULL);
-	err = pthread_create(&r->thread, NULL, run, r);
-	if (err) {
-		pthread_cond_destroy(&r->cond);
-		pthread_mutex_destroy(&r->lock);
-		return -err;
-	}
-	r->started = 1;
-	return 0;
+	if (gpu->api->worker_start)
+		err = gpu->api->worker_start(gpu, &r->worker) ? -ENOMEM : 0;
+	else
+		err = -pthread_create(&r->thread, NULL, run, r);
+	r->started = !err;
+	return err;
 }
 
-void um_runner_stop(struct um_runner *r)
+int um_runner_stop(struct um_runner *r)
 {
+	struct timespec until;
+
 	if (!r->started)
-		return;
+		return 0;
 	r->started = 0;
 	atomic_store_explicit(&r->stop, 1, memory_order_release);
 	if (r->gpu->api->worker_start) {
 		r->gpu->api->worker_stop(r->gpu, &r->worker);
-		return;
+		return 0;
 	}
+	um_runner_sleepers(r->group, r->gpu);
 	um_runner_wake(r);
-	pthread_join(r->thread, NULL);
-	pthread_cond_destroy(&r->cond);
-	pthread_mutex_destroy(&r->lock);
-}
-
-static void set_asleep(struct um_runner *r, int asleep)
-{
-	if (r->gpu->api->worker_start)
-		return;
-	pthread_mutex_lock(&r->lock);
-	atomic_store(&r->asleep, asleep);
-	if (!asleep)
-		atomic_fetch_add(&r->wakes, 1);
-	pthread_cond_broadcast(&r->cond);
-	pthread_mutex_unlock(&r->lock);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += UM_RUNNER_STOP_NS / NS;
+	if (!pthread_timedjoin_np(r->thread, NULL, &until))
+		return 0;
+	pthread_detach(r->thread);
+	return -ETIMEDOUT;
 }
 
 void um_runner_wake(struct um_runner *r)
 {
-	set_asleep(r, 0);
-}
-
-void um_runner_sleep(struct um_runner *r)
-{
-	set_asleep(r, 1);
-}
-
-int um_runner_until(struct um_runner *r, int (*done)(void *arg), void *arg)
-{
-	if (r->gpu->api->worker_wait)
-		return r->gpu->api->worker_wait(r->gpu, done, arg) ? -ETIMEDOUT : 0;
-	while (!done(arg))
-		sleep_ns(UM_WORKER_POLL_NS);
-	return 0;
+	if (r->gpu->api->worker_poke) {
+		r->gpu->api->worker_poke(r->gpu, &r->worker);
+		return;
+	}
+	if (!atomic_exchange_explicit(&r->sleeping, 0, memory_order_acq_rel))
+		return;
+	atomic_fetch_add_explicit(&r->group->wakes, 1, memory_order_relaxed);
+	um_futex_wake(&r->sleeping);
 }

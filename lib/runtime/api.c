@@ -147,13 +147,31 @@ int umadv_dead(struct umadv *adv, void *ptr)
 	EVENT(adv, 0, um_context_dead(adv, ptr));
 }
 
+/* EVENT for an op, which waits for its hints without the lock. */
+#define OP(adv, expr)                                                                                                  \
+	do {                                                                                                           \
+		struct um_op_wait op_wait;                                                                             \
+		int op_err, waits;                                                                                     \
+		if (um_fork_exit_is_dead(&(adv)->fork_exit))                                                           \
+			return 0;                                                                                      \
+		um_context_lock(adv);                                                                                  \
+		if (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks)        \
+			um_context_take_mark(adv);                                                                     \
+		op_err = (expr);                                                                                       \
+		waits = um_context_take_wait(adv, &op_wait);                                                           \
+		um_context_unlock(adv);                                                                                \
+		if (waits)                                                                                             \
+			um_context_wait(adv, &op_wait);                                                                \
+		return op_err;                                                                                         \
+	} while (0)
+
 int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses)
 {
 	struct umadv_op_info info = {.struct_size = sizeof info, .uses = uses, .n_uses = n_uses};
 
 	if (!adv || (n_uses && !uses))
 		return -EINVAL;
-	EVENT(adv, 0, um_context_op(adv, stream, name, &info));
+	OP(adv, um_context_op(adv, stream, name, &info));
 }
 
 int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *given)
@@ -166,7 +184,7 @@ int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct 
 	if ((info.n_uses && !info.uses) || (info.n_relaunch_outs && !info.relaunch_outs) ||
 	    (info.relaunch_arg_bytes && !info.relaunch_arg) || !(info.flops >= 0) || !(info.bytes >= 0))
 		return -EINVAL;
-	EVENT(adv, 0, um_context_op(adv, stream, name, &info));
+	OP(adv, um_context_op(adv, stream, name, &info));
 }
 
 /* Waits without the lock: work of the stream may need another thread's call. */
@@ -196,7 +214,7 @@ int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses
 {
 	if (!adv || (n_uses && !uses))
 		return -EINVAL;
-	EVENT(adv, 0, um_context_host(adv, name, uses, n_uses));
+	OP(adv, um_context_host(adv, name, uses, n_uses));
 }
 
 int umadv_iter(struct umadv *adv, const char *name)

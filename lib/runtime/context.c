@@ -184,12 +184,19 @@ int um_context_listen(struct umadv *adv, struct um_activity_sink *sink)
 	return um_sinks_listen(&adv->sinks, adv->replan.executor, sink, 0);
 }
 
+static void close_executor(struct umadv *adv)
+{
+	if (adv->replan.executor && um_replan_close_executor(&adv->replan)) {
+		adv->left_behind = 1;
+		um_notices_warn(&adv->notices, UM_WARN_GATES, "the device does not answer: a hint is left behind");
+	}
+}
+
 void um_context_quiesce(struct umadv *adv)
 {
 	struct umadv_stats stats;
 
-	if (adv->replan.executor)
-		um_replan_close_executor(&adv->replan);
+	close_executor(adv);
 	um_context_stats(adv, &stats);
 	um_sinks_close(&adv->sinks, &adv->tensors.registry, &stats);
 }
@@ -205,7 +212,7 @@ void um_context_close(struct umadv *adv)
 	um_replan_fini(&adv->replan);
 	um_horizon_fini(&adv->horizon);
 	um_predictor_fini(&adv->predictor);
-	if (adv->device.gpu) {
+	if (adv->device.gpu && !adv->left_behind) {
 		um_on_use_fini(&adv->on_use);
 		um_tensors_fini(&adv->tensors);
 		um_chosen_device_close(&adv->device);
@@ -234,12 +241,12 @@ static void check_device(struct umadv *adv)
 	if (code && adv->replan.executor) {
 		um_notices_warn(&adv->notices, UM_WARN_LOST, "the device reported error %d: hints are switched off",
 				code);
-		um_replan_close_executor(&adv->replan);
+		close_executor(adv);
 	}
 	if (adv->replan.executor && um_executor_stuck(adv->replan.executor))
 		um_notices_warn(&adv->notices, UM_WARN_GATES,
-				"hints and ops share a hardware queue: ops no longer wait for hints. "
-				"Set CUDA_DEVICE_MAX_CONNECTIONS=32");
+				"prefetches are not submitted in time: for a while ops do not wait for them. If hints "
+				"and ops share a hardware queue, CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
 }
 
 /* Reports the outcome of hints and the begin of an iteration to the sinks. */

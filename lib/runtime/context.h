@@ -52,6 +52,15 @@ struct umadv {
 	struct um_horizon horizon; /* capacity 0: none */
 	struct um_sinks sinks;
 	struct um_checking checking; /* of kernels on the simulated GPU */
+	int left_behind; /* a helper thread is in a call of the device: neither is closed */
+};
+
+/* What an announced op waits for. */
+struct um_op_wait {
+	struct um_executor_wait hints;
+	uint64_t serial; /* number of ops announced with this one */
+	int prefetches; /* as in um_op_state */
+	int64_t timed;
 };
 
 static inline void um_context_lock(struct umadv *adv)
@@ -99,6 +108,10 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 void um_context_end_stream(struct umadv *adv, um_stream stream);
 void um_context_forget_stream(struct umadv *adv, um_stream stream);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
+/* The last announced op, or access of the CPU, has to wait for hints: um_context_wait must be called without the lock
+ * before the launch. */
+int um_context_take_wait(struct umadv *adv, struct um_op_wait *out);
+void um_context_wait(struct umadv *adv, const struct um_op_wait *w);
 int um_context_iter(struct umadv *adv, const char *name);
 /* Begins an iteration after an NVTX range has marked one since the last call. */
 void um_context_take_mark(struct umadv *adv);

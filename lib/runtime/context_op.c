@@ -187,7 +187,6 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 					       o->n_uses};
 
 	if (o->beside_plan) {
-		um_executor_leave(adv->replan.executor); /* a program that ended with the previous iteration */
 		um_horizon_forget(&adv->horizon);
 		um_horizon_recall(&adv->horizon);
 	}
@@ -216,22 +215,18 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	if (!um_executor_active(ex)) {
 		if (adv->horizon.host.capacity)
 			look_ahead(adv, op, stream);
-		else
-			um_executor_leave(ex); /* a program that ended with the previous iteration */
+		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
 		return;
 	}
 	adv->iterations.hinted = 1;
 	if (um_executor_op(ex, c->op - 1, stream, c))
 		um_context_leave(adv);
-	else
-		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
+	um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
 	adv->op.beside_plan = 1;
-	if (!adv->replan.begins)
-		return;
-	prefetch_on_use(adv); /* tensors may be at other addresses than planned */
+	adv->op.prefetches = adv->replan.begins; /* tensors may be at other addresses than planned */
 }
 
-/* The program's CPU code is about to use the ranges: waits for the library's discards of them. */
+/* The program's CPU code is about to use the ranges, after the library's discards of them. */
 static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct umadv_op_info *info)
 {
 	struct um_executor *ex = adv->replan.executor;
@@ -250,7 +245,7 @@ static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct u
 			um_context_leave(adv);
 	}
 	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++)
-		um_executor_await_discards(ex, u->tensor->addr + u->off, u->tensor->addr + u->off + u->bytes);
+		um_executor_guard_cpu(ex, u->tensor->addr + u->off, u->tensor->addr + u->off + u->bytes);
 }
 
 /* Reports the op to device, checker, recorder, trace and activity sinks. `known`: the recorder has it already. */
@@ -310,7 +305,7 @@ static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv
 		adv->iterations.recorder.it.incomplete = 1;
 		um_context_leave(adv);
 		if (adv->replan.executor)
-			um_executor_leave(adv->replan.executor);
+			um_executor_guard_all(adv->replan.executor, stream);
 	}
 	return err;
 }
@@ -325,6 +320,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	int err, repeated;
 
 	um_assert_locked(adv);
+	o->prefetches = 0;
+	o->timed = -1;
 	o->name = name ? name : "op";
 	o->stream = stream;
 	if (!o->cpu && capturing(adv, stream))
@@ -366,7 +363,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	if (++o->n == UM_OPS_OUTSIDE && !adv->iterations.n && r->executor)
 		um_mistake_no_iteration(&adv->notices);
 	if (r->timer.state == UM_OP_TIMER_RUNS && r->cursor.on)
-		um_op_timer_start_op(&r->timer, stream, r->cursor.op - 1);
+		o->timed = r->cursor.op - 1;
 	if (adv->sinks.trace.writer)
 		um_trace_sink_launch(&adv->sinks.trace);
 	if (adv->iterations.finder.step != UM_OP_PERIOD_GOES_ON)

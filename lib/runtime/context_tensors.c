@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#define CLAIMS 8 /* of memory with such a discard */
+
 /* Tensors allocated before the first op, and parameters and optimizer state, are probably long-lived. Placed among
  * short-lived tensors, they would leave parts of blocks that no other tensor can use. */
 static int is_long_lived(const struct umadv *adv, enum um_role role)
@@ -40,12 +42,16 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 				   addr);
 }
 
+/* Memory with a discard in progress that does not end is not used again: other memory is taken. */
 static int take_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint64_t *addr)
 {
 	int err = find_place(adv, bytes, role, addr);
 
-	if (!err && adv->replan.executor)
-		um_executor_claim(adv->replan.executor, *addr, bytes);
+	for (int i = 0; !err && adv->replan.executor && um_executor_claim(adv->replan.executor, *addr, bytes); i++) {
+		if (i == CLAIMS)
+			return -ENOMEM;
+		err = um_arena_pool_alloc(&adv->tensors.pool, bytes, UM_ARENA_POOL_MAIN, addr);
+	}
 	return err;
 }
 

@@ -34,6 +34,8 @@ struct um_op_state {
 	um_stream stream; /* that it is launched on */
 	int cpu; /* the current op is an access of the CPU: umadv_host */
 	int beside_plan; /* the plan has issued hints since the last op outside the plan */
+	int prefetches; /* after it has waited for hints, its ranges are prefetched, */
+	int64_t timed; /* and as this op of the schedule it is measured; -1: it is not */
 	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
 	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */
 	uint32_t n_uses;

@@ -317,6 +317,10 @@ static void add_counts(struct um_executor_counts *to, const struct um_executor_c
 	to->prefetch_bytes += c->prefetch_bytes;
 	to->evict_bytes += c->evict_bytes;
 	to->discard_bytes += c->discard_bytes;
+	to->waits.gates_waited += c->waits.gates_waited;
+	to->waits.gates_late += c->waits.gates_late;
+	to->waits.stuck += c->waits.stuck;
+	to->waits.host_wait_ns += c->waits.host_wait_ns;
 	to->kept_bytes += c->kept_bytes;
 	for (int i = 0; i < UM_HINT_SOURCES; i++) {
 		to->issued_by.hints[i] += c->issued_by.hints[i];
@@ -506,12 +510,15 @@ int um_replan_open(struct um_replan *r, struct um_executor_host *host)
 	return err == -ENOMEM ? err : 0;
 }
 
-void um_replan_close_executor(struct um_replan *r)
+int um_replan_close_executor(struct um_replan *r)
 {
+	int err;
+
 	check_clock(r, 1);
 	r->counts = counts_of(r);
-	um_executor_close(r->executor);
+	err = um_executor_close(r->executor);
 	r->executor = NULL;
+	return err;
 }
 
 void um_replan_fini(struct um_replan *r)
@@ -540,6 +547,10 @@ void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 	out->evict_bytes = c.evict_bytes;
 	out->discard_bytes = c.discard_bytes;
 	out->kept_bytes = c.kept_bytes;
+	out->gates_waited = c.waits.gates_waited;
+	out->gates_late = c.waits.gates_late;
+	out->stuck = c.waits.stuck;
+	out->host_wait_ns = c.waits.host_wait_ns;
 	out->hints_scheduled = c.issued_by.hints[UM_HINT_SCHEDULED];
 	out->hints_predicted = c.issued_by.hints[UM_HINT_PREDICTED];
 	out->hints_announced = c.issued_by.hints[UM_HINT_ANNOUNCED];

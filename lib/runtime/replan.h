@@ -56,7 +56,7 @@ struct um_replan {
 int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct um_notices *notices);
 /* Opens the executor if the strategy plans and the device supports hints. 0 or -ENOMEM. */
 int um_replan_open(struct um_replan *r, struct um_executor_host *host);
-void um_replan_close_executor(struct um_replan *r); /* ends the hints; their counts are kept */
+int um_replan_close_executor(struct um_replan *r); /* ends the hints; their counts are kept */
 void um_replan_fini(struct um_replan *r); /* the executor is closed, the device is open or never was (timer) */
 
 /* Iteration `last` ended. 1: another plan, or no plan, is followed from now on; 0: no change. */

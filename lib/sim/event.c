@@ -65,6 +65,7 @@ int um_sim_event_record(struct um_gpu *gpu, um_event_handle event, um_stream str
 	r = calloc(1, sizeof *r);
 	if (!r)
 		return um_sim_leave(sim, UM_CUDA_NO_MEMORY);
+	r->hint = s->hinted;
 	r->refs = 2; /* the command's and the event's */
 	err = um_sim_stream_push(sim, s, &(struct um_sim_cmd){.kind = UM_SIM_CMD_RECORD, .record = r});
 	if (err) {

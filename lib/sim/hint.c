@@ -240,6 +240,7 @@ static int issue(struct um_sim *sim, um_stream stream, const struct um_sim_hint 
 			err = um_sim_hint_run(sim, h, um_sim_later(*clock, sim->writer_until), &cpu, &end);
 			*clock = cpu;
 			s->ready = end;
+			s->hinted = 1;
 		}
 	}
 	for (size_t i = 0; i < h->n && !err && h->kind & UM_SIM_PREFETCH; i++)

@@ -121,6 +121,7 @@ static void stream_step(struct um_sim *sim, struct um_sim_stream *s, uint64_t t)
 		c->record->at = t;
 		break;
 	case UM_SIM_CMD_WAIT_EVENT:
+		s->gate_ns += c->record->hint ? t - start : 0;
 		break;
 	case UM_SIM_CMD_WRITE_VALUE:
 		__atomic_store_n(c->v.addr, c->v.value, __ATOMIC_RELEASE);

@@ -115,6 +115,7 @@ struct um_sim_engine {
 struct um_sim_record {
 	uint64_t at; /* ns: when the device reached it */
 	int done; /* reached */
+	int hint; /* it comes after a hint */
 	unsigned refs; /* references of the event, and of commands and workers that wait */
 };
 
@@ -164,7 +165,8 @@ struct um_sim_stream {
 	uint64_t popped; /* sequence number of the last finished command */
 	uint64_t thread; /* the thread whose default stream it is; 0: none */
 	unsigned waiters; /* threads that hold a pointer to it while others run */
-	uint64_t gate_ns; /* time waited for values since the last kernel */
+	uint64_t gate_ns; /* time waited for values and for prefetches since the last kernel */
+	int hinted; /* its last command, but for records and waits, is a hint */
 	UM_VEC(struct um_touch) touches; /* announced; see gpu.h */
 	uint64_t announced_ns; /* for the next kernel */
 	enum um_pattern announced_pattern;
@@ -250,6 +252,7 @@ struct um_sim {
 	uint64_t seq;
 	struct um_sim_lane *lane; /* the worker whose step() is running; NULL: the program calls */
 	struct um_sim_lane *lanes;
+	struct um_sim_stream *next_op; /* the stream with the latest announcement, while it exists; or NULL */
 	struct um_sim_stream *streams; /* the first is the default stream */
 	uint64_t destroyed_until; /* ns: end of destroyed streams' work */
 	uint64_t destroyed_order; /* the same for those that the default stream is ordered with */

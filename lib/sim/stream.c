@@ -65,6 +65,8 @@ void um_sim_stream_forget(struct um_sim *sim, struct um_sim_stream *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
+	if (sim->next_op == s)
+		sim->next_op = NULL;
 	sim->destroyed_until = um_sim_later(sim->destroyed_until, s->ready);
 	if (!s->alone)
 		sim->destroyed_order = um_sim_later(sim->destroyed_order, s->ready);
@@ -99,6 +101,8 @@ int um_sim_stream_push(struct um_sim *sim, struct um_sim_stream *s, const struct
 
 	if (err)
 		return err;
+	if (c.kind == UM_SIM_CMD_HINT || c.kind == UM_SIM_CMD_KERNEL || c.kind == UM_SIM_CMD_CALL)
+		s->hinted = c.kind == UM_SIM_CMD_HINT;
 	c.seq = ++sim->seq;
 	c.at = *um_sim_clock(sim);
 	sim->changes++;
@@ -276,6 +280,7 @@ int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announ
 		s->announced_ns = next->ns;
 		s->announced_pattern = next->pattern;
 		s->announced = 1;
+		sim->next_op = s;
 	}
 	return um_sim_leave(sim, err);
 }

@@ -37,15 +37,29 @@ int um_sim_progress(struct um_sim *sim)
 	return changed;
 }
 
+/* The program has waited for a worker since `begin`: before the op that it has announced, whose stream was idle. */
+static void gate(struct um_sim *sim, uint64_t begin)
+{
+	struct um_sim_stream *s = sim->next_op;
+	uint64_t from = s ? um_sim_later(begin, s->ready) : 0;
+
+	if (s && s->announced && !um_sim_head(s) && sim->app > from)
+		s->gate_ns += sim->app - from;
+}
+
 int um_sim_worker_wait(struct um_gpu *gpu, int (*done)(void *arg), void *arg)
 {
 	struct um_sim *sim = um_sim_of(gpu);
+	uint64_t begin;
 	int can = 1;
 
 	um_sim_enter(sim);
+	begin = sim->app;
 	while (!done(arg) && !sim->lane && (can = um_sim_progress(sim)))
 		;
-	if (!sim->lane)
+	if (!sim->lane) {
 		sim->app = um_sim_later(sim->app, sim->now);
+		gate(sim, begin);
+	}
 	return um_sim_leave(sim, done(arg) ? UM_CUDA_OK : UM_CUDA_NOT_READY);
 }

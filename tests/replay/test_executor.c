@@ -4,17 +4,18 @@
  */
 #include "gpu/null.h"
 #include "sim/sim.h"
-#include "replay/executor.h"
+#include "replay/executor_state.h"
 #include "replay/evict_policy.h"
 
 #include "plan_make.h"
 
+#include <string.h>
 #include <time.h>
 
 #define BASE (16 * MIB2)
 #define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
 
-static const struct um_app_streams streams = {.n = 1}; /* the default one */
+static const struct um_app_streams streams = {.n = 1, .live = 1}; /* the default one */
 static int allow = 1;
 
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
@@ -349,57 +350,183 @@ static void claims(void)
 	um_plan_fini(&plan);
 }
 
-/* An op that writes what is still to be discarded is held up, unless its stream waits on the device for a prefetch that
- * comes after the discard. */
-static void guards(int stream_values)
+/* The announced op, of the CPU or not, waits as before its launch. */
+static int waits(struct um_executor *ex)
+{
+	struct um_executor_wait w;
+	int err;
+
+	if (!um_executor_take_wait(ex, NULL, &w))
+		return 0;
+	err = um_executor_wait(&w);
+	um_executor_waited(&w);
+	if (err)
+		tap_bail("a wait failed");
+	return 1;
+}
+
+/* Two slots of two blocks, on the simulated GPU. Op 0 runs for 5 ms; before op 1, slot 0 is discarded and slot 1 is
+ * prefetched into its memory. */
+struct pair {
+	struct um_gpu *gpu;
+	struct um_executor *ex;
+	struct um_compiled_plan program;
+	struct um_cursor cursor;
+	struct um_plan plan;
+	uint64_t addr;
+};
+
+#define KERNEL_NS 5000000
+
+static void pair_open(struct pair *p)
 {
 	struct um_sim_options so = {.profile = um_profile_find("v100"), .capacity = 64 * MIB2};
 	struct um_executor_host host = {.may_discard = may_discard, .streams = &streams};
-	struct um_sim_kernel kernel = {.ns = 5000000};
-	struct um_tensor t = {.bytes = 2 * MIB2};
-	struct um_use u = {.tensor = &t, .bytes = 2 * MIB2, .access = UM_READ};
-	struct um_executor *ex;
-	struct um_compiled_plan p;
-	struct um_cursor cur;
-	struct um_plan plan;
-	struct um_gpu *gpu;
 	void *mem;
 
-	make_turns(&plan);
-	um_compiled_plan_init(&p);
-	um_cursor_init(&cur);
-	if (um_sim_open(&gpu, &so) || gpu->api->cudaMallocManaged(gpu, &mem, 4 * MIB2, 1))
+	memset(p, 0, sizeof *p);
+	make_turns(&p->plan);
+	um_compiled_plan_init(&p->program);
+	um_cursor_init(&p->cursor);
+	if (um_sim_open(&p->gpu, &so) || p->gpu->api->cudaMallocManaged(p->gpu, &mem, 4 * MIB2, 1))
 		tap_bail("set-up");
-	gpu->caps.stream_values = stream_values;
+	p->addr = (uintptr_t)mem;
 	for (uint64_t i = 0; i < 2; i++)
-		plan.sched.slots.at[i].place = plan.sched.slots.at[i].bound_addr = (uintptr_t)mem + i * 2 * MIB2;
-	if (um_compiled_plan_build(&plan, 2, &p) || um_cursor_follow(&cur, &plan.sched) ||
-	    um_executor_open(&ex, gpu, &host))
+		p->plan.sched.slots.at[i].place = p->plan.sched.slots.at[i].bound_addr = p->addr + i * 2 * MIB2;
+	if (um_compiled_plan_build(&p->plan, 2, &p->program) || um_cursor_follow(&p->cursor, &p->plan.sched) ||
+	    um_executor_open(&p->ex, p->gpu, &host))
 		tap_bail("set-up");
 	allow = 2; /* of live tensors */
-	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
-	um_executor_op(ex, 0, 0, &cur);
-	um_sim_run(gpu, NULL, &kernel);
-	um_executor_op(ex, 1, 0, &cur); /* slot 0 is discarded once the kernel has run */
-	t.addr = (uintptr_t)mem;
-	um_executor_guard(ex, 0, &u, 1);
-	ok(um_sim_now(gpu) < kernel.ns, "an op that reads what is to be discarded is not held up");
+	um_executor_adopt(p->ex, &p->program, 1000, NULL, 0, &p->cursor);
+	um_executor_op(p->ex, 0, 0, &p->cursor);
+	waits(p->ex);
+	um_sim_run(p->gpu, NULL, &(struct um_sim_kernel){.ns = KERNEL_NS});
+	um_executor_op(p->ex, 1, 0, &p->cursor);
+}
+
+static void pair_close(struct pair *p)
+{
+	allow = 1;
+	um_executor_close(p->ex);
+	p->gpu->api->close(p->gpu);
+	um_cursor_fini(&p->cursor);
+	um_compiled_plan_fini(&p->program);
+	um_plan_fini(&p->plan);
+}
+
+static int is_ahead(const struct pair *p)
+{
+	return um_sim_now(p->gpu) < KERNEL_NS;
+}
+
+/* The caller returns as soon as the prefetch has been submitted; the copy is waited for by the stream. */
+static void submitted(void)
+{
+	struct um_executor_counts n;
+	struct pair p;
+	uint64_t at;
+
+	pair_open(&p);
+	ok(is_ahead(&p), "announcing an op does not wait for its prefetches");
+	ok(waits(p.ex), "an op whose prefetch was not submitted waits");
+	at = um_sim_now(p.gpu);
+	ok(at >= KERNEL_NS, "it waits for the room that its prefetch needs");
+	um_executor_counts(p.ex, &n);
+	is_u64(n.prefetch_bytes, 4 * MIB2, "its prefetch has been submitted");
+	is_u64(n.waits.gates_late, 2, "both ops that had to wait for a submission are counted");
+	ok(n.waits.host_wait_ns >= KERNEL_NS && n.waits.host_wait_ns <= at, "and so is the time");
+	is_u64(n.waits.gates_waited, 2, "both streams wait for the copies");
+	is_u64(n.waits.stuck, 0, "no wait ended by the limit");
+	um_sim_run(p.gpu, NULL, &(struct um_sim_kernel){.ns = 1000});
+	p.gpu->api->cudaStreamSynchronize(p.gpu, NULL);
+	ok(um_sim_now(p.gpu) >= at + 2 * 100000, "the op starts after the copies of two blocks");
+	um_executor_guard(p.ex, 0, NULL, 0);
+	ok(!waits(p.ex), "an op without prefetches does not wait");
+	pair_close(&p);
+}
+
+/* An op that writes what is still to be discarded waits, whatever else it needs. */
+static void guards(void)
+{
+	struct um_tensor t = {.bytes = 2 * MIB2};
+	struct um_use u = {.tensor = &t, .bytes = 2 * MIB2, .access = UM_READ};
+	struct pair p;
+
+	pair_open(&p);
+	p.ex->need.ins = 0; /* its prefetch would cover the discard */
+	t.addr = p.addr;
+	um_executor_guard(p.ex, 0, &u, 1);
+	ok(!waits(p.ex), "an op that reads what is to be discarded does not wait");
 	u.access = UM_WRITE;
 	t.addr += 2 * MIB2;
-	um_executor_guard(ex, 0, &u, 1);
-	ok(um_sim_now(gpu) < kernel.ns, "an op that writes other memory is not held up");
+	um_executor_guard(p.ex, 0, &u, 1);
+	ok(!waits(p.ex) && is_ahead(&p), "an op that writes other memory does not wait");
 	t.addr -= 2 * MIB2;
-	um_executor_guard(ex, 0, &u, 1);
-	if (stream_values)
-		ok(um_sim_now(gpu) < kernel.ns, "an op that waits on the device is not held up");
-	else
-		ok(um_sim_now(gpu) >= kernel.ns, "an op that does not wait is held up until it is discarded");
-	allow = 1;
-	um_executor_close(ex);
-	gpu->api->close(gpu);
-	um_cursor_fini(&cur);
-	um_compiled_plan_fini(&p);
-	um_plan_fini(&plan);
+	um_executor_guard(p.ex, 0, &u, 1);
+	ok(waits(p.ex) && !is_ahead(&p), "an op that writes what is to be discarded waits until that was submitted");
+	pair_close(&p);
+}
+
+/* While ops do not wait for prefetches, since too many waits have ended by the limit, they do wait for discards. */
+static void stuck(void)
+{
+	struct um_tensor t = {.bytes = 2 * MIB2};
+	struct um_use u = {.tensor = &t, .bytes = 2 * MIB2, .access = UM_WRITE};
+	struct pair p;
+	int waited;
+
+	pair_open(&p);
+	t.addr = p.addr;
+	atomic_store(&p.ex->lanes.level, UM_LANES_STUCK_MOST);
+	ok(um_executor_stuck(p.ex), "after some waits that ended by the limit, ops do not wait");
+	waits(p.ex);
+	ok(is_ahead(&p), "an op does not wait for its prefetches then");
+	um_executor_guard(p.ex, 0, &u, 1);
+	waited = waits(p.ex);
+	ok(waited && !is_ahead(&p), "an op waits for a discard of what it writes in spite of that");
+	for (int i = 0; i <= UM_LANES_STUCK_OPS; i++) {
+		p.ex->need = (struct um_lanes_need){.ins = 1, .in = um_lanes_in_queued(&p.ex->lanes) + 1};
+		um_lanes_await(&p.ex->lanes, &p.ex->need, NULL, 0);
+	}
+	is_u64(atomic_load(&p.ex->lanes.stuck), 1, "one op in %d waits again", UM_LANES_STUCK_OPS + 1);
+	p.ex->need = (struct um_lanes_need){0};
+	pair_close(&p);
+}
+
+/* A queue is full, and nothing can move. */
+static void queue_full(void)
+{
+	struct um_executor_room never;
+	uint32_t in, n = 0;
+	struct pair p;
+
+	pair_open(&p);
+	never = um_executor_room_now(p.ex);
+	never.outs++;
+	while (n <= UM_LANES_QUEUE && !um_executor_bring(p.ex, p.addr, MIB2, 1, &never, &in))
+		n++;
+	ok(n >= UM_LANES_QUEUE - 8 && n <= UM_LANES_QUEUE, "a queue takes %u requests that cannot begin", n);
+	um_executor_cancel(p.ex);
+	never = um_executor_room_now(p.ex);
+	is_int(um_executor_bring(p.ex, p.addr, MIB2, 1, &never, &in), 0, "it has room after they were dropped");
+	pair_close(&p);
+}
+
+/* The CPU comes after the end of a discard, not only after its submission. */
+static void guards_cpu(void)
+{
+	struct um_executor_counts n;
+	struct pair p;
+
+	pair_open(&p);
+	p.ex->need.ins = 0;
+	um_executor_guard_cpu(p.ex, p.addr + 2 * MIB2, p.addr + 3 * MIB2);
+	ok(!waits(p.ex) && is_ahead(&p), "an access of the CPU to other memory does not wait");
+	um_executor_guard_cpu(p.ex, p.addr + MIB2 + 8, p.addr + MIB2 + 16);
+	ok(waits(p.ex), "an access of the CPU to what is to be discarded waits");
+	um_executor_counts(p.ex, &n);
+	is_u64(n.discard_bytes, 2 * MIB2, "the discard is over");
+	pair_close(&p);
 }
 
 int main(void)
@@ -413,8 +540,11 @@ int main(void)
 	ends();
 	outside();
 	claims();
-	guards(1);
-	guards(0);
+	submitted();
+	guards();
+	stuck();
+	guards_cpu();
+	queue_full();
 	driver_evicts();
 	return tap_done();
 }

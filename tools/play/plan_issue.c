@@ -196,6 +196,19 @@ static int bear(struct issue *p, uint32_t op)
 	return 0;
 }
 
+/* The announced op waits for its hints. */
+static int await_hints(struct issue *p)
+{
+	struct um_executor_wait w;
+	int err;
+
+	if (!um_executor_take_wait(p->executor, NULL, &w))
+		return 0;
+	err = um_executor_wait(&w);
+	um_executor_waited(&w);
+	return err ? -EIO : 0;
+}
+
 static int use_on_cpu(struct issue *p, const struct um_sched_op *o)
 {
 	const struct um_schedule *s = &p->plan.sched;
@@ -204,9 +217,9 @@ static int use_on_cpu(struct issue *p, const struct um_sched_op *o)
 	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses; u++) {
 		uint64_t addr = p->cursor.slots[s->uses.at[u].slot].addr + s->uses.at[u].off;
 
-		um_executor_await_discards(p->executor, addr, addr + s->uses.at[u].bytes);
+		um_executor_guard_cpu(p->executor, addr, addr + s->uses.at[u].bytes);
 	}
-	if (p->gpu->api->simulation->sync(p->gpu))
+	if (await_hints(p) || p->gpu->api->simulation->sync(p->gpu))
 		return -EIO;
 	for (uint32_t u = o->first_use; u < o->first_use + o->n_uses && !err; u++) {
 		const struct um_sched_use *use = &s->uses.at[u];
@@ -232,7 +245,7 @@ static int launch(struct issue *p, uint32_t op)
 				(struct um_touch){(void *)(uintptr_t)(p->cursor.slots[use->slot].addr + use->off),
 						  use->bytes, use->touched, use->access};
 	}
-	return um_sim_run(p->gpu, NULL, &k) ? -EIO : 0;
+	return await_hints(p) || um_sim_run(p->gpu, NULL, &k) ? -EIO : 0;
 }
 
 static int play_ops(struct issue *p)

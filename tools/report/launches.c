@@ -24,14 +24,16 @@ int um_launches_announce(struct um_launches *l, const struct um_activity *op)
 	struct um_thread_op *t = thread_of(l, op->thread);
 
 	if (!t)
-		return um_vec_push(&l->threads, ((struct um_thread_op){op->thread, op->op}));
+		return um_vec_push(&l->threads, ((struct um_thread_op){op->thread, op->op, op->begin}));
 	t->op = op->op;
+	t->announced = op->begin;
 	return 0;
 }
 
 int um_launches_call(struct um_launches *l, const struct um_activity *call)
 {
-	const struct um_thread_op *t = l->threads.n ? thread_of(l, call->thread) : NULL;
+	struct um_thread_op *t = l->threads.n ? thread_of(l, call->thread) : NULL;
+	int64_t at = t && t->announced != INT64_MIN ? t->announced : call->end;
 	size_t i;
 
 	if (!call->correlation || !strstr(call->name, "Launch"))
@@ -48,8 +50,10 @@ int um_launches_call(struct um_launches *l, const struct um_activity *call)
 	/* Numbers of concurrent threads may be in another order than times. */
 	for (i = l->queue.n; i > l->first && l->queue.at[i - 1].correlation > call->correlation; i--)
 		l->queue.at[i] = l->queue.at[i - 1];
-	l->queue.at[i] = (struct um_launch){call->correlation, t ? t->op : UM_ACT_NO_OP, call->end};
+	l->queue.at[i] = (struct um_launch){call->correlation, t ? t->op : UM_ACT_NO_OP, at};
 	l->queue.n++;
+	if (t)
+		t->announced = INT64_MIN;
 	return 0;
 }
 

@@ -17,11 +17,12 @@
 struct um_launch {
 	uint64_t correlation;
 	uint64_t op; /* UM_ACT_NO_OP: none was announced */
-	int64_t at; /* end of the call */
+	int64_t at; /* end of the call; of an op's first launch, when the op was announced, since umadv_op may wait */
 };
 
 struct um_thread_op {
 	uint64_t thread, op;
+	int64_t announced; /* INT64_MIN: it was launched */
 };
 
 struct um_launches {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor_wait.c - waits of announced ops for their hints
+ */
+#include "replay/executor_state.h"
+
+void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
+{
+	ex->stream = stream;
+	if (ex->lanes.any_live)
+		um_lanes_guard(&ex->lanes, &ex->need, stream, uses, n);
+}
+
+void um_executor_guard_cpu(struct um_executor *ex, uint64_t addr, uint64_t end)
+{
+	ex->need.cpu = 1;
+	um_lanes_need_drop(&ex->lanes, &ex->need, um_block_of(addr), um_block_of(end + UM_BLOCK_BYTES - 1));
+}
+
+void um_executor_guard_all(struct um_executor *ex, unsigned stream)
+{
+	ex->stream = stream;
+	ex->need.cpu = 1; /* it may be an access of the CPU */
+	um_lanes_need_drop(&ex->lanes, &ex->need, 0, UINT64_MAX);
+}
+
+int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_executor_wait *out)
+{
+	struct um_lanes_need n = ex->need;
+
+	if (ex->unpoked)
+		um_executor_poke(ex);
+	if (!n.ins && !n.drops && !n.cpu)
+		return 0;
+	ex->need = (struct um_lanes_need){0};
+	if (!n.drops && (!n.ins || n.cpu))
+		return 0;
+	*out = (struct um_executor_wait){ex, handle, ex->stream, n.ins && !n.cpu, n.drops, n.in, n.drop, n.cpu};
+	um_lanes_hold(&ex->lanes);
+	return 1;
+}
+
+int um_executor_wait(const struct um_executor_wait *w)
+{
+	const struct um_lanes_need need = {
+		.ins = w->ins, .drops = w->drops, .in = w->in, .drop = w->drop, .cpu = w->cpu};
+
+	return um_lanes_await(&w->executor->lanes, &need, w->handle, w->stream);
+}
+
+void um_executor_waited(const struct um_executor_wait *w)
+{
+	um_lanes_let(&w->executor->lanes);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lanes_progress.c - what is complete, which workers are due, and waits until something is complete
+ */
+#include "replay/lanes.h"
+
+#include "base/clock.h"
+
+#define SLOT(k) ((k) % UM_LANES_QUEUE)
+
+uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane)
+{
+	const struct um_lanes_evict *a = &l->evict[lane];
+	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
+
+	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
+		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
+
+		if (!um_lanes_reached(next, least))
+			least = next;
+	}
+	return least;
+}
+
+uint32_t um_lanes_in_done(const struct um_lanes *l)
+{
+	uint32_t least = atomic_load_explicit(&l->in[0].next, memory_order_acquire);
+
+	for (unsigned i = 1; i < UM_LANES_IN; i++) {
+		uint32_t next = atomic_load_explicit(&l->in[i].next, memory_order_acquire);
+
+		if (!um_lanes_reached(next, least))
+			least = next;
+	}
+	return least;
+}
+
+uint32_t um_lanes_drop_submitted(const struct um_lanes *l)
+{
+	const struct um_lanes_evict *a = &l->evict[UM_LANE_DROP];
+	uint32_t least = atomic_load_explicit(&l->out[a->first].submitted, memory_order_acquire);
+
+	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
+		uint32_t n = atomic_load_explicit(&l->out[i].submitted, memory_order_acquire);
+
+		if (!um_lanes_reached(n, least))
+			least = n;
+	}
+	return least;
+}
+
+int um_lanes_is_drained(const struct um_lanes *l, const void *arg)
+{
+	(void)arg;
+	return um_lanes_in_done(l) == um_lanes_in_queued(l) &&
+	       um_lanes_evict_done(l, UM_LANE_OUT) == um_lanes_evict_queued(l, UM_LANE_OUT) &&
+	       um_lanes_evict_done(l, UM_LANE_DROP) == um_lanes_evict_queued(l, UM_LANE_DROP);
+}
+
+/* --- workers that are due ----------------------------------------------------------------------------------------- */
+
+int um_lanes_is_current(const struct um_lanes *l, const struct um_request *r)
+{
+	return r->bytes && r->epoch == atomic_load_explicit(&l->epoch, memory_order_acquire);
+}
+
+/* Of an old epoch: after the drops that it waits for, since an op that needs it relies on that. */
+int um_lanes_in_is_due(const struct um_lanes_in *in, uint32_t k)
+{
+	const struct um_lanes *l = in->lanes;
+	const struct um_request *r = &l->in_ring[SLOT(k)];
+
+	return !um_lanes_reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)) &&
+	       um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) &&
+	       um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), r->drops) &&
+	       (!um_lanes_is_current(l, r) || um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), r->wait));
+}
+
+int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k)
+{
+	const struct um_lanes *l = o->lanes;
+	const struct um_request *r = &o->evict->ring[SLOT(k)];
+
+	return !um_lanes_reached(k, atomic_load_explicit(&o->evict->head, memory_order_acquire)) &&
+	       (!um_lanes_is_current(l, r) ||
+		(um_lanes_reached(um_lanes_in_done(l), r->wait) && um_lanes_mark_reached(l, r)));
+}
+
+/* A worker that was woken has been started: its first mark is. */
+static void wake_marks(struct um_lanes *l, uint32_t sleepers)
+{
+	for (unsigned i = 0; i < UM_LANES_STREAMS; i++) {
+		struct um_lanes_mark *m = &l->mark[i];
+
+		if (sleepers & 1u << (UM_LANES_BIT_MARK + i) &&
+		    atomic_load_explicit(&m->marked, memory_order_acquire) !=
+			    atomic_load_explicit(&m->reached, memory_order_acquire))
+			um_runner_wake(&m->runner);
+	}
+}
+
+/* The worker with the oldest request first. */
+static void wake_outs(struct um_lanes *l, enum um_evict_lane lane, uint32_t sleepers)
+{
+	const struct um_lanes_evict *e = &l->evict[lane];
+	uint32_t done = um_lanes_evict_done(l, lane);
+
+	for (uint32_t k = done; k != done + e->n; k++) {
+		unsigned i = e->first + k % e->n;
+		struct um_lanes_out *o = &l->out[i];
+
+		if (sleepers & 1u << (UM_LANES_IN + i) &&
+		    um_lanes_out_is_due(o, atomic_load_explicit(&o->next, memory_order_acquire)))
+			um_runner_wake(&o->runner);
+	}
+}
+
+void um_lanes_wake(struct um_lanes *l, uint32_t sleepers)
+{
+	uint32_t done = um_lanes_in_done(l);
+
+	for (uint32_t k = done; k != done + UM_LANES_IN; k++) {
+		struct um_lanes_in *in = &l->in[k % UM_LANES_IN];
+
+		if (sleepers & 1u << k % UM_LANES_IN &&
+		    um_lanes_in_is_due(in, atomic_load_explicit(&in->next, memory_order_acquire)))
+			um_runner_wake(&in->runner);
+	}
+	wake_outs(l, UM_LANE_OUT, sleepers);
+	wake_outs(l, UM_LANE_DROP, sleepers);
+	if (sleepers >> UM_LANES_BIT_MARK)
+		wake_marks(l, sleepers);
+}
+
+/* --- bounded waits ------------------------------------------------------------------------------------------------ */
+
+/* A number that changes whenever a worker has completed something. */
+static uint32_t moved(const struct um_lanes *l)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		sum += atomic_load_explicit(&l->in[i].next, memory_order_relaxed);
+	for (unsigned i = 0; i < l->n_out; i++)
+		sum += atomic_load_explicit(&l->out[i].next, memory_order_relaxed) +
+		       atomic_load_explicit(&l->out[i].submitted, memory_order_relaxed);
+	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
+		sum += atomic_load_explicit(&l->mark[i].reached, memory_order_relaxed);
+	return sum;
+}
+
+/* How long nothing may move: the program's ops may be long. */
+static uint64_t limit_of(const struct um_lanes *l)
+{
+	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
+		if (atomic_load_explicit(&l->mark[i].marked, memory_order_relaxed) !=
+		    atomic_load_explicit(&l->mark[i].reached, memory_order_relaxed))
+			return UM_LANES_STUCK_MARK_NS;
+	return UM_LANES_STUCK_NS;
+}
+
+struct wait {
+	struct um_lanes *l;
+	int (*done)(const struct um_lanes *l, const void *arg);
+	const void *arg;
+};
+
+static int is_over(void *arg)
+{
+	const struct wait *w = arg;
+
+	return w->done(w->l, w->arg);
+}
+
+static int wait_real(struct wait *w)
+{
+	struct um_lanes *l = w->l;
+	uint64_t since = um_clock_ns(CLOCK_MONOTONIC);
+	uint32_t seen = moved(l);
+
+	for (;;) {
+		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire), now = moved(l);
+		uint64_t t, limit = limit_of(l);
+
+		if (w->done(l, w->arg))
+			return 0;
+		t = um_clock_ns(CLOCK_MONOTONIC);
+		if (now != seen)
+			since = t;
+		else if (t - since >= limit)
+			return -ETIMEDOUT;
+		seen = now;
+		um_futex_wait(&l->progress, progress, since + limit - t);
+	}
+}
+
+int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
+		      uint32_t in)
+{
+	struct wait w = {l, done, arg};
+	int err;
+
+	if (done(l, arg))
+		return 0;
+	if (l->gpu->api->worker_wait)
+		return l->gpu->api->worker_wait(l->gpu, is_over, &w) ? -ETIMEDOUT : 0;
+	atomic_fetch_add_explicit(&l->waiting, 1, memory_order_acq_rel);
+	atomic_store_explicit(&l->wanted, in, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel); /* a worker that skipped this one is done */
+	err = wait_real(&w);
+	atomic_store_explicit(&l->wanted, um_lanes_in_done(l), memory_order_relaxed); /* others may want less */
+	atomic_fetch_sub_explicit(&l->waiting, 1, memory_order_acq_rel);
+	return err;
+}
+
+int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg)
+{
+	return um_lanes_wait_ins(l, done, arg, um_lanes_in_done(l));
+}
+
+void um_lanes_notify(struct um_lanes *l)
+{
+	/* an update: see um_runner_sleepers */
+	uint32_t n = l->gpu->api->worker_wait ? 0 : atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel);
+
+	if (!n ||
+	    (n == 1 && !um_lanes_reached(um_lanes_in_done(l), atomic_load_explicit(&l->wanted, memory_order_relaxed)) &&
+	     !atomic_load_explicit(&l->closing, memory_order_relaxed)))
+		return;
+	atomic_fetch_add_explicit(&l->progress, 1, memory_order_acq_rel);
+	um_futex_wake(&l->progress);
+}
