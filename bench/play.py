@@ -153,6 +153,8 @@ def simulate(tool, trace, args, strategy, more=()):
         said = last_line(err)
         return failed('does not fit' if ' alone needs ' in said else 'failed', said.split(': ', 2)[-1])
     row = {key: int(rows[0][key]) if rows[0].get(key) else None for key in FIGURES + ('bound_ns',)}
+    if row['steady_ns'] is None:
+        return failed('no plan', 'not modelled on this device')
     # A scheme that makes no plan says so, and the driver is alone: those figures are on-demand's.
     said = [line for line in err.splitlines() if f', {strategy}: ' in line and 'no plan' in line]
     row['status'] = 'no plan' if said and not row['hints'] else 'ok'
