@@ -369,10 +369,18 @@ static void scan_block(struct um_horizon *h, uint64_t addr)
 		b->later = h->scanned;
 }
 
+/* Blocks that tensors need which are born until this op, and after the op before. */
+static uint32_t *births_of(struct um_horizon *h, uint64_t op)
+{
+	return &h->blocks.misses[op % UM_HORIZON_OPS].births;
+}
+
 static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
 {
 	h->scanned++;
 	h->credit--;
+	*births_of(h, h->scanned) = (uint32_t)(um_predictor_born(h->host.predictor, op) / UM_BLOCK_BYTES);
+	h->n_births += *births_of(h, h->scanned);
 	h->blocks.misses[h->scanned % UM_HORIZON_OPS].begins = h->scan_clock;
 	h->scan_clock += (int64_t)(op->ns < LONGEST_NS ? op->ns : LONGEST_NS);
 	for (uint32_t k = 0; k < op->n_uses; k++) {
@@ -397,10 +405,12 @@ static void scan(struct um_horizon *h, uint64_t ns)
 	uint64_t most = capacity(h) - capacity(h) / 16;
 	const struct um_predictor_op *op;
 
+	if (h->scanned >= p->n_ops)
+		h->n_births -= *births_of(h, p->n_ops);
 	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
 		um_horizon_blocks_begin(&h->blocks, p->n_ops + 1);
 		h->scanned = p->n_ops;
-		h->scan_again = 0;
+		h->scan_again = h->n_births = 0;
 		h->scan_clock = h->clock + (int64_t)ns;
 	}
 	um_horizon_blocks_pass(&h->blocks, p->n_ops + 1);
@@ -408,7 +418,7 @@ static void scan(struct um_horizon *h, uint64_t ns)
 		h->slip = h->clock + (int64_t)ns - h->blocks.misses[(p->n_ops + 1) % UM_HORIZON_OPS].begins;
 	else
 		h->slip = 0;
-	while (h->credit > 0 && h->blocks.n_near + h->blocks.n_missed < most &&
+	while (h->credit > 0 && h->blocks.n_near + h->blocks.n_missed + h->n_births < most &&
 	       h->blocks.n_missed < UM_HORIZON_MISSED / 2 && h->scanned - p->n_ops < UM_HORIZON_OPS - 1 &&
 	       (op = um_predictor_ahead(p, h->scanned - p->n_ops + 1)))
 		scan_op(h, op);

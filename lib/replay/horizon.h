@@ -7,10 +7,11 @@
  * owns  the table of blocks
  *
  * The horizon requests an op's missing blocks as the op is announced. It scans the predicted ops as far as all that
- * they use fits into the budget, and requests the blocks that they miss as late as it can without an op waiting: too
- * early they would displace blocks that are used sooner. The victim is a block without a live tensor, which is
- * discarded; otherwise the block whose next use is furthest, and for a prefetch outside the scanned ops; where the next
- * use is not known, the least recently used block. Without predictions this is prefetch on use within the budget.
+ * they use fits into the budget, with the tensors that are born until then, and requests the blocks that they miss as
+ * late as it can without an op waiting: too early they would displace blocks that are used sooner. The victim is a
+ * block without a live tensor, which is discarded; otherwise the block whose next use is furthest, and for a prefetch
+ * outside the scanned ops; where the next use is not known, the least recently used block. Without predictions this is
+ * prefetch on use within the budget.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
  * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
@@ -53,6 +54,7 @@ struct um_horizon {
 	struct um_horizon_sparse sparse[UM_HORIZON_SPARSE];
 	uint32_t n_sparse;
 	uint64_t reserve; /* blocks that are left to them */
+	uint64_t n_births; /* blocks for tensors that are probably born until the op `scanned` */
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */

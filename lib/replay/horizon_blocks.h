@@ -56,6 +56,7 @@ struct um_urgency {
 struct um_misses {
 	int64_t begins; /* ns, estimated: when it begins */
 	uint32_t first, n; /* list of blocks */
+	uint32_t births; /* blocks of tensors that are born until then */
 };
 
 struct um_horizon_blocks {

@@ -126,13 +126,14 @@ static int add_use(struct um_predictor *p, const struct um_use *u)
 		if (gap)
 			node->gap = node->gap ? (3 * node->gap + gap + 3) / 4 : gap;
 	}
-	node->last = number;
 	*use_at(p, number) = (struct um_predictor_use){.off = u->off,
 						       .bytes = u->bytes,
 						       .touched = u->touched,
 						       .op = p->n_ops,
 						       .tensor = t,
-						       .score = SCORE_BEGIN};
+						       .score = SCORE_BEGIN,
+						       .first = !node->last};
+	node->last = number;
 	p->n_uses = number;
 	return 0;
 }
@@ -305,6 +306,20 @@ int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_
 	return 1;
 }
 
+uint64_t um_predictor_born(const struct um_predictor *p, const struct um_predictor_op *op)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t k = 0; k < op->n_uses; k++) {
+		const struct um_predictor_use *u = use_at(p, op->first_use + k);
+		const struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
+
+		if (u->first && !live(node->id, node->tensor))
+			bytes += node->bytes;
+	}
+	return bytes;
+}
+
 uint64_t um_predictor_next_use(const struct um_predictor *p, uint32_t k)
 {
 	const struct um_predictor_use *now = use_at(p, op_at(p, p->n_ops)->first_use + k), *was, *next;
@@ -313,11 +328,13 @@ uint64_t um_predictor_next_use(const struct um_predictor *p, uint32_t k)
 	if (!p->match)
 		return UM_PREDICTOR_UNKNOWN;
 	was = use_at(p, op_at(p, p->match)->first_use + k);
-	if (now->score < SCORE_SURE)
+	if (!was->next && now->score < SCORE_SURE)
 		return node->gap ? node->gap : UM_PREDICTOR_UNKNOWN;
 	if (!was->next)
 		return live(p->tensors.at[was->tensor].id, p->tensors.at[was->tensor].tensor) ? UM_PREDICTOR_UNKNOWN
 											      : UM_PREDICTOR_NEVER;
 	next = use_at(p, was->next);
+	if (next->score < SCORE_SURE) /* another tensor may take the part then */
+		return node->gap ? node->gap : UM_PREDICTOR_UNKNOWN;
 	return next->op - was->op ? next->op - was->op : 1;
 }

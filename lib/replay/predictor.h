@@ -3,7 +3,8 @@
  * predictor.h - which ops usually come next, and when a tensor is used again, in programs that follow no plan
  *
  * in    ops with live tensors, in program order
- * out   the next ops, with the tensors that they probably use; the number of ops until a tensor is used again
+ * out   the next ops, with the tensors that they probably use, and how much is born for them; the number of ops until a
+ *       tensor is used again
  * owns  the latest ops (at most UM_PREDICTOR_OPS, with UM_PREDICTOR_USES uses)
  *
  * The latest op is matched with an earlier one of the same kind: the op after the match before, otherwise the latest
@@ -36,6 +37,7 @@ struct um_predictor_use {
 	uint64_t op; /* number of the op */
 	uint32_t tensor; /* index into tensors */
 	uint8_t score;
+	uint8_t first; /* of its tensor */
 };
 
 struct um_predictor_op {
@@ -99,6 +101,9 @@ const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, u
 /* Its use number k (< n_uses). 0: the tensor is not known, or not born yet. */
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);
+
+/* Bytes of the tensors that this op, of um_predictor_ahead, probably uses first: they are born until then. */
+uint64_t um_predictor_born(const struct um_predictor *p, const struct um_predictor_op *op);
 
 /* After how many ops the tensor of the latest op's use number k is probably used again, or one of the constants. */
 uint64_t um_predictor_next_use(const struct um_predictor *p, uint32_t k);

@@ -243,6 +243,30 @@ static void dead_first(void)
 	rig_close(&r);
 }
 
+/* A tensor whose predecessor was never used again, beside older ones of which nothing is known. The ops after the
+ * predecessor fill the horizon: it does not reach the op itself. */
+static void never_first(void)
+{
+	const char *const fill[] = {"fill 0", "fill 1", "fill 2", "fill 3"};
+	struct rig r;
+
+	rig_open(&r, 5, 5);
+	for (uint32_t i = 0; i < 32; i++)
+		born(&r, i);
+	op(&r, "last use", 1000, USED(8));
+	died(&r, 8);
+	op(&r, "wait", 50000000, USED(15));
+	for (uint32_t i = 0; i < 4; i++)
+		op(&r, fill[i], 1000, USED(16 + i));
+	for (uint32_t i = 0; i < 4; i++)
+		op(&r, "new", 1000, USED(i));
+	op(&r, "last use", 1000, USED(9)); /* prefetches what the waiting op used */
+	op(&r, "another", 1000, USED(4));
+	ok(is_resident(&r, 1) && is_resident(&r, 2) && is_resident(&r, 3) && !is_resident(&r, 9),
+	   "a tensor whose predecessor was never used again is evicted before tensors with an unknown next use");
+	rig_close(&r);
+}
+
 /* The CPU used a tensor. */
 static void on_host(void)
 {
@@ -294,6 +318,35 @@ static void overlap(void)
 	ok((double)predicted < 0.8 * (double)on_use,
 	   "prefetches of predicted ops overlap with the ops before: %.2f of the time of prefetches on use",
 	   (double)predicted / (double)on_use);
+}
+
+/* Each iteration bears five tensors, one after the other, frees them, and uses eight weights. Six tensors fit. */
+static void births(void)
+{
+	uint64_t ahead = 0, kept = 0;
+	struct rig r;
+
+	rig_open(&r, 6, 6);
+	for (uint32_t i = 0; i < 8; i++)
+		born(&r, i);
+	for (uint32_t n = 0; n < 8; n++) {
+		for (uint32_t i = 0; i < 5; i++) {
+			born(&r, 8 + i);
+			op(&r, "forward", 1000, USED(8 + i));
+			if (i)
+				continue;
+			ahead = r.horizon.scanned - r.predictor.n_ops;
+			kept = r.horizon.n_births;
+		}
+		for (uint32_t i = 0; i < 5; i++)
+			died(&r, 8 + i);
+		for (uint32_t i = 0; i < 8; i++)
+			op(&r, "weight", 1000, USED(i));
+	}
+	ok(ahead >= 4 && ahead <= 6, "the horizon ends where tensors that are born before fill the memory (%d ops)",
+	   (int)ahead);
+	is_u64(kept, 8, "after the first of five births blocks are kept for four");
+	rig_close(&r);
 }
 
 /* --- requests that are not carried out ---------------------------------------------------------------------------- */
@@ -367,8 +420,10 @@ int main(void)
 	hot();
 	dead();
 	dead_first();
+	never_first();
 	on_host();
 	overlap();
+	births();
 	queue_full();
 	dropped();
 	return tap_done();

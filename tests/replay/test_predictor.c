@@ -123,6 +123,52 @@ static void distances(void)
 }
 
 /* Activations that are born and freed in each iteration. */
+/* A tensor of each iteration that is born before the one of the iteration before dies, as gradients are: its first use
+ * is always of another tensor than expected. */
+static void overlapping(void)
+{
+	struct um_tensor w, g[2];
+	uint64_t next = 0;
+
+	begin();
+	born(&w, MIB);
+	for (int i = 0; i < 4; i++) {
+		born(&g[i % 2], 3 * MIB);
+		op("backward", USED(&g[i % 2]));
+		next = um_predictor_next_use(&p, 0);
+		if (i)
+			died(&g[(i + 1) % 2]);
+		op("other", USED(&w));
+		op("optimizer", USED(&g[i % 2]));
+	}
+	is_u64(next, 2,
+	       "the next use of a tensor is expected where its predecessor's was, though another tensor was "
+	       "expected in this use");
+	um_predictor_fini(&p);
+}
+
+static void births(void)
+{
+	struct um_tensor w, x;
+
+	begin();
+	born(&w, MIB);
+	for (int i = 0; i < 2; i++) {
+		op("first", USED(&w));
+		if (i)
+			break;
+		born(&x, 5 * MIB);
+		op("second", USED(&w, &x));
+		op("third", USED(&x));
+		died(&x);
+	}
+	is_u64(um_predictor_born(&p, um_predictor_ahead(&p, 1)), 5 * MIB,
+	       "a tensor that died is expected to be born for the op that used it first");
+	is_u64(um_predictor_born(&p, um_predictor_ahead(&p, 2)), 0, "it is born once");
+	is_u64(um_predictor_born(&p, um_predictor_ahead(&p, 3)), 0, "a tensor that is alive is not born");
+	um_predictor_fini(&p);
+}
+
 static void freed(void)
 {
 	struct um_tensor w, act[3], grad[3];
@@ -345,6 +391,8 @@ int main(void)
 {
 	repeats();
 	distances();
+	overlapping();
+	births();
 	freed();
 	ranges();
 	random_tensors();
