@@ -11,6 +11,8 @@
  * each as of the calls made so far, and a kernel checks the versions that it reads before it writes new ones. A version
  * of 0 is undefined content. What is discarded is poisoned, so that a wrong discard shows.
  *
+ * With hazards threads also do what can hang on a GPU, and a deadlock of the simulated GPU is wrong.
+ *
  * Threads use tensors of their own, and shared ones that thread 0 updates while the others wait.
  */
 #ifndef UM_TESTS_RANDOM_PROGRAM_H
@@ -75,15 +77,32 @@ struct prog_thread {
 	unsigned n;
 	unsigned steps;
 	um_event_handle event;
+	void *memory; /* of the device, for a while; NULL: none */
 	int iteration, step;
 	const char *volatile doing; /* for the watchdog */
 };
 
+struct prog_options;
+
+/* What programs run on. CUDA error codes, if not said otherwise. */
+struct prog_device {
+	/* Fills gpu, which the context takes, and api. 0 or -errno. */
+	int (*open)(struct prog *p, const struct prog_options *o);
+	int (*launch)(struct prog *p, um_stream stream, const char *name, void (*fn)(void *job), struct prog_job *job);
+	int (*touch)(struct prog *p, void *at, size_t bytes, unsigned access); /* by the CPU */
+	int (*load)(struct prog *p); /* a module */
+	int (*sync)(struct prog *p);
+	void (*end)(struct prog *p); /* after the context was closed: frees what the program has left */
+};
+
+extern const struct prog_device prog_simulated; /* the simulated GPU, of which calls may fail (flaky_gpu.h) */
+
 struct prog {
 	uint64_t seed, dice;
 	struct umadv *adv;
+	const struct prog_device *device;
 	struct um_gpu *gpu;
-	const struct um_gpu_api *api; /* of the simulator: its calls do not fail */
+	const struct um_gpu_api *api; /* its calls do not fail */
 	struct prog_thread thread[PROG_THREADS];
 	unsigned n_threads, iterations;
 	struct prog_tensor shared[PROG_SHARED];
@@ -93,6 +112,7 @@ struct prog {
 	int stops; /* the step of the last iteration at which the program ends; -1: its end */
 	int tells;
 	int cpu, parts, deads, updates_shared, announces_only;
+	int hazards; /* threads also allocate, free, load modules, replace streams, launch kernels for the first time */
 	pthread_barrier_t barrier;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t turned;
@@ -100,12 +120,13 @@ struct prog {
 	struct prog_job *jobs;
 	_Atomic uint64_t versions;
 	atomic_int wrong; /* something is, and said in why */
-	char why[300];
+	char why[2000];
 	struct um_activity_sink listener;
 	unsigned failed; /* device calls */
 };
 
 struct prog_options {
+	const struct prog_device *device; /* NULL: prog_simulated */
 	const char *strategy;
 	const char *profile;
 	uint64_t budget, capacity; /* of hints; of the device */
@@ -114,6 +135,7 @@ struct prog_options {
 	enum umadv_evict evict;
 	int gates; /* ops can wait for hints on the device */
 	int listens;
+	const char *hazards; /* of the simulated GPU (um_sim_hazards_parse), or NULL */
 	int tells; /* each step and what the device does, on standard error */
 };
 

@@ -15,9 +15,7 @@
 #define SPARSE 16 /* a table is looked up at one in so many of those */
 #define RETRIES 20
 
-static void wrong(struct prog *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void wrong(struct prog *p, const char *fmt, ...)
+void prog_wrong(struct prog *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -48,7 +46,7 @@ uint32_t prog_roll(uint64_t *dice, uint32_t n)
 void prog_check(struct prog *p, int err, const struct prog_thread *w, const char *call)
 {
 	if (err)
-		wrong(p, "thread %d, iteration %d, step %d: %s: %d", w->id, w->iteration, w->step, call, err);
+		prog_wrong(p, "thread %d, iteration %d, step %d: %s: %d", w->id, w->iteration, w->step, call, err);
 }
 
 /* --- content ------------------------------------------------------------------------------------------------------ */
@@ -99,12 +97,12 @@ static void kernel(void *arg)
 
 	for (unsigned i = 0; i < j->n; i++)
 		if (j->part[i].want && !holds(j->part[i].at, j->part[i].bytes, j->part[i].want, j->part[i].sparse, &k))
-			wrong(j->p,
-			      "thread %d, iteration %d, step %d: the kernel reads 0x%llx in tensor %d, cell %d, "
-			      "byte %zu (%p)",
-			      j->thread, j->iteration, j->step,
-			      (unsigned long long)*(const uint64_t *)(const void *)(j->part[i].at + k),
-			      j->part[i].number, j->part[i].cell, k, (const void *)(j->part[i].at + k));
+			prog_wrong(j->p,
+				   "thread %d, iteration %d, step %d: the kernel reads 0x%llx in tensor %d, cell %d, "
+				   "byte %zu (%p)",
+				   j->thread, j->iteration, j->step,
+				   (unsigned long long)*(const uint64_t *)(const void *)(j->part[i].at + k),
+				   j->part[i].number, j->part[i].cell, k, (const void *)(j->part[i].at + k));
 	for (unsigned i = 0; i < j->n; i++)
 		if (j->part[i].put)
 			fill(j->part[i].at, j->part[i].bytes, j->part[i].put);
@@ -245,7 +243,8 @@ void prog_launch(struct prog_thread *w, unsigned s, struct prog_use *uses, unsig
 {
 	static const char *const how[] = {"", "read", "write", "update"};
 	static const char *const names[] = {"job a", "job b", "job c", "job d"};
-	struct um_sim_kernel k = {.announced = 1, .fn = kernel};
+	static const char *const kernels[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+	struct prog_job *job = NULL;
 	struct umadv_use u[PROG_USES];
 	int err;
 
@@ -258,7 +257,7 @@ void prog_launch(struct prog_thread *w, unsigned s, struct prog_use *uses, unsig
 	}
 	if (!announce_only) {
 		order(w, s, uses, n);
-		k.arg = job_new(w, uses, n);
+		job = job_new(w, uses, n);
 	}
 	w->doing = "umadv_op";
 	err = umadv_op(w->p->adv, w->stream[s], names[w->step % 4], u, n);
@@ -266,7 +265,10 @@ void prog_launch(struct prog_thread *w, unsigned s, struct prog_use *uses, unsig
 	if (err || announce_only)
 		return;
 	w->doing = "launch";
-	prog_check(w->p, um_sim_run(w->p->gpu, w->stream[s], &k), w, "launch");
+	prog_check(w->p,
+		   w->p->device->launch(w->p, w->stream[s], kernels[(w->step % 4 + w->iteration + w->id) % 10], kernel,
+					job),
+		   w, "launch");
 }
 
 /* --- steps of a script -------------------------------------------------------------------------------------------- */
@@ -330,7 +332,7 @@ static void touch(struct prog_thread *w, char *at, size_t bytes, unsigned access
 		prog_check(w->p, umadv_host(w->p->adv, "cpu", &use, 1), w, "umadv_host");
 	}
 	w->doing = "CPU access";
-	prog_check(w->p, um_sim_host_touch(w->p->gpu, at, bytes, access), w, "CPU access");
+	prog_check(w->p, w->p->device->touch(w->p, at, bytes, access), w, "CPU access");
 }
 
 static void cpu_read(struct prog_thread *w)
@@ -345,9 +347,10 @@ static void cpu_read(struct prog_thread *w)
 	log_step(w, "CPU read", t, c, 1);
 	touch(w, cell_at(t, c), cell_bytes(t, c, 1), UM_READ);
 	if (!atomic_load(&w->p->wrong) && !holds(cell_at(t, c), cell_bytes(t, c, 1), t->version[c], 0, &k))
-		wrong(w->p, "thread %d, iteration %d, step %d: the CPU reads 0x%llx in tensor %d, cell %u, byte %zu",
-		      w->id, w->iteration, w->step,
-		      (unsigned long long)*(const uint64_t *)(const void *)(cell_at(t, c) + k), t->number, c, k);
+		prog_wrong(w->p,
+			   "thread %d, iteration %d, step %d: the CPU reads 0x%llx in tensor %d, cell %u, byte %zu",
+			   w->id, w->iteration, w->step,
+			   (unsigned long long)*(const uint64_t *)(const void *)(cell_at(t, c) + k), t->number, c, k);
 }
 
 /* Content that may be thrown away is for ops to write. */
@@ -398,11 +401,62 @@ static void toggle_part(struct prog_thread *w)
 	prog_check(w->p, err, w, "umadv_adopt");
 }
 
+/* --- what can hang on a GPU --------------------------------------------------------------------------------------- */
+
+static void replace_stream(struct prog_thread *w)
+{
+	const struct um_gpu_api *api = w->p->api;
+	unsigned i = prog_roll(&w->dice, w->n_streams);
+	um_stream old = w->stream[i];
+
+	if ((uintptr_t)old <= 2) /* a default stream */
+		return;
+	log_step(w, "destroy the stream of", &w->t[0], 0, i);
+	w->doing = "umadv_forget_stream";
+	prog_check(w->p, umadv_forget_stream(w->p->adv, old), w, "umadv_forget_stream");
+	w->doing = "cudaStreamDestroy";
+	prog_check(w->p, api->cudaStreamDestroy(w->p->gpu, old), w, "cudaStreamDestroy");
+	prog_check(w->p, api->cudaStreamCreateWithFlags(w->p->gpu, &w->stream[i], w->script & 1), w,
+		   "cudaStreamCreate");
+}
+
+/* Held from one such step to the next: a free comes between ops. */
+static void device_memory(struct prog_thread *w)
+{
+	const struct um_gpu_api *api = w->p->api;
+	int pinned = w->id & 1, err;
+
+	w->doing = w->memory ? "cudaFree" : "cudaMalloc";
+	if (w->memory) {
+		err = pinned ? api->cudaFreeHost(w->p->gpu, w->memory) : api->cudaFree(w->p->gpu, w->memory);
+		w->memory = NULL;
+	} else {
+		err = pinned ? api->cudaHostAlloc(w->p->gpu, &w->memory, MIB, 0)
+			     : api->cudaMallocManaged(w->p->gpu, &w->memory, MIB, 1);
+	}
+	prog_check(w->p, err, w, w->doing);
+}
+
+static void hazard(struct prog_thread *w)
+{
+	struct prog *p = w->p;
+	unsigned what = prog_roll(&w->dice, 7);
+
+	if (what == 0)
+		replace_stream(w);
+	else if (what < 5)
+		device_memory(w);
+	else
+		prog_check(p, p->device->load(p), w, w->doing = "a module's loading");
+}
+
 void prog_step(struct prog_thread *w)
 {
 	struct prog *p = w->p;
 	unsigned what = prog_roll(&w->dice, 16);
 
+	if (p->hazards && prog_roll(&w->dice, 6) == 0)
+		hazard(w);
 	if (what == 0 && p->cpu)
 		cpu_read(w);
 	else if (what == 1 && p->cpu)
@@ -462,7 +516,7 @@ void prog_check_content(struct prog *p)
 			for (unsigned c = 0; c < t->n_cells && t->at && !atomic_load(&p->wrong); c++)
 				if (t->version[c] &&
 				    !holds(cell_at(t, c), cell_bytes(t, c, 1), t->version[c], 0, &where))
-					wrong(p, "at the end tensor %d is wrong in cell %u, byte %zu", t->number, c,
-					      where);
+					prog_wrong(p, "at the end tensor %d is wrong in cell %u, byte %zu", t->number,
+						   c, where);
 		}
 }

@@ -16,6 +16,9 @@
 
 uint32_t prog_roll(uint64_t *dice, uint32_t n);
 
+/* The first one is kept. */
+void prog_wrong(struct prog *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* A call that returns an error is wrong. */
 void prog_check(struct prog *p, int err, const struct prog_thread *w, const char *call);
 

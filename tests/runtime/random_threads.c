@@ -116,7 +116,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------- */
+/* --- set-up ------------------------------------------------------------------------------------------------------ */
 
 static void make_thread(struct prog *p, unsigned id)
 {
@@ -180,6 +180,11 @@ static void on_device(void *user, const char *line)
 	fprintf(stderr, "\t%s\n", line);
 }
 
+static void on_hang(void *user, const char *text)
+{
+	prog_wrong(user, "%s", text);
+}
+
 static int on_activity(struct um_activity_sink *sink, const struct um_activity *activity)
 {
 	(void)sink;
@@ -194,24 +199,80 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 		fprintf(stderr, "library: %s\n", line);
 }
 
-static int open_context(struct prog *p, const struct prog_options *o)
+/* --- the simulated GPU -------------------------------------------------------------------------------------------- */
+
+static int open_simulated(struct prog *p, const struct prog_options *o)
 {
-	const struct um_profile *profile = um_profile_find(o->profile);
-	struct um_sim_options so = {
-		.profile = profile, .capacity = o->capacity, .backed = 1, .poison = 1, .timeout_ms = 20000};
-	struct umadv_options uo;
+	struct um_sim_options so = {.profile = um_profile_find(o->profile),
+				    .capacity = o->capacity,
+				    .backed = 1,
+				    .poison = 1,
+				    .timeout_ms = 20000,
+				    .hazards = {.report = on_hang, .user = p}};
 	int err;
 
-	p->tells = o->tells;
 	if (o->tells)
 		so.log = on_device;
+	if (o->hazards && um_sim_hazards_parse(o->hazards, &so.hazards))
+		return -EINVAL;
 	flaky.nth = o->nth;
 	flaky.by_chance = o->by_chance;
 	flaky.tells = o->tells;
 	err = flaky_open(&p->gpu, &so);
+	if (!err)
+		p->api = flaky.sim;
+	return err;
+}
+
+static int launch_simulated(struct prog *p, um_stream stream, const char *name, void (*fn)(void *job),
+			    struct prog_job *job)
+{
+	return um_sim_run(p->gpu, stream, &(struct um_sim_kernel){.name = name, .announced = 1, .fn = fn, .arg = job});
+}
+
+static int touch_simulated(struct prog *p, void *at, size_t bytes, unsigned access)
+{
+	return um_sim_host_touch(p->gpu, at, bytes, access);
+}
+
+static int load_simulated(struct prog *p)
+{
+	return um_sim_module(p->gpu, "cuModuleLoadData");
+}
+
+static int sync_simulated(struct prog *p)
+{
+	return um_sim_sync(p->gpu);
+}
+
+/* The device was closed with the context. */
+static void end_simulated(struct prog *p)
+{
+	p->failed = atomic_load(&flaky.failed);
+}
+
+const struct prog_device prog_simulated = {
+	.open = open_simulated,
+	.launch = launch_simulated,
+	.touch = touch_simulated,
+	.load = load_simulated,
+	.sync = sync_simulated,
+	.end = end_simulated,
+};
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+static int open_context(struct prog *p, const struct prog_options *o)
+{
+	struct umadv_options uo;
+	int err;
+
+	p->tells = o->tells;
+	p->hazards = o->hazards != NULL;
+	p->device = o->device ? o->device : &prog_simulated;
+	err = p->device->open(p, o);
 	if (err)
 		return err;
-	p->api = flaky.sim;
 	p->gpu->caps.stream_values = o->gates;
 	umadv_options_init(&uo);
 	uo.budget = o->budget;
@@ -220,7 +281,7 @@ static int open_context(struct prog *p, const struct prog_options *o)
 	uo.log_user = p;
 	uo.log_level = UMADV_LOG_INFO;
 	uo.evict = o->evict;
-	err = um_context_open(&p->adv, &uo, p->gpu, profile);
+	err = um_context_open(&p->adv, &uo, p->gpu, um_profile_find(o->profile));
 	p->listener.feed = on_activity;
 	if (!err && o->listens)
 		err = um_context_listen(p->adv, &p->listener);
@@ -242,10 +303,9 @@ int prog_run(struct prog *p, uint64_t seed, const struct prog_options *o, struct
 	make_program(p);
 	run_threads(p);
 	if (p->stops < 0) {
-		prog_check(p, um_sim_sync(p->gpu), &p->thread[0], "sync");
+		prog_check(p, p->device->sync(p), &p->thread[0], "sync");
 		prog_check_content(p);
 	}
-	p->failed = atomic_load(&flaky.failed);
 	stats->struct_size = sizeof *stats;
 	umadv_stats_get(p->adv, stats);
 	for (unsigned i = 0; i < p->n_threads; i++) {
@@ -253,6 +313,7 @@ int prog_run(struct prog *p, uint64_t seed, const struct prog_options *o, struct
 		p->thread[i].doing = "umadv_close";
 	}
 	umadv_close(p->adv); /* what was launched and not waited for is over then, and checked */
+	p->device->end(p);
 	for (struct prog_job *j = p->jobs, *next; j; j = next) {
 		next = j->next;
 		free(j);
