@@ -63,5 +63,10 @@ says '^Bail out! hang hangs$' "the case is named"
 says '^#   thread [0-9]+ did not return from cudaStreamSynchronize\(gated\)' "the call is named"
 says 'cuStreamSynchronize' "its stack is printed"
 
+# The library neither hangs nor waits for a time limit.
 passes '' T5,T6,T8,T9,T10
+for list in queues=1,depth=8 queues=1,depth=1000 queues=8,depth=8 queues=32,depth=1000; do
+	passes "on,timeout=4000,$list" T5,T6,T8
+	ok "no deadlock with $list" eval '! grep "umadvise: hazard" <<<"$out"'
+done
 tap_done

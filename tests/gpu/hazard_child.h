@@ -153,12 +153,14 @@ static void *child_counters(void *arg)
 	s.struct_size = sizeof(s);
 	if (!umadv_stats_get(child.adv, &s))
 		note("  library: %llu iterations, %llu of them hinted; hints issued %llu, refused %llu, dropped %llu; "
-		     "bytes prefetched %llu, evicted %llu, discarded %llu; errors %llu",
+		     "bytes prefetched %llu, evicted %llu, discarded %llu; errors %llu; ops that waited %llu, "
+		     "late %llu, stuck %llu, host waits %llu us",
 		     (unsigned long long)s.iterations, (unsigned long long)s.hinted_iterations,
 		     (unsigned long long)s.hints_issued, (unsigned long long)s.hints_refused,
 		     (unsigned long long)s.hints_dropped, (unsigned long long)s.prefetch_bytes,
 		     (unsigned long long)s.evict_bytes, (unsigned long long)s.discard_bytes,
-		     (unsigned long long)s.errors);
+		     (unsigned long long)s.errors, (unsigned long long)s.gates_waited, (unsigned long long)s.gates_late,
+		     (unsigned long long)s.stuck, (unsigned long long)s.host_wait_ns / 1000);
 	return arg;
 }
 

@@ -134,8 +134,11 @@ static struct umadv_stats library_both(struct work w, program_fn run)
 	expect(library_once(&w, adv, run) == want, "the same bits as without the library");
 	s.struct_size = sizeof(s);
 	must(umadv_stats_get(adv, &s), "umadv_stats_get");
-	note("  %llu of %llu iterations hinted, %llu hints, %llu refused", (unsigned long long)s.hinted_iterations,
-	     (unsigned long long)s.iterations, (unsigned long long)s.hints_issued, (unsigned long long)s.hints_refused);
+	note("  %llu of %llu iterations hinted, %llu hints, %llu refused; ops waited %llu, late %llu, stuck %llu",
+	     (unsigned long long)s.hinted_iterations, (unsigned long long)s.iterations,
+	     (unsigned long long)s.hints_issued, (unsigned long long)s.hints_refused,
+	     (unsigned long long)s.gates_waited, (unsigned long long)s.gates_late, (unsigned long long)s.stuck);
+	expect(!s.stuck, "no wait was ended by its time limit");
 	expect(warnings <= 0, "no warning");
 	expect(!s.errors, "no error of the library's own calls");
 	child.adv = NULL;
@@ -372,6 +375,7 @@ static int correct(long mib)
 
 	expect(s.hinted_iterations, "iterations are hinted");
 	expect(s.prefetch_bytes && s.evict_bytes, "memory is prefetched and evicted");
+	expect(s.gates_waited || s.gates_late, "ops waited for prefetches");
 	return 0;
 }
 
