@@ -8,6 +8,7 @@
 #define NONE (-1)
 #define ITERATIONS 4 /* and none */
 #define PAGE ((uint64_t)UM_SIM_PAGE)
+#define SUBPAGE (PAGE / UM_SIM_SUBPAGES)
 
 #define PUSH(v, x)                                                                                                     \
 	do {                                                                                                           \
@@ -23,9 +24,9 @@ struct life { /* of a tensor, or of an allocation */
 	int tensor;
 };
 
-struct moment { /* pages that moved or faulted */
+struct moment { /* a page, or a part of one, that moved, or a page that faulted */
 	int64_t at; /* ns */
-	uint64_t address; /* of a page */
+	uint64_t address, bytes;
 	uint64_t reported; /* of a fault */
 	enum um_activity_dir dir;
 	enum um_activity_cause cause;
@@ -69,6 +70,7 @@ static struct {
 	struct um_sim_block *moving, before;
 	int to_device;
 	uint32_t reported; /* pages */
+	uint64_t reported_bytes;
 	/* Those that fault. */
 	struct um_sim_block *faulting[8];
 	uint32_t faulted[8], each[8];
@@ -115,9 +117,10 @@ static void look(void)
 		moved = b->gpu & ~old->gpu & old->cpu & ~old->disc;
 	else
 		moved = b->cpu & ~old->cpu & old->gpu & ~old->disc;
-	truth.wrong += moved != truth.reported;
+	truth.wrong += moved != truth.reported || um_sim_count(moved) * PAGE != truth.reported_bytes;
 	truth.moving = NULL;
 	truth.reported = 0;
+	truth.reported_bytes = 0;
 }
 
 static struct um_sim_block *block_of(const char *place)
@@ -182,14 +185,18 @@ static struct um_sim_block *reported_block(uint64_t address, uint64_t *start)
 
 static void on_migration(const struct um_activity *a)
 {
-	uint64_t start = 0;
+	uint64_t start = 0, end = a->address + a->bytes, next;
 	struct um_sim_block *b = reported_block(a->address, &start);
 
-	truth.wrong += !b || a->bytes % PAGE || a->address + a->bytes > start + UM_BLOCK_BYTES;
-	for (uint64_t at = a->address; at < a->address + a->bytes; at += PAGE) {
+	truth.wrong += !b || a->bytes % SUBPAGE || end > start + UM_BLOCK_BYTES;
+	truth.reported_bytes += a->bytes;
+	for (uint64_t at = a->address; at < end; at = next) {
+		next = at - (at - start) % PAGE + PAGE;
+		next = next < end ? next : end;
 		truth.reported |= 1u << (at - start) / PAGE;
 		PUSH(&truth.moments,
-		     ((struct moment){.at = a->begin, .address = at, .dir = a->dir, .cause = a->cause}));
+		     ((struct moment){
+			     .at = a->begin, .address = at, .bytes = next - at, .dir = a->dir, .cause = a->cause}));
 	}
 }
 
@@ -391,21 +398,21 @@ static struct sums *sums_of(struct sums *all, uint32_t id, uint64_t launch)
 	return &all[id * ITERATIONS + (launch == UINT64_MAX ? 0 : (unsigned)(truth.iteration.at[launch] + 1))];
 }
 
-/* Each tensor has its bytes of the page, the allocation the rest. After the last kernel, nothing has ended. */
+/* Each tensor has its bytes of what moved, the allocation the rest. After the last kernel, nothing has ended. */
 static void divide(struct sums *all, const struct moment *m, uint64_t launch)
 {
 	const struct page *p = &truth.pages[m->address / PAGE - truth.first_page];
-	uint64_t at = launch == UINT64_MAX ? truth.launches - 1 : launch, rest = PAGE;
+	uint64_t at = launch == UINT64_MAX ? truth.launches - 1 : launch, rest = m->bytes;
 
 	for (int tensors = 1; tensors >= 0; tensors--)
 		for (size_t i = 0; i < p->lives.n; i++) {
 			const struct life *l = &truth.lives.at[p->lives.at[i]];
 			uint64_t from = l->address > m->address ? l->address : m->address, to = l->address + l->bytes;
-			uint64_t bytes = (to < m->address + PAGE ? to : m->address + PAGE) - from;
+			uint64_t end = to < m->address + m->bytes ? to : m->address + m->bytes;
+			uint64_t bytes = tensors ? end - from : rest;
 			struct sums *s = sums_of(all, l->id, launch);
 
-			bytes = tensors ? bytes : rest;
-			if (l->tensor != tensors || !alive(l, at))
+			if (l->tensor != tensors || !alive(l, at) || end <= from)
 				continue;
 			*(m->dir == UM_DIR_H2D ? &s->h2d[m->cause] : &s->d2h[m->cause]) += bytes;
 			rest -= bytes;

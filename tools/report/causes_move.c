@@ -195,24 +195,36 @@ static int count(struct um_causes *c, const struct um_cause_site *site, const st
 	return um_causes_add(c, site, row, NULL);
 }
 
+/* Why this page of a fault's copy is copied. The first one may be the rest of a page. */
+static enum um_reason demand_of(const struct um_cause_part *part, uint32_t page, const struct um_cause_site *site)
+{
+	const struct um_page_block *b = part->block;
+
+	if (page & b->on && page == um_pages_mask(part->address, 1) && part->address == b->came_until)
+		return (enum um_reason)b->came_reason;
+	return reason_of(b, page, site, NULL);
+}
+
 /* Counts pages by the reason of their faults. */
 static int count_demand(struct um_causes *c, const struct um_cause_site *site, const struct um_cause_part *part,
 			const struct um_activity *a)
 {
 	double copy = site->kernel && !c->saw_faults && a->bytes ? (double)(a->end - a->begin) / (double)a->bytes : 0;
-	uint32_t rest = part->pages;
+	uint32_t rest = part->pages, last = um_pages_mask(part->address + part->bytes - 1, 1);
+	enum um_reason of_last = demand_of(part, last, site);
 
 	while (rest) {
-		enum um_reason reason = reason_of(part->block, rest & -rest, site, NULL);
+		enum um_reason reason = demand_of(part, rest & -rest, site);
 		uint32_t alike = 0;
 
 		for (uint32_t p = rest; p; p &= p - 1)
-			if (reason_of(part->block, p & -p, site, NULL) == reason)
+			if (demand_of(part, p & -p, site) == reason)
 				alike |= p & -p;
 		if (count(c, site, part, alike, reason, (uint64_t)(copy * (double)um_causes_bytes_on(part, alike))))
 			return -ENOMEM;
 		rest &= ~alike;
 	}
+	part->block->came_reason = of_last;
 	return 0;
 }
 
@@ -237,6 +249,7 @@ static void arrived(struct um_causes *c, struct um_page_block *b, uint32_t pages
 	um_causes_resident(c, b, site->lane);
 	b->came_begin_ns = a->begin;
 	b->came_ns = a->end;
+	b->came_until = a->address + a->bytes;
 	b->came_kernel = c->kernels;
 	b->came_idle = !site->kernel;
 }
@@ -322,9 +335,9 @@ static int taken(struct um_causes *c, const struct um_cause_site *site, struct u
 			return -ENOMEM;
 		return count(c, site, part, part->pages, UM_REASON_SHARED, ns);
 	}
-	b->for_cpu |= part->pages;
-	for (uint32_t p = part->pages; p; p &= p - 1)
+	for (uint32_t p = part->pages & ~b->for_cpu; p; p &= p - 1) /* a page may leave in parts */
 		b->trips[__builtin_ctz(p)] += b->trips[__builtin_ctz(p)] < UINT8_MAX;
+	b->for_cpu |= part->pages;
 	return count(c, site, part, part->pages, trips(b, part->pages) > 1 ? UM_REASON_PING_PONG : UM_REASON_CPU, ns);
 }
 
