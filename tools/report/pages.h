@@ -43,8 +43,7 @@ struct um_page_block {
 	uint64_t left_idle; /* idle time of the link at their eviction, ns */
 	uint64_t came_kernel; /* begun kernels at that time */
 	int came_idle; /* no kernel was running then */
-	uint64_t
-		came_until; /* end of that copy: the driver may add the rest of its last page to a fault, as another one */
+	uint64_t came_until; /* end of that copy; the driver may add the rest of its last page as another copy */
 	unsigned came_reason; /* of the last page of that copy, if it was a fault's */
 	uint64_t use_kernel; /* the last kernel to use the block, and its pages */
 	uint32_t use, use_write;
