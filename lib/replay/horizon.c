@@ -115,7 +115,7 @@ static int evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
 	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
 	uint64_t addr = b->addr, next = b->state == UM_BLOCK_LIVE ? b->next : 0;
 
-	if (b->last >= h->marked) {
+	if (b->last >= h->marked || (h->shared && h->marked != current(h))) {
 		if (um_executor_mark(h->host.executor))
 			return -EAGAIN;
 		h->marked = current(h);

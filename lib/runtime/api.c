@@ -98,7 +98,8 @@ void umadv_close(struct umadv *adv)
 /* LOCKED for an event. An NVTX range before the event begins its iteration first. */
 #define EVENT(adv, dead, expr)                                                                                         \
 	LOCKED(adv, dead,                                                                                              \
-	       (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks             \
+	       (um_pending_launches_call(&(adv)->pending),                                                             \
+		atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks             \
 			? um_context_take_mark(adv)                                                                    \
 			: (void)0,                                                                                     \
 		(expr)))
@@ -155,6 +156,7 @@ int umadv_dead(struct umadv *adv, void *ptr)
 		if (um_fork_exit_is_dead(&(adv)->fork_exit))                                                           \
 			return 0;                                                                                      \
 		um_context_lock(adv);                                                                                  \
+		um_pending_launches_call(&(adv)->pending);                                                             \
 		if (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks)        \
 			um_context_take_mark(adv);                                                                     \
 		op_err = (expr);                                                                                       \
@@ -221,7 +223,8 @@ int umadv_iter(struct umadv *adv, const char *name)
 {
 	if (!adv)
 		return -EINVAL;
-	LOCKED(adv, 0, (adv->iterations.by_program = 1, um_context_iter(adv, name)));
+	LOCKED(adv, 0,
+	       (um_pending_launches_call(&adv->pending), adv->iterations.by_program = 1, um_context_iter(adv, name)));
 }
 
 int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats)

@@ -23,6 +23,8 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_execut
 	const struct um_discard_guard guard = {&adv->tensors.registry, &adv->tensors.pool, adv->op.uses, adv->op.n_uses,
 					       um_iterations_before(&adv->iterations)};
 
+	if (um_pending_launches_use(&adv->pending, addr, bytes))
+		return 0;
 	return um_discard_allowed(&guard, addr, bytes, waits);
 }
 

@@ -29,6 +29,7 @@
 #include "runtime/notices.h"
 #include "runtime/op_state.h"
 #include "runtime/options.h"
+#include "runtime/pending_launches.h"
 #include "runtime/replan.h"
 #include "runtime/sinks.h"
 #include "runtime/tensors.h"
@@ -46,6 +47,7 @@ struct umadv {
 	struct um_tensors tensors;
 	struct um_iterations iterations;
 	struct um_op_state op;
+	struct um_pending_launches pending;
 	struct um_replan replan;
 	struct um_on_use on_use; /* the strategy prefetch-on-use; with lookahead, in an iteration that begins a plan */
 	struct um_predictor predictor; /* with lookahead, while no plan is followed; as the horizon */

@@ -200,6 +200,7 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 		adv->notices.errors++;
 		return;
 	}
+	adv->horizon.shared = adv->pending.shared;
 	um_horizon_op(&adv->horizon, stream, o->uses, o->n_uses, ns);
 }
 
@@ -360,6 +361,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		o->n_cpu++;
 		return 0;
 	}
+	if (adv->pending.shared)
+		um_pending_launches_op(&adv->pending, o->uses, o->n_uses);
 	if (++o->n == UM_OPS_OUTSIDE && !adv->iterations.n && r->executor)
 		um_mistake_no_iteration(&adv->notices);
 	if (r->timer.state == UM_OP_TIMER_RUNS && r->cursor.on)

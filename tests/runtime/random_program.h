@@ -114,8 +114,6 @@ struct prog {
 	int cpu, parts, deads, updates_shared, announces_only;
 	int hazards; /* threads also allocate, free, load modules, replace streams, launch kernels for the first time */
 	pthread_barrier_t barrier;
-	int paired; /* no other thread calls umadv_op between an op and its launch */
-	pthread_mutex_t pair; /* then held from the op to the launch */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t turned;
 	int turn, active[PROG_THREADS];
@@ -138,7 +136,6 @@ struct prog_options {
 	int gates; /* ops can wait for hints on the device */
 	int listens;
 	const char *hazards; /* of the simulated GPU (um_sim_hazards_parse), or NULL */
-	int paired; /* see struct prog */
 	int tells; /* each step and what the device does, on standard error */
 };
 

@@ -260,18 +260,15 @@ void prog_launch(struct prog_thread *w, unsigned s, struct prog_use *uses, unsig
 		job = job_new(w, uses, n);
 	}
 	w->doing = "umadv_op";
-	if (w->p->paired)
-		pthread_mutex_lock(&w->p->pair);
 	err = umadv_op(w->p->adv, w->stream[s], names[w->step % 4], u, n);
 	prog_check(w->p, err, w, "umadv_op");
-	if (!err && !announce_only) {
-		w->doing = "launch";
-		err = w->p->device->launch(w->p, w->stream[s], kernels[(w->step % 4 + w->iteration + w->id) % 10],
-					   kernel, job);
-		prog_check(w->p, err, w, "launch");
-	}
-	if (w->p->paired)
-		pthread_mutex_unlock(&w->p->pair);
+	if (err || announce_only)
+		return;
+	w->doing = "launch";
+	prog_check(w->p,
+		   w->p->device->launch(w->p, w->stream[s], kernels[(w->step % 4 + w->iteration + w->id) % 10], kernel,
+					job),
+		   w, "launch");
 }
 
 /* --- steps of a script -------------------------------------------------------------------------------------------- */

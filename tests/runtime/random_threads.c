@@ -293,8 +293,6 @@ int prog_run(struct prog *p, uint64_t seed, const struct prog_options *o, struct
 {
 	memset(p, 0, sizeof *p);
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_mutex_init(&p->pair, NULL);
-	p->paired = o->paired;
 	pthread_cond_init(&p->turned, NULL);
 	p->seed = seed;
 	p->dice = seed;
@@ -323,7 +321,6 @@ int prog_run(struct prog *p, uint64_t seed, const struct prog_options *o, struct
 	pthread_barrier_destroy(&p->barrier);
 	pthread_cond_destroy(&p->turned);
 	pthread_mutex_destroy(&p->lock);
-	pthread_mutex_destroy(&p->pair);
 	return atomic_load(&p->wrong);
 }
 

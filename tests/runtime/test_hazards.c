@@ -6,9 +6,6 @@
  *
  *     test_hazards SEED [N]      N programs (1) from this one on, with what was run and what is wrong
  *
- * Between an op and its launch no other thread calls umadv_op: a launch may wait long here, and the library takes the
- * op as launched. UM_TEST_PROGRAMS and a seed leave that to chance.
- *
  * UM_TEST_PROGRAMS=N runs N programs from UM_TEST_SEED on, with progress on standard error; UM_TEST_ALL=1 runs 1,000.
  * Built a second time with REAL_THREADS, as test_programs.
  */
@@ -59,7 +56,6 @@ static int play(uint64_t seed, int talks)
 					.evict = (enum umadv_evict)(h / 60 % 3),
 					.gates = h / 180 % 4 != 0,
 					.hazards = hazards[seed % 6],
-					.paired = !talks && !getenv("UM_TEST_PROGRAMS"),
 					.tells = talks && getenv("UM_TEST_TELL")};
 	options.capacity = options.budget;
 	alarm(PATIENCE_S);

@@ -156,8 +156,7 @@ static int run_setting(int i, uint64_t n)
 					 .budget = 32 * MIB,
 					 .evict = (enum umadv_evict)(seed / SETTINGS / 4 % 3),
 					 .gates = seed / SETTINGS % 5 != 0,
-					 .hazards = s.hazards,
-					 .paired = !getenv("UM_TEST_PROGRAMS")}; /* as test_hazards */
+					 .hazards = s.hazards};
 
 		alarm(PATIENCE_S);
 		wrong = prog_run(&prog, seed, &o, &stats);
