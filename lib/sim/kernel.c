@@ -294,15 +294,16 @@ static void attribute_wait(struct um_sim *sim, const struct um_sim_walk *w, unsi
 	}
 }
 
-/* Reports the faults to the watcher for the driver's time; a wait for pages in flight is not a fault. Each operand has
- * groups of its own, at its own addresses, also on a page shared with another tensor. */
+/* Reports the faults to the watcher for the driver's time, throttled ones, too: the driver notifies its tools before it
+ * throttles. A wait for pages in flight is not a fault. Each operand has groups of its own, at its own addresses, also
+ * on a page shared with another tensor. */
 static void watch(struct um_sim *sim, const struct um_sim_walk *w, uint64_t begin, uint64_t end)
 {
 	for (unsigned i = 0; i < w->n_group && um_sim_is_watched(sim); i++) {
 		const struct member *m = &w->group[i];
 		uint64_t start = (uint64_t)(m->block - m->block->mem->block) * UM_BLOCK_BYTES;
 
-		for (uint32_t rest = m->faulted; rest;) {
+		for (uint32_t rest = m->faulted | m->throttled; rest;) {
 			unsigned first = (unsigned)__builtin_ctz(rest), entries = 0;
 			const struct operand *l = &w->operand[m->operand[first]];
 			uint32_t written = 0;
@@ -359,10 +360,10 @@ static unsigned fetch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t, uin
 		uint64_t until = 0, late = late_until(m, t);
 
 		m->faulted = um_sim_visit_pages(m->block, need, m->write, w->pattern->pages, share, &n, &m->each);
+		m->written = m->faulted & m->write;
 		m->throttled = um_sim_thrash_throttled(sim, m->block, m->faulted, 1, t, &until);
 		m->faulted &= ~m->throttled;
 		*delay = um_sim_later(*delay, um_sim_later(late, until));
-		m->written = m->faulted & m->write;
 		m->entries = n;
 		entries += n;
 		if (!need && !late)
@@ -399,7 +400,7 @@ static uint64_t batch(struct um_sim *sim, struct um_sim_walk *w, uint64_t t)
 			   (unsigned)(m->block - m->block->mem->block), m->faulted, m->faulted & m->each);
 		if (sim->listener)
 			sim->listener->fault(sim->listener->user, block_addr(m->block));
-		if (um_sim_visit(sim, m->block, &f, m->written, &cpu)) {
+		if (um_sim_visit(sim, m->block, &f, m->written & m->faulted, &cpu)) {
 			um_sim_log(sim, cpu, "fatal-fault m%u", m->block->mem->serial);
 			sim->error = UM_CUDA_LAUNCH_FAILURE;
 			watch(sim, w, start, cpu);
