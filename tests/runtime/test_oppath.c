@@ -87,6 +87,7 @@ static int is_other(pid_t pid)
 {
 	struct __ptrace_syscall_info info;
 
+	memset(&info, 0, sizeof info); /* valgrind does not see ptrace write it */
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) <= 0)
 		return 1;
 	return info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr != SYS_futex;

@@ -18,7 +18,7 @@
 static struct um_gpu *gpu;
 static const struct um_gpu_api *sim;
 static struct um_gpu_api api;
-static um_stream captured; /* is being captured */
+static _Atomic(um_stream) captured; /* is being captured; workers look, too */
 static int code; /* what asking about it returns */
 static atomic_int on_captured; /* calls on it */
 
