@@ -33,6 +33,7 @@ struct um_tensor {
 	uint32_t seen_at; /* recorder: its index in that iteration's tensors */
 	uint64_t born_op; /* runtime: number of ops announced before its birth */
 	uint64_t used_op; /* runtime: serial number of the last op that used it (any stream), 0: none */
+	unsigned streams; /* runtime: a bit for each stream of the program whose ops used it or a sub-range */
 	uint32_t predicted; /* replay: its entry in the predictor, if that has its id */
 };
 

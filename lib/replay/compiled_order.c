@@ -109,6 +109,7 @@ static int merge_drop(struct um_action *was, const struct um_action *a)
 	else if (was->addr + was->bytes != a->addr)
 		return 0;
 	was->bytes += a->bytes;
+	was->streams |= a->streams;
 	if (a->room > was->room)
 		was->room = a->room;
 	return 1;

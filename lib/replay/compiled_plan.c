@@ -80,6 +80,7 @@ static int merge(struct um_compiled_plan_walk *b, const struct um_action *a, int
 		return 0;
 	was->bytes += a->bytes;
 	was->drops = a->drops;
+	was->streams |= a->streams;
 	if (a->room > was->room)
 		was->room = a->room;
 	return 1;
@@ -105,7 +106,8 @@ static void emit(struct um_compiled_plan_walk *b, enum um_action_kind kind, uint
 			      .slot = slot,
 			      .addr = bl->addr,
 			      .bytes = UM_BLOCK_BYTES,
-			      .drops = (uint32_t)b->drops.n};
+			      .drops = (uint32_t)b->drops.n,
+			      .streams = bl->streams};
 	int lane = kind != UM_ACTION_PREFETCH;
 	int32_t *count = lane ? &b->n_out : &b->n_in, *last = lane ? &bl->last_out : &bl->last_in;
 	int32_t other = lane ? bl->last_in : bl->last_out;
@@ -549,16 +551,14 @@ static int find_missing(struct um_compiled_plan_walk *b)
 static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_iteration *iteration, int finds_missing)
 {
 	size_t n_ops = b->plan->sched.ops.n;
-	int err;
 
 	b->to = iteration;
 	iteration->first = calloc(n_ops + 2, sizeof *iteration->first);
 	iteration->gate = calloc(n_ops + 1, sizeof *iteration->gate);
 	if (!iteration->first || !iteration->gate)
 		return -ENOMEM;
-	err = finds_missing ? find_missing(b) : 0;
-	if (err)
-		return err;
+	if (finds_missing && find_missing(b))
+		return -ENOMEM;
 	walk(b);
 	iteration->n_in = (uint32_t)b->n_in;
 	iteration->n_out = (uint32_t)b->n_out;
@@ -577,6 +577,8 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 	for (int i = first; i <= UM_COMPILED_PLAN_STEADY && !err; i++) {
 		if (i > first)
 			next_walk(&b);
+		if (i == UM_COMPILED_PLAN_STEADY)
+			um_compiled_plan_streams(&b);
 		err = b.err ? b.err : build_iteration(&b, &out->iterations[i], !i);
 	}
 	if (!err && !first)

@@ -48,6 +48,8 @@ enum um_action_kind {
 	UM_ACTION_REFRESH
 };
 
+#define UM_ACTION_ALL_STREAMS UINT8_MAX
+
 struct um_action {
 	enum um_action_kind kind;
 	uint32_t at; /* issued just before this op is launched; n_ops of the plan: never */
@@ -60,6 +62,7 @@ struct um_action {
 			   before it */
 	uint16_t evicts; /* in: blocks that the driver evicts for it */
 	uint16_t resident; /* in: blocks of it that were not evicted since their out */
+	uint8_t streams; /* out, drop: the streams that use its blocks: a bit each */
 };
 
 /* Blocks that page faults of a paged op make resident; `copied`: with content. */

@@ -82,9 +82,28 @@ int um_executor_too_many_streams(const struct um_executor *ex)
 	return ex->host.streams->overflow || ex->host.streams->n > UM_LANES_STREAMS;
 }
 
-/* A range that may not be discarded is evicted with a copy. */
+int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked)
+{
+	unsigned missing = which & ~*marked & um_executor_streams(ex);
+
+	if (missing && um_executor_mark_streams(ex, missing))
+		return -EAGAIN;
+	*marked |= missing;
+	return 0;
+}
+
+/* The streams whose ops a discard comes after. */
+static unsigned users_of(const struct um_executor *ex, struct um_executor_range r)
+{
+	unsigned streams = um_executor_streams(ex);
+
+	if (um_app_streams_one(ex->host.streams) || !ex->host.users)
+		return streams;
+	return streams & ex->host.users(ex->host.user, r.addr, r.bytes);
+}
+
 int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
-		     enum um_executor_waits waits)
+		     unsigned streams, unsigned *marked, enum um_executor_waits waits)
 {
 	int may = 0, err;
 
@@ -98,7 +117,11 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
 		kind = UM_ACTION_EVICT;
 		ex->kept_bytes += r.bytes;
 	}
-	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait);
+	if (may)
+		streams |= users_of(ex, r);
+	if (may && um_executor_mark_missing(ex, streams, marked))
+		return -EAGAIN;
+	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait, streams);
 	if (!err && may > 1)
 		um_lanes_live(&ex->lanes);
 	return err;
@@ -206,9 +229,10 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
-/* Queues an action on a range of its own; `*marked`: the ops before this one are. 0 or -EAGAIN. */
+/* Queues an action on a range of its own, after marks on `streams`; `*marked`: those with a mark after the ops before
+ * this one. 0 or -EAGAIN. */
 static inline __attribute__((always_inline)) int put(struct um_executor *ex, const struct um_action *a, uint64_t addr,
-						     uint64_t bytes, int *marked)
+						     uint64_t bytes, unsigned streams, unsigned *marked)
 {
 	struct um_lanes *l = &ex->lanes;
 	enum um_executor_waits waits;
@@ -219,25 +243,26 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 	if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
 		return um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
 				   ex->drop_base + a->drops);
-	if (!*marked && um_executor_mark_streams(ex))
+	streams &= um_executor_streams(ex);
+	if (um_executor_mark_missing(ex, streams, marked))
 		return -EAGAIN;
-	*marked = 1;
 	wait = number(a->room, ex->in_base, ex->in_least);
 	if (a->kind == UM_ACTION_EVICT || (a->kind == UM_ACTION_LEAVE_TO_DRIVER && !ex->driver_evicts))
-		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, addr, bytes, wait);
+		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, addr, bytes, wait, streams);
 	if (a->kind == UM_ACTION_LEAVE_TO_DRIVER)
-		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_LEAVE_TO_DRIVER, addr, bytes, wait);
+		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_LEAVE_TO_DRIVER, addr, bytes, wait, streams);
 	/* no op waits for memory without a live tensor */
 	waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
-	return um_executor_drop(ex, a->kind, (struct um_executor_range){addr, bytes}, wait, waits);
+	return um_executor_drop(ex, a->kind, (struct um_executor_range){addr, bytes}, wait, streams, marked, waits);
 }
 
 /* Queues an action that may be elsewhere than planned, or that has a listener. Not inlined: it would take registers
  * from issue(). */
 static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
-						 const struct um_cursor *cursor, int *marked)
+						 const struct um_cursor *cursor, unsigned *marked)
 {
 	struct um_executor_range r = {a->addr, a->bytes};
+	unsigned streams = is_moved(a, cursor) ? UM_ACTION_ALL_STREAMS : a->streams;
 
 	if (!ex->inside || is_moved(a, cursor)) {
 		if (ex->can_refresh && !is_rotated(a, cursor))
@@ -246,7 +271,7 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_
 	}
 	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)(a - ex->iteration->actions.at)))
 		return -EAGAIN;
-	return put(ex, a, r.addr, r.bytes, marked);
+	return put(ex, a, r.addr, r.bytes, streams, marked);
 }
 
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
@@ -255,11 +280,11 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 	const struct um_compiled_iteration *p = ex->iteration;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 	int all = !ex->inside || ex->lanes.results.listener.report, some = all || cursor->n_moved;
-	int marked = 0;
+	unsigned marked = 0;
 
 	for (; a < end; a++)
 		if (some && (all || is_moved(a, cursor)) ? put_checked(ex, op, a, cursor, &marked)
-							 : put(ex, a, a->addr, a->bytes, &marked))
+							 : put(ex, a, a->addr, a->bytes, a->streams, &marked))
 			return -EAGAIN;
 	return 0;
 }
@@ -300,6 +325,7 @@ static int cmp_addr(const void *a, const void *b)
 
 static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
 {
+	unsigned streams = um_executor_streams(ex); /* all have a mark */
 	struct um_executor_range r;
 
 	if (!bytes || (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
@@ -307,9 +333,9 @@ static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 	r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	ex->unpoked = 1;
 	if (kind == UM_ACTION_EVICT) /* where there is room */
-		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes));
+		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes), streams);
 	else
-		um_executor_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), UM_LATER_OPS_WAIT);
+		um_executor_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), streams, &streams, UM_LATER_OPS_WAIT);
 }
 
 /* Evicts every block in use that is not to stay, in runs of one kind; only dead ones, if there is room for the rest. */
@@ -457,7 +483,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	for (size_t i = 0; i < n_used && (i || !um_executor_mark_streams(ex)); i++) {
+	for (size_t i = 0; i < n_used && (i || !um_executor_mark_streams(ex, um_executor_streams(ex))); i++) {
 		if (in_use > capacity_blocks)
 			evict_unplanned(ex, kept.at, kept.n, &used[i], 0);
 		else
@@ -475,7 +501,7 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
-	for (size_t i = 0; i < n && (i || !um_executor_mark_streams(ex)); i++)
+	for (size_t i = 0; i < n && (i || !um_executor_mark_streams(ex, um_executor_streams(ex))); i++)
 		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], 1);
 	begin_counts(ex, ex->turn + 1);
 }

@@ -44,6 +44,9 @@ struct um_executor_host {
 	/* May the content of [addr, addr + bytes) be discarded now? 0: no; 1: no tensor is there; 2: a live tensor
 	 * is. */
 	int (*may_discard)(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
+	/* The streams whose ops may still use the range, a bit each, as far as the host knows: a discard comes after
+	 * them. NULL: nothing is known. */
+	unsigned (*users)(void *user, uint64_t addr, uint64_t bytes);
 	/* Shrinks a range to the part known to be the program's managed memory: a block at the end of an allocation
 	 * exists in part, and CUDA refuses a hint beyond it. If the range is inside an allocation that exists as a
 	 * whole and stays, that is stored in `*whole`. NULL: no clipping. */
@@ -132,15 +135,17 @@ void um_executor_waited(const struct um_executor_wait *w);
 void um_executor_leave(struct um_executor *ex);
 
 /* Requests without a plan, for the op that is about to be launched. */
-/* Evictions requested from now on wait for the ops launched so far. 0 or -EAGAIN. */
-int um_executor_mark(struct um_executor *ex);
+/* Evictions requested from now on that come after ops on these streams, a bit each, come after those launched so far. 0
+ * or -EAGAIN. */
+int um_executor_mark(struct um_executor *ex, unsigned streams);
 uint32_t um_executor_in_queued(const struct um_executor *ex); /* prefetches so far */
 /* All evictions that are complete, or that were requested. */
 struct um_executor_room um_executor_room_done(const struct um_executor *ex);
 struct um_executor_room um_executor_room_now(const struct um_executor *ex);
-/* Evicts blocks after `in` prefetches have arrived; what holds no live tensor is discarded. They make room for the op
- * at hand or, `ahead`, for one that may come. `*room`: what a prefetch into their memory waits for. 0 or -EAGAIN. */
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, int ahead,
+/* Evicts blocks after `in` prefetches have arrived, and after the marks on `streams`, a bit each; what holds no live
+ * tensor is discarded. They make room for the op at hand or, `ahead`, for one that may come. `*room`: what a prefetch
+ * into their memory waits for. 0 or -EAGAIN. */
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams, int ahead,
 		     struct um_executor_room *room);
 /* Prefetches blocks, for the op at hand or, `ahead`, for one that may come. `*in`: the number of
  * prefetches with this one. 0 or -EAGAIN. */

@@ -4,9 +4,10 @@
  */
 #include "replay/executor_state.h"
 
-int um_executor_mark(struct um_executor *ex)
+int um_executor_mark(struct um_executor *ex, unsigned streams)
 {
-	return um_executor_too_many_streams(ex) ? -EAGAIN : um_executor_mark_streams(ex);
+	streams &= um_executor_streams(ex);
+	return um_executor_too_many_streams(ex) ? -EAGAIN : um_executor_mark_streams(ex, streams);
 }
 
 struct um_executor_room um_executor_room_now(const struct um_executor *ex)
@@ -31,23 +32,26 @@ static enum um_hint_source source_of(int ahead)
 	return ahead ? UM_HINT_PREDICTED : UM_HINT_ANNOUNCED;
 }
 
-int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, int ahead,
+int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint32_t in, unsigned streams, int ahead,
 		     struct um_executor_room *room)
 {
 	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	int dead = r.bytes && um_executor_may_discard(ex, r.addr, r.bytes, UM_NO_OP_WAITS), err;
 	int clean = !dead && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes);
+	unsigned marked = streams;
 	enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_EVICT_OR_DROP : UM_ACTION_EVICT;
 
 	if (um_lanes_in_queued(&ex->lanes) - in >= UM_LANES_QUEUE)
 		in = um_lanes_in_queued(&ex->lanes) - UM_LANES_QUEUE; /* numbers wrap around */
+	streams &= um_executor_streams(ex);
 	ex->lanes.source = source_of(ahead);
 	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
 		return -EAGAIN;
 	if (dead)
-		err = um_executor_drop(ex, kind, r, in, UM_NO_OP_WAITS);
+		err = um_executor_drop(ex, kind, r, in, streams, &marked, UM_NO_OP_WAITS);
 	else
-		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in);
+		err = um_lanes_evict(&ex->lanes, clean ? UM_LANE_DROP : UM_LANE_OUT, kind, r.addr, r.bytes, in,
+				     streams);
 	*room = um_executor_room_now(ex);
 	ex->unpoked = 1;
 	return err;

@@ -35,9 +35,15 @@ struct um_executor {
 	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
 };
 
-static inline int um_executor_mark_streams(struct um_executor *ex)
+/* The program's streams, a bit each. */
+static inline unsigned um_executor_streams(const struct um_executor *ex)
 {
-	return um_lanes_mark(&ex->lanes, ex->host.streams->at, ex->host.streams->live & ((1u << UM_LANES_STREAMS) - 1));
+	return ex->host.streams->live & ((1u << UM_LANES_STREAMS) - 1);
+}
+
+static inline int um_executor_mark_streams(struct um_executor *ex, unsigned which)
+{
+	return um_lanes_mark(&ex->lanes, ex->host.streams->at, which);
 }
 
 static inline void um_executor_poke(struct um_executor *ex)
@@ -66,8 +72,11 @@ static inline int um_executor_may_discard(struct um_executor *ex, uint64_t addr,
 	return ex->host.may_discard(ex->host.user, addr, bytes, um_lanes_gates(&ex->lanes) ? waits : UM_NO_OP_WAITS);
 }
 
-/* A range that may not be discarded is evicted with a copy. */
+/* A range that may not be discarded is evicted with a copy. After marks on `streams`; a discard after all ops that may
+ * use the range: `*marked`, the streams with a mark after the ops launched so far. 0 or -EAGAIN. */
 int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
-		     enum um_executor_waits waits);
+		     unsigned streams, unsigned *marked, enum um_executor_waits waits);
+/* Marks the streams of `which` that are not in `*marked`. 0 or -EAGAIN. */
+int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked);
 
 #endif

@@ -4,6 +4,7 @@
 #include "replay/block_lru.h"
 #include "replay/paged_op.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define PAGE (64u << 10) /* that a fault makes resident at least */
@@ -50,7 +51,8 @@ void um_horizon_forget(struct um_horizon *h)
 	while (t->n_dead)
 		um_horizon_blocks_drop(t, &t->at[t->newest]);
 	h->n_in = h->n_out = 0;
-	h->scanned = h->marked = 0;
+	h->scanned = 0;
+	memset(h->marked, 0, sizeof h->marked);
 	h->epoch = um_executor_epoch(h->host.executor);
 	h->before = um_executor_room_now(h->host.executor);
 }
@@ -71,6 +73,7 @@ static void recall_block(void *user, uint64_t addr)
 		return;
 	b = um_horizon_blocks_come(t, addr, UM_HORIZON_UNKNOWN + h->host.capacity - t->n_live);
 	b->in = um_executor_in_queued(h->host.executor);
+	b->streams = UINT_MAX;
 	if (h->host.dead(h->host.user, addr))
 		um_horizon_blocks_die(t, b);
 	h->n_in++;
@@ -109,18 +112,30 @@ static void wait_for(struct um_executor_room *room, const struct um_executor_roo
 		room->drops = too->drops;
 }
 
+/* The streams that may use the block and have no mark after that: they are marked now. */
+static unsigned unmarked(struct um_horizon *h, const struct um_horizon_block *b)
+{
+	unsigned which = 0;
+
+	for (unsigned i = 0; i < UM_EXECUTOR_STREAMS; i++) {
+		if (!(b->streams >> i & 1) || (b->last < h->marked[i] && (!h->shared || h->marked[i] == current(h))))
+			continue;
+		which |= 1u << i;
+		h->marked[i] = current(h);
+	}
+	return which;
+}
+
 /* Evicts the block; `ahead`: for an op to come. 0 or -EAGAIN. */
 static int evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
 {
 	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
 	uint64_t addr = b->addr, next = b->state == UM_BLOCK_LIVE ? b->next : 0;
+	unsigned which = unmarked(h, b);
 
-	if (b->last >= h->marked || (h->shared && h->marked != current(h))) {
-		if (um_executor_mark(h->host.executor))
-			return -EAGAIN;
-		h->marked = current(h);
-	}
-	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, ahead, room))
+	if (which && um_executor_mark(h->host.executor, which))
+		return -EAGAIN;
+	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, b->streams, ahead, room))
 		return -EAGAIN;
 	*gone_of(h, addr) = *room;
 	um_horizon_blocks_drop(&h->blocks, b);
@@ -337,6 +352,7 @@ static void release(struct um_horizon *h, const struct um_use *u, uint64_t next)
 		if (b->next <= op || next < b->next)
 			um_horizon_blocks_set_next(&h->blocks, b, b->later > op && b->later < next ? b->later : next);
 		b->last = op;
+		b->streams |= 1u << h->stream;
 		um_horizon_blocks_set_near(&h->blocks, b, b->next <= h->scanned);
 	}
 }

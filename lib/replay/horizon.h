@@ -65,7 +65,8 @@ struct um_horizon {
 	int64_t in_free; /* when the link has carried what was requested */
 	unsigned stream; /* of the op at hand */
 	int shared; /* several threads announce ops: one that was announced before the mark may be launched after it */
-	uint64_t marked; /* number of the op at hand when evictions were last made to wait for the ops before it */
+	/* by stream: number of the op at hand when evictions were last made to wait for the ops before it */
+	uint64_t marked[UM_EXECUTOR_STREAMS];
 };
 
 /* 0 or -ENOMEM; um_horizon_fini in any case. */

@@ -36,6 +36,7 @@ struct um_horizon_block {
 	uint64_t near; /* == window of the table: an op that was scanned uses it, and it is resident */
 	int64_t arrives; /* ns, estimated: end of its prefetch */
 	uint32_t in; /* number after its prefetch */
+	unsigned streams; /* whose ops have used it: a bit each */
 	uint32_t heap; /* its place there */
 	uint32_t before, behind; /* in a list: indices */
 	enum um_horizon_state state;

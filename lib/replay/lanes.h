@@ -55,7 +55,7 @@ struct um_request {
 	uint32_t drops; /* in: the same for drops */
 	uint32_t epoch;
 	uint32_t mark[UM_LANES_STREAMS]; /* out, drop: by stream of the program: the mark after which it may start */
-	uint32_t streams; /* a bit for each stream of the program with such a mark */
+	uint32_t streams; /* a bit for each stream of the program that it waits for */
 	enum um_hint_source source;
 	int live; /* drop: discards content of a live tensor. Program's side only */
 };
@@ -129,7 +129,6 @@ struct um_lanes {
 	_Atomic uint32_t gated[UM_LANES_STREAMS]; /* by stream of the program: number of ins that its ops wait for */
 	_Atomic uint32_t epoch;
 	atomic_int closing; /* workers stop at their next step, and wake no other */
-	uint32_t marked; /* a bit for each stream of the program on whose marks evictions wait from now on */
 	uint32_t discard; /* number after the last queued drop */
 	int any_discard; /* one may be in progress or pending */
 	uint32_t live; /* number after the last drop of a live tensor's content */
@@ -222,9 +221,9 @@ static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes,
 	return 0;
 }
 
-/* The same. `kind`: a drop may turn out to need a copy. */
+/* The same, after the latest marks on `streams`, a bit each. `kind`: a drop may turn out to need a copy. */
 static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, enum um_action_kind kind, uint64_t addr,
-				 uint64_t bytes, uint32_t ins)
+				 uint64_t bytes, uint32_t ins, uint32_t streams)
 {
 	struct um_lanes_evict *to = &l->evict[lane];
 	uint32_t k = um_lanes_evict_queued(l, lane);
@@ -237,9 +236,9 @@ static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, en
 	r->addr = addr;
 	r->bytes = bytes;
 	r->wait = ins;
-	for (int i = 0; i < UM_LANES_STREAMS; i++)
+	r->streams = streams;
+	for (unsigned i = 0; streams >> i; i++)
 		r->mark[i] = atomic_load_explicit(&l->mark[i].marked, memory_order_relaxed);
-	r->streams = l->marked;
 	r->live = 0;
 	r->source = l->source;
 	l->queued.hints[r->source] += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
@@ -261,8 +260,7 @@ static inline void um_lanes_live(struct um_lanes *l)
 	l->any_live = 1;
 }
 
-/* Records the positions of the program's streams whose bit is set in `which`; evictions queued from now on wait for
- * them. 0, or -EAGAIN (no event is free). */
+/* Records the positions of the program's streams whose bit is set in `which`. 0, or -EAGAIN (no event is free). */
 int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, uint32_t which);
 
 /* The stream of the program with this number has no work any more; a later one may get the number. */

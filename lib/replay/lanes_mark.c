@@ -72,6 +72,5 @@ int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, uint3
 	for (unsigned i = 0; which >> i; i++)
 		if (which & 1u << i && mark(l, i, streams[i]))
 			return -EAGAIN;
-	l->marked |= which;
 	return 0;
 }

@@ -233,9 +233,9 @@ static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)
 	return is_complete(code) ? UM_CUDA_OK : code;
 }
 
-void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users)
 {
-	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes};
+	struct um_arena_pool_waiting w = {.addr = addr, .bytes = bytes, .users = users};
 
 	if (a->streams.overflow)
 		return;
@@ -256,6 +256,16 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 	w.missing = a->streams.live;
 	record_missing(a, &w, 0);
 	a->waiting.at[a->waiting.n++] = w;
+}
+
+unsigned um_arena_pool_users(const struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+{
+	unsigned users = 0;
+
+	for (const struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++)
+		if (w->addr < addr + bytes && w->addr + w->bytes > addr)
+			users |= w->users;
+	return users;
 }
 
 /* Orders later work on the stream after the uses of pieces that were reused at once: on the device if possible,

@@ -36,6 +36,7 @@ struct um_arena_pool_region {
 struct um_arena_pool_waiting {
 	uint64_t addr, bytes;
 	um_event_handle events[UM_APP_STREAMS];
+	unsigned users; /* a bit for each stream whose ops used it */
 	unsigned missing; /* bit i: no event on stream i yet (it captures, or a call failed): to be tried again */
 };
 
@@ -57,7 +58,12 @@ void um_arena_pool_fini(struct um_arena_pool *a); /* frees the regions */
  * -EBUSY. */
 int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr);
 int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
-void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
+/* `users`: a bit for each stream whose ops used it. */
+void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users);
+
+/* The streams whose ops may still use freed pieces of the range: a bit each. Pieces that were freed while there was one
+ * stream are not among them. Cost: O(pieces that are not free for reuse yet). */
+unsigned um_arena_pool_users(const struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
 /* Adds a region of at least `bytes` to a heap. 0 or -ENOMEM. */
 int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap);

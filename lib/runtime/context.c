@@ -17,15 +17,27 @@ static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor
 	um_tensors_clip(&adv->tensors, addr, bytes, whole);
 }
 
+static struct um_discard_guard guard_of(const struct umadv *adv)
+{
+	return (struct um_discard_guard){&adv->tensors.registry, &adv->tensors.pool, adv->op.uses, adv->op.n_uses,
+					 um_iterations_before(&adv->iterations)};
+}
+
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
 	const struct umadv *adv = user;
-	const struct um_discard_guard guard = {&adv->tensors.registry, &adv->tensors.pool, adv->op.uses, adv->op.n_uses,
-					       um_iterations_before(&adv->iterations)};
+	const struct um_discard_guard guard = guard_of(adv);
 
 	if (um_pending_launches_use(&adv->pending, addr, bytes))
 		return 0;
 	return um_discard_allowed(&guard, addr, bytes, waits);
+}
+
+static unsigned users(void *user, uint64_t addr, uint64_t bytes)
+{
+	const struct um_discard_guard guard = guard_of(user);
+
+	return um_discard_users(&guard, addr, bytes);
 }
 
 /* Makes a hint call of prefetch-on-use, on_use.h. */
@@ -96,8 +108,11 @@ static int open_horizon(struct umadv *adv)
 static int open_hints(struct umadv *adv)
 {
 	const struct um_chosen_device *d = &adv->device;
-	struct um_executor_host host = {
-		.may_discard = may_discard, .clip = clip, .user = adv, .streams = &adv->tensors.pool.streams};
+	struct um_executor_host host = {.may_discard = may_discard,
+					.users = users,
+					.clip = clip,
+					.user = adv,
+					.streams = &adv->tensors.pool.streams};
 	enum um_strategy strategy = adv->options.strategy;
 	int err = 0;
 

@@ -352,9 +352,11 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	else
 		prefetch_on_use(adv);
 	const uint64_t serial = adv->iterations.op_serial;
+	const unsigned bit = o->cpu ? 0 : 1u << number;
 
 	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
 		u->tensor->used_op = serial;
+		u->tensor->streams |= bit;
 		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
 	}
 	if (o->cpu) {

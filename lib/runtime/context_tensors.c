@@ -103,7 +103,7 @@ int um_context_alloc(struct umadv *adv, uint64_t bytes, const char *name, enum u
 		if (unmanaged)
 			adv->device.gpu->api->cudaFree(adv->device.gpu, p);
 		else
-			um_arena_pool_free(&adv->tensors.pool, addr, bytes);
+			um_arena_pool_free(&adv->tensors.pool, addr, bytes, 0);
 		return err;
 	}
 	*ptr = (void *)(uintptr_t)addr;
@@ -123,6 +123,8 @@ static int remove_tensor(struct umadv *adv, struct um_tensor *t)
 		return -EINVAL;
 	if (t->parent && t->parent->used_op < t->used_op) /* the part's content now belongs to the parent */
 		t->parent->used_op = t->used_op;
+	if (t->parent)
+		t->parent->streams |= t->streams;
 	e.free.id = t->id;
 	e.free.tensor = t;
 	um_context_feed(adv, &e, NULL);
@@ -142,6 +144,7 @@ int um_context_free(struct umadv *adv, void *ptr)
 		return -EINVAL;
 	uint64_t addr = t->addr, bytes = t->bytes;
 	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
+	unsigned users = t->streams;
 	int err = remove_tensor(adv, t);
 
 	if (err)
@@ -149,7 +152,7 @@ int um_context_free(struct umadv *adv, void *ptr)
 	if (unmanaged)
 		adv->device.gpu->api->cudaFree(adv->device.gpu, ptr);
 	else
-		um_arena_pool_free(&adv->tensors.pool, addr, bytes);
+		um_arena_pool_free(&adv->tensors.pool, addr, bytes, users);
 	if (adv->horizon.host.capacity && !unmanaged)
 		um_horizon_free(&adv->horizon, addr, bytes);
 	return 0;

@@ -31,6 +31,19 @@ static int is_needed(const struct um_discard_guard *g, const struct um_tensor *t
 	return !(t->flags & UM_TENSOR_TRANSIENT) || t->used_op > g->before_iteration;
 }
 
+unsigned um_discard_users(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes)
+{
+	struct um_tree_node *n = um_tree_floor(&g->registry->live, addr, UINT64_MAX);
+	const struct um_tensor *t = n ? um_tree_entry(n, struct um_tensor, node) : NULL;
+	unsigned users = um_arena_pool_users(g->pool, addr, bytes);
+
+	for (; t; t = t->parent)
+		users |= t->addr + t->bytes > addr ? t->streams : 0;
+	for (n = um_tree_ceil(&g->registry->live, addr + 1, 0); n && n->a < addr + bytes; n = um_tree_next(n))
+		users |= um_tree_entry(n, struct um_tensor, node)->streams;
+	return users;
+}
+
 int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
 	struct um_tree_node *n = um_tree_floor(&g->registry->live, addr, UINT64_MAX);

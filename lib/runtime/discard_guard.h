@@ -47,4 +47,8 @@ struct um_discard_guard {
  * tensor overlaps it; 2: yes, and live tensors overlap it, so that an op that writes them must wait. */
 int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
 
+/* The streams whose ops have used live tensors of the range, or freed ones that may still be in use: a bit each. Pieces
+ * that were freed while the program had one stream are not among them. Cost: as above, and O(pieces that wait). */
+unsigned um_discard_users(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes);
+
 #endif

@@ -97,12 +97,15 @@ static void test_waiting(void)
 	um_arena_pool_add_stream(&a, s[1], &number);
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &first);
 	deaf = s[1];
-	um_arena_pool_free(&a, first, 4 * MIB);
+	um_arena_pool_free(&a, first, 4 * MIB, 2);
+	is_int((int)um_arena_pool_users(&a, first + MIB, MIB), 2, "memory that waits has the users of its tensor");
+	is_int((int)um_arena_pool_users(&a, first + 4 * MIB, MIB), 0, "memory beside it has none");
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &next);
 	ok(next != first, "memory waits while a stream takes no event");
 	deaf = NULL;
 	um_arena_pool_alloc(&a, 4 * MIB, UM_ARENA_POOL_MAIN, &again);
 	is_u64(again, first, "memory is used again when the stream has passed an event");
+	is_int((int)um_arena_pool_users(&a, first, MIB), 0, "memory that is used again has no users of before");
 	um_arena_pool_fini(&a);
 }
 

@@ -142,6 +142,22 @@ static void test_nested(void)
 	um_registry_remove(&registry, outer);
 }
 
+static void test_users(void)
+{
+	const struct um_discard_guard g = {&registry, &pool, NULL, 0, BEFORE};
+	struct um_tensor *outer = live(base, 4 * B, 0, 0), *inner = live(base + B, B, 0, 0);
+
+	outer->streams = 1;
+	inner->streams = 2;
+	is_int((int)um_discard_users(&g, base, B), 1, "a tensor's users are the streams of its ops");
+	is_int((int)um_discard_users(&g, base + B, B), 3, "the users of a part are those of the whole, too");
+	is_int((int)um_discard_users(&g, base + B / 2, B), 3, "a tensor that begins inside the range counts");
+	is_int((int)um_discard_users(&g, base + 2 * B, B), 1, "a tensor that ends before the range does not");
+	is_int((int)um_discard_users(&g, base + 4 * B, B), 0, "memory without a tensor has no users");
+	um_registry_remove(&registry, inner);
+	um_registry_remove(&registry, outer);
+}
+
 int main(void)
 {
 	if (um_null_open(&gpu, 1ull << 40, 0))
@@ -154,6 +170,7 @@ int main(void)
 	test_table();
 	test_ranges();
 	test_nested();
+	test_users();
 	um_registry_fini(&registry);
 	um_arena_pool_fini(&pool);
 	gpu->api->close(gpu);

@@ -260,6 +260,37 @@ static void another_stream_waits(void)
 	no_report();
 }
 
+/* A stream that waits for the host, and has used none of the blocks that are evicted, holds up no eviction: under a
+ * plan, or, where iterations do not repeat, between ops that are predicted. */
+static void unrelated_stream_waits(const char *name, int repeats)
+{
+	struct umadv_stats s = {.struct_size = sizeof s};
+	um_stream waits;
+	uint32_t *word;
+
+	open_loop(name, "queues=32" LONG_TIMEOUT);
+	api->cudaStreamCreateWithFlags(gpu, &waits, UM_STREAM_NON_BLOCKING);
+	api->cudaHostAlloc(gpu, (void **)&word, sizeof *word, 0);
+	*word = 0;
+	umadv_iter(adv, NULL);
+	op(waits, 0, "k");
+	for (int k = 0; k < ITERATIONS; k++) {
+		umadv_iter(adv, NULL);
+		if (k == ITERATIONS / 2)
+			api->cuStreamWaitValue32(gpu, waits, word, 1, UM_WAIT_VALUE_GEQ);
+		for (int i = 1; i < TENSORS; i++)
+			op(stream, repeats ? i : 1 + i * (2 * k + 3) % (TENSORS - 1), "k");
+	}
+	is_int(api->cudaStreamSynchronize(gpu, stream), UM_CUDA_OK, "%s: the other stream's work ends", title);
+	umadv_stats_get(adv, &s);
+	is_u64(s.stuck, 0, "%s: no wait was ended by its time limit", title);
+	ok(s.hints_issued > 0, "%s: there are hints", title);
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	is_int(api->cudaStreamSynchronize(gpu, waits), UM_CUDA_OK, "%s: the stream's own work ends after that", title);
+	umadv_close(adv);
+	no_report();
+}
+
 /* A kernel that never ends: calls that do not have to wait for it return all the same, an iteration that differs and
  * allocations of memory that was freed among them. */
 static void stream_hangs(void)
@@ -298,6 +329,8 @@ int main(void)
 	closing();
 	destroyed();
 	another_stream_waits();
+	unrelated_stream_waits("an unrelated stream waits for the host", 1);
+	unrelated_stream_waits("an unrelated stream waits while nothing repeats", 0);
 	stream_hangs();
 	return tap_done();
 }
