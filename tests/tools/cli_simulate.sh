@@ -151,7 +151,7 @@ for percent in 0 25; do
 done
 is "$(query "$tmp/j25.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
     abs(r["steady_ns"] / r["in_core_ns"] - 1) > 1e-3])')" "[]" "the sum of the kernels stays"
-is "$(query "$tmp/j0.json" 'calm, off = d["runs"], json.load(open(sys.argv[1].replace("j0", "j25")))["runs"]
+is "$(query "$tmp/j0.json" 'calm, off = d["runs"], json.load(open(sys.argv[1].replace("/j0.json", "/j25.json")))["runs"]
 loss = [b["steady_ns"] / a["steady_ns"] for a, b in zip(calm, off) if a["strategy"] == "lookahead"]
 print(len(loss), sum(x != 1 for x in loss), max(loss) < 1.03, sum(r["faults"] for r in off))')" "5 5 True 0" \
 	"lookahead: less than 3 % slower, no fault"
