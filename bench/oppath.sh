@@ -6,8 +6,10 @@
 #     bench/oppath.sh BUILD-FOLDER
 #
 # Needs valgrind and a build with -O2. The program uses three tensors per op, with hints due at most ops; only its own
-# thread counts. The count is the difference of two runs with different numbers of replayed iterations. Ends with 1 if
-# it exceeds CEILING.
+# thread counts. The count is the difference of two runs with different numbers of replayed iterations. Valgrind runs
+# one thread at a time. In the first measurement the helper threads run between two ops and then sleep, so nearly every
+# op wakes one. In the second they run only between two iterations, so nearly every op waits for them. Ends with 1 if
+# the first exceeds CEILING.
 set -eu
 build=${1:?usage: bench/oppath.sh BUILD-FOLDER}
 src=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,11 +26,13 @@ link() {
 		"$build/libumtools.la" "$build/libum.la" -lm
 }
 
-# Instructions inside umadv_op on the app's thread with $1 iterations replayed.
+# Instructions inside umadv_op_ex on the app's thread with $1 iterations replayed, $mode.
 count() {
-	valgrind --tool=callgrind --separate-threads=yes --toggle-collect=umadv_op --callgrind-out-file="$tmp/out.$1" \
-		"$build/bench-oppath" "$1" >"$tmp/log" 2>&1 || { cat "$tmp/log" >&2; exit 1; }
+	valgrind --tool=callgrind --separate-threads=yes --toggle-collect=umadv_op_ex \
+		--callgrind-out-file="$tmp/out.$1" "$build/bench-oppath" "$1" "$mode" >"$tmp/log" 2>&1 ||
+		{ cat "$tmp/log" >&2; exit 1; }
 	sed -n 's/^.* \([0-9]*\) hints.*/\1/p' "$tmp/log" >"$tmp/hints.$1"
+	sed -n 's/^.* \([0-9]*\) waits.*/\1/p' "$tmp/log" >"$tmp/waits.$1"
 	sed -n 's/^\(summary\|totals\): *//p' "$tmp/out.$1-01" 2>/dev/null | head -n 1
 }
 
@@ -38,8 +42,9 @@ measure() {
 	many=$(count 60)
 	mean=$(((many - few) / ops))
 	hints=$((($(cat "$tmp/hints.60") - $(cat "$tmp/hints.10")) * 100 / ops))
-	printf '%d instructions per umadv_op while replaying (3 tensors, %d.%02d hints; mean over %d ops)\n' \
-		"$mean" $((hints / 100)) $((hints % 100)) "$ops"
+	waits=$((($(cat "$tmp/waits.60") - $(cat "$tmp/waits.10")) * 100 / ops))
+	printf '%d instructions per umadv_op_ex while replaying (3 tensors, %d.%02d hints, %d.%02d waits; %d ops)\n' \
+		"$mean" $((hints / 100)) $((hints % 100)) $((waits / 100)) $((waits % 100)) "$ops"
 }
 
 # What an op costs in each function, the largest first.
@@ -53,9 +58,13 @@ breakdown() {
 }
 
 link
+mode=
 measure
 breakdown
 most=$mean
+mode=late
+measure
+mode=
 link -DAPP_BUDGET=1073741824 # all fits: nothing is to be moved
 measure
 if [ "$most" -gt "${CEILING:-1100}" ]; then

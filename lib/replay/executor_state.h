@@ -48,7 +48,7 @@ static inline int um_executor_mark_streams(struct um_executor *ex, unsigned whic
 
 static inline void um_executor_poke(struct um_executor *ex)
 {
-	um_lanes_poke(&ex->lanes);
+	um_lanes_poke_new(&ex->lanes);
 	ex->unpoked = 0;
 }
 

@@ -69,6 +69,7 @@ struct um_lanes_evict {
 	struct um_request *ring;
 	_Atomic uint32_t head; /* requests queued */
 	uint32_t limit; /* maximum that may be queued, as of the last look */
+	uint32_t seen; /* requests below this number were queued before the latest um_lanes_poke_new */
 	unsigned first, n; /* its workers */
 };
 
@@ -163,13 +164,24 @@ int um_lanes_close(struct um_lanes *l);
 #define UM_LANES_BIT_MARK (UM_LANES_IN + UM_LANES_OUT_MOST + UM_LANES_DROP)
 void um_lanes_wake(struct um_lanes *l, uint32_t sleepers);
 
-/* Requests were queued. */
+/* Any worker may have become due. */
 static inline void um_lanes_poke(struct um_lanes *l)
 {
 	uint32_t sleepers = um_runner_sleepers(&l->group, l->gpu);
 
 	if (sleepers)
 		um_lanes_wake(l, sleepers);
+}
+
+/* The program's thread has queued requests: as um_lanes_poke, but only for workers that these may have made due. */
+void um_lanes_wake_new(struct um_lanes *l, uint32_t sleepers);
+
+static inline void um_lanes_poke_new(struct um_lanes *l)
+{
+	uint32_t sleepers = um_runner_sleepers(&l->group, l->gpu);
+
+	if (sleepers)
+		um_lanes_wake_new(l, sleepers);
 }
 
 static inline int um_lanes_reached(uint32_t have, uint32_t want)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
+#define MANY 64 /* requests: rather wake a worker than look at more */
 
 uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane)
 {
@@ -89,12 +90,11 @@ int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k)
 /* A worker that was woken has been started: its first mark is. */
 static void wake_marks(struct um_lanes *l, uint32_t sleepers)
 {
-	for (unsigned i = 0; i < UM_LANES_STREAMS; i++) {
+	for (unsigned i = 0; sleepers >> i && i < UM_LANES_STREAMS; i++) {
 		struct um_lanes_mark *m = &l->mark[i];
 
-		if (sleepers & 1u << (UM_LANES_BIT_MARK + i) &&
-		    atomic_load_explicit(&m->marked, memory_order_acquire) !=
-			    atomic_load_explicit(&m->reached, memory_order_acquire))
+		if (sleepers >> i & 1 && atomic_load_explicit(&m->marked, memory_order_acquire) !=
+						 atomic_load_explicit(&m->reached, memory_order_acquire))
 			um_runner_wake(&m->runner);
 	}
 }
@@ -129,7 +129,35 @@ void um_lanes_wake(struct um_lanes *l, uint32_t sleepers)
 	wake_outs(l, UM_LANE_OUT, sleepers);
 	wake_outs(l, UM_LANE_DROP, sleepers);
 	if (sleepers >> UM_LANES_BIT_MARK)
-		wake_marks(l, sleepers);
+		wake_marks(l, sleepers >> UM_LANES_BIT_MARK);
+}
+
+/* May one of the requests queued since the last call be due? A request behind a mark is woken by the mark's worker. */
+static int has_new(const struct um_lanes *l, struct um_lanes_evict *e)
+{
+	uint32_t k = e->seen, head = atomic_load_explicit(&e->head, memory_order_relaxed);
+
+	e->seen = head;
+	if (head - k > MANY)
+		return 1;
+	while (k != head && !um_lanes_mark_reached(l, &e->ring[SLOT(k)]))
+		k++;
+	return k != head;
+}
+
+void um_lanes_wake_new(struct um_lanes *l, uint32_t sleepers)
+{
+	uint32_t turn = atomic_load_explicit(&l->in_turn, memory_order_acquire);
+	struct um_lanes_in *in = &l->in[turn % UM_LANES_IN];
+
+	if (sleepers & 1u << turn % UM_LANES_IN && turn != um_lanes_in_queued(l) &&
+	    um_lanes_in_is_due(in, atomic_load_explicit(&in->next, memory_order_acquire)))
+		um_runner_wake(&in->runner);
+	for (int i = 0; i < UM_EVICT_LANES; i++)
+		if (has_new(l, &l->evict[i]))
+			wake_outs(l, (enum um_evict_lane)i, sleepers);
+	if (sleepers >> UM_LANES_BIT_MARK)
+		wake_marks(l, sleepers >> UM_LANES_BIT_MARK);
 }
 
 /* --- bounded waits ------------------------------------------------------------------------------------------------ */
@@ -179,17 +207,19 @@ static int wait_real(struct wait *w)
 	uint32_t seen = moved(l);
 
 	for (;;) {
-		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire), now = moved(l);
+		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire), now;
 		uint64_t t, limit = limit_of(l);
 
 		if (w->done(l, w->arg))
 			return 0;
 		t = um_clock_ns(CLOCK_MONOTONIC);
-		if (now != seen)
+		if (t - since >= limit) {
+			now = moved(l);
+			if (now == seen)
+				return -ETIMEDOUT;
+			seen = now;
 			since = t;
-		else if (t - since >= limit)
-			return -ETIMEDOUT;
-		seen = now;
+		}
 		um_futex_wait(&l->progress, progress, since + limit - t);
 	}
 }

@@ -99,23 +99,31 @@ static int await_drops(struct um_lanes *l, uint32_t drop, um_stream stream)
 	return err;
 }
 
+/* Waits for what is late. Ins that are not waited for, or too late, are taken from the need. 0 or -EBUSY. */
+static int await_late(struct um_lanes *l, struct um_lanes_need *n)
+{
+	if (!ins_over(l, n) && !may_wait(l))
+		n->ins = 0;
+	if (!is_submitted(l, n))
+		wait_on_host(l, n);
+	if (!ins_over(l, n))
+		n->ins = 0;
+	return drops_over(l, n) || atomic_load_explicit(&l->closing, memory_order_acquire) ? 0 : -EBUSY;
+}
+
 int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i)
 {
 	struct um_lanes_need n = *need;
 
-	if (n.ins && !ins_over(l, &n) && !may_wait(l))
-		n.ins = 0;
-	if (!is_submitted(l, &n))
-		wait_on_host(l, &n);
+	if (!(ins_over(l, &n) && drops_over(l, &n)) && await_late(l, &n))
+		return -EBUSY;
 	if (atomic_load_explicit(&l->closing, memory_order_acquire))
 		return 0;
-	if (n.drops && !drops_over(l, &n))
-		return -EBUSY;
 	if (n.drops && !n.cpu && await_drops(l, n.drop, stream)) {
 		n.cpu = 1;
 		return um_lanes_await(l, &n, stream, i);
 	}
-	if (n.ins && !n.cpu && ins_over(l, &n))
+	if (n.ins && !n.cpu)
 		await_ins(l, n.in, stream, i);
 	return 0;
 }
