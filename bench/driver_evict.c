@@ -136,7 +136,7 @@ static struct um_step bring(struct worker *w)
 		refresh(r, s);
 	poke_all(r);
 	must(api->cudaMemPrefetchAsync(r->gpu, block_of(r, item), B, um_on_device(0), 0, s));
-	must(api->cuStreamWriteValue32(r->gpu, s, &r->arrived[item % STREAMS], (uint32_t)item + 1, 0));
+	must(um_sim_write_value(r->gpu, s, &r->arrived[item % STREAMS], (uint32_t)item + 1));
 	w->next += w->stride;
 	poke_all(r);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
@@ -223,8 +223,7 @@ static uint64_t run(const struct um_profile *p, enum way way, uint64_t n, uint64
 					{r.memory + (kept ? i % kept : 0) * B, B, 0, UM_READ}};
 		struct um_sim_kernel k = {.name = "op", .ns = ns, .access = t, .n_access = kept ? 2 : 1};
 
-		must(api->cuStreamWaitValue32(r.gpu, r.compute, &r.arrived[i % STREAMS], (uint32_t)i + 1,
-					      UM_WAIT_VALUE_GEQ));
+		must(um_sim_wait_value(r.gpu, r.compute, &r.arrived[i % STREAMS], (uint32_t)i + 1));
 		must(um_sim_run(r.gpu, r.compute, &k));
 		must(api->cudaEventCreateWithFlags(r.gpu, &r.done[i], UM_EVENT_DISABLE_TIMING));
 		must(api->cudaEventRecord(r.gpu, r.done[i], r.compute));

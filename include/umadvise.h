@@ -309,7 +309,6 @@ struct umadv_caps {
 	size_t struct_size;
 	int managed; /* prefetch, eviction and oversubscription work */
 	int discard;
-	int gate; /* ops wait for prefetches on the device (stream memory operations) */
 	int simulated;
 	uint64_t capacity; /* device memory for managed data */
 	char device[64];

@@ -446,8 +446,8 @@ static int value(void *stream, uint64_t addr, uint32_t v, unsigned flags, int wr
 	if (err)
 		return err;
 	if (write)
-		return gpu->api->cuStreamWriteValue32(gpu, sim, (uint32_t *)(uintptr_t)addr, v, 0);
-	return gpu->api->cuStreamWaitValue32(gpu, sim, (uint32_t *)(uintptr_t)addr, v, UM_WAIT_VALUE_GEQ);
+		return um_sim_write_value(gpu, sim, (uint32_t *)(uintptr_t)addr, v);
+	return um_sim_wait_value(gpu, sim, (uint32_t *)(uintptr_t)addr, v);
 }
 
 UM_CALL(cuStreamWriteValue32_v2, void *stream, uint64_t addr, uint32_t v, unsigned flags)

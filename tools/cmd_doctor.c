@@ -130,9 +130,6 @@ static json_t *capabilities(const struct um_gpu_caps *c)
 					      "managed memory moves as a whole at each launch: no hints"));
 	json_array_append_new(all, capability("discard", c->discard, "dead content is evicted without a copy",
 					      "dead content is copied to the host when it is evicted"));
-	json_array_append_new(all, capability("stream values", c->stream_values,
-					      "operations wait on the device for their data",
-					      "operations do not wait: late data fault"));
 	json_array_append_new(all, capability("host coherent", c->ats,
 					      "the GPU also reads pageable host memory, by the host's page tables",
 					      "the GPU reads managed memory only: the usual case with PCIe"));

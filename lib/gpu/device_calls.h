@@ -134,8 +134,6 @@ struct um_calls {
 #define UM_DRIVER_OPTIONAL(X)                                                                                          \
 	X(capture_mode, cuThreadExchangeStreamCaptureMode, 10010, (int *))                                             \
 	X(stream_id, cuStreamGetId, 12000, (um_stream, unsigned long long *))                                          \
-	X(write_value, cuStreamWriteValue32, 11070, (um_stream, uint64_t, uint32_t, unsigned))                         \
-	X(wait_value, cuStreamWaitValue32, 11070, (um_stream, uint64_t, uint32_t, unsigned))                           \
 	X(module_load, cuModuleLoadData, 2000, (void **, const void *))                                                \
 	X(module_unload, cuModuleUnload, 2000, (void *))                                                               \
 	X(module_function, cuModuleGetFunction, 2000, (void **, void *, const char *))                                 \

@@ -53,34 +53,6 @@ static int try_discard(struct um_device *d)
 	return err;
 }
 
-/* The value is written before it is waited for, on one stream: this cannot hang. */
-static int try_values(struct um_device *d)
-{
-	struct um_gpu *gpu = &d->gpu;
-	um_stream stream;
-	uint32_t *at;
-	void *p;
-	int err = d->api.cudaStreamCreateWithFlags(gpu, &stream, UM_STREAM_NON_BLOCKING);
-
-	if (err)
-		return err;
-	err = d->api.cudaHostAlloc(gpu, &p, sizeof *at, 0);
-	if (!err) {
-		at = p;
-		*at = 0;
-		err = d->api.cuStreamWriteValue32(gpu, stream, at, 1, 0);
-		if (!err)
-			err = d->api.cuStreamWaitValue32(gpu, stream, at, 1, UM_WAIT_VALUE_GEQ);
-		if (!err)
-			err = d->api.cudaStreamSynchronize(gpu, stream);
-		if (!err && __atomic_load_n(at, __ATOMIC_ACQUIRE) != 1)
-			err = UM_CUDA_NOT_SUPPORTED;
-		d->api.cudaFreeHost(gpu, p);
-	}
-	d->api.cudaStreamDestroy(gpu, stream);
-	return err;
-}
-
 static void probe_discard(struct um_device *d)
 {
 	int blocker = first_unmanaged(d), err;
@@ -99,20 +71,6 @@ static void probe_discard(struct um_device *d)
 		um_device_refuse(d, "no discards: this driver refuses them with CUDA error %d", err);
 	d->gpu.caps.discard = !err;
 	d->gpu.caps.prefetch_batch = d->api.cudaMemPrefetchBatchAsync != NULL;
-}
-
-static void probe_values(struct um_device *d)
-{
-	int err = UM_CUDA_OK;
-
-	if (!d->api.cuStreamWriteValue32) {
-		um_device_refuse(d, "operations cannot wait for their data: the driver has no cuStreamWaitValue32");
-		return;
-	}
-	err = d->standin ? UM_CUDA_OK : try_values(d);
-	if (err)
-		um_device_refuse(d, "operations cannot wait for their data: stream values: CUDA error %d", err);
-	d->gpu.caps.stream_values = !err;
 }
 
 static void set_capacity(struct um_device *d)
@@ -144,7 +102,6 @@ void um_device_probe(struct um_device *d)
 		return;
 	}
 	probe_discard(d);
-	probe_values(d);
 	if (caps->integrated)
 		um_device_refuse(d, "no hints: this GPU uses the host's memory, so nothing has to move");
 }

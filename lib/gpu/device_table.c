@@ -171,22 +171,6 @@ static int stream_id(struct um_gpu *gpu, um_stream stream, unsigned long long *i
 	return err ? err : um_visit_end(&v, v.device->cu.stream_id(stream, id));
 }
 
-static int write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	struct um_visit v;
-	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_PLAIN);
-
-	return err ? err : um_visit_end(&v, v.device->cu.write_value(stream, (uintptr_t)addr, value, flags));
-}
-
-static int wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	struct um_visit v;
-	int err = um_visit_stream(&v, gpu, stream, UM_VISIT_PLAIN);
-
-	return err ? err : um_visit_end(&v, v.device->cu.wait_value(stream, (uintptr_t)addr, value, flags));
-}
-
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
 static int event_create(struct um_gpu *gpu, um_event_handle *event, unsigned flags)
@@ -304,8 +288,6 @@ static const struct um_gpu_api whole = {
 	.cudaStreamWaitEvent = stream_wait,
 	.cudaStreamIsCapturing = stream_capturing,
 	.cuStreamGetId = stream_id,
-	.cuStreamWriteValue32 = write_value,
-	.cuStreamWaitValue32 = wait_value,
 	.cudaHostAlloc = host_alloc,
 	.cudaFreeHost = host_free,
 	.cudaEventCreateWithFlags = event_create,
@@ -336,10 +318,6 @@ void um_device_table(struct um_device *d)
 		api->cudaMemDiscardBatchAsync = NULL;
 	if (!calls->renew_batch)
 		api->cudaMemDiscardAndPrefetchBatchAsync = NULL;
-	if (!d->cu.write_value || !d->cu.wait_value) {
-		api->cuStreamWriteValue32 = NULL;
-		api->cuStreamWaitValue32 = NULL;
-	}
 	if (!d->cu.stream_id)
 		api->cuStreamGetId = NULL;
 	if (!d->standin) {

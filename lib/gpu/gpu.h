@@ -74,7 +74,6 @@ enum um_cuda_error {
 #define UM_EVENT_BLOCKING_SYNC 1u /* cudaEventBlockingSync: a waiting thread sleeps */
 #define UM_EVENT_DISABLE_TIMING 2u /* cudaEventDisableTiming */
 #define UM_STREAM_NON_BLOCKING 1u /* cudaStreamNonBlocking */
-#define UM_WAIT_VALUE_GEQ 0u /* CU_STREAM_WAIT_VALUE_GEQ: (int32_t)(*addr - value) >= 0 */
 
 struct um_gpu_caps {
 	int device; /* ordinal */
@@ -85,7 +84,6 @@ struct um_gpu_caps {
 	int ats; /* attribute 100: hardware coherence */
 	int discard; /* discard calls present and working */
 	int prefetch_batch;
-	int stream_values; /* cuStreamWriteValue32 / WaitValue32 usable */
 	int virtual_time; /* time is simulated: the device runs the workers, deterministically */
 	uint64_t capacity; /* bytes of device memory that managed data may use */
 	char name[64];
@@ -168,11 +166,7 @@ struct um_gpu_api {
 	int (*cudaStreamIsCapturing)(struct um_gpu *gpu, um_stream stream, int *status); /* 0 not capturing */
 	/* A number that no other stream of the process has or had, unlike its handle. NULL: not known. */
 	int (*cuStreamGetId)(struct um_gpu *gpu, um_stream stream, unsigned long long *id);
-	int (*cuStreamWriteValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
-				    unsigned flags);
-	int (*cuStreamWaitValue32)(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value,
-				   unsigned flags);
-	int (*cudaHostAlloc)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags); /* pinned, for the values */
+	int (*cudaHostAlloc)(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags); /* pinned */
 	int (*cudaFreeHost)(struct um_gpu *gpu, void *ptr);
 	int (*cudaEventCreateWithFlags)(struct um_gpu *gpu, um_event_handle *event, unsigned flags);
 	int (*cudaEventDestroy)(struct um_gpu *gpu, um_event_handle event);

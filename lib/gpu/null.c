@@ -2,7 +2,7 @@
  *
  * null.c - a device that completes everything at once
  *
- * Nothing waits: streams are numbers, events are complete when they are created, a wait for a value succeeds.
+ * Nothing waits: streams are numbers, events are complete when they are created.
  */
 #include "gpu/null.h"
 
@@ -209,25 +209,6 @@ static int null_stream_id(struct um_gpu *gpu, um_stream stream, unsigned long lo
 	return UM_CUDA_OK;
 }
 
-static int null_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	(void)gpu;
-	(void)stream;
-	(void)flags;
-	__atomic_store_n(addr, value, __ATOMIC_RELEASE);
-	return UM_CUDA_OK;
-}
-
-static int null_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	null_of(gpu)->waits++;
-	return UM_CUDA_OK;
-}
-
 static int null_host_alloc(struct um_gpu *gpu, void **ptr, size_t bytes, unsigned flags)
 {
 	(void)gpu;
@@ -295,8 +276,6 @@ static const struct um_gpu_api api = {
 	.cudaStreamWaitEvent = null_stream_wait,
 	.cudaStreamIsCapturing = null_capturing,
 	.cuStreamGetId = null_stream_id,
-	.cuStreamWriteValue32 = null_write_value,
-	.cuStreamWaitValue32 = null_wait_value,
 	.cudaHostAlloc = null_host_alloc,
 	.cudaFreeHost = null_host_free,
 	.cudaEventCreateWithFlags = null_event_create,
@@ -316,12 +295,8 @@ int um_null_open(struct um_gpu **out, uint64_t capacity, unsigned fail_nth)
 		return -ENOMEM;
 	n->fail_nth = fail_nth;
 	n->gpu.api = &api;
-	n->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,
-					   .discard = 1,
-					   .prefetch_batch = 1,
-					   .stream_values = 1,
-					   .capacity = capacity,
-					   .name = "null"};
+	n->gpu.caps = (struct um_gpu_caps){
+		.concurrent_managed = 1, .discard = 1, .prefetch_batch = 1, .capacity = capacity, .name = "null"};
 	*out = &n->gpu;
 	return 0;
 }

@@ -253,7 +253,6 @@ int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps)
 	const struct um_gpu_caps *c = &adv->device.gpu->caps;
 	struct umadv_caps all = {.managed = c->concurrent_managed,
 				 .discard = c->discard,
-				 .gate = c->stream_values,
 				 .simulated = c->virtual_time,
 				 .capacity = c->capacity};
 

@@ -72,8 +72,6 @@ static const struct um_gpu_api api = {
 	.cudaStreamWaitEvent = um_sim_stream_wait,
 	.cudaStreamIsCapturing = um_sim_stream_capturing,
 	.cuStreamGetId = um_sim_stream_id,
-	.cuStreamWriteValue32 = um_sim_write_value,
-	.cuStreamWaitValue32 = um_sim_wait_value,
 	.cudaHostAlloc = um_sim_host_alloc,
 	.cudaFreeHost = um_sim_host_free,
 	.cudaEventCreateWithFlags = um_sim_event_create,
@@ -155,7 +153,6 @@ int um_sim_open(struct um_gpu **out, const struct um_sim_options *options)
 	sim->gpu.caps = (struct um_gpu_caps){.concurrent_managed = 1,
 					     .discard = 1,
 					     .prefetch_batch = 1,
-					     .stream_values = 1,
 					     .virtual_time = 1,
 					     .capacity = sim->chunks * UM_BLOCK_BYTES};
 	memcpy(sim->gpu.caps.name, p->name, sizeof sim->gpu.caps.name);

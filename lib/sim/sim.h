@@ -102,6 +102,11 @@ int um_sim_set(struct um_gpu *gpu, um_stream stream, const struct um_sim_set *se
 /* Enqueues a host function that runs when simulated time reaches it. It must not call the simulator. */
 int um_sim_call(struct um_gpu *gpu, um_stream stream, void (*fn)(void *arg), void *arg);
 
+/* cuStreamWriteValue32, and cuStreamWaitValue32 until (int32_t)(*addr - value) >= 0. The library does not call them:
+ * programs do, and their streams then stand still until the host writes. */
+int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value);
+int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value);
+
 /* UM_CUDA_OK if all work of the stream has finished, otherwise UM_CUDA_NOT_READY. */
 int um_sim_stream_query(struct um_gpu *gpu, um_stream stream);
 

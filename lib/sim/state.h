@@ -582,8 +582,6 @@ int um_sim_stream_wait(struct um_gpu *gpu, um_stream stream, um_event_handle eve
 int um_sim_announce(struct um_gpu *gpu, um_stream stream, const struct um_announcement *next);
 int um_sim_stream_capturing(struct um_gpu *gpu, um_stream stream, int *status);
 int um_sim_stream_id(struct um_gpu *gpu, um_stream stream, unsigned long long *id);
-int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
-int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags);
 
 /* event.c */
 void um_sim_record_put(struct um_sim_record *r);

@@ -303,12 +303,12 @@ static int value(struct um_gpu *gpu, um_stream stream, enum um_sim_cmd_kind kind
 	return um_sim_leave(sim, err);
 }
 
-int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t v, unsigned flags)
+int um_sim_write_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t v)
 {
-	return flags ? UM_CUDA_INVALID_VALUE : value(gpu, stream, UM_SIM_CMD_WRITE_VALUE, addr, v);
+	return value(gpu, stream, UM_SIM_CMD_WRITE_VALUE, addr, v);
 }
 
-int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t v, unsigned flags)
+int um_sim_wait_value(struct um_gpu *gpu, um_stream stream, uint32_t *addr, uint32_t v)
 {
-	return flags != UM_WAIT_VALUE_GEQ ? UM_CUDA_INVALID_VALUE : value(gpu, stream, UM_SIM_CMD_WAIT_VALUE, addr, v);
+	return value(gpu, stream, UM_SIM_CMD_WAIT_VALUE, addr, v);
 }

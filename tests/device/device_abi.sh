@@ -55,7 +55,7 @@ planted "a pointer to the wrong thing" '/X(event_elapsed/s/float \*/size_t */' "
 planted "the old form of a hint under the new name" \
 	'/X(prefetch, /{n;s/.*/	(const void *, size_t, int, um_stream)) \\/}' "${new[@]}"
 planted "the new form at the old version" '/X(advise, /s/12020/8000/' "${new[@]}"
-planted "a version that never was" '/X(wait_value/s/11070/11071/' "${new[@]}"
+planted "a version that never was" '/X(stream_id/s/12000/12001/' "${new[@]}"
 planted "a location by its address" '/X(advise, /s/struct um_location/struct um_location */' "${new[@]}"
 planted "an address cut to 32 bits" '/X(copy, /s/uint64_t/uint32_t/' "${new[@]}"
 planted "a wrong name" '/X(event_query/s/cudaEventQuery/cudaEventQuiry/' "${new[@]}"

@@ -99,9 +99,8 @@ static int info(void)
 	um_device_info(gpu, &i);
 	printf("via %s driver %d runtime %d own %d standin %d\n", i.via == UM_VIA_RUNTIME ? "runtime" : "driver",
 	       i.driver_version, i.runtime_version, version, i.standin);
-	printf("concurrent %d discard %d batch %d values %d virtual %d workers %d\n", gpu->caps.concurrent_managed,
-	       gpu->caps.discard, gpu->caps.prefetch_batch, gpu->caps.stream_values, gpu->caps.virtual_time,
-	       gpu->api->worker_start != NULL);
+	printf("concurrent %d discard %d batch %d virtual %d workers %d\n", gpu->caps.concurrent_managed,
+	       gpu->caps.discard, gpu->caps.prefetch_batch, gpu->caps.virtual_time, gpu->api->worker_start != NULL);
 	printf("name %s\nwhy %s\n", gpu->caps.name, gpu->caps.why);
 	gpu->api->close(gpu);
 	return 0;
@@ -144,14 +143,13 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 	um_event_handle e = NULL, f = NULL;
 	um_stream s = NULL;
 	size_t n = 2 * BLOCK, x, y, at = 0;
-	int status, err;
+	int status;
 	float ms;
 
 	each("stream_create", a->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING));
 	each("malloc_managed", a->cudaMallocManaged(gpu, &p, n, UM_ATTACH_GLOBAL));
 	each("malloc", a->cudaMalloc(gpu, &dev, n));
-	err = a->cudaHostAlloc(gpu, &host, 64, 0);
-	each("host_alloc", err);
+	each("host_alloc", a->cudaHostAlloc(gpu, &host, 64, 0));
 	each("memory_info", a->cudaMemGetInfo(gpu, &x, &y));
 	each("event_create", a->cudaEventCreateWithFlags(gpu, &e, 0));
 	each("event_create", a->cudaEventCreateWithFlags(gpu, &f, 0));
@@ -165,12 +163,6 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 		each("discard_batch", a->cudaMemDiscardBatchAsync(gpu, &p, &n, 1, 0, s));
 	if (a->cudaMemDiscardAndPrefetchBatchAsync)
 		each("renew_batch", a->cudaMemDiscardAndPrefetchBatchAsync(gpu, &p, &n, 1, &here, &at, 1, 0, s));
-	if (a->cuStreamWriteValue32 && (host || err == UM_CUDA_LOST)) {
-		err = a->cuStreamWriteValue32(gpu, s, host, 1, 0);
-		each("write_value", err);
-		if (!err || err == UM_CUDA_LOST) /* else nobody would end it */
-			each("wait_value", a->cuStreamWaitValue32(gpu, s, host, 1, UM_WAIT_VALUE_GEQ));
-	}
 	each("event_record", a->cudaEventRecord(gpu, f, s));
 	each("capturing", a->cudaStreamIsCapturing(gpu, s, &status));
 	kernels(gpu, s, p, each);
@@ -265,20 +257,20 @@ static void do_work(struct um_gpu *gpu, void *function)
 	struct lane l = {.gpu = gpu};
 	struct um_worker w = {.step = step, .arg = &l, .name = "lane"};
 	um_stream s;
-	void *value;
+	um_event_handle arrived;
 	size_t n = 8 * BLOCK;
 
 	say("stream", a->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING) ||
 			      a->cudaStreamCreateWithFlags(gpu, &l.stream, UM_STREAM_NON_BLOCKING) ||
 			      a->cudaEventCreateWithFlags(gpu, &l.event, UM_EVENT_DISABLE_TIMING) ||
-			      a->cudaHostAlloc(gpu, &value, 4, 0));
+			      a->cudaEventCreateWithFlags(gpu, &arrived, UM_EVENT_DISABLE_TIMING));
 	for (int i = 0; i < 3; i++)
 		say("malloc", a->cudaMallocManaged(gpu, &l.range[i], n, UM_ATTACH_GLOBAL));
 	say("worker", a->worker_start(gpu, &w));
 	for (int i = 0; i < 4; i++) {
 		say("prefetch", a->cudaMemPrefetchAsync(gpu, l.range[i % 3], n, um_on_device(0), 0, l.stream));
-		say("write", a->cuStreamWriteValue32(gpu, l.stream, value, (uint32_t)i + 1, 0));
-		say("wait", a->cuStreamWaitValue32(gpu, s, value, (uint32_t)i + 1, UM_WAIT_VALUE_GEQ));
+		say("record", a->cudaEventRecord(gpu, arrived, l.stream));
+		say("wait", a->cudaStreamWaitEvent(gpu, s, arrived, 0));
 		launch(gpu, function, s, l.range[i % 3], l.range[(i + 1) % 3], 300000);
 		if (i == 1)
 			say("discard", a->cudaMemDiscardBatchAsync(gpu, &l.range[2], &n, 1, 0, s));
@@ -292,8 +284,8 @@ static void do_work(struct um_gpu *gpu, void *function)
 	say("sync", a->cudaStreamSynchronize(gpu, l.stream));
 	for (int i = 0; i < 3; i++)
 		say("free", a->cudaFree(gpu, l.range[i]));
-	say("end", a->cudaFreeHost(gpu, value) || a->cudaEventDestroy(gpu, l.event) || a->cudaStreamDestroy(gpu, s) ||
-			   a->cudaStreamDestroy(gpu, l.stream));
+	say("end", a->cudaEventDestroy(gpu, arrived) || a->cudaEventDestroy(gpu, l.event) ||
+			   a->cudaStreamDestroy(gpu, s) || a->cudaStreamDestroy(gpu, l.stream));
 }
 
 static void print_line(void *user, const char *line)

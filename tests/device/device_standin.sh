@@ -25,7 +25,7 @@ over() { # VARIABLE=VALUE... COMMAND: over the stand-in; what both streams say g
 
 over "$app" info
 is "$out" "via driver driver 13000 runtime 0 own 0 standin 1
-concurrent 1 discard 1 batch 1 values 1 virtual 1 workers 1
+concurrent 1 discard 1 batch 1 virtual 1 workers 1
 name v100 (simulated)
 why " "bare: the driver, with everything, nothing said"
 over "$app" table
@@ -92,8 +92,6 @@ advise cuMemAdvise_v2
 prefetch_batch cuMemPrefetchBatchAsync
 discard_batch cuMemDiscardBatchAsync
 renew_batch cuMemDiscardAndPrefetchBatchAsync
-write_value cuStreamWriteValue32_v2
-wait_value cuStreamWaitValue32_v2
 capturing cuStreamIsCapturing
 module_load cuModuleLoadData
 function cuModuleGetFunction
@@ -143,17 +141,16 @@ like "$out" "not opened: no CUDA device is visible" "a message reports the missi
 
 # --- functions that are not there -----------------------------------------------------------------------------------
 
-for fn in cuMemPrefetchBatchAsync cuMemDiscardBatchAsync cuMemDiscardAndPrefetchBatchAsync cuStreamWriteValue32 \
-	cuStreamWaitValue32 cuThreadExchangeStreamCaptureMode; do
+for fn in cuMemPrefetchBatchAsync cuMemDiscardBatchAsync cuMemDiscardAndPrefetchBatchAsync \
+	cuThreadExchangeStreamCaptureMode; do
 	over UMADVISE_DRYRUN_MISSING="$fn" "$app" table
 	is "$rc $(grep -v ' 0$' <<<"$out")" "0 pending no
 last error as before" "without $fn all else works"
 	over UMADVISE_DRYRUN_MISSING="$fn" "$app" info
 	case $fn in
-	cuMemDiscardBatch*) want="concurrent 1 discard 0 batch 0 values 1 virtual 1 workers 1" ;;
-	cuMemPrefetchBatch*) want="concurrent 1 discard 1 batch 0 values 1 virtual 1 workers 1" ;;
-	*Value32) want="concurrent 1 discard 1 batch 1 values 0 virtual 1 workers 1" ;;
-	*) want="concurrent 1 discard 1 batch 1 values 1 virtual 1 workers 1" ;;
+	cuMemDiscardBatch*) want="concurrent 1 discard 0 batch 0 virtual 1 workers 1" ;;
+	cuMemPrefetchBatch*) want="concurrent 1 discard 1 batch 0 virtual 1 workers 1" ;;
+	*) want="concurrent 1 discard 1 batch 1 virtual 1 workers 1" ;;
 	esac
 	is "$(sed -n 2p <<<"$out")" "$want" "$fn: the capabilities without it are known"
 done

@@ -80,7 +80,7 @@ API struct fake_thread *fake_thread(void)
 
 static int unsafe(const char *name)
 {
-	static const char *safe[] = {"Record",	    "WaitEvent",   "Value32",	   "IsCapturing", "LaunchKernel",
+	static const char *safe[] = {"Record",	    "WaitEvent",   "IsCapturing",  "LaunchKernel",
 				     "MemcpyAsync", "EventCreate", "EventDestroy", "Elapsed"};
 
 	for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
@@ -392,23 +392,6 @@ static int cuThreadExchangeStreamCaptureMode(int *mode)
 	RETURN("cuThreadExchangeStreamCaptureMode", 0, 0);
 }
 
-static int store(uint64_t at, uint32_t value)
-{
-	if (!fake.lazy)
-		*(uint32_t *)(uintptr_t)at = value;
-	return 0;
-}
-
-static int cuStreamWriteValue32(void *stream, uint64_t at, uint32_t value, unsigned flags)
-{
-	CALL(, cuStreamWriteValue32, flags ? 1 : (hint(0, 0, flags, stream), store(at, value)));
-}
-
-static int cuStreamWaitValue32(void *stream, uint64_t at, uint32_t value, unsigned flags)
-{
-	CALL(, cuStreamWaitValue32, at && value && !flags ? hint(0, 0, flags, stream) : 1);
-}
-
 static int cuModuleLoadData(void **module, const void *image)
 {
 	CALL(, cuModuleLoadData, image ? fresh(module, 8) : 1);
@@ -453,19 +436,16 @@ static const struct {
 			cuCtxPopCurrent, 4000) ROW(cuCtxGetDevice, 2000) ROW(cuThreadExchangeStreamCaptureMode, 10010)
 			ROW(cuMemAllocManaged, 6000) ROW(cuMemAlloc, 3020) ROW(cuMemFree, 3020) ROW(cuMemGetInfo, 3020)
 				ROW(cuStreamCreate, 2000) ROW(cuStreamDestroy, 4000) ROW(cuStreamSynchronize, 2000) ROW(
-					cuStreamWaitEvent, 3020) ROW(cuStreamIsCapturing,
-								     10000) ROW(cuStreamWriteValue32,
-										11070) ROW(cuStreamWaitValue32, 11070)
+					cuStreamWaitEvent, 3020) ROW(cuStreamIsCapturing, 10000)
 					ROW(cuMemHostAlloc, 2020) ROW(cuMemFreeHost, 2000) ROW(cuEventCreate, 2000) ROW(
-						cuEventDestroy,
-						4000) ROW(cuEventRecord, 2000) ROW(cuEventQuery,
-										   2000) ROW(cuEventSynchronize, 2000)
-						ROW(cuEventElapsedTime, 2000) ROW(cuModuleLoadData, 2000) ROW(
-							cuModuleUnload,
-							2000) ROW(cuModuleGetFunction, 2000) ROW(cuLaunchKernel, 4000)
-							ROW(cuMemcpyAsync, 4000) ROW(cuMemPrefetchAsync, 8000) ROW_AS(
-								cuMemPrefetchAsync, cuMemPrefetchAsync_v2,
-								12020) ROW(cuMemAdvise, 8000)
+						cuEventDestroy, 4000) ROW(cuEventRecord, 2000) ROW(cuEventQuery, 2000)
+						ROW(cuEventSynchronize, 2000) ROW(cuEventElapsedTime, 2000) ROW(
+							cuModuleLoadData,
+							2000) ROW(cuModuleUnload, 2000) ROW(cuModuleGetFunction, 2000)
+							ROW(cuLaunchKernel, 4000) ROW(cuMemcpyAsync, 4000) ROW(
+								cuMemPrefetchAsync,
+								8000) ROW_AS(cuMemPrefetchAsync, cuMemPrefetchAsync_v2,
+									     12020) ROW(cuMemAdvise, 8000)
 								ROW_AS(cuMemAdvise, cuMemAdvise_v2, 12020) ROW(
 									cuMemPrefetchBatchAsync,
 									13000) ROW(cuMemDiscardBatchAsync, 13000)

@@ -27,7 +27,6 @@ struct fake {
 	uintptr_t capturing; /* a stream that captures, or 0 */
 	int implicit; /* the NULL stream must not be asked: another one captures */
 	int global_capture; /* unsafe calls fail unless the thread is relaxed */
-	int lazy; /* what streams are asked to write does not arrive */
 	/* seen */
 	int calls; /* of any function but cuGetProcAddress, both libraries */
 	char last[64]; /* the last one's name */

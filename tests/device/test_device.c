@@ -137,13 +137,12 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 	um_stream s = NULL;
 	size_t n = 4096, x, y, at = 0;
 	float ms;
-	int status, err;
+	int status;
 
 	each("stream_create", a->cudaStreamCreateWithFlags(gpu, &s, UM_STREAM_NON_BLOCKING));
 	each("malloc_managed", a->cudaMallocManaged(gpu, &p, n, UM_ATTACH_GLOBAL));
 	each("malloc", a->cudaMalloc(gpu, &dev, n));
-	err = a->cudaHostAlloc(gpu, &host, 64, 0);
-	each("host_alloc", err);
+	each("host_alloc", a->cudaHostAlloc(gpu, &host, 64, 0));
 	each("memory_info", a->cudaMemGetInfo(gpu, &x, &y));
 	each("event_create", a->cudaEventCreateWithFlags(gpu, &e, 0));
 	each("event_create", a->cudaEventCreateWithFlags(gpu, &f, UM_EVENT_DISABLE_TIMING));
@@ -158,10 +157,6 @@ static void every(struct um_gpu *gpu, void (*each)(const char *name, int err))
 		each("discard_batch", a->cudaMemDiscardBatchAsync(gpu, &p, &n, 1, 0, s));
 	if (a->cudaMemDiscardAndPrefetchBatchAsync)
 		each("renew_batch", a->cudaMemDiscardAndPrefetchBatchAsync(gpu, &p, &n, 1, &here, &at, 1, 0, s));
-	if (a->cuStreamWriteValue32 && (host || err == UM_CUDA_LOST)) {
-		each("write_value", a->cuStreamWriteValue32(gpu, s, host, 1, 0));
-		each("wait_value", a->cuStreamWaitValue32(gpu, s, host, 1, UM_WAIT_VALUE_GEQ));
-	}
 	each("capturing", a->cudaStreamIsCapturing(gpu, s, &status));
 	each("event_query", a->cudaEventQuery(gpu, e));
 	each("event_sync", a->cudaEventSynchronize(gpu, e));
@@ -236,7 +231,7 @@ static void devices(void)
 	fake->attributes[0][UM_AT_MANAGED_MEMORY] = 1;
 	fake->attributes[0][UM_AT_CONCURRENT_MANAGED_ACCESS] = 0;
 	gpu = open_any();
-	CHECK(!gpu->caps.concurrent_managed && !gpu->caps.discard && !gpu->caps.stream_values);
+	CHECK(!gpu->caps.concurrent_managed && !gpu->caps.discard);
 	CHECK(strstr(gpu->caps.why, "concurrentManagedAccess is 0"));
 	close_it(gpu);
 	fake->attributes[0][UM_AT_CONCURRENT_MANAGED_ACCESS] = 1;
@@ -244,7 +239,7 @@ static void devices(void)
 	fake->attributes[2][UM_AT_CONCURRENT_MANAGED_ACCESS] = 0;
 	gpu = open_via(UM_VIA_ANY, 1);
 	CHECK(gpu->caps.device == 1 && !strcmp(gpu->caps.name, "Fake 1"));
-	CHECK(gpu->caps.concurrent_managed && !gpu->caps.discard && gpu->caps.stream_values);
+	CHECK(gpu->caps.concurrent_managed && !gpu->caps.discard);
 	CHECK(strstr(gpu->caps.why, "device 2"));
 	close_it(gpu);
 }
@@ -277,9 +272,8 @@ static void optional(void)
 		CHECK(gpu->caps.discard == !strstr(fake->missing, "cuMemDiscardBatch"));
 		CHECK(gpu->caps.prefetch_batch == (gpu->caps.discard && !strstr(fake->missing, "PrefetchBatchAsync")) ||
 		      strstr(fake->missing, "DiscardAnd"));
-		CHECK(gpu->caps.stream_values == !strstr(fake->missing, "Value32"));
 		CHECK(!gpu->api->cudaMemDiscardAndPrefetchBatchAsync == !!strstr(fake->missing, "DiscardAnd"));
-		CHECK(!gpu->caps.why[0] == (gpu->caps.discard && gpu->caps.stream_values));
+		CHECK(gpu->caps.discard == !gpu->caps.why[0]);
 		every(gpu, each_works);
 		close_it(gpu);
 	}
@@ -295,16 +289,7 @@ static void trials(void)
 	fake->fails = "cuMemDiscardBatchAsync";
 	fake->code = 801;
 	gpu = open_any();
-	CHECK(!gpu->caps.discard && gpu->caps.stream_values && strstr(gpu->caps.why, "error 801"));
-	close_it(gpu);
-	fake->fails = "cuStreamWaitValue32";
-	gpu = open_any();
-	CHECK(gpu->caps.discard && !gpu->caps.stream_values && strstr(gpu->caps.why, "error 801"));
-	close_it(gpu);
-	fake->fails = NULL;
-	fake->lazy = 1;
-	gpu = open_any();
-	CHECK(!gpu->caps.stream_values);
+	CHECK(!gpu->caps.discard && strstr(gpu->caps.why, "error 801"));
 	close_it(gpu);
 }
 
@@ -320,7 +305,7 @@ static void whole(void)
 	fake->attributes[0][UM_AT_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES] = 1;
 	fake->attributes[0][UM_AT_COMPUTE_CAPABILITY_MAJOR] = 9;
 	gpu = open_any();
-	CHECK(gpu->caps.concurrent_managed && gpu->caps.discard && gpu->caps.prefetch_batch && gpu->caps.stream_values);
+	CHECK(gpu->caps.concurrent_managed && gpu->caps.discard && gpu->caps.prefetch_batch);
 	CHECK(gpu->caps.pageable && gpu->caps.ats && !gpu->caps.virtual_time && !gpu->caps.why[0]);
 	CHECK(gpu->caps.capacity == 6ull << 30 && !strcmp(gpu->caps.name, "Fake 0"));
 	CHECK(!gpu->api->announce && !gpu->api->now && !gpu->api->worker_start && !gpu->api->worker_wait);
@@ -390,7 +375,7 @@ static void form_of_runtime(const char *library, int version, int old, const cha
 	forget();
 	every(gpu, each_works);
 	CHECK(called("cudaMallocManaged") && called("cudaEventRecord") && called("cudaFreeHost"));
-	CHECK(!called("cuMemAllocManaged") && !called("cuEventRecord") && called("cuStreamWriteValue32"));
+	CHECK(!called("cuMemAllocManaged") && !called("cuEventRecord"));
 	/* A runtime of 12 has no discards, the driver below has. */
 	alive = version >= 13000;
 	CHECK(called("cudaMemDiscardBatchAsync") == alive && called("cuMemDiscardBatchAsync") == !alive);
@@ -663,13 +648,10 @@ static void quiet(struct um_gpu *gpu, um_stream s)
 	const struct um_gpu_api *a = gpu->api;
 	void *p = why, *args[1] = {NULL};
 	size_t n = 1, at = 0;
-	uint32_t value = 0;
 
 	forget();
 	CHECK(a->cudaEventRecord(gpu, p, s) == UM_CUDA_CAPTURING);
 	CHECK(a->cudaStreamWaitEvent(gpu, s, p, 0) == UM_CUDA_CAPTURING);
-	CHECK(a->cuStreamWriteValue32(gpu, s, &value, 1, 0) == UM_CUDA_CAPTURING);
-	CHECK(a->cuStreamWaitValue32(gpu, s, &value, 1, 0) == UM_CUDA_CAPTURING);
 	CHECK(a->cudaMemPrefetchAsync(gpu, p, 1, here, 0, s) == UM_CUDA_CAPTURING);
 	CHECK(a->cudaMemPrefetchBatchAsync(gpu, &p, &n, 1, &here, &at, 1, 0, s) == UM_CUDA_CAPTURING);
 	CHECK(a->cudaMemDiscardBatchAsync(gpu, &p, &n, 1, 0, s) == UM_CUDA_CAPTURING);

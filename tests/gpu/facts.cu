@@ -23,9 +23,9 @@ int main(void)
 	       info.via == UM_VIA_RUNTIME ? "runtime" : "driver");
 	printf("\"compute_capability\": \"%d.%d\", \"multiprocessors\": %d, \"free_bytes\": %zu, "
 	       "\"total_bytes\": %zu, ", info.cc_major, info.cc_minor, info.sms, free_bytes, total);
-	printf("\"managed\": %d, \"discard\": %d, \"prefetch_batch\": %d, \"stream_values\": %d, \"pageable\": %d, "
+	printf("\"managed\": %d, \"discard\": %d, \"prefetch_batch\": %d, \"pageable\": %d, "
 	       "\"ats\": %d, \"why\": \"%s\"}\n", gpu->caps.concurrent_managed, gpu->caps.discard,
-	       gpu->caps.prefetch_batch, gpu->caps.stream_values, gpu->caps.pageable, gpu->caps.ats, gpu->caps.why);
+	       gpu->caps.prefetch_batch, gpu->caps.pageable, gpu->caps.ats, gpu->caps.why);
 	gpu->api->close(gpu);
 	return 0;
 }

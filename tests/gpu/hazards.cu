@@ -14,6 +14,7 @@
 #include "tap.h"
 
 #include <atomic>
+#include <dlfcn.h>
 #include <functional>
 
 enum { OURS = 16, DISCARDS = 4, MIB = 1 << 20, LAUNCHES = 5000 };
@@ -28,6 +29,8 @@ static const struct um_gpu_api *api;
 static uint32_t *words; /* pinned; the first opens the gate */
 static cudaStream_t gated;
 static char *managed;
+typedef int (*value_fn)(um_stream stream, uint64_t at, uint32_t value, unsigned flags);
+static value_fn write_value, wait_value; /* the driver's */
 
 static cudaStream_t new_stream(void)
 {
@@ -42,13 +45,16 @@ static int device_open(uint64_t bytes)
 {
 	struct um_device_options options = {UM_VIA_ANY, -1, 1};
 	char why[200] = "";
-	void *p;
+	void *driver, *p;
 
 	ask(bytes, bytes / 2);
 	if (um_device_open(&gpu, &options, why, sizeof(why)))
 		return CHILD_SKIPPED;
 	api = gpu->api;
-	if (!gpu->caps.stream_values || !gpu->caps.concurrent_managed) {
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	write_value = driver ? (value_fn)dlsym(driver, "cuStreamWriteValue32_v2") : NULL;
+	wait_value = driver ? (value_fn)dlsym(driver, "cuStreamWaitValue32_v2") : NULL;
+	if (!write_value || !wait_value || !gpu->caps.concurrent_managed) {
 		note("  no stream memory operations, or no concurrent managed access");
 		return CHILD_SKIPPED;
 	}
@@ -65,7 +71,7 @@ static int device_open(uint64_t bytes)
 static void gate_close(void)
 {
 	words[0] = 0;
-	expect(!CALL(api->cuStreamWaitValue32(gpu, gated, &words[0], 1, UM_WAIT_VALUE_GEQ)), "the gate is closed");
+	expect(!CALL(wait_value(gated, (uintptr_t)&words[0], 1, 0)), "the gate is closed");
 }
 
 static void gate_open(void)
@@ -134,7 +140,7 @@ static int queue_map(long connections)
 		check_cuda(cudaEventCreateWithFlags(&event[i], cudaEventDisableTiming), "cudaEventCreate");
 	gate_close();
 	for (int i = 0; i <= OURS; i++)
-		expect(!CALL(api->cuStreamWriteValue32(gpu, ours[i], &words[1 + i], 1, 0)), "a write is accepted");
+		expect(!CALL(write_value(ours[i], (uintptr_t)&words[1 + i], 1, 0)), "a write is accepted");
 	for (int i = 0; i < OURS; i++)
 		expect(!CALL(cudaEventRecord(event[i], ours[i])), "a record is accepted");
 	for (int i = 0; i < DISCARDS; i++) {
@@ -217,7 +223,7 @@ static void workers_make(struct workers *w)
 	w->a[1].call = [s] { return prefetch(1, um_on_host(), s[1]); };
 	w->a[2].call = [s] { return discard(2, s[2]); };
 	w->a[3].call = [w] { return (int)cudaEventRecord(w->event, w->stream[3]); };
-	w->a[4].call = [s] { return api->cuStreamWriteValue32(gpu, s[4], &words[1], 1, 0); };
+	w->a[4].call = [s] { return write_value(s[4], (uintptr_t)&words[1], 1, 0); };
 	w->a[5].call = [s] {
 		nothing_kernel<<<1, 1, 0, s[5]>>>(NULL);
 		return (int)cudaGetLastError();

@@ -302,8 +302,7 @@ int main(int argc, char **argv)
 	caps.struct_size = sizeof(caps);
 	must(umadv_caps_get(adv, &caps), "umadv_caps_get");
 	umadv_close(adv);
-	diag("%s: %s%s%s", caps.device, caps.managed ? "managed" : "not managed", caps.discard ? ", discard" : "",
-	     caps.gate ? ", gates" : "");
+	diag("%s: %s%s", caps.device, caps.managed ? "managed" : "not managed", caps.discard ? ", discard" : "");
 
 	s = both("tensors that die", mib, dying);
 	ok(!caps.discard || !caps.managed || s.discard_bytes, "tensors that die: something was discarded");

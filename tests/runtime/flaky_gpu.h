@@ -77,18 +77,6 @@ static inline int flaky_create(struct um_gpu *g, um_event_handle *event, unsigne
 					      : flaky.sim->cudaEventCreateWithFlags(g, event, flags);
 }
 
-static inline int flaky_write_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	return flaky_fails("cuStreamWriteValue32") ? UM_CUDA_INVALID_VALUE
-						   : flaky.sim->cuStreamWriteValue32(g, stream, addr, value, flags);
-}
-
-static inline int flaky_wait_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	return flaky_fails("cuStreamWaitValue32") ? UM_CUDA_INVALID_VALUE
-						  : flaky.sim->cuStreamWaitValue32(g, stream, addr, value, flags);
-}
-
 /* 0 or -errno. No call fails until flaky.armed is set. */
 static inline int flaky_open(struct um_gpu **gpu, const struct um_sim_options *o)
 {
@@ -108,8 +96,6 @@ static inline int flaky_open(struct um_gpu **gpu, const struct um_sim_options *o
 	api->cudaMemDiscardBatchAsync = flaky_discard;
 	api->cudaEventRecord = flaky_record;
 	api->cudaEventCreateWithFlags = flaky_create;
-	api->cuStreamWriteValue32 = flaky_write_value;
-	api->cuStreamWaitValue32 = flaky_wait_value;
 #ifdef REAL_THREADS
 	api->worker_start = NULL;
 	api->worker_stop = NULL;

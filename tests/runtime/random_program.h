@@ -133,7 +133,6 @@ struct prog_options {
 	unsigned nth; /* see flaky_gpu.h */
 	int by_chance;
 	enum umadv_evict evict;
-	int gates; /* ops can wait for hints on the device */
 	int listens;
 	const char *hazards; /* of the simulated GPU (um_sim_hazards_parse), or NULL */
 	int tells; /* each step and what the device does, on standard error */

@@ -273,7 +273,6 @@ static int open_context(struct prog *p, const struct prog_options *o)
 	err = p->device->open(p, o);
 	if (err)
 		return err;
-	p->gpu->caps.stream_values = o->gates;
 	umadv_options_init(&uo);
 	uo.budget = o->budget;
 	uo.strategy = o->strategy;

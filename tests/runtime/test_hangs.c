@@ -250,7 +250,7 @@ static void another_stream_waits(void)
 		for (int i = 1; i < TENSORS; i++)
 			op(stream, i, "k");
 		if (k == ITERATIONS - 1)
-			api->cuStreamWaitValue32(gpu, waits, word, 1, UM_WAIT_VALUE_GEQ);
+			um_sim_wait_value(gpu, waits, word, 1);
 		op(waits, 0, "k");
 	}
 	is_int(api->cudaStreamSynchronize(gpu, stream), UM_CUDA_OK, "%s: the stream's work ends", title);
@@ -277,7 +277,7 @@ static void unrelated_stream_waits(const char *name, int repeats)
 	for (int k = 0; k < ITERATIONS; k++) {
 		umadv_iter(adv, NULL);
 		if (k == ITERATIONS / 2)
-			api->cuStreamWaitValue32(gpu, waits, word, 1, UM_WAIT_VALUE_GEQ);
+			um_sim_wait_value(gpu, waits, word, 1);
 		for (int i = 1; i < TENSORS; i++)
 			op(stream, repeats ? i : 1 + i * (2 * k + 3) % (TENSORS - 1), "k");
 	}
@@ -304,7 +304,7 @@ static void stream_hangs(void)
 	for (int k = 0; k < ITERATIONS; k++) {
 		umadv_iter(adv, NULL);
 		if (k == ITERATIONS - 1)
-			api->cuStreamWaitValue32(gpu, stream, word, 1, UM_WAIT_VALUE_GEQ);
+			um_sim_wait_value(gpu, stream, word, 1);
 		for (int i = 0; i < TENSORS; i++) {
 			op(stream, k == ITERATIONS - 1 ? TENSORS - 1 - i : i, "k");
 			if (i % 4 == 3)

@@ -54,7 +54,6 @@ static int play(uint64_t seed, int talks)
 					.profile = h / 5 % 3 ? "v100" : "a100",
 					.budget = (24 + h / 15 % 4 * 8) * MIB,
 					.evict = (enum umadv_evict)(h / 60 % 3),
-					.gates = h / 180 % 4 != 0,
 					.hazards = hazards[seed % 6],
 					.tells = talks && getenv("UM_TEST_TELL")};
 	options.capacity = options.budget;
@@ -63,10 +62,9 @@ static int play(uint64_t seed, int talks)
 	alarm(0);
 	if (talks)
 		fprintf(stderr,
-			"seed %llu: %s on %s, %llu MiB, evict %d%s, %s; %u threads: %llu of %u iterations hinted: %s\n",
+			"seed %llu: %s on %s, %llu MiB, evict %d, %s; %u threads: %llu of %u iterations hinted: %s\n",
 			(unsigned long long)seed, options.strategy, options.profile,
-			(unsigned long long)(options.budget / MIB), (int)options.evict,
-			options.gates ? "" : ", no gates", options.hazards, prog.n_threads,
+			(unsigned long long)(options.budget / MIB), (int)options.evict, options.hazards, prog.n_threads,
 			(unsigned long long)s.hinted_iterations, prog.iterations, wrong ? prog.why : "right");
 	if (wrong)
 		diag("program %llu, %s, %s: %s", (unsigned long long)seed, options.strategy, options.hazards, prog.why);

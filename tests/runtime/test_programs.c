@@ -55,11 +55,11 @@ static int run(uint64_t seed, const struct prog_options *o, int talks)
 		fprintf(stderr, "thread %u: streams %p %p\n", i, prog.thread[i].stream[0], prog.thread[i].stream[1]);
 	if (talks)
 		fprintf(stderr,
-			"seed %llu: %s on %s, %llu of %llu KiB, evict %d%s, every %u. call fails%s; %u threads, %s: "
+			"seed %llu: %s on %s, %llu of %llu KiB, evict %d, every %u. call fails%s; %u threads, %s: "
 			"%llu of %u iterations hinted, %llu divergences: %s\n",
 			(unsigned long long)seed, o->strategy, o->profile, (unsigned long long)o->budget >> 10,
-			(unsigned long long)o->capacity >> 10, (int)o->evict, o->gates ? "" : ", no gates", o->nth,
-			o->by_chance ? " by chance" : "", prog.n_threads, prog.in_step ? "in step" : "free-running",
+			(unsigned long long)o->capacity >> 10, (int)o->evict, o->nth, o->by_chance ? " by chance" : "",
+			prog.n_threads, prog.in_step ? "in step" : "free-running",
 			(unsigned long long)s.hinted_iterations, prog.iterations, (unsigned long long)s.divergences,
 			wrong ? prog.why : "right");
 	if (wrong) {
@@ -89,7 +89,6 @@ static int play(uint64_t seed, int talks)
 				 .nth = nths[h / 4 % 6],
 				 .by_chance = h / 24 % 2,
 				 .evict = (enum umadv_evict)(h / 48 % 3),
-				 .gates = h / 82944 % 6 != 0,
 				 .listens = h / 144 % 4 == 0,
 				 .tells = talks && getenv("UM_TEST_TELL")};
 	int wrong;

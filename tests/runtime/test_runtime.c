@@ -36,12 +36,6 @@ static int record(struct um_gpu *g, um_event_handle event, um_stream stream)
 	return captured && stream == captured ? UM_CUDA_CAPTURING : sim->cudaEventRecord(g, event, stream);
 }
 
-static int wait_value(struct um_gpu *g, um_stream stream, uint32_t *addr, uint32_t value, unsigned flags)
-{
-	on_captured += captured && stream == captured;
-	return sim->cuStreamWaitValue32(g, stream, addr, value, flags);
-}
-
 static struct umadv *open_real(uint64_t budget)
 {
 	const struct um_profile *v100 = um_profile_find("v100");
@@ -59,7 +53,6 @@ static struct umadv *open_real(uint64_t budget)
 	api.worker_wait = NULL;
 	api.cudaStreamIsCapturing = capturing;
 	api.cudaEventRecord = record;
-	api.cuStreamWaitValue32 = wait_value;
 	gpu->api = &api;
 	gpu->caps.virtual_time = 0;
 	umadv_options_init(&o);

@@ -56,12 +56,12 @@ static int run(um_stream s, uint64_t ms)
 
 static int wait_value(um_stream s)
 {
-	return api->cuStreamWaitValue32(gpu, s, word, 1, UM_WAIT_VALUE_GEQ);
+	return um_sim_wait_value(gpu, s, word, 1);
 }
 
 static int write_value(um_stream s)
 {
-	return api->cuStreamWriteValue32(gpu, s, word, 1, 0);
+	return um_sim_write_value(gpu, s, word, 1);
 }
 
 static uint64_t end(um_stream s)

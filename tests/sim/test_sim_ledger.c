@@ -129,10 +129,10 @@ static void test_gate(void)
 	if (gpu->api->cudaHostAlloc(gpu, (void **)&at, 4, 0) || gpu->api->cudaStreamCreateWithFlags(gpu, &s, 1))
 		tap_bail("set-up");
 	*at = 0;
-	gpu->api->cuStreamWaitValue32(gpu, NULL, at, 1, UM_WAIT_VALUE_GEQ);
+	um_sim_wait_value(gpu, NULL, at, 1);
 	kernel("gated", NULL, 0, 0);
 	um_sim_run(gpu, s, &(struct um_sim_kernel){.name = "long", .ns = 1000000});
-	gpu->api->cuStreamWriteValue32(gpu, s, at, 1, 0);
+	um_sim_write_value(gpu, s, at, 1);
 	um_sim_sync(gpu);
 	is_int(um_sim_ledger_show(gpu, show, NULL), 0, "the ledger is shown");
 	for (i = 0; i + 1 < n_kernels && strcmp(kernels[i].name ? kernels[i].name : "", "gated"); i++)

@@ -82,11 +82,11 @@ static void with_events(void)
 	run(alone, 1);
 	is_u64(end(alone), 4, "an event of the default stream stands for all blocking streams");
 	*word = 0;
-	api->cuStreamWaitValue32(gpu, a, word, 1, UM_WAIT_VALUE_GEQ);
+	um_sim_wait_value(gpu, a, word, 1);
 	run(NULL, 1);
 	run(b, 1);
 	is_int(api->cudaStreamSynchronize(gpu, b), UM_CUDA_LAUNCH_TIMEOUT, "who waits for ever holds up all of them");
-	api->cuStreamWriteValue32(gpu, alone, word, 1, 0);
+	um_sim_write_value(gpu, alone, word, 1);
 	is_u64(end(b), 6, "until it is let go");
 	api->cudaEventDestroy(gpu, e);
 	api->close(gpu);
@@ -149,7 +149,7 @@ static void *let_go(void *arg)
 	const struct timespec nap = {0, 20000000};
 
 	nanosleep(&nap, NULL);
-	api->cuStreamWriteValue32(gpu, alone, flag, 1, 0);
+	um_sim_write_value(gpu, alone, flag, 1);
 	return arg;
 }
 
@@ -177,7 +177,7 @@ static void patience(void)
 	api->cudaHostAlloc(gpu, (void **)&flag, 4, 0);
 	api->cudaEventCreateWithFlags(gpu, &event, 0);
 	*flag = 0;
-	api->cuStreamWaitValue32(gpu, a, flag, 1, UM_WAIT_VALUE_GEQ);
+	um_sim_wait_value(gpu, a, flag, 1);
 	api->cudaEventRecord(gpu, event, a);
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, wait_event, &got[i]);
@@ -187,7 +187,7 @@ static void patience(void)
 		pthread_join(t[i], NULL);
 	ok(!got[0] && !got[1] && !got[2], "several threads write the value at once without an error");
 
-	api->cuStreamWaitValue32(gpu, a, flag, 2, UM_WAIT_VALUE_GEQ);
+	um_sim_wait_value(gpu, a, flag, 2);
 	pthread_create(&t[0], NULL, store, NULL);
 	is_int(um_sim_sync(gpu), UM_CUDA_OK, "the device completes what waits for a stored value");
 	pthread_join(t[0], NULL);
@@ -197,7 +197,7 @@ static void patience(void)
 	open_sim(1);
 	api->cudaHostAlloc(gpu, (void **)&flag, 4, 0);
 	*flag = 0;
-	api->cuStreamWaitValue32(gpu, a, flag, 1, UM_WAIT_VALUE_GEQ);
+	um_sim_wait_value(gpu, a, flag, 1);
 	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT, "a wait without end times out");
 	api->close(gpu);
 }

@@ -155,7 +155,6 @@ static int run_setting(int i, uint64_t n)
 					 .profile = "v100",
 					 .budget = 32 * MIB,
 					 .evict = (enum umadv_evict)(seed / SETTINGS / 4 % 3),
-					 .gates = seed / SETTINGS % 5 != 0,
 					 .hazards = s.hazards};
 
 		alarm(PATIENCE_S);
