@@ -26,9 +26,9 @@
 #include "model/plan.h"
 
 /* Maximum number of blocks in an action: enough to amortise the cost of a call, few enough that the other lane does not
- * wait long for room or content, and that several workers share the evictions. */
+ * wait long for room or content, and that several workers share the evictions. bench/results/2026-11-24-runs.md */
 #define UM_RUN_IN 2
-#define UM_RUN_OUT 1
+#define UM_RUN_OUT 2
 #define UM_RUN_DROP 4
 
 /* DROP_WITH_COPY is a drop of dead blocks that must not or cannot be discarded, or that a paged op will fault on: of a
