@@ -17,6 +17,7 @@
 void um_compiled_plan_init(struct um_compiled_plan *p)
 {
 	memset(p, 0, sizeof *p);
+	p->run_out = UM_RUN_OUT;
 }
 
 void um_compiled_iteration_fini(struct um_compiled_iteration *iteration)
@@ -71,7 +72,7 @@ static int merge(struct um_compiled_plan_walk *b, const struct um_action *a, int
 	struct um_action *was = &b->to->actions.at[b->latest[lane]];
 
 	if (was->kind != a->kind || was->at != a->at || was->slot != a->slot ||
-	    was->bytes + a->bytes > (lane ? UM_RUN_OUT : UM_RUN_IN) * UM_BLOCK_BYTES ||
+	    was->bytes + a->bytes > (lane ? b->out->run_out : UM_RUN_IN) * UM_BLOCK_BYTES ||
 	    (!lane && b->outs_need >= b->n_in))
 		return 0;
 	if (a->addr + a->bytes == was->addr)
@@ -550,11 +551,9 @@ static int find_missing(struct um_compiled_plan_walk *b)
 
 static int build_iteration(struct um_compiled_plan_walk *b, struct um_compiled_iteration *iteration, int finds_missing)
 {
-	size_t n_ops = b->plan->sched.ops.n;
-
 	b->to = iteration;
-	iteration->first = calloc(n_ops + 2, sizeof *iteration->first);
-	iteration->gate = calloc(n_ops + 1, sizeof *iteration->gate);
+	iteration->first = calloc(b->plan->sched.ops.n + 2, sizeof *iteration->first);
+	iteration->gate = calloc(b->plan->sched.ops.n + 1, sizeof *iteration->gate);
 	if (!iteration->first || !iteration->gate)
 		return -ENOMEM;
 	if (finds_missing && find_missing(b))

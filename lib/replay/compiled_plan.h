@@ -28,7 +28,7 @@
 /* Maximum number of blocks in an action: enough to amortise the cost of a call, few enough that the other lane does not
  * wait long for room or content, and that several workers share the evictions. bench/results/2026-11-24-runs.md */
 #define UM_RUN_IN 2
-#define UM_RUN_OUT 2
+#define UM_RUN_OUT 2 /* the default: um_evict_policy_runs chooses */
 #define UM_RUN_DROP 4
 
 /* DROP_WITH_COPY is a drop of dead blocks that must not or cannot be discarded, or that a paged op will fault on: of a
@@ -96,6 +96,7 @@ struct um_compiled_plan {
 	UM_VEC(struct um_compiled_plan_run) read_mostly; /* runs to be advised read-mostly, ascending */
 	UM_VEC(struct um_compiled_plan_run) host_resident; /* likewise, host-resident */
 
+	uint32_t run_out; /* set before compilation, by um_compiled_plan_init or the caller: as UM_RUN_OUT */
 	uint64_t over; /* number of ins without room by this count: the driver will evict */
 	/* For a completely compiled plan: */
 	uint8_t *resident; /* by block: on the device when a steady iteration ends */

@@ -18,6 +18,10 @@
 /* AUTO: the faster one; DRIVER only if its order can be predicted. */
 enum um_evict_policy { UM_EVICT_AUTO, UM_EVICT_LIBRARY, UM_EVICT_DRIVER };
 
+/* The maximum number of blocks in an eviction with which the plan's steady iteration is fastest by rehearsal. Long runs
+ * save calls, short ones make room sooner. */
+uint32_t um_evict_policy_runs(const struct um_plan *plan, const struct um_profile *profile, uint64_t capacity_blocks);
+
 /* 0, or -ENOMEM and the plan is unchanged. */
 int um_evict_policy_choose(struct um_compiled_plan *p, const struct um_plan *plan, const struct um_profile *profile,
 			   uint64_t capacity_blocks, enum um_evict_policy policy);

@@ -255,9 +255,11 @@ int um_make_plan(struct um_plan_host *h, struct um_schedule *s, struct um_plan *
 int um_make_program(const struct um_plan_host *h, struct um_plan *plan, struct um_compiled_plan *program)
 {
 	uint64_t blocks = h->device->budget / UM_BLOCK_BYTES;
-	int err = um_compiled_plan_build(plan, blocks, program);
 	enum um_evict_policy policy = (enum um_evict_policy)h->options->pub.evict;
+	int err;
 
+	program->run_out = um_evict_policy_runs(plan, &h->device->profile, blocks);
+	err = um_compiled_plan_build(plan, blocks, program);
 	if (h->device->larger)
 		policy = UM_EVICT_LIBRARY; /* the driver evicts when the device is full, not before */
 	for (size_t i = 0; i < plan->sched.ops.n; i++)

@@ -60,6 +60,10 @@ static void turns(void)
 	ok(p.settled, "turns: the second is like all others");
 	is_u64(p.over, 0, "turns: there is always room");
 	um_compiled_plan_fini(&p);
+	p.run_out = 1;
+	ok(um_compiled_plan_build(&plan, 2, &p) == 0, "turns: the plan compiles with shorter runs");
+	is_u64(STEADY.n_out, 4, "turns: then a block leaves at a time");
+	um_compiled_plan_fini(&p);
 	um_plan_fini(&plan);
 }
 

@@ -3,6 +3,7 @@
  * How long an iteration will take with the driver's work: a case worked by hand, and recorded workloads beside what the
  * simulated driver makes of them.
  */
+#include "replay/evict_policy.h"
 #include "replay/rehearsal.h"
 
 #include "plan_make.h"
@@ -61,6 +62,31 @@ static void turns(void)
 	is_u64(rehearsed(&plan, 2, &p), 10640, "unmapping adds its cost when the block returns");
 	p.o_seg = 5;
 	is_u64(rehearsed(&plan, 2, &p), 10680, "each copy adds its cost");
+	um_plan_fini(&plan);
+}
+
+/* Two slots of four blocks that take turns in four. */
+static void runs(void)
+{
+	struct um_profile p = link_alone();
+	struct um_plan plan;
+
+	um_plan_init(&plan);
+	make_slot(&plan, BASE, 4 * MIB2, -1, -1);
+	make_slot(&plan, BASE + 4 * MIB2, 4 * MIB2, -1, -1);
+	make_op(&plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(&plan, "b", SLOTS(1), UM_UPDATE);
+	make_hint(&plan, UM_HINT_EVICT, 0, 1, 0, 4 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, 4 * MIB2);
+	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 4 * MIB2);
+	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 4 * MIB2);
+	is_u64(um_evict_policy_runs(&plan, &p, 4), 2, "evictions are as long as prefetches if these wait for their room");
+	p.c_api = 5000;
+	is_u64(um_evict_policy_runs(&plan, &p, 4), 4, "evictions are long if calls are slow");
+	p.c_api = 0;
+	p.c_pf_cpu = 3000;
+	is_u64(um_evict_policy_runs(&plan, &p, 4), 1,
+	       "evictions are short if several workers can share the driver's work");
 	um_plan_fini(&plan);
 }
 
@@ -218,6 +244,7 @@ int main(void)
 	const char *sanitize = getenv("SANITIZE");
 
 	turns();
+	runs();
 	read_mostly();
 	dropped();
 	remote();

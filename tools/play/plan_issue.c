@@ -143,7 +143,10 @@ static int compile(struct issue *p)
 	const struct um_profile *d = p->o->profile;
 	uint64_t blocks = p->plan.budget / UM_BLOCK_BYTES;
 	enum um_evict_policy policy = (enum um_evict_policy)p->o->evict;
-	int err = um_compiled_plan_build(&p->plan, blocks, &p->program);
+	int err;
+
+	p->program.run_out = um_evict_policy_runs(&p->plan, d, blocks);
+	err = um_compiled_plan_build(&p->plan, blocks, &p->program);
 
 	for (size_t i = 0; i < p->plan.sched.ops.n; i++)
 		if (p->plan.sched.ops.at[i].paged || p->plan.sched.ops.at[i].stream == UM_STREAM_CPU)
