@@ -16,13 +16,14 @@ trap 'rm -rf "$tmp"' EXIT
 few=20 many=120
 command -v strace >/dev/null || { echo "bench/wakeups.sh: strace is needed" >&2; exit 1; }
 "$build/libtool" --silent --tag=CC --mode=link "${CC:-cc}" -std=c11 -O2 -D_GNU_SOURCE -pthread \
-	-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" -o "$build/bench-wakeups" "$src/bench/wakeups.c" \
-	"$build/libumtools.la" "$build/libum.la" -lm
+	-I"$src/lib" -I"$src/tools" -I"$src/include" -I"$src/tests" \
+	-o "$build/bench-wakeups" "$src/bench/wakeups.c" "$build/libumtools.la" "$build/libum.la" -lm
 
 for n in $few $many; do
 	"$build/bench-wakeups" "$n" >"$tmp/counts.$n"
 	strace -f -c -o "$tmp/calls.$n" "$build/bench-wakeups" "$n" >/dev/null
-	awk '$NF ~ /^[a-z_0-9]+$/ && $4 ~ /^[0-9]+$/ { print $NF, $4 }' "$tmp/calls.$n" | grep -v "nanosleep\|total" >"$tmp/list.$n"
+	awk '$NF ~ /^[a-z_0-9]+$/ && $4 ~ /^[0-9]+$/ { print $NF, $4 }' "$tmp/calls.$n" |
+		grep -v "nanosleep\|total" >"$tmp/list.$n"
 done
 paste "$tmp/counts.$few" "$tmp/counts.$many" | awk -v n=$((many - few)) '{
 	printf "an iteration: %d ops, %.1f hint calls for %.1f blocks, %.1f wake-ups of helper threads, %.1f late ops\n",

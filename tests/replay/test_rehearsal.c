@@ -80,7 +80,8 @@ static void runs(void)
 	make_hint(&plan, UM_HINT_PREFETCH, 0, 0, 0, 4 * MIB2);
 	make_hint(&plan, UM_HINT_EVICT, 1, 0, 0, 4 * MIB2);
 	make_hint(&plan, UM_HINT_PREFETCH, 1, 1, 0, 4 * MIB2);
-	is_u64(um_evict_policy_runs(&plan, &p, 4), 2, "evictions are as long as prefetches if these wait for their room");
+	is_u64(um_evict_policy_runs(&plan, &p, 4), 2,
+	       "evictions are as long as prefetches if these wait for their room");
 	p.c_api = 5000;
 	is_u64(um_evict_policy_runs(&plan, &p, 4), 4, "evictions are long if calls are slow");
 	p.c_api = 0;
