@@ -26,8 +26,8 @@ for n in $few $many; do
 		grep -v "nanosleep\|total" >"$tmp/list.$n"
 done
 paste "$tmp/counts.$few" "$tmp/counts.$many" | awk -v n=$((many - few)) '{
-	printf "an iteration: %d ops, %.1f hint calls for %.1f blocks, %.1f wake-ups of helper threads, %.1f late ops\n",
-		$1, ($7 - $2) / n, ($8 - $3) / n, ($9 - $4) / n, ($10 - $5) / n }'
+	printf "an iteration: %d ops, %.1f late, %.1f hint calls for %.1f blocks, %.1f wake-ups\n",
+		$1, ($10 - $5) / n, ($7 - $2) / n, ($8 - $3) / n, ($9 - $4) / n }'
 awk -v n=$((many - few)) 'NR == FNR { was[$1] = $2; next }
 	($2 - was[$1]) / n >= 0.05 { printf "%8.1f system calls %s\n", ($2 - was[$1]) / n, $1 }' \
 	"$tmp/list.$few" "$tmp/list.$many"

@@ -43,10 +43,10 @@
 #define UM_LANES_EVENTS 2048
 #define UM_LANES_EVENT_FLAGS (UM_EVENT_DISABLE_TIMING | UM_EVENT_BLOCKING_SYNC)
 #define UM_LANES_QUEUE (1u << 15)
-#define UM_LANES_STUCK_NS 200000000u /* a wait ends when nothing has moved for so long, */
-#define UM_LANES_STUCK_MARK_NS 2000000000u /* or for so long while evictions wait for the program's ops */
-#define UM_LANES_STUCK_MOST 3 /* after so many waits that ended so, ops do not wait for prefetches, */
-#define UM_LANES_STUCK_OPS 256 /* until so many have not waited */
+#define UM_LANES_STUCK_NS 200000000u /* time without progress of any worker after which a wait times out */
+#define UM_LANES_STUCK_MARK_NS 2000000000u /* the same while evictions wait for the program's ops */
+#define UM_LANES_STUCK_MOST 3 /* time-outs after which ops do not wait for prefetches */
+#define UM_LANES_STUCK_OPS 256 /* ops without a wait after which one op waits again */
 
 struct um_request {
 	enum um_action_kind kind;

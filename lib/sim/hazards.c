@@ -4,7 +4,7 @@
  *
  * Off by default: then nothing here changes a time. A command begins only after all commands that were enqueued earlier
  * on the same hardware queue have begun, whatever their streams. hazard_lock.c has the driver's lock, hazard_report.c
- * says who waits for what.
+ * names the calls of the cycle.
  */
 #include "sim/state.h"
 
@@ -122,7 +122,7 @@ const struct um_sim_stream *um_sim_queue_blocker(const struct um_sim *sim, const
 
 		if (o == s || !head || um_sim_queue_of(sim, o) != um_sim_queue_of(sim, s))
 			continue;
-		if (head->running) /* the next one stands behind it */
+		if (head->running) /* it holds the queue until it ends */
 			head = o->first + 1 < o->queue.n ? head + 1 : NULL;
 		if (head && head->seq < seq) {
 			first = o;

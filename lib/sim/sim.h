@@ -37,8 +37,8 @@ struct um_sim_hazards {
 	int reuse; /* the handle of the stream destroyed last is given to the next stream */
 	int defer; /* hints on idle streams are left to the driver's worker, too */
 	unsigned timeout_ms; /* replaces that of struct um_sim_options; 0: no */
-	/* Called for a deadlock (who waits for what) and for a call that names a destroyed stream. Must not call the
-	 * device. NULL: no reports. */
+	/* Called for a deadlock, with the calls of its cycle, and for a call that names a destroyed stream. Must not
+	 * call the device. NULL: no reports. */
 	void (*report)(void *user, const char *text);
 	void *user;
 };

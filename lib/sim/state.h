@@ -458,7 +458,7 @@ void um_sim_lanes_resume(struct um_sim *sim);
 int um_sim_lane_stands(const struct um_sim *sim, const struct um_sim_lane *l); /* still: until a call returns */
 
 /* hazard_report.c: without hazards these do nothing. */
-void um_sim_report_deadlock(struct um_sim *sim); /* who waits for what */
+void um_sim_report_deadlock(struct um_sim *sim); /* names the calls of the cycle */
 void um_sim_report_handle(struct um_sim *sim); /* the current call names no stream */
 
 /* kernel.c */

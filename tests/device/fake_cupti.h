@@ -14,7 +14,7 @@ struct fake_cupti {
 	unsigned records; /* told at the next flush; kinds in turn, 4096 bytes or faults each, time 2000 and on */
 	unsigned holds; /* so many buffers are kept until further ones are full */
 	unsigned flags; /* of records */
-	int other; /* they are of a kind that nobody asked for */
+	int other; /* they are of a kind that was not asked for */
 	size_t dropped;
 	int enabled, forced; /* how often */
 };

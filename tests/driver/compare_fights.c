@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * compare_fights.c - CPU and GPU fight for pages of a block: who is served, who waits, what is pinned where?
+ * compare_fights.c - thrashing of a block between CPU and GPU: throttled processors, pinned pages, their locations
  *
  * A state is one event: a fault, with the copy that follows, pages that the density rule adds, a prefetch, new advice.
  * After each all decisions, thrashing pages, pins and the lapse must agree.

@@ -162,7 +162,7 @@ static unsigned n_free, victims[1 << 16], n_victims;
 static void mark_discarded(struct block *b)
 {
 #ifdef UVM_OLD_NO_DISCARD
-	(void)b; /* the driver has no such list, and nobody discards */
+	(void)b; /* the driver has no such list, and nothing is discarded here */
 #else
 	uvm_pmm_gpu_mark_root_chunk_discarded(PMM, b->state.chunks[0]);
 #endif

@@ -95,7 +95,7 @@ __global__ void nothing_kernel(uint32_t *at)
 		*at = 1;
 }
 
-/* Nobody launches it before its case does. */
+/* Not launched before its case. */
 __global__ void fresh_kernel(uint32_t *at)
 {
 	if (at)
@@ -544,7 +544,7 @@ int main(int argc, char **argv)
 		run_case(c->name, c->title, c->run, size_mib);
 	run_case("T7", "order of discards", discard_order, 0);
 	if (only)
-		run_case("hang", "a gate that nobody opens", hang, 0);
+		run_case("hang", "a gate that stays closed", hang, 0);
 	if (wanted("T9"))
 		printf("ok %d - T9: eviction by the driver # SKIP oversubscription is not allowed on a real GPU: "
 		       "it stays unproven\n", ++tap_.run);

@@ -42,7 +42,7 @@ static inline int64_t mode_block(uint64_t address)
 	return (int64_t)(address >> 21);
 }
 
-/* Tells a simulated device what is launched next, where nobody else does. */
+/* Tells a simulated device what is launched next, where nothing else does. */
 static inline void mode_announce(const struct mode &m, const struct op &o)
 {
 	static const struct um_standin_table *table = standin_table();

@@ -101,7 +101,7 @@ struct mode_expert : mode {
 
 		return i < place[tensor].position.size() && place[tensor].position[i] <= now;
 	}
-	/* Nobody reads its content any more. A promise about iterations counts only once the last one was seen. */
+	/* No op reads its content any more. A promise about iterations counts only once the last one was seen. */
 	bool dead(int tensor) const
 	{
 		size_t i = next_use(place[tensor], now);

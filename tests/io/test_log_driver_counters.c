@@ -276,7 +276,7 @@ static void by_hand(void)
 	ok(look(&h) == 0 && h.bytes == 5, "a part without an end gives no counters");
 	um_capture_fini(&h.capture);
 	put("{\"umlog\":1}\n" PART "{\"um\":\"h2d\",\"at_ns\":1,\"address\":1,\"bytes\":5}\n" END);
-	ok(look(&h) == 0 && !h.n && h.capture.missing.n == 3, "nobody was asked to count: nothing");
+	ok(look(&h) == 0 && !h.n && h.capture.missing.n == 3, "without a counter nothing is read");
 	um_capture_fini(&h.capture);
 	put(HEAD "{\"sums\":[3,9],\"begin_ns\":30,\"end_ns\":90,\"shortest_ns\":1,\"longest_ns\":2,"
 		 "\"counted_h2d_bytes\":77,\"counted_cpu_faults\":5}\n");

@@ -196,7 +196,7 @@ static void taking_turns(void)
 	world_fini(&w);
 }
 
-/* Nobody asked about the iteration in between: what was two iterations ago says nothing. */
+/* The iteration in between was not compared: what was two iterations ago says nothing. */
 static void one_missed(void)
 {
 	struct world w;
@@ -240,7 +240,7 @@ static void the_end(void)
 	world_iter(&w);
 	sound(&w, "the end");
 	lives(named(&w, "p"), -1, 1, "what is freed for good");
-	is_u64(named(&w, "p")->bound.v, 0, "nobody plays its part next");
+	is_u64(named(&w, "p")->bound.v, 0, "no tensor takes its part next");
 	ok(named(&w, "p")->flags & UM_SLOT_GUESSED, "the promise is a guess until more is known");
 	is_int(w.changed, 1, "the schedule is another");
 	world_fini(&w);
@@ -269,7 +269,7 @@ static void ring_at_the_end(void)
 	is_int(w.changed, 0, "the schedule stays");
 	born = &w.sched.slots.at[w.sched.births.at[0]];
 	lives(born, 1, 2, "the young one is there at the end, and not all the time");
-	is_int(born->carry, UM_NO_SLOT, "nobody was the young one before");
+	is_int(born->carry, UM_NO_SLOT, "the young one had no predecessor");
 	is_int(w.sched.slots.at[0].carry, index_of(&w, born), "it becomes the middle one");
 	lives(&w.sched.slots.at[1], -1, 2, "the old one is freed after the last op");
 	world_fini(&w);

@@ -196,7 +196,7 @@ int main(void)
 	um_registry_fini(&p.registry);
 	after = live();
 	is_int(after, before, "every allocation is given back");
-	ok(!p.wrong, "nobody says anything but that memory ran out, nor puts out half a schedule");
+	ok(!p.wrong, "every failure says that memory ran out, and none leaves half a schedule");
 	/* the last mark compares steps 7 and 6, and what is born in 5 is freed in 6: what failed earlier is
 	 * forgotten */
 	ok(known || p.failed > STEPS - 4, "unless memory ran out just now the last iterations are known");

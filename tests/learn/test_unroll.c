@@ -88,7 +88,7 @@ static void test_whether(void)
 	slot(-1, -1, 0, ODD);
 	slot(-1, -1, 1, ODD);
 	op(0, 1);
-	is_u64(um_unroll_iterations(&one), 1, "nobody takes turns");
+	is_u64(um_unroll_iterations(&one), 1, "no slots take turns");
 	begin();
 	slot(-1, -1, 1, 2 * UM_BLOCK_BYTES);
 	slot(-1, -1, 0, 4 * UM_BLOCK_BYTES);

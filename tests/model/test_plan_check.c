@@ -303,7 +303,7 @@ static void swap(void)
 	p.hints.at[0].after = -1;
 	refused("slot 0", "and must not be thrown away under its other name");
 	p.sched.slots.at[0].carry = 0;
-	refused("slot 1 cannot carry", "nobody is two");
+	refused("slot 1 cannot carry", "because slot 0 carries it");
 }
 
 static void dead_content(void)
@@ -329,7 +329,7 @@ static void dead_content(void)
 	p.sched.uses.at[0].dead_after = 0;
 	p.sched.uses.at[0].access = UM_WRITE;
 	p.sched.uses.at[0].bytes = 60;
-	is_int(check(), 0, "written in part: nobody reads the rest");
+	is_int(check(), 0, "written in part: no op reads the rest");
 	fx_op(&p.sched, "c", 10, "");
 	p.sched.ops.at[2].first_use = 0;
 	p.sched.ops.at[2].n_uses = 1;

@@ -17,7 +17,7 @@ ok "both take every plan for sound and agree on its time" replay --predicted "$t
 # The replay itself must notice: a plan without its prefetches, one that claims to be faster.
 some=$(grep -l '"kind":"evict"' "$tmp"/*.umplan | head -n 1)
 grep -v '"kind":"prefetch"' "$some" >"$tmp/absent.umplan"
-fails 1 "bytes that nobody brings are seen" replay "$tmp/absent.umplan"
+fails 1 "bytes that no prefetch brings are seen" replay "$tmp/absent.umplan"
 sed 's/"predicted_ns":/"predicted_ns":1/' "$some" >"$tmp/slow.umplan"
 fails 1 "a time that is wrong is seen" replay --predicted "$tmp/slow.umplan"
 tap_done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places: nobody lies on anybody while both are alive, settled places are kept, rooms are filled before new ones.
+ * Places: live slots do not overlap, settled places are kept, rooms are filled before new ones.
  */
 #include "plan/place.h"
 #include "fixture/plan_fixture.h"

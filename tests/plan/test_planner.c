@@ -431,7 +431,7 @@ static void freed_around(void)
 	fx_op(&s, "b", 100, "r0 w1");
 	fx_op(&s, "c", 100, "r0 w2");
 	is_int(build(&s, 3 * B), 0, "what is freed around the end");
-	is_u64(f.ns, 300, "is in nobody's way");
+	is_u64(f.ns, 300, "it delays no op");
 	is_int(count(UM_HINT_DISCARD) + count(UM_HINT_EVICT), 0,
 	       "memory that is freed around the end needs no discard or eviction");
 	um_schedule_fini(&s);

@@ -35,7 +35,7 @@ static void apart(void)
 	struct um_tensor *a, *b;
 
 	um_registry_init(&r);
-	is_str(at(&r, 5), "nobody", "an empty registry knows nobody");
+	is_str(at(&r, 5), "nobody", "an empty registry finds no tensor");
 	a = add(&r, 0x1000, 0x1000, "a");
 	b = add(&r, 0x2000, 0x10, "b");
 	is_str(at(&r, 0x0fff), "nobody", "the byte before is outside");
@@ -45,7 +45,7 @@ static void apart(void)
 	is_str(at(&r, 0x2010), "nobody", "the byte behind is outside");
 	is_u64(a->id.v, 1, "ids start at 1");
 	is_u64(b->id.v, 2, "ids count up");
-	ok(a->seen_generation == UINT64_MAX, "nobody has seen a new tensor");
+	ok(a->seen_generation == UINT64_MAX, "no generation has seen a new tensor");
 	is_int(um_registry_remove(&r, a), 0, "a tensor goes");
 	is_u64(a->id.v, 0, "the id of a removed tensor is cleared");
 	is_str(at(&r, 0x1800), "nobody", "a removed tensor is not found");

@@ -143,8 +143,8 @@ static void program(uint32_t access_of_other, uint64_t lets, uint64_t outs, uint
 	make_hint(&plan, UM_HINT_PREFETCH, 2, 2, 0, 3 * MIB2);
 	ok(um_compiled_plan_build(&plan, 3, &p) == 0, "%s: the plan compiles", name);
 	is_u64(p.read_mostly.n, 1, "%s: one run", name);
-	is_u64(p.read_mostly.n ? p.read_mostly.at[0].bytes / MIB2 : 0, blocks, "%s: of whole blocks that nobody writes",
-	       name);
+	is_u64(p.read_mostly.n ? p.read_mostly.at[0].bytes / MIB2 : 0, blocks,
+	       "%s: of whole blocks that are not written", name);
 	is_u64(count(&p, UM_ACTION_DROP_CLEAN), lets, "%s: they leave without a copy", name);
 	is_u64(count(&p, UM_ACTION_EVICT), outs, "%s: the others use one", name);
 	is_u64(p.over, 0, "%s: there is always room", name);

@@ -104,7 +104,7 @@ int main(void)
 	um_cursor_begin(&c);
 	is_u64(c.slots[0].id.v, b.id.v, "slots that swap are bound to each other's tensor");
 	is_u64(c.slots[1].addr, a.addr, "the slot has its new address");
-	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is nobody");
+	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is unbound");
 	ok(known(&c, &b, 2), "the swapped tensor is known in its slot");
 	is_int(op(&c, "x", &b, UM_READ), 0, "the swapped use fits the schedule");
 	is_u64(c.rebound, 0, "no slot was substituted");

@@ -150,7 +150,7 @@ static void moved(void)
 
 	scene_open(&s, &host);
 	lie(&s.cursor, 0, 64 * MIB2 + MIB2 / 2);
-	lie(&s.cursor, 1, UINT64_MAX); /* nobody */
+	lie(&s.cursor, 1, UINT64_MAX); /* no tensor */
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
 	um_executor_op(s.ex, 0, 0, &s.cursor);
 	um_executor_op(s.ex, 1, 0, &s.cursor);

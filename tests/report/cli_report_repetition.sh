@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# umadvise report where nobody says what iterations are: found by repetition, they are the true ones, of which the
+# umadvise report without marks of iterations: found by repetition, they are the true ones, of which the
 # same recording still has the marks; and found in the program's own ranges.
 . "${top_srcdir:=.}/tests/tap.sh"
 

@@ -148,14 +148,14 @@ static void log_line(void *user, const char *line)
 		truth.moving = block_of(place);
 		truth.to_device = what[8] == 'h';
 		if (!truth.moving || !truth.reported)
-			tap_bail("a move that nobody told");
+			tap_bail("a move that was not told");
 		truth.before = *truth.moving;
 	}
 	if (strncmp(what, "fault ", 6) == 0) {
 		unsigned i = truth.n_faulting++;
 
 		if (i == 8)
-			tap_bail("faults that nobody told");
+			tap_bail("faults that were not told");
 		truth.faulting[i] = block_of(what + 6);
 		sscanf(strchr(what + 6, ' '), "%x %x", &truth.faulted[i], &truth.each[i]);
 	}

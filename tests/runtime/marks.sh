@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What the library marks for a profiler that is attached by NVTX: the same that its own log has, and `umadvise report`
-# finds it in an export; UMADVISE_NVTX; nothing where nobody listens.
+# finds it in an export; UMADVISE_NVTX; nothing without a listener.
 
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${NM:=nm}"
 . "$top_srcdir/tests/tap.sh"

@@ -20,7 +20,7 @@
 #define PATIENCE_S 60
 #ifdef REAL_THREADS
 #define TIMEOUT_MS 5000
-#define LONG_TIMEOUT ",timeout=40000" /* what waits for the host is no deadlock */
+#define LONG_TIMEOUT ",timeout=40000" /* longer than a stream waits for the host: that is no deadlock */
 #else
 #define TIMEOUT_MS 0
 #define LONG_TIMEOUT

@@ -62,7 +62,7 @@ struct way {
 	int elsewhere; /* on the other stream */
 	int thread; /* from a thread of its own */
 	int twice; /* its first range is named twice */
-	int unknown; /* and one of nobody's memory */
+	int unknown; /* and one of unknown memory */
 	int half; /* it looks a little up in its first range */
 	int relaunch;
 	const char *name;

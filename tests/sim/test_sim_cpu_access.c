@@ -130,7 +130,7 @@ static void test_readback(void)
 	memset((char *)p, 3, 3 * BLOCK);
 	kernel((char *)p, 3 * BLOCK, UM_READ);
 	IS_TALLY(since(), 18, 18, 3 * BLOCK, 0, "three blocks go");
-	is_u64(since().cpu_faults, 0, "nobody touched anything since");
+	is_u64(since().cpu_faults, 0, "nothing was touched since");
 	c = p[7 * KIB64 + 17];
 	IS_TALLY(since(), 1, 0, 0, KIB64, "a byte is read back");
 	is_int(c, 3, "the CPU reads what was written");

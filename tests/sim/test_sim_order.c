@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of streams that nobody asked for: the default stream's, and that of threads.
+ * Implicit order of streams: of the default stream, and of threads.
  */
 #include "sim/state.h"
 #include "tap.h"
@@ -48,7 +48,7 @@ static void default_stream(void)
 	run(a, 2);
 	run(alone, 4);
 	run(b, 7);
-	is_u64(end(alone), 4, "a non-blocking stream waits for nobody");
+	is_u64(end(alone), 4, "a non-blocking stream waits for no other");
 	is_u64(end(a), 8, "a blocking one for the default stream, which waits for all blocking ones");
 	is_u64(end(b), 13, "other streams do not wait");
 	run(a, 1);

@@ -204,7 +204,7 @@ static void deadlocks(void)
 	api->cudaEventRecord(gpu, e, a);
 	api->cudaStreamWaitEvent(gpu, b, e, 0);
 	run(b, MS);
-	is_int(um_sim_sync(gpu), UM_CUDA_LAUNCH_TIMEOUT, "a value that nobody writes: no waiting for all");
+	is_int(um_sim_sync(gpu), UM_CUDA_LAUNCH_TIMEOUT, "a value that is never written: waiting for all times out");
 	is_int(api->cudaStreamSynchronize(gpu, a), UM_CUDA_LAUNCH_TIMEOUT,
 	       "synchronizing a stream that cannot go on times out");
 	is_int(api->cudaStreamSynchronize(gpu, b), UM_CUDA_LAUNCH_TIMEOUT,
@@ -395,7 +395,7 @@ static void workers(void)
 	s.step[5].kind = UM_STEP_AGAIN;
 	api->worker_poke(gpu, &w);
 	api->worker_stop(gpu, &w);
-	is_u64(s.n, 7, "stopping lets it run until it is idle; an event not recorded holds nobody up");
+	is_u64(s.n, 7, "stopping lets it run until it is idle; an event not recorded delays nothing");
 	api->cudaEventDestroy(gpu, s.step[4].event);
 	api->cudaEventDestroy(gpu, e);
 

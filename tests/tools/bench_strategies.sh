@@ -118,7 +118,7 @@ fake() {
 }
 fails 2 "a play that fails is told of" fake --time-limit 5 --jobs 2
 table=$(cat "$tmp/f/strategies.md")
-like "$table" '^\| cg_laplace3d \| a \| 2 \| huge \| 0.000 \| 2.000 ' "a strategy that nobody here knows has its row"
+like "$table" '^\| cg_laplace3d \| a \| 2 \| huge \| 0.000 \| 2.000 ' "an unknown strategy has its row"
 like "$table" '^Bounds, the bound was cut short \(1\): cg_laplace3d on a 2x\.$' "what the tool says of a bound is told"
 like "$table" '^- nap, time limit \(1\): cg_laplace3d on a 2x: 5 s$' "a play that takes too long is named"
 like "$table" '^- new, failed \(1\): cg_laplace3d on a 2x: it broke$' "a failed run is reported with its message"

@@ -33,7 +33,7 @@ is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="looka
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="infinite" and
     r["steady_ns"] != r["in_core_ns"]])')" "[]" "infinite: a steady iteration takes what its ops take"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["peak_resident_bytes"] > r["budget_bytes"]])')" "[]" \
-	"nobody exceeds the budget"
+	"no strategy exceeds the budget"
 is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and r["steady_ns"] > min(
     run(r["trace"], "on-demand")["steady_ns"], run(r["trace"], "prefetch-on-use")["steady_ns"])])')" "[]" \
 	"lookahead: never slower than on-demand or prefetch-on-use"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors lie where they lay, in turns where they outlive each other, and nobody lies on another.
+ * Tensors lie where they lay, in turns where they outlive each other, and do not overlap.
  */
 #include "play/caching_alloc.h"
 

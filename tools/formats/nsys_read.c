@@ -209,7 +209,7 @@ static const char *kernel_name(const struct um_nsys_row *s)
 	return text ? text : "(no name)";
 }
 
-/* Nsight Systems writes a placeholder for an unknown name. It counts as no name. */
+/* Nsight Systems writes a text in parentheses or brackets for a name that it does not know. */
 static const char *known(const char *text)
 {
 	return !text || !*text || *text == '(' || *text == '[' ? NULL : text;
