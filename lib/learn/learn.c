@@ -218,6 +218,7 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct 
 		um_schedule_init(out);
 		return rc;
 	}
+	l->other = um_previous_iteration_other(&m->past, it);
 	*changed = replace_words(m);
 	was = m->past;
 	m->past = m->now;

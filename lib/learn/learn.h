@@ -21,6 +21,7 @@
 
 struct um_learner {
 	void *impl;
+	double other; /* share of the latest iteration's bytes in older tensors that the one before did not have */
 };
 
 int um_learner_init(struct um_learner *l); /* 0 or -ENOMEM */

@@ -50,3 +50,17 @@ uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struc
 		return UM_NO_NUMBER;
 	return p->entries.at[lo].number;
 }
+
+double um_previous_iteration_other(const struct um_previous_iteration *p, const struct um_iteration *it)
+{
+	uint64_t other = 0, all = 0;
+
+	for (size_t i = 0; i < it->tensors.n; i++) {
+		const struct um_iter_tensor *t = &it->tensors.at[i];
+
+		all += t->bytes;
+		if (t->birth == UM_NOWHERE && um_previous_iteration_find(p, t->id) == UM_NO_NUMBER)
+			other += t->bytes;
+	}
+	return all ? (double)other / (double)all : 0;
+}

@@ -30,4 +30,7 @@ int um_previous_iteration_fill(struct um_previous_iteration *p,
 /* The number that the tensor had; UM_NOBODY if it was not in that iteration. */
 uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id);
 
+/* Share of this iteration's bytes, 0 to 1, that are of older tensors which the previous iteration did not have. */
+double um_previous_iteration_other(const struct um_previous_iteration *p, const struct um_iteration *it);
+
 #endif

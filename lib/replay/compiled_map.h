@@ -134,6 +134,13 @@ void um_compiled_plan_dead_remove(struct um_compiled_plan_walk *b, struct um_com
 /* The dead block that is needed last; NULL if none. */
 struct um_compiled_plan_block *um_compiled_plan_dead_last(const struct um_compiled_plan_walk *b);
 
+/* One more block is resident. */
+static inline void um_compiled_plan_come(struct um_compiled_plan_walk *b)
+{
+	if (++b->resident > b->out->peak)
+		b->out->peak = b->resident;
+}
+
 /* For a complete walk: orders its actions and their waits into b->out. 0 or -ENOMEM. */
 int um_compiled_plan_order(struct um_compiled_plan_walk *b);
 

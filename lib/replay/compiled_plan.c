@@ -247,7 +247,7 @@ static void want(struct um_compiled_plan_walk *b, uint32_t slot, uint64_t off, u
 			while (b->resident + leaving_at(b, at) >= b->capacity && make_room(b))
 				continue;
 			b->out->over += b->resident >= b->capacity;
-			b->resident++;
+			um_compiled_plan_come(b);
 		}
 		discard_dead_on_host(b, bl, bl->since < at && !b->moves[slot] ? UM_NO_SLOT : slot);
 		emit(b, UM_ACTION_PREFETCH, at, slot, bl);
@@ -320,7 +320,7 @@ static void fault_in(struct um_compiled_plan_walk *b, struct um_compiled_plan_pa
 	bl->resident = 1;
 	bl->faults |= 2;
 	bl->dead_on_host = bl->fetch = 0;
-	b->resident++;
+	um_compiled_plan_come(b);
 	faults->blocks++;
 	faults->copied += (uint32_t)copied;
 }
@@ -412,7 +412,7 @@ static void prefetch_ahead(struct um_compiled_plan_walk *b)
 			b->err = -ENOMEM;
 		bl->resident = 1;
 		bl->unsure = x->stays;
-		b->resident++;
+		um_compiled_plan_come(b);
 		b->start_resident += (uint64_t)x->stays;
 	}
 }

@@ -98,6 +98,7 @@ struct um_compiled_plan {
 
 	uint32_t run_out; /* set before compilation, by um_compiled_plan_init or the caller: as UM_RUN_OUT */
 	uint64_t over; /* number of ins without room by this count: the driver will evict */
+	uint64_t peak; /* blocks that are resident at most, in all compiled iterations */
 	/* For a completely compiled plan: */
 	uint8_t *resident; /* by block: on the device when a steady iteration ends */
 	uint32_t *from; /* by block: the block whose memory it has in the next iteration; its own number unless tensors

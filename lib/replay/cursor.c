@@ -17,12 +17,18 @@ void um_cursor_fini(struct um_cursor *c)
 	free(c->slots);
 	free(c->next);
 	free(c->from);
+	free(c->used);
 	memset(c, 0, sizeof *c);
 }
 
 void um_cursor_drop(struct um_cursor *c)
 {
 	um_cursor_fini(c);
+}
+
+static uint32_t is_misplaced(const struct um_cursor_slot *s)
+{
+	return s->off && s->addr != UINT64_MAX;
 }
 
 /* Binds slot number `i` of `slots` to this tensor; it was not bound before. */
@@ -33,6 +39,7 @@ static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *s
 	slots[i].addr = addr;
 	slots[i].off = addr - c->sched->slots.at[i].place;
 	c->n_moved += slots[i].off != 0;
+	c->n_misplaced += is_misplaced(&slots[i]);
 	return &slots[i];
 }
 
@@ -40,6 +47,7 @@ static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *s
 static void rebind(struct um_cursor *c, size_t i, struct um_tensor_id id, uint64_t addr)
 {
 	c->n_moved -= c->slots[i].off != 0;
+	c->n_misplaced -= is_misplaced(&c->slots[i]);
 	bind(c, c->slots, i, id, addr)->used = c->serial;
 }
 
@@ -49,8 +57,10 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	struct um_cursor_slot *slots = calloc(n, sizeof *slots);
 	struct um_cursor_slot *next = calloc(n, sizeof *next);
 	uint32_t *from = malloc(n * sizeof *from);
+	unsigned char *used = calloc(n, 1);
 
-	if (!slots || !next || !from) {
+	if (!slots || !next || !from || !used) {
+		free(used);
 		free(slots);
 		free(next);
 		free(from);
@@ -61,6 +71,11 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	c->slots = slots;
 	c->next = next;
 	c->from = from;
+	c->used = used;
+	for (size_t i = 0; i < sched->uses.n; i++)
+		used[sched->uses.at[i].slot] = 1;
+	for (size_t i = 0; i < sched->slots.n; i++)
+		c->bytes += used[i] ? sched->slots.at[i].bytes : 0;
 	for (size_t i = 0; i < n; i++)
 		from[i] = UM_NO_SLOT;
 	for (size_t i = 0; i < sched->slots.n; i++)
@@ -85,7 +100,7 @@ int um_cursor_begin(struct um_cursor *c)
 		return 1;
 	whole = c->op == 0 || (c->on && c->op == sched->ops.n);
 	if (c->op || c->birth) {
-		c->n_moved = 0;
+		c->n_moved = c->n_misplaced = 0;
 		for (size_t i = 0; i < sched->slots.n; i++) {
 			uint32_t from = sched->slots.at[i].carry;
 			struct um_cursor_slot was = {.addr = UINT64_MAX};
@@ -100,6 +115,7 @@ int um_cursor_begin(struct um_cursor *c)
 		c->next = was;
 	}
 	c->serial++;
+	c->other_bytes = c->n_others = 0;
 	c->op = 0;
 	c->birth = 0;
 	c->on = 1;
@@ -132,6 +148,25 @@ int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 	return 0;
 }
 
+/* Was a used slot bound to this tensor, now or when the schedule was learned? */
+static int is_known(const struct um_cursor *c, struct um_tensor_id id)
+{
+	for (size_t i = 0; i < c->sched->slots.n; i++)
+		if (c->used[i] && (c->slots[i].id.v == id.v || c->sched->slots.at[i].bound.v == id.v))
+			return 1;
+	return 0;
+}
+
+/* A slot gets this tensor in place of the one that was expected. 1: too many of them are new to the schedule. */
+static int count_other(struct um_cursor *c, const struct um_tensor *t)
+{
+	if (!is_known(c, t->id)) {
+		c->other_bytes += t->bytes;
+		c->n_others++;
+	}
+	return c->n_others > 1 && c->other_bytes > c->bytes / UM_CURSOR_OTHER;
+}
+
 /* Is this use the one in the schedule? Binds the slot at its first use. A use of a part of adopted memory may be a
  * range of the whole in the schedule: then addresses decide. */
 static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um_sched_use *su)
@@ -148,6 +183,8 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 		return 1;
 	if (s->used == c->serial || u->off != su->off || !u->tensor ||
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
+		return 0;
+	if (s->id.v && count_other(c, u->tensor))
 		return 0;
 	rebind(c, su->slot, u->id, u->tensor->addr);
 	c->rebound++;

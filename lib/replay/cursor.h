@@ -8,14 +8,18 @@
  *
  * Births are compared by size and order, ops by name, stream and uses: every use must be of the tensor that its slot is
  * bound to. A slot used for the first time may have another tensor of the same size (buffers that swap, a replaced
- * tensor): it is rebound, which is counted but is no divergence. Frees are not compared. Op path: O(uses), no
- * allocation. Not thread-safe: the caller holds the context's lock.
+ * tensor): it is rebound, which is counted but is no divergence. Several tensors with many bytes that are new to the
+ * schedule are a divergence: the program chooses them in each iteration (expert weights, samples). Frees are not
+ * compared. Op path: O(uses), where a slot is rebound O(slots); no allocation. Not thread-safe: the caller holds the
+ * context's lock.
  */
 #ifndef UM_REPLAY_CURSOR_H
 #define UM_REPLAY_CURSOR_H
 
 #include "model/schedule.h"
 #include "model/tensor.h"
+
+#define UM_CURSOR_OTHER 8 /* at most this share of a schedule's bytes may be of tensors that it does not know */
 
 struct um_cursor_slot {
 	struct um_tensor_id id; /* 0: unbound */
@@ -28,12 +32,17 @@ struct um_cursor {
 	const struct um_schedule *sched; /* NULL: no schedule */
 	struct um_cursor_slot *slots; /* this iteration's */
 	struct um_cursor_slot *next; /* scratch for the next iteration */
+	unsigned char *used; /* by slot: an op of the schedule uses it */
 	uint32_t *from; /* by slot: another slot that its tensor had before (carry backwards), or UM_NO_SLOT */
 	uint32_t op; /* the next op */
 	uint32_t birth; /* the next birth */
 	uint32_t serial; /* of the iteration */
 	uint32_t n_moved; /* slots whose tensor is not at its planned place, or not born */
+	uint32_t n_misplaced; /* of these, slots with a tensor */
 	uint64_t rebound; /* slots that had another tensor than expected */
+	uint64_t other_bytes; /* of this iteration's tensors that no used slot was bound to */
+	uint32_t n_others; /* the number of these tensors */
+	uint64_t bytes; /* of all used slots */
 	int on; /* following */
 };
 

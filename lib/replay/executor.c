@@ -338,9 +338,14 @@ static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t
 		um_executor_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), streams, &streams, UM_LATER_OPS_WAIT);
 }
 
-/* Evicts every block in use that is not to stay, in runs of one kind; only dead ones, if there is room for the rest. */
+static int may_reside(const struct um_executor *ex, uint64_t addr)
+{
+	return !ex->host.may_reside || ex->host.may_reside(ex->host.user, addr);
+}
+
+/* Evicts the resident blocks in use that are not to stay, in runs of one kind; `*room` more live ones may stay. */
 static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t n_keep,
-			    const struct um_executor_range *used, int only_dead)
+			    const struct um_executor_range *used, uint64_t *room)
 {
 	uint64_t run = 0, bytes = 0;
 	enum um_action_kind run_kind = UM_ACTION_EVICT;
@@ -348,9 +353,13 @@ static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
-		int stays = (only_dead && !dead) || (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr));
+		int stays = (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr)) || !may_reside(ex, a);
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
+		if (!stays && !dead && *room) {
+			stays = 1;
+			--*room;
+		}
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			evict_run(ex, run_kind, run, bytes);
 			bytes = 0;
@@ -458,8 +467,8 @@ static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, 
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
+	uint64_t in_use = 0, all = UINT64_MAX, room = capacity_blocks > p->peak ? capacity_blocks - p->peak : 0;
 	struct um_kept kept = {0};
-	uint64_t in_use = 0;
 	int err;
 
 	if (um_executor_too_many_streams(ex))
@@ -485,9 +494,9 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
 	for (size_t i = 0; i < n_used && (i || !um_executor_mark_streams(ex, um_executor_streams(ex))); i++) {
 		if (in_use > capacity_blocks)
-			evict_unplanned(ex, kept.at, kept.n, &used[i], 0);
+			evict_unplanned(ex, kept.at, kept.n, &used[i], &room);
 		else
-			evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], 1);
+			evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], &all);
 	}
 	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
@@ -499,10 +508,11 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 {
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
+	uint64_t all = UINT64_MAX;
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	for (size_t i = 0; i < n && (i || !um_executor_mark_streams(ex, um_executor_streams(ex))); i++)
-		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], 1);
+		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], &all);
 	begin_counts(ex, ex->turn + 1);
 }
 

@@ -249,6 +249,7 @@ static void note_sparse(struct um_horizon *h, const struct um_use *u)
 	uint64_t addr = u->tensor->addr + u->off;
 	struct um_horizon_sparse *s = h->sparse, *end = s + h->n_sparse;
 
+	h->partial = 1;
 	while (s < end && (s->addr != addr || s->bytes != u->bytes))
 		s++;
 	if (s == end && h->n_sparse == UM_HORIZON_SPARSE)
@@ -508,6 +509,7 @@ static int request_all(struct um_horizon *h, unsigned stream, const struct um_us
 	if (last.at > h->clock)
 		h->clock = last.at;
 	if (share < 1) {
+		h->partial = 1;
 		um_horizon_forget(h); /* its page faults evict blocks that are not known here */
 		return 0;
 	}

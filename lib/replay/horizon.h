@@ -54,6 +54,7 @@ struct um_horizon {
 	struct um_horizon_sparse sparse[UM_HORIZON_SPARSE];
 	uint32_t n_sparse;
 	uint64_t reserve; /* blocks that are left to them */
+	int partial; /* page faults of announced ops made blocks resident that are not in the table */
 	uint64_t n_births; /* blocks for tensors that are probably born until the op `scanned` */
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
@@ -91,6 +92,12 @@ void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint
 static inline int um_horizon_knows(const struct um_horizon *h)
 {
 	return h->blocks.n_live || h->blocks.n_dead;
+}
+/* 0: certainly not, as far as ops were announced. */
+static inline int um_horizon_may_reside(const struct um_horizon *h, uint64_t addr)
+{
+	return !um_horizon_knows(h) || h->partial ||
+	       um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, addr));
 }
 
 /* It is not known any more what is resident. */

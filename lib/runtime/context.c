@@ -40,6 +40,13 @@ static unsigned users(void *user, uint64_t addr, uint64_t bytes)
 	return um_discard_users(&guard, addr, bytes);
 }
 
+static int may_reside(void *user, uint64_t addr)
+{
+	const struct umadv *adv = user;
+
+	return adv->op.beside_plan || um_horizon_may_reside(&adv->horizon, addr);
+}
+
 /* Makes a hint call of prefetch-on-use, on_use.h. */
 static void issue_hint(void *user, enum um_action_kind kind, uint64_t addr, uint64_t bytes, um_stream stream)
 {
@@ -109,6 +116,7 @@ static int open_hints(struct umadv *adv)
 {
 	const struct um_chosen_device *d = &adv->device;
 	struct um_executor_host host = {.may_discard = may_discard,
+					.may_reside = may_reside,
 					.users = users,
 					.clip = clip,
 					.user = adv,

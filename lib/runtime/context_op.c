@@ -174,6 +174,7 @@ static void stop_looking(struct umadv *adv)
 	if (!um_horizon_knows(&adv->horizon))
 		return;
 	um_executor_cancel(adv->replan.executor);
+	adv->horizon.partial = 1;
 	um_horizon_forget(&adv->horizon);
 	um_on_use_forget(&adv->on_use);
 }
@@ -224,7 +225,7 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_context_leave(adv);
 	um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
 	adv->op.beside_plan = 1;
-	adv->op.prefetches = adv->replan.begins; /* tensors may be at other addresses than planned */
+	adv->op.prefetches = adv->replan.begins && c->n_misplaced;
 }
 
 /* The program's CPU code is about to use the ranges, after the library's discards of them. */

@@ -363,6 +363,13 @@ void um_replan_time(struct um_replan *r, um_stream stream)
 	um_plan_clock_record(&r->clock, stream, &counts);
 }
 
+/* The ops and sizes are those of the previous iteration, and so are the tensors: a program may choose others each time,
+ * which no plan knows in advance. */
+static int is_repeated(const struct um_replan *r, const struct um_iteration *last)
+{
+	return last->signature == r->last_signature && r->learner.other <= 1.0 / UM_CURSOR_OTHER;
+}
+
 int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
@@ -377,7 +384,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	check_clock(r, 0);
 	um_schedule_init(&s);
 	l.err = um_learner_feed(&r->learner, last, &s, &l.changed);
-	r->repetitions = last->signature == r->last_signature ? r->repetitions + 1 : 0;
+	r->repetitions = is_repeated(r, last) ? r->repetitions + 1 : 0;
 	l.repeated = r->repetitions > r->wrong_plans;
 	r->last_signature = last->signature;
 	if (l.err == -ENOMEM)

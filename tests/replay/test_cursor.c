@@ -32,7 +32,8 @@ int main(void)
 	struct um_plan p;
 	struct um_cursor c;
 	struct um_tensor a = tensor(1, 4096, 1024), b = tensor(2, 8192, 1024), born = tensor(3, 12288, 512),
-			 other = tensor(9, 77824, 1024), small = tensor(10, 90112, 100);
+			 other = tensor(9, 77824, 1024), small = tensor(10, 90112, 100),
+			 second = tensor(11, 102400, 1024), third = tensor(12, 114688, 1024);
 
 	um_plan_init(&p);
 	make_slot(&p, 4096, 1024, -1, -1);
@@ -91,6 +92,17 @@ int main(void)
 	op(&c, "y", &born, UM_WRITE);
 	op(&c, "z", &b, UM_UPDATE);
 	is_int(op(&c, "z", &b, UM_UPDATE), 1, "an op too many leaves it");
+	um_cursor_begin(&c);
+	is_int(op(&c, "x", &third, UM_READ), 0, "one new tensor is no divergence");
+	is_u64(c.n_misplaced, 1, "its slot is misplaced, the one yet to be born is not");
+	um_cursor_alloc(&c, &born);
+	op(&c, "y", &born, UM_WRITE);
+	is_int(op(&c, "z", &second, UM_UPDATE), 1, "a second one with many bytes is");
+	um_cursor_begin(&c);
+	op(&c, "x", &b, UM_READ);
+	um_cursor_alloc(&c, &born);
+	op(&c, "y", &born, UM_WRITE);
+	is_int(op(&c, "z", &a, UM_UPDATE), 0, "tensors of the schedule may swap");
 	um_cursor_fini(&c);
 
 	/* Two slots that swap every iteration. */

@@ -228,6 +228,40 @@ static void outside(void)
 	scene_close(&s);
 }
 
+static int resides_until(void *user, uint64_t addr)
+{
+	return addr < *(uint64_t *)user;
+}
+
+/* Blocks 4 and 5 are alive, the program does not use them, and only what lies before `end` may be on the device. With
+ * `room` for so many blocks more than the program needs. Returns the number of blocks evicted at once. */
+static uint64_t evicted_at_once(uint64_t end, uint64_t room)
+{
+	struct um_executor_host host = {
+		.may_discard = may_discard, .may_reside = resides_until, .streams = &streams, .user = &end};
+	struct um_executor_range used = {BASE, 6 * MIB2};
+	struct um_executor_counts n;
+	struct scene s;
+
+	scene_open(&s, &host);
+	allow = 0;
+	um_executor_adopt(s.ex, &s.program, s.program.peak + room, &used, 1, &s.cursor);
+	wait_for_calls(s.ex);
+	um_executor_counts(s.ex, &n);
+	allow = 1;
+	scene_close(&s);
+	return n.evict_bytes / MIB2;
+}
+
+static void stays(void)
+{
+	uint64_t n = evicted_at_once(UINT64_MAX, 0);
+
+	ok(n >= 2, "a program without room to spare evicts what it does not use (%llu blocks)", (unsigned long long)n);
+	is_u64(evicted_at_once(UINT64_MAX, 1), n - 1, "a block stays if the program leaves room for one");
+	is_u64(evicted_at_once(BASE + 5 * MIB2, 0), n - 1, "a block that is not on the device is not evicted");
+}
+
 /* Blocks 2 and 3 take turns beside 0 and 1, and the driver is left to evict them. `at[i]` asks of iteration i, in
  * blocks, what was asked for and what was taken home; in iteration `astray` and from then on slot 1 lies elsewhere,
  * before iteration `anew` the program was left. */
@@ -539,6 +573,7 @@ int main(void)
 	moved();
 	ends();
 	outside();
+	stays();
 	claims();
 	submitted();
 	guards();

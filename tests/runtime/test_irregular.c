@@ -2,7 +2,7 @@
  *
  * Programs whose iterations differ from each other, so that lookahead predicts ops instead of following a plan, beside
  * prefetch-on-use and the driver alone. Where the order of ops is regular and sizes vary, predictions gain time; where
- * tensors are chosen at random there is little to predict, and lookahead may not lose much.
+ * tensors are chosen at random, the choice of victims does.
  */
 #include "io/umtrace.h"
 #include "play/player.h"
@@ -232,9 +232,9 @@ int main(void)
 		void (*write)(void);
 		double most, gain; /* gain: geometric mean of the times of prefetch-on-use by those of lookahead */
 	} programs[] = {
-		{"routing", routing, 1.04, 0.98},     {"sampling", sampling, 1.05, 0.98},
+		{"routing", routing, 1, 1.15},	      {"sampling", sampling, 1, 1.15},
 		{"growing", growing, 1, 1.05},	      {"buckets", buckets, 1, 1.06},
-		{"alternating", alternating, 1, 1.1}, {"random access", random_access, 1.12, 0.95},
+		{"alternating", alternating, 1, 1.1}, {"random access", random_access, 1, 1.15},
 	};
 
 	for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
