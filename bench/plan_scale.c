@@ -44,7 +44,7 @@ static void op(struct um_schedule *s, const struct um_profile *profile, const ch
 {
 	struct um_cost cost = {.bytes = moved};
 
-	fx_op(s, name, um_profile_op_ns(profile, &cost), uses);
+	fx_op(s, name, um_profile_op_ns(profile, &cost, cost.bytes), uses);
 }
 
 struct layer {

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	if (fx_trace(&s, argv[1]))
 		return 1;
 	for (size_t i = 0; i < s.ops.n; i++)
-		s.ops.at[i].ns = um_profile_op_ns(&profile, &s.ops.at[i].cost);
+		s.ops.at[i].ns = um_profile_op_ns(&profile, &s.ops.at[i].cost, um_sched_touched(&s, &s.ops.at[i]));
 	for (int i = 3; i < argc; i++)
 		line(argv[1], &s, &profile, atof(argv[i]));
 	um_schedule_fini(&s);
