@@ -40,6 +40,7 @@ static inline struct um_app_stream um_app_stream_of(um_stream handle)
 struct um_app_streams {
 	struct um_app_stream at[UM_APP_STREAMS]; /* UM_STREAM_NONE: the number is not in use */
 	uint64_t named[UM_APP_STREAMS + 1]; /* serial of the latest op; the last one: of all streams without a number */
+	uint64_t latest; /* serial of the latest op of all */
 	unsigned n; /* no number from here on is in use */
 	unsigned live; /* bit i: number i is in use */
 	int overflow; /* more streams have had ops at once than fit */

@@ -55,10 +55,8 @@ static int list_blocks(struct um_compiled_plan_walk *b, struct span *span, size_
 	if (!b->blocks || !b->dead)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->n_blocks; i++)
-		b->blocks[i] = (struct um_compiled_plan_block){.addr = b->out->blocks.at[i],
-							       .streams = UM_ACTION_ALL_STREAMS,
-							       .last_in = INT32_MIN,
-							       .last_out = INT32_MIN};
+		b->blocks[i] = (struct um_compiled_plan_block){
+			.addr = b->out->blocks.at[i], .last_in = INT32_MIN, .last_out = INT32_MIN};
 	return 0;
 }
 
@@ -164,27 +162,6 @@ uint32_t um_compiled_plan_next_touch(const struct um_compiled_plan_walk *b, cons
 	return lo < bl->n_touch ? t[lo] - at : t[0] + n - at;
 }
 
-/* Blocks of slots that rotate have had other slots in the iteration before. */
-void um_compiled_plan_streams(struct um_compiled_plan_walk *b)
-{
-	const struct um_schedule *s = &b->plan->sched;
-
-	for (uint32_t k = 0; k < b->n_blocks; k++)
-		b->blocks[k].streams = 0;
-	for (size_t i = 0; i < s->ops.n; i++)
-		for (uint32_t u = 0; u < s->ops.at[i].n_uses; u++) {
-			const struct um_sched_use *su = &s->uses.at[s->ops.at[i].first_use + u];
-			int32_t stream = s->ops.at[i].stream;
-			uint32_t from, to;
-			int bits = stream == UM_STREAM_CPU ? 0 : stream < 8 ? 1 << stream : UM_ACTION_ALL_STREAMS;
-
-			um_compiled_plan_parts(b, su->slot, su->off, su->bytes, &from, &to);
-			for (uint32_t k = from; k < to; k++)
-				b->blocks[b->parts[k].block].streams |=
-					(uint8_t)(b->moves[su->slot] ? UM_ACTION_ALL_STREAMS : bits);
-		}
-}
-
 static int list_deaths(struct um_compiled_plan_walk *b)
 {
 	const struct um_schedule *s = &b->plan->sched;
@@ -283,6 +260,31 @@ static int set_clock(struct um_compiled_plan_walk *b)
 	return 0;
 }
 
+static uint8_t streams_of(const struct um_sched_op *op)
+{
+	return op->stream == UM_STREAM_CPU ? 0 : op->stream < 8 ? (uint8_t)(1 << op->stream) : UM_ACTION_ALL_STREAMS;
+}
+
+/* Blocks of slots that rotate have had other slots in the iteration before. */
+static void find_streams(struct um_compiled_plan_walk *b)
+{
+	const struct um_schedule *s = &b->plan->sched;
+	uint8_t all = 0;
+
+	for (size_t i = 0; i < s->ops.n; i++)
+		all |= streams_of(&s->ops.at[i]);
+	for (size_t i = 0; i < s->ops.n; i++)
+		for (uint32_t u = 0; u < s->ops.at[i].n_uses; u++) {
+			const struct um_sched_use *su = &s->uses.at[s->ops.at[i].first_use + u];
+			uint8_t streams = b->moves[su->slot] ? all : streams_of(&s->ops.at[i]);
+			uint32_t from, to;
+
+			um_compiled_plan_parts(b, su->slot, su->off, su->bytes, &from, &to);
+			for (uint32_t k = from; k < to; k++)
+				b->blocks[b->parts[k].block].streams |= streams;
+		}
+}
+
 int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *plan)
 {
 	int err = add_twins(b, plan);
@@ -293,7 +295,11 @@ int um_compiled_plan_map(struct um_compiled_plan_walk *b, const struct um_plan *
 		err = list_touches(b);
 	if (!err)
 		err = set_clock(b);
-	return err ? err : list_deaths(b);
+	if (!err)
+		err = list_deaths(b);
+	if (!err)
+		find_streams(b);
+	return err;
 }
 
 size_t um_compiled_plan_find(const struct um_compiled_plan *p, uint64_t addr)

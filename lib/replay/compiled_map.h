@@ -27,7 +27,7 @@ struct um_compiled_plan_block {
 	int unsure; /* counted as resident, but not prefetched by an action */
 	int32_t last_in, last_out; /* numbers of its latest actions in their lanes; below zero: in the previous walk */
 	uint32_t since; /* dead: from this op of the walk on */
-	uint8_t streams; /* whose ops may use it: a bit each */
+	uint8_t streams; /* whose ops use it: a bit each */
 	int dead_on_host, fetch; /* evicted: the host has content that died there; content that will be prefetched */
 	uint32_t dead_at; /* resident without live parts: its position in the walk's heap + 1; else 0 */
 	uint32_t dead_slot; /* the slot by which to find the block: see um_action.slot */
@@ -102,10 +102,6 @@ void um_compiled_plan_unmap(struct um_compiled_plan_walk *b);
 
 /* After that: finds the blocks that are entirely read mostly, or host-resident, by the plan's advice. 0 or -ENOMEM. */
 int um_compiled_plan_advice(struct um_compiled_plan_walk *b);
-
-/* Before the steady walk: only the streams of the schedule's ops use the blocks. Before that, others of ops from before
- * the plan may. */
-void um_compiled_plan_streams(struct um_compiled_plan_walk *b);
 
 /* The slot, or its twin, before op `at`. */
 uint32_t um_compiled_plan_slot_at(const struct um_compiled_plan_walk *b, uint32_t slot, uint32_t at);

@@ -576,8 +576,6 @@ static int build(const struct um_plan *plan, uint64_t capacity_blocks, int first
 	for (int i = first; i <= UM_COMPILED_PLAN_STEADY && !err; i++) {
 		if (i > first)
 			next_walk(&b);
-		if (i == UM_COMPILED_PLAN_STEADY)
-			um_compiled_plan_streams(&b);
 		err = b.err ? b.err : build_iteration(&b, &out->iterations[i], !i);
 	}
 	if (!err && !first)

@@ -8,8 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define CLEARED_ITERATIONS 2 /* misplaced tensors may be carried over from the first iteration, and die in the second */
-
 int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct um_executor_host *host)
 {
 	struct um_executor *ex;
@@ -41,7 +39,7 @@ free_executor:
 	return err;
 }
 
-static void forget_targets(struct um_executor *ex)
+void um_executor_forget_targets(struct um_executor *ex)
 {
 	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY; i++) {
 		free(ex->targets[i]);
@@ -63,7 +61,7 @@ int um_executor_close(struct um_executor *ex)
 		return err;
 	um_advice_state_fini(&ex->read_mostly);
 	um_advice_state_fini(&ex->host_resident);
-	forget_targets(ex);
+	um_executor_forget_targets(ex);
 	free(ex);
 	return 0;
 }
@@ -75,11 +73,33 @@ _Static_assert(UM_EXECUTOR_STREAMS == UM_LANES_STREAMS, "the lanes distinguish a
 void um_executor_forget_stream(struct um_executor *ex, unsigned i)
 {
 	um_lanes_forget_stream(&ex->lanes, i);
+	if (i < UM_LANES_STREAMS)
+		ex->marked_at[i] = 0;
 }
 
 int um_executor_too_many_streams(const struct um_executor *ex)
 {
 	return ex->host.streams->overflow || ex->host.streams->n > UM_LANES_STREAMS;
+}
+
+int um_executor_mark_streams(struct um_executor *ex, unsigned which)
+{
+	if (um_lanes_mark(&ex->lanes, ex->host.streams->at, which))
+		return -EAGAIN;
+	for (unsigned i = 0; which >> i; i++)
+		if (which >> i & 1)
+			ex->marked_at[i] = ex->host.streams->latest;
+	return 0;
+}
+
+unsigned um_executor_used_since(const struct um_executor *ex, unsigned which)
+{
+	unsigned used = 0;
+
+	for (unsigned i = 0; which >> i; i++)
+		if (which >> i & 1 && ex->host.streams->named[i] >= ex->marked_at[i])
+			used |= 1u << i;
+	return used;
 }
 
 int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked)
@@ -92,8 +112,7 @@ int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *m
 	return 0;
 }
 
-/* The streams whose ops a discard comes after. */
-static unsigned users_of(const struct um_executor *ex, struct um_executor_range r)
+unsigned um_executor_users(const struct um_executor *ex, struct um_executor_range r)
 {
 	unsigned streams = um_executor_streams(ex);
 
@@ -118,7 +137,7 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
 		ex->kept_bytes += r.bytes;
 	}
 	if (may)
-		streams |= users_of(ex, r);
+		streams |= um_executor_users(ex, r);
 	if (may && um_executor_mark_missing(ex, streams, marked))
 		return -EAGAIN;
 	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait, streams);
@@ -179,7 +198,7 @@ static int is_rotated(const struct um_action *a, const struct um_cursor *c)
 				     (now - c->sched->slots.at[a->slot].place) % UM_BLOCK_BYTES == 0);
 }
 
-static struct um_executor_range locate(const struct um_action *a, const struct um_cursor *c)
+struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c)
 {
 	if (is_moved(a, c))
 		return locate_moved(a, &c->sched->slots.at[a->slot],
@@ -191,32 +210,6 @@ static struct um_executor_range locate(const struct um_action *a, const struct u
 static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
 {
 	return base + (uint32_t)(count > least ? count : least);
-}
-
-/* Begins an iteration. In the first one no count refers to the previous iteration; after one that differs from the
- * steady one, ops wait for all of its actions. */
-static void begin_counts(struct um_executor *ex, uint64_t turn)
-{
-	const struct um_compiled_plan *p = ex->program;
-	uint64_t was = turn > UM_COMPILED_PLAN_STEADY ? UM_COMPILED_PLAN_STEADY : turn ? turn - 1 : 0;
-	const struct um_compiled_iteration *before = &p->iterations[was];
-	int first = turn == UM_COMPILED_PLAN_STEADY, none = turn == 0 || (first && !p->settled);
-
-	ex->turn = turn;
-	if (turn <= UM_COMPILED_PLAN_STEADY) {
-		ex->can_refresh = p->driver_evicts && ex->inside;
-		ex->driver_evicts = 0;
-	} else if (turn == UM_COMPILED_PLAN_STEADY + 1) {
-		ex->driver_evicts = ex->can_refresh;
-	}
-	/* in the first steady iteration the previous one was numbered without refreshes */
-	ex->gate_least = first && p->driver_evicts ? 0 : INT32_MIN;
-	ex->iteration = &p->iterations[turn < UM_COMPILED_PLAN_STEADY ? turn : UM_COMPILED_PLAN_STEADY];
-	ex->in_least = none || (first && p->driver_evicts) ? 0 : -(int32_t)before->n_in;
-	ex->out_least = none ? 0 : -(int32_t)before->n_out;
-	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
-	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
-	um_lanes_update_drops(&ex->lanes);
 }
 
 /* Announces the next request to the listener. */
@@ -237,6 +230,7 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 	struct um_lanes *l = &ex->lanes;
 	enum um_executor_waits waits;
 	uint32_t wait;
+	int out;
 
 	if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
 		bytes = 0;
@@ -244,31 +238,33 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 		return um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
 				   ex->drop_base + a->drops);
 	streams &= um_executor_streams(ex);
-	if (um_executor_mark_missing(ex, streams, marked))
+	out = a->kind == UM_ACTION_EVICT || a->kind == UM_ACTION_LEAVE_TO_DRIVER;
+	if (um_executor_mark_missing(ex, out ? um_executor_used_since(ex, streams) : streams, marked))
 		return -EAGAIN;
 	wait = number(a->room, ex->in_base, ex->in_least);
-	if (a->kind == UM_ACTION_EVICT || (a->kind == UM_ACTION_LEAVE_TO_DRIVER && !ex->driver_evicts))
-		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_EVICT, addr, bytes, wait, streams);
-	if (a->kind == UM_ACTION_LEAVE_TO_DRIVER)
-		return um_lanes_evict(l, UM_LANE_OUT, UM_ACTION_LEAVE_TO_DRIVER, addr, bytes, wait, streams);
+	if (out)
+		return um_lanes_evict(l, UM_LANE_OUT, ex->driver_evicts ? a->kind : UM_ACTION_EVICT, addr, bytes, wait,
+				      streams);
 	/* no op waits for memory without a live tensor */
 	waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
 	return um_executor_drop(ex, a->kind, (struct um_executor_range){addr, bytes}, wait, streams, marked, waits);
 }
 
-/* Queues an action that may be elsewhere than planned, or that has a listener. Not inlined: it would take registers
- * from issue(). */
+/* Queues an action that may be elsewhere than planned, that is of a plan's first iterations, or that has a listener.
+ * Not inlined: it would take registers from issue(). */
 static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
 						 const struct um_cursor *cursor, unsigned *marked)
 {
 	struct um_executor_range r = {a->addr, a->bytes};
-	unsigned streams = is_moved(a, cursor) ? UM_ACTION_ALL_STREAMS : a->streams;
+	unsigned streams = a->streams;
 
 	if (!ex->inside || is_moved(a, cursor)) {
 		if (ex->can_refresh && !is_rotated(a, cursor))
 			ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
-		r = um_executor_clip(ex, locate(a, cursor));
+		r = um_executor_clip(ex, um_executor_locate(a, cursor));
 	}
+	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor))
+		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
 	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)(a - ex->iteration->actions.at)))
 		return -EAGAIN;
 	return put(ex, a, r.addr, r.bytes, streams, marked);
@@ -279,7 +275,8 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 {
 	const struct um_compiled_iteration *p = ex->iteration;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
-	int all = !ex->inside || ex->lanes.results.listener.report, some = all || cursor->n_moved;
+	int all = !ex->inside || ex->lanes.results.listener.report || ex->turn < UM_COMPILED_PLAN_STEADY;
+	int some = all || cursor->n_moved;
 	unsigned marked = 0;
 
 	for (; a < end; a++)
@@ -308,213 +305,7 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 	return 0;
 }
 
-/* --- adoption ----------------------------------------------------------------------------------------------------- */
-
-struct um_kept {
-	uint64_t *at;
-	size_t n, cap;
-};
-
-/* Of addresses, or of structs that begin with one. */
-static int cmp_addr(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void evict_run(struct um_executor *ex, enum um_action_kind kind, uint64_t addr, uint64_t bytes)
-{
-	unsigned streams = um_executor_streams(ex); /* all have a mark */
-	struct um_executor_range r;
-
-	if (!bytes || (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
-		return;
-	r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
-	ex->unpoked = 1;
-	if (kind == UM_ACTION_EVICT) /* where there is room */
-		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes), streams);
-	else
-		um_executor_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), streams, &streams, UM_LATER_OPS_WAIT);
-}
-
-static int may_reside(const struct um_executor *ex, uint64_t addr)
-{
-	return !ex->host.may_reside || ex->host.may_reside(ex->host.user, addr);
-}
-
-/* Evicts the resident blocks in use that are not to stay, in runs of one kind; `*room` more live ones may stay. */
-static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t n_keep,
-			    const struct um_executor_range *used, uint64_t *room)
-{
-	uint64_t run = 0, bytes = 0;
-	enum um_action_kind run_kind = UM_ACTION_EVICT;
-
-	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
-		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
-		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
-		int stays = (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr)) || !may_reside(ex, a);
-		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
-
-		if (!stays && !dead && *room) {
-			stays = 1;
-			--*room;
-		}
-		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
-			evict_run(ex, run_kind, run, bytes);
-			bytes = 0;
-		}
-		if (stays)
-			continue;
-		if (!bytes)
-			run = a;
-		run_kind = kind;
-		bytes += UM_BLOCK_BYTES;
-	}
-	evict_run(ex, run_kind, run, bytes);
-}
-
-static int add_kept(struct um_kept *kept, const struct um_action *a, const struct um_cursor *c)
-{
-	struct um_executor_range r = locate(a, c);
-
-	for (; r.bytes; r.addr += UM_BLOCK_BYTES, r.bytes -= UM_BLOCK_BYTES)
-		if (um_vec_push(kept, r.addr))
-			return -ENOMEM;
-	return 0;
-}
-
-/* Blocks that may stay for the first iteration, ascending: those that it needs at once, and others that may stay. */
-static int find_kept(const struct um_compiled_plan *p, const struct um_cursor *c, struct um_kept *kept)
-{
-	const struct um_action *a = p->iterations[0].actions.at, *end = a + p->iterations[0].actions.n;
-	int err = 0;
-
-	for (; a < end && a->at == 0 && !err; a++)
-		if (a->kind == UM_ACTION_PREFETCH && a->room <= 0)
-			err = add_kept(kept, a, c);
-	for (size_t i = 0; i < p->stays.n && !err; i++)
-		err = add_kept(kept, &p->stays.at[i], c);
-	if (kept->n)
-		qsort(kept->at, kept->n, sizeof *kept->at, cmp_addr);
-	return err;
-}
-
-/* Is all memory of the plan in allocations that exist as a whole, and stay? */
-static int is_inside(struct um_executor *ex, const struct um_compiled_plan *p)
-{
-	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->host.clip; i++)
-		for (size_t k = 0; k < p->iterations[i].actions.n; k++) {
-			const struct um_action *a = &p->iterations[i].actions.at[k];
-			struct um_executor_range r = {a->addr, a->bytes};
-
-			if (um_executor_clip(ex, r).bytes != r.bytes || !um_executor_is_whole(ex, r))
-				return 0;
-		}
-	return 1;
-}
-
-static void find_targets(struct um_executor *ex, const struct um_schedule *s)
-{
-	forget_targets(ex);
-	for (int i = 0; i <= UM_COMPILED_PLAN_STEADY && ex->lanes.results.listener.report; i++)
-		ex->targets[i] = um_hint_results_targets(ex->program, &ex->program->iterations[i], s);
-}
-
-/* Advises read-mostly runs inside our own memory: elsewhere the last block may contain other data. */
-static int set_mostly(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
-		      size_t n_used)
-{
-	UM_VEC(struct um_compiled_plan_run) runs = {0};
-	int err = 0;
-
-	for (size_t i = 0; i < p->read_mostly.n; i++) {
-		const struct um_compiled_plan_run *r = &p->read_mostly.at[i];
-
-		for (size_t k = 0; k < n_used && !err; k++) {
-			uint64_t lo = r->addr > used[k].addr ? r->addr : used[k].addr;
-			uint64_t hi = r->addr + r->bytes, end = used[k].addr + used[k].bytes;
-
-			hi = hi < end ? hi : end;
-			if (lo < hi)
-				err = um_vec_push(&runs, ((struct um_compiled_plan_run){lo, hi - lo}));
-		}
-	}
-	if (runs.n)
-		qsort(runs.at, runs.n, sizeof *runs.at, cmp_addr);
-	if (!err)
-		err = um_advice_state_set(&ex->read_mostly, ex->gpu, runs.at, runs.n);
-	um_vec_fini(&runs);
-	return err;
-}
-
-/* Without the advice, read-mostly blocks are evicted with a copy; host-resident ranges would never be prefetched. */
-static int set_advice(struct um_executor *ex, const struct um_compiled_plan *p, const struct um_executor_range *used,
-		      size_t n_used)
-{
-	int err;
-
-	if (!p->read_mostly.n && !p->host_resident.n && !ex->read_mostly.runs.n && !ex->host_resident.runs.n)
-		return 0;
-	if (um_lanes_drain(&ex->lanes)) /* an eviction of what is read mostly would leave a copy on the device */
-		return -EAGAIN;
-	err = set_mostly(ex, p, used, n_used);
-	if (!err)
-		err = um_advice_state_set(&ex->host_resident, ex->gpu, p->host_resident.at, p->host_resident.n);
-	return err ? err : ex->host_resident.runs.n < p->host_resident.n ? -ENOTSUP : 0;
-}
-
-int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
-		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
-{
-	uint64_t in_use = 0, all = UINT64_MAX, room = capacity_blocks > p->peak ? capacity_blocks - p->peak : 0;
-	struct um_kept kept = {0};
-	int err;
-
-	if (um_executor_too_many_streams(ex))
-		return -EAGAIN;
-	if (find_kept(p, cursor, &kept)) {
-		um_vec_fini(&kept);
-		return -ENOMEM;
-	}
-	if (ex->program)
-		um_executor_leave(ex);
-	err = set_advice(ex, p, used, n_used);
-	if (err) {
-		um_vec_fini(&kept);
-		return err;
-	}
-	ex->turn = 0;
-	ex->program = p;
-	ex->iteration = &p->iterations[0];
-	ex->lanes.source = UM_HINT_SCHEDULED;
-	ex->inside = is_inside(ex, p);
-	find_targets(ex, cursor->sched);
-	for (size_t i = 0; i < n_used; i++)
-		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	for (size_t i = 0; i < n_used && (i || !um_executor_mark_streams(ex, um_executor_streams(ex))); i++) {
-		if (in_use > capacity_blocks)
-			evict_unplanned(ex, kept.at, kept.n, &used[i], &room);
-		else
-			evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], &all);
-	}
-	um_vec_fini(&kept);
-	ex->in_base = um_lanes_in_queued(&ex->lanes);
-	begin_counts(ex, 0);
-	return 0;
-}
-
-void um_executor_begin(struct um_executor *ex, const struct um_executor_range *used, size_t n_used)
-{
-	const struct um_compiled_plan *p = ex->program;
-	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
-	uint64_t all = UINT64_MAX;
-
-	ex->in_base = um_lanes_in_queued(&ex->lanes);
-	for (size_t i = 0; i < n && (i || !um_executor_mark_streams(ex, um_executor_streams(ex))); i++)
-		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], &all);
-	begin_counts(ex, ex->turn + 1);
-}
+/* --- end, changes of memory ---------------------------------------------------------------------------------- */
 
 void um_executor_end(struct um_executor *ex)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * executor_state.h - the executor, for the files that it consists of: executor.c carries out plans, executor_direct.c
- * the requests of the horizon, executor_wait.c the waits of ops; executor_counts.c has its counters
+ * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor.c carries
+ * them out, executor_direct.c the requests of the horizon, executor_wait.c the waits of ops; executor_counts.c has its
+ * counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H
@@ -31,6 +32,7 @@ struct um_executor {
 	struct um_lanes_need need; /* of the op at hand */
 	unsigned stream; /* its stream, by number */
 	int unpoked; /* requests were queued, and the workers do not know */
+	uint64_t marked_at[UM_LANES_STREAMS]; /* the program's latest op at the stream's latest mark */
 	uint64_t number; /* of the current op, if there is a listener */
 	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
 };
@@ -41,10 +43,8 @@ static inline unsigned um_executor_streams(const struct um_executor *ex)
 	return ex->host.streams->live & ((1u << UM_LANES_STREAMS) - 1);
 }
 
-static inline int um_executor_mark_streams(struct um_executor *ex, unsigned which)
-{
-	return um_lanes_mark(&ex->lanes, ex->host.streams->at, which);
-}
+/* Marks after the ops that these streams have been given so far. 0 or -EAGAIN. */
+int um_executor_mark_streams(struct um_executor *ex, unsigned which);
 
 static inline void um_executor_poke(struct um_executor *ex)
 {
@@ -76,6 +76,14 @@ static inline int um_executor_may_discard(struct um_executor *ex, uint64_t addr,
  * use the range: `*marked`, the streams with a mark after the ops launched so far. 0 or -EAGAIN. */
 int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
 		     unsigned streams, unsigned *marked, enum um_executor_waits waits);
+/* Those of the streams that have had an op since their latest mark. An eviction that copies may rely on an older mark:
+ * what the program has not announced may still use the memory, and fetches it again. */
+unsigned um_executor_used_since(const struct um_executor *ex, unsigned which);
+/* The streams whose ops use the range, or have used it. */
+unsigned um_executor_users(const struct um_executor *ex, struct um_executor_range r);
+/* Where the blocks of an action are now. */
+struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c);
+void um_executor_forget_targets(struct um_executor *ex);
 /* Marks the streams of `which` that are not in `*marked`. 0 or -EAGAIN. */
 int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked);
 

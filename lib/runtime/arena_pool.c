@@ -258,13 +258,28 @@ void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, 
 	a->waiting.at[a->waiting.n++] = w;
 }
 
-unsigned um_arena_pool_users(const struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
+/* All uses of pieces that were freed while there was one stream are complete: later streams need no order. */
+static void forget_reused(struct um_arena_pool *a)
+{
+	a->gpu->api->cudaEventDestroy(a->gpu, a->reused);
+	a->reused = NULL;
+}
+
+unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 {
 	unsigned users = 0;
 
 	for (const struct um_arena_pool_waiting *w = a->waiting.at; w < a->waiting.at + a->waiting.n; w++)
 		if (w->addr < addr + bytes && w->addr + w->bytes > addr)
 			users |= w->users;
+	if (a->reused) {
+		int code = a->gpu->api->cudaEventQuery(a->gpu, a->reused);
+
+		if (!code || is_complete(code))
+			forget_reused(a);
+	}
+	for (unsigned i = 0; a->reused && i < a->streams.n; i++)
+		users |= um_app_stream_same(a->streams.at[i], a->reused_on) ? 1u << i : 0;
 	return users;
 }
 
@@ -287,8 +302,7 @@ static int order_stream(struct um_arena_pool *a, um_stream stream)
 		if (code)
 			return code;
 	}
-	api->cudaEventDestroy(a->gpu, a->reused); /* complete: later streams need no order */
-	a->reused = NULL;
+	forget_reused(a);
 	return 0;
 }
 

@@ -61,9 +61,9 @@ int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t byt
 /* `users`: a bit for each stream whose ops used it. */
 void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users);
 
-/* The streams whose ops may still use freed pieces of the range: a bit each. Pieces that were freed while there was one
- * stream are not among them. Cost: O(pieces that are not free for reuse yet). */
-unsigned um_arena_pool_users(const struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
+/* The streams whose ops may still use freed pieces of the range: a bit each. A piece that was freed while there was one
+ * stream counts as one in each range. Cost: O(pieces that are not free for reuse yet). */
+unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
 /* Adds a region of at least `bytes` to a heap. 0 or -ENOMEM. */
 int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap);

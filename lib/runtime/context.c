@@ -17,7 +17,7 @@ static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor
 	um_tensors_clip(&adv->tensors, addr, bytes, whole);
 }
 
-static struct um_discard_guard guard_of(const struct umadv *adv)
+static struct um_discard_guard guard_of(struct umadv *adv)
 {
 	return (struct um_discard_guard){&adv->tensors.registry, &adv->tensors.pool, adv->op.uses, adv->op.n_uses,
 					 um_iterations_before(&adv->iterations)};
@@ -25,7 +25,7 @@ static struct um_discard_guard guard_of(const struct umadv *adv)
 
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	const struct umadv *adv = user;
+	struct umadv *adv = user;
 	const struct um_discard_guard guard = guard_of(adv);
 
 	if (um_pending_launches_use(&adv->pending, addr, bytes))

@@ -75,7 +75,7 @@ static inline unsigned find_stream(struct umadv *adv, um_stream stream)
 		i = add_stream(adv, stream);
 	else if (streams->at[i].id && streams->at[i].id != um_app_stream_id(adv->device.gpu, stream))
 		i = replace_stream(adv, stream, i);
-	streams->named[i] = adv->iterations.op_serial;
+	streams->named[i] = streams->latest = adv->iterations.op_serial;
 	return i;
 }
 

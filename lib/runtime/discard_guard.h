@@ -37,7 +37,7 @@
 
 struct um_discard_guard {
 	const struct um_registry *registry;
-	const struct um_arena_pool *pool;
+	struct um_arena_pool *pool;
 	const struct um_use *uses; /* of the op that is being announced */
 	uint32_t n_uses;
 	uint64_t before_iteration; /* number of ops announced before this iteration began */
@@ -47,8 +47,8 @@ struct um_discard_guard {
  * tensor overlaps it; 2: yes, and live tensors overlap it, so that an op that writes them must wait. */
 int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
 
-/* The streams whose ops have used live tensors of the range, or freed ones that may still be in use: a bit each. Pieces
- * that were freed while the program had one stream are not among them. Cost: as above, and O(pieces that wait). */
+/* The streams whose ops have used live tensors of the range, or freed ones that may still be in use: a bit each. Cost:
+ * as above, and O(pieces that wait). */
 unsigned um_discard_users(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes);
 
 #endif

@@ -129,6 +129,12 @@ mkdir -p "$tmp/tests/one" "$tmp/tests/two"
 fails 3 "timed.sh ends with the driver's status" sh "$timed" sh -c 'i=0
 	while [ $i -lt 100000 ]; do i=$((i + 1)); done; exit 3' --log-file x --trs-file "$tmp/tests/one/t.trs"
 like "$(cat "$tmp/tests/one/t.trs")" '^:um-seconds: [0-9]*\.[0-9]*[1-9]' "timed.sh notes a driver's processor time"
+# shellcheck disable=SC2016 # expanded there
+fails 124 "timed.sh ends a test that hangs" env UM_TEST_LIMIT=1 sh "$timed" sh -c 'shift 5; "$@"' - --log-file x \
+	--trs-file "$tmp/tests/one/t.trs" -- sleep 60
+# shellcheck disable=SC2016 # expanded there
+is "$(sh "$timed" sh -c 'shift 3; "$@"' - --trs-file "$tmp/tests/one/t.trs" -- printf '%s,' 'a  b' -- c)" 'a  b,--,c,' \
+	"timed.sh keeps a test's arguments"
 echo ':um-seconds: 1.46' >"$tmp/tests/one/t.trs"
 echo ':um-seconds: 2.34' >"$tmp/tests/one/u.trs"
 echo ':um-seconds: 0.22' >"$tmp/tests/two/v.trs"

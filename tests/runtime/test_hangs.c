@@ -260,9 +260,9 @@ static void another_stream_waits(void)
 	no_report();
 }
 
-/* A stream that waits for the host, and has used none of the blocks that are evicted, holds up no eviction: under a
- * plan, or, where iterations do not repeat, between ops that are predicted. */
-static void unrelated_stream_waits(const char *name, int repeats)
+/* A stream that waits for the host from iteration `since` on, and has used none of the blocks that are evicted, holds
+ * up no eviction: under a plan, as one begins, or, where iterations do not repeat, between ops that are predicted. */
+static void unrelated_stream_waits(const char *name, int repeats, int since)
 {
 	struct umadv_stats s = {.struct_size = sizeof s};
 	um_stream waits;
@@ -273,13 +273,13 @@ static void unrelated_stream_waits(const char *name, int repeats)
 	api->cudaHostAlloc(gpu, (void **)&word, sizeof *word, 0);
 	*word = 0;
 	umadv_iter(adv, NULL);
-	op(waits, 0, "k");
+	umadv_op(adv, waits, "op", NULL, 0);
 	for (int k = 0; k < ITERATIONS; k++) {
 		umadv_iter(adv, NULL);
-		if (k == ITERATIONS / 2)
+		if (k == since)
 			um_sim_wait_value(gpu, waits, word, 1);
-		for (int i = 1; i < TENSORS; i++)
-			op(stream, repeats ? i : 1 + i * (2 * k + 3) % (TENSORS - 1), "k");
+		for (int i = 0; i < TENSORS; i++)
+			op(stream, repeats ? i : i * (2 * k + 3) % TENSORS, "k");
 	}
 	is_int(api->cudaStreamSynchronize(gpu, stream), UM_CUDA_OK, "%s: the other stream's work ends", title);
 	umadv_stats_get(adv, &s);
@@ -329,8 +329,9 @@ int main(void)
 	closing();
 	destroyed();
 	another_stream_waits();
-	unrelated_stream_waits("an unrelated stream waits for the host", 1);
-	unrelated_stream_waits("an unrelated stream waits while nothing repeats", 0);
+	unrelated_stream_waits("an unrelated stream waits for the host", 1, ITERATIONS / 2);
+	unrelated_stream_waits("an unrelated stream waits as a plan begins", 1, 0);
+	unrelated_stream_waits("an unrelated stream waits while nothing repeats", 0, ITERATIONS / 2);
 	stream_hangs();
 	return tap_done();
 }
