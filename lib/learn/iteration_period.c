@@ -51,11 +51,24 @@ static uint64_t ops_of(const struct um_iteration_period *p, uint32_t q)
 	return sum;
 }
 
+/* The longest run of equal iterations in a program that repeats the latest `q`, at most `q`. */
+static uint32_t longest_run(const struct um_iteration_period *p, uint32_t q)
+{
+	const uint64_t *keys = p->keys + p->n - q;
+	uint32_t longest = 1, run = 1;
+
+	for (uint32_t i = 1; i < 2 * q && longest < q; i++) {
+		run = keys[i % q] == keys[(i - 1) % q] ? run + 1 : 1;
+		longest = run > longest ? run : longest;
+	}
+	return longest;
+}
+
 static uint32_t find(const struct um_iteration_period *p)
 {
 	for (uint32_t q = 1; q <= UM_PERIOD_MOST; q++)
 		if (repeats(p, q, q == 1 ? 1 : q * p->required))
-			return ops_of(p, q) <= UM_PERIOD_OPS ? q : 1;
+			return ops_of(p, q) <= UM_PERIOD_OPS && longest_run(p, q) < UM_PERIOD_RUN ? q : 1;
 	return 1;
 }
 

@@ -10,8 +10,10 @@
  * GAN training alternates a discriminator and a generator step: each differs from the one before, both together repeat.
  * A period of q > 1 is adopted when the latest iterations equal those q before them, over `required` periods, and no
  * shorter period explains the latest ones. It ends when three joined iterations in a row differ from the one before.
- * The next period needs twice the evidence. Iterations with more than UM_PERIOD_OPS operations together are not joined,
- * since planning them takes too long. A value. Iteration path: O(UM_PERIOD_MOST x UM_PERIOD_KEYS), no allocation.
+ * The next period needs twice the evidence. Iterations with more than UM_PERIOD_OPS operations together are not
+ * joined, since planning them takes too long. Nor is a period with a run of UM_PERIOD_RUN equal iterations: their own
+ * plan pays, and two periods would pass without it. A value. Iteration path: O(UM_PERIOD_MOST x UM_PERIOD_KEYS), no
+ * allocation.
  */
 #ifndef UM_LEARN_ITERATION_PERIOD_H
 #define UM_LEARN_ITERATION_PERIOD_H
@@ -22,6 +24,7 @@
 #define UM_PERIOD_REQUIRED 4
 #define UM_PERIOD_KEYS (UM_PERIOD_MOST * (UM_PERIOD_REQUIRED + 1))
 #define UM_PERIOD_OPS 20000u
+#define UM_PERIOD_RUN 8
 
 struct um_iteration_period {
 	uint64_t keys[UM_PERIOD_KEYS]; /* of iterations by themselves, the latest one last */

@@ -2,22 +2,15 @@
  *
  * learn.c - builds the schedule of the next iteration
  *
- * Two things are remembered: the tensors' numbers in the previous iteration (previous_iteration.h), and the schedule
- * built last, as a sequence of words that decide whether a plan made for it still holds.
+ * The tensors' numbers in the previous iteration are remembered (previous_iteration.h).
  */
 #include "learn/learn.h"
 
+#include "base/hash.h"
 #include "learn/slots.h"
-
-struct words {
-	uint64_t *at;
-	size_t n, cap;
-};
 
 struct learner {
 	struct um_previous_iteration past, now;
-	struct words last, words; /* the previous schedule and this one: the parts that must not change, word by word */
-	int have_last;
 };
 
 int um_learner_init(struct um_learner *l)
@@ -40,8 +33,6 @@ void um_learner_fini(struct um_learner *l)
 		return;
 	um_previous_iteration_fini(&m->past);
 	um_previous_iteration_fini(&m->now);
-	um_vec_fini(&m->last);
-	um_vec_fini(&m->words);
 	free(m);
 	l->impl = NULL;
 }
@@ -139,68 +130,44 @@ free_slot_of:
 	return rc;
 }
 
-#define SLOT_WORDS 4
-#define USE_WORDS 4
-
-/* Facts on which a plan depends: not the bound tensors, their addresses, or the ops' costs. */
-static int write_words(struct learner *m, const struct um_schedule *s)
+/* Of the facts on which a plan depends: not the bound tensors, their addresses, or the ops' costs. */
+static uint64_t key_of(const struct um_schedule *s)
 {
-	uint64_t *w;
+	uint64_t h = s->signature;
 
-	um_vec_clear(&m->words);
-	if (um_vec_reserve(&m->words, 4 + SLOT_WORDS * s->slots.n + USE_WORDS * s->uses.n + 3 * s->ops.n + s->births.n +
-					      s->relaunch.n))
-		return -ENOMEM;
-	w = m->words.at;
-	*w++ = s->signature;
-	*w++ = s->slots.n;
-	*w++ = s->ops.n;
-	*w++ = s->uses.n;
 	for (size_t i = 0; i < s->slots.n; i++) {
 		const struct um_slot *slot = &s->slots.at[i];
 
-		*w++ = slot->bytes;
-		*w++ = (uint64_t)(uint32_t)slot->birth << 32 | (uint32_t)slot->death;
-		*w++ = (uint64_t)slot->carry << 32 | slot->flags;
-		*w++ = slot->born_ord;
+		h = um_hash_fold(h, slot->bytes);
+		h = um_hash_fold(h, (uint64_t)(uint32_t)slot->birth << 32 | (uint32_t)slot->death);
+		h = um_hash_fold(h, (uint64_t)slot->carry << 32 | slot->flags);
+		h = um_hash_fold(h, slot->born_ord);
 	}
 	for (size_t i = 0; i < s->uses.n; i++) {
 		const struct um_sched_use *u = &s->uses.at[i];
 
-		*w++ = (uint64_t)u->slot << 32 | u->access << 1 | (u->dead_after != 0);
-		*w++ = u->off;
-		*w++ = u->bytes;
-		*w++ = u->touched;
+		h = um_hash_fold(h, (uint64_t)u->slot << 32 | u->access << 1 | (u->dead_after != 0));
+		h = um_hash_fold(h, u->off);
+		h = um_hash_fold(h, u->bytes);
+		h = um_hash_fold(h, u->touched);
 	}
 	for (size_t i = 0; i < s->ops.n; i++) {
 		const struct um_sched_op *op = &s->ops.at[i];
 
-		*w++ = op->hash;
-		*w++ = (uint64_t)op->first_use << 32 | op->first_relaunch;
-		*w++ = (uint64_t)op->relaunchable << 32 | op->n_relaunch;
+		h = um_hash_fold(h, op->hash);
+		h = um_hash_fold(h, (uint64_t)op->first_use << 32 | op->first_relaunch);
+		h = um_hash_fold(h, (uint64_t)op->relaunchable << 32 | op->n_relaunch);
 	}
 	for (size_t i = 0; i < s->births.n; i++)
-		*w++ = s->births.at[i];
+		h = um_hash_fold(h, s->births.at[i]);
 	for (size_t i = 0; i < s->relaunch.n; i++)
-		*w++ = s->relaunch.at[i];
-	m->words.n = (size_t)(w - m->words.at);
-	return 0;
+		h = um_hash_fold(h, s->relaunch.at[i]);
+	h = um_hash_fold(h, s->slots.n);
+	h = um_hash_fold(h, s->ops.n);
+	return um_hash_u64(h, s->uses.n);
 }
 
-/* Makes this schedule's words the last ones. Returns 1 if they differ. */
-static int replace_words(struct learner *m)
-{
-	int changed = !m->have_last || m->last.n != m->words.n ||
-		      memcmp(m->last.at, m->words.at, m->words.n * sizeof *m->words.at) != 0;
-	struct words spare = m->last;
-
-	m->last = m->words;
-	m->words = spare;
-	m->have_last = 1;
-	return changed;
-}
-
-int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out, int *changed)
+int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out)
 {
 	struct learner *m = l->impl;
 	struct um_previous_iteration was;
@@ -211,15 +178,13 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct 
 	rc = um_previous_iteration_fill(&m->now, it);
 	if (!rc)
 		rc = build(it, &m->past, &m->now, out);
-	if (!rc)
-		rc = write_words(m, out);
 	if (rc) {
 		um_schedule_fini(out);
 		um_schedule_init(out);
 		return rc;
 	}
 	l->other = um_previous_iteration_other(&m->past, it);
-	*changed = replace_words(m);
+	l->key = key_of(out);
 	was = m->past;
 	m->past = m->now;
 	m->now = was;

@@ -22,14 +22,15 @@
 struct um_learner {
 	void *impl;
 	double other; /* share of the latest iteration's bytes in older tensors that the one before did not have */
+	uint64_t key; /* of the schedule built last: a plan holds for each schedule of its key */
 };
 
 int um_learner_init(struct um_learner *l); /* 0 or -ENOMEM */
 void um_learner_fini(struct um_learner *l);
 
-/* Builds the schedule that iteration it->n + 1 is expected to follow. `out` is initialised and empty. `*changed` is 0
- * if the schedule equals the one built before (signature, slots' births, deaths, carry and flags), so that a plan made
- * for it still holds; bound may differ. 0, -ENOMEM, -ENODATA (the iteration is incomplete or has no ops). */
-int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out, int *changed);
+/* Builds the schedule that iteration it->n + 1 is expected to follow. `out` is initialised and empty. Its key covers
+ * the signature and the slots' births, deaths, carry and flags, but not the tensors bound to them. 0, -ENOMEM, -ENODATA
+ * (the iteration is incomplete or has no ops). */
+int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out);
 
 #endif

@@ -26,11 +26,6 @@ void um_cursor_drop(struct um_cursor *c)
 	um_cursor_fini(c);
 }
 
-static uint32_t is_misplaced(const struct um_cursor_slot *s)
-{
-	return s->off && s->addr != UINT64_MAX;
-}
-
 /* Binds slot number `i` of `slots` to this tensor; it was not bound before. */
 static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *slots, size_t i, struct um_tensor_id id,
 				   uint64_t addr)
@@ -39,7 +34,6 @@ static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *s
 	slots[i].addr = addr;
 	slots[i].off = addr - c->sched->slots.at[i].place;
 	c->n_moved += slots[i].off != 0;
-	c->n_misplaced += is_misplaced(&slots[i]);
 	return &slots[i];
 }
 
@@ -47,7 +41,6 @@ static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *s
 static void rebind(struct um_cursor *c, size_t i, struct um_tensor_id id, uint64_t addr)
 {
 	c->n_moved -= c->slots[i].off != 0;
-	c->n_misplaced -= is_misplaced(&c->slots[i]);
 	bind(c, c->slots, i, id, addr)->used = c->serial;
 }
 
@@ -100,7 +93,7 @@ int um_cursor_begin(struct um_cursor *c)
 		return 1;
 	whole = c->op == 0 || (c->on && c->op == sched->ops.n);
 	if (c->op || c->birth) {
-		c->n_moved = c->n_misplaced = 0;
+		c->n_moved = 0;
 		for (size_t i = 0; i < sched->slots.n; i++) {
 			uint32_t from = sched->slots.at[i].carry;
 			struct um_cursor_slot was = {.addr = UINT64_MAX};
@@ -115,7 +108,7 @@ int um_cursor_begin(struct um_cursor *c)
 		c->next = was;
 	}
 	c->serial++;
-	c->other_bytes = c->n_others = 0;
+	c->other_bytes = c->n_others = c->n_rebound = 0;
 	c->op = 0;
 	c->birth = 0;
 	c->on = 1;
@@ -187,7 +180,7 @@ static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um
 	if (s->id.v && count_other(c, u->tensor))
 		return 0;
 	rebind(c, su->slot, u->id, u->tensor->addr);
-	c->rebound++;
+	c->n_rebound++;
 	return 1;
 }
 

@@ -38,8 +38,7 @@ struct um_cursor {
 	uint32_t birth; /* the next birth */
 	uint32_t serial; /* of the iteration */
 	uint32_t n_moved; /* slots whose tensor is not at its planned place, or not born */
-	uint32_t n_misplaced; /* of these, slots with a tensor */
-	uint64_t rebound; /* slots that had another tensor than expected */
+	uint32_t n_rebound; /* slots that had another tensor than expected when an op of this iteration used them */
 	uint64_t other_bytes; /* of this iteration's tensors that no used slot was bound to */
 	uint32_t n_others; /* the number of these tensors */
 	uint64_t bytes; /* of all used slots */

@@ -225,7 +225,7 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 		um_context_leave(adv);
 	um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
 	adv->op.beside_plan = 1;
-	adv->op.prefetches = adv->replan.begins && c->n_misplaced;
+	adv->op.prefetches = adv->replan.begins && c->n_rebound;
 }
 
 /* The program's CPU code is about to use the ranges, after the library's discards of them. */

@@ -155,6 +155,8 @@ static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 	char why[256] = "";
 	int err = try_plan(r, s, followed, why, sizeof why);
 
+	r->key = r->learner.key;
+
 	if (err) {
 		give_up(r);
 		if (err == -ENOMEM)
@@ -253,7 +255,7 @@ static int apply(struct um_replan *r, enum um_follow_event event, struct um_sche
 struct outcome {
 	int followed; /* it followed the plan to its end */
 	int err; /* of the learner */
-	int changed; /* the learner knows more of the schedule */
+	int changed; /* the learned schedule is not the plan's */
 	int repeated; /* it equals the previous one */
 	int retimed; /* its ops are now measured, and their times differ from the plan's */
 };
@@ -383,7 +385,8 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
 	check_clock(r, 0);
 	um_schedule_init(&s);
-	l.err = um_learner_feed(&r->learner, last, &s, &l.changed);
+	l.err = um_learner_feed(&r->learner, last, &s);
+	l.changed = r->learner.key != r->key;
 	r->repetitions = is_repeated(r, last) ? r->repetitions + 1 : 0;
 	l.repeated = r->repetitions > r->wrong_plans;
 	r->last_signature = last->signature;
@@ -415,10 +418,9 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 void um_replan_teach(struct um_replan *r, const struct um_iteration *it)
 {
 	struct um_schedule s;
-	int changed;
 
 	um_schedule_init(&s);
-	if (um_learner_feed(&r->learner, it, &s, &changed) == -ENOMEM)
+	if (um_learner_feed(&r->learner, it, &s) == -ENOMEM)
 		r->notices->errors++;
 	r->last_signature = it->signature;
 	um_schedule_fini(&s);
@@ -475,6 +477,7 @@ int um_replan_start_warm(struct um_replan *r)
 			t->used_op = 0;
 	}
 	apply(r, UM_FOLLOW_ON_LOADED, s);
+	r->key = 0;
 	um_plan_fini(&r->warm);
 	return 1;
 }

@@ -42,6 +42,7 @@ struct um_replan {
 	uint32_t wrong_plans; /* repetitions that do not suffice for a plan, as plans before did not pay */
 	uint32_t followed, left; /* iterations that followed this plan; and that left it, in a row */
 	uint64_t last_signature; /* of the previous iteration */
+	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */
 	uint64_t timer_signature; /* of the schedule that it measures or has measured */

@@ -94,11 +94,12 @@ static int mark(struct program *p)
 {
 	struct um_event event = {.kind = UM_EV_ITER};
 	struct um_schedule sched;
-	int changed = 1, rc;
+	uint64_t key = p->learner.key;
+	int rc;
 
 	um_schedule_init(&sched);
 	um_recorder_take(&p->recorder, &p->it);
-	rc = um_learner_feed(&p->learner, &p->it, &sched, &changed);
+	rc = um_learner_feed(&p->learner, &p->it, &sched);
 	if (rc) {
 		if (rc == -ENOMEM || p->it.incomplete)
 			p->failed = p->step;
@@ -108,7 +109,7 @@ static int mark(struct program *p)
 	}
 	um_schedule_fini(&sched);
 	p->wrong |= um_sink_feed(&p->recorder.sink, &event) != 0;
-	return rc == 0 && !changed;
+	return rc == 0 && p->learner.key == key;
 }
 
 /* Parts of one allocation, used beside the whole. */

@@ -73,7 +73,7 @@ int main(void)
 	um_cursor_begin(&c);
 
 	is_int(op(&c, "x", &other, UM_READ), 0, "a slot may be another tensor of the same size at its first use");
-	is_u64(c.rebound, 1, "the substitution is counted");
+	is_u64(c.n_rebound, 1, "the substitution is counted");
 	is_u64(c.slots[0].addr, other.addr, "the slot has the address of the substitute");
 	is_u64(c.slots[0].off, other.addr - 4096, "the slot has its offset from the planned place");
 	is_u64(c.n_moved, 2, "the substituted slot is counted as moved, beside the one yet to be born");
@@ -94,7 +94,7 @@ int main(void)
 	is_int(op(&c, "z", &b, UM_UPDATE), 1, "an op too many leaves it");
 	um_cursor_begin(&c);
 	is_int(op(&c, "x", &third, UM_READ), 0, "one new tensor is no divergence");
-	is_u64(c.n_misplaced, 1, "its slot is misplaced, the one yet to be born is not");
+	is_u64(c.n_rebound, 1, "its slot is substituted, the one yet to be born is not");
 	um_cursor_alloc(&c, &born);
 	op(&c, "y", &born, UM_WRITE);
 	is_int(op(&c, "z", &second, UM_UPDATE), 1, "a second one with many bytes is");
@@ -119,7 +119,7 @@ int main(void)
 	is_u64(c.slots[2].id.v, 0, "a slot yet to be born is unbound");
 	ok(known(&c, &b, 2), "the swapped tensor is known in its slot");
 	is_int(op(&c, "x", &b, UM_READ), 0, "the swapped use fits the schedule");
-	is_u64(c.rebound, 0, "no slot was substituted");
+	is_u64(c.n_rebound, 0, "no slot was substituted");
 	um_cursor_fini(&c);
 
 	/* What is born is the next iteration's slot 0: its places are two. */

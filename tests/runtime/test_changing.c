@@ -143,6 +143,74 @@ static void take_turns(void)
 	ok(kinds <= 1.02 * pairs, "one odd iteration does not end that (%.3f)", kinds / pairs);
 }
 
+/* --- every tenth iteration is odd -------------------------------------------------------------------------------- */
+
+#define EVERY 10
+#define ODD_ITERATIONS 28
+
+/* Reads all weights in turn; what an iteration leaves behind is freed in the next one. An odd one reads them again. */
+static void train(struct app *a, void **left, int odd)
+{
+	a->err |= umadv_iter(a->adv, NULL);
+	for (unsigned i = 0; i < TENSORS; i++) {
+		void *now = NULL;
+
+		a->err |= umadv_alloc(a->adv, &now, 4 * MIB, "act", UMADV_ACT);
+		a->err |= umadv_op(a->adv, NULL, "forward", UMADV_USES(UMADV_READ(a->w[i]), UMADV_WRITE(now)));
+		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+		if (left[i])
+			a->err |= umadv_free(a->adv, left[i]);
+		left[i] = now;
+	}
+	for (unsigned i = 0; i < TENSORS && odd; i++) {
+		a->err |= umadv_op(a->adv, NULL, "moments", UMADV_USES(UMADV_READ(a->w[i])));
+		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	}
+}
+
+static uint64_t plans_so_far(struct app *a, uint64_t *hinted)
+{
+	struct umadv_stats stats = {.struct_size = sizeof stats};
+
+	umadv_stats_get(a->adv, &stats);
+	*hinted = stats.hinted_iterations;
+	return stats.plans;
+}
+
+static void odd_ones(void)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 12 * MIB / 2};
+	struct app a = {0};
+	struct umadv_options o;
+	void *left[TENSORS] = {0};
+	uint64_t first = 0, second = 0, hinted = 0, hinted_first = 0, ignored;
+
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = so.capacity;
+	a.err = um_sim_open(&a.gpu, &so);
+	if (!a.err)
+		a.err = um_context_open(&a.adv, &o, a.gpu, v100);
+	for (int i = 0; i < TENSORS && !a.err; i++)
+		a.err = umadv_alloc(a.adv, &a.w[i], 8 * MIB, "w", UMADV_PARAM);
+	if (a.err)
+		tap_bail("no context");
+	for (unsigned i = 0; i < ODD_ITERATIONS; i++) {
+		train(&a, left, i % EVERY == EVERY - 1);
+		if (i == EVERY - 2)
+			first = plans_so_far(&a, &hinted_first);
+		if (i == 2 * EVERY - 2)
+			second = plans_so_far(&a, &ignored);
+	}
+	a.err |= um_sim_sync(a.gpu);
+	plans_so_far(&a, &hinted);
+	umadv_close(a.adv);
+	is_int(a.err, 0, "the program with odd iterations runs");
+	is_u64(second - first, 1, "the plan begins anew once after an odd iteration");
+	is_u64(hinted - hinted_first, ODD_ITERATIONS - EVERY + 1, "no iteration after it is without hints");
+}
+
 int main(void)
 {
 	/* A plan that is taken up evicts what it does not begin with: small programs feel it in iteration 2. */
@@ -160,5 +228,6 @@ int main(void)
 			never_behind(traces[i].name, profiles[k], 2, traces[i].cold);
 		}
 	take_turns();
+	odd_ones();
 	return tap_done();
 }
