@@ -57,6 +57,7 @@ void play_iteration_csv(FILE *to, const struct um_play_result *r, const struct u
 		fprintf(to, ",%llu", (unsigned long long)it->by.hints[k]);
 	for (int k = 0; k < UM_HINT_SOURCES; k++)
 		fprintf(to, ",%llu", (unsigned long long)it->by.prefetch_bytes[k]);
+	fprintf(to, ",%llu,%llu", (unsigned long long)it->h2d_bytes, (unsigned long long)it->d2h_bytes);
 }
 
 /* --- kinds -------------------------------------------------------------------------------------------------------- */
@@ -107,9 +108,10 @@ json_t *play_iteration_json(const struct um_play_result *r, const struct um_play
 	char kind[80];
 
 	kind_name(kind, sizeof kind, r, i);
-	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "n", (json_int_t)i, "first_op",
-			 (json_int_t)it->first_op, "ns", (json_int_t)it->ns, "faults", (json_int_t)it->faults,
-			 "stall_ns", (json_int_t)it->stall_ns, "kind", kind, "helped",
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:I,s:I,s:I,s:I,s:I,s:I}", "n", (json_int_t)i,
+			 "first_op", (json_int_t)it->first_op, "ns", (json_int_t)it->ns, "faults",
+			 (json_int_t)it->faults, "stall_ns", (json_int_t)it->stall_ns, "h2d_bytes",
+			 (json_int_t)it->h2d_bytes, "d2h_bytes", (json_int_t)it->d2h_bytes, "kind", kind, "helped",
 			 helped < 0 ? json_null() : json_boolean(helped), "scheduled",
 			 (json_int_t)hints[UM_HINT_SCHEDULED], "predicted", (json_int_t)hints[UM_HINT_PREDICTED],
 			 "announced", (json_int_t)hints[UM_HINT_ANNOUNCED], "scheduled_bytes",

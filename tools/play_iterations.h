@@ -17,7 +17,8 @@
 #include <jansson.h>
 
 #define PLAY_ITERATION_CSV                                                                                             \
-	"n,ns,faults,stall_ns,helped,scheduled,predicted,announced,scheduled_bytes,predicted_bytes,announced_bytes"
+	"n,ns,faults,stall_ns,helped,scheduled,predicted,announced,scheduled_bytes,predicted_bytes,announced_bytes,"   \
+	"h2d_bytes,d2h_bytes"
 
 /* 1, 0, or -1: on-demand was not played (NULL). */
 int play_iteration_helped(const struct um_play_result *r, const struct um_play_result *on_demand, size_t i);

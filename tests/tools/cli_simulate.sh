@@ -117,8 +117,11 @@ like "$(simulate "$data/transformer_varlen.umtrace.gz" --oversubscribe 1.5 --str
 is "$(simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --strategy on-demand | grep -c alike)" 0 \
 	"there is no note where all are alike"
 is "$(query "$tmp/v.json" 'print(" ".join(sorted(R[0]["iterations"][0])), len(R[0]["iterations"]))')" \
-	"$(printf '%s ' announced announced_bytes faults first_op helped kind n ns predicted predicted_bytes scheduled \
-		scheduled_bytes)stall_ns 16" "the keys of an iteration"
+	"$(printf '%s ' announced announced_bytes d2h_bytes faults first_op h2d_bytes helped kind n ns predicted \
+		predicted_bytes scheduled scheduled_bytes)stall_ns 16" "the keys of an iteration"
+is "$(query "$tmp/s.json" 'print([[r[k] for k in ("h2d_bytes", "d2h_bytes")] ==
+    [r["iterations"][-1][k] for k in ("h2d_bytes", "d2h_bytes")] for r in R] == [True] * len(R))')" True \
+	"an iteration counts the bytes that were copied in it"
 is "$(query "$tmp/v.json" 'print([i["helped"] for r in R for i in r["iterations"]] ==
     [i["ns"] < o["ns"] for r in R for i, o in zip(r["iterations"], R[0]["iterations"])])')" True \
 	"an iteration is helped if it was faster than under on-demand"
@@ -142,7 +145,7 @@ simulate "$data/cg_laplace3d.umtrace.gz" --oversubscribe 1.5 --per-iteration --s
 	--format csv >"$tmp/i.csv"
 is "$(head -n 1 "$tmp/i.csv" | tr -d '\r' | cut -d, -f6-)" \
 	"$(printf '%s,' n ns faults stall_ns helped scheduled predicted announced scheduled_bytes \
-		predicted_bytes)announced_bytes" "csv: the columns of iterations"
+		predicted_bytes announced_bytes h2d_bytes)d2h_bytes" "csv: the columns of iterations"
 is "$(tail -n 1 "$tmp/i.csv" | cut -d, -f10)" 1 "csv: hints helped the last iteration"
 
 for percent in 0 25; do
