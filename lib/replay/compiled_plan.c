@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <limits.h>
 
+#define LATE 0.05 /* of an iteration */
+
 void um_compiled_plan_init(struct um_compiled_plan *p)
 {
 	memset(p, 0, sizeof *p);
@@ -55,10 +57,13 @@ static void start_out(struct um_compiled_plan_walk *b, uint32_t at)
 		b->err = -ENOMEM;
 }
 
-/* Blocks whose eviction is in progress when op `at` is launched. */
+/* Blocks whose eviction is in progress when op `at` is launched. The first walk's evictions are late: those of what was
+ * on the device before the plan come first. */
 static uint64_t leaving_at(struct um_compiled_plan_walk *b, uint32_t at)
 {
-	while (b->gone < b->leaving.n && b->leaving.at[b->gone] <= b->clock[at])
+	double late = b->ops_before ? 0 : b->clock[b->plan->sched.ops.n] * LATE;
+
+	while (b->gone < b->leaving.n && b->leaving.at[b->gone] + late <= b->clock[at])
 		b->gone++;
 	return b->leaving.n - b->gone;
 }
@@ -158,10 +163,9 @@ static int make_room(struct um_compiled_plan_walk *b)
 {
 	struct um_compiled_plan_block *bl = um_compiled_plan_dead_last(b);
 
-	if (!bl)
-		return 0;
-	block_out(b, bl, bl->since, bl->dead_slot);
-	return 1;
+	if (bl)
+		block_out(b, bl, bl->since, bl->dead_slot);
+	return bl != NULL;
 }
 
 /* No part of the block is wanted any more: live content is evicted now, dead content stays while there is room. */
@@ -504,8 +508,7 @@ static void next_walk(struct um_compiled_plan_walk *b)
  * that order. */
 static void choose_ahead(struct um_compiled_plan_walk *b)
 {
-	int64_t most = INT64_MIN; /* maximum resident at an op so far, less the blocks prefetched ahead and touched by
-				     then */
+	int64_t most = INT64_MIN; /* maximum resident so far, less the blocks prefetched ahead and touched by then */
 	size_t n = 0;
 	uint32_t op = 0;
 

@@ -62,6 +62,7 @@ int um_executor_close(struct um_executor *ex)
 	um_advice_state_fini(&ex->read_mostly);
 	um_advice_state_fini(&ex->host_resident);
 	um_executor_forget_targets(ex);
+	um_vec_fini(&ex->early);
 	free(ex);
 	return 0;
 }
@@ -223,9 +224,9 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 }
 
 /* Queues an action on a range of its own, after marks on `streams`; `*marked`: those with a mark after the ops before
- * this one. 0 or -EAGAIN. */
+ * this one. `room`: an in waits for so many outs. 0 or -EAGAIN. */
 static inline __attribute__((always_inline)) int put(struct um_executor *ex, const struct um_action *a, uint64_t addr,
-						     uint64_t bytes, unsigned streams, unsigned *marked)
+						     uint64_t bytes, uint32_t room, unsigned streams, unsigned *marked)
 {
 	struct um_lanes *l = &ex->lanes;
 	enum um_executor_waits waits;
@@ -235,8 +236,7 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 	if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
 		bytes = 0;
 	if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
-		return um_lanes_in(l, addr, bytes, number(a->room, ex->out_base, ex->out_least),
-				   ex->drop_base + a->drops);
+		return um_lanes_in(l, addr, bytes, room, ex->drop_base + a->drops);
 	streams &= um_executor_streams(ex);
 	out = a->kind == UM_ACTION_EVICT || a->kind == UM_ACTION_LEAVE_TO_DRIVER;
 	if (um_executor_mark_missing(ex, out ? um_executor_used_since(ex, streams) : streams, marked))
@@ -250,12 +250,19 @@ static inline __attribute__((always_inline)) int put(struct um_executor *ex, con
 	return um_executor_drop(ex, a->kind, (struct um_executor_range){addr, bytes}, wait, streams, marked, waits);
 }
 
+static inline uint32_t room_of(const struct um_executor *ex, const struct um_action *a)
+{
+	return number(a->room, ex->out_base, ex->out_least);
+}
+
 /* Queues an action that may be elsewhere than planned, that is of a plan's first iterations, or that has a listener.
  * Not inlined: it would take registers from issue(). */
 static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
 						 const struct um_cursor *cursor, unsigned *marked)
 {
 	struct um_executor_range r = {a->addr, a->bytes};
+	size_t index = (size_t)(a - ex->iteration->actions.at);
+	uint32_t room = !ex->turn && a->room <= 0 && index < ex->early.n ? ex->early.at[index] : room_of(ex, a);
 	unsigned streams = a->streams;
 
 	if (!ex->inside || is_moved(a, cursor)) {
@@ -265,9 +272,9 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_
 	}
 	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor))
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
-	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)(a - ex->iteration->actions.at)))
+	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)index))
 		return -EAGAIN;
-	return put(ex, a, r.addr, r.bytes, streams, marked);
+	return put(ex, a, r.addr, r.bytes, room, streams, marked);
 }
 
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
@@ -280,8 +287,9 @@ static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cu
 	unsigned marked = 0;
 
 	for (; a < end; a++)
-		if (some && (all || is_moved(a, cursor)) ? put_checked(ex, op, a, cursor, &marked)
-							 : put(ex, a, a->addr, a->bytes, a->streams, &marked))
+		if (some && (all || is_moved(a, cursor))
+			    ? put_checked(ex, op, a, cursor, &marked)
+			    : put(ex, a, a->addr, a->bytes, room_of(ex, a), a->streams, &marked))
 			return -EAGAIN;
 	return 0;
 }

@@ -4,6 +4,8 @@
  */
 #include "replay/executor_state.h"
 
+#include "base/bisect.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,15 +24,43 @@ static int cmp_addr(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int has_address(const uint64_t *sorted, size_t n, uint64_t addr)
+{
+	return n && bsearch(&addr, sorted, n, sizeof *sorted, cmp_addr);
+}
+
+struct um_cleared {
+	uint64_t addr, end;
+	uint64_t blocks; /* that it and those before it evict */
+};
+
 /* Evictions of what a plan does not use. */
 struct um_clearing {
+	const uint64_t *keep; /* blocks that stay, ascending */
+	size_t n_keep;
 	uint64_t room; /* blocks that may stay */
 	unsigned marked; /* streams with a mark after all ops so far */
+	uint64_t resident; /* blocks that may be on the device */
+	uint64_t evicted, dropped; /* those of them that the out lane and the drop lane evict */
+	UM_VEC(struct um_cleared) out; /* by action of the out lane; addresses ascend */
+	int failed; /* out of memory */
 };
+
+/* 0 or -EAGAIN. */
+static int put_run(struct um_executor *ex, struct um_clearing *c, enum um_action_kind kind, struct um_executor_range r,
+		   unsigned streams)
+{
+	uint32_t ins = um_lanes_in_queued(&ex->lanes); /* where there is room */
+
+	if (kind != UM_ACTION_EVICT)
+		return um_executor_drop(ex, kind, r, ins, streams, &c->marked, UM_LATER_OPS_WAIT);
+	return um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, ins, streams);
+}
 
 static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_action_kind kind, uint64_t addr,
 		      uint64_t bytes)
 {
+	uint64_t blocks = bytes / UM_BLOCK_BYTES;
 	struct um_executor_range r;
 	unsigned streams;
 
@@ -43,10 +73,14 @@ static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_act
 	    (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP)))
 		return;
 	ex->unpoked = 1;
-	if (kind == UM_ACTION_EVICT) /* where there is room */
-		um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, r.addr, r.bytes, um_lanes_in_queued(&ex->lanes), streams);
-	else
-		um_executor_drop(ex, kind, r, um_lanes_in_queued(&ex->lanes), streams, &c->marked, UM_LATER_OPS_WAIT);
+	if (put_run(ex, c, kind, r, streams))
+		return;
+	if (kind != UM_ACTION_EVICT) {
+		c->dropped += blocks;
+		return;
+	}
+	c->evicted += blocks;
+	c->failed |= um_vec_push(&c->out, ((struct um_cleared){addr, addr + bytes, c->evicted})) != 0;
 }
 
 static int may_reside(const struct um_executor *ex, uint64_t addr)
@@ -55,8 +89,7 @@ static int may_reside(const struct um_executor *ex, uint64_t addr)
 }
 
 /* Evicts the resident blocks in use that are not to stay, in runs of one kind. */
-static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t n_keep,
-			    const struct um_executor_range *used, struct um_clearing *c)
+static void evict_unplanned(struct um_executor *ex, const struct um_executor_range *used, struct um_clearing *c)
 {
 	uint64_t run = 0, bytes = 0;
 	enum um_action_kind run_kind = UM_ACTION_EVICT;
@@ -64,9 +97,11 @@ static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
-		int stays = (n_keep && bsearch(&a, keep, n_keep, sizeof *keep, cmp_addr)) || !may_reside(ex, a);
+		int resides = may_reside(ex, a);
+		int stays = !resides || has_address(c->keep, c->n_keep, a);
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
+		c->resident += (uint64_t)resides;
 		if (!stays && !dead && c->room) {
 			stays = 1;
 			c->room--;
@@ -83,6 +118,42 @@ static void evict_unplanned(struct um_executor *ex, const uint64_t *keep, size_t
 		bytes += UM_BLOCK_BYTES;
 	}
 	evict_run(ex, c, run_kind, run, bytes);
+}
+
+/* The number of evictions after which a block that is evicted is on the host; 0: none of them evicts it. */
+static uint32_t find_cleared(const struct um_clearing *c, uint64_t addr)
+{
+	uint32_t lo = 0;
+
+	UM_BISECT(lo, c->out.n, i, c->out.at[i].end <= addr)
+	return lo < c->out.n && c->out.at[lo].addr <= addr ? lo + 1 : 0;
+}
+
+/* What ins of the first iteration wait for that wait for no eviction of the plan's own: the fewest evictions before it
+ * that leave room for the blocks which are not on the device, so that both directions of the link are used at once.
+ * `base`: the number of evictions before those. */
+static void find_early(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity, uint32_t base,
+		       const struct um_cursor *cursor)
+{
+	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
+	uint64_t blocks = c->resident - c->dropped;
+	uint32_t k = 0, own;
+
+	for (; a < end && !c->failed; a++) {
+		struct um_executor_range r = um_executor_locate(a, cursor);
+
+		if (!r.bytes) /* not born yet */
+			r = (struct um_executor_range){a->addr, a->bytes};
+		for (uint64_t off = 0; a->kind == UM_ACTION_PREFETCH && off < r.bytes; off += UM_BLOCK_BYTES) {
+			blocks += !(has_address(c->keep, c->n_keep, r.addr + off) && may_reside(ex, r.addr + off));
+			own = find_cleared(c, r.addr + off);
+			k = own > k ? own : k;
+		}
+		while (k < c->out.n && blocks > capacity + (k ? c->out.at[k - 1].blocks : 0))
+			k++;
+		if (um_vec_push(&ex->early, base + k))
+			break;
+	}
 }
 
 static int add_kept(struct um_kept *kept, const struct um_action *a, const struct um_cursor *c)
@@ -204,9 +275,10 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor)
 {
-	struct um_clearing dead = {UINT64_MAX, 0}, any = {0};
-	uint64_t in_use = 0;
+	struct um_clearing c = {.keep = p->blocks.at, .n_keep = p->blocks.n, .room = UINT64_MAX};
 	struct um_kept kept = {0};
+	uint64_t in_use = 0;
+	uint32_t base;
 	int err;
 
 	if (um_executor_too_many_streams(ex))
@@ -223,6 +295,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 		return err;
 	}
 	ex->turn = 0;
+	um_vec_clear(&ex->early);
 	ex->program = p;
 	ex->iteration = &p->iterations[0];
 	ex->lanes.source = UM_HINT_SCHEDULED;
@@ -230,15 +303,18 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)
 		in_use += used[i].bytes / UM_BLOCK_BYTES;
-	any.room = capacity_blocks > p->peak ? capacity_blocks - p->peak : 0;
-	for (size_t i = 0; i < n_used; i++) {
-		if (in_use > capacity_blocks)
-			evict_unplanned(ex, kept.at, kept.n, &used[i], &any);
-		else
-			evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], &dead);
+	if (in_use > capacity_blocks) {
+		c.keep = kept.at;
+		c.n_keep = kept.n;
+		c.room = capacity_blocks > p->peak ? capacity_blocks - p->peak : 0;
 	}
+	base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	for (size_t i = 0; i < n_used; i++)
+		evict_unplanned(ex, &used[i], &c);
+	find_early(ex, &c, capacity_blocks, base, cursor);
 	if (ex->unpoked)
 		um_executor_poke(ex);
+	um_vec_fini(&c.out);
 	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	begin_counts(ex, 0);
@@ -249,10 +325,11 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 {
 	const struct um_compiled_plan *p = ex->program;
 	size_t n = ex->turn < CLEARED_ITERATIONS ? n_used : 0;
-	struct um_clearing dead = {UINT64_MAX, 0};
+	struct um_clearing dead = {.keep = p->blocks.at, .n_keep = p->blocks.n, .room = UINT64_MAX};
 
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	for (size_t i = 0; i < n; i++)
-		evict_unplanned(ex, p->blocks.at, p->blocks.n, &used[i], &dead);
+		evict_unplanned(ex, &used[i], &dead);
+	um_vec_fini(&dead.out);
 	begin_counts(ex, ex->turn + 1);
 }

@@ -20,6 +20,7 @@ struct um_executor {
 	const struct um_compiled_plan *program; /* NULL: none */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
+	UM_VEC(uint32_t) early; /* by action of the first iteration, its first ones: outs that an in waits for */
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A plan begins on a device that is in use: how many evictions its first prefetches wait for.
+ */
+#include "gpu/null.h"
+#include "sim/sim.h"
+#include "replay/executor_state.h"
+
+#include "plan_make.h"
+
+#define BASE (16 * MIB2)
+#define SLOTS(...) ((const int[]){__VA_ARGS__, -1})
+#define OTHERS 40 /* blocks that the plan does not use */
+#define PLANNED 4 /* blocks of the plan: one by op 0, the others by op 1 */
+
+static const struct um_app_streams streams = {.n = 1, .live = 1};
+
+/* The blocks [first, end) are on the device. */
+struct residency {
+	uint64_t first, end;
+};
+
+static int resides(void *user, uint64_t addr)
+{
+	const struct residency *r = user;
+
+	return addr >= BASE + r->first * MIB2 && addr < BASE + r->end * MIB2;
+}
+
+static int never(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
+{
+	(void)user;
+	(void)addr;
+	(void)bytes;
+	(void)waits;
+	return 0;
+}
+
+static void make_plan(struct um_plan *plan)
+{
+	um_plan_init(plan);
+	make_slot(plan, BASE, MIB2, -1, -1);
+	make_slot(plan, BASE + MIB2, (PLANNED - 1) * MIB2, -1, -1);
+	for (int i = 0; i < 2; i++) {
+		plan->sched.slots.at[i].bound.v = (uint64_t)i + 1;
+		plan->sched.slots.at[i].bound_addr = plan->sched.slots.at[i].place;
+	}
+	make_op(plan, "a", SLOTS(0), UM_UPDATE);
+	make_op(plan, "b", SLOTS(1), UM_UPDATE);
+}
+
+/* Begins the plan on a device of so many blocks. `*outs`: evictions as it begins; returns how many of them the first
+ * prefetch waits for, `*last`: the last one. */
+static uint32_t first_waits(struct residency on_device, uint64_t capacity, uint32_t *outs, uint32_t *last)
+{
+	struct um_executor_host host = {
+		.may_discard = never, .may_reside = resides, .streams = &streams, .user = &on_device};
+	struct um_executor_range used = {BASE, (PLANNED + OTHERS) * MIB2};
+	struct um_compiled_plan program;
+	struct um_cursor cursor;
+	struct um_executor *ex;
+	struct um_gpu *gpu;
+	struct um_plan plan;
+	uint32_t first, ins;
+
+	make_plan(&plan);
+	um_compiled_plan_init(&program);
+	um_cursor_init(&cursor);
+	if (um_null_open(&gpu, 1ull << 30, 0) || um_compiled_plan_build(&plan, capacity, &program) ||
+	    um_cursor_follow(&cursor, &plan.sched) || um_executor_open(&ex, gpu, &host))
+		tap_bail("set-up");
+	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
+	*outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	um_executor_op(ex, 0, 0, &cursor);
+	um_executor_op(ex, 1, 0, &cursor);
+	ins = um_lanes_in_queued(&ex->lanes);
+	if (!ins)
+		tap_bail("no prefetch");
+	first = ex->lanes.in_ring[0].wait;
+	*last = ex->lanes.in_ring[ins - 1].wait;
+	um_executor_close(ex);
+	gpu->api->close(gpu);
+	um_cursor_fini(&cursor);
+	um_compiled_plan_fini(&program);
+	um_plan_fini(&plan);
+	return first;
+}
+
+int main(void)
+{
+	uint32_t outs, last;
+
+	is_u64(first_waits((struct residency){PLANNED, PLANNED + OTHERS}, OTHERS, &outs, &last), 1,
+	       "on a full device the first prefetch waits for one eviction");
+	is_u64(last, PLANNED / UM_RUN_OUT, "the last prefetch waits for as many blocks as the plan brings");
+	is_u64(outs, PLANNED / UM_RUN_OUT, "so many are evicted");
+	is_u64(first_waits((struct residency){PLANNED, PLANNED + OTHERS}, OTHERS + 2, &outs, &last), 0,
+	       "with room for two blocks the first prefetch waits for none");
+	is_u64(last, 1, "the last one waits for its own");
+	is_u64(first_waits((struct residency){0, OTHERS}, OTHERS, &outs, &last), 0,
+	       "a prefetch of what is on the device needs no room");
+	is_u64(last, 0, "however many there are");
+	is_u64(first_waits((struct residency){0, OTHERS + PLANNED}, OTHERS, &outs, &last), PLANNED / UM_RUN_OUT,
+	       "where any block may be on the device the first prefetch waits until the others fit");
+	return tap_done();
+}
