@@ -94,8 +94,8 @@ int um_executor_open(struct um_executor **out, struct um_gpu *gpu, const struct 
 int um_executor_close(struct um_executor *ex);
 
 /* Adopts a compiled plan (borrowed until the next adopt, leave or close) at the beginning of an iteration, just before
- * its first op is announced: evicts blocks that it does not need at once. Its first prefetches wait for as many of these
- * evictions as leave room for them. 0, or -errno and nothing is issued. */
+ * its first op is announced: evicts blocks that it does not need at once. Its first prefetches wait for as many of
+ * these evictions as leave room for them. 0, or -errno and nothing is issued. */
 int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, uint64_t capacity_blocks,
 		      const struct um_executor_range *used, size_t n_used, const struct um_cursor *cursor);
 

@@ -155,7 +155,7 @@ static inline void advance(struct umadv *adv, const struct um_op *op, const stru
 		um_cursor_advance(&r->cursor);
 	else if (compare(adv, op, info))
 		return;
-	if (um_follow_waits(r->state) && r->cursor.op == 1) {
+	if (r->cursor.op == 1 && um_replan_may_begin(r)) {
 		um_context_forget_uses(adv);
 		begin_plan(adv);
 	}

@@ -8,7 +8,8 @@
  * owns  nothing
  *
  * A plan is new until the first iteration under it has ended. It is confirmed if its schedule was followed to its end,
- * or if it was loaded. A plan waits for the first op of an iteration that fits; from then on it runs:
+ * or if it was loaded. A plan waits for the first op of an iteration that fits, or for one after several that fit; from
+ * then on it runs:
  *
  *                       waits                runs
  *     new               GUESS_WAITS          GUESS_RUNS
@@ -25,9 +26,10 @@
  *                 places (under a new plan: since earlier)    RENEWED_RUNS      CONTINUE    CONFIRMED_RUNS
  *                                                             UNCONFIRMED_RUNS  PLAN_AGAIN  RENEWED_WAITS
  *                                                             CONFIRMED_RUNS    PLAN_AGAIN  RENEWED_WAITS
- *     CHANGED     was followed; the schedule is known better  *_RUNS            PLAN_AGAIN  RENEWED_WAITS
+ *     CHANGED     was followed; the schedule is known better  any but NONE      PLAN_AGAIN  RENEWED_WAITS
  *     TIMED       was followed; measured times differ         *_RUNS            PLAN        RENEWED_WAITS
- *     IDLE        was followed, but the plan could not run    CONFIRMED_RUNS    RESTART     CONFIRMED_WAITS
+ *     IDLE        was followed, but the plan did not run      CONFIRMED_RUNS    RESTART     CONFIRMED_WAITS
+ *                                                             *_WAITS           RESTART     CONFIRMED_WAITS
  *     LEFT        left the schedule, for an unknown pattern   NONE              PLAN        GUESS_WAITS
  *                                                             GUESS_*           PLAN        GUESS_WAITS
  *                                                             UNCONFIRMED_*     PLAN        GUESS_WAITS

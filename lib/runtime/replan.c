@@ -14,6 +14,7 @@
 
 #define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
 #define PAYS 8 /* iterations that must follow a plan for its planning and its first hints to pay */
+#define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
 #define MOST_REPETITIONS 15 /* at most twice as many, and one more, are waited for before a plan */
 
 /* Drops the plan. `followed`: to the end of an iteration. */
@@ -138,6 +139,7 @@ void um_replan_forget(struct um_replan *r)
 	r->begins = 0;
 	r->wrong_guesses = 0;
 	r->last_signature = 0;
+	r->fits = 1;
 }
 
 static void log_paged(const struct um_replan *r)
@@ -156,7 +158,6 @@ static void follow(struct um_replan *r, struct um_schedule *s, int followed)
 	int err = try_plan(r, s, followed, why, sizeof why);
 
 	r->key = r->learner.key;
-
 	if (err) {
 		give_up(r);
 		if (err == -ENOMEM)
@@ -253,7 +254,8 @@ static int apply(struct um_replan *r, enum um_follow_event event, struct um_sche
 
 /* Outcome of an iteration. */
 struct outcome {
-	int followed; /* it followed the plan to its end */
+	int followed; /* it followed the plan's schedule to its end */
+	int waited; /* and the plan did not run */
 	int err; /* of the learner */
 	int changed; /* the learned schedule is not the plan's */
 	int repeated; /* it equals the previous one */
@@ -266,6 +268,8 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct out
 		return UM_FOLLOW_ON_UNKNOWN;
 	if (!l->followed && (l->repeated || (r->state && r->n_iterations > 1)))
 		return UM_FOLLOW_ON_NEW; /* the rotation of buffers is learned again */
+	if (l->waited)
+		return l->changed && !l->err && r->replans < UM_MAX_REPLANS ? UM_FOLLOW_ON_CHANGED : UM_FOLLOW_ON_IDLE;
 	if (!l->followed)
 		return (um_follow_is_confirmed(r->state) ? r->left <= LEFT_MOST : r->wrong_guesses < UM_MAX_GUESSES)
 			       ? UM_FOLLOW_ON_LEFT
@@ -284,6 +288,14 @@ static int take_times(struct um_replan *r, int followed)
 {
 	return r->host.device->real && um_op_timer_end(&r->timer, followed) && r->state && !r->measured &&
 	       has_times(r, &r->plan.sched);
+}
+
+/* Counts how often iterations fit the plan. */
+static void count_fits(struct um_replan *r, const struct outcome *l)
+{
+	r->fitted = l->followed ? r->fitted + 1 : 0;
+	if (r->state && (l->followed || um_follow_is_confirmed(r->state)))
+		r->fits += ((double)l->followed - r->fits) * FITS_WEIGHT;
 }
 
 /* Counts how often the plan was followed and left. */
@@ -378,7 +390,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	struct outcome l = {.followed = r->state && c->on &&
 					c->op == c->sched->ops.n / r->n_iterations * (r->iteration + 1)};
 	int within = l.followed && r->iteration + 1 < r->n_iterations; /* the schedule has further iterations */
-	int measured = !within && take_times(r, l.followed), other;
+	int ran = l.followed && !um_follow_waits(r->state), measured = !within && take_times(r, ran), other;
 	enum um_follow_event event;
 	struct um_schedule s;
 
@@ -401,7 +413,10 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	}
 	r->iteration = 0;
 	r->begins = 0;
-	count_followed(r, l.followed);
+	l.waited = l.followed && !ran;
+	count_fits(r, &l);
+	if (!l.waited)
+		count_followed(r, l.followed);
 	if (measured) {
 		r->measured = r->plan.sched.ops.n / r->n_iterations;
 		l.retimed = times_differ(r);
@@ -410,7 +425,7 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)
 		count_ended(r);
 	other = apply(r, event, &s);
-	time_iteration(r, l.followed);
+	time_iteration(r, ran);
 	um_schedule_fini(&s);
 	return other;
 }
@@ -496,6 +511,7 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	memset(r, 0, sizeof *r);
 	r->host = *host;
 	r->notices = notices;
+	r->fits = 1;
 	um_plan_init(&r->plan);
 	um_plan_init(&r->warm);
 	um_compiled_plan_init(&r->program);

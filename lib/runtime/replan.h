@@ -22,6 +22,7 @@
 #include "runtime/plan_gap.h"
 
 #define UM_MAX_REPLANS 3 /* new plans of one schedule */
+#define UM_FITS_OFTEN 0.65 /* share of fitting iterations from which on a plan begins at once */
 #define UM_MAX_GUESSES 2 /* wrong guesses in a row; after them only a pattern that occurred twice is planned */
 
 struct um_replan {
@@ -41,6 +42,8 @@ struct um_replan {
 	uint32_t repetitions; /* of the latest iteration, in a row */
 	uint32_t wrong_plans; /* repetitions that do not suffice for a plan, as plans before did not pay */
 	uint32_t followed, left; /* iterations that followed this plan; and that left it, in a row */
+	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
+	double fits; /* share of iterations that fitted the plan, the latest of most weight */
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
@@ -81,6 +84,13 @@ int um_replan_start_warm(struct um_replan *r);
 /* The program left the schedule in iteration `number`. Hints issued so far, of announced ops, are carried out; returns
  * when no discard of them is pending. */
 void um_replan_leave(struct um_replan *r, uint64_t number);
+
+/* May a waiting plan begin with this iteration? A plan's first iteration takes as long as two steady ones save: where
+ * few iterations fit, it waits for the second one in a row. */
+static inline int um_replan_may_begin(const struct um_replan *r)
+{
+	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1);
+}
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.
  * 1: the plan may evict what was resident. */

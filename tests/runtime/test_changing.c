@@ -211,6 +211,55 @@ static void odd_ones(void)
 	is_u64(hinted - hinted_first, ODD_ITERATIONS - EVERY + 1, "no iteration after it is without hints");
 }
 
+/* --- a kind that seldom repeats ------------------------------------------------------------------------------- */
+
+/* A letter for each iteration: between the a are others, each of its own, and at the end there are only a. */
+static const char kinds[] = "aaaaabacadaefaghaiajakalmanaoaapaqarastauavawaxaaaaaaaaaaaaaaaa";
+#define MIXED 48
+
+/* Reads all tensors in turn, in ops of the kind's name. */
+static void visit(struct app *a, char kind)
+{
+	const char name[] = {kind, 0};
+
+	a->err |= umadv_iter(a->adv, NULL);
+	for (unsigned i = 0; i < TENSORS; i++) {
+		a->err |= umadv_op(a->adv, NULL, name, UMADV_USES(UMADV_UPDATE(a->w[i])));
+		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	}
+}
+
+static void seldom_repeats(void)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
+	struct app a = {0};
+	struct umadv_options o;
+	uint64_t mixed = 0, all, hinted = 0, ignored;
+
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = so.capacity;
+	a.err = um_sim_open(&a.gpu, &so);
+	if (!a.err)
+		a.err = um_context_open(&a.adv, &o, a.gpu, v100);
+	for (int i = 0; i < TENSORS && !a.err; i++)
+		a.err = umadv_alloc(a.adv, &a.w[i], 8 * MIB, "w", UMADV_PARAM);
+	if (a.err)
+		tap_bail("no context");
+	for (unsigned i = 0; kinds[i]; i++) {
+		if (i == MIXED)
+			mixed = plans_so_far(&a, &ignored);
+		visit(&a, kinds[i]);
+	}
+	a.err |= um_sim_sync(a.gpu);
+	all = plans_so_far(&a, &hinted);
+	umadv_close(a.adv);
+	is_int(a.err, 0, "the program with a kind that seldom repeats runs");
+	ok(mixed <= 6, "a plan that is soon left does not begin each time (%llu)", (unsigned long long)mixed);
+	ok(all > mixed, "it begins again when its kind repeats (%llu)", (unsigned long long)all);
+}
+
 int main(void)
 {
 	/* A plan that is taken up evicts what it does not begin with: small programs feel it in iteration 2. */
@@ -229,5 +278,6 @@ int main(void)
 		}
 	take_turns();
 	odd_ones();
+	seldom_repeats();
 	return tap_done();
 }
