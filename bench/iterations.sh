@@ -36,7 +36,8 @@ for kind in same buckets distinct; do
 	if command -v valgrind >/dev/null; then
 		each=$((($(count $kind $many) - $(count $kind $few)) / (many - few) / 1000))k
 	fi
-	awk -v each="$each" '{ printf "%-9s %13.1f %9.1f %9.1f %6d %8.1f %8.1f %13s\n", $1, $2, $3, $4, $5, $6, $7, each }
+	awk -v each="$each" '{ printf "%-9s %13.1f %9.1f %9.1f ", $1, $2, $3, $4
+		printf "%6d %8.1f %8.1f %13s\n", $5, $6, $7, each }
 		$4 > 1.1 * $3 { grows = 1 } END { exit grows }' "$tmp/figures" || grows=1
 done
 [ -z "${grows:-}" ] || { echo "iterations.sh: the heap grows" >&2; exit 1; }

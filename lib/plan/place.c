@@ -14,6 +14,7 @@
 #include "plan/place_stream.h"
 
 #define RUN 256
+#define LONG 8 /* a life is long from this share of an iteration on */
 #define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 
 /* [from, to) in ops, and [0, wrap) where it continues in the next iteration. */
@@ -249,12 +250,25 @@ static int add_walls(struct placing *p, const struct um_plan_request *r)
 	return list_add(p, UINT64_MAX / UM_BLOCK_BYTES * UM_BLOCK_BYTES, UINT64_MAX, wall);
 }
 
-static int add_settled(struct placing *p)
+/* Is the slot's tensor at another place until it dies in the next iteration? */
+static int is_elsewhere(const struct um_slot *t)
+{
+	return !(t->flags & UM_SLOT_FIXED) && t->bound.v && t->bound_addr != t->place && t->death >= 0 &&
+	       (t->birth < 0 || t->death <= t->birth) && t->bound_addr < UINT64_MAX - t->bytes;
+}
+
+/* Adds slots that have a place, and places that tensors have in the next iteration alone. `rotating`: rotating slots
+ * have none yet. One that cannot be born at its place in that iteration is out of turn for ever; others find theirs
+ * free an iteration later, and avoid only tensors that live long. */
+static int add_settled(struct placing *p, int rotating)
 {
 	for (uint32_t i = 0; i < p->sched->slots.n; i++) {
 		const struct um_slot *t = &p->sched->slots.at[i];
 
-		if (!is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
+		if (is_elsewhere(t) && (rotating || (t->birth < 0 && (size_t)t->death > p->sched->ops.n / LONG)) &&
+		    list_add(p, t->bound_addr, t->bound_addr + t->bytes, (struct arc){0, t->death, 0}))
+			return -ENOMEM;
+		if (!(is_settled(t) || (p->rotates[i] && !rotating)) || t->flags & UM_SLOT_UNMANAGED)
 			continue;
 		uint64_t end = t->place + t->bytes;
 
@@ -418,21 +432,38 @@ static int find_uses(struct placing *p)
 	return 0;
 }
 
+/* A list of what has a place. */
+static int begin_list(struct placing *p, const struct um_plan_request *r, int rotating)
+{
+	int err;
+
+	um_vec_clear(&p->runs);
+	err = list_init(p);
+	if (!err)
+		err = add_walls(p, r);
+	return err ? err : add_settled(p, rotating);
+}
+
 int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint64_t *grow_bytes)
 {
 	struct placing p = {.sched = s};
 	struct request *request = malloc((s->slots.n + 1) * sizeof *request);
 	uint64_t top = r->grow_at;
+	size_t n = 0, first = 0;
 	int err = request ? find_uses(&p) : -ENOMEM;
 
 	if (!err)
-		err = list_init(&p);
+		n = list_requests(&p, request);
+	while (first < n && request[first].rank == 0)
+		first++;
+	if (!err && first)
+		err = begin_list(&p, r, 1);
+	if (!err && first)
+		err = place_slot(&p, request, first, &top);
 	if (!err)
-		err = add_walls(&p, r);
+		err = begin_list(&p, r, 0);
 	if (!err)
-		err = add_settled(&p);
-	if (!err)
-		err = place_all(&p, request, list_requests(&p, request), &top);
+		err = place_all(&p, request + first, n - first, &top);
 	if (!err)
 		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 	free(request);

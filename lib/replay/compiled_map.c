@@ -201,10 +201,11 @@ static int list_deaths(struct um_compiled_plan_walk *b)
 int um_compiled_plan_has_twin(const struct um_schedule *sched, uint32_t slot)
 {
 	const struct um_slot *s = &sched->slots.at[slot];
+	int again = s->carry == slot && s->birth >= 0 && s->death <= s->birth;
+	int passed_on = s->carry != slot && s->birth < 0 && s->death >= 0;
 
-	return has_place(s) && s->carry == slot && s->birth >= 0 && s->death <= s->birth &&
-	       (size_t)s->death < sched->ops.n && s->bound.v && s->bound_addr != s->place &&
-	       s->bound_addr < UINT64_MAX - s->bytes;
+	return has_place(s) && (again || passed_on) && (size_t)s->death < sched->ops.n && s->bound.v &&
+	       s->bound_addr != s->place && s->bound_addr < UINT64_MAX - s->bytes;
 }
 
 static int add_twins(struct um_compiled_plan_walk *b, const struct um_plan *plan)
@@ -241,7 +242,7 @@ uint32_t um_compiled_plan_slot_at(const struct um_compiled_plan_walk *b, uint32_
 {
 	uint32_t twin = b->ops_before ? UM_NONE : b->twin[slot];
 
-	return twin != UM_NONE && (int32_t)at < b->plan->sched.slots.at[slot].birth ? twin : slot;
+	return twin != UM_NONE && um_compiled_plan_is_before(&b->plan->sched.slots.at[slot], at) ? twin : slot;
 }
 
 /* Start times of ops from the plan's proof, or as if no op waited. */

@@ -452,7 +452,7 @@ static void walk(struct um_compiled_plan_walk *b)
 	forget_twins(b);
 	for (uint32_t op = 0; op < n_ops; op++) {
 		for (uint32_t s = b->pos_head[op]; s != UM_NONE; s = b->pos_next[s])
-			if (s < b->n_slots || !b->ops_before)
+			if (s < b->n_slots ? b->ops_before || b->twin[s] == UM_NONE : !b->ops_before)
 				die(b, s, op);
 		for (; born < plan->sched.births.n; born++) {
 			uint32_t s = plan->sched.births.at[born];

@@ -122,7 +122,12 @@ int um_compiled_plan_build(const struct um_plan *plan, uint64_t capacity_blocks,
 int um_compiled_plan_build_steady(const struct um_plan *plan, uint64_t capacity_blocks, struct um_compiled_plan *out);
 
 /* A tensor that is born in one iteration and freed in the next stays, in the first iteration, at its current place
- * (bound_addr) until the slot is born. */
+ * (bound_addr) until it is freed. */
 int um_compiled_plan_has_twin(const struct um_schedule *sched, uint32_t slot);
+/* Of such a slot: does op `at` of the first iteration use the tensor at that place? */
+static inline int um_compiled_plan_is_before(const struct um_slot *slot, uint32_t at)
+{
+	return slot->birth < 0 || (int32_t)at < slot->birth;
+}
 
 #endif

@@ -78,8 +78,8 @@ static void pass(struct walk *w, uint32_t op, uint32_t as)
 	for (uint32_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
 		const struct um_sched_use *u = &w->s->uses.at[i];
 		const struct um_slot *slot = &w->s->slots.at[u->slot];
-		int elsewhere =
-			w->first && as == op && (int32_t)op < slot->birth && um_compiled_plan_has_twin(w->s, u->slot);
+		int elsewhere = w->first && as == op && um_compiled_plan_is_before(slot, op) &&
+				um_compiled_plan_has_twin(w->s, u->slot);
 
 		if (slot->place != UINT64_MAX)
 			touch(w, (elsewhere ? slot->bound_addr : slot->place) + u->off, u->bytes, as);

@@ -18,15 +18,24 @@
  * plans: only the recorder's limits bound the planning. */
 #define UM_PLAN_MOST_MS 60000u
 
+/* 1: a tensor that dies in the next iteration while its successor is alive. Where it lies now, between other tensors,
+ * its successors will not. */
+static int is_passed_on(const struct um_schedule *s, uint32_t i)
+{
+	const struct um_slot *t = &s->slots.at[i];
+
+	return t->birth < 0 && t->death >= 0 && t->carry < s->slots.n && t->carry != i && t->place % UM_BLOCK_BYTES;
+}
+
 /* Sets bound_addr to the current addresses of the tensors. Slots that are freed and born again in every iteration are
  * placed anew; the new address counts from the next birth on. */
 static void set_places(struct um_schedule *s)
 {
-	for (size_t i = 0; i < s->slots.n; i++) {
+	for (uint32_t i = 0; i < s->slots.n; i++) {
 		struct um_slot *t = &s->slots.at[i];
 
 		t->bound_addr = t->place;
-		if (!t->bound.v || t->birth < 0 || t->death > t->birth)
+		if (!t->bound.v || !((t->birth >= 0 && t->death <= t->birth) || is_passed_on(s, i)))
 			continue;
 		t->flags &= ~(unsigned)UM_SLOT_FIXED;
 		t->place = UINT64_MAX;

@@ -195,9 +195,41 @@ static void as_a_stream(void)
 	um_schedule_fini(&s);
 }
 
+/* Slot 1 passes its tensor on to slot 0, and slot 2's tensor of the iteration before is where both would lie. */
+static void passed_on(void)
+{
+	struct um_schedule s = {0};
+	struct um_plan_room rooms[] = {{1ull << 30, 8 * FX_MIB}};
+	struct um_plan_request r = fx_request(&s, 1ull << 40);
+	uint64_t grow = 99;
+
+	fx_slot(&s, 2 * FX_MIB, 0, -1);
+	fx_slot(&s, 2 * FX_MIB, -1, 1);
+	fx_slot(&s, 2 * FX_MIB, 2, 1);
+	s.slots.at[1].carry = 0;
+	for (int i = 1; i < 3; i++)
+		s.slots.at[i].bound.v = (uint64_t)i;
+	s.slots.at[1].bound_addr = 1ull << 35;
+	s.slots.at[2].bound_addr = (1ull << 30) + FX_MIB;
+	fx_op(&s, "a", 1, "w0 r1 r2");
+	fx_op(&s, "b", 1, "r0");
+	fx_op(&s, "c", 1, "w2");
+	r.rooms = rooms;
+	r.n_rooms = 1;
+	for (int i = 0; i < 2; i++) {
+		is_int(um_place_build(&r, &s, &grow), 0, "a tensor is passed on");
+		is_u64(s.slots.at[0].place, (1ull << 30) + 4 * FX_MIB, "its place is free when it is born first");
+		is_u64(s.slots.at[1].place, (1ull << 30) + 6 * FX_MIB, "and so is the one that it takes turns with");
+		is_u64(s.slots.at[2].place, 1ull << 30,
+		       "a slot that does not rotate may lie where another one still is");
+	}
+	um_schedule_fini(&s);
+}
+
 int main(void)
 {
 	by_hand();
+	passed_on();
 	around_the_end();
 	by_chance();
 	as_a_stream();

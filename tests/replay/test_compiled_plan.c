@@ -227,6 +227,32 @@ static void elsewhere(void)
 	um_plan_fini(&plan);
 }
 
+/* The same of a tensor that its successor outlives: both take turns at two places from the next iteration on. */
+static void passed_on(void)
+{
+	struct um_plan plan;
+	struct um_compiled_plan p;
+
+	um_plan_init(&plan);
+	um_compiled_plan_init(&p);
+	make_slot(&plan, BASE, MIB2, 0, -1);
+	make_slot(&plan, BASE + MIB2, MIB2, -1, 1);
+	plan.sched.slots.at[0].carry = UM_NO_SLOT;
+	plan.sched.slots.at[1].carry = 0;
+	plan.sched.slots.at[1].bound.v = 7;
+	plan.sched.slots.at[1].bound_addr = BASE + 5 * MIB2;
+	make_op(&plan, "make", SLOTS(0), UM_WRITE);
+	make_op(&plan, "read", SLOTS(0), UM_READ);
+	plan.sched.uses.at[0].slot = 1;
+	plan.sched.uses.at[0].access = UM_READ;
+	ok(um_compiled_plan_build(&plan, 4, &p) == 0, "passed on: the plan compiles");
+	act_is(&p.iterations[0], 0, UM_ACTION_PREFETCH, 0, 5, 0, "passed on: it is read where it lies");
+	is_u64(p.iterations[0].actions.n, 2, "passed on: and its successor's block is all else that is prefetched");
+	is_u64(p.iterations[1].actions.at[0].addr, BASE + 5 * MIB2, "passed on: what it lay in is given up");
+	um_compiled_plan_fini(&p);
+	um_plan_fini(&plan);
+}
+
 /* A dead block goes as soon as it is dead, though room is wanted only later, and rather than that a copy is waited for
  * which has just begun. */
 static void early_plan(struct um_plan *plan)
@@ -327,6 +353,7 @@ int main(void)
 	cold(3);
 	cold(2);
 	elsewhere();
+	passed_on();
 	turns();
 	shared();
 	trims();
