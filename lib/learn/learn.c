@@ -2,7 +2,7 @@
  *
  * learn.c - builds the schedule of the next iteration
  *
- * The tensors' numbers in the previous iteration are remembered (previous_iteration.h).
+ * The learner remembers the tensors' numbers in the previous iteration (previous_iteration.h).
  */
 #include "learn/learn.h"
 

@@ -224,7 +224,7 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 }
 
 /* Queues an action on a range of its own, after marks on `streams`; `*marked`: those with a mark after the ops before
- * this one. `room`: an in waits for so many outs. 0 or -EAGAIN. */
+ * this one. `room`: the number of outs that an in waits for. 0 or -EAGAIN. */
 static inline __attribute__((always_inline)) int put(struct um_executor *ex, const struct um_action *a, uint64_t addr,
 						     uint64_t bytes, uint32_t room, unsigned streams, unsigned *marked)
 {

@@ -49,8 +49,8 @@ static void make_plan(struct um_plan *plan)
 	make_op(plan, "b", SLOTS(1), UM_UPDATE);
 }
 
-/* Begins the plan on a device of so many blocks. `*outs`: evictions as it begins; returns how many of them the first
- * prefetch waits for, `*last`: the last one. */
+/* Begins the plan on a device of `capacity` blocks. Returns the number of evictions that the first prefetch waits for.
+ * `*last`: that of the last prefetch; `*outs`: the number of all evictions. */
 static uint32_t first_waits(struct residency on_device, uint64_t capacity, uint32_t *outs, uint32_t *last)
 {
 	struct um_executor_host host = {
@@ -93,7 +93,7 @@ int main(void)
 	is_u64(first_waits((struct residency){PLANNED, PLANNED + OTHERS}, OTHERS, &outs, &last), 1,
 	       "on a full device the first prefetch waits for one eviction");
 	is_u64(last, PLANNED / UM_RUN_OUT, "the last prefetch waits for as many blocks as the plan brings");
-	is_u64(outs, PLANNED / UM_RUN_OUT, "so many are evicted");
+	is_u64(outs, PLANNED / UM_RUN_OUT, "the plan evicts as many blocks as it brings");
 	is_u64(first_waits((struct residency){PLANNED, PLANNED + OTHERS}, OTHERS + 2, &outs, &last), 0,
 	       "with room for two blocks the first prefetch waits for none");
 	is_u64(last, 1, "the last one waits for its own");

@@ -74,6 +74,25 @@ struct app {
 	int err;
 };
 
+/* A program on a v100 with memory of so many bytes; its tensors have 8 MiB each. */
+static void app_open(struct app *a, uint64_t capacity)
+{
+	const struct um_profile *v100 = um_profile_find("v100");
+	struct um_sim_options so = {.profile = v100, .capacity = capacity};
+	struct umadv_options o;
+
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = capacity;
+	a->err = um_sim_open(&a->gpu, &so);
+	if (!a->err)
+		a->err = um_context_open(&a->adv, &o, a->gpu, v100);
+	for (int i = 0; i < TENSORS && !a->err; i++)
+		a->err = umadv_alloc(a->adv, &a->w[i], 8 * MIB, "w", UMADV_PARAM);
+	if (a->err)
+		tap_bail("no context");
+}
+
 static void op(struct app *a, unsigned i)
 {
 	a->err |= umadv_op(a->adv, NULL, "op", UMADV_USES(UMADV_UPDATE(a->w[i])));
@@ -98,22 +117,10 @@ static void pair(struct app *a, int marks_each, int odd)
 /* Simulated time of the pairs after the first ones, ns. `odd`: a pair that is not like the others, 0: none. */
 static double pairs_take(int marks_each, unsigned odd, struct umadv_stats *stats)
 {
-	const struct um_profile *v100 = um_profile_find("v100");
-	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
 	struct app a = {0};
-	struct umadv_options o;
 	uint64_t begin = 0, end;
 
-	umadv_options_init(&o);
-	o.log_level = UMADV_LOG_ERROR;
-	o.budget = so.capacity;
-	a.err = um_sim_open(&a.gpu, &so);
-	if (!a.err)
-		a.err = um_context_open(&a.adv, &o, a.gpu, v100);
-	for (int i = 0; i < TENSORS && !a.err; i++)
-		a.err = umadv_alloc(a.adv, &a.w[i], 8 * MIB, "w", UMADV_PARAM);
-	if (a.err)
-		tap_bail("no context");
+	app_open(&a, TENSORS * 8 * MIB / 2);
 	for (unsigned i = 0; i < PAIRS; i++) {
 		if (i == SETTLED) {
 			a.err |= um_sim_sync(a.gpu);
@@ -147,6 +154,7 @@ static void take_turns(void)
 
 #define EVERY 10
 #define ODD_ITERATIONS 28
+#define LEFT_BYTES (4 * MIB - 65536) /* successors are at other offsets in their blocks */
 
 /* Reads all weights in turn; what an iteration leaves behind is freed in the next one. An odd one reads them again. */
 static void train(struct app *a, void **left, int odd)
@@ -155,7 +163,7 @@ static void train(struct app *a, void **left, int odd)
 	for (unsigned i = 0; i < TENSORS; i++) {
 		void *now = NULL;
 
-		a->err |= umadv_alloc(a->adv, &now, 4 * MIB, "act", UMADV_ACT);
+		a->err |= umadv_alloc(a->adv, &now, LEFT_BYTES, "act", UMADV_ACT);
 		a->err |= umadv_op(a->adv, NULL, "forward", UMADV_USES(UMADV_READ(a->w[i]), UMADV_WRITE(now)));
 		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
 		if (left[i])
@@ -179,23 +187,11 @@ static uint64_t plans_so_far(struct app *a, uint64_t *hinted)
 
 static void odd_ones(void)
 {
-	const struct um_profile *v100 = um_profile_find("v100");
-	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 12 * MIB / 2};
 	struct app a = {0};
-	struct umadv_options o;
 	void *left[TENSORS] = {0};
 	uint64_t first = 0, second = 0, hinted = 0, hinted_first = 0, ignored;
 
-	umadv_options_init(&o);
-	o.log_level = UMADV_LOG_ERROR;
-	o.budget = so.capacity;
-	a.err = um_sim_open(&a.gpu, &so);
-	if (!a.err)
-		a.err = um_context_open(&a.adv, &o, a.gpu, v100);
-	for (int i = 0; i < TENSORS && !a.err; i++)
-		a.err = umadv_alloc(a.adv, &a.w[i], 8 * MIB, "w", UMADV_PARAM);
-	if (a.err)
-		tap_bail("no context");
+	app_open(&a, TENSORS * 12 * MIB / 2);
 	for (unsigned i = 0; i < ODD_ITERATIONS; i++) {
 		train(&a, left, i % EVERY == EVERY - 1);
 		if (i == EVERY - 2)
@@ -233,22 +229,10 @@ static void visit(struct app *a, char kind)
 
 static void seldom_repeats(void)
 {
-	const struct um_profile *v100 = um_profile_find("v100");
-	struct um_sim_options so = {.profile = v100, .capacity = TENSORS * 8 * MIB / 2};
 	struct app a = {0};
-	struct umadv_options o;
 	uint64_t mixed = 0, all, hinted = 0, ignored;
 
-	umadv_options_init(&o);
-	o.log_level = UMADV_LOG_ERROR;
-	o.budget = so.capacity;
-	a.err = um_sim_open(&a.gpu, &so);
-	if (!a.err)
-		a.err = um_context_open(&a.adv, &o, a.gpu, v100);
-	for (int i = 0; i < TENSORS && !a.err; i++)
-		a.err = umadv_alloc(a.adv, &a.w[i], 8 * MIB, "w", UMADV_PARAM);
-	if (a.err)
-		tap_bail("no context");
+	app_open(&a, TENSORS * 8 * MIB / 2);
 	for (unsigned i = 0; kinds[i]; i++) {
 		if (i == MIXED)
 			mixed = plans_so_far(&a, &ignored);
