@@ -6,12 +6,16 @@
  * out   requests to the executor: prefetches, evictions, discards; ops that wait for their blocks
  * owns  the table of blocks
  *
- * The horizon requests an op's missing blocks as the op is announced. It scans the predicted ops as far as all that
- * they use fits into the budget, with the tensors that are born until then, and requests the blocks that they miss as
- * late as it can without an op waiting: too early they would displace blocks that are used sooner. The victim is a
- * block without a live tensor, which is discarded; otherwise the block whose next use is furthest, and for a prefetch
- * outside the scanned ops; where the next use is not known, the least recently used block. Without predictions this is
- * prefetch on use within the budget.
+ * The horizon requests an op's missing blocks as the op is announced. Then it scans the predicted ops as far as all
+ * that they use fits into the budget, with what is born and freed until then, and
+ *   - prefetches the blocks that they miss while the link is idle, as soon as there is room that no birth before their
+ *     use needs; if their op would have to displace a block in any case, that block is displaced now;
+ *   - evicts while the link is idle what cannot be resident at the coming peak of live bytes: the blocks with the
+ *     furthest next use of those that will be live then, and others that are used after it if the link needs all the
+ *     time until the peak.
+ * For an op at hand, the victim is a block without a live tensor, which is discarded; otherwise one that will probably
+ * not be used again, or whose next use is not known, the least recently used first; otherwise the one whose next use is
+ * furthest. Without predictions this is prefetch on use within the budget.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
  * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
@@ -29,10 +33,12 @@
 /* Pointers are borrowed. */
 struct um_horizon_host {
 	struct um_executor *executor;
-	const struct um_predictor *predictor;
+	struct um_predictor *predictor;
 	uint64_t capacity; /* blocks */
-	int64_t in_ns; /* time to prefetch a block */
+	int64_t in_ns, out_ns; /* time to prefetch a block, and to evict one */
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
+	/* The op that probably uses a live tensor of this block first, as um_predictor_next. */
+	uint64_t (*next)(void *user, uint64_t addr);
 	void *user;
 };
 
@@ -41,7 +47,8 @@ struct um_horizon_host {
 /* Memory that ops touch here and there: page faults make its blocks resident. */
 struct um_horizon_sparse {
 	uint64_t addr, bytes;
-	uint64_t blocks; /* that may be resident */
+	uint64_t blocks; /* that may be resident, */
+	uint64_t more; /* and that one more op may make resident */
 };
 
 struct um_horizon {
@@ -55,15 +62,15 @@ struct um_horizon {
 	uint32_t n_sparse;
 	uint64_t reserve; /* blocks that are left to them */
 	int partial; /* page faults of announced ops made blocks resident that are not in the table */
-	uint64_t n_births; /* blocks for tensors that are probably born until the op `scanned` */
 	uint64_t n_in, n_out; /* blocks prefetched and evicted */
 	uint64_t scanned; /* number of the last op whose blocks are resident or missed */
 	uint64_t scan_again; /* number of the op from which the scan begins anew */
 	int64_t credit; /* blocks and ops that may be scanned */
+	uint64_t peak; /* number of the op at the coming peak of live bytes; 0: not known */
+	uint64_t peak_again; /* number of the op from which it is looked for anew */
+	uint64_t furthest; /* from the op of this number on, what is live at the peak cannot be resident then */
 	int64_t clock; /* ns, estimated: when the op at hand begins */
-	int64_t scan_clock; /* the same of the op after `scanned`, as estimated when the scan began */
-	int64_t slip; /* by how much ops really begin later than that */
-	int64_t in_free; /* when the link has carried what was requested */
+	int64_t in_free, out_free; /* when the link has carried what was requested */
 	unsigned stream; /* of the op at hand */
 	int shared; /* several threads announce ops: one that was announced before the mark may be launched after it */
 	/* by stream: number of the op at hand when evictions were last made to wait for the ops before it */
@@ -91,7 +98,7 @@ void um_horizon_gone(struct um_horizon *h, uint64_t addr);
 void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint64_t addr, int live), void *user);
 static inline int um_horizon_knows(const struct um_horizon *h)
 {
-	return h->blocks.n_live || h->blocks.n_dead;
+	return um_horizon_blocks_resident(&h->blocks) != 0;
 }
 /* 0: certainly not, as far as ops were announced. */
 static inline int um_horizon_may_reside(const struct um_horizon *h, uint64_t addr)

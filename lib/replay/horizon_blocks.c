@@ -17,7 +17,7 @@ static int further(const struct um_horizon_item *a, const struct um_horizon_item
 #define MOVED(x, i) ((x)->block->heap = (uint32_t)(i))
 UM_PQUEUE_TRACKED(heap, struct um_horizon_item, further, MOVED)
 
-int um_horizon_blocks_init(struct um_horizon_blocks *t, uint64_t capacity, int64_t in_ns)
+int um_horizon_blocks_init(struct um_horizon_blocks *t, uint64_t capacity)
 {
 	uint64_t n = capacity + UM_HORIZON_MISSED + 1, slots = 1;
 
@@ -27,19 +27,16 @@ int um_horizon_blocks_init(struct um_horizon_blocks *t, uint64_t capacity, int64
 	t->at = calloc(n, sizeof *t->at);
 	t->slot = calloc(slots, sizeof *t->slot);
 	t->heap = calloc(capacity + 1, sizeof *t->heap);
-	t->misses = calloc(UM_HORIZON_OPS, sizeof *t->misses);
-	t->urgency = calloc(2 * UM_HORIZON_OPS, sizeof *t->urgency);
-	if (!t->at || !t->slot || !t->heap || !t->misses || !t->urgency)
+	t->missed = calloc(UM_HORIZON_OPS, sizeof *t->missed);
+	if (!t->at || !t->slot || !t->heap || !t->missed)
 		return -ENOMEM;
 	t->mask = (uint32_t)slots - 1;
 	t->unused = NONE;
 	for (uint32_t i = 0; i < UM_HORIZON_OPS; i++)
-		t->misses[i].first = NONE;
-	for (uint32_t i = 0; i < 2 * UM_HORIZON_OPS; i++)
-		t->urgency[i].start = INT64_MAX;
-	t->oldest = t->newest = NONE;
+		t->missed[i] = (struct um_horizon_list){NONE, NONE};
+	for (int i = 0; i <= UM_BLOCK_DEAD; i++)
+		t->list[i] = (struct um_horizon_list){NONE, NONE};
 	t->window = 1;
-	t->in_ns = in_ns;
 	return 0;
 }
 
@@ -48,8 +45,7 @@ void um_horizon_blocks_fini(struct um_horizon_blocks *t)
 	free(t->at);
 	free(t->slot);
 	free(t->heap);
-	free(t->misses);
-	free(t->urgency);
+	free(t->missed);
 	memset(t, 0, sizeof *t);
 }
 
@@ -102,78 +98,62 @@ static void forget(struct um_horizon_blocks *t, struct um_horizon_block *b)
 	t->unused = index;
 }
 
+/* --- lists -------------------------------------------------------------------------------------------------------- */
+
+static void enter_list(struct um_horizon_blocks *t, struct um_horizon_list *l, struct um_horizon_block *b)
+{
+	uint32_t index = (uint32_t)(b - t->at);
+
+	b->before = l->newest;
+	b->behind = NONE;
+	*(b->before == NONE ? &l->oldest : &t->at[b->before].behind) = index;
+	l->newest = index;
+}
+
+static void leave_list(struct um_horizon_blocks *t, struct um_horizon_list *l, const struct um_horizon_block *b)
+{
+	*(b->before == NONE ? &l->oldest : &t->at[b->before].behind) = b->behind;
+	*(b->behind == NONE ? &l->newest : &t->at[b->behind].before) = b->before;
+}
+
 /* --- missed blocks ------------------------------------------------------------------------------------------------ */
 
-/* Two ranges of ops, one after the other. */
-static struct um_urgency both(struct um_urgency a, struct um_urgency b)
+static struct um_horizon_list *missed_by(const struct um_horizon_blocks *t, uint64_t op)
 {
-	if (b.start != INT64_MAX && b.start - a.takes < a.start)
-		a.start = b.start - a.takes;
-	a.takes += b.takes;
-	return a;
-}
-
-static struct um_misses *misses_of(const struct um_horizon_blocks *t, uint64_t op)
-{
-	return &t->misses[op % UM_HORIZON_OPS];
-}
-
-/* The number of blocks that the op misses changes. */
-static void count(struct um_horizon_blocks *t, uint64_t op, int more)
-{
-	uint32_t i = (uint32_t)(op % UM_HORIZON_OPS) + UM_HORIZON_OPS;
-	struct um_misses *m = misses_of(t, op);
-	struct um_urgency *u = &t->urgency[i];
-
-	m->n += (uint32_t)more;
-	t->n_missed += (uint32_t)more;
-	u->takes = m->n * t->in_ns;
-	u->start = m->n ? m->begins - u->takes : INT64_MAX;
-	for (i /= 2; i; i /= 2)
-		t->urgency[i] = both(t->urgency[2 * i], t->urgency[2 * i + 1]);
+	return &t->missed[op % UM_HORIZON_OPS];
 }
 
 void um_horizon_blocks_miss(struct um_horizon_blocks *t, uint64_t addr, uint64_t op)
 {
-	struct um_misses *m = misses_of(t, op);
 	struct um_horizon_block *b;
 
-	if (t->n_missed == UM_HORIZON_MISSED)
+	if (t->n[UM_BLOCK_MISSED] == UM_HORIZON_MISSED)
 		return;
 	b = add(t, addr);
 	b->state = UM_BLOCK_MISSED;
 	b->next = op;
-	b->before = NONE;
-	b->behind = m->first;
-	if (m->first != NONE)
-		t->at[m->first].before = (uint32_t)(b - t->at);
-	m->first = (uint32_t)(b - t->at);
+	enter_list(t, missed_by(t, op), b);
 	if (op < t->front)
 		t->front = op;
-	count(t, op, 1);
+	t->n[UM_BLOCK_MISSED]++;
 }
 
-static void unlist(struct um_horizon_blocks *t, const struct um_horizon_block *b)
+static void leave_missed(struct um_horizon_blocks *t, const struct um_horizon_block *b)
 {
-	if (b->before != NONE)
-		t->at[b->before].behind = b->behind;
-	else
-		misses_of(t, b->next)->first = b->behind;
-	if (b->behind != NONE)
-		t->at[b->behind].before = b->before;
-	count(t, b->next, -1);
+	leave_list(t, missed_by(t, b->next), b);
+	t->n[UM_BLOCK_MISSED]--;
 }
 
 struct um_horizon_block *um_horizon_blocks_first_missed(struct um_horizon_blocks *t)
 {
-	while (misses_of(t, t->front)->first == NONE)
+	while (missed_by(t, t->front)->oldest == NONE)
 		t->front++;
-	return &t->at[misses_of(t, t->front)->first];
+	return &t->at[missed_by(t, t->front)->oldest];
 }
 
 void um_horizon_blocks_pass(struct um_horizon_blocks *t, uint64_t op)
 {
-	while (t->n_missed) {
+	while (t->n[UM_BLOCK_MISSED]) {
 		struct um_horizon_block *b = um_horizon_blocks_first_missed(t);
 
 		if (t->front >= op)
@@ -192,53 +172,77 @@ void um_horizon_blocks_begin(struct um_horizon_blocks *t, uint64_t op)
 	t->n_near = 0;
 }
 
-/* Of the ops at places [lo, hi). */
-static struct um_urgency urgency_of(const struct um_horizon_blocks *t, uint32_t lo, uint32_t hi)
-{
-	struct um_urgency left = {0, INT64_MAX}, right = {0, INT64_MAX};
-
-	for (lo += UM_HORIZON_OPS, hi += UM_HORIZON_OPS; lo < hi; lo /= 2, hi /= 2) {
-		if (lo % 2)
-			left = both(left, t->urgency[lo++]);
-		if (hi % 2)
-			right = both(t->urgency[--hi], right);
-	}
-	return both(left, right);
-}
-
-int64_t um_horizon_blocks_must_start(const struct um_horizon_blocks *t, uint64_t op)
-{
-	uint32_t from = (uint32_t)(op % UM_HORIZON_OPS);
-
-	return both(urgency_of(t, from, UM_HORIZON_OPS), urgency_of(t, 0, from)).start;
-}
-
 /* --- resident blocks ---------------------------------------------------------------------------------------------- */
 
-static void enter_heap(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
+static void enter_heap(struct um_horizon_blocks *t, struct um_horizon_block *b)
 {
-	b->state = UM_BLOCK_LIVE;
-	b->next = next;
-	t->heap[t->n_live] = (struct um_horizon_item){next, b};
-	heap_rise(t->heap, t->n_live++);
+	uint32_t n = t->n[UM_BLOCK_KNOWN];
+
+	t->heap[n] = (struct um_horizon_item){b->next, b};
+	heap_rise(t->heap, n);
 }
 
-static void leave_heap(struct um_horizon_blocks *t, struct um_horizon_block *b)
+static void leave_heap(struct um_horizon_blocks *t, const struct um_horizon_block *b)
 {
-	uint32_t i = b->heap;
+	uint32_t i = b->heap, n = t->n[UM_BLOCK_KNOWN] - 1;
 
-	if (i == --t->n_live)
+	if (i == n)
 		return;
-	t->heap[i] = t->heap[t->n_live];
+	t->heap[i] = t->heap[n];
 	heap_rise(t->heap, i);
-	heap_sink(t->heap, t->n_live, i);
+	heap_sink(t->heap, n, i);
 }
 
-static void leave_dead(struct um_horizon_blocks *t, struct um_horizon_block *b)
+static void enter(struct um_horizon_blocks *t, struct um_horizon_block *b, enum um_horizon_state state)
 {
-	*(b->before == NONE ? &t->oldest : &t->at[b->before].behind) = b->behind;
-	*(b->behind == NONE ? &t->newest : &t->at[b->behind].before) = b->before;
-	t->n_dead--;
+	b->state = state;
+	if (state == UM_BLOCK_KNOWN)
+		enter_heap(t, b);
+	else
+		enter_list(t, &t->list[state], b);
+	t->n[state]++;
+}
+
+static void leave(struct um_horizon_blocks *t, const struct um_horizon_block *b)
+{
+	if (b->state == UM_BLOCK_KNOWN)
+		leave_heap(t, b);
+	else
+		leave_list(t, &t->list[b->state], b);
+	t->n[b->state]--;
+}
+
+static void enter_live(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
+{
+	b->next = next;
+	enter(t, b,
+	      next == UM_HORIZON_UNKNOWN ? UM_BLOCK_UNKNOWN
+	      : next == UM_HORIZON_NEVER ? UM_BLOCK_NEVER
+					 : UM_BLOCK_KNOWN);
+}
+
+struct um_horizon_block *um_horizon_blocks_furthest(const struct um_horizon_blocks *t)
+{
+	return t->n[UM_BLOCK_KNOWN] ? t->heap->block : NULL;
+}
+
+static struct um_horizon_block *oldest(struct um_horizon_blocks *t, enum um_horizon_state state)
+{
+	return t->n[state] ? &t->at[t->list[state].oldest] : NULL;
+}
+
+struct um_horizon_block *um_horizon_blocks_victim(struct um_horizon_blocks *t)
+{
+	struct um_horizon_block *b = oldest(t, UM_BLOCK_NEVER);
+
+	if (!b)
+		b = oldest(t, UM_BLOCK_UNKNOWN);
+	return b ? b : um_horizon_blocks_furthest(t);
+}
+
+struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t)
+{
+	return oldest(t, UM_BLOCK_DEAD);
 }
 
 struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uint64_t addr, uint64_t next)
@@ -246,56 +250,50 @@ struct um_horizon_block *um_horizon_blocks_come(struct um_horizon_blocks *t, uin
 	struct um_horizon_block *b = um_horizon_blocks_find(t, addr);
 
 	if (b)
-		unlist(t, b);
+		leave_missed(t, b);
 	else
 		b = add(t, addr);
-	enter_heap(t, b, next);
+	enter_live(t, b, next);
 	return b;
 }
 
 void um_horizon_blocks_drop(struct um_horizon_blocks *t, struct um_horizon_block *b)
 {
 	um_horizon_blocks_set_near(t, b, 0);
-	if (b->state == UM_BLOCK_LIVE)
-		leave_heap(t, b);
-	else if (b->state == UM_BLOCK_DEAD)
-		leave_dead(t, b);
+	if (b->state == UM_BLOCK_MISSED)
+		leave_missed(t, b);
 	else
-		unlist(t, b);
+		leave(t, b);
 	forget(t, b);
 }
 
 void um_horizon_blocks_die(struct um_horizon_blocks *t, struct um_horizon_block *b)
 {
-	uint32_t index = (uint32_t)(b - t->at);
-
 	um_horizon_blocks_set_near(t, b, 0);
-	leave_heap(t, b);
-	b->state = UM_BLOCK_DEAD;
-	b->later = 0;
-	b->before = t->newest;
-	b->behind = NONE;
-	*(b->before == NONE ? &t->oldest : &t->at[b->before].behind) = index;
-	t->newest = index;
-	t->n_dead++;
+	leave(t, b);
+	enter(t, b, UM_BLOCK_DEAD);
 }
 
 void um_horizon_blocks_revive(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
 {
-	leave_dead(t, b);
-	enter_heap(t, b, next);
+	leave(t, b);
+	enter_live(t, b, next);
 }
 
 void um_horizon_blocks_set_next(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
 {
 	uint64_t was = b->next;
 
+	if (b->state != UM_BLOCK_KNOWN || next >= UM_HORIZON_UNKNOWN) {
+		um_horizon_blocks_revive(t, b, next);
+		return;
+	}
 	b->next = next;
 	t->heap[b->heap].next = next;
 	if (next > was)
 		heap_rise(t->heap, b->heap);
 	else if (next < was)
-		heap_sink(t->heap, t->n_live, b->heap);
+		heap_sink(t->heap, t->n[UM_BLOCK_KNOWN], b->heap);
 }
 
 void um_horizon_blocks_set_near(struct um_horizon_blocks *t, struct um_horizon_block *b, int near)

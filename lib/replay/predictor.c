@@ -12,6 +12,8 @@
 #define SCORE_SURE 2
 #define SCORE_MOST 3
 
+#define REACH_OPS 1024 /* in which the reach decays to a third */
+
 int um_predictor_init(struct um_predictor *p)
 {
 	int err = 0;
@@ -23,9 +25,12 @@ int um_predictor_init(struct um_predictor *p)
 		p->bucket[i] = calloc(UM_PREDICTOR_BUCKETS, sizeof *p->bucket[i]);
 		err |= !p->bucket[i];
 	}
+	p->begun = calloc(UM_PREDICTOR_BUCKETS, sizeof *p->begun);
+	p->next_bytes = calloc(UM_PREDICTOR_OPS, sizeof *p->next_bytes);
 	p->spare = NOBODY;
 	p->first = 1;
-	return err || !p->ops || !p->uses ? -ENOMEM : 0;
+	err |= um_live_curve_init(&p->live);
+	return err || !p->begun || !p->next_bytes || !p->ops || !p->uses ? -ENOMEM : 0;
 }
 
 void um_predictor_fini(struct um_predictor *p)
@@ -34,6 +39,9 @@ void um_predictor_fini(struct um_predictor *p)
 	free(p->uses);
 	for (int i = 0; i < UM_PREDICTOR_CONTEXTS; i++)
 		free(p->bucket[i]);
+	free(p->begun);
+	free(p->next_bytes);
+	um_live_curve_fini(&p->live);
 	um_vec_fini(&p->tensors);
 	memset(p, 0, sizeof *p);
 }
@@ -108,6 +116,14 @@ static uint32_t entry_of(struct um_predictor *p, struct um_tensor *t)
 	return i;
 }
 
+/* When the ops before this one end. */
+static uint64_t ends_before(const struct um_predictor *p, uint64_t number)
+{
+	const struct um_predictor_op *before = op_at(p, number - 1);
+
+	return number > p->first ? before->begins + before->ns : 0;
+}
+
 static int add_use(struct um_predictor *p, const struct um_use *u)
 {
 	uint32_t t = entry_of(p, u->tensor);
@@ -129,10 +145,10 @@ static int add_use(struct um_predictor *p, const struct um_use *u)
 	*use_at(p, number) = (struct um_predictor_use){.off = u->off,
 						       .bytes = u->bytes,
 						       .touched = u->touched,
+						       .again = node->last != 0,
 						       .op = p->n_ops,
 						       .tensor = t,
-						       .score = SCORE_BEGIN,
-						       .first = !node->last};
+						       .score = SCORE_BEGIN};
 	node->last = number;
 	p->n_uses = number;
 	return 0;
@@ -160,6 +176,17 @@ static uint64_t *bucket_of(const struct um_predictor *p, int n)
 	return &p->bucket[n - 1][h % UM_PREDICTOR_BUCKETS];
 }
 
+/* An earlier iteration may have begun as this one did, while that of the op after the match had other sizes. The latest
+ * op's counterpart there; 0: there is none. */
+static uint64_t find_begun(const struct um_predictor *p, uint64_t next)
+{
+	uint64_t prefix = op_at(p, p->n_ops)->prefix, at = p->begun[prefix % UM_PREDICTOR_BUCKETS];
+
+	if (!prefix || (next && op_at(p, next)->prefix == prefix) || !is_kept(p, at) || op_at(p, at)->prefix != prefix)
+		return 0;
+	return at;
+}
+
 static const struct um_tensor *live(struct um_tensor_id id, const struct um_tensor *t)
 {
 	return t && id.v && t->id.v == id.v ? t : NULL;
@@ -170,23 +197,24 @@ static const struct um_tensor *expected(const struct um_predictor *p, const stru
 {
 	const struct um_tensor *t = NULL;
 
-	if (node->part_op && node->part_op > p->match)
+	if (node->part_op && node->part_op > p->match && node->part_op >= p->pass)
 		t = live(node->part_id, node->part);
 	return t ? t : live(node->id, node->tensor);
 }
 
 /* How many of the latest op's uses are of another tensor than expected if it is matched with this op? Those that are
- * not sure do not count. */
+ * not sure do not count, nor do new tensors, which no op expects. */
 static uint32_t wrong_tensors(const struct um_predictor *p, uint64_t match)
 {
 	const struct um_predictor_op *now = op_at(p, p->n_ops), *then = op_at(p, match);
 	uint32_t n = 0;
 
 	for (uint32_t k = 0; k < now->n_uses; k++) {
-		const struct um_predictor_use *was = use_at(p, then->first_use + k);
+		const struct um_predictor_use *was = use_at(p, then->first_use + k),
+					      *is = use_at(p, now->first_use + k);
 		const struct um_tensor *t = expected(p, &p->tensors.at[was->tensor]);
 
-		n += t && was->score >= SCORE_SURE && t != p->tensors.at[use_at(p, now->first_use + k)->tensor].tensor;
+		n += t && is->again && was->score >= SCORE_SURE && t != p->tensors.at[is->tensor].tensor;
 	}
 	return n;
 }
@@ -196,8 +224,11 @@ static uint64_t find_match(const struct um_predictor *p, uint64_t alike)
 {
 	uint64_t next =
 		p->match && p->match + 1 < p->n_ops && same_kinds(p, p->match + 1, p->n_ops, 1) ? p->match + 1 : 0;
+	uint64_t begun = find_begun(p, next);
 
-	if (next && (alike <= p->match + 1 || !wrong_tensors(p, next) || wrong_tensors(p, alike)))
+	if (begun)
+		return begun;
+	if (next && (alike <= next || !wrong_tensors(p, next) || wrong_tensors(p, alike)))
 		return next;
 	if (alike)
 		return alike;
@@ -225,6 +256,24 @@ static uint64_t find_alike(const struct um_predictor *p, const struct um_predict
 	return best;
 }
 
+void um_predictor_begin(struct um_predictor *p)
+{
+	p->prefix = 0;
+	p->n_prefix = 0;
+}
+
+/* The prefix of the iteration with this op; 0: it has become long. */
+static uint64_t add_prefix(struct um_predictor *p, const struct um_predictor_feed *op)
+{
+	if (p->n_prefix == UM_PREDICTOR_PREFIX)
+		return 0;
+	p->n_prefix++;
+	p->prefix = um_hash_u64(p->prefix, op->kind);
+	for (uint32_t k = 0; k < op->n_uses; k++)
+		p->prefix = um_hash_u64(p->prefix, op->uses[k].bytes);
+	return p->prefix;
+}
+
 /* The tensors of the latest op take the parts of those of its match. */
 static void take_parts(struct um_predictor *p)
 {
@@ -248,6 +297,50 @@ static void take_parts(struct um_predictor *p)
 	}
 }
 
+static uint64_t after_gap(const struct um_predictor *p, const struct um_predictor_tensor *node)
+{
+	return node->gap ? p->n_ops + node->gap : UM_PREDICTOR_UNKNOWN;
+}
+
+/* The op that probably uses the tensor of the latest op's use number k next. */
+static uint64_t next_of_use(const struct um_predictor *p, uint32_t k)
+{
+	const struct um_predictor_use *now = use_at(p, op_at(p, p->n_ops)->first_use + k), *was, *next;
+	const struct um_predictor_tensor *node = &p->tensors.at[now->tensor];
+
+	if (!p->match)
+		return UM_PREDICTOR_UNKNOWN;
+	was = use_at(p, op_at(p, p->match)->first_use + k);
+	if (!was->next && now->score < SCORE_SURE)
+		return after_gap(p, node);
+	if (!was->next)
+		return live(p->tensors.at[was->tensor].id, p->tensors.at[was->tensor].tensor) ? UM_PREDICTOR_UNKNOWN
+											      : UM_PREDICTOR_NEVER;
+	next = use_at(p, was->next);
+	if (next->score < SCORE_SURE) /* another tensor may take the part then */
+		return after_gap(p, node);
+	return p->n_ops + (next->op > was->op ? next->op - was->op : 1);
+}
+
+static void expect_next(struct um_predictor *p)
+{
+	const struct um_predictor_op *now = op_at(p, p->n_ops);
+	uint64_t furthest = p->reach - p->reach / REACH_OPS, next;
+
+	for (uint32_t k = 0; k < now->n_uses; k++) {
+		next = next_of_use(p, k);
+		p->tensors.at[use_at(p, now->first_use + k)->tensor].next = next;
+		if (next < UM_PREDICTOR_UNKNOWN && next - p->n_ops > furthest)
+			furthest = next - p->n_ops;
+	}
+	p->reach = furthest;
+}
+
+static int is_far(uint64_t a, uint64_t b, uint64_t ops)
+{
+	return (a > b ? a - b : b - a) > ops;
+}
+
 int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op)
 {
 	uint64_t match, alike;
@@ -262,7 +355,12 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op)
 		drop_oldest(p);
 	alike = find_alike(p, op);
 	p->n_ops++;
-	*op_at(p, p->n_ops) = (struct um_predictor_op){op->kind, p->n_uses + 1, op->ns, 0};
+	*op_at(p, p->n_ops) = (struct um_predictor_op){.kind = op->kind,
+						       .prefix = add_prefix(p, op),
+						       .first_use = p->n_uses + 1,
+						       .begins = ends_before(p, p->n_ops),
+						       .ns = op->ns};
+	um_live_curve_add(&p->live, p->n_ops, op->live);
 	for (uint32_t k = 0; k < op->n_uses; k++) {
 		if (add_use(p, &op->uses[k])) {
 			forget(p);
@@ -272,11 +370,16 @@ int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op)
 	}
 	match = find_match(p, alike);
 	p->jumped = !match || match != p->match + 1;
+	if (p->jumped && is_far(match, p->match + 1, p->reach / 2))
+		p->pass = p->n_ops;
 	p->match = match;
 	if (match)
 		take_parts(p);
+	expect_next(p);
 	for (int n = 1; n <= UM_PREDICTOR_CONTEXTS; n++)
 		*bucket_of(p, n) = p->n_ops;
+	if (op_at(p, p->n_ops)->prefix)
+		p->begun[p->prefix % UM_PREDICTOR_BUCKETS] = p->n_ops;
 	return 0;
 }
 
@@ -306,35 +409,65 @@ int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_
 	return 1;
 }
 
-uint64_t um_predictor_born(const struct um_predictor *p, const struct um_predictor_op *op)
+uint64_t um_predictor_next(const struct um_predictor *p, const struct um_tensor *t)
 {
-	uint64_t bytes = 0;
+	uint32_t i = known_entry(p, t);
 
-	for (uint32_t k = 0; k < op->n_uses; k++) {
-		const struct um_predictor_use *u = use_at(p, op->first_use + k);
-		const struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
-
-		if (u->first && !live(node->id, node->tensor))
-			bytes += node->bytes;
-	}
-	return bytes;
+	return i == NOBODY || p->tensors.at[i].next <= p->n_ops ? UM_PREDICTOR_UNKNOWN : p->tensors.at[i].next;
 }
 
-uint64_t um_predictor_next_use(const struct um_predictor *p, uint32_t k)
+void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op)
 {
-	const struct um_predictor_use *now = use_at(p, op_at(p, p->n_ops)->first_use + k), *was, *next;
-	const struct um_predictor_tensor *node = &p->tensors.at[now->tensor];
+	uint32_t i = known_entry(p, t);
 
-	if (!p->match)
-		return UM_PREDICTOR_UNKNOWN;
-	was = use_at(p, op_at(p, p->match)->first_use + k);
-	if (!was->next && now->score < SCORE_SURE)
-		return node->gap ? node->gap : UM_PREDICTOR_UNKNOWN;
-	if (!was->next)
-		return live(p->tensors.at[was->tensor].id, p->tensors.at[was->tensor].tensor) ? UM_PREDICTOR_UNKNOWN
-											      : UM_PREDICTOR_NEVER;
-	next = use_at(p, was->next);
-	if (next->score < SCORE_SURE) /* another tensor may take the part then */
-		return node->gap ? node->gap : UM_PREDICTOR_UNKNOWN;
-	return next->op - was->op ? next->op - was->op : 1;
+	if (i != NOBODY && (op < p->tensors.at[i].next || p->tensors.at[i].next <= p->n_ops))
+		p->tensors.at[i].next = op;
+}
+
+uint64_t um_predictor_peak(const struct um_predictor *p, uint64_t ops)
+{
+	uint64_t most = p->match ? p->n_ops - p->match : 0; /* predicted */
+
+	if (ops > most)
+		ops = most;
+	return ops ? um_live_curve_peak(&p->live, p->match + 1, p->match + ops) - p->match : 0;
+}
+
+int64_t um_predictor_growth(const struct um_predictor *p, uint64_t ops)
+{
+	return (int64_t)(um_live_curve_at(&p->live, p->match + ops) - um_live_curve_at(&p->live, p->match));
+}
+
+uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops)
+{
+	return ops ? op_at(p, p->match + ops)->begins - op_at(p, p->match + 1)->begins : 0;
+}
+
+/* Adds the bytes that this op used before the peak and that are used again after it, by the distance of that use. */
+static void add_next_bytes(struct um_predictor *p, uint64_t op, uint64_t peak, uint64_t most)
+{
+	const struct um_predictor_op *o = op_at(p, op);
+
+	for (uint64_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
+		const struct um_predictor_use *u = use_at(p, i);
+		uint64_t next = u->next ? use_at(p, u->next)->op : 0;
+
+		if (next <= peak)
+			continue;
+		p->next_bytes[next - peak < most ? next - peak : most] += u->bytes;
+	}
+}
+
+uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes)
+{
+	uint64_t at = p->match + ops, length = p->reach, sum = 0, i;
+	uint64_t from = at > p->first + length ? at - length : p->first;
+	uint64_t most = length < UM_PREDICTOR_OPS ? length : UM_PREDICTOR_OPS - 1;
+
+	for (i = from; i <= at; i++)
+		add_next_bytes(p, i, at, most);
+	for (i = most; i > 0 && sum < bytes; i--)
+		sum += p->next_bytes[i];
+	memset(p->next_bytes, 0, (most + 1) * sizeof *p->next_bytes);
+	return p->n_ops + ops + i + 1;
 }

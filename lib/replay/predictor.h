@@ -3,15 +3,16 @@
  * predictor.h - which ops usually come next, and when a tensor is used again, in programs that follow no plan
  *
  * in    ops with live tensors, in program order
- * out   the next ops, with the tensors that they probably use, and how much is born for them; the number of ops until a
- *       tensor is used again
+ * out   the next ops, with the tensors that they probably use; the op that probably uses a tensor next; by how much the
+ *       live tensors will grow
  * owns  the latest ops (at most UM_PREDICTOR_OPS, with UM_PREDICTOR_USES uses)
  *
  * The latest op is matched with an earlier one of the same kind: the op after the match before, otherwise the latest
  * one with the same three, two, or one kinds up to it. What followed then is expected to follow now. The kind of an op
- * is its name, stream and number of uses; sizes are not part of it, so that iterations of other sizes match, too. A
- * tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its part in
- * the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
+ * is its name, stream and number of uses; sizes are not part of it, so that iterations of other sizes match, too. But
+ * an iteration that began with the same sizes is preferred, so that of several that take turns each is matched with
+ * itself. A tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its
+ * part in the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
  * interchangeable: routing decides anew).
  *
  * Memory is bounded whatever the program does. O(uses) per op. Not thread-safe: the caller holds the context's lock.
@@ -22,14 +23,17 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "model/tensor.h"
+#include "replay/live_curve.h"
 
-#define UM_PREDICTOR_OPS (1u << 15) /* powers of two */
+#define UM_PREDICTOR_OPS UM_LIVE_CURVE_OPS /* powers of two */
 #define UM_PREDICTOR_USES (1u << 17)
 #define UM_PREDICTOR_CONTEXTS 3
 #define UM_PREDICTOR_BUCKETS (1u << 14)
+#define UM_PREDICTOR_PREFIX 32u /* ops at the beginning of an iteration that tell it from others */
 
-#define UM_PREDICTOR_UNKNOWN UINT64_MAX /* nothing is known of the tensor's next use */
-#define UM_PREDICTOR_NEVER (UINT64_MAX - 1) /* so far the tensors in this part were not used again */
+/* Instead of the number of an op; greater than all of them. */
+#define UM_PREDICTOR_UNKNOWN (UINT64_MAX - 1) /* nothing is known of the tensor's next use */
+#define UM_PREDICTOR_NEVER UINT64_MAX /* so far the tensors in this part were not used again */
 
 struct um_predictor_use {
 	uint64_t off, bytes, touched;
@@ -37,12 +41,14 @@ struct um_predictor_use {
 	uint64_t op; /* number of the op */
 	uint32_t tensor; /* index into tensors */
 	uint8_t score;
-	uint8_t first; /* of its tensor */
+	uint8_t again; /* not its tensor's first use */
 };
 
 struct um_predictor_op {
 	uint64_t kind;
+	uint64_t prefix; /* hash of the kinds and sizes of its iteration's ops so far; 0: not one of the first ops */
 	uint64_t first_use; /* number; uses of an op are numbered one after the other */
+	uint64_t begins; /* ns, with everything resident: the sum of the ops before it */
 	uint64_t ns; /* duration with everything resident */
 	uint32_t n_uses;
 };
@@ -52,6 +58,7 @@ struct um_predictor_tensor {
 	const struct um_tensor *tensor; /* alive as long as its id is `id` */
 	uint64_t bytes;
 	uint64_t last; /* number of its latest use */
+	uint64_t next; /* number of the op that probably uses it next, or one of the constants */
 	struct um_tensor_id part_id; /* the tensor that takes its part, as of op number `part_op` */
 	const struct um_tensor *part;
 	uint64_t part_op;
@@ -67,7 +74,15 @@ struct um_predictor {
 	uint64_t n_ops, n_uses, first; /* numbers of the latest op and use, and of the oldest op that is kept */
 	uint64_t match; /* number of the op that the latest one was matched with; 0: none */
 	int jumped; /* the match does not follow the match before */
+	uint64_t pass; /* op since which the matches are of one repetition: parts taken before do not count */
 	uint64_t *bucket[UM_PREDICTOR_CONTEXTS]; /* by hash of the latest kinds: number of an op */
+	uint64_t *begun; /* by prefix: likewise */
+	uint64_t prefix; /* of the latest op */
+	uint32_t n_prefix; /* ops of this iteration so far, at most UM_PREDICTOR_PREFIX */
+	uint64_t
+		reach; /* ops until the furthest next use that is predicted, a decaying maximum: about one repetition */
+	struct um_live_curve live;
+	uint64_t *next_bytes; /* um_predictor_furthest: by ops between the peak and the next use; zeros between calls */
 };
 
 /* What an op probably uses. */
@@ -81,6 +96,7 @@ struct um_predicted_use {
  * tensors that were freed since. */
 struct um_predictor_feed {
 	uint64_t kind, ns;
+	uint64_t live; /* bytes of live tensors, those born for the op included */
 	const struct um_use *uses;
 	uint32_t n_uses;
 };
@@ -96,16 +112,30 @@ void um_predictor_fini(struct um_predictor *p);
 /* 0, or -ENOMEM: everything is forgotten. */
 int um_predictor_op(struct um_predictor *p, const struct um_predictor_feed *op);
 
+/* The next op begins an iteration. */
+void um_predictor_begin(struct um_predictor *p);
+
 /* The op that probably comes `i` ops after the latest one, i >= 1; NULL: not known. */
 const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i);
 /* Its use number k (< n_uses). 0: the tensor is not known, or not born yet. */
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);
 
-/* Bytes of the tensors that this op, of um_predictor_ahead, probably uses first: they are born until then. */
-uint64_t um_predictor_born(const struct um_predictor *p, const struct um_predictor_op *op);
+/* The op that probably uses a live tensor next: its number, or one of the constants. */
+uint64_t um_predictor_next(const struct um_predictor *p, const struct um_tensor *t);
+/* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
+void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);
 
-/* After how many ops the tensor of the latest op's use number k is probably used again, or one of the constants. */
-uint64_t um_predictor_next_use(const struct um_predictor *p, uint32_t k);
+/* The ops until the next peak of live bytes: the first one of the next `ops` ops, as far as they are predicted, at
+ * which most bytes are live. 0: none is predicted. O(log). */
+uint64_t um_predictor_peak(const struct um_predictor *p, uint64_t ops);
+/* By how many bytes the live tensors will have grown when so many ops, of those that are predicted, are announced. */
+int64_t um_predictor_growth(const struct um_predictor *p, uint64_t ops);
+/* Until the op after so many ops begins, with everything resident: ns after the end of the latest one. */
+uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops);
+
+/* Of the tensors that are live at the op after so many ops and used again after it, `bytes` have the furthest next use.
+ * Number of the op that uses the first of these. O(reach). */
+uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes);
 
 #endif

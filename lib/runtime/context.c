@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_IN_BLOCK 64 /* tensors of one block that are looked at for its next use */
+
 /* --- hints -------------------------------------------------------------------------------------------------------- */
 
 static void clip(void *user, uint64_t *addr, uint64_t *bytes, struct um_executor_range *whole)
@@ -95,6 +97,29 @@ static int is_dead(void *user, uint64_t addr)
 	return !bytes;
 }
 
+/* The op that probably uses a live tensor of the block first. A block of many small tensors is always in use. */
+static uint64_t next_use(void *user, uint64_t addr)
+{
+	const struct umadv *adv = user;
+	const struct um_registry *r = &adv->tensors.registry;
+	const struct um_tensor *t = um_registry_find(r, addr);
+	struct um_tree_node *n = um_tree_ceil(&r->live, addr + 1, 0);
+	uint64_t first = UM_PREDICTOR_NEVER, next;
+	int most = MOST_IN_BLOCK;
+
+	for (; t; t = t->parent) {
+		next = um_predictor_next(&adv->predictor, t);
+		first = next < first ? next : first;
+	}
+	for (; n && n->a < addr + UM_BLOCK_BYTES; n = um_tree_next(n)) {
+		if (!most--)
+			return adv->predictor.n_ops + 1;
+		next = um_predictor_next(&adv->predictor, um_tree_entry(n, struct um_tensor, node));
+		first = next < first ? next : first;
+	}
+	return first;
+}
+
 static int open_horizon(struct umadv *adv)
 {
 	const struct um_profile *p = &adv->device.profile;
@@ -103,7 +128,9 @@ static int open_horizon(struct umadv *adv)
 					     .predictor = &adv->predictor,
 					     .capacity = blocks < UM_HORIZON_MOST ? blocks : UM_HORIZON_MOST,
 					     .in_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->h2d * p->eta)),
+					     .out_ns = (int64_t)((double)UM_BLOCK_BYTES * 1e9 / (p->d2h * p->eta)),
 					     .dead = is_dead,
+					     .next = next_use,
 					     .user = adv};
 	int err = um_predictor_init(&adv->predictor);
 
@@ -324,6 +351,8 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 		other = um_replan_start_warm(&adv->replan);
 	if (other)
 		um_context_forget_uses(adv);
+	if (adv->horizon.host.capacity)
+		um_predictor_begin(&adv->predictor);
 	adv->replan.misplaced = 0;
 	um_iterations_begin(it);
 }

@@ -184,8 +184,11 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 {
 	struct um_op_state *o = &adv->op;
 	uint64_t ns = um_profile_op_ns(&adv->device.profile, &op->cost, um_uses_touched(o->uses, o->n_uses));
-	const struct um_predictor_feed feed = {um_predictor_kind(op->name, op->stream, o->n_uses), ns, o->uses,
-					       o->n_uses};
+	const struct um_predictor_feed feed = {.kind = um_predictor_kind(op->name, op->stream, o->n_uses),
+					       .ns = ns,
+					       .live = adv->tensors.bytes_live,
+					       .uses = o->uses,
+					       .n_uses = o->n_uses};
 
 	if (o->beside_plan) {
 		um_horizon_forget(&adv->horizon);

@@ -24,7 +24,7 @@ struct rig {
 	struct um_horizon horizon;
 	struct um_tensor tensor[TENSORS];
 	int64_t in_ns; /* of a block */
-	uint64_t n_born;
+	uint64_t n_born, live; /* `live`: bytes */
 	void *memory;
 	int err;
 };
@@ -45,6 +45,22 @@ static int is_dead(void *user, uint64_t addr)
 	return 1;
 }
 
+static uint64_t next_use(void *user, uint64_t addr)
+{
+	const struct rig *r = user;
+	uint64_t first = UM_PREDICTOR_NEVER, next;
+
+	for (int i = 0; i < TENSORS; i++) {
+		const struct um_tensor *t = &r->tensor[i];
+
+		if (!t->id.v || addr >= t->addr + t->bytes || t->addr >= addr + BLOCK)
+			continue;
+		next = um_predictor_next(&r->predictor, t);
+		first = next < first ? next : first;
+	}
+	return first;
+}
+
 static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
 	(void)waits;
@@ -57,12 +73,14 @@ static int may_discard(void *user, uint64_t addr, uint64_t bytes, enum um_execut
 static void born(struct rig *r, uint32_t i)
 {
 	r->tensor[i].id.v = ++r->n_born;
+	r->live += r->tensor[i].bytes;
 	um_executor_claim(r->ex, r->tensor[i].addr, r->tensor[i].bytes);
 }
 
 static void died(struct rig *r, uint32_t i)
 {
 	r->tensor[i].id.v = 0;
+	r->live -= r->tensor[i].bytes;
 	um_horizon_free(&r->horizon, r->tensor[i].addr, r->tensor[i].bytes);
 }
 
@@ -73,7 +91,8 @@ static void rig_open(struct rig *r, uint64_t capacity, uint64_t device)
 	struct um_sim_options so = {.profile = p, .capacity = device * size_of_tensor()};
 	struct um_executor_host eh = {
 		.may_discard = may_discard, .user = r, .streams = &r->streams, .budget_blocks = 2 * capacity};
-	struct um_horizon_host hh = {.predictor = &r->predictor, .capacity = 2 * capacity, .dead = is_dead, .user = r};
+	struct um_horizon_host hh = {
+		.predictor = &r->predictor, .capacity = 2 * capacity, .dead = is_dead, .next = next_use, .user = r};
 	uint64_t at;
 
 	memset(r, 0, sizeof *r);
@@ -81,7 +100,7 @@ static void rig_open(struct rig *r, uint64_t capacity, uint64_t device)
 	r->in_ns = (int64_t)((double)BLOCK * 1e9 / (p->h2d * p->eta));
 	eh.link_ns = (uint64_t)r->in_ns;
 	eh.evict_ns = p->c_pf + p->c_pf_cpu;
-	hh.in_ns = r->in_ns;
+	hh.in_ns = hh.out_ns = r->in_ns;
 	if (um_sim_open(&r->gpu, &so) || um_executor_open(&r->ex, r->gpu, &eh))
 		tap_bail("no device");
 	hh.executor = r->ex;
@@ -108,7 +127,7 @@ static void rig_close(struct rig *r)
 /* An op that updates these tensors is announced, and launched if `runs`. */
 static void announce(struct rig *r, const char *name, uint64_t ns, const uint32_t *list, int runs)
 {
-	struct um_predictor_feed feed = {.ns = ns};
+	struct um_predictor_feed feed = {.ns = ns, .live = r->live};
 	struct um_executor_wait wait;
 	struct um_touch touch[TENSORS];
 	struct um_use uses[TENSORS];
@@ -174,7 +193,7 @@ static void no_faults(uint64_t device)
 		uint32_t a = test_random(&seed, 16), b = i % 2 ? (uint32_t)i / 2 % 16 : (a + 1) % 16;
 
 		op(&r, "op", 100000, a == b ? USED(a) : USED(a, b));
-		most &= r.horizon.blocks.n_live + r.horizon.blocks.n_dead <= 12;
+		most &= um_horizon_blocks_resident(&r.horizon.blocks) <= 12;
 	}
 	t = tally_of(&r);
 	um_executor_counts(r.ex, &n);
@@ -244,25 +263,24 @@ static void dead_first(void)
 }
 
 /* A tensor whose predecessor was never used again, beside older ones of which nothing is known. The ops after the
- * predecessor fill the horizon: it does not reach the op itself. */
+ * predecessor fill the horizon: it does not reach the op itself. Some of what they use displaces others. */
 static void never_first(void)
 {
-	const char *const fill[] = {"fill 0", "fill 1", "fill 2", "fill 3"};
 	struct rig r;
+	char name[16];
 
-	rig_open(&r, 5, 5);
-	for (uint32_t i = 0; i < 32; i++)
+	rig_open(&r, 12, 12);
+	for (uint32_t i = 0; i < 48; i++)
 		born(&r, i);
-	op(&r, "last use", 1000, USED(8));
-	died(&r, 8);
-	op(&r, "wait", 50000000, USED(15));
-	for (uint32_t i = 0; i < 4; i++)
-		op(&r, fill[i], 1000, USED(16 + i));
-	for (uint32_t i = 0; i < 4; i++)
-		op(&r, "new", 1000, USED(i));
-	op(&r, "last use", 1000, USED(9)); /* prefetches what the waiting op used */
-	op(&r, "another", 1000, USED(4));
-	ok(is_resident(&r, 1) && is_resident(&r, 2) && is_resident(&r, 3) && !is_resident(&r, 9),
+	op(&r, "last use", 1000, USED(20));
+	died(&r, 20);
+	for (uint32_t i = 0; i < 24; i++) {
+		snprintf(name, sizeof name, "op %u", i);
+		op(&r, name, 1000, USED(i < 12 ? 21 + i : i - 12));
+	}
+	op(&r, "last use", 1000, USED(40));
+	op(&r, "another", 1000, USED(41));
+	ok(is_resident(&r, 11) && is_resident(&r, 10) && is_resident(&r, 9) && !is_resident(&r, 40),
 	   "a tensor whose predecessor was never used again is evicted before tensors with an unknown next use");
 	rig_close(&r);
 }
@@ -323,7 +341,7 @@ static void overlap(void)
 /* Each iteration bears five tensors, one after the other, frees them, and uses eight weights. Six tensors fit. */
 static void births(void)
 {
-	uint64_t ahead = 0, kept = 0;
+	uint64_t ahead = 0;
 	struct rig r;
 
 	rig_open(&r, 6, 6);
@@ -333,10 +351,8 @@ static void births(void)
 		for (uint32_t i = 0; i < 5; i++) {
 			born(&r, 8 + i);
 			op(&r, "forward", 1000, USED(8 + i));
-			if (i)
-				continue;
-			ahead = r.horizon.scanned - r.predictor.n_ops;
-			kept = r.horizon.n_births;
+			if (!i)
+				ahead = r.horizon.scanned - r.predictor.n_ops;
 		}
 		for (uint32_t i = 0; i < 5; i++)
 			died(&r, 8 + i);
@@ -345,7 +361,71 @@ static void births(void)
 	}
 	ok(ahead >= 4 && ahead <= 6, "the horizon ends where tensors that are born before fill the memory (%d ops)",
 	   (int)ahead);
-	is_u64(kept, 8, "after the first of five births blocks are kept for four");
+	rig_close(&r);
+}
+
+/* Each iteration uses six weights, of which the last five stay unused for long, runs a long op, and bears four tensors.
+ * Six fit. */
+static void evict_early(void)
+{
+	uint32_t before = 0, after = 0;
+	struct rig r;
+
+	rig_open(&r, 6, 6);
+	for (uint32_t i = 0; i < 6; i++)
+		born(&r, i);
+	for (uint32_t n = 0; n < 6; n++) {
+		for (uint32_t i = 0; i < 6; i++)
+			op(&r, "weight", 1000, USED(i));
+		before = um_horizon_blocks_live(&r.horizon.blocks);
+		op(&r, "long", 100 * (uint64_t)r.in_ns, USED(0));
+		after = um_horizon_blocks_live(&r.horizon.blocks);
+		for (uint32_t i = 0; i < 4; i++) {
+			born(&r, 8 + i);
+			op(&r, "birth", 1000, USED(8 + i));
+		}
+		for (uint32_t i = 0; i < 4; i++)
+			died(&r, 8 + i);
+	}
+	ok(before > 4 && after <= 4, "what cannot stay at the coming peak is evicted while the link is idle (%u, %u)",
+	   before, after);
+	is_u64(tally_of(&r).faults, 0, "no op faults");
+	rig_close(&r);
+}
+
+/* An op touches some pages of a large tensor here and there, by page faults. */
+static void sparse(void)
+{
+	struct um_tensor table = {.id = {1000}};
+	struct um_use use = {.tensor = &table, .access = UM_READ, .touched = 12 * 4096};
+	struct um_predictor_feed feed = {.kind = 1, .ns = 1000, .uses = &use, .n_uses = 1};
+	struct um_touch touch = {.access = UM_READ, .touched = use.touched};
+	uint64_t look_up = 0, all = 0;
+	struct rig r;
+	void *memory;
+
+	rig_open(&r, 32, 32);
+	if (r.gpu->api->cudaMallocManaged(r.gpu, &memory, 41 * BLOCK, 1))
+		tap_bail("no memory");
+	table.addr = ((uint64_t)(uintptr_t)memory + BLOCK - 1) / BLOCK * BLOCK;
+	table.bytes = use.bytes = 40 * BLOCK;
+	touch.ptr = (void *)(uintptr_t)table.addr;
+	touch.bytes = table.bytes;
+	for (uint32_t i = 0; i < 40; i++)
+		born(&r, i);
+	for (uint32_t n = 0; n < 4; n++) {
+		r.err |= um_predictor_op(&r.predictor, &feed);
+		um_horizon_op(&r.horizon, 0, &use, 1, 1000);
+		r.err |= um_sim_run(
+			r.gpu, NULL,
+			&(struct um_sim_kernel){.ns = 1000, .name = "look up", .access = &touch, .n_access = 1});
+		look_up += tally_of(&r).faults - all;
+		for (uint32_t i = 0; i < 40; i++)
+			op(&r, "op", 1000, USED(i));
+		all = tally_of(&r).faults;
+	}
+	ok(look_up > 0, "a look-up faults (%d faults)", (int)look_up);
+	is_u64(all, look_up, "the pages that it brings displace nothing that others use");
 	rig_close(&r);
 }
 
@@ -356,7 +436,7 @@ static void queue_full(void)
 {
 	uint32_t n = UM_LANES_QUEUE + 10, epoch;
 	struct um_use *uses = calloc(n, sizeof *uses);
-	struct um_predictor_feed feed = {1, 1000, uses, n};
+	struct um_predictor_feed feed = {.kind = 1, .ns = 1000, .uses = uses, .n_uses = n};
 	struct um_tensor t = {.id = {1}};
 	struct um_executor_counts counts;
 	struct rig r;
@@ -402,7 +482,7 @@ static void dropped(void)
 	op(&r, "op", 1000, USED(2));
 	ok(is_resident(&r, 0) && is_resident(&r, 2), "after requests were dropped, what has arrived is known");
 	um_horizon_forget(&r.horizon);
-	ok(!r.horizon.blocks.n_live && !r.horizon.blocks.n_dead && !r.horizon.blocks.n_missed,
+	ok(!um_horizon_knows(&r.horizon) && !r.horizon.blocks.n[UM_BLOCK_MISSED],
 	   "a horizon that forgets knows no block");
 	r.err |= um_sim_sync(r.gpu);
 	um_horizon_recall(&r.horizon);
@@ -424,6 +504,8 @@ int main(void)
 	on_host();
 	overlap();
 	births();
+	evict_early();
+	sparse();
 	queue_full();
 	dropped();
 	return tap_done();

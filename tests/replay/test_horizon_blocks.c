@@ -10,7 +10,6 @@
 #define CAPACITY 48u
 #define BLOCKS 160u /* distinct addresses */
 #define WINDOW 60u /* ops that are scanned */
-#define IN_NS 1000
 #define STEPS 60000
 
 enum { NOT_KNOWN, LIVE, DEAD, MISSED };
@@ -20,10 +19,9 @@ static uint64_t seed = 11;
 
 static struct {
 	int state, near;
-	uint64_t next, died;
+	uint64_t next, entered; /* `entered`: its list */
 } model[BLOCKS];
-static uint64_t lo, hi, deaths; /* ops of the window: [lo, hi) */
-static int64_t begins[UM_HORIZON_OPS]; /* by number % UM_HORIZON_OPS */
+static uint64_t lo, entries; /* ops of the window: [lo, lo + WINDOW) */
 
 static uint64_t addrs[BLOCKS + 1];
 
@@ -54,21 +52,11 @@ static uint32_t resident(void)
 	return n;
 }
 
-static void extend(uint64_t to)
-{
-	for (; hi < to; hi++) {
-		int64_t before = hi == lo ? 0 : begins[(hi - 1) % UM_HORIZON_OPS];
-
-		begins[hi % UM_HORIZON_OPS] = before + (int64_t)test_random(&seed, 4 * IN_NS);
-		t.misses[hi % UM_HORIZON_OPS].begins = begins[hi % UM_HORIZON_OPS];
-	}
-}
-
 static uint64_t any_next(void)
 {
 	uint32_t k = test_random(&seed, 8);
 
-	return k == 0 ? UM_HORIZON_UNKNOWN - lo : k == 1 ? UM_HORIZON_NEVER - lo : lo + test_random(&seed, 500);
+	return k == 0 ? UM_HORIZON_UNKNOWN : k == 1 ? UM_HORIZON_NEVER : lo + test_random(&seed, 500);
 }
 
 static void pass(uint64_t to)
@@ -78,7 +66,6 @@ static void pass(uint64_t to)
 		if (model[i].state == MISSED && model[i].next < to)
 			model[i].state = NOT_KNOWN;
 	lo = to;
-	extend(lo + WINDOW);
 }
 
 static void begin(uint64_t op)
@@ -89,8 +76,14 @@ static void begin(uint64_t op)
 		if (model[i].state == MISSED)
 			model[i].state = NOT_KNOWN;
 	}
-	lo = hi = op;
-	extend(lo + WINDOW);
+	lo = op;
+}
+
+static void enter(uint32_t i, int state, uint64_t next)
+{
+	model[i].state = state;
+	model[i].next = next;
+	model[i].entered = ++entries;
 }
 
 static void drop(uint32_t i, struct um_horizon_block *b)
@@ -104,7 +97,7 @@ static void change_live(uint32_t i, struct um_horizon_block *b)
 {
 	switch (test_random(&seed, 4)) {
 	case 0:
-		model[i].next = any_next();
+		enter(i, LIVE, any_next());
 		um_horizon_blocks_set_next(&t, b, model[i].next);
 		break;
 	case 1:
@@ -113,9 +106,8 @@ static void change_live(uint32_t i, struct um_horizon_block *b)
 		break;
 	case 2:
 		um_horizon_blocks_die(&t, b);
-		model[i].state = DEAD;
+		enter(i, DEAD, 0);
 		model[i].near = 0;
-		model[i].died = ++deaths;
 		break;
 	default:
 		drop(i, b);
@@ -126,8 +118,7 @@ static void come(uint32_t i)
 {
 	if (resident() == CAPACITY)
 		return;
-	model[i].next = any_next();
-	model[i].state = LIVE;
+	enter(i, LIVE, any_next());
 	um_horizon_blocks_come(&t, addr_of(i), model[i].next);
 }
 
@@ -139,16 +130,14 @@ static void change(uint32_t i)
 	if (model[i].state == LIVE) {
 		change_live(i, b);
 	} else if (model[i].state == DEAD && other) {
-		model[i].next = any_next();
-		model[i].state = LIVE;
+		enter(i, LIVE, any_next());
 		um_horizon_blocks_revive(&t, b, model[i].next);
 	} else if (model[i].state == MISSED && other) {
 		come(i);
 	} else if (model[i].state != NOT_KNOWN) {
 		drop(i, b);
 	} else if (other) {
-		model[i].next = lo + test_random(&seed, WINDOW);
-		model[i].state = MISSED;
+		enter(i, MISSED, lo + test_random(&seed, WINDOW));
 		um_horizon_blocks_miss(&t, addr_of(i), model[i].next);
 	} else {
 		come(i);
@@ -157,6 +146,11 @@ static void change(uint32_t i)
 
 /* --- comparison --------------------------------------------------------------------------------------------------- */
 
+static int model_state(const struct um_horizon_block *b)
+{
+	return b->state == UM_BLOCK_DEAD ? DEAD : b->state == UM_BLOCK_MISSED ? MISSED : LIVE;
+}
+
 static int same_find(void)
 {
 	for (uint32_t i = 0; i < BLOCKS; i++) {
@@ -164,9 +158,9 @@ static int same_find(void)
 
 		if (!b != (model[i].state == NOT_KNOWN))
 			return 0;
-		if (b && (b->addr != addr_of(i) || (int)b->state + 1 != model[i].state))
+		if (b && (b->addr != addr_of(i) || model_state(b) != model[i].state))
 			return 0;
-		if (b && b->state != UM_BLOCK_DEAD && b->next != model[i].next)
+		if (b && model_state(b) != DEAD && b->next != model[i].next)
 			return 0;
 	}
 	return !um_horizon_blocks_find(&t, addr_of(BLOCKS));
@@ -180,69 +174,72 @@ static int same_counts(void)
 		n[model[i].state]++;
 		near += (uint32_t)model[i].near;
 	}
-	return t.n_live == n[LIVE] && t.n_dead == n[DEAD] && t.n_missed == n[MISSED] && t.n_near == near;
+	return um_horizon_blocks_live(&t) == n[LIVE] && t.n[UM_BLOCK_DEAD] == n[DEAD] &&
+	       um_horizon_blocks_resident(&t) == n[LIVE] + n[DEAD] && t.n[UM_BLOCK_MISSED] == n[MISSED] &&
+	       t.n_near == near;
 }
 
-static int same_top(void)
+static int same_furthest(void)
 {
-	uint64_t furthest = 0;
+	const struct um_horizon_block *b = um_horizon_blocks_furthest(&t);
+	uint64_t furthest = 0, n = 0;
 
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		if (model[i].state == LIVE && model[i].next > furthest)
-			furthest = model[i].next;
-	return !t.n_live || (t.heap->next == furthest && t.heap->block->next == furthest);
+		if (model[i].state == LIVE && model[i].next < UM_HORIZON_UNKNOWN) {
+			furthest = model[i].next > furthest ? model[i].next : furthest;
+			n++;
+		}
+	return n ? b && b->next == furthest : !b;
 }
 
-/* From the one that died first to the last. */
+/* The block that entered this list first; BLOCKS: none. */
+static uint32_t first_entered(int state, uint64_t next)
+{
+	uint32_t first = BLOCKS;
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		if (model[i].state == state && model[i].next == next &&
+		    (first == BLOCKS || model[i].entered < model[first].entered))
+			first = i;
+	return first;
+}
+
+static int same_victim(void)
+{
+	const struct um_horizon_block *b = um_horizon_blocks_victim(&t);
+	uint32_t i = first_entered(LIVE, UM_HORIZON_NEVER);
+
+	if (i == BLOCKS)
+		i = first_entered(LIVE, UM_HORIZON_UNKNOWN);
+	return i < BLOCKS ? b && b->addr == addr_of(i) : b == um_horizon_blocks_furthest(&t);
+}
+
 static int same_dead(void)
 {
-	uint64_t last = 0;
-	uint32_t n = 0;
+	const struct um_horizon_block *b = um_horizon_blocks_dead(&t);
+	uint32_t i = first_entered(DEAD, 0);
 
-	for (uint32_t k = t.oldest; t.n_dead && k != UM_HORIZON_NONE; k = t.at[k].behind, n++) {
-		uint32_t i = 0;
-
-		while (i < BLOCKS && addr_of(i) != t.at[k].addr)
-			i++;
-		if (i == BLOCKS || model[i].state != DEAD || model[i].died <= last)
-			return 0;
-		last = model[i].died;
-	}
-	return n == t.n_dead;
+	return i < BLOCKS ? b && b->addr == addr_of(i) : !b;
 }
 
+/* Of the first op that misses any: the block that entered first. */
 static int same_first_missed(void)
 {
-	uint64_t first = UINT64_MAX;
+	uint32_t first = BLOCKS;
 
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		if (model[i].state == MISSED && model[i].next < first)
-			first = model[i].next;
-	return !t.n_missed || um_horizon_blocks_first_missed(&t)->next == first;
-}
-
-/* One prefetch after the other, those of an op before it begins. */
-static int64_t slow_must_start(void)
-{
-	int64_t takes = 0, start = INT64_MAX;
-
-	for (uint64_t op = lo; op < hi; op++) {
-		int n = 0;
-
-		for (uint32_t i = 0; i < BLOCKS; i++)
-			n += model[i].state == MISSED && model[i].next == op;
-		takes += n * IN_NS;
-		if (n && begins[op % UM_HORIZON_OPS] - takes < start)
-			start = begins[op % UM_HORIZON_OPS] - takes;
-	}
-	return start;
+		if (model[i].state == MISSED &&
+		    (first == BLOCKS || model[i].next < model[first].next ||
+		     (model[i].next == model[first].next && model[i].entered < model[first].entered)))
+			first = i;
+	return first == BLOCKS || um_horizon_blocks_first_missed(&t)->addr == addr_of(first);
 }
 
 static void random_operations(void)
 {
-	int find = 1, counts = 1, top = 1, dead = 1, missed = 1, start = 1;
+	int find = 1, counts = 1, furthest = 1, victim = 1, dead = 1, missed = 1;
 
-	if (um_horizon_blocks_init(&t, CAPACITY, IN_NS))
+	if (um_horizon_blocks_init(&t, CAPACITY))
 		tap_bail("no memory");
 	find_addrs();
 	begin(UM_HORIZON_OPS - 100); /* the ring of ops wraps */
@@ -256,20 +253,19 @@ static void random_operations(void)
 		else
 			change(test_random(&seed, BLOCKS));
 		counts &= same_counts();
-		top &= same_top();
-		missed &= same_first_missed();
-		if (i % 16)
-			continue;
-		find &= same_find();
+		furthest &= same_furthest();
+		victim &= same_victim();
 		dead &= same_dead();
-		start &= um_horizon_blocks_must_start(&t, lo) == slow_must_start();
+		missed &= same_first_missed();
+		if (i % 16 == 0)
+			find &= same_find();
 	}
 	ok(find, "a block is found with its state and next use if and only if it is known");
 	ok(counts, "blocks of each state are counted");
-	ok(top, "the block that is used last of all is on top");
-	ok(dead, "dead blocks are in the order in which they died");
-	ok(missed, "the first missed block is one of the first op that misses any");
-	ok(start, "prefetches must start when the slowest op by op computation says");
+	ok(furthest, "of the live blocks whose next use is known, the furthest is found");
+	ok(victim, "a block that is not used again is evicted first, then one of unknown use, then the furthest");
+	ok(dead, "of the dead blocks, the one that died first is found");
+	ok(missed, "the first missed block is the first one that was missed for the first op that misses any");
 	um_horizon_blocks_fini(&t);
 }
 
@@ -277,22 +273,21 @@ static void random_operations(void)
 
 static void bounds(void)
 {
-	if (um_horizon_blocks_init(&t, 4, IN_NS))
+	if (um_horizon_blocks_init(&t, 4))
 		tap_bail("no memory");
-	is_int(um_horizon_blocks_must_start(&t, 1) == INT64_MAX, 1, "where nothing is missed nothing must start");
 	um_horizon_blocks_begin(&t, 1);
 	for (uint64_t i = 0; i < UM_HORIZON_MISSED + 10; i++)
 		um_horizon_blocks_miss(&t, (i + 1) * UM_BLOCK_BYTES, 1 + i % UM_HORIZON_OPS);
-	is_u64(t.n_missed, UM_HORIZON_MISSED, "no more blocks are missed than there is room for");
+	is_u64(t.n[UM_BLOCK_MISSED], UM_HORIZON_MISSED, "no more blocks are missed than there is room for");
 	for (uint64_t i = 0; i < 4; i++)
 		um_horizon_blocks_come(&t, (UM_HORIZON_MISSED + 20 + i) * UM_BLOCK_BYTES, i);
-	is_u64(t.n_live, 4, "beside them as many blocks are resident as fit");
+	is_u64(um_horizon_blocks_live(&t), 4, "beside them as many blocks are resident as fit");
 	ok(um_horizon_block_resident(um_horizon_blocks_find(&t, (UM_HORIZON_MISSED + 20) * UM_BLOCK_BYTES)) &&
 		   !um_horizon_block_resident(um_horizon_blocks_find(&t, UM_BLOCK_BYTES)) &&
 		   !um_horizon_block_resident(NULL),
 	   "a missed block and one that is not known are not resident");
 	um_horizon_blocks_begin(&t, 2);
-	is_u64(t.n_missed, 0, "a new window misses nothing");
+	is_u64(t.n[UM_BLOCK_MISSED], 0, "a new window misses nothing");
 	um_horizon_blocks_fini(&t);
 }
 

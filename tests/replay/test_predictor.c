@@ -8,27 +8,30 @@
 #include "tap.h"
 
 #define MIB (1ull << 20)
+#define NS 1000 /* of each op */
 #define NO_MORE ((struct um_tensor *)NULL)
 #define USED(...) ((struct um_tensor *[]){__VA_ARGS__, NO_MORE})
 
 static struct um_predictor p;
-static uint64_t n_born;
+static uint64_t n_born, live; /* `live`: bytes */
 
 static void born(struct um_tensor *t, uint64_t bytes)
 {
 	n_born++;
+	live += bytes;
 	*t = (struct um_tensor){.id = {n_born}, .addr = n_born * 64 * MIB, .bytes = bytes};
 }
 
 static void died(struct um_tensor *t)
 {
 	t->id.v = 0;
+	live -= t->bytes;
 }
 
 /* An op that updates the whole of each tensor of a list. */
 static void op(const char *name, struct um_tensor **list)
 {
-	struct um_predictor_feed feed = {.ns = 1000};
+	struct um_predictor_feed feed = {.ns = NS, .live = live};
 	struct um_use uses[8];
 
 	for (; list[feed.n_uses]; feed.n_uses++) {
@@ -44,6 +47,7 @@ static void op(const char *name, struct um_tensor **list)
 
 static void begin(void)
 {
+	live = 0;
 	if (um_predictor_init(&p))
 		tap_bail("no memory");
 }
@@ -66,6 +70,14 @@ static int is_ahead(uint64_t i, uint32_t k, const struct um_tensor *t)
 	return u.tensor == t && u.sure;
 }
 
+/* Ops until the tensor's next use, or one of the constants. */
+static uint64_t distance(const struct um_tensor *t)
+{
+	uint64_t next = um_predictor_next(&p, t);
+
+	return next < UM_PREDICTOR_UNKNOWN ? next - p.n_ops : next;
+}
+
 static void repeats(void)
 {
 	struct um_tensor a, b, c;
@@ -76,14 +88,14 @@ static void repeats(void)
 	born(&c, MIB);
 	op("a", USED(&a));
 	ok(!um_predictor_ahead(&p, 1), "after the first op no other one is expected");
-	is_u64(um_predictor_next_use(&p, 0), UM_PREDICTOR_UNKNOWN, "the next use of a new tensor is not known");
+	is_u64(distance(&a), UM_PREDICTOR_UNKNOWN, "the next use of a new tensor is not known");
 	op("b", USED(&b));
 	op("c", USED(&c));
 	op("a", USED(&a));
 	ok(is_ahead(1, 0, &b) && is_ahead(2, 0, &c), "a repeated sequence is expected with its tensors");
 	ok(is_ahead(3, 0, &a) && !um_predictor_ahead(&p, 4), "as far as the latest op, and no further");
 	is_u64(um_predictor_ahead(&p, 1)->ns, 1000, "an expected op takes as long as the one that it was matched with");
-	is_u64(um_predictor_next_use(&p, 0), 3, "a tensor is expected again after as many ops as the last time");
+	is_u64(distance(&a), 3, "a tensor is expected again after as many ops as the last time");
 	um_predictor_fini(&p);
 }
 
@@ -100,14 +112,14 @@ static void distances(void)
 		if (!i)
 			died(&y);
 		if (i == 1)
-			is_u64(um_predictor_next_use(&p, 1), UM_PREDICTOR_NEVER,
+			is_u64(distance(&y), UM_PREDICTOR_NEVER,
 			       "a tensor whose predecessor died after this op is never used again");
 		if (i == 2)
-			is_u64(um_predictor_next_use(&p, 0), 2, "the nearest of two next uses is the distance");
+			is_u64(distance(&w), 2, "the nearest of two next uses is the distance");
 		op("b", USED(&x));
 		op("c", USED(&w));
 		if (i == 2)
-			is_u64(um_predictor_next_use(&p, 0), 1, "a tensor that the next op uses is at distance 1");
+			is_u64(distance(&w), 1, "a tensor that the next op uses is at distance 1");
 		if (!i)
 			born(&y, MIB);
 	}
@@ -117,7 +129,7 @@ static void distances(void)
 	born(&x, MIB);
 	op("a", USED(&w));
 	op("a", USED(&x));
-	is_u64(um_predictor_next_use(&p, 0), UM_PREDICTOR_UNKNOWN,
+	is_u64(distance(&x), UM_PREDICTOR_UNKNOWN,
 	       "the next use is not known if the tensor before lives and was not used again");
 	um_predictor_fini(&p);
 }
@@ -135,7 +147,7 @@ static void overlapping(void)
 	for (int i = 0; i < 4; i++) {
 		born(&g[i % 2], 3 * MIB);
 		op("backward", USED(&g[i % 2]));
-		next = um_predictor_next_use(&p, 0);
+		next = distance(&g[i % 2]);
 		if (i)
 			died(&g[(i + 1) % 2]);
 		op("other", USED(&w));
@@ -147,25 +159,85 @@ static void overlapping(void)
 	um_predictor_fini(&p);
 }
 
-static void births(void)
+/* Two kinds of iterations of equal ops, whose activations differ in size, take turns. */
+static void sizes(void)
 {
-	struct um_tensor w, x;
+	struct um_tensor w[2], act;
+	const uint64_t kinds[] = {0, 0, 1, 1, 0, 1};
+	int right = 0;
+
+	begin();
+	born(&w[0], MIB);
+	born(&w[1], MIB);
+	for (int n = 0; n < 6; n++) {
+		um_predictor_begin(&p);
+		born(&act, (2 + kinds[n]) * MIB);
+		op("forward", USED(&act));
+		if (n >= 3)
+			right += ahead(1, 0).tensor == &w[kinds[n]];
+		op("weight", USED(&w[kinds[n]]));
+		op("other", USED(&w[kinds[n]]));
+		died(&act);
+	}
+	is_int(right, 3, "an iteration is matched with the latest one that began with the same sizes");
+	um_predictor_fini(&p);
+}
+
+/* Each iteration bears three tensors, and uses the first of them again before it frees them. */
+static void live_bytes(void)
+{
+	struct um_tensor w, x[3];
 
 	begin();
 	born(&w, MIB);
-	for (int i = 0; i < 2; i++) {
-		op("first", USED(&w));
-		if (i)
+	for (int n = 0; n < 2; n++) {
+		op("begin", USED(&w));
+		if (n)
 			break;
-		born(&x, 5 * MIB);
-		op("second", USED(&w, &x));
-		op("third", USED(&x));
-		died(&x);
+		for (int i = 0; i < 3; i++) {
+			born(&x[i], (unsigned)(i + 1) * MIB);
+			op("forward", USED(&x[i]));
+		}
+		op("backward", USED(&x[0]));
+		for (int i = 0; i < 3; i++)
+			died(&x[i]);
+		op("end", USED(&w));
 	}
-	is_u64(um_predictor_born(&p, um_predictor_ahead(&p, 1)), 5 * MIB,
-	       "a tensor that died is expected to be born for the op that used it first");
-	is_u64(um_predictor_born(&p, um_predictor_ahead(&p, 2)), 0, "it is born once");
-	is_u64(um_predictor_born(&p, um_predictor_ahead(&p, 3)), 0, "a tensor that is alive is not born");
+	is_u64(um_predictor_peak(&p, 100), 3, "most bytes are live at the first op after the last birth");
+	is_u64(um_predictor_peak(&p, 2), 2, "of two ops, at the second");
+	is_u64(um_predictor_growth(&p, 3), 6 * MIB, "until the peak, three births add their bytes");
+	is_u64(um_predictor_growth(&p, 5), 0, "after the deaths nothing has been added");
+	is_u64(um_predictor_until(&p, 4), 3 * NS, "the fourth op begins when the three before it have ended");
+	is_u64(um_predictor_until(&p, 1), 0, "the next one begins at once");
+	um_predictor_fini(&p);
+	begin();
+	is_u64(um_predictor_peak(&p, 100), 0, "where nothing is predicted there is no peak");
+	um_predictor_fini(&p);
+}
+
+/* Eight tensors of 1 MiB are used one after the other and then in the opposite order, as activations are. */
+static void furthest(void)
+{
+	struct um_tensor t[8];
+
+	begin();
+	for (int i = 0; i < 8; i++)
+		born(&t[i], MIB);
+	for (int n = 0; n < 2; n++) {
+		for (int i = 0; i < 8; i++)
+			op("forward", USED(&t[i]));
+		for (int i = 8; i > 0; i--)
+			op("backward", USED(&t[i - 1]));
+	}
+	op("forward", USED(&t[0]));
+	/* op 33; what is used before the peak after 7 ops, op 40, is used again by ops 41 to 48 */
+	is_u64(um_predictor_furthest(&p, 7, 1), 48, "the furthest of the next uses after the peak is found");
+	is_u64(um_predictor_furthest(&p, 7, 3 * MIB), 46, "of the three furthest ones, the first");
+	is_u64(um_predictor_furthest(&p, 7, 100 * MIB), 41, "of more than there are, the first of all");
+	um_predictor_note_next(&p, &t[3], 35);
+	is_u64(distance(&t[3]), 2, "a use that is noted is the next one");
+	um_predictor_note_next(&p, &t[3], 38);
+	is_u64(distance(&t[3]), 2, "a later one does not replace it");
 	um_predictor_fini(&p);
 }
 
@@ -205,7 +277,7 @@ static void ranges(void)
 		born(&t[i], i ? 2 * MIB : 8 * MIB);
 		use.tensor = &t[i];
 		for (uint64_t kind = 1; kind <= 2 - (uint64_t)i; kind++) {
-			struct um_predictor_feed feed = {kind, 1, &use, 1};
+			struct um_predictor_feed feed = {.kind = kind, .ns = 1, .uses = &use, .n_uses = 1};
 
 			if (um_predictor_op(&p, &feed))
 				tap_bail("no memory");
@@ -250,7 +322,7 @@ static void random_tensors(void)
 		}
 		op("expert", USED(&expert[k]));
 		if (i >= 100) {
-			sum[k > 0] += um_predictor_next_use(&p, 0);
+			sum[k > 0] += distance(&expert[k]);
 			n[k > 0]++;
 		}
 	}
@@ -348,7 +420,7 @@ static void shapes(void)
 /* The same uses of one tensor, in an op of this kind. */
 static void large_op(struct um_use *uses, uint64_t kind, uint32_t n)
 {
-	struct um_predictor_feed feed = {kind, 1000, uses, n};
+	struct um_predictor_feed feed = {.kind = kind, .ns = 1000, .uses = uses, .n_uses = n};
 
 	if (um_predictor_op(&p, &feed))
 		tap_bail("no memory");
@@ -392,7 +464,9 @@ int main(void)
 	repeats();
 	distances();
 	overlapping();
-	births();
+	sizes();
+	live_bytes();
+	furthest();
 	freed();
 	ranges();
 	random_tensors();

@@ -182,7 +182,7 @@ static void test_disowned(void)
 		if (umadv_disown(adv, p, TENSOR))
 			tap_bail("not disowned");
 		if (!i)
-			is_u64(adv->horizon.blocks.n_live + adv->horizon.blocks.n_dead, 0,
+			is_u64(um_horizon_blocks_resident(&adv->horizon.blocks), 0,
 			       "disowned memory does not count as resident");
 	}
 	ok(prefetches > 0, "it is prefetched when it is adopted and used again");

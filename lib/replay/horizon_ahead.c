@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * horizon_ahead.c - the ops to come: which blocks they miss, which are prefetched, and which are evicted in time
+ *
+ * Whether there is room follows from the live bytes: of the blocks that are live now, as many will have to be off the
+ * device at an op as the live bytes have outgrown the budget by then. Blocks that are off the device before they have
+ * to be leave room for prefetches; blocks that still have to leave do so while the link is idle.
+ */
+#include "replay/horizon_state.h"
+
+#include "replay/paged_op.h"
+
+#define EARLY_BLOCKS 4 /* the backlog of the link that is kept at the end of the op at hand */
+#define SPARE_BLOCKS 16 /* that are evicted for the next op, */
+#define SPARE_SHARE 32 /* and at most this share of the budget */
+#define NEXT_OPS 2 /* for whose births live blocks are evicted, whatever the backlog */
+#define CREDIT_LOOK 4 /* ops that are looked at for the peak cost as much as one that is scanned */
+#define SCANS 4 /* of each op; more follow what became known since, and cost more */
+
+/* --- room --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t later_by(const struct um_horizon *h, uint64_t op)
+{
+	return op - um_horizon_current(h);
+}
+
+/* By how many bytes will the live blocks have outgrown the budget at op number `op`? <= 0: they fit. */
+static int64_t excess_at(const struct um_horizon *h, uint64_t op)
+{
+	int64_t blocks = (int64_t)um_horizon_blocks_live(&h->blocks) - (int64_t)um_horizon_capacity(h);
+
+	return blocks * (int64_t)UM_BLOCK_BYTES + um_predictor_growth(h->host.predictor, later_by(h, op));
+}
+
+/* Likewise, at the op of most live bytes until then. */
+static int64_t excess_until(const struct um_horizon *h, uint64_t op)
+{
+	uint64_t ops = um_predictor_peak(h->host.predictor, later_by(h, op));
+
+	return excess_at(h, um_horizon_current(h) + ops);
+}
+
+/* --- scan --------------------------------------------------------------------------------------------------------- */
+
+/* Op number `scanned` uses this block. */
+static void scan_block(struct um_horizon *h, uint64_t addr)
+{
+	struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, addr);
+
+	if (!b) {
+		um_horizon_blocks_miss(&h->blocks, addr, h->scanned);
+		return;
+	}
+	if (b->state == UM_BLOCK_MISSED || !um_horizon_block_live(b))
+		return;
+	um_horizon_blocks_set_near(&h->blocks, b, 1);
+	if (h->scanned < b->next)
+		um_horizon_blocks_set_next(&h->blocks, b, h->scanned);
+}
+
+static void scan_op(struct um_horizon *h, const struct um_predictor_op *op)
+{
+	h->scanned++;
+	h->credit--;
+	for (uint32_t k = 0; k < op->n_uses; k++) {
+		struct um_predicted_use u;
+		uint64_t begin;
+
+		if (!um_predictor_use_of(h->host.predictor, op, k, &u) || !u.sure ||
+		    um_range_is_sparse(u.touched, u.bytes) || u.tensor->flags & UM_TENSOR_UNMANAGED)
+			continue;
+		um_predictor_note_next(h->host.predictor, u.tensor, h->scanned);
+		begin = u.tensor->addr + u.off;
+		h->credit -= (int64_t)(u.bytes / UM_BLOCK_BYTES) + 1;
+		for (uint64_t a = um_block_of(begin); a < begin + u.bytes; a += UM_BLOCK_BYTES)
+			scan_block(h, a);
+	}
+}
+
+/* Does what the scanned ops use fit, with all that is born until then? */
+static int window_fits(const struct um_horizon *h)
+{
+	const struct um_predictor *p = h->host.predictor;
+	uint64_t most = um_horizon_capacity(h), ops = um_predictor_peak(p, later_by(h, h->scanned + 1));
+	int64_t growth = um_predictor_growth(p, ops);
+	uint64_t used = h->blocks.n_near + h->blocks.n[UM_BLOCK_MISSED];
+
+	return used + (growth > 0 ? (uint64_t)growth / UM_BLOCK_BYTES : 0) < most - most / 16;
+}
+
+/* Scans ops as long as what they use fits. The scan begins anew where the prediction has changed, and now and then:
+ * tensors were born, and others were matched. */
+static void scan(struct um_horizon *h)
+{
+	const struct um_predictor *p = h->host.predictor;
+	const struct um_predictor_op *op;
+
+	if (h->scanned < p->n_ops || p->jumped || h->scan_again <= p->n_ops) {
+		um_horizon_blocks_begin(&h->blocks, p->n_ops + 1);
+		h->scanned = p->n_ops;
+		h->scan_again = 0;
+	}
+	um_horizon_blocks_pass(&h->blocks, p->n_ops + 1);
+	while (h->credit > 0 && h->blocks.n[UM_BLOCK_MISSED] < UM_HORIZON_MISSED / 2 &&
+	       later_by(h, h->scanned) < UM_HORIZON_OPS - 1 &&
+	       (op = um_predictor_ahead(p, later_by(h, h->scanned) + 1)) && window_fits(h))
+		scan_op(h, op);
+	if (!h->scan_again)
+		h->scan_again = p->n_ops + 16 + later_by(h, h->scanned) / SCANS;
+}
+
+/* --- prefetches --------------------------------------------------------------------------------------------------- */
+
+/* Is there room for one more block from now on until op number `op`? Or, if there is none, would that op have to
+ * displace a block in any case? */
+static int may_bring(const struct um_horizon *h, uint64_t op)
+{
+	const int64_t one = UM_BLOCK_BYTES;
+
+	return excess_until(h, op) + one <= 0 || excess_at(h, op) + one > 0;
+}
+
+/* Prefetches missed blocks while the link is idle. The op at hand ends at `end`. 0 or -EAGAIN. */
+static int prefetch(struct um_horizon *h, int64_t end)
+{
+	struct um_horizon_run r = {0};
+	int err = 0;
+
+	while (h->blocks.n[UM_BLOCK_MISSED] && !err && h->in_free <= end + EARLY_BLOCKS * h->host.in_ns) {
+		const struct um_horizon_block *b = um_horizon_blocks_first_missed(&h->blocks);
+
+		if (!may_bring(h, b->next))
+			break;
+		err = um_horizon_bring(h, &r, b->addr, b->next);
+	}
+	return err == -EAGAIN ? err : um_horizon_request(h, &r);
+}
+
+/* --- evictions ---------------------------------------------------------------------------------------------------- */
+
+/* Is it known which live tensors the next op uses? */
+static int is_next_sure(const struct um_horizon *h)
+{
+	const struct um_predictor *p = h->host.predictor;
+	const struct um_predictor_op *op = um_predictor_ahead(p, 1);
+	struct um_predicted_use u;
+
+	for (uint32_t k = 0; op && k < op->n_uses; k++)
+		if (um_predictor_use_of(p, op, k, &u) && !u.sure)
+			return 0;
+	return op != NULL;
+}
+
+/* The next op is announced only when the prefetches for this one were submitted: evicts for it now. Blocks without a
+ * live tensor in any case; others if it will not fit, or if it is not known
+ * what it uses. */
+static int make_spare(struct um_horizon *h, uint64_t n_in)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+	uint64_t spare = 2 * (h->n_in - n_in), most = um_horizon_capacity(h);
+	int sure = is_next_sure(h), err = 0;
+
+	spare = spare < SPARE_BLOCKS ? spare : SPARE_BLOCKS;
+	spare = spare < most / SPARE_SHARE ? spare : most / SPARE_SHARE;
+	while (!err && um_horizon_blocks_resident(t) + spare > most) {
+		struct um_horizon_block *b = um_horizon_blocks_dead(t);
+
+		if (!b && (!sure || excess_until(h, um_horizon_current(h) + NEXT_OPS) > 0))
+			b = um_horizon_blocks_victim(t);
+		if (!b || (um_horizon_block_live(b) && b->next <= h->scanned))
+			break;
+		err = um_horizon_evict(h, b, 1);
+	}
+	return err;
+}
+
+/* From which next use on are blocks best off the device at the peak at op number `peak`? */
+static uint64_t furthest_at(struct um_horizon *h, uint64_t peak)
+{
+	struct um_predictor *p = h->host.predictor;
+	uint64_t ops = later_by(h, peak);
+	int64_t need;
+
+	if (h->peak == peak && !p->jumped && h->peak_again > p->n_ops)
+		return h->furthest;
+	if (h->credit <= 0)
+		return UM_PREDICTOR_UNKNOWN;
+	h->peak = peak;
+	h->peak_again = p->n_ops + 16 + ops / SCANS;
+	h->furthest = UM_PREDICTOR_UNKNOWN;
+	h->credit -= (int64_t)p->reach / CREDIT_LOOK + 1;
+	need = (int64_t)um_live_curve_at(&p->live, p->n_ops) + um_predictor_growth(p, ops) -
+	       (int64_t)(um_horizon_capacity(h) * UM_BLOCK_BYTES);
+	if (need > 0)
+		h->furthest = um_predictor_furthest(p, ops, (uint64_t)need);
+	return h->furthest;
+}
+
+/* Should this block, whose next use is the furthest, be evicted now? At the coming peak, of one repetition, not all
+ * blocks can be resident. It should if it is one of those that are best off the device then, or if it is used after the
+ * peak and the link needs all the time until then. The op at hand ends at `end`. */
+static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_t end)
+{
+	const struct um_predictor *p = h->host.predictor;
+	uint64_t ops = um_predictor_peak(p, p->reach), peak = p->n_ops + ops;
+	int64_t excess = ops ? excess_at(h, peak) : 0;
+
+	if (excess <= 0 || b->next <= h->scanned || b->next <= peak)
+		return 0;
+	return h->out_free + excess / (int64_t)UM_BLOCK_BYTES * h->host.out_ns >
+		       end + (int64_t)um_predictor_until(p, ops) ||
+	       b->next >= furthest_at(h, peak);
+}
+
+/* Evicts what cannot be resident at the coming peak while the link is idle. The op at hand ends at `end`. 0 or
+ * -EAGAIN. */
+static int evict_early(struct um_horizon *h, int64_t end)
+{
+	int err = 0;
+
+	while (!err && h->out_free <= end + EARLY_BLOCKS * h->host.out_ns) {
+		struct um_horizon_block *b = um_horizon_blocks_furthest(&h->blocks);
+
+		if (!b || b->next <= um_horizon_current(h) || !is_due(h, b, end))
+			break;
+		err = um_horizon_evict(h, b, 1);
+	}
+	return err;
+}
+
+int um_horizon_look_ahead(struct um_horizon *h, uint64_t ns, uint64_t n_in)
+{
+	int64_t end = h->clock + (int64_t)ns;
+	int err;
+
+	scan(h);
+	err = prefetch(h, end);
+	if (!err)
+		err = make_spare(h, n_in);
+	return err ? err : evict_early(h, end);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * horizon_request.c - victims, and the requests of the horizon to the executor
+ */
+#include "replay/horizon_state.h"
+
+/* What a prefetch of the block waits for, so that it does not come before the block's own eviction. */
+static struct um_executor_room *gone_of(const struct um_horizon *h, uint64_t addr)
+{
+	return &h->gone[(addr / UM_BLOCK_BYTES * 0x9e3779b97f4a7c15ull >> 32) % UM_HORIZON_GONE];
+}
+
+/* Numbers wrap around: one that is not behind `room` and up to `now`, the latest, is from long ago. */
+static void wait_for(struct um_executor_room *room, const struct um_executor_room *now,
+		     const struct um_executor_room *too)
+{
+	if (too->outs - room->outs <= now->outs - room->outs)
+		room->outs = too->outs;
+	if (too->drops - room->drops <= now->drops - room->drops)
+		room->drops = too->drops;
+}
+
+/* The streams that may use the block and have no mark after that: they are marked now. */
+static unsigned unmarked(struct um_horizon *h, const struct um_horizon_block *b)
+{
+	uint64_t current = um_horizon_current(h);
+	unsigned which = 0;
+
+	for (unsigned i = 0; i < UM_EXECUTOR_STREAMS; i++) {
+		if (!(b->streams >> i & 1) || (b->last < h->marked[i] && (!h->shared || h->marked[i] == current)))
+			continue;
+		which |= 1u << i;
+		h->marked[i] = current;
+	}
+	return which;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead)
+{
+	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
+	int live = um_horizon_block_live(b);
+	uint64_t addr = b->addr, next = live ? b->next : 0;
+	unsigned which = unmarked(h, b);
+
+	if (which && um_executor_mark(h->host.executor, which))
+		return -EAGAIN;
+	if (um_executor_away(h->host.executor, addr, UM_BLOCK_BYTES, b->in, b->streams, ahead, room))
+		return -EAGAIN;
+	if (live)
+		h->out_free = later(h->out_free, h->clock) + h->host.out_ns;
+	*gone_of(h, addr) = *room;
+	um_horizon_blocks_drop(&h->blocks, b);
+	if (next > um_horizon_current(h) && next <= h->scanned)
+		um_horizon_blocks_miss(&h->blocks, addr, next);
+	return 0;
+}
+
+void um_horizon_doubt_overdue(struct um_horizon *h)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+	uint32_t i = 0;
+
+	while (i < t->n[UM_BLOCK_KNOWN]) {
+		if (t->heap[i].next < um_horizon_current(h))
+			um_horizon_blocks_set_next(t, t->heap[i].block, UM_HORIZON_UNKNOWN);
+		else
+			i++;
+	}
+}
+
+/* Makes room for one more block, by evicting one that is used after op number `op`. 0, -ENOSPC, -EAGAIN. */
+static int make_room(struct um_horizon *h, uint64_t op)
+{
+	struct um_horizon_blocks *t = &h->blocks;
+	int at_hand = op == um_horizon_current(h), err = 0;
+	struct um_horizon_block *b;
+
+	while (!err && um_horizon_blocks_resident(t) >= um_horizon_capacity(h) && (b = um_horizon_blocks_dead(t)))
+		err = um_horizon_evict(h, b, !at_hand);
+	/* more than one where the reserve has grown */
+	while (!err && um_horizon_blocks_live(t) >= um_horizon_capacity(h)) {
+		b = um_horizon_blocks_victim(t);
+		if (b->next <= op && at_hand) {
+			um_horizon_doubt_overdue(h);
+			b = um_horizon_blocks_victim(t);
+		}
+		err = b->next <= op ? -ENOSPC : um_horizon_evict(h, b, !at_hand);
+	}
+	return err;
+}
+
+int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r)
+{
+	struct um_executor_room room, now = um_executor_room_now(h->host.executor);
+	uint64_t most = um_horizon_capacity(h);
+	uint32_t number;
+
+	if (!r->n)
+		return 0;
+	room = um_executor_room_done(h->host.executor);
+	wait_for(&room, &now, &h->before);
+	if (h->n_out && h->n_in > most)
+		wait_for(&room, &now, &h->freed[(h->n_in - most - 1) % h->host.capacity]);
+	for (uint32_t i = 0; i < r->n; i++)
+		wait_for(&room, &now, gone_of(h, r->addr + i * UM_BLOCK_BYTES));
+	if (um_executor_bring(h->host.executor, r->addr, r->n * UM_BLOCK_BYTES, r->op > um_horizon_current(h), &room,
+			      &number))
+		return -EAGAIN;
+	h->in_free = later(h->in_free, h->clock);
+	for (uint32_t i = 0; i < r->n; i++) {
+		h->in_free += h->host.in_ns;
+		r->block[i]->in = number;
+		r->block[i]->arrives = h->in_free;
+	}
+	r->n = 0;
+	return 0;
+}
+
+int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t addr, uint64_t op)
+{
+	int err = 0, ahead = op > um_horizon_current(h);
+
+	if (r->n && (r->n == UM_HORIZON_RUN || r->addr + r->n * UM_BLOCK_BYTES != addr || r->op != op))
+		err = um_horizon_request(h, r);
+	if (!err)
+		err = make_room(h, ahead ? h->scanned : op);
+	if (err)
+		return err;
+	if (!r->n)
+		*r = (struct um_horizon_run){.addr = addr, .op = op};
+	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op);
+	if (ahead)
+		um_horizon_blocks_set_near(&h->blocks, r->block[r->n], 1);
+	r->n++;
+	h->n_in++;
+	return 0;
+}

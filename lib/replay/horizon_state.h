@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * horizon_state.h - the horizon, for the files that it consists of: horizon.c has the op at hand, horizon_ahead.c what
+ * is done for ops to come, horizon_request.c the requests of both
+ */
+#ifndef UM_REPLAY_HORIZON_STATE_H
+#define UM_REPLAY_HORIZON_STATE_H
+
+#include "replay/block_lru.h"
+#include "replay/horizon.h"
+
+_Static_assert(UM_HORIZON_UNKNOWN == UM_PREDICTOR_UNKNOWN && UM_HORIZON_NEVER == UM_PREDICTOR_NEVER, "the same");
+
+#define UM_HORIZON_RUN 2 /* blocks in a request, as compiled_plan.h */
+
+/* Number of the op at hand. */
+static inline uint64_t um_horizon_current(const struct um_horizon *h)
+{
+	return h->host.predictor->n_ops;
+}
+
+static inline uint64_t um_horizon_capacity(const struct um_horizon *h)
+{
+	return h->host.capacity - h->reserve;
+}
+
+/* Blocks that are prefetched together. */
+struct um_horizon_run {
+	uint64_t addr, op;
+	uint32_t n;
+	struct um_horizon_block *block[UM_HORIZON_RUN];
+};
+
+/* Evicts the block; `ahead`: for an op to come. 0 or -EAGAIN. */
+int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead);
+
+/* Prefetches a block that is not resident, for op number `op`, or collects it. The victim for an op at hand is used
+ * after it, that for an op to come after the scanned ones. 0; -ENOSPC: there is no victim; -EAGAIN. */
+int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t addr, uint64_t op);
+/* Requests the blocks that were collected. 0 or -EAGAIN. */
+int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r);
+
+/* Blocks that were not used when they should have been: nothing is known of them. */
+void um_horizon_doubt_overdue(struct um_horizon *h);
+
+/* Scans ops to come, prefetches and evicts for them. The op at hand takes `ns`, and `n_in` blocks were prefetched
+ * before it. 0 or -EAGAIN. */
+int um_horizon_look_ahead(struct um_horizon *h, uint64_t ns, uint64_t n_in);
+
+#endif
