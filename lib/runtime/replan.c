@@ -15,6 +15,7 @@
 #define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
 #define PAYS 8 /* iterations that must follow a plan for its planning and its first hints to pay */
 #define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
+#define FITS_UNKNOWN 0.5 /* that share at first: one fitting iteration is enough for a plan to begin */
 #define MOST_REPETITIONS 15 /* at most twice as many, and one more, are waited for before a plan */
 
 /* Drops the plan. `followed`: to the end of an iteration. */
@@ -139,7 +140,7 @@ void um_replan_forget(struct um_replan *r)
 	r->begins = 0;
 	r->wrong_guesses = 0;
 	r->last_signature = 0;
-	r->fits = 1;
+	r->fits = FITS_UNKNOWN;
 }
 
 static void log_paged(const struct um_replan *r)
@@ -294,7 +295,7 @@ static int take_times(struct um_replan *r, int followed)
 static void count_fits(struct um_replan *r, const struct outcome *l)
 {
 	r->fitted = l->followed ? r->fitted + 1 : 0;
-	if (r->state && (l->followed || um_follow_is_confirmed(r->state)))
+	if (r->state)
 		r->fits += ((double)l->followed - r->fits) * FITS_WEIGHT;
 }
 
@@ -491,6 +492,7 @@ int um_replan_start_warm(struct um_replan *r)
 		if (t->used_op == UINT64_MAX)
 			t->used_op = 0;
 	}
+	r->fits = 1; /* it was followed before */
 	apply(r, UM_FOLLOW_ON_LOADED, s);
 	r->key = 0;
 	um_plan_fini(&r->warm);
@@ -511,7 +513,7 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	memset(r, 0, sizeof *r);
 	r->host = *host;
 	r->notices = notices;
-	r->fits = 1;
+	r->fits = FITS_UNKNOWN;
 	um_plan_init(&r->plan);
 	um_plan_init(&r->warm);
 	um_compiled_plan_init(&r->program);

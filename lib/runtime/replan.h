@@ -85,11 +85,21 @@ int um_replan_start_warm(struct um_replan *r);
  * when no discard of them is pending. */
 void um_replan_leave(struct um_replan *r, uint64_t number);
 
-/* May a waiting plan begin with this iteration? A plan's first iteration takes as long as two steady ones save: where
- * few iterations fit, it waits for the second one in a row. */
+/* 1: the program evicts or discards. */
+static inline int um_replan_evicts(const struct um_replan *r)
+{
+	const struct um_compiled_iteration *first = &r->program.iterations[0],
+					   *steady = &r->program.iterations[UM_COMPILED_PLAN_STEADY];
+
+	return first->n_out || first->n_drop || steady->n_out || steady->n_drop;
+}
+
+/* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several
+ * steady ones save: at first it waits until one iteration has fitted, and where few fit, for the second one in a row.
+ * */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
-	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1);
+	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_evicts(r));
 }
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.
@@ -103,15 +113,6 @@ void um_replan_time(struct um_replan *r, um_stream stream);
 static inline int um_replan_hints(const struct um_replan *r)
 {
 	return r->executor && r->cursor.on && um_executor_active(r->executor);
-}
-
-/* 1: the program evicts or discards. */
-static inline int um_replan_evicts(const struct um_replan *r)
-{
-	const struct um_compiled_iteration *first = &r->program.iterations[0],
-					   *steady = &r->program.iterations[UM_COMPILED_PLAN_STEADY];
-
-	return first->n_out || first->n_drop || steady->n_out || steady->n_drop;
 }
 
 void um_replan_stats(struct um_replan *r, struct umadv_stats *out);

@@ -54,7 +54,7 @@ static void check_paged(void)
 	struct um_play_options o = {.profile = um_profile_find("h100"),
 				    .budget = um_trace_peak_bytes(t) / 2,
 				    .strategy = UM_PLAY_LOOKAHEAD,
-				    .iterations = 6};
+				    .iterations = 8};
 	struct um_play_result r;
 
 	if (um_play(t, &o, &r))
