@@ -70,6 +70,8 @@ void um_horizon_visit(const struct um_horizon *h, void (*visit)(void *user, uint
 {
 	const struct um_horizon_blocks *t = &h->blocks;
 
+	if (!um_horizon_knows(h)) /* or not opened: its lists are zeros */
+		return;
 	for (uint32_t i = 0; i < t->n[UM_BLOCK_KNOWN]; i++)
 		visit(user, t->heap[i].block->addr, 1);
 	for (int state = 0; state <= UM_BLOCK_DEAD; state++)

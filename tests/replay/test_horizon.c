@@ -493,8 +493,25 @@ static void dropped(void)
 	rig_close(&r);
 }
 
+static void count_block(void *user, uint64_t addr, int live)
+{
+	(void)addr;
+	*(int *)user += 1 + live;
+}
+
+/* Where a budget is smaller than the device, no horizon is opened. */
+static void not_opened(void)
+{
+	struct um_horizon h = {0};
+	int n = 0;
+
+	um_horizon_visit(&h, count_block, &n);
+	is_int(n, 0, "a horizon that was not opened knows no block");
+}
+
 int main(void)
 {
+	not_opened();
 	no_faults(6);
 	no_faults(16);
 	hot();
