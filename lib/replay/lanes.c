@@ -108,7 +108,7 @@ static struct um_step step_in(void *arg)
 		in->called = 0;
 		if (!in->flying)
 			arrive(in, k);
-		atomic_store_explicit(&in->next, k + UM_LANES_IN, memory_order_release);
+		um_lanes_in_advance(in, k + UM_LANES_IN);
 		publish(l);
 		return (struct um_step){.kind = UM_STEP_AGAIN};
 	}
@@ -134,8 +134,7 @@ static struct um_step step_in(void *arg)
 static struct um_step out_done(struct um_lanes_out *o, uint32_t k)
 {
 	o->called = 0;
-	atomic_store_explicit(&o->submitted, k + o->evict->n, memory_order_release);
-	atomic_store_explicit(&o->next, k + o->evict->n, memory_order_release);
+	um_lanes_evict_advance(o, k + o->evict->n);
 	publish(o->lanes);
 	return (struct um_step){.kind = UM_STEP_AGAIN};
 }
@@ -204,7 +203,7 @@ static struct um_step await_discard(struct um_lanes_out *o, uint32_t k, const st
 	struct um_lanes *l = o->lanes;
 
 	if (l->gpu->api->cudaEventQuery(l->gpu, o->discarded) == UM_CUDA_NOT_READY) {
-		atomic_store_explicit(&o->submitted, k + o->evict->n, memory_order_release);
+		um_lanes_evict_submit(o, k + o->evict->n);
 		um_lanes_notify(l);
 		return (struct um_step){.kind = UM_STEP_WAIT, .event = o->discarded};
 	}

@@ -68,6 +68,8 @@ enum um_evict_lane { UM_LANE_OUT, UM_LANE_DROP, UM_EVICT_LANES };
 struct um_lanes_evict {
 	struct um_request *ring;
 	_Atomic uint32_t head; /* requests queued */
+	_Atomic uint32_t done; /* all requests below this number are complete */
+	_Atomic uint32_t submitted; /* the same, or they are discards in progress that have their events */
 	uint32_t limit; /* maximum that may be queued, as of the last look */
 	uint32_t seen; /* requests below this number were queued before the latest um_lanes_poke_new */
 	unsigned first, n; /* its workers */
@@ -120,6 +122,7 @@ struct um_lanes {
 	struct um_request *in_ring;
 	struct um_lanes_evict evict[UM_EVICT_LANES];
 	_Atomic uint32_t in_head; /* requests queued */
+	_Atomic uint32_t in_done; /* all requests below this number were submitted, or dropped */
 	_Atomic uint32_t in_turn; /* the request that may begin next: in the order of need */
 	uint32_t in_limit; /* see um_lanes_evict */
 	struct um_lanes_in in[UM_LANES_IN];
@@ -190,8 +193,27 @@ static inline int um_lanes_reached(uint32_t have, uint32_t want)
 }
 
 /* All requests of the lane below this number are complete. */
-uint32_t um_lanes_in_done(const struct um_lanes *l);
-uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane);
+static inline uint32_t um_lanes_in_done(const struct um_lanes *l)
+{
+	return atomic_load_explicit(&l->in_done, memory_order_acquire);
+}
+
+static inline uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane)
+{
+	return atomic_load_explicit(&l->evict[lane].done, memory_order_acquire);
+}
+
+/* All drops below this number are complete, or have an event to wait for. */
+static inline uint32_t um_lanes_drop_submitted(const struct um_lanes *l)
+{
+	return atomic_load_explicit(&l->evict[UM_LANE_DROP].submitted, memory_order_acquire);
+}
+
+/* The number of the worker's next request changes. */
+void um_lanes_in_advance(struct um_lanes_in *in, uint32_t next);
+void um_lanes_evict_advance(struct um_lanes_out *o, uint32_t next);
+/* The same, of a discard whose event was recorded. */
+void um_lanes_evict_submit(struct um_lanes_out *o, uint32_t next);
 
 /* Number of requests queued so far. */
 static inline uint32_t um_lanes_in_queued(const struct um_lanes *l)
@@ -203,9 +225,6 @@ static inline uint32_t um_lanes_evict_queued(const struct um_lanes *l, enum um_e
 {
 	return atomic_load_explicit(&l->evict[lane].head, memory_order_relaxed);
 }
-
-/* All drops below this number are complete, or have an event to wait for. */
-uint32_t um_lanes_drop_submitted(const struct um_lanes *l);
 
 /* Updates the lane's limit, if it seems to be reached, and waits for space where the program is far ahead of the
  * device. 0, or 1: the queue is full. */

@@ -9,45 +9,51 @@
 #define SLOT(k) ((k) % UM_LANES_QUEUE)
 #define MANY 64 /* requests: rather wake a worker than look at more */
 
-uint32_t um_lanes_evict_done(const struct um_lanes *l, enum um_evict_lane lane)
+/* Of several workers that complete something at once the last one sees the numbers of all: they are stored, and read,
+ * in one order (seq_cst). */
+static void raise_to(_Atomic uint32_t *word, uint32_t to)
 {
-	const struct um_lanes_evict *a = &l->evict[lane];
-	uint32_t least = atomic_load_explicit(&l->out[a->first].next, memory_order_acquire);
+	uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
 
-	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
-		uint32_t next = atomic_load_explicit(&l->out[i].next, memory_order_acquire);
-
-		if (!um_lanes_reached(next, least))
-			least = next;
-	}
-	return least;
+	while (!um_lanes_reached(was, to) &&
+	       !atomic_compare_exchange_weak_explicit(word, &was, to, memory_order_acq_rel, memory_order_relaxed))
+		;
 }
 
-uint32_t um_lanes_in_done(const struct um_lanes *l)
+static uint32_t lesser(uint32_t a, uint32_t b)
 {
-	uint32_t least = atomic_load_explicit(&l->in[0].next, memory_order_acquire);
-
-	for (unsigned i = 1; i < UM_LANES_IN; i++) {
-		uint32_t next = atomic_load_explicit(&l->in[i].next, memory_order_acquire);
-
-		if (!um_lanes_reached(next, least))
-			least = next;
-	}
-	return least;
+	return um_lanes_reached(a, b) ? b : a;
 }
 
-uint32_t um_lanes_drop_submitted(const struct um_lanes *l)
+void um_lanes_in_advance(struct um_lanes_in *in, uint32_t next)
 {
-	const struct um_lanes_evict *a = &l->evict[UM_LANE_DROP];
-	uint32_t least = atomic_load_explicit(&l->out[a->first].submitted, memory_order_acquire);
+	struct um_lanes *l = in->lanes;
 
-	for (unsigned i = a->first + 1; i < a->first + a->n; i++) {
-		uint32_t n = atomic_load_explicit(&l->out[i].submitted, memory_order_acquire);
+	atomic_store(&in->next, next);
+	for (unsigned i = 0; i < UM_LANES_IN; i++)
+		next = lesser(next, atomic_load(&l->in[i].next));
+	raise_to(&l->in_done, next);
+}
 
-		if (!um_lanes_reached(n, least))
-			least = n;
-	}
-	return least;
+void um_lanes_evict_submit(struct um_lanes_out *o, uint32_t next)
+{
+	struct um_lanes_evict *e = o->evict;
+
+	atomic_store(&o->submitted, next);
+	for (unsigned i = e->first; i < e->first + e->n; i++)
+		next = lesser(next, atomic_load(&o->lanes->out[i].submitted));
+	raise_to(&e->submitted, next);
+}
+
+void um_lanes_evict_advance(struct um_lanes_out *o, uint32_t next)
+{
+	struct um_lanes_evict *e = o->evict;
+
+	um_lanes_evict_submit(o, next);
+	atomic_store(&o->next, next);
+	for (unsigned i = e->first; i < e->first + e->n; i++)
+		next = lesser(next, atomic_load(&o->lanes->out[i].next));
+	raise_to(&e->done, next);
 }
 
 int um_lanes_is_drained(const struct um_lanes *l, const void *arg)

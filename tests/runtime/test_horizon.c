@@ -196,9 +196,11 @@ static void set_numbers(uint32_t n)
 	struct um_lanes *l = &adv->replan.executor->lanes;
 
 	for (int i = 0; i < UM_EVICT_LANES; i++) {
-		l->evict[i].head = l->evict[i].limit = n;
-		for (unsigned k = 0; k < l->evict[i].n; k++)
-			l->out[l->evict[i].first + k].next = n + k;
+		struct um_lanes_evict *e = &l->evict[i];
+
+		e->head = e->limit = e->done = e->submitted = n;
+		for (unsigned k = 0; k < e->n; k++)
+			l->out[e->first + k].next = l->out[e->first + k].submitted = n + k;
 	}
 }
 
