@@ -139,7 +139,7 @@ struct um_lanes {
 	int any_live;
 	_Atomic uint32_t waiting; /* threads of the program that wait */
 	_Atomic uint32_t wanted; /* number of ins that the latest of them wait for */
-	_Atomic uint32_t progress; /* futex: changes when a worker has completed something that one waits for */
+	_Atomic uint32_t progress; /* futex: changes whenever a worker has completed something */
 	_Atomic uint32_t holds; /* calls of um_lanes_await that are announced or in progress */
 	_Atomic uint32_t level; /* of waits that ended by the limit, less those since */
 	_Atomic uint32_t passed; /* ops that did not wait because of the level */
@@ -352,9 +352,10 @@ void um_lanes_report_hints(struct um_lanes *l); /* reports results of completed 
 
 /* Waits until done(l, arg) is true: 0; or -ETIMEDOUT, when nothing has moved for a while. Poke the workers before. */
 int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *l, const void *arg), const void *arg);
-/* The same, for something that is not so before `in` ins were submitted. */
-int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *l, const void *arg), const void *arg,
-		      uint32_t in);
+/* The same, for something that is not so now, nor before `in` ins were submitted. `begin`: the time now. */
+int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
+		      uint32_t in, uint64_t begin);
+uint64_t um_lanes_now(const struct um_lanes *l); /* ns of the clock by which threads of the program wait */
 /* A worker has completed something: wakes threads of the program that wait for it. */
 void um_lanes_notify(struct um_lanes *l);
 

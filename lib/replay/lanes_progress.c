@@ -168,21 +168,6 @@ void um_lanes_wake_new(struct um_lanes *l, uint32_t sleepers)
 
 /* --- bounded waits ------------------------------------------------------------------------------------------------ */
 
-/* A number that changes whenever a worker has completed something. */
-static uint32_t moved(const struct um_lanes *l)
-{
-	uint32_t sum = 0;
-
-	for (unsigned i = 0; i < UM_LANES_IN; i++)
-		sum += atomic_load_explicit(&l->in[i].next, memory_order_relaxed);
-	for (unsigned i = 0; i < l->n_out; i++)
-		sum += atomic_load_explicit(&l->out[i].next, memory_order_relaxed) +
-		       atomic_load_explicit(&l->out[i].submitted, memory_order_relaxed);
-	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
-		sum += atomic_load_explicit(&l->mark[i].reached, memory_order_relaxed);
-	return sum;
-}
-
 /* How long nothing may move: the program's ops may be long. */
 static uint64_t limit_of(const struct um_lanes *l)
 {
@@ -206,44 +191,44 @@ static int is_over(void *arg)
 	return w->done(w->l, w->arg);
 }
 
-static int wait_real(struct wait *w)
+/* `since`: a time before which something has moved. */
+static int wait_real(struct wait *w, uint64_t since)
 {
 	struct um_lanes *l = w->l;
-	uint64_t since = um_clock_ns(CLOCK_MONOTONIC);
-	uint32_t seen = moved(l);
+	uint32_t seen = atomic_load_explicit(&l->progress, memory_order_relaxed);
 
-	for (;;) {
-		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire), now;
-		uint64_t t, limit = limit_of(l);
+	for (int waited = 0;; waited = 1) {
+		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire);
 
 		if (w->done(l, w->arg))
 			return 0;
-		t = um_clock_ns(CLOCK_MONOTONIC);
-		if (t - since >= limit) {
-			now = moved(l);
-			if (now == seen)
-				return -ETIMEDOUT;
-			seen = now;
-			since = t;
+		if (progress != seen) {
+			seen = progress;
+			since = um_clock_ns(CLOCK_MONOTONIC);
+		} else if (waited && um_clock_ns(CLOCK_MONOTONIC) - since >= limit_of(l)) {
+			return -ETIMEDOUT;
 		}
-		um_futex_wait(&l->progress, progress, since + limit - t);
+		um_futex_wait(&l->progress, progress, UM_LANES_STUCK_NS);
 	}
 }
 
+uint64_t um_lanes_now(const struct um_lanes *l)
+{
+	return l->gpu->api->worker_wait ? l->gpu->api->now(l->gpu) : um_clock_ns(CLOCK_MONOTONIC);
+}
+
 int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
-		      uint32_t in)
+		      uint32_t in, uint64_t begin)
 {
 	struct wait w = {l, done, arg};
 	int err;
 
-	if (done(l, arg))
-		return 0;
 	if (l->gpu->api->worker_wait)
 		return l->gpu->api->worker_wait(l->gpu, is_over, &w) ? -ETIMEDOUT : 0;
 	atomic_fetch_add_explicit(&l->waiting, 1, memory_order_acq_rel);
 	atomic_store_explicit(&l->wanted, in, memory_order_relaxed);
 	atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel); /* a worker that skipped this one is done */
-	err = wait_real(&w);
+	err = wait_real(&w, begin);
 	atomic_store_explicit(&l->wanted, um_lanes_in_done(l), memory_order_relaxed); /* others may want less */
 	atomic_fetch_sub_explicit(&l->waiting, 1, memory_order_acq_rel);
 	return err;
@@ -251,18 +236,20 @@ int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, c
 
 int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg)
 {
-	return um_lanes_wait_ins(l, done, arg, um_lanes_in_done(l));
+	return done(l, arg) ? 0 : um_lanes_wait_ins(l, done, arg, um_lanes_in_done(l), um_lanes_now(l));
 }
 
 void um_lanes_notify(struct um_lanes *l)
 {
-	/* an update: see um_runner_sleepers */
-	uint32_t n = l->gpu->api->worker_wait ? 0 : atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel);
+	uint32_t n;
 
+	if (l->gpu->api->worker_wait)
+		return;
+	atomic_fetch_add_explicit(&l->progress, 1, memory_order_acq_rel);
+	n = atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel); /* an update: see um_runner_sleepers */
 	if (!n ||
 	    (n == 1 && !um_lanes_reached(um_lanes_in_done(l), atomic_load_explicit(&l->wanted, memory_order_relaxed)) &&
 	     !atomic_load_explicit(&l->closing, memory_order_relaxed)))
 		return;
-	atomic_fetch_add_explicit(&l->progress, 1, memory_order_acq_rel);
 	um_futex_wake(&l->progress);
 }

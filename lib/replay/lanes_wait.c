@@ -4,8 +4,6 @@
  */
 #include "replay/lanes.h"
 
-#include "base/clock.h"
-
 /* --- ops ---------------------------------------------------------------------------------------------------------- */
 
 static int drops_over(const struct um_lanes *l, const struct um_lanes_need *n)
@@ -36,25 +34,20 @@ static int may_wait(struct um_lanes *l)
 	return 1;
 }
 
-static uint64_t now_of(const struct um_lanes *l)
-{
-	return l->gpu->api->now ? l->gpu->api->now(l->gpu) : um_clock_ns(CLOCK_MONOTONIC);
-}
-
 static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n)
 {
-	uint64_t begin = now_of(l);
+	uint64_t begin = um_lanes_now(l);
 	uint32_t level = atomic_load_explicit(&l->level, memory_order_relaxed);
 
 	if (!ins_over(l, n))
 		atomic_fetch_add_explicit(&l->gates_late, 1, memory_order_relaxed);
-	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l))) {
+	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l), begin)) {
 		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&l->level, 1, memory_order_relaxed);
 	} else if (level && level < UM_LANES_STUCK_MOST) {
 		atomic_store_explicit(&l->level, level - 1, memory_order_relaxed);
 	}
-	atomic_fetch_add_explicit(&l->host_wait_ns, now_of(l) - begin, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->host_wait_ns, um_lanes_now(l) - begin, memory_order_relaxed);
 }
 
 /* Of the ins that the stream does not wait for yet, the last of each worker. */
