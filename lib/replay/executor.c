@@ -85,11 +85,15 @@ int um_executor_too_many_streams(const struct um_executor *ex)
 
 int um_executor_mark_streams(struct um_executor *ex, unsigned which)
 {
-	if (um_lanes_mark(&ex->lanes, ex->host.streams->at, which))
-		return -EAGAIN;
-	for (unsigned i = 0; which >> i; i++)
-		if (which >> i & 1)
-			ex->marked_at[i] = ex->host.streams->latest;
+	const struct um_app_streams *streams = ex->host.streams;
+
+	for (; which; which &= which - 1) {
+		unsigned i = (unsigned)__builtin_ctz(which);
+
+		if (um_lanes_mark(&ex->lanes, i, streams->at[i]))
+			return -EAGAIN;
+		ex->marked_at[i] = streams->latest;
+	}
 	return 0;
 }
 
@@ -97,9 +101,11 @@ unsigned um_executor_used_since(const struct um_executor *ex, unsigned which)
 {
 	unsigned used = 0;
 
-	for (unsigned i = 0; which >> i; i++)
-		if (which >> i & 1 && ex->host.streams->named[i] >= ex->marked_at[i])
-			used |= 1u << i;
+	for (unsigned rest = which; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+
+		used |= (unsigned)(ex->host.streams->named[i] >= ex->marked_at[i]) << i;
+	}
 	return used;
 }
 

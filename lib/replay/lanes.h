@@ -34,6 +34,7 @@
 #include "replay/worker.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define UM_LANES_IN 4 /* workers, each with a stream */
 #define UM_LANES_IN_EVENTS 4 /* of each stream, in turn: an op seldom waits for more than it needs */
@@ -106,7 +107,6 @@ struct um_lanes_mark {
 	struct um_runner runner; /* started with the first mark */
 	um_event_handle event[UM_LANES_EVENTS]; /* by serial */
 	int waits; /* the worker has waited for the next mark */
-	_Atomic uint32_t marked, reached; /* serials of the latest mark, and of the latest one that is complete */
 };
 
 /* What an op, or an access of the CPU, has to come after. */
@@ -124,11 +124,14 @@ struct um_lanes {
 	_Atomic uint32_t in_head; /* requests queued */
 	_Atomic uint32_t in_done; /* all requests below this number were submitted, or dropped */
 	_Atomic uint32_t in_turn; /* the request that may begin next: in the order of need */
-	uint32_t in_limit; /* see um_lanes_evict */
+	uint32_t in_limit, in_seen; /* see um_lanes_evict */
 	struct um_lanes_in in[UM_LANES_IN];
 	struct um_lanes_out out[UM_LANES_OUT_MOST + UM_LANES_DROP];
 	unsigned n_out; /* workers of both lanes */
 	struct um_lanes_mark mark[UM_LANES_STREAMS];
+	_Atomic uint32_t marked[UM_LANES_STREAMS]; /* by stream of the program: serials of the latest mark, */
+	_Atomic uint32_t reached[UM_LANES_STREAMS]; /* and of the latest one that is complete */
+	uint32_t latest_mark[UM_LANES_STREAMS]; /* as `marked`, for the program's side */
 	struct um_runner_group group; /* its bits: ins, outs, marks */
 	_Atomic uint32_t gated[UM_LANES_STREAMS]; /* by stream of the program: number of ins that its ops wait for */
 	_Atomic uint32_t epoch;
@@ -268,8 +271,7 @@ static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, en
 	r->bytes = bytes;
 	r->wait = ins;
 	r->streams = streams;
-	for (unsigned i = 0; streams >> i; i++)
-		r->mark[i] = atomic_load_explicit(&l->mark[i].marked, memory_order_relaxed);
+	memcpy(r->mark, l->latest_mark, sizeof r->mark);
 	r->live = 0;
 	r->source = l->source;
 	l->queued.hints[r->source] += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
@@ -291,8 +293,8 @@ static inline void um_lanes_live(struct um_lanes *l)
 	l->any_live = 1;
 }
 
-/* Records the positions of the program's streams whose bit is set in `which`. 0, or -EAGAIN (no event is free). */
-int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, uint32_t which);
+/* Records the position of the program's stream number `i`. 0, or -EAGAIN (no event is free). */
+int um_lanes_mark(struct um_lanes *l, unsigned i, struct um_app_stream stream);
 
 /* The stream of the program with this number has no work any more; a later one may get the number. */
 void um_lanes_forget_stream(struct um_lanes *l, unsigned i);
@@ -309,10 +311,12 @@ static inline void um_lanes_gate(const struct um_lanes *l, struct um_lanes_need 
 /* Are all ops complete that the eviction comes after? */
 static inline int um_lanes_mark_reached(const struct um_lanes *l, const struct um_request *r)
 {
-	for (unsigned i = 0; r->streams >> i; i++)
-		if (r->streams & 1u << i &&
-		    (int32_t)(atomic_load_explicit(&l->mark[i].reached, memory_order_acquire) - r->mark[i]) < 0)
+	for (uint32_t rest = r->streams; rest; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
+
+		if (!um_lanes_reached(atomic_load_explicit(&l->reached[i], memory_order_acquire), r->mark[i]))
 			return 0;
+	}
 	return 1;
 }
 

@@ -11,66 +11,67 @@ static struct um_step step_mark(void *arg)
 {
 	struct um_lanes_mark *m = arg;
 	struct um_lanes *l = m->lanes;
-	uint32_t n = atomic_load_explicit(&m->reached, memory_order_relaxed);
+	_Atomic uint32_t *reached = &l->reached[m - l->mark];
+	uint32_t n = atomic_load_explicit(reached, memory_order_relaxed);
 
 	if (atomic_load_explicit(&l->closing, memory_order_acquire))
 		return (struct um_step){.kind = UM_STEP_STOP};
 	if (m->waits) {
 		m->waits = 0;
-		atomic_store_explicit(&m->reached, n + 1, memory_order_release);
+		atomic_store_explicit(reached, n + 1, memory_order_release);
 		um_lanes_poke(l);
 		um_lanes_notify(l);
 		return (struct um_step){.kind = UM_STEP_AGAIN};
 	}
-	if (n == atomic_load_explicit(&m->marked, memory_order_acquire))
+	if (n == atomic_load_explicit(&l->marked[m - l->mark], memory_order_acquire))
 		return (struct um_step){.kind = UM_STEP_IDLE};
 	m->waits = 1;
 	return (struct um_step){.kind = UM_STEP_WAIT, .event = m->event[(n + 1) % UM_LANES_EVENTS]};
+}
+
+static uint32_t unreached(const struct um_lanes *l, unsigned i)
+{
+	return l->latest_mark[i] - atomic_load_explicit(&l->reached[i], memory_order_acquire);
 }
 
 static int has_event(const struct um_lanes *l, const void *arg)
 {
 	const struct um_lanes_mark *m = arg;
 
-	(void)l;
-	return atomic_load_explicit(&m->marked, memory_order_relaxed) -
-		       atomic_load_explicit(&m->reached, memory_order_acquire) <
-	       UM_LANES_EVENTS / 2;
+	return unreached(l, (unsigned)(m - l->mark)) < UM_LANES_EVENTS / 2;
 }
 
-static int is_full(const struct um_lanes_mark *m)
-{
-	return atomic_load_explicit(&m->marked, memory_order_relaxed) + 1 -
-		       atomic_load_explicit(&m->reached, memory_order_acquire) >=
-	       UM_LANES_EVENTS;
-}
-
-static int mark(struct um_lanes *l, unsigned i, struct um_app_stream stream)
+/* The first mark on this stream, the first one with this event, or the program is far ahead of the device. */
+static int __attribute__((cold)) prepare(struct um_lanes *l, unsigned i, um_event_handle *e)
 {
 	struct um_lanes_mark *m = &l->mark[i];
 	struct um_gpu *gpu = l->gpu;
-	uint32_t n = atomic_load_explicit(&m->marked, memory_order_relaxed) + 1;
-	um_event_handle *e = &m->event[n % UM_LANES_EVENTS];
 
-	if (is_full(m))
+	if (unreached(l, i) + 1 >= UM_LANES_EVENTS)
 		um_lanes_wait(l, has_event, m);
-	if (is_full(m) || (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS)))
+	if (unreached(l, i) + 1 >= UM_LANES_EVENTS ||
+	    (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS)))
 		return -EAGAIN;
 	if (!m->runner.started &&
 	    um_runner_start(&m->runner, gpu, &l->group, UM_LANES_BIT_MARK + i, "umadvise-mark", step_mark, m))
 		return -EAGAIN;
-	int code = um_app_stream_record(gpu, *e, stream);
-
-	if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
-		return -EAGAIN;
-	atomic_store_explicit(&m->marked, n, memory_order_release);
 	return 0;
 }
 
-int um_lanes_mark(struct um_lanes *l, const struct um_app_stream *streams, uint32_t which)
+int um_lanes_mark(struct um_lanes *l, unsigned i, struct um_app_stream stream)
 {
-	for (unsigned i = 0; which >> i; i++)
-		if (which & 1u << i && mark(l, i, streams[i]))
-			return -EAGAIN;
+	struct um_lanes_mark *m = &l->mark[i];
+	uint32_t n = l->latest_mark[i] + 1;
+	um_event_handle *e = &m->event[n % UM_LANES_EVENTS];
+
+	if ((!*e || !m->runner.started || unreached(l, i) + 1 >= UM_LANES_EVENTS) && prepare(l, i, e))
+		return -EAGAIN;
+
+	int code = um_app_stream_record(l->gpu, *e, stream);
+
+	if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
+		return -EAGAIN;
+	l->latest_mark[i] = n;
+	atomic_store_explicit(&l->marked[i], n, memory_order_release);
 	return 0;
 }

@@ -94,14 +94,14 @@ int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k)
 }
 
 /* A worker that was woken has been started: its first mark is. */
-static void wake_marks(struct um_lanes *l, uint32_t sleepers)
+static inline void wake_marks(struct um_lanes *l, uint32_t sleepers)
 {
-	for (unsigned i = 0; sleepers >> i && i < UM_LANES_STREAMS; i++) {
-		struct um_lanes_mark *m = &l->mark[i];
+	for (uint32_t rest = sleepers >> UM_LANES_BIT_MARK & ((1u << UM_LANES_STREAMS) - 1); rest; rest &= rest - 1) {
+		int i = __builtin_ctz(rest);
 
-		if (sleepers >> i & 1 && atomic_load_explicit(&m->marked, memory_order_acquire) !=
-						 atomic_load_explicit(&m->reached, memory_order_acquire))
-			um_runner_wake(&m->runner);
+		if (atomic_load_explicit(&l->marked[i], memory_order_acquire) !=
+		    atomic_load_explicit(&l->reached[i], memory_order_acquire))
+			um_runner_wake(&l->mark[i].runner);
 	}
 }
 
@@ -134,12 +134,24 @@ void um_lanes_wake(struct um_lanes *l, uint32_t sleepers)
 	}
 	wake_outs(l, UM_LANE_OUT, sleepers);
 	wake_outs(l, UM_LANE_DROP, sleepers);
-	if (sleepers >> UM_LANES_BIT_MARK)
-		wake_marks(l, sleepers >> UM_LANES_BIT_MARK);
+	wake_marks(l, sleepers);
 }
 
-/* May one of the requests queued since the last call be due? A request behind a mark is woken by the mark's worker. */
-static int has_new(const struct um_lanes *l, struct um_lanes_evict *e)
+/* The first in since the last call may be due. What an earlier one waits for wakes it, and each in the next. */
+static inline void wake_new_in(struct um_lanes *l, uint32_t sleepers)
+{
+	uint32_t from = l->in_seen, n = um_lanes_in_queued(l) - from;
+	uint32_t turn = atomic_load_explicit(&l->in_turn, memory_order_acquire);
+	struct um_lanes_in *in = &l->in[turn % UM_LANES_IN];
+
+	l->in_seen += n;
+	if (turn - from < n && sleepers & 1u << turn % UM_LANES_IN &&
+	    um_lanes_in_is_due(in, atomic_load_explicit(&in->next, memory_order_acquire)))
+		um_runner_wake(&in->runner);
+}
+
+/* May one of the requests queued since the last call be due? A request after a mark is woken by the mark's worker. */
+static inline int has_new(const struct um_lanes *l, struct um_lanes_evict *e)
 {
 	uint32_t k = e->seen, head = atomic_load_explicit(&e->head, memory_order_relaxed);
 
@@ -153,17 +165,11 @@ static int has_new(const struct um_lanes *l, struct um_lanes_evict *e)
 
 void um_lanes_wake_new(struct um_lanes *l, uint32_t sleepers)
 {
-	uint32_t turn = atomic_load_explicit(&l->in_turn, memory_order_acquire);
-	struct um_lanes_in *in = &l->in[turn % UM_LANES_IN];
-
-	if (sleepers & 1u << turn % UM_LANES_IN && turn != um_lanes_in_queued(l) &&
-	    um_lanes_in_is_due(in, atomic_load_explicit(&in->next, memory_order_acquire)))
-		um_runner_wake(&in->runner);
+	wake_new_in(l, sleepers);
 	for (int i = 0; i < UM_EVICT_LANES; i++)
 		if (has_new(l, &l->evict[i]))
 			wake_outs(l, (enum um_evict_lane)i, sleepers);
-	if (sleepers >> UM_LANES_BIT_MARK)
-		wake_marks(l, sleepers >> UM_LANES_BIT_MARK);
+	wake_marks(l, sleepers);
 }
 
 /* --- bounded waits ------------------------------------------------------------------------------------------------ */
@@ -172,8 +178,8 @@ void um_lanes_wake_new(struct um_lanes *l, uint32_t sleepers)
 static uint64_t limit_of(const struct um_lanes *l)
 {
 	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
-		if (atomic_load_explicit(&l->mark[i].marked, memory_order_relaxed) !=
-		    atomic_load_explicit(&l->mark[i].reached, memory_order_relaxed))
+		if (atomic_load_explicit(&l->marked[i], memory_order_relaxed) !=
+		    atomic_load_explicit(&l->reached[i], memory_order_relaxed))
 			return UM_LANES_STUCK_MARK_NS;
 	return UM_LANES_STUCK_NS;
 }
