@@ -229,31 +229,56 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
 }
 
-/* Queues an action on a range of its own, after marks on `streams`; `*marked`: those with a mark after the ops before
- * this one. `room`: the number of outs that an in waits for. 0 or -EAGAIN. */
-static inline __attribute__((always_inline)) int put(struct um_executor *ex, const struct um_action *a, uint64_t addr,
-						     uint64_t bytes, uint32_t room, unsigned streams, unsigned *marked)
-{
-	struct um_lanes *l = &ex->lanes;
-	enum um_executor_waits waits;
-	uint32_t wait;
-	int out;
+/* What the actions of one op have in common. */
+struct issue {
+	unsigned live; /* the program's streams, a bit each */
+	unsigned used; /* those with ops since their latest mark */
+	unsigned marked; /* those with a mark after the ops before this one */
+};
 
-	if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
-		bytes = 0;
-	if (a->kind == UM_ACTION_PREFETCH || a->kind == UM_ACTION_REFRESH)
-		return um_lanes_in(l, addr, bytes, room, ex->drop_base + a->drops);
-	streams &= um_executor_streams(ex);
-	out = a->kind == UM_ACTION_EVICT || a->kind == UM_ACTION_LEAVE_TO_DRIVER;
-	if (um_executor_mark_missing(ex, out ? um_executor_used_since(ex, streams) : streams, marked))
+/* Queues an in: `room` outs must be complete before it. 0 or -EAGAIN. */
+static inline int put_in(struct um_executor *ex, const struct um_action *a, uint64_t addr, uint64_t bytes,
+			 uint32_t room)
+{
+	return um_lanes_in(&ex->lanes, addr, bytes, room, ex->drop_base + a->drops);
+}
+
+/* Queues an out. 0 or -EAGAIN. */
+static inline int put_out(struct um_executor *ex, const struct um_action *a, enum um_action_kind kind, uint64_t addr,
+			  uint64_t bytes, unsigned streams, struct issue *is)
+{
+	unsigned missing = streams & is->live & is->used & ~is->marked;
+
+	if (missing && um_executor_mark_streams(ex, missing))
 		return -EAGAIN;
-	wait = number(a->room, ex->in_base, ex->in_least);
-	if (out)
-		return um_lanes_evict(l, UM_LANE_OUT, ex->driver_evicts ? a->kind : UM_ACTION_EVICT, addr, bytes, wait,
-				      streams);
+	is->marked |= missing;
+	return um_lanes_evict(&ex->lanes, UM_LANE_OUT, kind, addr, bytes, number(a->room, ex->in_base, ex->in_least),
+			      streams & is->live);
+}
+
+/* Queues an action of any kind. 0 or -EAGAIN. */
+static __attribute__((noinline)) int put(struct um_executor *ex, const struct um_action *a, struct um_executor_range r,
+					 uint32_t room, unsigned streams, struct issue *is)
+{
+	enum um_executor_waits waits;
+
+	switch (a->kind) {
+	case UM_ACTION_REFRESH:
+		return put_in(ex, a, r.addr, ex->can_refresh ? r.bytes : 0, room);
+	case UM_ACTION_PREFETCH:
+		return put_in(ex, a, r.addr, r.bytes, room);
+	case UM_ACTION_EVICT:
+	case UM_ACTION_LEAVE_TO_DRIVER:
+		return put_out(ex, a, ex->driver_evicts ? a->kind : UM_ACTION_EVICT, r.addr, r.bytes, streams, is);
+	default:
+		break;
+	}
+	if (um_executor_mark_missing(ex, streams, &is->marked))
+		return -EAGAIN;
 	/* no op waits for memory without a live tensor */
 	waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS : ex->turn ? UM_OP_WAITS : UM_LATER_OPS_WAIT;
-	return um_executor_drop(ex, a->kind, (struct um_executor_range){addr, bytes}, wait, streams, marked, waits);
+	return um_executor_drop(ex, a->kind, r, number(a->room, ex->in_base, ex->in_least), streams & is->live,
+				&is->marked, waits);
 }
 
 static inline uint32_t room_of(const struct um_executor *ex, const struct um_action *a)
@@ -261,10 +286,9 @@ static inline uint32_t room_of(const struct um_executor *ex, const struct um_act
 	return number(a->room, ex->out_base, ex->out_least);
 }
 
-/* Queues an action that may be elsewhere than planned, that is of a plan's first iterations, or that has a listener.
- * Not inlined: it would take registers from issue(). */
+/* Queues an action that may be elsewhere than planned, that is of a plan's first iterations, or that has a listener. */
 static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
-						 const struct um_cursor *cursor, unsigned *marked)
+						 const struct um_cursor *cursor, struct issue *is)
 {
 	struct um_executor_range r = {a->addr, a->bytes};
 	size_t index = (size_t)(a - ex->iteration->actions.at);
@@ -280,43 +304,56 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
 	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)index))
 		return -EAGAIN;
-	return put(ex, a, r.addr, r.bytes, room, streams, marked);
+	return put(ex, a, r, room, streams, is);
+}
+
+/* The same, at its planned place in a later iteration. */
+static inline int put_planned(struct um_executor *ex, const struct um_action *a, struct issue *is)
+{
+	if (a->kind == UM_ACTION_PREFETCH)
+		return put_in(ex, a, a->addr, a->bytes, room_of(ex, a));
+	if (a->kind == UM_ACTION_EVICT)
+		return put_out(ex, a, UM_ACTION_EVICT, a->addr, a->bytes, a->streams, is);
+	return put(ex, a, (struct um_executor_range){a->addr, a->bytes}, room_of(ex, a), a->streams, is);
 }
 
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
-static int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
+static __attribute__((noinline)) int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
 {
 	const struct um_compiled_iteration *p = ex->iteration;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
-	int all = !ex->inside || ex->lanes.results.listener.report || ex->turn < UM_COMPILED_PLAN_STEADY;
-	int some = all || cursor->n_moved;
-	unsigned marked = 0;
+	int all = ex->checks_all, some = all || cursor->n_moved;
+	struct issue is = {.live = um_executor_streams(ex)};
 
+	is.used = um_executor_used_since(ex, is.live);
 	for (; a < end; a++)
-		if (some && (all || is_moved(a, cursor))
-			    ? put_checked(ex, op, a, cursor, &marked)
-			    : put(ex, a, a->addr, a->bytes, room_of(ex, a), a->streams, &marked))
+		if (some && (all || is_moved(a, cursor)) ? put_checked(ex, op, a, cursor, &is)
+							 : put_planned(ex, a, &is)) {
+			um_executor_leave(ex);
 			return -EAGAIN;
+		}
+	um_executor_poke(ex);
 	return 0;
 }
 
-int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor)
+int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor,
+		   const struct um_use *uses, uint32_t n)
 {
 	const struct um_compiled_iteration *p = ex->iteration;
-	struct um_lanes *l = &ex->lanes;
+	int32_t gate;
+	int err = 0;
 
 	if (!ex->program)
-		return 0;
-	if (p->first[op] != p->first[op + 1] && issue(ex, op, cursor)) {
-		um_executor_leave(ex);
-		return -EAGAIN;
-	}
-	if (p->first[op] != p->first[op + 1] || ex->unpoked)
-		um_executor_poke(ex);
+		return 1;
 	ex->stream = stream;
-	if (p->gate[op] != INT32_MIN)
-		um_lanes_gate(l, &ex->need, number(p->gate[op], ex->in_base, ex->gate_least), stream);
-	return 0;
+	if (p->first[op] != p->first[op + 1])
+		err = issue(ex, op, cursor);
+	gate = p->gate[op];
+	if (!err && gate != INT32_MIN)
+		um_lanes_gate(&ex->lanes, &ex->need, number(gate, ex->in_base, ex->gate_least), stream);
+	if (ex->lanes.any_live && n)
+		um_lanes_guard(&ex->lanes, &ex->need, stream, uses, n);
+	return err;
 }
 
 /* --- end, changes of memory ---------------------------------------------------------------------------------- */

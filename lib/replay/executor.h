@@ -24,6 +24,7 @@
 #include "replay/cursor.h"
 #include "replay/hint_results.h"
 #include "replay/compiled_plan.h"
+#include "replay/lanes_need.h"
 
 struct um_executor;
 
@@ -83,9 +84,7 @@ struct um_executor_wait {
 	struct um_executor *executor;
 	um_stream handle; /* of the op */
 	unsigned stream; /* the same by number */
-	int ins, drops; /* does it wait for prefetches, for discards? */
-	uint32_t in, drop; /* numbers after the last ones */
-	int cpu; /* the access is of the CPU */
+	struct um_lanes_need need;
 };
 
 /* 0, -ENOMEM, -ENOTSUP (the device does not support hints). */
@@ -106,9 +105,11 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 /* Ends the plan with the iteration that was just announced: its remaining actions are still carried out. */
 void um_executor_end(struct um_executor *ex);
 
-/* Op number `op` is about to be launched on the program's stream of this number: no block is evicted before the ops
- * announced so far have completed. 0, or -EAGAIN: the queues are full, the plan was left. */
-int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor);
+/* Op number `op`, with `n` uses, is about to be launched on the program's stream of this number: no block is evicted
+ * before the ops announced so far have completed, and it waits for pending discards where it writes. 0, or -EAGAIN: the
+ * queues are full, the plan was left. 1: no plan is followed. */
+int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor,
+		   const struct um_use *uses, uint32_t n);
 
 #define UM_EXECUTOR_STREAMS 4 /* that can be distinguished */
 
@@ -118,21 +119,19 @@ void um_executor_forget_stream(struct um_executor *ex, unsigned i);
 /* The program has more streams than can be distinguished: leave the plan before the op. */
 int um_executor_too_many_streams(const struct um_executor *ex);
 
-/* The announced op, on that stream, writes this: it waits for pending discards there. Call it for each op, with a plan
- * or without. Op path. */
+/* The announced op, on that stream, writes this: it waits for pending discards there. For an op without a plan. */
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n);
 /* The announced access, of the CPU, uses [addr, end): it waits for pending discards there. */
 void um_executor_guard_cpu(struct um_executor *ex, uint64_t addr, uint64_t end);
 /* It is not known what the announced op uses: it waits for all discards. */
 void um_executor_guard_all(struct um_executor *ex, unsigned stream);
 
-/* The end of an op's announcement. 1: um_executor_wait must be called before the launch, finally um_executor_waited. */
+/* The end of an op's announcement. 1: um_executor_wait must be called before the launch. */
 int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_executor_wait *out);
 /* Waits until the hints that the op needs have been submitted, and makes its stream wait for them. 0, or -EBUSY: a
  * discard that must come before it is pending, and nothing has moved for a while. Drop the requests and call it again.
- * Called without the context's lock; another thread may close the executor meanwhile. */
+ * Called without the context's lock; another thread that closes the executor meanwhile waits until it returns 0. */
 int um_executor_wait(const struct um_executor_wait *w);
-void um_executor_waited(const struct um_executor_wait *w);
 
 /* Leaves the plan, if there is one: queued actions that have not begun are dropped. */
 void um_executor_leave(struct um_executor *ex);

@@ -269,6 +269,7 @@ static void begin_counts(struct um_executor *ex, uint64_t turn)
 	ex->out_least = none ? 0 : -(int32_t)before->n_out;
 	ex->out_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	ex->drop_base = um_lanes_evict_queued(&ex->lanes, UM_LANE_DROP);
+	ex->checks_all = turn < UM_COMPILED_PLAN_STEADY || !ex->inside || ex->lanes.results.listener.report;
 	um_lanes_update_drops(&ex->lanes);
 }
 

@@ -24,6 +24,7 @@ struct um_executor {
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */
+	int checks_all; /* no action of this iteration is taken as planned: see put_checked() */
 	uint64_t turn; /* number of iterations since the plan was adopted */
 	int can_refresh; /* all blocks to refresh are at their planned places */
 	int driver_evicts; /* and have been refreshed once: evictions are left to the driver */

@@ -33,22 +33,21 @@ int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_ex
 	if (!n.ins && !n.drops && !n.cpu)
 		return 0;
 	ex->need = (struct um_lanes_need){0};
-	if (!n.drops && (!n.ins || n.cpu))
+	if (n.cpu)
+		n.ins = 0;
+	if (!n.ins && !n.drops)
 		return 0;
-	*out = (struct um_executor_wait){ex, handle, ex->stream, n.ins && !n.cpu, n.drops, n.in, n.drop, n.cpu};
+	*out = (struct um_executor_wait){ex, handle, ex->stream, n};
 	um_lanes_hold(&ex->lanes);
 	return 1;
 }
 
 int um_executor_wait(const struct um_executor_wait *w)
 {
-	const struct um_lanes_need need = {
-		.ins = w->ins, .drops = w->drops, .in = w->in, .drop = w->drop, .cpu = w->cpu};
+	struct um_lanes *l = &w->executor->lanes;
+	int err = um_lanes_await(l, &w->need, w->handle, w->stream);
 
-	return um_lanes_await(&w->executor->lanes, &need, w->handle, w->stream);
-}
-
-void um_executor_waited(const struct um_executor_wait *w)
-{
-	um_lanes_let(&w->executor->lanes);
+	if (!err)
+		um_lanes_let(l);
+	return err;
 }

@@ -31,6 +31,7 @@
 #include "replay/block_limit.h"
 #include "replay/hint_results.h"
 #include "replay/compiled_plan.h"
+#include "replay/lanes_need.h"
 #include "replay/worker.h"
 
 #include <errno.h>
@@ -107,13 +108,6 @@ struct um_lanes_mark {
 	struct um_runner runner; /* started with the first mark */
 	um_event_handle event[UM_LANES_EVENTS]; /* by serial */
 	int waits; /* the worker has waited for the next mark */
-};
-
-/* What an op, or an access of the CPU, has to come after. */
-struct um_lanes_need {
-	int ins, drops; /* are there such? */
-	uint32_t in, drop; /* numbers after the last ones */
-	int cpu; /* the access is of the CPU: drops must be complete */
 };
 
 struct um_lanes {
@@ -326,6 +320,9 @@ int um_lanes_is_current(const struct um_lanes *l, const struct um_request *r);
 int um_lanes_in_is_due(const struct um_lanes_in *in, uint32_t k);
 int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k);
 
+/* A worker has completed something: wakes threads of the program that wait for it. */
+void um_lanes_notify(struct um_lanes *l);
+
 /* Do ops wait for ins? */
 static inline int um_lanes_gates(const struct um_lanes *l)
 {
@@ -342,7 +339,13 @@ static inline void um_lanes_hold(struct um_lanes *l)
  * makes the stream wait for the rest. 0, or -EBUSY: drops that it needs are pending, and nothing has moved for a
  * while. From any thread, without a lock. The last call of an op ends with um_lanes_let. */
 int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i);
-void um_lanes_let(struct um_lanes *l);
+
+static inline void um_lanes_let(struct um_lanes *l)
+{
+	atomic_fetch_sub_explicit(&l->holds, 1, memory_order_release);
+	if (atomic_load_explicit(&l->closing, memory_order_acquire))
+		um_lanes_notify(l);
+}
 
 /* Begins a new epoch: queued requests that have not begun are not carried out. */
 void um_lanes_drop(struct um_lanes *l);
@@ -360,8 +363,6 @@ int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *l, cons
 int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
 		      uint32_t in, uint64_t begin);
 uint64_t um_lanes_now(const struct um_lanes *l); /* ns of the clock by which threads of the program wait */
-/* A worker has completed something: wakes threads of the program that wait for it. */
-void um_lanes_notify(struct um_lanes *l);
 
 int um_lanes_is_drained(const struct um_lanes *l, const void *arg); /* for that: no request is pending */
 

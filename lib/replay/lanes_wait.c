@@ -121,13 +121,6 @@ int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stre
 	return 0;
 }
 
-void um_lanes_let(struct um_lanes *l)
-{
-	atomic_fetch_sub_explicit(&l->holds, 1, memory_order_release);
-	if (atomic_load_explicit(&l->closing, memory_order_acquire))
-		um_lanes_notify(l);
-}
-
 /* --- with the context's lock held --------------------------------------------------------------------------------- */
 
 static int has_no_drop(const struct um_lanes *l, const void *arg)

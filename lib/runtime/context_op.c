@@ -213,20 +213,21 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 {
 	struct um_executor *ex = adv->replan.executor;
 	struct um_cursor *c = &adv->replan.cursor;
+	int err;
 
 	if (info || um_follow_waits(adv->replan.state)) /* uses in the plan do not contradict its advice */
 		um_executor_use(ex, adv->op.uses, adv->op.n_uses);
 	advance(adv, op, info);
-	if (!um_executor_active(ex)) {
+	err = um_executor_op(ex, c->op - 1, stream, c, adv->op.uses, adv->op.n_uses);
+	if (err > 0) {
 		if (adv->horizon.host.capacity)
 			look_ahead(adv, op, stream);
 		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
 		return;
 	}
-	adv->iterations.hinted = 1;
-	if (um_executor_op(ex, c->op - 1, stream, c))
+	if (err)
 		um_context_leave(adv);
-	um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
+	adv->iterations.hinted = 1;
 	adv->op.beside_plan = 1;
 	adv->op.prefetches = adv->replan.begins && c->n_rebound;
 }
@@ -246,7 +247,7 @@ static void replay_cpu(struct umadv *adv, const struct um_op *op, const struct u
 	advance(adv, op, info);
 	if (um_executor_active(ex)) {
 		adv->iterations.hinted = 1;
-		if (um_executor_op(ex, adv->replan.cursor.op - 1, 0, &adv->replan.cursor))
+		if (um_executor_op(ex, adv->replan.cursor.op - 1, 0, &adv->replan.cursor, NULL, 0))
 			um_context_leave(adv);
 	}
 	for (const struct um_use *u = o->uses; u < o->uses + o->n_uses; u++)

@@ -16,19 +16,26 @@ static void begin_launch(struct umadv *adv, um_stream stream, int64_t timed, int
 
 int um_context_take_wait(struct umadv *adv, struct um_op_wait *out)
 {
+	const struct um_op_state *o = &adv->op;
+
+	if (!adv->replan.executor || !um_executor_take_wait(adv->replan.executor, o->stream, &out->hints)) {
+		if (o->prefetches || o->timed >= 0)
+			begin_launch(adv, o->stream, o->timed, o->prefetches, 1);
+		return 0;
+	}
 	out->serial = adv->iterations.op_serial;
-	out->prefetches = adv->op.prefetches;
-	out->timed = adv->op.timed;
-	if (adv->replan.executor && um_executor_take_wait(adv->replan.executor, adv->op.stream, &out->hints))
-		return 1;
-	if (out->prefetches || out->timed >= 0)
-		begin_launch(adv, adv->op.stream, out->timed, out->prefetches, 1);
-	return 0;
+	out->prefetches = o->prefetches;
+	out->timed = o->timed;
+	return 1;
 }
 
-/* Requests that have not begun are dropped. */
-static void drop(struct umadv *adv, struct um_executor *executor)
+/* An op may not start before a discard of what it writes is over. If such a discard is late, those that have not begun
+ * are dropped, so that only calls in progress are waited for. */
+static void __attribute__((cold)) drop(struct umadv *adv, const struct um_executor_wait *wait)
 {
+	struct um_executor *executor = wait->executor;
+	struct um_executor_wait rest = *wait;
+
 	um_context_lock(adv);
 	if (adv->replan.executor == executor) {
 		um_context_leave(adv);
@@ -36,24 +43,18 @@ static void drop(struct umadv *adv, struct um_executor *executor)
 		um_executor_cancel(executor);
 	}
 	um_context_unlock(adv);
+	rest.need.ins = 0;
+	while (um_executor_wait(&rest))
+		;
 }
 
-/* An op may not start before a discard of what it writes is over. If such a discard is late, those that have not begun
- * are dropped, so that only calls in progress are waited for. */
 void um_context_wait(struct umadv *adv, const struct um_op_wait *w)
 {
-	struct um_executor_wait rest = w->hints;
-	int err = um_executor_wait(&w->hints);
-
-	if (err)
-		drop(adv, rest.executor);
-	rest.ins = 0;
-	while (err)
-		err = um_executor_wait(&rest);
-	um_executor_waited(&w->hints);
+	if (um_executor_wait(&w->hints))
+		drop(adv, &w->hints);
 	if (!w->prefetches && w->timed < 0)
 		return;
 	um_context_lock(adv);
-	begin_launch(adv, rest.handle, w->timed, w->prefetches, adv->iterations.op_serial == w->serial);
+	begin_launch(adv, w->hints.handle, w->timed, w->prefetches, adv->iterations.op_serial == w->serial);
 	um_context_unlock(adv);
 }

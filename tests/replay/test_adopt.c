@@ -71,8 +71,8 @@ static uint32_t first_waits(struct residency on_device, uint64_t capacity, uint3
 		tap_bail("set-up");
 	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
 	*outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
-	um_executor_op(ex, 0, 0, &cursor);
-	um_executor_op(ex, 1, 0, &cursor);
+	um_executor_op(ex, 0, 0, &cursor, NULL, 0);
+	um_executor_op(ex, 1, 0, &cursor, NULL, 0);
 	ins = um_lanes_in_queued(&ex->lanes);
 	if (!ins)
 		tap_bail("no prefetch");

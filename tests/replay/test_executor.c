@@ -81,7 +81,7 @@ static void run(unsigned fail_nth)
 		for (int i = 0; i < 100; i++) {
 			if (i)
 				um_executor_begin(ex, &used, 1);
-			if (um_executor_op(ex, 0, 0, &cur) || um_executor_op(ex, 1, 0, &cur))
+			if (um_executor_op(ex, 0, 0, &cur, NULL, 0) || um_executor_op(ex, 1, 0, &cur, NULL, 0))
 				tap_bail("queues full after a few requests");
 		}
 		wait_for_calls(ex);
@@ -152,8 +152,8 @@ static void moved(void)
 	lie(&s.cursor, 0, 64 * MIB2 + MIB2 / 2);
 	lie(&s.cursor, 1, UINT64_MAX); /* no tensor */
 	um_executor_adopt(s.ex, &s.program, 1000, NULL, 0, &s.cursor);
-	um_executor_op(s.ex, 0, 0, &s.cursor);
-	um_executor_op(s.ex, 1, 0, &s.cursor);
+	um_executor_op(s.ex, 0, 0, &s.cursor, NULL, 0);
+	um_executor_op(s.ex, 1, 0, &s.cursor, NULL, 0);
 	allow = 1;
 	um_executor_claim(s.ex, BASE, 4 * MIB2);
 	wait_for_calls(s.ex);
@@ -185,8 +185,8 @@ static void ends(void)
 	scene_open(&s, &host);
 	allow = 0;
 	um_executor_adopt(s.ex, &s.program, 2, &used, 1, &s.cursor);
-	um_executor_op(s.ex, 0, 0, &s.cursor);
-	um_executor_op(s.ex, 1, 0, &s.cursor);
+	um_executor_op(s.ex, 0, 0, &s.cursor, NULL, 0);
+	um_executor_op(s.ex, 1, 0, &s.cursor, NULL, 0);
 	wait_for_calls(s.ex);
 	um_executor_counts(s.ex, &n);
 	allow = 1;
@@ -214,8 +214,8 @@ static void outside(void)
 		if (i)
 			um_executor_begin(s.ex, &used, 1);
 		allow = 0;
-		um_executor_op(s.ex, 0, 0, &s.cursor);
-		um_executor_op(s.ex, 1, 0, &s.cursor);
+		um_executor_op(s.ex, 0, 0, &s.cursor, NULL, 0);
+		um_executor_op(s.ex, 1, 0, &s.cursor, NULL, 0);
 		wait_for_calls(s.ex);
 		um_executor_counts(s.ex, &n);
 		gone[i] = n.discard_bytes - before.discard_bytes;
@@ -303,7 +303,7 @@ static void leaves_to_driver(uint64_t (*at)[2], int n, int astray, int anew)
 		}
 		if (i == astray)
 			lie(&s.cursor, 1, 64 * MIB2);
-		if (um_executor_op(s.ex, 0, 0, &s.cursor) || um_executor_op(s.ex, 1, 0, &s.cursor))
+		if (um_executor_op(s.ex, 0, 0, &s.cursor, NULL, 0) || um_executor_op(s.ex, 1, 0, &s.cursor, NULL, 0))
 			tap_bail("queues full after a few requests");
 		wait_for_calls(s.ex);
 		um_executor_counts(s.ex, &c);
@@ -366,9 +366,9 @@ static void claims(void)
 	    um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
 	um_executor_adopt(ex, &p, 1000, NULL, 0, &cur);
-	um_executor_op(ex, 0, 0, &cur);
+	um_executor_op(ex, 0, 0, &cur, NULL, 0);
 	um_sim_run(gpu, NULL, &kernel);
-	um_executor_op(ex, 1, 0, &cur); /* slot 0 is discarded once the kernel has run */
+	um_executor_op(ex, 1, 0, &cur, NULL, 0); /* slot 0 is discarded once the kernel has run */
 	um_executor_claim(ex, (uintptr_t)mem + 2 * MIB2, 2 * MIB2);
 	um_executor_counts(ex, &n);
 	is_u64(n.discard_bytes, 0, "memory that nothing was asked for changes hands at once");
@@ -393,7 +393,6 @@ static int waits(struct um_executor *ex)
 	if (!um_executor_take_wait(ex, NULL, &w))
 		return 0;
 	err = um_executor_wait(&w);
-	um_executor_waited(&w);
 	if (err)
 		tap_bail("a wait failed");
 	return 1;
@@ -432,10 +431,10 @@ static void pair_open(struct pair *p)
 		tap_bail("set-up");
 	allow = 2; /* of live tensors */
 	um_executor_adopt(p->ex, &p->program, 1000, NULL, 0, &p->cursor);
-	um_executor_op(p->ex, 0, 0, &p->cursor);
+	um_executor_op(p->ex, 0, 0, &p->cursor, NULL, 0);
 	waits(p->ex);
 	um_sim_run(p->gpu, NULL, &(struct um_sim_kernel){.ns = KERNEL_NS});
-	um_executor_op(p->ex, 1, 0, &p->cursor);
+	um_executor_op(p->ex, 1, 0, &p->cursor, NULL, 0);
 }
 
 static void pair_close(struct pair *p)

@@ -143,10 +143,8 @@ static void announce(struct rig *r, const char *name, uint64_t ns, const uint32_
 	feed.uses = uses;
 	r->err |= um_predictor_op(&r->predictor, &feed);
 	um_horizon_op(&r->horizon, 0, uses, feed.n_uses, ns);
-	if (um_executor_take_wait(r->ex, NULL, &wait)) {
+	if (um_executor_take_wait(r->ex, NULL, &wait))
 		r->err |= um_executor_wait(&wait);
-		um_executor_waited(&wait);
-	}
 	if (runs)
 		r->err |= um_sim_run(
 			r->gpu, NULL,

@@ -203,13 +203,8 @@ static int bear(struct issue *p, uint32_t op)
 static int await_hints(struct issue *p)
 {
 	struct um_executor_wait w;
-	int err;
 
-	if (!um_executor_take_wait(p->executor, NULL, &w))
-		return 0;
-	err = um_executor_wait(&w);
-	um_executor_waited(&w);
-	return err ? -EIO : 0;
+	return um_executor_take_wait(p->executor, NULL, &w) && um_executor_wait(&w) ? -EIO : 0;
 }
 
 static int use_on_cpu(struct issue *p, const struct um_sched_op *o)
@@ -260,7 +255,7 @@ static int play_ops(struct issue *p)
 		if (err)
 			break;
 		um_cursor_advance(&p->cursor);
-		if (um_executor_op(p->executor, op, 0, &p->cursor))
+		if (um_executor_op(p->executor, op, 0, &p->cursor, NULL, 0))
 			return -EIO;
 		err = p->plan.sched.ops.at[op].stream == UM_STREAM_CPU ? use_on_cpu(p, &p->plan.sched.ops.at[op])
 								       : launch(p, op);
