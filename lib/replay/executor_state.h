@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor.c carries
- * them out, executor_direct.c the requests of the horizon, executor_wait.c the waits of ops; executor_counts.c has its
- * counters
+ * executor_state.h - the executor, for the files that it consists of: executor_adopt.c begins plans, executor_issue.c
+ * carries them out, executor_direct.c the requests of the horizon, executor_wait.c the waits of ops; executor_counts.c
+ * has its counters
  */
 #ifndef UM_REPLAY_EXECUTOR_STATE_H
 #define UM_REPLAY_EXECUTOR_STATE_H
@@ -45,8 +45,25 @@ static inline unsigned um_executor_streams(const struct um_executor *ex)
 	return ex->host.streams->live & ((1u << UM_LANES_STREAMS) - 1);
 }
 
-/* Marks after the ops that these streams have been given so far. 0 or -EAGAIN. */
+/* A mark after the ops that the program's stream number `i` has been given so far. 0 or -EAGAIN. */
+static inline int um_executor_mark_stream(struct um_executor *ex, unsigned i)
+{
+	const struct um_app_streams *streams = ex->host.streams;
+
+	if (um_lanes_mark(&ex->lanes, i, streams->at[i]))
+		return -EAGAIN;
+	ex->marked_at[i] = streams->latest;
+	return 0;
+}
+
+/* The same for these streams, a bit each. */
 int um_executor_mark_streams(struct um_executor *ex, unsigned which);
+
+/* Has the program's stream number `i` had an op since its latest mark? */
+static inline int um_executor_is_used(const struct um_executor *ex, unsigned i)
+{
+	return ex->host.streams->named[i] >= ex->marked_at[i];
+}
 
 static inline void um_executor_poke(struct um_executor *ex)
 {
@@ -82,11 +99,27 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
  * what the program has not announced may still use the memory, and fetches it again. */
 unsigned um_executor_used_since(const struct um_executor *ex, unsigned which);
 /* The streams whose ops use the range, or have used it. */
-unsigned um_executor_users(const struct um_executor *ex, struct um_executor_range r);
+static inline unsigned um_executor_users(const struct um_executor *ex, struct um_executor_range r)
+{
+	unsigned streams = um_executor_streams(ex);
+
+	if (um_app_streams_one(ex->host.streams) || !ex->host.users)
+		return streams;
+	return streams & ex->host.users(ex->host.user, r.addr, r.bytes);
+}
+
 /* Where the blocks of an action are now. */
 struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c);
 void um_executor_forget_targets(struct um_executor *ex);
 /* Marks the streams of `which` that are not in `*marked`. 0 or -EAGAIN. */
-int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked);
+static inline int um_executor_mark_missing(struct um_executor *ex, unsigned which, unsigned *marked)
+{
+	unsigned missing = which & ~*marked & um_executor_streams(ex);
+
+	if (missing && um_executor_mark_streams(ex, missing))
+		return -EAGAIN;
+	*marked |= missing;
+	return 0;
+}
 
 #endif

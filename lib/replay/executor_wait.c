@@ -24,20 +24,26 @@ void um_executor_guard_all(struct um_executor *ex, unsigned stream)
 	um_lanes_need_drop(&ex->lanes, &ex->need, 0, UINT64_MAX);
 }
 
+static __attribute__((noinline)) int poke_and_take_wait(struct um_executor *ex, um_stream handle,
+							struct um_executor_wait *out)
+{
+	um_executor_poke(ex);
+	return um_executor_take_wait(ex, handle, out);
+}
+
 int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_executor_wait *out)
 {
-	struct um_lanes_need n = ex->need;
+	struct um_lanes_need *n = &ex->need;
 
 	if (ex->unpoked)
-		um_executor_poke(ex);
-	if (!n.ins && !n.drops && !n.cpu)
+		return poke_and_take_wait(ex, handle, out);
+	if (!n->ins && !n->drops && !n->cpu)
 		return 0;
-	ex->need = (struct um_lanes_need){0};
-	if (n.cpu)
-		n.ins = 0;
-	if (!n.ins && !n.drops)
+	n->ins &= !n->cpu;
+	*out = (struct um_executor_wait){ex, handle, ex->stream, *n};
+	*n = (struct um_lanes_need){0};
+	if (!out->need.ins && !out->need.drops)
 		return 0;
-	*out = (struct um_executor_wait){ex, handle, ex->stream, n};
 	um_lanes_hold(&ex->lanes);
 	return 1;
 }

@@ -28,9 +28,10 @@ static void counted(struct um_lanes *l, int code, enum um_hint_source source, _A
 /* The call for this request returned. */
 static void made(struct um_lanes *l, int lane, uint32_t k, const struct um_request *r, uint64_t begin, int code)
 {
-	um_hint_results_end(&l->results, lane, SLOT(k),
-			    &(struct um_issued_hint){
-				    .kind = r->kind, .addr = r->addr, .bytes = r->bytes, .begin = begin, .code = code});
+	um_hint_results_end(
+		&l->results, lane, SLOT(k),
+		&(struct um_issued_hint){
+			.kind = um_request_kind(r), .addr = r->addr, .bytes = r->bytes, .begin = begin, .code = code});
 }
 
 static uint32_t put_by(const struct um_lanes *l, int lane)
@@ -61,7 +62,7 @@ static um_event_handle event_of(const struct um_lanes_in *in, uint32_t k)
 static void arrive(struct um_lanes_in *in, uint32_t k)
 {
 	in->flying = in->waits = 0;
-	atomic_store_explicit(&in->arrived, k + 1, memory_order_release);
+	atomic_store_explicit(&in->lanes->arrived[k % UM_LANES_IN], k + 1, memory_order_release);
 }
 
 /* Records the event of request k. Where that fails, its arrival is waited for here; a simulated worker cannot wait, and
@@ -91,7 +92,7 @@ static void prefetch(struct um_lanes_in *in, uint32_t k, const struct um_request
 						     um_on_device(l->gpu->caps.device), 0, in->stream);
 
 	made(l, LANE_IN, k, r, begin, code);
-	counted(l, code, r->source, &l->prefetch_bytes[r->source], r->bytes);
+	counted(l, code, um_request_source(r), &l->prefetch_bytes[um_request_source(r)], r->bytes);
 	if (!code)
 		fly(in, k);
 }
@@ -153,7 +154,7 @@ static struct um_step discard(struct um_lanes_out *o, uint32_t k, const struct u
 	int code = gpu->api->cudaMemDiscardBatchAsync(gpu, &ptr, &bytes, 1, 0, o->stream);
 
 	made(o->lanes, lane_of(o), k, r, begin, code);
-	counted(o->lanes, code, r->source, &o->lanes->discard_bytes, bytes);
+	counted(o->lanes, code, um_request_source(r), &o->lanes->discard_bytes, bytes);
 	o->discard_code = code;
 	o->discarding = !gpu->api->cudaEventRecord(gpu, o->discarded, o->stream);
 	if (o->discarding)
@@ -170,7 +171,7 @@ static void evict(struct um_lanes_out *o, uint32_t k, const struct um_request *r
 						     o->stream);
 
 	made(l, lane_of(o), k, r, begin, code);
-	counted(l, code, r->source, &l->evict_bytes, r->bytes);
+	counted(l, code, um_request_source(r), &l->evict_bytes, r->bytes);
 	if (!code)
 		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }
@@ -186,13 +187,13 @@ static void drop_clean(struct um_lanes_out *o, uint32_t k, const struct um_reque
 	uint64_t begin = um_hint_results_begin(&l->results);
 	int code = gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_UNSET_READ_MOSTLY, here);
 
-	if (r->kind == UM_ACTION_EVICT_OR_DROP)
-		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream), r->source,
-			&l->evict_bytes, 0);
-	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), r->source,
+	if (um_request_kind(r) == UM_ACTION_EVICT_OR_DROP)
+		counted(l, gpu->api->cudaMemPrefetchAsync(gpu, ptr, r->bytes, um_on_host(), 0, o->stream),
+			um_request_source(r), &l->evict_bytes, 0);
+	counted(l, gpu->api->cudaMemAdvise(gpu, ptr, r->bytes, UM_ADV_SET_READ_MOSTLY, here), um_request_source(r),
 		&l->evict_bytes, 0);
 	made(l, lane_of(o), k, r, begin, code);
-	counted(l, code, r->source, &l->evict_bytes, r->bytes);
+	counted(l, code, um_request_source(r), &l->evict_bytes, r->bytes);
 	if (!code)
 		um_block_limit_remove(&l->limit, r->addr, r->bytes);
 }
@@ -228,11 +229,11 @@ static struct um_step step_out(void *arg)
 		return out_done(o, k);
 	if (!um_lanes_out_is_due(o, k))
 		return (struct um_step){.kind = UM_STEP_IDLE};
-	if (!um_lanes_is_current(l, r) || r->kind == UM_ACTION_LEAVE_TO_DRIVER)
+	if (!um_lanes_is_current(l, r) || um_request_kind(r) == UM_ACTION_LEAVE_TO_DRIVER)
 		return out_done(o, k);
-	if (r->kind == UM_ACTION_DISCARD)
+	if (um_request_kind(r) == UM_ACTION_DISCARD)
 		return discard(o, k, r);
-	if (r->kind == UM_ACTION_EVICT)
+	if (um_request_kind(r) == UM_ACTION_EVICT)
 		evict(o, k, r);
 	else
 		drop_clean(o, k, r);
@@ -332,7 +333,7 @@ static void report(struct um_lanes *l, int lane, uint32_t until)
 	for (; !um_lanes_reached(o->reported[lane], until); o->reported[lane]++) {
 		const struct um_hint_result *is = &o->at[lane][SLOT(o->reported[lane])];
 		const struct um_request *r = &ring[SLOT(o->reported[lane])];
-		struct um_issued_hint h = {r->kind, r->addr, r->bytes, is->op, is->begin, is->end, is->code};
+		struct um_issued_hint h = {um_request_kind(r), r->addr, r->bytes, is->op, is->begin, is->end, is->code};
 
 		if (is->made)
 			o->listener.report(o->listener.user, &h);

@@ -51,15 +51,14 @@
 #define UM_LANES_STUCK_OPS 256 /* ops without a wait after which one op waits again */
 
 struct um_request {
-	enum um_action_kind kind;
 	uint64_t addr, bytes; /* no bytes: nothing to do */
+	uint64_t head; /* um_lanes_head */
 	uint32_t wait; /* in: number of outs that must be complete before it; else: number of ins */
 	uint32_t drops; /* in: the same for drops */
-	uint32_t epoch;
 	uint32_t mark[UM_LANES_STREAMS]; /* out, drop: by stream of the program: the mark after which it may start */
 	uint32_t streams; /* a bit for each stream of the program that it waits for */
-	enum um_hint_source source;
-	int live; /* drop: discards content of a live tensor. Program's side only */
+	uint32_t live; /* drop: discards content of a live tensor. Program's side only */
+	uint64_t unused; /* a request has a cache line */
 };
 
 struct um_lanes;
@@ -87,7 +86,6 @@ struct um_lanes_in {
 	int flying; /* and whether it has not arrived, */
 	int waits; /* and whether the worker has waited for that */
 	_Atomic uint32_t next; /* the number of its next request: all earlier ones were submitted, or dropped */
-	_Atomic uint32_t arrived; /* the number after its last request that is known to have arrived */
 };
 
 struct um_lanes_out {
@@ -120,6 +118,7 @@ struct um_lanes {
 	_Atomic uint32_t in_turn; /* the request that may begin next: in the order of need */
 	uint32_t in_limit, in_seen; /* see um_lanes_evict */
 	struct um_lanes_in in[UM_LANES_IN];
+	_Atomic uint32_t arrived[UM_LANES_IN]; /* by worker: the number after its last request known to have arrived */
 	struct um_lanes_out out[UM_LANES_OUT_MOST + UM_LANES_DROP];
 	unsigned n_out; /* workers of both lanes */
 	struct um_lanes_mark mark[UM_LANES_STREAMS];
@@ -228,30 +227,55 @@ static inline uint32_t um_lanes_evict_queued(const struct um_lanes *l, enum um_e
 int um_lanes_update_in_limit(struct um_lanes *l);
 int um_lanes_update_evict_limit(struct um_lanes *l, enum um_evict_lane lane);
 
-/* Queues a request: 0, or -EAGAIN if there is no room. */
-static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
+/* What requests of one kind have in common while an op is announced: epoch, source of the hint, and kind. */
+static inline uint64_t um_lanes_head(const struct um_lanes *l, enum um_action_kind kind)
+{
+	return (uint64_t)atomic_load_explicit(&l->epoch, memory_order_relaxed) << 32 | (uint64_t)l->source << 8 | kind;
+}
+
+static inline uint32_t um_request_epoch(const struct um_request *r)
+{
+	return (uint32_t)(r->head >> 32);
+}
+
+static inline enum um_hint_source um_request_source(const struct um_request *r)
+{
+	return (enum um_hint_source)(r->head >> 8 & 0xff);
+}
+
+static inline enum um_action_kind um_request_kind(const struct um_request *r)
+{
+	return (enum um_action_kind)(r->head & 0xff);
+}
+
+/* Counts queued requests of the current source. */
+static inline void um_lanes_count(struct um_lanes *l, uint64_t hints, uint64_t prefetch_bytes)
+{
+	l->queued.hints[l->source] += hints;
+	l->queued.prefetch_bytes[l->source] += prefetch_bytes;
+}
+
+/* These queue a request that the caller counts: 0, or -EAGAIN if there is no room. */
+static inline int um_lanes_put_in(struct um_lanes *l, uint64_t head, uint64_t addr, uint64_t bytes, uint32_t outs,
+				  uint32_t drops)
 {
 	uint32_t k = um_lanes_in_queued(l);
 	struct um_request *r = &l->in_ring[k % UM_LANES_QUEUE];
 
 	if (k == l->in_limit && um_lanes_update_in_limit(l))
 		return -EAGAIN;
-	r->kind = UM_ACTION_PREFETCH;
-	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
 	r->addr = addr;
 	r->bytes = bytes;
+	r->head = head;
 	r->wait = outs;
 	r->drops = drops;
-	r->source = l->source;
-	l->queued.hints[r->source] += bytes != 0;
-	l->queued.prefetch_bytes[r->source] += bytes;
 	atomic_store_explicit(&l->in_head, k + 1, memory_order_release);
 	return 0;
 }
 
-/* The same, after the latest marks on `streams`, a bit each. `kind`: a drop may turn out to need a copy. */
-static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, enum um_action_kind kind, uint64_t addr,
-				 uint64_t bytes, uint32_t ins, uint32_t streams)
+/* After the latest marks on `streams`, a bit each. */
+static inline int um_lanes_put_evict(struct um_lanes *l, enum um_evict_lane lane, uint64_t head, uint64_t addr,
+				     uint64_t bytes, uint32_t ins, uint32_t streams)
 {
 	struct um_lanes_evict *to = &l->evict[lane];
 	uint32_t k = um_lanes_evict_queued(l, lane);
@@ -259,21 +283,39 @@ static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, en
 
 	if (k == to->limit && um_lanes_update_evict_limit(l, lane))
 		return -EAGAIN;
-	r->kind = kind;
-	r->epoch = atomic_load_explicit(&l->epoch, memory_order_relaxed);
 	r->addr = addr;
 	r->bytes = bytes;
+	r->head = head;
 	r->wait = ins;
-	r->streams = streams;
 	memcpy(r->mark, l->latest_mark, sizeof r->mark);
+	r->streams = streams;
 	r->live = 0;
-	r->source = l->source;
-	l->queued.hints[r->source] += bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER;
+	atomic_store_explicit(&to->head, k + 1, memory_order_release);
+	return 0;
+}
+
+/* The same, and count it. `kind` of a request in the drop lane: it may turn out to need a copy. */
+static inline int um_lanes_in(struct um_lanes *l, uint64_t addr, uint64_t bytes, uint32_t outs, uint32_t drops)
+{
+	int err = um_lanes_put_in(l, um_lanes_head(l, UM_ACTION_PREFETCH), addr, bytes, outs, drops);
+
+	if (!err)
+		um_lanes_count(l, bytes != 0, bytes);
+	return err;
+}
+
+static inline int um_lanes_evict(struct um_lanes *l, enum um_evict_lane lane, enum um_action_kind kind, uint64_t addr,
+				 uint64_t bytes, uint32_t ins, uint32_t streams)
+{
+	int err = um_lanes_put_evict(l, lane, um_lanes_head(l, kind), addr, bytes, ins, streams);
+
+	if (err)
+		return err;
+	um_lanes_count(l, bytes != 0 && kind != UM_ACTION_LEAVE_TO_DRIVER, 0);
 	if (kind != UM_ACTION_EVICT && kind != UM_ACTION_LEAVE_TO_DRIVER) {
-		l->discard = k + 1;
+		l->discard = um_lanes_evict_queued(l, lane);
 		l->any_discard = 1;
 	}
-	atomic_store_explicit(&to->head, k + 1, memory_order_release);
 	return 0;
 }
 
@@ -287,8 +329,34 @@ static inline void um_lanes_live(struct um_lanes *l)
 	l->any_live = 1;
 }
 
+/* The number of marks on the program's stream number `i` that are not known to be complete. */
+static inline uint32_t um_lanes_unreached(const struct um_lanes *l, unsigned i)
+{
+	return l->latest_mark[i] - atomic_load_explicit(&l->reached[i], memory_order_acquire);
+}
+
+/* Before the stream's first mark, the first one with this event, or if the program is far ahead of the device: 0 or
+ * -EAGAIN. */
+int um_lanes_prepare_mark(struct um_lanes *l, unsigned i, um_event_handle *e) __attribute__((cold));
+
 /* Records the position of the program's stream number `i`. 0, or -EAGAIN (no event is free). */
-int um_lanes_mark(struct um_lanes *l, unsigned i, struct um_app_stream stream);
+static inline int um_lanes_mark(struct um_lanes *l, unsigned i, struct um_app_stream stream)
+{
+	struct um_lanes_mark *m = &l->mark[i];
+	uint32_t n = l->latest_mark[i] + 1;
+	um_event_handle *e = &m->event[n % UM_LANES_EVENTS];
+	int code;
+
+	if ((!*e || !m->runner.started || um_lanes_unreached(l, i) + 1 >= UM_LANES_EVENTS) &&
+	    um_lanes_prepare_mark(l, i, e))
+		return -EAGAIN;
+	code = um_app_stream_record(l->gpu, *e, stream);
+	if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
+		return -EAGAIN;
+	l->latest_mark[i] = n;
+	atomic_store_explicit(&l->marked[i], n, memory_order_release);
+	return 0;
+}
 
 /* The stream of the program with this number has no work any more; a later one may get the number. */
 void um_lanes_forget_stream(struct um_lanes *l, unsigned i);

@@ -29,49 +29,25 @@ static struct um_step step_mark(void *arg)
 	return (struct um_step){.kind = UM_STEP_WAIT, .event = m->event[(n + 1) % UM_LANES_EVENTS]};
 }
 
-static uint32_t unreached(const struct um_lanes *l, unsigned i)
-{
-	return l->latest_mark[i] - atomic_load_explicit(&l->reached[i], memory_order_acquire);
-}
-
 static int has_event(const struct um_lanes *l, const void *arg)
 {
 	const struct um_lanes_mark *m = arg;
 
-	return unreached(l, (unsigned)(m - l->mark)) < UM_LANES_EVENTS / 2;
+	return um_lanes_unreached(l, (unsigned)(m - l->mark)) < UM_LANES_EVENTS / 2;
 }
 
-/* The first mark on this stream, the first one with this event, or the program is far ahead of the device. */
-static int __attribute__((cold)) prepare(struct um_lanes *l, unsigned i, um_event_handle *e)
+int um_lanes_prepare_mark(struct um_lanes *l, unsigned i, um_event_handle *e)
 {
 	struct um_lanes_mark *m = &l->mark[i];
 	struct um_gpu *gpu = l->gpu;
 
-	if (unreached(l, i) + 1 >= UM_LANES_EVENTS)
+	if (um_lanes_unreached(l, i) + 1 >= UM_LANES_EVENTS)
 		um_lanes_wait(l, has_event, m);
-	if (unreached(l, i) + 1 >= UM_LANES_EVENTS ||
+	if (um_lanes_unreached(l, i) + 1 >= UM_LANES_EVENTS ||
 	    (!*e && gpu->api->cudaEventCreateWithFlags(gpu, e, UM_LANES_EVENT_FLAGS)))
 		return -EAGAIN;
 	if (!m->runner.started &&
 	    um_runner_start(&m->runner, gpu, &l->group, UM_LANES_BIT_MARK + i, "umadvise-mark", step_mark, m))
 		return -EAGAIN;
-	return 0;
-}
-
-int um_lanes_mark(struct um_lanes *l, unsigned i, struct um_app_stream stream)
-{
-	struct um_lanes_mark *m = &l->mark[i];
-	uint32_t n = l->latest_mark[i] + 1;
-	um_event_handle *e = &m->event[n % UM_LANES_EVENTS];
-
-	if ((!*e || !m->runner.started || unreached(l, i) + 1 >= UM_LANES_EVENTS) && prepare(l, i, e))
-		return -EAGAIN;
-
-	int code = um_app_stream_record(l->gpu, *e, stream);
-
-	if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
-		return -EAGAIN;
-	l->latest_mark[i] = n;
-	atomic_store_explicit(&l->marked[i], n, memory_order_release);
 	return 0;
 }

@@ -68,7 +68,7 @@ int um_lanes_is_drained(const struct um_lanes *l, const void *arg)
 
 int um_lanes_is_current(const struct um_lanes *l, const struct um_request *r)
 {
-	return r->bytes && r->epoch == atomic_load_explicit(&l->epoch, memory_order_acquire);
+	return r->bytes && um_request_epoch(r) == atomic_load_explicit(&l->epoch, memory_order_acquire);
 }
 
 /* Of an old epoch: after the drops that it waits for, since an op that needs it relies on that. */

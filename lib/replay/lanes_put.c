@@ -63,7 +63,7 @@ static uint32_t find(const struct um_lanes *l, uint32_t from, uint32_t until, ui
 		const struct um_request *r = &l->evict[UM_LANE_DROP].ring[(k - 1) % UM_LANES_QUEUE];
 
 		if (live ? r->live && r->addr < end && r->addr + r->bytes > addr
-			 : r->kind != UM_ACTION_EVICT && r->addr < end && r->addr + r->bytes > addr)
+			 : um_request_kind(r) != UM_ACTION_EVICT && r->addr < end && r->addr + r->bytes > addr)
 			return k;
 	}
 	return from;

@@ -34,13 +34,13 @@ static int may_wait(struct um_lanes *l)
 	return 1;
 }
 
-static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n)
+/* `late`: the op waits for ins. */
+static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n, int late)
 {
 	uint64_t begin = um_lanes_now(l);
 	uint32_t level = atomic_load_explicit(&l->level, memory_order_relaxed);
 
-	if (!ins_over(l, n))
-		atomic_fetch_add_explicit(&l->gates_late, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->gates_late, (uint64_t)late, memory_order_relaxed);
 	if (um_lanes_wait_ins(l, is_submitted, n, n->ins ? n->in : um_lanes_in_done(l), begin)) {
 		atomic_fetch_add_explicit(&l->stuck, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&l->level, 1, memory_order_relaxed);
@@ -50,32 +50,45 @@ static void wait_on_host(struct um_lanes *l, const struct um_lanes_need *n)
 	atomic_fetch_add_explicit(&l->host_wait_ns, um_lanes_now(l) - begin, memory_order_relaxed);
 }
 
-/* Of the ins that the stream does not wait for yet, the last of each worker. */
-static void await_ins(struct um_lanes *l, uint32_t in, um_stream stream, unsigned i)
+static inline int has_arrived(const struct um_lanes *l, uint32_t last)
+{
+	return um_lanes_reached(atomic_load_explicit(&l->arrived[(last - 1) % UM_LANES_IN], memory_order_acquire),
+				last);
+}
+
+/* The stream waits for those of these `n` ins, up to number `last`, that have not arrived. 0, or the number of refused
+ * calls. */
+static __attribute__((noinline)) unsigned await_events(struct um_lanes *l, uint32_t last, uint32_t n, um_stream stream)
 {
 	struct um_gpu *gpu = l->gpu;
-	uint32_t new = in - atomic_load_explicit(&l->gated[i], memory_order_relaxed);
-	uint32_t n = new < UM_LANES_IN ? new : UM_LANES_IN;
-	int waits = 0, refused = 0;
+	unsigned refused = 0;
 
-	for (uint32_t last = in; n; last--, n--) {
+	for (; n; last--, n--) {
 		const struct um_lanes_in *w = &l->in[(last - 1) % UM_LANES_IN];
+		um_event_handle event = w->event[(last - 1) / UM_LANES_IN % UM_LANES_IN_EVENTS];
 
-		if (um_lanes_reached(atomic_load_explicit(&w->arrived, memory_order_acquire), last))
-			continue;
-		waits = 1;
-		refused += gpu->api->cudaStreamWaitEvent(gpu, stream,
-							 w->event[(last - 1) / UM_LANES_IN % UM_LANES_IN_EVENTS],
-							 0) != UM_CUDA_OK;
+		if (!has_arrived(l, last))
+			refused += gpu->api->cudaStreamWaitEvent(gpu, stream, event, 0) != UM_CUDA_OK;
 	}
-	if (!refused)
+	atomic_fetch_add_explicit(&l->refused, refused, memory_order_relaxed);
+	atomic_fetch_add_explicit(&l->gates_waited, 1, memory_order_relaxed);
+	return refused;
+}
+
+/* Of the ins that the stream does not wait for yet, the last of each worker. */
+static inline void await_ins(struct um_lanes *l, uint32_t in, um_stream stream, unsigned i)
+{
+	uint32_t new = in - atomic_load_explicit(&l->gated[i], memory_order_relaxed);
+	uint32_t n = new < UM_LANES_IN ? new : UM_LANES_IN, last = in;
+
+	for (; n && has_arrived(l, last); n--)
+		last--;
+	if (!n || !await_events(l, last, n, stream))
 		atomic_store_explicit(&l->gated[i], in, memory_order_relaxed);
-	atomic_fetch_add_explicit(&l->refused, (uint64_t)refused, memory_order_relaxed);
-	atomic_fetch_add_explicit(&l->gates_waited, (uint64_t)waits, memory_order_relaxed);
 }
 
 /* The discards in progress, of each worker. -EIO: the stream does not wait. */
-static int await_drops(struct um_lanes *l, uint32_t drop, um_stream stream)
+static __attribute__((noinline)) int await_drops(struct um_lanes *l, uint32_t drop, um_stream stream)
 {
 	const struct um_lanes_evict *e = &l->evict[UM_LANE_DROP];
 	struct um_gpu *gpu = l->gpu;
@@ -93,12 +106,16 @@ static int await_drops(struct um_lanes *l, uint32_t drop, um_stream stream)
 }
 
 /* Waits for what is late. Ins that are not waited for, or too late, are taken from the need. 0 or -EBUSY. */
-static int await_late(struct um_lanes *l, struct um_lanes_need *n)
+static __attribute__((noinline)) int await_late(struct um_lanes *l, struct um_lanes_need *n)
 {
-	if (!ins_over(l, n) && !may_wait(l))
+	int late = !ins_over(l, n);
+
+	if (late && !may_wait(l)) {
 		n->ins = 0;
-	if (!is_submitted(l, n))
-		wait_on_host(l, n);
+		late = 0;
+	}
+	if (late || !drops_over(l, n))
+		wait_on_host(l, n, late);
 	if (!ins_over(l, n))
 		n->ins = 0;
 	return drops_over(l, n) || atomic_load_explicit(&l->closing, memory_order_acquire) ? 0 : -EBUSY;
@@ -110,13 +127,15 @@ int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stre
 
 	if (!(ins_over(l, &n) && drops_over(l, &n)) && await_late(l, &n))
 		return -EBUSY;
-	if (atomic_load_explicit(&l->closing, memory_order_acquire))
+	if (atomic_load_explicit(&l->closing, memory_order_acquire) || n.cpu)
 		return 0;
-	if (n.drops && !n.cpu && await_drops(l, n.drop, stream)) {
-		n.cpu = 1;
-		return um_lanes_await(l, &n, stream, i);
+	if (n.drops && !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), n.drop) &&
+	    await_drops(l, n.drop, stream)) {
+		n.cpu = 1; /* waits here until they are complete */
+		if (um_lanes_await(l, &n, stream, i))
+			return -EBUSY;
 	}
-	if (n.ins && !n.cpu)
+	if (n.ins)
 		await_ins(l, n.in, stream, i);
 	return 0;
 }

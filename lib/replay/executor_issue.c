@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * executor_issue.c - queues the actions of a compiled plan that are due before an op
+ */
+#include "replay/executor_state.h"
+
+#include <errno.h>
+
+/* The current blocks of an action on a slot whose tensor is not at its planned place: under the same part of it, all of
+ * them for an in, only whole ones for an out. No bytes: none. */
+static struct um_executor_range locate_moved(const struct um_action *a, const struct um_slot *s, uint64_t now)
+{
+	uint64_t lo = a->addr > s->place ? a->addr - s->place : 0;
+	uint64_t hi = a->addr + a->bytes - s->place;
+
+	if (now != UINT64_MAX && (now - s->place) % UM_BLOCK_BYTES == 0)
+		return (struct um_executor_range){a->addr + now - s->place, a->bytes}; /* two places with one layout */
+	if (hi > s->bytes)
+		hi = s->bytes;
+	if (now == UINT64_MAX || lo >= hi)
+		return (struct um_executor_range){a->addr, 0};
+	lo += now;
+	hi += now;
+	if (a->kind == UM_ACTION_PREFETCH) {
+		lo &= ~(UM_BLOCK_BYTES - 1);
+		hi = (hi + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+	} else {
+		lo = (lo + UM_BLOCK_BYTES - 1) & ~(UM_BLOCK_BYTES - 1);
+		hi &= ~(UM_BLOCK_BYTES - 1);
+	}
+	return lo < hi ? (struct um_executor_range){lo, hi - lo} : (struct um_executor_range){a->addr, 0};
+}
+
+static inline int is_moved(const struct um_action *a, const struct um_cursor *c)
+{
+	return a->slot != UM_NO_SLOT && c->slots[a->slot].off;
+}
+
+/* The address of a slot's tensor, now or when born: of two that alternate, the unborn one takes the other's place. */
+static uint64_t place_of(const struct um_cursor *c, uint32_t slot)
+{
+	const struct um_slot *s = c->sched->slots.at;
+	uint32_t other = c->from[slot];
+
+	if (c->slots[slot].addr != UINT64_MAX || other == UM_NO_SLOT || c->from[other] != UM_NO_SLOT)
+		return c->slots[slot].addr;
+	if (c->slots[other].addr == s[other].place)
+		return s[slot].place;
+	return c->slots[other].addr == s[slot].place ? s[other].place : UINT64_MAX;
+}
+
+/* Is the tensor at its planned place, at another place of its rotation, or not born yet? */
+static int is_rotated(const struct um_action *a, const struct um_cursor *c)
+{
+	uint64_t now = is_moved(a, c) ? place_of(c, a->slot) : UINT64_MAX;
+
+	return now == UINT64_MAX || ((c->from[a->slot] != UM_NO_SLOT || c->sched->slots.at[a->slot].carry != a->slot) &&
+				     (now - c->sched->slots.at[a->slot].place) % UM_BLOCK_BYTES == 0);
+}
+
+struct um_executor_range um_executor_locate(const struct um_action *a, const struct um_cursor *c)
+{
+	if (is_moved(a, c))
+		return locate_moved(a, &c->sched->slots.at[a->slot],
+				    a->kind == UM_ACTION_REFRESH ? place_of(c, a->slot) : c->slots[a->slot].addr);
+	return (struct um_executor_range){a->addr, a->bytes};
+}
+
+/* The absolute number of a compiled count; counts further back than the previous iteration are complete. */
+static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
+{
+	return base + (uint32_t)(count > least ? count : least);
+}
+
+/* Announces the next request to the listener. */
+static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
+{
+	const uint32_t *targets = ex->targets[ex->iteration - ex->program->iterations];
+	uint32_t target = targets ? targets[action] : UINT32_MAX;
+
+	return um_lanes_expect(&ex->lanes, ex->iteration->actions.at[action].kind,
+			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
+}
+
+/* The marks of one op. Streams are a bit each. */
+struct marks {
+	unsigned live; /* the program's streams */
+	unsigned marked; /* those with a mark after the ops before this one */
+	unsigned outs; /* those whose latest mark suffices for outs: also those without an op since then */
+};
+
+/* Outs come after these streams. 0 or -EAGAIN. */
+static __attribute__((noinline)) int mark_for_outs(struct um_executor *ex, unsigned streams, struct marks *m)
+{
+	for (unsigned rest = streams; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+
+		if (!um_executor_is_used(ex, i))
+			continue;
+		if (um_executor_mark_stream(ex, i))
+			return -EAGAIN;
+		m->marked |= 1u << i;
+	}
+	m->outs |= streams;
+	return 0;
+}
+
+static inline uint32_t room_of(const struct um_executor *ex, const struct um_action *a)
+{
+	return number(a->room, ex->out_base, ex->out_least);
+}
+
+static inline uint32_t ins_of(const struct um_executor *ex, const struct um_action *a)
+{
+	return number(a->room, ex->in_base, ex->in_least);
+}
+
+/* A drop turns out to be this. `*may`: the result of may_discard, 0 if it was not asked. */
+static inline enum um_action_kind kind_of_drop(struct um_executor *ex, enum um_action_kind kind,
+					       struct um_executor_range r, enum um_executor_waits waits, int *may)
+{
+	*may = 0;
+	if (!r.bytes)
+		return kind == UM_ACTION_DROP_WITH_COPY ? UM_ACTION_EVICT : kind;
+	if (kind == UM_ACTION_DISCARD) {
+		*may = ex->gpu->caps.discard ? um_executor_may_discard(ex, r.addr, r.bytes, waits) : 0;
+		if (*may)
+			return kind;
+		ex->kept_bytes += r.bytes;
+	}
+	if (kind == UM_ACTION_DROP_CLEAN && um_advice_state_has(&ex->read_mostly, r.addr, r.bytes))
+		return ex->turn ? kind : UM_ACTION_EVICT_OR_DROP;
+	return UM_ACTION_EVICT;
+}
+
+static inline __attribute__((always_inline)) int drop(struct um_executor *ex, enum um_action_kind kind,
+						      struct um_executor_range r, uint32_t wait, unsigned streams,
+						      unsigned *marked, enum um_executor_waits waits)
+{
+	int may, err;
+
+	kind = kind_of_drop(ex, kind, r, waits, &may);
+	if (may)
+		streams |= um_executor_users(ex, r);
+	if (may && um_executor_mark_missing(ex, streams, marked))
+		return -EAGAIN;
+	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait, streams);
+	if (!err && may > 1)
+		um_lanes_live(&ex->lanes);
+	return err;
+}
+
+int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
+		     unsigned streams, unsigned *marked, enum um_executor_waits waits)
+{
+	return drop(ex, kind, r, wait, streams, marked, waits);
+}
+
+/* Queues a drop on a range of its own. 0 or -EAGAIN. */
+static __attribute__((noinline)) int put_drop(struct um_executor *ex, const struct um_action *a,
+					      struct um_executor_range r, unsigned streams, struct marks *m)
+{
+	/* no op waits for memory without a live tensor */
+	enum um_executor_waits waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS
+				       : ex->turn	     ? UM_OP_WAITS
+							     : UM_LATER_OPS_WAIT;
+	int err = um_executor_mark_missing(ex, streams, &m->marked);
+
+	if (!err)
+		err = drop(ex, a->kind, r, ins_of(ex, a), streams, &m->marked, waits);
+	m->outs |= m->marked;
+	return err;
+}
+
+/* Queues an action of any kind on a range of its own. `room`: the number of outs that an in waits for. 0 or -EAGAIN. */
+static __attribute__((noinline)) int put(struct um_executor *ex, const struct um_action *a, struct um_executor_range r,
+					 uint32_t room, unsigned streams, struct marks *m)
+{
+	struct um_lanes *l = &ex->lanes;
+
+	streams &= m->live;
+	switch (a->kind) {
+	case UM_ACTION_REFRESH:
+	case UM_ACTION_PREFETCH:
+		if (a->kind == UM_ACTION_REFRESH && !ex->can_refresh)
+			r.bytes = 0;
+		return um_lanes_in(l, r.addr, r.bytes, room, ex->drop_base + a->drops);
+	case UM_ACTION_EVICT:
+	case UM_ACTION_LEAVE_TO_DRIVER:
+		if (streams & ~m->outs && mark_for_outs(ex, streams & ~m->outs, m))
+			return -EAGAIN;
+		return um_lanes_evict(l, UM_LANE_OUT, ex->driver_evicts ? a->kind : UM_ACTION_EVICT, r.addr, r.bytes,
+				      ins_of(ex, a), streams);
+	default:
+		return put_drop(ex, a, r, streams, m);
+	}
+}
+
+/* Queues an action that may be elsewhere than planned, that is of a plan's first iterations, or that has a listener. */
+static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
+						 const struct um_cursor *cursor, struct marks *m)
+{
+	struct um_executor_range r = {a->addr, a->bytes};
+	size_t index = (size_t)(a - ex->iteration->actions.at);
+	uint32_t room = !ex->turn && a->room <= 0 && index < ex->early.n ? ex->early.at[index] : room_of(ex, a);
+	unsigned streams = a->streams;
+
+	if (!ex->inside || is_moved(a, cursor)) {
+		if (ex->can_refresh && !is_rotated(a, cursor))
+			ex->can_refresh = ex->driver_evicts = 0; /* the places of other tensors are unknown */
+		r = um_executor_clip(ex, um_executor_locate(a, cursor));
+	}
+	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor))
+		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
+	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)index))
+		return -EAGAIN;
+	return put(ex, a, r, room, streams, m);
+}
+
+/* Queues actions at their planned places, in a later iteration. 0 or -EAGAIN. */
+static inline __attribute__((always_inline)) int put_planned(struct um_executor *ex, const struct um_action *a,
+							     const struct um_action *end, struct marks *m)
+{
+	struct um_lanes *l = &ex->lanes;
+	const uint64_t in = um_lanes_head(l, UM_ACTION_PREFETCH), out = um_lanes_head(l, UM_ACTION_EVICT);
+	uint64_t bytes = 0, hints = 0;
+
+	for (; a < end; a++) {
+		if (a->kind == UM_ACTION_PREFETCH) {
+			if (um_lanes_put_in(l, in, a->addr, a->bytes, room_of(ex, a), ex->drop_base + a->drops))
+				return -EAGAIN;
+			bytes += a->bytes;
+			hints++;
+		} else if (a->kind == UM_ACTION_EVICT) {
+			unsigned streams = a->streams & m->live;
+
+			if ((streams & ~m->outs && mark_for_outs(ex, streams & ~m->outs, m)) ||
+			    um_lanes_put_evict(l, UM_LANE_OUT, out, a->addr, a->bytes, ins_of(ex, a), streams))
+				return -EAGAIN;
+			hints++;
+		} else if (a->kind == UM_ACTION_DISCARD) {
+			if (put_drop(ex, a, (struct um_executor_range){a->addr, a->bytes}, a->streams & m->live, m))
+				return -EAGAIN;
+		} else if (put(ex, a, (struct um_executor_range){a->addr, a->bytes}, room_of(ex, a), a->streams, m)) {
+			return -EAGAIN;
+		}
+	}
+	um_lanes_count(l, hints, bytes);
+	return 0;
+}
+
+/* Queues actions of which some may have to be checked. 0 or -EAGAIN. */
+static __attribute__((noinline)) int put_some(struct um_executor *ex, uint32_t op, const struct um_action *a,
+					      const struct um_action *end, const struct um_cursor *cursor,
+					      struct marks *m)
+{
+	int err = 0;
+
+	for (; a < end && !err; a++)
+		err = ex->checks_all || is_moved(a, cursor) ? put_checked(ex, op, a, cursor, m)
+							    : put_planned(ex, a, a + 1, m);
+	return err;
+}
+
+/* Issues the actions due before op number `op`. 0 or -EAGAIN. */
+static inline int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
+{
+	const struct um_compiled_iteration *p = ex->iteration;
+	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
+	struct marks m = {.live = um_executor_streams(ex)};
+
+	if (ex->checks_all || cursor->n_moved ? put_some(ex, op, a, end, cursor, &m) : put_planned(ex, a, end, &m)) {
+		um_executor_leave(ex);
+		return -EAGAIN;
+	}
+	um_executor_poke(ex);
+	return 0;
+}
+
+/* The op waits for the ins that it needs, and for discards where it writes. */
+static inline void note_need(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_use *uses,
+			     uint32_t n)
+{
+	int32_t gate = ex->iteration->gate[op];
+
+	if (gate != INT32_MIN)
+		um_lanes_gate(&ex->lanes, &ex->need, number(gate, ex->in_base, ex->gate_least), stream);
+	if (ex->lanes.any_live && n)
+		um_lanes_guard(&ex->lanes, &ex->need, stream, uses, n);
+}
+
+static __attribute__((noinline)) int op_with_actions(struct um_executor *ex, uint32_t op, unsigned stream,
+						     const struct um_cursor *cursor, const struct um_use *uses,
+						     uint32_t n)
+{
+	int err = issue(ex, op, cursor);
+
+	if (err)
+		um_executor_guard(ex, stream, uses, n);
+	else
+		note_need(ex, op, stream, uses, n);
+	return err;
+}
+
+int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor,
+		   const struct um_use *uses, uint32_t n)
+{
+	const uint32_t *first;
+
+	if (!ex->program)
+		return 1;
+	first = &ex->iteration->first[op];
+	ex->stream = stream;
+	if (first[0] != first[1])
+		return op_with_actions(ex, op, stream, cursor, uses, n);
+	note_need(ex, op, stream, uses, n);
+	return 0;
+}
