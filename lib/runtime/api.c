@@ -176,17 +176,29 @@ int umadv_op(struct umadv *adv, void *stream, const char *name, const struct uma
 	OP(adv, um_context_op(adv, stream, name, &info));
 }
 
-int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *given)
+/* The fields of a caller that was compiled with another version of the struct. NULL: it is none. */
+static const struct umadv_op_info *__attribute__((cold))
+convert(const struct umadv_op_info *given, struct umadv_op_info *to)
 {
-	struct umadv_op_info info = {0};
+	if (given->struct_size < offsetof(struct umadv_op_info, flops) || given->struct_size > 4096)
+		return NULL;
+	memset(to, 0, sizeof *to);
+	memcpy(to, given, given->struct_size < sizeof *to ? given->struct_size : sizeof *to);
+	return to;
+}
 
-	if (!adv || !given || given->struct_size < offsetof(struct umadv_op_info, flops) || given->struct_size > 4096)
+int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct umadv_op_info *info)
+{
+	struct umadv_op_info converted;
+
+	if (!adv || !info)
 		return -EINVAL;
-	memcpy(&info, given, given->struct_size < sizeof info ? given->struct_size : sizeof info);
-	if ((info.n_uses && !info.uses) || (info.n_relaunch_outs && !info.relaunch_outs) ||
-	    (info.relaunch_arg_bytes && !info.relaunch_arg) || !(info.flops >= 0) || !(info.bytes >= 0))
+	if (info->struct_size != sizeof *info)
+		info = convert(info, &converted);
+	if (!info || (info->n_uses && !info->uses) || (info->n_relaunch_outs && !info->relaunch_outs) ||
+	    (info->relaunch_arg_bytes && !info->relaunch_arg) || !(info->flops >= 0) || !(info->bytes >= 0))
 		return -EINVAL;
-	OP(adv, um_context_op(adv, stream, name, &info));
+	OP(adv, um_context_op(adv, stream, name, info));
 }
 
 /* Waits without the lock: work of the stream may need another thread's call. */

@@ -57,12 +57,13 @@ struct umadv {
 	int left_behind; /* a helper thread is in a call of the device: neither is closed */
 };
 
-/* What an announced op waits for. */
+/* What an announced op waits for, and what comes after that and before its launch. */
 struct um_op_wait {
 	struct um_executor_wait hints;
-	uint64_t serial; /* number of ops announced with this one */
+	int begins; /* something comes before its launch: */
 	int prefetches; /* as in um_op_state */
 	int64_t timed;
+	uint64_t serial; /* number of ops announced with this one */
 };
 
 static inline void um_context_lock(struct umadv *adv)
@@ -110,10 +111,33 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 void um_context_end_stream(struct umadv *adv, um_stream stream);
 void um_context_forget_stream(struct umadv *adv, um_stream stream);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
+/* With the lock: what comes before the op's launch is copied, or done if the op does not wait. */
+void um_context_take_begin(struct umadv *adv, struct um_op_wait *out, int waits);
+/* Without the lock, after the op has waited: does it. */
+void um_context_begin_op(struct umadv *adv, const struct um_op_wait *w);
+/* A discard that must come before an op is late: drops those that have not begun, so that only calls in progress are
+ * waited for. Called without the lock. */
+void um_context_wait_again(struct umadv *adv, const struct um_executor_wait *w);
+
 /* The last announced op, or access of the CPU, has to wait for hints: um_context_wait must be called without the lock
  * before the launch. */
-int um_context_take_wait(struct umadv *adv, struct um_op_wait *out);
-void um_context_wait(struct umadv *adv, const struct um_op_wait *w);
+static inline int um_context_take_wait(struct umadv *adv, struct um_op_wait *out)
+{
+	int waits = adv->replan.executor && um_executor_take_wait(adv->replan.executor, adv->op.stream, &out->hints);
+
+	out->begins = adv->op.prefetches || adv->op.timed >= 0;
+	if (out->begins)
+		um_context_take_begin(adv, out, waits);
+	return waits;
+}
+
+static inline void um_context_wait(struct umadv *adv, const struct um_op_wait *w)
+{
+	if (um_executor_wait(&w->hints))
+		um_context_wait_again(adv, &w->hints);
+	if (w->begins)
+		um_context_begin_op(adv, w);
+}
 int um_context_iter(struct umadv *adv, const char *name);
 /* Begins an iteration after an NVTX range has marked one since the last call. */
 void um_context_take_mark(struct umadv *adv);

@@ -60,7 +60,7 @@ void um_pending_launches_op(struct um_pending_launches *p, const struct um_use *
 	}
 }
 
-int um_pending_launches_use(const struct um_pending_launches *p, uint64_t addr, uint64_t bytes)
+int um_pending_launches_search(const struct um_pending_launches *p, uint64_t addr, uint64_t bytes)
 {
 	if (p->overflow)
 		return 1;

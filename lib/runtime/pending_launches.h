@@ -52,6 +52,11 @@ static inline void um_pending_launches_call(struct um_pending_launches *p)
 void um_pending_launches_op(struct um_pending_launches *p, const struct um_use *uses, uint32_t n);
 
 /* May an op use a byte of [addr, addr + bytes) that was announced and not launched yet? */
-int um_pending_launches_use(const struct um_pending_launches *p, uint64_t addr, uint64_t bytes);
+int um_pending_launches_search(const struct um_pending_launches *p, uint64_t addr, uint64_t bytes);
+
+static inline int um_pending_launches_use(const struct um_pending_launches *p, uint64_t addr, uint64_t bytes)
+{
+	return p->shared && um_pending_launches_search(p, addr, bytes);
+}
 
 #endif
