@@ -72,6 +72,8 @@ static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
 	return base + (uint32_t)(count > least ? count : least);
 }
 
+_Static_assert(!UM_ACTION_PREFETCH, "so one head can be made from another");
+
 /* Announces the next request to the listener. */
 static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 {
@@ -86,7 +88,8 @@ static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
 struct marks {
 	unsigned live; /* the program's streams */
 	unsigned marked; /* those with a mark after the ops before this one */
-	unsigned outs; /* those whose latest mark suffices for outs: also those without an op since then */
+	unsigned outs; /* those whose latest mark suffices for outs: also those without an op since then. All evictions
+			* of the op come after these; drops precede outs */
 };
 
 /* Outs come after these streams. 0 or -EAGAIN. */
@@ -133,16 +136,15 @@ static inline enum um_action_kind kind_of_drop(struct um_executor *ex, enum um_a
 	return UM_ACTION_EVICT;
 }
 
-static inline __attribute__((always_inline)) int drop(struct um_executor *ex, enum um_action_kind kind,
-						      struct um_executor_range r, uint32_t wait, unsigned streams,
-						      unsigned *marked, enum um_executor_waits waits)
+int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
+		     unsigned streams, unsigned *marked, enum um_executor_waits waits)
 {
 	int may, err;
 
 	kind = kind_of_drop(ex, kind, r, waits, &may);
 	if (may)
 		streams |= um_executor_users(ex, r);
-	if (may && um_executor_mark_missing(ex, streams, marked))
+	if (um_executor_mark_missing(ex, streams, marked))
 		return -EAGAIN;
 	err = um_lanes_evict(&ex->lanes, UM_LANE_DROP, kind, r.addr, r.bytes, wait, streams);
 	if (!err && may > 1)
@@ -150,25 +152,18 @@ static inline __attribute__((always_inline)) int drop(struct um_executor *ex, en
 	return err;
 }
 
-int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
-		     unsigned streams, unsigned *marked, enum um_executor_waits waits)
-{
-	return drop(ex, kind, r, wait, streams, marked, waits);
-}
-
 /* Queues a drop on a range of its own. 0 or -EAGAIN. */
-static __attribute__((noinline)) int put_drop(struct um_executor *ex, const struct um_action *a,
-					      struct um_executor_range r, unsigned streams, struct marks *m)
+static inline int put_drop(struct um_executor *ex, const struct um_action *a, struct um_executor_range r,
+			   unsigned streams, struct marks *m)
 {
 	/* no op waits for memory without a live tensor */
 	enum um_executor_waits waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS
 				       : ex->turn	     ? UM_OP_WAITS
 							     : UM_LATER_OPS_WAIT;
-	int err = um_executor_mark_missing(ex, streams, &m->marked);
+	int err = um_executor_drop(ex, a->kind, r, ins_of(ex, a), streams, &m->marked, waits);
 
-	if (!err)
-		err = drop(ex, a->kind, r, ins_of(ex, a), streams, &m->marked, waits);
 	m->outs |= m->marked;
+	ex->unpoked |= !streams;
 	return err;
 }
 
@@ -189,6 +184,7 @@ static __attribute__((noinline)) int put(struct um_executor *ex, const struct um
 	case UM_ACTION_LEAVE_TO_DRIVER:
 		if (streams & ~m->outs && mark_for_outs(ex, streams & ~m->outs, m))
 			return -EAGAIN;
+		ex->unpoked |= !streams;
 		return um_lanes_evict(l, UM_LANE_OUT, ex->driver_evicts ? a->kind : UM_ACTION_EVICT, r.addr, r.bytes,
 				      ins_of(ex, a), streams);
 	default:
@@ -222,7 +218,7 @@ static inline __attribute__((always_inline)) int put_planned(struct um_executor 
 							     const struct um_action *end, struct marks *m)
 {
 	struct um_lanes *l = &ex->lanes;
-	const uint64_t in = um_lanes_head(l, UM_ACTION_PREFETCH), out = um_lanes_head(l, UM_ACTION_EVICT);
+	const uint64_t in = um_lanes_head(l, UM_ACTION_PREFETCH), out = in | UM_ACTION_EVICT;
 	uint64_t bytes = 0, hints = 0;
 
 	for (; a < end; a++) {
@@ -234,6 +230,8 @@ static inline __attribute__((always_inline)) int put_planned(struct um_executor 
 		} else if (a->kind == UM_ACTION_EVICT) {
 			unsigned streams = a->streams & m->live;
 
+			if (!streams)
+				ex->unpoked = 1;
 			if ((streams & ~m->outs && mark_for_outs(ex, streams & ~m->outs, m)) ||
 			    um_lanes_put_evict(l, UM_LANE_OUT, out, a->addr, a->bytes, ins_of(ex, a), streams))
 				return -EAGAIN;
@@ -256,6 +254,7 @@ static __attribute__((noinline)) int put_some(struct um_executor *ex, uint32_t o
 {
 	int err = 0;
 
+	ex->unpoked = 1;
 	for (; a < end && !err; a++)
 		err = ex->checks_all || is_moved(a, cursor) ? put_checked(ex, op, a, cursor, m)
 							    : put_planned(ex, a, a + 1, m);
@@ -263,56 +262,41 @@ static __attribute__((noinline)) int put_some(struct um_executor *ex, uint32_t o
 }
 
 /* Issues the actions due before op number `op`. 0 or -EAGAIN. */
-static inline int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor)
+static __attribute__((noinline)) int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor,
+					   const struct um_use *uses, uint32_t n)
 {
 	const struct um_compiled_iteration *p = ex->iteration;
 	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 	struct marks m = {.live = um_executor_streams(ex)};
+	int err =
+		ex->checks_all || cursor->n_moved ? put_some(ex, op, a, end, cursor, &m) : put_planned(ex, a, end, &m);
 
-	if (ex->checks_all || cursor->n_moved ? put_some(ex, op, a, end, cursor, &m) : put_planned(ex, a, end, &m)) {
+	if (err) {
 		um_executor_leave(ex);
-		return -EAGAIN;
+		ex->need.ins = 0;
+	} else if (ex->unpoked) {
+		um_executor_poke(ex);
+	} else {
+		um_lanes_poke_op(&ex->lanes, m.outs);
 	}
-	um_executor_poke(ex);
-	return 0;
-}
-
-/* The op waits for the ins that it needs, and for discards where it writes. */
-static inline void note_need(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_use *uses,
-			     uint32_t n)
-{
-	int32_t gate = ex->iteration->gate[op];
-
-	if (gate != INT32_MIN)
-		um_lanes_gate(&ex->lanes, &ex->need, number(gate, ex->in_base, ex->gate_least), stream);
-	if (ex->lanes.any_live && n)
-		um_lanes_guard(&ex->lanes, &ex->need, stream, uses, n);
-}
-
-static __attribute__((noinline)) int op_with_actions(struct um_executor *ex, uint32_t op, unsigned stream,
-						     const struct um_cursor *cursor, const struct um_use *uses,
-						     uint32_t n)
-{
-	int err = issue(ex, op, cursor);
-
-	if (err)
-		um_executor_guard(ex, stream, uses, n);
-	else
-		note_need(ex, op, stream, uses, n);
+	um_executor_guard_writes(ex, uses, n);
 	return err;
 }
 
 int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const struct um_cursor *cursor,
 		   const struct um_use *uses, uint32_t n)
 {
-	const uint32_t *first;
+	const struct um_compiled_iteration *p = ex->iteration;
+	int32_t gate;
 
 	if (!ex->program)
 		return 1;
-	first = &ex->iteration->first[op];
 	ex->stream = stream;
-	if (first[0] != first[1])
-		return op_with_actions(ex, op, stream, cursor, uses, n);
-	note_need(ex, op, stream, uses, n);
+	gate = p->gate[op];
+	if (gate != INT32_MIN)
+		um_lanes_gate(&ex->lanes, &ex->need, number(gate, ex->in_base, ex->gate_least), stream);
+	if (p->first[op] != p->first[op + 1])
+		return issue(ex, op, cursor, uses, n);
+	um_executor_guard_writes(ex, uses, n);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct um_executor {
 	uint64_t kept_bytes; /* struct um_executor_counts */
 	struct um_lanes_need need; /* of the op at hand */
 	unsigned stream; /* its stream, by number */
-	int unpoked; /* requests were queued, and the workers do not know */
+	int unpoked; /* requests were queued of which the workers do not know */
 	uint64_t marked_at[UM_LANES_STREAMS]; /* the program's latest op at the stream's latest mark */
 	uint64_t number; /* of the current op, if there is a listener */
 	uint32_t *targets[UM_COMPILED_PLAN_STEADY + 1]; /* by iteration and action; NULL: out of memory */
@@ -50,7 +50,7 @@ static inline int um_executor_mark_stream(struct um_executor *ex, unsigned i)
 {
 	const struct um_app_streams *streams = ex->host.streams;
 
-	if (um_lanes_mark(&ex->lanes, i, streams->at[i]))
+	if (um_lanes_mark(&ex->lanes, i, &streams->at[i]))
 		return -EAGAIN;
 	ex->marked_at[i] = streams->latest;
 	return 0;
@@ -69,6 +69,13 @@ static inline void um_executor_poke(struct um_executor *ex)
 {
 	um_lanes_poke_new(&ex->lanes);
 	ex->unpoked = 0;
+}
+
+/* The op at hand waits for pending discards where it writes. */
+static inline void um_executor_guard_writes(struct um_executor *ex, const struct um_use *uses, uint32_t n)
+{
+	if (ex->lanes.any_live && n)
+		um_lanes_guard(&ex->lanes, &ex->need, ex->stream, uses, n);
 }
 
 static inline int um_executor_is_whole(const struct um_executor *ex, struct um_executor_range r)

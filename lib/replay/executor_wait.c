@@ -7,8 +7,7 @@
 void um_executor_guard(struct um_executor *ex, unsigned stream, const struct um_use *uses, uint32_t n)
 {
 	ex->stream = stream;
-	if (ex->lanes.any_live)
-		um_lanes_guard(&ex->lanes, &ex->need, stream, uses, n);
+	um_executor_guard_writes(ex, uses, n);
 }
 
 void um_executor_guard_cpu(struct um_executor *ex, uint64_t addr, uint64_t end)
@@ -50,10 +49,5 @@ int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_ex
 
 int um_executor_wait(const struct um_executor_wait *w)
 {
-	struct um_lanes *l = &w->executor->lanes;
-	int err = um_lanes_await(l, &w->need, w->handle, w->stream);
-
-	if (!err)
-		um_lanes_let(l);
-	return err;
+	return um_lanes_await(&w->executor->lanes, &w->need, w->handle, w->stream);
 }

@@ -276,8 +276,10 @@ static void number_workers(struct um_lanes *l, unsigned n_out)
 		atomic_init(&l->out[i].next, i < n_out ? i : i - n_out);
 		atomic_init(&l->out[i].submitted, i < n_out ? i : i - n_out);
 	}
-	for (unsigned i = 0; i < UM_LANES_STREAMS; i++)
+	for (unsigned i = 0; i < UM_LANES_STREAMS; i++) {
 		l->mark[i].lanes = l;
+		l->mark_limit[i] = l->latest_mark[i] + 1;
+	}
 }
 
 /* The work of a call for one block does not overlap with the block's copy: while one worker's block is copied, the

@@ -27,6 +27,7 @@
 #ifndef UM_REPLAY_LANES_H
 #define UM_REPLAY_LANES_H
 
+#include "base/clock.h"
 #include "gpu/app_stream.h"
 #include "replay/block_limit.h"
 #include "replay/hint_results.h"
@@ -54,10 +55,10 @@ struct um_request {
 	uint64_t addr, bytes; /* no bytes: nothing to do */
 	uint64_t head; /* um_lanes_head */
 	uint32_t wait; /* in: number of outs that must be complete before it; else: number of ins */
-	uint32_t drops; /* in: the same for drops */
+	uint32_t live; /* drop: discards content of a live tensor. Program's side only */
 	uint32_t mark[UM_LANES_STREAMS]; /* out, drop: by stream of the program: the mark after which it may start */
 	uint32_t streams; /* a bit for each stream of the program that it waits for */
-	uint32_t live; /* drop: discards content of a live tensor. Program's side only */
+	uint32_t drops; /* in: number of drops that must be complete before it */
 	uint64_t unused; /* a request has a cache line */
 };
 
@@ -125,6 +126,7 @@ struct um_lanes {
 	_Atomic uint32_t marked[UM_LANES_STREAMS]; /* by stream of the program: serials of the latest mark, */
 	_Atomic uint32_t reached[UM_LANES_STREAMS]; /* and of the latest one that is complete */
 	uint32_t latest_mark[UM_LANES_STREAMS]; /* as `marked`, for the program's side */
+	uint32_t mark_limit[UM_LANES_STREAMS]; /* serial of the first mark that is not possible as of the last look */
 	struct um_runner_group group; /* its bits: ins, outs, marks */
 	_Atomic uint32_t gated[UM_LANES_STREAMS]; /* by stream of the program: number of ins that its ops wait for */
 	_Atomic uint32_t epoch;
@@ -181,6 +183,18 @@ static inline void um_lanes_poke_new(struct um_lanes *l)
 
 	if (sleepers)
 		um_lanes_wake_new(l, sleepers);
+}
+
+/* The same for requests of one op, of which all evictions come after the latest marks of some of `streams`, a bit
+ * each, and none after no mark. */
+void um_lanes_wake_op(struct um_lanes *l, uint32_t sleepers, uint32_t streams);
+
+static inline void um_lanes_poke_op(struct um_lanes *l, uint32_t streams)
+{
+	uint32_t sleepers = um_runner_sleepers(&l->group, l->gpu);
+
+	if (sleepers)
+		um_lanes_wake_op(l, sleepers, streams);
 }
 
 static inline int um_lanes_reached(uint32_t have, uint32_t want)
@@ -335,22 +349,19 @@ static inline uint32_t um_lanes_unreached(const struct um_lanes *l, unsigned i)
 	return l->latest_mark[i] - atomic_load_explicit(&l->reached[i], memory_order_acquire);
 }
 
-/* Before the stream's first mark, the first one with this event, or if the program is far ahead of the device: 0 or
- * -EAGAIN. */
-int um_lanes_prepare_mark(struct um_lanes *l, unsigned i, um_event_handle *e) __attribute__((cold));
+/* Starts the stream's worker, creates its next event, waits for a mark to complete, whichever is necessary for the next
+ * mark, and updates the limit. 0 or -EAGAIN. */
+int um_lanes_update_mark_limit(struct um_lanes *l, unsigned i);
 
 /* Records the position of the program's stream number `i`. 0, or -EAGAIN (no event is free). */
-static inline int um_lanes_mark(struct um_lanes *l, unsigned i, struct um_app_stream stream)
+static inline int um_lanes_mark(struct um_lanes *l, unsigned i, const struct um_app_stream *stream)
 {
-	struct um_lanes_mark *m = &l->mark[i];
 	uint32_t n = l->latest_mark[i] + 1;
-	um_event_handle *e = &m->event[n % UM_LANES_EVENTS];
 	int code;
 
-	if ((!*e || !m->runner.started || um_lanes_unreached(l, i) + 1 >= UM_LANES_EVENTS) &&
-	    um_lanes_prepare_mark(l, i, e))
+	if (n == l->mark_limit[i] && um_lanes_update_mark_limit(l, i))
 		return -EAGAIN;
-	code = um_app_stream_record(l->gpu, *e, stream);
+	code = um_app_stream_record(l->gpu, l->mark[i].event[n % UM_LANES_EVENTS], *stream);
 	if (code && code != UM_CUDA_INVALID_HANDLE) /* a destroyed stream: its work is complete */
 		return -EAGAIN;
 	l->latest_mark[i] = n;
@@ -403,17 +414,17 @@ static inline void um_lanes_hold(struct um_lanes *l)
 	atomic_fetch_add_explicit(&l->holds, 1, memory_order_relaxed);
 }
 
-/* An op that needs this is about to be launched on the program's stream number `i`. Waits until it was submitted, and
- * makes the stream wait for the rest. 0, or -EBUSY: drops that it needs are pending, and nothing has moved for a
- * while. From any thread, without a lock. The last call of an op ends with um_lanes_let. */
-int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i);
-
 static inline void um_lanes_let(struct um_lanes *l)
 {
 	atomic_fetch_sub_explicit(&l->holds, 1, memory_order_release);
 	if (atomic_load_explicit(&l->closing, memory_order_acquire))
 		um_lanes_notify(l);
 }
+
+/* An op that needs this is about to be launched on the program's stream number `i`. Waits until it was submitted, and
+ * makes the stream wait for the rest. 0, and the announcement has ended; or -EBUSY: drops that it needs are pending,
+ * and nothing has moved for a while. From any thread, without a lock. */
+int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i);
 
 /* Begins a new epoch: queued requests that have not begun are not carried out. */
 void um_lanes_drop(struct um_lanes *l);
@@ -430,7 +441,11 @@ int um_lanes_wait(struct um_lanes *l, int (*done)(const struct um_lanes *l, cons
 /* The same, for something that is not so now, nor before `in` ins were submitted. `begin`: the time now. */
 int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
 		      uint32_t in, uint64_t begin);
-uint64_t um_lanes_now(const struct um_lanes *l); /* ns of the clock by which threads of the program wait */
+/* ns of the clock by which threads of the program wait */
+static inline uint64_t um_lanes_now(const struct um_lanes *l)
+{
+	return l->gpu->api->worker_wait ? l->gpu->api->now(l->gpu) : um_clock_ns(CLOCK_MONOTONIC);
+}
 
 int um_lanes_is_drained(const struct um_lanes *l, const void *arg); /* for that: no request is pending */
 

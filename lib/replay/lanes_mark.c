@@ -36,10 +36,12 @@ static int has_event(const struct um_lanes *l, const void *arg)
 	return um_lanes_unreached(l, (unsigned)(m - l->mark)) < UM_LANES_EVENTS / 2;
 }
 
-int um_lanes_prepare_mark(struct um_lanes *l, unsigned i, um_event_handle *e)
+int um_lanes_update_mark_limit(struct um_lanes *l, unsigned i)
 {
 	struct um_lanes_mark *m = &l->mark[i];
 	struct um_gpu *gpu = l->gpu;
+	uint32_t n = l->latest_mark[i] + 1;
+	um_event_handle *e = &m->event[n % UM_LANES_EVENTS];
 
 	if (um_lanes_unreached(l, i) + 1 >= UM_LANES_EVENTS)
 		um_lanes_wait(l, has_event, m);
@@ -49,5 +51,9 @@ int um_lanes_prepare_mark(struct um_lanes *l, unsigned i, um_event_handle *e)
 	if (!m->runner.started &&
 	    um_runner_start(&m->runner, gpu, &l->group, UM_LANES_BIT_MARK + i, "umadvise-mark", step_mark, m))
 		return -EAGAIN;
+	/* events are created in their order: if the next one exists, all do */
+	l->mark_limit[i] = m->event[(n + 1) % UM_LANES_EVENTS]
+				   ? atomic_load_explicit(&l->reached[i], memory_order_acquire) + UM_LANES_EVENTS
+				   : n + 1;
 	return 0;
 }

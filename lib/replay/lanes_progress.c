@@ -71,16 +71,20 @@ int um_lanes_is_current(const struct um_lanes *l, const struct um_request *r)
 	return r->bytes && um_request_epoch(r) == atomic_load_explicit(&l->epoch, memory_order_acquire);
 }
 
-/* Of an old epoch: after the drops that it waits for, since an op that needs it relies on that. */
+/* Is what the in waits for complete? Of an old epoch: the drops, since an op that needs it relies on that. */
+static inline int may_begin(const struct um_lanes *l, const struct um_request *r)
+{
+	return um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), r->drops) &&
+	       (um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), r->wait) || !um_lanes_is_current(l, r));
+}
+
 int um_lanes_in_is_due(const struct um_lanes_in *in, uint32_t k)
 {
 	const struct um_lanes *l = in->lanes;
-	const struct um_request *r = &l->in_ring[SLOT(k)];
 
 	return !um_lanes_reached(k, atomic_load_explicit(&l->in_head, memory_order_acquire)) &&
 	       um_lanes_reached(atomic_load_explicit(&l->in_turn, memory_order_acquire), k) &&
-	       um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), r->drops) &&
-	       (!um_lanes_is_current(l, r) || um_lanes_reached(um_lanes_evict_done(l, UM_LANE_OUT), r->wait));
+	       may_begin(l, &l->in_ring[SLOT(k)]);
 }
 
 int um_lanes_out_is_due(const struct um_lanes_out *o, uint32_t k)
@@ -142,12 +146,10 @@ static inline void wake_new_in(struct um_lanes *l, uint32_t sleepers)
 {
 	uint32_t from = l->in_seen, n = um_lanes_in_queued(l) - from;
 	uint32_t turn = atomic_load_explicit(&l->in_turn, memory_order_acquire);
-	struct um_lanes_in *in = &l->in[turn % UM_LANES_IN];
 
 	l->in_seen += n;
-	if (turn - from < n && sleepers & 1u << turn % UM_LANES_IN &&
-	    um_lanes_in_is_due(in, atomic_load_explicit(&in->next, memory_order_acquire)))
-		um_runner_wake(&in->runner);
+	if (turn - from < n && sleepers & 1u << turn % UM_LANES_IN && may_begin(l, &l->in_ring[SLOT(turn)]))
+		um_runner_wake(&l->in[turn % UM_LANES_IN].runner);
 }
 
 /* May one of the requests queued since the last call be due? A request after a mark is woken by the mark's worker. */
@@ -170,6 +172,26 @@ void um_lanes_wake_new(struct um_lanes *l, uint32_t sleepers)
 		if (has_new(l, &l->evict[i]))
 			wake_outs(l, (enum um_evict_lane)i, sleepers);
 	wake_marks(l, sleepers);
+}
+
+void um_lanes_wake_op(struct um_lanes *l, uint32_t sleepers, uint32_t streams)
+{
+	int any_due = 0;
+
+	wake_new_in(l, sleepers);
+	for (uint32_t rest = streams; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+
+		if (!um_lanes_unreached(l, i))
+			any_due = 1;
+		else if (sleepers >> (UM_LANES_BIT_MARK + i) & 1)
+			um_runner_wake(&l->mark[i].runner);
+	}
+	for (int i = 0; i < UM_EVICT_LANES; i++) {
+		l->evict[i].seen = um_lanes_evict_queued(l, (enum um_evict_lane)i);
+		if (any_due)
+			wake_outs(l, (enum um_evict_lane)i, sleepers);
+	}
 }
 
 /* --- bounded waits ------------------------------------------------------------------------------------------------ */
@@ -197,16 +219,21 @@ static int is_over(void *arg)
 	return w->done(w->l, w->arg);
 }
 
-/* `since`: a time before which something has moved. */
-static int wait_real(struct wait *w, uint64_t since)
+static __attribute__((noinline)) int wait_simulated(struct wait w)
 {
-	struct um_lanes *l = w->l;
+	return w.l->gpu->api->worker_wait(w.l->gpu, is_over, &w) ? -ETIMEDOUT : 0;
+}
+
+/* `since`: a time before which something has moved. */
+static inline int wait_real(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
+			    uint64_t since)
+{
 	uint32_t seen = atomic_load_explicit(&l->progress, memory_order_relaxed);
 
 	for (int waited = 0;; waited = 1) {
 		uint32_t progress = atomic_load_explicit(&l->progress, memory_order_acquire);
 
-		if (w->done(l, w->arg))
+		if (done(l, arg))
 			return 0;
 		if (progress != seen) {
 			seen = progress;
@@ -218,23 +245,17 @@ static int wait_real(struct wait *w, uint64_t since)
 	}
 }
 
-uint64_t um_lanes_now(const struct um_lanes *l)
-{
-	return l->gpu->api->worker_wait ? l->gpu->api->now(l->gpu) : um_clock_ns(CLOCK_MONOTONIC);
-}
-
 int um_lanes_wait_ins(struct um_lanes *l, int (*done)(const struct um_lanes *, const void *), const void *arg,
 		      uint32_t in, uint64_t begin)
 {
-	struct wait w = {l, done, arg};
 	int err;
 
 	if (l->gpu->api->worker_wait)
-		return l->gpu->api->worker_wait(l->gpu, is_over, &w) ? -ETIMEDOUT : 0;
+		return wait_simulated((struct wait){l, done, arg});
 	atomic_fetch_add_explicit(&l->waiting, 1, memory_order_acq_rel);
 	atomic_store_explicit(&l->wanted, in, memory_order_relaxed);
 	atomic_fetch_add_explicit(&l->waiting, 0, memory_order_acq_rel); /* a worker that skipped this one is done */
-	err = wait_real(&w, begin);
+	err = wait_real(l, done, arg, begin);
 	atomic_store_explicit(&l->wanted, um_lanes_in_done(l), memory_order_relaxed); /* others may want less */
 	atomic_fetch_sub_explicit(&l->waiting, 1, memory_order_acq_rel);
 	return err;

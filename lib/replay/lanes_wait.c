@@ -87,24 +87,6 @@ static inline void await_ins(struct um_lanes *l, uint32_t in, um_stream stream, 
 		atomic_store_explicit(&l->gated[i], in, memory_order_relaxed);
 }
 
-/* The discards in progress, of each worker. -EIO: the stream does not wait. */
-static __attribute__((noinline)) int await_drops(struct um_lanes *l, uint32_t drop, um_stream stream)
-{
-	const struct um_lanes_evict *e = &l->evict[UM_LANE_DROP];
-	struct um_gpu *gpu = l->gpu;
-	int err = 0;
-
-	for (struct um_lanes_out *o = &l->out[e->first]; o < &l->out[e->first + e->n]; o++) {
-		uint32_t next = atomic_load_explicit(&o->next, memory_order_acquire);
-
-		if (!um_lanes_reached(next, drop) &&
-		    um_lanes_reached(atomic_load_explicit(&o->submitted, memory_order_acquire), drop) &&
-		    gpu->api->cudaStreamWaitEvent(gpu, stream, o->discarded, 0))
-			err = -EIO;
-	}
-	return err;
-}
-
 /* Waits for what is late. Ins that are not waited for, or too late, are taken from the need. 0 or -EBUSY. */
 static __attribute__((noinline)) int await_late(struct um_lanes *l, struct um_lanes_need *n)
 {
@@ -121,22 +103,39 @@ static __attribute__((noinline)) int await_late(struct um_lanes *l, struct um_la
 	return drops_over(l, n) || atomic_load_explicit(&l->closing, memory_order_acquire) ? 0 : -EBUSY;
 }
 
+/* The discards in progress, of each worker. If the device refuses, they are waited for here. 0 or -EBUSY. */
+static __attribute__((noinline)) int await_drops(struct um_lanes *l, uint32_t drop, um_stream stream)
+{
+	struct um_lanes_need rest = {.drop = drop, .drops = 1, .cpu = 1};
+	const struct um_lanes_evict *e = &l->evict[UM_LANE_DROP];
+	struct um_gpu *gpu = l->gpu;
+	int refused = 0;
+
+	for (struct um_lanes_out *o = &l->out[e->first]; o < &l->out[e->first + e->n]; o++) {
+		uint32_t next = atomic_load_explicit(&o->next, memory_order_acquire);
+
+		if (!um_lanes_reached(next, drop) &&
+		    um_lanes_reached(atomic_load_explicit(&o->submitted, memory_order_acquire), drop) &&
+		    gpu->api->cudaStreamWaitEvent(gpu, stream, o->discarded, 0))
+			refused = 1;
+	}
+	return refused ? await_late(l, &rest) : 0;
+}
+
 int um_lanes_await(struct um_lanes *l, const struct um_lanes_need *need, um_stream stream, unsigned i)
 {
 	struct um_lanes_need n = *need;
 
-	if (!(ins_over(l, &n) && drops_over(l, &n)) && await_late(l, &n))
+	if (!(ins_over(l, need) && drops_over(l, need)) && await_late(l, &n))
 		return -EBUSY;
-	if (atomic_load_explicit(&l->closing, memory_order_acquire) || n.cpu)
-		return 0;
-	if (n.drops && !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), n.drop) &&
-	    await_drops(l, n.drop, stream)) {
-		n.cpu = 1; /* waits here until they are complete */
-		if (um_lanes_await(l, &n, stream, i))
+	if (!n.cpu && !atomic_load_explicit(&l->closing, memory_order_acquire)) {
+		if (n.drops && !um_lanes_reached(um_lanes_evict_done(l, UM_LANE_DROP), n.drop) &&
+		    await_drops(l, n.drop, stream))
 			return -EBUSY;
+		if (n.ins)
+			await_ins(l, n.in, stream, i);
 	}
-	if (n.ins)
-		await_ins(l, n.in, stream, i);
+	um_lanes_let(l);
 	return 0;
 }
 

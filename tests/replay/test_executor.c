@@ -519,6 +519,7 @@ static void stuck(void)
 	ok(waited && !is_ahead(&p), "an op waits for a discard of what it writes in spite of that");
 	for (int i = 0; i <= UM_LANES_STUCK_OPS; i++) {
 		p.ex->need = (struct um_lanes_need){.ins = 1, .in = um_lanes_in_queued(&p.ex->lanes) + 1};
+		um_lanes_hold(&p.ex->lanes);
 		um_lanes_await(&p.ex->lanes, &p.ex->need, NULL, 0);
 	}
 	is_u64(atomic_load(&p.ex->lanes.stuck), 1, "one op in %d waits again", UM_LANES_STUCK_OPS + 1);
