@@ -97,17 +97,6 @@ static struct um_arena_pool_region *region_of(struct um_arena_pool *a, uint64_t 
 	return &a->regions.at[i];
 }
 
-const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
-{
-	for (size_t i = 0; i < a->regions.n; i++) {
-		const struct um_arena_pool_region *r = &a->regions.at[i];
-
-		if (addr >= r->addr && addr + bytes <= r->addr + r->bytes)
-			return r;
-	}
-	return NULL;
-}
-
 static void note_use(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 {
 	struct um_arena_pool_region *r = region_of(a, addr);

@@ -69,8 +69,14 @@ unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t by
 int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap);
 
 /* The region that contains [addr, addr + bytes), or NULL. */
-const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena_pool *a, uint64_t addr,
-							   uint64_t bytes);
+static inline const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena_pool *a, uint64_t addr,
+									 uint64_t bytes)
+{
+	for (const struct um_arena_pool_region *r = a->regions.at, *end = r + a->regions.n; r < end; r++)
+		if (addr >= r->addr && addr + bytes <= r->addr + r->bytes)
+			return r;
+	return NULL;
+}
 
 /* An op is about to be launched on a new stream: numbers it, and orders it after earlier uses of all reused memory. 0,
  * or -EIO: the device refused every such call. `*number`: UM_APP_STREAMS where no number was left. */

@@ -44,36 +44,12 @@ unsigned um_discard_users(const struct um_discard_guard *g, uint64_t addr, uint6
 	return users;
 }
 
-/* Does the current op overwrite [addr, end), with one use of the only live tensor there? The usual case, without a
- * search. */
-static int is_overwritten_at_once(const struct um_discard_guard *g, uint64_t addr, uint64_t end)
+int um_discard_search(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
 {
-	int found = 0;
-
-	for (const struct um_use *u = g->uses, *last = u + g->n_uses; u < last; u++) {
-		const struct um_tensor *t = u->tensor;
-		uint64_t from = t->addr + u->off, to = from + u->bytes;
-
-		if (from >= end || to <= addr)
-			continue;
-		if (u->access & UM_READ || from > addr || to < end || t->parent || t->n_children)
-			return 0;
-		found = 1;
-	}
-	return found;
-}
-
-int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
-{
+	struct um_tree_node *n = um_tree_floor(&g->registry->live, addr, UINT64_MAX);
 	uint64_t end = addr + bytes;
-	struct um_tree_node *n;
 	int allowed = 1;
 
-	if (!um_arena_pool_region_at(g->pool, addr, bytes))
-		return 0;
-	if (waits == UM_OP_WAITS && is_overwritten_at_once(g, addr, end))
-		return 2;
-	n = um_tree_floor(&g->registry->live, addr, UINT64_MAX);
 	if (n) /* tensors that contain this one begin earlier and may end later */
 		for (const struct um_tensor *t = um_tree_entry(n, struct um_tensor, node); t; t = t->parent) {
 			if (t->addr + t->bytes <= addr)

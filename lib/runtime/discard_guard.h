@@ -43,9 +43,38 @@ struct um_discard_guard {
 	uint64_t before_iteration; /* number of ops announced before this iteration began */
 };
 
+/* Does one tensor fill [addr, end), which the current op overwrites? The usual case, without a search. */
+static inline int um_discard_overwrites(const struct um_discard_guard *g, uint64_t addr, uint64_t end)
+{
+	int found = 0;
+
+	for (const struct um_use *u = g->uses, *last = u + g->n_uses; u < last; u++) {
+		const struct um_tensor *t = u->tensor;
+		uint64_t from = t->addr + u->off, to = from + u->bytes;
+
+		if (from >= end || to <= addr)
+			continue;
+		if (u->access & UM_READ || from > addr || to < end || t->parent || t->n_children)
+			return 0;
+		found = 1;
+	}
+	return found;
+}
+
+/* The same as um_discard_allowed, from all live tensors in the range; it lies in a region. */
+int um_discard_search(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
+
 /* May the content of [addr, addr + bytes) be discarded, if these ops wait for the discard? 0: no; 1: yes, no live
  * tensor overlaps it; 2: yes, and live tensors overlap it, so that an op that writes them must wait. */
-int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes, enum um_executor_waits waits);
+static inline int um_discard_allowed(const struct um_discard_guard *g, uint64_t addr, uint64_t bytes,
+				     enum um_executor_waits waits)
+{
+	if (!um_arena_pool_region_at(g->pool, addr, bytes))
+		return 0;
+	return waits == UM_OP_WAITS && um_discard_overwrites(g, addr, addr + bytes)
+		       ? 2
+		       : um_discard_search(g, addr, bytes, waits);
+}
 
 /* The streams whose ops have used live tensors of the range, or freed ones that may still be in use: a bit each. Cost:
  * as above, and O(pieces that wait). */
