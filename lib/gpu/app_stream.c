@@ -16,6 +16,16 @@ uint64_t um_app_stream_thread(void)
 	return number;
 }
 
+unsigned um_app_streams_find_own(const struct um_app_streams *s)
+{
+	uint64_t thread = um_app_stream_thread();
+	unsigned i = 0;
+
+	while (i < s->n && (s->at[i].handle != UM_STREAM_PER_THREAD || s->at[i].thread != thread))
+		i++;
+	return i;
+}
+
 unsigned um_app_streams_spare(const struct um_app_streams *s)
 {
 	unsigned i = 0;

@@ -53,13 +53,17 @@ static inline int um_app_stream_same(struct um_app_stream a, struct um_app_strea
 	return a.handle == b.handle && a.thread == b.thread;
 }
 
-/* Number of a stream; s->n: not in the list. */
+/* Number of the calling thread's per-thread default stream; s->n: not in the list. */
+unsigned um_app_streams_find_own(const struct um_app_streams *s);
+
+/* The same of any stream. */
 static inline unsigned um_app_streams_find(const struct um_app_streams *s, um_stream handle)
 {
-	uint64_t thread = handle == UM_STREAM_PER_THREAD ? um_app_stream_thread() : 0;
 	unsigned i = 0, n = s->n;
 
-	while (i < n && (s->at[i].handle != handle || s->at[i].thread != thread))
+	if (handle == UM_STREAM_PER_THREAD)
+		return um_app_streams_find_own(s);
+	while (i < n && s->at[i].handle != handle)
 		i++;
 	return i;
 }
@@ -84,10 +88,10 @@ static inline int um_app_streams_one(const struct um_app_streams *s)
 	return s->live && !(s->live & (s->live - 1)) && !s->null_shared;
 }
 
-/* The calling thread passes this handle. 1: it is the first, or the second, thread that passes 0. */
-static inline int um_app_streams_shares_null(const struct um_app_streams *s, um_stream handle)
+/* The calling thread, of this number, passes this handle. 1: it is the first, or the second, thread that passes 0. */
+static inline int um_app_streams_shares_null(const struct um_app_streams *s, um_stream handle, uint64_t thread)
 {
-	return !handle && !s->null_shared && s->null_thread != um_app_stream_thread();
+	return !handle && !s->null_shared && s->null_thread != thread;
 }
 
 /* The lowest number that is not in use; UM_APP_STREAMS: none. */

@@ -152,6 +152,7 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 	take_parts(t);
 	t->id.v = r->next_id++;
 	r->n++;
+	r->changes++;
 	*out = t;
 	return 0;
 }
@@ -209,6 +210,7 @@ int um_registry_remove(struct um_registry *r, struct um_tensor *t)
 		t->parent->n_children--;
 	um_tree_remove(&r->live, &t->node);
 	r->n--;
+	r->changes++;
 	remember(r, t);
 	record_give(r, t);
 	return 0;

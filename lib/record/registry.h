@@ -30,6 +30,7 @@ struct um_registry {
 	struct um_registry_freed freed[UM_REGISTRY_FREED]; /* the last ones; a ring that continues at `next_freed` */
 	unsigned next_freed;
 	uint64_t next_id;
+	uint64_t changes; /* births and deaths so far */
 	size_t n;
 };
 

@@ -14,11 +14,14 @@ void um_cursor_init(struct um_cursor *c)
 
 void um_cursor_fini(struct um_cursor *c)
 {
+	uint64_t changes = c->changes + 1;
+
 	free(c->slots);
 	free(c->next);
 	free(c->from);
-	free(c->used);
+	free(c->first);
 	memset(c, 0, sizeof *c);
+	c->changes = changes;
 }
 
 void um_cursor_drop(struct um_cursor *c)
@@ -41,7 +44,8 @@ static struct um_cursor_slot *bind(struct um_cursor *c, struct um_cursor_slot *s
 static void rebind(struct um_cursor *c, size_t i, struct um_tensor_id id, uint64_t addr)
 {
 	c->n_moved -= c->slots[i].off != 0;
-	bind(c, c->slots, i, id, addr)->used = c->serial;
+	c->changes++;
+	bind(c, c->slots, i, id, addr)->bound = c->serial;
 }
 
 int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
@@ -50,10 +54,10 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	struct um_cursor_slot *slots = calloc(n, sizeof *slots);
 	struct um_cursor_slot *next = calloc(n, sizeof *next);
 	uint32_t *from = malloc(n * sizeof *from);
-	unsigned char *used = calloc(n, 1);
+	uint32_t *first = malloc(n * sizeof *first);
 
-	if (!slots || !next || !from || !used) {
-		free(used);
+	if (!slots || !next || !from || !first) {
+		free(first);
 		free(slots);
 		free(next);
 		free(from);
@@ -64,11 +68,13 @@ int um_cursor_follow(struct um_cursor *c, const struct um_schedule *sched)
 	c->slots = slots;
 	c->next = next;
 	c->from = from;
-	c->used = used;
-	for (size_t i = 0; i < sched->uses.n; i++)
-		used[sched->uses.at[i].slot] = 1;
+	c->first = first;
+	for (size_t i = 0; i < n; i++)
+		first[i] = UINT32_MAX;
+	for (size_t i = sched->uses.n; i--;)
+		first[sched->uses.at[i].slot] = (uint32_t)i;
 	for (size_t i = 0; i < sched->slots.n; i++)
-		c->bytes += used[i] ? sched->slots.at[i].bytes : 0;
+		c->bytes += first[i] != UINT32_MAX ? sched->slots.at[i].bytes : 0;
 	for (size_t i = 0; i < n; i++)
 		from[i] = UM_NO_SLOT;
 	for (size_t i = 0; i < sched->slots.n; i++)
@@ -100,7 +106,8 @@ int um_cursor_begin(struct um_cursor *c)
 
 			if (from != UM_NO_SLOT)
 				was = c->slots[from];
-			bind(c, c->next, i, was.id, was.addr)->used = was.used;
+			bind(c, c->next, i, was.id, was.addr)->bound = was.bound;
+			c->changes += was.id.v != c->slots[i].id.v;
 		}
 		struct um_cursor_slot *was = c->slots;
 
@@ -145,7 +152,7 @@ int um_cursor_alloc(struct um_cursor *c, const struct um_tensor *t)
 static int is_known(const struct um_cursor *c, struct um_tensor_id id)
 {
 	for (size_t i = 0; i < c->sched->slots.n; i++)
-		if (c->used[i] && (c->slots[i].id.v == id.v || c->sched->slots.at[i].bound.v == id.v))
+		if (c->first[i] != UINT32_MAX && (c->slots[i].id.v == id.v || c->sched->slots.at[i].bound.v == id.v))
 			return 1;
 	return 0;
 }
@@ -164,17 +171,15 @@ static int count_other(struct um_cursor *c, const struct um_tensor *t)
  * range of the whole in the schedule: then addresses decide. */
 static int use_fits(struct um_cursor *c, const struct um_use *u, const struct um_sched_use *su)
 {
-	struct um_cursor_slot *s = &c->slots[su->slot];
+	const struct um_cursor_slot *s = &c->slots[su->slot];
 
 	if (u->access != su->access || u->bytes != su->bytes)
 		return 0;
-	if (s->id.v == u->id.v && u->off == su->off) {
-		s->used = c->serial;
+	if (s->id.v == u->id.v && u->off == su->off)
 		return 1;
-	}
 	if (s->id.v && u->tensor && s->addr + su->off == u->tensor->addr + u->off)
 		return 1;
-	if (s->used == c->serial || u->off != su->off || !u->tensor ||
+	if (s->bound == c->serial || c->first[su->slot] < su - c->sched->uses.at || u->off != su->off || !u->tensor ||
 	    u->tensor->bytes != c->sched->slots.at[su->slot].bytes)
 		return 0;
 	if (s->id.v && count_other(c, u->tensor))

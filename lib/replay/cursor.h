@@ -25,14 +25,14 @@ struct um_cursor_slot {
 	struct um_tensor_id id; /* 0: unbound */
 	uint64_t addr; /* UINT64_MAX: unknown */
 	uint64_t off; /* from its place in the schedule to `addr` */
-	uint32_t used; /* serial of the iteration in which an op first used it */
+	uint32_t bound; /* serial of the iteration in which a birth, or an op, bound it */
 };
 
 struct um_cursor {
 	const struct um_schedule *sched; /* NULL: no schedule */
 	struct um_cursor_slot *slots; /* this iteration's */
 	struct um_cursor_slot *next; /* scratch for the next iteration */
-	unsigned char *used; /* by slot: an op of the schedule uses it */
+	uint32_t *first; /* by slot: its first use in the schedule; UINT32_MAX: none */
 	uint32_t *from; /* by slot: another slot that its tensor had before (carry backwards), or UM_NO_SLOT */
 	uint32_t op; /* the next op */
 	uint32_t birth; /* the next birth */
@@ -42,7 +42,8 @@ struct um_cursor {
 	uint64_t other_bytes; /* of this iteration's tensors that no used slot was bound to */
 	uint32_t n_others; /* the number of these tensors */
 	uint64_t bytes; /* of all used slots */
-	int on; /* following */
+	int on; /* following: there is a schedule */
+	uint64_t changes; /* grows whenever a slot is bound to another tensor */
 };
 
 void um_cursor_init(struct um_cursor *c);
@@ -71,7 +72,7 @@ int um_cursor_op(struct um_cursor *c, const struct um_op *op);
 /* The next op of the schedule, NULL if none is followed. */
 static inline const struct um_sched_op *um_cursor_next(const struct um_cursor *c)
 {
-	return c->on && c->sched && c->op < c->sched->ops.n ? &c->sched->ops.at[c->op] : NULL;
+	return c->on && c->op < c->sched->ops.n ? &c->sched->ops.at[c->op] : NULL;
 }
 
 /* Advances past the next op, whose uses were all found to match the schedule. */
@@ -81,16 +82,13 @@ static inline void um_cursor_advance(struct um_cursor *c)
 }
 
 /* Does a use that matched here before, of a tensor that may be dead by now, match again? 0: perhaps, look it up. */
-static inline int um_cursor_holds(struct um_cursor *c, const struct um_sched_use *su, const struct um_use *use)
+static inline int um_cursor_holds(const struct um_cursor *c, const struct um_sched_use *su, const struct um_use *use)
 {
-	struct um_cursor_slot *s = &c->slots[su->slot];
+	const struct um_cursor_slot *s = &c->slots[su->slot];
 	const struct um_tensor *t = use->tensor;
 
 	/* the used range may be one of its parts */
-	if (s->id.v != use->id.v || t->id.v != use->id.v || t->n_children)
-		return 0;
-	s->used = c->serial;
-	return 1;
+	return s->id.v == use->id.v && t->id.v == use->id.v && !t->n_children;
 }
 
 #endif

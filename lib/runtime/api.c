@@ -156,7 +156,7 @@ int umadv_dead(struct umadv *adv, void *ptr)
 		if (um_fork_exit_is_dead(&(adv)->fork_exit))                                                           \
 			return 0;                                                                                      \
 		um_context_lock(adv);                                                                                  \
-		um_pending_launches_call(&(adv)->pending);                                                             \
+		(adv)->op.thread = um_pending_launches_call(&(adv)->pending);                                          \
 		if (atomic_load_explicit(&um_nvtx_marks, memory_order_relaxed) != (adv)->iterations.nvtx_marks)        \
 			um_context_take_mark(adv);                                                                     \
 		op_err = (expr);                                                                                       \

@@ -226,18 +226,25 @@ int um_context_open(struct umadv **out, const struct umadv_options *options, str
 	return 0;
 }
 
+static int listen_to(struct umadv *adv, struct um_activity_sink *sink, int watched)
+{
+	adv->op.plain = 0;
+	return um_sinks_listen(&adv->sinks, adv->replan.executor, sink, watched);
+}
+
 int um_context_watch(struct umadv *adv, struct um_activity_sink *sink)
 {
-	return um_sinks_listen(&adv->sinks, adv->replan.executor, sink, 1);
+	return listen_to(adv, sink, 1);
 }
 
 int um_context_listen(struct umadv *adv, struct um_activity_sink *sink)
 {
-	return um_sinks_listen(&adv->sinks, adv->replan.executor, sink, 0);
+	return listen_to(adv, sink, 0);
 }
 
 static void close_executor(struct umadv *adv)
 {
+	adv->op.plain = 0;
 	if (adv->replan.executor && um_replan_close_executor(&adv->replan)) {
 		adv->left_behind = 1;
 		um_notices_warn(&adv->notices, UM_WARN_GATES, "the device does not answer: a hint is left behind");
@@ -335,6 +342,7 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 	struct um_event e = {.kind = UM_EV_ITER, .iter = {.n = it->n, .name = name}};
 	int other = 0;
 
+	adv->op.plain = 0;
 	check_device(adv);
 	report_iteration(adv, name);
 	if (!um_iterations_mark(it))
@@ -382,6 +390,7 @@ int um_context_warm(struct umadv *adv, struct um_plan *plan)
 		um_plan_fini(plan);
 		return 0;
 	}
+	adv->op.plain = 0;
 	um_replan_load(&adv->replan, plan);
 	if (adv->iterations.n && um_replan_start_warm(&adv->replan))
 		um_context_forget_uses(adv);

@@ -125,7 +125,7 @@ static inline int um_context_take_wait(struct umadv *adv, struct um_op_wait *out
 {
 	int waits = adv->replan.executor && um_executor_take_wait(adv->replan.executor, adv->op.stream, &out->hints);
 
-	out->begins = adv->op.prefetches || adv->op.timed >= 0;
+	out->begins = adv->op.begins;
 	if (out->begins)
 		um_context_take_begin(adv, out, waits);
 	return waits;

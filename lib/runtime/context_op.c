@@ -49,7 +49,7 @@ static void __attribute__((cold)) share_null(struct umadv *adv)
 	struct um_app_streams *streams = &adv->tensors.pool.streams;
 
 	streams->null_shared = streams->null_thread != 0;
-	streams->null_thread = um_app_stream_thread();
+	streams->null_thread = adv->op.thread;
 	if (streams->null_shared && um_arena_pool_share_null(&adv->tensors.pool))
 		adv->notices.errors++;
 }
@@ -69,7 +69,7 @@ static inline unsigned find_stream(struct umadv *adv, um_stream stream)
 	struct um_app_streams *streams = &adv->tensors.pool.streams;
 	unsigned i = um_app_streams_find(streams, stream);
 
-	if (um_app_streams_shares_null(streams, stream))
+	if (um_app_streams_shares_null(streams, stream, adv->op.thread))
 		share_null(adv);
 	if (i == streams->n)
 		i = add_stream(adv, stream);
@@ -208,6 +208,14 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 	um_horizon_op(&adv->horizon, stream, o->uses, o->n_uses, ns);
 }
 
+/* The executor follows no plan. */
+static void replay_without_plan(struct umadv *adv, const struct um_op *op, unsigned stream)
+{
+	if (adv->horizon.host.capacity)
+		look_ahead(adv, op, stream);
+	um_executor_guard(adv->replan.executor, stream, adv->op.uses, adv->op.n_uses);
+}
+
 /* `info`: of an op that was looked up; NULL: the op is the schedule's next. */
 static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, const struct umadv_op_info *info)
 {
@@ -220,9 +228,7 @@ static void replay(struct umadv *adv, const struct um_op *op, unsigned stream, c
 	advance(adv, op, info);
 	err = um_executor_op(ex, c->op - 1, stream, c, adv->op.uses, adv->op.n_uses);
 	if (err > 0) {
-		if (adv->horizon.host.capacity)
-			look_ahead(adv, op, stream);
-		um_executor_guard(ex, stream, adv->op.uses, adv->op.n_uses);
+		replay_without_plan(adv, op, stream);
 		return;
 	}
 	if (err)
@@ -276,7 +282,7 @@ static void report_op(struct umadv *adv, const struct um_op *op, um_stream strea
 }
 
 /* Records an op that is the schedule's next as a repetition. 0: it has to be recorded in full. */
-static int repeat_op(struct umadv *adv, const struct um_sched_op *so, const struct umadv_op_info *info)
+static inline int repeat_op(struct umadv *adv, const struct um_sched_op *so, const struct umadv_op_info *info)
 {
 	struct um_iter_op *kept;
 
@@ -288,6 +294,66 @@ static int repeat_op(struct umadv *adv, const struct um_sched_op *so, const stru
 	kept->cost = (struct um_cost){info->flops, info->bytes, info->ns};
 	kept->phase = info->phase;
 	kept->relaunchable = info->relaunch != NULL;
+	return 1;
+}
+
+/* The op uses its tensors from now on. */
+static inline void note_uses(const struct um_op_state *o, uint64_t serial, unsigned stream)
+{
+	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
+		struct um_tensor *t = u->tensor;
+
+		t->used_op = serial;
+		t->streams |= stream;
+		t->flags &= ~(unsigned)UM_TENSOR_DEAD;
+	}
+}
+
+/* Does the plan's next op need its hints and nothing else, until an iteration begins, or the context changes? */
+static int is_plain(const struct umadv *adv)
+{
+	const struct um_replan *r = &adv->replan;
+
+	return r->executor && r->cursor.on && adv->op.beside_plan && um_executor_active(r->executor) &&
+	       !um_follow_waits(r->state) && !r->begins && r->timer.state != UM_OP_TIMER_RUNS && !r->clock.due &&
+	       !adv->iterations.finder.on && !adv->device.gpu->api->announce && !um_sinks_listened(&adv->sinks);
+}
+
+/* The executor has left its plan, or leaves it with this op. */
+static void __attribute__((cold))
+leave_plain(struct umadv *adv, int left, unsigned stream, const struct umadv_op_info *info)
+{
+	const struct um_op op = um_op_state_op(&adv->op, (int32_t)stream, info);
+
+	adv->op.plain = 0;
+	if (left)
+		replay_without_plan(adv, &op, stream);
+	else
+		um_context_leave(adv);
+}
+
+/* Processes the plan's next op on the expected tensors. 0: it needs more than its hints, and nothing was done. */
+static inline int replay_plain(struct umadv *adv, const struct um_sched_op *so, unsigned stream,
+			       const struct umadv_op_info *info)
+{
+	struct um_iterations *it = &adv->iterations;
+	struct um_op_state *o = &adv->op;
+	struct um_cursor *c = &adv->replan.cursor;
+	int err;
+
+	if (!o->plain || adv->pending.shared || info->relaunch || it->ops >= it->closures.n ||
+	    !repeat_op(adv, so, info))
+		return 0;
+	um_assert_op_path(is_plain(adv));
+	it->closures.at[it->ops].fn = NULL;
+	it->op_serial++;
+	it->ops++;
+	o->n++;
+	um_cursor_advance(c);
+	err = um_executor_op(adv->replan.executor, c->op - 1, stream, c, o->uses, o->n_uses);
+	if (err)
+		leave_plain(adv, err > 0, stream, info);
+	note_uses(o, it->op_serial, 1u << stream);
 	return 1;
 }
 
@@ -316,25 +382,17 @@ static inline int look_up(struct umadv *adv, unsigned stream, const struct umadv
 	return err;
 }
 
-int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
+/* `known`: the schedule's op, if this is its next one on the expected tensors. */
+static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream stream, unsigned number,
+						const struct umadv_op_info *info, const struct um_sched_op *known)
 {
 	struct um_op_state *o = &adv->op;
 	struct um_replan *r = &adv->replan;
-	const struct um_sched_op *known;
 	struct um_op op;
-	unsigned number;
-	int err, repeated;
+	int err = look_up(adv, number, info, &known), repeated;
 
-	um_assert_locked(adv);
 	o->prefetches = 0;
 	o->timed = -1;
-	o->name = name ? name : "op";
-	o->stream = stream;
-	if (!o->cpu && capturing(adv, stream))
-		return 0;
-	number = o->cpu ? (unsigned)UM_STREAM_CPU : find_stream(adv, stream);
-	known = um_op_state_expected(o, &r->cursor, (int32_t)number, info);
-	err = look_up(adv, number, info, &known);
 	if (err)
 		return err == -ENOMEM ? 0 : err;
 	adv->iterations.op_serial++;
@@ -356,14 +414,8 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		replay(adv, &op, number, known ? NULL : info);
 	else
 		prefetch_on_use(adv);
-	const uint64_t serial = adv->iterations.op_serial;
-	const unsigned bit = o->cpu ? 0 : 1u << number;
-
-	for (const struct um_use *u = o->uses, *end = u + o->n_uses; u < end; u++) {
-		u->tensor->used_op = serial;
-		u->tensor->streams |= bit;
-		u->tensor->flags &= ~(unsigned)UM_TENSOR_DEAD;
-	}
+	note_uses(o, adv->iterations.op_serial, o->cpu ? 0 : 1u << number);
+	o->plain = is_plain(adv);
 	if (o->cpu) {
 		o->n_cpu++;
 		return 0;
@@ -374,6 +426,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 		um_mistake_no_iteration(&adv->notices);
 	if (r->timer.state == UM_OP_TIMER_RUNS && r->cursor.on)
 		o->timed = r->cursor.op - 1;
+	o->begins = o->prefetches || o->timed >= 0;
 	if (adv->sinks.trace.writer)
 		um_trace_sink_launch(&adv->sinks.trace);
 	if (adv->iterations.finder.step != UM_OP_PERIOD_GOES_ON)
@@ -381,13 +434,38 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 	return 0;
 }
 
+static inline void begin_op(struct um_op_state *o, um_stream stream, const char *name)
+{
+	o->begins = 0;
+	o->name = name;
+	o->stream = stream;
+}
+
+int um_context_op(struct umadv *adv, um_stream stream, const char *name, const struct umadv_op_info *info)
+{
+	const struct um_sched_op *known;
+	unsigned number;
+
+	um_assert_locked(adv);
+	begin_op(&adv->op, stream, name ? name : "op");
+	if (capturing(adv, stream))
+		return 0;
+	number = find_stream(adv, stream);
+	known = um_op_state_expected(&adv->op, &adv->tensors.registry, &adv->replan.cursor, (int32_t)number, info);
+	return known && replay_plain(adv, known, number, info) ? 0 : op_in_full(adv, stream, number, info, known);
+}
+
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses)
 {
 	struct umadv_op_info info = {.struct_size = sizeof info, .uses = uses, .n_uses = n_uses};
+	const struct um_sched_op *known;
 	int err;
 
+	um_assert_locked(adv);
+	begin_op(&adv->op, NULL, name ? name : "host");
+	known = um_op_state_expected(&adv->op, &adv->tensors.registry, &adv->replan.cursor, UM_STREAM_CPU, &info);
 	adv->op.cpu = 1;
-	err = um_context_op(adv, NULL, name ? name : "host", &info);
+	err = op_in_full(adv, NULL, (unsigned)UM_STREAM_CPU, &info, known);
 	adv->op.cpu = 0;
 	return err;
 }

@@ -11,6 +11,7 @@ void um_op_state_fini(struct um_op_state *o)
 	um_vec_fini(&o->known.given);
 	um_vec_fini(&o->known.found);
 	um_vec_fini(&o->known.keys);
+	um_vec_fini(&o->known.held);
 	um_vec_fini(&o->outs);
 	um_vec_fini(&o->touches);
 }
@@ -20,8 +21,8 @@ void um_op_state_remember(struct um_op_state *o, const struct um_schedule *s, ui
 {
 	const struct um_sched_op *so = &s->ops.at[op];
 
-	if (info->n_uses != so->n_uses || um_vec_fill(&o->known.given, s->uses.n) ||
-	    um_vec_fill(&o->known.found, s->uses.n))
+	if (info->n_uses != so->n_uses || um_vec_fill(&o->known.held, s->ops.n) ||
+	    um_vec_fill(&o->known.given, s->uses.n) || um_vec_fill(&o->known.found, s->uses.n))
 		return;
 	for (uint32_t i = 0; i < so->n_uses; i++) {
 		o->known.given.at[so->first_use + i] = info->uses[i];
@@ -36,6 +37,7 @@ void um_op_state_forget(struct um_op_state *o)
 	um_vec_clear(&o->known.given);
 	um_vec_clear(&o->known.found);
 	um_vec_clear(&o->known.keys);
+	um_vec_clear(&o->known.held);
 }
 
 static int add_use(struct um_op_state *o, const struct um_registry *r, const struct umadv_use *given,

@@ -12,6 +12,7 @@
 #ifndef UM_RUNTIME_OP_STATE_H
 #define UM_RUNTIME_OP_STATE_H
 
+#include "base/debug.h"
 #include "base/vec.h"
 #include "model/event.h"
 #include "record/registry.h"
@@ -27,14 +28,18 @@ struct um_known_uses {
 	UM_VEC(struct umadv_use) given; /* by use of the plan's schedule */
 	UM_VEC(struct um_use) found; /* likewise; id 0: not known */
 	UM_VEC(uint64_t) keys; /* by op; 0: not known */
+	UM_VEC(uint64_t) held; /* by op: the latest um_op_state_changes() at which the cached uses matched */
 };
 
 struct um_op_state {
 	const char *name; /* of the current op */
 	um_stream stream; /* that it is launched on */
+	uint64_t thread; /* number of the thread that announces it */
 	int cpu; /* the current op is an access of the CPU: umadv_host */
+	int plain; /* the plan's next op needs its hints and nothing else: context_op.c */
 	int beside_plan; /* the plan has issued hints since the last op outside the plan */
-	int prefetches; /* after it has waited for hints, its ranges are prefetched, */
+	int begins; /* something comes before the launch of the current op, after it has waited for hints: */
+	int prefetches; /* its ranges are prefetched, */
 	int64_t timed; /* and as this op of the schedule it is measured; -1: it is not */
 	uint64_t key; /* of the current op, iteration_finder.h; 0: not known */
 	const struct um_use *uses; /* of the current op: `resolved`, or a part of `known` */
@@ -52,28 +57,47 @@ _Static_assert(sizeof(struct umadv_use) == 4 * sizeof(void *) + 2 * sizeof(unsig
 
 void um_op_state_fini(struct um_op_state *o);
 
+/* A number that grows whenever the same ranges of the same op may be of other tensors, or of other slots. */
+static inline uint64_t um_op_state_changes(const struct um_registry *r, const struct um_cursor *c)
+{
+	return r->changes + c->changes;
+}
+
+/* Do the cached uses of the schedule's op match again? */
+static inline int um_op_state_hold(const struct um_cursor *c, const struct um_sched_op *so, const struct um_use *found)
+{
+	const struct um_sched_use *su = &c->sched->uses.at[so->first_use], *end = su + so->n_uses;
+
+	while (su < end && um_cursor_holds(c, su, found)) {
+		su++;
+		found++;
+	}
+	return su == end;
+}
+
 /* The schedule's next op if this is it, on the expected tensors: `uses` is then set without a look-up. Otherwise
  * NULL. */
-static inline const struct um_sched_op *um_op_state_expected(struct um_op_state *o, struct um_cursor *c, int32_t stream,
-							     const struct umadv_op_info *info)
+static inline __attribute__((always_inline)) const struct um_sched_op *
+um_op_state_expected(struct um_op_state *o, const struct um_registry *r, const struct um_cursor *c, int32_t stream,
+		     const struct umadv_op_info *info)
 {
 	const struct um_sched_op *so = um_cursor_next(c);
+	struct um_known_uses *known = &o->known;
 
-	if (!so || so->n_uses != info->n_uses || so->stream != stream || so->first_use >= o->known.found.n ||
+	if (!so || so->n_uses != info->n_uses || so->stream != stream || so->first_use >= known->found.n ||
 	    strcmp(so->name, o->name) != 0)
 		return NULL;
-
-	const struct um_sched_use *su = &c->sched->uses.at[so->first_use];
-	const struct umadv_use *is = info->uses, *end = is + so->n_uses, *was = &o->known.given.at[so->first_use];
-	const struct um_use *found = &o->known.found.at[so->first_use];
-
-	o->uses = found;
-	o->n_uses = so->n_uses;
-	if (is < end && !found->id.v)
+	if (so->n_uses && (!known->found.at[so->first_use].id.v ||
+			   memcmp(info->uses, &known->given.at[so->first_use], so->n_uses * sizeof *info->uses) != 0))
 		return NULL;
-	for (; is < end; is++, was++, su++, found++)
-		if (memcmp(is, was, sizeof *is) != 0 || !um_cursor_holds(c, su, found))
+	o->uses = &known->found.at[so->first_use];
+	o->n_uses = so->n_uses;
+	if (known->held.at[c->op] != um_op_state_changes(r, c)) {
+		if (!um_op_state_hold(c, so, o->uses))
 			return NULL;
+		known->held.at[c->op] = um_op_state_changes(r, c);
+	}
+	um_assert_op_path(um_op_state_hold(c, so, o->uses));
 	return so;
 }
 

@@ -39,13 +39,14 @@ struct um_pending_launches {
 
 void um_pending_launches_called(struct um_pending_launches *p, uint64_t thread);
 
-/* The calling thread calls: its latest op was launched. */
-static inline void um_pending_launches_call(struct um_pending_launches *p)
+/* The calling thread calls: its latest op was launched. Returns its number. */
+static inline uint64_t um_pending_launches_call(struct um_pending_launches *p)
 {
 	uint64_t thread = um_app_stream_thread();
 
 	if (p->shared || p->thread != thread)
 		um_pending_launches_called(p, thread);
+	return thread;
 }
 
 /* The calling thread has announced an op. Only where several have called. */

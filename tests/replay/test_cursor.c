@@ -27,6 +27,29 @@ static int known(struct um_cursor *c, struct um_tensor *t, uint64_t id)
 	return so && um_cursor_holds(c, &c->sched->uses.at[so->first_use], &use);
 }
 
+static void use_twice(void)
+{
+	struct um_tensor a = tensor(1, 4096, 1024), other = tensor(9, 77824, 1024);
+	struct um_plan p;
+	struct um_cursor c;
+
+	um_plan_init(&p);
+	make_slot(&p, 4096, 1024, -1, -1);
+	make_op(&p, "x", SLOTS(0), UM_READ);
+	make_op(&p, "y", SLOTS(0), UM_UPDATE);
+	p.sched.slots.at[0].bound = a.id;
+	p.sched.slots.at[0].bound_addr = a.addr;
+	um_cursor_init(&c);
+	ok(um_cursor_follow(&c, &p.sched) == 0, "the cursor follows a schedule that uses a slot twice");
+	op(&c, "x", &a, UM_READ);
+	is_int(op(&c, "y", &other, UM_UPDATE), 1, "another tensor at the second use leaves it");
+	um_cursor_begin(&c);
+	op(&c, "x", &other, UM_READ);
+	is_int(op(&c, "y", &other, UM_UPDATE), 0, "the substitute of the first use is expected at the second");
+	um_cursor_fini(&c);
+	um_plan_fini(&p);
+}
+
 int main(void)
 {
 	struct um_plan p;
@@ -130,5 +153,6 @@ int main(void)
 	is_u64(um_cursor_place(&c, 512, 1), 4096, "the second slot has the place of the slot that it becomes");
 	um_cursor_fini(&c);
 	um_plan_fini(&p);
+	use_twice();
 	return tap_done();
 }

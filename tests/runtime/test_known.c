@@ -8,9 +8,9 @@
  *     test_known SEED     one program alone, for a run in which memory gives out: 1 where it computed something else
  */
 #include "runtime/context.h"
-#include "base/hash.h"
 
 #include "fixture/random.h"
+#include "iteration_digest.h"
 #include "tap.h"
 
 #include <pthread.h>
@@ -338,53 +338,6 @@ static void disturb(struct world *w, uint64_t *d)
 
 /* --- what came of it --------------------------------------------------------------------------------------------- */
 
-static void add(struct world *w, uint64_t x)
-{
-	w->recorded = um_hash_fold(w->recorded, x);
-}
-
-/* All of the iteration that was recorded last, but for where things lie. */
-static void add_iteration(struct world *w)
-{
-	const struct um_iteration *it = &w->adv->iterations.last;
-
-	add(w, it->signature);
-	add(w, (uint64_t)it->incomplete);
-	for (size_t i = 0; i < it->tensors.n; i++) {
-		const struct um_iter_tensor *t = &it->tensors.at[i];
-
-		add(w, t->id.v);
-		add(w, t->bytes);
-		add(w, t->flags);
-		add(w, (uint32_t)t->birth);
-		add(w, (uint32_t)t->death);
-	}
-	for (size_t i = 0; i < it->ops.n; i++) {
-		const struct um_iter_op *o = &it->ops.at[i];
-
-		add(w, um_hash_str(o->name));
-		add(w, o->hash);
-		add(w, (uint64_t)o->first_use << 32 | o->n_uses);
-		add(w, o->cost.ns);
-		add(w, (uint32_t)o->stream);
-		add(w, (uint64_t)o->phase << 8 | o->relaunchable);
-		add(w, (uint64_t)o->first_relaunch << 32 | o->n_relaunch);
-	}
-	for (size_t i = 0; i < it->uses.n; i++) {
-		const struct um_iter_use *u = &it->uses.at[i];
-
-		add(w, (uint64_t)u->tensor << 8 | u->access);
-		add(w, u->off);
-		add(w, u->bytes);
-		add(w, u->touched);
-		add(w, (uint64_t)u->dead_after);
-	}
-	for (size_t i = 0; i < it->relaunch.n; i++)
-		add(w, it->relaunch.at[i]);
-	for (size_t i = 0; i < it->births.n; i++)
-		add(w, it->births.at[i]);
-}
-
 static uint64_t content(const struct world *w)
 {
 	uint64_t h = 0;
@@ -423,7 +376,7 @@ static void iterate(struct world *w, const uint64_t *script, uint64_t *chance)
 
 	before(w);
 	w->op_err |= umadv_iter(w->adv, NULL);
-	add_iteration(w);
+	w->recorded = iteration_digest(w->recorded, &w->adv->iterations.last);
 	for (int i = PARAMS; i < TENSORS; i++)
 		w->tensor[i].written = 0;
 	for (int i = 0; i < STEPS && !w->err; i++) {
