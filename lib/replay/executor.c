@@ -82,14 +82,6 @@ int um_executor_too_many_streams(const struct um_executor *ex)
 	return ex->host.streams->overflow || ex->host.streams->n > UM_LANES_STREAMS;
 }
 
-int um_executor_mark_streams(struct um_executor *ex, unsigned which)
-{
-	for (; which; which &= which - 1)
-		if (um_executor_mark_stream(ex, (unsigned)__builtin_ctz(which)))
-			return -EAGAIN;
-	return 0;
-}
-
 unsigned um_executor_used_since(const struct um_executor *ex, unsigned which)
 {
 	unsigned used = 0;

@@ -299,7 +299,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	um_vec_clear(&ex->early);
 	ex->program = p;
 	ex->iteration = &p->iterations[0];
-	ex->lanes.source = UM_HINT_SCHEDULED;
+	um_lanes_begin_source(&ex->lanes, UM_HINT_SCHEDULED);
 	ex->inside = is_inside(ex, p);
 	find_targets(ex, cursor->sched);
 	for (size_t i = 0; i < n_used; i++)

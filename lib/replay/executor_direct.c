@@ -44,7 +44,7 @@ int um_executor_away(struct um_executor *ex, uint64_t addr, uint64_t bytes, uint
 	if (um_lanes_in_queued(&ex->lanes) - in >= UM_LANES_QUEUE)
 		in = um_lanes_in_queued(&ex->lanes) - UM_LANES_QUEUE; /* numbers wrap around */
 	streams &= um_executor_streams(ex);
-	ex->lanes.source = source_of(ahead);
+	um_lanes_begin_source(&ex->lanes, source_of(ahead));
 	if (ex->lanes.results.listener.report && um_lanes_expect(&ex->lanes, kind, UM_HINT_RESULTS_NO_OP))
 		return -EAGAIN;
 	if (dead)
@@ -63,7 +63,7 @@ int um_executor_bring(struct um_executor *ex, uint64_t addr, uint64_t bytes, int
 	struct um_executor_range r = um_executor_clip(ex, (struct um_executor_range){addr, bytes});
 	struct um_lanes *l = &ex->lanes;
 
-	l->source = source_of(ahead);
+	um_lanes_begin_source(l, source_of(ahead));
 	if (l->results.listener.report &&
 	    um_lanes_expect(l, UM_ACTION_PREFETCH, ahead ? UM_HINT_RESULTS_NO_OP : ex->number))
 		return -EAGAIN;

@@ -75,13 +75,13 @@ static inline uint32_t number(int32_t count, uint32_t base, int32_t least)
 _Static_assert(!UM_ACTION_PREFETCH, "so one head can be made from another");
 
 /* Announces the next request to the listener. */
-static int expect(struct um_executor *ex, uint32_t op, uint32_t action)
+static int expect(struct um_executor *ex, uint32_t action)
 {
 	const uint32_t *targets = ex->targets[ex->iteration - ex->program->iterations];
 	uint32_t target = targets ? targets[action] : UINT32_MAX;
 
 	return um_lanes_expect(&ex->lanes, ex->iteration->actions.at[action].kind,
-			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - op + target);
+			       target == UINT32_MAX ? UM_HINT_RESULTS_NO_OP : ex->number - ex->op + target);
 }
 
 /* The marks of one op. Streams are a bit each. */
@@ -136,8 +136,10 @@ static inline enum um_action_kind kind_of_drop(struct um_executor *ex, enum um_a
 	return UM_ACTION_EVICT;
 }
 
-int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
-		     unsigned streams, unsigned *marked, enum um_executor_waits waits)
+/* um_executor_drop(), for callers that know the kind. */
+static inline __attribute__((always_inline)) int drop(struct um_executor *ex, enum um_action_kind kind,
+						      struct um_executor_range r, uint32_t wait, unsigned streams,
+						      unsigned *marked, enum um_executor_waits waits)
 {
 	int may, err;
 
@@ -152,15 +154,22 @@ int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um
 	return err;
 }
 
-/* Queues a drop on a range of its own. 0 or -EAGAIN. */
-static inline int put_drop(struct um_executor *ex, const struct um_action *a, struct um_executor_range r,
-			   unsigned streams, struct marks *m)
+int um_executor_drop(struct um_executor *ex, enum um_action_kind kind, struct um_executor_range r, uint32_t wait,
+		     unsigned streams, unsigned *marked, enum um_executor_waits waits)
+{
+	return drop(ex, kind, r, wait, streams, marked, waits);
+}
+
+/* Queues a drop of this kind on a range of its own. 0 or -EAGAIN. */
+static inline __attribute__((always_inline)) int put_drop(struct um_executor *ex, const struct um_action *a,
+							  enum um_action_kind kind, struct um_executor_range r,
+							  unsigned streams, struct marks *m)
 {
 	/* no op waits for memory without a live tensor */
 	enum um_executor_waits waits = a->slot == UM_NO_SLOT ? UM_NO_OP_WAITS
 				       : ex->turn	     ? UM_OP_WAITS
 							     : UM_LATER_OPS_WAIT;
-	int err = um_executor_drop(ex, a->kind, r, ins_of(ex, a), streams, &m->marked, waits);
+	int err = drop(ex, kind, r, ins_of(ex, a), streams, &m->marked, waits);
 
 	m->outs |= m->marked;
 	ex->unpoked |= !streams;
@@ -188,12 +197,12 @@ static __attribute__((noinline)) int put(struct um_executor *ex, const struct um
 		return um_lanes_evict(l, UM_LANE_OUT, ex->driver_evicts ? a->kind : UM_ACTION_EVICT, r.addr, r.bytes,
 				      ins_of(ex, a), streams);
 	default:
-		return put_drop(ex, a, r, streams, m);
+		return put_drop(ex, a, a->kind, r, streams, m);
 	}
 }
 
 /* Queues an action that may be elsewhere than planned, that is of a plan's first iterations, or that has a listener. */
-static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_t op, const struct um_action *a,
+static __attribute__((noinline)) int put_checked(struct um_executor *ex, const struct um_action *a,
 						 const struct um_cursor *cursor, struct marks *m)
 {
 	struct um_executor_range r = {a->addr, a->bytes};
@@ -208,9 +217,20 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, uint32_
 	}
 	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor))
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
-	if (ex->lanes.results.listener.report && expect(ex, op, (uint32_t)index))
+	if (ex->lanes.results.listener.report && expect(ex, (uint32_t)index))
 		return -EAGAIN;
 	return put(ex, a, r, room, streams, m);
+}
+
+static __attribute__((noinline)) int put_discard(struct um_executor *ex, const struct um_action *a, struct marks *m)
+{
+	return put_drop(ex, a, UM_ACTION_DISCARD, (struct um_executor_range){a->addr, a->bytes}, a->streams & m->live,
+			m);
+}
+
+static __attribute__((noinline)) int put_in_place(struct um_executor *ex, const struct um_action *a, struct marks *m)
+{
+	return put(ex, a, (struct um_executor_range){a->addr, a->bytes}, room_of(ex, a), a->streams, m);
 }
 
 /* Queues actions at their planned places, in a later iteration. 0 or -EAGAIN. */
@@ -237,9 +257,9 @@ static inline __attribute__((always_inline)) int put_planned(struct um_executor 
 				return -EAGAIN;
 			hints++;
 		} else if (a->kind == UM_ACTION_DISCARD) {
-			if (put_drop(ex, a, (struct um_executor_range){a->addr, a->bytes}, a->streams & m->live, m))
+			if (put_discard(ex, a, m))
 				return -EAGAIN;
-		} else if (put(ex, a, (struct um_executor_range){a->addr, a->bytes}, room_of(ex, a), a->streams, m)) {
+		} else if (put_in_place(ex, a, m)) {
 			return -EAGAIN;
 		}
 	}
@@ -248,7 +268,7 @@ static inline __attribute__((always_inline)) int put_planned(struct um_executor 
 }
 
 /* Queues actions of which some may have to be checked. 0 or -EAGAIN. */
-static __attribute__((noinline)) int put_some(struct um_executor *ex, uint32_t op, const struct um_action *a,
+static __attribute__((noinline)) int put_some(struct um_executor *ex, const struct um_action *a,
 					      const struct um_action *end, const struct um_cursor *cursor,
 					      struct marks *m)
 {
@@ -256,20 +276,18 @@ static __attribute__((noinline)) int put_some(struct um_executor *ex, uint32_t o
 
 	ex->unpoked = 1;
 	for (; a < end && !err; a++)
-		err = ex->checks_all || is_moved(a, cursor) ? put_checked(ex, op, a, cursor, m)
+		err = ex->checks_all || is_moved(a, cursor) ? put_checked(ex, a, cursor, m)
 							    : put_planned(ex, a, a + 1, m);
 	return err;
 }
 
-/* Issues the actions due before op number `op`. 0 or -EAGAIN. */
-static __attribute__((noinline)) int issue(struct um_executor *ex, uint32_t op, const struct um_cursor *cursor,
+/* Issues the actions due before the op. 0 or -EAGAIN. */
+static __attribute__((noinline)) int issue(struct um_executor *ex, const struct um_action *a,
+					   const struct um_action *end, const struct um_cursor *cursor,
 					   const struct um_use *uses, uint32_t n)
 {
-	const struct um_compiled_iteration *p = ex->iteration;
-	const struct um_action *a = p->actions.at + p->first[op], *end = p->actions.at + p->first[op + 1];
 	struct marks m = {.live = um_executor_streams(ex)};
-	int err =
-		ex->checks_all || cursor->n_moved ? put_some(ex, op, a, end, cursor, &m) : put_planned(ex, a, end, &m);
+	int err = ex->checks_all || cursor->n_moved ? put_some(ex, a, end, cursor, &m) : put_planned(ex, a, end, &m);
 
 	if (err) {
 		um_executor_leave(ex);
@@ -287,16 +305,20 @@ int um_executor_op(struct um_executor *ex, uint32_t op, unsigned stream, const s
 		   const struct um_use *uses, uint32_t n)
 {
 	const struct um_compiled_iteration *p = ex->iteration;
+	uint32_t first, end;
 	int32_t gate;
 
 	if (!ex->program)
 		return 1;
 	ex->stream = stream;
+	ex->op = op;
 	gate = p->gate[op];
 	if (gate != INT32_MIN)
 		um_lanes_gate(&ex->lanes, &ex->need, number(gate, ex->in_base, ex->gate_least), stream);
-	if (p->first[op] != p->first[op + 1])
-		return issue(ex, op, cursor, uses, n);
+	first = p->first[op];
+	end = p->first[op + 1];
+	if (first != end)
+		return issue(ex, &p->actions.at[first], &p->actions.at[end], cursor, uses, n);
 	um_executor_guard_writes(ex, uses, n);
 	return 0;
 }

@@ -33,6 +33,7 @@ struct um_executor {
 	uint64_t kept_bytes; /* struct um_executor_counts */
 	struct um_lanes_need need; /* of the op at hand */
 	unsigned stream; /* its stream, by number */
+	uint32_t op; /* its number in the plan's iteration */
 	int unpoked; /* requests were queued of which the workers do not know */
 	uint64_t marked_at[UM_LANES_STREAMS]; /* the program's latest op at the stream's latest mark */
 	uint64_t number; /* of the current op, if there is a listener */
@@ -57,7 +58,13 @@ static inline int um_executor_mark_stream(struct um_executor *ex, unsigned i)
 }
 
 /* The same for these streams, a bit each. */
-int um_executor_mark_streams(struct um_executor *ex, unsigned which);
+static inline int um_executor_mark_streams(struct um_executor *ex, unsigned which)
+{
+	for (; which; which &= which - 1)
+		if (um_executor_mark_stream(ex, (unsigned)__builtin_ctz(which)))
+			return -EAGAIN;
+	return 0;
+}
 
 /* Has the program's stream number `i` had an op since its latest mark? */
 static inline int um_executor_is_used(const struct um_executor *ex, unsigned i)

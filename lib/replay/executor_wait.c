@@ -38,11 +38,13 @@ int um_executor_take_wait(struct um_executor *ex, um_stream handle, struct um_ex
 		return poke_and_take_wait(ex, handle, out);
 	if (!n->ins && !n->drops && !n->cpu)
 		return 0;
-	n->ins &= !n->cpu;
 	*out = (struct um_executor_wait){ex, handle, ex->stream, *n};
 	*n = (struct um_lanes_need){0};
-	if (!out->need.ins && !out->need.drops)
-		return 0;
+	if (out->need.cpu) { /* no prefetch is for it */
+		out->need.ins = 0;
+		if (!out->need.drops)
+			return 0;
+	}
 	um_lanes_hold(&ex->lanes);
 	return 1;
 }

@@ -456,5 +456,6 @@ void um_lanes_drop(struct um_lanes *l)
 		l->dropped +=
 			um_lanes_evict_queued(l, (enum um_evict_lane)i) - um_lanes_evict_done(l, (enum um_evict_lane)i);
 	atomic_fetch_add_explicit(&l->epoch, 1, memory_order_acq_rel);
+	um_lanes_begin_source(l, l->source);
 	um_lanes_poke(l);
 }

@@ -143,6 +143,7 @@ struct um_lanes {
 	_Atomic uint32_t passed; /* ops that did not wait because of the level */
 	_Atomic uint64_t gates_waited, gates_late, stuck, host_wait_ns; /* as in struct umadv_stats */
 	enum um_hint_source source; /* of the requests that follow */
+	uint64_t head; /* what they have in common: see um_lanes_head */
 	struct um_hints_by_source queued;
 	uint64_t dropped;
 	_Atomic uint64_t issued[UM_HINT_SOURCES], prefetch_bytes[UM_HINT_SOURCES];
@@ -244,7 +245,14 @@ int um_lanes_update_evict_limit(struct um_lanes *l, enum um_evict_lane lane);
 /* What requests of one kind have in common while an op is announced: epoch, source of the hint, and kind. */
 static inline uint64_t um_lanes_head(const struct um_lanes *l, enum um_action_kind kind)
 {
-	return (uint64_t)atomic_load_explicit(&l->epoch, memory_order_relaxed) << 32 | (uint64_t)l->source << 8 | kind;
+	return l->head | kind;
+}
+
+/* The requests that follow are of this source, and of the current epoch. */
+static inline void um_lanes_begin_source(struct um_lanes *l, enum um_hint_source source)
+{
+	l->source = source;
+	l->head = (uint64_t)atomic_load_explicit(&l->epoch, memory_order_relaxed) << 32 | (uint64_t)source << 8;
 }
 
 static inline uint32_t um_request_epoch(const struct um_request *r)
