@@ -16,7 +16,7 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 make -s -C "$build" libumtools.la libum.la
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-ops=$((50 * 64))
+ops=$((200 * 64))
 
 # The program, with these options of the compiler.
 link() {
@@ -39,21 +39,21 @@ count() {
 measure() {
 	local few many
 	few=$(count 10)
-	many=$(count 60)
+	many=$(count 210)
 	mean=$(((many - few) / ops))
-	hints=$((($(cat "$tmp/hints.60") - $(cat "$tmp/hints.10")) * 100 / ops))
-	waits=$((($(cat "$tmp/waits.60") - $(cat "$tmp/waits.10")) * 100 / ops))
+	hints=$((($(cat "$tmp/hints.210") - $(cat "$tmp/hints.10")) * 100 / ops))
+	waits=$((($(cat "$tmp/waits.210") - $(cat "$tmp/waits.10")) * 100 / ops))
 	printf '%d instructions per umadv_op_ex while replaying (3 tensors, %d.%02d hints, %d.%02d waits; %d ops)\n' \
 		"$mean" $((hints / 100)) $((hints % 100)) $((waits / 100)) $((waits % 100)) "$ops"
 }
 
 # What an op costs in each function, the largest first.
 breakdown() {
-	for n in 10 60; do
+	for n in 10 210; do
 		callgrind_annotate --threshold=100 "$tmp/out.$n-01" |
 			sed -n "s/^ *\([0-9,]*\) ([^)]*) *[^ ]*:\([^' ]*\).*/$n \1 \2/p"
 	done | awk -v ops="$ops" '
-		{ gsub(",", "", $2); sum[$3] += ($1 == 60 ? $2 : -$2) }
+		{ gsub(",", "", $2); sum[$3] += ($1 == 210 ? $2 : -$2) }
 		END { for (f in sum) if (sum[f] >= ops / 2) printf "%8.1f  %s\n", sum[f] / ops, f }' | sort -rn
 }
 
