@@ -1,63 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * place.c - places slots, largest first, into the smallest hole
+ * place.c - rotating slots first, then permanent ones, then the others, in the order that packs best
  *
- * Each slot goes into the smallest hole between the slots placed before it whose lifetimes intersect its own
- * (SmartPool, Zhang et al. 2019). A lifetime is an arc of the iteration, since a tensor may be freed in the next one.
- * Placed slots are a list in address order, stored in runs of some entries: a search reads it front to back, an
- * insertion moves one run. Permanent slots are merged with their neighbours. Time is quadratic in the number of slots,
- * with a small constant: lifetimes of a run are adjacent in memory and compared several at once, before places are
- * examined. Long schedules go to place_stream.c.
+ * A lifetime is an arc of the iteration, since a tensor may be freed in the next one. Slots go into the smallest hole
+ * between the slots placed before them whose lifetimes intersect their own, the largest first (SmartPool, Zhang et al.
+ * 2019). Where this wastes memory, other orders are searched (place_order.c). Time is quadratic in the number of slots,
+ * with a small constant; long schedules go to place_stream.c.
  */
 #include "plan/place.h"
 
+#include "plan/place_blocks.h"
+#include "plan/place_order.h"
 #include "plan/place_stream.h"
 
-#define RUN 256
 #define LONG 8 /* a life is long from this share of an iteration on */
+#define WASTE 50 /* other orders are tried where the first one wastes more than this share of memory */
 #define MOST_SEARCHED 40000 /* slots with a beginning and an end; beyond this number they are placed as a stream */
 
-/* [from, to) in ops, and [0, wrap) where it continues in the next iteration. */
-struct arc {
-	int32_t from, to, wrap;
-};
-
-struct run {
-	uint32_t n, next; /* next: 0 for none, since run 0 comes first */
-	int32_t from[RUN], to[RUN], wrap[RUN]; /* arcs */
-	uint64_t addr[RUN], end[RUN];
-	uint64_t top[RUN]; /* the highest end so far in this run */
-};
-
 struct placing {
+	const struct um_plan_request *request;
 	struct um_schedule *sched;
 	uint8_t *rotates;
 	int32_t *used_at; /* by slot: the first op that uses it */
-	UM_VEC(struct run) runs;
+	struct um_place_list list;
 	int through_end_for_ever;
 };
 
-static const struct arc for_ever = {0, INT32_MAX, 0};
-static const struct arc wall = {-1, INT32_MAX, 0}; /* not a slot: the end of a room. Intersects every lifetime */
-
-static int is_for_ever(struct arc a)
+static struct um_place_arc life_of(const struct um_slot *t)
 {
-	return a.to == INT32_MAX;
+	if (t->birth < 0)
+		return t->death < 0 ? um_place_for_ever : (struct um_place_arc){0, t->death, 0};
+	if (t->death > t->birth)
+		return (struct um_place_arc){t->birth, t->death, 0};
+	return (struct um_place_arc){t->birth, INT32_MAX - 1, t->death < 0 ? 0 : t->death};
 }
 
-static struct arc arc_of(const struct placing *p, uint32_t slot)
+/* When its place is occupied. */
+static struct um_place_arc arc_of(const struct placing *p, uint32_t slot)
 {
 	const struct um_slot *t = &p->sched->slots.at[slot];
 
-	if (p->rotates[slot] || (t->birth < 0 && t->death < 0))
-		return for_ever;
-	if (p->through_end_for_ever && um_slot_alive_first(t))
-		return for_ever;
-	if (t->birth < 0)
-		return (struct arc){0, t->death, 0};
-	if (t->death > t->birth)
-		return (struct arc){t->birth, t->death, 0};
-	return (struct arc){t->birth, INT32_MAX - 1, t->death};
+	if (p->rotates[slot] || (p->through_end_for_ever && um_slot_alive_first(t)))
+		return um_place_for_ever;
+	return life_of(t);
 }
 
 uint8_t *um_place_rotating(const struct um_schedule *s)
@@ -70,184 +55,30 @@ uint8_t *um_place_rotating(const struct um_schedule *s)
 	return w;
 }
 
-/* --- the list ----------------------------------------------------------------------------------------------------- */
-
-static int list_init(struct placing *p)
-{
-	if (um_vec_reserve(&p->runs, 1))
-		return -ENOMEM;
-	memset(&p->runs.at[0], 0, sizeof p->runs.at[0]);
-	p->runs.n = 1;
-	return 0;
-}
-
-static void find_tops(struct run *r, uint32_t from)
-{
-	for (uint32_t i = from; i < r->n; i++)
-		r->top[i] = i && r->top[i - 1] > r->end[i] ? r->top[i - 1] : r->end[i];
-}
-
-/* Moves `n` entries of a run to index `to` of another, or of the same one. */
-static void run_move(struct run *r, uint32_t to, const struct run *s, uint32_t from, uint32_t n)
-{
-	memmove(r->from + to, s->from + from, n * sizeof *s->from);
-	memmove(r->to + to, s->to + from, n * sizeof *s->to);
-	memmove(r->wrap + to, s->wrap + from, n * sizeof *s->wrap);
-	memmove(r->addr + to, s->addr + from, n * sizeof *s->addr);
-	memmove(r->end + to, s->end + from, n * sizeof *s->end);
-}
-
-static int run_split(struct placing *p, uint32_t at)
-{
-	struct run *a, *b;
-
-	if (um_vec_reserve(&p->runs, 1))
-		return -ENOMEM;
-	a = &p->runs.at[at];
-	b = &p->runs.at[p->runs.n];
-	memset(b, 0, sizeof *b);
-	b->n = a->n / 2;
-	a->n -= b->n;
-	run_move(b, 0, a, a->n, b->n);
-	find_tops(b, 0);
-	b->next = a->next;
-	a->next = (uint32_t)p->runs.n++;
-	return 0;
-}
-
-static int list_add(struct placing *p, uint64_t addr, uint64_t end, struct arc arc)
-{
-	uint32_t at = 0, i;
-	struct run *r;
-
-	while (p->runs.at[at].next && p->runs.at[p->runs.at[at].next].addr[0] <= addr)
-		at = p->runs.at[at].next;
-	if (p->runs.at[at].n == RUN) {
-		if (run_split(p, at))
-			return -ENOMEM;
-		if (p->runs.at[p->runs.at[at].next].addr[0] <= addr)
-			at = p->runs.at[at].next;
-	}
-	r = &p->runs.at[at];
-	for (i = r->n; i > 0 && r->addr[i - 1] > addr; i--)
-		;
-	if (i > 0 && !arc.from && is_for_ever(arc) && !r->from[i - 1] && r->to[i - 1] == INT32_MAX &&
-	    r->end[i - 1] == addr) {
-		r->end[i - 1] = end;
-		find_tops(r, i - 1);
-		return 0;
-	}
-	run_move(r, i + 1, r, i, r->n - i);
-	r->from[i] = arc.from;
-	r->to[i] = arc.to;
-	r->wrap[i] = arc.wrap;
-	r->addr[i] = addr;
-	r->end[i] = end;
-	r->n++;
-	find_tops(r, i);
-	return 0;
-}
-
-/* By entry of the run: does its arc intersect this one? A loop of fixed length without branches, so that compilers
- * vectorise it. */
-static void find_crossing(const struct run *r, struct arc arc, uint8_t *hit)
-{
-	int32_t wraps = arc.wrap ? 0 : INT32_MAX; /* a wrap beyond this one intersects */
-
-	for (int i = 0; i < RUN; i++)
-		hit[i] = (uint8_t)(((r->from[i] < arc.to) & (arc.from < r->to[i])) | (r->wrap[i] > arc.from) |
-				   (arc.wrap > r->from[i]) | (r->wrap[i] > wraps));
-}
-
-struct search {
-	uint64_t bytes, align; /* a power of two */
-	uint64_t best, best_size; /* the smallest hole that fits */
-	uint64_t open; /* the first place that fits above everything in the room so far */
-};
-
-/* The hole [from, to); `top`: the end of the room's contents, at any time. */
-static void try_hole(struct search *f, uint64_t from, uint64_t to, uint64_t top)
-{
-	from = (from + f->align - 1) & ~(f->align - 1);
-	if (from >= to || to - from < f->bytes)
-		return;
-	if (from + f->bytes > top) {
-		if (f->open == UINT64_MAX)
-			f->open = from;
-	} else if (to - from < f->best_size) {
-		f->best_size = to - from;
-		f->best = from;
-	}
-}
-
-static int none_of_eight(const uint8_t *hit)
-{
-	uint64_t all;
-
-	memcpy(&all, hit, sizeof all);
-	return !all;
-}
-
-/* A place for `bytes` during `arc`; UINT64_MAX if none. */
-static uint64_t list_find(const struct placing *p, uint64_t bytes, uint64_t align, struct arc arc)
-{
-	struct search f = {bytes, align, UINT64_MAX, UINT64_MAX, UINT64_MAX};
-	uint64_t from = 0, top = 0, before;
-	uint8_t hit[RUN];
-	uint32_t at = 0;
-
-	do {
-		const struct run *r = &p->runs.at[at];
-
-		find_crossing(r, arc, hit);
-		for (uint32_t i = 0; i < r->n; i++) {
-			if (i % 8 == 0 && none_of_eight(hit + i)) {
-				i += 7;
-				continue;
-			}
-			if (!hit[i])
-				continue;
-			if (r->addr[i] > from && r->addr[i] - from >= bytes) {
-				before = i && r->top[i - 1] > top ? r->top[i - 1] : top;
-				try_hole(&f, from, r->addr[i], before);
-				if (f.best_size == bytes)
-					return f.best;
-			}
-			if (r->end[i] > from)
-				from = r->end[i];
-		}
-		if (r->n && r->top[r->n - 1] > top)
-			top = r->top[r->n - 1];
-		at = r->next;
-	} while (at);
-	return f.best != UINT64_MAX ? f.best : f.open;
-}
-
-/* --- slots -------------------------------------------------------------------------------------------------------- */
-
 static int is_settled(const struct um_slot *t)
 {
 	return t->flags & UM_SLOT_FIXED && t->place != UINT64_MAX;
 }
 
 /* Adds walls (entries that intersect every lifetime) between the rooms. */
-static int add_walls(struct placing *p, const struct um_plan_request *r)
+static int add_walls(struct placing *p)
 {
+	const struct um_plan_request *r = p->request;
 	uint64_t from = 0;
 
 	for (size_t i = 0; i < r->n_rooms; i++) {
 		if (r->rooms[i].addr < from || r->rooms[i].bytes > UINT64_MAX - r->rooms[i].addr ||
 		    (r->rooms[i].addr | r->rooms[i].bytes) % UM_BLOCK_BYTES)
 			return -EINVAL;
-		if (list_add(p, from, r->rooms[i].addr, wall))
+		if (um_place_list_add(&p->list, from, r->rooms[i].addr, um_place_wall))
 			return -ENOMEM;
 		from = r->rooms[i].addr + r->rooms[i].bytes;
 	}
 	if (r->grow_at < from || r->grow_at % UM_BLOCK_BYTES)
 		return -EINVAL;
-	if (list_add(p, from, r->grow_at, wall))
+	if (um_place_list_add(&p->list, from, r->grow_at, um_place_wall))
 		return -ENOMEM;
-	return list_add(p, UINT64_MAX / UM_BLOCK_BYTES * UM_BLOCK_BYTES, UINT64_MAX, wall);
+	return um_place_list_add(&p->list, UINT64_MAX / UM_BLOCK_BYTES * UM_BLOCK_BYTES, UINT64_MAX, um_place_wall);
 }
 
 /* Is the slot's tensor at another place until it dies in the next iteration? */
@@ -266,7 +97,8 @@ static int add_settled(struct placing *p, int rotating)
 		const struct um_slot *t = &p->sched->slots.at[i];
 
 		if (is_elsewhere(t) && (rotating || (t->birth < 0 && (size_t)t->death > p->sched->ops.n / LONG)) &&
-		    list_add(p, t->bound_addr, t->bound_addr + t->bytes, (struct arc){0, t->death, 0}))
+		    um_place_list_add(&p->list, t->bound_addr, t->bound_addr + t->bytes,
+				      (struct um_place_arc){0, t->death, 0}))
 			return -ENOMEM;
 		if (!(is_settled(t) || (p->rotates[i] && !rotating)) || t->flags & UM_SLOT_UNMANAGED)
 			continue;
@@ -275,7 +107,7 @@ static int add_settled(struct placing *p, int rotating)
 		/* A rotating slot with whole blocks keeps them. */
 		if (p->rotates[i] && t->place % UM_BLOCK_BYTES == 0)
 			end = (end + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
-		if (list_add(p, t->place, end, arc_of(p, i)))
+		if (um_place_list_add(&p->list, t->place, end, arc_of(p, i)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -316,7 +148,7 @@ static size_t list_requests(const struct placing *p, struct request *request)
 		if (is_settled(t) || t->flags & UM_SLOT_UNMANAGED)
 			continue;
 		w->slot = i;
-		w->rank = p->rotates[i] ? 0 : is_for_ever(arc_of(p, i)) ? 1 : 2;
+		w->rank = p->rotates[i] ? 0 : um_place_is_for_ever(arc_of(p, i)) ? 1 : 2;
 		w->at = w->rank == 2 ? t->birth : p->used_at[i];
 		w->bytes = (t->bytes + UM_PLACE_GRANULE - 1) / UM_PLACE_GRANULE * UM_PLACE_GRANULE;
 		n++;
@@ -325,28 +157,109 @@ static size_t list_requests(const struct placing *p, struct request *request)
 	return n;
 }
 
-static int place_slot(struct placing *p, const struct request *request, size_t n, uint64_t *top)
+/* The most blocks that hold live content at once, and the most live bytes; of all slots, or of those in the rooms. */
+static int count_blocks(const struct placing *p, int in_rooms, uint64_t *blocks, uint64_t *bytes)
 {
-	for (size_t i = 0; i < n; i++) {
+	const struct um_schedule *s = p->sched;
+	struct um_place_range *range = malloc((s->slots.n + 1) * sizeof *range);
+	size_t n = 0;
+	int err;
+
+	if (!range)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->slots.n; i++) {
+		const struct um_slot *t = &s->slots.at[i];
+
+		if (t->flags & UM_SLOT_UNMANAGED ||
+		    (in_rooms &&
+		     um_place_height(p->request, t->place) == um_place_height(p->request, t->place + t->bytes)))
+			continue;
+		range[n++] = (struct um_place_range){t->place, t->bytes, life_of(t)};
+	}
+	err = um_place_blocks(range, n, (int32_t)s->ops.n, blocks, bytes);
+	free(range);
+	return err;
+}
+
+static struct um_place_item *make_items(const struct placing *p, const struct request *request, size_t n)
+{
+	struct um_place_item *item = malloc((n + 1) * sizeof *item);
+
+	for (size_t i = 0; item && i < n; i++) {
 		uint32_t s = request[i].slot;
 		uint64_t align = p->rotates[s] ? UM_BLOCK_BYTES : UM_PLACE_GRANULE;
-		uint64_t bytes = (request[i].bytes + align - 1) / align * align;
-		uint64_t at = list_find(p, bytes, align, arc_of(p, s));
 
-		if (at == UINT64_MAX)
-			return -EINVAL;
-		if (list_add(p, at, at + bytes, arc_of(p, s)))
-			return -ENOMEM;
-		p->sched->slots.at[s].place = at;
-		if (at + bytes > *top)
-			*top = at + bytes;
+		item[i] = (struct um_place_item){s, (request[i].bytes + align - 1) / align * align, align, arc_of(p, s),
+						 UINT64_MAX};
 	}
-	return 0;
+	return item;
+}
+
+static void set_places(struct placing *p, const struct um_place_item *item, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p->sched->slots.at[item[i].slot].place = item[i].place;
+}
+
+/* Places slots in this order. */
+static int place_slots(struct placing *p, const struct request *request, size_t n)
+{
+	struct um_place_item *item = make_items(p, request, n);
+	int err = item ? um_place_in_order(&p->list, item, n) : -ENOMEM;
+
+	if (!err)
+		set_places(p, item, n);
+	free(item);
+	return err;
+}
+
+static int is_wasteful(uint64_t blocks, uint64_t bytes)
+{
+	return blocks * UM_BLOCK_BYTES >= bytes + bytes / WASTE + UM_BLOCK_BYTES;
+}
+
+/* Other orders for items that are placed and need so many blocks. A lower packing is not better in itself: the given
+ * order puts tensors of one size, which are used alike, into the same blocks. */
+static int reorder(struct placing *p, struct um_place_item *item, size_t n, uint64_t blocks)
+{
+	struct um_place_item *first = malloc((n + 1) * sizeof *first);
+	uint64_t fewer, least;
+	int err = first ? count_blocks(p, 1, &fewer, &least) : -ENOMEM;
+
+	if (!err) {
+		memcpy(first, item, n * sizeof *first);
+		err = um_place_search(&p->list, p->request, item, n, least);
+	}
+	if (!err) {
+		set_places(p, item, n);
+		err = count_blocks(p, 0, &fewer, &least);
+	}
+	if (!err && fewer >= blocks)
+		set_places(p, first, n);
+	free(first);
+	return err;
+}
+
+/* Places slots in this order, or in a better one if the blocks that hold live content hold much else. */
+static int place_densely(struct placing *p, const struct request *request, size_t n)
+{
+	struct um_place_item *item = make_items(p, request, n);
+	uint64_t blocks, bytes;
+	int err = item ? um_place_in_order(&p->list, item, n) : -ENOMEM;
+
+	if (!err) {
+		set_places(p, item, n);
+		err = count_blocks(p, 0, &blocks, &bytes);
+	}
+	if (!err && is_wasteful(blocks, bytes))
+		err = reorder(p, item, n, blocks);
+	free(item);
+	return err;
 }
 
 /* Places slots of the last rank in the holes that are always free. A slot with a fixed place blocks it in all
  * iterations. */
-static int place_as_stream(struct placing *p, const struct request *request, size_t n, uint64_t *top)
+static int place_as_stream(struct placing *p, const struct request *request, size_t n)
 {
 	struct um_place_life *life = malloc((n + 1) * sizeof *life);
 	UM_VEC(struct um_place_hole) holes = {0};
@@ -355,7 +268,7 @@ static int place_as_stream(struct placing *p, const struct request *request, siz
 	int err = life ? 0 : -ENOMEM;
 
 	do {
-		const struct run *r = &p->runs.at[at];
+		const struct um_place_run *r = &p->list.runs.at[at];
 
 		for (uint32_t i = 0; !err && i < r->n; i++) {
 			if (r->addr[i] > from)
@@ -369,11 +282,8 @@ static int place_as_stream(struct placing *p, const struct request *request, siz
 						 p->sched->slots.at[request[i].slot].death, request[i].bytes, 0};
 	if (!err)
 		err = um_place_stream(holes.at, holes.n, life, n, (int32_t)p->sched->ops.n);
-	for (size_t i = 0; !err && i < n; i++) {
+	for (size_t i = 0; !err && i < n; i++)
 		p->sched->slots.at[life[i].slot].place = life[i].place;
-		if (life[i].place + life[i].bytes > *top)
-			*top = life[i].place + life[i].bytes;
-	}
 	um_vec_fini(&holes);
 	free(life);
 	return err;
@@ -388,17 +298,19 @@ static int by_birth(const void *a, const void *b)
 	return x->slot < y->slot ? -1 : x->slot > y->slot;
 }
 
-/* Places all slots: by search if they are few, otherwise those with a beginning and an end within the iteration as a
- * stream. */
-static int place_all(struct placing *p, struct request *request, size_t n, uint64_t *top)
+/* Places all slots: permanent ones first. Of many others, those with a beginning and an end within the iteration are
+ * placed as a stream. */
+static int place_all(struct placing *p, struct request *request, size_t n)
 {
 	size_t first = 0, kept = 0;
 	int err;
 
 	while (first < n && request[first].rank < 2)
 		first++;
-	if (n - first <= MOST_SEARCHED)
-		return place_slot(p, request, n, top);
+	if (n - first <= MOST_SEARCHED) {
+		err = place_slots(p, request, first);
+		return err ? err : place_densely(p, request + first, n - first);
+	}
 	for (size_t i = first; i < n; i++) {
 		const struct um_slot *t = &p->sched->slots.at[request[i].slot];
 		struct request w = request[i];
@@ -411,9 +323,9 @@ static int place_all(struct placing *p, struct request *request, size_t n, uint6
 	/* slots that are alive at the end get places of their own: addresses cost little, and blocks without content
 	 * cost nothing */
 	p->through_end_for_ever = 1;
-	err = place_slot(p, request, first + kept, top);
+	err = place_slots(p, request, first + kept);
 	qsort(request + first + kept, n - first - kept, sizeof *request, by_birth);
-	return err ? err : place_as_stream(p, request + first + kept, n - first - kept, top);
+	return err ? err : place_as_stream(p, request + first + kept, n - first - kept);
 }
 
 static int find_uses(struct placing *p)
@@ -433,22 +345,33 @@ static int find_uses(struct placing *p)
 }
 
 /* A list of what has a place. */
-static int begin_list(struct placing *p, const struct um_plan_request *r, int rotating)
+static int begin_list(struct placing *p, int rotating)
 {
-	int err;
+	int err = um_place_list_init(&p->list);
 
-	um_vec_clear(&p->runs);
-	err = list_init(p);
 	if (!err)
-		err = add_walls(p, r);
+		err = add_walls(p);
 	return err ? err : add_settled(p, rotating);
+}
+
+/* The end of the highest slot that was placed here, of those after r->grow_at. */
+static uint64_t find_top(const struct placing *p, const struct request *request, size_t n)
+{
+	uint64_t top = p->request->grow_at;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct um_slot *t = &p->sched->slots.at[request[i].slot];
+
+		if (t->place + t->bytes > top)
+			top = t->place + t->bytes;
+	}
+	return top;
 }
 
 int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint64_t *grow_bytes)
 {
-	struct placing p = {.sched = s};
+	struct placing p = {.request = r, .sched = s};
 	struct request *request = malloc((s->slots.n + 1) * sizeof *request);
-	uint64_t top = r->grow_at;
 	size_t n = 0, first = 0;
 	int err = request ? find_uses(&p) : -ENOMEM;
 
@@ -457,18 +380,19 @@ int um_place_build(const struct um_plan_request *r, struct um_schedule *s, uint6
 	while (first < n && request[first].rank == 0)
 		first++;
 	if (!err && first)
-		err = begin_list(&p, r, 1);
+		err = begin_list(&p, 1);
 	if (!err && first)
-		err = place_slot(&p, request, first, &top);
+		err = place_slots(&p, request, first);
 	if (!err)
-		err = begin_list(&p, r, 0);
+		err = begin_list(&p, 0);
 	if (!err)
-		err = place_all(&p, request + first, n - first, &top);
+		err = place_all(&p, request + first, n - first);
 	if (!err)
-		*grow_bytes = (top - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
+		*grow_bytes =
+			(find_top(&p, request, n) - r->grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
 	free(request);
 	free(p.rotates);
 	free(p.used_at);
-	um_vec_fini(&p.runs);
+	um_place_list_fini(&p.list);
 	return err;
 }

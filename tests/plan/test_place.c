@@ -3,6 +3,7 @@
  * Places: live slots do not overlap, settled places are kept, rooms are filled before new ones.
  */
 #include "plan/place.h"
+#include "plan/place_order.h"
 #include "fixture/plan_fixture.h"
 #include "tap.h"
 
@@ -195,6 +196,80 @@ static void as_a_stream(void)
 	um_schedule_fini(&s);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	const struct um_slot *x = *(const struct um_slot *const *)a, *y = *(const struct um_slot *const *)b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return x->birth < y->birth ? -1 : x->birth > y->birth;
+}
+
+/* Blocks of the packing that is searched for nothing: the largest slot first, each into the smallest hole. */
+static uint64_t blocks_by_size(struct um_schedule *s)
+{
+	struct um_slot *order[400];
+	struct um_place_list l = {0};
+	struct um_place_item item[400];
+	uint64_t blocks;
+
+	for (size_t i = 0; i < s->slots.n; i++)
+		order[i] = &s->slots.at[i];
+	qsort(order, s->slots.n, sizeof *order, by_size);
+	for (size_t i = 0; i < s->slots.n; i++)
+		item[i] = (struct um_place_item){
+			(uint32_t)i, order[i]->bytes, UM_PLACE_GRANULE, {order[i]->birth, order[i]->death, 0}, 0};
+	if (um_place_list_init(&l) || um_place_list_add(&l, 1ull << 40, UINT64_MAX, um_place_wall) ||
+	    um_place_in_order(&l, item, s->slots.n))
+		tap_bail("no memory");
+	for (size_t i = 0; i < s->slots.n; i++)
+		order[i]->place = item[i].place;
+	overlaps(s, &blocks);
+	um_place_list_fini(&l);
+	return blocks;
+}
+
+/* Sizes and lifetimes by chance leave more free in blocks than those of programs. Bar: 3 per cent. */
+static void densely(void)
+{
+	int bad = 0, wasteful = 0, fewer = 0, more = 0, over = 0;
+
+	for (uint64_t seed = 1; seed <= 20; seed += (uint64_t)tap_step(5)) {
+		struct um_schedule s = {0}, again = {0};
+		struct um_plan_request r = fx_request(&s, 1ull << 40);
+		uint64_t random = seed, grow, blocks, first, peak;
+		int differ = 0;
+
+		for (int32_t i = 0; i < 300; i++) {
+			int32_t birth = (int32_t)fx_draw(&random, 300), left = 300 - birth;
+			int32_t life = 1 + (int32_t)(fx_draw(&random, 60) * fx_draw(&random, 60) / 60);
+
+			fx_slot(&s, 512 * (1 + fx_draw(&random, 1 << 15)), birth, birth + (life < left ? life : left));
+		}
+		for (int32_t i = 0; i < 300; i++)
+			fx_op(&s, "op", 1, "");
+		um_schedule_copy(&again, &s);
+		first = blocks_by_size(&again);
+		bad += um_place_build(&r, &s, &grow) != 0 || um_place_build(&r, &again, &grow) != 0;
+		bad += overlaps(&s, &blocks);
+		for (size_t i = 0; i < s.slots.n; i++)
+			differ |= s.slots.at[i].place != again.slots.at[i].place;
+		peak = fx_peak(&s);
+		wasteful += first * UM_BLOCK_BYTES > peak + peak / 50 + UM_BLOCK_BYTES;
+		fewer += blocks < first;
+		more += blocks > first;
+		over += blocks * UM_BLOCK_BYTES > peak + peak / 100 * 3 + UM_BLOCK_BYTES;
+		bad += differ;
+		um_schedule_fini(&s);
+		um_schedule_fini(&again);
+	}
+	is_int(bad, 0, "a search finds places that never overlap, and finds them again");
+	ok(wasteful > 0 && fewer >= wasteful, "where the first order wastes blocks (%d times) another one needs fewer",
+	   wasteful);
+	is_int(more, 0, "no packing needs more blocks than the first order");
+	is_int(over, 0, "no packing needs more than 3 per cent of blocks beyond the bytes alive");
+}
+
 /* Slot 1 passes its tensor on to slot 0, and slot 2's tensor of the iteration before is where both would lie. */
 static void passed_on(void)
 {
@@ -233,6 +308,7 @@ int main(void)
 	around_the_end();
 	by_chance();
 	as_a_stream();
+	densely();
 	if (!tap_few()) {
 		recorded("resnet50");
 		recorded("vgg16");
