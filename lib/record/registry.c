@@ -56,9 +56,36 @@ static struct um_tensor *record_get(struct um_registry *r)
 	return t;
 }
 
+/* A copy of a name; NULL: out of memory. */
+static char *name_get(struct um_registry *r, const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+	void *room = r->spare_names;
+
+	if (bytes > UM_REGISTRY_NAME)
+		room = malloc(bytes);
+	else if (room)
+		memcpy(&r->spare_names, room, sizeof r->spare_names);
+	else
+		room = malloc(UM_REGISTRY_NAME);
+	return room ? memcpy(room, name, bytes) : NULL;
+}
+
+static void name_give(struct um_registry *r, char *name)
+{
+	if (!name)
+		return;
+	if (strlen(name) >= UM_REGISTRY_NAME) {
+		free(name);
+		return;
+	}
+	memcpy(name, &r->spare_names, sizeof r->spare_names);
+	r->spare_names = name;
+}
+
 static void record_give(struct um_registry *r, struct um_tensor *t)
 {
-	free(t->name);
+	name_give(r, t->name);
 	t->name = NULL;
 	t->id.v = 0;
 	t->parent = r->spare;
@@ -69,14 +96,19 @@ void um_registry_fini(struct um_registry *r)
 {
 	struct um_tree_node *node;
 	struct um_tensor *t;
+	void *room;
 
 	while ((node = r->live.root) != NULL) {
 		um_tree_remove(&r->live, node);
 		record_give(r, tensor_of(node));
 	}
 	for (unsigned i = 0; i < UM_REGISTRY_FREED; i++)
-		free(r->freed[i].name);
+		name_give(r, r->freed[i].name);
 	memset(r->freed, 0, sizeof r->freed);
+	while ((room = r->spare_names) != NULL) {
+		memcpy(&r->spare_names, room, sizeof r->spare_names);
+		free(room);
+	}
 	while ((t = r->spare) != NULL) {
 		r->spare = t->parent;
 		free(t);
@@ -133,7 +165,7 @@ int um_registry_add(struct um_registry *r, uint64_t addr, uint64_t bytes, const 
 	if (!t)
 		return -ENOMEM;
 	if (name) {
-		t->name = strdup(name);
+		t->name = name_get(r, name);
 		if (!t->name) {
 			record_give(r, t);
 			return -ENOMEM;
@@ -197,7 +229,7 @@ static void remember(struct um_registry *r, struct um_tensor *t)
 {
 	struct um_registry_freed *p = &r->freed[r->next_freed++ % UM_REGISTRY_FREED];
 
-	free(p->name);
+	name_give(r, p->name);
 	*p = (struct um_registry_freed){t->addr, t->bytes, t->name};
 	t->name = NULL;
 }

@@ -7,9 +7,9 @@
  * owns  struct um_tensor from birth to death; not the tensors' memory
  *
  * Live tensors nest (a sub-range of an adopted allocation is a tensor of its own) but never overlap in part. An id is
- * never reused, so an id in an old event stays valid. The record of a dead tensor is reused for a later one: with a
- * pointer and an id one can check whether it is still the same tensor. Op path: O(log n), allocates nothing. Not
- * thread-safe: the caller holds the context's lock.
+ * never reused, so an id in an old event stays valid. The record of a dead tensor is reused for a later one, and so is
+ * the memory of its name: with a pointer and an id one can check whether it is still the same tensor. Op path: O(log
+ * n), allocates nothing once warm. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_RECORD_REGISTRY_H
 #define UM_RECORD_REGISTRY_H
@@ -17,6 +17,7 @@
 #include "model/tensor.h"
 
 #define UM_REGISTRY_FREED 64
+#define UM_REGISTRY_NAME 64 /* longer names are allocated anew for each tensor */
 
 /* A dead tensor. */
 struct um_registry_freed {
@@ -27,6 +28,7 @@ struct um_registry_freed {
 struct um_registry {
 	struct um_tree live; /* by addr; of nested tensors that start together the inner one comes later in the key */
 	struct um_tensor *spare; /* records of dead tensors, linked by `parent` */
+	void *spare_names; /* memory of UM_REGISTRY_NAME bytes, linked by the first ones */
 	struct um_registry_freed freed[UM_REGISTRY_FREED]; /* the last ones; a ring that continues at `next_freed` */
 	unsigned next_freed;
 	uint64_t next_id;
