@@ -301,6 +301,9 @@ struct umadv_stats {
 	uint64_t gates_late; /* ops for which the calling thread waited until their prefetches were submitted */
 	uint64_t stuck; /* waits that ended because nothing had moved for a while: the op went on */
 	uint64_t host_wait_ns; /* time that calling threads waited so */
+	/* Tensors born while a plan is followed: at their planned address; and at another one, because their size is
+	 * not the planned one or the address was in use */
+	uint64_t allocs_planned, allocs_elsewhere;
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

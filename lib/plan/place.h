@@ -6,10 +6,10 @@
  * out   a place for each, such that no two slots that are alive at the same time overlap
  *
  * The goal is a minimum number of 2 MiB blocks with live content, at the peak: other blocks need no memory. Neighbours
- * share blocks; places are multiples of UM_PLACE_GRANULE. Slots that pass their tensor on to another slot at the iteration's end (rotating
- * slots: double buffers, batches that overlap) have whole blocks of their own in all iterations: their tensors are at
- * one of these places in one iteration and at another one in the next. They also avoid the addresses (bound_addr) that
- * tensors of slots placed anew keep until they are freed.
+ * share blocks; places are multiples of UM_PLACE_GRANULE. Slots that pass their tensor on to another slot at the
+ * iteration's end (rotating slots: double buffers, batches that overlap) have whole blocks of their own in all
+ * iterations: their tensors are at one of these places in one iteration and at another one in the next. They also avoid
+ * the addresses (bound_addr) that tensors of slots placed anew keep until they are freed.
  */
 #ifndef UM_PLAN_PLACE_H
 #define UM_PLAN_PLACE_H

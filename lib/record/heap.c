@@ -127,8 +127,8 @@ static size_t starts_upto(const struct um_heap *h, uint64_t addr)
 	return lo;
 }
 
-/* Does a region start exactly here? Adjacent free ranges on both sides belong to two regions. */
-static int is_start(const struct um_heap *h, uint64_t addr)
+/* Adjacent free ranges on both sides of a start belong to two regions. */
+int um_heap_is_start(const struct um_heap *h, uint64_t addr)
 {
 	size_t n = starts_upto(h, addr);
 
@@ -183,6 +183,10 @@ static void cut(struct um_heap *h, struct range *f, uint64_t addr, uint64_t byte
 		insert(h, start, addr - start);
 	if (addr + bytes < end)
 		insert(h, addr + bytes, end - addr - bytes);
+}
+
+static void count_live(struct um_heap *h, uint64_t bytes)
+{
 	h->live_bytes += bytes;
 	h->n_live++;
 }
@@ -262,6 +266,7 @@ static int take(struct um_heap *h, uint64_t bytes, int aligned, uint64_t *addr)
 	if (aligned)
 		align(h, bytes, &fit);
 	cut(h, fit.range, fit.at, bytes);
+	count_live(h, bytes);
 	*addr = fit.at;
 	return 0;
 }
@@ -289,32 +294,58 @@ int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes)
 	if (reserve(h))
 		return -ENOMEM;
 	cut(h, f, addr, bytes);
+	count_live(h, bytes);
 	return 0;
 }
 
-void um_heap_free(struct um_heap *h, uint64_t addr, uint64_t bytes)
+void um_heap_cut(struct um_heap *h, uint64_t addr, uint64_t bytes)
 {
-	struct range *below, *above;
-	uint64_t start = addr, end;
+	struct range *f = of_addr(um_tree_floor(&h->by_addr, addr, 0));
 
-	bytes = round_up(bytes);
-	end = addr + bytes;
-	assert(h->n_live > 0 && h->live_bytes >= bytes);
-	below = of_addr(um_tree_floor(&h->by_addr, addr, 0));
-	above = of_addr(um_tree_ceil(&h->by_addr, addr, 0));
+	assert(f && addr + bytes <= end_of(f));
+	cut(h, f, addr, bytes);
+}
+
+void um_heap_uncut(struct um_heap *h, uint64_t addr, uint64_t bytes)
+{
+	struct range *below = of_addr(um_tree_floor(&h->by_addr, addr, 0));
+	struct range *above = of_addr(um_tree_ceil(&h->by_addr, addr, 0));
+	uint64_t start = addr, end = addr + bytes;
+
 	assert(!below || end_of(below) <= addr);
 	assert(!above || addr_of(above) >= end);
-	if (below && end_of(below) == addr && !is_start(h, addr)) {
+	if (below && end_of(below) == addr && !um_heap_is_start(h, addr)) {
 		start = addr_of(below);
 		drop(h, below);
 	}
-	if (above && addr_of(above) == end && !is_start(h, end)) {
+	if (above && addr_of(above) == end && !um_heap_is_start(h, end)) {
 		end = end_of(above);
 		drop(h, above);
 	}
 	insert(h, start, end - start);
+}
+
+int um_heap_enter(struct um_heap *h, uint64_t bytes)
+{
+	if (reserve(h))
+		return -ENOMEM;
+	count_live(h, bytes ? round_up(bytes) : 0);
+	return 0;
+}
+
+void um_heap_leave(struct um_heap *h, uint64_t bytes)
+{
+	bytes = bytes ? round_up(bytes) : 0;
+	assert(h->n_live > 0 && h->live_bytes >= bytes);
 	h->live_bytes -= bytes;
 	h->n_live--;
+}
+
+void um_heap_free(struct um_heap *h, uint64_t addr, uint64_t bytes)
+{
+	bytes = round_up(bytes);
+	um_heap_uncut(h, addr, bytes);
+	um_heap_leave(h, bytes);
 }
 
 void um_heap_each_free(const struct um_heap *h, void (*fn)(void *user, uint64_t addr, uint64_t bytes), void *user)

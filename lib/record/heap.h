@@ -62,6 +62,15 @@ int um_heap_alloc_at(struct um_heap *h, uint64_t addr, uint64_t bytes);
 /* Frees an allocated range (same addr and bytes). Never fails: the allocation reserved the record. */
 void um_heap_free(struct um_heap *h, uint64_t addr, uint64_t bytes);
 
+/* For memory that the caller gives out itself (planned_places.h). Cut: takes a part of a free range out; uncut: makes
+ * it free again. Enter and leave: count one live range of `bytes`, rounded as above, 0 for none. A cut needs a live
+ * range in each run of memory that is not free, which is counted before. Enter: 0 or -ENOMEM. */
+void um_heap_cut(struct um_heap *h, uint64_t addr, uint64_t bytes);
+void um_heap_uncut(struct um_heap *h, uint64_t addr, uint64_t bytes);
+int um_heap_enter(struct um_heap *h, uint64_t bytes);
+void um_heap_leave(struct um_heap *h, uint64_t bytes);
+int um_heap_is_start(const struct um_heap *h, uint64_t addr); /* of a region */
+
 /* Calls fn for each free range in address order. */
 void um_heap_each_free(const struct um_heap *h, void (*fn)(void *user, uint64_t addr, uint64_t bytes), void *user);
 

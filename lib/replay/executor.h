@@ -191,5 +191,6 @@ int um_executor_is_warm(const struct um_executor *ex);
 uint64_t um_executor_queued(const struct um_executor *ex); /* requests so far, whatever their results */
 void um_executor_queued_by(const struct um_executor *ex, struct um_hints_by_source *to); /* adds them by source */
 void um_executor_counts(const struct um_executor *ex, struct um_executor_counts *out);
+void um_executor_counts_add(struct um_executor_counts *to, const struct um_executor_counts *c);
 
 #endif

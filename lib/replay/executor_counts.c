@@ -58,3 +58,22 @@ void um_executor_counts(const struct um_executor *ex, struct um_executor_counts 
 		.host_wait_ns = atomic_load_explicit(&l->host_wait_ns, memory_order_relaxed)};
 	out->dropped = l->dropped + atomic_load_explicit(&l->limit.refused, memory_order_relaxed);
 }
+
+void um_executor_counts_add(struct um_executor_counts *to, const struct um_executor_counts *c)
+{
+	to->issued += c->issued;
+	to->refused += c->refused;
+	to->dropped += c->dropped;
+	to->prefetch_bytes += c->prefetch_bytes;
+	to->evict_bytes += c->evict_bytes;
+	to->discard_bytes += c->discard_bytes;
+	to->waits.gates_waited += c->waits.gates_waited;
+	to->waits.gates_late += c->waits.gates_late;
+	to->waits.stuck += c->waits.stuck;
+	to->waits.host_wait_ns += c->waits.host_wait_ns;
+	to->kept_bytes += c->kept_bytes;
+	for (int i = 0; i < UM_HINT_SOURCES; i++) {
+		to->issued_by.hints[i] += c->issued_by.hints[i];
+		to->issued_by.prefetch_bytes[i] += c->issued_by.prefetch_bytes[i];
+	}
+}

@@ -13,6 +13,7 @@ void um_arena_pool_init(struct um_arena_pool *a, struct um_gpu *gpu)
 	a->gpu = gpu;
 	for (int i = 0; i < UM_ARENA_POOL_HEAPS; i++)
 		um_heap_init(&a->heap[i]);
+	um_planned_places_init(&a->planned);
 }
 
 static void drop_events(struct um_arena_pool *a, struct um_arena_pool_waiting *w)
@@ -32,6 +33,8 @@ void um_arena_pool_fini(struct um_arena_pool *a)
 		a->gpu->api->cudaFree(a->gpu, a->regions.at[i].base);
 	um_vec_fini(&a->waiting);
 	um_vec_fini(&a->regions);
+	um_vec_fini(&a->used);
+	um_planned_places_fini(&a->planned);
 	for (int i = 0; i < UM_ARENA_POOL_HEAPS; i++)
 		um_heap_fini(&a->heap[i]);
 }
@@ -107,7 +110,12 @@ static void note_use(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 
 static void release(struct um_arena_pool *a, uint64_t addr, uint64_t bytes)
 {
-	um_heap_free(&a->heap[region_of(a, addr)->heap], addr, bytes);
+	enum um_arena_pool_heap heap = region_of(a, addr)->heap;
+
+	if (heap == UM_ARENA_POOL_MAIN && um_planned_places_claimed(&a->planned))
+		um_planned_places_give(&a->planned, &a->heap[heap], addr, bytes);
+	else
+		um_heap_free(&a->heap[heap], addr, bytes);
 }
 
 /* The work of a destroyed stream is complete, and a lost device has no work. */
@@ -204,13 +212,38 @@ int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_p
 
 int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes)
 {
-	int err;
+	struct um_heap *h = &a->heap[UM_ARENA_POOL_MAIN];
+	int err = -ENOENT;
 
 	free_unused(a, 0);
-	err = um_heap_alloc_at(&a->heap[UM_ARENA_POOL_MAIN], place, bytes);
+	if (um_planned_places_claimed(&a->planned))
+		err = um_planned_places_take(&a->planned, h, place, bytes);
+	if (err == -ENOENT)
+		err = um_heap_alloc_at(h, place, bytes);
 	if (!err)
 		note_use(a, place, bytes);
 	return err;
+}
+
+int um_arena_pool_claim(struct um_arena_pool *a, const struct um_heap_region *place, size_t n_places,
+			const struct um_heap_region *used, size_t n_used)
+{
+	size_t n = n_used + a->waiting.n;
+
+	um_vec_clear(&a->used);
+	if (um_vec_reserve(&a->used, n))
+		return -ENOMEM;
+	if (n_used)
+		memcpy(a->used.at, used, n_used * sizeof *used);
+	for (size_t i = 0; i < a->waiting.n; i++)
+		a->used.at[n_used + i] = (struct um_heap_region){a->waiting.at[i].addr, a->waiting.at[i].bytes};
+	return um_planned_places_claim(&a->planned, &a->heap[UM_ARENA_POOL_MAIN], place, n_places, a->used.at, n);
+}
+
+void um_arena_pool_unclaim(struct um_arena_pool *a)
+{
+	if (um_planned_places_claimed(&a->planned))
+		um_planned_places_release(&a->planned, &a->heap[UM_ARENA_POOL_MAIN]);
 }
 
 static int synchronise(struct um_arena_pool *a, struct um_app_stream stream)

@@ -6,8 +6,9 @@
  * out   addresses
  * owns  the managed allocations (arenas) and the heaps over them
  *
- * There are three heaps. Plans place tensors in the main one. Tensors that a plan does not contain come from the second
- * one, so that they never occupy a planned place. Long-lived tensors have the third one.
+ * There are three heaps. Plans place tensors in the main one; while a plan is followed, its places are claimed: they
+ * are given out without a search. Tensors that a plan does not contain come from the second one, so that they never
+ * occupy a planned place. Long-lived tensors have the third one.
  *
  * Ops queued on a stream may still use a piece that is freed. While all ops were on one stream, the piece is free for
  * reuse at once, since that stream orders both uses. After each such free an event is recorded on that stream, and
@@ -20,7 +21,7 @@
 
 #include "base/vec.h"
 #include "gpu/app_stream.h"
-#include "record/heap.h"
+#include "record/planned_places.h"
 
 #define UM_ARENA_POOL_FIRST (256ull << 20)
 
@@ -43,6 +44,8 @@ struct um_arena_pool_waiting {
 struct um_arena_pool {
 	struct um_gpu *gpu;
 	struct um_heap heap[UM_ARENA_POOL_HEAPS];
+	struct um_planned_places planned; /* of the main heap */
+	UM_VEC(struct um_heap_region) used; /* scratch: ranges in use when places are claimed */
 	UM_VEC(struct um_arena_pool_region) regions; /* by address */
 	UM_VEC(struct um_arena_pool_waiting) waiting;
 	struct um_app_streams streams; /* overflow: freed pieces are not used again */
@@ -60,6 +63,12 @@ int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_p
 int um_arena_pool_alloc_at(struct um_arena_pool *a, uint64_t place, uint64_t bytes);
 /* `users`: a bit for each stream whose ops used it. */
 void um_arena_pool_free(struct um_arena_pool *a, uint64_t addr, uint64_t bytes, unsigned users);
+
+/* Claims the planned places of the main heap. `used`: tensors that are alive; they may be elsewhere. 0 or -ENOMEM: then
+ * um_arena_pool_alloc_at searches. Iteration path: O(n log n). */
+int um_arena_pool_claim(struct um_arena_pool *a, const struct um_heap_region *place, size_t n_places,
+			const struct um_heap_region *used, size_t n_used);
+void um_arena_pool_unclaim(struct um_arena_pool *a); /* if they are claimed */
 
 /* The streams whose ops may still use freed pieces of the range: a bit each. A piece that was freed while there was one
  * stream counts as one in each range. Cost: O(pieces that are not free for reuse yet). */

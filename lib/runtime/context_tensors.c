@@ -29,10 +29,14 @@ static int find_place(struct umadv *adv, uint64_t bytes, enum um_role role, uint
 
 		if (place != UINT64_MAX && um_arena_pool_alloc_at(pool, place, bytes) == 0) {
 			*addr = place;
+			r->n_placed++;
 			return 0;
 		}
 	}
-	r->misplaced += hinting || (r->executor && r->cursor.on && um_follow_waits(r->state));
+	if (hinting || (r->executor && r->cursor.on && um_follow_waits(r->state))) {
+		r->misplaced++;
+		r->n_misplaced++;
+	}
 	/* While no plan is followed, tensors without a planned address stay in the main heap. A program whose shapes
 	 * always change never follows a plan, and its tensors in two heaps would evict each other. */
 	return um_arena_pool_alloc(pool, bytes,

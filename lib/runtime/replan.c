@@ -25,6 +25,7 @@ static void drop_plan(struct um_replan *r, int followed)
 		um_executor_end(r->executor);
 	else
 		um_executor_leave(r->executor);
+	um_arena_pool_unclaim(&r->host.tensors->pool);
 	um_cursor_drop(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
@@ -40,6 +41,7 @@ void um_replan_leave(struct um_replan *r, uint64_t number)
 	if (!r->executor || !r->cursor.sched)
 		return;
 	r->cursor.on = 0;
+	um_arena_pool_unclaim(&r->host.tensors->pool);
 	if (!um_executor_active(r->executor))
 		return;
 	um_executor_end(r->executor); /* ops that are announced and have not run keep their hints */
@@ -324,32 +326,13 @@ static void count_ended(struct um_replan *r)
 	r->followed = r->left = 0;
 }
 
-static void add_counts(struct um_executor_counts *to, const struct um_executor_counts *c)
-{
-	to->issued += c->issued;
-	to->refused += c->refused;
-	to->dropped += c->dropped;
-	to->prefetch_bytes += c->prefetch_bytes;
-	to->evict_bytes += c->evict_bytes;
-	to->discard_bytes += c->discard_bytes;
-	to->waits.gates_waited += c->waits.gates_waited;
-	to->waits.gates_late += c->waits.gates_late;
-	to->waits.stuck += c->waits.stuck;
-	to->waits.host_wait_ns += c->waits.host_wait_ns;
-	to->kept_bytes += c->kept_bytes;
-	for (int i = 0; i < UM_HINT_SOURCES; i++) {
-		to->issued_by.hints[i] += c->issued_by.hints[i];
-		to->issued_by.prefetch_bytes[i] += c->issued_by.prefetch_bytes[i];
-	}
-}
-
 static struct um_executor_counts counts_of(const struct um_replan *r)
 {
 	struct um_executor_counts sum = r->counts, c;
 
 	if (r->executor) {
 		um_executor_counts(r->executor, &c);
-		add_counts(&sum, &c);
+		um_executor_counts_add(&sum, &c);
 	}
 	return sum;
 }
@@ -385,7 +368,15 @@ static int is_repeated(const struct um_replan *r, const struct um_iteration *las
 	return last->signature == r->last_signature && r->learner.other <= 1.0 / UM_CURSOR_OTHER;
 }
 
-int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
+/* Tensors of the next iteration get their places without a search, if there is memory for that. */
+static void claim_places(struct um_replan *r)
+{
+	if (r->cursor.on && r->cursor.sched && !um_planned_places_claimed(&r->host.tensors->pool.planned) &&
+	    um_tensors_claim(r->host.tensors, r->cursor.sched))
+		r->notices->errors++;
+}
+
+static int end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
 	struct outcome l = {.followed = r->state && c->on &&
@@ -428,6 +419,14 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 	other = apply(r, event, &s);
 	time_iteration(r, ran);
 	um_schedule_fini(&s);
+	return other;
+}
+
+int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
+{
+	int other = end_iteration(r, last, number);
+
+	claim_places(r);
 	return other;
 }
 
@@ -494,6 +493,7 @@ int um_replan_start_warm(struct um_replan *r)
 	}
 	r->fits = 1; /* it was followed before */
 	apply(r, UM_FOLLOW_ON_LOADED, s);
+	claim_places(r);
 	r->key = 0;
 	um_plan_fini(&r->warm);
 	return 1;
@@ -591,4 +591,6 @@ void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 	out->plan_peak_bytes = r->plan_peak_bytes;
 	out->measured = r->measured;
 	out->budget_bytes = r->host.device->budget;
+	out->allocs_planned = r->n_placed;
+	out->allocs_elsewhere = r->n_misplaced;
 }

@@ -47,6 +47,7 @@ struct um_replan {
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
+	uint64_t n_placed, n_misplaced; /* births of all iterations at their planned addresses, and at others */
 	struct um_op_timer timer; /* of the plan's ops, on a real device */
 	uint64_t timer_signature; /* of the schedule that it measures or has measured */
 	struct um_plan_clock clock; /* of the plan's steady iterations */

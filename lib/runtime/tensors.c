@@ -17,6 +17,8 @@ void um_tensors_fini(struct um_tensors *t)
 {
 	um_arena_pool_fini(&t->pool);
 	um_registry_fini(&t->registry);
+	um_vec_fini(&t->places);
+	um_vec_fini(&t->ranges);
 }
 
 int um_tensors_add(struct um_tensors *t, uint64_t addr, uint64_t bytes, const char *name, enum um_role role,
@@ -78,6 +80,38 @@ size_t um_tensors_used(const struct um_tensors *t, struct um_executor_range **ou
 	}
 	*out = used;
 	return a->regions.n;
+}
+
+/* Adds the place of a slot in the main heap. */
+static int add_place(struct um_tensors *t, const struct um_slot *slot)
+{
+	const struct um_arena_pool_region *r = um_arena_pool_region_at(&t->pool, slot->place, slot->bytes);
+
+	if (!r || r->heap != UM_ARENA_POOL_MAIN || slot->flags & UM_SLOT_UNMANAGED)
+		return 0;
+	return um_vec_push(&t->places, ((struct um_heap_region){slot->place, slot->bytes}));
+}
+
+int um_tensors_claim(struct um_tensors *t, const struct um_schedule *s)
+{
+	int err = 0;
+
+	um_vec_clear(&t->places);
+	um_vec_clear(&t->ranges);
+	for (size_t i = 0; i < s->slots.n && !err; i++) {
+		const struct um_slot *slot = &s->slots.at[i];
+
+		/* a tensor takes turns at its slot's place and at that of the slot which it becomes */
+		if (slot->birth >= 0 || (slot->carry < s->slots.n && slot->carry != i))
+			err = add_place(t, slot);
+	}
+	for (struct um_tree_node *n = um_tree_first(&t->registry.live); n && !err; n = um_tree_next(n)) {
+		const struct um_tensor *x = um_tree_entry(n, struct um_tensor, node);
+
+		if (!(x->flags & (UM_TENSOR_ADOPTED | UM_TENSOR_UNMANAGED)))
+			err = um_vec_push(&t->ranges, ((struct um_heap_region){x->addr, x->bytes}));
+	}
+	return err ? err : um_arena_pool_claim(&t->pool, t->places.at, t->places.n, t->ranges.at, t->ranges.n);
 }
 
 void um_tensors_stats(const struct um_tensors *t, struct umadv_stats *out)

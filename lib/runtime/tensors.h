@@ -11,6 +11,7 @@
 #ifndef UM_RUNTIME_TENSORS_H
 #define UM_RUNTIME_TENSORS_H
 
+#include "model/schedule.h"
 #include "record/registry.h"
 #include "replay/executor.h"
 #include "runtime/arena_pool.h"
@@ -21,6 +22,7 @@ struct um_tensors {
 	struct um_registry registry;
 	struct um_arena_pool pool;
 	uint64_t live, bytes_live, bytes_live_peak;
+	UM_VEC(struct um_heap_region) places, ranges; /* scratch of um_tensors_claim */
 };
 
 void um_tensors_init(struct um_tensors *t, struct um_gpu *gpu);
@@ -42,6 +44,10 @@ void um_tensors_clip(const struct um_tensors *t, uint64_t *addr, uint64_t *bytes
 /* Managed memory that was ever allocated, in whole blocks: an array to be freed (NULL: out of memory) and its
  * length. */
 size_t um_tensors_used(const struct um_tensors *t, struct um_executor_range **out);
+
+/* Claims the places of the schedule's births, so that tensors get them without a search; um_arena_pool_unclaim undoes
+ * it. 0 or -ENOMEM: then each birth is a search. Iteration path. */
+int um_tensors_claim(struct um_tensors *t, const struct um_schedule *s);
 
 void um_tensors_stats(const struct um_tensors *t, struct umadv_stats *out);
 

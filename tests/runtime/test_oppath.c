@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * While replaying, an op on the program's thread allocates nothing, and enters the kernel only to wait for a worker or
- * to wake one: counted, the first by a malloc of our own, the second by a parent that traces the thread's system calls.
+ * While replaying, an op, a birth or a free on the program's thread allocates nothing, and enters the kernel only to
+ * wait for a worker or to wake one: counted, the first by a malloc of our own, the second by a parent that traces the
+ * thread's system calls.
  */
 #include "oppath_app.h"
 #include "tap.h"
@@ -52,31 +53,31 @@ void *realloc(void *p, size_t n)
 }
 #endif
 
-static int learn(struct app *a)
+static int learn(struct app *a, int (*iteration)(struct app *))
 {
-	int err = app_open(a);
+	int err = app_open_with(a, iteration == app_births ? 1 : APP_LAYERS + 1);
 
 	for (int i = 0; i < 5 && !err; i++) {
 		err = umadv_iter(a->adv, NULL);
 		if (!err)
-			err = app_ops(a);
+			err = iteration(a);
 	}
 	if (!err)
 		err = umadv_iter(a->adv, NULL);
 	return err;
 }
 
-/* The traced child: stops itself before and after the ops. */
-static void child(void)
+/* The traced child: stops itself before and after an iteration. */
+static void child(int (*iteration)(struct app *))
 {
 	struct app a;
 
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
 		_exit(77);
-	if (learn(&a))
+	if (iteration && learn(&a, iteration))
 		_exit(1);
 	raise(SIGSTOP);
-	int err = app_ops(&a);
+	int err = iteration && iteration(&a);
 
 	raise(SIGSTOP);
 	_exit(err != 0);
@@ -119,53 +120,55 @@ static long count_calls(pid_t pid)
 	return -1;
 }
 
-static void idle_child(void)
-{
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-		_exit(77);
-	raise(SIGSTOP);
-	raise(SIGSTOP);
-	_exit(0);
-}
-
-static long run_child(void (*fn)(void))
+/* Of an iteration, or of nothing: NULL. */
+static long run_child(int (*iteration)(struct app *))
 {
 	fflush(stdout);
 	pid_t pid = fork();
 
 	if (pid == 0)
-		fn();
+		child(iteration);
 	return pid < 0 ? -1 : count_calls(pid);
 }
 
-int main(void)
+static void replays(int (*iteration)(struct app *), const char *what)
 {
 	struct umadv_stats s = {.struct_size = sizeof s};
 	struct app a;
+	uint64_t n_births = iteration == app_births ? 2 * APP_LAYERS : 0;
 
-	ok(learn(&a) == 0, "a loop is learned");
+	ok(learn(&a, iteration) == 0, "a loop of %s is learned", what);
+	umadv_stats_get(a.adv, &s);
+	uint64_t planned = s.allocs_planned;
 	unsigned long before = allocations;
 
-	ok(app_ops(&a) == 0, "the iterations are replayed");
+	ok(iteration(&a) == 0, "the iterations are replayed");
 	before = allocations - before;
 	if (COUNTS)
-		is_u64(before, 0, "%d ops allocate no memory", 2 * APP_LAYERS);
+		is_u64(before, 0, "%s allocate no memory", what);
 	else
 		skip(1, "the sanitizer owns malloc");
 	umadv_stats_get(a.adv, &s);
 	is_u64(s.divergences, 0, "no iteration departs from the schedule");
 	is_u64(s.plans, 1, "one plan serves all iterations");
+	is_u64(s.allocs_planned - planned, n_births, "each birth of the iteration is at its planned address");
+	is_u64(s.allocs_elsewhere, 0, "no tensor of any iteration is elsewhere");
 	ok(um_context_hints(a.adv) > 2 * APP_LAYERS, "ops cause hints (%llu asked for)",
 	   (unsigned long long)um_context_hints(a.adv));
 	is_u64(s.hints_refused, 0, "no hint is refused");
 	umadv_close(a.adv);
 
-	long idle = COUNTS ? run_child(idle_child) : -1, calls = idle < 0 ? -1 : run_child(child);
+	long idle = COUNTS ? run_child(NULL) : -1, calls = idle < 0 ? -1 : run_child(iteration);
 
 	if (idle < 0 || calls < 0)
 		skip(1, "system calls cannot be traced here");
 	else
-		is_int(calls - idle, 0, "%d ops make no system call but to wait for a worker, or to wake one",
-		       2 * APP_LAYERS);
+		is_int(calls - idle, 0, "%s make no system call but to wait for a worker, or to wake one", what);
+}
+
+int main(void)
+{
+	replays(app_ops, "ops");
+	replays(app_births, "ops, births and frees");
 	return tap_done();
 }
