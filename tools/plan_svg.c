@@ -3,9 +3,9 @@
  * Time goes from left to right. Bars narrower than half a pixel are drawn together with the next ones, so that a
  * browser can show the drawing of a long iteration.
  */
-#include "base/text.h"
 #include "output.h"
 #include "plan_view.h"
+#include "svg.h"
 #include "tool.h"
 
 #include <stdlib.h>
@@ -45,24 +45,6 @@ static double y_of(const struct drawing *d, uint64_t bytes)
 	return TOP + HIGH - (d->most ? HIGH * (double)bytes / (double)d->most : 0);
 }
 
-/* Escapes a text for XML. Hidden characters become U+FFFD. */
-static void text(FILE *to, const char *s)
-{
-	for (size_t n; *s; s += n ? n : 1) {
-		n = um_text_utf8(s);
-		if (*s == '&')
-			fputs("&amp;", to);
-		else if (*s == '<')
-			fputs("&lt;", to);
-		else if (*s == '>')
-			fputs("&gt;", to);
-		else if (um_text_hidden(s, n))
-			fputs("\xef\xbf\xbd", to);
-		else
-			fwrite(s, 1, n, to);
-	}
-}
-
 static void draw_head(const struct drawing *d)
 {
 	const struct um_plan *p = &d->v->plan;
@@ -73,14 +55,14 @@ static void draw_head(const struct drawing *d)
 		"font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
 		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%g\" y=\"24\" font-size=\"16\">",
 		PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, PAGE_WIDE, PAGE_HIGH, LEFT);
-	text(d->to, p->workload && *p->workload ? p->workload : "an iteration");
+	svg_text(d->to, p->workload && *p->workload ? p->workload : "an iteration");
 	if (p->profile) {
 		fputs(" on ", d->to);
-		text(d->to, p->profile);
+		svg_text(d->to, p->profile);
 	}
 	if (p->strategy) {
 		fputs(", ", d->to);
-		text(d->to, p->strategy);
+		svg_text(d->to, p->strategy);
 	}
 	fprintf(d->to,
 		"</text>\n<text x=\"%g\" y=\"44\">steady iteration %.3f ms, in core %.3f ms; %.1f MiB in, %.1f MiB "
@@ -182,20 +164,10 @@ static void draw_lines(const struct drawing *d)
 		MIB(v->plan.budget));
 }
 
-/* The step of an axis: 1, 2 or 5 times a power of ten, at most `n` steps up to `all`. */
-static double round_step(double all, int n)
-{
-	double step = 1e-6;
-
-	while (step * n < all)
-		step *= step * n * 2 >= all ? 2 : step * n * 5 >= all ? 5 : 10;
-	return step;
-}
-
 static void draw_axes(const struct drawing *d)
 {
 	double ms = (double)d->v->figures.ns / 1e6, mib = MIB(d->most);
-	double dt = round_step(ms, 12), db = round_step(mib, 7);
+	double dt = svg_step(ms, 12), db = svg_step(mib, 7);
 
 	for (int i = 0; mib > 0 && i * db <= mib; i++) {
 		double y = TOP + HIGH - HIGH * i * db / mib;
@@ -238,7 +210,7 @@ static void draw_bar(const struct drawing *d, const struct bar *b, int y, int op
 		wide > 0.2 ? wide : 0.2, LANE_HIGH, b->colour);
 	if (ops)
 		fprintf(d->to, b->n > 1 ? "ops %u to %u, from " : "op %u ", b->what, b->last);
-	text(d->to, ops ? v->plan.sched.ops.at[b->what].name : plan_slot_name(v, b->what, room, sizeof room));
+	svg_text(d->to, ops ? v->plan.sched.ops.at[b->what].name : plan_slot_name(v, b->what, room, sizeof room));
 	if (!ops && b->what != b->last)
 		fputs(" and others", d->to);
 	if (!ops)

@@ -27,12 +27,13 @@ violations() {
 			sees["probe"] = " base model gpu sim "
 			sees["schemes"] = " base model gpu sim plan "
 			sees["bound"] = " base model plan "
+			sees["pool"] = " base model plan "
 			sees["play"] = sees["runtime"] "sim runtime formats "
 			sees["standin"] = " base model gpu io sim "
 			n = split("base model gpu io sim devices record learn plan replay runtime", r, " ")
 			for (i = 1; i <= n; i++)
 				home[r[i]] = "lib"
-			n = split("formats probe schemes bound play report", r, " ")
+			n = split("formats probe schemes bound pool play report", r, " ")
 			for (i = 1; i <= n; i++)
 				home[r[i]] = "tools"
 			home["standin"] = "standin"

@@ -80,8 +80,8 @@ quiet() { # TREE
 
 # What crosses files is called um_*.
 names() { # TREE
-	(cd "$1" && find lib standin tools/formats tools/play tools/probe tools/report tools/schemes -name '*.h' \
-		2>/dev/null | LC_ALL=C sort | xargs -r awk '
+	(cd "$1" && find lib standin tools/formats tools/play tools/pool tools/probe tools/report tools/schemes \
+		-name '*.h' 2>/dev/null | LC_ALL=C sort | xargs -r awk '
 	/^typedef struct/ { print FILENAME ":" FNR ": no typedef for structs" }
 	/^struct [a-z]/ && $2 !~ /^um(adv)?(_|$)/ { print FILENAME ":" FNR ": not um_*: " $2 }
 	/^[a-z].*[ *][a-z_0-9]+\(.*[;,]$/ && !/^(static|typedef|return|\/)/ {

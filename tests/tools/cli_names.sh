@@ -87,6 +87,11 @@ for t in in.umtrace "$folder/in.umtrace"; do
 	cells "$n: trace stat --format csv"
 	clean text "$n: trace stat --format json" "$UMADVISE" trace stat --format json "$t"
 	clean text "$n: trace check" "$UMADVISE" trace check "$t"
+	clean text "$n: pool" "$UMADVISE" pool "$t"
+	clean text "$n: pool --format json" "$UMADVISE" pool "$t" --format json
+	clean csv "$n: pool --format csv" "$UMADVISE" pool "$t" --format csv
+	cells "$n: pool --format csv"
+	clean text "$n: pool --svg" "$UMADVISE" pool "$t" --svg - -o pool.txt
 	to=$(dirname "$t")/p.umplan
 	clean text "$n: plan" "$UMADVISE" plan "$t" --oversubscribe 1.5 -o "$to"
 	clean text "$n: plan to standard output" "$UMADVISE" plan "$t" --oversubscribe 1.5 -o -
@@ -113,7 +118,7 @@ done
 
 # Messages.
 bad=$'\e[31m\a\n\r\x7f\u009b\u202e\xff'
-for v in simulate plan report trace diff calibrate doctor dryrun; do
+for v in simulate plan pool report trace diff calibrate doctor dryrun; do
 	clean text "$v of no such file" "$UMADVISE" "$v" "$bad" "$bad"
 	clean text "$v with no such option" "$UMADVISE" "$v" "--$bad" "$bad"
 	clean text "$v with an odd profile" "$UMADVISE" "$v" in.umtrace --profile "$bad"

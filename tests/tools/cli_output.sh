@@ -20,7 +20,7 @@ ok "a plan is made" "$UMADVISE" plan "$t" --oversubscribe 1.5 -o "$p"
 ok "an export is made" "$UMADVISE" simulate "$t" --oversubscribe 1.5 --strategy on-demand --export "$r"
 
 # One output of each kind to the path $2.
-verbs="simulate export timeline plan show svg plan-timeline report trace diff"
+verbs="simulate export timeline plan show svg plan-timeline pool pool-svg report trace diff"
 write() {
 	case $1 in
 	simulate) "$UMADVISE" simulate "$t" --oversubscribe 1.5 --strategy on-demand --format csv -o "$2" ;;
@@ -31,6 +31,8 @@ write() {
 	show) "$UMADVISE" plan --show "$p" -o "$2" ;;
 	svg) "$UMADVISE" plan --show "$p" --svg "$2" ;;
 	plan-timeline) "$UMADVISE" plan --show "$p" --timeline "$2" ;;
+	pool) "$UMADVISE" pool "$t" -o "$2" ;;
+	pool-svg) "$UMADVISE" pool "$t" --svg "$2" ;;
 	report) "$UMADVISE" report "$r" -o "$2" ;;
 	trace) "$UMADVISE" report "$r" --format perfetto -o "$2" ;;
 	diff) "$UMADVISE" diff "$r" "$r" -o "$2" ;;

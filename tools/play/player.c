@@ -61,7 +61,7 @@ int um_play_strategy_plans(enum um_play_strategy s)
 
 /* The application's view of an iteration, which is ahead of the device's. */
 struct host_side {
-	uint64_t first_op, in_core_ns, hinted, hints, kind;
+	uint64_t first_op, in_core_ns, hinted, hints, kind, elsewhere;
 	struct um_hints_by_source by;
 	const char *name; /* of the trace, may be NULL */
 };
@@ -300,11 +300,13 @@ static int end_iteration(struct play *p)
 		return -EINVAL;
 	struct host_side now = {.hinted = st.hinted_iterations,
 				.hints = um_context_hints(p->adv),
+				.elsewhere = st.allocs_elsewhere,
 				.by = um_context_hints_by_source(p->adv)};
 	struct host_side it = {.first_op = p->first_op,
 			       .in_core_ns = p->in_core_ns,
 			       .hinted = now.hinted - p->before.hinted,
 			       .hints = now.hints - p->before.hints,
+			       .elsewhere = now.elsewhere - p->before.elsewhere,
 			       .kind = p->kind,
 			       .name = p->name};
 
@@ -438,6 +440,7 @@ static int collect(struct play *p)
 					       .in_core_ns = h->in_core_ns,
 					       .kind = h->kind,
 					       .name = h->name,
+					       .elsewhere = h->elsewhere,
 					       .hinted = h->hinted != 0};
 
 		it.stall_ns = it.ns > h->in_core_ns ? it.ns - h->in_core_ns : 0;

@@ -74,6 +74,7 @@ struct um_play_iteration {
 	uint64_t hints; /* issued prefetches, evictions and discards */
 	uint64_t peak_resident_bytes, peak_prefetched_bytes; /* see um_tally */
 	int hinted; /* by a plan */
+	uint64_t elsewhere; /* births under a plan that are not at its addresses */
 	struct um_hints_by_source by; /* `hints` and prefetched bytes; without bytes where a plan is played */
 	uint64_t in_core_ns; /* time of its ops with everything resident */
 	uint64_t kind; /* the same for iterations of like ops; 0: a plan is played */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * svg.h - what drawings share
+ */
+#ifndef UM_TOOLS_SVG_H
+#define UM_TOOLS_SVG_H
+
+#include <stdio.h>
+
+/* Escapes a text for XML. Hidden characters become U+FFFD. */
+void svg_text(FILE *to, const char *s);
+
+/* The step of an axis: 1, 2 or 5 times a power of ten, at most `n` steps up to `all`. */
+double svg_step(double all, int n);
+
+#endif
