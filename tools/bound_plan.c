@@ -3,6 +3,21 @@
 #include "bound/bound_lp.h"
 #include "tool.h"
 
+int bound_is_available(void)
+{
+#ifdef HAVE_LP
+	return bound_lp_load() == 0;
+#else
+	return 0;
+#endif
+}
+
+static void note(const struct bound_settings *settings, const char *text)
+{
+	if (settings->verb)
+		tool_say(settings->verb, "%s", text);
+}
+
 int bound_plan(struct um_plan *p, const struct bound_settings *settings)
 {
 #ifdef HAVE_LP
@@ -19,28 +34,27 @@ int bound_plan(struct um_plan *p, const struct bound_settings *settings)
 	for (size_t i = 0; i < p->sched.ops.n; i++) {
 		if (!p->sched.ops.at[i].paged && p->sched.ops.at[i].stream != UM_STREAM_CPU)
 			continue;
-		tool_say(settings->verb,
-			 "the bound of a plan with paged operations or CPU accesses is the time in core");
+		note(settings, "the bound of a plan with paged operations or CPU accesses is the time in core");
 		return 0;
 	}
 	/* The planner's own bound covers copies only. */
 	if (settings->recompute)
 		p->bound_ns = p->in_core_ns;
 	if (err) {
-		tool_say(settings->verb, "no LP solver (libClp.so.1) is installed: using the planner's weaker bound");
+		note(settings, "no LP solver (libClp.so.1) is installed: using the planner's weaker bound");
 		return 0;
 	}
 	err = bound_find(&r, &out);
 	if (err)
-		tool_say(settings->verb, "the linear program of the bound failed: using the planner's weaker bound");
+		note(settings, "the linear program of the bound failed: using the planner's weaker bound");
 	else if (out.cut_short)
-		tool_say(settings->verb, "the bound stopped at --bound-time; more time may raise it");
+		note(settings, "the bound stopped at --bound-time; more time may raise it");
 	if (!err && out.ns > p->bound_ns)
 		p->bound_ns = out.ns;
 	return err == -ENOMEM ? err : 0;
 #else
 	(void)p;
-	tool_say(settings->verb, "built without an LP solver (Clp): using the planner's weaker bound");
+	note(settings, "built without an LP solver (Clp): using the planner's weaker bound");
 	return 0;
 #endif
 }

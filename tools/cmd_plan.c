@@ -5,6 +5,7 @@
 #include "bound/bound.h"
 #include "plan_view.h"
 #include "play_args.h"
+#include "slower.h"
 #include "tool.h"
 #include "umadvise.h"
 
@@ -72,6 +73,19 @@ static int draw(const struct play_args *a)
 /* ARGS_GO_ON or an exit code. */
 static int check(const struct play_args *a)
 {
+	unsigned i = 0;
+
+	while (a->slower >= 0 && i < a->n_strategies && um_play_strategy_plans(a->strategies[i]))
+		i++;
+	if (a->slower >= 0) {
+		if (i < a->n_strategies)
+			tool_say("plan", "--strategy: expected strategies that plan: lookahead or schemes");
+		else if (a->output && (a->n_traces > 1 || a->n_strategies > 1))
+			tool_say("plan", "--at-most-slower writes one plan: expected one trace and one --strategy");
+		else
+			return ARGS_GO_ON;
+		return TOOL_USAGE;
+	}
 	if (a->n_ratios > 1)
 		tool_say("plan", "--oversubscribe: expected one ratio");
 	else if (a->format != FORMAT_TABLE)
@@ -112,6 +126,8 @@ static int run(int argc, char **argv)
 	if (a.show || a.diff)
 		return plan_tools_main(&a);
 	code = check(&a);
+	if (a.slower >= 0)
+		return code == ARGS_GO_ON ? slower_main(&a, 0) : code;
 	strategy = code == ARGS_GO_ON ? planning_strategy(&a) : -1;
 	if (strategy < 0)
 		return TOOL_USAGE;
@@ -155,6 +171,7 @@ const struct tool_verb verb_plan = {
 	.run = run,
 	.what = "learn a recorded workload and write its plan (umplan)",
 	.synopsis = "plan TRACE [OPTION]... -o FILE\n"
+		    "plan TRACE... --at-most-slower PERCENT [OPTION]... [-o FILE]\n"
 		    "plan --show FILE [--svg FILE] [--timeline FILE] [--format json] [-o FILE]\n"
 		    "plan --diff FILE FILE [--format json] [-o FILE]",
 	.about = "Plays TRACE (umtrace) on a simulated GPU until it is learned, and writes the plan (umplan): the "
@@ -163,5 +180,6 @@ const struct tool_verb verb_plan = {
 	.modes = PLAY_PLAN | PLAY_SHOW | PLAY_DIFF,
 	.tail = "Examples:\n"
 		"  umadvise plan resnet50.umtrace.gz --profile a100 --oversubscribe 1.5 -o resnet50.umplan.gz\n"
-		"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n",
+		"  umadvise plan --show resnet50.umplan.gz --svg resnet50.svg\n"
+		"  umadvise plan *.umtrace.gz --profile a100 --at-most-slower 1%\n",
 };

@@ -7,6 +7,7 @@
 #include "play_args.h"
 #include "play_export.h"
 #include "simulate_out.h"
+#include "slower.h"
 #include "tool.h"
 #include "umadvise.h"
 
@@ -294,6 +295,8 @@ static int run(int argc, char **argv)
 
 	if (code != ARGS_GO_ON)
 		return code;
+	if (a.slower >= 0)
+		return slower_main(&a, 1);
 	um_plan_init(&plan);
 	code = read_plan(&a, &plan);
 	if (!code)
@@ -333,5 +336,6 @@ const struct tool_verb verb_simulate = {
 	.tail = "Examples:\n"
 		"  umadvise simulate resnet50.umtrace.gz --oversubscribe 1.25,1.5,2\n"
 		"  umadvise simulate *.umtrace.gz --profile a100 --budget 8GiB --strategy on-demand,lookahead -f "
-		"csv\n",
+		"csv\n"
+		"  umadvise simulate vgg16.umtrace.gz --profile 1080ti --at-most-slower 1%\n",
 };

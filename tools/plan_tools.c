@@ -75,5 +75,9 @@ int plan_tools_main(const struct play_args *a)
 		tool_say("plan", "expected --show FILE [--svg FILE] [--timeline FILE], or --diff FILE FILE");
 		return TOOL_USAGE;
 	}
+	if (a->format == FORMAT_CSV) {
+		tool_say("plan", "--format csv: plans are shown as table or json");
+		return TOOL_USAGE;
+	}
 	return show(a);
 }

@@ -65,12 +65,24 @@ static const char *read_ratios(void *args, const char *text)
 	return NULL;
 }
 
+/* "1%" or "1". */
+static const char *read_slower(void *args, const char *text)
+{
+	struct play_args *a = args;
+	char *end;
+
+	a->slower = strtod(text, &end);
+	end += *end == '%';
+	return end == text || *end || !(a->slower >= 0 && a->slower <= 1000) ? text : NULL;
+}
+
 #define AT(field) offsetof(struct play_args, field)
 #define PLAYS (PLAY_SIMULATE | PLAY_PLAN)
+#define ALL_PLAYS (PLAYS | PLAY_LEAST)
 #define DRAWS (PLAY_PLAN | PLAY_SHOW)
 
 const struct arg play_options[] = {
-	ARG_PROFILE(AT(profile_name), PLAYS),
+	ARG_PROFILE(AT(profile_name), ALL_PLAYS),
 	ARG(ARG_TEXT, "show-profile", PLAY_SIMULATE, AT(show_profile), "NAME|FILE", .word = args_profile_name,
 	    .help = "print all constants of a device as a profile, each with its source, and end"),
 	ARG(ARG_READ, "oversubscribe", PLAYS, 0, "R,...", .read = read_ratios,
@@ -78,25 +90,28 @@ const struct arg play_options[] = {
 	    .help = "device memory is (most bytes alive at once, of those that ops use) / R; simulate accepts "
 		    "several"),
 	ARG_BUDGET(AT(budget), PLAYS, 2 << 20, "device memory (default: the profile's)"),
-	ARG(ARG_READ, "strategy", PLAYS, 0, "S,...", .read = read_strategies, .word = strategy_name,
+	ARG(ARG_READ, "strategy", ALL_PLAYS, 0, "S,...", .read = read_strategies, .word = strategy_name,
 	    .expected = "infinite, on-demand, prefetch-on-use, lookahead or another of --list-strategies",
 	    .help = "simulate: infinite (unlimited memory), on-demand (page faults only), prefetch-on-use (each "
 		    "op's tensors just before it), lookahead (learned and planned), default: these four; or "
 		    "published schemes, see umadvise(1); plan: one strategy that plans (default: lookahead)"),
-	ARG(ARG_LIST, "list-strategies", PLAYS, 0, NULL, .list = list_strategies,
+	ARG(ARG_LIST, "list-strategies", ALL_PLAYS, 0, NULL, .list = list_strategies,
 	    .help = "names of all strategies, one per line"),
 	ARG(ARG_TEXT, "plan", PLAY_SIMULATE, AT(plan), "FILE",
 	    .help = "also play the hints of this umplan exactly as written, as strategy 'plan'; the default "
 		    "budget is then the plan's"),
-	ARG(ARG_COUNT, "iterations", PLAYS, AT(iterations), "N", .least = 1, .most = 1000000, .expected = "a number",
+	ARG(ARG_COUNT, "iterations", ALL_PLAYS, AT(iterations), "N", .least = 1, .most = 1000000,
+	    .expected = "a number",
 	    .help = "iterations to play (default: 8); after the recorded ones their shortest repeating tail is "
 		    "repeated; figures are those of the last iteration"),
-	ARG(ARG_COUNT, "plan-time", PLAYS, AT(plan_ms), "MS", .least = 1, .most = 3600000, .expected = "milliseconds",
+	ARG(ARG_COUNT, "plan-time", ALL_PLAYS, AT(plan_ms), "MS", .least = 1, .most = 3600000,
+	    .expected = "milliseconds",
 	    .help = "time for each search for a better plan (default: a fixed effort, some 50 ms for 2,000 ops)"),
-	ARG(ARG_CHOICE, "evict", PLAY_SIMULATE, AT(evict), "POLICY", .words = "auto library driver",
+	ARG(ARG_CHOICE, "evict", PLAY_SIMULATE | PLAY_LEAST, AT(evict), "POLICY", .words = "auto library driver",
 	    .help = "library: prefetch blocks to the host in advance; driver: let the driver evict them when memory is "
 		    "needed; auto (default): the faster one according to the profile"),
-	ARG(ARG_CHOICE, "pattern", PLAY_SIMULATE, AT(pattern), "PATTERN", .words = "each library narrow wide",
+	ARG(ARG_CHOICE, "pattern", PLAY_SIMULATE | PLAY_LEAST, AT(pattern), "PATTERN",
+	    .words = "each library narrow wide",
 	    .help = "how kernels touch missing memory: library (tiles of matrix products), narrow (one region at a "
 		    "time) or wide (all regions at once); each (default): on-demand with each of them, the least and "
 		    "the most time, and the others with library"),
@@ -108,13 +123,17 @@ const struct arg play_options[] = {
 	ARG(ARG_FLAG, "bound", PLAYS, AT(bound), NULL,
 	    .help = "also prove a lower bound on the time of plans without recomputation, and show time / bound; "
 		    "plan: writes it to the plan's header"),
-	ARG(ARG_REAL, "bound-time", PLAYS, AT(bound_time), "SECONDS", .least = 1e-6, .most = 1000000,
+	ARG(ARG_REAL, "bound-time", ALL_PLAYS, AT(bound_time), "SECONDS", .least = 1e-6, .most = 1000000,
 	    .expected = "seconds", .help = "time limit of the bound (default: 30); the best bound so far counts"),
-	ARG(ARG_FLAG, "recompute", PLAYS, AT(recompute), NULL,
+	ARG(ARG_FLAG, "recompute", ALL_PLAYS, AT(recompute), NULL,
 	    .help = "the bound covers plans that may launch ops again (where the trace allows it); it is "
 		    "optimistic; plans do not recompute yet"),
-	ARG(ARG_OFF, "no-recompute", PLAYS, AT(recompute), NULL,
+	ARG(ARG_OFF, "no-recompute", ALL_PLAYS, AT(recompute), NULL,
 	    .help = "the bound covers plans without recomputation (default)"),
+	ARG(ARG_READ, "at-most-slower", ALL_PLAYS, 0, "PERCENT", .read = read_slower, .expected = "a percentage",
+	    .help = "in place of one budget: the least memory with which an iteration takes at most PERCENT longer "
+		    "than with all data resident, and the least that the bound allows; plan: by the plan's own time, "
+		    "simulate: as played; more than one trace and strategy may be given (default: lookahead)"),
 	ARG(ARG_FLAG, "per-iteration", PLAY_SIMULATE, AT(per_iteration), NULL,
 	    .help = "also show each iteration: sources of its hints, and whether it was faster than on-demand"),
 	ARG(ARG_TEXT, "export", PLAY_SIMULATE, AT(export), "FILE", .writes = 1,
@@ -131,9 +150,10 @@ const struct arg play_options[] = {
 		    "and reason"),
 	ARG(ARG_FLAG, "diff", PLAY_DIFF, AT(diff), NULL,
 	    .help = "compare two plans for the same iteration: evictions that differ"),
-	ARG_FORMAT(AT(format), PLAY_SIMULATE, "table json csv", "table (default), json or csv"),
-	ARG_FORMAT(AT(format), PLAY_PLAN | PLAY_SHOW | PLAY_DIFF, "table json",
-		   "table (default) or json, of --show, --diff and the lists"),
+	ARG_FORMAT(AT(format), PLAY_SIMULATE | PLAY_LEAST, "table json csv", "table (default), json or csv"),
+	ARG_FORMAT(AT(format), PLAY_PLAN | PLAY_SHOW | PLAY_DIFF | PLAY_LEAST, "table json csv",
+		   "table (default) or json, of --show, --diff, --at-most-slower and the lists; csv, of "
+		   "--at-most-slower"),
 	ARG_OUTPUT(AT(output), "write to FILE (gzip if the name ends in .gz; -: standard output)"),
 	ARG_LAST,
 };
@@ -148,7 +168,7 @@ static int check(const struct play_args *a)
 {
 	if (!a->n_traces)
 		return usage_error(a, "no trace given: expected umtrace files");
-	if (a->recompute && !a->bound)
+	if (a->recompute && !a->bound && a->slower < 0)
 		return usage_error(a, "--recompute applies to the bound only: expected --bound");
 	if (a->budget && a->n_ratios)
 		return usage_error(a, "--budget and --oversubscribe both given: expected one of them");
@@ -163,8 +183,12 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 	struct args_found found;
 	int code;
 
-	*a = (struct play_args){
-		.verb = verb->name, .iterations = 8, .bound_time = 30, .profile_name = "v100", .jitter_percent = -1};
+	*a = (struct play_args){.verb = verb->name,
+				.iterations = 8,
+				.bound_time = 30,
+				.profile_name = "v100",
+				.jitter_percent = -1,
+				.slower = -1};
 	for (int i = 0; i < UM_PLAYS; i++)
 		a->strategies[a->n_strategies++] = (enum um_play_strategy)i;
 	code = args_read(verb, a, argc, argv, &found);
@@ -182,7 +206,9 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 		return args_only(verb, &found, a->show ? PLAY_SHOW : PLAY_DIFF, a->show ? "--show" : "--diff")
 			       ? ARGS_GO_ON
 			       : TOOL_USAGE;
-	code = check(a);
+	if (a->slower >= 0 && !a->chosen)
+		read_strategies(a, "lookahead");
+	code = a->slower >= 0 && !args_only(verb, &found, PLAY_LEAST, "--at-most-slower") ? TOOL_USAGE : check(a);
 	if (code != ARGS_GO_ON)
 		return code;
 	code = tool_profile(verb->name, a->profile_name, &a->profile);

@@ -29,6 +29,7 @@ struct play_args {
 	enum umadv_evict evict; /* --evict */
 	double jitter_percent; /* negative: not given */
 	struct um_jitter jitter;
+	double slower; /* --at-most-slower, per cent; negative: not given */
 	int per_iteration;
 	int pattern; /* --pattern: 0 each, otherwise the pattern + 1 */
 	int bound; /* --bound */
@@ -46,7 +47,7 @@ struct play_args {
 };
 
 /* Modes of play_options. */
-enum { PLAY_SIMULATE = 1, PLAY_PLAN = 2, PLAY_SHOW = 4, PLAY_DIFF = 8 };
+enum { PLAY_SIMULATE = 1, PLAY_PLAN = 2, PLAY_SHOW = 4, PLAY_DIFF = 8, PLAY_LEAST = 16 };
 extern const struct arg play_options[];
 
 /* Reads the command line: ARGS_GO_ON or the exit code. --show and --diff exclude options of other modes. */

@@ -52,6 +52,11 @@ each "simulate, a driver that learns" simulate "$tmp/chain.umtrace" --oversubscr
 	--iterations 3 --strategy deepum
 each "plan" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/out.umplan"
 is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "no half plan is left behind"
+# With an access of the CPU there is no linear program, whose solver does not survive.
+sed 's/^{"ev":"op","name":"update"/{"ev":"host","name":"look","r":[1],"w":[]}\n&/' "$tmp/chain.umtrace" \
+	>"$tmp/host.umtrace"
+each "plan --at-most-slower survives failing allocations" plan "$tmp/host.umtrace" --at-most-slower 10 \
+	--iterations 3 -f json
 ok "a plan is made" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"
 # Behind the reading of the trace there is that of the plan: the parser may say no to the text (status 3).
 survives "simulate, a plan" -f "$((read + 10))" -x 1 -x 2 \

@@ -40,10 +40,13 @@ int bound_find(const struct bound_request *r, struct bound_result *out);
 
 /* For the tool. */
 struct bound_settings {
-	const char *verb; /* borrowed; verb for messages */
+	const char *verb; /* borrowed; verb for messages; NULL: none */
 	double duplex, seconds; /* as above */
 	int recompute;
 };
+
+/* Is there a solver? */
+int bound_is_available(void);
 
 /* Raises p->bound_ns to the bound. Without a solver the planner's bound stays, with a note on stderr. 0 or -ENOMEM. */
 int bound_plan(struct um_plan *p, const struct bound_settings *settings);

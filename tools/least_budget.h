@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * least_budget.h - the smallest budget that is enough
+ *
+ * in    a lower bound on the time with a budget, and whether a budget is enough
+ * out   the smallest budget of a grid that is enough
+ *
+ * More memory may make a plan slower, so budgets that are enough may lie below some that are not: none is skipped by
+ * halving. The bound does fall with memory: halving finds the least budget that it allows. From there on each budget of
+ * the grid is tried, upwards, until one is enough.
+ */
+#ifndef UM_TOOLS_LEAST_BUDGET_H
+#define UM_TOOLS_LEAST_BUDGET_H
+
+#include <stdint.h>
+
+#define LEAST_BUDGET_GRID 4096 /* budgets at most, up to the memory in which all data is resident */
+
+struct least_budget {
+	uint64_t step; /* bytes; budgets are multiples of it */
+	uint64_t most; /* the largest budget that is tried */
+	int (*may_be_enough)(void *user, uint64_t budget); /* the bound: 1, 0 or -errno */
+	int (*is_enough)(void *user, uint64_t budget); /* likewise */
+	void *user;
+	uint64_t bound; /* set here: the smallest budget that the bound allows */
+	uint64_t budget; /* set here: the smallest one that is enough; 0: none */
+	unsigned tried;
+};
+
+/* The grid for a workload with so many bytes alive at once: blocks, or LEAST_BUDGET_GRID-ths of them. */
+void least_budget_init(struct least_budget *l, uint64_t alive);
+
+/* 0 or -errno, of the functions. */
+int least_budget_find(struct least_budget *l);
+
+#endif
