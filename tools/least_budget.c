@@ -32,17 +32,55 @@ static int find_bound(struct least_budget *l)
 	return 0;
 }
 
+/* Asks about a budget; one that is enough is the best so far, since they only fall. 1, 0 or -errno. */
+static int try_budget(struct least_budget *l, uint64_t budget)
+{
+	int is = l->is_enough(l->user, budget);
+
+	l->tried++;
+	if (is > 0)
+		l->budget = budget;
+	return is;
+}
+
+/* How far the next budget is from one that is not enough. */
+static uint64_t stride(const struct least_budget *l, uint64_t budget)
+{
+	uint64_t steps = (budget - l->bound) / l->step / LEAST_BUDGET_SHARE;
+
+	return (steps ? steps : 1) * l->step;
+}
+
+/* Between one that is not enough and the result. */
+static int halve(struct least_budget *l, uint64_t low)
+{
+	int err = 0;
+
+	while (err >= 0 && l->budget - low > l->step) {
+		uint64_t middle = low + (l->budget - low) / l->step / 2 * l->step;
+
+		err = try_budget(l, middle);
+		if (!err)
+			low = middle;
+	}
+	return err < 0 ? err : 0;
+}
+
 int least_budget_find(struct least_budget *l)
 {
-	int err = find_bound(l);
+	int err = find_bound(l), is;
+	uint64_t low, b;
 
 	l->budget = 0;
-	for (uint64_t b = l->bound; !err && !l->budget && b <= l->most; b += l->step) {
-		int is = l->is_enough(l->user, b);
-
-		l->tried++;
-		err = is < 0 ? is : 0;
-		l->budget = is > 0 ? b : 0;
+	if (err)
+		return err;
+	low = b = l->bound;
+	is = try_budget(l, b);
+	while (!is && b < l->most) {
+		low = b;
+		b += stride(l, b);
+		b = b < l->most ? b : l->most;
+		is = try_budget(l, b);
 	}
-	return err;
+	return is > 0 ? halve(l, low) : is;
 }

@@ -32,7 +32,7 @@ struct row {
 	struct play_progress progress;
 	char label[80]; /* of the progress line */
 	uint64_t alive, in_core_ns, limit_ns;
-	uint64_t ns; /* with the budget that was found */
+	uint64_t ns; /* with the last budget that was enough */
 	struct least_budget search;
 };
 
@@ -118,8 +118,10 @@ static int is_enough(void *user, uint64_t budget)
 	o.planned = r->played ? NULL : ignore_plan;
 	err = um_play(r->trace, &o, &result);
 	if (!err) {
-		r->ns = r->played ? result.steady_ns : result.plan.ns;
-		is = r->ns <= r->limit_ns;
+		uint64_t ns = r->played ? result.steady_ns : result.plan.ns;
+
+		is = ns <= r->limit_ns;
+		r->ns = is ? ns : r->ns;
 	}
 	um_play_result_fini(&result);
 	return err == -ENOMEM ? err : is;

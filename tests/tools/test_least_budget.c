@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest budget that is enough is found where more memory may be too little, and no budget above the bound is
- * left out.
+ * The smallest budget that is enough is found where more memory may be too little: near the bound no budget is left
+ * out, and one that is far from it takes few tries.
  */
 #include "least_budget.h"
 
@@ -44,6 +44,58 @@ static int find(struct case_ *c, struct least_budget *l)
 	return least_budget_find(l);
 }
 
+struct far {
+	uint64_t from; /* blocks that are enough */
+	uint64_t fails_at; /* likewise */
+};
+
+static int is_in_bound(void *user, uint64_t budget)
+{
+	(void)user;
+	return budget >= 100 * B;
+}
+
+static int is_far_enough(void *user, uint64_t budget)
+{
+	const struct far *f = user;
+
+	return budget / B == f->fails_at ? -ENOMEM : budget / B >= f->from;
+}
+
+static int find_far(struct far *f, struct least_budget *l)
+{
+	least_budget_init(l, 4000 * B);
+	l->may_be_enough = is_in_bound;
+	l->is_enough = is_far_enough;
+	l->user = f;
+	return least_budget_find(l);
+}
+
+static void far_from_bound(void)
+{
+	struct least_budget l;
+	struct far f = {.from = 164};
+	int wrong = 0;
+	unsigned tried = 0;
+
+	find_far(&f, &l);
+	is_u64(l.tried, 65, "each of the first 64 budgets above the bound is tried");
+	for (f.from = 165; f.from < 4000; f.from += 7) {
+		wrong += find_far(&f, &l) != 0 || l.budget != f.from * B;
+		tried = l.tried > tried ? l.tried : tried;
+	}
+	is_int(wrong, 0, "a budget far from the bound is found where more memory never costs time");
+	ok(tried < 220, "in few tries (%u)", tried);
+	f.from = UINT64_MAX;
+	is_int(find_far(&f, &l), 0, "a search over large distances may find nothing");
+	is_u64(l.budget, 0, "then there is no budget either");
+	f = (struct far){.from = l.most / B};
+	find_far(&f, &l);
+	is_u64(l.budget, l.most, "the last budget is tried");
+	f = (struct far){.from = 200, .fails_at = 200};
+	is_int(find_far(&f, &l), -ENOMEM, "a failure ends the halving");
+}
+
 int main(void)
 {
 	struct case_ c = {.bound = 5, .enough = "00000000001000011110111111111111"};
@@ -67,6 +119,8 @@ int main(void)
 	is_u64(l.budget, B, "one step may be enough");
 	c = (struct case_){.bound = 5, .enough = "00000000001000011110111111111111", .fails_at = 7};
 	is_int(find(&c, &l), -ENOMEM, "a failure ends the search");
+
+	far_from_bound();
 
 	least_budget_init(&l, 100 * B - 1);
 	is_u64(l.step, B, "budgets are whole blocks");
