@@ -73,19 +73,6 @@ static int draw(const struct play_args *a)
 /* ARGS_GO_ON or an exit code. */
 static int check(const struct play_args *a)
 {
-	unsigned i = 0;
-
-	while (a->slower >= 0 && i < a->n_strategies && um_play_strategy_plans(a->strategies[i]))
-		i++;
-	if (a->slower >= 0) {
-		if (i < a->n_strategies)
-			tool_say("plan", "--strategy: expected strategies that plan: lookahead or schemes");
-		else if (a->output && (a->n_traces > 1 || a->n_strategies > 1))
-			tool_say("plan", "--at-most-slower writes one plan: expected one trace and one --strategy");
-		else
-			return ARGS_GO_ON;
-		return TOOL_USAGE;
-	}
 	if (a->n_ratios > 1)
 		tool_say("plan", "--oversubscribe: expected one ratio");
 	else if (a->format != FORMAT_TABLE)
@@ -125,9 +112,9 @@ static int run(int argc, char **argv)
 		return code;
 	if (a.show || a.diff)
 		return plan_tools_main(&a);
-	code = check(&a);
 	if (a.slower >= 0)
-		return code == ARGS_GO_ON ? slower_main(&a, 0) : code;
+		return slower_main(&a, 0);
+	code = check(&a);
 	strategy = code == ARGS_GO_ON ? planning_strategy(&a) : -1;
 	if (strategy < 0)
 		return TOOL_USAGE;

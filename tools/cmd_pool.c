@@ -261,7 +261,7 @@ static const struct arg options[] = {
 	    .help = "the pools to compare (default: all): umadvise (the library), smartpool (the largest tensor first, "
 		    "in advance), best-fit (cnmem), caching (PyTorch, TensorFlow), first-fit (SuperNeurons), "
 		    "cuda-malloc"),
-	ARG(ARG_COUNT, "iterations", 0, AT(iterations), "N", .least = 4, .most = 1e6,
+	ARG(ARG_COUNT, "iterations", 0, AT(iterations), "N", .least = 4, .most = 1e6, .expected = "a number",
 	    .help = "iterations to play, at least four of those that repeat (default: 8)"),
 	ARG(ARG_TEXT, "svg", 0, AT(svg), "FILE", .writes = 1,
 	    .help = "also draw where the first pool places the tensors of an iteration; needs one trace"),

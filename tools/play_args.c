@@ -72,8 +72,10 @@ static const char *read_slower(void *args, const char *text)
 	char *end;
 
 	a->slower = strtod(text, &end);
+	if (end == text || !(a->slower >= 0 && a->slower <= 1000))
+		return text;
 	end += *end == '%';
-	return end == text || *end || !(a->slower >= 0 && a->slower <= 1000) ? text : NULL;
+	return *end ? text : NULL;
 }
 
 #define AT(field) offsetof(struct play_args, field)
@@ -130,7 +132,8 @@ const struct arg play_options[] = {
 		    "optimistic; plans do not recompute yet"),
 	ARG(ARG_OFF, "no-recompute", ALL_PLAYS, AT(recompute), NULL,
 	    .help = "the bound covers plans without recomputation (default)"),
-	ARG(ARG_READ, "at-most-slower", ALL_PLAYS, 0, "PERCENT", .read = read_slower, .expected = "a percentage",
+	ARG(ARG_READ, "at-most-slower", ALL_PLAYS, 0, "PERCENT", .read = read_slower,
+	    .expected = "a percentage up to 1000",
 	    .help = "in place of one budget: the least memory with which an iteration takes at most PERCENT longer "
 		    "than with all data resident, and the least that the bound allows; plan: by the plan's own time, "
 		    "simulate: as played; more than one trace and strategy may be given (default: lookahead)"),

@@ -175,6 +175,10 @@ static int write_plan(const struct row *r)
 	struct um_play_result result;
 	int err;
 
+	if (!r->search.budget) {
+		tool_say(r->args->verb, "%s: no budget is enough: no plan is written", r->path);
+		return TOOL_REFUSED;
+	}
 	o.save_plan = r->args->output;
 	err = um_play(r->trace, &o, &result);
 	if (err)
@@ -314,7 +318,7 @@ static int run_trace(const struct play_args *a, int played, const char *path, st
 		one = find(&r);
 		if (!one)
 			one = put(o, &r);
-		if (!one && !played && a->output && r.search.budget)
+		if (!one && !played && a->output)
 			one = write_plan(&r);
 		um_plan_fini(&r.learned);
 		code = one > code ? one : code;
@@ -323,17 +327,44 @@ static int run_trace(const struct play_args *a, int played, const char *path, st
 	return code;
 }
 
+/* Has the strategy a budget, and a plan where none is played? */
+static int has_budget(int played, enum um_play_strategy s)
+{
+	return played ? s != UM_PLAY_INFINITE : um_play_strategy_plans(s);
+}
+
+/* 0 or an exit code. */
+static int check(const struct play_args *a, int played)
+{
+	unsigned i = 0;
+
+	while (i < a->n_strategies && has_budget(played, a->strategies[i]))
+		i++;
+	if (i < a->n_strategies && played)
+		tool_say(a->verb, "--strategy: infinite has no limit: expected others with --at-most-slower");
+	else if (i < a->n_strategies)
+		tool_say(a->verb, "--strategy: expected strategies that plan: lookahead or schemes");
+	else if (!played && a->output && (a->n_traces > 1 || a->n_strategies > 1))
+		tool_say(a->verb, "--at-most-slower writes one plan: expected one trace and one --strategy");
+	else if (!played && a->output && strcmp(a->output, "-") == 0)
+		tool_say(a->verb, "--at-most-slower writes figures to standard output: expected -o FILE");
+	else
+		return TOOL_DONE;
+	return TOOL_USAGE;
+}
+
 int slower_main(const struct play_args *a, int played)
 {
-	struct output o = {.format = a->format,
-			   .table = {.columns = columns, .n = sizeof columns / sizeof *columns},
-			   .rows = a->format == FORMAT_JSON ? json_array() : NULL};
+	struct output o = {.format = a->format, .table = {.columns = columns, .n = sizeof columns / sizeof *columns}};
 	struct tool_output file;
-	int code = tool_output_open(&file, a->verb, played ? a->output : NULL), any = 0, failed;
+	int code = check(a, played), any = 0, failed;
 
+	if (!code)
+		code = tool_output_open(&file, a->verb, played ? a->output : NULL);
 	if (code)
 		return code;
 	o.to = file.to;
+	o.rows = o.format == FORMAT_JSON ? json_array() : NULL;
 	if (!bound_is_available())
 		tool_say(a->verb, "no LP solver (Clp): using the planner's weaker bound");
 	for (int i = 0; i < a->n_traces && code != TOOL_INTERNAL; i++) {

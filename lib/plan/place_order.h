@@ -26,7 +26,7 @@ struct um_place_item {
 int um_place_in_order(struct um_place_list *l, struct um_place_item *item, size_t n);
 
 /* Looks for a lower packing of items that are in the list, and not permanent; ends at the height `enough`. The list's
- * entries for the items are then undefined. 0; -ENOMEM: places are unchanged. */
+ * entries for the items are then undefined. 0 or -ENOMEM. */
 int um_place_search(struct um_place_list *l, const struct um_plan_request *r, struct um_place_item *item, size_t n,
 		    uint64_t enough);
 

@@ -90,6 +90,9 @@ wrong() { # STATUS PATTERN ARGUMENT...
 }
 wrong 2 "no trace given" -f csv
 wrong 2 "'bets-fit'.*did you mean 'best-fit'" "$tmp/two.umtrace" --pool bets-fit
+wrong 2 "'': expected umadvise, smartpool" "$tmp/two.umtrace" --pool umadvise,
+wrong 2 "'3': expected a number, 4 to 1000000" "$tmp/two.umtrace" --iterations 3
+wrong 2 "'xml': expected table, json or csv" "$tmp/two.umtrace" -f xml
 wrong 2 "--svg: expected one trace" "$tmp/two.umtrace" "$tmp/two.umtrace" --svg "$tmp/x.svg"
 wrong 3 "cannot open" "$tmp/none.umtrace"
 is "$(pool "$data/good-bare-header.umtrace" "$tmp/two.umtrace" --pool smartpool -f csv 2>"$tmp/err" | wc -l)" 2 \

@@ -76,9 +76,13 @@ wrong() { # PATTERN ARGUMENT...
 	like "$got" "$1" "it says why: $1"
 }
 wrong "--at-most-slower.*--budget|--budget.*--at-most-slower" plan "$trace" --at-most-slower 1% --budget 1GiB
-wrong "'1x': expected a percentage" plan "$trace" --at-most-slower 1x
+for text in 1x % 1%% "" nan -1 1001; do
+	wrong "'$text': expected a percentage up to 1000" plan "$trace" --at-most-slower "$text"
+done
 wrong "expected strategies that plan" plan "$trace" --at-most-slower 1% --strategy on-demand
+wrong "infinite has no limit" simulate "$trace" --at-most-slower 1% --strategy lookahead,infinite
 wrong "expected one trace and one --strategy" plan "$trace" "$trace" --at-most-slower 1% -o "$tmp/x.umplan"
+wrong "figures to standard output: expected -o FILE" plan "$trace" --at-most-slower 1% -o -
 wrong "--format csv" plan --show "$tmp/least.umplan" -f csv
 wrong "--export" simulate "$trace" --at-most-slower 1% --strategy lookahead --export "$tmp/x.sqlite"
 tap_done

@@ -22,7 +22,7 @@ struct um_pool_piece {
 struct um_pool_policy {
 	const char *name;
 	/* Online pools. open: NULL, out of memory. alloc: 0 or -ENOMEM. reserved: bytes that the pool has taken from
-	 * the device and not returned. */
+	 * the device and not returned. close: all pieces are freed. */
 	void *(*open)(void);
 	int (*alloc)(void *pool, uint64_t bytes, struct um_pool_piece *out);
 	void (*free)(void *pool, struct um_pool_piece *piece);
