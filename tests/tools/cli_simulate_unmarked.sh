@@ -24,8 +24,8 @@ for t in resnet50 vgg16 gpt2_small dlrm; do
 		"$t: iterations are found where they were marked"
 	is "$(query 'print(b[-1]["ns"] <= 1.03 * a[-1]["ns"])')" "True" \
 		"$t: a steady iteration takes as long as with marks"
-	is "$(query 'print(b[2]["scheduled"] > 0, sum(i["predicted"] + i["announced"] for i in b[4:]))')" "True 0" \
-		"$t: hints of a plan begin with the third period, and are the only ones from the fifth on"
+	is "$(query 'print(b[3]["scheduled"] > 0, sum(i["predicted"] + i["announced"] for i in b[5:]))')" "True 0" \
+		"$t: hints of a plan begin with the fourth period, and are the only ones from the sixth on"
 done
 
 ok "a plan is made of a workload without marks" "$UMADVISE" plan "$tmp/resnet50.umtrace" --oversubscribe 1.5 \
