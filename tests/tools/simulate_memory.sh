@@ -56,7 +56,7 @@ is "$(ls "$tmp"/out.umplan?* 2>/dev/null)" "" "no half plan is left behind"
 sed 's/^{"ev":"op","name":"update"/{"ev":"host","name":"look","r":[1],"w":[]}\n&/' "$tmp/chain.umtrace" \
 	>"$tmp/host.umtrace"
 each "plan --at-most-slower survives failing allocations" plan "$tmp/host.umtrace" --at-most-slower 10 \
-	--iterations 3 -f json
+	--iterations 4 -f json
 ok "a plan is made" "$UMADVISE" plan "$tmp/chain.umtrace" --oversubscribe 1.5 --iterations 3 -o "$tmp/chain.umplan"
 # Behind the reading of the trace there is that of the plan: the parser may say no to the text (status 3).
 survives "simulate, a plan" -f "$((read + 10))" -x 1 -x 2 \
