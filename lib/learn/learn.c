@@ -2,15 +2,21 @@
  *
  * learn.c - builds the schedule of the next iteration
  *
- * The learner remembers the tensors' numbers in the previous iteration (previous_iteration.h).
+ * The learner remembers the tensors' numbers in the latest two iterations (previous_iteration.h). A schedule is built
+ * only on demand: most iterations have the facts of the one before, and so the key of its schedule.
  */
 #include "learn/learn.h"
 
 #include "base/hash.h"
+#include "learn/iteration_facts.h"
 #include "learn/slots.h"
 
 struct learner {
-	struct um_previous_iteration past, now;
+	struct um_previous_iteration past, now; /* the iteration before the latest one, and that one */
+	uint64_t facts; /* of the latest one */
+	uint64_t key_facts; /* of the iteration that the key belongs to */
+	int has_key;
+	struct um_schedule built; /* of the latest iteration, until it is taken; ops.n == 0: not built */
 };
 
 int um_learner_init(struct um_learner *l)
@@ -21,6 +27,7 @@ int um_learner_init(struct um_learner *l)
 		return -ENOMEM;
 	um_previous_iteration_init(&m->past);
 	um_previous_iteration_init(&m->now);
+	um_schedule_init(&m->built);
 	l->impl = m;
 	return 0;
 }
@@ -33,6 +40,7 @@ void um_learner_fini(struct um_learner *l)
 		return;
 	um_previous_iteration_fini(&m->past);
 	um_previous_iteration_fini(&m->now);
+	um_schedule_fini(&m->built);
 	free(m);
 	l->impl = NULL;
 }
@@ -167,7 +175,7 @@ static uint64_t key_of(const struct um_schedule *s)
 	return um_hash_u64(h, s->uses.n);
 }
 
-int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out)
+int um_learner_feed(struct um_learner *l, const struct um_iteration *it)
 {
 	struct learner *m = l->impl;
 	struct um_previous_iteration was;
@@ -175,18 +183,49 @@ int um_learner_feed(struct um_learner *l, const struct um_iteration *it, struct 
 
 	if (it->incomplete || it->ops.n == 0)
 		return -ENODATA;
-	rc = um_previous_iteration_fill(&m->now, it);
-	if (!rc)
-		rc = build(it, &m->past, &m->now, out);
-	if (rc) {
-		um_schedule_fini(out);
-		um_schedule_init(out);
-		return rc;
-	}
-	l->other = um_previous_iteration_other(&m->past, it);
-	l->key = key_of(out);
+	um_schedule_fini(&m->built);
+	um_schedule_init(&m->built);
 	was = m->past;
 	m->past = m->now;
 	m->now = was;
+	rc = um_previous_iteration_fill(&m->now, it);
+	if (rc)
+		return rc;
+	l->other = um_previous_iteration_other(&m->past, it);
+	m->facts = um_iteration_facts(it, &m->past, &m->now);
+	return 0;
+}
+
+int um_learner_know_key(struct um_learner *l, const struct um_iteration *it)
+{
+	struct learner *m = l->impl;
+	int rc;
+
+	if (m->has_key && m->key_facts == m->facts)
+		return 0;
+	rc = build(it, &m->past, &m->now, &m->built);
+	if (rc) {
+		um_schedule_fini(&m->built);
+		um_schedule_init(&m->built);
+		return rc;
+	}
+	l->key = key_of(&m->built);
+	m->key_facts = m->facts;
+	m->has_key = 1;
+	return 0;
+}
+
+int um_learner_build(struct um_learner *l, const struct um_iteration *it, struct um_schedule *out)
+{
+	struct learner *m = l->impl;
+	int rc;
+
+	if (!m->built.ops.n)
+		m->has_key = 0;
+	rc = um_learner_know_key(l, it);
+	if (rc)
+		return rc;
+	*out = m->built;
+	um_schedule_init(&m->built);
 	return 0;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * previous_iteration.c - a sorted array of tensor ids and their numbers
+ * previous_iteration.c - a hash table of tensor ids with open addressing
  */
 #include "learn/previous_iteration.h"
-
-#include "base/bisect.h"
 
 void um_previous_iteration_init(struct um_previous_iteration *p)
 {
@@ -13,28 +11,41 @@ void um_previous_iteration_init(struct um_previous_iteration *p)
 
 void um_previous_iteration_fini(struct um_previous_iteration *p)
 {
-	um_vec_fini(&p->entries);
+	um_vec_fini(&p->ids);
+	um_vec_fini(&p->table);
 	um_previous_iteration_init(p);
 }
 
-static int by_id(const void *a, const void *b)
+/* Ids are serial numbers: a multiplication spreads them. */
+static size_t home_of(const struct um_previous_iteration *p, uint64_t id)
 {
-	const struct um_previous_iteration_entry *x = a, *y = b;
+	return (size_t)(id * 0x9e3779b97f4a7c15ull >> p->shift);
+}
 
-	return x->id < y->id ? -1 : x->id > y->id;
+static void add(struct um_previous_iteration *p, uint64_t id)
+{
+	size_t i = home_of(p, id);
+
+	while (p->table.at[i])
+		i = (i + 1) & (p->table.n - 1);
+	p->ids.at[p->ids.n++] = id;
+	p->table.at[i] = (uint32_t)p->ids.n;
 }
 
 int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_iteration *it)
 {
+	unsigned bits = 3;
+
 	p->known = 0;
-	um_vec_clear(&p->entries);
-	if (um_vec_reserve(&p->entries, it->tensors.n))
+	um_vec_clear(&p->ids);
+	um_vec_clear(&p->table);
+	while ((size_t)1 << bits < 2 * it->tensors.n)
+		bits++;
+	if (um_vec_reserve(&p->ids, it->tensors.n) || um_vec_fill(&p->table, (size_t)1 << bits))
 		return -ENOMEM;
+	p->shift = 64 - bits;
 	for (size_t i = 0; i < it->tensors.n; i++)
-		p->entries.at[p->entries.n++] =
-			(struct um_previous_iteration_entry){it->tensors.at[i].id.v, (uint32_t)i};
-	if (p->entries.n)
-		qsort(p->entries.at, p->entries.n, sizeof *p->entries.at, by_id);
+		add(p, it->tensors.at[i].id.v);
 	p->n = it->n;
 	p->signature = it->signature;
 	p->known = 1;
@@ -43,12 +54,14 @@ int um_previous_iteration_fill(struct um_previous_iteration *p, const struct um_
 
 uint32_t um_previous_iteration_find(const struct um_previous_iteration *p, struct um_tensor_id id)
 {
-	size_t lo = 0;
+	uint32_t number;
 
-	UM_BISECT(lo, p->known ? p->entries.n : 0, i, p->entries.at[i].id < id.v)
-	if (!p->known || lo == p->entries.n || p->entries.at[lo].id != id.v)
+	if (!p->known)
 		return UM_NO_NUMBER;
-	return p->entries.at[lo].number;
+	for (size_t i = home_of(p, id.v); (number = p->table.at[i]); i = (i + 1) & (p->table.n - 1))
+		if (p->ids.at[number - 1] == id.v)
+			return number - 1;
+	return UM_NO_NUMBER;
 }
 
 double um_previous_iteration_other(const struct um_previous_iteration *p, const struct um_iteration *it)

@@ -154,12 +154,20 @@ static void log_paged(const struct um_replan *r)
 				       r->plan.sched.ops.at[i].name);
 }
 
-/* Follows the schedule from now on and takes its content; on failure no plan is followed. */
-static void follow(struct um_replan *r, struct um_schedule *s, int followed)
+/* Follows a schedule from now on; on failure no plan is followed. `loaded`: its content is taken; NULL: the schedule of
+ * iteration `last`. */
+static void follow(struct um_replan *r, struct um_schedule *loaded, const struct um_iteration *last, int followed)
 {
 	char why[256] = "";
-	int err = try_plan(r, s, followed, why, sizeof why);
+	struct um_schedule s;
+	int err = 0;
 
+	um_schedule_init(&s);
+	if (!loaded)
+		err = um_learner_build(&r->learner, last, &s);
+	if (!err)
+		err = try_plan(r, loaded ? loaded : &s, followed, why, sizeof why);
+	um_schedule_fini(&s);
 	r->key = r->learner.key;
 	if (err) {
 		give_up(r);
@@ -229,17 +237,18 @@ static int continue_program(struct um_replan *r)
 }
 
 /* Performs the state machine's action for the event. 1: another plan, or no plan, is followed from now on. */
-static int apply(struct um_replan *r, enum um_follow_event event, struct um_schedule *s)
+static int apply(struct um_replan *r, enum um_follow_event event, struct um_schedule *loaded,
+		 const struct um_iteration *last)
 {
 	unsigned replans = r->replans;
 	int followed = event == UM_FOLLOW_ON_TIMED || event == UM_FOLLOW_ON_CHANGED || event == UM_FOLLOW_ON_MISPLACED;
 
 	switch (um_follow_step(&r->state, event)) {
 	case UM_FOLLOW_PLAN:
-		follow(r, s, followed);
+		follow(r, loaded, last, followed);
 		return 1;
 	case UM_FOLLOW_PLAN_AGAIN:
-		follow(r, s, followed);
+		follow(r, loaded, last, followed);
 		r->replans = replans + 1;
 		return 1;
 	case UM_FOLLOW_CONTINUE:
@@ -384,12 +393,12 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	int within = l.followed && r->iteration + 1 < r->n_iterations; /* the schedule has further iterations */
 	int ran = l.followed && !um_follow_waits(r->state), measured = !within && take_times(r, ran), other;
 	enum um_follow_event event;
-	struct um_schedule s;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
 	check_clock(r, 0);
-	um_schedule_init(&s);
-	l.err = um_learner_feed(&r->learner, last, &s);
+	l.err = um_learner_feed(&r->learner, last);
+	if (!l.err && l.followed && !within)
+		l.err = um_learner_know_key(&r->learner, last);
 	l.changed = r->learner.key != r->key;
 	r->repetitions = is_repeated(r, last) ? r->repetitions + 1 : 0;
 	l.repeated = r->repetitions > r->wrong_plans;
@@ -400,7 +409,6 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 		um_replan_leave(r, number); /* the iteration ended too early */
 	if (within) {
 		r->iteration++;
-		um_schedule_fini(&s);
 		return 0;
 	}
 	r->iteration = 0;
@@ -416,9 +424,8 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	event = event_of(r, &l);
 	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)
 		count_ended(r);
-	other = apply(r, event, &s);
+	other = apply(r, event, NULL, last);
 	time_iteration(r, ran);
-	um_schedule_fini(&s);
 	return other;
 }
 
@@ -432,13 +439,9 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 
 void um_replan_teach(struct um_replan *r, const struct um_iteration *it)
 {
-	struct um_schedule s;
-
-	um_schedule_init(&s);
-	if (um_learner_feed(&r->learner, it, &s) == -ENOMEM)
+	if (um_learner_feed(&r->learner, it) == -ENOMEM)
 		r->notices->errors++;
 	r->last_signature = it->signature;
-	um_schedule_fini(&s);
 }
 
 int um_replan_first_op(struct um_replan *r)
@@ -492,7 +495,7 @@ int um_replan_start_warm(struct um_replan *r)
 			t->used_op = 0;
 	}
 	r->fits = 1; /* it was followed before */
-	apply(r, UM_FOLLOW_ON_LOADED, s);
+	apply(r, UM_FOLLOW_ON_LOADED, s, NULL);
 	claim_places(r);
 	r->key = 0;
 	um_plan_fini(&r->warm);

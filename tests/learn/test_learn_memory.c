@@ -99,7 +99,11 @@ static int mark(struct program *p)
 
 	um_schedule_init(&sched);
 	um_recorder_take(&p->recorder, &p->it);
-	rc = um_learner_feed(&p->learner, &p->it, &sched);
+	rc = um_learner_feed(&p->learner, &p->it);
+	if (!rc)
+		rc = um_learner_know_key(&p->learner, &p->it);
+	if (!rc)
+		rc = um_learner_build(&p->learner, &p->it, &sched);
 	if (rc) {
 		if (rc == -ENOMEM || p->it.incomplete)
 			p->failed = p->step;

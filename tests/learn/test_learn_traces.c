@@ -183,7 +183,7 @@ static void note(struct outcome *o, const struct world *w)
 	if (n + 1 < sizeof o->changed)
 		o->changed[n] = w->rc ? 'e' : (char)('0' + w->changed);
 	if (!w->rc && !o->flaw)
-		o->flaw = world_flaw(&w->sched);
+		o->flaw = w->wrong_keys ? "equal facts, another key" : world_flaw(&w->sched);
 }
 
 /* Plays the trace, then its last iteration `again` times, and closes with one more mark. */
