@@ -60,6 +60,7 @@ int main(int argc, char **argv)
 	struct app a;
 	int err;
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* plans begin in known iterations */
 	late = argc > 2 && strcmp(argv[2], "late") == 0;
 	err = app_open(&a);
 

@@ -13,8 +13,10 @@ int main(int argc, char **argv)
 	int n = argc > 1 ? atoi(argv[1]) : 0;
 	struct umadv_stats s = {.struct_size = sizeof s};
 	struct app a;
-	int err = app_open_with(&a, 1);
+	int err;
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* plans begin in known iterations */
+	err = app_open_with(&a, 1);
 	for (int i = 0; i < 5 + n && !err; i++) {
 		err = umadv_iter(a.adv, NULL);
 		if (!err)

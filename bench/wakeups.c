@@ -54,8 +54,10 @@ int main(int argc, char **argv)
 	struct umadv_stats s = {.struct_size = sizeof s};
 	int n = argc > 1 ? atoi(argv[1]) : 0;
 	struct app a;
-	int err = app_open(&a);
+	int err;
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* plans begin in known iterations */
+	err = app_open(&a);
 	if (err)
 		return 1;
 	null_api = a.adv->device.gpu->api;

@@ -32,8 +32,8 @@
  *
  * Cost classes. *Op path*: O(uses x log tensors); once an iteration has been learned, no allocation on the calling
  * thread, and a system call only to wait for the op's data or to wake a helper thread. *Iteration path*: linear in the
- * operations of the iteration; planning, when it is due, also runs here. *Start path*: may open files and call the
- * driver.
+ * operations of the iteration; without a planning thread, plans are made here. *Start path*: may open files and call
+ * the driver.
  *
  * No CUDA header is needed: a stream is passed as the pointer that cudaStream_t is (NULL: the default stream).
  * umadvise(7), section "CUDA", describes per-thread default streams, destroyed streams, stream capture, fork, exit and
@@ -98,6 +98,11 @@ enum umadv_evict { UMADV_EVICT_AUTO, UMADV_EVICT_LIBRARY, UMADV_EVICT_DRIVER };
  * that its op declares as reads; it hashes pages, so kernels take several times as long in real time. */
 enum umadv_check { UMADV_CHECK_OFF, UMADV_CHECK_ON, UMADV_CHECK_DISCARDS };
 
+/* Where plans are made. ON: by a helper thread of low priority, while the program runs on; the plan is followed some
+ * iterations later. OFF: in umadv_iter, which returns when the plan is made. AUTO: OFF in simulated time, where equal
+ * programs get equal hints, and otherwise ON. */
+enum umadv_plan_thread { UMADV_PLAN_THREAD_AUTO, UMADV_PLAN_THREAD_ON, UMADV_PLAN_THREAD_OFF };
+
 /* Receives one line without a newline. Called under the context's lock: it must not call functions of this library. */
 typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char *line);
 
@@ -117,8 +122,8 @@ struct umadv_options {
 	void *log_user;
 	enum umadv_log_level log_level; /* default WARN. UMADVISE_LOG=error|warn|info|debug */
 	enum umadv_check check; /* UMADVISE_CHECK=on|off|discards */
-	unsigned plan_ms; /* time to search for a better plan, in ms, spent in umadv_iter; 0: a fixed effort, some 50 ms
-			     for 2,000 ops, so that equal programs get equal plans. UMADVISE_PLAN_TIME */
+	unsigned plan_ms; /* time to search for a better plan, in ms; 0: a fixed effort, some 50 ms for 2,000 ops, so
+			     that equal programs get equal plans. UMADVISE_PLAN_TIME */
 	const char *run_log; /* run log to write, for `umadvise report`, or NULL; %p in the name becomes the process id.
 			       UMADVISE_RUN_LOG=FILE */
 	uint64_t run_log_bytes; /* maximum size of the run log; 0: 64 MiB. UMADVISE_RUN_LOG_SIZE=BYTES[KiB|MiB|GiB] */
@@ -126,6 +131,7 @@ struct umadv_options {
 	int counters; /* add the driver's own counters (CUPTI) to the run log. UMADVISE_COUNTERS=on|off */
 	enum umadv_evict evict; /* always LIBRARY with a budget below the device's memory.
 				   UMADVISE_EVICT=auto|library|driver */
+	enum umadv_plan_thread plan_thread; /* UMADVISE_PLAN_THREAD=auto|on|off */
 };
 
 /* Sets defaults, then the values of environment variables that are valid. umadv_open logs invalid values. Strings point
@@ -266,9 +272,9 @@ UMADV_API int umadv_forget_stream(struct umadv *adv, void *stream);
  * Op path. */
 UMADV_API int umadv_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
 
-/* Begins an iteration. `name` (train, eval, a bucket) may be NULL. 0 or -EINVAL. Iteration path: learning and planning
- * happen here. Optional: where it was never called, iterations are found in the ops, and umadv_op is on the iteration
- * path where one begins. */
+/* Begins an iteration. `name` (train, eval, a bucket) may be NULL. 0 or -EINVAL. Iteration path: learning happens here,
+ * and planning without a planning thread (enum umadv_plan_thread). Optional: where it was never called, iterations are
+ * found in the ops, and umadv_op is on the iteration path where one begins. */
 UMADV_API int umadv_iter(struct umadv *adv, const char *name);
 /* An iteration of more ops than this gets no plan; umadvise(7) has the limits of ranges and tensors. */
 #define UMADV_MOST_OPS (1u << 20)
@@ -304,6 +310,8 @@ struct umadv_stats {
 	/* Tensors born while a plan is followed: at their planned address; and at another one, because their size is
 	 * not the planned one or the address was in use */
 	uint64_t allocs_planned, allocs_elsewhere;
+	uint64_t planning_ns; /* processor time spent on plans; 0 in simulated time */
+	uint64_t plans_unused; /* plans that were made and not followed, as the program had changed */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */
@@ -320,10 +328,10 @@ struct umadv_caps {
 
 UMADV_API int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps); /* set struct_size first */
 
-/* umadv_save_plan writes the current plan as a umplan; -ENODATA without a plan. umadv_load_plan reads one: it is
- * followed from the first iteration that fits. Both return -EINVAL (logged with the reason) for a file that is not
- * valid or a plan that is not sound, -ENODEV in a forked child, -ENOMEM, or the error of the file operation. Start
- * path. */
+/* umadv_save_plan writes the current plan as a umplan; while the first one is made, it waits for it. -ENODATA without
+ * a plan. umadv_load_plan reads one: it is followed from the first iteration that fits. Both return -EINVAL (logged
+ * with the reason) for a file that is not valid or a plan that is not sound, -ENODEV in a forked child, -ENOMEM, or the
+ * error of the file operation. Start path. */
 UMADV_API int umadv_save_plan(struct umadv *adv, const char *path);
 UMADV_API int umadv_load_plan(struct umadv *adv, const char *path);
 

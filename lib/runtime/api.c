@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 _Static_assert((int)UMADV_OTHER == (int)UM_ROLE_OTHER && (int)UMADV_PARAM == (int)UM_ROLE_PARAM &&
 		       (int)UMADV_GRAD == (int)UM_ROLE_GRAD && (int)UMADV_OPTIM == (int)UM_ROLE_OPTIM &&
@@ -277,14 +278,15 @@ int umadv_caps_get(struct umadv *adv, struct umadv_caps *caps)
 
 static int save_plan(struct umadv *adv, const char *path)
 {
+	const struct um_plan *plan = um_replan_latest(&adv->replan);
 	struct um_diag diag;
 	char line[800];
 	int err;
 
-	if (!adv->replan.plan.sched.ops.n)
+	if (!plan)
 		return -ENODATA;
 	um_diag_init(&diag, path);
-	err = um_plan_write(path, &adv->replan.plan, &diag);
+	err = um_plan_write(path, plan, &diag);
 	if (err) {
 		um_diag_line(&diag, line, sizeof line);
 		um_notices_log(&adv->notices, UMADV_LOG_ERROR, "plan %s", line);
@@ -292,10 +294,26 @@ static int save_plan(struct umadv *adv, const char *path)
 	return err;
 }
 
+/* Waits for the first plan if it is being made, without the lock: other threads go on. */
+static void wait_for_plan(struct umadv *adv)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	int makes = !um_fork_exit_is_dead(&adv->fork_exit);
+
+	while (makes) {
+		um_context_lock(adv);
+		makes = !um_replan_latest(&adv->replan) && um_planning_poll(&adv->replan.planning) == UM_PLANNING_MAKES;
+		um_context_unlock(adv);
+		if (makes)
+			nanosleep(&ms, NULL);
+	}
+}
+
 int umadv_save_plan(struct umadv *adv, const char *path)
 {
 	if (!adv || !path)
 		return -EINVAL;
+	wait_for_plan(adv);
 	LOCKED(adv, -ENODEV, save_plan(adv, path));
 }
 

@@ -61,9 +61,9 @@ static void *get_blocks(struct um_arena_pool *a, uint64_t bytes, uint64_t *addr)
 	return p;
 }
 
-int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap)
+int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr)
 {
-	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least, addr;
+	uint64_t least = round_up(bytes, UM_BLOCK_BYTES), want = least, at;
 	void *p;
 
 	/* doubling keeps the number of regions small, and costs nothing where memory becomes physical by page faults */
@@ -73,21 +73,22 @@ int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_po
 		want = round_up(a->total[heap], UM_BLOCK_BYTES);
 	if (um_vec_reserve(&a->regions, 1))
 		return -ENOMEM;
-	while (!(p = get_blocks(a, want, &addr))) {
+	while (!(p = get_blocks(a, want, &at))) {
 		if (want == least)
 			return -ENOMEM;
 		want = want / 2 > least ? round_up(want / 2, UM_BLOCK_BYTES) : least;
 	}
-	if (um_heap_add_region(&a->heap[heap], addr, want)) {
+	if (um_heap_add_region(&a->heap[heap], at, want)) {
 		a->gpu->api->cudaFree(a->gpu, p);
 		return -ENOMEM;
 	}
 	size_t i = a->regions.n++;
 
-	for (; i > 0 && a->regions.at[i - 1].addr > addr; i--)
+	for (; i > 0 && a->regions.at[i - 1].addr > at; i--)
 		a->regions.at[i] = a->regions.at[i - 1];
-	a->regions.at[i] = (struct um_arena_pool_region){p, addr, want, addr, heap};
+	a->regions.at[i] = (struct um_arena_pool_region){p, at, want, at, heap};
 	a->total[heap] += want;
+	*addr = at;
 	return 0;
 }
 
@@ -201,7 +202,7 @@ int um_arena_pool_alloc(struct um_arena_pool *a, uint64_t bytes, enum um_arena_p
 		err = alloc_from(a, bytes, heap, addr);
 	}
 	if (err == -ENOSPC) {
-		err = um_arena_pool_grow(a, bytes, heap);
+		err = um_arena_pool_grow(a, bytes, heap, addr);
 		if (!err)
 			err = alloc_from(a, bytes, heap, addr);
 	}

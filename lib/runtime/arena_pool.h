@@ -74,8 +74,8 @@ void um_arena_pool_unclaim(struct um_arena_pool *a); /* if they are claimed */
  * stream counts as one in each range. Cost: O(pieces that are not free for reuse yet). */
 unsigned um_arena_pool_users(struct um_arena_pool *a, uint64_t addr, uint64_t bytes);
 
-/* Adds a region of at least `bytes` to a heap. 0 or -ENOMEM. */
-int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap);
+/* Adds a region of at least `bytes` to a heap; it begins at `*addr`. 0 or -ENOMEM. */
+int um_arena_pool_grow(struct um_arena_pool *a, uint64_t bytes, enum um_arena_pool_heap heap, uint64_t *addr);
 
 /* The region that contains [addr, addr + bytes), or NULL. */
 static inline const struct um_arena_pool_region *um_arena_pool_region_at(const struct um_arena_pool *a, uint64_t addr,

@@ -82,7 +82,7 @@ static inline unsigned find_stream(struct umadv *adv, um_stream stream)
 void um_context_end_stream(struct umadv *adv, um_stream stream)
 {
 	um_assert_locked(adv);
-	um_op_timer_stop_op(&adv->replan.timer, stream);
+	um_op_timer_stop_op(&adv->replan.times.timer, stream);
 }
 
 void um_context_forget_stream(struct umadv *adv, um_stream stream)
@@ -315,7 +315,7 @@ static int is_plain(const struct umadv *adv)
 	const struct um_replan *r = &adv->replan;
 
 	return r->executor && r->cursor.on && adv->op.beside_plan && um_executor_active(r->executor) &&
-	       !um_follow_waits(r->state) && !r->begins && r->timer.state != UM_OP_TIMER_RUNS && !r->clock.due &&
+	       !um_follow_waits(r->state) && !r->begins && r->times.timer.state != UM_OP_TIMER_RUNS && !r->clock.due &&
 	       !adv->iterations.finder.on && !adv->device.gpu->api->announce && !um_sinks_listened(&adv->sinks);
 }
 
@@ -404,8 +404,8 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 	} else if (adv->horizon.host.capacity && r->executor && !um_executor_active(r->executor)) {
 		op = um_op_state_op(o, (int32_t)number, info);
 	}
-	if (r->timer.state == UM_OP_TIMER_RUNS)
-		um_op_timer_stop_op(&r->timer, stream);
+	if (r->times.timer.state == UM_OP_TIMER_RUNS)
+		um_op_timer_stop_op(&r->times.timer, stream);
 	if (r->clock.due && !o->cpu)
 		um_replan_time(r, stream);
 	if (o->cpu)
@@ -424,7 +424,7 @@ static __attribute__((noinline)) int op_in_full(struct umadv *adv, um_stream str
 		um_pending_launches_op(&adv->pending, o->uses, o->n_uses);
 	if (++o->n == UM_OPS_OUTSIDE && !adv->iterations.n && r->executor)
 		um_mistake_no_iteration(&adv->notices);
-	if (r->timer.state == UM_OP_TIMER_RUNS && r->cursor.on)
+	if (r->times.timer.state == UM_OP_TIMER_RUNS && r->cursor.on)
 		o->timed = r->cursor.op - 1;
 	o->begins = o->prefetches || o->timed >= 0;
 	if (adv->sinks.trace.writer)

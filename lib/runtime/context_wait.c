@@ -11,7 +11,7 @@ static void begin(struct umadv *adv, um_stream stream, const struct um_op_wait *
 	if (w->prefetches && last && adv->on_use.give)
 		um_on_use_op(&adv->on_use, stream, adv->op.uses, adv->op.n_uses);
 	if (w->timed >= 0)
-		um_op_timer_start_op(&adv->replan.timer, stream, (uint32_t)w->timed);
+		um_op_timer_start_op(&adv->replan.times.timer, stream, (uint32_t)w->timed);
 }
 
 void um_context_take_begin(struct umadv *adv, struct um_op_wait *out, int waits)

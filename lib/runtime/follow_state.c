@@ -67,3 +67,17 @@ enum um_follow_action um_follow_step(enum um_follow_state *state, enum um_follow
 		*state = r->next;
 	return r->action;
 }
+
+int um_follow_needs_plan(enum um_follow_state state, enum um_follow_event event)
+{
+	enum um_follow_action action = rules[event][state].action;
+
+	return action == UM_FOLLOW_PLAN || action == UM_FOLLOW_PLAN_AGAIN;
+}
+
+enum um_follow_event um_follow_without_plan(enum um_follow_state state, enum um_follow_event event)
+{
+	if (event == UM_FOLLOW_ON_LEFT || event == UM_FOLLOW_ON_NEW)
+		return UM_FOLLOW_ON_MISGUESSED;
+	return um_follow_waits(state) ? UM_FOLLOW_ON_IDLE : UM_FOLLOW_ON_FOLLOWED;
+}

@@ -44,6 +44,14 @@
  *     FAILED      (the action failed)                         any               DROP        NONE
  *
  * A pair that is not listed cannot occur.
+ *
+ * A plan may take longer to make than an iteration. Until it is there, an event with the action PLAN or PLAN_AGAIN is
+ * replaced; when it is there, the event is that of the iteration that has ended, or if that needs no plan: NEW without
+ * a plan, and otherwise the event for which the plan was made, or CHANGED if that cannot occur any more.
+ *
+ *     event                       until the plan is there
+ *     CHANGED, MISPLACED, TIMED   in *_RUNS FOLLOWED, in *_WAITS IDLE: the old plan is followed on
+ *     LEFT, NEW                   MISGUESSED: no plan
  */
 #ifndef UM_RUNTIME_FOLLOW_STATE_H
 #define UM_RUNTIME_FOLLOW_STATE_H
@@ -90,6 +98,12 @@ enum um_follow_action {
 
 /* Goes to the next state. Returns the action that the caller takes. */
 enum um_follow_action um_follow_step(enum um_follow_state *state, enum um_follow_event event);
+
+/* Is a plan needed for this event? */
+int um_follow_needs_plan(enum um_follow_state state, enum um_follow_event event);
+
+/* The event in place of one for which there is no plan yet. */
+enum um_follow_event um_follow_without_plan(enum um_follow_state state, enum um_follow_event event);
 
 static inline int um_follow_is_confirmed(enum um_follow_state state)
 {

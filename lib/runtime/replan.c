@@ -2,21 +2,16 @@
 #include "runtime/replan.h"
 
 #include "base/debug.h"
+#include "runtime/warm_start.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A new plan is made if the measured times differ from the planned ones by this share of the iteration. */
-#define TIMES_DIFFER 0.03
-
 #define LEFT_MOST 3 /* iterations in a row that left a confirmed plan, until it is dropped */
-#define PAYS 8 /* iterations that must follow a plan for its planning and its first hints to pay */
 #define FITS_WEIGHT 0.33 /* of the latest iteration in the share of those that fit */
 #define FITS_UNKNOWN 0.5 /* that share at first: one fitting iteration is enough for a plan to begin */
-#define MOST_REPETITIONS 15 /* at most twice as many, and one more, are waited for before a plan */
 
 /* Drops the plan. `followed`: to the end of an iteration. */
 static void drop_plan(struct um_replan *r, int followed)
@@ -52,82 +47,6 @@ void um_replan_leave(struct um_replan *r, uint64_t number)
 		       (unsigned long long)number, r->cursor.op, r->cursor.sched->ops.n);
 }
 
-/* 1: the op timer has measured the ops of this schedule. */
-static int has_times(const struct um_replan *r, const struct um_schedule *s)
-{
-	return r->timer.state == UM_OP_TIMER_DONE && r->timer_signature == s->signature && r->timer.ns.n == s->ops.n;
-}
-
-/* 1: measured and planned times differ enough for a new plan. */
-static int times_differ(const struct um_replan *r)
-{
-	const struct um_schedule *s = &r->plan.sched;
-	double sum = 0, off = 0;
-
-	for (size_t i = 0; i < s->ops.n; i++) {
-		double planned = (double)s->ops.at[i].ns, ns = (double)r->timer.ns.at[i];
-
-		sum += planned;
-		off += ns ? fabs(ns - planned) : 0;
-	}
-	return off > sum * TIMES_DIFFER;
-}
-
-/* Measures the next iterations if the device is real and the plan's ops have no measured times. */
-static void measure(struct um_replan *r)
-{
-	const struct um_schedule *s = &r->plan.sched;
-
-	r->measured = has_times(r, s) ? s->ops.n / r->n_iterations : 0;
-	if (!r->host.device->real || r->measured)
-		return;
-	r->timer_signature = s->signature;
-	if (um_op_timer_begin(&r->timer, (uint32_t)s->ops.n))
-		um_op_timer_off(&r->timer);
-}
-
-/* Durations for the planner: measured, given by the program, or estimated from the touched bytes. */
-static void fill_times(const struct um_replan *r, struct um_schedule *s)
-{
-	for (size_t i = 0; i < s->ops.n && has_times(r, s); i++)
-		s->ops.at[i].ns = r->timer.ns.at[i];
-	for (size_t i = 0; i < s->ops.n; i++) {
-		struct um_sched_op *op = &s->ops.at[i];
-
-		if (!op->ns && op->stream != UM_STREAM_CPU)
-			op->ns = um_profile_op_ns(&r->host.device->profile, &op->cost, um_sched_touched(s, op));
-	}
-}
-
-/* Makes a plan of the schedule and begins to follow it. 0 or -errno; `why`, if not empty, is the reason. */
-static int try_plan(struct um_replan *r, struct um_schedule *s, int followed, char *why, size_t size)
-{
-	struct um_plan_figures figures;
-	struct um_plan plan;
-	uint32_t n_iterations = 1;
-	int err;
-
-	um_plan_init(&plan);
-	err = um_make_schedule(s, &n_iterations);
-	if (!err) {
-		fill_times(r, s);
-		err = um_make_plan(&r->host, s, &plan, &figures, why, size);
-	}
-	drop_plan(r, followed);
-	if (err) {
-		um_plan_fini(&plan);
-		return err;
-	}
-	r->plan = plan;
-	r->n_iterations = n_iterations;
-	err = um_make_program(&r->host, &r->plan, &r->program);
-	if (!err)
-		err = um_cursor_follow(&r->cursor, &r->plan.sched);
-	if (!err)
-		r->plan_peak_bytes = figures.peak_bytes;
-	return err;
-}
-
 /* Drops the plan after a failure. */
 static void give_up(struct um_replan *r)
 {
@@ -139,6 +58,7 @@ void um_replan_forget(struct um_replan *r)
 {
 	if (r->state)
 		give_up(r);
+	um_planning_drop(&r->planning);
 	r->begins = 0;
 	r->wrong_guesses = 0;
 	r->last_signature = 0;
@@ -154,29 +74,28 @@ static void log_paged(const struct um_replan *r)
 				       r->plan.sched.ops.at[i].name);
 }
 
-/* Follows a schedule from now on; on failure no plan is followed. `loaded`: its content is taken; NULL: the schedule of
- * iteration `last`. */
-static void follow(struct um_replan *r, struct um_schedule *loaded, const struct um_iteration *last, int followed)
+/* Follows the plan that is ready. `followed`: the one before, to the end of an iteration. */
+static void follow(struct um_replan *r, int followed)
 {
-	char why[256] = "";
-	struct um_schedule s;
-	int err = 0;
+	struct um_planning *p = &r->planning;
+	int err;
 
-	um_schedule_init(&s);
-	if (!loaded)
-		err = um_learner_build(&r->learner, last, &s);
-	if (!err)
-		err = try_plan(r, loaded ? loaded : &s, followed, why, sizeof why);
-	um_schedule_fini(&s);
-	r->key = r->learner.key;
+	drop_plan(r, followed);
+	r->plan = p->job->plan;
+	r->program = p->job->program;
+	um_plan_init(&p->job->plan);
+	um_compiled_plan_init(&p->job->program);
+	r->plan_peak_bytes = p->job->figures.peak_bytes;
+	r->n_iterations = p->order.n_iterations;
+	r->key = p->order.key;
+	um_planning_done(p);
+	err = um_cursor_follow(&r->cursor, &r->plan.sched);
 	if (err) {
 		give_up(r);
-		if (err == -ENOMEM)
-			r->notices->errors++;
-		um_notices_warn(r->notices, UM_WARN_PLAN, "no plan, no hints: %s", *why ? why : umadv_strerror(err));
+		um_replan_report(r, err, "");
 		return;
 	}
-	measure(r);
+	um_plan_times_begin(&r->times, &r->plan.sched, r->n_iterations);
 	um_notices_log(r->notices, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
 		       r->plan.sched.ops.n, r->plan.hints.n, (double)r->plan.rehearsed_ns / 1e6,
@@ -200,19 +119,17 @@ static int is_misaligned(const struct um_schedule *s)
 	return 0;
 }
 
-/* Compiles the program again for the tensors' current addresses. 1: out of memory, the plan was dropped.
- */
+/* Prepares the program for another begin, with the tensors' current addresses. 1: out of memory, the plan was
+ * dropped. */
 static int restart(struct um_replan *r)
 {
-	struct um_schedule *s = &r->plan.sched;
+	const struct um_cursor_slot *slots = r->cursor.slots;
+	int other = 0;
 
 	um_executor_leave(r->executor);
-	um_compiled_plan_fini(&r->program);
-	for (size_t i = 0; i < s->slots.n; i++) {
-		s->slots.at[i].bound = r->cursor.slots[i].id;
-		s->slots.at[i].bound_addr = r->cursor.slots[i].addr;
-	}
-	if (!um_make_program(&r->host, &r->plan, &r->program))
+	for (uint32_t i = 0; i < r->plan.sched.slots.n; i++)
+		other |= um_planning_bind_slot(&r->plan.sched, i, slots[i].id, slots[i].addr);
+	if (!other || !um_planning_compile_again(&r->planning, &r->plan, &r->program))
 		return 0;
 	give_up(r);
 	r->notices->errors++;
@@ -237,18 +154,17 @@ static int continue_program(struct um_replan *r)
 }
 
 /* Performs the state machine's action for the event. 1: another plan, or no plan, is followed from now on. */
-static int apply(struct um_replan *r, enum um_follow_event event, struct um_schedule *loaded,
-		 const struct um_iteration *last)
+static int apply(struct um_replan *r, enum um_follow_event event)
 {
 	unsigned replans = r->replans;
 	int followed = event == UM_FOLLOW_ON_TIMED || event == UM_FOLLOW_ON_CHANGED || event == UM_FOLLOW_ON_MISPLACED;
 
 	switch (um_follow_step(&r->state, event)) {
 	case UM_FOLLOW_PLAN:
-		follow(r, loaded, last, followed);
+		follow(r, followed);
 		return 1;
 	case UM_FOLLOW_PLAN_AGAIN:
-		follow(r, loaded, last, followed);
+		follow(r, followed);
 		r->replans = replans + 1;
 		return 1;
 	case UM_FOLLOW_CONTINUE:
@@ -264,17 +180,7 @@ static int apply(struct um_replan *r, enum um_follow_event event, struct um_sche
 	}
 }
 
-/* Outcome of an iteration. */
-struct outcome {
-	int followed; /* it followed the plan's schedule to its end */
-	int waited; /* and the plan did not run */
-	int err; /* of the learner */
-	int changed; /* the learned schedule is not the plan's */
-	int repeated; /* it equals the previous one */
-	int retimed; /* its ops are now measured, and their times differ from the plan's */
-};
-
-static enum um_follow_event event_of(const struct um_replan *r, const struct outcome *l)
+static enum um_follow_event event_of(const struct um_replan *r, const struct um_outcome *l)
 {
 	if (!l->followed && l->err)
 		return UM_FOLLOW_ON_UNKNOWN;
@@ -295,15 +201,8 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct out
 	return r->misplaced ? UM_FOLLOW_ON_MISPLACED : UM_FOLLOW_ON_FOLLOWED;
 }
 
-/* An iteration ended. 1: it completed the first measurement of the plan's ops. */
-static int take_times(struct um_replan *r, int followed)
-{
-	return r->host.device->real && um_op_timer_end(&r->timer, followed) && r->state && !r->measured &&
-	       has_times(r, &r->plan.sched);
-}
-
 /* Counts how often iterations fit the plan. */
-static void count_fits(struct um_replan *r, const struct outcome *l)
+static void count_fits(struct um_replan *r, const struct um_outcome *l)
 {
 	r->fitted = l->followed ? r->fitted + 1 : 0;
 	if (r->state)
@@ -315,7 +214,7 @@ static void count_followed(struct um_replan *r, int followed)
 {
 	if (followed) {
 		r->left = 0;
-		if (++r->followed >= PAYS)
+		if (um_plan_leash_follow(&r->planning.leash))
 			r->wrong_guesses = 0;
 		return;
 	}
@@ -323,51 +222,12 @@ static void count_followed(struct um_replan *r, int followed)
 	r->wrong_guesses += r->state == UM_FOLLOW_GUESS_WAITS || r->state == UM_FOLLOW_GUESS_RUNS;
 }
 
-/* Ends the plan for another pattern. The more plans did not pay in a row, the more repetitions the next one needs:
- * planning takes time, and so do a plan's first hints. */
+/* Ends the plan for another pattern. */
 static void count_ended(struct um_replan *r)
 {
-	if (r->followed >= PAYS)
-		r->wrong_plans = 0;
-	else if (r->state && r->wrong_plans < MOST_REPETITIONS)
-		r->wrong_plans = 2 * r->wrong_plans + 1;
+	um_plan_leash_end(&r->planning.leash, r->state != UM_FOLLOW_NONE);
 	r->wrong_guesses = UM_MAX_GUESSES;
-	r->followed = r->left = 0;
-}
-
-static struct um_executor_counts counts_of(const struct um_replan *r)
-{
-	struct um_executor_counts sum = r->counts, c;
-
-	if (r->executor) {
-		um_executor_counts(r->executor, &c);
-		um_executor_counts_add(&sum, &c);
-	}
-	return sum;
-}
-
-/* Takes a new measurement of the plan's iterations. It is judged only if the plan's times of ops are known: otherwise
- * another plan will be made. `last`: there will be no other. */
-static void check_clock(struct um_replan *r, int last)
-{
-	int is_new = um_plan_clock_read(&r->clock);
-
-	if ((is_new || (last && r->gap.measurements == 1)) && (!r->host.device->real || r->measured))
-		um_plan_gap_check(&r->gap, &r->clock, r->plan.rehearsed_ns, r->misplaced, last, r->notices);
-}
-
-/* The plan's current iteration ended; the next one may be measured. */
-static void time_iteration(struct um_replan *r, int followed)
-{
-	if (r->executor)
-		um_plan_clock_iteration(&r->clock, followed, um_executor_is_warm(r->executor));
-}
-
-void um_replan_time(struct um_replan *r, um_stream stream)
-{
-	struct um_executor_counts counts = counts_of(r);
-
-	um_plan_clock_record(&r->clock, stream, &counts);
+	r->left = 0;
 }
 
 /* The ops and sizes are those of the previous iteration, and so are the tensors: a program may choose others each time,
@@ -388,20 +248,22 @@ static void claim_places(struct um_replan *r)
 static int end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
-	struct outcome l = {.followed = r->state && c->on &&
-					c->op == c->sched->ops.n / r->n_iterations * (r->iteration + 1)};
+	struct um_outcome l = {.followed = r->state && c->on &&
+					   c->op == c->sched->ops.n / r->n_iterations * (r->iteration + 1)};
 	int within = l.followed && r->iteration + 1 < r->n_iterations; /* the schedule has further iterations */
-	int ran = l.followed && !um_follow_waits(r->state), measured = !within && take_times(r, ran), other;
+	int ran = l.followed && !um_follow_waits(r->state), other;
 	enum um_follow_event event;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
-	check_clock(r, 0);
+	if (!within)
+		l.retimed = um_plan_times_end(&r->times, ran, &r->plan.sched, r->n_iterations);
+	um_replan_check_clock(r, 0);
 	l.err = um_learner_feed(&r->learner, last);
 	if (!l.err && l.followed && !within)
 		l.err = um_learner_know_key(&r->learner, last);
 	l.changed = r->learner.key != r->key;
 	r->repetitions = is_repeated(r, last) ? r->repetitions + 1 : 0;
-	l.repeated = r->repetitions > r->wrong_plans;
+	l.repeated = r->repetitions > r->planning.leash.repetitions;
 	r->last_signature = last->signature;
 	if (l.err == -ENOMEM)
 		r->notices->errors++;
@@ -417,15 +279,11 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	count_fits(r, &l);
 	if (!l.waited)
 		count_followed(r, l.followed);
-	if (measured) {
-		r->measured = r->plan.sched.ops.n / r->n_iterations;
-		l.retimed = times_differ(r);
-	}
 	event = event_of(r, &l);
 	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)
 		count_ended(r);
-	other = apply(r, event, NULL, last);
-	time_iteration(r, ran);
+	other = apply(r, um_replan_settle(r, event, last, &l));
+	um_replan_time_iteration(r, ran);
 	return other;
 }
 
@@ -462,44 +320,38 @@ int um_replan_first_op(struct um_replan *r)
 	return in_use > capacity || um_replan_evicts(r);
 }
 
-/* Binds the slots of a saved plan to tensors by name and size. */
+/* A saved plan is made anew for the tensors at hand, at once: it is to be followed from the next op on. */
 int um_replan_start_warm(struct um_replan *r)
 {
+	struct um_planning_order order = {.reason = UM_FOLLOW_ON_LOADED};
 	struct um_schedule *s = &r->warm.sched;
+	int err;
 
-	for (size_t i = 0; i < s->slots.n; i++) {
-		struct um_slot *slot = &s->slots.at[i];
-
-		slot->flags &= ~(unsigned)UM_SLOT_FIXED;
-		slot->bound.v = 0;
-		slot->place = UINT64_MAX;
-		if (slot->birth >= 0 || !slot->name)
-			continue;
-		for (struct um_tree_node *n = um_tree_first(&r->host.tensors->registry.live); n; n = um_tree_next(n)) {
-			struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
-
-			if (t->bytes != slot->bytes || !t->name || strcmp(t->name, slot->name) != 0 ||
-			    t->used_op == UINT64_MAX)
-				continue;
-			slot->bound = t->id;
-			slot->place = t->addr;
-			slot->flags |= UM_SLOT_FIXED;
-			t->used_op = UINT64_MAX; /* marks it bound: equal names bind one after the other */
-			break;
-		}
-	}
-	for (struct um_tree_node *n = um_tree_first(&r->host.tensors->registry.live); n; n = um_tree_next(n)) {
-		struct um_tensor *t = um_tree_entry(n, struct um_tensor, node);
-
-		if (t->used_op == UINT64_MAX)
-			t->used_op = 0;
-	}
+	um_warm_start_bind(s, &r->host.tensors->registry);
+	err = um_planning_prepare(s, &order.n_iterations);
+	um_plan_times_fill(&r->times, s);
+	if (!err)
+		err = um_planning_make_here(&r->planning, s, &order);
+	if (!err)
+		err = r->planning.job->err;
+	if (err)
+		um_replan_report(r, err, r->planning.state == UM_PLANNING_READY ? r->planning.job->why : "");
+	if (err)
+		um_planning_drop(&r->planning);
 	r->fits = 1; /* it was followed before */
-	apply(r, UM_FOLLOW_ON_LOADED, s, NULL);
+	apply(r, err ? UM_FOLLOW_ON_FAILED : UM_FOLLOW_ON_LOADED);
 	claim_places(r);
-	r->key = 0;
 	um_plan_fini(&r->warm);
 	return 1;
+}
+
+const struct um_plan *um_replan_latest(const struct um_replan *r)
+{
+	const struct um_planning *p = &r->planning;
+
+	if (r->plan.sched.ops.n)
+		return &r->plan;
+	return p->state == UM_PLANNING_READY && !p->job->err ? &p->job->plan : NULL;
 }
 
 void um_replan_load(struct um_replan *r, struct um_plan *plan)
@@ -521,7 +373,8 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	um_plan_init(&r->warm);
 	um_compiled_plan_init(&r->program);
 	um_cursor_init(&r->cursor);
-	um_op_timer_init(&r->timer, host->device->gpu);
+	um_planning_init(&r->planning, host);
+	um_plan_times_init(&r->times, host->device);
 	um_plan_clock_init(&r->clock, host->device->gpu);
 	return um_learner_init(&r->learner);
 }
@@ -545,8 +398,9 @@ int um_replan_close_executor(struct um_replan *r)
 {
 	int err;
 
-	check_clock(r, 1);
-	r->counts = counts_of(r);
+	um_replan_check_clock(r, 1);
+	r->counts = um_replan_counts(r);
+	um_planning_close(&r->planning); /* a thread that is left behind refers to nothing of the context */
 	err = um_executor_close(r->executor);
 	r->executor = NULL;
 	return err;
@@ -554,46 +408,12 @@ int um_replan_close_executor(struct um_replan *r)
 
 void um_replan_fini(struct um_replan *r)
 {
-	um_op_timer_fini(&r->timer);
+	um_planning_fini(&r->planning);
+	um_plan_times_fini(&r->times);
 	um_plan_clock_fini(&r->clock);
 	um_learner_fini(&r->learner);
 	um_cursor_fini(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
 	um_plan_fini(&r->warm);
-}
-
-void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
-{
-	struct um_executor_counts c = counts_of(r);
-
-	check_clock(r, 0);
-
-	out->plans = r->n_plans;
-	out->divergences = r->n_left;
-	out->hints_issued = c.issued;
-	out->hints_refused = c.refused;
-	out->hints_dropped = c.dropped;
-	out->prefetch_bytes = c.prefetch_bytes;
-	out->evict_bytes = c.evict_bytes;
-	out->discard_bytes = c.discard_bytes;
-	out->kept_bytes = c.kept_bytes;
-	out->gates_waited = c.waits.gates_waited;
-	out->gates_late = c.waits.gates_late;
-	out->stuck = c.waits.stuck;
-	out->host_wait_ns = c.waits.host_wait_ns;
-	out->hints_scheduled = c.issued_by.hints[UM_HINT_SCHEDULED];
-	out->hints_predicted = c.issued_by.hints[UM_HINT_PREDICTED];
-	out->hints_announced = c.issued_by.hints[UM_HINT_ANNOUNCED];
-	out->prefetch_scheduled_bytes = c.issued_by.prefetch_bytes[UM_HINT_SCHEDULED];
-	out->prefetch_predicted_bytes = c.issued_by.prefetch_bytes[UM_HINT_PREDICTED];
-	out->prefetch_announced_bytes = c.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED];
-	out->plan_ns = r->plan.sched.ops.n ? r->plan.rehearsed_ns / r->n_iterations : 0;
-	out->played_ns = r->clock.ns / (r->n_iterations ? r->n_iterations : 1);
-	out->in_core_ns = r->plan.in_core_ns / (r->n_iterations ? r->n_iterations : 1);
-	out->plan_peak_bytes = r->plan_peak_bytes;
-	out->measured = r->measured;
-	out->budget_bytes = r->host.device->budget;
-	out->allocs_planned = r->n_placed;
-	out->allocs_elsewhere = r->n_misplaced;
 }

@@ -4,58 +4,19 @@
  *
  * in    finished iterations, loaded plans
  * out   the plan for the next iteration, and its hints
- * owns  the learner, the plan, its program, the cursor, the executor, the times of the plan's ops
+ * owns  the learner, the planning, the plan, its program, the cursor, the executor, the times of the plan's ops
  *
- * follow_state.h has the states and transitions. Iteration path and plan path; um_replan_leave, um_replan_first_op and
- * the fields are the op path's. Not thread-safe: the caller holds the context's lock.
+ * follow_state.h has the states and transitions. Iteration path; um_replan_leave, um_replan_first_op and the fields are
+ * the op path's. Not thread-safe: the caller holds the context's lock.
  */
 #ifndef UM_RUNTIME_REPLAN_H
 #define UM_RUNTIME_REPLAN_H
 
-#include "learn/learn.h"
-#include "replay/cursor.h"
-#include "replay/executor.h"
-#include "runtime/follow_state.h"
-#include "runtime/make_plan.h"
-#include "runtime/op_timer.h"
-#include "runtime/plan_clock.h"
-#include "runtime/plan_gap.h"
+#include "runtime/replan_state.h"
 
 #define UM_MAX_REPLANS 3 /* new plans of one schedule */
 #define UM_FITS_OFTEN 0.65 /* share of fitting iterations from which on a plan begins at once */
 #define UM_MAX_GUESSES 2 /* wrong guesses in a row; after them only a pattern that occurred twice is planned */
-
-struct um_replan {
-	struct um_plan_host host;
-	struct um_notices *notices; /* borrowed until um_replan_fini, as the host */
-	struct um_learner learner;
-	struct um_plan plan; /* the followed plan; sched.ops.n == 0: none */
-	struct um_plan warm; /* loaded plan, not yet bound to tensors; sched.ops.n == 0: none */
-	struct um_compiled_plan program;
-	struct um_cursor cursor;
-	struct um_executor *executor; /* NULL: no hints */
-	enum um_follow_state state;
-	int begins; /* the program was started in this iteration */
-	uint32_t n_iterations, iteration; /* in the plan's schedule; the current one of them */
-	unsigned replans; /* of one schedule */
-	unsigned wrong_guesses; /* in a row */
-	uint32_t repetitions; /* of the latest iteration, in a row */
-	uint32_t wrong_plans; /* repetitions that do not suffice for a plan, as plans before did not pay */
-	uint32_t followed, left; /* iterations that followed this plan; and that left it, in a row */
-	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
-	double fits; /* share of iterations that fitted the plan, the latest of most weight */
-	uint64_t last_signature; /* of the previous iteration */
-	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
-	uint64_t misplaced; /* births of this iteration at other addresses than planned */
-	uint64_t n_placed, n_misplaced; /* births of all iterations at their planned addresses, and at others */
-	struct um_op_timer timer; /* of the plan's ops, on a real device */
-	uint64_t timer_signature; /* of the schedule that it measures or has measured */
-	struct um_plan_clock clock; /* of the plan's steady iterations */
-	struct um_plan_gap gap;
-	uint64_t measured; /* measured ops of an iteration of the plan */
-	uint64_t plan_peak_bytes, n_plans, n_left;
-	struct um_executor_counts counts; /* of hints issued without the executor, or by a closed executor */
-};
 
 /* 0 or -ENOMEM. */
 int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct um_notices *notices);
@@ -70,8 +31,11 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 /* Gives the learner the iteration before the one that ends next; makes no plan. */
 void um_replan_teach(struct um_replan *r, const struct um_iteration *it);
 
-/* Drops the plan. */
+/* Drops the plan, and one that is being made. */
 void um_replan_forget(struct um_replan *r);
+
+/* The plan that is followed, or else one that is ready. NULL: none. */
+const struct um_plan *um_replan_latest(const struct um_replan *r);
 
 /* Takes ownership of a plan that was read and checked, for a warm start. */
 void um_replan_load(struct um_replan *r, struct um_plan *plan);

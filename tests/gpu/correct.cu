@@ -92,6 +92,7 @@ int main(int argc, char **argv)
 	std::string only;
 	long mib = 48;
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* plans begin in known iterations */
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--expect-refused"))
 			expect_refused = true;

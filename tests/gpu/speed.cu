@@ -223,6 +223,7 @@ int main(int argc, char **argv)
 {
 	struct settings s;
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* plans begin in known iterations */
 	for (int i = 1; i < argc; i++) {
 		std::string arg = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
 

@@ -133,6 +133,7 @@ struct prog_options {
 	unsigned nth; /* see flaky_gpu.h */
 	int by_chance;
 	enum umadv_evict evict;
+	enum umadv_plan_thread plan_thread;
 	int listens;
 	const char *hazards; /* of the simulated GPU (um_sim_hazards_parse), or NULL */
 	int tells; /* each step and what the device does, on standard error */

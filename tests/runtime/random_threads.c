@@ -49,11 +49,21 @@ static void meet(struct prog_thread *w)
 	pthread_barrier_wait(&w->p->barrier);
 }
 
+/* In two of three iterations: a program is too short for a plan that is made beside it to come by chance. */
+static void await_plan(const struct prog_thread *w)
+{
+	const struct um_plan_thread *t = w->p->adv->replan.planning.thread;
+
+	while (t && (w->p->seed + (uint64_t)w->iteration) % 3 && !um_plan_thread_is_idle(t))
+		sched_yield();
+}
+
 /* The others have launched everything, and launch nothing before this is over. */
 static void begin_iteration(struct prog_thread *w)
 {
 	struct prog *p = w->p;
 
+	await_plan(w);
 	w->doing = "umadv_iter";
 	prog_check(p, umadv_iter(p->adv, NULL), w, "umadv_iter");
 	for (unsigned i = 0; i < p->n_threads; i++)
@@ -280,6 +290,7 @@ static int open_context(struct prog *p, const struct prog_options *o)
 	uo.log_user = p;
 	uo.log_level = UMADV_LOG_INFO;
 	uo.evict = o->evict;
+	uo.plan_thread = o->plan_thread;
 	err = um_context_open(&p->adv, &uo, p->gpu, um_profile_find(o->profile));
 	p->listener.feed = on_activity;
 	if (!err && o->listens)
@@ -300,6 +311,8 @@ int prog_run(struct prog *p, uint64_t seed, const struct prog_options *o, struct
 		return 1;
 	}
 	make_program(p);
+	if (o->plan_thread == UMADV_PLAN_THREAD_ON)
+		p->iterations *= 2; /* plans come later */
 	run_threads(p);
 	if (p->stops < 0) {
 		prog_check(p, p->device->sync(p), &p->thread[0], "sync");

@@ -164,9 +164,8 @@ int main(void)
 		tap_bail("no device");
 	um_registry_init(&registry);
 	um_arena_pool_init(&pool, gpu);
-	if (um_arena_pool_grow(&pool, 64 * B, UM_ARENA_POOL_MAIN))
+	if (um_arena_pool_grow(&pool, 64 * B, UM_ARENA_POOL_MAIN, &base))
 		tap_bail("no memory");
-	base = pool.regions.at[0].addr;
 	test_table();
 	test_ranges();
 	test_nested();

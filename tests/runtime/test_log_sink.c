@@ -247,6 +247,7 @@ int main(int argc, char **argv)
 {
 	const char *sanitize = getenv("SANITIZE");
 
+	setenv("UMADVISE_PLAN_THREAD", "off", 0); /* plans begin in known iterations */
 	snprintf(file, sizeof file, "/tmp/um-reporting-%ld.umlog", (long)getpid());
 	setenv("UMADVISE_RUN_LOG", file, 1);
 	unsetenv("UMADVISE_RUN_LOG_SIZE");

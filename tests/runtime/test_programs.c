@@ -8,7 +8,8 @@
  *                                UM_TEST_TELL each step, and what the device does
  *
  * UM_TEST_PROGRAMS=N runs N programs from UM_TEST_SEED on, with progress on standard error. Built a second time with
- * REAL_THREADS: there the library's workers are threads, and what they do when is a matter of chance.
+ * REAL_THREADS: there the library's workers are threads, a thread makes the plans of half of the programs, and what
+ * they do when is a matter of chance.
  */
 #include "random_program.h"
 
@@ -19,6 +20,11 @@
 
 #define MIB (1ull << 20)
 #define PROGRAMS 25
+#ifdef REAL_THREADS
+#define THREADS 1
+#else
+#define THREADS 0
+#endif
 #define PATIENCE_S 120 /* no program takes so long, under a sanitizer and valgrind neither */
 
 /* Programs that failed once: a discard of scratch that came after an op which could not wait for it; a gate that never
@@ -56,12 +62,12 @@ static int run(uint64_t seed, const struct prog_options *o, int talks)
 	if (talks)
 		fprintf(stderr,
 			"seed %llu: %s on %s, %llu of %llu KiB, evict %d, every %u. call fails%s; %u threads, %s: "
-			"%llu of %u iterations hinted, %llu divergences: %s\n",
+			"%llu of %u iterations hinted, %llu divergences%s: %s\n",
 			(unsigned long long)seed, o->strategy, o->profile, (unsigned long long)o->budget >> 10,
 			(unsigned long long)o->capacity >> 10, (int)o->evict, o->nth, o->by_chance ? " by chance" : "",
 			prog.n_threads, prog.in_step ? "in step" : "free-running",
 			(unsigned long long)s.hinted_iterations, prog.iterations, (unsigned long long)s.divergences,
-			wrong ? prog.why : "right");
+			o->plan_thread == UMADV_PLAN_THREAD_ON ? ", planned beside" : "", wrong ? prog.why : "right");
 	if (wrong) {
 		sum.wrong++;
 		diag("program %llu, %s: %s", (unsigned long long)seed, o->strategy, prog.why);
@@ -89,6 +95,7 @@ static int play(uint64_t seed, int talks)
 				 .nth = nths[h / 4 % 6],
 				 .by_chance = h / 24 % 2,
 				 .evict = (enum umadv_evict)(h / 48 % 3),
+				 .plan_thread = THREADS && h / 41472 % 2 ? UMADV_PLAN_THREAD_ON : UMADV_PLAN_THREAD_OFF,
 				 .listens = h / 144 % 4 == 0,
 				 .tells = talks && getenv("UM_TEST_TELL")};
 	int wrong;

@@ -56,6 +56,7 @@ static struct umadv *open_real(uint64_t budget)
 	gpu->api = &api;
 	gpu->caps.virtual_time = 0;
 	umadv_options_init(&o);
+	o.plan_thread = UMADV_PLAN_THREAD_OFF; /* plans begin in known iterations */
 	o.budget = budget;
 	o.log_level = UMADV_LOG_ERROR;
 	if (um_context_open(&adv, &o, gpu, v100))

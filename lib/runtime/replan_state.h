@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * replan_state.h - the state of replan.h, and declarations shared by its files (private to them)
+ *
+ *     replan.c           which plan is followed: states, iterations, open and close
+ *     replan_order.c     plans that are ordered, and taken when they are ready
+ *     replan_measure.c   measured iterations, figures
+ */
+#ifndef UM_RUNTIME_REPLAN_STATE_H
+#define UM_RUNTIME_REPLAN_STATE_H
+
+#include "learn/learn.h"
+#include "replay/cursor.h"
+#include "replay/executor.h"
+#include "runtime/follow_state.h"
+#include "runtime/plan_clock.h"
+#include "runtime/plan_gap.h"
+#include "runtime/plan_times.h"
+#include "runtime/planning.h"
+
+struct um_replan {
+	struct um_plan_host host;
+	struct um_notices *notices; /* borrowed until um_replan_fini, as the host */
+	struct um_learner learner;
+	struct um_planning planning;
+	struct um_plan plan; /* the followed plan; sched.ops.n == 0: none */
+	struct um_plan warm; /* loaded plan, not yet bound to tensors; sched.ops.n == 0: none */
+	struct um_compiled_plan program;
+	struct um_cursor cursor;
+	struct um_executor *executor; /* NULL: no hints */
+	enum um_follow_state state;
+	int begins; /* the program was started in this iteration */
+	uint32_t n_iterations, iteration; /* in the plan's schedule; the current one of them */
+	unsigned replans; /* of one schedule */
+	unsigned wrong_guesses; /* in a row */
+	uint32_t repetitions; /* of the latest iteration, in a row */
+	uint32_t left; /* iterations in a row that left this plan */
+	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
+	double fits; /* share of iterations that fitted the plan, the latest of most weight */
+	uint64_t last_signature; /* of the previous iteration */
+	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */
+	uint64_t misplaced; /* births of this iteration at other addresses than planned */
+	uint64_t n_placed, n_misplaced; /* births of all iterations at their planned addresses, and at others */
+	struct um_plan_times times; /* of the plan's ops */
+	struct um_plan_clock clock; /* of the plan's steady iterations */
+	struct um_plan_gap gap;
+	uint64_t plan_peak_bytes, n_plans, n_left;
+	struct um_executor_counts counts; /* of hints issued without the executor, or by a closed executor */
+};
+
+/* Outcome of an iteration. */
+struct um_outcome {
+	int followed; /* it followed the plan's schedule to its end */
+	int waited; /* and the plan did not run */
+	int err; /* of the learner */
+	int changed; /* the learned schedule is not the plan's */
+	int repeated; /* it equals the previous one */
+	int retimed; /* its ops are now measured, and their times differ from the plan's */
+};
+
+/* Has plans made. Returns the event, if it needs no plan or the plan is ready; otherwise the one in its place. */
+enum um_follow_event um_replan_settle(struct um_replan *r, enum um_follow_event event, const struct um_iteration *last,
+				      const struct um_outcome *l);
+
+/* Counts and logs that there is no plan. `why`: in words, may be empty. */
+void um_replan_report(struct um_replan *r, int err, const char *why);
+
+/* Of all hints so far. */
+struct um_executor_counts um_replan_counts(const struct um_replan *r);
+
+/* Takes a new measurement of the plan's iterations. `last`: there will be no other. */
+void um_replan_check_clock(struct um_replan *r, int last);
+
+/* The plan's current iteration ended; the next one may be measured. */
+void um_replan_time_iteration(struct um_replan *r, int followed);
+
+#endif
