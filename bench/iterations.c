@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * iterations.c - plays N iterations of a kind over the null device: iterations KIND N. Prints the heap in use after a
- * thirtieth, a third and all of them, the plans made, and the time spent in umadv_iter.
+ * thirtieth, a third and all of them, the plans begun, the mean and longest processor time of umadv_iter, and that of
+ * planning.
  *
- * same: all are alike. buckets: one of four sizes, in no order. distinct: no two are alike.
+ * same: all are alike. buckets: one of four sizes, in no order. drift: three are alike, then another three. distinct:
+ * no two are alike.
  */
 #include "../tests/runtime/oppath_app.h"
+
+#include "base/clock.h"
 
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define STEP 7919 /* primes, so that sizes differ in any MOST iterations */
 #define MOST 30011
@@ -20,15 +23,17 @@ static uint64_t bytes_of(const char *kind, unsigned i)
 {
 	if (strcmp(kind, "buckets") == 0)
 		return APP_BYTES / 4 * (1 + (i * STEP % MOST) % 4);
-	return strcmp(kind, "distinct") == 0 ? APP_BYTES / 2 + (uint64_t)i * STEP % MOST * 64 : APP_BYTES;
+	if (strcmp(kind, "drift") == 0)
+		i /= 3;
+	else if (strcmp(kind, "distinct") != 0)
+		return APP_BYTES;
+	return APP_BYTES / 2 + (uint64_t)i * STEP % MOST * 64;
 }
 
+/* Processor time of the program's thread. */
 static double now_us(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+	return (double)um_clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1e3;
 }
 
 /* Activations are born in the forward pass and freed in the backward pass. */
@@ -61,7 +66,7 @@ int main(int argc, char **argv)
 	int err = n ? app_open(&a) : 1;
 
 	if (err) {
-		fprintf(stderr, "usage: iterations same|buckets|distinct N\n");
+		fprintf(stderr, "usage: iterations same|buckets|drift|distinct N\n");
 		return 2;
 	}
 	for (int i = 0; i <= APP_LAYERS && !err; i++)
@@ -78,8 +83,8 @@ int main(int argc, char **argv)
 			heap[i + 1 == n ? 2 : i + 1 == n / 3] = mallinfo2().uordblks;
 	}
 	umadv_stats_get(a.adv, &s);
-	printf("%s %.1f %.1f %.1f %llu %.1f %.1f\n", argv[1], (double)heap[0] / 1024, (double)heap[1] / 1024,
-	       (double)heap[2] / 1024, (unsigned long long)s.plans, spent / n, most);
+	printf("%s %.1f %.1f %.1f %llu %.1f %.1f %.1f\n", argv[1], (double)heap[0] / 1024, (double)heap[1] / 1024,
+	       (double)heap[2] / 1024, (unsigned long long)s.plans, spent / n, most, (double)s.planning_ns / 1e6);
 	umadv_close(a.adv);
 	return err != 0;
 }
