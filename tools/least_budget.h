@@ -30,7 +30,7 @@ struct least_budget {
 	unsigned tried;
 };
 
-/* The grid for a workload with so many bytes alive at once: blocks, or LEAST_BUDGET_GRID-ths of them. */
+/* `alive`: the most bytes alive at once. The search steps by `alive` / LEAST_BUDGET_GRID, in whole blocks. */
 void least_budget_init(struct least_budget *l, uint64_t alive);
 
 /* 0 or -errno, of the functions. */

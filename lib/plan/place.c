@@ -218,8 +218,8 @@ static int is_wasteful(uint64_t blocks, uint64_t bytes)
 	return blocks * UM_BLOCK_BYTES >= bytes + bytes / WASTE + UM_BLOCK_BYTES;
 }
 
-/* Other orders for items that are placed and need so many blocks. A lower packing is not better in itself: the given
- * order puts tensors of one size, which are used alike, into the same blocks. */
+/* Searches for an order of the items that needs fewer than `blocks` blocks. A lower packing is not better in itself:
+ * the given order puts tensors of one size, which are used alike, into the same blocks. */
 static int reorder(struct placing *p, struct um_place_item *item, size_t n, uint64_t blocks)
 {
 	struct um_place_item *first = malloc((n + 1) * sizeof *first);

@@ -129,13 +129,13 @@ void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, u
 /* The ops until the next peak of live bytes: the first one of the next `ops` ops, as far as they are predicted, at
  * which most bytes are live. 0: none is predicted. O(log). */
 uint64_t um_predictor_peak(const struct um_predictor *p, uint64_t ops);
-/* By how many bytes the live tensors will have grown when so many ops, of those that are predicted, are announced. */
+/* The live tensors grow by this many bytes over the next `ops` ops, which are predicted. Negative: they shrink. */
 int64_t um_predictor_growth(const struct um_predictor *p, uint64_t ops);
-/* Until the op after so many ops begins, with everything resident: ns after the end of the latest one. */
+/* The op that is `ops` after the latest one begins this many ns after the latest one ends, with everything resident. */
 uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops);
 
-/* Of the tensors that are live at the op after so many ops and used again after it, `bytes` have the furthest next use.
- * Number of the op that uses the first of these. O(reach). */
+/* The peak is `ops` after the latest op. `bytes` of the tensors that are live there have the furthest next uses after
+ * it: the number of the first op among these uses. O(reach). */
 uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes);
 
 #endif

@@ -57,7 +57,7 @@ struct umadv {
 	int left_behind; /* a helper thread is in a call of the device: neither is closed */
 };
 
-/* What an announced op waits for, and what comes after that and before its launch. */
+/* An announced op waits for its hints, and then begins: this holds what both need without the lock. */
 struct um_op_wait {
 	struct um_executor_wait hints;
 	int begins; /* something comes before its launch: */
@@ -111,7 +111,7 @@ int um_context_op(struct umadv *adv, um_stream stream, const char *name, const s
 void um_context_end_stream(struct umadv *adv, um_stream stream);
 void um_context_forget_stream(struct umadv *adv, um_stream stream);
 int um_context_host(struct umadv *adv, const char *name, const struct umadv_use *uses, size_t n_uses);
-/* With the lock: what comes before the op's launch is copied, or done if the op does not wait. */
+/* With the lock: copies what begins the op, or begins it at once if it does not wait. */
 void um_context_take_begin(struct umadv *adv, struct um_op_wait *out, int waits);
 /* Without the lock, after the op has waited: does it. */
 void um_context_begin_op(struct umadv *adv, const struct um_op_wait *w);

@@ -69,7 +69,7 @@ int um_planning_close(struct um_planning *p);
  * `*n_iterations` iterations are joined. 0 or -ENOMEM. */
 int um_planning_prepare(struct um_schedule *s, uint32_t *n_iterations);
 
-/* May a plan of so many ops be made now? 0: one is being made, or the program had its share of planning. */
+/* 1: a plan of `ops` ops may be made now. 0: one is being made, or planning has used its share of the time. */
 int um_planning_may_make(struct um_planning *p, size_t ops);
 /* May one of this key be made? 0: it failed a while ago. */
 int um_planning_may_succeed(const struct um_planning *p, uint64_t key);

@@ -245,7 +245,7 @@ static void irregular(void)
 	is_u64(hinted.stats.prefetch_scheduled_bytes + hinted.stats.prefetch_predicted_bytes +
 		       hinted.stats.prefetch_announced_bytes,
 	       hinted.stats.prefetch_bytes, "and so has each prefetched byte");
-	ok(hinted.stats.hinted_iterations > 10 && hinted.stats.discard_bytes > 0,
+	ok(hinted.stats.hinted_iterations > 15 && hinted.stats.discard_bytes > 0,
 	   "many iterations follow a plan in spite of departures (%llu of 40)",
 	   (unsigned long long)hinted.stats.hinted_iterations);
 }

@@ -40,8 +40,12 @@ is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="looka
 is "$(query "$tmp/a.json" 'print(prod(run(t, "on-demand")["steady_ns"] / run(t, "lookahead")["steady_ns"]
     for t in {r["trace"] for r in R}) ** (1 / 5) >= 3)')" "True" \
 	"lookahead is at least 3x faster than on-demand by geometric mean"
-is "$(query "$tmp/a.json" 'print([r["trace"] for r in R if r["strategy"]=="lookahead" and
-    r["first_hinted_iteration"] > 4])')" "[]" "lookahead: a plan from the fifth iteration on at the latest"
+# The schedule of cg_laplace3d fits from the second iteration on, and its plan begins with the third. The others depart
+# from their first guess, and wait for two fitting iterations in a row.
+is "$(query "$tmp/a.json" 'print(sorted((r["trace"], r["first_hinted_iteration"]) for r in R
+    if r["strategy"]=="lookahead"))')" \
+	"[('cg_laplace3d', 2), ('gpt2_small', 4), ('lstm_lm', 4), ('resnet50', 4), ('vgg16', 4)]" \
+	"lookahead: a plan begins once an iteration has fitted it, after a wrong guess once two have"
 
 # On-demand is a range over patterns.
 for pattern in library narrow wide; do
@@ -158,10 +162,11 @@ is "$(query "$tmp/j0.json" 'calm, off = d["runs"], json.load(open(sys.argv[1].re
 loss = [b["steady_ns"] / a["steady_ns"] for a, b in zip(calm, off) if a["strategy"] == "lookahead"]
 print(len(loss), sum(x != 1 for x in loss), max(loss) < 1.03, sum(r["faults"] for r in off))')" "5 5 True 0" \
 	"lookahead: less than 3 % slower, no fault"
-is "$(query "$tmp/j0.json" 'print([(r["trace"], r["iterations"][:4]) for r in R if r["strategy"]=="lookahead" and
-    (sum(i["faults"] for i in r["iterations"][3:]) > r["iterations"][0]["faults"] / 100 or
-     r["iterations"][3]["ns"] > 2 * r["steady_ns"])])')" "[]" \
-	"lookahead: hardly a fault once a plan runs, and less than twice the steady time in its second iteration"
+is "$(query "$tmp/j0.json" 'second = lambda r: r["first_hinted_iteration"] + 1
+print([(r["trace"], r["iterations"][:5]) for r in R if r["strategy"]=="lookahead" and
+    (sum(i["faults"] for i in r["iterations"][second(r):]) > r["iterations"][0]["faults"] / 100 or
+     r["iterations"][second(r)]["ns"] > 2 * r["steady_ns"])])')" "[]" \
+	"lookahead: hardly a fault after the first iteration under a plan, and less than twice the steady time"
 is "$(query "$tmp/j25.json" 'print(all(len({i["ns"] for i in r["iterations"][6:]}) > 3 for r in R
     if r["strategy"]=="lookahead"))')" True "each iteration has kernels of its own"
 is "$(query "$tmp/j25.json" 'print(all(r["steady_ns"] == sum(i["ns"] for i in r["iterations"][6:]) // 6
