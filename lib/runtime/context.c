@@ -134,7 +134,11 @@ static int open_horizon(struct umadv *adv)
 					     .user = adv};
 	int err = um_predictor_init(&adv->predictor);
 
-	return err ? err : um_horizon_init(&adv->horizon, &host);
+	if (!err)
+		err = um_horizon_init(&adv->horizon, &host);
+	if (!err)
+		um_replan_predicts(&adv->replan);
+	return err;
 }
 
 /* Opens the executor, prefetch-on-use, or both, as the strategy needs. 0 or -ENOMEM. Both are opened only if the device

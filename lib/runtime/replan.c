@@ -62,6 +62,12 @@ void um_replan_forget(struct um_replan *r)
 	r->begins = 0;
 	r->wrong_guesses = 0;
 	r->last_signature = 0;
+	r->fits = r->predicts ? FITS_UNKNOWN : 1;
+}
+
+void um_replan_predicts(struct um_replan *r)
+{
+	r->predicts = 1;
 	r->fits = FITS_UNKNOWN;
 }
 
@@ -201,11 +207,11 @@ static enum um_follow_event event_of(const struct um_replan *r, const struct um_
 	return r->misplaced ? UM_FOLLOW_ON_MISPLACED : UM_FOLLOW_ON_FOLLOWED;
 }
 
-/* Counts how often iterations fit the plan. */
+/* Counts how often iterations fit the plan. A wrong guess counts where a plan may wait for a better one. */
 static void count_fits(struct um_replan *r, const struct um_outcome *l)
 {
 	r->fitted = l->followed ? r->fitted + 1 : 0;
-	if (r->state)
+	if (r->state && (r->predicts || l->followed || um_follow_is_confirmed(r->state)))
 		r->fits += ((double)l->followed - r->fits) * FITS_WEIGHT;
 }
 
@@ -368,7 +374,7 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	memset(r, 0, sizeof *r);
 	r->host = *host;
 	r->notices = notices;
-	r->fits = FITS_UNKNOWN;
+	r->fits = 1;
 	um_plan_init(&r->plan);
 	um_plan_init(&r->warm);
 	um_compiled_plan_init(&r->program);

@@ -31,6 +31,9 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 /* Gives the learner the iteration before the one that ends next; makes no plan. */
 void um_replan_teach(struct um_replan *r, const struct um_iteration *it);
 
+/* Ops are predicted where no plan is followed (horizon.h). Call it before the first iteration. */
+void um_replan_predicts(struct um_replan *r);
+
 /* Drops the plan, and one that is being made. */
 void um_replan_forget(struct um_replan *r);
 
@@ -60,8 +63,8 @@ static inline int um_replan_evicts(const struct um_replan *r)
 }
 
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several
- * steady ones save: at first it waits until one iteration has fitted, and where few fit, for the second one in a row.
- * */
+ * steady ones save. Where few iterations fit, it waits for the second one in a row; where ops are predicted without a
+ * plan, it waits at first until one has fitted. */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
 	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_evicts(r));

@@ -36,6 +36,7 @@ struct um_replan {
 	uint32_t repetitions; /* of the latest iteration, in a row */
 	uint32_t left; /* iterations in a row that left this plan */
 	uint32_t fitted; /* iterations in a row that fitted the plan, whether it ran or not */
+	int predicts; /* ops are predicted where no plan is followed: one need not begin at once */
 	double fits; /* share of iterations that fitted the plan, the latest of most weight */
 	uint64_t last_signature; /* of the previous iteration */
 	uint64_t key; /* of the schedule for which the plan was made; 0: a loaded one */

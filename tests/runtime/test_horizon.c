@@ -198,7 +198,10 @@ static void set_numbers(uint32_t n)
 	for (int i = 0; i < UM_EVICT_LANES; i++) {
 		struct um_lanes_evict *e = &l->evict[i];
 
-		e->head = e->limit = e->done = e->submitted = n;
+		e->head = n;
+		e->done = n;
+		e->submitted = n;
+		e->limit = n;
 		for (unsigned k = 0; k < e->n; k++)
 			l->out[e->first + k].next = l->out[e->first + k].submitted = n + k;
 	}

@@ -47,6 +47,11 @@ is "$(query "$tmp/a.json" 'print(sorted((r["trace"], r["first_hinted_iteration"]
 	"[('cg_laplace3d', 2), ('gpt2_small', 4), ('lstm_lm', 4), ('resnet50', 4), ('vgg16', 4)]" \
 	"lookahead: a plan begins once an iteration has fitted it, after a wrong guess once two have"
 
+simulate --strategy autoswap --oversubscribe 1.5 --iterations 6 "$data/resnet50.umtrace.gz" -f json \
+	-o "$tmp/scheme.json"
+is "$(query "$tmp/scheme.json" 'print(R[0]["first_hinted_iteration"])')" "1" \
+	"a published scheme, which predicts no op, follows its plan from the second iteration on"
+
 # On-demand is a range over patterns.
 for pattern in library narrow wide; do
 	simulate "${five[@]}" --oversubscribe 1.5 --strategy on-demand --pattern $pattern -f json -o "$tmp/p_$pattern"
