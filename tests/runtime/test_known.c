@@ -486,7 +486,7 @@ static int survive(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	uint64_t hinted = 0, plans = 0, diverged = 0, seeds = tap_few() ? 5 : SEEDS;
+	uint64_t hinted = 0, plans = 0, diverged = 0, seeds = tap_few() ? 8 : SEEDS;
 
 	if (argc > 1)
 		return survive(strtoull(argv[1], NULL, 10));
