@@ -33,6 +33,12 @@ struct um_executor_range {
 	uint64_t addr, bytes;
 };
 
+enum um_residency {
+	UM_NOT_RESIDENT,
+	UM_RESIDENT, /* or requested */
+	UM_RESIDENCY_UNKNOWN
+};
+
 /* Which ops wait for a discard on the device; this decides what may be discarded without blocking the program's
  * thread. */
 enum um_executor_waits {
@@ -48,8 +54,8 @@ struct um_executor_host {
 	/* The streams whose ops may still use the range, a bit each, as far as the host knows: a discard comes after
 	 * them. NULL: nothing is known. */
 	unsigned (*users)(void *user, uint64_t addr, uint64_t bytes);
-	/* May this block be on the device? NULL: it may. Asked when a plan is adopted. */
-	int (*may_reside)(void *user, uint64_t addr);
+	/* What is known of a block as a plan is adopted. NULL: nothing. */
+	enum um_residency (*residency)(void *user, uint64_t addr);
 	/* Shrinks a range to the part known to be the program's managed memory: a block at the end of an allocation
 	 * exists in part, and CUDA refuses a hint beyond it. If the range is inside an allocation that exists as a
 	 * whole and stays, that is stored in `*whole`. NULL: no clipping. */

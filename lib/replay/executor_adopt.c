@@ -29,6 +29,12 @@ static int has_address(const uint64_t *sorted, size_t n, uint64_t addr)
 	return n && bsearch(&addr, sorted, n, sizeof *sorted, cmp_addr);
 }
 
+/* A resident block that stays as a plan begins. */
+struct um_stayed {
+	uint64_t addr;
+	int evicted; /* by an action of the plan's first iteration */
+};
+
 struct um_cleared {
 	uint64_t addr, end;
 	uint64_t blocks; /* that it and those before it evict */
@@ -43,6 +49,7 @@ struct um_clearing {
 	uint64_t resident; /* blocks that may be on the device */
 	uint64_t evicted, dropped; /* those of them that the out lane and the drop lane evict */
 	UM_VEC(struct um_cleared) out; /* by action of the out lane; addresses ascend */
+	UM_VEC(struct um_stayed) stayed; /* addresses ascend */
 	int failed; /* out of memory */
 };
 
@@ -83,9 +90,9 @@ static void evict_run(struct um_executor *ex, struct um_clearing *c, enum um_act
 	c->failed |= um_vec_push(&c->out, ((struct um_cleared){addr, addr + bytes, c->evicted})) != 0;
 }
 
-static int may_reside(const struct um_executor *ex, uint64_t addr)
+static enum um_residency residency(const struct um_executor *ex, uint64_t addr)
 {
-	return !ex->host.may_reside || ex->host.may_reside(ex->host.user, addr);
+	return ex->host.residency ? ex->host.residency(ex->host.user, addr) : UM_RESIDENCY_UNKNOWN;
 }
 
 /* Evicts the resident blocks in use that are not to stay, in runs of one kind. */
@@ -97,15 +104,17 @@ static void evict_unplanned(struct um_executor *ex, const struct um_executor_ran
 	for (uint64_t a = used->addr; a < used->addr + used->bytes; a += UM_BLOCK_BYTES) {
 		int dead = um_executor_may_discard(ex, a, UM_BLOCK_BYTES, UM_LATER_OPS_WAIT);
 		int clean = !dead && um_advice_state_has(&ex->read_mostly, a, UM_BLOCK_BYTES);
-		int resides = may_reside(ex, a);
+		enum um_residency resides = residency(ex, a);
 		int stays = !resides || has_address(c->keep, c->n_keep, a);
 		enum um_action_kind kind = dead ? UM_ACTION_DISCARD : clean ? UM_ACTION_DROP_CLEAN : UM_ACTION_EVICT;
 
-		c->resident += (uint64_t)resides;
+		c->resident += resides != UM_NOT_RESIDENT;
 		if (!stays && !dead && c->room) {
 			stays = 1;
 			c->room--;
 		}
+		if (stays && resides == UM_RESIDENT)
+			c->failed |= um_vec_push(&c->stayed, ((struct um_stayed){a, 0})) != 0;
 		if (stays || kind != run_kind || bytes == UM_RUN_OUT * UM_BLOCK_BYTES) {
 			evict_run(ex, c, run_kind, run, bytes);
 			bytes = 0;
@@ -129,15 +138,43 @@ static uint32_t find_cleared(const struct um_clearing *c, uint64_t addr)
 	return lo < c->out.n && c->out.at[lo].addr <= addr ? lo + 1 : 0;
 }
 
-/* What ins of the first iteration wait for that wait for no eviction of the plan's own: the fewest evictions before it
- * that leave room for the blocks which are not on the device, so that both directions of the link are used at once.
- * `base`: the number of evictions before those. */
+static struct um_stayed *find_stayed(const struct um_clearing *c, uint64_t addr)
+{
+	return c->stayed.n ? bsearch(&addr, c->stayed.at, c->stayed.n, sizeof *c->stayed.at, cmp_addr) : NULL;
+}
+
+/* Are all blocks of the range still resident? */
+static int have_stayed(const struct um_clearing *c, struct um_executor_range r)
+{
+	for (uint64_t off = 0; off < r.bytes; off += UM_BLOCK_BYTES) {
+		const struct um_stayed *b = find_stayed(c, r.addr + off);
+
+		if (!b || b->evicted)
+			return 0;
+	}
+	return r.bytes != 0;
+}
+
+static void note_evicted(const struct um_clearing *c, struct um_executor_range r)
+{
+	for (uint64_t off = 0; off < r.bytes; off += UM_BLOCK_BYTES) {
+		struct um_stayed *b = find_stayed(c, r.addr + off);
+
+		if (b)
+			b->evicted = 1;
+	}
+}
+
+/* Which ins of the first iteration prefetch what is resident; and what those wait for that wait for no eviction of the
+ * plan's own: the fewest evictions before the plan that leave room for the blocks which are not on the device, so that
+ * both directions of the link are used at once. `base`: the number of evictions before those. */
 static void find_early(struct um_executor *ex, const struct um_clearing *c, uint64_t capacity, uint32_t base,
 		       const struct um_cursor *cursor)
 {
 	const struct um_action *a = ex->iteration->actions.at, *end = a + ex->iteration->actions.n;
 	uint64_t blocks = c->resident - c->dropped;
 	uint32_t k = 0, own;
+	int stayed;
 
 	for (; a < end && !c->failed; a++) {
 		struct um_executor_range r = um_executor_locate(a, cursor);
@@ -145,13 +182,16 @@ static void find_early(struct um_executor *ex, const struct um_clearing *c, uint
 		if (!r.bytes) /* not born yet */
 			r = (struct um_executor_range){a->addr, a->bytes};
 		for (uint64_t off = 0; a->kind == UM_ACTION_PREFETCH && off < r.bytes; off += UM_BLOCK_BYTES) {
-			blocks += !(has_address(c->keep, c->n_keep, r.addr + off) && may_reside(ex, r.addr + off));
+			blocks += !(has_address(c->keep, c->n_keep, r.addr + off) && residency(ex, r.addr + off));
 			own = find_cleared(c, r.addr + off);
 			k = own > k ? own : k;
 		}
 		while (k < c->out.n && blocks > capacity + (k ? c->out.at[k - 1].blocks : 0))
 			k++;
-		if (um_vec_push(&ex->early, base + k))
+		if (a->kind != UM_ACTION_PREFETCH && a->kind != UM_ACTION_REFRESH)
+			note_evicted(c, r);
+		stayed = a->kind == UM_ACTION_PREFETCH && have_stayed(c, r);
+		if (um_vec_push(&ex->early, ((struct um_early_in){stayed ? r.addr : 0, base + k})))
 			break;
 	}
 }
@@ -316,6 +356,7 @@ int um_executor_adopt(struct um_executor *ex, const struct um_compiled_plan *p, 
 	if (ex->unpoked)
 		um_executor_poke(ex);
 	um_vec_fini(&c.out);
+	um_vec_fini(&c.stayed);
 	um_vec_fini(&kept);
 	ex->in_base = um_lanes_in_queued(&ex->lanes);
 	begin_counts(ex, 0);
@@ -332,5 +373,6 @@ void um_executor_begin(struct um_executor *ex, const struct um_executor_range *u
 	for (size_t i = 0; i < n; i++)
 		evict_unplanned(ex, &used[i], &dead);
 	um_vec_fini(&dead.out);
+	um_vec_fini(&dead.stayed);
 	begin_counts(ex, ex->turn + 1);
 }

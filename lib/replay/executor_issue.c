@@ -207,7 +207,8 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, const s
 {
 	struct um_executor_range r = {a->addr, a->bytes};
 	size_t index = (size_t)(a - ex->iteration->actions.at);
-	uint32_t room = !ex->turn && a->room <= 0 && index < ex->early.n ? ex->early.at[index] : room_of(ex, a);
+	const struct um_early_in *early = !ex->turn && index < ex->early.n ? &ex->early.at[index] : NULL;
+	uint32_t room = early && a->room <= 0 ? early->outs : room_of(ex, a);
 	unsigned streams = a->streams;
 
 	if (!ex->inside || is_moved(a, cursor)) {
@@ -217,6 +218,8 @@ static __attribute__((noinline)) int put_checked(struct um_executor *ex, const s
 	}
 	if (ex->turn < UM_COMPILED_PLAN_STEADY || is_moved(a, cursor))
 		streams |= um_executor_users(ex, r); /* also in ops before the plan began */
+	if (early && early->resident == r.addr)
+		r.bytes = 0; /* prefetched again, each block would take the driver as long as a copy of some pages */
 	if (ex->lanes.results.listener.report && expect(ex, (uint32_t)index))
 		return -EAGAIN;
 	return put(ex, a, r, room, streams, m);

@@ -11,6 +11,11 @@
 #include "replay/executor.h"
 #include "replay/lanes.h"
 
+struct um_early_in {
+	uint64_t resident; /* where the blocks of a prefetch are resident as the plan begins, and stay; 0: nowhere */
+	uint32_t outs; /* that it waits for */
+};
+
 struct um_executor {
 	struct um_gpu *gpu;
 	struct um_executor_host host;
@@ -20,7 +25,7 @@ struct um_executor {
 	const struct um_compiled_plan *program; /* NULL: none */
 	uint32_t in_base, out_base, drop_base; /* numbers at the beginning of this iteration */
 	int32_t in_least, out_least; /* the oldest numbers that counts may refer to */
-	UM_VEC(uint32_t) early; /* by action of the first iteration, its first ones: outs that an in waits for */
+	UM_VEC(struct um_early_in) early; /* by action of the first iteration, its first ones */
 	struct um_executor_range whole; /* no range inside this memory is clipped */
 	int inside; /* all ranges of the plan are in such memory */
 	const struct um_compiled_iteration *iteration; /* of the plan: this iteration's */

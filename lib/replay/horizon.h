@@ -100,11 +100,12 @@ static inline int um_horizon_knows(const struct um_horizon *h)
 {
 	return um_horizon_blocks_resident(&h->blocks) != 0;
 }
-/* 0: certainly not, as far as ops were announced. */
-static inline int um_horizon_may_reside(const struct um_horizon *h, uint64_t addr)
+/* As far as ops were announced. */
+static inline enum um_residency um_horizon_residency(const struct um_horizon *h, uint64_t addr)
 {
-	return !um_horizon_knows(h) || h->partial ||
-	       um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, addr));
+	if (!um_horizon_knows(h) || h->partial)
+		return UM_RESIDENCY_UNKNOWN;
+	return um_horizon_block_resident(um_horizon_blocks_find(&h->blocks, addr)) ? UM_RESIDENT : UM_NOT_RESIDENT;
 }
 
 /* It is not known any more what is resident. */

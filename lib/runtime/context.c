@@ -42,11 +42,11 @@ static unsigned users(void *user, uint64_t addr, uint64_t bytes)
 	return um_discard_users(&guard, addr, bytes);
 }
 
-static int may_reside(void *user, uint64_t addr)
+static enum um_residency residency(void *user, uint64_t addr)
 {
 	const struct umadv *adv = user;
 
-	return adv->op.beside_plan || um_horizon_may_reside(&adv->horizon, addr);
+	return adv->op.beside_plan ? UM_RESIDENCY_UNKNOWN : um_horizon_residency(&adv->horizon, addr);
 }
 
 /* Makes a hint call of prefetch-on-use, on_use.h. */
@@ -147,7 +147,7 @@ static int open_hints(struct umadv *adv)
 {
 	const struct um_chosen_device *d = &adv->device;
 	struct um_executor_host host = {.may_discard = may_discard,
-					.may_reside = may_reside,
+					.residency = residency,
 					.users = users,
 					.clip = clip,
 					.user = adv,

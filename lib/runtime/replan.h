@@ -62,12 +62,18 @@ static inline int um_replan_evicts(const struct um_replan *r)
 	return first->n_out || first->n_drop || steady->n_out || steady->n_drop;
 }
 
+/* As it begins, or later, it evicts. */
+static inline int um_replan_begins_cold(const struct um_replan *r)
+{
+	return um_replan_evicts(r) || r->host.tensors->bytes_live_peak > r->host.device->budget;
+}
+
 /* May a waiting plan begin with this iteration? The first iteration of a plan that evicts takes as long as several
  * steady ones save. Where few iterations fit, it waits for the second one in a row; where ops are predicted without a
  * plan, it waits at first until one has fitted. */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
-	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_evicts(r));
+	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_begins_cold(r));
 }
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.

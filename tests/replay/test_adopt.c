@@ -15,16 +15,17 @@
 
 static const struct um_app_streams streams = {.n = 1, .live = 1};
 
-/* The blocks [first, end) are on the device. */
+/* The blocks [first, end) are, or may be, on the device. */
 struct residency {
 	uint64_t first, end;
+	enum um_residency known;
 };
 
-static int resides(void *user, uint64_t addr)
+static enum um_residency resides(void *user, uint64_t addr)
 {
 	const struct residency *r = user;
 
-	return addr >= BASE + r->first * MIB2 && addr < BASE + r->end * MIB2;
+	return addr >= BASE + r->first * MIB2 && addr < BASE + r->end * MIB2 ? r->known : UM_NOT_RESIDENT;
 }
 
 static int never(void *user, uint64_t addr, uint64_t bytes, enum um_executor_waits waits)
@@ -49,19 +50,25 @@ static void make_plan(struct um_plan *plan)
 	make_op(plan, "b", SLOTS(1), UM_UPDATE);
 }
 
-/* Begins the plan on a device of `capacity` blocks. Returns the number of evictions that the first prefetch waits for.
- * `*last`: that of the last prefetch; `*outs`: the number of all evictions. */
-static uint32_t first_waits(struct residency on_device, uint64_t capacity, uint32_t *outs, uint32_t *last)
+struct result {
+	uint32_t first, last; /* number of evictions that these prefetches wait for */
+	uint32_t outs; /* evictions */
+	uint64_t blocks; /* prefetched */
+};
+
+/* Begins the plan on a device of `capacity` blocks. */
+static struct result begin(struct residency on_device, uint64_t capacity)
 {
 	struct um_executor_host host = {
-		.may_discard = never, .may_reside = resides, .streams = &streams, .user = &on_device};
+		.may_discard = never, .residency = resides, .streams = &streams, .user = &on_device};
 	struct um_executor_range used = {BASE, (PLANNED + OTHERS) * MIB2};
 	struct um_compiled_plan program;
 	struct um_cursor cursor;
 	struct um_executor *ex;
 	struct um_gpu *gpu;
 	struct um_plan plan;
-	uint32_t first, ins;
+	struct result r = {0};
+	uint32_t ins;
 
 	make_plan(&plan);
 	um_compiled_plan_init(&program);
@@ -70,37 +77,45 @@ static uint32_t first_waits(struct residency on_device, uint64_t capacity, uint3
 	    um_cursor_follow(&cursor, &plan.sched) || um_executor_open(&ex, gpu, &host))
 		tap_bail("set-up");
 	um_executor_adopt(ex, &program, capacity, &used, 1, &cursor);
-	*outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
+	r.outs = um_lanes_evict_queued(&ex->lanes, UM_LANE_OUT);
 	um_executor_op(ex, 0, 0, &cursor, NULL, 0);
 	um_executor_op(ex, 1, 0, &cursor, NULL, 0);
 	ins = um_lanes_in_queued(&ex->lanes);
 	if (!ins)
 		tap_bail("no prefetch");
-	first = ex->lanes.in_ring[0].wait;
-	*last = ex->lanes.in_ring[ins - 1].wait;
+	r.first = ex->lanes.in_ring[0].wait;
+	r.last = ex->lanes.in_ring[ins - 1].wait;
+	for (uint32_t i = 0; i < ins; i++)
+		r.blocks += ex->lanes.in_ring[i].bytes / MIB2;
 	um_executor_close(ex);
 	gpu->api->close(gpu);
 	um_cursor_fini(&cursor);
 	um_compiled_plan_fini(&program);
 	um_plan_fini(&plan);
-	return first;
+	return r;
 }
 
 int main(void)
 {
-	uint32_t outs, last;
+	const struct residency others = {PLANNED, PLANNED + OTHERS, UM_RESIDENT}, first = {0, OTHERS, UM_RESIDENT},
+			       part = {0, PLANNED - 2, UM_RESIDENT}, any = {0, OTHERS + PLANNED, UM_RESIDENCY_UNKNOWN};
+	struct result r = begin(others, OTHERS);
 
-	is_u64(first_waits((struct residency){PLANNED, PLANNED + OTHERS}, OTHERS, &outs, &last), 1,
-	       "on a full device the first prefetch waits for one eviction");
-	is_u64(last, PLANNED / UM_RUN_OUT, "the last prefetch waits for as many blocks as the plan brings");
-	is_u64(outs, PLANNED / UM_RUN_OUT, "the plan evicts as many blocks as it brings");
-	is_u64(first_waits((struct residency){PLANNED, PLANNED + OTHERS}, OTHERS + 2, &outs, &last), 0,
-	       "with room for two blocks the first prefetch waits for none");
-	is_u64(last, 1, "the last one waits for its own");
-	is_u64(first_waits((struct residency){0, OTHERS}, OTHERS, &outs, &last), 0,
-	       "a prefetch of what is on the device needs no room");
-	is_u64(last, 0, "however many there are");
-	is_u64(first_waits((struct residency){0, OTHERS + PLANNED}, OTHERS, &outs, &last), PLANNED / UM_RUN_OUT,
+	is_u64(r.first, 1, "on a full device the first prefetch waits for one eviction");
+	is_u64(r.last, PLANNED / UM_RUN_OUT, "the last prefetch waits for as many blocks as the plan brings");
+	is_u64(r.outs, PLANNED / UM_RUN_OUT, "the plan evicts as many blocks as it brings");
+	is_u64(r.blocks, PLANNED, "the plan prefetches its blocks");
+	r = begin(others, OTHERS + 2);
+	is_u64(r.first, 0, "with room for two blocks the first prefetch waits for none");
+	is_u64(r.last, 1, "the last one waits for its own");
+	r = begin(first, OTHERS);
+	is_u64(r.last, 0, "what is on the device needs no room");
+	is_u64(r.blocks, 0, "and is not prefetched again");
+	r = begin(part, OTHERS);
+	is_u64(r.blocks, PLANNED - 1, "a request of which a block is not on the device is made whole");
+	r = begin(any, OTHERS);
+	is_u64(r.first, PLANNED / UM_RUN_OUT,
 	       "where any block may be on the device the first prefetch waits until the others fit");
+	is_u64(r.blocks, PLANNED, "and all blocks are prefetched");
 	return tap_done();
 }

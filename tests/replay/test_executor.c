@@ -228,9 +228,9 @@ static void outside(void)
 	scene_close(&s);
 }
 
-static int resides_until(void *user, uint64_t addr)
+static enum um_residency resides_until(void *user, uint64_t addr)
 {
-	return addr < *(uint64_t *)user;
+	return addr < *(uint64_t *)user ? UM_RESIDENT : UM_NOT_RESIDENT;
 }
 
 /* Blocks 4 and 5 are alive, the program does not use them, and only what lies before `end` may be on the device. With
@@ -238,7 +238,7 @@ static int resides_until(void *user, uint64_t addr)
 static uint64_t evicted_at_once(uint64_t end, uint64_t room)
 {
 	struct um_executor_host host = {
-		.may_discard = may_discard, .may_reside = resides_until, .streams = &streams, .user = &end};
+		.may_discard = may_discard, .residency = resides_until, .streams = &streams, .user = &end};
 	struct um_executor_range used = {BASE, 6 * MIB2};
 	struct um_executor_counts n;
 	struct scene s;
