@@ -142,6 +142,7 @@ static void pin(struct um_horizon *h, const struct um_use *u)
 			um_horizon_blocks_revive(&h->blocks, b, op);
 		else
 			um_horizon_blocks_set_next(&h->blocks, b, op);
+		b->last = op;
 	}
 }
 
@@ -192,21 +193,26 @@ static void find_arrival(const struct um_horizon *h, const struct um_use *u, str
 	}
 }
 
-/* The op has used the range. A block that lies in its tensor as a whole is used next when that is; in others there may
- * be further tensors. */
-static void release(struct um_horizon *h, const struct um_use *u)
+/* The op has used the range, its use number k. A block that lies in its tensor as a whole is used next when that is; in
+ * others there may be further tensors. */
+static void release(struct um_horizon *h, const struct um_use *u, uint32_t k)
 {
+	const struct um_predictor *p = h->host.predictor;
 	const struct um_tensor *t = u->tensor;
-	uint64_t begin = t->addr + u->off, op = um_horizon_current(h), own = um_predictor_next(h->host.predictor, t);
+	uint64_t begin = t->addr + u->off, op = um_horizon_current(h);
+	struct um_predicted_next own = u->bytes < t->bytes ? um_predictor_next_of_part(p, k) : um_predictor_next(p, t);
 
 	for (uint64_t a = um_block_of(begin); a < begin + u->bytes; a += UM_BLOCK_BYTES) {
 		struct um_horizon_block *b = um_horizon_blocks_find(&h->blocks, a);
 		int whole = a >= t->addr && a + UM_BLOCK_BYTES <= t->addr + t->bytes;
+		struct um_predicted_next next;
 
 		if (!um_horizon_block_resident(b) || !um_horizon_block_live(b))
 			continue;
-		um_horizon_blocks_set_next(&h->blocks, b, whole ? own : h->host.next(h->host.user, a));
-		um_horizon_blocks_set_near(&h->blocks, b, b->next <= h->scanned);
+		next = whole ? own : h->host.next(h->host.user, a);
+		um_horizon_blocks_set_next(&h->blocks, b, next.op);
+		b->dies = next.freed;
+		um_horizon_blocks_set_near(&h->blocks, b, !b->dies && b->next <= h->scanned);
 		b->last = op;
 		b->streams |= 1u << h->stream;
 	}
@@ -259,14 +265,14 @@ void um_horizon_op(struct um_horizon *h, unsigned stream, const struct um_use *u
 		um_horizon_recall(h);
 	}
 	if (um_horizon_current(h) % OVERDUE_OPS == 0)
-		um_horizon_doubt_overdue(h);
+		um_horizon_doubt_overdue(h, 0);
 	if (request_all(h, stream, uses, n, ns)) { /* the queues are full */
 		um_executor_cancel(h->host.executor);
 		um_horizon_forget(h);
 	}
 	for (uint32_t k = 0; k < n; k++)
-		if (is_ours(&uses[k]))
-			release(h, &uses[k]);
+		if (!(uses[k].tensor->flags & UM_TENSOR_UNMANAGED))
+			release(h, &uses[k], k);
 	h->clock += (int64_t)ns;
 }
 

@@ -12,10 +12,9 @@
  *     use needs; if their op would have to displace a block in any case, that block is displaced now;
  *   - evicts while the link is idle what cannot be resident at the coming peak of live bytes: the blocks with the
  *     furthest next use of those that will be live then, and others that are used after it if the link needs all the
- *     time until the peak.
- * For an op at hand, the victim is a block without a live tensor, which is discarded; otherwise one that will probably
- * not be used again, or whose next use is not known, the least recently used first; otherwise the one whose next use is
- * furthest. Without predictions this is prefetch on use within the budget.
+ * time until the peak. For an op at hand, the victim is a block without a live tensor, which is discarded;
+ * otherwise one whose next use is not known, the least recently used first; otherwise the one whose next use, or
+ * death, is furthest. Without predictions this is prefetch on use within the budget.
  *
  * Time is estimated from the durations of the ops and the backlog of the link. Op path, only while no plan is followed:
  * O(blocks x log budget), amortised, no allocation. Not thread-safe: the caller holds the context's lock.
@@ -37,8 +36,8 @@ struct um_horizon_host {
 	uint64_t capacity; /* blocks */
 	int64_t in_ns, out_ns; /* time to prefetch a block, and to evict one */
 	int (*dead)(void *user, uint64_t addr); /* does no live tensor lie in this block? */
-	/* The op that probably uses a live tensor of this block first, as um_predictor_next. */
-	uint64_t (*next)(void *user, uint64_t addr);
+	/* What probably happens to the live tensors of this block next, as um_predictor_next. */
+	struct um_predicted_next (*next)(void *user, uint64_t addr);
 	void *user;
 };
 

@@ -54,7 +54,7 @@ static void scan_block(struct um_horizon *h, uint64_t addr)
 	if (b->state == UM_BLOCK_MISSED || !um_horizon_block_live(b))
 		return;
 	um_horizon_blocks_set_near(&h->blocks, b, 1);
-	if (h->scanned < b->next)
+	if (h->scanned < b->next || b->dies)
 		um_horizon_blocks_set_next(&h->blocks, b, h->scanned);
 }
 
@@ -196,9 +196,9 @@ static uint64_t furthest_at(struct um_horizon *h, uint64_t peak)
 	return h->furthest;
 }
 
-/* Should this block, whose next use is the furthest, be evicted now? At the coming peak, of one repetition, not all
- * blocks can be resident. It should if it is one of those that are best off the device then, or if it is used after the
- * peak and the link needs all the time until then. The op at hand ends at `end`. */
+/* Should this block, whose next use is unknown or the furthest, be evicted now? At the coming peak, of one repetition,
+ * not all blocks can be resident. It should if it is one of those that are best off the device then, or if it is not
+ * used before the peak and the link needs all the time until then. The op at hand ends at `end`. */
 static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_t end)
 {
 	const struct um_predictor *p = h->host.predictor;
@@ -209,7 +209,7 @@ static int is_due(struct um_horizon *h, const struct um_horizon_block *b, int64_
 		return 0;
 	return h->out_free + excess / (int64_t)UM_BLOCK_BYTES * h->host.out_ns >
 		       end + (int64_t)um_predictor_until(p, ops) ||
-	       b->next >= furthest_at(h, peak);
+	       (b->next != UM_HORIZON_UNKNOWN && b->next >= furthest_at(h, peak));
 }
 
 /* Evicts what cannot be resident at the coming peak while the link is idle. The op at hand ends at `end`. 0 or
@@ -219,7 +219,7 @@ static int evict_early(struct um_horizon *h, int64_t end)
 	int err = 0;
 
 	while (!err && h->out_free <= end + EARLY_BLOCKS * h->host.out_ns) {
-		struct um_horizon_block *b = um_horizon_blocks_furthest(&h->blocks);
+		struct um_horizon_block *b = um_horizon_blocks_victim(&h->blocks);
 
 		if (!b || b->next <= um_horizon_current(h) || !is_due(h, b, end))
 			break;

@@ -215,10 +215,8 @@ static void leave(struct um_horizon_blocks *t, const struct um_horizon_block *b)
 static void enter_live(struct um_horizon_blocks *t, struct um_horizon_block *b, uint64_t next)
 {
 	b->next = next;
-	enter(t, b,
-	      next == UM_HORIZON_UNKNOWN ? UM_BLOCK_UNKNOWN
-	      : next == UM_HORIZON_NEVER ? UM_BLOCK_NEVER
-					 : UM_BLOCK_KNOWN);
+	b->dies = 0;
+	enter(t, b, next == UM_HORIZON_UNKNOWN ? UM_BLOCK_UNKNOWN : UM_BLOCK_KNOWN);
 }
 
 struct um_horizon_block *um_horizon_blocks_furthest(const struct um_horizon_blocks *t)
@@ -233,10 +231,8 @@ static struct um_horizon_block *oldest(struct um_horizon_blocks *t, enum um_hori
 
 struct um_horizon_block *um_horizon_blocks_victim(struct um_horizon_blocks *t)
 {
-	struct um_horizon_block *b = oldest(t, UM_BLOCK_NEVER);
+	struct um_horizon_block *b = oldest(t, UM_BLOCK_UNKNOWN);
 
-	if (!b)
-		b = oldest(t, UM_BLOCK_UNKNOWN);
 	return b ? b : um_horizon_blocks_furthest(t);
 }
 
@@ -284,11 +280,12 @@ void um_horizon_blocks_set_next(struct um_horizon_blocks *t, struct um_horizon_b
 {
 	uint64_t was = b->next;
 
-	if (b->state != UM_BLOCK_KNOWN || next >= UM_HORIZON_UNKNOWN) {
+	if (b->state != UM_BLOCK_KNOWN || next == UM_HORIZON_UNKNOWN) {
 		um_horizon_blocks_revive(t, b, next);
 		return;
 	}
 	b->next = next;
+	b->dies = 0;
 	t->heap[b->heap].next = next;
 	if (next > was)
 		heap_rise(t->heap, b->heap);

@@ -20,24 +20,15 @@
 #define UM_HORIZON_MISSED 8192u /* blocks at most */
 #define UM_HORIZON_NONE UINT32_MAX
 
-/* Instead of the number of the op that uses a block next: nothing is known; tensors in this part were not used again.
- * */
-#define UM_HORIZON_UNKNOWN (UINT64_MAX - 1)
-#define UM_HORIZON_NEVER UINT64_MAX
+#define UM_HORIZON_UNKNOWN UINT64_MAX /* instead of the number of the op that uses a block next */
 
-/* The first three have a live tensor. */
-enum um_horizon_state {
-	UM_BLOCK_UNKNOWN,
-	UM_BLOCK_NEVER,
-	UM_BLOCK_KNOWN,
-	UM_BLOCK_DEAD,
-	UM_BLOCK_MISSED,
-	UM_HORIZON_STATES
-};
+/* The first two have a live tensor. */
+enum um_horizon_state { UM_BLOCK_UNKNOWN, UM_BLOCK_KNOWN, UM_BLOCK_DEAD, UM_BLOCK_MISSED, UM_HORIZON_STATES };
 
 struct um_horizon_block {
 	uint64_t addr;
-	uint64_t next; /* number of the op that uses it next, or one of the values above */
+	uint64_t next; /* number of the op that uses it next, or UM_HORIZON_UNKNOWN */
+	int dies; /* no op uses it until its tensors are freed, after op number `next` */
 	uint64_t last; /* of the latest op that used it */
 	uint64_t near; /* == window of the table: an op that was scanned uses it, and it is resident */
 	int64_t arrives; /* ns, estimated: end of its prefetch */
@@ -87,7 +78,7 @@ static inline int um_horizon_block_live(const struct um_horizon_block *b)
 }
 static inline uint32_t um_horizon_blocks_live(const struct um_horizon_blocks *t)
 {
-	return t->n[UM_BLOCK_UNKNOWN] + t->n[UM_BLOCK_NEVER] + t->n[UM_BLOCK_KNOWN];
+	return t->n[UM_BLOCK_UNKNOWN] + t->n[UM_BLOCK_KNOWN];
 }
 static inline uint32_t um_horizon_blocks_resident(const struct um_horizon_blocks *t)
 {
@@ -96,8 +87,7 @@ static inline uint32_t um_horizon_blocks_resident(const struct um_horizon_blocks
 
 /* The live block whose next use is known and furthest. NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_furthest(const struct um_horizon_blocks *t);
-/* The live block to evict for an op at hand: one that is not used again, or of unknown use, before the furthest. NULL:
- * there is none. */
+/* The live block to evict for an op at hand: one of unknown use before the furthest. NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_victim(struct um_horizon_blocks *t);
 /* The block that died first; NULL: there is none. */
 struct um_horizon_block *um_horizon_blocks_dead(struct um_horizon_blocks *t);

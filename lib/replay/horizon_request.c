@@ -44,7 +44,7 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 {
 	struct um_executor_room *room = &h->freed[h->n_out++ % h->host.capacity];
 	int live = um_horizon_block_live(b);
-	uint64_t addr = b->addr, next = live ? b->next : 0;
+	uint64_t addr = b->addr, next = live && !b->dies ? b->next : 0;
 	unsigned which = unmarked(h, b);
 
 	if (which && um_executor_mark(h->host.executor, which))
@@ -60,14 +60,17 @@ int um_horizon_evict(struct um_horizon *h, struct um_horizon_block *b, int ahead
 	return 0;
 }
 
-void um_horizon_doubt_overdue(struct um_horizon *h)
+void um_horizon_doubt_overdue(struct um_horizon *h, int pinned)
 {
 	struct um_horizon_blocks *t = &h->blocks;
+	uint64_t op = um_horizon_current(h);
 	uint32_t i = 0;
 
 	while (i < t->n[UM_BLOCK_KNOWN]) {
-		if (t->heap[i].next < um_horizon_current(h))
-			um_horizon_blocks_set_next(t, t->heap[i].block, UM_HORIZON_UNKNOWN);
+		struct um_horizon_block *b = t->heap[i].block;
+
+		if (b->next < op || (pinned && b->next == op && b->last != op))
+			um_horizon_blocks_set_next(t, b, UM_HORIZON_UNKNOWN);
 		else
 			i++;
 	}
@@ -86,7 +89,7 @@ static int make_room(struct um_horizon *h, uint64_t op)
 	while (!err && um_horizon_blocks_live(t) >= um_horizon_capacity(h)) {
 		b = um_horizon_blocks_victim(t);
 		if (b->next <= op && at_hand) {
-			um_horizon_doubt_overdue(h);
+			um_horizon_doubt_overdue(h, 1);
 			b = um_horizon_blocks_victim(t);
 		}
 		err = b->next <= op ? -ENOSPC : um_horizon_evict(h, b, !at_hand);
@@ -136,6 +139,8 @@ int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t ad
 	r->block[r->n] = um_horizon_blocks_come(&h->blocks, addr, op);
 	if (ahead)
 		um_horizon_blocks_set_near(&h->blocks, r->block[r->n], 1);
+	else
+		r->block[r->n]->last = op;
 	r->n++;
 	h->n_in++;
 	return 0;

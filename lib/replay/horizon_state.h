@@ -9,7 +9,7 @@
 #include "replay/block_lru.h"
 #include "replay/horizon.h"
 
-_Static_assert(UM_HORIZON_UNKNOWN == UM_PREDICTOR_UNKNOWN && UM_HORIZON_NEVER == UM_PREDICTOR_NEVER, "the same");
+_Static_assert(UM_HORIZON_UNKNOWN == UM_PREDICTOR_UNKNOWN, "the same");
 
 #define UM_HORIZON_RUN 2 /* blocks in a request, as compiled_plan.h */
 
@@ -40,8 +40,9 @@ int um_horizon_bring(struct um_horizon *h, struct um_horizon_run *r, uint64_t ad
 /* Requests the blocks that were collected. 0 or -EAGAIN. */
 int um_horizon_request(struct um_horizon *h, struct um_horizon_run *r);
 
-/* Blocks that were not used when they should have been: nothing is known of them. */
-void um_horizon_doubt_overdue(struct um_horizon *h);
+/* Blocks that were not used when they should have been: nothing is known of them. `pinned`: the blocks of the op at
+ * hand are pinned, so that others which were expected in it are overdue, too. */
+void um_horizon_doubt_overdue(struct um_horizon *h, int pinned);
 
 /* Scans ops to come, prefetches and evicts for them. The op at hand takes `ns`, and `n_in` blocks were prefetched
  * before it. 0 or -EAGAIN. */

@@ -7,13 +7,18 @@
  *       live tensors will grow
  * owns  the latest ops (at most UM_PREDICTOR_OPS, with UM_PREDICTOR_USES uses)
  *
- * The latest op is matched with an earlier one of the same kind: the op after the match before, otherwise the latest
- * one with the same three, two, or one kinds up to it. What followed then is expected to follow now. The kind of an op
- * is its name, stream and number of uses; sizes are not part of it, so that iterations of other sizes match, too. But
- * an iteration that began with the same sizes is preferred, so that of several that take turns each is matched with
- * itself. A tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its
- * part in the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
- * interchangeable: routing decides anew).
+ * The latest op is matched with an earlier one of the same kind, and what followed then is expected to follow now. The
+ * kind of an op is its name, stream and number of uses; sizes are not part of it, so that iterations of other sizes
+ * match, too. But an iteration that began with the same sizes is preferred, so that of several that take turns each is
+ * matched with itself. The match is the op after the match before, unless its tensors are others than expected; or one
+ * near it, whose tensors are the right ones, since ops are dropped, inserted and exchanged. An op that is neither is
+ * matched with none, and changes nothing in what is expected; but when two in a row are in order elsewhere, the match
+ * moves there.
+ *
+ * A tensor that is still alive is expected itself; one that was freed is expected as the tensor that takes its part in
+ * the current match. Each use keeps a score of how often its expected tensor was right (expert weights are not
+ * interchangeable: routing decides anew). When a tensor is used next follows from its own past, near the match; if it
+ * has none, from that of the tensor whose part it takes. Where that one was freed, it is expected to be freed.
  *
  * Memory is bounded whatever the program does. O(uses) per op. Not thread-safe: the caller holds the context's lock.
  */
@@ -31,13 +36,17 @@
 #define UM_PREDICTOR_BUCKETS (1u << 14)
 #define UM_PREDICTOR_PREFIX 32u /* ops at the beginning of an iteration that tell it from others */
 
-/* Instead of the number of an op; greater than all of them. */
-#define UM_PREDICTOR_UNKNOWN (UINT64_MAX - 1) /* nothing is known of the tensor's next use */
-#define UM_PREDICTOR_NEVER UINT64_MAX /* so far the tensors in this part were not used again */
+#define UM_PREDICTOR_UNKNOWN UINT64_MAX /* instead of the number of an op: greater than all of them */
+
+/* What probably happens to a tensor next. */
+struct um_predicted_next {
+	uint64_t op; /* number of the op that uses it, or UM_PREDICTOR_UNKNOWN */
+	int freed; /* it is freed after that op, and not used until then */
+};
 
 struct um_predictor_use {
 	uint64_t off, bytes, touched;
-	uint64_t next; /* number of the next use of the same tensor; 0: none yet */
+	uint64_t next, before; /* numbers of the next and the previous use of the same tensor; 0: none */
 	uint64_t op; /* number of the op */
 	uint32_t tensor; /* index into tensors */
 	uint8_t score;
@@ -58,7 +67,8 @@ struct um_predictor_tensor {
 	const struct um_tensor *tensor; /* alive as long as its id is `id` */
 	uint64_t bytes;
 	uint64_t last; /* number of its latest use */
-	uint64_t next; /* number of the op that probably uses it next, or one of the constants */
+	struct um_predicted_next next;
+	uint64_t freed; /* number of the op after which it was freed; 0: it was not */
 	struct um_tensor_id part_id; /* the tensor that takes its part, as of op number `part_op` */
 	const struct um_tensor *part;
 	uint64_t part_op;
@@ -73,6 +83,9 @@ struct um_predictor {
 	uint32_t spare; /* the first unused entry of tensors, UINT32_MAX: none */
 	uint64_t n_ops, n_uses, first; /* numbers of the latest op and use, and of the oldest op that is kept */
 	uint64_t match; /* number of the op that the latest one was matched with; 0: none */
+	uint32_t strays; /* latest ops in a row that are matched with none, while the match stays */
+	uint32_t doubted; /* those of them, a bit each, that were of the kind of the expected op */
+	uint64_t elsewhere; /* number of the op that the last of them may repeat, 0: none */
 	int jumped; /* the match does not follow the match before */
 	uint64_t pass; /* op since which the matches are of one repetition: parts taken before do not count */
 	uint64_t *bucket[UM_PREDICTOR_CONTEXTS]; /* by hash of the latest kinds: number of an op */
@@ -121,8 +134,13 @@ const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, u
 int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
 			struct um_predicted_use *out);
 
-/* The op that probably uses a live tensor next: its number, or one of the constants. */
-uint64_t um_predictor_next(const struct um_predictor *p, const struct um_tensor *t);
+/* The program frees the tensor. */
+void um_predictor_free(struct um_predictor *p, const struct um_tensor *t);
+
+/* What probably happens to a live tensor next. */
+struct um_predicted_next um_predictor_next(const struct um_predictor *p, const struct um_tensor *t);
+/* What probably happens next to the part of a tensor that the latest op's use number k is of. */
+struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k);
 /* A predicted op, of this number, uses the tensor: if that is sooner than was known. */
 void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op);
 

@@ -97,25 +97,31 @@ static int is_dead(void *user, uint64_t addr)
 	return !bytes;
 }
 
-/* The op that probably uses a live tensor of the block first. A block of many small tensors is always in use. */
-static uint64_t next_use(void *user, uint64_t addr)
+/* Of two tensors in a block: the block is used as soon as one of them is, and dies with the last of them. */
+static struct um_predicted_next join(struct um_predicted_next a, struct um_predicted_next b)
+{
+	if (a.freed != b.freed)
+		return a.freed ? b : a;
+	return (a.op < b.op) != a.freed ? a : b;
+}
+
+/* What probably happens to the live tensors of the block next. A block of many small tensors is always in use. */
+static struct um_predicted_next next_use(void *user, uint64_t addr)
 {
 	const struct umadv *adv = user;
 	const struct um_registry *r = &adv->tensors.registry;
 	const struct um_tensor *t = um_registry_find(r, addr);
 	struct um_tree_node *n = um_tree_ceil(&r->live, addr + 1, 0);
-	uint64_t first = UM_PREDICTOR_NEVER, next;
+	struct um_predicted_next first = {0, 1};
 	int most = MOST_IN_BLOCK;
 
-	for (; t; t = t->parent) {
-		next = um_predictor_next(&adv->predictor, t);
-		first = next < first ? next : first;
-	}
+	for (; t; t = t->parent)
+		first = join(first, um_predictor_next(&adv->predictor, t));
 	for (; n && n->a < addr + UM_BLOCK_BYTES; n = um_tree_next(n)) {
 		if (!most--)
-			return adv->predictor.n_ops + 1;
-		next = um_predictor_next(&adv->predictor, um_tree_entry(n, struct um_tensor, node));
-		first = next < first ? next : first;
+			return (struct um_predicted_next){adv->predictor.n_ops + 1, 0};
+		t = um_tree_entry(n, struct um_tensor, node);
+		first = join(first, um_predictor_next(&adv->predictor, t));
 	}
 	return first;
 }

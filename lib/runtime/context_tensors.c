@@ -149,8 +149,11 @@ int um_context_free(struct umadv *adv, void *ptr)
 	uint64_t addr = t->addr, bytes = t->bytes;
 	int unmanaged = t->flags & UM_TENSOR_UNMANAGED;
 	unsigned users = t->streams;
-	int err = remove_tensor(adv, t);
+	int err;
 
+	if (adv->horizon.host.capacity)
+		um_predictor_free(&adv->predictor, t);
+	err = remove_tensor(adv, t);
 	if (err)
 		return err;
 	if (unmanaged)

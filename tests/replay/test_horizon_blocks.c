@@ -54,9 +54,7 @@ static uint32_t resident(void)
 
 static uint64_t any_next(void)
 {
-	uint32_t k = test_random(&seed, 8);
-
-	return k == 0 ? UM_HORIZON_UNKNOWN : k == 1 ? UM_HORIZON_NEVER : lo + test_random(&seed, 500);
+	return test_random(&seed, 8) ? lo + test_random(&seed, 500) : UM_HORIZON_UNKNOWN;
 }
 
 static void pass(uint64_t to)
@@ -207,10 +205,8 @@ static uint32_t first_entered(int state, uint64_t next)
 static int same_victim(void)
 {
 	const struct um_horizon_block *b = um_horizon_blocks_victim(&t);
-	uint32_t i = first_entered(LIVE, UM_HORIZON_NEVER);
+	uint32_t i = first_entered(LIVE, UM_HORIZON_UNKNOWN);
 
-	if (i == BLOCKS)
-		i = first_entered(LIVE, UM_HORIZON_UNKNOWN);
 	return i < BLOCKS ? b && b->addr == addr_of(i) : b == um_horizon_blocks_furthest(&t);
 }
 

@@ -24,6 +24,7 @@ static void born(struct um_tensor *t, uint64_t bytes)
 
 static void died(struct um_tensor *t)
 {
+	um_predictor_free(&p, t);
 	t->id.v = 0;
 	live -= t->bytes;
 }
@@ -70,12 +71,15 @@ static int is_ahead(uint64_t i, uint32_t k, const struct um_tensor *t)
 	return u.tensor == t && u.sure;
 }
 
-/* Ops until the tensor's next use, or one of the constants. */
+static uint64_t ops_until(struct um_predicted_next next, int freed)
+{
+	return next.op < UM_PREDICTOR_UNKNOWN && next.freed == freed ? next.op - p.n_ops : UM_PREDICTOR_UNKNOWN;
+}
+
+/* Ops until the tensor's next use, or UM_PREDICTOR_UNKNOWN. */
 static uint64_t distance(const struct um_tensor *t)
 {
-	uint64_t next = um_predictor_next(&p, t);
-
-	return next < UM_PREDICTOR_UNKNOWN ? next - p.n_ops : next;
+	return ops_until(um_predictor_next(&p, t), 0);
 }
 
 static void repeats(void)
@@ -112,8 +116,8 @@ static void distances(void)
 		if (!i)
 			died(&y);
 		if (i == 1)
-			is_u64(distance(&y), UM_PREDICTOR_NEVER,
-			       "a tensor whose predecessor died after this op is never used again");
+			is_u64(ops_until(um_predictor_next(&p, &y), 1), 1,
+			       "a tensor whose predecessor died after this op is expected to die after the next");
 		if (i == 2)
 			is_u64(distance(&w), 2, "the nearest of two next uses is the distance");
 		op("b", USED(&x));
@@ -292,6 +296,30 @@ static void ranges(void)
 	um_predictor_fini(&p);
 }
 
+/* A tensor of which each op of an iteration uses another half, and then all of it. */
+static void parts(void)
+{
+	struct um_predicted_next next[3];
+	struct um_tensor t;
+
+	begin();
+	born(&t, 8 * MIB);
+	for (int i = 0; i < 3; i++)
+		for (uint64_t k = 0; k < 3; k++) {
+			struct um_use use = {t.id, &t, k == 1 ? 4 * MIB : 0, (k == 2 ? 8 : 4) * MIB, 8 * MIB, UM_READ};
+			struct um_predictor_feed feed = {.kind = 1 + k, .ns = 1, .uses = &use, .n_uses = 1};
+
+			if (um_predictor_op(&p, &feed))
+				tap_bail("no memory");
+			next[k] = um_predictor_next_of_part(&p, 0);
+			next[k].op -= p.n_ops;
+		}
+	is_u64(next[0].op, 2, "a part is expected again where that part is used, not the rest of its tensor");
+	is_u64(next[1].op, 1, "so is the other part");
+	is_u64(next[2].op, 1, "a whole tensor is expected again where its first part is used");
+	um_predictor_fini(&p);
+}
+
 #define EXPERTS 16
 
 /* The first one is chosen every other time. */
@@ -364,9 +392,47 @@ static void branches(void)
 	op("begin", USED(&x[0]));
 	op("layer", USED(&w[6]));
 	ok(p.jumped && is_ahead(1, 0, &w[7]) && is_ahead(2, 0, &w[8]),
-	   "after a jump, the ops are expected that followed the last use of the same tensor");
+	   "after a short jump, the ops are expected that followed the last use of the same tensor");
 	op("layer", USED(&w[7]));
 	ok(!p.jumped, "the op after it follows the match");
+	um_predictor_fini(&p);
+}
+
+/* Fills a list of tensors and plays `n` iterations that use one after the other. */
+static void play_layers(struct um_tensor *w, int layers, int n)
+{
+	begin();
+	for (int i = 0; i < layers; i++)
+		born(&w[i], MIB);
+	for (int k = 0; k < n * layers; k++)
+		op("layer", USED(&w[k % layers]));
+}
+
+/* Ops that are dropped, exchanged, or inserted where they never were before. */
+static void changed_ops(void)
+{
+	struct um_tensor w[40];
+
+	play_layers(w, 40, 4);
+	op("layer", USED(&w[0]));
+	op("layer", USED(&w[3]));
+	ok(is_ahead(1, 0, &w[4]), "where two ops are missing, the next one is expected after the one that came");
+	op("layer", USED(&w[5]));
+	op("layer", USED(&w[4]));
+	op("layer", USED(&w[6]));
+	ok(is_ahead(1, 0, &w[7]), "where two ops are exchanged, the next one is expected after both");
+	um_predictor_fini(&p);
+	play_layers(w, 40, 4);
+	op("extra", USED(&w[30], &w[20]));
+	ok(!p.jumped && is_ahead(1, 0, &w[0]), "a new op changes nothing in what is expected");
+	is_u64(distance(&w[30]), 30, "not even of its own tensors");
+	op("layer", USED(&w[0]));
+	op("extra", USED(&w[10], &w[20]));
+	ok(is_ahead(1, 0, &w[1]), "an op that was somewhere else before does not move the expected ones either");
+	op("layer", USED(&w[25]));
+	op("layer", USED(&w[26]));
+	ok(is_ahead(1, 0, &w[27]), "two ops that are in order at another place do");
+	is_u64(distance(&w[26]), 40, "a tensor is expected again as long after its use as in the iteration before");
 	um_predictor_fini(&p);
 }
 
@@ -469,8 +535,10 @@ int main(void)
 	furthest();
 	freed();
 	ranges();
+	parts();
 	random_tensors();
 	branches();
+	changed_ops();
 	ping_pong();
 	shapes();
 	many_uses();

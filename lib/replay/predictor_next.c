@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * predictor_next.c - what happens to tensors next, and the ops to come, as after the match
+ */
+#include "replay/predictor_state.h"
+
+#include <string.h>
+
+#define MOST_PARTS 64 /* of a tensor that are used one after the other */
+#define REACH_OPS 1024 /* in which the reach decays to a third */
+
+/* --- tensors of the latest op ------------------------------------------------------------------------------------- */
+
+static uint64_t after_gap(const struct um_predictor *p, const struct um_predictor_tensor *node)
+{
+	return node->gap ? p->n_ops + node->gap : UM_PREDICTOR_UNKNOWN;
+}
+
+/* The op after which the tensor of this use was freed; 0: it was not. */
+static uint64_t freed_after(const struct um_predictor *p, const struct um_predictor_use *u)
+{
+	const struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
+
+	return um_predictor_live(node->id, node->tensor) ? 0 : node->freed;
+}
+
+/* Are both, of one tensor, of a common part of it? */
+static int touches(const struct um_predictor_use *a, const struct um_predictor_use *b)
+{
+	return a->off < b->off + b->bytes && b->off < a->off + a->bytes;
+}
+
+/* The use of the same tensor after this one, of those that touch the same part; NULL: there is none yet. */
+static const struct um_predictor_use *next_of_part(const struct um_predictor *p, const struct um_predictor_use *u)
+{
+	const struct um_predictor_use *next = u;
+
+	for (int i = 0; i < MOST_PARTS && next->next; i++) {
+		next = um_predictor_use_at(p, next->next);
+		if (next->op > u->op && touches(next, u))
+			return next;
+	}
+	return NULL;
+}
+
+/* The earlier use of the same part of the tensor that this one, of the latest op, probably repeats: the nearest to the
+ * match of those after the counterpart of the tensor's previous use. NULL: there is none. */
+static const struct um_predictor_use *find_own(const struct um_predictor *p, const struct um_predictor_use *u)
+{
+	uint64_t oldest = um_predictor_op_at(p, p->first)->first_use, lag = p->n_ops - p->strays - p->match, after;
+	const struct um_predictor_use *was = u, *best = NULL;
+
+	if (u->before < oldest)
+		return NULL;
+	after = um_predictor_use_at(p, u->before)->op;
+	for (int i = 0; i < MOST_PARTS && was->before >= oldest; i++) {
+		was = um_predictor_use_at(p, was->before);
+		if (was->op + lag <= after || was->op + UM_PREDICTOR_NEAR < p->match)
+			break;
+		if (um_predictor_distance(was->op, p->match) <= UM_PREDICTOR_NEAR && touches(was, u) &&
+		    (!best || um_predictor_distance(was->op, p->match) < um_predictor_distance(best->op, p->match)))
+			best = was;
+	}
+	return best;
+}
+
+/* What happens to the tensor of a use of the latest op if that repeats an earlier one, of this tensor or another. */
+static struct um_predicted_next as_after(const struct um_predictor *p, const struct um_predictor_use *was)
+{
+	const struct um_predictor_use *next = next_of_part(p, was);
+	uint64_t freed = freed_after(p, was), op = next ? next->op : freed;
+
+	if (!op)
+		return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
+	return (struct um_predicted_next){p->n_ops + (op > was->op ? op - was->op : 1), !next};
+}
+
+/* What probably happens next to the part of a tensor that the latest op's use number k is of. */
+static struct um_predicted_next next_of_use(const struct um_predictor *p, uint32_t k)
+{
+	const struct um_predictor_use *now = um_predictor_use_at(p, um_predictor_op_at(p, p->n_ops)->first_use + k),
+				      *was, *next;
+	const struct um_predictor_tensor *node = &p->tensors.at[now->tensor];
+	struct um_predicted_next gap = {after_gap(p, node), 0};
+
+	if (!p->match)
+		return (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
+	was = find_own(p, now);
+	if (was && next_of_part(p, was))
+		return as_after(p, was);
+	was = um_predictor_use_at(p, um_predictor_op_at(p, p->match)->first_use + k);
+	next = next_of_part(p, was);
+	if (!next && now->score < UM_SCORE_SURE)
+		return gap;
+	if (next && next->score < UM_SCORE_SURE && node->gap) /* another tensor may take the part then */
+		return gap;
+	return as_after(p, was);
+}
+
+void um_predictor_expect(struct um_predictor *p)
+{
+	const struct um_predictor_op *now = um_predictor_op_at(p, p->n_ops);
+	uint64_t furthest = p->reach - p->reach / REACH_OPS;
+
+	for (uint32_t k = 0; k < now->n_uses; k++) {
+		struct um_predicted_next next = next_of_use(p, k);
+
+		p->tensors.at[um_predictor_use_at(p, now->first_use + k)->tensor].next = next;
+		if (next.op < UM_PREDICTOR_UNKNOWN && !next.freed && next.op - p->n_ops > furthest)
+			furthest = next.op - p->n_ops;
+	}
+	p->reach = furthest;
+}
+
+void um_predictor_expect_stray(struct um_predictor *p)
+{
+	const struct um_predictor_op *now = um_predictor_op_at(p, p->n_ops);
+
+	for (uint32_t k = 0; k < now->n_uses; k++) {
+		const struct um_predictor_use *u = um_predictor_use_at(p, now->first_use + k), *was = find_own(p, u);
+		struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
+
+		if (was && next_of_part(p, was))
+			node->next = as_after(p, was);
+		else if (node->next.op <= p->n_ops || node->next.op >= UM_PREDICTOR_UNKNOWN)
+			node->next = (struct um_predicted_next){after_gap(p, node), 0};
+	}
+}
+
+/* --- the future --------------------------------------------------------------------------------------------------- */
+
+const struct um_predictor_op *um_predictor_ahead(const struct um_predictor *p, uint64_t i)
+{
+	return p->match && i <= p->n_ops - p->match ? um_predictor_op_at(p, p->match + i) : NULL;
+}
+
+int um_predictor_use_of(const struct um_predictor *p, const struct um_predictor_op *op, uint32_t k,
+			struct um_predicted_use *out)
+{
+	const struct um_predictor_use *u = um_predictor_use_at(p, op->first_use + k);
+	const struct um_predictor_tensor *node = &p->tensors.at[u->tensor];
+	const struct um_tensor *t = um_predictor_expected(p, node);
+
+	if (!t)
+		return 0;
+	*out = (struct um_predicted_use){t, u->off, u->bytes, u->touched, u->score >= UM_SCORE_SURE};
+	if (!u->off && u->bytes == node->bytes && u->touched >= u->bytes)
+		out->bytes = out->touched = t->bytes; /* the whole tensor, whatever its size is now */
+	if (out->off >= t->bytes)
+		return 0;
+	if (out->bytes > t->bytes - out->off)
+		out->bytes = t->bytes - out->off;
+	return 1;
+}
+
+/* What was expected of an op that is past is not known any more. */
+static struct um_predicted_next still(const struct um_predictor *p, struct um_predicted_next next)
+{
+	return next.op > p->n_ops ? next : (struct um_predicted_next){UM_PREDICTOR_UNKNOWN, 0};
+}
+
+struct um_predicted_next um_predictor_next(const struct um_predictor *p, const struct um_tensor *t)
+{
+	uint32_t i = um_predictor_entry(p, t);
+
+	return still(p, i == UM_PREDICTOR_NOBODY ? (struct um_predicted_next){0, 0} : p->tensors.at[i].next);
+}
+
+struct um_predicted_next um_predictor_next_of_part(const struct um_predictor *p, uint32_t k)
+{
+	return still(p, next_of_use(p, k));
+}
+
+void um_predictor_note_next(struct um_predictor *p, const struct um_tensor *t, uint64_t op)
+{
+	uint32_t i = um_predictor_entry(p, t);
+	struct um_predicted_next *next = i == UM_PREDICTOR_NOBODY ? NULL : &p->tensors.at[i].next;
+
+	if (next && (op < next->op || next->op <= p->n_ops || next->freed))
+		*next = (struct um_predicted_next){op, 0};
+}
+
+void um_predictor_free(struct um_predictor *p, const struct um_tensor *t)
+{
+	uint32_t i = um_predictor_entry(p, t);
+
+	if (i != UM_PREDICTOR_NOBODY)
+		p->tensors.at[i].freed = p->n_ops;
+}
+
+uint64_t um_predictor_peak(const struct um_predictor *p, uint64_t ops)
+{
+	uint64_t most = p->match ? p->n_ops - p->match : 0; /* predicted */
+
+	if (ops > most)
+		ops = most;
+	return ops ? um_live_curve_peak(&p->live, p->match + 1, p->match + ops) - p->match : 0;
+}
+
+int64_t um_predictor_growth(const struct um_predictor *p, uint64_t ops)
+{
+	return (int64_t)(um_live_curve_at(&p->live, p->match + ops) - um_live_curve_at(&p->live, p->match));
+}
+
+uint64_t um_predictor_until(const struct um_predictor *p, uint64_t ops)
+{
+	return ops ? um_predictor_op_at(p, p->match + ops)->begins - um_predictor_op_at(p, p->match + 1)->begins : 0;
+}
+
+/* Adds the bytes that this op used before the peak and that are used again, or freed, after it, by the distance of
+ * that. */
+static void add_next_bytes(struct um_predictor *p, uint64_t op, uint64_t peak, uint64_t most)
+{
+	const struct um_predictor_op *o = um_predictor_op_at(p, op);
+
+	for (uint64_t i = o->first_use; i < o->first_use + o->n_uses; i++) {
+		const struct um_predictor_use *u = um_predictor_use_at(p, i);
+		const struct um_predictor_use *after = next_of_part(p, u);
+		uint64_t next = after ? after->op : freed_after(p, u);
+
+		if (next <= peak)
+			continue;
+		p->next_bytes[next - peak < most ? next - peak : most] += u->bytes;
+	}
+}
+
+uint64_t um_predictor_furthest(struct um_predictor *p, uint64_t ops, uint64_t bytes)
+{
+	uint64_t at = p->match + ops, length = p->reach, sum = 0, i;
+	uint64_t from = at > p->first + length ? at - length : p->first;
+	uint64_t most = length < UM_PREDICTOR_OPS ? length : UM_PREDICTOR_OPS - 1;
+
+	for (i = from; i <= at; i++)
+		add_next_bytes(p, i, at, most);
+	for (i = most; i > 0 && sum < bytes; i--)
+		sum += p->next_bytes[i];
+	memset(p->next_bytes, 0, (most + 1) * sizeof *p->next_bytes);
+	return p->n_ops + ops + i + 1;
+}
