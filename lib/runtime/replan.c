@@ -297,7 +297,9 @@ int um_replan_end_iteration(struct um_replan *r, const struct um_iteration *last
 {
 	int other = end_iteration(r, last, number);
 
-	claim_places(r);
+	/* tensors of other sizes would find no free memory between the claimed places, and take more */
+	if (r->fitted)
+		claim_places(r);
 	return other;
 }
 

@@ -245,6 +245,46 @@ static void seldom_repeats(void)
 	ok(all > mixed, "it begins again when its kind repeats (%llu)", (unsigned long long)all);
 }
 
+/* --- sizes that grow ---------------------------------------------------------------------------------------------- */
+
+/* Bears all tensors anew, each of `bytes`, uses them forwards and backwards, and frees them. Were places claimed for
+ * them? */
+static int layers(struct app *a, uint64_t bytes)
+{
+	void *act[TENSORS];
+	int claims;
+
+	a->err |= umadv_iter(a->adv, NULL);
+	claims = um_planned_places_claimed(&a->adv->tensors.pool.planned);
+	for (unsigned i = 0; i < TENSORS; i++) {
+		a->err |= umadv_alloc(a->adv, &act[i], bytes, "act", UMADV_ACT);
+		a->err |= umadv_op(a->adv, NULL, "forward", UMADV_USES(UMADV_READ(a->w[i]), UMADV_WRITE(act[i])));
+		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+	}
+	for (unsigned i = TENSORS; i-- > 0;) {
+		a->err |= umadv_op(a->adv, NULL, "backward", UMADV_USES(UMADV_UPDATE(a->w[i]), UMADV_READ(act[i])));
+		a->err |= um_sim_run(a->gpu, NULL, &(struct um_sim_kernel){.announced = 1, .ns = 300000});
+		a->err |= umadv_free(a->adv, act[i]);
+	}
+	return claims;
+}
+
+static void growing(void)
+{
+	struct app a = {0};
+	int claims = 0;
+
+	app_open(&a, TENSORS * 10 * MIB);
+	for (unsigned i = 0; i < 6; i++)
+		claims |= layers(&a, 4 * MIB + i * MIB / 8);
+	ok(!claims, "no places are claimed for tensors that grow, since no iteration fits the plan of another");
+	for (unsigned i = 0; i < 6; i++)
+		claims = layers(&a, 4 * MIB);
+	ok(claims, "they are claimed when tensors have stopped growing");
+	umadv_close(a.adv);
+	is_int(a.err, 0, "the program with tensors that grow runs");
+}
+
 int main(void)
 {
 	/* A plan that is taken up evicts what it does not begin with: small programs feel it in iteration 2. */
@@ -264,5 +304,6 @@ int main(void)
 	take_turns();
 	odd_ones();
 	seldom_repeats();
+	growing();
 	return tap_done();
 }
