@@ -103,6 +103,11 @@ enum umadv_check { UMADV_CHECK_OFF, UMADV_CHECK_ON, UMADV_CHECK_DISCARDS };
  * programs get equal hints, and otherwise ON. */
 enum umadv_plan_thread { UMADV_PLAN_THREAD_AUTO, UMADV_PLAN_THREAD_ON, UMADV_PLAN_THREAD_OFF };
 
+/* What happens where measured iterations are faster with fewer hints. ON: these hints stop, and are tried again later.
+ * It is measured by a few iterations with fewer hints, now and then, which cost less than 1 % of the time. Only where
+ * the budget is the device's memory. OFF: hints are not compared. */
+enum umadv_referee { UMADV_REFEREE_ON, UMADV_REFEREE_OFF };
+
 /* Receives one line without a newline. Called under the context's lock: it must not call functions of this library. */
 typedef void (*umadv_log_fn)(void *user, enum umadv_log_level level, const char *line);
 
@@ -132,6 +137,7 @@ struct umadv_options {
 	enum umadv_evict evict; /* always LIBRARY with a budget below the device's memory.
 				   UMADVISE_EVICT=auto|library|driver */
 	enum umadv_plan_thread plan_thread; /* UMADVISE_PLAN_THREAD=auto|on|off */
+	enum umadv_referee referee; /* UMADVISE_REFEREE=on|off */
 };
 
 /* Sets defaults, then the values of environment variables that are valid. umadv_open logs invalid values. Strings point
@@ -312,6 +318,7 @@ struct umadv_stats {
 	uint64_t allocs_planned, allocs_elsewhere;
 	uint64_t planning_ns; /* processor time spent on plans; 0 in simulated time */
 	uint64_t plans_unused; /* plans that were made and not followed, as the program had changed */
+	uint64_t limited_iterations; /* that had fewer hints, as others did not pay, or to measure that */
 };
 
 UMADV_API int umadv_stats_get(struct umadv *adv, struct umadv_stats *stats); /* set struct_size first */

@@ -64,6 +64,7 @@ enum um_library_count {
 	UM_LIBRARY_PREDICTED_BYTES,
 	UM_LIBRARY_ANNOUNCED_BYTES,
 	UM_LIBRARY_KEPT, /* bytes of planned discards that were copied instead */
+	UM_LIBRARY_LIMITED, /* iterations with fewer hints, as others did not pay */
 	UM_LIBRARY_H2D, /* from here on the driver's counters, with `counters`: bytes */
 	UM_LIBRARY_D2H,
 	UM_LIBRARY_GPU_FAULTS,

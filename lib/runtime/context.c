@@ -346,6 +346,15 @@ static int find_period(struct umadv *adv)
 	return 1;
 }
 
+/* The iteration has no hints: page faults decide what is resident. */
+static void forget_resident(struct umadv *adv)
+{
+	adv->horizon.partial = 1;
+	um_horizon_forget(&adv->horizon);
+	um_on_use_forget(&adv->on_use);
+	adv->op.beside_plan = 0;
+}
+
 void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *found)
 {
 	struct um_iterations *it = &adv->iterations;
@@ -369,6 +378,8 @@ void um_context_begin(struct umadv *adv, const char *name, struct um_iteration *
 		other = um_replan_start_warm(&adv->replan);
 	if (other)
 		um_context_forget_uses(adv);
+	if (um_replan_is_quiet(&adv->replan))
+		forget_resident(adv);
 	if (adv->horizon.host.capacity)
 		um_predictor_begin(&adv->predictor);
 	adv->replan.misplaced = 0;

@@ -211,7 +211,7 @@ static void look_ahead(struct umadv *adv, const struct um_op *op, unsigned strea
 /* The executor follows no plan. */
 static void replay_without_plan(struct umadv *adv, const struct um_op *op, unsigned stream)
 {
-	if (adv->horizon.host.capacity)
+	if (adv->horizon.host.capacity && !um_replan_is_quiet(&adv->replan))
 		look_ahead(adv, op, stream);
 	um_executor_guard(adv->replan.executor, stream, adv->op.uses, adv->op.n_uses);
 }

@@ -21,6 +21,7 @@ static const char *const devices[] = {"auto", "none", "sim"};
 static const char *const levels[] = {"error", "warn", "info", "debug"};
 static const char *const marks[] = {"all", "iterations", "off"};
 static const char *const threads[] = {"auto", "on", "off"};
+static const char *const referees[] = {"on", "off"};
 static const char *const checks[] = {"off", "on", "discards"};
 static const char *const switches[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
 
@@ -164,6 +165,8 @@ const struct um_variable um_variables[] = {
 	 AT(plan_ms), parse_ms, NULL, 0, NULL},
 	{"UMADVISE_PLAN_THREAD", "auto, on or off", "auto", "whether a helper thread makes plans", AT(plan_thread),
 	 parse_word, threads, COUNT(threads), "UMADV_PLAN_THREAD_AUTO, _ON or _OFF"},
+	{"UMADVISE_REFEREE", "on or off", "on", "whether hints stop that are measured not to pay", AT(referee),
+	 parse_word, referees, COUNT(referees), "UMADV_REFEREE_ON or _OFF"},
 	{"UMADVISE_EVICT", "auto, library or driver", "auto", "eviction policy in steady iterations", AT(evict),
 	 parse_word, um_evict_words, UM_EVICT_WORDS, "UMADV_EVICT_AUTO, _LIBRARY or _DRIVER"},
 	{"UMADVISE_CHECK", "on, off or discards", "off", "checks of the program's promises on the simulated GPU",

@@ -142,6 +142,7 @@ static void read_values(struct um_log_sinks *r, int last, const struct umadv_sta
 		[UM_LIBRARY_PREDICTED_BYTES] = s.prefetch_predicted_bytes - b->prefetch_predicted_bytes,
 		[UM_LIBRARY_ANNOUNCED_BYTES] = s.prefetch_announced_bytes - b->prefetch_announced_bytes,
 		[UM_LIBRARY_KEPT] = s.kept_bytes - b->kept_bytes,
+		[UM_LIBRARY_LIMITED] = s.limited_iterations - b->limited_iterations,
 		[UM_LIBRARY_LOST] = r->lost,
 	};
 	const uint64_t current[UM_LIBRARY_LEVELS] = {

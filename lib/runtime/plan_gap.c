@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 /* The cause that explains most, of those that the library knows. */
-static void find_cause(const struct um_plan_clock *c, uint64_t misplaced, char *why, size_t size)
+static void find_cause(const struct um_iteration_time *t, uint64_t misplaced, char *why, size_t size)
 {
-	uint64_t refused = c->after.refused - c->before.refused, dropped = c->after.dropped - c->before.dropped;
-	uint64_t kept = c->after.kept_bytes - c->before.kept_bytes;
+	uint64_t refused = t->after.refused - t->before.refused, dropped = t->after.dropped - t->before.dropped;
+	uint64_t kept = t->after.kept_bytes - t->before.kept_bytes;
 
 	if (refused)
 		snprintf(why, size, "%llu hints were refused", (unsigned long long)refused);
@@ -21,21 +21,21 @@ static void find_cause(const struct um_plan_clock *c, uint64_t misplaced, char *
 		snprintf(why, size, "the cause is unknown, 'umadvise report' of a run log may tell");
 }
 
-void um_plan_gap_check(struct um_plan_gap *g, const struct um_plan_clock *c, uint64_t predicted_ns, uint64_t misplaced,
-		       int last, struct um_notices *notices)
+void um_plan_gap_check(struct um_plan_gap *g, const struct um_iteration_time *t, uint64_t predicted_ns,
+		       uint64_t misplaced, int last, struct um_notices *notices)
 {
 	uint64_t part = predicted_ns / 100 * UM_PLAN_GAP_PERCENT;
-	int slower = c->ns > predicted_ns + part;
+	int slower = t->ns > predicted_ns + part;
 	char why[120];
 
 	if (!predicted_ns || g->logged || (g->measurements++ == 0 && !last))
 		return;
-	if (!slower && c->ns + part >= predicted_ns)
+	if (!slower && t->ns + part >= predicted_ns)
 		return;
 	g->logged = 1;
-	find_cause(c, misplaced, why, sizeof why);
+	find_cause(t, misplaced, why, sizeof why);
 	um_notices_log(notices, slower ? UMADV_LOG_WARN : UMADV_LOG_INFO,
 		       "an iteration under the plan takes %.3f ms, predicted %.3f ms (%+.0f %%)%s%s",
-		       (double)c->ns / 1e6, (double)predicted_ns / 1e6,
-		       ((double)c->ns / (double)predicted_ns - 1) * 100, slower ? ": " : "", slower ? why : "");
+		       (double)t->ns / 1e6, (double)predicted_ns / 1e6,
+		       ((double)t->ns / (double)predicted_ns - 1) * 100, slower ? ": " : "", slower ? why : "");
 }

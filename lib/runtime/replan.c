@@ -24,8 +24,9 @@ static void drop_plan(struct um_replan *r, int followed)
 	um_cursor_drop(&r->cursor);
 	um_compiled_plan_fini(&r->program);
 	um_plan_fini(&r->plan);
-	um_plan_clock_reset(&r->clock);
+	memset(&r->steady, 0, sizeof r->steady);
 	memset(&r->gap, 0, sizeof r->gap);
+	r->n_followed++;
 	r->n_iterations = 1;
 	r->iteration = 0;
 	r->replans = 0;
@@ -59,6 +60,7 @@ void um_replan_forget(struct um_replan *r)
 	if (r->state)
 		give_up(r);
 	um_planning_drop(&r->planning);
+	um_iteration_clock_skip(&r->clock);
 	r->begins = 0;
 	r->wrong_guesses = 0;
 	r->last_signature = 0;
@@ -68,6 +70,7 @@ void um_replan_forget(struct um_replan *r)
 void um_replan_predicts(struct um_replan *r)
 {
 	r->predicts = 1;
+	um_referee_init(&r->referee, r->host.options->pub.referee == UMADV_REFEREE_ON);
 	r->fits = FITS_UNKNOWN;
 }
 
@@ -102,6 +105,7 @@ static void follow(struct um_replan *r, int followed)
 		return;
 	}
 	um_plan_times_begin(&r->times, &r->plan.sched, r->n_iterations);
+	um_referee_forget_plan(&r->referee);
 	um_notices_log(r->notices, UMADV_LOG_INFO,
 		       "plan: %zu ops, %zu hints, predicted %.3f ms (in core %.3f ms), peak %llu of %llu MiB",
 		       r->plan.sched.ops.n, r->plan.hints.n, (double)r->plan.rehearsed_ns / 1e6,
@@ -251,6 +255,16 @@ static void claim_places(struct um_replan *r)
 		r->notices->errors++;
 }
 
+/* The plan waits while the referee allows no hints of it. */
+static enum um_follow_event suspend(struct um_replan *r, enum um_follow_event event)
+{
+	if (event != UM_FOLLOW_ON_FOLLOWED || r->state != UM_FOLLOW_CONFIRMED_RUNS ||
+	    r->referee.allowed == UM_REFEREE_PLANNED)
+		return event;
+	um_executor_end(r->executor);
+	return UM_FOLLOW_ON_IDLE;
+}
+
 static int end_iteration(struct um_replan *r, const struct um_iteration *last, uint64_t number)
 {
 	const struct um_cursor *c = &r->cursor;
@@ -258,6 +272,8 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 					   c->op == c->sched->ops.n / r->n_iterations * (r->iteration + 1)};
 	int within = l.followed && r->iteration + 1 < r->n_iterations; /* the schedule has further iterations */
 	int ran = l.followed && !um_follow_waits(r->state), other;
+	struct um_referee_mark mark;
+	uint32_t n;
 	enum um_follow_event event;
 
 	um_assert((r->state != UM_FOLLOW_NONE) == (r->plan.sched.ops.n != 0));
@@ -279,7 +295,9 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 		r->iteration++;
 		return 0;
 	}
+	n = r->iteration + 1;
 	r->iteration = 0;
+	mark = um_replan_ask_referee(r, last, ran);
 	r->begins = 0;
 	l.waited = l.followed && !ran;
 	count_fits(r, &l);
@@ -288,8 +306,9 @@ static int end_iteration(struct um_replan *r, const struct um_iteration *last, u
 	event = event_of(r, &l);
 	if (event == UM_FOLLOW_ON_NEW || event == UM_FOLLOW_ON_MISGUESSED)
 		count_ended(r);
-	other = apply(r, um_replan_settle(r, event, last, &l));
-	um_replan_time_iteration(r, ran);
+	event = suspend(r, um_replan_settle(r, event, last, &l));
+	other = apply(r, event);
+	um_replan_time_iteration(r, ran, n, &mark);
 	return other;
 }
 
@@ -383,7 +402,8 @@ int um_replan_init(struct um_replan *r, const struct um_plan_host *host, struct 
 	um_cursor_init(&r->cursor);
 	um_planning_init(&r->planning, host);
 	um_plan_times_init(&r->times, host->device);
-	um_plan_clock_init(&r->clock, host->device->gpu);
+	um_iteration_clock_init(&r->clock, host->device->gpu);
+	um_referee_init(&r->referee, 0);
 	return um_learner_init(&r->learner);
 }
 
@@ -418,7 +438,7 @@ void um_replan_fini(struct um_replan *r)
 {
 	um_planning_fini(&r->planning);
 	um_plan_times_fini(&r->times);
-	um_plan_clock_fini(&r->clock);
+	um_iteration_clock_fini(&r->clock);
 	um_learner_fini(&r->learner);
 	um_cursor_fini(&r->cursor);
 	um_compiled_plan_fini(&r->program);

@@ -73,7 +73,8 @@ static inline int um_replan_begins_cold(const struct um_replan *r)
  * plan, it waits at first until one has fitted. */
 static inline int um_replan_may_begin(const struct um_replan *r)
 {
-	return um_follow_waits(r->state) && (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_begins_cold(r));
+	return um_follow_waits(r->state) && r->referee.allowed == UM_REFEREE_PLANNED &&
+	       (r->fits >= UM_FITS_OFTEN || r->fitted > 1 || !um_replan_begins_cold(r));
 }
 
 /* The first op of the iteration matches the waiting plan: starts its program. The caller resolves the uses again.
@@ -82,6 +83,12 @@ int um_replan_first_op(struct um_replan *r);
 
 /* The first op of the plan's next iteration, or the first one after it, is about to be launched. */
 void um_replan_time(struct um_replan *r, um_stream stream);
+
+/* The next iteration is to have no hints at all. */
+static inline int um_replan_is_quiet(const struct um_replan *r)
+{
+	return r->referee.allowed == UM_REFEREE_NONE;
+}
 
 /* 1: the program is running. */
 static inline int um_replan_hints(const struct um_replan *r)

@@ -4,6 +4,10 @@
  */
 #include "runtime/replan.h"
 
+#include <stdio.h>
+
+#define FAULT_COPIES 5 /* a page fault and the eviction for it take less than so many copies of their block */
+
 struct um_executor_counts um_replan_counts(const struct um_replan *r)
 {
 	struct um_executor_counts sum = r->counts, c;
@@ -15,26 +19,94 @@ struct um_executor_counts um_replan_counts(const struct um_replan *r)
 	return sum;
 }
 
-/* A measurement is judged only if the plan's times of ops are known: otherwise another plan will be made. */
-void um_replan_check_clock(struct um_replan *r, int last)
-{
-	int is_new = um_plan_clock_read(&r->clock);
+/* --- the plan's time ---------------------------------------------------------------------------------------------- */
 
-	if ((is_new || (last && r->gap.measurements == 1)) && (!r->host.device->real || r->times.measured))
-		um_plan_gap_check(&r->gap, &r->clock, r->plan.rehearsed_ns, r->misplaced, last, r->notices);
+/* A measurement is judged only if the plan's times of ops are known: otherwise another plan will be made. */
+static void check_gap(struct um_replan *r, int last)
+{
+	if (!r->host.device->real || r->times.measured)
+		um_plan_gap_check(&r->gap, &r->steady, r->plan.rehearsed_ns, r->misplaced, last, r->notices);
 }
 
-void um_replan_time_iteration(struct um_replan *r, int followed)
+/* --- the referee -------------------------------------------------------------------------------------------------- */
+
+/* The first stop is a warning. */
+static void log_change(struct um_replan *r, const struct um_referee_change *c)
 {
-	if (r->executor)
-		um_plan_clock_iteration(&r->clock, followed, um_executor_is_warm(r->executor));
+	static const char *const kinds[] = {"without hints", "with hints for predicted ops", "with the plan's hints"};
+	const char *what = c->to < c->from ? "the former hints stop, and are tried again later" : "hints are resumed";
+	char line[200];
+
+	snprintf(line, sizeof line, "iterations take %.3f ms %s, %.3f ms %s: %s", (double)c->from_ns / 1e6,
+		 kinds[c->from], (double)c->to_ns / 1e6, kinds[c->to], what);
+	if (c->to < c->from && !(r->notices->warned & UM_WARN_REFEREE))
+		um_notices_warn(r->notices, UM_WARN_REFEREE, "%s", line);
+	else
+		um_notices_log(r->notices, UMADV_LOG_INFO, "%s", line);
+}
+
+/* More than the page faults of an iteration without hints take: as if each op missed all that it uses. */
+static uint64_t fault_ns(const struct um_profile *p, const struct um_iteration *it)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < it->uses.n; i++)
+		bytes += (double)it->uses.at[i].touched + (double)UM_BLOCK_BYTES;
+	return (uint64_t)(bytes * FAULT_COPIES * 1e9 / (p->h2d * p->eta));
+}
+
+struct um_referee_mark um_replan_ask_referee(struct um_replan *r, const struct um_iteration *last, int ran)
+{
+	enum um_referee_hints had = ran				 ? UM_REFEREE_PLANNED
+				    : r->was_active || r->begins ? UM_REFEREE_KINDS
+				    : um_replan_is_quiet(r)	 ? UM_REFEREE_NONE
+								 : UM_REFEREE_PREDICTED;
+	struct um_referee_key *k;
+
+	if (!r->referee.on)
+		return (struct um_referee_mark){0};
+	r->n_limited += had < UM_REFEREE_PLANNED && r->referee.allowed < UM_REFEREE_PLANNED;
+	k = um_referee_meet(&r->referee, last->signature);
+	if (!k->fault_ns)
+		k->fault_ns = fault_ns(&r->host.device->profile, last);
+	return um_referee_end(&r->referee, k, had);
+}
+
+/* --- measured iterations ------------------------------------------------------------------------------------------ */
+
+void um_replan_check_clock(struct um_replan *r, int last)
+{
+	struct um_iteration_time t;
+	struct um_referee_change change;
+
+	while (um_iteration_clock_read(&r->clock, &t)) {
+		if (r->referee.on && um_referee_measure(&r->referee, &t.kind.mark, t.ns / t.kind.n, &change))
+			log_change(r, &change);
+		if (!t.kind.plan || t.kind.plan != r->n_followed)
+			continue;
+		r->steady = t;
+		check_gap(r, last);
+	}
+	if (last && r->gap.measurements == 1)
+		check_gap(r, last);
+}
+
+void um_replan_time_iteration(struct um_replan *r, int ran, uint32_t n, const struct um_referee_mark *mark)
+{
+	const struct um_iteration_kind kind = {.plan = ran && r->was_warm ? r->n_followed : 0, .n = n, .mark = *mark};
+
+	if (!r->executor)
+		return;
+	um_iteration_clock_end(&r->clock, &kind);
+	r->was_active = um_executor_active(r->executor);
+	r->was_warm = um_executor_is_warm(r->executor);
 }
 
 void um_replan_time(struct um_replan *r, um_stream stream)
 {
 	struct um_executor_counts counts = um_replan_counts(r);
 
-	um_plan_clock_record(&r->clock, stream, &counts);
+	um_iteration_clock_record(&r->clock, stream, &counts);
 }
 
 void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
@@ -63,12 +135,13 @@ void um_replan_stats(struct um_replan *r, struct umadv_stats *out)
 	out->prefetch_predicted_bytes = c.issued_by.prefetch_bytes[UM_HINT_PREDICTED];
 	out->prefetch_announced_bytes = c.issued_by.prefetch_bytes[UM_HINT_ANNOUNCED];
 	out->plan_ns = r->plan.sched.ops.n ? r->plan.rehearsed_ns / r->n_iterations : 0;
-	out->played_ns = r->clock.ns / (r->n_iterations ? r->n_iterations : 1);
+	out->played_ns = r->steady.ns / (r->n_iterations ? r->n_iterations : 1);
 	out->in_core_ns = r->plan.in_core_ns / (r->n_iterations ? r->n_iterations : 1);
 	out->plan_peak_bytes = r->plan_peak_bytes;
 	out->measured = r->times.measured;
 	out->planning_ns = r->planning.cpu_ns;
 	out->plans_unused = r->planning.unused;
+	out->limited_iterations = r->n_limited;
 	out->budget_bytes = r->host.device->budget;
 	out->allocs_planned = r->n_placed;
 	out->allocs_elsewhere = r->n_misplaced;

@@ -13,10 +13,11 @@
 #include "replay/cursor.h"
 #include "replay/executor.h"
 #include "runtime/follow_state.h"
-#include "runtime/plan_clock.h"
+#include "runtime/iteration_clock.h"
 #include "runtime/plan_gap.h"
 #include "runtime/plan_times.h"
 #include "runtime/planning.h"
+#include "runtime/referee.h"
 
 struct um_replan {
 	struct um_plan_host host;
@@ -43,8 +44,13 @@ struct um_replan {
 	uint64_t misplaced; /* births of this iteration at other addresses than planned */
 	uint64_t n_placed, n_misplaced; /* births of all iterations at their planned addresses, and at others */
 	struct um_plan_times times; /* of the plan's ops */
-	struct um_plan_clock clock; /* of the plan's steady iterations */
+	struct um_iteration_clock clock;
+	struct um_iteration_time steady; /* the latest measured iteration of the plan, except its first one */
 	struct um_plan_gap gap;
+	struct um_referee referee;
+	uint64_t n_limited; /* iterations that were allowed fewer hints */
+	int was_active, was_warm; /* as the iteration began: the program ran; and it had run in the one before */
+	uint64_t n_followed; /* number of the plan */
 	uint64_t plan_peak_bytes, n_plans, n_left;
 	struct um_executor_counts counts; /* of hints issued without the executor, or by a closed executor */
 };
@@ -72,7 +78,10 @@ struct um_executor_counts um_replan_counts(const struct um_replan *r);
 /* Takes a new measurement of the plan's iterations. `last`: there will be no other. */
 void um_replan_check_clock(struct um_replan *r, int last);
 
-/* The plan's current iteration ended; the next one may be measured. */
-void um_replan_time_iteration(struct um_replan *r, int followed);
+/* `n` iterations ended, of which `mark` is the referee's. `ran`: under the plan. */
+void um_replan_time_iteration(struct um_replan *r, int ran, uint32_t n, const struct um_referee_mark *mark);
+
+/* Decides which hints the next iteration may have. `ran`: the latest one followed the plan to its end. */
+struct um_referee_mark um_replan_ask_referee(struct um_replan *r, const struct um_iteration *last, int ran);
 
 #endif

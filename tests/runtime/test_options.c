@@ -91,6 +91,7 @@ static void refused(void)
 		{"UMADVISE_NVTX", "none", "all, iterations or off"},
 		{"UMADVISE_LOG", "loud", "error, warn, info or debug"},
 		{"UMADVISE_PLAN_TIME", "1s", "milliseconds"},
+		{"UMADVISE_REFEREE", "auto", "on or off"},
 		{"UMADVISE_EVICT", "nobody", "auto, library or driver"},
 		{"UMADVISE_EVICT", "home", "auto, library or driver"},
 		{"UMADVISE_CHECK", "maybe", "on, off or discards"},
@@ -131,6 +132,7 @@ static void accepted(void)
 	setenv("UMADVISE_NVTX", "off", 1);
 	setenv("UMADVISE_LOG", "info", 1);
 	setenv("UMADVISE_PLAN_TIME", "250", 1);
+	setenv("UMADVISE_REFEREE", "off", 1);
 	setenv("UMADVISE_EVICT", "driver", 1);
 	setenv("UMADVISE_CHECK", "on", 1);
 	setenv("UMADVISE_TRACE", "", 1);
@@ -144,6 +146,7 @@ static void accepted(void)
 	is_int(o.nvtx, UMADV_NVTX_OFF, "UMADVISE_NVTX sets the marks");
 	is_int(o.log_level, UMADV_LOG_INFO, "UMADVISE_LOG sets the log level");
 	is_int(o.plan_ms, 250, "UMADVISE_PLAN_TIME sets the time for planning");
+	is_int(o.referee, UMADV_REFEREE_OFF, "UMADVISE_REFEREE sets whether hints are compared");
 	is_int(o.evict, UMADV_EVICT_DRIVER, "UMADVISE_EVICT sets who evicts");
 	is_int(o.check, UMADV_CHECK_ON, "UMADVISE_CHECK=on means on");
 	ok(!o.trace, "an empty variable counts as unset");

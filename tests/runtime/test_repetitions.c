@@ -37,6 +37,7 @@ static void open_app(struct app *a)
 	umadv_options_init(&o);
 	o.log_level = UMADV_LOG_ERROR;
 	o.budget = so.capacity;
+	o.referee = UMADV_REFEREE_OFF; /* plans are followed whether they pay or not */
 	a->err = um_sim_open(&a->gpu, &so);
 	if (!a->err)
 		a->err = um_context_open(&a->adv, &o, a->gpu, v100);

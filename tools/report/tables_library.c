@@ -47,6 +47,7 @@ static const struct um_column library_columns[] = {
 	COUNTED("kept_bytes", "copied instead of discarded", 0, UM_COLUMN_BYTES, UM_LIBRARY_KEPT),
 	COUNT("plans_adopted", "plans adopted", UM_LIBRARY_PLANS),
 	COUNT("left_schedule", "iterations off the schedule", UM_LIBRARY_LEFT),
+	COUNT("limited_iterations", "iterations with fewer hints, as others did not pay", UM_LIBRARY_LIMITED),
 	COUNT("unknown_uses", "uses of unknown tensors", UM_LIBRARY_UNKNOWN),
 	COUNT("captured_ops", "operations under stream capture", UM_LIBRARY_CAPTURED),
 	COUNT("errors", "internal errors", UM_LIBRARY_ERRORS),

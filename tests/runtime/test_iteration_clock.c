@@ -3,7 +3,7 @@
  * The measured time of iterations, on the simulated GPU where it is known exactly; and the log line about a plan that
  * takes longer than predicted.
  */
-#include "runtime/plan_clock.h"
+#include "runtime/iteration_clock.h"
 
 #include "runtime/context.h"
 #include "runtime/plan_gap.h"
@@ -26,70 +26,62 @@ static void open_gpu(void)
 }
 
 /* An iteration of one kernel; the clock's event comes before it. */
-static void iteration(struct um_plan_clock *c, uint64_t ns, int followed)
+static void iteration(struct um_iteration_clock *c, uint64_t ns)
 {
 	struct um_executor_counts counts = {.issued = c->n};
 	struct um_sim_kernel k = {.name = "k", .ns = ns};
+	struct um_iteration_kind kind = {.plan = ns, .n = 1};
 
 	if (c->due)
-		um_plan_clock_record(c, NULL, &counts);
+		um_iteration_clock_record(c, NULL, &counts);
 	um_sim_run(gpu, NULL, &k);
-	um_plan_clock_iteration(c, followed, followed);
+	um_iteration_clock_end(c, &kind);
 }
 
 static void measures(void)
 {
-	struct um_plan_clock c;
+	struct um_iteration_clock c;
+	struct um_iteration_time t;
 
-	um_plan_clock_init(&c, gpu);
-	iteration(&c, 1000000, 1);
-	is_int(um_plan_clock_read(&c), 0, "nothing is measured before an iteration that was waited for has ended");
-	iteration(&c, 2000000, 1);
-	iteration(&c, 3000000, 1);
+	um_iteration_clock_init(&c, gpu);
+	iteration(&c, 500000);
+	iteration(&c, 1000000);
+	is_int(um_iteration_clock_read(&c, &t), 0, "nothing is measured before an iteration has ended on the device");
+	iteration(&c, 2000000);
 	gpu->api->simulation->sync(gpu);
-	is_int(um_plan_clock_read(&c), 1, "an iteration between two marks is measured");
-	is_u64(c.ns, 2000000, "its time is that of its kernel");
-	is_u64(c.after.issued - c.before.issued, 1, "the counters at both marks are kept");
-	is_int(um_plan_clock_read(&c), 0, "a measurement is reported once");
-	iteration(&c, 4000000, 1);
+	is_int(um_iteration_clock_read(&c, &t), 1, "an iteration between two begins is measured");
+	is_u64(t.ns, 1000000, "its time is that of its kernel");
+	is_u64(t.kind.plan, t.ns, "what it was is kept");
+	is_u64(t.after.issued - t.before.issued, 1, "the counters at its begin and end are kept");
+	is_int(um_iteration_clock_read(&c, &t), 0, "a measurement is reported once");
+	iteration(&c, 4000000);
+	iteration(&c, 5000000);
 	gpu->api->simulation->sync(gpu);
-	ok(um_plan_clock_read(&c) && c.ns == 3000000, "the next iteration is measured");
-	um_plan_clock_fini(&c);
+	ok(um_iteration_clock_read(&c, &t) && t.ns == 2000000 && um_iteration_clock_read(&c, &t) && t.ns == 4000000,
+	   "the next iterations are measured in order");
+	um_iteration_clock_fini(&c);
 }
 
 static void far_ahead(void)
 {
-	struct um_plan_clock c;
+	struct um_iteration_clock c;
+	struct um_iteration_time t;
+	uint64_t n = 0, last = 0;
 
-	um_plan_clock_init(&c, gpu);
-	for (uint64_t i = 1; i <= 20; i++)
-		iteration(&c, i * 1000000, 1);
+	um_iteration_clock_init(&c, gpu);
+	for (uint64_t i = 0; i <= 2 * UM_ITERATION_CLOCK_EVENTS; i++)
+		iteration(&c, (i + 1) * 1000000);
 	gpu->api->simulation->sync(gpu);
-	ok(um_plan_clock_read(&c) && c.ns == 19000000,
-	   "a program far ahead of the device has its last iteration measured");
-	um_plan_clock_fini(&c);
-}
-
-static void departs(void)
-{
-	struct um_plan_clock c;
-
-	um_plan_clock_init(&c, gpu);
-	iteration(&c, 1000000, 1);
-	iteration(&c, 2000000, 0); /* began with a mark, but left the plan */
-	iteration(&c, 3000000, 1);
-	iteration(&c, 4000000, 1);
+	for (; um_iteration_clock_read(&c, &t); n++)
+		last = t.ns;
+	is_u64(n, UM_ITERATION_CLOCK_EVENTS - 1, "a program far ahead of the device has its first iterations measured");
+	is_u64(last, UM_ITERATION_CLOCK_EVENTS * 1000000ull, "their times are right");
+	for (uint64_t i = 1; i <= 3; i++)
+		iteration(&c, i * 1000000);
 	gpu->api->simulation->sync(gpu);
-	is_int(um_plan_clock_read(&c), 0, "an iteration that left the plan is not measured");
-	iteration(&c, 5000000, 1);
-	gpu->api->simulation->sync(gpu);
-	ok(um_plan_clock_read(&c) && c.ns == 4000000, "iterations that follow the plan again are measured");
-	um_plan_clock_reset(&c);
-	is_u64(c.ns, 0, "another plan has no measurement");
-	iteration(&c, 6000000, 1);
-	gpu->api->simulation->sync(gpu);
-	is_int(um_plan_clock_read(&c), 0, "iterations of the plan before do not count for it");
-	um_plan_clock_fini(&c);
+	ok(um_iteration_clock_read(&c, &t) && t.ns == 2000000,
+	   "iterations are measured again when the device has caught up; one without a begin is not");
+	um_iteration_clock_fini(&c);
 }
 
 /* --- the log line ------------------------------------------------------------------------------------------------- */
@@ -112,13 +104,13 @@ static void keep_line(void *user, enum umadv_log_level level, const char *text)
 static void judge(uint64_t ns, struct um_executor_counts after, uint64_t misplaced, unsigned times, int last)
 {
 	struct um_notices n = {.log = keep_line, .level = UMADV_LOG_INFO};
-	struct um_plan_clock c = {.ns = ns, .before = none, .after = after};
+	struct um_iteration_time t = {.ns = ns, .before = none, .after = after};
 	struct um_plan_gap g = {0};
 
 	lines = 0;
 	*line = '\0';
 	for (unsigned i = 0; i < times; i++)
-		um_plan_gap_check(&g, &c, 1000000, misplaced, last, &n);
+		um_plan_gap_check(&g, &t, 1000000, misplaced, last, &n);
 }
 
 static void log_lines(void)
@@ -223,7 +215,6 @@ int main(void)
 	open_gpu();
 	measures();
 	far_ahead();
-	departs();
 	gpu->api->close(gpu);
 	log_lines();
 	programs();
