@@ -154,6 +154,13 @@ static uint64_t estimate(const struct um_referee_key *k, enum um_referee_hints a
 	return UNKNOWN_COST * base_ns;
 }
 
+static int can_pay(const struct um_referee *r, const struct um_referee_key *k, enum um_referee_hints allowed)
+{
+	int64_t left = (int64_t)(r->total_ns / UM_REFEREE_PART) - r->spent_ns;
+
+	return left > 0 && estimate(k, allowed, median(&k->arms[k->has])) <= (uint64_t)left;
+}
+
 /* May another kind of hints be tried in place of the usual one? */
 static int is_candidate(const struct um_referee_key *k, enum um_referee_hints allowed)
 {
@@ -182,23 +189,17 @@ static void begin_trial(struct um_referee *r, struct um_referee_key *k, enum um_
 /* Begins a trial if one is due and not too expensive. */
 static void consider(struct um_referee *r, struct um_referee_key *k)
 {
-	uint64_t base_ns;
-
 	if (r->trial.key || k->has == UM_REFEREE_KINDS || k->arms[k->has].n < UM_REFEREE_SAMPLES)
 		return;
-	base_ns = median(&k->arms[k->has]);
 	for (int i = UM_REFEREE_PLANNED; i >= 0; i--) {
 		enum um_referee_hints allowed = (enum um_referee_hints)i;
 		struct um_referee_arm *a = &k->arms[i];
-		int64_t cost;
 
 		if (!is_candidate(k, allowed))
 			continue;
 		a->wait -= a->wait != 0;
-		cost = (int64_t)estimate(k, allowed, base_ns);
-		if (a->wait || r->trial.key || r->spent_ns + cost > (int64_t)(r->total_ns / UM_REFEREE_PART))
-			continue;
-		begin_trial(r, k, allowed, allowed == UM_REFEREE_NONE && !k->hopeful);
+		if (!a->wait && !r->trial.key && can_pay(r, k, allowed))
+			begin_trial(r, k, allowed, allowed == UM_REFEREE_NONE && !k->hopeful);
 	}
 }
 

@@ -14,9 +14,9 @@
  * on an iteration without hints. After a trial that changes nothing the next one of that kind waits for twice as many
  * iterations.
  *
- * Two kinds are compared by the rank sum test of Mann and Whitney on the latest samples of each, which is robust against
- * outliers. Hints stop if fewer are more than 5 % faster, one-sided at 2.3 %; they are resumed if that does not appear
- * so any more, after some iterations without them or after a trial. If the time of iterations changes by more than a
+ * Two kinds are compared by the rank sum test of Mann and Whitney on the latest samples of each, which outliers do not
+ * change. Hints stop if fewer are more than 5 % faster, one-sided at 2.3 %; they are resumed if that does not appear so
+ * any more, after some iterations without them or after a trial. If the time of iterations changes by more than a
  * quarter, samples of other kinds are forgotten, and trials need not wait.
  *
  * A value; bounded memory. Iteration path: O(keys).

@@ -112,6 +112,7 @@ struct prog {
 	int stops; /* the step of the last iteration at which the program ends; -1: its end */
 	int tells;
 	int cpu, parts, deads, updates_shared, announces_only;
+	int limits; /* each iteration is allowed other hints */
 	int hazards; /* threads also allocate, free, load modules, replace streams, launch kernels for the first time */
 	pthread_barrier_t barrier;
 	pthread_mutex_t lock; /* guards what follows */
@@ -135,6 +136,7 @@ struct prog_options {
 	enum umadv_evict evict;
 	enum umadv_plan_thread plan_thread;
 	int listens;
+	int limits;
 	const char *hazards; /* of the simulated GPU (um_sim_hazards_parse), or NULL */
 	int tells; /* each step and what the device does, on standard error */
 };

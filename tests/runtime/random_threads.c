@@ -58,12 +58,28 @@ static void await_plan(const struct prog_thread *w)
 		sched_yield();
 }
 
+/* As if the referee changed its mind at the end of each iteration. */
+static void limit_hints(const struct prog_thread *w)
+{
+	static const enum um_referee_hints kinds[] = {UM_REFEREE_PLANNED, UM_REFEREE_PLANNED, UM_REFEREE_PREDICTED,
+						      UM_REFEREE_NONE};
+	struct um_replan *r = &w->p->adv->replan;
+
+	um_context_lock(w->p->adv);
+	r->referee.on = 0;
+	if (r->predicts)
+		r->referee.allowed = kinds[(w->p->seed * 7 + (uint64_t)w->iteration * 11) / 3 % 4];
+	um_context_unlock(w->p->adv);
+}
+
 /* The others have launched everything, and launch nothing before this is over. */
 static void begin_iteration(struct prog_thread *w)
 {
 	struct prog *p = w->p;
 
 	await_plan(w);
+	if (p->limits)
+		limit_hints(w);
 	w->doing = "umadv_iter";
 	prog_check(p, umadv_iter(p->adv, NULL), w, "umadv_iter");
 	for (unsigned i = 0; i < p->n_threads; i++)
@@ -278,6 +294,7 @@ static int open_context(struct prog *p, const struct prog_options *o)
 	int err;
 
 	p->tells = o->tells;
+	p->limits = o->limits;
 	p->hazards = o->hazards != NULL;
 	p->device = o->device ? o->device : &prog_simulated;
 	err = p->device->open(p, o);

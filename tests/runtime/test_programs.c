@@ -97,6 +97,7 @@ static int play(uint64_t seed, int talks)
 				 .evict = (enum umadv_evict)(h / 48 % 3),
 				 .plan_thread = THREADS && h / 41472 % 2 ? UMADV_PLAN_THREAD_ON : UMADV_PLAN_THREAD_OFF,
 				 .listens = h / 144 % 4 == 0,
+				 .limits = h / 82944 % 2 == 0,
 				 .tells = talks && getenv("UM_TEST_TELL")};
 	int wrong;
 
