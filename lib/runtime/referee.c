@@ -112,8 +112,21 @@ struct um_referee_key *um_referee_meet(struct um_referee *r, uint64_t signature)
 		for (int i = 0; i < UM_REFEREE_KINDS; i++)
 			k->arms[i].pause = UM_REFEREE_PAUSE;
 	}
-	k->met = ++r->n;
+	k->met = r->n + 1;
 	return k;
+}
+
+struct um_referee_key *um_referee_add(struct um_referee *r, struct um_referee_key *k, uint64_t fault_ns, size_t n_ops,
+				      double *scale)
+{
+	struct um_referee_key *common;
+
+	k->fault_ns = fault_ns ? fault_ns : 1;
+	common = um_referee_meet(r, ~(uint64_t)n_ops);
+	if (!common->fault_ns)
+		common->fault_ns = k->fault_ns;
+	*scale = (double)common->fault_ns / (double)k->fault_ns;
+	return common;
 }
 
 void um_referee_forget_plan(struct um_referee *r)
@@ -218,11 +231,13 @@ static int count_trial(struct um_referee_trial *t)
 
 static void end_trial(struct um_referee *r, struct um_referee_key *k);
 
-struct um_referee_mark um_referee_end(struct um_referee *r, struct um_referee_key *k, enum um_referee_hints had)
+struct um_referee_mark um_referee_end(struct um_referee *r, struct um_referee_key *k, double scale,
+				      enum um_referee_hints had)
 {
-	struct um_referee_mark m = {.key = k->key, .had = had};
+	struct um_referee_mark m = {.key = k->key, .had = had, .scale = scale};
 	struct um_referee_trial *t = &r->trial;
 
+	r->n++;
 	r->in_a_row = had == r->had ? r->in_a_row + 1 : 0;
 	r->had = had;
 	m.settled = had != UM_REFEREE_KINDS && r->in_a_row >= warm_up[had] && r->n > COLD;
@@ -355,6 +370,7 @@ int um_referee_measure(struct um_referee *r, const struct um_referee_mark *m, ui
 	int changed = 0;
 
 	r->total_ns += ns;
+	ns = (uint64_t)((double)ns * m->scale);
 	if (k && m->settled)
 		changed = take_sample(r, k, m, ns, change);
 	if (!m->trial || !t->key)

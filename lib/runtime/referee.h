@@ -6,7 +6,9 @@
  * out   the hints that the next iteration may have; changes, for the log
  * owns  nothing
  *
- * Iterations are compared with those of the same signature. Three kinds of hints: of a plan, of predicted ops, none.
+ * Iterations are compared with those of the same signature; those met for the first time with others of as many ops,
+ * where the bound on their page faults says how much longer one should take than another. Three kinds of hints: of a
+ * plan, of predicted ops, none.
  * An iteration may always have fewer hints than it is allowed. Samples without a plan come for free, as a plan begins
  * after some iterations; others are the result of a trial: a few iterations with another kind of hints. A trial costs
  * the time that its iterations, and those after it, take beyond the usual one. All trials together may cost 0.8 % of
@@ -24,6 +26,7 @@
 #ifndef UM_RUNTIME_REFEREE_H
 #define UM_RUNTIME_REFEREE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define UM_REFEREE_KEYS 16 /* signatures; the one not met for longest gives way */
@@ -46,6 +49,7 @@ struct um_referee_mark {
 	enum um_referee_hints had;
 	int settled; /* so had the iterations before: it is a sample */
 	int trial; /* it is part of a trial, or follows one */
+	double scale; /* its time times this one is compared */
 };
 
 struct um_referee_arm {
@@ -63,7 +67,8 @@ struct um_referee_key {
 	uint64_t met; /* number of the latest iteration with this key */
 	int doubted; /* hints were stopped, and that is to be judged once more */
 	int hopeful; /* the latest trial of one iteration without hints did not take too long */
-	uint64_t fault_ns; /* bound on the time of page faults in an iteration without hints, 0: not known */
+	uint64_t
+		fault_ns; /* bound on the time of page faults in an iteration without hints; 0: met for the first time */
 	enum um_referee_hints allowed;
 	enum um_referee_hints has; /* of the latest iterations outside trials */
 	struct um_referee_arm arms[UM_REFEREE_KINDS];
@@ -102,11 +107,16 @@ struct um_referee_change {
 
 void um_referee_init(struct um_referee *r, int on);
 
-/* An iteration begins to be counted under its signature: the entry. Set its bound if that is not known. */
+/* The entry of an iteration that has ended. If it has no bound yet, um_referee_add comes next. */
 struct um_referee_key *um_referee_meet(struct um_referee *r, uint64_t signature);
 
-/* The iteration that was just met has ended; it had these hints. Its mark; `r->allowed` is set for the next one. */
-struct um_referee_mark um_referee_end(struct um_referee *r, struct um_referee_key *k, enum um_referee_hints had);
+/* Sets the bound. The entry of iterations with so many ops that are met for the first time. */
+struct um_referee_key *um_referee_add(struct um_referee *r, struct um_referee_key *k, uint64_t fault_ns, size_t n_ops,
+				      double *scale);
+
+/* The iteration had these hints. Its mark; `r->allowed` is set for the next one. */
+struct um_referee_mark um_referee_end(struct um_referee *r, struct um_referee_key *k, double scale,
+				      enum um_referee_hints had);
 
 /* Such an iteration was measured. 1: the hints of its key have changed, from its next iteration on. */
 int um_referee_measure(struct um_referee *r, const struct um_referee_mark *m, uint64_t ns,

@@ -62,14 +62,15 @@ struct um_referee_mark um_replan_ask_referee(struct um_replan *r, const struct u
 				    : um_replan_is_quiet(r)	 ? UM_REFEREE_NONE
 								 : UM_REFEREE_PREDICTED;
 	struct um_referee_key *k;
+	double scale = 1;
 
 	if (!r->referee.on)
 		return (struct um_referee_mark){0};
 	r->n_limited += had < UM_REFEREE_PLANNED && r->referee.allowed < UM_REFEREE_PLANNED;
 	k = um_referee_meet(&r->referee, last->signature);
 	if (!k->fault_ns)
-		k->fault_ns = fault_ns(&r->host.device->profile, last);
-	return um_referee_end(&r->referee, k, had);
+		k = um_referee_add(&r->referee, k, fault_ns(&r->host.device->profile, last), last->ops.n, &scale);
+	return um_referee_end(&r->referee, k, scale, had);
 }
 
 /* --- measured iterations ------------------------------------------------------------------------------------------ */

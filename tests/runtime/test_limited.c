@@ -24,6 +24,7 @@ struct setting {
 	uint64_t touched; /* of each tensor, by its kernel */
 	unsigned iterations, then; /* with that; then with everything touched */
 	int unmarked;
+	int distinct; /* in each iteration ops use other parts of the tensors */
 	int returns; /* the second half of an iteration uses the tensors of the first one, backwards */
 };
 
@@ -42,7 +43,8 @@ static void count_lines(void *user, enum umadv_log_level level, const char *text
 	logs_to->resumed += strstr(text, "hints are resumed") != NULL;
 }
 
-static int iteration(struct umadv *adv, struct um_gpu *gpu, void **w, const struct setting *s, uint64_t touched)
+static int iteration(struct umadv *adv, struct um_gpu *gpu, void **w, const struct setting *s, uint64_t touched,
+		     unsigned number)
 {
 	int err = s->unmarked ? 0 : umadv_iter(adv, NULL);
 
@@ -50,10 +52,12 @@ static int iteration(struct umadv *adv, struct um_gpu *gpu, void **w, const stru
 		int i = s->returns && n >= TENSORS / 2 ? TENSORS - 1 - n : n;
 		const struct um_touch touch = {.ptr = w[i], .bytes = touched, .access = UM_READ | UM_WRITE};
 		const struct um_sim_kernel k = {.ns = s->ns, .timed = 1, .access = &touch, .n_access = 1};
-		const struct umadv_use use = UMADV_UPDATE(w[i]);
+		struct umadv_use use = UMADV_UPDATE(w[i]);
 		const struct umadv_op_info info = {
 			.struct_size = sizeof info, .uses = &use, .n_uses = 1, .ns = s->declared_ns};
 
+		if (s->distinct)
+			use.bytes = BYTES - (size_t)(number * 7919 % 10007) * 64;
 		err = umadv_op_ex(adv, NULL, "op", &info);
 		if (!err)
 			err = um_sim_run(gpu, NULL, &k);
@@ -93,7 +97,7 @@ static struct outcome play(const struct setting *s, const char *strategy, enum u
 			begin = gpu->api->now(gpu);
 		}
 		if (!err)
-			err = iteration(adv, gpu, w, s, i < s->iterations ? s->touched : BYTES);
+			err = iteration(adv, gpu, w, s, i < s->iterations ? s->touched : BYTES, i);
 	}
 	if (err || um_sim_sync(gpu))
 		tap_bail("the program does not run");
@@ -131,8 +135,14 @@ static void touch_little(void)
 			    .iterations = 3000};
 
 	as_without(&s);
+	if (tap_few())
+		return;
 	s.what = "the same without marks";
 	s.unmarked = 1;
+	as_without(&s);
+	s.what = "the same in iterations of which no two are alike";
+	s.unmarked = 0;
+	s.distinct = 1;
 	as_without(&s);
 }
 
@@ -170,7 +180,7 @@ static void costs_little(void)
 				  .ns = 300000,
 				  .declared_ns = 300000,
 				  .touched = BYTES,
-				  .iterations = 3000};
+				  .iterations = 2000};
 	struct outcome with = play(&s, NULL, UMADV_REFEREE_ON), always = play(&s, NULL, UMADV_REFEREE_OFF);
 
 	ok(with.total <= 1.01 * always.total, "a program that hints help takes at most 1 %% longer (%.4f)",
@@ -183,7 +193,8 @@ static void costs_little(void)
 int main(void)
 {
 	touch_little();
-	changes();
+	if (!tap_few())
+		changes();
 	wrong_times();
 	costs_little();
 	return tap_done();

@@ -22,6 +22,7 @@ struct program {
 	unsigned keys, every; /* the key changes after so many iterations */
 	unsigned delay; /* iterations that the host is ahead of the device */
 	int no_plan;
+	int distinct; /* no two iterations have the same signature; their times and bounds differ */
 
 	struct {
 		struct um_referee_mark mark;
@@ -69,21 +70,24 @@ static void iterate(struct program *p, uint64_t n)
 	for (uint64_t i = 0; i < n; i++, p->n++) {
 		unsigned key = (unsigned)(p->n / p->every % p->keys), at = (unsigned)(p->n % QUEUE);
 		enum um_referee_hints had = p->referee.allowed;
-		double noise = 1 + p->noise * vary(p), ns;
+		double size = p->distinct ? 1.5 + vary(p) : 1, noise = 1 + p->noise * vary(p), ns, scale;
 		struct um_referee_key *k;
 
 		if (had == UM_REFEREE_PLANNED && p->no_plan)
 			had = UM_REFEREE_PREDICTED;
-		ns = p->ns[key][had] * noise * (had == p->had ? 1 : COLD);
+		ns = p->ns[key][had] * size * noise * (had == p->had ? 1 : COLD);
 		p->had = had;
 		p->with[had]++;
 		p->total += ns;
-		p->usual += p->ns[key][p->no_plan ? UM_REFEREE_PREDICTED : UM_REFEREE_PLANNED] * noise;
+		p->usual += p->ns[key][p->no_plan ? UM_REFEREE_PREDICTED : UM_REFEREE_PLANNED] * size * noise;
 		if (p->n > p->delay)
 			measure(p, (unsigned)((p->n - p->delay - 1) % QUEUE));
-		k = um_referee_meet(&p->referee, 100 + key);
-		k->fault_ns = (uint64_t)(p->ns[key][UM_REFEREE_PLANNED] * 10);
-		p->queue[at].mark = um_referee_end(&p->referee, k, had);
+		k = um_referee_meet(&p->referee, p->distinct ? 1000 + p->n : 100 + key);
+		scale = 1;
+		if (!k->fault_ns)
+			k = um_referee_add(&p->referee, k, (uint64_t)(p->ns[key][UM_REFEREE_PLANNED] * size * 10), 64,
+					   &scale);
+		p->queue[at].mark = um_referee_end(&p->referee, k, scale, had);
 		p->queue[at].ns = (uint64_t)ns;
 	}
 }
@@ -206,23 +210,27 @@ static void keys(void)
 	is_int(k->allowed, UM_REFEREE_NONE, "the other one has none");
 }
 
-/* --- measurements that are missing -------------------------------------------------------------------------------- */
-
 static void distinct(void)
 {
-	static struct um_referee r;
-	struct um_referee_change c;
-	unsigned other = 0;
+	static const double pay[] = {8 * MS, 1 * MS, 1 * MS}, do_not[] = {0.7 * MS, 1 * MS, 1 * MS};
+	struct program *p = open_program(pay);
 
-	um_referee_init(&r, 1);
-	for (uint64_t i = 0; i < 30000; i++) {
-		struct um_referee_key *k = um_referee_meet(&r, i);
-		struct um_referee_mark m = um_referee_end(&r, k, r.allowed);
-
-		other += r.allowed != UM_REFEREE_PLANNED || um_referee_measure(&r, &m, 1000000, &c);
-	}
-	is_u64(other, 0, "iterations that never repeat keep their hints");
+	p->no_plan = p->distinct = 1;
+	p->noise = 0.25;
+	iterate(p, 30000);
+	ok(!p->stopped && p->total <= 1.01 * p->usual,
+	   "iterations that never repeat keep hints that pay, and take at most 1 %% longer (%.4f)",
+	   p->total / p->usual);
+	p = open_program(do_not);
+	p->no_plan = p->distinct = 1;
+	p->noise = 0.25;
+	iterate(p, 30000);
+	ok(p->stopped && p->with[UM_REFEREE_NONE] > 20000,
+	   "hints that do not pay stop there, too (%llu of 30,000 iterations)",
+	   (unsigned long long)p->with[UM_REFEREE_NONE]);
 }
+
+/* --- measurements that are missing -------------------------------------------------------------------------------- */
 
 static void unmeasured(void)
 {
@@ -234,7 +242,7 @@ static void unmeasured(void)
 		iterate(p, 1);
 	ok(most, "a trial begins");
 	for (unsigned i = 0; i < 1000; i++)
-		um_referee_end(&p->referee, um_referee_meet(&p->referee, 100), p->referee.allowed);
+		um_referee_end(&p->referee, um_referee_meet(&p->referee, 100), 1, p->referee.allowed);
 	ok(!p->referee.trial.key && p->referee.allowed == UM_REFEREE_PLANNED,
 	   "a trial that is never measured ends, and changes nothing");
 }
