@@ -22,67 +22,30 @@ void um_referee_init(struct um_referee *r, int on)
 
 /* --- samples ------------------------------------------------------------------------------------------------------ */
 
-static uint32_t count(const struct um_referee_arm *a)
+static uint64_t median_of(const struct um_referee_key *k, enum um_referee_hints kind)
 {
-	return a->n < UM_REFEREE_SAMPLES ? a->n : UM_REFEREE_SAMPLES;
-}
-
-static uint64_t median(const struct um_referee_arm *a)
-{
-	uint64_t sorted[UM_REFEREE_SAMPLES];
-	uint32_t n = count(a);
-
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t k = i;
-
-		for (; k && sorted[k - 1] > a->ns[i]; k--)
-			sorted[k] = sorted[k - 1];
-		sorted[k] = a->ns[i];
-	}
-	return n ? sorted[n / 2] : 0;
+	return um_time_samples_median(&k->arms[kind].samples);
 }
 
 static void forget(struct um_referee_arm *a)
 {
-	a->n = 0;
+	a->samples.n = 0;
 	a->level_ns = 0;
-}
-
-/* How many pairs of samples there are in which that of `b`, longer by its part UM_REFEREE_MARGIN, is less than that of
- * `a`, less those in which it is more. */
-static int64_t excess(const struct um_referee_arm *b, const struct um_referee_arm *a)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < count(b); i++)
-		for (uint32_t k = 0; k < count(a); k++) {
-			uint64_t ns = b->ns[i] + b->ns[i] / UM_REFEREE_MARGIN;
-
-			sum += ns < a->ns[k] ? 1 : ns > a->ns[k] ? -1 : 0;
-		}
-	return sum;
-}
-
-/* Is `b` certainly faster? The rank sum is two standard deviations from its mean. */
-static int is_faster(const struct um_referee_arm *b, const struct um_referee_arm *a)
-{
-	int64_t n = count(b), m = count(a), sum = excess(b, a);
-
-	return sum > 0 && 3 * sum * sum >= 4 * n * m * (n + m + 1);
 }
 
 /* Is kind `to` to take the place of kind `from`? Fewer hints have to be certainly faster; more need not be slower. */
 static int is_better(const struct um_referee_key *k, enum um_referee_hints to, enum um_referee_hints from)
 {
 	if (to < from)
-		return is_faster(&k->arms[to], &k->arms[from]);
-	return k->arms[to].n && excess(&k->arms[from], &k->arms[to]) <= 0;
+		return um_time_samples_less(&k->arms[to].samples, &k->arms[from].samples, UM_REFEREE_MARGIN);
+	return k->arms[to].samples.n &&
+	       um_time_samples_excess(&k->arms[from].samples, &k->arms[to].samples, UM_REFEREE_MARGIN) <= 0;
 }
 
 /* The usual time of an iteration; `ns`: if it is not known. */
 static uint64_t usual(const struct um_referee_key *k, uint64_t ns)
 {
-	return k && k->has < UM_REFEREE_KINDS && k->arms[k->has].n ? median(&k->arms[k->has]) : ns;
+	return k && k->has < UM_REFEREE_KINDS && k->arms[k->has].samples.n ? median_of(k, k->has) : ns;
 }
 
 /* --- keys --------------------------------------------------------------------------------------------------------- */
@@ -142,7 +105,7 @@ void um_referee_forget_plan(struct um_referee *r)
 /* The kind of hints that a trial of this one probably shows. */
 static enum um_referee_hints expected(const struct um_referee_key *k, enum um_referee_hints allowed)
 {
-	if (allowed == UM_REFEREE_PLANNED && !k->arms[allowed].n)
+	if (allowed == UM_REFEREE_PLANNED && !k->arms[allowed].samples.n)
 		return UM_REFEREE_PREDICTED;
 	return allowed;
 }
@@ -155,8 +118,7 @@ static uint32_t length(enum um_referee_hints allowed)
 /* What a trial probably costs. */
 static uint64_t estimate(const struct um_referee_key *k, enum um_referee_hints allowed, uint64_t base_ns)
 {
-	const struct um_referee_arm *other = &k->arms[expected(k, allowed)];
-	uint64_t ns = median(other);
+	uint64_t ns = median_of(k, expected(k, allowed));
 
 	if (k->arms[allowed].tried)
 		return k->arms[allowed].cost_ns;
@@ -171,7 +133,7 @@ static int can_pay(const struct um_referee *r, const struct um_referee_key *k, e
 {
 	int64_t left = (int64_t)(r->total_ns / UM_REFEREE_PART) - r->spent_ns;
 
-	return left > 0 && estimate(k, allowed, median(&k->arms[k->has])) <= (uint64_t)left;
+	return left > 0 && estimate(k, allowed, median_of(k, k->has)) <= (uint64_t)left;
 }
 
 /* May another kind of hints be tried in place of the usual one? */
@@ -191,7 +153,7 @@ static void begin_trial(struct um_referee *r, struct um_referee_key *k, enum um_
 					     .left = probes ? 1 : length(allowed),
 					     .after = AFTER,
 					     .probes = probes,
-					     .base_ns = median(&k->arms[k->has])};
+					     .base_ns = median_of(k, k->has)};
 	r->trials++;
 	if (k->allowed == UM_REFEREE_NONE) { /* their samples are old */
 		forget(&k->arms[UM_REFEREE_PREDICTED]);
@@ -202,7 +164,7 @@ static void begin_trial(struct um_referee *r, struct um_referee_key *k, enum um_
 /* Begins a trial if one is due and not too expensive. */
 static void consider(struct um_referee *r, struct um_referee_key *k)
 {
-	if (r->trial.key || k->has == UM_REFEREE_KINDS || k->arms[k->has].n < UM_REFEREE_SAMPLES)
+	if (r->trial.key || k->has == UM_REFEREE_KINDS || k->arms[k->has].samples.n < UM_TIME_SAMPLES)
 		return;
 	for (int i = UM_REFEREE_PLANNED; i >= 0; i--) {
 		enum um_referee_hints allowed = (enum um_referee_hints)i;
@@ -259,7 +221,7 @@ static int change_to(struct um_referee_key *k, enum um_referee_hints to, enum um
 {
 	enum um_referee_hints from = k->has;
 
-	*out = (struct um_referee_change){from, to, median(&k->arms[from]), median(&k->arms[to])};
+	*out = (struct um_referee_change){from, to, median_of(k, from), median_of(k, to)};
 	k->allowed = allowed;
 	k->has = to;
 	k->doubted = to < from;
@@ -304,7 +266,8 @@ static int judge(struct um_referee *r, struct um_referee_key *k, struct um_refer
 	k->arms[to].fresh = 0;
 	if (is_better(k, to, k->has))
 		return change_to(k, to, t.allowed, change);
-	if (to < k->has && excess(&k->arms[to], &k->arms[k->has]) > 0)
+	if (to < k->has &&
+	    um_time_samples_excess(&k->arms[to].samples, &k->arms[k->has].samples, UM_REFEREE_MARGIN) > 0)
 		k->arms[t.allowed].pause = k->arms[t.allowed].wait = UM_REFEREE_PAUSE; /* more samples are to decide */
 	else
 		forget(&k->arms[to]);
@@ -329,7 +292,7 @@ static int find_better(struct um_referee_key *k, struct um_referee_change *chang
 static void watch_level(struct um_referee_key *k)
 {
 	struct um_referee_arm *a = &k->arms[k->has];
-	uint64_t ns = median(a), before = a->level_ns;
+	uint64_t ns = median_of(k, k->has), before = a->level_ns;
 
 	if (before && ns >= before - before / 4 && ns <= before + before / 4)
 		return;
@@ -348,9 +311,9 @@ static int take_sample(struct um_referee *r, struct um_referee_key *k, const str
 {
 	struct um_referee_arm *a = &k->arms[m->had];
 
-	a->ns[a->n++ % UM_REFEREE_SAMPLES] = ns;
+	um_time_samples_add(&a->samples, ns);
 	a->fresh = 1;
-	if (m->trial || m->had != k->has || a->n % UM_REFEREE_SAMPLES)
+	if (m->trial || m->had != k->has || a->samples.n % UM_TIME_SAMPLES)
 		return 0;
 	watch_level(k);
 	return !r->trial.key && find_better(k, change);

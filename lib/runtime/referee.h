@@ -16,21 +16,20 @@
  * on an iteration without hints. After a trial that changes nothing the next one of that kind waits for twice as many
  * iterations.
  *
- * Two kinds are compared by the rank sum test of Mann and Whitney on the latest samples of each, which outliers do not
- * change. Hints stop if fewer are more than 5 % faster, one-sided at 2.3 %; they are resumed if that does not appear so
- * any more, after some iterations without them or after a trial. If the time of iterations changes by more than a
- * quarter, samples of other kinds are forgotten, and trials need not wait.
+ * Hints stop if fewer are certainly more than 5 % faster (time_samples.h); they are resumed if that does not appear so any
+ * more, after some iterations without them or after a trial. If the time of iterations changes by more than a quarter,
+ * samples of other kinds are forgotten, and trials need not wait.
  *
  * A value; bounded memory. Iteration path: O(keys).
  */
 #ifndef UM_RUNTIME_REFEREE_H
 #define UM_RUNTIME_REFEREE_H
 
+#include "runtime/time_samples.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 #define UM_REFEREE_KEYS 16 /* signatures; the one not met for longest gives way */
-#define UM_REFEREE_SAMPLES 8
 #define UM_REFEREE_MARGIN 20 /* fewer hints must be faster by this part */
 #define UM_REFEREE_PART 125 /* of the time that passes, for trials: hints stopped by mistake cost time, too */
 #define UM_REFEREE_PAUSE 64 /* iterations between the first trials of a kind of hints, */
@@ -53,8 +52,7 @@ struct um_referee_mark {
 };
 
 struct um_referee_arm {
-	uint64_t ns[UM_REFEREE_SAMPLES]; /* a ring */
-	uint32_t n; /* samples so far */
+	struct um_time_samples samples;
 	int fresh; /* the latest one has not been judged: chance would decide if the same ones were judged often */
 	uint64_t level_ns; /* the median at the latest change by more than a quarter; 0: not known */
 	int tried;

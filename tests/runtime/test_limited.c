@@ -19,7 +19,7 @@
 
 struct setting {
 	const char *what;
-	uint64_t capacity;
+	uint64_t capacity, budget; /* budget 0: the capacity */
 	uint64_t ns, declared_ns; /* of a kernel */
 	uint64_t touched; /* of each tensor, by its kernel */
 	unsigned iterations, then; /* with that; then with everything touched */
@@ -83,7 +83,7 @@ static struct outcome play(const struct setting *s, const char *strategy, enum u
 	umadv_options_init(&o);
 	o.log = count_lines;
 	o.log_level = UMADV_LOG_INFO;
-	o.budget = s->capacity;
+	o.budget = s->budget ? s->budget : s->capacity;
 	o.strategy = strategy;
 	o.referee = referee;
 	if (um_sim_open(&gpu, &so) || um_context_open(&adv, &o, gpu, v100))
@@ -173,6 +173,20 @@ static void wrong_times(void)
 	is_int(with.warnings, 1, "one line warns of it");
 }
 
+/* The driver alone does not keep such a budget, so it would always seem faster. */
+static void small_budget(void)
+{
+	const struct setting s = {.capacity = TENSORS * BYTES,
+				  .budget = TENSORS * BYTES / 2,
+				  .ns = 300000,
+				  .touched = 65536,
+				  .iterations = 2000};
+	struct outcome with = play(&s, NULL, UMADV_REFEREE_ON);
+
+	ok(!with.stats.limited_iterations && !with.warnings,
+	   "with a budget below the device's memory hints are not compared");
+}
+
 static void costs_little(void)
 {
 	const struct setting s = {.capacity = TENSORS * BYTES / 4,
@@ -196,6 +210,7 @@ int main(void)
 	if (!tap_few())
 		changes();
 	wrong_times();
+	small_budget();
 	costs_little();
 	return tap_done();
 }
