@@ -187,6 +187,42 @@ static void small_budget(void)
 	   "with a budget below the device's memory hints are not compared");
 }
 
+/* What is resident is decided by page faults while there are no hints, and is not known after that. */
+static void resumes(void)
+{
+	const struct setting s = {.capacity = TENSORS * BYTES / 2, .ns = 300000, .touched = BYTES};
+	struct um_sim_options so = {.profile = um_profile_find("v100"), .capacity = s.capacity};
+	struct um_tally before, after;
+	struct umadv_options o;
+	struct um_gpu *gpu;
+	struct umadv *adv;
+	void *w[TENSORS];
+	int err = 0;
+
+	umadv_options_init(&o);
+	o.log_level = UMADV_LOG_ERROR;
+	o.budget = s.capacity;
+	o.referee = UMADV_REFEREE_OFF;
+	if (um_sim_open(&gpu, &so) || um_context_open(&adv, &o, gpu, um_profile_find("v100")))
+		tap_bail("no context");
+	for (int i = 0; i < TENSORS && !err; i++)
+		err = umadv_alloc(adv, &w[i], BYTES, "w", UMADV_PARAM);
+	for (unsigned i = 0; i < 9 && !err; i++) {
+		adv->replan.referee.allowed = i == 6 || i == 7 ? UM_REFEREE_NONE : UM_REFEREE_PREDICTED;
+		um_sim_tally(gpu, &before);
+		err = iteration(adv, gpu, w, &s, BYTES, i);
+		err = err ? err : um_sim_sync(gpu);
+		um_sim_tally(gpu, &after);
+		if (i == 7)
+			ok(after.faults > before.faults, "an iteration without hints has page faults (%llu)",
+			   (unsigned long long)(after.faults - before.faults));
+		if (i == 8)
+			is_u64(after.faults - before.faults, 0, "the first iteration with hints has none");
+	}
+	is_int(err, 0, "the program runs");
+	umadv_close(adv);
+}
+
 static void costs_little(void)
 {
 	const struct setting s = {.capacity = TENSORS * BYTES / 4,
@@ -211,6 +247,7 @@ int main(void)
 		changes();
 	wrong_times();
 	small_budget();
+	resumes();
 	costs_little();
 	return tap_done();
 }

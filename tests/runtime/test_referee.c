@@ -172,6 +172,22 @@ static void before_a_plan(void)
 	   (unsigned long long)p->with[UM_REFEREE_PLANNED]);
 }
 
+/* Fewer hints are faster during a trial, by chance. */
+static void mistake(void)
+{
+	static const double ns[] = {8 * MS, 1.1 * MS, 1 * MS};
+	struct program *p = open_program(ns);
+
+	while (!p->stopped && p->n < 2000) {
+		p->ns[0][UM_REFEREE_PREDICTED] = p->referee.trial.key ? 0.8 * MS : 1.1 * MS;
+		iterate(p, 1);
+	}
+	ok(p->stopped && !p->resumed, "hints are stopped if a trial is faster by chance");
+	p->ns[0][UM_REFEREE_PREDICTED] = 1.1 * MS;
+	iterate(p, 20);
+	ok(p->resumed && p->referee.allowed == UM_REFEREE_PLANNED, "they are resumed after some iterations");
+}
+
 static void changes(void)
 {
 	static const double ns[] = {0.7 * MS, 1.2 * MS, 1 * MS};
@@ -265,6 +281,7 @@ int main(void)
 	does_not_pay(0, 12);
 	does_not_pay(0.25, 0);
 	before_a_plan();
+	mistake();
 	changes();
 	keys();
 	distinct();
