@@ -16,9 +16,9 @@
  * on an iteration without hints. After a trial that changes nothing the next one of that kind waits for twice as many
  * iterations.
  *
- * Hints stop if fewer are certainly more than 5 % faster (time_samples.h); they are resumed if that does not appear so any
- * more, after some iterations without them or after a trial. If the time of iterations changes by more than a quarter,
- * samples of other kinds are forgotten, and trials need not wait.
+ * Hints stop if fewer are certainly more than 5 % faster (time_samples.h); they are resumed if that does not appear so
+ * any more, after some iterations without them or after a trial. If the time of iterations changes by more than a
+ * quarter, samples of other kinds are forgotten, and trials need not wait.
  *
  * A value; bounded memory. Iteration path: O(keys).
  */
@@ -65,8 +65,7 @@ struct um_referee_key {
 	uint64_t met; /* number of the latest iteration with this key */
 	int doubted; /* hints were stopped, and that is to be judged once more */
 	int hopeful; /* the latest trial of one iteration without hints did not take too long */
-	uint64_t
-		fault_ns; /* bound on the time of page faults in an iteration without hints; 0: met for the first time */
+	uint64_t fault_ns; /* bound on the page faults of an iteration without hints; 0: met for the first time */
 	enum um_referee_hints allowed;
 	enum um_referee_hints has; /* of the latest iterations outside trials */
 	struct um_referee_arm arms[UM_REFEREE_KINDS];

@@ -31,8 +31,8 @@ uint64_t um_time_samples_median(const struct um_time_samples *s); /* 0: no sampl
  * which it is more. */
 int64_t um_time_samples_excess(const struct um_time_samples *b, const struct um_time_samples *a, uint64_t margin);
 
-/* Is `b`, longer by that part, certainly less than `a`? One-sided at 2.3 %: the rank sum is two standard deviations from
- * its mean. Two samples suffice if they are less than eight others. */
+/* Is `b`, longer by that part, certainly less than `a`? One-sided at 2.3 %: the rank sum is two standard deviations
+ * from its mean. Two samples suffice if they are less than eight others. */
 int um_time_samples_less(const struct um_time_samples *b, const struct um_time_samples *a, uint64_t margin);
 
 #endif
