@@ -211,6 +211,30 @@ static int hint_recompute(const struct um_json *j, const struct um_plan *plan, s
 	return 0;
 }
 
+/* `scratch`: slots, which the judge checks further. */
+static int hint_scratch(const struct um_json *j, const struct um_op_names *names, struct um_plan *plan,
+			struct um_hint *h)
+{
+	json_t *list = NULL;
+	int rc = um_json_array(j, "scratch", UM_JSON_MAY, &list);
+
+	h->first_scratch = plan->scratch.n;
+	for (size_t i = 0; !rc && i < json_array_size(list); i++) {
+		uint64_t slot, bytes;
+
+		rc = um_json_as_u64(j, json_array_get(list, i), "an element of `scratch`", 0, INT64_MAX, &slot);
+		if (!rc)
+			rc = names->bytes_of(names, j, slot, &bytes);
+		if (!rc && !(plan->sched.slots.at[slot].flags & UM_SLOT_SCRATCH))
+			rc = um_json_refuse(
+				j, "`scratch` names slot %" PRIu64 ", which has no `of`: want scratch slots", slot);
+		if (!rc && um_vec_push(&plan->scratch, (uint32_t)slot))
+			rc = no_memory(j);
+		h->n_scratch = i + 1;
+	}
+	return rc;
+}
+
 static int hint_range(const struct um_json *j, const struct um_op_names *names, struct um_hint *h)
 {
 	uint64_t slot, whole;
@@ -233,12 +257,14 @@ static int hint_range(const struct um_json *j, const struct um_op_names *names, 
 	return 0;
 }
 
-int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint64_t n_ops,
-		      const struct um_op_names *names, struct um_hint *out)
+int um_plan_hint_read(const struct um_json *j, struct um_plan *plan, uint64_t n_ops, const struct um_op_names *names,
+		      struct um_hint *out)
 {
 	struct um_hint h = {.after = -1, .copy = 1};
 	int32_t last = plan->hints.n ? plan->hints.at[plan->hints.n - 1].at : 0;
 	enum um_json_need after = UM_JSON_MUST;
+	uint64_t again = 0;
+	int copy = 1, advice = 0;
 	int rc = hint_kind(j, &h.kind);
 
 	if (!rc && n_ops == 0)
@@ -255,14 +281,22 @@ int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint6
 	if (!rc && h.after >= h.at)
 		return um_json_refuse(j, "`after` is %d with `at` %d: want an op before `at`, or -1", h.after, h.at);
 	if (!rc)
-		rc = h.kind == UM_HINT_RECOMPUTE ? hint_recompute(j, plan, &h) : hint_range(j, names, &h);
-	if (!rc && h.kind == UM_HINT_EVICT)
-		rc = um_json_bool(j, "copy", &h.copy);
-	if (!rc && h.kind == UM_HINT_ADVISE)
-		rc = hint_advice(j, &h.advice);
+		rc = um_json_u64(j, "again", UM_JSON_MAY, 0, INT32_MAX, &again);
 	if (!rc)
-		*out = h;
-	return rc;
+		rc = h.kind == UM_HINT_RECOMPUTE ? hint_recompute(j, plan, &h) : hint_range(j, names, &h);
+	if (!rc && h.kind == UM_HINT_RECOMPUTE)
+		rc = hint_scratch(j, names, plan, &h);
+	if (!rc && h.kind == UM_HINT_EVICT)
+		rc = um_json_bool(j, "copy", &copy);
+	if (!rc && h.kind == UM_HINT_ADVISE)
+		rc = hint_advice(j, &advice);
+	if (rc)
+		return rc;
+	h.again = (uint32_t)again;
+	h.copy = (int16_t)copy;
+	h.advice = (int16_t)advice;
+	*out = h;
+	return 0;
 }
 
 struct birth {
@@ -296,7 +330,7 @@ int um_plan_births_build(struct um_schedule *sched, const struct um_slot_line *f
 	for (size_t i = 0; i < sched->slots.n; i++) {
 		const struct um_slot *s = &sched->slots.at[i];
 
-		if (s->birth < 0)
+		if (s->birth < 0 || s->flags & UM_SLOT_SCRATCH)
 			continue;
 		given = given && from[i].has_ord;
 		births.at[births.n++] = (struct birth){(uint32_t)i, s->born_ord, s->birth};

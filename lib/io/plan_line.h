@@ -14,9 +14,9 @@
 int um_plan_op_keep(struct um_schedule *sched, struct um_op_line *op, const struct um_json *j,
 		    const struct um_op_names *names);
 
-/* `n_ops` is the header's count; the previous hint in `plan` bounds `at`. */
-int um_plan_hint_read(const struct um_json *j, const struct um_plan *plan, uint64_t n_ops,
-		      const struct um_op_names *names, struct um_hint *out);
+/* `n_ops` is the header's count; the previous hint in `plan` bounds `at`. Adds to plan->scratch. */
+int um_plan_hint_read(const struct um_json *j, struct um_plan *plan, uint64_t n_ops, const struct um_op_names *names,
+		      struct um_hint *out);
 
 /* Facts of a slot's line that are needed at the end of the file. */
 struct um_slot_line {

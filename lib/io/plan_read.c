@@ -107,7 +107,7 @@ static int read_header(struct reader *r, const struct um_json *j)
 static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_slot *s, int *ord, int *carry)
 {
 	const uint64_t known = UM_SLOT_FIXED | UM_SLOT_TRANSIENT | UM_SLOT_GUESSED | UM_SLOT_UNMANAGED;
-	uint64_t from = UINT64_MAX, born = UINT64_MAX, flags = 0;
+	uint64_t from = UINT64_MAX, born = UINT64_MAX, of = UINT64_MAX, flags = 0;
 	int rc = um_json_u64(j, "place", UM_JSON_MAY, 0, INT64_MAX - s->bytes, &s->place);
 
 	if (!rc)
@@ -118,9 +118,15 @@ static int read_slot_extra(struct reader *r, const struct um_json *j, struct um_
 		*carry = 1; /* null: none */
 	else if (!rc && r->n_slots)
 		rc = um_json_u64(j, "carry", UM_JSON_MAY, 0, r->n_slots - 1, &from);
+	if (!rc && r->plan.sched.slots.n)
+		rc = um_json_u64(j, "of", UM_JSON_MAY, 0, r->plan.sched.slots.n - 1, &of);
 	if (rc)
 		return rc;
 	s->flags = (unsigned)flags;
+	if (of != UINT64_MAX) {
+		s->flags |= UM_SLOT_SCRATCH;
+		s->of = (uint32_t)of;
+	}
 	s->carry = UM_NO_SLOT;
 	if (from != UINT64_MAX) {
 		s->carry = (uint32_t)from;

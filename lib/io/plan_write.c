@@ -94,9 +94,11 @@ static void write_slot(const struct writer *w, const struct um_slot *s, size_t n
 		um_out_str(o, ",\"carry\":null");
 	else if (s->carry != UM_NO_SLOT && !(stays && s->carry == number))
 		key_u64(o, ",\"carry\":", s->carry);
-	if (s->flags)
-		key_u64(o, ",\"flags\":", s->flags);
-	if (s->birth >= 0)
+	if (s->flags & ~(unsigned)UM_SLOT_SCRATCH)
+		key_u64(o, ",\"flags\":", s->flags & ~(unsigned)UM_SLOT_SCRATCH);
+	if (s->flags & UM_SLOT_SCRATCH)
+		key_u64(o, ",\"of\":", s->of);
+	else if (s->birth >= 0)
 		key_u64(o, ",\"ord\":", s->born_ord);
 	um_out_str(o, "}\n");
 }
@@ -196,13 +198,19 @@ static int write_op(struct writer *w, const struct um_sched_op *op, size_t numbe
 	return 0;
 }
 
-static void write_hint(struct um_out *o, const struct um_hint *h)
+static void write_hint(struct um_out *o, const struct um_plan *p, const struct um_hint *h)
 {
 	key_i64(o, "{\"ev\":\"hint\",\"at\":", h->at);
 	key_i64(o, ",\"after\":", h->after);
+	if (h->again)
+		key_u64(o, ",\"again\":", h->again);
 	um_out_key_str(o, ",\"kind\":", um_hint_kind_name(h->kind));
 	if (h->kind == UM_HINT_RECOMPUTE) {
 		key_u64(o, ",\"op\":", h->slot);
+		for (uint64_t i = 0; i < h->n_scratch; i++)
+			key_u64(o, i ? "," : ",\"scratch\":[", p->scratch.at[h->first_scratch + i]);
+		if (h->n_scratch)
+			um_out_str(o, "]");
 	} else {
 		key_u64(o, ",\"s\":", h->slot);
 		key_u64(o, ",\"off\":", h->off);
@@ -229,7 +237,7 @@ int um_plan_write(const char *path, const struct um_plan *p, struct um_diag *dia
 		if (write_op(&w, &p->sched.ops.at[i], i))
 			um_out_fail(w.out, -ENOMEM);
 	for (size_t i = 0; i < p->hints.n; i++)
-		write_hint(w.out, &p->hints.at[i]);
+		write_hint(w.out, p, &p->hints.at[i]);
 	um_vec_fini(&w.uses);
 	return um_out_close(w.out, 1, diag);
 }

@@ -19,6 +19,7 @@ void um_plan_fini(struct um_plan *p)
 	free(p->strategy);
 	p->source = p->workload = p->profile = p->strategy = NULL;
 	um_vec_fini(&p->hints);
+	um_vec_fini(&p->scratch);
 	free(p->start);
 	p->start = NULL;
 }

@@ -20,10 +20,18 @@ struct um_hint {
 	enum um_hint_kind kind;
 	int32_t at; /* issued by the host just before it launches this op */
 	int32_t after; /* may start on the device once this op has finished; -1 at once; always < at */
+	uint32_t again; /* and once the first `again` relaunches after that op have finished */
 	uint32_t slot; /* recompute: the op */
-	uint64_t off, bytes;
-	int copy; /* evict: 0 asserts that no copy is needed, 1 copies if the host's copy is stale */
-	int advice; /* advise: enum um_hint_advice, or one more to unset it */
+	int16_t copy; /* evict: 0 asserts that no copy is needed, 1 copies if the host's copy is stale */
+	int16_t advice; /* advise: enum um_hint_advice, or one more to unset it */
+	union {
+		struct {
+			uint64_t off, bytes;
+		};
+		struct {
+			uint64_t first_scratch, n_scratch; /* recompute: into the plan's `scratch` */
+		};
+	};
 };
 
 struct um_plan {
@@ -37,6 +45,7 @@ struct um_plan {
 	uint64_t in_core_ns; /* with unlimited device memory: the sum of the ops' ns */
 	uint64_t bound_ns; /* proven lower bound, 0: none */
 	UM_VEC(struct um_hint) hints;
+	UM_VEC(uint32_t) scratch; /* slots that relaunches use in place of others */
 	uint64_t *start; /* by op: start in a steady iteration, ns; one more entry. NULL: um_plan_prove was not
 			    called */
 };
@@ -53,7 +62,8 @@ void um_plan_fini(struct um_plan *p);
 /* Figures of a plan in the steady state, by umplan's definition. */
 struct um_plan_figures {
 	uint64_t ns; /* of a steady iteration */
-	uint64_t stall_ns; /* ns - sum of the ops' */
+	uint64_t again_ns; /* sum of the relaunches' */
+	uint64_t stall_ns; /* ns - again_ns - sum of the ops' */
 	uint64_t h2d_bytes, d2h_bytes; /* copied in an iteration */
 	uint64_t peak_bytes; /* most bytes resident at once, <= budget */
 };

@@ -28,7 +28,8 @@ static void group(struct cuts *c, const struct um_schedule *sched)
 	for (uint32_t s = 0; s < sched->slots.n; s++)
 		c->root[s] = s;
 	for (uint32_t s = 0; s < sched->slots.n; s++) {
-		uint32_t to = sched->slots.at[s].carry;
+		const struct um_slot *t = &sched->slots.at[s];
+		uint32_t to = t->flags & UM_SLOT_SCRATCH ? t->of : t->carry;
 
 		if (to < sched->slots.n) {
 			uint32_t a = lead_of(c->root, s), b = lead_of(c->root, to);

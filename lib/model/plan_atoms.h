@@ -8,7 +8,8 @@
  * owns  the arrays
  *
  * Every byte of an atom has the same history, so a state per atom is exact. Slots that pass their tensor on to each
- * other from iteration to iteration (carry) are cut alike, so that the state of one can be copied to the next.
+ * other from iteration to iteration (carry) are cut alike, so that the state of one can be copied to the next; and so
+ * are scratch slots, like the slots whose content they hold.
  */
 #ifndef UM_MODEL_PLAN_ATOMS_H
 #define UM_MODEL_PLAN_ATOMS_H

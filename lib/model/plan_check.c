@@ -8,6 +8,7 @@
  */
 #include "base/diag.h"
 #include "model/plan_run.h"
+#include "model/plan_unfold.h"
 
 #include <inttypes.h>
 
@@ -51,16 +52,6 @@ static int check_slots(const struct um_schedule *s, char *why, size_t size)
 	return 0;
 }
 
-/* Is the slot alive when the host is at op `at`? */
-static int alive_at(const struct um_slot *t, int32_t at)
-{
-	if (t->birth < 0)
-		return t->death < 0 || at < t->death;
-	if (t->birth < t->death)
-		return at >= t->birth && at < t->death;
-	return at >= t->birth || at < t->death;
-}
-
 static int inside(const struct um_slot *t, uint64_t off, uint64_t bytes)
 {
 	return bytes > 0 && off <= t->bytes && bytes <= t->bytes - off;
@@ -79,7 +70,7 @@ static int check_uses(const struct um_schedule *s, char *why, size_t size)
 			if (use->slot >= s->slots.n || !inside(&s->slots.at[use->slot], use->off, use->bytes))
 				return um_refuse(why, size, "op %zu '%s': slot %u has no such range", i, op->name,
 						 use->slot);
-			if (!alive_at(&s->slots.at[use->slot], (int32_t)i))
+			if (!um_slot_alive_at(&s->slots.at[use->slot], (int32_t)i))
 				return um_refuse(why, size, "op %zu '%s' uses slot %u, which is not alive", i, op->name,
 						 use->slot);
 		}
@@ -135,7 +126,8 @@ static int check_read_mostly(const struct um_plan *p, char *why, size_t size)
 	return err;
 }
 
-static int check_hints(const struct um_plan *p, char *why, size_t size)
+/* `*again`: there are recompute hints, which plan_unfold.c checks. */
+static int check_hints(const struct um_plan *p, int *again, char *why, size_t size)
 {
 	int32_t last = 0;
 
@@ -149,9 +141,10 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 		last = h->at;
 		if (h->after < -1 || h->after >= h->at)
 			return um_refuse(why, size, "hint %zu at op %d waits for op %d", i, h->at, h->after);
-		if (h->kind == UM_HINT_RECOMPUTE)
-			return um_refuse(why, size, "hint %zu at op %d: a plan with recompute cannot be proved", i,
-					 h->at);
+		if (h->kind == UM_HINT_RECOMPUTE) {
+			*again = 1;
+			continue;
+		}
 		if (h->slot >= p->sched.slots.n || !inside(&p->sched.slots.at[h->slot], h->off, h->bytes))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u has no such range", i, h->at, h->slot);
 		if (h->kind == UM_HINT_ADVISE)
@@ -161,8 +154,9 @@ static int check_hints(const struct um_plan *p, char *why, size_t size)
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is not managed memory", i, h->at,
 					 h->slot);
 		/* An eviction while a predecessor of the same slot is alive would evict the predecessor. */
-		if (!alive_at(t, h->at) || (h->kind != UM_HINT_PREFETCH && t->birth >= 0 && t->death <= t->birth &&
-					    h->at >= t->birth && h->after < t->death - 1))
+		if (!um_slot_alive_at(t, h->at) ||
+		    (h->kind != UM_HINT_PREFETCH && t->birth >= 0 && t->death <= t->birth && h->at >= t->birth &&
+		     h->after < t->death - 1))
 			return um_refuse(why, size, "hint %zu at op %d: slot %u is not alive", i, h->at, h->slot);
 	}
 	return 0;
@@ -212,19 +206,13 @@ static int steady(struct um_plan_run *r, char *why, size_t size)
 	return um_refuse(why, size, "not steady after %d iterations", MOST_ITERATIONS);
 }
 
-static int check(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why, size_t size)
+/* A plan without recompute hints. `start`: by op. */
+static int run(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why, size_t size)
 {
 	struct um_plan_run r;
-	uint64_t compute = 0;
-	int err = um_schedule_check(&p->sched, why, size);
+	uint64_t compute = 0, again = 0;
+	int err = check_read_mostly(p, why, size);
 
-	if (!err && (p->hints.n >= UINT32_MAX || !p->h2d || !p->d2h))
-		err = um_refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d,
-				p->d2h);
-	if (!err)
-		err = check_hints(p, why, size);
-	if (!err)
-		err = check_read_mostly(p, why, size);
 	if (err)
 		return err;
 	err = um_plan_run_init(&r, p);
@@ -236,17 +224,50 @@ static int check(const struct um_plan *p, struct um_plan_figures *figures, uint6
 	if (!err)
 		err = steady(&r, why, size);
 	for (size_t i = 0; i < p->sched.ops.n; i++)
-		compute += p->sched.ops.at[i].ns;
+		*(p->sched.ops.at[i].again ? &again : &compute) += p->sched.ops.at[i].ns;
 	if (!err && figures)
 		*figures = (struct um_plan_figures){
 			.ns = r.tally.ns,
-			.stall_ns = r.tally.ns - compute,
+			.again_ns = again,
+			.stall_ns = r.tally.ns - again - compute,
 			.h2d_bytes = r.tally.h2d_bytes,
 			.d2h_bytes = r.tally.d2h_bytes,
 			.peak_bytes = r.tally.peak_bytes,
 		};
 	um_plan_run_fini(&r);
 	return err;
+}
+
+static int run_unfolded(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why,
+			size_t size)
+{
+	struct um_unfolded_plan u;
+	uint64_t *all; /* by launch */
+	int err = um_plan_unfold(p, &u, why, size);
+
+	if (err)
+		return err;
+	all = malloc((u.plan.sched.ops.n + 1) * sizeof *all);
+	err = all ? run(&u.plan, figures, all, why, size) : -ENOMEM;
+	for (size_t i = 0; !err && start && i < p->sched.ops.n; i++)
+		start[i] = all[u.launch[i]];
+	free(all);
+	um_unfolded_plan_fini(&u);
+	return err;
+}
+
+static int check(const struct um_plan *p, struct um_plan_figures *figures, uint64_t *start, char *why, size_t size)
+{
+	int err = um_schedule_check(&p->sched, why, size), again = 0;
+
+	if (!err && (p->hints.n >= UINT32_MAX || !p->h2d || !p->d2h))
+		err = um_refuse(why, size, "%zu hints, %" PRIu64 " and %" PRIu64 " bytes/s", p->hints.n, p->h2d,
+				p->d2h);
+	if (!err)
+		err = check_hints(p, &again, why, size);
+	if (err)
+		return err;
+	return again ? run_unfolded(p, figures, start, why, size) : run(p, figures, start, why, size);
 }
 
 int um_plan_check(const struct um_plan *p, struct um_plan_figures *figures, char *why, size_t size)

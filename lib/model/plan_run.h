@@ -2,7 +2,7 @@
  *
  * plan_run.h - simulates a plan, iteration after iteration, by umplan's definition
  *
- * in    a plan whose hints keep the static rules (plan_check.c)
+ * in    a plan without recompute hints (plan_unfold.h) whose hints keep the static rules (plan_check.c)
  * out   time and bytes of one iteration, and the first violation that makes the plan unsound
  * owns  the state of every byte, and of three engines that work in parallel: compute, host-to-device, device-to-host
  *
@@ -61,7 +61,9 @@ struct um_plan_run {
 	struct um_host_resident *host_resident; /* by slot; NULL: none */
 	struct um_atom_range *host_atoms; /* likewise */
 	uint8_t *how; /* by use: enum um_use_how */
+	struct um_plan_content *content; /* plan_content.h; NULL: nothing is launched again */
 	int32_t *after; /* by hint: the op that must have finished */
+	int32_t *until; /* by hint: the op before which its tensor is freed in this iteration; INT32_MAX: it is not */
 	uint32_t *due; /* by op: number of prefetches issued when it is launched */
 	struct um_plan_bucket frees, discards;
 	struct um_plan_engine h2d, d2h;

@@ -4,6 +4,7 @@
  *
  * All tables by position are built here once, so that the run itself allocates nothing.
  */
+#include "model/plan_content.h"
 #include "model/plan_run.h"
 
 static int bucket_init(struct um_plan_bucket *b, size_t positions, size_t items)
@@ -66,16 +67,27 @@ static int32_t wait_of(const struct um_plan *p, const struct um_hint *h)
 	return h->after;
 }
 
+/* The op before which the hint's tensor is freed; INT32_MAX: it lives on in the next iteration. */
+static int32_t freed_at(const struct um_plan *p, const struct um_hint *h)
+{
+	const struct um_slot *s = &p->sched.slots.at[h->slot];
+	int in_iteration = s->birth < 0 || h->at < s->birth || s->birth < s->death;
+
+	return in_iteration && s->death >= 0 && s->death < (int32_t)p->sched.ops.n ? s->death : INT32_MAX;
+}
+
 static int hints_init(struct um_plan_run *r)
 {
 	const struct um_plan *p = r->plan;
 	size_t n = p->sched.ops.n, k = 0;
 
 	r->after = malloc((p->hints.n + 1) * sizeof *r->after);
+	r->until = malloc((p->hints.n + 1) * sizeof *r->until);
 	r->due = calloc(n + 1, sizeof *r->due);
 	r->h2d.queue = malloc((p->hints.n + 1) * sizeof *r->h2d.queue);
 	r->d2h.queue = malloc((p->hints.n + 1) * sizeof *r->d2h.queue);
-	if (bucket_init(&r->discards, n + 1, p->hints.n) || !r->after || !r->due || !r->h2d.queue || !r->d2h.queue)
+	if (bucket_init(&r->discards, n + 1, p->hints.n) || !r->after || !r->until || !r->due || !r->h2d.queue ||
+	    !r->d2h.queue)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->hints.n; i++) {
 		const struct um_hint *h = &p->hints.at[i];
@@ -84,6 +96,8 @@ static int hints_init(struct um_plan_run *r)
 			r->due[k] = r->h2d.n;
 		if (h->kind == UM_HINT_PREFETCH || h->kind == UM_HINT_EVICT || h->kind == UM_HINT_DISCARD)
 			r->after[i] = wait_of(p, h);
+		if (h->kind == UM_HINT_PREFETCH || h->kind == UM_HINT_EVICT)
+			r->until[i] = freed_at(p, h);
 		if (h->kind == UM_HINT_PREFETCH)
 			r->h2d.queue[r->h2d.n++] = i;
 		else if (h->kind == UM_HINT_EVICT)
@@ -169,6 +183,8 @@ int um_plan_run_init(struct um_plan_run *r, const struct um_plan *p)
 		err = hints_init(r);
 	if (!err)
 		err = state_init(r);
+	if (!err)
+		err = um_plan_content_init(r);
 	if (err)
 		um_plan_run_fini(r);
 	return err;
@@ -210,7 +226,9 @@ void um_plan_run_fini(struct um_plan_run *r)
 	free(r->host_resident);
 	free(r->host_atoms);
 	free(r->how);
+	um_plan_content_fini(r->content);
 	free(r->after);
+	free(r->until);
 	free(r->due);
 	free(r->frees.first);
 	free(r->frees.item);

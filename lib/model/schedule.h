@@ -18,7 +18,8 @@ enum um_slot_flag {
 	UM_SLOT_FIXED = 1, /* its address is fixed (older tensor, adopted memory, or alive now): `place` is given */
 	UM_SLOT_TRANSIENT = 2, /* declared transient: content dead between iterations */
 	UM_SLOT_GUESSED = 4, /* its free was not observed yet */
-	UM_SLOT_UNMANAGED = 8 /* no hints, not counted in the budget */
+	UM_SLOT_UNMANAGED = 8, /* no hints, not counted in the budget */
+	UM_SLOT_SCRATCH = 16 /* of a plan: memory for relaunches only, which holds content of slot `of` */
 };
 
 struct um_slot {
@@ -27,6 +28,7 @@ struct um_slot {
 	uint32_t carry; /* the slot whose tensor of this iteration becomes this slot's tensor in the next one; itself
 			   for tensors that stay; UM_NO_SLOT for slots that are not alive when an iteration begins */
 	uint32_t born_ord; /* for slots with a birth: its index among the births */
+	uint32_t of; /* of scratch slots: an equally large slot that is none */
 	unsigned flags; /* enum um_slot_flag */
 	enum um_role role;
 	char *name; /* owned; may be NULL */
@@ -53,6 +55,7 @@ struct um_sched_op {
 	char phase;
 	uint8_t relaunchable;
 	uint8_t paged; /* of a plan: uses more than the budget, so that the driver pages it */
+	uint32_t again; /* of an unfolded plan (plan_unfold.h): a relaunch of op `again` - 1; 0: the program's op */
 	uint32_t first_relaunch, n_relaunch;
 };
 
@@ -78,5 +81,15 @@ uint32_t *um_schedule_successors(const struct um_schedule *s);
 /* Is a tensor of this slot alive when an iteration begins? When an iteration of `n_ops` ops ends? */
 int um_slot_alive_first(const struct um_slot *slot);
 int um_slot_alive_last(const struct um_slot *slot, int32_t n_ops);
+
+/* Is one alive when the host is at op `at`? */
+static inline int um_slot_alive_at(const struct um_slot *slot, int32_t at)
+{
+	if (slot->birth < 0)
+		return slot->death < 0 || at < slot->death;
+	if (slot->birth < slot->death)
+		return at >= slot->birth && at < slot->death;
+	return at >= slot->birth || at < slot->death;
+}
 
 #endif

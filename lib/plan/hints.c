@@ -289,7 +289,7 @@ static int write_advice(struct writer *w)
 									  .off = range->off,
 									  .bytes = range->bytes,
 									  .copy = 1,
-									  .advice = both[i]})))
+									  .advice = (int16_t)both[i]})))
 				return -ENOMEM;
 	}
 	return 0;

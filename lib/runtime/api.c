@@ -7,6 +7,7 @@
 #include "runtime/fork_exit.h"
 
 #include "io/plan_file.h"
+#include "model/plan_unfold.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -38,6 +39,14 @@ static int load_plan(struct umadv *adv, const char *path)
 	err = um_plan_check(&plan, NULL, why, sizeof why);
 	if (err) {
 		um_notices_log(&adv->notices, UMADV_LOG_ERROR, "plan %s is not sound: %s", path, why);
+		goto out;
+	}
+	if (um_plan_recomputes(&plan)) {
+		err = -EINVAL;
+		um_notices_log(
+			&adv->notices, UMADV_LOG_ERROR,
+			"plan %s recomputes, which the library cannot yet: expected a plan made with --no-recompute",
+			path);
 		goto out;
 	}
 	err = um_context_warm(adv, &plan);

@@ -75,6 +75,30 @@ static void check_extra_keys(void)
 	um_plan_fini(&p);
 }
 
+static void check_recompute(void)
+{
+	const char *top = getenv("top_srcdir");
+	const struct um_slot *s;
+	struct um_plan p;
+	struct um_diag d;
+	char path[1024];
+
+	snprintf(path, sizeof path, "%s/tests/data/good-recompute.umplan", top ? top : ".");
+	um_plan_init(&p);
+	if (um_plan_read(path, &p, &d))
+		tap_bail("no good-recompute.umplan");
+	s = p.sched.slots.at;
+	ok(s[5].flags == UM_SLOT_SCRATCH && s[5].of == 1 && s[6].of == 4, "scratch slots know what they replace");
+	ok(!(s[4].flags & UM_SLOT_SCRATCH), "other slots are no scratch slots");
+	is_u64(p.sched.births.n, 4, "scratch slots are not born in the program");
+	ok(p.hints.at[6].kind == UM_HINT_RECOMPUTE && p.hints.at[6].slot == 0, "a recompute hint names an op");
+	ok(p.hints.at[9].n_scratch == 2 && p.scratch.at[p.hints.at[9].first_scratch + 1] == 6,
+	   "a recompute hint names its scratch slots");
+	is_u64(p.hints.at[10].n_scratch, 0, "a recompute hint without scratch slots has none");
+	ok(p.hints.at[7].again == 1 && p.hints.at[5].again == 0, "a hint waits for relaunches, or for none");
+	um_plan_fini(&p);
+}
+
 static int same_text(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
@@ -88,7 +112,7 @@ static int same_slots(const struct um_schedule *a, const struct um_schedule *b)
 		const struct um_slot *x = &a->slots.at[i], *y = &b->slots.at[i];
 
 		same = x->bytes == y->bytes && x->birth == y->birth && x->death == y->death && x->carry == y->carry &&
-		       x->born_ord == y->born_ord && x->flags == y->flags && x->role == y->role &&
+		       x->born_ord == y->born_ord && x->of == y->of && x->flags == y->flags && x->role == y->role &&
 		       x->place == y->place && same_text(x->name, y->name);
 	}
 	for (size_t i = 0; same && i < a->births.n; i++)
@@ -127,9 +151,13 @@ static int same_hints(const struct um_plan *a, const struct um_plan *b)
 	for (size_t i = 0; same && i < a->hints.n; i++) {
 		const struct um_hint *x = &a->hints.at[i], *y = &b->hints.at[i];
 
-		same = x->kind == y->kind && x->at == y->at && x->after == y->after && x->slot == y->slot &&
-		       x->off == y->off && x->bytes == y->bytes && x->copy == y->copy && x->advice == y->advice;
+		same = x->kind == y->kind && x->at == y->at && x->after == y->after && x->again == y->again &&
+		       x->slot == y->slot && x->off == y->off && x->bytes == y->bytes && x->copy == y->copy &&
+		       x->advice == y->advice;
 	}
+	same = same && a->scratch.n == b->scratch.n;
+	for (size_t i = 0; same && i < a->scratch.n; i++)
+		same = a->scratch.at[i] == b->scratch.at[i];
 	return same;
 }
 
@@ -163,8 +191,8 @@ static void check_round_trip(const char *text, const char *from, const char *to)
 
 static void check_round_trips(void)
 {
-	static const char *const names[] = {"good-all-keys.umplan", "good-host.umplan", "good-foreign.umplan",
-					    "good-handed-on.umplan", "good-no-ops.umplan"};
+	static const char *const names[] = {"good-all-keys.umplan",  "good-host.umplan",   "good-foreign.umplan",
+					    "good-handed-on.umplan", "good-no-ops.umplan", "good-recompute.umplan"};
 	const char *top = getenv("top_srcdir");
 	char from[1024], to[256];
 
@@ -227,6 +255,7 @@ int main(void)
 		tap_bail("no folder to write to");
 	check_defaults();
 	check_extra_keys();
+	check_recompute();
 	check_round_trips();
 	check_places();
 	check_failures();

@@ -418,9 +418,6 @@ static void rules(void)
 	p.hints.at[1].slot = 2;
 	refused("no such range", "a slot that is there");
 	turns(UM_READ);
-	p.hints.at[1].kind = UM_HINT_RECOMPUTE;
-	refused("a plan with recompute", "computing again is not proved");
-	turns(UM_READ);
 	p.sched.slots.at[1].flags = UM_SLOT_UNMANAGED;
 	refused("not managed", "no hints on memory that is not managed");
 	turns(UM_READ);

@@ -190,8 +190,10 @@ static void unknown(void)
 
 static void given(void)
 {
+	const char *top = getenv("top_srcdir");
 	struct umadv_options o;
 	struct umadv *adv;
+	char path[1024];
 
 	setenv("UMADVISE_EVICT", "nobody", 1);
 	umadv_options_init(&o);
@@ -211,6 +213,11 @@ static void given(void)
 	o.strategy = NULL;
 	o.plan = "/nonexistent/plan";
 	is_int(umadv_open(&adv, &o), -ENOENT, "a plan that the program names and that is not there is refused");
+	snprintf(path, sizeof path, "%s/tests/data/good-recompute.umplan", top ? top : ".");
+	o.plan = path;
+	logged[0] = '\0';
+	is_int(umadv_open(&adv, &o), -EINVAL, "a plan that recomputes is refused");
+	ok(strstr(logged, "recomputes, which the library cannot yet") != NULL, "the log says that: %s", logged);
 }
 
 static void distances(void)

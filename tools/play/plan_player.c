@@ -10,7 +10,9 @@
 #include "play/plan_player.h"
 
 #include "sim/sim.h"
+#include "base/diag.h"
 #include "model/plan_run.h"
+#include "model/plan_unfold.h"
 #include "play/plan_issue.h"
 #include "play/plan_match.h"
 
@@ -550,6 +552,8 @@ int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan,
 	memset(out, 0, sizeof *out);
 	out->first_hinted_iteration = -1;
 	err = um_plan_check(plan, &out->plan, out->why, sizeof out->why);
+	if (!err && um_plan_recomputes(plan))
+		err = um_refuse(out->why, sizeof out->why, "the plan recomputes, which cannot be played yet");
 	if (err == -EINVAL)
 		return -ENODATA;
 	for (size_t i = 0; i < plan->sched.ops.n && !err; i++)
