@@ -68,6 +68,12 @@ struct um_plan_figures {
 	uint64_t peak_bytes; /* most bytes resident at once, <= budget */
 };
 
+/* Sum of the ops' times, without relaunches. */
+static inline uint64_t um_plan_core_ns(const struct um_plan_figures *f)
+{
+	return f->ns - f->stall_ns - f->again_ns;
+}
+
 /* Is the schedule valid: lifetimes, ranges inside live slots, a consistent carry? 0, -EINVAL with the reason as below,
  * or -ENOMEM. */
 int um_schedule_check(const struct um_schedule *s, char *why, size_t size);

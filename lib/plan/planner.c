@@ -12,6 +12,7 @@
 #include "plan/bound.h"
 #include "plan/paged.h"
 #include "plan/place.h"
+#include "plan/recompute.h"
 #include "plan/scheme.h"
 #include "plan/search.h"
 
@@ -119,6 +120,7 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 		       const struct um_host_resident *host_resident, struct um_plan *out, char *why, size_t size)
 {
 	struct um_bound_link link = {out->budget, out->h2d, out->d2h};
+	struct um_search_request search = {.effort = r->effort, .rehearsal = r->rehearsal};
 	struct um_blocks blocks = {0};
 	int err = um_blocks_build(&blocks, &out->sched, host_resident), paged = 0;
 
@@ -135,7 +137,7 @@ static int build_hints(const struct um_plan_request *r, const struct um_scheme *
 		err = check_ops(&blocks, out, why, size);
 	if (!err)
 		err = scheme ? um_scheme_run(scheme, &blocks, r->profile, out, why, size)
-			     : um_search_run(&blocks, r->effort, r->rehearsal, out, why, size);
+			     : um_search_run(&blocks, &search, out, why, size);
 	um_blocks_fini(&blocks);
 	return err;
 }
@@ -217,13 +219,15 @@ out:
 	return err == -ENOMEM ? err : had;
 }
 
-/* Makes a plan by lookahead, with advice. */
-static int build_lookahead(const struct um_plan_request *r, struct um_plan *out, char *why, size_t size)
+/* Makes a plan by lookahead, with advice and, if requested, relaunches. */
+static int build_lookahead(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow, char *why, size_t size)
 {
 	int err = build_hints(r, NULL, NULL, out, why, size);
 
 	if (err == -E2BIG || err == -EINVAL || (!err && out->predicted_ns > out->in_core_ns))
 		err = build_host_resident(r, out, err, why, size);
+	if (!err && r->recompute)
+		err = um_recompute_plan(r, out, grow);
 	return err;
 }
 
@@ -240,7 +244,7 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 	if (!err)
 		err = um_place_build(r, &out->sched, &grow);
 	if (!err)
-		err = scheme ? build_hints(r, scheme, NULL, out, why, size) : build_lookahead(r, out, why, size);
+		err = scheme ? build_hints(r, scheme, NULL, out, why, size) : build_lookahead(r, out, &grow, why, size);
 	if (err) {
 		um_plan_fini(out);
 		um_plan_init(out);

@@ -228,19 +228,21 @@ static int hand_over(struct um_search *s, char *why, size_t size)
 	return err;
 }
 
-int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
-		  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size)
+int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
+		  size_t size)
 {
 	struct um_search s = {.b = b,
-			      .effort = effort,
+			      .effort = request->effort,
 			      .out = out,
 			      .random = b->n_visits,
 			      .advised_ns = UINT64_MAX,
 			      .bare_ns = UINT64_MAX};
 	int err = prepare(&s);
 
+	if (request->part)
+		s.work_most /= request->part;
 	if (out->sched.ops.n <= MOST_REHEARSED_OPS)
-		s.rehearsal = rehearsal;
+		s.rehearsal = request->rehearsal;
 
 	if (!err)
 		err = run(&s);

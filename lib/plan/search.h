@@ -18,9 +18,15 @@
 #include "plan/blocks.h"
 #include "plan/planner.h"
 
+struct um_search_request {
+	const struct um_plan_effort *effort; /* borrowed, may be NULL; likewise the next */
+	const struct um_plan_rehearsal *rehearsal;
+	unsigned part; /* the usual work is divided by this; 0: it is not */
+};
+
 /* 0; -ENOMEM; -E2BIG (the blocks in use around one op do not fit) or -EINVAL (no sound plan found) with one line in
  * `why`. */
-int um_search_run(const struct um_blocks *b, const struct um_plan_effort *effort,
-		  const struct um_plan_rehearsal *rehearsal, struct um_plan *out, char *why, size_t size);
+int um_search_run(const struct um_blocks *b, const struct um_search_request *request, struct um_plan *out, char *why,
+		  size_t size);
 
 #endif

@@ -10,6 +10,8 @@ command -v python3 >/dev/null || skip_all "no python3"
 replay() { python3 "$top_srcdir/tests/fixture/umplan_replay.py" "$@"; }
 
 PLAN_DIR=$tmp "$top_builddir/tests/plan/test_planner" >"$tmp/log" 2>&1
+PLAN_DIR=$tmp "$top_builddir/tests/plan/test_recompute" >"$tmp/log" 2>&1
+ok "some launch operations again" test "$(grep -l '"kind":"recompute"' "$tmp"/*.umplan | wc -l)" -gt 10
 plans=$(find "$tmp" -name '*.umplan' | wc -l)
 ok "there are many ($plans)" test "$plans" -gt 50
 ok "both take every plan for sound and agree on its time" replay --predicted "$tmp"/*.umplan

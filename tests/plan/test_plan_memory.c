@@ -14,17 +14,21 @@ static long live(void)
 	return failmalloc_live ? failmalloc_live() : 0;
 }
 
-static int wrong, evictions, advice;
+static int wrong, evictions, relaunches, advice;
 
 static const struct plan_case {
 	uint64_t seed; /* of fx_random: with pairs that swap, ranges, lives through the end */
 	const char *scheme; /* NULL is lookahead; others may have no plan */
 	int thin; /* fx_thin */
 	int rehearsed;
+	int net; /* fx_net, with relaunches */
 } cases[] = {
-	{20, NULL, 0, 0},	    {24, NULL, 0, 1},	       {98, NULL, 1, 0},       {20, "autoswap-swdoa", 0, 0},
-	{20, "superneurons", 0, 0}, {20, "appobmem", 0, 0},    {20, "vdnn-all", 0, 0}, {20, "capuchin", 0, 0},
-	{20, "g10", 0, 0},	    {20, "swapadvisor", 0, 0},
+	{20, NULL, 0, 0, 0},	       {24, NULL, 0, 1, 0},
+	{98, NULL, 1, 0, 0},	       {20, "autoswap-swdoa", 0, 0, 0},
+	{20, "superneurons", 0, 0, 0}, {20, "appobmem", 0, 0, 0},
+	{20, "vdnn-all", 0, 0, 0},     {20, "capuchin", 0, 0, 0},
+	{20, "g10", 0, 0, 0},	       {20, "swapadvisor", 0, 0, 0},
+	{45, NULL, 0, 0, 1},	       {58, NULL, 0, 1, 1},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -47,7 +51,10 @@ static void try_plan(const struct plan_case *c)
 	long before;
 	int err;
 
-	fx_random(&s, c->seed);
+	if (c->net)
+		fx_net(&s, c->seed);
+	else
+		fx_random(&s, c->seed);
 	if (c->thin)
 		fx_thin(&s, c->seed);
 	/* A net, for those who plan for nets. */
@@ -56,6 +63,7 @@ static void try_plan(const struct plan_case *c)
 	r = fx_request(&s, fx_peak(&s) / 2 + 8 * FX_MIB);
 	r.strategy = c->scheme;
 	r.rehearsal = c->rehearsed ? &rehearsal : NULL;
+	r.recompute = c->net;
 	before = live();
 	um_plan_init(&p);
 	err = um_plan_build(&r, &p, &grow, why, sizeof why);
@@ -67,6 +75,7 @@ static void try_plan(const struct plan_case *c)
 			const struct um_hint *h = &p.hints.at[i];
 
 			evictions += h->kind == UM_HINT_EVICT;
+			relaunches += h->kind == UM_HINT_RECOMPUTE;
 			advice |= h->kind == UM_HINT_ADVISE ? 1 << h->advice : 0;
 		}
 	} else {
@@ -89,6 +98,7 @@ int main(int argc, char **argv)
 			try_plan(&cases[i]);
 	if (only == CASES) {
 		ok(evictions > 0, "plans that have something to do");
+		ok(relaunches > 0, "plans that launch ops again");
 		ok(advice == (1 << UM_ADVICE_READ_MOSTLY | 1 << UM_ADVICE_PREFERRED | 1 << UM_ADVICE_ACCESSED_BY),
 		   "the plan has advice of every kind");
 	}

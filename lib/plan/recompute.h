@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recompute.h - plans that drop content and launch the ops again that made it
+ *
+ * in    a plan that only swaps, with places
+ * out   a faster one with recompute hints, if there is one
+ *
+ * Content is dropped in some gaps, the iteration is rewritten with the relaunches that bring it back (rewrite.h), and
+ * the search for swaps plans the rewritten iteration. How many gaps are taken, in the order of drops.h, is a search in
+ * one dimension.
+ */
+#ifndef UM_PLAN_RECOMPUTE_H
+#define UM_PLAN_RECOMPUTE_H
+
+#include "plan/planner.h"
+
+/* `out` is a sound plan for the request; it stays as it is if no plan with relaunches is faster. `*grow`: addresses in
+ * use after r->grow_at; rises with scratch slots. 0 or -ENOMEM. Plan path: some ten plans. */
+int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow);
+
+#endif
