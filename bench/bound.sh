@@ -34,7 +34,7 @@ for trace in "$@"; do
 		for ratio in 1.25 1.5 2 3; do
 			[ ! -t 2 ] || printf '\r%s %s %s   ' "$(basename "$trace")" $card $ratio >&2
 			"$tool" plan "$trace" --profile "$tmp/$card.profile" --oversubscribe $ratio --bound \
-				-o "$tmp/plan.umplan" >/dev/null 2>"$tmp/err" || continue
+				--no-recompute -o "$tmp/plan.umplan" >/dev/null 2>"$tmp/err" || continue
 			figures=$(head -n 1 "$tmp/plan.umplan" |
 				sed 's/.*"predicted_ns":\([0-9]*\).*"bound_ns":\([0-9]*\).*/\1 \2/')
 			awk -v t="$(basename "$trace" .umtrace.gz)" -v c=$card -v r=$ratio '{

@@ -22,8 +22,9 @@ data=$top/tests/data
 
 # $1: trace, $2: profile, $3: ratio, $4: jitter. Steady ns and faults of lookahead, then of the plan.
 play() {
-	"$tool" simulate "$1" --profile "$2" --oversubscribe "$3" --strategy lookahead --plan "$tmp/plan.umplan" \
-		--jitter "$4" --seed "${SEED:-0}" --iterations "${ITERATIONS:-16}" --format csv 2>/dev/null |
+	"$tool" simulate "$1" --profile "$2" --oversubscribe "$3" --strategy lookahead \
+		--plan "$tmp/plan.umplan" --no-recompute --jitter "$4" --seed "${SEED:-0}" \
+		--iterations "${ITERATIONS:-16}" --format csv 2>/dev/null |
 		awk -F, 'NR > 1 { printf "%s %s ", $6, $8 }'
 }
 
@@ -34,8 +35,8 @@ for trace in "$@"; do
 	for card in ${PROFILES:-v100 a100}; do
 		for ratio in ${RATIOS:-1.5 2}; do
 			[ ! -t 2 ] || printf '\r%s %s %s   ' "$name" "$card" "$ratio" >&2
-			"$tool" plan "$trace" --profile "$card" --oversubscribe "$ratio" -o "$tmp/plan.umplan" \
-				>/dev/null 2>&1 || continue
+			"$tool" plan "$trace" --profile "$card" --oversubscribe "$ratio" --no-recompute \
+				-o "$tmp/plan.umplan" >/dev/null 2>&1 || continue
 			echo "$name $card $ratio $(play "$trace" "$card" "$ratio" 0) $(play "$trace" "$card" "$ratio" \
 				"${JITTER:-25}")" | awk '{
 				printf "| %s | %s | %s | %.3f | %.3f | %.2f | %d | %.3f | %.3f | %.2f |\n", $1, $2, $3,

@@ -145,7 +145,8 @@ def failed(status, note=''):
 def simulate(tool, trace, args, strategy, more=()):
     """A row: status, note and what of FIGURES there is; `bound_ns` where --bound is in `more`."""
     try:
-        code, out, err = tool.run(['simulate', trace, *args, *more, '--strategy', strategy, '--format', 'csv'])
+        code, out, err = tool.run(['simulate', trace, *args, *more, '--strategy', strategy, '--no-recompute',
+                                   '--format', 'csv'])
     except TimeLimit:
         return failed('time limit', f'{tool.limit:g} s')
     rows = list(csv.DictReader(io.StringIO(out)))

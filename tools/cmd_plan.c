@@ -4,6 +4,7 @@
  */
 #include "bound/bound.h"
 #include "plan_view.h"
+#include "play/plan_again.h"
 #include "play_args.h"
 #include "slower.h"
 #include "tool.h"
@@ -21,8 +22,10 @@ struct bounding {
 static int add_bound(void *user, struct um_plan *plan)
 {
 	struct bounding *b = user;
-	int err = bound_plan(plan, &b->settings);
+	int err;
 
+	b->settings.recompute &= um_plan_again_can(&plan->sched);
+	err = bound_plan(plan, &b->settings);
 	b->ns = plan->bound_ns;
 	return err;
 }
@@ -93,8 +96,10 @@ static void print_figures(const char *output, const struct um_plan_figures *f, u
 	if (strcmp(output, "-") == 0)
 		return;
 	printf("%s: steady iteration %.3f ms, in core %.3f ms, peak %.1f of %.1f MiB", tool_text(output),
-	       (double)f->ns / 1e6, (double)(f->ns - f->stall_ns) / 1e6, (double)f->peak_bytes / 1048576.0,
+	       (double)f->ns / 1e6, (double)um_plan_core_ns(f) / 1e6, (double)f->peak_bytes / 1048576.0,
 	       (double)budget / 1048576.0);
+	if (f->again_ns)
+		printf(", launched again %.3f ms", (double)f->again_ns / 1e6);
 	if (bound_ns)
 		printf(", bound %.3f ms, x bound %.3f", (double)bound_ns / 1e6, (double)f->ns / (double)bound_ns);
 	putchar('\n');
@@ -132,6 +137,7 @@ static int run(int argc, char **argv)
 				    .progress = show_progress,
 				    .log = strategy < UM_PLAYS ? NULL : keep_reason,
 				    .user = &progress,
+				    .recompute = a.recompute,
 				    .save_plan = a.output,
 				    .planned = a.bound ? add_bound : NULL,
 				    .planned_user = &bound};

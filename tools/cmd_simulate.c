@@ -16,7 +16,9 @@
 #include <string.h>
 
 #include "io/plan_file.h"
+#include "play/plan_again.h"
 #include "play/plan_player.h"
+#include "play/play_again.h"
 
 static const char *base_name(const char *path)
 {
@@ -38,7 +40,7 @@ static int add_bound(void *user, struct um_plan *plan)
 {
 	struct simulate_run *run = user;
 	struct bound_settings settings = {"simulate", run->args->profile.duplex, run->args->bound_time,
-					  run->args->recompute};
+					  run->args->recompute && um_plan_again_can(&plan->sched)};
 	int err = bound_plan(plan, &settings);
 
 	run->bound_ns = plan->bound_ns;
@@ -104,7 +106,7 @@ static int play(struct simulation *s, const struct um_plan *plan, struct um_play
 	if (plan)
 		return um_plan_player_run(s->trace, plan, o, r);
 	if (!s->args->export)
-		return um_play(s->trace, o, r);
+		return o->recompute ? um_play_again(s->trace, o, r) : um_play(s->trace, o, r);
 	memset(r, 0, sizeof *r);
 	/* The played device has only the budget as memory. */
 	if (o->strategy != UM_PLAY_INFINITE && o->budget < device.capacity)
@@ -142,6 +144,8 @@ static int play_one(struct simulation *s, enum um_play_strategy strategy, const 
 				    .pattern = s->args->pattern ? s->args->pattern - 1 : 0,
 				    .jitter = s->args->jitter,
 				    .means = s->args->jitter_percent >= 0,
+				    .recompute = strategy == UM_PLAY_LOOKAHEAD && s->args->recompute &&
+						 !s->args->per_iteration,
 				    .progress = play_progress_show,
 				    .log = plan || strategy < UM_PLAYS ? NULL : report_reason,
 				    .user = &progress};

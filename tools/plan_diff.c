@@ -13,25 +13,41 @@
 
 #define MIB(b) ((double)(b) / 1048576.0)
 
-/* Why the two plans are not of one schedule, or NULL. Times may differ. */
-static const char *other_schedule(const struct um_schedule *a, const struct um_schedule *b)
+/* The op of the program at a position, which may be that of none. */
+static int32_t program_op(const struct plan_view *v, int32_t launch)
 {
-	if (a->ops.n != b->ops.n)
+	if (launch < 0)
+		return -1;
+	return launch < (int32_t)v->plan.sched.ops.n ? v->op[launch] : v->n_ops;
+}
+
+/* Why the two plans are not of one schedule, or NULL. Times may differ. */
+static const char *other_schedule(const struct plan_view *x, const struct plan_view *y)
+{
+	const struct um_schedule *a = &x->plan.sched, *b = &y->plan.sched;
+	size_t j = 0;
+
+	if (x->n_ops != y->n_ops)
 		return "the same number of ops";
-	if (a->slots.n != b->slots.n)
+	if (x->n_slots != y->n_slots)
 		return "the same number of slots";
 	if (a->signature != b->signature)
 		return "the same signature";
-	for (size_t i = 0; i < a->slots.n; i++)
-		if (a->slots.at[i].bytes != b->slots.at[i].bytes || a->slots.at[i].birth != b->slots.at[i].birth ||
-		    a->slots.at[i].death != b->slots.at[i].death)
+	for (size_t i = 0; i < x->n_slots; i++)
+		if (a->slots.at[i].bytes != b->slots.at[i].bytes ||
+		    program_op(x, a->slots.at[i].birth) != program_op(y, b->slots.at[i].birth) ||
+		    program_op(x, a->slots.at[i].death) != program_op(y, b->slots.at[i].death))
 			return "the same slots";
-	for (size_t i = 0; i < a->ops.n; i++)
-		if (strcmp(a->ops.at[i].name, b->ops.at[i].name) != 0)
+	for (size_t i = 0; i < a->ops.n; i++) {
+		if (a->ops.at[i].again)
+			continue;
+		while (b->ops.at[j].again)
+			j++;
+		if (strcmp(a->ops.at[i].name, b->ops.at[j++].name) != 0)
 			return "the same ops";
+	}
 	return NULL;
 }
-
 static int by_key(const void *a, const void *b)
 {
 	const struct plan_eviction *x = a, *y = b;
@@ -79,7 +95,7 @@ static int head(const struct plan_view *a, const struct plan_view *b, FILE *to)
 		table_cell(&t, "%.1f", MIB(v->figures.d2h_bytes));
 		table_cell(&t, "%.1f", MIB(v->figures.peak_bytes));
 		table_cell(&t, "%.1f", MIB(v->plan.budget));
-		table_cell(&t, "%zu", v->plan.hints.n);
+		table_cell(&t, "%zu", v->n_hints);
 		table_cell(&t, "%s", tool_text(v->plan.strategy ? v->plan.strategy : "?"));
 		table_cell(&t, "%s", tool_text(v->plan.profile ? v->plan.profile : "?"));
 		table_cell(&t, "%s", tool_text(v->path));
@@ -91,7 +107,7 @@ static void row(struct plan_differ *d, const struct plan_view *v, const struct p
 		const struct plan_eviction *y)
 {
 	const struct plan_eviction *l = x ? x : y;
-	int32_t n = (int32_t)v->plan.sched.ops.n, after = l->after < -1 ? l->after + n : l->after;
+	int32_t after = l->after < -1 ? l->after + v->n_ops : l->after;
 	char room[PLAN_SLOT_NAME];
 
 	table_cell(d->table, "%s", tool_text(plan_slot_name(v, l->slot, room, sizeof room)));
@@ -160,16 +176,16 @@ static int show_json(const struct plan_view *a, const struct plan_view *b, const
 
 int plan_diff(const struct plan_view *a, const struct plan_view *b, int json, FILE *to)
 {
-	const char *why = other_schedule(&a->plan.sched, &b->plan.sched);
+	const char *why = other_schedule(a, b);
 	struct plan_eviction *x, *y;
 	int err = 1;
 
 	if (why) {
 		tool_say("plan",
-			 "%s and %s are of different schedules: expected %s (%zu ops, %zu slots, signature %016" PRIx64
-			 "; %zu ops, %zu slots, signature %016" PRIx64 ")",
-			 a->path, b->path, why, a->plan.sched.ops.n, a->plan.sched.slots.n, a->plan.sched.signature,
-			 b->plan.sched.ops.n, b->plan.sched.slots.n, b->plan.sched.signature);
+			 "%s and %s are of different schedules: expected %s (%d ops, %zu slots, signature %016" PRIx64
+			 "; %d ops, %zu slots, signature %016" PRIx64 ")",
+			 a->path, b->path, why, a->n_ops, a->n_slots, a->plan.sched.signature, b->n_ops, b->n_slots,
+			 b->plan.sched.signature);
 		return TOOL_FAILED;
 	}
 	x = sorted(a);

@@ -139,6 +139,39 @@ static void find_reason(const struct plan_view *v, struct plan_eviction *l)
 	}
 }
 
+/* From launches to ops of the program. A launch before the iteration begins counts from its end. */
+static int32_t op_at(const struct plan_view *v, int32_t launch)
+{
+	int32_t n = (int32_t)v->plan.sched.ops.n;
+
+	return launch < 0 ? v->op[launch + n] - v->n_ops : v->op[launch];
+}
+
+/* A relaunch precedes its op, so what follows a relaunch follows the op before. */
+static void count_ops(const struct plan_view *v, struct plan_eviction *l)
+{
+	const struct um_sched_op *op = v->plan.sched.ops.at;
+	int32_t n = (int32_t)v->plan.sched.ops.n;
+
+	if (l->after != -1)
+		l->after = op_at(v, l->after) - (op[l->after < 0 ? l->after + n : l->after].again != 0);
+	if (l->back != INT32_MAX && l->back != -1)
+		l->back = op_at(v, l->back);
+	if (l->need == PLAN_NEVER_USED)
+		return;
+	l->again = l->dropped && op[l->need].again;
+	l->need = op_at(v, l->need);
+}
+
+uint64_t plan_dropped_bytes(const struct plan_view *v)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < v->evictions.n; i++)
+		bytes += v->evictions.at[i].again ? v->evictions.at[i].dropped : 0;
+	return bytes;
+}
+
 int plan_evictions_find(struct plan_view *v, const uint64_t *copied, const int32_t *after)
 {
 	struct finder f = {.v = v, .copied = copied, .after = after};
@@ -152,6 +185,8 @@ int plan_evictions_find(struct plan_view *v, const uint64_t *copied, const int32
 			add_return(&f, i);
 	for (size_t i = 0; i < v->evictions.n && !err; i++)
 		find_reason(v, &v->evictions.at[i]);
+	for (size_t i = 0; i < v->evictions.n && !err; i++)
+		count_ops(v, &v->evictions.at[i]);
 	free(f.successor);
 	free(f.first);
 	free(f.use_op);

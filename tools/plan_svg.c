@@ -27,6 +27,8 @@ static const char *const colours[UM_ROLES] = {
 	[UM_ROLE_WORKSPACE] = "#c9a400", [UM_ROLE_COMM] = "#b82e2e",
 };
 
+static const char *const again = "#d9822b"; /* relaunches */
+
 struct drawing {
 	const struct plan_view *v;
 	FILE *to;
@@ -67,7 +69,7 @@ static void draw_head(const struct drawing *d)
 	fprintf(d->to,
 		"</text>\n<text x=\"%g\" y=\"44\">steady iteration %.3f ms, in core %.3f ms; %.1f MiB in, %.1f MiB "
 		"out; %.1f of %.1f MiB resident at most, %.1f MiB alive</text>\n",
-		LEFT, (double)f->ns / 1e6, (double)(f->ns - f->stall_ns) / 1e6, MIB(f->h2d_bytes), MIB(f->d2h_bytes),
+		LEFT, (double)f->ns / 1e6, (double)um_plan_core_ns(f) / 1e6, MIB(f->h2d_bytes), MIB(f->d2h_bytes),
 		MIB(f->peak_bytes), MIB(p->budget), MIB(d->v->alive[d->v->fullest]));
 }
 
@@ -138,6 +140,11 @@ static void draw_legend(const struct drawing *d)
 		"<path d=\"M%g 64h20\" stroke=\"#555\" stroke-dasharray=\"3 2\"/>"
 		"<text x=\"%g\" y=\"68\">alive</text>\n",
 		x, x + 24, x + 100, x + 124);
+	if (d->v->relaunches)
+		fprintf(d->to,
+			"<rect x=\"%g\" y=\"58\" width=\"12\" height=\"12\" fill=\"%s\"/>"
+			"<text x=\"%g\" y=\"68\">launched again</text>\n",
+			x + 200, again, x + 216);
 }
 
 static void draw_lines(const struct drawing *d)
@@ -157,10 +164,10 @@ static void draw_lines(const struct drawing *d)
 			last = x;
 		}
 	fprintf(d->to,
-		"H%.1f\"><title>alive: %.1f MiB at most, at op %zu</title></path>\n"
+		"H%.1f\"><title>alive: %.1f MiB at most, at op %d</title></path>\n"
 		"<path stroke=\"#d00\" stroke-width=\"2\" d=\"M%.1f %.1fH%.1f\"><title>budget: %.1f MiB</title>"
 		"</path>\n",
-		x_of(d, v->figures.ns), MIB(v->alive[v->fullest]), v->fullest, LEFT, y, LEFT + WIDE,
+		x_of(d, v->figures.ns), MIB(v->alive[v->fullest]), v->op[v->fullest], LEFT, y, LEFT + WIDE,
 		MIB(v->plan.budget));
 }
 
@@ -202,6 +209,9 @@ static void draw_bar(const struct drawing *d, const struct bar *b, int y, int op
 {
 	const struct plan_view *v = d->v;
 	double wide = b->to - b->from;
+	uint32_t first = ops && b->n == 1 && v->plan.sched.ops.at[b->what].again
+				 ? v->plan.sched.ops.at[b->what].again - 1
+				 : b->what;
 	char room[PLAN_SLOT_NAME];
 
 	if (!b->n)
@@ -209,8 +219,10 @@ static void draw_bar(const struct drawing *d, const struct bar *b, int y, int op
 	fprintf(d->to, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>", b->from, y,
 		wide > 0.2 ? wide : 0.2, LANE_HIGH, b->colour);
 	if (ops)
-		fprintf(d->to, b->n > 1 ? "ops %u to %u, from " : "op %u ", b->what, b->last);
+		fprintf(d->to, b->n > 1 ? "ops %d to %d, from " : "op %d ", v->op[first], v->op[b->last]);
 	svg_text(d->to, ops ? v->plan.sched.ops.at[b->what].name : plan_slot_name(v, b->what, room, sizeof room));
+	if (ops && v->plan.sched.ops.at[b->what].again)
+		fputs(" again", d->to);
 	if (!ops && b->what != b->last)
 		fputs(" and others", d->to);
 	if (!ops)
@@ -262,7 +274,8 @@ static void draw_ops(const struct drawing *d)
 
 	for (uint32_t i = 0; i < v->plan.sched.ops.n; i++) {
 		uint64_t from = v->op_begin[i], to = from + v->plan.sched.ops.at[i].ns;
-		struct bar next = {x_of(d, from), x_of(d, to), shades[i % 2], from, to, 0, i, i, 1};
+		const char *colour = v->plan.sched.ops.at[i].again ? again : shades[i % 2];
+		struct bar next = {x_of(d, from), x_of(d, to), colour, from, to, 0, i, i, 1};
 
 		if (next.from - last >= FAR_APART) {
 			fprintf(d->to, "<path d=\"M%.1f %gV%d\" stroke=\"#000\" stroke-opacity=\".12\"/>\n", next.from,

@@ -90,6 +90,12 @@ static int put(struct timeline *t, enum um_activity_kind kind, uint64_t begin, u
 	return um_vec_push(&t->all, a);
 }
 
+/* The number of the op that a launch is or precedes. */
+static uint64_t number(const struct timeline *t, unsigned iteration, uint64_t launch)
+{
+	return (uint64_t)iteration * (uint64_t)t->v->n_ops + (uint64_t)t->v->op[launch];
+}
+
 static int put_iteration(struct timeline *t, unsigned k)
 {
 	static const char *const names[TIMES] = {"steady iteration", "the next one"};
@@ -101,8 +107,14 @@ static int put_iteration(struct timeline *t, unsigned k)
 
 	for (size_t i = 0; i < s->ops.n && !err; i++)
 		err = put(t, UM_ACT_KERNEL, from + v->op_begin[i], from + v->op_begin[i] + s->ops.at[i].ns,
-			  &(struct um_activity){
-				  .name = s->ops.at[i].name, .stream = s->ops.at[i].stream, .op = k * s->ops.n + i});
+			  &(struct um_activity){.name = s->ops.at[i].name,
+						.stream = s->ops.at[i].stream,
+						.op = s->ops.at[i].again ? UM_ACT_NO_OP : number(t, k, i)});
+	for (size_t i = 0; i < s->ops.n && !err; i++)
+		if (s->ops.at[i].again)
+			err = put(
+				t, UM_ACT_HINT, from + v->op_begin[i], from + v->op_begin[i],
+				&(struct um_activity){.hint = UM_HINT_RECOMPUTE, .device = -1, .op = number(t, k, i)});
 	for (size_t i = 0; i < v->copies.n && !err; i++) {
 		const struct plan_copy *c = &v->copies.at[i];
 
@@ -122,7 +134,9 @@ static int put_iteration(struct timeline *t, unsigned k)
 			  &(struct um_activity){.hint = h->kind,
 						.bytes = h->bytes,
 						.device = -1,
-						.op = op == UM_ACT_NO_OP ? op : op + k * s->ops.n,
+						.op = op == UM_ACT_NO_OP
+							      ? op
+							      : number(t, k + (unsigned)(op / s->ops.n), op % s->ops.n),
 						.correlation = at->slot + 1u});
 	}
 	return err;

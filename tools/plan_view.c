@@ -29,15 +29,37 @@ double plan_copy_ns(uint64_t bytes, uint64_t rate)
 	return (double)bytes * 1e9 / (double)rate;
 }
 
+const char *plan_op_name(const struct plan_view *v, size_t launch, char *room, size_t size)
+{
+	const struct um_sched_op *op = &v->plan.sched.ops.at[launch];
+
+	snprintf(room, size, "%d '%.80s'%s", v->op[op->again ? op->again - 1 : launch], op->name,
+		 op->again ? " again" : "");
+	return room;
+}
+
+/* The op before which a slot is born: behind the relaunches before it. */
+static int32_t birth_of(const struct plan_view *v, const struct um_slot *t)
+{
+	int32_t launch = t->birth;
+
+	while (v->plan.sched.ops.at[launch].again)
+		launch++;
+	return launch;
+}
+
 const char *plan_slot_name(const struct plan_view *v, uint32_t slot, char *room, size_t size)
 {
 	const struct um_schedule *s = &v->plan.sched;
 	const struct um_slot *t = &s->slots.at[slot];
+	char op[PLAN_OP_NAME];
 
 	if (t->name && *t->name)
 		return t->name;
-	if (t->birth >= 0 && t->birth < (int32_t)s->ops.n)
-		snprintf(room, size, "slot %u of op %d '%.80s'", slot, t->birth, s->ops.at[t->birth].name);
+	if (t->flags & UM_SLOT_SCRATCH)
+		snprintf(room, size, "scratch for slot %u", t->of);
+	else if (t->birth >= 0 && t->birth < (int32_t)s->ops.n)
+		snprintf(room, size, "slot %u of op %s", slot, plan_op_name(v, (size_t)birth_of(v, t), op, sizeof op));
 	else
 		snprintf(room, size, "slot %u", slot);
 	return room;
@@ -168,7 +190,7 @@ static void sum_alive(struct plan_view *v)
 		const struct um_slot *t = &s->slots.at[i];
 		size_t birth = t->birth < 0 ? 0 : (size_t)t->birth, death = t->death < 0 ? n : (size_t)t->death;
 
-		if (t->flags & UM_SLOT_UNMANAGED)
+		if (t->flags & (UM_SLOT_UNMANAGED | UM_SLOT_SCRATCH))
 			continue;
 		if (t->birth >= 0 && t->death <= t->birth)
 			v->alive[0] += t->bytes; /* tensors born in the previous iteration */
@@ -191,6 +213,33 @@ static int say(struct um_diag *diag, int err)
 	return tool_exit_of(err);
 }
 
+/* Replaces the plan by the unfolded one. 0 or -ENOMEM. */
+static int unfold(struct plan_view *v)
+{
+	struct um_unfolded_plan u = {.op = NULL};
+	const struct um_schedule *s = &v->plan.sched;
+	int err;
+
+	v->n_ops = (int32_t)s->ops.n;
+	v->n_hints = v->plan.hints.n;
+	for (size_t i = 0; i < s->slots.n; i++)
+		v->n_slots += !(s->slots.at[i].flags & UM_SLOT_SCRATCH);
+	err = um_plan_unfold(&v->plan, &u, NULL, 0);
+	if (err)
+		return err;
+	v->relaunches = u.plan.sched.ops.n - s->ops.n;
+	u.plan.source = v->plan.source;
+	u.plan.workload = v->plan.workload;
+	u.plan.profile = v->plan.profile;
+	u.plan.strategy = v->plan.strategy;
+	v->plan.source = v->plan.workload = v->plan.profile = v->plan.strategy = NULL;
+	um_plan_fini(&v->plan);
+	v->plan = u.plan;
+	v->op = u.op;
+	free(u.launch);
+	return 0;
+}
+
 int plan_view_open(struct plan_view *v, const char *path)
 {
 	struct um_schedule *s = &v->plan.sched;
@@ -209,6 +258,8 @@ int plan_view_open(struct plan_view *v, const char *path)
 		tool_say("plan", "%s: the plan is not sound: %s", path, why);
 		return TOOL_FAILED;
 	}
+	if (!err)
+		err = unfold(v);
 	v->op_begin = calloc(s->ops.n + 1, sizeof *v->op_begin);
 	v->alive = calloc(s->ops.n + 1, sizeof *v->alive);
 	v->in = calloc(s->slots.n + 1, sizeof *v->in);
@@ -229,6 +280,7 @@ int plan_view_open(struct plan_view *v, const char *path)
 void plan_view_close(struct plan_view *v)
 {
 	um_plan_fini(&v->plan);
+	free(v->op);
 	free(v->op_begin);
 	free(v->alive);
 	free(v->in);

@@ -15,8 +15,9 @@
  *     plan_svg.c        the plan as a drawing
  *     plan_timeline.c   the plan over time, for Perfetto
  *
- * Positions of an eviction are ops, counted in the iteration in which the tensor is needed again: negative ones are of
- * the previous iteration.
+ * The plan is unfolded (plan_unfold.h): its ops are launches, and so are positions but those of an eviction. These are
+ * ops of the program, counted in the iteration in which the tensor is needed again: negative ones are of the previous
+ * iteration.
  */
 #ifndef UM_TOOLS_PLAN_VIEW_H
 #define UM_TOOLS_PLAN_VIEW_H
@@ -24,6 +25,7 @@
 #include <stdio.h>
 
 #include "model/plan_run.h"
+#include "model/plan_unfold.h"
 
 #define PLAN_VIEW_COLUMNS 1000 /* of the residency, at most */
 #define PLAN_NEVER_USED (-1) /* `need` of a tensor that is not used again */
@@ -54,15 +56,20 @@ struct plan_eviction {
 	int32_t after; /* the first part may be evicted after this op */
 	int32_t back; /* the first part is prefetched before this op; INT32_MAX: never */
 	int32_t need; /* the op that uses it again, PLAN_NEVER_USED */
+	int again; /* it returns by a relaunch just before that op */
 	uint64_t bytes, dropped; /* evicted; of them discarded */
 	uint64_t copied_out, returned, copied_in; /* bytes */
 	uint32_t over; /* ops between that have more alive than the budget */
-	int32_t worst; /* the fullest op in between, 0 <= worst < ops; -1: none */
+	int32_t worst; /* the fullest launch in between, 0 <= worst < launches; -1: none */
 };
 
 struct plan_view {
 	const char *path;
 	struct um_plan plan;
+	int32_t n_ops; /* of the program */
+	size_t n_slots, n_hints,
+		relaunches; /* slots without scratch slots; hints as in the file, relaunches among them */
+	int32_t *op; /* by launch: as in um_unfolded_plan */
 	struct um_plan_figures figures;
 	uint64_t *op_begin; /* by op, ns */
 	uint64_t *alive; /* by op: bytes of live slots */
@@ -82,9 +89,16 @@ void plan_view_close(struct plan_view *v);
 /* plan_evictions.c: fills v->evictions. `copied`: by hint. `after`: by hint, the op that it waits for. 0 or -ENOMEM. */
 int plan_evictions_find(struct plan_view *v, const uint64_t *copied, const int32_t *after);
 
+/* "12 'relu'", or "12 'relu' again": a launch. */
+#define PLAN_OP_NAME 128
+const char *plan_op_name(const struct plan_view *v, size_t launch, char *room, size_t size);
+
 /* "name", or "slot 12 of op 3 'relu'" if it has none and is born before that op. */
 #define PLAN_SLOT_NAME 128
 const char *plan_slot_name(const struct plan_view *v, uint32_t slot, char *room, size_t size);
+
+/* Bytes that are discarded and made again in an iteration. */
+uint64_t plan_dropped_bytes(const struct plan_view *v);
 
 /* Time to copy `bytes`, ns. */
 double plan_copy_ns(uint64_t bytes, uint64_t rate);

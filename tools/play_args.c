@@ -123,15 +123,16 @@ const struct arg play_options[] = {
 	ARG(ARG_COUNT, "seed", PLAY_SIMULATE, AT(jitter.seed), "N", .most = UINT32_MAX, .expected = "a number",
 	    .help = "seed of the jitter (default: 0)"),
 	ARG(ARG_FLAG, "bound", PLAYS, AT(bound), NULL,
-	    .help = "also prove a lower bound on the time of plans without recomputation, and show time / bound; "
-		    "plan: writes it to the plan's header"),
+	    .help = "also prove a lower bound on the time of plans, and show time / bound; plan: writes it to the "
+		    "plan's header"),
 	ARG(ARG_REAL, "bound-time", ALL_PLAYS, AT(bound_time), "SECONDS", .least = 1e-6, .most = 1000000,
 	    .expected = "seconds", .help = "time limit of the bound (default: 30); the best bound so far counts"),
 	ARG(ARG_FLAG, "recompute", ALL_PLAYS, AT(recompute), NULL,
-	    .help = "the bound covers plans that may launch ops again (where the trace allows it); it is "
-		    "optimistic; plans do not recompute yet"),
+	    .help = "lookahead may launch operations again where the trace allows it (default): their output is "
+		    "dropped, and made again before it is used; the bound then covers such plans, too; not with "
+		    "--per-iteration and --export"),
 	ARG(ARG_OFF, "no-recompute", ALL_PLAYS, AT(recompute), NULL,
-	    .help = "the bound covers plans without recomputation (default)"),
+	    .help = "nothing is launched again; the bound covers plans without recomputation"),
 	ARG(ARG_READ, "at-most-slower", ALL_PLAYS, 0, "PERCENT", .read = read_slower,
 	    .expected = "a percentage up to 1000",
 	    .help = "in place of one budget: the least memory with which an iteration takes at most PERCENT longer "
@@ -171,8 +172,6 @@ static int check(const struct play_args *a)
 {
 	if (!a->n_traces)
 		return usage_error(a, "no trace given: expected umtrace files");
-	if (a->recompute && !a->bound && a->slower < 0)
-		return usage_error(a, "--recompute applies to the bound only: expected --bound");
 	if (a->budget && a->n_ratios)
 		return usage_error(a, "--budget and --oversubscribe both given: expected one of them");
 	if (a->export && (a->n_traces > 1 || a->n_strategies > 1 || a->n_ratios > 1 || a->plan))
@@ -191,7 +190,8 @@ int play_args_read(struct play_args *a, const struct tool_verb *verb, int argc, 
 				.bound_time = 30,
 				.profile_name = "v100",
 				.jitter_percent = -1,
-				.slower = -1};
+				.slower = -1,
+				.recompute = 1};
 	for (int i = 0; i < UM_PLAYS; i++)
 		a->strategies[a->n_strategies++] = (enum um_play_strategy)i;
 	code = args_read(verb, a, argc, argv, &found);

@@ -33,7 +33,7 @@ struct play_args {
 	int per_iteration;
 	int pattern; /* --pattern: 0 each, otherwise the pattern + 1 */
 	int bound; /* --bound */
-	int recompute; /* --recompute: the bound covers recomputation */
+	int recompute; /* not --no-recompute */
 	double bound_time; /* its time limit, seconds */
 	enum play_format format;
 	const char *output; /* -o, or NULL */

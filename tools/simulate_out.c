@@ -82,6 +82,8 @@ static void print_table(struct simulate_out *out, const struct simulate_run *run
 	print_row(out, run, is_range(run) ? "on-demand, least" : run->strategy, r);
 	out->iterations = r->iterations.n;
 	out->irregular |= r->irregular;
+	if (r->relaunches && !r->predicted_ns)
+		out->relaunches = r->relaunches;
 	if (r->predicted_ns) {
 		out->predicted_ns = r->predicted_ns;
 		out->played_ns = r->steady_ns;
@@ -132,6 +134,11 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 		fprintf(out->to,
 			"  on-demand: least with pattern '%s', most with pattern '%s': compare with the least.\n",
 			play_pattern_name(out->least), play_pattern_name(out->most));
+	if (out->relaunches)
+		fprintf(out->to,
+			"  lookahead: %llu operations are launched again, which programs cannot do yet: --no-recompute is "
+			"without.\n",
+			(unsigned long long)out->relaunches);
 	if (out->irregular)
 		fprintf(out->to,
 			"  Iterations are not all alike: figures are means over all of them from the third on.\n");
@@ -143,6 +150,7 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 		err = table_write(&out->kinds, out->to);
 	}
 	out->predicted_ns = 0;
+	out->relaunches = 0;
 	out->irregular = 0;
 	out->ranges = 0;
 	out->unmodelled = NULL;
@@ -278,6 +286,8 @@ static int add_json(struct simulate_out *out, const struct simulate_run *run)
 					  r->played_ns ? json_integer((json_int_t)r->played_ns) : json_null());
 	if (!err && r->predicted_ns)
 		err = json_object_set_new(o, "predicted_ns", json_integer((json_int_t)r->predicted_ns));
+	if (!err && r->relaunches)
+		err = json_object_set_new(o, "relaunches", json_integer((json_int_t)r->relaunches));
 	if (!err)
 		err = add_patterns(o, run);
 	if (!err && run->args->per_iteration)

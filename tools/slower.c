@@ -21,6 +21,8 @@
 
 #include "plan/blocks.h"
 #include "plan/bound.h"
+#include "play/plan_again.h"
+#include "play/play_again.h"
 
 struct row {
 	const struct play_args *args;
@@ -67,15 +69,15 @@ static int may_be_enough(void *user, uint64_t budget)
 	struct row *r = user;
 	struct um_plan *p = &r->learned;
 	struct um_bound_link link = {budget, p->h2d, p->d2h};
-	struct bound_settings settings = {NULL, r->played ? r->args->profile.duplex : 1, r->args->bound_time,
-					  r->args->recompute};
+	int again = r->args->recompute && um_plan_again_can(&p->sched);
+	struct bound_settings settings = {NULL, r->played ? r->args->profile.duplex : 1, r->args->bound_time, again};
 	struct um_blocks blocks = {0};
 	int err = um_blocks_build(&blocks, &p->sched, NULL), paged = !err && is_paged(&blocks, budget);
 
 	p->budget = budget;
 	p->bound_ns = p->in_core_ns;
 	if (!err && !paged && !uses_cpu(&p->sched)) {
-		err = um_bound_build(&blocks, &p->sched, &link, &p->bound_ns);
+		err = again ? 0 : um_bound_build(&blocks, &p->sched, &link, &p->bound_ns);
 		if (!err && p->bound_ns <= r->limit_ns && bound_is_available())
 			err = bound_plan(p, &settings);
 	}
@@ -93,6 +95,7 @@ static struct um_play_options options_of(const struct row *r, uint64_t budget)
 					.iterations = r->args->iterations,
 					.plan_ms = (unsigned)r->args->plan_ms,
 					.evict = r->args->evict,
+					.recompute = r->args->recompute && um_play_strategy_plans(r->strategy),
 					.pattern = r->args->pattern ? r->args->pattern - 1 : 0};
 }
 
@@ -116,7 +119,7 @@ static int is_enough(void *user, uint64_t budget)
 	r->progress.strategy = r->label;
 	play_progress_show(&r->progress, r->search.tried, (r->search.most - r->search.bound) / r->search.step + 1);
 	o.planned = r->played ? NULL : ignore_plan;
-	err = um_play(r->trace, &o, &result);
+	err = r->played && o.recompute ? um_play_again(r->trace, &o, &result) : um_play(r->trace, &o, &result);
 	if (!err) {
 		uint64_t ns = r->played ? result.steady_ns : result.plan.ns;
 
@@ -155,6 +158,7 @@ static int find(struct row *r)
 	play_progress_begin(&r->progress, r->name, "lookahead");
 	o = options_of(r, 2 * r->search.most);
 	o.strategy = UM_PLAY_LOOKAHEAD;
+	o.recompute = 0;
 	o.iterations = o.iterations < 3 ? 3 : o.iterations;
 	o.planned = copy_learned;
 	o.planned_user = r;

@@ -201,7 +201,6 @@ static int adopt(struct recompute *c, const struct um_rewritten *w, uint64_t *gr
 		out->rehearsed_ns = c->rehearsed_ns;
 		free(out->start); /* of the other one */
 		out->start = NULL;
-		out->bound_ns = out->in_core_ns; /* the other one is that of copies */
 		out->remote = 0;
 		*grow += w->scratch_bytes;
 		return 0;
@@ -240,8 +239,10 @@ int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint
 	if (out->predicted_ns <= out->in_core_ns)
 		return 0;
 	err = prepare(&c, r->grow_at + *grow);
-	if (!err && c.drops.n)
+	if (!err && c.drops.n) {
+		out->bound_ns = out->in_core_ns; /* the planner's covers copies only */
 		err = search_prefixes(&c);
+	}
 	if (!err)
 		err = plan_finalists(&c, &best, &found);
 	if (!err && found)

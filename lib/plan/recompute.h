@@ -14,7 +14,7 @@
 
 #include "plan/planner.h"
 
-/* `out` is a sound plan for the request; it stays as it is if no plan with relaunches is faster. `*grow`: addresses in
+/* `out` is a sound plan for the request; its hints stay if no plan with relaunches is faster. `*grow`: addresses in
  * use after r->grow_at; rises with scratch slots. 0 or -ENOMEM. Plan path: some ten plans. */
 int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow);
 

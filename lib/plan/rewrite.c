@@ -222,16 +222,30 @@ static void move_lifetimes(struct rewrite *w)
 	}
 }
 
-/* Scratch slots are in the order of birth, except within a burst. */
-static int by_birth(const void *a, const void *b)
+/* Births of the program in their order, with those of scratch slots, by launch; the program's come first. */
+static int merge_births(struct rewrite *w)
 {
-	const struct um_place_life *x = a, *y = b;
+	struct um_schedule *to = &w->out->plan.sched;
+	uint32_t scratch = (uint32_t)w->s->slots.n;
+	size_t i = 0;
 
-	if (x->birth != y->birth)
-		return x->birth < y->birth ? -1 : 1;
-	return x->slot < y->slot ? -1 : x->slot > y->slot;
+	if (um_vec_reserve(&to->births, to->slots.n + 1))
+		return -ENOMEM;
+	while (i < w->s->births.n || scratch < to->slots.n) {
+		uint32_t slot = i < w->s->births.n ? w->s->births.at[i] : UM_NO_SLOT;
+
+		if (slot == UM_NO_SLOT ||
+		    (scratch < to->slots.n && to->slots.at[scratch].birth < to->slots.at[slot].birth))
+			slot = scratch++;
+		else
+			i++;
+		to->slots.at[slot].born_ord = (uint32_t)to->births.n;
+		to->births.at[to->births.n++] = slot;
+	}
+	return 0;
 }
 
+/* Scratch slots are in the order of birth. */
 static int place_scratch(struct rewrite *w)
 {
 	struct um_schedule *to = &w->out->plan.sched;
@@ -247,10 +261,8 @@ static int place_scratch(struct rewrite *w)
 
 		life[i] = (struct um_place_life){(uint32_t)(first + i), t->birth, t->death, bytes, 0};
 	}
-	if (!err && n) {
-		qsort(life, n, sizeof *life, by_birth);
+	if (!err && n)
 		err = um_place_stream(&hole, 1, life, n, (int32_t)to->ops.n);
-	}
 	for (size_t i = 0; !err && i < n; i++) {
 		to->slots.at[life[i].slot].place = life[i].place;
 		top = life[i].place + life[i].bytes > top ? life[i].place + life[i].bytes : top;
@@ -338,7 +350,9 @@ int um_rewrite_build(struct um_rewritten *out, const struct um_plan *from, const
 	if (!err) {
 		w.launch[w.s->ops.n] = (int32_t)out->plan.sched.ops.n;
 		move_lifetimes(&w);
-		err = place_scratch(&w);
+		err = merge_births(&w);
+		if (!err)
+			err = place_scratch(&w);
 	}
 	out->launch = w.launches.at;
 	for (size_t i = 0; i < out->plan.sched.ops.n; i++)

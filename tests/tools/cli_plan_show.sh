@@ -69,7 +69,7 @@ is "$(plan --show "$tmp/a.umplan" -f json | query \
 	'[d["schema"], *[d["plan"][k] for k in "ns stall_ns h2d_bytes d2h_bytes peak_bytes bound_ns".split()]]')" \
 	"['umplan-show/1', 11000000, 8000000, 4194304, 4194304, 8388608, None]" "--show --format json has the figures"
 is "$(plan --show "$tmp/a.umplan" -f json | query '[list(x.values()) for x in d["tensors"] + d["leaves"]]')" \
-	"[['<a>', 'act', 4194304, 4194304, 4194304], ['<a>', 'act', 4194304, 0, 4194304, 4194304, 0, 2, 2, 1]]" \
+	"[['<a>', 'act', 4194304, 4194304, 4194304], ['<a>', 'act', 4194304, 0, 4194304, 4194304, 0, 2, 2, 1, False]]" \
 	"--show --format json has tensors that move and what leaves"
 is "$(plan --diff "$tmp/a.umplan" "$tmp/w.umplan" -f json | query \
 	'[d["schema"], d["a"]["ns"], d["b"]["ns"], d["only_a"], d["only_b"], d["both"], d["alike"]]')" \

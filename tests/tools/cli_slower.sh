@@ -6,7 +6,7 @@
 
 data=$top_srcdir/tests/data
 trace=$data/cifar_vgg16_b100.umtrace.gz
-device=(--profile 1080ti)
+device=(--profile 1080ti --no-recompute)
 mib=1048576
 
 # Fields of the one row of csv.
@@ -67,6 +67,17 @@ ok "simulate finds a budget in which iterations are played in time" test "$(ns "
 ok "and a block less takes longer" test "$(ns $((played - 2 * mib)))" -gt "$limit"
 is "$("$UMADVISE" simulate "$trace" "${device[@]}" --at-most-slower 1% --strategy on-demand -f csv 2>/dev/null |
 	tail -n 1 | cut -d, -f3,9 | tr -d '\r')" "on-demand," "where no budget is enough the field is empty"
+
+# With relaunches, which are the default.
+least() { "$UMADVISE" "$1" "$trace" --profile 1080ti --at-most-slower "${@:2}" -f csv 2>/dev/null | tr -d '\r'; }
+least plan 1% >"$tmp/again.csv"
+ok "plans that launch operations again need less memory" test "$(field budget_bytes "$tmp/again.csv")" -lt "$budget"
+ok "their bound allows less memory, too" test "$(field bound_bytes "$tmp/again.csv")" -lt "$bound"
+least simulate 10% --iterations 4 --bound-time 1 >"$tmp/again.csv"
+played=$(field budget_bytes "$tmp/again.csv")
+ok "simulate finds a budget in which iterations with relaunches are played in time" \
+	test "$(field steady_ns "$tmp/again.csv")" -le $((core * 11 / 10))
+ok "without relaunches they take longer in that memory" test "$(ns "$played")" -gt $((core * 11 / 10))
 
 # Mistakes.
 wrong() { # PATTERN ARGUMENT...

@@ -23,3 +23,12 @@ void um_jitter_apply(const struct um_jitter *j, uint64_t iteration, uint64_t *ns
 	for (size_t i = 0; i < n && after > 0; i++)
 		ns[i] = (uint64_t)((double)ns[i] * factor(j, iteration, i) * (before / after) + 0.5);
 }
+
+void um_jitter_apply_turns(const struct um_jitter *j, uint64_t iteration, uint64_t turns, uint64_t *ns, size_t n)
+{
+	for (uint64_t k = 0; k < turns; k++) {
+		size_t from = n / turns * k, to = k + 1 < turns ? n / turns * (k + 1) : n;
+
+		um_jitter_apply(j, iteration + k, ns + from, to - from);
+	}
+}

@@ -22,4 +22,7 @@ struct um_jitter {
 
 void um_jitter_apply(const struct um_jitter *j, uint64_t iteration, uint64_t *ns, size_t n);
 
+/* `n` ops are those of `turns` iterations, from the given one on. */
+void um_jitter_apply_turns(const struct um_jitter *j, uint64_t iteration, uint64_t turns, uint64_t *ns, size_t n);
+
 #endif

@@ -265,12 +265,11 @@ static int play_ops(struct issue *p)
 
 static int begin(struct issue *p, uint64_t iteration)
 {
-	size_t n = p->plan.sched.ops.n, each = n / p->turns;
+	size_t n = p->plan.sched.ops.n;
 	uint64_t blocks = p->plan.budget / UM_BLOCK_BYTES;
 
 	memcpy(p->now, p->ns, n * sizeof *p->now);
-	for (uint64_t k = 0; k < p->turns; k++)
-		um_jitter_apply(&p->o->jitter, iteration + k, p->now + k * each, each);
+	um_jitter_apply_turns(&p->o->jitter, iteration, p->turns, p->now, n);
 	if (p->o->progress)
 		p->o->progress(p->o->user, iteration, p->o->iterations);
 	if (um_sim_mark(p->gpu, NULL) || um_vec_push(&p->hints, um_executor_queued(p->executor)))

@@ -10,10 +10,9 @@
 #include "play/plan_player.h"
 
 #include "sim/sim.h"
-#include "base/diag.h"
 #include "model/plan_run.h"
-#include "model/plan_unfold.h"
 #include "play/plan_issue.h"
+#include "play/plan_launches.h"
 #include "play/plan_match.h"
 
 #include <errno.h>
@@ -64,7 +63,8 @@ struct play {
 	struct home *home;
 	uint32_t *at, *next; /* by slot: its memory, now and in the next iteration */
 	uint8_t *mostly; /* by slot: its evicted ranges are read-mostly */
-	uint64_t *ns, *now; /* by op: of the trace, in this iteration */
+	const uint64_t *ns; /* by op: of the trace */
+	uint64_t *now; /* likewise, in this iteration */
 	struct um_touch *touch; /* buffer for those of one op */
 	uint64_t in_begin, end[LANES]; /* the jobs under way: first, end */
 	unsigned turn[LANES]; /* of OUT and BORN: worker of the next piece */
@@ -364,11 +364,10 @@ static int add_iteration(struct play *p, const struct um_plan_run *r, struct um_
 /* Times of the ops in the plan's iteration that begins with the trace's `iteration`. */
 static void take_times(struct play *p, const struct um_play_options *o, uint64_t iteration)
 {
-	size_t each = p->plan->sched.ops.n / p->turns;
+	size_t n = p->plan->sched.ops.n;
 
-	memcpy(p->now, p->ns, p->plan->sched.ops.n * sizeof *p->ns);
-	for (uint64_t k = 0; k < p->turns; k++)
-		um_jitter_apply(&o->jitter, iteration + k, p->now + k * each, each);
+	memcpy(p->now, p->ns, n * sizeof *p->ns);
+	um_jitter_apply_turns(&o->jitter, iteration, p->turns, p->now, n);
 }
 
 static int play_all(struct play *p, const struct um_play_options *o, struct um_play_result *out)
@@ -537,47 +536,59 @@ static void stop(struct play *p)
 	free(p->mostly);
 	free(p->at);
 	free(p->next);
-	free(p->ns);
 	free(p->now);
 	free(p->touch);
 }
 
-int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan, const struct um_play_options *o,
-		       struct um_play_result *out)
+/* `ns`: by op. */
+static int play_plan(const struct um_plan *plan, const struct um_play_options *o, const uint64_t *ns, uint64_t turns,
+		     struct um_play_result *out)
 {
-	struct play p = {.plan = plan, .profile = o->profile};
+	struct play p = {.plan = plan, .profile = o->profile, .ns = ns, .turns = turns};
 	size_t slots = plan->sched.slots.n, most = 0;
-	int err;
+	int err = 0;
 
-	memset(out, 0, sizeof *out);
-	out->first_hinted_iteration = -1;
-	err = um_plan_check(plan, &out->plan, out->why, sizeof out->why);
-	if (!err && um_plan_recomputes(plan))
-		err = um_refuse(out->why, sizeof out->why, "the plan recomputes, which cannot be played yet");
-	if (err == -EINVAL)
-		return -ENODATA;
-	for (size_t i = 0; i < plan->sched.ops.n && !err; i++)
+	if (um_plan_issue_can(plan))
+		return um_plan_issue(plan, o, ns, turns, out);
+	for (size_t i = 0; i < plan->sched.ops.n; i++)
 		most = plan->sched.ops.at[i].n_uses > most ? plan->sched.ops.at[i].n_uses : most;
 	p.home = calloc(slots + 1, sizeof *p.home);
 	p.mostly = calloc(slots + 1, 1);
 	p.at = calloc(slots + 1, sizeof *p.at);
 	p.next = calloc(slots + 1, sizeof *p.next);
-	p.ns = calloc(plan->sched.ops.n + 1, sizeof *p.ns);
 	p.now = calloc(plan->sched.ops.n + 1, sizeof *p.now);
 	p.touch = calloc(most + 1, sizeof *p.touch);
-	if (!err && (!p.home || !p.mostly || !p.at || !p.next || !p.ns || !p.now || !p.touch))
+	if (!p.home || !p.mostly || !p.at || !p.next || !p.now || !p.touch)
 		err = -ENOMEM;
-	if (!err)
-		err = um_plan_match(plan, trace, o->profile, p.ns, &p.turns, out->why, sizeof out->why);
-	if (!err && um_plan_issue_can(plan)) {
-		err = um_plan_issue(plan, o, p.ns, p.turns, out);
-		goto out;
-	}
 	if (!err)
 		err = start(&p);
 	if (!err)
 		err = play_all(&p, o, out);
-out:
 	stop(&p);
+	return err;
+}
+
+int um_plan_player_run(const struct um_trace *trace, const struct um_plan *plan, const struct um_play_options *o,
+		       struct um_play_result *out)
+{
+	uint64_t *ns = calloc(plan->sched.ops.n + 1, sizeof *ns), turns = 1;
+	struct um_plan_launches all;
+	int err;
+
+	memset(out, 0, sizeof *out);
+	out->first_hinted_iteration = -1;
+	err = ns ? um_plan_check(plan, &out->plan, out->why, sizeof out->why) : -ENOMEM;
+	err = err == -EINVAL ? -ENODATA : err;
+	if (!err)
+		err = um_plan_match(plan, trace, o->profile, ns, &turns, out->why, sizeof out->why);
+	if (!err)
+		err = um_plan_launches_build(&all, plan, ns);
+	free(ns);
+	if (err)
+		return err;
+	err = play_plan(&all.unfolded.plan, o, all.ns, turns, out);
+	out->in_core_ns = all.core_ns / turns;
+	out->relaunches = all.unfolded.plan.sched.ops.n - plan->sched.ops.n;
+	um_plan_launches_fini(&all);
 	return err;
 }

@@ -5,6 +5,7 @@
 #include "runtime/context.h"
 #include "sim/sim.h"
 #include "play/caching_alloc.h"
+#include "play/plan_again.h"
 #include "io/plan_file.h"
 #include "plan/planner.h"
 #include "play/trace_period.h"
@@ -477,6 +478,8 @@ static int save(struct play *p)
 		return -ENODATA;
 	}
 	err = set_string(&plan->workload, um_trace_header(p->trace)->workload);
+	if (!err && p->o->recompute && p->o->strategy == UM_PLAY_LOOKAHEAD)
+		err = um_plan_again(plan, p->o->profile);
 	if (!err)
 		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);
 	if (err)

@@ -53,6 +53,7 @@ struct um_play_options {
 	void (*progress)(void *user, uint64_t iteration, uint64_t iterations);
 	void (*log)(void *user, const char *line); /* receives log lines of the library; may be NULL */
 	void *user;
+	int recompute; /* the last plan of lookahead may launch ops again: once it is saved, or with um_play_again */
 	const char *save_plan; /* write the last plan here, or NULL */
 	/* Called with the last plan before it is saved; may be NULL. 0 or -errno. */
 	int (*planned)(void *user, struct um_plan *plan);
@@ -92,6 +93,7 @@ struct um_play_result {
 	uint64_t played_ns; /* measured steady iteration under that plan; 0: none */
 	struct um_plan_figures plan; /* of the plan that was saved */
 	uint64_t predicted_ns; /* predicted iteration of the played plan (plan_player.h); else 0 */
+	uint64_t relaunches; /* of an iteration under that plan */
 	char why[256]; /* why it could not be played: one line */
 };
 
