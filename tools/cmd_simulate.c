@@ -144,7 +144,7 @@ static int play_one(struct simulation *s, enum um_play_strategy strategy, const 
 				    .pattern = s->args->pattern ? s->args->pattern - 1 : 0,
 				    .jitter = s->args->jitter,
 				    .means = s->args->jitter_percent >= 0,
-				    .recompute = strategy == UM_PLAY_LOOKAHEAD && s->args->recompute &&
+				    .recompute = um_play_strategy_plans(strategy) && s->args->recompute &&
 						 !s->args->per_iteration,
 				    .progress = play_progress_show,
 				    .log = plan || strategy < UM_PLAYS ? NULL : report_reason,

@@ -48,6 +48,7 @@ static const char *other_schedule(const struct plan_view *x, const struct plan_v
 	}
 	return NULL;
 }
+
 static int by_key(const void *a, const void *b)
 {
 	const struct plan_eviction *x = a, *y = b;

@@ -128,7 +128,7 @@ const struct arg play_options[] = {
 	ARG(ARG_REAL, "bound-time", ALL_PLAYS, AT(bound_time), "SECONDS", .least = 1e-6, .most = 1000000,
 	    .expected = "seconds", .help = "time limit of the bound (default: 30); the best bound so far counts"),
 	ARG(ARG_FLAG, "recompute", ALL_PLAYS, AT(recompute), NULL,
-	    .help = "lookahead may launch operations again where the trace allows it (default): their output is "
+	    .help = "plans may launch operations again where the trace allows it (default): their output is "
 		    "dropped, and made again before it is used; the bound then covers such plans, too; not with "
 		    "--per-iteration and --export"),
 	ARG(ARG_OFF, "no-recompute", ALL_PLAYS, AT(recompute), NULL,

@@ -83,7 +83,9 @@ static void print_table(struct simulate_out *out, const struct simulate_run *run
 	out->iterations = r->iterations.n;
 	out->irregular |= r->irregular;
 	if (r->relaunches && !r->predicted_ns)
-		out->relaunches = r->relaunches;
+		snprintf(out->again + strlen(out->again), sizeof out->again - strlen(out->again),
+			 "%s%llu operations by %s", *out->again ? ", " : "", (unsigned long long)r->relaunches,
+			 run->strategy);
 	if (r->predicted_ns) {
 		out->predicted_ns = r->predicted_ns;
 		out->played_ns = r->steady_ns;
@@ -134,11 +136,9 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 		fprintf(out->to,
 			"  on-demand: least with pattern '%s', most with pattern '%s': compare with the least.\n",
 			play_pattern_name(out->least), play_pattern_name(out->most));
-	if (out->relaunches)
-		fprintf(out->to,
-			"  lookahead: %llu operations are launched again, which programs cannot do yet: --no-recompute is "
-			"without.\n",
-			(unsigned long long)out->relaunches);
+	if (*out->again)
+		fprintf(out->to, "  launched again, which programs cannot do yet (--no-recompute: without): %s\n",
+			out->again);
 	if (out->irregular)
 		fprintf(out->to,
 			"  Iterations are not all alike: figures are means over all of them from the third on.\n");
@@ -150,7 +150,7 @@ int simulate_out_end_block(struct simulate_out *out, const struct simulate_run *
 		err = table_write(&out->kinds, out->to);
 	}
 	out->predicted_ns = 0;
-	out->relaunches = 0;
+	*out->again = '\0';
 	out->irregular = 0;
 	out->ranges = 0;
 	out->unmodelled = NULL;

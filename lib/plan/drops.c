@@ -12,7 +12,6 @@
 
 #include <math.h>
 
-#define LEAST_BYTES (256ull << 10)
 #define MOST_RELAUNCHES 64 /* of one gap */
 #define MOST_RENEWALS 60 /* of one score */
 
@@ -183,7 +182,7 @@ static int find_candidates(struct drops *d)
 
 	b.dropped = dropped;
 	b.most = MOST_RELAUNCHES;
-	b.scratch_from = LEAST_BYTES;
+	b.scratch_from = UM_DROP_LEAST;
 	d->first = calloc(v->s->slots.n + 1, sizeof *d->first);
 	if (!err && (!dropped || !d->first))
 		err = -ENOMEM;
@@ -191,7 +190,7 @@ static int find_candidates(struct drops *d)
 		const struct um_slot *t = &v->s->slots.at[i];
 
 		d->first[i] = (uint32_t)d->all.n;
-		if (t->bytes < LEAST_BYTES || t->flags & UM_SLOT_UNMANAGED)
+		if (t->bytes < UM_DROP_LEAST || t->flags & UM_SLOT_UNMANAGED)
 			continue;
 		dropped[i] = 1;
 		for (uint32_t k = v->first[i]; !err && k + 1 < v->first[i + 1]; k++) {
@@ -311,12 +310,12 @@ static int score(struct drops *d, const struct candidate *c, double *value, int3
 	if (find_returning(d, c, *at))
 		return -ENOMEM;
 	burst = c->gap.bytes + c->scratch_bytes / 2 + with;
-	gain = (double)c->gap.bytes * sqrt(share(d, c->gap.from + 1, *at));
+	gain = (double)c->gap.bytes * pow(share(d, c->gap.from + 1, *at), d->rule->power);
 	for (size_t i = 0; i < d->returning.n; i++) {
 		const struct candidate *u = &d->all.at[d->returning.at[i]];
 
 		burst += u->gap.bytes;
-		gain -= (double)u->gap.bytes * sqrt(share(d, *at, u->back));
+		gain -= (double)u->gap.bytes * pow(share(d, *at, u->back), d->rule->power);
 	}
 	if ((double)burst <= d->rule->burst * (double)d->rule->budget && gain > 0)
 		*value = gain / (c->cost_ns > 1 ? c->cost_ns : 1);

@@ -15,6 +15,8 @@
 
 #include "plan/burst.h"
 
+#define UM_DROP_LEAST (256ull << 10) /* bytes of a slot whose content may be dropped */
+
 struct um_drop {
 	uint32_t slot;
 	int32_t from, to; /* ops: the last use before, the next one */
@@ -30,6 +32,7 @@ struct um_drops {
 
 struct um_drops_rule {
 	uint64_t budget; /* bytes */
+	double power; /* of the time above the budget that a gap relieves; bytes and cost have 1 */
 	double burst; /* share of the budget that a burst may return at once */
 	uint64_t near_ns; /* gaps that end within this time share the relaunches that they have in common */
 };

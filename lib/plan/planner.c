@@ -231,6 +231,17 @@ static int build_lookahead(const struct um_plan_request *r, struct um_plan *out,
 	return err;
 }
 
+/* Makes a plan by a published scheme, with relaunches if these are requested and it has them. */
+static int build_scheme(const struct um_plan_request *r, const struct um_scheme *scheme, struct um_plan *out,
+			uint64_t *grow, char *why, size_t size)
+{
+	int err = build_hints(r, scheme, NULL, out, why, size);
+
+	if (r->recompute && scheme->drops && err != -ENOMEM)
+		err = um_recompute_scheme(r, scheme, err, out, grow);
+	return err;
+}
+
 int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow_bytes, char *why, size_t size)
 {
 	uint64_t grow = 0;
@@ -244,7 +255,8 @@ int um_plan_build(const struct um_plan_request *r, struct um_plan *out, uint64_t
 	if (!err)
 		err = um_place_build(r, &out->sched, &grow);
 	if (!err)
-		err = scheme ? build_hints(r, scheme, NULL, out, why, size) : build_lookahead(r, out, &grow, why, size);
+		err = scheme ? build_scheme(r, scheme, out, &grow, why, size)
+			     : build_lookahead(r, out, &grow, why, size);
 	if (err) {
 		um_plan_fini(out);
 		um_plan_init(out);

@@ -2,7 +2,7 @@
  *
  * recompute.c - searches for the number of gaps to drop
  *
- * A few prefixes of the order are planned with little work, then others between them, around the best. The best ones
+ * A few prefixes of two orders are planned with little work, then others between them, around the best. The best ones
  * are planned with the usual work.
  */
 #include "plan/recompute.h"
@@ -11,9 +11,10 @@
 #include "plan/bound.h"
 #include "plan/paged.h"
 #include "plan/rewrite.h"
+#include "plan/scheme.h"
 #include "plan/search.h"
 
-#define BURST 0.3 /* of the budget may return at once */
+#define ORDERS 2
 #define NEAR 32 /* gaps that end within a 32nd of the iteration share relaunches */
 #define SCRATCH_FROM (256ull << 10) /* an output that is there is written to scratch memory from this size on */
 #define STEPS 3 /* halvings */
@@ -21,28 +22,36 @@
 #define OPS_PER_PART 128 /* the less a trial works, the longer the iteration is */
 #define MOST_PARTS 8
 
+/* The second one prefers cheap content to content that is away for long, and lets more return at once. */
+static const struct {
+	double power, burst; /* as in um_drops_rule */
+} orders[ORDERS] = {{0.5, 0.3}, {0.1, 0.5}};
+
 struct trial {
+	int order;
 	uint32_t n; /* gaps */
 	uint64_t ns; /* predicted; UINT64_MAX: no sound plan */
 };
 
 struct recompute {
 	const struct um_plan_request *r;
+	const struct um_scheme *scheme; /* NULL: lookahead */
 	struct um_plan *out;
 	struct um_versions versions;
-	struct um_drops drops;
-	uint64_t *bytes; /* by number of gaps: sum */
+	struct um_drops drops[ORDERS];
+	uint64_t *bytes[ORDERS]; /* by number of gaps: sum */
 	struct um_rewrite_rule rule;
 	UM_VEC(struct trial) trials; /* the fastest first */
 	uint64_t rehearsed_ns; /* of the plan that was found */
 };
 
-/* Plans the iteration without the content of the first `n` gaps. UINT64_MAX in w->plan.predicted_ns: no sound plan. */
-static int plan_prefix(struct recompute *c, uint32_t n, const struct um_search_request *search, struct um_rewritten *w)
+/* Plans the iteration without the content of the first `n` gaps of an order. */
+static int plan_prefix(struct recompute *c, int order, uint32_t n, const struct um_search_request *search,
+		       struct um_rewritten *w)
 {
 	struct um_bound_link link = {c->out->budget, c->out->h2d, c->out->d2h};
 	struct um_blocks blocks = {0};
-	int err = um_rewrite_build(w, c->out, &c->versions, &c->drops, n, &c->rule), paged;
+	int err = um_rewrite_build(w, c->out, &c->versions, &c->drops[order], n, &c->rule), paged;
 
 	if (err)
 		return err;
@@ -57,7 +66,8 @@ static int plan_prefix(struct recompute *c, uint32_t n, const struct um_search_r
 		    (w->launch[i].again || !c->out->sched.ops.at[w->launch[i].op].paged))
 			err = -EINVAL; /* it would page more than it does without relaunches */
 	if (!err)
-		err = um_search_run(&blocks, search, &w->plan, NULL, 0);
+		err = c->scheme ? um_scheme_run(c->scheme, &blocks, c->r->profile, &w->plan, NULL, 0)
+				: um_search_run(&blocks, search, &w->plan, NULL, 0);
 	um_blocks_fini(&blocks);
 	if (err)
 		um_rewritten_fini(w);
@@ -71,37 +81,37 @@ static int is_late(const struct recompute *c)
 	return e && e->late && e->late(e->user);
 }
 
-/* The number of gaps with about this share of the bytes. */
-static uint32_t prefix_of(const struct recompute *c, double share)
+static uint64_t all_bytes(const struct recompute *c, int order)
+{
+	return c->bytes[order][c->drops[order].n];
+}
+
+/* The number of gaps with about this share of the order's bytes. */
+static uint32_t prefix_of(const struct recompute *c, int order, double share)
 {
 	uint32_t n = 0;
 
-	while (n < c->drops.n && (double)c->bytes[n] < share * (double)c->bytes[c->drops.n])
+	while (n < c->drops[order].n && (double)c->bytes[order][n] < share * (double)all_bytes(c, order))
 		n++;
 	return n;
 }
 
-static double share_of(const struct recompute *c, uint32_t n)
-{
-	return (double)c->bytes[n] / (double)c->bytes[c->drops.n];
-}
-
 /* 0 or -ENOMEM. */
-static int try_prefix(struct recompute *c, uint32_t n)
+static int try_prefix(struct recompute *c, int order, double share)
 {
 	unsigned parts = (unsigned)(c->out->sched.ops.n / OPS_PER_PART);
 	struct um_search_request search = {.part = parts < 1 ? 1 : parts < MOST_PARTS ? parts : MOST_PARTS};
-	struct trial t = {n, UINT64_MAX};
+	struct trial t = {order, prefix_of(c, order, share), UINT64_MAX};
 	struct um_rewritten w;
 	size_t i;
 	int err;
 
 	for (i = 0; i < c->trials.n; i++)
-		if (c->trials.at[i].n == n)
+		if (c->trials.at[i].order == order && c->trials.at[i].n == t.n)
 			return 0;
-	if (!n || is_late(c))
+	if (!t.n || is_late(c))
 		return 0;
-	err = plan_prefix(c, n, &search, &w);
+	err = plan_prefix(c, order, t.n, &search, &w);
 	if (err == -ENOMEM)
 		return err;
 	if (!err) {
@@ -122,14 +132,16 @@ static int search_prefixes(struct recompute *c)
 	double step = 0.1;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < sizeof first / sizeof *first; i++)
-		err = try_prefix(c, prefix_of(c, first[i]));
+	for (int order = 0; order < ORDERS; order++)
+		for (size_t i = 0; !err && i < sizeof first / sizeof *first; i++)
+			err = try_prefix(c, order, first[i]);
 	for (int i = 0; !err && c->trials.n && i < STEPS; i++, step /= 2) {
-		double at = share_of(c, c->trials.at[0].n);
+		int order = c->trials.at[0].order;
+		double at = (double)c->bytes[order][c->trials.at[0].n] / (double)all_bytes(c, order);
 
-		err = try_prefix(c, prefix_of(c, at - step));
+		err = try_prefix(c, order, at - step);
 		if (!err)
-			err = try_prefix(c, prefix_of(c, at + step < 1 ? at + step : 1));
+			err = try_prefix(c, order, at + step < 1 ? at + step : 1);
 	}
 	return err;
 }
@@ -161,7 +173,7 @@ static int plan_finalists(struct recompute *c, struct um_rewritten *best, int *f
 
 		if (is_late(c) && i)
 			break;
-		err = plan_prefix(c, c->trials.at[i].n, &search, &w);
+		err = plan_prefix(c, c->trials.at[i].order, c->trials.at[i].n, &search, &w);
 		if (err == -EINVAL || err == -E2BIG) {
 			err = 0;
 			continue;
@@ -212,22 +224,57 @@ static int adopt(struct recompute *c, const struct um_rewritten *w, uint64_t *gr
 	return err == -ENOMEM ? err : 0;
 }
 
-static int prepare(struct recompute *c, uint64_t scratch_at)
+static int add_order(struct recompute *c, int order)
 {
 	const struct um_plan *p = c->out;
-	uint64_t near_ns = p->in_core_ns / NEAR;
-	struct um_drops_rule rule = {.budget = p->budget, .burst = BURST, .near_ns = near_ns};
-	int err = um_versions_build(&c->versions, &p->sched);
+	struct um_drops_rule rule = {p->budget, orders[order].power, orders[order].burst, c->rule.near_ns};
+	struct um_drops *d = &c->drops[order];
+	int err = um_drops_build(d, &c->versions, &rule);
 
-	c->rule = (struct um_rewrite_rule){near_ns, SCRATCH_FROM, scratch_at};
-	if (!err)
-		err = um_drops_build(&c->drops, &c->versions, &rule);
 	if (err)
 		return err;
-	c->bytes = calloc(c->drops.n + 1ull, sizeof *c->bytes);
-	for (uint32_t i = 0; c->bytes && i < c->drops.n; i++)
-		c->bytes[i + 1] = c->bytes[i] + c->drops.at[i].bytes;
-	return c->bytes ? 0 : -ENOMEM;
+	c->bytes[order] = calloc(d->n + 1ull, sizeof **c->bytes);
+	for (uint32_t i = 0; c->bytes[order] && i < d->n; i++)
+		c->bytes[order][i + 1] = c->bytes[order][i] + d->at[i].bytes;
+	return c->bytes[order] ? 0 : -ENOMEM;
+}
+
+static int init(struct recompute *c, uint64_t scratch_at, uint64_t near_ns)
+{
+	c->rule = (struct um_rewrite_rule){near_ns, SCRATCH_FROM, scratch_at};
+	return um_versions_build(&c->versions, &c->out->sched);
+}
+
+static void fini(struct recompute *c)
+{
+	um_versions_fini(&c->versions);
+	for (int i = 0; i < ORDERS; i++) {
+		um_drops_fini(&c->drops[i]);
+		free(c->bytes[i]);
+	}
+	um_vec_fini(&c->trials);
+}
+
+int um_recompute_scheme(const struct um_plan_request *r, const struct um_scheme *scheme, int had, struct um_plan *out,
+			uint64_t *grow)
+{
+	struct recompute c = {.r = r, .out = out, .scheme = scheme};
+	struct um_rewritten w;
+	int err = init(&c, r->grow_at + *grow, 0);
+
+	if (!err)
+		err = scheme->drops(&c.versions, &c.drops[0]);
+	if (!err && c.drops[0].n) {
+		out->predicted_ns = had ? UINT64_MAX : out->predicted_ns;
+		err = plan_prefix(&c, 0, c.drops[0].n, NULL, &w);
+		if (!err) {
+			err = adopt(&c, &w, grow);
+			had = out->predicted_ns < UINT64_MAX ? 0 : had;
+			um_rewritten_fini(&w);
+		}
+	}
+	fini(&c);
+	return err == -ENOMEM ? err : had;
 }
 
 int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow)
@@ -238,8 +285,10 @@ int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint
 
 	if (out->predicted_ns <= out->in_core_ns)
 		return 0;
-	err = prepare(&c, r->grow_at + *grow);
-	if (!err && c.drops.n) {
+	err = init(&c, r->grow_at + *grow, out->in_core_ns / NEAR);
+	for (int i = 0; !err && i < ORDERS; i++)
+		err = add_order(&c, i);
+	if (!err && c.drops[0].n + c.drops[1].n) {
 		out->bound_ns = out->in_core_ns; /* the planner's covers copies only */
 		err = search_prefixes(&c);
 	}
@@ -249,9 +298,6 @@ int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint
 		err = adopt(&c, &best, grow);
 	if (found)
 		um_rewritten_fini(&best);
-	um_versions_fini(&c.versions);
-	um_drops_fini(&c.drops);
-	um_vec_fini(&c.trials);
-	free(c.bytes);
+	fini(&c);
 	return err;
 }

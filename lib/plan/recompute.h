@@ -15,7 +15,14 @@
 #include "plan/planner.h"
 
 /* `out` is a sound plan for the request; its hints stay if no plan with relaunches is faster. `*grow`: addresses in
- * use after r->grow_at; rises with scratch slots. 0 or -ENOMEM. Plan path: some ten plans. */
+ * use after r->grow_at; rises with scratch slots. 0 or -ENOMEM. Plan path: some 15 plans with little work, and two
+ * with the usual. */
 int um_recompute_plan(const struct um_plan_request *r, struct um_plan *out, uint64_t *grow);
+
+/* Likewise for a published scheme that makes content again: `out` has its hints, or none if it failed (`had` is the
+ * error). 0, -ENOMEM, or `had` if there is still no plan. Plan path: one more plan. */
+struct um_scheme;
+int um_recompute_scheme(const struct um_plan_request *r, const struct um_scheme *scheme, int had, struct um_plan *out,
+			uint64_t *grow);
 
 #endif

@@ -17,14 +17,14 @@
 #define MERGE 4 /* maximum number of blocks in a hint */
 
 static const struct um_scheme schemes[] = {
-	{"autoswap", UM_AUTOSWAP_COMBINED, 1, um_scheme_autoswap},
-	{"autoswap-doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap},
-	{"autoswap-aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
-	{"autoswap-wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},
-	{"autoswap-swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap},
-	{"autoswap-no-overhead", UM_AUTOSWAP_NO_OVERHEAD, 1, um_scheme_autoswap},
-	{"superneurons", 0, 0, um_scheme_superneurons},
-	{"appobmem", 0, 0, um_scheme_appobmem},
+	{"autoswap", UM_AUTOSWAP_COMBINED, 1, um_scheme_autoswap, NULL},
+	{"autoswap-doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap, NULL},
+	{"autoswap-aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap, NULL},
+	{"autoswap-wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap, NULL},
+	{"autoswap-swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap, NULL},
+	{"autoswap-no-overhead", UM_AUTOSWAP_NO_OVERHEAD, 1, um_scheme_autoswap, NULL},
+	{"superneurons", 0, 0, um_scheme_superneurons, um_superneurons_drops},
+	{"appobmem", 0, 0, um_scheme_appobmem, NULL},
 };
 
 #define OWN (unsigned)(sizeof schemes / sizeof *schemes)

@@ -3,7 +3,7 @@
  * scheme_superneurons.c - evicts least recently used tensors, prefetches at convolutions
  *
  * SuperNeurons (Wang, Ye, Zhao, Wu, Li, Song, Xu, Kraska: Superneurons: Dynamic GPU Memory Management for Training Deep
- * Neural Networks, PPoPP 2018), without its recomputation.
+ * Neural Networks, PPoPP 2018). Its recomputation is in scheme_superneurons_drops.c.
  *
  *   liveness       dead content takes no room; the lifetimes of slots already have that
  *   tensor cache   tensors in the order of their last use. An op locks its operands; if one is missing and there is no

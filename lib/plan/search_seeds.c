@@ -13,12 +13,14 @@
 
 /* Cheap schemes, and the longest gaps. */
 static const struct um_scheme others[] = {
-	{"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap},   {"spare", 0, 0, um_choose_tensors},
-	{"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap}, {"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap},
-	{"doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap},
+	{"wdoa", UM_AUTOSWAP_WDOA, 0, um_scheme_autoswap, NULL},
+	{"spare", 0, 0, um_choose_tensors, NULL},
+	{"swdoa", UM_AUTOSWAP_SWDOA, 0, um_scheme_autoswap, NULL},
+	{"aoa", UM_AUTOSWAP_AOA, 0, um_scheme_autoswap, NULL},
+	{"doa", UM_AUTOSWAP_DOA, 0, um_scheme_autoswap, NULL},
 };
 
-static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, um_scheme_autoswap};
+static const struct um_scheme combined = {"combined", UM_AUTOSWAP_COMBINED, 0, um_scheme_autoswap, NULL};
 
 #define N_OTHERS (sizeof others / sizeof *others)
 #define MOST_SCHEME_OPS 8000 /* their time is quadratic */

@@ -203,7 +203,8 @@ static void side_state(void)
 	make_again(300);
 	fx_slot(&p.sched, 100, -1, -1);
 	um_vec_clear(&p.sched.uses);
-	p.sched.ops.n = 0;
+	while (p.sched.ops.n)
+		free(p.sched.ops.at[--p.sched.ops.n].name);
 	fx_op(&p.sched, "make", 10, "r0 w1 u3");
 	fx_relaunch(&p.sched, "1");
 	fx_op(&p.sched, "other", 20, "w2");
@@ -297,7 +298,7 @@ static void waits(void)
 {
 	ghost();
 	fx_slot(&p.sched, 100, -1, -1);
-	p.sched.ops.n--;
+	free(p.sched.ops.at[--p.sched.ops.n].name);
 	p.sched.uses.n--;
 	fx_op(&p.sched, "use", 5, "r2 r5");
 	fx_hint(&p, UM_HINT_EVICT, 3, -1, 5);

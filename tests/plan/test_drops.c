@@ -34,7 +34,7 @@ static void begin(void)
 
 static void build(uint64_t budget, double burst)
 {
-	struct um_drops_rule rule = {.budget = budget, .burst = burst, .near_ns = 1000};
+	struct um_drops_rule rule = {.budget = budget, .power = 0.5, .burst = burst, .near_ns = 1000};
 	struct um_versions v;
 
 	um_drops_fini(&d);

@@ -29,6 +29,7 @@ static const struct plan_case {
 	{20, "vdnn-all", 0, 0, 0},     {20, "capuchin", 0, 0, 0},
 	{20, "g10", 0, 0, 0},	       {20, "swapadvisor", 0, 0, 0},
 	{45, NULL, 0, 0, 1},	       {58, NULL, 0, 1, 1},
+	{45, "superneurons", 0, 0, 1},
 };
 #define CASES (sizeof cases / sizeof *cases)
 

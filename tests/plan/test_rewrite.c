@@ -183,7 +183,7 @@ static void try_part(uint64_t seed, uint32_t n, struct found *all)
 
 static void by_chance(void)
 {
-	struct um_drops_rule rule = {.burst = 0.5, .near_ns = 1000000};
+	struct um_drops_rule rule = {.power = 0.5, .burst = 0.5, .near_ns = 1000000};
 	struct found all = {0};
 	int last = getenv("UM_TEST_ALL") ? 4000 : 400, dropped = 0, step = tap_step(13);
 

@@ -78,12 +78,71 @@ static void locked(void)
 	um_schedule_fini(&s);
 }
 
+/* Slot 1 is made by a convolution, slots 2 to 4 by cheap ops of one segment, and all are used on the way back. */
+static void layers(struct um_schedule *s, const char *cheap, uint64_t largest)
+{
+	char uses[32];
+
+	fx_slot(s, B, -1, -1);
+	for (int i = 0; i < 4; i++)
+		fx_slot(s, B, i, 9 - i);
+	fx_slot(s, largest, 4, 5);
+	fx_op(s, "conv2d", U, "r0 w1");
+	fx_relaunch(s, "1");
+	for (int i = 1; i < 4; i++) {
+		snprintf(uses, sizeof uses, "r1 w%d", i + 1);
+		fx_op(s, cheap, U / 8, uses);
+		fx_relaunch(s, uses + 4);
+	}
+	fx_op(s, "conv2d", U, "w5");
+	for (int i = 4; i > 0; i--) {
+		snprintf(uses, sizeof uses, "r%d", i);
+		fx_op(s, "grad", U / 8, uses);
+	}
+	fx_op(s, "end", U, "r0");
+}
+
+/* "1 2": the ops that are launched again. */
+static const char *launched_again(const char *cheap, uint64_t largest, uint64_t budget)
+{
+	static char text[100];
+	struct um_schedule s = {0};
+	struct um_plan_request r;
+	struct um_plan_figures f;
+	struct um_plan p;
+	int at = 0;
+
+	layers(&s, cheap, largest);
+	r = fx_request(&s, budget);
+	r.strategy = "superneurons";
+	r.recompute = 1;
+	text[0] = '\0';
+	um_plan_init(&p);
+	if (um_plan_build(&r, &p, NULL, NULL, 0) || um_plan_check(&p, &f, NULL, 0))
+		at = snprintf(text, sizeof text, "no plan");
+	for (size_t i = 0; i < p.hints.n; i++)
+		if (p.hints.at[i].kind == UM_HINT_RECOMPUTE)
+			at += snprintf(text + at, sizeof text - (size_t)at, "%s%u", at ? " " : "", p.hints.at[i].slot);
+	um_plan_fini(&p);
+	um_schedule_fini(&s);
+	return text;
+}
+
+static void again(void)
+{
+	is_str(launched_again("relu", 3 * B, 9 * B), "", "what fits launches nothing again");
+	is_str(launched_again("relu", 3 * B, 5 * B), "3 2 1", "cheap layers are launched again on the way back");
+	is_str(launched_again("add_", 3 * B, 5 * B), "", "checkpoints are not");
+	is_str(launched_again("relu", 2 * B, 4 * B), "", "a segment that is larger than the largest op is not");
+}
+
 int main(void)
 {
 	cache("conv2d", 3); /* prefetched while the convolution before runs */
 	cache("relu", 4); /* no checkpoints: when it is used */
 	cliff();
 	locked();
+	again();
 	scheme_recorded("superneurons");
 	return tap_done();
 }

@@ -55,7 +55,8 @@ for w in resnet50 cg_laplace3d; do
 print(*("%.1f" % (W["migration to " + d] / 2 / 2**20) for d in ("the device", "the host")))')" "$moved" \
 		"$w: two iterations of what the plan copies"
 	is "$(query "$tmp/p.json.gz" 'A, C = t["arrows"], t["counters"]
-print(len(A) > 10, all(a[0].startswith(("prefetch ", "recompute")) for a in A), max(a[2] for a in A) > 0, t["slices"]["range"],
+print(len(A) > 10, all(a[0].startswith(("prefetch ", "recompute")) for a in A), max(a[2] for a in A) > 0,
+      t["slices"]["range"],
       C["migrating bytes to the device"]["last"])
 R = {}
 for n in C:

@@ -2,6 +2,7 @@
 #include "play/plan_again.h"
 
 #include "plan/recompute.h"
+#include "plan/scheme.h"
 #include "replay/rehearsal.h"
 
 int um_plan_again_can(const struct um_schedule *s)
@@ -28,6 +29,7 @@ static int rehearse(void *user, const struct um_plan *plan, uint64_t *ns)
 
 int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 {
+	const struct um_scheme *scheme = um_scheme_find(plan->strategy);
 	struct um_plan_rehearsal rehearsal = {rehearse, (void *)(uintptr_t)profile};
 	struct um_plan_request r = {.sched = &plan->sched,
 				    .profile = profile,
@@ -36,6 +38,8 @@ int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 				    .rehearsal = &rehearsal};
 	uint64_t grow = 0;
 
+	if (scheme && !scheme->drops)
+		return 0;
 	for (size_t i = 0; i < plan->sched.slots.n; i++) {
 		const struct um_slot *t = &plan->sched.slots.at[i];
 
@@ -43,5 +47,5 @@ int um_plan_again(struct um_plan *plan, const struct um_profile *profile)
 			r.grow_at = t->place + t->bytes;
 	}
 	r.grow_at = (r.grow_at + UM_BLOCK_BYTES - 1) / UM_BLOCK_BYTES * UM_BLOCK_BYTES;
-	return um_recompute_plan(&r, plan, &grow);
+	return scheme ? um_recompute_scheme(&r, scheme, 0, plan, &grow) : um_recompute_plan(&r, plan, &grow);
 }

@@ -478,7 +478,7 @@ static int save(struct play *p)
 		return -ENODATA;
 	}
 	err = set_string(&plan->workload, um_trace_header(p->trace)->workload);
-	if (!err && p->o->recompute && p->o->strategy == UM_PLAY_LOOKAHEAD)
+	if (!err && p->o->recompute)
 		err = um_plan_again(plan, p->o->profile);
 	if (!err)
 		err = um_plan_check(plan, &p->out->plan, p->out->why, sizeof p->out->why);

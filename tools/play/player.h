@@ -53,7 +53,7 @@ struct um_play_options {
 	void (*progress)(void *user, uint64_t iteration, uint64_t iterations);
 	void (*log)(void *user, const char *line); /* receives log lines of the library; may be NULL */
 	void *user;
-	int recompute; /* the last plan of lookahead may launch ops again: once it is saved, or with um_play_again */
+	int recompute; /* the last plan may launch ops again: once it is saved, or with um_play_again */
 	const char *save_plan; /* write the last plan here, or NULL */
 	/* Called with the last plan before it is saved; may be NULL. 0 or -errno. */
 	int (*planned)(void *user, struct um_plan *plan);
