@@ -243,6 +243,18 @@ static inline struct umadv_use umadv_use_(const void *ptr, size_t bytes, size_t 
  * a range exceeds its tensor, a use neither reads nor writes, or a reserved member is not zero. Op path. */
 UMADV_API int umadv_op(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses);
 
+/* Launches an op on `stream`. 0, or an error: nothing was launched. */
+typedef int (*umadv_launch_fn)(void *arg, void *stream);
+
+/* Announces an op as umadv_op does, launches it by launch(arg, stream), and registers that call as the op's relaunch
+ * (struct umadv_op_info) with all that the op writes: launched again with the same content of what it reads, it writes
+ * the same. So an op that draws random numbers, or adds to memory that it does not declare, needs umadv_op instead.
+ * `arg_bytes` of `arg` are copied for relaunches; the launch uses pointers in them, and nothing else of `arg`. The op
+ * is launched also if the announcement is refused. 0; as umadv_op; -EIO: the launch returned an error. C++ programs may
+ * pass a lambda: umadvise.hpp. Op path. */
+UMADV_API int umadv_launch(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses,
+			   size_t n_uses, umadv_launch_fn launch, const void *arg, size_t arg_bytes);
+
 /* umadv_op with all details. Set struct_size; zero means "not given". */
 struct umadv_op_info {
 	size_t struct_size;
@@ -251,10 +263,11 @@ struct umadv_op_info {
 	double flops, bytes; /* cost: floating-point operations, bytes of device-memory traffic. If both and `ns` are 0,
 				each byte of the uses is moved once */
 	uint64_t ns; /* cost: measured time */
-	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again. With the same content of its inputs
-	 * the op produces the same content in `relaunch_outs` (pointers among its writes) and touches no other memory.
-	 * The argument is copied. The library records the closure; it does not recompute yet. */
-	void (*relaunch)(void *arg, void *stream);
+	/* Relaunch: calling relaunch(relaunch_arg, stream) launches the op again, and returns 0, or an error if nothing
+	 * was launched. With the same content of its inputs the op produces the same content in `relaunch_outs`
+	 * (pointers among its writes; NULL: all of them) and touches no other memory. The argument is copied. The
+	 * library records the closure; it does not recompute yet. */
+	umadv_launch_fn relaunch;
 	const void *relaunch_arg;
 	size_t relaunch_arg_bytes;
 	const void *const *relaunch_outs;
@@ -364,6 +377,7 @@ static inline void *umadv_stream_(void *stream)
 	return stream ? stream : (void *)2; /* cudaStreamPerThread */
 }
 #define umadv_op(adv, stream, ...) umadv_op(adv, umadv_stream_(stream), __VA_ARGS__)
+#define umadv_launch(adv, stream, ...) umadv_launch(adv, umadv_stream_(stream), __VA_ARGS__)
 #define umadv_op_ex(adv, stream, ...) umadv_op_ex(adv, umadv_stream_(stream), __VA_ARGS__)
 #define umadv_forget_stream(adv, stream) umadv_forget_stream(adv, umadv_stream_(stream))
 #define umadv_sim_run(adv, stream, ...) umadv_sim_run(adv, umadv_stream_(stream), __VA_ARGS__)

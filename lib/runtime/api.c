@@ -211,6 +211,23 @@ int umadv_op_ex(struct umadv *adv, void *stream, const char *name, const struct 
 	OP(adv, um_context_op(adv, stream, name, info));
 }
 
+int umadv_launch(struct umadv *adv, void *stream, const char *name, const struct umadv_use *uses, size_t n_uses,
+		 umadv_launch_fn launch, const void *arg, size_t arg_bytes)
+{
+	const struct umadv_op_info info = {.struct_size = sizeof info,
+					   .uses = uses,
+					   .n_uses = n_uses,
+					   .relaunch = launch,
+					   .relaunch_arg = arg,
+					   .relaunch_arg_bytes = arg_bytes};
+	int err;
+
+	if (!adv || !launch || (n_uses && !uses) || (arg_bytes && !arg))
+		return -EINVAL;
+	err = umadv_op_ex(adv, stream, name, &info);
+	return launch((void *)(uintptr_t)arg, stream) ? -EIO : err;
+}
+
 /* Waits without the lock: work of the stream may need another thread's call. */
 int umadv_forget_stream(struct umadv *adv, void *stream)
 {

@@ -20,7 +20,7 @@
 
 /* Function that launches an op again, and a copy of its argument. */
 struct um_closure {
-	void (*fn)(void *arg, void *stream); /* NULL: must not be launched again */
+	umadv_launch_fn fn; /* NULL: must not be launched again */
 	void *arg;
 	size_t bytes, cap;
 };

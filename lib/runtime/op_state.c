@@ -92,9 +92,20 @@ int um_op_state_resolve(struct um_op_state *o, const struct um_registry *r, cons
 	return err;
 }
 
+static int is_out(const struct um_op_state *o, struct um_tensor_id id)
+{
+	for (size_t i = 0; i < o->outs.n; i++)
+		if (o->outs.at[i].v == id.v)
+			return 1;
+	return 0;
+}
+
 int um_op_state_resolve_outs(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info)
 {
 	um_vec_clear(&o->outs);
+	for (uint32_t i = 0; !info->relaunch_outs && i < o->n_uses; i++)
+		if (o->uses[i].access & UM_WRITE && !is_out(o, o->uses[i].id) && um_vec_push(&o->outs, o->uses[i].id))
+			return -ENOMEM;
 	for (size_t i = 0; i < info->n_relaunch_outs; i++) {
 		struct um_tensor *t = um_registry_find(r, (uint64_t)(uintptr_t)info->relaunch_outs[i]);
 

@@ -110,7 +110,7 @@ void um_op_state_forget(struct um_op_state *o);
 /* Resolves ranges to tensors; equal ranges become one use. 0; -ENOMEM; -EINVAL, logged once. */
 int um_op_state_resolve(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info,
 			struct um_notices *notices);
-/* The same for relaunch outputs. 0 or -ENOMEM. */
+/* The same for relaunch outputs, after the ranges. 0 or -ENOMEM. */
 int um_op_state_resolve_outs(struct um_op_state *o, const struct um_registry *r, const struct umadv_op_info *info);
 
 /* Is the stream being captured? Captured work does not run now, and a call on a capturing stream would become part of

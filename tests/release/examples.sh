@@ -17,6 +17,9 @@ like "$out" '^the results are the same' "the cg example has the same results wit
 times=$(printf '%s\n' "$out" | awk '/simulated/ { print $2 }' | tr '\n' ' ')
 ok "the cg example is faster with hints ($times)" \
 	awk -v t="$times" 'BEGIN { split(t, a, " "); exit !(a[2] > 0 && a[2] < a[1]) }'
+out=$("$top_builddir/examples/train" 2>&1)
+is $? 0 "the train example succeeds" || diag "$out"
+like "$out" '^the weights are the same' "it trains the same weights with a third of the memory, to the last bit"
 if [ -x "$top_builddir/examples/nvtx" ]; then
 	for iteration in 'Step *' ''; do
 		out=$(UMADVISE_ITERATION=$iteration "$top_builddir/examples/nvtx" 2>&1)

@@ -45,17 +45,60 @@ public() { # COMPILER STANDARD LANGUAGE
 	# shellcheck disable=SC2086
 	$1 -std="$2" -x "$3" $warn -Wpedantic -I"$top_srcdir/include" -fsyntax-only "$tmp/use.c"
 }
+cat >"$tmp/lambda.cc" <<'END'
+#include <umadvise.hpp>
+
+struct stream;
+
+int main()
+{
+	umadv_options o;
+	umadv *adv;
+	float x = 0, *p = &x;
+	int err;
+
+	umadv_options_init(&o);
+	o.device = UMADV_DEVICE_NONE;
+	if (umadv_open(&adv, &o))
+		return 1;
+	stream *typed = nullptr;
+	void *untyped = nullptr;
+	err = umadvise::launch(adv, typed, "one", {UMADV_WRITE(p)}, [=](stream *) { *p += 1; });
+	err |= umadvise::launch(adv, untyped, "two", {UMADV_UPDATE(p)}, [=](void *) {
+		*p += 2;
+		return 0;
+	});
+	err |= !umadvise::launch(adv, untyped, "fails", {UMADV_UPDATE(p)}, [](void *) { return 1; });
+	umadv_close(adv);
+	return err || x != 3;
+}
+END
+lambda() { # STANDARD ARGUMENT...
+	# shellcheck disable=SC2086 # lists
+	$CXX -std="$1" $warn -Wpedantic -I"$top_srcdir/include" "$tmp/lambda.cc" "${@:2}"
+}
 ok "umadvise.h in strict C11" public "$CC" c11 c
 ok "umadvise.h in C17" public "$CC" c17 c
 if [ -n "$CXX" ]; then
 	ok "umadvise.h in C++11" public "$CXX" c++11 c++
 	ok "umadvise.h in C++17" public "$CXX" c++17 c++
+	ok "umadvise.hpp in C++11" lambda c++11 -fsyntax-only
+	ok "umadvise.hpp in C++20" lambda c++20 -fsyntax-only
 else
-	skip 2 "no C++ compiler"
+	skip 4 "no C++ compiler"
+fi
+
+# The lambda is called.
+lib=$top_builddir/.libs/libumadvise.so
+if [ -z "$CXX" ] || [ ! -e "$lib" ] || [ -n "$SANITIZE" ]; then
+	skip 2 "no C++ compiler, or no plain shared library was built"
+else
+	ok "a C++ program links with the library" lambda c++17 -o "$tmp/lambda" "$lib"
+	ok "its lambdas are launched, and errors of theirs reported" \
+		env LD_LIBRARY_PATH="$top_builddir/.libs" "$tmp/lambda"
 fi
 
 # nvcc: compile and link, against the library that was built; what it makes needs no GPU to start.
-lib=$top_builddir/.libs/libumadvise.so
 if [ -z "$NVCC" ]; then
 	skip 3 "no nvcc"
 elif [ ! -e "$lib" ] || [ -n "$SANITIZE" ]; then

@@ -16,6 +16,7 @@ installed() { # PATTERN NAME
 	ok "$2 is there" test -n "$(find "$dest" -path "$1" | head -n 1)"
 }
 installed '*/include/umadvise.h' "the header"
+installed '*/include/umadvise.hpp' "the header for C++"
 installed '*/cmake/umadvise/umadviseConfig.cmake' "the CMake package"
 installed '*/man/man7/umadvise.7' "the manual on concepts"
 installed '*/man/man3/umadvise.3' "the manual of the API"

@@ -88,10 +88,11 @@ static void before(struct world *w)
 		um_context_forget_uses(w->adv);
 }
 
-static void again(void *arg, void *stream)
+static int again(void *arg, void *stream)
 {
 	(void)arg;
 	(void)stream;
+	return 0;
 }
 
 struct call {

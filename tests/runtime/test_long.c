@@ -33,10 +33,11 @@ static void on_log(void *user, enum umadv_log_level level, const char *line)
 	snprintf(app.line, sizeof app.line, "%s", line);
 }
 
-static void relaunch(void *arg, void *stream)
+static int relaunch(void *arg, void *stream)
 {
 	(void)arg;
 	(void)stream;
+	return 0;
 }
 
 static void open_app(void)

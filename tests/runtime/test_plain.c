@@ -52,10 +52,11 @@ static int ignore(struct um_activity_sink *sink, const struct um_activity *activ
 
 static struct um_activity_sink listener = {ignore};
 
-static void again(void *arg, void *stream)
+static int again(void *arg, void *stream)
 {
 	(void)arg;
 	(void)stream;
+	return 0;
 }
 
 static void *announce(void *arg)

@@ -98,10 +98,11 @@ struct play {
 };
 
 /* Traces mark ops that may be launched again, without the closure: the player has nothing to launch. */
-static void relaunch(void *arg, void *stream)
+static int relaunch(void *arg, void *stream)
 {
 	(void)arg;
 	(void)stream;
+	return 0;
 }
 
 /* Reports the memory of tensors to the driver, as an allocator could. */
@@ -227,7 +228,7 @@ static int play_op(struct play *p, const struct um_op *op)
 	add_to_kind(p, op);
 	um_vec_clear(&p->uses);
 	um_vec_clear(&p->outs);
-	if (um_vec_reserve(&p->uses, op->n_uses) || um_vec_reserve(&p->outs, op->n_relaunch))
+	if (um_vec_reserve(&p->uses, op->n_uses) || um_vec_reserve(&p->outs, op->n_relaunch + 1u))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < op->n_uses; i++) {
 		const struct um_use *u = &op->uses[i];
@@ -242,11 +243,9 @@ static int play_op(struct play *p, const struct um_op *op)
 		p->outs.at[p->outs.n++] = p->ptr[op->relaunch[i].v];
 	info.uses = p->uses.at;
 	info.n_uses = p->uses.n;
-	if (op->relaunchable) {
-		info.relaunch = relaunch;
-		info.relaunch_outs = p->outs.at;
-		info.n_relaunch_outs = p->outs.n;
-	}
+	info.relaunch = op->relaunchable ? relaunch : NULL;
+	info.relaunch_outs = p->outs.at;
+	info.n_relaunch_outs = p->outs.n;
 	err = stream_of(p, op->stream, &stream);
 	if (!err)
 		err = umadv_op_ex(p->adv, stream, op->name, &info);
