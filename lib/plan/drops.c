@@ -142,13 +142,43 @@ static int is_writer(const struct um_versions *v, uint32_t slot, int32_t op)
 	return t != UINT32_MAX && v->touch[t].writes;
 }
 
+/* Has one op written the slot before op `at`, all of it? */
+static int is_written_once(const struct um_versions *v, uint32_t slot, int32_t at)
+{
+	uint32_t writers = 0, whole = 0;
+
+	for (uint32_t t = v->first[slot]; t < v->first[slot + 1] && v->touch[t].op < at; t++) {
+		writers += v->touch[t].writes;
+		whole += v->touch[t].whole;
+	}
+	return writers == 1 && whole == 1;
+}
+
+/* Do the relaunches of a burst leave all memory as it is, or as it was? */
+static int is_in_place(const struct um_versions *v, const struct um_burst *b)
+{
+	const struct um_schedule *s = v->s;
+
+	for (size_t i = 0; i < b->slots.n; i++)
+		if (b->role[b->slots.at[i]] & UM_BURST_SCRATCH)
+			return 0;
+	for (size_t i = 0; i < b->ops.n; i++) {
+		const struct um_sched_op *op = &s->ops.at[b->ops.at[i]];
+
+		for (uint32_t k = op->first_relaunch; k < op->first_relaunch + op->n_relaunch; k++)
+			if (!is_written_once(v, s->relaunch.at[k], b->at))
+				return 0;
+	}
+	return 1;
+}
+
 static int add_candidate(struct drops *d, struct um_burst *b, const struct um_drop *gap)
 {
 	const struct um_schedule *s = d->v->s;
 	struct candidate c = {.gap = *gap, .first_read = (uint32_t)d->reads.n};
 	int err = um_burst_build(b, gap->to, &gap->slot, 1);
 
-	if (err)
+	if (err || (d->rule->in_place && !is_in_place(d->v, b)))
 		return err == -EINVAL ? 0 : err;
 	c.gap.first_shared = (uint32_t)d->shared.n;
 	for (size_t i = 0; i < b->ops.n; i++) {
@@ -182,7 +212,7 @@ static int find_candidates(struct drops *d)
 
 	b.dropped = dropped;
 	b.most = MOST_RELAUNCHES;
-	b.scratch_from = UM_DROP_LEAST;
+	b.scratch_from = d->rule->in_place ? UINT64_MAX : UM_DROP_LEAST;
 	d->first = calloc(v->s->slots.n + 1, sizeof *d->first);
 	if (!err && (!dropped || !d->first))
 		err = -ENOMEM;

@@ -227,7 +227,8 @@ static int adopt(struct recompute *c, const struct um_rewritten *w, uint64_t *gr
 static int add_order(struct recompute *c, int order)
 {
 	const struct um_plan *p = c->out;
-	struct um_drops_rule rule = {p->budget, orders[order].power, orders[order].burst, c->rule.near_ns};
+	struct um_drops_rule rule = {p->budget, orders[order].power, orders[order].burst, c->rule.near_ns,
+				     c->r->in_place};
 	struct um_drops *d = &c->drops[order];
 	int err = um_drops_build(d, &c->versions, &rule);
 
@@ -241,7 +242,7 @@ static int add_order(struct recompute *c, int order)
 
 static int init(struct recompute *c, uint64_t scratch_at, uint64_t near_ns)
 {
-	c->rule = (struct um_rewrite_rule){near_ns, SCRATCH_FROM, scratch_at};
+	c->rule = (struct um_rewrite_rule){near_ns, c->r->in_place ? UINT64_MAX : SCRATCH_FROM, scratch_at};
 	return um_versions_build(&c->versions, &c->out->sched);
 }
 

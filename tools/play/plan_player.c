@@ -12,7 +12,7 @@
 #include "sim/sim.h"
 #include "model/plan_run.h"
 #include "play/plan_issue.h"
-#include "play/plan_launches.h"
+#include "model/plan_launches.h"
 #include "play/plan_match.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "play/plan_launches.h"
+#include "model/plan_launches.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -85,12 +85,14 @@ static int take_times(struct um_plan_launches *l, const uint64_t *ns)
 	const struct um_schedule *s = &l->unfolded.plan.sched;
 
 	l->ns = malloc((s->ops.n + 1) * sizeof *l->ns);
-	if (!l->ns)
+	l->again = calloc(s->ops.n + 1, sizeof *l->again);
+	if (!l->ns || !l->again)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->ops.n; i++) {
 		uint32_t again = s->ops.at[i].again;
 
 		l->ns[i] = ns[l->unfolded.op[again ? again - 1 : i]];
+		l->again[i] = again ? 1 + (uint32_t)l->unfolded.op[again - 1] : 0;
 		l->core_ns += again ? 0 : l->ns[i];
 	}
 	return 0;
@@ -100,8 +102,7 @@ int um_plan_launches_build(struct um_plan_launches *l, const struct um_plan *p, 
 {
 	int err;
 
-	l->ns = NULL;
-	l->core_ns = 0;
+	memset(l, 0, sizeof *l);
 	err = um_plan_unfold(p, &l->unfolded, NULL, 0);
 	if (err)
 		return err;
@@ -117,5 +118,6 @@ void um_plan_launches_fini(struct um_plan_launches *l)
 {
 	um_unfolded_plan_fini(&l->unfolded);
 	free(l->ns);
-	l->ns = NULL;
+	free(l->again);
+	memset(l, 0, sizeof *l);
 }
